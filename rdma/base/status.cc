@@ -1,0 +1,38 @@
+#include "rdma/base/status.h"
+
+#include <cerrno>
+#include <cstring>
+
+namespace rdmacc {
+
+const char* code_name(Code code) {
+  switch (code) {
+    case Code::kOk: return "ok";
+    case Code::kAborted: return "aborted";
+    case Code::kCancelled: return "cancelled";
+    case Code::kTimeout: return "timeout";
+    case Code::kUnavailable: return "unavailable";
+    case Code::kNoSpace: return "no space";
+    case Code::kTooLarge: return "too large";
+    case Code::kDuplicateKey: return "duplicate key";
+    case Code::kNotFound: return "not found";
+    case Code::kInvalidArgument: return "invalid argument";
+    case Code::kNoWorkerSlot: return "no worker slot";
+    case Code::kCorrupt: return "corrupt";
+    case Code::kSystem: return "system";
+  }
+  return "unknown";
+}
+
+Status Status::from_errno(const char* what) {
+  const int saved = errno;
+  const Code code = saved == ENOSPC || saved == ENOMEM ? Code::kNoSpace : Code::kSystem;
+  return Status(code, std::string(what) + ": " + std::strerror(saved));
+}
+
+std::string Status::to_string() const {
+  if (message_.empty()) return code_name(code_);
+  return std::string(code_name(code_)) + ": " + message_;
+}
+
+}  // namespace rdmacc
