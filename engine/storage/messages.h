@@ -1,0 +1,70 @@
+#pragma once
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "engine/storage/region_layout.h"
+#include "rdma/rpc.h"
+
+// Method numbers of every RPC of the engine, and the bytes of requests and replies: a flat
+// little-endian encoding, parsed with bounds checks because remote bytes are not trusted.
+
+namespace rdmacc {
+
+enum Method : MethodId {
+  // storage service (engine/storage/storage_service.h)
+  kMethodAllocate = 1,
+  kMethodFree = 2,
+  kMethodExtendBucket = 3,
+  kMethodCreateTable = 4,
+  kMethodDropTable = 5,
+  kMethodFindTable = 6,
+  kMethodReserveTableId = 7,
+  kMethodNodeStatistics = 8,
+  // transaction stages (engine/txn/carry_out.h)
+  kMethodStage = 20,
+  kMethodScan = 21,
+  // resolution (engine/log/resolve.h)
+  kMethodReleaseLocksOf = 30,
+};
+
+class MessageWriter {
+ public:
+  explicit MessageWriter(std::vector<std::byte>& out) : out_(out) {}
+  void u8(uint8_t v) { raw(&v, 1); }
+  void u16(uint16_t v) { raw(&v, 2); }
+  void u32(uint32_t v) { raw(&v, 4); }
+  void u64(uint64_t v) { raw(&v, 8); }
+  void bytes(std::string_view v) {
+    u32(static_cast<uint32_t>(v.size()));
+    raw(v.data(), v.size());
+  }
+  void raw(const void* from, size_t n);
+  size_t size() const { return out_.size(); }
+
+ private:
+  std::vector<std::byte>& out_;
+};
+
+// After the first read past the end every read gives 0 and ok() is false.
+class MessageReader {
+ public:
+  explicit MessageReader(std::span<const std::byte> in) : in_(in) {}
+  uint8_t u8();
+  uint16_t u16();
+  uint32_t u32();
+  uint64_t u64();
+  std::string_view bytes();  // points into the message
+  std::span<const std::byte> raw(size_t n);
+  bool ok() const { return ok_; }
+  bool at_end() const { return ok_ && at_ == in_.size(); }
+
+ private:
+  template <typename T>
+  T number();
+  std::span<const std::byte> in_;
+  size_t at_ = 0;
+  bool ok_ = true;
+};
+
+}  // namespace rdmacc

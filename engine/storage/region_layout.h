@@ -1,0 +1,80 @@
+#pragma once
+#include "engine/storage/hash_index.h"
+#include "engine/storage/tuple.h"
+#include "rdma/fabric.h"
+
+// What is where in a node's region. Every part has a fixed place computed from the topology, so
+// that a coordinator finds it without asking. Parts differ in who may write them, so that a
+// fabric can register them apart: the superblock and the directory are the owner's; the control
+// area (node 0's alone is used) has one line per worker that this worker writes; a log ring is
+// its coordinator's; slots and buckets are written by whoever holds their lock.
+//
+//   superblock   4 KB     magic, version, this node's id, region generation
+//   control      64 B gate + 64 B per worker, rounded up to 4 KB        (engine/cluster)
+//   directory    kDirectoryEntries x 128 B
+//   log rings    workers_max x (64 B head + kLogRingBytes)              (engine/log)
+//   page table   8 B per 256 KB page: size class and kind of the page   (arena)
+//   pages        up to the region's end
+
+namespace rdmacc {
+
+constexpr uint64_t kRegionMagic = 0x31'43'43'41'4D'44'52'70ull;  // "pRDMACC1"
+constexpr uint32_t kRegionVersion = 1;
+constexpr uint32_t kDirectoryEntries = 16 * 1024;
+constexpr uint64_t kLogRingBytes = 256 * 1024;
+constexpr uint64_t kPageBytes = 256 * 1024;
+
+struct Superblock {
+  uint64_t magic;  // written last: the region is formatted
+  uint32_t version;
+  uint32_t node;
+  uint64_t region_bytes;
+  uint64_t generation;      // random; differs for every formatted region
+  uint64_t pages_used;      // pages handed out so far; rises by the owner's 8-byte stores
+  uint64_t clock_high_water;  // no ctts given out before a restart is above it
+};
+
+// State of a directory entry.
+enum class TableState : uint32_t { kFree = 0, kLive = 1, kDropped = 2 };
+
+// A table as its nodes know it. Slot `id % kDirectoryEntries` of every node's directory; one
+// 128-byte READ gets it. The owner node writes everything else before `state`.
+struct DirectoryEntry {
+  uint32_t id;
+  TableState state;
+  uint64_t system_id;     // identity given by the front end: (system id, database, relfilenode);
+  uint32_t database;      // native tables use system id 0 and numbers of their own
+  uint32_t relfilenode;
+  uint32_t record_size;   // record bytes kept inline, multiple of 8
+  uint32_t history;       // old versions kept per slot
+  uint64_t root;          // IndexRoot of this node's part
+  uint64_t rows;          // approximate; the owner's count of linked entries
+  uint64_t reserved[9];
+};
+static_assert(sizeof(DirectoryEntry) == 128);
+
+struct RegionLayout {
+  explicit RegionLayout(const Topology& topology);
+
+  uint64_t control;        // offset of the gate line
+  uint64_t directory;
+  uint64_t log_rings;
+  uint64_t page_table;
+  uint64_t pages;          // first page, kPageBytes-aligned
+  uint64_t page_count;     // whole pages that fit; 0 if the region is too small
+  uint64_t region_bytes;
+
+  uint64_t worker_line(WorkerId worker) const { return control + 64 + worker * 64ull; }
+  uint64_t directory_entry(TableId id) const {
+    return directory + (id % kDirectoryEntries) * sizeof(DirectoryEntry);
+  }
+  uint64_t log_ring(WorkerId worker) const {
+    return log_rings + worker * (64 + kLogRingBytes);
+  }
+  uint64_t page(uint64_t index) const { return pages + index * kPageBytes; }
+};
+
+// Smallest region that a topology can work with.
+uint64_t region_bytes_min(const Topology& topology);
+
+}  // namespace rdmacc

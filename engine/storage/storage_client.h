@@ -1,0 +1,57 @@
+#pragma once
+#include <string_view>
+#include <vector>
+
+#include "engine/storage/storage_service.h"
+
+// The coordinator's side of StorageService: one class per worker that makes the RPCs, in any
+// stage plan. All calls are made from a coroutine and yield.
+
+namespace rdmacc {
+
+class StorageClient {
+ public:
+  StorageClient(Worker& worker, const Topology& topology)
+      : worker_(worker), topology_(topology) {}
+
+  struct SlotRequest {
+    TableId table;
+    uint64_t key_hash;       // written into the slot's header
+    uint32_t overflow_bytes; // 0: the record fits inline; else also an overflow block this long
+    NodeId node;
+    // Out:
+    GlobalAddress slot;          // null when only an overflow block was asked for
+    GlobalAddress overflow;
+    uint32_t incarnation = 0;
+    bool want_slot = true;
+  };
+  // Allocates for all requests, one message per node. Slots come locked with `ctts`; blocks are
+  // tagged with it. All or nothing: on an error (kNoSpace, kUnavailable, …) what was allocated
+  // has been freed.
+  Status allocate(std::span<SlotRequest> requests, uint64_t ctts, VerbCounters& counters);
+
+  struct FreeRequest {
+    GlobalAddress address;
+    enum Kind : uint8_t { kSlot, kOverflow } kind;
+    // kSlot: unlocked and unlinked already, or never linked (then still locked with `ctts`).
+  };
+  // Gives back slots and blocks. Lost requests leak until the node's next start.
+  Status free(std::span<const FreeRequest> requests, uint64_t ctts, VerbCounters& counters);
+
+  // Chains buckets behind home bucket `bucket` of `group` until its chain has `entries` empty
+  // entries. The caller holds the gap header's lock with `ctts`.
+  Status extend_bucket(GlobalAddress group, uint32_t bucket, uint32_t entries, uint64_t ctts,
+                       VerbCounters& counters);
+
+  Result<TableMeta> create_table(const TableSpec& spec, VerbCounters& counters);
+  Status drop_table(TableId id, VerbCounters& counters);
+  // By (system id, database, relfilenode), at node 0; kNotFound.
+  Result<TableMeta> find_table(const TableSpec& identity, VerbCounters& counters);
+  Result<NodeStatistics> statistics(NodeId node, VerbCounters& counters);
+
+ private:
+  Worker& worker_;
+  const Topology topology_;
+};
+
+}  // namespace rdmacc

@@ -1,0 +1,67 @@
+#pragma once
+#include <memory>
+
+#include "engine/storage/messages.h"
+#include "rdma/worker.h"
+
+// The owner's side of a node's storage: formatting and reopening its region, the arena, the
+// directory, chaining of buckets and splitting of groups. One per node; its methods run on the
+// threads of this node (thread 0 alone registers allocation, so that the arena needs no lock;
+// other threads of the node do not register these methods).
+//
+// The arena hands out slots (of a table's slot size), overflow blocks, groups and buckets from
+// 256 KB pages of one size class each. Slot and group pages are type-stable for ever: a header
+// stays a header, so that a lock CAS on a stale address can only hit a lock word (SEQUENCES 2.9).
+// A slot is handed out locked, by CAS 0 -> the requester's ctts, as anybody would lock it.
+// What was freed is handed out again only once every transaction that was under way has ended
+// (epochs in the control area, engine/cluster/gate.h), with a new incarnation.
+
+namespace rdmacc {
+
+struct TableSpec {
+  uint64_t system_id = 0;
+  uint32_t database = 0;
+  uint32_t relfilenode = 0;
+  uint32_t record_size = 64;  // inline record bytes, 16 .. kRecordInlineMax
+  uint32_t history = 3;
+};
+
+// What a coordinator caches of a table; the same on all nodes but for the roots.
+struct TableMeta {
+  TableId id = kNoTable;
+  uint32_t record_size = 0;
+  uint32_t history = 0;
+};
+
+struct NodeStatistics {
+  uint64_t region_bytes, backed_bytes, used_bytes;  // used: slots, blocks and index in use
+  uint64_t tables, rows, splits, requests;
+  uint64_t started_us;   // fabric clock
+};
+
+class StorageService {
+ public:
+  // Formats the region, or reopens it when its superblock says it is formatted: then the arena's
+  // free lists are rebuilt from what the indexes and the locked slots reach, and splits that the
+  // earlier process left half done are finished or undone.
+  static Result<std::unique_ptr<StorageService>> open(Worker& worker, const Topology& topology);
+  virtual ~StorageService() = default;
+
+  // Registers kMethodAllocate .. kMethodNodeStatistics with the worker's Rpc.
+  virtual void serve() = 0;
+  // Splits groups whose buckets have become chains; advances reclamation. Called by the node's
+  // loop as a coroutine, at most every few milliseconds and only while pending() says so.
+  virtual bool maintenance_pending() const = 0;
+  virtual void maintain() = 0;
+
+  virtual bool reopened() const = 0;
+  virtual NodeStatistics statistics() const = 0;
+  // Addresses of every header of this node whose lock word was set by `worker` (low 16 bits);
+  // yields while scanning. For resolution.
+  virtual std::vector<GlobalAddress> locks_of(WorkerId worker) = 0;
+  // Frees a slot that an unfinished insert left allocated (its lock is held by the caller's
+  // victim): incarnation + 1, unlocked, back to the free list.
+  virtual void discard_slot(uint64_t offset) = 0;
+};
+
+}  // namespace rdmacc

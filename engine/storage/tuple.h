@@ -1,0 +1,80 @@
+#pragma once
+#include <cstring>
+
+#include "rdma/verb.h"
+
+// The 64-byte header that every record and every gap header starts with, and the record behind it.
+//
+//   0   key hash          8    xxh3 of the key's bytes (gap header: the group's hash prefix)
+//   8   table id          4    incarnation   4   (one word; the incarnation changes when the slot
+//                                                 is unlinked or the group is split)
+//   16  length            4    flags         4   (gap header: `gone`, largest wts of an unlinked
+//                                                 tuple, for MVCC)
+//   24  sundial word      8    lock, wts and rts of SUNDIAL in one word
+//   32  wts               8    stamp of the newest version; only ever rises
+//   40  lock              8    0, or the ctts of the holder
+//   48  rts               8    MVCC: largest ctts that read the newest version
+//   56  waiter            8    WAITDIE: ctts of the oldest waiter
+//   64  record …               [key length 4][key][row], or, with kFlagOverflow, the 8-byte
+//                              address of an overflow block that holds those bytes
+//
+// Two orders of looking at it (SEQUENCES 1.0): ascending sees the stamps before the lock,
+// descending sees rts, then the lock, then the stamps. They are why lock stands between wts and
+// rts. A write goes: wts, then length and record, then lock (stamps BEFORE bytes).
+
+namespace rdmacc {
+
+using TableId = uint32_t;
+constexpr TableId kNoTable = 0;
+
+struct Header {
+  uint64_t key_hash;
+  uint32_t table;
+  uint32_t incarnation;
+  uint32_t length;  // of the record's bytes: key length word, key and row
+  uint32_t flags;
+  uint64_t sundial;
+  uint64_t wts;
+  uint64_t lock;
+  uint64_t rts;
+  uint64_t waiter;
+};
+static_assert(sizeof(Header) == 64);
+static_assert(offsetof(Header, wts) == 32 && offsetof(Header, lock) == 40 &&
+              offsetof(Header, rts) == 48);
+
+constexpr uint32_t kFlagLive = 1;      // holds a row; an allocated, not yet committed slot has 0
+constexpr uint32_t kFlagOverflow = 2;  // the record is in an overflow block
+constexpr uint32_t kFlagGap = 4;       // a gap header, not a record
+constexpr uint32_t kFlagDeleted = 8;   // tombstone (multi-version protocols)
+
+constexpr uint64_t kOffsetOfIdentity = offsetof(Header, table);   // table id and incarnation
+constexpr uint64_t kOffsetOfLength = offsetof(Header, length);    // length and flags
+constexpr uint64_t kOffsetOfWts = offsetof(Header, wts);
+constexpr uint64_t kOffsetOfLock = offsetof(Header, lock);
+constexpr uint64_t kOffsetOfRts = offsetof(Header, rts);
+constexpr uint64_t kOffsetOfRecord = sizeof(Header);
+
+// The two-field words as they travel in an 8-byte verb (little endian).
+constexpr uint64_t pack_words(uint32_t low, uint32_t high) {
+  return (static_cast<uint64_t>(high) << 32) | low;
+}
+
+constexpr uint32_t kRowBytesMax = 64 * 1024;       // row bytes (key excluded)
+constexpr uint32_t kKeyBytesMax = 2 * 1024;
+constexpr uint32_t kRecordInlineMax = 512;         // record bytes kept in the slot itself
+constexpr uint32_t kHistoryMax = 15;
+
+constexpr uint64_t round_up(uint64_t value, uint64_t to) { return (value + to - 1) / to * to; }
+
+// Bytes of the record proper for a key and a row.
+constexpr uint64_t record_bytes(size_t key, size_t row) { return 4 + key + row; }
+
+// What a slot of a table occupies: header, newest record, then `history` old versions of
+// [stamp 8][length and flags 8][record]; a multiple of 64 so that headers are line-aligned.
+constexpr uint64_t slot_bytes(uint32_t record_size, uint32_t history) {
+  const uint64_t record = round_up(record_size, 8);
+  return round_up(sizeof(Header) + record + history * (16 + record), 64);
+}
+
+}  // namespace rdmacc
