@@ -1,0 +1,51 @@
+#pragma once
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "engine/storage/tuple.h"
+#include "rdma/base/status.h"
+
+// What a transaction changes, as its log record holds it: the one description that the Commit
+// stage installs, the log carries to the backups, and resolution installs again for a coordinator
+// that died (PROTOCOLS §5). Every copy of a log record holds the whole transaction.
+
+namespace rdmacc {
+
+enum class WriteKind : uint8_t {
+  kUpdate = 1,  // new bytes for a live tuple
+  kInsert = 2,  // a fresh slot becomes live
+  kUnlink = 3,  // a tuple is deleted and its slot leaves the index
+  kGap = 4,     // a gap header: entries set and cleared in its group
+};
+
+// An 8-byte index entry to store, on the node of the gap header.
+struct EntryWrite {
+  uint64_t offset;
+  uint64_t value;  // 0 clears it
+};
+
+struct Write {
+  GlobalAddress header;
+  WriteKind kind = WriteKind::kUpdate;
+  TableId table = kNoTable;
+  uint64_t key_hash = 0;
+  uint32_t incarnation = 0;        // that the header has while we hold its lock
+  GlobalAddress overflow;          // block for `record`, or null: inline
+  std::string_view record;         // [key length 4][key][row]; kUpdate and kInsert
+  std::vector<EntryWrite> entries; // kGap
+};
+
+struct LogRecord {
+  uint64_t lock_ctts = 0;  // what the lock words of all its headers hold
+  uint64_t stamp = 0;      // wts of what it writes
+  uint8_t protocol = 0;
+  std::vector<Write> writes;  // in the order in which they must be installed: tuples, then gaps
+};
+
+// Appends the record's bytes to `out`.
+void encode(const LogRecord& record, std::vector<std::byte>& out);
+// The views in the result point into `bytes`. kCorrupt when they do not parse.
+Result<LogRecord> decode_log_record(std::span<const std::byte> bytes);
+
+}  // namespace rdmacc

@@ -1,0 +1,33 @@
+#pragma once
+#include "engine/storage/region_layout.h"
+
+// The control area of node 0's region: the gate's line, then one line per worker, each written by
+// that worker alone (and cleared by the resolution of a dead one). All access is by verbs, so it
+// works on every fabric. engine/cluster/gate.h has the rules; the arena reads the epochs.
+
+namespace rdmacc {
+
+struct GateLine {
+  // open protocol 8 | next protocol 8 | generation 48. "Protocol" is ProtocolId + 1, 0 = none.
+  // While next != 0 nobody new enters; the one who sees the gate drained opens `next`.
+  uint64_t word;
+  uint64_t epoch;        // global epoch of reclamation; starts at 2, rises by one
+  uint64_t ctts_floor;   // every ctts of the open protocol is larger
+  uint64_t switches;     // how often another protocol was opened
+  uint64_t switch_us_sum, switch_us_max;  // from the first waiter's request to the opening
+  uint64_t reserved[2];
+};
+static_assert(sizeof(GateLine) == 64);
+
+struct WorkerLine {
+  uint64_t inside;       // protocol + 1 while this worker has a transaction in the gate, else 0
+  uint64_t epoch;        // epoch announced by its oldest transaction, 0 = none under way
+  uint64_t last_ctts;    // largest ctts it gave out
+  uint64_t waiting_for;  // protocol + 1 that a transaction of its waits for, else 0
+  uint64_t waiting_since_us;
+  uint64_t incarnation;  // of the fabric's worker slot
+  uint64_t reserved[2];
+};
+static_assert(sizeof(WorkerLine) == 64);
+
+}  // namespace rdmacc
