@@ -1,0 +1,21 @@
+#pragma once
+#include <span>
+
+#include "engine/txn/stage.h"
+
+// The only place that names all protocols.
+
+namespace rdmacc {
+
+struct ProtocolRules;
+
+// nullptr when the protocol is not there (yet).
+const ProtocolRules* rules_of(Protocol protocol);
+// Those that are there, in the order of their numbers.
+std::span<const Protocol> available_protocols();
+// Bits of Stage that the protocol has.
+uint16_t stages_of(Protocol protocol);
+// "nowait, occ"
+std::string available_protocol_names();
+
+}  // namespace rdmacc

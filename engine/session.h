@@ -1,0 +1,165 @@
+#pragma once
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/stats/worker_stats.h"
+#include "engine/storage/storage_client.h"
+#include "engine/txn/outcome.h"
+#include "engine/txn/stage.h"
+#include "rdma/worker.h"
+
+// The one door to the engine. A Coordinator is what one worker thread (a bench thread, a
+// PostgreSQL backend) needs to run transactions; a Session runs one transaction at a time on it.
+// Every method of Session that touches the engine is called from a coroutine of the worker and
+// yields while verbs are in flight. A caller without a coroutine (PostgreSQL's main stack) uses
+// SessionPump.
+//
+// A Status of Code::kAborted (reason_of(status) says why), kUnavailable, kCancelled, kTimeout or
+// kNoSpace means that the transaction cannot go on: call abort(), then perhaps try again.
+// kDuplicateKey, kNotFound, kTooLarge and kInvalidArgument leave it as it was.
+//
+// Isolation is always serializable. Keys and rows are bytes; keys are unique per table.
+
+namespace rdmacc {
+
+class Transaction;
+class HistoryWriter;
+
+struct EngineOptions {
+  uint32_t replicas = 0;                        // backups of each partition's log
+  uint64_t write_set_bytes_max = 256ull << 20;  // kNoSpace beyond
+  uint32_t location_cache_entries = 64 * 1024;
+};
+
+class Coordinator {
+ public:
+  Coordinator(std::unique_ptr<Endpoint> endpoint, const Topology& topology,
+              const EngineOptions& options, Scheduler::Options scheduler_options = {});
+  ~Coordinator();
+  Coordinator(const Coordinator&) = delete;
+  Coordinator& operator=(const Coordinator&) = delete;
+
+  Worker& worker();
+  const Topology& topology() const;
+  WorkerStats& stats();
+  // Every committed and aborted transaction is reported to `history` (nullptr: none). Not owned.
+  void set_history(HistoryWriter* history);
+
+  struct Impl;
+  Impl& impl() { return *impl_; }
+
+ private:
+  std::unique_ptr<Impl> impl_;
+};
+
+struct TxnOptions {
+  Protocol protocol = Protocol::kOcc;
+  StagePlan plan;
+  uint64_t gate_timeout_us = 10'000'000;
+};
+
+// A row as a get or a scan saw it. The views stay valid until the transaction ends (get) or the
+// next batch is asked for (scan).
+struct RowView {
+  bool found = false;
+  std::string_view key;
+  std::string_view row;
+  uint64_t version = 0;  // stamp of the version read; 0 for an own write
+  NodeId node = 0;       // that stores it
+};
+
+constexpr uint32_t kEveryCommand = 0xFFFFFFFF;
+
+class ScanCursor;  // engine/txn/scan.h
+
+class Session {
+ public:
+  explicit Session(Coordinator& coordinator);
+  ~Session();  // the transaction must have ended
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  // ---- Transactions
+  // Notes the options; the gate is entered and the ctts drawn at the first engine access.
+  Status begin(const TxnOptions& options);
+  bool active() const;
+  // Commits, or aborts and says why. After kUnavailable the outcome may be unknown only if
+  // commit_outcome_unknown() says so; otherwise the transaction is aborted.
+  Status commit();
+  void abort();  // releases everything; always succeeds
+  // Ends every wait of this session with kCancelled; cleared by begin(). Callable anytime on the
+  // session's thread.
+  void cancel();
+
+  // ---- Rows. `visible_before`: own writes of commands >= it are not seen (see set_command).
+  Status get(TableId table, std::string_view key, RowView& out,
+             uint32_t visible_before = kEveryCommand);
+  // All keys in one batch of rounds; out[i] belongs to keys[i].
+  Status get_many(TableId table, std::span<const std::string_view> keys, std::span<RowView> out,
+                  uint32_t visible_before = kEveryCommand);
+  Status put(TableId table, std::string_view key, std::string_view row);     // or kNotFound
+  Status insert(TableId table, std::string_view key, std::string_view row);  // or kDuplicateKey
+  // For keys that the caller knows to be new (hidden row ids): the absent key is not checked.
+  Status insert_unchecked(TableId table, std::string_view key, std::string_view row);
+  Status remove(TableId table, std::string_view key);                        // or kNotFound
+
+  // Every row of a table, each once, in no order, phantom-safe. Own writes made after the scan
+  // was opened may or may not be seen unless `visible_before` excludes them.
+  Result<std::unique_ptr<ScanCursor>> scan(TableId table, uint32_t visible_before = kEveryCommand);
+  // The next rows; an empty batch is the end. Views live until the next call.
+  Status scan_next(ScanCursor& cursor, std::vector<RowView>& batch);
+
+  // ---- Commands and savepoints: tags of own writes.
+  void set_command(uint32_t command);
+  // Writes from now on belong to a new level, which is returned (1 = the first savepoint).
+  uint32_t savepoint();
+  void rollback_to(uint32_t level);  // forgets writes of levels >= `level`; level stays closed
+  void release(uint32_t level);      // hands writes of levels >= `level` to level - 1
+
+  bool has_writes() const;
+  bool touched_engine() const;  // the gate was entered
+  const VerbCounters& verb_counters() const;  // of this transaction so far
+
+  // ---- Tables. Not transactional: the caller keeps a pending list (drop what was created when
+  // its transaction aborts, drop what was replaced when it commits).
+  Result<TableMeta> create_table(const TableSpec& spec);
+  Status drop_table(TableId table);
+  // Empties a table that nobody else can see: drops it and creates it anew under another id.
+  Result<TableMeta> truncate_table(TableId table, const TableSpec& spec);
+  Result<TableMeta> find_table(const TableSpec& identity);
+  Result<NodeStatistics> node_statistics(NodeId node);
+  // What protocol the gate has open; nothing when none was opened since the cluster began.
+  Result<std::optional<Protocol>> open_protocol();
+
+ private:
+  Status ensure_started();
+  Coordinator& coordinator_;
+  std::unique_ptr<Transaction> txn_;
+  bool cancelled_ = false;
+};
+
+// Runs engine calls for a caller that has no coroutine: start() hands a command to a coroutine,
+// resume() steps the worker, and the caller checks for interrupts between.
+//
+//   pump.start([&] { return session.commit(); });
+//   while (!pump.resume()) { CHECK_FOR_INTERRUPTS(); pump.wait(10'000); }
+class SessionPump {
+ public:
+  explicit SessionPump(Coordinator& coordinator) : coordinator_(coordinator) {}
+  void start(std::function<Status()> command);  // CHECKs that none is under way
+  bool busy() const { return busy_; }
+  bool resume();                  // true: finished, see result()
+  void wait(uint64_t us_max);     // sleeps until something may be done; a signal ends it early
+  const Status& result() const { return result_; }
+
+ private:
+  Coordinator& coordinator_;
+  Status result_;
+  bool busy_ = false;
+};
+
+}  // namespace rdmacc

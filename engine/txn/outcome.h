@@ -1,0 +1,31 @@
+#pragma once
+#include "rdma/base/status.h"
+
+namespace rdmacc {
+
+// Why a transaction was aborted by concurrency control. Travels as the detail() of a Status with
+// Code::kAborted; counted by the statistics and shown to SQL users.
+enum class AbortReason : uint16_t {
+  kNone = 0,
+  kLockHeld,          // a lock that this protocol does not wait for
+  kVersionChanged,    // read before, written by another before our lock
+  kValidationFailed,  // a record of the read set changed or is locked
+  kReadUnstable,      // an atomic read met writers too often
+  kGapChanged,        // a phantom: an absent key or a scanned range changed
+  kStaleLocation,     // a record moved while we looked; the next try looks again
+  kNodeRestarted,     // a node died or restarted under the transaction
+  kIndexMoved,        // the group was split while we looked
+  kCount
+};
+
+const char* abort_reason_name(AbortReason reason);  // "lock_held"
+
+inline Status aborted(AbortReason reason) {
+  return Status(Code::kAborted, {}, static_cast<uint16_t>(reason));
+}
+inline AbortReason reason_of(const Status& status) {
+  return status.code() == Code::kAborted ? static_cast<AbortReason>(status.detail())
+                                         : AbortReason::kNone;
+}
+
+}  // namespace rdmacc
