@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/stats/worker_stats.h"
+#include "engine/txn/worker_stats.h"
 #include "engine/storage/storage_client.h"
 #include "engine/txn/outcome.h"
 #include "engine/txn/stage.h"

@@ -1,0 +1,147 @@
+/* The C face of engine/session.h for the files that include postgres.h (which must not see C++
+ * engine headers). Implemented by engine_bridge.cc, which never sees postgres.h. Nothing here
+ * throws, longjmps or calls PostgreSQL.
+ *
+ * One transaction at a time per backend. A command is started, then resumed until it is done:
+ *
+ *     bridge_start_get(...);
+ *     rdmacc_pump();          (xact.cc: bridge_resume() and CHECK_FOR_INTERRUPTS() in a loop)
+ *     bridge_error()->code    (0 = ok)
+ *
+ * Arguments stay valid until the command is done: rdmacc_pump() cancels the command and resumes it
+ * to its end before it lets an error pass. */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Same order as rdmacc::Code in rdma/base/status.h. */
+typedef enum BridgeCode {
+  BRIDGE_OK = 0,
+  BRIDGE_ABORTED,
+  BRIDGE_CANCELLED,
+  BRIDGE_TIMEOUT,
+  BRIDGE_UNAVAILABLE,
+  BRIDGE_NO_SPACE,
+  BRIDGE_TOO_LARGE,
+  BRIDGE_DUPLICATE_KEY,
+  BRIDGE_NOT_FOUND,
+  BRIDGE_INVALID_ARGUMENT,
+  BRIDGE_NO_WORKER_SLOT,
+  BRIDGE_CORRUPT,
+  BRIDGE_SYSTEM
+} BridgeCode;
+
+typedef struct BridgeError {
+  int code;              /* BridgeCode */
+  char reason[48];       /* abort reason's name when BRIDGE_ABORTED, else "" */
+  char message[256];
+  bool outcome_unknown;  /* commit only: the nodes may still finish it */
+} BridgeError;
+
+typedef struct BridgeBytes {
+  const char* data;
+  size_t size;
+} BridgeBytes;
+
+typedef struct BridgeRow {
+  bool found;
+  BridgeBytes key;
+  BridgeBytes row;
+  uint64_t version; /* stamp; 0 for an own write */
+  int node;
+} BridgeRow;
+
+typedef struct BridgeTableSpec {
+  uint64_t system_id;
+  uint32_t database;
+  uint32_t relfilenode;
+  uint32_t record_size; /* inline record bytes: 4 + key + row, 16 .. 512, multiple of 8 */
+  uint32_t history;
+} BridgeTableSpec;
+
+typedef struct BridgeTxnOptions {
+  int protocol;      /* number of rdmacc::Protocol; -1: join what the gate has open */
+  uint16_t stages;   /* hybrid code */
+  uint64_t gate_timeout_us;
+} BridgeTxnOptions;
+
+typedef struct BridgeCounters {
+  uint64_t round_trips, doorbells, reads, writes, atomics, messages;
+} BridgeCounters;
+
+typedef struct BridgeNode {
+  int node;
+  uint64_t region_bytes, backed_bytes, used_bytes, tables, rows, splits, requests, started_us;
+} BridgeNode;
+
+/* ---- Attaching. Done lazily, in the backend, after fork. Blocking but bounded (5 s). */
+bool bridge_attached(void);
+bool bridge_attach(const char* cluster, uint32_t replicas, uint64_t write_set_bytes_max);
+void bridge_detach(void);             /* leaves the worker slot; ends the transaction */
+int bridge_worker_id(void);
+int bridge_node_count(void);
+bool bridge_cluster_exists(const char* cluster);
+void bridge_cluster_destroy(const char* cluster);
+
+/* ---- The command under way. */
+const BridgeError* bridge_error(void);  /* of the last finished command or failed attach */
+bool bridge_busy(void);
+bool bridge_resume(void);               /* true: no command is under way (any more) */
+void bridge_wait(uint64_t us_max);      /* sleep; a signal or progress ends it */
+void bridge_cancel(void);               /* the command under way ends soon with BRIDGE_CANCELLED */
+
+/* ---- Transactions. */
+bool bridge_txn_active(void);
+void bridge_begin(const BridgeTxnOptions* options);  /* no engine access yet; cannot fail */
+bool bridge_txn_touched(void);                       /* the gate was entered */
+bool bridge_txn_has_writes(void);
+int bridge_txn_protocol(void);                       /* after the gate was entered */
+void bridge_start_commit(void);
+void bridge_start_abort(void);
+void bridge_set_command(uint32_t command);
+uint32_t bridge_savepoint(void);
+void bridge_rollback_to(uint32_t level);
+void bridge_release(uint32_t level);
+BridgeCounters bridge_counters(void);                /* of this transaction so far */
+
+/* ---- Rows. `out` is filled when the command is done; its views live until the transaction ends
+ * (gets) or the next batch of the same scan. Own writes of commands >= visible_before are not
+ * seen. */
+void bridge_start_get(uint32_t table, BridgeBytes key, uint32_t visible_before, BridgeRow* out);
+void bridge_start_get_many(uint32_t table, const BridgeBytes* keys, size_t count,
+                           uint32_t visible_before, BridgeRow* out);
+void bridge_start_put(uint32_t table, BridgeBytes key, BridgeBytes row);
+void bridge_start_insert(uint32_t table, BridgeBytes key, BridgeBytes row, bool check_absent);
+void bridge_start_remove(uint32_t table, BridgeBytes key);
+
+typedef struct BridgeScan BridgeScan;
+BridgeScan* bridge_scan_create(void);   /* freed by bridge_scan_free or when the txn ends */
+void bridge_start_scan(BridgeScan* scan, uint32_t table, uint32_t visible_before);
+void bridge_start_scan_next(BridgeScan* scan);
+size_t bridge_scan_rows(BridgeScan* scan, const BridgeRow** rows);  /* 0 rows: the end */
+void bridge_scan_free(BridgeScan* scan);  /* also of a scan whose transaction has ended */
+
+/* ---- Tables; not transactional (see Session). `id` is filled when done. */
+void bridge_start_create_table(const BridgeTableSpec* spec, uint32_t* id);
+void bridge_start_find_table(const BridgeTableSpec* identity, uint32_t* id);
+void bridge_start_drop_table(uint32_t id);
+void bridge_start_node_statistics(int node, BridgeNode* out);
+
+/* ---- Names. -1 / false when unknown or not available; text functions return static storage. */
+int bridge_parse_protocol(const char* name);
+const char* bridge_protocol_name(int protocol);
+const char* bridge_available_protocols(void);     /* "nowait, occ" */
+bool bridge_protocol_available(int protocol);
+/* False with a message (in *why, static storage) when `text` is no stage plan. */
+bool bridge_parse_stages(const char* text, uint16_t* code, const char** why);
+/* Canonical text of a code under a protocol, into `out`. */
+void bridge_stages_text(int protocol, uint16_t code, char* out, size_t out_bytes);
+
+#ifdef __cplusplus
+}
+#endif
