@@ -17,7 +17,7 @@ struct VerbCounters {
   uint64_t reads = 0;
   uint64_t writes = 0;
   uint64_t atomics = 0;
-  uint64_t messages = 0;     // RPC requests
+  uint64_t messages = 0;  // RPC requests
 
   void add(const VerbCounters& other);
 };
@@ -27,8 +27,7 @@ class DoorbellBatch {
   DoorbellBatch(Scheduler& scheduler, VerbCounters& counters)
       : scheduler_(scheduler), counters_(counters) {}
 
-  void read(GlobalAddress from, void* local, size_t bytes,
-            WordOrder order = WordOrder::kAscending);
+  void read(GlobalAddress from, void* local, size_t bytes, WordOrder order = WordOrder::kAscending);
   void write(GlobalAddress to, const void* local, size_t bytes);
   void compare_swap(GlobalAddress at, uint64_t expected, uint64_t desired, uint64_t* seen);
   void fetch_add(GlobalAddress at, uint64_t addend, uint64_t* seen);

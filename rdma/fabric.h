@@ -28,7 +28,7 @@ namespace rdmacc {
 // put until `outstanding` is zero. `waiter` is the scheduler's; the fabric never reads it.
 struct Completion {
   uint32_t outstanding = 0;
-  bool failed = false;         // a peer could not be reached; effects of its chain are unknown
+  bool failed = false;  // a peer could not be reached; effects of its chain are unknown
   void* waiter = nullptr;
   void (*on_done)(Completion*) = nullptr;  // called when outstanding becomes zero
 
@@ -39,9 +39,9 @@ struct Completion {
 };
 
 struct FabricCapabilities {
-  bool coherent_atomics = true;   // NIC and CPU atomics mix
+  bool coherent_atomics = true;  // NIC and CPU atomics mix
   uint32_t max_datagram_bytes = 4096;
-  uint32_t inline_bytes = 0;      // WRITEs up to this length need no registered buffer
+  uint32_t inline_bytes = 0;  // WRITEs up to this length need no registered buffer
 };
 
 // What one worker thread holds of the fabric. Used by its thread alone.
@@ -57,8 +57,9 @@ class Endpoint {
 
   // Rings the doorbell of `node` for `chain` (copied; the local buffers are not). poll() later
   // calls completion->finish_one(); the caller has counted the chain in `outstanding`.
+  // Chains to one node are carried out, and completed, in the order of their ring().
   // completion == nullptr: nobody waits (passive acknowledgement); its local buffers must then
-  // stay valid until drain().
+  // stay valid until a later chain to the same node has completed.
   virtual void ring(NodeId node, std::span<const Verb> chain, Completion* completion) = 0;
 
   // Hands over a datagram; false when there is no room for it now (it counts as lost).
@@ -70,6 +71,9 @@ class Endpoint {
   // Sleeps until something arrives, wake() is called or `deadline_us` has come (bounded by the
   // fabric as well). Returns early at will.
   virtual void wait(uint64_t deadline_us) = 0;
+  // Ends a wait() under way, or the next one. The only member that other threads and signal
+  // handlers may call.
+  virtual void wake() {}
 
   // Microseconds since the cluster's epoch; one clock per host, never steps back.
   virtual uint64_t now_us() = 0;
@@ -98,7 +102,7 @@ class Endpoint {
 struct Topology {
   NodeId nodes = 2;
   uint16_t threads_per_node = 1;
-  WorkerId workers_max = 64;        // node threads included
+  WorkerId workers_max = 64;           // node threads included
   uint64_t region_bytes = 1ull << 30;  // of each node, reserved whole
 
   WorkerId node_workers() const { return static_cast<WorkerId>(nodes * threads_per_node); }

@@ -32,7 +32,7 @@ class RegisteredPool {
 class VerbArena {
  public:
   explicit VerbArena(RegisteredPool& pool) : pool_(pool) {}
-  ~VerbArena() { reset(); }
+  ~VerbArena();  // gives every block back
   VerbArena(const VerbArena&) = delete;
   VerbArena& operator=(const VerbArena&) = delete;
 
@@ -42,7 +42,8 @@ class VerbArena {
   T* allocate_array(size_t count) {
     return reinterpret_cast<T*>(allocate(sizeof(T) * count));
   }
-  // Gives all blocks but the first back; no verb may be in flight on them.
+  // Gives all blocks but the first back (that one too when it is a large buffer's); no verb may
+  // be in flight on them.
   void reset();
   size_t allocated_bytes() const { return allocated_; }
 

@@ -25,7 +25,7 @@ class Scheduler {
 
   Scheduler(Endpoint& endpoint, Options options);
   explicit Scheduler(Endpoint& endpoint);
-  ~Scheduler();  // unwinds what is still suspended, without resuming it
+  ~Scheduler();  // unwind()
   Scheduler(const Scheduler&) = delete;
   Scheduler& operator=(const Scheduler&) = delete;
 
@@ -47,13 +47,22 @@ class Scheduler {
 
   // Called at the end of every step; RPC flushes its per-peer batches there.
   void add_after_step(std::function<void()> hook);
+  // Calls `callback` once, on the scheduler's own stack, in the first step at or after then.
+  void call_at(uint64_t deadline_us, std::function<void()> callback);
+  // True inside step(): its hooks are still to come.
+  bool stepping() const;
+
+  // Unwinds every suspended coroutine (destructors run, nothing is resumed) and forgets all
+  // timers. For owners whose objects the coroutines refer to: call it before those go. A function
+  // that may yield must not be noexcept, or the unwinding ends the process.
+  void unwind();
 
   // ---- From within a coroutine of this scheduler.
   bool in_coroutine() const;
-  void yield();                              // behind everything that is ready now
+  void yield();  // behind everything that is ready now
   void sleep_until(uint64_t deadline_us);
   void sleep_for(uint64_t us) { sleep_until(endpoint_.now_us() + us); }
-  void await(Completion& completion);        // until outstanding is zero
+  void await(Completion& completion);  // until outstanding is zero
 
  private:
   struct Impl;

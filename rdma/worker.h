@@ -17,6 +17,10 @@ class Worker {
         scheduler_(*endpoint_, options),
         rpc_(scheduler_),
         pool_(*endpoint_) {}
+  // Coroutines that are still suspended have buffers and calls here: they go first.
+  ~Worker() { scheduler_.unwind(); }
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
 
   WorkerId id() const { return endpoint_->worker(); }
   Endpoint& endpoint() { return *endpoint_; }
