@@ -48,8 +48,8 @@ struct DirectoryEntry {
   uint32_t record_size;   // record bytes kept inline, multiple of 8
   uint32_t history;       // old versions kept per slot
   uint64_t root;          // IndexRoot of this node's part
-  uint64_t rows;          // approximate; the owner's count of linked entries
-  uint64_t reserved[9];
+  uint64_t rows;          // approximate: the owner's count of slots handed out and not freed
+  uint64_t reserved[10];
 };
 static_assert(sizeof(DirectoryEntry) == 128);
 
