@@ -17,14 +17,17 @@ namespace rdmacc {
 
 struct SimOptions {
   uint64_t seed = 1;
-  uint32_t verb_ns_min = 500, verb_ns_max = 3'000;   // one way, to another node
-  uint32_t self_ns_min = 20, self_ns_max = 400;      // a node's verbs to itself
+  uint32_t verb_ns_min = 500, verb_ns_max = 3'000;  // one way, to another node
+  uint32_t self_ns_min = 20, self_ns_max = 400;     // a node's verbs to itself
   uint32_t datagram_ns_min = 800, datagram_ns_max = 8'000;
-  uint32_t step_ns_max = 300;                        // what running a worker costs, at most
-  uint32_t stall_percent = 1, stall_ns_max = 60'000; // a long tail for any event
+  uint32_t step_ns_max = 300;                         // what running a worker costs, at most
+  uint32_t stall_percent = 1, stall_ns_max = 60'000;  // a long tail for any event
   uint32_t loss_percent = 0, duplicate_percent = 0;
   bool tear = true;
   bool cpu_reads = true;
+  // Verbs to a node without a live thread fail, as they do over a wire; otherwise its region can
+  // still be reached, as on shm. Verbs to a node that never joined always fail.
+  bool dead_node_unreachable = false;
 };
 
 class SimFabric : public Fabric {
