@@ -1,0 +1,68 @@
+// OCC: optimistic concurrency control as in DrTM+H (§5.1) and RCC (§4.3). Nothing is locked while
+// the transaction runs; what it read is checked after everything that it writes is locked.
+//
+//   Read      READ header | READ record | READ header                atomic read, no lock
+//   Lock      CAS lock 0 -> ctts | READ header                       the whole write set
+//   Validate  READ header, of the read set, after ALL locks
+//   Log       the whole transaction to every backup
+//   Commit    WRITE wts | WRITE length and record | WRITE lock = 0
+//   Release   WRITE lock = 0 for exactly the locks that this attempt got
+//
+// An absent key and a scanned group are reads of their gap header; an insert or unlink is a write
+// of it. So a phantom is a version of a gap header that changed.
+
+#include "engine/protocols/protocols.h"
+
+namespace rdmacc {
+namespace {
+
+// The lines of one READ come in any order, so only a header looked at before the record and again
+// after it proves that the record is whole: unlocked before, and the same stamp in both (the
+// stamp is written before the bytes). The second may be locked already: the bytes are not yet new.
+Step read(const Access& /*access*/, const Look* seen, const TxnStamps& /*txn*/) {
+  const int verbs = kFirstLook | kReadRecord | kLastLook;
+  if (seen == nullptr) return Step::attempt(verbs);
+  const bool untorn = seen->first.lock == 0 && seen->first.wts == seen->last.wts &&
+                      seen->first.incarnation == seen->last.incarnation;
+  return untorn ? Step::done() : Step::again(verbs);
+}
+
+Step lock(const Access& access, const Look* seen, const TxnStamps& txn) {
+  if (seen == nullptr) {
+    return access.locked ? Step::attempt(kFirstLook) : Step::cas(kFirstLook, 0, txn.ctts);
+  }
+  const bool ours = access.locked || seen->cas_seen == 0 || seen->cas_seen == txn.ctts;
+  if (!ours) return Step::abort(AbortReason::kLockHeld);
+  // What was read before must still be what the lock covers; a blind write takes what is there.
+  if (access.read && seen->first.wts != access.read_wts) {
+    return Step::abort(access.gap ? AbortReason::kGapChanged : AbortReason::kVersionChanged);
+  }
+  return Step::done();
+}
+
+// Rts, lock, then stamps: a writer that locks after we saw the lock free stamps after our look,
+// and is ordered behind us.
+Step validate(const Access& access, const Look* seen, const TxnStamps& txn) {
+  if (seen == nullptr) return Step::attempt(kLastLook);
+  if (seen->last.wts != access.read_wts) {
+    return Step::abort(access.gap ? AbortReason::kGapChanged : AbortReason::kValidationFailed);
+  }
+  const bool free = seen->last.lock == 0 || seen->last.lock == txn.ctts;
+  return free ? Step::done() : Step::abort(AbortReason::kValidationFailed);
+}
+
+}  // namespace
+
+const ProtocolRules kOccRules = {
+    .protocol = Protocol::kOcc,
+    .stages = static_cast<uint16_t>(Stage::kLock) | static_cast<uint16_t>(Stage::kRead) |
+              static_cast<uint16_t>(Stage::kLog) | static_cast<uint16_t>(Stage::kRelease) |
+              static_cast<uint16_t>(Stage::kCommit) | static_cast<uint16_t>(Stage::kValidate),
+    .locks_what_it_reads = false,
+    .single_read_is_atomic = true,
+    .read = read,
+    .lock = lock,
+    .validate = validate,
+};
+
+}  // namespace rdmacc

@@ -1,0 +1,38 @@
+#include "engine/protocols/registry.h"
+
+#include <array>
+
+#include "engine/protocols/protocols.h"
+
+namespace rdmacc {
+namespace {
+
+constexpr std::array kAvailable = {Protocol::kNowait, Protocol::kOcc};
+
+}  // namespace
+
+const ProtocolRules* rules_of(Protocol protocol) {
+  switch (protocol) {
+    case Protocol::kNowait: return &kNowaitRules;
+    case Protocol::kOcc: return &kOccRules;
+    default: return nullptr;
+  }
+}
+
+std::span<const Protocol> available_protocols() { return kAvailable; }
+
+uint16_t stages_of(Protocol protocol) {
+  const ProtocolRules* rules = rules_of(protocol);
+  return rules == nullptr ? 0 : rules->stages;
+}
+
+std::string available_protocol_names() {
+  std::string names;
+  for (const Protocol protocol : kAvailable) {
+    if (!names.empty()) names += ", ";
+    names += protocol_name(protocol);
+  }
+  return names;
+}
+
+}  // namespace rdmacc

@@ -1,0 +1,32 @@
+#pragma once
+#include "engine/storage/hash_index.h"
+#include "engine/storage/tuple.h"
+#include "rdma/verb.h"
+
+namespace rdmacc {
+
+// One header in a transaction's read or write set: a record's or a gap's. There is one Access per
+// header address and transaction, however many operations touch it, so that it is locked once and
+// unlocked after all of its effects.
+struct Access {
+  GlobalAddress header;
+  bool gap = false;
+  bool read = false;        // its version matters: noted in read_wts
+  bool write = false;       // to be locked before the log
+  bool locked = false;      // by this attempt
+  TableId table = kNoTable;
+  uint64_t key_hash = 0;    // gap: the group's bits
+  uint32_t incarnation = 0; // 0: not known yet (learnt at the first look)
+  uint32_t depth = 0;       // gap: local depth of the group
+  uint64_t read_wts = 0;    // version that was read
+  uint64_t locked_wts = 0;  // version that the lock covers
+};
+
+// Does a header still belong to what the access means?
+inline bool same_identity(const Access& access, const Header& seen) {
+  return seen.table == access.table && seen.key_hash == access.key_hash &&
+         (access.incarnation == 0 || seen.incarnation == access.incarnation) &&
+         (!access.gap || seen.length == access.depth);
+}
+
+}  // namespace rdmacc

@@ -1,0 +1,61 @@
+#include "engine/txn/bucket_walk.h"
+
+namespace rdmacc {
+namespace {
+
+struct Image {
+  Header first, last;
+  Bucket bucket;
+};
+
+void note_entries(BucketWalk& walk, uint64_t bucket_at, const Bucket& bucket) {
+  for (uint32_t i = 0; i < kEntriesPerBucket; i++) {
+    const uint64_t entry = bucket.entries[i];
+    if (walk.all_entries) walk.places.push_back({bucket_at + i * 8, entry});
+    if (entry != 0 && entry_tag(entry) == walk.tag) {
+      walk.candidates.push_back(entry_offset(entry));
+    }
+  }
+}
+
+}  // namespace
+
+Status walk_buckets(StageContext& context, std::span<BucketWalk> walks) {
+  auto* images = context.arena.allocate_array<Image>(walks.size());
+  if (images == nullptr) return Status(Code::kNoSpace, "registered memory is used up");
+  std::vector<uint64_t> at(walks.size());  // offset of the bucket to read next; 0 = ended
+  size_t open = walks.size();
+  for (size_t i = 0; i < walks.size(); i++) {
+    at[i] = bucket_offset(walks[i].group.offset(), walks[i].bucket);
+    walks[i].candidates.clear();
+    walks[i].places.clear();
+  }
+  const uint64_t region_bytes = context.engine.layout.region_bytes;
+  DoorbellBatch batch = context.batch();
+  for (uint32_t round = 0; open > 0; round++) {
+    if (round > kChainMax) return Status(Code::kCorrupt, "a bucket chain does not end");
+    if (context.is_cancelled()) return Status(Code::kCancelled);
+    for (size_t i = 0; i < walks.size(); i++) {
+      if (at[i] == 0) continue;
+      const GlobalAddress group = walks[i].group;
+      if (round == 0) batch.read(group, &images[i].first, sizeof(Header));
+      batch.read(GlobalAddress::make(group.node(), at[i]), &images[i].bucket, sizeof(Bucket));
+      batch.read(group, &images[i].last, sizeof(Header), WordOrder::kDescending);
+    }
+    RDMACC_RETURN_IF_ERROR(batch.execute());
+    for (size_t i = 0; i < walks.size(); i++) {
+      if (at[i] == 0) continue;
+      note_entries(walks[i], at[i], images[i].bucket);
+      walks[i].first = images[i].first;
+      walks[i].last = images[i].last;
+      at[i] = images[i].bucket.next;
+      // A recycled group's bytes may be anything; the looks will not agree, but we must not
+      // follow them out of the region.
+      if (at[i] % 64 != 0 || at[i] + sizeof(Bucket) > region_bytes) at[i] = 0;
+      if (at[i] == 0) open--;
+    }
+  }
+  return Status();
+}
+
+}  // namespace rdmacc

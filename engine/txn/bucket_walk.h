@@ -1,0 +1,31 @@
+#pragma once
+#include <span>
+#include <vector>
+
+#include "engine/txn/engine_context.h"
+
+namespace rdmacc {
+
+// One walk along a home bucket's chain between two looks at its gap header.
+struct BucketWalk {
+  // In:
+  GlobalAddress group;
+  uint32_t bucket = 0;
+  uint16_t tag = 0;
+  // Out:
+  Header first, last;                // of the gap header, before and after all buckets
+  std::vector<uint64_t> candidates;  // tuple offsets of entries with the tag
+  // Every entry with its place: filled when `all_entries`.
+  bool all_entries = false;
+  struct Place {
+    uint64_t offset;  // of the entry
+    uint64_t value;
+  };
+  std::vector<Place> places;
+};
+
+// Walks all chains together; the last round of each walk has its last look. kCorrupt when a chain
+// leaves the region or does not end.
+Status walk_buckets(StageContext& context, std::span<BucketWalk> walks);
+
+}  // namespace rdmacc

@@ -1,0 +1,29 @@
+#pragma once
+#include <span>
+
+#include "engine/log/log_ring.h"
+#include "engine/txn/find.h"
+#include "engine/txn/install.h"
+#include "engine/txn/lock.h"
+#include "engine/txn/scan_groups.h"
+
+// The one place that knows primitives: carries a stage out by verbs over the wire (one_sided) or
+// by asking the owner to do the same with verbs to itself (rpc, stage_server.h). What the stage
+// does is the same code either way; stage_message.h carries its arguments and results.
+
+namespace rdmacc {
+
+Status carry_out_find(StageContext& context, StagePlan plan, std::span<KeyWork> keys);
+Status carry_out_scan(StageContext& context, StagePlan plan, std::span<GroupWork> groups);
+Status carry_out_lock(StageContext& context, StagePlan plan, std::span<LockWork> works);
+Status carry_out_validate(StageContext& context, StagePlan plan, std::span<Access*> accesses);
+// After an rpc whose node died the same bytes are written one-sided: the entry is whole or it is
+// not, whoever wrote it.
+Status carry_out_log(StageContext& context, StagePlan plan, std::span<LogPlacement> placements);
+// Past the commit point nothing may stop: a node that dies under the request is finished
+// one-sided, guarded by the locks.
+Status carry_out_commit(StageContext& context, StagePlan plan, const LogRecord& record);
+Status carry_out_release(StageContext& context, StagePlan plan,
+                         std::span<const GlobalAddress> headers);
+
+}  // namespace rdmacc

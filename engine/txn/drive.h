@@ -1,0 +1,34 @@
+#pragma once
+#include <span>
+
+#include "engine/txn/engine_context.h"
+
+// The rule driver: carries a rule out over all records of a stage in rounds. Each record's next
+// verbs go into its node's doorbell batch, all doorbells ring, the coroutine yields once, every
+// record steps (ARCHITECTURE §2).
+
+namespace rdmacc {
+
+// A record under a rule. `access` learns what the rounds find: locked, incarnation.
+struct Driven {
+  Access* access = nullptr;
+  Look* look = nullptr;           // registered; allocated by the driver when nullptr
+  std::byte* record = nullptr;    // registered; where kReadRecord goes, `record_bytes` of it
+  uint32_t record_bytes = 0;
+  // Out:
+  enum class End : uint8_t { kPending, kDone, kStale, kAbort } end = End::kPending;
+  AbortReason reason = AbortReason::kNone;
+  bool newly_locked = false;  // this drive's CAS took the lock (it was not ours before)
+  // The header as the rule accepted it: the last look if there was one, else the first.
+  Header accepted{};
+};
+
+// Runs `rule` until every record is done, stale (the header belongs to something else now; if the
+// lock was got, access->locked says so) or one aborts (the others then stay pending, but their
+// locks are noted). Returns an error only for cancellation and dead nodes; conflicts are in `end`.
+Status drive(StageContext& context, Rule rule, std::span<Driven> records);
+
+// The first abort among them as a Status, else stale as kStaleLocation, else ok.
+Status outcome_of(std::span<const Driven> records);
+
+}  // namespace rdmacc

@@ -1,0 +1,342 @@
+#include "engine/txn/find.h"
+
+#include <algorithm>
+
+#include "engine/storage/overflow.h"
+#include "engine/txn/bucket_walk.h"
+#include "engine/txn/drive.h"
+
+namespace rdmacc {
+namespace {
+
+constexpr int kAttemptsMax = 200;
+constexpr uint64_t kPauseUsMax = 200;
+
+// Where a key's search stands between two rounds.
+struct Search {
+  KeyWork* work;
+  CachedTable* table;
+  NodeId node;
+  std::vector<uint64_t> candidates;  // tuple offsets still to look at, next at the back
+  bool from_cache = false;
+  bool walked = false;      // first, last hold the gap of the latest walk
+  Header first, last;
+  uint64_t failed_wts = 0;  // gap stamp of a walk whose candidates were all something else
+  bool failed = false;
+
+  bool pending() const { return work->result == KeyWork::Result::kPending; }
+  GlobalAddress address(uint64_t offset) const { return GlobalAddress::make(node, offset); }
+};
+
+class Finder {
+ public:
+  Finder(StageContext& context, std::span<KeyWork> keys) : context_(context) {
+    searches_.resize(keys.size());
+    for (size_t i = 0; i < keys.size(); i++) searches_[i].work = &keys[i];
+  }
+
+  Status run() {
+    RDMACC_RETURN_IF_ERROR(prepare());
+    for (int attempt = 0; attempt < kAttemptsMax; attempt++) {
+      if (!any_pending()) return Status();
+      if (attempt > 2) pause(attempt);
+      if (context_.is_cancelled()) return Status(Code::kCancelled);
+      RDMACC_RETURN_IF_ERROR(walk());
+      RDMACC_RETURN_IF_ERROR(try_candidates());
+      RDMACC_RETURN_IF_ERROR(settle_missing());
+    }
+    for (Search& search : searches_) {
+      if (search.pending()) fail(search, AbortReason::kReadUnstable);
+    }
+    return Status();
+  }
+
+ private:
+  Status prepare();
+  bool any_pending() const {
+    return std::any_of(searches_.begin(), searches_.end(),
+                       [](const Search& s) { return s.pending(); });
+  }
+  void pause(int attempt) {
+    context_.engine.worker.scheduler().sleep_for(
+        std::min<uint64_t>(static_cast<uint64_t>(attempt), kPauseUsMax));
+  }
+  static void fail(Search& search, AbortReason reason) {
+    search.work->result = KeyWork::Result::kAborted;
+    search.work->reason = reason;
+  }
+  Status walk();
+  Status try_candidates();
+  Status judge_candidates(std::span<Search*> tried, std::span<Driven> driven,
+                          std::span<Access> accesses);
+  Status fetch_overflow(std::span<Search*> found);
+  Status settle_missing();
+  Status lock_gaps(std::span<Search*> missing);
+  Status unlock(GlobalAddress header);
+  bool wanted_by_other(const Search& self, GlobalAddress header) const;
+
+  StageContext& context_;
+  std::vector<Search> searches_;
+};
+
+Status Finder::prepare() {
+  for (Search& search : searches_) {
+    KeyWork& work = *search.work;
+    auto table = context_.engine.tables.get(work.table, context_.counters);
+    if (!table.ok()) return table.status();
+    search.table = *table;
+    search.node = context_.engine.map.primary_of(work.hash);
+    RDMACC_RETURN_IF_ERROR(context_.engine.tables.load_root(*search.table, search.node, false,
+                                                            context_.counters));
+    const auto* location = context_.engine.locations.find(work.table, work.hash);
+    if (location != nullptr && location->header.node() == search.node) {
+      search.candidates.push_back(location->header.offset());
+      search.from_cache = true;
+    }
+  }
+  return Status();
+}
+
+// Walks the chain of every key that has no candidate.
+Status Finder::walk() {
+  std::vector<Search*> walking;
+  std::vector<BucketWalk> walks;
+  for (Search& search : searches_) {
+    if (!search.pending() || !search.candidates.empty()) continue;
+    BucketWalk walk;
+    walk.group = search.address(
+        TableCache::group_of(*search.table, search.node, search.work->hash));
+    walk.bucket = home_bucket_of(search.work->hash);
+    walk.tag = tag_of(search.work->hash);
+    walking.push_back(&search);
+    walks.push_back(std::move(walk));
+  }
+  if (walking.empty()) return Status();
+  RDMACC_RETURN_IF_ERROR(walk_buckets(context_, walks));
+  for (size_t i = 0; i < walking.size(); i++) {
+    Search& search = *walking[i];
+    const Header& gap = walks[i].first;
+    search.walked = false;
+    const bool right_group = gap.table == search.work->table && (gap.flags & kFlagGap) != 0 &&
+                             gap.length <= kDepthMax &&
+                             gap.key_hash == group_bits_of(search.work->hash, gap.length);
+    if (!right_group) {
+      // The group was split, or the table is gone: look the root up again.
+      RDMACC_RETURN_IF_ERROR(context_.engine.tables.load_root(*search.table, search.node, true,
+                                                              context_.counters));
+      continue;
+    }
+    search.walked = true;
+    search.first = walks[i].first;
+    search.last = walks[i].last;
+    search.candidates = std::move(walks[i].candidates);
+    search.from_cache = false;
+    Access& gap_access = search.work->gap;
+    if (!gap_access.locked) {
+      gap_access = Access{};
+      gap_access.header = walks[i].group;
+      gap_access.gap = true;
+      gap_access.table = search.work->table;
+      gap_access.key_hash = gap.key_hash;
+      gap_access.depth = gap.length;
+      gap_access.incarnation = gap.incarnation;
+    }
+  }
+  return Status();
+}
+
+Status Finder::unlock(GlobalAddress header) {
+  auto* zero = context_.arena.allocate_array<uint64_t>(1);
+  if (zero == nullptr) return Status(Code::kNoSpace, "registered memory is used up");
+  *zero = 0;
+  DoorbellBatch batch = context_.batch();
+  batch.write(header.plus(kOffsetOfLock), zero, sizeof(*zero));
+  return batch.execute();
+}
+
+bool Finder::wanted_by_other(const Search& self, GlobalAddress header) const {
+  return std::any_of(searches_.begin(), searches_.end(), [&](const Search& other) {
+    return &other != &self && other.work->result == KeyWork::Result::kFound &&
+           other.work->access.header == header;
+  });
+}
+
+Status Finder::try_candidates() {
+  std::vector<Search*> tried;
+  for (Search& search : searches_) {
+    if (search.pending() && !search.candidates.empty()) tried.push_back(&search);
+  }
+  if (tried.empty()) return Status();
+  std::vector<Access> accesses(tried.size());
+  std::vector<Driven> driven(tried.size());
+  for (size_t i = 0; i < tried.size(); i++) {
+    const Search& search = *tried[i];
+    accesses[i].header = search.address(search.candidates.back());
+    accesses[i].table = search.work->table;
+    accesses[i].key_hash = search.work->hash;
+    driven[i].access = &accesses[i];
+    driven[i].record_bytes = search.table->record_size;
+    driven[i].record = context_.arena.allocate(search.table->record_size);
+    if (driven[i].record == nullptr) {
+      return Status(Code::kNoSpace, "registered memory is used up");
+    }
+  }
+  const Rule rule = context_.rules.locks_what_it_reads ? context_.rules.lock : context_.rules.read;
+  const Status status = drive(context_, rule, driven);
+  if (!status.ok()) {
+    for (size_t i = 0; i < tried.size(); i++) tried[i]->work->access = accesses[i];
+    return status;
+  }
+  return judge_candidates(tried, driven, accesses);
+}
+
+Status Finder::judge_candidates(std::span<Search*> tried, std::span<Driven> driven,
+                                std::span<Access> accesses) {
+  std::vector<Search*> found;
+  for (size_t i = 0; i < tried.size(); i++) {
+    Search& search = *tried[i];
+    KeyWork& work = *search.work;
+    work.access = accesses[i];
+    if (driven[i].end == Driven::End::kAbort) {
+      fail(search, driven[i].reason);
+    } else if (driven[i].end == Driven::End::kDone &&
+               (driven[i].accepted.flags & kFlagLive) != 0) {
+      work.result = KeyWork::Result::kFound;
+      work.flags = driven[i].accepted.flags;
+      work.access.read = true;
+      work.access.read_wts = work.access.locked_wts = driven[i].accepted.wts;
+      work.record = std::string_view(reinterpret_cast<const char*>(driven[i].record),
+                                     driven[i].accepted.length);
+      found.push_back(&search);
+    }
+  }
+  RDMACC_RETURN_IF_ERROR(fetch_overflow(found));
+  for (size_t i = 0; i < tried.size(); i++) {
+    Search& search = *tried[i];
+    KeyWork& work = *search.work;
+    if (work.result == KeyWork::Result::kAborted) continue;
+    if (driven[i].end == Driven::End::kPending) continue;  // another one aborted first
+    std::string_view key, row;
+    if (work.result == KeyWork::Result::kFound && split_record(work.record, key, row) &&
+        key == work.key) {
+      context_.engine.locations.put(work.table, work.hash,
+                                    {work.access.header, work.access.incarnation});
+      continue;
+    }
+    // Not our key: a stale location, or an entry with the same tag.
+    work.result = KeyWork::Result::kPending;
+    context_.engine.locations.forget(work.table, work.hash);
+    search.candidates.pop_back();
+    if (driven[i].newly_locked && !wanted_by_other(search, accesses[i].header)) {
+      RDMACC_RETURN_IF_ERROR(unlock(accesses[i].header));
+    }
+    work.access = Access{};
+    if (search.candidates.empty() && !search.from_cache && search.walked) {
+      // Every entry with our tag was something else. That is a miss if the group did not change
+      // from before the walk until after these looks: a second walk that finds the same stamp.
+      const bool unchanged = search.failed && search.failed_wts == search.first.wts &&
+                             search.first.lock == 0;
+      search.failed = true;
+      search.failed_wts = search.last.wts;
+      if (!unchanged && !work.gap.locked) search.walked = false;
+    }
+  }
+  return Status();
+}
+
+Status Finder::fetch_overflow(std::span<Search*> found) {
+  DoorbellBatch batch = context_.batch();
+  for (Search* search : found) {
+    KeyWork& work = *search->work;
+    if ((work.flags & kFlagOverflow) == 0) {
+      if (work.record.size() > search->table->record_size) {
+        return Status(Code::kCorrupt, "a record is longer than its slot");
+      }
+      continue;
+    }
+    memcpy(&work.overflow, work.record.data(), sizeof(work.overflow));
+    const uint64_t bytes = round_up(work.record.size(), 8);
+    if (bytes > kOverflowBytesMax || work.overflow % 8 != 0 ||
+        work.overflow + sizeof(OverflowHeader) + bytes > context_.engine.layout.region_bytes) {
+      return Status(Code::kCorrupt, "a record's overflow address");
+    }
+    std::byte* copy = context_.arena.allocate(bytes);
+    if (copy == nullptr) return Status(Code::kNoSpace, "registered memory is used up");
+    batch.read(search->address(work.overflow + sizeof(OverflowHeader)), copy, bytes);
+    work.record = std::string_view(reinterpret_cast<const char*>(copy), work.record.size());
+  }
+  return batch.execute();
+}
+
+// Keys whose chain holds no entry with their tag (or only others'): absent, once the gap header
+// has been read by the protocol.
+Status Finder::settle_missing() {
+  std::vector<Search*> to_lock;
+  for (Search& search : searches_) {
+    if (!search.pending() || !search.candidates.empty() || !search.walked) continue;
+    search.walked = false;
+    KeyWork& work = *search.work;
+    if (work.gap.locked) {  // walked under our lock
+      work.result = KeyWork::Result::kMissing;
+      continue;
+    }
+    if (context_.rules.locks_what_it_reads) {
+      to_lock.push_back(&search);
+      continue;
+    }
+    const Look look{search.first, search.last, 0};
+    const bool same = same_identity(work.gap, look.last);
+    const Step step = same ? context_.rules.read(work.gap, &look, context_.stamps)
+                           : Step::again(kNoVerbs);
+    if (step.verdict == Verdict::kDone) {
+      work.gap.read = true;
+      work.gap.read_wts = look.last.wts;
+      context_.engine.clock.observe(look.last.wts);
+      work.result = KeyWork::Result::kMissing;
+    } else if (step.verdict == Verdict::kAbort) {
+      fail(search, step.reason);
+    }
+  }
+  return to_lock.empty() ? Status() : lock_gaps(to_lock);
+}
+
+// Two-phase locking: the absence is protected by the gap header's lock, and the chain is walked
+// once more under it.
+Status Finder::lock_gaps(std::span<Search*> missing) {
+  std::vector<Driven> driven(missing.size());
+  for (size_t i = 0; i < missing.size(); i++) driven[i].access = &missing[i]->work->gap;
+  RDMACC_RETURN_IF_ERROR(drive(context_, context_.rules.lock, driven));
+  for (size_t i = 0; i < missing.size(); i++) {
+    KeyWork& work = *missing[i]->work;
+    if (driven[i].end == Driven::End::kAbort) {
+      fail(*missing[i], driven[i].reason);
+    } else if (driven[i].end == Driven::End::kDone) {
+      work.gap.read = true;
+      work.gap.read_wts = work.gap.locked_wts = driven[i].accepted.wts;
+    } else if (driven[i].end == Driven::End::kStale && work.gap.locked) {
+      // The group was split between our walk and the CAS. The lock is given back at once unless
+      // it was ours before.
+      if (driven[i].newly_locked) RDMACC_RETURN_IF_ERROR(unlock(work.gap.header));
+      work.gap = Access{};
+    }
+  }
+  return Status();
+}
+
+}  // namespace
+
+bool split_record(std::string_view record, std::string_view& key, std::string_view& row) {
+  uint32_t key_bytes = 0;
+  if (record.size() < sizeof(key_bytes)) return false;
+  memcpy(&key_bytes, record.data(), sizeof(key_bytes));
+  if (key_bytes > record.size() - sizeof(key_bytes)) return false;
+  key = record.substr(sizeof(key_bytes), key_bytes);
+  row = record.substr(sizeof(key_bytes) + key_bytes);
+  return true;
+}
+
+Status find_keys(StageContext& context, std::span<KeyWork> keys) {
+  return Finder(context, keys).run();
+}
+
+}  // namespace rdmacc

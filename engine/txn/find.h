@@ -1,0 +1,37 @@
+#pragma once
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "engine/txn/engine_context.h"
+
+// Finding keys and reading their records by the protocol: the Read stage, or, under two-phase
+// locking, the Lock stage of a read. Location cache, else root array, bucket and chain; then the
+// candidate's record under the protocol's rule; an absent key is a protocol read of its gap header.
+
+namespace rdmacc {
+
+struct KeyWork {
+  // In:
+  TableId table = kNoTable;
+  uint64_t hash = 0;
+  std::string_view key;
+  // Out:
+  enum class Result : uint8_t { kPending, kFound, kMissing, kAborted } result = Result::kPending;
+  AbortReason reason = AbortReason::kNone;
+  Access access;        // kFound
+  uint32_t flags = 0;   // kFound: of the header
+  uint64_t overflow = 0;  // kFound: offset of the overflow block, 0 = none
+  std::string_view record;  // kFound: [key length][key][row], in the context's arena
+  Access gap;           // header not null: a gap header was read or locked on the way
+};
+
+// Works on all keys in common rounds. Returns an error for cancellation, dead nodes and dropped
+// tables; conflicts are in each key's `result`. Whatever was locked is in `access` and `gap`, also
+// after an error.
+Status find_keys(StageContext& context, std::span<KeyWork> keys);
+
+// The key and row within a record's bytes; false when they do not parse.
+bool split_record(std::string_view record, std::string_view& key, std::string_view& row);
+
+}  // namespace rdmacc

@@ -1,0 +1,173 @@
+#include "engine/txn/lock.h"
+
+#include <array>
+
+#include "engine/txn/bucket_walk.h"
+#include "engine/txn/drive.h"
+
+namespace rdmacc {
+namespace {
+
+constexpr int kPlaceAttempts = 4;
+
+// The wishes of one home bucket of one locked group.
+struct Placement {
+  LockWork* work;
+  uint32_t bucket;
+  std::vector<const EntryWish*> wishes;
+  bool placed = false;
+};
+
+std::vector<Placement> gather(std::span<LockWork> works) {
+  std::vector<Placement> placements;
+  for (LockWork& work : works) {
+    if (work.wishes.empty()) continue;
+    std::array<size_t, kBucketsPerGroup> index{};
+    for (const EntryWish& wish : work.wishes) {
+      const uint32_t bucket = home_bucket_of(wish.hash);
+      if (index[bucket] == 0) {
+        placements.push_back(Placement{&work, bucket, {}});
+        index[bucket] = placements.size();
+      }
+      placements[index[bucket] - 1].wishes.push_back(&wish);
+    }
+  }
+  return placements;
+}
+
+// Entries that are cleared are not used again in the same transaction: a reader's walk must not
+// find a new key's entry where it just saw the old one's.
+uint32_t place(Placement& placement, const BucketWalk& walk) {
+  std::vector<EntryWrite> entries;
+  size_t next_free = 0;
+  uint32_t lacking = 0;
+  for (const EntryWish* wish : placement.wishes) {
+    bool found = false;
+    if (wish->insert) {
+      for (; next_free < walk.places.size() && !found; next_free++) {
+        if (walk.places[next_free].value != 0) continue;
+        entries.push_back({walk.places[next_free].offset, make_entry(wish->hash, wish->tuple)});
+        found = true;
+      }
+      if (!found) lacking++;
+    } else {
+      const uint64_t value = make_entry(wish->hash, wish->tuple);
+      for (const BucketWalk::Place& at : walk.places) {
+        if (at.value != value) continue;
+        entries.push_back({at.offset, 0});
+        found = true;
+        break;
+      }
+      // Locked tuple, locked gap, live header: its entry cannot be missing.
+      CHECK(found);
+    }
+  }
+  if (lacking == 0) {
+    auto& out = placement.work->entries;
+    out.insert(out.end(), entries.begin(), entries.end());
+    placement.placed = true;
+  }
+  return lacking;
+}
+
+Status place_entries(StageContext& context, std::span<LockWork> works) {
+  std::vector<Placement> placements = gather(works);
+  for (LockWork& work : works) work.entries.clear();
+  for (int attempt = 0; attempt < kPlaceAttempts; attempt++) {
+    std::vector<Placement*> open;
+    std::vector<BucketWalk> walks;
+    for (Placement& placement : placements) {
+      if (placement.placed) continue;
+      BucketWalk walk;
+      walk.group = placement.work->access->header;
+      walk.bucket = placement.bucket;
+      walk.all_entries = true;
+      open.push_back(&placement);
+      walks.push_back(std::move(walk));
+    }
+    if (open.empty()) return Status();
+    RDMACC_RETURN_IF_ERROR(walk_buckets(context, walks));
+    for (size_t i = 0; i < open.size(); i++) {
+      const uint32_t lacking = place(*open[i], walks[i]);
+      if (lacking == 0) continue;
+      uint32_t inserts = 0;
+      for (const EntryWish* wish : open[i]->wishes) inserts += wish->insert ? 1 : 0;
+      RDMACC_RETURN_IF_ERROR(context.engine.storage.extend_bucket(
+          walks[i].group, open[i]->bucket, inserts, context.stamps.ctts,
+          context.allocation_counters));
+    }
+  }
+  return Status(Code::kNoSpace, "a bucket chain could not be extended");
+}
+
+}  // namespace
+
+Status lock_accesses(StageContext& context, std::span<LockWork> works) {
+  std::vector<Driven> driven;
+  for (LockWork& work : works) {
+    if (work.access->locked) continue;
+    Driven record;
+    record.access = work.access;
+    driven.push_back(record);
+  }
+  RDMACC_RETURN_IF_ERROR(drive(context, context.rules.lock, driven));
+  RDMACC_RETURN_IF_ERROR(outcome_of(driven));
+  for (Driven& record : driven) {
+    if ((record.accepted.flags & (kFlagLive | kFlagGap)) == 0) {
+      return aborted(AbortReason::kStaleLocation);
+    }
+    record.access->locked_wts = record.accepted.wts;
+  }
+  return place_entries(context, works);
+}
+
+Status validate_accesses(StageContext& context, std::span<Access* const> accesses) {
+  constexpr size_t kBatchMax = 4096;  // bounds the registered memory of a long scan's validation
+  for (size_t begin = 0; begin < accesses.size(); begin += kBatchMax) {
+    const size_t count = std::min(kBatchMax, accesses.size() - begin);
+    std::vector<Driven> driven(count);
+    VerbArena arena(context.engine.worker.pool());
+    for (size_t i = 0; i < count; i++) {
+      driven[i].access = accesses[begin + i];
+      driven[i].look = arena.allocate_array<Look>(1);
+      if (driven[i].look == nullptr) {
+        return Status(Code::kNoSpace, "registered memory is used up");
+      }
+    }
+    RDMACC_RETURN_IF_ERROR(drive(context, context.rules.validate, driven));
+    for (const Driven& record : driven) {
+      // Another row lives there now, or the group was split: what we read is no longer current.
+      if (record.end == Driven::End::kStale) {
+        return aborted(record.access->gap ? AbortReason::kIndexMoved
+                                          : AbortReason::kValidationFailed);
+      }
+    }
+    RDMACC_RETURN_IF_ERROR(outcome_of(driven));
+  }
+  return Status();
+}
+
+Status release_accesses(StageContext& context, std::span<const GlobalAddress> headers,
+                        bool certain) {
+  constexpr size_t kBatchMax = 1024;
+  for (size_t begin = 0; begin < headers.size(); begin += kBatchMax) {
+    const size_t count = std::min(kBatchMax, headers.size() - begin);
+    VerbArena arena(context.engine.worker.pool());
+    auto* words = arena.allocate_array<uint64_t>(count);
+    if (words == nullptr) return Status(Code::kNoSpace, "registered memory is used up");
+    DoorbellBatch batch = context.batch();
+    for (size_t i = 0; i < count; i++) {
+      const GlobalAddress lock = headers[begin + i].plus(kOffsetOfLock);
+      words[i] = 0;
+      if (certain) {
+        batch.write(lock, &words[i], sizeof(words[i]));
+      } else {
+        batch.compare_swap(lock, context.stamps.ctts, 0, &words[i]);
+      }
+    }
+    RDMACC_RETURN_IF_ERROR(batch.execute());
+  }
+  return Status();
+}
+
+}  // namespace rdmacc

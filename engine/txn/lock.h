@@ -1,0 +1,39 @@
+#pragma once
+#include <span>
+#include <vector>
+
+#include "engine/log/log_record.h"
+#include "engine/txn/engine_context.h"
+
+// The Lock stage of the write set, and Validate: what both do to headers that were found before.
+
+namespace rdmacc {
+
+// An index entry that a transaction wants to set or clear in a group.
+struct EntryWish {
+  uint64_t hash;
+  uint64_t tuple;  // offset of the tuple's header
+  bool insert;     // else: unlink
+};
+
+struct LockWork {
+  Access* access = nullptr;
+  std::vector<EntryWish> wishes;    // gap headers only
+  // Out: where the entries go, decided under the lock.
+  std::vector<EntryWrite> entries;
+};
+
+// Locks every header that is not locked yet, by the protocol's rule, then places the entries of
+// gap headers (asking the owner for room where a chain is full). A conflict is kAborted; whatever
+// was locked is noted in the accesses.
+Status lock_accesses(StageContext& context, std::span<LockWork> works);
+
+// Checks the read set by the protocol's rule, after all locks.
+Status validate_accesses(StageContext& context, std::span<Access* const> accesses);
+
+// Gives back the locks of an attempt; a header that is not locked is left alone. When `certain` is
+// false (a node restarted under a Lock request) only words that still hold the ctts are cleared.
+Status release_accesses(StageContext& context, std::span<const GlobalAddress> headers,
+                        bool certain);
+
+}  // namespace rdmacc
