@@ -1,6 +1,9 @@
 #pragma once
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "engine/txn/history.h"
 
@@ -26,7 +29,14 @@ class HistoryMemory : public HistoryWriter {
   std::vector<HistoryTransaction> transactions_;
 };
 
+// The key as text, bytes that are not printable ASCII (and the backslash) as \xHEX; and back.
+std::string printable_key(std::string_view key);
+std::optional<std::string> parse_printable_key(std::string_view text);
+
+// Without the newline.
 std::string to_json_line(const HistoryTransaction& transaction);
+// One line; kCorrupt says what is wrong with it.
+Result<HistoryTransaction> parse_json_line(const std::string& line);
 // kCorrupt names the line and what is wrong with it.
 Result<std::vector<HistoryTransaction>> read_history(const std::string& path);
 

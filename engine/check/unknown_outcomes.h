@@ -1,0 +1,14 @@
+#pragma once
+#include <span>
+#include <vector>
+
+#include "engine/txn/history.h"
+
+namespace rdmacc {
+
+// Which transactions count as committed: the committed ones, and those of unknown outcome whose
+// effects somebody who counts depends on (checker.h). result[t] belongs to history[t].
+std::vector<bool> transactions_that_count(std::span<const HistoryTransaction> history,
+                                          bool preloaded);
+
+}  // namespace rdmacc
