@@ -1,6 +1,10 @@
 #pragma once
+#include <set>
+#include <vector>
+
+#include "engine/cluster/line_images.h"
 #include "engine/cluster/timestamp.h"
-#include "engine/storage/control_area.h"
+#include "engine/storage/region_layout.h"
 #include "rdma/worker.h"
 
 // The protocol gate (ARCHITECTURE: protocols must not meet on a record). A transaction enters at
@@ -11,27 +15,65 @@
 // before. It is also where reclamation epochs are announced: one batch does both.
 //
 //   enter: WRITE own line {inside, epoch} | READ gate line   (store before load: F2)
-//          open is ours and next is none, or other coroutines of this worker hold it inside and
-//          next is none: in. Else retract the line, publish waiting_for, wait, look again.
-//   switch: CAS next into the gate word; READ all worker lines until none is inside with the
-//          open protocol; CAS {open, next, g} -> {next, none, g + 1}, after raising ctts_floor.
+//          open is ours and next is none: in. Else retract the line, publish waiting_for, wait.
+//   wait:  WRITE own line {waiting_for} | READ gate line | READ all worker lines, then sleep.
+//   switch: CAS next into the gate word; when a wait's READ shows `next` in the gate and then no
+//          line inside with the open protocol: raise ctts_floor, CAS {open, next, g} ->
+//          {protocol of the longest waiter, none, g + 1}. Any waiter does it, so that one which
+//          gives up or dies stops nobody.
+//
+//  G1  A line says `inside` from before the READ that lets its worker in until after the last
+//      effect; the READ of the lines comes after the READ (or CAS) that showed `next`. So one of
+//      the two sees the other, and a gate seen drained under `next` stays drained.
+//  G2  A line's last_ctts is in place before its `inside` becomes 0, and is read after it.
+//  G3  Whoever waited for a protocol when it opened gets in before the next switch is requested
+//      (bounded by kHoldOffUs, in case it sleeps), and the open protocol is not chosen while
+//      another is waited for: no side starves.
 //
 // One Gate per worker; its coroutines share it. The wait is bounded by `deadline_us` and ends
-// at once when *cancelled becomes true.
+// when *cancelled becomes true (looked at between two sleeps of at most kPollUsMax).
 
 namespace rdmacc {
 
 using ProtocolId = uint8_t;
 
+// GateLine::word, unpacked. Protocols are ProtocolId + 1, 0 = none.
+struct GateWord {
+  uint8_t open = 0;
+  uint8_t next = 0;
+  uint64_t generation = 0;
+
+  static GateWord unpack(uint64_t word) {
+    return GateWord{static_cast<uint8_t>(word >> 56), static_cast<uint8_t>(word >> 48),
+                    word & ((1ull << 48) - 1)};
+  }
+  uint64_t pack() const {
+    return (static_cast<uint64_t>(open) << 56) | (static_cast<uint64_t>(next) << 48) |
+           (generation & ((1ull << 48) - 1));
+  }
+};
+
+// What a transaction holds while it is inside.
+struct GatePass {
+  uint64_t epoch = 0;
+  bool inside = false;
+};
+
 class Gate {
  public:
-  Gate(Worker& worker, const Topology& topology, TimestampClock& clock);
+  static constexpr uint64_t kPollUsMin = 20, kPollUsMax = 2'000;
+  static constexpr uint64_t kHoldOffUs = 10'000;
 
-  // kTimeout at the deadline, kCancelled, or kUnavailable. On success the transaction is inside.
+  Gate(Worker& worker, const Topology& topology, TimestampClock& clock);
+  Gate(const Gate&) = delete;
+  Gate& operator=(const Gate&) = delete;
+
+  // kTimeout at the deadline, kCancelled, kNoSpace or kUnavailable. On success the transaction is
+  // inside; `cancelled` may be nullptr.
   Status enter(ProtocolId protocol, uint64_t deadline_us, const bool* cancelled,
-               VerbCounters& counters);
+               VerbCounters& counters, GatePass& pass);
   // The transaction's last verb has completed. Does not wait.
-  void leave();
+  void leave(GatePass& pass);
 
   // The protocol that is open now; kNoProtocol if none was ever opened.
   static constexpr ProtocolId kNoProtocol = 0xFF;
@@ -39,20 +81,66 @@ class Gate {
   // A copy of the gate's line and of all worker lines, for views and tests.
   Status snapshot(GateLine* gate, std::vector<WorkerLine>* lines, VerbCounters& counters);
 
-  // Formats the control area of node 0 (by its owner, on a fresh region).
-  static void format(std::byte* region, const RegionLayout& layout);
-  // Clears the line of a dead, resolved worker. Done before its slot is released.
+  // Clears the line of a dead, resolved worker. Done before its slot is released. What it
+  // published as last_ctts stays, for the next floor.
   static Status clear_line(Worker& by, const RegionLayout& layout, WorkerId dead,
                            VerbCounters& counters);
 
  private:
+  struct Waiter {    // on the stack of a waiting coroutine
+    uint8_t wanted;  // protocol + 1
+    uint64_t since_us;
+    uint64_t generation = ~0ull;  // last seen, and since when it has been seen
+    uint64_t generation_since_us = 0;
+  };
+  struct View {  // of a waiter's last look
+    GateLine gate;
+    WorkerLine* lines;  // registered, of all workers
+  };
+
+  GlobalAddress gate_address() const { return GlobalAddress::make(0, layout_.control); }
+  GlobalAddress line_address() const {
+    return GlobalAddress::make(0, layout_.worker_line(worker_.id()));
+  }
+  bool may_enter(uint64_t word, uint8_t wanted) const;
+  bool may_announce(uint8_t wanted) const { return users_ == 0 || announced_ == wanted; }
+
+  Status adopt_line(VerbCounters& counters);
+  Result<bool> try_enter(uint8_t wanted, GatePass& pass, VerbCounters& counters);
+  Status wait_and_enter(Waiter& self, uint64_t deadline_us, const bool* cancelled,
+                        VerbCounters& counters, GatePass& pass);
+  Status look(View& view, VerbCounters& counters);
+  void note(const GateLine& seen);
+  void withdraw(uint64_t epoch);
+  void compose(WorkerLine& line);
+  void publish();
+
+  // gate_switch.cc: what a waiter does for the switch after a look. True: look again at once.
+  Result<bool> advance(Waiter& self, const View& view, VerbCounters& counters);
+  bool alive(WorkerId worker, const WorkerLine& line) const;
+  bool drained(uint8_t open, const WorkerLine* lines) const;
+  bool must_hold_off(const Waiter& self, uint8_t open, const WorkerLine* lines) const;
+  Result<bool> request(const Waiter& self, GateWord word, VerbCounters& counters);
+  Result<bool> open_next(const Waiter& self, const View& view, VerbCounters& counters);
+  Result<bool> raise_floor(const View& view, VerbCounters& counters);
+  Status count_switch(const GateLine& seen, uint64_t waited_us, VerbCounters& counters);
+
   Worker& worker_;
   const RegionLayout layout_;
+  const WorkerId workers_max_;
   TimestampClock& clock_;
-  WorkerLine* line_;        // registered image of the own line
-  GateLine* gate_;          // registered image of the gate
-  uint32_t inside_count_ = 0;
-  ProtocolId inside_protocol_ = kNoProtocol;
+
+  LineImages images_;
+  LineImages::Image* reserve_ = nullptr;  // for a leave() when no other image can be had
+  bool adopted_ = false;                  // the line's former content was looked at
+  uint64_t word_ = 0;                     // of the gate, as last seen
+  uint64_t known_epoch_ = 1;              // likewise; older is safe, 0 would mean none
+
+  uint32_t users_ = 0;              // coroutines that are inside or trying
+  uint8_t announced_ = 0;           // their protocol + 1
+  std::multiset<uint64_t> epochs_;  // of the same
+  uint64_t published_epoch_ = 0;
+  std::vector<const Waiter*> waiters_;  // oldest first
 };
 
 }  // namespace rdmacc

@@ -16,9 +16,7 @@ class PartitionMap {
 
   NodeId nodes() const { return nodes_; }
   uint32_t replicas() const { return replicas_; }
-  NodeId primary(PartitionId partition) const {
-    return static_cast<NodeId>(partition % nodes_);
-  }
+  NodeId primary(PartitionId partition) const { return static_cast<NodeId>(partition % nodes_); }
   NodeId primary_of(uint64_t key_hash) const { return primary(partition_of(key_hash)); }
   // The nodes that must hold the log of a transaction which wrote on `written` (a bit per node):
   // every backup of a written partition, or the primaries themselves when replicas = 0.

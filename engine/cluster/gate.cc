@@ -1,0 +1,251 @@
+#include "engine/cluster/gate.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace rdmacc {
+
+Gate::Gate(Worker& worker, const Topology& topology, TimestampClock& clock)
+    : worker_(worker),
+      layout_(topology),
+      workers_max_(topology.workers_max),
+      clock_(clock),
+      images_(worker.pool()) {
+  CHECK(worker.id() < workers_max_);
+}
+
+bool Gate::may_enter(uint64_t word, uint8_t wanted) const {
+  const GateWord gate = GateWord::unpack(word);
+  return gate.open == wanted && gate.next == 0;
+}
+
+void Gate::note(const GateLine& seen) {
+  // Coroutines resume in any order: an older look must not bring an older word back.
+  if (GateWord::unpack(seen.word).generation >= GateWord::unpack(word_).generation) {
+    word_ = seen.word;
+  }
+  known_epoch_ = std::max(known_epoch_, seen.epoch);
+}
+
+// The slot's former owner may have given out a ctts that the line still tells; ours must be
+// larger, and the line must not go back.
+Status Gate::adopt_line(VerbCounters& counters) {
+  if (adopted_) return Status::ok_status();
+  LineImages::Image* image = images_.take();
+  if (image == nullptr) return Status(Code::kNoSpace, "registered memory is used up");
+  if (reserve_ == nullptr) reserve_ = images_.take();
+  if (reserve_ == nullptr) return Status(Code::kNoSpace, "registered memory is used up");
+  const uint64_t chain = images_.number_chain();
+  DoorbellBatch batch(worker_.scheduler(), counters);
+  batch.read(line_address(), &image->line, sizeof(WorkerLine));
+  batch.read(gate_address(), &image->gate, sizeof(GateLine));
+  const Status status = batch.execute();
+  if (status.ok()) {
+    clock_.observe(image->line.last_ctts);
+    note(image->gate);
+    adopted_ = true;
+  }
+  images_.completed(image, chain);
+  return status;
+}
+
+void Gate::compose(WorkerLine& line) {
+  std::memset(&line, 0, sizeof(line));
+  published_epoch_ = epochs_.empty() ? 0 : *epochs_.begin();
+  line.inside = users_ > 0 ? announced_ : 0;
+  line.epoch = published_epoch_;
+  line.last_ctts = clock_.last();
+  line.incarnation = worker_.endpoint().incarnation();
+  if (!waiters_.empty()) {
+    line.waiting_for = waiters_.front()->wanted;
+    line.waiting_since_us = waiters_.front()->since_us;
+  }
+}
+
+// Tells the line as it is now, without waiting. When no image can be had only a line that is
+// about to say "nobody inside" must be told; at most one such is in flight, since the next
+// transaction's enter() waits behind it.
+void Gate::publish() {
+  LineImages::Image* image = images_.take();
+  const bool from_reserve = image == nullptr;
+  if (from_reserve) {
+    if (users_ > 0) return;
+    image = reserve_;
+  }
+  compose(image->line);
+  const uint64_t chain = images_.number_chain();
+  DoorbellBatch batch(worker_.scheduler(), worker_.counters());
+  batch.write(line_address().plus(offsetof(WorkerLine, last_ctts)), &image->line.last_ctts, 8);
+  batch.write(line_address(), &image->line, sizeof(WorkerLine));
+  batch.ring_unacknowledged();
+  if (!from_reserve) images_.unacknowledged(image, chain);
+}
+
+void Gate::withdraw(uint64_t epoch) {
+  CHECK(users_ > 0);
+  --users_;
+  const auto found = epochs_.find(epoch);
+  CHECK(found != epochs_.end());
+  epochs_.erase(found);
+}
+
+// False: not now; the caller tells the line again at once.
+Result<bool> Gate::try_enter(uint8_t wanted, GatePass& pass, VerbCounters& counters) {
+  CHECK(may_announce(wanted));
+  LineImages::Image* image = images_.take();
+  if (image == nullptr) return Status(Code::kNoSpace, "registered memory is used up");
+  announced_ = wanted;
+  ++users_;
+  const uint64_t epoch = known_epoch_;
+  epochs_.insert(epoch);
+  compose(image->line);
+  const uint64_t chain = images_.number_chain();
+  DoorbellBatch batch(worker_.scheduler(), counters);
+  batch.write(line_address(), &image->line, sizeof(WorkerLine));
+  // Ascending: the floor is read after the word that it belongs to.
+  batch.read(gate_address(), &image->gate, sizeof(GateLine), WordOrder::kAscending);
+  const Status status = batch.execute();
+  const GateLine seen = image->gate;
+  images_.completed(image, chain);
+  if (!status.ok()) {
+    withdraw(epoch);
+    publish();
+    return status;
+  }
+  note(seen);
+  if (!may_enter(seen.word, wanted)) {
+    withdraw(epoch);
+    return false;
+  }
+  clock_.observe(seen.ctts_floor);
+  // The transaction has read nothing yet: every epoch seen until now is early enough for it.
+  pass = GatePass{known_epoch_, true};
+  epochs_.erase(epochs_.find(epoch));
+  epochs_.insert(pass.epoch);
+  if (*epochs_.begin() != published_epoch_) publish();
+  return true;
+}
+
+Status Gate::enter(ProtocolId protocol, uint64_t deadline_us, const bool* cancelled,
+                   VerbCounters& counters, GatePass& pass) {
+  CHECK(!pass.inside && protocol != kNoProtocol);
+  CHECK(worker_.scheduler().in_coroutine());
+  const auto wanted = static_cast<uint8_t>(protocol + 1);
+  Waiter self{wanted, worker_.endpoint().now_us()};
+  RDMACC_RETURN_IF_ERROR(adopt_line(counters));
+  // A newcomer does not announce itself past others of its worker that wait: the line has room
+  // for one protocol, and they would find it taken.
+  if (waiters_.empty() && may_announce(wanted) && may_enter(word_, wanted)) {
+    const Result<bool> entered = try_enter(wanted, pass, counters);
+    if (!entered.ok()) return entered.status();
+    if (entered.value()) return Status::ok_status();
+  }
+  waiters_.push_back(&self);
+  const Status status = wait_and_enter(self, deadline_us, cancelled, counters, pass);
+  waiters_.erase(std::find(waiters_.begin(), waiters_.end(), &self));
+  publish();
+  return status;
+}
+
+// The own line, then the gate, then all lines: in this order (G1).
+Status Gate::look(View& view, VerbCounters& counters) {
+  LineImages::Image* image = images_.take();
+  if (image == nullptr) return Status(Code::kNoSpace, "registered memory is used up");
+  compose(image->line);
+  const uint64_t chain = images_.number_chain();
+  DoorbellBatch batch(worker_.scheduler(), counters);
+  batch.write(line_address(), &image->line, sizeof(WorkerLine));
+  batch.read(gate_address(), &image->gate, sizeof(GateLine), WordOrder::kAscending);
+  batch.read(GlobalAddress::make(0, layout_.worker_line(0)), view.lines,
+             workers_max_ * sizeof(WorkerLine), WordOrder::kAscending);
+  const Status status = batch.execute();
+  view.gate = image->gate;
+  images_.completed(image, chain);
+  if (status.ok()) note(view.gate);
+  return status;
+}
+
+Status Gate::wait_and_enter(Waiter& self, uint64_t deadline_us, const bool* cancelled,
+                            VerbCounters& counters, GatePass& pass) {
+  Scheduler& scheduler = worker_.scheduler();
+  VerbArena arena(worker_.pool());
+  View view{{}, arena.allocate_array<WorkerLine>(workers_max_)};
+  if (view.lines == nullptr) return Status(Code::kNoSpace, "registered memory is used up");
+  uint64_t pause_us = kPollUsMin;
+  while (true) {
+    if (cancelled != nullptr && *cancelled) return Status(Code::kCancelled);
+    RDMACC_RETURN_IF_ERROR(look(view, counters));
+    const uint64_t now_us = worker_.endpoint().now_us();
+    const uint64_t generation = GateWord::unpack(view.gate.word).generation;
+    if (generation != self.generation) {
+      self.generation = generation;
+      self.generation_since_us = now_us;
+      pause_us = kPollUsMin;
+    }
+    bool again = false;
+    if (may_enter(view.gate.word, self.wanted)) {
+      if (may_announce(self.wanted)) {
+        const Result<bool> entered = try_enter(self.wanted, pass, counters);
+        if (!entered.ok()) return entered.status();
+        if (entered.value()) return Status::ok_status();
+        again = true;  // the line still says `inside`: tell it anew at once
+      }
+    } else {
+      const Result<bool> advanced = advance(self, view, counters);
+      if (!advanced.ok()) return advanced.status();
+      again = advanced.value();
+    }
+    if (now_us >= deadline_us) return Status(Code::kTimeout, "the protocol gate is closed");
+    if (again) continue;
+    scheduler.sleep_until(std::min(deadline_us, now_us + pause_us));
+    pause_us = std::min(2 * pause_us, kPollUsMax);
+  }
+}
+
+void Gate::leave(GatePass& pass) {
+  CHECK(pass.inside);
+  pass.inside = false;
+  withdraw(pass.epoch);
+  if (users_ == 0 || *epochs_.begin() != published_epoch_) publish();
+}
+
+Result<ProtocolId> Gate::open_protocol(VerbCounters& counters) {
+  GateLine gate;
+  RDMACC_RETURN_IF_ERROR(snapshot(&gate, nullptr, counters));
+  const GateWord word = GateWord::unpack(gate.word);
+  return word.open == 0 ? kNoProtocol : static_cast<ProtocolId>(word.open - 1);
+}
+
+Status Gate::snapshot(GateLine* gate, std::vector<WorkerLine>* lines, VerbCounters& counters) {
+  VerbArena arena(worker_.pool());
+  const size_t count = lines != nullptr ? workers_max_ : 0;
+  std::byte* image = arena.allocate(sizeof(GateLine) + count * sizeof(WorkerLine));
+  if (image == nullptr) return Status(Code::kNoSpace, "registered memory is used up");
+  static_assert(sizeof(GateLine) == sizeof(WorkerLine));
+  DoorbellBatch batch(worker_.scheduler(), counters);
+  batch.read(gate_address(), image, sizeof(GateLine) + count * sizeof(WorkerLine));
+  RDMACC_RETURN_IF_ERROR(batch.execute());
+  if (gate != nullptr) std::memcpy(gate, image, sizeof(GateLine));
+  if (lines != nullptr) {
+    lines->resize(count);
+    std::memcpy(lines->data(), image + sizeof(GateLine), count * sizeof(WorkerLine));
+  }
+  return Status::ok_status();
+}
+
+Status Gate::clear_line(Worker& by, const RegionLayout& layout, WorkerId dead,
+                        VerbCounters& counters) {
+  VerbArena arena(by.pool());
+  auto* zero = arena.allocate_array<uint64_t>(2);
+  if (zero == nullptr) return Status(Code::kNoSpace, "registered memory is used up");
+  zero[0] = zero[1] = 0;
+  const GlobalAddress line = GlobalAddress::make(0, layout.worker_line(dead));
+  static_assert(offsetof(WorkerLine, inside) == 0 && offsetof(WorkerLine, epoch) == 8);
+  static_assert(offsetof(WorkerLine, waiting_since_us) == offsetof(WorkerLine, waiting_for) + 8);
+  DoorbellBatch batch(by.scheduler(), counters);
+  batch.write(line.plus(offsetof(WorkerLine, waiting_for)), zero, 16);
+  batch.write(line, zero, 16);
+  return batch.execute();
+}
+
+}  // namespace rdmacc

@@ -1,0 +1,51 @@
+#pragma once
+#include <deque>
+#include <vector>
+
+#include "engine/storage/control_area.h"
+#include "rdma/memory_region.h"
+
+namespace rdmacc {
+
+// Registered images of a worker's line and of what it read of the gate, one pair per chain in
+// flight. An image is never rewritten before the chain that WRITEs it is done: the words of a
+// line must arrive as they were put together (the last ctts before `inside` becomes 0).
+//
+// Chains to one node complete in the order of their numbers, so that one waited-for chain that
+// is done tells the same of every unacknowledged one before it. The memory goes back to nobody
+// before the endpoint ends: the last leave() may still be on its way. One thread.
+class LineImages {
+ public:
+  struct Image {
+    WorkerLine line;
+    GateLine gate;
+  };
+
+  explicit LineImages(RegisteredPool& pool) : pool_(pool) {}
+  LineImages(const LineImages&) = delete;
+  LineImages& operator=(const LineImages&) = delete;
+
+  // nullptr: no registered memory left.
+  Image* take();
+  // Called right before the doorbell rings: the chain's number.
+  uint64_t number_chain() { return ++last_chain_; }
+  // The waited-for chain `number` is done, and its image was read.
+  void completed(Image* image, uint64_t number);
+  // Nobody waits for chain `number`.
+  void unacknowledged(Image* image, uint64_t number) { pending_.push_back({image, number}); }
+
+ private:
+  struct Pending {
+    Image* image;
+    uint64_t chain;
+  };
+
+  RegisteredPool& pool_;
+  std::vector<Image*> free_;
+  std::deque<Pending> pending_;  // chain numbers rise
+  uint64_t last_chain_ = 0;
+  uint64_t last_completed_ = 0;
+};
+static_assert(sizeof(LineImages::Image) == 128);
+
+}  // namespace rdmacc
