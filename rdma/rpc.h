@@ -42,7 +42,14 @@ class Rpc {
 
   static constexpr uint32_t kCallsPerPeer = 64;
 
+  struct Options {
+    uint32_t retry_us = 20'000;       // first retransmission; doubles up to
+    uint32_t retry_us_max = 160'000;  // this, which also bounds how late a dead callee is noticed
+    uint32_t datagram_bytes = 4096;   // at most the fabric's; the same in the whole cluster
+  };
+
   explicit Rpc(Scheduler& scheduler);
+  Rpc(Scheduler& scheduler, Options options);
   ~Rpc();
   Rpc(const Rpc&) = delete;
   Rpc& operator=(const Rpc&) = delete;
@@ -57,6 +64,10 @@ class Rpc {
   Status call_one(Call& call, VerbCounters& counters);
 
   uint64_t retransmissions() const;
+  // Dropped because they did not parse, or contradicted what their sender had sent before.
+  uint64_t malformed_datagrams() const;
+  // Dropped because they were meant for another owner of this worker id.
+  uint64_t refused_datagrams() const;
 
  private:
   struct Impl;
