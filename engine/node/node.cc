@@ -1,0 +1,39 @@
+#include "engine/node/node.h"
+
+namespace rdmacc {
+
+Result<std::unique_ptr<Node>> Node::open(Fabric& fabric, NodeId node, const NodeOptions& options) {
+  std::unique_ptr<Node> opened(new Node(fabric, node, options));
+  Result<std::unique_ptr<NodeThread>> first = NodeThread::open(fabric, node, 0, options);
+  if (!first.ok()) return first.status();
+  opened->first_ = std::move(*first);
+  return opened;
+}
+
+Node::~Node() = default;
+
+Status Node::serve_thread(uint16_t thread, uint32_t spin_us) {
+  Result<std::unique_ptr<NodeThread>> opened = NodeThread::open(fabric_, node_, thread, options_);
+  if (!opened.ok()) {
+    failed_.store(true);
+    return opened.status();
+  }
+  (*opened)->worker().scheduler().run_until([this] { return stop_others_.load(); }, spin_us);
+  return Status();
+}
+
+Status Node::run(const std::atomic<bool>& stop, uint32_t spin_us) {
+  const uint16_t threads = fabric_.topology().threads_per_node;
+  std::vector<Status> ended(threads);
+  std::vector<std::thread> others;
+  for (uint16_t t = 1; t < threads; ++t) {
+    others.emplace_back([this, t, spin_us, &ended] { ended[t] = serve_thread(t, spin_us); });
+  }
+  first_->worker().scheduler().run_until([&] { return stop.load() || failed_.load(); }, spin_us);
+  stop_others_.store(true);
+  for (std::thread& other : others) other.join();
+  for (const Status& status : ended) RDMACC_RETURN_IF_ERROR(status);
+  return Status();
+}
+
+}  // namespace rdmacc

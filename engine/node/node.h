@@ -1,0 +1,42 @@
+#pragma once
+#include <atomic>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "engine/node/node_thread.h"
+
+namespace rdmacc {
+
+// A whole node in one process: thread 0 on the caller's thread, the others on threads of their
+// own. For rdmacc_node and rdmacc_bench; the simulator uses NodeThread.
+class Node {
+ public:
+  // When it has returned the node's storage is formatted and thread 0 serves as soon as run() does.
+  static Result<std::unique_ptr<Node>> open(Fabric& fabric, NodeId node,
+                                            const NodeOptions& options);
+  ~Node();
+  Node(const Node&) = delete;
+  Node& operator=(const Node&) = delete;
+
+  // Serves until `stop` is set (looked at between two waits of the fabric) or a thread could not
+  // be started.
+  Status run(const std::atomic<bool>& stop, uint32_t spin_us);
+
+  NodeThread& first() { return *first_; }
+
+ private:
+  Node(Fabric& fabric, NodeId node, const NodeOptions& options)
+      : fabric_(fabric), node_(node), options_(options) {}
+
+  Status serve_thread(uint16_t thread, uint32_t spin_us);
+
+  Fabric& fabric_;
+  const NodeId node_;
+  const NodeOptions options_;
+  std::unique_ptr<NodeThread> first_;
+  std::atomic<bool> stop_others_{false};
+  std::atomic<bool> failed_{false};
+};
+
+}  // namespace rdmacc

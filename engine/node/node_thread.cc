@@ -1,0 +1,93 @@
+#include "engine/node/node_thread.h"
+
+#include "engine/log/resolve.h"
+#include "engine/protocols/registry.h"
+#include "engine/txn/install.h"
+
+namespace rdmacc {
+
+NodeThread::NodeThread(Fabric& fabric, NodeId node, uint16_t thread, const NodeOptions& options,
+                       std::unique_ptr<Endpoint> endpoint)
+    : fabric_(fabric),
+      node_(node),
+      thread_(thread),
+      options_(options),
+      worker_(std::move(endpoint)) {}
+
+// Coroutines refer to the services, so they go first.
+NodeThread::~NodeThread() { worker_.scheduler().unwind(); }
+
+Result<std::unique_ptr<NodeThread>> NodeThread::open(Fabric& fabric, NodeId node, uint16_t thread,
+                                                     const NodeOptions& options) {
+  const Topology& topology = fabric.topology();
+  CHECK(node < topology.nodes && thread < topology.threads_per_node);
+  Result<std::unique_ptr<Endpoint>> endpoint = fabric.join_as_node(node, thread);
+  if (!endpoint.ok()) return endpoint.status();
+  std::unique_ptr<NodeThread> opened(
+      new NodeThread(fabric, node, thread, options, std::move(*endpoint)));
+  if (thread == 0) {
+    Result<std::unique_ptr<StorageService>> storage =
+        StorageService::open(opened->worker_, topology);
+    if (!storage.ok()) return storage.status();
+    opened->storage_ = std::move(*storage);
+  }
+  opened->serve();
+  return opened;
+}
+
+void NodeThread::serve() {
+  stages_ = std::make_unique<StageServer>(worker_, fabric_.topology(), storage_.get(), rules_of);
+  if (thread_ != 0) return;
+  storage_->serve();
+  serve_resolution(worker_, *storage_);
+  log(std::string(storage_->reopened() ? "reopened" : "formatted") + " its region");
+  worker_.scheduler().add_after_step([this] { maintain_when_pending(); });
+  if (node_ == 0) CHECK(worker_.scheduler().spawn([this] { resolve_for_ever(); }));
+}
+
+// What makes maintenance pending is a request, or a transaction that ended; both are a step. A
+// node that sleeps is woken for it at the latest when its fabric's longest wait is over.
+void NodeThread::maintain_when_pending() {
+  if (maintaining_ || !storage_->maintenance_pending()) return;
+  maintaining_ = worker_.scheduler().spawn([this] { maintain(); });
+}
+
+void NodeThread::maintain() {
+  worker_.scheduler().sleep_until(maintained_us_ + options_.maintain_every_us);
+  storage_->maintain();
+  maintained_us_ = worker_.endpoint().now_us();
+  maintaining_ = false;
+}
+
+void NodeThread::resolve_for_ever() {
+  while (true) {
+    worker_.scheduler().sleep_for(options_.resolve_every_us);
+    resolve_departed();
+  }
+}
+
+void NodeThread::resolve_departed() {
+  for (const WorkerId dead : fabric_.departed()) {
+    const std::string name = "worker " + std::to_string(dead);
+    const Result<ResolveReport> report = resolve_worker(
+        worker_, fabric_.topology(), dead, make_installer(worker_), resolution_counters_);
+    if (!report.ok()) {
+      // A node is down, perhaps for long; the next look tries again.
+      log("cannot resolve " + name + " yet: " + report.status().to_string());
+      continue;
+    }
+    fabric_.release(dead);
+    ++resolved_workers_;
+    const ResolveReport& done = report.value();
+    log(name + " died: " + std::to_string(done.committed) + " committed transactions in its log, " +
+        std::to_string(done.writes_installed) + " writes installed, " +
+        std::to_string(done.locks_released) + " locks released, " +
+        std::to_string(done.slots_discarded) + " slots freed");
+  }
+}
+
+void NodeThread::log(const std::string& sentence) const {
+  if (options_.log) options_.log("node " + std::to_string(node_) + ": " + sentence);
+}
+
+}  // namespace rdmacc

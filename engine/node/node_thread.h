@@ -1,0 +1,62 @@
+#pragma once
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "engine/storage/storage_service.h"
+#include "engine/txn/stage_server.h"
+#include "rdma/worker.h"
+
+namespace rdmacc {
+
+struct NodeOptions {
+  uint64_t resolve_every_us = 100'000;  // how often node 0 looks for dead coordinators
+  uint64_t maintain_every_us = 3'000;   // at most so often, and only when something is pending
+  // Told in a sentence what an operator may want to know; empty: nobody listens.
+  std::function<void(const std::string&)> log;
+};
+
+// One thread of a node: its worker and what it serves. Every thread serves RPC stages; thread 0
+// also owns the node's storage, and thread 0 of node 0 resolves coordinators that died. All of
+// it runs in coroutines of the worker's scheduler, so whoever steps that runs the node: a thread
+// of rdmacc_node, or the simulator. Used by one thread.
+class NodeThread {
+ public:
+  // Joins the fabric as the thread and, on thread 0, formats or reopens the node's region.
+  static Result<std::unique_ptr<NodeThread>> open(Fabric& fabric, NodeId node, uint16_t thread,
+                                                  const NodeOptions& options);
+  // Ends whatever is under way; a node that ends so may be opened again.
+  ~NodeThread();
+  NodeThread(const NodeThread&) = delete;
+  NodeThread& operator=(const NodeThread&) = delete;
+
+  Worker& worker() { return worker_; }
+  // nullptr but on thread 0.
+  StorageService* storage() { return storage_.get(); }
+  uint64_t resolved_workers() const { return resolved_workers_; }
+
+ private:
+  NodeThread(Fabric& fabric, NodeId node, uint16_t thread, const NodeOptions& options,
+             std::unique_ptr<Endpoint> endpoint);
+
+  void serve();
+  void maintain_when_pending();
+  void maintain();
+  void resolve_for_ever();
+  void resolve_departed();
+  void log(const std::string& sentence) const;
+
+  Fabric& fabric_;
+  const NodeId node_;
+  const uint16_t thread_;
+  const NodeOptions options_;
+  Worker worker_;
+  std::unique_ptr<StorageService> storage_;
+  std::unique_ptr<StageServer> stages_;
+  bool maintaining_ = false;
+  uint64_t maintained_us_ = 0;  // when maintenance last ended
+  uint64_t resolved_workers_ = 0;
+  VerbCounters resolution_counters_;
+};
+
+}  // namespace rdmacc

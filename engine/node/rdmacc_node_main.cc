@@ -1,0 +1,188 @@
+#include <signal.h>
+#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
+
+#include "engine/node/node.h"
+#include "engine/node/process_watch.h"
+#include "engine/storage/region_layout.h"
+#include "rdma/shm_fabric.h"
+
+// rdmacc_node: one node of a cluster on this host. Exit code 0: ended by a signal or with the
+// process it watched; 1: it could not start or go on; 2: the command line is wrong.
+
+namespace rdmacc {
+namespace {
+
+constexpr int kExitFailed = 1;
+constexpr int kExitUsage = 2;
+constexpr uint64_t kWatchEveryUs = 1'000'000;
+constexpr uint64_t kMegabyte = 1ull << 20;
+
+std::atomic<bool> stop{false};
+
+void on_signal(int) { stop.store(true); }
+
+struct Flags {
+  std::string cluster;
+  uint32_t node = 0;
+  uint32_t nodes = 2, threads = 1, workers_max = 64;
+  uint64_t memory_mb = 1024;
+  bool create = false;
+  pid_t watch_pid = 0;
+  uint32_t spin_us = 50;
+};
+
+void add_options(CLI::App& app, Flags& flags) {
+  app.add_option("--cluster", flags.cluster, "name of the cluster: letters, digits, _ and -")
+      ->required();
+  app.add_option("--node", flags.node, "number of this node, from 0")->required();
+  app.add_option("--nodes", flags.nodes, "nodes of the cluster")->capture_default_str();
+  app.add_option("--threads", flags.threads, "threads of each node")->capture_default_str();
+  app.add_option("--memory", flags.memory_mb, "memory of each node in MB")->capture_default_str();
+  app.add_option("--workers-max", flags.workers_max, "worker slots, node threads included")
+      ->capture_default_str();
+  app.add_flag("--create", flags.create, "create the cluster's control object first");
+  app.add_option("--watch-pid", flags.watch_pid, "end when this process is gone");
+  app.add_option("--spin-us", flags.spin_us, "microseconds to spin before sleeping")
+      ->capture_default_str();
+}
+
+Status check(const Flags& flags) {
+  const auto invalid = [](std::string what) {
+    return Status(Code::kInvalidArgument, std::move(what));
+  };
+  constexpr uint32_t kNodesMax = 1024;
+  if (flags.nodes == 0 || flags.nodes > kNodesMax) {
+    return invalid("--nodes must be 1 .. " + std::to_string(kNodesMax));
+  }
+  if (flags.node >= flags.nodes) {
+    return invalid("--node must be 0 .. " + std::to_string(flags.nodes - 1) +
+                   " for --nodes=" + std::to_string(flags.nodes));
+  }
+  if (flags.threads == 0 || flags.threads > 64) return invalid("--threads must be 1 .. 64");
+  const uint32_t node_workers = flags.nodes * flags.threads;
+  if (flags.workers_max <= node_workers || flags.workers_max >= kNoWorker) {
+    return invalid("--workers-max must be " + std::to_string(node_workers + 1) + " .. " +
+                   std::to_string(kNoWorker - 1) + " for " + std::to_string(node_workers) +
+                   " node threads");
+  }
+  return Status();
+}
+
+Topology topology_of(const Flags& flags) {
+  Topology topology;
+  topology.nodes = static_cast<NodeId>(flags.nodes);
+  topology.threads_per_node = static_cast<uint16_t>(flags.threads);
+  topology.workers_max = static_cast<WorkerId>(flags.workers_max);
+  topology.region_bytes = flags.memory_mb * kMegabyte;
+  return topology;
+}
+
+Status check_memory(const Flags& flags) {
+  const uint64_t least = region_bytes_min(topology_of(flags));
+  if (flags.memory_mb <= (UINT64_MAX >> 20) && flags.memory_mb * kMegabyte >= least) {
+    return Status();
+  }
+  return Status(Code::kInvalidArgument,
+                "--memory must be at least " + std::to_string((least + kMegabyte - 1) / kMegabyte) +
+                    " MB for " + std::to_string(flags.workers_max) + " workers");
+}
+
+// The cluster's own topology counts; flags that contradict it are a mistake.
+Status check_same(const Flags& flags, const Topology& topology) {
+  if (topology.nodes == flags.nodes && topology.threads_per_node == flags.threads &&
+      topology.workers_max == flags.workers_max &&
+      topology.region_bytes == flags.memory_mb * kMegabyte) {
+    return Status();
+  }
+  return Status(Code::kInvalidArgument,
+                "cluster " + flags.cluster + " has --nodes=" + std::to_string(topology.nodes) +
+                    " --threads=" + std::to_string(topology.threads_per_node) +
+                    " --memory=" + std::to_string(topology.region_bytes / kMegabyte) +
+                    " --workers-max=" + std::to_string(topology.workers_max));
+}
+
+Result<std::unique_ptr<ShmFabric>> open_fabric(const Flags& flags) {
+  if (flags.create) return ShmFabric::create(flags.cluster, topology_of(flags));
+  Result<std::unique_ptr<ShmFabric>> fabric = ShmFabric::attach(flags.cluster);
+  if (!fabric.ok()) {
+    if (fabric.status().code() != Code::kNotFound) return fabric.status();
+    return Status(Code::kNotFound, "there is no cluster " + flags.cluster + "; --create makes it");
+  }
+  RDMACC_RETURN_IF_ERROR(check_same(flags, (*fabric)->topology()));
+  return fabric;
+}
+
+Status serve(const Flags& flags) {
+  Result<std::unique_ptr<ShmFabric>> fabric = open_fabric(flags);
+  if (!fabric.ok()) return fabric.status();
+  NodeOptions options;
+  options.log = [](const std::string& sentence) { spdlog::info(sentence); };
+  Result<std::unique_ptr<Node>> node =
+      Node::open(**fabric, static_cast<NodeId>(flags.node), options);
+  if (!node.ok()) return node.status();
+
+  Scheduler& scheduler = (*node)->first().worker().scheduler();
+  if (flags.watch_pid != 0) {
+    const bool watching = scheduler.spawn([&scheduler, watch = ProcessWatch(flags.watch_pid)] {
+      while (!watch.gone()) scheduler.sleep_for(kWatchEveryUs);
+      stop.store(true);
+    });
+    CHECK(watching);
+  }
+  std::printf("ready\n");
+  std::fflush(stdout);
+  const Status ended = (*node)->run(stop, flags.spin_us);
+  spdlog::info("node {}: ends", flags.node);
+  return ended;
+}
+
+void set_up_process() {
+  struct sigaction action = {};
+  action.sa_handler = on_signal;
+  sigaction(SIGTERM, &action, nullptr);
+  sigaction(SIGINT, &action, nullptr);
+  signal(SIGPIPE, SIG_IGN);
+  spdlog::set_default_logger(spdlog::stderr_color_st("rdmacc_node"));
+  spdlog::set_pattern("%Y-%m-%d %H:%M:%S.%e [%P] %^%l%$ %v");
+}
+
+int run(int argc, char** argv) {
+  CLI::App app("One node of a pg_rdmacc cluster on this host");
+  Flags flags;
+  add_options(app, flags);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : kExitUsage;
+  }
+  Status status = check(flags);
+  if (status.ok()) status = check_memory(flags);
+  if (!status.ok()) {
+    std::fprintf(stderr, "rdmacc_node: %s\n", status.message().c_str());
+    return kExitUsage;
+  }
+  set_up_process();
+  status = serve(flags);
+  if (!status.ok()) {
+    std::fprintf(stderr, "rdmacc_node: %s\n", status.to_string().c_str());
+    return status.code() == Code::kInvalidArgument ? kExitUsage : kExitFailed;
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace rdmacc
+
+int main(int argc, char** argv) {
+  try {
+    return rdmacc::run(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "rdmacc_node: %s\n", error.what());
+    return 1;
+  }
+}
