@@ -1,0 +1,111 @@
+#pragma once
+#include <cstdint>
+#include <exception>
+#include <map>
+#include <memory>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "engine/session.h"
+#include "engine/txn/scan.h"
+#include "pg_rdmacc/engine_bridge.h"
+#include "rdma/shm_fabric.h"
+
+// The engine's side of the C face engine_bridge.h: one Attachment per backend, made in the backend
+// after fork and used by its one thread. Everything that libraries may throw ends at this border:
+// commands are run by guarded(), calls by no_throw().
+
+namespace rdmacc::bridge {
+
+// What a handle of a BridgeScan stands for. The view of a batch lives until the next one.
+struct Scan {
+  std::unique_ptr<ScanCursor> cursor;
+  std::vector<RowView> batch;
+  std::vector<BridgeRow> rows;
+};
+
+// The transaction as PostgreSQL sees it. The session's own begins with the first command, because
+// only a command can ask the gate which protocol to join; savepoints made before it are repeated
+// then.
+struct TxnState {
+  bool active = false;
+  bool begun = false;
+  BridgeTxnOptions options{};
+  Protocol protocol = Protocol::kOcc;
+  uint32_t early_levels = 0;
+  uint32_t command = 0;
+};
+
+struct Attachment {
+  // In the order of construction: the endpoint in the coordinator leaves the fabric first.
+  std::unique_ptr<ShmFabric> fabric;
+  std::unique_ptr<Coordinator> coordinator;
+  std::unique_ptr<Session> session;
+  std::unique_ptr<SessionPump> pump;
+  int owner_pid = 0;
+  TxnState txn;
+  // Handles are numbers that are never used again, so that a stale one is harmless.
+  std::map<uintptr_t, std::unique_ptr<Scan>> scans;
+  uintptr_t last_scan = 0;
+};
+
+// nullptr unless this very process has attached: a child of the one that did has no worker slot
+// of its own and must not use its parent's.
+Attachment* attached();
+
+void set_error(const Status& status);
+void set_plain_error(int code, const char* message) noexcept;
+
+// Begins the session's transaction if PostgreSQL's has begun and this is its first command.
+Status begin_session(Attachment& at);
+
+// Runs `call` at the border. What it throws becomes the last error; false then.
+template <typename Call>
+bool no_throw(Call&& call) noexcept {
+  try {
+    call();
+    return true;
+  } catch (const std::bad_alloc&) {
+    set_plain_error(BRIDGE_NO_SPACE, "out of memory");
+  } catch (const std::exception& failure) {
+    set_plain_error(BRIDGE_SYSTEM, failure.what());
+  } catch (...) {
+    set_plain_error(BRIDGE_SYSTEM, "unknown exception");
+  }
+  return false;
+}
+
+// Runs a command on its coroutine. Only what derives from std::exception is caught there: the
+// unwinding of an abandoned coroutine has to pass.
+template <typename Command>
+Status guarded(Command&& command) {
+  try {
+    return command();
+  } catch (const std::bad_alloc&) {
+    return Status(Code::kNoSpace, "out of memory");
+  } catch (const std::exception& failure) {
+    return Status(Code::kSystem, failure.what());
+  }
+}
+
+// Starts `command` on a coroutine; the transaction's session is begun first.
+template <typename Command>
+void start(Command command) {
+  Attachment* at = attached();
+  if (at == nullptr) {
+    set_plain_error(BRIDGE_UNAVAILABLE, "not attached to the rdmacc nodes");
+    return;
+  }
+  no_throw([&] {
+    set_error(Status());
+    at->pump->start([at, command = std::move(command)] {
+      return guarded([&]() -> Status {
+        RDMACC_RETURN_IF_ERROR(begin_session(*at));
+        return command(*at->session);
+      });
+    });
+  });
+}
+
+}  // namespace rdmacc::bridge

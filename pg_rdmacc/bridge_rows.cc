@@ -1,0 +1,173 @@
+// The rows, scans and tables of engine_bridge.h.
+#include <algorithm>
+#include <vector>
+
+#include "pg_rdmacc/bridge_attachment.h"
+
+namespace rdmacc::bridge {
+namespace {
+
+std::string_view view(BridgeBytes bytes) { return {bytes.data, bytes.size}; }
+
+BridgeRow bridge_row(const RowView& row) {
+  return {.found = row.found,
+          .key = {row.key.data(), row.key.size()},
+          .row = {row.row.data(), row.row.size()},
+          .version = row.version,
+          .node = row.node};
+}
+
+Scan* find_scan(Attachment* at, BridgeScan* handle) {
+  if (at == nullptr) return nullptr;
+  const auto found = at->scans.find(reinterpret_cast<uintptr_t>(handle));
+  return found == at->scans.end() ? nullptr : found->second.get();
+}
+
+Status scan_ended() { return Status(Code::kInvalidArgument, "the scan's transaction has ended"); }
+
+TableSpec table_spec(const BridgeTableSpec& spec) {
+  return {.system_id = spec.system_id,
+          .database = spec.database,
+          .relfilenode = spec.relfilenode,
+          .record_size = spec.record_size,
+          .history = spec.history};
+}
+
+}  // namespace
+}  // namespace rdmacc::bridge
+
+using rdmacc::Result;
+using rdmacc::Status;
+using rdmacc::bridge::attached;
+using rdmacc::bridge::Attachment;
+using rdmacc::bridge::bridge_row;
+using rdmacc::bridge::find_scan;
+using rdmacc::bridge::no_throw;
+using rdmacc::bridge::Scan;
+using rdmacc::bridge::scan_ended;
+using rdmacc::bridge::start;
+using rdmacc::bridge::table_spec;
+using rdmacc::bridge::view;
+
+// ---- Rows
+
+void bridge_start_get(uint32_t table, BridgeBytes key, uint32_t visible_before, BridgeRow* out) {
+  start([=](rdmacc::Session& session) {
+    rdmacc::RowView row;
+    Status status = session.get(table, view(key), row, visible_before);
+    *out = bridge_row(row);
+    return status;
+  });
+}
+
+void bridge_start_get_many(uint32_t table, const BridgeBytes* keys, size_t count,
+                           uint32_t visible_before, BridgeRow* out) {
+  start([=](rdmacc::Session& session) {
+    std::vector<std::string_view> views(count);
+    std::transform(keys, keys + count, views.begin(), view);
+    std::vector<rdmacc::RowView> rows(count);
+    Status status = session.get_many(table, views, rows, visible_before);
+    std::transform(rows.begin(), rows.end(), out, bridge_row);
+    return status;
+  });
+}
+
+void bridge_start_put(uint32_t table, BridgeBytes key, BridgeBytes row) {
+  start([=](rdmacc::Session& session) { return session.put(table, view(key), view(row)); });
+}
+
+void bridge_start_insert(uint32_t table, BridgeBytes key, BridgeBytes row, bool check_absent) {
+  start([=](rdmacc::Session& session) {
+    return check_absent ? session.insert(table, view(key), view(row))
+                        : session.insert_unchecked(table, view(key), view(row));
+  });
+}
+
+void bridge_start_remove(uint32_t table, BridgeBytes key) {
+  start([=](rdmacc::Session& session) { return session.remove(table, view(key)); });
+}
+
+BridgeScan* bridge_scan_create(void) {
+  Attachment* at = attached();
+  if (at == nullptr) return nullptr;
+  uintptr_t handle = 0;
+  no_throw([&] {
+    at->scans.emplace(at->last_scan + 1, std::make_unique<Scan>());
+    handle = ++at->last_scan;
+  });
+  return reinterpret_cast<BridgeScan*>(handle);
+}
+
+void bridge_start_scan(BridgeScan* handle, uint32_t table, uint32_t visible_before) {
+  start([=](rdmacc::Session& session) {
+    Scan* scan = find_scan(attached(), handle);
+    if (scan == nullptr) return scan_ended();
+    scan->rows.clear();
+    Result<std::unique_ptr<rdmacc::ScanCursor>> opened = session.scan(table, visible_before);
+    if (!opened.ok()) return opened.status();
+    scan->cursor = std::move(opened.value());
+    return Status();
+  });
+}
+
+void bridge_start_scan_next(BridgeScan* handle) {
+  start([=](rdmacc::Session& session) {
+    Scan* scan = find_scan(attached(), handle);
+    if (scan == nullptr || scan->cursor == nullptr) return scan_ended();
+    scan->rows.clear();
+    RDMACC_RETURN_IF_ERROR(session.scan_next(*scan->cursor, scan->batch));
+    scan->rows.resize(scan->batch.size());
+    std::transform(scan->batch.begin(), scan->batch.end(), scan->rows.begin(), bridge_row);
+    return Status();
+  });
+}
+
+size_t bridge_scan_rows(BridgeScan* handle, const BridgeRow** rows) {
+  const Scan* scan = find_scan(attached(), handle);
+  *rows = scan != nullptr ? scan->rows.data() : nullptr;
+  return scan != nullptr ? scan->rows.size() : 0;
+}
+
+void bridge_scan_free(BridgeScan* handle) {
+  if (Attachment* at = attached()) at->scans.erase(reinterpret_cast<uintptr_t>(handle));
+}
+
+// ---- Tables
+
+void bridge_start_create_table(const BridgeTableSpec* spec, uint32_t* id) {
+  start([=](rdmacc::Session& session) {
+    const Result<rdmacc::TableMeta> table = session.create_table(table_spec(*spec));
+    if (table.ok()) *id = table.value().id;
+    return table.status();
+  });
+}
+
+void bridge_start_find_table(const BridgeTableSpec* identity, uint32_t* id) {
+  start([=](rdmacc::Session& session) {
+    const Result<rdmacc::TableMeta> table = session.find_table(table_spec(*identity));
+    if (table.ok()) *id = table.value().id;
+    return table.status();
+  });
+}
+
+void bridge_start_drop_table(uint32_t id) {
+  start([=](rdmacc::Session& session) { return session.drop_table(id); });
+}
+
+void bridge_start_node_statistics(int node, BridgeNode* out) {
+  start([=](rdmacc::Session& session) {
+    const auto statistics = session.node_statistics(static_cast<rdmacc::NodeId>(node));
+    if (!statistics.ok()) return statistics.status();
+    const rdmacc::NodeStatistics& of = statistics.value();
+    *out = {.node = node,
+            .region_bytes = of.region_bytes,
+            .backed_bytes = of.backed_bytes,
+            .used_bytes = of.used_bytes,
+            .tables = of.tables,
+            .rows = of.rows,
+            .splits = of.splits,
+            .requests = of.requests,
+            .started_us = of.started_us};
+    return Status();
+  });
+}

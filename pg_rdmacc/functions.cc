@@ -1,0 +1,93 @@
+/* SQL functions of the schema rdmacc, but for the access method's handler. */
+#include "pg_rdmacc/supervisor.h"
+
+extern "C" {
+#include "fmgr.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/timestamp.h"
+
+PG_FUNCTION_INFO_V1(rdmacc_version);
+PG_FUNCTION_INFO_V1(rdmacc_stat_nodes);
+}
+
+namespace {
+
+/* Columns of rdmacc.nodes(), in the order of the install script. */
+enum StatNodesColumn {
+  kNode,
+  kPid,
+  kState,
+  kRegionBytes,
+  kBackedBytes,
+  kUsedBytes,
+  kTables,
+  kRows,
+  kStarted,
+  kRestarts,
+  kRequests,
+  kColumnCount
+};
+
+Datum int8_datum(uint64 value) { return Int64GetDatum(static_cast<int64>(value)); }
+
+/* What the node says of itself; NULLs when it does not answer. */
+void fill_from_node(int node, Datum* values, bool* nulls) {
+  static BridgeNode statistics; /* outlives an error that ends the command */
+  memset(&statistics, 0, sizeof(statistics));
+  bridge_start_node_statistics(node, &statistics);
+  rdmacc_pump();
+  if (bridge_error()->code != BRIDGE_OK) return;
+  const struct {
+    int column;
+    uint64 value;
+  } answers[] = {{kRegionBytes, statistics.region_bytes},
+                 {kBackedBytes, statistics.backed_bytes},
+                 {kUsedBytes, statistics.used_bytes},
+                 {kTables, statistics.tables},
+                 {kRows, statistics.rows},
+                 {kRequests, statistics.requests}};
+  for (const auto& answer : answers) {
+    values[answer.column] = int8_datum(answer.value);
+    nulls[answer.column] = false;
+  }
+}
+
+void fill_from_supervisor(int node, Datum* values, bool* nulls) {
+  RdmaccNodeStatus* status = &rdmacc_control->nodes[node];
+  const uint32 pid = pg_atomic_read_u32(&status->pid);
+  values[kNode] = Int32GetDatum(node);
+  values[kPid] = Int32GetDatum(static_cast<int32>(pid));
+  values[kState] = CStringGetTextDatum(rdmacc_node_state_name(pg_atomic_read_u32(&status->state)));
+  values[kStarted] =
+      TimestampTzGetDatum(static_cast<TimestampTz>(pg_atomic_read_u64(&status->started)));
+  values[kRestarts] = Int32GetDatum(static_cast<int32>(pg_atomic_read_u32(&status->restarts)));
+  nulls[kNode] = nulls[kState] = nulls[kRestarts] = false;
+  nulls[kPid] = nulls[kStarted] = pid == 0;
+}
+
+}  // namespace
+
+Datum rdmacc_version(PG_FUNCTION_ARGS) {
+  static_cast<void>(fcinfo);
+  PG_RETURN_TEXT_P(cstring_to_text(RDMACC_VERSION));
+}
+
+Datum rdmacc_stat_nodes(PG_FUNCTION_ARGS) {
+  rdmacc_require_preload();
+  InitMaterializedSRF(fcinfo, 0);
+  auto* result = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
+  const bool serving = rdmacc_cluster_serving();
+  if (serving) rdmacc_ensure_attached();
+  for (int node = 0; node < rdmacc_nodes; ++node) {
+    CHECK_FOR_INTERRUPTS();
+    Datum values[kColumnCount] = {};
+    bool nulls[kColumnCount];
+    memset(nulls, 1, sizeof(nulls));
+    fill_from_supervisor(node, values, nulls);
+    if (serving) fill_from_node(node, values, nulls);
+    tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+  }
+  return static_cast<Datum>(0);
+}

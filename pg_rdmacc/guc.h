@@ -1,0 +1,33 @@
+/* The settings rdmacc.*: definitions of the variables that pg_rdmacc.h declares, and those that
+ * only the server side (supervisor, control block) reads. */
+#pragma once
+#include "postgres.h"
+
+#include "pg_rdmacc/pg_rdmacc.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define RDMACC_NODES_MAX 64
+#define RDMACC_NODE_THREADS 1
+
+extern char* rdmacc_node_program; /* "": look beside the server's programs and libraries */
+extern int rdmacc_huge_pages;     /* 1 = try, 0 = off */
+
+/* Defines every setting. The server-side ones only under shared_preload_libraries: PostgreSQL
+ * refuses to add PGC_POSTMASTER settings later. */
+void rdmacc_guc_init(bool preloaded);
+
+/* Refuses combinations that one check hook cannot see; FATAL at server start. */
+void rdmacc_guc_check_at_start(void);
+
+/* rdmacc.max_workers with -1 resolved; after MaxBackends is known. Node threads not included. */
+int rdmacc_worker_slots(void);
+
+/* rdmacc.replicas, at most nodes - 1 when it was never set. */
+int rdmacc_effective_replicas(void);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,85 @@
+#include "pg_rdmacc/shmem.h"
+
+extern "C" {
+#include "miscadmin.h"
+#include "storage/ipc.h"
+#include "storage/lwlock.h"
+#include "storage/shmem.h"
+}
+
+RdmaccControl* rdmacc_control = nullptr;
+
+namespace {
+
+/* Set in the postmaster, inherited by fork. */
+char cluster_name[RDMACC_CLUSTER_NAME_MAX + 1];
+shmem_request_hook_type previous_request_hook = nullptr;
+shmem_startup_hook_type previous_startup_hook = nullptr;
+
+/* Unpredictable, so that nobody can lie in wait with objects of that name. */
+void draw_cluster_name(void) {
+  uint8 random[12];
+  if (!pg_strong_random(random, sizeof(random))) {
+    ereport(FATAL, (errmsg("could not generate a random name for the rdmacc cluster")));
+  }
+  char* end = cluster_name + strlcpy(cluster_name, "pg_", sizeof(cluster_name));
+  for (const uint8 byte : random) end += sprintf(end, "%02x", byte);
+}
+
+void request_shmem(void) {
+  if (previous_request_hook != nullptr) previous_request_hook();
+  rdmacc_guc_check_at_start();
+  RequestAddinShmemSpace(MAXALIGN(sizeof(RdmaccControl)));
+}
+
+void startup_shmem(void) {
+  if (previous_startup_hook != nullptr) previous_startup_hook();
+  LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
+  bool found = false;
+  rdmacc_control =
+      static_cast<RdmaccControl*>(ShmemInitStruct("rdmacc control", sizeof(RdmaccControl), &found));
+  if (!found) {
+    pg_atomic_init_u32(&rdmacc_control->serving, 0);
+    pg_atomic_init_u32(&rdmacc_control->stopping, 0);
+    pg_atomic_init_u32(&rdmacc_control->fresh, 0);
+    for (RdmaccNodeStatus& node : rdmacc_control->nodes) {
+      pg_atomic_init_u32(&node.state, RDMACC_NODE_STOPPED);
+      pg_atomic_init_u32(&node.pid, 0);
+      pg_atomic_init_u32(&node.restarts, 0);
+      pg_atomic_init_u64(&node.started, 0);
+    }
+  }
+  LWLockRelease(AddinShmemInitLock);
+}
+
+}  // namespace
+
+void rdmacc_shmem_init(void) {
+  draw_cluster_name();
+  previous_request_hook = shmem_request_hook;
+  shmem_request_hook = request_shmem;
+  previous_startup_hook = shmem_startup_hook;
+  shmem_startup_hook = startup_shmem;
+}
+
+const char* rdmacc_cluster_name(void) { return cluster_name; }
+
+bool rdmacc_cluster_serving(void) {
+  return rdmacc_control != nullptr && pg_atomic_read_u32(&rdmacc_control->serving) != 0 &&
+         pg_atomic_read_u32(&rdmacc_control->stopping) == 0;
+}
+
+bool rdmacc_cluster_is_fresh(void) {
+  return rdmacc_control != nullptr && pg_atomic_read_u32(&rdmacc_control->fresh) != 0;
+}
+
+const char* rdmacc_node_state_name(uint32 state) {
+  switch (state) {
+    case RDMACC_NODE_STARTING:
+      return "starting";
+    case RDMACC_NODE_RUNNING:
+      return "running";
+    default:
+      return "stopped";
+  }
+}

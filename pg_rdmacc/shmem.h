@@ -1,0 +1,53 @@
+/* The control block in PostgreSQL's shared memory: which cluster this server runs and how its
+ * nodes are. The supervisor alone writes it; backends read it without a lock, so every field that
+ * changes is one atomic word. A crash restart of the server makes it anew; the cluster's name is
+ * kept by the postmaster, so the nodes are found again. */
+#pragma once
+#include "postgres.h"
+
+#include "pg_rdmacc/guc.h"
+#include "port/atomics.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define RDMACC_CLUSTER_NAME_MAX 64
+
+typedef enum RdmaccNodeState {
+  RDMACC_NODE_STOPPED = 0,
+  RDMACC_NODE_STARTING,
+  RDMACC_NODE_RUNNING
+} RdmaccNodeState;
+
+typedef struct RdmaccNodeStatus {
+  pg_atomic_uint32 state; /* RdmaccNodeState */
+  pg_atomic_uint32 pid;
+  pg_atomic_uint32 restarts;
+  pg_atomic_uint64 started; /* TimestampTz of the present process */
+} RdmaccNodeStatus;
+
+typedef struct RdmaccControl {
+  pg_atomic_uint32 serving;  /* 1 once every node has been ready in this server's life */
+  pg_atomic_uint32 stopping; /* 1 from the supervisor's SIGTERM on */
+  pg_atomic_uint32 fresh;    /* 1: an earlier cluster of this data directory is gone */
+  RdmaccNodeStatus nodes[RDMACC_NODES_MAX];
+} RdmaccControl;
+
+extern RdmaccControl* rdmacc_control; /* NULL unless preloaded */
+
+/* Draws the cluster's name and asks for the block; from _PG_init under preload only. */
+void rdmacc_shmem_init(void);
+
+/* True once the nodes serve; false before and while the server stops. */
+bool rdmacc_cluster_serving(void);
+
+/* True when tables that existed before this server's start have lost their rows with the nodes
+ * of the server's earlier life (rows are kept in memory only). */
+bool rdmacc_cluster_is_fresh(void);
+
+const char* rdmacc_node_state_name(uint32 state);
+
+#ifdef __cplusplus
+}
+#endif
