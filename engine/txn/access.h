@@ -15,6 +15,7 @@ struct Access {
   bool write = false;       // to be locked before the log
   bool locked = false;      // by this attempt
   TableId table = kNoTable;
+  bool key_known = true;    // false while a scan has only an entry's tag
   uint64_t key_hash = 0;    // gap: the group's bits
   uint32_t incarnation = 0; // 0: not known yet (learnt at the first look)
   uint32_t depth = 0;       // gap: local depth of the group
@@ -24,7 +25,8 @@ struct Access {
 
 // Does a header still belong to what the access means?
 inline bool same_identity(const Access& access, const Header& seen) {
-  return seen.table == access.table && seen.key_hash == access.key_hash &&
+  return seen.table == access.table &&
+         (!access.key_known || seen.key_hash == access.key_hash) &&
          (access.incarnation == 0 || seen.incarnation == access.incarnation) &&
          (!access.gap || seen.length == access.depth);
 }

@@ -13,7 +13,7 @@ struct BucketWalk {
   uint32_t bucket = 0;
   uint16_t tag = 0;
   // Out:
-  Header first, last;                // of the gap header, before and after all buckets
+  Header first{}, last{};            // of the gap header, before and after all buckets
   std::vector<uint64_t> candidates;  // tuple offsets of entries with the tag
   // Every entry with its place: filled when `all_entries`.
   bool all_entries = false;

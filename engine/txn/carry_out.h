@@ -25,5 +25,8 @@ Status carry_out_log(StageContext& context, StagePlan plan, std::span<LogPlaceme
 Status carry_out_commit(StageContext& context, StagePlan plan, const LogRecord& record);
 Status carry_out_release(StageContext& context, StagePlan plan,
                          std::span<const GlobalAddress> headers);
+// Asks every node to release whatever still holds this attempt's ctts: for an attempt that does
+// not know what it has locked, because a node died under its request.
+Status release_everywhere(StageContext& context);
 
 }  // namespace rdmacc

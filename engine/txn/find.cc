@@ -2,9 +2,10 @@
 
 #include <algorithm>
 
-#include "engine/storage/overflow.h"
 #include "engine/txn/bucket_walk.h"
 #include "engine/txn/drive.h"
+#include "engine/txn/lock.h"
+#include "engine/txn/overflow_read.h"
 
 namespace rdmacc {
 namespace {
@@ -20,7 +21,7 @@ struct Search {
   std::vector<uint64_t> candidates;  // tuple offsets still to look at, next at the back
   bool from_cache = false;
   bool walked = false;      // first, last hold the gap of the latest walk
-  Header first, last;
+  Header first{}, last{};
   uint64_t failed_wts = 0;  // gap stamp of a walk whose candidates were all something else
   bool failed = false;
 
@@ -88,6 +89,7 @@ Status Finder::prepare() {
     search.node = context_.engine.map.primary_of(work.hash);
     RDMACC_RETURN_IF_ERROR(context_.engine.tables.load_root(*search.table, search.node, false,
                                                             context_.counters));
+    if (work.mode == KeyWork::Mode::kGapOnly) continue;
     const auto* location = context_.engine.locations.find(work.table, work.hash);
     if (location != nullptr && location->header.node() == search.node) {
       search.candidates.push_back(location->header.offset());
@@ -141,17 +143,15 @@ Status Finder::walk() {
       gap_access.depth = gap.length;
       gap_access.incarnation = gap.incarnation;
     }
+    if (search.work->mode == KeyWork::Mode::kGapOnly) {
+      search.work->result = KeyWork::Result::kMissing;
+    }
   }
   return Status();
 }
 
 Status Finder::unlock(GlobalAddress header) {
-  auto* zero = context_.arena.allocate_array<uint64_t>(1);
-  if (zero == nullptr) return Status(Code::kNoSpace, "registered memory is used up");
-  *zero = 0;
-  DoorbellBatch batch = context_.batch();
-  batch.write(header.plus(kOffsetOfLock), zero, sizeof(*zero));
-  return batch.execute();
+  return release_accesses(context_, std::span(&header, 1), /*certain=*/true);
 }
 
 bool Finder::wanted_by_other(const Search& self, GlobalAddress header) const {
@@ -255,15 +255,8 @@ Status Finder::fetch_overflow(std::span<Search*> found) {
       continue;
     }
     memcpy(&work.overflow, work.record.data(), sizeof(work.overflow));
-    const uint64_t bytes = round_up(work.record.size(), 8);
-    if (bytes > kOverflowBytesMax || work.overflow % 8 != 0 ||
-        work.overflow + sizeof(OverflowHeader) + bytes > context_.engine.layout.region_bytes) {
-      return Status(Code::kCorrupt, "a record's overflow address");
-    }
-    std::byte* copy = context_.arena.allocate(bytes);
-    if (copy == nullptr) return Status(Code::kNoSpace, "registered memory is used up");
-    batch.read(search->address(work.overflow + sizeof(OverflowHeader)), copy, bytes);
-    work.record = std::string_view(reinterpret_cast<const char*>(copy), work.record.size());
+    RDMACC_RETURN_IF_ERROR(
+        add_overflow_read(context_, search->node, work.overflow, work.record, batch));
   }
   return batch.execute();
 }

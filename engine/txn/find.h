@@ -16,6 +16,10 @@ struct KeyWork {
   TableId table = kNoTable;
   uint64_t hash = 0;
   std::string_view key;
+  enum class Mode : uint8_t {
+    kRead,     // the record, or its absence
+    kGapOnly,  // just which gap header guards the key: neither read nor locked
+  } mode = Mode::kRead;
   // Out:
   enum class Result : uint8_t { kPending, kFound, kMissing, kAborted } result = Result::kPending;
   AbortReason reason = AbortReason::kNone;

@@ -1,0 +1,271 @@
+#include "engine/txn/carry_out.h"
+
+#include <map>
+
+#include "engine/txn/overflow_read.h"
+#include "engine/txn/stage_message.h"
+
+namespace rdmacc {
+namespace {
+
+// A request is closed once it has this many bytes or items.
+constexpr size_t kRequestBytesMax = 512 * 1024;
+constexpr uint32_t kRequestItemsMax = 2048;
+constexpr uint32_t kScanGroupsPerRequest = 8;
+// A gap header with more wishes than this is locked and placed one-sided: the owner would only
+// walk for us what the batch of one transaction makes long.
+constexpr size_t kWishesPerRequest = 4096;
+
+Status no_memory() { return Status(Code::kNoSpace, "registered memory is used up"); }
+Status corrupt_answer() { return Status(Code::kCorrupt, "a stage's answer does not parse"); }
+
+// Requests under construction: one open one per node.
+class Requests {
+ public:
+  Requests(StageContext& context, StageWork work) : context_(context), work_(work) {}
+
+  // Where to write the next item for `node`; `item` is remembered for the answer.
+  MessageWriter add(NodeId node, size_t item, uint32_t items_max = kRequestItemsMax) {
+    Open& open = open_[node];
+    if (open.call == kNone || calls_[open.call].request.size() > kRequestBytesMax ||
+        items_[open.call].size() >= items_max) {
+      open.call = calls_.size();
+      calls_.emplace_back();
+      items_.emplace_back();
+      Rpc::Call& call = calls_.back();
+      call.to = context_.engine.topology.worker_of(node, context_.engine.worker.id());
+      call.method = kMethodStage;
+      MessageWriter out(call.request);
+      write_header(out,
+                   StageHeader{work_, context_.rules.protocol, context_.stamps.ctts, 0});
+    }
+    items_[open.call].push_back(item);
+    return MessageWriter(calls_[open.call].request);
+  }
+
+  void send() {
+    for (size_t i = 0; i < calls_.size(); i++) {
+      const auto count = static_cast<uint32_t>(items_[i].size());
+      memcpy(calls_[i].request.data() + kStageHeaderBytes - sizeof(count), &count, sizeof(count));
+    }
+    if (!calls_.empty()) context_.engine.worker.rpc().call_all(calls_, context_.counters);
+  }
+
+  // Gives each answer's reader, positioned behind the status, with the items it is about. The
+  // first error wins, but all answers are read: they say what was locked.
+  template <typename ReadItem, typename Lost>
+  Status read(ReadItem read_item, Lost lost) {
+    Status result;
+    for (size_t i = 0; i < calls_.size(); i++) {
+      Status status = calls_[i].status;
+      if (status.ok()) {
+        MessageReader in(calls_[i].reply);
+        status = read_status(in);
+        for (const size_t item : items_[i]) {
+          if (!read_item(in, item)) {
+            status = corrupt_answer();
+            break;
+          }
+        }
+      } else {
+        for (const size_t item : items_[i]) lost(item);
+        if (status.code() == Code::kUnavailable) status = aborted(AbortReason::kNodeRestarted);
+      }
+      if (result.ok() && !status.ok()) result = status;
+    }
+    return result;
+  }
+
+ private:
+  static constexpr size_t kNone = SIZE_MAX;
+  struct Open {
+    size_t call = kNone;
+  };
+  StageContext& context_;
+  const StageWork work_;
+  std::map<NodeId, Open> open_;
+  std::vector<Rpc::Call> calls_;
+  std::vector<std::vector<size_t>> items_;
+};
+
+}  // namespace
+
+Status carry_out_find(StageContext& context, StagePlan plan, std::span<KeyWork> keys) {
+  const Stage stage = context.rules.locks_what_it_reads ? Stage::kLock : Stage::kRead;
+  if (plan.of(stage) == Primitive::kOneSided) return find_keys(context, keys);
+  Requests requests(context, StageWork::kFind);
+  for (size_t i = 0; i < keys.size(); i++) {
+    MessageWriter out = requests.add(context.engine.map.primary_of(keys[i].hash), i);
+    write_key_request(out, keys[i]);
+  }
+  requests.send();
+  return requests.read(
+      [&](MessageReader& in, size_t i) { return read_key_result(in, context.arena, keys[i]); },
+      [&](size_t i) { keys[i].result = KeyWork::Result::kPending; });
+}
+
+Status carry_out_scan(StageContext& context, StagePlan plan, std::span<GroupWork> groups) {
+  const Stage stage = context.rules.locks_what_it_reads ? Stage::kLock : Stage::kRead;
+  if (plan.of(stage) == Primitive::kOneSided) return scan_groups(context, groups, 0);
+  Requests requests(context, StageWork::kScan);
+  for (size_t i = 0; i < groups.size(); i++) {
+    MessageWriter out = requests.add(groups[i].node, i, kScanGroupsPerRequest);
+    write_group_request(out, groups[i]);
+  }
+  requests.send();
+  RDMACC_RETURN_IF_ERROR(requests.read(
+      [&](MessageReader& in, size_t i) { return read_group_result(in, context.arena, groups[i]); },
+      [](size_t) {}));
+  for (GroupWork& group : groups) {
+    if (group.result == GroupWork::Result::kTooLarge || group.result == GroupWork::Result::kPending) {
+      group.result = GroupWork::Result::kPending;
+      RDMACC_RETURN_IF_ERROR(scan_groups(context, std::span(&group, 1), 0));
+    } else {
+      RDMACC_RETURN_IF_ERROR(read_overflow(context, group));
+    }
+  }
+  return Status();
+}
+
+Status carry_out_lock(StageContext& context, StagePlan plan, std::span<LockWork> works) {
+  if (plan.of(Stage::kLock) == Primitive::kOneSided) return lock_accesses(context, works);
+  Requests requests(context, StageWork::kLock);
+  std::vector<LockWork*> long_ones;
+  for (size_t i = 0; i < works.size(); i++) {
+    if (works[i].access->locked && works[i].wishes.empty()) continue;
+    if (works[i].wishes.size() > kWishesPerRequest) {
+      long_ones.push_back(&works[i]);
+      continue;
+    }
+    MessageWriter out = requests.add(works[i].access->header.node(), i);
+    write_lock_request(out, works[i]);
+  }
+  requests.send();
+  Status status = requests.read(
+      [&](MessageReader& in, size_t i) { return read_lock_result(in, works[i]); }, [](size_t) {});
+  for (LockWork* work : long_ones) {
+    if (status.ok()) status = lock_accesses(context, std::span(work, 1));
+  }
+  return status;
+}
+
+Status carry_out_validate(StageContext& context, StagePlan plan, std::span<Access*> accesses) {
+  if (plan.of(Stage::kValidate) == Primitive::kOneSided) {
+    return validate_accesses(context, accesses);
+  }
+  Requests requests(context, StageWork::kValidate);
+  for (size_t i = 0; i < accesses.size(); i++) {
+    MessageWriter out = requests.add(accesses[i]->header.node(), i);
+    write_access(out, *accesses[i]);
+  }
+  requests.send();
+  return requests.read([](MessageReader&, size_t) { return true; }, [](size_t) {});
+}
+
+Status carry_out_log(StageContext& context, StagePlan plan, std::span<LogPlacement> placements) {
+  DoorbellBatch batch = context.batch();
+  if (plan.of(Stage::kLog) == Primitive::kOneSided) {
+    for (const LogPlacement& placement : placements) {
+      if (!add_log_writes(context.engine.layout, placement, context.arena, batch)) {
+        return no_memory();
+      }
+    }
+    return batch.execute();
+  }
+  Requests requests(context, StageWork::kLog);
+  std::vector<size_t> lost;
+  for (size_t i = 0; i < placements.size(); i++) {
+    MessageWriter out = requests.add(placements[i].node, i, 1);
+    encode_placement(placements[i], out);
+  }
+  requests.send();
+  Status status = requests.read([](MessageReader&, size_t) { return true; },
+                                [&](size_t i) { lost.push_back(i); });
+  if (lost.empty()) return status;
+  for (const size_t i : lost) {
+    if (!add_log_writes(context.engine.layout, placements[i], context.arena, batch)) {
+      return no_memory();
+    }
+  }
+  const Status again = batch.execute();
+  return reason_of(status) == AbortReason::kNodeRestarted ? again : status;
+}
+
+Status carry_out_commit(StageContext& context, StagePlan plan, const LogRecord& record) {
+  if (plan.of(Stage::kCommit) == Primitive::kOneSided) {
+    return install(context.engine.worker, record, false, context.counters);
+  }
+  // Cut per node and by size, tuples before gap headers: a later part is sent when the earlier
+  // ones have been carried out.
+  std::vector<bool> lost(record.writes.size(), false);
+  for (size_t begin = 0; begin < record.writes.size();) {
+    std::map<NodeId, std::pair<LogRecord, std::vector<size_t>>> parts;
+    size_t bytes = 0;
+    const bool gap = record.writes[begin].kind == WriteKind::kGap;
+    size_t end = begin;
+    while (end < record.writes.size() && bytes < kRequestBytesMax &&
+           (record.writes.size() <= 64 || (record.writes[end].kind == WriteKind::kGap) == gap)) {
+      const Write& write = record.writes[end];
+      auto& [part, items] = parts[write.header.node()];
+      part.writes.push_back(write);
+      items.push_back(end);
+      bytes += 128 + write.record.size() + write.entries.size() * 16;
+      end++;
+    }
+    Requests requests(context, StageWork::kCommit);
+    for (auto& [node, part] : parts) {
+      part.first.lock_ctts = record.lock_ctts;
+      part.first.stamp = record.stamp;
+      part.first.protocol = record.protocol;
+      std::vector<std::byte> encoded;
+      encode(part.first, encoded);
+      MessageWriter out = requests.add(node, node, 1);
+      out.bytes(std::string_view(reinterpret_cast<const char*>(encoded.data()), encoded.size()));
+    }
+    requests.send();
+    // Whatever a node answers, its part is committed: what it did not do is done below.
+    const Status status = requests.read(
+        [](MessageReader&, size_t) { return true; },
+        [&](size_t node) {
+          for (const size_t i : parts[static_cast<NodeId>(node)].second) lost[i] = true;
+        });
+    static_cast<void>(status);
+    begin = end;
+  }
+  LogRecord rest;
+  rest.lock_ctts = record.lock_ctts;
+  rest.stamp = record.stamp;
+  rest.protocol = record.protocol;
+  for (size_t i = 0; i < record.writes.size(); i++) {
+    if (lost[i]) rest.writes.push_back(record.writes[i]);
+  }
+  if (rest.writes.empty()) return Status();
+  return install(context.engine.worker, rest, true, context.counters);
+}
+
+Status carry_out_release(StageContext& context, StagePlan plan,
+                         std::span<const GlobalAddress> headers) {
+  if (plan.of(Stage::kRelease) == Primitive::kOneSided) {
+    return release_accesses(context, headers, true);
+  }
+  Requests requests(context, StageWork::kRelease);
+  for (size_t i = 0; i < headers.size(); i++) {
+    MessageWriter out = requests.add(headers[i].node(), i);
+    out.u64(headers[i].bits);
+  }
+  requests.send();
+  std::vector<GlobalAddress> lost;
+  const Status status = requests.read([](MessageReader&, size_t) { return true; },
+                                      [&](size_t i) { lost.push_back(headers[i]); });
+  if (lost.empty()) return status;
+  return release_accesses(context, lost, false);
+}
+
+Status release_everywhere(StageContext& context) {
+  Requests requests(context, StageWork::kReleaseCtts);
+  for (NodeId node = 0; node < context.engine.topology.nodes; node++) requests.add(node, node);
+  requests.send();
+  return requests.read([](MessageReader&, size_t) { return true; }, [](size_t) {});
+}
+
+}  // namespace rdmacc

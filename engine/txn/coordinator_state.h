@@ -1,0 +1,30 @@
+#pragma once
+#include "engine/cluster/gate.h"
+#include "engine/log/log_ring.h"
+#include "engine/txn/engine_context.h"
+#include "engine/txn/history.h"
+#include "engine/txn/worker_stats.h"
+
+namespace rdmacc {
+
+// What all transactions of one coordinator share, besides what stages need. Its worker's thread
+// alone.
+struct CoordinatorState {
+  CoordinatorState(Worker& worker, const Topology& topology, uint32_t replicas,
+                   uint64_t of_write_set_bytes_max, uint32_t location_cache_entries)
+      : engine(worker, topology, location_cache_entries),
+        log_map(topology.nodes, replicas),
+        gate(worker, topology, engine.clock),
+        log(worker, topology, engine.storage),
+        write_set_bytes_max(of_write_set_bytes_max) {}
+
+  EngineContext engine;
+  const PartitionMap log_map;  // which nodes keep the log
+  Gate gate;
+  LogWriter log;
+  const uint64_t write_set_bytes_max;
+  WorkerStats stats;
+  HistoryWriter* history = nullptr;
+};
+
+}  // namespace rdmacc

@@ -1,0 +1,31 @@
+#include "engine/txn/overflow_read.h"
+
+#include "engine/storage/overflow.h"
+
+namespace rdmacc {
+
+Status add_overflow_read(StageContext& context, NodeId node, uint64_t overflow,
+                         std::string_view& record, DoorbellBatch& batch) {
+  const uint64_t bytes = round_up(record.size(), 8);
+  if (bytes > kOverflowBytesMax || overflow % 8 != 0 ||
+      overflow + sizeof(OverflowHeader) + bytes > context.engine.layout.region_bytes) {
+    return Status(Code::kCorrupt, "a record's overflow address");
+  }
+  std::byte* copy = context.arena.allocate(bytes);
+  if (copy == nullptr) return Status(Code::kNoSpace, "registered memory is used up");
+  batch.read(GlobalAddress::make(node, overflow + sizeof(OverflowHeader)), copy, bytes);
+  record = std::string_view(reinterpret_cast<const char*>(copy), record.size());
+  return Status();
+}
+
+Status read_overflow(StageContext& context, GroupWork& group) {
+  DoorbellBatch batch = context.batch();
+  for (ScannedTuple& tuple : group.tuples) {
+    if ((tuple.flags & kFlagOverflow) == 0) continue;
+    RDMACC_RETURN_IF_ERROR(
+        add_overflow_read(context, group.node, tuple.overflow, tuple.record, batch));
+  }
+  return batch.execute();
+}
+
+}  // namespace rdmacc

@@ -1,0 +1,256 @@
+#include "engine/txn/scan_groups.h"
+
+#include <algorithm>
+
+#include "engine/txn/drive.h"
+#include "engine/txn/lock.h"
+#include "engine/txn/overflow_read.h"
+
+namespace rdmacc {
+namespace {
+
+constexpr int kAttemptsMax = 200;
+constexpr uint64_t kPauseUsMax = 200;
+constexpr size_t kTuplesPerRound = 256;
+
+Status no_memory() { return Status(Code::kNoSpace, "registered memory is used up"); }
+
+// One group while it is scanned.
+class GroupScan {
+ public:
+  GroupScan(StageContext& context, GroupWork& work, CachedTable& table, size_t tuples_max)
+      : context_(context), work_(work), table_(table), tuples_max_(tuples_max) {}
+
+  Status run() {
+    for (int attempt = 0; attempt < kAttemptsMax; attempt++) {
+      if (context_.is_cancelled()) return Status(Code::kCancelled);
+      if (attempt > 1) {
+        context_.engine.worker.scheduler().sleep_for(
+            std::min<uint64_t>(static_cast<uint64_t>(attempt), kPauseUsMax));
+      }
+      RDMACC_RETURN_IF_ERROR(locate());
+      if (work_.result != GroupWork::Result::kPending) return Status();
+      if (!located_) continue;
+      if (context_.rules.locks_what_it_reads && !work_.gap.locked) {
+        RDMACC_RETURN_IF_ERROR(lock_gap());
+        if (work_.result != GroupWork::Result::kPending) return Status();
+        if (!work_.gap.locked) continue;
+      }
+      RDMACC_RETURN_IF_ERROR(read_entries());
+      if (!stable()) continue;
+      if (tuples_max_ != 0 && entries_.size() > tuples_max_) {
+        work_.result = GroupWork::Result::kTooLarge;
+        return Status();
+      }
+      bool again = false;
+      RDMACC_RETURN_IF_ERROR(read_tuples(again));
+      if (again) continue;
+      if (work_.result == GroupWork::Result::kPending) work_.result = GroupWork::Result::kDone;
+      return Status();
+    }
+    return fail(AbortReason::kReadUnstable);
+  }
+
+ private:
+  Status fail(AbortReason reason) {
+    work_.result = GroupWork::Result::kAborted;
+    work_.reason = reason;
+    return Status();
+  }
+  GlobalAddress address(uint64_t offset) const { return GlobalAddress::make(work_.node, offset); }
+  Status locate();
+  Status lock_gap();
+  Status read_entries();
+  bool stable();
+  Status read_tuples(bool& again);
+  Status read_some(size_t begin, size_t end, bool& again);
+  Status fetch_overflow(size_t begin);
+
+  StageContext& context_;
+  GroupWork& work_;
+  CachedTable& table_;
+  const size_t tuples_max_;
+  bool located_ = false;
+  Look* look_ = nullptr;
+  std::vector<uint64_t> entries_;
+};
+
+// Looks at the gap header that the cached root names for the range, to learn what it covers.
+Status GroupScan::locate() {
+  located_ = work_.gap.locked;
+  if (located_) return Status();
+  RDMACC_RETURN_IF_ERROR(
+      context_.engine.tables.load_root(table_, work_.node, false, context_.counters));
+  const GlobalAddress group =
+      address(TableCache::group_of(table_, work_.node, work_.range.bits));
+  if (look_ == nullptr) look_ = context_.arena.allocate_array<Look>(1);
+  if (look_ == nullptr) return no_memory();
+  DoorbellBatch batch = context_.batch();
+  batch.read(group, &look_->first, sizeof(Header));
+  RDMACC_RETURN_IF_ERROR(batch.execute());
+  const Header& gap = look_->first;
+  const bool right = gap.table == work_.table && (gap.flags & kFlagGap) != 0 &&
+                     gap.length <= kDepthMax && gap.length >= work_.range.depth &&
+                     group_bits_of(gap.key_hash, work_.range.depth) == work_.range.bits &&
+                     gap.key_hash == group_bits_of(gap.key_hash, gap.length);
+  if (!right) {
+    return context_.engine.tables.load_root(table_, work_.node, true, context_.counters);
+  }
+  if (gap.length > work_.range.depth) {
+    work_.result = GroupWork::Result::kSplit;
+    return Status();
+  }
+  work_.gap = Access{};
+  work_.gap.header = group;
+  work_.gap.gap = true;
+  work_.gap.table = work_.table;
+  work_.gap.key_hash = gap.key_hash;
+  work_.gap.depth = gap.length;
+  work_.gap.incarnation = gap.incarnation;
+  located_ = true;
+  return Status();
+}
+
+Status GroupScan::lock_gap() {
+  Driven record;
+  record.access = &work_.gap;
+  RDMACC_RETURN_IF_ERROR(drive(context_, context_.rules.lock, std::span(&record, 1)));
+  if (record.end == Driven::End::kAbort) return fail(record.reason);
+  if (record.end == Driven::End::kStale && record.newly_locked) {
+    const GlobalAddress header = work_.gap.header;
+    RDMACC_RETURN_IF_ERROR(release_accesses(context_, std::span(&header, 1), true));
+    work_.gap = Access{};
+  }
+  if (record.end == Driven::End::kDone) {
+    work_.gap.read = true;
+    work_.gap.read_wts = work_.gap.locked_wts = record.accepted.wts;
+  }
+  return Status();
+}
+
+// All entries of the group, between two looks at its gap header.
+Status GroupScan::read_entries() {
+  entries_.clear();
+  auto* buckets = context_.arena.allocate_array<Bucket>(kBucketsPerGroup);
+  if (look_ == nullptr) look_ = context_.arena.allocate_array<Look>(1);
+  if (buckets == nullptr || look_ == nullptr) return no_memory();
+  const GlobalAddress group = work_.gap.header;
+  DoorbellBatch batch = context_.batch();
+  batch.read(group, &look_->first, sizeof(Header));
+  batch.read(address(bucket_offset(group.offset(), 0)), buckets, sizeof(Bucket) * kBucketsPerGroup);
+  batch.read(group, &look_->last, sizeof(Header), WordOrder::kDescending);
+  RDMACC_RETURN_IF_ERROR(batch.execute());
+  for (uint32_t round = 0; round < kChainMax; round++) {
+    bool chained = false;
+    for (uint32_t b = 0; b < kBucketsPerGroup; b++) {
+      for (const uint64_t entry : buckets[b].entries) {
+        if (entry != 0) entries_.push_back(entry_offset(entry));
+      }
+      const uint64_t next = buckets[b].next;
+      buckets[b] = Bucket{};
+      if (next == 0 || next % 64 != 0 ||
+          next + sizeof(Bucket) > context_.engine.layout.region_bytes) {
+        continue;
+      }
+      batch.read(address(next), &buckets[b], sizeof(Bucket));
+      chained = true;
+    }
+    if (!chained) return Status();
+    batch.read(group, &look_->last, sizeof(Header), WordOrder::kDescending);
+    RDMACC_RETURN_IF_ERROR(batch.execute());
+  }
+  return Status(Code::kCorrupt, "a bucket chain does not end");
+}
+
+// The gap header's read rule over the two looks; under two-phase locking we hold its lock.
+bool GroupScan::stable() {
+  if (work_.gap.locked) return true;
+  if (!same_identity(work_.gap, look_->first) || !same_identity(work_.gap, look_->last)) {
+    return false;
+  }
+  const Step step = context_.rules.read(work_.gap, look_, context_.stamps);
+  if (step.verdict != Verdict::kDone) return false;
+  work_.gap.read = true;
+  work_.gap.read_wts = look_->last.wts;
+  context_.engine.clock.observe(look_->last.wts);
+  return true;
+}
+
+Status GroupScan::read_tuples(bool& again) {
+  // What an earlier attempt locked stays in the list, so that it is released with the rest.
+  std::erase_if(work_.tuples, [](const ScannedTuple& tuple) { return !tuple.access.locked; });
+  for (ScannedTuple& tuple : work_.tuples) tuple.record = {};
+  for (size_t begin = 0; begin < entries_.size() && !again; begin += kTuplesPerRound) {
+    const size_t end = std::min(begin + kTuplesPerRound, entries_.size());
+    RDMACC_RETURN_IF_ERROR(read_some(begin, end, again));
+    if (work_.result != GroupWork::Result::kPending) return Status();
+  }
+  return Status();
+}
+
+Status GroupScan::read_some(size_t begin, size_t end, bool& again) {
+  const size_t count = end - begin;
+  const size_t first_new = work_.tuples.size();
+  std::vector<Driven> driven(count);
+  work_.tuples.resize(first_new + count);
+  for (size_t i = 0; i < count; i++) {
+    Access& access = work_.tuples[first_new + i].access;
+    access.header = address(entries_[begin + i]);
+    access.table = work_.table;
+    access.key_known = false;
+    driven[i].access = &access;
+    driven[i].record_bytes = table_.record_size;
+    driven[i].record = context_.arena.allocate(table_.record_size);
+    if (driven[i].record == nullptr) return no_memory();
+  }
+  const Rule rule = context_.rules.locks_what_it_reads ? context_.rules.lock : context_.rules.read;
+  RDMACC_RETURN_IF_ERROR(drive(context_, rule, driven));
+  for (size_t i = 0; i < count; i++) {
+    ScannedTuple& tuple = work_.tuples[first_new + i];
+    if (driven[i].end == Driven::End::kAbort) return fail(driven[i].reason);
+    const Header& header = driven[i].accepted;
+    if (driven[i].end != Driven::End::kDone || (header.flags & kFlagLive) == 0) {
+      again = true;  // unlinked since we read the entry: the gap header has changed
+      continue;
+    }
+    tuple.access.key_known = true;
+    tuple.access.key_hash = header.key_hash;
+    tuple.access.read = true;
+    tuple.access.read_wts = tuple.access.locked_wts = header.wts;
+    tuple.flags = header.flags;
+    tuple.record =
+        std::string_view(reinterpret_cast<const char*>(driven[i].record), header.length);
+  }
+  return again ? Status() : fetch_overflow(first_new);
+}
+
+Status GroupScan::fetch_overflow(size_t begin) {
+  DoorbellBatch batch = context_.batch();
+  for (size_t i = begin; i < work_.tuples.size(); i++) {
+    ScannedTuple& tuple = work_.tuples[i];
+    if ((tuple.flags & kFlagOverflow) == 0) {
+      if (tuple.record.size() > table_.record_size) {
+        return Status(Code::kCorrupt, "a record is longer than its slot");
+      }
+      continue;
+    }
+    memcpy(&tuple.overflow, tuple.record.data(), sizeof(tuple.overflow));
+    RDMACC_RETURN_IF_ERROR(
+        add_overflow_read(context_, work_.node, tuple.overflow, tuple.record, batch));
+  }
+  return batch.execute();
+}
+
+}  // namespace
+
+Status scan_groups(StageContext& context, std::span<GroupWork> groups, size_t tuples_max) {
+  for (GroupWork& work : groups) {
+    auto table = context.engine.tables.get(work.table, context.counters);
+    if (!table.ok()) return table.status();
+    RDMACC_RETURN_IF_ERROR(GroupScan(context, work, **table, tuples_max).run());
+    if (work.result == GroupWork::Result::kAborted) return Status();
+  }
+  return Status();
+}
+
+}  // namespace rdmacc

@@ -1,0 +1,226 @@
+#include "engine/txn/stage_message.h"
+
+namespace rdmacc {
+namespace {
+
+enum AccessBits : uint8_t { kGapBit = 1, kReadBit = 2, kWriteBit = 4, kLockedBit = 8, kKeyBit = 16 };
+
+bool copy_bytes(MessageReader& in, VerbArena& arena, std::string_view& to) {
+  const std::string_view bytes = in.bytes();
+  if (!in.ok()) return false;
+  to = {};
+  if (bytes.empty()) return true;
+  std::byte* copy = arena.allocate(round_up(bytes.size(), 8));
+  if (copy == nullptr) return false;
+  memcpy(copy, bytes.data(), bytes.size());
+  to = std::string_view(reinterpret_cast<const char*>(copy), bytes.size());
+  return true;
+}
+
+}  // namespace
+
+void write_header(MessageWriter& out, const StageHeader& header) {
+  out.u8(static_cast<uint8_t>(header.work));
+  out.u8(static_cast<uint8_t>(header.protocol));
+  out.u64(header.ctts);
+  out.u32(header.count);
+}
+
+bool read_header(MessageReader& in, StageHeader& header) {
+  const uint8_t work = in.u8();
+  const uint8_t protocol = in.u8();
+  header.ctts = in.u64();
+  header.count = in.u32();
+  if (!in.ok() || work >= static_cast<uint8_t>(StageWork::kCount) || protocol >= kProtocolCount) {
+    return false;
+  }
+  header.work = static_cast<StageWork>(work);
+  header.protocol = static_cast<Protocol>(protocol);
+  return true;
+}
+
+void write_status(MessageWriter& out, const Status& status) {
+  out.u8(static_cast<uint8_t>(status.code()));
+  out.u16(status.detail());
+  out.bytes(std::string_view(status.message()).substr(0, 200));
+}
+
+Status read_status(MessageReader& in) {
+  const uint8_t code = in.u8();
+  const uint16_t detail = in.u16();
+  const std::string_view message = in.bytes();
+  if (!in.ok() || code > static_cast<uint8_t>(Code::kSystem)) {
+    return Status(Code::kCorrupt, "a stage's answer does not parse");
+  }
+  return Status(static_cast<Code>(code), std::string(message), detail);
+}
+
+void write_access(MessageWriter& out, const Access& access) {
+  out.u64(access.header.bits);
+  out.u8(static_cast<uint8_t>((access.gap ? kGapBit : 0) | (access.read ? kReadBit : 0) |
+                              (access.write ? kWriteBit : 0) | (access.locked ? kLockedBit : 0) |
+                              (access.key_known ? kKeyBit : 0)));
+  out.u32(access.table);
+  out.u64(access.key_hash);
+  out.u32(access.incarnation);
+  out.u32(access.depth);
+  out.u64(access.read_wts);
+  out.u64(access.locked_wts);
+}
+
+bool read_access(MessageReader& in, Access& access) {
+  access.header.bits = in.u64();
+  const uint8_t bits = in.u8();
+  access.gap = (bits & kGapBit) != 0;
+  access.read = (bits & kReadBit) != 0;
+  access.write = (bits & kWriteBit) != 0;
+  access.locked = (bits & kLockedBit) != 0;
+  access.key_known = (bits & kKeyBit) != 0;
+  access.table = in.u32();
+  access.key_hash = in.u64();
+  access.incarnation = in.u32();
+  access.depth = in.u32();
+  access.read_wts = in.u64();
+  access.locked_wts = in.u64();
+  return in.ok();
+}
+
+void write_key_request(MessageWriter& out, const KeyWork& work) {
+  out.u32(work.table);
+  out.u64(work.hash);
+  out.u8(static_cast<uint8_t>(work.mode));
+  out.bytes(work.key);
+}
+
+bool read_key_request(MessageReader& in, KeyWork& work) {
+  work.table = in.u32();
+  work.hash = in.u64();
+  const uint8_t mode = in.u8();
+  work.key = in.bytes();  // stays in the request
+  if (!in.ok() || mode > static_cast<uint8_t>(KeyWork::Mode::kGapOnly)) return false;
+  work.mode = static_cast<KeyWork::Mode>(mode);
+  return work.key.size() <= kKeyBytesMax;
+}
+
+void write_key_result(MessageWriter& out, const KeyWork& work) {
+  out.u8(static_cast<uint8_t>(work.result));
+  out.u16(static_cast<uint16_t>(work.reason));
+  write_access(out, work.access);
+  write_access(out, work.gap);
+  out.u32(work.flags);
+  out.u64(work.overflow);
+  out.bytes(work.result == KeyWork::Result::kFound ? work.record : std::string_view());
+}
+
+bool read_key_result(MessageReader& in, VerbArena& arena, KeyWork& work) {
+  const uint8_t result = in.u8();
+  work.reason = static_cast<AbortReason>(in.u16());
+  if (!read_access(in, work.access) || !read_access(in, work.gap)) return false;
+  work.flags = in.u32();
+  work.overflow = in.u64();
+  if (!copy_bytes(in, arena, work.record)) return false;
+  if (result > static_cast<uint8_t>(KeyWork::Result::kAborted)) return false;
+  work.result = static_cast<KeyWork::Result>(result);
+  return true;
+}
+
+void write_lock_request(MessageWriter& out, const LockWork& work) {
+  write_access(out, *work.access);
+  out.u32(static_cast<uint32_t>(work.wishes.size()));
+  for (const EntryWish& wish : work.wishes) {
+    out.u64(wish.hash);
+    out.u64(wish.tuple);
+    out.u8(wish.insert ? 1 : 0);
+  }
+}
+
+bool read_lock_request(MessageReader& in, Access& access, LockWork& work) {
+  if (!read_access(in, access)) return false;
+  work.access = &access;
+  const uint32_t wishes = in.u32();
+  for (uint32_t i = 0; i < wishes && in.ok(); i++) {
+    EntryWish wish{};
+    wish.hash = in.u64();
+    wish.tuple = in.u64();
+    wish.insert = in.u8() != 0;
+    work.wishes.push_back(wish);
+  }
+  return in.ok();
+}
+
+void write_lock_result(MessageWriter& out, const LockWork& work) {
+  write_access(out, *work.access);
+  out.u32(static_cast<uint32_t>(work.entries.size()));
+  for (const EntryWrite& entry : work.entries) {
+    out.u64(entry.offset);
+    out.u64(entry.value);
+  }
+}
+
+bool read_lock_result(MessageReader& in, LockWork& work) {
+  Access seen;
+  if (!read_access(in, seen) || !(seen.header == work.access->header)) return false;
+  work.access->locked = seen.locked;
+  work.access->incarnation = seen.incarnation;
+  work.access->locked_wts = seen.locked_wts;
+  const uint32_t entries = in.u32();
+  work.entries.clear();
+  for (uint32_t i = 0; i < entries && in.ok(); i++) {
+    EntryWrite entry{};
+    entry.offset = in.u64();
+    entry.value = in.u64();
+    work.entries.push_back(entry);
+  }
+  return in.ok();
+}
+
+void write_group_request(MessageWriter& out, const GroupWork& work) {
+  out.u32(work.table);
+  out.u16(work.node);
+  out.u64(work.range.bits);
+  out.u32(work.range.depth);
+}
+
+bool read_group_request(MessageReader& in, GroupWork& work) {
+  work.table = in.u32();
+  work.node = in.u16();
+  work.range.bits = in.u64();
+  work.range.depth = in.u32();
+  return in.ok() && work.range.depth <= kDepthMax;
+}
+
+void write_group_result(MessageWriter& out, const GroupWork& work) {
+  out.u8(static_cast<uint8_t>(work.result));
+  out.u16(static_cast<uint16_t>(work.reason));
+  write_access(out, work.gap);
+  out.u32(static_cast<uint32_t>(work.tuples.size()));
+  for (const ScannedTuple& tuple : work.tuples) {
+    write_access(out, tuple.access);
+    out.u32(tuple.flags);
+    out.u64(tuple.overflow);
+    out.u32(static_cast<uint32_t>(tuple.record.size()));
+    out.bytes((tuple.flags & kFlagOverflow) != 0 ? std::string_view() : tuple.record);
+  }
+}
+
+bool read_group_result(MessageReader& in, VerbArena& arena, GroupWork& work) {
+  const uint8_t result = in.u8();
+  work.reason = static_cast<AbortReason>(in.u16());
+  if (!read_access(in, work.gap)) return false;
+  const uint32_t tuples = in.u32();
+  for (uint32_t i = 0; i < tuples && in.ok(); i++) {
+    ScannedTuple tuple;
+    if (!read_access(in, tuple.access)) return false;
+    tuple.flags = in.u32();
+    tuple.overflow = in.u64();
+    const uint32_t bytes = in.u32();
+    if (!copy_bytes(in, arena, tuple.record)) return false;
+    if ((tuple.flags & kFlagOverflow) != 0) tuple.record = std::string_view(nullptr, bytes);
+    work.tuples.push_back(tuple);
+  }
+  if (!in.ok() || result > static_cast<uint8_t>(GroupWork::Result::kTooLarge)) return false;
+  work.result = static_cast<GroupWork::Result>(result);
+  return true;
+}
+
+}  // namespace rdmacc

@@ -1,0 +1,185 @@
+#include "engine/txn/stage_server.h"
+
+#include "engine/txn/install.h"
+#include "engine/txn/stage_message.h"
+
+namespace rdmacc {
+namespace {
+
+constexpr uint32_t kItemsMax = 64 * 1024;
+
+Status malformed() { return Status(Code::kCorrupt, "malformed stage request"); }
+
+// One request while it is served. Each serve_* reads the items, carries the stage out and writes
+// the answer: the status, then a result for every item.
+class Serving {
+ public:
+  Serving(StageContext& context, NodeId node, const StageHeader& header, MessageReader& in,
+          Rpc::Bytes& reply)
+      : context_(context), node_(node), header_(header), in_(in), out_(reply) {}
+
+  Status find() {
+    std::vector<KeyWork> keys(header_.count);
+    for (KeyWork& key : keys) {
+      if (!read_key_request(in_, key)) return malformed();
+      if (context_.engine.map.primary_of(key.hash) != node_) return malformed();
+    }
+    write_status(out_, find_keys(context_, keys));
+    for (const KeyWork& key : keys) write_key_result(out_, key);
+    return Status();
+  }
+
+  Status scan() {
+    std::vector<GroupWork> groups(header_.count);
+    for (GroupWork& group : groups) {
+      if (!read_group_request(in_, group) || group.node != node_) return malformed();
+    }
+    write_status(out_, scan_groups(context_, groups, kScanTuplesPerMessage));
+    for (const GroupWork& group : groups) write_group_result(out_, group);
+    return Status();
+  }
+
+  Status lock() {
+    std::vector<Access> accesses(header_.count);
+    std::vector<LockWork> works(header_.count);
+    for (uint32_t i = 0; i < header_.count; i++) {
+      if (!read_lock_request(in_, accesses[i], works[i]) || !valid(accesses[i].header)) {
+        return malformed();
+      }
+    }
+    write_status(out_, lock_accesses(context_, works));
+    for (const LockWork& work : works) write_lock_result(out_, work);
+    return Status();
+  }
+
+  Status validate() {
+    if (context_.rules.validate == nullptr) return malformed();
+    std::vector<Access> accesses(header_.count);
+    std::vector<Access*> pointers;
+    for (Access& access : accesses) {
+      if (!read_access(in_, access) || !valid(access.header)) return malformed();
+      pointers.push_back(&access);
+    }
+    write_status(out_, validate_accesses(context_, pointers));
+    return Status();
+  }
+
+  Status log(WorkerId from) {
+    DoorbellBatch batch = context_.batch();
+    for (uint32_t i = 0; i < header_.count; i++) {
+      auto placement = decode_placement(in_, from, node_, context_.arena);
+      if (!placement.ok()) return placement.status();
+      if (!add_log_writes(context_.engine.layout, *placement, context_.arena, batch)) {
+        return Status(Code::kNoSpace, "registered memory is used up");
+      }
+    }
+    write_status(out_, batch.execute());
+    return Status();
+  }
+
+  // Unlocking is the last effect on a header, and nobody else can lock it before, so a request
+  // that was carried out in part by a process that died is simply carried out by the coordinator.
+  Status commit() {
+    for (uint32_t i = 0; i < header_.count; i++) {
+      const std::string_view bytes = in_.bytes();
+      if (!in_.ok()) return malformed();
+      auto record = decode_log_record(std::as_bytes(std::span(bytes.data(), bytes.size())));
+      if (!record.ok()) return record.status();
+      for (const Write& write : record->writes) {
+        if (!valid(write.header) || !valid_entries(write)) return malformed();
+      }
+      const Status status =
+          install(context_.engine.worker, *record, /*guarded=*/false, context_.counters);
+      if (!status.ok()) return status;
+    }
+    write_status(out_, Status());
+    return Status();
+  }
+
+  Status release() {
+    std::vector<GlobalAddress> headers;
+    for (uint32_t i = 0; i < header_.count; i++) {
+      const GlobalAddress header{in_.u64()};
+      if (!in_.ok() || !valid(header)) return malformed();
+      headers.push_back(header);
+    }
+    write_status(out_, release_accesses(context_, headers, /*certain=*/true));
+    return Status();
+  }
+
+  Status release_ctts(StorageService* storage) {
+    if (storage == nullptr) return malformed();
+    const auto held = storage->locks_of(worker_of_ctts(header_.ctts));
+    write_status(out_, release_accesses(context_, held, /*certain=*/false));
+    return Status();
+  }
+
+ private:
+  bool valid(GlobalAddress header) const {
+    const RegionLayout& layout = context_.engine.layout;
+    return header.node() == node_ && header.offset() % 64 == 0 &&
+           header.offset() >= layout.pages &&
+           header.offset() + sizeof(Header) <= layout.region_bytes;
+  }
+  bool valid_bytes(uint64_t offset, uint64_t bytes) const {
+    const RegionLayout& layout = context_.engine.layout;
+    return offset % 8 == 0 && offset >= layout.pages && bytes <= layout.region_bytes &&
+           offset <= layout.region_bytes - bytes;
+  }
+  bool valid_entries(const Write& write) const {
+    for (const EntryWrite& entry : write.entries) {
+      if (!valid_bytes(entry.offset, 8)) return false;
+    }
+    const uint64_t at = write.overflow.null() ? write.header.offset() : write.overflow.offset();
+    return (write.overflow.null() || write.overflow.node() == node_) &&
+           valid_bytes(at, sizeof(Header) + round_up(write.record.size(), 8));
+  }
+
+  StageContext& context_;
+  const NodeId node_;
+  const StageHeader& header_;
+  MessageReader& in_;
+  MessageWriter out_;
+};
+
+}  // namespace
+
+StageServer::StageServer(Worker& worker, const Topology& topology, StorageService* storage,
+                         RulesOf rules_of)
+    : engine_(worker, topology, kLocationCacheEntries),
+      storage_(storage),
+      rules_of_(rules_of),
+      node_(static_cast<NodeId>(worker.id() / topology.threads_per_node)) {
+  worker.rpc().handle(kMethodStage, [this](WorkerId from, std::span<const std::byte> request,
+                                           Rpc::Bytes& reply) {
+    return serve(from, request, reply);
+  });
+}
+
+Status StageServer::serve(WorkerId from, std::span<const std::byte> request, Rpc::Bytes& reply) {
+  requests_++;
+  MessageReader in(request);
+  StageHeader header;
+  if (!read_header(in, header) || header.count > kItemsMax) return malformed();
+  const ProtocolRules* rules = rules_of_(header.protocol);
+  if (rules == nullptr || worker_of_ctts(header.ctts) != from) return malformed();
+  VerbArena arena(engine_.worker.pool());
+  VerbCounters counters, allocation_counters;
+  StageContext context{engine_, *rules,   TxnStamps{header.ctts}, arena,
+                       counters, allocation_counters, nullptr};
+  Serving serving(context, node_, header, in, reply);
+  switch (header.work) {
+    case StageWork::kFind: return serving.find();
+    case StageWork::kScan: return serving.scan();
+    case StageWork::kLock: return serving.lock();
+    case StageWork::kValidate: return serving.validate();
+    case StageWork::kLog: return serving.log(from);
+    case StageWork::kCommit: return serving.commit();
+    case StageWork::kRelease: return serving.release();
+    case StageWork::kReleaseCtts: return serving.release_ctts(storage_);
+    case StageWork::kCount: break;
+  }
+  return malformed();
+}
+
+}  // namespace rdmacc

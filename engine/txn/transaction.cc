@@ -1,0 +1,214 @@
+#include "engine/txn/transaction.h"
+
+namespace rdmacc {
+
+Transaction::Transaction(CoordinatorState& coordinator, const TxnParameters& parameters)
+    : coordinator_(coordinator),
+      parameters_(parameters),
+      scratch_(coordinator.engine.worker.pool()) {
+  CHECK(parameters.rules != nullptr);
+}
+
+Transaction::~Transaction() = default;
+
+StageContext Transaction::context(VerbArena& arena, bool cancellable) {
+  return StageContext{coordinator_.engine,  *parameters_.rules,
+                      stamps_,              arena,
+                      counters_,            allocation_counters_,
+                      cancellable ? parameters_.cancelled : nullptr};
+}
+
+Status Transaction::start() {
+  Endpoint& endpoint = coordinator_.engine.worker.endpoint();
+  start_us_ = endpoint.now_us();
+  const auto protocol = static_cast<ProtocolId>(parameters_.rules->protocol);
+  RDMACC_RETURN_IF_ERROR(coordinator_.gate.enter(protocol, start_us_ + parameters_.gate_timeout_us,
+                                                 parameters_.cancelled, counters_, pass_));
+  stamps_.ctts = coordinator_.engine.clock.next();
+  return Status();
+}
+
+void Transaction::time_stage(Stage stage, uint64_t start_ns) {
+  const auto primitive = static_cast<size_t>(parameters_.plan.of(stage));
+  coordinator_.stats.stage_ns[stage_index(stage)][primitive].record(
+      coordinator_.engine.worker.endpoint().now_ns() - start_ns);
+}
+
+void Transaction::event(HistoryOp op, TableId table, std::string_view key, uint64_t version) {
+  if (coordinator_.history == nullptr) return;
+  HistoryEvent happened;
+  happened.op = op;
+  happened.table = table;
+  happened.key = key;
+  happened.version = version;
+  history_.events.push_back(std::move(happened));
+}
+
+// One Access per header. Seeing another version than before means that the transaction has lost
+// already: nothing consistent can come of it.
+Status Transaction::merge(const Access& seen, Access** merged) {
+  Access*& known = access_of_[seen.header.bits];
+  if (known == nullptr) {
+    accesses_.push_back(seen);
+    known = &accesses_.back();
+    *merged = known;
+    return Status();
+  }
+  *merged = known;
+  const bool locked_before = known->locked;
+  known->locked = known->locked || seen.locked;
+  if (seen.locked && !locked_before) known->locked_wts = seen.locked_wts;
+  if (known->incarnation != 0 && seen.incarnation != 0 && seen.incarnation != known->incarnation &&
+      known->read) {
+    return aborted(AbortReason::kStaleLocation);
+  }
+  if (seen.read) {
+    if (known->read && known->read_wts != seen.read_wts) {
+      return aborted(seen.gap ? AbortReason::kGapChanged : AbortReason::kVersionChanged);
+    }
+    known->read = true;
+    known->read_wts = seen.read_wts;
+  }
+  if (!known->read) {
+    // Only ever located: the latest look knows best.
+    known->incarnation = seen.incarnation;
+    known->key_hash = seen.key_hash;
+    known->depth = seen.depth;
+  }
+  return Status();
+}
+
+Status Transaction::note_found(const KeyWork& work, KeyState& state) {
+  Access* gap = nullptr;
+  Status status;
+  if (work.gap.locked || (work.result == KeyWork::Result::kMissing && !work.gap.header.null())) {
+    status = merge(work.gap, &gap);
+  }
+  Access* tuple = nullptr;
+  if (work.access.locked || work.result == KeyWork::Result::kFound) {
+    const Status merged = merge(work.access, &tuple);
+    if (status.ok()) status = merged;
+  }
+  RDMACC_RETURN_IF_ERROR(status);
+  if (work.result == KeyWork::Result::kAborted) return aborted(work.reason);
+  if (work.result == KeyWork::Result::kFound) {
+    std::string_view key, row;
+    if (!split_record(work.record, key, row)) return Status(Code::kCorrupt, "a record");
+    state.base = KeyState::Base::kExists;
+    state.tuple = tuple;
+    state.overflow = work.overflow;
+    state.row = row;
+    state.version = tuple->read_wts;
+    reads_++;
+    event(HistoryOp::kRead, state.table, state.key, state.version);
+  } else if (work.result == KeyWork::Result::kMissing) {
+    state.base = KeyState::Base::kAbsent;
+    state.gap = gap;
+    reads_++;
+    scanned_ = true;  // more than one header may have decided it: always validated
+    event(HistoryOp::kMiss, state.table, state.key, gap->read_wts);
+  }
+  return Status();
+}
+
+Result<KeyState*> Transaction::look_up(TableId table, std::string_view key) {
+  KeyState* state = nullptr;
+  RDMACC_RETURN_IF_ERROR(look_up_many(table, std::span(&key, 1), std::span(&state, 1)));
+  return state;
+}
+
+Status Transaction::look_up_many(TableId table, std::span<const std::string_view> keys,
+                                 std::span<KeyState*> states) {
+  std::vector<KeyWork> works;
+  std::vector<KeyState*> wanted;
+  for (size_t i = 0; i < keys.size(); i++) {
+    states[i] = &keys_.touch(table, keys[i]);
+    if (states[i]->base != KeyState::Base::kUnknown) continue;
+    bool twice = false;
+    for (const KeyState* other : wanted) twice = twice || other == states[i];
+    if (twice) continue;
+    KeyWork work;
+    work.table = table;
+    work.hash = states[i]->hash;
+    work.key = states[i]->key;
+    works.push_back(work);
+    wanted.push_back(states[i]);
+  }
+  if (works.empty()) return Status();
+  scratch_.reset();
+  StageContext stage = context(scratch_);
+  const uint64_t start_ns = coordinator_.engine.worker.endpoint().now_ns();
+  Status status = carry_out_find(stage, parameters_.plan, works);
+  time_stage(parameters_.rules->locks_what_it_reads ? Stage::kLock : Stage::kRead, start_ns);
+  for (size_t i = 0; i < works.size(); i++) {
+    const Status noted = note_found(works[i], *wanted[i]);
+    if (status.ok()) status = noted;
+  }
+  return status;
+}
+
+KeyState& Transaction::touch_unchecked(TableId table, std::string_view key) {
+  KeyState& state = keys_.touch(table, key);
+  if (state.base == KeyState::Base::kUnknown) state.base = KeyState::Base::kUnchecked;
+  return state;
+}
+
+Status Transaction::write(KeyState& state, bool deleted, std::string_view row) {
+  const uint64_t bytes = row.size() + state.key.size() + sizeof(KeyState);
+  if (write_set_bytes_ + bytes > coordinator_.write_set_bytes_max) {
+    return Status(Code::kNoSpace, "the transaction's write set is larger than " +
+                                      std::to_string(coordinator_.write_set_bytes_max) + " bytes");
+  }
+  write_set_bytes_ += bytes;
+  own_writes_++;
+  state.own.push_back(OwnVersion{command_, level_, deleted, std::string(row)});
+  return Status();
+}
+
+Status Transaction::scan(std::span<GroupWork> groups, VerbArena& arena) {
+  StageContext stage = context(arena);
+  const uint64_t start_ns = coordinator_.engine.worker.endpoint().now_ns();
+  Status status = carry_out_scan(stage, parameters_.plan, groups);
+  time_stage(parameters_.rules->locks_what_it_reads ? Stage::kLock : Stage::kRead, start_ns);
+  scanned_ = true;
+  for (GroupWork& group : groups) {
+    Access* access = nullptr;
+    if (!group.gap.header.null() && (group.gap.locked || group.gap.read)) {
+      const Status merged = merge(group.gap, &access);
+      if (status.ok()) status = merged;
+    }
+    for (ScannedTuple& tuple : group.tuples) {
+      if (!tuple.access.locked && group.result != GroupWork::Result::kDone) continue;
+      const Status merged = merge(tuple.access, &access);
+      if (status.ok()) status = merged;
+      reads_++;
+    }
+    if (group.result == GroupWork::Result::kAborted && status.ok()) {
+      status = aborted(group.reason);
+    }
+  }
+  return status;
+}
+
+void Transaction::rollback_to(uint32_t level) {
+  for (KeyState& state : keys_.all()) {
+    while (!state.own.empty() && state.own.back().level >= level) {
+      own_writes_--;
+      write_set_bytes_ -= state.own.back().row.size() + state.key.size() + sizeof(KeyState);
+      state.own.pop_back();
+    }
+  }
+  if (level > 0) level_ = std::min(level_, level - 1);
+}
+
+void Transaction::release(uint32_t level) {
+  CHECK(level > 0);
+  for (KeyState& state : keys_.all()) {
+    for (auto it = state.own.rbegin(); it != state.own.rend() && it->level >= level; ++it) {
+      it->level = level - 1;
+    }
+  }
+  level_ = std::min(level_, level - 1);
+}
+
+}  // namespace rdmacc

@@ -1,0 +1,122 @@
+#pragma once
+#include <unordered_map>
+
+#include "engine/txn/carry_out.h"
+#include "engine/txn/coordinator_state.h"
+#include "engine/txn/key_state.h"
+
+// One attempt of one transaction at its coordinator: read and write sets, own writes, and the
+// stages in their order. It knows rules and stages, but no protocol and no primitive by name.
+// Used by one coroutine at a time.
+
+namespace rdmacc {
+
+struct TxnParameters {
+  const ProtocolRules* rules = nullptr;
+  StagePlan plan;
+  uint64_t gate_timeout_us = 0;
+  const bool* cancelled = nullptr;
+};
+
+class Transaction {
+ public:
+  Transaction(CoordinatorState& coordinator, const TxnParameters& parameters);
+  ~Transaction();  // must have ended: no lock held, gate left
+  Transaction(const Transaction&) = delete;
+  Transaction& operator=(const Transaction&) = delete;
+
+  // Enters the gate and draws the ctts.
+  Status start();
+  bool started() const { return pass_.inside; }
+
+  // The key's state with its base known; for an own write whose base nobody asked for, no verb is
+  // spent. Conflicts abort (the caller calls abort()).
+  Result<KeyState*> look_up(TableId table, std::string_view key);
+  Status look_up_many(TableId table, std::span<const std::string_view> keys,
+                      std::span<KeyState*> states);
+  // Adds an own write to a key whose base is known (or kUnchecked).
+  Status write(KeyState& state, bool deleted, std::string_view row);
+  KeyState& touch_unchecked(TableId table, std::string_view key);
+
+  // Scans the groups and adds what it saw to the read set. Tuples' records live in `arena`.
+  Status scan(std::span<GroupWork> groups, VerbArena& arena);
+
+  Status commit();
+  void abort(const Status& why);
+  bool outcome_unknown() const { return outcome_unknown_; }
+
+  // Tags of own writes from now on.
+  void set_command(uint32_t command) { command_ = command; }
+  uint32_t savepoint() { return ++level_; }
+  void rollback_to(uint32_t level);
+  void release(uint32_t level);
+
+  bool has_writes() const { return own_writes_ > 0; }
+  KeyStates& keys() { return keys_; }
+  CoordinatorState& coordinator() { return coordinator_; }
+  const VerbCounters& counters() const { return counters_; }
+  uint64_t ctts() const { return stamps_.ctts; }
+  const ProtocolRules& rules() const { return *parameters_.rules; }
+
+ private:
+  // What the commit pipeline gathers (commit.cc).
+  struct Pending {
+    KeyState* key;
+    WriteKind kind;
+    Access* tuple;
+    Access* gap;
+    std::string record;
+    GlobalAddress new_overflow;
+    GlobalAddress old_overflow;
+  };
+
+  StageContext context(VerbArena& arena, bool cancellable = true);
+  Status merge(const Access& seen, Access** merged);
+  Status note_found(const KeyWork& work, KeyState& state);
+  void time_stage(Stage stage, uint64_t start_ns);
+  void event(HistoryOp op, TableId table, std::string_view key, uint64_t version);
+
+  Status collect_writes();
+  Status find_missing_gaps(StageContext& stage);
+  Status allocate_room(StageContext& stage);
+  Status lock_writes(StageContext& stage);
+  Status validate_reads(StageContext& stage);
+  void build_record();
+  Status log_record(StageContext& stage);
+  void install_record(StageContext& stage);
+  void release_locks(StageContext& stage, bool unsure);
+  void void_log();
+  void free_replaced();
+  void finish(HistoryOutcome outcome, const Status& why);
+
+  CoordinatorState& coordinator_;
+  const TxnParameters parameters_;
+  TxnStamps stamps_;
+  GatePass pass_;
+  uint64_t start_us_ = 0;
+
+  std::deque<Access> accesses_;
+  std::unordered_map<uint64_t, Access*> access_of_;
+  KeyStates keys_;
+  uint64_t own_writes_ = 0;
+  uint64_t write_set_bytes_ = 0;
+  uint32_t command_ = 0;
+  uint32_t level_ = 0;
+  uint64_t reads_ = 0;      // look-ups and scans that found their answer
+  bool scanned_ = false;
+
+  std::vector<Pending> pending_;
+  std::vector<LockWork> lock_works_;
+  LogRecord record_;
+  std::vector<LogPlacement> placements_;
+  std::vector<StorageClient::FreeRequest> allocated_;  // given back if the attempt fails
+  bool log_begun_ = false;
+  bool outcome_unknown_ = false;
+
+  VerbArena scratch_;  // of the current operation
+  VerbCounters counters_;
+  VerbCounters allocation_counters_;
+  HistoryTransaction history_;
+};
+
+}  // namespace rdmacc
