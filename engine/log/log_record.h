@@ -30,10 +30,10 @@ struct Write {
   WriteKind kind = WriteKind::kUpdate;
   TableId table = kNoTable;
   uint64_t key_hash = 0;
-  uint32_t incarnation = 0;        // that the header has while we hold its lock
-  GlobalAddress overflow;          // block for `record`, or null: inline
-  std::string_view record;         // [key length 4][key][row]; kUpdate and kInsert
-  std::vector<EntryWrite> entries; // kGap
+  uint32_t incarnation = 0;         // that the header has while we hold its lock
+  GlobalAddress overflow;           // block for `record`, or null: inline
+  std::string_view record;          // [key length 4][key][row]; kUpdate and kInsert
+  std::vector<EntryWrite> entries;  // kGap
 };
 
 struct LogRecord {

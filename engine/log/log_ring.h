@@ -3,6 +3,8 @@
 #include <span>
 #include <vector>
 
+#include "engine/log/log_entry.h"
+#include "engine/storage/messages.h"
 #include "engine/storage/region_layout.h"
 #include "engine/storage/storage_client.h"
 #include "rdma/worker.h"
@@ -10,71 +12,56 @@
 // One coordinator's log rings, one on each node (in RegionLayout::log_ring). The coordinator alone
 // writes them, by its own verbs or by asking the node to carry out the same verbs, and alone
 // decides what may be overwritten: an entry whose transaction has been installed everywhere.
-//
-//   head line, 64 B:  position of the oldest entry that may still matter, incarnation of the owner
-//   entry:            EntryHeader 48 B, payload, padded to 64; never wraps (a filler entry, or
-//                     a too short rest, ends the lap)
-//
-// An entry counts iff its magic, its own position (so that an earlier lap's bytes never pass), the
-// owner's incarnation and its checksum are right; anything else is no entry. A payload larger than
-// kInlinePayloadMax is written to segments (overflow blocks of that node) before, and the entry
-// lists them.
+// engine/log/log_entry.h has the bytes. A payload larger than kInlinePayloadMax is written to
+// segments (overflow blocks of that node) before, and the entry lists them.
 
 namespace rdmacc {
-
-enum class LogPayload : uint32_t { kInline = 1, kSegments = 2, kFiller = 3 };
-
-struct LogEntryHeader {
-  uint64_t magic;
-  uint64_t position;      // bytes since the ring's beginning; place = position mod kLogRingBytes
-  uint64_t checksum;      // xxh3 of the whole payload (of all segments' bytes)
-  uint64_t lock_ctts;     // of the transaction
-  uint32_t payload_bytes; // whole payload
-  LogPayload kind;
-  uint32_t incarnation;   // of the coordinator's worker slot
-  uint32_t stored_bytes;  // bytes behind this header: the payload, or the list of segments
-};
-static_assert(sizeof(LogEntryHeader) == 48);
-
-struct LogRingHead {
-  uint64_t position;
-  uint64_t incarnation;
-  uint64_t reserved[6];
-};
-static_assert(sizeof(LogRingHead) == 64);
-
-constexpr uint64_t kLogEntryMagic = 0x4C'6F'67'45'6E'74'72'79ull;
-constexpr uint64_t kInlinePayloadMax = kLogRingBytes / 2 - 4096;
 
 // The bytes of one entry, placed on one node: what one_sided writes and an RPC request carries.
 struct LogPlacement {
   NodeId node = 0;
   WorkerId ring_of = kNoWorker;
   uint64_t position = 0;
-  uint64_t head = 0;           // new head to publish first
-  uint32_t incarnation = 0;
-  std::span<const std::byte> entry;   // EntryHeader and stored bytes, padded, registered memory
+  LogRingHead head;                     // to publish first
+  std::span<const std::byte> entry;     // header and stored bytes, padded, registered memory
+  uint64_t lock_ctts = 0;               // of the transaction; tag of its segments
   std::vector<GlobalAddress> segments;  // to be freed once applied
 };
 
-// Adds the WRITEs of an entry (head first, then filler if the lap ends, then the entry) to a
-// batch. Used by the coordinator, and by the node for itself when the Log stage is RPC.
-void add_log_writes(const RegionLayout& layout, const LogPlacement& placement, VerbArena& arena,
-                    DoorbellBatch& batch);
+// Adds the WRITEs of an entry (head first, then the entry) to a batch. Used by the coordinator,
+// and by the node for itself when the Log stage is RPC. False: `arena` is used up.
+[[nodiscard]] bool add_log_writes(const RegionLayout& layout, const LogPlacement& placement,
+                                  VerbArena& arena, DoorbellBatch& batch);
+// Makes an entry void, whether or not its WRITEs have arrived before. A transaction that began
+// to log and aborts must have this acknowledged by every log node before it unlocks anything;
+// where it cannot, the outcome is unknown.
+[[nodiscard]] bool add_log_voiding(const RegionLayout& layout, const LogPlacement& placement,
+                                   VerbArena& arena, DoorbellBatch& batch);
 
+// A placement in an RPC request. Decoding copies the entry into `arena` and refuses what is not
+// an entry of a ring of `from` on node `own`.
+void encode_placement(const LogPlacement& placement, MessageWriter& out);
+Result<LogPlacement> decode_placement(MessageReader& in, WorkerId from, NodeId own,
+                                      VerbArena& arena);
+
+// Keep it as long as its worker's scheduler is stepped: segments are freed by a coroutine of its.
 class LogWriter {
  public:
+  static constexpr uint64_t kWaitUsMin = 20, kWaitUsMax = 2'000;
+
   LogWriter(Worker& worker, const Topology& topology, StorageClient& storage);
+  LogWriter(const LogWriter&) = delete;
+  LogWriter& operator=(const LogWriter&) = delete;
 
   // Finds room on every node of `nodes` for a payload and prepares the placements; segments are
-  // allocated and written here. Waits (yielding) while a ring is full: its older entries belong
-  // to transactions of this worker that are about to be applied. kNoSpace, kUnavailable or
-  // kCancelled leave nothing behind.
+  // allocated and written here. Waits (yielding), first come first served, while a ring is full:
+  // its older entries belong to transactions of this worker that are about to be applied.
+  // kNoSpace, kUnavailable or kCancelled leave nothing behind. `cancelled` may be nullptr.
   Status place(std::span<const std::byte> payload, uint64_t lock_ctts,
                std::span<const NodeId> nodes, VerbArena& arena, const bool* cancelled,
                VerbCounters& counters, std::vector<LogPlacement>& placements);
-  // The transaction is installed everywhere (or was aborted after place()): its room may be used
-  // again. Frees segments in the background.
+  // The transaction is installed everywhere, or was aborted after place() and its entries are
+  // void: its room may be used again. Frees segments in the background; clears `placements`.
   void applied(std::vector<LogPlacement>& placements);
 
   uint64_t full_waits() const { return full_waits_; }
@@ -87,12 +74,35 @@ class LogWriter {
   struct Ring {
     uint64_t tail = 0;
     std::deque<Live> live;
+    // Everything below has been applied.
+    uint64_t head() const { return live.empty() ? tail : live.front().position; }
   };
+  struct Freed {
+    std::vector<StorageClient::FreeRequest> blocks;
+    uint64_t ctts;
+  };
+
+  static uint64_t place_for(const Ring& ring, uint64_t bytes);
+  bool has_room(std::span<const NodeId> nodes, uint64_t entry_bytes) const;
+  Status wait_for_room(std::span<const NodeId> nodes, uint64_t entry_bytes, const bool* cancelled);
+  Status prepare(std::span<const std::byte> payload, std::span<const NodeId> nodes,
+                 VerbArena& arena, const bool* cancelled, VerbCounters& counters,
+                 std::vector<LogPlacement>& placements);
+  Status allocate_segments(uint64_t payload_bytes, VerbCounters& counters,
+                           std::vector<LogPlacement>& placements);
+  Status write_segments(std::span<const std::byte> payload, VerbArena& arena, const bool* cancelled,
+                        VerbCounters& counters, const std::vector<LogPlacement>& placements);
+  void free_later(LogPlacement& placement);
+  void start_freeing();
 
   Worker& worker_;
   const RegionLayout layout_;
   StorageClient& storage_;
-  std::vector<Ring> rings_;  // by node
+  const uint64_t salt_;
+  std::vector<Ring> rings_;        // by node
+  std::deque<const void*> queue_;  // coroutines that wait for room, oldest first
+  std::deque<Freed> freed_;
+  bool freeing_ = false;
   uint64_t full_waits_ = 0;
 };
 

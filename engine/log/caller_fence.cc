@@ -1,0 +1,51 @@
+#include "engine/log/caller_fence.h"
+
+#include <utility>
+
+namespace rdmacc {
+namespace {
+
+constexpr uint64_t kPauseUs = 20;
+
+}  // namespace
+
+Rpc::Handler CallerFence::guard(Rpc::Handler handler) {
+  return [this, handler = std::move(handler)](WorkerId from, std::span<const std::byte> request,
+                                              Rpc::Bytes& reply) {
+    // Checked before the first yield: whoever fences later finds this handler counted or refused.
+    if (worker_.endpoint().incarnation_of(from) == 0) {
+      return Status(Code::kUnavailable, "the caller is dead");
+    }
+    ++running_[from];
+    Status status = handler(from, request, reply);
+    if (--running_[from] == 0) running_.erase(from);
+    return status;
+  };
+}
+
+Status CallerFence::fence(WorkerId dead) {
+  if (dead >= workers_max_) return Status(Code::kInvalidArgument, "no such worker");
+  const uint64_t deadline_us = worker_.endpoint().now_us() + kFenceUsMax;
+  while (true) {
+    if (worker_.endpoint().incarnation_of(dead) != 0) {
+      return Status(Code::kInvalidArgument, "the worker is alive");
+    }
+    if (!running_.contains(dead)) return Status::ok_status();
+    if (worker_.endpoint().now_us() >= deadline_us) {
+      return Status(Code::kTimeout, "a request of the dead worker does not end");
+    }
+    worker_.scheduler().sleep_for(kPauseUs);
+  }
+}
+
+void serve_fence(Worker& worker, CallerFence& fence) {
+  worker.rpc().handle(kMethodFenceCaller,
+                      [&worker, &fence](WorkerId, std::span<const std::byte> request, Rpc::Bytes&) {
+                        MessageReader in(request);
+                        const WorkerId dead = in.u16();
+                        if (!in.at_end()) return Status(Code::kCorrupt, "fence request");
+                        return fence.fence(dead);
+                      });
+}
+
+}  // namespace rdmacc

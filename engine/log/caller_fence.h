@@ -1,0 +1,42 @@
+#pragma once
+#include <map>
+
+#include "engine/storage/messages.h"
+#include "rdma/worker.h"
+
+namespace rdmacc {
+
+// Keeps the requests of a dead coordinator from taking effect after its resolution has looked: a
+// request that was under way when its caller died could otherwise still lock, or complete a log
+// entry, when the locks have been released and the outcome decided. A node thread passes every
+// handler that locks or logs for its caller through guard(); resolution has every node thread
+// fence the dead worker (kMethodFenceCaller) before it reads a ring.
+//
+// One per node thread, used by it alone; it outlives the worker's Rpc handlers.
+class CallerFence {
+ public:
+  CallerFence(Worker& worker, const Topology& topology)
+      : worker_(worker), workers_max_(topology.workers_max) {}
+  CallerFence(const CallerFence&) = delete;
+  CallerFence& operator=(const CallerFence&) = delete;
+
+  // A handler that refuses dead callers (kUnavailable) and is counted while it runs.
+  Rpc::Handler guard(Rpc::Handler handler);
+  // Waits until no guarded handler runs for `dead`; none starts any more. kInvalidArgument if it
+  // is alive (or no worker id), kTimeout if a handler does not end.
+  Status fence(WorkerId dead);
+
+ private:
+  Worker& worker_;
+  const WorkerId workers_max_;
+  std::map<WorkerId, uint32_t> running_;
+};
+
+constexpr MethodId kMethodFenceCaller = 31;
+constexpr uint64_t kFenceUsMax = 10'000'000;
+
+// Registers kMethodFenceCaller: on every thread of a node but thread 0, whose serve_resolution
+// does it.
+void serve_fence(Worker& worker, CallerFence& fence);
+
+}  // namespace rdmacc

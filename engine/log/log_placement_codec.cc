@@ -1,0 +1,47 @@
+// A placement as an RPC Log request carries it (engine/log/log_ring.h).
+#include <cstring>
+
+#include "engine/log/log_ring.h"
+
+namespace rdmacc {
+
+void encode_placement(const LogPlacement& placement, MessageWriter& out) {
+  out.u64(placement.position);
+  out.u64(placement.head.position);
+  out.u64(placement.head.incarnation);
+  out.u64(placement.head.salt);
+  out.u64(placement.lock_ctts);
+  out.bytes({reinterpret_cast<const char*>(placement.entry.data()), placement.entry.size()});
+}
+
+Result<LogPlacement> decode_placement(MessageReader& in, WorkerId from, NodeId own,
+                                      VerbArena& arena) {
+  LogPlacement placement;
+  placement.node = own;
+  placement.ring_of = from;
+  placement.position = in.u64();
+  placement.head.position = in.u64();
+  placement.head.incarnation = in.u64();
+  placement.head.salt = in.u64();
+  placement.lock_ctts = in.u64();
+  const std::string_view entry = in.bytes();
+  const uint64_t place = placement.position % kLogRingBytes;
+  if (!in.ok() || entry.size() < 64 || entry.size() % 64 != 0 || place % 64 != 0 ||
+      entry.size() > kLogRingBytes - place || placement.head.position > placement.position) {
+    return Status(Code::kCorrupt, "log placement: not an entry of this ring");
+  }
+  LogEntryHeader header;
+  std::memcpy(&header, entry.data(), sizeof(header));
+  if (header.position != placement.position || header.lock_ctts != placement.lock_ctts ||
+      header.incarnation != placement.head.incarnation ||
+      log_entry_bytes(header.stored_bytes) != entry.size()) {
+    return Status(Code::kCorrupt, "log placement: entry and place disagree");
+  }
+  std::byte* copy = arena.allocate(entry.size());
+  if (copy == nullptr) return Status(Code::kNoSpace, "registered memory is used up");
+  std::memcpy(copy, entry.data(), entry.size());
+  placement.entry = {copy, entry.size()};
+  return placement;
+}
+
+}  // namespace rdmacc

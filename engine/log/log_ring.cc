@@ -1,0 +1,247 @@
+#include "engine/log/log_ring.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "engine/storage/overflow.h"
+
+namespace rdmacc {
+namespace {
+
+// Of each node, per request and per round of WRITEs: what one transaction may claim at a time.
+constexpr uint64_t kSegmentsPerRequest = 16;
+constexpr uint64_t kSegmentsPerRound = 4;
+
+GlobalAddress ring_head_address(const RegionLayout& layout, const LogPlacement& placement) {
+  return GlobalAddress::make(placement.node, layout.log_ring(placement.ring_of));
+}
+
+GlobalAddress entry_address(const RegionLayout& layout, const LogPlacement& placement) {
+  return GlobalAddress::make(
+      placement.node, log_entry_offset(layout.log_ring(placement.ring_of), placement.position));
+}
+
+Status no_registered_memory() { return Status(Code::kNoSpace, "registered memory is used up"); }
+
+}  // namespace
+
+bool add_log_writes(const RegionLayout& layout, const LogPlacement& placement, VerbArena& arena,
+                    DoorbellBatch& batch) {
+  auto* head = arena.allocate_array<LogRingHead>(1);
+  if (head == nullptr) return false;
+  *head = placement.head;
+  batch.write(ring_head_address(layout, placement), head, sizeof(LogRingHead));
+  batch.write(entry_address(layout, placement), placement.entry.data(), placement.entry.size());
+  return true;
+}
+
+bool add_log_voiding(const RegionLayout& layout, const LogPlacement& placement, VerbArena& arena,
+                     DoorbellBatch& batch) {
+  auto* zero = arena.allocate_array<uint64_t>(1);
+  if (zero == nullptr) return false;
+  *zero = 0;
+  static_assert(offsetof(LogEntryHeader, magic) == 0);
+  batch.write(entry_address(layout, placement), zero, 8);
+  return true;
+}
+
+LogWriter::LogWriter(Worker& worker, const Topology& topology, StorageClient& storage)
+    : worker_(worker),
+      layout_(topology),
+      storage_(storage),
+      salt_(worker.endpoint().random().next()),
+      rings_(topology.nodes) {}
+
+uint64_t LogWriter::place_for(const Ring& ring, uint64_t bytes) {
+  const uint64_t place = ring.tail % kLogRingBytes;
+  return place + bytes <= kLogRingBytes ? ring.tail : ring.tail - place + kLogRingBytes;
+}
+
+bool LogWriter::has_room(std::span<const NodeId> nodes, uint64_t entry_bytes) const {
+  return std::all_of(nodes.begin(), nodes.end(), [&](NodeId node) {
+    const Ring& ring = rings_[node];
+    return place_for(ring, entry_bytes) + entry_bytes - ring.head() <= kLogRingBytes;
+  });
+}
+
+// First come first served, so that a large entry gets its turn among small ones.
+Status LogWriter::wait_for_room(std::span<const NodeId> nodes, uint64_t entry_bytes,
+                                const bool* cancelled) {
+  if (queue_.empty() && has_room(nodes, entry_bytes)) return Status::ok_status();
+  ++full_waits_;
+  const void* self = &entry_bytes;
+  queue_.push_back(self);
+  uint64_t pause_us = kWaitUsMin;
+  Status status;
+  while (queue_.front() != self || !has_room(nodes, entry_bytes)) {
+    if (cancelled != nullptr && *cancelled) {
+      status = Status(Code::kCancelled);
+      break;
+    }
+    worker_.scheduler().sleep_for(pause_us);
+    pause_us = std::min(2 * pause_us, kWaitUsMax);
+  }
+  queue_.erase(std::find(queue_.begin(), queue_.end(), self));
+  return status;
+}
+
+Status LogWriter::place(std::span<const std::byte> payload, uint64_t lock_ctts,
+                        std::span<const NodeId> nodes, VerbArena& arena, const bool* cancelled,
+                        VerbCounters& counters, std::vector<LogPlacement>& placements) {
+  CHECK(!payload.empty() && !nodes.empty() && placements.empty());
+  if (payload.size() > kLogPayloadMax) {
+    return Status(Code::kNoSpace, "the transaction's log record is too large");
+  }
+  start_freeing();
+  placements.resize(nodes.size());
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    CHECK(nodes[i] < rings_.size());
+    placements[i].node = nodes[i];
+    placements[i].ring_of = worker_.id();
+    placements[i].lock_ctts = lock_ctts;
+  }
+  Status status = prepare(payload, nodes, arena, cancelled, counters, placements);
+  if (!status.ok()) {
+    for (LogPlacement& placement : placements) free_later(placement);
+    placements.clear();
+    start_freeing();
+    return status;
+  }
+  // Room was found and nothing yields from here on.
+  for (LogPlacement& placement : placements) {
+    Ring& ring = rings_[placement.node];
+    placement.position = place_for(ring, placement.entry.size());
+    ring.tail = placement.position + placement.entry.size();
+    ring.live.push_back(Live{placement.position, ring.tail, false});
+    placement.head = LogRingHead{ring.head(), worker_.endpoint().incarnation(), salt_, {}};
+    auto* bytes = const_cast<std::byte*>(placement.entry.data());
+    std::memcpy(bytes + offsetof(LogEntryHeader, position), &placement.position, 8);
+    seal_log_entry({bytes, placement.entry.size()}, placement.head);
+  }
+  return Status::ok_status();
+}
+
+// Everything of place() that can fail or wait: segments, the entries' bytes, room.
+Status LogWriter::prepare(std::span<const std::byte> payload, std::span<const NodeId> nodes,
+                          VerbArena& arena, const bool* cancelled, VerbCounters& counters,
+                          std::vector<LogPlacement>& placements) {
+  const bool is_inline = payload.size() <= kInlinePayloadMax;
+  uint64_t checksum = 0;
+  if (!is_inline) {
+    checksum = log_payload_checksum(payload);
+    RDMACC_RETURN_IF_ERROR(allocate_segments(payload.size(), counters, placements));
+    RDMACC_RETURN_IF_ERROR(write_segments(payload, arena, cancelled, counters, placements));
+  }
+  LogEntryHeader header{};
+  header.lock_ctts = placements.front().lock_ctts;
+  header.payload_bytes = static_cast<uint32_t>(payload.size());
+  header.kind = is_inline ? LogPayload::kInline : LogPayload::kSegments;
+  header.stored_bytes =
+      static_cast<uint32_t>(is_inline ? payload.size() : 8 + 8 * log_segments_of(payload.size()));
+  const uint64_t entry_bytes = log_entry_bytes(header.stored_bytes);
+  for (LogPlacement& placement : placements) {
+    std::byte* bytes = arena.allocate(entry_bytes);
+    if (bytes == nullptr) return no_registered_memory();
+    std::memcpy(bytes, &header, sizeof(header));
+    std::byte* stored = bytes + sizeof(header);
+    if (is_inline) {
+      std::memcpy(stored, payload.data(), payload.size());
+    } else {
+      std::memcpy(stored, &checksum, 8);
+      std::memcpy(stored + 8, placement.segments.data(), 8 * placement.segments.size());
+    }
+    std::memset(stored + header.stored_bytes, 0,
+                entry_bytes - sizeof(header) - header.stored_bytes);
+    placement.entry = {bytes, entry_bytes};
+  }
+  return wait_for_room(nodes, entry_bytes, cancelled);
+}
+
+Status LogWriter::allocate_segments(uint64_t payload_bytes, VerbCounters& counters,
+                                    std::vector<LogPlacement>& placements) {
+  const uint64_t segments = log_segments_of(payload_bytes);
+  std::vector<StorageClient::SlotRequest> requests;
+  for (uint64_t done = 0; done < segments; done += kSegmentsPerRequest) {
+    const uint64_t count = std::min(kSegmentsPerRequest, segments - done);
+    requests.clear();
+    for (const LogPlacement& placement : placements) {
+      StorageClient::SlotRequest request{};
+      request.overflow_bytes = kLogSegmentBytes;
+      request.node = placement.node;
+      request.want_slot = false;
+      requests.insert(requests.end(), count, request);
+    }
+    RDMACC_RETURN_IF_ERROR(storage_.allocate(requests, placements.front().lock_ctts, counters));
+    for (size_t i = 0; i < requests.size(); ++i) {
+      CHECK(!requests[i].overflow.null() && requests[i].overflow.node() == requests[i].node);
+      placements[i / count].segments.push_back(requests[i].overflow);
+    }
+  }
+  return Status::ok_status();
+}
+
+Status LogWriter::write_segments(std::span<const std::byte> payload, VerbArena& arena,
+                                 const bool* cancelled, VerbCounters& counters,
+                                 const std::vector<LogPlacement>& placements) {
+  std::byte* staging = arena.allocate(kSegmentsPerRound * kLogSegmentBytes);
+  if (staging == nullptr) return no_registered_memory();
+  DoorbellBatch batch(worker_.scheduler(), counters);
+  const uint64_t segments = log_segments_of(payload.size());
+  for (uint64_t first = 0; first < segments; first += kSegmentsPerRound) {
+    if (cancelled != nullptr && *cancelled) return Status(Code::kCancelled);
+    for (uint64_t s = first; s < std::min(first + kSegmentsPerRound, segments); ++s) {
+      const auto part = payload.subspan(
+          s * kLogSegmentBytes, std::min(kLogSegmentBytes, payload.size() - s * kLogSegmentBytes));
+      std::byte* image = staging + (s - first) * kLogSegmentBytes;
+      const uint64_t padded = round_up(part.size(), 8);
+      std::memset(image + padded - 8, 0, 8);
+      std::memcpy(image, part.data(), part.size());
+      for (const LogPlacement& placement : placements) {
+        batch.write(placement.segments[s].plus(sizeof(OverflowHeader)), image, padded);
+      }
+    }
+    RDMACC_RETURN_IF_ERROR(batch.execute());
+  }
+  return Status::ok_status();
+}
+
+void LogWriter::applied(std::vector<LogPlacement>& placements) {
+  for (LogPlacement& placement : placements) {
+    Ring& ring = rings_[placement.node];
+    const auto live = std::find_if(ring.live.begin(), ring.live.end(), [&](const Live& entry) {
+      return entry.position == placement.position;
+    });
+    CHECK(live != ring.live.end() && !live->applied);
+    live->applied = true;
+    while (!ring.live.empty() && ring.live.front().applied) ring.live.pop_front();
+    free_later(placement);
+  }
+  placements.clear();
+  start_freeing();
+}
+
+void LogWriter::free_later(LogPlacement& placement) {
+  if (placement.segments.empty()) return;
+  Freed freed{{}, placement.lock_ctts};
+  for (const GlobalAddress segment : placement.segments) {
+    freed.blocks.push_back({segment, StorageClient::FreeRequest::kOverflow});
+  }
+  placement.segments.clear();
+  freed_.push_back(std::move(freed));
+}
+
+// One coroutine at a time; when none is to be had the next transaction asks again. What a node
+// that went away does not hear of is found free when it starts again.
+void LogWriter::start_freeing() {
+  if (freeing_ || freed_.empty()) return;
+  freeing_ = worker_.scheduler().spawn([this] {
+    while (!freed_.empty()) {
+      const Freed freed = std::move(freed_.front());
+      freed_.pop_front();
+      static_cast<void>(storage_.free(freed.blocks, freed.ctts, worker_.counters()).ok());
+    }
+    freeing_ = false;
+  });
+}
+
+}  // namespace rdmacc

@@ -1,0 +1,90 @@
+// What each node does for the resolution of a dead coordinator: engine/log/resolve.h, step 3.
+#include <algorithm>
+
+#include "engine/cluster/timestamp.h"
+#include "engine/log/resolve.h"
+#include "engine/storage/sundial_word.h"
+
+namespace rdmacc {
+namespace {
+
+constexpr size_t kHeadersPerRound = 64;
+
+// One round: looks at the headers again, then frees them of the dead worker. Words are changed
+// by CAS from what was seen: whatever is no longer the dead worker's stays as it is.
+Status release_round(Worker& worker, StorageService& storage, WorkerId dead,
+                     std::span<const GlobalAddress> headers, VerbArena& arena,
+                     ResolveReport& report) {
+  auto* seen = arena.allocate_array<Header>(headers.size());
+  auto* was = arena.allocate_array<uint64_t>(headers.size() * 3);
+  if (seen == nullptr || was == nullptr) {
+    return Status(Code::kNoSpace, "registered memory is used up");
+  }
+  DoorbellBatch batch(worker.scheduler(), worker.counters());
+  for (size_t i = 0; i < headers.size(); ++i) batch.read(headers[i], seen + i, sizeof(Header));
+  RDMACC_RETURN_IF_ERROR(batch.execute());
+
+  uint64_t unlocked = 0;
+  for (size_t i = 0; i < headers.size(); ++i) {
+    const Header& header = seen[i];
+    const bool locked = header.lock != 0 && worker_of_ctts(header.lock) == dead;
+    if (header.waiter != 0 && worker_of_ctts(header.waiter) == dead) {
+      batch.compare_swap(headers[i].plus(offsetof(Header, waiter)), header.waiter, 0, was + i * 3);
+    }
+    if (locked && header.flags == 0) {
+      // Allocated for an insert that nothing committed; nobody else ever knew of it.
+      storage.discard_slot(headers[i].offset());
+      ++report.slots_discarded;
+      continue;
+    }
+    // The word that SUNDIAL's lock replaced is gone with its lease: the longest one is assumed.
+    if (sundial_locked(header.sundial) && worker_of_ctts(header.sundial) == dead) {
+      batch.compare_swap(headers[i].plus(offsetof(Header, sundial)), header.sundial,
+                         sundial_unlocked_word(sundial_wts(header.sundial), kSundialDeltaMax),
+                         was + i * 3 + 1);
+      unlocked += locked ? 0 : 1;
+    }
+    if (locked) {
+      batch.compare_swap(headers[i].plus(kOffsetOfLock), header.lock, 0, was + i * 3 + 2);
+      ++unlocked;
+    }
+  }
+  RDMACC_RETURN_IF_ERROR(batch.execute());
+  report.locks_released += unlocked;
+  return Status::ok_status();
+}
+
+Status release_locks_of(Worker& worker, StorageService& storage, WorkerId dead,
+                        ResolveReport& report) {
+  const std::vector<GlobalAddress> headers = storage.locks_of(dead);
+  VerbArena arena(worker.pool());
+  for (size_t at = 0; at < headers.size(); at += kHeadersPerRound) {
+    const size_t count = std::min(kHeadersPerRound, headers.size() - at);
+    RDMACC_RETURN_IF_ERROR(
+        release_round(worker, storage, dead, std::span(headers).subspan(at, count), arena, report));
+    arena.reset();
+  }
+  return Status::ok_status();
+}
+
+}  // namespace
+
+void serve_resolution(Worker& worker, StorageService& storage, CallerFence& fence) {
+  serve_fence(worker, fence);
+  worker.rpc().handle(
+      kMethodReleaseLocksOf,
+      [&worker, &storage, &fence](WorkerId, std::span<const std::byte> request, Rpc::Bytes& reply) {
+        MessageReader in(request);
+        const WorkerId dead = in.u16();
+        if (!in.at_end()) return Status(Code::kCorrupt, "request to release locks");
+        RDMACC_RETURN_IF_ERROR(fence.fence(dead));  // dead, and nothing of it runs here
+        ResolveReport report;
+        RDMACC_RETURN_IF_ERROR(release_locks_of(worker, storage, dead, report));
+        MessageWriter out(reply);
+        out.u64(report.locks_released);
+        out.u64(report.slots_discarded);
+        return Status::ok_status();
+      });
+}
+
+}  // namespace rdmacc
