@@ -32,6 +32,7 @@ struct Flags {
   uint32_t nodes = 2, threads = 1, workers_max = 64;
   uint64_t memory_mb = 1024;
   bool create = false;
+  bool no_huge_pages = false;
   pid_t watch_pid = 0;
   uint32_t spin_us = 50;
 };
@@ -46,7 +47,9 @@ void add_options(CLI::App& app, Flags& flags) {
   app.add_option("--workers-max", flags.workers_max, "worker slots, node threads included")
       ->capture_default_str();
   app.add_flag("--create", flags.create, "create the cluster's control object first");
-  app.add_option("--watch-pid", flags.watch_pid, "end when this process is gone");
+  app.add_flag("--no-huge-pages", flags.no_huge_pages, "do not try to use huge pages");
+  app.add_option("--watch-pid", flags.watch_pid,
+                 "end when this process, whose cluster it is, is gone; node 0 removes its memory");
   app.add_option("--spin-us", flags.spin_us, "microseconds to spin before sleeping")
       ->capture_default_str();
 }
@@ -107,8 +110,9 @@ Status check_same(const Flags& flags, const Topology& topology) {
 }
 
 Result<std::unique_ptr<ShmFabric>> open_fabric(const Flags& flags) {
-  if (flags.create) return ShmFabric::create(flags.cluster, topology_of(flags));
-  Result<std::unique_ptr<ShmFabric>> fabric = ShmFabric::attach(flags.cluster);
+  const ShmOptions options = {.huge_pages = !flags.no_huge_pages};
+  if (flags.create) return ShmFabric::create(flags.cluster, topology_of(flags), options);
+  Result<std::unique_ptr<ShmFabric>> fabric = ShmFabric::attach(flags.cluster, options);
   if (!fabric.ok()) {
     if (fabric.status().code() != Code::kNotFound) return fabric.status();
     return Status(Code::kNotFound, "there is no cluster " + flags.cluster + "; --create makes it");
@@ -128,8 +132,10 @@ Status serve(const Flags& flags) {
 
   Scheduler& scheduler = (*node)->first().worker().scheduler();
   if (flags.watch_pid != 0) {
-    const bool watching = scheduler.spawn([&scheduler, watch = ProcessWatch(flags.watch_pid)] {
+    const bool watching = scheduler.spawn([&, watch = ProcessWatch(flags.watch_pid)] {
       while (!watch.gone()) scheduler.sleep_for(kWatchEveryUs);
+      // Nobody else is left who would.
+      if (flags.node == 0) ShmFabric::destroy(flags.cluster);
       stop.store(true);
     });
     CHECK(watching);
