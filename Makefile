@@ -1,0 +1,72 @@
+# Everything is built by CMake (CMakePresets.json); this file names what people do with it.
+#
+#   make            build the extension, the nodes and the benchmark driver
+#   make deps       install the Debian packages of packages.txt that are missing
+#   make demo       a throw-away server under load, with every protocol: one table of results
+#   make check      every test; the last line counts them
+#   make sandbox [DIR=…] [NODES=2] [PORT=…]   a server to play with; prints how to connect
+#   make sandbox-stop [DIR=…]
+#   make bench ARGS='smallbank --protocol=occ'
+#   make install | uninstall                  into PostgreSQL's own directories
+#   make format | clean
+
+BUILD := build/release
+JOBS ?= $(shell nproc)
+DIR ?= /tmp/rdmacc-sandbox
+NODES ?= 2
+PORT ?=
+ARGS ?= --help
+PG_CONFIG ?= $(firstword $(wildcard /usr/lib/postgresql/15/bin/pg_config) pg_config)
+export PG_CONFIG
+
+PROGRAMS := rdmacc_node rdmacc_bench
+PKGLIBDIR = $(DESTDIR)$(shell $(PG_CONFIG) --pkglibdir)
+SHAREDIR = $(DESTDIR)$(shell $(PG_CONFIG) --sharedir)
+BINDIR = $(DESTDIR)$(shell $(PG_CONFIG) --bindir)
+
+.PHONY: all deps build demo check sandbox sandbox-stop bench format clean install uninstall
+.NOTPARALLEL:
+
+all: $(BUILD)/build.ninja
+	@cmake --build --preset release -j $(JOBS)
+
+$(BUILD)/build.ninja: CMakeLists.txt CMakePresets.json
+	@cmake --preset release --log-level=WARNING
+
+deps:
+	@scripts/deps.sh
+
+# What a server and the benchmark need, without the tests.
+build: deps $(BUILD)/build.ninja
+	@cmake --build --preset release -j $(JOBS) --target pg_rdmacc $(PROGRAMS)
+
+demo: build
+	@scripts/demo.py
+
+check: deps
+	@scripts/check.py --jobs $(JOBS)
+
+sandbox: build
+	@scripts/sandbox.py start "$(DIR)" --nodes $(NODES) $(if $(PORT),--port $(PORT))
+
+sandbox-stop:
+	@scripts/sandbox.py stop "$(DIR)"
+
+bench: build
+	@$(BUILD)/bin/rdmacc_bench $(ARGS)
+
+format:
+	@git ls-files -co --exclude-standard '*.h' '*.cc' | xargs clang-format -i
+
+install: all
+	install -D -m 755 $(BUILD)/lib/pg_rdmacc.so $(PKGLIBDIR)/pg_rdmacc.so
+	install -D -m 644 -t $(SHAREDIR)/extension rdmacc.control $(wildcard pg_rdmacc/rdmacc--*.sql)
+	install -D -m 755 -t $(BINDIR) $(addprefix $(BUILD)/bin/,$(PROGRAMS))
+
+uninstall:
+	rm -f $(PKGLIBDIR)/pg_rdmacc.so $(SHAREDIR)/extension/rdmacc.control \
+	  $(addprefix $(SHAREDIR)/extension/,$(notdir $(wildcard pg_rdmacc/rdmacc--*.sql))) \
+	  $(addprefix $(BINDIR)/,$(PROGRAMS))
+
+clean:
+	rm -rf build

@@ -1,0 +1,36 @@
+#!/bin/sh
+# usage: scripts/pg_tree.sh DIR [BUILD]
+# Makes a tree of PostgreSQL's programs that knows the extension, and installs nothing: copies of
+# the programs in DIR/usr/lib/postgresql/15/bin look for libraries and extensions in the
+# directories beside them, which hold links to the system's files and copies of ours.
+set -eu
+dir=$1
+root=$(cd "$(dirname "$0")/.." && pwd)
+build=${2:-$root/build/release}
+pg_config=${PG_CONFIG:-/usr/lib/postgresql/15/bin/pg_config}
+bin_from=$("$pg_config" --bindir)
+lib_from=$("$pg_config" --pkglibdir)
+share_from=$("$pg_config" --sharedir)
+
+bin=$dir/usr/lib/postgresql/15/bin
+lib=$dir/usr/lib/postgresql/15/lib
+share=$dir/usr/share/postgresql/15
+mkdir -p "$bin" "$lib" "$share/extension"
+
+# PostgreSQL resolves links to find itself, so programs have to be copies.
+cp -pu "$bin_from"/* "$bin"/
+for entry in "$lib_from"/*; do ln -sfn "$entry" "$lib/${entry##*/}"; done
+for entry in "$share_from"/*; do
+  [ "${entry##*/}" = extension ] || ln -sfn "$entry" "$share/${entry##*/}"
+done
+for entry in "$share_from"/extension/*; do ln -sfn "$entry" "$share/extension/${entry##*/}"; done
+
+# --remove-destination: a process that still maps the old file must keep it, and never write
+# through a link into the system's directories.
+copy() { cp --remove-destination "$@"; }
+copy "$build/lib/pg_rdmacc.so" "$lib"/
+for program in rdmacc_node rdmacc_bench; do
+  [ ! -e "$build/bin/$program" ] || copy "$build/bin/$program" "$bin"/
+done
+copy "$root/rdmacc.control" "$root"/pg_rdmacc/rdmacc--*.sql "$share/extension"/
+chmod -R a+rX "$dir/usr"

@@ -1,0 +1,223 @@
+#!/usr/bin/env python3
+"""A throw-away PostgreSQL server with the extension rdmacc; the library behind make sandbox, the
+demo and the tests.
+
+    scripts/sandbox.py start DIR [--nodes N] [--port P] [--set name=value …]
+    scripts/sandbox.py stop DIR
+
+start makes what is missing in DIR (a tree of PostgreSQL's programs, a data directory) and starts
+the server anew; its last line is a libpq connection string. As root, everything in DIR but the
+tree belongs to user postgres, who runs the server."""
+
+import argparse
+import hashlib
+import os
+import pwd
+import shutil
+import socket
+import subprocess
+import sys
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+SERVER_USER = "postgres"
+SOCKET_PATH_MAX = 100  # a Unix socket's path has room for 107 bytes
+
+
+class Failure(Exception):
+    """Something the user has to know, in one sentence."""
+
+
+class Sandbox:
+    def __init__(self, directory, port=None, settings=None, build=None):
+        self.dir = os.path.abspath(directory)
+        self.bin = os.path.join(self.dir, "usr/lib/postgresql/15/bin")
+        self.data = os.path.join(self.dir, "data")
+        self.log = os.path.join(self.dir, "server.log")
+        self.build = build or os.path.join(ROOT, "build/release")
+        self.settings = dict(settings or {})
+        self.socket_dir = self._socket_dir()
+        self.port = port or self._port_of_running() or free_port()
+
+    # ---- Paths and users
+
+    def _socket_dir(self):
+        path = os.path.join(self.dir, "socket")
+        if len(path) + len("/.s.PGSQL.65535") <= SOCKET_PATH_MAX:
+            return path
+        return "/tmp/rdmacc-" + hashlib.sha256(self.dir.encode()).hexdigest()[:16]
+
+    def _port_of_running(self):
+        try:
+            with open(os.path.join(self.data, "postmaster.pid")) as file:
+                return int(file.read().split("\n")[3])
+        except (OSError, IndexError, ValueError):
+            return None
+
+    @staticmethod
+    def as_server_user(command):
+        if os.getuid() != 0:
+            return command
+        return ["runuser", "-u", SERVER_USER, "--", *command]
+
+    def _make_private(self, path):
+        os.makedirs(path, mode=0o700, exist_ok=True)
+        os.chmod(path, 0o700)
+        if os.getuid() == 0:
+            user = pwd.getpwnam(SERVER_USER)
+            os.chown(path, user.pw_uid, user.pw_gid)
+
+    def _check_reachable(self):
+        os.makedirs(self.dir, exist_ok=True)
+        if os.getuid() != 0:
+            return
+        os.chmod(self.dir, os.stat(self.dir).st_mode | 0o111)
+        if subprocess.run(self.as_server_user(["test", "-x", self.dir])).returncode != 0:
+            raise Failure(f"user {SERVER_USER} cannot enter {self.dir}: choose another DIR")
+
+    # ---- Life
+
+    def create(self):
+        """Makes the tree and, if there is none, an empty data directory."""
+        self._check_reachable()
+        subprocess.run([os.path.join(ROOT, "scripts/pg_tree.sh"), self.dir, self.build],
+                       check=True)
+        self._make_private(self.socket_dir)
+        if os.path.exists(os.path.join(self.data, "PG_VERSION")):
+            return
+        self._make_private(self.data)
+        self.run("initdb", "-D", self.data, "-U", SERVER_USER, "-A", "trust", "--no-locale",
+                 "-E", "UTF8", "--no-sync", stdout=subprocess.DEVNULL)
+
+    def write_settings(self):
+        lines = {
+            "shared_preload_libraries": "pg_rdmacc",
+            "listen_addresses": "",
+            "unix_socket_directories": self.socket_dir,
+            "fsync": "off",
+            **self.settings,
+        }
+        path = os.path.join(self.data, "sandbox.conf")
+        with open(path, "w") as file:
+            for name, value in lines.items():
+                if value is not None:
+                    file.write("%s = '%s'\n" % (name, str(value).replace("'", "''")))
+        os.chmod(path, 0o644)
+        main = os.path.join(self.data, "postgresql.conf")
+        include = "include 'sandbox.conf'\n"
+        with open(main, "r+") as file:
+            if include not in file.read():
+                file.write(include)
+
+    def start(self):
+        self.write_settings()
+        for attempt in range(5):
+            if attempt > 0:
+                self.port = free_port()
+            started = self.run("pg_ctl", "-D", self.data, "-l", self.log, "-w", "-t", "60",
+                               "-o", f"-p {self.port}", "start", check=False,
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            if started.returncode == 0:
+                return
+            if "in use" not in self.log_text()[-2000:]:
+                break
+        raise Failure("the server did not start; its log ends with\n" + self.log_text()[-2000:])
+
+    def stop(self, mode="fast"):
+        """Ends the server; the seconds it took."""
+        begin = time.monotonic()
+        if self.running():
+            self.run("pg_ctl", "-D", self.data, "-w", "-t", "60", "-m", mode, "stop",
+                     stdout=subprocess.DEVNULL)
+        return time.monotonic() - begin
+
+    def running(self):
+        if not os.path.exists(os.path.join(self.data, "PG_VERSION")):
+            return False
+        status = self.run("pg_ctl", "-D", self.data, "status", check=False,
+                          stdout=subprocess.DEVNULL)
+        return status.returncode == 0
+
+    def remove(self):
+        self.stop("immediate")
+        shutil.rmtree(self.dir, ignore_errors=True)
+        if not self.socket_dir.startswith(self.dir):
+            shutil.rmtree(self.socket_dir, ignore_errors=True)
+
+    def postmaster_pid(self):
+        with open(os.path.join(self.data, "postmaster.pid")) as file:
+            return int(file.readline())
+
+    def log_text(self):
+        try:
+            with open(self.log, errors="replace") as file:
+                return file.read()
+        except OSError:
+            return ""
+
+    # ---- Use
+
+    def environment(self, dbname="postgres"):
+        return dict(os.environ, PGHOST=self.socket_dir, PGPORT=str(self.port),
+                    PGUSER=SERVER_USER, PGDATABASE=dbname)
+
+    def connection_string(self, dbname="postgres"):
+        return f"host={self.socket_dir} port={self.port} user={SERVER_USER} dbname={dbname}"
+
+    def command(self, program, *arguments):
+        """The command line of one of the tree's programs, run as the server's user."""
+        return self.as_server_user([os.path.join(self.bin, program), *arguments])
+
+    def run(self, program, *arguments, dbname="postgres", check=True, **options):
+        options.setdefault("cwd", "/")
+        return subprocess.run(self.command(program, *arguments), env=self.environment(dbname),
+                              check=check, **options)
+
+    def psql(self, sql, dbname="postgres", check=True, timeout=120):
+        """Unaligned output of `sql`, without the last newline."""
+        result = self.run("psql", "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1",
+                          "-v", "VERBOSITY=verbose", dbname=dbname, check=False, input=sql,
+                          text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          timeout=timeout)
+        if check and result.returncode != 0:
+            raise Failure(f"psql failed on {sql!r}: {result.stderr}")
+        return result.stdout.rstrip("\n") if check else result
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def main():
+    parser = argparse.ArgumentParser(description="a throw-away server with rdmacc")
+    parser.add_argument("action", choices=["start", "stop"])
+    parser.add_argument("dir")
+    parser.add_argument("--nodes", type=int, default=2)
+    parser.add_argument("--port", type=int)
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
+    flags = parser.parse_args()
+    settings = {"rdmacc.nodes": flags.nodes}
+    for setting in flags.set:
+        name, _, value = setting.partition("=")
+        settings[name] = value
+    sandbox = Sandbox(flags.dir, flags.port, settings)
+    if flags.action == "stop":
+        was_running = sandbox.running()
+        sandbox.stop()
+        print(f"Sandbox in {sandbox.dir} " + ("stopped." if was_running else "was not running."))
+        return
+    sandbox.stop()
+    sandbox.create()
+    sandbox.start()
+    sandbox.psql("CREATE EXTENSION IF NOT EXISTS rdmacc")
+    print(f"Server log: {sandbox.log}\nConnection string for psql and every libpq client:")
+    print(sandbox.connection_string())
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except (Failure, subprocess.CalledProcessError) as failure:
+        sys.exit(f"sandbox: {failure}")
