@@ -74,7 +74,12 @@ struct RowView {
 
 constexpr uint32_t kEveryCommand = 0xFFFFFFFF;
 
-class ScanCursor;  // engine/txn/scan.h
+class ScanCursor;
+struct ScanCursorDelete {
+  void operator()(ScanCursor* cursor) const;
+};
+// Belongs to the transaction: freed before it ends, or right after (unused).
+using ScanHandle = std::unique_ptr<ScanCursor, ScanCursorDelete>;
 
 class Session {
  public:
@@ -91,6 +96,8 @@ class Session {
   // commit_outcome_unknown() says so; otherwise the transaction is aborted.
   Status commit();
   void abort();  // releases everything; always succeeds
+  // Of the last commit() or abort(): a node was lost when it may or may not have been logged.
+  bool commit_outcome_unknown() const { return outcome_unknown_; }
   // Ends every wait of this session with kCancelled; cleared by begin(). Callable anytime on the
   // session's thread.
   void cancel();
@@ -109,7 +116,7 @@ class Session {
 
   // Every row of a table, each once, in no order, phantom-safe. Own writes made after the scan
   // was opened may or may not be seen unless `visible_before` excludes them.
-  Result<std::unique_ptr<ScanCursor>> scan(TableId table, uint32_t visible_before = kEveryCommand);
+  Result<ScanHandle> scan(TableId table, uint32_t visible_before = kEveryCommand);
   // The next rows; an empty batch is the end. Views live until the next call.
   Status scan_next(ScanCursor& cursor, std::vector<RowView>& batch);
 
@@ -140,6 +147,7 @@ class Session {
   Coordinator& coordinator_;
   std::unique_ptr<Transaction> txn_;
   bool cancelled_ = false;
+  bool outcome_unknown_ = false;
 };
 
 // Runs engine calls for a caller that has no coroutine: start() hands a command to a coroutine,

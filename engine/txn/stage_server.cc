@@ -1,5 +1,6 @@
 #include "engine/txn/stage_server.h"
 
+#include "engine/log/log_ring.h"
 #include "engine/txn/install.h"
 #include "engine/txn/stage_message.h"
 

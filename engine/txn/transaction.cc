@@ -190,6 +190,14 @@ Status Transaction::scan(std::span<GroupWork> groups, VerbArena& arena) {
   return status;
 }
 
+void Transaction::note_scanned(TableId table, const ScannedGroup& group) {
+  HistoryEvent happened;
+  happened.op = HistoryOp::kScan;
+  happened.table = table;
+  happened.groups.push_back(group);
+  history_.events.push_back(std::move(happened));
+}
+
 void Transaction::rollback_to(uint32_t level) {
   for (KeyState& state : keys_.all()) {
     while (!state.own.empty() && state.own.back().level >= level) {

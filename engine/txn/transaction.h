@@ -41,6 +41,11 @@ class Transaction {
   // Scans the groups and adds what it saw to the read set. Tuples' records live in `arena`.
   Status scan(std::span<GroupWork> groups, VerbArena& arena);
 
+  void note_scanned(TableId table, const ScannedGroup& group);
+  void note_scanned_row(TableId table, std::string_view key, uint64_t version) {
+    event(HistoryOp::kRead, table, key, version);
+  }
+
   Status commit();
   void abort(const Status& why);
   bool outcome_unknown() const { return outcome_unknown_; }

@@ -1,0 +1,292 @@
+#include "engine/session.h"
+
+#include <algorithm>
+
+#include "engine/protocols/registry.h"
+#include "engine/txn/scan_cursor.h"
+
+namespace rdmacc {
+
+struct Coordinator::Impl {
+  Impl(std::unique_ptr<Endpoint> endpoint, const Topology& topology, const EngineOptions& options,
+       Scheduler::Options scheduler_options)
+      : worker(std::move(endpoint), scheduler_options),
+        state(worker, topology, options.replicas, options.write_set_bytes_max,
+              options.location_cache_entries) {}
+
+  Worker worker;
+  CoordinatorState state;
+};
+
+Coordinator::Coordinator(std::unique_ptr<Endpoint> endpoint, const Topology& topology,
+                         const EngineOptions& options, Scheduler::Options scheduler_options)
+    : impl_(std::make_unique<Impl>(std::move(endpoint), topology, options, scheduler_options)) {}
+
+Coordinator::~Coordinator() = default;
+
+Worker& Coordinator::worker() { return impl_->worker; }
+const Topology& Coordinator::topology() const { return impl_->state.engine.topology; }
+WorkerStats& Coordinator::stats() { return impl_->state.stats; }
+void Coordinator::set_history(HistoryWriter* history) { impl_->state.history = history; }
+
+class ScanCursor {
+ public:
+  ScanCursor(Transaction& txn, TableId table, uint32_t visible_before)
+      : scan(txn, table, visible_before) {}
+  TableScan scan;
+  std::vector<ScannedRow> rows;
+};
+
+void ScanCursorDelete::operator()(ScanCursor* cursor) const { delete cursor; }
+
+Session::Session(Coordinator& coordinator) : coordinator_(coordinator) {}
+
+Session::~Session() = default;
+
+// ---- Transactions
+
+Status Session::begin(const TxnOptions& options) {
+  CHECK(txn_ == nullptr);
+  const ProtocolRules* rules = rules_of(options.protocol);
+  if (rules == nullptr) {
+    return Status(Code::kInvalidArgument, std::string("protocol ") +
+                                              protocol_name(options.protocol) +
+                                              " is not available; available: " +
+                                              available_protocol_names());
+  }
+  cancelled_ = false;
+  TxnParameters parameters;
+  parameters.rules = rules;
+  parameters.plan = options.plan;
+  parameters.gate_timeout_us = options.gate_timeout_us;
+  parameters.cancelled = &cancelled_;
+  txn_ = std::make_unique<Transaction>(coordinator_.impl().state, parameters);
+  outcome_unknown_ = false;
+  return Status();
+}
+
+bool Session::active() const { return txn_ != nullptr; }
+
+Status Session::ensure_started() {
+  CHECK(txn_ != nullptr);
+  return txn_->started() ? Status() : txn_->start();
+}
+
+Status Session::commit() {
+  CHECK(txn_ != nullptr);
+  Status status;
+  if (txn_->started()) status = txn_->commit();
+  outcome_unknown_ = txn_->outcome_unknown();
+  txn_.reset();
+  return status;
+}
+
+void Session::abort() {
+  if (txn_ == nullptr) return;
+  txn_->abort(Status());
+  outcome_unknown_ = txn_->outcome_unknown();
+  txn_.reset();
+}
+
+void Session::cancel() { cancelled_ = true; }
+
+// ---- Rows
+
+namespace {
+
+void view(const KeyState& state, uint32_t visible_before, NodeId node, RowView& out) {
+  out = RowView{};
+  out.key = state.key;
+  out.node = node;
+  const OwnVersion* own = state.own_before(visible_before);
+  if (own != nullptr) {
+    out.found = !own->deleted;
+    out.row = own->row;
+  } else if (state.base == KeyState::Base::kExists) {
+    out.found = true;
+    out.row = state.row;
+    out.version = state.version;
+  }
+}
+
+Status check_sizes(std::string_view key, std::string_view row) {
+  if (key.size() > kKeyBytesMax) {
+    return Status(Code::kTooLarge, "the key has " + std::to_string(key.size()) +
+                                       " bytes, the limit is " + std::to_string(kKeyBytesMax));
+  }
+  if (row.size() > kRowBytesMax) {
+    return Status(Code::kTooLarge, "the row has " + std::to_string(row.size()) +
+                                       " bytes, the limit is " + std::to_string(kRowBytesMax));
+  }
+  return Status();
+}
+
+// Does the key have a row, as the transaction's newest own write or the engine says?
+bool live(const KeyState& state) {
+  return state.own.empty() ? state.base == KeyState::Base::kExists : !state.own.back().deleted;
+}
+
+}  // namespace
+
+Status Session::get(TableId table, std::string_view key, RowView& out, uint32_t visible_before) {
+  return get_many(table, std::span(&key, 1), std::span(&out, 1), visible_before);
+}
+
+Status Session::get_many(TableId table, std::span<const std::string_view> keys,
+                         std::span<RowView> out, uint32_t visible_before) {
+  CHECK(keys.size() == out.size());
+  RDMACC_RETURN_IF_ERROR(ensure_started());
+  for (const std::string_view key : keys) RDMACC_RETURN_IF_ERROR(check_sizes(key, {}));
+  std::vector<KeyState*> states(keys.size());
+  RDMACC_RETURN_IF_ERROR(txn_->look_up_many(table, keys, states));
+  const PartitionMap& map = coordinator_.impl().state.engine.map;
+  for (size_t i = 0; i < keys.size(); i++) {
+    view(*states[i], visible_before, map.primary_of(states[i]->hash), out[i]);
+  }
+  return Status();
+}
+
+Status Session::put(TableId table, std::string_view key, std::string_view row) {
+  RDMACC_RETURN_IF_ERROR(ensure_started());
+  RDMACC_RETURN_IF_ERROR(check_sizes(key, row));
+  auto state = txn_->look_up(table, key);
+  if (!state.ok()) return state.status();
+  if (!live(**state)) return Status(Code::kNotFound);
+  return txn_->write(**state, false, row);
+}
+
+Status Session::insert(TableId table, std::string_view key, std::string_view row) {
+  RDMACC_RETURN_IF_ERROR(ensure_started());
+  RDMACC_RETURN_IF_ERROR(check_sizes(key, row));
+  auto state = txn_->look_up(table, key);
+  if (!state.ok()) return state.status();
+  if (live(**state)) return Status(Code::kDuplicateKey);
+  return txn_->write(**state, false, row);
+}
+
+Status Session::insert_unchecked(TableId table, std::string_view key, std::string_view row) {
+  RDMACC_RETURN_IF_ERROR(ensure_started());
+  RDMACC_RETURN_IF_ERROR(check_sizes(key, row));
+  KeyState& state = txn_->touch_unchecked(table, key);
+  if (live(state)) return Status(Code::kDuplicateKey);
+  return txn_->write(state, false, row);
+}
+
+Status Session::remove(TableId table, std::string_view key) {
+  RDMACC_RETURN_IF_ERROR(ensure_started());
+  RDMACC_RETURN_IF_ERROR(check_sizes(key, {}));
+  auto state = txn_->look_up(table, key);
+  if (!state.ok()) return state.status();
+  if (!live(**state)) return Status(Code::kNotFound);
+  return txn_->write(**state, true, {});
+}
+
+Result<ScanHandle> Session::scan(TableId table, uint32_t visible_before) {
+  RDMACC_RETURN_IF_ERROR(ensure_started());
+  return ScanHandle(new ScanCursor(*txn_, table, visible_before));
+}
+
+Status Session::scan_next(ScanCursor& cursor, std::vector<RowView>& batch) {
+  CHECK(txn_ != nullptr);
+  batch.clear();
+  RDMACC_RETURN_IF_ERROR(cursor.scan.next(cursor.rows));
+  for (const ScannedRow& row : cursor.rows) {
+    batch.push_back(RowView{true, row.key, row.row, row.version, row.node});
+  }
+  return Status();
+}
+
+// ---- Commands and savepoints
+
+void Session::set_command(uint32_t command) {
+  CHECK(txn_ != nullptr);
+  txn_->set_command(command);
+}
+
+uint32_t Session::savepoint() {
+  CHECK(txn_ != nullptr);
+  return txn_->savepoint();
+}
+
+void Session::rollback_to(uint32_t level) {
+  CHECK(txn_ != nullptr);
+  txn_->rollback_to(level);
+}
+
+void Session::release(uint32_t level) {
+  CHECK(txn_ != nullptr);
+  txn_->release(level);
+}
+
+bool Session::has_writes() const { return txn_ != nullptr && txn_->has_writes(); }
+bool Session::touched_engine() const { return txn_ != nullptr && txn_->started(); }
+
+const VerbCounters& Session::verb_counters() const {
+  CHECK(txn_ != nullptr);
+  return txn_->counters();
+}
+
+// ---- Tables
+
+Result<TableMeta> Session::create_table(const TableSpec& spec) {
+  CoordinatorState& state = coordinator_.impl().state;
+  return state.engine.storage.create_table(spec, state.stats.allocation_verbs);
+}
+
+Status Session::drop_table(TableId table) {
+  CoordinatorState& state = coordinator_.impl().state;
+  state.engine.tables.forget(table);
+  return state.engine.storage.drop_table(table, state.stats.allocation_verbs);
+}
+
+Result<TableMeta> Session::truncate_table(TableId table, const TableSpec& spec) {
+  RDMACC_RETURN_IF_ERROR(drop_table(table));
+  return create_table(spec);
+}
+
+Result<TableMeta> Session::find_table(const TableSpec& identity) {
+  CoordinatorState& state = coordinator_.impl().state;
+  return state.engine.storage.find_table(identity, state.stats.allocation_verbs);
+}
+
+Result<NodeStatistics> Session::node_statistics(NodeId node) {
+  CoordinatorState& state = coordinator_.impl().state;
+  return state.engine.storage.statistics(node, state.stats.allocation_verbs);
+}
+
+Result<std::optional<Protocol>> Session::open_protocol() {
+  VerbCounters counters;
+  auto open = coordinator_.impl().state.gate.open_protocol(counters);
+  if (!open.ok()) return open.status();
+  if (*open >= kProtocolCount) return std::optional<Protocol>();
+  return std::optional<Protocol>(static_cast<Protocol>(*open));
+}
+
+// ---- SessionPump
+
+void SessionPump::start(std::function<Status()> command) {
+  CHECK(!busy_);
+  busy_ = true;
+  const bool spawned =
+      coordinator_.worker().scheduler().spawn([this, command = std::move(command)] {
+        result_ = command();
+        busy_ = false;
+      });
+  if (!spawned) {
+    busy_ = false;
+    result_ = Status(Code::kNoSpace, "no coroutine is free");
+  }
+}
+
+bool SessionPump::resume() {
+  if (busy_) coordinator_.worker().scheduler().step();
+  return !busy_;
+}
+
+void SessionPump::wait(uint64_t us_max) {
+  Scheduler& scheduler = coordinator_.worker().scheduler();
+  const uint64_t now = coordinator_.worker().endpoint().now_us();
+  coordinator_.worker().endpoint().wait(std::min(now + us_max, scheduler.next_timer_us()));
+}
+
+}  // namespace rdmacc

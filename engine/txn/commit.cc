@@ -1,0 +1,332 @@
+// The commit pipeline of a transaction, stage by stage (PROTOCOLS §1, §5): allocate room, Lock,
+// second ctts, Validate, Log (the commit point), Commit, Release.
+
+#include "engine/storage/overflow.h"
+#include "engine/txn/transaction.h"
+
+namespace rdmacc {
+namespace {
+
+std::string make_record(std::string_view key, std::string_view row) {
+  const auto key_bytes = static_cast<uint32_t>(key.size());
+  std::string record(reinterpret_cast<const char*>(&key_bytes), sizeof(key_bytes));
+  record.append(key);
+  record.append(row);
+  return record;
+}
+
+}  // namespace
+
+// What each key's own writes come to, against what the engine had.
+Status Transaction::collect_writes() {
+  for (KeyState& state : keys_.all()) {
+    if (state.own.empty()) continue;
+    const OwnVersion& last = state.own.back();
+    const bool exists = state.base == KeyState::Base::kExists;
+    if (!exists && last.deleted) continue;  // inserted and deleted again
+    CHECK(state.base != KeyState::Base::kUnknown);
+    Pending pending{};
+    pending.key = &state;
+    pending.kind = exists ? (last.deleted ? WriteKind::kUnlink : WriteKind::kUpdate)
+                          : WriteKind::kInsert;
+    pending.tuple = state.tuple;
+    pending.gap = pending.kind == WriteKind::kUpdate ? nullptr : state.gap;
+    if (!last.deleted) pending.record = make_record(state.key, last.row);
+    if (exists && state.overflow != 0) {
+      pending.old_overflow = GlobalAddress::make(state.tuple->header.node(), state.overflow);
+    }
+    if (pending.tuple != nullptr) pending.tuple->write = true;
+    pending_.push_back(std::move(pending));
+  }
+  return Status();
+}
+
+// Unlinks and unchecked inserts have not met their gap header yet.
+Status Transaction::find_missing_gaps(StageContext& stage) {
+  std::vector<KeyWork> works;
+  std::vector<Pending*> lacking;
+  for (Pending& pending : pending_) {
+    if (pending.kind == WriteKind::kUpdate) continue;
+    if (pending.gap == nullptr) {
+      KeyWork work;
+      work.table = pending.key->table;
+      work.hash = pending.key->hash;
+      work.key = pending.key->key;
+      work.mode = KeyWork::Mode::kGapOnly;
+      works.push_back(work);
+      lacking.push_back(&pending);
+    }
+  }
+  if (works.empty()) return Status();
+  RDMACC_RETURN_IF_ERROR(carry_out_find(stage, parameters_.plan, works));
+  for (size_t i = 0; i < works.size(); i++) {
+    if (works[i].result != KeyWork::Result::kMissing) return aborted(AbortReason::kIndexMoved);
+    RDMACC_RETURN_IF_ERROR(merge(works[i].gap, &lacking[i]->gap));
+  }
+  return Status();
+}
+
+// Slots for inserts, blocks for records that do not fit their slot.
+Status Transaction::allocate_room(StageContext& stage) {
+  std::vector<StorageClient::SlotRequest> requests;
+  std::vector<Pending*> owners;
+  for (Pending& pending : pending_) {
+    auto table = stage.engine.tables.get(pending.key->table, counters_);
+    if (!table.ok()) return table.status();
+    StorageClient::SlotRequest request{};
+    request.table = pending.key->table;
+    request.key_hash = pending.key->hash;
+    request.node = stage.engine.map.primary_of(pending.key->hash);
+    request.want_slot = pending.kind == WriteKind::kInsert;
+    if (pending.record.size() > (*table)->record_size) {
+      request.overflow_bytes = static_cast<uint32_t>(round_up(pending.record.size(), 8));
+    }
+    if (!request.want_slot && request.overflow_bytes == 0) continue;
+    requests.push_back(request);
+    owners.push_back(&pending);
+  }
+  if (requests.empty()) return Status();
+  RDMACC_RETURN_IF_ERROR(
+      stage.engine.storage.allocate(requests, stamps_.ctts, allocation_counters_));
+  for (size_t i = 0; i < requests.size(); i++) {
+    Pending& pending = *owners[i];
+    if (!requests[i].overflow.null()) {
+      pending.new_overflow = requests[i].overflow;
+      allocated_.push_back({requests[i].overflow, StorageClient::FreeRequest::kOverflow});
+    }
+    if (!requests[i].want_slot) continue;
+    allocated_.push_back({requests[i].slot, StorageClient::FreeRequest::kSlot});
+    Access access;
+    access.header = requests[i].slot;
+    access.write = true;
+    access.locked = false;  // held, but given back by free(), not by Release
+    access.table = pending.key->table;
+    access.key_hash = pending.key->hash;
+    access.incarnation = requests[i].incarnation;
+    accesses_.push_back(access);
+    pending.tuple = &accesses_.back();
+  }
+  return Status();
+}
+
+Status Transaction::lock_writes(StageContext& stage) {
+  std::unordered_map<Access*, size_t> gap_works;
+  for (Pending& pending : pending_) {
+    if (pending.kind != WriteKind::kInsert && !pending.tuple->locked) {
+      lock_works_.push_back(LockWork{pending.tuple, {}, {}});
+    }
+    if (pending.kind == WriteKind::kUpdate) continue;
+    pending.gap->write = true;
+    auto [at, fresh] = gap_works.try_emplace(pending.gap, lock_works_.size());
+    if (fresh) lock_works_.push_back(LockWork{pending.gap, {}, {}});
+    lock_works_[at->second].wishes.push_back(
+        EntryWish{pending.key->hash, pending.tuple->header.offset(),
+                  pending.kind == WriteKind::kInsert});
+  }
+  const uint64_t start_ns = stage.engine.worker.endpoint().now_ns();
+  const Status status = carry_out_lock(stage, parameters_.plan, lock_works_);
+  time_stage(Stage::kLock, start_ns);
+  return status;
+}
+
+Status Transaction::validate_reads(StageContext& stage) {
+  if (parameters_.rules->validate == nullptr) return Status();
+  if (parameters_.rules->single_read_is_atomic && pending_.empty() && !scanned_ && reads_ <= 1) {
+    return Status();
+  }
+  std::vector<Access*> reads;
+  for (Access& access : accesses_) {
+    if (access.read && !access.locked) reads.push_back(&access);
+  }
+  if (reads.empty()) return Status();
+  const uint64_t start_ns = stage.engine.worker.endpoint().now_ns();
+  const Status status = carry_out_validate(stage, parameters_.plan, reads);
+  time_stage(Stage::kValidate, start_ns);
+  return status;
+}
+
+// Tuples first, then gap headers: the order in which they are installed.
+void Transaction::build_record() {
+  TimestampClock& clock = coordinator_.engine.clock;
+  for (const LockWork& work : lock_works_) clock.observe(work.access->locked_wts);
+  for (const Pending& pending : pending_) clock.observe(pending.tuple->locked_wts);
+  record_.lock_ctts = stamps_.ctts;
+  record_.stamp = clock.next();
+  record_.protocol = static_cast<uint8_t>(parameters_.rules->protocol);
+  for (const Pending& pending : pending_) {
+    Write write;
+    write.header = pending.tuple->header;
+    write.kind = pending.kind;
+    write.table = pending.key->table;
+    write.key_hash = pending.key->hash;
+    write.incarnation = pending.tuple->incarnation;
+    write.overflow = pending.new_overflow;
+    write.record = pending.record;
+    record_.writes.push_back(std::move(write));
+  }
+  for (LockWork& work : lock_works_) {
+    if (!work.access->gap) continue;
+    Write write;
+    write.header = work.access->header;
+    write.kind = WriteKind::kGap;
+    write.table = work.access->table;
+    write.key_hash = work.access->key_hash;
+    write.incarnation = work.access->incarnation;
+    write.entries = std::move(work.entries);
+    record_.writes.push_back(std::move(write));
+  }
+}
+
+Status Transaction::log_record(StageContext& stage) {
+  std::vector<bool> written(stage.engine.topology.nodes, false);
+  for (const Write& write : record_.writes) written[write.header.node()] = true;
+  const std::vector<NodeId> nodes = coordinator_.log_map.log_nodes(written);
+  std::vector<std::byte> payload;
+  encode(record_, payload);
+  const uint64_t start_ns = stage.engine.worker.endpoint().now_ns();
+  RDMACC_RETURN_IF_ERROR(coordinator_.log.place(payload, stamps_.ctts, nodes, scratch_,
+                                                parameters_.cancelled, counters_, placements_));
+  if (parameters_.cancelled != nullptr && *parameters_.cancelled) return Status(Code::kCancelled);
+  log_begun_ = true;
+  const Status status = carry_out_log(stage, parameters_.plan, placements_);
+  time_stage(Stage::kLog, start_ns);
+  return status;
+}
+
+void Transaction::install_record(StageContext& stage) {
+  const uint64_t start_ns = stage.engine.worker.endpoint().now_ns();
+  const Status status = carry_out_commit(stage, parameters_.plan, record_);
+  time_stage(Stage::kCommit, start_ns);
+  // The log decides: whoever resolves this worker finishes what could not be installed.
+  if (!status.ok()) outcome_unknown_ = true;
+  for (LockWork& work : lock_works_) work.access->locked = false;
+  for (const Pending& pending : pending_) pending.tuple->locked = false;
+  coordinator_.log.applied(placements_);
+}
+
+void Transaction::release_locks(StageContext& stage, bool unsure) {
+  if (unsure) {
+    const Status status = release_everywhere(stage);
+    static_cast<void>(status);  // what a dead node holds is cleared when it is known again
+  }
+  std::vector<GlobalAddress> held;
+  for (Access& access : accesses_) {
+    if (!access.locked) continue;
+    held.push_back(access.header);
+    access.locked = false;
+  }
+  if (held.empty()) return;
+  const uint64_t start_ns = stage.engine.worker.endpoint().now_ns();
+  const Status status = carry_out_release(stage, parameters_.plan, held);
+  static_cast<void>(status);
+  time_stage(Stage::kRelease, start_ns);
+}
+
+// Blocks and slots that the committed writes have replaced.
+void Transaction::free_replaced() {
+  std::vector<StorageClient::FreeRequest> freed;
+  for (const Pending& pending : pending_) {
+    if (!pending.old_overflow.null()) {
+      freed.push_back({pending.old_overflow, StorageClient::FreeRequest::kOverflow});
+    }
+    if (pending.kind == WriteKind::kUnlink) {
+      freed.push_back({pending.tuple->header, StorageClient::FreeRequest::kSlot});
+    }
+  }
+  if (freed.empty()) return;
+  const Status status =
+      coordinator_.engine.storage.free(freed, stamps_.ctts, allocation_counters_);
+  static_cast<void>(status);  // leaks until the node's next start
+}
+
+Status Transaction::commit() {
+  scratch_.reset();
+  StageContext stage = context(scratch_);
+  Status status = collect_writes();
+  if (status.ok() && !pending_.empty()) status = find_missing_gaps(stage);
+  if (status.ok() && !pending_.empty()) status = allocate_room(stage);
+  if (status.ok() && !pending_.empty()) status = lock_writes(stage);
+  if (status.ok()) status = validate_reads(stage);
+  if (status.ok() && !pending_.empty()) {
+    build_record();
+    stage.cancelled = nullptr;  // a log that has begun is not left half done
+    status = log_record(stage);
+  }
+  if (!status.ok()) {
+    abort(status);
+    return status;
+  }
+  if (!pending_.empty()) {
+    install_record(stage);
+    allocated_.clear();
+    free_replaced();
+    for (const Pending& pending : pending_) {
+      const HistoryOp op = pending.kind == WriteKind::kInsert   ? HistoryOp::kInsert
+                           : pending.kind == WriteKind::kUnlink ? HistoryOp::kDelete
+                                                                : HistoryOp::kWrite;
+      event(op, pending.key->table, pending.key->key, record_.stamp);
+    }
+  }
+  release_locks(stage, /*unsure=*/false);
+  finish(HistoryOutcome::kCommitted, status);
+  return status;
+}
+
+// A log entry that may have arrived somewhere is made void before anything is unlocked, so that
+// nobody who reads the log finds a transaction that its client was told is aborted.
+void Transaction::void_log() {
+  if (placements_.empty()) return;
+  if (log_begun_) {
+    DoorbellBatch batch(coordinator_.engine.worker.scheduler(), counters_);
+    bool added = true;
+    for (const LogPlacement& placement : placements_) {
+      added = added && add_log_voiding(coordinator_.engine.layout, placement, scratch_, batch);
+    }
+    if (!added || !batch.execute().ok()) outcome_unknown_ = true;
+  }
+  coordinator_.log.applied(placements_);
+}
+
+void Transaction::abort(const Status& why) {
+  if (!started()) return;
+  StageContext stage = context(scratch_, /*cancellable=*/false);
+  void_log();
+  const bool unsure =
+      why.code() == Code::kUnavailable || reason_of(why) == AbortReason::kNodeRestarted;
+  release_locks(stage, unsure);
+  if (!allocated_.empty()) {
+    const Status status =
+        coordinator_.engine.storage.free(allocated_, stamps_.ctts, allocation_counters_);
+    static_cast<void>(status);
+    allocated_.clear();
+  }
+  finish(outcome_unknown_ ? HistoryOutcome::kUnknown : HistoryOutcome::kAborted, why);
+}
+
+void Transaction::finish(HistoryOutcome outcome, const Status& why) {
+  for (const Access& access : accesses_) CHECK(!access.locked);
+  coordinator_.gate.leave(pass_);
+  WorkerStats& stats = coordinator_.stats;
+  if (outcome == HistoryOutcome::kCommitted) {
+    stats.committed++;
+  } else {
+    stats.aborted++;
+    stats.aborts[static_cast<size_t>(reason_of(why))]++;
+  }
+  stats.verbs.add(counters_);
+  stats.allocation_verbs.add(allocation_counters_);
+  stats.log_full_waits = coordinator_.log.full_waits();
+  coordinator_.engine.worker.counters().add(counters_);
+  if (coordinator_.history == nullptr) return;
+  history_.ctts = stamps_.ctts;
+  history_.worker = coordinator_.engine.worker.id();
+  history_.protocol = parameters_.rules->protocol;
+  history_.stages = parameters_.plan.canonical(parameters_.rules->stages).code();
+  history_.outcome = outcome;
+  history_.reason = reason_of(why);
+  history_.start_us = start_us_;
+  history_.end_us = coordinator_.engine.worker.endpoint().now_us();
+  coordinator_.history->add(std::move(history_));
+}
+
+}  // namespace rdmacc

@@ -1,0 +1,110 @@
+#include "engine/txn/scan_cursor.h"
+
+#include <bit>
+
+namespace rdmacc {
+
+TableScan::TableScan(Transaction& txn, TableId table, uint32_t visible_before)
+    : txn_(txn),
+      table_(table),
+      visible_before_(visible_before),
+      arena_(txn.coordinator().engine.worker.pool()) {}
+
+// The hash ranges of a node's groups, as the cached root array has them: a group that fills n of
+// its slots has log2(n) bits less than the array.
+Status TableScan::plan_node() {
+  EngineContext& engine = txn_.coordinator().engine;
+  VerbCounters counters;
+  auto table = engine.tables.get(table_, counters);
+  if (!table.ok()) return table.status();
+  RDMACC_RETURN_IF_ERROR(engine.tables.load_root(**table, node_, false, counters));
+  const CachedRoot& root = (*table)->roots[node_];
+  std::unordered_map<uint64_t, uint32_t> shares;
+  for (const uint64_t group : root.groups) shares[group]++;
+  std::unordered_set<uint64_t> planned;
+  for (uint64_t i = 0; i < root.groups.size(); i++) {
+    const uint64_t group = root.groups[i];
+    if (!planned.insert(group).second) continue;
+    const auto missing_bits = static_cast<uint32_t>(std::countr_zero(shares[group]));
+    const uint32_t depth = root.depth() - std::min(root.depth(), missing_bits);
+    work_.push_back(HashRange{group_bits_of(i, depth), depth});
+  }
+  planned_ = true;
+  return Status();
+}
+
+Status TableScan::next(std::vector<ScannedRow>& batch) {
+  batch.clear();
+  arena_.reset();
+  const NodeId nodes = txn_.coordinator().engine.topology.nodes;
+  while (batch.empty() && node_ < nodes) {
+    if (!planned_) RDMACC_RETURN_IF_ERROR(plan_node());
+    if (work_.empty()) {
+      node_++;
+      planned_ = false;
+      continue;
+    }
+    RDMACC_RETURN_IF_ERROR(read_batch(batch));
+  }
+  if (batch.empty() && !own_done_) own_inserts(batch);
+  return Status();
+}
+
+Status TableScan::read_batch(std::vector<ScannedRow>& batch) {
+  std::vector<GroupWork> groups;
+  while (!work_.empty() && groups.size() < kGroupsPerBatch) {
+    GroupWork group;
+    group.table = table_;
+    group.node = node_;
+    group.range = work_.front();
+    work_.pop_front();
+    groups.push_back(std::move(group));
+  }
+  RDMACC_RETURN_IF_ERROR(txn_.scan(groups, arena_));
+  for (const GroupWork& group : groups) {
+    if (group.result == GroupWork::Result::kSplit) {
+      const uint32_t depth = group.range.depth;
+      work_.push_front(HashRange{group.range.bits | (1ull << depth), depth + 1});
+      work_.push_front(HashRange{group.range.bits, depth + 1});
+      continue;
+    }
+    CHECK(group.result == GroupWork::Result::kDone);
+    note(group);
+    emit(group, batch);
+  }
+  return Status();
+}
+
+void TableScan::note(const GroupWork& group) {
+  if (txn_.coordinator().history == nullptr) return;
+  txn_.note_scanned(table_, ScannedGroup{group.node, group.gap.key_hash, group.gap.depth,
+                                         group.gap.read_wts});
+}
+
+void TableScan::emit(const GroupWork& group, std::vector<ScannedRow>& batch) {
+  for (const ScannedTuple& tuple : group.tuples) {
+    std::string_view key, row;
+    if (!split_record(tuple.record, key, row)) continue;
+    txn_.note_scanned_row(table_, key, tuple.access.read_wts);
+    KeyState* state = txn_.keys().find(table_, key);
+    const OwnVersion* own = state == nullptr ? nullptr : state->own_before(visible_before_);
+    if (own == nullptr) {
+      batch.push_back({key, row, tuple.access.read_wts, group.node});
+    } else if (!own->deleted) {
+      batch.push_back({state->key, own->row, 0, group.node});
+    }
+  }
+}
+
+// Own inserts that the engine does not have. A key that it has was emitted with its group.
+void TableScan::own_inserts(std::vector<ScannedRow>& batch) {
+  own_done_ = true;
+  for (const KeyState& state : txn_.keys().all()) {
+    if (state.table != table_ || state.base == KeyState::Base::kExists) continue;
+    const OwnVersion* own = state.own_before(visible_before_);
+    if (own == nullptr || own->deleted) continue;
+    batch.push_back({state.key, own->row, 0, txn_.coordinator().engine.map.primary_of(state.hash)});
+  }
+}
+
+}  // namespace rdmacc
