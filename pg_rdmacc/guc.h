@@ -1,8 +1,6 @@
 /* The settings rdmacc.*: definitions of the variables that pg_rdmacc.h declares, and those that
  * only the server side (supervisor, control block) reads. */
 #pragma once
-#include "postgres.h"
-
 #include "pg_rdmacc/pg_rdmacc.h"
 
 #ifdef __cplusplus

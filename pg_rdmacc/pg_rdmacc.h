@@ -4,13 +4,18 @@
  * Rule for every file that includes this one: no object with a destructor is alive where
  * PostgreSQL may raise an error. Memory is palloc'ed; what crosses the border is POD. */
 #pragma once
-#include "postgres.h"
-
-#include "pg_rdmacc/engine_bridge.h"
-
+/* PostgreSQL's headers do not say it themselves. */
 #ifdef __cplusplus
 extern "C" {
 #endif
+extern "C" {
+#include "postgres.h"
+}
+}
+
+#include "pg_rdmacc/engine_bridge.h"
+
+extern "C" {
 
 /* ---- Settings: defined and registered by guc.cc, which owns them. */
 extern int rdmacc_protocol;  /* number for the bridge; -1: never set, joins what the gate has open */
@@ -51,6 +56,4 @@ void rdmacc_pump(void);
  * what failed ("could not create table"); relation may be NULL. */
 void rdmacc_check(const char* action, const char* relation);
 
-#ifdef __cplusplus
 }
-#endif

@@ -3,14 +3,15 @@
  * changes is one atomic word. A crash restart of the server makes it anew; the cluster's name is
  * kept by the postmaster, so the nodes are found again. */
 #pragma once
-#include "postgres.h"
-
 #include "pg_rdmacc/guc.h"
-#include "port/atomics.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+extern "C" {
+#include "port/atomics.h"
+}
+
 
 #define RDMACC_CLUSTER_NAME_MAX 64
 

@@ -1,7 +1,5 @@
 /* The background worker that starts, watches and ends the nodes of this server. */
 #pragma once
-#include "postgres.h"
-
 #include "pg_rdmacc/shmem.h"
 
 #ifdef __cplusplus
