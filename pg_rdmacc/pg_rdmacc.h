@@ -5,12 +5,8 @@
  * PostgreSQL may raise an error. Memory is palloc'ed; what crosses the border is POD. */
 #pragma once
 /* PostgreSQL's headers do not say it themselves. */
-#ifdef __cplusplus
-extern "C" {
-#endif
 extern "C" {
 #include "postgres.h"
-}
 }
 
 #include "pg_rdmacc/engine_bridge.h"

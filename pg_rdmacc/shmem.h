@@ -8,10 +8,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-extern "C" {
 #include "port/atomics.h"
-}
-
 
 #define RDMACC_CLUSTER_NAME_MAX 64
 
