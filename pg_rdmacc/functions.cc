@@ -8,6 +8,8 @@ extern "C" {
 #include "utils/builtins.h"
 #include "utils/timestamp.h"
 
+PGDLLEXPORT Datum rdmacc_version(PG_FUNCTION_ARGS);
+PGDLLEXPORT Datum rdmacc_stat_nodes(PG_FUNCTION_ARGS);
 PG_FUNCTION_INFO_V1(rdmacc_version);
 PG_FUNCTION_INFO_V1(rdmacc_stat_nodes);
 }

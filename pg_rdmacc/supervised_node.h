@@ -2,11 +2,11 @@
  * process alone. */
 #pragma once
 #include "pg_rdmacc/cluster_file.h"
-#include "utils/timestamp.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+#include "utils/timestamp.h"
 
 typedef struct SupervisedNode {
   int number;

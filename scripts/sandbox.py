@@ -33,7 +33,7 @@ class Sandbox:
         self.dir = os.path.abspath(directory)
         self.bin = os.path.join(self.dir, "usr/lib/postgresql/15/bin")
         self.data = os.path.join(self.dir, "data")
-        self.log = os.path.join(self.dir, "server.log")
+        self.log = os.path.join(self.dir, "log/server.log")
         self.build = build or os.path.join(ROOT, "build/release")
         self.settings = dict(settings or {})
         self.socket_dir = self._socket_dir()
@@ -83,6 +83,7 @@ class Sandbox:
         subprocess.run([os.path.join(ROOT, "scripts/pg_tree.sh"), self.dir, self.build],
                        check=True)
         self._make_private(self.socket_dir)
+        self._make_private(os.path.dirname(self.log))
         if os.path.exists(os.path.join(self.data, "PG_VERSION")):
             return
         self._make_private(self.data)
