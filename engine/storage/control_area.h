@@ -11,9 +11,9 @@ struct GateLine {
   // open protocol 8 | next protocol 8 | generation 48. "Protocol" is ProtocolId + 1, 0 = none.
   // While next != 0 nobody new enters; the one who sees the gate drained opens `next`.
   uint64_t word;
-  uint64_t epoch;        // global epoch of reclamation; starts at 2, rises by one
-  uint64_t ctts_floor;   // every ctts of the open protocol is larger
-  uint64_t switches;     // how often another protocol was opened
+  uint64_t epoch;                         // global epoch of reclamation; starts at 2, rises by one
+  uint64_t ctts_floor;                    // every ctts of the open protocol is larger
+  uint64_t switches;                      // how often another protocol was opened
   uint64_t switch_us_sum, switch_us_max;  // from the first waiter's request to the opening
   uint64_t reserved[2];
 };
@@ -29,5 +29,11 @@ struct WorkerLine {
   uint64_t reserved[2];
 };
 static_assert(sizeof(WorkerLine) == 64);
+
+constexpr uint64_t kFirstEpoch = 2;
+
+// Formats the control area of a fresh region (StorageService::open does). Lines of all workers
+// are empty, no protocol is open and the epoch is kFirstEpoch.
+void format_control_area(std::byte* region, const RegionLayout& layout);
 
 }  // namespace rdmacc

@@ -6,8 +6,8 @@
 // A table's index on one node: extendible hashing over groups, cluster chaining within a group,
 // every part reachable by one-sided READs.
 //
-//   root array   2^depth addresses of groups, chosen by the low `depth` bits of the hash; the
-//                directory entry names it. Coordinators cache it.
+//   root array   2^depth offsets of groups on the same node, 8 bytes each, chosen by the low
+//                `depth` bits of the hash; the directory entry names it. Coordinators cache it.
 //   group        gap header (64) | 8 home buckets (64 each)            = 576 bytes
 //   bucket       7 entries (8 each) | address of the next bucket (8)   = one cache line
 //   entry        tag 16 bits | offset of the tuple's header 48 bits; 0 = empty
@@ -16,7 +16,10 @@
 // writes of it (PROTOCOLS §2). Its key_hash is the group's bits, its `length` the local depth: a
 // key belongs to the group iff group_bits_of(hash, depth) == key_hash, which is how a coordinator
 // notices a stale root array. Splitting a group locks its gap header, raises its wts and its
-// incarnation, and inherits wts and rts to both halves.
+// incarnation, and inherits wts and rts to both halves. wts, incarnation and depth change BEFORE
+// an entry leaves the group: a lookup that found nothing is right only if a gap header READ after
+// the entries still shows the key's bits and the incarnation seen before them. A lookup that
+// found its key needs the tuple alone. SUNDIAL's word is locked and moved on by a split, too.
 //
 // Who writes: entries and gap stamps by whoever holds the gap header's lock; chain links, root
 // arrays and splits by the owner node alone.

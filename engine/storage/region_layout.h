@@ -29,9 +29,9 @@ struct Superblock {
   uint32_t version;
   uint32_t node;
   uint64_t region_bytes;
-  uint64_t generation;      // random; differs for every formatted region
-  uint64_t pages_used;      // pages handed out so far; rises by the owner's 8-byte stores
-  uint64_t clock_high_water;  // no ctts given out before a restart is above it
+  uint64_t generation;        // random; differs for every formatted region
+  uint64_t pages_used;        // pages handed out so far; rises by the owner's 8-byte stores
+  uint64_t clock_high_water;  // microseconds; no ctts given out before a restart is above it
 };
 
 // State of a directory entry.
@@ -42,13 +42,13 @@ enum class TableState : uint32_t { kFree = 0, kLive = 1, kDropped = 2 };
 struct DirectoryEntry {
   uint32_t id;
   TableState state;
-  uint64_t system_id;     // identity given by the front end: (system id, database, relfilenode);
-  uint32_t database;      // native tables use system id 0 and numbers of their own
+  uint64_t system_id;  // identity given by the front end: (system id, database, relfilenode);
+  uint32_t database;   // native tables use system id 0 and numbers of their own
   uint32_t relfilenode;
-  uint32_t record_size;   // record bytes kept inline, multiple of 8
-  uint32_t history;       // old versions kept per slot
-  uint64_t root;          // IndexRoot of this node's part
-  uint64_t rows;          // approximate: the owner's count of slots handed out and not freed
+  uint32_t record_size;  // record bytes kept inline, multiple of 8
+  uint32_t history;      // old versions kept per slot
+  uint64_t root;         // IndexRoot of this node's part
+  uint64_t rows;         // approximate: the owner's count of slots handed out and not freed
   uint64_t reserved[10];
 };
 static_assert(sizeof(DirectoryEntry) == 128);
@@ -56,23 +56,25 @@ static_assert(sizeof(DirectoryEntry) == 128);
 struct RegionLayout {
   explicit RegionLayout(const Topology& topology);
 
-  uint64_t control;        // offset of the gate line
+  uint64_t control;  // offset of the gate line
   uint64_t directory;
   uint64_t log_rings;
   uint64_t page_table;
-  uint64_t pages;          // first page, kPageBytes-aligned
-  uint64_t page_count;     // whole pages that fit; 0 if the region is too small
+  uint64_t pages;       // first page, kPageBytes-aligned
+  uint64_t page_count;  // whole pages that fit; 0 if the region is too small
   uint64_t region_bytes;
 
   uint64_t worker_line(WorkerId worker) const { return control + 64 + worker * 64ull; }
   uint64_t directory_entry(TableId id) const {
     return directory + (id % kDirectoryEntries) * sizeof(DirectoryEntry);
   }
-  uint64_t log_ring(WorkerId worker) const {
-    return log_rings + worker * (64 + kLogRingBytes);
-  }
+  uint64_t log_ring(WorkerId worker) const { return log_rings + worker * (64 + kLogRingBytes); }
   uint64_t page(uint64_t index) const { return pages + index * kPageBytes; }
 };
+
+// The superblock's clock_high_water, in microseconds; raise never lowers it. By the owner.
+uint64_t clock_high_water(const std::byte* region);
+void raise_clock_high_water(std::byte* region, uint64_t us);
 
 // Smallest region that a topology can work with.
 uint64_t region_bytes_min(const Topology& topology);

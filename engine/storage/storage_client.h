@@ -11,16 +11,15 @@ namespace rdmacc {
 
 class StorageClient {
  public:
-  StorageClient(Worker& worker, const Topology& topology)
-      : worker_(worker), topology_(topology) {}
+  StorageClient(Worker& worker, const Topology& topology) : worker_(worker), topology_(topology) {}
 
   struct SlotRequest {
     TableId table;
-    uint64_t key_hash;       // written into the slot's header
-    uint32_t overflow_bytes; // 0: the record fits inline; else also an overflow block this long
+    uint64_t key_hash;        // written into the slot's header
+    uint32_t overflow_bytes;  // 0: the record fits inline; else also an overflow block this long
     NodeId node;
     // Out:
-    GlobalAddress slot;          // null when only an overflow block was asked for
+    GlobalAddress slot;  // null when only an overflow block was asked for
     GlobalAddress overflow;
     uint32_t incarnation = 0;
     bool want_slot = true;

@@ -36,7 +36,7 @@ struct TableMeta {
 struct NodeStatistics {
   uint64_t region_bytes, backed_bytes, used_bytes;  // used: slots, blocks and index in use
   uint64_t tables, rows, splits, requests;
-  uint64_t started_us;   // fabric clock
+  uint64_t started_us;  // fabric clock
 };
 
 class StorageService {

@@ -48,8 +48,8 @@ constexpr uint32_t kFlagOverflow = 2;  // the record is in an overflow block
 constexpr uint32_t kFlagGap = 4;       // a gap header, not a record
 constexpr uint32_t kFlagDeleted = 8;   // tombstone (multi-version protocols)
 
-constexpr uint64_t kOffsetOfIdentity = offsetof(Header, table);   // table id and incarnation
-constexpr uint64_t kOffsetOfLength = offsetof(Header, length);    // length and flags
+constexpr uint64_t kOffsetOfIdentity = offsetof(Header, table);  // table id and incarnation
+constexpr uint64_t kOffsetOfLength = offsetof(Header, length);   // length and flags
 constexpr uint64_t kOffsetOfWts = offsetof(Header, wts);
 constexpr uint64_t kOffsetOfLock = offsetof(Header, lock);
 constexpr uint64_t kOffsetOfRts = offsetof(Header, rts);
@@ -60,9 +60,10 @@ constexpr uint64_t pack_words(uint32_t low, uint32_t high) {
   return (static_cast<uint64_t>(high) << 32) | low;
 }
 
-constexpr uint32_t kRowBytesMax = 64 * 1024;       // row bytes (key excluded)
+constexpr uint32_t kRowBytesMax = 64 * 1024;  // row bytes (key excluded)
 constexpr uint32_t kKeyBytesMax = 2 * 1024;
-constexpr uint32_t kRecordInlineMax = 512;         // record bytes kept in the slot itself
+constexpr uint32_t kRecordSizeMin = 16;     // room for an overflow address
+constexpr uint32_t kRecordInlineMax = 512;  // record bytes kept in the slot itself
 constexpr uint32_t kHistoryMax = 15;
 
 constexpr uint64_t round_up(uint64_t value, uint64_t to) { return (value + to - 1) / to * to; }

@@ -1,0 +1,92 @@
+#pragma once
+#include "engine/storage/directory.h"
+#include "engine/storage/index_walk.h"
+#include "engine/storage/owner_writer.h"
+
+namespace rdmacc {
+
+// Splits a group in two (extendible hashing), under the lock of its gap header, which the owner
+// takes like any transaction. What is stored, in this order:
+//
+//   1  lock and SUNDIAL's lock bit of the group; a root array of twice the size, if needed
+//   2  the sibling: locked, complete (entries, depth, stamps), not yet reachable
+//   3  root slots of the sibling: from here on the split is finished, before, it is undone
+//   4  the group's wts, incarnation, depth: no lookup that began before can still conclude that
+//      a key is absent
+//   5  entries that moved leave the group, its chains are compacted, empty buckets cut off
+//   6  both are unlocked
+//
+// So at every point every key is reachable in a group that claims it or that is locked. The
+// sibling's rts is larger than the lock: a reader that was let through because its timestamp is
+// older than the lock has raised at most that far.
+class GroupSplitter {
+ public:
+  // A group is worth splitting when a home bucket has chained buckets and this much is in it.
+  static constexpr uint32_t kSplitEntriesMin = kEntriesPerBucket * kBucketsPerGroup / 2;
+
+  enum class Outcome {
+    kSplit,
+    kNotNeeded,  // or no longer there
+    kBusy,       // locked by somebody
+    kFailed,     // no memory
+  };
+
+  GroupSplitter(Worker& worker, const Topology& topology, const OwnedRegion& region, Arena& arena,
+                Directory& directory);
+
+  // From a coroutine, one at a time; the table is not dropped meanwhile.
+  Outcome split(TableId id, uint64_t group, uint64_t* sibling);
+  // While the node is being opened: deals with all groups of the table that are locked by one of
+  // this node's threads.
+  Status repair(TableId id);
+  // A lock word that a thread of this node has set.
+  bool own_lock(uint64_t lock) const { return lock != 0 && own_worker(lock & 0xFFFF); }
+  // Frees a header that a thread of this node has locked; while the node is being opened.
+  void break_own_lock(uint64_t header);
+
+ private:
+  struct Halves {
+    TableId table = kNoTable;
+    uint64_t group = 0, sibling = 0;
+    uint32_t depth = 0;        // of the group before the split
+    uint64_t stamp = 0;        // new wts of both
+    uint64_t sundial_wts = 0;  // new wts and rts of both in SUNDIAL's word
+  };
+
+  bool own_worker(uint64_t worker) const {
+    return worker >= first_thread_ && worker < uint64_t{first_thread_} + threads_;
+  }
+  bool worth_splitting(uint64_t group) const;
+  bool lock(uint64_t header, uint64_t ctts);
+  Outcome split_locked(TableId id, uint64_t group, uint64_t ctts, uint64_t* sibling);
+  Status grow_root(TableId id);
+  Result<uint64_t> allocate_locked_group(uint64_t ctts);
+  Status fill_sibling(const Halves& halves);
+  Status fill_chain(uint64_t home, const std::vector<uint64_t>& entries);
+  void abandon_sibling(uint64_t sibling);
+  // Where a lease in SUNDIAL's word ends, at most. A word that we locked says it exactly.
+  uint64_t lease_end(uint64_t sundial) const;
+  Halves halves_of(TableId id, uint64_t group, uint64_t sibling);
+
+  Status finish(const Halves& halves, OwnerWriter& writer);
+  void publish(const Halves& halves, OwnerWriter& writer) const;
+  // Removes what no longer belongs to the group or is there twice; buckets cut off are appended.
+  void clean(uint64_t group, OwnerWriter& writer, std::vector<uint64_t>* cut) const;
+  void clean_chain(uint64_t group, uint32_t bucket, OwnerWriter& writer,
+                   std::vector<uint64_t>* cut) const;
+  bool belongs(uint64_t group, uint32_t depth, uint64_t entry) const;
+  void unlock(uint64_t header, uint64_t sundial_wts, OwnerWriter& writer) const;
+  uint64_t next_ctts(uint64_t larger_than);
+
+  Worker& worker_;
+  const OwnedRegion& region_;
+  Arena& arena_;
+  Directory& directory_;
+  const IndexWalk walk_;
+  OwnerWriter verbs_;
+  // The node's threads' worker ids: locks with these are ours.
+  const WorkerId first_thread_, threads_;
+  uint64_t last_us_ = 0;
+};
+
+}  // namespace rdmacc

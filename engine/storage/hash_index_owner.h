@@ -1,0 +1,77 @@
+#pragma once
+#include <deque>
+#include <set>
+
+#include "engine/storage/directory.h"
+#include "engine/storage/group_split.h"
+#include "engine/storage/index_walk.h"
+
+namespace rdmacc {
+
+// What the owner node alone does with the indexes of its tables: build, chain buckets, split,
+// take apart. Used by the node's thread 0.
+//
+// Splits and drops are coroutines that yield; index_busy_ keeps them apart. Chaining a bucket
+// does not yield, and needs the gap header's lock that a split would hold.
+class HashIndexOwner {
+ public:
+  // An extend request asks for no more empty entries than this.
+  static constexpr uint32_t kExtendEntriesMax = 4096;
+  static constexpr size_t kSplitQueueMax = 4096;
+  static constexpr int kSplitsPerRound = 64;
+
+  HashIndexOwner(Worker& worker, const Topology& topology, const OwnedRegion& region, Arena& arena,
+                 Directory& directory);
+
+  // The parts of an empty index; the caller publishes the root. kNoSpace leaves nothing behind.
+  Result<IndexRoot> build(TableId id);
+  // Gives everything that is reachable from a dropped table's root to limbo; yields.
+  void retire_all(TableId id);
+
+  // Chains buckets behind a home bucket until its chain has `entries` empty entries.
+  // kInvalidArgument unless `ctts` holds the gap header's lock.
+  Status extend(uint64_t group, uint32_t bucket, uint32_t entries, uint64_t ctts);
+  bool linked(uint64_t slot) const;
+  // Retires a slot under a new incarnation. False if it is not in use.
+  bool retire_slot(uint64_t slot);
+
+  bool split_pending() const { return !queue_.empty(); }
+  // Splits what is queued, at most kSplitsPerRound groups; yields.
+  void split_queued();
+  uint64_t splits() const { return splits_; }
+
+  // ---- While the node is being opened: no yields.
+  // Finishes or undoes the split that the earlier process was in.
+  Status repair(TableId id) { return splitter_.repair(id); }
+  // Unlocks a header of no index that one of this node's threads had locked.
+  void break_own_lock(uint64_t header) { splitter_.break_own_lock(header); }
+  // Marks all units that are reachable from a live table's root as used; *slots is the number of
+  // linked ones. kCorrupt if the index makes no sense.
+  Status mark(TableId id, uint64_t* slots);
+
+ private:
+  struct Candidate {
+    TableId table;
+    uint64_t group;
+    auto operator<=>(const Candidate&) const = default;
+  };
+  void enqueue(Candidate candidate);
+  Status chain_behind(uint64_t tail, uint32_t buckets);
+  void retire_group(TableId id, uint64_t group);
+  void retire_blocks_of(uint64_t slot, const DirectoryEntry& table);
+  Status mark_group(const DirectoryEntry& table, uint64_t group, uint64_t* slots);
+  void mark_blocks_of(uint64_t slot, const DirectoryEntry& table);
+
+  Worker& worker_;
+  const OwnedRegion& region_;
+  Arena& arena_;
+  Directory& directory_;
+  const IndexWalk walk_;
+  GroupSplitter splitter_;
+  std::deque<Candidate> queue_;
+  std::set<Candidate> queued_;
+  bool index_busy_ = false;
+  uint64_t splits_ = 0;
+};
+
+}  // namespace rdmacc

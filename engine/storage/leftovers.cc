@@ -1,0 +1,72 @@
+#include "engine/storage/leftovers.h"
+
+#include <algorithm>
+
+#include "engine/storage/slot_blocks.h"
+
+namespace rdmacc {
+
+void Leftovers::add(PageKind kind, uint64_t offset, uint64_t ctts) {
+  CHECK(kind == PageKind::kSlot || kind == PageKind::kOverflow);
+  const auto worker = static_cast<WorkerId>(ctts);
+  leftovers_.push_back({kind, offset, ctts, worker_.endpoint().incarnation_of(worker)});
+}
+
+bool Leftovers::pending() const {
+  return !leftovers_.empty() && worker_.endpoint().now_us() >= next_look_us_;
+}
+
+bool Leftovers::as_found(const Leftover& leftover) const {
+  if (!arena_.in_use(leftover.kind, leftover.offset)) return false;
+  if (leftover.kind == PageKind::kOverflow) return region_.load(leftover.offset) == leftover.ctts;
+  return region_.lock_of(leftover.offset) == leftover.ctts && !index_.linked(leftover.offset);
+}
+
+void Leftovers::sweep() {
+  next_look_us_ = worker_.endpoint().now_us() + kLookEveryUs;
+  reclaimer_.advance();
+  const uint64_t epoch = reclaimer_.epoch();
+  if (epoch == 0) return;
+  std::vector<uint64_t> blocks;
+  std::erase_if(leftovers_, [&](Leftover& each) {
+    if (!as_found(each)) return true;
+    if (each.dead_epoch == 0) {
+      const uint32_t now = worker_.endpoint().incarnation_of(static_cast<WorkerId>(each.ctts));
+      if (now == 0 || now != each.incarnation) each.dead_epoch = epoch;
+      return false;
+    }
+    if (epoch < each.dead_epoch + 2) return false;
+    if (each.kind == PageKind::kOverflow) {
+      blocks.push_back(each.offset);
+    } else {
+      region_.store(each.offset + kOffsetOfLength, 0);
+      index_.retire_slot(each.offset);
+      region_.store(each.offset + kOffsetOfLock, 0);
+    }
+    return true;
+  });
+  if (blocks.empty()) return;
+  // Resolution may have made a block part of a row since.
+  forget_referenced(blocks);
+  for (const uint64_t block : blocks) arena_.retire(block);
+}
+
+void Leftovers::forget_referenced(std::vector<uint64_t>& blocks) {
+  std::sort(blocks.begin(), blocks.end());
+  std::vector<uint64_t> referenced;
+  for (uint64_t page = 0; page < arena_.page_count(); ++page) {
+    arena_.for_each_unit(page, PageKind::kSlot, [&](uint64_t slot, bool used) {
+      const DirectoryEntry* table = used ? directory_.live(region_.table_of(slot)) : nullptr;
+      if (table == nullptr) return;
+      for_each_block_of(region_, slot, table->record_size, table->history, [&](uint64_t block) {
+        if (std::binary_search(blocks.begin(), blocks.end(), block)) referenced.push_back(block);
+      });
+    });
+    worker_.scheduler().yield();
+  }
+  std::erase_if(blocks, [&](uint64_t block) {
+    return std::find(referenced.begin(), referenced.end(), block) != referenced.end();
+  });
+}
+
+}  // namespace rdmacc

@@ -1,0 +1,54 @@
+#pragma once
+#include <vector>
+
+#include "engine/storage/hash_index_owner.h"
+#include "engine/storage/reclaimer.h"
+
+namespace rdmacc {
+
+// Slots and overflow blocks that a node finds in use by no index when it is opened again: locked
+// slots, and blocks that carry their allocator's ctts. They may belong to a transaction under
+// way (a block also to a log record), so they stay until the worker that allocated them is gone
+// and resolved: when the epochs show that nothing of its is under way any more, what is still as
+// it was found belongs to nobody.
+class Leftovers {
+ public:
+  Leftovers(Worker& worker, const OwnedRegion& region, Arena& arena, Directory& directory,
+            HashIndexOwner& index, Reclaimer& reclaimer)
+      : worker_(worker),
+        region_(region),
+        arena_(arena),
+        directory_(directory),
+        index_(index),
+        reclaimer_(reclaimer) {}
+
+  void add(PageKind kind, uint64_t offset, uint64_t ctts);
+  // Some of them wait for the epoch only.
+  bool pending() const;
+  // Looks for dead allocators and frees what is nobody's; yields.
+  void sweep();
+
+ private:
+  struct Leftover {
+    PageKind kind;
+    uint64_t offset;
+    uint64_t ctts;
+    uint32_t incarnation;     // of the worker when it was found, 0 = dead already
+    uint64_t dead_epoch = 0;  // epoch at which the worker was seen to be gone, 0 = alive
+  };
+  bool as_found(const Leftover& leftover) const;
+  void forget_referenced(std::vector<uint64_t>& blocks);
+
+  static constexpr uint64_t kLookEveryUs = 1'000'000;
+
+  Worker& worker_;
+  const OwnedRegion& region_;
+  Arena& arena_;
+  Directory& directory_;
+  HashIndexOwner& index_;
+  Reclaimer& reclaimer_;
+  std::vector<Leftover> leftovers_;
+  uint64_t next_look_us_ = 0;
+};
+
+}  // namespace rdmacc

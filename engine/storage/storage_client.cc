@@ -1,0 +1,188 @@
+#include "engine/storage/storage_client.h"
+
+#include "engine/storage/storage_messages.h"
+
+namespace rdmacc {
+
+namespace {
+
+// Items for one node, cut into messages, and where in the caller's list each item came from.
+template <typename Message>
+struct Outgoing {
+  NodeId node;
+  Message message;
+  std::vector<size_t> from;
+};
+
+template <typename Message>
+Outgoing<Message>& outgoing_to(std::vector<Outgoing<Message>>& all, NodeId node, uint64_t ctts) {
+  for (auto it = all.rbegin(); it != all.rend(); ++it) {
+    if (it->node == node && it->message.items.size() < kItemsPerMessage) return *it;
+  }
+  Outgoing<Message>& fresh = all.emplace_back();
+  fresh.node = node;
+  fresh.message.ctts = ctts;
+  return fresh;
+}
+
+template <typename Message>
+std::vector<Rpc::Call> calls_of(const std::vector<Outgoing<Message>>& all, const Topology& topology,
+                                MethodId method) {
+  std::vector<Rpc::Call> calls(all.size());
+  for (size_t i = 0; i < all.size(); ++i) {
+    calls[i].to = topology.worker_of(all[i].node);
+    calls[i].method = method;
+    all[i].message.write(calls[i].request);
+  }
+  return calls;
+}
+
+Rpc::Call call_to(const Topology& topology, NodeId node, MethodId method) {
+  Rpc::Call call;
+  call.to = topology.worker_of(node);
+  call.method = method;
+  return call;
+}
+
+Status first_error(std::span<const Rpc::Call> calls) {
+  for (const Rpc::Call& call : calls) {
+    if (!call.status.ok()) return call.status;
+  }
+  return Status();
+}
+
+Status bad_reply(NodeId node) {
+  return Status(Code::kCorrupt, "node " + std::to_string(node) + ": malformed reply");
+}
+
+}  // namespace
+
+Status StorageClient::allocate(std::span<SlotRequest> requests, uint64_t ctts,
+                               VerbCounters& counters) {
+  CHECK(ctts != 0);
+  std::vector<Outgoing<AllocateRequest>> all;
+  for (size_t i = 0; i < requests.size(); ++i) {
+    SlotRequest& request = requests[i];
+    CHECK(request.node < topology_.nodes);
+    request.slot = request.overflow = GlobalAddress{};
+    Outgoing<AllocateRequest>& out = outgoing_to(all, request.node, ctts);
+    out.message.items.push_back(
+        {request.table, request.key_hash, request.overflow_bytes, request.want_slot});
+    out.from.push_back(i);
+  }
+  if (all.empty()) return Status();
+  std::vector<Rpc::Call> calls = calls_of(all, topology_, kMethodAllocate);
+  worker_.rpc().call_all(calls, counters);
+  Status status = first_error(calls);
+  std::vector<AllocateReplyItem> items;
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (!calls[i].status.ok()) continue;
+    const NodeId node = all[i].node;
+    if (!parse_allocate_reply(calls[i].reply, all[i].from.size(), &items)) {
+      if (status.ok()) status = bad_reply(node);
+      continue;
+    }
+    for (size_t k = 0; k < items.size(); ++k) {
+      SlotRequest& request = requests[all[i].from[k]];
+      if (items[k].slot != 0) request.slot = GlobalAddress::make(node, items[k].slot);
+      if (items[k].block != 0) request.overflow = GlobalAddress::make(node, items[k].block);
+      request.incarnation = items[k].incarnation;
+    }
+  }
+  if (status.ok()) return status;
+  std::vector<FreeRequest> got;
+  for (SlotRequest& request : requests) {
+    if (!request.slot.null()) got.push_back({request.slot, FreeRequest::kSlot});
+    if (!request.overflow.null()) got.push_back({request.overflow, FreeRequest::kOverflow});
+    request.slot = request.overflow = GlobalAddress{};
+  }
+  static_cast<void>(free(got, ctts, counters));
+  return status;
+}
+
+Status StorageClient::free(std::span<const FreeRequest> requests, uint64_t ctts,
+                           VerbCounters& counters) {
+  std::vector<Outgoing<FreeMessage>> all;
+  for (const FreeRequest& request : requests) {
+    CHECK(request.address.node() < topology_.nodes);
+    outgoing_to(all, request.address.node(), ctts)
+        .message.items.push_back({request.address.offset(), request.kind == FreeRequest::kSlot});
+  }
+  if (all.empty()) return Status();
+  std::vector<Rpc::Call> calls = calls_of(all, topology_, kMethodFree);
+  worker_.rpc().call_all(calls, counters);
+  return first_error(calls);
+}
+
+Status StorageClient::extend_bucket(GlobalAddress group, uint32_t bucket, uint32_t entries,
+                                    uint64_t ctts, VerbCounters& counters) {
+  CHECK(group.node() < topology_.nodes);
+  Rpc::Call call = call_to(topology_, group.node(), kMethodExtendBucket);
+  ExtendRequest{group.offset(), bucket, entries, ctts}.write(call.request);
+  return worker_.rpc().call_one(call, counters);
+}
+
+// Node 0 comes last: a table that it knows is complete on every node. What a create that did not
+// get so far leaves on other nodes is dropped here or, if we die, by the identity's next create.
+Result<TableMeta> StorageClient::create_table(const TableSpec& spec, VerbCounters& counters) {
+  Rpc::Call reserve = call_to(topology_, 0, kMethodReserveTableId);
+  TableRequest{kNoTable, spec}.write(reserve.request);
+  RDMACC_RETURN_IF_ERROR(worker_.rpc().call_one(reserve, counters));
+  MessageReader reader(reserve.reply);
+  const TableId id = reader.u32();
+  if (!reader.at_end()) return bad_reply(0);
+
+  std::vector<Rpc::Call> calls;
+  for (NodeId node = 1; node < topology_.nodes; ++node) {
+    TableRequest{id, spec}.write(
+        calls.emplace_back(call_to(topology_, node, kMethodCreateTable)).request);
+  }
+  if (!calls.empty()) worker_.rpc().call_all(calls, counters);
+  Status status = first_error(calls);
+  TableMeta meta;
+  if (status.ok()) {
+    Rpc::Call last = call_to(topology_, 0, kMethodCreateTable);
+    TableRequest{id, spec}.write(last.request);
+    status = worker_.rpc().call_one(last, counters);
+    if (status.ok() && !parse_table_meta(last.reply, &meta)) status = bad_reply(0);
+  }
+  if (status.ok()) return meta;
+  static_cast<void>(drop_table(id, counters));
+  return status;
+}
+
+Status StorageClient::drop_table(TableId id, VerbCounters& counters) {
+  std::vector<Rpc::Call> calls;
+  for (NodeId node = 0; node < topology_.nodes; ++node) {
+    MessageWriter(calls.emplace_back(call_to(topology_, node, kMethodDropTable)).request).u32(id);
+  }
+  // First node 0: a table that is half gone is not found any more.
+  const std::span<Rpc::Call> first(calls.data(), 1), others(calls.data() + 1, calls.size() - 1);
+  worker_.rpc().call_all(first, counters);
+  if (!first[0].status.ok() && first[0].status.code() != Code::kNotFound) return first[0].status;
+  if (!others.empty()) worker_.rpc().call_all(others, counters);
+  for (const Rpc::Call& call : others) {
+    if (!call.status.ok() && call.status.code() != Code::kNotFound) return call.status;
+  }
+  return first[0].status;
+}
+
+Result<TableMeta> StorageClient::find_table(const TableSpec& identity, VerbCounters& counters) {
+  Rpc::Call call = call_to(topology_, 0, kMethodFindTable);
+  TableRequest{kNoTable, identity}.write(call.request);
+  RDMACC_RETURN_IF_ERROR(worker_.rpc().call_one(call, counters));
+  TableMeta meta;
+  if (!parse_table_meta(call.reply, &meta)) return bad_reply(0);
+  return meta;
+}
+
+Result<NodeStatistics> StorageClient::statistics(NodeId node, VerbCounters& counters) {
+  CHECK(node < topology_.nodes);
+  Rpc::Call call = call_to(topology_, node, kMethodNodeStatistics);
+  RDMACC_RETURN_IF_ERROR(worker_.rpc().call_one(call, counters));
+  NodeStatistics statistics{};
+  if (!parse_statistics(call.reply, &statistics)) return bad_reply(node);
+  return statistics;
+}
+
+}  // namespace rdmacc

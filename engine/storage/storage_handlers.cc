@@ -1,0 +1,147 @@
+#include "engine/storage/storage_node.h"
+
+// What peers ask of a node. Nothing in a request is trusted: ids, offsets and sizes are checked
+// against the directory and the arena, and a wrong one is answered with kInvalidArgument.
+
+namespace rdmacc {
+
+namespace {
+
+Status malformed(const char* request) {
+  return Status(Code::kInvalidArgument, std::string(request) + ": malformed request");
+}
+
+}  // namespace
+
+void StorageNode::handle(MethodId method, HandlerMethod handler) {
+  worker_.rpc().handle(method, [this, handler](WorkerId from, Bytes request, Reply& reply) {
+    ++requests_;
+    return (this->*handler)(from, request, reply);
+  });
+}
+
+void StorageNode::serve() {
+  handle(kMethodAllocate, &StorageNode::handle_allocate);
+  handle(kMethodFree, &StorageNode::handle_free);
+  handle(kMethodExtendBucket, &StorageNode::handle_extend_bucket);
+  handle(kMethodCreateTable, &StorageNode::handle_create_table);
+  handle(kMethodDropTable, &StorageNode::handle_drop_table);
+  handle(kMethodFindTable, &StorageNode::handle_find_table);
+  handle(kMethodReserveTableId, &StorageNode::handle_reserve_table_id);
+  handle(kMethodNodeStatistics, &StorageNode::handle_node_statistics);
+}
+
+Status StorageNode::handle_free(WorkerId, Bytes bytes, Reply&) {
+  FreeMessage request;
+  if (!request.parse(bytes)) return malformed("free");
+  RDMACC_RETURN_IF_ERROR(check_free(request));
+  std::vector<uint64_t> locked;
+  for (const FreeItem& item : request.items) {
+    if (!item.slot) {
+      arena_.retire(item.offset);
+      continue;
+    }
+    if (region_.lock_of(item.offset) != 0) {
+      region_.store(item.offset + kOffsetOfLength, 0);
+      locked.push_back(item.offset);
+    }
+    index_.retire_slot(item.offset);
+  }
+  unlock_slots(request.ctts, locked);
+  return Status();
+}
+
+// All or nothing. What is not in use was freed already (a repeated request): no error.
+Status StorageNode::check_free(const FreeMessage& request) const {
+  for (const FreeItem& item : request.items) {
+    const PageKind kind = item.slot ? PageKind::kSlot : PageKind::kOverflow;
+    if (!arena_.is_unit(kind, item.offset)) {
+      return Status(Code::kInvalidArgument, "free: no such unit");
+    }
+    if (!item.slot || !arena_.in_use(kind, item.offset)) continue;
+    const uint64_t lock = region_.lock_of(item.offset);
+    if (lock != 0 && lock != request.ctts) {
+      return Status(Code::kInvalidArgument, "free: the slot is locked by another transaction");
+    }
+    if (index_.linked(item.offset)) {
+      return Status(Code::kInvalidArgument, "free: the slot is linked");
+    }
+  }
+  return Status();
+}
+
+Status StorageNode::handle_extend_bucket(WorkerId, Bytes bytes, Reply&) {
+  ExtendRequest request;
+  if (!request.parse(bytes)) return malformed("extend");
+  return index_.extend(request.group, request.bucket, request.entries, request.ctts);
+}
+
+Status StorageNode::handle_reserve_table_id(WorkerId from, Bytes bytes, Reply& reply) {
+  TableRequest request;
+  if (!request.parse(bytes)) return malformed("reserve table id");
+  if (region_.node() != 0) return Status(Code::kInvalidArgument, "node 0 allots table ids");
+  Result<TableId> id = directory_.reserve(request.spec, from);
+  if (!id.ok()) return id.status();
+  MessageWriter(reply).u32(*id);
+  return Status();
+}
+
+Status StorageNode::handle_create_table(WorkerId from, Bytes bytes, Reply& reply) {
+  TableRequest request;
+  if (!request.parse(bytes)) return malformed("create table");
+  TableSpec& spec = request.spec;
+  if (spec.record_size < kRecordSizeMin || spec.record_size > kRecordInlineMax ||
+      spec.history > kHistoryMax || request.id == kNoTable) {
+    return Status(Code::kInvalidArgument, "create table: record size or history out of range");
+  }
+  spec.record_size = static_cast<uint32_t>(round_up(spec.record_size, 8));
+  if (region_.node() == 0) {
+    // A table exists from here on: only for the one that was promised the identity.
+    if (!directory_.reserved(request.id, spec, from)) {
+      return Status(Code::kInvalidArgument, "create table: the id was not reserved");
+    }
+  } else {
+    // Node 0 would not have allotted a larger id if the older table had come to exist.
+    const TableId unfinished = directory_.find(spec);
+    if (unfinished != kNoTable && unfinished < request.id) drop(unfinished);
+  }
+  RDMACC_RETURN_IF_ERROR(directory_.may_create(request.id, spec));
+  Result<IndexRoot> root = index_.build(request.id);
+  if (!root.ok()) return root.status();
+  directory_.publish(request.id, spec, root->bits);
+  write_table_meta({request.id, spec.record_size, spec.history}, reply);
+  return Status();
+}
+
+Status StorageNode::handle_drop_table(WorkerId, Bytes bytes, Reply&) {
+  MessageReader reader(bytes);
+  const TableId id = reader.u32();
+  if (!reader.at_end()) return malformed("drop table");
+  directory_.cancel_reservation(id);
+  if (directory_.live(id) == nullptr) return Status(Code::kNotFound, "table does not exist");
+  drop(id);
+  return Status();
+}
+
+void StorageNode::drop(TableId id) {
+  directory_.set_dropped(id);
+  index_.retire_all(id);
+  directory_.set_free(id);
+}
+
+Status StorageNode::handle_find_table(WorkerId, Bytes bytes, Reply& reply) {
+  TableRequest request;
+  if (!request.parse(bytes)) return malformed("find table");
+  const DirectoryEntry* table = directory_.live(directory_.find(request.spec));
+  if (table == nullptr) return Status(Code::kNotFound, "table does not exist");
+  write_table_meta({table->id, table->record_size, table->history}, reply);
+  return Status();
+}
+
+Status StorageNode::handle_node_statistics(WorkerId, Bytes bytes, Reply& reply) {
+  if (!bytes.empty()) return malformed("statistics");
+  write_statistics(statistics(), reply);
+  return Status();
+}
+
+}  // namespace rdmacc

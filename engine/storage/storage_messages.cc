@@ -1,0 +1,150 @@
+#include "engine/storage/storage_messages.h"
+
+namespace rdmacc {
+
+void AllocateRequest::write(Rpc::Bytes& out) const {
+  CHECK(items.size() <= kItemsPerMessage);
+  MessageWriter writer(out);
+  writer.u64(ctts);
+  writer.u32(static_cast<uint32_t>(items.size()));
+  for (const AllocateItem& item : items) {
+    writer.u32(item.table);
+    writer.u64(item.key_hash);
+    writer.u32(item.overflow_bytes);
+    writer.u8(item.want_slot ? 1 : 0);
+  }
+}
+
+bool AllocateRequest::parse(std::span<const std::byte> in) {
+  MessageReader reader(in);
+  ctts = reader.u64();
+  const uint32_t count = reader.u32();
+  if (!reader.ok() || count > kItemsPerMessage) return false;
+  items.resize(count);
+  for (AllocateItem& item : items) {
+    item.table = reader.u32();
+    item.key_hash = reader.u64();
+    item.overflow_bytes = reader.u32();
+    item.want_slot = reader.u8() != 0;
+  }
+  return reader.at_end();
+}
+
+void write_allocate_reply(std::span<const AllocateReplyItem> items, Rpc::Bytes& out) {
+  MessageWriter writer(out);
+  for (const AllocateReplyItem& item : items) {
+    writer.u64(item.slot);
+    writer.u32(item.incarnation);
+    writer.u64(item.block);
+  }
+}
+
+bool parse_allocate_reply(std::span<const std::byte> in, size_t count,
+                          std::vector<AllocateReplyItem>* items) {
+  MessageReader reader(in);
+  items->resize(count);
+  for (AllocateReplyItem& item : *items) {
+    item.slot = reader.u64();
+    item.incarnation = reader.u32();
+    item.block = reader.u64();
+  }
+  return reader.at_end();
+}
+
+void FreeMessage::write(Rpc::Bytes& out) const {
+  CHECK(items.size() <= kItemsPerMessage);
+  MessageWriter writer(out);
+  writer.u64(ctts);
+  writer.u32(static_cast<uint32_t>(items.size()));
+  for (const FreeItem& item : items) {
+    writer.u64(item.offset);
+    writer.u8(item.slot ? 1 : 0);
+  }
+}
+
+bool FreeMessage::parse(std::span<const std::byte> in) {
+  MessageReader reader(in);
+  ctts = reader.u64();
+  const uint32_t count = reader.u32();
+  if (!reader.ok() || count > kItemsPerMessage) return false;
+  items.resize(count);
+  for (FreeItem& item : items) {
+    item.offset = reader.u64();
+    item.slot = reader.u8() != 0;
+  }
+  return reader.at_end();
+}
+
+void ExtendRequest::write(Rpc::Bytes& out) const {
+  MessageWriter writer(out);
+  writer.u64(group);
+  writer.u32(bucket);
+  writer.u32(entries);
+  writer.u64(ctts);
+}
+
+bool ExtendRequest::parse(std::span<const std::byte> in) {
+  MessageReader reader(in);
+  group = reader.u64();
+  bucket = reader.u32();
+  entries = reader.u32();
+  ctts = reader.u64();
+  return reader.at_end();
+}
+
+void TableRequest::write(Rpc::Bytes& out) const {
+  MessageWriter writer(out);
+  writer.u32(id);
+  writer.u64(spec.system_id);
+  writer.u32(spec.database);
+  writer.u32(spec.relfilenode);
+  writer.u32(spec.record_size);
+  writer.u32(spec.history);
+}
+
+bool TableRequest::parse(std::span<const std::byte> in) {
+  MessageReader reader(in);
+  id = reader.u32();
+  spec.system_id = reader.u64();
+  spec.database = reader.u32();
+  spec.relfilenode = reader.u32();
+  spec.record_size = reader.u32();
+  spec.history = reader.u32();
+  return reader.at_end();
+}
+
+void write_table_meta(const TableMeta& meta, Rpc::Bytes& out) {
+  MessageWriter writer(out);
+  writer.u32(meta.id);
+  writer.u32(meta.record_size);
+  writer.u32(meta.history);
+}
+
+bool parse_table_meta(std::span<const std::byte> in, TableMeta* meta) {
+  MessageReader reader(in);
+  meta->id = reader.u32();
+  meta->record_size = reader.u32();
+  meta->history = reader.u32();
+  return reader.at_end();
+}
+
+void write_statistics(const NodeStatistics& statistics, Rpc::Bytes& out) {
+  MessageWriter writer(out);
+  for (const uint64_t value :
+       {statistics.region_bytes, statistics.backed_bytes, statistics.used_bytes, statistics.tables,
+        statistics.rows, statistics.splits, statistics.requests, statistics.started_us}) {
+    writer.u64(value);
+  }
+}
+
+bool parse_statistics(std::span<const std::byte> in, NodeStatistics* statistics) {
+  MessageReader reader(in);
+  for (uint64_t* value : {&statistics->region_bytes, &statistics->backed_bytes,
+                          &statistics->used_bytes, &statistics->tables, &statistics->rows,
+                          &statistics->splits, &statistics->requests, &statistics->started_us}) {
+    *value = reader.u64();
+  }
+  return reader.at_end();
+}
+
+}  // namespace rdmacc

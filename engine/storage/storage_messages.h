@@ -1,0 +1,77 @@
+#pragma once
+#include <vector>
+
+#include "engine/storage/messages.h"
+#include "engine/storage/storage_service.h"
+
+// Requests and replies of the storage service, as both sides know them. parse() checks the form
+// (no trailing bytes, counts within bounds); what the numbers mean is the handler's to check.
+
+namespace rdmacc {
+
+// More are sent in several messages.
+constexpr uint32_t kItemsPerMessage = 8 * 1024;
+
+struct AllocateItem {
+  TableId table = kNoTable;
+  uint64_t key_hash = 0;
+  uint32_t overflow_bytes = 0;
+  bool want_slot = true;
+};
+
+struct AllocateRequest {
+  uint64_t ctts = 0;
+  std::vector<AllocateItem> items;
+
+  void write(Rpc::Bytes& out) const;
+  bool parse(std::span<const std::byte> in);
+};
+
+struct AllocateReplyItem {
+  uint64_t slot = 0;  // offsets, 0 = none
+  uint32_t incarnation = 0;
+  uint64_t block = 0;
+};
+
+void write_allocate_reply(std::span<const AllocateReplyItem> items, Rpc::Bytes& out);
+bool parse_allocate_reply(std::span<const std::byte> in, size_t count,
+                          std::vector<AllocateReplyItem>* items);
+
+struct FreeItem {
+  uint64_t offset = 0;
+  bool slot = true;  // else an overflow block
+};
+
+struct FreeMessage {
+  uint64_t ctts = 0;
+  std::vector<FreeItem> items;
+
+  void write(Rpc::Bytes& out) const;
+  bool parse(std::span<const std::byte> in);
+};
+
+struct ExtendRequest {
+  uint64_t group = 0;
+  uint32_t bucket = 0;
+  uint32_t entries = 0;
+  uint64_t ctts = 0;
+
+  void write(Rpc::Bytes& out) const;
+  bool parse(std::span<const std::byte> in);
+};
+
+// Create, find and reserve; find and reserve use the identity alone.
+struct TableRequest {
+  TableId id = kNoTable;
+  TableSpec spec;
+
+  void write(Rpc::Bytes& out) const;
+  bool parse(std::span<const std::byte> in);
+};
+
+void write_table_meta(const TableMeta& meta, Rpc::Bytes& out);
+bool parse_table_meta(std::span<const std::byte> in, TableMeta* meta);
+void write_statistics(const NodeStatistics& statistics, Rpc::Bytes& out);
+bool parse_statistics(std::span<const std::byte> in, NodeStatistics* statistics);
+
+}  // namespace rdmacc

@@ -1,0 +1,165 @@
+#include "engine/storage/storage_node.h"
+
+#include <unordered_map>
+
+namespace rdmacc {
+
+StorageNode::StorageNode(Worker& worker, const Topology& topology)
+    : worker_(worker),
+      topology_(topology),
+      layout_(topology),
+      region_(worker.endpoint().local_region(), topology.region_bytes,
+              static_cast<NodeId>(worker.id() / topology.threads_per_node)),
+      arena_(worker.endpoint(), layout_, region_),
+      directory_(layout_, region_, worker.endpoint()),
+      index_(worker, topology, region_, arena_, directory_),
+      reclaimer_(worker, topology, arena_),
+      leftovers_(worker, region_, arena_, directory_, index_, reclaimer_),
+      started_us_(worker.endpoint().now_us()) {}
+
+Result<std::unique_ptr<StorageService>> StorageService::open(Worker& worker,
+                                                             const Topology& topology) {
+  CHECK(topology.is_node_worker(worker.id()));
+  const RegionLayout layout(topology);
+  if (topology.region_bytes < region_bytes_min(topology)) {
+    return Status(Code::kInvalidArgument, "node memory of " +
+                                              std::to_string(topology.region_bytes) +
+                                              " bytes is too small; the minimum is " +
+                                              std::to_string(region_bytes_min(topology)));
+  }
+  // All that lies in front of the pages is used from the beginning.
+  RDMACC_RETURN_IF_ERROR(worker.endpoint().back_region(0, layout.pages));
+  auto node = std::make_unique<StorageNode>(worker, topology);
+  const Status status = node->formatted() ? node->reopen() : node->format();
+  if (!status.ok()) return status;
+  return std::unique_ptr<StorageService>(std::move(node));
+}
+
+bool StorageNode::formatted() const { return region_.load(0) == kRegionMagic; }
+
+Status StorageNode::format() {
+  region_.zero(0, layout_.control);
+  format_control_area(region_.base(), layout_);
+  region_.zero(layout_.directory, kDirectoryEntries * sizeof(DirectoryEntry));
+  region_.zero(layout_.page_table, layout_.page_count * sizeof(uint64_t));
+  Superblock superblock{};
+  superblock.version = kRegionVersion;
+  superblock.node = region_.node();
+  superblock.region_bytes = layout_.region_bytes;
+  superblock.generation = worker_.endpoint().random().next() | 1;
+  uint64_t words[sizeof(Superblock) / 8];
+  std::memcpy(words, &superblock, sizeof(Superblock));
+  region_.store_words(0, words, sizeof(Superblock) / 8);
+  region_.store(0, kRegionMagic);
+  RDMACC_RETURN_IF_ERROR(arena_.open());
+  arena_.settle();
+  return directory_.open();
+}
+
+// The order matters where coordinators work on: what is locked is noted before the indexes are
+// walked, since an insert that is under way links its slot first and unlocks it then.
+Status StorageNode::reopen() {
+  const auto* superblock = reinterpret_cast<const Superblock*>(region_.base());
+  if (superblock->version != kRegionVersion || superblock->node != region_.node() ||
+      superblock->region_bytes != layout_.region_bytes) {
+    return Status(Code::kInvalidArgument, "the region was formatted with another layout");
+  }
+  reopened_ = true;
+  RDMACC_RETURN_IF_ERROR(arena_.open());
+  RDMACC_RETURN_IF_ERROR(directory_.open());
+  for (const TableId id : directory_.tables(TableState::kLive)) {
+    RDMACC_RETURN_IF_ERROR(index_.repair(id));
+  }
+  return mark_tables();
+}
+
+Status StorageNode::mark_tables() {
+  struct Found {
+    PageKind kind;
+    uint64_t offset, ctts;
+  };
+  std::vector<Found> found;
+  for (uint64_t page = 0; page < arena_.page_count(); ++page) {
+    arena_.for_each_unit(page, PageKind::kSlot, [&](uint64_t slot, bool) {
+      if (region_.lock_of(slot) != 0)
+        found.push_back({PageKind::kSlot, slot, region_.lock_of(slot)});
+    });
+    arena_.for_each_unit(page, PageKind::kOverflow, [&](uint64_t block, bool) {
+      if (region_.load(block) != 0)
+        found.push_back({PageKind::kOverflow, block, region_.load(block)});
+    });
+  }
+  std::unordered_map<TableId, uint64_t> rows;
+  for (const TableId id : directory_.tables(TableState::kLive)) {
+    RDMACC_RETURN_IF_ERROR(index_.mark(id, &rows[id]));
+  }
+  for (const Found& each : found) {
+    if (!arena_.mark_used(each.kind, each.offset)) continue;  // some index's
+    leftovers_.add(each.kind, each.offset, each.ctts);
+    if (each.kind == PageKind::kSlot) ++rows[region_.table_of(each.offset)];
+  }
+  // The sibling of a split that was undone, and groups of a drop that was cut short.
+  for (uint64_t page = 0; page < arena_.page_count(); ++page) {
+    arena_.for_each_unit(page, PageKind::kGroup, [&](uint64_t group, bool used) {
+      if (!used) index_.break_own_lock(group);
+    });
+  }
+  arena_.settle();
+  for (const auto& [id, count] : rows) directory_.set_rows(id, count);
+  // All that is reachable from a dropped table alone has just been retired.
+  for (const TableId id : directory_.tables(TableState::kDropped)) directory_.set_free(id);
+  return Status();
+}
+
+bool StorageNode::maintenance_pending() const {
+  return index_.split_pending() || reclaimer_.pending() || leftovers_.pending();
+}
+
+void StorageNode::maintain() {
+  index_.split_queued();
+  if (reclaimer_.pending()) reclaimer_.advance();
+  if (leftovers_.pending()) leftovers_.sweep();
+}
+
+NodeStatistics StorageNode::statistics() const {
+  NodeStatistics statistics{};
+  statistics.region_bytes = layout_.region_bytes;
+  statistics.backed_bytes = arena_.backed_bytes();
+  statistics.used_bytes = arena_.used_bytes();
+  statistics.tables = directory_.live_count();
+  statistics.rows = directory_.rows();
+  statistics.splits = index_.splits();
+  statistics.requests = requests_;
+  statistics.started_us = started_us_;
+  return statistics;
+}
+
+std::vector<GlobalAddress> StorageNode::locks_of(WorkerId worker) {
+  std::vector<GlobalAddress> locked;
+  const auto look = [&](uint64_t header, bool) {
+    const uint64_t lock = region_.lock_of(header);
+    if (lock != 0 && static_cast<WorkerId>(lock) == worker) {
+      locked.push_back(region_.address(header));
+    }
+  };
+  for (uint64_t page = 0; page < arena_.page_count(); ++page) {
+    arena_.for_each_unit(page, PageKind::kSlot, look);
+    arena_.for_each_unit(page, PageKind::kGroup, look);
+    worker_.scheduler().yield();
+  }
+  return locked;
+}
+
+// A slot that an index names holds a row, and one that is free was locked by a stale address:
+// these are only unlocked.
+void StorageNode::discard_slot(uint64_t offset) {
+  if (!arena_.is_unit(PageKind::kSlot, offset)) return;
+  const uint64_t lock = region_.lock_of(offset);
+  if (arena_.in_use(PageKind::kSlot, offset) && !index_.linked(offset)) {
+    region_.store(offset + kOffsetOfLength, 0);
+    index_.retire_slot(offset);
+  }
+  unlock_slots(lock, {offset});
+}
+
+}  // namespace rdmacc

@@ -1,0 +1,74 @@
+#pragma once
+#include "engine/storage/hash_index_owner.h"
+#include "engine/storage/leftovers.h"
+#include "engine/storage/reclaimer.h"
+#include "engine/storage/storage_messages.h"
+#include "engine/storage/storage_service.h"
+
+namespace rdmacc {
+
+// The StorageService of one node: its parts, and the handlers that check what peers ask for. The
+// node's thread 0 alone. Handlers are coroutines; those that yield say so.
+class StorageNode : public StorageService {
+ public:
+  StorageNode(Worker& worker, const Topology& topology);
+
+  // The region's first use, or its next one by a new process.
+  Status format();
+  Status reopen();
+  bool formatted() const;
+
+  void serve() override;
+  bool maintenance_pending() const override;
+  void maintain() override;
+  bool reopened() const override { return reopened_; }
+  NodeStatistics statistics() const override;
+  std::vector<GlobalAddress> locks_of(WorkerId worker) override;
+  void discard_slot(uint64_t offset) override;
+
+ private:
+  using Bytes = std::span<const std::byte>;
+  using Reply = Rpc::Bytes;
+  using HandlerMethod = Status (StorageNode::*)(WorkerId, Bytes, Reply&);
+  struct Allocation {
+    uint32_t record_size = 0, history = 0;
+    uint64_t slot = 0, block = 0;  // offsets, 0 = none
+  };
+
+  void handle(MethodId method, HandlerMethod handler);
+  Status handle_allocate(WorkerId from, Bytes request, Reply& reply);
+  Status handle_free(WorkerId from, Bytes request, Reply& reply);
+  Status handle_extend_bucket(WorkerId from, Bytes request, Reply& reply);
+  Status handle_create_table(WorkerId from, Bytes request, Reply& reply);
+  Status handle_drop_table(WorkerId from, Bytes request, Reply& reply);
+  Status handle_find_table(WorkerId from, Bytes request, Reply& reply);
+  Status handle_reserve_table_id(WorkerId from, Bytes request, Reply& reply);
+  Status handle_node_statistics(WorkerId from, Bytes request, Reply& reply);
+
+  Status allocate_all(const AllocateRequest& request, std::vector<Allocation>& taken);
+  Status take_units(const AllocateRequest& request, std::vector<Allocation>& taken);
+  Status lock_slots(uint64_t ctts, std::vector<Allocation>& taken);
+  Status hand_out(const AllocateRequest& request, const std::vector<Allocation>& taken);
+  void undo(uint64_t ctts, const std::vector<Allocation>& taken);
+  Status check_free(const FreeMessage& request) const;
+  void unlock_slots(uint64_t ctts, const std::vector<uint64_t>& slots);
+  void drop(TableId id);
+
+  Status mark_tables();
+  void mark_leftovers();
+
+  Worker& worker_;
+  const Topology topology_;
+  const RegionLayout layout_;
+  const OwnedRegion region_;
+  Arena arena_;
+  Directory directory_;
+  HashIndexOwner index_;
+  Reclaimer reclaimer_;
+  Leftovers leftovers_;
+  bool reopened_ = false;
+  uint64_t requests_ = 0;
+  uint64_t started_us_ = 0;
+};
+
+}  // namespace rdmacc
