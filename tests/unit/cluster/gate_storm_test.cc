@@ -1,0 +1,125 @@
+// Many coroutines of many workers with random protocols, and workers that die inside: over seeds.
+#include <cstdlib>
+
+#include "tests/unit/cluster/gate_cluster.h"
+
+namespace rdmacc {
+namespace {
+
+constexpr size_t kUsers = 4;
+constexpr int kCoroutines = 3;
+constexpr uint64_t kEventsMax = 30'000'000;
+
+struct Storm {
+  Storm(uint64_t storm_seed, bool with_kills)
+      : cluster(storm_seed, kUsers, 12), seed(storm_seed), kills(with_kills) {}
+
+  GateCluster cluster;
+  const uint64_t seed;
+  const bool kills;
+  int under_way = 0;  // coroutines of live users
+  int kills_left = 3;
+  bool stopped = false;
+  uint64_t entered = 0, timeouts = 0;
+  ProtocolId phase = 0xFF;    // protocol of the last that entered
+  uint64_t largest_ctts = 0;  // given out so far
+  uint64_t phase_floor = 0;   // largest_ctts when the phase began
+
+  void transact(GateUser& user, Random& random, ProtocolId protocol) {
+    VerbCounters counters;
+    GatePass pass;
+    const bool hurried = random.percent(5);
+    const uint64_t now_us = user.worker.endpoint().now_us();
+    const Status status =
+        user.gate.enter(protocol, now_us + (hurried ? random.below(3'000) : 30'000'000), nullptr,
+                        counters, pass);
+    if (!status.ok()) {
+      EXPECT_TRUE(hurried && status.code() == Code::kTimeout) << status.to_string();
+      ++timeouts;
+      return;
+    }
+    ++user.inside[protocol];
+    ++entered;
+    ASSERT_EQ(cluster.protocols_inside(), 1) << "seed " << seed;
+    if (protocol != phase) {
+      phase = protocol;
+      phase_floor = largest_ctts;
+    }
+    for (int i = 0; i < 2; ++i) {
+      const uint64_t ctts = user.clock.next();
+      ASSERT_GT(ctts, phase_floor) << "seed " << seed;
+      largest_ctts = std::max(largest_ctts, ctts);
+      if (random.percent(70)) user.worker.scheduler().sleep_for(random.below(40));
+      ASSERT_EQ(cluster.protocols_inside(), 1) << "seed " << seed;
+    }
+    --user.inside[protocol];
+    user.gate.leave(pass);
+  }
+
+  void start(GateUser& user, int transactions) {
+    for (int c = 0; c < kCoroutines; ++c) {
+      ++under_way;
+      CHECK(user.worker.scheduler().spawn([this, &user, transactions, c] {
+        Random random(seed * 1000 + user.worker.id() * 10u + static_cast<uint64_t>(c));
+        for (int i = 0; i < transactions; ++i) {
+          transact(user, random, static_cast<ProtocolId>(random.below(kProtocols)));
+          if (random.percent(30)) user.worker.scheduler().sleep_for(random.below(200));
+        }
+        --under_way;
+      }));
+    }
+  }
+
+  void run(int transactions) {
+    for (size_t i = 0; i < kUsers; ++i) start(cluster.user(i), transactions);
+    CHECK(cluster.node().scheduler().spawn([this, transactions] {
+      Random random(seed);
+      while (!stopped) {
+        cluster.node().scheduler().sleep_for(200 + random.below(1'500));
+        if (!kills || kills_left == 0) continue;
+        GateUser& victim = cluster.user(random.below(cluster.users()));
+        if (victim.killed || cluster.users() > 9) continue;
+        // Coroutines of a dead worker never end; count those that were under way.
+        under_way -= static_cast<int>(victim.worker.scheduler().busy_coroutines());
+        cluster.kill(victim);
+        --kills_left;
+        cluster.node().scheduler().sleep_for(random.below(3'000));
+        cluster.resolve_departed();
+        start(cluster.add_user(), transactions / 4);
+      }
+    }));
+    const bool ended = cluster.fabric().run_until([&] { return under_way == 0; }, kEventsMax);
+    stopped = true;
+    EXPECT_TRUE(ended) << "seed " << seed << ": somebody waits for ever";
+  }
+};
+
+uint64_t seeds(uint64_t usual) {
+  const char* asked = std::getenv("SEEDS");
+  return asked != nullptr ? std::strtoull(asked, nullptr, 10) : usual;
+}
+
+TEST(GateStorm, NeverLetsTwoProtocolsMeet) {
+  uint64_t switches = 0;
+  for (uint64_t seed = 1; seed <= seeds(12) && !testing::Test::HasFailure(); ++seed) {
+    Storm storm(seed, false);
+    storm.run(25);
+    EXPECT_GT(storm.entered, storm.timeouts);
+    switches += storm.cluster.gate_line().switches;
+  }
+  EXPECT_GT(switches, 12 * 20u);
+  RecordProperty("switches", static_cast<int>(switches));
+}
+
+TEST(GateStorm, NeverLetsTwoProtocolsMeetWhenWorkersDie) {
+  uint64_t switches = 0;
+  for (uint64_t seed = 101; seed < 101 + seeds(12) && !testing::Test::HasFailure(); ++seed) {
+    Storm storm(seed, true);
+    storm.run(25);
+    switches += storm.cluster.gate_line().switches;
+  }
+  EXPECT_GT(switches, 12 * 20u);
+}
+
+}  // namespace
+}  // namespace rdmacc
