@@ -1,0 +1,126 @@
+#include "engine/bench/bench_cluster.h"
+
+#include <thread>
+
+#include "engine/bench/node_processes.h"
+#include "engine/node/node_thread.h"
+#include "rdma/sim_fabric.h"
+
+namespace rdmacc {
+namespace {
+
+EngineOptions engine_options(const BenchOptions& options) {
+  EngineOptions engine;
+  engine.replicas = options.replicas;
+  return engine;
+}
+
+class ShmBenchCluster final : public BenchCluster {
+ public:
+  ShmBenchCluster(const BenchOptions& options, std::unique_ptr<NodeProcesses> processes)
+      : options_(options), processes_(std::move(processes)) {}
+
+  Status run(std::span<CoordinatorJob* const> jobs) override {
+    std::vector<Status> ended(jobs.size());
+    std::vector<std::thread> threads;
+    for (size_t i = 0; i < jobs.size(); ++i) {
+      threads.emplace_back([this, &ended, job = jobs[i], i] { ended[i] = run_one(*job); });
+    }
+    for (std::thread& thread : threads) thread.join();
+    for (const Status& status : ended) RDMACC_RETURN_IF_ERROR(status);
+    return processes_->check_alive();
+  }
+
+ private:
+  Status run_one(CoordinatorJob& job) {
+    Result<std::unique_ptr<Endpoint>> endpoint = processes_->fabric().join();
+    if (!endpoint.ok()) return endpoint.status();
+    Coordinator coordinator(std::move(*endpoint), processes_->fabric().topology(),
+                            engine_options(options_));
+    job.start(coordinator);
+    coordinator.worker().scheduler().run_until([&job] { return job.finished(); }, options_.spin_us);
+    job.finish(coordinator);
+    return Status();
+  }
+
+  const BenchOptions options_;
+  const std::unique_ptr<NodeProcesses> processes_;
+};
+
+class SimBenchCluster final : public BenchCluster {
+ public:
+  static Result<std::unique_ptr<BenchCluster>> start(const BenchOptions& options,
+                                                     const std::atomic<bool>& interrupted) {
+    SimOptions sim;
+    sim.seed = options.seed;
+    std::unique_ptr<SimBenchCluster> cluster(
+        new SimBenchCluster(options, interrupted, SimFabric::create(options.topology(), sim)));
+    for (uint32_t n = 0; n < options.nodes; ++n) {
+      Result<std::unique_ptr<NodeThread>> node =
+          NodeThread::open(*cluster->fabric_, static_cast<NodeId>(n), 0, NodeOptions());
+      if (!node.ok()) return node.status();
+      Worker& worker = (*node)->worker();
+      cluster->fabric_->attach(worker.id(), &worker.scheduler());
+      cluster->nodes_.push_back(std::move(*node));
+    }
+    return Result<std::unique_ptr<BenchCluster>>(std::move(cluster));
+  }
+
+  ~SimBenchCluster() override {
+    for (const std::unique_ptr<NodeThread>& node : nodes_) {
+      fabric_->attach(node->worker().id(), nullptr);
+    }
+  }
+
+  Status run(std::span<CoordinatorJob* const> jobs) override {
+    std::vector<std::unique_ptr<Coordinator>> coordinators;
+    for (size_t i = 0; i < jobs.size(); ++i) {
+      Result<std::unique_ptr<Endpoint>> endpoint = fabric_->join();
+      if (!endpoint.ok()) return endpoint.status();
+      coordinators.push_back(std::make_unique<Coordinator>(
+          std::move(*endpoint), fabric_->topology(), engine_options(options_)));
+      Worker& worker = coordinators.back()->worker();
+      fabric_->attach(worker.id(), &worker.scheduler());
+      jobs[i]->start(*coordinators.back());
+    }
+    const bool ended = fabric_->run_until(
+        [&jobs] {
+          for (const CoordinatorJob* job : jobs) {
+            if (!job->finished()) return false;
+          }
+          return true;
+        },
+        UINT64_MAX);
+    for (size_t i = 0; i < jobs.size(); ++i) {
+      jobs[i]->finish(*coordinators[i]);
+      fabric_->attach(coordinators[i]->worker().id(), nullptr);
+    }
+    return ended || interrupted_.load()
+               ? Status()
+               : Status(Code::kUnavailable, "nothing is left to happen, yet not all has ended");
+  }
+
+ private:
+  SimBenchCluster(const BenchOptions& options, const std::atomic<bool>& interrupted,
+                  std::unique_ptr<SimFabric> fabric)
+      : options_(options), interrupted_(interrupted), fabric_(std::move(fabric)) {}
+
+  const BenchOptions options_;
+  const std::atomic<bool>& interrupted_;
+  const std::unique_ptr<SimFabric> fabric_;
+  std::vector<std::unique_ptr<NodeThread>> nodes_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<BenchCluster>> BenchCluster::start(const BenchOptions& options,
+                                                          const std::atomic<bool>& interrupted) {
+  if (options.fabric == FabricKind::kSim) return SimBenchCluster::start(options, interrupted);
+  Result<std::unique_ptr<NodeProcesses>> processes =
+      NodeProcesses::start(options.topology(), options.spin_us, interrupted);
+  if (!processes.ok()) return processes.status();
+  return Result<std::unique_ptr<BenchCluster>>(
+      std::make_unique<ShmBenchCluster>(options, std::move(*processes)));
+}
+
+}  // namespace rdmacc

@@ -1,0 +1,178 @@
+#include "engine/bench/limits.h"
+
+#include <cstdio>
+#include <cstring>
+
+#include "engine/bench/machine_limits.h"
+#include "engine/bench/node_processes.h"
+#include "rdma/base/random.h"
+#include "rdma/worker.h"
+
+namespace rdmacc {
+namespace {
+
+constexpr MethodId kMethodEcho = 1;
+constexpr uint64_t kLineBytes = 64;
+constexpr uint64_t kPageBytes = 4096;
+constexpr uint64_t kReads = 1'000'000;
+constexpr uint64_t kCalls = 100'000;
+constexpr uint64_t kYields = 2'000'000;
+constexpr uint32_t kInFlight = 8;
+constexpr uint32_t kSpinUs = 1'000;
+
+// What a node does here: back its region, answer echoes.
+Status serve_echo(ShmFabric& fabric, NodeId node, const std::atomic<bool>& stop,
+                  const std::function<void()>& ready) {
+  Result<std::unique_ptr<Endpoint>> endpoint = fabric.join_as_node(node, 0);
+  if (!endpoint.ok()) return endpoint.status();
+  Worker worker(std::move(*endpoint));
+  const uint64_t bytes = fabric.topology().region_bytes;
+  RDMACC_RETURN_IF_ERROR(worker.endpoint().back_region(0, bytes));
+  std::memset(worker.endpoint().local_region(), 0, bytes);
+  worker.rpc().handle(kMethodEcho,
+                      [](WorkerId, std::span<const std::byte> request, Rpc::Bytes& reply) {
+                        reply.assign(request.begin(), request.end());
+                        return Status();
+                      });
+  ready();
+  worker.scheduler().run_until([&stop] { return stop.load(); }, kSpinUs);
+  return Status();
+}
+
+class OurCosts {
+ public:
+  OurCosts(std::unique_ptr<Endpoint> endpoint, const Topology& topology,
+           const std::atomic<bool>& interrupted)
+      : worker_(std::move(endpoint)),
+        lines_(topology.region_bytes / kLineBytes),
+        interrupted_(interrupted) {}
+
+  // Maps every page here, so that no measurement pays for that.
+  Status touch_all() {
+    return per_operation(lines_ * kLineBytes / kPageBytes, kInFlight,
+                         [this](uint64_t i, std::byte* line, VerbCounters& counters) {
+                           return read(i * kPageBytes, line, counters);
+                         })
+        .status();
+  }
+  Result<double> read_ns(uint32_t in_flight) {
+    return per_operation(kReads, in_flight,
+                         [this](uint64_t, std::byte* line, VerbCounters& counters) {
+                           return read(random_.below(lines_) * kLineBytes, line, counters);
+                         });
+  }
+  Result<double> compare_swap_ns() {
+    return per_operation(kReads, 1, [this](uint64_t, std::byte* line, VerbCounters& counters) {
+      DoorbellBatch batch(worker_.scheduler(), counters);
+      batch.compare_swap(GlobalAddress::make(0, random_.below(lines_) * kLineBytes), 0, 0,
+                         reinterpret_cast<uint64_t*>(line));
+      return batch.execute();
+    });
+  }
+  Result<double> call_ns() {
+    return per_operation(kCalls, 1, [this](uint64_t, std::byte*, VerbCounters& counters) {
+      Rpc::Call call;
+      call.to = 0;
+      call.method = kMethodEcho;
+      call.request.resize(kLineBytes);
+      return worker_.rpc().call_one(call, counters);
+    });
+  }
+  Result<double> yield_ns() {
+    return per_operation(kYields, kInFlight, [this](uint64_t, std::byte*, VerbCounters&) {
+      worker_.scheduler().yield();
+      return Status();
+    });
+  }
+
+ private:
+  using Operation = std::function<Status(uint64_t number, std::byte* line, VerbCounters&)>;
+
+  Status read(uint64_t offset, std::byte* line, VerbCounters& counters) {
+    DoorbellBatch batch(worker_.scheduler(), counters);
+    batch.read(GlobalAddress::make(0, offset), line, kLineBytes);
+    return batch.execute();
+  }
+
+  // Runs `count` operations, `in_flight` at a time, and gives the time per operation.
+  Result<double> per_operation(uint64_t count, uint32_t in_flight, const Operation& operation) {
+    uint64_t started = 0;
+    uint32_t running = in_flight;
+    Status failure;
+    const uint64_t start_ns = monotonic_ns();
+    for (uint32_t c = 0; c < in_flight; ++c) {
+      CHECK(worker_.scheduler().spawn([&] {
+        VerbArena arena(worker_.pool());
+        std::byte* line = arena.allocate(kLineBytes);
+        VerbCounters counters;
+        while (started < count && failure.ok() && !interrupted_.load()) {
+          const Status status = operation(started++, line, counters);
+          if (!status.ok()) failure = status;
+        }
+        --running;
+      }));
+    }
+    worker_.scheduler().run_until([&running] { return running == 0; }, kSpinUs);
+    if (!failure.ok()) return failure;
+    return static_cast<double>(monotonic_ns() - start_ns) / static_cast<double>(count);
+  }
+
+  Worker worker_;
+  const uint64_t lines_;
+  const std::atomic<bool>& interrupted_;
+  Random random_{4};
+};
+
+void print_pair(const char* ours, double our_ns, const char* machines, double machine_ns) {
+  std::printf("%-38s %8.1f ns   %-38s %8.1f ns   ratio %.2f\n", ours, our_ns, machines, machine_ns,
+              our_ns / machine_ns);
+  std::fflush(stdout);
+}
+
+}  // namespace
+
+Status print_limits(const std::atomic<bool>& interrupted) {
+  const uint64_t bytes = measured_memory_bytes();
+  const Result<MachineLimits> measured = measure_machine(bytes);
+  if (!measured.ok()) return measured.status();
+  const MachineLimits& machine = measured.value();
+
+  Topology topology;
+  topology.nodes = 1;
+  topology.workers_max = 3;
+  topology.region_bytes = bytes;
+  Result<std::unique_ptr<NodeProcesses>> node =
+      NodeProcesses::start_with(topology, serve_echo, interrupted);
+  if (!node.ok()) return node.status();
+  Result<std::unique_ptr<Endpoint>> endpoint = (*node)->fabric().join();
+  if (!endpoint.ok()) return endpoint.status();
+  OurCosts ours(std::move(*endpoint), topology, interrupted);
+  RDMACC_RETURN_IF_ERROR(ours.touch_all());
+
+  std::printf("random 64-byte accesses over %llu MB; ratio = ours / the machine's\n",
+              static_cast<unsigned long long>(bytes >> 20));
+  struct Pair {
+    const char* name;
+    Result<double> ns;
+    const char* machine_name;
+    double machine_ns;
+  };
+  const auto print = [&interrupted](const Pair& pair) {
+    if (interrupted.load()) return Status(Code::kCancelled, "interrupted");
+    if (!pair.ns.ok()) return pair.ns.status();
+    print_pair(pair.name, pair.ns.value(), pair.machine_name, pair.machine_ns);
+    return Status();
+  };
+  RDMACC_RETURN_IF_ERROR(print({"one-sided READ, 1 in flight", ours.read_ns(1),
+                                "dependent random read", machine.dependent_read_ns}));
+  RDMACC_RETURN_IF_ERROR(print({"one-sided READ, 8 in flight", ours.read_ns(kInFlight),
+                                "independent random read", machine.independent_read_ns}));
+  RDMACC_RETURN_IF_ERROR(print({"one-sided CAS, 1 in flight", ours.compare_swap_ns(),
+                                "CAS on a random line", machine.compare_swap_ns}));
+  RDMACC_RETURN_IF_ERROR(print({"RPC round trip", ours.call_ns(), "ring round trip, two processes",
+                                machine.ring_round_trip_ns}));
+  return print(
+      {"scheduler yield", ours.yield_ns(), "coroutine switch", machine.coroutine_switch_ns});
+}
+
+}  // namespace rdmacc

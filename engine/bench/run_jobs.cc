@@ -1,0 +1,137 @@
+#include "engine/bench/run_jobs.h"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace rdmacc {
+namespace {
+
+constexpr uint32_t kLoadCoroutines = 8;
+constexpr uint32_t kCheckAttemptsMax = 1000;
+
+}  // namespace
+
+// ---- LoadJob
+
+void LoadJob::start(Coordinator& coordinator) {
+  CHECK(coordinator.worker().scheduler().spawn([this, &coordinator] { load_all(coordinator); }));
+}
+
+void LoadJob::load_all(Coordinator& coordinator) {
+  Session session(coordinator);
+  status_ = workload_.create_tables(session);
+  for (uint32_t i = 0; i < kLoadCoroutines && status_.ok(); ++i) {
+    ++running_;
+    CHECK(coordinator.worker().scheduler().spawn([this, &coordinator] {
+      load_parts(coordinator);
+      --running_;
+    }));
+  }
+  --running_;
+}
+
+void LoadJob::load_parts(Coordinator& coordinator) {
+  Session session(coordinator);
+  while (next_part_ < parts_ && status_.ok() && !interrupted_.load()) {
+    const Status loaded = workload_.load(session, txn_, next_part_++, parts_);
+    if (!loaded.ok() && status_.ok()) status_ = loaded;
+  }
+}
+
+// ---- RunJob
+
+void RunJob::start(Coordinator& coordinator) {
+  coordinator.set_history(shared_.history);
+  if (shared_.options.fabric == FabricKind::kShm) shared_.ready.arrive_and_wait();
+  Worker& worker = coordinator.worker();
+  started_us_ = ended_us_ = worker.endpoint().now_us();
+  deadline_us_ = started_us_ + static_cast<uint64_t>(shared_.options.seconds * 1e6);
+  // One stream of random numbers per coroutine, all from the one seed.
+  Random seeds(shared_.options.seed * 1'000'003 + thread_);
+  running_ = shared_.options.coroutines;
+  for (uint32_t c = 0; c < shared_.options.coroutines; ++c) {
+    const uint64_t seed = seeds.next();
+    CHECK(worker.scheduler().spawn([this, &coordinator, seed] {
+      run_transactions(coordinator, seed);
+      ended_us_ = std::max(ended_us_, coordinator.worker().endpoint().now_us());
+      --running_;
+    }));
+  }
+  if (thread_ == 0 && shared_.options.progress_seconds > 0) {
+    CHECK(worker.scheduler().spawn([this, &coordinator] { report_progress(coordinator); }));
+  }
+}
+
+bool RunJob::over(Endpoint& endpoint) const {
+  return shared_.interrupted.load(std::memory_order_relaxed) ||
+         shared_.failed.load(std::memory_order_relaxed) || endpoint.now_us() >= deadline_us_;
+}
+
+void RunJob::run_transactions(Coordinator& coordinator, uint64_t seed) {
+  Random random(seed);
+  Session session(coordinator);
+  Endpoint& endpoint = coordinator.worker().endpoint();
+  while (!over(endpoint)) {
+    if (!run_one(coordinator, session, shared_.workload.draw(random))) return;
+  }
+}
+
+// Attempts until it is committed; false when the run is to end.
+bool RunJob::run_one(Coordinator& coordinator, Session& session, const TxnInputs& inputs) {
+  Worker& worker = coordinator.worker();
+  const uint64_t start_ns = worker.endpoint().now_ns();
+  while (true) {
+    TxnEffect effect;
+    const Status status = shared_.workload.attempt(session, shared_.txn, inputs, effect);
+    shared_.attempts.fetch_add(1, std::memory_order_relaxed);
+    if (status.ok()) {
+      latency_ns_.record(worker.endpoint().now_ns() - start_ns);
+      ++committed_;
+      delta_ += effect.delta;
+      shared_.committed.fetch_add(1, std::memory_order_relaxed);
+      return true;
+    }
+    if (status.code() != Code::kAborted) {
+      if (status_.ok()) status_ = status;
+      shared_.failed.store(true);
+      return false;
+    }
+    if (over(worker.endpoint())) return false;
+    worker.scheduler().yield();
+  }
+}
+
+void RunJob::report_progress(Coordinator& coordinator) const {
+  Scheduler& scheduler = coordinator.worker().scheduler();
+  const double every = shared_.options.progress_seconds;
+  uint64_t committed_before = 0, attempts_before = 0;
+  for (uint32_t line = 1;; ++line) {
+    scheduler.sleep_until(started_us_ + static_cast<uint64_t>(line * every * 1e6));
+    if (running_ == 0) return;
+    const uint64_t committed = shared_.committed.load(), attempts = shared_.attempts.load();
+    const uint64_t fresh = committed - committed_before, tried = attempts - attempts_before;
+    std::fprintf(stderr, "progress: %.1f s, %.0f committed/s, %.2f %% aborted\n", line * every,
+                 static_cast<double>(fresh) / every,
+                 tried > fresh
+                     ? 100.0 * static_cast<double>(tried - fresh) / static_cast<double>(tried)
+                     : 0.0);
+    committed_before = committed;
+    attempts_before = attempts;
+  }
+}
+
+// ---- CheckJob
+
+void CheckJob::start(Coordinator& coordinator) {
+  CHECK(coordinator.worker().scheduler().spawn([this, &coordinator] {
+    Session session(coordinator);
+    for (uint32_t i = 0; i < kCheckAttemptsMax; ++i) {
+      status_ = workload_.check(session, txn_, delta_, violation_);
+      if (status_.code() != Code::kAborted) break;
+      coordinator.worker().scheduler().yield();
+    }
+    finished_ = true;
+  }));
+}
+
+}  // namespace rdmacc

@@ -1,0 +1,111 @@
+#pragma once
+#include <atomic>
+#include <latch>
+#include <string>
+
+#include "engine/bench/bench_cluster.h"
+#include "engine/workloads/workload.h"
+#include "rdma/base/histogram.h"
+
+namespace rdmacc {
+
+// What all coordinators of a run share.
+struct RunShared {
+  RunShared(const Workload& of_workload, const BenchOptions& of_options,
+            const std::atomic<bool>& of_interrupted)
+      : workload(of_workload),
+        options(of_options),
+        interrupted(of_interrupted),
+        ready(static_cast<std::ptrdiff_t>(of_options.threads)) {
+    txn.protocol = options.protocol;
+    txn.plan = options.plan;
+  }
+
+  const Workload& workload;
+  const BenchOptions& options;
+  const std::atomic<bool>& interrupted;
+  TxnOptions txn;
+  HistoryWriter* history = nullptr;
+  std::latch ready;                    // real threads begin together
+  std::atomic<bool> failed{false};     // some coroutine met an error: all end
+  std::atomic<uint64_t> committed{0};  // so far, for progress lines
+  std::atomic<uint64_t> attempts{0};
+};
+
+// Creates the workload's tables and loads them, several coroutines taking part after part.
+class LoadJob : public CoordinatorJob {
+ public:
+  LoadJob(Workload& workload, const TxnOptions& txn, uint64_t parts,
+          const std::atomic<bool>& interrupted)
+      : workload_(workload), txn_(txn), parts_(parts), interrupted_(interrupted) {}
+  void start(Coordinator& coordinator) override;
+  bool finished() const override { return running_ == 0; }
+  const Status& status() const { return status_; }
+
+ private:
+  void load_all(Coordinator& coordinator);
+  void load_parts(Coordinator& coordinator);
+
+  Workload& workload_;
+  const TxnOptions txn_;
+  const uint64_t parts_;
+  uint64_t next_part_ = 0;
+  const std::atomic<bool>& interrupted_;
+  uint32_t running_ = 1;
+  Status status_;
+};
+
+// One coordinator of the run proper: its coroutines draw transactions and attempt each until it
+// commits, until the time is over.
+class RunJob : public CoordinatorJob {
+ public:
+  RunJob(RunShared& shared, uint32_t thread) : shared_(shared), thread_(thread) {}
+  void start(Coordinator& coordinator) override;
+  bool finished() const override { return running_ == 0; }
+  void finish(Coordinator& coordinator) override { stats_ = coordinator.stats(); }
+
+  const Status& status() const { return status_; }
+  const WorkerStats& stats() const { return stats_; }
+  const Histogram& latency_ns() const { return latency_ns_; }
+  uint64_t committed() const { return committed_; }
+  int64_t delta() const { return delta_; }
+  uint64_t started_us() const { return started_us_; }
+  uint64_t ended_us() const { return ended_us_; }
+
+ private:
+  void run_transactions(Coordinator& coordinator, uint64_t seed);
+  bool run_one(Coordinator& coordinator, Session& session, const TxnInputs& inputs);
+  void report_progress(Coordinator& coordinator) const;
+  bool over(Endpoint& endpoint) const;
+
+  RunShared& shared_;
+  const uint32_t thread_;
+  uint32_t running_ = 0;
+  uint64_t started_us_ = 0, deadline_us_ = 0, ended_us_ = 0;
+  uint64_t committed_ = 0;
+  int64_t delta_ = 0;
+  Histogram latency_ns_;
+  WorkerStats stats_;
+  Status status_;
+};
+
+// Checks the invariant.
+class CheckJob : public CoordinatorJob {
+ public:
+  CheckJob(const Workload& workload, const TxnOptions& txn, int64_t delta)
+      : workload_(workload), txn_(txn), delta_(delta) {}
+  void start(Coordinator& coordinator) override;
+  bool finished() const override { return finished_; }
+  const Status& status() const { return status_; }
+  const std::string& violation() const { return violation_; }
+
+ private:
+  const Workload& workload_;
+  const TxnOptions txn_;
+  const int64_t delta_;
+  bool finished_ = false;
+  Status status_;
+  std::string violation_;
+};
+
+}  // namespace rdmacc

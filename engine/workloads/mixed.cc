@@ -1,0 +1,258 @@
+#include "engine/workloads/mixed.h"
+
+#include <map>
+#include <optional>
+
+#include "engine/storage/messages.h"
+#include "engine/txn/scan.h"
+
+namespace rdmacc {
+namespace {
+
+constexpr uint32_t kFirstTableNumber = 11;
+constexpr uint32_t kRecordSize = 64;
+constexpr uint64_t kFillMax = 150;  // some rows fit kRecordSize, some overflow
+
+std::string key_of(uint64_t number) { return "k" + std::to_string(number); }
+
+// "<key>=" and then 0 .. kFillMax times one letter.
+std::string row_for(std::string_view key, Random& random) {
+  std::string row(key);
+  row += '=';
+  row.append(random.below(kFillMax + 1), static_cast<char>('a' + random.below(26)));
+  return row;
+}
+
+Status check_row(std::string_view key, std::string_view row) {
+  const bool prefix =
+      row.size() > key.size() && row.substr(0, key.size()) == key && row[key.size()] == '=';
+  const std::string_view fill = prefix ? row.substr(key.size() + 1) : std::string_view();
+  if (!prefix || fill.find_first_not_of(fill.empty() ? 'a' : fill[0]) != fill.npos) {
+    return Status(Code::kCorrupt,
+                  "the row of " + std::string(key) + " is torn: \"" + std::string(row) + "\"");
+  }
+  return Status();
+}
+
+// One attempt of one transaction; everything it does follows from its seed.
+class MixedTransaction {
+ public:
+  MixedTransaction(Session& session, const MixedOptions& options,
+                   const std::array<TableId, 2>& tables, uint64_t seed)
+      : session_(session), options_(options), tables_(tables), random_(seed) {}
+
+  Status run() {
+    const uint64_t operations = 1 + random_.below(options_.operations_max);
+    for (uint64_t i = 0; i < operations; ++i) {
+      session_.set_command(static_cast<uint32_t>(i + 1));
+      RDMACC_RETURN_IF_ERROR(operate());
+    }
+    return Status();
+  }
+
+ private:
+  using Place = std::pair<TableId, std::string>;
+  using OwnWrites = std::map<Place, std::optional<std::string>>;  // nothing: deleted
+  struct Savepoint {
+    uint32_t level;
+    OwnWrites before;
+  };
+
+  Place draw_place() {
+    return {tables_[random_.below(tables_.size())], key_of(random_.below(options_.keys))};
+  }
+
+  Status operate() {
+    const uint64_t drawn = random_.below(100);
+    if (drawn < options_.scan_percent) return scan();
+    if (drawn < 40) return get(draw_place());
+    if (drawn < 50) return get_many();
+    if (drawn < 70) return put(draw_place());
+    if (drawn < 82) return insert(draw_place());
+    if (drawn < 92) return remove(draw_place());
+    return savepoint();
+  }
+
+  Status compare(const Place& place, const RowView& view) const {
+    if (view.found) RDMACC_RETURN_IF_ERROR(check_row(place.second, view.row));
+    const auto own = own_.find(place);
+    if (own == own_.end()) return Status();
+    const bool same =
+        view.found == own->second.has_value() && (!view.found || view.row == *own->second);
+    return same ? Status()
+                : Status(Code::kCorrupt, "own write of " + place.second + " was not seen");
+  }
+
+  Status get(const Place& place) {
+    RowView view;
+    RDMACC_RETURN_IF_ERROR(session_.get(place.first, place.second, view));
+    return compare(place, view);
+  }
+
+  Status get_many() {
+    const TableId table = draw_place().first;
+    std::vector<Place> places;
+    const uint64_t first = random_.below(options_.keys);
+    const uint64_t count = std::min<uint64_t>(2 + random_.below(3), options_.keys);
+    for (uint64_t i = 0; i < count; ++i) {
+      places.push_back({table, key_of((first + i) % options_.keys)});
+    }
+    std::vector<std::string_view> keys;
+    for (const Place& place : places) keys.push_back(place.second);
+    std::vector<RowView> views(keys.size());
+    RDMACC_RETURN_IF_ERROR(session_.get_many(table, keys, views));
+    for (size_t i = 0; i < places.size(); ++i) {
+      RDMACC_RETURN_IF_ERROR(compare(places[i], views[i]));
+    }
+    return Status();
+  }
+
+  // What a write of a key that this transaction wrote before must give.
+  Status note(const Place& place, Status status, Code refusal, bool needs_live,
+              std::optional<std::string> row) {
+    if (!status.ok() && status.code() != refusal) return status;
+    const auto own = own_.find(place);
+    if (own != own_.end() && (own->second.has_value() == needs_live) != status.ok()) {
+      return Status(Code::kCorrupt, "a write of " + place.second + " after an own write gave " +
+                                        status.to_string());
+    }
+    if (status.ok()) own_[place] = std::move(row);
+    return Status();
+  }
+
+  Status put(const Place& place) {
+    std::string row = row_for(place.second, random_);
+    return note(place, session_.put(place.first, place.second, row), Code::kNotFound, true,
+                std::move(row));
+  }
+  Status insert(const Place& place) {
+    std::string row = row_for(place.second, random_);
+    return note(place, session_.insert(place.first, place.second, row), Code::kDuplicateKey, false,
+                std::move(row));
+  }
+  Status remove(const Place& place) {
+    return note(place, session_.remove(place.first, place.second), Code::kNotFound, true,
+                std::nullopt);
+  }
+
+  Status scan() {
+    const TableId table = draw_place().first;
+    Result<std::unique_ptr<ScanCursor>> cursor = session_.scan(table);
+    if (!cursor.ok()) return cursor.status();
+    std::map<Place, bool> seen;
+    std::vector<RowView> batch;
+    do {
+      RDMACC_RETURN_IF_ERROR(session_.scan_next(**cursor, batch));
+      for (const RowView& view : batch) {
+        const Place place{table, std::string(view.key)};
+        if (!seen.try_emplace(place, true).second) {
+          return Status(Code::kCorrupt, "a scan gave " + place.second + " twice");
+        }
+        RDMACC_RETURN_IF_ERROR(compare(place, view));
+      }
+    } while (!batch.empty());
+    for (const auto& [place, row] : own_) {
+      if (place.first == table && row.has_value() && !seen.contains(place)) {
+        return Status(Code::kCorrupt, "a scan did not see the own write of " + place.second);
+      }
+    }
+    return Status();
+  }
+
+  Status savepoint() {
+    if (savepoints_.empty() || random_.percent(50)) {
+      savepoints_.push_back({session_.savepoint(), own_});
+      return Status();
+    }
+    const size_t at = random_.below(savepoints_.size());
+    if (random_.percent(30)) {
+      session_.release(savepoints_[at].level);
+    } else {
+      session_.rollback_to(savepoints_[at].level);
+      own_ = savepoints_[at].before;
+    }
+    savepoints_.resize(at);
+    return Status();
+  }
+
+  Session& session_;
+  const MixedOptions& options_;
+  const std::array<TableId, 2>& tables_;
+  Random random_;
+  OwnWrites own_;
+  std::vector<Savepoint> savepoints_;
+};
+
+}  // namespace
+
+Status Mixed::create_tables(Session& session) {
+  for (size_t i = 0; i < tables_.size(); ++i) {
+    TableSpec spec;
+    spec.relfilenode = kFirstTableNumber + static_cast<uint32_t>(i);
+    spec.record_size = kRecordSize;
+    spec.history = 0;
+    const Result<TableMeta> meta = session.create_table(spec);
+    if (!meta.ok()) return meta.status();
+    tables_[i] = meta.value().id;
+  }
+  return Status();
+}
+
+// Every other key is there at first.
+Status Mixed::load(Session& session, const TxnOptions& options, uint64_t part, uint64_t parts) {
+  Random random(part + 1);
+  for (uint64_t k = part * 2; k < options_.keys; k += parts * 2) {
+    for (const TableId table : tables_) {
+      const std::string key = key_of(k);
+      Status status;
+      do {
+        RDMACC_RETURN_IF_ERROR(session.begin(options));
+        status = abort_unless_ok(session, session.insert(table, key, row_for(key, random)));
+        if (status.ok()) status = abort_unless_ok(session, session.commit());
+      } while (status.code() == Code::kAborted);
+      RDMACC_RETURN_IF_ERROR(status);
+    }
+  }
+  return Status();
+}
+
+TxnInputs Mixed::draw(Random& random) const {
+  TxnInputs inputs;
+  inputs.kind = random.percent(options_.user_abort_percent) ? 1 : 0;
+  inputs.values[0] = random.next();
+  return inputs;
+}
+
+Status Mixed::attempt(Session& session, const TxnOptions& options, const TxnInputs& inputs,
+                      TxnEffect& effect) const {
+  effect = TxnEffect();
+  RDMACC_RETURN_IF_ERROR(session.begin(options));
+  MixedTransaction transaction(session, options_, tables_, inputs.values[0]);
+  RDMACC_RETURN_IF_ERROR(abort_unless_ok(session, transaction.run()));
+  if (inputs.kind == 1) {
+    session.abort();
+    return Status();
+  }
+  return abort_unless_ok(session, session.commit());
+}
+
+// Every row that a last look finds belongs to its key and is whole.
+Status Mixed::check(Session& session, const TxnOptions& options, int64_t,
+                    std::string& violation) const {
+  violation.clear();
+  for (const TableId table : tables_) {
+    RDMACC_RETURN_IF_ERROR(session.begin(options));
+    for (uint64_t k = 0; k < options_.keys; ++k) {
+      const std::string key = key_of(k);
+      RowView view;
+      RDMACC_RETURN_IF_ERROR(abort_unless_ok(session, session.get(table, key, view)));
+      if (!view.found) continue;
+      const Status whole = check_row(key, view.row);
+      if (!whole.ok()) violation = whole.message();
+    }
+    RDMACC_RETURN_IF_ERROR(abort_unless_ok(session, session.commit()));
+  }
+  return Status();
+}
+
+}  // namespace rdmacc
