@@ -47,10 +47,12 @@ void wake_on_child_end(int) {
   errno = saved_errno;
 }
 
+/* Serves interrupts as well: DROP DATABASE, for one, waits until every process has answered. */
 void sleep_ms(long timeout_ms) {
   WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, timeout_ms,
             PG_WAIT_EXTENSION);
   ResetLatch(MyLatch);
+  CHECK_FOR_INTERRUPTS();
 }
 
 void save_cluster_file(bool stopped) {

@@ -1,0 +1,215 @@
+#!/usr/bin/env python3
+"""The house rules that a machine can check, over every file that git knows or would add: who may
+include whom, names that only one place may use, sizes, words. One line per broken rule, and a
+last line "N passed, N failed" (a check is one rule)."""
+
+import os
+import re
+import subprocess
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+LINES_MAX = 600
+COLUMNS_MAX = 100
+BYTES_MAX = 256 * 1024
+
+# Rooms from the bottom up: a file includes its own room and lower ones. Rooms of one rank do not
+# see each other.
+RANKS = {
+    "rdma/base": 0, "rdma": 1, "engine/storage": 2, "engine/cluster": 3, "engine/log": 4,
+    "engine/txn": 5, "engine/protocols": 6, "engine/stats": 7, "engine/check": 8, "engine": 9,
+    "engine/node": 10, "engine/workloads": 10, "engine/bench": 11, "pg_rdmacc": 10,
+}
+# Contracts of rules and drivers that lower rooms may see: names and values, no behaviour.
+SHARED_HEADERS = {"engine/txn/outcome.h", "engine/txn/stage.h", "engine/txn/history.h",
+                  "engine/txn/worker_stats.h"}
+# What pg_rdmacc's bridge may include of the engine.
+BRIDGE_HEADERS = {"engine/session.h", "engine/txn/scan.h", "engine/protocols/registry.h",
+                  "rdma/shm_fabric.h"}
+SERVER_HEADERS = re.compile(r'#include "(postgres|fmgr|miscadmin|executor/|access/|utils/|storage/'
+                            r"(ipc|lwlock|latch|shmem|procarray|fd)|catalog/|commands/|nodes/)")
+PROTOCOL_NAMES = re.compile(r"\bProtocol::k(Nowait|Waitdie|Occ|Mvcc|Sundial|Calvin)\b")
+PRIMITIVE_NAMES = re.compile(r"\bPrimitive::k(Rpc|OneSided)\b")
+BANNED = re.compile(r"\b(TODO|FIXME|XXX|HACK|tmp|new2|foobar)\b")
+WORDS_SKIP = ("tests/lint/", "docs/", ".md", ".gitignore", "scripts/", "tests/tap/")
+
+
+def listed_files():
+    output = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "-z"], cwd=ROOT,
+                            check=True, capture_output=True).stdout
+    return sorted(path for path in output.decode().split("\0")
+                  if path and os.path.isfile(os.path.join(ROOT, path)))
+
+
+def read(path):
+    with open(os.path.join(ROOT, path), encoding="utf-8", errors="replace") as file:
+        return file.read()
+
+
+def room_of(path):
+    folder = os.path.dirname(path)
+    while folder and folder not in RANKS:
+        folder = os.path.dirname(folder)
+    return folder or None
+
+
+def code_lines(text):
+    """(number, line) without comments, roughly: enough to look for names."""
+    text = re.sub(r"/\*.*?\*/", lambda m: "\n" * m.group().count("\n"), text, flags=re.S)
+    for number, line in enumerate(text.split("\n"), 1):
+        yield number, line.split("//")[0]
+
+
+def check_layers(sources):
+    for path, text in sources.items():
+        room = room_of(path)
+        if room is None:
+            continue
+        for number, line in enumerate(text.split("\n"), 1):
+            match = re.match(r'#include "((?:rdma|engine|pg_rdmacc)/[^"]+)"', line)
+            if not match or match.group(1) in SHARED_HEADERS:
+                continue
+            included = room_of(match.group(1))
+            if included == room:
+                continue
+            if room == "pg_rdmacc" and match.group(1) not in BRIDGE_HEADERS:
+                yield f"{path}:{number}: pg_rdmacc sees the engine through its session alone"
+            elif RANKS[included] >= RANKS[room]:
+                yield f"{path}:{number}: {room} must not include {match.group(1)}"
+
+
+def check_server_headers(sources):
+    for path, text in sources.items():
+        inside = path.startswith("pg_rdmacc/")
+        bridge = re.match(r"pg_rdmacc/(engine_bridge|bridge_|node_process)", path)
+        if inside and not bridge:
+            continue
+        for number, line in enumerate(text.split("\n"), 1):
+            if SERVER_HEADERS.match(line):
+                yield f"{path}:{number}: only pg_rdmacc's glue sees PostgreSQL's headers"
+
+
+def check_verbs_header(sources):
+    for path, text in sources.items():
+        if "infiniband/verbs.h" in text and not path.startswith("rdma/verbs_"):
+            yield f"{path}: only rdma/verbs_* sees libibverbs"
+
+
+def check_protocol_names(sources):
+    for path, text in sources.items():
+        if not path.startswith(("engine/", "rdma/")) or path.startswith("engine/protocols/"):
+            continue
+        if path.startswith(("engine/txn/stage.", "engine/bench/", "engine/workloads/")):
+            continue
+        named = {match.group(1) for _, line in code_lines(text)
+                 for match in PROTOCOL_NAMES.finditer(line)}
+        if len(named) > 1:
+            yield f"{path}: names several protocols ({', '.join(sorted(named))})"
+
+
+def check_primitive_names(sources):
+    for path, text in sources.items():
+        if not path.startswith(("engine/", "rdma/", "pg_rdmacc/")):
+            continue
+        if path.startswith(("engine/txn/carry_out", "engine/txn/stage.", "engine/bench/report")):
+            continue
+        for number, line in code_lines(text):
+            if PRIMITIVE_NAMES.search(line):
+                yield f"{path}:{number}: only carry_out names primitives"
+
+
+def check_lengths(sources):
+    for path, text in sources.items():
+        count = text.count("\n")
+        if count > LINES_MAX:
+            yield f"{path}: {count} lines, {LINES_MAX} are the limit"
+
+
+def check_columns(sources):
+    for path, text in sources.items():
+        for number, line in enumerate(text.split("\n"), 1):
+            if len(line) > COLUMNS_MAX and "http" not in line:
+                yield f"{path}:{number}: {len(line)} columns, {COLUMNS_MAX} are the limit"
+
+
+def check_words(sources):
+    for path, text in sources.items():
+        if any(part in path for part in WORDS_SKIP):
+            continue
+        for number, line in enumerate(text.split("\n"), 1):
+            match = BANNED.search(line)
+            if match:
+                yield f'{path}:{number}: the word "{match.group()}"'
+
+
+def check_headers(sources):
+    for path, text in sources.items():
+        if path.endswith(".h") and not re.search(r"^#pragma once$", text, re.M):
+            yield f"{path}: no #pragma once"
+
+
+def check_using_namespace(sources):
+    for path, text in sources.items():
+        for number, line in code_lines(text):
+            if re.search(r"\busing namespace\b", line):
+                yield f"{path}:{number}: using namespace"
+
+
+def check_sizes(paths):
+    for path in paths:
+        size = os.path.getsize(os.path.join(ROOT, path))
+        if size > BYTES_MAX:
+            yield f"{path}: {size} bytes, {BYTES_MAX} are the limit"
+
+
+def check_executable(paths):
+    for path in paths:
+        full = os.path.join(ROOT, path)
+        with open(full, "rb") as file:
+            has_interpreter = file.read(2) == b"#!"
+        if has_interpreter and not os.access(full, os.X_OK):
+            yield f"{path}: starts with #! and is not executable"
+
+
+def check_exports(sources):
+    """PostgreSQL 15 does not export SQL functions itself where symbols are hidden."""
+    for path, text in sources.items():
+        for name in re.findall(r"PG_FUNCTION_INFO_V1\((\w+)\)", text):
+            if not re.search(r"PGDLLEXPORT Datum " + name + r"\(PG_FUNCTION_ARGS\)", text):
+                yield f"{path}: {name} is not declared PGDLLEXPORT"
+
+
+def main():
+    paths = listed_files()
+    sources = {path: read(path) for path in paths
+               if path.endswith((".h", ".cc", ".cpp", ".c"))}
+    texts = {path: read(path) for path in paths if path.endswith((".h", ".cc", ".py", ".sh", ".sql"))
+             and not path.startswith("expected/")}
+    rules = {
+        "layers": check_layers(sources),
+        "PostgreSQL's headers": check_server_headers(sources),
+        "libibverbs": check_verbs_header(sources),
+        "protocol names": check_protocol_names(sources),
+        "primitive names": check_primitive_names(sources),
+        "file lengths": check_lengths(sources),
+        "line lengths": check_columns(sources),
+        "words": check_words(texts),
+        "pragma once": check_headers(sources),
+        "using namespace": check_using_namespace(sources),
+        "file sizes": check_sizes(paths),
+        "executable scripts": check_executable(paths),
+        "exported functions": check_exports(sources),
+    }
+    failed = 0
+    for rule, findings in rules.items():
+        broken = list(findings)
+        failed += bool(broken)
+        print(f"{'not ok' if broken else 'ok'} - {rule}")
+        for finding in broken:
+            print(f"  {finding}")
+    print(f"{len(rules) - failed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
