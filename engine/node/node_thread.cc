@@ -36,10 +36,15 @@ Result<std::unique_ptr<NodeThread>> NodeThread::open(Fabric& fabric, NodeId node
 }
 
 void NodeThread::serve() {
-  stages_ = std::make_unique<StageServer>(worker_, fabric_.topology(), storage_.get(), rules_of);
-  if (thread_ != 0) return;
+  fence_ = std::make_unique<CallerFence>(worker_, fabric_.topology());
+  stages_ = std::make_unique<StageServer>(worker_, fabric_.topology(), *fence_, storage_.get(),
+                                          rules_of);
+  if (thread_ != 0) {
+    serve_fence(worker_, *fence_);
+    return;
+  }
   storage_->serve();
-  serve_resolution(worker_, *storage_);
+  serve_resolution(worker_, *storage_, *fence_);
   log(std::string(storage_->reopened() ? "reopened" : "formatted") + " its region");
   worker_.scheduler().add_after_step([this] { maintain_when_pending(); });
   if (node_ == 0) CHECK(worker_.scheduler().spawn([this] { resolve_for_ever(); }));

@@ -50,6 +50,7 @@ class NodeThread {
   const NodeId node_;
   const uint16_t thread_;
   const NodeOptions options_;
+  std::unique_ptr<CallerFence> fence_;  // outlives the handlers, which are the worker's
   Worker worker_;
   std::unique_ptr<StorageService> storage_;
   std::unique_ptr<StageServer> stages_;

@@ -145,16 +145,17 @@ class Serving {
 
 }  // namespace
 
-StageServer::StageServer(Worker& worker, const Topology& topology, StorageService* storage,
-                         RulesOf rules_of)
+StageServer::StageServer(Worker& worker, const Topology& topology, CallerFence& fence,
+                         StorageService* storage, RulesOf rules_of)
     : engine_(worker, topology, kLocationCacheEntries),
       storage_(storage),
       rules_of_(rules_of),
       node_(static_cast<NodeId>(worker.id() / topology.threads_per_node)) {
-  worker.rpc().handle(kMethodStage, [this](WorkerId from, std::span<const std::byte> request,
-                                           Rpc::Bytes& reply) {
-    return serve(from, request, reply);
-  });
+  worker.rpc().handle(kMethodStage,
+                      fence.guard([this](WorkerId from, std::span<const std::byte> request,
+                                         Rpc::Bytes& reply) {
+                        return serve(from, request, reply);
+                      }));
 }
 
 Status StageServer::serve(WorkerId from, std::span<const std::byte> request, Rpc::Bytes& reply) {

@@ -1,6 +1,7 @@
 #pragma once
 #include <memory>
 
+#include "engine/log/caller_fence.h"
 #include "engine/storage/storage_service.h"
 #include "engine/txn/engine_context.h"
 
@@ -14,8 +15,10 @@ class StageServer {
   using RulesOf = const ProtocolRules* (*)(Protocol);
 
   // Registers kMethodStage with the worker. `storage` is the node's (nullptr on threads other
-  // than 0, which then refuse to look for a ctts's locks).
-  StageServer(Worker& worker, const Topology& topology, StorageService* storage, RulesOf rules_of);
+  // than 0, which then refuse to look for a ctts's locks). Requests pass `fence`, so that none of
+  // a dead coordinator takes effect after its resolution.
+  StageServer(Worker& worker, const Topology& topology, CallerFence& fence,
+              StorageService* storage, RulesOf rules_of);
 
   uint64_t requests() const { return requests_; }
 

@@ -1,0 +1,71 @@
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "engine/node/node_thread.h"
+#include "engine/session.h"
+#include "rdma/sim_fabric.h"
+
+namespace rdmacc {
+
+// Nodes and coordinators of one simulated cluster, for tests of sessions.
+class SimEngine {
+ public:
+  explicit SimEngine(uint64_t seed, uint32_t replicas = 0, NodeId nodes = 2,
+                     uint64_t region_bytes = 192ull << 20) {
+    topology_.nodes = nodes;
+    topology_.workers_max = 16;
+    topology_.region_bytes = region_bytes;
+    SimOptions options;
+    options.seed = seed;
+    fabric_ = SimFabric::create(topology_, options);
+    for (NodeId node = 0; node < nodes; node++) {
+      auto thread = NodeThread::open(*fabric_, node, 0, NodeOptions{});
+      CHECK(thread.ok());
+      nodes_.push_back(std::move(*thread));
+      fabric_->attach(nodes_.back()->worker().id(), &nodes_.back()->worker().scheduler());
+    }
+    options_.replicas = replicas;
+  }
+  ~SimEngine() {
+    for (auto& coordinator : coordinators_) fabric_->attach(coordinator->worker().id(), nullptr);
+    for (auto& node : nodes_) fabric_->attach(node->worker().id(), nullptr);
+  }
+
+  EngineOptions& options() { return options_; }
+  SimFabric& fabric() { return *fabric_; }
+  NodeThread& node(NodeId node) { return *nodes_[node]; }
+
+  Coordinator& add_coordinator() {
+    auto endpoint = fabric_->join();
+    CHECK(endpoint.ok());
+    coordinators_.push_back(
+        std::make_unique<Coordinator>(std::move(*endpoint), topology_, options_));
+    Worker& worker = coordinators_.back()->worker();
+    fabric_->attach(worker.id(), &worker.scheduler());
+    return *coordinators_.back();
+  }
+
+  // Runs `task` in a coroutine of the coordinator, until it has returned.
+  void run(Coordinator& coordinator, const std::function<void()>& task) {
+    bool done = false;
+    CHECK(coordinator.worker().scheduler().spawn([&] {
+      task();
+      done = true;
+    }));
+    CHECK(fabric_->run_until([&] { return done; }, 50'000'000));
+  }
+  // Steps the cluster until `done`.
+  bool run_until(const std::function<bool()>& done) {
+    return fabric_->run_until(done, 50'000'000);
+  }
+
+ private:
+  Topology topology_;
+  EngineOptions options_;
+  std::unique_ptr<SimFabric> fabric_;
+  std::vector<std::unique_ptr<NodeThread>> nodes_;
+  std::vector<std::unique_ptr<Coordinator>> coordinators_;
+};
+
+}  // namespace rdmacc
