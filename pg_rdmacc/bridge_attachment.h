@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "engine/session.h"
-#include "engine/txn/scan.h"
 #include "pg_rdmacc/engine_bridge.h"
 #include "rdma/shm_fabric.h"
 
@@ -20,7 +19,7 @@ namespace rdmacc::bridge {
 
 // What a handle of a BridgeScan stands for. The view of a batch lives until the next one.
 struct Scan {
-  std::unique_ptr<ScanCursor> cursor;
+  ScanHandle cursor;
   std::vector<RowView> batch;
   std::vector<BridgeRow> rows;
 };
@@ -45,6 +44,7 @@ struct Attachment {
   std::unique_ptr<SessionPump> pump;
   int owner_pid = 0;
   TxnState txn;
+  bool outcome_unknown = false;  // of the commit or abort that was the last command
   // Handles are numbers that are never used again, so that a stale one is harmless.
   std::map<uintptr_t, std::unique_ptr<Scan>> scans;
   uintptr_t last_scan = 0;
@@ -99,6 +99,7 @@ void start(Command command) {
   }
   no_throw([&] {
     set_error(Status());
+    at->outcome_unknown = false;
     at->pump->start([at, command = std::move(command)] {
       return guarded([&]() -> Status {
         RDMACC_RETURN_IF_ERROR(begin_session(*at));

@@ -103,7 +103,7 @@ void bridge_start_scan(BridgeScan* handle, uint32_t table, uint32_t visible_befo
     Scan* scan = find_scan(attached(), handle);
     if (scan == nullptr) return scan_ended();
     scan->rows.clear();
-    Result<std::unique_ptr<rdmacc::ScanCursor>> opened = session.scan(table, visible_before);
+    Result<rdmacc::ScanHandle> opened = session.scan(table, visible_before);
     if (!opened.ok()) return opened.status();
     scan->cursor = std::move(opened.value());
     return Status();

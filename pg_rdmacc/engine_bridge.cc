@@ -32,6 +32,7 @@ void start_finish(Finish finish) {
   }
   start([at, finish](Session& session) {
     const Status status = finish(session);
+    at->outcome_unknown = session.commit_outcome_unknown();
     end_transaction(*at);
     return status;
   });
@@ -185,7 +186,9 @@ bool bridge_resume(void) {
   bool done = false;
   const bool clean = no_throw([&] {
     done = at->pump->resume();
-    if (done) set_error(at->pump->result());
+    if (!done) return;
+    set_error(at->pump->result());
+    last_error.outcome_unknown = at->outcome_unknown;
   });
   return done || !clean;
 }

@@ -24,8 +24,7 @@ RANKS = {
 SHARED_HEADERS = {"engine/txn/outcome.h", "engine/txn/stage.h", "engine/txn/history.h",
                   "engine/txn/worker_stats.h"}
 # What pg_rdmacc's bridge may include of the engine.
-BRIDGE_HEADERS = {"engine/session.h", "engine/txn/scan.h", "engine/protocols/registry.h",
-                  "rdma/shm_fabric.h"}
+BRIDGE_HEADERS = {"engine/session.h", "engine/protocols/registry.h", "rdma/shm_fabric.h"}
 SERVER_HEADERS = re.compile(r'#include "(postgres|fmgr|miscadmin|executor/|access/|utils/|storage/'
                             r"(ipc|lwlock|latch|shmem|procarray|fd)|catalog/|commands/|nodes/)")
 PROTOCOL_NAMES = re.compile(r"\bProtocol::k(Nowait|Waitdie|Occ|Mvcc|Sundial|Calvin)\b")
