@@ -15,7 +15,7 @@
 namespace rdmacc {
 
 struct ShmOptions {
-  bool huge_pages = true;      // try; what was got is in huge_pages_used()
+  bool huge_pages = true;          // try; what was got is in huge_pages_used()
   uint32_t wait_us_max = 100'000;  // bound of one wait()
 };
 

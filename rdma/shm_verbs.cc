@@ -1,0 +1,106 @@
+#include "rdma/shm_endpoint.h"
+
+// One-sided verbs on shared memory: ring() prefetches what a chain will touch, and the next
+// poll() carries it out. In between other coroutines run, so that cache misses overlap.
+
+namespace rdmacc {
+namespace {
+
+constexpr size_t kPrefetchLinesMax = 8;  // of one verb; the hardware follows a longer run itself
+
+void prefetch(const Verb& verb, const std::byte* region) {
+  const size_t lead = verb.remote_offset % kCacheLineBytes;
+  const std::byte* line = region + verb.remote_offset - lead;
+  const size_t lines = (lead + verb.bytes + kCacheLineBytes - 1) / kCacheLineBytes;
+  const bool for_write = verb.opcode != Opcode::kRead;
+  for (size_t i = 0; i < lines && i < kPrefetchLinesMax; ++i, line += kCacheLineBytes) {
+    if (for_write) {
+      __builtin_prefetch(line, 1);
+    } else {
+      __builtin_prefetch(line, 0);
+    }
+  }
+}
+
+void read_words(const Verb& verb, uint64_t* remote) {
+  auto* local = static_cast<uint64_t*>(verb.local);
+  const size_t words = verb.bytes / 8;
+  if (verb.order == WordOrder::kAscending) {
+    for (size_t i = 0; i < words; ++i) local[i] = __atomic_load_n(remote + i, __ATOMIC_ACQUIRE);
+  } else {
+    for (size_t i = words; i > 0; --i) {
+      local[i - 1] = __atomic_load_n(remote + i - 1, __ATOMIC_ACQUIRE);
+    }
+  }
+}
+
+void write_words(const Verb& verb, uint64_t* remote) {
+  const auto* local = static_cast<const uint64_t*>(verb.local);
+  const size_t words = verb.bytes / 8;
+  for (size_t i = 0; i < words; ++i) __atomic_store_n(remote + i, local[i], __ATOMIC_RELEASE);
+}
+
+}  // namespace
+
+void ShmEndpoint::ring(NodeId node, std::span<const Verb> chain, Completion* completion) {
+  const Topology& topology = control_.topology();
+  CHECK(node < topology.nodes && !chain.empty());
+  std::byte* region = regions_.at(node);
+  for (const Verb& verb : chain) {
+    CHECK(verb.bytes > 0 && verb.bytes % 8 == 0 && verb.remote_offset % 8 == 0);
+    CHECK(verb.bytes <= topology.region_bytes &&
+          verb.remote_offset <= topology.region_bytes - verb.bytes);
+    CHECK(verb.local != nullptr && reinterpret_cast<uintptr_t>(verb.local) % 8 == 0);
+    if (region != nullptr) prefetch(verb, region);
+  }
+  posted_.chains.push_back(Chain{region, posted_.verbs.size(), chain.size(), completion});
+  posted_.verbs.insert(posted_.verbs.end(), chain.begin(), chain.end());
+}
+
+bool ShmEndpoint::carry_out_posted() {
+  if (posted_.chains.empty()) return false;
+  std::swap(posted_, executing_);
+  for (const Chain& chain : executing_.chains) {
+    if (chain.region == nullptr) {
+      if (chain.completion != nullptr) chain.completion->failed = true;
+    } else {
+      carry_out_chain({executing_.verbs.data() + chain.first_verb, chain.verb_count}, chain.region);
+    }
+    if (chain.completion != nullptr) chain.completion->finish_one();
+  }
+  executing_.clear();
+  return true;
+}
+
+void ShmEndpoint::carry_out_chain(std::span<const Verb> verbs, std::byte* region) {
+  for (const Verb& verb : verbs) carry_out_verb(verb, region);
+}
+
+void ShmEndpoint::carry_out_verb(const Verb& verb, std::byte* region) {
+  auto* remote = reinterpret_cast<uint64_t*>(region + verb.remote_offset);
+  switch (verb.opcode) {
+    case Opcode::kRead:
+      // F2: whoever reads what this chain wrote, or misses it, agrees with what this READ sees.
+      if (unfenced_write_) __atomic_thread_fence(__ATOMIC_SEQ_CST);
+      unfenced_write_ = false;
+      return read_words(verb, remote);
+    case Opcode::kWrite:
+      unfenced_write_ = true;
+      return write_words(verb, remote);
+    case Opcode::kCompareSwap: {
+      uint64_t seen = verb.compare;
+      __atomic_compare_exchange_n(remote, &seen, verb.operand, false, __ATOMIC_SEQ_CST,
+                                  __ATOMIC_SEQ_CST);
+      *static_cast<uint64_t*>(verb.local) = seen;
+      unfenced_write_ = false;
+      return;
+    }
+    case Opcode::kFetchAdd:
+      *static_cast<uint64_t*>(verb.local) =
+          __atomic_fetch_add(remote, verb.operand, __ATOMIC_SEQ_CST);
+      unfenced_write_ = false;
+      return;
+  }
+}
+
+}  // namespace rdmacc
