@@ -60,7 +60,7 @@ class Sandbox:
             return command
         return ["runuser", "-u", SERVER_USER, "--", *command]
 
-    def _make_private(self, path):
+    def make_private(self, path):
         os.makedirs(path, mode=0o700, exist_ok=True)
         os.chmod(path, 0o700)
         if os.getuid() == 0:
@@ -82,11 +82,11 @@ class Sandbox:
         self._check_reachable()
         subprocess.run([os.path.join(ROOT, "scripts/pg_tree.sh"), self.dir, self.build],
                        check=True)
-        self._make_private(self.socket_dir)
-        self._make_private(os.path.dirname(self.log))
+        self.make_private(self.socket_dir)
+        self.make_private(os.path.dirname(self.log))
         if os.path.exists(os.path.join(self.data, "PG_VERSION")):
             return
-        self._make_private(self.data)
+        self.make_private(self.data)
         self.run("initdb", "-D", self.data, "-U", SERVER_USER, "-A", "trust", "--no-locale",
                  "-E", "UTF8", "--no-sync", stdout=subprocess.DEVNULL)
 

@@ -1,0 +1,158 @@
+#!/usr/bin/env python3
+"""make check: builds and runs every test, and counts them. Each part runs in a process of its own
+with a time limit; parts that need little of the processor run beside each other. The last line is
+"N passed, N failed" over all parts; a part that breaks down counts as one failure."""
+
+import argparse
+import concurrent.futures
+import os
+import re
+import subprocess
+import sys
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+LOGS = os.path.join(ROOT, "build/check")
+COLOURS = sys.stdout.isatty()
+LINES_OF_A_FAILURE = 60
+# Names of simulator tests that are too long under the sanitizers, as a GoogleTest filter.
+SANITIZED_FILTER = os.environ.get("RDMACC_SANITIZED_FILTER", "*")
+
+GTEST_PASSED = re.compile(r"^\[  PASSED  \] (\d+) tests?\.", re.M)
+GTEST_FAILED = re.compile(r"^\[  FAILED  \] (\d+) tests?, listed below", re.M)
+COUNTED = re.compile(r"^(\d+) passed, (\d+) failed$", re.M)
+
+
+class Part:
+    def __init__(self, name, command, count, limit_s):
+        self.name = name
+        self.command = command
+        self.count = count  # output -> (passed, failed)
+        self.limit_s = limit_s
+        self.passed = self.failed = 0
+        self.seconds = 0.0
+        self.output = ""
+
+    def run(self):
+        begin = time.monotonic()
+        log = os.path.join(LOGS, re.sub(r"\W+", "_", self.name) + ".log")
+        with open(log, "w+b") as file:
+            process = subprocess.Popen(self.command, cwd=ROOT, stdout=file,
+                                       stderr=subprocess.STDOUT, start_new_session=True)
+            try:
+                status = process.wait(timeout=self.limit_s)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, 15)
+                try:
+                    process.wait(timeout=10)
+                except subprocess.TimeoutExpired:
+                    os.killpg(process.pid, 9)
+                    process.wait()
+                status = f"no end within {self.limit_s} s"
+            file.seek(0)
+            self.output = file.read().decode(errors="replace")
+        self.seconds = time.monotonic() - begin
+        self.passed, self.failed = self.count(self.output)
+        if status != 0 and self.failed == 0:
+            self.failed = 1
+            self.output += f"\n{self.name}: ended with {status}"
+        report(self)
+        return self
+
+
+def colour(text, code):
+    return f"\033[{code}m{text}\033[0m" if COLOURS else text
+
+
+def report(part):
+    mark = colour("FAILED", 31) if part.failed else colour("ok", 32)
+    print(f"  {part.name:<34} {part.passed:>5} passed {part.failed:>3} failed "
+          f"{part.seconds:>6.1f} s  {mark}", flush=True)
+    if part.failed:
+        print("\n".join("    " + line for line in part.output.splitlines()[-LINES_OF_A_FAILURE:]),
+              flush=True)
+
+
+def count_nothing(_):
+    return 0, 0
+
+
+def count_gtest(output):
+    passed = GTEST_PASSED.search(output)
+    failed = GTEST_FAILED.search(output)
+    return int(passed.group(1)) if passed else 0, int(failed.group(1)) if failed else 0
+
+
+def count_counted(output):
+    found = COUNTED.findall(output)
+    return (int(found[-1][0]), int(found[-1][1])) if found else (0, 1)
+
+
+def gtest_parts(preset, label, extra=(), limit_s=600):
+    folder = os.path.join(ROOT, "build", preset, "tests")
+    names = sorted(name for name in os.listdir(folder) if name.endswith("_test"))
+    return [Part(f"{label}{name}", [os.path.join(folder, name), "--gtest_brief=0", *extra],
+                 count_gtest, limit_s) for name in names]
+
+
+def python_part(name, *command, limit_s=600):
+    return Part(name, [sys.executable, *command], count_counted, limit_s)
+
+
+def build(preset, jobs, limit_s):
+    if not os.path.exists(os.path.join(ROOT, "build", preset, "build.ninja")):
+        Part(f"configure {preset}", ["cmake", "--preset", preset], count_nothing, 120).run()
+    return Part(f"build {preset}", ["cmake", "--build", "--preset", preset, "-j", str(jobs)],
+                count_nothing, limit_s).run()
+
+
+def in_turn(parts):
+    return [part.run() for part in parts]
+
+
+def server_parts():
+    taps = sorted(name for name in os.listdir(os.path.join(ROOT, "tests/tap"))
+                  if re.match(r"\d+_.*\.py$", name))
+    return [python_part("regress", "scripts/run_regress.py", "regress"),
+            python_part("isolation", "scripts/run_regress.py", "isolation"),
+            *(python_part("tap " + name[:-3], os.path.join("tests/tap", name), limit_s=300)
+              for name in taps)]
+
+
+def run_everything(jobs):
+    done = in_turn([python_part("lint", "tests/lint/tidy.py", limit_s=60)])
+    done.append(build("release", jobs, 900))
+    if done[-1].failed:
+        return done
+    done += in_turn(gtest_parts("release", "", limit_s=300))
+    # The sanitized build is long and needs no server; the server's tests mostly wait.
+    with concurrent.futures.ThreadPoolExecutor(max_workers=2) as pool:
+        servers = pool.submit(in_turn, server_parts())
+        sanitized = build("asan", max(1, jobs - 1), 900)
+        done.append(sanitized)
+        if not sanitized.failed:
+            done += in_turn(gtest_parts("asan", "sanitized ",
+                                        [f"--gtest_filter={SANITIZED_FILTER}"]))
+        done += servers.result()
+    return done
+
+
+def main():
+    parser = argparse.ArgumentParser(description="build and run every test")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    flags = parser.parse_args()
+    os.makedirs(LOGS, exist_ok=True)
+    begin = time.monotonic()
+    done = run_everything(flags.jobs)
+    passed = sum(part.passed for part in done)
+    failed = sum(part.failed for part in done)
+    print(f"{time.monotonic() - begin:.0f} seconds; logs are in build/check")
+    for part in done:
+        if part.failed:
+            print(colour(f"failed: {part.name}", 31))
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
