@@ -12,7 +12,7 @@ struct MachineLimits {
   double independent_read_ns = 0;  // 64 bytes at random places known beforehand
   double compare_swap_ns = 0;      // on a random 64-byte line, each after the last
   double ring_round_trip_ns = 0;   // 64 bytes to another process and back, both spinning
-  double coroutine_switch_ns = 0;  // into a Boost coroutine and back, halved
+  double coroutine_switch_ns = 0;  // into a Boost context and back, halved
 };
 
 // Memory for measurements: 1 GB, or less where that would use more than half of what is free.

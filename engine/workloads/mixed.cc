@@ -4,7 +4,6 @@
 #include <optional>
 
 #include "engine/storage/messages.h"
-#include "engine/txn/scan.h"
 
 namespace rdmacc {
 namespace {
@@ -137,7 +136,7 @@ class MixedTransaction {
 
   Status scan() {
     const TableId table = draw_place().first;
-    Result<std::unique_ptr<ScanCursor>> cursor = session_.scan(table);
+    Result<ScanHandle> cursor = session_.scan(table);
     if (!cursor.ok()) return cursor.status();
     std::map<Place, bool> seen;
     std::vector<RowView> batch;

@@ -217,7 +217,7 @@ Status Smallbank::amalgamate(Session& session, uint64_t from, uint64_t to) const
 }
 
 Status Smallbank::total(Session& session, TableId table, int64_t& sum, uint64_t& rows) const {
-  Result<std::unique_ptr<ScanCursor>> cursor = session.scan(table);
+  Result<ScanHandle> cursor = session.scan(table);
   if (!cursor.ok()) return cursor.status();
   std::vector<RowView> batch;
   do {
