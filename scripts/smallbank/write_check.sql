@@ -8,5 +8,5 @@ SELECT bal AS savings FROM savings WHERE custid = :a \gset
 SELECT bal AS checking FROM checking WHERE custid = :a \gset
 \set charge case when :savings + :checking < :amount then :amount + 1 else :amount end
 UPDATE checking SET bal = bal - :charge WHERE custid = :a;
-INSERT INTO ledger VALUES (-:charge);
+INSERT INTO ledger VALUES (-:charge::bigint);
 COMMIT;

@@ -1,0 +1,178 @@
+"""What the tests of whole servers share: each test is a function with a sandbox of its own or of
+its file, run with a time limit; the last line of a file's run is "N passed, N failed".
+
+    from harness import equal, run, true
+
+    def rows_survive(box): ...
+
+    run(rows_survive, …, settings={"rdmacc.nodes": 2})
+"""
+
+import argparse
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../scripts"))
+from sandbox import Failure, Sandbox  # noqa: E402
+
+TEST_SECONDS_MAX = 120
+POLL_S = 0.1
+
+
+class Unmet(Exception):
+    """An expectation that did not hold."""
+
+
+def true(condition, what):
+    if not condition:
+        raise Unmet(what)
+
+
+def equal(got, expected, what):
+    true(got == expected, f"{what}: got {got!r}, expected {expected!r}")
+
+
+def matches(pattern, text, what):
+    true(re.search(pattern, text), f"{what}: {pattern!r} is not in {text!r}")
+
+
+def eventually(condition, what, seconds=20):
+    """Waits until condition() is true; errors count as not yet."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        try:
+            if condition():
+                return
+        except (Failure, subprocess.SubprocessError, OSError):
+            pass
+        time.sleep(POLL_S)
+    raise Unmet(f"{what}: not within {seconds} s")
+
+
+def sqlstate(result):
+    """SQLSTATE of the first error that psql reported; 00000 when there was none."""
+    match = re.search(r"(?:ERROR|FATAL):  (\w{5}):", result.stderr)
+    return match.group(1) if match else "00000"
+
+
+def fails_with(box, sql, state, dbname="postgres"):
+    """Runs `sql`, which must fail with that SQLSTATE; what psql said."""
+    result = box.psql(sql, dbname, check=False)
+    equal(sqlstate(result), state, f"SQLSTATE of {sql!r} ({result.stderr.strip()})")
+    return result.stderr
+
+
+class Session:
+    """psql kept open: statements are sent one by one, as a user at two terminals would."""
+
+    def __init__(self, box, dbname="postgres"):
+        self.process = subprocess.Popen(
+            box.command("psql", "-X", "-q", "-A", "-t", "-v", "VERBOSITY=verbose"),
+            env=box.environment(dbname), cwd="/", text=True, stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, bufsize=1)
+        self.count = 0
+
+    def send(self, sql):
+        """Starts statements without waiting for them."""
+        self.count += 1
+        self.process.stdin.write(f"{sql}\n\\echo :done{self.count}:\n")
+        self.process.stdin.flush()
+
+    def result(self):
+        """What the statements sent last printed, errors included."""
+        lines = []
+        for line in self.process.stdout:
+            if line.strip() == f":done{self.count}:":
+                return "".join(lines).rstrip("\n")
+            lines.append(line)
+        return "".join(lines).rstrip("\n")
+
+    def run(self, sql):
+        self.send(sql)
+        return self.result()
+
+    def backend(self):
+        return int(self.run("SELECT pg_backend_pid();"))
+
+    def close(self):
+        try:
+            self.process.stdin.close()
+        except OSError:
+            pass
+        self.process.wait(timeout=20)
+
+
+def node_pids(box):
+    return [int(pid) for pid in
+            box.psql("SELECT pid FROM rdmacc.stat_nodes ORDER BY node").split("\n")]
+
+
+def nodes_running(box):
+    count = box.psql("SELECT count(*) = current_setting('rdmacc.nodes')::int"
+                     " FROM rdmacc.stat_nodes WHERE state = 'running'")
+    return count == "t"
+
+
+def wait_until_up(box, seconds=30):
+    eventually(lambda: nodes_running(box), "server and nodes are up", seconds)
+
+
+def shm_objects():
+    return {name for name in os.listdir("/dev/shm") if name.startswith("rdmacc.pg_")}
+
+
+def out_of_time(*_):
+    raise Unmet(f"no end within {TEST_SECONDS_MAX} s")
+
+
+def run_one(test, box):
+    signal.signal(signal.SIGALRM, out_of_time)
+    signal.alarm(TEST_SECONDS_MAX)
+    begin = time.monotonic()
+    try:
+        test(box)
+        print(f"ok - {test.__name__} ({time.monotonic() - begin:.1f} s)", flush=True)
+        return True
+    except Exception:  # any error is a failure of this test, the others go on
+        signal.alarm(0)
+        print(f"not ok - {test.__name__}\n{traceback.format_exc()}", flush=True)
+        print("Server log:\n" + box.log_text()[-4000:], flush=True)
+        return False
+    finally:
+        signal.alarm(0)
+
+
+def run(*tests, settings=None, extension=True):
+    """Runs the tests one after the other on one sandbox and exits."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--build", default=os.environ.get("RDMACC_BUILD"))
+    parser.add_argument("names", nargs="*", help="tests to run (default: all)")
+    flags = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    directory = tempfile.mkdtemp(prefix="rdmacc-tap-")
+    box = Sandbox(directory, settings=settings, build=flags.build)
+    failed = passed = 0
+    try:
+        box.create()
+        if extension:
+            box.start()
+            box.psql("CREATE EXTENSION rdmacc")
+        for test in tests:
+            if flags.names and test.__name__ not in flags.names:
+                continue
+            if run_one(test, box):
+                passed += 1
+            else:
+                failed += 1
+    finally:
+        box.remove()
+        shutil.rmtree(directory, ignore_errors=True)
+    print(f"{passed} passed, {failed} failed")
+    sys.exit(1 if failed else 0)
