@@ -1,6 +1,7 @@
 #include "engine/storage/hash_index_owner.h"
 
 #include "engine/storage/slot_blocks.h"
+#include "engine/storage/sundial_word.h"
 
 namespace rdmacc {
 
@@ -38,12 +39,20 @@ Result<IndexRoot> HashIndexOwner::build(TableId id) {
   return IndexRoot::make(kInitialDepth, array.value());
 }
 
+// SUNDIAL's transactions may lock by their own word alone.
+bool HashIndexOwner::holds_lock(uint64_t header, uint64_t ctts) const {
+  if (ctts == 0) return false;
+  const uint64_t sundial = region_.load(header + offsetof(Header, sundial));
+  return region_.lock_of(header) == ctts ||
+         (sundial_locked(sundial) && (sundial & 0xFFFF) == (ctts & 0xFFFF));
+}
+
 Status HashIndexOwner::extend(uint64_t group, uint32_t bucket, uint32_t entries, uint64_t ctts) {
   if (!arena_.in_use(PageKind::kGroup, group) || bucket >= kBucketsPerGroup ||
       entries > kExtendEntriesMax) {
     return Status(Code::kInvalidArgument, "extend: no such bucket");
   }
-  if (ctts == 0 || region_.lock_of(group) != ctts) {
+  if (!holds_lock(group, ctts)) {
     return Status(Code::kInvalidArgument, "extend: the group is not locked by the caller");
   }
   const TableId id = region_.table_of(group);
@@ -83,6 +92,7 @@ bool HashIndexOwner::linked(uint64_t slot) const {
 bool HashIndexOwner::retire_slot(uint64_t slot) {
   if (!arena_.in_use(PageKind::kSlot, slot)) return false;
   directory_.add_rows(region_.table_of(slot), -1);
+  region_.store(slot + kOffsetOfLength, 0);
   region_.bump_incarnation(slot, kNoTable);
   return arena_.retire(slot);
 }

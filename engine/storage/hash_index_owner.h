@@ -55,6 +55,7 @@ class HashIndexOwner {
     uint64_t group;
     auto operator<=>(const Candidate&) const = default;
   };
+  bool holds_lock(uint64_t header, uint64_t ctts) const;
   void enqueue(Candidate candidate);
   Status chain_behind(uint64_t tail, uint32_t buckets);
   void retire_group(TableId id, uint64_t group);

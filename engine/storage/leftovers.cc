@@ -6,10 +6,16 @@
 
 namespace rdmacc {
 
-void Leftovers::add(PageKind kind, uint64_t offset, uint64_t ctts) {
-  CHECK(kind == PageKind::kSlot || kind == PageKind::kOverflow);
-  const auto worker = static_cast<WorkerId>(ctts);
-  leftovers_.push_back({kind, offset, ctts, worker_.endpoint().incarnation_of(worker)});
+void Leftovers::add(Leftover leftover) {
+  CHECK(leftover.kind == PageKind::kSlot || leftover.kind == PageKind::kOverflow);
+  leftover.incarnation = worker_.endpoint().incarnation_of(static_cast<WorkerId>(leftover.ctts));
+  leftovers_.push_back(leftover);
+}
+
+uint64_t Leftovers::holder_of(const OwnedRegion& region, uint64_t slot) {
+  const Header header = region.header(slot);
+  if (header.lock != 0) return header.lock;
+  return (header.flags & kFlagLive) != 0 ? header.wts : 0;
 }
 
 bool Leftovers::pending() const {
@@ -19,7 +25,7 @@ bool Leftovers::pending() const {
 bool Leftovers::as_found(const Leftover& leftover) const {
   if (!arena_.in_use(leftover.kind, leftover.offset)) return false;
   if (leftover.kind == PageKind::kOverflow) return region_.load(leftover.offset) == leftover.ctts;
-  return region_.lock_of(leftover.offset) == leftover.ctts && !index_.linked(leftover.offset);
+  return holder_of(region_, leftover.offset) == leftover.ctts && !index_.linked(leftover.offset);
 }
 
 void Leftovers::sweep() {
@@ -39,9 +45,8 @@ void Leftovers::sweep() {
     if (each.kind == PageKind::kOverflow) {
       blocks.push_back(each.offset);
     } else {
-      region_.store(each.offset + kOffsetOfLength, 0);
       index_.retire_slot(each.offset);
-      region_.store(each.offset + kOffsetOfLock, 0);
+      if (region_.lock_of(each.offset) == each.ctts) region_.store(each.offset + kOffsetOfLock, 0);
     }
     return true;
   });

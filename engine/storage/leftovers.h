@@ -6,11 +6,19 @@
 
 namespace rdmacc {
 
-// Slots and overflow blocks that a node finds in use by no index when it is opened again: locked
-// slots, and blocks that carry their allocator's ctts. They may belong to a transaction under
-// way (a block also to a log record), so they stay until the worker that allocated them is gone
-// and resolved: when the epochs show that nothing of its is under way any more, what is still as
-// it was found belongs to nobody.
+// A unit that a node finds in use by no index when it is opened again.
+struct Leftover {
+  PageKind kind;
+  uint64_t offset;
+  uint64_t ctts;             // by which it was held: see holder_of
+  uint32_t incarnation = 0;  // of that worker when the unit was found, 0 = dead already
+  uint64_t dead_epoch = 0;   // epoch at which the worker was seen to be gone, 0 = alive
+};
+
+// Slots that are locked or that an insert is about to link, and overflow blocks that carry their
+// allocator's ctts. They may belong to a transaction under way (a block also to a log record), so
+// they stay until the worker that allocated them is gone and resolved: when the epochs show that
+// nothing of its is under way any more, what is still as it was found belongs to nobody.
 class Leftovers {
  public:
   Leftovers(Worker& worker, const OwnedRegion& region, Arena& arena, Directory& directory,
@@ -22,20 +30,15 @@ class Leftovers {
         index_(index),
         reclaimer_(reclaimer) {}
 
-  void add(PageKind kind, uint64_t offset, uint64_t ctts);
+  void add(Leftover leftover);
+  // The lock word of a slot or, if it is live and unlocked, its stamp; 0 = nobody's.
+  static uint64_t holder_of(const OwnedRegion& region, uint64_t slot);
   // Some of them wait for the epoch only.
   bool pending() const;
   // Looks for dead allocators and frees what is nobody's; yields.
   void sweep();
 
  private:
-  struct Leftover {
-    PageKind kind;
-    uint64_t offset;
-    uint64_t ctts;
-    uint32_t incarnation;     // of the worker when it was found, 0 = dead already
-    uint64_t dead_epoch = 0;  // epoch at which the worker was seen to be gone, 0 = alive
-  };
   bool as_found(const Leftover& leftover) const;
   void forget_referenced(std::vector<uint64_t>& blocks);
 

@@ -41,10 +41,7 @@ Status StorageNode::handle_free(WorkerId, Bytes bytes, Reply&) {
       arena_.retire(item.offset);
       continue;
     }
-    if (region_.lock_of(item.offset) != 0) {
-      region_.store(item.offset + kOffsetOfLength, 0);
-      locked.push_back(item.offset);
-    }
+    if (region_.lock_of(item.offset) != 0) locked.push_back(item.offset);
     index_.retire_slot(item.offset);
   }
   unlock_slots(request.ctts, locked);

@@ -2,6 +2,8 @@
 
 #include <unordered_map>
 
+#include "engine/storage/sundial_word.h"
+
 namespace rdmacc {
 
 StorageNode::StorageNode(Worker& worker, const Topology& topology)
@@ -56,8 +58,6 @@ Status StorageNode::format() {
   return directory_.open();
 }
 
-// The order matters where coordinators work on: what is locked is noted before the indexes are
-// walked, since an insert that is under way links its slot first and unlocks it then.
 Status StorageNode::reopen() {
   const auto* superblock = reinterpret_cast<const Superblock*>(region_.base());
   if (superblock->version != kRegionVersion || superblock->node != region_.node() ||
@@ -73,29 +73,20 @@ Status StorageNode::reopen() {
   return mark_tables();
 }
 
+// Coordinators may be at work meanwhile. What is locked is noted before the indexes are walked; a
+// slot that is live and linked nowhere is of an insert that has unlocked it and is about to link
+// it.
 Status StorageNode::mark_tables() {
-  struct Found {
-    PageKind kind;
-    uint64_t offset, ctts;
-  };
-  std::vector<Found> found;
-  for (uint64_t page = 0; page < arena_.page_count(); ++page) {
-    arena_.for_each_unit(page, PageKind::kSlot, [&](uint64_t slot, bool) {
-      if (region_.lock_of(slot) != 0)
-        found.push_back({PageKind::kSlot, slot, region_.lock_of(slot)});
-    });
-    arena_.for_each_unit(page, PageKind::kOverflow, [&](uint64_t block, bool) {
-      if (region_.load(block) != 0)
-        found.push_back({PageKind::kOverflow, block, region_.load(block)});
-    });
-  }
+  std::vector<Leftover> found;
+  note_locked(found);
   std::unordered_map<TableId, uint64_t> rows;
   for (const TableId id : directory_.tables(TableState::kLive)) {
     RDMACC_RETURN_IF_ERROR(index_.mark(id, &rows[id]));
   }
-  for (const Found& each : found) {
+  note_live_unlinked(found);
+  for (const Leftover& each : found) {
     if (!arena_.mark_used(each.kind, each.offset)) continue;  // some index's
-    leftovers_.add(each.kind, each.offset, each.ctts);
+    leftovers_.add(each);
     if (each.kind == PageKind::kSlot) ++rows[region_.table_of(each.offset)];
   }
   // The sibling of a split that was undone, and groups of a drop that was cut short.
@@ -109,6 +100,29 @@ Status StorageNode::mark_tables() {
   // All that is reachable from a dropped table alone has just been retired.
   for (const TableId id : directory_.tables(TableState::kDropped)) directory_.set_free(id);
   return Status();
+}
+
+void StorageNode::note_locked(std::vector<Leftover>& found) const {
+  for (uint64_t page = 0; page < arena_.page_count(); ++page) {
+    arena_.for_each_unit(page, PageKind::kSlot, [&](uint64_t slot, bool) {
+      const uint64_t lock = region_.lock_of(slot);
+      if (lock != 0) found.push_back({PageKind::kSlot, slot, lock});
+    });
+    arena_.for_each_unit(page, PageKind::kOverflow, [&](uint64_t block, bool) {
+      const uint64_t owner = region_.load(block);
+      if (owner != 0) found.push_back({PageKind::kOverflow, block, owner});
+    });
+  }
+}
+
+void StorageNode::note_live_unlinked(std::vector<Leftover>& found) const {
+  for (uint64_t page = 0; page < arena_.page_count(); ++page) {
+    arena_.for_each_unit(page, PageKind::kSlot, [&](uint64_t slot, bool used) {
+      if (used || directory_.live(region_.table_of(slot)) == nullptr) return;
+      const uint64_t holder = Leftovers::holder_of(region_, slot);
+      if (holder != 0) found.push_back({PageKind::kSlot, slot, holder});
+    });
+  }
 }
 
 bool StorageNode::maintenance_pending() const {
@@ -136,10 +150,12 @@ NodeStatistics StorageNode::statistics() const {
 
 std::vector<GlobalAddress> StorageNode::locks_of(WorkerId worker) {
   std::vector<GlobalAddress> locked;
-  const auto look = [&](uint64_t header, bool) {
-    const uint64_t lock = region_.lock_of(header);
-    if (lock != 0 && static_cast<WorkerId>(lock) == worker) {
-      locked.push_back(region_.address(header));
+  const auto look = [&](uint64_t at, bool) {
+    const Header header = region_.header(at);
+    const auto is_of = [&](uint64_t ctts) { return static_cast<WorkerId>(ctts) == worker; };
+    if ((header.lock != 0 && is_of(header.lock)) || (header.waiter != 0 && is_of(header.waiter)) ||
+        (sundial_locked(header.sundial) && is_of(header.sundial))) {
+      locked.push_back(region_.address(at));
     }
   };
   for (uint64_t page = 0; page < arena_.page_count(); ++page) {
@@ -155,10 +171,7 @@ std::vector<GlobalAddress> StorageNode::locks_of(WorkerId worker) {
 void StorageNode::discard_slot(uint64_t offset) {
   if (!arena_.is_unit(PageKind::kSlot, offset)) return;
   const uint64_t lock = region_.lock_of(offset);
-  if (arena_.in_use(PageKind::kSlot, offset) && !index_.linked(offset)) {
-    region_.store(offset + kOffsetOfLength, 0);
-    index_.retire_slot(offset);
-  }
+  if (arena_.in_use(PageKind::kSlot, offset) && !index_.linked(offset)) index_.retire_slot(offset);
   unlock_slots(lock, {offset});
 }
 

@@ -55,7 +55,8 @@ class StorageNode : public StorageService {
   void drop(TableId id);
 
   Status mark_tables();
-  void mark_leftovers();
+  void note_locked(std::vector<Leftover>& found) const;
+  void note_live_unlinked(std::vector<Leftover>& found) const;
 
   Worker& worker_;
   const Topology topology_;

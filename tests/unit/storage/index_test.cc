@@ -1,0 +1,165 @@
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "region_audit.h"
+#include "test_index.h"
+
+namespace rdmacc {
+namespace {
+
+using Coordinator = StorageCluster::Coordinator;
+
+TableMeta make_table(StorageCluster& cluster, uint32_t number = 1) {
+  TableMeta meta;
+  cluster.run([&](Coordinator& c) {
+    TableSpec spec;
+    spec.relfilenode = number;
+    spec.record_size = TestIndex::kRecordSize;
+    spec.history = 0;
+    Result<TableMeta> made = c.client.create_table(spec, c.worker.counters());
+    ASSERT_TRUE(made.ok()) << made.status().to_string();
+    meta = *made;
+  });
+  return meta;
+}
+
+std::function<void(Coordinator&)> inserter(StorageCluster& cluster, TableMeta table, uint64_t first,
+                                           uint64_t count) {
+  return [&cluster, table, first, count](Coordinator& c) {
+    TestIndex index(c, cluster.topology(), table);
+    for (uint64_t key = first; key < first + count; ++key) {
+      const Status status = index.insert(key);
+      ASSERT_TRUE(status.ok()) << key << ": " << status.to_string();
+    }
+  };
+}
+
+void expect_all_found(StorageCluster& cluster, TableMeta table, uint64_t keys, uint64_t step = 1) {
+  cluster.run([&](Coordinator& c) {
+    TestIndex index(c, cluster.topology(), table);
+    std::set<uint64_t> places;
+    for (uint64_t key = 0; key < keys; key += step) {
+      Result<GlobalAddress> found = index.find(key);
+      ASSERT_TRUE(found.ok()) << found.status().to_string();
+      ASSERT_FALSE(found->null()) << "key " << key;
+      ASSERT_TRUE(places.insert(found->bits).second);
+    }
+    EXPECT_TRUE(index.find(keys + 1'000'000)->null());
+  });
+}
+
+TEST(HashIndex, FindsAllOfTwentyThousandKeysAfterItHasGrown) {
+  constexpr uint64_t kKeys = 20'000;
+  StorageCluster cluster({.coordinators = 2, .memory_bytes = 16ull << 20});
+  const TableMeta table = make_table(cluster);
+  std::vector<std::function<void(Coordinator&)>> bodies;
+  for (uint64_t i = 0; i < 16; ++i) {
+    bodies.push_back(inserter(cluster, table, i * kKeys / 16, kKeys / 16));
+  }
+  cluster.run(std::move(bodies), 50'000'000);
+  cluster.settle();
+  expect_all_found(cluster, table, kKeys, 7);
+  uint64_t entries = 0, splits = 0;
+  for (NodeId node = 0; node < 2; ++node) {
+    const RegionAudit audit = RegionAudit::of(cluster.region(node), cluster.layout());
+    EXPECT_EQ(audit.fault, "");
+    EXPECT_EQ(audit.locked_gaps, 0u);
+    EXPECT_GT(audit.root_depth_max, kInitialDepth + 3);
+    EXPECT_LT(audit.chained_buckets, audit.groups * 2);
+    EXPECT_EQ(cluster.storage(node).statistics().rows, audit.entries);
+    entries += audit.entries;
+    splits += cluster.storage(node).statistics().splits;
+  }
+  EXPECT_EQ(entries, kKeys);
+  EXPECT_GT(splits, 300u);
+}
+
+TEST(HashIndex, KeepsErasedKeysAbsentAndOthersPresent) {
+  StorageCluster cluster({.nodes = 1});
+  const TableMeta table = make_table(cluster);
+  cluster.run(inserter(cluster, table, 0, 500));
+  cluster.run([&](Coordinator& c) {
+    TestIndex index(c, cluster.topology(), table);
+    for (uint64_t key = 0; key < 500; key += 2) ASSERT_TRUE(index.erase(key).ok());
+    for (uint64_t key = 0; key < 500; ++key) EXPECT_EQ(index.find(key)->null(), key % 2 == 0);
+    EXPECT_EQ(index.erase(0).code(), Code::kNotFound);
+    EXPECT_EQ(index.insert(1).code(), Code::kDuplicateKey);
+  });
+  EXPECT_EQ(cluster.storage(0).statistics().rows, 250u);
+}
+
+// Readers look for keys that are there all the time while the groups around them split.
+TEST(GroupSplit, LosesNoKeyForConcurrentReaders) {
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    constexpr uint64_t kOld = 200, kNew = 900;
+    StorageCluster cluster({.seed = seed, .nodes = 1, .coordinators = 3, .lossy = seed % 4 == 0});
+    const TableMeta table = make_table(cluster);
+    cluster.run(inserter(cluster, table, 0, kOld));
+    size_t inserting = 2;
+    uint64_t reads = 0;
+    const auto reader = [&](Coordinator& c) {
+      TestIndex index(c, cluster.topology(), table);
+      while (inserting > 0) {
+        const uint64_t key = c.worker.endpoint().random().below(kOld);
+        Result<GlobalAddress> found = index.find(key);
+        ASSERT_TRUE(found.ok()) << found.status().to_string();
+        ASSERT_FALSE(found->null()) << "key " << key;
+        ++reads;
+      }
+    };
+    const auto writer = [&](uint64_t first) {
+      return [&, insert = inserter(cluster, table, first, kNew / 2)](Coordinator& c) {
+        insert(c);
+        --inserting;
+      };
+    };
+    cluster.run({writer(kOld), reader, reader, writer(kOld + kNew / 2)});
+    EXPECT_GT(cluster.storage(0).statistics().splits, 10u);
+    EXPECT_GT(reads, 100u);
+    cluster.settle();
+    const RegionAudit audit = RegionAudit::of(cluster.region(0), cluster.layout());
+    EXPECT_EQ(audit.fault, "");
+    EXPECT_EQ(audit.entries, kOld + kNew);
+    if (::testing::Test::HasFailure()) return;
+  }
+}
+
+TEST(GroupSplit, ChangesStampsIncarnationAndLeasesOfBothHalves) {
+  StorageCluster cluster({.nodes = 1});
+  const TableMeta table = make_table(cluster);
+  const auto headers = [&] {
+    std::map<uint64_t, Header> found;
+    const RegionAudit audit = RegionAudit::of(cluster.region(0), cluster.layout());
+    for (const auto& [offset, bytes] : audit.reachable) {
+      if (bytes != sizeof(Group)) continue;
+      std::memcpy(&found[offset], cluster.region(0) + offset, sizeof(Header));
+    }
+    return found;
+  };
+  const std::map<uint64_t, Header> before = headers();
+  ASSERT_EQ(before.size(), 16u);
+  for (const auto& [offset, header] : before) {
+    // A lease and a read timestamp that both halves must inherit.
+    auto* gap = reinterpret_cast<Header*>(cluster.region(0) + offset);
+    gap->rts = 77ull << 40;
+    gap->sundial = (100ull << 16) | 50;
+  }
+  cluster.run(inserter(cluster, table, 0, 2'000));
+  uint64_t split = 0;
+  for (const auto& [offset, now] : headers()) {
+    EXPECT_EQ(now.lock, 0u);
+    const auto old = before.find(offset);
+    if (now.length == kInitialDepth) continue;
+    ++split;
+    EXPECT_GT(now.sundial >> 16, 150u);
+    EXPECT_GE(now.rts, 77ull << 40);
+    if (old == before.end()) continue;
+    EXPECT_GT(now.incarnation, old->second.incarnation);
+  }
+  EXPECT_GT(split, 32u);
+}
+
+}  // namespace
+}  // namespace rdmacc
