@@ -30,9 +30,8 @@ struct Storm {
     GatePass pass;
     const bool hurried = random.percent(5);
     const uint64_t now_us = user.worker.endpoint().now_us();
-    const Status status =
-        user.gate.enter(protocol, now_us + (hurried ? random.below(3'000) : 30'000'000), nullptr,
-                        counters, pass);
+    const Status status = user.gate.enter(
+        protocol, now_us + (hurried ? random.below(3'000) : 30'000'000), nullptr, counters, pass);
     if (!status.ok()) {
       EXPECT_TRUE(hurried && status.code() == Code::kTimeout) << status.to_string();
       ++timeouts;
@@ -45,6 +44,9 @@ struct Storm {
       phase = protocol;
       phase_floor = largest_ctts;
     }
+    // A clock runs ahead of the time when it has seen the stamp of one that does. (What a dead
+    // worker gave out is only known to be below the time, so not with kills.)
+    if (!kills && random.percent(20)) user.clock.observe(largest_ctts + (random.below(900) << 16));
     for (int i = 0; i < 2; ++i) {
       const uint64_t ctts = user.clock.next();
       ASSERT_GT(ctts, phase_floor) << "seed " << seed;
@@ -76,6 +78,7 @@ struct Storm {
       Random random(seed);
       while (!stopped) {
         cluster.node().scheduler().sleep_for(200 + random.below(1'500));
+        cluster.resolve_departed();
         if (!kills || kills_left == 0) continue;
         GateUser& victim = cluster.user(random.below(cluster.users()));
         if (victim.killed || cluster.users() > 9) continue;
@@ -84,7 +87,6 @@ struct Storm {
         cluster.kill(victim);
         --kills_left;
         cluster.node().scheduler().sleep_for(random.below(3'000));
-        cluster.resolve_departed();
         start(cluster.add_user(), transactions / 4);
       }
     }));
@@ -101,24 +103,23 @@ uint64_t seeds(uint64_t usual) {
 
 TEST(GateStorm, NeverLetsTwoProtocolsMeet) {
   uint64_t switches = 0;
-  for (uint64_t seed = 1; seed <= seeds(12) && !testing::Test::HasFailure(); ++seed) {
+  for (uint64_t seed = 1; seed <= seeds(150) && !testing::Test::HasFailure(); ++seed) {
     Storm storm(seed, false);
     storm.run(25);
     EXPECT_GT(storm.entered, storm.timeouts);
     switches += storm.cluster.gate_line().switches;
   }
-  EXPECT_GT(switches, 12 * 20u);
-  RecordProperty("switches", static_cast<int>(switches));
+  EXPECT_GT(switches, 2'000u);
 }
 
 TEST(GateStorm, NeverLetsTwoProtocolsMeetWhenWorkersDie) {
   uint64_t switches = 0;
-  for (uint64_t seed = 101; seed < 101 + seeds(12) && !testing::Test::HasFailure(); ++seed) {
+  for (uint64_t seed = 101; seed < 101 + seeds(150) && !testing::Test::HasFailure(); ++seed) {
     Storm storm(seed, true);
     storm.run(25);
     switches += storm.cluster.gate_line().switches;
   }
-  EXPECT_GT(switches, 12 * 20u);
+  EXPECT_GT(switches, 2'000u);
 }
 
 }  // namespace

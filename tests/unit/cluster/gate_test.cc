@@ -56,14 +56,12 @@ TEST(Gate, IsSharedByTransactionsOfTheSameProtocol) {
 TEST(Gate, TellsWhichProtocolIsOpen) {
   GateCluster cluster(2, 2);
   VerbCounters counters;
-  run(cluster, cluster.user(0).worker, [&] {
-    EXPECT_EQ(cluster.user(0).gate.open_protocol(counters).value(), Gate::kNoProtocol);
-  });
+  run(cluster, cluster.user(0).worker,
+      [&] { EXPECT_EQ(cluster.user(0).gate.open_protocol(counters).value(), Gate::kNoProtocol); });
   Held held;
   enter_now(cluster, cluster.user(0), 2, held);
-  run(cluster, cluster.user(1).worker, [&] {
-    EXPECT_EQ(cluster.user(1).gate.open_protocol(counters).value(), 2);
-  });
+  run(cluster, cluster.user(1).worker,
+      [&] { EXPECT_EQ(cluster.user(1).gate.open_protocol(counters).value(), 2); });
 }
 
 TEST(Gate, AnotherProtocolWaitsUntilTheLastHasLeft) {
