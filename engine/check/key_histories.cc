@@ -53,9 +53,11 @@ uint32_t KeyHistories::number_of(TableId table, std::string_view key) {
 void KeyHistories::number_keys(std::span<const HistoryTransaction> history,
                                const std::vector<bool>& counts) {
   for (uint32_t t = 0; t < history.size(); ++t) {
-    if (!counts[t]) continue;
     for (const HistoryEvent& event : history[t].events) {
-      if (names_a_key(event)) number_of(event.table, event.key);
+      if (counts[t] && names_a_key(event)) number_of(event.table, event.key);
+      for (const ScannedGroup& group : event.groups) {
+        nodes_ = std::max(nodes_, static_cast<NodeId>(group.node + 1));
+      }
     }
   }
 }
@@ -108,18 +110,15 @@ void KeyHistories::add_scan(uint32_t number, const HistoryEvent& scan) {
     std::map<std::pair<uint64_t, NodeId>, uint64_t> stamps;  // by (bits, node)
   };
   std::map<uint32_t, Depth> depths;  // few: the groups of a table differ by a split or two
-  NodeId nodes = 0;
   for (const ScannedGroup& group : scan.groups) {
     depths[group.depth].stamps[{group.bits, group.node}] = group.stamp;
-    nodes = std::max(nodes, static_cast<NodeId>(group.node + 1));
   }
-  if (nodes == 0) return;
   const auto keys = keys_of_table_.find(scan.table);
   if (keys == keys_of_table_.end()) return;
   for (const uint32_t k : keys->second) {
     if (touched_by_[k] == number + 1) continue;
     const uint64_t hash = keys_[k].hash;
-    const auto node = static_cast<NodeId>(partition_of(hash) % nodes);
+    const auto node = static_cast<NodeId>(partition_of(hash) % nodes_);
     for (const auto& [depth, groups] : depths) {
       const auto group = groups.stamps.find({group_bits_of(hash, depth), node});
       if (group != groups.stamps.end()) keys_[k].misses.push_back({group->second, number});

@@ -64,6 +64,7 @@ class KeyHistories {
   std::vector<KeyHistory> keys_;
   std::unordered_map<TableKey, uint32_t, TableKeyHash> numbers_;
   std::unordered_map<TableId, std::vector<uint32_t>> keys_of_table_;
+  NodeId nodes_ = 0;  // of the cluster: every node has groups of every table that is scanned
   std::vector<uint32_t> touched_by_;  // last transaction + 1 that read or wrote the key itself
 };
 

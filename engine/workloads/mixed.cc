@@ -40,6 +40,10 @@ class MixedTransaction {
                    const std::array<TableId, 2>& tables, uint64_t seed)
       : session_(session), options_(options), tables_(tables), random_(seed) {}
 
+  // What may only be seen by a transaction that cannot commit any more (an optimistic protocol
+  // notices then that another has deleted the row); empty if nothing.
+  const std::string& doubt() const { return doubt_; }
+
   Status run() {
     const uint64_t operations = 1 + random_.below(options_.operations_max);
     for (uint64_t i = 0; i < operations; ++i) {
@@ -121,13 +125,13 @@ class MixedTransaction {
 
   Status put(const Place& place) {
     std::string row = row_for(place.second, random_);
-    return note(place, session_.put(place.first, place.second, row), Code::kNotFound, true,
-                std::move(row));
+    const Status status = session_.put(place.first, place.second, row);
+    return note(place, status, Code::kNotFound, true, std::move(row));
   }
   Status insert(const Place& place) {
     std::string row = row_for(place.second, random_);
-    return note(place, session_.insert(place.first, place.second, row), Code::kDuplicateKey, false,
-                std::move(row));
+    const Status status = session_.insert(place.first, place.second, row);
+    return note(place, status, Code::kDuplicateKey, false, std::move(row));
   }
   Status remove(const Place& place) {
     return note(place, session_.remove(place.first, place.second), Code::kNotFound, true,
@@ -152,7 +156,7 @@ class MixedTransaction {
     } while (!batch.empty());
     for (const auto& [place, row] : own_) {
       if (place.first == table && row.has_value() && !seen.contains(place)) {
-        return Status(Code::kCorrupt, "a scan did not see the own write of " + place.second);
+        doubt_ = "a scan did not see the own write of " + place.second;
       }
     }
     return Status();
@@ -180,6 +184,7 @@ class MixedTransaction {
   Random random_;
   OwnWrites own_;
   std::vector<Savepoint> savepoints_;
+  std::string doubt_;
 };
 
 }  // namespace
@@ -232,7 +237,8 @@ Status Mixed::attempt(Session& session, const TxnOptions& options, const TxnInpu
     session.abort();
     return Status();
   }
-  return abort_unless_ok(session, session.commit());
+  RDMACC_RETURN_IF_ERROR(abort_unless_ok(session, session.commit()));
+  return transaction.doubt().empty() ? Status() : Status(Code::kCorrupt, transaction.doubt());
 }
 
 // Every row that a last look finds belongs to its key and is whole.

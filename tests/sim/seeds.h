@@ -1,0 +1,47 @@
+#pragma once
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <functional>
+#include <string>
+
+#include "tests/sim/sim_run.h"
+
+namespace rdmacc {
+
+inline uint64_t number_in_environment(const char* name, uint64_t otherwise) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
+}
+
+// The command that repeats one seed of the running test.
+inline std::string command_of(uint64_t seed) {
+  const testing::TestInfo& test = *testing::UnitTest::GetInstance()->current_test_info();
+  return "SEED=" + std::to_string(seed) +
+         " build/release/tests/sim_test --gtest_filter=" + test.test_suite_name() + "." +
+         test.name();
+}
+
+// Runs the scenario that `scenario_of` makes of each seed, and stops at the first that fails.
+// SEED=n runs that one alone; SEEDS=n runs n instead of `seeds`; HISTORY_FILE=name keeps the
+// history of the failed run.
+inline void run_seeds(uint64_t seeds, const std::function<SimScenario(uint64_t seed)>& scenario_of,
+                      const std::function<void(const SimRun&)>& look = nullptr) {
+  const uint64_t only = number_in_environment("SEED", 0);
+  const uint64_t last = only != 0 ? only : number_in_environment("SEEDS", seeds);
+  for (uint64_t seed = only != 0 ? only : 1; seed <= last; ++seed) {
+    SimScenario scenario = scenario_of(seed);
+    scenario.seed = seed;
+    SimRun run(scenario);
+    const std::string problem = run.run();
+    if (const char* file = std::getenv("HISTORY_FILE"); file != nullptr && !problem.empty()) {
+      std::ofstream(file) << run.history_text();
+    }
+    ASSERT_EQ(problem, "") << command_of(seed) << "\n"
+                           << protocol_name(scenario.protocol) << " stages " << scenario.code;
+    if (look) look(run);
+  }
+}
+
+}  // namespace rdmacc

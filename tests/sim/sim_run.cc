@@ -1,0 +1,321 @@
+#include "tests/sim/sim_run.h"
+
+#include <algorithm>
+
+#include "engine/check/checker.h"
+#include "engine/workloads/mixed.h"
+#include "engine/workloads/smallbank.h"
+
+namespace rdmacc {
+namespace {
+
+constexpr uint64_t kEventsMax = 30'000'000;  // of one phase; more is a hang
+constexpr uint64_t kRestUs = 300'000;        // virtual; longer than any time-out that matters
+constexpr uint32_t kAttemptsOfTransaction = 40;
+constexpr uint64_t kBackOffUsMax = 30;
+constexpr uint64_t kUnavailableUs = 300;
+constexpr uint64_t kFaultWindowEvents = 12'000;  // a run without faults takes about so many
+constexpr uint64_t kDownEvents = 3'000;
+
+SimOptions fabric_options(const SimScenario& scenario) {
+  Random random(scenario.seed ^ 0x5EED);
+  SimOptions options;
+  options.seed = scenario.seed;
+  options.stall_percent = 1 + static_cast<uint32_t>(random.below(4));
+  options.loss_percent = scenario.loss_percent;
+  options.duplicate_percent = scenario.duplicate_percent;
+  return options;
+}
+
+}  // namespace
+
+SimRun::SimRun(const SimScenario& scenario) : scenario_(scenario), random_(scenario.seed * 7 + 1) {
+  topology_.nodes = static_cast<NodeId>(2 + random_.below(2));
+  topology_.threads_per_node = static_cast<uint16_t>(1 + random_.below(2));
+  topology_.workers_max =
+      static_cast<WorkerId>(topology_.node_workers() + scenario.coordinators + scenario.kills + 2);
+  topology_.region_bytes = 64ull << 20;
+  node_options_.resolve_every_us = 400;
+  engine_options_.replicas = static_cast<uint32_t>(random_.below(topology_.nodes));
+  engine_options_.location_cache_entries = 64;
+  txn_.protocol = scenario.protocol;
+  txn_.plan = StagePlan(scenario.code);
+  fabric_ = SimFabric::create(topology_, fabric_options(scenario));
+  nodes_.resize(topology_.nodes);
+  if (scenario.load == SimScenario::Load::kMixed) {
+    MixedOptions options;
+    options.keys = 4 + static_cast<uint32_t>(random_.below(12));
+    workload_ = std::make_unique<Mixed>(options);
+  } else {
+    SmallbankOptions options;
+    options.accounts = 8;
+    options.hot_accounts = 2;
+    options.hot_access_percent = 30;
+    options.transfers_only = scenario.kills + scenario.node_restarts > 0;
+    workload_ = std::make_unique<Smallbank>(options);
+  }
+}
+
+SimRun::~SimRun() {
+  fabric_->set_observer(nullptr);
+  for (std::unique_ptr<Client>& client : clients_) {
+    close_coordinator(std::move(client->coordinator));
+  }
+  close_coordinator(std::move(keeper_));
+  for (NodeId node = 0; node < topology_.nodes; ++node) close_node(node, /*kill=*/false);
+}
+
+std::string SimRun::run() {
+  Status status;
+  for (NodeId node = 0; node < topology_.nodes && status.ok(); ++node) status = open_node(node);
+  if (status.ok()) status = load();
+  if (status.ok()) status = run_clients();
+  if (status.ok()) status = check_at_rest();
+  return status.ok() ? "" : status.to_string();
+}
+
+// ---- Nodes and coordinators
+
+Status SimRun::open_node(NodeId node) {
+  CHECK(nodes_[node].empty());
+  for (uint16_t t = 0; t < topology_.threads_per_node; ++t) {
+    Result<std::unique_ptr<NodeThread>> thread = NodeThread::open(*fabric_, node, t, node_options_);
+    if (!thread.ok()) return thread.status();
+    fabric_->attach((*thread)->worker().id(), &(*thread)->worker().scheduler());
+    nodes_[node].push_back(std::move(*thread));
+  }
+  return Status();
+}
+
+void SimRun::close_node(NodeId node, bool kill) {
+  for (std::unique_ptr<NodeThread>& thread : nodes_[node]) {
+    const WorkerId worker = thread->worker().id();
+    resolved_ += static_cast<uint32_t>(thread->resolved_workers());
+    if (kill) fabric_->kill(worker);
+    fabric_->attach(worker, nullptr);
+  }
+  nodes_[node].clear();
+}
+
+Result<std::unique_ptr<Coordinator>> SimRun::open_coordinator() {
+  Result<std::unique_ptr<Endpoint>> endpoint = fabric_->join();
+  if (!endpoint.ok()) return endpoint.status();
+  auto coordinator =
+      std::make_unique<Coordinator>(std::move(*endpoint), topology_, engine_options_);
+  coordinator->set_history(&history_);
+  Worker& worker = coordinator->worker();
+  fabric_->attach(worker.id(), &worker.scheduler());
+  return coordinator;
+}
+
+void SimRun::close_coordinator(std::unique_ptr<Coordinator> coordinator) {
+  if (coordinator == nullptr) return;
+  fabric_->attach(coordinator->worker().id(), nullptr);
+}
+
+Status SimRun::run_task(Scheduler& scheduler, const std::function<Status()>& task) {
+  Status status;
+  bool ended = false;
+  CHECK(scheduler.spawn([&] {
+    status = task();
+    ended = true;
+  }));
+  if (!fabric_->run_until([&ended] { return ended; }, kEventsMax)) {
+    // The coroutine refers to this frame, so nothing may run it again.
+    scheduler.unwind();
+    return Status(Code::kTimeout, "hangs after " + std::to_string(fabric_->events()) + " events");
+  }
+  return status;
+}
+
+// ---- The phases
+
+Status SimRun::load() {
+  Result<std::unique_ptr<Coordinator>> keeper = open_coordinator();
+  if (!keeper.ok()) return keeper.status();
+  keeper_ = std::move(*keeper);
+  return run_task(keeper_->worker().scheduler(), [this] {
+    Session session(*keeper_);
+    RDMACC_RETURN_IF_ERROR(workload_->create_tables(session));
+    return workload_->load(session, txn_, 0, 1);
+  });
+}
+
+Status SimRun::run_clients() {
+  for (uint32_t c = 0; c < scenario_.coordinators; ++c) {
+    Result<std::unique_ptr<Coordinator>> coordinator = open_coordinator();
+    if (!coordinator.ok()) return coordinator.status();
+    clients_.push_back(std::make_unique<Client>());
+    clients_.back()->coordinator = std::move(*coordinator);
+    start_client(*clients_.back());
+  }
+  plan_faults();
+  if (!faults_.empty()) {
+    fabric_->set_observer([this](uint64_t event) { inject_due_faults(event); });
+  }
+  const bool ended = fabric_->run_until([this] { return clients_ended(); }, kEventsMax);
+  fabric_->set_observer(nullptr);
+  RDMACC_RETURN_IF_ERROR(failure_);
+  if (!ended) {
+    return Status(Code::kTimeout,
+                  "clients hang after " + std::to_string(fabric_->events()) + " events");
+  }
+  return Status();
+}
+
+void SimRun::start_client(Client& client) {
+  for (uint32_t i = 0; i < scenario_.coroutines; ++i) {
+    ++client.running;
+    const uint64_t seed = random_.next();
+    CHECK(client.coordinator->worker().scheduler().spawn([this, &client, seed] {
+      run_transactions(client, seed);
+      --client.running;
+    }));
+  }
+}
+
+void SimRun::run_transactions(Client& client, uint64_t seed) {
+  Random random(seed);
+  Session session(*client.coordinator);
+  Scheduler& scheduler = client.coordinator->worker().scheduler();
+  for (uint32_t t = 0; t < scenario_.transactions && failure_.ok(); ++t) {
+    const TxnInputs inputs = workload_->draw(random);
+    for (uint32_t attempt = 0; attempt < kAttemptsOfTransaction; ++attempt) {
+      TxnEffect effect;
+      const Status status = workload_->attempt(session, txn_, inputs, effect);
+      if (status.ok()) {
+        ++committed_;
+        delta_ += effect.delta;
+        break;
+      }
+      if (status.code() == Code::kUnavailable && scenario_.node_restarts > 0) {
+        scheduler.sleep_for(kUnavailableUs);
+        break;  // its outcome may be unknown: not again
+      }
+      if (status.code() != Code::kAborted) {
+        if (failure_.ok()) failure_ = status;
+        return;
+      }
+      scheduler.sleep_for(random.below(kBackOffUsMax));
+    }
+  }
+}
+
+// All transactions have ended, all nodes are up, and nobody dead is unresolved.
+bool SimRun::clients_ended() const {
+  if (!failure_.ok()) return true;
+  for (const std::unique_ptr<Client>& client : clients_) {
+    if (client->coordinator != nullptr && client->running > 0) return false;
+  }
+  for (const auto& threads : nodes_) {
+    if (threads.empty()) return false;
+  }
+  return fabric_->departed().empty();
+}
+
+// ---- Faults
+
+void SimRun::plan_faults() {
+  const uint64_t now = fabric_->events();
+  for (uint32_t k = 0; k < scenario_.kills; ++k) {
+    faults_.push_back({Fault::kKillCoordinator, now + random_.below(kFaultWindowEvents),
+                       k % scenario_.coordinators});
+  }
+  uint64_t at = now;
+  for (uint32_t k = 0; k < scenario_.node_restarts; ++k) {
+    const auto node = static_cast<uint32_t>(random_.below(topology_.nodes));
+    at += random_.below(kFaultWindowEvents);
+    faults_.push_back({Fault::kKillNode, at, node});
+    at += 1 + random_.below(kDownEvents);
+    faults_.push_back({Fault::kStartNode, at, node});
+  }
+  std::stable_sort(faults_.begin(), faults_.end(),
+                   [](const Fault& a, const Fault& b) { return a.event < b.event; });
+}
+
+void SimRun::inject_due_faults(uint64_t event) {
+  while (!faults_.empty() && faults_.front().event <= event) {
+    const Fault fault = faults_.front();
+    faults_.erase(faults_.begin());
+    inject(fault);
+  }
+}
+
+void SimRun::inject(const Fault& fault) {
+  const auto node = static_cast<NodeId>(fault.target);
+  switch (fault.kind) {
+    case Fault::kKillCoordinator: {
+      std::unique_ptr<Coordinator> dead = std::move(clients_[fault.target]->coordinator);
+      if (dead == nullptr) return;
+      fabric_->kill(dead->worker().id());
+      close_coordinator(std::move(dead));
+      return;
+    }
+    case Fault::kKillNode:
+      return close_node(node, /*kill=*/true);
+    case Fault::kStartNode: {
+      const Status opened = open_node(node);
+      if (!opened.ok() && failure_.ok()) failure_ = opened;
+      return;
+    }
+  }
+}
+
+// ---- What must hold at rest
+
+Status SimRun::check_at_rest() {
+  // Frees and other work that nobody waits for comes to its end first.
+  Scheduler& scheduler = keeper_->worker().scheduler();
+  RDMACC_RETURN_IF_ERROR(run_task(scheduler, [&scheduler] {
+    scheduler.sleep_for(kRestUs);
+    return Status();
+  }));
+  RDMACC_RETURN_IF_ERROR(check_history());
+  for (NodeId node = 0; node < topology_.nodes; ++node) {
+    RDMACC_RETURN_IF_ERROR(check_locks(node));
+    resolved_ += static_cast<uint32_t>(nodes_[node][0]->resolved_workers());
+  }
+  RDMACC_RETURN_IF_ERROR(check_workload());
+  return check_history();  // with the last reads, which saw everything
+}
+
+Status SimRun::check_locks(NodeId node) {
+  NodeThread& thread = *nodes_[node][0];
+  return run_task(thread.worker().scheduler(), [this, &thread, node] {
+    for (WorkerId worker = 0; worker < topology_.workers_max; ++worker) {
+      const std::vector<GlobalAddress> locks = thread.storage()->locks_of(worker);
+      if (locks.empty()) continue;
+      return Status(Code::kCorrupt, std::to_string(locks.size()) + " locks of worker " +
+                                        std::to_string(worker) + " are left on node " +
+                                        std::to_string(node) + ", the first at offset " +
+                                        std::to_string(locks[0].offset()));
+    }
+    return Status();
+  });
+}
+
+Status SimRun::check_workload() {
+  std::string violation;
+  RDMACC_RETURN_IF_ERROR(run_task(keeper_->worker().scheduler(), [this, &violation] {
+    Session session(*keeper_);
+    return retry_aborted(keeper_->worker().scheduler(),
+                         [&] { return workload_->check(session, txn_, delta_, violation); });
+  }));
+  return violation.empty() ? Status() : Status(Code::kCorrupt, violation);
+}
+
+Status SimRun::check_history() const {
+  const CheckReport report = check_serializable(history(), /*preloaded=*/false);
+  return report.serializable ? Status() : Status(Code::kCorrupt, report.problem);
+}
+
+std::string SimRun::history_text() const {
+  std::string text;
+  for (const HistoryTransaction& transaction : history()) {
+    text += to_json_line(transaction);
+    text += '\n';
+  }
+  return text;
+}
+
+}  // namespace rdmacc

@@ -1,0 +1,100 @@
+#pragma once
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/check/history_file.h"
+#include "engine/node/node_thread.h"
+#include "engine/workloads/workload.h"
+#include "rdma/sim_fabric.h"
+
+// One run of a workload on a simulated cluster, decided by a scenario's seed alone: loading,
+// transactions on several coordinators, faults, and then everything that must hold at rest.
+
+namespace rdmacc {
+
+struct SimScenario {
+  enum class Load : uint8_t { kMixed, kBank };
+
+  uint64_t seed = 1;
+  Protocol protocol = Protocol::kNowait;
+  uint16_t code = 0;
+  Load load = Load::kMixed;
+  uint32_t loss_percent = 0, duplicate_percent = 0;
+  uint32_t kills = 0;          // coordinators that die
+  uint32_t node_restarts = 0;  // nodes that die and come back
+  uint32_t coordinators = 3;
+  uint32_t coroutines = 2;     // of each
+  uint32_t transactions = 10;  // of each coroutine
+};
+
+class SimRun {
+ public:
+  explicit SimRun(const SimScenario& scenario);
+  ~SimRun();
+  SimRun(const SimRun&) = delete;
+  SimRun& operator=(const SimRun&) = delete;
+
+  // Empty, or a sentence about the first thing that was wrong.
+  std::string run();
+
+  const std::vector<HistoryTransaction>& history() const { return history_.transactions(); }
+  std::string history_text() const;
+  uint64_t seed() const { return scenario_.seed; }
+  uint64_t committed() const { return committed_; }
+  uint64_t events() const { return fabric_->events(); }
+  uint32_t resolved() const { return resolved_; }
+
+ private:
+  struct Client {
+    std::unique_ptr<Coordinator> coordinator;  // nullptr once killed
+    uint32_t running = 0;
+  };
+  struct Fault {
+    enum Kind : uint8_t { kKillCoordinator, kKillNode, kStartNode } kind;
+    uint64_t event;
+    uint32_t target;
+  };
+
+  Status open_node(NodeId node);
+  void close_node(NodeId node, bool kill);
+  Result<std::unique_ptr<Coordinator>> open_coordinator();
+  void close_coordinator(std::unique_ptr<Coordinator> coordinator);
+  // Runs `task` on the coordinator until it has returned; its status, or that it hangs.
+  Status run_task(Scheduler& scheduler, const std::function<Status()>& task);
+
+  Status load();
+  Status run_clients();
+  void start_client(Client& client);
+  void run_transactions(Client& client, uint64_t seed);
+  bool clients_ended() const;
+  void plan_faults();
+  void inject_due_faults(uint64_t event);
+  void inject(const Fault& fault);
+
+  Status check_at_rest();
+  Status check_locks(NodeId node);
+  Status check_workload();
+  Status check_history() const;
+
+  const SimScenario scenario_;
+  Random random_;  // of the harness; the fabric has its own
+  Topology topology_;
+  NodeOptions node_options_;
+  EngineOptions engine_options_;
+  TxnOptions txn_;
+  std::unique_ptr<SimFabric> fabric_;
+  std::unique_ptr<Workload> workload_;
+  HistoryMemory history_;
+  std::vector<std::vector<std::unique_ptr<NodeThread>>> nodes_;  // [node][thread]
+  std::vector<std::unique_ptr<Client>> clients_;
+  std::unique_ptr<Coordinator> keeper_;  // loads and checks
+  std::vector<Fault> faults_;            // by event
+  int64_t delta_ = 0;
+  uint64_t committed_ = 0;
+  uint32_t resolved_ = 0;
+  Status failure_;  // first of any client or fault
+};
+
+}  // namespace rdmacc
