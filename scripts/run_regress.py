@@ -113,7 +113,6 @@ def main():
         box.stop()
         box.create()
         box.start()
-        box.psql("CREATE EXTENSION IF NOT EXISTS rdmacc")
         passed, failed = run_suite(box, flags.suite, names)
         if failed:
             print("Server log:\n" + box.log_text()[-3000:])

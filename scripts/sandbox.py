@@ -156,6 +156,15 @@ class Sandbox:
         except OSError:
             return ""
 
+    def wait_for_nodes(self, seconds=60):
+        """Until every node serves; a session that comes earlier waits by itself."""
+        deadline = time.monotonic() + seconds
+        while self.psql("SELECT bool_and(state = 'running') FROM rdmacc.stat_nodes") != "t":
+            if time.monotonic() > deadline:
+                raise Failure("the nodes did not start; the log ends with\n"
+                              + self.log_text()[-2000:])
+            time.sleep(0.05)
+
     # ---- Use
 
     def environment(self, dbname="postgres"):
@@ -212,7 +221,8 @@ def main():
     sandbox.stop()
     sandbox.create()
     sandbox.start()
-    sandbox.psql("CREATE EXTENSION IF NOT EXISTS rdmacc")
+    sandbox.psql("SET client_min_messages = warning; CREATE EXTENSION IF NOT EXISTS rdmacc")
+    sandbox.wait_for_nodes()
     print(f"Server log: {sandbox.log}\nConnection string for psql and every libpq client:")
     print(sandbox.connection_string())
 
