@@ -35,9 +35,9 @@ class Rpc {
   struct Call {
     WorkerId to = kNoWorker;
     MethodId method = 0;
-    Bytes request;
-    Bytes reply;
-    Status status;
+    Bytes request{};
+    Bytes reply{};
+    Status status{};
   };
 
   static constexpr uint32_t kCallsPerPeer = 64;

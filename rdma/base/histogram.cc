@@ -50,6 +50,7 @@ double Histogram::mean() const { return count_ == 0 ? 0 : sum_ / static_cast<dou
 uint64_t Histogram::percentile(double percent) const {
   CHECK(percent >= 0 && percent <= 100);
   if (count_ == 0) return 0;
+  if (percent >= 100) return max_;
   const double wanted = static_cast<double>(count_) * percent / 100.0;
   uint64_t below = 0;
   for (size_t i = 0; i < kBuckets; ++i) {

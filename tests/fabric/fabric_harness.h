@@ -1,0 +1,67 @@
+#pragma once
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "rdma/shm_fabric.h"
+#include "rdma/sim_fabric.h"
+#include "rdma/worker.h"
+
+// A small cluster of workers in one thread, on either fabric, so that one suite tests what all
+// fabrics promise. Every wait is bounded.
+
+namespace rdmacc {
+
+enum class FabricKind { kShm, kSim };
+
+struct HarnessOptions {
+  Topology topology{.nodes = 2, .threads_per_node = 1, .workers_max = 16, .region_bytes = 1 << 20};
+  SimOptions sim;
+  uint16_t coordinators = 2;
+  Scheduler::Options scheduler;
+};
+
+class FabricHarness {
+ public:
+  explicit FabricHarness(FabricKind kind, HarnessOptions options = {});
+  ~FabricHarness();
+
+  Fabric& fabric() { return *fabric_; }
+  SimFabric& sim() { return *sim_; }
+  bool simulated() const { return sim_ != nullptr; }
+  const std::string& cluster() const { return cluster_; }
+
+  Worker& node(NodeId node) { return *workers_[node]; }
+  Worker& coordinator(size_t i) { return *workers_[options_.topology.nodes + i]; }
+  Worker& start_node(NodeId node);
+  Worker& start_coordinator();
+  // Destroys the worker; it leaves in order, unless it was killed before.
+  void stop(Worker& worker);
+
+  // Steps all workers until `done`; false when that takes too long.
+  [[nodiscard]] bool run_until(const std::function<bool()>& done);
+  // Runs the tasks as coroutines until all have ended; fails the test if they do not.
+  void run(std::vector<std::pair<Worker*, std::function<void()>>> tasks);
+  void run(Worker& worker, std::function<void()> task) { run({{&worker, std::move(task)}}); }
+
+  uint64_t word_at(NodeId node, uint64_t offset);
+
+ private:
+  Worker& add(size_t place, Result<std::unique_ptr<Endpoint>> endpoint);
+
+  const HarnessOptions options_;
+  std::string cluster_;
+  std::unique_ptr<Fabric> fabric_;
+  SimFabric* sim_ = nullptr;
+  std::vector<std::unique_ptr<Worker>> workers_;  // nodes first; nullptr: stopped
+};
+
+// A cluster name that no other test process uses.
+std::string unique_cluster();
+// For INSTANTIATE_TEST_SUITE_P: "shm" or "sim".
+std::string fabric_kind_name(const testing::TestParamInfo<FabricKind>& param);
+
+}  // namespace rdmacc
