@@ -7,9 +7,13 @@ namespace rdmacc {
 bool ShmRing::push(ShmIncarnations incarnations, std::span<const std::byte> datagram) {
   CHECK(!datagram.empty() && datagram.size() <= kShmDatagramBytesMax);
   uint64_t tail = header_.tail.load(std::memory_order_relaxed);
-  const uint64_t used = tail - header_.head.load(std::memory_order_acquire);
-  // A ring that makes no sense counts as full; its consumer puts it right by discard().
-  if (used > kShmRingBytes || tail % 8 != 0) return false;
+  const uint64_t head = header_.head.load(std::memory_order_acquire);
+  const uint64_t used = tail - head;
+  if (used > kShmRingBytes || tail % 8 != 0) {
+    // Somebody wrote garbage here. Each side puts its own index right: see front().
+    header_.tail.store((head + 7) & ~7ull, std::memory_order_release);
+    return false;
+  }
   const uint64_t needed = record_bytes(datagram.size());
   const uint64_t to_end = kShmRingBytes - tail % kShmRingBytes;
   const uint64_t skipped = to_end < needed ? to_end : 0;
