@@ -254,14 +254,31 @@ void Arena::free_unit(const Place& place) {
   Page& page = pages_[place.page];
   if (page.kind == PageKind::kRun) {
     const uint64_t count = page_table_.word(place.page).value();
-    page_table_.give_back_run(place.page);
+    page_table_.give_back(place.page);
     for (uint64_t i = 0; i < count; ++i) load_page(place.page + i);
     return;
   }
   clear_bit(page.taken, place.unit);
   clear_bit(page.retired, place.unit);
   page.first_free_word = std::min(page.first_free_word, place.unit / 64);
-  if (page.free++ == 0) size_class(page.kind, page.unit_bytes).pages.push_back(place.page);
+  if (++page.free == page.units && give_back_page(place.page)) return;
+  if (page.free == 1) size_class(page.kind, page.unit_bytes).pages.push_back(place.page);
+}
+
+// One page with free units stays with each size, so that a page does not go back and forth.
+bool Arena::give_back_page(uint64_t index) {
+  const Page& page = pages_[index];
+  std::vector<uint64_t>& others = size_class(page.kind, page.unit_bytes).pages;
+  const bool for_ever = page.kind == PageKind::kSlot || page.kind == PageKind::kGroup;
+  if (for_ever || others.empty() || (others.size() == 1 && others[0] == index)) return false;
+  std::erase(others, index);
+  // Free blocks keep their size, by which they are known to have been handed out.
+  for (uint32_t unit = 0; page.kind == PageKind::kOverflow && unit < page.units; ++unit) {
+    region_.zero(layout_.page(index) + uint64_t{unit} * page.unit_bytes, sizeof(OverflowHeader));
+  }
+  page_table_.give_back(index);
+  load_page(index);
+  return true;
 }
 
 }  // namespace rdmacc

@@ -16,7 +16,8 @@ namespace rdmacc {
 // What is in the region is only the page table: which units are used is worked out again from the
 // indexes when a node is opened (mark_used, then settle). A slot's or group's header is never
 // zeroed, and no page of theirs ever becomes another kind, so that a lock CAS on a stale address
-// always hits a lock word, and stamps of a header never go back.
+// always hits a lock word, and stamps of a header never go back. Other pages serve another size
+// or kind once all their units are free.
 //
 // Used by the node's thread 0 alone; no method yields.
 class Arena {
@@ -81,6 +82,7 @@ class Arena {
   uint64_t take_unit(SizeClass& units);
   bool place_of(uint64_t offset, Place* place) const;
   void free_unit(const Place& place);
+  bool give_back_page(uint64_t index);
   bool was_handed_out(PageKind kind, uint64_t offset) const;
   void wipe(PageKind kind, uint64_t offset, uint64_t bytes);
   Status no_space() const;

@@ -95,12 +95,13 @@ Result<uint64_t> PageTable::take_run(uint64_t pages) {
   return first;
 }
 
-void PageTable::give_back_run(uint64_t first) {
+void PageTable::give_back(uint64_t first) {
   const PageWord head = word(first);
-  CHECK(head.kind() == PageKind::kRun);
-  set_word(first, PageWord{});
-  for (uint64_t i = 1; i < head.value(); ++i) set_word(first + i, PageWord{});
-  add_unused(first, head.value());
+  CHECK(head.kind() != PageKind::kSlot && head.kind() != PageKind::kGroup);
+  CHECK(head.kind() != PageKind::kUnused && head.kind() != PageKind::kRunTail);
+  const uint64_t pages = head.kind() == PageKind::kRun ? head.value() : 1;
+  for (uint64_t i = 0; i < pages; ++i) set_word(first + i, PageWord{});
+  add_unused(first, pages);
 }
 
 Result<uint64_t> PageTable::take_contiguous(uint64_t pages) {

@@ -30,8 +30,8 @@ struct PageWord {
 };
 
 // Hands out the region's 256 KB pages, backing the region with memory as it goes. A page is
-// published by its word and then by the superblock's pages_used; only runs are ever given back.
-// Owned by the arena; one thread.
+// published by its word and then by the superblock's pages_used. Pages of slots and groups are
+// never given back. Owned by the arena; one thread.
 class PageTable {
  public:
   PageTable(Endpoint& endpoint, const RegionLayout& layout, const OwnedRegion& region);
@@ -44,7 +44,8 @@ class PageTable {
   Result<uint64_t> take(PageKind kind, uint32_t unit_bytes);
   // Index of the first of `pages` contiguous ones.
   Result<uint64_t> take_run(uint64_t pages);
-  void give_back_run(uint64_t first);
+  // A run, or one page that is not for slots or groups. Its memory is zero.
+  void give_back(uint64_t first);
 
   PageWord word(uint64_t index) const;
   uint64_t pages_used() const { return pages_used_; }

@@ -110,10 +110,14 @@ void StorageCluster::run_and_kill(NodeId victim, uint64_t after_events,
 }
 
 void StorageCluster::settle() {
-  for (int i = 0; i < 4; ++i) {
-    for (NodeId node = 0; node < topology_.nodes; ++node) {
-      run_on_node(node, [&] { storage(node).maintain(); });
-    }
+  for (NodeId node = 0; node < topology_.nodes; ++node) {
+    run_on_node(node, [&] {
+      for (int i = 0; i < 1'000 && storage(node).maintenance_pending(); ++i) {
+        storage(node).maintain();
+        nodes_[node].worker->scheduler().sleep_for(kMaintainEveryUs);
+      }
+      EXPECT_FALSE(storage(node).maintenance_pending());
+    });
   }
 }
 
