@@ -260,12 +260,7 @@ Status Transaction::commit() {
     install_record(stage);
     allocated_.clear();
     free_replaced();
-    for (const Pending& pending : pending_) {
-      const HistoryOp op = pending.kind == WriteKind::kInsert   ? HistoryOp::kInsert
-                           : pending.kind == WriteKind::kUnlink ? HistoryOp::kDelete
-                                                                : HistoryOp::kWrite;
-      event(op, pending.key->table, pending.key->key, record_.stamp);
-    }
+    note_writes();
   }
   release_locks(stage, /*unsure=*/false);
   finish(HistoryOutcome::kCommitted, status);
@@ -284,6 +279,7 @@ void Transaction::void_log() {
     }
     if (!added || !batch.execute().ok()) outcome_unknown_ = true;
   }
+  if (outcome_unknown_) note_writes();
   coordinator_.log.applied(placements_);
 }
 
@@ -317,6 +313,19 @@ void Transaction::finish(HistoryOutcome outcome, const Status& why) {
   stats.allocation_verbs.add(allocation_counters_);
   stats.log_full_waits = coordinator_.log.full_waits();
   coordinator_.engine.worker.counters().add(counters_);
+  report(outcome, why);
+}
+
+void Transaction::note_writes() {
+  for (const Pending& pending : pending_) {
+    const HistoryOp op = pending.kind == WriteKind::kInsert   ? HistoryOp::kInsert
+                         : pending.kind == WriteKind::kUnlink ? HistoryOp::kDelete
+                                                              : HistoryOp::kWrite;
+    event(op, pending.key->table, pending.key->key, record_.stamp);
+  }
+}
+
+void Transaction::report(HistoryOutcome outcome, const Status& why) {
   if (coordinator_.history == nullptr) return;
   history_.ctts = stamps_.ctts;
   history_.worker = coordinator_.engine.worker.id();

@@ -9,7 +9,13 @@ Transaction::Transaction(CoordinatorState& coordinator, const TxnParameters& par
   CHECK(parameters.rules != nullptr);
 }
 
-Transaction::~Transaction() = default;
+// A worker that dies takes its transactions with it. Whether one whose log had begun is committed
+// is decided by its log, which others read.
+Transaction::~Transaction() {
+  if (!started() || !log_begun_) return;
+  note_writes();
+  report(HistoryOutcome::kUnknown, Status());
+}
 
 StageContext Transaction::context(VerbArena& arena, bool cancellable) {
   return StageContext{coordinator_.engine,  *parameters_.rules,

@@ -21,7 +21,8 @@ struct TxnParameters {
 class Transaction {
  public:
   Transaction(CoordinatorState& coordinator, const TxnParameters& parameters);
-  ~Transaction();  // must have ended: no lock held, gate left
+  // It must have ended (no lock held, gate left), unless its worker died and is being dropped.
+  ~Transaction();
   Transaction(const Transaction&) = delete;
   Transaction& operator=(const Transaction&) = delete;
 
@@ -93,6 +94,8 @@ class Transaction {
   void void_log();
   void free_replaced();
   void finish(HistoryOutcome outcome, const Status& why);
+  void note_writes();
+  void report(HistoryOutcome outcome, const Status& why);
 
   CoordinatorState& coordinator_;
   const TxnParameters parameters_;
