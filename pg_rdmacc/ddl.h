@@ -1,0 +1,52 @@
+/* Engine tables follow PostgreSQL's catalog: one per relfilenode and layout, created at once,
+ * dropped when the transaction that replaced or created them has ended. */
+#pragma once
+#include "pg_rdmacc/pg_rdmacc.h"
+
+extern "C" {
+#include "pg_rdmacc/relation.h"
+#include "storage/relfilenode.h"
+
+#define RDMACC_NO_TABLE PG_UINT32_MAX
+
+/* RDMACC_NO_TABLE when there is none. */
+uint32 rdmacc_find_engine_table(const BridgeTableSpec* spec);
+
+/* The table, empty, of a relation whose rows went with the nodes' memory. */
+uint32 rdmacc_create_lost_engine_table(const BridgeTableSpec* spec);
+
+/* A new file of a relation: an engine table for it, keyed by hidden row ids. The table of the file
+ * that it replaces, if any, goes at commit. */
+void rdmacc_new_file(Relation relation, const RelFileNode* file);
+
+/* The relation, or its present file, goes when the transaction commits. */
+void rdmacc_drop_file(Relation relation);
+
+/* The primary key is about to be dropped. Rows keep their keys until they have to change. */
+void rdmacc_note_key_drop(Relation relation);
+
+/* Keys rows by hidden row ids if their primary key was dropped. */
+void rdmacc_settle_layout(Relation relation);
+
+/* The primary key index is built: rows are keyed by it from now on. */
+void rdmacc_key_by_index(Relation relation, Relation index);
+
+/* What this transaction has made of the relation's file, if it changed it: fills in table->id and
+ * table->key. */
+bool rdmacc_transaction_layout(Relation relation, RdmaccTable* table);
+
+/* Changes whenever rdmacc_transaction_layout() may answer differently. */
+uint32 rdmacc_layout_epoch(void);
+
+/* This transaction has looked at the file: should the file be dropped under another relation's
+ * name (a rewrite swaps them), its table is known. */
+void rdmacc_note_seen(Oid relfilenode, uint32 table_id);
+
+/* ---- For xact.cc */
+bool rdmacc_ddl_pending(void);
+void rdmacc_ddl_pre_commit(void);       /* re-keys what has lost its primary key */
+void rdmacc_ddl_finish(bool committed); /* drops engine tables; raises nothing */
+void rdmacc_ddl_forget(void);
+void rdmacc_ddl_subtransaction_committed(int nest);
+void rdmacc_ddl_subtransaction_aborted(int nest);
+}

@@ -1,0 +1,15 @@
+/* What PostgreSQL says of a key that exists already. */
+#pragma once
+#include "pg_rdmacc/relation.h"
+
+extern "C" {
+
+/* The slot's row could not be stored: 23505, or an error of its own when the two keys only share
+ * their hash. `key` is the row's. */
+void rdmacc_raise_duplicate(Relation relation, const RdmaccTable* table, BridgeBytes key,
+                            TupleTableSlot* slot);
+
+/* Two rows have one key while the index is made. */
+void rdmacc_raise_duplicate_in_build(Relation relation, const RdmaccKeyLayout* layout,
+                                     TupleTableSlot* slot);
+}

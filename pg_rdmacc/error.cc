@@ -1,0 +1,73 @@
+/* What went wrong in the engine, as SQL says it. */
+#include "pg_rdmacc/error.h"
+
+void rdmacc_raise(const BridgeError* error, int protocol, const char* action,
+                  const char* relation) {
+  switch (error->code) {
+    case BRIDGE_ABORTED:
+    case BRIDGE_UNAVAILABLE:
+      if (error->outcome_unknown) {
+        ereport(ERROR, (errcode(ERRCODE_TRANSACTION_RESOLUTION_UNKNOWN),
+                        errmsg("the outcome of the transaction is unknown"),
+                        errdetail_internal("%s", error->message),
+                        errhint("Read the rows again before you repeat the transaction.")));
+      }
+      ereport(ERROR,
+              (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+               errmsg("could not serialize access due to a conflict with another transaction"),
+               relation != nullptr
+                   ? errdetail("Protocol %s, reason %s, table \"%s\".",
+                               bridge_protocol_name(protocol), rdmacc_reason(error), relation)
+                   : errdetail("Protocol %s, reason %s.", bridge_protocol_name(protocol),
+                               rdmacc_reason(error)),
+               errhint("The transaction might succeed if retried.")));
+    case BRIDGE_CANCELLED:
+      /* Raised only when a doomed transaction goes on: the cancel itself had its own error. */
+      ereport(ERROR, (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+                      errmsg("could not serialize access after a cancelled statement"),
+                      errdetail("The engine's transaction ended with the statement."),
+                      errhint("The transaction might succeed if retried.")));
+    case BRIDGE_TIMEOUT:
+      ereport(ERROR, (errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+                      errmsg("canceling statement due to a timeout at the protocol gate"),
+                      errdetail_internal("%s", error->message),
+                      errhint("Transactions of another protocol are under way; see "
+                              "rdmacc.gate_timeout and lock_timeout.")));
+    case BRIDGE_NO_SPACE:
+      ereport(ERROR, (errcode(ERRCODE_OUT_OF_MEMORY), errmsg("%s: out of space", action),
+                      errdetail_internal("%s", error->message),
+                      errhint("See rdmacc.node_memory and rdmacc.max_write_set.")));
+    case BRIDGE_TOO_LARGE:
+      ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED), errmsg("%s: too large", action),
+                      errdetail_internal("%s", error->message)));
+    case BRIDGE_NO_WORKER_SLOT:
+      ereport(ERROR, (errcode(ERRCODE_TOO_MANY_CONNECTIONS),
+                      errmsg("sorry, too many sessions use rdmacc tables already"),
+                      errhint("See rdmacc.max_workers.")));
+    case BRIDGE_CORRUPT:
+      ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED), errmsg("%s: %s", action, error->message)));
+    default:
+      ereport(ERROR, (errcode(ERRCODE_INTERNAL_ERROR), errmsg("%s: %s", action, error->message),
+                      relation != nullptr ? errcontext("table \"%s\"", relation) : 0));
+  }
+}
+
+const char* rdmacc_reason(const BridgeError* error) {
+  if (error->reason[0] != '\0') return error->reason;
+  return error->code == BRIDGE_UNAVAILABLE ? "node_unavailable" : "aborted";
+}
+
+bool rdmacc_error_is_fatal(int code) {
+  switch (code) {
+    case BRIDGE_ABORTED:
+    case BRIDGE_CANCELLED:
+    case BRIDGE_TIMEOUT:
+    case BRIDGE_UNAVAILABLE:
+    case BRIDGE_NO_SPACE:
+    case BRIDGE_CORRUPT:
+    case BRIDGE_SYSTEM:
+      return true;
+    default:
+      return false;
+  }
+}

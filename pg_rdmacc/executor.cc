@@ -1,0 +1,136 @@
+#include "pg_rdmacc/executor.h"
+
+#include "pg_rdmacc/relation.h"
+#include "pg_rdmacc/write_marks.h"
+#include "pg_rdmacc/xact.h"
+
+extern "C" {
+#include "catalog/pg_class.h"
+#include "executor/executor.h"
+#include "nodes/execnodes.h"
+#include "nodes/plannodes.h"
+#include "parser/parsetree.h"
+}
+
+namespace {
+
+ExecutorRun_hook_type previous_run;
+ExecutorFinish_hook_type previous_finish;
+ExecutorEnd_hook_type previous_end;
+
+const QueryDesc* running;
+int modifying_depth;
+
+bool modifies(const QueryDesc* query) {
+  return query->operation != CMD_SELECT || query->plannedstmt->hasModifyingCTE;
+}
+
+/* A query that starts to modify while no other does: nobody asks for older marks. */
+void begin_modifying(const QueryDesc* query) {
+  if (!modifies(query)) return;
+  if (modifying_depth++ == 0) rdmacc_write_marks_forget();
+}
+
+void executor_run(QueryDesc* query, ScanDirection direction, uint64 count, bool execute_once) {
+  const QueryDesc* const outer = running;
+  const int depth = modifying_depth;
+  PG_TRY();
+  {
+    running = query;
+    begin_modifying(query);
+    if (previous_run != nullptr) {
+      previous_run(query, direction, count, execute_once);
+    } else {
+      standard_ExecutorRun(query, direction, count, execute_once);
+    }
+  }
+  PG_FINALLY();
+  {
+    running = outer;
+    modifying_depth = depth;
+  }
+  PG_END_TRY();
+}
+
+void executor_finish(QueryDesc* query) {
+  const QueryDesc* const outer = running;
+  const int depth = modifying_depth;
+  PG_TRY();
+  {
+    running = query;
+    /* Marks of the run just ended still count for the rest of the query. */
+    modifying_depth++;
+    if (previous_finish != nullptr) {
+      previous_finish(query);
+    } else {
+      standard_ExecutorFinish(query);
+    }
+  }
+  PG_FINALLY();
+  {
+    running = outer;
+    modifying_depth = depth;
+  }
+  PG_END_TRY();
+}
+
+void note_if_foreign(const ResultRelInfo* result) {
+  Relation relation = result->ri_RelationDesc;
+  if (relation == nullptr || relation->rd_rel->relkind != RELKIND_RELATION) return;
+  if (relation->rd_rel->relpersistence == RELPERSISTENCE_TEMP) return;
+  if (!rdmacc_is_ours(relation)) rdmacc_note_foreign_write();
+}
+
+void executor_end(QueryDesc* query) {
+  const EState* state = query->estate;
+  if (state != nullptr && modifies(query) &&
+      (state->es_processed > 0 || query->plannedstmt->hasModifyingCTE)) {
+    ListCell* cell;
+    foreach (cell, state->es_opened_result_relations) {
+      note_if_foreign(static_cast<const ResultRelInfo*>(lfirst(cell)));
+    }
+    foreach (cell, state->es_tuple_routing_result_relations) {
+      note_if_foreign(static_cast<const ResultRelInfo*>(lfirst(cell)));
+    }
+  }
+  if (previous_end != nullptr) {
+    previous_end(query);
+  } else {
+    standard_ExecutorEnd(query);
+  }
+}
+
+}  // namespace
+
+bool rdmacc_query_needs_handles(Relation relation) {
+  if (running == nullptr) return false;
+  const PlannedStmt* statement = running->plannedstmt;
+  const Oid relid = RelationGetRelid(relation);
+  ListCell* cell;
+  foreach (cell, statement->resultRelations) {
+    const auto number = static_cast<Index>(lfirst_int(cell));
+    if (rt_fetch(number, statement->rtable)->relid == relid) return true;
+  }
+  foreach (cell, statement->rowMarks) {
+    const auto* mark = static_cast<const PlanRowMark*>(lfirst(cell));
+    if (RowMarkRequiresRowShareLock(mark->markType) &&
+        rt_fetch(mark->rti, statement->rtable)->relid == relid) {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool rdmacc_query_scrolls(void) {
+  return running != nullptr && running->estate != nullptr &&
+         (running->estate->es_top_eflags & EXEC_FLAG_BACKWARD) != 0;
+}
+
+void rdmacc_executor_init(void) {
+  previous_run = ExecutorRun_hook;
+  ExecutorRun_hook = executor_run;
+  previous_finish = ExecutorFinish_hook;
+  ExecutorFinish_hook = executor_finish;
+  previous_end = ExecutorEnd_hook;
+  ExecutorEnd_hook = executor_end;
+}

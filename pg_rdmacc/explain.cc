@@ -1,0 +1,43 @@
+#include "pg_rdmacc/explain.h"
+
+extern "C" {
+#include "nodes/makefuncs.h"
+#include "utils/ruleutils.h"
+}
+
+namespace {
+
+constexpr size_t kStagesTextBytes = 256;
+
+void explain_engine(ExplainState* es) {
+  const int joined = bridge_txn_protocol();
+  const int protocol = joined >= 0 ? joined : rdmacc_protocol;
+  if (protocol >= 0) {
+    ExplainPropertyText("Protocol", bridge_protocol_name(protocol), es);
+  } else {
+    ExplainPropertyText("Protocol", "as open", es);
+  }
+  char stages[kStagesTextBytes];
+  bridge_stages_text(Max(protocol, 0), rdmacc_stages_code, stages, sizeof(stages));
+  ExplainPropertyText("Stages", stages, es);
+}
+
+}  // namespace
+
+void rdmacc_explain_lookup(CustomScanState* node, List* ancestors, ExplainState* es) {
+  const auto* lookup = reinterpret_cast<const RdmaccKeyLookup*>(node);
+  const auto* plan = reinterpret_cast<const CustomScan*>(node->ss.ps.plan);
+  auto* clauses = static_cast<List*>(lsecond(plan->custom_exprs));
+  List* context = set_deparse_context_plan(es->deparse_cxt, node->ss.ps.plan, ancestors);
+  const bool prefix = list_length(es->rtable) > 1 || es->verbose;
+  char* key = deparse_expression(reinterpret_cast<Node*>(make_ands_explicit(clauses)), context,
+                                 prefix, false);
+  ExplainPropertyText("Key", key, es);
+  if (es->verbose) explain_engine(es);
+  if (!es->analyze) return;
+  const char* nodes = psprintf("%d of %d", bms_num_members(lookup->nodes), bridge_node_count());
+  ExplainPropertyText("Nodes", nodes, es);
+  if (es->timing) {
+    ExplainPropertyUInteger("Engine Round Trips", nullptr, lookup->round_trips, es);
+  }
+}

@@ -1,0 +1,9 @@
+/* What EXPLAIN says of a RdmaccKeyLookup. */
+#pragma once
+#include "pg_rdmacc/key_lookup.h"
+
+extern "C" {
+#include "commands/explain.h"
+
+void rdmacc_explain_lookup(CustomScanState* node, List* ancestors, ExplainState* es);
+}

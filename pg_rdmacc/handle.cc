@@ -1,0 +1,149 @@
+#include "pg_rdmacc/handle.h"
+
+extern "C" {
+#include "storage/off.h"
+#include "utils/hsearch.h"
+#include "utils/memutils.h"
+}
+
+struct RdmaccHandleBlock {
+  BlockNumber number; /* the hash table's key */
+  MemoryContext memory;
+  RdmaccHandle* handles;
+  uint32 count;
+  uint32 capacity;
+  bool held; /* kept until the transaction ends */
+};
+
+namespace {
+
+constexpr uint32 kHandlesPerBlock = 2047; /* what offset numbers of TIDs may reach */
+constexpr uint32 kHandlesInitial = 8;
+constexpr int64 kBlocksInitial = 64;
+
+HTAB* blocks; /* in TopTransactionContext, as are the blocks' contexts */
+BlockNumber next_block;
+uint32 transaction_epoch = 1;
+RdmaccHandleStream kept_writes;
+RdmaccHandleStream passing_writes;
+
+void create(void) {
+  HASHCTL control = {};
+  control.keysize = sizeof(BlockNumber);
+  control.entrysize = sizeof(RdmaccHandleBlock);
+  control.hcxt = TopTransactionContext;
+  blocks = hash_create("rdmacc row handles", kBlocksInitial, &control,
+                       HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+}
+
+RdmaccHandleBlock* add_block(bool held) {
+  if (blocks == nullptr) create();
+  if (next_block == MaxBlockNumber) {
+    ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+                    errmsg("too many rows of rdmacc tables in one transaction")));
+  }
+  MemoryContext memory =
+      AllocSetContextCreate(TopTransactionContext, "rdmacc row handle block", ALLOCSET_SMALL_SIZES);
+  const BlockNumber number = next_block++;
+  auto* block = static_cast<RdmaccHandleBlock*>(hash_search(blocks, &number, HASH_ENTER, nullptr));
+  block->memory = memory;
+  block->capacity = kHandlesInitial;
+  block->count = 0;
+  block->held = held;
+  block->handles = static_cast<RdmaccHandle*>(
+      MemoryContextAlloc(memory, kHandlesInitial * sizeof(RdmaccHandle)));
+  return block;
+}
+
+void release(RdmaccHandleBlock* block) {
+  if (block == nullptr || block->held) return;
+  const BlockNumber number = block->number;
+  MemoryContextDelete(block->memory);
+  hash_search(blocks, &number, HASH_REMOVE, nullptr);
+}
+
+/* A block with room for one more handle. */
+RdmaccHandleBlock* block_with_room(RdmaccHandleStream* stream) {
+  if (stream->epoch != transaction_epoch) {
+    stream->current = stream->previous = nullptr;
+    stream->epoch = transaction_epoch;
+  }
+  if (stream->current == nullptr || stream->current->count == kHandlesPerBlock) {
+    RdmaccHandleBlock* fresh = add_block(stream->keep);
+    release(stream->previous);
+    stream->previous = stream->current;
+    stream->current = fresh;
+  }
+  RdmaccHandleBlock* block = stream->current;
+  if (block->count == block->capacity) {
+    const uint32 wanted = Min(block->capacity * 4, kHandlesPerBlock);
+    block->handles =
+        static_cast<RdmaccHandle*>(repalloc(block->handles, wanted * sizeof(RdmaccHandle)));
+    block->capacity = wanted;
+  }
+  return block;
+}
+
+RdmaccHandleBlock* find_block(const ItemPointerData* tid) {
+  if (blocks == nullptr || !ItemPointerIsValid(tid)) return nullptr;
+  const BlockNumber number = ItemPointerGetBlockNumber(tid);
+  auto* block = static_cast<RdmaccHandleBlock*>(hash_search(blocks, &number, HASH_FIND, nullptr));
+  return block != nullptr && ItemPointerGetOffsetNumber(tid) <= block->count ? block : nullptr;
+}
+
+}  // namespace
+
+void rdmacc_handle_stream_begin(RdmaccHandleStream* stream, bool keep) {
+  stream->current = stream->previous = nullptr;
+  stream->epoch = transaction_epoch;
+  stream->keep = keep;
+}
+
+void rdmacc_handle_stream_end(RdmaccHandleStream* stream) {
+  if (stream->epoch == transaction_epoch) {
+    release(stream->previous);
+    release(stream->current);
+  }
+  stream->current = stream->previous = nullptr;
+}
+
+void rdmacc_handle_assign(RdmaccHandleStream* stream, const RdmaccHandle* handle, ItemPointer tid) {
+  RdmaccHandleBlock* block = block_with_room(stream);
+  auto* key = static_cast<char*>(MemoryContextAlloc(block->memory, Max(handle->key.size, 1)));
+  memcpy(key, handle->key.data, handle->key.size);
+  RdmaccHandle* made = &block->handles[block->count++];
+  *made = *handle;
+  made->key.data = key;
+  tid->ip_blkid.bi_hi = static_cast<uint16>(block->number >> 16);
+  tid->ip_blkid.bi_lo = static_cast<uint16>(block->number & 0xffff);
+  tid->ip_posid = static_cast<OffsetNumber>(block->count);
+}
+
+const RdmaccHandle* rdmacc_handle_find(const ItemPointerData* tid) {
+  const RdmaccHandleBlock* block = find_block(tid);
+  return block == nullptr ? nullptr : &block->handles[ItemPointerGetOffsetNumber(tid) - 1];
+}
+
+const RdmaccHandle* rdmacc_handle_get(const ItemPointerData* tid, Relation relation) {
+  RdmaccHandleBlock* block = find_block(tid);
+  if (block == nullptr) {
+    ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                    errmsg("row identifiers of rdmacc tables are valid only where they were read"),
+                    errhint("Use the primary key to find the row again.")));
+  }
+  if (relation->trigdesc != nullptr) block->held = true;
+  return &block->handles[ItemPointerGetOffsetNumber(tid) - 1];
+}
+
+RdmaccHandleStream* rdmacc_handle_write_stream(bool keep) {
+  RdmaccHandleStream* stream = keep ? &kept_writes : &passing_writes;
+  stream->keep = keep;
+  return stream;
+}
+
+void rdmacc_handles_forget(void) {
+  /* Their memory goes with the transaction's. */
+  blocks = nullptr;
+  next_block = 0;
+  transaction_epoch++;
+}

@@ -1,0 +1,43 @@
+/* Keys as bytes: equal values give equal bytes, and unequal ones unequal bytes (but for kinds that
+ * are hashed). Where the type has an order that does not depend on a locale, memcmp gives it, and a
+ * composite key is the concatenation of its columns. Nodes compare bytes and nothing else. */
+#pragma once
+#include "pg_rdmacc/pg_rdmacc.h"
+
+extern "C" {
+#include "lib/stringinfo.h"
+
+#define RDMACC_KEY_BYTES_MAX 2048
+
+/* Part of the names of engine tables: numbers are never changed or used again. */
+typedef enum RdmaccKeyKind {
+  RDMACC_KEY_NONE = 0, /* no key of this type */
+  RDMACC_KEY_BOOL = 1,
+  RDMACC_KEY_INT = 2, /* smallint, integer, bigint: one encoding */
+  RDMACC_KEY_OID = 3,
+  RDMACC_KEY_FLOAT = 4, /* real, double precision: one encoding */
+  RDMACC_KEY_NUMERIC = 5,
+  RDMACC_KEY_DATE = 6,
+  RDMACC_KEY_INT64_TIME = 7, /* time, timestamp, timestamptz */
+  RDMACC_KEY_TIMETZ = 8,
+  RDMACC_KEY_INTERVAL = 9,
+  RDMACC_KEY_UUID = 10,
+  RDMACC_KEY_BYTES = 11, /* bytea, text, varchar, name: escaped */
+  RDMACC_KEY_BPCHAR = 12,
+  RDMACC_KEY_CHAR = 13,
+  RDMACC_KEY_ENUM = 14,
+  RDMACC_KEY_HASH = 15
+} RdmaccKeyKind;
+
+/* How values of `type` (a base type) are encoded. */
+RdmaccKeyKind rdmacc_key_kind(Oid type);
+
+/* True when a value of `type` may be compared with a key column of `column_type` by bytes. */
+bool rdmacc_key_types_match(Oid column_type, Oid type);
+
+/* Appends the bytes of a value of `type`; collation is for hashed kinds. */
+void rdmacc_key_append(StringInfo out, Oid type, Oid collation, Datum value);
+
+/* Raises 54000 when the whole key is too long. */
+void rdmacc_key_check_size(const StringInfoData* key);
+}

@@ -1,0 +1,221 @@
+#include "pg_rdmacc/key_lookup.h"
+
+#include "pg_rdmacc/executor.h"
+#include "pg_rdmacc/key_codec.h"
+#include "pg_rdmacc/shadow_index.h"
+#include "pg_rdmacc/slot.h"
+#include "pg_rdmacc/xact.h"
+
+extern "C" {
+#include "executor/executor.h"
+#include "pgstat.h"
+#include "utils/array.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+}
+
+namespace {
+
+RdmaccKeyLookup* lookup_of(CustomScanState* node) {
+  return reinterpret_cast<RdmaccKeyLookup*>(node);
+}
+
+Oid value_type(const RdmaccKeyLookup* lookup, const RdmaccKeyLayout* layout, int column) {
+  const Oid type = list_nth_oid(lookup->types, column);
+  return OidIsValid(type) ? type : layout->columns[column].type;
+}
+
+/* ---- The keys that are looked up */
+
+/* False when a value is null: then no row matches. */
+bool make_key(RdmaccKeyLookup* lookup, const RdmaccKeyLayout* layout) {
+  ExprContext* context = lookup->custom.ss.ps.ps_ExprContext;
+  StringInfoData key;
+  initStringInfo(&key);
+  for (int i = 0; i < layout->column_count; i++) {
+    bool is_null = false;
+    const Datum value = ExecEvalExprSwitchContext(
+        static_cast<ExprState*>(list_nth(lookup->values, i)), context, &is_null);
+    if (is_null) return false;
+    rdmacc_key_append(&key, value_type(lookup, layout, i), layout->columns[i].collation, value);
+  }
+  lookup->keys[0] = {key.data, static_cast<size_t>(key.len)};
+  lookup->count = key.len <= RDMACC_KEY_BYTES_MAX ? 1 : 0; /* no row has a longer one */
+  return true;
+}
+
+int compare_keys(const void* left, const void* right) {
+  const auto* one = static_cast<const BridgeBytes*>(left);
+  const auto* other = static_cast<const BridgeBytes*>(right);
+  const int order = memcmp(one->data, other->data, Min(one->size, other->size));
+  if (order != 0) return order;
+  return one->size < other->size ? -1 : one->size > other->size;
+}
+
+/* A value that the array has twice finds its row once. */
+void sort_keys_unique(RdmaccKeyLookup* lookup) {
+  if (lookup->count < 2) return;
+  qsort(lookup->keys, lookup->count, sizeof(BridgeBytes), compare_keys);
+  size_t kept = 1;
+  for (size_t i = 1; i < lookup->count; i++) {
+    if (compare_keys(&lookup->keys[i], &lookup->keys[kept - 1]) != 0) {
+      lookup->keys[kept++] = lookup->keys[i];
+    }
+  }
+  lookup->count = kept;
+}
+
+void make_array_keys(RdmaccKeyLookup* lookup, const RdmaccKeyLayout* layout) {
+  bool is_null = false;
+  const Datum value = ExecEvalExprSwitchContext(static_cast<ExprState*>(linitial(lookup->values)),
+                                                lookup->custom.ss.ps.ps_ExprContext, &is_null);
+  if (is_null) return;
+  ArrayType* array = DatumGetArrayTypeP(value);
+  int16 length = 0;
+  bool by_value = false;
+  char alignment = 0;
+  get_typlenbyvalalign(ARR_ELEMTYPE(array), &length, &by_value, &alignment);
+  Datum* elements = nullptr;
+  bool* nulls = nullptr;
+  int count = 0;
+  deconstruct_array(array, ARR_ELEMTYPE(array), length, by_value, alignment, &elements, &nulls,
+                    &count);
+  lookup->keys =
+      static_cast<BridgeBytes*>(palloc(sizeof(BridgeBytes) * static_cast<Size>(Max(count, 1))));
+  for (int i = 0; i < count; i++) {
+    if (nulls[i]) continue;
+    StringInfoData key;
+    initStringInfo(&key);
+    rdmacc_key_append(&key, value_type(lookup, layout, 0), layout->columns[0].collation,
+                      elements[i]);
+    if (key.len > RDMACC_KEY_BYTES_MAX) continue;
+    lookup->keys[lookup->count++] = {key.data, static_cast<size_t>(key.len)};
+  }
+  sort_keys_unique(lookup);
+}
+
+/* ---- Fetching */
+
+void count_index_scan(const RdmaccKeyLookup* lookup) {
+  Relation index = RelationIdGetRelation(lookup->index);
+  if (!RelationIsValid(index)) return;
+  pgstat_count_index_scan(index);
+  RelationClose(index);
+}
+
+void fetch(RdmaccKeyLookup* lookup) {
+  Relation relation = lookup->custom.ss.ss_currentRelation;
+  const RdmaccTable table = *rdmacc_table(relation);
+  if (table.key.number == 0 ||
+      (!lookup->is_array && table.key.column_count != list_length(lookup->values))) {
+    elog(ERROR, "table \"%s\" is not keyed by its primary key", RelationGetRelationName(relation));
+  }
+  const MemoryContext previous = MemoryContextSwitchTo(lookup->memory);
+  lookup->table = table.id;
+  lookup->keys = static_cast<BridgeBytes*>(palloc(sizeof(BridgeBytes)));
+  if (lookup->is_array) {
+    make_array_keys(lookup, &table.key);
+  } else if (!make_key(lookup, &table.key)) {
+    lookup->count = 0;
+  }
+  lookup->rows = static_cast<BridgeRow*>(palloc0(sizeof(BridgeRow) * Max(lookup->count, 1)));
+  MemoryContextSwitchTo(previous);
+  lookup->fetched = true;
+  count_index_scan(lookup);
+  if (lookup->count == 0) return;
+  const uint32 visible_before = lookup->custom.ss.ps.state->es_snapshot->curcid;
+  const uint64 before = bridge_counters().round_trips;
+  if (lookup->count == 1) {
+    bridge_start_get(table.id, lookup->keys[0], visible_before, lookup->rows);
+  } else {
+    bridge_start_get_many(table.id, lookup->keys, lookup->count, visible_before, lookup->rows);
+  }
+  rdmacc_pump();
+  rdmacc_check("could not look up a key", RelationGetRelationName(relation));
+  lookup->round_trips += bridge_counters().round_trips - before;
+}
+
+void note_node(RdmaccKeyLookup* lookup, int node) {
+  if (bms_is_member(node, lookup->nodes)) return;
+  const MemoryContext previous = MemoryContextSwitchTo(lookup->custom.ss.ps.state->es_query_cxt);
+  lookup->nodes = bms_add_member(lookup->nodes, node);
+  MemoryContextSwitchTo(previous);
+}
+
+TupleTableSlot* access_next(ScanState* state) {
+  auto* lookup = reinterpret_cast<RdmaccKeyLookup*>(state);
+  TupleTableSlot* slot = state->ss_ScanTupleSlot;
+  ExprContext* context = state->ps.ps_ExprContext;
+  if (!lookup->fetched) fetch(lookup);
+  while (lookup->next < lookup->count) {
+    const size_t at = lookup->next++;
+    const BridgeRow* row = &lookup->rows[at];
+    if (!row->found) continue;
+    note_node(lookup, row->node);
+    const RdmaccHandle handle = {.table = lookup->table,
+                                 .visible_before = state->ps.state->es_snapshot->curcid,
+                                 .key = lookup->keys[at],
+                                 .row = *row};
+    ItemPointerData tid;
+    rdmacc_handle_assign(&lookup->handles, &handle, &tid);
+    rdmacc_slot_store(slot, state->ss_currentRelation, row, &tid);
+    pgstat_count_heap_fetch(state->ss_currentRelation);
+    context->ecxt_scantuple = slot;
+    if (ExecQual(lookup->recheck, context)) return slot;
+  }
+  return ExecClearTuple(slot);
+}
+
+bool access_recheck(ScanState* state, TupleTableSlot* slot) {
+  auto* lookup = reinterpret_cast<RdmaccKeyLookup*>(state);
+  state->ps.ps_ExprContext->ecxt_scantuple = slot;
+  return ExecQual(lookup->recheck, state->ps.ps_ExprContext);
+}
+
+}  // namespace
+
+void rdmacc_lookup_begin(CustomScanState* node, EState* estate, int) {
+  RdmaccKeyLookup* lookup = lookup_of(node);
+  const auto* plan = reinterpret_cast<const CustomScan*>(node->ss.ps.plan);
+  auto* flags = static_cast<List*>(lsecond(plan->custom_private));
+  /* PostgreSQL 15 gives custom scans virtual slots, which have no system columns. */
+  ExecInitScanTupleSlot(estate, &node->ss, RelationGetDescr(node->ss.ss_currentRelation),
+                        &TTSOpsHeapTuple);
+  ExecAssignScanProjectionInfo(&node->ss);
+  node->ss.ps.qual = ExecInitQual(plan->scan.plan.qual, &node->ss.ps);
+  lookup->values = ExecInitExprList(static_cast<List*>(linitial(plan->custom_exprs)), &node->ss.ps);
+  lookup->recheck = ExecInitQual(static_cast<List*>(lsecond(plan->custom_exprs)), &node->ss.ps);
+  lookup->types = static_cast<List*>(linitial(plan->custom_private));
+  lookup->index = linitial_oid(flags);
+  lookup->is_array = lsecond_oid(flags) != 0;
+  lookup->memory =
+      AllocSetContextCreate(estate->es_query_cxt, "rdmacc key lookup", ALLOCSET_SMALL_SIZES);
+  rdmacc_override_all_indexes(node->ss.ss_currentRelation);
+}
+
+TupleTableSlot* rdmacc_lookup_exec(CustomScanState* node) {
+  RdmaccKeyLookup* lookup = lookup_of(node);
+  if (!lookup->started) {
+    lookup->started = true;
+    rdmacc_handle_stream_begin(&lookup->handles,
+                               rdmacc_query_needs_handles(node->ss.ss_currentRelation));
+  }
+  return ExecScan(&node->ss, access_next, access_recheck);
+}
+
+void rdmacc_lookup_end(CustomScanState* node) {
+  RdmaccKeyLookup* lookup = lookup_of(node);
+  rdmacc_handle_stream_end(&lookup->handles);
+  MemoryContextDelete(lookup->memory);
+  ExecClearTuple(node->ss.ss_ScanTupleSlot);
+}
+
+void rdmacc_lookup_rescan(CustomScanState* node) {
+  RdmaccKeyLookup* lookup = lookup_of(node);
+  MemoryContextReset(lookup->memory);
+  lookup->rows = nullptr;
+  lookup->keys = nullptr;
+  lookup->count = lookup->next = 0;
+  lookup->fetched = false;
+  ExecScanReScan(&node->ss);
+}

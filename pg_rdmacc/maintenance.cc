@@ -1,0 +1,157 @@
+#include "pg_rdmacc/maintenance.h"
+
+#include "pg_rdmacc/ddl.h"
+#include "pg_rdmacc/modify.h"
+#include "pg_rdmacc/seq_scan.h"
+#include "pg_rdmacc/shadow_index.h"
+#include "pg_rdmacc/xact.h"
+
+extern "C" {
+#include "access/multixact.h"
+#include "access/parallel.h"
+#include "access/xact.h"
+#include "catalog/index.h"
+#include "catalog/pg_class.h"
+#include "catalog/storage.h"
+#include "miscadmin.h"
+#include "optimizer/plancat.h"
+#include "pgstat.h"
+#include "storage/smgr.h"
+#include "utils/snapmgr.h"
+}
+
+namespace {
+
+constexpr uint64 kRowsPerBlock = 64;
+/* ANALYZE prefetches blocks of the empty main file, which must not lie beyond its first segment. */
+constexpr uint64 kBlocksMax = 131071;
+/* A scan visits every node's index: even an empty table is not cheaper than a key lookup. */
+constexpr double kPagesMin = 64;
+
+uint64 rows_per_block(Relation relation) {
+  const auto rows = static_cast<uint64>(rdmacc_estimated_rows(relation));
+  return Max(kRowsPerBlock, rows / kBlocksMax + 1);
+}
+
+uint64 block_count(Relation relation) {
+  const auto rows = static_cast<uint64>(rdmacc_estimated_rows(relation));
+  const uint64 per_block = rows_per_block(relation);
+  return Min(Max((rows + per_block - 1) / per_block, 1), kBlocksMax);
+}
+
+[[noreturn]] void refuse_persistence(Relation relation, const char* kind, const char* hint) {
+  ereport(ERROR,
+          (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+           errmsg("rdmacc table \"%s\" cannot be %s", RelationGetRelationName(relation), kind),
+           errhint("%s", hint)));
+}
+
+}  // namespace
+
+void rdmacc_relation_set_new_filenode(Relation rel, const RelFileNode* newrnode, char persistence,
+                                      TransactionId* freezeXid, MultiXactId* minmulti) {
+  if (persistence == RELPERSISTENCE_TEMP) {
+    refuse_persistence(rel, "temporary", "Use CREATE TEMPORARY TABLE ... USING heap.");
+  }
+  if (persistence == RELPERSISTENCE_UNLOGGED) {
+    refuse_persistence(rel, "unlogged", "Leave out UNLOGGED, or use USING heap.");
+  }
+  *freezeXid = InvalidTransactionId;
+  *minmulti = InvalidMultiXactId;
+  SMgrRelation file = RelationCreateStorage(*newrnode, persistence, true);
+  smgrclose(file);
+  rdmacc_new_file(rel, newrnode);
+}
+
+void rdmacc_relation_nontransactional_truncate(Relation rel) {
+  rdmacc_remove_all_rows(rel, GetCurrentCommandId(true));
+}
+
+void rdmacc_relation_copy_data(Relation rel, const RelFileNode*) {
+  ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                  errmsg("cannot move rdmacc table \"%s\" to another tablespace",
+                         RelationGetRelationName(rel)),
+                  errhint("Its rows are kept in memory; the tablespace makes no difference.")));
+}
+
+/* The index is empty: the order it stands for does not exist here, so rows are copied as they
+ * come. */
+void rdmacc_relation_copy_for_cluster(Relation NewTable, Relation OldTable, Relation, bool,
+                                      TransactionId, TransactionId*, MultiXactId*,
+                                      double* num_tuples, double* tups_vacuumed,
+                                      double* tups_recently_dead) {
+  *num_tuples = *tups_vacuumed = *tups_recently_dead = 0;
+  const CommandId command = GetCurrentCommandId(true);
+  TupleTableSlot* slot = table_slot_create(OldTable, nullptr);
+  TableScanDesc scan = rdmacc_scan_begin(OldTable, SnapshotAny, 0, nullptr, nullptr, 0);
+  while (rdmacc_scan_getnextslot(scan, ForwardScanDirection, slot)) {
+    CHECK_FOR_INTERRUPTS();
+    rdmacc_tuple_insert(NewTable, slot, command, 0, nullptr);
+    *num_tuples += 1;
+  }
+  rdmacc_scan_end(scan);
+  ExecDropSingleTupleTableSlot(slot);
+}
+
+/* The engine frees what nobody sees any more by itself. */
+void rdmacc_relation_vacuum(Relation rel, struct VacuumParams*, BufferAccessStrategy) {
+  const double rows = rdmacc_estimated_rows(rel);
+  pgstat_report_vacuum(RelationGetRelid(rel), false, static_cast<PgStat_Counter>(rows), 0);
+}
+
+bool rdmacc_scan_analyze_next_block(TableScanDesc base, BlockNumber blockno, BufferAccessStrategy) {
+  auto* scan = reinterpret_cast<RdmaccScan*>(base);
+  Relation relation = base->rs_rd;
+  if (scan->sample_rows_per_block == 0) {
+    scan->sample_rows_per_block = rows_per_block(relation);
+    TupleTableSlot* slot = MakeSingleTupleTableSlot(RelationGetDescr(relation), &TTSOpsHeapTuple);
+    for (uint64 i = 0; i < scan->sample_rows_per_block * blockno; i++) {
+      if (!rdmacc_scan_next(scan, slot)) break;
+    }
+    ExecDropSingleTupleTableSlot(slot);
+  } else {
+    scan->sample_rows_left = 0;
+  }
+  scan->sample_rows_left = scan->sample_rows_per_block;
+  scan->sample_last_block = blockno + 1 >= block_count(relation);
+  return true;
+}
+
+bool rdmacc_scan_analyze_next_tuple(TableScanDesc base, TransactionId, double* liverows,
+                                    double* deadrows, TupleTableSlot* slot) {
+  auto* scan = reinterpret_cast<RdmaccScan*>(base);
+  (void)deadrows;
+  if (!scan->sample_last_block && scan->sample_rows_left == 0) return false;
+  if (!rdmacc_scan_next(scan, slot)) return false;
+  if (scan->sample_rows_left > 0) scan->sample_rows_left--;
+  *liverows += 1;
+  return true;
+}
+
+double rdmacc_index_build_range_scan(Relation table_rel, Relation index_rel, struct IndexInfo*,
+                                     bool, bool, bool, BlockNumber, BlockNumber, IndexBuildCallback,
+                                     void*, TableScanDesc scan) {
+  if (scan != nullptr) rdmacc_scan_end(scan);
+  if (IsParallelWorker()) return 0;
+  rdmacc_check_index(table_rel, index_rel);
+  if (index_rel->rd_index->indisprimary) rdmacc_key_by_index(table_rel, index_rel);
+  /* No tuple goes into the btree; what is reported becomes the table's row count. */
+  return rdmacc_estimated_rows(table_rel);
+}
+
+void rdmacc_index_validate_scan(Relation, Relation, struct IndexInfo*, Snapshot,
+                                struct ValidateIndexState*) {}
+
+uint64 rdmacc_relation_size(Relation rel, ForkNumber forkNumber) {
+  if (forkNumber != MAIN_FORKNUM && forkNumber != InvalidForkNumber) return 0;
+  return block_count(rel) * BLCKSZ;
+}
+
+void rdmacc_relation_estimate_size(Relation rel, int32* attr_widths, BlockNumber* pages,
+                                   double* tuples, double* allvisfrac) {
+  const double rows = rdmacc_estimated_rows(rel);
+  const double width = get_rel_data_width(rel, attr_widths) + 32;
+  *tuples = rows;
+  *pages = static_cast<BlockNumber>(Min(Max(rows * width / BLCKSZ, kPagesMin), 1e9));
+  *allvisfrac = 0;
+}

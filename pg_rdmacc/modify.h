@@ -1,0 +1,31 @@
+/* Writing rows: the callbacks of tableam.h that insert, update, delete and lock.
+ *
+ * Every conflict with another transaction is an error (40001), so none of them returns TM_Updated
+ * or TM_Deleted, and the executor never re-evaluates a row. */
+#pragma once
+#include "pg_rdmacc/relation.h"
+
+extern "C" {
+#include "access/tableam.h"
+
+void rdmacc_tuple_insert(Relation rel, TupleTableSlot* slot, CommandId cid, int options,
+                         struct BulkInsertStateData* bistate);
+void rdmacc_tuple_insert_speculative(Relation rel, TupleTableSlot* slot, CommandId cid, int options,
+                                     struct BulkInsertStateData* bistate, uint32 specToken);
+void rdmacc_tuple_complete_speculative(Relation rel, TupleTableSlot* slot, uint32 specToken,
+                                       bool succeeded);
+void rdmacc_multi_insert(Relation rel, TupleTableSlot** slots, int nslots, CommandId cid,
+                         int options, struct BulkInsertStateData* bistate);
+TM_Result rdmacc_tuple_delete(Relation rel, ItemPointer tid, CommandId cid, Snapshot snapshot,
+                              Snapshot crosscheck, bool wait, TM_FailureData* tmfd,
+                              bool changingPart);
+TM_Result rdmacc_tuple_update(Relation rel, ItemPointer otid, TupleTableSlot* slot, CommandId cid,
+                              Snapshot snapshot, Snapshot crosscheck, bool wait,
+                              TM_FailureData* tmfd, LockTupleMode* lockmode, bool* update_indexes);
+TM_Result rdmacc_tuple_lock(Relation rel, ItemPointer tid, Snapshot snapshot, TupleTableSlot* slot,
+                            CommandId cid, LockTupleMode mode, LockWaitPolicy wait_policy,
+                            uint8 flags, TM_FailureData* tmfd);
+
+/* Removes every row of the relation, as part of the transaction. */
+void rdmacc_remove_all_rows(Relation rel, CommandId cid);
+}

@@ -1,0 +1,114 @@
+#include "pg_rdmacc/object_access.h"
+
+#include "pg_rdmacc/ddl.h"
+
+extern "C" {
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "catalog/indexing.h"
+#include "catalog/objectaccess.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_constraint.h"
+#include "catalog/pg_index.h"
+#include "catalog/pg_publication_rel.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/snapmgr.h"
+#include "utils/syscache.h"
+}
+
+namespace {
+
+object_access_hook_type previous_hook;
+
+/* The table of an index that is a primary key; InvalidOid for other ones. */
+Oid table_of_primary_key(Oid index) {
+  HeapTuple tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(index));
+  if (!HeapTupleIsValid(tuple)) return InvalidOid;
+  const auto* form = reinterpret_cast<Form_pg_index>(GETSTRUCT(tuple));
+  const Oid table = form->indisprimary ? form->indrelid : InvalidOid;
+  ReleaseSysCache(tuple);
+  return table;
+}
+
+void dropped_relation(Oid relid) {
+  switch (get_rel_relkind(relid)) {
+    case RELKIND_RELATION:
+    case RELKIND_MATVIEW:
+      if (rdmacc_relation_is_ours(relid)) {
+        Relation relation = table_open(relid, NoLock);
+        rdmacc_drop_file(relation);
+        table_close(relation, NoLock);
+      }
+      break;
+    case RELKIND_INDEX: {
+      const Oid table = table_of_primary_key(relid);
+      if (!OidIsValid(table) || !rdmacc_relation_is_ours(table)) break;
+      Relation relation = table_open(table, NoLock);
+      rdmacc_note_key_drop(relation);
+      table_close(relation, NoLock);
+      break;
+    }
+    default:
+      break;
+  }
+}
+
+[[noreturn]] void refuse_foreign_key(Oid relation) {
+  ereport(ERROR,
+          (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+           errmsg("foreign keys are not supported on rdmacc table \"%s\"", get_rel_name(relation)),
+           errhint("Leave out the constraint, or use another access method for both "
+                   "tables.")));
+}
+
+void created_constraint(HeapTuple tuple) {
+  const auto* form = reinterpret_cast<Form_pg_constraint>(GETSTRUCT(tuple));
+  if (form->contype != CONSTRAINT_FOREIGN) return;
+  if (rdmacc_relation_is_ours(form->conrelid)) refuse_foreign_key(form->conrelid);
+  if (rdmacc_relation_is_ours(form->confrelid)) refuse_foreign_key(form->confrelid);
+}
+
+void created_publication(HeapTuple tuple) {
+  const auto* form = reinterpret_cast<Form_pg_publication_rel>(GETSTRUCT(tuple));
+  if (!rdmacc_relation_is_ours(form->prrelid)) return;
+  ereport(ERROR,
+          (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+           errmsg("cannot add rdmacc table \"%s\" to a publication", get_rel_name(form->prrelid)),
+           errdetail("Changes of its rows are not in the write-ahead log.")));
+}
+
+/* The row of the catalog that was just made, which only SnapshotSelf sees. */
+void look_at_created(Oid catalog_id, Oid index_id, AttrNumber oid_column, Oid object,
+                     void (*look)(HeapTuple)) {
+  ScanKeyData key;
+  Relation catalog = table_open(catalog_id, AccessShareLock);
+  ScanKeyInit(&key, oid_column, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(object));
+  SysScanDesc scan = systable_beginscan(catalog, index_id, true, SnapshotSelf, 1, &key);
+  HeapTuple tuple = systable_getnext(scan);
+  if (HeapTupleIsValid(tuple)) look(tuple);
+  systable_endscan(scan);
+  table_close(catalog, AccessShareLock);
+}
+
+void object_access(ObjectAccessType access, Oid class_id, Oid object, int sub_id, void* arg) {
+  if (previous_hook != nullptr) previous_hook(access, class_id, object, sub_id, arg);
+  if (!OidIsValid(rdmacc_access_method())) return;
+  if (access == OAT_DROP && class_id == RelationRelationId && sub_id == 0) {
+    dropped_relation(object);
+  } else if (access == OAT_POST_CREATE && class_id == ConstraintRelationId) {
+    look_at_created(ConstraintRelationId, ConstraintOidIndexId, Anum_pg_constraint_oid, object,
+                    created_constraint);
+  } else if (access == OAT_POST_CREATE && class_id == PublicationRelRelationId) {
+    look_at_created(PublicationRelRelationId, PublicationRelObjectIndexId,
+                    Anum_pg_publication_rel_oid, object, created_publication);
+  }
+}
+
+}  // namespace
+
+void rdmacc_object_access_init(void) {
+  previous_hook = object_access_hook;
+  object_access_hook = object_access;
+}

@@ -1,0 +1,19 @@
+/* How queries on rdmacc tables are planned: key lookups in place of index scans, no parallelism. */
+#pragma once
+#include "pg_rdmacc/pg_rdmacc.h"
+
+extern "C" {
+#include "nodes/pathnodes.h"
+
+/* The key lookup that an index path of PostgreSQL stands for. */
+typedef struct RdmaccKeyMatch {
+  List* values;       /* one expression per key column; of a single column perhaps an array */
+  List* types;        /* OIDs of the values' types; InvalidOid: the key column's own */
+  List* clauses;      /* the comparisons, for EXPLAIN and for rechecks */
+  List* restrictions; /* RestrictInfos that the lookup makes good */
+  bool is_array;
+} RdmaccKeyMatch;
+
+/* False when the path does not fix every key column by equality. */
+bool rdmacc_match_key(const IndexPath* path, RdmaccKeyMatch* match);
+}

@@ -1,0 +1,228 @@
+#include "pg_rdmacc/relation.h"
+
+#include "pg_rdmacc/ddl.h"
+#include "pg_rdmacc/key_codec.h"
+#include "pg_rdmacc/shmem.h"
+#include "pg_rdmacc/tableam.h"
+#include "pg_rdmacc/xact.h"
+
+extern "C" {
+#include "access/htup_details.h"
+#include "access/tupmacs.h"
+#include "access/xlog.h"
+#include "catalog/pg_tablespace.h"
+#include "catalog/pg_type.h"
+#include "commands/defrem.h"
+#include "common/hashfn.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/syscache.h"
+#include "utils/timestamp.h"
+}
+
+namespace {
+
+constexpr int32 kRecordBytesMin = 32;
+constexpr int32 kRecordBytesMax = 512;
+constexpr int32 kRecordHeaderBytes = 4;
+constexpr int32 kRecordAlignment = 8;
+constexpr int32 kHiddenKeyBytes = 16;
+constexpr int32 kRowHeaderBytes = 14;
+constexpr uint32 kHistory = 3;
+constexpr double kRowsUnknown = 1000;
+
+/* Hidden row ids: 64 random bits of this backend, then a counter that starts at the time of day.
+ * No other backend, now or after a restart, has both. */
+uint64 hidden_prefix;
+uint64 hidden_counter;
+
+void append_hidden_key(StringInfo key) {
+  if (hidden_counter == 0) {
+    if (!pg_strong_random(&hidden_prefix, sizeof(hidden_prefix))) {
+      ereport(ERROR, (errcode(ERRCODE_INTERNAL_ERROR), errmsg("could not get random bytes")));
+    }
+    hidden_counter = static_cast<uint64>(GetCurrentTimestamp());
+  }
+  hidden_counter++;
+  appendBinaryStringInfo(key, reinterpret_cast<const char*>(&hidden_prefix), sizeof(hidden_prefix));
+  appendBinaryStringInfo(key, reinterpret_cast<const char*>(&hidden_counter),
+                         sizeof(hidden_counter));
+}
+
+uint32 layout_number(const RdmaccKeyLayout* layout) {
+  uint32 number = 0;
+  for (int i = 0; i < layout->column_count; i++) {
+    const RdmaccKeyColumn* column = &layout->columns[i];
+    const RdmaccKeyKind kind = rdmacc_key_kind(column->type);
+    const uint32 parts[] = {static_cast<uint32>(column->attno), static_cast<uint32>(kind),
+                            kind == RDMACC_KEY_HASH ? column->type : 0};
+    number = hash_combine(number,
+                          hash_bytes(reinterpret_cast<const unsigned char*>(parts), sizeof(parts)));
+  }
+  return number == 0 ? 1 : number;
+}
+
+Oid key_column_type(Oid operator_class_type, Oid attribute_type) {
+  return IsPolymorphicType(operator_class_type) || operator_class_type == RECORDOID
+             ? getBaseType(attribute_type)
+             : operator_class_type;
+}
+
+int32 estimated_record_bytes(Relation relation, const RdmaccKeyLayout* layout) {
+  int32 bytes = kRecordHeaderBytes + kRowHeaderBytes;
+  if (layout->number == 0) bytes += kHiddenKeyBytes;
+  TupleDesc descriptor = RelationGetDescr(relation);
+  for (int i = 0; i < descriptor->natts; i++) {
+    const FormData_pg_attribute* attribute = TupleDescAttr(descriptor, i);
+    if (attribute->attisdropped) continue;
+    int32 width = get_typavgwidth(attribute->atttypid, attribute->atttypmod);
+    for (int k = 0; k < layout->column_count; k++) {
+      if (layout->columns[k].attno == attribute->attnum) width += Max(width, 8);
+    }
+    bytes += width;
+    if (bytes >= kRecordBytesMax) return kRecordBytesMax;
+  }
+  bytes = (bytes + kRecordAlignment - 1) / kRecordAlignment * kRecordAlignment;
+  return Max(bytes, kRecordBytesMin);
+}
+
+/* The engine table that a relation whose file and layout are settled has. Rows live in memory:
+ * after a stop of the nodes the table is made anew, empty, by whoever comes first. */
+uint32 find_engine_table(Relation relation, const RdmaccKeyLayout* layout) {
+  BridgeTableSpec spec;
+  rdmacc_table_spec(relation, relation->rd_node.relNode, layout, &spec);
+  const uint32 found = rdmacc_find_engine_table(&spec);
+  if (found != RDMACC_NO_TABLE) return found;
+  if (!rdmacc_cluster_is_fresh()) {
+    ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                    errmsg("the rdmacc nodes do not have the rows of table \"%s\"",
+                           RelationGetRelationName(relation)),
+                    errhint("TRUNCATE the table to use it again.")));
+  }
+  return rdmacc_create_lost_engine_table(&spec);
+}
+
+}  // namespace
+
+Oid rdmacc_access_method(void) { return get_table_am_oid(RDMACC_ACCESS_METHOD, true); }
+
+bool rdmacc_is_ours(Relation relation) { return relation->rd_tableam == &rdmacc_routine; }
+
+bool rdmacc_relation_is_ours(Oid relation) {
+  const Oid access_method = rdmacc_access_method();
+  if (!OidIsValid(access_method)) return false;
+  HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relation));
+  if (!HeapTupleIsValid(tuple)) return false;
+  const auto* form = reinterpret_cast<Form_pg_class>(GETSTRUCT(tuple));
+  const bool ours = form->relam == access_method;
+  ReleaseSysCache(tuple);
+  return ours;
+}
+
+void rdmacc_index_layout(Relation relation, Relation index, RdmaccKeyLayout* layout) {
+  layout->index = RelationGetRelid(index);
+  layout->column_count = IndexRelationGetNumberOfKeyAttributes(index);
+  for (int i = 0; i < layout->column_count; i++) {
+    RdmaccKeyColumn* column = &layout->columns[i];
+    column->attno = index->rd_index->indkey.values[i];
+    column->collation = index->rd_indcollation[i];
+    column->type =
+        key_column_type(index->rd_opcintype[i],
+                        TupleDescAttr(RelationGetDescr(relation), column->attno - 1)->atttypid);
+  }
+  layout->number = layout_number(layout);
+}
+
+void rdmacc_catalog_layout(Relation relation, RdmaccKeyLayout* layout) {
+  memset(layout, 0, sizeof(*layout));
+  if (!relation->rd_rel->relhasindex) return;
+  list_free(RelationGetIndexList(relation)); /* makes rd_pkindex valid */
+  if (!OidIsValid(relation->rd_pkindex)) return;
+  Relation index = RelationIdGetRelation(relation->rd_pkindex);
+  if (!RelationIsValid(index)) {
+    elog(ERROR, "could not open the primary key of \"%s\"", RelationGetRelationName(relation));
+  }
+  rdmacc_index_layout(relation, index, layout);
+  RelationClose(index);
+}
+
+void rdmacc_table_spec(Relation relation, Oid relfilenode, const RdmaccKeyLayout* layout,
+                       BridgeTableSpec* spec) {
+  /* Files of two tablespaces may have one number. */
+  const Oid tablespace = relation->rd_node.spcNode;
+  uint64 name = GetSystemIdentifier();
+  if (tablespace != DEFAULTTABLESPACE_OID) name = hash_combine64(name, tablespace);
+  if (layout->number != 0) name = hash_combine64(name, layout->number);
+  spec->system_id = name;
+  spec->database = MyDatabaseId;
+  spec->relfilenode = relfilenode;
+  spec->record_size = static_cast<uint32>(estimated_record_bytes(relation, layout));
+  spec->history = kHistory;
+}
+
+RdmaccTable* rdmacc_table(Relation relation) {
+  rdmacc_enter();
+  auto* cached = static_cast<RdmaccTable*>(relation->rd_amcache);
+  if (cached != nullptr && cached->layout_epoch == rdmacc_layout_epoch() &&
+      cached->attach_epoch == rdmacc_attach_epoch()) {
+    if (cached->transaction != rdmacc_transaction_number()) {
+      cached->transaction = rdmacc_transaction_number();
+      rdmacc_note_seen(cached->relfilenode, cached->id);
+    }
+    return cached;
+  }
+  RdmaccTable table = {};
+  table.layout_epoch = rdmacc_layout_epoch();
+  table.attach_epoch = rdmacc_attach_epoch();
+  table.transaction = rdmacc_transaction_number();
+  table.relation = RelationGetRelid(relation);
+  table.relfilenode = relation->rd_node.relNode;
+  rdmacc_catalog_layout(relation, &table.key);
+  if (!rdmacc_transaction_layout(relation, &table)) {
+    table.id = find_engine_table(relation, &table.key);
+  }
+  rdmacc_note_seen(table.relfilenode, table.id);
+  /* Finding the table may have served an invalidation, so look at the cache again. */
+  if (relation->rd_amcache == nullptr) {
+    relation->rd_amcache = MemoryContextAlloc(CacheMemoryContext, sizeof(RdmaccTable));
+  }
+  cached = static_cast<RdmaccTable*>(relation->rd_amcache);
+  *cached = table;
+  return cached;
+}
+
+RdmaccTable* rdmacc_table_to_write(Relation relation) {
+  RdmaccTable* table = rdmacc_table(relation);
+  if (!table->unsettled) return table;
+  rdmacc_settle_layout(relation);
+  return rdmacc_table(relation);
+}
+
+void rdmacc_table_key(const RdmaccKeyLayout* layout, TupleTableSlot* slot, StringInfo key) {
+  if (layout->number == 0) {
+    append_hidden_key(key);
+    return;
+  }
+  for (int i = 0; i < layout->column_count; i++) {
+    const RdmaccKeyColumn* column = &layout->columns[i];
+    bool is_null = false;
+    const Datum value = slot_getattr(slot, column->attno, &is_null);
+    if (is_null) {
+      ereport(ERROR, (errcode(ERRCODE_NOT_NULL_VIOLATION),
+                      errmsg("null value in primary key column number %d", column->attno)));
+    }
+    rdmacc_key_append(key, column->type, column->collation, value);
+  }
+  rdmacc_key_check_size(key);
+}
+
+double rdmacc_estimated_rows(Relation relation) {
+  const PgStat_StatTabEntry* statistics = pgstat_fetch_stat_tabentry(RelationGetRelid(relation));
+  if (statistics != nullptr && statistics->n_live_tuples > 0) {
+    return static_cast<double>(statistics->n_live_tuples);
+  }
+  const double counted = relation->rd_rel->reltuples;
+  return counted >= 0 ? counted : kRowsUnknown;
+}

@@ -1,0 +1,70 @@
+/* What the access method knows about one relation: its engine table and how its rows are keyed.
+ * Cached in the relcache entry (rd_amcache), so it is dropped with every change of the catalog.
+ *
+ * Rows are keyed by the primary key, or by hidden row ids when there is none. One relfilenode may
+ * have an engine table for each way: the name of an engine table is (system id mixed with the
+ * layout's number, database, relfilenode), and the catalog's primary key says which one is meant.
+ * So every backend changes over when the catalog change that it sees commits. */
+#pragma once
+#include "pg_rdmacc/pg_rdmacc.h"
+
+extern "C" {
+#include "executor/tuptable.h"
+#include "lib/stringinfo.h"
+#include "utils/rel.h"
+
+#define RDMACC_ACCESS_METHOD "rdmacc"
+
+typedef struct RdmaccKeyColumn {
+  AttrNumber attno;
+  Oid type; /* base type that the key's comparison is defined on */
+  Oid collation;
+} RdmaccKeyColumn;
+
+typedef struct RdmaccKeyLayout {
+  uint32 number; /* 0: hidden row ids */
+  Oid index;     /* the primary key's, InvalidOid for hidden row ids */
+  int column_count;
+  RdmaccKeyColumn columns[INDEX_MAX_KEYS];
+} RdmaccKeyLayout;
+
+typedef struct RdmaccTable {
+  uint32 id; /* the engine's */
+  uint32 layout_epoch;
+  uint32 attach_epoch;
+  uint64 index_epoch; /* see shadow_index.h */
+  uint32 transaction; /* last one that used it */
+  Oid relation;
+  Oid relfilenode;
+  bool unsettled; /* rows still have the keys of a primary key that was dropped */
+  RdmaccKeyLayout key;
+} RdmaccTable;
+
+/* The engine table of an open relation; enters the engine. The result lives until the relation's
+ * cache entry is rebuilt: copy it before anything that takes a lock. */
+RdmaccTable* rdmacc_table(Relation relation);
+
+/* The same for a relation that is about to be written: its rows' keys are what the catalog says. */
+RdmaccTable* rdmacc_table_to_write(Relation relation);
+
+/* True for open relations and for locked ones by OID. */
+bool rdmacc_is_ours(Relation relation);
+bool rdmacc_relation_is_ours(Oid relation);
+
+/* OID of the access method in this database; InvalidOid without the extension. */
+Oid rdmacc_access_method(void);
+
+/* The layout that the catalog asks for, and that of one primary key index. */
+void rdmacc_catalog_layout(Relation relation, RdmaccKeyLayout* layout);
+void rdmacc_index_layout(Relation relation, Relation index, RdmaccKeyLayout* layout);
+
+/* Appends the key of the slot's row: primary key columns, or a new hidden row id. */
+void rdmacc_table_key(const RdmaccKeyLayout* layout, TupleTableSlot* slot, StringInfo key);
+
+/* The spec by which the engine knows (relation's file `relfilenode`, layout). */
+void rdmacc_table_spec(Relation relation, Oid relfilenode, const RdmaccKeyLayout* layout,
+                       BridgeTableSpec* spec);
+
+/* Number of live rows as far as PostgreSQL's statistics know. */
+double rdmacc_estimated_rows(Relation relation);
+}

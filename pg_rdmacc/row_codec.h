@@ -1,0 +1,18 @@
+/* Rows as bytes: a MinimalTuple without its length word, every value inline and uncompressed. The
+ * tuple's own attribute count is in it, so a row written before ADD COLUMN is read as one that
+ * lacks the attribute. */
+#pragma once
+#include "pg_rdmacc/pg_rdmacc.h"
+
+extern "C" {
+#include "access/htup.h"
+#include "executor/tuptable.h"
+
+#define RDMACC_ROW_BYTES_MAX 65536
+
+/* The bytes of the slot's row, in the current memory context. Raises 54000 when too long. */
+BridgeBytes rdmacc_row_encode(TupleTableSlot* slot);
+
+/* A heap tuple in the current memory context; free with heap_freetuple(). */
+HeapTuple rdmacc_row_decode(BridgeBytes row);
+}

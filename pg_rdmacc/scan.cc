@@ -1,0 +1,122 @@
+#include "pg_rdmacc/scan.h"
+
+#include "pg_rdmacc/explain.h"
+#include "pg_rdmacc/key_lookup.h"
+
+extern "C" {
+#include "nodes/extensible.h"
+#include "nodes/makefuncs.h"
+#include "optimizer/appendinfo.h"
+#include "optimizer/restrictinfo.h"
+}
+
+namespace {
+
+/* What custom_private holds, in a path and in a plan. */
+enum PathPart { kPathValues, kPathClauses, kPathRestrictions, kPathTypes, kPathFlags };
+
+Plan* PlanCustomPath(PlannerInfo* root, RelOptInfo* rel, CustomPath* best_path, List* tlist,
+                     List* clauses, List* custom_plans);
+List* ReparameterizeCustomPathByChild(PlannerInfo* root, List* custom_private,
+                                      RelOptInfo* child_rel);
+Node* CreateCustomScanState(CustomScan* scan);
+
+const CustomPathMethods path_methods = {
+    .CustomName = "RdmaccKeyLookup",
+    .PlanCustomPath = PlanCustomPath,
+    .ReparameterizeCustomPathByChild = ReparameterizeCustomPathByChild,
+};
+
+const CustomScanMethods plan_methods = {
+    .CustomName = "RdmaccKeyLookup",
+    .CreateCustomScanState = CreateCustomScanState,
+};
+
+const CustomExecMethods state_methods = {
+    .CustomName = "RdmaccKeyLookup",
+    .BeginCustomScan = rdmacc_lookup_begin,
+    .ExecCustomScan = rdmacc_lookup_exec,
+    .EndCustomScan = rdmacc_lookup_end,
+    .ReScanCustomScan = rdmacc_lookup_rescan,
+    .MarkPosCustomScan = nullptr,          /* optional */
+    .RestrPosCustomScan = nullptr,         /* optional */
+    .EstimateDSMCustomScan = nullptr,      /* never in a parallel plan */
+    .InitializeDSMCustomScan = nullptr,    /* never in a parallel plan */
+    .ReInitializeDSMCustomScan = nullptr,  /* never in a parallel plan */
+    .InitializeWorkerCustomScan = nullptr, /* never in a parallel plan */
+    .ShutdownCustomScan = nullptr,         /* optional */
+    .ExplainCustomScan = rdmacc_explain_lookup,
+};
+
+bool made_good_by(const RestrictInfo* restriction, const List* taken) {
+  ListCell* cell;
+  foreach (cell, taken) {
+    const auto* other = static_cast<const RestrictInfo*>(lfirst(cell));
+    if (restriction == other) return true;
+    if (restriction->parent_ec != nullptr && restriction->parent_ec == other->parent_ec) {
+      return true;
+    }
+  }
+  return false;
+}
+
+Plan* PlanCustomPath(PlannerInfo*, RelOptInfo* rel, CustomPath* best_path, List* tlist,
+                     List* clauses, List*) {
+  const List* parts = best_path->custom_private;
+  const auto* taken = static_cast<const List*>(list_nth(parts, kPathRestrictions));
+  List* left = NIL;
+  ListCell* cell;
+  foreach (cell, clauses) {
+    auto* restriction = static_cast<RestrictInfo*>(lfirst(cell));
+    if (restriction->pseudoconstant || made_good_by(restriction, taken)) continue;
+    left = lappend(left, restriction);
+  }
+  CustomScan* scan = makeNode(CustomScan);
+  scan->scan.plan.targetlist = tlist;
+  scan->scan.plan.qual = extract_actual_clauses(left, false);
+  scan->scan.scanrelid = rel->relid;
+  scan->flags = best_path->flags;
+  scan->custom_exprs = list_make2(list_nth(parts, kPathValues), list_nth(parts, kPathClauses));
+  scan->custom_private = list_make2(list_nth(parts, kPathTypes), list_nth(parts, kPathFlags));
+  scan->methods = &plan_methods;
+  return &scan->scan.plan;
+}
+
+/* Expressions of a partition's path that refer to the other side of a partitionwise join. */
+List* ReparameterizeCustomPathByChild(PlannerInfo* root, List* custom_private,
+                                      RelOptInfo* child_rel) {
+  List* parts = list_copy(custom_private);
+  for (int part = kPathValues; part <= kPathRestrictions; part++) {
+    lfirst(list_nth_cell(parts, part)) =
+        adjust_appendrel_attrs_multilevel(root, static_cast<Node*>(list_nth(parts, part)),
+                                          child_rel->relids, child_rel->top_parent_relids);
+  }
+  return parts;
+}
+
+Node* CreateCustomScanState(CustomScan*) {
+  auto* state = static_cast<RdmaccKeyLookup*>(palloc0(sizeof(RdmaccKeyLookup)));
+  NodeSetTag(state, T_CustomScanState);
+  state->custom.methods = &state_methods;
+  return reinterpret_cast<Node*>(state);
+}
+
+}  // namespace
+
+Path* rdmacc_key_lookup_path(const IndexPath* path, const RdmaccKeyMatch* match) {
+  CustomPath* lookup = makeNode(CustomPath);
+  lookup->path = path->path;
+  lookup->path.type = T_CustomPath;
+  lookup->path.pathtype = T_CustomScan;
+  lookup->path.parallel_safe = false;
+  lookup->path.parallel_aware = false;
+  lookup->path.pathkeys = NIL;
+  lookup->flags = CUSTOMPATH_SUPPORT_PROJECTION;
+  lookup->custom_private = list_make5(
+      match->values, match->clauses, match->restrictions, match->types,
+      list_make2_oid(path->indexinfo->indexoid, static_cast<Oid>(match->is_array ? 1 : 0)));
+  lookup->methods = &path_methods;
+  return &lookup->path;
+}
+
+void rdmacc_scan_init(void) { RegisterCustomScanMethods(&plan_methods); }

@@ -1,0 +1,36 @@
+#include "pg_rdmacc/scan_rows.h"
+
+#include "pg_rdmacc/xact.h"
+
+void rdmacc_rows_begin(RdmaccRows* rows, uint32 table, uint32 visible_before) {
+  memset(rows, 0, sizeof(*rows));
+  rows->table = table;
+  rows->visible_before = visible_before;
+}
+
+const BridgeRow* rdmacc_rows_next(RdmaccRows* rows, Relation relation) {
+  if (rows->next < rows->count) return &rows->batch[rows->next++];
+  if (rows->ended) return nullptr;
+  rdmacc_enter();
+  if (rows->scan == nullptr) {
+    rows->scan = bridge_scan_create();
+    bridge_start_scan(rows->scan, rows->table, rows->visible_before);
+    rdmacc_pump();
+    rdmacc_check("could not scan", RelationGetRelationName(relation));
+  }
+  bridge_start_scan_next(rows->scan);
+  rdmacc_pump();
+  rdmacc_check("could not scan", RelationGetRelationName(relation));
+  rows->count = bridge_scan_rows(rows->scan, &rows->batch);
+  rows->next = 0;
+  if (rows->count > 0) return &rows->batch[rows->next++];
+  rdmacc_rows_end(rows);
+  rows->ended = true;
+  return nullptr;
+}
+
+void rdmacc_rows_end(RdmaccRows* rows) {
+  if (rows->scan != nullptr) bridge_scan_free(rows->scan);
+  rows->scan = nullptr;
+  rows->count = rows->next = 0;
+}

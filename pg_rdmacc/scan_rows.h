@@ -1,0 +1,26 @@
+/* The engine's scan of one table, row by row. POD: an error may pass it by; the engine frees what
+ * is left when the transaction ends. */
+#pragma once
+#include "pg_rdmacc/relation.h"
+
+extern "C" {
+
+#define RDMACC_EVERY_COMMAND PG_UINT32_MAX
+
+typedef struct RdmaccRows {
+  BridgeScan* scan; /* NULL before the first row */
+  const BridgeRow* batch;
+  size_t count;
+  size_t next;
+  uint32 table;
+  uint32 visible_before;
+  bool ended;
+} RdmaccRows;
+
+void rdmacc_rows_begin(RdmaccRows* rows, uint32 table, uint32 visible_before);
+
+/* The next row, valid until the one after; NULL at the end. */
+const BridgeRow* rdmacc_rows_next(RdmaccRows* rows, Relation relation);
+
+void rdmacc_rows_end(RdmaccRows* rows);
+}

@@ -1,0 +1,37 @@
+/* Scans of whole tables. */
+#pragma once
+#include "pg_rdmacc/handle.h"
+#include "pg_rdmacc/scan_rows.h"
+
+extern "C" {
+#include "access/relscan.h"
+#include "access/tableam.h"
+#include "utils/tuplestore.h"
+
+/* The rows that a scrollable cursor has passed. */
+typedef struct RdmaccHistory {
+  Tuplestorestate* store; /* NULL: the cursor does not scroll */
+  TupleTableSlot* slot;
+} RdmaccHistory;
+
+typedef struct RdmaccScan {
+  TableScanDescData base;
+  RdmaccRows rows;
+  RdmaccHandleStream handles;
+  RdmaccHistory history;
+  uint64 sample_rows_per_block; /* ANALYZE; 0 before its first block */
+  uint64 sample_rows_left;      /* of the present block */
+  bool sample_last_block;
+  bool started;
+} RdmaccScan;
+
+TableScanDesc rdmacc_scan_begin(Relation rel, Snapshot snapshot, int nkeys, struct ScanKeyData* key,
+                                ParallelTableScanDesc pscan, uint32 flags);
+void rdmacc_scan_end(TableScanDesc scan);
+void rdmacc_scan_rescan(TableScanDesc scan, struct ScanKeyData* key, bool set_params,
+                        bool allow_strat, bool allow_sync, bool allow_pagemode);
+bool rdmacc_scan_getnextslot(TableScanDesc scan, ScanDirection direction, TupleTableSlot* slot);
+
+/* The next row, stored in the slot under a new handle. */
+bool rdmacc_scan_next(RdmaccScan* scan, TupleTableSlot* slot);
+}

@@ -1,0 +1,188 @@
+/* Utility statements: what default_table_access_method must not mean, what has to be refused before
+ * it is half done, and rows of other tables that are written outside the executor. */
+#include "pg_rdmacc/utility.h"
+
+#include "pg_rdmacc/ddl.h"
+#include "pg_rdmacc/object_access.h"
+#include "pg_rdmacc/shadow_index.h"
+#include "pg_rdmacc/xact.h"
+
+extern "C" {
+#include "access/table.h"
+#include "access/tableam.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_inherits.h"
+#include "commands/defrem.h"
+#include "commands/trigger.h"
+#include "nodes/parsenodes.h"
+#include "tcop/utility.h"
+#include "utils/lsyscache.h"
+}
+
+namespace {
+
+ProcessUtility_hook_type previous_hook;
+
+bool default_is_ours(void) {
+  return strcmp(default_table_access_method, RDMACC_ACCESS_METHOD) == 0;
+}
+
+bool is_ours(const char* access_method) {
+  return access_method != nullptr ? strcmp(access_method, RDMACC_ACCESS_METHOD) == 0
+                                  : default_is_ours();
+}
+
+/* ---- Before */
+
+/* Temporary tables are never ours by default, so that scripts which make some go on working. */
+char* access_method_for(char persistence, char* named) {
+  const bool by_default = named == nullptr && default_is_ours();
+  return by_default && persistence == RELPERSISTENCE_TEMP ? pstrdup("heap") : named;
+}
+
+/* The statement, changed if need be; a plan in the cache is not touched. */
+PlannedStmt* with_heap_for_temporary(PlannedStmt* statement, bool read_only) {
+  Node* node = statement->utilityStmt;
+  if (!default_is_ours() || (!IsA(node, CreateStmt) && !IsA(node, CreateTableAsStmt))) {
+    return statement;
+  }
+  PlannedStmt* changed =
+      read_only ? static_cast<PlannedStmt*>(copyObjectImpl(statement)) : statement;
+  node = changed->utilityStmt;
+  if (IsA(node, CreateStmt)) {
+    auto* create = reinterpret_cast<CreateStmt*>(node);
+    if (create->partspec == nullptr) {
+      create->accessMethod =
+          access_method_for(create->relation->relpersistence, create->accessMethod);
+    }
+  } else {
+    IntoClause* into = reinterpret_cast<CreateTableAsStmt*>(node)->into;
+    into->accessMethod = access_method_for(into->rel->relpersistence, into->accessMethod);
+  }
+  return changed;
+}
+
+/* Refuses at once what would leave an invalid index behind when refused later. */
+void check_concurrent_index(const IndexStmt* statement) {
+  if (!statement->concurrent || statement->primary) return;
+  const Oid table = RangeVarGetRelid(statement->relation, NoLock, true);
+  if (!OidIsValid(table) || !rdmacc_relation_is_ours(table)) return;
+  ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                  errmsg("cannot create %s \"%s\" on rdmacc table \"%s\"",
+                         statement->unique ? "unique index" : "secondary index",
+                         statement->idxname != nullptr ? statement->idxname : "",
+                         statement->relation->relname),
+                  errhint("Only the primary key can be indexed for now.")));
+}
+
+/* ---- After */
+
+bool has_foreign_table(Oid relation) {
+  if (get_rel_relkind(relation) != RELKIND_PARTITIONED_TABLE) {
+    return get_rel_relkind(relation) == RELKIND_RELATION &&
+           get_rel_persistence(relation) != RELPERSISTENCE_TEMP &&
+           !rdmacc_relation_is_ours(relation);
+  }
+  ListCell* cell;
+  foreach (cell, find_inheritance_children(relation, NoLock)) {
+    if (has_foreign_table(lfirst_oid(cell))) return true;
+  }
+  return false;
+}
+
+void note_copy(const CopyStmt* statement) {
+  if (!statement->is_from || statement->relation == nullptr) return;
+  const Oid relation = RangeVarGetRelid(statement->relation, NoLock, true);
+  if (OidIsValid(relation) && has_foreign_table(relation)) rdmacc_note_foreign_write();
+}
+
+void note_create_as(const CreateTableAsStmt* statement) {
+  const IntoClause* into = statement->into;
+  if (into->skipData || into->rel->relpersistence == RELPERSISTENCE_TEMP) return;
+  if (!is_ours(into->accessMethod)) rdmacc_note_foreign_write();
+}
+
+/* A table that has become ours must not keep foreign keys. */
+void check_new_access_method(const AlterTableStmt* statement) {
+  ListCell* cell;
+  bool set = false;
+  foreach (cell, statement->cmds) {
+    const auto* command = static_cast<const AlterTableCmd*>(lfirst(cell));
+    set = set || command->subtype == AT_SetAccessMethod;
+  }
+  if (!set) return;
+  const Oid relid = RangeVarGetRelid(statement->relation, NoLock, true);
+  if (!OidIsValid(relid) || !rdmacc_relation_is_ours(relid)) return;
+  Relation relation = table_open(relid, NoLock);
+  const TriggerDesc* triggers = relation->trigdesc;
+  for (int i = 0; triggers != nullptr && i < triggers->numtriggers; i++) {
+    if (RI_FKey_trigger_type(triggers->triggers[i].tgfoid) == RI_TRIGGER_NONE) continue;
+    ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                    errmsg("foreign keys are not supported on rdmacc table \"%s\"",
+                           RelationGetRelationName(relation)),
+                    errhint("Drop the constraints first.")));
+  }
+  table_close(relation, NoLock);
+}
+
+void before(Node* statement) {
+  if (IsA(statement, IndexStmt)) {
+    check_concurrent_index(reinterpret_cast<const IndexStmt*>(statement));
+  }
+}
+
+void after(Node* statement) {
+  switch (nodeTag(statement)) {
+    case T_CopyStmt:
+      note_copy(reinterpret_cast<const CopyStmt*>(statement));
+      break;
+    case T_CreateTableAsStmt:
+      note_create_as(reinterpret_cast<const CreateTableAsStmt*>(statement));
+      break;
+    case T_AlterTableStmt:
+      check_new_access_method(reinterpret_cast<const AlterTableStmt*>(statement));
+      break;
+    default:
+      break;
+  }
+}
+
+void process_utility(PlannedStmt* statement, const char* text, bool read_only_tree,
+                     ProcessUtilityContext context, ParamListInfo params,
+                     QueryEnvironment* environment, DestReceiver* destination,
+                     QueryCompletion* completion) {
+  const NodeTag tag = nodeTag(statement->utilityStmt);
+  /* Transaction control may not touch the catalog. */
+  const bool looks = tag != T_TransactionStmt && tag != T_VariableSetStmt &&
+                     tag != T_VariableShowStmt && tag != T_FetchStmt && IsTransactionState() &&
+                     OidIsValid(rdmacc_access_method());
+  if (looks) {
+    before(statement->utilityStmt);
+    statement = with_heap_for_temporary(statement, read_only_tree);
+  }
+  /* Statements that commit by themselves may free their own tree. */
+  const bool looks_after =
+      looks && (tag == T_CopyStmt || tag == T_CreateTableAsStmt || tag == T_AlterTableStmt);
+  if (previous_hook != nullptr) {
+    previous_hook(statement, text, read_only_tree, context, params, environment, destination,
+                  completion);
+  } else {
+    standard_ProcessUtility(statement, text, read_only_tree, context, params, environment,
+                            destination, completion);
+  }
+  if (looks_after) after(statement->utilityStmt);
+}
+
+}  // namespace
+
+void rdmacc_utility_init(void) {
+  previous_hook = ProcessUtility_hook;
+  ProcessUtility_hook = process_utility;
+}
+
+void rdmacc_ddl_init(void) {
+  rdmacc_shadow_index_init();
+  rdmacc_object_access_init();
+  rdmacc_utility_init();
+}
