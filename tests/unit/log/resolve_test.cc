@@ -329,25 +329,40 @@ TEST_F(Resolution, AFailedInstallReleasesNothing) {
   expect_committed();
 }
 
-// A request of the dead coordinator that a node is still carrying out must not take effect after
-// the outcome was decided.
+// A request of the dead coordinator that a node is still carrying out must not complete an entry
+// after the rings were read: here it does so at its end, and the transaction counts as committed.
 TEST_F(Resolution, WaitsForRequestsOfTheDeadThatAreUnderWay) {
-  constexpr MethodId kSlow = 900;
+  constexpr MethodId kSlowLog = 900;
   LogNode& node = cluster_->node(1);
-  bool started = false, ended = false;
-  node.worker.rpc().handle(kSlow,
-                           node.fence.guard([&](WorkerId, std::span<const std::byte>, Rpc::Bytes&) {
-                             started = true;
-                             node.worker.scheduler().sleep_for(5'000);
-                             ended = true;
-                             return Status::ok_status();
-                           }));
   LogUser& user = cluster_->user(0);
+  VerbArena node_arena(node.worker.pool());
+  bool started = false, ended = false;
+  node.worker.rpc().handle(
+      kSlowLog, node.fence.guard(
+                    [&](WorkerId from, std::span<const std::byte> request, Rpc::Bytes&) -> Status {
+                      MessageReader in(request);
+                      auto placement = decode_placement(in, from, 1, node_arena);
+                      if (!placement.ok()) return placement.status();
+                      started = true;
+                      node.worker.scheduler().sleep_for(5'000);
+                      DoorbellBatch batch(node.worker.scheduler(), node.worker.counters());
+                      CHECK(add_log_writes(cluster_->layout(), *placement, node_arena, batch));
+                      RDMACC_RETURN_IF_ERROR(batch.execute());
+                      ended = true;
+                      return Status::ok_status();
+                    }));
+  arena_ = std::make_unique<VerbArena>(user.worker.pool());
   CHECK(user.worker.scheduler().spawn([&] {
     VerbCounters counters;
+    CHECK(user.log
+              .place(payload(), ctts_, std::vector<NodeId>{1}, *arena_, nullptr, counters,
+                     placements_)
+              .ok());
     Rpc::Call call;
     call.to = node.worker.id();
-    call.method = kSlow;
+    call.method = kSlowLog;
+    MessageWriter writer(call.request);
+    encode_placement(placements_[0], writer);
     static_cast<void>(user.worker.rpc().call_one(call, counters).ok());
   }));
   ASSERT_TRUE(cluster_->fabric().run_until([&] { return started; }, 1'000'000));
@@ -355,6 +370,7 @@ TEST_F(Resolution, WaitsForRequestsOfTheDeadThatAreUnderWay) {
   EXPECT_FALSE(ended);
   ASSERT_TRUE(resolve().ok());
   EXPECT_TRUE(ended);
+  expect_committed();
 }
 
 }  // namespace
