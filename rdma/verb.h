@@ -33,11 +33,11 @@ enum class WordOrder : uint8_t { kAscending, kDescending };
 struct Verb {
   Opcode opcode;
   WordOrder order = WordOrder::kAscending;
-  uint32_t bytes = 0;         // READ, WRITE: length; atomics: 8
+  uint32_t bytes = 0;  // READ, WRITE: length; atomics: 8
   uint64_t remote_offset = 0;
   void* local = nullptr;
-  uint64_t compare = 0;       // COMPARE_SWAP: expected value
-  uint64_t operand = 0;       // COMPARE_SWAP: desired value; FETCH_ADD: addend
+  uint64_t compare = 0;  // COMPARE_SWAP: expected value
+  uint64_t operand = 0;  // COMPARE_SWAP: desired value; FETCH_ADD: addend
 };
 
 }  // namespace rdmacc

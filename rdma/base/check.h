@@ -8,11 +8,11 @@ namespace rdmacc {
 [[noreturn]] void check_failed(const char* expression, const char* file, int line);
 }  // namespace rdmacc
 
-#define CHECK(condition)                                                       \
-  do {                                                                         \
-    if (__builtin_expect(!(condition), 0)) {                                   \
-      ::rdmacc::check_failed(#condition, __FILE__, __LINE__);                  \
-    }                                                                          \
+#define CHECK(condition)                                      \
+  do {                                                        \
+    if (__builtin_expect(!(condition), 0)) {                  \
+      ::rdmacc::check_failed(#condition, __FILE__, __LINE__); \
+    }                                                         \
   } while (false)
 
 #ifdef NDEBUG

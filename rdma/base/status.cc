@@ -7,19 +7,32 @@ namespace rdmacc {
 
 const char* code_name(Code code) {
   switch (code) {
-    case Code::kOk: return "ok";
-    case Code::kAborted: return "aborted";
-    case Code::kCancelled: return "cancelled";
-    case Code::kTimeout: return "timeout";
-    case Code::kUnavailable: return "unavailable";
-    case Code::kNoSpace: return "no space";
-    case Code::kTooLarge: return "too large";
-    case Code::kDuplicateKey: return "duplicate key";
-    case Code::kNotFound: return "not found";
-    case Code::kInvalidArgument: return "invalid argument";
-    case Code::kNoWorkerSlot: return "no worker slot";
-    case Code::kCorrupt: return "corrupt";
-    case Code::kSystem: return "system";
+    case Code::kOk:
+      return "ok";
+    case Code::kAborted:
+      return "aborted";
+    case Code::kCancelled:
+      return "cancelled";
+    case Code::kTimeout:
+      return "timeout";
+    case Code::kUnavailable:
+      return "unavailable";
+    case Code::kNoSpace:
+      return "no space";
+    case Code::kTooLarge:
+      return "too large";
+    case Code::kDuplicateKey:
+      return "duplicate key";
+    case Code::kNotFound:
+      return "not found";
+    case Code::kInvalidArgument:
+      return "invalid argument";
+    case Code::kNoWorkerSlot:
+      return "no worker slot";
+    case Code::kCorrupt:
+      return "corrupt";
+    case Code::kSystem:
+      return "system";
   }
   return "unknown";
 }

@@ -14,18 +14,18 @@ namespace rdmacc {
 
 enum class Code : uint8_t {
   kOk,
-  kAborted,          // conflict: retry the transaction; detail() is an AbortReason
-  kCancelled,        // the user cancelled the wait
-  kTimeout,          // a bounded wait ended (gate_timeout)
-  kUnavailable,      // a node died or was restarted; the outcome of the step is unknown
-  kNoSpace,          // node memory, log, write set or a pool is used up
-  kTooLarge,         // row or key longer than the limit
+  kAborted,      // conflict: retry the transaction; detail() is an AbortReason
+  kCancelled,    // the user cancelled the wait
+  kTimeout,      // a bounded wait ended (gate_timeout)
+  kUnavailable,  // a node died or was restarted; the outcome of the step is unknown
+  kNoSpace,      // node memory, log, write set or a pool is used up
+  kTooLarge,     // row or key longer than the limit
   kDuplicateKey,
   kNotFound,
   kInvalidArgument,
-  kNoWorkerSlot,     // every worker slot is taken
-  kCorrupt,          // remote or stored bytes do not parse
-  kSystem,           // an operating system call failed; message() has its name and errno text
+  kNoWorkerSlot,  // every worker slot is taken
+  kCorrupt,       // remote or stored bytes do not parse
+  kSystem,        // an operating system call failed; message() has its name and errno text
 };
 
 const char* code_name(Code code);
@@ -57,7 +57,7 @@ class [[nodiscard]] Status {
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : value_(std::move(value)) {}                    // NOLINT: implicit on purpose
+  Result(T value) : value_(std::move(value)) {}  // NOLINT: implicit on purpose
   Result(Status status) : status_(std::move(status)) { CHECK(!status_.ok()); }  // NOLINT
 
   bool ok() const { return status_.ok(); }
@@ -79,10 +79,10 @@ class [[nodiscard]] Result {
 };
 
 // Returns from the enclosing function when the Status expression is not ok.
-#define RDMACC_RETURN_IF_ERROR(expression)                                     \
-  do {                                                                         \
-    ::rdmacc::Status rdmacc_status_ = (expression);                            \
-    if (!rdmacc_status_.ok()) return rdmacc_status_;                           \
+#define RDMACC_RETURN_IF_ERROR(expression)           \
+  do {                                               \
+    ::rdmacc::Status rdmacc_status_ = (expression);  \
+    if (!rdmacc_status_.ok()) return rdmacc_status_; \
   } while (false)
 
 }  // namespace rdmacc
