@@ -55,6 +55,11 @@ class Shm : public testing::Test {
     std::erase(children, child);
   }
 
+  // Whose waits are so long that a lost wake-up shows.
+  std::unique_ptr<ShmFabric> patient() {
+    return std::move(*ShmFabric::attach(name, ShmOptions{.wait_us_max = 10'000'000}));
+  }
+
   const std::string name = unique_cluster();
   std::unique_ptr<ShmFabric> fabric;
   std::vector<pid_t> children;
@@ -255,7 +260,7 @@ TEST_F(Shm, AnIdleEndpointSleeps) {
 }
 
 TEST_F(Shm, ADatagramEndsASleep) {
-  auto receiver = std::move(*fabric->join_as_node(0, 0));
+  auto receiver = std::move(*patient()->join_as_node(0, 0));
   auto sender = std::move(*fabric->join());
   std::atomic<bool> received = false;
   receiver->set_datagram_handler([&](WorkerId, std::span<const std::byte>) { received = true; });
@@ -275,9 +280,7 @@ TEST_F(Shm, ADatagramEndsASleep) {
 }
 
 TEST_F(Shm, WakeEndsASleepOfThisOrTheNextWait) {
-  auto options = ShmOptions{.huge_pages = false, .wait_us_max = 10'000'000};
-  auto patient = std::move(*ShmFabric::attach(name, options));
-  auto endpoint = std::move(*patient->join());
+  auto endpoint = std::move(*patient()->join());
   const uint64_t start_us = endpoint->now_us();
   endpoint->wake();
   endpoint->wait(UINT64_MAX);
@@ -291,9 +294,7 @@ TEST_F(Shm, WakeEndsASleepOfThisOrTheNextWait) {
 }
 
 TEST_F(Shm, ASignalEndsASleep) {
-  auto options = ShmOptions{.huge_pages = false, .wait_us_max = 10'000'000};
-  auto patient = std::move(*ShmFabric::attach(name, options));
-  auto endpoint = std::move(*patient->join());
+  auto endpoint = std::move(*patient()->join());
   struct sigaction action = {}, old;
   action.sa_handler = [](int) {};
   ASSERT_EQ(0, sigaction(SIGUSR1, &action, &old));
