@@ -83,7 +83,7 @@ Status Session::commit() {
 
 void Session::abort() {
   if (txn_ == nullptr) return;
-  txn_->abort(Status());
+  txn_->abort();
   outcome_unknown_ = txn_->outcome_unknown();
   txn_.reset();
 }

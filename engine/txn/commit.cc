@@ -7,6 +7,10 @@
 namespace rdmacc {
 namespace {
 
+// How long an abort waits for a node to come back that may hold locks of the attempt.
+constexpr uint64_t kNodeReturnUsMax = 15'000'000;
+constexpr uint64_t kNodeReturnPauseUs = 10'000;
+
 std::string make_record(std::string_view key, std::string_view row) {
   const auto key_bytes = static_cast<uint32_t>(key.size());
   std::string record(reinterpret_cast<const char*>(&key_bytes), sizeof(key_bytes));
@@ -204,10 +208,13 @@ void Transaction::install_record(StageContext& stage) {
   coordinator_.log.applied(placements_);
 }
 
-void Transaction::release_locks(StageContext& stage, bool unsure) {
-  if (unsure) {
-    const Status status = release_everywhere(stage);
-    static_cast<void>(status);  // what a dead node holds is cleared when it is known again
+void Transaction::release_locks(StageContext& stage) {
+  // A node died under a request that may have locked: it is asked once it is back, or until the
+  // wait is over and its memory is lost anyway.
+  const uint64_t deadline_us = stage.engine.worker.endpoint().now_us() + kNodeReturnUsMax;
+  while (unsure_ && !release_everywhere(stage).ok() &&
+         stage.engine.worker.endpoint().now_us() < deadline_us) {
+    stage.engine.worker.scheduler().sleep_for(kNodeReturnPauseUs);
   }
   std::vector<GlobalAddress> held;
   for (Access& access : accesses_) {
@@ -252,8 +259,9 @@ Status Transaction::commit() {
     stage.cancelled = nullptr;  // a log that has begun is not left half done
     status = log_record(stage);
   }
+  note_failure(status);
   if (!status.ok()) {
-    abort(status);
+    abort();
     return status;
   }
   if (!pending_.empty()) {
@@ -262,8 +270,8 @@ Status Transaction::commit() {
     free_replaced();
     note_writes();
   }
-  release_locks(stage, /*unsure=*/false);
-  finish(HistoryOutcome::kCommitted, status);
+  release_locks(stage);
+  finish(HistoryOutcome::kCommitted);
   return status;
 }
 
@@ -283,23 +291,19 @@ void Transaction::void_log() {
   coordinator_.log.applied(placements_);
 }
 
-void Transaction::abort(const Status& why) {
+void Transaction::abort() {
   if (!started()) return;
   StageContext stage = context(scratch_, /*cancellable=*/false);
   void_log();
-  const bool unsure =
-      why.code() == Code::kUnavailable || reason_of(why) == AbortReason::kNodeRestarted;
-  release_locks(stage, unsure);
   if (!allocated_.empty()) {
-    const Status status =
-        coordinator_.engine.storage.free(allocated_, stamps_.ctts, allocation_counters_);
-    static_cast<void>(status);
+    note_failure(coordinator_.engine.storage.free(allocated_, stamps_.ctts, allocation_counters_));
     allocated_.clear();
   }
-  finish(outcome_unknown_ ? HistoryOutcome::kUnknown : HistoryOutcome::kAborted, why);
+  release_locks(stage);
+  finish(outcome_unknown_ ? HistoryOutcome::kUnknown : HistoryOutcome::kAborted);
 }
 
-void Transaction::finish(HistoryOutcome outcome, const Status& why) {
+void Transaction::finish(HistoryOutcome outcome) {
   for (const Access& access : accesses_) CHECK(!access.locked);
   coordinator_.gate.leave(pass_);
   WorkerStats& stats = coordinator_.stats;
@@ -307,13 +311,13 @@ void Transaction::finish(HistoryOutcome outcome, const Status& why) {
     stats.committed++;
   } else {
     stats.aborted++;
-    stats.aborts[static_cast<size_t>(reason_of(why))]++;
+    stats.aborts[static_cast<size_t>(reason_of(failure_))]++;
   }
   stats.verbs.add(counters_);
   stats.allocation_verbs.add(allocation_counters_);
   stats.log_full_waits = coordinator_.log.full_waits();
   coordinator_.engine.worker.counters().add(counters_);
-  report(outcome, why);
+  report(outcome);
 }
 
 void Transaction::note_writes() {
@@ -325,14 +329,14 @@ void Transaction::note_writes() {
   }
 }
 
-void Transaction::report(HistoryOutcome outcome, const Status& why) {
+void Transaction::report(HistoryOutcome outcome) {
   if (coordinator_.history == nullptr) return;
   history_.ctts = stamps_.ctts;
   history_.worker = coordinator_.engine.worker.id();
   history_.protocol = parameters_.rules->protocol;
   history_.stages = parameters_.plan.canonical(parameters_.rules->stages).code();
   history_.outcome = outcome;
-  history_.reason = reason_of(why);
+  history_.reason = reason_of(failure_);
   history_.start_us = start_us_;
   history_.end_us = coordinator_.engine.worker.endpoint().now_us();
   coordinator_.history->add(std::move(history_));

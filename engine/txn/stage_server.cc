@@ -108,10 +108,24 @@ class Serving {
     return Status();
   }
 
+  // A slot that was allocated for the attempt and never became live goes back to the arena.
   Status release_ctts(StorageService* storage) {
     if (storage == nullptr) return malformed();
-    const auto held = storage->locks_of(worker_of_ctts(header_.ctts));
-    write_status(out_, release_accesses(context_, held, /*certain=*/false));
+    std::vector<GlobalAddress> locked;
+    for (const GlobalAddress held : storage->locks_of(worker_of_ctts(header_.ctts))) {
+      auto* seen = context_.arena.allocate_array<Header>(1);
+      if (seen == nullptr) return Status(Code::kNoSpace, "registered memory is used up");
+      DoorbellBatch batch = context_.batch();
+      batch.read(held, seen, sizeof(*seen));
+      RDMACC_RETURN_IF_ERROR(batch.execute());
+      if (seen->lock != header_.ctts) continue;
+      if (seen->flags == 0) {
+        storage->discard_slot(held.offset());
+      } else {
+        locked.push_back(held);
+      }
+    }
+    write_status(out_, release_accesses(context_, locked, /*certain=*/false));
     return Status();
   }
 

@@ -14,7 +14,7 @@ Transaction::Transaction(CoordinatorState& coordinator, const TxnParameters& par
 Transaction::~Transaction() {
   if (!started() || !log_begun_) return;
   note_writes();
-  report(HistoryOutcome::kUnknown, Status());
+  report(HistoryOutcome::kUnknown);
 }
 
 StageContext Transaction::context(VerbArena& arena, bool cancellable) {
@@ -38,6 +38,13 @@ void Transaction::time_stage(Stage stage, uint64_t start_ns) {
   const auto primitive = static_cast<size_t>(parameters_.plan.of(stage));
   coordinator_.stats.stage_ns[stage_index(stage)][primitive].record(
       coordinator_.engine.worker.endpoint().now_ns() - start_ns);
+}
+
+void Transaction::note_failure(const Status& status) {
+  if (status.ok()) return;
+  if (failure_.ok()) failure_ = status;
+  unsure_ = unsure_ || status.code() == Code::kUnavailable ||
+            reason_of(status) == AbortReason::kNodeRestarted;
 }
 
 void Transaction::event(HistoryOp op, TableId table, std::string_view key, uint64_t version) {
@@ -150,6 +157,7 @@ Status Transaction::look_up_many(TableId table, std::span<const std::string_view
     const Status noted = note_found(works[i], *wanted[i]);
     if (status.ok()) status = noted;
   }
+  note_failure(status);
   return status;
 }
 
@@ -193,6 +201,7 @@ Status Transaction::scan(std::span<GroupWork> groups, VerbArena& arena) {
       status = aborted(group.reason);
     }
   }
+  note_failure(status);
   return status;
 }
 

@@ -48,7 +48,7 @@ class Transaction {
   }
 
   Status commit();
-  void abort(const Status& why);
+  void abort();
   bool outcome_unknown() const { return outcome_unknown_; }
 
   // Tags of own writes from now on.
@@ -90,12 +90,13 @@ class Transaction {
   void build_record();
   Status log_record(StageContext& stage);
   void install_record(StageContext& stage);
-  void release_locks(StageContext& stage, bool unsure);
+  void release_locks(StageContext& stage);
   void void_log();
   void free_replaced();
-  void finish(HistoryOutcome outcome, const Status& why);
+  void finish(HistoryOutcome outcome);
   void note_writes();
-  void report(HistoryOutcome outcome, const Status& why);
+  void report(HistoryOutcome outcome);
+  void note_failure(const Status& status);
 
   CoordinatorState& coordinator_;
   const TxnParameters parameters_;
@@ -120,6 +121,8 @@ class Transaction {
   std::vector<StorageClient::FreeRequest> allocated_;  // given back if the attempt fails
   bool log_begun_ = false;
   bool outcome_unknown_ = false;
+  Status failure_;       // the first that a stage ended with
+  bool unsure_ = false;  // a node died under a request that may have locked or allocated
 
   VerbArena scratch_;  // of the current operation
   VerbCounters counters_;
