@@ -2,11 +2,9 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/times.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <thread>
@@ -53,11 +51,6 @@ class Shm : public testing::Test {
     ASSERT_EQ(0, kill(child, SIGKILL));
     ASSERT_EQ(child, waitpid(child, nullptr, 0));
     std::erase(children, child);
-  }
-
-  // Whose waits are so long that a lost wake-up shows.
-  std::unique_ptr<ShmFabric> patient() {
-    return std::move(*ShmFabric::attach(name, ShmOptions{.wait_us_max = 10'000'000}));
   }
 
   const std::string name = unique_cluster();
@@ -239,75 +232,6 @@ TEST_F(Shm, AForkedChildLeavesItsParentsSlotAlone) {
   }
   ASSERT_EQ(child, waitpid(child, nullptr, 0));
   EXPECT_EQ(1u, (*watcher)->incarnation_of(id));
-}
-
-TEST_F(Shm, AnIdleEndpointSleeps) {
-  auto endpoint = fabric->join();
-  ASSERT_TRUE(endpoint.ok());
-  Endpoint& e = **endpoint;
-  struct tms before, after;
-  times(&before);
-  const uint64_t until_us = e.now_us() + 300'000;
-  uint64_t wakes = 0;
-  while (e.now_us() < until_us) {
-    e.wait(until_us);
-    e.poll();
-    ++wakes;
-  }
-  times(&after);
-  EXPECT_LT(wakes, 50u);
-  EXPECT_LE(after.tms_utime + after.tms_stime - before.tms_utime - before.tms_stime, 10);
-}
-
-TEST_F(Shm, ADatagramEndsASleep) {
-  auto receiver = std::move(*patient()->join_as_node(0, 0));
-  auto sender = std::move(*fabric->join());
-  std::atomic<bool> received = false;
-  receiver->set_datagram_handler([&](WorkerId, std::span<const std::byte>) { received = true; });
-  const uint64_t start_us = receiver->now_us();
-  std::thread thread([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    const std::byte byte{1};
-    EXPECT_TRUE(sender->send(0, {&byte, 1}));
-  });
-  for (int i = 0; i < 100 && !received; ++i) {
-    receiver->wait(start_us + 10'000'000);
-    receiver->poll();
-  }
-  thread.join();
-  EXPECT_TRUE(received);
-  EXPECT_LT(receiver->now_us() - start_us, 5'000'000u);
-}
-
-TEST_F(Shm, WakeEndsASleepOfThisOrTheNextWait) {
-  auto endpoint = std::move(*patient()->join());
-  const uint64_t start_us = endpoint->now_us();
-  endpoint->wake();
-  endpoint->wait(UINT64_MAX);
-  std::thread thread([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    endpoint->wake();
-  });
-  endpoint->wait(UINT64_MAX);
-  thread.join();
-  EXPECT_LT(endpoint->now_us() - start_us, 5'000'000u);
-}
-
-TEST_F(Shm, ASignalEndsASleep) {
-  auto endpoint = std::move(*patient()->join());
-  struct sigaction action = {}, old;
-  action.sa_handler = [](int) {};
-  ASSERT_EQ(0, sigaction(SIGUSR1, &action, &old));
-  const uint64_t start_us = endpoint->now_us();
-  const pthread_t self = pthread_self();
-  std::thread thread([self] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    pthread_kill(self, SIGUSR1);
-  });
-  endpoint->wait(UINT64_MAX);
-  thread.join();
-  sigaction(SIGUSR1, &old, nullptr);
-  EXPECT_LT(endpoint->now_us() - start_us, 5'000'000u);
 }
 
 TEST_F(Shm, AFullRingRefuses) {
