@@ -188,11 +188,13 @@ void rdmacc_key_by_index(Relation relation, Relation index) {
   const LayoutNote* note = find_note(relation->rd_node.relNode);
   /* An index that is older than the transaction is only built anew: rows have its keys. */
   if (note == nullptr && index->rd_createSubid == InvalidSubTransactionId) return;
+  rdmacc_enter();
   if (note != nullptr && note->key.number == target.number) {
     add_note(relation, note->id, target);
     return;
   }
-  const uint32 source = note != nullptr ? note->id : rdmacc_table(relation)->id;
+  const RdmaccKeyLayout hidden = {};
+  const uint32 source = note != nullptr ? note->id : rdmacc_committed_table(relation, &hidden);
   move_rows(relation, source, target);
 }
 

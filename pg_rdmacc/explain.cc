@@ -8,17 +8,18 @@ extern "C" {
 namespace {
 
 constexpr size_t kStagesTextBytes = 256;
+constexpr const char* kDefaultProtocol = "occ";
 
 void explain_engine(ExplainState* es) {
   const int joined = bridge_txn_protocol();
   const int protocol = joined >= 0 ? joined : rdmacc_protocol;
-  if (protocol >= 0) {
-    ExplainPropertyText("Protocol", bridge_protocol_name(protocol), es);
-  } else {
-    ExplainPropertyText("Protocol", "as open", es);
-  }
+  /* A session that chose none takes part in what others have open. */
+  const bool chosen = protocol >= 0;
+  const int shown = chosen ? protocol : bridge_parse_protocol(kDefaultProtocol);
+  const char* name = bridge_protocol_name(shown);
+  ExplainPropertyText("Protocol", chosen ? name : psprintf("%s, unless another is open", name), es);
   char stages[kStagesTextBytes];
-  bridge_stages_text(Max(protocol, 0), rdmacc_stages_code, stages, sizeof(stages));
+  bridge_stages_text(shown, rdmacc_stages_code, stages, sizeof(stages));
   ExplainPropertyText("Stages", stages, es);
 }
 

@@ -16,6 +16,7 @@ extern "C" {
 #include "miscadmin.h"
 #include "optimizer/plancat.h"
 #include "pgstat.h"
+#include "storage/procarray.h"
 #include "storage/smgr.h"
 #include "utils/snapmgr.h"
 }
@@ -39,11 +40,10 @@ uint64 block_count(Relation relation) {
   return Min(Max((rows + per_block - 1) / per_block, 1), kBlocksMax);
 }
 
-[[noreturn]] void refuse_persistence(Relation relation, const char* kind, const char* hint) {
-  ereport(ERROR,
-          (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-           errmsg("rdmacc table \"%s\" cannot be %s", RelationGetRelationName(relation), kind),
-           errhint("%s", hint)));
+/* Does not name the relation: ALTER TABLE fills one with a name of its own. */
+[[noreturn]] void refuse_persistence(const char* kind, const char* hint) {
+  ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                  errmsg("an rdmacc table cannot be %s", kind), errhint("%s", hint)));
 }
 
 }  // namespace
@@ -51,10 +51,10 @@ uint64 block_count(Relation relation) {
 void rdmacc_relation_set_new_filenode(Relation rel, const RelFileNode* newrnode, char persistence,
                                       TransactionId* freezeXid, MultiXactId* minmulti) {
   if (persistence == RELPERSISTENCE_TEMP) {
-    refuse_persistence(rel, "temporary", "Use CREATE TEMPORARY TABLE ... USING heap.");
+    refuse_persistence("temporary", "Use CREATE TEMPORARY TABLE ... USING heap.");
   }
   if (persistence == RELPERSISTENCE_UNLOGGED) {
-    refuse_persistence(rel, "unlogged", "Leave out UNLOGGED, or use USING heap.");
+    refuse_persistence("unlogged", "Leave out UNLOGGED, or use USING heap.");
   }
   *freezeXid = InvalidTransactionId;
   *minmulti = InvalidMultiXactId;
@@ -76,10 +76,12 @@ void rdmacc_relation_copy_data(Relation rel, const RelFileNode*) {
 
 /* The index is empty: the order it stands for does not exist here, so rows are copied as they
  * come. */
-void rdmacc_relation_copy_for_cluster(Relation NewTable, Relation OldTable, Relation, bool,
-                                      TransactionId, TransactionId*, MultiXactId*,
-                                      double* num_tuples, double* tups_vacuumed,
-                                      double* tups_recently_dead) {
+void rdmacc_relation_copy_for_cluster(Relation OldTable, Relation NewTable, Relation, bool,
+                                      TransactionId, TransactionId* xid_cutoff,
+                                      MultiXactId* multi_cutoff, double* num_tuples,
+                                      double* tups_vacuumed, double* tups_recently_dead) {
+  *xid_cutoff = InvalidTransactionId; /* rows have no transaction ids */
+  *multi_cutoff = InvalidMultiXactId;
   *num_tuples = *tups_vacuumed = *tups_recently_dead = 0;
   const CommandId command = GetCurrentCommandId(true);
   TupleTableSlot* slot = table_slot_create(OldTable, nullptr);
@@ -93,9 +95,17 @@ void rdmacc_relation_copy_for_cluster(Relation NewTable, Relation OldTable, Rela
   ExecDropSingleTupleTableSlot(slot);
 }
 
-/* The engine frees what nobody sees any more by itself. */
+/* The engine frees what nobody sees any more by itself. ALTER TABLE may have given the relation a
+ * relfrozenxid though it has no transaction ids: it is kept from growing old. */
 void rdmacc_relation_vacuum(Relation rel, struct VacuumParams*, BufferAccessStrategy) {
   const double rows = rdmacc_estimated_rows(rel);
+  TransactionId frozen = InvalidTransactionId;
+  MultiXactId multi = InvalidMultiXactId;
+  if (TransactionIdIsNormal(rel->rd_rel->relfrozenxid))
+    frozen = GetOldestNonRemovableTransactionId(rel);
+  if (MultiXactIdIsValid(rel->rd_rel->relminmxid)) multi = GetOldestMultiXactId();
+  vac_update_relstats(rel, static_cast<BlockNumber>(block_count(rel)), rows, 0,
+                      rel->rd_rel->relhasindex, frozen, multi, nullptr, nullptr, false);
   pgstat_report_vacuum(RelationGetRelid(rel), false, static_cast<PgStat_Counter>(rows), 0);
 }
 

@@ -13,7 +13,8 @@ void rdmacc_relation_set_new_filenode(Relation rel, const RelFileNode* newrnode,
                                       TransactionId* freezeXid, MultiXactId* minmulti);
 void rdmacc_relation_nontransactional_truncate(Relation rel);
 void rdmacc_relation_copy_data(Relation rel, const RelFileNode* newrnode);
-void rdmacc_relation_copy_for_cluster(Relation NewTable, Relation OldTable, Relation OldIndex,
+/* tableam.h names the first two parameters the other way round than its caller fills them. */
+void rdmacc_relation_copy_for_cluster(Relation OldTable, Relation NewTable, Relation OldIndex,
                                       bool use_sort, TransactionId OldestXmin,
                                       TransactionId* xid_cutoff, MultiXactId* multi_cutoff,
                                       double* num_tuples, double* tups_vacuumed,

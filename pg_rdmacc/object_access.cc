@@ -11,7 +11,6 @@ extern "C" {
 #include "catalog/pg_class.h"
 #include "catalog/pg_constraint.h"
 #include "catalog/pg_index.h"
-#include "catalog/pg_publication_rel.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
@@ -70,24 +69,15 @@ void created_constraint(HeapTuple tuple) {
   if (rdmacc_relation_is_ours(form->confrelid)) refuse_foreign_key(form->confrelid);
 }
 
-void created_publication(HeapTuple tuple) {
-  const auto* form = reinterpret_cast<Form_pg_publication_rel>(GETSTRUCT(tuple));
-  if (!rdmacc_relation_is_ours(form->prrelid)) return;
-  ereport(ERROR,
-          (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-           errmsg("cannot add rdmacc table \"%s\" to a publication", get_rel_name(form->prrelid)),
-           errdetail("Changes of its rows are not in the write-ahead log.")));
-}
-
-/* The row of the catalog that was just made, which only SnapshotSelf sees. */
-void look_at_created(Oid catalog_id, Oid index_id, AttrNumber oid_column, Oid object,
-                     void (*look)(HeapTuple)) {
+/* The constraint that was just made, which only SnapshotSelf sees. */
+void look_at_constraint(Oid constraint) {
   ScanKeyData key;
-  Relation catalog = table_open(catalog_id, AccessShareLock);
-  ScanKeyInit(&key, oid_column, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(object));
-  SysScanDesc scan = systable_beginscan(catalog, index_id, true, SnapshotSelf, 1, &key);
+  Relation catalog = table_open(ConstraintRelationId, AccessShareLock);
+  ScanKeyInit(&key, Anum_pg_constraint_oid, BTEqualStrategyNumber, F_OIDEQ,
+              ObjectIdGetDatum(constraint));
+  SysScanDesc scan = systable_beginscan(catalog, ConstraintOidIndexId, true, SnapshotSelf, 1, &key);
   HeapTuple tuple = systable_getnext(scan);
-  if (HeapTupleIsValid(tuple)) look(tuple);
+  if (HeapTupleIsValid(tuple)) created_constraint(tuple);
   systable_endscan(scan);
   table_close(catalog, AccessShareLock);
 }
@@ -98,11 +88,7 @@ void object_access(ObjectAccessType access, Oid class_id, Oid object, int sub_id
   if (access == OAT_DROP && class_id == RelationRelationId && sub_id == 0) {
     dropped_relation(object);
   } else if (access == OAT_POST_CREATE && class_id == ConstraintRelationId) {
-    look_at_created(ConstraintRelationId, ConstraintOidIndexId, Anum_pg_constraint_oid, object,
-                    created_constraint);
-  } else if (access == OAT_POST_CREATE && class_id == PublicationRelRelationId) {
-    look_at_created(PublicationRelRelationId, PublicationRelObjectIndexId,
-                    Anum_pg_publication_rel_oid, object, created_publication);
+    look_at_constraint(object);
   }
 }
 

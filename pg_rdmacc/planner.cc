@@ -47,7 +47,7 @@ bool take_operator(const IndexOptInfo* index, int column, Oid opno, RdmaccKeyMat
   }
   get_op_opfamily_properties(opno, index->opfamily[column], false, &strategy, &left, &right);
   const Oid column_type = index->opcintype[column];
-  const bool polymorphic = IsPolymorphicType(right);
+  const bool polymorphic = IsPolymorphicType(right) || right == RECORDOID;
   if (!polymorphic && !rdmacc_key_types_match(column_type, right)) return false;
   match->types = lappend_oid(match->types, polymorphic ? InvalidOid : right);
   return true;

@@ -88,22 +88,6 @@ int32 estimated_record_bytes(Relation relation, const RdmaccKeyLayout* layout) {
   return Max(bytes, kRecordBytesMin);
 }
 
-/* The engine table that a relation whose file and layout are settled has. Rows live in memory:
- * after a stop of the nodes the table is made anew, empty, by whoever comes first. */
-uint32 find_engine_table(Relation relation, const RdmaccKeyLayout* layout) {
-  BridgeTableSpec spec;
-  rdmacc_table_spec(relation, relation->rd_node.relNode, layout, &spec);
-  const uint32 found = rdmacc_find_engine_table(&spec);
-  if (found != RDMACC_NO_TABLE) return found;
-  if (!rdmacc_cluster_is_fresh()) {
-    ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-                    errmsg("the rdmacc nodes do not have the rows of table \"%s\"",
-                           RelationGetRelationName(relation)),
-                    errhint("TRUNCATE the table to use it again.")));
-  }
-  return rdmacc_create_lost_engine_table(&spec);
-}
-
 }  // namespace
 
 Oid rdmacc_access_method(void) { return get_table_am_oid(RDMACC_ACCESS_METHOD, true); }
@@ -162,6 +146,20 @@ void rdmacc_table_spec(Relation relation, Oid relfilenode, const RdmaccKeyLayout
   spec->history = kHistory;
 }
 
+uint32 rdmacc_committed_table(Relation relation, const RdmaccKeyLayout* layout) {
+  BridgeTableSpec spec;
+  rdmacc_table_spec(relation, relation->rd_node.relNode, layout, &spec);
+  const uint32 found = rdmacc_find_engine_table(&spec);
+  if (found != RDMACC_NO_TABLE) return found;
+  if (!rdmacc_cluster_is_fresh()) {
+    ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                    errmsg("the rdmacc nodes do not have the rows of table \"%s\"",
+                           RelationGetRelationName(relation)),
+                    errhint("TRUNCATE the table to use it again.")));
+  }
+  return rdmacc_create_lost_engine_table(&spec);
+}
+
 RdmaccTable* rdmacc_table(Relation relation) {
   rdmacc_enter();
   auto* cached = static_cast<RdmaccTable*>(relation->rd_amcache);
@@ -181,7 +179,7 @@ RdmaccTable* rdmacc_table(Relation relation) {
   table.relfilenode = relation->rd_node.relNode;
   rdmacc_catalog_layout(relation, &table.key);
   if (!rdmacc_transaction_layout(relation, &table)) {
-    table.id = find_engine_table(relation, &table.key);
+    table.id = rdmacc_committed_table(relation, &table.key);
   }
   rdmacc_note_seen(table.relfilenode, table.id);
   /* Finding the table may have served an invalidation, so look at the cache again. */

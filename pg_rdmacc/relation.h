@@ -44,7 +44,12 @@ typedef struct RdmaccTable {
  * cache entry is rebuilt: copy it before anything that takes a lock. */
 RdmaccTable* rdmacc_table(Relation relation);
 
-/* The same for a relation that is about to be written: its rows' keys are what the catalog says. */
+/* The engine table of the relation's file in one layout, as earlier transactions left it. Rows live
+ * in memory: after a stop of the nodes the table is made anew, empty, by whoever comes first. */
+uint32 rdmacc_committed_table(Relation relation, const RdmaccKeyLayout* layout);
+
+/* rdmacc_table() for a relation that is about to be written: its rows' keys are what the catalog
+ * says. */
 RdmaccTable* rdmacc_table_to_write(Relation relation);
 
 /* True for open relations and for locked ones by OID. */

@@ -12,6 +12,7 @@ extern "C" {
 #include "fmgr.h"
 #include "utils/rel.h"
 
+PGDLLEXPORT Datum rdmacc_tableam_handler(PG_FUNCTION_ARGS);
 PG_FUNCTION_INFO_V1(rdmacc_tableam_handler);
 }
 

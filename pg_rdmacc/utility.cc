@@ -76,6 +76,20 @@ void check_concurrent_index(const IndexStmt* statement) {
                   errhint("Only the primary key can be indexed for now.")));
 }
 
+void check_publication(const List* objects) {
+  ListCell* cell;
+  foreach (cell, objects) {
+    const auto* object = static_cast<const PublicationObjSpec*>(lfirst(cell));
+    if (object->pubobjtype != PUBLICATIONOBJ_TABLE || object->pubtable == nullptr) continue;
+    const Oid table = RangeVarGetRelid(object->pubtable->relation, NoLock, true);
+    if (!OidIsValid(table) || !rdmacc_relation_is_ours(table)) continue;
+    ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                    errmsg("cannot add rdmacc table \"%s\" to a publication",
+                           object->pubtable->relation->relname),
+                    errdetail("Changes of its rows are not in the write-ahead log.")));
+  }
+}
+
 /* ---- After */
 
 bool has_foreign_table(Oid relation) {
@@ -127,8 +141,20 @@ void check_new_access_method(const AlterTableStmt* statement) {
 }
 
 void before(Node* statement) {
-  if (IsA(statement, IndexStmt)) {
-    check_concurrent_index(reinterpret_cast<const IndexStmt*>(statement));
+  switch (nodeTag(statement)) {
+    case T_IndexStmt:
+      check_concurrent_index(reinterpret_cast<const IndexStmt*>(statement));
+      break;
+    case T_CreatePublicationStmt:
+      check_publication(reinterpret_cast<const CreatePublicationStmt*>(statement)->pubobjects);
+      break;
+    case T_AlterPublicationStmt: {
+      const auto* alter = reinterpret_cast<const AlterPublicationStmt*>(statement);
+      if (alter->action != AP_DropObjects) check_publication(alter->pubobjects);
+      break;
+    }
+    default:
+      break;
   }
 }
 

@@ -1,0 +1,92 @@
+-- Primary keys are enforced by the engine; the catalog shows an ordinary btree.
+CREATE TABLE one (id int PRIMARY KEY, v text) USING rdmacc;
+INSERT INTO one VALUES (1, 'a'), (2, 'b');
+INSERT INTO one VALUES (1, 'twice');
+INSERT INTO one VALUES (3, 'c'), (3, 'd');
+INSERT INTO one VALUES (NULL, 'null');
+UPDATE one SET id = 2 WHERE id = 1;
+UPDATE one SET id = 1 WHERE id = 1;
+SELECT * FROM one ORDER BY id;
+SELECT indexrelid::regclass, indisunique, indisprimary, indisvalid, indisready, indislive
+  FROM pg_index WHERE indrelid = 'one'::regclass;
+SELECT pg_relation_size('one_pkey');
+
+-- a key that was deleted is free
+BEGIN;
+DELETE FROM one WHERE id = 1;
+INSERT INTO one VALUES (1, 'new');
+COMMIT;
+SELECT * FROM one ORDER BY id;
+
+-- ON CONFLICT
+INSERT INTO one VALUES (1, 'ignored'), (5, 'e') ON CONFLICT DO NOTHING;
+INSERT INTO one VALUES (1, 'ignored') ON CONFLICT (id) DO NOTHING RETURNING *;
+INSERT INTO one VALUES (1, 'set'), (6, 'f') ON CONFLICT (id)
+  DO UPDATE SET v = one.v || '+' || excluded.v RETURNING *;
+INSERT INTO one VALUES (1, 'x') ON CONFLICT ON CONSTRAINT one_pkey DO UPDATE SET v = 'no' WHERE false;
+INSERT INTO one VALUES (7, 'x'), (7, 'y') ON CONFLICT DO NOTHING;
+INSERT INTO one VALUES (8, 'x'), (8, 'y') ON CONFLICT (id) DO UPDATE SET v = excluded.v;
+INSERT INTO one VALUES (1, 'x'), (1, 'y') ON CONFLICT (id) DO UPDATE SET v = excluded.v;
+INSERT INTO one VALUES (1, 'x') ON CONFLICT (id) DO UPDATE SET id = 2;
+SELECT * FROM one ORDER BY id;
+SELECT pg_relation_size('one_pkey');
+
+-- several columns, INCLUDE
+CREATE TABLE two (a int, b text, c int, PRIMARY KEY (b, a) INCLUDE (c)) USING rdmacc;
+INSERT INTO two VALUES (1, 'x', 1), (2, 'x', 1), (1, 'y', 1);
+INSERT INTO two VALUES (1, 'x', 2);
+INSERT INTO two VALUES (1, 'x', 5), (9, 'z', 9) ON CONFLICT (a, b) DO UPDATE SET c = excluded.c;
+SELECT * FROM two ORDER BY a, b;
+
+-- a key is added to rows that exist
+CREATE TABLE late (id int, v text) USING rdmacc;
+INSERT INTO late VALUES (1, 'a'), (2, 'b'), (2, 'c');
+ALTER TABLE late ADD PRIMARY KEY (id);
+DELETE FROM late WHERE v = 'c';
+INSERT INTO late VALUES (NULL, 'null');
+ALTER TABLE late ADD PRIMARY KEY (id);
+DELETE FROM late WHERE id IS NULL;
+ALTER TABLE late ADD PRIMARY KEY (id);
+SELECT * FROM late WHERE id = 2;
+INSERT INTO late VALUES (2, 'd');
+SELECT * FROM late ORDER BY id;
+
+-- and dropped
+ALTER TABLE late DROP CONSTRAINT late_pkey;
+INSERT INTO late VALUES (2, 'd');
+SELECT * FROM late ORDER BY id, v;
+ALTER TABLE late ADD PRIMARY KEY (id, v);
+SELECT * FROM late WHERE id = 2 AND v = 'd';
+INSERT INTO late VALUES (2, 'd');
+
+-- add and insert in one transaction, in either order
+BEGIN;
+CREATE TABLE fresh (id int, v text) USING rdmacc;
+INSERT INTO fresh VALUES (1, 'before');
+ALTER TABLE fresh ADD PRIMARY KEY (id);
+INSERT INTO fresh VALUES (2, 'after');
+SELECT * FROM fresh ORDER BY id;
+COMMIT;
+SELECT * FROM fresh WHERE id = 1;
+INSERT INTO fresh VALUES (1, 'duplicate');
+
+-- the same key within one transaction
+BEGIN;
+ALTER TABLE fresh DROP CONSTRAINT fresh_pkey;
+INSERT INTO fresh VALUES (1, 'second');
+SELECT * FROM fresh ORDER BY id, v;
+ROLLBACK;
+BEGIN;
+ALTER TABLE fresh DROP CONSTRAINT fresh_pkey;
+ALTER TABLE fresh ADD PRIMARY KEY (id);
+COMMIT;
+INSERT INTO fresh VALUES (1, 'duplicate');
+SELECT * FROM fresh ORDER BY id;
+
+-- the length of a key is limited
+CREATE TABLE named (name text PRIMARY KEY) USING rdmacc;
+INSERT INTO named VALUES (repeat('n', 2000));
+INSERT INTO named VALUES (repeat('n', 3000));
+SELECT count(*) FROM named WHERE name = repeat('n', 2000);
+SELECT count(*) FROM named WHERE name = repeat('n', 3000);
+DROP TABLE one, two, late, fresh, named;

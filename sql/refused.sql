@@ -1,0 +1,66 @@
+-- What rdmacc tables cannot do is refused, with a hint, and leaves nothing behind.
+CREATE TABLE t (id int PRIMARY KEY, a int, b text) USING rdmacc;
+INSERT INTO t VALUES (1, 1, 'one');
+CREATE TABLE reference (id int PRIMARY KEY) USING heap;
+
+CREATE TEMPORARY TABLE temporary_one (id int) USING rdmacc;
+CREATE UNLOGGED TABLE unlogged_one (id int) USING rdmacc;
+ALTER TABLE t SET UNLOGGED;
+
+-- indexes
+CREATE INDEX second ON t (a);
+CREATE UNIQUE INDEX second ON t (a);
+CREATE INDEX second ON t (lower(b));
+CREATE UNIQUE INDEX second ON t (a) WHERE a > 0;
+CREATE INDEX second ON t USING hash (a);
+CREATE INDEX CONCURRENTLY second ON t (a);
+CREATE UNIQUE INDEX CONCURRENTLY second ON t (a);
+ALTER TABLE t ADD UNIQUE (a);
+ALTER TABLE t ADD EXCLUDE USING btree (a WITH =);
+CREATE TABLE t2 (id int PRIMARY KEY, a int UNIQUE) USING rdmacc;
+CREATE TABLE t2 (id int PRIMARY KEY DEFERRABLE) USING rdmacc;
+CREATE TABLE t2 (p point, PRIMARY KEY (p)) USING rdmacc;
+CREATE TABLE t2 (v tsvector PRIMARY KEY) USING rdmacc;
+CREATE COLLATION caseless (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+CREATE TABLE t2 (v text COLLATE caseless PRIMARY KEY) USING rdmacc;
+\d t
+
+-- foreign keys
+CREATE TABLE t2 (id int PRIMARY KEY REFERENCES t) USING rdmacc;
+CREATE TABLE t2 (id int PRIMARY KEY REFERENCES reference) USING rdmacc;
+CREATE TABLE t2 (id int PRIMARY KEY REFERENCES t) USING heap;
+ALTER TABLE t ADD FOREIGN KEY (a) REFERENCES reference;
+CREATE TABLE child (id int REFERENCES reference) USING heap;
+ALTER TABLE child SET ACCESS METHOD rdmacc;
+ALTER TABLE reference SET ACCESS METHOD rdmacc;
+
+-- queries
+SELECT * FROM t TABLESAMPLE system (10);
+SELECT ctid FROM t;
+SELECT * FROM t WHERE ctid = '(0,1)';
+DELETE FROM t x USING t y WHERE x.ctid < y.ctid AND x.id = y.id;
+SELECT * FROM t FOR UPDATE SKIP LOCKED;
+SELECT * FROM t FOR UPDATE NOWAIT;
+
+-- logical replication
+CREATE PUBLICATION news FOR TABLE t;
+SET client_min_messages = error;
+CREATE PUBLICATION news;
+RESET client_min_messages;
+ALTER PUBLICATION news ADD TABLE t;
+DROP PUBLICATION news;
+
+-- tablespaces
+SET allow_in_place_tablespaces = true;
+CREATE TABLESPACE elsewhere LOCATION '';
+ALTER TABLE t SET TABLESPACE elsewhere;
+CREATE TABLE t2 (id int PRIMARY KEY) USING rdmacc TABLESPACE elsewhere;
+INSERT INTO t2 VALUES (1);
+SELECT * FROM t2 WHERE id = 1;
+DROP TABLE t2;
+DROP TABLESPACE elsewhere;
+
+SELECT * FROM t;
+SELECT count(*) FROM pg_class WHERE relname IN ('t2', 'second', 'temporary_one', 'unlogged_one');
+DROP TABLE t, child, reference;
+DROP COLLATION caseless;

@@ -1,0 +1,88 @@
+-- Savepoints and PL/pgSQL exception blocks.
+CREATE TABLE t (id int PRIMARY KEY, v text) USING rdmacc;
+INSERT INTO t VALUES (1, 'one'), (2, 'two');
+BEGIN;
+UPDATE t SET v = 'outer' WHERE id = 1;
+SAVEPOINT a;
+UPDATE t SET v = 'in a' WHERE id = 1;
+INSERT INTO t VALUES (3, 'in a');
+SAVEPOINT b;
+DELETE FROM t WHERE id IN (1, 2, 3);
+SELECT count(*) FROM t;
+ROLLBACK TO b;
+SELECT * FROM t ORDER BY id;
+RELEASE b;
+SAVEPOINT c;
+INSERT INTO t VALUES (1, 'duplicate');
+ROLLBACK TO c;
+INSERT INTO t VALUES (4, 'in c');
+RELEASE c;
+SELECT * FROM t ORDER BY id;
+ROLLBACK TO a;
+SELECT * FROM t ORDER BY id;
+INSERT INTO t VALUES (5, 'after a');
+COMMIT;
+SELECT * FROM t ORDER BY id;
+
+-- released levels belong to their parent
+BEGIN;
+SAVEPOINT a;
+SAVEPOINT b;
+INSERT INTO t VALUES (6, 'in b');
+RELEASE b;
+SAVEPOINT d;
+INSERT INTO t VALUES (7, 'in d');
+ROLLBACK TO d;
+ROLLBACK TO a;
+INSERT INTO t VALUES (8, 'kept');
+COMMIT;
+SELECT * FROM t ORDER BY id;
+
+-- errors caught
+CREATE FUNCTION put(k int, value text) RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO t VALUES (k, value);
+  RETURN 'inserted';
+EXCEPTION WHEN unique_violation THEN
+  UPDATE t SET v = value WHERE id = k;
+  RETURN 'updated: ' || sqlerrm;
+END $$;
+SELECT put(10, 'ten');
+SELECT put(10, 'ten again');
+SELECT put(k, 'many') FROM generate_series(9, 12) k;
+SELECT * FROM t ORDER BY id;
+DO $$
+BEGIN
+  FOR i IN 1..50 LOOP
+    BEGIN
+      INSERT INTO t VALUES (100 + i, 'loop');
+      IF i % 5 <> 0 THEN RAISE EXCEPTION 'no'; END IF;
+    EXCEPTION WHEN raise_exception THEN NULL;
+    END;
+  END LOOP;
+END $$;
+SELECT id FROM t WHERE v = 'loop' ORDER BY id;
+
+-- a row changed by a command that was rolled back can be changed again
+BEGIN;
+SAVEPOINT a;
+UPDATE t SET v = 'first' WHERE id = 1;
+ROLLBACK TO a;
+UPDATE t SET v = 'second' WHERE id = 1;
+COMMIT;
+SELECT v FROM t WHERE id = 1;
+
+-- procedures that commit
+CREATE PROCEDURE fill(first int, last int) LANGUAGE plpgsql AS $$
+BEGIN
+  FOR i IN first..last LOOP
+    INSERT INTO t VALUES (i, 'committed');
+    COMMIT;
+  END LOOP;
+END $$;
+CALL fill(201, 203);
+CALL fill(202, 203);
+SELECT id FROM t WHERE v = 'committed' ORDER BY id;
+DROP PROCEDURE fill;
+DROP FUNCTION put;
+DROP TABLE t;

@@ -1,0 +1,79 @@
+-- Triggers see old and new rows, when they are deferred, too.
+CREATE TABLE t (id int PRIMARY KEY, v text) USING rdmacc;
+CREATE TABLE loose (id int, v text) USING rdmacc;
+CREATE FUNCTION tell() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  RAISE NOTICE '% % % on %: old %, new %', tg_when, tg_op, tg_level, tg_table_name,
+    CASE WHEN tg_op <> 'INSERT' AND tg_level = 'ROW' THEN old END,
+    CASE WHEN tg_op <> 'DELETE' AND tg_level = 'ROW' THEN new END;
+  RETURN CASE WHEN tg_op = 'DELETE' THEN old ELSE new END;
+END $$;
+CREATE TRIGGER before_row BEFORE INSERT OR UPDATE OR DELETE ON t FOR EACH ROW EXECUTE FUNCTION tell();
+CREATE TRIGGER after_row AFTER INSERT OR UPDATE OR DELETE ON t FOR EACH ROW EXECUTE FUNCTION tell();
+CREATE TRIGGER after_statement AFTER INSERT OR UPDATE OR DELETE ON t EXECUTE FUNCTION tell();
+CREATE TRIGGER after_row AFTER INSERT OR UPDATE OR DELETE ON loose FOR EACH ROW EXECUTE FUNCTION tell();
+INSERT INTO t VALUES (1, 'one');
+UPDATE t SET v = 'uno' WHERE id = 1;
+UPDATE t SET id = 2 WHERE id = 1;
+INSERT INTO t VALUES (2, 'conflict') ON CONFLICT (id) DO UPDATE SET v = excluded.v;
+DELETE FROM t WHERE id = 2;
+INSERT INTO loose VALUES (1, 'one'), (1, 'two');
+UPDATE loose SET v = v || '!';
+DELETE FROM loose;
+COPY t FROM stdin;
+7	seven
+\.
+DROP TRIGGER before_row ON t;
+DROP TRIGGER after_row ON t;
+DROP TRIGGER after_statement ON t;
+
+-- deferred until the end, after more changes of the same row
+CREATE CONSTRAINT TRIGGER late AFTER INSERT OR UPDATE OR DELETE ON t
+  DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION tell();
+BEGIN;
+UPDATE t SET v = 'first' WHERE id = 7;
+UPDATE t SET v = 'second' WHERE id = 7;
+INSERT INTO t VALUES (8, 'eight');
+DELETE FROM t WHERE id = 7;
+SELECT * FROM t;
+COMMIT;
+DROP TRIGGER late ON t;
+
+-- rows that a BEFORE trigger changes, refuses, or changes behind our back
+CREATE FUNCTION meddle() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF new.v = 'refuse' THEN RETURN NULL; END IF;
+  IF new.v = 'behind' THEN UPDATE t SET v = 'changed' WHERE id = old.id; END IF;
+  new.v := upper(new.v);
+  RETURN new;
+END $$;
+CREATE TRIGGER meddling BEFORE UPDATE ON t FOR EACH ROW EXECUTE FUNCTION meddle();
+UPDATE t SET v = 'loud' WHERE id = 8 RETURNING *;
+UPDATE t SET v = 'refuse' WHERE id = 8 RETURNING *;
+UPDATE t SET v = 'behind' WHERE id = 8 RETURNING *;
+SELECT * FROM t;
+DROP TRIGGER meddling ON t;
+
+-- transition tables
+CREATE FUNCTION count_rows() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  RAISE NOTICE '% old, % new', (SELECT count(*) FROM old_rows), (SELECT count(*) FROM new_rows);
+  RETURN NULL;
+END $$;
+CREATE TRIGGER counting AFTER UPDATE ON t REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
+  EXECUTE FUNCTION count_rows();
+INSERT INTO t SELECT i, 'v' FROM generate_series(10, 14) i;
+UPDATE t SET v = 'w' WHERE id >= 10;
+
+-- a trigger that writes to another rdmacc table
+CREATE TABLE history (id int, was text) USING rdmacc;
+CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO history VALUES (old.id, old.v);
+  RETURN NULL;
+END $$;
+CREATE TRIGGER keeping AFTER DELETE ON t FOR EACH ROW EXECUTE FUNCTION keep();
+DELETE FROM t WHERE id > 12;
+SELECT * FROM history ORDER BY id;
+DROP TABLE t, loose, history;
+DROP FUNCTION tell, meddle, count_rows, keep;
