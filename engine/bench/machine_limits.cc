@@ -12,6 +12,7 @@
 #include <boost/context/fiber.hpp>
 #include <cstring>
 #include <fstream>
+#include <functional>
 #include <string>
 
 #include "rdma/base/random.h"
@@ -22,10 +23,10 @@ namespace {
 constexpr uint64_t kLineBytes = 64;
 constexpr uint64_t kWantedBytes = 1ull << 30;
 constexpr uint64_t kLeastBytes = 64ull << 20;
-constexpr uint64_t kReads = 2'000'000;
-constexpr uint64_t kSwaps = 1'000'000;
-constexpr uint64_t kRoundTrips = 100'000;
-constexpr uint64_t kSwitches = 1'000'000;
+constexpr uint64_t kReads = 400'000;  // of one measurement
+constexpr uint64_t kSwaps = 200'000;
+constexpr uint64_t kRoundTrips = 20'000;
+constexpr uint64_t kSwitches = 200'000;
 constexpr uint32_t kSpinsBeforeYield = 10'000;
 constexpr int kPrefetchAhead = 8;
 
@@ -92,11 +93,14 @@ double independent_reads(const std::byte* memory, uint64_t lines) {
 
 double compare_swaps(std::byte* memory, uint64_t lines) {
   Random random(3);
+  uint64_t seen = 0;
   const uint64_t start = monotonic_ns();
   for (uint64_t i = 0; i < kSwaps; ++i) {
-    auto* word = reinterpret_cast<uint64_t*>(memory + random.below(lines) * kLineBytes);
+    std::byte* line = memory + random.below(lines) * kLineBytes + seen * kLineBytes;
     uint64_t expected = 0;
-    std::atomic_ref<uint64_t>(*word).compare_exchange_strong(expected, 0);
+    std::atomic_ref<uint64_t>(*reinterpret_cast<uint64_t*>(line))
+        .compare_exchange_strong(expected, 0);
+    seen = expected;  // zero, but the next place waits for it
   }
   return per_operation(start, kSwaps);
 }
@@ -122,6 +126,12 @@ void pass_on(const RingSlot& from, RingSlot& to, uint64_t number) {
   to.number.store(number, std::memory_order_release);
 }
 
+double best_of(const std::function<double()>& measure) {
+  double best = measure();
+  for (uint32_t i = 1; i < kMeasurements; ++i) best = std::min(best, measure());
+  return best;
+}
+
 Result<double> ring_round_trips() {
   const SharedMapping shared(2 * sizeof(RingSlot));
   if (!shared.ok()) return Status::from_errno("mmap");
@@ -130,18 +140,21 @@ Result<double> ring_round_trips() {
   const pid_t child = fork();
   if (child < 0) return Status::from_errno("fork");
   if (child == 0) {
-    for (uint64_t i = 1; i <= kRoundTrips && getppid() == parent; ++i) {
+    for (uint64_t i = 1; i <= kRoundTrips * kMeasurements && getppid() == parent; ++i) {
       await_number(slots[0], i);
       pass_on(slots[0], slots[1], i);
     }
     _exit(0);
   }
-  const uint64_t start = monotonic_ns();
-  for (uint64_t i = 1; i <= kRoundTrips; ++i) {
-    pass_on(slots[1], slots[0], i);
-    await_number(slots[1], i);
-  }
-  const double ns = per_operation(start, kRoundTrips);
+  uint64_t number = 0;
+  const double ns = best_of([&] {
+    const uint64_t start = monotonic_ns();
+    for (uint64_t i = 0; i < kRoundTrips; ++i) {
+      pass_on(slots[1], slots[0], ++number);
+      await_number(slots[1], number);
+    }
+    return per_operation(start, kRoundTrips);
+  });
   waitpid(child, nullptr, 0);
   return ns;
 }
@@ -189,16 +202,17 @@ Result<MachineLimits> measure_machine(uint64_t memory_bytes) {
   const Result<double> ring = ring_round_trips();
   if (!ring.ok()) return ring.status();
   limits.ring_round_trip_ns = ring.value();
-  limits.coroutine_switch_ns = coroutine_switches();
+  limits.coroutine_switch_ns = best_of(coroutine_switches);
 
   const SharedMapping memory(memory_bytes);
   if (!memory.ok()) return Status::from_errno("mmap");
   madvise(memory.start(), memory_bytes, MADV_HUGEPAGE);  // as the shm fabric asks
   std::memset(memory.start(), 0, memory_bytes);
   const uint64_t lines = memory_bytes / kLineBytes;
-  limits.dependent_read_ns = dependent_reads(memory.start(), lines);
-  limits.independent_read_ns = independent_reads(memory.start(), lines);
-  limits.compare_swap_ns = compare_swaps(memory.start(), lines);
+  std::byte* start = memory.start();
+  limits.dependent_read_ns = best_of([&] { return dependent_reads(start, lines); });
+  limits.independent_read_ns = best_of([&] { return independent_reads(start, lines); });
+  limits.compare_swap_ns = best_of([&] { return compare_swaps(start, lines); });
   return limits;
 }
 

@@ -115,6 +115,7 @@ Status take_sizes(const Words& words, BenchOptions& options) {
       take_number("--hot-accounts", words.hot_accounts, 0, words.accounts, bank.hot_accounts));
   RDMACC_RETURN_IF_ERROR(
       take_number("--hot-access", words.hot_access, 0, 100, bank.hot_access_percent));
+  if (bank.hot_accounts == 0) bank.hot_accounts = Smallbank::default_hot_accounts(bank.accounts);
   options.memory_mb = 0;
   const uint64_t least_mb = (region_bytes_min(options.topology()) + kMegabyte - 1) / kMegabyte;
   return take_number("--memory", words.memory_mb, static_cast<int64_t>(least_mb), kMemoryMbMax,

@@ -113,7 +113,7 @@ std::string report_json(const BenchOptions& options, const RunResult& result) {
 
 std::string report_text(const BenchOptions& options, const RunResult& result) {
   std::string text;
-  add_line(text, "workload: %s, %llu accounts, %llu hot (0: a thousandth) for %u %% of accesses",
+  add_line(text, "workload: %s, %llu accounts, %llu of them hot with %u %% of the accesses",
            options.workload.c_str(), static_cast<unsigned long long>(options.smallbank.accounts),
            static_cast<unsigned long long>(options.smallbank.hot_accounts),
            options.smallbank.hot_access_percent);

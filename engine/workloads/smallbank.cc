@@ -58,7 +58,7 @@ Smallbank::Smallbank(const SmallbankOptions& options)
     : options_([&options] {
         SmallbankOptions o = options;
         CHECK(o.accounts >= 2 && o.hot_access_percent <= 100);
-        if (o.hot_accounts == 0) o.hot_accounts = std::max<uint64_t>(2, o.accounts / 1000);
+        if (o.hot_accounts == 0) o.hot_accounts = default_hot_accounts(o.accounts);
         o.hot_accounts = std::min(o.hot_accounts, o.accounts);
         return o;
       }()) {}

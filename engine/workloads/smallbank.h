@@ -21,6 +21,10 @@ class Smallbank : public Workload {
   static constexpr int64_t kInitialBalance = 1'000;
   static constexpr uint64_t kAmountMax = 100;
 
+  static constexpr uint64_t default_hot_accounts(uint64_t accounts) {
+    return accounts / 1000 < 2 ? 2 : accounts / 1000;
+  }
+
   explicit Smallbank(const SmallbankOptions& options);
 
   const char* name() const override { return "smallbank"; }
