@@ -26,11 +26,13 @@ void RpcServer::handle(MethodId method, Rpc::Handler handler) {
 // The state of the live process `incarnation` of `from`; nullptr for one that is gone. A new
 // owner of the worker id gets a clean state: its predecessor's calls can have no answer any more.
 RpcServer::Peer* RpcServer::peer_for(WorkerId from, uint32_t incarnation) {
-  if (from < peers_.size() && peers_[from] != nullptr && peers_[from]->incarnation == incarnation) {
-    return peers_[from].get();
-  }
+  // Also for a known peer: a late datagram of an owner that died must not be taken for its
+  // successor's, nor after its resolution.
   if (incarnation == 0 || scheduler_.endpoint().incarnation_of(from) != incarnation) {
     return nullptr;
+  }
+  if (from < peers_.size() && peers_[from] != nullptr && peers_[from]->incarnation == incarnation) {
+    return peers_[from].get();
   }
   if (from >= peers_.size()) peers_.resize(from + size_t{1});
   peers_[from] = std::make_unique<Peer>();
@@ -96,6 +98,7 @@ void RpcServer::run_waiting() {
 void RpcServer::run(const CallId& id) {
   Slot* slot = find(id, State::kWaiting);
   if (slot == nullptr) return;  // the caller has gone
+  if (scheduler_.endpoint().incarnation_of(id.from) != id.incarnation) return;
   slot->state = State::kRunning;
   const Rpc::Bytes request = std::exchange(slot->request, {});
   Rpc::Bytes reply;

@@ -43,7 +43,7 @@ void NodeThread::serve() {
     serve_fence(worker_, *fence_);
     return;
   }
-  storage_->serve();
+  storage_->serve([this](Rpc::Handler handler) { return fence_->guard(std::move(handler)); });
   serve_resolution(worker_, *storage_, *fence_);
   log(std::string(storage_->reopened() ? "reopened" : "formatted") + " its region");
   worker_.scheduler().add_after_step([this] { maintain_when_pending(); });

@@ -14,13 +14,15 @@ Status malformed(const char* request) {
 }  // namespace
 
 void StorageNode::handle(MethodId method, HandlerMethod handler) {
-  worker_.rpc().handle(method, [this, handler](WorkerId from, Bytes request, Reply& reply) {
+  Rpc::Handler served = [this, handler](WorkerId from, Bytes request, Reply& reply) {
     ++requests_;
     return (this->*handler)(from, request, reply);
-  });
+  };
+  worker_.rpc().handle(method, guard_ == nullptr ? std::move(served) : guard_(std::move(served)));
 }
 
-void StorageNode::serve() {
+void StorageNode::serve(const Guard& guard) {
+  guard_ = guard;
   handle(kMethodAllocate, &StorageNode::handle_allocate);
   handle(kMethodFree, &StorageNode::handle_free);
   handle(kMethodExtendBucket, &StorageNode::handle_extend_bucket);

@@ -18,7 +18,7 @@ class StorageNode : public StorageService {
   Status reopen();
   bool formatted() const;
 
-  void serve() override;
+  void serve(const Guard& guard) override;
   bool maintenance_pending() const override;
   void maintain() override;
   bool reopened() const override { return reopened_; }
@@ -69,6 +69,7 @@ class StorageNode : public StorageService {
   Leftovers leftovers_;
   bool reopened_ = false;
   uint64_t requests_ = 0;
+  Guard guard_;
   uint64_t started_us_ = 0;
 };
 

@@ -1,4 +1,5 @@
 #pragma once
+#include <functional>
 #include <memory>
 
 #include "engine/storage/messages.h"
@@ -48,7 +49,9 @@ class StorageService {
   virtual ~StorageService() = default;
 
   // Registers kMethodAllocate .. kMethodNodeStatistics with the worker's Rpc.
-  virtual void serve() = 0;
+  // Every handler passes through `guard`, which keeps requests of dead callers out (nullptr: none).
+  using Guard = std::function<Rpc::Handler(Rpc::Handler)>;
+  virtual void serve(const Guard& guard) = 0;
   // Splits groups whose buckets have become chains; advances reclamation. Called by the node's
   // loop as a coroutine, at most every few milliseconds and only while pending() says so.
   virtual bool maintenance_pending() const = 0;

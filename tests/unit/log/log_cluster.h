@@ -31,7 +31,7 @@ struct LogNode {
     auto opened = StorageService::open(worker, topology);
     CHECK(opened.ok());
     storage = std::move(opened.value());
-    storage->serve();
+    storage->serve([this](Rpc::Handler handler) { return fence.guard(std::move(handler)); });
     serve_resolution(worker, *storage, fence);
   }
   ~LogNode() { worker.scheduler().unwind(); }

@@ -30,13 +30,33 @@ StorageCluster::StorageCluster(const Options& options) : maintain_(options.maint
 }
 
 StorageCluster::~StorageCluster() {
-  for (auto& coordinator : coordinators_) fabric_->attach(coordinator->worker.id(), nullptr);
+  for (auto& coordinator : coordinators_) {
+    if (!coordinator->killed) fabric_->attach(coordinator->worker.id(), nullptr);
+  }
   for (Node& node : nodes_) {
     if (node.worker != nullptr) fabric_->attach(node.worker->id(), nullptr);
   }
 }
 
 void StorageCluster::start_node(NodeId id) {
+  const Status status = open_node(id);
+  if (!status.ok()) ADD_FAILURE() << status.to_string();
+  CHECK(status.ok());
+}
+
+Status StorageCluster::try_restart(NodeId node) {
+  kill_node(node);
+  return open_node(node);
+}
+
+void StorageCluster::kill_coordinator(size_t i) {
+  Coordinator& coordinator = *coordinators_[i];
+  coordinator.killed = true;
+  fabric_->kill(coordinator.worker.id());
+  fabric_->attach(coordinator.worker.id(), nullptr);
+}
+
+Status StorageCluster::open_node(NodeId id) {
   Node& node = nodes_[id];
   CHECK(node.worker == nullptr);
   auto endpoint = fabric_->join_as_node(id, 0);
@@ -44,12 +64,11 @@ void StorageCluster::start_node(NodeId id) {
   node.worker = std::make_unique<Worker>(std::move(*endpoint));
   fabric_->attach(node.worker->id(), &node.worker->scheduler());
   auto storage = StorageService::open(*node.worker, topology_);
-  if (!storage.ok()) ADD_FAILURE() << storage.status().to_string();
-  CHECK(storage.ok());
+  if (!storage.ok()) return storage.status();
   node.storage = std::move(*storage);
-  node.storage->serve();
+  node.storage->serve(nullptr);
   node.region = node.worker->endpoint().local_region();
-  if (!maintain_) return;
+  if (!maintain_) return Status();
   Worker* worker = node.worker.get();
   StorageService* service = node.storage.get();
   CHECK(worker->scheduler().spawn([worker, service] {
@@ -58,6 +77,7 @@ void StorageCluster::start_node(NodeId id) {
       worker->scheduler().sleep_for(kMaintainEveryUs);
     }
   }));
+  return Status();
 }
 
 void StorageCluster::kill_node(NodeId id) {
@@ -141,14 +161,20 @@ void write_line(StorageCluster::Coordinator& coordinator, bool announce) {
 
 }  // namespace
 
+// Others of this worker may be under way: their epoch, an older one, stays announced.
 AnnouncedEpoch::AnnouncedEpoch(StorageCluster::Coordinator& coordinator)
     : coordinator_(coordinator) {
-  // Others of this worker may be under way: their epoch, an older one, stays announced.
-  if (coordinator.transactions++ == 0) write_line(coordinator, true);
+  if (coordinator.transactions++ == 0) {
+    write_line(coordinator, true);
+    coordinator.announced = true;
+  }
+  while (!coordinator.announced) coordinator.worker.scheduler().yield();
 }
 
 AnnouncedEpoch::~AnnouncedEpoch() {
-  if (--coordinator_.transactions == 0) write_line(coordinator_, false);
+  if (--coordinator_.transactions > 0) return;
+  coordinator_.announced = false;
+  write_line(coordinator_, false);
 }
 
 }  // namespace rdmacc
