@@ -18,8 +18,9 @@ UPDATE t SET id = 2 WHERE id = 1;
 INSERT INTO t VALUES (2, 'conflict') ON CONFLICT (id) DO UPDATE SET v = excluded.v;
 DELETE FROM t WHERE id = 2;
 INSERT INTO loose VALUES (1, 'one'), (1, 'two');
-UPDATE loose SET v = v || '!';
-DELETE FROM loose;
+UPDATE loose SET v = v || '!' WHERE v = 'two';
+DELETE FROM loose WHERE v = 'two!';
+DELETE FROM loose WHERE id = 1;
 COPY t FROM stdin;
 7	seven
 \.
