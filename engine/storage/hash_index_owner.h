@@ -35,7 +35,7 @@ class HashIndexOwner {
   // Retires a slot under a new incarnation. False if it is not in use.
   bool retire_slot(uint64_t slot);
 
-  bool split_pending() const { return !queue_.empty(); }
+  bool split_pending() const { return index_busy_ || !queue_.empty(); }
   // Splits what is queued, at most kSplitsPerRound groups; yields.
   void split_queued();
   uint64_t splits() const { return splits_; }

@@ -22,7 +22,7 @@ class Reclaimer {
   // enough. From a coroutine; a second caller returns at once. Nothing happens while node 0 is
   // away.
   void advance();
-  bool pending() const { return arena_.has_retired() || !limbo_.empty(); }
+  bool pending() const { return busy_ || arena_.has_retired() || !limbo_.empty(); }
   // As last seen; 0 before the first advance().
   uint64_t epoch() const { return epoch_; }
 

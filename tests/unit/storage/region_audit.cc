@@ -24,7 +24,7 @@ bool RegionAudit::add(uint64_t offset, uint64_t bytes) {
       (next != reachable.end() && next->first < offset + bytes) ||
       (next != reachable.begin() && std::prev(next)->first + std::prev(next)->second > offset);
   if (clash) {
-    fault = "overlap at " + std::to_string(offset);
+    fault = "overlap of " + std::to_string(bytes) + " bytes at " + std::to_string(offset);
     return false;
   }
   reachable.emplace(offset, bytes);

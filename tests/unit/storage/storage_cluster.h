@@ -24,7 +24,8 @@ class StorageCluster {
     StorageClient client;
     RegionLayout layout;
     uint64_t last_us = 0;
-    uint32_t transactions = 0;  // announced in the worker's line
+    uint32_t transactions = 0;  // under way
+    bool announced = false;     // in the worker's line
     bool killed = false;
   };
   struct Options {
@@ -50,6 +51,9 @@ class StorageCluster {
                     std::vector<std::function<void(Coordinator&)>> bodies);
   void kill_node(NodeId node);
   void start_node(NodeId node);
+  // Kills and opens it again; a node that cannot be opened stays away.
+  Status try_restart(NodeId node);
+  void kill_coordinator(size_t i);
 
   SimFabric& fabric() { return *fabric_; }
   const Topology& topology() const { return topology_; }
@@ -67,6 +71,7 @@ class StorageCluster {
     std::unique_ptr<StorageService> storage;
     std::byte* region = nullptr;
   };
+  Status open_node(NodeId node);
   size_t spawn(std::vector<std::function<void(Coordinator&)>> bodies);
 
   Topology topology_;
