@@ -35,12 +35,14 @@ std::vector<Placement> gather(std::span<LockWork> works) {
   return placements;
 }
 
-// Entries that are cleared are not used again in the same transaction: a reader's walk must not
-// find a new key's entry where it just saw the old one's.
-uint32_t place(Placement& placement, const BucketWalk& walk) {
+// Decides the entries of one chain. `lacking`: how many inserts found no room. An unlink whose
+// entry is gone has lost its tuple to another transaction. Entries that are cleared are not used
+// again in the same transaction: a reader's walk must not find a new key's entry where it just
+// saw the old one's.
+Status place(Placement& placement, const BucketWalk& walk, uint32_t& lacking) {
   std::vector<EntryWrite> entries;
   size_t next_free = 0;
-  uint32_t lacking = 0;
+  lacking = 0;
   for (const EntryWish* wish : placement.wishes) {
     bool found = false;
     if (wish->insert) {
@@ -58,8 +60,7 @@ uint32_t place(Placement& placement, const BucketWalk& walk) {
         found = true;
         break;
       }
-      // Locked tuple, locked gap, live header: its entry cannot be missing.
-      CHECK(found);
+      if (!found) return aborted(AbortReason::kStaleLocation);
     }
   }
   if (lacking == 0) {
@@ -67,7 +68,7 @@ uint32_t place(Placement& placement, const BucketWalk& walk) {
     out.insert(out.end(), entries.begin(), entries.end());
     placement.placed = true;
   }
-  return lacking;
+  return Status();
 }
 
 Status place_entries(StageContext& context, std::span<LockWork> works) {
@@ -88,7 +89,8 @@ Status place_entries(StageContext& context, std::span<LockWork> works) {
     if (open.empty()) return Status();
     RDMACC_RETURN_IF_ERROR(walk_buckets(context, walks));
     for (size_t i = 0; i < open.size(); i++) {
-      const uint32_t lacking = place(*open[i], walks[i]);
+      uint32_t lacking = 0;
+      RDMACC_RETURN_IF_ERROR(place(*open[i], walks[i], lacking));
       if (lacking == 0) continue;
       uint32_t inserts = 0;
       for (const EntryWish* wish : open[i]->wishes) inserts += wish->insert ? 1 : 0;
