@@ -33,7 +33,9 @@ class Requests {
       calls_.emplace_back();
       items_.emplace_back();
       Rpc::Call& call = calls_.back();
-      call.to = context_.engine.topology.worker_of(node, context_.engine.worker.id());
+      // Only thread 0 of a node has its storage, which is asked for all locks of a transaction.
+      const uint16_t thread = work_ == StageWork::kReleaseCtts ? 0 : context_.engine.worker.id();
+      call.to = context_.engine.topology.worker_of(node, thread);
       call.method = kMethodStage;
       MessageWriter out(call.request);
       write_header(out,
