@@ -165,6 +165,7 @@ uint32 rdmacc_create_lost_engine_table(const BridgeTableSpec* spec) {
 }
 
 void rdmacc_new_file(Relation relation, const RelFileNode* file) {
+  if (IsBinaryUpgrade) return;
   rdmacc_enter();
   if (relation->rd_node.relNode != file->relNode) rdmacc_drop_file(relation);
   RdmaccKeyLayout layout = {};
@@ -177,12 +178,14 @@ void rdmacc_new_file(Relation relation, const RelFileNode* file) {
 }
 
 void rdmacc_drop_file(Relation relation) {
+  if (IsBinaryUpgrade) return;
   rdmacc_enter();
   const uint32 id = present_table(relation);
   if (id != RDMACC_NO_TABLE) add_pending(id, false);
 }
 
 void rdmacc_key_by_index(Relation relation, Relation index) {
+  if (IsBinaryUpgrade) return;
   RdmaccKeyLayout target = {};
   rdmacc_index_layout(relation, index, &target);
   const LayoutNote* note = find_note(relation->rd_node.relNode);

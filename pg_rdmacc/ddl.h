@@ -1,5 +1,6 @@
 /* Engine tables follow PostgreSQL's catalog: one per relfilenode and layout, created at once,
- * dropped when the transaction that replaced or created them has ended. */
+ * dropped when the transaction that replaced or created them has ended. Under pg_upgrade, whose
+ * server has no nodes, the catalog alone is made. */
 #pragma once
 #include "pg_rdmacc/pg_rdmacc.h"
 

@@ -16,6 +16,8 @@ extern "C" {
 
 namespace {
 
+constexpr size_t kKeysPerExchange = 256;
+
 RdmaccKeyLookup* lookup_of(CustomScanState* node) {
   return reinterpret_cast<RdmaccKeyLookup*>(node);
 }
@@ -103,6 +105,20 @@ void count_index_scan(const RdmaccKeyLookup* lookup) {
   RelationClose(index);
 }
 
+/* Asks the nodes, in batches that leave room for interrupts. */
+void exchange(RdmaccKeyLookup* lookup, Relation relation) {
+  const uint32 visible_before = lookup->custom.ss.ps.state->es_snapshot->curcid;
+  const uint64 before = bridge_counters().round_trips;
+  for (size_t at = 0; at < lookup->count; at += kKeysPerExchange) {
+    const size_t count = Min(lookup->count - at, kKeysPerExchange);
+    bridge_start_get_many(lookup->table, lookup->keys + at, count, visible_before,
+                          lookup->rows + at);
+    rdmacc_pump();
+    rdmacc_check("could not look up a key", RelationGetRelationName(relation));
+  }
+  lookup->round_trips += bridge_counters().round_trips - before;
+}
+
 void fetch(RdmaccKeyLookup* lookup) {
   Relation relation = lookup->custom.ss.ss_currentRelation;
   const RdmaccTable table = *rdmacc_table(relation);
@@ -122,17 +138,7 @@ void fetch(RdmaccKeyLookup* lookup) {
   MemoryContextSwitchTo(previous);
   lookup->fetched = true;
   count_index_scan(lookup);
-  if (lookup->count == 0) return;
-  const uint32 visible_before = lookup->custom.ss.ps.state->es_snapshot->curcid;
-  const uint64 before = bridge_counters().round_trips;
-  if (lookup->count == 1) {
-    bridge_start_get(table.id, lookup->keys[0], visible_before, lookup->rows);
-  } else {
-    bridge_start_get_many(table.id, lookup->keys, lookup->count, visible_before, lookup->rows);
-  }
-  rdmacc_pump();
-  rdmacc_check("could not look up a key", RelationGetRelationName(relation));
-  lookup->round_trips += bridge_counters().round_trips - before;
+  exchange(lookup, relation);
 }
 
 void note_node(RdmaccKeyLookup* lookup, int node) {

@@ -10,7 +10,6 @@ extern "C" {
 #include "access/htup_details.h"
 #include "access/tupmacs.h"
 #include "access/xlog.h"
-#include "catalog/pg_tablespace.h"
 #include "catalog/pg_type.h"
 #include "commands/defrem.h"
 #include "common/hashfn.h"
@@ -135,9 +134,9 @@ void rdmacc_catalog_layout(Relation relation, RdmaccKeyLayout* layout) {
 void rdmacc_table_spec(Relation relation, Oid relfilenode, const RdmaccKeyLayout* layout,
                        BridgeTableSpec* spec) {
   /* Files of two tablespaces may have one number. */
-  const Oid tablespace = relation->rd_node.spcNode;
+  const Oid tablespace = relation->rd_rel->reltablespace;
   uint64 name = GetSystemIdentifier();
-  if (tablespace != DEFAULTTABLESPACE_OID) name = hash_combine64(name, tablespace);
+  if (OidIsValid(tablespace)) name = hash_combine64(name, tablespace);
   if (layout->number != 0) name = hash_combine64(name, layout->number);
   spec->system_id = name;
   spec->database = MyDatabaseId;

@@ -12,6 +12,7 @@ extern "C" {
 #include "access/xlog.h"
 #include "miscadmin.h"
 #include "portability/instr_time.h"
+#include "replication/logicalworker.h"
 #include "storage/ipc.h"
 #include "storage/predicate.h"
 #include "storage/proc.h"
@@ -308,6 +309,10 @@ void rdmacc_enter(void) {
   if (RecoveryInProgress()) {
     ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
                     errmsg("rdmacc tables cannot be used during recovery")));
+  }
+  if (IsLogicalWorker()) {
+    ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                    errmsg("logical replication into rdmacc tables is not supported")));
   }
   rdmacc_ensure_attached();
   const BridgeTxnOptions options = {.protocol = rdmacc_protocol,
