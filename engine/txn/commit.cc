@@ -224,7 +224,9 @@ void Transaction::release_locks(StageContext& stage) {
   }
   if (held.empty()) return;
   const uint64_t start_ns = stage.engine.worker.endpoint().now_ns();
-  const Status status = carry_out_release(stage, parameters_.plan, held);
+  // Locks that the nodes were asked to look for may be others' by now.
+  const Status status = unsure_ ? release_accesses(stage, held, /*certain=*/false)
+                                : carry_out_release(stage, parameters_.plan, held);
   static_cast<void>(status);
   time_stage(Stage::kRelease, start_ns);
 }
