@@ -52,7 +52,7 @@ class SimRun {
     uint32_t running = 0;
   };
   struct Fault {
-    enum Kind : uint8_t { kKillCoordinator, kKillNode, kStartNode } kind;
+    enum Kind : uint8_t { kKillCoordinator, kRestartNode } kind;
     uint64_t event;
     uint32_t target;
   };
@@ -72,6 +72,7 @@ class SimRun {
   void plan_faults();
   void inject_due_faults(uint64_t event);
   void inject(const Fault& fault);
+  void start_due_nodes();
 
   Status check_at_rest();
   Status check_locks(NodeId node);
@@ -91,6 +92,7 @@ class SimRun {
   std::vector<std::unique_ptr<Client>> clients_;
   std::unique_ptr<Coordinator> keeper_;  // loads and checks
   std::vector<Fault> faults_;            // by event
+  std::vector<uint64_t> back_at_ns_;     // when a dead node comes back, by node
   int64_t delta_ = 0;
   uint64_t committed_ = 0;
   uint32_t resolved_ = 0;
