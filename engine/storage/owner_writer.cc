@@ -9,12 +9,6 @@ namespace {
 constexpr size_t kBufferWords = RegisteredPool::kBlockBytes / sizeof(uint64_t);
 }
 
-OwnerWriter::~OwnerWriter() {
-  if (buffer_ != nullptr) {
-    worker_->pool().give_back(reinterpret_cast<std::byte*>(buffer_), RegisteredPool::kBlockBytes);
-  }
-}
-
 Status OwnerWriter::prepare() {
   failed_ = Status();
   if (worker_ == nullptr || buffer_ != nullptr) return Status();

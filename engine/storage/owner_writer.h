@@ -7,12 +7,11 @@ namespace rdmacc {
 // Stores to the own region in a fixed order: by verbs to itself while the node serves (so that
 // they mix with everybody's atomics on every fabric), by the CPU while it is being opened. A
 // crash leaves a prefix of the stores. One user at a time; its coroutine yields in flush() and
-// compare_swap(), and in store() when the buffer is full.
+// compare_swap(), and in store() when the buffer is full. The buffer is kept as long as the worker.
 class OwnerWriter {
  public:
   explicit OwnerWriter(const OwnedRegion& region) : region_(region) {}
   OwnerWriter(const OwnedRegion& region, Worker& worker) : region_(region), worker_(&worker) {}
-  ~OwnerWriter();
   OwnerWriter(const OwnerWriter&) = delete;
   OwnerWriter& operator=(const OwnerWriter&) = delete;
 

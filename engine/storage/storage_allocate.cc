@@ -182,16 +182,18 @@ void StorageNode::undo(uint64_t ctts, const std::vector<Allocation>& taken) {
 // By verbs to itself: lock words are everybody's. Only what is still locked by `ctts`.
 void StorageNode::unlock_slots(uint64_t ctts, const std::vector<uint64_t>& slots) {
   if (slots.empty() || ctts == 0) return;
-  OwnerWriter writer(region_, worker_);
-  uint64_t seen = 0;
-  const bool by_verbs = worker_.scheduler().in_coroutine() && writer.prepare().ok();
+  VerbArena arena(worker_.pool());
+  uint64_t* seen = nullptr;
+  if (worker_.scheduler().in_coroutine()) seen = arena.allocate_array<uint64_t>(1);
+  DoorbellBatch batch(worker_.scheduler(), worker_.counters());
   for (const uint64_t slot : slots) {
-    if (by_verbs) {
-      static_cast<void>(writer.compare_swap(slot + kOffsetOfLock, ctts, 0, &seen));
+    if (seen != nullptr) {
+      batch.compare_swap(region_.address(slot + kOffsetOfLock), ctts, 0, seen);
     } else if (region_.lock_of(slot) == ctts) {
       region_.store(slot + kOffsetOfLock, 0);
     }
   }
+  if (!batch.empty()) static_cast<void>(batch.execute());
 }
 
 }  // namespace rdmacc
