@@ -53,12 +53,12 @@ List* append(List* list, const Element& element) {
 }
 
 void add_pending(uint32 id, bool created) {
-  pending = append(pending, PendingTable{id, rdmacc_nest_level(), created, false});
+  pending = append(pending, PendingTable{id, GetCurrentTransactionNestLevel(), created, false});
 }
 
 void add_note(Relation relation, uint32 id, const RdmaccKeyLayout& key) {
   notes = append(notes, LayoutNote{RelationGetRelid(relation), relation->rd_node.relNode, id,
-                                   rdmacc_nest_level(), key});
+                                   GetCurrentTransactionNestLevel(), key});
   layout_epoch++;
 }
 
@@ -173,7 +173,7 @@ void rdmacc_new_file(Relation relation, const RelFileNode* file) {
   rdmacc_table_spec(relation, file->relNode, &layout, &spec);
   const uint32 id = create_engine_table(&spec);
   notes = append(notes, LayoutNote{RelationGetRelid(relation), file->relNode, id,
-                                   rdmacc_nest_level(), layout});
+                                   GetCurrentTransactionNestLevel(), layout});
   layout_epoch++;
 }
 
@@ -255,9 +255,9 @@ void rdmacc_ddl_finish(bool committed) {
     const bool goes = committed ? !table->created || table->aborted : table->created;
     if (!goes) continue;
     bridge_start_drop_table(table->id);
-    const bool ended = rdmacc_pump_uninterrupted();
+    if (!rdmacc_pump_uninterrupted()) break;
     const int code = bridge_error()->code;
-    if (!ended || (code != BRIDGE_OK && code != BRIDGE_NOT_FOUND)) {
+    if (code != BRIDGE_OK && code != BRIDGE_NOT_FOUND) {
       ereport(LOG, (errmsg("could not drop table %u in the rdmacc nodes: %s", table->id,
                            bridge_error()->message)));
     }

@@ -1,5 +1,6 @@
 #include "pg_rdmacc/relation.h"
 
+#include "pg_rdmacc/attach.h"
 #include "pg_rdmacc/ddl.h"
 #include "pg_rdmacc/key_codec.h"
 #include "pg_rdmacc/shmem.h"

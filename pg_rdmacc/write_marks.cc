@@ -1,6 +1,6 @@
 #include "pg_rdmacc/write_marks.h"
 
-#include "pg_rdmacc/xact.h"
+#include "pg_rdmacc/savepoint.h"
 
 extern "C" {
 #include "access/xact.h"

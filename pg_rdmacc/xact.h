@@ -1,5 +1,6 @@
 /* The engine's transaction inside PostgreSQL's: begun at the first access, committed in
- * PRE_COMMIT, savepoints made at the first write of a subtransaction.
+ * PRE_COMMIT. PostgreSQL's commit record comes after it: a server that dies between the two keeps
+ * the engine's rows and loses its own catalog changes of that transaction.
  *
  * Invariants:
  * 1. While the engine's transaction is doomed (a conflict, a cancel, a lost node) every access
@@ -16,22 +17,16 @@ void rdmacc_enter(void);
 /* Before every write: rdmacc_enter(), a savepoint if this subtransaction has none, the command. */
 void rdmacc_enter_write(CommandId command);
 
-/* Runs the command under way with interrupts held: for the commit round and for clean-up. Ends
- * after a bounded time; false when the command did not end. */
+/* Runs the command under way without serving interrupts: for the commit round and for clean-up.
+ * False when it did not end in time; this backend has left the cluster then. */
 bool rdmacc_pump_uninterrupted(void);
+
+/* At exit: ends the transaction, drops what it created. */
+void rdmacc_abandon_transaction(void);
 
 /* This (sub)transaction changed rows of a table that the engine does not keep. */
 void rdmacc_note_foreign_write(void);
 
-/* Changes whenever this backend has attached anew: ids of tables may be others since. */
-uint32 rdmacc_attach_epoch(void);
-
 /* Counts this backend's transactions that have ended. */
 uint32 rdmacc_transaction_number(void);
-
-/* How deep the current subtransaction is nested, as DDL bookkeeping counts it. */
-int rdmacc_nest_level(void);
-
-/* True when a write made under `subtransaction` has since been rolled back to a savepoint. */
-bool rdmacc_subtransaction_aborted(SubTransactionId subtransaction);
 }

@@ -1,0 +1,67 @@
+#include "pg_rdmacc/attach.h"
+
+#include "pg_rdmacc/supervisor.h"
+#include "pg_rdmacc/xact.h"
+
+extern "C" {
+#include "miscadmin.h"
+#include "portability/instr_time.h"
+#include "storage/ipc.h"
+}
+
+namespace {
+
+constexpr int64 kAttachWaitUsMax = 10'000'000;
+constexpr long kPollUs = 20'000;
+
+bool again;
+bool exit_registered;
+uint32 epoch;
+
+void detach_at_exit(int, Datum) {
+  if (!bridge_attached()) return;
+  rdmacc_abandon_transaction();
+  bridge_detach();
+}
+
+void wait_for_nodes(int64 deadline_us) {
+  if (rdmacc_now_us() >= deadline_us) {
+    ereport(ERROR, (errcode(ERRCODE_CANNOT_CONNECT_NOW), errmsg("the rdmacc nodes are not up yet"),
+                    errhint("See the server log for what the rdmacc supervisor reports.")));
+  }
+  CHECK_FOR_INTERRUPTS();
+  pg_usleep(kPollUs);
+}
+
+}  // namespace
+
+int64 rdmacc_now_us(void) {
+  instr_time now;
+  INSTR_TIME_SET_CURRENT(now);
+  return static_cast<int64>(INSTR_TIME_GET_MICROSEC(now));
+}
+
+uint32 rdmacc_attach_epoch(void) { return epoch; }
+
+void rdmacc_attach_again(void) { again = true; }
+
+void rdmacc_ensure_attached(void) {
+  if (again && bridge_attached() && !bridge_txn_active()) bridge_detach();
+  if (bridge_attached()) return;
+  rdmacc_require_preload();
+  const char* cluster = rdmacc_cluster_name();
+  const int64 deadline_us = rdmacc_now_us() + kAttachWaitUsMax;
+  while (!rdmacc_cluster_serving() || !bridge_cluster_exists(cluster)) wait_for_nodes(deadline_us);
+  if (!exit_registered) before_shmem_exit(detach_at_exit, 0);
+  exit_registered = true;
+  const uint64 write_set_bytes_max = static_cast<uint64>(rdmacc_max_write_set_mb) << 20;
+  while (!bridge_attach(cluster, static_cast<uint32>(rdmacc_effective_replicas()),
+                        write_set_bytes_max)) {
+    if (bridge_error()->code != BRIDGE_UNAVAILABLE && bridge_error()->code != BRIDGE_TIMEOUT) {
+      rdmacc_check("could not attach to the rdmacc nodes", nullptr);
+    }
+    wait_for_nodes(deadline_us);
+  }
+  again = false;
+  epoch++;
+}
