@@ -6,7 +6,7 @@
 #   make check      every test; the last line counts them
 #   make sandbox [DIR=…] [NODES=2] [PORT=…]   a server to play with; prints how to connect
 #   make sandbox-stop [DIR=…]
-#   make bench ARGS='smallbank --protocol=occ'
+#   make bench [ARGS=…]                        ratios side by side; with ARGS, rdmacc_bench itself
 #   make install | uninstall                  into PostgreSQL's own directories
 #   make format | clean
 
@@ -15,7 +15,7 @@ JOBS ?= $(shell nproc)
 DIR ?= /tmp/rdmacc-sandbox
 NODES ?= 2
 PORT ?=
-ARGS ?= --help
+ARGS ?=
 PG_CONFIG ?= $(firstword $(wildcard /usr/lib/postgresql/15/bin/pg_config) pg_config)
 export PG_CONFIG
 
@@ -53,7 +53,7 @@ sandbox-stop:
 	@scripts/sandbox.py stop "$(DIR)"
 
 bench: build
-	@$(BUILD)/bin/rdmacc_bench $(ARGS)
+	@scripts/bench.py $(ARGS)
 
 format:
 	@git ls-files -co --exclude-standard '*.h' '*.cc' | xargs clang-format -i

@@ -40,7 +40,8 @@ Status StorageNode::handle_allocate(WorkerId, Bytes bytes, Reply& reply) {
   std::vector<AllocateReplyItem> items;
   for (const Allocation& each : taken) {
     const uint64_t identity = each.slot == 0 ? 0 : region_.load(each.slot + kOffsetOfIdentity);
-    items.push_back({each.slot, static_cast<uint32_t>(identity >> 32), each.block});
+    const uint64_t wts = each.slot == 0 ? 0 : region_.load(each.slot + kOffsetOfWts);
+    items.push_back({each.slot, static_cast<uint32_t>(identity >> 32), wts, each.block});
   }
   write_allocate_reply(items, reply);
   return Status();

@@ -87,6 +87,7 @@ Status StorageClient::allocate(std::span<SlotRequest> requests, uint64_t ctts,
       if (items[k].slot != 0) request.slot = GlobalAddress::make(node, items[k].slot);
       if (items[k].block != 0) request.overflow = GlobalAddress::make(node, items[k].block);
       request.incarnation = items[k].incarnation;
+      request.wts = items[k].wts;
     }
   }
   if (status.ok()) return status;

@@ -35,6 +35,7 @@ void write_allocate_reply(std::span<const AllocateReplyItem> items, Rpc::Bytes& 
   for (const AllocateReplyItem& item : items) {
     writer.u64(item.slot);
     writer.u32(item.incarnation);
+    writer.u64(item.wts);
     writer.u64(item.block);
   }
 }
@@ -46,6 +47,7 @@ bool parse_allocate_reply(std::span<const std::byte> in, size_t count,
   for (AllocateReplyItem& item : *items) {
     item.slot = reader.u64();
     item.incarnation = reader.u32();
+    item.wts = reader.u64();
     item.block = reader.u64();
   }
   return reader.at_end();

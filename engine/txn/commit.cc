@@ -107,6 +107,7 @@ Status Transaction::allocate_room(StageContext& stage) {
     access.table = pending.key->table;
     access.key_hash = pending.key->hash;
     access.incarnation = requests[i].incarnation;
+    access.locked_wts = requests[i].wts;
     accesses_.push_back(access);
     pending.tuple = &accesses_.back();
   }

@@ -1,0 +1,58 @@
+#!/usr/bin/env python3
+"""make bench: what this machine can do and what the engine costs on it, as ratios measured side by
+side in one run. With ARGS it is rdmacc_bench itself."""
+
+import json
+import os
+import subprocess
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+BENCH = os.path.join(ROOT, "build/release/bin/rdmacc_bench")
+ROUNDS = 3
+SECONDS = 2
+
+
+def committed_per_second(protocol, stages, coroutines):
+    command = [BENCH, "smallbank", f"--protocol={protocol}", f"--stages={stages}", "--nodes=2",
+               "-c", str(coroutines), "-T", str(SECONDS), "--accounts=100000", "--format=json"]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=120,
+                          check=True)
+    result = json.loads(done.stdout)
+    assert result["invariant"] == "ok", result["invariant"]
+    return result["committed_per_second"]
+
+
+def median(values):
+    return sorted(values)[len(values) // 2]
+
+
+def compare():
+    """Every plan is run once in each round, so that a slow moment of the machine meets them all."""
+    plans = [(protocol, stages, coroutines) for protocol in ("nowait", "occ")
+             for stages in ("one_sided", "rpc") for coroutines in (1, 16)]
+    seen = {plan: [] for plan in plans}
+    for turn in range(ROUNDS):
+        for number, plan in enumerate(plans):
+            print(f"\rround {turn + 1} of {ROUNDS}, plan {number + 1} of {len(plans)} ",
+                  end="", file=sys.stderr, flush=True)
+            seen[plan].append(committed_per_second(*plan))
+    print(file=sys.stderr)
+    print(f"\nSmallBank, uniform, 2 nodes, one thread; medians of {ROUNDS} runs of {SECONDS} s")
+    print(f"{'protocol':<10}{'stages':<11}{'coroutines':>10}{'committed/s':>13}"
+          f"{'ratio to rpc':>14}{'ratio to 1 coroutine':>22}")
+    for protocol, stages, coroutines in plans:
+        rate = median(seen[protocol, stages, coroutines])
+        print(f"{protocol:<10}{stages:<11}{coroutines:>10}{rate:>13,.0f}"
+              f"{rate / median(seen[protocol, 'rpc', coroutines]):>14.2f}"
+              f"{rate / median(seen[protocol, stages, 1]):>22.2f}")
+
+
+def main():
+    if len(sys.argv) > 1:
+        os.execv(BENCH, [BENCH, *sys.argv[1:]])
+    subprocess.run([BENCH, "limits"], check=True, timeout=300)
+    compare()
+
+
+main()
