@@ -111,13 +111,14 @@ uint32 create_engine_table(const BridgeTableSpec* spec) {
   return id;
 }
 
-void move_rows(Relation relation, uint32 source, const RdmaccKeyLayout& target) {
+double move_rows(Relation relation, uint32 source, const RdmaccKeyLayout& target) {
   BridgeTableSpec spec;
   rdmacc_table_spec(relation, relation->rd_node.relNode, &target, &spec);
   const uint32 id = create_engine_table(&spec);
-  rdmacc_copy_rows(relation, source, id, &target);
+  const double count = rdmacc_copy_rows(relation, source, id, &target);
   add_pending(source, false);
   add_note(relation, id, target);
+  return count;
 }
 
 /* The engine table of the relation's present file; RDMACC_NO_TABLE when there is none. */
@@ -184,21 +185,22 @@ void rdmacc_drop_file(Relation relation) {
   if (id != RDMACC_NO_TABLE) add_pending(id, false);
 }
 
-void rdmacc_key_by_index(Relation relation, Relation index) {
-  if (IsBinaryUpgrade) return;
+double rdmacc_key_by_index(Relation relation, Relation index) {
+  const double unchanged = Max(relation->rd_rel->reltuples, 0.0);
+  if (IsBinaryUpgrade) return unchanged;
   RdmaccKeyLayout target = {};
   rdmacc_index_layout(relation, index, &target);
   const LayoutNote* note = find_note(relation->rd_node.relNode);
   /* An index that is older than the transaction is only built anew: rows have its keys. */
-  if (note == nullptr && index->rd_createSubid == InvalidSubTransactionId) return;
+  if (note == nullptr && index->rd_createSubid == InvalidSubTransactionId) return unchanged;
   rdmacc_enter();
   if (note != nullptr && note->key.number == target.number) {
     add_note(relation, note->id, target);
-    return;
+    return unchanged;
   }
   const RdmaccKeyLayout hidden = {};
   const uint32 source = note != nullptr ? note->id : rdmacc_committed_table(relation, &hidden);
-  move_rows(relation, source, target);
+  return move_rows(relation, source, target);
 }
 
 void rdmacc_note_key_drop(Relation relation) {

@@ -29,8 +29,9 @@ void rdmacc_note_key_drop(Relation relation);
 /* Keys rows by hidden row ids if their primary key was dropped. */
 void rdmacc_settle_layout(Relation relation);
 
-/* The primary key index is built: rows are keyed by it from now on. */
-void rdmacc_key_by_index(Relation relation, Relation index);
+/* The primary key index is built: rows are keyed by it from now on. Their number, as far as it is
+ * known. */
+double rdmacc_key_by_index(Relation relation, Relation index);
 
 /* What this transaction has made of the relation's file, if it changed it: fills in table->id and
  * table->key. */

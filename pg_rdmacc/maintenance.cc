@@ -144,9 +144,9 @@ double rdmacc_index_build_range_scan(Relation table_rel, Relation index_rel, str
   if (scan != nullptr) rdmacc_scan_end(scan);
   if (IsParallelWorker()) return 0;
   rdmacc_check_index(table_rel, index_rel);
-  if (index_rel->rd_index->indisprimary) rdmacc_key_by_index(table_rel, index_rel);
   /* No tuple goes into the btree; what is reported becomes the table's row count. */
-  return rdmacc_estimated_rows(table_rel);
+  if (index_rel->rd_index->indisprimary) return rdmacc_key_by_index(table_rel, index_rel);
+  return Max(table_rel->rd_rel->reltuples, 0.0);
 }
 
 void rdmacc_index_validate_scan(Relation, Relation, struct IndexInfo*, Snapshot,

@@ -45,8 +45,9 @@ void copy_row(Relation relation, const BridgeRow* row, uint32 target, const Rdma
 
 }  // namespace
 
-void rdmacc_copy_rows(Relation relation, uint32 source, uint32 target,
-                      const RdmaccKeyLayout* layout) {
+double rdmacc_copy_rows(Relation relation, uint32 source, uint32 target,
+                        const RdmaccKeyLayout* layout) {
+  double count = 0;
   TupleTableSlot* slot = MakeSingleTupleTableSlot(RelationGetDescr(relation), &TTSOpsHeapTuple);
   MemoryContext workspace =
       AllocSetContextCreate(CurrentMemoryContext, "rdmacc re-key", ALLOCSET_DEFAULT_SIZES);
@@ -60,8 +61,10 @@ void rdmacc_copy_rows(Relation relation, uint32 source, uint32 target,
     ExecClearTuple(slot);
     MemoryContextSwitchTo(previous);
     MemoryContextReset(workspace);
+    count += 1;
   }
   rdmacc_rows_end(&rows);
   ExecDropSingleTupleTableSlot(slot);
   MemoryContextDelete(workspace);
+  return count;
 }

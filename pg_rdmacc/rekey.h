@@ -4,7 +4,7 @@
 
 extern "C" {
 
-/* Raises 23505 when two rows have one key, 23502 when a key column is null. */
-void rdmacc_copy_rows(Relation relation, uint32 source, uint32 target,
-                      const RdmaccKeyLayout* layout);
+/* The number of rows. Raises 23505 when two rows have one key, 23502 when a key column is null. */
+double rdmacc_copy_rows(Relation relation, uint32 source, uint32 target,
+                        const RdmaccKeyLayout* layout);
 }
