@@ -28,7 +28,7 @@ extern "C" {
 
 namespace {
 
-constexpr Cost kLookupCost = 0.1;
+constexpr Cost kLookupCost = 0.25; /* a scan passes some ten rows in the time */
 constexpr Cost kNeverCost = 1e12;
 constexpr double kArrayElementsUnknown = 10;
 
@@ -108,8 +108,9 @@ void key_lookup_cost(PlannerInfo* root, IndexPath* path, double, Cost* startup, 
     if (!IsA(array, Const) && !IsA(array, ArrayExpr)) keys = Max(keys, kArrayElementsUnknown);
   }
   (void)root;
-  *selectivity = Min(keys / rows, 1.0);
-  *total = kLookupCost + keys * cpu_index_tuple_cost;
+  /* No page of the table is read: what PostgreSQL adds for the rows is one page's worth. */
+  *selectivity = Min(keys / rows, 1.0 / Max(path->indexinfo->rel->pages, 1));
+  *total = keys * kLookupCost;
 }
 
 void relation_info(PlannerInfo* root, Oid relation, bool inherits, RelOptInfo* rel) {

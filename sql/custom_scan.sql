@@ -99,3 +99,11 @@ EXPLAIN (COSTS OFF, FORMAT yaml) SELECT v FROM t WHERE id = 5;
 EXPLAIN (COSTS OFF) SELECT a.* FROM t a LEFT JOIN t b USING (id);
 EXPLAIN (COSTS OFF) SELECT id, v, count(*) FROM t GROUP BY id;
 DROP TABLE t, pair;
+-- a table of one row is no reason to scan all nodes, nor is an empty one
+CREATE TABLE single (id int PRIMARY KEY, v int) USING rdmacc;
+EXPLAIN (COSTS OFF) SELECT * FROM single WHERE id = 1;
+INSERT INTO single VALUES (1, 1);
+ANALYZE single;
+EXPLAIN (COSTS OFF) SELECT * FROM single WHERE id = 1;
+EXPLAIN (COSTS OFF) UPDATE single SET v = 2 WHERE id IN (1, 2);
+DROP TABLE single;
