@@ -21,6 +21,7 @@ import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SERVER_USER = "postgres"
+SERVER_PROGRAMS = ("initdb", "pg_ctl")
 SOCKET_PATH_MAX = 100  # a Unix socket's path has room for 107 bytes
 
 
@@ -175,8 +176,9 @@ class Sandbox:
         return f"host={self.socket_dir} port={self.port} user={SERVER_USER} dbname={dbname}"
 
     def command(self, program, *arguments):
-        """The command line of one of the tree's programs, run as the server's user."""
-        return self.as_server_user([os.path.join(self.bin, program), *arguments])
+        """The command line of one of the tree's programs; those of the server run as its user."""
+        command = [os.path.join(self.bin, program), *arguments]
+        return self.as_server_user(command) if program in SERVER_PROGRAMS else command
 
     def run(self, program, *arguments, dbname="postgres", check=True, **options):
         options.setdefault("cwd", "/")

@@ -36,25 +36,12 @@ class SmallBank:
                 f"INSERT INTO checking SELECT i, {INITIAL_BALANCE} FROM {ids};", self.dbname)
             progress(last, self.customers)
 
-    def scripts_directory(self):
-        """The scripts where the server's user can read them."""
-        directory = os.path.join(self.box.dir, "smallbank")
-        os.makedirs(directory, exist_ok=True)
-        for name in MIX:
-            target = os.path.join(directory, name + ".sql")
-            with open(os.path.join(SCRIPTS, name + ".sql")) as source, open(target, "w") as copy:
-                copy.write(source.read())
-            os.chmod(target, 0o644)
-        os.chmod(directory, 0o755)
-        return directory
-
     def command(self, clients, seconds, log_prefix=None, threads=2):
-        directory = self.scripts_directory()
         arguments = ["-n", "-M", "prepared", "-c", str(clients), "-j", str(threads),
                      "-T", str(seconds), f"--max-tries={TRIES_MAX}", "--failures-detailed",
                      "-D", f"customers={self.customers}"]
         for name, weight in MIX.items():
-            arguments += ["-f", f"{directory}/{name}.sql@{weight}"]
+            arguments += ["-f", f"{SCRIPTS}/{name}.sql@{weight}"]
         if log_prefix:
             arguments += ["--log", f"--log-prefix={log_prefix}"]
         return self.box.command("pgbench", *arguments)
@@ -62,7 +49,7 @@ class SmallBank:
     def run(self, clients, seconds, protocol, stages="one_sided"):
         """Runs the mix: committed per second, abort rate, latencies in ms."""
         logs = os.path.join(self.box.dir, "pgbench-logs")
-        self.box.make_private(logs)
+        os.makedirs(logs, exist_ok=True)
         for old in glob.glob(os.path.join(logs, "*")):
             os.unlink(old)
         environment = self.box.environment(self.dbname)

@@ -101,9 +101,12 @@ def databases_can_be_dropped(box):
 
 def postmaster_death_ends_the_nodes(box):
     pids = node_pids(box)
-    os.kill(box.postmaster_pid(), signal.SIGKILL)
+    postmaster = box.postmaster_pid()
+    os.kill(postmaster, signal.SIGKILL)
     eventually(lambda: not any(alive(pid) for pid in pids), "nodes have ended", 10)
     eventually(lambda: not shm_objects() - others, "shared memory is removed", 10)
+    # PostgreSQL takes a zombie for a running server until init has reaped it.
+    eventually(lambda: not os.path.exists(f"/proc/{postmaster}"), "the postmaster is gone", 60)
     box.start()
     wait_until_up(box)
     equal(box.psql("SELECT count(*) FROM kept"), "0", "rows after the postmaster's death")

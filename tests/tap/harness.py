@@ -24,6 +24,7 @@ from sandbox import Failure, Sandbox  # noqa: E402
 
 TEST_SECONDS_MAX = 120
 POLL_S = 0.1
+LOG_SHOWN = 3000  # characters of the server log after a failure
 
 
 class Unmet(Exception):
@@ -143,7 +144,7 @@ def run_one(test, box):
     except Exception:  # any error is a failure of this test, the others go on
         signal.alarm(0)
         print(f"not ok - {test.__name__}\n{traceback.format_exc()}", flush=True)
-        print("Server log:\n" + box.log_text()[-4000:], flush=True)
+        print("Server log:\n" + box.log_text()[-LOG_SHOWN:], flush=True)
         return False
     finally:
         signal.alarm(0)
