@@ -49,10 +49,9 @@ Status Session::begin(const TxnOptions& options) {
   CHECK(txn_ == nullptr);
   const ProtocolRules* rules = rules_of(options.protocol);
   if (rules == nullptr) {
-    return Status(Code::kInvalidArgument, std::string("protocol ") +
-                                              protocol_name(options.protocol) +
-                                              " is not available; available: " +
-                                              available_protocol_names());
+    return Status(Code::kInvalidArgument,
+                  std::string("protocol ") + protocol_name(options.protocol) +
+                      " is not available; available: " + available_protocol_names());
   }
   cancelled_ = false;
   TxnParameters parameters;
@@ -264,6 +263,10 @@ Result<std::optional<Protocol>> Session::open_protocol() {
 
 // ---- SessionPump
 
+namespace {
+constexpr int kStepsAfterCommandMax = 64;
+}  // namespace
+
 void SessionPump::start(std::function<Status()> command) {
   CHECK(!busy_);
   busy_ = true;
@@ -279,7 +282,13 @@ void SessionPump::start(std::function<Status()> command) {
 }
 
 bool SessionPump::resume() {
-  if (busy_) coordinator_.worker().scheduler().step();
+  if (!busy_) return true;
+  Scheduler& scheduler = coordinator_.worker().scheduler();
+  scheduler.step();
+  // What the command posted last and does not wait for (it left the gate, it freed slots) has to
+  // take effect now: the caller may not come back for hours.
+  for (int i = 0; !busy_ && i < kStepsAfterCommandMax && scheduler.step(); i++) {
+  }
   return !busy_;
 }
 

@@ -6,10 +6,10 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/txn/worker_stats.h"
 #include "engine/storage/storage_client.h"
 #include "engine/txn/outcome.h"
 #include "engine/txn/stage.h"
+#include "engine/txn/worker_stats.h"
 #include "rdma/worker.h"
 
 // The one door to the engine. A Coordinator is what one worker thread (a bench thread, a
@@ -112,7 +112,7 @@ class Session {
   Status insert(TableId table, std::string_view key, std::string_view row);  // or kDuplicateKey
   // For keys that the caller knows to be new (hidden row ids): the absent key is not checked.
   Status insert_unchecked(TableId table, std::string_view key, std::string_view row);
-  Status remove(TableId table, std::string_view key);                        // or kNotFound
+  Status remove(TableId table, std::string_view key);  // or kNotFound
 
   // Every row of a table, each once, in no order, phantom-safe. Own writes made after the scan
   // was opened may or may not be seen unless `visible_before` excludes them.
@@ -128,7 +128,7 @@ class Session {
   void release(uint32_t level);      // hands writes of levels >= `level` to level - 1
 
   bool has_writes() const;
-  bool touched_engine() const;  // the gate was entered
+  bool touched_engine() const;                // the gate was entered
   const VerbCounters& verb_counters() const;  // of this transaction so far
 
   // ---- Tables. Not transactional: the caller keeps a pending list (drop what was created when
@@ -160,8 +160,8 @@ class SessionPump {
   explicit SessionPump(Coordinator& coordinator) : coordinator_(coordinator) {}
   void start(std::function<Status()> command);  // CHECKs that none is under way
   bool busy() const { return busy_; }
-  bool resume();                  // true: finished, see result()
-  void wait(uint64_t us_max);     // sleeps until something may be done; a signal ends it early
+  bool resume();               // true: finished, see result()
+  void wait(uint64_t us_max);  // sleeps until something may be done; a signal ends it early
   const Status& result() const { return result_; }
 
  private:

@@ -13,9 +13,12 @@ constexpr std::array kAvailable = {Protocol::kNowait, Protocol::kOcc};
 
 const ProtocolRules* rules_of(Protocol protocol) {
   switch (protocol) {
-    case Protocol::kNowait: return &kNowaitRules;
-    case Protocol::kOcc: return &kOccRules;
-    default: return nullptr;
+    case Protocol::kNowait:
+      return &kNowaitRules;
+    case Protocol::kOcc:
+      return &kOccRules;
+    default:
+      return nullptr;
   }
 }
 

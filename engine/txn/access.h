@@ -11,22 +11,21 @@ namespace rdmacc {
 struct Access {
   GlobalAddress header;
   bool gap = false;
-  bool read = false;        // its version matters: noted in read_wts
-  bool write = false;       // to be locked before the log
-  bool locked = false;      // by this attempt
+  bool read = false;    // its version matters: noted in read_wts
+  bool write = false;   // to be locked before the log
+  bool locked = false;  // by this attempt
   TableId table = kNoTable;
-  bool key_known = true;    // false while a scan has only an entry's tag
-  uint64_t key_hash = 0;    // gap: the group's bits
-  uint32_t incarnation = 0; // 0: not known yet (learnt at the first look)
-  uint32_t depth = 0;       // gap: local depth of the group
-  uint64_t read_wts = 0;    // version that was read
-  uint64_t locked_wts = 0;  // version that the lock covers
+  bool key_known = true;     // false while a scan has only an entry's tag
+  uint64_t key_hash = 0;     // gap: the group's bits
+  uint32_t incarnation = 0;  // 0: not known yet (learnt at the first look)
+  uint32_t depth = 0;        // gap: local depth of the group
+  uint64_t read_wts = 0;     // version that was read
+  uint64_t locked_wts = 0;   // version that the lock covers
 };
 
 // Does a header still belong to what the access means?
 inline bool same_identity(const Access& access, const Header& seen) {
-  return seen.table == access.table &&
-         (!access.key_known || seen.key_hash == access.key_hash) &&
+  return seen.table == access.table && (!access.key_known || seen.key_hash == access.key_hash) &&
          (access.incarnation == 0 || seen.incarnation == access.incarnation) &&
          (!access.gap || seen.length == access.depth);
 }

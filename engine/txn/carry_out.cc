@@ -38,8 +38,7 @@ class Requests {
       call.to = context_.engine.topology.worker_of(node, thread);
       call.method = kMethodStage;
       MessageWriter out(call.request);
-      write_header(out,
-                   StageHeader{work_, context_.rules.protocol, context_.stamps.ctts, 0});
+      write_header(out, StageHeader{work_, context_.rules.protocol, context_.stamps.ctts, 0});
     }
     items_[open.call].push_back(item);
     return MessageWriter(calls_[open.call].request);
@@ -119,7 +118,8 @@ Status carry_out_scan(StageContext& context, StagePlan plan, std::span<GroupWork
       [&](MessageReader& in, size_t i) { return read_group_result(in, context.arena, groups[i]); },
       [](size_t) {}));
   for (GroupWork& group : groups) {
-    if (group.result == GroupWork::Result::kTooLarge || group.result == GroupWork::Result::kPending) {
+    if (group.result == GroupWork::Result::kTooLarge ||
+        group.result == GroupWork::Result::kPending) {
       group.result = GroupWork::Result::kPending;
       RDMACC_RETURN_IF_ERROR(scan_groups(context, std::span(&group, 1), 0));
     } else {
@@ -226,11 +226,12 @@ Status carry_out_commit(StageContext& context, StagePlan plan, const LogRecord& 
     }
     requests.send();
     // Whatever a node answers, its part is committed: what it did not do is done below.
-    const Status status = requests.read(
-        [](MessageReader&, size_t) { return true; },
-        [&](size_t node) {
-          for (const size_t i : parts[static_cast<NodeId>(node)].second) lost[i] = true;
-        });
+    const Status status =
+        requests.read([](MessageReader&, size_t) { return true; },
+                      [&](size_t node) {
+                        for (const size_t i : parts[static_cast<NodeId>(node)].second)
+                          lost[i] = true;
+                      });
     static_cast<void>(status);
     begin = end;
   }

@@ -31,8 +31,8 @@ Status Transaction::collect_writes() {
     CHECK(state.base != KeyState::Base::kUnknown);
     Pending pending{};
     pending.key = &state;
-    pending.kind = exists ? (last.deleted ? WriteKind::kUnlink : WriteKind::kUpdate)
-                          : WriteKind::kInsert;
+    pending.kind =
+        exists ? (last.deleted ? WriteKind::kUnlink : WriteKind::kUpdate) : WriteKind::kInsert;
     pending.tuple = state.tuple;
     pending.gap = pending.kind == WriteKind::kUpdate ? nullptr : state.gap;
     if (!last.deleted) pending.record = make_record(state.key, last.row);
@@ -124,9 +124,8 @@ Status Transaction::lock_writes(StageContext& stage) {
     pending.gap->write = true;
     auto [at, fresh] = gap_works.try_emplace(pending.gap, lock_works_.size());
     if (fresh) lock_works_.push_back(LockWork{pending.gap, {}, {}});
-    lock_works_[at->second].wishes.push_back(
-        EntryWish{pending.key->hash, pending.tuple->header.offset(),
-                  pending.kind == WriteKind::kInsert});
+    lock_works_[at->second].wishes.push_back(EntryWish{
+        pending.key->hash, pending.tuple->header.offset(), pending.kind == WriteKind::kInsert});
   }
   const uint64_t start_ns = stage.engine.worker.endpoint().now_ns();
   const Status status = carry_out_lock(stage, parameters_.plan, lock_works_);
@@ -244,8 +243,7 @@ void Transaction::free_replaced() {
     }
   }
   if (freed.empty()) return;
-  const Status status =
-      coordinator_.engine.storage.free(freed, stamps_.ctts, allocation_counters_);
+  const Status status = coordinator_.engine.storage.free(freed, stamps_.ctts, allocation_counters_);
   static_cast<void>(status);  // leaks until the node's next start
 }
 

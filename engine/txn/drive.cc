@@ -93,8 +93,8 @@ Status drive(StageContext& context, Rule rule, std::span<Driven> records) {
       } else if (steps[i].verdict == Verdict::kAbort ||
                  (steps[i].verdict == Verdict::kLookAgain && looks >= kLooksMax)) {
         record.end = Driven::End::kAbort;
-        record.reason = steps[i].verdict == Verdict::kAbort ? steps[i].reason
-                                                            : AbortReason::kReadUnstable;
+        record.reason =
+            steps[i].verdict == Verdict::kAbort ? steps[i].reason : AbortReason::kReadUnstable;
         pending--;
         stop = true;
       }

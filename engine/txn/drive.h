@@ -12,8 +12,8 @@ namespace rdmacc {
 // A record under a rule. `access` learns what the rounds find: locked, incarnation.
 struct Driven {
   Access* access = nullptr;
-  Look* look = nullptr;           // registered; allocated by the driver when nullptr
-  std::byte* record = nullptr;    // registered; where kReadRecord goes, `record_bytes` of it
+  Look* look = nullptr;         // registered; allocated by the driver when nullptr
+  std::byte* record = nullptr;  // registered; where kReadRecord goes, `record_bytes` of it
   uint32_t record_bytes = 0;
   // Out:
   enum class End : uint8_t { kPending, kDone, kStale, kAbort } end = End::kPending;

@@ -20,7 +20,7 @@ struct Search {
   NodeId node;
   std::vector<uint64_t> candidates;  // tuple offsets still to look at, next at the back
   bool from_cache = false;
-  bool walked = false;      // first, last hold the gap of the latest walk
+  bool walked = false;  // first, last hold the gap of the latest walk
   Header first{}, last{};
   uint64_t failed_wts = 0;  // gap stamp of a walk whose candidates were all something else
   bool failed = false;
@@ -87,8 +87,8 @@ Status Finder::prepare() {
     if (!table.ok()) return table.status();
     search.table = *table;
     search.node = context_.engine.map.primary_of(work.hash);
-    RDMACC_RETURN_IF_ERROR(context_.engine.tables.load_root(*search.table, search.node, false,
-                                                            context_.counters));
+    RDMACC_RETURN_IF_ERROR(
+        context_.engine.tables.load_root(*search.table, search.node, false, context_.counters));
     if (work.mode == KeyWork::Mode::kGapOnly) continue;
     const auto* location = context_.engine.locations.find(work.table, work.hash);
     if (location != nullptr && location->header.node() == search.node) {
@@ -106,8 +106,8 @@ Status Finder::walk() {
   for (Search& search : searches_) {
     if (!search.pending() || !search.candidates.empty()) continue;
     BucketWalk walk;
-    walk.group = search.address(
-        TableCache::group_of(*search.table, search.node, search.work->hash));
+    walk.group =
+        search.address(TableCache::group_of(*search.table, search.node, search.work->hash));
     walk.bucket = home_bucket_of(search.work->hash);
     walk.tag = tag_of(search.work->hash);
     walking.push_back(&search);
@@ -124,8 +124,8 @@ Status Finder::walk() {
                              gap.key_hash == group_bits_of(search.work->hash, gap.length);
     if (!right_group) {
       // The group was split, or the table is gone: look the root up again.
-      RDMACC_RETURN_IF_ERROR(context_.engine.tables.load_root(*search.table, search.node, true,
-                                                              context_.counters));
+      RDMACC_RETURN_IF_ERROR(
+          context_.engine.tables.load_root(*search.table, search.node, true, context_.counters));
       continue;
     }
     search.walked = true;
@@ -199,8 +199,7 @@ Status Finder::judge_candidates(std::span<Search*> tried, std::span<Driven> driv
     work.access = accesses[i];
     if (driven[i].end == Driven::End::kAbort) {
       fail(search, driven[i].reason);
-    } else if (driven[i].end == Driven::End::kDone &&
-               (driven[i].accepted.flags & kFlagLive) != 0) {
+    } else if (driven[i].end == Driven::End::kDone && (driven[i].accepted.flags & kFlagLive) != 0) {
       work.result = KeyWork::Result::kFound;
       work.flags = driven[i].accepted.flags;
       work.access.read = true;
@@ -234,8 +233,8 @@ Status Finder::judge_candidates(std::span<Search*> tried, std::span<Driven> driv
     if (search.candidates.empty() && !search.from_cache && search.walked) {
       // Every entry with our tag was something else. That is a miss if the group did not change
       // from before the walk until after these looks: a second walk that finds the same stamp.
-      const bool unchanged = search.failed && search.failed_wts == search.first.wts &&
-                             search.first.lock == 0;
+      const bool unchanged =
+          search.failed && search.failed_wts == search.first.wts && search.first.lock == 0;
       search.failed = true;
       search.failed_wts = search.last.wts;
       if (!unchanged && !work.gap.locked) search.walked = false;
@@ -279,8 +278,8 @@ Status Finder::settle_missing() {
     }
     const Look look{search.first, search.last, 0};
     const bool same = same_identity(work.gap, look.last);
-    const Step step = same ? context_.rules.read(work.gap, &look, context_.stamps)
-                           : Step::again(kNoVerbs);
+    const Step step =
+        same ? context_.rules.read(work.gap, &look, context_.stamps) : Step::again(kNoVerbs);
     if (step.verdict == Verdict::kDone) {
       work.gap.read = true;
       work.gap.read_wts = look.last.wts;

@@ -23,11 +23,11 @@ struct KeyWork {
   // Out:
   enum class Result : uint8_t { kPending, kFound, kMissing, kAborted } result = Result::kPending;
   AbortReason reason = AbortReason::kNone;
-  Access access;        // kFound
-  uint32_t flags = 0;   // kFound: of the header
-  uint64_t overflow = 0;  // kFound: offset of the overflow block, 0 = none
+  Access access;            // kFound
+  uint32_t flags = 0;       // kFound: of the header
+  uint64_t overflow = 0;    // kFound: offset of the overflow block, 0 = none
   std::string_view record;  // kFound: [key length][key][row], in the context's arena
-  Access gap;           // header not null: a gap header was read or locked on the way
+  Access gap;               // header not null: a gap header was read or locked on the way
 };
 
 // Works on all keys in common rounds. Returns an error for cancellation, dead nodes and dropped

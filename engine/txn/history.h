@@ -27,7 +27,12 @@
 namespace rdmacc {
 
 enum class HistoryOp : char {
-  kRead = 'r', kMiss = 'm', kScan = 's', kWrite = 'w', kInsert = 'i', kDelete = 'd'
+  kRead = 'r',
+  kMiss = 'm',
+  kScan = 's',
+  kWrite = 'w',
+  kInsert = 'i',
+  kDelete = 'd'
 };
 
 struct ScannedGroup {

@@ -18,7 +18,9 @@ struct Words {
 class Installer {
  public:
   Installer(Worker& worker, const LogRecord& record, VerbCounters& counters)
-      : worker_(worker), record_(record), arena_(worker.pool()),
+      : worker_(worker),
+        record_(record),
+        arena_(worker.pool()),
         batch_(worker.scheduler(), counters) {}
 
   // Writes [begin, end) of the record, in one round.
@@ -54,16 +56,14 @@ class Installer {
     auto* words = arena_.allocate_array<Words>(1);
     if (words == nullptr) return no_memory();
     const bool unlink = write.kind == WriteKind::kUnlink;
-    const uint32_t flags =
-        unlink ? 0 : kFlagLive | (write.overflow.null() ? 0 : kFlagOverflow);
+    const uint32_t flags = unlink ? 0 : kFlagLive | (write.overflow.null() ? 0 : kFlagOverflow);
     words->stamp = record_.stamp;
     words->length_flags =
         pack_words(unlink ? 0 : static_cast<uint32_t>(write.record.size()), flags);
     words->identity = pack_words(write.table, write.incarnation + 1);
     words->zero = 0;
     if (!unlink && !write.overflow.null()) {
-      RDMACC_RETURN_IF_ERROR(
-          bytes(write.overflow.plus(sizeof(OverflowHeader)), write.record));
+      RDMACC_RETURN_IF_ERROR(bytes(write.overflow.plus(sizeof(OverflowHeader)), write.record));
     }
     batch_.write(at.plus(kOffsetOfWts), &words->stamp, 8);
     batch_.write(at.plus(kOffsetOfLength), &words->length_flags, 8);
@@ -90,8 +90,8 @@ class Installer {
     batch_.write(write.header.plus(kOffsetOfWts), &words->stamp, 8);
     for (size_t i = 0; i < write.entries.size(); i++) {
       values[i] = write.entries[i].value;
-      batch_.write(GlobalAddress::make(write.header.node(), write.entries[i].offset),
-                   &values[i], 8);
+      batch_.write(GlobalAddress::make(write.header.node(), write.entries[i].offset), &values[i],
+                   8);
     }
     batch_.write(write.header.plus(kOffsetOfLock), &words->zero, 8);
     return Status();

@@ -94,9 +94,9 @@ Status place_entries(StageContext& context, std::span<LockWork> works) {
       if (lacking == 0) continue;
       uint32_t inserts = 0;
       for (const EntryWish* wish : open[i]->wishes) inserts += wish->insert ? 1 : 0;
-      RDMACC_RETURN_IF_ERROR(context.engine.storage.extend_bucket(
-          walks[i].group, open[i]->bucket, inserts, context.stamps.ctts,
-          context.allocation_counters));
+      RDMACC_RETURN_IF_ERROR(context.engine.storage.extend_bucket(walks[i].group, open[i]->bucket,
+                                                                  inserts, context.stamps.ctts,
+                                                                  context.allocation_counters));
     }
   }
   return Status(Code::kNoSpace, "a bucket chain could not be extended");

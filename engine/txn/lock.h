@@ -18,7 +18,7 @@ struct EntryWish {
 
 struct LockWork {
   Access* access = nullptr;
-  std::vector<EntryWish> wishes;    // gap headers only
+  std::vector<EntryWish> wishes;  // gap headers only
   // Out: where the entries go, decided under the lock.
   std::vector<EntryWrite> entries;
 };

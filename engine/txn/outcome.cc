@@ -4,16 +4,26 @@ namespace rdmacc {
 
 const char* abort_reason_name(AbortReason reason) {
   switch (reason) {
-    case AbortReason::kNone: return "none";
-    case AbortReason::kLockHeld: return "lock_held";
-    case AbortReason::kVersionChanged: return "version_changed";
-    case AbortReason::kValidationFailed: return "validation_failed";
-    case AbortReason::kReadUnstable: return "read_unstable";
-    case AbortReason::kGapChanged: return "gap_changed";
-    case AbortReason::kStaleLocation: return "stale_location";
-    case AbortReason::kNodeRestarted: return "node_restarted";
-    case AbortReason::kIndexMoved: return "index_moved";
-    case AbortReason::kCount: break;
+    case AbortReason::kNone:
+      return "none";
+    case AbortReason::kLockHeld:
+      return "lock_held";
+    case AbortReason::kVersionChanged:
+      return "version_changed";
+    case AbortReason::kValidationFailed:
+      return "validation_failed";
+    case AbortReason::kReadUnstable:
+      return "read_unstable";
+    case AbortReason::kGapChanged:
+      return "gap_changed";
+    case AbortReason::kStaleLocation:
+      return "stale_location";
+    case AbortReason::kNodeRestarted:
+      return "node_restarted";
+    case AbortReason::kIndexMoved:
+      return "index_moved";
+    case AbortReason::kCount:
+      break;
   }
   return "unknown";
 }

@@ -11,22 +11,22 @@ namespace rdmacc {
 
 // What one round saw of a record. The headers are images in registered memory.
 struct Look {
-  Header first;        // loaded in ascending order, before the record
-  Header last;         // loaded in descending order, after the record
-  uint64_t cas_seen;   // what the CAS found
+  Header first;       // loaded in ascending order, before the record
+  Header last;        // loaded in descending order, after the record
+  uint64_t cas_seen;  // what the CAS found
 };
 
 // The verbs of one round on one record; always posted in this order.
 enum StepVerbs : uint8_t {
   kNoVerbs = 0,
-  kCasLock = 1,    // CAS on the lock word, expected -> desired
+  kCasLock = 1,  // CAS on the lock word, expected -> desired
   kFirstLook = 2,
-  kReadRecord = 4, // the record (or, for a gap, its buckets)
+  kReadRecord = 4,  // the record (or, for a gap, its buckets)
   kLastLook = 8,
 };
 
 enum class Verdict : uint8_t {
-  kTry,        // post `verbs`
+  kTry,  // post `verbs`
   kDone,
   kLookAgain,  // post `verbs` again after a pause
   kAbort,
@@ -40,8 +40,8 @@ struct Step {
 
   static Step attempt(int verbs) { return Step{Verdict::kTry, static_cast<uint8_t>(verbs)}; }
   static Step cas(int verbs, uint64_t expected, uint64_t desired) {
-    return Step{Verdict::kTry, static_cast<uint8_t>(verbs | kCasLock), AbortReason::kNone,
-                expected, desired};
+    return Step{Verdict::kTry, static_cast<uint8_t>(verbs | kCasLock), AbortReason::kNone, expected,
+                desired};
   }
   static Step done() { return Step{Verdict::kDone}; }
   static Step again(int verbs) { return Step{Verdict::kLookAgain, static_cast<uint8_t>(verbs)}; }
@@ -58,7 +58,7 @@ using Rule = Step (*)(const Access& access, const Look* seen, const TxnStamps& t
 
 struct ProtocolRules {
   Protocol protocol;
-  uint16_t stages;             // bits of Stage that it has
+  uint16_t stages;  // bits of Stage that it has
   // Two-phase locking: a read is the Lock stage, and there is nothing to validate.
   bool locks_what_it_reads;
   // One record read and nothing else commits without validation.

@@ -77,8 +77,8 @@ Status TableScan::read_batch(std::vector<ScannedRow>& batch) {
 
 void TableScan::note(const GroupWork& group) {
   if (txn_.coordinator().history == nullptr) return;
-  txn_.note_scanned(table_, ScannedGroup{group.node, group.gap.key_hash, group.gap.depth,
-                                         group.gap.read_wts});
+  txn_.note_scanned(
+      table_, ScannedGroup{group.node, group.gap.key_hash, group.gap.depth, group.gap.read_wts});
 }
 
 void TableScan::emit(const GroupWork& group, std::vector<ScannedRow>& batch) {

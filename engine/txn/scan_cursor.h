@@ -36,7 +36,7 @@ class TableScan {
   const TableId table_;
   const uint32_t visible_before_;
   VerbArena arena_;
-  NodeId node_ = 0;             // whose ranges are in work_
+  NodeId node_ = 0;  // whose ranges are in work_
   bool planned_ = false;
   std::deque<HashRange> work_;  // of node_
   bool own_done_ = false;

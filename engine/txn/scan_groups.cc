@@ -81,8 +81,7 @@ Status GroupScan::locate() {
   if (located_) return Status();
   RDMACC_RETURN_IF_ERROR(
       context_.engine.tables.load_root(table_, work_.node, false, context_.counters));
-  const GlobalAddress group =
-      address(TableCache::group_of(table_, work_.node, work_.range.bits));
+  const GlobalAddress group = address(TableCache::group_of(table_, work_.node, work_.range.bits));
   if (look_ == nullptr) look_ = context_.arena.allocate_array<Look>(1);
   if (look_ == nullptr) return no_memory();
   DoorbellBatch batch = context_.batch();
@@ -218,8 +217,7 @@ Status GroupScan::read_some(size_t begin, size_t end, bool& again) {
     tuple.access.read = true;
     tuple.access.read_wts = tuple.access.locked_wts = header.wts;
     tuple.flags = header.flags;
-    tuple.record =
-        std::string_view(reinterpret_cast<const char*>(driven[i].record), header.length);
+    tuple.record = std::string_view(reinterpret_cast<const char*>(driven[i].record), header.length);
   }
   return again ? Status() : fetch_overflow(first_new);
 }

@@ -30,10 +30,10 @@ struct GroupWork {
   // Out:
   enum class Result : uint8_t {
     kPending,
-    kDone,     // gap and tuples hold all of the range
-    kSplit,    // the group covers only part of the range: scan its two halves
+    kDone,   // gap and tuples hold all of the range
+    kSplit,  // the group covers only part of the range: scan its two halves
     kAborted,
-    kTooLarge, // rpc only: the answer does not fit a message; nothing was done
+    kTooLarge,  // rpc only: the answer does not fit a message; nothing was done
   } result = Result::kPending;
   AbortReason reason = AbortReason::kNone;
   Access gap;

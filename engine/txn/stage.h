@@ -35,8 +35,8 @@ const char* primitive_name(Primitive primitive);  // "rpc", "one_sided"
 
 enum class Protocol : ProtocolId { kNowait = 0, kWaitdie, kOcc, kMvcc, kSundial, kCalvin };
 constexpr uint32_t kProtocolCount = 6;
-const char* protocol_name(Protocol protocol);                       // "nowait"
-std::optional<Protocol> parse_protocol(std::string_view name);      // any case
+const char* protocol_name(Protocol protocol);                   // "nowait"
+std::optional<Protocol> parse_protocol(std::string_view name);  // any case
 
 // Which primitive carries out each stage: a run-time value.
 class StagePlan {

@@ -3,7 +3,13 @@
 namespace rdmacc {
 namespace {
 
-enum AccessBits : uint8_t { kGapBit = 1, kReadBit = 2, kWriteBit = 4, kLockedBit = 8, kKeyBit = 16 };
+enum AccessBits : uint8_t {
+  kGapBit = 1,
+  kReadBit = 2,
+  kWriteBit = 4,
+  kLockedBit = 8,
+  kKeyBit = 16
+};
 
 bool copy_bytes(MessageReader& in, VerbArena& arena, std::string_view& to) {
   const std::string_view bytes = in.bytes();

@@ -132,8 +132,7 @@ class Serving {
  private:
   bool valid(GlobalAddress header) const {
     const RegionLayout& layout = context_.engine.layout;
-    return header.node() == node_ && header.offset() % 64 == 0 &&
-           header.offset() >= layout.pages &&
+    return header.node() == node_ && header.offset() % 64 == 0 && header.offset() >= layout.pages &&
            header.offset() + sizeof(Header) <= layout.region_bytes;
   }
   bool valid_bytes(uint64_t offset, uint64_t bytes) const {
@@ -165,11 +164,9 @@ StageServer::StageServer(Worker& worker, const Topology& topology, CallerFence& 
       storage_(storage),
       rules_of_(rules_of),
       node_(static_cast<NodeId>(worker.id() / topology.threads_per_node)) {
-  worker.rpc().handle(kMethodStage,
-                      fence.guard([this](WorkerId from, std::span<const std::byte> request,
-                                         Rpc::Bytes& reply) {
-                        return serve(from, request, reply);
-                      }));
+  worker.rpc().handle(
+      kMethodStage, fence.guard([this](WorkerId from, std::span<const std::byte> request,
+                                       Rpc::Bytes& reply) { return serve(from, request, reply); }));
 }
 
 Status StageServer::serve(WorkerId from, std::span<const std::byte> request, Rpc::Bytes& reply) {
@@ -181,19 +178,28 @@ Status StageServer::serve(WorkerId from, std::span<const std::byte> request, Rpc
   if (rules == nullptr || worker_of_ctts(header.ctts) != from) return malformed();
   VerbArena arena(engine_.worker.pool());
   VerbCounters counters, allocation_counters;
-  StageContext context{engine_, *rules,   TxnStamps{header.ctts}, arena,
-                       counters, allocation_counters, nullptr};
+  StageContext context{
+      engine_, *rules, TxnStamps{header.ctts}, arena, counters, allocation_counters, nullptr};
   Serving serving(context, node_, header, in, reply);
   switch (header.work) {
-    case StageWork::kFind: return serving.find();
-    case StageWork::kScan: return serving.scan();
-    case StageWork::kLock: return serving.lock();
-    case StageWork::kValidate: return serving.validate();
-    case StageWork::kLog: return serving.log(from);
-    case StageWork::kCommit: return serving.commit();
-    case StageWork::kRelease: return serving.release();
-    case StageWork::kReleaseCtts: return serving.release_ctts(storage_);
-    case StageWork::kCount: break;
+    case StageWork::kFind:
+      return serving.find();
+    case StageWork::kScan:
+      return serving.scan();
+    case StageWork::kLock:
+      return serving.lock();
+    case StageWork::kValidate:
+      return serving.validate();
+    case StageWork::kLog:
+      return serving.log(from);
+    case StageWork::kCommit:
+      return serving.commit();
+    case StageWork::kRelease:
+      return serving.release();
+    case StageWork::kReleaseCtts:
+      return serving.release_ctts(storage_);
+    case StageWork::kCount:
+      break;
   }
   return malformed();
 }

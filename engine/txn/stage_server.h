@@ -17,8 +17,8 @@ class StageServer {
   // Registers kMethodStage with the worker. `storage` is the node's (nullptr on threads other
   // than 0, which then refuse to look for a ctts's locks). Requests pass `fence`, so that none of
   // a dead coordinator takes effect after its resolution.
-  StageServer(Worker& worker, const Topology& topology, CallerFence& fence,
-              StorageService* storage, RulesOf rules_of);
+  StageServer(Worker& worker, const Topology& topology, CallerFence& fence, StorageService* storage,
+              RulesOf rules_of);
 
   uint64_t requests() const { return requests_; }
 

@@ -37,8 +37,7 @@ Result<CachedTable*> TableCache::get(TableId id, VerbCounters& counters) {
   return tables_.try_emplace(id, std::move(table)).first->second.get();
 }
 
-Status TableCache::load_root(CachedTable& table, NodeId node, bool again,
-                             VerbCounters& counters) {
+Status TableCache::load_root(CachedTable& table, NodeId node, bool again, VerbCounters& counters) {
   if (!again && table.roots[node].bits != 0) return Status();
   const TableId id = table.id;
   VerbArena arena(worker_.pool());

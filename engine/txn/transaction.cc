@@ -18,9 +18,12 @@ Transaction::~Transaction() {
 }
 
 StageContext Transaction::context(VerbArena& arena, bool cancellable) {
-  return StageContext{coordinator_.engine,  *parameters_.rules,
-                      stamps_,              arena,
-                      counters_,            allocation_counters_,
+  return StageContext{coordinator_.engine,
+                      *parameters_.rules,
+                      stamps_,
+                      arena,
+                      counters_,
+                      allocation_counters_,
                       cancellable ? parameters_.cancelled : nullptr};
 }
 

@@ -111,7 +111,7 @@ class Transaction {
   uint64_t write_set_bytes_ = 0;
   uint32_t command_ = 0;
   uint32_t level_ = 0;
-  uint64_t reads_ = 0;      // look-ups and scans that found their answer
+  uint64_t reads_ = 0;  // look-ups and scans that found their answer
   bool scanned_ = false;
 
   std::vector<Pending> pending_;

@@ -16,8 +16,8 @@ struct WorkerStats {
   std::array<uint64_t, static_cast<size_t>(AbortReason::kCount)> aborts{};
   // Nanoseconds per stage and primitive, [stage_index][primitive].
   std::array<std::array<Histogram, 2>, kStageCount> stage_ns;
-  VerbCounters verbs;            // of committed and aborted transactions
-  VerbCounters allocation_verbs; // allocate, free, chain: counted apart
+  VerbCounters verbs;             // of committed and aborted transactions
+  VerbCounters allocation_verbs;  // allocate, free, chain: counted apart
   uint64_t log_full_waits = 0;
 
   void merge(const WorkerStats& other);

@@ -56,9 +56,7 @@ class SimEngine {
     CHECK(fabric_->run_until([&] { return done; }, 50'000'000));
   }
   // Steps the cluster until `done`.
-  bool run_until(const std::function<bool()>& done) {
-    return fabric_->run_until(done, 50'000'000);
-  }
+  bool run_until(const std::function<bool()>& done) { return fabric_->run_until(done, 50'000'000); }
 
  private:
   Topology topology_;

@@ -20,8 +20,8 @@ TEST(StagePlanParse, KnowsNamesNumbersAndLists) {
 }
 
 TEST(StagePlanParse, RefusesWithASentence) {
-  for (const char* bad : {"", "512", "-1", "99999999999", "both", "lock", "lock=maybe",
-                          "locks=rpc", "lock=rpc,,", "29x"}) {
+  for (const char* bad : {"", "512", "-1", "99999999999", "both", "lock", "lock=maybe", "locks=rpc",
+                          "lock=rpc,,", "29x"}) {
     const auto plan = StagePlan::parse(bad);
     EXPECT_FALSE(plan.ok()) << bad;
     EXPECT_EQ(plan.status().code(), Code::kInvalidArgument) << bad;
