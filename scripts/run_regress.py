@@ -49,22 +49,23 @@ def copy_inputs(box, folder):
 def run_suite(box, suite, names):
     """Isolation tests under every protocol, whatever else once."""
     if suite != "isolation":
-        return run_once(box, suite, names, "")
+        return run_once(box, suite, names, "", suite)
     protocols = box.psql("SELECT unnest(enumvals) FROM pg_settings"
                          " WHERE name = 'rdmacc.protocol'").split("\n")
     passed = failed = 0
     for protocol in protocols:
         print(f"Under {protocol}")
-        counts = run_once(box, suite, names, f"-c rdmacc.protocol={protocol}")
+        counts = run_once(box, suite, names, f"-c rdmacc.protocol={protocol}",
+                          f"{suite}-{protocol}")
         passed += counts[0]
         failed += counts[1]
     return passed, failed
 
 
-def run_once(box, suite, names, options):
+def run_once(box, suite, names, options, label):
     runner, folder, _ = SUITES[suite]
     inputs = copy_inputs(box, folder)
-    output = os.path.join(box.dir, "results-" + suite)
+    output = os.path.join(box.dir, "results-" + label)
     shutil.rmtree(output, ignore_errors=True)
     os.makedirs(output)
     database = DATABASE[suite]

@@ -70,6 +70,15 @@ def fails_with(box, sql, state, dbname="postgres"):
     return result.stderr
 
 
+def retried(box, sql, tries=20):
+    """psql's result once it is no serialization failure, as an application would do it."""
+    for _ in range(tries):
+        result = box.psql(sql, check=False)
+        if sqlstate(result) != "40001":
+            return result
+    raise Unmet(f"{sql!r}: {tries} serialization failures: {result.stderr}")
+
+
 class Session:
     """psql kept open: statements are sent one by one, as a user at two terminals would."""
 
