@@ -52,8 +52,8 @@ class Requests {
     if (!calls_.empty()) context_.engine.worker.rpc().call_all(calls_, context_.counters);
   }
 
-  // Gives each answer's reader, positioned behind the status, with the items it is about. The
-  // first error wins, but all answers are read: they say what was locked.
+  // Gives each answer's reader, positioned behind the status, with the items it is about. All
+  // answers are read, errors or not: they say what was locked. The first error is given back.
   template <typename ReadItem, typename Lost>
   Status read(ReadItem read_item, Lost lost) {
     Status result;
@@ -72,7 +72,9 @@ class Requests {
         for (const size_t item : items_[i]) lost(item);
         if (status.code() == Code::kUnavailable) status = aborted(AbortReason::kNodeRestarted);
       }
-      if (result.ok() && !status.ok()) result = status;
+      // A lost node outranks conflicts: what it locked is not known and must be looked for.
+      const bool lost_node = reason_of(status) == AbortReason::kNodeRestarted;
+      if (!status.ok() && (result.ok() || lost_node)) result = status;
     }
     return result;
   }
