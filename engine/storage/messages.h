@@ -21,6 +21,7 @@ enum Method : MethodId {
   kMethodFindTable = 6,
   kMethodReserveTableId = 7,
   kMethodNodeStatistics = 8,
+  kMethodSettleIndex = 9,
   // transaction stages (engine/txn/carry_out.h)
   kMethodStage = 20,
   kMethodScan = 21,

@@ -177,6 +177,13 @@ Result<TableMeta> StorageClient::find_table(const TableSpec& identity, VerbCount
   return meta;
 }
 
+Status StorageClient::settle_index(std::span<const NodeId> nodes, VerbCounters& counters) {
+  std::vector<Rpc::Call> calls;
+  for (const NodeId node : nodes) calls.push_back(call_to(topology_, node, kMethodSettleIndex));
+  if (!calls.empty()) worker_.rpc().call_all(calls, counters);
+  return first_error(calls);
+}
+
 Result<NodeStatistics> StorageClient::statistics(NodeId node, VerbCounters& counters) {
   CHECK(node < topology_.nodes);
   Rpc::Call call = call_to(topology_, node, kMethodNodeStatistics);

@@ -7,6 +7,10 @@ namespace rdmacc {
 
 namespace {
 
+// How long a transaction that chained buckets waits for the splits that follow from it.
+constexpr uint64_t kSettleUsMax = 200'000;
+constexpr uint64_t kSettlePauseUs = 50;
+
 Status malformed(const char* request) {
   return Status(Code::kInvalidArgument, std::string(request) + ": malformed request");
 }
@@ -31,6 +35,7 @@ void StorageNode::serve(const Guard& guard) {
   handle(kMethodFindTable, &StorageNode::handle_find_table);
   handle(kMethodReserveTableId, &StorageNode::handle_reserve_table_id);
   handle(kMethodNodeStatistics, &StorageNode::handle_node_statistics);
+  handle(kMethodSettleIndex, &StorageNode::handle_settle_index);
 }
 
 Status StorageNode::handle_free(WorkerId, Bytes bytes, Reply&) {
@@ -140,6 +145,17 @@ Status StorageNode::handle_find_table(WorkerId, Bytes bytes, Reply& reply) {
 Status StorageNode::handle_node_statistics(WorkerId, Bytes bytes, Reply& reply) {
   if (!bytes.empty()) return malformed("statistics");
   write_statistics(statistics(), reply);
+  return Status();
+}
+
+Status StorageNode::handle_settle_index(WorkerId, Bytes bytes, Reply&) {
+  if (!bytes.empty()) return malformed("settle index");
+  // A group whose gap header somebody holds is left to maintenance.
+  const uint64_t deadline_us = worker_.endpoint().now_us() + kSettleUsMax;
+  while (index_.split_pending() && worker_.endpoint().now_us() < deadline_us) {
+    index_.split_queued();
+    if (index_.split_pending()) worker_.scheduler().sleep_for(kSettlePauseUs);
+  }
   return Status();
 }
 

@@ -44,6 +44,7 @@ class StorageNode : public StorageService {
   Status handle_find_table(WorkerId from, Bytes request, Reply& reply);
   Status handle_reserve_table_id(WorkerId from, Bytes request, Reply& reply);
   Status handle_node_statistics(WorkerId from, Bytes request, Reply& reply);
+  Status handle_settle_index(WorkerId from, Bytes request, Reply& reply);
 
   Status allocate_all(const AllocateRequest& request, std::vector<Allocation>& taken);
   Status take_units(const AllocateRequest& request, std::vector<Allocation>& taken);

@@ -1,6 +1,8 @@
 // The commit pipeline of a transaction, stage by stage (PROTOCOLS §1, §5): allocate room, Lock,
 // second ctts, Validate, Log (the commit point), Commit, Release.
 
+#include <algorithm>
+
 #include "engine/storage/overflow.h"
 #include "engine/txn/transaction.h"
 
@@ -247,6 +249,20 @@ void Transaction::free_replaced() {
   static_cast<void>(status);  // leaks until the node's next start
 }
 
+// Who made chains grow waits for the splits that follow, so that those who come next, often in the
+// same session, do not lose to them.
+void Transaction::settle_index() {
+  std::vector<NodeId> nodes;
+  for (const LockWork& work : lock_works_) {
+    const NodeId node = work.access->header.node();
+    if (work.extended && std::find(nodes.begin(), nodes.end(), node) == nodes.end()) {
+      nodes.push_back(node);
+    }
+  }
+  if (nodes.empty()) return;
+  static_cast<void>(coordinator_.engine.storage.settle_index(nodes, allocation_counters_));
+}
+
 Status Transaction::commit() {
   scratch_.reset();
   StageContext stage = context(scratch_);
@@ -272,6 +288,7 @@ Status Transaction::commit() {
     note_writes();
   }
   release_locks(stage);
+  settle_index();
   finish(HistoryOutcome::kCommitted);
   return status;
 }

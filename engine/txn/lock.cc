@@ -92,6 +92,7 @@ Status place_entries(StageContext& context, std::span<LockWork> works) {
       uint32_t lacking = 0;
       RDMACC_RETURN_IF_ERROR(place(*open[i], walks[i], lacking));
       if (lacking == 0) continue;
+      open[i]->work->extended = true;
       uint32_t inserts = 0;
       for (const EntryWish* wish : open[i]->wishes) inserts += wish->insert ? 1 : 0;
       RDMACC_RETURN_IF_ERROR(context.engine.storage.extend_bucket(walks[i].group, open[i]->bucket,

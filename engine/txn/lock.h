@@ -19,8 +19,9 @@ struct EntryWish {
 struct LockWork {
   Access* access = nullptr;
   std::vector<EntryWish> wishes;  // gap headers only
-  // Out: where the entries go, decided under the lock.
+  // Out: where the entries go, decided under the lock, and whether a chain had to grow for them.
   std::vector<EntryWrite> entries;
+  bool extended = false;
 };
 
 // Locks every header that is not locked yet, by the protocol's rule, then places the entries of

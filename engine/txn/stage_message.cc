@@ -156,6 +156,7 @@ bool read_lock_request(MessageReader& in, Access& access, LockWork& work) {
 
 void write_lock_result(MessageWriter& out, const LockWork& work) {
   write_access(out, *work.access);
+  out.u8(work.extended ? 1 : 0);
   out.u32(static_cast<uint32_t>(work.entries.size()));
   for (const EntryWrite& entry : work.entries) {
     out.u64(entry.offset);
@@ -169,6 +170,7 @@ bool read_lock_result(MessageReader& in, LockWork& work) {
   work.access->locked = seen.locked;
   work.access->incarnation = seen.incarnation;
   work.access->locked_wts = seen.locked_wts;
+  work.extended = in.u8() != 0;
   const uint32_t entries = in.u32();
   work.entries.clear();
   for (uint32_t i = 0; i < entries && in.ok(); i++) {

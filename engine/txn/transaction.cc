@@ -1,5 +1,7 @@
 #include "engine/txn/transaction.h"
 
+#include <unordered_set>
+
 namespace rdmacc {
 
 Transaction::Transaction(CoordinatorState& coordinator, const TxnParameters& parameters)
@@ -137,12 +139,10 @@ Status Transaction::look_up_many(TableId table, std::span<const std::string_view
                                  std::span<KeyState*> states) {
   std::vector<KeyWork> works;
   std::vector<KeyState*> wanted;
+  std::unordered_set<const KeyState*> asked;
   for (size_t i = 0; i < keys.size(); i++) {
     states[i] = &keys_.touch(table, keys[i]);
-    if (states[i]->base != KeyState::Base::kUnknown) continue;
-    bool twice = false;
-    for (const KeyState* other : wanted) twice = twice || other == states[i];
-    if (twice) continue;
+    if (states[i]->base != KeyState::Base::kUnknown || !asked.insert(states[i]).second) continue;
     KeyWork work;
     work.table = table;
     work.hash = states[i]->hash;

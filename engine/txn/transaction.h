@@ -93,6 +93,7 @@ class Transaction {
   void release_locks(StageContext& stage);
   void void_log();
   void free_replaced();
+  void settle_index();
   void finish(HistoryOutcome outcome);
   void note_writes();
   void report(HistoryOutcome outcome);
