@@ -233,11 +233,14 @@ Status Finder::judge_candidates(std::span<Search*> tried, std::span<Driven> driv
     if (search.candidates.empty() && !search.from_cache && search.walked) {
       // Every entry with our tag was something else. That is a miss if the group did not change
       // from before the walk until after these looks: a second walk that finds the same stamp.
+      // Who locks what it reads need not know: it walks again under the gap's lock, which an
+      // earlier key of its own may have taken already.
       const bool unchanged =
           search.failed && search.failed_wts == search.first.wts && search.first.lock == 0;
       search.failed = true;
       search.failed_wts = search.last.wts;
-      if (!unchanged && !work.gap.locked) search.walked = false;
+      const bool settled = unchanged || work.gap.locked || context_.rules.locks_what_it_reads;
+      if (!settled) search.walked = false;
     }
   }
   return Status();
