@@ -143,9 +143,10 @@ void define_session_settings(void) {
       "rdmacc.gate_timeout", "How long a transaction waits for another protocol's to end.",
       "Beyond it the transaction fails with lock_not_available.", &rdmacc_gate_timeout_ms, 10000, 1,
       INT_MAX, PGC_USERSET, GUC_UNIT_MS, nullptr, nullptr, nullptr);
+  /* Fixed when the session attaches to the nodes, so it cannot change within the session. */
   DefineCustomIntVariable("rdmacc.max_write_set", "Most memory for the writes of a transaction.",
                           nullptr, &rdmacc_max_write_set_mb, 256, 1, MAX_KILOBYTES / 1024,
-                          PGC_SUSET, GUC_UNIT_MB, nullptr, nullptr, nullptr);
+                          PGC_SU_BACKEND, GUC_UNIT_MB, nullptr, nullptr, nullptr);
 }
 
 void define_server_settings(void) {

@@ -50,7 +50,7 @@ def plain_roles_see_no_nodes(box):
     fails_with(box, "SET ROLE plain; SELECT * FROM rdmacc.stat_nodes", "42501")
     fails_with(box, "SET ROLE plain; SELECT rdmacc.nodes()", "42501")
     fails_with(box, "SET ROLE plain; SHOW rdmacc.node_program", "42501")
-    fails_with(box, "SET ROLE plain; SET rdmacc.max_write_set = '1MB'", "42501")
+    fails_with(box, "SET ROLE plain; SET rdmacc.max_write_set = '1MB'", "55P02")
     equal(box.psql("SET ROLE monitor; SELECT count(*) FROM rdmacc.stat_nodes"), "2", "nodes")
     equal(box.psql("SET ROLE plain; SELECT rdmacc.version()"), "1.0", "version")
 
