@@ -48,9 +48,11 @@ bool HashIndexOwner::holds_lock(uint64_t header, uint64_t ctts) const {
 }
 
 Status HashIndexOwner::extend(uint64_t group, uint32_t bucket, uint32_t entries, uint64_t ctts) {
-  if (!arena_.in_use(PageKind::kGroup, group) || bucket >= kBucketsPerGroup ||
-      entries > kExtendEntriesMax) {
+  if (!arena_.in_use(PageKind::kGroup, group) || bucket >= kBucketsPerGroup) {
     return Status(Code::kInvalidArgument, "extend: no such bucket");
+  }
+  if (entries > kExtendEntriesMax) {
+    return Status(Code::kNoSpace, "one transaction inserts too many keys into one bucket");
   }
   if (!holds_lock(group, ctts)) {
     return Status(Code::kInvalidArgument, "extend: the group is not locked by the caller");
@@ -98,7 +100,7 @@ bool HashIndexOwner::retire_slot(uint64_t slot) {
 }
 
 void HashIndexOwner::retire_all(TableId id) {
-  while (index_busy_) worker_.scheduler().sleep_for(kBusyRetryUs);
+  wait_until_idle();
   index_busy_ = true;
   const DirectoryEntry* table = directory_.present(id);
   CHECK(table != nullptr && table->state == TableState::kDropped);
@@ -142,6 +144,10 @@ void HashIndexOwner::enqueue(Candidate candidate) {
   // What does not fit is seen again when its next bucket is chained.
   if (queue_.size() >= kSplitQueueMax || !queued_.insert(candidate).second) return;
   queue_.push_back(candidate);
+}
+
+void HashIndexOwner::wait_until_idle() {
+  while (index_busy_) worker_.scheduler().sleep_for(kBusyRetryUs);
 }
 
 void HashIndexOwner::split_queued() {

@@ -16,7 +16,7 @@ namespace rdmacc {
 class HashIndexOwner {
  public:
   // An extend request asks for no more empty entries than this.
-  static constexpr uint32_t kExtendEntriesMax = 4096;
+  static constexpr uint32_t kExtendEntriesMax = 1u << 20;
   static constexpr size_t kSplitQueueMax = 4096;
   static constexpr int kSplitsPerRound = 64;
 
@@ -35,6 +35,8 @@ class HashIndexOwner {
   // Retires a slot under a new incarnation. False if it is not in use.
   bool retire_slot(uint64_t slot);
 
+  // Waits, yielding, until no split and no drop is under way.
+  void wait_until_idle();
   bool split_pending() const { return index_busy_ || !queue_.empty(); }
   // Splits what is queued, at most kSplitsPerRound groups; yields.
   void split_queued();

@@ -19,7 +19,7 @@
 namespace rdmacc {
 
 constexpr uint64_t kRegionMagic = 0x31'43'43'41'4D'44'52'70ull;  // "pRDMACC1"
-constexpr uint32_t kRegionVersion = 1;
+constexpr uint32_t kRegionVersion = 2;
 constexpr uint32_t kDirectoryEntries = 16 * 1024;
 constexpr uint64_t kLogRingBytes = 256 * 1024;
 constexpr uint64_t kPageBytes = 256 * 1024;
@@ -69,6 +69,12 @@ struct RegionLayout {
     return directory + (id % kDirectoryEntries) * sizeof(DirectoryEntry);
   }
   uint64_t log_ring(WorkerId worker) const { return log_rings + worker * (64 + kLogRingBytes); }
+  // Can a header with the largest inline record stand there? Entries and addresses that others
+  // wrote are checked with this before a verb goes there.
+  bool holds_header(uint64_t offset) const {
+    return offset % 64 == 0 && offset >= pages &&
+           offset <= region_bytes - sizeof(Header) - kRecordInlineMax;
+  }
   uint64_t page(uint64_t index) const { return pages + index * kPageBytes; }
 };
 

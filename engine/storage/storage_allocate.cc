@@ -122,7 +122,7 @@ Status StorageNode::lock_slots(uint64_t ctts, std::vector<Allocation>& taken) {
     }
     for (Allocation* each : failed) {
       const uint64_t bytes = arena_.unit_bytes(each->slot);
-      CHECK(arena_.retire(each->slot));
+      arena_.retire(each->slot);  // or a resolution has discarded it already
       each->slot = 0;
       if (!status.ok()) continue;
       const Result<uint64_t> slot = arena_.allocate(PageKind::kSlot, bytes);
@@ -133,7 +133,7 @@ Status StorageNode::lock_slots(uint64_t ctts, std::vector<Allocation>& taken) {
   }
   for (Allocation* each : unlocked) {
     if (status.ok()) status = Status(Code::kNoSpace, "no unlocked slot");
-    if (each->slot != 0) CHECK(arena_.retire(each->slot));
+    if (each->slot != 0) arena_.retire(each->slot);
     each->slot = 0;
   }
   return status;
@@ -172,10 +172,10 @@ void StorageNode::undo(uint64_t ctts, const std::vector<Allocation>& taken) {
   for (const Allocation& each : taken) {
     if (each.slot != 0) {
       region_.bump_incarnation(each.slot, kNoTable);
-      CHECK(arena_.retire(each.slot));
+      arena_.retire(each.slot);
       locked.push_back(each.slot);
     }
-    if (each.block != 0) CHECK(arena_.retire(each.block));
+    if (each.block != 0) arena_.retire(each.block);
   }
   unlock_slots(ctts, locked);
 }

@@ -9,7 +9,6 @@ namespace {
 
 // How long a transaction that chained buckets waits for the splits that follow from it.
 constexpr uint64_t kSettleUsMax = 200'000;
-constexpr uint64_t kSettlePauseUs = 50;
 
 Status malformed(const char* request) {
   return Status(Code::kInvalidArgument, std::string(request) + ": malformed request");
@@ -48,11 +47,39 @@ Status StorageNode::handle_free(WorkerId, Bytes bytes, Reply&) {
       arena_.retire(item.offset);
       continue;
     }
-    if (region_.lock_of(item.offset) != 0) locked.push_back(item.offset);
+    const uint64_t lock = region_.lock_of(item.offset);
+    if (lock != 0 && lock != request.ctts && arena_.in_use(PageKind::kSlot, item.offset)) {
+      defer_free(item.offset);
+      continue;
+    }
+    if (lock == request.ctts) locked.push_back(item.offset);
     index_.retire_slot(item.offset);
   }
   unlock_slots(request.ctts, locked);
   return Status();
+}
+
+// Somebody with a stale address may hold an unlinked slot's lock for a moment. The slot is looked
+// at again by maintenance, and freed if it still is what it was: then it was the sender's to free.
+void StorageNode::defer_free(uint64_t slot) {
+  if (deferred_frees_.size() >= kDeferredFreesMax) return;  // found at the next start
+  deferred_frees_.push_back({slot, region_.load(slot + kOffsetOfIdentity)});
+}
+
+void StorageNode::free_deferred() {
+  std::vector<DeferredFree> again;
+  for (const DeferredFree& each : deferred_frees_) {
+    const bool same = arena_.in_use(PageKind::kSlot, each.slot) &&
+                      region_.load(each.slot + kOffsetOfIdentity) == each.identity &&
+                      region_.header(each.slot).flags == 0 && !index_.linked(each.slot);
+    if (!same) continue;
+    if (region_.lock_of(each.slot) != 0) {
+      again.push_back(each);
+    } else {
+      index_.retire_slot(each.slot);
+    }
+  }
+  deferred_frees_ = std::move(again);
 }
 
 // All or nothing. What is not in use was freed already (a repeated request): no error.
@@ -63,10 +90,6 @@ Status StorageNode::check_free(const FreeMessage& request) const {
       return Status(Code::kInvalidArgument, "free: no such unit");
     }
     if (!item.slot || !arena_.in_use(kind, item.offset)) continue;
-    const uint64_t lock = region_.lock_of(item.offset);
-    if (lock != 0 && lock != request.ctts) {
-      return Status(Code::kInvalidArgument, "free: the slot is locked by another transaction");
-    }
     if (index_.linked(item.offset)) {
       return Status(Code::kInvalidArgument, "free: the slot is linked");
     }
@@ -128,6 +151,9 @@ Status StorageNode::handle_drop_table(WorkerId, Bytes bytes, Reply&) {
 }
 
 void StorageNode::drop(TableId id) {
+  // A split that is under way counts on its table; none of this one begins after we have waited.
+  index_.wait_until_idle();
+  if (directory_.live(id) == nullptr) return;  // dropped by another request meanwhile
   directory_.set_dropped(id);
   index_.retire_all(id);
   directory_.set_free(id);
@@ -153,8 +179,11 @@ Status StorageNode::handle_settle_index(WorkerId, Bytes bytes, Reply&) {
   // A group whose gap header somebody holds is left to maintenance.
   const uint64_t deadline_us = worker_.endpoint().now_us() + kSettleUsMax;
   while (index_.split_pending() && worker_.endpoint().now_us() < deadline_us) {
+    const uint64_t splits = index_.splits();
+    index_.wait_until_idle();
     index_.split_queued();
-    if (index_.split_pending()) worker_.scheduler().sleep_for(kSettlePauseUs);
+    // Nothing but groups that somebody holds: maintenance goes on with them.
+    if (index_.splits() == splits) break;
   }
   return Status();
 }

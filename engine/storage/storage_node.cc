@@ -133,6 +133,7 @@ void StorageNode::maintain() {
   index_.split_queued();
   if (reclaimer_.pending()) reclaimer_.advance();
   if (leftovers_.pending()) leftovers_.sweep();
+  free_deferred();
 }
 
 NodeStatistics StorageNode::statistics() const {

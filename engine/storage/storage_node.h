@@ -44,6 +44,8 @@ class StorageNode : public StorageService {
   Status handle_find_table(WorkerId from, Bytes request, Reply& reply);
   Status handle_reserve_table_id(WorkerId from, Bytes request, Reply& reply);
   Status handle_node_statistics(WorkerId from, Bytes request, Reply& reply);
+  void defer_free(uint64_t slot);
+  void free_deferred();
   Status handle_settle_index(WorkerId from, Bytes request, Reply& reply);
 
   Status allocate_all(const AllocateRequest& request, std::vector<Allocation>& taken);
@@ -71,6 +73,12 @@ class StorageNode : public StorageService {
   bool reopened_ = false;
   uint64_t requests_ = 0;
   Guard guard_;
+  struct DeferredFree {
+    uint64_t slot;
+    uint64_t identity;  // table and incarnation: another owner's slot has another
+  };
+  static constexpr size_t kDeferredFreesMax = 64 * 1024;
+  std::vector<DeferredFree> deferred_frees_;
   uint64_t started_us_ = 0;
 };
 

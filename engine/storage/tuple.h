@@ -8,19 +8,20 @@
 //   0   key hash          8    xxh3 of the key's bytes (gap header: the group's hash prefix)
 //   8   table id          4    incarnation   4   (one word; the incarnation changes when the slot
 //                                                 is unlinked or the group is split)
-//   16  length            4    flags         4   (gap header: `gone`, largest wts of an unlinked
-//                                                 tuple, for MVCC)
-//   24  sundial word      8    lock, wts and rts of SUNDIAL in one word
-//   32  wts               8    stamp of the newest version; only ever rises
+//   16  wts               8    stamp of the newest version; only ever rises
+//   24  length            4    flags         4   (gap header: the group's depth as the length)
+//   32  sundial word      8    lock, wts and rts of SUNDIAL in one word
 //   40  lock              8    0, or the ctts of the holder
 //   48  rts               8    MVCC: largest ctts that read the newest version
 //   56  waiter            8    WAITDIE: ctts of the oldest waiter
 //   64  record …               [key length 4][key][row], or, with kFlagOverflow, the 8-byte
 //                              address of an overflow block that holds those bytes
 //
-// Two orders of looking at it (SEQUENCES 1.0): ascending sees the stamps before the lock,
-// descending sees rts, then the lock, then the stamps. They are why lock stands between wts and
-// rts. A write goes: wts, then length and record, then lock (stamps BEFORE bytes).
+// Two orders of looking at it: ascending sees the stamp before the lock, descending sees rts,
+// then the lock, then length and flags, then the stamp. So a last look whose stamp is still the
+// old one vouches for everything that a writer changes after the stamp: record, length and flags.
+// That is why lock stands between wts and rts, and the length between wts and lock. A write goes:
+// wts, then length and record, then lock (stamps BEFORE bytes).
 
 namespace rdmacc {
 
@@ -31,17 +32,18 @@ struct Header {
   uint64_t key_hash;
   uint32_t table;
   uint32_t incarnation;
+  uint64_t wts;
   uint32_t length;  // of the record's bytes: key length word, key and row
   uint32_t flags;
   uint64_t sundial;
-  uint64_t wts;
   uint64_t lock;
   uint64_t rts;
   uint64_t waiter;
 };
 static_assert(sizeof(Header) == 64);
-static_assert(offsetof(Header, wts) == 32 && offsetof(Header, lock) == 40 &&
-              offsetof(Header, rts) == 48);
+static_assert(offsetof(Header, wts) < offsetof(Header, length) &&
+              offsetof(Header, length) < offsetof(Header, lock) &&
+              offsetof(Header, lock) < offsetof(Header, rts));
 
 constexpr uint32_t kFlagLive = 1;      // holds a row; an allocated, not yet committed slot has 0
 constexpr uint32_t kFlagOverflow = 2;  // the record is in an overflow block

@@ -8,11 +8,12 @@ struct Image {
   Bucket bucket;
 };
 
-void note_entries(BucketWalk& walk, uint64_t bucket_at, const Bucket& bucket) {
+void note_entries(BucketWalk& walk, const RegionLayout& layout, uint64_t bucket_at,
+                  const Bucket& bucket) {
   for (uint32_t i = 0; i < kEntriesPerBucket; i++) {
     const uint64_t entry = bucket.entries[i];
     if (walk.all_entries) walk.places.push_back({bucket_at + i * 8, entry});
-    if (entry != 0 && entry_tag(entry) == walk.tag) {
+    if (entry != 0 && entry_tag(entry) == walk.tag && layout.holds_header(entry_offset(entry))) {
       walk.candidates.push_back(entry_offset(entry));
     }
   }
@@ -45,7 +46,7 @@ Status walk_buckets(StageContext& context, std::span<BucketWalk> walks) {
     RDMACC_RETURN_IF_ERROR(batch.execute());
     for (size_t i = 0; i < walks.size(); i++) {
       if (at[i] == 0) continue;
-      note_entries(walks[i], at[i], images[i].bucket);
+      note_entries(walks[i], context.engine.layout, at[i], images[i].bucket);
       walks[i].first = images[i].first;
       walks[i].last = images[i].last;
       at[i] = images[i].bucket.next;

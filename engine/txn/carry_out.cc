@@ -11,7 +11,11 @@ namespace {
 // A request is closed once it has this many bytes or items.
 constexpr size_t kRequestBytesMax = 512 * 1024;
 constexpr uint32_t kRequestItemsMax = 2048;
+// An answer holds a record and what is known of its header for each key.
+constexpr uint32_t kFindKeysPerRequest = 1024;
+static_assert(kFindKeysPerRequest * (kRecordInlineMax + 160) < kMaxMessageBytes);
 constexpr uint32_t kScanGroupsPerRequest = 8;
+static_assert(kScanTuplesPerMessage * (kRecordInlineMax + 96) < kMaxMessageBytes);
 // A gap header with more wishes than this is locked and placed one-sided: the owner would only
 // walk for us what the batch of one transaction makes long.
 constexpr size_t kWishesPerRequest = 4096;
@@ -70,7 +74,13 @@ class Requests {
         }
       } else {
         for (const size_t item : items_[i]) lost(item);
-        if (status.code() == Code::kUnavailable) status = aborted(AbortReason::kNodeRestarted);
+        // Whatever kept the answer from us, the owner may have locked before.
+        if (status.code() == Code::kUnavailable || locks()) {
+          status = aborted(AbortReason::kNodeRestarted);
+        }
+      }
+      if (status.code() == Code::kCorrupt && locks()) {
+        status = aborted(AbortReason::kNodeRestarted);
       }
       // A lost node outranks conflicts: what it locked is not known and must be looked for.
       const bool lost_node = reason_of(status) == AbortReason::kNodeRestarted;
@@ -80,6 +90,10 @@ class Requests {
   }
 
  private:
+  bool locks() const {
+    return work_ == StageWork::kFind || work_ == StageWork::kScan || work_ == StageWork::kLock;
+  }
+
   static constexpr size_t kNone = SIZE_MAX;
   struct Open {
     size_t call = kNone;
@@ -98,13 +112,25 @@ Status carry_out_find(StageContext& context, StagePlan plan, std::span<KeyWork> 
   if (plan.of(stage) == Primitive::kOneSided) return find_keys(context, keys);
   Requests requests(context, StageWork::kFind);
   for (size_t i = 0; i < keys.size(); i++) {
-    MessageWriter out = requests.add(context.engine.map.primary_of(keys[i].hash), i);
+    MessageWriter out =
+        requests.add(context.engine.map.primary_of(keys[i].hash), i, kFindKeysPerRequest);
     write_key_request(out, keys[i]);
   }
   requests.send();
-  return requests.read(
+  Status status = requests.read(
       [&](MessageReader& in, size_t i) { return read_key_result(in, context.arena, keys[i]); },
       [&](size_t i) { keys[i].result = KeyWork::Result::kPending; });
+  DoorbellBatch batch = context.batch();
+  for (KeyWork& key : keys) {
+    if (key.overflow == 0 || key.result != KeyWork::Result::kFound) continue;
+    if (status.ok()) {
+      status =
+          add_overflow_read(context, key.access.header.node(), key.overflow, key.record, batch);
+    }
+    if (!status.ok()) key.record = {};  // its bytes are not here
+  }
+  const Status fetched = batch.execute();
+  return status.ok() ? fetched : status;
 }
 
 Status carry_out_scan(StageContext& context, StagePlan plan, std::span<GroupWork> groups) {

@@ -12,6 +12,7 @@ namespace {
 // How long an abort waits for a node to come back that may hold locks of the attempt.
 constexpr uint64_t kNodeReturnUsMax = 15'000'000;
 constexpr uint64_t kNodeReturnPauseUs = 10'000;
+constexpr uint64_t kInstallAgainUsMax = 60'000'000;
 
 std::string make_record(std::string_view key, std::string_view row) {
   const auto key_bytes = static_cast<uint32_t>(key.size());
@@ -199,12 +200,27 @@ Status Transaction::log_record(StageContext& stage) {
   return status;
 }
 
+// Past the commit point there is no way back: what a lack of memory or a lost node kept from being
+// installed is tried again.
+bool Transaction::install_again(StageContext& stage) {
+  Endpoint& endpoint = stage.engine.worker.endpoint();
+  const uint64_t deadline_us = endpoint.now_us() + kInstallAgainUsMax;
+  while (endpoint.now_us() < deadline_us) {
+    stage.engine.worker.scheduler().sleep_for(kNodeReturnPauseUs);
+    if (install(stage.engine.worker, record_, /*guarded=*/true, counters_).ok()) return true;
+  }
+  return false;
+}
+
 void Transaction::install_record(StageContext& stage) {
   const uint64_t start_ns = stage.engine.worker.endpoint().now_ns();
   const Status status = carry_out_commit(stage, parameters_.plan, record_);
   time_stage(Stage::kCommit, start_ns);
-  // The log decides: whoever resolves this worker finishes what could not be installed.
-  if (!status.ok()) outcome_unknown_ = true;
+  if (!status.ok() && !install_again(stage)) {
+    // The entry stays in the ring: whoever resolves this worker finishes what it lists.
+    outcome_unknown_ = true;
+    placements_.clear();
+  }
   for (LockWork& work : lock_works_) work.access->locked = false;
   for (const Pending& pending : pending_) pending.tuple->locked = false;
   coordinator_.log.applied(placements_);

@@ -209,7 +209,15 @@ Status Finder::judge_candidates(std::span<Search*> tried, std::span<Driven> driv
       found.push_back(&search);
     }
   }
-  RDMACC_RETURN_IF_ERROR(fetch_overflow(found));
+  const Status fetched = fetch_overflow(found);
+  if (!fetched.ok()) {
+    // Lengths that nobody has checked must not be believed by whoever looks at the results.
+    for (Search* search : found) {
+      search->work->record = {};
+      search->work->result = KeyWork::Result::kPending;
+    }
+    return fetched;
+  }
   for (size_t i = 0; i < tried.size(); i++) {
     Search& search = *tried[i];
     KeyWork& work = *search.work;

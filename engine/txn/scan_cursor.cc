@@ -18,19 +18,31 @@ Status TableScan::plan_node() {
   auto table = engine.tables.get(table_, counters);
   if (!table.ok()) return table.status();
   RDMACC_RETURN_IF_ERROR(engine.tables.load_root(**table, node_, false, counters));
-  const CachedRoot& root = (*table)->roots[node_];
-  std::unordered_map<uint64_t, uint32_t> shares;
-  for (const uint64_t group : root.groups) shares[group]++;
-  std::unordered_set<uint64_t> planned;
-  for (uint64_t i = 0; i < root.groups.size(); i++) {
-    const uint64_t group = root.groups[i];
-    if (!planned.insert(group).second) continue;
-    const auto missing_bits = static_cast<uint32_t>(std::countr_zero(shares[group]));
-    const uint32_t depth = root.depth() - std::min(root.depth(), missing_bits);
-    work_.push_back(HashRange{group_bits_of(i, depth), depth});
+  if (!plan_ranges((*table)->roots[node_], work_)) {
+    work_.assign(1, HashRange{0, 0});
   }
   planned_ = true;
   return Status();
+}
+
+// False when the array was read in the middle of a split's publication, so that it is no partition
+// of the hash space. The whole space as one range is always right: a group that covers only a
+// part of a range has it halved, at one look at a gap header for each time.
+bool TableScan::plan_ranges(const CachedRoot& root, std::deque<HashRange>& ranges) {
+  std::unordered_map<uint64_t, uint32_t> shares;
+  for (const uint64_t group : root.groups) shares[group]++;
+  std::unordered_map<uint64_t, HashRange> range_of;
+  ranges.clear();
+  for (uint64_t i = 0; i < root.groups.size(); i++) {
+    const uint32_t share = shares[root.groups[i]];
+    if (!std::has_single_bit(share)) return false;
+    const uint32_t depth = root.depth() - static_cast<uint32_t>(std::countr_zero(share));
+    const HashRange range{group_bits_of(i, depth), depth};
+    const auto [known, fresh] = range_of.try_emplace(root.groups[i], range);
+    if (!fresh && known->second.bits != range.bits) return false;
+    if (fresh) ranges.push_back(range);
+  }
+  return true;
 }
 
 Status TableScan::next(std::vector<ScannedRow>& batch) {
@@ -44,6 +56,7 @@ Status TableScan::next(std::vector<ScannedRow>& batch) {
       planned_ = false;
       continue;
     }
+    arena_.reset();  // nothing of an empty batch refers to it
     RDMACC_RETURN_IF_ERROR(read_batch(batch));
   }
   if (batch.empty() && !own_done_) own_inserts(batch);

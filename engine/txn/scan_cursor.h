@@ -27,6 +27,7 @@ class TableScan {
   static constexpr size_t kGroupsPerBatch = 16;
 
   Status plan_node();
+  static bool plan_ranges(const CachedRoot& root, std::deque<HashRange>& ranges);
   Status read_batch(std::vector<ScannedRow>& batch);
   void emit(const GroupWork& group, std::vector<ScannedRow>& batch);
   void note(const GroupWork& group);

@@ -143,7 +143,8 @@ Status GroupScan::read_entries() {
     bool chained = false;
     for (uint32_t b = 0; b < kBucketsPerGroup; b++) {
       for (const uint64_t entry : buckets[b].entries) {
-        if (entry != 0) entries_.push_back(entry_offset(entry));
+        const uint64_t offset = entry_offset(entry);
+        if (entry != 0 && context_.engine.layout.holds_header(offset)) entries_.push_back(offset);
       }
       const uint64_t next = buckets[b].next;
       buckets[b] = Bucket{};
@@ -219,7 +220,13 @@ Status GroupScan::read_some(size_t begin, size_t end, bool& again) {
     tuple.flags = header.flags;
     tuple.record = std::string_view(reinterpret_cast<const char*>(driven[i].record), header.length);
   }
-  return again ? Status() : fetch_overflow(first_new);
+  if (again) return Status();
+  const Status fetched = fetch_overflow(first_new);
+  if (!fetched.ok()) {
+    // Lengths that nobody has checked must not be believed by whoever looks at the results.
+    for (ScannedTuple& tuple : work_.tuples) tuple.record = {};
+  }
+  return fetched;
 }
 
 Status GroupScan::fetch_overflow(size_t begin) {

@@ -115,7 +115,9 @@ void write_key_result(MessageWriter& out, const KeyWork& work) {
   write_access(out, work.gap);
   out.u32(work.flags);
   out.u64(work.overflow);
-  out.bytes(work.result == KeyWork::Result::kFound ? work.record : std::string_view());
+  const bool found = work.result == KeyWork::Result::kFound;
+  out.u32(found ? static_cast<uint32_t>(work.record.size()) : 0);
+  out.bytes(found && work.overflow == 0 ? work.record : std::string_view());
 }
 
 bool read_key_result(MessageReader& in, VerbArena& arena, KeyWork& work) {
@@ -124,7 +126,9 @@ bool read_key_result(MessageReader& in, VerbArena& arena, KeyWork& work) {
   if (!read_access(in, work.access) || !read_access(in, work.gap)) return false;
   work.flags = in.u32();
   work.overflow = in.u64();
+  const uint32_t bytes = in.u32();
   if (!copy_bytes(in, arena, work.record)) return false;
+  if (work.overflow != 0) work.record = std::string_view(nullptr, bytes);
   if (result > static_cast<uint8_t>(KeyWork::Result::kAborted)) return false;
   work.result = static_cast<KeyWork::Result>(result);
   return true;

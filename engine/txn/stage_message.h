@@ -43,6 +43,7 @@ bool read_access(MessageReader& in, Access& access);
 
 void write_key_request(MessageWriter& out, const KeyWork& work);
 bool read_key_request(MessageReader& in, KeyWork& work);
+// Without the bytes of overflow blocks: the coordinator reads those (they never change).
 void write_key_result(MessageWriter& out, const KeyWork& work);
 // Copies the record into `arena`.
 bool read_key_result(MessageReader& in, VerbArena& arena, KeyWork& work);
@@ -54,7 +55,6 @@ bool read_lock_result(MessageReader& in, LockWork& work);
 
 void write_group_request(MessageWriter& out, const GroupWork& work);
 bool read_group_request(MessageReader& in, GroupWork& work);
-// Without the bytes of overflow blocks: the coordinator reads those (they never change).
 void write_group_result(MessageWriter& out, const GroupWork& work);
 bool read_group_result(MessageReader& in, VerbArena& arena, GroupWork& work);
 

@@ -1,5 +1,7 @@
 #include "engine/txn/stage_server.h"
 
+#include <algorithm>
+
 #include "engine/log/log_ring.h"
 #include "engine/txn/install.h"
 #include "engine/txn/stage_message.h"
@@ -35,7 +37,8 @@ class Serving {
     for (GroupWork& group : groups) {
       if (!read_group_request(in_, group) || group.node != node_) return malformed();
     }
-    write_status(out_, scan_groups(context_, groups, kScanTuplesPerMessage));
+    const size_t share = kScanTuplesPerMessage / std::max<size_t>(groups.size(), 1);
+    write_status(out_, scan_groups(context_, groups, std::max<size_t>(share, 1)));
     for (const GroupWork& group : groups) write_group_result(out_, group);
     return Status();
   }

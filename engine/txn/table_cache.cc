@@ -50,6 +50,8 @@ Status TableCache::load_root(CachedTable& table, NodeId node, bool again, VerbCo
     batch.read(place, entry, sizeof(*entry));
     RDMACC_RETURN_IF_ERROR(batch.execute());
     if (entry->id != id || entry->state != TableState::kLive) {
+      // Others may hold the table's address, so it stays; what is large goes.
+      for (CachedRoot& root : table.roots) root = CachedRoot{};
       return gone(id);
     }
     const IndexRoot root{entry->root};
@@ -64,6 +66,11 @@ Status TableCache::load_root(CachedTable& table, NodeId node, bool again, VerbCo
     batch.read(place, entry, sizeof(*entry));
     RDMACC_RETURN_IF_ERROR(batch.execute());
     if (entry->id != id || entry->root != root.bits) continue;
+    for (uint64_t i = 0; i < groups; i++) {
+      if (!layout_.holds_header(array[i])) {
+        return Status(Code::kCorrupt, "index root of table " + std::to_string(id));
+      }
+    }
     CachedRoot& cached = table.roots[node];
     cached.bits = root.bits;
     cached.groups.assign(array, array + groups);

@@ -90,6 +90,7 @@ class Transaction {
   void build_record();
   Status log_record(StageContext& stage);
   void install_record(StageContext& stage);
+  bool install_again(StageContext& stage);
   void release_locks(StageContext& stage);
   void void_log();
   void free_replaced();
