@@ -18,7 +18,7 @@ share=$dir/usr/share/postgresql/15
 mkdir -p "$bin" "$lib" "$share/extension"
 
 # PostgreSQL resolves links to find itself, so programs have to be copies.
-cp -pu "$bin_from"/* "$bin"/
+cp -p --remove-destination "$bin_from"/* "$bin"/
 for entry in "$lib_from"/*; do ln -sfn "$entry" "$lib/${entry##*/}"; done
 for entry in "$share_from"/*; do
   [ "${entry##*/}" = extension ] || ln -sfn "$entry" "$share/${entry##*/}"

@@ -15,6 +15,7 @@ import os
 import pwd
 import shutil
 import socket
+import stat
 import subprocess
 import sys
 import time
@@ -68,8 +69,15 @@ class Sandbox:
             user = pwd.getpwnam(SERVER_USER)
             os.chown(path, user.pw_uid, user.pw_gid)
 
+    def _check_trusted(self):
+        """Programs of DIR are run: it must be ours, and nobody else's to write."""
+        seen = os.lstat(self.dir)
+        if not stat.S_ISDIR(seen.st_mode) or seen.st_uid != os.getuid() or seen.st_mode & 0o022:
+            raise Failure(f"{self.dir} must be a directory that only its owner, you, may write to")
+
     def _check_reachable(self):
-        os.makedirs(self.dir, exist_ok=True)
+        os.makedirs(self.dir, mode=0o755, exist_ok=True)
+        self._check_trusted()
         if os.getuid() != 0:
             return
         os.chmod(self.dir, os.stat(self.dir).st_mode | 0o111)
@@ -99,17 +107,21 @@ class Sandbox:
             "fsync": "off",
             **self.settings,
         }
-        path = os.path.join(self.data, "sandbox.conf")
-        with open(path, "w") as file:
-            for name, value in lines.items():
-                if value is not None:
-                    file.write("%s = '%s'\n" % (name, str(value).replace("'", "''")))
-        os.chmod(path, 0o644)
-        main = os.path.join(self.data, "postgresql.conf")
+        text = "".join("%s = '%s'\n" % (name, str(value).replace("'", "''"))
+                       for name, value in lines.items() if value is not None)
+        self.write_as_server("sandbox.conf", text)
         include = "include 'sandbox.conf'\n"
-        with open(main, "r+") as file:
-            if include not in file.read():
-                file.write(include)
+        if include not in self.read_as_server(os.path.join(self.data, "postgresql.conf")):
+            self.write_as_server("postgresql.conf", include, "--append")
+
+    # The server's user may put links where it may write: root does not follow them.
+    def write_as_server(self, name, text, *options):
+        subprocess.run(self.as_server_user(["tee", *options, os.path.join(self.data, name)]),
+                       input=text, text=True, stdout=subprocess.DEVNULL, check=True, cwd="/")
+
+    def read_as_server(self, path):
+        return subprocess.run(self.as_server_user(["cat", path]), stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, cwd="/").stdout.decode(errors="replace")
 
     def start(self):
         self.write_settings()
@@ -151,11 +163,7 @@ class Sandbox:
             return int(file.readline())
 
     def log_text(self):
-        try:
-            with open(self.log, errors="replace") as file:
-                return file.read()
-        except OSError:
-            return ""
+        return self.read_as_server(self.log)
 
     def wait_for_nodes(self, seconds=60):
         """Until every node serves; a session that comes earlier waits by itself."""

@@ -5,6 +5,12 @@
 #include "engine/txn/install.h"
 
 namespace rdmacc {
+namespace {
+
+// A resolution that cannot be made is tried ten times a second, and told about once a minute.
+constexpr uint64_t kFailuresPerLine = 600;
+
+}  // namespace
 
 NodeThread::NodeThread(Fabric& fabric, NodeId node, uint16_t thread, const NodeOptions& options,
                        std::unique_ptr<Endpoint> endpoint)
@@ -37,8 +43,8 @@ Result<std::unique_ptr<NodeThread>> NodeThread::open(Fabric& fabric, NodeId node
 
 void NodeThread::serve() {
   fence_ = std::make_unique<CallerFence>(worker_, fabric_.topology());
-  stages_ = std::make_unique<StageServer>(worker_, fabric_.topology(), *fence_, storage_.get(),
-                                          rules_of);
+  stages_ =
+      std::make_unique<StageServer>(worker_, fabric_.topology(), *fence_, storage_.get(), rules_of);
   if (thread_ != 0) {
     serve_fence(worker_, *fence_);
     return;
@@ -78,7 +84,8 @@ void NodeThread::resolve_departed() {
         worker_, fabric_.topology(), dead, make_installer(worker_), resolution_counters_);
     if (!report.ok()) {
       // A node is down, perhaps for long; the next look tries again.
-      log("cannot resolve " + name + " yet: " + report.status().to_string());
+      if (failed_resolutions_++ % kFailuresPerLine == 0)
+        log("cannot resolve " + name + " yet: " + report.status().to_string());
       continue;
     }
     fabric_.release(dead);

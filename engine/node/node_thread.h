@@ -57,6 +57,7 @@ class NodeThread {
   bool maintaining_ = false;
   uint64_t maintained_us_ = 0;  // when maintenance last ended
   uint64_t resolved_workers_ = 0;
+  uint64_t failed_resolutions_ = 0;
   VerbCounters resolution_counters_;
 };
 
