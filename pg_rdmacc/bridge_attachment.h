@@ -19,6 +19,7 @@ namespace rdmacc::bridge {
 
 // What a handle of a BridgeScan stands for. The view of a batch lives until the next one.
 struct Scan {
+  const void* owner;  // only ever compared
   ScanHandle cursor;
   std::vector<RowView> batch;
   std::vector<BridgeRow> rows;

@@ -87,12 +87,14 @@ void bridge_start_remove(uint32_t table, BridgeBytes key) {
   start([=](rdmacc::Session& session) { return session.remove(table, view(key)); });
 }
 
-BridgeScan* bridge_scan_create(void) {
+BridgeScan* bridge_scan_create(const void* owner) {
   Attachment* at = attached();
   if (at == nullptr) return nullptr;
   uintptr_t handle = 0;
   no_throw([&] {
-    at->scans.emplace(at->last_scan + 1, std::make_unique<Scan>());
+    auto scan = std::make_unique<Scan>();
+    scan->owner = owner;
+    at->scans.emplace(at->last_scan + 1, std::move(scan));
     handle = ++at->last_scan;
   });
   return reinterpret_cast<BridgeScan*>(handle);
@@ -130,6 +132,13 @@ size_t bridge_scan_rows(BridgeScan* handle, const BridgeRow** rows) {
 
 void bridge_scan_free(BridgeScan* handle) {
   if (Attachment* at = attached()) at->scans.erase(reinterpret_cast<uintptr_t>(handle));
+}
+
+void bridge_scans_free_of(const void* owner) {
+  Attachment* at = attached();
+  // A command that is under way (in a process that just ends) may still use its scan.
+  if (at == nullptr || at->pump->busy()) return;
+  std::erase_if(at->scans, [owner](const auto& scan) { return scan.second->owner == owner; });
 }
 
 // ---- Tables

@@ -45,8 +45,11 @@ bool has_hashed_column(const RdmaccKeyLayout* layout) {
   return false;
 }
 
-void refuse_collision(Relation relation, const RdmaccTable* table, BridgeBytes key,
-                      TupleTableSlot* slot) {
+}  // namespace
+
+void rdmacc_refuse_collision(Relation relation, const RdmaccTable* table, BridgeBytes key,
+                             TupleTableSlot* slot) {
+  if (!has_hashed_column(&table->key)) return;
   BridgeRow row = {};
   bridge_start_get(table->id, key, RDMACC_EVERY_COMMAND, &row);
   rdmacc_pump();
@@ -63,11 +66,9 @@ void refuse_collision(Relation relation, const RdmaccTable* table, BridgeBytes k
                   errhint("Use a primary key of another data type.")));
 }
 
-}  // namespace
-
 void rdmacc_raise_duplicate(Relation relation, const RdmaccTable* table, BridgeBytes key,
                             TupleTableSlot* slot) {
-  if (has_hashed_column(&table->key)) refuse_collision(relation, table, key, slot);
+  rdmacc_refuse_collision(relation, table, key, slot);
   Relation index = RelationIdGetRelation(table->key.index);
   if (!RelationIsValid(index)) elog(ERROR, "could not open index %u", table->key.index);
   const char* description = key_description(index, &table->key, slot);

@@ -9,6 +9,10 @@ extern "C" {
 void rdmacc_raise_duplicate(Relation relation, const RdmaccTable* table, BridgeBytes key,
                             TupleTableSlot* slot);
 
+/* Raises that error if a row has the key's bytes but not its values. */
+void rdmacc_refuse_collision(Relation relation, const RdmaccTable* table, BridgeBytes key,
+                             TupleTableSlot* slot);
+
 /* Two rows have one key while the index is made. */
 void rdmacc_raise_duplicate_in_build(Relation relation, const RdmaccKeyLayout* layout,
                                      TupleTableSlot* slot);

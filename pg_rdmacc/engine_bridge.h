@@ -37,10 +37,10 @@ typedef enum BridgeCode {
 } BridgeCode;
 
 typedef struct BridgeError {
-  int code;              /* BridgeCode */
-  char reason[48];       /* abort reason's name when BRIDGE_ABORTED, else "" */
+  int code;        /* BridgeCode */
+  char reason[48]; /* abort reason's name when BRIDGE_ABORTED, else "" */
   char message[256];
-  bool outcome_unknown;  /* commit only: the nodes may still finish it */
+  bool outcome_unknown; /* commit only: the nodes may still finish it */
 } BridgeError;
 
 typedef struct BridgeBytes {
@@ -65,8 +65,8 @@ typedef struct BridgeTableSpec {
 } BridgeTableSpec;
 
 typedef struct BridgeTxnOptions {
-  int protocol;      /* number of rdmacc::Protocol; -1: join what the gate has open */
-  uint16_t stages;   /* hybrid code */
+  int protocol;    /* number of rdmacc::Protocol; -1: join what the gate has open */
+  uint16_t stages; /* hybrid code */
   uint64_t gate_timeout_us;
 } BridgeTxnOptions;
 
@@ -82,32 +82,32 @@ typedef struct BridgeNode {
 /* ---- Attaching. Done lazily, in the backend, after fork. Blocking but bounded (5 s). */
 bool bridge_attached(void);
 bool bridge_attach(const char* cluster, uint32_t replicas, uint64_t write_set_bytes_max);
-void bridge_detach(void);             /* leaves the worker slot; ends the transaction */
+void bridge_detach(void); /* leaves the worker slot; ends the transaction */
 int bridge_worker_id(void);
 int bridge_node_count(void);
 bool bridge_cluster_exists(const char* cluster);
 void bridge_cluster_destroy(const char* cluster);
 
 /* ---- The command under way. */
-const BridgeError* bridge_error(void);  /* of the last finished command or failed attach */
+const BridgeError* bridge_error(void); /* of the last finished command or failed attach */
 bool bridge_busy(void);
-bool bridge_resume(void);               /* true: no command is under way (any more) */
-void bridge_wait(uint64_t us_max);      /* sleep; a signal or progress ends it */
-void bridge_cancel(void);               /* the command under way ends soon with BRIDGE_CANCELLED */
+bool bridge_resume(void);          /* true: no command is under way (any more) */
+void bridge_wait(uint64_t us_max); /* sleep; a signal or progress ends it */
+void bridge_cancel(void);          /* the command under way ends soon with BRIDGE_CANCELLED */
 
 /* ---- Transactions. */
 bool bridge_txn_active(void);
-void bridge_begin(const BridgeTxnOptions* options);  /* no engine access yet; cannot fail */
-bool bridge_txn_touched(void);                       /* the gate was entered */
+void bridge_begin(const BridgeTxnOptions* options); /* no engine access yet; cannot fail */
+bool bridge_txn_touched(void);                      /* the gate was entered */
 bool bridge_txn_has_writes(void);
-int bridge_txn_protocol(void);                       /* after the gate was entered */
+int bridge_txn_protocol(void); /* after the gate was entered */
 void bridge_start_commit(void);
 void bridge_start_abort(void);
 void bridge_set_command(uint32_t command);
 uint32_t bridge_savepoint(void);
 void bridge_rollback_to(uint32_t level);
 void bridge_release(uint32_t level);
-BridgeCounters bridge_counters(void);                /* of this transaction so far */
+BridgeCounters bridge_counters(void); /* of this transaction so far */
 
 /* ---- Rows. `out` is filled when the command is done; its views live until the transaction ends
  * (gets) or the next batch of the same scan. Own writes of commands >= visible_before are not
@@ -120,11 +120,13 @@ void bridge_start_insert(uint32_t table, BridgeBytes key, BridgeBytes row, bool 
 void bridge_start_remove(uint32_t table, BridgeBytes key);
 
 typedef struct BridgeScan BridgeScan;
-BridgeScan* bridge_scan_create(void);   /* freed by bridge_scan_free or when the txn ends */
+/* Freed by bridge_scan_free, with all others of its owner, or when the transaction ends. */
+BridgeScan* bridge_scan_create(const void* owner);
 void bridge_start_scan(BridgeScan* scan, uint32_t table, uint32_t visible_before);
 void bridge_start_scan_next(BridgeScan* scan);
-size_t bridge_scan_rows(BridgeScan* scan, const BridgeRow** rows);  /* 0 rows: the end */
-void bridge_scan_free(BridgeScan* scan);  /* also of a scan whose transaction has ended */
+size_t bridge_scan_rows(BridgeScan* scan, const BridgeRow** rows); /* 0 rows: the end */
+void bridge_scan_free(BridgeScan* scan); /* also of a scan that is gone already */
+void bridge_scans_free_of(const void* owner);
 
 /* ---- Tables; not transactional (see Session). `id` is filled when done. */
 void bridge_start_create_table(const BridgeTableSpec* spec, uint32_t* id);
@@ -135,7 +137,7 @@ void bridge_start_node_statistics(int node, BridgeNode* out);
 /* ---- Names. -1 / false when unknown or not available; text functions return static storage. */
 int bridge_parse_protocol(const char* name);
 const char* bridge_protocol_name(int protocol);
-const char* bridge_available_protocols(void);     /* "nowait, occ" */
+const char* bridge_available_protocols(void); /* "nowait, occ" */
 bool bridge_protocol_available(int protocol);
 /* False with a message (in *why, static storage) when `text` is no stage plan. */
 bool bridge_parse_stages(const char* text, uint16_t* code, const char** why);

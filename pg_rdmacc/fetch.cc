@@ -77,8 +77,8 @@ bool rdmacc_tuple_fetch_row_version(Relation rel, ItemPointer tid, Snapshot snap
   return true;
 }
 
-bool rdmacc_tuple_tid_valid(TableScanDesc, ItemPointer tid) {
-  return rdmacc_handle_find(tid) != nullptr;
+bool rdmacc_tuple_tid_valid(TableScanDesc scan, ItemPointer tid) {
+  return rdmacc_handle_find(tid, scan->rs_rd) != nullptr;
 }
 
 /* A handle names a key, and a fetch under a snapshot finds that key's latest version. */

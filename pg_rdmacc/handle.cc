@@ -12,7 +12,11 @@ struct RdmaccHandleBlock {
   RdmaccHandle* handles;
   uint32 count;
   uint32 capacity;
-  bool held; /* kept until the transaction ends */
+  ResourceOwner owner; /* NULL: the transaction */
+  RdmaccHandleBlock* next_owned;
+  RdmaccHandleBlock* previous_owned;
+  bool kept;   /* beyond the stream's passing it */
+  bool wanted; /* perhaps by a trigger, until the transaction ends */
 };
 
 namespace {
@@ -24,6 +28,7 @@ constexpr int64 kBlocksInitial = 64;
 HTAB* blocks; /* in TopTransactionContext, as are the blocks' contexts */
 BlockNumber next_block;
 uint32 transaction_epoch = 1;
+RdmaccHandleBlock* owned_blocks; /* those that have an owner */
 RdmaccHandleStream kept_writes;
 RdmaccHandleStream passing_writes;
 
@@ -36,7 +41,16 @@ void create(void) {
                        HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 }
 
-RdmaccHandleBlock* add_block(bool held) {
+void own(RdmaccHandleBlock* block, ResourceOwner owner) {
+  block->owner = owner;
+  if (owner == nullptr) return;
+  block->previous_owned = nullptr;
+  block->next_owned = owned_blocks;
+  if (owned_blocks != nullptr) owned_blocks->previous_owned = block;
+  owned_blocks = block;
+}
+
+RdmaccHandleBlock* add_block(const RdmaccHandleStream* stream) {
   if (blocks == nullptr) create();
   if (next_block == MaxBlockNumber) {
     ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
@@ -49,17 +63,34 @@ RdmaccHandleBlock* add_block(bool held) {
   block->memory = memory;
   block->capacity = kHandlesInitial;
   block->count = 0;
-  block->held = held;
+  block->kept = stream->keep;
+  block->wanted = false;
   block->handles = static_cast<RdmaccHandle*>(
       MemoryContextAlloc(memory, kHandlesInitial * sizeof(RdmaccHandle)));
+  own(block, stream->owner);
   return block;
 }
 
-void release(RdmaccHandleBlock* block) {
-  if (block == nullptr || block->held) return;
+void disown(RdmaccHandleBlock* block) {
+  if (block->owner == nullptr) return;
+  if (block->next_owned != nullptr) block->next_owned->previous_owned = block->previous_owned;
+  if (block->previous_owned != nullptr) {
+    block->previous_owned->next_owned = block->next_owned;
+  } else {
+    owned_blocks = block->next_owned;
+  }
+  block->owner = nullptr;
+}
+
+void remove(RdmaccHandleBlock* block) {
   const BlockNumber number = block->number;
+  disown(block);
   MemoryContextDelete(block->memory);
   hash_search(blocks, &number, HASH_REMOVE, nullptr);
+}
+
+void release(RdmaccHandleBlock* block) {
+  if (block != nullptr && !block->kept && !block->wanted) remove(block);
 }
 
 /* A block with room for one more handle. */
@@ -69,7 +100,7 @@ RdmaccHandleBlock* block_with_room(RdmaccHandleStream* stream) {
     stream->epoch = transaction_epoch;
   }
   if (stream->current == nullptr || stream->current->count == kHandlesPerBlock) {
-    RdmaccHandleBlock* fresh = add_block(stream->keep);
+    RdmaccHandleBlock* fresh = add_block(stream);
     release(stream->previous);
     stream->previous = stream->current;
     stream->current = fresh;
@@ -84,17 +115,24 @@ RdmaccHandleBlock* block_with_room(RdmaccHandleStream* stream) {
   return block;
 }
 
-RdmaccHandleBlock* find_block(const ItemPointerData* tid) {
+RdmaccHandle* handle_in(RdmaccHandleBlock* block, const ItemPointerData* tid) {
+  return &block->handles[ItemPointerGetOffsetNumber(tid) - 1];
+}
+
+/* The block with the relation's handle `tid`, or NULL. */
+RdmaccHandleBlock* find_block(const ItemPointerData* tid, Relation relation) {
   if (blocks == nullptr || !ItemPointerIsValid(tid)) return nullptr;
   const BlockNumber number = ItemPointerGetBlockNumber(tid);
   auto* block = static_cast<RdmaccHandleBlock*>(hash_search(blocks, &number, HASH_FIND, nullptr));
-  return block != nullptr && ItemPointerGetOffsetNumber(tid) <= block->count ? block : nullptr;
+  if (block == nullptr || ItemPointerGetOffsetNumber(tid) > block->count) return nullptr;
+  return handle_in(block, tid)->relation == RelationGetRelid(relation) ? block : nullptr;
 }
 
 }  // namespace
 
 void rdmacc_handle_stream_begin(RdmaccHandleStream* stream, bool keep) {
   stream->current = stream->previous = nullptr;
+  stream->owner = CurrentResourceOwner;
   stream->epoch = transaction_epoch;
   stream->keep = keep;
 }
@@ -119,20 +157,20 @@ void rdmacc_handle_assign(RdmaccHandleStream* stream, const RdmaccHandle* handle
   tid->ip_posid = static_cast<OffsetNumber>(block->count);
 }
 
-const RdmaccHandle* rdmacc_handle_find(const ItemPointerData* tid) {
-  const RdmaccHandleBlock* block = find_block(tid);
-  return block == nullptr ? nullptr : &block->handles[ItemPointerGetOffsetNumber(tid) - 1];
+const RdmaccHandle* rdmacc_handle_find(const ItemPointerData* tid, Relation relation) {
+  RdmaccHandleBlock* block = find_block(tid, relation);
+  return block == nullptr ? nullptr : handle_in(block, tid);
 }
 
 const RdmaccHandle* rdmacc_handle_get(const ItemPointerData* tid, Relation relation) {
-  RdmaccHandleBlock* block = find_block(tid);
+  RdmaccHandleBlock* block = find_block(tid, relation);
   if (block == nullptr) {
     ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
                     errmsg("row identifiers of rdmacc tables are valid only where they were read"),
                     errhint("Use the primary key to find the row again.")));
   }
-  if (relation->trigdesc != nullptr) block->held = true;
-  return &block->handles[ItemPointerGetOffsetNumber(tid) - 1];
+  if (relation->trigdesc != nullptr) block->wanted = true;
+  return handle_in(block, tid);
 }
 
 RdmaccHandleStream* rdmacc_handle_write_stream(bool keep) {
@@ -141,9 +179,24 @@ RdmaccHandleStream* rdmacc_handle_write_stream(bool keep) {
   return stream;
 }
 
+void rdmacc_handles_release(ResourceOwner owner, bool committed) {
+  RdmaccHandleBlock* next = owned_blocks;
+  while (next != nullptr) {
+    RdmaccHandleBlock* block = next;
+    next = block->next_owned;
+    if (block->owner != owner) continue;
+    if (committed || block->wanted) {
+      disown(block);
+    } else {
+      remove(block);
+    }
+  }
+}
+
 void rdmacc_handles_forget(void) {
   /* Their memory goes with the transaction's. */
   blocks = nullptr;
+  owned_blocks = nullptr;
   next_block = 0;
   transaction_epoch++;
 }

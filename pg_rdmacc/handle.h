@@ -11,8 +11,10 @@
 extern "C" {
 #include "storage/itemptr.h"
 #include "utils/rel.h"
+#include "utils/resowner.h"
 
 typedef struct RdmaccHandle {
+  Oid relation;
   uint32 table;
   uint32 visible_before; /* own writes of commands before it belong to the row's version */
   BridgeBytes key;
@@ -24,7 +26,8 @@ typedef struct RdmaccHandleBlock RdmaccHandleBlock;
 typedef struct RdmaccHandleStream {
   RdmaccHandleBlock* current;
   RdmaccHandleBlock* previous;
-  uint32 epoch; /* of the transaction that the blocks belong to */
+  ResourceOwner owner; /* NULL: the transaction */
+  uint32 epoch;        /* of the transaction that the blocks belong to */
   bool keep;
 } RdmaccHandleStream;
 
@@ -34,8 +37,9 @@ void rdmacc_handle_stream_end(RdmaccHandleStream* stream);
 /* Copies what `handle` points to but for row's bytes, and writes its TID. */
 void rdmacc_handle_assign(RdmaccHandleStream* stream, const RdmaccHandle* handle, ItemPointer tid);
 
-/* NULL when this transaction has not given out `tid` or has forgotten it. */
-const RdmaccHandle* rdmacc_handle_find(const ItemPointerData* tid);
+/* NULL when this transaction has not given out `tid` for the relation or has forgotten it: TIDs
+ * also come from users, and a row of one table is no row of another. */
+const RdmaccHandle* rdmacc_handle_find(const ItemPointerData* tid, Relation relation);
 
 /* As above, but an error then. If the relation has triggers, which may come back to the row, the
  * handle is kept until the transaction ends. */
@@ -43,6 +47,10 @@ const RdmaccHandle* rdmacc_handle_get(const ItemPointerData* tid, Relation relat
 
 /* The stream for rows that this transaction writes; keeps when `keep`. */
 RdmaccHandleStream* rdmacc_handle_write_stream(bool keep);
+
+/* The owner of scans' streams goes. If it has failed, so do their handles, but for those that an
+ * AFTER trigger may want: an earlier write through a cursor outlives the cursor. */
+void rdmacc_handles_release(ResourceOwner owner, bool committed);
 
 void rdmacc_handles_forget(void);
 }

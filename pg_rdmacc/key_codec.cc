@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include "pg_rdmacc/key_hash.h"
+
 extern "C" {
 #include "catalog/pg_type.h"
 #include "datatype/timestamp.h"
@@ -18,8 +20,6 @@ extern "C" {
 
 namespace {
 
-constexpr uint64 kFirstSeed = 0x7264'6d61'6363'0001ULL;
-constexpr uint64 kSecondSeed = 0x7264'6d61'6363'0002ULL;
 constexpr uint64 kSignBit = 1ULL << 63;
 
 void append_uint64(StringInfo out, uint64 value) {
@@ -142,15 +142,6 @@ void append_text(StringInfo out, Datum value, bool blank_padded) {
   append_escaped(out, bytes, size);
 }
 
-void append_hash(StringInfo out, Oid type, Oid collation, Datum value) {
-  TypeCacheEntry* entry = lookup_type_cache(type, TYPECACHE_HASH_EXTENDED_PROC_FINFO);
-  FmgrInfo* hash = &entry->hash_extended_proc_finfo;
-  for (int half = 0; half < 2; half++) {
-    const Datum seed = UInt64GetDatum(half == 0 ? kFirstSeed : kSecondSeed);
-    append_uint64(out, DatumGetUInt64(FunctionCall2Coll(hash, collation, value, seed)));
-  }
-}
-
 int64 int_value(Oid type, Datum value) {
   switch (type) {
     case INT2OID:
@@ -191,6 +182,9 @@ RdmaccKeyKind rdmacc_key_kind(Oid type) {
       return RDMACC_KEY_INTERVAL;
     case UUIDOID:
       return RDMACC_KEY_UUID;
+    case XID8OID:
+    case LSNOID:
+      return RDMACC_KEY_UINT64;
     case BYTEAOID:
     case TEXTOID:
     case VARCHAROID:
@@ -272,8 +266,11 @@ void rdmacc_key_append(StringInfo out, Oid type, Oid collation, Datum value) {
     case RDMACC_KEY_CHAR:
       append_byte(out, static_cast<unsigned char>(DatumGetChar(value)));
       break;
+    case RDMACC_KEY_UINT64:
+      append_uint64(out, DatumGetUInt64(value));
+      break;
     case RDMACC_KEY_HASH:
-      append_hash(out, type, collation, value);
+      rdmacc_key_append_hash(out, type, collation, value);
       break;
     case RDMACC_KEY_NONE:
       elog(ERROR, "type %u cannot be part of an rdmacc key", type);

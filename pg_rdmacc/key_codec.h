@@ -26,7 +26,8 @@ typedef enum RdmaccKeyKind {
   RDMACC_KEY_BPCHAR = 12,
   RDMACC_KEY_CHAR = 13,
   RDMACC_KEY_ENUM = 14,
-  RDMACC_KEY_HASH = 15
+  RDMACC_KEY_HASH = 15,
+  RDMACC_KEY_UINT64 = 16 /* xid8, pg_lsn */
 } RdmaccKeyKind;
 
 /* How values of `type` (a base type) are encoded. */

@@ -158,7 +158,8 @@ TupleTableSlot* access_next(ScanState* state) {
     const BridgeRow* row = &lookup->rows[at];
     if (!row->found) continue;
     note_node(lookup, row->node);
-    const RdmaccHandle handle = {.table = lookup->table,
+    const RdmaccHandle handle = {.relation = RelationGetRelid(state->ss_currentRelation),
+                                 .table = lookup->table,
                                  .visible_before = state->ps.state->es_snapshot->curcid,
                                  .key = lookup->keys[at],
                                  .row = *row};

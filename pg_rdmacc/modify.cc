@@ -15,6 +15,7 @@ extern "C" {
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "utils/memutils.h"
+#include "utils/snapmgr.h"
 }
 
 namespace {
@@ -51,8 +52,11 @@ bool same_bytes(BridgeBytes one, BridgeBytes other) {
 /* The slot's row is stored under a TID of its own. */
 void name_written_row(Relation rel, const RdmaccTable* table, BridgeBytes key, CommandId cid,
                       TupleTableSlot* slot) {
-  const RdmaccHandle handle = {
-      .table = table->id, .visible_before = cid + 1, .key = key, .row = {}};
+  const RdmaccHandle handle = {.relation = RelationGetRelid(rel),
+                               .table = table->id,
+                               .visible_before = cid + 1,
+                               .key = key,
+                               .row = {}};
   ItemPointerData tid;
   rdmacc_handle_assign(rdmacc_handle_write_stream(rel->trigdesc != nullptr), &handle, &tid);
   rdmacc_slot_set_tid(slot, rel, &tid);
@@ -78,8 +82,11 @@ void insert(Relation rel, TupleTableSlot* slot, CommandId cid, bool speculative)
   const BridgeBytes key = key_of(&table, slot);
   if (!insert_row(rel, &table, key, slot, cid)) {
     MemoryContextSwitchTo(previous);
-    /* Just before, the key was found absent: somebody else's row has come since. */
-    if (speculative) raise_conflict("key_inserted", rel);
+    if (speculative) {
+      rdmacc_refuse_collision(rel, &table, key, slot);
+      /* Just before, the key was found absent: somebody else's row has come since. */
+      raise_conflict("key_inserted", rel);
+    }
     rdmacc_raise_duplicate(rel, &table, key, slot);
   }
   name_written_row(rel, &table, key, cid, slot);
@@ -105,6 +112,14 @@ void remove_row(Relation rel, const RdmaccHandle* handle, CommandId cid) {
   if (bridge_error()->code == BRIDGE_NOT_FOUND) raise_conflict("row_deleted", rel);
   rdmacc_check("could not delete a row", RelationGetRelationName(rel));
   rdmacc_write_mark(handle->table, handle->key, cid);
+}
+
+/* True when this transaction has written the row since the version `row` that a query read. Such a
+ * query may be older than the write, whose mark may be gone by now. */
+bool written_since(Relation rel, const RdmaccHandle* handle, const BridgeRow* row) {
+  BridgeRow newest;
+  rdmacc_fetch(rel, handle, SnapshotSelf, &newest);
+  return !newest.found || !same_bytes(newest.row, row->row);
 }
 
 void put_row(Relation rel, const RdmaccHandle* handle, BridgeBytes row, CommandId cid) {
@@ -234,11 +249,19 @@ TM_Result rdmacc_tuple_lock(Relation rel, ItemPointer tid, Snapshot snapshot, Tu
     tmfd->cmax = InvalidCommandId;
     return TM_Deleted; /* by an earlier command of this transaction */
   }
-  const ItemPointerData row_tid = *tid;
-  rdmacc_slot_store(slot, rel, &row, &row_tid);
   /* SELECT FOR UPDATE: writing the row as it is makes others conflict. What was read is checked
    * at commit anyway, which is all that FOR SHARE asks. */
-  if ((flags & TUPLE_LOCK_FLAG_LOCK_UPDATE_IN_PROGRESS) != 0 && mode >= LockTupleNoKeyExclusive) {
+  const bool writes =
+      (flags & TUPLE_LOCK_FLAG_LOCK_UPDATE_IN_PROGRESS) != 0 && mode >= LockTupleNoKeyExclusive;
+  const ItemPointerData row_tid = *tid;
+  if (writes && written_since(rel, &handle, &row)) {
+    tmfd->ctid = row_tid;
+    tmfd->xmax = InvalidTransactionId;
+    tmfd->cmax = cid;
+    return TM_SelfModified;
+  }
+  rdmacc_slot_store(slot, rel, &row, &row_tid);
+  if (writes) {
     const MemoryContext previous = enter_workspace();
     put_row(rel, &handle, rdmacc_row_encode(slot), cid);
     MemoryContextSwitchTo(previous);
@@ -253,8 +276,11 @@ void rdmacc_remove_all_rows(Relation rel, CommandId cid) {
   for (const BridgeRow* row = rdmacc_rows_next(&rows, rel); row != nullptr;
        row = rdmacc_rows_next(&rows, rel)) {
     CHECK_FOR_INTERRUPTS();
-    const RdmaccHandle handle = {
-        .table = table.id, .visible_before = RDMACC_EVERY_COMMAND, .key = row->key, .row = {}};
+    const RdmaccHandle handle = {.relation = RelationGetRelid(rel),
+                                 .table = table.id,
+                                 .visible_before = RDMACC_EVERY_COMMAND,
+                                 .key = row->key,
+                                 .row = {}};
     remove_row(rel, &handle, cid);
   }
   rdmacc_rows_end(&rows);

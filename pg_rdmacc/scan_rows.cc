@@ -2,6 +2,10 @@
 
 #include "pg_rdmacc/xact.h"
 
+extern "C" {
+#include "utils/resowner.h"
+}
+
 void rdmacc_rows_begin(RdmaccRows* rows, uint32 table, uint32 visible_before) {
   memset(rows, 0, sizeof(*rows));
   rows->table = table;
@@ -13,7 +17,7 @@ const BridgeRow* rdmacc_rows_next(RdmaccRows* rows, Relation relation) {
   if (rows->ended) return nullptr;
   rdmacc_enter();
   if (rows->scan == nullptr) {
-    rows->scan = bridge_scan_create();
+    rows->scan = bridge_scan_create(CurrentResourceOwner);
     bridge_start_scan(rows->scan, rows->table, rows->visible_before);
     rdmacc_pump();
     rdmacc_check("could not scan", RelationGetRelationName(relation));

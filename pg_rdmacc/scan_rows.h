@@ -1,5 +1,6 @@
-/* The engine's scan of one table, row by row. POD: an error may pass it by; the engine frees what
- * is left when the transaction ends. */
+/* The engine's scan of one table, row by row. POD: an error may pass it by. What is left then goes
+ * with the resource owner that the first row was asked for under, as the table's relcache reference
+ * does: that of a failed subtransaction or portal, at the latest the transaction's. */
 #pragma once
 #include "pg_rdmacc/relation.h"
 

@@ -31,7 +31,8 @@ void start(RdmaccScan* scan) {
 }
 
 void store_row(RdmaccScan* scan, const BridgeRow* row, TupleTableSlot* slot) {
-  const RdmaccHandle handle = {.table = scan->rows.table,
+  const RdmaccHandle handle = {.relation = RelationGetRelid(scan->base.rs_rd),
+                               .table = scan->rows.table,
                                .visible_before = scan->rows.visible_before,
                                .key = row->key,
                                .row = {}};

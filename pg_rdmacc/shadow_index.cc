@@ -105,7 +105,8 @@ bool amgettuple(IndexScanDesc scan, ScanDirection) {
   scan->xs_recheck = true; /* the key's bytes may be a hash */
   scan->xs_recheckorderby = false;
   if (lookup->row.found) {
-    const RdmaccHandle handle = {.table = table.id,
+    const RdmaccHandle handle = {.relation = RelationGetRelid(scan->heapRelation),
+                                 .table = table.id,
                                  .visible_before = visible_before(scan->xs_snapshot),
                                  .key = bytes,
                                  .row = lookup->row};

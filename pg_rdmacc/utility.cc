@@ -174,6 +174,12 @@ void after(Node* statement) {
   }
 }
 
+bool imports_snapshot(const Node* statement) {
+  if (!IsA(statement, VariableSetStmt)) return false;
+  const auto* set = reinterpret_cast<const VariableSetStmt*>(statement);
+  return set->kind == VAR_SET_MULTI && strcmp(set->name, "TRANSACTION SNAPSHOT") == 0;
+}
+
 void process_utility(PlannedStmt* statement, const char* text, bool read_only_tree,
                      ProcessUtilityContext context, ParamListInfo params,
                      QueryEnvironment* environment, DestReceiver* destination,
@@ -190,6 +196,7 @@ void process_utility(PlannedStmt* statement, const char* text, bool read_only_tr
   /* Statements that commit by themselves may free their own tree. */
   const bool looks_after =
       looks && (tag == T_CopyStmt || tag == T_CreateTableAsStmt || tag == T_AlterTableStmt);
+  const bool imports = imports_snapshot(statement->utilityStmt);
   if (previous_hook != nullptr) {
     previous_hook(statement, text, read_only_tree, context, params, environment, destination,
                   completion);
@@ -197,6 +204,7 @@ void process_utility(PlannedStmt* statement, const char* text, bool read_only_tr
     standard_ProcessUtility(statement, text, read_only_tree, context, params, environment,
                             destination, completion);
   }
+  if (imports) rdmacc_note_imported_snapshot();
   if (looks_after) after(statement->utilityStmt);
 }
 

@@ -15,6 +15,7 @@ extern "C" {
 #include "replication/logicalworker.h"
 #include "storage/predicate.h"
 #include "storage/proc.h"
+#include "utils/resowner.h"
 #include "utils/wait_event.h"
 }
 
@@ -24,7 +25,8 @@ constexpr uint64 kWaitUsMax = 10'000;
 constexpr int64 kUninterruptedUsMax = 30'000'000;
 constexpr int kForeignWriteNever = 0;
 
-bool used; /* the engine was entered in this transaction */
+bool snapshot_imported; /* PostgreSQL's rows are as another transaction saw them */
+bool used;              /* the engine was entered in this transaction */
 bool doomed;
 BridgeError doom; /* why */
 int doom_protocol;
@@ -99,7 +101,7 @@ void pre_prepare(void) {
 }
 
 void forget_transaction(void) {
-  used = doomed = false;
+  used = doomed = snapshot_imported = false;
   foreign_write_nest = kForeignWriteNever;
   transaction_number++;
   rdmacc_ddl_forget();
@@ -158,9 +160,24 @@ void subxact_callback(SubXactEvent event, SubTransactionId subtransaction, SubTr
   }
 }
 
+/* Scans that an error has passed by. A cursor's owner outlives the subtransactions that fetch from
+ * it, and so do its scans. */
+void owner_released(ResourceReleasePhase phase, bool committed, bool, void*) {
+  if (phase != RESOURCE_RELEASE_BEFORE_LOCKS) return;
+  bridge_scans_free_of(CurrentResourceOwner);
+  rdmacc_handles_release(CurrentResourceOwner, committed);
+}
+
 [[noreturn]] void refuse_here(const char* where) {
   ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
                   errmsg("rdmacc tables cannot be used %s", where)));
+}
+
+[[noreturn]] void refuse_imported_snapshot(void) {
+  ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                  errmsg("rdmacc tables cannot be read under an imported snapshot"),
+                  errdetail("Their rows would be those of another moment."),
+                  errhint("Run pg_dump without --jobs.")));
 }
 
 /* An interrupt has come while a command is under way. If it is an error, the command is ended
@@ -184,10 +201,12 @@ void serve_interrupts(bool waiting) {
 void rdmacc_xact_init(void) {
   RegisterXactCallback(xact_callback, nullptr);
   RegisterSubXactCallback(subxact_callback, nullptr);
+  RegisterResourceReleaseCallback(owner_released, nullptr);
 }
 
 void rdmacc_enter(void) {
   if (doomed) rdmacc_raise(&doom, doom_protocol, "could not go on", nullptr);
+  if (snapshot_imported) refuse_imported_snapshot();
   if (bridge_txn_active()) return;
   if (IsParallelWorker()) refuse_here("in a parallel worker");
   if (RecoveryInProgress()) refuse_here("during recovery");
@@ -261,5 +280,7 @@ void rdmacc_note_foreign_write(void) {
     foreign_write_nest = nest;
   }
 }
+
+void rdmacc_note_imported_snapshot(void) { snapshot_imported = true; }
 
 uint32 rdmacc_transaction_number(void) { return transaction_number; }

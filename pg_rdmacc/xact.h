@@ -27,6 +27,10 @@ void rdmacc_abandon_transaction(void);
 /* This (sub)transaction changed rows of a table that the engine does not keep. */
 void rdmacc_note_foreign_write(void);
 
+/* This transaction has taken another one's snapshot, which the engine does not know: it cannot use
+ * the engine. */
+void rdmacc_note_imported_snapshot(void);
+
 /* Counts this backend's transactions that have ended. */
 uint32 rdmacc_transaction_number(void);
 }

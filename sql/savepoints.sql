@@ -72,6 +72,31 @@ UPDATE t SET v = 'second' WHERE id = 1;
 COMMIT;
 SELECT v FROM t WHERE id = 1;
 
+-- scans that an error has passed by go with their savepoint, cursors do not
+BEGIN;
+DECLARE d CURSOR FOR SELECT 'row' AS a FROM t;
+DO $$
+BEGIN
+  FOR i IN 1..40 LOOP
+    BEGIN
+      PERFORM 1 / (id - id) FROM t FOR UPDATE;
+    EXCEPTION WHEN division_by_zero THEN NULL;
+    END;
+  END LOOP;
+END $$;
+SELECT count(*) < 10 AS few FROM pg_backend_memory_contexts WHERE name = 'rdmacc row handle block';
+SAVEPOINT a;
+FETCH d;
+ROLLBACK TO a;
+FETCH d;
+SAVEPOINT b;
+FETCH d;
+RELEASE b;
+SELECT 1 / 0;
+ROLLBACK TO a;
+FETCH d;
+COMMIT;
+
 -- procedures that commit
 CREATE PROCEDURE fill(first int, last int) LANGUAGE plpgsql AS $$
 BEGIN

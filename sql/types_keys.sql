@@ -51,6 +51,15 @@ SELECT try_key('macaddr', '08:00:2b:01:02:03', '08-00-2b-01-02-03', '08:00:2b:01
 SELECT try_key('jsonb', '1', '1.0', '"a"', '{"a": 1, "b": 2}', '{"b": 2, "a": 1}', '[]');
 -- these two have one hash: found out, and refused
 SELECT try_key('jsonb', '[]', '{}');
+-- PostgreSQL's hash of 2^32 is that of 1
+SELECT try_key('xid8', '1', '4294967296', '18446744073709551615', '01');
+SELECT try_key('pg_lsn', '0/1', '1/0', 'FFFFFFFF/FFFFFFFF', '0/01');
+SELECT try_key('bigint[]', '{1}', '{4294967296}', '{1,NULL}', '{4294967296,NULL}', '{{1}}',
+               '[2:2]={1}', '{01}');
+SELECT try_key('timestamp[]', '{2000-01-01 00:00:00.000001}', '{2000-01-01 01:11:34.967296}');
+SELECT try_key('int8range', '[1,4294967297)', '[4294967296,4294967297)', '[1,4294967296]', '[1,)',
+               '(,1)', 'empty', 'empty');
+SELECT try_key('numeric[]', '{1.0}', '{1.00}', '{1.01}');
 SELECT try_key('int[]', '{}', '{1}', '{1,2}', '{2,1}', '{NULL}', '{1,2}');
 SELECT try_key('int4range', '[1,3)', '[1,2]', 'empty', '[,]', '(,)');
 SELECT try_key('bit varying', '1', '10', '1');
@@ -62,6 +71,15 @@ CREATE DOMAIN label AS varchar(10);
 SELECT try_key('label', 'x', 'X', 'x');
 CREATE TYPE point2 AS (x int, y int);
 SELECT try_key('point2', '(1,2)', '(2,1)', '(1,2)');
+
+CREATE TYPE pair8 AS (x bigint, y text);
+SELECT try_key('pair8', '(1,a)', '(4294967296,a)', '(1,)', '(1,"")', '(01,a)');
+CREATE TABLE hashed (k jsonb PRIMARY KEY) USING rdmacc;
+INSERT INTO hashed VALUES ('[]');
+INSERT INTO hashed VALUES ('{}') ON CONFLICT DO NOTHING;
+INSERT INTO hashed VALUES ('[]') ON CONFLICT DO NOTHING;
+SELECT * FROM hashed;
+DROP TABLE hashed;
 
 -- columns of a key do not run into each other
 CREATE TABLE pairs (a text, b text, PRIMARY KEY (a, b)) USING rdmacc;

@@ -1,0 +1,57 @@
+-- Rows that this transaction locks and writes by turns.
+CREATE TABLE t (id int PRIMARY KEY, v text) USING rdmacc;
+INSERT INTO t VALUES (1, 'old'), (2, 'old');
+
+-- a lock taken through an older cursor does not bring an older row back
+BEGIN;
+DECLARE c CURSOR FOR SELECT * FROM t FOR UPDATE;
+UPDATE t SET v = 'new' WHERE id = 1;
+UPDATE t SET v = 'x' WHERE id = 2;
+FETCH ALL FROM c;
+COMMIT;
+SELECT * FROM t ORDER BY id;
+BEGIN;
+DECLARE c CURSOR FOR SELECT * FROM t FOR UPDATE;
+UPDATE t SET v = 'newer' WHERE id = 1;
+DELETE FROM t WHERE id = 2;
+UPDATE t SET v = 'none' WHERE id = 3;
+FETCH ALL FROM c;
+COMMIT;
+SELECT * FROM t ORDER BY id;
+
+-- a loop that also writes rows it has not come to
+CREATE TABLE pairs (id int PRIMARY KEY, partner int, n int) USING rdmacc;
+INSERT INTO pairs SELECT i, 201 - i, 0 FROM generate_series(1, 200) i;
+DO $$
+DECLARE
+  r record;
+BEGIN
+  FOR r IN SELECT * FROM pairs FOR UPDATE LOOP
+    UPDATE pairs SET n = n + 1 WHERE id = r.id;
+    UPDATE pairs SET n = n + 1 WHERE id = r.partner;
+  END LOOP;
+END $$;
+-- both of a pair, as often as either was met
+SELECT sum(n) % 2 AS odd, count(*) FILTER (WHERE n = 0) AS missed FROM pairs;
+SELECT count(*) FROM pairs p JOIN pairs q ON q.id = p.partner WHERE p.n <> q.n;
+
+-- rows locked twice, and locked rows that are written, are what they are
+BEGIN;
+SELECT * FROM t ORDER BY id FOR UPDATE;
+SELECT * FROM t ORDER BY id FOR UPDATE;
+UPDATE t SET v = 'after locks';
+SELECT * FROM t ORDER BY id FOR UPDATE;
+COMMIT;
+
+-- a write by an inner command that is rolled back does not hide the outer command's own
+CREATE FUNCTION poke() RETURNS int LANGUAGE plpgsql AS $$
+BEGIN
+  UPDATE pairs SET n = n + 100 WHERE id = 1;
+  RAISE EXCEPTION 'no';
+EXCEPTION WHEN raise_exception THEN
+  RETURN 1000;
+END $$;
+UPDATE pairs SET n = poke() + k FROM (VALUES (1), (2), (3)) j(k) WHERE id = 1
+  RETURNING n > 1000 AS once;
+DROP TABLE t, pairs;
+DROP FUNCTION poke;
