@@ -83,8 +83,10 @@ void note_if_foreign(const ResultRelInfo* result) {
 
 void executor_end(QueryDesc* query) {
   const EState* state = query->estate;
+  /* Rows are counted only for the statement that the client sent, not for what rules add. */
   if (state != nullptr && modifies(query) &&
-      (state->es_processed > 0 || query->plannedstmt->hasModifyingCTE)) {
+      (state->es_processed > 0 || !query->plannedstmt->canSetTag ||
+       query->plannedstmt->hasModifyingCTE)) {
     ListCell* cell;
     foreach (cell, state->es_opened_result_relations) {
       note_if_foreign(static_cast<const ResultRelInfo*>(lfirst(cell)));

@@ -13,6 +13,7 @@ extern "C" {
 #include "access/sysattr.h"
 #include "access/table.h"
 #include "catalog/pg_am.h"
+#include "catalog/pg_inherits.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"
@@ -192,9 +193,21 @@ bool is_ours(const RangeTblEntry* entry) {
   return entry->rtekind == RTE_RELATION && rdmacc_relation_is_ours(entry->relid);
 }
 
-[[noreturn]] void refuse_row_identifier(const RangeTblEntry* entry) {
+/* The first of our tables whose rows the entry stands for, children's too; InvalidOid for none.
+ * Children may not be locked yet; one that is being dropped is not looked at. */
+Oid table_of_ours(const RangeTblEntry* entry) {
+  if (is_ours(entry)) return entry->relid;
+  if (entry->rtekind != RTE_RELATION || !entry->inh) return InvalidOid;
+  ListCell* cell;
+  foreach (cell, find_all_inheritors(entry->relid, NoLock, nullptr)) {
+    if (rdmacc_relation_is_ours(lfirst_oid(cell))) return lfirst_oid(cell);
+  }
+  return InvalidOid;
+}
+
+[[noreturn]] void refuse_row_identifier(Oid table) {
   ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-                  errmsg("rdmacc table \"%s\" has no ctid", get_rel_name(entry->relid)),
+                  errmsg("rdmacc table \"%s\" has no ctid", get_rel_name(table)),
                   errhint("Use the primary key to identify rows.")));
 }
 
@@ -220,7 +233,8 @@ bool walk(Node* node, QueryWalk* state) {
     const auto* query =
         static_cast<const Query*>(list_nth(state->queries, static_cast<int>(var->varlevelsup)));
     const RangeTblEntry* entry = rt_fetch(static_cast<Index>(var->varno), query->rtable);
-    if (is_ours(entry)) refuse_row_identifier(entry);
+    const Oid table = table_of_ours(entry);
+    if (OidIsValid(table)) refuse_row_identifier(table);
     return false;
   }
   return expression_tree_walker(node, walker(), state);
