@@ -205,8 +205,11 @@ double rdmacc_key_by_index(Relation relation, Relation index) {
 
 void rdmacc_note_key_drop(Relation relation) {
   if (find_note(relation->rd_node.relNode) != nullptr) return;
-  const RdmaccTable table = *rdmacc_table(relation);
-  add_note(relation, table.id, table.key);
+  /* A table that the nodes do not know (of a database made from a template, say) can be dropped. */
+  RdmaccKeyLayout layout;
+  rdmacc_catalog_layout(relation, &layout);
+  const uint32 id = present_table(relation);
+  if (id != RDMACC_NO_TABLE) add_note(relation, id, layout);
 }
 
 bool rdmacc_transaction_layout(Relation relation, RdmaccTable* table) {
