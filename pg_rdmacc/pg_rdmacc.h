@@ -14,7 +14,7 @@ extern "C" {
 extern "C" {
 
 /* ---- Settings: defined and registered by guc.cc, which owns them. */
-extern int rdmacc_protocol; /* the bridge's number; -1: never set, joins what the gate has open */
+extern int rdmacc_protocol; /* the bridge's number; -1: never set, joins what the gate has */
 extern char* rdmacc_stages;
 extern uint16 rdmacc_stages_code; /* of rdmacc_stages */
 extern int rdmacc_nodes;
