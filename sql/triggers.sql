@@ -78,3 +78,26 @@ DELETE FROM t WHERE id > 12;
 SELECT * FROM history ORDER BY id;
 DROP TABLE t, loose, history;
 DROP FUNCTION tell, meddle, count_rows, keep;
+
+-- a deferred trigger finds a row again that a cursor has found, though the cursor fails
+CREATE TABLE deferred (id int PRIMARY KEY, v text) USING rdmacc;
+INSERT INTO deferred VALUES (1, 'one'), (2, 'two');
+CREATE FUNCTION tell() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  RAISE NOTICE '% to %', old.v, new.v;
+  RETURN NULL;
+END $$;
+CREATE CONSTRAINT TRIGGER tell AFTER UPDATE ON deferred DEFERRABLE INITIALLY DEFERRED
+  FOR EACH ROW EXECUTE FUNCTION tell();
+BEGIN;
+DECLARE c CURSOR FOR SELECT id, 1 / (2 - id) AS one FROM deferred
+  WHERE id = ANY (ARRAY[1, 2]) FOR UPDATE;
+FETCH c;
+UPDATE deferred SET v = 'changed' WHERE CURRENT OF c;
+SAVEPOINT a;
+FETCH c;
+ROLLBACK TO a;
+SELECT * FROM deferred WHERE id = 1;
+COMMIT;
+DROP TABLE deferred;
+DROP FUNCTION tell;
