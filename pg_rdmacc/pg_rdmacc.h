@@ -51,5 +51,4 @@ void rdmacc_pump(void);
 /* ---- xact.cc: raises bridge_error() with its SQLSTATE when it is not BRIDGE_OK. `action` names
  * what failed ("could not create table"); relation may be NULL. */
 void rdmacc_check(const char* action, const char* relation);
-
 }
