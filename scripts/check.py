@@ -7,6 +7,7 @@ import argparse
 import concurrent.futures
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -17,6 +18,8 @@ COLOURS = sys.stdout.isatty()
 LINES_OF_A_FAILURE = 60
 # Unit and simulator tests, which run under the sanitizers, too.
 SANITIZED = ("check_test", "cluster_test", "engine_test", "log_test", "sim_test", "storage_test")
+
+running = set()  # processes of parts under way, each the leader of its group
 
 GTEST_PASSED = re.compile(r"^\[  PASSED  \] (\d+) tests?\.", re.M)
 GTEST_FAILED = re.compile(r"^\[  FAILED  \] (\d+) tests?, listed below", re.M)
@@ -39,16 +42,18 @@ class Part:
         with open(log, "w+b") as file:
             process = subprocess.Popen(self.command, cwd=ROOT, stdout=file,
                                        stderr=subprocess.STDOUT, start_new_session=True)
+            running.add(process.pid)
             try:
                 status = process.wait(timeout=self.limit_s)
             except subprocess.TimeoutExpired:
-                os.killpg(process.pid, 15)
+                os.killpg(process.pid, signal.SIGTERM)
                 try:
                     process.wait(timeout=10)
                 except subprocess.TimeoutExpired:
-                    os.killpg(process.pid, 9)
+                    os.killpg(process.pid, signal.SIGKILL)
                     process.wait()
                 status = f"no end within {self.limit_s} s"
+            running.discard(process.pid)
             file.seek(0)
             self.output = file.read().decode(errors="replace")
         self.seconds = time.monotonic() - begin
@@ -138,7 +143,19 @@ def run_everything(jobs):
     return done
 
 
+def end_all(signal_number, _):
+    """An interrupted check leaves no build and no server behind."""
+    for group in list(running):
+        try:
+            os.killpg(group, signal.SIGTERM)
+        except ProcessLookupError:
+            pass
+    os._exit(128 + signal_number)
+
+
 def main():
+    for signal_number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(signal_number, end_all)
     parser = argparse.ArgumentParser(description="build and run every test")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     flags = parser.parse_args()
