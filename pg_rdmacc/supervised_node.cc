@@ -12,6 +12,8 @@ namespace {
 
 constexpr int kReadyMsMax = 60 * 1000; /* a node that is not ready by then is ended */
 constexpr int kRetryMsMax = 10 * 1000; /* pause after repeated failures */
+constexpr int kLastingMs = 10 * 1000;  /* a node that served so long did not fail to start */
+constexpr int kQuickRestartsMax = 4;
 constexpr int kArgumentBytes = 128;
 
 bool find_program(char* path) {
@@ -98,9 +100,13 @@ void note_ended(SupervisedNode* node, const char* how) {
   ereport(LOG, (errmsg("rdmacc node %d (process %d) %s", node->number,
                        static_cast<int>(node->process.pid), how),
                 node->ready ? errdetail("It is started again on its memory.") : 0));
-  /* One that had served is started at once; one that never got ready waits longer each time. */
-  if (node->ready) {
+  /* One that had served is started at once, unless it keeps dying; one that never got ready waits
+   * longer each time. */
+  if (node->ready && TimestampDifferenceExceeds(node->started, GetCurrentTimestamp(), kLastingMs)) {
     node->failures = 0;
+  }
+  if (node->ready && node->failures < kQuickRestartsMax) {
+    ++node->failures;
     node->next_start = 0;
   } else {
     postpone(node);
@@ -115,7 +121,6 @@ void note_ended(SupervisedNode* node, const char* how) {
 bool check_ready(SupervisedNode* node) {
   if (process_said_ready(node->ready_fd)) {
     node->ready = true;
-    node->failures = 0;
     publish(node);
     ereport(LOG, (errmsg("rdmacc node %d (process %d) is ready", node->number,
                          static_cast<int>(node->process.pid))));

@@ -15,7 +15,7 @@ typedef struct SupervisedNode {
   int ready_fd;            /* -1: none */
   bool ready;
   uint32 restarts;
-  int failures; /* starts since it was last ready */
+  int failures; /* ends in a row that came soon after the start */
   TimestampTz started;
   TimestampTz next_start; /* not before */
 } SupervisedNode;
