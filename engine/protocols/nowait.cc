@@ -21,10 +21,7 @@ Step lock(const Access& access, const Look* seen, const TxnStamps& txn) {
   if (seen == nullptr) {
     return access.locked ? Step::attempt(verbs) : Step::cas(verbs, 0, txn.ctts);
   }
-  // A ctts is never used by two attempts, so finding our own means that this attempt holds it:
-  // two operations of one batch can meet on one gap header.
-  const bool ours = access.locked || seen->cas_seen == 0 || seen->cas_seen == txn.ctts;
-  return ours ? Step::done() : Step::abort(AbortReason::kLockHeld);
+  return holds_lock(access, *seen, txn) ? Step::done() : Step::abort(AbortReason::kLockHeld);
 }
 
 }  // namespace

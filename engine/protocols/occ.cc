@@ -31,8 +31,7 @@ Step lock(const Access& access, const Look* seen, const TxnStamps& txn) {
   if (seen == nullptr) {
     return access.locked ? Step::attempt(kFirstLook) : Step::cas(kFirstLook, 0, txn.ctts);
   }
-  const bool ours = access.locked || seen->cas_seen == 0 || seen->cas_seen == txn.ctts;
-  if (!ours) return Step::abort(AbortReason::kLockHeld);
+  if (!holds_lock(access, *seen, txn)) return Step::abort(AbortReason::kLockHeld);
   // What was read before must still be what the lock covers; a blind write takes what is there.
   if (access.read && seen->first.wts != access.read_wts) {
     return Step::abort(access.gap ? AbortReason::kGapChanged : AbortReason::kVersionChanged);

@@ -300,8 +300,9 @@ Status Transaction::commit() {
   if (!pending_.empty()) {
     install_record(stage);
     allocated_.clear();
-    free_replaced();
     note_writes();
+    // What is not installed still refers to what it would replace.
+    if (!outcome_unknown_) free_replaced();
   }
   release_locks(stage);
   settle_index();

@@ -53,6 +53,12 @@ struct TxnStamps {
   uint64_t ctts = 0;  // unique per attempt; what its lock words hold
 };
 
+// After a CAS 0 -> ctts: does this attempt hold the lock? A ctts is never used by two attempts, so
+// finding our own means yes: two operations of one batch can meet on one gap header.
+inline bool holds_lock(const Access& access, const Look& seen, const TxnStamps& txn) {
+  return access.locked || seen.cas_seen == 0 || seen.cas_seen == txn.ctts;
+}
+
 // `seen` is nullptr before the first round. The identity of the header was checked already.
 using Rule = Step (*)(const Access& access, const Look* seen, const TxnStamps& txn);
 
