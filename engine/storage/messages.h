@@ -24,7 +24,6 @@ enum Method : MethodId {
   kMethodSettleIndex = 9,
   // transaction stages (engine/txn/carry_out.h)
   kMethodStage = 20,
-  kMethodScan = 21,
   // resolution (engine/log/resolve.h)
   kMethodReleaseLocksOf = 30,
 };
