@@ -47,7 +47,7 @@ Session::~Session() = default;
 
 Status Session::begin(const TxnOptions& options) {
   CHECK(txn_ == nullptr);
-  const ProtocolRules* rules = rules_of(options.protocol);
+  const ProtocolRules* rules = rules_of(options.protocol, options.lock_mode);
   if (rules == nullptr) {
     return Status(Code::kInvalidArgument,
                   std::string("protocol ") + protocol_name(options.protocol) +
@@ -57,6 +57,7 @@ Status Session::begin(const TxnOptions& options) {
   TxnParameters parameters;
   parameters.rules = rules;
   parameters.plan = options.plan;
+  parameters.age = age_;
   parameters.gate_timeout_us = options.gate_timeout_us;
   parameters.cancelled = &cancelled_;
   txn_ = std::make_unique<Transaction>(coordinator_.impl().state, parameters);
@@ -75,16 +76,20 @@ Status Session::commit() {
   CHECK(txn_ != nullptr);
   Status status;
   if (txn_->started()) status = txn_->commit();
-  outcome_unknown_ = txn_->outcome_unknown();
-  txn_.reset();
+  end_transaction();
   return status;
+}
+
+void Session::end_transaction() {
+  outcome_unknown_ = txn_->outcome_unknown();
+  age_ = txn_->age_to_keep();
+  txn_.reset();
 }
 
 void Session::abort() {
   if (txn_ == nullptr) return;
   txn_->abort();
-  outcome_unknown_ = txn_->outcome_unknown();
-  txn_.reset();
+  end_transaction();
 }
 
 void Session::cancel() { cancelled_ = true; }

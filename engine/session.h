@@ -59,6 +59,7 @@ class Coordinator {
 struct TxnOptions {
   Protocol protocol = Protocol::kOcc;
   StagePlan plan;
+  LockMode lock_mode = LockMode::kExclusive;
   uint64_t gate_timeout_us = 10'000'000;
 };
 
@@ -144,10 +145,12 @@ class Session {
 
  private:
   Status ensure_started();
+  void end_transaction();
   Coordinator& coordinator_;
   std::unique_ptr<Transaction> txn_;
   bool cancelled_ = false;
   bool outcome_unknown_ = false;
+  uint64_t age_ = 0;  // of a transaction that was aborted: its restart keeps it where that matters
 };
 
 // Runs engine calls for a caller that has no coroutine: start() hands a command to a coroutine,

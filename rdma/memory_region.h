@@ -10,6 +10,11 @@
 
 namespace rdmacc {
 
+// What everybody says who cannot have registered memory.
+inline Status out_of_registered_memory() {
+  return Status(Code::kNoSpace, "registered memory is used up");
+}
+
 class RegisteredPool {
  public:
   static constexpr size_t kBlockBytes = 16 * 1024;

@@ -7,13 +7,13 @@
 namespace rdmacc {
 namespace {
 
-constexpr uint32_t kRecordVersion = 1;
+constexpr uint32_t kRecordVersion = 2;
 // Bytes that a write and an entry take at least: they bound the counts that a record may claim.
-constexpr size_t kWriteBytesMin = 8 + 1 + 4 + 8 + 4 + 8 + 4 + 4;
+constexpr size_t kWriteBytesMin = 8 + 1 + 4 + 8 + 4 + 8 + 2 + 2 + 4 + 4;
 constexpr size_t kEntryBytes = 16;
 
 constexpr bool carries_record(WriteKind kind) {
-  return kind == WriteKind::kUpdate || kind == WriteKind::kInsert;
+  return kind == WriteKind::kUpdate || kind == WriteKind::kInsert || kind == WriteKind::kTombstone;
 }
 
 // [key length 4][key][row]: what is installed from a log must parse as a tuple's record does.
@@ -32,7 +32,7 @@ bool decode_write(MessageReader& in, size_t bytes_left_max, Write& write) {
   write.header.bits = in.u64();
   const uint8_t kind = in.u8();
   if (kind < static_cast<uint8_t>(WriteKind::kUpdate) ||
-      kind > static_cast<uint8_t>(WriteKind::kGap)) {
+      kind > static_cast<uint8_t>(WriteKind::kTombstone)) {
     return false;
   }
   write.kind = static_cast<WriteKind>(kind);
@@ -40,9 +40,12 @@ bool decode_write(MessageReader& in, size_t bytes_left_max, Write& write) {
   write.key_hash = in.u64();
   write.incarnation = in.u32();
   write.overflow.bits = in.u64();
+  write.record_size = in.u16();
+  write.history = in.u16();
   write.record = in.bytes();
   const uint32_t entries = in.u32();
   if (!in.ok() || !address_is_sound(write.header)) return false;
+  if (write.record_size > kRecordInlineMax || write.history > kHistoryMax) return false;
   if (carries_record(write.kind) ? !record_is_sound(write.record) : !write.record.empty()) {
     return false;
   }
@@ -70,6 +73,7 @@ void encode(const LogRecord& record, std::vector<std::byte>& out) {
   writer.u32(kRecordVersion);
   writer.u64(record.lock_ctts);
   writer.u64(record.stamp);
+  writer.u64(record.lease);
   writer.u8(record.protocol);
   writer.u32(static_cast<uint32_t>(record.writes.size()));
   for (const Write& write : record.writes) {
@@ -81,6 +85,8 @@ void encode(const LogRecord& record, std::vector<std::byte>& out) {
     writer.u64(write.key_hash);
     writer.u32(write.incarnation);
     writer.u64(write.overflow.bits);
+    writer.u16(write.record_size);
+    writer.u16(write.history);
     writer.bytes(write.record);
     writer.u32(static_cast<uint32_t>(write.entries.size()));
     for (const EntryWrite& entry : write.entries) {
@@ -96,6 +102,7 @@ Result<LogRecord> decode_log_record(std::span<const std::byte> bytes) {
   const uint32_t version = in.u32();
   record.lock_ctts = in.u64();
   record.stamp = in.u64();
+  record.lease = in.u64();
   record.protocol = in.u8();
   const uint32_t count = in.u32();
   if (!in.ok() || version != kRecordVersion || count > bytes.size() / kWriteBytesMin) {

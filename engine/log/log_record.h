@@ -17,6 +17,7 @@ enum class WriteKind : uint8_t {
   kInsert = 2,  // a fresh slot becomes live
   kUnlink = 3,  // a tuple is deleted and its slot leaves the index
   kGap = 4,     // a gap header: entries set and cleared in its group
+  kTombstone = 5,  // a version that says that the key is absent; the tuple stays in the index
 };
 
 // An 8-byte index entry to store, on the node of the gap header.
@@ -32,15 +33,26 @@ struct Write {
   uint64_t key_hash = 0;
   uint32_t incarnation = 0;         // that the header has while we hold its lock
   GlobalAddress overflow;           // block for `record`, or null: inline
-  std::string_view record;          // [key length 4][key][row]; kUpdate and kInsert
+  std::string_view record;          // [key length 4][key][row]; kTombstone: without a row
+  uint16_t record_size = 0;         // inline record bytes of the table's slots, and
+  uint16_t history = 0;             // old versions in each, if the version before is to be kept
   std::vector<EntryWrite> entries;  // kGap
 };
 
 struct LogRecord {
   uint64_t lock_ctts = 0;  // what the lock words of all its headers hold
   uint64_t stamp = 0;      // wts of what it writes
+  uint64_t lease = 0;      // SUNDIAL: logical time of the commit, wts and rts of what it writes
   uint8_t protocol = 0;
   std::vector<Write> writes;  // in the order in which they must be installed: tuples, then gaps
+
+  // For a part of a transaction: everything but the writes.
+  void copy_head(const LogRecord& whole) {
+    lock_ctts = whole.lock_ctts;
+    stamp = whole.stamp;
+    lease = whole.lease;
+    protocol = whole.protocol;
+  }
 };
 
 // Appends the record's bytes to `out`.

@@ -81,7 +81,7 @@ void NodeThread::resolve_departed() {
   for (const WorkerId dead : fabric_.departed()) {
     const std::string name = "worker " + std::to_string(dead);
     const Result<ResolveReport> report = resolve_worker(
-        worker_, fabric_.topology(), dead, make_installer(worker_), resolution_counters_);
+        worker_, fabric_.topology(), dead, make_installer(worker_, rules_of), resolution_counters_);
     if (!report.ok()) {
       // A node is down, perhaps for long; the next look tries again.
       if (failed_resolutions_++ % kFailuresPerLine == 0)

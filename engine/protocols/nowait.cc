@@ -1,11 +1,14 @@
 // NOWAIT: two-phase locking that aborts at the first lock it cannot have (RCC §4.1). Every record
-// that is read or written, and the gap header of every absent key, insert, unlink and scan, is
-// locked exclusively by its ctts until the transaction has ended.
+// that is read or written, and the gap header of every absent key, insert, unlink and scan, stays
+// locked until the transaction has ended: exclusively by its ctts, or, where shared locks are
+// asked for, counted in the lock word while it is only read.
 //
-//   Read, Lock  CAS lock 0 -> ctts | READ header | READ record        one batch
-//   Log         the whole transaction to every backup
-//   Commit      WRITE wts | WRITE length and record | WRITE lock = 0
-//   Release     WRITE lock = 0 for exactly the locks that this attempt got
+//   Read, Lock   CAS lock 0 -> ctts | READ header | READ record        one batch
+//   Read shared  READ header => CAS lock n -> n+1 | READ header | READ record
+//   Lock shared  CAS lock own shares -> ctts | READ header | READ record
+//   Log          the whole transaction to every backup
+//   Commit       WRITE wts | WRITE length and record | WRITE lock = 0
+//   Release      WRITE lock = 0 for exactly the locks that this attempt got; shares by FAA
 //
 // The READs stand behind the CAS in the batch: under the lock the header and record are stable,
 // so that one look is an atomic read, and a failed CAS makes it worthless. There is nothing to
@@ -16,25 +19,46 @@
 namespace rdmacc {
 namespace {
 
+constexpr int kVerbs = kFirstLook | kReadRecord;
+
 Step lock(const Access& access, const Look* seen, const TxnStamps& txn) {
-  const int verbs = kFirstLook | kReadRecord;
   if (seen == nullptr) {
-    return access.locked ? Step::attempt(verbs) : Step::cas(verbs, 0, txn.ctts);
+    return access.locked ? Step::attempt(kVerbs)
+                         : Step::cas(kVerbs, kOffsetOfLock, access.shares, txn.ctts);
   }
-  return holds_lock(access, *seen, txn) ? Step::done() : Step::abort(AbortReason::kLockHeld);
+  return access.locked ? Step::done() : Step::abort(AbortReason::kLockHeld);
+}
+
+Step share(const Access& access, const Look* seen, const TxnStamps& txn) {
+  if (seen == nullptr) return Step::attempt(access.held() ? kVerbs : kFirstLook);
+  if (access.held()) return Step::done();
+  const bool tried = (seen->posted.verbs & kCas) != 0;
+  const uint64_t word = tried ? seen->cas_seen : seen->first.lock;
+  // Locked by an earlier operation of our own: the CAS changes nothing but proves it.
+  if (word == txn.ctts) return Step::cas(kVerbs, kOffsetOfLock, txn.ctts, txn.ctts);
+  if (word >= kSharesMax) return Step::abort(AbortReason::kLockHeld);
+  return Step::cas(kVerbs, kOffsetOfLock, word, word + 1);
 }
 
 }  // namespace
 
 const ProtocolRules kNowaitRules = {
     .protocol = Protocol::kNowait,
-    .stages = static_cast<uint16_t>(Stage::kLock) | static_cast<uint16_t>(Stage::kLog) |
-              static_cast<uint16_t>(Stage::kRelease) | static_cast<uint16_t>(Stage::kCommit),
+    .stages = kCommonStages,
     .locks_what_it_reads = true,
-    .single_read_is_atomic = false,
-    .read = nullptr,
+    .read = lock,
     .lock = lock,
-    .validate = nullptr,
+    .effects = kInPlaceEffects,
+};
+
+const ProtocolRules kNowaitSharedRules = {
+    .protocol = Protocol::kNowait,
+    .lock_mode = LockMode::kShared,
+    .stages = kCommonStages,
+    .locks_what_it_reads = true,
+    .read = share,
+    .lock = lock,
+    .effects = kInPlaceEffects,
 };
 
 }  // namespace rdmacc

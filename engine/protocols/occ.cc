@@ -29,9 +29,10 @@ Step read(const Access& /*access*/, const Look* seen, const TxnStamps& /*txn*/) 
 
 Step lock(const Access& access, const Look* seen, const TxnStamps& txn) {
   if (seen == nullptr) {
-    return access.locked ? Step::attempt(kFirstLook) : Step::cas(kFirstLook, 0, txn.ctts);
+    return access.locked ? Step::attempt(kFirstLook)
+                         : Step::cas(kFirstLook, kOffsetOfLock, 0, txn.ctts);
   }
-  if (!holds_lock(access, *seen, txn)) return Step::abort(AbortReason::kLockHeld);
+  if (!access.locked) return Step::abort(AbortReason::kLockHeld);
   // What was read before must still be what the lock covers; a blind write takes what is there.
   if (access.read && seen->first.wts != access.read_wts) {
     return Step::abort(access.gap ? AbortReason::kGapChanged : AbortReason::kVersionChanged);
@@ -54,14 +55,13 @@ Step validate(const Access& access, const Look* seen, const TxnStamps& txn) {
 
 const ProtocolRules kOccRules = {
     .protocol = Protocol::kOcc,
-    .stages = static_cast<uint16_t>(Stage::kLock) | static_cast<uint16_t>(Stage::kRead) |
-              static_cast<uint16_t>(Stage::kLog) | static_cast<uint16_t>(Stage::kRelease) |
-              static_cast<uint16_t>(Stage::kCommit) | static_cast<uint16_t>(Stage::kValidate),
-    .locks_what_it_reads = false,
+    .stages = kCommonStages | static_cast<uint16_t>(Stage::kRead) |
+              static_cast<uint16_t>(Stage::kValidate),
     .single_read_is_atomic = true,
     .read = read,
     .lock = lock,
     .validate = validate,
+    .effects = kInPlaceEffects,
 };
 
 }  // namespace rdmacc

@@ -3,8 +3,16 @@
 
 namespace rdmacc {
 
-// One per protocol file; the registry lists them.
+// One per protocol file (and lock mode); the registry lists them.
 extern const ProtocolRules kNowaitRules;
+extern const ProtocolRules kNowaitSharedRules;
+extern const ProtocolRules kWaitdieRules;
 extern const ProtocolRules kOccRules;
+extern const ProtocolRules kMvccRules;
+extern const ProtocolRules kSundialRules;
+
+// Commit of the protocols that keep one version in place and stamp it only with wts.
+constexpr Effect kInPlaceEffects[] = {Effect::kStamp,  Effect::kLength,  Effect::kIdentity,
+                                      Effect::kRecord, Effect::kEntries, Effect::kUnlock};
 
 }  // namespace rdmacc

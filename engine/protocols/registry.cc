@@ -7,16 +7,23 @@
 namespace rdmacc {
 namespace {
 
-constexpr std::array kAvailable = {Protocol::kNowait, Protocol::kOcc};
+constexpr std::array kAvailable = {Protocol::kNowait, Protocol::kWaitdie, Protocol::kOcc,
+                                   Protocol::kMvcc, Protocol::kSundial};
 
 }  // namespace
 
-const ProtocolRules* rules_of(Protocol protocol) {
+const ProtocolRules* rules_of(Protocol protocol, LockMode mode) {
   switch (protocol) {
     case Protocol::kNowait:
-      return &kNowaitRules;
+      return mode == LockMode::kShared ? &kNowaitSharedRules : &kNowaitRules;
+    case Protocol::kWaitdie:
+      return &kWaitdieRules;
     case Protocol::kOcc:
       return &kOccRules;
+    case Protocol::kMvcc:
+      return &kMvccRules;
+    case Protocol::kSundial:
+      return &kSundialRules;
     default:
       return nullptr;
   }
@@ -25,7 +32,7 @@ const ProtocolRules* rules_of(Protocol protocol) {
 std::span<const Protocol> available_protocols() { return kAvailable; }
 
 uint16_t stages_of(Protocol protocol) {
-  const ProtocolRules* rules = rules_of(protocol);
+  const ProtocolRules* rules = rules_of(protocol, LockMode::kExclusive);
   return rules == nullptr ? 0 : rules->stages;
 }
 

@@ -9,8 +9,8 @@ namespace rdmacc {
 
 struct ProtocolRules;
 
-// nullptr when the protocol is not there (yet).
-const ProtocolRules* rules_of(Protocol protocol);
+// nullptr when the protocol is not there (yet). The mode matters to NOWAIT alone.
+const ProtocolRules* rules_of(Protocol protocol, LockMode mode = LockMode::kExclusive);
 // Those that are there, in the order of their numbers.
 std::span<const Protocol> available_protocols();
 // Bits of Stage that the protocol has.

@@ -93,6 +93,8 @@ bool HashIndexOwner::linked(uint64_t slot) const {
 
 bool HashIndexOwner::retire_slot(uint64_t slot) {
   if (!arena_.in_use(PageKind::kSlot, slot)) return false;
+  const DirectoryEntry* table = directory_.present(region_.table_of(slot));
+  if (table != nullptr) retire_blocks_of(slot, *table);
   directory_.add_rows(region_.table_of(slot), -1);
   region_.store(slot + kOffsetOfLength, 0);
   region_.bump_incarnation(slot, kNoTable);
@@ -117,12 +119,10 @@ void HashIndexOwner::retire_all(TableId id) {
 }
 
 void HashIndexOwner::retire_group(TableId id, uint64_t group) {
-  const DirectoryEntry& table = *directory_.present(id);
   if (region_.table_of(group) != id) return;
   walk_.for_each_entry(group, [&](uint64_t entry) {
     const uint64_t slot = entry_offset(entry);
     if (!arena_.in_use(PageKind::kSlot, slot) || region_.table_of(slot) != id) return;
-    retire_blocks_of(slot, table);
     retire_slot(slot);
   });
   std::vector<uint64_t> buckets;

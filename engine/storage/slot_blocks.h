@@ -4,11 +4,6 @@
 
 namespace rdmacc {
 
-// Offset of old version `i`: [stamp 8][length and flags 8][record].
-constexpr uint64_t version_offset(uint64_t slot, uint32_t record_size, uint32_t i) {
-  return slot + kOffsetOfRecord + record_size + i * (16ull + record_size);
-}
-
 // Calls back with the offset of every overflow block that a slot refers to: of its newest record
 // first, then of its old versions. In this order a block that is just becoming an old version is
 // never missed, since a writer copies it before it overwrites the record.
@@ -22,8 +17,8 @@ void for_each_block_of(const OwnedRegion& region, uint64_t slot, uint32_t record
 
   if (overflows(slot + kOffsetOfLength)) visit(block_at(slot + kOffsetOfRecord));
   for (uint32_t i = 0; i < history; ++i) {
-    const uint64_t version = version_offset(slot, record_size, i);
-    if (region.load(version) == ~0ull) continue;  // never filled
+    const uint64_t version = slot + version_place(record_size, i);
+    if (region.load(version) == kNoVersionStamp) continue;  // never filled
     if (overflows(version + 8)) visit(block_at(version + 16));
   }
 }

@@ -39,9 +39,9 @@ Status StorageNode::handle_allocate(WorkerId, Bytes bytes, Reply& reply) {
   }
   std::vector<AllocateReplyItem> items;
   for (const Allocation& each : taken) {
-    const uint64_t identity = each.slot == 0 ? 0 : region_.load(each.slot + kOffsetOfIdentity);
-    const uint64_t wts = each.slot == 0 ? 0 : region_.load(each.slot + kOffsetOfWts);
-    items.push_back({each.slot, static_cast<uint32_t>(identity >> 32), wts, each.block});
+    const Header header = each.slot == 0 ? Header{} : region_.header(each.slot);
+    items.push_back({each.slot, header.incarnation, std::max(header.wts, header.rts),
+                     header.sundial, each.block});
   }
   write_allocate_reply(items, reply);
   return Status();
@@ -153,8 +153,7 @@ Status StorageNode::hand_out(const AllocateRequest& request, const std::vector<A
       region_.store(each.slot, item.key_hash);
       region_.store(each.slot + kOffsetOfLength, 0);
       for (uint32_t old = 0; old < each.history; ++old) {
-        // An empty history stamp is the largest number: older than it is no reader.
-        region_.store(version_offset(each.slot, each.record_size, old), ~0ull);
+        region_.store(each.slot + version_place(each.record_size, old), kNoVersionStamp);
       }
       directory_.add_rows(item.table, 1);
     }

@@ -88,6 +88,7 @@ Status StorageClient::allocate(std::span<SlotRequest> requests, uint64_t ctts,
       if (items[k].block != 0) request.overflow = GlobalAddress::make(node, items[k].block);
       request.incarnation = items[k].incarnation;
       request.wts = items[k].wts;
+      request.lease = items[k].lease;
     }
   }
   if (status.ok()) return status;

@@ -22,7 +22,9 @@ class StorageClient {
     GlobalAddress slot;  // null when only an overflow block was asked for
     GlobalAddress overflow;
     uint32_t incarnation = 0;
-    uint64_t wts = 0;  // of the slot's earlier life: stamps of a slot never go back
+    // Of the slot's earlier life: none of them ever goes back. `wts` is rts if that is larger.
+    uint64_t wts = 0;
+    uint64_t lease = 0;  // SUNDIAL's word
     bool want_slot = true;
   };
   // Allocates for all requests, one message per node. Slots come locked with `ctts`; blocks are

@@ -36,6 +36,7 @@ void write_allocate_reply(std::span<const AllocateReplyItem> items, Rpc::Bytes& 
     writer.u64(item.slot);
     writer.u32(item.incarnation);
     writer.u64(item.wts);
+    writer.u64(item.lease);
     writer.u64(item.block);
   }
 }
@@ -48,6 +49,7 @@ bool parse_allocate_reply(std::span<const std::byte> in, size_t count,
     item.slot = reader.u64();
     item.incarnation = reader.u32();
     item.wts = reader.u64();
+    item.lease = reader.u64();
     item.block = reader.u64();
   }
   return reader.at_end();

@@ -30,7 +30,8 @@ struct AllocateRequest {
 struct AllocateReplyItem {
   uint64_t slot = 0;  // offsets, 0 = none
   uint32_t incarnation = 0;
-  uint64_t wts = 0;  // of the slot: the next stamp must be larger
+  uint64_t wts = 0;    // of the slot, or its rts: the next stamp must be larger
+  uint64_t lease = 0;  // SUNDIAL's word of the slot
   uint64_t block = 0;
 };
 

@@ -23,6 +23,14 @@ constexpr uint64_t sundial_rts_bound(uint64_t word) {
 constexpr uint64_t sundial_unlocked_word(uint64_t wts, uint64_t delta) {
   return ((wts & kSundialWtsMax) << 16) | delta;
 }
+// An unlocked word whose lease ends at `rts`, which is later than it did. When that is too far from
+// wts for the delta, wts moves along: the version was valid then, too.
+constexpr uint64_t sundial_renewed(uint64_t word, uint64_t rts) {
+  const uint64_t wts = sundial_wts(word);
+  return rts - wts <= kSundialDeltaMax ? sundial_unlocked_word(wts, rts - wts)
+                                       : sundial_unlocked_word(rts - kSundialDeltaMax,
+                                                               kSundialDeltaMax);
+}
 constexpr uint64_t sundial_locked_word(uint64_t wts, WorkerId holder) {
   return kSundialLockBit | ((wts & kSundialWtsMax) << 16) | holder;
 }

@@ -11,7 +11,7 @@
 //   16  wts               8    stamp of the newest version; only ever rises
 //   24  length            4    flags         4   (gap header: the group's depth as the length)
 //   32  sundial word      8    lock, wts and rts of SUNDIAL in one word
-//   40  lock              8    0, or the ctts of the holder
+//   40  lock              8    0, the ctts of the holder, or how many share it (at most kSharesMax)
 //   48  rts               8    MVCC: largest ctts that read the newest version
 //   56  waiter            8    WAITDIE: ctts of the oldest waiter
 //   64  record …               [key length 4][key][row], or, with kFlagOverflow, the 8-byte
@@ -48,13 +48,19 @@ static_assert(offsetof(Header, wts) < offsetof(Header, length) &&
 constexpr uint32_t kFlagLive = 1;      // holds a row; an allocated, not yet committed slot has 0
 constexpr uint32_t kFlagOverflow = 2;  // the record is in an overflow block
 constexpr uint32_t kFlagGap = 4;       // a gap header, not a record
-constexpr uint32_t kFlagDeleted = 8;   // tombstone (multi-version protocols)
+constexpr uint32_t kFlagDeleted = 8;   // tombstone: live, but the key is absent
+
+// Readers that share a lock are counted in the lock word. A ctts is larger: it has microseconds
+// above its worker id.
+constexpr uint64_t kSharesMax = 0xFFFF;
 
 constexpr uint64_t kOffsetOfIdentity = offsetof(Header, table);  // table id and incarnation
 constexpr uint64_t kOffsetOfLength = offsetof(Header, length);   // length and flags
 constexpr uint64_t kOffsetOfWts = offsetof(Header, wts);
 constexpr uint64_t kOffsetOfLock = offsetof(Header, lock);
 constexpr uint64_t kOffsetOfRts = offsetof(Header, rts);
+constexpr uint64_t kOffsetOfSundial = offsetof(Header, sundial);
+constexpr uint64_t kOffsetOfWaiter = offsetof(Header, waiter);
 constexpr uint64_t kOffsetOfRecord = sizeof(Header);
 
 // The two-field words as they travel in an 8-byte verb (little endian).
@@ -73,11 +79,25 @@ constexpr uint64_t round_up(uint64_t value, uint64_t to) { return (value + to - 
 // Bytes of the record proper for a key and a row.
 constexpr uint64_t record_bytes(size_t key, size_t row) { return 4 + key + row; }
 
-// What a slot of a table occupies: header, newest record, then `history` old versions of
-// [stamp 8][length and flags 8][record]; a multiple of 64 so that headers are line-aligned.
+// An old version in a slot: this head, then its record. An empty one has the largest stamp: older
+// than it is no reader.
+struct VersionHead {
+  uint64_t stamp;
+  uint32_t length;
+  uint32_t flags;
+};
+static_assert(sizeof(VersionHead) == 16);
+constexpr uint64_t kNoVersionStamp = ~0ull;
+
+// What a slot of a table occupies: header, newest record, then `history` old versions; a multiple
+// of 64 so that headers are line-aligned.
 constexpr uint64_t slot_bytes(uint32_t record_size, uint32_t history) {
   const uint64_t record = round_up(record_size, 8);
-  return round_up(sizeof(Header) + record + history * (16 + record), 64);
+  return round_up(sizeof(Header) + record + history * (sizeof(VersionHead) + record), 64);
+}
+// Where old version `i` is, from the slot's beginning.
+constexpr uint64_t version_place(uint32_t record_size, uint32_t i) {
+  return kOffsetOfRecord + record_size + i * (sizeof(VersionHead) + record_size);
 }
 
 }  // namespace rdmacc

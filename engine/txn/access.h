@@ -13,7 +13,9 @@ struct Access {
   bool gap = false;
   bool read = false;    // its version matters: noted in read_wts
   bool write = false;   // to be locked before the log
-  bool locked = false;  // by this attempt
+  bool locked = false;  // exclusively, by this attempt
+  bool lease_locked = false;  // SUNDIAL: so is the word that holds the lease
+  uint32_t shares = 0;        // shared locks that this attempt counts in the lock word
   TableId table = kNoTable;
   bool key_known = true;     // false while a scan has only an entry's tag
   uint64_t key_hash = 0;     // gap: the group's bits
@@ -21,6 +23,26 @@ struct Access {
   uint32_t depth = 0;        // gap: local depth of the group
   uint64_t read_wts = 0;     // version that was read
   uint64_t locked_wts = 0;   // version that the lock covers
+  uint64_t lease = 0;        // SUNDIAL's word as it was read, or as the lock found it
+
+  bool held() const { return locked || shares > 0; }
+};
+
+// What has to be undone to give a header back.
+struct Held {
+  GlobalAddress header;
+  bool locked = false;
+  bool lease_locked = false;
+  uint32_t shares = 0;
+  uint64_t lease = 0;  // the word that the lock replaced, with lease_locked
+
+  explicit Held(const Access& access)
+      : header(access.header),
+        locked(access.locked),
+        lease_locked(access.lease_locked),
+        shares(access.shares),
+        lease(access.lease) {}
+  Held() = default;
 };
 
 // Does a header still belong to what the access means?

@@ -20,7 +20,6 @@ static_assert(kScanTuplesPerMessage * (kRecordInlineMax + 96) < kMaxMessageBytes
 // walk for us what the batch of one transaction makes long.
 constexpr size_t kWishesPerRequest = 4096;
 
-Status no_memory() { return Status(Code::kNoSpace, "registered memory is used up"); }
 Status corrupt_answer() { return Status(Code::kCorrupt, "a stage's answer does not parse"); }
 
 // Requests under construction: one open one per node.
@@ -42,7 +41,8 @@ class Requests {
       call.to = context_.engine.topology.worker_of(node, thread);
       call.method = kMethodStage;
       MessageWriter out(call.request);
-      write_header(out, StageHeader{work_, context_.rules.protocol, context_.stamps.ctts, 0});
+      write_header(out, StageHeader{work_, context_.rules.protocol, context_.rules.lock_mode,
+                                    context_.stamps, 0});
     }
     items_[open.call].push_back(item);
     return MessageWriter(calls_[open.call].request);
@@ -162,7 +162,6 @@ Status carry_out_lock(StageContext& context, StagePlan plan, std::span<LockWork>
   Requests requests(context, StageWork::kLock);
   std::vector<LockWork*> long_ones;
   for (size_t i = 0; i < works.size(); i++) {
-    if (works[i].access->locked && works[i].wishes.empty()) continue;
     if (works[i].wishes.size() > kWishesPerRequest) {
       long_ones.push_back(&works[i]);
       continue;
@@ -180,7 +179,7 @@ Status carry_out_lock(StageContext& context, StagePlan plan, std::span<LockWork>
 }
 
 Status carry_out_validate(StageContext& context, StagePlan plan, std::span<Access*> accesses) {
-  if (plan.of(Stage::kValidate) == Primitive::kOneSided) {
+  if (plan.of(context.rules.validation) == Primitive::kOneSided) {
     return validate_accesses(context, accesses);
   }
   Requests requests(context, StageWork::kValidate);
@@ -197,7 +196,7 @@ Status carry_out_log(StageContext& context, StagePlan plan, std::span<LogPlaceme
   if (plan.of(Stage::kLog) == Primitive::kOneSided) {
     for (const LogPlacement& placement : placements) {
       if (!add_log_writes(context.engine.layout, placement, context.arena, batch)) {
-        return no_memory();
+        return out_of_registered_memory();
       }
     }
     return batch.execute();
@@ -214,16 +213,18 @@ Status carry_out_log(StageContext& context, StagePlan plan, std::span<LogPlaceme
   if (lost.empty()) return status;
   for (const size_t i : lost) {
     if (!add_log_writes(context.engine.layout, placements[i], context.arena, batch)) {
-      return no_memory();
+      return out_of_registered_memory();
     }
   }
   const Status again = batch.execute();
   return reason_of(status) == AbortReason::kNodeRestarted ? again : status;
 }
 
-Status carry_out_commit(StageContext& context, StagePlan plan, const LogRecord& record) {
+Status carry_out_commit(StageContext& context, StagePlan plan, const LogRecord& record,
+                        std::vector<GlobalAddress>& evicted) {
+  InstallOptions options{context.rules.effects, false, &evicted};
   if (plan.of(Stage::kCommit) == Primitive::kOneSided) {
-    return install(context.engine.worker, record, false, context.counters);
+    return install(context.engine.worker, record, options, context.counters);
   }
   // Cut per node and by size, tuples before gap headers: a later part is sent when the earlier
   // ones have been carried out.
@@ -244,9 +245,7 @@ Status carry_out_commit(StageContext& context, StagePlan plan, const LogRecord& 
     }
     Requests requests(context, StageWork::kCommit);
     for (auto& [node, part] : parts) {
-      part.first.lock_ctts = record.lock_ctts;
-      part.first.stamp = record.stamp;
-      part.first.protocol = record.protocol;
+      part.first.copy_head(record);
       std::vector<std::byte> encoded;
       encode(part.first, encoded);
       MessageWriter out = requests.add(node, node, 1);
@@ -254,40 +253,39 @@ Status carry_out_commit(StageContext& context, StagePlan plan, const LogRecord& 
     }
     requests.send();
     // Whatever a node answers, its part is committed: what it did not do is done below.
-    const Status status =
-        requests.read([](MessageReader&, size_t) { return true; },
-                      [&](size_t node) {
-                        for (const size_t i : parts[static_cast<NodeId>(node)].second)
-                          lost[i] = true;
-                      });
+    const Status status = requests.read(
+        [&](MessageReader& in, size_t node) {
+          return read_evicted(in, static_cast<NodeId>(node), evicted);
+        },
+        [&](size_t node) {
+          for (const size_t i : parts[static_cast<NodeId>(node)].second) lost[i] = true;
+        });
     static_cast<void>(status);
     begin = end;
   }
   LogRecord rest;
-  rest.lock_ctts = record.lock_ctts;
-  rest.stamp = record.stamp;
-  rest.protocol = record.protocol;
+  rest.copy_head(record);
   for (size_t i = 0; i < record.writes.size(); i++) {
     if (lost[i]) rest.writes.push_back(record.writes[i]);
   }
   if (rest.writes.empty()) return Status();
-  return install(context.engine.worker, rest, true, context.counters);
+  options.guarded = true;
+  return install(context.engine.worker, rest, options, context.counters);
 }
 
-Status carry_out_release(StageContext& context, StagePlan plan,
-                         std::span<const GlobalAddress> headers) {
+Status carry_out_release(StageContext& context, StagePlan plan, std::span<const Held> held) {
   if (plan.of(Stage::kRelease) == Primitive::kOneSided) {
-    return release_accesses(context, headers, true);
+    return release_accesses(context, held, true);
   }
   Requests requests(context, StageWork::kRelease);
-  for (size_t i = 0; i < headers.size(); i++) {
-    MessageWriter out = requests.add(headers[i].node(), i);
-    out.u64(headers[i].bits);
+  for (size_t i = 0; i < held.size(); i++) {
+    MessageWriter out = requests.add(held[i].header.node(), i);
+    write_held(out, held[i]);
   }
   requests.send();
-  std::vector<GlobalAddress> lost;
+  std::vector<Held> lost;
   const Status status = requests.read([](MessageReader&, size_t) { return true; },
-                                      [&](size_t i) { lost.push_back(headers[i]); });
+                                      [&](size_t i) { lost.push_back(held[i]); });
   if (lost.empty()) return status;
   return release_accesses(context, lost, false);
 }

@@ -21,10 +21,10 @@ Status carry_out_validate(StageContext& context, StagePlan plan, std::span<Acces
 // not, whoever wrote it.
 Status carry_out_log(StageContext& context, StagePlan plan, std::span<LogPlacement> placements);
 // Past the commit point nothing may stop: a node that dies under the request is finished
-// one-sided, guarded by the locks.
-Status carry_out_commit(StageContext& context, StagePlan plan, const LogRecord& record);
-Status carry_out_release(StageContext& context, StagePlan plan,
-                         std::span<const GlobalAddress> headers);
+// one-sided, guarded by the locks. `evicted`: see InstallOptions.
+Status carry_out_commit(StageContext& context, StagePlan plan, const LogRecord& record,
+                        std::vector<GlobalAddress>& evicted);
+Status carry_out_release(StageContext& context, StagePlan plan, std::span<const Held> held);
 // Asks every node to release whatever still holds this attempt's ctts: for an attempt that does
 // not know what it has locked, because a node died under its request.
 Status release_everywhere(StageContext& context);

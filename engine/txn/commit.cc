@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "engine/storage/overflow.h"
+#include "engine/storage/sundial_word.h"
 #include "engine/txn/transaction.h"
 
 namespace rdmacc {
@@ -34,12 +35,16 @@ Status Transaction::collect_writes() {
     CHECK(state.base != KeyState::Base::kUnknown);
     Pending pending{};
     pending.key = &state;
-    pending.kind =
-        exists ? (last.deleted ? WriteKind::kUnlink : WriteKind::kUpdate) : WriteKind::kInsert;
+    if (last.deleted) {
+      pending.kind =
+          parameters_.rules->reads_at_ctts ? WriteKind::kTombstone : WriteKind::kUnlink;
+    } else {
+      pending.kind = state.tuple != nullptr ? WriteKind::kUpdate : WriteKind::kInsert;
+    }
     pending.tuple = state.tuple;
-    pending.gap = pending.kind == WriteKind::kUpdate ? nullptr : state.gap;
-    if (!last.deleted) pending.record = make_record(state.key, last.row);
-    if (exists && state.overflow != 0) {
+    pending.gap = relinks(pending.kind) ? state.gap : nullptr;
+    if (pending.kind != WriteKind::kUnlink) pending.record = make_record(state.key, last.row);
+    if (state.tuple != nullptr && state.overflow != 0) {
       pending.old_overflow = GlobalAddress::make(state.tuple->header.node(), state.overflow);
     }
     if (pending.tuple != nullptr) pending.tuple->write = true;
@@ -53,7 +58,7 @@ Status Transaction::find_missing_gaps(StageContext& stage) {
   std::vector<KeyWork> works;
   std::vector<Pending*> lacking;
   for (Pending& pending : pending_) {
-    if (pending.kind == WriteKind::kUpdate) continue;
+    if (!relinks(pending.kind)) continue;
     if (pending.gap == nullptr) {
       KeyWork work;
       work.table = pending.key->table;
@@ -78,8 +83,10 @@ Status Transaction::allocate_room(StageContext& stage) {
   std::vector<StorageClient::SlotRequest> requests;
   std::vector<Pending*> owners;
   for (Pending& pending : pending_) {
-    auto table = stage.engine.tables.get(pending.key->table, counters_);
+    auto table = stage.table(pending.key->table);
     if (!table.ok()) return table.status();
+    pending.record_size = static_cast<uint16_t>((*table)->record_size);
+    pending.history = static_cast<uint16_t>((*table)->history);
     StorageClient::SlotRequest request{};
     request.table = pending.key->table;
     request.key_hash = pending.key->hash;
@@ -111,6 +118,7 @@ Status Transaction::allocate_room(StageContext& stage) {
     access.key_hash = pending.key->hash;
     access.incarnation = requests[i].incarnation;
     access.locked_wts = requests[i].wts;
+    access.lease = requests[i].lease;
     accesses_.push_back(access);
     pending.tuple = &accesses_.back();
   }
@@ -121,12 +129,12 @@ Status Transaction::lock_writes(StageContext& stage) {
   std::unordered_map<Access*, size_t> gap_works;
   for (Pending& pending : pending_) {
     if (pending.kind != WriteKind::kInsert && !pending.tuple->locked) {
-      lock_works_.push_back(LockWork{pending.tuple, {}, {}});
+      lock_works_.push_back(LockWork{pending.tuple, {}, {}, false});
     }
-    if (pending.kind == WriteKind::kUpdate) continue;
+    if (!relinks(pending.kind)) continue;
     pending.gap->write = true;
     auto [at, fresh] = gap_works.try_emplace(pending.gap, lock_works_.size());
-    if (fresh) lock_works_.push_back(LockWork{pending.gap, {}, {}});
+    if (fresh) lock_works_.push_back(LockWork{pending.gap, {}, {}, false});
     lock_works_[at->second].wishes.push_back(EntryWish{
         pending.key->hash, pending.tuple->header.offset(), pending.kind == WriteKind::kInsert});
   }
@@ -136,6 +144,29 @@ Status Transaction::lock_writes(StageContext& stage) {
   return status;
 }
 
+// Everything that is written is locked: when the transaction happens follows from that.
+Status Transaction::fix_commit_time(StageContext& stage) {
+  const ProtocolRules& rules = *parameters_.rules;
+  if (rules.reads_at_ctts) {
+    // A slot's stamps never go back, in its next life neither.
+    for (const Pending& pending : pending_) {
+      if (pending.kind != WriteKind::kInsert || pending.tuple->locked_wts < stamps_.ctts) continue;
+      stage.engine.clock.observe(pending.tuple->locked_wts);
+      return aborted(AbortReason::kTooLate);
+    }
+  }
+  if (!rules.has_leases) return Status();
+  for (const Access& access : accesses_) {
+    if (access.write) {
+      stamps_.commit_tts = std::max(stamps_.commit_tts, sundial_rts_bound(access.lease) + 1);
+    } else if (access.read) {
+      stamps_.commit_tts = std::max(stamps_.commit_tts, sundial_wts(access.lease));
+    }
+  }
+  stage.stamps = stamps_;
+  return Status();
+}
+
 Status Transaction::validate_reads(StageContext& stage) {
   if (parameters_.rules->validate == nullptr) return Status();
   if (parameters_.rules->single_read_is_atomic && pending_.empty() && !scanned_ && reads_ <= 1) {
@@ -143,12 +174,16 @@ Status Transaction::validate_reads(StageContext& stage) {
   }
   std::vector<Access*> reads;
   for (Access& access : accesses_) {
-    if (access.read && !access.locked) reads.push_back(&access);
+    if (!access.read || access.locked) continue;
+    // A lease that lasts long enough needs nothing.
+    const bool lasts = parameters_.rules->has_leases &&
+                       sundial_rts_bound(access.lease) >= stamps_.commit_tts;
+    if (!lasts) reads.push_back(&access);
   }
   if (reads.empty()) return Status();
   const uint64_t start_ns = stage.engine.worker.endpoint().now_ns();
   const Status status = carry_out_validate(stage, parameters_.plan, reads);
-  time_stage(Stage::kValidate, start_ns);
+  time_stage(parameters_.rules->validation, start_ns);
   return status;
 }
 
@@ -158,7 +193,8 @@ void Transaction::build_record() {
   for (const LockWork& work : lock_works_) clock.observe(work.access->locked_wts);
   for (const Pending& pending : pending_) clock.observe(pending.tuple->locked_wts);
   record_.lock_ctts = stamps_.ctts;
-  record_.stamp = clock.next();
+  record_.stamp = parameters_.rules->reads_at_ctts ? stamps_.ctts : clock.next();
+  record_.lease = stamps_.commit_tts;
   record_.protocol = static_cast<uint8_t>(parameters_.rules->protocol);
   for (const Pending& pending : pending_) {
     Write write;
@@ -169,6 +205,8 @@ void Transaction::build_record() {
     write.incarnation = pending.tuple->incarnation;
     write.overflow = pending.new_overflow;
     write.record = pending.record;
+    write.record_size = pending.record_size;
+    write.history = pending.history;
     record_.writes.push_back(std::move(write));
   }
   for (LockWork& work : lock_works_) {
@@ -207,22 +245,24 @@ bool Transaction::install_again(StageContext& stage) {
   const uint64_t deadline_us = endpoint.now_us() + kInstallAgainUsMax;
   while (endpoint.now_us() < deadline_us) {
     stage.engine.worker.scheduler().sleep_for(kNodeReturnPauseUs);
-    if (install(stage.engine.worker, record_, /*guarded=*/true, counters_).ok()) return true;
+    InstallOptions again{parameters_.rules->effects, true, &evicted_};
+    if (install(stage.engine.worker, record_, again, counters_).ok()) return true;
   }
   return false;
 }
 
 void Transaction::install_record(StageContext& stage) {
   const uint64_t start_ns = stage.engine.worker.endpoint().now_ns();
-  const Status status = carry_out_commit(stage, parameters_.plan, record_);
+  const Status status = carry_out_commit(stage, parameters_.plan, record_, evicted_);
   time_stage(Stage::kCommit, start_ns);
   if (!status.ok() && !install_again(stage)) {
     // The entry stays in the ring: whoever resolves this worker finishes what it lists.
     outcome_unknown_ = true;
     placements_.clear();
   }
-  for (LockWork& work : lock_works_) work.access->locked = false;
-  for (const Pending& pending : pending_) pending.tuple->locked = false;
+  const auto unlocked = [](Access& access) { access.locked = access.lease_locked = false; };
+  for (const LockWork& work : lock_works_) unlocked(*work.access);
+  for (const Pending& pending : pending_) unlocked(*pending.tuple);
   coordinator_.log.applied(placements_);
 }
 
@@ -234,11 +274,12 @@ void Transaction::release_locks(StageContext& stage) {
          stage.engine.worker.endpoint().now_us() < deadline_us) {
     stage.engine.worker.scheduler().sleep_for(kNodeReturnPauseUs);
   }
-  std::vector<GlobalAddress> held;
+  std::vector<Held> held;
   for (Access& access : accesses_) {
-    if (!access.locked) continue;
-    held.push_back(access.header);
-    access.locked = false;
+    if (!access.held()) continue;
+    held.emplace_back(access);
+    access.locked = access.lease_locked = false;
+    access.shares = 0;
   }
   if (held.empty()) return;
   const uint64_t start_ns = stage.engine.worker.endpoint().now_ns();
@@ -253,12 +294,16 @@ void Transaction::release_locks(StageContext& stage) {
 void Transaction::free_replaced() {
   std::vector<StorageClient::FreeRequest> freed;
   for (const Pending& pending : pending_) {
-    if (!pending.old_overflow.null()) {
+    const bool kept = parameters_.rules->reads_at_ctts;  // by the version before
+    if (!pending.old_overflow.null() && !kept) {
       freed.push_back({pending.old_overflow, StorageClient::FreeRequest::kOverflow});
     }
     if (pending.kind == WriteKind::kUnlink) {
       freed.push_back({pending.tuple->header, StorageClient::FreeRequest::kSlot});
     }
+  }
+  for (const GlobalAddress block : evicted_) {
+    freed.push_back({block, StorageClient::FreeRequest::kOverflow});
   }
   if (freed.empty()) return;
   const Status status = coordinator_.engine.storage.free(freed, stamps_.ctts, allocation_counters_);
@@ -286,6 +331,7 @@ Status Transaction::commit() {
   if (status.ok() && !pending_.empty()) status = find_missing_gaps(stage);
   if (status.ok() && !pending_.empty()) status = allocate_room(stage);
   if (status.ok() && !pending_.empty()) status = lock_writes(stage);
+  if (status.ok()) status = fix_commit_time(stage);
   if (status.ok()) status = validate_reads(stage);
   if (status.ok() && !pending_.empty()) {
     build_record();
@@ -339,7 +385,7 @@ void Transaction::abort() {
 }
 
 void Transaction::finish(HistoryOutcome outcome) {
-  for (const Access& access : accesses_) CHECK(!access.locked);
+  for (const Access& access : accesses_) CHECK(!access.held());
   coordinator_.gate.leave(pass_);
   WorkerStats& stats = coordinator_.stats;
   if (outcome == HistoryOutcome::kCommitted) {
@@ -357,9 +403,10 @@ void Transaction::finish(HistoryOutcome outcome) {
 
 void Transaction::note_writes() {
   for (const Pending& pending : pending_) {
-    const HistoryOp op = pending.kind == WriteKind::kInsert   ? HistoryOp::kInsert
-                         : pending.kind == WriteKind::kUnlink ? HistoryOp::kDelete
-                                                              : HistoryOp::kWrite;
+    const bool existed = pending.key->base == KeyState::Base::kExists;
+    const HistoryOp op = pending.key->own.back().deleted ? HistoryOp::kDelete
+                         : existed                       ? HistoryOp::kWrite
+                                                         : HistoryOp::kInsert;
     event(op, pending.key->table, pending.key->key, record_.stamp);
   }
 }

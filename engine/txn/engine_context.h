@@ -43,6 +43,30 @@ struct StageContext {
   const bool* cancelled;              // nullptr: cannot be cancelled
 
   bool is_cancelled() const { return cancelled != nullptr && *cancelled; }
+  // The rest of a wait for somebody else, longer each time.
+  void give_way(int attempt) const {
+    constexpr uint64_t kPauseUsMax = 200;
+    engine.worker.scheduler().sleep_for(
+        std::min<uint64_t>(static_cast<uint64_t>(attempt), kPauseUsMax));
+  }
+  // A gap header that the read rule has accepted.
+  void note_gap_read(Access& gap, const Look& look) const {
+    gap.read = true;
+    // Under timestamp ordering what counts is when we looked; others may insert later.
+    gap.read_wts = rules.reads_at_ctts ? stamps.just_before() : look.last.wts;
+    gap.lease = look.first.sundial;
+    engine.clock.observe(look.last.wts);
+  }
+  // A table that this protocol can work with: several versions need room for them.
+  Result<CachedTable*> table(TableId id) const {
+    auto found = engine.tables.get(id, counters);
+    if (found.ok() && rules.reads_at_ctts && (*found)->history == 0) {
+      return Status(Code::kInvalidArgument,
+                    "table " + std::to_string(id) + " keeps no history, which protocol " +
+                        protocol_name(rules.protocol) + " needs");
+    }
+    return found;
+  }
   DoorbellBatch batch() { return DoorbellBatch(engine.worker.scheduler(), counters); }
 };
 

@@ -11,7 +11,6 @@ namespace rdmacc {
 namespace {
 
 constexpr int kAttemptsMax = 200;
-constexpr uint64_t kPauseUsMax = 200;
 
 // Where a key's search stands between two rounds.
 struct Search {
@@ -40,7 +39,7 @@ class Finder {
     RDMACC_RETURN_IF_ERROR(prepare());
     for (int attempt = 0; attempt < kAttemptsMax; attempt++) {
       if (!any_pending()) return Status();
-      if (attempt > 2) pause(attempt);
+      if (attempt > 2) context_.give_way(attempt);
       if (context_.is_cancelled()) return Status(Code::kCancelled);
       RDMACC_RETURN_IF_ERROR(walk());
       RDMACC_RETURN_IF_ERROR(try_candidates());
@@ -58,10 +57,6 @@ class Finder {
     return std::any_of(searches_.begin(), searches_.end(),
                        [](const Search& s) { return s.pending(); });
   }
-  void pause(int attempt) {
-    context_.engine.worker.scheduler().sleep_for(
-        std::min<uint64_t>(static_cast<uint64_t>(attempt), kPauseUsMax));
-  }
   static void fail(Search& search, AbortReason reason) {
     search.work->result = KeyWork::Result::kAborted;
     search.work->reason = reason;
@@ -73,8 +68,9 @@ class Finder {
   Status fetch_overflow(std::span<Search*> found);
   Status settle_missing();
   Status lock_gaps(std::span<Search*> missing);
-  Status unlock(GlobalAddress header);
-  bool wanted_by_other(const Search& self, GlobalAddress header) const;
+  Status raise_gaps(std::span<Search*> missing, std::span<const Step> steps);
+  Status give_back(const Access& access);
+  bool wanted_by_other(const Search& self, const Access& access) const;
 
   StageContext& context_;
   std::vector<Search> searches_;
@@ -83,7 +79,7 @@ class Finder {
 Status Finder::prepare() {
   for (Search& search : searches_) {
     KeyWork& work = *search.work;
-    auto table = context_.engine.tables.get(work.table, context_.counters);
+    auto table = context_.table(work.table);
     if (!table.ok()) return table.status();
     search.table = *table;
     search.node = context_.engine.map.primary_of(work.hash);
@@ -134,7 +130,7 @@ Status Finder::walk() {
     search.candidates = std::move(walks[i].candidates);
     search.from_cache = false;
     Access& gap_access = search.work->gap;
-    if (!gap_access.locked) {
+    if (!gap_access.held()) {
       gap_access = Access{};
       gap_access.header = walks[i].group;
       gap_access.gap = true;
@@ -150,15 +146,18 @@ Status Finder::walk() {
   return Status();
 }
 
-Status Finder::unlock(GlobalAddress header) {
-  return release_accesses(context_, std::span(&header, 1), /*certain=*/true);
+Status Finder::give_back(const Access& access) {
+  const Held held(access);
+  return release_accesses(context_, std::span(&held, 1), /*certain=*/true);
 }
 
-bool Finder::wanted_by_other(const Search& self, GlobalAddress header) const {
-  return std::any_of(searches_.begin(), searches_.end(), [&](const Search& other) {
-    return &other != &self && other.work->result == KeyWork::Result::kFound &&
-           other.work->access.header == header;
-  });
+// Two keys of one batch may have met on one header, which is locked once. Shares are counted.
+bool Finder::wanted_by_other(const Search& self, const Access& access) const {
+  return access.locked &&
+         std::any_of(searches_.begin(), searches_.end(), [&](const Search& other) {
+           return &other != &self && other.work->result != KeyWork::Result::kPending &&
+                  other.work->access.header == access.header;
+         });
 }
 
 Status Finder::try_candidates() {
@@ -176,13 +175,11 @@ Status Finder::try_candidates() {
     accesses[i].key_hash = search.work->hash;
     driven[i].access = &accesses[i];
     driven[i].record_bytes = search.table->record_size;
+    driven[i].history = search.table->history;
     driven[i].record = context_.arena.allocate(search.table->record_size);
-    if (driven[i].record == nullptr) {
-      return Status(Code::kNoSpace, "registered memory is used up");
-    }
+    if (driven[i].record == nullptr) return out_of_registered_memory();
   }
-  const Rule rule = context_.rules.locks_what_it_reads ? context_.rules.lock : context_.rules.read;
-  const Status status = drive(context_, rule, driven);
+  const Status status = drive(context_, context_.rules.read, driven);
   if (!status.ok()) {
     for (size_t i = 0; i < tried.size(); i++) tried[i]->work->access = accesses[i];
     return status;
@@ -200,10 +197,10 @@ Status Finder::judge_candidates(std::span<Search*> tried, std::span<Driven> driv
     if (driven[i].end == Driven::End::kAbort) {
       fail(search, driven[i].reason);
     } else if (driven[i].end == Driven::End::kDone && (driven[i].accepted.flags & kFlagLive) != 0) {
-      work.result = KeyWork::Result::kFound;
+      const bool deleted = (driven[i].accepted.flags & kFlagDeleted) != 0;
+      work.result = deleted ? KeyWork::Result::kMissing : KeyWork::Result::kFound;
       work.flags = driven[i].accepted.flags;
-      work.access.read = true;
-      work.access.read_wts = work.access.locked_wts = driven[i].accepted.wts;
+      note_read(context_, driven[i], work.access);
       work.record = std::string_view(reinterpret_cast<const char*>(driven[i].record),
                                      driven[i].accepted.length);
       found.push_back(&search);
@@ -224,7 +221,7 @@ Status Finder::judge_candidates(std::span<Search*> tried, std::span<Driven> driv
     if (work.result == KeyWork::Result::kAborted) continue;
     if (driven[i].end == Driven::End::kPending) continue;  // another one aborted first
     std::string_view key, row;
-    if (work.result == KeyWork::Result::kFound && split_record(work.record, key, row) &&
+    if (work.result != KeyWork::Result::kPending && split_record(work.record, key, row) &&
         key == work.key) {
       context_.engine.locations.put(work.table, work.hash,
                                     {work.access.header, work.access.incarnation});
@@ -234,8 +231,8 @@ Status Finder::judge_candidates(std::span<Search*> tried, std::span<Driven> driv
     work.result = KeyWork::Result::kPending;
     context_.engine.locations.forget(work.table, work.hash);
     search.candidates.pop_back();
-    if (driven[i].newly_locked && !wanted_by_other(search, accesses[i].header)) {
-      RDMACC_RETURN_IF_ERROR(unlock(accesses[i].header));
+    if (driven[i].newly_locked && !wanted_by_other(search, accesses[i])) {
+      RDMACC_RETURN_IF_ERROR(give_back(accesses[i]));
     }
     work.access = Access{};
     if (search.candidates.empty() && !search.from_cache && search.walked) {
@@ -247,7 +244,7 @@ Status Finder::judge_candidates(std::span<Search*> tried, std::span<Driven> driv
           search.failed && search.failed_wts == search.first.wts && search.first.lock == 0;
       search.failed = true;
       search.failed_wts = search.last.wts;
-      const bool settled = unchanged || work.gap.locked || context_.rules.locks_what_it_reads;
+      const bool settled = unchanged || work.gap.held() || context_.rules.locks_what_it_reads;
       if (!settled) search.walked = false;
     }
   }
@@ -274,12 +271,13 @@ Status Finder::fetch_overflow(std::span<Search*> found) {
 // Keys whose chain holds no entry with their tag (or only others'): absent, once the gap header
 // has been read by the protocol.
 Status Finder::settle_missing() {
-  std::vector<Search*> to_lock;
+  std::vector<Search*> to_lock, to_raise;
+  std::vector<Step> raises;
   for (Search& search : searches_) {
     if (!search.pending() || !search.candidates.empty() || !search.walked) continue;
     search.walked = false;
     KeyWork& work = *search.work;
-    if (work.gap.locked) {  // walked under our lock
+    if (work.gap.held()) {  // walked under our lock
       work.result = KeyWork::Result::kMissing;
       continue;
     }
@@ -287,20 +285,36 @@ Status Finder::settle_missing() {
       to_lock.push_back(&search);
       continue;
     }
-    const Look look{search.first, search.last, 0};
+    const Look look{search.first, search.last, 0, 0, {}, nullptr, 0};
     const bool same = same_identity(work.gap, look.last);
     const Step step =
         same ? context_.rules.read(work.gap, &look, context_.stamps) : Step::again(kNoVerbs);
     if (step.verdict == Verdict::kDone) {
-      work.gap.read = true;
-      work.gap.read_wts = look.last.wts;
-      context_.engine.clock.observe(look.last.wts);
+      context_.note_gap_read(work.gap, look);
       work.result = KeyWork::Result::kMissing;
     } else if (step.verdict == Verdict::kAbort) {
       fail(search, step.reason);
+    } else if (step.verdict == Verdict::kTry) {
+      to_raise.push_back(&search);
+      raises.push_back(step);
     }
   }
+  if (!to_raise.empty()) RDMACC_RETURN_IF_ERROR(raise_gaps(to_raise, raises));
   return to_lock.empty() ? Status() : lock_gaps(to_lock);
+}
+
+// What a rule wants to change in a gap header before it believes the entries: they are walked once
+// more, whether or not the CAS has won.
+Status Finder::raise_gaps(std::span<Search*> missing, std::span<const Step> steps) {
+  auto* seen = context_.arena.allocate_array<uint64_t>(missing.size());
+  if (seen == nullptr) return out_of_registered_memory();
+  DoorbellBatch batch = context_.batch();
+  for (size_t i = 0; i < missing.size(); i++) {
+    CHECK((steps[i].verbs & kCas) != 0);
+    batch.compare_swap(missing[i]->work->gap.header.plus(steps[i].word), steps[i].expected,
+                       steps[i].desired, &seen[i]);
+  }
+  return batch.execute();
 }
 
 // Two-phase locking: the absence is protected by the gap header's lock, and the chain is walked
@@ -308,18 +322,17 @@ Status Finder::settle_missing() {
 Status Finder::lock_gaps(std::span<Search*> missing) {
   std::vector<Driven> driven(missing.size());
   for (size_t i = 0; i < missing.size(); i++) driven[i].access = &missing[i]->work->gap;
-  RDMACC_RETURN_IF_ERROR(drive(context_, context_.rules.lock, driven));
+  RDMACC_RETURN_IF_ERROR(drive(context_, context_.rules.read, driven));
   for (size_t i = 0; i < missing.size(); i++) {
     KeyWork& work = *missing[i]->work;
     if (driven[i].end == Driven::End::kAbort) {
       fail(*missing[i], driven[i].reason);
     } else if (driven[i].end == Driven::End::kDone) {
-      work.gap.read = true;
-      work.gap.read_wts = work.gap.locked_wts = driven[i].accepted.wts;
-    } else if (driven[i].end == Driven::End::kStale && work.gap.locked) {
+      note_read(context_, driven[i], work.gap);
+    } else if (driven[i].end == Driven::End::kStale && work.gap.held()) {
       // The group was split between our walk and the CAS. The lock is given back at once unless
       // it was ours before.
-      if (driven[i].newly_locked) RDMACC_RETURN_IF_ERROR(unlock(work.gap.header));
+      if (driven[i].newly_locked) RDMACC_RETURN_IF_ERROR(give_back(work.gap));
       work.gap = Access{};
     }
   }

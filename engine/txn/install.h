@@ -3,19 +3,28 @@
 #include "engine/log/resolve.h"
 #include "engine/txn/engine_context.h"
 
-// The Commit stage's effects: what a logged transaction does to the headers that it holds locked.
-// The same for every protocol that keeps one version in place (NOWAIT, OCC).
+// The Commit stage: what a logged transaction does to the headers that it holds locked, by its
+// protocol's list of effects.
 
 namespace rdmacc {
 
-// Installs the record's writes and unlocks their headers: for a tuple WRITE wts | WRITE length
-// and flags | WRITE record | WRITE lock = 0; for a gap header, after all tuples, WRITE wts |
-// WRITE entries | WRITE lock = 0. With `guarded` only headers that still hold the record's
-// lock_ctts are touched, so that doing it again (after a node's restart, or for a coordinator
-// that died) does nothing twice.
-Status install(Worker& worker, const LogRecord& record, bool guarded, VerbCounters& counters);
+struct InstallOptions {
+  std::span<const Effect> effects;  // of the record's protocol
+  // Only headers that still hold the record's lock_ctts are touched, so that doing it again (after
+  // a node's restart, or for a coordinator that died) does nothing twice.
+  bool guarded = false;
+  // Overflow blocks of old versions that had to make room are appended: nothing refers to them
+  // any more. May be nullptr: they are found at the node's next start.
+  std::vector<GlobalAddress>* evicted = nullptr;
+};
+
+// Installs the record's writes and unlocks their headers: tuples first, then gap headers, the
+// effects on each header in one chain.
+Status install(Worker& worker, const LogRecord& record, const InstallOptions& options,
+               VerbCounters& counters);
 
 // For resolution: guarded install of a dead coordinator's record.
-InstallCommitted make_installer(Worker& worker);
+using RulesOf = const ProtocolRules* (*)(Protocol, LockMode);
+InstallCommitted make_installer(Worker& worker, RulesOf rules_of);
 
 }  // namespace rdmacc

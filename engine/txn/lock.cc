@@ -108,7 +108,7 @@ Status place_entries(StageContext& context, std::span<LockWork> works) {
 Status lock_accesses(StageContext& context, std::span<LockWork> works) {
   std::vector<Driven> driven;
   for (LockWork& work : works) {
-    if (work.access->locked) continue;
+    if (work.access->locked && (!context.rules.has_leases || work.access->lease_locked)) continue;
     Driven record;
     record.access = work.access;
     driven.push_back(record);
@@ -134,7 +134,7 @@ Status validate_accesses(StageContext& context, std::span<Access* const> accesse
       driven[i].access = accesses[begin + i];
       driven[i].look = arena.allocate_array<Look>(1);
       if (driven[i].look == nullptr) {
-        return Status(Code::kNoSpace, "registered memory is used up");
+        return out_of_registered_memory();
       }
     }
     RDMACC_RETURN_IF_ERROR(drive(context, context.rules.validate, driven));
@@ -150,25 +150,54 @@ Status validate_accesses(StageContext& context, std::span<Access* const> accesse
   return Status();
 }
 
-Status release_accesses(StageContext& context, std::span<const GlobalAddress> headers,
-                        bool certain) {
-  constexpr size_t kBatchMax = 1024;
-  for (size_t begin = 0; begin < headers.size(); begin += kBatchMax) {
-    const size_t count = std::min(kBatchMax, headers.size() - begin);
-    VerbArena arena(context.engine.worker.pool());
-    auto* words = arena.allocate_array<uint64_t>(count);
-    if (words == nullptr) return Status(Code::kNoSpace, "registered memory is used up");
-    DoorbellBatch batch = context.batch();
-    for (size_t i = 0; i < count; i++) {
-      const GlobalAddress lock = headers[begin + i].plus(kOffsetOfLock);
-      words[i] = 0;
-      if (certain) {
-        batch.write(lock, &words[i], sizeof(words[i]));
-      } else {
-        batch.compare_swap(lock, context.stamps.ctts, 0, &words[i]);
-      }
+namespace {
+
+struct Word {
+  uint64_t lock, lease, shares;
+};
+
+// Which of them still carry the attempt's ctts: only that proves that the lease is ours, too.
+Status look_for_own(StageContext& context, std::span<const Held> held, std::span<Word> words,
+                    std::vector<bool>& ours) {
+  DoorbellBatch batch = context.batch();
+  for (size_t i = 0; i < held.size(); i++) {
+    batch.read(held[i].header.plus(kOffsetOfLock), &words[i].lock, 8);
+  }
+  RDMACC_RETURN_IF_ERROR(batch.execute());
+  for (size_t i = 0; i < held.size(); i++) ours[i] = words[i].lock == context.stamps.ctts;
+  return Status();
+}
+
+Status release_some(StageContext& context, std::span<const Held> held, bool certain) {
+  VerbArena arena(context.engine.worker.pool());
+  auto* memory = arena.allocate_array<Word>(held.size());
+  if (memory == nullptr) return out_of_registered_memory();
+  const std::span words(memory, held.size());
+  std::vector<bool> ours(held.size(), true);
+  if (!certain) RDMACC_RETURN_IF_ERROR(look_for_own(context, held, words, ours));
+  DoorbellBatch batch = context.batch();
+  for (size_t i = 0; i < held.size(); i++) {
+    const Held& each = held[i];
+    const GlobalAddress lock = each.header.plus(kOffsetOfLock);
+    words[i] = Word{0, each.lease, 0};
+    if (each.shares > 0) batch.fetch_add(lock, 0 - uint64_t{each.shares}, &words[i].shares);
+    if (!ours[i]) continue;
+    // The lease first: whoever has the lock may lock the lease.
+    if (each.lease_locked) {
+      batch.write(each.header.plus(kOffsetOfSundial), &words[i].lease, 8);
     }
-    RDMACC_RETURN_IF_ERROR(batch.execute());
+    if (each.locked) batch.write(lock, &words[i].lock, 8);
+  }
+  return batch.execute();
+}
+
+}  // namespace
+
+Status release_accesses(StageContext& context, std::span<const Held> held, bool certain) {
+  constexpr size_t kBatchMax = 512;
+  for (size_t begin = 0; begin < held.size(); begin += kBatchMax) {
+    const size_t count = std::min(kBatchMax, held.size() - begin);
+    RDMACC_RETURN_IF_ERROR(release_some(context, held.subspan(begin, count), certain));
   }
   return Status();
 }

@@ -22,6 +22,16 @@ const char* abort_reason_name(AbortReason reason) {
       return "node_restarted";
     case AbortReason::kIndexMoved:
       return "index_moved";
+    case AbortReason::kDied:
+      return "died";
+    case AbortReason::kWaitedTooLong:
+      return "waited_too_long";
+    case AbortReason::kTooLate:
+      return "too_late";
+    case AbortReason::kNoVersion:
+      return "no_version";
+    case AbortReason::kLeaseLost:
+      return "lease_lost";
     case AbortReason::kCount:
       break;
   }

@@ -15,6 +15,11 @@ enum class AbortReason : uint16_t {
   kStaleLocation,     // a record moved while we looked; the next try looks again
   kNodeRestarted,     // a node died or restarted under the transaction
   kIndexMoved,        // the group was split while we looked
+  kDied,              // an older transaction holds the lock or waits for it (WAITDIE)
+  kWaitedTooLong,     // for a lock whose holder does not end
+  kTooLate,           // read or written by a transaction with a larger timestamp (MVCC)
+  kNoVersion,         // no version is old enough (MVCC)
+  kLeaseLost,         // the lease could not be renewed (SUNDIAL)
   kCount
 };
 

@@ -1,28 +1,26 @@
 #pragma once
+#include <span>
+
 #include "engine/txn/access.h"
 #include "engine/txn/outcome.h"
 #include "engine/txn/stage.h"
 
-// A conditional stage as a rule: a pure function from what was last seen of one record to what to
-// try next. The driver (drive.h) turns its answer into verbs, wherever it runs: at the coordinator
-// over the wire or in the owner's RPC handler. A protocol is a ProtocolRules in one file.
+// A protocol is a ProtocolRules in one file. Its conditional stages are rules: pure functions from
+// what was last seen of one record to what to try next. The driver (drive.h) turns the answer into
+// verbs, wherever it runs: at the coordinator over the wire or in the owner's RPC handler. Its
+// Commit stage is a list of effects in their order (install.h).
 
 namespace rdmacc {
-
-// What one round saw of a record. The headers are images in registered memory.
-struct Look {
-  Header first;       // loaded in ascending order, before the record
-  Header last;        // loaded in descending order, after the record
-  uint64_t cas_seen;  // what the CAS found
-};
 
 // The verbs of one round on one record; always posted in this order.
 enum StepVerbs : uint8_t {
   kNoVerbs = 0,
-  kCasLock = 1,  // CAS on the lock word, expected -> desired
+  kCas = 1,  // on a word of the header
   kFirstLook = 2,
-  kReadRecord = 4,  // the record (or, for a gap, its buckets)
-  kLastLook = 8,
+  kReadRecord = 4,   // the newest record
+  kReadVersion = 8,  // one old version, then its stamp again
+  kLastLook = 16,
+  kReadStamps = 32,  // heads of all old versions
 };
 
 enum class Verdict : uint8_t {
@@ -32,46 +30,106 @@ enum class Verdict : uint8_t {
   kAbort,
 };
 
+// Which version a rule has accepted, or asks for.
+constexpr int16_t kNewestVersion = -1;
+constexpr int16_t kBeforeFirstVersion = -2;  // the key was absent: the record came later
+
 struct Step {
   Verdict verdict = Verdict::kAbort;
   uint8_t verbs = kNoVerbs;
   AbortReason reason = AbortReason::kNone;
+  int16_t version = kNewestVersion;    // or the number of an old one
+  uint64_t word = 0;                   // of the CAS: offset in the header
   uint64_t expected = 0, desired = 0;  // of the CAS
 
   static Step attempt(int verbs) { return Step{Verdict::kTry, static_cast<uint8_t>(verbs)}; }
-  static Step cas(int verbs, uint64_t expected, uint64_t desired) {
-    return Step{Verdict::kTry, static_cast<uint8_t>(verbs | kCasLock), AbortReason::kNone, expected,
-                desired};
+  static Step cas(int verbs, uint64_t word, uint64_t expected, uint64_t desired) {
+    Step step = attempt(verbs | kCas);
+    step.word = word;
+    step.expected = expected;
+    step.desired = desired;
+    return step;
   }
-  static Step done() { return Step{Verdict::kDone}; }
+  static Step read_version(int16_t version) {
+    Step step = attempt(kReadVersion);
+    step.version = version;
+    return step;
+  }
+  static Step done(int16_t version = kNewestVersion) {
+    Step step{Verdict::kDone};
+    step.version = version;
+    return step;
+  }
   static Step again(int verbs) { return Step{Verdict::kLookAgain, static_cast<uint8_t>(verbs)}; }
   static Step abort(AbortReason reason) { return Step{Verdict::kAbort, kNoVerbs, reason}; }
 };
 
-// What a rule may know of its transaction.
-struct TxnStamps {
-  uint64_t ctts = 0;  // unique per attempt; what its lock words hold
+// What the rounds so far saw of one record. In registered memory.
+struct Look {
+  Header first;            // loaded in ascending order, before the record
+  Header last;             // loaded in descending order, after the record
+  uint64_t cas_seen;       // what the CAS found
+  uint64_t version_stamp;  // of the old version that was read, after its bytes
+  // Not filled by verbs:
+  Step posted;            // what the latest round did
+  VersionHead* versions;  // of all old versions (kReadStamps)
+  uint32_t history;       // how many there are
 };
 
-// After a CAS 0 -> ctts: does this attempt hold the lock? A ctts is never used by two attempts, so
-// finding our own means yes: two operations of one batch can meet on one gap header.
-inline bool holds_lock(const Access& access, const Look& seen, const TxnStamps& txn) {
-  return access.locked || seen.cas_seen == 0 || seen.cas_seen == txn.ctts;
-}
+// What a rule may know of its transaction.
+struct TxnStamps {
+  uint64_t ctts = 0;        // what its lock words hold; MVCC's timestamp
+  uint64_t commit_tts = 0;  // SUNDIAL, once everything is locked: the logical time of the commit
 
-// `seen` is nullptr before the first round. The identity of the header was checked already.
+  // No version that the transaction reads is later, and it writes none that early.
+  uint64_t just_before() const { return ctts - 1; }
+};
+
+// `seen` is nullptr before the first round. The identity of the header was checked already, and
+// whatever a CAS has won is noted in `access`.
 using Rule = Step (*)(const Access& access, const Look* seen, const TxnStamps& txn);
+
+// What the Commit stage does to a header, in the order of a list; what does not concern a write
+// (entries of a tuple, say) is passed over. The list is carried out for each header in one chain.
+enum class Effect : uint8_t {
+  kVersionStamp,   // stamp of the old version that makes room for the newest
+  kVersionRecord,  // its length, flags and record
+  kStamp,          // wts
+  kLength,         // length and flags
+  kIdentity,       // table and incarnation, of an unlinked tuple
+  kRecord,
+  kEntries,  // of a gap header's group
+  kLease,    // SUNDIAL's word, unlocked
+  kUnlock,
+};
 
 struct ProtocolRules {
   Protocol protocol;
-  uint16_t stages;  // bits of Stage that it has
+  LockMode lock_mode = LockMode::kExclusive;
+  uint16_t stages;                     // bits of Stage that it has
+  Stage validation = Stage::kValidate;  // which of them checks the read set
   // Two-phase locking: a read is the Lock stage, and there is nothing to validate.
-  bool locks_what_it_reads;
+  bool locks_what_it_reads = false;
   // One record read and nothing else commits without validation.
-  bool single_read_is_atomic;
-  Rule read;      // nullptr with locks_what_it_reads
-  Rule lock;      // with kReadRecord when it is also the read
-  Rule validate;  // nullptr when it validates nothing
+  bool single_read_is_atomic = false;
+  // Multi-version: everything happens at the ctts, updates keep the version before, and a delete
+  // leaves a tombstone.
+  bool reads_at_ctts = false;
+  // Validation extends leases to a commit time that follows from what was read and locked.
+  bool has_leases = false;
+  // A restarted attempt keeps the ctts of the first, and with it its age.
+  bool keeps_age = false;
+  // Rounds of waiting for somebody else before the attempt gives way.
+  int looks_max = 200;
+  Rule read;
+  Rule lock;
+  Rule validate = nullptr;  // nullptr when it validates nothing
+  std::span<const Effect> effects;
 };
+
+// The stages that every protocol but CALVIN has.
+constexpr uint16_t kCommonStages =
+    static_cast<uint16_t>(Stage::kLock) | static_cast<uint16_t>(Stage::kLog) |
+    static_cast<uint16_t>(Stage::kRelease) | static_cast<uint16_t>(Stage::kCommit);
 
 }  // namespace rdmacc

@@ -98,8 +98,10 @@ void TableScan::emit(const GroupWork& group, std::vector<ScannedRow>& batch) {
   for (const ScannedTuple& tuple : group.tuples) {
     std::string_view key, row;
     if (!split_record(tuple.record, key, row)) continue;
-    txn_.note_scanned_row(table_, key, tuple.access.read_wts);
+    const bool deleted = (tuple.flags & kFlagDeleted) != 0;
+    txn_.note_scanned_row(table_, key, tuple.access.read_wts, deleted);
     KeyState* state = txn_.keys().find(table_, key);
+    if (deleted) continue;
     const OwnVersion* own = state == nullptr ? nullptr : state->own_before(visible_before_);
     if (own == nullptr) {
       batch.push_back({key, row, tuple.access.read_wts, group.node});

@@ -10,10 +10,7 @@ namespace rdmacc {
 namespace {
 
 constexpr int kAttemptsMax = 200;
-constexpr uint64_t kPauseUsMax = 200;
 constexpr size_t kTuplesPerRound = 256;
-
-Status no_memory() { return Status(Code::kNoSpace, "registered memory is used up"); }
 
 // One group while it is scanned.
 class GroupScan {
@@ -24,20 +21,19 @@ class GroupScan {
   Status run() {
     for (int attempt = 0; attempt < kAttemptsMax; attempt++) {
       if (context_.is_cancelled()) return Status(Code::kCancelled);
-      if (attempt > 1) {
-        context_.engine.worker.scheduler().sleep_for(
-            std::min<uint64_t>(static_cast<uint64_t>(attempt), kPauseUsMax));
-      }
+      if (attempt > 1) context_.give_way(attempt);
       RDMACC_RETURN_IF_ERROR(locate());
       if (work_.result != GroupWork::Result::kPending) return Status();
       if (!located_) continue;
-      if (context_.rules.locks_what_it_reads && !work_.gap.locked) {
+      if (context_.rules.locks_what_it_reads && !work_.gap.held()) {
         RDMACC_RETURN_IF_ERROR(lock_gap());
         if (work_.result != GroupWork::Result::kPending) return Status();
-        if (!work_.gap.locked) continue;
+        if (!work_.gap.held()) continue;
       }
       RDMACC_RETURN_IF_ERROR(read_entries());
-      if (!stable()) continue;
+      bool stable = false;
+      RDMACC_RETURN_IF_ERROR(judge_gap(stable));
+      if (!stable) continue;
       if (tuples_max_ != 0 && entries_.size() > tuples_max_) {
         work_.result = GroupWork::Result::kTooLarge;
         return Status();
@@ -61,7 +57,7 @@ class GroupScan {
   Status locate();
   Status lock_gap();
   Status read_entries();
-  bool stable();
+  Status judge_gap(bool& stable);
   Status read_tuples(bool& again);
   Status read_some(size_t begin, size_t end, bool& again);
   Status fetch_overflow(size_t begin);
@@ -77,13 +73,13 @@ class GroupScan {
 
 // Looks at the gap header that the cached root names for the range, to learn what it covers.
 Status GroupScan::locate() {
-  located_ = work_.gap.locked;
+  located_ = work_.gap.held();
   if (located_) return Status();
   RDMACC_RETURN_IF_ERROR(
       context_.engine.tables.load_root(table_, work_.node, false, context_.counters));
   const GlobalAddress group = address(TableCache::group_of(table_, work_.node, work_.range.bits));
   if (look_ == nullptr) look_ = context_.arena.allocate_array<Look>(1);
-  if (look_ == nullptr) return no_memory();
+  if (look_ == nullptr) return out_of_registered_memory();
   DoorbellBatch batch = context_.batch();
   batch.read(group, &look_->first, sizeof(Header));
   RDMACC_RETURN_IF_ERROR(batch.execute());
@@ -113,17 +109,14 @@ Status GroupScan::locate() {
 Status GroupScan::lock_gap() {
   Driven record;
   record.access = &work_.gap;
-  RDMACC_RETURN_IF_ERROR(drive(context_, context_.rules.lock, std::span(&record, 1)));
+  RDMACC_RETURN_IF_ERROR(drive(context_, context_.rules.read, std::span(&record, 1)));
   if (record.end == Driven::End::kAbort) return fail(record.reason);
   if (record.end == Driven::End::kStale && record.newly_locked) {
-    const GlobalAddress header = work_.gap.header;
-    RDMACC_RETURN_IF_ERROR(release_accesses(context_, std::span(&header, 1), true));
+    const Held held(work_.gap);
+    RDMACC_RETURN_IF_ERROR(release_accesses(context_, std::span(&held, 1), true));
     work_.gap = Access{};
   }
-  if (record.end == Driven::End::kDone) {
-    work_.gap.read = true;
-    work_.gap.read_wts = work_.gap.locked_wts = record.accepted.wts;
-  }
+  if (record.end == Driven::End::kDone) note_read(context_, record, work_.gap);
   return Status();
 }
 
@@ -132,7 +125,7 @@ Status GroupScan::read_entries() {
   entries_.clear();
   auto* buckets = context_.arena.allocate_array<Bucket>(kBucketsPerGroup);
   if (look_ == nullptr) look_ = context_.arena.allocate_array<Look>(1);
-  if (buckets == nullptr || look_ == nullptr) return no_memory();
+  if (buckets == nullptr || look_ == nullptr) return out_of_registered_memory();
   const GlobalAddress group = work_.gap.header;
   DoorbellBatch batch = context_.batch();
   batch.read(group, &look_->first, sizeof(Header));
@@ -162,23 +155,30 @@ Status GroupScan::read_entries() {
   return Status(Code::kCorrupt, "a bucket chain does not end");
 }
 
-// The gap header's read rule over the two looks; under two-phase locking we hold its lock.
-bool GroupScan::stable() {
-  if (work_.gap.locked) return true;
+// The gap header's read rule over the two looks; under two-phase locking we hold its lock. What
+// the rule wants to change first is changed, and the entries are read once more.
+Status GroupScan::judge_gap(bool& stable) {
+  stable = work_.gap.held();
+  if (stable) return Status();
   if (!same_identity(work_.gap, look_->first) || !same_identity(work_.gap, look_->last)) {
-    return false;
+    return Status();
   }
   const Step step = context_.rules.read(work_.gap, look_, context_.stamps);
-  if (step.verdict != Verdict::kDone) return false;
-  work_.gap.read = true;
-  work_.gap.read_wts = look_->last.wts;
-  context_.engine.clock.observe(look_->last.wts);
-  return true;
+  if (step.verdict == Verdict::kTry) {
+    CHECK((step.verbs & kCas) != 0);
+    DoorbellBatch batch = context_.batch();
+    batch.compare_swap(work_.gap.header.plus(step.word), step.expected, step.desired,
+                       &look_->cas_seen);
+    return batch.execute();
+  }
+  stable = step.verdict == Verdict::kDone;
+  if (stable) context_.note_gap_read(work_.gap, *look_);
+  return Status();
 }
 
 Status GroupScan::read_tuples(bool& again) {
   // What an earlier attempt locked stays in the list, so that it is released with the rest.
-  std::erase_if(work_.tuples, [](const ScannedTuple& tuple) { return !tuple.access.locked; });
+  std::erase_if(work_.tuples, [](const ScannedTuple& tuple) { return !tuple.access.held(); });
   for (ScannedTuple& tuple : work_.tuples) tuple.record = {};
   for (size_t begin = 0; begin < entries_.size() && !again; begin += kTuplesPerRound) {
     const size_t end = std::min(begin + kTuplesPerRound, entries_.size());
@@ -200,11 +200,11 @@ Status GroupScan::read_some(size_t begin, size_t end, bool& again) {
     access.key_known = false;
     driven[i].access = &access;
     driven[i].record_bytes = table_.record_size;
+    driven[i].history = table_.history;
     driven[i].record = context_.arena.allocate(table_.record_size);
-    if (driven[i].record == nullptr) return no_memory();
+    if (driven[i].record == nullptr) return out_of_registered_memory();
   }
-  const Rule rule = context_.rules.locks_what_it_reads ? context_.rules.lock : context_.rules.read;
-  RDMACC_RETURN_IF_ERROR(drive(context_, rule, driven));
+  RDMACC_RETURN_IF_ERROR(drive(context_, context_.rules.read, driven));
   for (size_t i = 0; i < count; i++) {
     ScannedTuple& tuple = work_.tuples[first_new + i];
     if (driven[i].end == Driven::End::kAbort) return fail(driven[i].reason);
@@ -215,8 +215,7 @@ Status GroupScan::read_some(size_t begin, size_t end, bool& again) {
     }
     tuple.access.key_known = true;
     tuple.access.key_hash = header.key_hash;
-    tuple.access.read = true;
-    tuple.access.read_wts = tuple.access.locked_wts = header.wts;
+    note_read(context_, driven[i], tuple.access);
     tuple.flags = header.flags;
     tuple.record = std::string_view(reinterpret_cast<const char*>(driven[i].record), header.length);
   }
@@ -250,7 +249,7 @@ Status GroupScan::fetch_overflow(size_t begin) {
 
 Status scan_groups(StageContext& context, std::span<GroupWork> groups, size_t tuples_max) {
   for (GroupWork& work : groups) {
-    auto table = context.engine.tables.get(work.table, context.counters);
+    auto table = context.table(work.table);
     if (!table.ok()) return table.status();
     RDMACC_RETURN_IF_ERROR(GroupScan(context, work, **table, tuples_max).run());
     if (work.result == GroupWork::Result::kAborted) return Status();

@@ -20,6 +20,8 @@ std::string lower(std::string_view text) {
   return out;
 }
 
+constexpr std::array<const char*, 2> kLockModeNames = {"exclusive", "shared"};
+
 std::string_view trim(std::string_view text) {
   while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
   while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
@@ -66,6 +68,16 @@ const char* stage_name(Stage stage) { return kStageNames[stage_index(stage)]; }
 
 const char* primitive_name(Primitive primitive) {
   return primitive == Primitive::kOneSided ? "one_sided" : "rpc";
+}
+
+const char* lock_mode_name(LockMode mode) { return kLockModeNames[static_cast<size_t>(mode)]; }
+
+std::optional<LockMode> parse_lock_mode(std::string_view name) {
+  const std::string wanted = lower(name);
+  for (size_t i = 0; i < kLockModeNames.size(); i++) {
+    if (wanted == kLockModeNames[i]) return static_cast<LockMode>(i);
+  }
+  return std::nullopt;
 }
 
 const char* protocol_name(Protocol protocol) {

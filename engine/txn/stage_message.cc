@@ -8,7 +8,8 @@ enum AccessBits : uint8_t {
   kReadBit = 2,
   kWriteBit = 4,
   kLockedBit = 8,
-  kKeyBit = 16
+  kKeyBit = 16,
+  kLeaseBit = 32
 };
 
 bool copy_bytes(MessageReader& in, VerbArena& arena, std::string_view& to) {
@@ -28,18 +29,24 @@ bool copy_bytes(MessageReader& in, VerbArena& arena, std::string_view& to) {
 void write_header(MessageWriter& out, const StageHeader& header) {
   out.u8(static_cast<uint8_t>(header.work));
   out.u8(static_cast<uint8_t>(header.protocol));
-  out.u64(header.ctts);
+  out.u8(static_cast<uint8_t>(header.lock_mode));
+  out.u64(header.stamps.ctts);
+  out.u64(header.stamps.commit_tts);
   out.u32(header.count);
 }
 
 bool read_header(MessageReader& in, StageHeader& header) {
   const uint8_t work = in.u8();
   const uint8_t protocol = in.u8();
-  header.ctts = in.u64();
+  const uint8_t lock_mode = in.u8();
+  header.stamps.ctts = in.u64();
+  header.stamps.commit_tts = in.u64();
   header.count = in.u32();
-  if (!in.ok() || work >= static_cast<uint8_t>(StageWork::kCount) || protocol >= kProtocolCount) {
+  if (!in.ok() || work >= static_cast<uint8_t>(StageWork::kCount) || protocol >= kProtocolCount ||
+      lock_mode > static_cast<uint8_t>(LockMode::kShared)) {
     return false;
   }
+  header.lock_mode = static_cast<LockMode>(lock_mode);
   header.work = static_cast<StageWork>(work);
   header.protocol = static_cast<Protocol>(protocol);
   return true;
@@ -65,13 +72,16 @@ void write_access(MessageWriter& out, const Access& access) {
   out.u64(access.header.bits);
   out.u8(static_cast<uint8_t>((access.gap ? kGapBit : 0) | (access.read ? kReadBit : 0) |
                               (access.write ? kWriteBit : 0) | (access.locked ? kLockedBit : 0) |
-                              (access.key_known ? kKeyBit : 0)));
+                              (access.key_known ? kKeyBit : 0) |
+                              (access.lease_locked ? kLeaseBit : 0)));
   out.u32(access.table);
   out.u64(access.key_hash);
   out.u32(access.incarnation);
   out.u32(access.depth);
   out.u64(access.read_wts);
   out.u64(access.locked_wts);
+  out.u64(access.lease);
+  out.u32(access.shares);
 }
 
 bool read_access(MessageReader& in, Access& access) {
@@ -88,6 +98,40 @@ bool read_access(MessageReader& in, Access& access) {
   access.depth = in.u32();
   access.read_wts = in.u64();
   access.locked_wts = in.u64();
+  access.lease = in.u64();
+  access.shares = in.u32();
+  access.lease_locked = (bits & kLeaseBit) != 0;
+  return in.ok();
+}
+
+void write_held(MessageWriter& out, const Held& held) {
+  out.u64(held.header.bits);
+  out.u8(static_cast<uint8_t>((held.locked ? kLockedBit : 0) |
+                              (held.lease_locked ? kLeaseBit : 0)));
+  out.u32(held.shares);
+  out.u64(held.lease);
+}
+
+bool read_held(MessageReader& in, Held& held) {
+  held.header.bits = in.u64();
+  const uint8_t bits = in.u8();
+  held.locked = (bits & kLockedBit) != 0;
+  held.lease_locked = (bits & kLeaseBit) != 0;
+  held.shares = in.u32();
+  held.lease = in.u64();
+  return in.ok() && held.shares <= kSharesMax;
+}
+
+void write_evicted(MessageWriter& out, std::span<const GlobalAddress> evicted) {
+  out.u32(static_cast<uint32_t>(evicted.size()));
+  for (const GlobalAddress block : evicted) out.u64(block.offset());
+}
+
+bool read_evicted(MessageReader& in, NodeId node, std::vector<GlobalAddress>& evicted) {
+  const uint32_t count = in.u32();
+  for (uint32_t i = 0; i < count && in.ok(); i++) {
+    evicted.push_back(GlobalAddress::make(node, in.u64()));
+  }
   return in.ok();
 }
 
@@ -172,6 +216,9 @@ bool read_lock_result(MessageReader& in, LockWork& work) {
   Access seen;
   if (!read_access(in, seen) || !(seen.header == work.access->header)) return false;
   work.access->locked = seen.locked;
+  work.access->lease_locked = seen.lease_locked;
+  work.access->lease = seen.lease;
+  work.access->shares = seen.shares;
   work.access->incarnation = seen.incarnation;
   work.access->locked_wts = seen.locked_wts;
   work.extended = in.u8() != 0;

@@ -19,7 +19,7 @@ enum class StageWork : uint8_t {
   kValidate,     // Access
   kLog,          // LogPlacement
   kCommit,       // one encoded LogRecord
-  kRelease,      // header addresses
+  kRelease,      // Held
   kReleaseCtts,  // no items: every lock of this node that still holds the ctts
   kCount
 };
@@ -28,10 +28,11 @@ enum class StageWork : uint8_t {
 struct StageHeader {
   StageWork work = StageWork::kFind;
   Protocol protocol = Protocol::kOcc;
-  uint64_t ctts = 0;
+  LockMode lock_mode = LockMode::kExclusive;
+  TxnStamps stamps;
   uint32_t count = 0;
 };
-constexpr size_t kStageHeaderBytes = 1 + 1 + 8 + 4;
+constexpr size_t kStageHeaderBytes = 1 + 1 + 1 + 8 + 8 + 4;
 void write_header(MessageWriter& out, const StageHeader& header);
 bool read_header(MessageReader& in, StageHeader& header);
 
@@ -47,6 +48,11 @@ bool read_key_request(MessageReader& in, KeyWork& work);
 void write_key_result(MessageWriter& out, const KeyWork& work);
 // Copies the record into `arena`.
 bool read_key_result(MessageReader& in, VerbArena& arena, KeyWork& work);
+
+void write_held(MessageWriter& out, const Held& held);
+bool read_held(MessageReader& in, Held& held);
+void write_evicted(MessageWriter& out, std::span<const GlobalAddress> evicted);
+bool read_evicted(MessageReader& in, NodeId node, std::vector<GlobalAddress>& evicted);
 
 void write_lock_request(MessageWriter& out, const LockWork& work);
 bool read_lock_request(MessageReader& in, Access& access, LockWork& work);

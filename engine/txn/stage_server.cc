@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/log/log_ring.h"
+#include "engine/storage/sundial_word.h"
 #include "engine/txn/install.h"
 #include "engine/txn/stage_message.h"
 
@@ -74,7 +75,7 @@ class Serving {
       auto placement = decode_placement(in_, from, node_, context_.arena);
       if (!placement.ok()) return placement.status();
       if (!add_log_writes(context_.engine.layout, *placement, context_.arena, batch)) {
-        return Status(Code::kNoSpace, "registered memory is used up");
+        return out_of_registered_memory();
       }
     }
     write_status(out_, batch.execute());
@@ -84,6 +85,7 @@ class Serving {
   // Unlocking is the last effect on a header, and nobody else can lock it before, so a request
   // that was carried out in part by a process that died is simply carried out by the coordinator.
   Status commit() {
+    std::vector<std::vector<GlobalAddress>> results;
     for (uint32_t i = 0; i < header_.count; i++) {
       const std::string_view bytes = in_.bytes();
       if (!in_.ok()) return malformed();
@@ -92,43 +94,57 @@ class Serving {
       for (const Write& write : record->writes) {
         if (!valid(write.header) || !valid_entries(write)) return malformed();
       }
-      const Status status =
-          install(context_.engine.worker, *record, /*guarded=*/false, context_.counters);
+      std::vector<GlobalAddress> evicted;
+      InstallOptions options{context_.rules.effects, false, &evicted};
+      const Status status = install(context_.engine.worker, *record, options, context_.counters);
       if (!status.ok()) return status;
+      results.push_back(std::move(evicted));
     }
     write_status(out_, Status());
+    for (const std::vector<GlobalAddress>& evicted : results) write_evicted(out_, evicted);
     return Status();
   }
 
   Status release() {
-    std::vector<GlobalAddress> headers;
-    for (uint32_t i = 0; i < header_.count; i++) {
-      const GlobalAddress header{in_.u64()};
-      if (!in_.ok() || !valid(header)) return malformed();
-      headers.push_back(header);
+    std::vector<Held> held(header_.count);
+    for (Held& each : held) {
+      if (!read_held(in_, each) || !valid(each.header)) return malformed();
     }
-    write_status(out_, release_accesses(context_, headers, /*certain=*/true));
+    write_status(out_, release_accesses(context_, held, /*certain=*/true));
     return Status();
   }
 
   // A slot that was allocated for the attempt and never became live goes back to the arena.
   Status release_ctts(StorageService* storage) {
     if (storage == nullptr) return malformed();
-    std::vector<GlobalAddress> locked;
-    for (const GlobalAddress held : storage->locks_of(worker_of_ctts(header_.ctts))) {
-      auto* seen = context_.arena.allocate_array<Header>(1);
-      if (seen == nullptr) return Status(Code::kNoSpace, "registered memory is used up");
+    const uint64_t ctts = context_.stamps.ctts;
+    const WorkerId worker = worker_of_ctts(ctts);
+    auto* seen = context_.arena.allocate_array<Header>(1);
+    auto* was = context_.arena.allocate_array<uint64_t>(1);
+    if (seen == nullptr || was == nullptr) return out_of_registered_memory();
+    std::vector<Held> held;
+    for (const GlobalAddress header : storage->locks_of(worker)) {
       DoorbellBatch batch = context_.batch();
-      batch.read(held, seen, sizeof(*seen));
+      batch.read(header, seen, sizeof(*seen));
       RDMACC_RETURN_IF_ERROR(batch.execute());
-      if (seen->lock != header_.ctts) continue;
-      if (seen->flags == 0) {
-        storage->discard_slot(held.offset());
-      } else {
-        locked.push_back(held);
+      if (seen->waiter == ctts) {
+        batch.compare_swap(header.plus(kOffsetOfWaiter), ctts, 0, was);
+        RDMACC_RETURN_IF_ERROR(batch.execute());
       }
+      if (seen->lock != ctts) continue;
+      if (seen->flags == 0) {
+        storage->discard_slot(header.offset());
+        continue;
+      }
+      Held each;
+      each.header = header;
+      each.locked = true;
+      // The lock is its, so the lease is, too; what it replaced had ended at the latest then.
+      each.lease_locked = sundial_locked(seen->sundial) && worker_of_ctts(seen->sundial) == worker;
+      each.lease = sundial_unlocked_word(sundial_wts(seen->sundial), kSundialDeltaMax);
+      held.push_back(each);
     }
-    write_status(out_, release_accesses(context_, locked, /*certain=*/false));
+    write_status(out_, release_accesses(context_, held, /*certain=*/false));
     return Status();
   }
 
@@ -149,7 +165,8 @@ class Serving {
     }
     const uint64_t at = write.overflow.null() ? write.header.offset() : write.overflow.offset();
     return (write.overflow.null() || write.overflow.node() == node_) &&
-           valid_bytes(at, sizeof(Header) + round_up(write.record.size(), 8));
+           valid_bytes(at, sizeof(Header) + round_up(write.record.size(), 8)) &&
+           valid_bytes(write.header.offset(), slot_bytes(write.record_size, write.history));
   }
 
   StageContext& context_;
@@ -177,12 +194,12 @@ Status StageServer::serve(WorkerId from, std::span<const std::byte> request, Rpc
   MessageReader in(request);
   StageHeader header;
   if (!read_header(in, header) || header.count > kItemsMax) return malformed();
-  const ProtocolRules* rules = rules_of_(header.protocol);
-  if (rules == nullptr || worker_of_ctts(header.ctts) != from) return malformed();
+  const ProtocolRules* rules = rules_of_(header.protocol, header.lock_mode);
+  if (rules == nullptr || worker_of_ctts(header.stamps.ctts) != from) return malformed();
   VerbArena arena(engine_.worker.pool());
   VerbCounters counters, allocation_counters;
   StageContext context{
-      engine_, *rules, TxnStamps{header.ctts}, arena, counters, allocation_counters, nullptr};
+      engine_, *rules, header.stamps, arena, counters, allocation_counters, nullptr};
   Serving serving(context, node_, header, in, reply);
   switch (header.work) {
     case StageWork::kFind:

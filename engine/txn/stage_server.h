@@ -4,6 +4,7 @@
 #include "engine/log/caller_fence.h"
 #include "engine/storage/storage_service.h"
 #include "engine/txn/engine_context.h"
+#include "engine/txn/install.h"
 
 // The owner's side of the rpc primitive: carries out the same stages with verbs to itself, in a
 // coroutine of the node's worker.
@@ -12,8 +13,6 @@ namespace rdmacc {
 
 class StageServer {
  public:
-  using RulesOf = const ProtocolRules* (*)(Protocol);
-
   // Registers kMethodStage with the worker. `storage` is the node's (nullptr on threads other
   // than 0, which then refuse to look for a ctts's locks). Requests pass `fence`, so that none of
   // a dead coordinator takes effect after its resolution.

@@ -35,8 +35,17 @@ Status Transaction::start() {
   const auto protocol = static_cast<ProtocolId>(parameters_.rules->protocol);
   RDMACC_RETURN_IF_ERROR(coordinator_.gate.enter(protocol, start_us_ + parameters_.gate_timeout_us,
                                                  parameters_.cancelled, counters_, pass_));
-  stamps_.ctts = coordinator_.engine.clock.next();
+  const uint64_t ctts = coordinator_.engine.clock.next();
+  const bool older = parameters_.rules->keeps_age && parameters_.age != 0;
+  stamps_.ctts = older ? parameters_.age : ctts;
   return Status();
+}
+
+// Not when a lock may still stand: it would pass for one of the next attempt.
+uint64_t Transaction::age_to_keep() const {
+  const bool keep = parameters_.rules->keeps_age && reason_of(failure_) != AbortReason::kNone &&
+                    !unsure_ && !outcome_unknown_;
+  return keep ? stamps_.ctts : 0;
 }
 
 void Transaction::time_stage(Stage stage, uint64_t start_ns) {
@@ -75,6 +84,7 @@ Status Transaction::merge(const Access& seen, Access** merged) {
   *merged = known;
   const bool locked_before = known->locked;
   known->locked = known->locked || seen.locked;
+  known->shares += seen.shares;
   if (seen.locked && !locked_before) known->locked_wts = seen.locked_wts;
   if (known->incarnation != 0 && seen.incarnation != 0 && seen.incarnation != known->incarnation &&
       known->read) {
@@ -84,6 +94,8 @@ Status Transaction::merge(const Access& seen, Access** merged) {
     if (known->read && known->read_wts != seen.read_wts) {
       return aborted(seen.gap ? AbortReason::kGapChanged : AbortReason::kVersionChanged);
     }
+    // The first lease will do: it is of the same version.
+    if (!known->read && !known->lease_locked) known->lease = seen.lease;
     known->read = true;
     known->read_wts = seen.read_wts;
   }
@@ -99,11 +111,14 @@ Status Transaction::merge(const Access& seen, Access** merged) {
 Status Transaction::note_found(const KeyWork& work, KeyState& state) {
   Access* gap = nullptr;
   Status status;
-  if (work.gap.locked || (work.result == KeyWork::Result::kMissing && !work.gap.header.null())) {
+  const bool missing = work.result == KeyWork::Result::kMissing;
+  const bool met = work.result == KeyWork::Result::kFound ||
+                   (missing && !work.access.header.null());
+  if (work.gap.held() || (missing && !met && !work.gap.header.null())) {
     status = merge(work.gap, &gap);
   }
   Access* tuple = nullptr;
-  if (work.access.locked || work.result == KeyWork::Result::kFound) {
+  if (work.access.held() || met) {
     const Status merged = merge(work.access, &tuple);
     if (status.ok()) status = merged;
   }
@@ -119,12 +134,14 @@ Status Transaction::note_found(const KeyWork& work, KeyState& state) {
     state.version = tuple->read_wts;
     reads_++;
     event(HistoryOp::kRead, state.table, state.key, state.version);
-  } else if (work.result == KeyWork::Result::kMissing) {
+  } else if (missing) {
     state.base = KeyState::Base::kAbsent;
-    state.gap = gap;
+    state.gap = met ? nullptr : gap;
+    state.tuple = tuple;  // a tombstone: an insert revives it
+    state.overflow = work.overflow;
     reads_++;
     scanned_ = true;  // more than one header may have decided it: always validated
-    event(HistoryOp::kMiss, state.table, state.key, gap->read_wts);
+    event(HistoryOp::kMiss, state.table, state.key, (met ? tuple : gap)->read_wts);
   }
   return Status();
 }
@@ -190,12 +207,12 @@ Status Transaction::scan(std::span<GroupWork> groups, VerbArena& arena) {
   scanned_ = true;
   for (GroupWork& group : groups) {
     Access* access = nullptr;
-    if (!group.gap.header.null() && (group.gap.locked || group.gap.read)) {
+    if (!group.gap.header.null() && (group.gap.held() || group.gap.read)) {
       const Status merged = merge(group.gap, &access);
       if (status.ok()) status = merged;
     }
     for (ScannedTuple& tuple : group.tuples) {
-      if (!tuple.access.locked && group.result != GroupWork::Result::kDone) continue;
+      if (!tuple.access.held() && group.result != GroupWork::Result::kDone) continue;
       const Status merged = merge(tuple.access, &access);
       if (status.ok()) status = merged;
       reads_++;

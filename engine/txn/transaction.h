@@ -14,6 +14,7 @@ namespace rdmacc {
 struct TxnParameters {
   const ProtocolRules* rules = nullptr;
   StagePlan plan;
+  uint64_t age = 0;  // ctts of the first attempt, for protocols that keep it; 0: this is the first
   uint64_t gate_timeout_us = 0;
   const bool* cancelled = nullptr;
 };
@@ -43,13 +44,16 @@ class Transaction {
   Status scan(std::span<GroupWork> groups, VerbArena& arena);
 
   void note_scanned(TableId table, const ScannedGroup& group);
-  void note_scanned_row(TableId table, std::string_view key, uint64_t version) {
-    event(HistoryOp::kRead, table, key, version);
+  // A row that a scan has met, or the tombstone of one.
+  void note_scanned_row(TableId table, std::string_view key, uint64_t version, bool deleted) {
+    event(deleted ? HistoryOp::kMiss : HistoryOp::kRead, table, key, version);
   }
 
   Status commit();
   void abort();
   bool outcome_unknown() const { return outcome_unknown_; }
+  // After an abort by concurrency control: the age that the next attempt may keep; 0: none.
+  uint64_t age_to_keep() const;
 
   // Tags of own writes from now on.
   void set_command(uint32_t command) { command_ = command; }
@@ -65,6 +69,10 @@ class Transaction {
   const ProtocolRules& rules() const { return *parameters_.rules; }
 
  private:
+  // A tuple of the write set, or a gap header that is written on its behalf.
+  static bool relinks(WriteKind kind) {
+    return kind == WriteKind::kInsert || kind == WriteKind::kUnlink;
+  }
   // What the commit pipeline gathers (commit.cc).
   struct Pending {
     KeyState* key;
@@ -74,6 +82,8 @@ class Transaction {
     std::string record;
     GlobalAddress new_overflow;
     GlobalAddress old_overflow;
+    uint16_t record_size;
+    uint16_t history;
   };
 
   StageContext context(VerbArena& arena, bool cancellable = true);
@@ -86,6 +96,7 @@ class Transaction {
   Status find_missing_gaps(StageContext& stage);
   Status allocate_room(StageContext& stage);
   Status lock_writes(StageContext& stage);
+  Status fix_commit_time(StageContext& stage);
   Status validate_reads(StageContext& stage);
   void build_record();
   Status log_record(StageContext& stage);
@@ -121,6 +132,7 @@ class Transaction {
   LogRecord record_;
   std::vector<LogPlacement> placements_;
   std::vector<StorageClient::FreeRequest> allocated_;  // given back if the attempt fails
+  std::vector<GlobalAddress> evicted_;                  // blocks of versions that made room
   bool log_begun_ = false;
   bool outcome_unknown_ = false;
   Status failure_;       // the first that a stage ended with

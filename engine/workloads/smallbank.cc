@@ -48,7 +48,7 @@ TableSpec table_spec(uint32_t number) {
   TableSpec spec;
   spec.relfilenode = number;
   spec.record_size = static_cast<uint32_t>(record_bytes(8, 8));
-  spec.history = 0;
+  spec.history = 3;
   return spec;
 }
 

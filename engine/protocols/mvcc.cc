@@ -1,0 +1,107 @@
+// MVCC: multi-version timestamp ordering (RCC §4.4). Everything a transaction does happens at its
+// ctts: it reads the newest version before it, and may write a record that nobody has read or
+// written at a later time. Readers never abort writers that are older, and are never validated.
+//
+//   Read     READ header | READ record | READ header
+//            newest version is older than us: while rts < ctts: CAS rts -> ctts | READ header
+//            else: READ all version heads => READ version | READ its stamp
+//   Lock     CAS lock 0 -> ctts | READ header                          W1: ctts > wts, ctts >= rts
+//   Log      the whole transaction to every backup
+//   Commit   WRITE version stamp | WRITE version | WRITE wts = ctts | WRITE length and record |
+//            WRITE lock = 0
+//   Release  WRITE lock = 0 for exactly the locks that this attempt got
+//
+// A writer locks, then reads rts; a reader raises rts, then reads the lock: one of them sees the
+// other. So the newest version is accepted only under a header that itself shows rts >= ctts, no
+// older writer's lock, and the stamp of the bytes that were read.
+
+#include "engine/protocols/protocols.h"
+
+namespace rdmacc {
+namespace {
+
+constexpr int kProbe = kFirstLook | kReadRecord | kLastLook;
+
+// R2: a writer that is older than us may still write a version that we would have to read.
+bool passes(uint64_t lock, const TxnStamps& txn) { return lock == 0 || lock > txn.ctts; }
+
+// An absent key, or a group that is scanned: rts first, then the entries under a header without an
+// older inserter. The entries were read behind `first`.
+Step read_gap(const Look& seen, const TxnStamps& txn) {
+  if (!passes(seen.first.lock, txn)) return Step::again(kProbe);
+  if (seen.first.rts >= txn.ctts) return Step::done();
+  return Step::cas(kNoVerbs, kOffsetOfRts, seen.first.rts, txn.ctts);
+}
+
+// The youngest of the versions before us. Slots that nobody ever filled mean that all versions
+// there have been are still here.
+Step choose_version(const Look& seen, const TxnStamps& txn) {
+  int16_t best = kNewestVersion;
+  bool complete = false;
+  for (uint32_t i = 0; i < seen.history; i++) {
+    const uint64_t stamp = seen.versions[i].stamp;
+    if (stamp == kNoVersionStamp) {
+      complete = true;
+    } else if (stamp < txn.ctts && (best < 0 || stamp > seen.versions[best].stamp)) {
+      best = static_cast<int16_t>(i);
+    }
+  }
+  if (best >= 0) return Step::read_version(best);
+  return complete ? Step::done(kBeforeFirstVersion) : Step::abort(AbortReason::kNoVersion);
+}
+
+// The newest version is ours to read, if a header says so that was read after it.
+Step accept_newest(const Look& seen, const TxnStamps& txn) {
+  const Header& last = seen.last;
+  if (last.wts != seen.first.wts || !passes(last.lock, txn)) return Step::again(kProbe);
+  if (last.rts >= txn.ctts) return Step::done();
+  return Step::cas(kLastLook, kOffsetOfRts, last.rts, txn.ctts);
+}
+
+Step read(const Access& access, const Look* seen, const TxnStamps& txn) {
+  if (seen == nullptr) return Step::attempt(kProbe);
+  if (access.gap) return read_gap(*seen, txn);
+  const uint8_t did = seen->posted.verbs;
+  if ((did & kReadVersion) != 0) {
+    const int16_t version = seen->posted.version;
+    const bool unchanged = seen->version_stamp == seen->versions[version].stamp;
+    return unchanged ? Step::done(version) : Step::again(kProbe);
+  }
+  if ((did & kReadStamps) != 0) return choose_version(*seen, txn);
+  const Header& first = seen->first;
+  if ((did & kFirstLook) != 0 && !passes(first.lock, txn)) return Step::again(kProbe);
+  if (first.wts < txn.ctts) return accept_newest(*seen, txn);
+  // Too new for us. Its bytes still name the key, so they have to be whole: not those of a writer
+  // that has stamped already (its stamp is its lock) and has bytes to write.
+  const bool whole = first.lock != first.wts && seen->last.wts == first.wts;
+  return whole ? Step::attempt(kReadStamps) : Step::again(kProbe);
+}
+
+Step lock(const Access& access, const Look* seen, const TxnStamps& txn) {
+  if (seen == nullptr) {
+    return access.locked ? Step::attempt(kFirstLook)
+                         : Step::cas(kFirstLook, kOffsetOfLock, 0, txn.ctts);
+  }
+  if (!access.locked) return Step::abort(AbortReason::kLockHeld);
+  // W1, on a header read after the CAS.
+  const bool in_time = txn.ctts > seen->first.wts && txn.ctts >= seen->first.rts;
+  return in_time ? Step::done() : Step::abort(AbortReason::kTooLate);
+}
+
+// The stamp of an old version before its bytes, as everywhere.
+constexpr Effect kEffects[] = {Effect::kVersionStamp, Effect::kVersionRecord, Effect::kStamp,
+                               Effect::kLength,       Effect::kIdentity,      Effect::kRecord,
+                               Effect::kEntries,      Effect::kUnlock};
+
+}  // namespace
+
+const ProtocolRules kMvccRules = {
+    .protocol = Protocol::kMvcc,
+    .stages = kCommonStages | static_cast<uint16_t>(Stage::kRead),
+    .reads_at_ctts = true,
+    .read = read,
+    .lock = lock,
+    .effects = kEffects,
+};
+
+}  // namespace rdmacc

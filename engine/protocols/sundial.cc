@@ -1,0 +1,87 @@
+// SUNDIAL: logical leases (RCC §4.5). A version is valid from wts to rts in logical time; a
+// transaction commits at one logical time, commit_tts, at which everything that it read is valid
+// and which lies behind the leases of everything that it writes. Lock, wts and rts are one word,
+// so that a renewal fails if anything changed (engine/storage/sundial_word.h).
+//
+//   Read     READ header | READ record | READ header     commit_tts >= wts
+//   Lock     CAS lock 0 -> ctts | READ header            who holds it, for everybody
+//            CAS word unlocked -> locked | READ header   freezes the lease; commit_tts >= rts + 1
+//   Renew    CAS word rts -> commit_tts | READ header    of what was read, after ALL locks
+//   Log      the whole transaction to every backup
+//   Commit   WRITE wts | WRITE length and record | WRITE word wts = rts = commit_tts |
+//            WRITE lock = 0
+//   Release  WRITE word as the lock found it | WRITE lock = 0
+//
+// The header's own wts, which every write changes before its bytes, tells a reader that the bytes
+// are whole and a renewer that its lease is still that of the version it read, although another
+// renewal moved the word.
+
+#include "engine/cluster/timestamp.h"
+#include "engine/protocols/protocols.h"
+#include "engine/storage/sundial_word.h"
+
+namespace rdmacc {
+namespace {
+
+Step read(const Access& /*access*/, const Look* seen, const TxnStamps& /*txn*/) {
+  const int verbs = kFirstLook | kReadRecord | kLastLook;
+  if (seen == nullptr) return Step::attempt(verbs);
+  const bool whole = !sundial_locked(seen->first.sundial) && seen->first.wts == seen->last.wts &&
+                     seen->first.incarnation == seen->last.incarnation;
+  return whole ? Step::done() : Step::again(verbs);
+}
+
+Step freeze_lease(uint64_t word, const TxnStamps& txn) {
+  return Step::cas(kFirstLook, kOffsetOfSundial, word,
+                   sundial_locked_word(sundial_wts(word), worker_of_ctts(txn.ctts)));
+}
+
+Step lock(const Access& access, const Look* seen, const TxnStamps& txn) {
+  if (seen == nullptr) {
+    return access.locked ? Step::attempt(kFirstLook)
+                         : Step::cas(kFirstLook, kOffsetOfLock, 0, txn.ctts);
+  }
+  if (!access.locked) return Step::abort(AbortReason::kLockHeld);
+  if (access.read && seen->first.wts != access.read_wts) {
+    return Step::abort(access.gap ? AbortReason::kGapChanged : AbortReason::kVersionChanged);
+  }
+  if (access.lease_locked) return Step::done();
+  const bool tried = (seen->posted.verbs & kCas) != 0 && seen->posted.word == kOffsetOfSundial;
+  const uint64_t word = tried ? seen->cas_seen : seen->first.sundial;
+  // Whoever locks the word holds the lock, so it is ours to lock as soon as renewals let us.
+  return sundial_locked(word) ? Step::abort(AbortReason::kLockHeld) : freeze_lease(word, txn);
+}
+
+// One CAS from the lease that was read. A renewal by somebody else is in nobody's way.
+Step renew(const Access& access, const Look* seen, const TxnStamps& txn) {
+  uint64_t word = access.lease;
+  if (seen != nullptr) {
+    if (seen->cas_seen == seen->posted.expected) return Step::done();
+    word = seen->cas_seen;
+    if (sundial_locked(word) || seen->last.wts != access.read_wts) {
+      return Step::abort(access.gap ? AbortReason::kGapChanged : AbortReason::kLeaseLost);
+    }
+  }
+  if (sundial_rts_bound(word) >= txn.commit_tts) return Step::done();
+  return Step::cas(kLastLook, kOffsetOfSundial, word, sundial_renewed(word, txn.commit_tts));
+}
+
+constexpr Effect kEffects[] = {Effect::kStamp,   Effect::kLength, Effect::kIdentity,
+                               Effect::kRecord,  Effect::kEntries, Effect::kLease,
+                               Effect::kUnlock};
+
+}  // namespace
+
+const ProtocolRules kSundialRules = {
+    .protocol = Protocol::kSundial,
+    .stages = kCommonStages | static_cast<uint16_t>(Stage::kRead) |
+              static_cast<uint16_t>(Stage::kRenew),
+    .validation = Stage::kRenew,
+    .has_leases = true,
+    .read = read,
+    .lock = lock,
+    .validate = renew,
+    .effects = kEffects,
+};
+
+}  // namespace rdmacc

@@ -1,0 +1,51 @@
+// WAITDIE: two-phase locking in which the older transaction waits for a younger holder and the
+// younger one dies (RCC §4.2), so that there is no deadlock; a restarted transaction keeps its
+// age. What is locked, and the stages but Lock, are NOWAIT's.
+//
+//   Read, Lock   READ header => CAS lock 0 -> ctts | READ header | READ record
+//                held by a younger one: CAS waiter -> ctts | READ header, and look again
+//
+// The waiter word holds the oldest transaction that waits. It is READ in a round before each CAS
+// on the lock, and whoever sees an older one there dies: without it the younger could pass the lock
+// among themselves for ever. Whoever leaves, with the lock or without, clears its own word: the
+// driver does.
+
+#include "engine/protocols/protocols.h"
+
+namespace rdmacc {
+namespace {
+
+constexpr int kVerbs = kFirstLook | kReadRecord;
+
+// Unlike the simulated time of a verb, the time that a client takes to end its transaction has
+// no bound: 2,000 looks are some 400 ms.
+constexpr int kLooksMax = 2000;
+
+Step lock(const Access& access, const Look* seen, const TxnStamps& txn) {
+  if (seen == nullptr) return Step::attempt(access.locked ? kVerbs : kFirstLook);
+  if (access.locked) return Step::done();
+  const uint64_t holder = seen->first.lock, waiter = seen->first.waiter;
+  if (waiter != 0 && waiter < txn.ctts) return Step::abort(AbortReason::kDied);
+  // Free, or taken by an earlier operation of our own: the CAS then changes nothing but proves it.
+  if (holder == 0 || holder == txn.ctts) {
+    return Step::cas(kVerbs, kOffsetOfLock, holder, txn.ctts);
+  }
+  if (holder < txn.ctts) return Step::abort(AbortReason::kDied);
+  if (waiter == txn.ctts) return Step::again(kFirstLook);
+  return Step::cas(kFirstLook, kOffsetOfWaiter, waiter, txn.ctts);
+}
+
+}  // namespace
+
+const ProtocolRules kWaitdieRules = {
+    .protocol = Protocol::kWaitdie,
+    .stages = kCommonStages,
+    .locks_what_it_reads = true,
+    .keeps_age = true,
+    .looks_max = kLooksMax,
+    .read = lock,
+    .lock = lock,
+    .effects = kInPlaceEffects,
+};
+
+}  // namespace rdmacc
