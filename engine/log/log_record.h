@@ -13,10 +13,10 @@
 namespace rdmacc {
 
 enum class WriteKind : uint8_t {
-  kUpdate = 1,  // new bytes for a live tuple
-  kInsert = 2,  // a fresh slot becomes live
-  kUnlink = 3,  // a tuple is deleted and its slot leaves the index
-  kGap = 4,     // a gap header: entries set and cleared in its group
+  kUpdate = 1,     // new bytes for a live tuple
+  kInsert = 2,     // a fresh slot becomes live
+  kUnlink = 3,     // a tuple is deleted and its slot leaves the index
+  kGap = 4,        // a gap header: entries set and cleared in its group
   kTombstone = 5,  // a version that says that the key is absent; the tuple stays in the index
 };
 

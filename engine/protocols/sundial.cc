@@ -66,16 +66,16 @@ Step renew(const Access& access, const Look* seen, const TxnStamps& txn) {
   return Step::cas(kLastLook, kOffsetOfSundial, word, sundial_renewed(word, txn.commit_tts));
 }
 
-constexpr Effect kEffects[] = {Effect::kStamp,   Effect::kLength, Effect::kIdentity,
-                               Effect::kRecord,  Effect::kEntries, Effect::kLease,
+constexpr Effect kEffects[] = {Effect::kStamp,  Effect::kLength,  Effect::kIdentity,
+                               Effect::kRecord, Effect::kEntries, Effect::kLease,
                                Effect::kUnlock};
 
 }  // namespace
 
 const ProtocolRules kSundialRules = {
     .protocol = Protocol::kSundial,
-    .stages = kCommonStages | static_cast<uint16_t>(Stage::kRead) |
-              static_cast<uint16_t>(Stage::kRenew),
+    .stages =
+        kCommonStages | static_cast<uint16_t>(Stage::kRead) | static_cast<uint16_t>(Stage::kRenew),
     .validation = Stage::kRenew,
     .has_leases = true,
     .read = read,

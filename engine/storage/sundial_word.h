@@ -27,9 +27,9 @@ constexpr uint64_t sundial_unlocked_word(uint64_t wts, uint64_t delta) {
 // wts for the delta, wts moves along: the version was valid then, too.
 constexpr uint64_t sundial_renewed(uint64_t word, uint64_t rts) {
   const uint64_t wts = sundial_wts(word);
-  return rts - wts <= kSundialDeltaMax ? sundial_unlocked_word(wts, rts - wts)
-                                       : sundial_unlocked_word(rts - kSundialDeltaMax,
-                                                               kSundialDeltaMax);
+  return rts - wts <= kSundialDeltaMax
+             ? sundial_unlocked_word(wts, rts - wts)
+             : sundial_unlocked_word(rts - kSundialDeltaMax, kSundialDeltaMax);
 }
 constexpr uint64_t sundial_locked_word(uint64_t wts, WorkerId holder) {
   return kSundialLockBit | ((wts & kSundialWtsMax) << 16) | holder;

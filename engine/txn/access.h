@@ -11,9 +11,9 @@ namespace rdmacc {
 struct Access {
   GlobalAddress header;
   bool gap = false;
-  bool read = false;    // its version matters: noted in read_wts
-  bool write = false;   // to be locked before the log
-  bool locked = false;  // exclusively, by this attempt
+  bool read = false;          // its version matters: noted in read_wts
+  bool write = false;         // to be locked before the log
+  bool locked = false;        // exclusively, by this attempt
   bool lease_locked = false;  // SUNDIAL: so is the word that holds the lease
   uint32_t shares = 0;        // shared locks that this attempt counts in the lock word
   TableId table = kNoTable;

@@ -36,8 +36,7 @@ Status Transaction::collect_writes() {
     Pending pending{};
     pending.key = &state;
     if (last.deleted) {
-      pending.kind =
-          parameters_.rules->reads_at_ctts ? WriteKind::kTombstone : WriteKind::kUnlink;
+      pending.kind = parameters_.rules->reads_at_ctts ? WriteKind::kTombstone : WriteKind::kUnlink;
     } else {
       pending.kind = state.tuple != nullptr ? WriteKind::kUpdate : WriteKind::kInsert;
     }
@@ -176,8 +175,8 @@ Status Transaction::validate_reads(StageContext& stage) {
   for (Access& access : accesses_) {
     if (!access.read || access.locked) continue;
     // A lease that lasts long enough needs nothing.
-    const bool lasts = parameters_.rules->has_leases &&
-                       sundial_rts_bound(access.lease) >= stamps_.commit_tts;
+    const bool lasts =
+        parameters_.rules->has_leases && sundial_rts_bound(access.lease) >= stamps_.commit_tts;
     if (!lasts) reads.push_back(&access);
   }
   if (reads.empty()) return Status();

@@ -61,9 +61,9 @@ struct StageContext {
   Result<CachedTable*> table(TableId id) const {
     auto found = engine.tables.get(id, counters);
     if (found.ok() && rules.reads_at_ctts && (*found)->history == 0) {
-      return Status(Code::kInvalidArgument,
-                    "table " + std::to_string(id) + " keeps no history, which protocol " +
-                        protocol_name(rules.protocol) + " needs");
+      return Status(Code::kInvalidArgument, "table " + std::to_string(id) +
+                                                " keeps no history, which protocol " +
+                                                protocol_name(rules.protocol) + " needs");
     }
     return found;
   }

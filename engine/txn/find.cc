@@ -153,8 +153,7 @@ Status Finder::give_back(const Access& access) {
 
 // Two keys of one batch may have met on one header, which is locked once. Shares are counted.
 bool Finder::wanted_by_other(const Search& self, const Access& access) const {
-  return access.locked &&
-         std::any_of(searches_.begin(), searches_.end(), [&](const Search& other) {
+  return access.locked && std::any_of(searches_.begin(), searches_.end(), [&](const Search& other) {
            return &other != &self && other.work->result != KeyWork::Result::kPending &&
                   other.work->access.header == access.header;
          });

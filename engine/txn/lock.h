@@ -32,10 +32,10 @@ Status lock_accesses(StageContext& context, std::span<LockWork> works);
 // Checks the read set by the protocol's rule, after all locks.
 Status validate_accesses(StageContext& context, std::span<Access* const> accesses);
 
-// Gives back what an attempt holds; a header that is not held is left alone. When `certain` is false
-// (a node restarted under a Lock request) only words that are still the attempt's are changed.
-// Shares are given back once, in either case: who does not know whether he has one leaves it to the
-// sweep (engine/log/share_sweep.h).
+// Gives back what an attempt holds; a header that is not held is left alone. When `certain` is
+// false (a node restarted under a Lock request) only words that are still the attempt's are
+// changed. Shares are given back once, in either case: who does not know whether he has one leaves
+// it to the sweep (engine/log/share_sweep.h).
 Status release_accesses(StageContext& context, std::span<const Held> held, bool certain);
 
 }  // namespace rdmacc

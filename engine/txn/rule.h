@@ -106,7 +106,7 @@ enum class Effect : uint8_t {
 struct ProtocolRules {
   Protocol protocol;
   LockMode lock_mode = LockMode::kExclusive;
-  uint16_t stages;                     // bits of Stage that it has
+  uint16_t stages;                      // bits of Stage that it has
   Stage validation = Stage::kValidate;  // which of them checks the read set
   // Two-phase locking: a read is the Lock stage, and there is nothing to validate.
   bool locks_what_it_reads = false;

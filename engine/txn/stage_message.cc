@@ -106,8 +106,8 @@ bool read_access(MessageReader& in, Access& access) {
 
 void write_held(MessageWriter& out, const Held& held) {
   out.u64(held.header.bits);
-  out.u8(static_cast<uint8_t>((held.locked ? kLockedBit : 0) |
-                              (held.lease_locked ? kLeaseBit : 0)));
+  out.u8(
+      static_cast<uint8_t>((held.locked ? kLockedBit : 0) | (held.lease_locked ? kLeaseBit : 0)));
   out.u32(held.shares);
   out.u64(held.lease);
 }

@@ -198,8 +198,8 @@ Status StageServer::serve(WorkerId from, std::span<const std::byte> request, Rpc
   if (rules == nullptr || worker_of_ctts(header.stamps.ctts) != from) return malformed();
   VerbArena arena(engine_.worker.pool());
   VerbCounters counters, allocation_counters;
-  StageContext context{
-      engine_, *rules, header.stamps, arena, counters, allocation_counters, nullptr};
+  StageContext context{engine_, *rules, header.stamps, arena, counters, allocation_counters,
+                       nullptr};
   Serving serving(context, node_, header, in, reply);
   switch (header.work) {
     case StageWork::kFind:

@@ -112,8 +112,8 @@ Status Transaction::note_found(const KeyWork& work, KeyState& state) {
   Access* gap = nullptr;
   Status status;
   const bool missing = work.result == KeyWork::Result::kMissing;
-  const bool met = work.result == KeyWork::Result::kFound ||
-                   (missing && !work.access.header.null());
+  const bool met =
+      work.result == KeyWork::Result::kFound || (missing && !work.access.header.null());
   if (work.gap.held() || (missing && !met && !work.gap.header.null())) {
     status = merge(work.gap, &gap);
   }

@@ -132,7 +132,7 @@ class Transaction {
   LogRecord record_;
   std::vector<LogPlacement> placements_;
   std::vector<StorageClient::FreeRequest> allocated_;  // given back if the attempt fails
-  std::vector<GlobalAddress> evicted_;                  // blocks of versions that made room
+  std::vector<GlobalAddress> evicted_;                 // blocks of versions that made room
   bool log_begun_ = false;
   bool outcome_unknown_ = false;
   Status failure_;       // the first that a stage ended with

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/protocols/registry.h"
+#include "engine/storage/sundial_word.h"
 #include "engine/txn/rule.h"
 
 namespace rdmacc {
@@ -9,45 +10,101 @@ namespace {
 
 constexpr TxnStamps kTxn{.ctts = 900};
 
-Look look(uint64_t cas_seen, uint64_t lock, uint64_t first_wts, uint64_t last_wts) {
+Look look(uint64_t lock, uint64_t first_wts, uint64_t last_wts) {
   Look seen{};
-  seen.cas_seen = cas_seen;
+  seen.posted = Step::attempt(kFirstLook | kReadRecord | kLastLook);
   seen.first.lock = seen.last.lock = lock;
   seen.first.wts = first_wts;
   seen.last.wts = last_wts;
   return seen;
 }
 
+// A look behind a CAS on the lock word; `access` says who won.
+Look look_behind_cas(uint64_t cas_seen, uint64_t lock, uint64_t first_wts) {
+  Look seen = look(lock, first_wts, 0);
+  seen.posted = Step::cas(kFirstLook, kOffsetOfLock, 0, kTxn.ctts);
+  seen.cas_seen = cas_seen;
+  return seen;
+}
+
+Access locked_access() {
+  Access access;
+  access.locked = true;
+  return access;
+}
+
 TEST(NowaitLock, LooksBehindItsCas) {
   const Step step = rules_of(Protocol::kNowait)->lock(Access{}, nullptr, kTxn);
   EXPECT_EQ(step.verdict, Verdict::kTry);
-  EXPECT_EQ(step.verbs, kCasLock | kFirstLook | kReadRecord);
+  EXPECT_EQ(step.verbs, kCas | kFirstLook | kReadRecord);
+  EXPECT_EQ(step.word, kOffsetOfLock);
   EXPECT_EQ(step.expected, 0u);
   EXPECT_EQ(step.desired, kTxn.ctts);
 }
 
-TEST(NowaitLock, TakesAFreeLockAndItsOwnAndAbortsAtAnothers) {
+TEST(NowaitLock, TakesWhatItHoldsAndAbortsAtAnothers) {
   const Rule lock = rules_of(Protocol::kNowait)->lock;
-  const Look free = look(0, 0, 5, 5), own = look(kTxn.ctts, 900, 5, 5), other = look(7, 7, 5, 5);
-  EXPECT_EQ(lock(Access{}, &free, kTxn).verdict, Verdict::kDone);
-  EXPECT_EQ(lock(Access{}, &own, kTxn).verdict, Verdict::kDone);
+  const Look free = look_behind_cas(0, 0, 5), other = look_behind_cas(7, 7, 5);
+  EXPECT_EQ(lock(locked_access(), &free, kTxn).verdict, Verdict::kDone);
   const Step lost = lock(Access{}, &other, kTxn);
   EXPECT_EQ(lost.verdict, Verdict::kAbort);
   EXPECT_EQ(lost.reason, AbortReason::kLockHeld);
 }
 
 TEST(NowaitLock, DoesNotLockWhatItHoldsAgain) {
-  Access held;
-  held.locked = true;
-  const Step step = rules_of(Protocol::kNowait)->lock(held, nullptr, kTxn);
-  EXPECT_EQ(step.verbs & kCasLock, 0);
+  const Step step = rules_of(Protocol::kNowait)->lock(locked_access(), nullptr, kTxn);
+  EXPECT_EQ(step.verbs & kCas, 0);
   EXPECT_NE(step.verbs & kReadRecord, 0);
+}
+
+TEST(NowaitShared, CountsItselfInAndUpgradesOnlyAlone) {
+  const ProtocolRules* rules = rules_of(Protocol::kNowait, LockMode::kShared);
+  EXPECT_EQ(rules->read(Access{}, nullptr, kTxn).verbs, kFirstLook);
+  const Look two_others = look(2, 5, 0), writer = look(1 << 20, 5, 0);
+  const Step count = rules->read(Access{}, &two_others, kTxn);
+  EXPECT_EQ(count.expected, 2u);
+  EXPECT_EQ(count.desired, 3u);
+  EXPECT_NE(count.verbs & kReadRecord, 0) << "the record is read behind the CAS";
+  EXPECT_EQ(rules->read(Access{}, &writer, kTxn).reason, AbortReason::kLockHeld);
+  Look lost = two_others;  // another came or went: once more, from what is there now
+  lost.posted = count;
+  lost.cas_seen = 5;
+  EXPECT_EQ(rules->read(Access{}, &lost, kTxn).expected, 5u);
+  Access shares;
+  shares.shares = 1;
+  EXPECT_EQ(rules->read(shares, &two_others, kTxn).verdict, Verdict::kDone);
+  const Step upgrade = rules->lock(shares, nullptr, kTxn);
+  EXPECT_EQ(upgrade.expected, 1u) << "nobody else may share";
+  EXPECT_EQ(upgrade.desired, kTxn.ctts);
+}
+
+TEST(WaitdieLock, OlderWaitsAndYoungerDies) {
+  const Rule lock = rules_of(Protocol::kWaitdie)->lock;
+  const auto seen = [](uint64_t holder, uint64_t waiter) {
+    Look at = look(holder, 5, 0);
+    at.first.waiter = waiter;
+    return at;
+  };
+  EXPECT_EQ(lock(Access{}, nullptr, kTxn).verbs, kFirstLook) << "the waiter word comes first";
+  const Look free = seen(0, 0), older = seen(800, 0), younger = seen(1000, 0);
+  EXPECT_EQ(lock(Access{}, &free, kTxn).desired, kTxn.ctts);
+  EXPECT_EQ(lock(Access{}, &older, kTxn).reason, AbortReason::kDied);
+  const Step wait = lock(Access{}, &younger, kTxn);
+  EXPECT_EQ(wait.word, kOffsetOfWaiter);
+  EXPECT_EQ(wait.desired, kTxn.ctts);
+  const Look waiting = seen(1000, 900), passed_by = seen(1000, 850), overtaken = seen(0, 850);
+  EXPECT_EQ(lock(Access{}, &waiting, kTxn).verdict, Verdict::kLookAgain);
+  EXPECT_EQ(lock(Access{}, &passed_by, kTxn).reason, AbortReason::kDied);
+  EXPECT_EQ(lock(Access{}, &overtaken, kTxn).reason, AbortReason::kDied)
+      << "a free lock is the oldest waiter's";
+  const Look younger_waits = seen(0, 950);
+  EXPECT_EQ(lock(Access{}, &younger_waits, kTxn).word, kOffsetOfLock);
 }
 
 TEST(OccRead, TakesOnlyAnUntornUnlockedRecord) {
   const Rule read = rules_of(Protocol::kOcc)->read;
   EXPECT_EQ(read(Access{}, nullptr, kTxn).verbs, kFirstLook | kReadRecord | kLastLook);
-  const Look whole = look(0, 0, 5, 5), torn = look(0, 0, 5, 6), locked = look(0, 7, 5, 5);
+  const Look whole = look(0, 5, 5), torn = look(0, 5, 6), locked = look(7, 5, 5);
   EXPECT_EQ(read(Access{}, &whole, kTxn).verdict, Verdict::kDone);
   EXPECT_EQ(read(Access{}, &torn, kTxn).verdict, Verdict::kLookAgain);
   EXPECT_EQ(read(Access{}, &locked, kTxn).verdict, Verdict::kLookAgain);
@@ -64,11 +121,13 @@ TEST(OccLock, WantsTheVersionThatWasRead) {
   Access read;
   read.read = true;
   read.read_wts = 5;
-  const Look same = look(0, 900, 5, 0), newer = look(0, 900, 6, 0), held = look(7, 7, 5, 0);
+  read.locked = true;
+  const Look same = look_behind_cas(0, 900, 5), newer = look_behind_cas(0, 900, 6);
+  const Look held = look_behind_cas(7, 7, 5);
   EXPECT_EQ(lock(read, &same, kTxn).verdict, Verdict::kDone);
   EXPECT_EQ(lock(read, &newer, kTxn).reason, AbortReason::kVersionChanged);
-  EXPECT_EQ(lock(read, &held, kTxn).reason, AbortReason::kLockHeld);
-  EXPECT_EQ(lock(Access{}, &newer, kTxn).verdict, Verdict::kDone) << "a blind write takes any";
+  EXPECT_EQ(lock(Access{}, &held, kTxn).reason, AbortReason::kLockHeld);
+  EXPECT_EQ(lock(locked_access(), &newer, kTxn).verdict, Verdict::kDone) << "a blind write";
   read.gap = true;
   EXPECT_EQ(lock(read, &newer, kTxn).reason, AbortReason::kGapChanged);
 }
@@ -79,20 +138,121 @@ TEST(OccValidate, WantsTheSameVersionUnlockedOrOwn) {
   Access read;
   read.read = true;
   read.read_wts = 5;
-  const Look same = look(0, 0, 0, 5), own = look(0, 900, 0, 5), locked = look(0, 7, 0, 5),
-             newer = look(0, 0, 0, 6);
+  const Look same = look(0, 0, 5), own = look(900, 0, 5), locked = look(7, 0, 5),
+             newer = look(0, 0, 6);
   EXPECT_EQ(validate(read, &same, kTxn).verdict, Verdict::kDone);
   EXPECT_EQ(validate(read, &own, kTxn).verdict, Verdict::kDone);
   EXPECT_EQ(validate(read, &locked, kTxn).reason, AbortReason::kValidationFailed);
   EXPECT_EQ(validate(read, &newer, kTxn).reason, AbortReason::kValidationFailed);
 }
 
+TEST(MvccRead, RaisesRtsBeforeItBelievesTheNewest) {
+  const Rule read = rules_of(Protocol::kMvcc)->read;
+  Look seen = look(0, 5, 5);
+  const Step raise = read(Access{}, &seen, kTxn);
+  EXPECT_EQ(raise.word, kOffsetOfRts);
+  EXPECT_EQ(raise.desired, kTxn.ctts);
+  EXPECT_NE(raise.verbs & kLastLook, 0) << "judged by a header read after the CAS";
+  seen.posted = raise;
+  seen.last.rts = 900;
+  EXPECT_EQ(read(Access{}, &seen, kTxn).verdict, Verdict::kDone);
+  seen.last.lock = 850;  // an older writer came before the CAS
+  EXPECT_EQ(read(Access{}, &seen, kTxn).verdict, Verdict::kLookAgain);
+  seen.last.lock = 950;  // a younger one is in nobody's way
+  EXPECT_EQ(read(Access{}, &seen, kTxn).verdict, Verdict::kDone);
+  seen.last.wts = 880;
+  EXPECT_EQ(read(Access{}, &seen, kTxn).verdict, Verdict::kLookAgain);
+}
+
+TEST(MvccRead, TakesTheYoungestVersionBeforeIt) {
+  const Rule read = rules_of(Protocol::kMvcc)->read;
+  Look seen = look(0, 1000, 1000);
+  VersionHead versions[] = {{850, 0, 0}, {700, 0, 0}, {930, 0, 0}};
+  seen.versions = versions;
+  seen.history = 3;
+  EXPECT_EQ(read(Access{}, &seen, kTxn).verbs, kReadStamps);
+  seen.posted = Step::attempt(kReadStamps);
+  const Step version = read(Access{}, &seen, kTxn);
+  EXPECT_EQ(version.version, 0);
+  seen.posted = version;
+  seen.version_stamp = 850;
+  EXPECT_EQ(read(Access{}, &seen, kTxn).version, 0);
+  EXPECT_EQ(read(Access{}, &seen, kTxn).verdict, Verdict::kDone);
+  seen.version_stamp = 1000;  // written over while we read it
+  EXPECT_EQ(read(Access{}, &seen, kTxn).verdict, Verdict::kLookAgain);
+  versions[0].stamp = versions[1].stamp = 950;
+  seen.posted = Step::attempt(kReadStamps);
+  EXPECT_EQ(read(Access{}, &seen, kTxn).reason, AbortReason::kNoVersion);
+  versions[2].stamp = kNoVersionStamp;  // none was ever lost, so the key was absent
+  EXPECT_EQ(read(Access{}, &seen, kTxn).version, kBeforeFirstVersion);
+}
+
+TEST(MvccLock, ComesTooLateBehindLaterReadersAndWriters) {
+  const Rule lock = rules_of(Protocol::kMvcc)->lock;
+  Look seen = look_behind_cas(0, 900, 5);
+  seen.first.rts = 900;  // our own read
+  EXPECT_EQ(lock(locked_access(), &seen, kTxn).verdict, Verdict::kDone);
+  seen.first.rts = 901;
+  EXPECT_EQ(lock(locked_access(), &seen, kTxn).reason, AbortReason::kTooLate);
+  seen.first.rts = 0;
+  seen.first.wts = 901;
+  EXPECT_EQ(lock(locked_access(), &seen, kTxn).reason, AbortReason::kTooLate);
+}
+
+TEST(SundialLock, FreezesTheLeaseUnderTheLock) {
+  const Rule lock = rules_of(Protocol::kSundial)->lock;
+  Look seen = look_behind_cas(0, 900, 5);
+  seen.first.sundial = sundial_unlocked_word(3, 4);
+  const Step freeze = lock(locked_access(), &seen, kTxn);
+  EXPECT_EQ(freeze.word, kOffsetOfSundial);
+  EXPECT_EQ(freeze.expected, seen.first.sundial);
+  EXPECT_TRUE(sundial_locked(freeze.desired));
+  seen.posted = freeze;
+  seen.cas_seen = sundial_unlocked_word(3, 9);  // renewed by a reader: again from there
+  EXPECT_EQ(lock(locked_access(), &seen, kTxn).expected, seen.cas_seen);
+  Access frozen = locked_access();
+  frozen.lease_locked = true;
+  EXPECT_EQ(lock(frozen, &seen, kTxn).verdict, Verdict::kDone);
+}
+
+TEST(SundialRenew, ExtendsOnlyTheVersionThatWasRead) {
+  const Rule renew = rules_of(Protocol::kSundial)->validate;
+  const TxnStamps txn{.ctts = 900, .commit_tts = 20};
+  Access read;
+  read.read = true;
+  read.read_wts = 5;
+  read.lease = sundial_unlocked_word(3, 4);
+  const Step extend = renew(read, nullptr, txn);
+  EXPECT_EQ(extend.desired, sundial_unlocked_word(3, 17));
+  Look seen = look(0, 0, 5);
+  seen.posted = extend;
+  seen.cas_seen = read.lease;
+  EXPECT_EQ(renew(read, &seen, txn).verdict, Verdict::kDone);
+  seen.cas_seen = sundial_unlocked_word(3, 30);  // somebody else went further
+  EXPECT_EQ(renew(read, &seen, txn).verdict, Verdict::kDone);
+  seen.cas_seen = sundial_locked_word(3, 2);
+  EXPECT_EQ(renew(read, &seen, txn).reason, AbortReason::kLeaseLost);
+  seen.cas_seen = sundial_unlocked_word(8, 0);
+  seen.last.wts = 6;  // another version
+  EXPECT_EQ(renew(read, &seen, txn).reason, AbortReason::kLeaseLost);
+  read.lease = sundial_unlocked_word(3, 30);
+  EXPECT_EQ(renew(read, nullptr, txn).verdict, Verdict::kDone) << "long enough";
+}
+
+TEST(SundialWord, MovesWtsAlongWhenTheDeltaIsTooLarge) {
+  const uint64_t word = sundial_renewed(sundial_unlocked_word(3, 4), 100'000);
+  EXPECT_EQ(sundial_rts_bound(word), 100'000u);
+  EXPECT_EQ(sundial_wts(word), 100'000 - kSundialDeltaMax);
+}
+
 TEST(Registry, NamesWhatThereIsAndRefusesTheRest) {
-  EXPECT_EQ(available_protocol_names(), "nowait, occ");
   EXPECT_EQ(stages_of(Protocol::kNowait), 29);
+  EXPECT_EQ(stages_of(Protocol::kWaitdie), 29);
   EXPECT_EQ(stages_of(Protocol::kOcc), 63);
-  EXPECT_EQ(rules_of(Protocol::kCalvin), nullptr);
+  EXPECT_EQ(stages_of(Protocol::kMvcc), 31);
+  EXPECT_EQ(stages_of(Protocol::kSundial), 95);
   EXPECT_EQ(parse_protocol("NoWait"), Protocol::kNowait);
+  EXPECT_EQ(parse_lock_mode("SHARED"), LockMode::kShared);
   EXPECT_FALSE(parse_protocol("2pl").has_value());
 }
 
