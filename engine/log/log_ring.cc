@@ -224,7 +224,7 @@ void LogWriter::free_later(LogPlacement& placement) {
   if (placement.segments.empty()) return;
   Freed freed{{}, placement.lock_ctts};
   for (const GlobalAddress segment : placement.segments) {
-    freed.blocks.push_back({segment, StorageClient::FreeRequest::kOverflow});
+    freed.blocks.push_back({segment, FreeKind::kOverflow});
   }
   placement.segments.clear();
   freed_.push_back(std::move(freed));

@@ -44,6 +44,14 @@ class GroupSplitter {
   // Frees a header that a thread of this node has locked; while the node is being opened.
   void break_own_lock(uint64_t header);
 
+  // ---- For other changes that the owner makes to headers, one at a time like splits.
+  OwnerWriter& verbs() { return verbs_; }
+  bool lock(uint64_t header, uint64_t ctts);
+  void unlock(uint64_t header, uint64_t sundial_wts, OwnerWriter& writer) const;
+  // Where a lease in SUNDIAL's word ends, at most. A word that we locked says it exactly.
+  uint64_t lease_end(uint64_t sundial) const;
+  uint64_t next_ctts(uint64_t larger_than);
+
  private:
   struct Halves {
     TableId table = kNoTable;
@@ -57,15 +65,12 @@ class GroupSplitter {
     return worker >= first_thread_ && worker < uint64_t{first_thread_} + threads_;
   }
   bool worth_splitting(uint64_t group) const;
-  bool lock(uint64_t header, uint64_t ctts);
   Outcome split_locked(TableId id, uint64_t group, uint64_t ctts, uint64_t* sibling);
   Status grow_root(TableId id);
   Result<uint64_t> allocate_locked_group(uint64_t ctts);
   Status fill_sibling(const Halves& halves);
   Status fill_chain(uint64_t home, const std::vector<uint64_t>& entries);
   void abandon_sibling(uint64_t sibling);
-  // Where a lease in SUNDIAL's word ends, at most. A word that we locked says it exactly.
-  uint64_t lease_end(uint64_t sundial) const;
   Halves halves_of(TableId id, uint64_t group, uint64_t sibling);
 
   Status finish(const Halves& halves, OwnerWriter& writer);
@@ -75,8 +80,6 @@ class GroupSplitter {
   void clean_chain(uint64_t group, uint32_t bucket, OwnerWriter& writer,
                    std::vector<uint64_t>* cut) const;
   bool belongs(uint64_t group, uint32_t depth, uint64_t entry) const;
-  void unlock(uint64_t header, uint64_t sundial_wts, OwnerWriter& writer) const;
-  uint64_t next_ctts(uint64_t larger_than);
 
   Worker& worker_;
   const OwnedRegion& region_;

@@ -35,6 +35,10 @@ class HashIndexOwner {
   // Retires a slot under a new incarnation. False if it is not in use.
   bool retire_slot(uint64_t slot);
 
+  // Takes a tombstone with that stamp out of the index and retires its slot; yields. False: not
+  // now.
+  bool unlink_tombstone(uint64_t slot, uint64_t wts);
+
   // Waits, yielding, until no split and no drop is under way.
   void wait_until_idle();
   bool split_pending() const { return index_busy_ || !queue_.empty(); }
@@ -45,8 +49,9 @@ class HashIndexOwner {
   // ---- While the node is being opened: no yields.
   // Finishes or undoes the split that the earlier process was in.
   Status repair(TableId id) { return splitter_.repair(id); }
-  // Unlocks a header of no index that one of this node's threads had locked.
+  // Unlocks a header that one of this node's threads had locked, and that no split needs.
   void break_own_lock(uint64_t header) { splitter_.break_own_lock(header); }
+  bool own_lock(uint64_t lock) const { return splitter_.own_lock(lock); }
   // Marks all units that are reachable from a live table's root as used; *slots is the number of
   // linked ones. kCorrupt if the index makes no sense.
   Status mark(TableId id, uint64_t* slots);
@@ -59,6 +64,8 @@ class HashIndexOwner {
   };
   bool holds_lock(uint64_t header, uint64_t ctts) const;
   void enqueue(Candidate candidate);
+  uint64_t entry_place(uint64_t group, uint64_t slot) const;
+  bool unlink_locked(uint64_t slot, uint64_t wts);
   Status chain_behind(uint64_t tail, uint32_t buckets);
   void retire_group(TableId id, uint64_t group);
   void retire_blocks_of(uint64_t slot, const DirectoryEntry& table);

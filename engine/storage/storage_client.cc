@@ -94,8 +94,8 @@ Status StorageClient::allocate(std::span<SlotRequest> requests, uint64_t ctts,
   if (status.ok()) return status;
   std::vector<FreeRequest> got;
   for (SlotRequest& request : requests) {
-    if (!request.slot.null()) got.push_back({request.slot, FreeRequest::kSlot});
-    if (!request.overflow.null()) got.push_back({request.overflow, FreeRequest::kOverflow});
+    if (!request.slot.null()) got.push_back({request.slot, FreeKind::kSlot});
+    if (!request.overflow.null()) got.push_back({request.overflow, FreeKind::kOverflow});
     request.slot = request.overflow = GlobalAddress{};
   }
   static_cast<void>(free(got, ctts, counters));
@@ -108,7 +108,7 @@ Status StorageClient::free(std::span<const FreeRequest> requests, uint64_t ctts,
   for (const FreeRequest& request : requests) {
     CHECK(request.address.node() < topology_.nodes);
     outgoing_to(all, request.address.node(), ctts)
-        .message.items.push_back({request.address.offset(), request.kind == FreeRequest::kSlot});
+        .message.items.push_back({request.address.offset(), request.kind});
   }
   if (all.empty()) return Status();
   std::vector<Rpc::Call> calls = calls_of(all, topology_, kMethodFree);

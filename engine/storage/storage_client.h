@@ -2,6 +2,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/storage/storage_messages.h"
 #include "engine/storage/storage_service.h"
 
 // The coordinator's side of StorageService: one class per worker that makes the RPCs, in any
@@ -34,7 +35,7 @@ class StorageClient {
 
   struct FreeRequest {
     GlobalAddress address;
-    enum Kind : uint8_t { kSlot, kOverflow } kind;
+    FreeKind kind;
     // kSlot: unlocked and unlinked already, or never linked (then still locked with `ctts`).
   };
   // Gives back slots and blocks. Lost requests leak until the node's next start.

@@ -43,8 +43,12 @@ Status StorageNode::handle_free(WorkerId, Bytes bytes, Reply&) {
   RDMACC_RETURN_IF_ERROR(check_free(request));
   std::vector<uint64_t> locked;
   for (const FreeItem& item : request.items) {
-    if (!item.slot) {
+    if (item.kind == FreeKind::kOverflow) {
       arena_.retire(item.offset);
+      continue;
+    }
+    if (item.kind == FreeKind::kTombstone) {
+      tombstones_.add(item.offset);
       continue;
     }
     const uint64_t lock = region_.lock_of(item.offset);
@@ -85,11 +89,12 @@ void StorageNode::free_deferred() {
 // All or nothing. What is not in use was freed already (a repeated request): no error.
 Status StorageNode::check_free(const FreeMessage& request) const {
   for (const FreeItem& item : request.items) {
-    const PageKind kind = item.slot ? PageKind::kSlot : PageKind::kOverflow;
+    const bool block = item.kind == FreeKind::kOverflow;
+    const PageKind kind = block ? PageKind::kOverflow : PageKind::kSlot;
     if (!arena_.is_unit(kind, item.offset)) {
       return Status(Code::kInvalidArgument, "free: no such unit");
     }
-    if (!item.slot || !arena_.in_use(kind, item.offset)) continue;
+    if (item.kind != FreeKind::kSlot || !arena_.in_use(kind, item.offset)) continue;
     if (index_.linked(item.offset)) {
       return Status(Code::kInvalidArgument, "free: the slot is linked");
     }

@@ -62,7 +62,7 @@ void FreeMessage::write(Rpc::Bytes& out) const {
   writer.u32(static_cast<uint32_t>(items.size()));
   for (const FreeItem& item : items) {
     writer.u64(item.offset);
-    writer.u8(item.slot ? 1 : 0);
+    writer.u8(static_cast<uint8_t>(item.kind));
   }
 }
 
@@ -74,7 +74,9 @@ bool FreeMessage::parse(std::span<const std::byte> in) {
   items.resize(count);
   for (FreeItem& item : items) {
     item.offset = reader.u64();
-    item.slot = reader.u8() != 0;
+    const uint8_t kind = reader.u8();
+    if (kind > static_cast<uint8_t>(FreeKind::kTombstone)) return false;
+    item.kind = static_cast<FreeKind>(kind);
   }
   return reader.at_end();
 }

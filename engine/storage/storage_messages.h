@@ -39,9 +39,14 @@ void write_allocate_reply(std::span<const AllocateReplyItem> items, Rpc::Bytes& 
 bool parse_allocate_reply(std::span<const std::byte> in, size_t count,
                           std::vector<AllocateReplyItem>* items);
 
+enum class FreeKind : uint8_t {
+  kOverflow = 0,
+  kSlot = 1,
+  kTombstone = 2,  // a slot that is to be unlinked and freed once nobody needs its versions
+};
 struct FreeItem {
   uint64_t offset = 0;
-  bool slot = true;  // else an overflow block
+  FreeKind kind = FreeKind::kSlot;
 };
 
 struct FreeMessage {

@@ -17,6 +17,7 @@ StorageNode::StorageNode(Worker& worker, const Topology& topology)
       index_(worker, topology, region_, arena_, directory_),
       reclaimer_(worker, topology, arena_),
       leftovers_(worker, region_, arena_, directory_, index_, reclaimer_),
+      tombstones_(worker, region_, arena_, index_, reclaimer_),
       started_us_(worker.endpoint().now_us()) {}
 
 Result<std::unique_ptr<StorageService>> StorageService::open(Worker& worker,
@@ -96,21 +97,35 @@ Status StorageNode::mark_tables() {
     });
   }
   arena_.settle();
+  note_tombstones();
   for (const auto& [id, count] : rows) directory_.set_rows(id, count);
   // All that is reachable from a dropped table alone has just been retired.
   for (const TableId id : directory_.tables(TableState::kDropped)) directory_.set_free(id);
   return Status();
 }
 
-void StorageNode::note_locked(std::vector<Leftover>& found) const {
+// Noted, but for what a thread of this node had locked itself.
+void StorageNode::note_locked(std::vector<Leftover>& found) {
   for (uint64_t page = 0; page < arena_.page_count(); ++page) {
     arena_.for_each_unit(page, PageKind::kSlot, [&](uint64_t slot, bool) {
       const uint64_t lock = region_.lock_of(slot);
-      if (lock != 0) found.push_back({PageKind::kSlot, slot, lock});
+      if (index_.own_lock(lock)) {
+        index_.break_own_lock(slot);  // a tombstone that was being unlinked
+      } else if (lock > kSharesMax) {
+        found.push_back({PageKind::kSlot, slot, lock});
+      }
     });
     arena_.for_each_unit(page, PageKind::kOverflow, [&](uint64_t block, bool) {
       const uint64_t owner = region_.load(block);
       if (owner != 0) found.push_back({PageKind::kOverflow, block, owner});
+    });
+  }
+}
+
+void StorageNode::note_tombstones() {
+  for (uint64_t page = 0; page < arena_.page_count(); ++page) {
+    arena_.for_each_unit(page, PageKind::kSlot, [&](uint64_t slot, bool used) {
+      if (used && (region_.header(slot).flags & kFlagDeleted) != 0) tombstones_.add(slot);
     });
   }
 }
@@ -126,13 +141,15 @@ void StorageNode::note_live_unlinked(std::vector<Leftover>& found) const {
 }
 
 bool StorageNode::maintenance_pending() const {
-  return index_.split_pending() || reclaimer_.pending() || leftovers_.pending();
+  return index_.split_pending() || reclaimer_.pending() || leftovers_.pending() ||
+         tombstones_.pending();
 }
 
 void StorageNode::maintain() {
   index_.split_queued();
   if (reclaimer_.pending()) reclaimer_.advance();
   if (leftovers_.pending()) leftovers_.sweep();
+  if (tombstones_.pending()) tombstones_.collect();
   free_deferred();
 }
 
@@ -154,7 +171,8 @@ std::vector<GlobalAddress> StorageNode::locks_of(WorkerId worker) {
   const auto look = [&](uint64_t at, bool) {
     const Header header = region_.header(at);
     const auto is_of = [&](uint64_t ctts) { return static_cast<WorkerId>(ctts) == worker; };
-    if ((header.lock != 0 && is_of(header.lock)) || (header.waiter != 0 && is_of(header.waiter)) ||
+    if ((header.lock > kSharesMax && is_of(header.lock)) ||
+        (header.waiter != 0 && is_of(header.waiter)) ||
         (sundial_locked(header.sundial) && is_of(header.sundial))) {
       locked.push_back(region_.address(at));
     }

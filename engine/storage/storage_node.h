@@ -4,6 +4,7 @@
 #include "engine/storage/reclaimer.h"
 #include "engine/storage/storage_messages.h"
 #include "engine/storage/storage_service.h"
+#include "engine/storage/tombstones.h"
 
 namespace rdmacc {
 
@@ -58,7 +59,8 @@ class StorageNode : public StorageService {
   void drop(TableId id);
 
   Status mark_tables();
-  void note_locked(std::vector<Leftover>& found) const;
+  void note_locked(std::vector<Leftover>& found);
+  void note_tombstones();
   void note_live_unlinked(std::vector<Leftover>& found) const;
 
   Worker& worker_;
@@ -70,6 +72,7 @@ class StorageNode : public StorageService {
   HashIndexOwner index_;
   Reclaimer reclaimer_;
   Leftovers leftovers_;
+  Tombstones tombstones_;
   bool reopened_ = false;
   uint64_t requests_ = 0;
   Guard guard_;

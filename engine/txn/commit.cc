@@ -105,10 +105,10 @@ Status Transaction::allocate_room(StageContext& stage) {
     Pending& pending = *owners[i];
     if (!requests[i].overflow.null()) {
       pending.new_overflow = requests[i].overflow;
-      allocated_.push_back({requests[i].overflow, StorageClient::FreeRequest::kOverflow});
+      allocated_.push_back({requests[i].overflow, FreeKind::kOverflow});
     }
     if (!requests[i].want_slot) continue;
-    allocated_.push_back({requests[i].slot, StorageClient::FreeRequest::kSlot});
+    allocated_.push_back({requests[i].slot, FreeKind::kSlot});
     Access access;
     access.header = requests[i].slot;
     access.write = true;
@@ -295,14 +295,16 @@ void Transaction::free_replaced() {
   for (const Pending& pending : pending_) {
     const bool kept = parameters_.rules->reads_at_ctts;  // by the version before
     if (!pending.old_overflow.null() && !kept) {
-      freed.push_back({pending.old_overflow, StorageClient::FreeRequest::kOverflow});
+      freed.push_back({pending.old_overflow, FreeKind::kOverflow});
     }
     if (pending.kind == WriteKind::kUnlink) {
-      freed.push_back({pending.tuple->header, StorageClient::FreeRequest::kSlot});
+      freed.push_back({pending.tuple->header, FreeKind::kSlot});
+    } else if (pending.kind == WriteKind::kTombstone) {
+      freed.push_back({pending.tuple->header, FreeKind::kTombstone});
     }
   }
   for (const GlobalAddress block : evicted_) {
-    freed.push_back({block, StorageClient::FreeRequest::kOverflow});
+    freed.push_back({block, FreeKind::kOverflow});
   }
   if (freed.empty()) return;
   const Status status = coordinator_.engine.storage.free(freed, stamps_.ctts, allocation_counters_);

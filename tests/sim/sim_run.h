@@ -76,6 +76,7 @@ class SimRun {
 
   Status check_at_rest();
   Status check_locks(NodeId node);
+  Status find_lock(NodeThread& thread, NodeId node) const;
   Status check_workload();
   Status check_history() const;
 

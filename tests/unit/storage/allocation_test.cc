@@ -53,8 +53,8 @@ class Allocation : public ::testing::Test {
   static std::vector<Free> frees_of(const std::vector<Slot>& slots) {
     std::vector<Free> frees;
     for (const Slot& each : slots) {
-      if (!each.slot.null()) frees.push_back({each.slot, Free::kSlot});
-      if (!each.overflow.null()) frees.push_back({each.overflow, Free::kOverflow});
+      if (!each.slot.null()) frees.push_back({each.slot, FreeKind::kSlot});
+      if (!each.overflow.null()) frees.push_back({each.overflow, FreeKind::kOverflow});
     }
     return frees;
   }
@@ -98,7 +98,7 @@ TEST_F(Allocation, TagsOverflowBlocksWithTheirOwner) {
     EXPECT_TRUE(block.slot.null());
     EXPECT_EQ(word(block.overflow.offset()), 0x60001u);
     EXPECT_GE(word(block.overflow.offset() + 8), 5'000u);
-    const Free freed{block.overflow, Free::kOverflow};
+    const Free freed{block.overflow, FreeKind::kOverflow};
     EXPECT_TRUE(c.client.free(std::span(&freed, 1), 0, c.worker.counters()).ok());
     EXPECT_EQ(word(block.overflow.offset()), 0u);
   });
@@ -165,7 +165,7 @@ TEST_F(Allocation, TakesAnotherSlotWhenAStaleLockerHoldsTheFreeOne) {
     Slot slot{};
     slot.table = table_;
     ASSERT_TRUE(c.client.allocate(std::span(&slot, 1), 0x10001, c.worker.counters()).ok());
-    const Free freed{slot.slot, Free::kSlot};
+    const Free freed{slot.slot, FreeKind::kSlot};
     ASSERT_TRUE(c.client.free(std::span(&freed, 1), 0x10001, c.worker.counters()).ok());
     EXPECT_EQ(header(slot.slot).lock, 0u);
     c.worker.scheduler().sleep_for(5'000);

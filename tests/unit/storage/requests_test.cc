@@ -39,7 +39,7 @@ class Requests : public ::testing::Test {
     call.request = request;
     return c.worker.rpc().call_one(call, c.worker.counters()).code();
   }
-  Code free_one(Coordinator& c, uint64_t offset, Free::Kind kind, uint64_t ctts) {
+  Code free_one(Coordinator& c, uint64_t offset, FreeKind kind, uint64_t ctts) {
     const Free request{GlobalAddress::make(0, offset), kind};
     return c.client.free(std::span(&request, 1), ctts, c.worker.counters()).code();
   }
@@ -63,18 +63,18 @@ TEST_F(Requests, ToFreeWhatIsNotTheirsAreRefused) {
                                          cluster_.topology().region_bytes,
                                          (1ull << 48) - 64};
     for (const uint64_t offset : wrong) {
-      EXPECT_EQ(free_one(c, offset, Free::kSlot, 1), Code::kInvalidArgument) << offset;
-      EXPECT_EQ(free_one(c, offset, Free::kOverflow, 1), Code::kInvalidArgument) << offset;
+      EXPECT_EQ(free_one(c, offset, FreeKind::kSlot, 1), Code::kInvalidArgument) << offset;
+      EXPECT_EQ(free_one(c, offset, FreeKind::kOverflow, 1), Code::kInvalidArgument) << offset;
     }
-    EXPECT_EQ(free_one(c, linked_slot_, Free::kSlot, 1), Code::kInvalidArgument);
-    EXPECT_EQ(free_one(c, linked_slot_, Free::kOverflow, 1), Code::kInvalidArgument);
+    EXPECT_EQ(free_one(c, linked_slot_, FreeKind::kSlot, 1), Code::kInvalidArgument);
+    EXPECT_EQ(free_one(c, linked_slot_, FreeKind::kOverflow, 1), Code::kInvalidArgument);
     StorageClient::SlotRequest slot{};
     slot.table = table_.id;
     ASSERT_TRUE(c.client.allocate(std::span(&slot, 1), 0x50001, c.worker.counters()).ok());
     // Put off until its lock is free, and forgotten when its owner has freed it meanwhile.
-    EXPECT_EQ(free_one(c, slot.slot.offset(), Free::kSlot, 0x60001), Code::kOk);
+    EXPECT_EQ(free_one(c, slot.slot.offset(), FreeKind::kSlot, 0x60001), Code::kOk);
     EXPECT_EQ(header(slot.slot.offset()).lock, 0x50001u);
-    EXPECT_EQ(free_one(c, slot.slot.offset(), Free::kSlot, 0x50001), Code::kOk);
+    EXPECT_EQ(free_one(c, slot.slot.offset(), FreeKind::kSlot, 0x50001), Code::kOk);
   });
 }
 

@@ -187,7 +187,7 @@ Status TestIndex::insert(uint64_t key) {
     return status;
   }
   if (!place.group.null()) unlock(place.group, ctts);
-  const StorageClient::FreeRequest unused{request.slot, StorageClient::FreeRequest::kSlot};
+  const StorageClient::FreeRequest unused{request.slot, FreeKind::kSlot};
   static_cast<void>(coordinator_.client.free(std::span(&unused, 1), ctts, counters));
   return status;
 }
@@ -217,7 +217,7 @@ Status TestIndex::erase(uint64_t key) {
   batch.write(GlobalAddress::make(slot.node(), place.slot_entry), &words[1], 8);
   batch.write(place.group.plus(kOffsetOfLock), &words[1], 8);
   RDMACC_RETURN_IF_ERROR(batch.execute());
-  const StorageClient::FreeRequest freed{slot, StorageClient::FreeRequest::kSlot};
+  const StorageClient::FreeRequest freed{slot, FreeKind::kSlot};
   // Lost with a node that died: the slot leaks until the node is opened again.
   static_cast<void>(
       coordinator_.client.free(std::span(&freed, 1), ctts, coordinator_.worker.counters()));
