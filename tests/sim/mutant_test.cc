@@ -26,7 +26,7 @@ bool committed(const HistoryTransaction& transaction) {
 }
 
 bool serializable(const std::vector<HistoryTransaction>& history) {
-  return check_serializable(history, /*preloaded=*/false).serializable;
+  return check_serializable(history, {}).serializable;
 }
 
 // The version before, of every version of an update.

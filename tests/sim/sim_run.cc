@@ -320,7 +320,7 @@ Status SimRun::check_workload() {
 }
 
 Status SimRun::check_history() const {
-  const CheckReport report = check_serializable(history(), /*preloaded=*/false);
+  const CheckReport report = check_serializable(history(), {});
   return report.serializable ? Status() : Status(Code::kCorrupt, report.problem);
 }
 

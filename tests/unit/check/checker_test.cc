@@ -39,7 +39,7 @@ HistoryTransaction txn(WorkerId worker, std::vector<HistoryEvent> events,
 }
 
 CheckReport check(const std::vector<HistoryTransaction>& history, bool preloaded = false) {
-  return check_serializable(history, preloaded);
+  return check_serializable(history, {.preloaded = preloaded});
 }
 
 const HistoryTransaction kLoad = txn(0, {op('i', "x", 1), op('i', "y", 1)});
@@ -147,8 +147,8 @@ TEST(Checker, FindsDirtyReads) {
   EXPECT_THAT(
       check({kLoad, txn(1, {op('w', "x", 2)}, HistoryOutcome::kAborted), txn(2, {op('r', "x", 2)})})
           .problem,
-      HasSubstr("dirty read: T3 (worker 2) read t1/x version 2, which nobody committed "
-                "made (T2 (worker 1), which did not commit, wrote it)"));
+      HasSubstr("T3 (worker 2) read t1/x version 2, which T2 (worker 1), which did not "
+                "commit, wrote (dirty read, G1a)"));
   EXPECT_THAT(check({kLoad, txn(2, {op('r', "x", 7)})}).problem, HasSubstr("dirty read"));
   EXPECT_THAT(check({kLoad, txn(1, {op('d', "x", 2)}), txn(2, {op('r', "x", 2)})}).problem,
               HasSubstr("which is the delete by T2"));
