@@ -26,6 +26,31 @@ bool has_phantom(std::span<const DependencyEdge> edges) {
                      [](const DependencyEdge& edge) { return edge.by_scan; });
 }
 
+// Who reads a version and makes a later one than the next has lost the next one's update, however
+// many versions lie between: the two of them are all of the cycle that is worth telling. Any other
+// cycle stays as it is.
+std::vector<DependencyEdge> shorten_lost_update(std::span<const KeyHistory> keys,
+                                                std::span<const DependencyEdge> cycle) {
+  const auto is_anti = [](const DependencyEdge& edge) { return is_anti_dependency(edge.kind); };
+  std::vector<DependencyEdge> shortened(cycle.begin(), cycle.end());
+  if (cycle.size() == 2 || std::count_if(cycle.begin(), cycle.end(), is_anti) != 1) {
+    return shortened;
+  }
+  const DependencyEdge read = *std::find_if(cycle.begin(), cycle.end(), is_anti);
+  const std::vector<KeyEvent>& events = keys[read.key].events;
+  const auto own = std::find_if(events.begin(), events.end(), [&read](const KeyEvent& event) {
+    return event.txn == read.from && event.stamp > read.to_stamp;
+  });
+  if (own == events.end()) return shortened;
+  return {read,
+          {.from_stamp = read.to_stamp,
+           .to_stamp = own->stamp,
+           .from = read.to,
+           .to = read.from,
+           .key = read.key,
+           .kind = Dependency::kWriteLater}};
+}
+
 std::string name_of_one_anti_dependency(std::span<const DependencyEdge> cycle) {
   if (has_phantom(cycle)) return "phantom";
   const bool reads = std::any_of(cycle.begin(), cycle.end(), [](const DependencyEdge& edge) {
@@ -71,6 +96,9 @@ std::string describe_edge(std::span<const HistoryTransaction> history,
     case Dependency::kWriteWrite:
       return from + " wrote " + key + " version " + first + " -> " + to +
              " made its next version " + second + " (ww)";
+    case Dependency::kWriteLater:
+      return from + " wrote " + key + " version " + first + " -> " + to +
+             " made the later version " + second + " (ww)";
     case Dependency::kWriteRead:
       return from + " wrote " + key + " version " + first + " -> " + to + " read it (wr)";
     case Dependency::kReadWrite:
@@ -131,8 +159,9 @@ std::string anomaly_name(std::span<const HistoryTransaction> history,
 std::string describe_cycle(std::span<const HistoryTransaction> history,
                            std::span<const KeyHistory> keys,
                            std::span<const DependencyEdge> cycle) {
-  return anomaly_name(history, cycle) + ", cycle of " + std::to_string(cycle.size()) + ": " +
-         describe_edges(history, keys, cycle);
+  const std::vector<DependencyEdge> told = shorten_lost_update(keys, cycle);
+  return anomaly_name(history, told) + ", cycle of " + std::to_string(told.size()) + ": " +
+         describe_edges(history, keys, told);
 }
 
 std::string describe_real_time_cycle(std::span<const HistoryTransaction> history,

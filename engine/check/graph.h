@@ -13,6 +13,7 @@ namespace rdmacc {
 // In the order of their strength: an anomaly is named after the strongest edges of its cycle.
 enum class Dependency : uint8_t {
   kWriteWrite,  // `to` made the version after `from`'s
+  kWriteLater,  // `to` made a later version than `from`'s: several ww in one, for words alone
   kWriteRead,   // `to` read `from`'s version
   kDeleteMiss,  // `to` missed the key that `from` had deleted: wr, too
   kReadWrite,   // `to` made the version after the one that `from` read
