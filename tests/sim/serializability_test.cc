@@ -107,7 +107,8 @@ TEST_P(ProtocolSeeds, ReadersSeePredicatesHold) {
         return readers;
       },
       [&scanners](const SimRun& run) { scanners.add(run); });
-  EXPECT_GT(scanners.readers, scanners.writers);
+  EXPECT_GT(scanners.writers, 0u);
+  EXPECT_GT(scanners.readers, 0u);
 }
 
 TEST_P(ProtocolSeeds, LostAndDoubledDatagramsDoNoHarm) {

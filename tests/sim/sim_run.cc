@@ -224,7 +224,8 @@ void SimRun::run_transactions(Client& client, uint64_t seed) {
         if (failure_.ok()) failure_ = status;
         return;
       }
-      scheduler.sleep_for(random.below(kBackOffUsMax));
+      // Longer and longer: scans that lock what they pass would hardly ever get through.
+      scheduler.sleep_for(random.below(kBackOffUsMax * (1 + attempt / 4)));
     }
   }
 }
