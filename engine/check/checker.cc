@@ -1,7 +1,9 @@
 #include "engine/check/checker.h"
 
 #include <algorithm>
+#include <limits>
 #include <optional>
+#include <utility>
 
 #include "engine/check/anomaly.h"
 #include "engine/check/cycle.h"
@@ -190,13 +192,21 @@ class Checker {
                               name(std::prev(after)->txn));
       return false;
     }
-    if (!first) {
+    if (!first && !is_known(miss, std::prev(after)->txn, scanned_after_)) {
       add_edge(Dependency::kDeleteMiss, {std::prev(after)->stamp, std::prev(after)->txn}, miss);
     }
-    if (after != key.events.end()) {
+    if (after != key.events.end() && !is_known(miss, after->txn, scanned_before_)) {
       add_edge(Dependency::kMissInsert, miss, {after->stamp, after->txn});
     }
     return true;
+  }
+
+  // Scans miss many keys that one transaction has loaded or removed: one edge says it for keys
+  // that follow each other. `last`: the other side of each transaction's latest such edge.
+  bool is_known(const KeyLook& miss, uint32_t other, std::vector<uint32_t>& last) const {
+    if (!miss.by_scan) return false;
+    if (last.empty()) last.assign(history_.size(), std::numeric_limits<uint32_t>::max());
+    return std::exchange(last[miss.txn], other) == other;
   }
 
   std::span<const HistoryTransaction> history_;
@@ -204,6 +214,7 @@ class Checker {
   const std::vector<bool> counts_;
   const KeyHistories histories_;
   std::vector<DependencyEdge> edges_;
+  std::vector<uint32_t> scanned_after_, scanned_before_;  // see is_known; empty before any scan
   std::string problem_;
   CheckReport report_;
   // Of the key being checked:
