@@ -1,10 +1,15 @@
 #include "engine/check/checker.h"
 
 #include <algorithm>
+#include <limits>
 #include <optional>
+#include <utility>
 
+#include "engine/check/anomaly.h"
+#include "engine/check/cycle.h"
 #include "engine/check/graph.h"
 #include "engine/check/key_histories.h"
+#include "engine/check/real_time.h"
 #include "engine/check/unknown_outcomes.h"
 #include "rdma/base/check.h"
 
@@ -13,38 +18,53 @@ namespace {
 
 class Checker {
  public:
-  Checker(std::span<const HistoryTransaction> history, bool preloaded)
+  Checker(std::span<const HistoryTransaction> history, const CheckOptions& options)
       : history_(history),
-        preloaded_(preloaded),
-        counts_(transactions_that_count(history, preloaded)),
+        options_(options),
+        counts_(transactions_that_count(history, options.preloaded)),
         histories_(history, counts_) {}
 
   CheckReport run() {
-    CheckReport report;
-    report.transactions = history_.size();
+    report_.transactions = history_.size();
     for (size_t t = 0; t < history_.size(); ++t) {
-      report.operations += history_[t].events.size();
-      report.committed += counts_[t] ? 1 : 0;
+      report_.operations += history_[t].events.size();
+      report_.committed += counts_[t] ? 1 : 0;
     }
     const std::span<const KeyHistory> keys = histories_.keys();
     for (key_ = 0; key_ < keys.size() && problem_.empty(); ++key_) check_key(keys[key_]);
-    report.edges = edges_.size();
-    if (problem_.empty()) {
-      problem_ = describe(find_cycle(static_cast<uint32_t>(history_.size()), edges_));
-    }
-    report.serializable = problem_.empty();
-    report.problem = std::move(problem_);
-    return report;
+    report_.edges = edges_.size();
+    if (problem_.empty()) check_order();
+    report_.serializable = problem_.empty();
+    report_.strictly_serializable = problem_.empty() && report_.real_time_problem.empty();
+    report_.problem = std::move(problem_);
+    return std::move(report_);
   }
 
  private:
-  std::string name(uint32_t txn) const {
-    return "T" + std::to_string(txn + 1) + " (worker " + std::to_string(history_[txn].worker) + ")";
+  std::string name(uint32_t txn) const { return transaction_name(history_, txn); }
+
+  void check_order() {
+    const std::span<const KeyHistory> keys = histories_.keys();
+    const DependencyGraph graph(static_cast<uint32_t>(history_.size()), edges_);
+    const Components components = find_components(graph);
+    if (!components.smallest_cyclic.empty()) {
+      problem_ = describe_cycle(history_, keys,
+                                shortest_cycle(graph, components, components.smallest_cyclic));
+      return;
+    }
+    if (!options_.real_time) return;
+    const RealTimeReport order = check_real_time(history_, counts_, graph, components);
+    report_.real_time_violations = order.violators.size();
+    report_.real_time_problem = order.problem;
+    if (!order.path.empty()) {
+      report_.real_time_problem = describe_real_time_cycle(history_, keys, order.path);
+    }
   }
 
   void add_edge(Dependency kind, KeyLook from, KeyLook to) {
     if (from.txn == to.txn) return;
-    edges_.push_back({from.stamp, to.stamp, from.txn, to.txn, key_, kind});
+    edges_.push_back(
+        {from.stamp, to.stamp, from.txn, to.txn, key_, kind, from.by_scan || to.by_scan});
   }
 
   void check_key(const KeyHistory& key) {
@@ -75,7 +95,7 @@ class Checker {
   // Whether the key was there before the history began, and in which version (0: nobody read it).
   // Reads of any other version that nobody made are dirty.
   bool find_initial(const KeyHistory& key) {
-    initially_live_ = preloaded_ && !key.events.empty() && key.events.front().needs_live;
+    initially_live_ = options_.preloaded && !key.events.empty() && key.events.front().needs_live;
     initial_version_.reset();
     for (const KeyLook& read : key.reads) {
       const auto maker = maker_of(key, read.stamp);
@@ -85,13 +105,13 @@ class Checker {
                    std::to_string(read.stamp) + ", which is the delete by " + name(maker->txn);
         return false;
       }
-      const bool possible = preloaded_ && (!initial_version_ || *initial_version_ == read.stamp) &&
-                            (key.events.empty() || (key.events.front().needs_live &&
-                                                    read.stamp < key.events.front().stamp));
+      const bool possible =
+          options_.preloaded && (!initial_version_ || *initial_version_ == read.stamp) &&
+          (key.events.empty() ||
+           (key.events.front().needs_live && read.stamp < key.events.front().stamp));
       if (!possible) {
-        problem_ = "dirty read: " + name(read.txn) + " read " + describe_key(key) + " version " +
-                   std::to_string(read.stamp) + ", which nobody committed made" +
-                   uncommitted_maker(key, read.stamp);
+        problem_ = name(read.txn) + " read " + describe_key(key) + " version " +
+                   std::to_string(read.stamp) + ", which " + maker_in_words(key, read.stamp);
         return false;
       }
       initial_version_ = read.stamp;
@@ -100,17 +120,19 @@ class Checker {
     return true;
   }
 
-  std::string uncommitted_maker(const KeyHistory& key, uint64_t version) const {
+  // Of a version that no transaction has left behind.
+  std::string maker_in_words(const KeyHistory& key, uint64_t version) const {
     for (uint32_t t = 0; t < history_.size(); ++t) {
-      if (counts_[t]) continue;
       for (const HistoryEvent& event : history_[t].events) {
-        const bool makes = event.op == HistoryOp::kWrite || event.op == HistoryOp::kInsert;
-        if (makes && event.table == key.table && event.key == key.key && event.version == version) {
-          return " (" + name(t) + ", which did not commit, wrote it)";
+        if (!makes_a_version(event.op) || event.version != version || event.table != key.table ||
+            event.key != key.key) {
+          continue;
         }
+        return counts_[t] ? name(t) + " itself wrote over (intermediate read, G1b)"
+                          : name(t) + ", which did not commit, wrote (dirty read, G1a)";
       }
     }
-    return "";
+    return "nobody made (dirty read, G1a)";
   }
 
   // One version after the other: each by one writer, inserts where nothing is, writes and deletes
@@ -155,67 +177,46 @@ class Checker {
     return true;
   }
 
+  // What the key was as of the miss's stamp: what all others with stamps up to it made of it. An
+  // own write comes after all own looks, whatever its stamp: a multi-version transaction inserts
+  // at the very stamp as of which it has missed the key.
   bool add_miss(const KeyHistory& key, const KeyLook& miss) {
-    const auto next = first_after(key, miss.stamp);
-    const bool live = next == key.events.begin() ? initially_live_ : std::prev(next)->live_after;
-    if (live) {
-      problem_ =
-          "read absent while live: " + name(miss.txn) + " missed " + describe_key(key) + " as of " +
-          std::to_string(miss.stamp) +
-          (next == key.events.begin() ? ", loaded before the history began"
-                                      : ", version " + std::to_string(std::prev(next)->stamp) +
-                                            " by " + name(std::prev(next)->txn));
+    auto after = first_after(key, miss.stamp);  // the first event that the miss did not see
+    while (after != key.events.begin() && std::prev(after)->txn == miss.txn) --after;
+    const bool first = after == key.events.begin();
+    if (first ? initially_live_ : std::prev(after)->live_after) {
+      problem_ = "read absent while live: " + name(miss.txn) + " missed " + describe_key(key) +
+                 " as of " + std::to_string(miss.stamp) +
+                 (first ? ", loaded before the history began"
+                        : ", version " + std::to_string(std::prev(after)->stamp) + " by " +
+                              name(std::prev(after)->txn));
       return false;
     }
-    if (next != key.events.begin()) {
-      add_edge(Dependency::kDeleteMiss, {std::prev(next)->stamp, std::prev(next)->txn}, miss);
+    if (!first && !is_known(miss, std::prev(after)->txn, scanned_after_)) {
+      add_edge(Dependency::kDeleteMiss, {std::prev(after)->stamp, std::prev(after)->txn}, miss);
     }
-    if (next != key.events.end()) {
-      add_edge(Dependency::kMissInsert, miss, {next->stamp, next->txn});
+    if (after != key.events.end() && !is_known(miss, after->txn, scanned_before_)) {
+      add_edge(Dependency::kMissInsert, miss, {after->stamp, after->txn});
     }
     return true;
   }
 
-  std::string describe(const std::vector<DependencyEdge>& cycle) const {
-    if (cycle.empty()) return "";
-    std::string text = "cycle of " + std::to_string(cycle.size()) + ": ";
-    for (const DependencyEdge& edge : cycle) {
-      if (&edge != &cycle.front()) text += "; ";
-      text += describe(edge);
-    }
-    return text;
-  }
-
-  std::string describe(const DependencyEdge& edge) const {
-    const std::string key = describe_key(histories_.keys()[edge.key]);
-    const std::string from = name(edge.from), to = name(edge.to);
-    const std::string first = std::to_string(edge.from_stamp);
-    const std::string second = std::to_string(edge.to_stamp);
-    switch (edge.kind) {
-      case Dependency::kWriteWrite:
-        return from + " wrote " + key + " version " + first + " -> " + to +
-               " made its next version " + second + " (ww)";
-      case Dependency::kWriteRead:
-        return from + " wrote " + key + " version " + first + " -> " + to + " read it (wr)";
-      case Dependency::kReadWrite:
-        return from + " read " + key + " version " + first + " -> " + to +
-               " made its next version " + second + " (rw)";
-      case Dependency::kDeleteMiss:
-        return from + " deleted " + key + " at " + first + " -> " + to + " missed it as of " +
-               second + " (wr)";
-      case Dependency::kMissInsert:
-        return from + " missed " + key + " as of " + first + " -> " + to + " inserted version " +
-               second + " (rw)";
-    }
-    CHECK(false);
+  // Scans miss many keys that one transaction has loaded or removed: one edge says it for keys
+  // that follow each other. `last`: the other side of each transaction's latest such edge.
+  bool is_known(const KeyLook& miss, uint32_t other, std::vector<uint32_t>& last) const {
+    if (!miss.by_scan) return false;
+    if (last.empty()) last.assign(history_.size(), std::numeric_limits<uint32_t>::max());
+    return std::exchange(last[miss.txn], other) == other;
   }
 
   std::span<const HistoryTransaction> history_;
-  const bool preloaded_;
+  const CheckOptions options_;
   const std::vector<bool> counts_;
   const KeyHistories histories_;
   std::vector<DependencyEdge> edges_;
+  std::vector<uint32_t> scanned_after_, scanned_before_;  // see is_known; empty before any scan
   std::string problem_;
+  CheckReport report_;
   // Of the key being checked:
   uint32_t key_ = 0;
   bool initially_live_ = false;
@@ -224,8 +225,9 @@ class Checker {
 
 }  // namespace
 
-CheckReport check_serializable(std::span<const HistoryTransaction> history, bool preloaded) {
-  return Checker(history, preloaded).run();
+CheckReport check_serializable(std::span<const HistoryTransaction> history,
+                               const CheckOptions& options) {
+  return Checker(history, options).run();
 }
 
 }  // namespace rdmacc

@@ -1,7 +1,6 @@
 #include "engine/check/key_histories.h"
 
 #include <algorithm>
-#include <map>
 
 #include "engine/check/history_file.h"
 #include "rdma/base/check.h"
@@ -11,9 +10,13 @@ namespace {
 
 bool names_a_key(const HistoryEvent& event) { return event.op != HistoryOp::kScan; }
 
-bool is_write(const HistoryEvent& event) {
-  return event.op == HistoryOp::kWrite || event.op == HistoryOp::kInsert ||
-         event.op == HistoryOp::kDelete;
+uint64_t reverse_bits(uint64_t word) {
+  constexpr uint64_t kOdd = 0x5555555555555555, kPairs = 0x3333333333333333,
+                     kNibbles = 0x0F0F0F0F0F0F0F0F;
+  word = ((word >> 1) & kOdd) | ((word & kOdd) << 1);
+  word = ((word >> 2) & kPairs) | ((word & kPairs) << 2);
+  word = ((word >> 4) & kNibbles) | ((word & kNibbles) << 4);
+  return __builtin_bswap64(word);
 }
 
 }  // namespace
@@ -22,6 +25,7 @@ KeyHistories::KeyHistories(std::span<const HistoryTransaction> history,
                            const std::vector<bool>& counts) {
   CHECK(counts.size() == history.size());
   number_keys(history, counts);
+  place_keys();
   touched_by_.assign(keys_.size(), 0);
   for (uint32_t t = 0; t < history.size(); ++t) {
     if (counts[t]) add_transaction(t, history[t]);
@@ -43,8 +47,6 @@ uint32_t KeyHistories::number_of(TableId table, std::string_view key) {
     KeyHistory& history = keys_.emplace_back();
     history.table = table;
     history.key = key;
-    history.hash = hash_key(table, key);
-    keys_of_table_[table].push_back(at->second);
   }
   return at->second;
 }
@@ -62,6 +64,16 @@ void KeyHistories::number_keys(std::span<const HistoryTransaction> history,
   }
 }
 
+void KeyHistories::place_keys() {
+  if (nodes_ == 0) return;  // nobody scans
+  for (uint32_t k = 0; k < keys_.size(); ++k) {
+    const uint64_t hash = hash_key(keys_[k].table, keys_[k].key);
+    const auto node = static_cast<NodeId>(partition_of(hash) % nodes_);
+    keys_of_table_[keys_[k].table].push_back({node, reverse_bits(hash), k});
+  }
+  for (auto& [table, keys] : keys_of_table_) std::sort(keys.begin(), keys.end());
+}
+
 void KeyHistories::add_transaction(uint32_t number, const HistoryTransaction& transaction) {
   bool scans = false;
   for (const HistoryEvent& event : transaction.events) {
@@ -70,15 +82,13 @@ void KeyHistories::add_transaction(uint32_t number, const HistoryTransaction& tr
       continue;
     }
     const uint32_t key = number_of(event.table, event.key);
+    touched_by_[key] = number + 1;
     if (event.op == HistoryOp::kMiss) {
       keys_[key].misses.push_back({event.version, number});
-      continue;
-    }
-    touched_by_[key] = number + 1;
-    if (is_write(event)) {
-      add_write(number, key, event);
-    } else {
+    } else if (event.op == HistoryOp::kRead) {
       keys_[key].reads.push_back({event.version, number});
+    } else {
+      add_write(number, key, event);
     }
   }
   if (!scans) return;
@@ -104,24 +114,19 @@ void KeyHistories::add_write(uint32_t number, uint32_t key, const HistoryEvent& 
                     .live_after = live_after});
 }
 
-// Every key of a scanned group that the transaction neither read nor wrote itself was missed.
+// Every key of a scanned group that the transaction did not look at or write itself was missed.
+// An own look says more: a row that is there, or one whose delete left the gap's stamp alone.
 void KeyHistories::add_scan(uint32_t number, const HistoryEvent& scan) {
-  struct Depth {
-    std::map<std::pair<uint64_t, NodeId>, uint64_t> stamps;  // by (bits, node)
-  };
-  std::map<uint32_t, Depth> depths;  // few: the groups of a table differ by a split or two
+  const auto found = keys_of_table_.find(scan.table);
+  if (found == keys_of_table_.end()) return;
+  const std::vector<Placed>& keys = found->second;
   for (const ScannedGroup& group : scan.groups) {
-    depths[group.depth].stamps[{group.bits, group.node}] = group.stamp;
-  }
-  const auto keys = keys_of_table_.find(scan.table);
-  if (keys == keys_of_table_.end()) return;
-  for (const uint32_t k : keys->second) {
-    if (touched_by_[k] == number + 1) continue;
-    const uint64_t hash = keys_[k].hash;
-    const auto node = static_cast<NodeId>(partition_of(hash) % nodes_);
-    for (const auto& [depth, groups] : depths) {
-      const auto group = groups.stamps.find({group_bits_of(hash, depth), node});
-      if (group != groups.stamps.end()) keys_[k].misses.push_back({group->second, number});
+    const uint64_t first = reverse_bits(group.bits);
+    const uint64_t last = group.depth == 0 ? ~0ull : first | (~0ull >> group.depth);
+    auto at = std::lower_bound(keys.begin(), keys.end(), Placed{group.node, first, 0});
+    for (; at != keys.end() && at->node == group.node && at->reversed_hash <= last; ++at) {
+      if (touched_by_[at->key] == number + 1) continue;
+      keys_[at->key].misses.push_back({group.stamp, number, /*by_scan=*/true});
     }
   }
 }

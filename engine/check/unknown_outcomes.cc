@@ -38,9 +38,7 @@ class UnknownOutcomes {
 
  private:
   void note_write(uint32_t txn, const HistoryEvent& event) {
-    const bool writes = event.op == HistoryOp::kWrite || event.op == HistoryOp::kInsert ||
-                        event.op == HistoryOp::kDelete;
-    if (writes && event.version != 0) writer_of_stamp_[event.version] = txn;
+    if (makes_a_version(event.op) && event.version != 0) writer_of_stamp_[event.version] = txn;
   }
 
   bool count(uint32_t txn) {

@@ -36,6 +36,20 @@ uint16_t stages_of(Protocol protocol) {
   return rules == nullptr ? 0 : rules->stages;
 }
 
+bool strictly_serializable(Protocol protocol) {
+  switch (protocol) {
+    case Protocol::kNowait:
+    case Protocol::kWaitdie:
+    case Protocol::kOcc:
+    case Protocol::kCalvin:
+      return true;
+    case Protocol::kMvcc:
+    case Protocol::kSundial:
+      return false;
+  }
+  CHECK(false);
+}
+
 std::string available_protocol_names() {
   std::string names;
   for (const Protocol protocol : kAvailable) {

@@ -2,30 +2,19 @@
 // lock is left.
 #include <gtest/gtest.h>
 
-#include "engine/protocols/registry.h"
-#include "tests/sim/seeds.h"
+#include "tests/sim/each_protocol.h"
 
 namespace rdmacc {
 namespace {
 
-class ProtocolFaults : public testing::TestWithParam<Protocol> {
- protected:
-  static SimScenario scenario(uint64_t seed) {
-    SimScenario scenario;
-    scenario.protocol = GetParam();
-    scenario.code =
-        static_cast<uint16_t>(Random(seed).below(kStageCodeMax + 1) & stages_of(GetParam()));
-    scenario.load = seed % 2 == 0 ? SimScenario::Load::kBank : SimScenario::Load::kMixed;
-    return scenario;
-  }
-};
+class ProtocolFaults : public EachProtocol {};
 
 TEST_P(ProtocolFaults, DeadCoordinatorsAreResolved) {
   uint64_t resolved = 0;
   run_seeds(
       30,
       [](uint64_t seed) {
-        SimScenario deadly = scenario(seed);
+        SimScenario deadly = scenario_of_any_load(seed);
         deadly.kills = 1 + static_cast<uint32_t>(seed % 2);
         return deadly;
       },
@@ -35,7 +24,7 @@ TEST_P(ProtocolFaults, DeadCoordinatorsAreResolved) {
 
 TEST_P(ProtocolFaults, RestartedNodesLoseNothing) {
   run_seeds(20, [](uint64_t seed) {
-    SimScenario restarts = scenario(seed);
+    SimScenario restarts = scenario_of_any_load(seed);
     restarts.node_restarts = 1 + static_cast<uint32_t>(seed % 3 == 0);
     return restarts;
   });
@@ -43,7 +32,7 @@ TEST_P(ProtocolFaults, RestartedNodesLoseNothing) {
 
 TEST_P(ProtocolFaults, EverythingAtOnce) {
   run_seeds(20, [](uint64_t seed) {
-    SimScenario all = scenario(seed);
+    SimScenario all = scenario_of_any_load(seed);
     all.kills = 2;
     all.node_restarts = 1;
     all.loss_percent = 5;
@@ -52,12 +41,7 @@ TEST_P(ProtocolFaults, EverythingAtOnce) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(All, ProtocolFaults,
-                         testing::ValuesIn(available_protocols().begin(),
-                                           available_protocols().end()),
-                         [](const testing::TestParamInfo<Protocol>& protocol) {
-                           return protocol_name(protocol.param);
-                         });
+RDMACC_FOR_EACH_PROTOCOL(ProtocolFaults);
 
 }  // namespace
 }  // namespace rdmacc

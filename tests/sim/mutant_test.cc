@@ -4,6 +4,7 @@
 #include <map>
 
 #include "engine/check/checker.h"
+#include "engine/check/key_histories.h"
 #include "tests/sim/seeds.h"
 
 namespace rdmacc {
@@ -11,8 +12,10 @@ namespace {
 
 using Place = std::pair<TableId, std::string>;
 
-std::vector<HistoryTransaction> clean_history(uint64_t seed) {
+std::vector<HistoryTransaction> clean_history(uint64_t seed,
+                                              SimScenario::Load load = SimScenario::Load::kMixed) {
   SimScenario scenario;
+  scenario.load = load;
   scenario.seed = seed;
   scenario.protocol = seed % 2 == 0 ? Protocol::kOcc : Protocol::kNowait;
   scenario.code = static_cast<uint16_t>(Random(seed).below(64));
@@ -26,7 +29,7 @@ bool committed(const HistoryTransaction& transaction) {
 }
 
 bool serializable(const std::vector<HistoryTransaction>& history) {
-  return check_serializable(history, /*preloaded=*/false).serializable;
+  return check_serializable(history, {}).serializable;
 }
 
 // The version before, of every version of an update.
@@ -36,8 +39,7 @@ std::map<std::pair<Place, uint64_t>, uint64_t> predecessors(
   for (const HistoryTransaction& transaction : history) {
     if (!committed(transaction)) continue;
     for (const HistoryEvent& event : transaction.events) {
-      if (event.op == HistoryOp::kWrite || event.op == HistoryOp::kInsert ||
-          event.op == HistoryOp::kDelete) {
+      if (makes_a_version(event.op)) {
         versions[{event.table, event.key}][event.version] = event.op != HistoryOp::kDelete;
       }
     }
@@ -137,6 +139,82 @@ TEST(Mutants, APhantomIsNoticed) {
     }
   }
   EXPECT_GT(mutants, 5u);
+}
+
+bool only_reads(const HistoryTransaction& transaction) {
+  for (const HistoryEvent& event : transaction.events) {
+    if (makes_a_version(event.op)) return false;
+  }
+  return true;
+}
+
+// As if a reader that came late had been given what it read long ago.
+TEST(Mutants, AStaleReaderIsNoticed) {
+  uint32_t mutants = 0;
+  for (uint64_t seed = 1; seed <= 10; ++seed) {
+    std::vector<HistoryTransaction> history = clean_history(seed, SimScenario::Load::kPredicate);
+    std::map<std::pair<Place, uint64_t>, bool> overwritten;
+    for (const auto& [version, before] : predecessors(history)) {
+      overwritten[{version.first, before}] = true;
+    }
+    uint64_t end_us = 0;
+    for (const HistoryTransaction& transaction : history) {
+      end_us = std::max(end_us, transaction.end_us);
+    }
+    for (HistoryTransaction& transaction : history) {
+      if (!committed(transaction) || !only_reads(transaction)) continue;
+      bool stale = false;
+      for (const HistoryEvent& event : transaction.events) {
+        stale = stale || (event.op == HistoryOp::kRead &&
+                          overwritten.contains({{event.table, event.key}, event.version}));
+      }
+      if (!stale) continue;
+      const HistoryTransaction clean = transaction;
+      transaction.start_us = transaction.end_us = end_us + 1;
+      const CheckReport report = check_serializable(history, {.real_time = true});
+      EXPECT_TRUE(report.serializable) << "seed " << seed << ": " << report.problem;
+      EXPECT_FALSE(report.strictly_serializable) << "seed " << seed;
+      EXPECT_EQ(report.real_time_violations, 1u) << "seed " << seed;
+      transaction = clean;
+      ++mutants;
+    }
+  }
+  EXPECT_GT(mutants, 20u);
+}
+
+// As if a scan had given the version before of a row whose writer had ended before it began.
+TEST(Mutants, AnOldRowInAScanIsNoticed) {
+  uint32_t mutants = 0;
+  for (uint64_t seed = 1; seed <= 10; ++seed) {
+    std::vector<HistoryTransaction> history = clean_history(seed, SimScenario::Load::kPredicate);
+    const auto before = predecessors(history);
+    std::map<uint64_t, uint64_t> end_of_writer;  // by stamp
+    for (const HistoryTransaction& transaction : history) {
+      for (const HistoryEvent& event : transaction.events) {
+        if (committed(transaction) && makes_a_version(event.op)) {
+          end_of_writer[event.version] = transaction.end_us;
+        }
+      }
+    }
+    for (HistoryTransaction& transaction : history) {
+      if (!committed(transaction) || transaction.events.empty() ||
+          transaction.events[0].op != HistoryOp::kScan) {
+        continue;
+      }
+      for (HistoryEvent& event : transaction.events) {
+        const auto stale = before.find({{event.table, event.key}, event.version});
+        if (event.op != HistoryOp::kRead || stale == before.end()) continue;
+        if (end_of_writer[event.version] >= transaction.start_us) continue;
+        const uint64_t read = event.version;
+        event.version = stale->second;
+        EXPECT_FALSE(check_serializable(history, {.real_time = true}).strictly_serializable)
+            << "seed " << seed << " " << event.key;
+        event.version = read;
+        ++mutants;
+      }
+    }
+  }
+  EXPECT_GT(mutants, 20u);
 }
 
 }  // namespace

@@ -2,8 +2,8 @@
 // rows are whole, money is kept.
 #include <gtest/gtest.h>
 
-#include "engine/protocols/registry.h"
-#include "tests/sim/seeds.h"
+#include "engine/check/key_histories.h"
+#include "tests/sim/each_protocol.h"
 
 namespace rdmacc {
 namespace {
@@ -32,28 +32,25 @@ std::vector<Variant> all_variants() {
 
 class HybridCode : public testing::TestWithParam<Variant> {};
 
+SimScenario scenario_of(const Variant& variant, SimScenario::Load load) {
+  SimScenario scenario;
+  scenario.protocol = variant.protocol;
+  scenario.code = variant.code;
+  scenario.load = load;
+  return scenario;
+}
+
 TEST_P(HybridCode, MixedIsSerializable) {
-  run_seeds(2, [](uint64_t) {
-    SimScenario scenario;
-    scenario.protocol = GetParam().protocol;
-    scenario.code = GetParam().code;
-    return scenario;
-  });
+  run_seeds(2, [](uint64_t) { return scenario_of(GetParam(), SimScenario::Load::kMixed); });
+}
+
+TEST_P(HybridCode, PredicatesHold) {
+  run_seeds(1, [](uint64_t) { return scenario_of(GetParam(), SimScenario::Load::kPredicate); });
 }
 
 INSTANTIATE_TEST_SUITE_P(All, HybridCode, testing::ValuesIn(all_variants()), name_of);
 
-class ProtocolSeeds : public testing::TestWithParam<Protocol> {
- protected:
-  // Another hybrid code with every seed.
-  static SimScenario scenario(uint64_t seed) {
-    SimScenario scenario;
-    scenario.protocol = GetParam();
-    scenario.code =
-        static_cast<uint16_t>(Random(seed).below(kStageCodeMax + 1) & stages_of(GetParam()));
-    return scenario;
-  }
-};
+class ProtocolSeeds : public EachProtocol {};
 
 TEST_P(ProtocolSeeds, MixedIsSerializable) {
   run_seeds(60, [](uint64_t seed) { return scenario(seed); });
@@ -67,10 +64,56 @@ TEST_P(ProtocolSeeds, BankKeepsItsTotal) {
   });
 }
 
+// Committed transactions that scanned, and wrote or only read.
+struct Scanners {
+  uint64_t writers = 0, readers = 0;
+
+  void add(const SimRun& run) {
+    for (const HistoryTransaction& transaction : run.history()) {
+      if (transaction.outcome != HistoryOutcome::kCommitted) continue;
+      bool scans = false, writes = false;
+      for (const HistoryEvent& event : transaction.events) {
+        scans = scans || event.op == HistoryOp::kScan;
+        writes = writes || makes_a_version(event.op);
+      }
+      (writes ? writers : readers) += scans ? 1 : 0;
+    }
+  }
+};
+
+TEST_P(ProtocolSeeds, PredicatesHold) {
+  Scanners scanners;
+  run_seeds(
+      30,
+      [](uint64_t seed) {
+        SimScenario predicates = scenario(seed);
+        predicates.load = SimScenario::Load::kPredicate;
+        return predicates;
+      },
+      [&scanners](const SimRun& run) { scanners.add(run); });
+  EXPECT_GT(scanners.writers, 0u);
+  EXPECT_GT(scanners.readers, 0u);
+}
+
+// What readers see belongs together: most transactions only read, a few change what they read.
+TEST_P(ProtocolSeeds, ReadersSeePredicatesHold) {
+  Scanners scanners;
+  run_seeds(
+      15,
+      [](uint64_t seed) {
+        SimScenario readers = scenario(seed);
+        readers.load = SimScenario::Load::kPredicate;
+        readers.read_only_percent = seed % 2 == 0 ? 50 : 90;
+        return readers;
+      },
+      [&scanners](const SimRun& run) { scanners.add(run); });
+  EXPECT_GT(scanners.writers, 0u);
+  EXPECT_GT(scanners.readers, 0u);
+}
+
 TEST_P(ProtocolSeeds, LostAndDoubledDatagramsDoNoHarm) {
   run_seeds(20, [](uint64_t seed) {
-    SimScenario lossy = scenario(seed);
-    lossy.load = seed % 2 == 0 ? SimScenario::Load::kBank : SimScenario::Load::kMixed;
+    SimScenario lossy = scenario_of_any_load(seed);
     lossy.loss_percent = 1 + static_cast<uint32_t>(seed % 20);
     lossy.duplicate_percent = static_cast<uint32_t>(seed * 7 % 20);
     return lossy;
@@ -91,12 +134,7 @@ TEST_P(ProtocolSeeds, OneSeedIsOneHistory) {
       });
 }
 
-INSTANTIATE_TEST_SUITE_P(All, ProtocolSeeds,
-                         testing::ValuesIn(available_protocols().begin(),
-                                           available_protocols().end()),
-                         [](const testing::TestParamInfo<Protocol>& protocol) {
-                           return protocol_name(protocol.param);
-                         });
+RDMACC_FOR_EACH_PROTOCOL(ProtocolSeeds);
 
 }  // namespace
 }  // namespace rdmacc

@@ -15,12 +15,13 @@
 namespace rdmacc {
 
 struct SimScenario {
-  enum class Load : uint8_t { kMixed, kBank };
+  enum class Load : uint8_t { kMixed, kBank, kPredicate };
 
   uint64_t seed = 1;
   Protocol protocol = Protocol::kNowait;
   uint16_t code = 0;
   Load load = Load::kMixed;
+  uint32_t read_only_percent = 20;  // of kPredicate's transactions
   uint32_t loss_percent = 0, duplicate_percent = 0;
   uint32_t kills = 0;          // coordinators that die
   uint32_t node_restarts = 0;  // nodes that die and come back
@@ -45,6 +46,8 @@ class SimRun {
   uint64_t committed() const { return committed_; }
   uint64_t events() const { return fabric_->events(); }
   uint32_t resolved() const { return resolved_; }
+  // Of a protocol that does not promise to respect real time.
+  uint64_t real_time_violations() const { return real_time_violations_; }
 
  private:
   struct Client {
@@ -57,6 +60,7 @@ class SimRun {
     uint32_t target;
   };
 
+  std::unique_ptr<Workload> make_workload();
   Status open_node(NodeId node);
   void close_node(NodeId node, bool kill);
   Result<std::unique_ptr<Coordinator>> open_coordinator();
@@ -78,7 +82,7 @@ class SimRun {
   Status check_locks(NodeId node);
   Status find_lock(NodeThread& thread, NodeId node) const;
   Status check_workload();
-  Status check_history() const;
+  Status check_history();
 
   const SimScenario scenario_;
   Random random_;  // of the harness; the fabric has its own
@@ -97,6 +101,7 @@ class SimRun {
   int64_t delta_ = 0;
   uint64_t committed_ = 0;
   uint32_t resolved_ = 0;
+  uint64_t real_time_violations_ = 0;
   Status failure_;  // first of any client or fault
 };
 
