@@ -1,0 +1,56 @@
+// WAITDIE starves nobody: whoever dies was younger than somebody under way, so the oldest never
+// does, and restarts keep their age until they are the oldest.
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "tests/sim/seeds.h"
+
+namespace rdmacc {
+namespace {
+
+// From the first attempt to the last, of one age.
+struct Life {
+  uint64_t begin_us = UINT64_MAX, end_us = 0;
+  uint32_t attempts = 0;
+};
+
+TEST(Waitdie, OnlyTheYoungerDies) {
+  uint64_t deaths = 0, restarts_max = 0;
+  run_seeds(
+      40,
+      [](uint64_t seed) {
+        SimScenario crowd;
+        crowd.protocol = Protocol::kWaitdie;
+        crowd.code = static_cast<uint16_t>(Random(seed).below(32));
+        crowd.load = SimScenario::Load::kBank;
+        crowd.coordinators = 4;
+        crowd.coroutines = 3;
+        return crowd;
+      },
+      [&](const SimRun& run) {
+        std::map<uint64_t, Life> lives;  // by age
+        for (const HistoryTransaction& attempt : run.history()) {
+          Life& life = lives[attempt.ctts];
+          life.begin_us = std::min(life.begin_us, attempt.start_us);
+          life.end_us = std::max(life.end_us, attempt.end_us);
+          restarts_max = std::max<uint64_t>(restarts_max, life.attempts++);
+        }
+        for (const HistoryTransaction& attempt : run.history()) {
+          if (attempt.reason != AbortReason::kDied) continue;
+          ++deaths;
+          bool older = false;
+          for (const auto& [age, life] : lives) {
+            if (age >= attempt.ctts) break;
+            older = older || (life.begin_us <= attempt.end_us && life.end_us >= attempt.start_us);
+          }
+          ASSERT_TRUE(older) << "seed " << run.seed() << ": the oldest, " << attempt.ctts
+                             << ", died";
+        }
+      });
+  EXPECT_GT(deaths, 100u);
+  EXPECT_GT(restarts_max, 1u) << "an age was kept";
+}
+
+}  // namespace
+}  // namespace rdmacc
