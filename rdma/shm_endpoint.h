@@ -67,6 +67,7 @@ class ShmEndpoint : public Endpoint {
   };
 
   bool carry_out_posted();
+  size_t prefetch_from(size_t first) const;
   void carry_out_chain(std::span<const Verb> verbs, std::byte* region);
   void carry_out_verb(const Verb& verb, std::byte* region);
   bool receive();

@@ -5,8 +5,8 @@
 #include "rdma/fabric.h"
 
 // All processes of one host: every node's region is a POSIX shared memory object of mode 0600,
-// and the initiator carries out one-sided verbs itself, in poll(), some time after ring() has
-// prefetched their targets. Datagrams go through single-producer single-consumer rings between
+// and the initiator carries out one-sided verbs itself, in poll(), which prefetches the targets of
+// all of them before. Datagrams go through single-producer single-consumer rings between
 // each node thread and every worker; sleeping is a futex wait.
 //
 // Objects: /rdmacc.<cluster>.ctl (topology, worker slots, rings) and /rdmacc.<cluster>.node<k>.
