@@ -51,7 +51,7 @@ Status Gate::adopt_line(VerbCounters& counters) {
 
 void Gate::compose(WorkerLine& line) {
   std::memset(&line, 0, sizeof(line));
-  published_epoch_ = epochs_.empty() ? 0 : *epochs_.begin();
+  published_epoch_ = oldest_epoch();
   line.inside = users_ > 0 ? announced_ : 0;
   line.epoch = published_epoch_;
   line.last_ctts = clock_.last();
@@ -81,12 +81,50 @@ void Gate::publish() {
   if (!from_reserve) images_.unacknowledged(image, chain);
 }
 
+void Gate::count_epoch(uint64_t epoch) {
+  for (EpochUsers& known : epochs_) {
+    if (known.epoch != epoch) continue;
+    ++known.users;
+    return;
+  }
+  epochs_.push_back({epoch, 1});
+}
+
+void Gate::discount_epoch(uint64_t epoch) {
+  const auto found = std::find_if(epochs_.begin(), epochs_.end(),
+                                  [&](const EpochUsers& known) { return known.epoch == epoch; });
+  CHECK(found != epochs_.end());
+  if (--found->users > 0) return;
+  *found = epochs_.back();
+  epochs_.pop_back();
+}
+
+uint64_t Gate::oldest_epoch() const {
+  uint64_t oldest = 0;  // nobody is inside
+  for (const EpochUsers& known : epochs_) {
+    if (oldest == 0 || known.epoch < oldest) oldest = known.epoch;
+  }
+  return oldest;
+}
+
 void Gate::withdraw(uint64_t epoch) {
   CHECK(users_ > 0);
   --users_;
-  const auto found = epochs_.find(epoch);
-  CHECK(found != epochs_.end());
-  epochs_.erase(found);
+  discount_epoch(epoch);
+}
+
+// Somebody inside keeps the line saying so (G1), and the READ that let him in is recent (G3).
+bool Gate::may_share(uint8_t wanted, uint64_t now_us) const {
+  return insiders_ > 0 && announced_ == wanted && may_enter(word_, wanted) &&
+         now_us - shown_open_us_ <= kShareUs;
+}
+
+// The line's epoch is not later than that of whoever is inside, nor than the one known now.
+void Gate::share(GatePass& pass) {
+  pass = GatePass{known_epoch_, true};
+  ++users_;
+  ++insiders_;
+  count_epoch(pass.epoch);
 }
 
 // False: not now; the caller tells the line again at once.
@@ -97,8 +135,9 @@ Result<bool> Gate::try_enter(uint8_t wanted, GatePass& pass, VerbCounters& count
   announced_ = wanted;
   ++users_;
   const uint64_t epoch = known_epoch_;
-  epochs_.insert(epoch);
+  count_epoch(epoch);
   compose(image->line);
+  const uint64_t posted_us = worker_.endpoint().now_us();
   const uint64_t chain = images_.number_chain();
   DoorbellBatch batch(worker_.scheduler(), counters);
   batch.write(line_address(), &image->line, sizeof(WorkerLine));
@@ -120,9 +159,11 @@ Result<bool> Gate::try_enter(uint8_t wanted, GatePass& pass, VerbCounters& count
   clock_.observe(seen.ctts_floor);
   // The transaction has read nothing yet: every epoch seen until now is early enough for it.
   pass = GatePass{known_epoch_, true};
-  epochs_.erase(epochs_.find(epoch));
-  epochs_.insert(pass.epoch);
-  if (*epochs_.begin() != published_epoch_) publish();
+  discount_epoch(epoch);
+  count_epoch(pass.epoch);
+  ++insiders_;
+  shown_open_us_ = std::max(shown_open_us_, posted_us);
+  if (oldest_epoch() != published_epoch_) publish();
   return true;
 }
 
@@ -133,6 +174,10 @@ Status Gate::enter(ProtocolId protocol, uint64_t deadline_us, const bool* cancel
   const auto wanted = static_cast<uint8_t>(protocol + 1);
   Waiter self{wanted, worker_.endpoint().now_us()};
   RDMACC_RETURN_IF_ERROR(adopt_line(counters));
+  if (waiters_.empty() && may_share(wanted, self.since_us)) {
+    share(pass);
+    return Status::ok_status();
+  }
   // A newcomer does not announce itself past others of its worker that wait: the line has room
   // for one protocol, and they would find it taken.
   if (waiters_.empty() && may_announce(wanted) && may_enter(word_, wanted)) {
@@ -205,8 +250,10 @@ Status Gate::wait_and_enter(Waiter& self, uint64_t deadline_us, const bool* canc
 void Gate::leave(GatePass& pass) {
   CHECK(pass.inside);
   pass.inside = false;
+  CHECK(insiders_ > 0);
+  --insiders_;
   withdraw(pass.epoch);
-  if (users_ == 0 || *epochs_.begin() != published_epoch_) publish();
+  if (users_ == 0 || oldest_epoch() != published_epoch_) publish();
 }
 
 Result<ProtocolId> Gate::open_protocol(VerbCounters& counters) {

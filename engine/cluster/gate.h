@@ -1,5 +1,4 @@
 #pragma once
-#include <set>
 #include <vector>
 
 #include "engine/cluster/line_images.h"
@@ -22,13 +21,18 @@
 //          {protocol of the longest waiter, none, g + 1}. Any waiter does it, so that one which
 //          gives up or dies stops nobody.
 //
+//   share: while a transaction of the worker is inside, others of its protocol join it without a
+//          verb: the line speaks for all of them. The last one to leave clears it.
+//
 //  G1  A line says `inside` from before the READ that lets its worker in until after the last
-//      effect; the READ of the lines comes after the READ (or CAS) that showed `next`. So one of
-//      the two sees the other, and a gate seen drained under `next` stays drained.
+//      effect of all that share it; the READ of the lines comes after the READ (or CAS) that
+//      showed `next`. So one of the two sees the other, and a gate seen drained under `next` stays
+//      drained.
 //  G2  A line's last_ctts is in place before its `inside` becomes 0, and is read after it.
 //  G3  Whoever waited for a protocol when it opened gets in before the next switch is requested
 //      (bounded by kHoldOffUs, in case it sleeps), and the open protocol is not chosen while
-//      another is waited for: no side starves.
+//      another is waited for: no side starves. Nobody joins later than kShareUs after the last READ
+//      that showed no `next`, so a worker that is never empty does not keep the gate open.
 //
 // One Gate per worker; its coroutines share it. The wait is bounded by `deadline_us` and ends
 // when *cancelled becomes true (looked at between two sleeps of at most kPollUsMax).
@@ -63,6 +67,7 @@ class Gate {
  public:
   static constexpr uint64_t kPollUsMin = 20, kPollUsMax = 2'000;
   static constexpr uint64_t kHoldOffUs = 10'000;
+  static constexpr uint64_t kShareUs = 100;
 
   Gate(Worker& worker, const Topology& topology, TimestampClock& clock);
   Gate(const Gate&) = delete;
@@ -104,6 +109,8 @@ class Gate {
   }
   bool may_enter(uint64_t word, uint8_t wanted) const;
   bool may_announce(uint8_t wanted) const { return users_ == 0 || announced_ == wanted; }
+  bool may_share(uint8_t wanted, uint64_t now_us) const;
+  void share(GatePass& pass);
 
   Status adopt_line(VerbCounters& counters);
   Result<bool> try_enter(uint8_t wanted, GatePass& pass, VerbCounters& counters);
@@ -111,6 +118,9 @@ class Gate {
                         VerbCounters& counters, GatePass& pass);
   Status look(View& view, VerbCounters& counters);
   void note(const GateLine& seen);
+  void count_epoch(uint64_t epoch);
+  void discount_epoch(uint64_t epoch);
+  uint64_t oldest_epoch() const;
   void withdraw(uint64_t epoch);
   void compose(WorkerLine& line);
   void publish();
@@ -136,9 +146,15 @@ class Gate {
   uint64_t word_ = 0;                     // of the gate, as last seen
   uint64_t known_epoch_ = 1;              // likewise; older is safe, 0 would mean none
 
+  struct EpochUsers {
+    uint64_t epoch;
+    uint32_t users;
+  };
   uint32_t users_ = 0;              // coroutines that are inside or trying
+  uint32_t insiders_ = 0;           // those that are inside
   uint8_t announced_ = 0;           // their protocol + 1
-  std::multiset<uint64_t> epochs_;  // of the same
+  uint64_t shown_open_us_ = 0;      // when the READ that let the latest one in was posted
+  std::vector<EpochUsers> epochs_;  // of the users, in no order; few differ
   uint64_t published_epoch_ = 0;
   std::vector<const Waiter*> waiters_;  // oldest first
 };

@@ -53,6 +53,59 @@ TEST(Gate, IsSharedByTransactionsOfTheSameProtocol) {
   EXPECT_EQ(cluster.gate_line().switches, 0u);
 }
 
+TEST(Gate, AWorkersTransactionsJoinTheOneInsideWithoutAVerb) {
+  GateCluster cluster(31, 1);
+  GateUser& user = cluster.user(0);
+  Held first;
+  enter_now(cluster, user, 1, first);
+  GatePass second;
+  VerbCounters counters;
+  run(cluster, user.worker, [&] {
+    ASSERT_TRUE(
+        user.gate.enter(1, user.worker.endpoint().now_us() + kLongUs, nullptr, counters, second)
+            .ok());
+  });
+  EXPECT_EQ(counters.round_trips, 0u);
+  user.gate.leave(first.pass);
+  run_for(cluster, 1'000);
+  EXPECT_EQ(cluster.line_of(user).inside, 2u);
+  user.gate.leave(second);
+  run_for(cluster, 1'000);
+  EXPECT_EQ(cluster.line_of(user).inside, 0u);
+}
+
+TEST(Gate, AWorkerThatIsNeverEmptyLetsAnotherProtocolIn) {
+  constexpr int kBusyCoroutines = 4;
+  constexpr uint64_t kInsideUs = 30, kEnoughUs = 20 * Gate::kShareUs;
+  GateCluster cluster(32, 2);
+  GateUser& busy = cluster.user(0);
+  bool stop = false;
+  int running = kBusyCoroutines;
+  for (int i = 0; i < kBusyCoroutines; ++i) {
+    ASSERT_TRUE(busy.worker.scheduler().spawn([&, i] {
+      busy.worker.scheduler().sleep_for(static_cast<uint64_t>(i) * kInsideUs / kBusyCoroutines);
+      while (!stop) {
+        VerbCounters counters;
+        GatePass pass;
+        const uint64_t deadline_us = busy.worker.endpoint().now_us() + kLongUs;
+        ASSERT_TRUE(busy.gate.enter(0, deadline_us, nullptr, counters, pass).ok());
+        busy.worker.scheduler().sleep_for(kInsideUs);
+        busy.gate.leave(pass);
+      }
+      --running;
+    }));
+  }
+  run_for(cluster, 2'000);
+  EXPECT_EQ(cluster.gate_line().switches, 0u);
+  Held other;
+  start_enter(cluster.user(1), 1, kLongUs, other);
+  run_for(cluster, kEnoughUs);
+  EXPECT_TRUE(other.ended && other.status.ok());
+  stop = true;
+  if (other.pass.inside) cluster.user(1).gate.leave(other.pass);
+  ASSERT_TRUE(cluster.fabric().run_until([&] { return running == 0; }, kEventsMax));
+}
+
 TEST(Gate, TellsWhichProtocolIsOpen) {
   GateCluster cluster(2, 2);
   VerbCounters counters;
@@ -206,8 +259,10 @@ TEST(Gate, PublishesTheOldestEpochOfThoseInside) {
   Held first, second, third;
   enter_now(cluster, user, 0, first);
   cluster.gate_line().epoch = 5;
+  run_for(cluster, 2 * Gate::kShareUs);  // or the next one joins, with the epoch known by then
   enter_now(cluster, user, 0, second);
   cluster.gate_line().epoch = 9;
+  run_for(cluster, 2 * Gate::kShareUs);
   enter_now(cluster, user, 0, third);
   run_for(cluster, 1'000);
   EXPECT_EQ(cluster.line_of(user).epoch, 2u);
@@ -233,6 +288,7 @@ TEST(Gate, ABusyWorkerDoesNotPinTheEpoch) {
     Held& next = held[(epoch + 1) % 2 == 0 ? 1 : 0];
     Held& previous = &next == &held[0] ? held[1] : held[0];
     next = Held{};
+    run_for(cluster, 2 * Gate::kShareUs);
     enter_now(cluster, user, 0, next);
     user.gate.leave(previous.pass);
     run_for(cluster, 100);
