@@ -69,6 +69,11 @@ bool decode_write(MessageReader& in, size_t bytes_left_max, Write& write) {
 }  // namespace
 
 void encode(const LogRecord& record, std::vector<std::byte>& out) {
+  size_t bytes_max = 64;
+  for (const Write& write : record.writes) {
+    bytes_max += kWriteBytesMin + write.record.size() + kEntryBytes * write.entries.size();
+  }
+  out.reserve(out.size() + bytes_max);
   MessageWriter writer(out);
   writer.u32(kRecordVersion);
   writer.u64(record.lock_ctts);

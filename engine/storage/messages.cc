@@ -9,9 +9,8 @@ static_assert(std::endian::native == std::endian::little);
 
 void MessageWriter::raw(const void* from, size_t n) {
   if (n == 0) return;
-  const size_t at = out_.size();
-  out_.resize(at + n);
-  std::memcpy(out_.data() + at, from, n);
+  const auto* bytes = static_cast<const std::byte*>(from);
+  out_.insert(out_.end(), bytes, bytes + n);
 }
 
 template <typename T>

@@ -1,4 +1,5 @@
 #pragma once
+#include <boost/container/small_vector.hpp>
 #include <span>
 #include <vector>
 
@@ -13,8 +14,8 @@ struct BucketWalk {
   uint32_t bucket = 0;
   uint16_t tag = 0;
   // Out:
-  Header first{}, last{};            // of the gap header, before and after all buckets
-  std::vector<uint64_t> candidates;  // tuple offsets of entries with the tag
+  Header first{}, last{};  // of the gap header, before and after all buckets
+  boost::container::small_vector<uint64_t, 2> candidates;  // tuple offsets of entries with the tag
   // Every entry with its place: filled when `all_entries`.
   bool all_entries = false;
   struct Place {

@@ -17,7 +17,9 @@ constexpr uint64_t kInstallAgainUsMax = 60'000'000;
 
 std::string make_record(std::string_view key, std::string_view row) {
   const auto key_bytes = static_cast<uint32_t>(key.size());
-  std::string record(reinterpret_cast<const char*>(&key_bytes), sizeof(key_bytes));
+  std::string record;
+  record.reserve(record_bytes(key.size(), row.size()));
+  record.append(reinterpret_cast<const char*>(&key_bytes), sizeof(key_bytes));
   record.append(key);
   record.append(row);
   return record;
@@ -195,6 +197,7 @@ void Transaction::build_record() {
   record_.stamp = parameters_.rules->reads_at_ctts ? stamps_.ctts : clock.next();
   record_.lease = stamps_.commit_tts;
   record_.protocol = static_cast<uint8_t>(parameters_.rules->protocol);
+  record_.writes.reserve(pending_.size() + lock_works_.size());
   for (const Pending& pending : pending_) {
     Write write;
     write.header = pending.tuple->header;

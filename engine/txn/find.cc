@@ -17,7 +17,8 @@ struct Search {
   KeyWork* work;
   CachedTable* table;
   NodeId node;
-  std::vector<uint64_t> candidates;  // tuple offsets still to look at, next at the back
+  boost::container::small_vector<uint64_t, 2>
+      candidates;  // tuple offsets still to look at, next at the back
   bool from_cache = false;
   bool walked = false;  // first, last hold the gap of the latest walk
   Header first{}, last{};
@@ -101,6 +102,10 @@ Status Finder::walk() {
   std::vector<BucketWalk> walks;
   for (Search& search : searches_) {
     if (!search.pending() || !search.candidates.empty()) continue;
+    if (walking.empty()) {
+      walking.reserve(searches_.size());
+      walks.reserve(searches_.size());
+    }
     BucketWalk walk;
     walk.group =
         search.address(TableCache::group_of(*search.table, search.node, search.work->hash));
@@ -161,6 +166,7 @@ bool Finder::wanted_by_other(const Search& self, const Access& access) const {
 
 Status Finder::try_candidates() {
   std::vector<Search*> tried;
+  tried.reserve(searches_.size());
   for (Search& search : searches_) {
     if (search.pending() && !search.candidates.empty()) tried.push_back(&search);
   }
@@ -189,6 +195,7 @@ Status Finder::try_candidates() {
 Status Finder::judge_candidates(std::span<Search*> tried, std::span<Driven> driven,
                                 std::span<Access> accesses) {
   std::vector<Search*> found;
+  found.reserve(tried.size());
   for (size_t i = 0; i < tried.size(); i++) {
     Search& search = *tried[i];
     KeyWork& work = *search.work;

@@ -1,5 +1,7 @@
 #pragma once
 #include <deque>
+#include <list>
+#include <memory_resource>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -20,20 +22,27 @@ struct OwnVersion {
 };
 
 struct KeyState {
+  // `memory` is given back when the transaction ends, not before.
+  explicit KeyState(std::pmr::memory_resource* memory) : key(memory), row(memory) {}
+  KeyState(const KeyState&) = delete;
+  KeyState& operator=(const KeyState&) = delete;
+
   TableId table = kNoTable;
-  std::string key;
+  std::pmr::string key;
   uint64_t hash = 0;
+  KeyState* same_hash = nullptr;  // the next one with this hash
+  bool asked = false;             // looked up right now
 
   // The engine's part: kUnknown until it was looked up.
   enum class Base : uint8_t { kUnknown, kExists, kAbsent, kUnchecked } base = Base::kUnknown;
   Access* tuple = nullptr;  // kExists; kAbsent: the tombstone that said so
   Access* gap = nullptr;    // kAbsent: the gap header that was read, unless a tombstone was
   uint64_t overflow = 0;    // of the tuple: offset of its overflow block, 0 = none
-  std::string row;          // kExists
+  std::pmr::string row;     // kExists
   uint64_t version = 0;     // kExists: stamp
 
-  // Own writes, oldest first.
-  std::deque<OwnVersion> own;
+  // Own writes, oldest first. What is rolled back must give its memory back at once.
+  std::list<OwnVersion> own;
 
   // The newest own write of a command below `visible_before`; nullptr when there is none.
   const OwnVersion* own_before(uint32_t visible_before) const {
@@ -48,30 +57,37 @@ struct KeyState {
 // in every run of one seed.
 class KeyStates {
  public:
+  explicit KeyStates(std::pmr::memory_resource* memory)
+      : memory_(memory), index_(memory), states_(memory) {}
+
   KeyState* find(TableId table, std::string_view key) {
-    const auto found = index_.find(name(table, key));
-    return found == index_.end() ? nullptr : found->second;
+    const auto found = index_.find(hash_key(table, key));
+    return found == index_.end() ? nullptr : among(found->second, table, key);
   }
   KeyState& touch(TableId table, std::string_view key) {
-    KeyState*& state = index_[name(table, key)];
-    if (state == nullptr) {
-      states_.emplace_back();
-      state = &states_.back();
-      state->table = table;
-      state->key = key;
-      state->hash = hash_key(table, key);
-    }
-    return *state;
+    const uint64_t hash = hash_key(table, key);
+    KeyState*& first = index_[hash];
+    if (KeyState* known = among(first, table, key)) return *known;
+    KeyState& state = states_.emplace_back(memory_);
+    state.table = table;
+    state.key = key;
+    state.hash = hash;
+    state.same_hash = first;
+    first = &state;
+    return state;
   }
-  std::deque<KeyState>& all() { return states_; }
+  std::pmr::deque<KeyState>& all() { return states_; }
 
  private:
-  static std::string name(TableId table, std::string_view key) {
-    std::string text(reinterpret_cast<const char*>(&table), sizeof(table));
-    return text.append(key);
+  static KeyState* among(KeyState* first, TableId table, std::string_view key) {
+    while (first != nullptr && (first->table != table || first->key != key)) {
+      first = first->same_hash;
+    }
+    return first;
   }
-  std::unordered_map<std::string, KeyState*> index_;
-  std::deque<KeyState> states_;
+  std::pmr::memory_resource* const memory_;
+  std::pmr::unordered_map<uint64_t, KeyState*> index_;  // by hash
+  std::pmr::deque<KeyState> states_;
 };
 
 }  // namespace rdmacc

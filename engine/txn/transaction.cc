@@ -1,7 +1,5 @@
 #include "engine/txn/transaction.h"
 
-#include <unordered_set>
-
 namespace rdmacc {
 
 Transaction::Transaction(CoordinatorState& coordinator, const TxnParameters& parameters)
@@ -156,10 +154,12 @@ Status Transaction::look_up_many(TableId table, std::span<const std::string_view
                                  std::span<KeyState*> states) {
   std::vector<KeyWork> works;
   std::vector<KeyState*> wanted;
-  std::unordered_set<const KeyState*> asked;
+  works.reserve(keys.size());
+  wanted.reserve(keys.size());
   for (size_t i = 0; i < keys.size(); i++) {
     states[i] = &keys_.touch(table, keys[i]);
-    if (states[i]->base != KeyState::Base::kUnknown || !asked.insert(states[i]).second) continue;
+    if (states[i]->base != KeyState::Base::kUnknown || states[i]->asked) continue;
+    states[i]->asked = true;
     KeyWork work;
     work.table = table;
     work.hash = states[i]->hash;
@@ -174,6 +174,7 @@ Status Transaction::look_up_many(TableId table, std::span<const std::string_view
   Status status = carry_out_find(stage, parameters_.plan, works);
   time_stage(parameters_.rules->locks_what_it_reads ? Stage::kLock : Stage::kRead, start_ns);
   for (size_t i = 0; i < works.size(); i++) {
+    wanted[i]->asked = false;
     const Status noted = note_found(works[i], *wanted[i]);
     if (status.ok()) status = noted;
   }

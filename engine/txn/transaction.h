@@ -1,4 +1,6 @@
 #pragma once
+#include <array>
+#include <memory_resource>
 #include <unordered_map>
 
 #include "engine/txn/carry_out.h"
@@ -117,9 +119,12 @@ class Transaction {
   GatePass pass_;
   uint64_t start_us_ = 0;
 
-  std::deque<Access> accesses_;
-  std::unordered_map<uint64_t, Access*> access_of_;
-  KeyStates keys_;
+  // Read and write sets only grow, and go together; those of a short transaction fit in here.
+  std::array<std::byte, 8 * 1024> set_bytes_;
+  std::pmr::monotonic_buffer_resource set_memory_{set_bytes_.data(), set_bytes_.size()};
+  std::pmr::deque<Access> accesses_{&set_memory_};
+  std::pmr::unordered_map<uint64_t, Access*> access_of_{&set_memory_};
+  KeyStates keys_{&set_memory_};
   uint64_t own_writes_ = 0;
   uint64_t write_set_bytes_ = 0;
   uint32_t command_ = 0;
