@@ -80,6 +80,7 @@ ExploredWorld::~ExploredWorld() {
   nodes_.clear();
   fabric_.reset();
   delete history_;
+  delete seen_rows_;
   memory.drop();
 }
 
@@ -110,6 +111,7 @@ Status ExploredWorld::build(SimChooser& chooser) {
 Status ExploredWorld::open() {
   fabric_ = SimFabric::create(topology_, fabric_options(setup_));
   history_ = new HistoryMemory;
+  seen_rows_ = new std::vector<SeenRow>;
   NodeOptions options;
   options.resolve_every_us = kNeverUs;
   options.maintain_every_us = kNeverUs;
@@ -210,6 +212,10 @@ Status ExploredWorld::load() {
     RDMACC_RETURN_IF_ERROR(session.begin(txn_));
     RDMACC_RETURN_IF_ERROR(session.insert(table_, x_, row_of('a')));
     RDMACC_RETURN_IF_ERROR(session.insert(table_, y_, row_of('a')));
+    RDMACC_RETURN_IF_ERROR(session.commit());
+    RDMACC_RETURN_IF_ERROR(session.begin(txn_));
+    std::string problem;
+    RDMACC_RETURN_IF_ERROR(read_all(session, problem));
     return session.commit();
   });
 }
@@ -287,7 +293,7 @@ Status ExploredWorld::operate(Session& session, ExploreOp op, char letter, std::
     case ExploreOp::kGetZ: {
       RowView view;
       RDMACC_RETURN_IF_ERROR(session.get(table_, key, view));
-      if (view.found && !whole(view.row)) problem = "read the torn row \"" + std::string(view.row) + '"';
+      note_row(view, problem);
       return Status();
     }
     case ExploreOp::kPutX:
@@ -311,11 +317,24 @@ Status ExploredWorld::read_all(Session& session, std::string& problem) {
   std::vector<RowView> batch;
   do {
     RDMACC_RETURN_IF_ERROR(session.scan_next(**cursor, batch));
-    for (const RowView& view : batch) {
-      if (!whole(view.row)) problem = "scanned the torn row \"" + std::string(view.row) + '"';
-    }
+    for (const RowView& view : batch) note_row(view, problem);
   } while (!batch.empty());
   return Status();
+}
+
+// A row must be whole, and everybody who reads one version must read the same row.
+void ExploredWorld::note_row(const RowView& view, std::string& problem) {
+  if (!view.found || view.version == 0) return;
+  if (!whole(view.row)) {
+    problem = "read the torn row \"" + std::string(view.row) + '"';
+    return;
+  }
+  for (const SeenRow& seen : *seen_rows_) {
+    if (seen.key == view.key && seen.version == view.version && seen.letter != view.row[0]) {
+      problem = "read other bytes than somebody else of the same version";
+    }
+  }
+  seen_rows_->push_back({std::string(view.key), view.version, view.row[0]});
 }
 
 // One letter again and again, in a number that belongs to the letter: half of one row and half of

@@ -61,6 +61,11 @@ class ExploredWorld {
     Status status;
     std::string problem;
   };
+  struct SeenRow {
+    std::string key;
+    uint64_t version;
+    char letter;
+  };
   struct Place {
     std::string name;
     NodeId node;
@@ -78,6 +83,7 @@ class ExploredWorld {
   Status prepare(Session& session);
   Status operate(Session& session, ExploreOp op, char letter, std::string& problem);
   Status read_all(Session& session, std::string& problem);
+  void note_row(const RowView& view, std::string& problem);
   std::string row_of(char letter) const;
   bool whole(std::string_view row) const;
   void name_places();
@@ -98,6 +104,7 @@ class ExploredWorld {
   std::vector<std::unique_ptr<Client>> clients_;
   std::unique_ptr<Client> keeper_;
   HistoryMemory* history_ = nullptr;
+  std::vector<SeenRow>* seen_rows_ = nullptr;
 };
 
 }  // namespace rdmacc

@@ -64,6 +64,7 @@ ExploreReport Explorer::explore(const ExploreLimits& limits) {
     report_.problem = "the world cannot be built: " + built.to_string();
     return report_;
   }
+  reduce_ = limits.reduce;
   run_serially();
   if (report_.problem.empty()) explore_all(limits);
   report_.shared_words = words_.count();
@@ -99,6 +100,7 @@ void Explorer::explore_all(const ExploreLimits& limits) {
       ends_.clear();
       path_.clear();
       report_.outcomes.clear();
+      report_.results.clear();
       report_.states = report_.ends = 0;
       ++report_.restarts;
       continue;
@@ -107,7 +109,7 @@ void Explorer::explore_all(const ExploreLimits& limits) {
       const bool known = ended && !ends_.try_emplace(state_hash(), true).second;
       if (!known) {
         ++report_.ends;
-        if (ended) ++report_.outcomes[world_.outcomes()];
+        if (ended) note_end();
         const std::string problem = judge(ended);
         if (!problem.empty()) return fail(problem);
       }
@@ -118,6 +120,14 @@ void Explorer::explore_all(const ExploreLimits& limits) {
     }
     if (report_.states >= limits.states_max) return;
   }
+}
+
+void Explorer::note_end() {
+  const std::string outcomes = world_.outcomes();
+  ++report_.outcomes[outcomes];
+  uint64_t hash = tables_hash_;
+  for (const char letter : outcomes) hash = mix(hash * 3 + static_cast<uint64_t>(letter));
+  report_.results.insert(hash);
 }
 
 bool Explorer::backtrack() {
@@ -191,7 +201,7 @@ void Explorer::begin_execution(Mode mode) {
   observed_.assign(workers * (world_.topology().nodes + workers), Fingerprint());
   stores_by_.assign(workers, 0);
   stores_ = 0;
-  memory_hash_ = 0;
+  memory_hash_ = tables_hash_ = 0;
   taken_.clear();
   trace_.clear();
 }
@@ -289,6 +299,7 @@ std::vector<SimChoice> Explorer::enabled(std::span<const SimChoice> possible) co
 
 // Does it commute with everything that others can ever do?
 bool Explorer::alone(const SimChoice& choice) const {
+  if (!reduce_) return false;
   switch (choice.kind) {
     case SimChoice::Kind::kPiece:
       // A node posts the next chain of one request when this one is done, and that of another
@@ -305,6 +316,7 @@ bool Explorer::alone(const SimChoice& choice) const {
 
 bool Explorer::independent(const SimChoice& a, const SimChoice& b) const {
   using Kind = SimChoice::Kind;
+  if (!reduce_) return false;
   if (a.worker == b.worker) {
     if (a.kind != Kind::kPiece || b.kind != Kind::kPiece) {
       const SimChoice& piece = a.kind == Kind::kPiece ? a : b;
@@ -437,7 +449,10 @@ void Explorer::piece_done(const SimChoice& piece, std::span<const uint64_t> befo
     if (piece.opcode != Opcode::kWrite) seen += hash_of_word(node, offset, before[i]);
     if (before[i] == after[i]) continue;
     changed = changed || words_.shared(node, offset);
-    memory_hash_ += hash_of_word(node, offset, after[i]) - hash_of_word(node, offset, before[i]);
+    const uint64_t change =
+        hash_of_word(node, offset, after[i]) - hash_of_word(node, offset, before[i]);
+    memory_hash_ += change;
+    if (in_pages) tables_hash_ += change;
     // The owner's CPU may look at any word of its pages.
     if (owner_touches_ && in_pages) words_.note_read(node, offset, static_cast<WorkerId>(node));
   }

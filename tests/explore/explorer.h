@@ -1,4 +1,6 @@
 #pragma once
+#include <map>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -10,6 +12,7 @@ namespace rdmacc {
 
 struct ExploreLimits {
   uint64_t states_max = 1'000'000;
+  bool reduce = true;  // false: every event is a choice, to check what the reductions leave out
 };
 
 struct ExploreReport {
@@ -19,7 +22,9 @@ struct ExploreReport {
   bool exhausted = false;
   uint64_t states = 0, executions = 0, depth_max = 0, pieces = 0, ends = 0, restarts = 0;
   uint64_t shared_words = 0;
-  std::unordered_map<std::string, uint64_t> outcomes;  // "ca": how many different ends
+  std::map<std::string, uint64_t> outcomes;  // "ca": how many different ends
+  // Outcomes and what verbs have left in the tables, hashed.
+  std::set<uint64_t> results;
 
   std::string summary() const;
 };
@@ -76,6 +81,7 @@ class Explorer : public SimChooser {
   std::string judge(bool ended);
   void run_serially();
   void explore_all(const ExploreLimits& limits);
+  void note_end();
   void fail(const std::string& problem);
 
   size_t choose_serial(std::span<const SimChoice> possible) const;
@@ -112,6 +118,7 @@ class Explorer : public SimChooser {
 
   // Of the execution under way.
   Mode mode_ = Mode::kSerial;
+  bool reduce_ = true;
   bool reversed_ = false;  // kSerial: the last transaction first
   size_t depth_ = 0;
   bool cut_ = false;   // what follows is known
@@ -121,6 +128,7 @@ class Explorer : public SimChooser {
   std::vector<uint64_t> stores_by_;    // changes of contended words, by worker
   uint64_t stores_ = 0;
   uint64_t memory_hash_ = 0;
+  uint64_t tables_hash_ = 0;
   std::vector<uint32_t> taken_;  // index of every choice made
   std::vector<uint32_t> to_take_;
   bool tracing_ = false;
