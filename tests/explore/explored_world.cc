@@ -220,8 +220,24 @@ Status ExploredWorld::load() {
   });
 }
 
+// A worker that knows where the rows are has read them in an earlier transaction.
+Status ExploredWorld::warm(Client& client) {
+  return run_task(client, [this, &client] {
+    Session session(*client.coordinator);
+    RDMACC_RETURN_IF_ERROR(session.begin(txn_));
+    RowView view;
+    RDMACC_RETURN_IF_ERROR(session.get(table_, x_, view));
+    RDMACC_RETURN_IF_ERROR(session.get(table_, y_, view));
+    return session.commit();
+  });
+}
+
 Status ExploredWorld::start_clients() {
-  for (size_t i = 0; i < program_.transactions.size(); ++i) clients_.push_back(open_client());
+  for (size_t i = 0; i < program_.transactions.size(); ++i) {
+    clients_.push_back(open_client());
+    if (!setup_.warm) continue;
+    RDMACC_RETURN_IF_ERROR(warm(*clients_.back()));
+  }
   for (size_t i = 0; i < clients_.size(); ++i) {
     const size_t index = setup_.younger_first ? clients_.size() - 1 - i : i;
     Client& client = *clients_[index];
@@ -269,16 +285,8 @@ void ExploredWorld::run_transaction(uint32_t index, Client& client) {
   client.ended = true;
 }
 
-// Enters the gate, without touching a row. A worker that knows where the rows are has read them
-// in an earlier transaction.
+// Enters the gate, without touching a row.
 Status ExploredWorld::prepare(Session& session) {
-  if (setup_.warm) {
-    RDMACC_RETURN_IF_ERROR(session.begin(txn_));
-    RowView view;
-    RDMACC_RETURN_IF_ERROR(session.get(table_, x_, view));
-    RDMACC_RETURN_IF_ERROR(session.get(table_, y_, view));
-    RDMACC_RETURN_IF_ERROR(session.commit());
-  }
   RDMACC_RETURN_IF_ERROR(session.begin(txn_));
   return session.get_many(table_, {}, {});
 }

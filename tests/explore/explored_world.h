@@ -75,6 +75,7 @@ class ExploredWorld {
   Status open();
   Status load();
   Status start_clients();
+  Status warm(Client& client);
   Status run_task(Client& client, const std::function<Status()>& task);
   std::unique_ptr<Client> open_client();
   void prepare_stacks(Scheduler& scheduler);

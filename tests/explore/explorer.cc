@@ -42,7 +42,7 @@ std::string ExploreReport::summary() const {
   std::string text = std::to_string(states) + " states, " + std::to_string(executions) +
                      " executions, depth " + std::to_string(depth_max) + ", " +
                      std::to_string(shared_words) + " contended words, " + std::to_string(ends) +
-                     " ends" + (exhausted ? ", exhausted" : ", NOT exhausted");
+                     " ends, " + std::to_string(pages) + " pages" + (exhausted ? ", exhausted" : ", NOT exhausted");
   for (const auto& [letters, count] : outcomes) {
     text += ' ' + letters + ':' + std::to_string(count);
   }
@@ -68,6 +68,7 @@ ExploreReport Explorer::explore(const ExploreLimits& limits) {
   run_serially();
   if (report_.problem.empty()) explore_all(limits);
   report_.shared_words = words_.count();
+  report_.pages = WorldMemory::instance().changed_pages();
   return report_;
 }
 

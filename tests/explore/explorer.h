@@ -22,6 +22,7 @@ struct ExploreReport {
   bool exhausted = false;
   uint64_t states = 0, executions = 0, depth_max = 0, pieces = 0, ends = 0, restarts = 0;
   uint64_t shared_words = 0;
+  uint64_t pages = 0;  // of memory that any execution has changed
   std::map<std::string, uint64_t> outcomes;  // "ca": how many different ends
   // Outcomes and what verbs have left in the tables, hashed.
   std::set<uint64_t> results;

@@ -99,10 +99,6 @@ constexpr Effect kLeaseFirst[] = {Effect::kStamp,  Effect::kLease,   Effect::kLe
                                   Effect::kUnlock};
 constexpr Effect kEntriesAfterUnlock[] = {Effect::kStamp,  Effect::kLength, Effect::kIdentity,
                                           Effect::kRecord, Effect::kUnlock, Effect::kEntries};
-constexpr Effect kVersionAfterStamp[] = {
-    Effect::kStamp,        Effect::kLength,        Effect::kIdentity, Effect::kRecord,
-    Effect::kVersionStamp, Effect::kVersionRecord, Effect::kEntries,  Effect::kUnlock};
-
 ProtocolRules with_read(ProtocolRules rules, Rule read) {
   if (rules.locks_what_it_reads) rules.lock = read;
   rules.read = read;
@@ -219,9 +215,6 @@ std::span<const ExploreMutant> explore_mutants() {
        "px|gx", with_read(mvcc, mvcc_read_whether_locked_or_not), nullptr},
       {"MvccWritesWhatWasReadLater", "mvcc stages=511 exclusive nodes=1 lines cold older_first narrow",
        "gx,px|gx,px", with_lock(mvcc, mvcc_lock_whatever_was_read), nullptr},
-      {"MvccKeepsTheOldVersionTooLate",
-       "mvcc stages=511 exclusive nodes=1 lines cold younger_first narrow", "px|gx",
-       with_effects(mvcc, kVersionAfterStamp), nullptr},
       {"SundialWithoutLastLook", "sundial stages=511 exclusive nodes=1 lines cold older_first narrow",
        "gx,gy|px,py", with_read(sundial, read_without_last_look), nullptr},
       {"SundialRenewsNothing", "sundial stages=511 exclusive nodes=1 lines cold older_first narrow",
