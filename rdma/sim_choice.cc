@@ -118,8 +118,8 @@ void SimCluster::gather_pieces(uint32_t index) {
     piece.part = chain.lines[i];
     piece.bytes = end - begin;
     piece.offset = verb.remote_offset + begin;
-    piece.last_of_verb = chain.line_at + 1 == chain.lines.size() &&
-                         last_piece_of_line(chain, verb, chain.lines[i]);
+    piece.last_of_verb =
+        chain.line_at + 1 == chain.lines.size() && last_piece_of_line(chain, verb, chain.lines[i]);
     piece.last_of_chain = piece.last_of_verb && chain.verb_at + 1 == chain.verbs.size();
     choices_.push_back(piece);
   }

@@ -27,7 +27,7 @@ SimEndpoint::~SimEndpoint() {
   forget_arrivals();
   cluster_->leave(initiator_);
   for (const Block& block : blocks_) {
-    ::operator delete(block.start, std::align_val_t{kCacheLineBytes});
+    ::operator delete (block.start, std::align_val_t{kCacheLineBytes});
   }
 }
 
@@ -87,7 +87,7 @@ void SimEndpoint::wake() {
 Result<std::byte*> SimEndpoint::allocate_registered(size_t bytes) {
   const size_t rounded = (bytes + kCacheLineBytes - 1) & ~(kCacheLineBytes - 1);
   if (rounded == 0) return Status(Code::kInvalidArgument, "empty registered buffer");
-  void* memory = ::operator new(rounded, std::align_val_t{kCacheLineBytes}, std::nothrow);
+  void* memory = ::operator new (rounded, std::align_val_t{kCacheLineBytes}, std::nothrow);
   if (memory == nullptr) return Status(Code::kNoSpace, "registered memory");
   std::memset(memory, 0, rounded);
   blocks_.push_back(Block{static_cast<std::byte*>(memory), rounded});

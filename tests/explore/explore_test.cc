@@ -68,10 +68,10 @@ class ExplorePrograms : public testing::TestWithParam<Variant> {
     std::printf("%s: %s\n", name.c_str(), report.summary().c_str());
     ++programs_;
     exhausted_ += report.exhausted ? 1 : 0;
-    EXPECT_EQ(report.problem, "")
-        << report.trace << "Again:\n  EXPLORE='" << setup.to_string() << "' EXPLORE_PROGRAM='"
-        << program.to_string() << "' EXPLORE_CHOICES='" << report.choices
-        << "' explore_test --gtest_filter=Explore.Replay";
+    EXPECT_EQ(report.problem, "") << report.trace << "Again:\n  EXPLORE='" << setup.to_string()
+                                  << "' EXPLORE_PROGRAM='" << program.to_string()
+                                  << "' EXPLORE_CHOICES='" << report.choices
+                                  << "' explore_test --gtest_filter=Explore.Replay";
   }
   void explore(const char* text, const ExploreSetup& setup) {
     const auto program = ExploreProgram::parse(text);
@@ -90,8 +90,8 @@ class ExplorePrograms : public testing::TestWithParam<Variant> {
 // Conflicts of two rows, in either order of the timestamps.
 TEST_P(ExplorePrograms, OfReadsAndWrites) {
   for (const bool younger_first : {false, true}) {
-    for (const char* program : {"gx,py|gy,px", "gx,px|gx,px", "gx,gy|px,py", "px,py|py,px",
-                                "gx,px!|gx,py"}) {
+    for (const char* program :
+         {"gx,py|gy,px", "gx,px|gx,px", "gx,gy|px,py", "px,py|py,px", "gx,px!|gx,py"}) {
       ExploreSetup its = setup();
       its.younger_first = younger_first;
       explore(program, its);
@@ -100,8 +100,8 @@ TEST_P(ExplorePrograms, OfReadsAndWrites) {
 }
 
 TEST_P(ExplorePrograms, OfInsertsDeletesAndScans) {
-  for (const char* program : {"gz,iz|gz,iz", "gz,px|iz,gx", "sc,iz|sc,px", "rx,gz|gx,iz",
-                              "rx|px,gy", "iz,px!|gz,gx"}) {
+  for (const char* program :
+       {"gz,iz|gz,iz", "gz,px|iz,gx", "sc,iz|sc,px", "rx,gz|gx,iz", "rx|px,gy", "iz,px!|gz,gx"}) {
     ExploreSetup its = setup();
     its.warm = true;
     explore(program, its);

@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint64_t kEventsMax = 1'000'000;  // of preparing
 constexpr uint64_t kReadAllChoicesMax = 200'000;
-constexpr uint32_t kStacks = 8;             // coroutines of a worker at a time
+constexpr uint32_t kStacks = 8;  // coroutines of a worker at a time
 constexpr uint64_t kNeverUs = 1'000'000'000'000;
 constexpr uint32_t kTableNumber = 21;
 
@@ -100,8 +100,7 @@ Status ExploredWorld::build(SimChooser& chooser) {
   for (const std::unique_ptr<Client>& client : clients_) {
     fabric_->set_clock_us(client->coordinator->worker().id(), client->arrived_us);
   }
-  fabric_->set_clock_us(keeper_->coordinator->worker().id(),
-                        fabric_->now_ns() / 1000 + 1'000'000);
+  fabric_->set_clock_us(keeper_->coordinator->worker().id(), fabric_->now_ns() / 1000 + 1'000'000);
   const WorldMemory::Outside outside;
   for (std::byte* region : regions_) memory.track(region, topology_.region_bytes);
   memory.take_snapshot();
@@ -268,8 +267,8 @@ void ExploredWorld::run_transaction(uint32_t index, Client& client) {
   scheduler.await(client.go);
   Status status;
   for (size_t i = 0; i < transaction.operations.size() && status.ok(); ++i) {
-    status = operate(session, transaction.operations[i], static_cast<char>('b' + index),
-                     client.problem);
+    status =
+        operate(session, transaction.operations[i], static_cast<char>('b' + index), client.problem);
     if (status.code() == Code::kNotFound || status.code() == Code::kDuplicateKey) status = Status();
   }
   if (!status.ok() || transaction.user_aborts) {
@@ -475,8 +474,8 @@ void ExploredWorld::name_places() {
     for (uint32_t entry = 0; entry < kEntriesPerBucket; ++entry) {
       const uint64_t value = load(node, bucket + 8 * entry);
       if (value == 0 || entry_tag(value) != tag_of(hash)) continue;
-      places_.push_back({name, node, entry_offset(value),
-                         slot_bytes(setup_.wide_rows ? 96 : 24, /*history=*/3)});
+      places_.push_back(
+          {name, node, entry_offset(value), slot_bytes(setup_.wide_rows ? 96 : 24, /*history=*/3)});
     }
     places_.push_back({std::string("gap of ") + name, node, group, sizeof(Header)});
     places_.push_back({std::string("bucket of ") + name, node, bucket, sizeof(Bucket)});
@@ -490,8 +489,8 @@ std::string ExploredWorld::name_of(NodeId node, uint64_t offset) const {
     }
     const uint64_t at = offset - place.offset;
     if (place.name.starts_with("bucket")) return place.name + '[' + std::to_string(at / 8) + ']';
-    static constexpr std::array<const char*, 8> kFields = {"hash", "identity", "wts", "length",
-                                                           "sundial", "lock", "rts", "waiter"};
+    static constexpr std::array<const char*, 8> kFields = {"hash",    "identity", "wts", "length",
+                                                           "sundial", "lock",     "rts", "waiter"};
     if (at < sizeof(Header)) return place.name + '.' + kFields[at / 8];
     return place.name + ".record+" + std::to_string(at - sizeof(Header));
   }

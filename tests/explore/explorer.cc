@@ -27,9 +27,8 @@ uint64_t id_of(const SimChoice& choice) {
 }
 
 bool contains(const std::vector<SimChoice>& choices, const SimChoice& wanted) {
-  return std::any_of(choices.begin(), choices.end(), [&](const SimChoice& choice) {
-    return id_of(choice) == id_of(wanted);
-  });
+  return std::any_of(choices.begin(), choices.end(),
+                     [&](const SimChoice& choice) { return id_of(choice) == id_of(wanted); });
 }
 
 bool overlap(const SimChoice& a, const SimChoice& b) {
@@ -42,7 +41,8 @@ std::string ExploreReport::summary() const {
   std::string text = std::to_string(states) + " states, " + std::to_string(executions) +
                      " executions, depth " + std::to_string(depth_max) + ", " +
                      std::to_string(shared_words) + " contended words, " + std::to_string(ends) +
-                     " ends, " + std::to_string(pages) + " pages" + (exhausted ? ", exhausted" : ", NOT exhausted");
+                     " ends, " + std::to_string(pages) + " pages" +
+                     (exhausted ? ", exhausted" : ", NOT exhausted");
   for (const auto& [letters, count] : outcomes) {
     text += ' ' + letters + ':' + std::to_string(count);
   }
@@ -247,10 +247,9 @@ size_t Explorer::note_choice(std::span<const SimChoice> possible, size_t chosen)
 size_t Explorer::choose_serial(std::span<const SimChoice> possible) const {
   const auto rank = [this](const SimChoice& choice) {
     if (choice.kind == SimChoice::Kind::kTimer && !pauses(choice)) return UINT32_MAX;
-    const WorkerId client = choice.kind == SimChoice::Kind::kDatagram &&
-                                    world_.is_node(choice.worker)
-                                ? choice.peer
-                                : choice.worker;
+    const WorkerId client =
+        choice.kind == SimChoice::Kind::kDatagram && world_.is_node(choice.worker) ? choice.peer
+                                                                                   : choice.worker;
     if (world_.is_node(client)) return choice.kind == SimChoice::Kind::kTimer ? 1u : 0u;
     const uint32_t order = reversed_ ? 1000u - client : client;
     return 2 + 2 * order + (choice.kind == SimChoice::Kind::kTimer ? 1 : 0);

@@ -22,7 +22,7 @@ struct ExploreReport {
   bool exhausted = false;
   uint64_t states = 0, executions = 0, depth_max = 0, pieces = 0, ends = 0, restarts = 0;
   uint64_t shared_words = 0;
-  uint64_t pages = 0;  // of memory that any execution has changed
+  uint64_t pages = 0;                        // of memory that any execution has changed
   std::map<std::string, uint64_t> outcomes;  // "ca": how many different ends
   // Outcomes and what verbs have left in the tables, hashed.
   std::set<uint64_t> results;
@@ -122,7 +122,7 @@ class Explorer : public SimChooser {
   bool reduce_ = true;
   bool reversed_ = false;  // kSerial: the last transaction first
   size_t depth_ = 0;
-  bool cut_ = false;   // what follows is known
+  bool cut_ = false;  // what follows is known
   bool stuck_ = false;
   std::vector<SimChoice> sleep_;
   std::vector<Fingerprint> observed_;  // [worker][source]

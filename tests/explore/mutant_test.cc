@@ -36,8 +36,7 @@ TEST_P(ExploreMutants, AreFound) {
   EXPECT_TRUE(report.exhausted) << report.summary();
 }
 
-INSTANTIATE_TEST_SUITE_P(All, ExploreMutants,
-                         testing::Range<size_t>(0, explore_mutants().size()),
+INSTANTIATE_TEST_SUITE_P(All, ExploreMutants, testing::Range<size_t>(0, explore_mutants().size()),
                          [](const auto& its) { return explore_mutants()[its.param].name; });
 
 }  // namespace

@@ -61,10 +61,10 @@ bool ExploreProgram::allocates() const {
 }
 
 std::string ExploreSetup::to_string() const {
-  return std::string(protocol_name(protocol)) + " stages=" + std::to_string(plan.code()) +
-         ' ' + lock_mode_name(lock_mode) + " nodes=" + std::to_string(nodes) + (words ? " words" : " lines") +
-         (warm ? " warm" : " cold") + (younger_first ? " younger_first" : " older_first") +
-         (wide_rows ? " wide" : " narrow");
+  return std::string(protocol_name(protocol)) + " stages=" + std::to_string(plan.code()) + ' ' +
+         lock_mode_name(lock_mode) + " nodes=" + std::to_string(nodes) +
+         (words ? " words" : " lines") + (warm ? " warm" : " cold") +
+         (younger_first ? " younger_first" : " older_first") + (wide_rows ? " wide" : " narrow");
 }
 
 std::optional<ExploreSetup> ExploreSetup::parse(std::string_view text) {

@@ -45,10 +45,10 @@ struct ExploreSetup {
   StagePlan plan;
   LockMode lock_mode = LockMode::kExclusive;
   uint32_t nodes = 1;
-  bool words = false;      // verbs tear word by word, as a CPU carries them out, not line by line
-  bool warm = false;       // each transaction's worker knows where the rows are
+  bool words = false;  // verbs tear word by word, as a CPU carries them out, not line by line
+  bool warm = false;   // each transaction's worker knows where the rows are
   bool younger_first = false;  // the first transaction has the largest ctts
-  bool wide_rows = false;  // rows of two cache lines
+  bool wide_rows = false;      // rows of two cache lines
 
   // "occ stages=63 exclusive nodes=1 lines cold older_first narrow"
   std::string to_string() const;

@@ -164,9 +164,7 @@ void* checked(void* memory) {
 }  // namespace
 }  // namespace rdmacc
 
-void* operator new(size_t bytes) {
-  return rdmacc::checked(rdmacc::allocate_anywhere(bytes, 1));
-}
+void* operator new(size_t bytes) { return rdmacc::checked(rdmacc::allocate_anywhere(bytes, 1)); }
 void* operator new(size_t bytes, std::align_val_t alignment) {
   return rdmacc::checked(rdmacc::allocate_anywhere(bytes, static_cast<size_t>(alignment)));
 }
