@@ -48,8 +48,9 @@ bool SimCluster::run_chosen(const std::function<bool()>& done, uint64_t choices_
       if (event.kind == SimEventKind::kChainDone) {
         chain_done(event.index);
       } else {
-        step_worker(static_cast<WorkerId>(event.index));
-        chooser->stepped(static_cast<WorkerId>(event.index));
+        const auto worker = static_cast<WorkerId>(event.index);
+        step_worker(worker);
+        chooser->stepped(worker, slots[worker].initiator->chains);
       }
     }
     if (done()) return true;
@@ -103,6 +104,7 @@ void SimCluster::gather_pieces(uint32_t index) {
   piece.peer = chain.node;
   piece.opcode = verb.opcode;
   piece.index = index;
+  piece.chain = chain.number;
   if (!tears(verb)) {
     piece.bytes = verb.bytes;
     piece.offset = verb.remote_offset;

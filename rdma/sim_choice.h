@@ -29,6 +29,7 @@ struct SimChoice {
   Opcode opcode = Opcode::kRead;
   bool last_of_verb = false;
   bool last_of_chain = false;
+  uint32_t chain = 0;  // posted so many before by this worker
   uint32_t bytes = 0;
   uint64_t offset = 0;
   uint64_t deadline_us = 0;  // kTimer
@@ -46,8 +47,9 @@ class SimChooser {
   virtual void piece_done(const SimChoice& piece, std::span<const uint64_t> before,
                           std::span<const uint64_t> after) = 0;
   virtual void datagram_arrives(const SimChoice& datagram, std::span<const std::byte> bytes) = 0;
-  // A worker's code has run; a node's may have changed its own region without a verb.
-  virtual void stepped(WorkerId worker) = 0;
+  // A worker's code has run, and has posted `chains` by now; a node's may have changed its own
+  // region without a verb.
+  virtual void stepped(WorkerId worker, uint32_t chains) = 0;
 };
 
 // For tests of the tests: may alter a chain before it is posted, as a wrong driver would have

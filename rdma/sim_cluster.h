@@ -22,6 +22,7 @@ constexpr uint32_t kSimNone = UINT32_MAX;
 struct SimChain {
   struct SimInitiator* initiator = nullptr;
   NodeId node = 0;
+  uint32_t number = 0;  // of its initiator
   Completion* completion = nullptr;
   std::vector<Verb> verbs;
   std::vector<uint64_t> payload;  // of WRITEs whose owner is gone
@@ -51,6 +52,7 @@ struct SimInitiator {
   bool gone = false;       // killed or left: nothing is reported to it any more
   uint32_t in_flight = 0;  // chains not yet carried out
   uint32_t sent = 0;       // datagrams
+  uint32_t chains = 0;     // posted
   std::vector<SimQueuePair> queue_pairs;
 };
 

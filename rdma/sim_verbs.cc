@@ -58,6 +58,7 @@ void SimCluster::ring(SimInitiator* initiator, NodeId node, std::span<const Verb
   SimChain& chain = chains_[index];
   chain.initiator = initiator;
   chain.node = node;
+  chain.number = initiator->chains++;
   chain.completion = completion;
   chain.verbs.assign(verbs.begin(), verbs.end());
   if (rewriter) rewriter(initiator->worker, node, chain.verbs);

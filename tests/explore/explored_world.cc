@@ -440,6 +440,11 @@ std::string ExploredWorld::describe_outcomes() const {
   return text;
 }
 
+bool ExploredWorld::oldest_died() const {
+  const Client& oldest = setup_.younger_first ? *clients_.back() : *clients_.front();
+  return reason_of(oldest.status) == AbortReason::kDied;
+}
+
 WorkerId ExploredWorld::worker_of_client(uint32_t client) const {
   return clients_[client]->coordinator->worker().id();
 }

@@ -39,6 +39,8 @@ class ExploredWorld {
   // How a transaction ended, as a letter: 'c'ommitted, 'a'borted, 'u'ser abort.
   std::string outcomes() const;
   std::string describe_outcomes() const;
+  // The oldest transaction gave way to another (where a protocol promises that it never does).
+  bool oldest_died() const;
 
   uint32_t clients() const { return static_cast<uint32_t>(clients_.size()); }
   WorkerId worker_of_client(uint32_t client) const;

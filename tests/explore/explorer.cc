@@ -146,6 +146,7 @@ std::string Explorer::judge(bool ended) {
     return std::string(stuck_ ? "nothing can happen any more" : "an execution does not end") +
            " while a transaction is under way:" + world_.describe_outcomes();
   }
+  if (world_.oldest_died()) return "the oldest dies:" + world_.describe_outcomes();
   const Mode before = mode_;
   mode_ = Mode::kFree;
   std::vector<GlobalAddress> headers = headers_;
@@ -200,6 +201,7 @@ void Explorer::begin_execution(Mode mode) {
   sleep_.clear();
   const size_t workers = world_.topology().workers_max;
   observed_.assign(workers * (world_.topology().nodes + workers), Fingerprint());
+  node_work_.assign(world_.topology().node_workers(), NodeWork());
   stores_by_.assign(workers, 0);
   stores_ = 0;
   memory_hash_ = tables_hash_ = 0;
@@ -238,6 +240,7 @@ size_t Explorer::choose(std::span<const SimChoice> possible) {
 
 size_t Explorer::note_choice(std::span<const SimChoice> possible, size_t chosen) {
   if (chosen == kStop) return kStop;
+  if (possible[chosen].kind == SimChoice::Kind::kTimer) note_timer(possible[chosen]);
   taken_.push_back(static_cast<uint32_t>(chosen));
   if (tracing_) trace_ += "  " + describe(possible[chosen]) + '\n';
   return chosen;
@@ -407,10 +410,12 @@ bool Explorer::push_frame(std::vector<SimChoice> options) {
 
 // ---- What a state is
 
+// What a coordinator sees from different nodes it waits for together. What a node does for one
+// coordinator follows from that one's requests, but for the order of chains in its queue pair
+// (state_hash) and for what it does by itself: storage, and the ends of pauses. That is taken in
+// its order.
 size_t Explorer::source_of(const SimChoice& choice) const {
-  // A node's requests share its queue pair: the order of everything it sees matters. What a
-  // coordinator sees from different nodes it waits for together.
-  if (world_.is_node(choice.worker)) return 0;
+  if (world_.is_node(choice.worker)) return node_source_of(choice);
   switch (choice.kind) {
     case SimChoice::Kind::kPiece:
       return choice.peer;
@@ -422,6 +427,16 @@ size_t Explorer::source_of(const SimChoice& choice) const {
   return world_.topology().nodes + size_t{choice.worker};
 }
 
+size_t Explorer::node_source_of(const SimChoice& choice) const {
+  const size_t itself = world_.topology().nodes + size_t{choice.worker};
+  if (owner_touches_ || choice.kind == SimChoice::Kind::kTimer) return itself;
+  if (choice.kind == SimChoice::Kind::kDatagram) {
+    return world_.topology().nodes + size_t{choice.peer};
+  }
+  const std::vector<size_t>& sources = node_work_[choice.worker].source_of_chain;
+  return choice.chain < sources.size() ? sources[choice.chain] : itself;
+}
+
 Explorer::Fingerprint& Explorer::fingerprint_of(const SimChoice& choice) {
   return observed_[choice.worker * sources() + source_of(choice)];
 }
@@ -430,6 +445,12 @@ uint64_t Explorer::state_hash() const {
   uint64_t hash = mix(memory_hash_);
   for (size_t i = 0; i < observed_.size(); ++i) {
     if (observed_[i].hash != 0) hash += mix(mix(i + 1) ^ observed_[i].hash);
+  }
+  for (const NodeWork& work : node_work_) {
+    for (size_t chain = work.complete; chain < work.source_of_chain.size(); ++chain) {
+      hash = mix(hash * 3 + work.source_of_chain[chain]);
+    }
+    hash = mix(hash);
   }
   return hash;
 }
@@ -469,6 +490,11 @@ void Explorer::piece_done(const SimChoice& piece, std::span<const uint64_t> befo
   // A sum: the lines of one verb may come in any order, whoever posted it sees them together.
   print.hash += mix(mix(piece.offset + 1) ^ mix(seen) ^ (print.verbs + 1));
   print.verbs += piece.last_of_verb ? 1 : 0;
+  if (world_.is_node(piece.worker) && piece.last_of_chain) {
+    NodeWork& work = node_work_[piece.worker];
+    work.complete = piece.chain + 1;
+    work.now_for = source_of(piece);
+  }
   if (changed) {
     ++stores_;
     ++stores_by_[piece.worker];
@@ -482,14 +508,31 @@ void Explorer::datagram_arrives(const SimChoice& datagram, std::span<const std::
   for (const std::byte byte : bytes) hash = (hash ^ static_cast<uint64_t>(byte)) * 0x100000001B3ull;
   Fingerprint& print = fingerprint_of(datagram);
   print.hash = mix(print.hash * 3 + 1) ^ mix(hash ^ datagram.peer);
+  if (world_.is_node(datagram.worker)) node_work_[datagram.worker].now_for = source_of(datagram);
+}
+
+// Which of a node's requests has paused is not known: everything it has observed comes before.
+void Explorer::note_timer(const SimChoice& timer) {
+  uint64_t before = 1;
+  if (world_.is_node(timer.worker)) {
+    for (size_t source = 0; source < sources(); ++source) {
+      before = mix(before * 3 + observed_[timer.worker * sources() + source].hash);
+    }
+    node_work_[timer.worker].now_for = source_of(timer);
+  }
+  Fingerprint& print = fingerprint_of(timer);
+  print.hash = mix(print.hash * 3 + before);
 }
 
 // A node's CPU may have written into its own region, and have looked at what is there.
-void Explorer::stepped(WorkerId worker) {
-  if (mode_ == Mode::kFree || !owner_touches_ || !world_.is_node(worker)) return;
+void Explorer::stepped(WorkerId worker, uint32_t chains) {
+  if (mode_ == Mode::kFree || !world_.is_node(worker)) return;
   const WorldMemory::Outside outside;
+  NodeWork& work = node_work_[worker];
+  work.source_of_chain.resize(chains, work.now_for);
+  if (!owner_touches_) return;
   rehash_regions();
-  Fingerprint& print = observed_[worker * sources()];
+  Fingerprint& print = observed_[worker * sources() + world_.topology().nodes + worker];
   print.hash = mix(print.hash * 3 + 2) ^ mix(memory_hash_);
 }
 

@@ -55,7 +55,7 @@ class Explorer : public SimChooser {
   void piece_done(const SimChoice& piece, std::span<const uint64_t> before,
                   std::span<const uint64_t> after) override;
   void datagram_arrives(const SimChoice& datagram, std::span<const std::byte> bytes) override;
-  void stepped(WorkerId worker) override;
+  void stepped(WorkerId worker, uint32_t chains) override;
 
  private:
   enum class Mode : uint8_t {
@@ -102,6 +102,8 @@ class Explorer : public SimChooser {
   uint64_t others_stores(WorkerId worker) const;
   size_t sources() const { return world_.topology().nodes + world_.topology().workers_max; }
   size_t source_of(const SimChoice& choice) const;
+  size_t node_source_of(const SimChoice& choice) const;
+  void note_timer(const SimChoice& timer);
   std::string describe(const SimChoice& choice) const;
   void trace_values(std::span<const uint64_t> before, std::span<const uint64_t> after);
 
@@ -126,6 +128,14 @@ class Explorer : public SimChooser {
   bool stuck_ = false;
   std::vector<SimChoice> sleep_;
   std::vector<Fingerprint> observed_;  // [worker][source]
+  // Of each node: the source on whose behalf it posted each of its chains, how many chains are
+  // complete, and what its latest step was for.
+  struct NodeWork {
+    std::vector<size_t> source_of_chain;
+    size_t complete = 0;
+    size_t now_for = 0;
+  };
+  std::vector<NodeWork> node_work_;
   std::vector<uint64_t> stores_by_;    // changes of contended words, by worker
   uint64_t stores_ = 0;
   uint64_t memory_hash_ = 0;
