@@ -136,7 +136,7 @@ class Explorer : public SimChooser {
     size_t now_for = 0;
   };
   std::vector<NodeWork> node_work_;
-  std::vector<uint64_t> stores_by_;    // changes of contended words, by worker
+  std::vector<uint64_t> stores_by_;  // changes of contended words, by worker
   uint64_t stores_ = 0;
   uint64_t memory_hash_ = 0;
   uint64_t tables_hash_ = 0;

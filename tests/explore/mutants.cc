@@ -220,7 +220,7 @@ std::span<const ExploreMutant> explore_mutants() {
        "mvcc stages=511 exclusive nodes=1 lines cold older_first narrow", "gx,px|gx,px",
        with_lock(mvcc, mvcc_lock_whatever_was_read), nullptr},
       {"SundialWithoutLastLook",
-       "sundial stages=511 exclusive nodes=1 lines cold older_first narrow", "gx,gy|px,py",
+       "sundial stages=511 exclusive nodes=1 lines cold older_first narrow", "gx|px",
        with_read(sundial, read_without_last_look), nullptr},
       {"SundialRenewsNothing", "sundial stages=511 exclusive nodes=1 lines cold older_first narrow",
        "gx,py|gy,px", with_validate(sundial, validate_nothing), nullptr},
