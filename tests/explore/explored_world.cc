@@ -305,7 +305,7 @@ std::string ExploredWorld::check(const std::vector<GlobalAddress>& headers) {
   const std::string found = problem;  // with memory that lasts
   if (!status.ok()) return "reading everything at the end gives " + status.to_string();
   if (!found.empty()) return "at the end: " + found;
-  const CheckReport report = check_serializable(history_->transactions(), /*preloaded=*/false);
+  const CheckReport report = check_serializable(history_->transactions(), {});
   return report.serializable ? "" : report.problem;
 }
 
