@@ -12,10 +12,12 @@ struct Coordinator::Impl {
        Scheduler::Options scheduler_options)
       : worker(std::move(endpoint), scheduler_options),
         state(worker, topology, options.replicas, options.write_set_bytes_max,
-              options.location_cache_entries) {}
+              options.location_cache_entries),
+        rules_of_protocol(options.rules_of != nullptr ? options.rules_of : &rules_of) {}
 
   Worker worker;
   CoordinatorState state;
+  const RulesOf rules_of_protocol;
 };
 
 Coordinator::Coordinator(std::unique_ptr<Endpoint> endpoint, const Topology& topology,
@@ -47,7 +49,8 @@ Session::~Session() = default;
 
 Status Session::begin(const TxnOptions& options) {
   CHECK(txn_ == nullptr);
-  const ProtocolRules* rules = rules_of(options.protocol, options.lock_mode);
+  const ProtocolRules* rules =
+      coordinator_.impl().rules_of_protocol(options.protocol, options.lock_mode);
   if (rules == nullptr) {
     return Status(Code::kInvalidArgument,
                   std::string("protocol ") + protocol_name(options.protocol) +

@@ -28,11 +28,15 @@ namespace rdmacc {
 
 class Transaction;
 class HistoryWriter;
+struct ProtocolRules;
 
 struct EngineOptions {
   uint32_t replicas = 0;                        // backups of each partition's log
   uint64_t write_set_bytes_max = 256ull << 20;  // kNoSpace beyond
   uint32_t location_cache_entries = 64 * 1024;
+  // Where a protocol's rules come from; nullptr: the registry. Tests of the tests put wrong rules
+  // there, and into NodeOptions.
+  const ProtocolRules* (*rules_of)(Protocol, LockMode) = nullptr;
 };
 
 class Coordinator {

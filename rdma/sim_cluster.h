@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "rdma/sim_choice.h"
 #include "rdma/sim_events.h"
 #include "rdma/sim_fabric.h"
 
@@ -21,6 +22,7 @@ constexpr uint32_t kSimNone = UINT32_MAX;
 struct SimChain {
   struct SimInitiator* initiator = nullptr;
   NodeId node = 0;
+  uint32_t number = 0;  // of its initiator
   Completion* completion = nullptr;
   std::vector<Verb> verbs;
   std::vector<uint64_t> payload;  // of WRITEs whose owner is gone
@@ -49,6 +51,8 @@ struct SimInitiator {
   SimEndpoint* endpoint = nullptr;
   bool gone = false;       // killed or left: nothing is reported to it any more
   uint32_t in_flight = 0;  // chains not yet carried out
+  uint32_t sent = 0;       // datagrams
+  uint32_t chains = 0;     // posted
   std::vector<SimQueuePair> queue_pairs;
 };
 
@@ -57,6 +61,7 @@ struct SimDatagram {
   WorkerId to = kNoWorker;
   uint32_t to_incarnation = 0;
   uint32_t references = 0;  // events and inboxes that hold it
+  uint32_t number = 0;      // of its sender
   bool lost = false;
   std::vector<std::byte> bytes;
 };
@@ -69,6 +74,7 @@ struct SimSlot {
   Scheduler* scheduler = nullptr;
   bool step_scheduled = false;
   uint64_t timer_ns = UINT64_MAX;
+  uint64_t clock_ns = 0;  // of the worker alone, with a chooser
 
   bool live() const { return state == State::kLive; }
 };
@@ -100,6 +106,11 @@ class SimCluster {
   // Workers that were given work from outside get a step.
   void rouse();
 
+  // ---- Events by choice (sim_choice.cc).
+  void set_chooser(SimChooser* its_chooser);
+  bool run_chosen(const std::function<bool()>& done, uint64_t choices_max);
+  uint64_t now_ns_of(WorkerId worker) const;
+
   const Topology topology;
   const SimOptions options;
   Random random;
@@ -109,10 +120,17 @@ class SimCluster {
   std::vector<std::byte*> regions;  // nullptr until a thread of the node has joined
   std::deque<SimDatagram> datagrams;
   std::byte* region_of(NodeId node);
+  SimChooser* chooser = nullptr;
+  SimChainRewriter rewriter;
 
  private:
   void carry_out_verb(uint32_t index);
   bool carry_out_piece(SimChain& chain, Verb& verb);
+  bool tears(const Verb& verb) const;
+  // Of a verb that tears: the bytes of line `line` that are carried out next.
+  std::pair<uint32_t, uint32_t> piece_of(const SimChain& chain, const Verb& verb,
+                                         uint32_t line) const;
+  bool last_piece_of_line(const SimChain& chain, const Verb& verb, uint32_t line) const;
   void plan_lines(SimChain& chain, const Verb& verb);
   bool reachable(NodeId node) const;
   void finish_chain(uint32_t index);
@@ -126,11 +144,21 @@ class SimCluster {
   uint64_t between(uint32_t min_ns, uint32_t max_ns);
   uint64_t stall();
   uint64_t one_way_ns(const SimInitiator& initiator, NodeId node);
+  void schedule(uint64_t at_ns, SimEventKind kind, uint32_t index);
+  void gather_choices();
+  void gather_pieces(uint32_t index);
+  void carry_out(const SimChoice& choice);
+  void carry_out_chosen_piece(const SimChoice& piece);
 
   std::deque<SimChain> chains_;
   uint32_t free_chain_ = kSimNone;
   std::vector<uint32_t> free_datagrams_;
   std::vector<std::unique_ptr<SimInitiator>> initiators_;  // all there ever were
+  // With a chooser: what happens before the next choice, and what may be chosen.
+  std::deque<SimEvent> at_once_;
+  std::vector<uint32_t> waiting_datagrams_;
+  std::vector<SimChoice> choices_;
+  std::vector<uint64_t> words_before_;
 };
 
 }  // namespace rdmacc

@@ -1,7 +1,7 @@
 #include "rdma/sim_endpoint.h"
 
-#include <cstdlib>
 #include <cstring>
+#include <new>
 
 namespace rdmacc {
 namespace {
@@ -26,7 +26,9 @@ SimEndpoint::SimEndpoint(std::shared_ptr<SimCluster> cluster, WorkerId worker)
 SimEndpoint::~SimEndpoint() {
   forget_arrivals();
   cluster_->leave(initiator_);
-  for (const Block& block : blocks_) std::free(block.start);
+  for (const Block& block : blocks_) {
+    ::operator delete (block.start, std::align_val_t{kCacheLineBytes});
+  }
 }
 
 void SimEndpoint::ring(NodeId node, std::span<const Verb> chain, Completion* completion) {
@@ -85,7 +87,7 @@ void SimEndpoint::wake() {
 Result<std::byte*> SimEndpoint::allocate_registered(size_t bytes) {
   const size_t rounded = (bytes + kCacheLineBytes - 1) & ~(kCacheLineBytes - 1);
   if (rounded == 0) return Status(Code::kInvalidArgument, "empty registered buffer");
-  void* memory = std::aligned_alloc(kCacheLineBytes, rounded);
+  void* memory = ::operator new (rounded, std::align_val_t{kCacheLineBytes}, std::nothrow);
   if (memory == nullptr) return Status(Code::kNoSpace, "registered memory");
   std::memset(memory, 0, rounded);
   blocks_.push_back(Block{static_cast<std::byte*>(memory), rounded});

@@ -21,8 +21,8 @@ class SimEndpoint : public Endpoint {
   bool poll() override;
   void wait(uint64_t deadline_us) override;
   void wake() override;
-  uint64_t now_us() override { return cluster_->now_ns / 1000; }
-  uint64_t now_ns() override { return cluster_->now_ns; }
+  uint64_t now_us() override { return now_ns() / 1000; }
+  uint64_t now_ns() override { return cluster_->now_ns_of(worker_); }
   Random& random() override { return random_; }
   Result<std::byte*> allocate_registered(size_t bytes) override;
   std::byte* local_region() override;

@@ -64,11 +64,12 @@ void SimCluster::send(SimInitiator* initiator, WorkerId to, std::span<const std:
   datagram.to = to;
   datagram.to_incarnation = slot.incarnation;
   datagram.lost = false;
+  datagram.number = initiator->sent++;
   datagram.bytes.assign(bytes.begin(), bytes.end());
   datagram.references = random.percent(options.duplicate_percent) ? 2 : 1;
   for (uint32_t i = 0; i < datagram.references; ++i) {
     const uint64_t delay_ns = between(options.datagram_ns_min, options.datagram_ns_max) + stall();
-    queue.push(now_ns + delay_ns, SimEventKind::kDatagram, index);
+    schedule(now_ns + delay_ns, SimEventKind::kDatagram, index);
   }
 }
 
@@ -92,7 +93,7 @@ void SimCluster::request_step(WorkerId worker) {
   SimSlot& slot = slots[worker];
   if (slot.scheduler == nullptr || !slot.live() || slot.step_scheduled) return;
   slot.step_scheduled = true;
-  queue.push(now_ns + between(1, options.step_ns_max) + stall(), SimEventKind::kStep, worker);
+  schedule(now_ns + between(1, options.step_ns_max) + stall(), SimEventKind::kStep, worker);
 }
 
 void SimCluster::watch_timer(WorkerId worker) {
@@ -102,7 +103,7 @@ void SimCluster::watch_timer(WorkerId worker) {
   const uint64_t timer_ns = timer_us > UINT64_MAX / 1000 ? UINT64_MAX - 1 : timer_us * 1000;
   if (timer_ns >= slot.timer_ns) return;
   slot.timer_ns = timer_ns;
-  queue.push(timer_ns > now_ns ? timer_ns : now_ns, SimEventKind::kTimer, worker);
+  schedule(timer_ns > now_ns ? timer_ns : now_ns, SimEventKind::kTimer, worker);
 }
 
 void SimCluster::step_worker(WorkerId worker) {
@@ -192,6 +193,7 @@ class SimFabricImpl : public SimFabric {
 
   bool run_until(const std::function<bool()>& done, uint64_t events_max) override {
     cluster_->rouse();
+    if (cluster_->chooser != nullptr) return cluster_->run_chosen(done, events_max);
     for (uint64_t i = 0; i < events_max; ++i) {
       if (done()) return true;
       if (cluster_->queue.empty()) return false;
@@ -208,6 +210,14 @@ class SimFabricImpl : public SimFabric {
   Random& random() override { return cluster_->random; }
   void set_observer(std::function<void(uint64_t event)> observer) override {
     observer_ = std::move(observer);
+  }
+  void set_chooser(SimChooser* chooser) override { cluster_->set_chooser(chooser); }
+  void set_clock_us(WorkerId worker, uint64_t us) override {
+    CHECK(cluster_->chooser != nullptr);
+    cluster_->slots[worker].clock_ns = us * 1000;
+  }
+  void set_rewriter(SimChainRewriter rewriter) override {
+    cluster_->rewriter = std::move(rewriter);
   }
 
  private:

@@ -5,6 +5,7 @@
 
 #include "rdma/fabric.h"
 #include "rdma/scheduler.h"
+#include "rdma/sim_choice.h"
 
 // The deterministic simulator: any number of nodes and coordinators in one thread, a virtual
 // clock, and one seed that decides everything. Each verb of a chain is an event of its own; a
@@ -53,6 +54,13 @@ class SimFabric : public Fabric {
   virtual Random& random() = 0;
   // Called after every event, on the simulator's stack: for tests that act at event N.
   virtual void set_observer(std::function<void(uint64_t event)> observer) = 0;
+
+  // From now on `chooser` decides what happens next, for good; run_until() counts choices and
+  // returns false when it stops. Delays, losses and deaths are not among the choices. Every
+  // worker's clock stands still at the present time, or where set_clock_us() puts it.
+  virtual void set_chooser(SimChooser* chooser) = 0;
+  virtual void set_clock_us(WorkerId worker, uint64_t us) = 0;
+  virtual void set_rewriter(SimChainRewriter rewriter) = 0;
 };
 
 }  // namespace rdmacc

@@ -58,15 +58,17 @@ void SimCluster::ring(SimInitiator* initiator, NodeId node, std::span<const Verb
   SimChain& chain = chains_[index];
   chain.initiator = initiator;
   chain.node = node;
+  chain.number = initiator->chains++;
   chain.completion = completion;
   chain.verbs.assign(verbs.begin(), verbs.end());
-  chain.cut = verbs.size();
+  if (rewriter) rewriter(initiator->worker, node, chain.verbs);
+  chain.cut = chain.verbs.size();
   chain.arrives_ns = now_ns + one_way_ns(*initiator, node);
   ++initiator->in_flight;
   SimQueuePair& pair = initiator->queue_pairs[node];
   if (pair.first == kSimNone) {
     pair.first = pair.last = index;
-    queue.push(chain.arrives_ns, SimEventKind::kVerb, index);
+    schedule(chain.arrives_ns, SimEventKind::kVerb, index);
   } else {
     chains_[pair.last].next = index;
     pair.last = index;
@@ -99,7 +101,7 @@ void SimCluster::carry_out_verb(uint32_t index) {
   uint64_t gap_ns = 1 + random.below(gap_ns_max);
   // Words are many: were each as likely to stall, no long READ would ever be quick.
   if (gap_ns_max != kWordGapNsMax || random.below(16) == 0) gap_ns += stall();
-  queue.push(now_ns + gap_ns, SimEventKind::kVerb, index);
+  schedule(now_ns + gap_ns, SimEventKind::kVerb, index);
 }
 
 // True when the verb is complete.
@@ -109,29 +111,44 @@ bool SimCluster::carry_out_piece(SimChain& chain, Verb& verb) {
     carry_out_atomic(verb, region);
     return true;
   }
-  const uint64_t lead = verb.remote_offset % kCacheLineBytes;
-  const bool one_line = lead + verb.bytes <= kCacheLineBytes;
-  if (!options.tear || verb.bytes == 8 || (one_line && !options.cpu_reads)) {
+  if (!tears(verb)) {
     move_bytes(verb, region, 0, verb.bytes);
     return true;
   }
   if (chain.lines.empty()) plan_lines(chain, verb);
-  const auto [begin, end] = line_part(verb, chain.lines[chain.line_at]);
-  if (options.cpu_reads) {
-    const uint32_t words = (end - begin) / 8;
-    const bool descending = verb.opcode == Opcode::kRead && verb.order == WordOrder::kDescending;
-    const uint32_t word = descending ? words - 1 - chain.word_at : chain.word_at;
-    DCHECK(words <= kLineWords);
-    move_bytes(verb, region, begin + word * 8, begin + word * 8 + 8);
-    if (++chain.word_at < words) return false;
-    chain.word_at = 0;
-  } else {
-    move_bytes(verb, region, begin, end);
-  }
+  const uint32_t line = chain.lines[chain.line_at];
+  const auto [begin, end] = piece_of(chain, verb, line);
+  const bool line_done = last_piece_of_line(chain, verb, line);
+  move_bytes(verb, region, begin, end);
+  ++chain.word_at;
+  if (!line_done) return false;
+  chain.word_at = 0;
   if (++chain.line_at < chain.lines.size()) return false;
   chain.lines.clear();
   chain.line_at = 0;
   return true;
+}
+
+bool SimCluster::tears(const Verb& verb) const {
+  if (verb.opcode == Opcode::kCompareSwap || verb.opcode == Opcode::kFetchAdd) return false;
+  const bool one_line = verb.remote_offset % kCacheLineBytes + verb.bytes <= kCacheLineBytes;
+  return options.tear && verb.bytes > 8 && (options.cpu_reads || !one_line);
+}
+
+std::pair<uint32_t, uint32_t> SimCluster::piece_of(const SimChain& chain, const Verb& verb,
+                                                   uint32_t line) const {
+  const auto [begin, end] = line_part(verb, line);
+  if (!options.cpu_reads) return {begin, end};
+  const uint32_t words = (end - begin) / 8;
+  const bool descending = verb.opcode == Opcode::kRead && verb.order == WordOrder::kDescending;
+  const uint32_t word = descending ? words - 1 - chain.word_at : chain.word_at;
+  DCHECK(words <= kLineWords);
+  return {begin + word * 8, begin + word * 8 + 8};
+}
+
+bool SimCluster::last_piece_of_line(const SimChain& chain, const Verb& verb, uint32_t line) const {
+  const auto [begin, end] = line_part(verb, line);
+  return !options.cpu_reads || chain.word_at + 1 == (end - begin) / 8;
 }
 
 void SimCluster::plan_lines(SimChain& chain, const Verb& verb) {
@@ -140,7 +157,7 @@ void SimCluster::plan_lines(SimChain& chain, const Verb& verb) {
       static_cast<uint32_t>((lead + verb.bytes + kCacheLineBytes - 1) / kCacheLineBytes);
   chain.lines.resize(lines);
   for (uint32_t i = 0; i < lines; ++i) chain.lines[i] = i;
-  for (uint32_t i = lines; i > 1; --i) {
+  for (uint32_t i = lines; i > 1 && chooser == nullptr; --i) {
     std::swap(chain.lines[i - 1], chain.lines[random.below(i)]);
   }
   chain.line_at = 0;
@@ -159,13 +176,13 @@ void SimCluster::finish_chain(uint32_t index) {
   } else {
     const uint64_t soon_ns = now_ns + 1 + random.below(kVerbGapNsMax);
     const uint64_t arrives_ns = chains_[pair.first].arrives_ns;
-    queue.push(soon_ns > arrives_ns ? soon_ns : arrives_ns, SimEventKind::kVerb, pair.first);
+    schedule(soon_ns > arrives_ns ? soon_ns : arrives_ns, SimEventKind::kVerb, pair.first);
   }
   if (initiator.gone || chain.completion == nullptr) return give_back_chain(index);
   uint64_t done_ns = now_ns + one_way_ns(initiator, chain.node);
   if (done_ns <= pair.last_done_ns) done_ns = pair.last_done_ns + 1;
   pair.last_done_ns = done_ns;
-  queue.push(done_ns, SimEventKind::kChainDone, index);
+  schedule(done_ns, SimEventKind::kChainDone, index);
 }
 
 void SimCluster::chain_done(uint32_t index) {

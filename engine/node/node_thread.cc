@@ -44,7 +44,8 @@ Result<std::unique_ptr<NodeThread>> NodeThread::open(Fabric& fabric, NodeId node
 void NodeThread::serve() {
   fence_ = std::make_unique<CallerFence>(worker_, fabric_.topology());
   stages_ =
-      std::make_unique<StageServer>(worker_, fabric_.topology(), *fence_, storage_.get(), rules_of);
+      std::make_unique<StageServer>(worker_, fabric_.topology(), *fence_, storage_.get(),
+                                    options_.rules_of != nullptr ? options_.rules_of : &rules_of);
   if (thread_ != 0) {
     serve_fence(worker_, *fence_);
     return;

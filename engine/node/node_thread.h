@@ -12,6 +12,7 @@ namespace rdmacc {
 struct NodeOptions {
   uint64_t resolve_every_us = 100'000;  // how often node 0 looks for dead coordinators
   uint64_t maintain_every_us = 3'000;   // at most so often, and only when something is pending
+  RulesOf rules_of = nullptr;           // nullptr: the registry's (see EngineOptions)
   // Told in a sentence what an operator may want to know; empty: nobody listens.
   std::function<void(const std::string&)> log;
 };

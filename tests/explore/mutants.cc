@@ -1,0 +1,237 @@
+#include "tests/explore/mutants.h"
+
+#include <cstring>
+#include <vector>
+
+#include "engine/protocols/registry.h"
+
+namespace rdmacc {
+namespace {
+
+const ProtocolRules& right(Protocol protocol, LockMode mode = LockMode::kExclusive) {
+  return *rules_of(protocol, mode);
+}
+
+// ---- Rules
+
+// OCC, SUNDIAL: a header looked at only before the record says nothing about the record.
+Step read_without_last_look(const Access&, const Look* seen, const TxnStamps&) {
+  if (seen == nullptr) return Step::attempt(kFirstLook | kReadRecord | kLastLook);
+  return seen->first.lock == 0 ? Step::done() : Step::again(kFirstLook | kReadRecord | kLastLook);
+}
+
+// OCC: a record whose writer has begun to write may carry the new stamp already.
+Step read_whether_locked_or_not(const Access&, const Look* seen, const TxnStamps&) {
+  const int verbs = kFirstLook | kReadRecord | kLastLook;
+  if (seen == nullptr) return Step::attempt(verbs);
+  return seen->first.wts == seen->last.wts ? Step::done() : Step::again(verbs);
+}
+
+// What was read and is locked by another will be written: two of them miss each other.
+Step validate_whether_locked_or_not(const Access& access, const Look* seen, const TxnStamps&) {
+  if (seen == nullptr) return Step::attempt(kLastLook);
+  return seen->last.wts == access.read_wts ? Step::done()
+                                           : Step::abort(AbortReason::kValidationFailed);
+}
+
+Step validate_nothing(const Access&, const Look* seen, const TxnStamps&) {
+  return seen == nullptr ? Step::attempt(kLastLook) : Step::done();
+}
+
+// Between the read and the lock another may have written.
+Step lock_without_comparing(const Access& access, const Look* seen, const TxnStamps& txn) {
+  Access blind = access;
+  blind.read = false;
+  return right(Protocol::kOcc).lock(blind, seen, txn);
+}
+
+Step sundial_lock_without_comparing(const Access& access, const Look* seen, const TxnStamps& txn) {
+  Access blind = access;
+  blind.read = false;
+  return right(Protocol::kSundial).lock(blind, seen, txn);
+}
+
+// A CAS that has failed is taken for one that has won.
+Step lock_without_checking(const Access& access, const Look* seen, const TxnStamps& txn) {
+  return seen == nullptr ? right(Protocol::kNowait).lock(access, seen, txn) : Step::done();
+}
+
+Step share_without_checking(const Access& access, const Look* seen, const TxnStamps& txn) {
+  const Step step = right(Protocol::kNowait, LockMode::kShared).read(access, seen, txn);
+  return step.verdict == Verdict::kAbort ? Step::done() : step;
+}
+
+Step waitdie_lock_without_checking(const Access& access, const Look* seen, const TxnStamps& txn) {
+  const Step step = right(Protocol::kWaitdie).lock(access, seen, txn);
+  return step.verdict == Verdict::kAbort ? Step::done() : step;
+}
+
+// MVCC: a reader that leaves no trace lets an older writer write behind its back.
+Step mvcc_read_without_raising(const Access& access, const Look* seen, const TxnStamps& txn) {
+  const Step step = right(Protocol::kMvcc).read(access, seen, txn);
+  return step.verdict == Verdict::kTry && (step.verbs & kCas) != 0 ? Step::done() : step;
+}
+
+// MVCC: and so does one that does not look whether an older writer is at work.
+Step mvcc_read_whether_locked_or_not(const Access& access, const Look* seen, const TxnStamps& txn) {
+  if (seen == nullptr) return right(Protocol::kMvcc).read(access, seen, txn);
+  Look unlocked = *seen;
+  unlocked.first.lock = unlocked.last.lock = 0;
+  return right(Protocol::kMvcc).read(access, &unlocked, txn);
+}
+
+Step mvcc_lock_whatever_was_read(const Access& access, const Look* seen, const TxnStamps& txn) {
+  const Step step = right(Protocol::kMvcc).lock(access, seen, txn);
+  return step.reason == AbortReason::kTooLate ? Step::done() : step;
+}
+
+// ---- Effects
+
+constexpr Effect kUnlockFirst[] = {Effect::kUnlock,   Effect::kStamp,  Effect::kLength,
+                                   Effect::kIdentity, Effect::kRecord, Effect::kEntries};
+constexpr Effect kStampLast[] = {Effect::kLength,  Effect::kIdentity, Effect::kRecord,
+                                 Effect::kEntries, Effect::kStamp,    Effect::kUnlock};
+constexpr Effect kLengthFirst[] = {Effect::kLength, Effect::kStamp,   Effect::kIdentity,
+                                   Effect::kRecord, Effect::kEntries, Effect::kUnlock};
+constexpr Effect kLeaseFirst[] = {Effect::kStamp,    Effect::kLease,  Effect::kLength,
+                                  Effect::kIdentity, Effect::kRecord, Effect::kEntries,
+                                  Effect::kUnlock};
+constexpr Effect kEntriesAfterUnlock[] = {Effect::kStamp,  Effect::kLength, Effect::kIdentity,
+                                          Effect::kRecord, Effect::kUnlock, Effect::kEntries};
+ProtocolRules with_read(ProtocolRules rules, Rule read) {
+  if (rules.locks_what_it_reads) rules.lock = read;
+  rules.read = read;
+  return rules;
+}
+ProtocolRules with_lock(ProtocolRules rules, Rule lock) {
+  rules.lock = lock;
+  return rules;
+}
+ProtocolRules with_validate(ProtocolRules rules, Rule validate) {
+  rules.validate = validate;
+  return rules;
+}
+ProtocolRules with_effects(ProtocolRules rules, std::span<const Effect> effects) {
+  rules.effects = effects;
+  return rules;
+}
+
+// ---- Chains
+
+// 2PL: what is read in front of the CAS may change before it.
+void read_before_cas(WorkerId, NodeId, std::vector<Verb>& verbs) {
+  for (size_t i = 0; i + 1 < verbs.size(); ++i) {
+    if (verbs[i].opcode != Opcode::kCompareSwap) continue;
+    for (; i + 1 < verbs.size() && verbs[i + 1].opcode == Opcode::kRead; ++i) {
+      std::swap(verbs[i], verbs[i + 1]);
+    }
+  }
+}
+
+// The record and the lock word in one WRITE, whose lines may come in any order.
+void unlock_with_the_record(WorkerId, NodeId, std::vector<Verb>& verbs) {
+  for (size_t i = 1; i < verbs.size(); ++i) {
+    Verb& record = verbs[i - 1];
+    const Verb& lock = verbs[i];
+    if (record.opcode != Opcode::kWrite || lock.opcode != Opcode::kWrite || lock.bytes != 8 ||
+        record.remote_offset != lock.remote_offset + kOffsetOfRecord - kOffsetOfLock) {
+      continue;
+    }
+    const size_t before = kOffsetOfRecord - kOffsetOfLock;
+    // Belongs to the world, which forgets it with everything else.
+    auto* bytes = new uint64_t[(before + record.bytes) / 8]();
+    std::memcpy(bytes + before / 8, record.local, record.bytes);
+    record.remote_offset = lock.remote_offset;
+    record.bytes += static_cast<uint32_t>(before);
+    record.local = bytes;
+    verbs.erase(verbs.begin() + static_cast<ptrdiff_t>(i));
+  }
+}
+
+// Nobody gives back what an abort holds.
+void forget_to_unlock(WorkerId, NodeId, std::vector<Verb>& verbs) {
+  Verb& only = verbs[0];
+  uint64_t value;
+  if (verbs.size() != 1 || only.opcode != Opcode::kWrite || only.bytes != 8) return;
+  std::memcpy(&value, only.local, 8);
+  if (value == 0 && only.remote_offset % sizeof(Header) == kOffsetOfLock) {
+    only.opcode = Opcode::kRead;
+    only.local = new uint64_t;
+  }
+}
+
+}  // namespace
+
+std::span<const ExploreMutant> explore_mutants() {
+  const auto& occ = right(Protocol::kOcc);
+  const auto& nowait = right(Protocol::kNowait);
+  const auto& shared = right(Protocol::kNowait, LockMode::kShared);
+  const auto& waitdie = right(Protocol::kWaitdie);
+  const auto& mvcc = right(Protocol::kMvcc);
+  const auto& sundial = right(Protocol::kSundial);
+  static const std::vector<ExploreMutant> mutants = {
+      {"OccWithoutLastLook", "occ stages=511 exclusive nodes=1 lines cold older_first narrow",
+       "gx,gy|px,py", with_read(occ, read_without_last_look), nullptr},
+      {"OccReadsUnderTheLock", "occ stages=511 exclusive nodes=1 lines cold older_first narrow",
+       "gx|px", with_read(occ, read_whether_locked_or_not), nullptr},
+      {"OccValidationIgnoresLocks",
+       "occ stages=511 exclusive nodes=1 lines cold older_first narrow", "gx,py|gy,px",
+       with_validate(occ, validate_whether_locked_or_not), nullptr},
+      {"OccValidatesNothing", "occ stages=511 exclusive nodes=1 lines cold older_first narrow",
+       "gx,gy|px,py", with_validate(occ, validate_nothing), nullptr},
+      {"OccValidatesNothingByRpc", "occ stages=0 exclusive nodes=1 lines cold older_first narrow",
+       "gx,gy|px,py", with_validate(occ, validate_nothing), nullptr},
+      {"OccLockDoesNotCompare", "occ stages=511 exclusive nodes=1 lines cold older_first narrow",
+       "gx,px|gx,px", with_lock(occ, lock_without_comparing), nullptr},
+      {"OccLockDoesNotCompareByRpc", "occ stages=0 exclusive nodes=1 lines cold older_first narrow",
+       "gx,px|gx,px", with_lock(occ, lock_without_comparing), nullptr},
+      {"OccUnlocksFirst", "occ stages=511 exclusive nodes=1 lines cold older_first narrow", "gx|px",
+       with_effects(occ, kUnlockFirst), nullptr},
+      {"OccStampsLast", "occ stages=511 exclusive nodes=1 lines cold older_first narrow", "gx|px",
+       with_effects(occ, kStampLast), nullptr},
+      {"OccLengthBeforeStamp", "occ stages=511 exclusive nodes=1 words cold older_first narrow",
+       "px|gx", with_effects(occ, kLengthFirst), nullptr},
+      {"OccEntriesAfterUnlock", "occ stages=511 exclusive nodes=1 lines cold older_first narrow",
+       "gz,gx|iz,px", with_effects(occ, kEntriesAfterUnlock), nullptr},
+      {"NowaitLockDoesNotCheck",
+       "nowait stages=511 exclusive nodes=1 lines cold older_first narrow", "gx,px|gx,px",
+       with_read(nowait, lock_without_checking), nullptr},
+      {"NowaitSharesWithoutChecking",
+       "nowait stages=511 shared nodes=1 lines cold older_first narrow", "gx,gy|px,py",
+       with_lock(with_read(shared, share_without_checking), shared.lock), nullptr},
+      {"NowaitUnlocksFirst", "nowait stages=511 exclusive nodes=1 lines cold older_first narrow",
+       "gx|px", with_effects(nowait, kUnlockFirst), nullptr},
+      {"NowaitReadsBeforeItsCas",
+       "nowait stages=511 exclusive nodes=1 lines cold older_first narrow", "gx|px", nowait,
+       read_before_cas},
+      {"NowaitUnlocksWithTheRecord",
+       "nowait stages=511 exclusive nodes=1 lines cold older_first narrow", "gx|px", nowait,
+       unlock_with_the_record},
+      {"NowaitForgetsToUnlock", "nowait stages=511 exclusive nodes=1 lines cold older_first narrow",
+       "gx,gy|gy,gx", nowait, forget_to_unlock},
+      {"WaitdieLockDoesNotCheck",
+       "waitdie stages=511 exclusive nodes=1 lines cold older_first narrow", "gx,px|gx,px",
+       with_read(waitdie, waitdie_lock_without_checking), nullptr},
+      {"MvccDoesNotRaiseRts", "mvcc stages=511 exclusive nodes=1 lines cold older_first narrow",
+       "px,gy|gx,py", with_read(mvcc, mvcc_read_without_raising), nullptr},
+      {"MvccReadsPastOlderLocks", "mvcc stages=511 exclusive nodes=1 lines cold older_first narrow",
+       "px|gx", with_read(mvcc, mvcc_read_whether_locked_or_not), nullptr},
+      {"MvccWritesWhatWasReadLater",
+       "mvcc stages=511 exclusive nodes=1 lines cold older_first narrow", "gx,px|gx,px",
+       with_lock(mvcc, mvcc_lock_whatever_was_read), nullptr},
+      {"SundialWithoutLastLook",
+       "sundial stages=511 exclusive nodes=1 lines cold older_first narrow", "gx|px",
+       with_read(sundial, read_without_last_look), nullptr},
+      {"SundialRenewsNothing", "sundial stages=511 exclusive nodes=1 lines cold older_first narrow",
+       "gx,py|gy,px", with_validate(sundial, validate_nothing), nullptr},
+      {"SundialLockDoesNotCompare",
+       "sundial stages=511 exclusive nodes=1 lines cold older_first narrow", "gx,px|gx,px",
+       with_lock(sundial, sundial_lock_without_comparing), nullptr},
+      {"SundialGivesTheLeaseFirst",
+       "sundial stages=511 exclusive nodes=1 lines cold older_first narrow", "gx|px",
+       with_effects(sundial, kLeaseFirst), nullptr},
+  };
+  return mutants;
+}
+
+}  // namespace rdmacc
