@@ -29,7 +29,7 @@ void add_setup(std::string& text, const BenchOptions& options) {
            options.threads, options.coroutines, static_cast<unsigned long long>(options.seed));
 }
 
-std::string report(std::span<const Run> runs) {
+std::string report(std::span<const BenchRun> runs) {
   CHECK(!runs.empty());
   const BenchOptions& options = runs[0].options;
   const bool ranked = options.command == BenchOptions::Command::kEnumerate;
@@ -44,7 +44,7 @@ std::string report(std::span<const Run> runs) {
   return ranked ? report_ranking(runs) : report_text(runs[0]);
 }
 
-std::string report_text(const Run& run) {
+std::string report_text(const BenchRun& run) {
   const RunResult& result = run.result;
   std::string text;
   add_setup(text, run.options);

@@ -99,9 +99,9 @@ void add_stages(CsvLine& line, const RunResult& result) {
 
 }  // namespace
 
-std::string report_csv(std::span<const Run> runs) {
+std::string report_csv(std::span<const BenchRun> runs) {
   std::string text;
-  for (const Run& run : runs) {
+  for (const BenchRun& run : runs) {
     CsvLine line;
     add_options(line, run.options);
     add_numbers(line, run.result);

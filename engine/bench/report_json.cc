@@ -48,7 +48,7 @@ Json settings(const WorkloadSettings& settings) {
   return values;
 }
 
-Json to_json(const Run& run) {
+Json to_json(const BenchRun& run) {
   const BenchOptions& options = run.options;
   const RunResult& result = run.result;
   const LatencyUs latency = latency_us(result);
@@ -84,11 +84,11 @@ Json to_json(const Run& run) {
 
 }  // namespace
 
-std::string report_json(const Run& run) { return to_json(run).dump(2) + "\n"; }
+std::string report_json(const BenchRun& run) { return to_json(run).dump(2) + "\n"; }
 
-std::string report_json_array(std::span<const Run> runs) {
+std::string report_json_array(std::span<const BenchRun> runs) {
   Json list = Json::array();
-  for (const Run& run : runs) list.push_back(to_json(run));
+  for (const BenchRun& run : runs) list.push_back(to_json(run));
   return list.dump(2) + "\n";
 }
 

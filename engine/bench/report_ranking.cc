@@ -10,8 +10,8 @@
 namespace rdmacc {
 namespace {
 
-double rate_of(std::span<const Run> runs, uint16_t code) {
-  for (const Run& run : runs) {
+double rate_of(std::span<const BenchRun> runs, uint16_t code) {
+  for (const BenchRun& run : runs) {
     if (run.options.plan.code() == code) return committed_per_second(run.result);
   }
   return 0;
@@ -19,12 +19,12 @@ double rate_of(std::span<const Run> runs, uint16_t code) {
 
 double ratio(double rate, double to) { return to > 0 ? rate / to : 0; }
 
-void add_ranks(std::string& text, std::span<const Run> runs, uint16_t stages) {
+void add_ranks(std::string& text, std::span<const BenchRun> runs, uint16_t stages) {
   const double rpc = rate_of(runs, 0), one_sided = rate_of(runs, stages);
   add_line(text, "%4s %6s %12s %7s %12s %9s %9s %9s  %-9s %s", "rank", "stages", "committed/s",
            "to rpc", "to one_sided", "aborted %", "p50 us", "p99 us", "invariant", "one-sided are");
   size_t rank = 0;
-  for (const Run& run : runs) {
+  for (const BenchRun& run : runs) {
     const uint16_t code = run.options.plan.code();
     std::string names;
     for (uint32_t s = 0; s < kStageCount; ++s) {
@@ -44,7 +44,7 @@ void add_ranks(std::string& text, std::span<const Run> runs, uint16_t stages) {
 }
 
 // RCC's Figure 13 for every plan.
-void add_stages(std::string& text, std::span<const Run> runs, uint16_t stages) {
+void add_stages(std::string& text, std::span<const BenchRun> runs, uint16_t stages) {
   add_line(text, "stage latencies in us, mean/p50/p99 (1: one-sided, r: RPC)");
   std::string head = "stages";
   char cell[64];
@@ -54,7 +54,7 @@ void add_stages(std::string& text, std::span<const Run> runs, uint16_t stages) {
     head += cell;
   }
   text += head + "\n";
-  for (const Run& run : runs) {
+  for (const BenchRun& run : runs) {
     std::snprintf(cell, sizeof(cell), "%6u", run.options.plan.code());
     std::string line = cell;
     const std::vector<StageLatency> seen = stage_latencies(run.result);
@@ -77,7 +77,7 @@ void add_stages(std::string& text, std::span<const Run> runs, uint16_t stages) {
 
 }  // namespace
 
-std::string report_ranking(std::span<const Run> runs) {
+std::string report_ranking(std::span<const BenchRun> runs) {
   CHECK(!runs.empty());
   const BenchOptions& options = runs[0].options;
   const uint16_t stages = stages_of(options.protocol);

@@ -119,13 +119,13 @@ std::vector<StagePlan> distinct_plans(Protocol protocol) {
   return plans;
 }
 
-Result<std::vector<Run>> run_all_plans(const BenchOptions& options,
-                                       const std::atomic<bool>& interrupted,
-                                       const std::function<void(const Run&)>& report) {
-  std::vector<Run> runs;
+Result<std::vector<BenchRun>> run_all_plans(const BenchOptions& options,
+                                            const std::atomic<bool>& interrupted,
+                                            const std::function<void(const BenchRun&)>& report) {
+  std::vector<BenchRun> runs;
   std::unique_ptr<LoadedCluster> cluster;
   for (const StagePlan plan : distinct_plans(options.protocol)) {
-    Run run;
+    BenchRun run;
     run.options = options;
     run.options.plan = plan;
     if (cluster == nullptr || cluster->grows()) {
@@ -141,7 +141,7 @@ Result<std::vector<Run>> run_all_plans(const BenchOptions& options,
     runs.push_back(std::move(run));
     report(runs.back());
   }
-  std::stable_sort(runs.begin(), runs.end(), [](const Run& a, const Run& b) {
+  std::stable_sort(runs.begin(), runs.end(), [](const BenchRun& a, const BenchRun& b) {
     return static_cast<double>(a.result.committed) * b.result.seconds >
            static_cast<double>(b.result.committed) * a.result.seconds;
   });

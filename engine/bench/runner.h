@@ -22,7 +22,7 @@ struct RunResult {
 };
 
 // A run and what it was run with.
-struct Run {
+struct BenchRun {
   BenchOptions options;
   RunResult result;
 };
@@ -36,8 +36,8 @@ std::vector<StagePlan> distinct_plans(Protocol protocol);
 // Runs all distinct plans of the options' protocol, the fastest first. They share one loaded
 // cluster, unless the workload grows: then each has a fresh one. `report` is told of each run
 // when it has ended.
-Result<std::vector<Run>> run_all_plans(const BenchOptions& options,
-                                       const std::atomic<bool>& interrupted,
-                                       const std::function<void(const Run&)>& report);
+Result<std::vector<BenchRun>> run_all_plans(const BenchOptions& options,
+                                            const std::atomic<bool>& interrupted,
+                                            const std::function<void(const BenchRun&)>& report);
 
 }  // namespace rdmacc
