@@ -33,7 +33,7 @@ void add_run_options(CLI::App& app, OptionWords& words) {
   app.add_flag("--enumerate", words.enumerate,
                "run every distinct hybrid code of the protocol and rank them");
   app.add_option("--lock-mode", words.lock_mode,
-                 "how two-phase locking locks what it only reads: exclusive or shared")
+                 "how nowait locks what it only reads: exclusive or shared")
       ->capture_default_str();
   app.add_option("-j,--threads", words.threads, "coordinator threads")->capture_default_str();
   app.add_option("-c,--coroutines", words.coroutines, "transactions under way on each thread")

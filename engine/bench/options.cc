@@ -59,9 +59,11 @@ Status take_names(const OptionWords& words, BenchOptions& options) {
   RDMACC_RETURN_IF_ERROR(
       take_choice("--format", words.format, {"text", "json", "csv"}, options.format));
   RDMACC_RETURN_IF_ERROR(
-      take_choice("--lock-mode", words.lock_mode, {"exclusive", "shared"}, options.read_locks));
-  if (options.read_locks == ReadLocks::kShared) {
-    return invalid("--lock-mode=shared is not available yet; possible is exclusive");
+      take_choice("--lock-mode", words.lock_mode, {"exclusive", "shared"}, options.lock_mode));
+  if (options.lock_mode != LockMode::kExclusive &&
+      rules_of(options.protocol, options.lock_mode) == rules_of(options.protocol)) {
+    return invalid("--lock-mode=" + words.lock_mode +
+                   " means nothing to --protocol=" + words.protocol);
   }
   return Status();
 }
@@ -125,10 +127,6 @@ Status take(const OptionWords& words, BenchOptions& options) {
 }  // namespace
 
 const char* fabric_name(FabricKind kind) { return kind == FabricKind::kSim ? "sim" : "shm"; }
-
-const char* read_locks_name(ReadLocks locks) {
-  return locks == ReadLocks::kShared ? "shared" : "exclusive";
-}
 
 Topology BenchOptions::topology() const {
   Topology topology;

@@ -12,10 +12,6 @@ const char* fabric_name(FabricKind kind);
 
 enum class ReportFormat : uint8_t { kText, kJson, kCsv };
 
-// How two-phase locking locks what it only reads.
-enum class ReadLocks : uint8_t { kExclusive, kShared };
-const char* read_locks_name(ReadLocks locks);
-
 struct BenchOptions {
   enum class Command : uint8_t { kRun, kEnumerate, kLimits };
   Command command = Command::kRun;
@@ -23,7 +19,7 @@ struct BenchOptions {
   WorkloadSettings settings;  // of the workload
   Protocol protocol = Protocol::kOcc;
   StagePlan plan;  // without the stages that the protocol does not have; kEnumerate: of no meaning
-  ReadLocks read_locks = ReadLocks::kExclusive;
+  LockMode lock_mode = LockMode::kExclusive;
   FabricKind fabric = FabricKind::kShm;
   uint32_t nodes = 2, threads_per_node = 1;
   uint32_t threads = 1, coroutines = 8, replicas = 0;

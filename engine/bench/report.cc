@@ -51,7 +51,7 @@ std::string report_text(const BenchRun& run) {
   add_line(text, "protocol: %s, stages %u (%s), %s locks", protocol_name(run.options.protocol),
            run.options.plan.code(),
            run.options.plan.to_string(stages_of(run.options.protocol)).c_str(),
-           read_locks_name(run.options.read_locks));
+           lock_mode_name(run.options.lock_mode));
   add_line(text, "%llu committed in %.3f s: %.0f per second; %llu rolled back by their users",
            static_cast<unsigned long long>(result.committed), result.seconds,
            committed_per_second(result), static_cast<unsigned long long>(result.rolled_back));

@@ -42,7 +42,7 @@ void add_options(CsvLine& line, const BenchOptions& options) {
   line.add("settings", options.settings.to_string());
   line.add("protocol", protocol_name(options.protocol));
   line.add("stages", options.plan.code());
-  line.add("lock_mode", read_locks_name(options.read_locks));
+  line.add("lock_mode", lock_mode_name(options.lock_mode));
   line.add("fabric", fabric_name(options.fabric));
   line.add("nodes", options.nodes);
   line.add("threads_per_node", options.threads_per_node);

@@ -56,7 +56,7 @@ Json to_json(const BenchRun& run) {
           {"settings", settings(options.settings)},
           {"protocol", protocol_name(options.protocol)},
           {"stages", options.plan.code()},
-          {"lock_mode", read_locks_name(options.read_locks)},
+          {"lock_mode", lock_mode_name(options.lock_mode)},
           {"fabric", fabric_name(options.fabric)},
           {"nodes", options.nodes},
           {"threads_per_node", options.threads_per_node},

@@ -84,7 +84,7 @@ std::string report_ranking(std::span<const BenchRun> runs) {
   std::string text;
   add_setup(text, options);
   add_line(text, "protocol: %s, %zu distinct hybrid codes, %s locks",
-           protocol_name(options.protocol), runs.size(), read_locks_name(options.read_locks));
+           protocol_name(options.protocol), runs.size(), lock_mode_name(options.lock_mode));
   add_ranks(text, runs, stages);
   text += '\n';
   add_stages(text, runs, stages);

@@ -19,6 +19,7 @@ struct RunShared {
         ready(static_cast<std::ptrdiff_t>(of_options.threads)) {
     txn.protocol = options.protocol;
     txn.plan = options.plan;
+    txn.lock_mode = options.lock_mode;
   }
 
   const Workload& workload;

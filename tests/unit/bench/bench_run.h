@@ -25,7 +25,8 @@ inline BenchOptions options_of(const std::vector<std::string>& words) {
 inline std::vector<std::string> small_run(const std::string& workload, double seconds) {
   std::vector<std::string> words{workload, "--fabric=sim", "-T", std::to_string(seconds), "-c",
                                  "3",      "--memory=256"};
-  if (workload != "mixed") words.emplace_back("--records=200");
+  const bool few_rows = workload == "mixed" || workload == "predicate";
+  if (!few_rows) words.emplace_back("--records=200");
   if (workload == "tpcc") words.emplace_back("--customers=10");
   return words;
 }

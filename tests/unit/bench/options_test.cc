@@ -2,6 +2,7 @@
 #include "engine/bench/options.h"
 
 #include "engine/protocols/registry.h"
+#include "engine/workloads/registry.h"
 #include "tests/unit/bench/bench_run.h"
 
 namespace rdmacc {
@@ -32,29 +33,29 @@ TEST(BenchOptions, HaveTheirDefaults) {
 TEST(BenchOptions, TakeWhatIsGiven) {
   const BenchOptions options =
       options_of({"ycsb", "--zipf=0.4", "--nodes=3", "--threads-per-node=2", "--replicas=1",
-                  "--protocol=nowait", "--stages=rpc", "--lock-mode=exclusive", "--format=csv",
+                  "--protocol=nowait", "--stages=rpc", "--lock-mode=shared", "--format=csv",
                   "--theta=3", "--enumerate=false", "--seed=18446744073709551615"});
   EXPECT_EQ(options.settings.fraction("zipf"), 0.4);
   EXPECT_EQ(options.settings.number("nodes-per-transaction"), 3u);
   EXPECT_EQ(options.topology().nodes, 3);
   EXPECT_EQ(options.topology().threads_per_node, 2);
   EXPECT_EQ(options.plan.code(), 0);
+  EXPECT_EQ(options.lock_mode, LockMode::kShared);
   EXPECT_EQ(options.format, ReportFormat::kCsv);
   EXPECT_EQ(options.seed, UINT64_MAX);
 }
 
 TEST(BenchOptions, EveryWorkloadTakesRecords) {
   EXPECT_EQ(options_of({"smallbank", "--accounts=50"}).settings.number("records"), 50u);
-  for (const char* workload : {"smallbank", "ycsb", "tpcc", "mixed"}) {
-    const BenchOptions options = options_of({workload, "--records=300"});
-    EXPECT_NE(options.settings.to_string().find("=300"), std::string::npos) << workload;
+  for (const WorkloadKind* kind : workload_kinds()) {
+    const BenchOptions options = options_of({kind->name, "--records=300"});
+    EXPECT_NE(options.settings.to_string().find("=300"), std::string::npos) << kind->name;
   }
 }
 
 TEST(BenchOptions, AreRefusedWithASentence) {
-  EXPECT_EQ(refusal({}),
-            "rdmacc_bench: the first word must be a workload or command: smallbank, ycsb, tpcc, "
-            "mixed, limits\n");
+  EXPECT_EQ(refusal({}), "rdmacc_bench: the first word must be a workload or command: " +
+                             workload_names() + ", limits\n");
   EXPECT_EQ(refusal({"tpcd"}), refusal({}));
   EXPECT_EQ(refusal({"ycsb", "--records=0"}),
             "rdmacc_bench: --records must be a whole number, 1 .. 4294967296\n");
@@ -76,6 +77,8 @@ TEST(BenchOptions, AreRefusedWithASentence) {
             "rdmacc_bench: --history-file is for a single run\n");
   EXPECT_EQ(refusal({"smallbank", "--lock-mode=soft"}),
             "rdmacc_bench: --lock-mode=soft is not available; possible are exclusive, shared\n");
+  EXPECT_EQ(refusal({"smallbank", "--lock-mode=shared", "--protocol=occ"}),
+            "rdmacc_bench: --lock-mode=shared means nothing to --protocol=occ\n");
   EXPECT_EQ(refusal({"smallbank", "--threads-per-node=0"}),
             "rdmacc_bench: --threads-per-node must be 1 .. 64\n");
   EXPECT_EQ(refusal({"smallbank", "--replicas=2"}),

@@ -1,10 +1,15 @@
 // Short runs in virtual time: every workload under every protocol, with stages one-sided, by RPC
 // and mixed; and all hybrid codes one after the other.
+#include <unistd.h>
+
+#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "engine/bench/report.h"
 #include "engine/bench/runner.h"
+#include "engine/check/checker.h"
+#include "engine/check/history_file.h"
 #include "engine/protocols/registry.h"
 #include "engine/workloads/registry.h"
 #include "tests/unit/bench/bench_run.h"
@@ -30,7 +35,7 @@ std::string name_of(const testing::TestParamInfo<Variant>& variant) {
   return variant.param.workload + "_" + protocol_name(variant.param.protocol);
 }
 
-constexpr double kSeconds = 0.002;         // of a run by itself
+constexpr double kSeconds = 0.004;         // of a run by itself
 constexpr double kSecondsOfMany = 0.0005;  // of each of an enumeration
 
 std::vector<std::string> words_of(const Variant& variant, double seconds) {
@@ -39,17 +44,39 @@ std::vector<std::string> words_of(const Variant& variant, double seconds) {
   return words;
 }
 
+// Runs what the words say, and has the checker look at the history.
+void expect_serializable(std::vector<std::string> words) {
+  const std::string file = testing::TempDir() + "bench_test_" + std::to_string(getpid()) + ".jsonl";
+  words.push_back("--history-file=" + file);
+  const BenchOptions options = options_of(words);
+  const Result<RunResult> result = run_benchmark(options, kNotInterrupted);
+  Result<std::vector<HistoryTransaction>> history = read_history(file);
+  std::remove(file.c_str());
+  const std::string which = options.plan.to_string(stages_of(options.protocol));
+  ASSERT_TRUE(result.ok()) << which << ": " << result.status().to_string();
+  EXPECT_EQ(result.value().violation, "") << which;
+  EXPECT_GT(result.value().committed, 0u) << which;
+  ASSERT_TRUE(history.ok()) << which << ": " << history.status().to_string();
+  EXPECT_GE(history->size(), result.value().committed) << which;
+  const CheckReport report = check_serializable(*history, CheckOptions{.preloaded = true});
+  EXPECT_TRUE(report.serializable) << which << ": " << report.problem;
+}
+
 class BenchSmoke : public testing::TestWithParam<Variant> {};
 
-TEST_P(BenchSmoke, CommitsAndKeepsItsInvariant) {
+TEST_P(BenchSmoke, IsSerializableAndKeepsItsInvariant) {
   for (const char* stages : {"one_sided", "rpc", "lock=rpc,read=rpc,validate=rpc,renew=rpc"}) {
     std::vector<std::string> words = words_of(GetParam(), kSeconds);
     words.push_back(std::string("--stages=") + stages);
-    const BenchOptions options = options_of(words);
-    const Result<RunResult> result = run_benchmark(options, kNotInterrupted);
-    ASSERT_TRUE(result.ok()) << stages << ": " << result.status().to_string();
-    EXPECT_EQ(result.value().violation, "") << stages;
-    EXPECT_GT(result.value().committed, 0u) << stages;
+    expect_serializable(words);
+  }
+}
+
+TEST(BenchRuns, LockShared) {
+  for (const WorkloadKind* kind : workload_kinds()) {
+    std::vector<std::string> words = words_of({kind->name, Protocol::kNowait}, kSeconds);
+    words.emplace_back("--lock-mode=shared");
+    expect_serializable(words);
   }
 }
 
@@ -117,11 +144,11 @@ TEST(BenchRuns, OneSeedIsOneReport) {
 }
 
 TEST(BenchRuns, SaysWhenTheRowsDoNotFit) {
-  const BenchOptions options =
-      options_of({"ycsb", "--fabric=sim", "--records=200000", "--record-bytes=400", "--memory=65"});
+  const BenchOptions options = options_of({"ycsb", "--fabric=sim", "--nodes=1", "--records=20000",
+                                           "--record-bytes=16000", "--memory=65"});
   const Result<RunResult> result = run_benchmark(options, kNotInterrupted);
   EXPECT_EQ(result.status().code(), Code::kNoSpace);
-  EXPECT_NE(result.status().message().find("--memory=65 is too small for ycsb with records=200000"),
+  EXPECT_NE(result.status().message().find("--memory=65 is too small for ycsb with records=20000"),
             std::string::npos)
       << result.status().to_string();
 }
