@@ -31,6 +31,10 @@ const Topology& Coordinator::topology() const { return impl_->state.engine.topol
 WorkerStats& Coordinator::stats() { return impl_->state.stats; }
 void Coordinator::set_history(HistoryWriter* history) { impl_->state.history = history; }
 
+NodeId home_node_of(TableId table, std::string_view key, NodeId nodes) {
+  return PartitionMap(nodes, 0).primary_of(hash_key(table, key));
+}
+
 class ScanCursor {
  public:
   ScanCursor(Transaction& txn, TableId table, uint32_t visible_before)

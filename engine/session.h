@@ -77,6 +77,9 @@ struct RowView {
   NodeId node = 0;       // that stores it
 };
 
+// The node that stores a key in a cluster of `nodes` nodes (RowView.node, known beforehand).
+NodeId home_node_of(TableId table, std::string_view key, NodeId nodes);
+
 constexpr uint32_t kEveryCommand = 0xFFFFFFFF;
 
 class ScanCursor;
@@ -146,6 +149,9 @@ class Session {
   Result<NodeStatistics> node_statistics(NodeId node);
   // What protocol the gate has open; nothing when none was opened since the cluster began.
   Result<std::optional<Protocol>> open_protocol();
+
+  // Of the worker: to yield, to sleep, to read the clock (its endpoint's).
+  Scheduler& scheduler() { return coordinator_.worker().scheduler(); }
 
  private:
   Status ensure_started();

@@ -56,19 +56,17 @@ class SimBenchCluster final : public BenchCluster {
     std::unique_ptr<SimBenchCluster> cluster(
         new SimBenchCluster(options, interrupted, SimFabric::create(options.topology(), sim)));
     for (uint32_t n = 0; n < options.nodes; ++n) {
-      Result<std::unique_ptr<NodeThread>> node =
-          NodeThread::open(*cluster->fabric_, static_cast<NodeId>(n), 0, NodeOptions());
-      if (!node.ok()) return node.status();
-      Worker& worker = (*node)->worker();
-      cluster->fabric_->attach(worker.id(), &worker.scheduler());
-      cluster->nodes_.push_back(std::move(*node));
+      for (uint32_t t = 0; t < options.threads_per_node; ++t) {
+        RDMACC_RETURN_IF_ERROR(
+            cluster->open_thread(static_cast<NodeId>(n), static_cast<uint16_t>(t)));
+      }
     }
     return Result<std::unique_ptr<BenchCluster>>(std::move(cluster));
   }
 
   ~SimBenchCluster() override {
-    for (const std::unique_ptr<NodeThread>& node : nodes_) {
-      fabric_->attach(node->worker().id(), nullptr);
+    for (const std::unique_ptr<NodeThread>& thread : node_threads_) {
+      fabric_->attach(thread->worker().id(), nullptr);
     }
   }
 
@@ -105,10 +103,20 @@ class SimBenchCluster final : public BenchCluster {
                   std::unique_ptr<SimFabric> fabric)
       : options_(options), interrupted_(interrupted), fabric_(std::move(fabric)) {}
 
+  Status open_thread(NodeId node, uint16_t number) {
+    Result<std::unique_ptr<NodeThread>> thread =
+        NodeThread::open(*fabric_, node, number, NodeOptions());
+    if (!thread.ok()) return thread.status();
+    Worker& worker = (*thread)->worker();
+    fabric_->attach(worker.id(), &worker.scheduler());
+    node_threads_.push_back(std::move(*thread));
+    return Status();
+  }
+
   const BenchOptions options_;
   const std::atomic<bool>& interrupted_;
   const std::unique_ptr<SimFabric> fabric_;
-  std::vector<std::unique_ptr<NodeThread>> nodes_;
+  std::vector<std::unique_ptr<NodeThread>> node_threads_;
 };
 
 }  // namespace

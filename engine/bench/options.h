@@ -3,31 +3,38 @@
 #include <string>
 
 #include "engine/session.h"
-#include "engine/workloads/smallbank.h"
+#include "engine/workloads/settings.h"
 
 namespace rdmacc {
 
 enum class FabricKind : uint8_t { kShm, kSim };
 const char* fabric_name(FabricKind kind);
 
+enum class ReportFormat : uint8_t { kText, kJson, kCsv };
+
 struct BenchOptions {
-  enum class Command : uint8_t { kRun, kLimits };
+  enum class Command : uint8_t { kRun, kEnumerate, kLimits };
   Command command = Command::kRun;
   std::string workload = "smallbank";
+  WorkloadSettings settings;  // of the workload
   Protocol protocol = Protocol::kOcc;
-  StagePlan plan;  // without the stages that the protocol does not have
+  StagePlan plan;  // without the stages that the protocol does not have; kEnumerate: of no meaning
+  LockMode lock_mode = LockMode::kExclusive;
   FabricKind fabric = FabricKind::kShm;
-  uint32_t nodes = 2, threads = 1, coroutines = 8, replicas = 0;
+  uint32_t nodes = 2, threads_per_node = 1;
+  uint32_t threads = 1, coroutines = 8, replicas = 0;
   double seconds = 10;
   uint64_t memory_mb = 1024;  // of each node
   uint32_t spin_us = 50;
-  SmallbankOptions smallbank;
   uint64_t seed = 1;
-  bool json = false;
+  ReportFormat format = ReportFormat::kText;
   std::string history_file;     // empty: none
   double progress_seconds = 0;  // 0: no progress lines
 
   Topology topology() const;
+  WorkloadCluster workload_cluster() const;
+  // kInvalidArgument: the settings do not go together, or not with the cluster.
+  Result<std::unique_ptr<Workload>> make_workload() const;
 };
 
 // Options, or the exit code of a program that has said what is wrong (or printed its help).
@@ -37,6 +44,6 @@ struct ParsedOptions {
 };
 constexpr int kExitUsage = 2;
 
-ParsedOptions parse_options(int argc, char** argv);
+ParsedOptions parse_options(int argc, const char* const* argv);
 
 }  // namespace rdmacc

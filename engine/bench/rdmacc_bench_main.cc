@@ -32,16 +32,38 @@ int report_failure(const Status& status) {
   return asked_too_much ? kExitUsage : kExitFailed;
 }
 
-int run_workload(const BenchOptions& options) {
+// One line a run of many, so that a long enumeration is seen to go on.
+void report_one_of_many(const BenchRun& run) {
+  std::fprintf(stderr, "stages %u: %llu committed in %.3f s, invariant %s\n",
+               run.options.plan.code(), static_cast<unsigned long long>(run.result.committed),
+               run.result.seconds, run.result.violation.empty() ? "ok" : "broken");
+}
+
+Result<std::vector<BenchRun>> run_asked(const BenchOptions& options) {
+  if (options.command == BenchOptions::Command::kEnumerate) {
+    return run_all_plans(options, interrupted, report_one_of_many);
+  }
   Result<RunResult> result = run_benchmark(options, interrupted);
-  if (!result.ok()) return report_failure(result.status());
-  const std::string text =
-      options.json ? report_json(options, *result) : report_text(options, *result);
+  if (!result.ok()) return result.status();
+  std::vector<BenchRun> runs;
+  runs.push_back(BenchRun{options, std::move(*result)});
+  return runs;
+}
+
+int run_workload(const BenchOptions& options) {
+  Result<std::vector<BenchRun>> runs = run_asked(options);
+  if (!runs.ok()) return report_failure(runs.status());
+  const std::string text = report(*runs);
   std::fwrite(text.data(), 1, text.size(), stdout);
   if (std::fflush(stdout) != 0) return kExitFailed;
-  if (result->violation.empty()) return 0;
-  std::fprintf(stderr, "rdmacc_bench: the invariant is broken: %s\n", result->violation.c_str());
-  return kExitFailed;
+  int exit_code = 0;
+  for (const BenchRun& run : *runs) {
+    if (run.result.violation.empty()) continue;
+    std::fprintf(stderr, "rdmacc_bench: with stages %u the invariant is broken: %s\n",
+                 run.options.plan.code(), run.result.violation.c_str());
+    exit_code = kExitFailed;
+  }
+  return exit_code;
 }
 
 int run(int argc, char** argv) {
@@ -51,7 +73,7 @@ int run(int argc, char** argv) {
   action.sa_handler = on_signal;
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) sigaction(number, &action, nullptr);
   signal(SIGPIPE, SIG_IGN);
-  if (parsed.options->command == BenchOptions::Command::kRun) {
+  if (parsed.options->command != BenchOptions::Command::kLimits) {
     return run_workload(*parsed.options);
   }
   const Status status = print_limits(interrupted);

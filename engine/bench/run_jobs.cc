@@ -76,7 +76,7 @@ void RunJob::run_transactions(Coordinator& coordinator, uint64_t seed) {
   }
 }
 
-// Attempts until it is committed; false when the run is to end.
+// Attempts until it is committed or its user rolls it back; false when the run is to end.
 bool RunJob::run_one(Coordinator& coordinator, Session& session, const TxnInputs& inputs) {
   Worker& worker = coordinator.worker();
   const uint64_t start_ns = worker.endpoint().now_ns();
@@ -85,10 +85,14 @@ bool RunJob::run_one(Coordinator& coordinator, Session& session, const TxnInputs
     const Status status = shared_.workload.attempt(session, shared_.txn, inputs, effect);
     shared_.attempts.fetch_add(1, std::memory_order_relaxed);
     if (status.ok()) {
+      shared_.ended.fetch_add(1, std::memory_order_relaxed);
+      if (effect.rollback) {
+        ++rolled_back_;
+        return true;
+      }
       latency_ns_.record(worker.endpoint().now_ns() - start_ns);
       ++committed_;
       delta_ += effect.delta;
-      shared_.committed.fetch_add(1, std::memory_order_relaxed);
       return true;
     }
     if (status.code() != Code::kAborted) {
@@ -104,18 +108,18 @@ bool RunJob::run_one(Coordinator& coordinator, Session& session, const TxnInputs
 void RunJob::report_progress(Coordinator& coordinator) const {
   Scheduler& scheduler = coordinator.worker().scheduler();
   const double every = shared_.options.progress_seconds;
-  uint64_t committed_before = 0, attempts_before = 0;
+  uint64_t ended_before = 0, attempts_before = 0;
   for (uint32_t line = 1;; ++line) {
     scheduler.sleep_until(started_us_ + static_cast<uint64_t>(line * every * 1e6));
     if (running_ == 0) return;
-    const uint64_t committed = shared_.committed.load(), attempts = shared_.attempts.load();
-    const uint64_t fresh = committed - committed_before, tried = attempts - attempts_before;
+    const uint64_t ended = shared_.ended.load(), attempts = shared_.attempts.load();
+    const uint64_t fresh = ended - ended_before, tried = attempts - attempts_before;
     std::fprintf(stderr, "progress: %.1f s, %.0f committed/s, %.2f %% aborted\n", line * every,
                  static_cast<double>(fresh) / every,
                  tried > fresh
                      ? 100.0 * static_cast<double>(tried - fresh) / static_cast<double>(tried)
                      : 0.0);
-    committed_before = committed;
+    ended_before = ended;
     attempts_before = attempts;
   }
 }

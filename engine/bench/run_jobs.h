@@ -19,6 +19,7 @@ struct RunShared {
         ready(static_cast<std::ptrdiff_t>(of_options.threads)) {
     txn.protocol = options.protocol;
     txn.plan = options.plan;
+    txn.lock_mode = options.lock_mode;
   }
 
   const Workload& workload;
@@ -26,9 +27,9 @@ struct RunShared {
   const std::atomic<bool>& interrupted;
   TxnOptions txn;
   HistoryWriter* history = nullptr;
-  std::latch ready;                    // real threads begin together
-  std::atomic<bool> failed{false};     // some coroutine met an error: all end
-  std::atomic<uint64_t> committed{0};  // so far, for progress lines
+  std::latch ready;                 // real threads begin together
+  std::atomic<bool> failed{false};  // some coroutine met an error: all end
+  std::atomic<uint64_t> ended{0};   // transactions so far, for progress lines
   std::atomic<uint64_t> attempts{0};
 };
 
@@ -68,6 +69,7 @@ class RunJob : public CoordinatorJob {
   const WorkerStats& stats() const { return stats_; }
   const Histogram& latency_ns() const { return latency_ns_; }
   uint64_t committed() const { return committed_; }
+  uint64_t rolled_back() const { return rolled_back_; }
   int64_t delta() const { return delta_; }
   uint64_t started_us() const { return started_us_; }
   uint64_t ended_us() const { return ended_us_; }
@@ -82,7 +84,7 @@ class RunJob : public CoordinatorJob {
   const uint32_t thread_;
   uint32_t running_ = 0;
   uint64_t started_us_ = 0, deadline_us_ = 0, ended_us_ = 0;
-  uint64_t committed_ = 0;
+  uint64_t committed_ = 0, rolled_back_ = 0;
   int64_t delta_ = 0;
   Histogram latency_ns_;
   WorkerStats stats_;

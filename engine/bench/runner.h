@@ -1,6 +1,8 @@
 #pragma once
 #include <atomic>
+#include <functional>
 #include <string>
+#include <vector>
 
 #include "engine/bench/options.h"
 #include "engine/txn/worker_stats.h"
@@ -10,14 +12,32 @@ namespace rdmacc {
 
 // What a run measured; report.h prints it.
 struct RunResult {
-  double seconds = 0;      // of the fabric's clock, from the start to the last commit
-  uint64_t committed = 0;  // transactions, each perhaps after several attempts
-  WorkerStats stats;       // per attempt
-  Histogram latency_ns;    // of committed transactions, retries included
-  std::string violation;   // of the workload's invariant; empty: it holds
+  double seconds = 0;        // of the fabric's clock, from the start to the last commit
+  uint64_t committed = 0;    // transactions, each perhaps after several attempts
+  uint64_t rolled_back = 0;  // transactions that their user rolled back: neither committed nor
+                             // tried again
+  WorkerStats stats;         // per attempt
+  Histogram latency_ns;      // of committed transactions, retries included
+  std::string violation;     // of the workload's invariant; empty: it holds
+};
+
+// A run and what it was run with.
+struct BenchRun {
+  BenchOptions options;
+  RunResult result;
 };
 
 // Starts a cluster, loads, runs and checks. kCancelled: `interrupted` became true.
 Result<RunResult> run_benchmark(const BenchOptions& options, const std::atomic<bool>& interrupted);
+
+// Every hybrid code that is distinct for the protocol: all subsets of its stages.
+std::vector<StagePlan> distinct_plans(Protocol protocol);
+
+// Runs all distinct plans of the options' protocol, the fastest first. They share one loaded
+// cluster, unless the workload grows: then each has a fresh one. `report` is told of each run
+// when it has ended.
+Result<std::vector<BenchRun>> run_all_plans(const BenchOptions& options,
+                                            const std::atomic<bool>& interrupted,
+                                            const std::function<void(const BenchRun&)>& report);
 
 }  // namespace rdmacc

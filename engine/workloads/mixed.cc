@@ -3,11 +3,10 @@
 #include <map>
 #include <optional>
 
-#include "engine/storage/messages.h"
-
 namespace rdmacc {
 namespace {
 
+constexpr uint32_t kTables = 2;
 constexpr uint32_t kFirstTableNumber = 11;
 constexpr uint32_t kRecordSize = 64;
 constexpr uint64_t kFillMax = 150;  // some rows fit kRecordSize, some overflow
@@ -42,8 +41,8 @@ Status check_row(std::string_view key, std::string_view row) {
 // One attempt of one transaction; everything it does follows from its seed.
 class MixedTransaction {
  public:
-  MixedTransaction(Session& session, const MixedOptions& options,
-                   const std::array<TableId, 2>& tables, uint64_t seed)
+  MixedTransaction(Session& session, const MixedOptions& options, std::span<const TableId> tables,
+                   uint64_t seed)
       : session_(session), options_(options), tables_(tables), random_(seed) {}
 
   // What may only be seen by a transaction that cannot commit any more (an optimistic protocol
@@ -186,33 +185,50 @@ class MixedTransaction {
 
   Session& session_;
   const MixedOptions& options_;
-  const std::array<TableId, 2>& tables_;
+  const std::span<const TableId> tables_;
   Random random_;
   OwnWrites own_;
   std::vector<Savepoint> savepoints_;
   std::string doubt_;
 };
 
+constexpr std::array kSettings = {
+    WorkloadSetting{"records", "keys", "keys that come and go in each table", 1, 1'000'000, 10},
+    WorkloadSetting{"operations", nullptr, "at most, of a transaction", 1, 100, 6},
+    WorkloadSetting{"scans", nullptr, "percent of the operations that are scans", 0, 100, 5},
+    kHistorySetting,
+};
+
+Result<std::unique_ptr<Workload>> make_mixed(const WorkloadSettings& settings,
+                                             const WorkloadCluster&) {
+  MixedOptions options;
+  options.keys = settings.number32("records");
+  options.operations_max = settings.number32("operations");
+  options.scan_percent = settings.number32("scans");
+  options.history = settings.number32("history");
+  return Result<std::unique_ptr<Workload>>(std::make_unique<Mixed>(options));
+}
+
 }  // namespace
 
-Status Mixed::create_tables(Session& session) {
-  for (size_t i = 0; i < tables_.size(); ++i) {
-    TableSpec spec;
-    spec.relfilenode = kFirstTableNumber + static_cast<uint32_t>(i);
-    spec.record_size = kRecordSize;
-    spec.history = 3;
-    const Result<TableMeta> meta = session.create_table(spec);
-    if (!meta.ok()) return meta.status();
-    tables_[i] = meta.value().id;
+const WorkloadKind kMixedKind = {"mixed", "every operation of a session, on few keys", kSettings,
+                                 make_mixed};
+
+std::vector<TableSpec> Mixed::table_specs() const {
+  std::vector<TableSpec> specs(kTables);
+  for (uint32_t i = 0; i < kTables; ++i) {
+    specs[i].relfilenode = kFirstTableNumber + i;
+    specs[i].record_size = kRecordSize;
+    specs[i].history = options_.history;
   }
-  return Status();
+  return specs;
 }
 
 // Every other key is there at first.
 Status Mixed::load(Session& session, const TxnOptions& options, uint64_t part, uint64_t parts) {
   Random random(part + 1);
   for (uint64_t k = part * 2; k < options_.keys; k += parts * 2) {
-    for (const TableId table : tables_) {
+    for (const TableId table : tables()) {
       const std::string key = key_of(k);
       Status status;
       do {
@@ -229,17 +245,24 @@ Status Mixed::load(Session& session, const TxnOptions& options, uint64_t part, u
 TxnInputs Mixed::draw(Random& random) const {
   TxnInputs inputs;
   inputs.kind = random.percent(options_.user_abort_percent) ? 1 : 0;
-  inputs.values[0] = random.next();
+  inputs.add(random.next());
   return inputs;
+}
+
+// Without the doubts, which only attempt() can tell from faults.
+Status Mixed::execute(Session& session, const TxnInputs& inputs, TxnEffect& effect) const {
+  effect.rollback = inputs.kind == 1;
+  return MixedTransaction(session, options_, tables(), inputs.values[0]).run();
 }
 
 Status Mixed::attempt(Session& session, const TxnOptions& options, const TxnInputs& inputs,
                       TxnEffect& effect) const {
   effect = TxnEffect();
+  effect.rollback = inputs.kind == 1;
   RDMACC_RETURN_IF_ERROR(session.begin(options));
-  MixedTransaction transaction(session, options_, tables_, inputs.values[0]);
+  MixedTransaction transaction(session, options_, tables(), inputs.values[0]);
   RDMACC_RETURN_IF_ERROR(abort_unless_ok(session, transaction.run()));
-  if (inputs.kind == 1) {
+  if (effect.rollback) {
     session.abort();
     return Status();
   }
@@ -251,7 +274,7 @@ Status Mixed::attempt(Session& session, const TxnOptions& options, const TxnInpu
 Status Mixed::check(Session& session, const TxnOptions& options, int64_t,
                     std::string& violation) const {
   violation.clear();
-  for (const TableId table : tables_) {
+  for (const TableId table : tables()) {
     RDMACC_RETURN_IF_ERROR(session.begin(options));
     for (uint64_t k = 0; k < options_.keys; ++k) {
       const std::string key = key_of(k);

@@ -1,5 +1,5 @@
 #pragma once
-#include "engine/workloads/workload.h"
+#include "engine/workloads/settings.h"
 
 namespace rdmacc {
 
@@ -8,7 +8,10 @@ struct MixedOptions {
   uint32_t operations_max = 6;      // of one transaction
   uint32_t scan_percent = 5;        // of the operations
   uint32_t user_abort_percent = 4;  // of the transactions
+  uint32_t history = kDefaultHistory;
 };
+
+extern const WorkloadKind kMixedKind;
 
 // Every operation of a session on a few keys that come and go, for the simulator and the checker:
 // reads alone and many at once, misses, writes, inserts, deletes, scans, savepoints with
@@ -20,9 +23,10 @@ class Mixed : public Workload {
   explicit Mixed(const MixedOptions& options) : options_(options) {}
 
   const char* name() const override { return "mixed"; }
-  Status create_tables(Session& session) override;
+  std::vector<TableSpec> table_specs() const override;
   Status load(Session& session, const TxnOptions& options, uint64_t part, uint64_t parts) override;
   TxnInputs draw(Random& random) const override;
+  Status execute(Session& session, const TxnInputs& inputs, TxnEffect& effect) const override;
   Status attempt(Session& session, const TxnOptions& options, const TxnInputs& inputs,
                  TxnEffect& effect) const override;
   Status check(Session& session, const TxnOptions& options, int64_t delta,
@@ -30,7 +34,6 @@ class Mixed : public Workload {
 
  private:
   const MixedOptions options_;
-  std::array<TableId, 2> tables_{};
 };
 
 }  // namespace rdmacc

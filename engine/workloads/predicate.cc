@@ -1,13 +1,11 @@
 #include "engine/workloads/predicate.h"
 
-#include "engine/storage/messages.h"
-
 namespace rdmacc {
 namespace {
 
 constexpr uint32_t kFirstTableNumber = 21;
 constexpr uint32_t kRecordSize = 48;
-constexpr uint32_t kHistory = 3;  // versions that a multi-version protocol keeps
+constexpr uint32_t kTables = 2;
 constexpr uint64_t kTransferMax = 20;
 
 enum class Kind : uint32_t { kQuota, kOnCall, kPair, kMove, kSettle, kAudit, kLookUp };
@@ -17,7 +15,7 @@ constexpr uint64_t kWritingKinds = 5, kReadingKinds = 2;
 class PredicateTransaction {
  public:
   PredicateTransaction(Session& session, const PredicateOptions& options,
-                       const std::array<TableId, 2>& tables, uint64_t seed)
+                       std::span<const TableId> tables, uint64_t seed)
       : session_(session), options_(options), tables_(tables), random_(seed) {}
 
   Status run(Kind kind) {
@@ -181,42 +179,57 @@ class PredicateTransaction {
 
   Session& session_;
   const PredicateOptions& options_;
-  const std::array<TableId, 2>& tables_;
+  const std::span<const TableId> tables_;
   Random random_;
   PredicateRows rows_;
   std::string doubt_;
 };
 
+constexpr std::array kSettings = {
+    WorkloadSetting{"records", "tokens", "tokens that move between the tables", 2, 1'000, 4},
+    WorkloadSetting{"reads", nullptr, "percent of the transactions that only read", 0, 100, 20},
+    kHistorySetting,
+};
+
+Result<std::unique_ptr<Workload>> make_predicate(const WorkloadSettings& settings,
+                                                 const WorkloadCluster&) {
+  PredicateOptions options;
+  options.tokens = settings.number32("records");
+  options.read_only_percent = settings.number32("reads");
+  options.history = settings.number32("history");
+  return Result<std::unique_ptr<Workload>>(std::make_unique<Predicate>(options));
+}
+
 }  // namespace
+
+const WorkloadKind kPredicateKind = {"predicate", "transactions that decide by what is not there",
+                                     kSettings, make_predicate};
 
 Predicate::Predicate(const PredicateOptions& options) : options_(options) {
   CHECK(options.classes > 0 && options.quota > 0 && options.staff > 0 && options.pairs > 0);
   CHECK(options.tokens > 1);  // one settles with another
 }
 
-Status Predicate::create_tables(Session& session) {
-  for (size_t i = 0; i < tables_.size(); ++i) {
-    TableSpec spec;
-    spec.relfilenode = kFirstTableNumber + static_cast<uint32_t>(i);
-    spec.record_size = kRecordSize;
-    spec.history = kHistory;
-    const Result<TableMeta> meta = session.create_table(spec);
-    if (!meta.ok()) return meta.status();
-    tables_[i] = meta.value().id;
+std::vector<TableSpec> Predicate::table_specs() const {
+  std::vector<TableSpec> specs(kTables);
+  for (uint32_t i = 0; i < kTables; ++i) {
+    specs[i].relfilenode = kFirstTableNumber + i;
+    specs[i].record_size = kRecordSize;
+    specs[i].history = options_.history;
   }
-  return Status();
+  return specs;
 }
 
 // The first part loads the few rows of all.
 Status Predicate::load(Session& session, const TxnOptions& options, uint64_t part, uint64_t) {
   if (part != 0) return Status();
   const PredicateRows rows = first_predicate_rows(options_);
-  for (size_t table = 0; table < tables_.size(); ++table) {
+  for (size_t table = 0; table < tables().size(); ++table) {
     for (const auto& [key, row] : rows[table]) {
       Status status;
       do {
         RDMACC_RETURN_IF_ERROR(session.begin(options));
-        status = abort_unless_ok(session, session.insert(tables_[table], key, row));
+        status = abort_unless_ok(session, session.insert(tables()[table], key, row));
         if (status.ok()) status = abort_unless_ok(session, session.commit());
       } while (status.code() == Code::kAborted);
       RDMACC_RETURN_IF_ERROR(status);
@@ -230,15 +243,21 @@ TxnInputs Predicate::draw(Random& random) const {
   inputs.kind = static_cast<uint32_t>(random.percent(options_.read_only_percent)
                                           ? kWritingKinds + random.below(kReadingKinds)
                                           : random.below(kWritingKinds));
-  inputs.values[0] = random.next();
+  inputs.add(random.next());
   return inputs;
+}
+
+// Without the doubts, which only attempt() can tell from faults.
+Status Predicate::execute(Session& session, const TxnInputs& inputs, TxnEffect&) const {
+  return PredicateTransaction(session, options_, tables(), inputs.values[0])
+      .run(static_cast<Kind>(inputs.kind));
 }
 
 Status Predicate::attempt(Session& session, const TxnOptions& options, const TxnInputs& inputs,
                           TxnEffect& effect) const {
   effect = TxnEffect();
   RDMACC_RETURN_IF_ERROR(session.begin(options));
-  PredicateTransaction transaction(session, options_, tables_, inputs.values[0]);
+  PredicateTransaction transaction(session, options_, tables(), inputs.values[0]);
   RDMACC_RETURN_IF_ERROR(abort_unless_ok(session, transaction.run(static_cast<Kind>(inputs.kind))));
   RDMACC_RETURN_IF_ERROR(abort_unless_ok(session, session.commit()));
   return transaction.doubt().empty() ? Status() : Status(Code::kCorrupt, transaction.doubt());
@@ -250,7 +269,7 @@ Status Predicate::check(Session& session, const TxnOptions& options, int64_t,
   violation.clear();
   for (const Kind kind : {Kind::kAudit, Kind::kLookUp}) {
     RDMACC_RETURN_IF_ERROR(session.begin(options));
-    PredicateTransaction transaction(session, options_, tables_, 0);
+    PredicateTransaction transaction(session, options_, tables(), 0);
     RDMACC_RETURN_IF_ERROR(abort_unless_ok(session, transaction.run(kind)));
     RDMACC_RETURN_IF_ERROR(abort_unless_ok(session, session.commit()));
     if (violation.empty()) violation = transaction.doubt();

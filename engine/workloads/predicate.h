@@ -1,8 +1,10 @@
 #pragma once
 #include "engine/workloads/predicate_rows.h"
-#include "engine/workloads/workload.h"
+#include "engine/workloads/settings.h"
 
 namespace rdmacc {
+
+extern const WorkloadKind kPredicateKind;
 
 // Transactions that decide by what is not there, for the simulator and the checker: what they
 // count, and the absent keys that they look up, must still be so when they commit. Two tables
@@ -21,9 +23,10 @@ class Predicate : public Workload {
   explicit Predicate(const PredicateOptions& options);
 
   const char* name() const override { return "predicate"; }
-  Status create_tables(Session& session) override;
+  std::vector<TableSpec> table_specs() const override;
   Status load(Session& session, const TxnOptions& options, uint64_t part, uint64_t parts) override;
   TxnInputs draw(Random& random) const override;
+  Status execute(Session& session, const TxnInputs& inputs, TxnEffect& effect) const override;
   Status attempt(Session& session, const TxnOptions& options, const TxnInputs& inputs,
                  TxnEffect& effect) const override;
   Status check(Session& session, const TxnOptions& options, int64_t delta,
@@ -31,7 +34,6 @@ class Predicate : public Workload {
 
  private:
   const PredicateOptions options_;
-  std::array<TableId, 2> tables_{};
 };
 
 }  // namespace rdmacc

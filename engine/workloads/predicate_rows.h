@@ -19,6 +19,7 @@ struct PredicateOptions {
   uint32_t pairs = 3;               // a key in each table; never both are there
   uint32_t tokens = 4;              // at least 2; each in one table, their values' sum is constant
   uint32_t read_only_percent = 20;  // of the transactions
+  uint32_t history = 3;             // old versions kept of a row
 };
 
 // What is there, by key, in each table.

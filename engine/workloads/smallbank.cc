@@ -3,23 +3,14 @@
 #include <algorithm>
 #include <cstring>
 
-#include "engine/storage/messages.h"
+#include "engine/workloads/bulk_load.h"
+#include "engine/workloads/number_key.h"
 
 namespace rdmacc {
 namespace {
 
-constexpr uint64_t kAccountsPerLoad = 32;  // rows of one loading transaction: twice as many
+constexpr uint64_t kAccountsPerPart = 1'000;
 constexpr uint32_t kSavingsNumber = 1, kCheckingNumber = 2;
-
-// 8 bytes, big-endian, so that keys sort as their numbers do.
-struct AccountKey {
-  explicit AccountKey(uint64_t account) {
-    const uint64_t big = __builtin_bswap64(account);
-    std::memcpy(bytes.data(), &big, sizeof(big));
-  }
-  operator std::string_view() const { return {bytes.data(), bytes.size()}; }  // NOLINT: implicit
-  std::array<char, 8> bytes;
-};
 
 struct BalanceRow {
   explicit BalanceRow(int64_t balance) { std::memcpy(bytes.data(), &balance, sizeof(balance)); }
@@ -36,77 +27,81 @@ Status balance_of(const RowView& row, int64_t& balance) {
 
 Status read_balance(Session& session, TableId table, uint64_t account, int64_t& balance) {
   RowView row;
-  RDMACC_RETURN_IF_ERROR(session.get(table, AccountKey(account), row));
+  RDMACC_RETURN_IF_ERROR(session.get(table, NumberKey(account), row));
   return balance_of(row, balance);
 }
 
 Status write_balance(Session& session, TableId table, uint64_t account, int64_t balance) {
-  return session.put(table, AccountKey(account), BalanceRow(balance));
+  return session.put(table, NumberKey(account), BalanceRow(balance));
 }
 
-TableSpec table_spec(uint32_t number) {
+TableSpec table_spec(uint32_t number, uint32_t history) {
   TableSpec spec;
   spec.relfilenode = number;
   spec.record_size = static_cast<uint32_t>(record_bytes(8, 8));
-  spec.history = 3;
+  spec.history = history;
   return spec;
+}
+
+constexpr std::array kSettings = {
+    WorkloadSetting{"records", "accounts", "accounts", 2, 4'294'967'296, 100'000},
+    WorkloadSetting{"hot-records", "hot-accounts", "hot accounts, 0: a thousandth", 0,
+                    4'294'967'296, 0},
+    WorkloadSetting{"hot-access", nullptr, "percent of accesses that go to hot accounts", 0, 100,
+                    10},
+    kHistorySetting,
+};
+
+Result<std::unique_ptr<Workload>> make_smallbank(const WorkloadSettings& settings,
+                                                 const WorkloadCluster&) {
+  SmallbankOptions options;
+  options.accounts = settings.number("records");
+  options.hot_accounts = settings.number("hot-records");
+  options.hot_access_percent = settings.number32("hot-access");
+  options.history = settings.number32("history");
+  if (options.hot_accounts > options.accounts) {
+    return Status(Code::kInvalidArgument, "--hot-records must be at most --records");
+  }
+  return Result<std::unique_ptr<Workload>>(std::make_unique<Smallbank>(options));
+}
+
+SmallbankOptions with_defaults(SmallbankOptions options) {
+  CHECK(options.accounts >= 2);
+  if (options.hot_accounts == 0) {
+    options.hot_accounts = Smallbank::default_hot_accounts(options.accounts);
+  }
+  options.hot_accounts = std::min(options.hot_accounts, options.accounts);
+  return options;
 }
 
 }  // namespace
 
-Smallbank::Smallbank(const SmallbankOptions& options)
-    : options_([&options] {
-        SmallbankOptions o = options;
-        CHECK(o.accounts >= 2 && o.hot_access_percent <= 100);
-        if (o.hot_accounts == 0) o.hot_accounts = default_hot_accounts(o.accounts);
-        o.hot_accounts = std::min(o.hot_accounts, o.accounts);
-        return o;
-      }()) {}
+const WorkloadKind kSmallbankKind = {"smallbank", "SmallBank in RCC's mix", kSettings,
+                                     make_smallbank};
 
-Status Smallbank::create_tables(Session& session) {
-  const Result<TableMeta> savings = session.create_table(table_spec(kSavingsNumber));
-  if (!savings.ok()) return savings.status();
-  const Result<TableMeta> checking = session.create_table(table_spec(kCheckingNumber));
-  if (!checking.ok()) return checking.status();
-  savings_ = savings.value().id;
-  checking_ = checking.value().id;
-  return Status();
+Smallbank::Smallbank(const SmallbankOptions& options)
+    : options_(with_defaults(options)),
+      accounts_(AccessPattern{options_.accounts, options_.hot_accounts, options_.hot_access_percent,
+                              0}) {}
+
+std::vector<TableSpec> Smallbank::table_specs() const {
+  return {table_spec(kSavingsNumber, options_.history),
+          table_spec(kCheckingNumber, options_.history)};
 }
 
 Status Smallbank::load(Session& session, const TxnOptions& options, uint64_t part, uint64_t parts) {
-  CHECK(part < parts && savings_ != kNoTable);
+  CHECK(part < parts);
+  BulkLoad rows(session, options);
   const uint64_t end = options_.accounts * (part + 1) / parts;
-  for (uint64_t at = options_.accounts * part / parts; at < end;) {
-    const uint64_t next = std::min(end, at + kAccountsPerLoad);
-    RDMACC_RETURN_IF_ERROR(session.begin(options));
-    Status status = abort_unless_ok(session, load_accounts(session, at, next));
-    if (status.ok()) status = abort_unless_ok(session, session.commit());
-    if (status.ok()) {
-      at = next;
-    } else if (status.code() != Code::kAborted) {  // else another part was in the way: again
-      return status;
+  for (uint64_t account = options_.accounts * part / parts; account < end; ++account) {
+    for (const TableId table : {savings_table(), checking_table()}) {
+      RDMACC_RETURN_IF_ERROR(rows.add(table, NumberKey(account), BalanceRow(kInitialBalance)));
     }
   }
-  return Status();
+  return rows.finish();
 }
 
-Status Smallbank::load_accounts(Session& session, uint64_t begin, uint64_t end) const {
-  for (uint64_t account = begin; account < end; ++account) {
-    for (const TableId table : {savings_, checking_}) {
-      RDMACC_RETURN_IF_ERROR(
-          session.insert_unchecked(table, AccountKey(account), BalanceRow(kInitialBalance)));
-    }
-  }
-  return Status();
-}
-
-uint64_t Smallbank::draw_account(Random& random) const {
-  const uint64_t cold = options_.accounts - options_.hot_accounts;
-  if (cold == 0 || random.percent(options_.hot_access_percent)) {
-    return random.below(options_.hot_accounts);
-  }
-  return options_.hot_accounts + random.below(cold);
-}
+uint64_t Smallbank::load_parts() const { return options_.accounts / kAccountsPerPart + 1; }
 
 TxnInputs Smallbank::draw(Random& random) const {
   TxnInputs inputs;
@@ -118,24 +113,15 @@ TxnInputs Smallbank::draw(Random& random) const {
     const uint64_t drawn = random.below(100);
     while (drawn >= kUpTo[inputs.kind]) ++inputs.kind;
   }
-  inputs.values[0] = draw_account(random);
-  inputs.values[1] = draw_account(random);
-  if (inputs.values[1] == inputs.values[0]) {
-    inputs.values[1] = (inputs.values[0] + 1) % options_.accounts;
-  }
-  inputs.values[2] = 1 + random.below(kAmountMax);
+  const uint64_t account = accounts_.choose(random);
+  const uint64_t other = accounts_.choose(random);
+  inputs.add(account);
+  inputs.add(other == account ? (account + 1) % options_.accounts : other);
+  inputs.add(1 + random.below(kAmountMax));
   return inputs;
 }
 
-Status Smallbank::attempt(Session& session, const TxnOptions& options, const TxnInputs& inputs,
-                          TxnEffect& effect) const {
-  effect = TxnEffect();
-  RDMACC_RETURN_IF_ERROR(session.begin(options));
-  RDMACC_RETURN_IF_ERROR(abort_unless_ok(session, carry_out(session, inputs, effect)));
-  return abort_unless_ok(session, session.commit());
-}
-
-Status Smallbank::carry_out(Session& session, const TxnInputs& inputs, TxnEffect& effect) const {
+Status Smallbank::execute(Session& session, const TxnInputs& inputs, TxnEffect& effect) const {
   const uint64_t account = inputs.values[0], other = inputs.values[1];
   const auto amount = static_cast<int64_t>(inputs.values[2]);
   switch (static_cast<Kind>(inputs.kind)) {
@@ -157,79 +143,104 @@ Status Smallbank::carry_out(Session& session, const TxnInputs& inputs, TxnEffect
 }
 
 Status Smallbank::send_payment(Session& session, uint64_t from, uint64_t to, int64_t amount) const {
-  const AccountKey from_key(from), to_key(to);
+  const NumberKey from_key(from), to_key(to);
   const std::array<std::string_view, 2> keys{from_key, to_key};
   std::array<RowView, 2> rows;
-  RDMACC_RETURN_IF_ERROR(session.get_many(checking_, keys, rows));
+  RDMACC_RETURN_IF_ERROR(session.get_many(checking_table(), keys, rows));
   int64_t payer = 0, payee = 0;
   RDMACC_RETURN_IF_ERROR(balance_of(rows[0], payer));
   RDMACC_RETURN_IF_ERROR(balance_of(rows[1], payee));
   if (payer < amount) return Status();
-  RDMACC_RETURN_IF_ERROR(write_balance(session, checking_, from, payer - amount));
-  return write_balance(session, checking_, to, payee + amount);
+  RDMACC_RETURN_IF_ERROR(write_balance(session, checking_table(), from, payer - amount));
+  return write_balance(session, checking_table(), to, payee + amount);
 }
 
 Status Smallbank::deposit_checking(Session& session, uint64_t account, int64_t amount,
                                    TxnEffect& effect) const {
   int64_t checking = 0;
-  RDMACC_RETURN_IF_ERROR(read_balance(session, checking_, account, checking));
+  RDMACC_RETURN_IF_ERROR(read_balance(session, checking_table(), account, checking));
   effect.delta = amount;
-  return write_balance(session, checking_, account, checking + amount);
+  return write_balance(session, checking_table(), account, checking + amount);
 }
 
 Status Smallbank::balance(Session& session, uint64_t account) const {
   int64_t savings = 0, checking = 0;
-  RDMACC_RETURN_IF_ERROR(read_balance(session, savings_, account, savings));
-  return read_balance(session, checking_, account, checking);
+  RDMACC_RETURN_IF_ERROR(read_balance(session, savings_table(), account, savings));
+  return read_balance(session, checking_table(), account, checking);
 }
 
 Status Smallbank::transact_savings(Session& session, uint64_t account, int64_t amount,
                                    TxnEffect& effect) const {
   int64_t savings = 0;
-  RDMACC_RETURN_IF_ERROR(read_balance(session, savings_, account, savings));
+  RDMACC_RETURN_IF_ERROR(read_balance(session, savings_table(), account, savings));
   if (savings + amount < 0) return Status();
   effect.delta = amount;
-  return write_balance(session, savings_, account, savings + amount);
+  return write_balance(session, savings_table(), account, savings + amount);
 }
 
 Status Smallbank::write_check(Session& session, uint64_t account, int64_t amount,
                               TxnEffect& effect) const {
   int64_t savings = 0, checking = 0;
-  RDMACC_RETURN_IF_ERROR(read_balance(session, savings_, account, savings));
-  RDMACC_RETURN_IF_ERROR(read_balance(session, checking_, account, checking));
+  RDMACC_RETURN_IF_ERROR(read_balance(session, savings_table(), account, savings));
+  RDMACC_RETURN_IF_ERROR(read_balance(session, checking_table(), account, checking));
   const int64_t penalty = savings + checking < amount ? 1 : 0;
   effect.delta = -(amount + penalty);
-  return write_balance(session, checking_, account, checking - amount - penalty);
+  return write_balance(session, checking_table(), account, checking - amount - penalty);
 }
 
 Status Smallbank::amalgamate(Session& session, uint64_t from, uint64_t to) const {
   int64_t savings = 0, checking = 0, target = 0;
-  RDMACC_RETURN_IF_ERROR(read_balance(session, savings_, from, savings));
-  const AccountKey from_key(from), to_key(to);
+  RDMACC_RETURN_IF_ERROR(read_balance(session, savings_table(), from, savings));
+  const NumberKey from_key(from), to_key(to);
   const std::array<std::string_view, 2> keys{from_key, to_key};
   std::array<RowView, 2> rows;
-  RDMACC_RETURN_IF_ERROR(session.get_many(checking_, keys, rows));
+  RDMACC_RETURN_IF_ERROR(session.get_many(checking_table(), keys, rows));
   RDMACC_RETURN_IF_ERROR(balance_of(rows[0], checking));
   RDMACC_RETURN_IF_ERROR(balance_of(rows[1], target));
-  RDMACC_RETURN_IF_ERROR(write_balance(session, savings_, from, 0));
-  RDMACC_RETURN_IF_ERROR(write_balance(session, checking_, from, 0));
-  return write_balance(session, checking_, to, target + savings + checking);
+  RDMACC_RETURN_IF_ERROR(write_balance(session, savings_table(), from, 0));
+  RDMACC_RETURN_IF_ERROR(write_balance(session, checking_table(), from, 0));
+  return write_balance(session, checking_table(), to, target + savings + checking);
+}
+
+// The keys of execute(): a row that only some balances change is declared as written.
+bool Smallbank::declare(const TxnInputs& inputs, KeyDeclaration& keys) const {
+  const NumberKey account(inputs.values[0]), other(inputs.values[1]);
+  switch (static_cast<Kind>(inputs.kind)) {
+    case kSendPayment:
+      keys.add(checking_table(), account, KeyUse::kWrite);
+      keys.add(checking_table(), other, KeyUse::kWrite);
+      return true;
+    case kDepositChecking:
+      keys.add(checking_table(), account, KeyUse::kWrite);
+      return true;
+    case kBalance:
+      keys.add(savings_table(), account, KeyUse::kRead);
+      keys.add(checking_table(), account, KeyUse::kRead);
+      return true;
+    case kTransactSavings:
+      keys.add(savings_table(), account, KeyUse::kWrite);
+      return true;
+    case kWriteCheck:
+      keys.add(savings_table(), account, KeyUse::kRead);
+      keys.add(checking_table(), account, KeyUse::kWrite);
+      return true;
+    case kAmalgamate:
+      keys.add(savings_table(), account, KeyUse::kWrite);
+      keys.add(checking_table(), account, KeyUse::kWrite);
+      keys.add(checking_table(), other, KeyUse::kWrite);
+      return true;
+  }
+  return false;
 }
 
 Status Smallbank::total(Session& session, TableId table, int64_t& sum, uint64_t& rows) const {
-  Result<ScanHandle> cursor = session.scan(table);
-  if (!cursor.ok()) return cursor.status();
-  std::vector<RowView> batch;
-  do {
-    RDMACC_RETURN_IF_ERROR(session.scan_next(**cursor, batch));
-    for (const RowView& row : batch) {
-      int64_t balance = 0;
-      RDMACC_RETURN_IF_ERROR(balance_of(row, balance));
-      sum += balance;
-    }
-    rows += batch.size();
-  } while (!batch.empty());
-  return Status();
+  return for_each_row(session, table, [&sum, &rows](const RowView& row) {
+    int64_t balance = 0;
+    RDMACC_RETURN_IF_ERROR(balance_of(row, balance));
+    sum += balance;
+    ++rows;
+    return Status();
+  });
 }
 
 Status Smallbank::check(Session& session, const TxnOptions& options, int64_t delta,
@@ -238,8 +249,8 @@ Status Smallbank::check(Session& session, const TxnOptions& options, int64_t del
   int64_t sum = 0;
   std::array<uint64_t, 2> rows{};
   RDMACC_RETURN_IF_ERROR(session.begin(options));
-  RDMACC_RETURN_IF_ERROR(abort_unless_ok(session, total(session, savings_, sum, rows[0])));
-  RDMACC_RETURN_IF_ERROR(abort_unless_ok(session, total(session, checking_, sum, rows[1])));
+  RDMACC_RETURN_IF_ERROR(abort_unless_ok(session, total(session, savings_table(), sum, rows[0])));
+  RDMACC_RETURN_IF_ERROR(abort_unless_ok(session, total(session, checking_table(), sum, rows[1])));
   RDMACC_RETURN_IF_ERROR(abort_unless_ok(session, session.commit()));
   const int64_t expected = 2 * static_cast<int64_t>(options_.accounts) * kInitialBalance + delta;
   if (rows[0] != options_.accounts || rows[1] != options_.accounts) {

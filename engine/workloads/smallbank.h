@@ -1,5 +1,6 @@
 #pragma once
-#include "engine/workloads/workload.h"
+#include "engine/workloads/record_chooser.h"
+#include "engine/workloads/settings.h"
 
 namespace rdmacc {
 
@@ -10,7 +11,10 @@ struct SmallbankOptions {
   // Only transactions that keep the total (send-payment, balance, amalgamate), so that it holds
   // even where the outcome of some transactions is never learnt.
   bool transfers_only = false;
+  uint32_t history = kDefaultHistory;
 };
+
+extern const WorkloadKind kSmallbankKind;
 
 // SmallBank in RCC's mix (send-payment 17, deposit-checking 17, balance 17, transact-savings 16,
 // write-check 17, amalgamate 16 of 100), on two tables, savings and checking, keyed by account.
@@ -28,11 +32,12 @@ class Smallbank : public Workload {
   explicit Smallbank(const SmallbankOptions& options);
 
   const char* name() const override { return "smallbank"; }
-  Status create_tables(Session& session) override;
+  std::vector<TableSpec> table_specs() const override;
   Status load(Session& session, const TxnOptions& options, uint64_t part, uint64_t parts) override;
+  uint64_t load_parts() const override;
   TxnInputs draw(Random& random) const override;
-  Status attempt(Session& session, const TxnOptions& options, const TxnInputs& inputs,
-                 TxnEffect& effect) const override;
+  Status execute(Session& session, const TxnInputs& inputs, TxnEffect& effect) const override;
+  bool declare(const TxnInputs& inputs, KeyDeclaration& keys) const override;
   Status check(Session& session, const TxnOptions& options, int64_t delta,
                std::string& violation) const override;
 
@@ -46,8 +51,6 @@ class Smallbank : public Workload {
     kAmalgamate
   };
 
-  uint64_t draw_account(Random& random) const;
-  Status carry_out(Session& session, const TxnInputs& inputs, TxnEffect& effect) const;
   Status send_payment(Session& session, uint64_t from, uint64_t to, int64_t amount) const;
   Status deposit_checking(Session& session, uint64_t account, int64_t amount,
                           TxnEffect& effect) const;
@@ -56,12 +59,12 @@ class Smallbank : public Workload {
                           TxnEffect& effect) const;
   Status write_check(Session& session, uint64_t account, int64_t amount, TxnEffect& effect) const;
   Status amalgamate(Session& session, uint64_t from, uint64_t to) const;
-  Status load_accounts(Session& session, uint64_t begin, uint64_t end) const;
+  TableId savings_table() const { return table(0); }
+  TableId checking_table() const { return table(1); }
   Status total(Session& session, TableId table, int64_t& sum, uint64_t& rows) const;
 
   const SmallbankOptions options_;
-  TableId savings_ = kNoTable;
-  TableId checking_ = kNoTable;
+  const RecordChooser accounts_;
 };
 
 }  // namespace rdmacc

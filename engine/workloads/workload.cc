@@ -2,6 +2,35 @@
 
 namespace rdmacc {
 
+Status Workload::create_tables(Session& session) {
+  std::vector<TableId> created;
+  for (const TableSpec& spec : table_specs()) {
+    const Result<TableMeta> meta = session.create_table(spec);
+    if (!meta.ok()) return meta.status();
+    created.push_back(meta.value().id);
+  }
+  bind_tables(created);
+  return Status();
+}
+
+void Workload::bind_tables(std::span<const TableId> tables) {
+  CHECK(tables.size() == table_specs().size());
+  tables_.assign(tables.begin(), tables.end());
+}
+
+Status Workload::attempt(Session& session, const TxnOptions& options, const TxnInputs& inputs,
+                         TxnEffect& effect) const {
+  effect = TxnEffect();
+  RDMACC_RETURN_IF_ERROR(session.begin(options));
+  RDMACC_RETURN_IF_ERROR(abort_unless_ok(session, execute(session, inputs, effect)));
+  if (effect.rollback) {
+    effect.delta = 0;
+    session.abort();
+    return Status();
+  }
+  return abort_unless_ok(session, session.commit());
+}
+
 Status abort_unless_ok(Session& session, Status status) {
   if (!status.ok() && session.active()) session.abort();
   return status;
@@ -15,6 +44,18 @@ Status retry_aborted(Scheduler& scheduler, const std::function<Status()>& attemp
     scheduler.yield();
   }
   return status;
+}
+
+Status for_each_row(Session& session, TableId table,
+                    const std::function<Status(const RowView& row)>& visit) {
+  Result<ScanHandle> cursor = session.scan(table);
+  if (!cursor.ok()) return cursor.status();
+  std::vector<RowView> batch;
+  do {
+    RDMACC_RETURN_IF_ERROR(session.scan_next(**cursor, batch));
+    for (const RowView& row : batch) RDMACC_RETURN_IF_ERROR(visit(row));
+  } while (!batch.empty());
+  return Status();
 }
 
 }  // namespace rdmacc

@@ -1,0 +1,109 @@
+#include "engine/bench/option_words.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+
+#include "engine/bench/options.h"
+#include "engine/protocols/registry.h"
+#include "engine/workloads/registry.h"
+
+namespace rdmacc {
+namespace {
+
+void add_cluster_options(CLI::App& app, OptionWords& words) {
+  app.add_option("--fabric", words.fabric, "shm, or sim (virtual time, deterministic)")
+      ->capture_default_str();
+  app.add_option("--nodes", words.nodes, "nodes")->capture_default_str();
+  app.add_option("--threads-per-node", words.threads_per_node, "threads that serve each node")
+      ->capture_default_str();
+  app.add_option("--replicas", words.replicas, "backups of each partition's log")
+      ->capture_default_str();
+  app.add_option("--memory", words.memory_mb, "memory of each node in MB")->capture_default_str();
+  app.add_option("--spin-us", words.spin_us, "microseconds to spin before sleeping")
+      ->capture_default_str();
+}
+
+void add_run_options(CLI::App& app, OptionWords& words) {
+  app.add_option("--protocol", words.protocol, "one of " + available_protocol_names())
+      ->capture_default_str();
+  app.add_option("--stages", words.stages,
+                 "one_sided, rpc, a hybrid code 0 .. 511, or a list lock=rpc,log=one_sided,...")
+      ->capture_default_str();
+  app.add_flag("--enumerate", words.enumerate,
+               "run every distinct hybrid code of the protocol and rank them");
+  app.add_option("--lock-mode", words.lock_mode,
+                 "how nowait locks what it only reads: exclusive or shared")
+      ->capture_default_str();
+  app.add_option("-j,--threads", words.threads, "coordinator threads")->capture_default_str();
+  app.add_option("-c,--coroutines", words.coroutines, "transactions under way on each thread")
+      ->capture_default_str();
+  app.add_option("-T,--time", words.seconds, "seconds to run (virtual ones on sim)")
+      ->capture_default_str();
+  app.add_option("--seed", words.seed, "seed of all random numbers")->capture_default_str();
+  app.add_option("--format", words.format, "text, json or csv")->capture_default_str();
+  app.add_option("--history-file", words.history_file, "write the history (docs/HISTORY.md)");
+  app.add_option("-P,--progress", words.progress,
+                 "a line on stderr every so many seconds, 0 = none (5 when stderr is a terminal)");
+}
+
+void add_settings(CLI::App& app, const WorkloadKind& kind, OptionWords& words) {
+  for (const WorkloadSetting& setting : kind.settings) {
+    std::string names = std::string("--") + setting.name;
+    if (setting.alias != nullptr) names += std::string(",--") + setting.alias;
+    app.add_option_function<double>(
+        names,
+        [&words, name = setting.name](double value) { words.settings.emplace_back(name, value); },
+        std::string(setting.what) + ", " + setting.range() + " [" +
+            setting_text(setting.otherwise) + "]");
+  }
+}
+
+}  // namespace
+
+int usage_error(const std::string& sentence) {
+  std::fprintf(stderr, "rdmacc_bench: %s\n", sentence.c_str());
+  return kExitUsage;
+}
+
+OptionWords parse_words(int argc, const char* const* argv) {
+  CLI::App app("Native benchmarks of the pg_rdmacc engine");
+  app.require_subcommand(1);
+  OptionWords words;
+  std::vector<std::pair<CLI::App*, const WorkloadKind*>> commands;
+  for (const WorkloadKind* kind : workload_kinds()) {
+    CLI::App* command = app.add_subcommand(kind->name, kind->what);
+    add_settings(*command, *kind, words);
+    add_run_options(*command, words);
+    add_cluster_options(*command, words);
+    commands.emplace_back(command, kind);
+  }
+  commands.emplace_back(
+      app.add_subcommand("limits", "what this machine can do at best, and what our verbs cost"),
+      nullptr);
+  const auto given = [&commands] {
+    return std::find_if(commands.begin(), commands.end(),
+                        [](const auto& command) { return command.first->parsed(); });
+  };
+  words.ended = true;
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& help) {
+    words.exit_code = app.exit(help);
+    return words;
+  } catch (const CLI::ParseError& error) {
+    std::string sentence = error.what();
+    std::replace(sentence.begin(), sentence.end(), '\n', ' ');
+    if (argc < 2 || argv[1][0] == '-' || given() == commands.end()) {
+      sentence = "the first word must be a workload or command: " + workload_names() + ", limits";
+    }
+    words.exit_code = usage_error(sentence);
+    return words;
+  }
+  words.ended = false;
+  words.workload = given()->second;
+  words.stages_given = words.workload != nullptr && given()->first->count("--stages") > 0;
+  return words;
+}
+
+}  // namespace rdmacc

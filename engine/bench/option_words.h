@@ -1,0 +1,32 @@
+#pragma once
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/workloads/settings.h"
+
+namespace rdmacc {
+
+// The command line as it was typed; numbers are signed so that "-1" gets our sentence.
+struct OptionWords {
+  // Nothing is to be run: help was printed, or the words were wrong, and the exit code is this.
+  bool ended = false;
+  int exit_code = 0;
+
+  const WorkloadKind* workload = nullptr;                // nullptr: the command `limits`
+  std::vector<std::pair<std::string, double>> settings;  // of the workload, those that were given
+  std::string protocol = "occ", stages = "one_sided", lock_mode = "exclusive";
+  std::string fabric = "shm", format = "text";
+  bool stages_given = false, enumerate = false;
+  int64_t nodes = 2, threads_per_node = 1, threads = 1, coroutines = 8, replicas = 0;
+  int64_t memory_mb = 1024, spin_us = 50;
+  double seconds = 10, progress = -1;
+  uint64_t seed = 1;
+  std::string history_file;
+};
+
+OptionWords parse_words(int argc, const char* const* argv);
+// Says on stderr what is wrong with the words; gives the exit code.
+int usage_error(const std::string& sentence);
+
+}  // namespace rdmacc

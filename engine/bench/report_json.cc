@@ -1,0 +1,95 @@
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "engine/bench/report.h"
+#include "engine/bench/report_numbers.h"
+
+namespace rdmacc {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json aborts(const RunResult& result) {
+  Json counts = Json::object();
+  for (const auto& [reason, count] : aborts_by_reason(result)) {
+    if (count > 0) counts[reason] = count;
+  }
+  return counts;
+}
+
+Json stages(const RunResult& result) {
+  Json list = Json::array();
+  for (const StageLatency& stage : stage_latencies(result)) {
+    list.push_back({{"stage", stage_name(stage.stage)},
+                    {"primitive", primitive_name(stage.primitive)},
+                    {"count", stage.count},
+                    {"mean_us", stage.mean_us},
+                    {"p50_us", stage.p50_us},
+                    {"p99_us", stage.p99_us}});
+  }
+  return list;
+}
+
+Json verbs(const RunResult& result) {
+  Json counts = Json::object();
+  for (const auto& [name, count] : per_transaction(result)) counts[name] = count;
+  return counts;
+}
+
+Json settings(const WorkloadSettings& settings) {
+  Json values = Json::object();
+  for (const WorkloadSetting& setting : settings.known()) {
+    if (setting.fraction) {
+      values[setting.name] = settings.fraction(setting.name);
+    } else {
+      values[setting.name] = settings.number(setting.name);
+    }
+  }
+  return values;
+}
+
+Json to_json(const BenchRun& run) {
+  const BenchOptions& options = run.options;
+  const RunResult& result = run.result;
+  const LatencyUs latency = latency_us(result);
+  return {{"workload", options.workload},
+          {"settings", settings(options.settings)},
+          {"protocol", protocol_name(options.protocol)},
+          {"stages", options.plan.code()},
+          {"lock_mode", lock_mode_name(options.lock_mode)},
+          {"fabric", fabric_name(options.fabric)},
+          {"nodes", options.nodes},
+          {"threads_per_node", options.threads_per_node},
+          {"threads", options.threads},
+          {"coroutines", options.coroutines},
+          {"replicas", options.replicas},
+          {"seed", options.seed},
+          {"seconds", rounded(result.seconds)},
+          {"committed", result.committed},
+          {"rolled_back", result.rolled_back},
+          {"aborted", aborted_attempts(result)},
+          {"committed_per_second", rounded(committed_per_second(result))},
+          {"abort_rate", std::round(abort_rate(result) * 1e6) / 1e6},
+          {"aborts", aborts(result)},
+          {"latency_us",
+           {{"mean", latency.mean},
+            {"p50", latency.p50},
+            {"p90", latency.p90},
+            {"p99", latency.p99},
+            {"p999", latency.p999}}},
+          {"stage_latency", stages(result)},
+          {"per_transaction", verbs(result)},
+          {"invariant", invariant(result)}};
+}
+
+}  // namespace
+
+std::string report_json(const BenchRun& run) { return to_json(run).dump(2) + "\n"; }
+
+std::string report_json_array(std::span<const BenchRun> runs) {
+  Json list = Json::array();
+  for (const BenchRun& run : runs) list.push_back(to_json(run));
+  return list.dump(2) + "\n";
+}
+
+}  // namespace rdmacc

@@ -1,0 +1,36 @@
+#pragma once
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/bench/runner.h"
+
+// The numbers that every form of the report shows.
+
+namespace rdmacc {
+
+struct StageLatency {
+  Stage stage;
+  Primitive primitive;
+  uint64_t count;
+  double mean_us, p50_us, p99_us;
+};
+
+struct LatencyUs {
+  double mean, p50, p90, p99, p999;
+};
+
+double rounded(double value);  // to three digits after the point
+double committed_per_second(const RunResult& result);
+uint64_t aborted_attempts(const RunResult& result);  // by the protocol, not by a user
+double abort_rate(const RunResult& result);          // aborted / (aborted + committed)
+// Every reason that there is, in their order.
+std::vector<std::pair<const char*, uint64_t>> aborts_by_reason(const RunResult& result);
+LatencyUs latency_us(const RunResult& result);
+// Of the stages that ran, in their order.
+std::vector<StageLatency> stage_latencies(const RunResult& result);
+// Verbs and the like of all attempts, per committed transaction.
+std::vector<std::pair<const char*, double>> per_transaction(const RunResult& result);
+std::string invariant(const RunResult& result);  // "ok", or what is wrong
+
+}  // namespace rdmacc

@@ -1,0 +1,28 @@
+#pragma once
+#include "engine/workloads/workload.h"
+
+namespace rdmacc {
+
+// Puts rows with keys that are known to be new into tables, in small transactions: add() them and
+// finish(). A transaction that others were in the way of is tried again with the same rows.
+class BulkLoad {
+ public:
+  BulkLoad(Session& session, const TxnOptions& options) : session_(session), options_(options) {}
+
+  Status add(TableId table, std::string_view key, std::string_view row);
+  Status finish();  // whatever add() has kept back
+
+ private:
+  struct Row {
+    TableId table;
+    std::string key, row;
+  };
+
+  Status insert_all();
+
+  Session& session_;
+  const TxnOptions options_;
+  std::vector<Row> rows_;
+};
+
+}  // namespace rdmacc

@@ -1,0 +1,48 @@
+#include "engine/workloads/registry.h"
+
+#include <array>
+
+#include "engine/workloads/mixed.h"
+#include "engine/workloads/predicate.h"
+#include "engine/workloads/smallbank.h"
+#include "engine/workloads/tpcc.h"
+#include "engine/workloads/ycsb.h"
+
+namespace rdmacc {
+namespace {
+
+constexpr std::array<const WorkloadKind*, 5> kKinds = {
+    &kSmallbankKind, &kYcsbKind, &kTpccKind, &kMixedKind, &kPredicateKind,
+};
+
+}  // namespace
+
+std::span<const WorkloadKind* const> workload_kinds() { return kKinds; }
+
+const WorkloadKind* find_workload(std::string_view name) {
+  for (const WorkloadKind* kind : kKinds) {
+    if (name == kind->name) return kind;
+  }
+  return nullptr;
+}
+
+std::string workload_names() {
+  std::string names;
+  for (const WorkloadKind* kind : kKinds)
+    names += (names.empty() ? "" : ", ") + std::string(kind->name);
+  return names;
+}
+
+Result<std::unique_ptr<Workload>> make_workload(std::string_view name, std::string_view settings,
+                                                const WorkloadCluster& cluster) {
+  const WorkloadKind* kind = find_workload(name);
+  if (kind == nullptr) {
+    return Status(Code::kInvalidArgument, "there is no workload \"" + std::string(name) +
+                                              "\"; possible are " + workload_names());
+  }
+  WorkloadSettings values(kind->settings);
+  RDMACC_RETURN_IF_ERROR(values.parse(settings));
+  return kind->make(values, cluster);
+}
+
+}  // namespace rdmacc

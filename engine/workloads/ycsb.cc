@@ -1,0 +1,271 @@
+#include "engine/workloads/ycsb.h"
+
+#include <algorithm>
+
+#include "engine/workloads/bulk_load.h"
+#include "engine/workloads/number_key.h"
+
+namespace rdmacc {
+namespace {
+
+constexpr uint64_t kRecordsPerPart = 1'000;
+constexpr uint32_t kTableNumber = 51;
+constexpr NodeId kAnyNode = 0xFFFF;
+constexpr uint32_t kNodesMax = 64;
+// Draws of one record before its neighbours are taken instead: a small hot set may have no record
+// left on a node.
+constexpr uint32_t kDrawsMax = 256;
+// So many records for each that a transaction wants on a node, and every node has enough of them.
+constexpr uint64_t kRecordsPerWish = 16;
+
+// Every word of a record but the first, which is the count.
+uint64_t filler(uint64_t record, uint64_t updates) {
+  return Random(record * 0x2545F4914F6CDD1Dull ^ updates).next();
+}
+
+// The bytes of a record that was updated so often; `bytes` is its length.
+void write_record(uint64_t record, uint64_t updates, uint32_t bytes, char* out) {
+  const uint64_t word = filler(record, updates);
+  std::memcpy(out, &updates, 8);
+  for (uint32_t at = 8; at < bytes; at += 8) std::memcpy(out + at, &word, std::min(8u, bytes - at));
+}
+
+// Gives the count of a record that is there and whole.
+Status read_record(uint64_t record, const RowView& row, uint32_t bytes, uint64_t& updates) {
+  const auto wrong = [record](const char* what) {
+    return Status(Code::kCorrupt, "record " + std::to_string(record) + " " + what);
+  };
+  if (!row.found) return wrong("is missing");
+  if (row.row.size() != bytes) return wrong("has another length than it was given");
+  std::memcpy(&updates, row.row.data(), 8);
+  const uint64_t word = filler(record, updates);
+  for (uint32_t at = 8; at < bytes; at += 8) {
+    if (std::memcmp(row.row.data() + at, &word, std::min(8u, bytes - at)) != 0) {
+      return wrong("is not whole");
+    }
+  }
+  return Status();
+}
+
+constexpr std::array kSettings = {
+    WorkloadSetting{"records", nullptr, "records", 1, 4'294'967'296, 100'000},
+    WorkloadSetting{"operations", nullptr, "records that a transaction accesses", 1,
+                    kYcsbOperationsMax, 10},
+    WorkloadSetting{"writes", nullptr, "percent of the operations that update their record", 0, 100,
+                    20},
+    WorkloadSetting{"record-bytes", nullptr, "bytes of a record", kYcsbRecordBytesMin,
+                    kYcsbRecordBytesMax, 64},
+    WorkloadSetting{"hot-records", nullptr, "hot records, 0: a thousandth", 0, 4'294'967'296, 0},
+    WorkloadSetting{"hot-access", nullptr, "percent of accesses that go to hot records; 0: uniform",
+                    0, 100, 0},
+    WorkloadSetting{"zipf", nullptr, "skew factor of a Zipf distribution; 0: none", 0, 0.999, 0,
+                    true},
+    WorkloadSetting{"compute-us", nullptr, "microseconds of computation in a transaction", 0,
+                    1'000'000, 0},
+    WorkloadSetting{"nodes-per-transaction", "theta",
+                    "nodes that the records of a transaction lie on, 0: any", 0, kNodesMax, 0},
+    kHistorySetting,
+};
+
+Result<std::unique_ptr<Workload>> make_ycsb(const WorkloadSettings& settings,
+                                            const WorkloadCluster& cluster) {
+  YcsbOptions options;
+  options.records = settings.number("records");
+  options.operations = settings.number32("operations");
+  options.write_percent = settings.number32("writes");
+  options.record_bytes = settings.number32("record-bytes");
+  options.hot_records = settings.number("hot-records");
+  options.hot_access_percent = settings.number32("hot-access");
+  options.zipf_theta = settings.fraction("zipf");
+  options.compute_us = settings.number32("compute-us");
+  options.nodes_per_transaction = settings.number32("nodes-per-transaction");
+  options.history = settings.number32("history");
+  const std::string problem = options.problem(cluster);
+  if (!problem.empty()) return Status(Code::kInvalidArgument, problem);
+  return Result<std::unique_ptr<Workload>>(std::make_unique<Ycsb>(options, cluster));
+}
+
+AccessPattern pattern_of(const YcsbOptions& options) {
+  AccessPattern pattern{options.records, options.hot_records, options.hot_access_percent,
+                        options.zipf_theta};
+  if (options.hot_access_percent > 0 && options.hot_records == 0) {
+    pattern.hot_records = std::max<uint64_t>(1, options.records / 1'000);
+  }
+  return pattern;
+}
+
+}  // namespace
+
+const WorkloadKind kYcsbKind = {"ycsb", "YCSB: reads and updates of records of one table",
+                                kSettings, make_ycsb};
+
+std::string YcsbOptions::problem(const WorkloadCluster& cluster) const {
+  if (operations > records) return "--operations must be at most --records";
+  if (hot_records > records) return "--hot-records must be at most --records";
+  if (hot_records > 0 && hot_access_percent == 0) return "--hot-records needs --hot-access";
+  if (zipf_theta > 0 && hot_access_percent > 0) {
+    return "--zipf and --hot-access exclude each other";
+  }
+  if (nodes_per_transaction == 0) return "";
+  if (nodes_per_transaction > cluster.nodes || nodes_per_transaction > operations) {
+    return "--nodes-per-transaction must be at most --nodes and at most --operations";
+  }
+  const uint64_t least = kRecordsPerWish * operations * cluster.nodes;
+  if (records < least) {
+    return "--nodes-per-transaction needs at least " + std::to_string(least) + " records";
+  }
+  return "";
+}
+
+Ycsb::Ycsb(const YcsbOptions& options, const WorkloadCluster& cluster)
+    : options_(options), cluster_(cluster), chooser_(pattern_of(options)) {
+  CHECK(options.problem(cluster).empty() && cluster.nodes <= kNodesMax);
+  CHECK(options.operations >= 1 && options.operations <= kYcsbOperationsMax);
+  CHECK(options.record_bytes >= kYcsbRecordBytesMin && options.record_bytes <= kYcsbRecordBytesMax);
+}
+
+std::vector<TableSpec> Ycsb::table_specs() const {
+  TableSpec spec;
+  spec.relfilenode = kTableNumber;
+  const uint64_t record = record_bytes(sizeof(NumberKey), options_.record_bytes);
+  spec.record_size = static_cast<uint32_t>(std::min<uint64_t>(record, kRecordInlineMax));
+  spec.history = options_.history;
+  return {spec};
+}
+
+Status Ycsb::load(Session& session, const TxnOptions& options, uint64_t part, uint64_t parts) {
+  CHECK(part < parts);
+  BulkLoad rows(session, options);
+  std::string row(options_.record_bytes, '\0');
+  const uint64_t end = options_.records * (part + 1) / parts;
+  for (uint64_t record = options_.records * part / parts; record < end; ++record) {
+    write_record(record, 0, options_.record_bytes, row.data());
+    RDMACC_RETURN_IF_ERROR(rows.add(table(0), NumberKey(record), row));
+  }
+  return rows.finish();
+}
+
+uint64_t Ycsb::load_parts() const { return options_.records / kRecordsPerPart + 1; }
+
+// ---- Drawing
+
+bool Ycsb::fits(uint64_t record, std::span<const uint64_t> taken, NodeId wanted) const {
+  for (const uint64_t other : taken) {
+    if ((other & ~kWriteBit) == record) return false;
+  }
+  return wanted == kAnyNode || home_node_of(table(0), NumberKey(record), cluster_.nodes) == wanted;
+}
+
+uint64_t Ycsb::draw_record(Random& random, std::span<const uint64_t> taken, NodeId wanted) const {
+  uint64_t record = 0;
+  for (uint32_t i = 0; i < kDrawsMax; ++i) {
+    record = chooser_.choose(random);
+    if (fits(record, taken, wanted)) return record;
+  }
+  for (uint64_t i = 0; i < options_.records; ++i) {
+    record = (record + 1) % options_.records;
+    if (fits(record, taken, wanted)) return record;
+  }
+  check_failed("a node has too few records", __FILE__, __LINE__);  // see problem()
+}
+
+TxnInputs Ycsb::draw(Random& random) const {
+  // Which nodes: the first of a shuffled list. The operations take them in turn.
+  std::array<NodeId, kNodesMax> nodes;
+  const uint32_t theta = options_.nodes_per_transaction;
+  if (theta > 0) {
+    for (NodeId n = 0; n < cluster_.nodes; ++n) nodes[n] = n;
+    for (uint32_t i = 0; i < theta; ++i) {
+      std::swap(nodes[i], nodes[i + random.below(cluster_.nodes - i)]);
+    }
+  }
+  TxnInputs inputs;
+  for (uint32_t i = 0; i < options_.operations; ++i) {
+    const std::span<const uint64_t> taken(inputs.values.data(), inputs.count);
+    const uint64_t record = draw_record(random, taken, theta > 0 ? nodes[i % theta] : kAnyNode);
+    inputs.add(record | (random.percent(options_.write_percent) ? kWriteBit : 0));
+  }
+  return inputs;
+}
+
+// ---- The transaction
+
+Status Ycsb::execute(Session& session, const TxnInputs& inputs, TxnEffect& effect) const {
+  std::array<NumberKey, kYcsbOperationsMax> numbers;
+  std::array<std::string_view, kYcsbOperationsMax> keys;
+  std::array<RowView, kYcsbOperationsMax> rows;
+  std::array<uint64_t, kYcsbOperationsMax> updates{};
+  for (uint32_t i = 0; i < inputs.count; ++i) {
+    numbers[i] = NumberKey(inputs.values[i] & ~kWriteBit);
+    keys[i] = numbers[i];
+  }
+  RDMACC_RETURN_IF_ERROR(session.get_many(table(0), std::span(keys.data(), inputs.count),
+                                          std::span(rows.data(), inputs.count)));
+  for (uint32_t i = 0; i < inputs.count; ++i) {
+    RDMACC_RETURN_IF_ERROR(
+        read_record(inputs.values[i] & ~kWriteBit, rows[i], options_.record_bytes, updates[i]));
+  }
+  if (options_.compute_us > 0) compute(session);
+  char row[kYcsbRecordBytesMax];
+  for (uint32_t i = 0; i < inputs.count; ++i) {
+    if ((inputs.values[i] & kWriteBit) == 0) continue;
+    write_record(inputs.values[i] & ~kWriteBit, updates[i] + 1, options_.record_bytes, row);
+    RDMACC_RETURN_IF_ERROR(session.put(table(0), keys[i], {row, options_.record_bytes}));
+    ++effect.delta;
+  }
+  return Status();
+}
+
+// Keeps the processor busy, as a computation does, so that nothing else of this worker runs
+// meanwhile. Virtual time knows no busy processor: there others run while this one sleeps.
+void Ycsb::compute(Session& session) const {
+  if (cluster_.virtual_time) {
+    session.scheduler().sleep_for(options_.compute_us);
+    return;
+  }
+  Endpoint& endpoint = session.scheduler().endpoint();
+  const uint64_t end_ns = endpoint.now_ns() + options_.compute_us * 1'000ull;
+  while (endpoint.now_ns() < end_ns) {
+  }
+}
+
+bool Ycsb::declare(const TxnInputs& inputs, KeyDeclaration& keys) const {
+  for (uint32_t i = 0; i < inputs.count; ++i) {
+    const bool write = (inputs.values[i] & kWriteBit) != 0;
+    keys.add(table(0), NumberKey(inputs.values[i] & ~kWriteBit),
+             write ? KeyUse::kWrite : KeyUse::kRead);
+  }
+  return true;
+}
+
+// ---- The invariant
+
+Status Ycsb::check(Session& session, const TxnOptions& options, int64_t delta,
+                   std::string& violation) const {
+  violation.clear();
+  uint64_t rows = 0;
+  int64_t sum = 0;
+  RDMACC_RETURN_IF_ERROR(session.begin(options));
+  RDMACC_RETURN_IF_ERROR(abort_unless_ok(
+      session, for_each_row(session, table(0), [&](const RowView& row) {
+        uint64_t updates = 0;
+        const Status whole =
+            read_record(NumberKey::number_of(row.key), row, options_.record_bytes, updates);
+        if (!whole.ok()) violation = whole.message();
+        sum += static_cast<int64_t>(updates);
+        ++rows;
+        return Status();
+      })));
+  RDMACC_RETURN_IF_ERROR(abort_unless_ok(session, session.commit()));
+  if (!violation.empty()) return Status();
+  if (rows != options_.records) {
+    violation = "the scan found " + std::to_string(rows) + " of " +
+                std::to_string(options_.records) + " records";
+  } else if (sum != delta) {
+    violation = "the records count " + std::to_string(sum) + " updates, but " +
+                std::to_string(delta) + " were committed";
+  }
+  return Status();
+}
+
+}  // namespace rdmacc

@@ -1,0 +1,90 @@
+// Command lines: what they mean, and the one sentence about those that mean nothing.
+#include "engine/bench/options.h"
+
+#include "engine/protocols/registry.h"
+#include "engine/workloads/registry.h"
+#include "tests/unit/bench/bench_run.h"
+
+namespace rdmacc {
+namespace {
+
+// What is said on stderr about words that cannot be carried out.
+std::string refusal(const std::vector<std::string>& words) {
+  std::vector<const char*> argv{"rdmacc_bench"};
+  for (const std::string& word : words) argv.push_back(word.c_str());
+  testing::internal::CaptureStderr();
+  const ParsedOptions parsed = parse_options(static_cast<int>(argv.size()), argv.data());
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_FALSE(parsed.options.has_value());
+  EXPECT_EQ(parsed.exit_code, kExitUsage);
+  return said;
+}
+
+TEST(BenchOptions, HaveTheirDefaults) {
+  const BenchOptions options = options_of({"ycsb"});
+  EXPECT_EQ(options.workload, "ycsb");
+  EXPECT_EQ(options.settings.number("records"), 100'000u);
+  EXPECT_EQ(options.command, BenchOptions::Command::kRun);
+  EXPECT_EQ(options.format, ReportFormat::kText);
+  EXPECT_EQ(options.plan.code(), stages_of(options.protocol));
+  EXPECT_EQ(options.topology().threads_per_node, 1);
+}
+
+TEST(BenchOptions, TakeWhatIsGiven) {
+  const BenchOptions options =
+      options_of({"ycsb", "--zipf=0.4", "--nodes=3", "--threads-per-node=2", "--replicas=1",
+                  "--protocol=nowait", "--stages=rpc", "--lock-mode=shared", "--format=csv",
+                  "--theta=3", "--enumerate=false", "--seed=18446744073709551615"});
+  EXPECT_EQ(options.settings.fraction("zipf"), 0.4);
+  EXPECT_EQ(options.settings.number("nodes-per-transaction"), 3u);
+  EXPECT_EQ(options.topology().nodes, 3);
+  EXPECT_EQ(options.topology().threads_per_node, 2);
+  EXPECT_EQ(options.plan.code(), 0);
+  EXPECT_EQ(options.lock_mode, LockMode::kShared);
+  EXPECT_EQ(options.format, ReportFormat::kCsv);
+  EXPECT_EQ(options.seed, UINT64_MAX);
+}
+
+TEST(BenchOptions, EveryWorkloadTakesRecords) {
+  EXPECT_EQ(options_of({"smallbank", "--accounts=50"}).settings.number("records"), 50u);
+  for (const WorkloadKind* kind : workload_kinds()) {
+    const BenchOptions options = options_of({kind->name, "--records=300"});
+    EXPECT_NE(options.settings.to_string().find("=300"), std::string::npos) << kind->name;
+  }
+}
+
+TEST(BenchOptions, AreRefusedWithASentence) {
+  EXPECT_EQ(refusal({}), "rdmacc_bench: the first word must be a workload or command: " +
+                             workload_names() + ", limits\n");
+  EXPECT_EQ(refusal({"tpcd"}), refusal({}));
+  EXPECT_EQ(refusal({"ycsb", "--records=0"}),
+            "rdmacc_bench: --records must be a whole number, 1 .. 4294967296\n");
+  EXPECT_EQ(refusal({"ycsb", "--zipf=0.1", "--hot-access=1"}),
+            "rdmacc_bench: --zipf and --hot-access exclude each other\n");
+  EXPECT_EQ(refusal({"ycsb", "--theta=3", "--nodes=2"}),
+            "rdmacc_bench: --nodes-per-transaction must be at most --nodes and at most "
+            "--operations\n");
+  EXPECT_EQ(refusal({"tpcc", "--format=xml"}),
+            "rdmacc_bench: --format=xml is not available; possible are text, json, csv\n");
+  EXPECT_EQ(refusal({"tpcc", "--fabric=tcp"}),
+            "rdmacc_bench: --fabric=tcp is not available; possible are shm, sim\n");
+  EXPECT_EQ(refusal({"tpcc", "--protocol=3pl"}),
+            "rdmacc_bench: --protocol=3pl is not available; possible are " +
+                available_protocol_names() + "\n");
+  EXPECT_EQ(refusal({"smallbank", "--enumerate", "--stages=rpc"}),
+            "rdmacc_bench: --enumerate runs all stages: leave --stages out\n");
+  EXPECT_EQ(refusal({"smallbank", "--enumerate", "--history-file=h"}),
+            "rdmacc_bench: --history-file is for a single run\n");
+  EXPECT_EQ(refusal({"smallbank", "--lock-mode=soft"}),
+            "rdmacc_bench: --lock-mode=soft is not available; possible are exclusive, shared\n");
+  EXPECT_EQ(refusal({"smallbank", "--lock-mode=shared", "--protocol=occ"}),
+            "rdmacc_bench: --lock-mode=shared means nothing to --protocol=occ\n");
+  EXPECT_EQ(refusal({"smallbank", "--threads-per-node=0"}),
+            "rdmacc_bench: --threads-per-node must be 1 .. 64\n");
+  EXPECT_EQ(refusal({"smallbank", "--replicas=2"}),
+            "rdmacc_bench: --replicas must be less than --nodes: 0 .. 1\n");
+  EXPECT_NE(refusal({"smallbank", "--acounts=2"}).find("--acounts=2"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace rdmacc

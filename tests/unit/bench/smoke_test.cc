@@ -1,0 +1,157 @@
+// Short runs in virtual time: every workload under every protocol, with stages one-sided, by RPC
+// and mixed; and all hybrid codes one after the other.
+#include <unistd.h>
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "engine/bench/report.h"
+#include "engine/bench/runner.h"
+#include "engine/check/checker.h"
+#include "engine/check/history_file.h"
+#include "engine/protocols/registry.h"
+#include "engine/workloads/registry.h"
+#include "tests/unit/bench/bench_run.h"
+
+namespace rdmacc {
+namespace {
+
+struct Variant {
+  std::string workload;
+  Protocol protocol;
+};
+
+std::vector<Variant> all_variants() {
+  std::vector<Variant> variants;
+  for (const WorkloadKind* kind : workload_kinds()) {
+    for (const Protocol protocol : available_protocols())
+      variants.push_back({kind->name, protocol});
+  }
+  return variants;
+}
+
+std::string name_of(const testing::TestParamInfo<Variant>& variant) {
+  return variant.param.workload + "_" + protocol_name(variant.param.protocol);
+}
+
+constexpr double kSeconds = 0.004;         // of a run by itself
+constexpr double kSecondsOfMany = 0.0005;  // of each of an enumeration
+
+std::vector<std::string> words_of(const Variant& variant, double seconds) {
+  std::vector<std::string> words = small_run(variant.workload, seconds);
+  words.push_back(std::string("--protocol=") + protocol_name(variant.protocol));
+  return words;
+}
+
+// Runs what the words say, and has the checker look at the history.
+void expect_serializable(std::vector<std::string> words) {
+  const std::string file = testing::TempDir() + "bench_test_" + std::to_string(getpid()) + ".jsonl";
+  words.push_back("--history-file=" + file);
+  const BenchOptions options = options_of(words);
+  const Result<RunResult> result = run_benchmark(options, kNotInterrupted);
+  Result<std::vector<HistoryTransaction>> history = read_history(file);
+  std::remove(file.c_str());
+  const std::string which = options.plan.to_string(stages_of(options.protocol));
+  ASSERT_TRUE(result.ok()) << which << ": " << result.status().to_string();
+  EXPECT_EQ(result.value().violation, "") << which;
+  EXPECT_GT(result.value().committed, 0u) << which;
+  ASSERT_TRUE(history.ok()) << which << ": " << history.status().to_string();
+  EXPECT_GE(history->size(), result.value().committed) << which;
+  const CheckReport report = check_serializable(*history, CheckOptions{.preloaded = true});
+  EXPECT_TRUE(report.serializable) << which << ": " << report.problem;
+}
+
+class BenchSmoke : public testing::TestWithParam<Variant> {};
+
+TEST_P(BenchSmoke, IsSerializableAndKeepsItsInvariant) {
+  for (const char* stages : {"one_sided", "rpc", "lock=rpc,read=rpc,validate=rpc,renew=rpc"}) {
+    std::vector<std::string> words = words_of(GetParam(), kSeconds);
+    words.push_back(std::string("--stages=") + stages);
+    expect_serializable(words);
+  }
+}
+
+TEST(BenchRuns, LockShared) {
+  for (const WorkloadKind* kind : workload_kinds()) {
+    std::vector<std::string> words = words_of({kind->name, Protocol::kNowait}, kSeconds);
+    words.emplace_back("--lock-mode=shared");
+    expect_serializable(words);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, BenchSmoke, testing::ValuesIn(all_variants()), name_of);
+
+class BenchEnumeration : public testing::TestWithParam<Protocol> {};
+
+// Both ways: on one loaded cluster, and on fresh ones for a workload that grows.
+TEST_P(BenchEnumeration, RunsEveryDistinctCodeOnce) {
+  uint32_t distinct = 0;
+  for (uint32_t code = 0; code <= kStageCodeMax; ++code) {
+    distinct += (code & ~static_cast<uint32_t>(stages_of(GetParam()))) == 0 ? 1 : 0;
+  }
+  EXPECT_EQ(distinct_plans(GetParam()).size(), distinct);
+  std::vector<std::string> words = words_of({"smallbank", GetParam()}, kSecondsOfMany);
+  words.insert(words.end(), {"--enumerate", "--format=json"});
+  uint32_t told = 0;
+  Result<std::vector<BenchRun>> runs =
+      run_all_plans(options_of(words), kNotInterrupted, [&told](const BenchRun&) { ++told; });
+  ASSERT_TRUE(runs.ok()) << runs.status().to_string();
+  EXPECT_EQ(told, distinct);
+  const auto json = nlohmann::json::parse(report(*runs));
+  std::set<int> codes;
+  double before = 1e300;
+  for (const auto& run : json) {
+    codes.insert(run["stages"].get<int>());
+    EXPECT_EQ(run["invariant"], "ok") << run["stages"];
+    EXPECT_FALSE(run["stage_latency"].empty());
+    EXPECT_LE(run["committed_per_second"].get<double>(), before + 0.001);
+    before = run["committed_per_second"].get<double>();
+  }
+  EXPECT_EQ(codes.size(), distinct);
+  EXPECT_EQ(json.size(), distinct);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, BenchEnumeration,
+                         testing::ValuesIn(available_protocols().begin(),
+                                           available_protocols().end()),
+                         [](const testing::TestParamInfo<Protocol>& protocol) {
+                           return protocol_name(protocol.param);
+                         });
+
+TEST(BenchEnumeration, GivesAGrowingWorkloadFreshClusters) {
+  std::vector<std::string> words = small_run("tpcc", kSecondsOfMany);
+  words.insert(words.end(), {"--protocol=nowait", "--enumerate"});
+  const Result<std::vector<BenchRun>> runs = run_all_plans(
+      options_of(words), kNotInterrupted,
+      [](const BenchRun& run) { EXPECT_EQ(run.result.violation, "") << run.options.plan.code(); });
+  ASSERT_TRUE(runs.ok()) << runs.status().to_string();
+}
+
+TEST(BenchRuns, OneSeedIsOneReport) {
+  std::vector<std::string> words = small_run("ycsb", kSeconds);
+  words.insert(words.end(), {"--threads-per-node=2", "-j", "2", "--nodes=3", "--theta=2",
+                             "--operations=4", "--compute-us=2", "--format=json"});
+  std::vector<std::string> reports;
+  for (int i = 0; i < 2; ++i) {
+    const BenchOptions options = options_of(words);
+    Result<RunResult> result = run_benchmark(options, kNotInterrupted);
+    ASSERT_TRUE(result.ok()) << result.status().to_string();
+    reports.push_back(report_json(BenchRun{options, std::move(*result)}));
+  }
+  EXPECT_EQ(reports[0], reports[1]);
+  EXPECT_EQ(nlohmann::json::parse(reports[0])["threads_per_node"], 2);
+}
+
+TEST(BenchRuns, SaysWhenTheRowsDoNotFit) {
+  const BenchOptions options = options_of({"ycsb", "--fabric=sim", "--nodes=1", "--records=20000",
+                                           "--record-bytes=16000", "--memory=65"});
+  const Result<RunResult> result = run_benchmark(options, kNotInterrupted);
+  EXPECT_EQ(result.status().code(), Code::kNoSpace);
+  EXPECT_NE(result.status().message().find("--memory=65 is too small for ycsb with records=20000"),
+            std::string::npos)
+      << result.status().to_string();
+}
+
+}  // namespace
+}  // namespace rdmacc

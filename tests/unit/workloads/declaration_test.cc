@@ -1,0 +1,107 @@
+// Transactions touch no key that they did not declare, and use it as they declared.
+#include <map>
+
+#include "engine/workloads/tpcc.h"
+#include "tests/unit/workloads/loaded_workload.h"
+
+namespace rdmacc {
+namespace {
+
+using Place = std::pair<TableId, std::string>;
+
+struct Declared {
+  std::map<Place, KeyUse> uses;
+  bool derived_inserts = false;
+};
+
+Declared declared_by(const KeyDeclaration& keys) {
+  Declared declared;
+  declared.derived_inserts = keys.derived_inserts;
+  for (const DeclaredKey& key : keys.keys) {
+    const bool fresh =
+        declared.uses.try_emplace({key.table, std::string(key.key())}, key.use).second;
+    EXPECT_TRUE(fresh) << "a key is declared twice";
+  }
+  return declared;
+}
+
+void expect_declared(const Declared& declared, const HistoryEvent& event) {
+  const auto found = declared.uses.find({event.table, event.key});
+  if (found == declared.uses.end()) {
+    EXPECT_TRUE(event.op == HistoryOp::kInsert && declared.derived_inserts)
+        << static_cast<char>(event.op) << " of " << printable_key(event.key);
+    return;
+  }
+  const KeyUse use = found->second;
+  if (event.op == HistoryOp::kWrite) {
+    EXPECT_EQ(use, KeyUse::kWrite);
+  }
+  if (event.op == HistoryOp::kInsert) {
+    EXPECT_EQ(use, KeyUse::kInsert);
+  }
+}
+
+// Runs so many drawn transactions; gives how many were declared.
+uint32_t compare(LoadedWorkload& loaded, uint32_t transactions) {
+  Random random(11);
+  uint32_t known = 0;
+  for (uint32_t t = 0; t < transactions; ++t) {
+    const TxnInputs inputs = loaded.workload().draw(random);
+    KeyDeclaration keys;
+    if (!loaded.workload().declare(inputs, keys)) {
+      EXPECT_TRUE(keys.keys.empty());
+      continue;
+    }
+    ++known;
+    const Declared declared = declared_by(keys);
+    loaded.run(inputs);
+    EXPECT_EQ(loaded.history().transactions().size(), 1u);
+    for (const HistoryTransaction& transaction : loaded.history().transactions()) {
+      EXPECT_FALSE(transaction.events.empty());
+      for (const HistoryEvent& event : transaction.events) expect_declared(declared, event);
+    }
+  }
+  return known;
+}
+
+TEST(KeyDeclaration, CoversSmallbank) {
+  LoadedWorkload loaded("smallbank", "records=20");
+  EXPECT_EQ(compare(loaded, 60), 60u);
+}
+
+TEST(KeyDeclaration, CoversYcsb) {
+  LoadedWorkload loaded("ycsb", "records=50,writes=40");
+  EXPECT_EQ(compare(loaded, 20), 20u);
+}
+
+TEST(KeyDeclaration, CoversTpccButForPaymentsByLastName) {
+  LoadedWorkload loaded("tpcc", "warehouses=2,items=100,customers=20,rollbacks=20");
+  const uint32_t known = compare(loaded, 60);
+  EXPECT_GT(known, 30u);
+  EXPECT_LT(known, 60u);
+}
+
+TEST(KeyDeclaration, IsNotThereForMixed) {
+  LoadedWorkload loaded("mixed", "");
+  EXPECT_EQ(compare(loaded, 5), 0u);
+}
+
+// Another process knows the tables by their ids alone.
+TEST(BoundTables, DoWhatTheCreatorsDo) {
+  LoadedWorkload loaded("ycsb", "records=50,nodes-per-transaction=0");
+  auto other = make_workload("ycsb", "records=50", {LoadedWorkload::kNodes, true});
+  ASSERT_TRUE(other.ok());
+  (*other)->bind_tables(loaded.workload().tables());
+  Random random(2), same(2);
+  for (int i = 0; i < 20; ++i) {
+    const TxnInputs inputs = loaded.workload().draw(random);
+    EXPECT_EQ((*other)->draw(same).values, inputs.values);
+    KeyDeclaration keys, others;
+    ASSERT_TRUE(loaded.workload().declare(inputs, keys) && (*other)->declare(inputs, others));
+    ASSERT_EQ(keys.keys.size(), others.keys.size());
+    EXPECT_EQ(keys.keys[0].table, others.keys[0].table);
+  }
+}
+
+}  // namespace
+}  // namespace rdmacc
