@@ -11,6 +11,7 @@ extern "C" {
 int rdmacc_protocol = -1;
 char* rdmacc_stages = nullptr;
 uint16 rdmacc_stages_code = 0;
+bool rdmacc_stages_auto = false;
 int rdmacc_nodes = 2;
 int rdmacc_node_memory_mb = 1024;
 int rdmacc_replicas = 1;
@@ -67,26 +68,35 @@ void assign_protocol(int, void* extra) {
   rdmacc_protocol = static_cast<const ProtocolExtra*>(extra)->sampled;
 }
 
+struct StagesExtra {
+  bool automatic;
+  uint16 code;
+};
+
 bool check_stages(char** newval, void** extra, GucSource source) {
-  uint16 code = 0;
+  StagesExtra stages = {.automatic = pg_strcasecmp(*newval, "auto") == 0, .code = 0};
   const char* why = nullptr;
-  if (!bridge_parse_stages(*newval, &code, &why)) {
-    GUC_check_errdetail("%s", why);
+  if (!stages.automatic && !bridge_parse_stages(*newval, &stages.code, &why)) {
+    GUC_check_errdetail("%s; or auto", why);
     return false;
   }
-  if (source >= PGC_S_INTERACTIVE && code != rdmacc_stages_code &&
-      !refuse_within_transaction("rdmacc.stages")) {
+  const bool changes =
+      stages.automatic != rdmacc_stages_auto ||
+      (!stages.automatic && stages.code != rdmacc_stages_code);
+  if (source >= PGC_S_INTERACTIVE && changes && !refuse_within_transaction("rdmacc.stages")) {
     return false;
   }
-  auto* parsed = static_cast<uint16*>(malloc(sizeof(uint16)));
+  auto* parsed = static_cast<StagesExtra*>(malloc(sizeof(StagesExtra)));
   if (parsed == nullptr) return false;
-  *parsed = code;
+  *parsed = stages;
   *extra = parsed;
   return true;
 }
 
 void assign_stages(const char*, void* extra) {
-  rdmacc_stages_code = *static_cast<const uint16*>(extra);
+  const auto* stages = static_cast<const StagesExtra*>(extra);
+  rdmacc_stages_auto = stages->automatic;
+  rdmacc_stages_code = stages->code;
 }
 
 bool check_durability(char** newval, void**, GucSource) {
@@ -134,7 +144,8 @@ void define_session_settings(void) {
   define_protocol();
   DefineCustomStringVariable(
       "rdmacc.stages", "Which primitive carries out each stage of a transaction.",
-      "one_sided, rpc, a hybrid code 0 .. 511, or a list such as \"lock=rpc,log=one_sided\".",
+      "one_sided, rpc, a hybrid code 0 .. 511, a list such as \"lock=rpc,log=one_sided\", or auto: "
+      "whatever takes the session's transactions the least time.",
       &rdmacc_stages, "one_sided", PGC_USERSET, 0, check_stages, assign_stages, nullptr);
   DefineCustomIntVariable(
       "rdmacc.spin_us", "How long a session polls before it sleeps in a wait for the nodes.",
@@ -229,9 +240,10 @@ void rdmacc_guc_check_at_start(void) {
   }
 }
 
-int rdmacc_worker_slots(void) {
-  if (rdmacc_max_workers > 0) return rdmacc_max_workers;
-  return Min(MaxBackends + 16, kWorkersMax);
+int rdmacc_worker_ids(void) {
+  const int sessions =
+      rdmacc_max_workers > 0 ? rdmacc_max_workers : Min(MaxBackends + 16, kWorkersMax);
+  return sessions + rdmacc_nodes * RDMACC_NODE_THREADS;
 }
 
 int rdmacc_effective_replicas(void) {

@@ -54,9 +54,9 @@ class PlanChooser {
     std::array<Cost, 2> costs;  // [primitive]
     size_t current = 1;         // primitive; stages begin as a plan does
     bool learning = true;
-    uint32_t tries = 0;       // transactions that it has been learning for
-    uint64_t learned_at = 0;  // transaction at which it learned last
-    uint32_t surprises = 0;   // cheaper samples of the other in a row
+    uint32_t tries = 0;                    // transactions that it has been learning for
+    uint64_t learned_at = 0;               // transaction at which it learned last
+    uint32_t surprises = 0;                // cheaper samples of the other in a row
     double settled_ns = 0, recent_ns = 0;  // of the current one: when it settled, and lately
   };
   struct ProtocolState {

@@ -1,0 +1,24 @@
+#pragma once
+#include <optional>
+#include <vector>
+
+#include "engine/storage/storage_service.h"
+
+namespace rdmacc {
+
+// Who holds a header or waits for it, as far as its words tell.
+struct LockHold {
+  enum class Mode : uint8_t { kExclusive, kShared };
+  Mode mode = Mode::kExclusive;
+  bool granted = true;             // else it waits for the holder
+  uint32_t holders = 1;            // of a shared lock, whose word is a count
+  std::optional<WorkerId> worker;  // unknown of a shared lock
+  // When its transaction began, on the fabric's clock; it locked later. Unknown where the word has
+  // no ctts.
+  std::optional<uint64_t> since_us;
+};
+const char* hold_mode_name(LockHold::Mode mode);  // "exclusive"
+
+std::vector<LockHold> holds_of(const LockedHeader& header);
+
+}  // namespace rdmacc
