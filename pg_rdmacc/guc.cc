@@ -80,9 +80,8 @@ bool check_stages(char** newval, void** extra, GucSource source) {
     GUC_check_errdetail("%s; or auto", why);
     return false;
   }
-  const bool changes =
-      stages.automatic != rdmacc_stages_auto ||
-      (!stages.automatic && stages.code != rdmacc_stages_code);
+  const bool changes = stages.automatic != rdmacc_stages_auto ||
+                       (!stages.automatic && stages.code != rdmacc_stages_code);
   if (source >= PGC_S_INTERACTIVE && changes && !refuse_within_transaction("rdmacc.stages")) {
     return false;
   }

@@ -281,8 +281,8 @@ TEST(LockedHeaders, TellWhoHoldsWhatOfWhichTable) {
     }
     EXPECT_EQ(hashes, (std::set<uint64_t>{100, 101, 102}));
     const RegionAudit audit = RegionAudit::of(cluster.region(0), cluster.layout());
-    auto* group = reinterpret_cast<Header*>(cluster.region(0) +
-                                            audit.reachable.rbegin()->first / 64 * 64);
+    auto* group =
+        reinterpret_cast<Header*>(cluster.region(0) + audit.reachable.rbegin()->first / 64 * 64);
     group->waiter = ctts;
     const auto with_gap = locked_headers(c, 0);
     EXPECT_EQ(std::count_if(with_gap.begin(), with_gap.end(),
