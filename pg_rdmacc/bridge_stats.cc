@@ -41,7 +41,7 @@ BridgeLock lock_row(const LockedHeader& header, const LockHold& hold, uint64_t n
           .relfilenode = header.relfilenode,
           .gap = header.gap,
           .key_hash = header.key_hash,
-          .mode = hold_mode_name(hold.mode),
+          .mode = lock_mode_name(hold.shared ? LockMode::kShared : LockMode::kExclusive),
           .granted = hold.granted,
           .holders = hold.holders,
           .worker = hold.worker.has_value() ? *hold.worker : -1,

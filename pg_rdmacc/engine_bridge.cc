@@ -110,9 +110,11 @@ Status begin_session(Attachment& at) {
   if (txn.options.auto_stages) choice = at.chooser.choose(txn.protocol, stages_of(txn.protocol));
   txn.plan = choice.plan;
   at.recorder.set_exploring(choice.explores);
-  RDMACC_RETURN_IF_ERROR(at.session->begin({.protocol = txn.protocol,
-                                            .plan = txn.plan,
-                                            .gate_timeout_us = txn.options.gate_timeout_us}));
+  RDMACC_RETURN_IF_ERROR(
+      at.session->begin({.protocol = txn.protocol,
+                         .plan = txn.plan,
+                         .lock_mode = static_cast<LockMode>(txn.options.lock_mode),
+                         .gate_timeout_us = txn.options.gate_timeout_us}));
   txn.begun = true;
   at.session->set_command(txn.command);
   for (uint32_t level = 0; level < txn.early_levels; ++level) at.session->savepoint();

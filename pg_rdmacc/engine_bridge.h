@@ -68,6 +68,7 @@ typedef struct BridgeTxnOptions {
   int protocol;     /* number of rdmacc::Protocol; -1: join what the gate has open */
   uint16_t stages;  /* hybrid code */
   bool auto_stages; /* instead of `stages`: what this session's transactions have found cheapest */
+  int lock_mode;    /* number of rdmacc::LockMode */
   uint64_t gate_timeout_us;
 } BridgeTxnOptions;
 
@@ -205,6 +206,7 @@ int bridge_parse_protocol(const char* name);
 const char* bridge_protocol_name(int protocol);
 const char* bridge_available_protocols(void); /* "nowait, occ" */
 bool bridge_protocol_available(int protocol);
+const char* bridge_lock_mode_name(int mode); /* NULL when there is none of that number */
 /* False with a message (in *why, static storage) when `text` is no stage plan. */
 bool bridge_parse_stages(const char* text, uint16_t* code, const char** why);
 /* Canonical text of a code under a protocol, into `out`. */

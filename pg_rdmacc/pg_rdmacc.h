@@ -18,6 +18,7 @@ extern int rdmacc_protocol; /* the bridge's number; -1: never set, joins what th
 extern char* rdmacc_stages;
 extern uint16 rdmacc_stages_code; /* of rdmacc_stages, unless it is auto */
 extern bool rdmacc_stages_auto;
+extern int rdmacc_lock_mode; /* the bridge's number */
 extern int rdmacc_nodes;
 extern int rdmacc_node_memory_mb;
 extern int rdmacc_replicas;

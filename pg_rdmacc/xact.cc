@@ -215,6 +215,7 @@ void rdmacc_enter(void) {
   const BridgeTxnOptions options = {.protocol = rdmacc_protocol,
                                     .stages = rdmacc_stages_code,
                                     .auto_stages = rdmacc_stages_auto,
+                                    .lock_mode = rdmacc_lock_mode,
                                     .gate_timeout_us = gate_timeout_us()};
   bridge_begin(&options);
   used = true;

@@ -5,10 +5,6 @@
 namespace rdmacc {
 namespace {
 
-// Below are no ctts but counts of those who share the lock: a ctts has microseconds above its
-// worker id.
-constexpr uint64_t kCttsMin = 1 << 16;
-
 LockHold of_ctts(uint64_t ctts, bool granted) {
   LockHold hold;
   hold.granted = granted;
@@ -19,17 +15,13 @@ LockHold of_ctts(uint64_t ctts, bool granted) {
 
 }  // namespace
 
-const char* hold_mode_name(LockHold::Mode mode) {
-  return mode == LockHold::Mode::kShared ? "shared" : "exclusive";
-}
-
 std::vector<LockHold> holds_of(const LockedHeader& header) {
   std::vector<LockHold> holds;
-  if (header.lock >= kCttsMin) {
+  if (header.lock > kSharesMax) {
     holds.push_back(of_ctts(header.lock, true));
   } else if (header.lock != 0) {
     LockHold& shared = holds.emplace_back();
-    shared.mode = LockHold::Mode::kShared;
+    shared.shared = true;
     shared.holders = static_cast<uint32_t>(header.lock);
   }
   // The owner's split locks a group by both words.

@@ -8,8 +8,7 @@ namespace rdmacc {
 
 // Who holds a header or waits for it, as far as its words tell.
 struct LockHold {
-  enum class Mode : uint8_t { kExclusive, kShared };
-  Mode mode = Mode::kExclusive;
+  bool shared = false;             // else exclusive
   bool granted = true;             // else it waits for the holder
   uint32_t holders = 1;            // of a shared lock, whose word is a count
   std::optional<WorkerId> worker;  // unknown of a shared lock
@@ -17,7 +16,6 @@ struct LockHold {
   // no ctts.
   std::optional<uint64_t> since_us;
 };
-const char* hold_mode_name(LockHold::Mode mode);  // "exclusive"
 
 std::vector<LockHold> holds_of(const LockedHeader& header);
 
