@@ -45,6 +45,30 @@ def locks_of_another_session_are_seen(box):
     holder.close()
 
 
+def readers_share_a_lock_if_asked_to(box):
+    read = "SET rdmacc.protocol = nowait; SET rdmacc.lock_mode = %s; BEGIN; SELECT v FROM t WHERE id = 1;"
+    readers = [Session(box), Session(box)]
+    for reader in readers:
+        matches(r"^\d+$", reader.run(read % "shared"), "a reader")
+    equal(box.psql("SELECT relation::text, mode, granted, holders, worker, pid, since"
+                   " FROM rdmacc.locks"), "t|shared|t|2|||", "locks")
+    for mode in ("exclusive", "shared"):
+        lost = box.psql(f"SET rdmacc.protocol = nowait; SET rdmacc.lock_mode = {mode};"
+                        " UPDATE t SET v = 2 WHERE id = 1", check=False)
+        equal(sqlstate(lost), "40001", f"a writer, {mode}")
+    readers[1].run("COMMIT;")
+    equal(readers[0].run("UPDATE t SET v = 3 WHERE id = 1;"), "", "the reader that is left")
+    # It keeps its share until its commit, which takes the lock for itself.
+    equal(box.psql("SELECT mode, holders FROM rdmacc.locks"), "shared|1", "locks")
+    equal(readers[0].run("COMMIT;"), "", "the commit")
+    equal(box.psql("SELECT count(*) FROM rdmacc.locks"), "0", "locks after the commit")
+    matches(r"^\d+$", readers[0].run(read % "exclusive"), "a reader that does not share")
+    matches("40001", readers[1].run(read % "exclusive"), "another reader")
+    for reader in readers:
+        reader.run("ROLLBACK;")
+        reader.close()
+
+
 def many_locks_are_all_shown(box):
     holder, pid = holder_of(box, "UPDATE t SET v = v + 1")
     equal(number(box, f"SELECT count(*) FROM rdmacc.locks WHERE header = 'record'"
@@ -133,7 +157,7 @@ def auto_stages_settle(box):
             "EXPLAIN")
 
 
-run(set_up, locks_of_another_session_are_seen, many_locks_are_all_shown,
+run(set_up, locks_of_another_session_are_seen, readers_share_a_lock_if_asked_to, many_locks_are_all_shown,
     a_session_that_ends_leaves_no_locks, statistics_outlive_their_sessions,
     aborts_are_counted_by_reason, who_waits_at_the_gate_is_shown, auto_stages_settle,
     settings={"rdmacc.nodes": 2, "rdmacc.node_memory": "256MB"})

@@ -5,7 +5,9 @@
 #include <set>
 
 #include "engine/storage/control_area.h"
+#include "engine/storage/lock_holds.h"
 #include "engine/storage/overflow.h"
+#include "engine/storage/sundial_word.h"
 #include "region_audit.h"
 #include "storage_cluster.h"
 
@@ -311,6 +313,36 @@ TEST(LockedHeaders, NeedSeveralAnswersWhenThereAreMany) {
     ASSERT_TRUE(beyond.ok());
     EXPECT_TRUE(beyond->headers.empty());
   });
+}
+
+TEST(LockHolds, TellWhatTheWordsSay) {
+  LockedHeader header;
+  EXPECT_TRUE(holds_of(header).empty());
+  header.lock = (9'000ull << 16) | 7;
+  ASSERT_EQ(holds_of(header).size(), 1u);
+  EXPECT_FALSE(holds_of(header)[0].shared);
+  EXPECT_TRUE(holds_of(header)[0].granted);
+  EXPECT_EQ(holds_of(header)[0].worker, 7);
+  EXPECT_EQ(holds_of(header)[0].since_us, 9'000u);
+  header.waiter = (8'000ull << 16) | 5;
+  ASSERT_EQ(holds_of(header).size(), 2u);
+  EXPECT_FALSE(holds_of(header)[1].granted);
+  EXPECT_EQ(holds_of(header)[1].worker, 5);
+
+  header = LockedHeader();
+  header.lock = 3;
+  ASSERT_EQ(holds_of(header).size(), 1u);
+  EXPECT_TRUE(holds_of(header)[0].shared);
+  EXPECT_EQ(holds_of(header)[0].holders, 3u);
+  EXPECT_FALSE(holds_of(header)[0].worker.has_value());
+
+  header = LockedHeader();
+  header.sundial = sundial_locked_word(77, 6);
+  ASSERT_EQ(holds_of(header).size(), 1u);
+  EXPECT_EQ(holds_of(header)[0].worker, 6);
+  EXPECT_FALSE(holds_of(header)[0].since_us.has_value());
+  header.lock = (9'000ull << 16) | 6;  // a split's: both words, one holder
+  EXPECT_EQ(holds_of(header).size(), 1u);
 }
 
 }  // namespace
