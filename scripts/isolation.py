@@ -1,5 +1,5 @@
-"""Isolation tests: every specs/*.spec under every protocol that the server has, at every isolation
-level of PostgreSQL. Which session loses a conflict, and when it learns of it, is the protocol's
+"""Isolation tests: every specs/*.spec under every protocol that the server has (nowait in both lock
+modes), at every isolation level of PostgreSQL. Which session loses a conflict, and when it learns of it, is the protocol's
 business, so that transcripts are not compared. Instead, in each permutation
 
   * a step whose name begins with "check" must answer, and with t in every column;
@@ -163,12 +163,22 @@ def run_spec(box, spec, level, options=""):
     return done.stdout, wrong
 
 
-def run_level(box, names, protocol, level, output):
+def variants_of(box):
+    """[(name, options)] of all that promise serializability."""
+    protocols = box.psql("SELECT unnest(enumvals) FROM pg_settings"
+                         " WHERE name = 'rdmacc.protocol'").split("\n")
+    variants = [(protocol, f"-c rdmacc.protocol={protocol}") for protocol in protocols]
+    shared = "-c rdmacc.protocol=nowait -c rdmacc.lock_mode=shared"
+    return variants + [("nowait-shared", shared)]
+
+
+def run_level(box, names, variant, level, output):
     """One line of a verdict for each spec that breaks a rule."""
+    variant_name, options = variant
     failures = []
     for name in names:
-        transcript, wrong = run_spec(box, read_spec(name), level, f"-c rdmacc.protocol={protocol}")
-        label = f"{name}.{protocol}.{level.replace(' ', '_')}"
+        transcript, wrong = run_spec(box, read_spec(name), level, options)
+        label = f"{name}.{variant_name}.{level.replace(' ', '_')}"
         with open(os.path.join(output, label + ".out"), "w") as file:
             file.write(transcript)
         if wrong:
@@ -186,23 +196,21 @@ def anomalies_not_found(box):
 
 
 def run(box, names, output):
-    """Runs the specs; (passed, failed) counts each spec under each protocol at each level. The
+    """Runs the specs; (passed, failed) counts each spec under each variant at each level. The
     transcripts go to folder `output`."""
     for level in LEVELS:
         prepare(box, level)
-    protocols = box.psql("SELECT unnest(enumvals) FROM pg_settings"
-                         " WHERE name = 'rdmacc.protocol'").split("\n")
     overlooked = list(anomalies_not_found(box))
     print("\n".join(["the judge on PostgreSQL's own tables"] + overlooked), flush=True)
     failed = len(overlooked)
     passed = len(ANOMALIES) - failed
-    # The levels of a protocol beside each other, in a database each; they mostly wait.
+    # The levels of a variant beside each other, in a database each; they mostly wait.
     with concurrent.futures.ThreadPoolExecutor(max_workers=len(LEVELS)) as pool:
-        for protocol in protocols:
-            runs = [pool.submit(run_level, box, names, protocol, level, output)
+        for variant in variants_of(box):
+            runs = [pool.submit(run_level, box, names, variant, level, output)
                     for level in LEVELS]
             failures = [failure for each in runs for failure in each.result()]
-            print("\n".join([f"{protocol}: {len(names)} specs at {len(LEVELS)} levels"]
+            print("\n".join([f"{variant[0]}: {len(names)} specs at {len(LEVELS)} levels"]
                             + failures), flush=True)
             failed += len(failures)
             passed += len(names) * len(LEVELS) - len(failures)
