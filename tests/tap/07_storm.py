@@ -104,4 +104,4 @@ def one_that_sits_too_long_is_ended(box):
 
 
 run(set_up, all_protocols_at_once, one_that_sits_in_the_gate, one_that_sits_too_long_is_ended,
-    settings={"rdmacc.nodes": 2, "rdmacc.node_memory": "256MB"})
+    settings={"rdmacc.nodes": 2, "rdmacc.node_memory": "256MB", "autovacuum": "off"})
