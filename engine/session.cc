@@ -29,6 +29,7 @@ Coordinator::~Coordinator() = default;
 Worker& Coordinator::worker() { return impl_->worker; }
 const Topology& Coordinator::topology() const { return impl_->state.engine.topology; }
 WorkerStats& Coordinator::stats() { return impl_->state.stats; }
+void Coordinator::set_observer(TxnObserver* observer) { impl_->state.observer = observer; }
 void Coordinator::set_history(HistoryWriter* history) { impl_->state.history = history; }
 
 NodeId home_node_of(TableId table, std::string_view key, NodeId nodes) {
@@ -263,6 +264,16 @@ Result<TableMeta> Session::find_table(const TableSpec& identity) {
 Result<NodeStatistics> Session::node_statistics(NodeId node) {
   CoordinatorState& state = coordinator_.impl().state;
   return state.engine.storage.statistics(node, state.stats.allocation_verbs);
+}
+
+Result<LockedHeaders> Session::locked_headers(NodeId node, uint64_t from) {
+  CoordinatorState& state = coordinator_.impl().state;
+  return state.engine.storage.locked_headers(node, from, state.stats.allocation_verbs);
+}
+
+Status Session::gate_state(GateLine* gate, std::vector<WorkerLine>* lines) {
+  VerbCounters counters;
+  return coordinator_.impl().state.gate.snapshot(gate, lines, counters);
 }
 
 Result<std::optional<Protocol>> Session::open_protocol() {

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/storage/lock_holds.h"
 #include "engine/storage/storage_client.h"
 #include "engine/txn/outcome.h"
 #include "engine/txn/stage.h"
@@ -29,6 +30,7 @@ namespace rdmacc {
 class Transaction;
 class HistoryWriter;
 struct ProtocolRules;
+class TxnObserver;
 
 struct EngineOptions {
   uint32_t replicas = 0;                        // backups of each partition's log
@@ -50,6 +52,8 @@ class Coordinator {
   Worker& worker();
   const Topology& topology() const;
   WorkerStats& stats();
+  // Is told what the transactions measure, while they run (nullptr: nobody is). Not owned.
+  void set_observer(TxnObserver* observer);
   // Every committed and aborted transaction is reported to `history` (nullptr: none). Not owned.
   void set_history(HistoryWriter* history);
 
@@ -147,6 +151,11 @@ class Session {
   Result<TableMeta> truncate_table(TableId table, const TableSpec& spec);
   Result<TableMeta> find_table(const TableSpec& identity);
   Result<NodeStatistics> node_statistics(NodeId node);
+  // Headers of a node that are locked or waited for, from where `from` (0, or the `next` of the
+  // answer before) says. Not a snapshot.
+  Result<LockedHeaders> locked_headers(NodeId node, uint64_t from);
+  // The gate, and the line of every worker at it.
+  Status gate_state(GateLine* gate, std::vector<WorkerLine>* lines);
   // What protocol the gate has open; nothing when none was opened since the cluster began.
   Result<std::optional<Protocol>> open_protocol();
 

@@ -21,7 +21,7 @@ uint32 epoch;
 void detach_at_exit(int, Datum) {
   if (!bridge_attached()) return;
   rdmacc_abandon_transaction();
-  bridge_detach();
+  rdmacc_leave_cluster();
 }
 
 void wait_for_nodes(int64 deadline_us) {
@@ -45,8 +45,14 @@ uint32 rdmacc_attach_epoch(void) { return epoch; }
 
 void rdmacc_attach_again(void) { again = true; }
 
+/* In this order: the worker id may be another backend's at once. */
+void rdmacc_leave_cluster(void) {
+  rdmacc_set_worker_pid(bridge_worker_id(), 0);
+  bridge_detach();
+}
+
 void rdmacc_ensure_attached(void) {
-  if (again && bridge_attached() && !bridge_txn_active()) bridge_detach();
+  if (again && bridge_attached() && !bridge_txn_active()) rdmacc_leave_cluster();
   if (bridge_attached()) return;
   rdmacc_require_preload();
   const char* cluster = rdmacc_cluster_name();
@@ -62,6 +68,7 @@ void rdmacc_ensure_attached(void) {
     }
     wait_for_nodes(deadline_us);
   }
+  rdmacc_set_worker_pid(bridge_worker_id(), MyProcPid);
   again = false;
   epoch++;
 }

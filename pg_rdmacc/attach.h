@@ -11,6 +11,9 @@ uint32 rdmacc_attach_epoch(void);
 /* A node was lost: attaches anew before the next transaction. */
 void rdmacc_attach_again(void);
 
+/* Gives this backend's place up; nothing of it may be under way. */
+void rdmacc_leave_cluster(void);
+
 /* Monotonic. */
 int64 rdmacc_now_us(void);
 }

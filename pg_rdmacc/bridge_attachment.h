@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/session.h"
+#include "engine/stats/stats_recorder.h"
 #include "pg_rdmacc/engine_bridge.h"
 #include "rdma/shm_fabric.h"
 
@@ -16,6 +17,9 @@
 // commands are run by guarded(), calls by no_throw().
 
 namespace rdmacc::bridge {
+
+// Of all sessions; nullptr when the server keeps none.
+SharedStats* shared_stats();
 
 // What a handle of a BridgeScan stands for. The view of a batch lives until the next one.
 struct Scan {
@@ -33,12 +37,17 @@ struct TxnState {
   bool begun = false;
   BridgeTxnOptions options{};
   Protocol protocol = Protocol::kOcc;
+  StagePlan plan;
   uint32_t early_levels = 0;
   uint32_t command = 0;
 };
 
 struct Attachment {
+  explicit Attachment(uint64_t seed) : chooser(seed), recorder(shared_stats(), &chooser) {}
+
   // In the order of construction: the endpoint in the coordinator leaves the fabric first.
+  PlanChooser chooser;
+  StatsRecorder recorder;
   std::unique_ptr<ShmFabric> fabric;
   std::unique_ptr<Coordinator> coordinator;
   std::unique_ptr<Session> session;
@@ -49,6 +58,10 @@ struct Attachment {
   // Handles are numbers that are never used again, so that a stale one is harmless.
   std::map<uintptr_t, std::unique_ptr<Scan>> scans;
   uintptr_t last_scan = 0;
+  // For views: of the last bridge_start_locks() and bridge_start_gate().
+  std::vector<BridgeLock> locks;
+  uint64_t locks_next = 0;
+  std::vector<BridgeGateSession> gate_sessions;
 };
 
 // nullptr unless this very process has attached: a child of the one that did has no worker slot

@@ -32,6 +32,11 @@ bool bridge_protocol_available(int protocol) {
          rdmacc::rules_of(static_cast<rdmacc::Protocol>(protocol)) != nullptr;
 }
 
+const char* bridge_lock_mode_name(int mode) {
+  if (mode < 0 || mode > static_cast<int>(rdmacc::LockMode::kShared)) return nullptr;
+  return rdmacc::lock_mode_name(static_cast<rdmacc::LockMode>(mode));
+}
+
 bool bridge_parse_stages(const char* text, uint16_t* code, const char** why) {
   static char message[256];
   bool parsed = false;

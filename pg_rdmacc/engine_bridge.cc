@@ -7,6 +7,8 @@
 #include <optional>
 #include <string>
 
+#include "engine/protocols/registry.h"
+
 namespace rdmacc::bridge {
 namespace {
 
@@ -43,13 +45,14 @@ Status attach(const std::string& cluster, const EngineOptions& options) {
   if (!fabric.ok()) return fabric.status();
   Result<std::unique_ptr<Endpoint>> endpoint = (*fabric)->join();
   if (!endpoint.ok()) return endpoint.status();
-  auto made = std::make_unique<Attachment>();
+  auto made = std::make_unique<Attachment>((*endpoint)->random().next());
   made->owner_pid = getpid();
   made->fabric = std::move(fabric.value());
   // A backend runs one command at a time; a few coroutines serve the engine's own needs.
   made->coordinator =
       std::make_unique<Coordinator>(std::move(endpoint.value()), made->fabric->topology(), options,
                                     Scheduler::Options{.coroutines_max = 16});
+  made->coordinator->set_observer(&made->recorder);
   made->session = std::make_unique<Session>(*made->coordinator);
   made->pump = std::make_unique<SessionPump>(*made->coordinator);
   attachment = made.release();
@@ -103,9 +106,15 @@ Status begin_session(Attachment& at) {
     if (!open.ok()) return open.status();
     txn.protocol = open->value_or(kDefaultProtocol);
   }
-  RDMACC_RETURN_IF_ERROR(at.session->begin({.protocol = txn.protocol,
-                                            .plan = StagePlan(txn.options.stages),
-                                            .gate_timeout_us = txn.options.gate_timeout_us}));
+  PlanChooser::Choice choice{.plan = StagePlan(txn.options.stages)};
+  if (txn.options.auto_stages) choice = at.chooser.choose(txn.protocol, stages_of(txn.protocol));
+  txn.plan = choice.plan;
+  at.recorder.set_exploring(choice.explores);
+  RDMACC_RETURN_IF_ERROR(
+      at.session->begin({.protocol = txn.protocol,
+                         .plan = txn.plan,
+                         .lock_mode = static_cast<LockMode>(txn.options.lock_mode),
+                         .gate_timeout_us = txn.options.gate_timeout_us}));
   txn.begun = true;
   at.session->set_command(txn.command);
   for (uint32_t level = 0; level < txn.early_levels; ++level) at.session->savepoint();
@@ -223,6 +232,10 @@ bool bridge_txn_has_writes(void) {
 
 int bridge_txn_protocol(void) {
   return bridge_txn_touched() ? static_cast<int>(attached()->txn.protocol) : -1;
+}
+
+int bridge_txn_stages(void) {
+  return bridge_txn_touched() ? static_cast<int>(attached()->txn.plan.code()) : -1;
 }
 
 void bridge_start_commit(void) {

@@ -65,8 +65,10 @@ typedef struct BridgeTableSpec {
 } BridgeTableSpec;
 
 typedef struct BridgeTxnOptions {
-  int protocol;    /* number of rdmacc::Protocol; -1: join what the gate has open */
-  uint16_t stages; /* hybrid code */
+  int protocol;     /* number of rdmacc::Protocol; -1: join what the gate has open */
+  uint16_t stages;  /* hybrid code */
+  bool auto_stages; /* instead of `stages`: what this session's transactions have found cheapest */
+  int lock_mode;    /* number of rdmacc::LockMode */
   uint64_t gate_timeout_us;
 } BridgeTxnOptions;
 
@@ -78,6 +80,50 @@ typedef struct BridgeNode {
   int node;
   uint64_t region_bytes, backed_bytes, used_bytes, tables, rows, splits, requests, started_us;
 } BridgeNode;
+
+/* What views show. Texts are static; protocols are numbers, -1 = none. */
+typedef struct BridgeStageStat {
+  int protocol;
+  const char* stage;
+  const char* primitive;
+  uint64_t count;
+  double mean_us, p50_us, p99_us;
+} BridgeStageStat;
+
+typedef struct BridgeAbortStat {
+  int protocol;
+  const char* reason;
+  uint64_t count;
+} BridgeAbortStat;
+
+typedef struct BridgePlanStat {
+  int protocol;
+  uint16_t code; /* without the stages that the protocol does not have */
+  uint64_t transactions, committed, explored;
+} BridgePlanStat;
+
+typedef struct BridgeLock {
+  uint32_t table, database, relfilenode; /* database 0: the table is gone */
+  bool gap;                              /* else a record */
+  uint64_t key_hash;
+  const char* mode;
+  bool granted;
+  uint32_t holders;
+  int worker;     /* -1: unknown */
+  int64_t age_us; /* since its transaction began; -1: unknown */
+} BridgeLock;
+
+typedef struct BridgeGate {
+  int open, next;
+  uint64_t switches, switch_us_sum, switch_us_max;
+} BridgeGate;
+
+typedef struct BridgeGateSession {
+  int worker;
+  int protocol;
+  bool inside;        /* else it waits */
+  int64_t waiting_us; /* 0 when inside */
+} BridgeGateSession;
 
 /* ---- Attaching. Done lazily, in the backend, after fork. Blocking but bounded (5 s). */
 bool bridge_attached(void);
@@ -100,7 +146,8 @@ bool bridge_txn_active(void);
 void bridge_begin(const BridgeTxnOptions* options); /* no engine access yet; cannot fail */
 bool bridge_txn_touched(void);                      /* the gate was entered */
 bool bridge_txn_has_writes(void);
-int bridge_txn_protocol(void); /* after the gate was entered */
+int bridge_txn_protocol(void); /* after the gate was entered; -1 before */
+int bridge_txn_stages(void);   /* likewise: the hybrid code that it runs with */
 void bridge_start_commit(void);
 void bridge_start_abort(void);
 void bridge_set_command(uint32_t command);
@@ -134,11 +181,32 @@ void bridge_start_find_table(const BridgeTableSpec* identity, uint32_t* id);
 void bridge_start_drop_table(uint32_t id);
 void bridge_start_node_statistics(int node, BridgeNode* out);
 
+/* ---- Statistics of all sessions of the server, in memory that the server gives: bytes() of it,
+ * aligned to 64, made by format() once and named to every process that is to use it. */
+size_t bridge_stats_bytes(void);
+void bridge_stats_format(void* memory);
+void bridge_stats_use(void* memory);
+void bridge_stats_reset(void);
+/* Rows of the views, as many as there are but at most `max`; how many were filled in. */
+#define BRIDGE_STAT_STAGES_MAX 256
+#define BRIDGE_STAT_ABORTS_MAX 512
+#define BRIDGE_STAT_PLANS_MAX 4096
+size_t bridge_stat_stages(BridgeStageStat* out, size_t max);
+size_t bridge_stat_aborts(BridgeAbortStat* out, size_t max);
+size_t bridge_stat_plans(BridgePlanStat* out, size_t max); /* those that were used */
+
+/* ---- What goes on in the cluster. The results live until the next command of their kind. */
+void bridge_start_locks(int node, uint64_t from); /* from: 0, or *next of the answer before */
+size_t bridge_locks(const BridgeLock** locks, uint64_t* next); /* *next is 0 at the end */
+void bridge_start_gate(BridgeGate* out);
+size_t bridge_gate_sessions(const BridgeGateSession** sessions);
+
 /* ---- Names. -1 / false when unknown or not available; text functions return static storage. */
 int bridge_parse_protocol(const char* name);
 const char* bridge_protocol_name(int protocol);
 const char* bridge_available_protocols(void); /* "nowait, occ" */
 bool bridge_protocol_available(int protocol);
+const char* bridge_lock_mode_name(int mode); /* NULL when there is none of that number */
 /* False with a message (in *why, static storage) when `text` is no stage plan. */
 bool bridge_parse_stages(const char* text, uint16_t* code, const char** why);
 /* Canonical text of a code under a protocol, into `out`. */

@@ -10,6 +10,16 @@ namespace {
 constexpr size_t kStagesTextBytes = 256;
 constexpr const char* kDefaultProtocol = "occ";
 
+/* What auto has chosen differs from run to run: like costs, it is not shown under COSTS OFF. */
+const char* stages_text(int protocol, const ExplainState* es) {
+  const int running = bridge_txn_stages();
+  if (rdmacc_stages_auto && (running < 0 || !es->costs)) return "auto";
+  auto* text = static_cast<char*>(palloc(kStagesTextBytes));
+  const auto code = running >= 0 ? static_cast<uint16>(running) : rdmacc_stages_code;
+  bridge_stages_text(protocol, code, text, kStagesTextBytes);
+  return rdmacc_stages_auto ? psprintf("auto (%s)", text) : text;
+}
+
 void explain_engine(ExplainState* es) {
   const int joined = bridge_txn_protocol();
   const int protocol = joined >= 0 ? joined : rdmacc_protocol;
@@ -18,9 +28,7 @@ void explain_engine(ExplainState* es) {
   const int shown = chosen ? protocol : bridge_parse_protocol(kDefaultProtocol);
   const char* name = bridge_protocol_name(shown);
   ExplainPropertyText("Protocol", chosen ? name : psprintf("%s, unless another is open", name), es);
-  char stages[kStagesTextBytes];
-  bridge_stages_text(shown, rdmacc_stages_code, stages, sizeof(stages));
-  ExplainPropertyText("Stages", stages, es);
+  ExplainPropertyText("Stages", stages_text(shown, es), es);
 }
 
 }  // namespace

@@ -11,6 +11,8 @@ extern "C" {
 int rdmacc_protocol = -1;
 char* rdmacc_stages = nullptr;
 uint16 rdmacc_stages_code = 0;
+bool rdmacc_stages_auto = false;
+int rdmacc_lock_mode = 0;
 int rdmacc_nodes = 2;
 int rdmacc_node_memory_mb = 1024;
 int rdmacc_replicas = 1;
@@ -26,12 +28,14 @@ namespace {
 
 constexpr const char* kDefaultProtocol = "occ";
 constexpr int kProtocolsMax = 16;
+constexpr int kLockModesMax = 8;
 constexpr int kWorkersMax = 60000; /* worker ids have 16 bits */
 constexpr int kNodeMemoryMbMax = 1 << 24;
 
 /* What SHOW prints; rdmacc_protocol is -1 as long as this is only the default. */
 int protocol_shown;
 config_enum_entry protocol_entries[kProtocolsMax + 1];
+config_enum_entry lock_mode_entries[kLockModesMax + 1];
 
 constexpr config_enum_entry kHugePagesEntries[] = {
     {"off", 0, false}, {"try", 1, false}, {nullptr, 0, false}};
@@ -67,26 +71,39 @@ void assign_protocol(int, void* extra) {
   rdmacc_protocol = static_cast<const ProtocolExtra*>(extra)->sampled;
 }
 
+struct StagesExtra {
+  bool automatic;
+  uint16 code;
+};
+
 bool check_stages(char** newval, void** extra, GucSource source) {
-  uint16 code = 0;
+  StagesExtra stages = {.automatic = pg_strcasecmp(*newval, "auto") == 0, .code = 0};
   const char* why = nullptr;
-  if (!bridge_parse_stages(*newval, &code, &why)) {
-    GUC_check_errdetail("%s", why);
+  if (!stages.automatic && !bridge_parse_stages(*newval, &stages.code, &why)) {
+    GUC_check_errdetail("%s; or auto", why);
     return false;
   }
-  if (source >= PGC_S_INTERACTIVE && code != rdmacc_stages_code &&
-      !refuse_within_transaction("rdmacc.stages")) {
+  const bool changes = stages.automatic != rdmacc_stages_auto ||
+                       (!stages.automatic && stages.code != rdmacc_stages_code);
+  if (source >= PGC_S_INTERACTIVE && changes && !refuse_within_transaction("rdmacc.stages")) {
     return false;
   }
-  auto* parsed = static_cast<uint16*>(malloc(sizeof(uint16)));
+  auto* parsed = static_cast<StagesExtra*>(malloc(sizeof(StagesExtra)));
   if (parsed == nullptr) return false;
-  *parsed = code;
+  *parsed = stages;
   *extra = parsed;
   return true;
 }
 
 void assign_stages(const char*, void* extra) {
-  rdmacc_stages_code = *static_cast<const uint16*>(extra);
+  const auto* stages = static_cast<const StagesExtra*>(extra);
+  rdmacc_stages_auto = stages->automatic;
+  rdmacc_stages_code = stages->code;
+}
+
+bool check_lock_mode(int* newval, void**, GucSource source) {
+  return source < PGC_S_INTERACTIVE || *newval == rdmacc_lock_mode ||
+         refuse_within_transaction("rdmacc.lock_mode");
 }
 
 bool check_durability(char** newval, void**, GucSource) {
@@ -130,11 +147,26 @@ void define_protocol(void) {
       nullptr);
 }
 
+void define_lock_mode(void) {
+  int count = 0;
+  while (count < kLockModesMax && bridge_lock_mode_name(count) != nullptr) {
+    lock_mode_entries[count] = {bridge_lock_mode_name(count), count, false};
+    ++count;
+  }
+  lock_mode_entries[count] = {nullptr, 0, false};
+  DefineCustomEnumVariable(
+      "rdmacc.lock_mode", "How nowait locks rows that a transaction has only read.",
+      "exclusive, or shared with other readers. Other protocols do not use it.", &rdmacc_lock_mode,
+      0, lock_mode_entries, PGC_USERSET, 0, check_lock_mode, nullptr, nullptr);
+}
+
 void define_session_settings(void) {
   define_protocol();
+  define_lock_mode();
   DefineCustomStringVariable(
       "rdmacc.stages", "Which primitive carries out each stage of a transaction.",
-      "one_sided, rpc, a hybrid code 0 .. 511, or a list such as \"lock=rpc,log=one_sided\".",
+      "one_sided, rpc, a hybrid code 0 .. 511, a list such as \"lock=rpc,log=one_sided\", or auto: "
+      "whatever takes the session's transactions the least time.",
       &rdmacc_stages, "one_sided", PGC_USERSET, 0, check_stages, assign_stages, nullptr);
   DefineCustomIntVariable(
       "rdmacc.spin_us", "How long a session polls before it sleeps in a wait for the nodes.",
@@ -181,7 +213,8 @@ void define_server_settings(void) {
 constexpr const char* kSettings[] = {
     "rdmacc.protocol",   "rdmacc.stages",      "rdmacc.spin_us",    "rdmacc.gate_timeout",
     "rdmacc.nodes",      "rdmacc.node_memory", "rdmacc.replicas",   "rdmacc.max_write_set",
-    "rdmacc.durability", "rdmacc.max_workers", "rdmacc.huge_pages", "rdmacc.node_program"};
+    "rdmacc.durability", "rdmacc.max_workers", "rdmacc.huge_pages", "rdmacc.node_program",
+    "rdmacc.lock_mode"};
 constexpr size_t kSettingsCount = sizeof(kSettings) / sizeof(kSettings[0]);
 bool configured[kSettingsCount];
 
@@ -229,9 +262,10 @@ void rdmacc_guc_check_at_start(void) {
   }
 }
 
-int rdmacc_worker_slots(void) {
-  if (rdmacc_max_workers > 0) return rdmacc_max_workers;
-  return Min(MaxBackends + 16, kWorkersMax);
+int rdmacc_worker_ids(void) {
+  const int sessions =
+      rdmacc_max_workers > 0 ? rdmacc_max_workers : Min(MaxBackends + 16, kWorkersMax);
+  return sessions + rdmacc_nodes * RDMACC_NODE_THREADS;
 }
 
 int rdmacc_effective_replicas(void) {

@@ -20,8 +20,9 @@ void rdmacc_guc_init(bool preloaded);
 /* Refuses combinations that one check hook cannot see; FATAL at server start. */
 void rdmacc_guc_check_at_start(void);
 
-/* rdmacc.max_workers with -1 resolved; after MaxBackends is known. Node threads not included. */
-int rdmacc_worker_slots(void);
+/* Worker ids of the cluster: rdmacc.max_workers with -1 resolved, and the nodes' threads. Known
+ * once MaxBackends is. */
+int rdmacc_worker_ids(void);
 
 /* rdmacc.replicas, at most nodes - 1 when it was never set. */
 int rdmacc_effective_replicas(void);

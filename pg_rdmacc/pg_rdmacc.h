@@ -16,7 +16,9 @@ extern "C" {
 /* ---- Settings: defined and registered by guc.cc, which owns them. */
 extern int rdmacc_protocol; /* the bridge's number; -1: never set, joins what the gate has */
 extern char* rdmacc_stages;
-extern uint16 rdmacc_stages_code; /* of rdmacc_stages */
+extern uint16 rdmacc_stages_code; /* of rdmacc_stages, unless it is auto */
+extern bool rdmacc_stages_auto;
+extern int rdmacc_lock_mode; /* the bridge's number */
 extern int rdmacc_nodes;
 extern int rdmacc_node_memory_mb;
 extern int rdmacc_replicas;

@@ -12,6 +12,7 @@ RdmaccControl* rdmacc_control = nullptr;
 namespace {
 
 /* Set in the postmaster, inherited by fork. */
+pg_atomic_uint32* worker_pids = nullptr; /* rdmacc_worker_ids() of them */
 char cluster_name[RDMACC_CLUSTER_NAME_MAX + 1];
 shmem_request_hook_type previous_request_hook = nullptr;
 shmem_startup_hook_type previous_startup_hook = nullptr;
@@ -26,10 +27,34 @@ void draw_cluster_name(void) {
   for (const uint8 byte : random) end += sprintf(end, "%02x", byte);
 }
 
+Size worker_pids_bytes(void) {
+  return mul_size(sizeof(pg_atomic_uint32), static_cast<Size>(rdmacc_worker_ids()));
+}
+
 void request_shmem(void) {
   if (previous_request_hook != nullptr) previous_request_hook();
   rdmacc_guc_check_at_start();
-  RequestAddinShmemSpace(MAXALIGN(sizeof(RdmaccControl)));
+  Size bytes = add_size(CACHELINEALIGN(sizeof(RdmaccControl)), CACHELINEALIGN(worker_pids_bytes()));
+  bytes = add_size(bytes, CACHELINEALIGN(bridge_stats_bytes()));
+  RequestAddinShmemSpace(bytes);
+}
+
+void startup_worker_pids(void) {
+  bool found = false;
+  worker_pids = static_cast<pg_atomic_uint32*>(
+      ShmemInitStruct("rdmacc worker pids", worker_pids_bytes(), &found));
+  if (found) return;
+  for (int worker = 0; worker < rdmacc_worker_ids(); ++worker) {
+    pg_atomic_init_u32(&worker_pids[worker], 0);
+  }
+}
+
+/* PostgreSQL aligns the block to a line of the processor's cache. */
+void startup_statistics(void) {
+  bool found = false;
+  void* memory = ShmemInitStruct("rdmacc statistics", bridge_stats_bytes(), &found);
+  if (!found) bridge_stats_format(memory);
+  bridge_stats_use(memory);
 }
 
 void startup_shmem(void) {
@@ -49,6 +74,8 @@ void startup_shmem(void) {
       pg_atomic_init_u64(&node.started, 0);
     }
   }
+  startup_worker_pids();
+  startup_statistics();
   LWLockRelease(AddinShmemInitLock);
 }
 
@@ -63,6 +90,16 @@ void rdmacc_shmem_init(void) {
 }
 
 const char* rdmacc_cluster_name(void) { return cluster_name; }
+
+void rdmacc_set_worker_pid(int worker, int pid) {
+  if (worker_pids == nullptr || worker < 0 || worker >= rdmacc_worker_ids()) return;
+  pg_atomic_write_u32(&worker_pids[worker], static_cast<uint32>(pid));
+}
+
+int rdmacc_worker_pid(int worker) {
+  if (worker_pids == nullptr || worker < 0 || worker >= rdmacc_worker_ids()) return 0;
+  return static_cast<int>(pg_atomic_read_u32(&worker_pids[worker]));
+}
 
 bool rdmacc_cluster_serving(void) {
   return rdmacc_control != nullptr && pg_atomic_read_u32(&rdmacc_control->serving) != 0 &&

@@ -34,6 +34,11 @@ typedef struct RdmaccControl {
 
 extern RdmaccControl* rdmacc_control; /* NULL unless preloaded */
 
+/* The backend that has claimed a worker id of the cluster: told by the backend itself (pid) before
+ * it runs transactions, and when it leaves (0). 0 also for ids of nodes, and of nobody. */
+void rdmacc_set_worker_pid(int worker, int pid);
+int rdmacc_worker_pid(int worker);
+
 /* Draws the cluster's name and asks for the block; from _PG_init under preload only. */
 void rdmacc_shmem_init(void);
 

@@ -51,8 +51,7 @@ bool spawn(SupervisedNode* node, const char* program, bool create_cluster) {
   snprintf(text[count++], kArgumentBytes, "--nodes=%d", rdmacc_nodes);
   snprintf(text[count++], kArgumentBytes, "--threads=%d", RDMACC_NODE_THREADS);
   snprintf(text[count++], kArgumentBytes, "--memory=%d", rdmacc_node_memory_mb);
-  snprintf(text[count++], kArgumentBytes, "--workers-max=%d",
-           rdmacc_worker_slots() + rdmacc_nodes * RDMACC_NODE_THREADS);
+  snprintf(text[count++], kArgumentBytes, "--workers-max=%d", rdmacc_worker_ids());
   snprintf(text[count++], kArgumentBytes, "--watch-pid=%d", static_cast<int>(PostmasterPid));
   if (create_cluster) snprintf(text[count++], kArgumentBytes, "--create");
   char* arguments[lengthof(text) + 2] = {};

@@ -214,6 +214,8 @@ void rdmacc_enter(void) {
   rdmacc_ensure_attached();
   const BridgeTxnOptions options = {.protocol = rdmacc_protocol,
                                     .stages = rdmacc_stages_code,
+                                    .auto_stages = rdmacc_stages_auto,
+                                    .lock_mode = rdmacc_lock_mode,
                                     .gate_timeout_us = gate_timeout_us()};
   bridge_begin(&options);
   used = true;
@@ -232,7 +234,7 @@ bool rdmacc_pump_uninterrupted(void) {
       const BridgeError error = {
           .code = BRIDGE_UNAVAILABLE, .reason = "", .message = "", .outcome_unknown = false};
       doom_by(&error);
-      bridge_detach();
+      rdmacc_leave_cluster();
       return false;
     }
     bridge_wait(kWaitUsMax);

@@ -17,8 +17,8 @@ LOGS = os.path.join(ROOT, "build/check")
 COLOURS = sys.stdout.isatty()
 LINES_OF_A_FAILURE = 60
 # Unit and simulator tests, which run under the sanitizers, too.
-SANITIZED = ("check_test", "cluster_test", "engine_test", "log_test", "sim_test", "storage_test",
-             "workloads_test")
+SANITIZED = ("check_test", "cluster_test", "engine_test", "log_test", "sim_test", "stats_test",
+             "storage_test", "workloads_test")
 
 running = set()  # processes of parts under way, each the leader of its group
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Runs sql/ (pg_regress) or specs/ (pg_isolation_regress) on a sandbox of its own.
+"""Runs sql/ (pg_regress) or specs/ (isolationtester, see isolation.py) on a sandbox of its own.
 
     scripts/run_regress.py regress|isolation [--dir DIR] [--keep] [NAME …]
 
-Every test starts in a database that has the extension; isolation tests run under every protocol,
-whose outcomes may differ (expected/NAME_1.out) where both are serializable. Prints the runner's lines and, of what
-failed, the differences; the last line is "N passed, N failed"."""
+Regression tests run in a database that has the extension; isolation tests under every protocol, at
+every isolation level. Prints the tests' lines and, of what failed, the differences or the rule that
+does not hold; the last line is "N passed, N failed"."""
 
 import argparse
 import os
@@ -15,17 +15,14 @@ import subprocess
 import sys
 import tempfile
 
+import isolation
 from sandbox import ROOT, Sandbox
 
-RUNNERS = "/usr/lib/postgresql/15/lib/pgxs/src/test"
-SUITES = {
-    # suite: (runner, folder of the tests, their suffix)
-    "regress": (f"{RUNNERS}/regress/pg_regress", "sql", ".sql"),
-    "isolation": (f"{RUNNERS}/isolation/pg_isolation_regress", "specs", ".spec"),
-}
+PG_REGRESS = "/usr/lib/postgresql/15/lib/pgxs/src/test/regress/pg_regress"
+SUITES = {"regress": ("sql", ".sql"), "isolation": ("specs", ".spec")}  # folder, suffix
 DIFF_LINES_MAX = 400
 TIMEOUT_S = 600
-DATABASE = {"regress": "rdmacc_regression", "isolation": "isolation_regression"}
+DATABASE = "rdmacc_regression"
 
 
 def names_of(folder, suffix):
@@ -47,39 +44,27 @@ def copy_inputs(box, folder):
 
 
 def run_suite(box, suite, names):
-    """Isolation tests under every protocol, whatever else once."""
-    if suite != "isolation":
-        return run_once(box, suite, names, "", suite)
-    protocols = box.psql("SELECT unnest(enumvals) FROM pg_settings"
-                         " WHERE name = 'rdmacc.protocol'").split("\n")
-    passed = failed = 0
-    for protocol in protocols:
-        print(f"Under {protocol}")
-        counts = run_once(box, suite, names, f"-c rdmacc.protocol={protocol}",
-                          f"{suite}-{protocol}")
-        passed += counts[0]
-        failed += counts[1]
-    return passed, failed
-
-
-def run_once(box, suite, names, options, label):
-    runner, folder, _ = SUITES[suite]
-    inputs = copy_inputs(box, folder)
-    output = os.path.join(box.dir, "results-" + label)
+    output = os.path.join(box.dir, "results-" + suite)
     shutil.rmtree(output, ignore_errors=True)
     os.makedirs(output)
-    database = DATABASE[suite]
-    box.psql(f"DROP DATABASE IF EXISTS {database}")
-    box.psql(f"CREATE DATABASE {database} TEMPLATE template0")
-    box.psql("CREATE EXTENSION rdmacc", dbname=database)
-    box.psql(f"ALTER DATABASE {database} SET timezone = 'PST8PDT';"
-             f"ALTER DATABASE {database} SET datestyle = 'Postgres, MDY';"
-             f"ALTER DATABASE {database} SET lc_messages = 'C'")
+    if suite == "isolation":
+        return isolation.run(box, names, output)
+    return run_regress(box, names, output)
+
+
+def run_regress(box, names, output):
+    inputs = copy_inputs(box, SUITES["regress"][0])
+    box.psql(f"DROP DATABASE IF EXISTS {DATABASE}")
+    box.psql(f"CREATE DATABASE {DATABASE} TEMPLATE template0")
+    box.psql("CREATE EXTENSION rdmacc", dbname=DATABASE)
+    box.psql(f"ALTER DATABASE {DATABASE} SET timezone = 'PST8PDT';"
+             f"ALTER DATABASE {DATABASE} SET datestyle = 'Postgres, MDY';"
+             f"ALTER DATABASE {DATABASE} SET lc_messages = 'C'")
     command = [
-        runner, "--use-existing", f"--dbname={database}", f"--bindir={box.bin}",
+        PG_REGRESS, "--use-existing", f"--dbname={DATABASE}", f"--bindir={box.bin}",
         f"--inputdir={inputs}", f"--outputdir={output}", f"--host={box.socket_dir}",
         f"--port={box.port}", "--user=postgres", "--max-connections=1", *names]
-    environment = dict(box.environment(database), PGOPTIONS=options)
+    environment = box.environment(DATABASE)
     result = subprocess.run(command, env=environment, cwd=output, text=True,
                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=TIMEOUT_S)
     print(result.stdout)
@@ -102,7 +87,7 @@ def main():
     parser.add_argument("--build")
     parser.add_argument("names", nargs="*")
     flags = parser.parse_args()
-    _, folder, suffix = SUITES[flags.suite]
+    folder, suffix = SUITES[flags.suite]
     names = flags.names or names_of(folder, suffix)
     if not names:
         print("0 passed, 0 failed")

@@ -22,6 +22,7 @@ enum Method : MethodId {
   kMethodReserveTableId = 7,
   kMethodNodeStatistics = 8,
   kMethodSettleIndex = 9,
+  kMethodLockedHeaders = 10,
   // transaction stages (engine/txn/carry_out.h)
   kMethodStage = 20,
   // resolution (engine/log/resolve.h)

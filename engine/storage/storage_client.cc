@@ -194,4 +194,16 @@ Result<NodeStatistics> StorageClient::statistics(NodeId node, VerbCounters& coun
   return statistics;
 }
 
+Result<LockedHeaders> StorageClient::locked_headers(NodeId node, uint64_t from,
+                                                    VerbCounters& counters) {
+  CHECK(node < topology_.nodes);
+  Rpc::Call call = call_to(topology_, node, kMethodLockedHeaders);
+  MessageWriter(call.request).u64(from);
+  RDMACC_RETURN_IF_ERROR(worker_.rpc().call_one(call, counters));
+  LockedHeaders locked;
+  const bool parsed = parse_locked_headers(call.reply, &locked);
+  if (!parsed || (locked.next != 0 && locked.next <= from)) return bad_reply(node);
+  return locked;
+}
+
 }  // namespace rdmacc

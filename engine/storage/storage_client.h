@@ -51,6 +51,9 @@ class StorageClient {
   // By (system id, database, relfilenode), at node 0; kNotFound.
   Result<TableMeta> find_table(const TableSpec& identity, VerbCounters& counters);
   Result<NodeStatistics> statistics(NodeId node, VerbCounters& counters);
+  // Locked headers of a node from where `from` (0, or the `next` of the answer before) says. Not a
+  // snapshot: each was seen at a moment of its own.
+  Result<LockedHeaders> locked_headers(NodeId node, uint64_t from, VerbCounters& counters);
   // Waits (bounded) until the nodes have split the groups that extend_bucket made too long, so
   // that the index does not move under the transactions that follow.
   Status settle_index(std::span<const NodeId> nodes, VerbCounters& counters);

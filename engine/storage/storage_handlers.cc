@@ -35,6 +35,7 @@ void StorageNode::serve(const Guard& guard) {
   handle(kMethodReserveTableId, &StorageNode::handle_reserve_table_id);
   handle(kMethodNodeStatistics, &StorageNode::handle_node_statistics);
   handle(kMethodSettleIndex, &StorageNode::handle_settle_index);
+  handle(kMethodLockedHeaders, &StorageNode::handle_locked_headers);
 }
 
 Status StorageNode::handle_free(WorkerId, Bytes bytes, Reply&) {
@@ -176,6 +177,14 @@ Status StorageNode::handle_find_table(WorkerId, Bytes bytes, Reply& reply) {
 Status StorageNode::handle_node_statistics(WorkerId, Bytes bytes, Reply& reply) {
   if (!bytes.empty()) return malformed("statistics");
   write_statistics(statistics(), reply);
+  return Status();
+}
+
+Status StorageNode::handle_locked_headers(WorkerId, Bytes bytes, Reply& reply) {
+  MessageReader reader(bytes);
+  const uint64_t from_page = reader.u64();
+  if (!reader.at_end()) return malformed("locked headers");
+  write_locked_headers(locked_headers(from_page), reply);
   return Status();
 }
 

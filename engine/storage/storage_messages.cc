@@ -153,4 +153,42 @@ bool parse_statistics(std::span<const std::byte> in, NodeStatistics* statistics)
   return reader.at_end();
 }
 
+void write_locked_headers(const LockedHeaders& locked, Rpc::Bytes& out) {
+  CHECK(locked.headers.size() <= kLockedHeadersMax);
+  MessageWriter writer(out);
+  writer.u64(locked.next);
+  writer.u32(static_cast<uint32_t>(locked.headers.size()));
+  for (const LockedHeader& header : locked.headers) {
+    writer.u64(header.address.bits);
+    writer.u32(header.table);
+    writer.u32(header.database);
+    writer.u32(header.relfilenode);
+    writer.u8(header.gap ? 1 : 0);
+    writer.u64(header.key_hash);
+    writer.u64(header.lock);
+    writer.u64(header.waiter);
+    writer.u64(header.sundial);
+  }
+}
+
+bool parse_locked_headers(std::span<const std::byte> in, LockedHeaders* locked) {
+  MessageReader reader(in);
+  locked->next = reader.u64();
+  const uint32_t count = reader.u32();
+  if (!reader.ok() || count > kLockedHeadersMax) return false;
+  locked->headers.resize(count);
+  for (LockedHeader& header : locked->headers) {
+    header.address.bits = reader.u64();
+    header.table = reader.u32();
+    header.database = reader.u32();
+    header.relfilenode = reader.u32();
+    header.gap = reader.u8() != 0;
+    header.key_hash = reader.u64();
+    header.lock = reader.u64();
+    header.waiter = reader.u64();
+    header.sundial = reader.u64();
+  }
+  return reader.at_end();
+}
+
 }  // namespace rdmacc

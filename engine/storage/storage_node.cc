@@ -5,6 +5,12 @@
 #include "engine/storage/sundial_word.h"
 
 namespace rdmacc {
+namespace {
+
+// How many pages one answer about locked headers looks through.
+constexpr uint64_t kLockedPagesMax = 1024;
+
+}  // namespace
 
 StorageNode::StorageNode(Worker& worker, const Topology& topology)
     : worker_(worker),
@@ -182,6 +188,40 @@ std::vector<GlobalAddress> StorageNode::locks_of(WorkerId worker) {
     arena_.for_each_unit(page, PageKind::kGroup, look);
     worker_.scheduler().yield();
   }
+  return locked;
+}
+
+// Of as many pages as fit one answer; yields between them.
+LockedHeaders StorageNode::locked_headers(uint64_t from_page) {
+  LockedHeaders locked;
+  const auto look = [&](uint64_t at, bool) {
+    const Header header = region_.header(at);
+    if (header.lock == 0 && header.waiter == 0 && !sundial_locked(header.sundial)) return;
+    LockedHeader& seen = locked.headers.emplace_back();
+    seen.address = region_.address(at);
+    seen.table = header.table;
+    if (const DirectoryEntry* table = directory_.live(header.table)) {
+      seen.database = table->database;
+      seen.relfilenode = table->relfilenode;
+    }
+    seen.gap = (header.flags & kFlagGap) != 0;
+    seen.key_hash = header.key_hash;
+    seen.lock = header.lock;
+    seen.waiter = header.waiter;
+    seen.sundial = header.sundial;
+  };
+  const uint64_t last = from_page > arena_.page_count() ? 0 : from_page + kLockedPagesMax;
+  for (uint64_t page = from_page; page < last; ++page) {
+    if (page >= arena_.page_count()) return locked;
+    if (locked.headers.size() >= kLockedHeadersMax / 2) {
+      locked.next = page;
+      return locked;
+    }
+    arena_.for_each_unit(page, PageKind::kSlot, look);
+    arena_.for_each_unit(page, PageKind::kGroup, look);
+    worker_.scheduler().yield();
+  }
+  locked.next = last;
   return locked;
 }
 

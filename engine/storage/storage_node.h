@@ -45,6 +45,7 @@ class StorageNode : public StorageService {
   Status handle_find_table(WorkerId from, Bytes request, Reply& reply);
   Status handle_reserve_table_id(WorkerId from, Bytes request, Reply& reply);
   Status handle_node_statistics(WorkerId from, Bytes request, Reply& reply);
+  Status handle_locked_headers(WorkerId from, Bytes request, Reply& reply);
   void defer_free(uint64_t slot);
   void free_deferred();
   Status handle_settle_index(WorkerId from, Bytes request, Reply& reply);
@@ -58,6 +59,7 @@ class StorageNode : public StorageService {
   void unlock_slots(uint64_t ctts, const std::vector<uint64_t>& slots);
   void drop(TableId id);
 
+  LockedHeaders locked_headers(uint64_t from_page);
   Status mark_tables();
   void note_locked(std::vector<Leftover>& found);
   void note_tombstones();

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "engine/storage/messages.h"
+#include "engine/storage/tuple.h"
 #include "rdma/worker.h"
 
 // The owner's side of a node's storage: formatting and reopening its region, the arena, the
@@ -41,6 +42,24 @@ struct NodeStatistics {
   uint64_t started_us;  // fabric clock
 };
 
+// A header that somebody holds or waits for: what the holder wrote there, as it was seen.
+struct LockedHeader {
+  GlobalAddress address;
+  TableId table = kNoTable;
+  uint32_t database = 0;  // the table's identity; 0 when it is gone
+  uint32_t relfilenode = 0;
+  bool gap = false;       // a gap header, not a record's
+  uint64_t key_hash = 0;  // of a gap header: the hash bits of its group
+  uint64_t lock = 0, waiter = 0, sundial = 0;
+};
+// Some of a node's locked headers. `next` is where to ask on, 0 at the end.
+struct LockedHeaders {
+  uint64_t next = 0;
+  std::vector<LockedHeader> headers;
+};
+// No answer has more: a page's headers are told together.
+constexpr uint32_t kLockedHeadersMax = 2 * kPageBytes / sizeof(Header);
+
 class StorageService {
  public:
   // Formats the region, or reopens it when its superblock says it is formatted: then the arena's
@@ -49,7 +68,7 @@ class StorageService {
   static Result<std::unique_ptr<StorageService>> open(Worker& worker, const Topology& topology);
   virtual ~StorageService() = default;
 
-  // Registers kMethodAllocate .. kMethodNodeStatistics with the worker's Rpc.
+  // Registers kMethodAllocate .. kMethodLockedHeaders with the worker's Rpc.
   // Every handler passes through `guard`, which keeps requests of dead callers out (nullptr: none).
   using Guard = std::function<Rpc::Handler(Rpc::Handler)>;
   virtual void serve(const Guard& guard) = 0;

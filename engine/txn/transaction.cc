@@ -47,9 +47,11 @@ uint64_t Transaction::age_to_keep() const {
 }
 
 void Transaction::time_stage(Stage stage, uint64_t start_ns) {
-  const auto primitive = static_cast<size_t>(parameters_.plan.of(stage));
-  coordinator_.stats.stage_ns[stage_index(stage)][primitive].record(
-      coordinator_.engine.worker.endpoint().now_ns() - start_ns);
+  const Primitive primitive = parameters_.plan.of(stage);
+  const uint64_t ns = coordinator_.engine.worker.endpoint().now_ns() - start_ns;
+  coordinator_.stats.stage_ns[stage_index(stage)][static_cast<size_t>(primitive)].record(ns);
+  if (coordinator_.observer == nullptr) return;
+  coordinator_.observer->stage_done(parameters_.rules->protocol, stage, primitive, ns);
 }
 
 void Transaction::note_failure(const Status& status) {

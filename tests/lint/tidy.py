@@ -17,14 +17,15 @@ BYTES_MAX = 256 * 1024
 # see each other.
 RANKS = {
     "rdma/base": 0, "rdma": 1, "engine/storage": 2, "engine/cluster": 3, "engine/log": 4,
-    "engine/txn": 5, "engine/protocols": 6, "engine/check": 8, "engine": 9,
+    "engine/txn": 5, "engine/protocols": 6, "engine/stats": 7, "engine/check": 8, "engine": 9,
     "engine/node": 10, "engine/workloads": 10, "engine/bench": 11, "pg_rdmacc": 10,
 }
 # Contracts of rules and drivers that lower rooms may see: names and values, no behaviour.
 SHARED_HEADERS = {"engine/txn/outcome.h", "engine/txn/stage.h", "engine/txn/history.h",
                   "engine/txn/worker_stats.h"}
 # What pg_rdmacc's bridge may include of the engine.
-BRIDGE_HEADERS = {"engine/session.h", "engine/protocols/registry.h", "rdma/shm_fabric.h"}
+BRIDGE_HEADERS = {"engine/session.h", "engine/protocols/registry.h", "rdma/shm_fabric.h",
+                  "engine/stats/shared_stats.h", "engine/stats/stats_recorder.h"}
 SERVER_HEADERS = re.compile(r'#include "(postgres|fmgr|miscadmin|executor/|access/|utils/|storage/'
                             r"(ipc|lwlock|latch|shmem|procarray|fd)|catalog/|commands/|nodes/)")
 PROTOCOL_NAMES = re.compile(r"\bProtocol::k(Nowait|Waitdie|Occ|Mvcc|Sundial|Calvin)\b")

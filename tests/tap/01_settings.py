@@ -15,7 +15,7 @@ def protocol_default_is_shown(box):
 
 
 def stages_accept_names_numbers_and_lists(box):
-    for text in ("one_sided", "rpc", "0", "511", "lock=rpc,log=one_sided"):
+    for text in ("one_sided", "rpc", "0", "511", "lock=rpc,log=one_sided", "auto"):
         equal(box.psql(f"SET rdmacc.stages = '{text}'; SHOW rdmacc.stages"), text, "stages")
     for text in ("512", "-1", "nonsense", "lock=maybe", "nonsense=rpc"):
         fails_with(box, f"SET rdmacc.stages = '{text}'", "22023")
@@ -30,6 +30,15 @@ def changing_the_protocol_in_a_transaction_that_used_the_engine(box):
              " SET rdmacc.protocol = 'nowait'; COMMIT; SET rdmacc.protocol = 'occ';"
              " SELECT * FROM within")
     box.psql("DROP TABLE within")
+
+
+def lock_mode_is_sampled_like_the_protocol(box):
+    equal(box.psql("SHOW rdmacc.lock_mode"), "exclusive", "default lock mode")
+    fails_with(box, "SET rdmacc.lock_mode = 'nonsense'", "22023")
+    box.psql("CREATE TABLE sampled (id int PRIMARY KEY) USING rdmacc")
+    fails_with(box, "BEGIN; SELECT * FROM sampled; SET rdmacc.lock_mode = 'shared'", "25001")
+    box.psql("BEGIN; SET rdmacc.lock_mode = 'Shared'; SELECT * FROM sampled;"
+             " SET rdmacc.lock_mode = 'shared'; COMMIT; DROP TABLE sampled")
 
 
 def server_settings_need_a_restart(box):
@@ -107,7 +116,8 @@ def bad_configuration_ends_the_start(box):
 
 run(protocol_ignores_case_and_names_the_others, protocol_default_is_shown,
     stages_accept_names_numbers_and_lists,
-    changing_the_protocol_in_a_transaction_that_used_the_engine, server_settings_need_a_restart,
+    changing_the_protocol_in_a_transaction_that_used_the_engine,
+    lock_mode_is_sampled_like_the_protocol, server_settings_need_a_restart,
     unknown_settings_are_refused, plain_roles_see_no_nodes, install_script_leaves_nothing_open,
     every_node_is_listed, supervisor_is_listed, bad_configuration_ends_the_start,
     settings={"rdmacc.nodes": 2, "rdmacc.node_memory": "256MB"})

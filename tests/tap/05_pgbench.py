@@ -8,7 +8,7 @@ from harness import equal, run, true
 from smallbank import SmallBank
 
 CLIENTS = 8
-SECONDS = 4
+SECONDS = 2
 
 
 def protocols(box):
@@ -48,8 +48,8 @@ def smallbank(box):
     bank.create()
     bank.load()
     for protocol in protocols(box):
-        for stages in ("one_sided", "rpc", "lock=rpc,read=one_sided,log=rpc"):
-            result = bank.run(4, 2, protocol, stages)
+        for stages in ("one_sided", "rpc", "lock=rpc,read=one_sided,log=rpc", "auto"):
+            result = bank.run(4, 1, protocol, stages)
             true(result["committed_per_second"] > 0, f"{protocol}, {stages}: nothing committed")
             equal(result["failed"], 0, f"{protocol}, {stages}: failed transactions")
             equal(bank.money(), bank.expected_money(), f"money under {protocol}, {stages}")

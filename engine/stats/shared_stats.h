@@ -1,0 +1,80 @@
+#pragma once
+#include <array>
+#include <atomic>
+
+#include "engine/txn/outcome.h"
+#include "engine/txn/stage.h"
+
+// What the transactions of many processes have measured, in memory that they share: counters that
+// anybody adds to and reads without a lock. Who owns the memory makes it (format) and keeps it as
+// long as statistics shall live; sessions that end leave theirs behind. A reader sees counters of
+// one moment and of the next: sums may be off by what was under way.
+
+namespace rdmacc {
+
+// Latencies of one stage with one primitive, in nanoseconds: every power of two is cut into eight
+// buckets, so a percentile is off by at most 1/16 of its value. The last bucket has all above.
+class SharedHistogram {
+ public:
+  struct Summary {
+    uint64_t count = 0;
+    double mean_ns = 0, p50_ns = 0, p99_ns = 0;  // 0 without values
+  };
+
+  void record(uint64_t ns);
+  Summary summary() const;
+  void reset();
+
+ private:
+  static constexpr uint32_t kSubBits = 3;
+  static constexpr uint32_t kTopBitMax = 39;  // 2^40 ns are 18 minutes
+  static constexpr size_t kBuckets = (kTopBitMax - kSubBits + 2) << kSubBits;
+
+  static size_t bucket_of(uint64_t ns);
+  static double middle_of(size_t bucket);
+
+  std::array<std::atomic<uint64_t>, kBuckets> buckets_{};
+  std::atomic<uint64_t> sum_ns_{0};
+};
+
+class SharedStats {
+ public:
+  static constexpr size_t kReasons = static_cast<size_t>(AbortReason::kCount);
+  static constexpr size_t kPlans = kStageCodeMax + 1;
+
+  struct PlanCount {
+    uint64_t transactions = 0;  // ended, committed or not
+    uint64_t committed = 0;
+    uint64_t explored = 0;  // had another plan than the best known
+  };
+
+  // Makes empty statistics of sizeof(SharedStats) bytes at `memory`, aligned to 64.
+  static SharedStats* format(void* memory);
+
+  void add_stage(Protocol protocol, Stage stage, Primitive primitive, uint64_t ns);
+  void add_transaction(Protocol protocol, StagePlan plan, bool committed, AbortReason reason,
+                       bool explored);
+
+  SharedHistogram::Summary stage(Protocol protocol, Stage stage, Primitive primitive) const;
+  uint64_t aborts(Protocol protocol, AbortReason reason) const;
+  PlanCount plan(Protocol protocol, StagePlan plan) const;
+
+  // What is added meanwhile may stay.
+  void reset();
+
+ private:
+  struct AtomicPlanCount {
+    std::atomic<uint64_t> transactions{0}, committed{0}, explored{0};
+  };
+  struct PerProtocol {
+    std::array<std::array<SharedHistogram, 2>, kStageCount> stages;  // [stage_index][primitive]
+    std::array<std::atomic<uint64_t>, kReasons> aborts{};
+    std::array<AtomicPlanCount, kPlans> plans;  // by canonical hybrid code
+  };
+
+  std::array<PerProtocol, kProtocolCount> protocols_;
+};
+// The counters work between processes only if they need no lock of their own.
+static_assert(std::atomic<uint64_t>::is_always_lock_free);
+
+}  // namespace rdmacc
