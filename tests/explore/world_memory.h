@@ -9,7 +9,8 @@
 // Inside is alive, or in ranges that were named to track(): coroutine stacks and regions. After
 // take_snapshot() the first store into each page is noticed (the page was write-protected) and the
 // page is kept as it was; restore() copies those pages back. Nothing is constructed or destroyed
-// by that, so nothing outside may hold on to what was allocated inside after the snapshot.
+// by that, so nothing outside may hold on to what was allocated inside after the snapshot (no
+// static of the engine may own memory that it first asks for during a transaction).
 //
 // One per process, one thread. Not for sanitized builds, which keep track of stacks themselves.
 
@@ -20,7 +21,7 @@ class WorldMemory {
   // While it lives, operator new allocates in the arena.
   class Inside {
    public:
-    Inside() : before_(allocating_) { allocating_ = !bypassed_; }
+    Inside() : before_(allocating_) { allocating_ = true; }
     ~Inside() { allocating_ = before_; }
     Inside(const Inside&) = delete;
     Inside& operator=(const Inside&) = delete;
@@ -42,9 +43,6 @@ class WorldMemory {
   };
 
   static WorldMemory& instance();
-  // Makes Inside do nothing: for a first run in which whatever the program initialises but once
-  // (function-local statics, the pool of stacks) gets ordinary memory.
-  static void bypass(bool on) { bypassed_ = on; }
 
   void track(void* start, size_t bytes);  // whole pages, mapped and writable
   void take_snapshot();
@@ -90,7 +88,6 @@ class WorldMemory {
   void protect(bool writable);
 
   static inline bool allocating_ = false;
-  static inline bool bypassed_ = false;
   std::byte* arena_ = nullptr;
   std::byte* kept_pages_ = nullptr;  // contents at the snapshot of kept_[i]
   ArenaState state_, state_at_snapshot_;
