@@ -399,10 +399,9 @@ void Transaction::finish(HistoryOutcome outcome) {
     stats.aborts[static_cast<size_t>(reason_of(failure_))]++;
   }
   if (coordinator_.observer != nullptr) {
-    coordinator_.observer->transaction_done({parameters_.rules->protocol,
-                                             parameters_.plan.canonical(parameters_.rules->stages),
-                                             outcome == HistoryOutcome::kCommitted,
-                                             reason_of(failure_)});
+    coordinator_.observer->transaction_done(
+        {parameters_.rules->protocol, parameters_.plan.canonical(parameters_.rules->stages),
+         outcome == HistoryOutcome::kCommitted, reason_of(failure_)});
   }
   stats.verbs.add(counters_);
   stats.allocation_verbs.add(allocation_counters_);
