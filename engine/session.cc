@@ -24,7 +24,8 @@ Coordinator::Coordinator(std::unique_ptr<Endpoint> endpoint, const Topology& top
                          const EngineOptions& options, Scheduler::Options scheduler_options)
     : impl_(std::make_unique<Impl>(std::move(endpoint), topology, options, scheduler_options)) {}
 
-Coordinator::~Coordinator() = default;
+// Transactions that are still under way refer to the state, so they end before it does.
+Coordinator::~Coordinator() { impl_->worker.scheduler().unwind(); }
 
 Worker& Coordinator::worker() { return impl_->worker; }
 const Topology& Coordinator::topology() const { return impl_->state.engine.topology; }

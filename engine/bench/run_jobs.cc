@@ -8,6 +8,7 @@ namespace {
 
 constexpr uint32_t kLoadCoroutines = 8;
 constexpr uint32_t kCheckAttemptsMax = 1000;
+constexpr uint32_t kBackOffBitsMax = 7;  // up to 127 us
 
 }  // namespace
 
@@ -72,15 +73,17 @@ void RunJob::run_transactions(Coordinator& coordinator, uint64_t seed) {
   Session session(coordinator);
   Endpoint& endpoint = coordinator.worker().endpoint();
   while (!over(endpoint)) {
-    if (!run_one(coordinator, session, shared_.workload.draw(random))) return;
+    const TxnInputs inputs = shared_.workload.draw(random);
+    if (!run_one(coordinator, session, inputs, random)) return;
   }
 }
 
 // Attempts until it is committed or its user rolls it back; false when the run is to end.
-bool RunJob::run_one(Coordinator& coordinator, Session& session, const TxnInputs& inputs) {
+bool RunJob::run_one(Coordinator& coordinator, Session& session, const TxnInputs& inputs,
+                     Random& random) {
   Worker& worker = coordinator.worker();
   const uint64_t start_ns = worker.endpoint().now_ns();
-  while (true) {
+  for (uint32_t attempt = 1;; ++attempt) {
     TxnEffect effect;
     const Status status = shared_.workload.attempt(session, shared_.txn, inputs, effect);
     shared_.attempts.fetch_add(1, std::memory_order_relaxed);
@@ -101,7 +104,8 @@ bool RunJob::run_one(Coordinator& coordinator, Session& session, const TxnInputs
       return false;
     }
     if (over(worker.endpoint())) return false;
-    worker.scheduler().yield();
+    // Those who met once meet again, unless they come back at different times.
+    worker.scheduler().sleep_for(random.below(uint64_t{1} << std::min(attempt, kBackOffBitsMax)));
   }
 }
 

@@ -76,7 +76,7 @@ class RunJob : public CoordinatorJob {
 
  private:
   void run_transactions(Coordinator& coordinator, uint64_t seed);
-  bool run_one(Coordinator& coordinator, Session& session, const TxnInputs& inputs);
+  bool run_one(Coordinator& coordinator, Session& session, const TxnInputs& inputs, Random& random);
   void report_progress(Coordinator& coordinator) const;
   bool over(Endpoint& endpoint) const;
 

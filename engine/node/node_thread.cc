@@ -81,8 +81,9 @@ void NodeThread::resolve_for_ever() {
 void NodeThread::resolve_departed() {
   for (const WorkerId dead : fabric_.departed()) {
     const std::string name = "worker " + std::to_string(dead);
-    const Result<ResolveReport> report = resolve_worker(
-        worker_, fabric_.topology(), dead, make_installer(worker_, rules_of), resolution_counters_);
+    const Result<ResolveReport> report =
+        resolve_worker(worker_, fabric_.topology(), dead,
+                       make_installer(worker_, fabric_.topology(), rules_of), resolution_counters_);
     if (!report.ok()) {
       // A node is down, perhaps for long; the next look tries again.
       if (failed_resolutions_++ % kFailuresPerLine == 0)

@@ -25,12 +25,16 @@ constexpr int kProbe = kFirstLook | kReadRecord | kLastLook;
 // R2: a writer that is older than us may still write a version that we would have to read.
 bool passes(uint64_t lock, const TxnStamps& txn) { return lock == 0 || lock > txn.ctts; }
 
-// An absent key, or a group that is scanned: rts first, then the entries under a header without an
-// older inserter. The entries were read behind `first`.
+// An absent key, or a group that is scanned: rts first, then the entries, read between the two
+// looks, without an older inserter. A CPU loads the lock of the first look before its rts: an
+// inserter that came between the two still has its lock at the last look, or has stamped the
+// header.
 Step read_gap(const Look& seen, const TxnStamps& txn) {
-  if (!passes(seen.first.lock, txn)) return Step::again(kProbe);
-  if (seen.first.rts >= txn.ctts) return Step::done();
-  return Step::cas(kNoVerbs, kOffsetOfRts, seen.first.rts, txn.ctts);
+  const Header &first = seen.first, &last = seen.last;
+  if (!passes(first.lock, txn)) return Step::again(kProbe);
+  if (first.rts < txn.ctts) return Step::cas(kNoVerbs, kOffsetOfRts, first.rts, txn.ctts);
+  const bool unchanged = passes(last.lock, txn) && last.wts == first.wts;
+  return unchanged ? Step::done() : Step::again(kProbe);
 }
 
 // The youngest of the versions before us. Slots that nobody ever filled mean that all versions

@@ -18,8 +18,8 @@ namespace {
 constexpr int kVerbs = kFirstLook | kReadRecord;
 
 // Unlike the simulated time of a verb, the time that a client takes to end its transaction has
-// no bound: 2,000 looks are some 400 ms.
-constexpr int kLooksMax = 2000;
+// no bound: 3,000 looks are some 450 ms.
+constexpr int kLooksMax = 3000;
 
 Step lock(const Access& access, const Look* seen, const TxnStamps& txn) {
   if (seen == nullptr) return Step::attempt(access.locked ? kVerbs : kFirstLook);

@@ -50,7 +50,6 @@ class GroupSplitter {
   void unlock(uint64_t header, uint64_t sundial_wts, OwnerWriter& writer) const;
   // Where a lease in SUNDIAL's word ends, at most. A word that we locked says it exactly.
   uint64_t lease_end(uint64_t sundial) const;
-  uint64_t next_ctts(uint64_t larger_than);
 
  private:
   struct Halves {
@@ -80,6 +79,7 @@ class GroupSplitter {
   void clean_chain(uint64_t group, uint32_t bucket, OwnerWriter& writer,
                    std::vector<uint64_t>* cut) const;
   bool belongs(uint64_t group, uint32_t depth, uint64_t entry) const;
+  uint64_t next_ctts(uint64_t larger_than);
 
   Worker& worker_;
   const OwnedRegion& region_;

@@ -43,6 +43,7 @@ bool Reclaimer::read_lines() {
   if (!batch.execute().ok()) return false;
   if (gate_->epoch < kFirstEpoch) return false;  // node 0 has not formatted its region yet
   epoch_ = gate_->epoch;
+  ++looks_;
   return true;
 }
 

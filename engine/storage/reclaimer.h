@@ -25,6 +25,8 @@ class Reclaimer {
   bool pending() const { return busy_ || arena_.has_retired() || !limbo_.empty(); }
   // As last seen; 0 before the first advance().
   uint64_t epoch() const { return epoch_; }
+  // How often it was read.
+  uint64_t looks() const { return looks_; }
 
  private:
   struct Retired {
@@ -44,6 +46,7 @@ class Reclaimer {
   uint64_t* seen_ = nullptr;
   std::deque<Retired> limbo_;  // rising epochs
   uint64_t epoch_ = 0;
+  uint64_t looks_ = 0;
   bool busy_ = false;
 };
 

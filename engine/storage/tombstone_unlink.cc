@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/storage/hash_index_owner.h"
+#include "engine/storage/sundial_word.h"
 
 namespace rdmacc {
 
@@ -48,8 +49,10 @@ bool HashIndexOwner::unlink_locked(uint64_t slot, uint64_t wts) {
   if (unlink) {
     lease = std::max(lease, splitter_.lease_end(tuple.sundial)) + 1;
     const uint64_t rts = std::max(gap.rts, tuple.rts);
-    verbs.store(group + kOffsetOfWts, splitter_.next_ctts(std::max({gap.wts, rts, tuple.wts})));
+    // Its wts stays: nothing that anybody may have read has changed. The locked word keeps the
+    // lease's end for whoever opens the node again after us.
     verbs.store(group + kOffsetOfRts, rts);
+    verbs.store(group + kOffsetOfSundial, sundial_locked_word(lease, worker_.id()));
     verbs.store(place, 0);
     if (!verbs.flush().ok()) return false;  // the node itself is at its end
     retire_slot(slot);

@@ -24,13 +24,17 @@ bool Tombstones::as_added(const Tombstone& tombstone) const {
 
 Tombstones::Fate Tombstones::look_at(Tombstone& tombstone) {
   if (!as_added(tombstone)) return Fate::kGone;
-  const uint64_t epoch = reclaimer_.epoch();
-  if (tombstone.epoch == 0) {
-    // The epoch is read after the clock: whoever sees the next one draws a larger ctts.
-    if (worker_.endpoint().now_us() > tombstone.wts >> 16) tombstone.epoch = epoch;
+  if (tombstone.looks == 0) {
+    if (worker_.endpoint().now_us() > tombstone.wts >> 16) tombstone.looks = reclaimer_.looks();
     return Fate::kWaits;
   }
-  if (epoch < tombstone.epoch + 2) return Fate::kWaits;
+  // The epoch is read after the clock, by a look that was not under way then: whoever sees the next
+  // epoch draws a larger ctts.
+  if (tombstone.epoch == 0) {
+    if (reclaimer_.looks() >= tombstone.looks + 2) tombstone.epoch = reclaimer_.epoch();
+    return Fate::kWaits;
+  }
+  if (reclaimer_.epoch() < tombstone.epoch + 2) return Fate::kWaits;
   return index_.unlink_tombstone(tombstone.slot, tombstone.wts) ? Fate::kGone : Fate::kWaits;
 }
 

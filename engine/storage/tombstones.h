@@ -30,7 +30,8 @@ class Tombstones {
   struct Tombstone {
     uint64_t slot;
     uint64_t identity, wts;  // as they were when it was added
-    uint64_t epoch = 0;      // seen after the clock had passed wts; 0: not yet
+    uint64_t looks = 0;      // at the epoch, when the clock had passed wts; 0: not yet
+    uint64_t epoch = 0;      // as a look showed it that began after that; 0: not yet
   };
   enum class Fate { kWaits, kGone };
 

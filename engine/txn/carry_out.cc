@@ -1,5 +1,6 @@
 #include "engine/txn/carry_out.h"
 
+#include <algorithm>
 #include <map>
 
 #include "engine/txn/overflow_read.h"
@@ -14,6 +15,7 @@ constexpr uint32_t kRequestItemsMax = 2048;
 // An answer holds a record and what is known of its header for each key.
 constexpr uint32_t kFindKeysPerRequest = 1024;
 static_assert(kFindKeysPerRequest * (kRecordInlineMax + 160) < kMaxMessageBytes);
+constexpr size_t kKeyRequestBytes = 32;  // of a key, besides its bytes
 constexpr uint32_t kScanGroupsPerRequest = 8;
 static_assert(kScanTuplesPerMessage * (kRecordInlineMax + 96) < kMaxMessageBytes);
 // A gap header with more wishes than this is locked and placed one-sided: the owner would only
@@ -21,6 +23,25 @@ static_assert(kScanTuplesPerMessage * (kRecordInlineMax + 96) < kMaxMessageBytes
 constexpr size_t kWishesPerRequest = 4096;
 
 Status corrupt_answer() { return Status(Code::kCorrupt, "a stage's answer does not parse"); }
+
+// Can an address that a node has answered be that of one of its headers? Null is none.
+bool may_be_on(const StageContext& context, NodeId node, GlobalAddress header) {
+  return header.null() || (header.node() == node && header.offset() % 64 == 0 &&
+                           header.offset() <= context.engine.layout.region_bytes - sizeof(Header));
+}
+
+bool may_be_on(const StageContext& context, NodeId node, const GroupWork& group) {
+  return may_be_on(context, node, group.gap.header) &&
+         std::all_of(group.tuples.begin(), group.tuples.end(), [&](const ScannedTuple& tuple) {
+           return may_be_on(context, node, tuple.access.header);
+         });
+}
+
+bool may_be_entries(const StageContext& context, const LockWork& work) {
+  return std::all_of(work.entries.begin(), work.entries.end(), [&](const EntryWrite& entry) {
+    return entry.offset % 8 == 0 && entry.offset <= context.engine.layout.region_bytes - 8;
+  });
+}
 
 // Requests under construction: one open one per node.
 class Requests {
@@ -66,6 +87,7 @@ class Requests {
       if (status.ok()) {
         MessageReader in(calls_[i].reply);
         status = read_status(in);
+        context_.engine.clock.observe(in.u64());  // what the owner has seen
         for (const size_t item : items_[i]) {
           if (!read_item(in, item)) {
             status = corrupt_answer();
@@ -107,9 +129,19 @@ class Requests {
 
 }  // namespace
 
-Status carry_out_find(StageContext& context, StagePlan plan, std::span<KeyWork> keys) {
-  const Stage stage = context.rules.locks_what_it_reads ? Stage::kLock : Stage::kRead;
-  if (plan.of(stage) == Primitive::kOneSided) return find_keys(context, keys);
+namespace {
+
+// How many of the keys go into one round of requests. A node gets one of them at a time: two of one
+// transaction would take its ctts in a lock word for their own.
+size_t keys_of_round(std::span<const KeyWork> keys) {
+  size_t bytes = 0, count = 0;
+  while (count < keys.size() && count < kFindKeysPerRequest && bytes < kRequestBytesMax / 2) {
+    bytes += keys[count++].key.size() + kKeyRequestBytes;
+  }
+  return count;
+}
+
+Status ask_for_keys(StageContext& context, std::span<KeyWork> keys) {
   Requests requests(context, StageWork::kFind);
   for (size_t i = 0; i < keys.size(); i++) {
     MessageWriter out =
@@ -118,7 +150,12 @@ Status carry_out_find(StageContext& context, StagePlan plan, std::span<KeyWork> 
   }
   requests.send();
   Status status = requests.read(
-      [&](MessageReader& in, size_t i) { return read_key_result(in, context.arena, keys[i]); },
+      [&](MessageReader& in, size_t i) {
+        const NodeId node = context.engine.map.primary_of(keys[i].hash);
+        return read_key_result(in, context.arena, keys[i]) &&
+               may_be_on(context, node, keys[i].access.header) &&
+               may_be_on(context, node, keys[i].gap.header);
+      },
       [&](size_t i) { keys[i].result = KeyWork::Result::kPending; });
   DoorbellBatch batch = context.batch();
   for (KeyWork& key : keys) {
@@ -133,6 +170,22 @@ Status carry_out_find(StageContext& context, StagePlan plan, std::span<KeyWork> 
   return status.ok() ? fetched : status;
 }
 
+}  // namespace
+
+Status carry_out_find(StageContext& context, StagePlan plan, std::span<KeyWork> keys) {
+  const Stage stage = context.rules.locks_what_it_reads ? Stage::kLock : Stage::kRead;
+  if (plan.of(stage) == Primitive::kOneSided) return find_keys(context, keys);
+  while (!keys.empty()) {
+    const std::span<KeyWork> round = keys.first(keys_of_round(keys));
+    RDMACC_RETURN_IF_ERROR(ask_for_keys(context, round));
+    for (const KeyWork& key : round) {
+      if (key.result == KeyWork::Result::kAborted) return Status();
+    }
+    keys = keys.subspan(round.size());
+  }
+  return Status();
+}
+
 Status carry_out_scan(StageContext& context, StagePlan plan, std::span<GroupWork> groups) {
   const Stage stage = context.rules.locks_what_it_reads ? Stage::kLock : Stage::kRead;
   if (plan.of(stage) == Primitive::kOneSided) return scan_groups(context, groups, 0);
@@ -143,8 +196,14 @@ Status carry_out_scan(StageContext& context, StagePlan plan, std::span<GroupWork
   }
   requests.send();
   RDMACC_RETURN_IF_ERROR(requests.read(
-      [&](MessageReader& in, size_t i) { return read_group_result(in, context.arena, groups[i]); },
+      [&](MessageReader& in, size_t i) {
+        return read_group_result(in, context.arena, groups[i]) &&
+               may_be_on(context, groups[i].node, groups[i]);
+      },
       [](size_t) {}));
+  for (GroupWork& group : groups) {
+    if (group.result == GroupWork::Result::kAborted) return Status();
+  }
   for (GroupWork& group : groups) {
     if (group.result == GroupWork::Result::kTooLarge ||
         group.result == GroupWork::Result::kPending) {
@@ -171,7 +230,10 @@ Status carry_out_lock(StageContext& context, StagePlan plan, std::span<LockWork>
   }
   requests.send();
   Status status = requests.read(
-      [&](MessageReader& in, size_t i) { return read_lock_result(in, works[i]); }, [](size_t) {});
+      [&](MessageReader& in, size_t i) {
+        return read_lock_result(in, works[i]) && may_be_entries(context, works[i]);
+      },
+      [](size_t) {});
   for (LockWork* work : long_ones) {
     if (status.ok()) status = lock_accesses(context, std::span(work, 1));
   }

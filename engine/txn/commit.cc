@@ -286,9 +286,14 @@ void Transaction::release_locks(StageContext& stage) {
   if (held.empty()) return;
   const uint64_t start_ns = stage.engine.worker.endpoint().now_ns();
   // Locks that the nodes were asked to look for may be others' by now.
-  const Status status = unsure_ ? release_accesses(stage, held, /*certain=*/false)
-                                : carry_out_release(stage, parameters_.plan, held);
-  static_cast<void>(status);
+  Status status = unsure_ ? release_accesses(stage, held, /*certain=*/false)
+                          : carry_out_release(stage, parameters_.plan, held);
+  for (Held& each : held) each.shares = 0;  // given back once, or not known to be
+  while (!status.ok() && stage.engine.worker.endpoint().now_us() < deadline_us) {
+    unsure_ = true;
+    stage.engine.worker.scheduler().sleep_for(kNodeReturnPauseUs);
+    status = release_accesses(stage, held, /*certain=*/false);
+  }
   time_stage(Stage::kRelease, start_ns);
 }
 

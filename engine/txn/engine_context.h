@@ -43,11 +43,12 @@ struct StageContext {
   const bool* cancelled;              // nullptr: cannot be cancelled
 
   bool is_cancelled() const { return cancelled != nullptr && *cancelled; }
-  // The rest of a wait for somebody else, longer each time.
+  // The rest of a wait for somebody else: short at first, since a commit takes a few rounds, and
+  // what is waited for lies idle until we look.
   void give_way(int attempt) const {
     constexpr uint64_t kPauseUsMax = 200;
-    engine.worker.scheduler().sleep_for(
-        std::min<uint64_t>(static_cast<uint64_t>(attempt), kPauseUsMax));
+    const uint64_t pause_us = 1 + static_cast<uint64_t>(attempt) / 8;
+    engine.worker.scheduler().sleep_for(std::min(pause_us, kPauseUsMax));
   }
   // A gap header that the read rule has accepted.
   void note_gap_read(Access& gap, const Look& look) const {

@@ -39,7 +39,8 @@ class Finder {
   Status run() {
     RDMACC_RETURN_IF_ERROR(prepare());
     for (int attempt = 0; attempt < kAttemptsMax; attempt++) {
-      if (!any_pending()) return Status();
+      // What has lost anyhow locks and reads no more.
+      if (!any_pending() || any_aborted()) return Status();
       if (attempt > 2) context_.give_way(attempt);
       if (context_.is_cancelled()) return Status(Code::kCancelled);
       RDMACC_RETURN_IF_ERROR(walk());
@@ -72,6 +73,11 @@ class Finder {
   Status raise_gaps(std::span<Search*> missing, std::span<const Step> steps);
   Status give_back(const Access& access);
   bool wanted_by_other(const Search& self, const Access& access) const;
+  bool gap_wanted(const Access& gap) const;
+  bool any_aborted() const {
+    return std::any_of(searches_.begin(), searches_.end(),
+                       [](const Search& s) { return s.work->result == KeyWork::Result::kAborted; });
+  }
 
   StageContext& context_;
   std::vector<Search> searches_;
@@ -161,6 +167,12 @@ bool Finder::wanted_by_other(const Search& self, const Access& access) const {
   return access.locked && std::any_of(searches_.begin(), searches_.end(), [&](const Search& other) {
            return &other != &self && other.work->result != KeyWork::Result::kPending &&
                   other.work->access.header == access.header;
+         });
+}
+
+bool Finder::gap_wanted(const Access& gap) const {
+  return gap.locked && std::any_of(searches_.begin(), searches_.end(), [&](const Search& search) {
+           return search.work->gap.locked && search.work->gap.header == gap.header;
          });
 }
 
@@ -338,8 +350,9 @@ Status Finder::lock_gaps(std::span<Search*> missing) {
     } else if (driven[i].end == Driven::End::kStale && work.gap.held()) {
       // The group was split between our walk and the CAS. The lock is given back at once unless
       // it was ours before.
-      if (driven[i].newly_locked) RDMACC_RETURN_IF_ERROR(give_back(work.gap));
+      const Access stale = work.gap;
       work.gap = Access{};
+      if (driven[i].newly_locked && !gap_wanted(stale)) RDMACC_RETURN_IF_ERROR(give_back(stale));
     }
   }
   return Status();

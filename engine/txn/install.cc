@@ -78,6 +78,7 @@ class Installer {
   // Of the write under way: the old version that makes room, and the bytes that it will have.
   GlobalAddress version_at_;
   std::byte* version_ = nullptr;  // nullptr: none is kept
+  bool leased_ = false;           // its lease is in place already
 };
 
 // We hold the locks, so all of this stays as it is.
@@ -117,6 +118,9 @@ Status Installer::install(const Write& write, Before& before) {
                  sundial_unlocked_word(record_.lease, 0),
                  0,
                  0};
+  // A lease that was written already may have been renewed since: it is not written again.
+  const uint64_t lease = before.header.sundial;
+  leased_ = options_.guarded && !sundial_locked(lease) && sundial_wts(lease) >= record_.lease;
   version_ = nullptr;
   if (keeps_version(write)) RDMACC_RETURN_IF_ERROR(prepare_version(write, before, *words));
   for (const Effect effect : options_.effects) {
@@ -154,7 +158,7 @@ Status Installer::carry_out(Effect effect, const Write& write, Words& words) {
     case Effect::kEntries:
       return entries(write);
     case Effect::kLease:
-      batch_.write(at.plus(kOffsetOfSundial), &words.lease, 8);
+      if (!leased_) batch_.write(at.plus(kOffsetOfSundial), &words.lease, 8);
       break;
     case Effect::kUnlock:
       batch_.write(at.plus(kOffsetOfLock), &words.zero, 8);
@@ -249,13 +253,39 @@ Status install(Worker& worker, const LogRecord& record, const InstallOptions& op
   return Status();
 }
 
-InstallCommitted make_installer(Worker& worker, RulesOf rules_of) {
-  return [&worker, rules_of](const LogRecord& record, VerbCounters& counters) {
+bool may_install(const Write& write, const RegionLayout& layout) {
+  const auto within = [&](uint64_t offset, uint64_t bytes) {
+    return offset % 8 == 0 && offset >= layout.pages && bytes <= layout.region_bytes &&
+           offset <= layout.region_bytes - bytes;
+  };
+  const uint64_t slot = write.header.offset();
+  if (write.kind == WriteKind::kGap) {
+    if (slot % 64 != 0 || !within(slot, sizeof(Header))) return false;
+    return std::all_of(write.entries.begin(), write.entries.end(),
+                       [&](const EntryWrite& entry) { return within(entry.offset, 8); });
+  }
+  if (write.record_size < kRecordSizeMin || write.record_size % 8 != 0 || slot % 64 != 0 ||
+      !within(slot, slot_bytes(write.record_size, write.history))) {
+    return false;
+  }
+  const uint64_t bytes = round_up(write.record.size(), 8);
+  if (write.overflow.null()) return bytes <= write.record_size;
+  return write.overflow.node() == write.header.node() &&
+         within(write.overflow.offset(), sizeof(OverflowHeader) + bytes);
+}
+
+InstallCommitted make_installer(Worker& worker, const Topology& topology, RulesOf rules_of) {
+  return [&worker, topology, layout = RegionLayout(topology), rules_of](const LogRecord& record,
+                                                                        VerbCounters& counters) {
     const ProtocolRules* rules =
         record.protocol < kProtocolCount
             ? rules_of(static_cast<Protocol>(record.protocol), LockMode::kExclusive)
             : nullptr;
-    if (rules == nullptr) return Status(Code::kCorrupt, "log record: unknown protocol");
+    const bool sound =
+        std::all_of(record.writes.begin(), record.writes.end(), [&](const Write& write) {
+          return write.header.node() < topology.nodes && may_install(write, layout);
+        });
+    if (rules == nullptr || !sound) return Status(Code::kCorrupt, "log record: impossible write");
     InstallOptions options;
     options.effects = rules->effects;
     options.guarded = true;

@@ -23,8 +23,12 @@ struct InstallOptions {
 Status install(Worker& worker, const LogRecord& record, const InstallOptions& options,
                VerbCounters& counters);
 
+// Do all places that the write names lie within its node's region, and does its record fit? What
+// comes from a peer or out of a log is asked first.
+bool may_install(const Write& write, const RegionLayout& layout);
+
 // For resolution: guarded install of a dead coordinator's record.
 using RulesOf = const ProtocolRules* (*)(Protocol, LockMode);
-InstallCommitted make_installer(Worker& worker, RulesOf rules_of);
+InstallCommitted make_installer(Worker& worker, const Topology& topology, RulesOf rules_of);
 
 }  // namespace rdmacc

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "engine/storage/sundial_word.h"
 #include "engine/txn/bucket_walk.h"
 #include "engine/txn/drive.h"
 
@@ -152,36 +153,40 @@ Status validate_accesses(StageContext& context, std::span<Access* const> accesse
 
 namespace {
 
+// Registered memory for giving one header back.
 struct Word {
   uint64_t lock, lease, shares;
 };
 
-// Which of them still carry the attempt's ctts: only that proves that the lease is ours, too.
-Status look_for_own(StageContext& context, std::span<const Held> held, std::span<Word> words,
-                    std::vector<bool>& ours) {
+// Takes from `held` what is not the attempt's any more: only a lock word with its ctts proves that
+// the lock is, and with it a lease that its worker has locked.
+Status drop_foreign(StageContext& context, std::span<Held> held, VerbArena& arena) {
+  auto* headers = arena.allocate_array<Header>(held.size());
+  if (headers == nullptr) return out_of_registered_memory();
   DoorbellBatch batch = context.batch();
-  for (size_t i = 0; i < held.size(); i++) {
-    batch.read(held[i].header.plus(kOffsetOfLock), &words[i].lock, 8);
-  }
+  for (size_t i = 0; i < held.size(); i++) batch.read(held[i].header, &headers[i], sizeof(Header));
   RDMACC_RETURN_IF_ERROR(batch.execute());
-  for (size_t i = 0; i < held.size(); i++) ours[i] = words[i].lock == context.stamps.ctts;
+  for (size_t i = 0; i < held.size(); i++) {
+    const uint64_t lease = headers[i].sundial;
+    held[i].locked = held[i].locked && headers[i].lock == context.stamps.ctts;
+    held[i].lease_locked = held[i].lease_locked && held[i].locked && sundial_locked(lease) &&
+                           worker_of_ctts(lease) == worker_of_ctts(context.stamps.ctts);
+  }
   return Status();
 }
 
-Status release_some(StageContext& context, std::span<const Held> held, bool certain) {
+Status release_some(StageContext& context, std::span<const Held> some, bool certain) {
   VerbArena arena(context.engine.worker.pool());
-  auto* memory = arena.allocate_array<Word>(held.size());
-  if (memory == nullptr) return out_of_registered_memory();
-  const std::span words(memory, held.size());
-  std::vector<bool> ours(held.size(), true);
-  if (!certain) RDMACC_RETURN_IF_ERROR(look_for_own(context, held, words, ours));
+  auto* words = arena.allocate_array<Word>(some.size());
+  if (words == nullptr) return out_of_registered_memory();
+  std::vector<Held> held(some.begin(), some.end());
+  if (!certain) RDMACC_RETURN_IF_ERROR(drop_foreign(context, held, arena));
   DoorbellBatch batch = context.batch();
   for (size_t i = 0; i < held.size(); i++) {
     const Held& each = held[i];
     const GlobalAddress lock = each.header.plus(kOffsetOfLock);
     words[i] = Word{0, each.lease, 0};
     if (each.shares > 0) batch.fetch_add(lock, 0 - uint64_t{each.shares}, &words[i].shares);
-    if (!ours[i]) continue;
     // The lease first: whoever has the lock may lock the lease.
     if (each.lease_locked) {
       batch.write(each.header.plus(kOffsetOfSundial), &words[i].lease, 8);

@@ -130,7 +130,9 @@ void write_evicted(MessageWriter& out, std::span<const GlobalAddress> evicted) {
 bool read_evicted(MessageReader& in, NodeId node, std::vector<GlobalAddress>& evicted) {
   const uint32_t count = in.u32();
   for (uint32_t i = 0; i < count && in.ok(); i++) {
-    evicted.push_back(GlobalAddress::make(node, in.u64()));
+    const uint64_t offset = in.u64();
+    if (offset >> 48 != 0) return false;
+    evicted.push_back(GlobalAddress::make(node, offset));
   }
   return in.ok();
 }

@@ -28,7 +28,7 @@ class Serving {
       if (!read_key_request(in_, key)) return malformed();
       if (context_.engine.map.primary_of(key.hash) != node_) return malformed();
     }
-    write_status(out_, find_keys(context_, keys));
+    answer(find_keys(context_, keys));
     for (const KeyWork& key : keys) write_key_result(out_, key);
     return Status();
   }
@@ -39,7 +39,7 @@ class Serving {
       if (!read_group_request(in_, group) || group.node != node_) return malformed();
     }
     const size_t share = kScanTuplesPerMessage / std::max<size_t>(groups.size(), 1);
-    write_status(out_, scan_groups(context_, groups, std::max<size_t>(share, 1)));
+    answer(scan_groups(context_, groups, std::max<size_t>(share, 1)));
     for (const GroupWork& group : groups) write_group_result(out_, group);
     return Status();
   }
@@ -52,7 +52,7 @@ class Serving {
         return malformed();
       }
     }
-    write_status(out_, lock_accesses(context_, works));
+    answer(lock_accesses(context_, works));
     for (const LockWork& work : works) write_lock_result(out_, work);
     return Status();
   }
@@ -65,7 +65,7 @@ class Serving {
       if (!read_access(in_, access) || !valid(access.header)) return malformed();
       pointers.push_back(&access);
     }
-    write_status(out_, validate_accesses(context_, pointers));
+    answer(validate_accesses(context_, pointers));
     return Status();
   }
 
@@ -78,7 +78,7 @@ class Serving {
         return out_of_registered_memory();
       }
     }
-    write_status(out_, batch.execute());
+    answer(batch.execute());
     return Status();
   }
 
@@ -92,7 +92,9 @@ class Serving {
       auto record = decode_log_record(std::as_bytes(std::span(bytes.data(), bytes.size())));
       if (!record.ok()) return record.status();
       for (const Write& write : record->writes) {
-        if (!valid(write.header) || !valid_entries(write)) return malformed();
+        if (write.header.node() != node_ || !may_install(write, context_.engine.layout)) {
+          return malformed();
+        }
       }
       std::vector<GlobalAddress> evicted;
       InstallOptions options{context_.rules.effects, false, &evicted};
@@ -100,7 +102,7 @@ class Serving {
       if (!status.ok()) return status;
       results.push_back(std::move(evicted));
     }
-    write_status(out_, Status());
+    answer(Status());
     for (const std::vector<GlobalAddress>& evicted : results) write_evicted(out_, evicted);
     return Status();
   }
@@ -110,7 +112,7 @@ class Serving {
     for (Held& each : held) {
       if (!read_held(in_, each) || !valid(each.header)) return malformed();
     }
-    write_status(out_, release_accesses(context_, held, /*certain=*/true));
+    answer(release_accesses(context_, held, /*certain=*/true));
     return Status();
   }
 
@@ -144,31 +146,21 @@ class Serving {
       each.lease = sundial_unlocked_word(sundial_wts(seen->sundial), kSundialDeltaMax);
       held.push_back(each);
     }
-    write_status(out_, release_accesses(context_, held, /*certain=*/false));
+    answer(release_accesses(context_, held, /*certain=*/false));
     return Status();
   }
 
  private:
+  // The status, and the largest stamp that was seen: the caller's clock goes on from there.
+  void answer(const Status& status) {
+    write_status(out_, status);
+    out_.u64(context_.engine.clock.last());
+  }
   bool valid(GlobalAddress header) const {
     const RegionLayout& layout = context_.engine.layout;
     return header.node() == node_ && header.offset() % 64 == 0 && header.offset() >= layout.pages &&
            header.offset() + sizeof(Header) <= layout.region_bytes;
   }
-  bool valid_bytes(uint64_t offset, uint64_t bytes) const {
-    const RegionLayout& layout = context_.engine.layout;
-    return offset % 8 == 0 && offset >= layout.pages && bytes <= layout.region_bytes &&
-           offset <= layout.region_bytes - bytes;
-  }
-  bool valid_entries(const Write& write) const {
-    for (const EntryWrite& entry : write.entries) {
-      if (!valid_bytes(entry.offset, 8)) return false;
-    }
-    const uint64_t at = write.overflow.null() ? write.header.offset() : write.overflow.offset();
-    return (write.overflow.null() || write.overflow.node() == node_) &&
-           valid_bytes(at, sizeof(Header) + round_up(write.record.size(), 8)) &&
-           valid_bytes(write.header.offset(), slot_bytes(write.record_size, write.history));
-  }
-
   StageContext& context_;
   const NodeId node_;
   const StageHeader& header_;
