@@ -10,7 +10,7 @@ namespace {
 class ProtocolFaults : public EachProtocol {};
 
 TEST_P(ProtocolFaults, DeadCoordinatorsAreResolved) {
-  uint64_t resolved = 0;
+  uint64_t resolved = 0, share_sweeps = 0;
   run_seeds(
       30,
       [](uint64_t seed) {
@@ -18,8 +18,12 @@ TEST_P(ProtocolFaults, DeadCoordinatorsAreResolved) {
         deadly.kills = 1 + static_cast<uint32_t>(seed % 2);
         return deadly;
       },
-      [&resolved](const SimRun& run) { resolved += run.resolved(); });
+      [&](const SimRun& run) {
+        resolved += run.resolved();
+        share_sweeps += run.share_sweeps();
+      });
   EXPECT_GT(resolved, 0u);
+  EXPECT_EQ(share_sweeps > 0, GetParam().lock_mode == LockMode::kShared);
 }
 
 TEST_P(ProtocolFaults, RestartedNodesLoseNothing) {
