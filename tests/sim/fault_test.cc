@@ -27,11 +27,17 @@ TEST_P(ProtocolFaults, DeadCoordinatorsAreResolved) {
 }
 
 TEST_P(ProtocolFaults, RestartedNodesLoseNothing) {
-  run_seeds(20, [](uint64_t seed) {
-    SimScenario restarts = scenario_of_any_load(seed);
-    restarts.node_restarts = 1 + static_cast<uint32_t>(seed % 3 == 0);
-    return restarts;
-  });
+  uint64_t share_sweeps = 0;
+  run_seeds(
+      20,
+      [](uint64_t seed) {
+        SimScenario restarts = scenario_of_any_load(seed);
+        restarts.node_restarts = 1 + static_cast<uint32_t>(seed % 3 == 0);
+        return restarts;
+      },
+      [&share_sweeps](const SimRun& run) { share_sweeps += run.share_sweeps(); });
+  // Requests whose node died had shared locks.
+  EXPECT_EQ(share_sweeps > 0, GetParam().lock_mode == LockMode::kShared);
 }
 
 TEST_P(ProtocolFaults, EverythingAtOnce) {
