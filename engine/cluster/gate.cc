@@ -117,10 +117,11 @@ void Gate::withdraw(uint64_t epoch) {
   discount_epoch(epoch);
 }
 
-// Somebody inside keeps the line saying so (G1), and the READ that let him in is recent (G3).
+// Somebody inside keeps the line saying so (G1), and the READ that let him in is recent (G3). The
+// first one that shares locks has to tell the line, in case it dies.
 bool Gate::may_share(uint8_t wanted, uint64_t now_us) const {
   return insiders_ > 0 && announced_ == wanted && may_enter(word_, wanted) &&
-         now_us - shown_open_us_ <= kShareUs;
+         now_us - shown_open_us_ <= kShareUs && shares_ == told_shares_;
 }
 
 // The line's epoch is not later than that of whoever is inside, nor than the one known now.
@@ -141,6 +142,7 @@ Result<bool> Gate::try_enter(uint8_t wanted, GatePass& pass, VerbCounters& count
   const uint64_t epoch = known_epoch_;
   count_epoch(epoch);
   compose(image->line);
+  const bool tells_shares = shares_;
   const uint64_t posted_us = worker_.endpoint().now_us();
   const uint64_t chain = images_.number_chain();
   DoorbellBatch batch(worker_.scheduler(), counters);
@@ -166,6 +168,7 @@ Result<bool> Gate::try_enter(uint8_t wanted, GatePass& pass, VerbCounters& count
   discount_epoch(epoch);
   count_epoch(pass.epoch);
   ++insiders_;
+  told_shares_ = told_shares_ || tells_shares;
   shown_open_us_ = std::max(shown_open_us_, posted_us);
   if (oldest_epoch() != published_epoch_) publish();
   return true;

@@ -153,6 +153,7 @@ class Gate {
   uint64_t known_epoch_ = 1;              // likewise; older is safe, 0 would mean none
   uint64_t known_sweeps_ = 0;             // likewise; exact while anybody is inside
   bool shares_ = false;
+  bool told_shares_ = false;  // the line says so
   uint64_t shares_lost_ = 0;
 
   struct EpochUsers {

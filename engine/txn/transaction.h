@@ -141,8 +141,8 @@ class Transaction {
   std::vector<GlobalAddress> evicted_;                 // blocks of versions that made room
   bool log_begun_ = false;
   bool outcome_unknown_ = false;
-  Status failure_;       // the first that a stage ended with
-  bool unsure_ = false;  // a node died under a request that may have locked or allocated
+  Status failure_;                 // the first that a stage ended with
+  bool unsure_ = false;            // a node died under a request that may have locked or allocated
   bool unsure_of_shares_ = false;  // or one that may have given shares back
 
   VerbArena scratch_;  // of the current operation

@@ -212,6 +212,15 @@ TEST_F(Drain, LinesTellOfSharesUntilTheyAreCleared) {
   EXPECT_EQ(cluster_.line_of(cluster_.user(0)).shares_lost, 0u);
 }
 
+TEST_F(Drain, WhoJoinsAnotherAndSharesLocksTellsItFirst) {
+  Held first, sharer;
+  enter(0, 1, first);
+  EXPECT_EQ(cluster_.line_of(cluster_.user(0)).shares, 0u);
+  cluster_.user(0).gate.will_share();
+  enter(0, 1, sharer);
+  EXPECT_EQ(cluster_.line_of(cluster_.user(0)).shares, 1u);
+}
+
 TEST_F(Drain, ANewOwnerOfALineKeepsWhatItsPredecessorLost) {
   cluster_.line_of(cluster_.user(0)).shares_lost = 3;
   Held held;
