@@ -25,10 +25,11 @@ void Gate::note(const GateLine& seen) {
     word_ = seen.word;
   }
   known_epoch_ = std::max(known_epoch_, seen.epoch);
+  known_sweeps_ = std::max(known_sweeps_, seen.sweeps);
 }
 
 // The slot's former owner may have given out a ctts that the line still tells; ours must be
-// larger, and the line must not go back.
+// larger, and the line must not go back. Shares that it lost are lost until a sweep.
 Status Gate::adopt_line(VerbCounters& counters) {
   if (adopted_) return Status::ok_status();
   LineImages::Image* image = images_.take();
@@ -42,6 +43,7 @@ Status Gate::adopt_line(VerbCounters& counters) {
   const Status status = batch.execute();
   if (status.ok()) {
     clock_.observe(image->line.last_ctts);
+    shares_lost_ = std::max(shares_lost_, image->line.shares_lost);
     note(image->gate);
     adopted_ = true;
   }
@@ -56,6 +58,8 @@ void Gate::compose(WorkerLine& line) {
   line.epoch = published_epoch_;
   line.last_ctts = clock_.last();
   line.incarnation = worker_.endpoint().incarnation();
+  line.shares = shares_ ? 1 : 0;
+  line.shares_lost = shares_lost_;
   if (!waiters_.empty()) {
     line.waiting_for = waiters_.front()->wanted;
     line.waiting_since_us = waiters_.front()->since_us;
@@ -113,10 +117,11 @@ void Gate::withdraw(uint64_t epoch) {
   discount_epoch(epoch);
 }
 
-// Somebody inside keeps the line saying so (G1), and the READ that let him in is recent (G3).
+// Somebody inside keeps the line saying so (G1), and the READ that let him in is recent (G3). The
+// first one that shares locks has to tell the line, in case it dies.
 bool Gate::may_share(uint8_t wanted, uint64_t now_us) const {
   return insiders_ > 0 && announced_ == wanted && may_enter(word_, wanted) &&
-         now_us - shown_open_us_ <= kShareUs;
+         now_us - shown_open_us_ <= kShareUs && shares_ == told_shares_;
 }
 
 // The line's epoch is not later than that of whoever is inside, nor than the one known now.
@@ -137,6 +142,7 @@ Result<bool> Gate::try_enter(uint8_t wanted, GatePass& pass, VerbCounters& count
   const uint64_t epoch = known_epoch_;
   count_epoch(epoch);
   compose(image->line);
+  const bool tells_shares = shares_;
   const uint64_t posted_us = worker_.endpoint().now_us();
   const uint64_t chain = images_.number_chain();
   DoorbellBatch batch(worker_.scheduler(), counters);
@@ -162,6 +168,7 @@ Result<bool> Gate::try_enter(uint8_t wanted, GatePass& pass, VerbCounters& count
   discount_epoch(epoch);
   count_epoch(pass.epoch);
   ++insiders_;
+  told_shares_ = told_shares_ || tells_shares;
   shown_open_us_ = std::max(shown_open_us_, posted_us);
   if (oldest_epoch() != published_epoch_) publish();
   return true;
@@ -289,9 +296,11 @@ Status Gate::clear_line(Worker& by, const RegionLayout& layout, WorkerId dead,
   const GlobalAddress line = GlobalAddress::make(0, layout.worker_line(dead));
   static_assert(offsetof(WorkerLine, inside) == 0 && offsetof(WorkerLine, epoch) == 8);
   static_assert(offsetof(WorkerLine, waiting_since_us) == offsetof(WorkerLine, waiting_for) + 8);
+  static_assert(offsetof(WorkerLine, shares_lost) == offsetof(WorkerLine, shares) + 8);
   DoorbellBatch batch(by.scheduler(), counters);
   batch.write(line.plus(offsetof(WorkerLine, waiting_for)), zero, 16);
   batch.write(line, zero, 16);
+  batch.write(line.plus(offsetof(WorkerLine, shares)), zero, 16);
   return batch.execute();
 }
 

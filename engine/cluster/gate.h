@@ -80,6 +80,12 @@ class Gate {
   // The transaction's last verb has completed. Does not wait.
   void leave(GatePass& pass);
 
+  // The caller's worker is about to begin transactions that share locks: before enter(), which
+  // tells it. From then on a death of the worker asks for a sweep (gate_drain.h).
+  void will_share() { shares_ = true; }
+  // A transaction that is inside does not know whether a share of its still counts. Before leave().
+  void lost_shares() { shares_lost_ = known_sweeps_ + 1; }
+
   // The protocol that is open now; kNoProtocol if none was ever opened.
   static constexpr ProtocolId kNoProtocol = 0xFF;
   Result<ProtocolId> open_protocol(VerbCounters& counters);
@@ -87,7 +93,7 @@ class Gate {
   Status snapshot(GateLine* gate, std::vector<WorkerLine>* lines, VerbCounters& counters);
 
   // Clears the line of a dead, resolved worker. Done before its slot is released. What it
-  // published as last_ctts stays, for the next floor.
+  // published as last_ctts stays, for the next floor; what it says of shares goes last.
   static Status clear_line(Worker& by, const RegionLayout& layout, WorkerId dead,
                            VerbCounters& counters);
 
@@ -145,6 +151,10 @@ class Gate {
   bool adopted_ = false;                  // the line's former content was looked at
   uint64_t word_ = 0;                     // of the gate, as last seen
   uint64_t known_epoch_ = 1;              // likewise; older is safe, 0 would mean none
+  uint64_t known_sweeps_ = 0;             // likewise; exact while anybody is inside
+  bool shares_ = false;
+  bool told_shares_ = false;  // the line says so
+  uint64_t shares_lost_ = 0;
 
   struct EpochUsers {
     uint64_t epoch;

@@ -27,7 +27,8 @@ Status release_round(Worker& worker, StorageService& storage, WorkerId dead,
   uint64_t unlocked = 0;
   for (size_t i = 0; i < headers.size(); ++i) {
     const Header& header = seen[i];
-    const bool locked = header.lock != 0 && worker_of_ctts(header.lock) == dead;
+    const bool locked =
+        locked_exclusively(header.lock) && worker_of_ctts(header.lock) == dead;
     if (header.waiter != 0 && worker_of_ctts(header.waiter) == dead) {
       batch.compare_swap(headers[i].plus(offsetof(Header, waiter)), header.waiter, 0, was + i * 3);
     }

@@ -107,6 +107,17 @@ Status empty_rings(Worker& by, const RegionLayout& layout, const Topology& topol
   return batch.execute();
 }
 
+Result<bool> may_have_left_shares(Worker& by, const RegionLayout& layout, WorkerId dead,
+                                  VerbCounters& counters) {
+  VerbArena arena(by.pool());
+  auto* line = arena.allocate_array<WorkerLine>(1);
+  if (line == nullptr) return Status(Code::kNoSpace, "registered memory is used up");
+  DoorbellBatch batch(by.scheduler(), counters);
+  batch.read(GlobalAddress::make(0, layout.worker_line(dead)), line, sizeof(*line));
+  RDMACC_RETURN_IF_ERROR(batch.execute());
+  return line->shares != 0 || line->shares_lost != 0;
+}
+
 }  // namespace
 
 Result<ResolveReport> resolve_worker(Worker& by, const Topology& topology, WorkerId dead,
@@ -127,7 +138,10 @@ Result<ResolveReport> resolve_worker(Worker& by, const Topology& topology, Worke
   RDMACC_RETURN_IF_ERROR(release_everywhere(by, topology, dead, report, counters));
   RDMACC_RETURN_IF_ERROR(still_dead(by, dead));
   RDMACC_RETURN_IF_ERROR(empty_rings(by, layout, topology, dead, counters));
-  RDMACC_RETURN_IF_ERROR(Gate::clear_line(by, layout, dead, counters));
+  const Result<bool> shares = may_have_left_shares(by, layout, dead, counters);
+  if (!shares.ok()) return shares.status();
+  report.shares = shares.value();
+  if (!report.shares) RDMACC_RETURN_IF_ERROR(Gate::clear_line(by, layout, dead, counters));
   return report;
 }
 

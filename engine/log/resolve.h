@@ -16,7 +16,8 @@
 //      order of the stamps; only then
 //   3  every lock that still carries the worker's id is released, and slots of unfinished inserts
 //      are freed, by each node for itself
-//   4  the rings are emptied, and last the worker's line is cleared, which lets the gate drain
+//   4  the rings are emptied, and last the worker's line is cleared, which lets the gate drain;
+//      unless the line tells of shared locks, which must be swept before (share_sweep.h)
 //
 // Repeating any part of it is harmless, so a resolver that dies is simply followed by another:
 // entries stay until no lock is left, and an entry whose locks are gone installs nothing. The
@@ -29,6 +30,8 @@ struct ResolveReport {
   uint64_t writes_installed = 0;  // writes of these, whether or not they were in place already
   uint64_t locks_released = 0;
   uint64_t slots_discarded = 0;
+  // It may have left shares: its line stands until the caller has swept, and is cleared by it.
+  bool shares = false;
 };
 
 // Installs the writes of a committed record whose headers are still locked with its lock_ctts,

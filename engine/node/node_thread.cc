@@ -1,5 +1,7 @@
 #include "engine/node/node_thread.h"
 
+#include <algorithm>
+
 #include "engine/log/resolve.h"
 #include "engine/protocols/registry.h"
 #include "engine/txn/install.h"
@@ -52,9 +54,12 @@ void NodeThread::serve() {
   }
   storage_->serve([this](Rpc::Handler handler) { return fence_->guard(std::move(handler)); });
   serve_resolution(worker_, *storage_, *fence_);
+  serve_share_sweep(worker_, *storage_, *fence_);
   log(std::string(storage_->reopened() ? "reopened" : "formatted") + " its region");
   worker_.scheduler().add_after_step([this] { maintain_when_pending(); });
-  if (node_ == 0) CHECK(worker_.scheduler().spawn([this] { resolve_for_ever(); }));
+  if (node_ != 0) return;
+  sweeper_ = std::make_unique<ShareSweeper>(worker_, fabric_.topology(), options_.drain_us_max);
+  CHECK(worker_.scheduler().spawn([this] { resolve_for_ever(); }));
 }
 
 // What makes maintenance pending is a request, or a transaction that ended; both are a step. A
@@ -75,29 +80,60 @@ void NodeThread::resolve_for_ever() {
   while (true) {
     worker_.scheduler().sleep_for(options_.resolve_every_us);
     resolve_departed();
+    sweep_shares();
   }
 }
 
 void NodeThread::resolve_departed() {
   for (const WorkerId dead : fabric_.departed()) {
+    if (std::find(sharers_.begin(), sharers_.end(), dead) != sharers_.end()) continue;
     const std::string name = "worker " + std::to_string(dead);
     const Result<ResolveReport> report =
         resolve_worker(worker_, fabric_.topology(), dead,
                        make_installer(worker_, fabric_.topology(), rules_of), resolution_counters_);
     if (!report.ok()) {
       // A node is down, perhaps for long; the next look tries again.
-      if (failed_resolutions_++ % kFailuresPerLine == 0)
-        log("cannot resolve " + name + " yet: " + report.status().to_string());
+      log_failure("cannot resolve " + name + " yet: " + report.status().to_string());
       continue;
     }
-    fabric_.release(dead);
-    ++resolved_workers_;
     const ResolveReport& done = report.value();
     log(name + " died: " + std::to_string(done.committed) + " committed transactions in its log, " +
         std::to_string(done.writes_installed) + " writes installed, " +
         std::to_string(done.locks_released) + " locks released, " +
         std::to_string(done.slots_discarded) + " slots freed");
+    if (done.shares) {
+      sharers_.push_back(dead);
+    } else {
+      release(dead);
+    }
   }
+}
+
+void NodeThread::sweep_shares() {
+  const uint64_t before = sweeper_->shares_cleared();
+  const Result<bool> swept = sweeper_->sweep_if_needed(sharers_, resolution_counters_);
+  if (!swept.ok()) {
+    log_failure("cannot sweep shared locks yet: " + swept.status().to_string());
+    return;
+  }
+  if (!swept.value()) return;
+  log("swept " + std::to_string(sweeper_->shares_cleared() - before) + " shared locks");
+  const RegionLayout layout(fabric_.topology());
+  // A line that cannot be cleared now is by the next sweep.
+  std::erase_if(sharers_, [&](WorkerId dead) {
+    if (!Gate::clear_line(worker_, layout, dead, resolution_counters_).ok()) return false;
+    release(dead);
+    return true;
+  });
+}
+
+void NodeThread::release(WorkerId resolved) {
+  fabric_.release(resolved);
+  ++resolved_workers_;
+}
+
+void NodeThread::log_failure(const std::string& sentence) {
+  if (failed_resolutions_++ % kFailuresPerLine == 0) log(sentence);
 }
 
 void NodeThread::log(const std::string& sentence) const {

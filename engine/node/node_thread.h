@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 
+#include "engine/log/share_sweep.h"
 #include "engine/storage/storage_service.h"
 #include "engine/txn/stage_server.h"
 #include "rdma/worker.h"
@@ -13,6 +14,8 @@ struct NodeOptions {
   uint64_t resolve_every_us = 100'000;  // how often node 0 looks for dead coordinators
   uint64_t maintain_every_us = 3'000;   // at most so often, and only when something is pending
   RulesOf rules_of = nullptr;           // nullptr: the registry's (see EngineOptions)
+  // How long node 0 keeps the protocol gate closed, at most, for transactions inside to end.
+  uint64_t drain_us_max = ShareSweeper::kDrainUsMax;
   // Told in a sentence what an operator may want to know; empty: nobody listens.
   std::function<void(const std::string&)> log;
 };
@@ -35,6 +38,8 @@ class NodeThread {
   // nullptr but on thread 0.
   StorageService* storage() { return storage_.get(); }
   uint64_t resolved_workers() const { return resolved_workers_; }
+  // Sweeps of shared locks that this process has completed; 0 but on thread 0 of node 0.
+  uint64_t share_sweeps() const { return sweeper_ == nullptr ? 0 : sweeper_->sweeps(); }
 
  private:
   NodeThread(Fabric& fabric, NodeId node, uint16_t thread, const NodeOptions& options,
@@ -45,6 +50,9 @@ class NodeThread {
   void maintain();
   void resolve_for_ever();
   void resolve_departed();
+  void sweep_shares();
+  void release(WorkerId resolved);
+  void log_failure(const std::string& sentence);
   void log(const std::string& sentence) const;
 
   Fabric& fabric_;
@@ -55,6 +63,8 @@ class NodeThread {
   Worker worker_;
   std::unique_ptr<StorageService> storage_;
   std::unique_ptr<StageServer> stages_;
+  std::unique_ptr<ShareSweeper> sweeper_;  // of thread 0 of node 0
+  std::vector<WorkerId> sharers_;          // dead, and resolved but for their shares
   bool maintaining_ = false;
   uint64_t maintained_us_ = 0;  // when maintenance last ended
   uint64_t resolved_workers_ = 0;

@@ -15,7 +15,8 @@ struct GateLine {
   uint64_t ctts_floor;                    // every ctts of the open protocol is larger
   uint64_t switches;                      // how often another protocol was opened
   uint64_t switch_us_sum, switch_us_max;  // from the first waiter's request to the opening
-  uint64_t reserved[2];
+  uint64_t sweeps;  // of shared locks that are completed (engine/log/share_sweep.h)
+  uint64_t reserved;
 };
 static_assert(sizeof(GateLine) == 64);
 
@@ -26,7 +27,9 @@ struct WorkerLine {
   uint64_t waiting_for;  // protocol + 1 that a transaction of its waits for, else 0
   uint64_t waiting_since_us;
   uint64_t incarnation;  // of the fabric's worker slot
-  uint64_t reserved[2];
+  uint64_t shares;       // 1: it has begun transactions that share locks; until the line is cleared
+  // 1 + the number of sweeps that it knew to be completed when it lost track of a share; 0 = none.
+  uint64_t shares_lost;
 };
 static_assert(sizeof(WorkerLine) == 64);
 

@@ -40,7 +40,9 @@ class GroupSplitter {
   // this node's threads.
   Status repair(TableId id);
   // A lock word that a thread of this node has set.
-  bool own_lock(uint64_t lock) const { return lock != 0 && own_worker(lock & 0xFFFF); }
+  bool own_lock(uint64_t lock) const {
+    return locked_exclusively(lock) && own_worker(lock & 0xFFFF);
+  }
   // Frees a header that a thread of this node has locked; while the node is being opened.
   void break_own_lock(uint64_t header);
 

@@ -14,7 +14,7 @@ void Leftovers::add(Leftover leftover) {
 
 uint64_t Leftovers::holder_of(const OwnedRegion& region, uint64_t slot) {
   const Header header = region.header(slot);
-  if (header.lock != 0) return header.lock;
+  if (locked_exclusively(header.lock)) return header.lock;
   return (header.flags & kFlagLive) != 0 ? header.wts : 0;
 }
 

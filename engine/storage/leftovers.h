@@ -31,7 +31,8 @@ class Leftovers {
         reclaimer_(reclaimer) {}
 
   void add(Leftover leftover);
-  // The lock word of a slot or, if it is live and unlocked, its stamp; 0 = nobody's.
+  // The ctts that locks a slot or, if it is live and nobody's, its stamp; 0 = nobody's. Those who
+  // share a lock hold nothing that is theirs to free.
   static uint64_t holder_of(const OwnedRegion& region, uint64_t slot);
   // Some of them wait for the epoch only.
   bool pending() const;

@@ -27,6 +27,8 @@ enum Method : MethodId {
   kMethodStage = 20,
   // resolution (engine/log/resolve.h)
   kMethodReleaseLocksOf = 30,
+  // sweep of shared locks (engine/log/share_sweep.h)
+  kMethodClearShares = 32,
 };
 
 class MessageWriter {

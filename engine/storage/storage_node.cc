@@ -117,7 +117,7 @@ void StorageNode::note_locked(std::vector<Leftover>& found) {
       const uint64_t lock = region_.lock_of(slot);
       if (index_.own_lock(lock)) {
         index_.break_own_lock(slot);  // a tombstone that was being unlinked
-      } else if (lock > kSharesMax) {
+      } else if (locked_exclusively(lock)) {
         found.push_back({PageKind::kSlot, slot, lock});
       }
     });
@@ -177,18 +177,30 @@ std::vector<GlobalAddress> StorageNode::locks_of(WorkerId worker) {
   const auto look = [&](uint64_t at, bool) {
     const Header header = region_.header(at);
     const auto is_of = [&](uint64_t ctts) { return static_cast<WorkerId>(ctts) == worker; };
-    if ((header.lock > kSharesMax && is_of(header.lock)) ||
+    if ((locked_exclusively(header.lock) && is_of(header.lock)) ||
         (header.waiter != 0 && is_of(header.waiter)) ||
         (sundial_locked(header.sundial) && is_of(header.sundial))) {
       locked.push_back(region_.address(at));
     }
   };
+  for_each_header(look);
+  return locked;
+}
+
+std::vector<GlobalAddress> StorageNode::shared_headers() {
+  std::vector<GlobalAddress> shared;
+  for_each_header([&](uint64_t at, bool) {
+    if (locked_shared(region_.lock_of(at))) shared.push_back(region_.address(at));
+  });
+  return shared;
+}
+
+void StorageNode::for_each_header(const std::function<void(uint64_t offset, bool used)>& look) {
   for (uint64_t page = 0; page < arena_.page_count(); ++page) {
     arena_.for_each_unit(page, PageKind::kSlot, look);
     arena_.for_each_unit(page, PageKind::kGroup, look);
     worker_.scheduler().yield();
   }
-  return locked;
 }
 
 // Of as many pages as fit one answer; yields between them.

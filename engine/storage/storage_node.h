@@ -25,6 +25,7 @@ class StorageNode : public StorageService {
   bool reopened() const override { return reopened_; }
   NodeStatistics statistics() const override;
   std::vector<GlobalAddress> locks_of(WorkerId worker) override;
+  std::vector<GlobalAddress> shared_headers() override;
   void discard_slot(uint64_t offset) override;
 
  private:
@@ -60,6 +61,9 @@ class StorageNode : public StorageService {
   void drop(TableId id);
 
   LockedHeaders locked_headers(uint64_t from_page);
+  // Yields after each page.
+  void for_each_header(const std::function<void(uint64_t offset, bool used)>& look);
+
   Status mark_tables();
   void note_locked(std::vector<Leftover>& found);
   void note_tombstones();

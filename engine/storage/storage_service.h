@@ -80,8 +80,12 @@ class StorageService {
   virtual bool reopened() const = 0;
   virtual NodeStatistics statistics() const = 0;
   // Addresses of every header of this node whose lock, waiter word or SUNDIAL lock was set by
-  // `worker` (low 16 bits); yields while scanning. For resolution.
+  // `worker` (low 16 bits); a lock that is shared names nobody. Yields while scanning. For
+  // resolution.
   virtual std::vector<GlobalAddress> locks_of(WorkerId worker) = 0;
+  // Addresses of every header whose lock word counts readers; yields while scanning. For the sweep
+  // of shared locks.
+  virtual std::vector<GlobalAddress> shared_headers() = 0;
   // Frees a slot that an unfinished insert left allocated (its lock is held by the caller's
   // victim): incarnation + 1, unlocked, back to the free list.
   virtual void discard_slot(uint64_t offset) = 0;

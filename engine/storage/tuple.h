@@ -53,6 +53,8 @@ constexpr uint32_t kFlagDeleted = 8;   // tombstone: live, but the key is absent
 // Readers that share a lock are counted in the lock word. A ctts is larger: it has microseconds
 // above its worker id.
 constexpr uint64_t kSharesMax = 0xFFFF;
+constexpr bool locked_exclusively(uint64_t lock) { return lock > kSharesMax; }
+constexpr bool locked_shared(uint64_t lock) { return lock != 0 && lock <= kSharesMax; }
 
 constexpr uint64_t kOffsetOfIdentity = offsetof(Header, table);  // table id and incarnation
 constexpr uint64_t kOffsetOfLength = offsetof(Header, length);   // length and flags

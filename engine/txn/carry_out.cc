@@ -349,7 +349,10 @@ Status carry_out_release(StageContext& context, StagePlan plan, std::span<const 
   const Status status = requests.read([](MessageReader&, size_t) { return true; },
                                       [&](size_t i) { lost.push_back(held[i]); });
   if (lost.empty()) return status;
-  return release_accesses(context, lost, false);
+  const Status again = release_accesses(context, lost, false);
+  const bool shared = std::any_of(lost.begin(), lost.end(),
+                                  [](const Held& each) { return each.shares > 0; });
+  return shared ? status : again;
 }
 
 Status release_everywhere(StageContext& context) {

@@ -285,10 +285,11 @@ void Transaction::release_locks(StageContext& stage) {
   }
   if (held.empty()) return;
   const uint64_t start_ns = stage.engine.worker.endpoint().now_ns();
-  // Locks that the nodes were asked to look for may be others' by now.
+  // Locks that the nodes were asked to look for may be others' by now. A share does not say whose
+  // it is, and an upgrade may have used it up: all of them are left to the sweep.
   Status status = unsure_ ? release_accesses(stage, held, /*certain=*/false)
                           : carry_out_release(stage, parameters_.plan, held);
-  for (Held& each : held) each.shares = 0;  // given back once, or not known to be
+  unsure_of_shares_ = !status.ok();
   while (!status.ok() && stage.engine.worker.endpoint().now_us() < deadline_us) {
     unsure_ = true;
     stage.engine.worker.scheduler().sleep_for(kNodeReturnPauseUs);
@@ -395,6 +396,7 @@ void Transaction::abort() {
 
 void Transaction::finish(HistoryOutcome outcome) {
   for (const Access& access : accesses_) CHECK(!access.held());
+  if (shares_locks() && (unsure_ || unsure_of_shares_)) coordinator_.gate.lost_shares();
   coordinator_.gate.leave(pass_);
   WorkerStats& stats = coordinator_.stats;
   if (outcome == HistoryOutcome::kCommitted) {

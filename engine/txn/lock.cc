@@ -186,7 +186,9 @@ Status release_some(StageContext& context, std::span<const Held> some, bool cert
     const Held& each = held[i];
     const GlobalAddress lock = each.header.plus(kOffsetOfLock);
     words[i] = Word{0, each.lease, 0};
-    if (each.shares > 0) batch.fetch_add(lock, 0 - uint64_t{each.shares}, &words[i].shares);
+    if (certain && each.shares > 0) {
+      batch.fetch_add(lock, 0 - uint64_t{each.shares}, &words[i].shares);
+    }
     // The lease first: whoever has the lock may lock the lease.
     if (each.lease_locked) {
       batch.write(each.header.plus(kOffsetOfSundial), &words[i].lease, 8);

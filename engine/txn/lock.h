@@ -33,9 +33,9 @@ Status lock_accesses(StageContext& context, std::span<LockWork> works);
 Status validate_accesses(StageContext& context, std::span<Access* const> accesses);
 
 // Gives back what an attempt holds; a header that is not held is left alone. When `certain` is
-// false (a node restarted under a Lock request) only words that are still the attempt's are
-// changed. Shares are given back once, in either case: who does not know whether he has one leaves
-// it to the sweep (engine/log/share_sweep.h).
+// false (a node restarted under a Lock or Release request) only words that are still the attempt's
+// are changed, and no shares are given back: who does not know whether he still has one leaves it
+// to the sweep (engine/log/share_sweep.h).
 Status release_accesses(StageContext& context, std::span<const Held> held, bool certain);
 
 }  // namespace rdmacc

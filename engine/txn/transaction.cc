@@ -31,6 +31,7 @@ Status Transaction::start() {
   Endpoint& endpoint = coordinator_.engine.worker.endpoint();
   start_us_ = endpoint.now_us();
   const auto protocol = static_cast<ProtocolId>(parameters_.rules->protocol);
+  if (shares_locks()) coordinator_.gate.will_share();
   RDMACC_RETURN_IF_ERROR(coordinator_.gate.enter(protocol, start_us_ + parameters_.gate_timeout_us,
                                                  parameters_.cancelled, counters_, pass_));
   const uint64_t ctts = coordinator_.engine.clock.next();

@@ -88,6 +88,7 @@ class Transaction {
     uint16_t history;
   };
 
+  bool shares_locks() const { return parameters_.rules->lock_mode == LockMode::kShared; }
   StageContext context(VerbArena& arena, bool cancellable = true);
   Status merge(const Access& seen, Access** merged);
   Status note_found(const KeyWork& work, KeyState& state);
@@ -140,8 +141,9 @@ class Transaction {
   std::vector<GlobalAddress> evicted_;                 // blocks of versions that made room
   bool log_begun_ = false;
   bool outcome_unknown_ = false;
-  Status failure_;       // the first that a stage ended with
-  bool unsure_ = false;  // a node died under a request that may have locked or allocated
+  Status failure_;                 // the first that a stage ended with
+  bool unsure_ = false;            // a node died under a request that may have locked or allocated
+  bool unsure_of_shares_ = false;  // or one that may have given shares back
 
   VerbArena scratch_;  // of the current operation
   VerbCounters counters_;

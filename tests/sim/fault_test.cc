@@ -10,7 +10,7 @@ namespace {
 class ProtocolFaults : public EachProtocol {};
 
 TEST_P(ProtocolFaults, DeadCoordinatorsAreResolved) {
-  uint64_t resolved = 0;
+  uint64_t resolved = 0, share_sweeps = 0;
   run_seeds(
       30,
       [](uint64_t seed) {
@@ -18,16 +18,26 @@ TEST_P(ProtocolFaults, DeadCoordinatorsAreResolved) {
         deadly.kills = 1 + static_cast<uint32_t>(seed % 2);
         return deadly;
       },
-      [&resolved](const SimRun& run) { resolved += run.resolved(); });
+      [&](const SimRun& run) {
+        resolved += run.resolved();
+        share_sweeps += run.share_sweeps();
+      });
   EXPECT_GT(resolved, 0u);
+  EXPECT_EQ(share_sweeps > 0, GetParam().lock_mode == LockMode::kShared);
 }
 
 TEST_P(ProtocolFaults, RestartedNodesLoseNothing) {
-  run_seeds(20, [](uint64_t seed) {
-    SimScenario restarts = scenario_of_any_load(seed);
-    restarts.node_restarts = 1 + static_cast<uint32_t>(seed % 3 == 0);
-    return restarts;
-  });
+  uint64_t share_sweeps = 0;
+  run_seeds(
+      20,
+      [](uint64_t seed) {
+        SimScenario restarts = scenario_of_any_load(seed);
+        restarts.node_restarts = 1 + static_cast<uint32_t>(seed % 3 == 0);
+        return restarts;
+      },
+      [&share_sweeps](const SimRun& run) { share_sweeps += run.share_sweeps(); });
+  // Requests whose node died had shared locks.
+  EXPECT_EQ(share_sweeps > 0, GetParam().lock_mode == LockMode::kShared);
 }
 
 TEST_P(ProtocolFaults, EverythingAtOnce) {

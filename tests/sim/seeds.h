@@ -39,7 +39,8 @@ inline void run_seeds(uint64_t seeds, const std::function<SimScenario(uint64_t s
       std::ofstream(file) << run.history_text();
     }
     ASSERT_EQ(problem, "") << command_of(seed) << "\n"
-                           << protocol_name(scenario.protocol) << " stages " << scenario.code;
+                           << protocol_name(scenario.protocol) << " "
+                           << lock_mode_name(scenario.lock_mode) << " stages " << scenario.code;
     if (look) look(run);
   }
 }

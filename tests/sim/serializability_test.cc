@@ -9,20 +9,19 @@ namespace rdmacc {
 namespace {
 
 struct Variant {
-  Protocol protocol;
+  SimProtocol protocol;
   uint16_t code;
 };
 
 std::string name_of(const testing::TestParamInfo<Variant>& variant) {
-  return std::string(protocol_name(variant.param.protocol)) + "_" +
-         std::to_string(variant.param.code);
+  return variant.param.protocol.name() + "_" + std::to_string(variant.param.code);
 }
 
 // All subsets of the stages that the protocol has.
 std::vector<Variant> all_variants() {
   std::vector<Variant> variants;
-  for (const Protocol protocol : available_protocols()) {
-    const uint16_t stages = stages_of(protocol);
+  for (const SimProtocol& protocol : sim_protocols()) {
+    const uint16_t stages = stages_of(protocol.protocol);
     for (uint16_t code = 0; code <= stages; ++code) {
       if ((code & stages) == code) variants.push_back({protocol, code});
     }
@@ -33,8 +32,7 @@ std::vector<Variant> all_variants() {
 class HybridCode : public testing::TestWithParam<Variant> {};
 
 SimScenario scenario_of(const Variant& variant, SimScenario::Load load) {
-  SimScenario scenario;
-  scenario.protocol = variant.protocol;
+  SimScenario scenario = variant.protocol.scenario();
   scenario.code = variant.code;
   scenario.load = load;
   return scenario;

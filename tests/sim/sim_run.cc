@@ -50,9 +50,11 @@ SimRun::SimRun(const SimScenario& scenario) : scenario_(scenario), random_(scena
       static_cast<WorkerId>(topology_.node_workers() + scenario.coordinators + scenario.kills + 2);
   topology_.region_bytes = 64ull << 20;
   node_options_.resolve_every_us = 400;
+  node_options_.drain_us_max = 5'000;
   engine_options_.replicas = static_cast<uint32_t>(random_.below(topology_.nodes));
   engine_options_.location_cache_entries = 64;
   txn_.protocol = scenario.protocol;
+  txn_.lock_mode = scenario.lock_mode;
   txn_.plan = StagePlan(scenario.code);
   fabric_ = SimFabric::create(topology_, fabric_options(scenario));
   nodes_.resize(topology_.nodes);
@@ -121,6 +123,7 @@ void SimRun::close_node(NodeId node, bool kill) {
   for (std::unique_ptr<NodeThread>& thread : nodes_[node]) {
     const WorkerId worker = thread->worker().id();
     resolved_ += static_cast<uint32_t>(thread->resolved_workers());
+    share_sweeps_ += thread->share_sweeps();
     if (kill) fabric_->kill(worker);
     fabric_->attach(worker, nullptr);
   }
@@ -304,6 +307,7 @@ Status SimRun::check_at_rest() {
   for (NodeId node = 0; node < topology_.nodes; ++node) {
     RDMACC_RETURN_IF_ERROR(check_locks(node));
     resolved_ += static_cast<uint32_t>(nodes_[node][0]->resolved_workers());
+    share_sweeps_ += nodes_[node][0]->share_sweeps();
   }
   RDMACC_RETURN_IF_ERROR(check_workload());
   return check_history();  // with the last reads, which saw everything
@@ -318,7 +322,7 @@ Status SimRun::check_locks(NodeId node) {
       thread.worker().scheduler().sleep_for(kPauseUs);
       left = find_lock(thread, node);
     }
-    return left;
+    return left.ok() ? find_share(thread) : left;
   });
 }
 
@@ -335,6 +339,17 @@ Status SimRun::find_lock(NodeThread& thread, NodeId node) const {
       return Status(Code::kCorrupt, "a lock is left on node " + std::to_string(node) + ": " +
                                         describe(lock.offset(), header));
     }
+  }
+  return Status();
+}
+
+Status SimRun::find_share(NodeThread& thread) const {
+  for (const GlobalAddress shared : thread.storage()->shared_headers()) {
+    Header header;
+    std::memcpy(&header, thread.worker().endpoint().local_region() + shared.offset(),
+                sizeof(header));
+    return Status(Code::kCorrupt, "a share is left on node " + std::to_string(shared.node()) +
+                                      ": " + describe(shared.offset(), header));
   }
   return Status();
 }

@@ -19,6 +19,7 @@ struct SimScenario {
 
   uint64_t seed = 1;
   Protocol protocol = Protocol::kNowait;
+  LockMode lock_mode = LockMode::kExclusive;
   uint16_t code = 0;
   Load load = Load::kMixed;
   uint32_t read_only_percent = 20;  // of kPredicate's transactions
@@ -48,6 +49,7 @@ class SimRun {
   uint32_t resolved() const { return resolved_; }
   // Of a protocol that does not promise to respect real time.
   uint64_t real_time_violations() const { return real_time_violations_; }
+  uint64_t share_sweeps() const { return share_sweeps_; }
 
  private:
   struct Client {
@@ -81,6 +83,7 @@ class SimRun {
   Status check_at_rest();
   Status check_locks(NodeId node);
   Status find_lock(NodeThread& thread, NodeId node) const;
+  Status find_share(NodeThread& thread) const;
   Status check_workload();
   Status check_history();
 
@@ -102,6 +105,7 @@ class SimRun {
   uint64_t committed_ = 0;
   uint32_t resolved_ = 0;
   uint64_t real_time_violations_ = 0;
+  uint64_t share_sweeps_ = 0;
   Status failure_;  // first of any client or fault
 };
 

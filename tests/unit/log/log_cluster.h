@@ -8,6 +8,7 @@
 
 #include "engine/log/log_ring.h"
 #include "engine/log/resolve.h"
+#include "engine/log/share_sweep.h"
 #include "rdma/sim_fabric.h"
 
 namespace rdmacc {
@@ -33,6 +34,7 @@ struct LogNode {
     storage = std::move(opened.value());
     storage->serve([this](Rpc::Handler handler) { return fence.guard(std::move(handler)); });
     serve_resolution(worker, *storage, fence);
+    serve_share_sweep(worker, *storage, fence);
   }
   ~LogNode() { worker.scheduler().unwind(); }
 

@@ -233,7 +233,7 @@ TEST_F(Resolution, OtherWordsOfTheDeadWorkerAreClearedWithItsLocks) {
 TEST_F(Resolution, ClearsTheWorkersLineInTheGateButNotItsLastTimestamp) {
   auto* line =
       reinterpret_cast<WorkerLine*>(cluster_->region(0) + cluster_->layout().worker_line(dead_));
-  *line = WorkerLine{1, 7, 999, 2, 5, 1, {}};
+  *line = WorkerLine{1, 7, 999, 2, 5, 1, 0, 0};
   die();
   ASSERT_TRUE(resolve().ok());
   EXPECT_EQ(line->inside, 0u);

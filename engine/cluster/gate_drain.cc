@@ -1,0 +1,140 @@
+#include "engine/cluster/gate_drain.h"
+
+#include <algorithm>
+
+namespace rdmacc {
+namespace {
+
+// The gate's word changes under us once at most: somebody asks for another protocol.
+constexpr int kCloseAttempts = 4;
+
+}  // namespace
+
+GateDrain::GateDrain(Worker& worker, const Topology& topology)
+    : worker_(worker),
+      layout_(topology),
+      workers_max_(topology.workers_max),
+      clock_(worker.endpoint()),
+      gate_(worker, topology, clock_) {}
+
+Status GateDrain::prepare() {
+  if (seen_gate_ != nullptr) return Status::ok_status();
+  const size_t lines_bytes = workers_max_ * sizeof(WorkerLine);
+  const Result<std::byte*> memory =
+      worker_.endpoint().allocate_registered(sizeof(GateLine) + lines_bytes + 64);
+  if (!memory.ok()) return memory.status();
+  seen_gate_ = reinterpret_cast<GateLine*>(memory.value());
+  seen_lines_ = reinterpret_cast<WorkerLine*>(memory.value() + sizeof(GateLine));
+  seen_word_ = reinterpret_cast<uint64_t*>(memory.value() + sizeof(GateLine) + lines_bytes);
+  return Status::ok_status();
+}
+
+// The gate before the lines: a share that a line says was lost is judged by a count that is not
+// younger.
+Status GateDrain::read_all() {
+  RDMACC_RETURN_IF_ERROR(prepare());
+  DoorbellBatch batch(worker_.scheduler(), worker_.counters());
+  batch.read(gate_address(), seen_gate_, sizeof(GateLine), WordOrder::kAscending);
+  batch.read(GlobalAddress::make(0, layout_.worker_line(0)), seen_lines_,
+             workers_max_ * sizeof(WorkerLine), WordOrder::kAscending);
+  return batch.execute();
+}
+
+Result<GateDrain::View> GateDrain::look() {
+  RDMACC_RETURN_IF_ERROR(read_all());
+  return View{*seen_gate_, {seen_lines_, workers_max_}};
+}
+
+Status GateDrain::close(std::span<const WorkerId> ended, uint64_t us_max) {
+  CHECK(!pass_.inside);
+  const uint64_t deadline_us = worker_.endpoint().now_us() + us_max;
+  RDMACC_RETURN_IF_ERROR(read_all());
+  const GateWord word = GateWord::unpack(seen_gate_->word);
+  if (word.open == 0) return Status(Code::kNotFound, "no protocol was ever opened");
+  RDMACC_RETURN_IF_ERROR(gate_.enter(static_cast<ProtocolId>(word.open - 1), deadline_us, nullptr,
+                                     worker_.counters(), pass_));
+  Status status = close_to_newcomers();
+  if (status.ok()) status = wait_until_empty(ended, deadline_us);
+  // A gate that cannot be opened is by others, as soon as it has drained.
+  if (!status.ok()) static_cast<void>(open(/*swept=*/false));
+  return status;
+}
+
+Status GateDrain::close_to_newcomers() {
+  RDMACC_RETURN_IF_ERROR(read_all());
+  uint64_t expected = seen_gate_->word;
+  for (int attempt = 0; attempt < kCloseAttempts; ++attempt) {
+    GateWord word = GateWord::unpack(expected);
+    if (word.next != 0) return Status::ok_status();  // D2
+    word.next = word.open;
+    DoorbellBatch batch(worker_.scheduler(), worker_.counters());
+    batch.compare_swap(gate_address(), expected, word.pack(), seen_word_);
+    RDMACC_RETURN_IF_ERROR(batch.execute());
+    if (*seen_word_ == expected) {
+      closed_word_ = word.pack();
+      return Status::ok_status();
+    }
+    expected = *seen_word_;
+  }
+  return Status(Code::kTimeout, "the protocol gate does not close");
+}
+
+Status GateDrain::wait_until_empty(std::span<const WorkerId> ended, uint64_t deadline_us) {
+  uint64_t pause_us = Gate::kPollUsMin;
+  while (true) {
+    RDMACC_RETURN_IF_ERROR(read_all());
+    const uint8_t open = GateWord::unpack(seen_gate_->word).open;
+    bool empty = true;
+    for (WorkerId worker = 0; worker < workers_max_; ++worker) {
+      const WorkerLine& line = seen_lines_[worker];
+      if (line.inside != open || worker == worker_.id()) continue;
+      if (std::find(ended.begin(), ended.end(), worker) != ended.end()) continue;
+      const uint32_t alive = worker_.endpoint().incarnation_of(worker);
+      if (alive == 0 || alive != static_cast<uint32_t>(line.incarnation)) {
+        return Status(Code::kUnavailable, "a dead worker is inside the protocol gate");
+      }
+      empty = false;
+    }
+    if (empty) return Status::ok_status();
+    if (worker_.endpoint().now_us() >= deadline_us) {
+      return Status(Code::kTimeout, "a transaction stays inside the protocol gate");
+    }
+    worker_.scheduler().sleep_for(pause_us);
+    pause_us = std::min(2 * pause_us, Gate::kPollUsMax);
+  }
+}
+
+Status GateDrain::open(bool swept) {
+  CHECK(pass_.inside);
+  Status status;
+  if (swept) {
+    // Before anybody can get in (D1).
+    DoorbellBatch batch(worker_.scheduler(), worker_.counters());
+    batch.fetch_add(gate_address().plus(offsetof(GateLine, sweeps)), 1, seen_word_);
+    status = batch.execute();
+  }
+  if (closed_word_ != 0) {
+    GateWord word = GateWord::unpack(closed_word_);
+    word.next = 0;
+    ++word.generation;
+    DoorbellBatch batch(worker_.scheduler(), worker_.counters());
+    batch.compare_swap(gate_address(), closed_word_, word.pack(), seen_word_);
+    const Status opened = batch.execute();
+    if (status.ok()) status = opened;
+    closed_word_ = 0;
+  }
+  gate_.leave(pass_);
+  return status;
+}
+
+Result<bool> GateDrain::was_abandoned() {
+  CHECK(!pass_.inside);
+  RDMACC_RETURN_IF_ERROR(read_all());
+  return seen_lines_[worker_.id()].inside != 0;
+}
+
+Status GateDrain::clear_abandoned() {
+  return Gate::clear_line(worker_, layout_, worker_.id(), worker_.counters());
+}
+
+}  // namespace rdmacc

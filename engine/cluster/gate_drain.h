@@ -1,0 +1,73 @@
+#pragma once
+#include <span>
+
+#include "engine/cluster/gate.h"
+
+namespace rdmacc {
+
+// Closes the protocol gate, for node 0, while the locks that transactions share are swept: a share
+// is a count that names nobody, so that what the dead left of it can be told only while nobody
+// alive holds any (PROTOCOLS §3 NOWAIT).
+//
+//   close: enter the gate for the protocol that is open (nobody can switch under us), CAS next :=
+//          open (from here on nobody new enters), wait until no other worker is inside
+//   open:  count the sweep, CAS {open, open, g} -> {open, none, g + 1}, leave
+//
+//  D1  A worker is inside from before the READ that lets it in (G1), so one that is inside when the
+//      sweep is counted does not exist, and one that comes in later reads the new count. What a
+//      line says of lost shares therefore tells exactly which sweep has dealt with them.
+//  D2  When another protocol has been asked for already, the gate is closed to newcomers anyway,
+//      and stays so: whoever asked opens it when we have left.
+//  D3  A node 0 that dies in the middle stays inside by its line, and so the gate stays closed,
+//      until its successor has made sure that nothing of the sweep is under way any more and
+//      clears the line. Then whoever tries to enter finds the gate drained, and opens it.
+//
+// One per worker 0, used by coroutines of it one at a time.
+class GateDrain {
+ public:
+  GateDrain(Worker& worker, const Topology& topology);
+  GateDrain(const GateDrain&) = delete;
+  GateDrain& operator=(const GateDrain&) = delete;
+
+  // A look at the gate and all lines, valid until the next call of a member.
+  struct View {
+    const GateLine& gate;
+    std::span<const WorkerLine> lines;
+  };
+  Result<View> look();
+
+  // After ok nobody but this worker is inside, and nobody gets in before open(). Those in `ended`
+  // do not count: they are dead and fenced, so that nothing of theirs takes effect any more
+  // (engine/log/resolve.h). kTimeout when a transaction stays inside for `us_max`, kUnavailable
+  // when one is inside whose worker has died and is not resolved; then the gate is open again.
+  Status close(std::span<const WorkerId> ended, uint64_t us_max);
+  // After close(); counts a completed sweep when it was one. kUnavailable or another error: it was
+  // not counted.
+  Status open(bool swept);
+
+  // The worker's line is still inside, as its owner before has left it.
+  Result<bool> was_abandoned();
+  Status clear_abandoned();
+
+ private:
+  Status prepare();
+  Status read_all();
+  Status close_to_newcomers();
+  Status wait_until_empty(std::span<const WorkerId> ended, uint64_t deadline_us);
+
+  GlobalAddress gate_address() const { return GlobalAddress::make(0, layout_.control); }
+
+  Worker& worker_;
+  const RegionLayout layout_;
+  const WorkerId workers_max_;
+  TimestampClock clock_;
+  Gate gate_;
+  GatePass pass_;
+  uint64_t closed_word_ = 0;  // ours in the gate; 0: another's, or open
+  // Registered, for as long as the endpoint lives: opening the gate must not fail for memory.
+  GateLine* seen_gate_ = nullptr;
+  WorkerLine* seen_lines_ = nullptr;
+  uint64_t* seen_word_ = nullptr;
+};
+
+}  // namespace rdmacc

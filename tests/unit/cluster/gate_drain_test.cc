@@ -1,0 +1,232 @@
+#include "engine/cluster/gate_drain.h"
+
+#include "tests/unit/cluster/gate_cluster.h"
+
+namespace rdmacc {
+namespace {
+
+constexpr uint64_t kEventsMax = 20'000'000;
+constexpr uint64_t kLongUs = 60'000'000;
+constexpr uint64_t kBoundUs = 50'000;
+
+struct Held {
+  GatePass pass;
+  Status status;
+  bool ended = false;  // enter() has returned
+};
+
+// Two coordinators and a third one, and node 0's drain of the gate.
+class Drain : public testing::Test {
+ protected:
+  ~Drain() override { cluster_.node().scheduler().unwind(); }
+
+  void run(Worker& worker, const std::function<void()>& task) {
+    bool done = false;
+    ASSERT_TRUE(worker.scheduler().spawn([&] {
+      task();
+      done = true;
+    }));
+    ASSERT_TRUE(cluster_.fabric().run_until([&] { return done; }, kEventsMax));
+  }
+  void run_for(uint64_t us) {
+    run(cluster_.node(), [&] { cluster_.node().scheduler().sleep_for(us); });
+  }
+  void start_enter(size_t user, ProtocolId protocol, Held& held) {
+    GateUser& by = cluster_.user(user);
+    CHECK(by.worker.scheduler().spawn([&by, protocol, &held] {
+      VerbCounters counters;
+      held.status = by.gate.enter(protocol, by.worker.endpoint().now_us() + kLongUs, nullptr,
+                                  counters, held.pass);
+      held.ended = true;
+    }));
+  }
+  void enter(size_t user, ProtocolId protocol, Held& held) {
+    start_enter(user, protocol, held);
+    ASSERT_TRUE(cluster_.fabric().run_until([&] { return held.ended; }, kEventsMax));
+    ASSERT_TRUE(held.status.ok());
+  }
+  void leave(size_t user, Held& held) { cluster_.user(user).gate.leave(held.pass); }
+
+  void start_close(std::vector<WorkerId> ended = {}) {
+    closed_ = false;
+    CHECK(cluster_.node().scheduler().spawn([this, ended] {
+      close_status_ = drain_.close(ended, kBoundUs);
+      closed_ = true;
+    }));
+  }
+  Status close(std::vector<WorkerId> ended = {}) {
+    start_close(std::move(ended));
+    EXPECT_TRUE(cluster_.fabric().run_until([&] { return closed_; }, kEventsMax));
+    return close_status_;
+  }
+  void open(bool swept) {
+    run(cluster_.node(), [&] { EXPECT_TRUE(drain_.open(swept).ok()); });
+    run_for(1'000);
+  }
+  WorkerId id(size_t user) { return cluster_.user(user).worker.id(); }
+  void kill(size_t user) {
+    cluster_.kill(cluster_.user(user));
+    ASSERT_TRUE(cluster_.fabric().run_until([&] { return !cluster_.fabric().departed().empty(); },
+                                            kEventsMax));
+  }
+  WorkerLine& node_line() {
+    return *(&cluster_.line_of(cluster_.user(0)) - id(0) + cluster_.node().id());
+  }
+  GateWord word() { return GateWord::unpack(cluster_.gate_line().word); }
+
+  GateCluster cluster_{1, 3};
+  GateDrain drain_{cluster_.node(), cluster_.topology()};
+  Status close_status_;
+  bool closed_ = false;
+};
+
+TEST_F(Drain, NothingWasEverOpen) { EXPECT_EQ(close().code(), Code::kNotFound); }
+
+TEST_F(Drain, WaitsForThoseInsideAndKeepsNewcomersOut) {
+  Held first, late;
+  enter(0, 1, first);
+  start_close();
+  run_for(10'000);
+  EXPECT_FALSE(closed_);
+  start_enter(1, 1, late);
+  run_for(10'000);
+  EXPECT_FALSE(late.ended);
+  leave(0, first);
+  ASSERT_TRUE(cluster_.fabric().run_until([&] { return closed_; }, kEventsMax));
+  EXPECT_TRUE(close_status_.ok());
+  run_for(200'000);
+  EXPECT_FALSE(late.ended);
+  EXPECT_EQ(cluster_.gate_line().sweeps, 0u);
+  open(/*swept=*/true);
+  run_for(10'000);
+  EXPECT_TRUE(late.ended && late.status.ok());
+  EXPECT_EQ(cluster_.gate_line().sweeps, 1u);
+  EXPECT_EQ(cluster_.gate_line().switches, 0u);
+  EXPECT_EQ(node_line().inside, 0u);
+}
+
+TEST_F(Drain, AnIdleTransactionHoldsOthersUpForTheBoundOnly) {
+  Held idle, late;
+  enter(0, 1, idle);
+  start_close();
+  run_for(10'000);
+  start_enter(1, 1, late);
+  ASSERT_TRUE(cluster_.fabric().run_until([&] { return closed_; }, kEventsMax));
+  EXPECT_EQ(close_status_.code(), Code::kTimeout);
+  run_for(10'000);
+  EXPECT_TRUE(late.ended && late.status.ok());
+  EXPECT_EQ(word().next, 0);
+  EXPECT_EQ(node_line().inside, 0u);
+  EXPECT_EQ(cluster_.gate_line().sweeps, 0u);
+  leave(0, idle);
+  leave(1, late);
+  EXPECT_TRUE(close().ok());
+  open(true);
+  EXPECT_EQ(cluster_.gate_line().sweeps, 1u);
+}
+
+TEST_F(Drain, TheResolvedDeadDoNotCountButOtherDeadDo) {
+  Held dead;
+  enter(0, 1, dead);
+  kill(0);
+  EXPECT_EQ(close().code(), Code::kUnavailable);
+  EXPECT_EQ(word().next, 0);
+  EXPECT_TRUE(close({id(0)}).ok());
+  open(true);
+}
+
+TEST_F(Drain, WhoAsksForAnotherProtocolGetsItAfterwards) {
+  Held first, other;
+  enter(0, 1, first);
+  start_close();
+  run_for(5'000);
+  start_enter(1, 2, other);
+  run_for(5'000);
+  leave(0, first);
+  ASSERT_TRUE(cluster_.fabric().run_until([&] { return closed_; }, kEventsMax));
+  ASSERT_TRUE(close_status_.ok());
+  run_for(50'000);
+  EXPECT_FALSE(other.ended);
+  open(true);
+  run_for(50'000);
+  EXPECT_TRUE(other.ended && other.status.ok());
+  EXPECT_EQ(cluster_.gate_line().switches, 1u);
+}
+
+TEST_F(Drain, UnderARequestedSwitchItWaitsForItsTurn) {
+  Held first, other;
+  enter(0, 1, first);
+  start_enter(1, 2, other);
+  run_for(5'000);
+  start_close();
+  run_for(5'000);
+  leave(0, first);
+  run_for(20'000);
+  EXPECT_TRUE(other.ended && other.status.ok());
+  leave(1, other);
+  ASSERT_TRUE(cluster_.fabric().run_until([&] { return closed_; }, kEventsMax));
+  EXPECT_TRUE(close_status_.ok());
+  open(true);
+  EXPECT_EQ(cluster_.gate_line().sweeps, 1u);
+}
+
+// Node 0 died in the middle: nobody gets in before its line is cleared, then everybody does.
+TEST_F(Drain, AnAbandonedDrainKeepsTheGateClosedUntilItIsCleared) {
+  Held first, late;
+  enter(0, 1, first);
+  leave(0, first);
+  ASSERT_TRUE(close().ok());
+  start_enter(1, 1, late);
+  run_for(100'000);
+  EXPECT_FALSE(late.ended);
+  GateDrain successor(cluster_.node(), cluster_.topology());
+  run(cluster_.node(), [&] {
+    EXPECT_TRUE(successor.was_abandoned().value());
+    EXPECT_TRUE(successor.clear_abandoned().ok());
+    EXPECT_FALSE(successor.was_abandoned().value());
+  });
+  run_for(10'000);
+  EXPECT_TRUE(late.ended && late.status.ok());
+  EXPECT_EQ(word().next, 0);
+}
+
+TEST_F(Drain, LinesTellOfSharesUntilTheyAreCleared) {
+  Held held;
+  cluster_.gate_line().sweeps = 7;
+  cluster_.user(0).gate.will_share();
+  enter(0, 1, held);
+  EXPECT_EQ(cluster_.line_of(cluster_.user(0)).shares, 1u);
+  EXPECT_EQ(cluster_.line_of(cluster_.user(0)).shares_lost, 0u);
+  cluster_.user(0).gate.lost_shares();
+  leave(0, held);
+  run_for(1'000);
+  EXPECT_EQ(cluster_.line_of(cluster_.user(0)).inside, 0u);
+  EXPECT_EQ(cluster_.line_of(cluster_.user(0)).shares_lost, 8u);
+  Held other;
+  enter(0, 2, other);
+  EXPECT_EQ(cluster_.line_of(cluster_.user(0)).shares, 1u);
+  EXPECT_EQ(cluster_.line_of(cluster_.user(0)).shares_lost, 8u);
+  kill(0);
+  run(cluster_.node(), [&] { cluster_.resolve_departed(); });
+  EXPECT_EQ(cluster_.line_of(cluster_.user(0)).shares, 0u);
+  EXPECT_EQ(cluster_.line_of(cluster_.user(0)).shares_lost, 0u);
+}
+
+TEST_F(Drain, WhoJoinsAnotherAndSharesLocksTellsItFirst) {
+  Held first, sharer;
+  enter(0, 1, first);
+  EXPECT_EQ(cluster_.line_of(cluster_.user(0)).shares, 0u);
+  cluster_.user(0).gate.will_share();
+  enter(0, 1, sharer);
+  EXPECT_EQ(cluster_.line_of(cluster_.user(0)).shares, 1u);
+}
+
+TEST_F(Drain, ANewOwnerOfALineKeepsWhatItsPredecessorLost) {
+  cluster_.line_of(cluster_.user(0)).shares_lost = 3;
+  Held held;
+  enter(0, 1, held);
+  EXPECT_EQ(cluster_.line_of(cluster_.user(0)).shares_lost, 3u);
+}
+
+}  // namespace
+}  // namespace rdmacc
