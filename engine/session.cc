@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/protocols/calvin/order_client.h"
 #include "engine/protocols/registry.h"
 #include "engine/txn/scan_cursor.h"
 
@@ -12,10 +13,14 @@ struct Coordinator::Impl {
        Scheduler::Options scheduler_options)
       : worker(std::move(endpoint), scheduler_options),
         state(worker, topology, options.replicas, options.write_set_bytes_max,
-              options.location_cache_entries) {}
+              options.location_cache_entries),
+        order(worker, topology) {
+    state.order = &order;
+  }
 
   Worker worker;
   CoordinatorState state;
+  OrderClient order;
 };
 
 Coordinator::Coordinator(std::unique_ptr<Endpoint> endpoint, const Topology& topology,
@@ -45,6 +50,20 @@ Session::~Session() = default;
 
 // ---- Transactions
 
+namespace {
+
+// A deterministic protocol has no Read stage: what an interactive transaction reads is values
+// brought to who executes it, so it goes the way of forwarded ones.
+StagePlan plan_of(const ProtocolRules& rules, StagePlan plan) {
+  if (!rules.commits_in_order) return plan;
+  const auto forward = static_cast<uint16_t>(Stage::kForward);
+  const auto read = static_cast<uint16_t>(Stage::kRead);
+  const auto without = static_cast<uint16_t>(plan.code() & ~read);
+  return StagePlan((plan.code() & forward) != 0 ? static_cast<uint16_t>(without | read) : without);
+}
+
+}  // namespace
+
 Status Session::begin(const TxnOptions& options) {
   CHECK(txn_ == nullptr);
   const ProtocolRules* rules = rules_of(options.protocol, options.lock_mode);
@@ -56,7 +75,7 @@ Status Session::begin(const TxnOptions& options) {
   cancelled_ = false;
   TxnParameters parameters;
   parameters.rules = rules;
-  parameters.plan = options.plan;
+  parameters.plan = plan_of(*rules, options.plan);
   parameters.age = age_;
   parameters.gate_timeout_us = options.gate_timeout_us;
   parameters.cancelled = &cancelled_;

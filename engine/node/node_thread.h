@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 
+#include "engine/protocols/calvin/sequencer.h"
 #include "engine/storage/storage_service.h"
 #include "engine/txn/stage_server.h"
 #include "rdma/worker.h"
@@ -14,6 +15,7 @@ struct NodeOptions {
   uint64_t maintain_every_us = 3'000;   // at most so often, and only when something is pending
   // Told in a sentence what an operator may want to know; empty: nobody listens.
   std::function<void(const std::string&)> log;
+  SequencerOptions order;
 };
 
 // One thread of a node: its worker and what it serves. Every thread serves RPC stages; thread 0
@@ -54,6 +56,7 @@ class NodeThread {
   Worker worker_;
   std::unique_ptr<StorageService> storage_;
   std::unique_ptr<StageServer> stages_;
+  std::unique_ptr<Sequencer> sequencer_;  // thread 0
   bool maintaining_ = false;
   uint64_t maintained_us_ = 0;  // when maintenance last ended
   uint64_t resolved_workers_ = 0;

@@ -10,6 +10,7 @@ extern const ProtocolRules kWaitdieRules;
 extern const ProtocolRules kOccRules;
 extern const ProtocolRules kMvccRules;
 extern const ProtocolRules kSundialRules;
+extern const ProtocolRules kCalvinRules;
 
 // Commit of the protocols that keep one version in place and stamp it only with wts.
 constexpr Effect kInPlaceEffects[] = {Effect::kStamp,  Effect::kLength,  Effect::kIdentity,

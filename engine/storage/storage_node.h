@@ -26,6 +26,7 @@ class StorageNode : public StorageService {
   NodeStatistics statistics() const override;
   std::vector<GlobalAddress> locks_of(WorkerId worker) override;
   void discard_slot(uint64_t offset) override;
+  uint64_t last_split_us() const override { return index_.last_split_us(); }
 
  private:
   using Bytes = std::span<const std::byte>;
@@ -58,6 +59,7 @@ class StorageNode : public StorageService {
   void unlock_slots(uint64_t ctts, const std::vector<uint64_t>& slots);
   void drop(TableId id);
 
+  void format_order_area();
   Status mark_tables();
   void note_locked(std::vector<Leftover>& found);
   void note_tombstones();

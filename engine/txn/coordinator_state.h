@@ -3,6 +3,7 @@
 #include "engine/log/log_ring.h"
 #include "engine/txn/engine_context.h"
 #include "engine/txn/history.h"
+#include "engine/txn/ordered_request.h"
 #include "engine/txn/worker_stats.h"
 
 namespace rdmacc {
@@ -25,6 +26,7 @@ struct CoordinatorState {
   const uint64_t write_set_bytes_max;
   WorkerStats stats;
   HistoryWriter* history = nullptr;
+  OrderedCommit* order = nullptr;  // where transactions of deterministic protocols go
 };
 
 }  // namespace rdmacc

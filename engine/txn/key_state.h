@@ -64,6 +64,7 @@ class KeyStates {
     return *state;
   }
   std::deque<KeyState>& all() { return states_; }
+  const std::deque<KeyState>& all() const { return states_; }
 
  private:
   static std::string name(TableId table, std::string_view key) {

@@ -20,6 +20,7 @@ enum class AbortReason : uint16_t {
   kTooLate,           // read or written by a transaction with a larger timestamp (MVCC)
   kNoVersion,         // no version is old enough (MVCC)
   kLeaseLost,         // the lease could not be renewed (SUNDIAL)
+  kReconnaissanceStale,  // what it had read was changed before its place in the order (CALVIN)
   kCount
 };
 

@@ -1,7 +1,5 @@
 #include "engine/txn/transaction.h"
 
-#include <unordered_set>
-
 namespace rdmacc {
 
 Transaction::Transaction(CoordinatorState& coordinator, const TxnParameters& parameters)
@@ -210,6 +208,7 @@ Status Transaction::scan(std::span<GroupWork> groups, VerbArena& arena) {
     if (!group.gap.header.null() && (group.gap.held() || group.gap.read)) {
       const Status merged = merge(group.gap, &access);
       if (status.ok()) status = merged;
+      scanned_gaps_.insert(access);
     }
     for (ScannedTuple& tuple : group.tuples) {
       if (!tuple.access.held() && group.result != GroupWork::Result::kDone) continue;

@@ -1,5 +1,6 @@
 #pragma once
 #include <unordered_map>
+#include <unordered_set>
 
 #include "engine/txn/carry_out.h"
 #include "engine/txn/coordinator_state.h"
@@ -92,6 +93,11 @@ class Transaction {
   void time_stage(Stage stage, uint64_t start_ns);
   void event(HistoryOp op, TableId table, std::string_view key, uint64_t version);
 
+  // commit_in_order.cc: for rules that commit in a global order.
+  Status commit_in_order();
+  OrderedRequest make_ordered() const;
+  void note_ordered(const OrderedRequest& request, const OrderedOutcome& outcome);
+
   Status collect_writes();
   Status find_missing_gaps(StageContext& stage);
   Status allocate_room(StageContext& stage);
@@ -126,6 +132,7 @@ class Transaction {
   uint32_t level_ = 0;
   uint64_t reads_ = 0;  // look-ups and scans that found their answer
   bool scanned_ = false;
+  std::unordered_set<const Access*> scanned_gaps_;
 
   std::vector<Pending> pending_;
   std::vector<LockWork> lock_works_;
