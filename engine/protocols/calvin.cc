@@ -37,9 +37,8 @@ Step lock(const Access& access, const Look* seen, const TxnStamps& txn) {
 Step validate(const Access& access, const Look* seen, const TxnStamps& txn) {
   if (seen == nullptr) return Step::attempt(kLastLook);
   const bool free = seen->last.lock == 0 || seen->last.lock == txn.ctts;
-  return seen->last.wts == access.read_wts && free
-             ? Step::done()
-             : Step::abort(AbortReason::kReconnaissanceStale);
+  return seen->last.wts == access.read_wts && free ? Step::done()
+                                                   : Step::abort(AbortReason::kReconnaissanceStale);
 }
 
 }  // namespace

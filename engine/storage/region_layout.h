@@ -36,10 +36,10 @@ constexpr WorkerId kOrderWorker = kNoWorker - 1;
 //   redo         kRedoBytes
 //   batches      nodes x 2 (even and odd epochs) x kBatchBytes
 //   forwards     nodes (senders) x (nodes x kBatchRequestsMax) x kForwardBytes
-constexpr uint64_t kBatchBytes = 256 * 1024;
+constexpr uint64_t kBatchBytes = 1024 * 1024;
 constexpr uint32_t kBatchRequestsMax = 32;  // of one node in one epoch
 constexpr uint64_t kForwardBytes = 4096;
-constexpr uint64_t kRedoBytes = 512 * 1024;
+constexpr uint64_t kRedoBytes = 2 * 1024 * 1024;
 
 struct Superblock {
   uint64_t magic;  // written last: the region is formatted

@@ -51,12 +51,12 @@ void Transaction::note_ordered(const OrderedRequest& request, const OrderedOutco
 Status Transaction::commit_in_order() {
   CHECK(coordinator_.order != nullptr);
   OrderedRequest request = make_ordered();
-  const bool empty =
-      request.reads.empty() && request.scanned.empty() && request.writes.empty();
+  const bool empty = request.reads.empty() && request.scanned.empty() && request.writes.empty();
   OrderedOutcome outcome;
   Status status;
   if (!empty) {
-    if (parameters_.cancelled != nullptr && *parameters_.cancelled) status = Status(Code::kCancelled);
+    if (parameters_.cancelled != nullptr && *parameters_.cancelled)
+      status = Status(Code::kCancelled);
     // From here on the transaction may be executed, whatever becomes of us.
     log_begun_ = status.ok() && !request.writes.empty();
     status = status.ok() ? collect_writes() : status;

@@ -41,8 +41,8 @@ Status write_to(OrderLink& link, const Delivery& delivery, std::span<const std::
   return batch.execute();
 }
 
-Rpc::Call call_to(const OrderLink& link, const Delivery& delivery,
-                  std::span<const std::byte> block, NodeId to) {
+Rpc::Call call_to(const OrderLink& link, const Delivery& delivery, std::span<const std::byte> block,
+                  NodeId to) {
   Rpc::Call call;
   call.to = link.topology.worker_of(to);
   call.method = kMethodOrderDeliver;
@@ -77,8 +77,8 @@ Status store(OrderLink& link, WorkerId from, std::span<const std::byte> request)
   const uint8_t what = in.u8();
   const uint64_t tag = in.u64();
   const std::string_view bytes = in.bytes();
-  const bool from_node = link.topology.is_node_worker(from) &&
-                         from % link.topology.threads_per_node == 0;
+  const bool from_node =
+      link.topology.is_node_worker(from) && from % link.topology.threads_per_node == 0;
   if (!in.at_end() || !from_node || what >= static_cast<uint8_t>(What::kCount)) {
     return Status(Code::kCorrupt, "a delivery of the order does not parse");
   }
@@ -90,8 +90,8 @@ Status store(OrderLink& link, WorkerId from, std::span<const std::byte> request)
     return Status();
   }
   const RegionLayout& layout = link.area.layout();
-  const bool in_epoch = delivery.what == What::kBatch ||
-                        Position::of(tag).index < layout.orders_per_epoch();
+  const bool in_epoch =
+      delivery.what == What::kBatch || Position::of(tag).index < layout.orders_per_epoch();
   if (!in_epoch || block.size() > delivery.bytes_max() || !OrderArea::sound(block, tag)) {
     return Status(Code::kCorrupt, "a delivery of the order is no block");
   }
@@ -131,14 +131,13 @@ void carry_out_progress(OrderLink& link, StagePlan plan, NodeId to) {
 }
 
 void serve_deliveries(OrderLink& link, std::function<void()> arrived) {
-  link.worker.rpc().handle(
-      kMethodOrderDeliver,
-      [&link, arrived = std::move(arrived)](WorkerId from, std::span<const std::byte> request,
-                                            Rpc::Bytes&) {
-        RDMACC_RETURN_IF_ERROR(store(link, from, request));
-        arrived();
-        return Status();
-      });
+  link.worker.rpc().handle(kMethodOrderDeliver,
+                           [&link, arrived = std::move(arrived)](
+                               WorkerId from, std::span<const std::byte> request, Rpc::Bytes&) {
+                             RDMACC_RETURN_IF_ERROR(store(link, from, request));
+                             arrived();
+                             return Status();
+                           });
 }
 
 }  // namespace rdmacc

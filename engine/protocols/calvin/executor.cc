@@ -47,8 +47,8 @@ void OrderExecutor::execute(const OrderedAt& at, Status& status, OrderedOutcome&
   const bool executes = writes || at.home == link_.node;
   if (!shares.stores[link_.node] && !executes) return;
   VerbArena arena(link_.worker.pool());
-  StageContext stage{engine_,   kCalvinRules,         TxnStamps{at.stamp}, arena,
-                     counters_, allocation_counters_, nullptr};
+  StageContext stage{
+      engine_, kCalvinRules, TxnStamps{at.stamp}, arena, counters_, allocation_counters_, nullptr};
   auto local = std::make_unique<LocalPart>(stage, link_.area, link_.node, *at.request);
   if (shares.stores[link_.node]) judge(at, shares, *local);
   if (!executes) return;
@@ -142,8 +142,8 @@ Status OrderExecutor::run_procedure(const OrderedRequest& request, OrderedOutcom
   uint64_t bytes = result.output.size();
   for (const OrderedWrite& write : result.writes) {
     bytes += write.row.size();
-    const bool declared = std::any_of(
-        request.writes.begin(), request.writes.end(), [&](const OrderedWrite& each) {
+    const bool declared =
+        std::any_of(request.writes.begin(), request.writes.end(), [&](const OrderedWrite& each) {
           return each.table == write.table && each.key == write.key;
         });
     if (!declared) return Status(Code::kInvalidArgument, "a procedure wrote an undeclared key");

@@ -98,8 +98,8 @@ void LocalPart::add_write(const OrderedWrite& write) {
   const bool tuple = !key->work.access.header.null();  // a row, or the tombstone of one
   LocalWrite& added = writes_.emplace_back();
   added.key = key;
-  added.kind = write.deleted ? WriteKind::kUnlink
-                             : (tuple ? WriteKind::kUpdate : WriteKind::kInsert);
+  added.kind =
+      write.deleted ? WriteKind::kUnlink : (tuple ? WriteKind::kUpdate : WriteKind::kInsert);
   if (tuple) added.tuple = key->work.access;
   if (tuple && key->work.overflow != 0) {
     added.old_overflow = GlobalAddress::make(node_, key->work.overflow);
@@ -176,8 +176,8 @@ Status LocalPart::allocate() {
     owners.push_back(&write);
   }
   if (requests.empty()) return Status();
-  RDMACC_RETURN_IF_ERROR(stage_.engine.storage.allocate(requests, stage_.stamps.ctts,
-                                                        stage_.allocation_counters));
+  RDMACC_RETURN_IF_ERROR(
+      stage_.engine.storage.allocate(requests, stage_.stamps.ctts, stage_.allocation_counters));
   for (size_t i = 0; i < requests.size(); i++) {
     LocalWrite& write = *owners[i];
     if (!requests[i].overflow.null()) {
@@ -209,8 +209,8 @@ Status LocalPart::lock(std::vector<LockWork>& works) {
       work.access = write.gap;
       works.push_back(std::move(work));
     }
-    works[at->second].wishes.push_back(EntryWish{write.key->hash, write.tuple.header.offset(),
-                                                 write.kind == WriteKind::kInsert});
+    works[at->second].wishes.push_back(
+        EntryWish{write.key->hash, write.tuple.header.offset(), write.kind == WriteKind::kInsert});
   }
   return lock_accesses(stage_, works);
 }
@@ -252,8 +252,7 @@ Status LocalPart::apply() {
   std::vector<std::byte> encoded;
   encode(record, encoded);
   CHECK(encoded.size() <= kRedoBytes - OrderArea::kBlockHeaderBytes);
-  area_.store(area_.layout().order_redo(),
-              OrderArea::make_block(stage_.stamps.ctts, 0, encoded));
+  area_.store(area_.layout().order_redo(), OrderArea::make_block(stage_.stamps.ctts, 0, encoded));
   // From here on the request is done: whatever is lacking, it is finished.
   InstallOptions options;
   options.effects = stage_.rules.effects;

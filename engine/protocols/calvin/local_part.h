@@ -14,8 +14,7 @@ namespace rdmacc {
 class LocalPart {
  public:
   // `stage` has the request's stamp as its ctts; both outlive this.
-  LocalPart(StageContext& stage, const OrderArea& area, NodeId node,
-            const OrderedRequest& request);
+  LocalPart(StageContext& stage, const OrderArea& area, NodeId node, const OrderedRequest& request);
 
   // Looks at the keys that this node stores and, of a request that is checked, says whether
   // everything it has read is still so. kNotFound: a table is gone. kUnavailable: look again.

@@ -17,9 +17,8 @@ struct ProcedureResult {
 // Given the same inputs and rows it gives the same result, on every node and in every replay: no
 // clock, no chance, no state of its own. `reads` and `rows` are the request's reads, in their
 // order; a row that does not exist has `found` false.
-using Procedure =
-    std::function<void(std::string_view inputs, std::span<const OrderedRead> reads,
-                       std::span<const OrderedRow> rows, ProcedureResult& result)>;
+using Procedure = std::function<void(std::string_view inputs, std::span<const OrderedRead> reads,
+                                     std::span<const OrderedRow> rows, ProcedureResult& result)>;
 
 // The procedures of a process, by their numbers (from 1): the same on all nodes of a cluster.
 // Filled before the nodes start, constant afterwards.

@@ -7,10 +7,13 @@
 
 namespace rdmacc {
 
-// A batch must have room for any request.
-constexpr uint64_t kOrderedBytesMax = kBatchBytes / 2;
+// A batch has room for any request, and a message for a batch.
+constexpr uint64_t kOrderedBytesMax = kBatchBytes - 4096;
 // What a request writes must fit the redo record, whatever the sizes of its rows.
-constexpr uint32_t kOrderedWritesMax = 2048;
+constexpr uint32_t kOrderedWritesMax = 6000;
+constexpr uint64_t kRedoOverheadMax = 160;  // of one write and its gap header, beside its row
+static_assert(kOrderedBytesMax + kOrderedWritesMax * kRedoOverheadMax < kRedoBytes);
+static_assert(kBatchBytes + 64 < kMaxMessageBytes);
 constexpr uint32_t kOrderedKeysMax = 32 * 1024;
 
 void write_request(MessageWriter& out, const OrderedRequest& request);

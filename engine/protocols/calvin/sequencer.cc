@@ -26,7 +26,8 @@ Sequencer::Sequencer(Worker& worker, const Topology& topology, StorageService& s
       area_(RegionLayout(topology), region_),
       link_(worker, topology, area_),
       executor_(link_, options.procedures, std::move(options.observer),
-                [this](const std::function<bool()>& arrived) { wait_for(arrived); }) {}
+                [this](const std::function<bool()>& arrived) { wait_for(arrived); }),
+      whole_(topology.nodes) {}
 
 void Sequencer::wait_for(const std::function<bool()>& arrived) {
   const uint64_t since_us = now_us();
@@ -51,8 +52,15 @@ void Sequencer::give_up_waiting() {
   pending_.clear();
 }
 
+// What a node sent counts when it is whole.
 bool Sequencer::batch_from(NodeId node, uint64_t epoch) const {
-  return area_.holds(area_.layout().order_batch(node, epoch), epoch);
+  const uint64_t place = area_.layout().order_batch(node, epoch);
+  if (!area_.holds(place, epoch)) return false;
+  if (whole_[node] == epoch) return true;
+  OrderArea::Block block;
+  if (!area_.load(place, epoch, kBatchBytes, block)) return false;
+  whole_[node] = epoch;
+  return true;
 }
 
 bool Sequencer::sealed(uint64_t epoch) const { return batch_from(link_.node, epoch); }
@@ -145,8 +153,8 @@ void Sequencer::seal(uint64_t epoch) {
 
 // Until all batches of the epoch are here.
 void Sequencer::broadcast(uint64_t epoch, bool after_sleep) {
-  const auto plan = StagePlan(
-      static_cast<uint16_t>(load_batch(link_.node, epoch).word & kStageCodeMax));
+  const auto plan =
+      StagePlan(static_cast<uint16_t>(load_batch(link_.node, epoch).word & kStageCodeMax));
   carry_out_broadcast(link_, plan, epoch);
   uint64_t pause_us = after_sleep ? 0 : kNudgeUsMin;
   uint64_t nudge_at_us = now_us() + pause_us;

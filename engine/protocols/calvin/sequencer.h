@@ -66,6 +66,7 @@ class Sequencer {
 
   Status submit(WorkerId from, std::span<const std::byte> bytes, Rpc::Bytes& reply);
   Status settle();
+  uint64_t ask_progress(NodeId node);
   void wake();
   void run();
   void recover();
@@ -96,6 +97,8 @@ class Sequencer {
   OrderLink link_;
   OrderExecutor executor_;
 
+  // By node: the epoch whose batch is known to be whole, so that it is not looked through again.
+  mutable std::vector<uint64_t> whole_;
   std::deque<std::shared_ptr<Pending>> pending_;   // not sealed
   std::deque<std::shared_ptr<Pending>> in_batch_;  // sealed by this process, in batch order
   bool recovered_ = false;

@@ -9,6 +9,7 @@ namespace {
 constexpr uint64_t kPauseUs = 20;
 constexpr uint64_t kPauseUsMax = 200;
 constexpr uint64_t kSettleUsMax = 60'000'000;
+constexpr uint64_t kAskUs = 20'000;
 
 Status malformed() { return Status(Code::kCorrupt, "a request of the order does not parse"); }
 
@@ -36,9 +37,8 @@ void Sequencer::serve() {
                          wake();
                          return Status();
                        });
-  worker_.rpc().handle(
-      kMethodOrderSettle,
-      [this](WorkerId, std::span<const std::byte>, Rpc::Bytes&) { return settle(); });
+  worker_.rpc().handle(kMethodOrderSettle, [this](WorkerId, std::span<const std::byte>,
+                                                  Rpc::Bytes&) { return settle(); });
   worker_.rpc().handle(kMethodOrderProgress,
                        [this](WorkerId, std::span<const std::byte>, Rpc::Bytes& reply) {
                          wake();
@@ -85,6 +85,15 @@ void Sequencer::hold_callers(uint64_t epoch) {
   }));
 }
 
+// 0: it is away.
+uint64_t Sequencer::ask_progress(NodeId node) {
+  Rpc::Call call;
+  call.to = topology_.worker_of(node);
+  call.method = kMethodOrderProgress;
+  if (!worker_.rpc().call_one(call, worker_.counters()).ok()) return 0;
+  return MessageReader(call.reply).u64();
+}
+
 // Waits until every node has executed all that this one has sealed.
 Status Sequencer::settle() {
   const uint64_t deadline_us = now_us() + kSettleUsMax;
@@ -93,15 +102,7 @@ Status Sequencer::settle() {
   const uint64_t wanted = Position{sealed(epoch) ? epoch + 1 : epoch, 0}.word();
   wake();
   for (NodeId node = 0; node < topology_.nodes; node++) {
-    uint64_t reached = 0;
-    while (true) {
-      Rpc::Call call;
-      call.to = topology_.worker_of(node);
-      call.method = kMethodOrderProgress;
-      const Status status = worker_.rpc().call_one(call, worker_.counters());
-      MessageReader in(call.reply);
-      if (status.ok()) reached = in.u64();
-      if (reached >= wanted) break;
+    while (ask_progress(node) < wanted) {
       if (now_us() > deadline_us) return Status(Code::kTimeout, "the order does not go on");
       worker_.scheduler().sleep_for(kPauseUsMax);
     }
@@ -128,9 +129,14 @@ Status Sequencer::submit(WorkerId from, std::span<const std::byte> bytes, Rpc::B
   const uint64_t deadline_us = now_us() + kSettleUsMax;
   for (NodeId node = 0; node < topology_.nodes && pending->status.ok(); node++) {
     if (!writers[node] || node == link_.node) continue;
+    uint64_t ask_at_us = now_us() + kAskUs;
     for (uint64_t pause_us = 1; area_.progress_of(node) < wanted; pause_us++) {
       if (now_us() > deadline_us) return Status(Code::kUnavailable, "a node does not go on");
       worker_.scheduler().sleep_for(std::min(pause_us, kPauseUs));
+      if (now_us() < ask_at_us) continue;
+      // A node that died while it told us may have left an older word than we had.
+      area_.raise_progress_of(node, ask_progress(node));
+      ask_at_us = now_us() + kAskUs;
     }
   }
   MessageWriter out(reply);
