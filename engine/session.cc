@@ -99,6 +99,21 @@ Status Session::commit() {
   return status;
 }
 
+Status Session::execute_procedure(const TxnOptions& options, OrderedRequest request,
+                                  OrderedOutcome& outcome) {
+  RDMACC_RETURN_IF_ERROR(begin(options));
+  Status status;
+  if (!txn_->rules().commits_in_order) {
+    status =
+        Status(Code::kInvalidArgument, std::string("protocol ") + protocol_name(options.protocol) +
+                                           " executes no procedures");
+  }
+  if (status.ok()) status = txn_->start();
+  if (status.ok()) status = txn_->execute_procedure(std::move(request), outcome);
+  end_transaction();
+  return status;
+}
+
 void Session::end_transaction() {
   outcome_unknown_ = txn_->outcome_unknown();
   age_ = txn_->age_to_keep();

@@ -2,6 +2,8 @@
 // reconnaissance. It is handed over as a whole, executed at its place in the global order if what
 // it read is still so there, and is otherwise aborted, to be tried again.
 
+#include <algorithm>
+
 #include "engine/txn/transaction.h"
 
 namespace rdmacc {
@@ -48,30 +50,70 @@ void Transaction::note_ordered(const OrderedRequest& request, const OrderedOutco
   }
 }
 
-Status Transaction::commit_in_order() {
+Status Transaction::submit_ordered(const OrderedRequest& request, OrderedOutcome& outcome) {
   CHECK(coordinator_.order != nullptr);
-  OrderedRequest request = make_ordered();
-  const bool empty = request.reads.empty() && request.scanned.empty() && request.writes.empty();
-  OrderedOutcome outcome;
-  Status status;
-  if (!empty) {
-    if (parameters_.cancelled != nullptr && *parameters_.cancelled)
-      status = Status(Code::kCancelled);
-    // From here on the transaction may be executed, whatever becomes of us.
-    log_begun_ = status.ok() && !request.writes.empty();
-    status = status.ok() ? collect_writes() : status;
-    if (status.ok()) {
-      status = coordinator_.order->submit(request, outcome, outcome_unknown_, counters_);
-    }
-    coordinator_.engine.clock.observe(outcome.stamp);
-  }
+  if (parameters_.cancelled != nullptr && *parameters_.cancelled) return Status(Code::kCancelled);
+  // From here on the transaction may be executed, whatever becomes of us.
+  log_begun_ = !request.writes.empty();
+  const Status status = coordinator_.order->submit(request, outcome, outcome_unknown_, counters_);
   log_begun_ = false;
-  record_.stamp = status.ok() ? outcome.stamp : 0;
-  if (status.ok() || outcome_unknown_) note_writes();
-  if (status.ok()) note_ordered(request, outcome);
+  coordinator_.engine.clock.observe(outcome.stamp);
+  return status;
+}
+
+void Transaction::finish_ordered(const Status& status) {
   note_failure(status);
   finish(status.ok() ? HistoryOutcome::kCommitted
                      : (outcome_unknown_ ? HistoryOutcome::kUnknown : HistoryOutcome::kAborted));
+}
+
+Status Transaction::commit_in_order() {
+  const OrderedRequest request = make_ordered();
+  OrderedOutcome outcome;
+  Status status = collect_writes();
+  const bool empty = request.reads.empty() && request.scanned.empty() && request.writes.empty();
+  if (status.ok() && !empty) status = submit_ordered(request, outcome);
+  record_.stamp = status.ok() ? outcome.stamp : 0;
+  if (status.ok() || outcome_unknown_) note_writes();
+  if (status.ok()) note_ordered(request, outcome);
+  finish_ordered(status);
+  return status;
+}
+
+void Transaction::note_procedure(const OrderedRequest& request, const OrderedOutcome& outcome) {
+  if (outcome.reads.size() != request.reads.size()) return;
+  for (size_t i = 0; i < request.reads.size(); i++) {
+    const OrderedRead& read = request.reads[i];
+    event(outcome.reads[i].found ? HistoryOp::kRead : HistoryOp::kMiss, read.table, read.key,
+          outcome.reads[i].version);
+  }
+  for (const OrderedWrite& write : outcome.writes) {
+    bool found = false;
+    for (size_t i = 0; i < request.reads.size(); i++) {
+      const OrderedRead& read = request.reads[i];
+      if (read.table == write.table && read.key == write.key) found = outcome.reads[i].found;
+    }
+    if (!found && write.deleted) continue;
+    const HistoryOp op =
+        write.deleted ? HistoryOp::kDelete : (found ? HistoryOp::kWrite : HistoryOp::kInsert);
+    event(op, write.table, write.key, outcome.stamp);
+  }
+}
+
+Status Transaction::execute_procedure(OrderedRequest request, OrderedOutcome& outcome) {
+  CHECK(request.procedure != 0 && keys_.all().empty());
+  request.ctts = stamps_.ctts;
+  request.plan = parameters_.plan;
+  for (const OrderedWrite& write : request.writes) {
+    const bool read =
+        std::any_of(request.reads.begin(), request.reads.end(), [&](const OrderedRead& each) {
+          return each.table == write.table && each.key == write.key;
+        });
+    if (!read) request.reads.push_back({write.table, write.key, false, 0});
+  }
+  const Status status = submit_ordered(request, outcome);
+  if (status.ok()) note_procedure(request, outcome);
+  finish_ordered(status);
   return status;
 }
 

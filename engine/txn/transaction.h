@@ -51,6 +51,8 @@ class Transaction {
   }
 
   Status commit();
+  // In place of all others, for rules that commit in a global order.
+  Status execute_procedure(OrderedRequest request, OrderedOutcome& outcome);
   void abort();
   bool outcome_unknown() const { return outcome_unknown_; }
   // After an abort by concurrency control: the age that the next attempt may keep; 0: none.
@@ -96,6 +98,9 @@ class Transaction {
   // commit_in_order.cc: for rules that commit in a global order.
   Status commit_in_order();
   OrderedRequest make_ordered() const;
+  Status submit_ordered(const OrderedRequest& request, OrderedOutcome& outcome);
+  void finish_ordered(const Status& status);
+  void note_procedure(const OrderedRequest& request, const OrderedOutcome& outcome);
   void note_ordered(const OrderedRequest& request, const OrderedOutcome& outcome);
 
   Status collect_writes();

@@ -9,7 +9,7 @@ int64_t number(const OrderedRow& row) { return row.found ? std::stoll(row.row) :
 
 void put(std::string_view inputs, std::span<const OrderedRead> reads,
          std::span<const OrderedRow> rows, ProcedureResult& result) {
-  CHECK(reads.size() == 1 && rows.size() == 1);
+  CHECK(!reads.empty() && rows.size() == reads.size());
   result.writes.push_back({reads[0].table, reads[0].key, inputs.empty(), std::string(inputs)});
 }
 
@@ -137,11 +137,13 @@ OrderedRequest OrderCluster::request(uint32_t procedure, std::vector<std::string
 
 Status OrderCluster::submit(Coordinator& coordinator, OrderedRequest request,
                             OrderedOutcome& outcome, bool& unknown) {
-  TimestampClock clock(coordinator.worker().endpoint());
-  request.ctts = clock.next();
-  OrderClient client(coordinator.worker(), topology_);
-  VerbCounters counters;
-  return client.submit(request, outcome, unknown, counters);
+  Session session(coordinator);
+  TxnOptions options;
+  options.protocol = kCalvinRules.protocol;
+  options.plan = request.plan;
+  const Status status = session.execute_procedure(options, std::move(request), outcome);
+  unknown = session.commit_outcome_unknown();
+  return status;
 }
 
 OrderCluster::Rows OrderCluster::model() const {
