@@ -75,9 +75,9 @@ void OrderExecutor::judge(const OrderedAt& at, const Shares& shares, LocalPart& 
   if (link_.area.load(place, at.position.word(), kForwardBytes, known) &&
       read_verdict(known.bytes, verdict)) {
     const bool done_before = link_.area.holds(layout.order_redo(), at.stamp);
-    if (verdict.status.ok() && makes_room && !done_before) {
+    if (verdict.status.ok() && shares.writes[link_.node] && !done_before) {
       look_again(local);
-      make_room(local, at.request->writes);
+      if (makes_room) make_room(local, at.request->writes);
     }
   } else {
     while (another_look(verdict.status = local.look(verdict))) {

@@ -69,7 +69,7 @@ TEST(Order, OneLogIsOneState) {
 
 TEST(Order, RestartedNodesGoOnWhereTheyWere) {
   uint64_t restarts = 0;
-  for (uint64_t seed = 1; seed <= 40; seed++) {
+  for (uint64_t seed = 1; seed <= 60; seed++) {
     OrderCluster cluster(seed, static_cast<NodeId>(2 + seed % 2));
     Random random(seed);
     uint64_t running = 0;
