@@ -8,30 +8,23 @@
 
 namespace rdmacc {
 
-// Keys are named, so that they are looked up where they are by then; of scanned groups the headers
-// that were seen are checked.
+// Keys are named, so that they are looked up where they are by then; scanned groups are compared.
 OrderedRequest Transaction::make_ordered() const {
   OrderedRequest request;
   request.ctts = stamps_.ctts;
   request.plan = parameters_.plan;
-  std::unordered_set<const Access*> named;  // headers that a key of the request stands for
+  request.scanned = ordered_groups_;
   for (const KeyState& state : keys_.all()) {
     const bool exists = state.base == KeyState::Base::kExists;
     if (exists || state.base == KeyState::Base::kAbsent) {
       // A tombstone says that a key is absent, too.
       const Access& seen = state.tuple != nullptr ? *state.tuple : *state.gap;
       request.reads.push_back({state.table, state.key, exists, seen.read_wts});
-      if (!seen.gap) named.insert(&seen);
     }
     if (state.own.empty()) continue;
     const OwnVersion& last = state.own.back();
     if (!exists && last.deleted) continue;  // inserted and deleted again
     request.writes.push_back({state.table, state.key, last.deleted, last.row});
-  }
-  for (const Access& access : accesses_) {
-    if (!access.read) continue;
-    if (access.gap ? !scanned_gaps_.contains(&access) : named.contains(&access)) continue;
-    request.scanned.push_back(access);
   }
   return request;
 }

@@ -21,6 +21,19 @@ struct OrderedRead {
   uint64_t version = 0;
 };
 
+// A scanned group of an index: its gap header as it was, which says what entries it has, and a
+// digest of the tuples that these name. In any order of the tuples.
+struct OrderedGroup {
+  Access gap;
+  uint64_t digest = 0;
+
+  void add(uint64_t offset, uint32_t incarnation, uint64_t wts) {
+    uint64_t word = (wts ^ (offset * 0x9E3779B97F4A7C15ull)) * 0xBF58476D1CE4E5B9ull;
+    word = (word ^ (word >> 31) ^ incarnation) * 0x94D049BB133111EBull;
+    digest += word ^ (word >> 29);
+  }
+};
+
 struct OrderedWrite {
   TableId table = kNoTable;
   std::string key;
@@ -34,7 +47,7 @@ struct OrderedRequest {
   uint32_t procedure = 0;  // 0: none, `reads` are checked and `writes` are final
   std::string inputs;      // of the procedure
   std::vector<OrderedRead> reads;
-  std::vector<Access> scanned;  // headers of scanned groups and their tuples, with read_wts
+  std::vector<OrderedGroup> scanned;
   std::vector<OrderedWrite> writes;
 };
 

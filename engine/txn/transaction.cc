@@ -1,5 +1,7 @@
 #include "engine/txn/transaction.h"
 
+#include <unordered_set>
+
 namespace rdmacc {
 
 Transaction::Transaction(CoordinatorState& coordinator, const TxnParameters& parameters)
@@ -208,7 +210,12 @@ Status Transaction::scan(std::span<GroupWork> groups, VerbArena& arena) {
     if (!group.gap.header.null() && (group.gap.held() || group.gap.read)) {
       const Status merged = merge(group.gap, &access);
       if (status.ok()) status = merged;
-      scanned_gaps_.insert(access);
+    }
+    if (parameters_.rules->commits_in_order && group.result == GroupWork::Result::kDone) {
+      OrderedGroup& ordered = ordered_groups_.emplace_back(OrderedGroup{group.gap});
+      for (const ScannedTuple& tuple : group.tuples) {
+        ordered.add(tuple.access.header.offset(), tuple.access.incarnation, tuple.access.read_wts);
+      }
     }
     for (ScannedTuple& tuple : group.tuples) {
       if (!tuple.access.held() && group.result != GroupWork::Result::kDone) continue;

@@ -1,6 +1,5 @@
 #pragma once
 #include <unordered_map>
-#include <unordered_set>
 
 #include "engine/txn/carry_out.h"
 #include "engine/txn/coordinator_state.h"
@@ -137,7 +136,7 @@ class Transaction {
   uint32_t level_ = 0;
   uint64_t reads_ = 0;  // look-ups and scans that found their answer
   bool scanned_ = false;
-  std::unordered_set<const Access*> scanned_gaps_;
+  std::vector<OrderedGroup> ordered_groups_;  // scanned, for rules that commit in order
 
   std::vector<Pending> pending_;
   std::vector<LockWork> lock_works_;

@@ -35,8 +35,8 @@ OrderExecutor::Shares OrderExecutor::shares_of(const OrderedRequest& request) co
     const NodeId node = engine_.map.primary_of(hash_key(write.table, write.key));
     shares.stores[node] = shares.writes[node] = true;
   }
-  for (const Access& access : request.scanned) {
-    if (access.header.node() < nodes) shares.stores[access.header.node()] = true;
+  for (const OrderedGroup& group : request.scanned) {
+    if (group.gap.header.node() < nodes) shares.stores[group.gap.header.node()] = true;
   }
   return shares;
 }

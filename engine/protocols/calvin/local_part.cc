@@ -74,20 +74,41 @@ Status LocalPart::check(LocalVerdict& verdict) {
     if (!row.found && row.version != read.version) verdict.reads.emplace_back(i, std::move(row));
   }
   if (stale) return aborted(AbortReason::kReconnaissanceStale);
-  std::vector<Access> scanned;
-  for (const Access& access : request_.scanned) {
-    if (access.header.node() != node_) continue;
-    if (!area_.layout().holds_header(access.header.offset())) {
-      return Status(Code::kInvalidArgument, "a scanned header's address");
-    }
-    scanned.push_back(access);
+  for (const OrderedGroup& group : request_.scanned) {
+    if (group.gap.header.node() != node_) continue;
+    if (!group_unchanged(group)) return aborted(AbortReason::kReconnaissanceStale);
   }
-  std::vector<Access*> pointers;
-  for (Access& access : scanned) pointers.push_back(&access);
-  if (pointers.empty()) return Status();
-  const Status valid = validate_accesses(stage_, pointers);
-  return reason_of(valid) == AbortReason::kNone ? valid
-                                                : aborted(AbortReason::kReconnaissanceStale);
+  return Status();
+}
+
+// By the CPU: nobody else changes headers of this node now.
+bool LocalPart::group_unchanged(const OrderedGroup& group) const {
+  const OwnedRegion& region = area_.region();
+  const uint64_t at = group.gap.header.offset();
+  if (!area_.layout().holds_header(at)) return false;
+  const Header gap = region.header(at);
+  if ((gap.flags & kFlagGap) == 0 || !same_identity(group.gap, gap) ||
+      gap.wts != group.gap.read_wts) {
+    return false;
+  }
+  OrderedGroup now;
+  for (uint32_t home = 0; home < kBucketsPerGroup; home++) {
+    uint64_t bucket = bucket_offset(at, home);
+    for (uint32_t links = 0; bucket != 0; links++) {
+      const bool inside = bucket % 64 == 0 && bucket >= area_.layout().pages &&
+                          bucket + sizeof(Bucket) <= area_.layout().region_bytes;
+      if (!inside || links > kChainMax) return false;
+      for (uint32_t i = 0; i < kEntriesPerBucket; i++) {
+        const uint64_t entry = region.load(bucket + i * sizeof(uint64_t));
+        const uint64_t tuple = entry_offset(entry);
+        if (entry == 0 || !area_.layout().holds_header(tuple)) continue;
+        const Header header = region.header(tuple);
+        now.add(tuple, header.incarnation, header.wts);
+      }
+      bucket = region.load(bucket + offsetof(Bucket, next));
+    }
+  }
+  return now.digest == group.digest;
 }
 
 void LocalPart::add_write(const OrderedWrite& write) {
@@ -182,10 +203,10 @@ Status LocalPart::allocate() {
     LocalWrite& write = *owners[i];
     if (!requests[i].overflow.null()) {
       write.new_overflow = requests[i].overflow;
-      allocated_.push_back({requests[i].overflow, StorageClient::FreeRequest::kOverflow});
+      allocated_.push_back({requests[i].overflow, FreeKind::kOverflow});
     }
     if (!requests[i].want_slot) continue;
-    allocated_.push_back({requests[i].slot, StorageClient::FreeRequest::kSlot});
+    allocated_.push_back({requests[i].slot, FreeKind::kSlot});
     write.tuple.header = requests[i].slot;
     write.tuple.table = requests[i].table;
     write.tuple.key_hash = write.key->hash;
@@ -269,10 +290,10 @@ void LocalPart::free_replaced() {
   std::vector<StorageClient::FreeRequest> freed;
   for (const LocalWrite& write : writes_) {
     if (!write.old_overflow.null()) {
-      freed.push_back({write.old_overflow, StorageClient::FreeRequest::kOverflow});
+      freed.push_back({write.old_overflow, FreeKind::kOverflow});
     }
     if (write.kind == WriteKind::kUnlink) {
-      freed.push_back({write.tuple.header, StorageClient::FreeRequest::kSlot});
+      freed.push_back({write.tuple.header, FreeKind::kSlot});
     }
   }
   if (freed.empty()) return;

@@ -49,6 +49,7 @@ class LocalPart {
   LocalKey* touch(TableId table, const std::string& key);
   Status find(std::span<LocalKey* const> keys, KeyWork::Mode mode);
   Status check(LocalVerdict& verdict);
+  bool group_unchanged(const OrderedGroup& group) const;
   void add_write(const OrderedWrite& write);
   Status find_gaps();
   Status allocate();

@@ -51,6 +51,7 @@ class OrderArea {
   }
 
   const RegionLayout& layout() const { return layout_; }
+  const OwnedRegion& region() const { return region_; }
 
  private:
   const RegionLayout layout_;

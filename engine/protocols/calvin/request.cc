@@ -63,7 +63,10 @@ void write_request(MessageWriter& out, const OrderedRequest& request) {
     out.u64(read.version);
   }
   out.u32(static_cast<uint32_t>(request.scanned.size()));
-  for (const Access& access : request.scanned) write_access(out, access);
+  for (const OrderedGroup& group : request.scanned) {
+    write_access(out, group.gap);
+    out.u64(group.digest);
+  }
   write_writes(out, request.writes);
 }
 
@@ -87,9 +90,10 @@ bool read_request(MessageReader& in, OrderedRequest& request) {
   const uint32_t scanned = in.u32();
   if (scanned > kOrderedKeysMax) return false;
   for (uint32_t i = 0; i < scanned && in.ok(); i++) {
-    Access access;
-    if (!read_access(in, access)) return false;
-    request.scanned.push_back(access);
+    OrderedGroup group;
+    if (!read_access(in, group.gap)) return false;
+    group.digest = in.u64();
+    request.scanned.push_back(group);
   }
   return read_writes(in, request.writes);
 }
