@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/protocols/calvin/order_client.h"
 #include "engine/protocols/registry.h"
 #include "engine/txn/scan_cursor.h"
 
@@ -13,11 +14,15 @@ struct Coordinator::Impl {
       : worker(std::move(endpoint), scheduler_options),
         state(worker, topology, options.replicas, options.write_set_bytes_max,
               options.location_cache_entries),
-        rules_of_protocol(options.rules_of != nullptr ? options.rules_of : &rules_of) {}
+        rules_of_protocol(options.rules_of != nullptr ? options.rules_of : &rules_of),
+        order(worker, topology) {
+    state.order = &order;
+  }
 
   Worker worker;
   CoordinatorState state;
   const RulesOf rules_of_protocol;
+  OrderClient order;
 };
 
 Coordinator::Coordinator(std::unique_ptr<Endpoint> endpoint, const Topology& topology,
@@ -53,6 +58,20 @@ Session::~Session() = default;
 
 // ---- Transactions
 
+namespace {
+
+// A deterministic protocol has no Read stage: what an interactive transaction reads is values
+// brought to who executes it, so it goes the way of forwarded ones.
+StagePlan plan_of(const ProtocolRules& rules, StagePlan plan) {
+  if (!rules.commits_in_order) return plan;
+  const auto forward = static_cast<uint16_t>(Stage::kForward);
+  const auto read = static_cast<uint16_t>(Stage::kRead);
+  const auto without = static_cast<uint16_t>(plan.code() & ~read);
+  return StagePlan((plan.code() & forward) != 0 ? static_cast<uint16_t>(without | read) : without);
+}
+
+}  // namespace
+
 Status Session::begin(const TxnOptions& options) {
   CHECK(txn_ == nullptr);
   const ProtocolRules* rules =
@@ -65,7 +84,7 @@ Status Session::begin(const TxnOptions& options) {
   cancelled_ = false;
   TxnParameters parameters;
   parameters.rules = rules;
-  parameters.plan = options.plan;
+  parameters.plan = plan_of(*rules, options.plan);
   parameters.age = age_;
   parameters.gate_timeout_us = options.gate_timeout_us;
   parameters.cancelled = &cancelled_;
@@ -85,6 +104,21 @@ Status Session::commit() {
   CHECK(txn_ != nullptr);
   Status status;
   if (txn_->started()) status = txn_->commit();
+  end_transaction();
+  return status;
+}
+
+Status Session::execute_procedure(const TxnOptions& options, OrderedRequest request,
+                                  OrderedOutcome& outcome) {
+  RDMACC_RETURN_IF_ERROR(begin(options));
+  Status status;
+  if (!txn_->rules().commits_in_order) {
+    status =
+        Status(Code::kInvalidArgument, std::string("protocol ") + protocol_name(options.protocol) +
+                                           " executes no procedures");
+  }
+  if (status.ok()) status = txn_->start();
+  if (status.ok()) status = txn_->execute_procedure(std::move(request), outcome);
   end_transaction();
   return status;
 }

@@ -31,6 +31,8 @@ class Transaction;
 class HistoryWriter;
 struct ProtocolRules;
 class TxnObserver;
+struct OrderedRequest;
+struct OrderedOutcome;
 
 struct EngineOptions {
   uint32_t replicas = 0;                        // backups of each partition's log
@@ -108,6 +110,12 @@ class Session {
   // commit_outcome_unknown() says so; otherwise the transaction is aborted.
   Status commit();
   void abort();  // releases everything; always succeeds
+  // One whole transaction under a deterministic protocol: a procedure that the nodes know
+  // (engine/protocols/calvin/procedure.h), with its inputs and the keys that it may read and write.
+  // Keys that it writes are read as well, behind the others. It never loses to another one.
+  // kInvalidArgument: the protocol is not deterministic, or what the nodes say of the procedure.
+  Status execute_procedure(const TxnOptions& options, OrderedRequest request,
+                           OrderedOutcome& outcome);
   // Of the last commit() or abort(): a node was lost when it may or may not have been logged.
   bool commit_outcome_unknown() const { return outcome_unknown_; }
   // Ends every wait of this session with kCancelled; cleared by begin(). Callable anytime on the

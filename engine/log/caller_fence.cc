@@ -16,9 +16,9 @@ Rpc::Handler CallerFence::guard(Rpc::Handler handler) {
     if (worker_.endpoint().incarnation_of(from) == 0) {
       return Status(Code::kUnavailable, "the caller is dead");
     }
-    ++running_[from];
+    begin(from);
     Status status = handler(from, request, reply);
-    if (--running_[from] == 0) running_.erase(from);
+    end(from);
     return status;
   };
 }

@@ -22,6 +22,12 @@ class CallerFence {
 
   // A handler that refuses dead callers (kUnavailable) and is counted while it runs.
   Rpc::Handler guard(Rpc::Handler handler);
+  // Between them `caller` counts as one for whom a handler runs, alive or dead: for what a node
+  // still has to do of an earlier process's requests.
+  void begin(WorkerId caller) { ++running_[caller]; }
+  void end(WorkerId caller) {
+    if (--running_[caller] == 0) running_.erase(caller);
+  }
   // Waits until no guarded handler runs for `dead`; none starts any more. kInvalidArgument if it
   // is alive (or no worker id), kTimeout if a handler does not end.
   Status fence(WorkerId dead);

@@ -55,6 +55,9 @@ void NodeThread::serve() {
   storage_->serve([this](Rpc::Handler handler) { return fence_->guard(std::move(handler)); });
   serve_resolution(worker_, *storage_, *fence_);
   serve_share_sweep(worker_, *storage_, *fence_);
+  sequencer_ =
+      std::make_unique<Sequencer>(worker_, fabric_.topology(), *storage_, *fence_, options_.order);
+  sequencer_->serve();
   log(std::string(storage_->reopened() ? "reopened" : "formatted") + " its region");
   worker_.scheduler().add_after_step([this] { maintain_when_pending(); });
   if (node_ != 0) return;
@@ -71,7 +74,9 @@ void NodeThread::maintain_when_pending() {
 
 void NodeThread::maintain() {
   worker_.scheduler().sleep_until(maintained_us_ + options_.maintain_every_us);
+  sequencer_->pause();
   storage_->maintain();
+  sequencer_->resume();
   maintained_us_ = worker_.endpoint().now_us();
   maintaining_ = false;
 }

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "engine/log/share_sweep.h"
+#include "engine/protocols/calvin/sequencer.h"
 #include "engine/storage/storage_service.h"
 #include "engine/txn/stage_server.h"
 #include "rdma/worker.h"
@@ -18,6 +19,7 @@ struct NodeOptions {
   uint64_t drain_us_max = ShareSweeper::kDrainUsMax;
   // Told in a sentence what an operator may want to know; empty: nobody listens.
   std::function<void(const std::string&)> log;
+  SequencerOptions order;
 };
 
 // One thread of a node: its worker and what it serves. Every thread serves RPC stages; thread 0
@@ -65,6 +67,7 @@ class NodeThread {
   std::unique_ptr<StageServer> stages_;
   std::unique_ptr<ShareSweeper> sweeper_;  // of thread 0 of node 0
   std::vector<WorkerId> sharers_;          // dead, and resolved but for their shares
+  std::unique_ptr<Sequencer> sequencer_;  // thread 0
   bool maintaining_ = false;
   uint64_t maintained_us_ = 0;  // when maintenance last ended
   uint64_t resolved_workers_ = 0;

@@ -14,18 +14,19 @@
 #include "engine/protocols/protocols.h"
 
 namespace rdmacc {
-namespace {
 
 // The lines of one READ come in any order, so only a header looked at before the record and again
 // after it proves that the record is whole: unlocked before, and the same stamp in both (the
 // stamp is written before the bytes). The second may be locked already: the bytes are not yet new.
-Step read(const Access& /*access*/, const Look* seen, const TxnStamps& /*txn*/) {
+Step read_untorn(const Access& /*access*/, const Look* seen, const TxnStamps& /*txn*/) {
   const int verbs = kFirstLook | kReadRecord | kLastLook;
   if (seen == nullptr) return Step::attempt(verbs);
   const bool untorn = seen->first.lock == 0 && seen->first.wts == seen->last.wts &&
                       seen->first.incarnation == seen->last.incarnation;
   return untorn ? Step::done() : Step::again(verbs);
 }
+
+namespace {
 
 Step lock(const Access& access, const Look* seen, const TxnStamps& txn) {
   if (seen == nullptr) {
@@ -58,7 +59,7 @@ const ProtocolRules kOccRules = {
     .stages = kCommonStages | static_cast<uint16_t>(Stage::kRead) |
               static_cast<uint16_t>(Stage::kValidate),
     .single_read_is_atomic = true,
-    .read = read,
+    .read = read_untorn,
     .lock = lock,
     .validate = validate,
     .effects = kInPlaceEffects,

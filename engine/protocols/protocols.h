@@ -10,6 +10,10 @@ extern const ProtocolRules kWaitdieRules;
 extern const ProtocolRules kOccRules;
 extern const ProtocolRules kMvccRules;
 extern const ProtocolRules kSundialRules;
+extern const ProtocolRules kCalvinRules;
+
+// An atomic read without a lock, as OCC and the reconnaissance of CALVIN want it (occ.cc).
+Step read_untorn(const Access& access, const Look* seen, const TxnStamps& txn);
 
 // Commit of the protocols that keep one version in place and stamp it only with wts.
 constexpr Effect kInPlaceEffects[] = {Effect::kStamp,  Effect::kLength,  Effect::kIdentity,

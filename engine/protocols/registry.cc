@@ -8,7 +8,7 @@ namespace rdmacc {
 namespace {
 
 constexpr std::array kAvailable = {Protocol::kNowait, Protocol::kWaitdie, Protocol::kOcc,
-                                   Protocol::kMvcc, Protocol::kSundial};
+                                   Protocol::kMvcc,   Protocol::kSundial, Protocol::kCalvin};
 
 }  // namespace
 
@@ -24,6 +24,8 @@ const ProtocolRules* rules_of(Protocol protocol, LockMode mode) {
       return &kMvccRules;
     case Protocol::kSundial:
       return &kSundialRules;
+    case Protocol::kCalvin:
+      return &kCalvinRules;
     default:
       return nullptr;
   }

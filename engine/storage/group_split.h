@@ -36,6 +36,7 @@ class GroupSplitter {
 
   // From a coroutine, one at a time; the table is not dropped meanwhile.
   Outcome split(TableId id, uint64_t group, uint64_t* sibling);
+  uint64_t last_stamp_us() const { return last_us_; }
   // While the node is being opened: deals with all groups of the table that are locked by one of
   // this node's threads.
   Status repair(TableId id);

@@ -45,6 +45,7 @@ class HashIndexOwner {
   // Splits what is queued, at most kSplitsPerRound groups; yields.
   void split_queued();
   uint64_t splits() const { return splits_; }
+  uint64_t last_split_us() const { return splitter_.last_stamp_us(); }
 
   // ---- While the node is being opened: no yields.
   // Finishes or undoes the split that the earlier process was in.

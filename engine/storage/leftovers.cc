@@ -8,8 +8,15 @@ namespace rdmacc {
 
 void Leftovers::add(Leftover leftover) {
   CHECK(leftover.kind == PageKind::kSlot || leftover.kind == PageKind::kOverflow);
-  leftover.incarnation = worker_.endpoint().incarnation_of(static_cast<WorkerId>(leftover.ctts));
+  leftover.incarnation = incarnation_of_holder(leftover.ctts);
   leftovers_.push_back(leftover);
+}
+
+// What the deterministic order left is nobody's from the start: its own restart takes what it
+// still needs before the first sweep.
+uint32_t Leftovers::incarnation_of_holder(uint64_t ctts) const {
+  const auto worker = static_cast<WorkerId>(ctts);
+  return worker == kOrderWorker ? 0 : worker_.endpoint().incarnation_of(worker);
 }
 
 uint64_t Leftovers::holder_of(const OwnedRegion& region, uint64_t slot) {
@@ -37,7 +44,7 @@ void Leftovers::sweep() {
   std::erase_if(leftovers_, [&](Leftover& each) {
     if (!as_found(each)) return true;
     if (each.dead_epoch == 0) {
-      const uint32_t now = worker_.endpoint().incarnation_of(static_cast<WorkerId>(each.ctts));
+      const uint32_t now = incarnation_of_holder(each.ctts);
       if (now == 0 || now != each.incarnation) each.dead_epoch = epoch;
       return false;
     }

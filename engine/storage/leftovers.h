@@ -40,6 +40,7 @@ class Leftovers {
   void sweep();
 
  private:
+  uint32_t incarnation_of_holder(uint64_t ctts) const;
   bool as_found(const Leftover& leftover) const;
   void forget_referenced(std::vector<uint64_t>& blocks);
 

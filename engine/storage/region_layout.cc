@@ -24,7 +24,9 @@ RegionLayout::RegionLayout(const Topology& topology) {
   control = kSuperblockBytes;
   directory = round_up(control + 64 + topology.workers_max * 64ull, kPartAlignment);
   log_rings = round_up(directory + kDirectoryEntries * sizeof(DirectoryEntry), kPartAlignment);
-  page_table = round_up(log_rings + topology.workers_max * (64 + kLogRingBytes), kPartAlignment);
+  nodes = topology.nodes;
+  order = round_up(log_rings + topology.workers_max * (64 + kLogRingBytes), kPartAlignment);
+  page_table = round_up(order_end(), kPartAlignment);
   page_count = region_bytes > page_table ? (region_bytes - page_table) / kPageBytes : 0;
   while (page_count > 0 &&
          pages_begin(page_table, page_count) + page_count * kPageBytes > region_bytes) {

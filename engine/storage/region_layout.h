@@ -13,16 +13,33 @@
 //   control      64 B gate + 64 B per worker, rounded up to 4 KB        (engine/cluster)
 //   directory    kDirectoryEntries x 128 B
 //   log rings    workers_max x (64 B head + kLogRingBytes)              (engine/log)
+//   order area   batches and forwarded values of the deterministic order, written by the node
+//                that sends them                                        (engine/protocols/calvin)
 //   page table   8 B per 256 KB page: size class and kind of the page   (arena)
 //   pages        up to the region's end
 
 namespace rdmacc {
 
 constexpr uint64_t kRegionMagic = 0x31'43'43'41'4D'44'52'70ull;  // "pRDMACC1"
-constexpr uint32_t kRegionVersion = 2;
+constexpr uint32_t kRegionVersion = 3;
 constexpr uint32_t kDirectoryEntries = 16 * 1024;
 constexpr uint64_t kLogRingBytes = 256 * 1024;
 constexpr uint64_t kPageBytes = 256 * 1024;
+
+// Stamps and lock words of the deterministic order have this in place of a worker's id. It is
+// nobody's: what is found locked with it after a restart of its node has no other owner.
+constexpr WorkerId kOrderWorker = kNoWorker - 1;
+
+// The order area of a node:
+//
+//   control      own progress, last stamp, then the progress of every node      rounded to 4 KB
+//   redo         kRedoBytes
+//   batches      nodes x 2 (even and odd epochs) x kBatchBytes
+//   forwards     nodes (senders) x (nodes x kBatchRequestsMax) x kForwardBytes
+constexpr uint64_t kBatchBytes = 1024 * 1024;
+constexpr uint32_t kBatchRequestsMax = 32;  // of one node in one epoch
+constexpr uint64_t kForwardBytes = 4096;
+constexpr uint64_t kRedoBytes = 2 * 1024 * 1024;
 
 struct Superblock {
   uint64_t magic;  // written last: the region is formatted
@@ -59,16 +76,28 @@ struct RegionLayout {
   uint64_t control;  // offset of the gate line
   uint64_t directory;
   uint64_t log_rings;
+  uint64_t order;
   uint64_t page_table;
   uint64_t pages;       // first page, kPageBytes-aligned
   uint64_t page_count;  // whole pages that fit; 0 if the region is too small
   uint64_t region_bytes;
+  NodeId nodes;
 
   uint64_t worker_line(WorkerId worker) const { return control + 64 + worker * 64ull; }
   uint64_t directory_entry(TableId id) const {
     return directory + (id % kDirectoryEntries) * sizeof(DirectoryEntry);
   }
   uint64_t log_ring(WorkerId worker) const { return log_rings + worker * (64 + kLogRingBytes); }
+  uint64_t order_progress(NodeId of) const { return order + 64 + of * 8ull; }
+  uint64_t order_redo() const { return order + round_up(64 + nodes * 8ull, 4096); }
+  uint64_t order_batch(NodeId from, uint64_t epoch) const {
+    return order_redo() + kRedoBytes + (from * 2ull + epoch % 2) * kBatchBytes;
+  }
+  uint64_t order_forward(NodeId from, uint64_t index) const {
+    return order_batch(nodes, 0) + (from * orders_per_epoch() + index) * kForwardBytes;
+  }
+  uint64_t orders_per_epoch() const { return nodes * uint64_t{kBatchRequestsMax}; }
+  uint64_t order_end() const { return order_forward(nodes, 0); }
   // Can a header with the largest inline record stand there? Entries and addresses that others
   // wrote are checked with this before a verb goes there.
   bool holds_header(uint64_t offset) const {

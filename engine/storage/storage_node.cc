@@ -50,6 +50,7 @@ Status StorageNode::format() {
   region_.zero(0, layout_.control);
   format_control_area(region_.base(), layout_);
   region_.zero(layout_.directory, kDirectoryEntries * sizeof(DirectoryEntry));
+  format_order_area();
   region_.zero(layout_.page_table, layout_.page_count * sizeof(uint64_t));
   Superblock superblock{};
   superblock.version = kRegionVersion;
@@ -63,6 +64,19 @@ Status StorageNode::format() {
   RDMACC_RETURN_IF_ERROR(arena_.open());
   arena_.settle();
   return directory_.open();
+}
+
+// A block counts by its first word.
+void StorageNode::format_order_area() {
+  region_.zero(layout_.order, layout_.order_redo() - layout_.order);
+  region_.store(layout_.order_redo(), 0);
+  for (NodeId from = 0; from < topology_.nodes; ++from) {
+    region_.store(layout_.order_batch(from, 0), 0);
+    region_.store(layout_.order_batch(from, 1), 0);
+    for (uint64_t i = 0; i < layout_.orders_per_epoch(); ++i) {
+      region_.store(layout_.order_forward(from, i), 0);
+    }
+  }
 }
 
 Status StorageNode::reopen() {

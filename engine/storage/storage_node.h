@@ -27,6 +27,7 @@ class StorageNode : public StorageService {
   std::vector<GlobalAddress> locks_of(WorkerId worker) override;
   std::vector<GlobalAddress> shared_headers() override;
   void discard_slot(uint64_t offset) override;
+  uint64_t last_split_us() const override { return index_.last_split_us(); }
 
  private:
   using Bytes = std::span<const std::byte>;
@@ -64,6 +65,7 @@ class StorageNode : public StorageService {
   // Yields after each page.
   void for_each_header(const std::function<void(uint64_t offset, bool used)>& look);
 
+  void format_order_area();
   Status mark_tables();
   void note_locked(std::vector<Leftover>& found);
   void note_tombstones();

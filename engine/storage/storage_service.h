@@ -89,6 +89,8 @@ class StorageService {
   // Frees a slot that an unfinished insert left allocated (its lock is held by the caller's
   // victim): incarnation + 1, unlocked, back to the free list.
   virtual void discard_slot(uint64_t offset) = 0;
+  // Microseconds of the largest stamp that a split has given out; 0 = none yet.
+  virtual uint64_t last_split_us() const = 0;
 };
 
 }  // namespace rdmacc

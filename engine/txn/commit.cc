@@ -335,6 +335,7 @@ void Transaction::settle_index() {
 }
 
 Status Transaction::commit() {
+  if (parameters_.rules->commits_in_order) return commit_in_order();
   scratch_.reset();
   StageContext stage = context(scratch_);
   Status status = collect_writes();

@@ -4,6 +4,7 @@
 #include "engine/txn/engine_context.h"
 #include "engine/txn/history.h"
 #include "engine/txn/txn_observer.h"
+#include "engine/txn/ordered_request.h"
 #include "engine/txn/worker_stats.h"
 
 namespace rdmacc {
@@ -27,6 +28,7 @@ struct CoordinatorState {
   WorkerStats stats;
   HistoryWriter* history = nullptr;
   TxnObserver* observer = nullptr;
+  OrderedCommit* order = nullptr;  // where transactions of deterministic protocols go
 };
 
 }  // namespace rdmacc

@@ -77,6 +77,7 @@ class KeyStates {
     return state;
   }
   std::pmr::deque<KeyState>& all() { return states_; }
+  const std::pmr::deque<KeyState>& all() const { return states_; }
 
  private:
   static KeyState* among(KeyState* first, TableId table, std::string_view key) {

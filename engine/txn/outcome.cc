@@ -32,6 +32,8 @@ const char* abort_reason_name(AbortReason reason) {
       return "no_version";
     case AbortReason::kLeaseLost:
       return "lease_lost";
+    case AbortReason::kReconnaissanceStale:
+      return "reconnaissance_stale";
     case AbortReason::kCount:
       break;
   }

@@ -7,19 +7,20 @@ namespace rdmacc {
 // Code::kAborted; counted by the statistics and shown to SQL users.
 enum class AbortReason : uint16_t {
   kNone = 0,
-  kLockHeld,          // a lock that this protocol does not wait for
-  kVersionChanged,    // read before, written by another before our lock
-  kValidationFailed,  // a record of the read set changed or is locked
-  kReadUnstable,      // an atomic read met writers too often
-  kGapChanged,        // a phantom: an absent key or a scanned range changed
-  kStaleLocation,     // a record moved while we looked; the next try looks again
-  kNodeRestarted,     // a node died or restarted under the transaction
-  kIndexMoved,        // the group was split while we looked
-  kDied,              // an older transaction holds the lock or waits for it (WAITDIE)
-  kWaitedTooLong,     // for a lock whose holder does not end
-  kTooLate,           // read or written by a transaction with a larger timestamp (MVCC)
-  kNoVersion,         // no version is old enough (MVCC)
-  kLeaseLost,         // the lease could not be renewed (SUNDIAL)
+  kLockHeld,             // a lock that this protocol does not wait for
+  kVersionChanged,       // read before, written by another before our lock
+  kValidationFailed,     // a record of the read set changed or is locked
+  kReadUnstable,         // an atomic read met writers too often
+  kGapChanged,           // a phantom: an absent key or a scanned range changed
+  kStaleLocation,        // a record moved while we looked; the next try looks again
+  kNodeRestarted,        // a node died or restarted under the transaction
+  kIndexMoved,           // the group was split while we looked
+  kDied,                 // an older transaction holds the lock or waits for it (WAITDIE)
+  kWaitedTooLong,        // for a lock whose holder does not end
+  kTooLate,              // read or written by a transaction with a larger timestamp (MVCC)
+  kNoVersion,            // no version is old enough (MVCC)
+  kLeaseLost,            // the lease could not be renewed (SUNDIAL)
+  kReconnaissanceStale,  // what it had read was changed before its place in the order (CALVIN)
   kCount
 };
 

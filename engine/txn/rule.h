@@ -119,6 +119,9 @@ struct ProtocolRules {
   bool has_leases = false;
   // A restarted attempt keeps the ctts of the first, and with it its age.
   bool keeps_age = false;
+  // Deterministic: commit hands the transaction over to be executed in a global order
+  // (ordered_request.h) in place of the stages from Lock on.
+  bool commits_in_order = false;
   // Rounds of waiting for somebody else before the attempt gives way.
   int looks_max = 200;
   Rule read;

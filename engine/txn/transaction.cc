@@ -215,6 +215,12 @@ Status Transaction::scan(std::span<GroupWork> groups, VerbArena& arena) {
       const Status merged = merge(group.gap, &access);
       if (status.ok()) status = merged;
     }
+    if (parameters_.rules->commits_in_order && group.result == GroupWork::Result::kDone) {
+      OrderedGroup& ordered = ordered_groups_.emplace_back(OrderedGroup{group.gap});
+      for (const ScannedTuple& tuple : group.tuples) {
+        ordered.add(tuple.access.header.offset(), tuple.access.incarnation, tuple.access.read_wts);
+      }
+    }
     for (ScannedTuple& tuple : group.tuples) {
       if (!tuple.access.held() && group.result != GroupWork::Result::kDone) continue;
       const Status merged = merge(tuple.access, &access);

@@ -52,6 +52,8 @@ class Transaction {
   }
 
   Status commit();
+  // In place of all others, for rules that commit in a global order.
+  Status execute_procedure(OrderedRequest request, OrderedOutcome& outcome);
   void abort();
   bool outcome_unknown() const { return outcome_unknown_; }
   // After an abort by concurrency control: the age that the next attempt may keep; 0: none.
@@ -95,6 +97,14 @@ class Transaction {
   void time_stage(Stage stage, uint64_t start_ns);
   void event(HistoryOp op, TableId table, std::string_view key, uint64_t version);
 
+  // commit_in_order.cc: for rules that commit in a global order.
+  Status commit_in_order();
+  OrderedRequest make_ordered() const;
+  Status submit_ordered(const OrderedRequest& request, OrderedOutcome& outcome);
+  void finish_ordered(const Status& status);
+  void note_procedure(const OrderedRequest& request, const OrderedOutcome& outcome);
+  void note_ordered(const OrderedRequest& request, const OrderedOutcome& outcome);
+
   Status collect_writes();
   Status find_missing_gaps(StageContext& stage);
   Status allocate_room(StageContext& stage);
@@ -132,6 +142,7 @@ class Transaction {
   uint32_t level_ = 0;
   uint64_t reads_ = 0;  // look-ups and scans that found their answer
   bool scanned_ = false;
+  std::vector<OrderedGroup> ordered_groups_;  // scanned, for rules that commit in order
 
   std::vector<Pending> pending_;
   std::vector<LockWork> lock_works_;

@@ -1,4 +1,5 @@
 #pragma once
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -86,6 +87,7 @@ class SimRun {
   Status find_share(NodeThread& thread) const;
   Status check_workload();
   Status check_history();
+  std::vector<HistoryTransaction> settled_history() const;
 
   const SimScenario scenario_;
   Random random_;  // of the harness; the fabric has its own
@@ -101,6 +103,7 @@ class SimRun {
   std::unique_ptr<Coordinator> keeper_;  // loads and checks
   std::vector<Fault> faults_;            // by event
   std::vector<uint64_t> back_at_ns_;     // when a dead node comes back, by node
+  std::map<uint64_t, uint64_t> ordered_;  // stamps of a deterministic protocol's, by ctts
   int64_t delta_ = 0;
   uint64_t committed_ = 0;
   uint32_t resolved_ = 0;

@@ -253,7 +253,9 @@ TEST_P(SessionTest, ConflictingWritersCannotBothCommit) {
 std::vector<Variant> variants() {
   return {{Protocol::kNowait, 511}, {Protocol::kNowait, 0}, {Protocol::kNowait, 1},
           {Protocol::kNowait, 28},  {Protocol::kOcc, 511},  {Protocol::kOcc, 0},
-          {Protocol::kOcc, 2},      {Protocol::kOcc, 29},   {Protocol::kOcc, 37}};
+          {Protocol::kOcc, 2},      {Protocol::kOcc, 29},   {Protocol::kOcc, 37},
+          {Protocol::kCalvin, 384}, {Protocol::kCalvin, 0}, {Protocol::kCalvin, 128},
+          {Protocol::kCalvin, 256}};
 }
 
 INSTANTIATE_TEST_SUITE_P(Plans, SessionTest, testing::ValuesIn(variants()),

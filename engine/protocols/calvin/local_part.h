@@ -1,0 +1,71 @@
+#pragma once
+#include <deque>
+#include <unordered_map>
+
+#include "engine/protocols/calvin/order_area.h"
+#include "engine/protocols/calvin/request.h"
+#include "engine/txn/find.h"
+#include "engine/txn/lock.h"
+
+namespace rdmacc {
+
+// One request at one of its participants: what this node stores of it. Used by one coroutine; the
+// node executes one request at a time, so nothing that is found here changes before apply().
+class LocalPart {
+ public:
+  // `stage` has the request's stamp as its ctts; both outlive this.
+  LocalPart(StageContext& stage, const OrderArea& area, NodeId node, const OrderedRequest& request);
+
+  // Looks at the keys that this node stores and, of a request that is checked, says whether
+  // everything it has read is still so. kNotFound: a table is gone. kUnavailable: look again.
+  Status look(LocalVerdict& verdict);
+  // Slots and blocks for the local ones of `writes`. What was got is kept until apply(), or given
+  // back when this goes.
+  Status make_room(const std::vector<OrderedWrite>& writes);
+  // Installs them, once: the redo record is stored before, so that a restarted node that finds it
+  // ends what was begun. Errors (no memory, another node away) leave nothing changed but locks of
+  // the request's own; call it again.
+  Status apply();
+  // Gives back what make_room() got and nothing uses.
+  void give_back();
+
+ private:
+  // A key of this node, with what was found of it.
+  struct LocalKey {
+    OrderedRead name;
+    uint64_t hash = 0;
+    KeyWork work{};
+  };
+  struct LocalWrite {
+    LocalKey* key = nullptr;
+    WriteKind kind = WriteKind::kUpdate;
+    std::string record;
+    Access tuple{};
+    Access* gap = nullptr;  // of gaps_
+    GlobalAddress new_overflow{}, old_overflow{};
+    uint16_t record_size = 0, history = 0;  // of the table
+  };
+
+  LocalKey* touch(TableId table, const std::string& key);
+  Status find(std::span<LocalKey* const> keys, KeyWork::Mode mode);
+  Status check(LocalVerdict& verdict);
+  bool group_unchanged(const OrderedGroup& group) const;
+  void add_write(const OrderedWrite& write);
+  Status find_gaps();
+  Status allocate();
+  Status lock(std::vector<LockWork>& works);
+  void build_record(std::vector<LockWork>& works, LogRecord& record) const;
+  void free_replaced();
+
+  StageContext& stage_;
+  const OrderArea& area_;
+  const NodeId node_;
+  const OrderedRequest& request_;
+  std::deque<LocalKey> keys_;
+  std::unordered_map<std::string, LocalKey*> key_of_;
+  std::deque<LocalWrite> writes_;
+  std::deque<Access> gaps_;
+  std::vector<StorageClient::FreeRequest> allocated_;
+};
+
+}  // namespace rdmacc

@@ -1,0 +1,114 @@
+// Commit under a deterministic protocol: what the transaction read and wrote so far was its
+// reconnaissance. It is handed over as a whole, executed at its place in the global order if what
+// it read is still so there, and is otherwise aborted, to be tried again.
+
+#include <algorithm>
+
+#include "engine/txn/transaction.h"
+
+namespace rdmacc {
+
+// Keys are named, so that they are looked up where they are by then; scanned groups are compared.
+OrderedRequest Transaction::make_ordered() const {
+  OrderedRequest request;
+  request.ctts = stamps_.ctts;
+  request.plan = parameters_.plan;
+  request.scanned = ordered_groups_;
+  for (const KeyState& state : keys_.all()) {
+    const bool exists = state.base == KeyState::Base::kExists;
+    if (exists || state.base == KeyState::Base::kAbsent) {
+      // A tombstone says that a key is absent, too.
+      const Access& seen = state.tuple != nullptr ? *state.tuple : *state.gap;
+      request.reads.push_back({state.table, std::string(state.key), exists, seen.read_wts});
+    }
+    if (state.own.empty()) continue;
+    const OwnVersion& last = state.own.back();
+    if (!exists && last.deleted) continue;  // inserted and deleted again
+    request.writes.push_back(
+        {state.table, std::string(state.key), last.deleted, std::string(last.row)});
+  }
+  return request;
+}
+
+// A key that was missed is still absent at the transaction's place: that is what it depends on.
+void Transaction::note_ordered(const OrderedRequest& request, const OrderedOutcome& outcome) {
+  if (coordinator_.history == nullptr) return;
+  for (size_t i = 0; i < request.reads.size() && i < outcome.reads.size(); i++) {
+    const OrderedRead& read = request.reads[i];
+    if (read.found) continue;
+    for (HistoryEvent& seen : history_.events) {
+      if (seen.op == HistoryOp::kMiss && seen.table == read.table && seen.key == read.key) {
+        seen.version = outcome.reads[i].version;
+      }
+    }
+  }
+}
+
+Status Transaction::submit_ordered(const OrderedRequest& request, OrderedOutcome& outcome) {
+  CHECK(coordinator_.order != nullptr);
+  if (parameters_.cancelled != nullptr && *parameters_.cancelled) return Status(Code::kCancelled);
+  // From here on the transaction may be executed, whatever becomes of us.
+  log_begun_ = !request.writes.empty();
+  const Status status = coordinator_.order->submit(request, outcome, outcome_unknown_, counters_);
+  log_begun_ = false;
+  coordinator_.engine.clock.observe(outcome.stamp);
+  return status;
+}
+
+void Transaction::finish_ordered(const Status& status) {
+  note_failure(status);
+  finish(status.ok() ? HistoryOutcome::kCommitted
+                     : (outcome_unknown_ ? HistoryOutcome::kUnknown : HistoryOutcome::kAborted));
+}
+
+Status Transaction::commit_in_order() {
+  const OrderedRequest request = make_ordered();
+  OrderedOutcome outcome;
+  Status status = collect_writes();
+  const bool empty = request.reads.empty() && request.scanned.empty() && request.writes.empty();
+  if (status.ok() && !empty) status = submit_ordered(request, outcome);
+  record_.stamp = status.ok() ? outcome.stamp : 0;
+  if (status.ok() || outcome_unknown_) note_writes();
+  if (status.ok()) note_ordered(request, outcome);
+  finish_ordered(status);
+  return status;
+}
+
+void Transaction::note_procedure(const OrderedRequest& request, const OrderedOutcome& outcome) {
+  if (outcome.reads.size() != request.reads.size()) return;
+  for (size_t i = 0; i < request.reads.size(); i++) {
+    const OrderedRead& read = request.reads[i];
+    event(outcome.reads[i].found ? HistoryOp::kRead : HistoryOp::kMiss, read.table, read.key,
+          outcome.reads[i].version);
+  }
+  for (const OrderedWrite& write : outcome.writes) {
+    bool found = false;
+    for (size_t i = 0; i < request.reads.size(); i++) {
+      const OrderedRead& read = request.reads[i];
+      if (read.table == write.table && read.key == write.key) found = outcome.reads[i].found;
+    }
+    if (!found && write.deleted) continue;
+    const HistoryOp op =
+        write.deleted ? HistoryOp::kDelete : (found ? HistoryOp::kWrite : HistoryOp::kInsert);
+    event(op, write.table, write.key, outcome.stamp);
+  }
+}
+
+Status Transaction::execute_procedure(OrderedRequest request, OrderedOutcome& outcome) {
+  CHECK(request.procedure != 0 && keys_.all().empty());
+  request.ctts = stamps_.ctts;
+  request.plan = parameters_.plan;
+  for (const OrderedWrite& write : request.writes) {
+    const bool read =
+        std::any_of(request.reads.begin(), request.reads.end(), [&](const OrderedRead& each) {
+          return each.table == write.table && each.key == write.key;
+        });
+    if (!read) request.reads.push_back({write.table, write.key, false, 0});
+  }
+  const Status status = submit_ordered(request, outcome);
+  if (status.ok()) note_procedure(request, outcome);
+  finish_ordered(status);
+  return status;
+}
+
+}  // namespace rdmacc
