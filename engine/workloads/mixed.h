@@ -8,6 +8,7 @@ struct MixedOptions {
   uint32_t operations_max = 6;      // of one transaction
   uint32_t scan_percent = 5;        // of the operations
   uint32_t user_abort_percent = 4;  // of the transactions
+  uint32_t read_only_percent = 0;   // of the transactions: gets, misses and scans alone
 };
 
 // Every operation of a session on a few keys that come and go, for the simulator and the checker:

@@ -12,8 +12,7 @@
 namespace rdmacc {
 namespace {
 
-constexpr uint64_t kEventsMax = 30'000'000;  // of one phase; more is a hang
-constexpr uint64_t kRestUs = 300'000;        // virtual; longer than any time-out that matters
+constexpr uint64_t kRestUs = 300'000;  // virtual; longer than any time-out that matters
 constexpr uint32_t kAttemptsOfTransaction = 40;
 constexpr uint64_t kBackOffUsMax = 30;
 constexpr uint64_t kUnavailableUs = 300;
@@ -29,6 +28,7 @@ SimOptions fabric_options(const SimScenario& scenario) {
   options.stall_percent = 1 + static_cast<uint32_t>(random.below(4));
   options.loss_percent = scenario.loss_percent;
   options.duplicate_percent = scenario.duplicate_percent;
+  options.cpu_reads = scenario.cpu_moves;
   return options;
 }
 
@@ -52,9 +52,12 @@ SimRun::SimRun(const SimScenario& scenario) : scenario_(scenario), random_(scena
   node_options_.resolve_every_us = 400;
   engine_options_.replicas = static_cast<uint32_t>(random_.below(topology_.nodes));
   engine_options_.location_cache_entries = 64;
+  node_options_.rules_of = engine_options_.rules_of = scenario.rules_of;
   txn_.protocol = scenario.protocol;
+  txn_.lock_mode = scenario.lock_mode;
   txn_.plan = StagePlan(scenario.code);
   fabric_ = SimFabric::create(topology_, fabric_options(scenario));
+  if (scenario.prepare) scenario.prepare(*fabric_);
   nodes_.resize(topology_.nodes);
   back_at_ns_.resize(topology_.nodes);
   workload_ = make_workload();
@@ -74,6 +77,8 @@ std::unique_ptr<Workload> SimRun::make_workload() {
     case SimScenario::Load::kMixed: {
       MixedOptions options;
       options.keys = 4 + static_cast<uint32_t>(random_.below(12));
+      if (scenario_.keys != 0) options.keys = scenario_.keys;
+      options.read_only_percent = scenario_.read_only_percent.value_or(options.read_only_percent);
       return std::make_unique<Mixed>(options);
     }
     case SimScenario::Load::kBank: {
@@ -88,7 +93,7 @@ std::unique_ptr<Workload> SimRun::make_workload() {
       PredicateOptions options;
       options.quota = 1 + static_cast<uint32_t>(random_.below(3));
       options.pairs = 1 + static_cast<uint32_t>(random_.below(4));
-      options.read_only_percent = scenario_.read_only_percent;
+      options.read_only_percent = scenario_.read_only_percent.value_or(options.read_only_percent);
       return std::make_unique<Predicate>(options);
     }
   }
@@ -150,7 +155,7 @@ Status SimRun::run_task(Scheduler& scheduler, const std::function<Status()>& tas
     status = task();
     ended = true;
   }));
-  if (!fabric_->run_until([&ended] { return ended; }, kEventsMax)) {
+  if (!fabric_->run_until([&ended] { return ended; }, scenario_.events_max)) {
     // The coroutine refers to this frame, so nothing may run it again.
     scheduler.unwind();
     return Status(Code::kTimeout, "hangs after " + std::to_string(fabric_->events()) + " events");
@@ -183,7 +188,7 @@ Status SimRun::run_clients() {
   if (!faults_.empty()) {
     fabric_->set_observer([this](uint64_t event) { inject_due_faults(event); });
   }
-  const bool ended = fabric_->run_until([this] { return clients_ended(); }, kEventsMax);
+  const bool ended = fabric_->run_until([this] { return clients_ended(); }, scenario_.events_max);
   fabric_->set_observer(nullptr);
   RDMACC_RETURN_IF_ERROR(failure_);
   if (!ended) {

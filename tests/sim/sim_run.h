@@ -21,13 +21,21 @@ struct SimScenario {
   Protocol protocol = Protocol::kNowait;
   uint16_t code = 0;
   Load load = Load::kMixed;
-  uint32_t read_only_percent = 20;  // of kPredicate's transactions
+  LockMode lock_mode = LockMode::kExclusive;
+  // Of kMixed's and kPredicate's transactions; nothing: the workload's own share.
+  std::optional<uint32_t> read_only_percent;
+  uint32_t keys = 0;      // of kMixed; 0: drawn
+  bool cpu_moves = true;  // verbs move single words, as a CPU does; else whole cache lines
+  uint64_t events_max = 30'000'000;  // of one phase; more is a hang
   uint32_t loss_percent = 0, duplicate_percent = 0;
   uint32_t kills = 0;          // coordinators that die
   uint32_t node_restarts = 0;  // nodes that die and come back
   uint32_t coordinators = 3;
   uint32_t coroutines = 2;     // of each
   uint32_t transactions = 10;  // of each coroutine
+  // For tests of the tests: other rules than the registry's, and other hooks of the fabric.
+  RulesOf rules_of = nullptr;
+  std::function<void(SimFabric&)> prepare;
 };
 
 class SimRun {
