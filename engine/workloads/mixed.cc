@@ -207,7 +207,7 @@ Status Mixed::create_tables(Session& session) {
     TableSpec spec;
     spec.relfilenode = kFirstTableNumber + static_cast<uint32_t>(i);
     spec.record_size = kRecordSize;
-    spec.history = 3;
+    spec.history = options_.history;
     const Result<TableMeta> meta = session.create_table(spec);
     if (!meta.ok()) return meta.status();
     tables_[i] = meta.value().id;

@@ -18,6 +18,7 @@ void draw_load(SimScenario& scenario, Random& random) {
   scenario.load = kLoads[random.below(kLoads.size())];
   scenario.read_only_percent = kReaderPercents[random.below(kReaderPercents.size())];
   scenario.keys = static_cast<uint32_t>(random.percent(50) ? 2 + random.below(3) : 0);
+  scenario.history = static_cast<uint32_t>(1 + random.below(4));
   scenario.coordinators = static_cast<uint32_t>(2 + random.below(3));
   scenario.coroutines = static_cast<uint32_t>(1 + random.below(3));
   scenario.cpu_moves = random.percent(70);
@@ -30,6 +31,8 @@ void draw_faults(SimScenario& scenario, Random& random) {
     scenario.loss_percent = static_cast<uint32_t>(random.below(20));
     scenario.duplicate_percent = static_cast<uint32_t>(random.below(20));
   }
+  // Nobody knows whose a share is: those of the dead are not given back yet.
+  if (scenario.lock_mode == LockMode::kShared) return;
   if (random.percent(50)) scenario.kills = static_cast<uint32_t>(1 + random.below(2));
   if (random.percent(40)) scenario.node_restarts = static_cast<uint32_t>(1 + random.below(2));
 }

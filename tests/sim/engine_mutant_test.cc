@@ -6,6 +6,7 @@
 
 #include "engine/protocols/registry.h"
 #include "tests/sim/mutants.h"
+#include "tests/sim/seeds.h"
 #include "tests/sim/sim_farm.h"
 
 namespace rdmacc {
@@ -54,6 +55,10 @@ class EngineMutants : public testing::TestWithParam<const SimMutant*> {
 
 TEST_P(EngineMutants, AreNoticed) {
   const SimMutant& mutant = *GetParam();
+  if (seeds_percent() < 100) GTEST_SKIP() << "tests the tests, not the engine";
+  if (mutant.rare && number_in_environment("RARE_MUTANTS", 0) == 0) {
+    GTEST_SKIP() << "needs many long seeds: RARE_MUTANTS=1 looks for it";
+  }
   const SimResult noticed = run_mutant(mutant, mutant.seeds_max);
   if (mutant.harmless != nullptr) {
     EXPECT_EQ(noticed.problem, "") << "not harmless at seed " << noticed.index + 1;

@@ -123,17 +123,19 @@ ProtocolRules mutated(Protocol protocol, void (*change)(ProtocolRules& rules)) {
   return rules;
 }
 
+constexpr uint32_t kRareSeedsMax = 400;
+
 // ---- Those of the exploration, and what is said of each there
 
 struct Shared {
   const char* name;
   const char* breaks;
   uint32_t seeds_max;
-  SimScenario::Load load = SimScenario::Load::kMixed;
+  bool rare = false;
 };
 
 constexpr Shared kShared[] = {
-    {"OccWithoutLastLook", "no header after the record: torn", 40},
+    {"OccWithoutLastLook", "no header after the record: torn", 300},
     {"OccReadsUnderTheLock", "no lock check: bytes half written", 40},
     {"OccValidationIgnoresLocks", "write skew of two that lock first", 100},
     {"OccValidatesNothing", "stale reads", 40},
@@ -141,20 +143,20 @@ constexpr Shared kShared[] = {
     {"OccLockDoesNotCompare", "lost updates", 40},
     {"OccLockDoesNotCompareByRpc", "lost updates, by RPC", 40},
     {"OccUnlocksFirst", "bytes change after the unlock", 40},
-    {"OccStampsLast", "old bytes under the new stamp", 100},
-    {"OccLengthBeforeStamp", "new length, old stamp", 100},
+    {"OccStampsLast", "old bytes under the new stamp", 400, true},
+    {"OccLengthBeforeStamp", "new length, old stamp", 400, true},
     {"OccEntriesAfterUnlock", "index entries after the gap's unlock", 100},
     {"NowaitLockDoesNotCheck", "a lost CAS taken for a lock", 40},
     {"NowaitSharesWithoutChecking", "a share of what is locked", 40},
     {"NowaitUnlocksFirst", "bytes change after the unlock", 40},
     {"NowaitReadsBeforeItsCas", "READ before CAS", 100},
-    {"NowaitUnlocksWithTheRecord", "lock and record in one WRITE (2.4)", 100},
+    {"NowaitUnlocksWithTheRecord", "lock and record in one WRITE (2.4)", 200},
     {"NowaitForgetsToUnlock", "locks left by aborts", 40},
     {"WaitdieLockDoesNotCheck", "a lost CAS taken for a lock", 40},
     {"MvccDoesNotRaiseRts", "an older writer behind a reader's back", 40},
     {"MvccReadsPastOlderLocks", "no R2: misses an older writer", 100},
     {"MvccWritesWhatWasReadLater", "W1 dropped: versions out of order", 40},
-    {"SundialWithoutLastLook", "no header after the record: torn", 40},
+    {"SundialWithoutLastLook", "no header after the record: torn", 300},
     {"SundialRenewsNothing", "leases that have ended", 40},
     {"SundialLockDoesNotCompare", "lost updates", 40},
     {"SundialGivesTheLeaseFirst", "the lease unlocked before the bytes", 100},
@@ -168,25 +170,28 @@ SimMutant of_exploration(const Shared& shared) {
   CHECK(found != all.end());
   const auto setup = ExploreSetup::parse(found->setup);
   CHECK(setup.has_value());
-  SimScenario scenario = crowded(found->rules, setup->plan.code(), shared.load);
+  const uint16_t code = setup->plan.code();
+  SimScenario scenario = shared.rare ? packed(found->rules, code) : crowded(found->rules, code);
   scenario.lock_mode = setup->lock_mode;
   if (found->rewriter) {
     scenario.prepare = [rewriter = found->rewriter](SimFabric& fabric) {
       fabric.set_rewriter(rewriter);
     };
   }
-  return {shared.name, shared.breaks, found->rules, scenario, shared.seeds_max};
+  return {shared.name, shared.breaks, found->rules, scenario, shared.seeds_max, shared.rare};
 }
 
 std::vector<SimMutant> make_mutants() {
   std::vector<SimMutant> mutants;
   for (const Shared& shared : kShared) mutants.push_back(of_exploration(shared));
-  const auto add = [&mutants](const char* name, const char* breaks, ProtocolRules rules,
-                              uint32_t seeds_max,
-                              SimScenario::Load load = SimScenario::Load::kMixed) {
-    mutants.push_back({name, breaks, rules, crowded(rules, kStageCodeMax, load), seeds_max});
+  const auto add = [&mutants](const char* name, const char* breaks, const ProtocolRules& rules,
+                              uint32_t seeds_max) {
+    mutants.push_back({name, breaks, rules, crowded(rules), seeds_max});
   };
-  constexpr auto kPredicates = SimScenario::Load::kPredicate;
+  const auto add_rare = [&mutants](const char* name, const char* breaks,
+                                   const ProtocolRules& rules) {
+    mutants.push_back({name, breaks, rules, packed(rules), kRareSeedsMax, /*rare=*/true});
+  };
   const auto occ = Protocol::kOcc, mvcc = Protocol::kMvcc, sundial = Protocol::kSundial;
   add("OccTrustsGaps", "phantoms: a gap header is not validated",
       mutated(occ, [](ProtocolRules& rules) { rules.validate = occ_trusts_gaps; }), 40);
@@ -194,20 +199,18 @@ std::vector<SimMutant> make_mutants() {
       mutated(occ, [](ProtocolRules& rules) { rules.effects = kForgetsTheRecord; }), 40);
   add("OccForgetsToUnlock", "locks left by commits",
       mutated(occ, [](ProtocolRules& rules) { rules.effects = kForgetsToUnlock; }), 10);
-  add("MvccVersionUnchecked", "no look at the old version's stamp after its bytes",
-      mutated(mvcc, [](ProtocolRules& rules) { rules.read = mvcc_version_unchecked; }), 200);
+  add_rare("MvccVersionUnchecked", "no look at the old version's stamp after its bytes",
+           mutated(mvcc, [](ProtocolRules& rules) { rules.read = mvcc_version_unchecked; }));
   add("MvccCannotWriteWhatItRead", "W1 as ctts > rts: aborts for ever (2.2)",
       mutated(mvcc, [](ProtocolRules& rules) { rules.lock = mvcc_lock_after_own_read; }), 10);
   add("MvccGapNotRaised", "an older insert behind a scan's back (2.7)",
-      mutated(mvcc, [](ProtocolRules& rules) { rules.read = mvcc_gap_not_raised; }), 100,
-      kPredicates);
+      mutated(mvcc, [](ProtocolRules& rules) { rules.read = mvcc_gap_not_raised; }), 100);
   add("MvccGapLockIgnored", "a scan beside an older inserter (2.7)",
-      mutated(mvcc, [](ProtocolRules& rules) { rules.read = mvcc_gap_lock_ignored; }), 200,
-      kPredicates);
+      mutated(mvcc, [](ProtocolRules& rules) { rules.read = mvcc_gap_lock_ignored; }), 200);
   add("MvccLockIgnoresReaders", "W1 without rts: writes behind a reader's back",
       mutated(mvcc, [](ProtocolRules& rules) { rules.lock = mvcc_lock_ignores_readers; }), 40);
-  add("MvccVersionBeforeItsStamp", "the slot before its stamp",
-      mutated(mvcc, [](ProtocolRules& rules) { rules.effects = kVersionBeforeItsStamp; }), 300);
+  add_rare("MvccVersionBeforeItsStamp", "the slot before its stamp",
+           mutated(mvcc, [](ProtocolRules& rules) { rules.effects = kVersionBeforeItsStamp; }));
   add("MvccStampsLast", "bytes before the stamp",
       mutated(mvcc, [](ProtocolRules& rules) { rules.effects = kMvccStampLast; }), 100);
   add("MvccUnlocksFirst", "bytes change after the unlock",
@@ -229,8 +232,8 @@ std::vector<SimMutant> make_mutants() {
       40);
   add("SundialTrustsGaps", "phantoms: a gap's lease is not extended",
       mutated(sundial, [](ProtocolRules& rules) { rules.validate = sundial_trusts_gaps; }), 40);
-  add("SundialStampsLast", "bytes before the stamp",
-      mutated(sundial, [](ProtocolRules& rules) { rules.effects = kSundialStampLast; }), 100);
+  add_rare("SundialStampsLast", "bytes before the stamp",
+           mutated(sundial, [](ProtocolRules& rules) { rules.effects = kSundialStampLast; }));
   return mutants;
 }
 
@@ -244,7 +247,18 @@ SimScenario crowded(const ProtocolRules& rules, uint16_t code, SimScenario::Load
   scenario.load = load;
   scenario.keys = 4;
   scenario.coordinators = 4;
-  scenario.events_max = 3'000'000;
+  scenario.stall_percent = 12;
+  scenario.history = 1;
+  scenario.events_max = 10'000'000;
+  return scenario;
+}
+
+SimScenario packed(const ProtocolRules& rules, uint16_t code) {
+  SimScenario scenario = crowded(rules, code);
+  scenario.keys = 2;
+  scenario.coordinators = 5;
+  scenario.transactions = 30;
+  scenario.read_only_percent = 40;
   return scenario;
 }
 

@@ -17,6 +17,8 @@ struct SimMutant {
   // Where it shows, hooks of the fabric included, and within how many seeds.
   SimScenario scenario;
   uint32_t seeds_max;
+  // Shows in one of some sixty seeds, and those are long: looked for with RARE_MUTANTS=1 alone.
+  bool rare = false;
   // nullptr, or why it does no harm: no seed may notice it.
   const char* harmless = nullptr;
 };
@@ -26,6 +28,8 @@ std::span<const SimMutant> rule_mutants();
 std::span<const SimMutant> chain_mutants();
 
 // What most of them need: a few transactions at a time on very few rows.
+// On even fewer rows, half of them readers: for what shows when a reader is overtaken.
+SimScenario packed(const ProtocolRules& rules, uint16_t code = kStageCodeMax);
 SimScenario crowded(const ProtocolRules& rules, uint16_t code = kStageCodeMax,
                     SimScenario::Load load = SimScenario::Load::kMixed);
 

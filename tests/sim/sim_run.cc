@@ -26,6 +26,7 @@ SimOptions fabric_options(const SimScenario& scenario) {
   SimOptions options;
   options.seed = scenario.seed;
   options.stall_percent = 1 + static_cast<uint32_t>(random.below(4));
+  if (scenario.stall_percent != 0) options.stall_percent = scenario.stall_percent;
   options.loss_percent = scenario.loss_percent;
   options.duplicate_percent = scenario.duplicate_percent;
   options.cpu_reads = scenario.cpu_moves;
@@ -78,6 +79,7 @@ std::unique_ptr<Workload> SimRun::make_workload() {
       MixedOptions options;
       options.keys = 4 + static_cast<uint32_t>(random_.below(12));
       if (scenario_.keys != 0) options.keys = scenario_.keys;
+      if (scenario_.history != 0) options.history = scenario_.history;
       options.read_only_percent = scenario_.read_only_percent.value_or(options.read_only_percent);
       return std::make_unique<Mixed>(options);
     }

@@ -24,8 +24,10 @@ struct SimScenario {
   LockMode lock_mode = LockMode::kExclusive;
   // Of kMixed's and kPredicate's transactions; nothing: the workload's own share.
   std::optional<uint32_t> read_only_percent;
-  uint32_t keys = 0;      // of kMixed; 0: drawn
-  bool cpu_moves = true;  // verbs move single words, as a CPU does; else whole cache lines
+  uint32_t keys = 0;           // of kMixed; 0: drawn
+  uint32_t history = 0;        // of kMixed's tables; 0: its own
+  uint32_t stall_percent = 0;  // of all events; 0: drawn, a few
+  bool cpu_moves = true;       // verbs move single words, as a CPU does; else whole cache lines
   uint64_t events_max = 30'000'000;  // of one phase; more is a hang
   uint32_t loss_percent = 0, duplicate_percent = 0;
   uint32_t kills = 0;          // coordinators that die
