@@ -190,14 +190,38 @@ Status SimRun::run_clients() {
   if (!faults_.empty()) {
     fabric_->set_observer([this](uint64_t event) { inject_due_faults(event); });
   }
-  const bool ended = fabric_->run_until([this] { return clients_ended(); }, scenario_.events_max);
+  const bool ended = run_until_clients_ended();
   fabric_->set_observer(nullptr);
   RDMACC_RETURN_IF_ERROR(failure_);
-  if (!ended) {
-    return Status(Code::kTimeout,
-                  "clients hang after " + std::to_string(fabric_->events()) + " events");
+  return ended ? Status() : Status(Code::kTimeout, describe_hang());
+}
+
+// When nobody has anything left to do, time stands still: nodes that are down come back at once.
+bool SimRun::run_until_clients_ended() {
+  const auto down = [this] {
+    return std::count_if(nodes_.begin(), nodes_.end(),
+                         [](const auto& threads) { return threads.empty(); });
+  };
+  for (;;) {
+    const uint64_t begin = fabric_->events();
+    if (fabric_->run_until([this] { return clients_ended(); }, scenario_.events_max)) return true;
+    if (fabric_->events() - begin >= scenario_.events_max || down() == 0) return false;
+    std::fill(back_at_ns_.begin(), back_at_ns_.end(), 0);
+    start_due_nodes();
+    if (down() != 0) return false;
   }
-  return Status();
+}
+
+std::string SimRun::describe_hang() const {
+  uint32_t running = 0, down = 0;
+  for (const std::unique_ptr<Client>& client : clients_) {
+    if (client->coordinator != nullptr) running += client->running;
+  }
+  for (const auto& threads : nodes_) down += threads.empty() ? 1 : 0;
+  return "clients hang after " + std::to_string(fabric_->events()) +
+         " events: " + std::to_string(running) + " coroutines run, " + std::to_string(down) +
+         " nodes are down, " + std::to_string(fabric_->departed().size()) +
+         " dead workers are not resolved";
 }
 
 void SimRun::start_client(Client& client) {

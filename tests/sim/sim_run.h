@@ -83,6 +83,8 @@ class SimRun {
   void start_client(Client& client);
   void run_transactions(Client& client, uint64_t seed);
   bool clients_ended() const;
+  bool run_until_clients_ended();
+  std::string describe_hang() const;
   void plan_faults();
   void inject_due_faults(uint64_t event);
   void inject(const Fault& fault);
