@@ -4,6 +4,9 @@
 #   make deps       install the Debian packages of packages.txt that are missing
 #   make demo       a throw-away server under load, with every protocol: one table of results
 #   make check      every test; the last line counts them
+#   make soak [SEEDS=2000] [EXPLORE_BUDGET=…]  the long tests: seeds of every protocol, hybrid code
+#                                             and fault in the simulator, all of the exploration,
+#                                             everything under the sanitizers; prints what was run
 #   make sandbox [DIR=…] [NODES=2] [PORT=…]   a server to play with; prints how to connect
 #   make sandbox-stop [DIR=…]
 #   make bench [ARGS=…]                        ratios side by side; with ARGS, rdmacc_bench itself
@@ -16,6 +19,8 @@ DIR ?= /tmp/rdmacc-sandbox
 NODES ?= 2
 PORT ?=
 ARGS ?=
+SEEDS ?= 2000
+EXPLORE_BUDGET ?= 1000000
 PG_CONFIG ?= $(firstword $(wildcard /usr/lib/postgresql/15/bin/pg_config) pg_config)
 export PG_CONFIG
 
@@ -24,7 +29,7 @@ PKGLIBDIR = $(DESTDIR)$(shell $(PG_CONFIG) --pkglibdir)
 SHAREDIR = $(DESTDIR)$(shell $(PG_CONFIG) --sharedir)
 BINDIR = $(DESTDIR)$(shell $(PG_CONFIG) --bindir)
 
-.PHONY: all deps build demo check sandbox sandbox-stop bench format clean install uninstall
+.PHONY: all deps build demo check soak sandbox sandbox-stop bench format clean install uninstall
 .NOTPARALLEL:
 
 all: $(BUILD)/build.ninja
@@ -45,6 +50,9 @@ demo: build
 
 check: deps
 	@scripts/check.py --jobs $(JOBS)
+
+soak: deps
+	@scripts/soak.py --jobs $(JOBS) --seeds $(SEEDS) --explore-budget $(EXPLORE_BUDGET)
 
 sandbox: build
 	@scripts/sandbox.py start "$(DIR)" --nodes $(NODES) $(if $(PORT),--port $(PORT))

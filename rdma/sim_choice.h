@@ -55,5 +55,8 @@ class SimChooser {
 // For tests of the tests: may alter a chain before it is posted, as a wrong driver would have
 // posted it. Verbs that it adds bring local buffers that outlive the chain.
 using SimChainRewriter = std::function<void(WorkerId worker, NodeId node, std::vector<Verb>&)>;
+// Likewise may alter what a READ or an atomic has brought into its local buffer, as a driver that
+// does not look at it would have taken it. Called when the verb is complete at its target.
+using SimDelivery = std::function<void(WorkerId worker, NodeId node, const Verb& verb)>;
 
 }  // namespace rdmacc

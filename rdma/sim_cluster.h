@@ -122,6 +122,7 @@ class SimCluster {
   std::byte* region_of(NodeId node);
   SimChooser* chooser = nullptr;
   SimChainRewriter rewriter;
+  SimDelivery delivery;
 
  private:
   void carry_out_verb(uint32_t index);

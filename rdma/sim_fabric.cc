@@ -219,6 +219,7 @@ class SimFabricImpl : public SimFabric {
   void set_rewriter(SimChainRewriter rewriter) override {
     cluster_->rewriter = std::move(rewriter);
   }
+  void set_delivery(SimDelivery delivery) override { cluster_->delivery = std::move(delivery); }
 
  private:
   Result<std::unique_ptr<Endpoint>> make_endpoint(WorkerId worker) {

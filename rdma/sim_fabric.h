@@ -61,6 +61,7 @@ class SimFabric : public Fabric {
   virtual void set_chooser(SimChooser* chooser) = 0;
   virtual void set_clock_us(WorkerId worker, uint64_t us) = 0;
   virtual void set_rewriter(SimChainRewriter rewriter) = 0;
+  virtual void set_delivery(SimDelivery delivery) = 0;
 };
 
 }  // namespace rdmacc

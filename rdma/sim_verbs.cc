@@ -92,8 +92,12 @@ void SimCluster::carry_out_verb(uint32_t index) {
   }
   if (chain.verb_at >= chain.cut) return finish_chain(index);
   uint32_t gap_ns_max = kVerbGapNsMax;
-  if (carry_out_piece(chain, chain.verbs[chain.verb_at])) {
+  Verb& verb = chain.verbs[chain.verb_at];
+  if (carry_out_piece(chain, verb)) {
     ++chain.verb_at;
+    if (delivery && verb.opcode != Opcode::kWrite && verb.local != nullptr) {
+      delivery(chain.initiator->worker, chain.node, verb);
+    }
     if (chain.verb_at >= chain.cut) return finish_chain(index);
   } else {
     gap_ns_max = options.cpu_reads && chain.word_at != 0 ? kWordGapNsMax : kLineGapNsMax;

@@ -16,7 +16,8 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 LOGS = os.path.join(ROOT, "build/check")
 COLOURS = sys.stdout.isatty()
 LINES_OF_A_FAILURE = 60
-# Unit and simulator tests, which run under the sanitizers, too.
+# Unit and simulator tests, which run under the sanitizers, too: slowly, so with fewer seeds.
+SANITIZED_SEEDS = {"SEEDS_PERCENT": "25"}
 SANITIZED = ("check_test", "cluster_test", "engine_test", "log_test", "sim_test", "stats_test",
              "storage_test", "workloads_test")
 
@@ -24,15 +25,17 @@ running = set()  # processes of parts under way, each the leader of its group
 
 GTEST_PASSED = re.compile(r"^\[  PASSED  \] (\d+) tests?\.", re.M)
 GTEST_FAILED = re.compile(r"^\[  FAILED  \] (\d+) tests?, listed below", re.M)
+CAMPAIGN = re.compile(r"^(\d+) protocols passed, (\d+) failed$", re.M)
 COUNTED = re.compile(r"^(\d+) passed, (\d+) failed$", re.M)
 
 
 class Part:
-    def __init__(self, name, command, count, limit_s):
+    def __init__(self, name, command, count, limit_s, environment=None):
         self.name = name
         self.command = command
         self.count = count  # output -> (passed, failed)
         self.limit_s = limit_s
+        self.environment = {**os.environ, **(environment or {})}
         self.passed = self.failed = 0
         self.seconds = 0.0
         self.output = ""
@@ -42,7 +45,8 @@ class Part:
         log = os.path.join(LOGS, re.sub(r"\W+", "_", self.name) + ".log")
         with open(log, "w+b") as file:
             process = subprocess.Popen(self.command, cwd=ROOT, stdout=file,
-                                       stderr=subprocess.STDOUT, start_new_session=True)
+                                       stderr=subprocess.STDOUT, env=self.environment,
+                                       start_new_session=True)
             running.add(process.pid)
             try:
                 status = process.wait(timeout=self.limit_s)
@@ -94,10 +98,20 @@ def count_counted(output):
     return (int(found[-1][0]), int(found[-1][1])) if found else (0, 1)
 
 
-def gtest_parts(preset, label="", names=None, limit_s=600):
+def count_campaign(output):
+    found = CAMPAIGN.search(output)
+    return (int(found.group(1)), int(found.group(2))) if found else (0, 1)
+
+
+def campaign_part(preset, *flags, limit_s=600, environment=None):
+    program = os.path.join(ROOT, "build", preset, "tests", "rdmacc_campaign")
+    return Part(f"campaign {preset}", [program, *flags], count_campaign, limit_s, environment)
+
+
+def gtest_parts(preset, label="", names=None, limit_s=600, environment=None):
     folder = os.path.join(ROOT, "build", preset, "tests")
     names = names or sorted(name for name in os.listdir(folder) if name.endswith("_test"))
-    return [Part(label + name, [os.path.join(folder, name)], count_gtest, limit_s)
+    return [Part(label + name, [os.path.join(folder, name)], count_gtest, limit_s, environment)
             for name in names]
 
 
@@ -133,13 +147,15 @@ def run_everything(jobs):
     if done[-1].failed:
         return done
     done += in_turn(gtest_parts("release", limit_s=300))
+    done += in_turn([campaign_part("release", "--check-share", f"--jobs={jobs}")])
     # The sanitized build is long and needs no server; the server's tests mostly wait.
     with concurrent.futures.ThreadPoolExecutor(max_workers=2) as pool:
         servers = pool.submit(in_turn, server_parts())
         sanitized = build("asan", jobs, 900, SANITIZED)
         done.append(sanitized)
         if not sanitized.failed:
-            done += in_turn(gtest_parts("asan", "sanitized ", SANITIZED))
+            done += in_turn(gtest_parts("asan", "sanitized ", SANITIZED,
+                                        environment=SANITIZED_SEEDS))
         done += servers.result()
     return done
 

@@ -9,7 +9,9 @@ namespace {
 constexpr uint32_t kTables = 2;
 constexpr uint32_t kFirstTableNumber = 11;
 constexpr uint32_t kRecordSize = 64;
-constexpr uint64_t kFillMax = 150;  // some rows fit kRecordSize, some overflow
+constexpr uint32_t kUserAborts = 1, kReadOnly = 2;  // kinds of transactions
+constexpr uint64_t kReads = 50;                     // of 100 operations only read
+constexpr uint64_t kFillMax = 150;                  // some rows fit kRecordSize, some overflow
 
 std::string key_of(uint64_t number) { return "k" + std::to_string(number); }
 
@@ -42,8 +44,12 @@ Status check_row(std::string_view key, std::string_view row) {
 class MixedTransaction {
  public:
   MixedTransaction(Session& session, const MixedOptions& options, std::span<const TableId> tables,
-                   uint64_t seed)
-      : session_(session), options_(options), tables_(tables), random_(seed) {}
+                   const TxnInputs& inputs)
+      : session_(session),
+        options_(options),
+        tables_(tables),
+        kinds_(inputs.kind == kReadOnly ? kReads : 100),
+        random_(inputs.values[0]) {}
 
   // What may only be seen by a transaction that cannot commit any more (an optimistic protocol
   // notices then that another has deleted the row); empty if nothing.
@@ -71,10 +77,10 @@ class MixedTransaction {
   }
 
   Status operate() {
-    const uint64_t drawn = random_.below(100);
+    const uint64_t drawn = random_.below(kinds_);
     if (drawn < options_.scan_percent) return scan();
     if (drawn < 40) return get(draw_place());
-    if (drawn < 50) return get_many();
+    if (drawn < kReads) return get_many();
     if (drawn < 70) return put(draw_place());
     if (drawn < 82) return insert(draw_place());
     if (drawn < 92) return remove(draw_place());
@@ -186,6 +192,7 @@ class MixedTransaction {
   Session& session_;
   const MixedOptions& options_;
   const std::span<const TableId> tables_;
+  const uint64_t kinds_;  // below which an operation's kind is drawn
   Random random_;
   OwnWrites own_;
   std::vector<Savepoint> savepoints_;
@@ -244,23 +251,26 @@ Status Mixed::load(Session& session, const TxnOptions& options, uint64_t part, u
 
 TxnInputs Mixed::draw(Random& random) const {
   TxnInputs inputs;
-  inputs.kind = random.percent(options_.user_abort_percent) ? 1 : 0;
+  inputs.kind = random.percent(options_.user_abort_percent) ? kUserAborts : 0;
+  if (options_.read_only_percent > 0 && random.percent(options_.read_only_percent)) {
+    inputs.kind = kReadOnly;
+  }
   inputs.add(random.next());
   return inputs;
 }
 
 // Without the doubts, which only attempt() can tell from faults.
 Status Mixed::execute(Session& session, const TxnInputs& inputs, TxnEffect& effect) const {
-  effect.rollback = inputs.kind == 1;
-  return MixedTransaction(session, options_, tables(), inputs.values[0]).run();
+  effect.rollback = inputs.kind == kUserAborts;
+  return MixedTransaction(session, options_, tables(), inputs).run();
 }
 
 Status Mixed::attempt(Session& session, const TxnOptions& options, const TxnInputs& inputs,
                       TxnEffect& effect) const {
   effect = TxnEffect();
-  effect.rollback = inputs.kind == 1;
+  effect.rollback = inputs.kind == kUserAborts;
   RDMACC_RETURN_IF_ERROR(session.begin(options));
-  MixedTransaction transaction(session, options_, tables(), inputs.values[0]);
+  MixedTransaction transaction(session, options_, tables(), inputs);
   RDMACC_RETURN_IF_ERROR(abort_unless_ok(session, transaction.run()));
   if (effect.rollback) {
     session.abort();

@@ -12,7 +12,7 @@ class ProtocolFaults : public EachProtocol {};
 TEST_P(ProtocolFaults, DeadCoordinatorsAreResolved) {
   uint64_t resolved = 0, share_sweeps = 0;
   run_seeds(
-      30,
+      20,
       [](uint64_t seed) {
         SimScenario deadly = scenario_of_any_load(seed);
         deadly.kills = 1 + static_cast<uint32_t>(seed % 2);
@@ -29,7 +29,7 @@ TEST_P(ProtocolFaults, DeadCoordinatorsAreResolved) {
 TEST_P(ProtocolFaults, RestartedNodesLoseNothing) {
   uint64_t share_sweeps = 0;
   run_seeds(
-      20,
+      15,
       [](uint64_t seed) {
         SimScenario restarts = scenario_of_any_load(seed);
         restarts.node_restarts = 1 + static_cast<uint32_t>(seed % 3 == 0);
@@ -41,7 +41,7 @@ TEST_P(ProtocolFaults, RestartedNodesLoseNothing) {
 }
 
 TEST_P(ProtocolFaults, EverythingAtOnce) {
-  run_seeds(20, [](uint64_t seed) {
+  run_seeds(15, [](uint64_t seed) {
     SimScenario all = scenario_of_any_load(seed);
     all.kills = 2;
     all.node_restarts = 1;

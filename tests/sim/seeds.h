@@ -1,6 +1,7 @@
 #pragma once
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <functional>
@@ -23,13 +24,17 @@ inline std::string command_of(uint64_t seed) {
          test.name();
 }
 
+// SEEDS_PERCENT=n: the share of all seeds that is run, for builds that are slow.
+inline uint64_t seeds_percent() { return number_in_environment("SEEDS_PERCENT", 100); }
+
 // Runs the scenario that `scenario_of` makes of each seed, and stops at the first that fails.
 // SEED=n runs that one alone; SEEDS=n runs n instead of `seeds`; HISTORY_FILE=name keeps the
 // history of the failed run.
 inline void run_seeds(uint64_t seeds, const std::function<SimScenario(uint64_t seed)>& scenario_of,
                       const std::function<void(const SimRun&)>& look = nullptr) {
   const uint64_t only = number_in_environment("SEED", 0);
-  const uint64_t last = only != 0 ? only : number_in_environment("SEEDS", seeds);
+  const uint64_t share = std::max<uint64_t>(1, seeds * seeds_percent() / 100);
+  const uint64_t last = only != 0 ? only : number_in_environment("SEEDS", share);
   for (uint64_t seed = only != 0 ? only : 1; seed <= last; ++seed) {
     SimScenario scenario = scenario_of(seed);
     scenario.seed = seed;

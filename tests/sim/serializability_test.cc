@@ -39,7 +39,7 @@ SimScenario scenario_of(const Variant& variant, SimScenario::Load load) {
 }
 
 TEST_P(HybridCode, MixedIsSerializable) {
-  run_seeds(2, [](uint64_t) { return scenario_of(GetParam(), SimScenario::Load::kMixed); });
+  run_seeds(1, [](uint64_t) { return scenario_of(GetParam(), SimScenario::Load::kMixed); });
 }
 
 TEST_P(HybridCode, PredicatesHold) {
@@ -51,11 +51,11 @@ INSTANTIATE_TEST_SUITE_P(All, HybridCode, testing::ValuesIn(all_variants()), nam
 class ProtocolSeeds : public EachProtocol {};
 
 TEST_P(ProtocolSeeds, MixedIsSerializable) {
-  run_seeds(60, [](uint64_t seed) { return scenario(seed); });
+  run_seeds(30, [](uint64_t seed) { return scenario(seed); });
 }
 
 TEST_P(ProtocolSeeds, BankKeepsItsTotal) {
-  run_seeds(30, [](uint64_t seed) {
+  run_seeds(15, [](uint64_t seed) {
     SimScenario bank = scenario(seed);
     bank.load = SimScenario::Load::kBank;
     return bank;
@@ -82,7 +82,7 @@ struct Scanners {
 TEST_P(ProtocolSeeds, PredicatesHold) {
   Scanners scanners;
   run_seeds(
-      30,
+      15,
       [](uint64_t seed) {
         SimScenario predicates = scenario(seed);
         predicates.load = SimScenario::Load::kPredicate;
@@ -110,7 +110,7 @@ TEST_P(ProtocolSeeds, ReadersSeePredicatesHold) {
 }
 
 TEST_P(ProtocolSeeds, LostAndDoubledDatagramsDoNoHarm) {
-  run_seeds(20, [](uint64_t seed) {
+  run_seeds(12, [](uint64_t seed) {
     SimScenario lossy = scenario_of_any_load(seed);
     lossy.loss_percent = 1 + static_cast<uint32_t>(seed % 20);
     lossy.duplicate_percent = static_cast<uint32_t>(seed * 7 % 20);

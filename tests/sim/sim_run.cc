@@ -12,8 +12,7 @@
 namespace rdmacc {
 namespace {
 
-constexpr uint64_t kEventsMax = 30'000'000;  // of one phase; more is a hang
-constexpr uint64_t kRestUs = 300'000;        // virtual; longer than any time-out that matters
+constexpr uint64_t kRestUs = 300'000;  // virtual; longer than any time-out that matters
 constexpr uint32_t kAttemptsOfTransaction = 40;
 constexpr uint64_t kBackOffUsMax = 30;
 constexpr uint64_t kUnavailableUs = 300;
@@ -27,8 +26,10 @@ SimOptions fabric_options(const SimScenario& scenario) {
   SimOptions options;
   options.seed = scenario.seed;
   options.stall_percent = 1 + static_cast<uint32_t>(random.below(4));
+  if (scenario.stall_percent != 0) options.stall_percent = scenario.stall_percent;
   options.loss_percent = scenario.loss_percent;
   options.duplicate_percent = scenario.duplicate_percent;
+  options.cpu_reads = scenario.cpu_moves;
   return options;
 }
 
@@ -56,10 +57,12 @@ SimRun::SimRun(const SimScenario& scenario) : scenario_(scenario), random_(scena
   };
   engine_options_.replicas = static_cast<uint32_t>(random_.below(topology_.nodes));
   engine_options_.location_cache_entries = 64;
+  node_options_.rules_of = engine_options_.rules_of = scenario.rules_of;
   txn_.protocol = scenario.protocol;
   txn_.lock_mode = scenario.lock_mode;
   txn_.plan = StagePlan(scenario.code);
   fabric_ = SimFabric::create(topology_, fabric_options(scenario));
+  if (scenario.prepare) scenario.prepare(*fabric_);
   nodes_.resize(topology_.nodes);
   back_at_ns_.resize(topology_.nodes);
   workload_ = make_workload();
@@ -79,6 +82,9 @@ std::unique_ptr<Workload> SimRun::make_workload() {
     case SimScenario::Load::kMixed: {
       MixedOptions options;
       options.keys = 4 + static_cast<uint32_t>(random_.below(12));
+      if (scenario_.keys != 0) options.keys = scenario_.keys;
+      if (scenario_.history != 0) options.history = scenario_.history;
+      options.read_only_percent = scenario_.read_only_percent.value_or(options.read_only_percent);
       return std::make_unique<Mixed>(options);
     }
     case SimScenario::Load::kBank: {
@@ -93,7 +99,7 @@ std::unique_ptr<Workload> SimRun::make_workload() {
       PredicateOptions options;
       options.quota = 1 + static_cast<uint32_t>(random_.below(3));
       options.pairs = 1 + static_cast<uint32_t>(random_.below(4));
-      options.read_only_percent = scenario_.read_only_percent;
+      options.read_only_percent = scenario_.read_only_percent.value_or(options.read_only_percent);
       return std::make_unique<Predicate>(options);
     }
   }
@@ -156,7 +162,7 @@ Status SimRun::run_task(Scheduler& scheduler, const std::function<Status()>& tas
     status = task();
     ended = true;
   }));
-  if (!fabric_->run_until([&ended] { return ended; }, kEventsMax)) {
+  if (!fabric_->run_until([&ended] { return ended; }, scenario_.events_max)) {
     // The coroutine refers to this frame, so nothing may run it again.
     scheduler.unwind();
     return Status(Code::kTimeout, "hangs after " + std::to_string(fabric_->events()) + " events");
@@ -189,14 +195,38 @@ Status SimRun::run_clients() {
   if (!faults_.empty()) {
     fabric_->set_observer([this](uint64_t event) { inject_due_faults(event); });
   }
-  const bool ended = fabric_->run_until([this] { return clients_ended(); }, kEventsMax);
+  const bool ended = run_until_clients_ended();
   fabric_->set_observer(nullptr);
   RDMACC_RETURN_IF_ERROR(failure_);
-  if (!ended) {
-    return Status(Code::kTimeout,
-                  "clients hang after " + std::to_string(fabric_->events()) + " events");
+  return ended ? Status() : Status(Code::kTimeout, describe_hang());
+}
+
+// When nobody has anything left to do, time stands still: nodes that are down come back at once.
+bool SimRun::run_until_clients_ended() {
+  const auto down = [this] {
+    return std::count_if(nodes_.begin(), nodes_.end(),
+                         [](const auto& threads) { return threads.empty(); });
+  };
+  for (;;) {
+    const uint64_t begin = fabric_->events();
+    if (fabric_->run_until([this] { return clients_ended(); }, scenario_.events_max)) return true;
+    if (fabric_->events() - begin >= scenario_.events_max || down() == 0) return false;
+    std::fill(back_at_ns_.begin(), back_at_ns_.end(), 0);
+    start_due_nodes();
+    if (down() != 0) return false;
   }
-  return Status();
+}
+
+std::string SimRun::describe_hang() const {
+  uint32_t running = 0, down = 0;
+  for (const std::unique_ptr<Client>& client : clients_) {
+    if (client->coordinator != nullptr) running += client->running;
+  }
+  for (const auto& threads : nodes_) down += threads.empty() ? 1 : 0;
+  return "clients hang after " + std::to_string(fabric_->events()) +
+         " events: " + std::to_string(running) + " coroutines run, " + std::to_string(down) +
+         " nodes are down, " + std::to_string(fabric_->departed().size()) +
+         " dead workers are not resolved";
 }
 
 void SimRun::start_client(Client& client) {

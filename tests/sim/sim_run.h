@@ -23,13 +23,23 @@ struct SimScenario {
   LockMode lock_mode = LockMode::kExclusive;
   uint16_t code = 0;
   Load load = Load::kMixed;
-  uint32_t read_only_percent = 20;  // of kPredicate's transactions
+  LockMode lock_mode = LockMode::kExclusive;
+  // Of kMixed's and kPredicate's transactions; nothing: the workload's own share.
+  std::optional<uint32_t> read_only_percent;
+  uint32_t keys = 0;           // of kMixed; 0: drawn
+  uint32_t history = 0;        // of kMixed's tables; 0: its own
+  uint32_t stall_percent = 0;  // of all events; 0: drawn, a few
+  bool cpu_moves = true;       // verbs move single words, as a CPU does; else whole cache lines
+  uint64_t events_max = 30'000'000;  // of one phase; more is a hang
   uint32_t loss_percent = 0, duplicate_percent = 0;
   uint32_t kills = 0;          // coordinators that die
   uint32_t node_restarts = 0;  // nodes that die and come back
   uint32_t coordinators = 3;
   uint32_t coroutines = 2;     // of each
   uint32_t transactions = 10;  // of each coroutine
+  // For tests of the tests: other rules than the registry's, and other hooks of the fabric.
+  RulesOf rules_of = nullptr;
+  std::function<void(SimFabric&)> prepare;
 };
 
 class SimRun {
@@ -76,6 +86,8 @@ class SimRun {
   void start_client(Client& client);
   void run_transactions(Client& client, uint64_t seed);
   bool clients_ended() const;
+  bool run_until_clients_ended();
+  std::string describe_hang() const;
   void plan_faults();
   void inject_due_faults(uint64_t event);
   void inject(const Fault& fault);

@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""make soak: the tests that take longer than anybody waits for, part after part. Prints what each
+came to; exit code 1 if anything failed, and then the command that repeats it stands in its part."""
+
+import argparse
+import os
+import signal
+import sys
+import time
+
+import check
+from check import ROOT, Part, build, campaign_part, gtest_parts, in_turn
+
+HOUR_S = 3600
+SUMMARY = os.path.join(ROOT, "build/check/campaign.json")
+
+
+def show_table(part):
+    """What the campaign ran, for whoever reads the log."""
+    lines = part.output.splitlines()
+    start = next((i for i, line in enumerate(lines) if line.startswith("protocol ")), len(lines))
+    print("\n".join("    " + line for line in lines[start:]), flush=True)
+    return part
+
+
+# Each part takes the flags and gives the parts of check.py that it ran.
+
+def release_build(flags):
+    return [build("release", flags.jobs, HOUR_S)]
+
+
+def campaign(flags):
+    part = campaign_part("release", f"--seeds={flags.seeds}", f"--first={flags.first}",
+                         f"--jobs={flags.jobs}", f"--json={SUMMARY}", limit_s=24 * HOUR_S)
+    return [show_table(part.run())]
+
+
+def mutants(_):
+    """Those, too, that need many seeds to be noticed."""
+    program = os.path.join(ROOT, "build/release/tests/sim_test")
+    return in_turn([Part("mutants", [program, "--gtest_filter=*Mutant*"], check.count_gtest,
+                         2 * HOUR_S, {"RARE_MUTANTS": "1"})])
+
+
+def exploration(flags):
+    program = os.path.join(ROOT, "build/release/tests/explore_test")
+    return in_turn([Part("exploration", [program], check.count_gtest, 12 * HOUR_S,
+                         {"EXPLORE_BUDGET": str(flags.explore_budget)})])
+
+
+def sanitized(flags):
+    """All seeds of the unit and simulator tests under ASan and UBSan, and some of the campaign."""
+    targets = (*check.SANITIZED, "rdmacc_campaign")
+    built = build("asan", flags.jobs, HOUR_S, targets)
+    if built.failed:
+        return [built]
+    tests = in_turn(gtest_parts("asan", "sanitized ", check.SANITIZED, 2 * HOUR_S))
+    runs = campaign_part("asan", f"--seeds={max(1, flags.seeds // 20)}", f"--first={flags.first}",
+                         f"--jobs={flags.jobs}", limit_s=12 * HOUR_S)
+    return [built, *tests, show_table(runs.run())]
+
+
+# In this order; `make soak` runs all of them, --only some. A part that needs another build brings
+# it along.
+PARTS = {
+    "build": release_build,
+    "campaign": campaign,
+    "mutants": mutants,
+    "exploration": exploration,
+    "sanitized": sanitized,
+}
+
+
+def main():
+    for signal_number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(signal_number, check.end_all)
+    parser = argparse.ArgumentParser(description="run the long tests")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--seeds", type=int, default=2000, help="of each protocol")
+    parser.add_argument("--first", type=int, default=1, help="the first of them")
+    parser.add_argument("--explore-budget", type=int, default=1_000_000,
+                        help="states of each program of the exploration")
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS))
+    flags = parser.parse_args()
+    os.makedirs(check.LOGS, exist_ok=True)
+    begin = time.monotonic()
+    done = []
+    for name, part in PARTS.items():
+        if name not in flags.only:
+            continue
+        print(f"{name}:", flush=True)
+        done += part(flags)
+        if name == "build" and done[-1].failed:
+            break
+    failed = [part for part in done if part.failed]
+    print(f"{time.monotonic() - begin:.0f} seconds; logs are in build/check")
+    for part in failed:
+        print(check.colour(f"failed: {part.name}", 31))
+    print(f"{sum(part.passed for part in done)} passed, {sum(part.failed for part in done)} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

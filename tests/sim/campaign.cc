@@ -1,0 +1,114 @@
+#include "tests/sim/campaign.h"
+
+#include <algorithm>
+
+#include "engine/protocols/registry.h"
+#include "rdma/base/random.h"
+
+namespace rdmacc {
+namespace {
+
+constexpr std::array kLoads = {SimScenario::Load::kMixed, SimScenario::Load::kBank,
+                               SimScenario::Load::kPredicate};
+constexpr std::array kLoadNames = {"mixed", "bank", "predicate"};
+// Only writers that read now and then, the usual share, read-mostly, all but a few, readers alone.
+constexpr std::array<uint32_t, 5> kReaderPercents = {0, 20, 50, 90, 100};
+
+void draw_load(SimScenario& scenario, Random& random) {
+  scenario.load = kLoads[random.below(kLoads.size())];
+  scenario.read_only_percent = kReaderPercents[random.below(kReaderPercents.size())];
+  scenario.keys = static_cast<uint32_t>(random.percent(50) ? 2 + random.below(3) : 0);
+  scenario.history = static_cast<uint32_t>(1 + random.below(4));
+  scenario.coordinators = static_cast<uint32_t>(2 + random.below(3));
+  scenario.coroutines = static_cast<uint32_t>(1 + random.below(3));
+  scenario.cpu_moves = random.percent(70);
+}
+
+// A third of the runs without any fault: there nothing excuses an odd outcome.
+void draw_faults(SimScenario& scenario, Random& random) {
+  if (random.below(3) == 0) return;
+  if (random.percent(50)) {
+    scenario.loss_percent = static_cast<uint32_t>(random.below(20));
+    scenario.duplicate_percent = static_cast<uint32_t>(random.below(20));
+  }
+  if (random.percent(50)) scenario.kills = static_cast<uint32_t>(1 + random.below(2));
+  if (random.percent(40)) scenario.node_restarts = static_cast<uint32_t>(1 + random.below(2));
+}
+
+}  // namespace
+
+std::string CampaignVariant::name() const {
+  const std::string name = protocol_name(protocol);
+  return lock_mode == LockMode::kExclusive ? name : name + "_" + lock_mode_name(lock_mode);
+}
+
+std::vector<uint16_t> CampaignVariant::codes() const {
+  const uint16_t stages = stages_of(protocol);
+  std::vector<uint16_t> codes;
+  for (uint16_t code = 0; code <= stages; ++code) {
+    if ((code & stages) == code) codes.push_back(code);
+  }
+  return codes;
+}
+
+std::vector<CampaignVariant> all_campaign_variants() {
+  std::vector<CampaignVariant> variants;
+  for (const Protocol protocol : available_protocols()) {
+    variants.push_back({protocol, LockMode::kExclusive});
+    const bool has_modes = rules_of(protocol, LockMode::kShared) != rules_of(protocol);
+    if (has_modes) variants.push_back({protocol, LockMode::kShared});
+  }
+  return variants;
+}
+
+Result<std::vector<CampaignVariant>> parse_campaign_variants(const std::string& text) {
+  const std::vector<CampaignVariant> all = all_campaign_variants();
+  if (text == "all") return all;
+  std::vector<CampaignVariant> chosen;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    const std::string name = text.substr(begin, end - begin);
+    const auto found = std::find_if(
+        all.begin(), all.end(), [&](const CampaignVariant& each) { return each.name() == name; });
+    if (found == all.end()) {
+      std::string names;
+      for (const CampaignVariant& each : all) names += ", " + each.name();
+      return Status(Code::kInvalidArgument, "no protocol \"" + name + "\"; there are all" + names);
+    }
+    chosen.push_back(*found);
+    begin = end + 1;
+  }
+  return chosen;
+}
+
+SimScenario campaign_scenario(const CampaignVariant& variant, uint64_t seed) {
+  const std::vector<uint16_t> codes = variant.codes();
+  SimScenario scenario;
+  scenario.seed = seed;
+  scenario.protocol = variant.protocol;
+  scenario.lock_mode = variant.lock_mode;
+  scenario.code = codes[seed % codes.size()];
+  Random random(seed * 0x9E3779B97F4A7C15ull + 3);
+  draw_load(scenario, random);
+  draw_faults(scenario, random);
+  return scenario;
+}
+
+std::string describe(const CampaignVariant& variant, const SimScenario& scenario) {
+  std::string text = variant.name() + " seed " + std::to_string(scenario.seed) + ": stages " +
+                     std::to_string(scenario.code) + ", " +
+                     kLoadNames[static_cast<size_t>(scenario.load)];
+  const auto say = [&text](uint64_t count, const char* what) {
+    if (count != 0) text += ", " + std::to_string(count) + " " + what;
+  };
+  if (scenario.load == SimScenario::Load::kMixed) say(scenario.keys, "keys");
+  say(scenario.read_only_percent.value_or(0), "% readers");
+  say(scenario.loss_percent, "% lost");
+  say(scenario.duplicate_percent, "% doubled");
+  say(scenario.kills, "killed");
+  say(scenario.node_restarts, "restarted");
+  if (!scenario.cpu_moves) text += ", whole lines";
+  return text;
+}
+
+}  // namespace rdmacc

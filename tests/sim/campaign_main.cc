@@ -1,0 +1,210 @@
+// rdmacc_campaign: many seeds of every protocol and hybrid code in the simulator, in several
+// processes; one table of what was run, and the command that repeats what failed.
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "engine/protocols/registry.h"
+#include "tests/sim/campaign.h"
+#include "tests/sim/sim_farm.h"
+
+namespace rdmacc {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Clock = std::chrono::steady_clock;
+
+// The share of `make check`: every code of the protocol with the most of them.
+constexpr uint64_t kCheckSeeds = 64;
+constexpr uint64_t kSeedsDefault = 2'000;
+constexpr uint64_t kSeedsMax = 100'000'000;
+constexpr double kProgressSeconds = 15;
+
+struct Flags {
+  uint64_t seeds = kSeedsDefault, first = 1;
+  size_t jobs = 1;
+  std::string protocols = "all", json_file, history_file;
+  bool check_share = false;
+};
+
+// What the runs of one variant came to.
+struct Tally {
+  uint64_t runs = 0, failed = 0, committed = 0, aborted = 0, unknown = 0, resolved = 0, events = 0;
+  uint64_t violations = 0, runs_with_violations = 0;
+
+  void add(const SimResult& result) {
+    ++runs;
+    failed += result.problem.empty() ? 0 : 1;
+    committed += result.committed;
+    aborted += result.aborted;
+    unknown += result.unknown;
+    resolved += result.resolved;
+    events += result.events;
+    violations += result.real_time_violations;
+    runs_with_violations += result.real_time_violations > 0 ? 1 : 0;
+  }
+};
+
+class Campaign {
+ public:
+  Campaign(const Flags& flags, std::vector<CampaignVariant> variants)
+      : flags_(flags), variants_(std::move(variants)), tallies_(variants_.size()) {}
+
+  bool run() {
+    const SimFarmOptions options{.processes = flags_.jobs};
+    const bool ended = run_scenarios(
+        count(), [this](size_t index) { return scenario(index); }, options,
+        [this](const SimResult& result) { return take(result); });
+    if (!ended && failures_.empty()) failures_.push_back({{"problem", "no process could be run"}});
+    return failures_.empty();
+  }
+
+  void print() const;
+  void write_json(const std::string& name) const;
+
+ private:
+  // The variants take turns, so that what ends early has run all of them.
+  size_t count() const { return flags_.seeds * variants_.size(); }
+  const CampaignVariant& variant(size_t index) const { return variants_[index % variants_.size()]; }
+  SimScenario scenario(size_t index) const {
+    return campaign_scenario(variant(index), flags_.first + index / variants_.size());
+  }
+
+  bool take(const SimResult& result);
+  void report_progress();
+  void fail(const SimResult& result);
+
+  const Flags& flags_;
+  const std::vector<CampaignVariant> variants_;
+  std::vector<Tally> tallies_;
+  Json failures_ = Json::array();
+  uint64_t done_ = 0;
+  const Clock::time_point begin_ = Clock::now();
+  Clock::time_point reported_ = begin_;
+};
+
+bool Campaign::take(const SimResult& result) {
+  tallies_[result.index % variants_.size()].add(result);
+  ++done_;
+  if (!result.problem.empty()) {
+    fail(result);
+    return false;
+  }
+  report_progress();
+  return true;
+}
+
+void Campaign::report_progress() {
+  const auto now = Clock::now();
+  if (std::chrono::duration<double>(now - reported_).count() < kProgressSeconds) return;
+  reported_ = now;
+  std::printf("%lu of %zu runs in %.0f s\n", done_, count(),
+              std::chrono::duration<double>(now - begin_).count());
+  std::fflush(stdout);
+}
+
+void Campaign::fail(const SimResult& result) {
+  const SimScenario failed = scenario(result.index);
+  const std::string name = variant(result.index).name();
+  const std::string command = "build/release/tests/rdmacc_campaign --protocols=" + name +
+                              " --first=" + std::to_string(failed.seed) + " --seeds=1";
+  std::printf("FAILED %s\n%s\nrepeat: %s\n", describe(variant(result.index), failed).c_str(),
+              result.problem.c_str(), command.c_str());
+  std::fflush(stdout);
+  failures_.push_back({{"protocol", name},
+                       {"seed", failed.seed},
+                       {"problem", result.problem},
+                       {"command", command}});
+  if (flags_.history_file.empty()) return;
+  SimRun again(failed);
+  static_cast<void>(again.run());
+  std::ofstream(flags_.history_file) << again.history_text();
+}
+
+void Campaign::print() const {
+  std::printf("%-14s %8s %6s %11s %11s %8s %9s  %s\n", "protocol", "runs", "codes", "committed",
+              "aborted", "unknown", "resolved", "against real time");
+  uint64_t failed = 0;
+  Tally all;
+  for (size_t v = 0; v < variants_.size(); ++v) {
+    const Tally& tally = tallies_[v];
+    const size_t codes = std::min<size_t>(variants_[v].codes().size(), tally.runs);
+    const std::string real_time = strictly_serializable(variants_[v].protocol)
+                                      ? "none, and none is allowed"
+                                      : std::to_string(tally.violations) + " in " +
+                                            std::to_string(tally.runs_with_violations) + " runs";
+    std::printf("%-14s %8lu %6zu %11lu %11lu %8lu %9lu  %s\n", variants_[v].name().c_str(),
+                tally.runs, codes, tally.committed, tally.aborted, tally.unknown, tally.resolved,
+                real_time.c_str());
+    failed += tally.failed > 0 ? 1 : 0;
+    all.committed += tally.committed;
+    all.events += tally.events;
+  }
+  std::printf("%lu runs, %lu transactions committed, %lu events in %.0f s%s\n", done_,
+              all.committed, all.events,
+              std::chrono::duration<double>(Clock::now() - begin_).count(),
+              failures_.empty() ? ": no cycle, no hang, no lock left, every row whole" : "");
+  std::printf("%zu protocols passed, %lu failed\n", variants_.size() - failed, failed);
+}
+
+void Campaign::write_json(const std::string& name) const {
+  Json protocols = Json::array();
+  for (size_t v = 0; v < variants_.size(); ++v) {
+    const Tally& tally = tallies_[v];
+    protocols.push_back({{"protocol", variants_[v].name()},
+                         {"runs", tally.runs},
+                         {"committed", tally.committed},
+                         {"aborted", tally.aborted},
+                         {"unknown", tally.unknown},
+                         {"resolved_coordinators", tally.resolved},
+                         {"events", tally.events},
+                         {"real_time_violations", tally.violations}});
+  }
+  const Json summary{{"first_seed", flags_.first},
+                     {"runs", done_},
+                     {"protocols", protocols},
+                     {"failures", failures_}};
+  std::ofstream(name) << summary.dump(2) << "\n";
+}
+
+int run_main(int argc, char** argv) {
+  Flags flags;
+  CLI::App app{"Runs seeds of every protocol and hybrid code in the simulator."};
+  app.add_option("--seeds", flags.seeds, "of each protocol")
+      ->capture_default_str()
+      ->check(CLI::Range(uint64_t{1}, kSeedsMax));
+  app.add_option("--first", flags.first, "the first of them")
+      ->capture_default_str()
+      ->check(CLI::Range(uint64_t{1}, kSeedsMax));
+  app.add_option("--protocols", flags.protocols, "all, or a list")->capture_default_str();
+  app.add_option("--jobs", flags.jobs, "processes")
+      ->capture_default_str()
+      ->check(CLI::Range(size_t{1}, size_t{256}));
+  app.add_flag("--check-share", flags.check_share, "the fixed share of make check");
+  app.add_option("--json", flags.json_file, "write a summary there");
+  app.add_option("--history", flags.history_file, "keep the failed run's history there");
+  CLI11_PARSE(app, argc, argv);
+  if (flags.check_share) {
+    flags.first = 1;
+    flags.seeds = kCheckSeeds;
+  }
+  Result<std::vector<CampaignVariant>> variants = parse_campaign_variants(flags.protocols);
+  if (!variants.ok()) {
+    std::fprintf(stderr, "rdmacc_campaign: %s\n", variants.status().message().c_str());
+    return 2;
+  }
+  Campaign campaign(flags, std::move(*variants));
+  const bool passed = campaign.run();
+  campaign.print();
+  if (!flags.json_file.empty()) campaign.write_json(flags.json_file);
+  return passed ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace rdmacc
+
+int main(int argc, char** argv) { return rdmacc::run_main(argc, argv); }

@@ -1,0 +1,270 @@
+// Wrong rules and wrong orders of effects. Those of tests/explore are run here, too: there a
+// program of two transactions shows each, here it has to show in a crowd.
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "engine/protocols/registry.h"
+#include "engine/storage/sundial_word.h"
+#include "tests/explore/mutants.h"
+#include "tests/explore/program.h"
+#include "tests/sim/mutants.h"
+
+namespace rdmacc {
+namespace {
+
+const ProtocolRules& right(Protocol protocol, LockMode mode = LockMode::kExclusive) {
+  return *rules_of(protocol, mode);
+}
+
+// ---- OCC
+
+// A group that changed under a miss or a scan does not matter.
+Step occ_trusts_gaps(const Access& access, const Look* seen, const TxnStamps& txn) {
+  if (seen != nullptr && access.gap) return Step::done();
+  return right(Protocol::kOcc).validate(access, seen, txn);
+}
+
+// ---- MVCC
+
+// An old version that was overwritten while it was read.
+Step mvcc_version_unchecked(const Access& access, const Look* seen, const TxnStamps& txn) {
+  if (seen != nullptr && (seen->posted.verbs & kReadVersion) != 0) {
+    return Step::done(seen->posted.version);
+  }
+  return right(Protocol::kMvcc).read(access, seen, txn);
+}
+
+// Who has read a record at its ctts cannot write it any more.
+Step mvcc_lock_after_own_read(const Access& access, const Look* seen, const TxnStamps& txn) {
+  const Step step = right(Protocol::kMvcc).lock(access, seen, txn);
+  const bool read_now = step.verdict == Verdict::kDone && seen->first.rts == txn.ctts;
+  return read_now ? Step::abort(AbortReason::kTooLate) : step;
+}
+
+// Scanners and misses leave no trace: an older inserter may still come.
+Step mvcc_gap_not_raised(const Access& access, const Look* seen, const TxnStamps& txn) {
+  const Step step = right(Protocol::kMvcc).read(access, seen, txn);
+  return access.gap && seen != nullptr && step.verdict == Verdict::kTry ? Step::done() : step;
+}
+
+// Scanners and misses do not look whether an older inserter is at work.
+Step mvcc_gap_lock_ignored(const Access& access, const Look* seen, const TxnStamps& txn) {
+  if (seen == nullptr || !access.gap) return right(Protocol::kMvcc).read(access, seen, txn);
+  Look unlocked = *seen;
+  unlocked.first.lock = 0;
+  return right(Protocol::kMvcc).read(access, &unlocked, txn);
+}
+
+// The writer is not compared with those who have read later.
+Step mvcc_lock_ignores_readers(const Access& access, const Look* seen, const TxnStamps& txn) {
+  if (seen == nullptr) return right(Protocol::kMvcc).lock(access, seen, txn);
+  Look unread = *seen;
+  unread.first.rts = 0;
+  return right(Protocol::kMvcc).lock(access, &unread, txn);
+}
+
+// ---- SUNDIAL
+
+// Equal stamps under the lock: the bytes are on their way.
+Step sundial_reads_under_the_lock(const Access&, const Look* seen, const TxnStamps&) {
+  const int verbs = kFirstLook | kReadRecord | kLastLook;
+  if (seen == nullptr) return Step::attempt(verbs);
+  return seen->first.wts == seen->last.wts ? Step::done() : Step::again(verbs);
+}
+
+// The lock in another word than the lease, which others renew meanwhile.
+Step sundial_lock_does_not_freeze(const Access& access, const Look* seen, const TxnStamps& txn) {
+  const Step step = right(Protocol::kSundial).lock(access, seen, txn);
+  const bool freezes = step.verdict == Verdict::kTry && step.word == kOffsetOfSundial;
+  return freezes && seen != nullptr ? Step::done() : step;
+}
+
+// What is locked by another, or has a new version, is taken for renewed.
+Step sundial_renews_what_is_locked(const Access& access, const Look* seen, const TxnStamps& txn) {
+  if (seen != nullptr && sundial_locked(seen->cas_seen)) return Step::done();
+  return right(Protocol::kSundial).validate(access, seen, txn);
+}
+Step sundial_renews_new_versions(const Access& access, const Look* seen, const TxnStamps& txn) {
+  Access newest = access;
+  if (seen != nullptr) newest.read_wts = seen->last.wts;
+  return right(Protocol::kSundial).validate(newest, seen, txn);
+}
+Step sundial_trusts_gaps(const Access& access, const Look* seen, const TxnStamps& txn) {
+  if (access.gap) return Step::done();
+  return right(Protocol::kSundial).validate(access, seen, txn);
+}
+
+// ---- Effects
+
+constexpr Effect kVersionBeforeItsStamp[] = {
+    Effect::kVersionRecord, Effect::kVersionStamp, Effect::kStamp,   Effect::kLength,
+    Effect::kIdentity,      Effect::kRecord,       Effect::kEntries, Effect::kUnlock};
+constexpr Effect kMvccStampLast[] = {
+    Effect::kVersionStamp, Effect::kVersionRecord, Effect::kLength, Effect::kIdentity,
+    Effect::kRecord,       Effect::kEntries,       Effect::kStamp,  Effect::kUnlock};
+constexpr Effect kMvccUnlockFirst[] = {
+    Effect::kUnlock, Effect::kVersionStamp, Effect::kVersionRecord, Effect::kStamp,
+    Effect::kLength, Effect::kIdentity,     Effect::kRecord,        Effect::kEntries};
+constexpr Effect kMvccKeepsNoVersion[] = {Effect::kStamp,  Effect::kLength,  Effect::kIdentity,
+                                          Effect::kRecord, Effect::kEntries, Effect::kUnlock};
+constexpr Effect kSundialStampLast[] = {Effect::kLength,  Effect::kIdentity, Effect::kRecord,
+                                        Effect::kEntries, Effect::kStamp,    Effect::kLease,
+                                        Effect::kUnlock};
+constexpr Effect kForgetsTheRecord[] = {Effect::kStamp, Effect::kLength, Effect::kIdentity,
+                                        Effect::kEntries, Effect::kUnlock};
+constexpr Effect kForgetsToUnlock[] = {Effect::kStamp, Effect::kLength, Effect::kIdentity,
+                                       Effect::kRecord, Effect::kEntries};
+
+ProtocolRules mutated(Protocol protocol, void (*change)(ProtocolRules& rules)) {
+  ProtocolRules rules = right(protocol);
+  change(rules);
+  return rules;
+}
+
+constexpr uint32_t kRareSeedsMax = 400;
+
+// ---- Those of the exploration, and what is said of each there
+
+struct Shared {
+  const char* name;
+  const char* breaks;
+  uint32_t seeds_max;
+  bool rare = false;
+};
+
+constexpr Shared kShared[] = {
+    {"OccWithoutLastLook", "no header after the record: torn", 300},
+    {"OccReadsUnderTheLock", "no lock check: bytes half written", 40},
+    {"OccValidationIgnoresLocks", "write skew of two that lock first", 100},
+    {"OccValidatesNothing", "stale reads", 40},
+    {"OccValidatesNothingByRpc", "stale reads, by RPC", 40},
+    {"OccLockDoesNotCompare", "lost updates", 40},
+    {"OccLockDoesNotCompareByRpc", "lost updates, by RPC", 40},
+    {"OccUnlocksFirst", "bytes change after the unlock", 40},
+    {"OccStampsLast", "old bytes under the new stamp", 400, true},
+    {"OccLengthBeforeStamp", "new length, old stamp", 400, true},
+    {"OccEntriesAfterUnlock", "index entries after the gap's unlock", 100},
+    {"NowaitLockDoesNotCheck", "a lost CAS taken for a lock", 40},
+    {"NowaitSharesWithoutChecking", "a share of what is locked", 40},
+    {"NowaitUnlocksFirst", "bytes change after the unlock", 40},
+    {"NowaitReadsBeforeItsCas", "READ before CAS", 100},
+    {"NowaitUnlocksWithTheRecord", "lock and record in one WRITE (2.4)", 200},
+    {"NowaitForgetsToUnlock", "locks left by aborts", 40},
+    {"WaitdieLockDoesNotCheck", "a lost CAS taken for a lock", 40},
+    {"MvccDoesNotRaiseRts", "an older writer behind a reader's back", 40},
+    {"MvccReadsPastOlderLocks", "no R2: misses an older writer", 100},
+    {"MvccWritesWhatWasReadLater", "W1 dropped: versions out of order", 40},
+    {"SundialWithoutLastLook", "no header after the record: torn", 300},
+    {"SundialRenewsNothing", "leases that have ended", 40},
+    {"SundialLockDoesNotCompare", "lost updates", 40},
+    {"SundialGivesTheLeaseFirst", "the lease unlocked before the bytes", 100},
+};
+
+SimMutant of_exploration(const Shared& shared) {
+  const auto all = explore_mutants();
+  const auto found = std::find_if(all.begin(), all.end(), [&shared](const ExploreMutant& mutant) {
+    return std::strcmp(mutant.name, shared.name) == 0;
+  });
+  CHECK(found != all.end());
+  const auto setup = ExploreSetup::parse(found->setup);
+  CHECK(setup.has_value());
+  const uint16_t code = setup->plan.code();
+  SimScenario scenario = shared.rare ? packed(found->rules, code) : crowded(found->rules, code);
+  scenario.lock_mode = setup->lock_mode;
+  if (found->rewriter) {
+    scenario.prepare = [rewriter = found->rewriter](SimFabric& fabric) {
+      fabric.set_rewriter(rewriter);
+    };
+  }
+  return {shared.name, shared.breaks, found->rules, scenario, shared.seeds_max, shared.rare};
+}
+
+std::vector<SimMutant> make_mutants() {
+  std::vector<SimMutant> mutants;
+  for (const Shared& shared : kShared) mutants.push_back(of_exploration(shared));
+  const auto add = [&mutants](const char* name, const char* breaks, const ProtocolRules& rules,
+                              uint32_t seeds_max) {
+    mutants.push_back({name, breaks, rules, crowded(rules), seeds_max});
+  };
+  const auto add_rare = [&mutants](const char* name, const char* breaks,
+                                   const ProtocolRules& rules) {
+    mutants.push_back({name, breaks, rules, packed(rules), kRareSeedsMax, /*rare=*/true});
+  };
+  const auto occ = Protocol::kOcc, mvcc = Protocol::kMvcc, sundial = Protocol::kSundial;
+  add("OccTrustsGaps", "phantoms: a gap header is not validated",
+      mutated(occ, [](ProtocolRules& rules) { rules.validate = occ_trusts_gaps; }), 40);
+  add("OccForgetsTheRecord", "a new stamp over the old bytes",
+      mutated(occ, [](ProtocolRules& rules) { rules.effects = kForgetsTheRecord; }), 40);
+  add("OccForgetsToUnlock", "locks left by commits",
+      mutated(occ, [](ProtocolRules& rules) { rules.effects = kForgetsToUnlock; }), 10);
+  add_rare("MvccVersionUnchecked", "no look at the old version's stamp after its bytes",
+           mutated(mvcc, [](ProtocolRules& rules) { rules.read = mvcc_version_unchecked; }));
+  add("MvccCannotWriteWhatItRead", "W1 as ctts > rts: aborts for ever (2.2)",
+      mutated(mvcc, [](ProtocolRules& rules) { rules.lock = mvcc_lock_after_own_read; }), 10);
+  add("MvccGapNotRaised", "an older insert behind a scan's back (2.7)",
+      mutated(mvcc, [](ProtocolRules& rules) { rules.read = mvcc_gap_not_raised; }), 100);
+  add("MvccGapLockIgnored", "a scan beside an older inserter (2.7)",
+      mutated(mvcc, [](ProtocolRules& rules) { rules.read = mvcc_gap_lock_ignored; }), 200);
+  add("MvccLockIgnoresReaders", "W1 without rts: writes behind a reader's back",
+      mutated(mvcc, [](ProtocolRules& rules) { rules.lock = mvcc_lock_ignores_readers; }), 40);
+  add_rare("MvccVersionBeforeItsStamp", "the slot before its stamp",
+           mutated(mvcc, [](ProtocolRules& rules) { rules.effects = kVersionBeforeItsStamp; }));
+  add("MvccStampsLast", "bytes before the stamp",
+      mutated(mvcc, [](ProtocolRules& rules) { rules.effects = kMvccStampLast; }), 100);
+  add("MvccUnlocksFirst", "bytes change after the unlock",
+      mutated(mvcc, [](ProtocolRules& rules) { rules.effects = kMvccUnlockFirst; }), 100);
+  add("MvccKeepsNoVersion", "the version before is lost to older readers",
+      mutated(mvcc, [](ProtocolRules& rules) { rules.effects = kMvccKeepsNoVersion; }), 40);
+  add("SundialReadsUnderTheLock", "equal stamps under the lock: torn (2.6)",
+      mutated(sundial, [](ProtocolRules& rules) { rules.read = sundial_reads_under_the_lock; }),
+      100);
+  add("SundialLockDoesNotFreeze", "the lock in another word than the lease",
+      mutated(sundial, [](ProtocolRules& rules) { rules.lock = sundial_lock_does_not_freeze; }),
+      100);
+  add("SundialRenewsWhatIsLocked", "a lease extended over a commit under way",
+      mutated(sundial,
+              [](ProtocolRules& rules) { rules.validate = sundial_renews_what_is_locked; }),
+      100);
+  add("SundialRenewsNewVersions", "the lease of another version extended",
+      mutated(sundial, [](ProtocolRules& rules) { rules.validate = sundial_renews_new_versions; }),
+      40);
+  add("SundialTrustsGaps", "phantoms: a gap's lease is not extended",
+      mutated(sundial, [](ProtocolRules& rules) { rules.validate = sundial_trusts_gaps; }), 40);
+  add_rare("SundialStampsLast", "bytes before the stamp",
+           mutated(sundial, [](ProtocolRules& rules) { rules.effects = kSundialStampLast; }));
+  return mutants;
+}
+
+}  // namespace
+
+SimScenario crowded(const ProtocolRules& rules, uint16_t code, SimScenario::Load load) {
+  SimScenario scenario;
+  scenario.protocol = rules.protocol;
+  scenario.lock_mode = rules.lock_mode;
+  scenario.code = code;
+  scenario.load = load;
+  scenario.keys = 4;
+  scenario.coordinators = 4;
+  scenario.stall_percent = 12;
+  scenario.history = 1;
+  scenario.events_max = 10'000'000;
+  return scenario;
+}
+
+SimScenario packed(const ProtocolRules& rules, uint16_t code) {
+  SimScenario scenario = crowded(rules, code);
+  scenario.keys = 2;
+  scenario.coordinators = 5;
+  scenario.transactions = 30;
+  scenario.read_only_percent = 40;
+  return scenario;
+}
+
+std::span<const SimMutant> rule_mutants() {
+  static const std::vector<SimMutant> mutants = make_mutants();
+  return mutants;
+}
+
+}  // namespace rdmacc

@@ -1,0 +1,36 @@
+#pragma once
+#include <span>
+
+#include "engine/txn/rule.h"
+#include "tests/sim/sim_run.h"
+
+// Engines that are wrong on purpose, each in one thing that looks harmless; seeds of the simulator
+// have to notice every one of them. Rules and effects are replaced through EngineOptions and
+// NodeOptions, what a driver posts and believes through the fabric's hooks.
+
+namespace rdmacc {
+
+struct SimMutant {
+  const char* name;
+  const char* breaks;  // what is wrong, and what comes of it
+  ProtocolRules rules;
+  // Where it shows, hooks of the fabric included, and within how many seeds.
+  SimScenario scenario;
+  uint32_t seeds_max;
+  // Shows in one of some sixty seeds, and those are long: looked for with RARE_MUTANTS=1 alone.
+  bool rare = false;
+  // nullptr, or why it does no harm: no seed may notice it.
+  const char* harmless = nullptr;
+};
+
+// Wrong rules and effects (mutant_rules.cc), and wrong chains and beliefs (mutant_chains.cc).
+std::span<const SimMutant> rule_mutants();
+std::span<const SimMutant> chain_mutants();
+
+// What most of them need: a few transactions at a time on very few rows.
+// On even fewer rows, half of them readers: for what shows when a reader is overtaken.
+SimScenario packed(const ProtocolRules& rules, uint16_t code = kStageCodeMax);
+SimScenario crowded(const ProtocolRules& rules, uint16_t code = kStageCodeMax,
+                    SimScenario::Load load = SimScenario::Load::kMixed);
+
+}  // namespace rdmacc
