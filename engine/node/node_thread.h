@@ -13,6 +13,8 @@ namespace rdmacc {
 struct NodeOptions {
   uint64_t resolve_every_us = 100'000;  // how often node 0 looks for dead coordinators
   uint64_t maintain_every_us = 3'000;   // at most so often, and only when something is pending
+  // As long as all that is pending waits for a transaction to end, twice as long each time up to:
+  uint64_t maintain_every_us_max = 100'000;
   RulesOf rules_of = nullptr;           // nullptr: the registry's (see EngineOptions)
   // How long node 0 keeps the protocol gate closed, at most, for transactions inside to end.
   uint64_t drain_us_max = ShareSweeper::kDrainUsMax;
@@ -67,6 +69,7 @@ class NodeThread {
   std::vector<WorkerId> sharers_;          // dead, and resolved but for their shares
   bool maintaining_ = false;
   uint64_t maintained_us_ = 0;  // when maintenance last ended
+  uint64_t pause_us_ = 0;       // how long it pauses after that
   uint64_t resolved_workers_ = 0;
   uint64_t failed_resolutions_ = 0;
   VerbCounters resolution_counters_;

@@ -45,6 +45,7 @@ class HashIndexOwner {
   // Splits what is queued, at most kSplitsPerRound groups; yields.
   void split_queued();
   uint64_t splits() const { return splits_; }
+  size_t groups_queued() const { return queue_.size(); }
 
   // ---- While the node is being opened: no yields.
   // Finishes or undoes the split that the earlier process was in.
