@@ -4,6 +4,9 @@
 #   make deps       install the Debian packages of packages.txt that are missing
 #   make demo       a throw-away server under load, with every protocol: one table of results
 #   make check      every test; the last line counts them
+#   make check-tsan     threads under ThreadSanitizer; long, not part of check
+#   make check-assert   the server's tests on a PostgreSQL with assertions, which it fetches and
+#                       builds; longer, not part of check
 #   make sandbox [DIR=…] [NODES=2] [PORT=…]   a server to play with; prints how to connect
 #   make sandbox-stop [DIR=…]
 #   make bench [ARGS=…]                        ratios side by side; with ARGS, rdmacc_bench itself
@@ -24,7 +27,8 @@ PKGLIBDIR = $(DESTDIR)$(shell $(PG_CONFIG) --pkglibdir)
 SHAREDIR = $(DESTDIR)$(shell $(PG_CONFIG) --sharedir)
 BINDIR = $(DESTDIR)$(shell $(PG_CONFIG) --bindir)
 
-.PHONY: all deps build demo check sandbox sandbox-stop bench format clean install uninstall
+.PHONY: all deps build demo check check-tsan check-assert sandbox sandbox-stop bench format clean \
+  install uninstall
 .NOTPARALLEL:
 
 all: $(BUILD)/build.ninja
@@ -45,6 +49,12 @@ demo: build
 
 check: deps
 	@scripts/check.py --jobs $(JOBS)
+
+check-tsan: deps
+	@scripts/tsan.py --jobs $(JOBS)
+
+check-assert: deps
+	@scripts/assert_server.py --jobs $(JOBS)
 
 sandbox: build
 	@scripts/sandbox.py start "$(DIR)" --nodes $(NODES) $(if $(PORT),--port $(PORT))

@@ -38,8 +38,8 @@ CONFIGURE = ["./configure", "-q", "--enable-cassert", "--without-readline", "--w
              "--without-icu", f"--prefix={INSTALLED}/usr", f"--bindir={PG_HOME}/bin",
              f"--libdir={PG_HOME}/lib", f"--datadir={INSTALLED}/usr/share/postgresql/15",
              f"--includedir={INSTALLED}/usr/include/postgresql", "CFLAGS=-O1 -g"]
-# Reading every catalogue anew takes a hundred times as long. These suites are about definitions, keys
-# and plans, where something kept beyond its time would show.
+# Reading every catalogue anew takes a hundred times as long. These suites are about definitions,
+# keys and plans, where something kept beyond its time would show.
 DISCARD_SUITES = ("create_drop", "primary_key", "ddl_rollback", "custom_scan")
 DISCARD_SECONDS_MAX = 900
 

@@ -150,7 +150,8 @@ def run_spec(box, spec, level, options=""):
     environment = dict(box.environment(), PGOPTIONS=options,
                        PGISOLATIONTIMEOUT=str(STEP_SECONDS_MAX))
     try:
-        done = subprocess.run([pgxs_program("test/isolation/isolationtester"), box.connection_string(database_of(level))],
+        done = subprocess.run([pgxs_program("test/isolation/isolationtester"),
+                               box.connection_string(database_of(level))],
                               env=environment, input=spec, cwd="/", text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               timeout=SPEC_SECONDS_MAX)

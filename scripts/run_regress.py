@@ -60,7 +60,8 @@ def run_regress(box, names, output):
              f"ALTER DATABASE {DATABASE} SET datestyle = 'Postgres, MDY';"
              f"ALTER DATABASE {DATABASE} SET lc_messages = 'C'")
     command = [
-        pgxs_program("test/regress/pg_regress"), "--use-existing", f"--dbname={DATABASE}", f"--bindir={box.bin}",
+        pgxs_program("test/regress/pg_regress"),
+        "--use-existing", f"--dbname={DATABASE}", f"--bindir={box.bin}",
         f"--inputdir={inputs}", f"--outputdir={output}", f"--host={box.socket_dir}",
         f"--port={box.port}", "--user=postgres", "--max-connections=1", *names]
     environment = box.environment(DATABASE)

@@ -70,8 +70,7 @@ void NodeThread::maintain_when_pending() {
 }
 
 void NodeThread::maintain() {
-  worker_.scheduler().sleep_until(maintained_us_ +
-                                  std::max(pause_us_, options_.maintain_every_us));
+  worker_.scheduler().sleep_until(maintained_us_ + std::max(pause_us_, options_.maintain_every_us));
   const bool got_on = storage_->maintain();
   pause_us_ = got_on ? options_.maintain_every_us
                      : std::min(2 * std::max(pause_us_, options_.maintain_every_us),

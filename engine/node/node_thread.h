@@ -15,7 +15,7 @@ struct NodeOptions {
   uint64_t maintain_every_us = 3'000;   // at most so often, and only when something is pending
   // As long as all that is pending waits for a transaction to end, twice as long each time up to:
   uint64_t maintain_every_us_max = 100'000;
-  RulesOf rules_of = nullptr;           // nullptr: the registry's (see EngineOptions)
+  RulesOf rules_of = nullptr;  // nullptr: the registry's (see EngineOptions)
   // How long node 0 keeps the protocol gate closed, at most, for transactions inside to end.
   uint64_t drain_us_max = ShareSweeper::kDrainUsMax;
   // Told in a sentence what an operator may want to know; empty: nobody listens.
