@@ -7,6 +7,9 @@
 #   make soak [SEEDS=2000] [EXPLORE_BUDGET=…]  the long tests: seeds of every protocol, hybrid code
 #                                             and fault in the simulator, all of the exploration,
 #                                             everything under the sanitizers; prints what was run
+#   make check-tsan     threads under ThreadSanitizer; long, not part of check
+#   make check-assert   the server's tests on a PostgreSQL with assertions, which it fetches and
+#                       builds; longer, not part of check
 #   make sandbox [DIR=…] [NODES=2] [PORT=…]   a server to play with; prints how to connect
 #   make sandbox-stop [DIR=…]
 #   make bench [ARGS=…]                        ratios side by side; with ARGS, rdmacc_bench itself
@@ -29,7 +32,8 @@ PKGLIBDIR = $(DESTDIR)$(shell $(PG_CONFIG) --pkglibdir)
 SHAREDIR = $(DESTDIR)$(shell $(PG_CONFIG) --sharedir)
 BINDIR = $(DESTDIR)$(shell $(PG_CONFIG) --bindir)
 
-.PHONY: all deps build demo check soak sandbox sandbox-stop bench format clean install uninstall
+.PHONY: all deps build demo check soak check-tsan check-assert sandbox sandbox-stop bench format clean \
+  install uninstall
 .NOTPARALLEL:
 
 all: $(BUILD)/build.ninja
@@ -53,6 +57,12 @@ check: deps
 
 soak: deps
 	@scripts/soak.py --jobs $(JOBS) --seeds $(SEEDS) --explore-budget $(EXPLORE_BUDGET)
+
+check-tsan: deps
+	@scripts/tsan.py --jobs $(JOBS)
+
+check-assert: deps
+	@scripts/assert_server.py --jobs $(JOBS)
 
 sandbox: build
 	@scripts/sandbox.py start "$(DIR)" --nodes $(NODES) $(if $(PORT),--port $(PORT))

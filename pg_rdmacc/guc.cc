@@ -14,6 +14,7 @@ uint16 rdmacc_stages_code = 0;
 bool rdmacc_stages_auto = false;
 int rdmacc_lock_mode = 0;
 int rdmacc_nodes = 2;
+int rdmacc_node_threads = 1;
 int rdmacc_node_memory_mb = 1024;
 int rdmacc_replicas = 1;
 char* rdmacc_durability = nullptr;
@@ -185,6 +186,10 @@ void define_server_settings(void) {
   DefineCustomIntVariable("rdmacc.nodes", "Number of nodes that the server starts.", nullptr,
                           &rdmacc_nodes, 2, 1, RDMACC_NODES_MAX, PGC_POSTMASTER, 0, nullptr,
                           nullptr, nullptr);
+  DefineCustomIntVariable("rdmacc.node_threads", "Threads of each node.",
+                          "Requests of stages that are carried out by rpc are spread over them.",
+                          &rdmacc_node_threads, 1, 1, RDMACC_NODE_THREADS_MAX, PGC_POSTMASTER, 0,
+                          nullptr, nullptr, nullptr);
   DefineCustomIntVariable("rdmacc.node_memory", "Memory that each node may use for rows.",
                           "Reserved whole, taken from the system as needed.",
                           &rdmacc_node_memory_mb, 1024, 64, kNodeMemoryMbMax, PGC_POSTMASTER,
@@ -214,7 +219,7 @@ constexpr const char* kSettings[] = {
     "rdmacc.protocol",   "rdmacc.stages",      "rdmacc.spin_us",    "rdmacc.gate_timeout",
     "rdmacc.nodes",      "rdmacc.node_memory", "rdmacc.replicas",   "rdmacc.max_write_set",
     "rdmacc.durability", "rdmacc.max_workers", "rdmacc.huge_pages", "rdmacc.node_program",
-    "rdmacc.lock_mode"};
+    "rdmacc.lock_mode",  "rdmacc.node_threads"};
 constexpr size_t kSettingsCount = sizeof(kSettings) / sizeof(kSettings[0]);
 bool configured[kSettingsCount];
 
@@ -265,7 +270,7 @@ void rdmacc_guc_check_at_start(void) {
 int rdmacc_worker_ids(void) {
   const int sessions =
       rdmacc_max_workers > 0 ? rdmacc_max_workers : Min(MaxBackends + 16, kWorkersMax);
-  return sessions + rdmacc_nodes * RDMACC_NODE_THREADS;
+  return sessions + rdmacc_nodes * rdmacc_node_threads;
 }
 
 int rdmacc_effective_replicas(void) {

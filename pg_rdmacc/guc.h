@@ -8,8 +8,9 @@ extern "C" {
 #endif
 
 #define RDMACC_NODES_MAX 64
-#define RDMACC_NODE_THREADS 1
+#define RDMACC_NODE_THREADS_MAX 64
 
+extern int rdmacc_node_threads;   /* of each node */
 extern char* rdmacc_node_program; /* "": look beside the server's programs and libraries */
 extern int rdmacc_huge_pages;     /* 1 = try, 0 = off */
 

@@ -49,7 +49,7 @@ bool spawn(SupervisedNode* node, const char* program, bool create_cluster) {
   snprintf(text[count++], kArgumentBytes, "--cluster=%s", rdmacc_cluster_name());
   snprintf(text[count++], kArgumentBytes, "--node=%d", node->number);
   snprintf(text[count++], kArgumentBytes, "--nodes=%d", rdmacc_nodes);
-  snprintf(text[count++], kArgumentBytes, "--threads=%d", RDMACC_NODE_THREADS);
+  snprintf(text[count++], kArgumentBytes, "--threads=%d", rdmacc_node_threads);
   snprintf(text[count++], kArgumentBytes, "--memory=%d", rdmacc_node_memory_mb);
   snprintf(text[count++], kArgumentBytes, "--workers-max=%d", rdmacc_worker_ids());
   snprintf(text[count++], kArgumentBytes, "--watch-pid=%d", static_cast<int>(PostmasterPid));

@@ -20,9 +20,8 @@ import os
 import re
 import subprocess
 
-from sandbox import ROOT
+from sandbox import ROOT, pgxs_program
 
-TESTER = "/usr/lib/postgresql/15/lib/pgxs/src/test/isolation/isolationtester"
 LEVELS = ("read committed", "repeatable read", "serializable")
 SPEC_SECONDS_MAX = 120
 STEP_SECONDS_MAX = 30
@@ -151,7 +150,8 @@ def run_spec(box, spec, level, options=""):
     environment = dict(box.environment(), PGOPTIONS=options,
                        PGISOLATIONTIMEOUT=str(STEP_SECONDS_MAX))
     try:
-        done = subprocess.run([TESTER, box.connection_string(database_of(level))],
+        done = subprocess.run([pgxs_program("test/isolation/isolationtester"),
+                               box.connection_string(database_of(level))],
                               env=environment, input=spec, cwd="/", text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               timeout=SPEC_SECONDS_MAX)

@@ -16,9 +16,8 @@ import sys
 import tempfile
 
 import isolation
-from sandbox import ROOT, Sandbox
+from sandbox import ROOT, Sandbox, pgxs_program
 
-PG_REGRESS = "/usr/lib/postgresql/15/lib/pgxs/src/test/regress/pg_regress"
 SUITES = {"regress": ("sql", ".sql"), "isolation": ("specs", ".spec")}  # folder, suffix
 DIFF_LINES_MAX = 400
 TIMEOUT_S = 600
@@ -61,7 +60,8 @@ def run_regress(box, names, output):
              f"ALTER DATABASE {DATABASE} SET datestyle = 'Postgres, MDY';"
              f"ALTER DATABASE {DATABASE} SET lc_messages = 'C'")
     command = [
-        PG_REGRESS, "--use-existing", f"--dbname={DATABASE}", f"--bindir={box.bin}",
+        pgxs_program("test/regress/pg_regress"),
+        "--use-existing", f"--dbname={DATABASE}", f"--bindir={box.bin}",
         f"--inputdir={inputs}", f"--outputdir={output}", f"--host={box.socket_dir}",
         f"--port={box.port}", "--user=postgres", "--max-connections=1", *names]
     environment = box.environment(DATABASE)

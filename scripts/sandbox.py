@@ -23,6 +23,7 @@ import time
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SERVER_USER = "postgres"
 SERVER_PROGRAMS = ("initdb", "pg_ctl")
+PG_CONFIG = os.environ.get("PG_CONFIG", "/usr/lib/postgresql/15/bin/pg_config")
 SOCKET_PATH_MAX = 100  # a Unix socket's path has room for 107 bytes
 
 
@@ -36,7 +37,7 @@ class Sandbox:
         self.bin = os.path.join(self.dir, "usr/lib/postgresql/15/bin")
         self.data = os.path.join(self.dir, "data")
         self.log = os.path.join(self.dir, "log/server.log")
-        self.build = build or os.path.join(ROOT, "build/release")
+        self.build = build or os.environ.get("RDMACC_BUILD") or os.path.join(ROOT, "build/release")
         self.settings = dict(settings or {})
         self.socket_dir = self._socket_dir()
         self.port = port or self._port_of_running() or free_port()
@@ -202,6 +203,13 @@ class Sandbox:
         if check and result.returncode != 0:
             raise Failure(f"psql failed on {sql!r}: {result.stderr}")
         return result.stdout.rstrip("\n") if check else result
+
+
+def pgxs_program(path):
+    """A test program that comes with the server's headers, such as test/regress/pg_regress."""
+    makefile = subprocess.run([PG_CONFIG, "--pgxs"], text=True, check=True,
+                              stdout=subprocess.PIPE).stdout.strip()
+    return os.path.join(os.path.dirname(makefile), "..", path)
 
 
 def free_port():

@@ -60,6 +60,17 @@ def sanitized(flags):
     return [built, *tests, show_table(runs.run())]
 
 
+def threads(flags):
+    return in_turn([check.python_part("threads", "scripts/tsan.py", "--jobs", str(flags.jobs),
+                                      limit_s=4 * HOUR_S)])
+
+
+def assertions(flags):
+    """The server's tests on a PostgreSQL with assertions."""
+    return in_turn([check.python_part("assertions", "scripts/assert_server.py", "--jobs",
+                                      str(flags.jobs), limit_s=8 * HOUR_S)])
+
+
 # In this order; `make soak` runs all of them, --only some. A part that needs another build brings
 # it along.
 PARTS = {
@@ -68,6 +79,8 @@ PARTS = {
     "mutants": mutants,
     "exploration": exploration,
     "sanitized": sanitized,
+    "threads": threads,
+    "assertions": assertions,
 }
 
 

@@ -73,10 +73,13 @@ void NodeThread::maintain_when_pending() {
 }
 
 void NodeThread::maintain() {
-  worker_.scheduler().sleep_until(maintained_us_ + options_.maintain_every_us);
+  worker_.scheduler().sleep_until(maintained_us_ + std::max(pause_us_, options_.maintain_every_us));
   sequencer_->pause();
-  storage_->maintain();
+  const bool got_on = storage_->maintain();
   sequencer_->resume();
+  pause_us_ = got_on ? options_.maintain_every_us
+                     : std::min(2 * std::max(pause_us_, options_.maintain_every_us),
+                                options_.maintain_every_us_max);
   maintained_us_ = worker_.endpoint().now_us();
   maintaining_ = false;
 }

@@ -14,7 +14,9 @@ namespace rdmacc {
 struct NodeOptions {
   uint64_t resolve_every_us = 100'000;  // how often node 0 looks for dead coordinators
   uint64_t maintain_every_us = 3'000;   // at most so often, and only when something is pending
-  RulesOf rules_of = nullptr;           // nullptr: the registry's (see EngineOptions)
+  // As long as all that is pending waits for a transaction to end, twice as long each time up to:
+  uint64_t maintain_every_us_max = 100'000;
+  RulesOf rules_of = nullptr;  // nullptr: the registry's (see EngineOptions)
   // How long node 0 keeps the protocol gate closed, at most, for transactions inside to end.
   uint64_t drain_us_max = ShareSweeper::kDrainUsMax;
   // Told in a sentence what an operator may want to know; empty: nobody listens.
@@ -70,6 +72,7 @@ class NodeThread {
   std::unique_ptr<Sequencer> sequencer_;  // thread 0
   bool maintaining_ = false;
   uint64_t maintained_us_ = 0;  // when maintenance last ended
+  uint64_t pause_us_ = 0;       // how long it pauses after that
   uint64_t resolved_workers_ = 0;
   uint64_t failed_resolutions_ = 0;
   VerbCounters resolution_counters_;

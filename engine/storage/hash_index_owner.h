@@ -46,6 +46,7 @@ class HashIndexOwner {
   void split_queued();
   uint64_t splits() const { return splits_; }
   uint64_t last_split_us() const { return splitter_.last_stamp_us(); }
+  size_t groups_queued() const { return queue_.size(); }
 
   // ---- While the node is being opened: no yields.
   // Finishes or undoes the split that the earlier process was in.

@@ -36,6 +36,7 @@ class Leftovers {
   static uint64_t holder_of(const OwnedRegion& region, uint64_t slot);
   // Some of them wait for the epoch only.
   bool pending() const;
+  size_t count() const { return leftovers_.size(); }
   // Looks for dead allocators and frees what is nobody's; yields.
   void sweep();
 

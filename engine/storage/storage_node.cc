@@ -165,12 +165,23 @@ bool StorageNode::maintenance_pending() const {
          tombstones_.pending();
 }
 
-void StorageNode::maintain() {
+StorageNode::Progress StorageNode::progress() const {
+  return Progress{.splits = index_.splits(),
+                  .epoch = reclaimer_.epoch(),
+                  .groups_queued = index_.groups_queued(),
+                  .leftovers = leftovers_.count(),
+                  .tombstones = tombstones_.count(),
+                  .deferred_frees = deferred_frees_.size()};
+}
+
+bool StorageNode::maintain() {
+  const Progress before = progress();
   index_.split_queued();
   if (reclaimer_.pending()) reclaimer_.advance();
   if (leftovers_.pending()) leftovers_.sweep();
   if (tombstones_.pending()) tombstones_.collect();
   free_deferred();
+  return progress() != before;
 }
 
 NodeStatistics StorageNode::statistics() const {

@@ -21,7 +21,7 @@ class StorageNode : public StorageService {
 
   void serve(const Guard& guard) override;
   bool maintenance_pending() const override;
-  void maintain() override;
+  bool maintain() override;
   bool reopened() const override { return reopened_; }
   NodeStatistics statistics() const override;
   std::vector<GlobalAddress> locks_of(WorkerId worker) override;
@@ -48,6 +48,14 @@ class StorageNode : public StorageService {
   Status handle_reserve_table_id(WorkerId from, Bytes request, Reply& reply);
   Status handle_node_statistics(WorkerId from, Bytes request, Reply& reply);
   Status handle_locked_headers(WorkerId from, Bytes request, Reply& reply);
+  // What maintenance changes when it gets on.
+  struct Progress {
+    uint64_t splits, epoch;
+    size_t groups_queued, leftovers, tombstones, deferred_frees;
+    friend bool operator==(const Progress&, const Progress&) = default;
+  };
+
+  Progress progress() const;
   void defer_free(uint64_t slot);
   void free_deferred();
   Status handle_settle_index(WorkerId from, Bytes request, Reply& reply);

@@ -75,7 +75,9 @@ class StorageService {
   // Splits groups whose buckets have become chains; advances reclamation. Called by the node's
   // loop as a coroutine, at most every few milliseconds and only while pending() says so.
   virtual bool maintenance_pending() const = 0;
-  virtual void maintain() = 0;
+  // True if it got anything done: where all of it waits for a transaction to end, looking again
+  // and again helps nobody.
+  virtual bool maintain() = 0;
 
   virtual bool reopened() const = 0;
   virtual NodeStatistics statistics() const = 0;

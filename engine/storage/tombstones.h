@@ -23,6 +23,7 @@ class Tombstones {
   void add(uint64_t slot);
   // Something may be done now.
   bool pending() const;
+  size_t count() const { return queue_.size(); }
   // Unlinks what is due, at most kUnlinksPerRound; yields.
   void collect();
 

@@ -42,11 +42,12 @@ def lock_mode_is_sampled_like_the_protocol(box):
 
 
 def server_settings_need_a_restart(box):
-    for name in ("nodes", "node_memory", "replicas", "max_workers", "durability", "huge_pages",
-                 "node_program"):
+    for name in ("nodes", "node_threads", "node_memory", "replicas", "max_workers", "durability",
+                 "huge_pages", "node_program"):
         equal(box.psql(f"SELECT context FROM pg_settings WHERE name = 'rdmacc.{name}'"),
               "postmaster", name)
     equal(box.psql("SHOW rdmacc.gate_timeout"), "10s", "gate_timeout")
+    equal(box.psql("SHOW rdmacc.node_threads"), "1", "node_threads")
     equal(box.psql("SHOW rdmacc.node_memory"), "256MB", "node_memory")
 
 
@@ -90,6 +91,8 @@ def bad_configuration_ends_the_start(box):
     for name, value, words in (
             ("rdmacc.nodes", 0, "outside the valid range"),
             ("rdmacc.nodes", 65, "outside the valid range"),
+            ("rdmacc.node_threads", 0, "outside the valid range"),
+            ("rdmacc.node_threads", 65, "outside the valid range"),
             ("rdmacc.node_memory", "1MB", "outside the valid range"),
             ("rdmacc.durability", "disk", "not supported"),
             ("rdmacc.protocol", "nonsense", "Available values"),

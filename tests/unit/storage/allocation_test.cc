@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "engine/storage/control_area.h"
@@ -160,6 +161,37 @@ TEST_F(Allocation, ReusesASlotOnlyAfterAllTransactionsThatMayKnowIt) {
     }
     EXPECT_EQ(header(first[0].slot).wts, 500u);
     EXPECT_EQ(header(first[0].slot).rts, 600u);
+  });
+}
+
+class UnmaintainedAllocation : public Allocation {
+ protected:
+  UnmaintainedAllocation() : Allocation({.nodes = 1, .memory_bytes = 0, .maintain = false}) {}
+};
+
+TEST_F(UnmaintainedAllocation, MaintenanceTellsThatItOnlyWaitsForATransaction) {
+  constexpr int kRoundsMax = 10;  // two epochs, and what they free
+  std::optional<AnnouncedEpoch> reader;
+  cluster_.run([&](Coordinator& c) {
+    reader.emplace(c);
+    Slot slot{};
+    slot.table = table_;
+    ASSERT_TRUE(c.client.allocate(std::span(&slot, 1), 0x10001, c.worker.counters()).ok());
+    const Free freed{slot.slot, FreeKind::kSlot};
+    ASSERT_TRUE(c.client.free(std::span(&freed, 1), 0x10001, c.worker.counters()).ok());
+  });
+  cluster_.run_on_node(0, [&] {
+    StorageService& storage = cluster_.storage(0);
+    for (int i = 0; i < kRoundsMax && storage.maintain(); ++i) continue;
+    for (int i = 0; i < kRoundsMax; ++i) EXPECT_FALSE(storage.maintain());
+    EXPECT_TRUE(storage.maintenance_pending());
+  });
+  cluster_.run([&](Coordinator&) { reader.reset(); });
+  cluster_.run_on_node(0, [&] {
+    StorageService& storage = cluster_.storage(0);
+    EXPECT_TRUE(storage.maintain());
+    for (int i = 0; i < kRoundsMax && storage.maintenance_pending(); ++i) storage.maintain();
+    EXPECT_FALSE(storage.maintenance_pending());
   });
 }
 
