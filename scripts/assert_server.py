@@ -16,6 +16,7 @@ import argparse
 import glob
 import os
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -150,6 +151,8 @@ def run_all(jobs, discard=True):
 
 
 def main():
+    for signal_number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(signal_number, check.end_all)
     parser = argparse.ArgumentParser(description="tests on a server with assertions")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--build-only", action="store_true")

@@ -12,6 +12,7 @@ processes is what tests/explore and tests/sim are for."""
 import argparse
 import os
 import re
+import signal
 import subprocess
 import sys
 
@@ -64,6 +65,8 @@ def run(jobs):
 
 
 def main():
+    for signal_number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(signal_number, check.end_all)
     parser = argparse.ArgumentParser(description="tests with threads under ThreadSanitizer")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     flags = parser.parse_args()
