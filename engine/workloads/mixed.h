@@ -4,13 +4,12 @@
 namespace rdmacc {
 
 struct MixedOptions {
-  uint32_t keys = 10;               // of each table; few, so that transactions meet
-  uint32_t history = 3;             // old versions that a multi-version protocol keeps
-  uint32_t operations_max = 6;      // of one transaction
-  uint32_t scan_percent = 5;        // of the operations
-  uint32_t user_abort_percent = 4;  // of the transactions
-  uint32_t history = kDefaultHistory;
-  uint32_t read_only_percent = 0;   // of the transactions: gets, misses and scans alone
+  uint32_t keys = 10;                  // of each table; few, so that transactions meet
+  uint32_t operations_max = 6;         // of one transaction
+  uint32_t scan_percent = 5;           // of the operations
+  uint32_t user_abort_percent = 4;     // of the transactions
+  uint32_t history = kDefaultHistory;  // old versions that a multi-version protocol keeps
+  uint32_t read_only_percent = 0;      // of the transactions: gets, misses and scans alone
 };
 
 extern const WorkloadKind kMixedKind;

@@ -23,7 +23,6 @@ struct SimScenario {
   LockMode lock_mode = LockMode::kExclusive;
   uint16_t code = 0;
   Load load = Load::kMixed;
-  LockMode lock_mode = LockMode::kExclusive;
   // Of kMixed's and kPredicate's transactions; nothing: the workload's own share.
   std::optional<uint32_t> read_only_percent;
   uint32_t keys = 0;           // of kMixed; 0: drawn
@@ -112,9 +111,9 @@ class SimRun {
   HistoryMemory history_;
   std::vector<std::vector<std::unique_ptr<NodeThread>>> nodes_;  // [node][thread]
   std::vector<std::unique_ptr<Client>> clients_;
-  std::unique_ptr<Coordinator> keeper_;  // loads and checks
-  std::vector<Fault> faults_;            // by event
-  std::vector<uint64_t> back_at_ns_;     // when a dead node comes back, by node
+  std::unique_ptr<Coordinator> keeper_;   // loads and checks
+  std::vector<Fault> faults_;             // by event
+  std::vector<uint64_t> back_at_ns_;      // when a dead node comes back, by node
   std::map<uint64_t, uint64_t> ordered_;  // stamps of a deterministic protocol's, by ctts
   int64_t delta_ = 0;
   uint64_t committed_ = 0;
