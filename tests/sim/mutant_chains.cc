@@ -292,8 +292,8 @@ std::vector<SimMutant> make_mutants() {
 
   add_rare("MvccHeaderWordsInTheWrongOrder", "the last look's rts after the lock (2.5)", mvcc,
            header_words_in_the_wrong_order, 400);
-  add("SundialHeaderWordsInTheWrongOrder", "length after the stamp", sundial,
-      header_words_in_the_wrong_order, 400);
+  add_rare("SundialHeaderWordsInTheWrongOrder", "length after the stamp", sundial,
+           header_words_in_the_wrong_order, 400);
   add("OccOneRead", "header and record in one READ (2.1)", occ, one_read_for_header_and_record,
       200);
   add("MvccOneRead", "header and record in one READ (2.1)", mvcc, one_read_for_header_and_record,

@@ -53,7 +53,7 @@ Step mvcc_gap_not_raised(const Access& access, const Look* seen, const TxnStamps
 Step mvcc_gap_lock_ignored(const Access& access, const Look* seen, const TxnStamps& txn) {
   if (seen == nullptr || !access.gap) return right(Protocol::kMvcc).read(access, seen, txn);
   Look unlocked = *seen;
-  unlocked.first.lock = 0;
+  unlocked.first.lock = unlocked.last.lock = 0;
   return right(Protocol::kMvcc).read(access, &unlocked, txn);
 }
 
