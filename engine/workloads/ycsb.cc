@@ -64,6 +64,9 @@ constexpr std::array kSettings = {
                     1'000'000, 0},
     WorkloadSetting{"nodes-per-transaction", "theta",
                     "nodes that the records of a transaction lie on, 0: any", 0, kNodesMax, 0},
+    WorkloadSetting{"reads-per-batch", nullptr,
+                    "records that a transaction reads together, 0: all of them", 0,
+                    kYcsbOperationsMax, 0},
     kHistorySetting,
 };
 
@@ -74,6 +77,7 @@ Result<std::unique_ptr<Workload>> make_ycsb(const WorkloadSettings& settings,
   options.operations = settings.number32("operations");
   options.write_percent = settings.number32("writes");
   options.record_bytes = settings.number32("record-bytes");
+  options.reads_per_batch = settings.number32("reads-per-batch");
   options.hot_records = settings.number("hot-records");
   options.hot_access_percent = settings.number32("hot-access");
   options.zipf_theta = settings.fraction("zipf");
@@ -199,8 +203,12 @@ Status Ycsb::execute(Session& session, const TxnInputs& inputs, TxnEffect& effec
     numbers[i] = NumberKey(inputs.values[i] & ~kWriteBit);
     keys[i] = numbers[i];
   }
-  RDMACC_RETURN_IF_ERROR(session.get_many(table(0), std::span(keys.data(), inputs.count),
-                                          std::span(rows.data(), inputs.count)));
+  const uint32_t batch = options_.reads_per_batch == 0 ? inputs.count : options_.reads_per_batch;
+  for (uint32_t at = 0; at < inputs.count; at += batch) {
+    const uint32_t count = std::min(batch, inputs.count - at);
+    RDMACC_RETURN_IF_ERROR(session.get_many(table(0), std::span(keys.data() + at, count),
+                                            std::span(rows.data() + at, count)));
+  }
   for (uint32_t i = 0; i < inputs.count; ++i) {
     RDMACC_RETURN_IF_ERROR(
         read_record(inputs.values[i] & ~kWriteBit, rows[i], options_.record_bytes, updates[i]));

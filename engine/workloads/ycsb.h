@@ -19,6 +19,9 @@ struct YcsbOptions {
   uint32_t compute_us = 0;  // between the reads of a transaction and its commit
   // The records of a transaction lie on so many nodes exactly; 0: wherever they fall.
   uint32_t nodes_per_transaction = 0;
+  // Reads that go out together; 0: all of a transaction's. One at a time is how an application
+  // works that needs each record before it knows the next.
+  uint32_t reads_per_batch = 0;
   uint32_t history = kDefaultHistory;
 
   // Empty, or what does not go together.
@@ -28,7 +31,7 @@ struct YcsbOptions {
 extern const WorkloadKind kYcsbKind;
 
 // YCSB as RCC and RCBench run it: a transaction reads `operations` distinct records of one table,
-// all in one batch of rounds, and updates some of them: each update is a read-modify-write. A
+// all in one batch of rounds or a few at a time, and updates some of them: each update is a read-modify-write. A
 // record counts its updates, and all its other bytes follow from its key and that count.
 // Invariant: every record is whole, and the counts add up to the committed updates.
 class Ycsb : public Workload {
