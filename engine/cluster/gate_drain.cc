@@ -51,6 +51,12 @@ Status GateDrain::close(std::span<const WorkerId> ended, uint64_t us_max) {
   RDMACC_RETURN_IF_ERROR(read_all());
   const GateWord word = GateWord::unpack(seen_gate_->word);
   if (word.open == 0) return Status(Code::kNotFound, "no protocol was ever opened");
+  if (word.next != 0 && held_by(ended)) {
+    held_by_dead_ = true;
+    const Status status = wait_until_empty(ended, deadline_us);
+    if (!status.ok()) static_cast<void>(open(/*swept=*/false));
+    return status;
+  }
   RDMACC_RETURN_IF_ERROR(gate_.enter(static_cast<ProtocolId>(word.open - 1), deadline_us, nullptr,
                                      worker_.counters(), pass_));
   Status status = close_to_newcomers();
@@ -58,6 +64,14 @@ Status GateDrain::close(std::span<const WorkerId> ended, uint64_t us_max) {
   // A gate that cannot be opened is by others, as soon as it has drained.
   if (!status.ok()) static_cast<void>(open(/*swept=*/false));
   return status;
+}
+
+// Closed already, by somebody who wants another protocol or by a node 0 that died draining it, and
+// a dead worker's line keeps everybody from switching: we could not enter, and need not.
+bool GateDrain::held_by(std::span<const WorkerId> ended) const {
+  const uint8_t open = GateWord::unpack(seen_gate_->word).open;
+  return std::any_of(ended.begin(), ended.end(),
+                     [&](WorkerId worker) { return seen_lines_[worker].inside == open; });
 }
 
 Status GateDrain::close_to_newcomers() {
@@ -105,8 +119,13 @@ Status GateDrain::wait_until_empty(std::span<const WorkerId> ended, uint64_t dea
 }
 
 Status GateDrain::open(bool swept) {
-  CHECK(pass_.inside);
+  CHECK(pass_.inside || held_by_dead_);
   Status status;
+  if (held_by_dead_) {
+    // Nobody but a drain closes the gate for the protocol that it has open.
+    const GateWord word = GateWord::unpack(seen_gate_->word);
+    if (word.next == word.open) closed_word_ = seen_gate_->word;
+  }
   if (swept) {
     // Before anybody can get in (D1).
     DoorbellBatch batch(worker_.scheduler(), worker_.counters());
@@ -123,7 +142,8 @@ Status GateDrain::open(bool swept) {
     if (status.ok()) status = opened;
     closed_word_ = 0;
   }
-  gate_.leave(pass_);
+  if (!held_by_dead_) gate_.leave(pass_);
+  held_by_dead_ = false;
   return status;
 }
 

@@ -21,6 +21,8 @@ namespace rdmacc {
 //  D3  A node 0 that dies in the middle stays inside by its line, and so the gate stays closed,
 //      until its successor has made sure that nothing of the sweep is under way any more and
 //      clears the line. Then whoever tries to enter finds the gate drained, and opens it.
+//  D4  When the gate is closed already and a dead worker's line is inside, nobody can switch or get
+//      in, this worker neither: the line holds the gate in its place.
 //
 // One per worker 0, used by coroutines of it one at a time.
 class GateDrain {
@@ -52,6 +54,7 @@ class GateDrain {
  private:
   Status prepare();
   Status read_all();
+  bool held_by(std::span<const WorkerId> ended) const;
   Status close_to_newcomers();
   Status wait_until_empty(std::span<const WorkerId> ended, uint64_t deadline_us);
 
@@ -63,7 +66,8 @@ class GateDrain {
   TimestampClock clock_;
   Gate gate_;
   GatePass pass_;
-  uint64_t closed_word_ = 0;  // ours in the gate; 0: another's, or open
+  uint64_t closed_word_ = 0;   // ours in the gate; 0: another's, or open
+  bool held_by_dead_ = false;  // D4
   // Registered, for as long as the endpoint lives: opening the gate must not fail for memory.
   GateLine* seen_gate_ = nullptr;
   WorkerLine* seen_lines_ = nullptr;
