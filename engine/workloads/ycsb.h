@@ -31,9 +31,9 @@ struct YcsbOptions {
 extern const WorkloadKind kYcsbKind;
 
 // YCSB as RCC and RCBench run it: a transaction reads `operations` distinct records of one table,
-// all in one batch of rounds or a few at a time, and updates some of them: each update is a read-modify-write. A
-// record counts its updates, and all its other bytes follow from its key and that count.
-// Invariant: every record is whole, and the counts add up to the committed updates.
+// all in one batch of rounds or a few at a time, and updates some of them: each update is a
+// read-modify-write. A record counts its updates, and all its other bytes follow from its key and
+// that count. Invariant: every record is whole, and the counts add up to the committed updates.
 class Ycsb : public Workload {
  public:
   // CHECKs that the options have no problem().

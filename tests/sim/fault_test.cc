@@ -2,6 +2,7 @@
 // lock is left.
 #include <gtest/gtest.h>
 
+#include "tests/sim/campaign.h"
 #include "tests/sim/each_protocol.h"
 
 namespace rdmacc {
@@ -52,6 +53,24 @@ TEST_P(ProtocolFaults, EverythingAtOnce) {
 }
 
 RDMACC_FOR_EACH_PROTOCOL(ProtocolFaults);
+
+// Scenarios of the campaign that an engine of ours has failed.
+TEST(Campaign, SeedsThatFailedOnce) {
+  struct Failed {
+    CampaignVariant variant;
+    uint64_t seed;
+    const char* what;
+  };
+  const std::array failed = {
+      Failed{{Protocol::kNowait, LockMode::kShared},
+             5396,
+             "node 0 died in a sweep, which left the gate closed and a dead sharer inside"},
+  };
+  for (const Failed& each : failed) {
+    SimRun run(campaign_scenario(each.variant, each.seed));
+    EXPECT_EQ(run.run(), "") << each.variant.name() << " seed " << each.seed << ": " << each.what;
+  }
+}
 
 }  // namespace
 }  // namespace rdmacc
