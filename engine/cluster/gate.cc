@@ -33,9 +33,9 @@ void Gate::note(const GateLine& seen) {
 Status Gate::adopt_line(VerbCounters& counters) {
   if (adopted_) return Status::ok_status();
   LineImages::Image* image = images_.take();
-  if (image == nullptr) return Status(Code::kNoSpace, "registered memory is used up");
+  if (image == nullptr) return out_of_registered_memory();
   if (reserve_ == nullptr) reserve_ = images_.take();
-  if (reserve_ == nullptr) return Status(Code::kNoSpace, "registered memory is used up");
+  if (reserve_ == nullptr) return out_of_registered_memory();
   const uint64_t chain = images_.number_chain();
   DoorbellBatch batch(worker_.scheduler(), counters);
   batch.read(line_address(), &image->line, sizeof(WorkerLine));
@@ -136,7 +136,7 @@ void Gate::share(GatePass& pass) {
 Result<bool> Gate::try_enter(uint8_t wanted, GatePass& pass, VerbCounters& counters) {
   CHECK(may_announce(wanted));
   LineImages::Image* image = images_.take();
-  if (image == nullptr) return Status(Code::kNoSpace, "registered memory is used up");
+  if (image == nullptr) return out_of_registered_memory();
   announced_ = wanted;
   ++users_;
   const uint64_t epoch = known_epoch_;
@@ -202,7 +202,7 @@ Status Gate::enter(ProtocolId protocol, uint64_t deadline_us, const bool* cancel
 // The own line, then the gate, then all lines: in this order (G1).
 Status Gate::look(View& view, VerbCounters& counters) {
   LineImages::Image* image = images_.take();
-  if (image == nullptr) return Status(Code::kNoSpace, "registered memory is used up");
+  if (image == nullptr) return out_of_registered_memory();
   compose(image->line);
   const uint64_t chain = images_.number_chain();
   DoorbellBatch batch(worker_.scheduler(), counters);
@@ -222,7 +222,7 @@ Status Gate::wait_and_enter(Waiter& self, uint64_t deadline_us, const bool* canc
   Scheduler& scheduler = worker_.scheduler();
   VerbArena arena(worker_.pool());
   View view{{}, arena.allocate_array<WorkerLine>(workers_max_)};
-  if (view.lines == nullptr) return Status(Code::kNoSpace, "registered memory is used up");
+  if (view.lines == nullptr) return out_of_registered_memory();
   uint64_t pause_us = kPollUsMin;
   while (true) {
     if (cancelled != nullptr && *cancelled) return Status(Code::kCancelled);
@@ -274,7 +274,7 @@ Status Gate::snapshot(GateLine* gate, std::vector<WorkerLine>* lines, VerbCounte
   VerbArena arena(worker_.pool());
   const size_t count = lines != nullptr ? workers_max_ : 0;
   std::byte* image = arena.allocate(sizeof(GateLine) + count * sizeof(WorkerLine));
-  if (image == nullptr) return Status(Code::kNoSpace, "registered memory is used up");
+  if (image == nullptr) return out_of_registered_memory();
   static_assert(sizeof(GateLine) == sizeof(WorkerLine));
   DoorbellBatch batch(worker_.scheduler(), counters);
   batch.read(gate_address(), image, sizeof(GateLine) + count * sizeof(WorkerLine));
@@ -291,7 +291,7 @@ Status Gate::clear_line(Worker& by, const RegionLayout& layout, WorkerId dead,
                         VerbCounters& counters) {
   VerbArena arena(by.pool());
   auto* zero = arena.allocate_array<uint64_t>(2);
-  if (zero == nullptr) return Status(Code::kNoSpace, "registered memory is used up");
+  if (zero == nullptr) return out_of_registered_memory();
   zero[0] = zero[1] = 0;
   const GlobalAddress line = GlobalAddress::make(0, layout.worker_line(dead));
   static_assert(offsetof(WorkerLine, inside) == 0 && offsetof(WorkerLine, epoch) == 8);

@@ -53,7 +53,7 @@ bool Gate::must_hold_off(const Waiter& self, uint8_t open, const WorkerLine* lin
 Result<bool> Gate::request(const Waiter& self, GateWord word, VerbCounters& counters) {
   VerbArena arena(worker_.pool());
   auto* seen = arena.allocate_array<uint64_t>(1);
-  if (seen == nullptr) return Status(Code::kNoSpace, "registered memory is used up");
+  if (seen == nullptr) return out_of_registered_memory();
   const uint64_t expected = word.pack();
   word.next = self.wanted;
   DoorbellBatch batch(worker_.scheduler(), counters);
@@ -80,7 +80,7 @@ Result<bool> Gate::open_next(const Waiter& self, const View& view, VerbCounters&
 
   VerbArena arena(worker_.pool());
   auto* seen = arena.allocate_array<uint64_t>(1);
-  if (seen == nullptr) return Status(Code::kNoSpace, "registered memory is used up");
+  if (seen == nullptr) return out_of_registered_memory();
   DoorbellBatch batch(worker_.scheduler(), counters);
   batch.compare_swap(gate_address(), view.gate.word,
                      GateWord{chosen, 0, word.generation + 1}.pack(), seen);
@@ -103,7 +103,7 @@ Result<bool> Gate::raise_floor(const View& view, VerbCounters& counters) {
   }
   VerbArena arena(worker_.pool());
   auto* seen = arena.allocate_array<uint64_t>(1);
-  if (seen == nullptr) return Status(Code::kNoSpace, "registered memory is used up");
+  if (seen == nullptr) return out_of_registered_memory();
   uint64_t expected = view.gate.ctts_floor;
   for (int attempt = 0; attempt < kFloorAttempts && expected < floor; ++attempt) {
     DoorbellBatch batch(worker_.scheduler(), counters);

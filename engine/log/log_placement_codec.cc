@@ -38,7 +38,7 @@ Result<LogPlacement> decode_placement(MessageReader& in, WorkerId from, NodeId o
     return Status(Code::kCorrupt, "log placement: entry and place disagree");
   }
   std::byte* copy = arena.allocate(entry.size());
-  if (copy == nullptr) return Status(Code::kNoSpace, "registered memory is used up");
+  if (copy == nullptr) return out_of_registered_memory();
   std::memcpy(copy, entry.data(), entry.size());
   placement.entry = {copy, entry.size()};
   return placement;

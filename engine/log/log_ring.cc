@@ -21,7 +21,6 @@ GlobalAddress entry_address(const RegionLayout& layout, const LogPlacement& plac
       placement.node, log_entry_offset(layout.log_ring(placement.ring_of), placement.position));
 }
 
-Status no_registered_memory() { return Status(Code::kNoSpace, "registered memory is used up"); }
 
 }  // namespace
 
@@ -141,7 +140,7 @@ Status LogWriter::prepare(std::span<const std::byte> payload, std::span<const No
   const uint64_t entry_bytes = log_entry_bytes(header.stored_bytes);
   for (LogPlacement& placement : placements) {
     std::byte* bytes = arena.allocate(entry_bytes);
-    if (bytes == nullptr) return no_registered_memory();
+    if (bytes == nullptr) return out_of_registered_memory();
     std::memcpy(bytes, &header, sizeof(header));
     std::byte* stored = bytes + sizeof(header);
     if (is_inline) {
@@ -184,7 +183,7 @@ Status LogWriter::write_segments(std::span<const std::byte> payload, VerbArena& 
                                  const bool* cancelled, VerbCounters& counters,
                                  const std::vector<LogPlacement>& placements) {
   std::byte* staging = arena.allocate(kSegmentsPerRound * kLogSegmentBytes);
-  if (staging == nullptr) return no_registered_memory();
+  if (staging == nullptr) return out_of_registered_memory();
   DoorbellBatch batch(worker_.scheduler(), counters);
   const uint64_t segments = log_segments_of(payload.size());
   for (uint64_t first = 0; first < segments; first += kSegmentsPerRound) {

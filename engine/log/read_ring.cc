@@ -17,7 +17,7 @@ Status read_segments(Worker& by, const FoundEntry& entry, std::span<const Global
                      std::vector<std::byte>& payload, bool* complete, VerbCounters& counters) {
   VerbArena arena(by.pool());
   std::byte* staging = arena.allocate(kSegmentsPerRound * kLogSegmentBytes);
-  if (staging == nullptr) return Status(Code::kNoSpace, "registered memory is used up");
+  if (staging == nullptr) return out_of_registered_memory();
   DoorbellBatch batch(by.scheduler(), counters);
   payload.resize(entry.header.payload_bytes);
   for (size_t first = 0; first < segments.size(); first += kSegmentsPerRound) {
@@ -47,7 +47,7 @@ Status read_ring(Worker& by, const RegionLayout& layout, NodeId node, WorkerId d
   auto* head = arena.allocate_array<LogRingHead>(1);
   std::byte* image = arena.allocate(kLogRingBytes);
   if (head == nullptr || image == nullptr) {
-    return Status(Code::kNoSpace, "registered memory is used up");
+    return out_of_registered_memory();
   }
   DoorbellBatch batch(by.scheduler(), counters);
   batch.read(ring, head, sizeof(LogRingHead));

@@ -18,7 +18,7 @@ Status release_round(Worker& worker, StorageService& storage, WorkerId dead,
   auto* seen = arena.allocate_array<Header>(headers.size());
   auto* was = arena.allocate_array<uint64_t>(headers.size() * 3);
   if (seen == nullptr || was == nullptr) {
-    return Status(Code::kNoSpace, "registered memory is used up");
+    return out_of_registered_memory();
   }
   DoorbellBatch batch(worker.scheduler(), worker.counters());
   for (size_t i = 0; i < headers.size(); ++i) batch.read(headers[i], seen + i, sizeof(Header));

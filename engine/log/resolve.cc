@@ -98,7 +98,7 @@ Status empty_rings(Worker& by, const RegionLayout& layout, const Topology& topol
                    VerbCounters& counters) {
   VerbArena arena(by.pool());
   auto* empty = arena.allocate_array<LogRingHead>(1);
-  if (empty == nullptr) return Status(Code::kNoSpace, "registered memory is used up");
+  if (empty == nullptr) return out_of_registered_memory();
   *empty = LogRingHead{};
   DoorbellBatch batch(by.scheduler(), counters);
   for (NodeId node = 0; node < topology.nodes; ++node) {
@@ -111,7 +111,7 @@ Result<bool> may_have_left_shares(Worker& by, const RegionLayout& layout, Worker
                                   VerbCounters& counters) {
   VerbArena arena(by.pool());
   auto* line = arena.allocate_array<WorkerLine>(1);
-  if (line == nullptr) return Status(Code::kNoSpace, "registered memory is used up");
+  if (line == nullptr) return out_of_registered_memory();
   DoorbellBatch batch(by.scheduler(), counters);
   batch.read(GlobalAddress::make(0, layout.worker_line(dead)), line, sizeof(*line));
   RDMACC_RETURN_IF_ERROR(batch.execute());

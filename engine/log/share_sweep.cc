@@ -31,7 +31,7 @@ Status clear_round(Worker& worker, std::span<const GlobalAddress> headers, uint6
   auto* seen = arena.allocate_array<uint64_t>(headers.size());
   auto* was = arena.allocate_array<uint64_t>(headers.size());
   if (seen == nullptr || was == nullptr) {
-    return Status(Code::kNoSpace, "registered memory is used up");
+    return out_of_registered_memory();
   }
   DoorbellBatch batch(worker.scheduler(), worker.counters());
   for (size_t i = 0; i < headers.size(); ++i) {

@@ -13,7 +13,7 @@ Status OwnerWriter::prepare() {
   failed_ = Status();
   if (worker_ == nullptr || buffer_ != nullptr) return Status();
   buffer_ = reinterpret_cast<uint64_t*>(worker_->pool().take(RegisteredPool::kBlockBytes));
-  if (buffer_ == nullptr) return Status(Code::kNoSpace, "registered memory is used up");
+  if (buffer_ == nullptr) return out_of_registered_memory();
   batch_ = std::make_unique<DoorbellBatch>(worker_->scheduler(), worker_->counters());
   return Status();
 }

@@ -115,7 +115,7 @@ Status StorageNode::lock_slots(uint64_t ctts, std::vector<Allocation>& taken) {
                            &seen[i]);
       }
       const bool done = seen != nullptr && batch.execute().ok();
-      if (!done) status = Status(Code::kNoSpace, "registered memory is used up");
+      if (!done) status = out_of_registered_memory();
       for (size_t i = 0; i < count; ++i) {
         if (!done || seen[i] != 0) failed.push_back(unlocked[first + i]);
       }

@@ -23,7 +23,7 @@ void note_entries(BucketWalk& walk, const RegionLayout& layout, uint64_t bucket_
 
 Status walk_buckets(StageContext& context, std::span<BucketWalk> walks) {
   auto* images = context.arena.allocate_array<Image>(walks.size());
-  if (images == nullptr) return Status(Code::kNoSpace, "registered memory is used up");
+  if (images == nullptr) return out_of_registered_memory();
   std::vector<uint64_t> at(walks.size());  // offset of the bucket to read next; 0 = ended
   size_t open = walks.size();
   for (size_t i = 0; i < walks.size(); i++) {

@@ -12,7 +12,7 @@ Status add_overflow_read(StageContext& context, NodeId node, uint64_t overflow,
     return Status(Code::kCorrupt, "a record's overflow address");
   }
   std::byte* copy = context.arena.allocate(bytes);
-  if (copy == nullptr) return Status(Code::kNoSpace, "registered memory is used up");
+  if (copy == nullptr) return out_of_registered_memory();
   batch.read(GlobalAddress::make(node, overflow + sizeof(OverflowHeader)), copy, bytes);
   record = std::string_view(reinterpret_cast<const char*>(copy), record.size());
   return Status();

@@ -19,7 +19,7 @@ Result<CachedTable*> TableCache::get(TableId id, VerbCounters& counters) {
 
   VerbArena arena(worker_.pool());
   auto* entry = arena.allocate_array<DirectoryEntry>(1);
-  if (entry == nullptr) return Status(Code::kNoSpace, "registered memory is used up");
+  if (entry == nullptr) return out_of_registered_memory();
   DoorbellBatch batch(worker_.scheduler(), counters);
   batch.read(GlobalAddress::make(0, layout_.directory_entry(id)), entry, sizeof(*entry));
   RDMACC_RETURN_IF_ERROR(batch.execute());
@@ -42,7 +42,7 @@ Status TableCache::load_root(CachedTable& table, NodeId node, bool again, VerbCo
   const TableId id = table.id;
   VerbArena arena(worker_.pool());
   auto* entry = arena.allocate_array<DirectoryEntry>(1);
-  if (entry == nullptr) return Status(Code::kNoSpace, "registered memory is used up");
+  if (entry == nullptr) return out_of_registered_memory();
   const GlobalAddress place = GlobalAddress::make(node, layout_.directory_entry(id));
 
   for (int attempt = 0; attempt < kRootAttempts; attempt++) {
@@ -60,7 +60,7 @@ Status TableCache::load_root(CachedTable& table, NodeId node, bool again, VerbCo
       return Status(Code::kCorrupt, "index root of table " + std::to_string(id));
     }
     auto* array = arena.allocate_array<uint64_t>(groups);
-    if (array == nullptr) return Status(Code::kNoSpace, "registered memory is used up");
+    if (array == nullptr) return out_of_registered_memory();
     // The entry again behind the array: an array that was replaced meanwhile may be reused.
     batch.read(GlobalAddress::make(node, root.offset()), array, groups * 8);
     batch.read(place, entry, sizeof(*entry));

@@ -30,7 +30,7 @@ Status write_to(OrderLink& link, const Delivery& delivery, std::span<const std::
                 std::span<const NodeId> to) {
   VerbArena arena(link.worker.pool());
   std::byte* copy = arena.allocate(block.size());
-  if (copy == nullptr) return Status(Code::kNoSpace, "registered memory is used up");
+  if (copy == nullptr) return out_of_registered_memory();
   memcpy(copy, block.data(), block.size());
   DoorbellBatch batch(link.worker.scheduler(), link.worker.counters());
   for (const NodeId node : to) {
