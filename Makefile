@@ -2,6 +2,7 @@
 #
 #   make            build the extension, the nodes and the benchmark driver
 #   make deps       install the Debian packages of packages.txt that are missing
+#   make test-deps  those of packages-test.txt as well, which the tests need
 #   make demo       a throw-away server under load, with every protocol: one table of results
 #   make check      every test; the last line counts them
 #   make soak [SEEDS=2000] [EXPLORE_BUDGET=…]  the long tests: seeds of every protocol, hybrid code
@@ -32,7 +33,7 @@ PKGLIBDIR = $(DESTDIR)$(shell $(PG_CONFIG) --pkglibdir)
 SHAREDIR = $(DESTDIR)$(shell $(PG_CONFIG) --sharedir)
 BINDIR = $(DESTDIR)$(shell $(PG_CONFIG) --bindir)
 
-.PHONY: all deps build demo check soak check-tsan check-assert sandbox sandbox-stop bench format clean \
+.PHONY: all deps test-deps build demo check soak check-tsan check-assert sandbox sandbox-stop bench format clean \
   install uninstall
 .NOTPARALLEL:
 
@@ -45,6 +46,9 @@ $(BUILD)/build.ninja: CMakeLists.txt CMakePresets.json
 deps:
 	@scripts/deps.sh
 
+test-deps:
+	@scripts/deps.sh packages-test.txt
+
 # What a server and the benchmark need, without the tests.
 build: deps $(BUILD)/build.ninja
 	@cmake --build --preset release -j $(JOBS) --target pg_rdmacc $(PROGRAMS)
@@ -52,16 +56,16 @@ build: deps $(BUILD)/build.ninja
 demo: build
 	@scripts/demo.py
 
-check: deps
+check: test-deps
 	@scripts/check.py --jobs $(JOBS)
 
-soak: deps
+soak: test-deps
 	@scripts/soak.py --jobs $(JOBS) --seeds $(SEEDS) --explore-budget $(EXPLORE_BUDGET)
 
-check-tsan: deps
+check-tsan: test-deps
 	@scripts/tsan.py --jobs $(JOBS)
 
-check-assert: deps
+check-assert: test-deps
 	@scripts/assert_server.py --jobs $(JOBS)
 
 sandbox: build

@@ -132,6 +132,10 @@ def in_turn(parts):
     return [part.run() for part in parts]
 
 
+def fuzz_parts():
+    return [python_part("fuzz", "scripts/fuzz.py", limit_s=900)]
+
+
 def server_parts():
     taps = sorted(name for name in os.listdir(os.path.join(ROOT, "tests/tap"))
                   if re.match(r"\d+_.*\.py$", name))
@@ -156,6 +160,7 @@ def run_everything(jobs):
         if not sanitized.failed:
             done += in_turn(gtest_parts("asan", "sanitized ", SANITIZED,
                                         environment=SANITIZED_SEEDS))
+        done += in_turn(fuzz_parts())
         done += servers.result()
     return done
 

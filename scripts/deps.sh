@@ -1,10 +1,11 @@
 #!/bin/sh
-# Installs the Debian packages of packages.txt that are missing; does nothing when none is.
+# Installs the Debian packages of packages.txt that are missing, and of the other lists that are
+# named as arguments; does nothing when none is.
 set -eu
 cd "$(dirname "$0")/.."
 
 missing=
-for package in $(cat packages.txt); do
+for package in $(cat packages.txt "$@"); do
   status=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
   [ "$status" = installed ] || missing="$missing $package"
 done

@@ -60,6 +60,12 @@ def sanitized(flags):
     return [built, *tests, show_table(runs.run())]
 
 
+def fuzz(flags):
+    """Ten minutes for each program."""
+    return in_turn([check.python_part("fuzz", "scripts/fuzz.py", "--seconds=600", "--jobs",
+                                      str(flags.jobs), limit_s=4 * HOUR_S)])
+
+
 def threads(flags):
     return in_turn([check.python_part("threads", "scripts/tsan.py", "--jobs", str(flags.jobs),
                                       limit_s=4 * HOUR_S)])
@@ -79,6 +85,7 @@ PARTS = {
     "mutants": mutants,
     "exploration": exploration,
     "sanitized": sanitized,
+    "fuzz": fuzz,
     "threads": threads,
     "assertions": assertions,
 }
