@@ -36,7 +36,7 @@ SUITE = "bookworm"
 ARCHIVES = f"deb-src [signed-by={KEYRING}] http://deb.debian.org/debian {SUITE} main\n"
 # The layout of Debian's package below another root, so that scripts/pg_tree.sh knows its way.
 CONFIGURE = ["./configure", "-q", "--enable-cassert", "--without-readline", "--without-zlib",
-             "--without-icu", f"--prefix={INSTALLED}/usr", f"--bindir={PG_HOME}/bin",
+             "--with-icu", f"--prefix={INSTALLED}/usr", f"--bindir={PG_HOME}/bin",
              f"--libdir={PG_HOME}/lib", f"--datadir={INSTALLED}/usr/share/postgresql/15",
              f"--includedir={INSTALLED}/usr/include/postgresql", "CFLAGS=-O1 -g"]
 # Reading every catalogue anew takes a hundred times as long. These suites are about definitions,

@@ -36,11 +36,16 @@ class SimEngine {
   SimFabric& fabric() { return *fabric_; }
   NodeThread& node(NodeId node) { return *nodes_[node]; }
 
-  Coordinator& add_coordinator() {
-    auto endpoint = fabric_->join();
-    CHECK(endpoint.ok());
+  using Wrap = std::function<std::unique_ptr<Endpoint>(std::unique_ptr<Endpoint>)>;
+
+  // `wrap` may put something between the coordinator and its end of the fabric.
+  Coordinator& add_coordinator(const Wrap& wrap = nullptr) {
+    auto joined = fabric_->join();
+    CHECK(joined.ok());
+    std::unique_ptr<Endpoint> endpoint = std::move(*joined);
+    if (wrap) endpoint = wrap(std::move(endpoint));
     coordinators_.push_back(
-        std::make_unique<Coordinator>(std::move(*endpoint), topology_, options_));
+        std::make_unique<Coordinator>(std::move(endpoint), topology_, options_));
     Worker& worker = coordinators_.back()->worker();
     fabric_->attach(worker.id(), &worker.scheduler());
     return *coordinators_.back();
