@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "engine/storage/overflow.h"
 #include "engine/storage/sundial_word.h"
 #include "engine/txn/transaction.h"
 
@@ -15,61 +14,25 @@ constexpr uint64_t kNodeReturnUsMax = 15'000'000;
 constexpr uint64_t kNodeReturnPauseUs = 10'000;
 constexpr uint64_t kInstallAgainUsMax = 60'000'000;
 
-std::string make_record(std::string_view key, std::string_view row) {
-  const auto key_bytes = static_cast<uint32_t>(key.size());
-  std::string record;
-  record.reserve(record_bytes(key.size(), row.size()));
-  record.append(reinterpret_cast<const char*>(&key_bytes), sizeof(key_bytes));
-  record.append(key);
-  record.append(row);
-  return record;
-}
-
 }  // namespace
 
 // What each key's own writes come to, against what the engine had.
-Status Transaction::collect_writes() {
+void Transaction::collect_writes() {
   for (KeyState& state : keys_.all()) {
-    if (state.own.empty()) continue;
-    const OwnVersion& last = state.own.back();
-    const bool exists = state.base == KeyState::Base::kExists;
-    if (!exists && last.deleted) continue;  // inserted and deleted again
+    const OwnVersion* last = state.to_write();
+    if (last == nullptr) continue;
     CHECK(state.base != KeyState::Base::kUnknown);
-    Pending pending{};
-    pending.key = &state;
-    if (last.deleted) {
-      pending.kind = parameters_.rules->reads_at_ctts ? WriteKind::kTombstone : WriteKind::kUnlink;
-    } else {
-      pending.kind = state.tuple != nullptr ? WriteKind::kUpdate : WriteKind::kInsert;
-    }
-    pending.tuple = state.tuple;
-    pending.gap = relinks(pending.kind) ? state.gap : nullptr;
-    if (pending.kind != WriteKind::kUnlink) pending.record = make_record(state.key, last.row);
-    if (state.tuple != nullptr && state.overflow != 0) {
-      pending.old_overflow = GlobalAddress::make(state.tuple->header.node(), state.overflow);
-    }
-    if (pending.tuple != nullptr) pending.tuple->write = true;
-    pending_.push_back(std::move(pending));
+    PlannedWrite& planned =
+        writes_.add(*parameters_.rules, {state.table, state.hash, state.key, last->deleted,
+                                         last->row, state.tuple, state.overflow});
+    if (planned.relinks()) planned.gap = state.gap;
   }
-  return Status();
 }
 
 // Unlinks and unchecked inserts have not met their gap header yet.
 Status Transaction::find_missing_gaps(StageContext& stage) {
-  std::vector<KeyWork> works;
-  std::vector<Pending*> lacking;
-  for (Pending& pending : pending_) {
-    if (!relinks(pending.kind)) continue;
-    if (pending.gap == nullptr) {
-      KeyWork work;
-      work.table = pending.key->table;
-      work.hash = pending.key->hash;
-      work.key = pending.key->key;
-      work.mode = KeyWork::Mode::kGapOnly;
-      works.push_back(work);
-      lacking.push_back(&pending);
-    }
-  }
+  std::vector<PlannedWrite*> lacking;
+  std::vector<KeyWork> works = writes_.missing_gaps(lacking);
   if (works.empty()) return Status();
   RDMACC_RETURN_IF_ERROR(carry_out_find(stage, parameters_.plan, works));
   for (size_t i = 0; i < works.size(); i++) {
@@ -79,68 +42,10 @@ Status Transaction::find_missing_gaps(StageContext& stage) {
   return Status();
 }
 
-// Slots for inserts, blocks for records that do not fit their slot.
-Status Transaction::allocate_room(StageContext& stage) {
-  std::vector<StorageClient::SlotRequest> requests;
-  std::vector<Pending*> owners;
-  for (Pending& pending : pending_) {
-    auto table = stage.table(pending.key->table);
-    if (!table.ok()) return table.status();
-    pending.record_size = static_cast<uint16_t>((*table)->record_size);
-    pending.history = static_cast<uint16_t>((*table)->history);
-    StorageClient::SlotRequest request{};
-    request.table = pending.key->table;
-    request.key_hash = pending.key->hash;
-    request.node = stage.engine.map.primary_of(pending.key->hash);
-    request.want_slot = pending.kind == WriteKind::kInsert;
-    if (pending.record.size() > (*table)->record_size) {
-      request.overflow_bytes = static_cast<uint32_t>(round_up(pending.record.size(), 8));
-    }
-    if (!request.want_slot && request.overflow_bytes == 0) continue;
-    requests.push_back(request);
-    owners.push_back(&pending);
-  }
-  if (requests.empty()) return Status();
-  RDMACC_RETURN_IF_ERROR(
-      stage.engine.storage.allocate(requests, stamps_.ctts, allocation_counters_));
-  for (size_t i = 0; i < requests.size(); i++) {
-    Pending& pending = *owners[i];
-    if (!requests[i].overflow.null()) {
-      pending.new_overflow = requests[i].overflow;
-      allocated_.push_back({requests[i].overflow, FreeKind::kOverflow});
-    }
-    if (!requests[i].want_slot) continue;
-    allocated_.push_back({requests[i].slot, FreeKind::kSlot});
-    Access access;
-    access.header = requests[i].slot;
-    access.write = true;
-    access.locked = false;  // held, but given back by free(), not by Release
-    access.table = pending.key->table;
-    access.key_hash = pending.key->hash;
-    access.incarnation = requests[i].incarnation;
-    access.locked_wts = requests[i].wts;
-    access.lease = requests[i].lease;
-    accesses_.push_back(access);
-    pending.tuple = &accesses_.back();
-  }
-  return Status();
-}
-
 Status Transaction::lock_writes(StageContext& stage) {
-  std::unordered_map<Access*, size_t> gap_works;
-  for (Pending& pending : pending_) {
-    if (pending.kind != WriteKind::kInsert && !pending.tuple->locked) {
-      lock_works_.push_back(LockWork{pending.tuple, {}, {}, false});
-    }
-    if (!relinks(pending.kind)) continue;
-    pending.gap->write = true;
-    auto [at, fresh] = gap_works.try_emplace(pending.gap, lock_works_.size());
-    if (fresh) lock_works_.push_back(LockWork{pending.gap, {}, {}, false});
-    lock_works_[at->second].wishes.push_back(EntryWish{
-        pending.key->hash, pending.tuple->header.offset(), pending.kind == WriteKind::kInsert});
-  }
+  std::vector<LockWork>& works = writes_.plan_locks();
   const uint64_t start_ns = stage.engine.worker.endpoint().now_ns();
-  const Status status = carry_out_lock(stage, parameters_.plan, lock_works_);
+  const Status status = carry_out_lock(stage, parameters_.plan, works);
   time_stage(Stage::kLock, start_ns);
   return status;
 }
@@ -150,9 +55,9 @@ Status Transaction::fix_commit_time(StageContext& stage) {
   const ProtocolRules& rules = *parameters_.rules;
   if (rules.reads_at_ctts) {
     // A slot's stamps never go back, in its next life neither.
-    for (const Pending& pending : pending_) {
-      if (pending.kind != WriteKind::kInsert || pending.tuple->locked_wts < stamps_.ctts) continue;
-      stage.engine.clock.observe(pending.tuple->locked_wts);
+    for (const PlannedWrite& write : writes_.all()) {
+      if (write.kind != WriteKind::kInsert || write.tuple->locked_wts < stamps_.ctts) continue;
+      stage.engine.clock.observe(write.tuple->locked_wts);
       return aborted(AbortReason::kTooLate);
     }
   }
@@ -170,7 +75,7 @@ Status Transaction::fix_commit_time(StageContext& stage) {
 
 Status Transaction::validate_reads(StageContext& stage) {
   if (parameters_.rules->validate == nullptr) return Status();
-  if (parameters_.rules->single_read_is_atomic && pending_.empty() && !scanned_ && reads_ <= 1) {
+  if (parameters_.rules->single_read_is_atomic && writes_.empty() && !scanned_ && reads_ <= 1) {
     return Status();
   }
   std::vector<Access*> reads;
@@ -188,40 +93,15 @@ Status Transaction::validate_reads(StageContext& stage) {
   return status;
 }
 
-// Tuples first, then gap headers: the order in which they are installed.
 void Transaction::build_record() {
   TimestampClock& clock = coordinator_.engine.clock;
-  for (const LockWork& work : lock_works_) clock.observe(work.access->locked_wts);
-  for (const Pending& pending : pending_) clock.observe(pending.tuple->locked_wts);
+  for (const LockWork& work : writes_.locks()) clock.observe(work.access->locked_wts);
+  for (const PlannedWrite& write : writes_.all()) clock.observe(write.tuple->locked_wts);
   record_.lock_ctts = stamps_.ctts;
   record_.stamp = parameters_.rules->reads_at_ctts ? stamps_.ctts : clock.next();
   record_.lease = stamps_.commit_tts;
   record_.protocol = static_cast<uint8_t>(parameters_.rules->protocol);
-  record_.writes.reserve(pending_.size() + lock_works_.size());
-  for (const Pending& pending : pending_) {
-    Write write;
-    write.header = pending.tuple->header;
-    write.kind = pending.kind;
-    write.table = pending.key->table;
-    write.key_hash = pending.key->hash;
-    write.incarnation = pending.tuple->incarnation;
-    write.overflow = pending.new_overflow;
-    write.record = pending.record;
-    write.record_size = pending.record_size;
-    write.history = pending.history;
-    record_.writes.push_back(std::move(write));
-  }
-  for (LockWork& work : lock_works_) {
-    if (!work.access->gap) continue;
-    Write write;
-    write.header = work.access->header;
-    write.kind = WriteKind::kGap;
-    write.table = work.access->table;
-    write.key_hash = work.access->key_hash;
-    write.incarnation = work.access->incarnation;
-    write.entries = std::move(work.entries);
-    record_.writes.push_back(std::move(write));
-  }
+  writes_.list_writes(record_);
 }
 
 Status Transaction::log_record(StageContext& stage) {
@@ -263,8 +143,8 @@ void Transaction::install_record(StageContext& stage) {
     placements_.clear();
   }
   const auto unlocked = [](Access& access) { access.locked = access.lease_locked = false; };
-  for (const LockWork& work : lock_works_) unlocked(*work.access);
-  for (const Pending& pending : pending_) unlocked(*pending.tuple);
+  for (const LockWork& work : writes_.locks()) unlocked(*work.access);
+  for (const PlannedWrite& write : writes_.all()) unlocked(*write.tuple);
   coordinator_.log.applied(placements_);
 }
 
@@ -298,33 +178,11 @@ void Transaction::release_locks(StageContext& stage) {
   time_stage(Stage::kRelease, start_ns);
 }
 
-// Blocks and slots that the committed writes have replaced.
-void Transaction::free_replaced() {
-  std::vector<StorageClient::FreeRequest> freed;
-  for (const Pending& pending : pending_) {
-    const bool kept = parameters_.rules->reads_at_ctts;  // by the version before
-    if (!pending.old_overflow.null() && !kept) {
-      freed.push_back({pending.old_overflow, FreeKind::kOverflow});
-    }
-    if (pending.kind == WriteKind::kUnlink) {
-      freed.push_back({pending.tuple->header, FreeKind::kSlot});
-    } else if (pending.kind == WriteKind::kTombstone) {
-      freed.push_back({pending.tuple->header, FreeKind::kTombstone});
-    }
-  }
-  for (const GlobalAddress block : evicted_) {
-    freed.push_back({block, FreeKind::kOverflow});
-  }
-  if (freed.empty()) return;
-  const Status status = coordinator_.engine.storage.free(freed, stamps_.ctts, allocation_counters_);
-  static_cast<void>(status);  // leaks until the node's next start
-}
-
 // Who made chains grow waits for the splits that follow, so that those who come next, often in the
 // same session, do not lose to them.
 void Transaction::settle_index() {
   std::vector<NodeId> nodes;
-  for (const LockWork& work : lock_works_) {
+  for (const LockWork& work : writes_.locks()) {
     const NodeId node = work.access->header.node();
     if (work.extended && std::find(nodes.begin(), nodes.end(), node) == nodes.end()) {
       nodes.push_back(node);
@@ -338,13 +196,14 @@ Status Transaction::commit() {
   if (parameters_.rules->commits_in_order) return commit_in_order();
   scratch_.reset();
   StageContext stage = context(scratch_);
-  Status status = collect_writes();
-  if (status.ok() && !pending_.empty()) status = find_missing_gaps(stage);
-  if (status.ok() && !pending_.empty()) status = allocate_room(stage);
-  if (status.ok() && !pending_.empty()) status = lock_writes(stage);
+  collect_writes();
+  Status status;
+  if (!writes_.empty()) status = find_missing_gaps(stage);
+  if (status.ok() && !writes_.empty()) status = writes_.allocate_room(stage);
+  if (status.ok() && !writes_.empty()) status = lock_writes(stage);
   if (status.ok()) status = fix_commit_time(stage);
   if (status.ok()) status = validate_reads(stage);
-  if (status.ok() && !pending_.empty()) {
+  if (status.ok() && !writes_.empty()) {
     build_record();
     stage.cancelled = nullptr;  // a log that has begun is not left half done
     status = log_record(stage);
@@ -354,12 +213,12 @@ Status Transaction::commit() {
     abort();
     return status;
   }
-  if (!pending_.empty()) {
+  if (!writes_.empty()) {
     install_record(stage);
-    allocated_.clear();
+    writes_.keep_room();
     note_writes();
     // What is not installed still refers to what it would replace.
-    if (!outcome_unknown_) free_replaced();
+    if (!outcome_unknown_) writes_.free_replaced(stage, evicted_);
   }
   release_locks(stage);
   settle_index();
@@ -387,10 +246,7 @@ void Transaction::abort() {
   if (!started()) return;
   StageContext stage = context(scratch_, /*cancellable=*/false);
   void_log();
-  if (!allocated_.empty()) {
-    note_failure(coordinator_.engine.storage.free(allocated_, stamps_.ctts, allocation_counters_));
-    allocated_.clear();
-  }
+  note_failure(writes_.give_back_room(stage));
   release_locks(stage);
   finish(outcome_unknown_ ? HistoryOutcome::kUnknown : HistoryOutcome::kAborted);
 }
@@ -419,12 +275,14 @@ void Transaction::finish(HistoryOutcome outcome) {
 }
 
 void Transaction::note_writes() {
-  for (const Pending& pending : pending_) {
-    const bool existed = pending.key->base == KeyState::Base::kExists;
-    const HistoryOp op = pending.key->own.back().deleted ? HistoryOp::kDelete
-                         : existed                       ? HistoryOp::kWrite
-                                                         : HistoryOp::kInsert;
-    event(op, pending.key->table, pending.key->key, record_.stamp);
+  for (const KeyState& state : keys_.all()) {
+    const OwnVersion* last = state.to_write();
+    if (last == nullptr) continue;
+    const bool existed = state.base == KeyState::Base::kExists;
+    const HistoryOp op = last->deleted ? HistoryOp::kDelete
+                         : existed     ? HistoryOp::kWrite
+                                       : HistoryOp::kInsert;
+    event(op, state.table, state.key, record_.stamp);
   }
 }
 

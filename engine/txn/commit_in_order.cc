@@ -21,11 +21,9 @@ OrderedRequest Transaction::make_ordered() const {
       const Access& seen = state.tuple != nullptr ? *state.tuple : *state.gap;
       request.reads.push_back({state.table, std::string(state.key), exists, seen.read_wts});
     }
-    if (state.own.empty()) continue;
-    const OwnVersion& last = state.own.back();
-    if (!exists && last.deleted) continue;  // inserted and deleted again
-    request.writes.push_back(
-        {state.table, std::string(state.key), last.deleted, std::string(last.row)});
+    if (const OwnVersion* last = state.to_write()) {
+      request.writes.push_back({state.table, std::string(state.key), last->deleted, last->row});
+    }
   }
   return request;
 }
@@ -66,9 +64,9 @@ void Transaction::finish_ordered(const Status& status) {
 Status Transaction::commit_in_order() {
   const OrderedRequest request = make_ordered();
   OrderedOutcome outcome;
-  Status status = collect_writes();
+  Status status;
   const bool empty = request.reads.empty() && request.scanned.empty() && request.writes.empty();
-  if (status.ok() && !empty) status = submit_ordered(request, outcome);
+  if (!empty) status = submit_ordered(request, outcome);
   record_.stamp = status.ok() ? outcome.stamp : 0;
   if (status.ok() || outcome_unknown_) note_writes();
   if (status.ok()) note_ordered(request, outcome);

@@ -12,14 +12,24 @@
 namespace rdmacc {
 
 struct KeyWork {
+  enum class Mode : uint8_t {
+    kRead,     // the record, or its absence
+    kGapOnly,  // just which gap header guards the key: neither read nor locked
+  };
+  static KeyWork of(TableId table, uint64_t hash, std::string_view key, Mode mode = Mode::kRead) {
+    KeyWork work;
+    work.table = table;
+    work.hash = hash;
+    work.key = key;
+    work.mode = mode;
+    return work;
+  }
+
   // In:
   TableId table = kNoTable;
   uint64_t hash = 0;
   std::string_view key;
-  enum class Mode : uint8_t {
-    kRead,     // the record, or its absence
-    kGapOnly,  // just which gap header guards the key: neither read nor locked
-  } mode = Mode::kRead;
+  Mode mode = Mode::kRead;
   // Out:
   enum class Result : uint8_t { kPending, kFound, kMissing, kAborted } result = Result::kPending;
   AbortReason reason = AbortReason::kNone;

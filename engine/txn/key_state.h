@@ -44,6 +44,11 @@ struct KeyState {
   // Own writes, oldest first. What is rolled back must give its memory back at once.
   std::list<OwnVersion> own;
 
+  // What they come to; nullptr when there is nothing to write: none, or inserted and deleted again.
+  const OwnVersion* to_write() const {
+    if (own.empty() || (base != Base::kExists && own.back().deleted)) return nullptr;
+    return &own.back();
+  }
   // The newest own write of a command below `visible_before`; nullptr when there is none.
   const OwnVersion* own_before(uint32_t visible_before) const {
     for (auto it = own.rbegin(); it != own.rend(); ++it) {

@@ -163,11 +163,7 @@ Status Transaction::look_up_many(TableId table, std::span<const std::string_view
     states[i] = &keys_.touch(table, keys[i]);
     if (states[i]->base != KeyState::Base::kUnknown || states[i]->asked) continue;
     states[i]->asked = true;
-    KeyWork work;
-    work.table = table;
-    work.hash = states[i]->hash;
-    work.key = states[i]->key;
-    works.push_back(work);
+    works.push_back(KeyWork::of(table, states[i]->hash, states[i]->key));
     wanted.push_back(states[i]);
   }
   if (works.empty()) return Status();

@@ -6,6 +6,7 @@
 #include "engine/txn/carry_out.h"
 #include "engine/txn/coordinator_state.h"
 #include "engine/txn/key_state.h"
+#include "engine/txn/write_plan.h"
 
 // One attempt of one transaction at its coordinator: read and write sets, own writes, and the
 // stages in their order. It knows rules and stages, but no protocol and no primitive by name.
@@ -73,23 +74,6 @@ class Transaction {
   const ProtocolRules& rules() const { return *parameters_.rules; }
 
  private:
-  // A tuple of the write set, or a gap header that is written on its behalf.
-  static bool relinks(WriteKind kind) {
-    return kind == WriteKind::kInsert || kind == WriteKind::kUnlink;
-  }
-  // What the commit pipeline gathers (commit.cc).
-  struct Pending {
-    KeyState* key;
-    WriteKind kind;
-    Access* tuple;
-    Access* gap;
-    std::string record;
-    GlobalAddress new_overflow;
-    GlobalAddress old_overflow;
-    uint16_t record_size;
-    uint16_t history;
-  };
-
   bool shares_locks() const { return parameters_.rules->lock_mode == LockMode::kShared; }
   StageContext context(VerbArena& arena, bool cancellable = true);
   Status merge(const Access& seen, Access** merged);
@@ -105,9 +89,8 @@ class Transaction {
   void note_procedure(const OrderedRequest& request, const OrderedOutcome& outcome);
   void note_ordered(const OrderedRequest& request, const OrderedOutcome& outcome);
 
-  Status collect_writes();
+  void collect_writes();
   Status find_missing_gaps(StageContext& stage);
-  Status allocate_room(StageContext& stage);
   Status lock_writes(StageContext& stage);
   Status fix_commit_time(StageContext& stage);
   Status validate_reads(StageContext& stage);
@@ -117,7 +100,6 @@ class Transaction {
   bool install_again(StageContext& stage);
   void release_locks(StageContext& stage);
   void void_log();
-  void free_replaced();
   void settle_index();
   void finish(HistoryOutcome outcome);
   void note_writes();
@@ -144,12 +126,10 @@ class Transaction {
   bool scanned_ = false;
   std::vector<OrderedGroup> ordered_groups_;  // scanned, for rules that commit in order
 
-  std::vector<Pending> pending_;
-  std::vector<LockWork> lock_works_;
+  WritePlan writes_{accesses_};
   LogRecord record_;
   std::vector<LogPlacement> placements_;
-  std::vector<StorageClient::FreeRequest> allocated_;  // given back if the attempt fails
-  std::vector<GlobalAddress> evicted_;                 // blocks of versions that made room
+  std::vector<GlobalAddress> evicted_;  // blocks of versions that made room
   bool log_begun_ = false;
   bool outcome_unknown_ = false;
   Status failure_;                 // the first that a stage ended with

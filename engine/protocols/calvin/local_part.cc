@@ -1,6 +1,5 @@
 #include "engine/protocols/calvin/local_part.h"
 
-#include "engine/storage/overflow.h"
 #include "engine/txn/install.h"
 
 namespace rdmacc {
@@ -25,27 +24,16 @@ LocalPart::LocalKey* LocalPart::touch(TableId table, const std::string& key) {
   return known;
 }
 
-Status LocalPart::find(std::span<LocalKey* const> keys, KeyWork::Mode mode) {
+Status LocalPart::look(LocalVerdict& verdict) {
   std::vector<KeyWork> works;
-  for (const LocalKey* key : keys) {
-    KeyWork& work = works.emplace_back();
-    work.table = key->name.table;
-    work.hash = key->hash;
-    work.key = key->name.key;
-    work.mode = mode;
+  for (const LocalKey& key : keys_) {
+    works.push_back(KeyWork::of(key.name.table, key.hash, key.name.key));
   }
   RDMACC_RETURN_IF_ERROR(find_keys(stage_, works));
   for (size_t i = 0; i < works.size(); i++) {
     if (works[i].result == KeyWork::Result::kAborted) return aborted(works[i].reason);
-    keys[i]->work = works[i];
+    keys_[i].work = works[i];
   }
-  return Status();
-}
-
-Status LocalPart::look(LocalVerdict& verdict) {
-  std::vector<LocalKey*> all;
-  for (LocalKey& key : keys_) all.push_back(&key);
-  RDMACC_RETURN_IF_ERROR(find(all, KeyWork::Mode::kRead));
   return check(verdict);
 }
 
@@ -112,164 +100,59 @@ bool LocalPart::group_unchanged(const OrderedGroup& group) const {
 }
 
 void LocalPart::add_write(const OrderedWrite& write) {
-  LocalKey* key = touch(write.table, write.key);
+  const LocalKey* key = touch(write.table, write.key);
   if (key == nullptr) return;
-  const bool exists = key->work.result == KeyWork::Result::kFound;
-  if (!exists && write.deleted) return;
-  const bool tuple = !key->work.access.header.null();  // a row, or the tombstone of one
-  LocalWrite& added = writes_.emplace_back();
-  added.key = key;
-  added.kind =
-      write.deleted ? WriteKind::kUnlink : (tuple ? WriteKind::kUpdate : WriteKind::kInsert);
-  if (tuple) added.tuple = key->work.access;
-  if (tuple && key->work.overflow != 0) {
-    added.old_overflow = GlobalAddress::make(node_, key->work.overflow);
+  const KeyWork& found = key->work;
+  if (found.result != KeyWork::Result::kFound && write.deleted) return;
+  const bool tuple = !found.access.header.null();  // a row, or the tombstone of one
+  if (tuple) accesses_.push_back(found.access);
+  PlannedWrite& planned =
+      writes_.add(stage_.rules, {key->name.table, key->hash, key->name.key, write.deleted,
+                                 write.row, tuple ? &accesses_.back() : nullptr, found.overflow});
+  if (planned.kind == WriteKind::kInsert) planned.gap = share_gap(found.gap);
+}
+
+// Several keys share a gap header, which is one access.
+Access* LocalPart::share_gap(const Access& gap) {
+  Access*& known = gap_of_[gap.header.bits];
+  if (known == nullptr) {
+    known = &accesses_.emplace_back(gap);
+    known->read = false;
   }
-  if (write.deleted) return;
-  const auto key_bytes = static_cast<uint32_t>(write.key.size());
-  added.record.assign(reinterpret_cast<const char*>(&key_bytes), sizeof(key_bytes));
-  added.record.append(write.key).append(write.row);
+  return known;
 }
 
 Status LocalPart::make_room(const std::vector<OrderedWrite>& writes) {
   CHECK(writes_.empty());
   for (const OrderedWrite& write : writes) add_write(write);
   Status status = find_gaps();
-  if (status.ok()) status = allocate();
+  if (status.ok()) status = writes_.allocate_room(stage_);
   if (!status.ok()) {
     writes_.clear();
-    gaps_.clear();
+    gap_of_.clear();
+    accesses_.clear();
   }
   return status;
 }
 
-// Of inserts and unlinks; several keys share a gap header, which is one access.
 Status LocalPart::find_gaps() {
-  std::vector<LocalKey*> lacking;
-  for (LocalWrite& write : writes_) {
-    if (write.kind == WriteKind::kUnlink) lacking.push_back(write.key);
-  }
-  std::vector<KeyWork> found;
-  for (LocalKey* key : lacking) {
-    KeyWork& work = found.emplace_back();
-    work.table = key->name.table;
-    work.hash = key->hash;
-    work.key = key->name.key;
-    work.mode = KeyWork::Mode::kGapOnly;
-  }
-  RDMACC_RETURN_IF_ERROR(find_keys(stage_, found));
-  for (size_t i = 0; i < lacking.size(); i++) lacking[i]->work.gap = found[i].gap;
-  for (LocalWrite& write : writes_) {
-    if (write.kind == WriteKind::kUpdate) continue;
-    const Access& gap = write.key->work.gap;
-    if (gap.header.null()) return aborted(AbortReason::kIndexMoved);
-    for (Access& known : gaps_) {
-      if (known.header == gap.header) write.gap = &known;
-    }
-    if (write.gap == nullptr) {
-      gaps_.push_back(gap);
-      write.gap = &gaps_.back();
-    }
-    write.gap->read = false;
-    write.gap->write = true;
+  std::vector<PlannedWrite*> lacking;
+  std::vector<KeyWork> works = writes_.missing_gaps(lacking);
+  RDMACC_RETURN_IF_ERROR(find_keys(stage_, works));
+  for (size_t i = 0; i < works.size(); i++) {
+    if (works[i].gap.header.null()) return aborted(AbortReason::kIndexMoved);
+    lacking[i]->gap = share_gap(works[i].gap);
   }
   return Status();
-}
-
-Status LocalPart::allocate() {
-  std::vector<StorageClient::SlotRequest> requests;
-  std::vector<LocalWrite*> owners;
-  for (LocalWrite& write : writes_) {
-    auto table = stage_.table(write.key->name.table);
-    if (!table.ok()) return table.status();
-    write.record_size = static_cast<uint16_t>((*table)->record_size);
-    write.history = static_cast<uint16_t>((*table)->history);
-    StorageClient::SlotRequest request{};
-    request.table = write.key->name.table;
-    request.key_hash = write.key->hash;
-    request.node = node_;
-    request.want_slot = write.kind == WriteKind::kInsert;
-    if (write.record.size() > (*table)->record_size) {
-      request.overflow_bytes = static_cast<uint32_t>(round_up(write.record.size(), 8));
-    }
-    if (!request.want_slot && request.overflow_bytes == 0) continue;
-    requests.push_back(request);
-    owners.push_back(&write);
-  }
-  if (requests.empty()) return Status();
-  RDMACC_RETURN_IF_ERROR(
-      stage_.engine.storage.allocate(requests, stage_.stamps.ctts, stage_.allocation_counters));
-  for (size_t i = 0; i < requests.size(); i++) {
-    LocalWrite& write = *owners[i];
-    if (!requests[i].overflow.null()) {
-      write.new_overflow = requests[i].overflow;
-      allocated_.push_back({requests[i].overflow, FreeKind::kOverflow});
-    }
-    if (!requests[i].want_slot) continue;
-    allocated_.push_back({requests[i].slot, FreeKind::kSlot});
-    write.tuple.header = requests[i].slot;
-    write.tuple.table = requests[i].table;
-    write.tuple.key_hash = write.key->hash;
-    write.tuple.incarnation = requests[i].incarnation;
-  }
-  return Status();
-}
-
-Status LocalPart::lock(std::vector<LockWork>& works) {
-  std::unordered_map<const Access*, size_t> work_of;
-  for (LocalWrite& write : writes_) {
-    if (write.kind != WriteKind::kInsert) {
-      LockWork work;
-      work.access = &write.tuple;
-      works.push_back(std::move(work));
-    }
-    if (write.gap == nullptr) continue;
-    auto [at, fresh] = work_of.try_emplace(write.gap, works.size());
-    if (fresh) {
-      LockWork work;
-      work.access = write.gap;
-      works.push_back(std::move(work));
-    }
-    works[at->second].wishes.push_back(
-        EntryWish{write.key->hash, write.tuple.header.offset(), write.kind == WriteKind::kInsert});
-  }
-  return lock_accesses(stage_, works);
-}
-
-// Tuples first, then gap headers: the order in which they are installed.
-void LocalPart::build_record(std::vector<LockWork>& works, LogRecord& record) const {
-  record.lock_ctts = record.stamp = stage_.stamps.ctts;
-  record.protocol = static_cast<uint8_t>(stage_.rules.protocol);
-  for (const LocalWrite& from : writes_) {
-    Write& write = record.writes.emplace_back();
-    write.header = from.tuple.header;
-    write.kind = from.kind;
-    write.table = from.key->name.table;
-    write.key_hash = from.key->hash;
-    write.incarnation = from.tuple.incarnation;
-    write.overflow = from.new_overflow;
-    write.record = from.record;
-    write.record_size = from.record_size;
-    write.history = from.history;
-  }
-  for (LockWork& work : works) {
-    if (!work.access->gap) continue;
-    Write& write = record.writes.emplace_back();
-    write.header = work.access->header;
-    write.kind = WriteKind::kGap;
-    write.table = work.access->table;
-    write.key_hash = work.access->key_hash;
-    write.incarnation = work.access->incarnation;
-    write.entries = std::move(work.entries);
-  }
 }
 
 Status LocalPart::apply() {
   if (writes_.empty()) return Status();
-  std::vector<LockWork> works;
-  RDMACC_RETURN_IF_ERROR(lock(works));
+  RDMACC_RETURN_IF_ERROR(lock_accesses(stage_, writes_.plan_locks()));
   LogRecord record;
-  build_record(works, record);
+  record.lock_ctts = record.stamp = stage_.stamps.ctts;
+  record.protocol = static_cast<uint8_t>(stage_.rules.protocol);
+  writes_.list_writes(record);
   std::vector<std::byte> encoded;
   encode(record, encoded);
   CHECK(encoded.size() <= kRedoBytes - OrderArea::kBlockHeaderBytes);
@@ -281,33 +164,13 @@ Status LocalPart::apply() {
   while (!install(stage_.engine.worker, record, options, stage_.counters).ok()) {
     stage_.engine.worker.scheduler().sleep_for(1'000);
   }
-  allocated_.clear();
-  free_replaced();
+  writes_.keep_room();
+  writes_.free_replaced(stage_);
   return Status();
 }
 
-void LocalPart::free_replaced() {
-  std::vector<StorageClient::FreeRequest> freed;
-  for (const LocalWrite& write : writes_) {
-    if (!write.old_overflow.null()) {
-      freed.push_back({write.old_overflow, FreeKind::kOverflow});
-    }
-    if (write.kind == WriteKind::kUnlink) {
-      freed.push_back({write.tuple.header, FreeKind::kSlot});
-    }
-  }
-  if (freed.empty()) return;
-  const Status status =
-      stage_.engine.storage.free(freed, stage_.stamps.ctts, stage_.allocation_counters);
-  static_cast<void>(status);  // leaks until the node's next start
-}
-
 void LocalPart::give_back() {
-  if (allocated_.empty()) return;
-  const Status status =
-      stage_.engine.storage.free(allocated_, stage_.stamps.ctts, stage_.allocation_counters);
-  static_cast<void>(status);
-  allocated_.clear();
+  static_cast<void>(writes_.give_back_room(stage_));  // leaks until the node's next start
 }
 
 }  // namespace rdmacc

@@ -1,11 +1,11 @@
 #pragma once
 #include <deque>
+#include <memory_resource>
 #include <unordered_map>
 
 #include "engine/protocols/calvin/order_area.h"
 #include "engine/protocols/calvin/request.h"
-#include "engine/txn/find.h"
-#include "engine/txn/lock.h"
+#include "engine/txn/write_plan.h"
 
 namespace rdmacc {
 
@@ -36,26 +36,13 @@ class LocalPart {
     uint64_t hash = 0;
     KeyWork work{};
   };
-  struct LocalWrite {
-    LocalKey* key = nullptr;
-    WriteKind kind = WriteKind::kUpdate;
-    std::string record;
-    Access tuple{};
-    Access* gap = nullptr;  // of gaps_
-    GlobalAddress new_overflow{}, old_overflow{};
-    uint16_t record_size = 0, history = 0;  // of the table
-  };
 
   LocalKey* touch(TableId table, const std::string& key);
-  Status find(std::span<LocalKey* const> keys, KeyWork::Mode mode);
   Status check(LocalVerdict& verdict);
   bool group_unchanged(const OrderedGroup& group) const;
   void add_write(const OrderedWrite& write);
+  Access* share_gap(const Access& gap);
   Status find_gaps();
-  Status allocate();
-  Status lock(std::vector<LockWork>& works);
-  void build_record(std::vector<LockWork>& works, LogRecord& record) const;
-  void free_replaced();
 
   StageContext& stage_;
   const OrderArea& area_;
@@ -63,9 +50,9 @@ class LocalPart {
   const OrderedRequest& request_;
   std::deque<LocalKey> keys_;
   std::unordered_map<std::string, LocalKey*> key_of_;
-  std::deque<LocalWrite> writes_;
-  std::deque<Access> gaps_;
-  std::vector<StorageClient::FreeRequest> allocated_;
+  std::pmr::deque<Access> accesses_;  // that are written
+  std::unordered_map<uint64_t, Access*> gap_of_;
+  WritePlan writes_{accesses_};
 };
 
 }  // namespace rdmacc

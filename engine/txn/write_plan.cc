@@ -1,0 +1,166 @@
+#include "engine/txn/write_plan.h"
+
+#include <unordered_map>
+
+namespace rdmacc {
+namespace {
+
+std::string make_record(std::string_view key, std::string_view row) {
+  const auto key_bytes = static_cast<uint32_t>(key.size());
+  std::string record;
+  record.reserve(record_bytes(key.size(), row.size()));
+  record.append(reinterpret_cast<const char*>(&key_bytes), sizeof(key_bytes));
+  record.append(key);
+  record.append(row);
+  return record;
+}
+
+WriteKind kind_of(const ProtocolRules& rules, const KeyWrite& write) {
+  if (!write.deleted) return write.tuple != nullptr ? WriteKind::kUpdate : WriteKind::kInsert;
+  return rules.reads_at_ctts ? WriteKind::kTombstone : WriteKind::kUnlink;
+}
+
+}  // namespace
+
+PlannedWrite& WritePlan::add(const ProtocolRules& rules, const KeyWrite& write) {
+  PlannedWrite& planned = writes_.emplace_back();
+  planned.table = write.table;
+  planned.hash = write.hash;
+  planned.key = write.key;
+  planned.kind = kind_of(rules, write);
+  planned.tuple = write.tuple;
+  if (planned.kind != WriteKind::kUnlink) planned.record = make_record(write.key, write.row);
+  if (write.tuple == nullptr) return planned;
+  write.tuple->write = true;
+  if (write.overflow != 0) {
+    planned.old_overflow = GlobalAddress::make(write.tuple->header.node(), write.overflow);
+  }
+  return planned;
+}
+
+std::vector<KeyWork> WritePlan::missing_gaps(std::vector<PlannedWrite*>& of) {
+  std::vector<KeyWork> works;
+  for (PlannedWrite& write : writes_) {
+    if (!write.relinks() || write.gap != nullptr) continue;
+    works.push_back(KeyWork::of(write.table, write.hash, write.key, KeyWork::Mode::kGapOnly));
+    of.push_back(&write);
+  }
+  return works;
+}
+
+Status WritePlan::allocate_room(StageContext& stage) {
+  std::vector<SlotRequest> requests;
+  std::vector<PlannedWrite*> owners;
+  for (PlannedWrite& write : writes_) {
+    auto table = stage.table(write.table);
+    if (!table.ok()) return table.status();
+    write.record_size = static_cast<uint16_t>((*table)->record_size);
+    write.history = static_cast<uint16_t>((*table)->history);
+    SlotRequest request{};
+    request.table = write.table;
+    request.key_hash = write.hash;
+    request.node = stage.engine.map.primary_of(write.hash);
+    request.want_slot = write.kind == WriteKind::kInsert;
+    if (write.record.size() > (*table)->record_size) {
+      request.overflow_bytes = static_cast<uint32_t>(round_up(write.record.size(), 8));
+    }
+    if (!request.want_slot && request.overflow_bytes == 0) continue;
+    requests.push_back(request);
+    owners.push_back(&write);
+  }
+  if (requests.empty()) return Status();
+  RDMACC_RETURN_IF_ERROR(
+      stage.engine.storage.allocate(requests, stage.stamps.ctts, stage.allocation_counters));
+  for (size_t i = 0; i < requests.size(); i++) take_room(requests[i], *owners[i]);
+  return Status();
+}
+
+void WritePlan::take_room(const SlotRequest& got, PlannedWrite& write) {
+  if (!got.overflow.null()) {
+    write.new_overflow = got.overflow;
+    allocated_.push_back({got.overflow, FreeKind::kOverflow});
+  }
+  if (!got.want_slot) return;
+  allocated_.push_back({got.slot, FreeKind::kSlot});
+  Access& access = accesses_.emplace_back();
+  access.header = got.slot;
+  access.write = true;
+  access.locked = false;  // held, but given back by free(), not by Release
+  access.table = write.table;
+  access.key_hash = write.hash;
+  access.incarnation = got.incarnation;
+  access.locked_wts = got.wts;
+  access.lease = got.lease;
+  write.tuple = &access;
+}
+
+std::vector<LockWork>& WritePlan::plan_locks() {
+  locks_.clear();
+  std::unordered_map<const Access*, size_t> gap_locks;
+  for (const PlannedWrite& write : writes_) {
+    if (write.kind != WriteKind::kInsert && !write.tuple->locked) {
+      locks_.push_back(LockWork{write.tuple, {}, {}, false});
+    }
+    if (!write.relinks()) continue;
+    write.gap->write = true;
+    auto [at, fresh] = gap_locks.try_emplace(write.gap, locks_.size());
+    if (fresh) locks_.push_back(LockWork{write.gap, {}, {}, false});
+    locks_[at->second].wishes.push_back(
+        EntryWish{write.hash, write.tuple->header.offset(), write.kind == WriteKind::kInsert});
+  }
+  return locks_;
+}
+
+void WritePlan::list_writes(LogRecord& record) {
+  const auto add = [&record](const Access& access, WriteKind kind) -> Write& {
+    Write& write = record.writes.emplace_back();
+    write.header = access.header;
+    write.kind = kind;
+    write.table = access.table;
+    write.key_hash = access.key_hash;
+    write.incarnation = access.incarnation;
+    return write;
+  };
+  record.writes.reserve(writes_.size() + locks_.size());
+  for (const PlannedWrite& planned : writes_) {
+    Write& write = add(*planned.tuple, planned.kind);
+    write.key_hash = planned.hash;  // a tuple that a scan has met may not know its key
+    write.overflow = planned.new_overflow;
+    write.record = planned.record;
+    write.record_size = planned.record_size;
+    write.history = planned.history;
+  }
+  for (LockWork& lock : locks_) {
+    if (lock.access->gap) add(*lock.access, WriteKind::kGap).entries = std::move(lock.entries);
+  }
+}
+
+Status WritePlan::give_back_room(StageContext& stage) {
+  if (allocated_.empty()) return Status();
+  const Status status =
+      stage.engine.storage.free(allocated_, stage.stamps.ctts, stage.allocation_counters);
+  allocated_.clear();
+  return status;
+}
+
+void WritePlan::free_replaced(StageContext& stage, std::span<const GlobalAddress> evicted) {
+  std::vector<StorageClient::FreeRequest> freed;
+  for (const PlannedWrite& write : writes_) {
+    const bool kept = stage.rules.reads_at_ctts;  // by the version before
+    if (!write.old_overflow.null() && !kept) {
+      freed.push_back({write.old_overflow, FreeKind::kOverflow});
+    }
+    if (write.kind == WriteKind::kUnlink) {
+      freed.push_back({write.tuple->header, FreeKind::kSlot});
+    } else if (write.kind == WriteKind::kTombstone) {
+      freed.push_back({write.tuple->header, FreeKind::kTombstone});
+    }
+  }
+  for (const GlobalAddress block : evicted) freed.push_back({block, FreeKind::kOverflow});
+  if (freed.empty()) return;
+  const Status status =
+      stage.engine.storage.free(freed, stage.stamps.ctts, stage.allocation_counters);
+  static_cast<void>(status);  // leaks until the node's next start
+}
+
+}  // namespace rdmacc
