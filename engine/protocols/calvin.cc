@@ -18,18 +18,7 @@ namespace {
 
 // Only a slot with a stale lock CAS on it could be held; the node tries again.
 Step lock(const Access& access, const Look* seen, const TxnStamps& txn) {
-  if (seen == nullptr) {
-    return access.locked ? Step::attempt(kFirstLook)
-                         : Step::cas(kFirstLook, kOffsetOfLock, 0, txn.ctts);
-  }
-  return access.locked ? Step::done() : Step::abort(AbortReason::kLockHeld);
-}
-
-Step validate(const Access& access, const Look* seen, const TxnStamps& txn) {
-  if (seen == nullptr) return Step::attempt(kLastLook);
-  const bool free = seen->last.lock == 0 || seen->last.lock == txn.ctts;
-  return seen->last.wts == access.read_wts && free ? Step::done()
-                                                   : Step::abort(AbortReason::kReconnaissanceStale);
+  return take_lock(access, seen, txn, kFirstLook);
 }
 
 }  // namespace
@@ -40,7 +29,6 @@ const ProtocolRules kCalvinRules = {
     .commits_in_order = true,
     .read = read_untorn,
     .lock = lock,
-    .validate = validate,
     .effects = kInPlaceEffects,
 };
 

@@ -82,14 +82,11 @@ Step read(const Access& access, const Look* seen, const TxnStamps& txn) {
 }
 
 Step lock(const Access& access, const Look* seen, const TxnStamps& txn) {
-  if (seen == nullptr) {
-    return access.locked ? Step::attempt(kFirstLook)
-                         : Step::cas(kFirstLook, kOffsetOfLock, 0, txn.ctts);
-  }
-  if (!access.locked) return Step::abort(AbortReason::kLockHeld);
+  const Step taken = take_lock(access, seen, txn, kFirstLook);
+  if (taken.verdict != Verdict::kDone) return taken;
   // W1, on a header read after the CAS.
   const bool in_time = txn.ctts > seen->first.wts && txn.ctts >= seen->first.rts;
-  return in_time ? Step::done() : Step::abort(AbortReason::kTooLate);
+  return in_time ? taken : Step::abort(AbortReason::kTooLate);
 }
 
 // The stamp of an old version before its bytes, as everywhere.

@@ -17,16 +17,21 @@
 #include "engine/protocols/protocols.h"
 
 namespace rdmacc {
+
+Step take_lock(const Access& access, const Look* seen, const TxnStamps& txn, int verbs) {
+  if (seen == nullptr) {
+    return access.locked ? Step::attempt(verbs)
+                         : Step::cas(verbs, kOffsetOfLock, access.shares, txn.ctts);
+  }
+  return access.locked ? Step::done() : Step::abort(AbortReason::kLockHeld);
+}
+
 namespace {
 
 constexpr int kVerbs = kFirstLook | kReadRecord;
 
 Step lock(const Access& access, const Look* seen, const TxnStamps& txn) {
-  if (seen == nullptr) {
-    return access.locked ? Step::attempt(kVerbs)
-                         : Step::cas(kVerbs, kOffsetOfLock, access.shares, txn.ctts);
-  }
-  return access.locked ? Step::done() : Step::abort(AbortReason::kLockHeld);
+  return take_lock(access, seen, txn, kVerbs);
 }
 
 Step share(const Access& access, const Look* seen, const TxnStamps& txn) {

@@ -26,20 +26,17 @@ Step read_untorn(const Access& /*access*/, const Look* seen, const TxnStamps& /*
   return untorn ? Step::done() : Step::again(verbs);
 }
 
-namespace {
-
-Step lock(const Access& access, const Look* seen, const TxnStamps& txn) {
-  if (seen == nullptr) {
-    return access.locked ? Step::attempt(kFirstLook)
-                         : Step::cas(kFirstLook, kOffsetOfLock, 0, txn.ctts);
-  }
-  if (!access.locked) return Step::abort(AbortReason::kLockHeld);
-  // What was read before must still be what the lock covers; a blind write takes what is there.
+// What was read before must still be what the lock covers; a blind write takes what is there.
+Step lock_unchanged(const Access& access, const Look* seen, const TxnStamps& txn) {
+  const Step taken = take_lock(access, seen, txn, kFirstLook);
+  if (taken.verdict != Verdict::kDone) return taken;
   if (access.read && seen->first.wts != access.read_wts) {
     return Step::abort(access.gap ? AbortReason::kGapChanged : AbortReason::kVersionChanged);
   }
-  return Step::done();
+  return taken;
 }
+
+namespace {
 
 // Rts, lock, then stamps: a writer that locks after we saw the lock free stamps after our look,
 // and is ordered behind us.
@@ -60,7 +57,7 @@ const ProtocolRules kOccRules = {
               static_cast<uint16_t>(Stage::kValidate),
     .single_read_is_atomic = true,
     .read = read_untorn,
-    .lock = lock,
+    .lock = lock_unchanged,
     .validate = validate,
     .effects = kInPlaceEffects,
 };

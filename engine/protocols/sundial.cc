@@ -36,16 +36,10 @@ Step freeze_lease(uint64_t word, const TxnStamps& txn) {
                    sundial_locked_word(sundial_wts(word), worker_of_ctts(txn.ctts)));
 }
 
+// OCC's lock, and then the lease.
 Step lock(const Access& access, const Look* seen, const TxnStamps& txn) {
-  if (seen == nullptr) {
-    return access.locked ? Step::attempt(kFirstLook)
-                         : Step::cas(kFirstLook, kOffsetOfLock, 0, txn.ctts);
-  }
-  if (!access.locked) return Step::abort(AbortReason::kLockHeld);
-  if (access.read && seen->first.wts != access.read_wts) {
-    return Step::abort(access.gap ? AbortReason::kGapChanged : AbortReason::kVersionChanged);
-  }
-  if (access.lease_locked) return Step::done();
+  const Step locked = lock_unchanged(access, seen, txn);
+  if (locked.verdict != Verdict::kDone || access.lease_locked) return locked;
   const bool tried = (seen->posted.verbs & kCas) != 0 && seen->posted.word == kOffsetOfSundial;
   const uint64_t word = tried ? seen->cas_seen : seen->first.sundial;
   // Whoever locks the word holds the lock, so it is ours to lock as soon as renewals let us.
