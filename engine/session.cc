@@ -286,11 +286,6 @@ Status Session::drop_table(TableId table) {
   return state.engine.storage.drop_table(table, state.stats.allocation_verbs);
 }
 
-Result<TableMeta> Session::truncate_table(TableId table, const TableSpec& spec) {
-  RDMACC_RETURN_IF_ERROR(drop_table(table));
-  return create_table(spec);
-}
-
 Result<TableMeta> Session::find_table(const TableSpec& identity) {
   CoordinatorState& state = coordinator_.impl().state;
   return state.engine.storage.find_table(identity, state.stats.allocation_verbs);

@@ -155,8 +155,6 @@ class Session {
   // its transaction aborts, drop what was replaced when it commits).
   Result<TableMeta> create_table(const TableSpec& spec);
   Status drop_table(TableId table);
-  // Empties a table that nobody else can see: drops it and creates it anew under another id.
-  Result<TableMeta> truncate_table(TableId table, const TableSpec& spec);
   Result<TableMeta> find_table(const TableSpec& identity);
   Result<NodeStatistics> node_statistics(NodeId node);
   // Headers of a node that are locked or waited for, from where `from` (0, or the `next` of the

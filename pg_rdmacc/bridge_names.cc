@@ -20,13 +20,6 @@ const char* bridge_protocol_name(int protocol) {
   return rdmacc::protocol_name(static_cast<rdmacc::Protocol>(protocol));
 }
 
-const char* bridge_available_protocols(void) {
-  static char names[256];
-  no_throw(
-      [] { snprintf(names, sizeof(names), "%s", rdmacc::available_protocol_names().c_str()); });
-  return names;
-}
-
 bool bridge_protocol_available(int protocol) {
   return protocol >= 0 && protocol < static_cast<int>(rdmacc::kProtocolCount) &&
          rdmacc::rules_of(static_cast<rdmacc::Protocol>(protocol)) != nullptr;

@@ -204,7 +204,6 @@ size_t bridge_gate_sessions(const BridgeGateSession** sessions);
 /* ---- Names. -1 / false when unknown or not available; text functions return static storage. */
 int bridge_parse_protocol(const char* name);
 const char* bridge_protocol_name(int protocol);
-const char* bridge_available_protocols(void); /* "nowait, occ" */
 bool bridge_protocol_available(int protocol);
 const char* bridge_lock_mode_name(int mode); /* NULL when there is none of that number */
 /* False with a message (in *why, static storage) when `text` is no stage plan. */

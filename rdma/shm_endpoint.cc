@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "rdma/memory_region.h"
+
 namespace rdmacc {
 namespace {
 
@@ -158,7 +160,7 @@ Result<std::byte*> ShmEndpoint::allocate_registered(size_t bytes) {
   const size_t rounded = (bytes + kShmPageBytes - 1) / kShmPageBytes * kShmPageBytes;
   if (rounded == 0) return Status(Code::kInvalidArgument, "empty registered buffer");
   void* start = mmap(nullptr, rounded, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (start == MAP_FAILED) return Status(Code::kNoSpace, "registered memory");
+  if (start == MAP_FAILED) return out_of_registered_memory();
   blocks_.push_back(Block{start, rounded});
   return static_cast<std::byte*>(start);
 }

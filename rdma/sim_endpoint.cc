@@ -3,6 +3,8 @@
 #include <cstring>
 #include <new>
 
+#include "rdma/memory_region.h"
+
 namespace rdmacc {
 namespace {
 
@@ -88,7 +90,7 @@ Result<std::byte*> SimEndpoint::allocate_registered(size_t bytes) {
   const size_t rounded = (bytes + kCacheLineBytes - 1) & ~(kCacheLineBytes - 1);
   if (rounded == 0) return Status(Code::kInvalidArgument, "empty registered buffer");
   void* memory = ::operator new (rounded, std::align_val_t{kCacheLineBytes}, std::nothrow);
-  if (memory == nullptr) return Status(Code::kNoSpace, "registered memory");
+  if (memory == nullptr) return out_of_registered_memory();
   std::memset(memory, 0, rounded);
   blocks_.push_back(Block{static_cast<std::byte*>(memory), rounded});
   return static_cast<std::byte*>(memory);

@@ -76,11 +76,6 @@ bool Arena::in_use(PageKind kind, uint64_t offset) const {
   return page.kind == kind && bit_of(page.taken, place.unit) && !bit_of(page.retired, place.unit);
 }
 
-bool Arena::array_in_use(uint64_t offset, uint64_t bytes) const {
-  const PageKind kind = bytes <= kSmallArrayBytesMax ? PageKind::kArray : PageKind::kRun;
-  return in_use(kind, offset) && unit_bytes(offset) >= bytes;
-}
-
 uint64_t Arena::unit_bytes(uint64_t offset) const {
   Place place;
   CHECK(place_of(offset, &place));

@@ -42,7 +42,6 @@ class Arena {
   // A unit of this kind begins at `offset`, whatever its state.
   bool is_unit(PageKind kind, uint64_t offset) const;
   bool in_use(PageKind kind, uint64_t offset) const;
-  bool array_in_use(uint64_t offset, uint64_t bytes) const;
   uint64_t unit_bytes(uint64_t offset) const;
   // Calls back for every unit of a page of `kind`; for a page of another kind for none.
   void for_each_unit(uint64_t page, PageKind kind,

@@ -1,7 +1,5 @@
 #include "engine/storage/region_layout.h"
 
-#include <atomic>
-
 #include "rdma/base/check.h"
 
 namespace rdmacc {
@@ -34,20 +32,6 @@ RegionLayout::RegionLayout(const Topology& topology) {
   }
   pages = pages_begin(page_table, page_count);
   CHECK(page_count == 0 || page(page_count) <= region_bytes);
-}
-
-uint64_t clock_high_water(const std::byte* region) {
-  const auto* superblock = reinterpret_cast<const Superblock*>(region);
-  return superblock->magic == kRegionMagic ? superblock->clock_high_water : 0;
-}
-
-void raise_clock_high_water(std::byte* region, uint64_t us) {
-  auto* superblock = reinterpret_cast<Superblock*>(region);
-  CHECK(superblock->magic == kRegionMagic);
-  std::atomic_ref<uint64_t> word(superblock->clock_high_water);
-  uint64_t seen = word.load();
-  while (seen < us && !word.compare_exchange_weak(seen, us)) {
-  }
 }
 
 uint64_t region_bytes_min(const Topology& topology) {

@@ -46,9 +46,8 @@ struct Superblock {
   uint32_t version;
   uint32_t node;
   uint64_t region_bytes;
-  uint64_t generation;        // random; differs for every formatted region
-  uint64_t pages_used;        // pages handed out so far; rises by the owner's 8-byte stores
-  uint64_t clock_high_water;  // microseconds; no ctts given out before a restart is above it
+  uint64_t generation;  // random; differs for every formatted region
+  uint64_t pages_used;  // pages handed out so far; rises by the owner's 8-byte stores
 };
 
 // State of a directory entry.
@@ -106,10 +105,6 @@ struct RegionLayout {
   }
   uint64_t page(uint64_t index) const { return pages + index * kPageBytes; }
 };
-
-// The superblock's clock_high_water, in microseconds; raise never lowers it. By the owner.
-uint64_t clock_high_water(const std::byte* region);
-void raise_clock_high_water(std::byte* region, uint64_t us);
 
 // Smallest region that a topology can work with.
 uint64_t region_bytes_min(const Topology& topology);

@@ -199,7 +199,7 @@ Status OrderExecutor::finish_redo(StorageService& storage) {
     VerbArena arena(link_.worker.pool());
     auto* seen = arena.allocate_array<Header>(1);
     auto* was = arena.allocate_array<uint64_t>(1);
-    if (seen == nullptr || was == nullptr) return Status(Code::kNoSpace, "registered memory");
+    if (seen == nullptr || was == nullptr) return out_of_registered_memory();
     DoorbellBatch batch(link_.worker.scheduler(), counters_);
     batch.read(header, seen, sizeof(*seen));
     RDMACC_RETURN_IF_ERROR(batch.execute());

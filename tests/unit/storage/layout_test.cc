@@ -42,16 +42,6 @@ TEST(RegionLayout, SmallestRegionHasPagesAndLessHasNone) {
   EXPECT_EQ(RegionLayout(topology).page_count, 0u);
 }
 
-TEST(RegionLayout, ClockHighWaterOnlyRises) {
-  std::vector<uint64_t> region(sizeof(Superblock) / 8);
-  auto* bytes = reinterpret_cast<std::byte*>(region.data());
-  EXPECT_EQ(clock_high_water(bytes), 0u);
-  region[0] = kRegionMagic;
-  raise_clock_high_water(bytes, 50);
-  raise_clock_high_water(bytes, 40);
-  EXPECT_EQ(clock_high_water(bytes), 50u);
-}
-
 TEST(ControlArea, StartsWithNoProtocolAndTheFirstEpoch) {
   const RegionLayout layout(topology_of(8, 64ull << 20));
   std::vector<uint64_t> region(layout.directory / 8, ~0ull);
