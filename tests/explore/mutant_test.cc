@@ -2,35 +2,28 @@
 // with the right one on the same program.
 #include <gtest/gtest.h>
 
-#include "engine/protocols/registry.h"
 #include "tests/explore/explorer.h"
 #include "tests/explore/mutants.h"
 
 namespace rdmacc {
 namespace {
 
-const ProtocolRules* rules_in_use = nullptr;
-
-const ProtocolRules* mutated_rules_of(Protocol protocol, LockMode mode) {
-  return protocol == rules_in_use->protocol ? rules_in_use : rules_of(protocol, mode);
-}
-
 class ExploreMutants : public testing::TestWithParam<size_t> {};
 
 TEST_P(ExploreMutants, AreFound) {
   const ExploreMutant& mutant = explore_mutants()[GetParam()];
-  const auto setup = ExploreSetup::parse(mutant.setup);
+  const ExploreSetup setup = mutant.setup();
   const auto program = ExploreProgram::parse(mutant.program);
-  ASSERT_TRUE(setup && program);
-  rules_in_use = &mutant.rules;
+  ASSERT_TRUE(program);
+  put_in_use(mutant.rules);
   {
-    Explorer wrong(*program, *setup, {mutated_rules_of, mutant.rewriter});
+    Explorer wrong(*program, setup, {mutated_rules_of, mutant.rewriter});
     const ExploreReport report = wrong.explore({200'000});
     EXPECT_NE(report.problem, "") << report.summary();
     std::printf("%s, after %lu executions\n", report.problem.c_str(), report.executions);
   }
-  Explorer right(*program, *setup);
-  const ExploreReport report = right.explore({200'000});
+  Explorer sound(*program, setup);
+  const ExploreReport report = sound.explore({200'000});
   EXPECT_EQ(report.problem, "") << report.trace;
   EXPECT_TRUE(report.exhausted) << report.summary();
 }

@@ -3,28 +3,31 @@
 #include <cstring>
 #include <vector>
 
-#include "engine/protocols/registry.h"
-
 namespace rdmacc {
-namespace {
-
-const ProtocolRules& right(Protocol protocol, LockMode mode = LockMode::kExclusive) {
-  return *rules_of(protocol, mode);
-}
 
 // ---- Rules
+
+// OCC, SUNDIAL: a record whose writer has begun to write may carry the new stamp already.
+Step read_whether_locked_or_not(const Access&, const Look* seen, const TxnStamps&) {
+  const int verbs = kFirstLook | kReadRecord | kLastLook;
+  if (seen == nullptr) return Step::attempt(verbs);
+  return seen->first.wts == seen->last.wts ? Step::done() : Step::again(verbs);
+}
+
+// MVCC: a reader that does not look whether an older writer is at work.
+Step mvcc_read_whether_locked_or_not(const Access& access, const Look* seen, const TxnStamps& txn) {
+  if (seen == nullptr) return right(Protocol::kMvcc).read(access, seen, txn);
+  Look unlocked = *seen;
+  unlocked.first.lock = unlocked.last.lock = 0;
+  return right(Protocol::kMvcc).read(access, &unlocked, txn);
+}
+
+namespace {
 
 // OCC, SUNDIAL: a header looked at only before the record says nothing about the record.
 Step read_without_last_look(const Access&, const Look* seen, const TxnStamps&) {
   if (seen == nullptr) return Step::attempt(kFirstLook | kReadRecord | kLastLook);
   return seen->first.lock == 0 ? Step::done() : Step::again(kFirstLook | kReadRecord | kLastLook);
-}
-
-// OCC: a record whose writer has begun to write may carry the new stamp already.
-Step read_whether_locked_or_not(const Access&, const Look* seen, const TxnStamps&) {
-  const int verbs = kFirstLook | kReadRecord | kLastLook;
-  if (seen == nullptr) return Step::attempt(verbs);
-  return seen->first.wts == seen->last.wts ? Step::done() : Step::again(verbs);
 }
 
 // What was read and is locked by another will be written: two of them miss each other.
@@ -39,16 +42,11 @@ Step validate_nothing(const Access&, const Look* seen, const TxnStamps&) {
 }
 
 // Between the read and the lock another may have written.
+template <Protocol kProtocol>
 Step lock_without_comparing(const Access& access, const Look* seen, const TxnStamps& txn) {
   Access blind = access;
   blind.read = false;
-  return right(Protocol::kOcc).lock(blind, seen, txn);
-}
-
-Step sundial_lock_without_comparing(const Access& access, const Look* seen, const TxnStamps& txn) {
-  Access blind = access;
-  blind.read = false;
-  return right(Protocol::kSundial).lock(blind, seen, txn);
+  return right(kProtocol).lock(blind, seen, txn);
 }
 
 // A CAS that has failed is taken for one that has won.
@@ -56,13 +54,9 @@ Step lock_without_checking(const Access& access, const Look* seen, const TxnStam
   return seen == nullptr ? right(Protocol::kNowait).lock(access, seen, txn) : Step::done();
 }
 
-Step share_without_checking(const Access& access, const Look* seen, const TxnStamps& txn) {
-  const Step step = right(Protocol::kNowait, LockMode::kShared).read(access, seen, txn);
-  return step.verdict == Verdict::kAbort ? Step::done() : step;
-}
-
-Step waitdie_lock_without_checking(const Access& access, const Look* seen, const TxnStamps& txn) {
-  const Step step = right(Protocol::kWaitdie).lock(access, seen, txn);
+template <Protocol kProtocol, LockMode kMode = LockMode::kExclusive>
+Step read_without_checking(const Access& access, const Look* seen, const TxnStamps& txn) {
+  const Step step = right(kProtocol, kMode).read(access, seen, txn);
   return step.verdict == Verdict::kAbort ? Step::done() : step;
 }
 
@@ -70,14 +64,6 @@ Step waitdie_lock_without_checking(const Access& access, const Look* seen, const
 Step mvcc_read_without_raising(const Access& access, const Look* seen, const TxnStamps& txn) {
   const Step step = right(Protocol::kMvcc).read(access, seen, txn);
   return step.verdict == Verdict::kTry && (step.verbs & kCas) != 0 ? Step::done() : step;
-}
-
-// MVCC: and so does one that does not look whether an older writer is at work.
-Step mvcc_read_whether_locked_or_not(const Access& access, const Look* seen, const TxnStamps& txn) {
-  if (seen == nullptr) return right(Protocol::kMvcc).read(access, seen, txn);
-  Look unlocked = *seen;
-  unlocked.first.lock = unlocked.last.lock = 0;
-  return right(Protocol::kMvcc).read(access, &unlocked, txn);
 }
 
 Step mvcc_lock_whatever_was_read(const Access& access, const Look* seen, const TxnStamps& txn) {
@@ -98,23 +84,6 @@ constexpr Effect kLeaseFirst[] = {Effect::kStamp,    Effect::kLease,  Effect::kL
                                   Effect::kUnlock};
 constexpr Effect kEntriesAfterUnlock[] = {Effect::kStamp,  Effect::kLength, Effect::kIdentity,
                                           Effect::kRecord, Effect::kUnlock, Effect::kEntries};
-ProtocolRules with_read(ProtocolRules rules, Rule read) {
-  if (rules.locks_what_it_reads) rules.lock = read;
-  rules.read = read;
-  return rules;
-}
-ProtocolRules with_lock(ProtocolRules rules, Rule lock) {
-  rules.lock = lock;
-  return rules;
-}
-ProtocolRules with_validate(ProtocolRules rules, Rule validate) {
-  rules.validate = validate;
-  return rules;
-}
-ProtocolRules with_effects(ProtocolRules rules, std::span<const Effect> effects) {
-  rules.effects = effects;
-  return rules;
-}
 
 // ---- Chains
 
@@ -160,76 +129,87 @@ void forget_to_unlock(WorkerId, NodeId, std::vector<Verb>& verbs) {
   }
 }
 
+const ProtocolRules* rules_in_use = nullptr;
+
 }  // namespace
 
+ProtocolRules with_read(ProtocolRules rules, Rule read) {
+  if (rules.locks_what_it_reads) rules.lock = read;
+  rules.read = read;
+  return rules;
+}
+
+ProtocolRules with_lock(ProtocolRules rules, Rule lock) {
+  rules.lock = lock;
+  return rules;
+}
+
+ProtocolRules with_validate(ProtocolRules rules, Rule validate) {
+  rules.validate = validate;
+  return rules;
+}
+
+ProtocolRules with_effects(ProtocolRules rules, std::span<const Effect> effects) {
+  rules.effects = effects;
+  return rules;
+}
+
+void put_in_use(const ProtocolRules& rules) { rules_in_use = &rules; }
+
+const ProtocolRules* mutated_rules_of(Protocol protocol, LockMode mode) {
+  return protocol == rules_in_use->protocol ? rules_in_use : rules_of(protocol, mode);
+}
+
+ExploreSetup ExploreMutant::setup() const {
+  ExploreSetup setup;
+  setup.protocol = rules.protocol;
+  setup.lock_mode = rules.lock_mode;
+  setup.plan = StagePlan(code);
+  setup.words = words;
+  return setup;
+}
+
 std::span<const ExploreMutant> explore_mutants() {
-  const auto& occ = right(Protocol::kOcc);
-  const auto& nowait = right(Protocol::kNowait);
-  const auto& shared = right(Protocol::kNowait, LockMode::kShared);
+  constexpr auto kOcc = Protocol::kOcc, kSundial = Protocol::kSundial, kNowait = Protocol::kNowait;
+  const auto& occ = right(kOcc);
+  const auto& nowait = right(kNowait);
+  const auto& shared = right(kNowait, LockMode::kShared);
   const auto& waitdie = right(Protocol::kWaitdie);
   const auto& mvcc = right(Protocol::kMvcc);
-  const auto& sundial = right(Protocol::kSundial);
+  const auto& sundial = right(kSundial);
+  const ProtocolRules blind_occ = with_lock(occ, lock_without_comparing<kOcc>);
+  const ProtocolRules blind_sundial = with_lock(sundial, lock_without_comparing<kSundial>);
+  const Rule share_anything = read_without_checking<kNowait, LockMode::kShared>;
+  const Rule never_die = read_without_checking<Protocol::kWaitdie>;
   static const std::vector<ExploreMutant> mutants = {
-      {"OccWithoutLastLook", "occ stages=511 exclusive nodes=1 lines cold older_first narrow",
-       "gx,gy|px,py", with_read(occ, read_without_last_look), nullptr},
-      {"OccReadsUnderTheLock", "occ stages=511 exclusive nodes=1 lines cold older_first narrow",
-       "gx|px", with_read(occ, read_whether_locked_or_not), nullptr},
-      {"OccValidationIgnoresLocks",
-       "occ stages=511 exclusive nodes=1 lines cold older_first narrow", "gx,py|gy,px",
-       with_validate(occ, validate_whether_locked_or_not), nullptr},
-      {"OccValidatesNothing", "occ stages=511 exclusive nodes=1 lines cold older_first narrow",
-       "gx,gy|px,py", with_validate(occ, validate_nothing), nullptr},
-      {"OccValidatesNothingByRpc", "occ stages=0 exclusive nodes=1 lines cold older_first narrow",
-       "gx,gy|px,py", with_validate(occ, validate_nothing), nullptr},
-      {"OccLockDoesNotCompare", "occ stages=511 exclusive nodes=1 lines cold older_first narrow",
-       "gx,px|gx,px", with_lock(occ, lock_without_comparing), nullptr},
-      {"OccLockDoesNotCompareByRpc", "occ stages=0 exclusive nodes=1 lines cold older_first narrow",
-       "gx,px|gx,px", with_lock(occ, lock_without_comparing), nullptr},
-      {"OccUnlocksFirst", "occ stages=511 exclusive nodes=1 lines cold older_first narrow", "gx|px",
-       with_effects(occ, kUnlockFirst), nullptr},
-      {"OccStampsLast", "occ stages=511 exclusive nodes=1 lines cold older_first narrow", "gx|px",
-       with_effects(occ, kStampLast), nullptr},
-      {"OccLengthBeforeStamp", "occ stages=511 exclusive nodes=1 words cold older_first narrow",
-       "px|gx", with_effects(occ, kLengthFirst), nullptr},
-      {"OccEntriesAfterUnlock", "occ stages=511 exclusive nodes=1 lines cold older_first narrow",
-       "gz,gx|iz,px", with_effects(occ, kEntriesAfterUnlock), nullptr},
-      {"NowaitLockDoesNotCheck",
-       "nowait stages=511 exclusive nodes=1 lines cold older_first narrow", "gx,px|gx,px",
-       with_read(nowait, lock_without_checking), nullptr},
-      {"NowaitSharesWithoutChecking",
-       "nowait stages=511 shared nodes=1 lines cold older_first narrow", "gx,gy|px,py",
-       with_lock(with_read(shared, share_without_checking), shared.lock), nullptr},
-      {"NowaitUnlocksFirst", "nowait stages=511 exclusive nodes=1 lines cold older_first narrow",
-       "gx|px", with_effects(nowait, kUnlockFirst), nullptr},
-      {"NowaitReadsBeforeItsCas",
-       "nowait stages=511 exclusive nodes=1 lines cold older_first narrow", "gx|px", nowait,
-       read_before_cas},
-      {"NowaitUnlocksWithTheRecord",
-       "nowait stages=511 exclusive nodes=1 lines cold older_first narrow", "gx|px", nowait,
-       unlock_with_the_record},
-      {"NowaitForgetsToUnlock", "nowait stages=511 exclusive nodes=1 lines cold older_first narrow",
-       "gx,gy|gy,gx", nowait, forget_to_unlock},
-      {"WaitdieLockDoesNotCheck",
-       "waitdie stages=511 exclusive nodes=1 lines cold older_first narrow", "gx,px|gx,px",
-       with_read(waitdie, waitdie_lock_without_checking), nullptr},
-      {"MvccDoesNotRaiseRts", "mvcc stages=511 exclusive nodes=1 lines cold older_first narrow",
-       "px,gy|gx,py", with_read(mvcc, mvcc_read_without_raising), nullptr},
-      {"MvccReadsPastOlderLocks", "mvcc stages=511 exclusive nodes=1 lines cold older_first narrow",
-       "px|gx", with_read(mvcc, mvcc_read_whether_locked_or_not), nullptr},
-      {"MvccWritesWhatWasReadLater",
-       "mvcc stages=511 exclusive nodes=1 lines cold older_first narrow", "gx,px|gx,px",
-       with_lock(mvcc, mvcc_lock_whatever_was_read), nullptr},
-      {"SundialWithoutLastLook",
-       "sundial stages=511 exclusive nodes=1 lines cold older_first narrow", "gx|px",
-       with_read(sundial, read_without_last_look), nullptr},
-      {"SundialRenewsNothing", "sundial stages=511 exclusive nodes=1 lines cold older_first narrow",
-       "gx,py|gy,px", with_validate(sundial, validate_nothing), nullptr},
-      {"SundialLockDoesNotCompare",
-       "sundial stages=511 exclusive nodes=1 lines cold older_first narrow", "gx,px|gx,px",
-       with_lock(sundial, sundial_lock_without_comparing), nullptr},
-      {"SundialGivesTheLeaseFirst",
-       "sundial stages=511 exclusive nodes=1 lines cold older_first narrow", "gx|px",
-       with_effects(sundial, kLeaseFirst), nullptr},
+      {"OccWithoutLastLook", "gx,gy|px,py", with_read(occ, read_without_last_look)},
+      {"OccReadsUnderTheLock", "gx|px", with_read(occ, read_whether_locked_or_not)},
+      {"OccValidationIgnoresLocks", "gx,py|gy,px",
+       with_validate(occ, validate_whether_locked_or_not)},
+      {"OccValidatesNothing", "gx,gy|px,py", with_validate(occ, validate_nothing)},
+      {"OccValidatesNothingByRpc", "gx,gy|px,py", with_validate(occ, validate_nothing), nullptr, 0},
+      {"OccLockDoesNotCompare", "gx,px|gx,px", blind_occ},
+      {"OccLockDoesNotCompareByRpc", "gx,px|gx,px", blind_occ, nullptr, 0},
+      {"OccUnlocksFirst", "gx|px", with_effects(occ, kUnlockFirst)},
+      {"OccStampsLast", "gx|px", with_effects(occ, kStampLast)},
+      {"OccLengthBeforeStamp", "px|gx", with_effects(occ, kLengthFirst), nullptr, kStageCodeMax,
+       /*words=*/true},
+      {"OccEntriesAfterUnlock", "gz,gx|iz,px", with_effects(occ, kEntriesAfterUnlock)},
+      {"NowaitLockDoesNotCheck", "gx,px|gx,px", with_read(nowait, lock_without_checking)},
+      {"NowaitSharesWithoutChecking", "gx,gy|px,py",
+       with_lock(with_read(shared, share_anything), shared.lock)},
+      {"NowaitUnlocksFirst", "gx|px", with_effects(nowait, kUnlockFirst)},
+      {"NowaitReadsBeforeItsCas", "gx|px", nowait, read_before_cas},
+      {"NowaitUnlocksWithTheRecord", "gx|px", nowait, unlock_with_the_record},
+      {"NowaitForgetsToUnlock", "gx,gy|gy,gx", nowait, forget_to_unlock},
+      {"WaitdieLockDoesNotCheck", "gx,px|gx,px", with_read(waitdie, never_die)},
+      {"MvccDoesNotRaiseRts", "px,gy|gx,py", with_read(mvcc, mvcc_read_without_raising)},
+      {"MvccReadsPastOlderLocks", "px|gx", with_read(mvcc, mvcc_read_whether_locked_or_not)},
+      {"MvccWritesWhatWasReadLater", "gx,px|gx,px", with_lock(mvcc, mvcc_lock_whatever_was_read)},
+      {"SundialWithoutLastLook", "gx|px", with_read(sundial, read_without_last_look)},
+      {"SundialRenewsNothing", "gx,py|gy,px", with_validate(sundial, validate_nothing)},
+      {"SundialLockDoesNotCompare", "gx,px|gx,px", blind_sundial},
+      {"SundialGivesTheLeaseFirst", "gx|px", with_effects(sundial, kLeaseFirst)},
   };
   return mutants;
 }

@@ -1,8 +1,10 @@
 #pragma once
 #include <span>
 
+#include "engine/protocols/registry.h"
 #include "engine/txn/rule.h"
 #include "rdma/sim_choice.h"
+#include "tests/explore/program.h"
 
 namespace rdmacc {
 
@@ -10,12 +12,35 @@ namespace rdmacc {
 // it. What each breaks stands beside it in mutants.cc.
 struct ExploreMutant {
   const char* name;
-  const char* setup;
   const char* program;
   ProtocolRules rules;  // used for its protocol in either lock mode
-  SimChainRewriter rewriter;
+  SimChainRewriter rewriter = nullptr;
+  uint16_t code = kStageCodeMax;
+  bool words = false;
+
+  ExploreSetup setup() const;
 };
 
 std::span<const ExploreMutant> explore_mutants();
+
+// ---- For those who make wrong engines, here and in tests/sim
+
+inline const ProtocolRules& right(Protocol protocol, LockMode mode = LockMode::kExclusive) {
+  return *rules_of(protocol, mode);
+}
+// The same rules but for one. Where a read is a lock, both are replaced.
+ProtocolRules with_read(ProtocolRules rules, Rule read);
+ProtocolRules with_lock(ProtocolRules rules, Rule lock);
+ProtocolRules with_validate(ProtocolRules rules, Rule validate);
+ProtocolRules with_effects(ProtocolRules rules, std::span<const Effect> effects);
+
+// Wrong rules that show in more than one engine.
+Step read_whether_locked_or_not(const Access& access, const Look* seen, const TxnStamps& txn);
+Step mvcc_read_whether_locked_or_not(const Access& access, const Look* seen, const TxnStamps& txn);
+
+// Makes `rules` those of their protocol in either lock mode for mutated_rules_of(), which gives the
+// right ones of all others. One wrong engine at a time.
+void put_in_use(const ProtocolRules& rules);
+const ProtocolRules* mutated_rules_of(Protocol protocol, LockMode mode);
 
 }  // namespace rdmacc

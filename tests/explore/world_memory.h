@@ -18,29 +18,20 @@ namespace rdmacc {
 
 class WorldMemory {
  public:
-  // While it lives, operator new allocates in the arena.
-  class Inside {
+  // Who allocates where while it lives.
+  template <bool kInside>
+  class Allocating {
    public:
-    Inside() : before_(allocating_) { allocating_ = true; }
-    ~Inside() { allocating_ = before_; }
-    Inside(const Inside&) = delete;
-    Inside& operator=(const Inside&) = delete;
+    Allocating() : before_(allocating_) { allocating_ = kInside; }
+    ~Allocating() { allocating_ = before_; }
+    Allocating(const Allocating&) = delete;
+    Allocating& operator=(const Allocating&) = delete;
 
    private:
     const bool before_;
   };
-
-  // The same for what a callback from inside keeps for itself.
-  class Outside {
-   public:
-    Outside() : before_(allocating_) { allocating_ = false; }
-    ~Outside() { allocating_ = before_; }
-    Outside(const Outside&) = delete;
-    Outside& operator=(const Outside&) = delete;
-
-   private:
-    const bool before_;
-  };
+  using Inside = Allocating<true>;    // operator new allocates in the arena
+  using Outside = Allocating<false>;  // not: for what a callback from inside keeps for itself
 
   static WorldMemory& instance();
 

@@ -4,19 +4,12 @@
 
 #include <vector>
 
-#include "engine/protocols/registry.h"
 #include "tests/sim/mutants.h"
 #include "tests/sim/seeds.h"
 #include "tests/sim/sim_farm.h"
 
 namespace rdmacc {
 namespace {
-
-const ProtocolRules* rules_in_use = nullptr;
-
-const ProtocolRules* mutated_rules_of(Protocol protocol, LockMode mode) {
-  return protocol == rules_in_use->protocol ? rules_in_use : rules_of(protocol, mode);
-}
 
 std::vector<const SimMutant*> all_mutants() {
   std::vector<const SimMutant*> all;
@@ -35,7 +28,7 @@ class EngineMutants : public testing::TestWithParam<const SimMutant*> {
  protected:
   // The first of `seeds` that notices the mutant.
   static SimResult run_mutant(const SimMutant& mutant, size_t seeds) {
-    rules_in_use = &mutant.rules;
+    put_in_use(mutant.rules);
     SimResult noticed;
     run_scenarios(
         seeds,

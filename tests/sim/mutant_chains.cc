@@ -6,16 +6,11 @@
 #include <vector>
 
 #include "engine/log/log_entry.h"
-#include "engine/protocols/registry.h"
 #include "engine/storage/tuple.h"
 #include "tests/sim/mutants.h"
 
 namespace rdmacc {
 namespace {
-
-const ProtocolRules& right(Protocol protocol, LockMode mode = LockMode::kExclusive) {
-  return *rules_of(protocol, mode);
-}
 
 constexpr uint64_t kLine = sizeof(Header);
 

@@ -5,18 +5,11 @@
 #include <cstring>
 #include <vector>
 
-#include "engine/protocols/registry.h"
 #include "engine/storage/sundial_word.h"
-#include "tests/explore/mutants.h"
-#include "tests/explore/program.h"
 #include "tests/sim/mutants.h"
 
 namespace rdmacc {
 namespace {
-
-const ProtocolRules& right(Protocol protocol, LockMode mode = LockMode::kExclusive) {
-  return *rules_of(protocol, mode);
-}
 
 // ---- OCC
 
@@ -51,10 +44,8 @@ Step mvcc_gap_not_raised(const Access& access, const Look* seen, const TxnStamps
 
 // Scanners and misses do not look whether an older inserter is at work.
 Step mvcc_gap_lock_ignored(const Access& access, const Look* seen, const TxnStamps& txn) {
-  if (seen == nullptr || !access.gap) return right(Protocol::kMvcc).read(access, seen, txn);
-  Look unlocked = *seen;
-  unlocked.first.lock = unlocked.last.lock = 0;
-  return right(Protocol::kMvcc).read(access, &unlocked, txn);
+  return access.gap ? mvcc_read_whether_locked_or_not(access, seen, txn)
+                    : right(Protocol::kMvcc).read(access, seen, txn);
 }
 
 // The writer is not compared with those who have read later.
@@ -66,13 +57,6 @@ Step mvcc_lock_ignores_readers(const Access& access, const Look* seen, const Txn
 }
 
 // ---- SUNDIAL
-
-// Equal stamps under the lock: the bytes are on their way.
-Step sundial_reads_under_the_lock(const Access&, const Look* seen, const TxnStamps&) {
-  const int verbs = kFirstLook | kReadRecord | kLastLook;
-  if (seen == nullptr) return Step::attempt(verbs);
-  return seen->first.wts == seen->last.wts ? Step::done() : Step::again(verbs);
-}
 
 // The lock in another word than the lease, which others renew meanwhile.
 Step sundial_lock_does_not_freeze(const Access& access, const Look* seen, const TxnStamps& txn) {
@@ -116,12 +100,6 @@ constexpr Effect kForgetsTheRecord[] = {Effect::kStamp, Effect::kLength, Effect:
                                         Effect::kEntries, Effect::kUnlock};
 constexpr Effect kForgetsToUnlock[] = {Effect::kStamp, Effect::kLength, Effect::kIdentity,
                                        Effect::kRecord, Effect::kEntries};
-
-ProtocolRules mutated(Protocol protocol, void (*change)(ProtocolRules& rules)) {
-  ProtocolRules rules = right(protocol);
-  change(rules);
-  return rules;
-}
 
 constexpr uint32_t kRareSeedsMax = 400;
 
@@ -168,11 +146,8 @@ SimMutant of_exploration(const Shared& shared) {
     return std::strcmp(mutant.name, shared.name) == 0;
   });
   CHECK(found != all.end());
-  const auto setup = ExploreSetup::parse(found->setup);
-  CHECK(setup.has_value());
-  const uint16_t code = setup->plan.code();
-  SimScenario scenario = shared.rare ? packed(found->rules, code) : crowded(found->rules, code);
-  scenario.lock_mode = setup->lock_mode;
+  SimScenario scenario =
+      shared.rare ? packed(found->rules, found->code) : crowded(found->rules, found->code);
   if (found->rewriter) {
     scenario.prepare = [rewriter = found->rewriter](SimFabric& fabric) {
       fabric.set_rewriter(rewriter);
@@ -192,48 +167,42 @@ std::vector<SimMutant> make_mutants() {
                                    const ProtocolRules& rules) {
     mutants.push_back({name, breaks, rules, packed(rules), kRareSeedsMax, /*rare=*/true});
   };
-  const auto occ = Protocol::kOcc, mvcc = Protocol::kMvcc, sundial = Protocol::kSundial;
+  const ProtocolRules& occ = right(Protocol::kOcc);
+  const ProtocolRules& mvcc = right(Protocol::kMvcc);
+  const ProtocolRules& sundial = right(Protocol::kSundial);
   add("OccTrustsGaps", "phantoms: a gap header is not validated",
-      mutated(occ, [](ProtocolRules& rules) { rules.validate = occ_trusts_gaps; }), 40);
-  add("OccForgetsTheRecord", "a new stamp over the old bytes",
-      mutated(occ, [](ProtocolRules& rules) { rules.effects = kForgetsTheRecord; }), 40);
-  add("OccForgetsToUnlock", "locks left by commits",
-      mutated(occ, [](ProtocolRules& rules) { rules.effects = kForgetsToUnlock; }), 10);
-  add_rare("MvccVersionUnchecked", "no look at the old version's stamp after its bytes",
-           mutated(mvcc, [](ProtocolRules& rules) { rules.read = mvcc_version_unchecked; }));
-  add("MvccCannotWriteWhatItRead", "W1 as ctts > rts: aborts for ever (2.2)",
-      mutated(mvcc, [](ProtocolRules& rules) { rules.lock = mvcc_lock_after_own_read; }), 10);
-  add("MvccGapNotRaised", "an older insert behind a scan's back (2.7)",
-      mutated(mvcc, [](ProtocolRules& rules) { rules.read = mvcc_gap_not_raised; }), 100);
-  add("MvccGapLockIgnored", "a scan beside an older inserter (2.7)",
-      mutated(mvcc, [](ProtocolRules& rules) { rules.read = mvcc_gap_lock_ignored; }), 200);
-  add("MvccLockIgnoresReaders", "W1 without rts: writes behind a reader's back",
-      mutated(mvcc, [](ProtocolRules& rules) { rules.lock = mvcc_lock_ignores_readers; }), 40);
-  add_rare("MvccVersionBeforeItsStamp", "the slot before its stamp",
-           mutated(mvcc, [](ProtocolRules& rules) { rules.effects = kVersionBeforeItsStamp; }));
-  add("MvccStampsLast", "bytes before the stamp",
-      mutated(mvcc, [](ProtocolRules& rules) { rules.effects = kMvccStampLast; }), 100);
-  add("MvccUnlocksFirst", "bytes change after the unlock",
-      mutated(mvcc, [](ProtocolRules& rules) { rules.effects = kMvccUnlockFirst; }), 100);
-  add("MvccKeepsNoVersion", "the version before is lost to older readers",
-      mutated(mvcc, [](ProtocolRules& rules) { rules.effects = kMvccKeepsNoVersion; }), 40);
-  add("SundialReadsUnderTheLock", "equal stamps under the lock: torn (2.6)",
-      mutated(sundial, [](ProtocolRules& rules) { rules.read = sundial_reads_under_the_lock; }),
-      100);
-  add("SundialLockDoesNotFreeze", "the lock in another word than the lease",
-      mutated(sundial, [](ProtocolRules& rules) { rules.lock = sundial_lock_does_not_freeze; }),
-      100);
-  add("SundialRenewsWhatIsLocked", "a lease extended over a commit under way",
-      mutated(sundial,
-              [](ProtocolRules& rules) { rules.validate = sundial_renews_what_is_locked; }),
-      100);
-  add("SundialRenewsNewVersions", "the lease of another version extended",
-      mutated(sundial, [](ProtocolRules& rules) { rules.validate = sundial_renews_new_versions; }),
+      with_validate(occ, occ_trusts_gaps), 40);
+  add("OccForgetsTheRecord", "a new stamp over the old bytes", with_effects(occ, kForgetsTheRecord),
       40);
+  add("OccForgetsToUnlock", "locks left by commits", with_effects(occ, kForgetsToUnlock), 10);
+  add_rare("MvccVersionUnchecked", "no look at the old version's stamp after its bytes",
+           with_read(mvcc, mvcc_version_unchecked));
+  add("MvccCannotWriteWhatItRead", "W1 as ctts > rts: aborts for ever (2.2)",
+      with_lock(mvcc, mvcc_lock_after_own_read), 10);
+  add("MvccGapNotRaised", "an older insert behind a scan's back (2.7)",
+      with_read(mvcc, mvcc_gap_not_raised), 100);
+  add("MvccGapLockIgnored", "a scan beside an older inserter (2.7)",
+      with_read(mvcc, mvcc_gap_lock_ignored), 200);
+  add("MvccLockIgnoresReaders", "W1 without rts: writes behind a reader's back",
+      with_lock(mvcc, mvcc_lock_ignores_readers), 40);
+  add_rare("MvccVersionBeforeItsStamp", "the slot before its stamp",
+           with_effects(mvcc, kVersionBeforeItsStamp));
+  add("MvccStampsLast", "bytes before the stamp", with_effects(mvcc, kMvccStampLast), 100);
+  add("MvccUnlocksFirst", "bytes change after the unlock", with_effects(mvcc, kMvccUnlockFirst),
+      100);
+  add("MvccKeepsNoVersion", "the version before is lost to older readers",
+      with_effects(mvcc, kMvccKeepsNoVersion), 40);
+  add("SundialReadsUnderTheLock", "equal stamps under the lock: torn (2.6)",
+      with_read(sundial, read_whether_locked_or_not), 100);
+  add("SundialLockDoesNotFreeze", "the lock in another word than the lease",
+      with_lock(sundial, sundial_lock_does_not_freeze), 100);
+  add("SundialRenewsWhatIsLocked", "a lease extended over a commit under way",
+      with_validate(sundial, sundial_renews_what_is_locked), 100);
+  add("SundialRenewsNewVersions", "the lease of another version extended",
+      with_validate(sundial, sundial_renews_new_versions), 40);
   add("SundialTrustsGaps", "phantoms: a gap's lease is not extended",
-      mutated(sundial, [](ProtocolRules& rules) { rules.validate = sundial_trusts_gaps; }), 40);
-  add_rare("SundialStampsLast", "bytes before the stamp",
-           mutated(sundial, [](ProtocolRules& rules) { rules.effects = kSundialStampLast; }));
+      with_validate(sundial, sundial_trusts_gaps), 40);
+  add_rare("SundialStampsLast", "bytes before the stamp", with_effects(sundial, kSundialStampLast));
   return mutants;
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 #include <span>
 
-#include "engine/txn/rule.h"
+#include "tests/explore/mutants.h"
 #include "tests/sim/sim_run.h"
 
 // Engines that are wrong on purpose, each in one thing that looks harmless; seeds of the simulator
@@ -28,9 +28,9 @@ std::span<const SimMutant> rule_mutants();
 std::span<const SimMutant> chain_mutants();
 
 // What most of them need: a few transactions at a time on very few rows.
-// On even fewer rows, half of them readers: for what shows when a reader is overtaken.
-SimScenario packed(const ProtocolRules& rules, uint16_t code = kStageCodeMax);
 SimScenario crowded(const ProtocolRules& rules, uint16_t code = kStageCodeMax,
                     SimScenario::Load load = SimScenario::Load::kMixed);
+// On even fewer rows, half of them readers: for what shows when a reader is overtaken.
+SimScenario packed(const ProtocolRules& rules, uint16_t code = kStageCodeMax);
 
 }  // namespace rdmacc

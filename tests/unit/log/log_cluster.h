@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <vector>
@@ -109,6 +110,28 @@ class LogCluster {
       done = true;
     }));
     ASSERT_TRUE(fabric_->run_until([&] { return done; }, events));
+  }
+  // Slots of a fresh table, one on each of `nodes`, as an insert of `user`'s transaction leaves
+  // them.
+  std::vector<GlobalAddress> allocate_slots(LogUser& user, uint64_t ctts,
+                                            std::initializer_list<NodeId> nodes) {
+    std::vector<StorageClient::SlotRequest> requests;
+    run(user.worker, [&] {
+      VerbCounters counters;
+      const auto table = user.storage.create_table(TableSpec{}, counters);
+      ASSERT_TRUE(table.ok());
+      for (const NodeId node : nodes) {
+        StorageClient::SlotRequest request{};
+        request.table = table.value().id;
+        request.key_hash = requests.size();
+        request.node = node;
+        requests.push_back(request);
+      }
+      ASSERT_TRUE(user.storage.allocate(requests, ctts, counters).ok());
+    });
+    std::vector<GlobalAddress> slots;
+    for (const auto& request : requests) slots.push_back(request.slot);
+    return slots;
   }
   // The entries that would be found on `node` now, by the owner's CPU.
   std::vector<FoundEntry> entries(NodeId node, WorkerId of) const {

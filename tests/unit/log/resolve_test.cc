@@ -14,28 +14,14 @@ class Resolution : public testing::Test {
   void SetUp() override { prepare(1); }
 
   void prepare(uint64_t seed) {
-    live_.clear();
-    fresh_.clear();
     placements_.clear();
     cluster_ = std::make_unique<LogCluster>(seed, NodeId{2});
     LogUser& user = cluster_->user(0);
     dead_ = user.worker.id();
     ctts_ = (uint64_t{1000} << 16) | dead_;
-    cluster_->run(user.worker, [&] {
-      VerbCounters counters;
-      const auto table = user.storage.create_table(TableSpec{}, counters);
-      ASSERT_TRUE(table.ok());
-      std::vector<StorageClient::SlotRequest> requests;
-      for (const NodeId node : {NodeId{0}, NodeId{1}, NodeId{0}, NodeId{1}}) {
-        StorageClient::SlotRequest request{};
-        request.table = table.value().id;
-        request.key_hash = requests.size();
-        request.node = node;
-        requests.push_back(request);
-      }
-      ASSERT_TRUE(user.storage.allocate(requests, ctts_, counters).ok());
-      for (size_t i = 0; i < 4; ++i) (i < 2 ? live_ : fresh_).push_back(requests[i].slot);
-    });
+    const auto slots = cluster_->allocate_slots(user, ctts_, {0, 1, 0, 1});
+    live_.assign(slots.begin(), slots.begin() + 2);
+    fresh_.assign(slots.begin() + 2, slots.end());
     for (const GlobalAddress slot : live_) {
       cluster_->header(slot).flags = kFlagLive;
       cluster_->header(slot).wts = kOldStamp;

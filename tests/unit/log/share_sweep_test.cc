@@ -14,20 +14,7 @@ class ShareSweep : public testing::Test {
     cluster_ = std::make_unique<LogCluster>(1, NodeId{2}, 2);
     LogUser& user = cluster_->user(0);
     ctts_ = (uint64_t{1000} << 16) | user.worker.id();
-    cluster_->run(user.worker, [&] {
-      VerbCounters counters;
-      const auto table = user.storage.create_table(TableSpec{}, counters);
-      ASSERT_TRUE(table.ok());
-      std::vector<StorageClient::SlotRequest> requests;
-      for (const NodeId node : {NodeId{0}, NodeId{1}, NodeId{0}, NodeId{1}}) {
-        StorageClient::SlotRequest request{};
-        request.table = table.value().id;
-        request.node = node;
-        requests.push_back(request);
-      }
-      ASSERT_TRUE(user.storage.allocate(requests, ctts_, counters).ok());
-      for (const auto& request : requests) slots_.push_back(request.slot);
-    });
+    slots_ = cluster_->allocate_slots(user, ctts_, {0, 1, 0, 1});
     for (const GlobalAddress slot : slots_) {
       header(slot).flags = kFlagLive;
       header(slot).wts = (uint64_t{500} << 16) | id(0);
