@@ -7,7 +7,22 @@ namespace {
 // done again.
 constexpr size_t kRowsPerTransaction = 16;
 
+// Until nobody is in its way.
+Status in_one_transaction(Session& session, const TxnOptions& options,
+                          const std::function<Status()>& inserts) {
+  return retry_aborted(session.scheduler(), [&] {
+    RDMACC_RETURN_IF_ERROR(session.begin(options));
+    RDMACC_RETURN_IF_ERROR(abort_unless_ok(session, inserts()));
+    return abort_unless_ok(session, session.commit());
+  });
+}
+
 }  // namespace
+
+Status insert_alone(Session& session, const TxnOptions& options, TableId table,
+                    std::string_view key, std::string_view row) {
+  return in_one_transaction(session, options, [&] { return session.insert(table, key, row); });
+}
 
 Status BulkLoad::add(TableId table, std::string_view key, std::string_view row) {
   rows_.push_back(Row{table, std::string(key), std::string(row)});
@@ -16,11 +31,7 @@ Status BulkLoad::add(TableId table, std::string_view key, std::string_view row) 
 
 Status BulkLoad::finish() {
   if (rows_.empty()) return Status();
-  const Status status = retry_aborted(session_.scheduler(), [this] {
-    RDMACC_RETURN_IF_ERROR(session_.begin(options_));
-    RDMACC_RETURN_IF_ERROR(abort_unless_ok(session_, insert_all()));
-    return abort_unless_ok(session_, session_.commit());
-  });
+  const Status status = in_one_transaction(session_, options_, [this] { return insert_all(); });
   rows_.clear();
   return status;
 }

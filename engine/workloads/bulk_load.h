@@ -25,4 +25,8 @@ class BulkLoad {
   std::vector<Row> rows_;
 };
 
+// One row that must not be there yet, in a transaction of its own.
+Status insert_alone(Session& session, const TxnOptions& options, TableId table,
+                    std::string_view key, std::string_view row);
+
 }  // namespace rdmacc

@@ -3,6 +3,8 @@
 #include <map>
 #include <optional>
 
+#include "engine/workloads/bulk_load.h"
+
 namespace rdmacc {
 namespace {
 
@@ -51,8 +53,7 @@ class MixedTransaction {
         kinds_(inputs.kind == kReadOnly ? kReads : 100),
         random_(inputs.values[0]) {}
 
-  // What may only be seen by a transaction that cannot commit any more (an optimistic protocol
-  // notices then that another has deleted the row); empty if nothing.
+  // See TxnEffect: another has deleted the row.
   const std::string& doubt() const { return doubt_; }
 
   Status run() {
@@ -222,11 +223,9 @@ const WorkloadKind kMixedKind = {"mixed", "every operation of a session, on few 
                                  make_mixed};
 
 std::vector<TableSpec> Mixed::table_specs() const {
-  std::vector<TableSpec> specs(kTables);
+  std::vector<TableSpec> specs;
   for (uint32_t i = 0; i < kTables; ++i) {
-    specs[i].relfilenode = kFirstTableNumber + i;
-    specs[i].record_size = kRecordSize;
-    specs[i].history = options_.history;
+    specs.push_back(native_table(kFirstTableNumber + i, kRecordSize, options_.history));
   }
   return specs;
 }
@@ -237,13 +236,7 @@ Status Mixed::load(Session& session, const TxnOptions& options, uint64_t part, u
   for (uint64_t k = part * 2; k < options_.keys; k += parts * 2) {
     for (const TableId table : tables()) {
       const std::string key = key_of(k);
-      Status status;
-      do {
-        RDMACC_RETURN_IF_ERROR(session.begin(options));
-        status = abort_unless_ok(session, session.insert(table, key, row_for(key, random)));
-        if (status.ok()) status = abort_unless_ok(session, session.commit());
-      } while (status.code() == Code::kAborted);
-      RDMACC_RETURN_IF_ERROR(status);
+      RDMACC_RETURN_IF_ERROR(insert_alone(session, options, table, key, row_for(key, random)));
     }
   }
   return Status();
@@ -259,25 +252,12 @@ TxnInputs Mixed::draw(Random& random) const {
   return inputs;
 }
 
-// Without the doubts, which only attempt() can tell from faults.
 Status Mixed::execute(Session& session, const TxnInputs& inputs, TxnEffect& effect) const {
   effect.rollback = inputs.kind == kUserAborts;
-  return MixedTransaction(session, options_, tables(), inputs).run();
-}
-
-Status Mixed::attempt(Session& session, const TxnOptions& options, const TxnInputs& inputs,
-                      TxnEffect& effect) const {
-  effect = TxnEffect();
-  effect.rollback = inputs.kind == kUserAborts;
-  RDMACC_RETURN_IF_ERROR(session.begin(options));
   MixedTransaction transaction(session, options_, tables(), inputs);
-  RDMACC_RETURN_IF_ERROR(abort_unless_ok(session, transaction.run()));
-  if (effect.rollback) {
-    session.abort();
-    return Status();
-  }
-  RDMACC_RETURN_IF_ERROR(abort_unless_ok(session, session.commit()));
-  return transaction.doubt().empty() ? Status() : Status(Code::kCorrupt, transaction.doubt());
+  const Status status = transaction.run();
+  effect.doubt = transaction.doubt();
+  return status;
 }
 
 // Every row that a last look finds belongs to its key and is whole.

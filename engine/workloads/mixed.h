@@ -28,8 +28,6 @@ class Mixed : public Workload {
   Status load(Session& session, const TxnOptions& options, uint64_t part, uint64_t parts) override;
   TxnInputs draw(Random& random) const override;
   Status execute(Session& session, const TxnInputs& inputs, TxnEffect& effect) const override;
-  Status attempt(Session& session, const TxnOptions& options, const TxnInputs& inputs,
-                 TxnEffect& effect) const override;
   Status check(Session& session, const TxnOptions& options, int64_t delta,
                std::string& violation) const override;
 

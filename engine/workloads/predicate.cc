@@ -1,5 +1,7 @@
 #include "engine/workloads/predicate.h"
 
+#include "engine/workloads/bulk_load.h"
+
 namespace rdmacc {
 namespace {
 
@@ -38,8 +40,7 @@ class PredicateTransaction {
     return Status(Code::kInvalidArgument, "no such kind of transaction");
   }
 
-  // What may only be seen by a transaction that cannot commit any more: an optimistic protocol
-  // notices later that what it read does not belong together. Empty if nothing.
+  // See TxnEffect: what it read does not belong together.
   const std::string& doubt() const { return doubt_; }
 
  private:
@@ -211,11 +212,9 @@ Predicate::Predicate(const PredicateOptions& options) : options_(options) {
 }
 
 std::vector<TableSpec> Predicate::table_specs() const {
-  std::vector<TableSpec> specs(kTables);
+  std::vector<TableSpec> specs;
   for (uint32_t i = 0; i < kTables; ++i) {
-    specs[i].relfilenode = kFirstTableNumber + i;
-    specs[i].record_size = kRecordSize;
-    specs[i].history = options_.history;
+    specs.push_back(native_table(kFirstTableNumber + i, kRecordSize, options_.history));
   }
   return specs;
 }
@@ -226,13 +225,7 @@ Status Predicate::load(Session& session, const TxnOptions& options, uint64_t par
   const PredicateRows rows = first_predicate_rows(options_);
   for (size_t table = 0; table < tables().size(); ++table) {
     for (const auto& [key, row] : rows[table]) {
-      Status status;
-      do {
-        RDMACC_RETURN_IF_ERROR(session.begin(options));
-        status = abort_unless_ok(session, session.insert(tables()[table], key, row));
-        if (status.ok()) status = abort_unless_ok(session, session.commit());
-      } while (status.code() == Code::kAborted);
-      RDMACC_RETURN_IF_ERROR(status);
+      RDMACC_RETURN_IF_ERROR(insert_alone(session, options, tables()[table], key, row));
     }
   }
   return Status();
@@ -247,20 +240,11 @@ TxnInputs Predicate::draw(Random& random) const {
   return inputs;
 }
 
-// Without the doubts, which only attempt() can tell from faults.
-Status Predicate::execute(Session& session, const TxnInputs& inputs, TxnEffect&) const {
-  return PredicateTransaction(session, options_, tables(), inputs.values[0])
-      .run(static_cast<Kind>(inputs.kind));
-}
-
-Status Predicate::attempt(Session& session, const TxnOptions& options, const TxnInputs& inputs,
-                          TxnEffect& effect) const {
-  effect = TxnEffect();
-  RDMACC_RETURN_IF_ERROR(session.begin(options));
+Status Predicate::execute(Session& session, const TxnInputs& inputs, TxnEffect& effect) const {
   PredicateTransaction transaction(session, options_, tables(), inputs.values[0]);
-  RDMACC_RETURN_IF_ERROR(abort_unless_ok(session, transaction.run(static_cast<Kind>(inputs.kind))));
-  RDMACC_RETURN_IF_ERROR(abort_unless_ok(session, session.commit()));
-  return transaction.doubt().empty() ? Status() : Status(Code::kCorrupt, transaction.doubt());
+  const Status status = transaction.run(static_cast<Kind>(inputs.kind));
+  effect.doubt = transaction.doubt();
+  return status;
 }
 
 // Once nothing else runs, scans and look-ups of all keys agree that everything holds.

@@ -36,11 +36,7 @@ Status write_balance(Session& session, TableId table, uint64_t account, int64_t 
 }
 
 TableSpec table_spec(uint32_t number, uint32_t history) {
-  TableSpec spec;
-  spec.relfilenode = number;
-  spec.record_size = static_cast<uint32_t>(record_bytes(8, 8));
-  spec.history = history;
-  return spec;
+  return native_table(number, record_bytes(8, 8), history);
 }
 
 constexpr std::array kSettings = {

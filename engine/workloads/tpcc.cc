@@ -62,13 +62,10 @@ std::vector<TableSpec> Tpcc::table_specs() const {
       tpcc::kCustomerDataMax,     kSameNameInline * 2,       sizeof(tpcc::HistoryRow),
       sizeof(tpcc::NewOrderRow),  sizeof(tpcc::OrderRow),    sizeof(tpcc::OrderLineRow),
       sizeof(tpcc::ItemRow),      sizeof(tpcc::StockRow)};
-  std::vector<TableSpec> specs(kTableCount);
+  std::vector<TableSpec> specs;
   for (uint32_t t = 0; t < kTableCount; ++t) {
-    const uint64_t record = record_bytes(sizeof(NumberKey), kRowBytes[t]);
-    CHECK(record <= kRecordInlineMax);
-    specs[t].relfilenode = kFirstTableNumber + t;
-    specs[t].record_size = static_cast<uint32_t>(record);
-    specs[t].history = options_.history;
+    specs.push_back(native_table(kFirstTableNumber + t,
+                                 record_bytes(sizeof(NumberKey), kRowBytes[t]), options_.history));
   }
   return specs;
 }

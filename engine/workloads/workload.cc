@@ -28,7 +28,17 @@ Status Workload::attempt(Session& session, const TxnOptions& options, const TxnI
     session.abort();
     return Status();
   }
-  return abort_unless_ok(session, session.commit());
+  RDMACC_RETURN_IF_ERROR(abort_unless_ok(session, session.commit()));
+  return effect.doubt.empty() ? Status() : Status(Code::kCorrupt, effect.doubt);
+}
+
+TableSpec native_table(uint32_t number, uint64_t record_size, uint32_t history) {
+  CHECK(record_size <= kRecordInlineMax);
+  TableSpec spec;
+  spec.relfilenode = number;
+  spec.record_size = static_cast<uint32_t>(record_size);
+  spec.history = history;
+  return spec;
 }
 
 Status abort_unless_ok(Session& session, Status status) {

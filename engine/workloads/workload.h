@@ -46,6 +46,9 @@ static_assert(std::is_trivially_copyable_v<TxnInputs> &&
 struct TxnEffect {
   int64_t delta = 0;      // change of the quantity that the invariant speaks of, if it commits
   bool rollback = false;  // the user wants to abort: a proper end, not to be tried again
+  // What the transaction saw that only one that cannot commit any more may see (an optimistic
+  // protocol notices at the end that another was there first); empty if nothing.
+  std::string doubt;
 };
 
 class Workload {
@@ -79,9 +82,10 @@ class Workload {
   // Every key that execute() may touch, known before it runs; false: not known.
   virtual bool declare(const TxnInputs&, KeyDeclaration&) const { return false; }
   // One attempt, from begin() to commit() or to the user's own rollback. When it is not ok the
-  // transaction has been aborted; kAborted: try again with the same inputs.
-  virtual Status attempt(Session& session, const TxnOptions& options, const TxnInputs& inputs,
-                         TxnEffect& effect) const;
+  // transaction has been aborted; kAborted: try again with the same inputs. kCorrupt: it may also
+  // have committed, with a doubt.
+  Status attempt(Session& session, const TxnOptions& options, const TxnInputs& inputs,
+                 TxnEffect& effect) const;
 
   // ---- One attempt at checking the invariant once nothing else runs. `delta` is the sum over
   // all committed transactions. An empty violation: it holds.
@@ -97,6 +101,9 @@ class Workload {
  private:
   std::vector<TableId> tables_;
 };
+
+// A table of the native drivers: its number, inline record bytes and old versions.
+TableSpec native_table(uint32_t number, uint64_t record_size, uint32_t history);
 
 // Ends a transaction after `status`: aborts it when that is an error. Gives the status back.
 Status abort_unless_ok(Session& session, Status status);

@@ -129,12 +129,9 @@ Ycsb::Ycsb(const YcsbOptions& options, const WorkloadCluster& cluster)
 }
 
 std::vector<TableSpec> Ycsb::table_specs() const {
-  TableSpec spec;
-  spec.relfilenode = kTableNumber;
   const uint64_t record = record_bytes(sizeof(NumberKey), options_.record_bytes);
-  spec.record_size = static_cast<uint32_t>(std::min<uint64_t>(record, kRecordInlineMax));
-  spec.history = options_.history;
-  return {spec};
+  return {
+      native_table(kTableNumber, std::min<uint64_t>(record, kRecordInlineMax), options_.history)};
 }
 
 Status Ycsb::load(Session& session, const TxnOptions& options, uint64_t part, uint64_t parts) {
