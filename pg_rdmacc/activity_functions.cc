@@ -2,12 +2,9 @@
  * node is asked in turn, so that what they show is not of one moment. */
 #include <inttypes.h>
 
-#include "pg_rdmacc/supervisor.h"
+#include "pg_rdmacc/result_rows.h"
 
 extern "C" {
-#include "fmgr.h"
-#include "funcapi.h"
-#include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/timestamp.h"
 
@@ -56,20 +53,12 @@ enum GateSessionColumn {
   kSessionColumnCount
 };
 
-Datum int8_datum(uint64 value) { return Int64GetDatum(static_cast<int64>(value)); }
-
 /* False: there is no cluster to ask yet, or none any more. */
 bool begin_rows(FunctionCallInfo fcinfo, ReturnSetInfo** result) {
-  rdmacc_require_preload();
-  InitMaterializedSRF(fcinfo, 0);
-  *result = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
+  *result = rdmacc_begin_rows(fcinfo);
   if (!rdmacc_cluster_serving()) return false;
   rdmacc_ensure_attached();
   return true;
-}
-
-void put_row(ReturnSetInfo* result, Datum* values, bool* nulls) {
-  tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
 }
 
 void put_lock(ReturnSetInfo* result, int node, const BridgeLock& lock, TimestampTz now) {
@@ -80,7 +69,7 @@ void put_lock(ReturnSetInfo* result, int node, const BridgeLock& lock, Timestamp
   values[kLockDatabase] = ObjectIdGetDatum(lock.database);
   values[kLockRelfilenode] = ObjectIdGetDatum(lock.relfilenode);
   nulls[kLockDatabase] = nulls[kLockRelfilenode] = lock.database == 0;
-  values[kLockTable] = int8_datum(lock.table);
+  values[kLockTable] = rdmacc_int8_datum(lock.table);
   values[kLockHeader] = CStringGetTextDatum(lock.gap ? "gap" : "record");
   values[kLockKeyHash] = CStringGetTextDatum(psprintf("%016" PRIx64, lock.key_hash));
   values[kLockMode] = CStringGetTextDatum(lock.mode);
@@ -92,7 +81,7 @@ void put_lock(ReturnSetInfo* result, int node, const BridgeLock& lock, Timestamp
   nulls[kLockPid] = pid == 0;
   values[kLockSince] = TimestampTzGetDatum(now - lock.age_us);
   nulls[kLockSince] = lock.age_us < 0;
-  put_row(result, values, nulls);
+  rdmacc_put_row(result, values, nulls);
 }
 
 void put_locks_of(ReturnSetInfo* result, int node) {
@@ -148,12 +137,12 @@ Datum rdmacc_gate(PG_FUNCTION_ARGS) {
   nulls[kGateNext] = gate.next < 0;
   values[kGateInside] = Int32GetDatum(inside);
   values[kGateWaiting] = Int32GetDatum(static_cast<int32>(count) - inside);
-  values[kGateSwitches] = int8_datum(gate.switches);
+  values[kGateSwitches] = rdmacc_int8_datum(gate.switches);
   const auto switches = static_cast<double>(Max(gate.switches, 1));
   values[kGateMeanUs] = Float8GetDatum(static_cast<double>(gate.switch_us_sum) / switches);
-  values[kGateMaxUs] = int8_datum(gate.switch_us_max);
+  values[kGateMaxUs] = rdmacc_int8_datum(gate.switch_us_max);
   nulls[kGateMeanUs] = nulls[kGateMaxUs] = gate.switches == 0;
-  put_row(result, values, nulls);
+  rdmacc_put_row(result, values, nulls);
   return static_cast<Datum>(0);
 }
 
@@ -175,7 +164,7 @@ Datum rdmacc_gate_sessions(PG_FUNCTION_ARGS) {
     values[kSessionProtocol] = CStringGetTextDatum(bridge_protocol_name(session.protocol));
     values[kSessionWaiting] = IntervalPGetDatum(&waiting);
     nulls[kSessionWaiting] = session.inside;
-    put_row(result, values, nulls);
+    rdmacc_put_row(result, values, nulls);
   }
   return static_cast<Datum>(0);
 }

@@ -1,10 +1,7 @@
 /* SQL functions of the schema rdmacc, but for the access method's handler. */
-#include "pg_rdmacc/supervisor.h"
+#include "pg_rdmacc/result_rows.h"
 
 extern "C" {
-#include "fmgr.h"
-#include "funcapi.h"
-#include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/timestamp.h"
 
@@ -32,8 +29,6 @@ enum StatNodesColumn {
   kColumnCount
 };
 
-Datum int8_datum(uint64 value) { return Int64GetDatum(static_cast<int64>(value)); }
-
 /* What the node says of itself; NULLs when it does not answer. */
 void fill_from_node(int node, Datum* values, bool* nulls) {
   static BridgeNode statistics; /* outlives an error that ends the command */
@@ -51,7 +46,7 @@ void fill_from_node(int node, Datum* values, bool* nulls) {
                  {kRows, statistics.rows},
                  {kRequests, statistics.requests}};
   for (const auto& answer : answers) {
-    values[answer.column] = int8_datum(answer.value);
+    values[answer.column] = rdmacc_int8_datum(answer.value);
     nulls[answer.column] = false;
   }
 }
@@ -77,9 +72,7 @@ Datum rdmacc_version(PG_FUNCTION_ARGS) {
 }
 
 Datum rdmacc_stat_nodes(PG_FUNCTION_ARGS) {
-  rdmacc_require_preload();
-  InitMaterializedSRF(fcinfo, 0);
-  auto* result = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
+  ReturnSetInfo* result = rdmacc_begin_rows(fcinfo);
   const bool serving = rdmacc_cluster_serving();
   if (serving) rdmacc_ensure_attached();
   for (int node = 0; node < rdmacc_nodes; ++node) {
@@ -89,7 +82,7 @@ Datum rdmacc_stat_nodes(PG_FUNCTION_ARGS) {
     memset(nulls, 1, sizeof(nulls));
     fill_from_supervisor(node, values, nulls);
     if (serving) fill_from_node(node, values, nulls);
-    tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+    rdmacc_put_row(result, values, nulls);
   }
   return static_cast<Datum>(0);
 }

@@ -1,11 +1,8 @@
 /* SQL functions behind rdmacc.stat_stages, stat_aborts and stat_plans: what the transactions of all
  * sessions of this server have measured, those that have ended included. */
-#include "pg_rdmacc/supervisor.h"
+#include "pg_rdmacc/result_rows.h"
 
 extern "C" {
-#include "fmgr.h"
-#include "funcapi.h"
-#include "miscadmin.h"
 #include "utils/builtins.h"
 
 PGDLLEXPORT Datum rdmacc_stat_stages(PG_FUNCTION_ARGS);
@@ -21,77 +18,65 @@ PG_FUNCTION_INFO_V1(rdmacc_stat_reset);
 namespace {
 
 constexpr size_t kStagesTextBytes = 256;
+constexpr size_t kColumnsMax = 7;
 
-Datum int8_datum(uint64 value) { return Int64GetDatum(static_cast<int64>(value)); }
-
-template <typename Row>
-Row* palloc_rows(size_t count) {
-  return static_cast<Row*>(palloc(count * sizeof(Row)));
+/* A row for each of what `read` finds. `fill` sets the columns, in the order of the install script.
+ */
+template <typename Stat>
+Datum put_rows(FunctionCallInfo fcinfo, size_t (*read)(Stat* out, size_t max), size_t max,
+               void (*fill)(const Stat& stat, Datum* values, bool* nulls)) {
+  ReturnSetInfo* result = rdmacc_begin_rows(fcinfo);
+  auto* stats = static_cast<Stat*>(palloc(max * sizeof(Stat)));
+  const size_t count = read(stats, max);
+  for (size_t i = 0; i < count; ++i) {
+    Datum values[kColumnsMax] = {};
+    bool nulls[kColumnsMax] = {};
+    fill(stats[i], values, nulls);
+    rdmacc_put_row(result, values, nulls);
+  }
+  return static_cast<Datum>(0);
 }
 
-ReturnSetInfo* begin_rows(FunctionCallInfo fcinfo) {
-  rdmacc_require_preload();
-  InitMaterializedSRF(fcinfo, 0);
-  return reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
+void fill_stage(const BridgeStageStat& stat, Datum* values, bool* nulls) {
+  values[0] = CStringGetTextDatum(bridge_protocol_name(stat.protocol));
+  values[1] = CStringGetTextDatum(stat.stage);
+  values[2] = CStringGetTextDatum(stat.primitive);
+  values[3] = rdmacc_int8_datum(stat.count);
+  values[4] = Float8GetDatum(stat.mean_us);
+  values[5] = Float8GetDatum(stat.p50_us);
+  values[6] = Float8GetDatum(stat.p99_us);
+  nulls[4] = nulls[5] = nulls[6] = stat.count == 0;
 }
 
-void put_row(ReturnSetInfo* result, Datum* values, bool* nulls) {
-  tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+void fill_abort(const BridgeAbortStat& stat, Datum* values, bool*) {
+  values[0] = CStringGetTextDatum(bridge_protocol_name(stat.protocol));
+  values[1] = CStringGetTextDatum(stat.reason);
+  values[2] = rdmacc_int8_datum(stat.count);
+}
+
+void fill_plan(const BridgePlanStat& stat, Datum* values, bool*) {
+  char stages[kStagesTextBytes];
+  bridge_stages_text(stat.protocol, stat.code, stages, sizeof(stages));
+  values[0] = CStringGetTextDatum(bridge_protocol_name(stat.protocol));
+  values[1] = CStringGetTextDatum(stages);
+  values[2] = Int32GetDatum(stat.code);
+  values[3] = rdmacc_int8_datum(stat.transactions);
+  values[4] = rdmacc_int8_datum(stat.committed);
+  values[5] = rdmacc_int8_datum(stat.explored);
 }
 
 }  // namespace
 
 Datum rdmacc_stat_stages(PG_FUNCTION_ARGS) {
-  ReturnSetInfo* result = begin_rows(fcinfo);
-  auto* rows = palloc_rows<BridgeStageStat>(BRIDGE_STAT_STAGES_MAX);
-  const size_t count = bridge_stat_stages(rows, BRIDGE_STAT_STAGES_MAX);
-  for (size_t i = 0; i < count; ++i) {
-    const BridgeStageStat& row = rows[i];
-    Datum values[] = {CStringGetTextDatum(bridge_protocol_name(row.protocol)),
-                      CStringGetTextDatum(row.stage),
-                      CStringGetTextDatum(row.primitive),
-                      int8_datum(row.count),
-                      Float8GetDatum(row.mean_us),
-                      Float8GetDatum(row.p50_us),
-                      Float8GetDatum(row.p99_us)};
-    const bool none = row.count == 0;
-    bool nulls[] = {false, false, false, false, none, none, none};
-    put_row(result, values, nulls);
-  }
-  return static_cast<Datum>(0);
+  return put_rows(fcinfo, bridge_stat_stages, BRIDGE_STAT_STAGES_MAX, fill_stage);
 }
 
 Datum rdmacc_stat_aborts(PG_FUNCTION_ARGS) {
-  ReturnSetInfo* result = begin_rows(fcinfo);
-  auto* rows = palloc_rows<BridgeAbortStat>(BRIDGE_STAT_ABORTS_MAX);
-  const size_t count = bridge_stat_aborts(rows, BRIDGE_STAT_ABORTS_MAX);
-  for (size_t i = 0; i < count; ++i) {
-    Datum values[] = {CStringGetTextDatum(bridge_protocol_name(rows[i].protocol)),
-                      CStringGetTextDatum(rows[i].reason), int8_datum(rows[i].count)};
-    bool nulls[] = {false, false, false};
-    put_row(result, values, nulls);
-  }
-  return static_cast<Datum>(0);
+  return put_rows(fcinfo, bridge_stat_aborts, BRIDGE_STAT_ABORTS_MAX, fill_abort);
 }
 
 Datum rdmacc_stat_plans(PG_FUNCTION_ARGS) {
-  ReturnSetInfo* result = begin_rows(fcinfo);
-  auto* rows = palloc_rows<BridgePlanStat>(BRIDGE_STAT_PLANS_MAX);
-  const size_t count = bridge_stat_plans(rows, BRIDGE_STAT_PLANS_MAX);
-  for (size_t i = 0; i < count; ++i) {
-    const BridgePlanStat& row = rows[i];
-    char stages[kStagesTextBytes];
-    bridge_stages_text(row.protocol, row.code, stages, sizeof(stages));
-    Datum values[] = {CStringGetTextDatum(bridge_protocol_name(row.protocol)),
-                      CStringGetTextDatum(stages),
-                      Int32GetDatum(row.code),
-                      int8_datum(row.transactions),
-                      int8_datum(row.committed),
-                      int8_datum(row.explored)};
-    bool nulls[] = {false, false, false, false, false, false};
-    put_row(result, values, nulls);
-  }
-  return static_cast<Datum>(0);
+  return put_rows(fcinfo, bridge_stat_plans, BRIDGE_STAT_PLANS_MAX, fill_plan);
 }
 
 Datum rdmacc_stat_reset(PG_FUNCTION_ARGS) {
