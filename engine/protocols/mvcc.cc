@@ -20,8 +20,6 @@
 namespace rdmacc {
 namespace {
 
-constexpr int kProbe = kFirstLook | kReadRecord | kLastLook;
-
 // R2: a writer that is older than us may still write a version that we would have to read.
 bool passes(uint64_t lock, const TxnStamps& txn) { return lock == 0 || lock > txn.ctts; }
 
@@ -31,10 +29,10 @@ bool passes(uint64_t lock, const TxnStamps& txn) { return lock == 0 || lock > tx
 // header.
 Step read_gap(const Look& seen, const TxnStamps& txn) {
   const Header &first = seen.first, &last = seen.last;
-  if (!passes(first.lock, txn)) return Step::again(kProbe);
+  if (!passes(first.lock, txn)) return Step::again(kReadBetweenLooks);
   if (first.rts < txn.ctts) return Step::cas(kNoVerbs, kOffsetOfRts, first.rts, txn.ctts);
   const bool unchanged = passes(last.lock, txn) && last.wts == first.wts;
-  return unchanged ? Step::done() : Step::again(kProbe);
+  return unchanged ? Step::done() : Step::again(kReadBetweenLooks);
 }
 
 // The youngest of the versions before us. Slots that nobody ever filled mean that all versions
@@ -57,28 +55,28 @@ Step choose_version(const Look& seen, const TxnStamps& txn) {
 // The newest version is ours to read, if a header says so that was read after it.
 Step accept_newest(const Look& seen, const TxnStamps& txn) {
   const Header& last = seen.last;
-  if (last.wts != seen.first.wts || !passes(last.lock, txn)) return Step::again(kProbe);
+  if (last.wts != seen.first.wts || !passes(last.lock, txn)) return Step::again(kReadBetweenLooks);
   if (last.rts >= txn.ctts) return Step::done();
   return Step::cas(kLastLook, kOffsetOfRts, last.rts, txn.ctts);
 }
 
 Step read(const Access& access, const Look* seen, const TxnStamps& txn) {
-  if (seen == nullptr) return Step::attempt(kProbe);
+  if (seen == nullptr) return Step::attempt(kReadBetweenLooks);
   if (access.gap) return read_gap(*seen, txn);
   const uint8_t did = seen->posted.verbs;
   if ((did & kReadVersion) != 0) {
     const int16_t version = seen->posted.version;
     const bool unchanged = seen->version_stamp == seen->versions[version].stamp;
-    return unchanged ? Step::done(version) : Step::again(kProbe);
+    return unchanged ? Step::done(version) : Step::again(kReadBetweenLooks);
   }
   if ((did & kReadStamps) != 0) return choose_version(*seen, txn);
   const Header& first = seen->first;
-  if ((did & kFirstLook) != 0 && !passes(first.lock, txn)) return Step::again(kProbe);
+  if ((did & kFirstLook) != 0 && !passes(first.lock, txn)) return Step::again(kReadBetweenLooks);
   if (first.wts < txn.ctts) return accept_newest(*seen, txn);
   // Too new for us. Its bytes still name the key, so they have to be whole: not those of a writer
   // that has stamped already (its stamp is its lock) and has bytes to write.
   const bool whole = first.lock != first.wts && seen->last.wts == first.wts;
-  return whole ? Step::attempt(kReadStamps) : Step::again(kProbe);
+  return whole ? Step::attempt(kReadStamps) : Step::again(kReadBetweenLooks);
 }
 
 Step lock(const Access& access, const Look* seen, const TxnStamps& txn) {

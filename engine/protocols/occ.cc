@@ -19,11 +19,9 @@ namespace rdmacc {
 // after it proves that the record is whole: unlocked before, and the same stamp in both (the
 // stamp is written before the bytes). The second may be locked already: the bytes are not yet new.
 Step read_untorn(const Access& /*access*/, const Look* seen, const TxnStamps& /*txn*/) {
-  const int verbs = kFirstLook | kReadRecord | kLastLook;
-  if (seen == nullptr) return Step::attempt(verbs);
-  const bool untorn = seen->first.lock == 0 && seen->first.wts == seen->last.wts &&
-                      seen->first.incarnation == seen->last.incarnation;
-  return untorn ? Step::done() : Step::again(verbs);
+  if (seen == nullptr) return Step::attempt(kReadBetweenLooks);
+  const bool untorn = seen->first.lock == 0 && same_version(*seen);
+  return untorn ? Step::done() : Step::again(kReadBetweenLooks);
 }
 
 // What was read before must still be what the lock covers; a blind write takes what is there.

@@ -24,11 +24,9 @@ namespace rdmacc {
 namespace {
 
 Step read(const Access& /*access*/, const Look* seen, const TxnStamps& /*txn*/) {
-  const int verbs = kFirstLook | kReadRecord | kLastLook;
-  if (seen == nullptr) return Step::attempt(verbs);
-  const bool whole = !sundial_locked(seen->first.sundial) && seen->first.wts == seen->last.wts &&
-                     seen->first.incarnation == seen->last.incarnation;
-  return whole ? Step::done() : Step::again(verbs);
+  if (seen == nullptr) return Step::attempt(kReadBetweenLooks);
+  const bool whole = !sundial_locked(seen->first.sundial) && same_version(*seen);
+  return whole ? Step::done() : Step::again(kReadBetweenLooks);
 }
 
 Step freeze_lease(uint64_t word, const TxnStamps& txn) {
