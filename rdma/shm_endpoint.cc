@@ -3,7 +3,6 @@
 #include <linux/futex.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -28,12 +27,6 @@ void wake_if_sleeping(ShmSlot& slot) {
   if (slot.sleeping.exchange(0, std::memory_order_seq_cst) != 0) futex_wake(slot.sleeping);
 }
 
-uint64_t monotonic_ns() {
-  timespec now;
-  CHECK(clock_gettime(CLOCK_MONOTONIC, &now) == 0);
-  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
-}
-
 }  // namespace
 
 ShmEndpoint::ShmEndpoint(std::shared_ptr<ShmCluster> cluster, WorkerId worker, uint32_t incarnation)
@@ -42,7 +35,7 @@ ShmEndpoint::ShmEndpoint(std::shared_ptr<ShmCluster> cluster, WorkerId worker, u
       regions_(*cluster_->regions),
       slot_(control_.slot(worker)),
       process_(ShmProcess::self()),
-      random_(monotonic_ns() ^ (static_cast<uint64_t>(process_.pid) << 32) ^ worker),
+      random_(HostClock::monotonic_ns() ^ (static_cast<uint64_t>(process_.pid) << 32) ^ worker),
       liveness_(control_.topology().workers_max) {
   worker_ = worker;
   incarnation_ = incarnation;
@@ -70,7 +63,7 @@ ShmEndpoint::~ShmEndpoint() {
 }
 
 uint64_t ShmEndpoint::now_ns() {
-  const uint64_t now = monotonic_ns();
+  const uint64_t now = clock_.now_ns();
   return now > control_.epoch_ns() ? now - control_.epoch_ns() : 0;
 }
 

@@ -3,6 +3,7 @@
 #include <memory>
 #include <vector>
 
+#include "rdma/base/host_clock.h"
 #include "rdma/shm_control.h"
 #include "rdma/shm_region.h"
 
@@ -80,6 +81,7 @@ class ShmEndpoint : public Endpoint {
   ShmRegions& regions_;
   ShmSlot& slot_;
   const ShmProcess process_;  // that joined
+  HostClock clock_;
   Random random_;
   DatagramHandler handler_;
   Posted posted_, executing_;
