@@ -7,21 +7,49 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <fstream>
 
 #include "rdma/shm_control.h"
 
 namespace rdmacc {
 namespace {
 
-// The kernel takes the advice only where shared memory's setting says so.
-bool huge_pages_offered() {
-  std::ifstream file("/sys/kernel/mm/transparent_hugepage/shmem_enabled");
-  std::string setting;
-  std::getline(file, setting);
-  return setting.find("[advise]") != std::string::npos ||
-         setting.find("[always]") != std::string::npos ||
-         setting.find("[force]") != std::string::npos;
+// Since Linux 6.1; older kernels refuse it.
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25
+#endif
+
+constexpr uint64_t kHugePageBytes = 2ull << 20;
+
+// Maps the object where it can have huge pages: at a multiple of their size.
+void* map_aligned(int fd, uint64_t bytes) {
+  const uint64_t reserved = bytes + kHugePageBytes;
+  void* space =
+      mmap(nullptr, reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (space == MAP_FAILED) return MAP_FAILED;
+  const auto start = reinterpret_cast<uintptr_t>(space);
+  const uintptr_t aligned = (start + kHugePageBytes - 1) / kHugePageBytes * kHugePageBytes;
+  void* base = mmap(reinterpret_cast<void*>(aligned), bytes, PROT_READ | PROT_WRITE,
+                    MAP_SHARED | MAP_NORESERVE | MAP_FIXED, fd, 0);
+  if (base == MAP_FAILED) {
+    munmap(space, reserved);
+    return MAP_FAILED;
+  }
+  if (aligned > start) munmap(space, aligned - start);
+  const uintptr_t end = (aligned + bytes + kShmPageBytes - 1) / kShmPageBytes * kShmPageBytes;
+  if (end < start + reserved) munmap(reinterpret_cast<void*>(end), start + reserved - end);
+  return base;
+}
+
+// Makes huge pages of the whole ones in [base, base + bytes), which is at `start` of the object.
+// The kernel does so on demand wherever it can, whatever its settings for shared memory say, as
+// long as something is there of each; what it cannot, the caller's backing fills with small ones.
+bool back_with_huge_pages(int fd, std::byte* base, uint64_t start, uint64_t bytes) {
+  const uint64_t whole = bytes / kHugePageBytes * kHugePageBytes;
+  if (whole == 0) return false;
+  for (uint64_t at = 0; at < whole; at += kHugePageBytes) {
+    if (!shm_back(fd, start + at, kShmPageBytes).ok()) return false;
+  }
+  return madvise(base, whole, MADV_COLLAPSE) == 0;
 }
 
 }  // namespace
@@ -61,15 +89,11 @@ std::byte* ShmRegions::map(NodeId node) {
 
 // Takes over `fd`, also when it fails.
 Result<std::byte*> ShmRegions::map_locked(NodeId node, int fd) {
-  void* base =
-      mmap(nullptr, mapped_bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+  void* base = map_aligned(fd, mapped_bytes_);
   if (base == MAP_FAILED) {
     const Status status = Status::from_errno("mmap of a region");
     close(fd);
     return status;
-  }
-  if (huge_pages_ && madvise(base, mapped_bytes_, MADV_HUGEPAGE) == 0 && huge_pages_offered()) {
-    huge_pages_used_.store(true, std::memory_order_relaxed);
   }
   fds_[node] = fd;
   bases_[node].store(static_cast<std::byte*>(base), std::memory_order_release);
@@ -113,8 +137,12 @@ Status ShmRegions::back(NodeId node, uint64_t offset, uint64_t bytes) {
        ++chunk) {
     if (backed[chunk]) continue;
     const uint64_t start = chunk * kChunkBytes;
-    RDMACC_RETURN_IF_ERROR(
-        shm_back(fds_[node], start, std::min(kChunkBytes, mapped_bytes_ - start)));
+    const uint64_t length = std::min(kChunkBytes, mapped_bytes_ - start);
+    if (huge_pages_ &&
+        back_with_huge_pages(fds_[node], bases_[node].load() + start, start, length)) {
+      huge_pages_used_.store(true, std::memory_order_relaxed);
+    }
+    RDMACC_RETURN_IF_ERROR(shm_back(fds_[node], start, length));
     backed[chunk] = true;
   }
   return Status::ok_status();
