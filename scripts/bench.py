@@ -23,8 +23,8 @@ def committed_per_second(protocol, stages, coroutines):
     return result["committed_per_second"]
 
 
-def ycsb_per_second(reads_per_batch, coroutines):
-    command = [BENCH, "ycsb", "--protocol=nowait", "--stages=one_sided", "--nodes=2",
+def ycsb_per_second(stages, reads_per_batch, coroutines):
+    command = [BENCH, "ycsb", "--protocol=nowait", f"--stages={stages}", "--nodes=2",
                "-c", str(coroutines), "-T", str(SECONDS), "--records=1000000",
                f"--reads-per-batch={reads_per_batch}", "--format=json"]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=300,
@@ -35,21 +35,24 @@ def ycsb_per_second(reads_per_batch, coroutines):
 
 
 def interleave():
-    """Does it pay to run other transactions while verbs are in flight? A transaction that reads all
-    its records in one batch has its own reads in flight together already."""
-    plans = [(batch, coroutines) for batch in (1, 0) for coroutines in (1, 16)]
+    """Does it pay to run other transactions while verbs are in flight? First where it matters: a
+    transaction that needs each record before it asks for the next, as SQL statements do. One that
+    reads all its records in one batch has its own reads in flight together already."""
+    forms = [("one_sided", 1), ("one_sided", 0), ("rpc", 1)]
+    plans = [(*form, coroutines) for form in forms for coroutines in (1, 16)]
     seen = {plan: [] for plan in plans}
     for turn in range(ROUNDS):
         for plan, rates in seen.items():
             print(f"\rYCSB, round {turn + 1} of {ROUNDS} ", end="", file=sys.stderr, flush=True)
             rates.append(ycsb_per_second(*plan))
     print(file=sys.stderr)
-    print(f"\nYCSB, uniform, 1 M rows, one-sided NOWAIT; medians of {ROUNDS} runs of {SECONDS} s")
-    print(f"{'reads':<15}{'coroutines':>10}{'committed/s':>13}{'ratio to 1 coroutine':>22}")
-    for batch, coroutines in plans:
-        rate = median(seen[batch, coroutines])
-        print(f"{'one at a time' if batch else 'in one batch':<15}{coroutines:>10}{rate:>13,.0f}"
-              f"{rate / median(seen[batch, 1]):>22.2f}")
+    print(f"\nYCSB, uniform, 1 M rows, NOWAIT; medians of {ROUNDS} runs of {SECONDS} s")
+    print(f"{'stages':<11}{'reads':<15}{'coroutines':>10}{'committed/s':>13}"
+          f"{'ratio to 1 coroutine':>22}")
+    for stages, batch, coroutines in plans:
+        rate = median(seen[stages, batch, coroutines])
+        print(f"{stages:<11}{'one at a time' if batch else 'in one batch':<15}{coroutines:>10}"
+              f"{rate:>13,.0f}{rate / median(seen[stages, batch, 1]):>22.2f}")
 
 
 def median(values):

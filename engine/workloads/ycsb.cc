@@ -27,7 +27,9 @@ uint64_t filler(uint64_t record, uint64_t updates) {
 void write_record(uint64_t record, uint64_t updates, uint32_t bytes, char* out) {
   const uint64_t word = filler(record, updates);
   std::memcpy(out, &updates, 8);
-  for (uint32_t at = 8; at < bytes; at += 8) std::memcpy(out + at, &word, std::min(8u, bytes - at));
+  uint32_t at = 8;
+  for (; at + 8 <= bytes; at += 8) std::memcpy(out + at, &word, 8);
+  std::memcpy(out + at, &word, bytes - at);
 }
 
 // Gives the count of a record that is there and whole.
@@ -39,12 +41,14 @@ Status read_record(uint64_t record, const RowView& row, uint32_t bytes, uint64_t
   if (row.row.size() != bytes) return wrong("has another length than it was given");
   std::memcpy(&updates, row.row.data(), 8);
   const uint64_t word = filler(record, updates);
-  for (uint32_t at = 8; at < bytes; at += 8) {
-    if (std::memcmp(row.row.data() + at, &word, std::min(8u, bytes - at)) != 0) {
-      return wrong("is not whole");
-    }
+  uint64_t differing = 0, seen = 0;
+  uint32_t at = 8;
+  for (; at + 8 <= bytes; at += 8) {
+    std::memcpy(&seen, row.row.data() + at, 8);
+    differing |= seen ^ word;
   }
-  return Status();
+  const bool whole = differing == 0 && std::memcmp(row.row.data() + at, &word, bytes - at) == 0;
+  return whole ? Status() : wrong("is not whole");
 }
 
 constexpr std::array kSettings = {
