@@ -88,7 +88,8 @@ Status Session::begin(const TxnOptions& options) {
   parameters.age = age_;
   parameters.gate_timeout_us = options.gate_timeout_us;
   parameters.cancelled = &cancelled_;
-  txn_ = std::make_unique<Transaction>(coordinator_.impl().state, parameters);
+  CoordinatorState& state = coordinator_.impl().state;
+  txn_.reset(new (state) Transaction(state, parameters));
   outcome_unknown_ = false;
   return Status();
 }
@@ -184,8 +185,8 @@ Status Session::get_many(TableId table, std::span<const std::string_view> keys,
   CHECK(keys.size() == out.size());
   RDMACC_RETURN_IF_ERROR(ensure_started());
   for (const std::string_view key : keys) RDMACC_RETURN_IF_ERROR(check_sizes(key, {}));
-  std::vector<KeyState*> states(keys.size());
-  RDMACC_RETURN_IF_ERROR(txn_->look_up_many(table, keys, states));
+  boost::container::small_vector<KeyState*, 16> states(keys.size());
+  RDMACC_RETURN_IF_ERROR(txn_->look_up_many(table, keys, {states.data(), states.size()}));
   const PartitionMap& map = coordinator_.impl().state.engine.map;
   for (size_t i = 0; i < keys.size(); i++) {
     view(*states[i], visible_before, map.primary_of(states[i]->hash), out[i]);

@@ -24,7 +24,8 @@ void note_entries(BucketWalk& walk, const RegionLayout& layout, uint64_t bucket_
 Status walk_buckets(StageContext& context, std::span<BucketWalk> walks) {
   auto* images = context.arena.allocate_array<Image>(walks.size());
   if (images == nullptr) return out_of_registered_memory();
-  std::vector<uint64_t> at(walks.size());  // offset of the bucket to read next; 0 = ended
+  boost::container::small_vector<uint64_t, 4> at(
+      walks.size());  // offset of the bucket to read next; 0 = ended
   size_t open = walks.size();
   for (size_t i = 0; i < walks.size(); i++) {
     at[i] = bucket_offset(walks[i].group.offset(), walks[i].bucket);

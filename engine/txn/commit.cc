@@ -156,7 +156,7 @@ void Transaction::release_locks(StageContext& stage) {
          stage.engine.worker.endpoint().now_us() < deadline_us) {
     stage.engine.worker.scheduler().sleep_for(kNodeReturnPauseUs);
   }
-  std::vector<Held> held;
+  boost::container::small_vector<Held, 16> held;
   for (Access& access : accesses_) {
     if (!access.held()) continue;
     held.emplace_back(access);
@@ -167,13 +167,14 @@ void Transaction::release_locks(StageContext& stage) {
   const uint64_t start_ns = stage.engine.worker.endpoint().now_ns();
   // Locks that the nodes were asked to look for may be others' by now. A share does not say whose
   // it is, and an upgrade may have used it up: all of them are left to the sweep.
-  Status status = unsure_ ? release_accesses(stage, held, /*certain=*/false)
-                          : carry_out_release(stage, parameters_.plan, held);
+  const std::span<const Held> all(held.data(), held.size());
+  Status status = unsure_ ? release_accesses(stage, all, /*certain=*/false)
+                          : carry_out_release(stage, parameters_.plan, all);
   unsure_of_shares_ = !status.ok();
   while (!status.ok() && stage.engine.worker.endpoint().now_us() < deadline_us) {
     unsure_ = true;
     stage.engine.worker.scheduler().sleep_for(kNodeReturnPauseUs);
-    status = release_accesses(stage, held, /*certain=*/false);
+    status = release_accesses(stage, all, /*certain=*/false);
   }
   time_stage(Stage::kRelease, start_ns);
 }

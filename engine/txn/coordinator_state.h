@@ -3,8 +3,9 @@
 #include "engine/log/log_ring.h"
 #include "engine/txn/engine_context.h"
 #include "engine/txn/history.h"
-#include "engine/txn/txn_observer.h"
+#include "engine/txn/object_memory.h"
 #include "engine/txn/ordered_request.h"
+#include "engine/txn/txn_observer.h"
 #include "engine/txn/worker_stats.h"
 
 namespace rdmacc {
@@ -25,6 +26,7 @@ struct CoordinatorState {
   Gate gate;
   LogWriter log;
   const uint64_t write_set_bytes_max;
+  ObjectMemory transactions;
   WorkerStats stats;
   HistoryWriter* history = nullptr;
   TxnObserver* observer = nullptr;

@@ -40,7 +40,7 @@ class Driver {
   const Rule rule_;
   const std::span<Driven> records_;
   DoorbellBatch batch_;
-  std::vector<Step> steps_;
+  boost::container::small_vector<Step, 4> steps_;
   size_t pending_ = 0;
   bool aborted_ = false;
 };

@@ -12,6 +12,10 @@ namespace {
 
 constexpr int kAttemptsMax = 200;
 
+// Room for so many keys is on the stack, and most look-ups have but one.
+template <typename T>
+using Few = boost::container::small_vector<T, 4>;
+
 // Where a key's search stands between two rounds.
 struct Search {
   KeyWork* work;
@@ -80,7 +84,7 @@ class Finder {
   }
 
   StageContext& context_;
-  std::vector<Search> searches_;
+  Few<Search> searches_;
 };
 
 Status Finder::prepare() {
@@ -93,9 +97,9 @@ Status Finder::prepare() {
     RDMACC_RETURN_IF_ERROR(
         context_.engine.tables.load_root(*search.table, search.node, false, context_.counters));
     if (work.mode == KeyWork::Mode::kGapOnly) continue;
-    const auto* location = context_.engine.locations.find(work.table, work.hash);
-    if (location != nullptr && location->header.node() == search.node) {
-      search.candidates.push_back(location->header.offset());
+    const uint64_t offset = context_.engine.locations.find(work.hash);
+    if (offset != 0) {
+      search.candidates.push_back(offset);
       search.from_cache = true;
     }
   }
@@ -104,24 +108,23 @@ Status Finder::prepare() {
 
 // Walks the chain of every key that has no candidate.
 Status Finder::walk() {
-  std::vector<Search*> walking;
-  std::vector<BucketWalk> walks;
+  Few<Search*> walking;
+  Few<BucketWalk> walks;
   for (Search& search : searches_) {
     if (!search.pending() || !search.candidates.empty()) continue;
     if (walking.empty()) {
       walking.reserve(searches_.size());
       walks.reserve(searches_.size());
     }
-    BucketWalk walk;
+    BucketWalk& walk = walks.emplace_back();
     walk.group =
         search.address(TableCache::group_of(*search.table, search.node, search.work->hash));
     walk.bucket = home_bucket_of(search.work->hash);
     walk.tag = tag_of(search.work->hash);
     walking.push_back(&search);
-    walks.push_back(std::move(walk));
   }
   if (walking.empty()) return Status();
-  RDMACC_RETURN_IF_ERROR(walk_buckets(context_, walks));
+  RDMACC_RETURN_IF_ERROR(walk_buckets(context_, {walks.data(), walks.size()}));
   for (size_t i = 0; i < walking.size(); i++) {
     Search& search = *walking[i];
     const Header& gap = walks[i].first;
@@ -177,14 +180,14 @@ bool Finder::gap_wanted(const Access& gap) const {
 }
 
 Status Finder::try_candidates() {
-  std::vector<Search*> tried;
+  Few<Search*> tried;
   tried.reserve(searches_.size());
   for (Search& search : searches_) {
     if (search.pending() && !search.candidates.empty()) tried.push_back(&search);
   }
   if (tried.empty()) return Status();
-  std::vector<Access> accesses(tried.size());
-  std::vector<Driven> driven(tried.size());
+  Few<Access> accesses(tried.size());
+  Few<Driven> driven(tried.size());
   for (size_t i = 0; i < tried.size(); i++) {
     const Search& search = *tried[i];
     accesses[i].header = search.address(search.candidates.back());
@@ -196,17 +199,18 @@ Status Finder::try_candidates() {
     driven[i].record = context_.arena.allocate(search.table->record_size);
     if (driven[i].record == nullptr) return out_of_registered_memory();
   }
-  const Status status = drive(context_, context_.rules.read, driven);
+  const Status status = drive(context_, context_.rules.read, {driven.data(), driven.size()});
   if (!status.ok()) {
     for (size_t i = 0; i < tried.size(); i++) tried[i]->work->access = accesses[i];
     return status;
   }
-  return judge_candidates(tried, driven, accesses);
+  return judge_candidates({tried.data(), tried.size()}, {driven.data(), driven.size()},
+                          {accesses.data(), accesses.size()});
 }
 
 Status Finder::judge_candidates(std::span<Search*> tried, std::span<Driven> driven,
                                 std::span<Access> accesses) {
-  std::vector<Search*> found;
+  Few<Search*> found;
   found.reserve(tried.size());
   for (size_t i = 0; i < tried.size(); i++) {
     Search& search = *tried[i];
@@ -224,7 +228,7 @@ Status Finder::judge_candidates(std::span<Search*> tried, std::span<Driven> driv
       found.push_back(&search);
     }
   }
-  const Status fetched = fetch_overflow(found);
+  const Status fetched = fetch_overflow({found.data(), found.size()});
   if (!fetched.ok()) {
     // Lengths that nobody has checked must not be believed by whoever looks at the results.
     for (Search* search : found) {
@@ -241,13 +245,12 @@ Status Finder::judge_candidates(std::span<Search*> tried, std::span<Driven> driv
     std::string_view key, row;
     if (work.result != KeyWork::Result::kPending && split_record(work.record, key, row) &&
         key == work.key) {
-      context_.engine.locations.put(work.table, work.hash,
-                                    {work.access.header, work.access.incarnation});
+      context_.engine.locations.put(work.hash, work.access.header.offset());
       continue;
     }
     // Not our key: a stale location, or an entry with the same tag.
     work.result = KeyWork::Result::kPending;
-    context_.engine.locations.forget(work.table, work.hash);
+    context_.engine.locations.forget(work.hash);
     search.candidates.pop_back();
     if (driven[i].newly_locked && !wanted_by_other(search, accesses[i])) {
       RDMACC_RETURN_IF_ERROR(give_back(accesses[i]));

@@ -4,10 +4,10 @@
 #include <memory_resource>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 
 #include "engine/storage/key_hash.h"
 #include "engine/txn/access.h"
+#include "engine/txn/small_index.h"
 
 // What a transaction knows of each key that it has touched: what the engine had, and its own
 // writes on top of that, tagged by command and savepoint level. The private write set.
@@ -66,19 +66,20 @@ class KeyStates {
       : memory_(memory), index_(memory), states_(memory) {}
 
   KeyState* find(TableId table, std::string_view key) {
-    const auto found = index_.find(hash_key(table, key));
-    return found == index_.end() ? nullptr : among(found->second, table, key);
+    return among(index_.find(hash_key(table, key)), table, key);
   }
   KeyState& touch(TableId table, std::string_view key) {
-    const uint64_t hash = hash_key(table, key);
-    KeyState*& first = index_[hash];
+    return touch(table, key, hash_key(table, key));
+  }
+  KeyState& touch(TableId table, std::string_view key, uint64_t hash) {
+    KeyState* first = index_.find(hash);
     if (KeyState* known = among(first, table, key)) return *known;
     KeyState& state = states_.emplace_back(memory_);
     state.table = table;
     state.key = key;
     state.hash = hash;
     state.same_hash = first;
-    first = &state;
+    index_.put(hash, &state);
     return state;
   }
   std::pmr::deque<KeyState>& all() { return states_; }
@@ -92,7 +93,7 @@ class KeyStates {
     return first;
   }
   std::pmr::memory_resource* const memory_;
-  std::pmr::unordered_map<uint64_t, KeyState*> index_;  // by hash
+  SmallIndex<KeyState> index_;  // by hash
   std::pmr::deque<KeyState> states_;
 };
 

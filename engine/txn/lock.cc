@@ -107,15 +107,18 @@ Status place_entries(StageContext& context, std::span<LockWork> works) {
 }  // namespace
 
 Status lock_accesses(StageContext& context, std::span<LockWork> works) {
-  std::vector<Driven> driven;
+  boost::container::small_vector<Driven, 4> driven;
   for (LockWork& work : works) {
     if (work.access->locked && (!context.rules.has_leases || work.access->lease_locked)) continue;
     Driven record;
     record.access = work.access;
     driven.push_back(record);
   }
-  RDMACC_RETURN_IF_ERROR(drive(context, context.rules.lock, driven));
-  RDMACC_RETURN_IF_ERROR(outcome_of(driven));
+  if (!driven.empty()) {
+    const std::span<Driven> records(driven.data(), driven.size());
+    RDMACC_RETURN_IF_ERROR(drive(context, context.rules.lock, records));
+    RDMACC_RETURN_IF_ERROR(outcome_of(records));
+  }
   for (Driven& record : driven) {
     if ((record.accepted.flags & (kFlagLive | kFlagGap)) == 0) {
       return aborted(AbortReason::kStaleLocation);
@@ -176,11 +179,16 @@ Status drop_foreign(StageContext& context, std::span<Held> held, VerbArena& aren
 }
 
 Status release_some(StageContext& context, std::span<const Held> some, bool certain) {
-  VerbArena arena(context.engine.worker.pool());
+  // Memory of the operation's own for a few; a long release does not make that grow.
+  constexpr size_t kFew = 32;
+  VerbArena apart(context.engine.worker.pool());
+  VerbArena& arena = some.size() <= kFew ? context.arena : apart;
   auto* words = arena.allocate_array<Word>(some.size());
   if (words == nullptr) return out_of_registered_memory();
-  std::vector<Held> held(some.begin(), some.end());
-  if (!certain) RDMACC_RETURN_IF_ERROR(drop_foreign(context, held, arena));
+  boost::container::small_vector<Held, kFew> held(some.begin(), some.end());
+  if (!certain) {
+    RDMACC_RETURN_IF_ERROR(drop_foreign(context, {held.data(), held.size()}, arena));
+  }
   DoorbellBatch batch = context.batch();
   for (size_t i = 0; i < held.size(); i++) {
     const Held& each = held[i];

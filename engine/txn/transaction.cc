@@ -75,11 +75,11 @@ void Transaction::event(HistoryOp op, TableId table, std::string_view key, uint6
 // One Access per header. Seeing another version than before means that the transaction has lost
 // already: nothing consistent can come of it.
 Status Transaction::merge(const Access& seen, Access** merged) {
-  Access*& known = access_of_[seen.header.bits];
+  Access* known = access_of_.find(seen.header.bits);
   if (known == nullptr) {
     accesses_.push_back(seen);
-    known = &accesses_.back();
-    *merged = known;
+    *merged = &accesses_.back();
+    access_of_.put(seen.header.bits, *merged);
     return Status();
   }
   *merged = known;
@@ -155,22 +155,24 @@ Result<KeyState*> Transaction::look_up(TableId table, std::string_view key) {
 
 Status Transaction::look_up_many(TableId table, std::span<const std::string_view> keys,
                                  std::span<KeyState*> states) {
-  std::vector<KeyWork> works;
-  std::vector<KeyState*> wanted;
+  boost::container::small_vector<KeyWork, 2> works;
+  boost::container::small_vector<KeyState*, 2> wanted;
   works.reserve(keys.size());
   wanted.reserve(keys.size());
   for (size_t i = 0; i < keys.size(); i++) {
-    states[i] = &keys_.touch(table, keys[i]);
+    const uint64_t hash = hash_key(table, keys[i]);
+    coordinator_.engine.prefetch(table, hash);
+    states[i] = &keys_.touch(table, keys[i], hash);
     if (states[i]->base != KeyState::Base::kUnknown || states[i]->asked) continue;
     states[i]->asked = true;
-    works.push_back(KeyWork::of(table, states[i]->hash, states[i]->key));
+    works.push_back(KeyWork::of(table, hash, states[i]->key));
     wanted.push_back(states[i]);
   }
   if (works.empty()) return Status();
   scratch_.reset();
   StageContext stage = context(scratch_);
   const uint64_t start_ns = coordinator_.engine.worker.endpoint().now_ns();
-  Status status = carry_out_find(stage, parameters_.plan, works);
+  Status status = carry_out_find(stage, parameters_.plan, {works.data(), works.size()});
   time_stage(parameters_.rules->locks_what_it_reads ? Stage::kLock : Stage::kRead, start_ns);
   for (size_t i = 0; i < works.size(); i++) {
     wanted[i]->asked = false;

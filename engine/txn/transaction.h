@@ -1,7 +1,6 @@
 #pragma once
 #include <array>
 #include <memory_resource>
-#include <unordered_map>
 
 #include "engine/txn/carry_out.h"
 #include "engine/txn/coordinator_state.h"
@@ -22,13 +21,25 @@ struct TxnParameters {
   const bool* cancelled = nullptr;
 };
 
-class Transaction {
+class Transaction final {
  public:
   Transaction(CoordinatorState& coordinator, const TxnParameters& parameters);
   // It must have ended (no lock held, gate left), unless its worker died and is being dropped.
   ~Transaction();
   Transaction(const Transaction&) = delete;
   Transaction& operator=(const Transaction&) = delete;
+  // Its memory is its coordinator's.
+  static void* operator new(size_t bytes, CoordinatorState& coordinator) {
+    return coordinator.transactions.take(bytes);
+  }
+  static void operator delete(void* memory, CoordinatorState& coordinator) {
+    coordinator.transactions.give_back(memory);
+  }
+  static void operator delete(Transaction* transaction, std::destroying_delete_t) {
+    ObjectMemory& memory = transaction->coordinator_.transactions;
+    transaction->~Transaction();
+    memory.give_back(transaction);
+  }
 
   // Enters the gate and draws the ctts.
   Status start();
@@ -116,7 +127,7 @@ class Transaction {
   std::array<std::byte, 8 * 1024> set_bytes_;
   std::pmr::monotonic_buffer_resource set_memory_{set_bytes_.data(), set_bytes_.size()};
   std::pmr::deque<Access> accesses_{&set_memory_};
-  std::pmr::unordered_map<uint64_t, Access*> access_of_{&set_memory_};
+  SmallIndex<Access> access_of_{&set_memory_};  // by header address
   KeyStates keys_{&set_memory_};
   uint64_t own_writes_ = 0;
   uint64_t write_set_bytes_ = 0;

@@ -1,0 +1,56 @@
+// What a transaction and a worker find things by: the index of keys and headers, and the cache of
+// locations.
+#include "engine/txn/small_index.h"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <unordered_map>
+
+#include "engine/txn/location_cache.h"
+#include "rdma/base/random.h"
+
+namespace rdmacc {
+namespace {
+
+TEST(SmallIndex, FindsWhatWasPutThereHoweverMuchThatIs) {
+  std::pmr::monotonic_buffer_resource memory;
+  SmallIndex<uint64_t> index(&memory);
+  std::unordered_map<uint64_t, uint64_t*> model;
+  std::deque<uint64_t> objects;
+  Random random(3);
+  for (int i = 0; i < 5'000; i++) {
+    // Addresses of headers on two nodes, some of them more than once.
+    const uint64_t number = random.below(2) << 48 | random.below(3'000) * 448;
+    objects.push_back(number);
+    index.put(number, &objects.back());
+    model[number] = &objects.back();
+    const uint64_t other = random.below(2) << 48 | random.below(3'000) * 448;
+    const auto expected = model.find(other);
+    ASSERT_EQ(index.find(other), expected == model.end() ? nullptr : expected->second);
+  }
+  for (const auto& [number, object] : model) EXPECT_EQ(index.find(number), object);
+}
+
+TEST(LocationCache, KeepsTheLatestOfAPlaceAndForgetsIt) {
+  LocationCache cache(16);
+  Random random(5);
+  for (int i = 0; i < 1'000; i++) {
+    const uint64_t hash = random.next();
+    EXPECT_EQ(cache.find(hash), 0u) << "nobody has put it there";
+    cache.put(hash, 64 + 64 * random.below(1'000));
+    EXPECT_NE(cache.find(hash), 0u);
+    if (i % 2 == 0) cache.forget(hash);
+    EXPECT_EQ(cache.find(hash) == 0, i % 2 == 0);
+  }
+}
+
+TEST(LocationCache, WithoutPlacesKnowsNothing) {
+  LocationCache cache(0);
+  cache.put(7, 64);
+  EXPECT_EQ(cache.find(7), 0u);
+  cache.forget(7);
+}
+
+}  // namespace
+}  // namespace rdmacc
