@@ -4,6 +4,7 @@
 
 #include "engine/protocols/calvin/order_client.h"
 #include "engine/protocols/registry.h"
+#include "engine/txn/detached_transaction.h"
 #include "engine/txn/scan_cursor.h"
 
 namespace rdmacc {
@@ -52,9 +53,21 @@ class ScanCursor {
 
 void ScanCursorDelete::operator()(ScanCursor* cursor) const { delete cursor; }
 
-Session::Session(Coordinator& coordinator) : coordinator_(coordinator) {}
+Session::Session(Coordinator& coordinator) : coordinator_(&coordinator), detached_(nullptr) {}
+Session::Session(DetachedTransaction& detached) : coordinator_(nullptr), detached_(&detached) {}
 
 Session::~Session() = default;
+
+Coordinator::Impl& Session::engine() {
+  CHECK(coordinator_ != nullptr);
+  return coordinator_->impl();
+}
+
+Scheduler& Session::scheduler() {
+  if (detached_ == nullptr) return coordinator_->worker().scheduler();
+  CHECK(detached_->scheduler() != nullptr);
+  return *detached_->scheduler();
+}
 
 // ---- Transactions
 
@@ -74,8 +87,7 @@ StagePlan plan_of(const ProtocolRules& rules, StagePlan plan) {
 
 Status Session::begin(const TxnOptions& options) {
   CHECK(txn_ == nullptr);
-  const ProtocolRules* rules =
-      coordinator_.impl().rules_of_protocol(options.protocol, options.lock_mode);
+  const ProtocolRules* rules = engine().rules_of_protocol(options.protocol, options.lock_mode);
   if (rules == nullptr) {
     return Status(Code::kInvalidArgument,
                   std::string("protocol ") + protocol_name(options.protocol) +
@@ -88,7 +100,7 @@ Status Session::begin(const TxnOptions& options) {
   parameters.age = age_;
   parameters.gate_timeout_us = options.gate_timeout_us;
   parameters.cancelled = &cancelled_;
-  CoordinatorState& state = coordinator_.impl().state;
+  CoordinatorState& state = engine().state;
   txn_.reset(new (state) Transaction(state, parameters));
   outcome_unknown_ = false;
   return Status();
@@ -97,6 +109,7 @@ Status Session::begin(const TxnOptions& options) {
 bool Session::active() const { return txn_ != nullptr; }
 
 Status Session::ensure_started() {
+  if (detached_ != nullptr) return Status();
   CHECK(txn_ != nullptr);
   return txn_->started() ? Status() : txn_->start();
 }
@@ -176,6 +189,23 @@ bool live(const KeyState& state) {
 
 }  // namespace
 
+Status Session::look_up_many(TableId table, std::span<const std::string_view> keys,
+                             std::span<KeyState*> states) {
+  return detached_ != nullptr ? detached_->look_up_many(table, keys, states)
+                              : txn_->look_up_many(table, keys, states);
+}
+
+Result<KeyState*> Session::look_up(TableId table, std::string_view key) {
+  KeyState* state = nullptr;
+  RDMACC_RETURN_IF_ERROR(look_up_many(table, std::span(&key, 1), std::span(&state, 1)));
+  return state;
+}
+
+Status Session::write(KeyState& state, bool deleted, std::string_view row) {
+  return detached_ != nullptr ? detached_->write(state, deleted, row)
+                              : txn_->write(state, deleted, row);
+}
+
 Status Session::get(TableId table, std::string_view key, RowView& out, uint32_t visible_before) {
   return get_many(table, std::span(&key, 1), std::span(&out, 1), visible_before);
 }
@@ -186,10 +216,11 @@ Status Session::get_many(TableId table, std::span<const std::string_view> keys,
   RDMACC_RETURN_IF_ERROR(ensure_started());
   for (const std::string_view key : keys) RDMACC_RETURN_IF_ERROR(check_sizes(key, {}));
   boost::container::small_vector<KeyState*, 16> states(keys.size());
-  RDMACC_RETURN_IF_ERROR(txn_->look_up_many(table, keys, {states.data(), states.size()}));
-  const PartitionMap& map = coordinator_.impl().state.engine.map;
+  RDMACC_RETURN_IF_ERROR(look_up_many(table, keys, {states.data(), states.size()}));
+  const PartitionMap* map = detached_ == nullptr ? &engine().state.engine.map : nullptr;
   for (size_t i = 0; i < keys.size(); i++) {
-    view(*states[i], visible_before, map.primary_of(states[i]->hash), out[i]);
+    const NodeId node = map == nullptr ? 0 : map->primary_of(states[i]->hash);
+    view(*states[i], visible_before, node, out[i]);
   }
   return Status();
 }
@@ -197,39 +228,43 @@ Status Session::get_many(TableId table, std::span<const std::string_view> keys,
 Status Session::put(TableId table, std::string_view key, std::string_view row) {
   RDMACC_RETURN_IF_ERROR(ensure_started());
   RDMACC_RETURN_IF_ERROR(check_sizes(key, row));
-  auto state = txn_->look_up(table, key);
+  auto state = look_up(table, key);
   if (!state.ok()) return state.status();
   if (!live(**state)) return Status(Code::kNotFound);
-  return txn_->write(**state, false, row);
+  return write(**state, false, row);
 }
 
 Status Session::insert(TableId table, std::string_view key, std::string_view row) {
   RDMACC_RETURN_IF_ERROR(ensure_started());
   RDMACC_RETURN_IF_ERROR(check_sizes(key, row));
-  auto state = txn_->look_up(table, key);
+  auto state = look_up(table, key);
   if (!state.ok()) return state.status();
   if (live(**state)) return Status(Code::kDuplicateKey);
-  return txn_->write(**state, false, row);
+  return write(**state, false, row);
 }
 
 Status Session::insert_unchecked(TableId table, std::string_view key, std::string_view row) {
   RDMACC_RETURN_IF_ERROR(ensure_started());
   RDMACC_RETURN_IF_ERROR(check_sizes(key, row));
-  KeyState& state = txn_->touch_unchecked(table, key);
+  KeyState& state = detached_ != nullptr ? detached_->touch_unchecked(table, key)
+                                         : txn_->touch_unchecked(table, key);
   if (live(state)) return Status(Code::kDuplicateKey);
-  return txn_->write(state, false, row);
+  return write(state, false, row);
 }
 
 Status Session::remove(TableId table, std::string_view key) {
   RDMACC_RETURN_IF_ERROR(ensure_started());
   RDMACC_RETURN_IF_ERROR(check_sizes(key, {}));
-  auto state = txn_->look_up(table, key);
+  auto state = look_up(table, key);
   if (!state.ok()) return state.status();
   if (!live(**state)) return Status(Code::kNotFound);
-  return txn_->write(**state, true, {});
+  return write(**state, true, {});
 }
 
 Result<ScanHandle> Session::scan(TableId table, uint32_t visible_before) {
+  if (detached_ != nullptr) {
+    return Status(Code::kInvalidArgument, "a procedure's transaction cannot scan");
+  }
   RDMACC_RETURN_IF_ERROR(ensure_started());
   return ScanHandle(new ScanCursor(*txn_, table, visible_before));
 }
@@ -247,21 +282,25 @@ Status Session::scan_next(ScanCursor& cursor, std::vector<RowView>& batch) {
 // ---- Commands and savepoints
 
 void Session::set_command(uint32_t command) {
+  if (detached_ != nullptr) return detached_->set_command(command);
   CHECK(txn_ != nullptr);
   txn_->set_command(command);
 }
 
 uint32_t Session::savepoint() {
+  if (detached_ != nullptr) return detached_->savepoint();
   CHECK(txn_ != nullptr);
   return txn_->savepoint();
 }
 
 void Session::rollback_to(uint32_t level) {
+  if (detached_ != nullptr) return detached_->rollback_to(level);
   CHECK(txn_ != nullptr);
   txn_->rollback_to(level);
 }
 
 void Session::release(uint32_t level) {
+  if (detached_ != nullptr) return detached_->release(level);
   CHECK(txn_ != nullptr);
   txn_->release(level);
 }
@@ -277,39 +316,39 @@ const VerbCounters& Session::verb_counters() const {
 // ---- Tables
 
 Result<TableMeta> Session::create_table(const TableSpec& spec) {
-  CoordinatorState& state = coordinator_.impl().state;
+  CoordinatorState& state = engine().state;
   return state.engine.storage.create_table(spec, state.stats.allocation_verbs);
 }
 
 Status Session::drop_table(TableId table) {
-  CoordinatorState& state = coordinator_.impl().state;
+  CoordinatorState& state = engine().state;
   state.engine.tables.forget(table);
   return state.engine.storage.drop_table(table, state.stats.allocation_verbs);
 }
 
 Result<TableMeta> Session::find_table(const TableSpec& identity) {
-  CoordinatorState& state = coordinator_.impl().state;
+  CoordinatorState& state = engine().state;
   return state.engine.storage.find_table(identity, state.stats.allocation_verbs);
 }
 
 Result<NodeStatistics> Session::node_statistics(NodeId node) {
-  CoordinatorState& state = coordinator_.impl().state;
+  CoordinatorState& state = engine().state;
   return state.engine.storage.statistics(node, state.stats.allocation_verbs);
 }
 
 Result<LockedHeaders> Session::locked_headers(NodeId node, uint64_t from) {
-  CoordinatorState& state = coordinator_.impl().state;
+  CoordinatorState& state = engine().state;
   return state.engine.storage.locked_headers(node, from, state.stats.allocation_verbs);
 }
 
 Status Session::gate_state(GateLine* gate, std::vector<WorkerLine>* lines) {
   VerbCounters counters;
-  return coordinator_.impl().state.gate.snapshot(gate, lines, counters);
+  return engine().state.gate.snapshot(gate, lines, counters);
 }
 
 Result<std::optional<Protocol>> Session::open_protocol() {
   VerbCounters counters;
-  auto open = coordinator_.impl().state.gate.open_protocol(counters);
+  auto open = engine().state.gate.open_protocol(counters);
   if (!open.ok()) return open.status();
   if (*open >= kProtocolCount) return std::optional<Protocol>();
   return std::optional<Protocol>(static_cast<Protocol>(*open));

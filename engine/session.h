@@ -28,6 +28,8 @@
 namespace rdmacc {
 
 class Transaction;
+class DetachedTransaction;
+struct KeyState;
 class HistoryWriter;
 struct ProtocolRules;
 class TxnObserver;
@@ -80,7 +82,7 @@ struct RowView {
   std::string_view key;
   std::string_view row;
   uint64_t version = 0;  // stamp of the version read; 0 for an own write
-  NodeId node = 0;       // that stores it
+  NodeId node = 0;       // that stores it; 0 on rows that were given beforehand
 };
 
 // The node that stores a key in a cluster of `nodes` nodes (RowView.node, known beforehand).
@@ -98,6 +100,10 @@ using ScanHandle = std::unique_ptr<ScanCursor, ScanCursorDelete>;
 class Session {
  public:
   explicit Session(Coordinator& coordinator);
+  // Runs on rows that were given beforehand, in a transaction that has begun and that its caller
+  // ends: only methods under "Rows" but scans, those under "Commands and savepoints" and
+  // scheduler() may be called. For procedures of deterministic protocols. Not owned.
+  explicit Session(DetachedTransaction& detached);
   ~Session();  // the transaction must have ended
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
@@ -166,12 +172,19 @@ class Session {
   Result<std::optional<Protocol>> open_protocol();
 
   // Of the worker: to yield, to sleep, to read the clock (its endpoint's).
-  Scheduler& scheduler() { return coordinator_.worker().scheduler(); }
+  Scheduler& scheduler();
 
  private:
   Status ensure_started();
   void end_transaction();
-  Coordinator& coordinator_;
+  Result<KeyState*> look_up(TableId table, std::string_view key);
+  Status look_up_many(TableId table, std::span<const std::string_view> keys,
+                      std::span<KeyState*> states);
+  Status write(KeyState& state, bool deleted, std::string_view row);
+  Coordinator::Impl& engine();
+
+  Coordinator* const coordinator_;  // exactly one of these two
+  DetachedTransaction* const detached_;
   std::unique_ptr<Transaction> txn_;
   bool cancelled_ = false;
   bool outcome_unknown_ = false;

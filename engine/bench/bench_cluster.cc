@@ -4,6 +4,7 @@
 
 #include "engine/bench/node_processes.h"
 #include "engine/node/node_thread.h"
+#include "engine/workloads/procedures.h"
 #include "rdma/sim_fabric.h"
 
 namespace rdmacc {
@@ -101,11 +102,15 @@ class SimBenchCluster final : public BenchCluster {
  private:
   SimBenchCluster(const BenchOptions& options, const std::atomic<bool>& interrupted,
                   std::unique_ptr<SimFabric> fabric)
-      : options_(options), interrupted_(interrupted), fabric_(std::move(fabric)) {}
+      : options_(options), interrupted_(interrupted), fabric_(std::move(fabric)) {
+    add_workload_procedures(procedures_, options.workload_cluster());
+  }
 
   Status open_thread(NodeId node, uint16_t number) {
+    NodeOptions node_options;
+    node_options.order.procedures = &procedures_;
     Result<std::unique_ptr<NodeThread>> thread =
-        NodeThread::open(*fabric_, node, number, NodeOptions());
+        NodeThread::open(*fabric_, node, number, node_options);
     if (!thread.ok()) return thread.status();
     Worker& worker = (*thread)->worker();
     fabric_->attach(worker.id(), &worker.scheduler());
@@ -116,6 +121,7 @@ class SimBenchCluster final : public BenchCluster {
   const BenchOptions options_;
   const std::atomic<bool>& interrupted_;
   const std::unique_ptr<SimFabric> fabric_;
+  ProcedureRegistry procedures_;
   std::vector<std::unique_ptr<NodeThread>> node_threads_;
 };
 

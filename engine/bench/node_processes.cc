@@ -11,6 +11,7 @@
 #include <exception>
 
 #include "engine/node/node.h"
+#include "engine/workloads/procedures.h"
 
 namespace rdmacc {
 namespace {
@@ -67,7 +68,11 @@ Result<std::unique_ptr<NodeProcesses>> NodeProcesses::start(const Topology& topo
       topology,
       [spin_us](ShmFabric& fabric, NodeId node, const std::atomic<bool>& stop,
                 const std::function<void()>& ready) {
-        Result<std::unique_ptr<Node>> opened = Node::open(fabric, node, NodeOptions());
+        ProcedureRegistry procedures;
+        add_workload_procedures(procedures, WorkloadCluster{fabric.topology().nodes, false});
+        NodeOptions options;
+        options.order.procedures = &procedures;
+        Result<std::unique_ptr<Node>> opened = Node::open(fabric, node, options);
         if (!opened.ok()) return opened.status();
         ready();
         return (*opened)->run(stop, spin_us);

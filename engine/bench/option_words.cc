@@ -35,6 +35,9 @@ void add_run_options(CLI::App& app, OptionWords& words) {
   app.add_option("--lock-mode", words.lock_mode,
                  "how nowait locks what it only reads: exclusive or shared")
       ->capture_default_str();
+  app.add_option("--calvin", words.calvin,
+                 "how calvin's transactions come to their keys: declared (where the workload can) "
+                 "or reconnaissance [declared]");
   app.add_option("-j,--threads", words.threads, "coordinator threads")->capture_default_str();
   app.add_option("-c,--coroutines", words.coroutines, "transactions under way on each thread")
       ->capture_default_str();

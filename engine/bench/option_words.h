@@ -16,6 +16,7 @@ struct OptionWords {
   const WorkloadKind* workload = nullptr;                // nullptr: the command `limits`
   std::vector<std::pair<std::string, double>> settings;  // of the workload, those that were given
   std::string protocol = "occ", stages = "one_sided", lock_mode = "exclusive";
+  std::string calvin;  // empty: not given
   std::string fabric = "shm", format = "text";
   bool stages_given = false, enumerate = false;
   int64_t nodes = 2, threads_per_node = 1, threads = 1, coroutines = 8, replicas = 0;

@@ -60,6 +60,13 @@ Status take_names(const OptionWords& words, BenchOptions& options) {
       take_choice("--format", words.format, {"text", "json", "csv"}, options.format));
   RDMACC_RETURN_IF_ERROR(
       take_choice("--lock-mode", words.lock_mode, {"exclusive", "shared"}, options.lock_mode));
+  if (!words.calvin.empty()) {
+    RDMACC_RETURN_IF_ERROR(
+        take_choice("--calvin", words.calvin, {"declared", "reconnaissance"}, options.calvin));
+    if (!executes_procedures(options.protocol)) {
+      return invalid("--calvin means nothing to --protocol=" + words.protocol);
+    }
+  }
   if (options.lock_mode != LockMode::kExclusive &&
       rules_of(options.protocol, options.lock_mode) == rules_of(options.protocol)) {
     return invalid("--lock-mode=" + words.lock_mode +
@@ -127,6 +134,14 @@ Status take(const OptionWords& words, BenchOptions& options) {
 }  // namespace
 
 const char* fabric_name(FabricKind kind) { return kind == FabricKind::kSim ? "sim" : "shm"; }
+
+const char* ordered_by_name(OrderedBy by) {
+  return by == OrderedBy::kDeclared ? "declared" : "reconnaissance";
+}
+
+bool BenchOptions::declares() const {
+  return executes_procedures(protocol) && calvin == OrderedBy::kDeclared;
+}
 
 Topology BenchOptions::topology() const {
   Topology topology;

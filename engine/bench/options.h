@@ -10,6 +10,10 @@ namespace rdmacc {
 enum class FabricKind : uint8_t { kShm, kSim };
 const char* fabric_name(FabricKind kind);
 
+// How transactions of a deterministic protocol come to their read and write sets.
+enum class OrderedBy : uint8_t { kDeclared, kReconnaissance };
+const char* ordered_by_name(OrderedBy by);
+
 enum class ReportFormat : uint8_t { kText, kJson, kCsv };
 
 struct BenchOptions {
@@ -20,6 +24,7 @@ struct BenchOptions {
   Protocol protocol = Protocol::kOcc;
   StagePlan plan;  // without the stages that the protocol does not have; kEnumerate: of no meaning
   LockMode lock_mode = LockMode::kExclusive;
+  OrderedBy calvin = OrderedBy::kDeclared;  // where the workload can
   FabricKind fabric = FabricKind::kShm;
   uint32_t nodes = 2, threads_per_node = 1;
   uint32_t threads = 1, coroutines = 8, replicas = 0;
@@ -31,6 +36,8 @@ struct BenchOptions {
   std::string history_file;     // empty: none
   double progress_seconds = 0;  // 0: no progress lines
 
+  // Transactions whose keys are known run as procedures.
+  bool declares() const;
   Topology topology() const;
   WorkloadCluster workload_cluster() const;
   // kInvalidArgument: the settings do not go together, or not with the cluster.

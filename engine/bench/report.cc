@@ -55,6 +55,12 @@ std::string report_text(const BenchRun& run) {
   add_line(text, "%llu committed in %.3f s: %.0f per second; %llu rolled back by their users",
            static_cast<unsigned long long>(result.committed), result.seconds,
            committed_per_second(result), static_cast<unsigned long long>(result.rolled_back));
+  if (executes_procedures(run.options.protocol)) {
+    const uint64_t ended = result.committed + result.rolled_back;
+    add_line(text, "%s: %llu transactions with declared keys, %llu by reconnaissance",
+             ordered_by_name(run.options.calvin), static_cast<unsigned long long>(result.declared),
+             static_cast<unsigned long long>(ended - result.declared));
+  }
   add_line(text, "%llu attempts aborted: %.2f %%",
            static_cast<unsigned long long>(aborted_attempts(result)), 100 * abort_rate(result));
   for (const auto& [reason, count] : aborts_by_reason(result)) {

@@ -2,6 +2,7 @@
 
 #include "engine/bench/report.h"
 #include "engine/bench/report_numbers.h"
+#include "engine/protocols/registry.h"
 
 namespace rdmacc {
 namespace {
@@ -43,6 +44,7 @@ void add_options(CsvLine& line, const BenchOptions& options) {
   line.add("protocol", protocol_name(options.protocol));
   line.add("stages", options.plan.code());
   line.add("lock_mode", lock_mode_name(options.lock_mode));
+  line.add("calvin", executes_procedures(options.protocol) ? ordered_by_name(options.calvin) : "");
   line.add("fabric", fabric_name(options.fabric));
   line.add("nodes", options.nodes);
   line.add("threads_per_node", options.threads_per_node);
@@ -56,6 +58,7 @@ void add_numbers(CsvLine& line, const RunResult& result) {
   line.add("seconds", rounded(result.seconds));
   line.add("committed", static_cast<double>(result.committed));
   line.add("rolled_back", static_cast<double>(result.rolled_back));
+  line.add("declared", static_cast<double>(result.declared));
   line.add("aborted", static_cast<double>(aborted_attempts(result)));
   line.add("committed_per_second", rounded(committed_per_second(result)));
   line.add("abort_rate", abort_rate(result));

@@ -3,6 +3,7 @@
 
 #include "engine/bench/report.h"
 #include "engine/bench/report_numbers.h"
+#include "engine/protocols/registry.h"
 
 namespace rdmacc {
 namespace {
@@ -57,6 +58,8 @@ Json to_json(const BenchRun& run) {
           {"protocol", protocol_name(options.protocol)},
           {"stages", options.plan.code()},
           {"lock_mode", lock_mode_name(options.lock_mode)},
+          {"calvin", executes_procedures(options.protocol) ? Json(ordered_by_name(options.calvin))
+                                                           : Json(nullptr)},
           {"fabric", fabric_name(options.fabric)},
           {"nodes", options.nodes},
           {"threads_per_node", options.threads_per_node},
@@ -67,6 +70,7 @@ Json to_json(const BenchRun& run) {
           {"seconds", rounded(result.seconds)},
           {"committed", result.committed},
           {"rolled_back", result.rolled_back},
+          {"declared", result.declared},
           {"aborted", aborted_attempts(result)},
           {"committed_per_second", rounded(committed_per_second(result))},
           {"abort_rate", std::round(abort_rate(result) * 1e6) / 1e6},

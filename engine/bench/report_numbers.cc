@@ -19,8 +19,11 @@ double committed_per_second(const RunResult& result) {
 }
 
 uint64_t aborted_attempts(const RunResult& result) {
-  // The coordinator counts the users' own among the aborted.
-  return result.stats.aborted - std::min(result.stats.aborted, result.rolled_back);
+  // The coordinator counts the users' own among the aborted, those who only looked something up
+  // (Workload::survey), too.
+  uint64_t aborted = 0;
+  for (const auto& [reason, count] : aborts_by_reason(result)) aborted += count;
+  return aborted;
 }
 
 double abort_rate(const RunResult& result) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "engine/workloads/procedures.h"
+
 namespace rdmacc {
 namespace {
 
@@ -85,10 +87,14 @@ bool RunJob::run_one(Coordinator& coordinator, Session& session, const TxnInputs
   const uint64_t start_ns = worker.endpoint().now_ns();
   for (uint32_t attempt = 1;; ++attempt) {
     TxnEffect effect;
-    const Status status = shared_.workload.attempt(session, shared_.txn, inputs, effect);
+    const Status status =
+        shared_.options.declares()
+            ? attempt_as_procedure(shared_.workload, session, shared_.txn, inputs, effect)
+            : shared_.workload.attempt(session, shared_.txn, inputs, effect);
     shared_.attempts.fetch_add(1, std::memory_order_relaxed);
     if (status.ok()) {
       shared_.ended.fetch_add(1, std::memory_order_relaxed);
+      declared_ += effect.declared ? 1 : 0;
       if (effect.rollback) {
         ++rolled_back_;
         return true;

@@ -70,6 +70,7 @@ class RunJob : public CoordinatorJob {
   const Histogram& latency_ns() const { return latency_ns_; }
   uint64_t committed() const { return committed_; }
   uint64_t rolled_back() const { return rolled_back_; }
+  uint64_t declared() const { return declared_; }
   int64_t delta() const { return delta_; }
   uint64_t started_us() const { return started_us_; }
   uint64_t ended_us() const { return ended_us_; }
@@ -84,7 +85,7 @@ class RunJob : public CoordinatorJob {
   const uint32_t thread_;
   uint32_t running_ = 0;
   uint64_t started_us_ = 0, deadline_us_ = 0, ended_us_ = 0;
-  uint64_t committed_ = 0, rolled_back_ = 0;
+  uint64_t committed_ = 0, rolled_back_ = 0, declared_ = 0;
   int64_t delta_ = 0;
   Histogram latency_ns_;
   WorkerStats stats_;

@@ -80,6 +80,7 @@ class LoadedCluster {
       elapsed_us = std::max(elapsed_us, job->ended_us() - job->started_us());
       result.committed += job->committed();
       result.rolled_back += job->rolled_back();
+      result.declared += job->declared();
       result.stats.merge(job->stats());
       result.latency_ns.merge(job->latency_ns());
       delta_ += job->delta();

@@ -16,6 +16,7 @@ struct RunResult {
   uint64_t committed = 0;    // transactions, each perhaps after several attempts
   uint64_t rolled_back = 0;  // transactions that their user rolled back: neither committed nor
                              // tried again
+  uint64_t declared = 0;     // of both: those that ran as procedures on keys declared beforehand
   WorkerStats stats;         // per attempt
   Histogram latency_ns;      // of committed transactions, retries included
   std::string violation;     // of the workload's invariant; empty: it holds

@@ -9,6 +9,7 @@
 #include "engine/node/node.h"
 #include "engine/node/process_watch.h"
 #include "engine/storage/region_layout.h"
+#include "engine/workloads/procedures.h"
 #include "rdma/shm_fabric.h"
 
 // rdmacc_node: one node of a cluster on this host. Exit code 0: ended by a signal or with the
@@ -124,7 +125,10 @@ Result<std::unique_ptr<ShmFabric>> open_fabric(const Flags& flags) {
 Status serve(const Flags& flags) {
   Result<std::unique_ptr<ShmFabric>> fabric = open_fabric(flags);
   if (!fabric.ok()) return fabric.status();
+  ProcedureRegistry procedures;
+  add_workload_procedures(procedures, WorkloadCluster{(*fabric)->topology().nodes, false});
   NodeOptions options;
+  options.order.procedures = &procedures;
   options.log = [](const std::string& sentence) { spdlog::info(sentence); };
   Result<std::unique_ptr<Node>> node =
       Node::open(**fabric, static_cast<NodeId>(flags.node), options);

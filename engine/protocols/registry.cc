@@ -38,6 +38,11 @@ uint16_t stages_of(Protocol protocol) {
   return rules == nullptr ? 0 : rules->stages;
 }
 
+bool executes_procedures(Protocol protocol) {
+  const ProtocolRules* rules = rules_of(protocol, LockMode::kExclusive);
+  return rules != nullptr && rules->commits_in_order;
+}
+
 bool strictly_serializable(Protocol protocol) {
   switch (protocol) {
     case Protocol::kNowait:

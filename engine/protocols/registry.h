@@ -19,6 +19,8 @@ uint16_t stages_of(Protocol protocol);
 // comes before it. The multi-version protocols promise serializability alone: their transactions
 // may read, and come, as of a time before they began.
 bool strictly_serializable(Protocol protocol);
+// Whether it takes whole transactions as procedures (Session::execute_procedure).
+bool executes_procedures(Protocol protocol);
 // "nowait, occ"
 std::string available_protocol_names();
 

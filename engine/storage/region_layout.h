@@ -21,7 +21,7 @@
 namespace rdmacc {
 
 constexpr uint64_t kRegionMagic = 0x31'43'43'41'4D'44'52'70ull;  // "pRDMACC1"
-constexpr uint32_t kRegionVersion = 3;
+constexpr uint32_t kRegionVersion = 4;
 constexpr uint32_t kDirectoryEntries = 16 * 1024;
 constexpr uint64_t kLogRingBytes = 256 * 1024;
 constexpr uint64_t kPageBytes = 256 * 1024;
@@ -38,7 +38,7 @@ constexpr WorkerId kOrderWorker = kNoWorker - 1;
 //   forwards     nodes (senders) x (nodes x kBatchRequestsMax) x kForwardBytes
 constexpr uint64_t kBatchBytes = 1024 * 1024;
 constexpr uint32_t kBatchRequestsMax = 32;  // of one node in one epoch
-constexpr uint64_t kForwardBytes = 4096;
+constexpr uint64_t kForwardBytes = 16 * 1024;
 constexpr uint64_t kRedoBytes = 2 * 1024 * 1024;
 
 struct Superblock {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "engine/txn/ordered_events.h"
 #include "engine/txn/transaction.h"
 
 namespace rdmacc {
@@ -55,10 +56,11 @@ Status Transaction::submit_ordered(const OrderedRequest& request, OrderedOutcome
   return status;
 }
 
-void Transaction::finish_ordered(const Status& status) {
+void Transaction::finish_ordered(const Status& status, bool rolled_back) {
   note_failure(status);
-  finish(status.ok() ? HistoryOutcome::kCommitted
-                     : (outcome_unknown_ ? HistoryOutcome::kUnknown : HistoryOutcome::kAborted));
+  finish(status.ok() && !rolled_back
+             ? HistoryOutcome::kCommitted
+             : (outcome_unknown_ ? HistoryOutcome::kUnknown : HistoryOutcome::kAborted));
 }
 
 Status Transaction::commit_in_order() {
@@ -70,28 +72,8 @@ Status Transaction::commit_in_order() {
   record_.stamp = status.ok() ? outcome.stamp : 0;
   if (status.ok() || outcome_unknown_) note_writes();
   if (status.ok()) note_ordered(request, outcome);
-  finish_ordered(status);
+  finish_ordered(status, /*rolled_back=*/false);
   return status;
-}
-
-void Transaction::note_procedure(const OrderedRequest& request, const OrderedOutcome& outcome) {
-  if (outcome.reads.size() != request.reads.size()) return;
-  for (size_t i = 0; i < request.reads.size(); i++) {
-    const OrderedRead& read = request.reads[i];
-    event(outcome.reads[i].found ? HistoryOp::kRead : HistoryOp::kMiss, read.table, read.key,
-          outcome.reads[i].version);
-  }
-  for (const OrderedWrite& write : outcome.writes) {
-    bool found = false;
-    for (size_t i = 0; i < request.reads.size(); i++) {
-      const OrderedRead& read = request.reads[i];
-      if (read.table == write.table && read.key == write.key) found = outcome.reads[i].found;
-    }
-    if (!found && write.deleted) continue;
-    const HistoryOp op =
-        write.deleted ? HistoryOp::kDelete : (found ? HistoryOp::kWrite : HistoryOp::kInsert);
-    event(op, write.table, write.key, outcome.stamp);
-  }
 }
 
 Status Transaction::execute_procedure(OrderedRequest request, OrderedOutcome& outcome) {
@@ -106,8 +88,10 @@ Status Transaction::execute_procedure(OrderedRequest request, OrderedOutcome& ou
     if (!read) request.reads.push_back({write.table, write.key, false, 0});
   }
   const Status status = submit_ordered(request, outcome);
-  if (status.ok()) note_procedure(request, outcome);
-  finish_ordered(status);
+  if (status.ok() && coordinator_.history != nullptr) {
+    history_.events = events_of_procedure(request, outcome);
+  }
+  finish_ordered(status, outcome.rolled_back);
   return status;
 }
 

@@ -82,6 +82,14 @@ class KeyStates {
     index_.put(hash, &state);
     return state;
   }
+  // Hands own writes of levels >= `level` to the level below.
+  void release(uint32_t level) {
+    for (KeyState& state : states_) {
+      for (auto it = state.own.rbegin(); it != state.own.rend() && it->level >= level; ++it) {
+        it->level = level - 1;
+      }
+    }
+  }
   std::pmr::deque<KeyState>& all() { return states_; }
   const std::pmr::deque<KeyState>& all() const { return states_; }
 

@@ -49,6 +49,9 @@ struct OrderedRequest {
   std::vector<OrderedRead> reads;
   std::vector<OrderedGroup> scanned;
   std::vector<OrderedWrite> writes;
+  // Of a procedure: it also inserts rows whose keys follow from rows that it declares to write, and
+  // no other procedure touches those without declaring these. Any node may have to store them.
+  bool derived_inserts = false;
 };
 
 // What the execution of one read or write came to.

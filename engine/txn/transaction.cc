@@ -254,11 +254,7 @@ void Transaction::rollback_to(uint32_t level) {
 
 void Transaction::release(uint32_t level) {
   CHECK(level > 0);
-  for (KeyState& state : keys_.all()) {
-    for (auto it = state.own.rbegin(); it != state.own.rend() && it->level >= level; ++it) {
-      it->level = level - 1;
-    }
-  }
+  keys_.release(level);
   level_ = std::min(level_, level - 1);
 }
 

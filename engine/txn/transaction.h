@@ -96,8 +96,7 @@ class Transaction final {
   Status commit_in_order();
   OrderedRequest make_ordered() const;
   Status submit_ordered(const OrderedRequest& request, OrderedOutcome& outcome);
-  void finish_ordered(const Status& status);
-  void note_procedure(const OrderedRequest& request, const OrderedOutcome& outcome);
+  void finish_ordered(const Status& status, bool rolled_back);
   void note_ordered(const OrderedRequest& request, const OrderedOutcome& outcome);
 
   void collect_writes();

@@ -12,8 +12,8 @@ enum class KeyUse : uint8_t { kRead, kWrite, kInsert };
 
 constexpr uint32_t kDeclaredKeyBytesMax = 16;
 
-// A key that a transaction may touch. kWrite: it may be read and changed; kInsert: a row may be
-// put there.
+// A key that a transaction may touch. kWrite: its row may be read, changed or removed, or put
+// there; kInsert: a row may be put there, and is not read.
 struct DeclaredKey {
   TableId table = kNoTable;
   KeyUse use = KeyUse::kRead;

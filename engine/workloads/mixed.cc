@@ -2,6 +2,9 @@
 
 #include <map>
 #include <optional>
+#include <set>
+
+#include "engine/txn/detached_transaction.h"
 
 #include "engine/workloads/bulk_load.h"
 
@@ -55,6 +58,9 @@ class MixedTransaction {
 
   // See TxnEffect: another has deleted the row.
   const std::string& doubt() const { return doubt_; }
+  using Place = std::pair<TableId, std::string>;
+  // Keys that it writes, or would if other rows were there.
+  const std::set<Place>& written() const { return written_; }
 
   Status run() {
     const uint64_t operations = 1 + random_.below(options_.operations_max);
@@ -66,7 +72,6 @@ class MixedTransaction {
   }
 
  private:
-  using Place = std::pair<TableId, std::string>;
   using OwnWrites = std::map<Place, std::optional<std::string>>;  // nothing: deleted
   struct Savepoint {
     uint32_t level;
@@ -136,16 +141,19 @@ class MixedTransaction {
   }
 
   Status put(const Place& place) {
+    written_.insert(place);
     std::string row = row_for(place.second, random_);
     const Status status = session_.put(place.first, place.second, row);
     return note(place, status, Code::kNotFound, true, std::move(row));
   }
   Status insert(const Place& place) {
+    written_.insert(place);
     std::string row = row_for(place.second, random_);
     const Status status = session_.insert(place.first, place.second, row);
     return note(place, status, Code::kDuplicateKey, false, std::move(row));
   }
   Status remove(const Place& place) {
+    written_.insert(place);
     return note(place, session_.remove(place.first, place.second), Code::kNotFound, true,
                 std::nullopt);
   }
@@ -196,6 +204,7 @@ class MixedTransaction {
   const uint64_t kinds_;  // below which an operation's kind is drawn
   Random random_;
   OwnWrites own_;
+  std::set<Place> written_;
   std::vector<Savepoint> savepoints_;
   std::string doubt_;
 };
@@ -258,6 +267,22 @@ Status Mixed::execute(Session& session, const TxnInputs& inputs, TxnEffect& effe
   const Status status = transaction.run();
   effect.doubt = transaction.doubt();
   return status;
+}
+
+// Keys follow from the inputs alone, so that a run on no rows at all touches those of every other.
+bool Mixed::declare(const TxnInputs& inputs, KeyDeclaration& keys) const {
+  DetachedTransaction nothing(nullptr, DetachedTransaction::Ungiven::kAbsent);
+  Session session(nothing);
+  MixedTransaction transaction(session, options_, tables(), inputs);
+  if (!transaction.run().ok()) return false;  // it would scan
+  for (const KeyState& state : nothing.keys().all()) {
+    if (state.key.size() > kDeclaredKeyBytesMax) return false;
+  }
+  for (const KeyState& state : nothing.keys().all()) {
+    const bool writes = transaction.written().contains({state.table, std::string(state.key)});
+    keys.add(state.table, state.key, writes ? KeyUse::kWrite : KeyUse::kRead);
+  }
+  return true;
 }
 
 // Every row that a last look finds belongs to its key and is whole.

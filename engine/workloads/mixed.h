@@ -28,6 +28,9 @@ class Mixed : public Workload {
   Status load(Session& session, const TxnOptions& options, uint64_t part, uint64_t parts) override;
   TxnInputs draw(Random& random) const override;
   Status execute(Session& session, const TxnInputs& inputs, TxnEffect& effect) const override;
+  // Unless it scans.
+  bool declare(const TxnInputs& inputs, KeyDeclaration& keys) const override;
+  bool knows(const TxnInputs& inputs) const override { return inputs.count == 1; }
   Status check(Session& session, const TxnOptions& options, int64_t delta,
                std::string& violation) const override;
 

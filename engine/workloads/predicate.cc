@@ -240,6 +240,10 @@ TxnInputs Predicate::draw(Random& random) const {
   return inputs;
 }
 
+bool Predicate::knows(const TxnInputs& inputs) const {
+  return inputs.kind < kWritingKinds + kReadingKinds && inputs.count == 1;
+}
+
 Status Predicate::execute(Session& session, const TxnInputs& inputs, TxnEffect& effect) const {
   PredicateTransaction transaction(session, options_, tables(), inputs.values[0]);
   const Status status = transaction.run(static_cast<Kind>(inputs.kind));

@@ -27,6 +27,7 @@ class Predicate : public Workload {
   Status load(Session& session, const TxnOptions& options, uint64_t part, uint64_t parts) override;
   TxnInputs draw(Random& random) const override;
   Status execute(Session& session, const TxnInputs& inputs, TxnEffect& effect) const override;
+  bool knows(const TxnInputs& inputs) const override;
   Status check(Session& session, const TxnOptions& options, int64_t delta,
                std::string& violation) const override;
 

@@ -42,7 +42,9 @@ Result<std::unique_ptr<Workload>> make_workload(std::string_view name, std::stri
   }
   WorkloadSettings values(kind->settings);
   RDMACC_RETURN_IF_ERROR(values.parse(settings));
-  return kind->make(values, cluster);
+  Result<std::unique_ptr<Workload>> made = kind->make(values, cluster);
+  if (made.ok()) (*made)->set_settings(std::string(settings));
+  return made;
 }
 
 }  // namespace rdmacc

@@ -198,6 +198,11 @@ Status Smallbank::amalgamate(Session& session, uint64_t from, uint64_t to) const
   return write_balance(session, checking_table(), to, target + savings + checking);
 }
 
+bool Smallbank::knows(const TxnInputs& inputs) const {
+  return inputs.kind <= kAmalgamate && inputs.count == 3 && inputs.values[0] != inputs.values[1] &&
+         inputs.values[2] <= kAmountMax;
+}
+
 // The keys of execute(): a row that only some balances change is declared as written.
 bool Smallbank::declare(const TxnInputs& inputs, KeyDeclaration& keys) const {
   const NumberKey account(inputs.values[0]), other(inputs.values[1]);

@@ -38,6 +38,7 @@ class Smallbank : public Workload {
   TxnInputs draw(Random& random) const override;
   Status execute(Session& session, const TxnInputs& inputs, TxnEffect& effect) const override;
   bool declare(const TxnInputs& inputs, KeyDeclaration& keys) const override;
+  bool knows(const TxnInputs& inputs) const override;
   Status check(Session& session, const TxnOptions& options, int64_t delta,
                std::string& violation) const override;
 

@@ -85,6 +85,11 @@ bool Tpcc::declare(const TxnInputs& inputs, KeyDeclaration& keys) const {
   return true;
 }
 
+bool Tpcc::knows(const TxnInputs& inputs) const {
+  if (inputs.kind == kNewOrderKind) return knows_new_order(inputs);
+  return inputs.kind == kPaymentKind && knows_payment(inputs);
+}
+
 // Any but the home warehouse, unless it is the only one.
 uint64_t Tpcc::other_warehouse(Random& random, uint64_t home) const {
   if (options_.warehouses == 1) return home;

@@ -37,8 +37,11 @@ class Tpcc : public Workload {
   bool grows() const override { return true; }
   TxnInputs draw(Random& random) const override;
   Status execute(Session& session, const TxnInputs& inputs, TxnEffect& effect) const override;
-  // Not of payments by last name.
+  // Not of payments by last name: those are surveyed.
   bool declare(const TxnInputs& inputs, KeyDeclaration& keys) const override;
+  Status survey(Session& session, const TxnOptions& options, const TxnInputs& inputs,
+                KeyDeclaration& keys, bool& known) const override;
+  bool knows(const TxnInputs& inputs) const override;
   Status check(Session& session, const TxnOptions& options, int64_t delta,
                std::string& violation) const override;
 
@@ -47,10 +50,13 @@ class Tpcc : public Workload {
   TxnInputs draw_new_order(Random& random) const;
   Status new_order(Session& session, const TxnInputs& inputs, TxnEffect& effect) const;
   void declare_new_order(const TxnInputs& inputs, KeyDeclaration& keys) const;
+  bool knows_new_order(const TxnInputs& inputs) const;
   // tpcc_payment.cc
   TxnInputs draw_payment(Random& random) const;
   Status payment(Session& session, const TxnInputs& inputs) const;
   bool declare_payment(const TxnInputs& inputs, KeyDeclaration& keys) const;
+  void declare_payment_of(const TxnInputs& inputs, uint64_t customer, KeyDeclaration& keys) const;
+  bool knows_payment(const TxnInputs& inputs) const;
 
   uint64_t other_warehouse(Random& random, uint64_t home) const;
 

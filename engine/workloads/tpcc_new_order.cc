@@ -167,6 +167,11 @@ Status Tpcc::new_order(Session& session, const TxnInputs& drawn, TxnEffect& effe
                                   tpcc::bytes_of(tpcc::NewOrderRow{order}));
 }
 
+bool Tpcc::knows_new_order(const TxnInputs& inputs) const {
+  return inputs.count > kHeadValues && inputs.count - kHeadValues <= kLinesMax &&
+         inputs.values[1] >= 1 && inputs.values[1] <= tpcc::kDistricts;
+}
+
 void Tpcc::declare_new_order(const TxnInputs& drawn, KeyDeclaration& keys) const {
   const NewOrderInputs inputs(drawn);
   const DistrictId of = inputs.district();

@@ -147,18 +147,45 @@ Status Tpcc::payment(Session& session, const TxnInputs& drawn) const {
                                   tpcc::bytes_of(history_row(inputs, id, warehouse, district)));
 }
 
+bool Tpcc::knows_payment(const TxnInputs& inputs) const { return inputs.count == kValues; }
+
 bool Tpcc::declare_payment(const TxnInputs& drawn, KeyDeclaration& keys) const {
   const PaymentInputs inputs(drawn);
   if (inputs.by_last()) return false;
+  declare_payment_of(drawn, inputs.customer_or_name(), keys);
+  return true;
+}
+
+// Which customer a last name means is looked up first; at the payment's place in the order it is
+// looked up again.
+Status Tpcc::survey(Session& session, const TxnOptions& options, const TxnInputs& drawn,
+                    KeyDeclaration& keys, bool& known) const {
+  known = drawn.kind == kPaymentKind;
+  if (!known) return Status();
+  const PaymentInputs inputs(drawn);
+  const NumberKey name = tpcc::by_last_key(inputs.customers_district(), inputs.customer_or_name());
+  RDMACC_RETURN_IF_ERROR(session.begin(options));
+  RowView view;
+  uint64_t customer = 0;
+  Status status = session.get(table(tpcc::kCustomerByLast), name, view);
+  if (status.ok()) status = customer_in_the_middle(view, customer);
+  session.abort();
+  RDMACC_RETURN_IF_ERROR(status);
+  keys.add(table(tpcc::kCustomerByLast), name, KeyUse::kRead);
+  declare_payment_of(drawn, customer, keys);
+  return Status();
+}
+
+void Tpcc::declare_payment_of(const TxnInputs& drawn, uint64_t customer_id,
+                              KeyDeclaration& keys) const {
+  const PaymentInputs inputs(drawn);
   const DistrictId of = inputs.district();
-  const NumberKey customer =
-      tpcc::customer_key(inputs.customers_district(), inputs.customer_or_name());
+  const NumberKey customer = tpcc::customer_key(inputs.customers_district(), customer_id);
   keys.add(table(tpcc::kWarehouse), tpcc::warehouse_key(of.warehouse), KeyUse::kWrite);
   keys.add(table(tpcc::kDistrict), tpcc::district_key(of), KeyUse::kWrite);
   keys.add(table(tpcc::kCustomer), customer, KeyUse::kWrite);
   keys.add(table(tpcc::kCustomerData), customer, KeyUse::kWrite);
   keys.add(table(tpcc::kHistory), tpcc::history_key(inputs.history()), KeyUse::kInsert);
-  return true;
 }
 
 }  // namespace rdmacc

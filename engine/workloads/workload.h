@@ -49,12 +49,16 @@ struct TxnEffect {
   // What the transaction saw that only one that cannot commit any more may see (an optimistic
   // protocol notices at the end that another was there first); empty if nothing.
   std::string doubt;
+  bool declared = false;  // it ran as a procedure on keys declared beforehand (procedures.h)
 };
 
 class Workload {
  public:
   virtual ~Workload() = default;
   virtual const char* name() const = 0;
+  // The text that the registry made it from; empty: it was made in another way, or by default.
+  const std::string& settings() const { return settings_; }
+  void set_settings(std::string settings) { settings_ = std::move(settings); }
 
   // ---- Tables. In a process that did not create them, bind_tables() takes the ids that tables()
   // gave there.
@@ -81,6 +85,16 @@ class Workload {
   virtual Status execute(Session& session, const TxnInputs& inputs, TxnEffect& effect) const = 0;
   // Every key that execute() may touch, known before it runs; false: not known.
   virtual bool declare(const TxnInputs&, KeyDeclaration&) const { return false; }
+  // As declare(), where rows decide which keys: reads those in a transaction of its own, and
+  // declares them, too. `known` false: nothing is declared.
+  virtual Status survey(Session&, const TxnOptions&, const TxnInputs&, KeyDeclaration&,
+                        bool& known) const {
+    known = false;
+    return Status();
+  }
+  // Are these inputs that draw() might give, so that execute() can run on them? For those that
+  // came from another process.
+  virtual bool knows(const TxnInputs& inputs) const = 0;
   // One attempt, from begin() to commit() or to the user's own rollback. When it is not ok the
   // transaction has been aborted; kAborted: try again with the same inputs. kCorrupt: it may also
   // have committed, with a doubt.
@@ -100,6 +114,7 @@ class Workload {
 
  private:
   std::vector<TableId> tables_;
+  std::string settings_;
 };
 
 // A table of the native drivers: its number, inline record bytes and old versions.

@@ -247,6 +247,8 @@ bool Ycsb::declare(const TxnInputs& inputs, KeyDeclaration& keys) const {
   return true;
 }
 
+bool Ycsb::knows(const TxnInputs& inputs) const { return inputs.count == options_.operations; }
+
 // ---- The invariant
 
 Status Ycsb::check(Session& session, const TxnOptions& options, int64_t delta,

@@ -18,7 +18,7 @@ BYTES_MAX = 256 * 1024
 RANKS = {
     "rdma/base": 0, "rdma": 1, "engine/storage": 2, "engine/cluster": 3, "engine/log": 4,
     "engine/txn": 5, "engine/protocols": 6, "engine/stats": 7, "engine/check": 8, "engine": 9,
-    "engine/node": 10, "engine/workloads": 10, "engine/bench": 11, "pg_rdmacc": 10,
+    "engine/workloads": 10, "engine/node": 11, "engine/bench": 12, "pg_rdmacc": 10,
 }
 # Contracts of rules and drivers that lower rooms may see: names and values, no behaviour.
 SHARED_HEADERS = {"engine/txn/outcome.h", "engine/txn/stage.h", "engine/txn/history.h",

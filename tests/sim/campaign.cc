@@ -91,6 +91,7 @@ SimScenario campaign_scenario(const CampaignVariant& variant, uint64_t seed) {
   Random random(seed * 0x9E3779B97F4A7C15ull + 3);
   draw_load(scenario, random);
   draw_faults(scenario, random);
+  scenario.declared = executes_procedures(variant.protocol) && random.percent(60);
   return scenario;
 }
 
@@ -107,6 +108,7 @@ std::string describe(const CampaignVariant& variant, const SimScenario& scenario
   say(scenario.duplicate_percent, "% doubled");
   say(scenario.kills, "killed");
   say(scenario.node_restarts, "restarted");
+  if (scenario.declared) text += ", declared";
   if (!scenario.cpu_moves) text += ", whole lines";
   return text;
 }

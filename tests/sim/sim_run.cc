@@ -5,8 +5,10 @@
 
 #include "engine/check/checker.h"
 #include "engine/protocols/registry.h"
+#include "engine/txn/ordered_events.h"
 #include "engine/workloads/mixed.h"
 #include "engine/workloads/predicate.h"
+#include "engine/workloads/procedures.h"
 #include "engine/workloads/smallbank.h"
 
 namespace rdmacc {
@@ -52,8 +54,12 @@ SimRun::SimRun(const SimScenario& scenario) : scenario_(scenario), random_(scena
   topology_.region_bytes = 64ull << 20;
   node_options_.resolve_every_us = 400;
   node_options_.drain_us_max = 5'000;
-  node_options_.order.observer = [this](const OrderedAt& at, bool effective) {
-    if (effective) ordered_[at.request->ctts] = at.stamp;
+  node_options_.order.observer = [this](const OrderedAt& at, const OrderedOutcome& outcome,
+                                        bool effective) {
+    if (!effective) return;
+    Ordered& ordered = ordered_[at.request->ctts];
+    ordered.stamp = at.stamp;
+    if (at.request->procedure != 0) ordered.events = events_of_procedure(*at.request, outcome);
   };
   engine_options_.replicas = static_cast<uint32_t>(random_.below(topology_.nodes));
   engine_options_.location_cache_entries = 64;
@@ -66,6 +72,8 @@ SimRun::SimRun(const SimScenario& scenario) : scenario_(scenario), random_(scena
   nodes_.resize(topology_.nodes);
   back_at_ns_.resize(topology_.nodes);
   workload_ = make_workload();
+  procedures_.add(procedure_number(workload_->name()), procedure_of(*workload_));
+  node_options_.order.procedures = &procedures_;
 }
 
 SimRun::~SimRun() {
@@ -248,7 +256,9 @@ void SimRun::run_transactions(Client& client, uint64_t seed) {
     const TxnInputs inputs = workload_->draw(random);
     for (uint32_t attempt = 0; attempt < kAttemptsOfTransaction; ++attempt) {
       TxnEffect effect;
-      const Status status = workload_->attempt(session, txn_, inputs, effect);
+      const Status status = scenario_.declared
+                                ? attempt_as_procedure(*workload_, session, txn_, inputs, effect)
+                                : workload_->attempt(session, txn_, inputs, effect);
       if (status.ok()) {
         ++committed_;
         delta_ += effect.delta;
@@ -404,11 +414,15 @@ std::vector<HistoryTransaction> SimRun::settled_history() const {
   for (HistoryTransaction& transaction : settled) {
     if (transaction.outcome != HistoryOutcome::kUnknown) continue;
     const auto found = ordered_.find(transaction.ctts);
+    if (found != ordered_.end() && !found->second.events.empty()) {
+      transaction.events = found->second.events;
+      continue;
+    }
     std::erase_if(transaction.events, [&](HistoryEvent& event) {
       const bool write = event.op == HistoryOp::kWrite || event.op == HistoryOp::kInsert ||
                          event.op == HistoryOp::kDelete;
       if (!write || event.version != 0) return false;
-      if (found != ordered_.end()) event.version = found->second;
+      if (found != ordered_.end()) event.version = found->second.stamp;
       return found == ordered_.end();
     });
   }

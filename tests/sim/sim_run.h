@@ -31,6 +31,8 @@ struct SimScenario {
   bool cpu_moves = true;       // verbs move single words, as a CPU does; else whole cache lines
   // Of one phase; more is a hang. MVCC's writers that scan come too late for one another for long.
   uint64_t events_max = 150'000'000;
+  // Transactions whose keys are known run as procedures, under a protocol that executes these.
+  bool declared = false;
   uint32_t loss_percent = 0, duplicate_percent = 0;
   uint32_t kills = 0;          // coordinators that die
   uint32_t node_restarts = 0;  // nodes that die and come back
@@ -104,6 +106,7 @@ class SimRun {
   const SimScenario scenario_;
   Random random_;  // of the harness; the fabric has its own
   Topology topology_;
+  ProcedureRegistry procedures_;
   NodeOptions node_options_;
   EngineOptions engine_options_;
   TxnOptions txn_;
@@ -112,10 +115,15 @@ class SimRun {
   HistoryMemory history_;
   std::vector<std::vector<std::unique_ptr<NodeThread>>> nodes_;  // [node][thread]
   std::vector<std::unique_ptr<Client>> clients_;
-  std::unique_ptr<Coordinator> keeper_;   // loads and checks
-  std::vector<Fault> faults_;             // by event
-  std::vector<uint64_t> back_at_ns_;      // when a dead node comes back, by node
-  std::map<uint64_t, uint64_t> ordered_;  // stamps of a deterministic protocol's, by ctts
+  std::unique_ptr<Coordinator> keeper_;  // loads and checks
+  std::vector<Fault> faults_;            // by event
+  std::vector<uint64_t> back_at_ns_;     // when a dead node comes back, by node
+  // What the nodes of a deterministic protocol have executed, by ctts.
+  struct Ordered {
+    uint64_t stamp = 0;
+    std::vector<HistoryEvent> events;  // of a procedure
+  };
+  std::map<uint64_t, Ordered> ordered_;
   int64_t delta_ = 0;
   uint64_t committed_ = 0;
   uint32_t resolved_ = 0;

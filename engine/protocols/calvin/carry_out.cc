@@ -1,9 +1,14 @@
 #include "engine/protocols/calvin/carry_out.h"
 
+#include <algorithm>
+#include <deque>
+
 namespace rdmacc {
 namespace {
 
 constexpr uint64_t kAgainPauseUs = 500;
+// That go out in one go: bounds their registered memory.
+constexpr size_t kParcelsMax = 64;
 
 enum class What : uint8_t { kBatch, kForward, kProgress, kCount };
 
@@ -24,51 +29,70 @@ struct Delivery {
   }
 };
 
+// A delivery to one node.
+struct Parcel {
+  Delivery delivery;
+  std::span<const std::byte> block;
+  NodeId to;
+};
+
 // The tag goes last: chains keep their order, so that whoever sees it sees the block. Until then
 // the place has an older tag, which nobody wants any more.
-Status write_to(OrderLink& link, const Delivery& delivery, std::span<const std::byte> block,
-                std::span<const NodeId> to) {
+Status write_to(OrderLink& link, std::span<const Parcel> parcels) {
   VerbArena arena(link.worker.pool());
-  std::byte* copy = arena.allocate(block.size());
-  if (copy == nullptr) return out_of_registered_memory();
-  memcpy(copy, block.data(), block.size());
   DoorbellBatch batch(link.worker.scheduler(), link.worker.counters());
-  for (const NodeId node : to) {
-    const GlobalAddress place = GlobalAddress::make(node, delivery.place(link.area.layout()));
-    if (block.size() > 8) batch.write(place.plus(8), copy + 8, block.size() - 8);
+  const std::byte* copy = nullptr;
+  const std::byte* copy_of = nullptr;
+  for (const Parcel& parcel : parcels) {
+    if (copy_of != parcel.block.data()) {
+      std::byte* fresh = arena.allocate(parcel.block.size());
+      if (fresh == nullptr) return out_of_registered_memory();
+      memcpy(fresh, parcel.block.data(), parcel.block.size());
+      copy = fresh;
+      copy_of = parcel.block.data();
+    }
+    const GlobalAddress place =
+        GlobalAddress::make(parcel.to, parcel.delivery.place(link.area.layout()));
+    if (parcel.block.size() > 8) batch.write(place.plus(8), copy + 8, parcel.block.size() - 8);
     batch.write(place, copy, 8);
   }
   return batch.execute();
 }
 
-Rpc::Call call_to(const OrderLink& link, const Delivery& delivery, std::span<const std::byte> block,
-                  NodeId to) {
+Rpc::Call call_to(const OrderLink& link, const Parcel& parcel) {
   Rpc::Call call;
-  call.to = link.topology.worker_of(to);
+  call.to = link.topology.worker_of(parcel.to);
   call.method = kMethodOrderDeliver;
   MessageWriter out(call.request);
-  out.u8(static_cast<uint8_t>(delivery.what));
-  out.u64(delivery.tag);
-  out.bytes(std::string_view(reinterpret_cast<const char*>(block.data()), block.size()));
+  out.u8(static_cast<uint8_t>(parcel.delivery.what));
+  out.u64(parcel.delivery.tag);
+  out.bytes(
+      std::string_view(reinterpret_cast<const char*>(parcel.block.data()), parcel.block.size()));
   return call;
 }
 
-void deliver(OrderLink& link, Primitive primitive, const Delivery& delivery,
-             std::span<const std::byte> block, std::vector<NodeId> to) {
-  while (!to.empty()) {
-    std::vector<NodeId> left;
+// Parcels with the same block lie next to each other.
+void deliver(OrderLink& link, Primitive primitive, std::vector<Parcel> parcels) {
+  while (!parcels.empty()) {
+    std::vector<Parcel> left;
     if (primitive == Primitive::kOneSided) {
-      if (!write_to(link, delivery, block, to).ok()) left = to;
+      const size_t count = std::min(parcels.size(), kParcelsMax);
+      const bool sent = write_to(link, std::span(parcels.data(), count)).ok();
+      left.assign(parcels.begin() + (sent ? static_cast<ptrdiff_t>(count) : 0), parcels.end());
+      if (sent) {
+        parcels = std::move(left);
+        continue;
+      }
     } else {
       std::vector<Rpc::Call> calls;
-      for (const NodeId node : to) calls.push_back(call_to(link, delivery, block, node));
+      for (const Parcel& parcel : parcels) calls.push_back(call_to(link, parcel));
       link.worker.rpc().call_all(calls, link.worker.counters());
       for (size_t i = 0; i < calls.size(); i++) {
-        if (!calls[i].status.ok()) left.push_back(to[i]);
+        if (!calls[i].status.ok()) left.push_back(parcels[i]);
       }
     }
     if (!left.empty()) link.worker.scheduler().sleep_for(kAgainPauseUs);
-    to = std::move(left);
+    parcels = std::move(left);
   }
 }
 
@@ -96,38 +120,43 @@ Status store(OrderLink& link, WorkerId from, std::span<const std::byte> request)
     return Status(Code::kCorrupt, "a delivery of the order is no block");
   }
   // A request that its sender gave up with an earlier process of ours may come late: what is
-  // there already is never replaced by something older.
-  if (!link.area.holds(delivery.place(layout), tag)) {
-    link.area.store(delivery.place(layout), block);
-  }
+  // there already is never replaced by something older. Tags of one place rise.
+  const uint64_t place = delivery.place(layout);
+  if (link.area.region().load(place) < tag) link.area.store(place, block);
   return Status();
 }
 
 }  // namespace
 
 void carry_out_broadcast(OrderLink& link, StagePlan plan, uint64_t epoch) {
-  std::vector<NodeId> others;
-  for (NodeId node = 0; node < link.topology.nodes; node++) {
-    if (node != link.node) others.push_back(node);
-  }
   const Delivery delivery{What::kBatch, link.node, epoch};
   const auto block = link.area.image(delivery.place(link.area.layout()), epoch, kBatchBytes);
-  deliver(link, plan.of(Stage::kBroadcast), delivery, block, std::move(others));
+  std::vector<Parcel> parcels;
+  for (NodeId node = 0; node < link.topology.nodes; node++) {
+    if (node != link.node) parcels.push_back({delivery, block, node});
+  }
+  deliver(link, plan.of(Stage::kBroadcast), std::move(parcels));
 }
 
-void carry_out_forward(OrderLink& link, StagePlan plan, Position position,
-                       std::span<const NodeId> to) {
-  const Delivery delivery{What::kForward, link.node, position.word()};
-  const auto block =
-      link.area.image(delivery.place(link.area.layout()), position.word(), kForwardBytes);
-  deliver(link, plan.of(Stage::kForward), delivery, block,
-          std::vector<NodeId>(to.begin(), to.end()));
+void carry_out_forward(OrderLink& link, std::span<const OrderForward> forwards) {
+  std::deque<std::vector<std::byte>> blocks;
+  std::vector<Parcel> one_sided, by_rpc;
+  for (const OrderForward& forward : forwards) {
+    const uint64_t tag = forward.position.word();
+    const Delivery delivery{What::kForward, link.node, tag};
+    blocks.push_back(link.area.image(delivery.place(link.area.layout()), tag, kForwardBytes));
+    auto& parcels = forward.plan.of(Stage::kForward) == Primitive::kOneSided ? one_sided : by_rpc;
+    for (const NodeId to : forward.to) parcels.push_back({delivery, blocks.back(), to});
+  }
+  deliver(link, Primitive::kOneSided, std::move(one_sided));
+  deliver(link, Primitive::kRpc, std::move(by_rpc));
 }
 
 void carry_out_progress(OrderLink& link, StagePlan plan, NodeId to) {
   const uint64_t word = link.area.progress().word();
   const auto bytes = std::as_bytes(std::span(&word, 1));
-  deliver(link, plan.of(Stage::kForward), Delivery{What::kProgress, link.node, word}, bytes, {to});
+  deliver(link, plan.of(Stage::kForward),
+          {Parcel{Delivery{What::kProgress, link.node, word}, bytes, to}});
 }
 
 void serve_deliveries(OrderLink& link, std::function<void()> arrived) {

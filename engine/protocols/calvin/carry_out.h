@@ -28,9 +28,13 @@ struct OrderLink {
 
 // The own batch of `epoch`, as it stands in the own area, to all other nodes.
 void carry_out_broadcast(OrderLink& link, StagePlan plan, uint64_t epoch);
-// The own verdict for the request at `position`, as it stands in the own area.
-void carry_out_forward(OrderLink& link, StagePlan plan, Position position,
-                       std::span<const NodeId> to);
+// The own verdicts for some requests of one epoch, as they stand in the own area.
+struct OrderForward {
+  Position position;
+  StagePlan plan;
+  std::vector<NodeId> to;
+};
+void carry_out_forward(OrderLink& link, std::span<const OrderForward> forwards);
 // How far this node is, to a node that waits for it. The latest one wins.
 void carry_out_progress(OrderLink& link, StagePlan plan, NodeId to);
 

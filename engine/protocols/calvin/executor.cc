@@ -1,6 +1,8 @@
 #include "engine/protocols/calvin/executor.h"
 
 #include <algorithm>
+#include <unordered_map>
+#include <utility>
 
 #include "engine/protocols/protocols.h"
 #include "engine/txn/install.h"
@@ -35,33 +37,121 @@ OrderExecutor::Shares OrderExecutor::shares_of(const OrderedRequest& request) co
     const NodeId node = engine_.map.primary_of(hash_key(write.table, write.key));
     shares.stores[node] = shares.writes[node] = true;
   }
+  if (request.derived_inserts) shares.writes.assign(nodes, true);
   for (const OrderedGroup& group : request.scanned) {
     if (group.gap.header.node() < nodes) shares.stores[group.gap.header.node()] = true;
   }
   return shares;
 }
 
-void OrderExecutor::execute(const OrderedAt& at, Status& status, OrderedOutcome& outcome) {
-  const Shares shares = shares_of(*at.request);
+// A key's last writer among the earlier requests. Scanned groups may have any key, and so may
+// derived inserts, of which only procedures know that their declared keys order them.
+std::vector<uint32_t> OrderExecutor::dependencies() const {
+  std::vector<uint32_t> dependencies;
+  std::unordered_map<uint64_t, uint32_t> written_by;  // key hash -> number of the request, from 1
+  uint32_t any_write = 0, any_derived = 0;
+  for (uint32_t i = 0; i < underway_.size(); i++) {
+    const OrderedRequest& request = *underway_[i].at.request;
+    uint32_t after = request.scanned.empty() ? 0 : any_write;
+    if (request.procedure == 0) after = std::max(after, any_derived);
+    const auto touch = [&](TableId table, const std::string& key) {
+      const uint64_t hash = hash_key(table, key);
+      if (engine_.map.primary_of(hash) != link_.node) return uint64_t{0};
+      const auto found = written_by.find(hash);
+      if (found != written_by.end()) after = std::max(after, found->second);
+      return hash;
+    };
+    for (const OrderedRead& read : request.reads) touch(read.table, read.key);
+    std::vector<uint64_t> written;
+    for (const OrderedWrite& write : request.writes)
+      written.push_back(touch(write.table, write.key));
+    for (const uint64_t hash : written) written_by[hash] = i + 1;
+    if (underway_[i].shares.writes[link_.node]) any_write = i + 1;
+    if (request.derived_inserts) any_derived = i + 1;
+    dependencies.push_back(after);
+  }
+  return dependencies;
+}
+
+void OrderExecutor::begin(std::vector<OrderedAt> requests, uint32_t done) {
+  CHECK(underway_.empty() && forwards_.empty());
+  arena_ = std::make_unique<VerbArena>(link_.worker.pool());
+  for (OrderedAt& at : requests) {
+    Shares shares = shares_of(*at.request);
+    const TxnStamps stamps{at.stamp};
+    underway_.push_back(Underway{at, std::move(shares),
+                                 StageContext{engine_, kCalvinRules, stamps, *arena_, counters_,
+                                              allocation_counters_, nullptr},
+                                 nullptr});
+  }
+  // An earlier process may have died before the others had what it had judged.
+  for (uint32_t i = 0; i < done; i++) {
+    const Underway& each = underway_[i];
+    const uint64_t place = link_.area.layout().order_forward(link_.node, each.at.position.index);
+    if (!each.shares.stores[link_.node] || !link_.area.holds(place, each.at.position.word())) {
+      continue;
+    }
+    note_forward(each.at, each.shares);
+  }
+  forward();
+  judged_after_.assign(underway_.size() + 1, {});
+  const std::vector<uint32_t> dependencies = this->dependencies();
+  for (uint32_t i = done; i < underway_.size(); i++) {
+    judged_after_[std::max(done, dependencies[i])].push_back(i);
+  }
+}
+
+void OrderExecutor::judge_after(uint32_t installed) {
+  for (const uint32_t index : judged_after_[installed]) {
+    Underway& each = underway_[index];
+    const bool executes = each.shares.writes[link_.node] || each.at.home == link_.node;
+    if (!each.shares.stores[link_.node] && !executes) continue;
+    each.local = std::make_unique<LocalPart>(each.stage, link_.area, link_.node, *each.at.request);
+    if (each.shares.stores[link_.node]) judge(each.at, each.shares, *each.local);
+    arena_->reset();
+  }
+  judged_after_[installed].clear();
+  forward();
+}
+
+// In the background, and in one go: an epoch ends only when all has arrived.
+void OrderExecutor::forward() {
+  if (forwards_.empty()) return;
+  forwarding_.outstanding++;
+  const auto shared = std::make_shared<std::vector<OrderForward>>(std::exchange(forwards_, {}));
+  const auto send = [this, shared] {
+    carry_out_forward(link_, *shared);
+    forwarding_.finish_one();
+  };
+  if (!link_.worker.scheduler().spawn(send)) send();
+}
+
+void OrderExecutor::end() {
+  if (forwarding_.outstanding > 0) link_.worker.scheduler().await(forwarding_);
+  underway_.clear();
+  arena_.reset();
+}
+
+void OrderExecutor::execute(uint32_t index, Status& status, OrderedOutcome& outcome) {
+  judge_after(index);
+  Underway& underway = underway_[index];
+  const OrderedAt& at = underway.at;
+  const Shares& shares = underway.shares;
   const bool writes = shares.writes[link_.node];
-  const bool executes = writes || at.home == link_.node;
-  if (!shares.stores[link_.node] && !executes) return;
-  VerbArena arena(link_.worker.pool());
-  StageContext stage{
-      engine_, kCalvinRules, TxnStamps{at.stamp}, arena, counters_, allocation_counters_, nullptr};
-  auto local = std::make_unique<LocalPart>(stage, link_.area, link_.node, *at.request);
-  if (shares.stores[link_.node]) judge(at, shares, *local);
-  if (!executes) return;
+  if (!writes && at.home != link_.node) return;
   outcome.stamp = at.stamp;
   status = gather(at, shares, outcome);
   if (status.ok() && at.request->procedure != 0) status = run_procedure(*at.request, outcome);
   const bool done_before = link_.area.holds(link_.area.layout().order_redo(), at.stamp);
   if (!status.ok() || done_before) {
-    local->give_back();
+    underway.local->give_back();
   } else if (writes) {
-    apply(at, at.request->procedure != 0 ? outcome.writes : at.request->writes, stage, local);
+    apply(at, at.request->procedure != 0 ? outcome.writes : at.request->writes, underway.stage,
+          underway.local);
   }
-  if (observer_) observer_(at, status.ok());
+  underway.local.reset();
+  arena_->reset();
+  if (observer_) observer_(at, outcome, status.ok());
 }
 
 // Says what became of the local part, to everybody who executes. Once it is in the own area it is
@@ -99,11 +189,16 @@ void OrderExecutor::judge(const OrderedAt& at, const Shares& shares, LocalPart& 
     }
     link_.area.store(place, OrderArea::make_block(at.position.word(), 0, bytes));
   }
+  note_forward(at, shares);
+}
+
+void OrderExecutor::note_forward(const OrderedAt& at, const Shares& shares) {
   std::vector<NodeId> executing;
   for (NodeId node = 0; node < link_.topology.nodes; node++) {
     if (node != link_.node && (shares.writes[node] || node == at.home)) executing.push_back(node);
   }
-  if (!executing.empty()) carry_out_forward(link_, at.request->plan, at.position, executing);
+  if (executing.empty()) return;
+  forwards_.push_back(OrderForward{at.position, at.request->plan, std::move(executing)});
 }
 
 // All verdicts, the own among them: the first that is not ok decides, on every node the same.
@@ -138,18 +233,24 @@ Status OrderExecutor::run_procedure(const OrderedRequest& request, OrderedOutcom
                   "procedure " + std::to_string(request.procedure) + " is not known");
   }
   ProcedureResult result;
-  (*procedure)(request.inputs, request.reads, outcome.reads, result);
+  (*procedure)(
+      ProcedureCall{request.inputs, request.reads, outcome.reads, link_.worker.scheduler()},
+      result);
+  RDMACC_RETURN_IF_ERROR(result.status);
   uint64_t bytes = result.output.size();
   for (const OrderedWrite& write : result.writes) {
     bytes += write.row.size();
     const bool declared =
+        request.derived_inserts ||
         std::any_of(request.writes.begin(), request.writes.end(), [&](const OrderedWrite& each) {
           return each.table == write.table && each.key == write.key;
         });
     if (!declared) return Status(Code::kInvalidArgument, "a procedure wrote an undeclared key");
     if (write.row.size() > kRowBytesMax) return Status(Code::kTooLarge, "a procedure's row");
   }
-  if (bytes > kOrderedBytesMax) return Status(Code::kTooLarge, "what a procedure writes");
+  if (bytes > kOrderedBytesMax || result.writes.size() > kOrderedWritesMax) {
+    return Status(Code::kTooLarge, "what a procedure writes");
+  }
   outcome.output = std::move(result.output);
   outcome.rolled_back = result.rollback;
   if (!result.rollback) outcome.writes = std::move(result.writes);
@@ -172,11 +273,21 @@ void OrderExecutor::make_room(LocalPart& local, const std::vector<OrderedWrite>&
 
 void OrderExecutor::apply(const OrderedAt& at, const std::vector<OrderedWrite>& writes,
                           StageContext& stage, std::unique_ptr<LocalPart>& local) {
-  if (at.request->procedure != 0) make_room(*local, writes);
+  // Keys that only the procedure could tell are looked up with those that were declared.
+  OrderedRequest told;
+  const bool derived = at.request->derived_inserts && at.request->procedure != 0;
+  if (derived) {
+    told.procedure = at.request->procedure;
+    told.writes = writes;
+    local = std::make_unique<LocalPart>(stage, link_.area, link_.node, told);
+    look_again(*local);
+  }
+  const OrderedRequest& request = derived ? told : *at.request;
+  if (request.procedure != 0) make_room(*local, writes);
   for (Status status = local->apply(); !status.ok(); status = local->apply()) {
     local->give_back();
     pause();
-    local = std::make_unique<LocalPart>(stage, link_.area, link_.node, *at.request);
+    local = std::make_unique<LocalPart>(stage, link_.area, link_.node, request);
     look_again(*local);
     make_room(*local, writes);
     if (status.code() == Code::kNotFound) return;

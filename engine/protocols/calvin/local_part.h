@@ -9,8 +9,9 @@
 
 namespace rdmacc {
 
-// One request at one of its participants: what this node stores of it. Used by one coroutine; the
-// node executes one request at a time, so nothing that is found here changes before apply().
+// One request at one of its participants: what this node stores of it. Used by one coroutine, which
+// looks once all earlier requests that write its keys here are installed, and applies one request
+// at a time, in their order: nothing that look() has found of the keys changes before apply().
 class LocalPart {
  public:
   // `stage` has the request's stamp as its ctts; both outlive this.

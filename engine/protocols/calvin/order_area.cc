@@ -12,6 +12,7 @@ struct BlockHeader {
   uint64_t checksum;  // of the block with this 0
 };
 static_assert(sizeof(BlockHeader) == OrderArea::kBlockHeaderBytes);
+static_assert(offsetof(BlockHeader, word) == OrderArea::kWordOffset);
 
 uint64_t checksum_of(std::span<const std::byte> block) {
   std::vector<std::byte> copy(block.begin(), block.end());

@@ -19,6 +19,7 @@ namespace rdmacc {
 class OrderArea {
  public:
   static constexpr uint64_t kBlockHeaderBytes = 32;
+  static constexpr uint64_t kWordOffset = 16;
   struct Block {
     uint64_t word = 0;
     std::vector<std::byte> bytes;
@@ -35,6 +36,8 @@ class OrderArea {
   // Replaces the block at `place`; a crash leaves it whole, old or new, or no block.
   void store(uint64_t place, std::span<const std::byte> block) const;
   bool holds(uint64_t place, uint64_t tag) const { return region_.load(place) == tag; }
+  // The word of a block that is known to be whole.
+  uint64_t word_of(uint64_t place) const { return region_.load(place + kWordOffset); }
   // False when there is no sound block with this tag (0: any).
   bool load(uint64_t place, uint64_t tag, uint64_t place_bytes, Block& block) const;
   // The bytes of a block of ours, header included; it must be there.

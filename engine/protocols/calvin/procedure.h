@@ -4,21 +4,34 @@
 #include <string_view>
 
 #include "engine/txn/ordered_request.h"
+#include "rdma/scheduler.h"
 
 namespace rdmacc {
 
-// What a deterministic procedure decides.
+// What a deterministic procedure is given. `rows` are the request's reads, in their order; a row
+// that does not exist has `found` false.
+struct ProcedureCall {
+  std::string_view inputs;
+  std::span<const OrderedRead> reads;
+  std::span<const OrderedRow> rows;
+  Scheduler& scheduler;  // of whoever executes it: time may be spent, not looked at
+};
+
+// What it decides.
 struct ProcedureResult {
+  // Not ok: the request ends without effect, and its caller is told. kAborted: the keys that it
+  // declared depend on rows that have changed since.
+  Status status;
   bool rollback = false;
-  std::vector<OrderedWrite> writes;  // of keys that the request declared, each at most once
-  std::string output;                // to the caller
+  // Each key at most once, and only those that the request declared to write, unless it has
+  // derived inserts.
+  std::vector<OrderedWrite> writes;
+  std::string output;  // to the caller
 };
 
 // Given the same inputs and rows it gives the same result, on every node and in every replay: no
-// clock, no chance, no state of its own. `reads` and `rows` are the request's reads, in their
-// order; a row that does not exist has `found` false.
-using Procedure = std::function<void(std::string_view inputs, std::span<const OrderedRead> reads,
-                                     std::span<const OrderedRow> rows, ProcedureResult& result)>;
+// clock, no chance, no state of its own.
+using Procedure = std::function<void(const ProcedureCall& call, ProcedureResult& result)>;
 
 // The procedures of a process, by their numbers (from 1): the same on all nodes of a cluster.
 // Filled before the nodes start, constant afterwards.

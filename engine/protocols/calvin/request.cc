@@ -68,6 +68,7 @@ void write_request(MessageWriter& out, const OrderedRequest& request) {
     out.u64(group.digest);
   }
   write_writes(out, request.writes);
+  out.u8(request.derived_inserts ? 1 : 0);
 }
 
 bool read_request(MessageReader& in, OrderedRequest& request) {
@@ -95,7 +96,9 @@ bool read_request(MessageReader& in, OrderedRequest& request) {
     group.digest = in.u64();
     request.scanned.push_back(group);
   }
-  return read_writes(in, request.writes);
+  if (!read_writes(in, request.writes)) return false;
+  request.derived_inserts = in.u8() != 0;
+  return in.ok();
 }
 
 void encode_batch(std::span<const RequestBytes* const> requests, std::vector<std::byte>& out) {

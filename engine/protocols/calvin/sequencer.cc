@@ -128,9 +128,14 @@ StagePlan Sequencer::plan_of_batch(uint64_t epoch) const {
   if (!in_batch_.empty()) return in_batch_.front()->request.plan;
   for (NodeId node = 0; node < topology_.nodes; node++) {
     if (node == link_.node || !batch_from(node, epoch)) continue;
-    return StagePlan(static_cast<uint16_t>(load_batch(node, epoch).word & kStageCodeMax));
+    return plan_in_batch_of(node, epoch);
   }
   return StagePlan();
+}
+
+StagePlan Sequencer::plan_in_batch_of(NodeId node, uint64_t epoch) const {
+  const uint64_t word = area_.word_of(area_.layout().order_batch(node, epoch));
+  return StagePlan(static_cast<uint16_t>(word & kStageCodeMax));
 }
 
 void Sequencer::seal(uint64_t epoch) {
@@ -153,9 +158,7 @@ void Sequencer::seal(uint64_t epoch) {
 
 // Until all batches of the epoch are here.
 void Sequencer::broadcast(uint64_t epoch, bool after_sleep) {
-  const auto plan =
-      StagePlan(static_cast<uint16_t>(load_batch(link_.node, epoch).word & kStageCodeMax));
-  carry_out_broadcast(link_, plan, epoch);
+  carry_out_broadcast(link_, plan_in_batch_of(link_.node, epoch), epoch);
   uint64_t pause_us = after_sleep ? 0 : kNudgeUsMin;
   uint64_t nudge_at_us = now_us() + pause_us;
   wait_for([&] {
@@ -187,36 +190,39 @@ void Sequencer::execute(uint64_t epoch) {
     batches.push_back(load_batch(node, epoch));
     base_us = std::max(base_us, batches.back().word >> 16);
   }
-  OrderedAt at;
-  at.position.epoch = epoch;
-  for (at.home = 0; at.home < topology_.nodes; at.home++) {
-    for (const OrderedRequest& request : batches[at.home].requests) {
-      at.request = &request;
-      at.stamp = order_stamp(base_us, at.position.index);
-      const bool mine = at.home == link_.node;
-      if (at.position.index >= area_.progress().index) {
-        Status status;
-        OrderedOutcome outcome;
-        executor_.execute(at, status, outcome);
-        area_.set_progress(Position{epoch, at.position.index + 1});
-        if (!mine && executor_.writes_here(request)) tell_progress(at.home, request.plan);
-        if (mine && !in_batch_.empty()) {
-          Pending& waiting = *in_batch_.front();
-          if (waiting.executed.outstanding != 0) {
-            waiting.status = std::move(status);
-            waiting.outcome = std::move(outcome);
-            waiting.position = at.position;
-            waiting.executed.finish_one();
-          }
-        }
-      }
-      if (mine && !in_batch_.empty()) in_batch_.pop_front();
-      at.position.index++;
+  std::vector<OrderedAt> requests;
+  for (NodeId home = 0; home < topology_.nodes; home++) {
+    for (const OrderedRequest& request : batches[home].requests) {
+      const auto index = static_cast<uint32_t>(requests.size());
+      requests.push_back({Position{epoch, index}, order_stamp(base_us, index), home, &request});
     }
   }
+  const uint32_t done = area_.progress().index;
+  executor_.begin(requests, done);
+  for (const OrderedAt& at : requests) {
+    const bool mine = at.home == link_.node;
+    if (at.position.index >= done) execute_one(at);
+    if (mine && !in_batch_.empty()) in_batch_.pop_front();
+  }
+  executor_.end();
   in_batch_.clear();
-  area_.set_end_us(base_us + at.position.index);
+  area_.set_end_us(base_us + requests.size());
   area_.set_progress(Position{epoch + 1, 0});
+}
+
+void Sequencer::execute_one(const OrderedAt& at) {
+  Status status;
+  OrderedOutcome outcome;
+  executor_.execute(at.position.index, status, outcome);
+  area_.set_progress(Position{at.position.epoch, at.position.index + 1});
+  const bool mine = at.home == link_.node;
+  if (!mine && executor_.writes_here(*at.request)) tell_progress(at.home, at.request->plan);
+  if (!mine || in_batch_.empty() || in_batch_.front()->executed.outstanding == 0) return;
+  Pending& waiting = *in_batch_.front();
+  waiting.status = std::move(status);
+  waiting.outcome = std::move(outcome);
+  waiting.position = at.position;
+  waiting.executed.finish_one();
 }
 
 // In the background; what is told last is the newest.

@@ -79,9 +79,11 @@ class Sequencer {
   void seal(uint64_t epoch);
   uint64_t time_of_batch() const;
   StagePlan plan_of_batch(uint64_t epoch) const;
+  StagePlan plan_in_batch_of(NodeId node, uint64_t epoch) const;
   void broadcast(uint64_t epoch, bool after_sleep);
   void nudge(uint64_t epoch);
   void execute(uint64_t epoch);
+  void execute_one(const OrderedAt& at);
   Batch load_batch(NodeId node, uint64_t epoch) const;
   void tell_progress(NodeId node, StagePlan plan);
   void wait_for(const std::function<bool()>& arrived);

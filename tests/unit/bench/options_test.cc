@@ -40,6 +40,9 @@ TEST(BenchOptions, TakeWhatIsGiven) {
   EXPECT_EQ(options.topology().nodes, 3);
   EXPECT_EQ(options.topology().threads_per_node, 2);
   EXPECT_EQ(options.plan.code(), 0);
+  EXPECT_FALSE(options.declares());
+  EXPECT_TRUE(options_of({"ycsb", "--protocol=calvin"}).declares());
+  EXPECT_FALSE(options_of({"ycsb", "--protocol=calvin", "--calvin=reconnaissance"}).declares());
   EXPECT_EQ(options.lock_mode, LockMode::kShared);
   EXPECT_EQ(options.format, ReportFormat::kCsv);
   EXPECT_EQ(options.seed, UINT64_MAX);
@@ -79,6 +82,11 @@ TEST(BenchOptions, AreRefusedWithASentence) {
             "rdmacc_bench: --lock-mode=soft is not available; possible are exclusive, shared\n");
   EXPECT_EQ(refusal({"smallbank", "--lock-mode=shared", "--protocol=occ"}),
             "rdmacc_bench: --lock-mode=shared means nothing to --protocol=occ\n");
+  EXPECT_EQ(refusal({"smallbank", "--protocol=calvin", "--calvin=guess"}),
+            "rdmacc_bench: --calvin=guess is not available; possible are declared, "
+            "reconnaissance\n");
+  EXPECT_EQ(refusal({"smallbank", "--calvin=declared"}),
+            "rdmacc_bench: --calvin means nothing to --protocol=occ\n");
   EXPECT_EQ(refusal({"smallbank", "--threads-per-node=0"}),
             "rdmacc_bench: --threads-per-node must be 1 .. 64\n");
   EXPECT_EQ(refusal({"smallbank", "--replicas=2"}),

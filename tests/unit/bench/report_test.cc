@@ -65,6 +65,21 @@ BenchRun invented_run(uint16_t code) {
   return run;
 }
 
+TEST(Report, SaysHowOrderedTransactionsRan) {
+  BenchRun run = invented_run(0);
+  EXPECT_EQ(Json::parse(report_json(run))["calvin"], nullptr);
+  EXPECT_EQ(report_text(run).find("declared"), std::string::npos);
+  run.options = options_of({"tpcc", "--protocol=calvin"});
+  run.result.declared = 700;
+  EXPECT_NE(report_text(run).find("declared: 700 transactions with declared keys, 310 by "
+                                  "reconnaissance"),
+            std::string::npos)
+      << report_text(run);
+  EXPECT_EQ(Json::parse(report_json(run))["calvin"], "declared");
+  EXPECT_EQ(Json::parse(report_json(run))["declared"], 700);
+  EXPECT_EQ(parse_csv(report_csv(std::span(&run, 1)))[0].at("calvin"), "declared");
+}
+
 TEST(JsonReport, SaysWhatWasRunAndSeen) {
   const Json json = Json::parse(report_json(invented_run(1)));
   EXPECT_EQ(json["workload"], "ycsb");

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "engine/bench/report.h"
+#include "engine/bench/report_numbers.h"
 #include "engine/bench/runner.h"
 #include "engine/check/checker.h"
 #include "engine/check/history_file.h"
@@ -68,6 +69,63 @@ TEST_P(BenchSmoke, IsSerializableAndKeepsItsInvariant) {
   for (const char* stages : {"one_sided", "rpc", "lock=rpc,read=rpc,validate=rpc,renew=rpc"}) {
     std::vector<std::string> words = words_of(GetParam(), kSeconds);
     words.push_back(std::string("--stages=") + stages);
+    expect_serializable(words);
+  }
+}
+
+// Ten hot accounts, or rows that every transaction wants. What is checked is lost now and then;
+// what is declared never is.
+std::vector<std::string> contended_run(const std::string& workload, const char* stages) {
+  std::vector<std::string> words{
+      workload, "--protocol=calvin", std::string("--stages=") + stages, "-c", "8", "-j",
+      "2",      "--memory=256"};
+  if (workload == "tpcc") {
+    words.insert(words.end(), {"--items=200", "--customers=10", "--rollbacks=10"});
+  } else {
+    words.insert(words.end(), {"--records=200", "--hot-records=10", "--hot-access=90"});
+  }
+  return words;
+}
+
+TEST(BenchRuns, DeclaredTransactionsNeverLoseToOthers) {
+  for (const std::string workload : {"smallbank", "ycsb", "tpcc"}) {
+    for (const char* stages : {"0", "128", "256", "384"}) {
+      std::vector<std::string> words = contended_run(workload, stages);
+      words.insert(words.end(), {"--fabric=sim", "-T", "0.01"});
+      Result<RunResult> result = run_benchmark(options_of(words), kNotInterrupted);
+      ASSERT_TRUE(result.ok()) << result.status().to_string();
+      EXPECT_EQ(result->violation, "") << workload << " " << stages;
+      EXPECT_GT(result->committed, 0u);
+      EXPECT_EQ(result->declared, result->committed + result->rolled_back);
+      EXPECT_EQ(aborted_attempts(*result), 0u) << workload << " " << stages;
+    }
+    std::vector<std::string> words = contended_run(workload, "384");
+    words.insert(words.end(), {"--fabric=sim", "-T", "0.01", "--calvin=reconnaissance"});
+    Result<RunResult> checked = run_benchmark(options_of(words), kNotInterrupted);
+    ASSERT_TRUE(checked.ok()) << checked.status().to_string();
+    EXPECT_EQ(checked->violation, "");
+    EXPECT_EQ(checked->declared, 0u);
+    EXPECT_GT(aborted_attempts(*checked), 0u) << workload;
+  }
+}
+
+TEST(BenchRuns, DeclaredTransactionsNeverLoseToOthersInSharedMemory) {
+  std::vector<std::string> words = contended_run("smallbank", "384");
+  words.insert(words.end(), {"--fabric=shm", "-T", "1"});
+  Result<RunResult> result = run_benchmark(options_of(words), kNotInterrupted);
+  ASSERT_TRUE(result.ok()) << result.status().to_string();
+  EXPECT_EQ(result->violation, "");
+  EXPECT_GT(result->committed, 0u);
+  EXPECT_EQ(result->declared, result->committed);
+  EXPECT_EQ(aborted_attempts(*result), 0u);
+}
+
+// The larger part of mixed declares its keys, and all of it by reconnaissance keeps its history,
+// too: the other runs are declared where they can be.
+TEST(BenchRuns, ByReconnaissance) {
+  for (const WorkloadKind* kind : workload_kinds()) {
+    std::vector<std::string> words = words_of({kind->name, Protocol::kCalvin}, kSeconds);
+    words.emplace_back("--calvin=reconnaissance");
     expect_serializable(words);
   }
 }

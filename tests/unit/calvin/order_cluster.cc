@@ -7,16 +7,17 @@ namespace {
 
 int64_t number(const OrderedRow& row) { return row.found ? std::stoll(row.row) : 0; }
 
-void put(std::string_view inputs, std::span<const OrderedRead> reads,
-         std::span<const OrderedRow> rows, ProcedureResult& result) {
-  CHECK(!reads.empty() && rows.size() == reads.size());
-  result.writes.push_back({reads[0].table, reads[0].key, inputs.empty(), std::string(inputs)});
+void put(const ProcedureCall& call, ProcedureResult& result) {
+  CHECK(!call.reads.empty() && call.rows.size() == call.reads.size());
+  const OrderedRead& read = call.reads[0];
+  result.writes.push_back({read.table, read.key, call.inputs.empty(), std::string(call.inputs)});
 }
 
 // Rolls back when the first key's amount does not cover what is asked for.
-void transfer(std::string_view inputs, std::span<const OrderedRead> reads,
-              std::span<const OrderedRow> rows, ProcedureResult& result) {
-  const int64_t amount = std::stoll(std::string(inputs));
+void transfer(const ProcedureCall& call, ProcedureResult& result) {
+  const auto reads = call.reads;
+  const auto rows = call.rows;
+  const int64_t amount = std::stoll(std::string(call.inputs));
   result.rollback = number(rows[0]) < amount;
   result.output = std::to_string(number(rows[0]));
   if (reads[0].key == reads[1].key) return;
@@ -27,9 +28,23 @@ void transfer(std::string_view inputs, std::span<const OrderedRead> reads,
 }
 
 // The first key's row becomes the second's, which is not read: the first's node may be passive.
-void copy(std::string_view target, std::span<const OrderedRead> reads,
-          std::span<const OrderedRow> rows, ProcedureResult& result) {
-  result.writes.push_back({reads[0].table, std::string(target), !rows[0].found, rows[0].row});
+void copy(const ProcedureCall& call, ProcedureResult& result) {
+  const OrderedRow& row = call.rows[0];
+  result.writes.push_back({call.reads[0].table, std::string(call.inputs), !row.found, row.row});
+}
+
+// Counts the first key up and inserts a row under that number.
+void give_number(const ProcedureCall& call, ProcedureResult& result) {
+  const std::string next = std::to_string(number(call.rows[0]) + 1);
+  const TableId table = call.reads[0].table;
+  result.writes.push_back({table, call.reads[0].key, false, next});
+  result.writes.push_back({table, "no" + next, false, next});
+}
+
+// What it declared is no longer what it needs.
+void always_stale(const ProcedureCall& call, ProcedureResult& result) {
+  put(call, result);
+  result.status = aborted(AbortReason::kReconnaissanceStale);
 }
 
 }  // namespace
@@ -44,8 +59,10 @@ OrderCluster::OrderCluster(uint64_t seed, NodeId nodes, const SimOptions& option
   procedures_.add(kPut, put);
   procedures_.add(kTransfer, transfer);
   procedures_.add(kCopy, copy);
+  procedures_.add(kNumber, give_number);
+  procedures_.add(kStale, always_stale);
   node_options_.order.procedures = &procedures_;
-  node_options_.order.observer = [this](const OrderedAt& at, bool) {
+  node_options_.order.observer = [this](const OrderedAt& at, const OrderedOutcome&, bool) {
     log_[at.position.word()] = Logged{*at.request, at.home, at.stamp};
   };
   nodes_.resize(nodes);
@@ -158,8 +175,9 @@ OrderCluster::Rows OrderCluster::model() const {
       read.push_back(found == rows.end() ? OrderedRow{} : OrderedRow{true, 0, found->second.first});
     }
     ProcedureResult result;
-    (*procedure)(request.inputs, request.reads, read, result);
-    if (result.rollback) continue;
+    (*procedure)({request.inputs, request.reads, read, coordinators_[0]->worker().scheduler()},
+                 result);
+    if (result.rollback || !result.status.ok()) continue;
     for (const OrderedWrite& write : result.writes) {
       if (write.deleted) {
         rows.erase(write.key);
@@ -230,7 +248,12 @@ OrderedRequest random_request(const OrderCluster& cluster, Random& random, uint3
   const auto key = [&] { return "k" + std::to_string(random.below(keys)); };
   const StagePlan plan(code);
   const std::string from = key(), to = key();
-  switch (random.below(4)) {
+  switch (random.below(5)) {
+    case 2: {
+      OrderedRequest request = cluster.request(OrderCluster::kNumber, {"n"}, {"n"}, "", plan);
+      request.derived_inserts = true;
+      return request;
+    }
     case 0:
       return cluster.request(OrderCluster::kPut, {from}, {from},
                              random.below(4) == 0 ? "" : std::to_string(random.below(1000)), plan);

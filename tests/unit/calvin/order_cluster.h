@@ -11,11 +11,11 @@
 
 namespace rdmacc {
 
-// A simulated cluster whose nodes know three procedures on one table, and the log of all that
+// A simulated cluster whose nodes know a few procedures on one table, and the log of all that
 // they executed.
 class OrderCluster {
  public:
-  enum : uint32_t { kPut = 1, kTransfer = 2, kCopy = 3 };
+  enum : uint32_t { kPut = 1, kTransfer = 2, kCopy = 3, kNumber = 4, kStale = 5 };
   struct Logged {
     OrderedRequest request;
     NodeId home = 0;

@@ -134,6 +134,44 @@ TEST(Order, RollbackIsTheSameEverywhereAndToldWithItsReads) {
   EXPECT_EQ(rows.at("a").second, rows.at("b").second);
 }
 
+TEST(Order, RowsUnderDerivedKeysAreStoredWhereTheyBelong) {
+  OrderCluster cluster(1, 3);
+  Coordinator& coordinator = cluster.add_coordinator();
+  cluster.create_table(coordinator);
+  ASSERT_TRUE(cluster.run(coordinator, [&] {
+    OrderedOutcome outcome;
+    bool unknown = false;
+    auto next = cluster.request(OrderCluster::kNumber, {"n"}, {"n"}, "", StagePlan());
+    EXPECT_EQ(cluster.submit(coordinator, next, outcome, unknown).code(), Code::kInvalidArgument);
+    next.derived_inserts = true;
+    for (int i = 0; i < 20; i++) {
+      ASSERT_TRUE(cluster.submit(coordinator, next, outcome, unknown).ok());
+      EXPECT_EQ(outcome.writes.size(), 2u);
+    }
+  }));
+  const OrderCluster::Rows rows = cluster.rows(coordinator);
+  EXPECT_EQ(rows.size(), 21u);
+  EXPECT_EQ(rows.at("n").first, "20");
+  for (int i = 1; i <= 20; i++) {
+    EXPECT_EQ(rows.at("no" + std::to_string(i)).first, std::to_string(i));
+  }
+}
+
+TEST(Order, AProcedureThatEndsInAnErrorHasNoEffect) {
+  OrderCluster cluster(1, 2);
+  Coordinator& coordinator = cluster.add_coordinator();
+  cluster.create_table(coordinator);
+  ASSERT_TRUE(cluster.run(coordinator, [&] {
+    OrderedOutcome outcome;
+    bool unknown = false;
+    auto stale = cluster.request(OrderCluster::kStale, {"a"}, {"a"}, "1", StagePlan());
+    const Status status = cluster.submit(coordinator, stale, outcome, unknown);
+    EXPECT_EQ(reason_of(status), AbortReason::kReconnaissanceStale);
+    EXPECT_FALSE(unknown);
+  }));
+  EXPECT_TRUE(cluster.rows(coordinator).empty());
+}
+
 TEST(Order, UnknownProceduresAndUndeclaredKeysHaveNoEffect) {
   OrderCluster cluster(1, 2);
   Coordinator& coordinator = cluster.add_coordinator();
