@@ -85,7 +85,6 @@ Status Session::begin(const TxnOptions& options) {
   TxnParameters parameters;
   parameters.rules = rules;
   parameters.plan = plan_of(*rules, options.plan);
-  parameters.age = age_;
   parameters.gate_timeout_us = options.gate_timeout_us;
   parameters.cancelled = &cancelled_;
   txn_ = std::make_unique<Transaction>(coordinator_.impl().state, parameters);
@@ -95,9 +94,11 @@ Status Session::begin(const TxnOptions& options) {
 
 bool Session::active() const { return txn_ != nullptr; }
 
-Status Session::ensure_started() {
+Status Session::ensure_started(uint64_t first_access) {
   CHECK(txn_ != nullptr);
-  return txn_->started() ? Status() : txn_->start();
+  if (txn_->started()) return Status();
+  restart_.begin(first_access);
+  return txn_->start(restart_);
 }
 
 Status Session::commit() {
@@ -117,7 +118,7 @@ Status Session::execute_procedure(const TxnOptions& options, OrderedRequest requ
         Status(Code::kInvalidArgument, std::string("protocol ") + protocol_name(options.protocol) +
                                            " executes no procedures");
   }
-  if (status.ok()) status = txn_->start();
+  if (status.ok()) status = txn_->start(Restart{});
   if (status.ok()) status = txn_->execute_procedure(std::move(request), outcome);
   end_transaction();
   return status;
@@ -125,7 +126,7 @@ Status Session::execute_procedure(const TxnOptions& options, OrderedRequest requ
 
 void Session::end_transaction() {
   outcome_unknown_ = txn_->outcome_unknown();
-  age_ = txn_->age_to_keep();
+  if (txn_->ctts() != 0) restart_.end(txn_->end());
   txn_.reset();
 }
 
@@ -156,6 +157,10 @@ void view(const KeyState& state, uint32_t visible_before, NodeId node, RowView& 
   }
 }
 
+// A transaction's first access by a number that is not 0 (restart.h).
+uint64_t name_of_access(TableId table, std::string_view key) { return hash_key(table, key) | 1; }
+uint64_t name_of_scan(TableId table) { return (uint64_t{table} << 1) + 2; }
+
 Status check_sizes(std::string_view key, std::string_view row) {
   if (key.size() > kKeyBytesMax) {
     return Status(Code::kTooLarge, "the key has " + std::to_string(key.size()) +
@@ -182,7 +187,8 @@ Status Session::get(TableId table, std::string_view key, RowView& out, uint32_t 
 Status Session::get_many(TableId table, std::span<const std::string_view> keys,
                          std::span<RowView> out, uint32_t visible_before) {
   CHECK(keys.size() == out.size());
-  RDMACC_RETURN_IF_ERROR(ensure_started());
+  if (keys.empty()) return Status();
+  RDMACC_RETURN_IF_ERROR(ensure_started(name_of_access(table, keys[0])));
   for (const std::string_view key : keys) RDMACC_RETURN_IF_ERROR(check_sizes(key, {}));
   std::vector<KeyState*> states(keys.size());
   RDMACC_RETURN_IF_ERROR(txn_->look_up_many(table, keys, states));
@@ -194,7 +200,7 @@ Status Session::get_many(TableId table, std::span<const std::string_view> keys,
 }
 
 Status Session::put(TableId table, std::string_view key, std::string_view row) {
-  RDMACC_RETURN_IF_ERROR(ensure_started());
+  RDMACC_RETURN_IF_ERROR(ensure_started(name_of_access(table, key)));
   RDMACC_RETURN_IF_ERROR(check_sizes(key, row));
   auto state = txn_->look_up(table, key);
   if (!state.ok()) return state.status();
@@ -203,7 +209,7 @@ Status Session::put(TableId table, std::string_view key, std::string_view row) {
 }
 
 Status Session::insert(TableId table, std::string_view key, std::string_view row) {
-  RDMACC_RETURN_IF_ERROR(ensure_started());
+  RDMACC_RETURN_IF_ERROR(ensure_started(name_of_access(table, key)));
   RDMACC_RETURN_IF_ERROR(check_sizes(key, row));
   auto state = txn_->look_up(table, key);
   if (!state.ok()) return state.status();
@@ -212,7 +218,7 @@ Status Session::insert(TableId table, std::string_view key, std::string_view row
 }
 
 Status Session::insert_unchecked(TableId table, std::string_view key, std::string_view row) {
-  RDMACC_RETURN_IF_ERROR(ensure_started());
+  RDMACC_RETURN_IF_ERROR(ensure_started(name_of_access(table, key)));
   RDMACC_RETURN_IF_ERROR(check_sizes(key, row));
   KeyState& state = txn_->touch_unchecked(table, key);
   if (live(state)) return Status(Code::kDuplicateKey);
@@ -220,7 +226,7 @@ Status Session::insert_unchecked(TableId table, std::string_view key, std::strin
 }
 
 Status Session::remove(TableId table, std::string_view key) {
-  RDMACC_RETURN_IF_ERROR(ensure_started());
+  RDMACC_RETURN_IF_ERROR(ensure_started(name_of_access(table, key)));
   RDMACC_RETURN_IF_ERROR(check_sizes(key, {}));
   auto state = txn_->look_up(table, key);
   if (!state.ok()) return state.status();
@@ -229,7 +235,7 @@ Status Session::remove(TableId table, std::string_view key) {
 }
 
 Result<ScanHandle> Session::scan(TableId table, uint32_t visible_before) {
-  RDMACC_RETURN_IF_ERROR(ensure_started());
+  RDMACC_RETURN_IF_ERROR(ensure_started(name_of_scan(table)));
   return ScanHandle(new ScanCursor(*txn_, table, visible_before));
 }
 
