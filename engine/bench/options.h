@@ -19,6 +19,7 @@ struct BenchOptions {
   WorkloadSettings settings;  // of the workload
   Protocol protocol = Protocol::kOcc;
   StagePlan plan;  // without the stages that the protocol does not have; kEnumerate: of no meaning
+  bool auto_plan = false;  // each coordinator chooses a plan for each attempt
   LockMode lock_mode = LockMode::kExclusive;
   FabricKind fabric = FabricKind::kShm;
   uint32_t nodes = 2, threads_per_node = 1;

@@ -43,6 +43,7 @@ void LoadJob::load_parts(Coordinator& coordinator) {
 
 void RunJob::start(Coordinator& coordinator) {
   coordinator.set_history(shared_.history);
+  if (shared_.options.auto_plan) coordinator.set_observer(&recorder_);
   if (shared_.options.fabric == FabricKind::kShm) shared_.ready.arrive_and_wait();
   Worker& worker = coordinator.worker();
   started_us_ = ended_us_ = worker.endpoint().now_us();
@@ -78,6 +79,14 @@ void RunJob::run_transactions(Coordinator& coordinator, uint64_t seed) {
   }
 }
 
+TxnOptions RunJob::next_options() {
+  TxnOptions txn = shared_.txn;
+  if (shared_.options.auto_plan) {
+    txn.plan = chooser_.choose(txn.protocol, stages_of(txn.protocol)).plan;
+  }
+  return txn;
+}
+
 // Attempts until it is committed or its user rolls it back; false when the run is to end.
 bool RunJob::run_one(Coordinator& coordinator, Session& session, const TxnInputs& inputs,
                      Random& random) {
@@ -85,7 +94,7 @@ bool RunJob::run_one(Coordinator& coordinator, Session& session, const TxnInputs
   const uint64_t start_ns = worker.endpoint().now_ns();
   for (uint32_t attempt = 1;; ++attempt) {
     TxnEffect effect;
-    const Status status = shared_.workload.attempt(session, shared_.txn, inputs, effect);
+    const Status status = shared_.workload.attempt(session, next_options(), inputs, effect);
     shared_.attempts.fetch_add(1, std::memory_order_relaxed);
     if (status.ok()) {
       shared_.ended.fetch_add(1, std::memory_order_relaxed);
