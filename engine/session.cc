@@ -97,7 +97,6 @@ Status Session::begin(const TxnOptions& options) {
   TxnParameters parameters;
   parameters.rules = rules;
   parameters.plan = plan_of(*rules, options.plan);
-  parameters.age = age_;
   parameters.gate_timeout_us = options.gate_timeout_us;
   parameters.cancelled = &cancelled_;
   CoordinatorState& state = engine().state;
@@ -108,10 +107,12 @@ Status Session::begin(const TxnOptions& options) {
 
 bool Session::active() const { return txn_ != nullptr; }
 
-Status Session::ensure_started() {
+Status Session::ensure_started(uint64_t first_access) {
   if (detached_ != nullptr) return Status();
   CHECK(txn_ != nullptr);
-  return txn_->started() ? Status() : txn_->start();
+  if (txn_->started()) return Status();
+  restart_.begin(first_access);
+  return txn_->start(restart_);
 }
 
 Status Session::commit() {
@@ -131,7 +132,7 @@ Status Session::execute_procedure(const TxnOptions& options, OrderedRequest requ
         Status(Code::kInvalidArgument, std::string("protocol ") + protocol_name(options.protocol) +
                                            " executes no procedures");
   }
-  if (status.ok()) status = txn_->start();
+  if (status.ok()) status = txn_->start(Restart{});
   if (status.ok()) status = txn_->execute_procedure(std::move(request), outcome);
   end_transaction();
   return status;
@@ -139,7 +140,7 @@ Status Session::execute_procedure(const TxnOptions& options, OrderedRequest requ
 
 void Session::end_transaction() {
   outcome_unknown_ = txn_->outcome_unknown();
-  age_ = txn_->age_to_keep();
+  if (txn_->ctts() != 0) restart_.end(txn_->end());
   txn_.reset();
 }
 
@@ -169,6 +170,10 @@ void view(const KeyState& state, uint32_t visible_before, NodeId node, RowView& 
     out.version = state.version;
   }
 }
+
+// A transaction's first access by a number that is not 0 (restart.h).
+uint64_t name_of_access(TableId table, std::string_view key) { return hash_key(table, key) | 1; }
+uint64_t name_of_scan(TableId table) { return (uint64_t{table} << 1) + 2; }
 
 Status check_sizes(std::string_view key, std::string_view row) {
   if (key.size() > kKeyBytesMax) {
@@ -213,7 +218,8 @@ Status Session::get(TableId table, std::string_view key, RowView& out, uint32_t 
 Status Session::get_many(TableId table, std::span<const std::string_view> keys,
                          std::span<RowView> out, uint32_t visible_before) {
   CHECK(keys.size() == out.size());
-  RDMACC_RETURN_IF_ERROR(ensure_started());
+  if (keys.empty()) return Status();
+  RDMACC_RETURN_IF_ERROR(ensure_started(name_of_access(table, keys[0])));
   for (const std::string_view key : keys) RDMACC_RETURN_IF_ERROR(check_sizes(key, {}));
   boost::container::small_vector<KeyState*, 16> states(keys.size());
   RDMACC_RETURN_IF_ERROR(look_up_many(table, keys, {states.data(), states.size()}));
@@ -226,7 +232,7 @@ Status Session::get_many(TableId table, std::span<const std::string_view> keys,
 }
 
 Status Session::put(TableId table, std::string_view key, std::string_view row) {
-  RDMACC_RETURN_IF_ERROR(ensure_started());
+  RDMACC_RETURN_IF_ERROR(ensure_started(name_of_access(table, key)));
   RDMACC_RETURN_IF_ERROR(check_sizes(key, row));
   auto state = look_up(table, key);
   if (!state.ok()) return state.status();
@@ -235,7 +241,7 @@ Status Session::put(TableId table, std::string_view key, std::string_view row) {
 }
 
 Status Session::insert(TableId table, std::string_view key, std::string_view row) {
-  RDMACC_RETURN_IF_ERROR(ensure_started());
+  RDMACC_RETURN_IF_ERROR(ensure_started(name_of_access(table, key)));
   RDMACC_RETURN_IF_ERROR(check_sizes(key, row));
   auto state = look_up(table, key);
   if (!state.ok()) return state.status();
@@ -244,7 +250,7 @@ Status Session::insert(TableId table, std::string_view key, std::string_view row
 }
 
 Status Session::insert_unchecked(TableId table, std::string_view key, std::string_view row) {
-  RDMACC_RETURN_IF_ERROR(ensure_started());
+  RDMACC_RETURN_IF_ERROR(ensure_started(name_of_access(table, key)));
   RDMACC_RETURN_IF_ERROR(check_sizes(key, row));
   KeyState& state = detached_ != nullptr ? detached_->touch_unchecked(table, key)
                                          : txn_->touch_unchecked(table, key);
@@ -253,7 +259,7 @@ Status Session::insert_unchecked(TableId table, std::string_view key, std::strin
 }
 
 Status Session::remove(TableId table, std::string_view key) {
-  RDMACC_RETURN_IF_ERROR(ensure_started());
+  RDMACC_RETURN_IF_ERROR(ensure_started(name_of_access(table, key)));
   RDMACC_RETURN_IF_ERROR(check_sizes(key, {}));
   auto state = look_up(table, key);
   if (!state.ok()) return state.status();
@@ -265,7 +271,7 @@ Result<ScanHandle> Session::scan(TableId table, uint32_t visible_before) {
   if (detached_ != nullptr) {
     return Status(Code::kInvalidArgument, "a procedure's transaction cannot scan");
   }
-  RDMACC_RETURN_IF_ERROR(ensure_started());
+  RDMACC_RETURN_IF_ERROR(ensure_started(name_of_scan(table)));
   return ScanHandle(new ScanCursor(*txn_, table, visible_before));
 }
 

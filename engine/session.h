@@ -9,6 +9,7 @@
 #include "engine/storage/lock_holds.h"
 #include "engine/storage/storage_client.h"
 #include "engine/txn/outcome.h"
+#include "engine/txn/restart.h"
 #include "engine/txn/stage.h"
 #include "engine/txn/worker_stats.h"
 #include "rdma/worker.h"
@@ -22,6 +23,10 @@
 // A Status of Code::kAborted (reason_of(status) says why), kUnavailable, kCancelled, kTimeout or
 // kNoSpace means that the transaction cannot go on: call abort(), then perhaps try again.
 // kDuplicateKey, kNotFound, kTooLarge and kInvalidArgument leave it as it was.
+//
+// A transaction that was aborted and is begun again, with the same first access, is another attempt
+// of the same (engine/txn/restart.h): it keeps its age where the protocol goes by age, and after
+// some lost scans it gets the cluster to itself, so that it ends however much others write.
 //
 // Isolation is always serializable. Keys and rows are bytes; keys are unique per table.
 
@@ -175,7 +180,7 @@ class Session {
   Scheduler& scheduler();
 
  private:
-  Status ensure_started();
+  Status ensure_started(uint64_t first_access);
   void end_transaction();
   Result<KeyState*> look_up(TableId table, std::string_view key);
   Status look_up_many(TableId table, std::span<const std::string_view> keys,
@@ -188,7 +193,7 @@ class Session {
   std::unique_ptr<Transaction> txn_;
   bool cancelled_ = false;
   bool outcome_unknown_ = false;
-  uint64_t age_ = 0;  // of a transaction that was aborted: its restart keeps it where that matters
+  Restart restart_;
 };
 
 // Runs engine calls for a caller that has no coroutine: start() hands a command to a coroutine,

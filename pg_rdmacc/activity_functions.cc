@@ -42,6 +42,8 @@ enum GateColumn {
   kGateSwitches,
   kGateMeanUs,
   kGateMaxUs,
+  kGateAlone,
+  kGatePassages,
   kGateColumnCount
 };
 enum GateSessionColumn {
@@ -142,6 +144,9 @@ Datum rdmacc_gate(PG_FUNCTION_ARGS) {
   values[kGateMeanUs] = Float8GetDatum(static_cast<double>(gate.switch_us_sum) / switches);
   values[kGateMaxUs] = rdmacc_int8_datum(gate.switch_us_max);
   nulls[kGateMeanUs] = nulls[kGateMaxUs] = gate.switches == 0;
+  values[kGateAlone] = Int32GetDatum(gate.alone);
+  nulls[kGateAlone] = gate.alone < 0;
+  values[kGatePassages] = rdmacc_int8_datum(gate.passages);
   rdmacc_put_row(result, values, nulls);
   return static_cast<Datum>(0);
 }

@@ -115,7 +115,8 @@ typedef struct BridgeLock {
 
 typedef struct BridgeGate {
   int open, next;
-  uint64_t switches, switch_us_sum, switch_us_max;
+  int alone; /* worker that has the gate to itself; -1: none */
+  uint64_t passages, switches, switch_us_sum, switch_us_max;
 } BridgeGate;
 
 typedef struct BridgeGateSession {

@@ -102,7 +102,9 @@ CREATE FUNCTION @extschema@.gate_state(
   OUT waiting pg_catalog.int4,
   OUT switches pg_catalog.int8,
   OUT mean_switch_us pg_catalog.float8,
-  OUT max_switch_us pg_catalog.int8)
+  OUT max_switch_us pg_catalog.int8,
+  OUT alone pg_catalog.int4,
+  OUT passages_alone pg_catalog.int8)
 RETURNS SETOF pg_catalog.record
 AS 'MODULE_PATHNAME', 'rdmacc_gate'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;

@@ -23,8 +23,8 @@ struct Rpc::Impl : RpcMessageSource {
         server(its_scheduler, outbox, payload_bytes) {}
 
   bool view(WorkerId to, const RpcOutMessage& message, RpcMessageView* view) override {
-    return message.kind == RpcKind::kRequest ? client.view(to, message, view)
-                                             : server.view(to, message, view);
+    const bool callers = message.kind == RpcKind::kRequest || message.kind == RpcKind::kCancel;
+    return callers ? client.view(to, message, view) : server.view(to, message, view);
   }
 
   void on_datagram(WorkerId from, std::span<const std::byte> datagram);
@@ -58,7 +58,9 @@ void Rpc::Impl::on_datagram(WorkerId from, std::span<const std::byte> datagram) 
     return;
   }
   while (reader.next(&fragment, &payload)) {
-    if (fragment.kind != RpcKind::kRequest) {
+    if (fragment.kind == RpcKind::kCancel) {
+      server.on_cancel(from, reader.header(), fragment);
+    } else if (fragment.kind != RpcKind::kRequest) {
       client.on_reply(from, reader.header(), fragment, payload);
     } else if (!server.on_request(from, reader.header(), fragment, payload)) {
       ++malformed;
@@ -102,6 +104,8 @@ Rpc::~Rpc() {
 void Rpc::handle(MethodId method, Handler handler) {
   impl_->server.handle(method, std::move(handler));
 }
+
+const bool* Rpc::call_cancelled() const { return impl_->server.call_cancelled(); }
 
 void Rpc::post(Call& call, Completion& completion) { impl_->client.post(call, completion); }
 

@@ -35,12 +35,16 @@ class Rpc {
   struct Call {
     WorkerId to = kNoWorker;
     MethodId method = 0;
+    // Becomes true when the caller no longer wants what it asked for (nullptr: always does). It is
+    // looked at every kCancelLookUs, and the handler is told; the call ends when that returns.
+    const bool* cancelled = nullptr;
     Bytes request{};
     Bytes reply{};
     Status status{};
   };
 
   static constexpr uint32_t kCallsPerPeer = 64;
+  static constexpr uint64_t kCancelLookUs = 5'000;
 
   struct Options {
     uint32_t retry_us = 20'000;       // first retransmission; doubles up to
@@ -55,6 +59,9 @@ class Rpc {
   Rpc& operator=(const Rpc&) = delete;
 
   void handle(MethodId method, Handler handler);
+  // For a handler, before it first yields: becomes true when its caller has cancelled the call.
+  // Valid until it returns.
+  const bool* call_cancelled() const;
 
   // Starts a call; the caller has counted it in completion.outstanding.
   void post(Call& call, Completion& completion);

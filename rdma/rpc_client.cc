@@ -57,13 +57,14 @@ void RpcClient::start(Peer& peer, const Waiting& waiting) {
   slot.completion = waiting.completion;
   slot.callee_incarnation = waiting.callee_incarnation;
   ++slot.sequence;
-  slot.accepted = false;
+  slot.accepted = slot.cancelled = false;
   slot.reply.clear();
   slot.timeout_us = options_.retry_us;
-  slot.deadline_us = scheduler_.endpoint().now_us() + slot.timeout_us;
+  const uint64_t now_us = scheduler_.endpoint().now_us();
+  slot.deadline_us = now_us + slot.timeout_us;
   slot.active_at = active_.size();
   active_.push_back(Active{to, index});
-  arm(slot.deadline_us);
+  arm(next_look_us(slot, now_us));
   outbox_.push(to, RpcOutMessage{RpcKind::kRequest, index, false, slot.sequence});
 }
 
@@ -119,10 +120,15 @@ void RpcClient::on_reply(WorkerId from, const RpcDatagramHeader& header,
 bool RpcClient::view(WorkerId to, const RpcOutMessage& message, RpcMessageView* view) const {
   const Slot& slot = peers_[to]->slots[message.slot];
   if (slot.call == nullptr || slot.sequence != message.sequence) return false;
-  view->bytes = slot.call->request;
+  if (message.kind == RpcKind::kRequest) view->bytes = slot.call->request;
   view->to_incarnation = slot.callee_incarnation;
   view->method = slot.call->method;
   return true;
+}
+
+uint64_t RpcClient::next_look_us(const Slot& slot, uint64_t now_us) const {
+  if (slot.call->cancelled == nullptr || slot.cancelled) return slot.deadline_us;
+  return std::min(slot.deadline_us, now_us + Rpc::kCancelLookUs);
 }
 
 void RpcClient::arm(uint64_t deadline_us) {
@@ -142,6 +148,11 @@ void RpcClient::on_timer() {
     if (i > active_.size()) continue;
     const Active active = active_[i - 1];
     Slot& slot = peers_[active.to]->slots[active.slot];
+    const bool* const cancelled = slot.call->cancelled;
+    if (cancelled != nullptr && *cancelled && !slot.cancelled) {
+      slot.cancelled = true;
+      outbox_.push(active.to, RpcOutMessage{RpcKind::kCancel, active.slot, false, slot.sequence});
+    }
     if (slot.deadline_us > now_us) continue;
     if (scheduler_.endpoint().incarnation_of(active.to) != slot.callee_incarnation) {
       end(active, Status(Code::kUnavailable, "the worker ended during the call"));
@@ -150,12 +161,15 @@ void RpcClient::on_timer() {
     ++retransmissions_;
     outbox_.push(active.to,
                  RpcOutMessage{RpcKind::kRequest, active.slot, slot.accepted, slot.sequence});
+    if (slot.cancelled) {
+      outbox_.push(active.to, RpcOutMessage{RpcKind::kCancel, active.slot, false, slot.sequence});
+    }
     slot.timeout_us = std::min(slot.timeout_us * 2, options_.retry_us_max);
     slot.deadline_us = now_us + slot.timeout_us;
   }
   uint64_t next_us = UINT64_MAX;
   for (const Active& active : active_) {
-    next_us = std::min(next_us, peers_[active.to]->slots[active.slot].deadline_us);
+    next_us = std::min(next_us, next_look_us(peers_[active.to]->slots[active.slot], now_us));
   }
   if (next_us != UINT64_MAX) arm(next_us);
 }

@@ -28,7 +28,8 @@ class RpcClient {
     Completion* completion = nullptr;
     uint32_t sequence = 0;
     uint32_t callee_incarnation = 0;
-    bool accepted = false;  // the callee has the whole request
+    bool accepted = false;   // the callee has the whole request
+    bool cancelled = false;  // the callee has been told that the call is not wanted any more
     uint64_t deadline_us = 0;
     uint32_t timeout_us = 0;
     size_t active_at = 0;  // in active_
@@ -53,6 +54,8 @@ class RpcClient {
   void start(Peer& peer, const Waiting& waiting);
   void end(Active active, Status status);
   static void finish(const Waiting& waiting, Status status);
+  // When something may have to be done for a call under way.
+  uint64_t next_look_us(const Slot& slot, uint64_t now_us) const;
   void arm(uint64_t deadline_us);
   void on_timer();
 

@@ -61,6 +61,7 @@ bool RpcServer::on_request(WorkerId from, const RpcDatagramHeader& header,
     slot.state = State::kReceiving;
     slot.sequence = fragment.sequence;
     slot.method = fragment.method;
+    slot.cancelled = false;
     slot.assembly.clear();
     slot.reply = Rpc::Bytes();
   }
@@ -77,6 +78,17 @@ bool RpcServer::on_request(WorkerId from, const RpcDatagramHeader& header,
   const CallId id{from, fragment.slot, peer->incarnation, slot.sequence};
   if (!waiting_.empty() || !try_run(id)) waiting_.push_back(id);
   return true;
+}
+
+// One that overtakes its request is lost: the caller repeats it.
+void RpcServer::on_cancel(WorkerId from, const RpcDatagramHeader& header,
+                          const RpcFragmentHeader& fragment) {
+  if (from >= peers_.size() || peers_[from] == nullptr) return;
+  if (peers_[from]->incarnation != header.from_incarnation) return;
+  Slot& slot = peers_[from]->slots[fragment.slot];
+  if (slot.state == State::kEmpty || slot.sequence != fragment.sequence) return;
+  slot.cancelled = true;
+  if (slot.handlers != nullptr) *slot.handlers = true;
 }
 
 // Something of a request that is complete already: the caller has not heard of it.
@@ -103,6 +115,9 @@ void RpcServer::run(const CallId& id) {
   const Rpc::Bytes request = std::exchange(slot->request, {});
   Rpc::Bytes reply;
   Status status;
+  bool cancelled = slot->cancelled;
+  slot->handlers = &cancelled;
+  starting_ = &cancelled;
   const auto handler = handlers_.find(slot->method);
   if (handler == handlers_.end()) {
     status = Status(Code::kInvalidArgument, "unknown method " + std::to_string(slot->method));
@@ -112,6 +127,7 @@ void RpcServer::run(const CallId& id) {
   // The handler may have yielded: look the slot up again.
   slot = find(id, State::kRunning);
   if (slot == nullptr) return;
+  slot->handlers = nullptr;
   if (status.ok() && reply.size() > kMaxMessageBytes) {
     status = Status(Code::kTooLarge, "reply longer than a message may be");
   }

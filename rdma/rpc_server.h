@@ -19,6 +19,9 @@ class RpcServer {
   // False when the fragment contradicts what its caller sent before.
   bool on_request(WorkerId from, const RpcDatagramHeader& header, const RpcFragmentHeader& fragment,
                   std::span<const std::byte> payload);
+  // The caller does not want the call any more; its handler, if it runs, goes on until it looks.
+  void on_cancel(WorkerId from, const RpcDatagramHeader& header, const RpcFragmentHeader& fragment);
+  const bool* call_cancelled() const { return starting_; }
   // Runs requests that found no free coroutine; at the end of every step.
   void run_waiting();
   bool view(WorkerId to, const RpcOutMessage& message, RpcMessageView* view) const;
@@ -31,6 +34,8 @@ class RpcServer {
     MethodId method = 0;
     Code code = Code::kOk;
     uint16_t detail = 0;
+    bool cancelled = false;
+    bool* handlers = nullptr;  // what the running handler sees of it, in the handler's frame
     RpcAssembly assembly;
     Rpc::Bytes request;
     Rpc::Bytes reply;
@@ -59,6 +64,7 @@ class RpcServer {
   std::map<MethodId, Rpc::Handler> handlers_;
   std::vector<std::unique_ptr<Peer>> peers_;  // by worker
   std::deque<CallId> waiting_;                // bounded by R3
+  const bool* starting_ = nullptr;            // of the handler that runs, until it yields
 };
 
 }  // namespace rdmacc

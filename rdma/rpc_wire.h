@@ -30,6 +30,7 @@ enum class RpcKind : uint8_t {
   kRequest = 1,
   kReply = 2,
   kWorking = 3,  // the request is complete and its handler has not ended; no payload
+  kCancel = 4,   // the caller does not want the call of this slot and sequence any more; likewise
 };
 
 struct RpcFragmentHeader {
@@ -84,10 +85,11 @@ class RpcDatagramReader {
 
  private:
   bool well_formed(const RpcFragmentHeader& f) const {
-    if (f.kind < RpcKind::kRequest || f.kind > RpcKind::kWorking) return false;
+    if (f.kind < RpcKind::kRequest || f.kind > RpcKind::kCancel) return false;
     if (f.slot >= Rpc::kCallsPerPeer || f.code > Code::kSystem) return false;
     if (f.total_bytes > kMaxMessageBytes || f.offset > f.total_bytes) return false;
-    if (f.kind == RpcKind::kWorking && f.total_bytes != 0) return false;
+    const bool bare = f.kind == RpcKind::kWorking || f.kind == RpcKind::kCancel;
+    if (bare && f.total_bytes != 0) return false;
     if (f.offset % payload_bytes_ != 0) return false;
     if (f.total_bytes > 0 && f.offset == f.total_bytes) return false;
     return f.bytes == std::min(payload_bytes_, f.total_bytes - f.offset);

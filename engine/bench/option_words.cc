@@ -28,7 +28,8 @@ void add_run_options(CLI::App& app, OptionWords& words) {
   app.add_option("--protocol", words.protocol, "one of " + available_protocol_names())
       ->capture_default_str();
   app.add_option("--stages", words.stages,
-                 "one_sided, rpc, a hybrid code 0 .. 511, or a list lock=rpc,log=one_sided,...")
+                 "one_sided, rpc, a hybrid code 0 .. 511, a list lock=rpc,log=one_sided,..., or "
+                 "auto: for each stage what takes less time")
       ->capture_default_str();
   app.add_flag("--enumerate", words.enumerate,
                "run every distinct hybrid code of the protocol and rank them");

@@ -51,8 +51,12 @@ Status take_names(const OptionWords& words, BenchOptions& options) {
     return invalid("--protocol=" + words.protocol + " is not available; possible are " +
                    available_protocol_names());
   }
-  const Result<StagePlan> plan = StagePlan::parse(words.stages);
-  if (!plan.ok()) return invalid("--stages: " + plan.status().message());
+  options.auto_plan = words.stages == "auto";
+  const Result<StagePlan> plan =
+      options.auto_plan ? Result<StagePlan>(StagePlan()) : StagePlan::parse(words.stages);
+  if (!plan.ok()) {
+    return invalid("--stages: " + plan.status().message() + "; or auto");
+  }
   options.protocol = *protocol;
   options.plan = plan.value().canonical(stages_of(*protocol));
   RDMACC_RETURN_IF_ERROR(take_choice("--fabric", words.fabric, {"shm", "sim"}, options.fabric));

@@ -23,6 +23,7 @@ struct BenchOptions {
   WorkloadSettings settings;  // of the workload
   Protocol protocol = Protocol::kOcc;
   StagePlan plan;  // without the stages that the protocol does not have; kEnumerate: of no meaning
+  bool auto_plan = false;  // each coordinator chooses a plan for each attempt
   LockMode lock_mode = LockMode::kExclusive;
   OrderedBy calvin = OrderedBy::kDeclared;  // where the workload can
   FabricKind fabric = FabricKind::kShm;

@@ -48,9 +48,10 @@ std::string report_text(const BenchRun& run) {
   const RunResult& result = run.result;
   std::string text;
   add_setup(text, run.options);
-  add_line(text, "protocol: %s, stages %u (%s), %s locks", protocol_name(run.options.protocol),
-           run.options.plan.code(),
-           run.options.plan.to_string(stages_of(run.options.protocol)).c_str(),
+  const StagePlan plan = plan_of(run);
+  add_line(text, "protocol: %s, stages %s%u (%s), %s locks", protocol_name(run.options.protocol),
+           run.options.auto_plan ? "auto, in the end " : "", plan.code(),
+           plan.to_string(stages_of(run.options.protocol)).c_str(),
            lock_mode_name(run.options.lock_mode));
   add_line(text, "%llu committed in %.3f s: %.0f per second; %llu rolled back by their users",
            static_cast<unsigned long long>(result.committed), result.seconds,
@@ -66,6 +67,10 @@ std::string report_text(const BenchRun& run) {
   for (const auto& [reason, count] : aborts_by_reason(result)) {
     if (count == 0) continue;
     add_line(text, "  %-20s %llu", reason, static_cast<unsigned long long>(count));
+  }
+  if (result.stats.alone > 0) {
+    add_line(text, "%llu attempts had the cluster to themselves",
+             static_cast<unsigned long long>(result.stats.alone));
   }
   const LatencyUs latency = latency_us(result);
   add_line(text, "latency us: mean %.1f, p50 %.1f, p90 %.1f, p99 %.1f, p99.9 %.1f", latency.mean,

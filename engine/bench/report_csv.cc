@@ -38,11 +38,13 @@ class CsvLine {
   std::string names_, values_;
 };
 
-void add_options(CsvLine& line, const BenchOptions& options) {
+void add_options(CsvLine& line, const BenchRun& run) {
+  const BenchOptions& options = run.options;
   line.add("workload", options.workload);
   line.add("settings", options.settings.to_string());
   line.add("protocol", protocol_name(options.protocol));
-  line.add("stages", options.plan.code());
+  line.add("stages", plan_of(run).code());
+  line.add("auto_stages", options.auto_plan ? "true" : "false");
   line.add("lock_mode", lock_mode_name(options.lock_mode));
   line.add("calvin", executes_procedures(options.protocol) ? ordered_by_name(options.calvin) : "");
   line.add("fabric", fabric_name(options.fabric));
@@ -65,6 +67,7 @@ void add_numbers(CsvLine& line, const RunResult& result) {
   for (const auto& [reason, count] : aborts_by_reason(result)) {
     line.add(std::string("aborts_") + reason, static_cast<double>(count));
   }
+  line.add("alone", static_cast<double>(result.stats.alone));
   const LatencyUs latency = latency_us(result);
   line.add("latency_mean_us", latency.mean);
   line.add("latency_p50_us", latency.p50);
@@ -106,7 +109,7 @@ std::string report_csv(std::span<const BenchRun> runs) {
   std::string text;
   for (const BenchRun& run : runs) {
     CsvLine line;
-    add_options(line, run.options);
+    add_options(line, run);
     add_numbers(line, run.result);
     add_stages(line, run.result);
     line.add("invariant", invariant(run.result));

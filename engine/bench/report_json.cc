@@ -56,7 +56,8 @@ Json to_json(const BenchRun& run) {
   return {{"workload", options.workload},
           {"settings", settings(options.settings)},
           {"protocol", protocol_name(options.protocol)},
-          {"stages", options.plan.code()},
+          {"stages", plan_of(run).code()},
+          {"auto_stages", options.auto_plan},
           {"lock_mode", lock_mode_name(options.lock_mode)},
           {"calvin", executes_procedures(options.protocol) ? Json(ordered_by_name(options.calvin))
                                                            : Json(nullptr)},
@@ -75,6 +76,7 @@ Json to_json(const BenchRun& run) {
           {"committed_per_second", rounded(committed_per_second(result))},
           {"abort_rate", std::round(abort_rate(result) * 1e6) / 1e6},
           {"aborts", aborts(result)},
+          {"alone", result.stats.alone},
           {"latency_us",
            {{"mean", latency.mean},
             {"p50", latency.p50},

@@ -12,6 +12,10 @@ double ratio(double part, double whole) { return whole > 0 ? part / whole : 0; }
 
 }  // namespace
 
+StagePlan plan_of(const BenchRun& run) {
+  return run.options.auto_plan ? run.result.plan : run.options.plan;
+}
+
 double rounded(double value) { return std::round(value * 1000) / 1000; }
 
 double committed_per_second(const RunResult& result) {

@@ -20,6 +20,8 @@ struct LatencyUs {
   double mean, p50, p90, p99, p999;
 };
 
+// That transactions ran under; with --stages=auto the one that was found to be the cheapest.
+StagePlan plan_of(const BenchRun& run);
 double rounded(double value);  // to three digits after the point
 double committed_per_second(const RunResult& result);
 uint64_t aborted_attempts(const RunResult& result);  // by the protocol, not by a user

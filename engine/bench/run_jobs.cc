@@ -45,6 +45,7 @@ void LoadJob::load_parts(Coordinator& coordinator) {
 
 void RunJob::start(Coordinator& coordinator) {
   coordinator.set_history(shared_.history);
+  if (shared_.options.auto_plan) coordinator.set_observer(&recorder_);
   if (shared_.options.fabric == FabricKind::kShm) shared_.ready.arrive_and_wait();
   Worker& worker = coordinator.worker();
   started_us_ = ended_us_ = worker.endpoint().now_us();
@@ -80,6 +81,14 @@ void RunJob::run_transactions(Coordinator& coordinator, uint64_t seed) {
   }
 }
 
+TxnOptions RunJob::next_options() {
+  TxnOptions txn = shared_.txn;
+  if (shared_.options.auto_plan) {
+    txn.plan = chooser_.choose(txn.protocol, stages_of(txn.protocol)).plan;
+  }
+  return txn;
+}
+
 // Attempts until it is committed or its user rolls it back; false when the run is to end.
 bool RunJob::run_one(Coordinator& coordinator, Session& session, const TxnInputs& inputs,
                      Random& random) {
@@ -87,10 +96,11 @@ bool RunJob::run_one(Coordinator& coordinator, Session& session, const TxnInputs
   const uint64_t start_ns = worker.endpoint().now_ns();
   for (uint32_t attempt = 1;; ++attempt) {
     TxnEffect effect;
+    const TxnOptions txn = next_options();
     const Status status =
         shared_.options.declares()
-            ? attempt_as_procedure(shared_.workload, session, shared_.txn, inputs, effect)
-            : shared_.workload.attempt(session, shared_.txn, inputs, effect);
+            ? attempt_as_procedure(shared_.workload, session, txn, inputs, effect)
+            : shared_.workload.attempt(session, txn, inputs, effect);
     shared_.attempts.fetch_add(1, std::memory_order_relaxed);
     if (status.ok()) {
       shared_.ended.fetch_add(1, std::memory_order_relaxed);

@@ -4,6 +4,8 @@
 #include <string>
 
 #include "engine/bench/bench_cluster.h"
+#include "engine/protocols/registry.h"
+#include "engine/stats/stats_recorder.h"
 #include "engine/workloads/workload.h"
 #include "rdma/base/histogram.h"
 
@@ -60,10 +62,14 @@ class LoadJob : public CoordinatorJob {
 // commits, until the time is over.
 class RunJob : public CoordinatorJob {
  public:
-  RunJob(RunShared& shared, uint32_t thread) : shared_(shared), thread_(thread) {}
+  RunJob(RunShared& shared, uint32_t thread)
+      : shared_(shared), thread_(thread), chooser_(shared.options.seed * 1'000'003 + thread) {}
   void start(Coordinator& coordinator) override;
   bool finished() const override { return running_ == 0; }
-  void finish(Coordinator& coordinator) override { stats_ = coordinator.stats(); }
+  void finish(Coordinator& coordinator) override {
+    coordinator.set_observer(nullptr);
+    stats_ = coordinator.stats();
+  }
 
   const Status& status() const { return status_; }
   const WorkerStats& stats() const { return stats_; }
@@ -71,6 +77,11 @@ class RunJob : public CoordinatorJob {
   uint64_t committed() const { return committed_; }
   uint64_t rolled_back() const { return rolled_back_; }
   uint64_t declared() const { return declared_; }
+  // With --stages=auto: what this coordinator has found to be cheapest.
+  StagePlan best_plan() const {
+    const Protocol protocol = shared_.options.protocol;
+    return chooser_.best(protocol, stages_of(protocol));
+  }
   int64_t delta() const { return delta_; }
   uint64_t started_us() const { return started_us_; }
   uint64_t ended_us() const { return ended_us_; }
@@ -80,9 +91,12 @@ class RunJob : public CoordinatorJob {
   bool run_one(Coordinator& coordinator, Session& session, const TxnInputs& inputs, Random& random);
   void report_progress(Coordinator& coordinator) const;
   bool over(Endpoint& endpoint) const;
+  TxnOptions next_options();
 
   RunShared& shared_;
   const uint32_t thread_;
+  PlanChooser chooser_;
+  StatsRecorder recorder_{nullptr, &chooser_};
   uint32_t running_ = 0;
   uint64_t started_us_ = 0, deadline_us_ = 0, ended_us_ = 0;
   uint64_t committed_ = 0, rolled_back_ = 0, declared_ = 0;

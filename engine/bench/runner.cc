@@ -86,6 +86,7 @@ class LoadedCluster {
       delta_ += job->delta();
     }
     result.seconds = static_cast<double>(elapsed_us) / 1e6;
+    result.plan = jobs.front()->best_plan();
     return Status();
   }
 

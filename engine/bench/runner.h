@@ -20,6 +20,7 @@ struct RunResult {
   WorkerStats stats;         // per attempt
   Histogram latency_ns;      // of committed transactions, retries included
   std::string violation;     // of the workload's invariant; empty: it holds
+  StagePlan plan;            // with auto_plan: what the first coordinator takes for the cheapest
 };
 
 // A run and what it was run with.

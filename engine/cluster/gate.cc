@@ -14,16 +14,19 @@ Gate::Gate(Worker& worker, const Topology& topology, TimestampClock& clock)
   CHECK(worker.id() < workers_max_);
 }
 
-bool Gate::may_enter(uint64_t word, uint8_t wanted) const {
+bool Gate::may_enter(uint64_t word, uint8_t wanted, bool alone) const {
   const GateWord gate = GateWord::unpack(word);
-  return gate.open == wanted && gate.next == 0;
+  if (gate.open != wanted || gate.next != 0) return false;
+  if (!alone) return gate.alone == 0;
+  const bool used = passage_used_ && gate.generation == passage_;
+  return gate.alone == worker_.id() + 1 && !used;
 }
 
 void Gate::note(const GateLine& seen) {
   // Coroutines resume in any order: an older look must not bring an older word back.
-  if (GateWord::unpack(seen.word).generation >= GateWord::unpack(word_).generation) {
-    word_ = seen.word;
-  }
+  const uint32_t newer =
+      GateWord::unpack(seen.word).generation - GateWord::unpack(word_).generation;
+  if (!adopted_ || static_cast<int32_t>(newer) >= 0) word_ = seen.word;
   known_epoch_ = std::max(known_epoch_, seen.epoch);
   known_sweeps_ = std::max(known_sweeps_, seen.sweeps);
 }
@@ -61,7 +64,8 @@ void Gate::compose(WorkerLine& line) {
   line.shares = shares_ ? 1 : 0;
   line.shares_lost = shares_lost_;
   if (!waiters_.empty()) {
-    line.waiting_for = waiters_.front()->wanted;
+    const Waiter& first = *waiters_.front();
+    line.waiting_for = first.alone ? first.wanted | kAskedAlone : first.wanted;
     line.waiting_since_us = waiters_.front()->since_us;
   }
 }
@@ -120,7 +124,7 @@ void Gate::withdraw(uint64_t epoch) {
 // Somebody inside keeps the line saying so (G1), and the READ that let him in is recent (G3). The
 // first one that shares locks has to tell the line, in case it dies.
 bool Gate::may_share(uint8_t wanted, uint64_t now_us) const {
-  return insiders_ > 0 && announced_ == wanted && may_enter(word_, wanted) &&
+  return insiders_ > 0 && announced_ == wanted && may_enter(word_, wanted, false) &&
          now_us - shown_open_us_ <= kShareUs && shares_ == told_shares_;
 }
 
@@ -133,11 +137,14 @@ void Gate::share(GatePass& pass) {
 }
 
 // False: not now; the caller tells the line again at once.
-Result<bool> Gate::try_enter(uint8_t wanted, GatePass& pass, VerbCounters& counters) {
-  CHECK(may_announce(wanted));
+Result<bool> Gate::try_enter(const Waiter& self, GatePass& pass, VerbCounters& counters) {
+  CHECK(may_announce(self.wanted, self.alone));
+  VerbArena arena(worker_.pool());
+  auto* claim = self.alone ? arena.allocate_array<uint64_t>(1) : nullptr;
+  if (self.alone && claim == nullptr) return out_of_registered_memory();
   LineImages::Image* image = images_.take();
   if (image == nullptr) return out_of_registered_memory();
-  announced_ = wanted;
+  announced_ = self.wanted;
   ++users_;
   const uint64_t epoch = known_epoch_;
   count_epoch(epoch);
@@ -147,6 +154,10 @@ Result<bool> Gate::try_enter(uint8_t wanted, GatePass& pass, VerbCounters& count
   const uint64_t chain = images_.number_chain();
   DoorbellBatch batch(worker_.scheduler(), counters);
   batch.write(line_address(), &image->line, sizeof(WorkerLine));
+  // A passage is claimed, so that nobody ends it who has not seen us inside.
+  GateWord claimed = GateWord::unpack(self.word);
+  ++claimed.generation;
+  if (self.alone) batch.compare_swap(gate_address(), self.word, claimed.pack(), claim);
   // Ascending: the floor is read after the word that it belongs to.
   batch.read(gate_address(), &image->gate, sizeof(GateLine), WordOrder::kAscending);
   const Status status = batch.execute();
@@ -158,13 +169,17 @@ Result<bool> Gate::try_enter(uint8_t wanted, GatePass& pass, VerbCounters& count
     return status;
   }
   note(seen);
-  if (!may_enter(seen.word, wanted)) {
+  if (self.alone ? *claim != self.word : !may_enter(seen.word, self.wanted, false)) {
     withdraw(epoch);
     return false;
   }
+  if (self.alone) {
+    passage_ = claimed.generation;
+    passage_used_ = true;
+  }
   clock_.observe(seen.ctts_floor);
   // The transaction has read nothing yet: every epoch seen until now is early enough for it.
-  pass = GatePass{known_epoch_, true};
+  pass = GatePass{known_epoch_, true, self.alone};
   discount_epoch(epoch);
   count_epoch(pass.epoch);
   ++insiders_;
@@ -176,21 +191,35 @@ Result<bool> Gate::try_enter(uint8_t wanted, GatePass& pass, VerbCounters& count
 
 Status Gate::enter(ProtocolId protocol, uint64_t deadline_us, const bool* cancelled,
                    VerbCounters& counters, GatePass& pass) {
-  CHECK(!pass.inside && protocol != kNoProtocol);
+  CHECK(protocol < kAskedAlone - 1);
+  Waiter self{static_cast<uint8_t>(protocol + 1), false, worker_.endpoint().now_us()};
+  return enter_as(self, deadline_us, cancelled, counters, pass);
+}
+
+Status Gate::enter_alone(ProtocolId protocol, uint64_t deadline_us, const bool* cancelled,
+                         VerbCounters& counters, GatePass& pass) {
+  CHECK(protocol < kAskedAlone - 1);
+  Waiter self{static_cast<uint8_t>(protocol + 1), true, worker_.endpoint().now_us()};
+  return enter_as(self, deadline_us, cancelled, counters, pass);
+}
+
+Status Gate::enter_as(Waiter& self, uint64_t deadline_us, const bool* cancelled,
+                      VerbCounters& counters, GatePass& pass) {
+  CHECK(!pass.inside);
   CHECK(worker_.scheduler().in_coroutine());
-  const auto wanted = static_cast<uint8_t>(protocol + 1);
-  Waiter self{wanted, worker_.endpoint().now_us()};
   RDMACC_RETURN_IF_ERROR(adopt_line(counters));
-  if (waiters_.empty() && may_share(wanted, self.since_us)) {
-    share(pass);
-    return Status::ok_status();
-  }
-  // A newcomer does not announce itself past others of its worker that wait: the line has room
-  // for one protocol, and they would find it taken.
-  if (waiters_.empty() && may_announce(wanted) && may_enter(word_, wanted)) {
-    const Result<bool> entered = try_enter(wanted, pass, counters);
-    if (!entered.ok()) return entered.status();
-    if (entered.value()) return Status::ok_status();
+  if (!self.alone && waiters_.empty()) {
+    if (may_share(self.wanted, self.since_us)) {
+      share(pass);
+      return Status::ok_status();
+    }
+    // A newcomer does not announce itself past others of its worker that wait: the line has room
+    // for one protocol, and they would find it taken.
+    if (may_announce(self.wanted, false) && may_enter(word_, self.wanted, false)) {
+      const Result<bool> entered = try_enter(self, pass, counters);
+      if (!entered.ok()) return entered.status();
+      if (entered.value()) return Status::ok_status();
+    }
   }
   waiters_.push_back(&self);
   const Status status = wait_and_enter(self, deadline_us, cancelled, counters, pass);
@@ -228,16 +257,11 @@ Status Gate::wait_and_enter(Waiter& self, uint64_t deadline_us, const bool* canc
     if (cancelled != nullptr && *cancelled) return Status(Code::kCancelled);
     RDMACC_RETURN_IF_ERROR(look(view, counters));
     const uint64_t now_us = worker_.endpoint().now_us();
-    const uint64_t generation = GateWord::unpack(view.gate.word).generation;
-    if (generation != self.generation) {
-      self.generation = generation;
-      self.generation_since_us = now_us;
-      pause_us = kPollUsMin;
-    }
+    if (note_look(self, view.gate.word, deadline_us)) pause_us = kPollUsMin;
     bool again = false;
-    if (may_enter(view.gate.word, self.wanted)) {
-      if (may_announce(self.wanted)) {
-        const Result<bool> entered = try_enter(self.wanted, pass, counters);
+    if (may_enter(view.gate.word, self.wanted, self.alone)) {
+      if (may_announce(self.wanted, self.alone)) {
+        const Result<bool> entered = try_enter(self, pass, counters);
         if (!entered.ok()) return entered.status();
         if (entered.value()) return Status::ok_status();
         again = true;  // the line still says `inside`: tell it anew at once

@@ -24,6 +24,15 @@
 //   share: while a transaction of the worker is inside, others of its protocol join it without a
 //          verb: the line speaks for all of them. The last one to leave clears it.
 //
+//   alone: a transaction may ask to have the gate to itself, so that nobody can make it lose. Its
+//          line waits for the protocol with kAskedAlone; like a switch, `next` keeps newcomers out
+//          until the gate has drained, and it opens for that one worker:
+//          {open, next, 0, g} -> {protocol, none, worker, g + 1}, good for one transaction, which
+//          enters by WRITE own line {inside} | CAS {…, worker, g + 1} -> {…, worker, g + 2}. When
+//          it has left, a waiter of the protocol lets the others in again:
+//          {open, none, worker, g} -> {open, none, 0, g + 1}. To be alone is a favour, not a
+//          promise (G4): nothing but the number of attempts depends on it.
+//
 //  G1  A line says `inside` from before the READ that lets its worker in until after the last
 //      effect of all that share it; the READ of the lines comes after the READ (or CAS) that
 //      showed `next`. So one of the two sees the other, and a gate seen drained under `next` stays
@@ -33,6 +42,14 @@
 //      (bounded by kHoldOffUs, in case it sleeps), and the open protocol is not chosen while
 //      another is waited for: no side starves. Nobody joins later than kShareUs after the last READ
 //      that showed no `next`, so a worker that is never empty does not keep the gate open.
+//      After a passage alone everyone who waited for the protocol goes first (the next to be alone
+//      holds off like one that wants another protocol), and who gets the gate is decided by age.
+//  G4  Nobody waits for one that is alone, or wants to be, for longer than it is worth: a gate
+//      that somebody who wants to be alone has closed, and that does not drain in kDrainUsMax, is
+//      opened again by any waiter (generation g + 1, so that G1 holds for it, too), and who wanted
+//      it goes in with the others; so it does when half its time to wait is over. The passage ends
+//      when its worker is dead, does not come in for kHoldOffUs, has left, or stays for
+//      kPassageUsMax: others of the protocol then join it. Another protocol never does.
 //
 // One Gate per worker; its coroutines share it. The wait is bounded by `deadline_us` and ends
 // when *cancelled becomes true (looked at between two sleeps of at most kPollUsMax).
@@ -41,26 +58,36 @@ namespace rdmacc {
 
 using ProtocolId = uint8_t;
 
-// GateLine::word, unpacked. Protocols are ProtocolId + 1, 0 = none.
+// In GateWord::next and WorkerLine::waiting_for: to have the gate to itself.
+constexpr uint8_t kAskedAlone = 0x80;
+
+// GateLine::word, unpacked. Protocols are ProtocolId + 1, 0 = none. A drain (gate_drain.h), and
+// nobody else, closes the gate with next = open.
 struct GateWord {
   uint8_t open = 0;
   uint8_t next = 0;
-  uint64_t generation = 0;
+  uint32_t generation = 0;  // wraps around
+  uint16_t alone = 0;       // 1 + the worker that has the gate to itself, 0: the whole protocol has
 
   static GateWord unpack(uint64_t word) {
     return GateWord{static_cast<uint8_t>(word >> 56), static_cast<uint8_t>(word >> 48),
-                    word & ((1ull << 48) - 1)};
+                    static_cast<uint32_t>(word), static_cast<uint16_t>(word >> 32)};
   }
   uint64_t pack() const {
     return (static_cast<uint64_t>(open) << 56) | (static_cast<uint64_t>(next) << 48) |
-           (generation & ((1ull << 48) - 1));
+           (static_cast<uint64_t>(alone) << 32) | generation;
   }
+  // Closed by one that wants the open protocol for itself: any waiter may open it again.
+  bool revocable() const { return open != 0 && next == (open | kAskedAlone); }
+  // The same gate, open to all of its protocol.
+  GateWord reopened() const { return GateWord{open, 0, generation + 1, 0}; }
 };
 
 // What a transaction holds while it is inside.
 struct GatePass {
   uint64_t epoch = 0;
   bool inside = false;
+  bool alone = false;  // it came in with the gate to itself
 };
 
 class Gate {
@@ -68,6 +95,8 @@ class Gate {
   static constexpr uint64_t kPollUsMin = 20, kPollUsMax = 2'000;
   static constexpr uint64_t kHoldOffUs = 10'000;
   static constexpr uint64_t kShareUs = 100;
+  static constexpr uint64_t kDrainUsMax = 250'000;
+  static constexpr uint64_t kPassageUsMax = 5'000'000;
 
   Gate(Worker& worker, const Topology& topology, TimestampClock& clock);
   Gate(const Gate&) = delete;
@@ -77,6 +106,9 @@ class Gate {
   // inside; `cancelled` may be nullptr.
   Status enter(ProtocolId protocol, uint64_t deadline_us, const bool* cancelled,
                VerbCounters& counters, GatePass& pass);
+  // Likewise, with the gate to itself if that can be had (G4); pass.alone tells.
+  Status enter_alone(ProtocolId protocol, uint64_t deadline_us, const bool* cancelled,
+                     VerbCounters& counters, GatePass& pass);
   // The transaction's last verb has completed. Does not wait.
   void leave(GatePass& pass);
 
@@ -100,9 +132,14 @@ class Gate {
  private:
   struct Waiter {    // on the stack of a waiting coroutine
     uint8_t wanted;  // protocol + 1
+    bool alone;
     uint64_t since_us;
-    uint64_t generation = ~0ull;  // last seen, and since when it has been seen
+    // The gate's word as last seen, since when it has been seen, and its generation.
+    uint64_t word = 0;
+    uint64_t word_since_us = 0;
     uint64_t generation_since_us = 0;
+    bool looked = false;
+    bool gave_up = false;  // it wanted to be alone, and goes in with the others
   };
   struct View {  // of a waiter's last look
     GateLine gate;
@@ -113,13 +150,17 @@ class Gate {
   GlobalAddress line_address() const {
     return GlobalAddress::make(0, layout_.worker_line(worker_.id()));
   }
-  bool may_enter(uint64_t word, uint8_t wanted) const;
-  bool may_announce(uint8_t wanted) const { return users_ == 0 || announced_ == wanted; }
+  bool may_enter(uint64_t word, uint8_t wanted, bool alone) const;
+  bool may_announce(uint8_t wanted, bool alone) const {
+    return users_ == 0 || (!alone && announced_ == wanted);
+  }
   bool may_share(uint8_t wanted, uint64_t now_us) const;
   void share(GatePass& pass);
 
   Status adopt_line(VerbCounters& counters);
-  Result<bool> try_enter(uint8_t wanted, GatePass& pass, VerbCounters& counters);
+  Status enter_as(Waiter& self, uint64_t deadline_us, const bool* cancelled, VerbCounters& counters,
+                  GatePass& pass);
+  Result<bool> try_enter(const Waiter& self, GatePass& pass, VerbCounters& counters);
   Status wait_and_enter(Waiter& self, uint64_t deadline_us, const bool* cancelled,
                         VerbCounters& counters, GatePass& pass);
   Status look(View& view, VerbCounters& counters);
@@ -137,9 +178,20 @@ class Gate {
   bool drained(uint8_t open, const WorkerLine* lines) const;
   bool must_hold_off(const Waiter& self, uint8_t open, const WorkerLine* lines) const;
   Result<bool> request(const Waiter& self, GateWord word, VerbCounters& counters);
+  struct Choice {
+    GateWord word;
+    uint64_t since_us = UINT64_MAX;  // when the one that it is for began to wait
+  };
+  Choice choose_next(const Waiter& self, const View& view) const;
   Result<bool> open_next(const Waiter& self, const View& view, VerbCounters& counters);
   Result<bool> raise_floor(const View& view, VerbCounters& counters);
-  Status count_switch(const GateLine& seen, uint64_t waited_us, VerbCounters& counters);
+  Status count_opening(const GateLine& seen, const Choice& choice, VerbCounters& counters);
+
+  // gate_passage.cc: to have the gate alone.
+  bool note_look(Waiter& self, uint64_t word, uint64_t deadline_us) const;
+  bool passage_lasts(const Waiter& self, GateWord word, const WorkerLine* lines) const;
+  bool overdue(const Waiter& self, GateWord word) const;
+  Result<bool> replace(GateWord from, GateWord by, VerbCounters& counters);
 
   Worker& worker_;
   const RegionLayout layout_;
@@ -163,6 +215,8 @@ class Gate {
   uint32_t users_ = 0;              // coroutines that are inside or trying
   uint32_t insiders_ = 0;           // those that are inside
   uint8_t announced_ = 0;           // their protocol + 1
+  uint32_t passage_ = 0;            // generation of the last passage alone that was used
+  bool passage_used_ = false;       // there was one
   uint64_t shown_open_us_ = 0;      // when the READ that let the latest one in was posted
   std::vector<EpochUsers> epochs_;  // of the users, in no order; few differ
   uint64_t published_epoch_ = 0;

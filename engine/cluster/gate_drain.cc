@@ -53,7 +53,8 @@ Status GateDrain::close(std::span<const WorkerId> ended, uint64_t us_max) {
   if (word.open == 0) return Status(Code::kNotFound, "no protocol was ever opened");
   if (word.next != 0 && held_by(ended)) {
     held_by_dead_ = true;
-    const Status status = wait_until_empty(ended, deadline_us);
+    Status status = close_to_newcomers();
+    if (status.ok()) status = wait_until_empty(ended, deadline_us);
     if (!status.ok()) static_cast<void>(open(/*swept=*/false));
     return status;
   }
@@ -79,7 +80,7 @@ Status GateDrain::close_to_newcomers() {
   uint64_t expected = seen_gate_->word;
   for (int attempt = 0; attempt < kCloseAttempts; ++attempt) {
     GateWord word = GateWord::unpack(expected);
-    if (word.next != 0) return Status::ok_status();  // D2
+    if (word.next != 0 && !word.revocable()) return Status::ok_status();  // D2
     word.next = word.open;
     DoorbellBatch batch(worker_.scheduler(), worker_.counters());
     batch.compare_swap(gate_address(), expected, word.pack(), seen_word_);
@@ -133,9 +134,7 @@ Status GateDrain::open(bool swept) {
     status = batch.execute();
   }
   if (closed_word_ != 0) {
-    GateWord word = GateWord::unpack(closed_word_);
-    word.next = 0;
-    ++word.generation;
+    const GateWord word = GateWord::unpack(closed_word_).reopened();
     DoorbellBatch batch(worker_.scheduler(), worker_.counters());
     batch.compare_swap(gate_address(), closed_word_, word.pack(), seen_word_);
     const Status opened = batch.execute();

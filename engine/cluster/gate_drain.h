@@ -17,12 +17,15 @@ namespace rdmacc {
 //      sweep is counted does not exist, and one that comes in later reads the new count. What a
 //      line says of lost shares therefore tells exactly which sweep has dealt with them.
 //  D2  When another protocol has been asked for already, the gate is closed to newcomers anyway,
-//      and stays so: whoever asked opens it when we have left.
+//      and stays so: whoever asked opens it when we have left. One that wants the open protocol
+//      for itself may be overruled (G4), so that the gate is then closed in our own name.
 //  D3  A node 0 that dies in the middle stays inside by its line, and so the gate stays closed,
 //      until its successor has made sure that nothing of the sweep is under way any more and
 //      clears the line. Then whoever tries to enter finds the gate drained, and opens it.
 //  D4  When the gate is closed already and a dead worker's line is inside, nobody can switch or get
-//      in, this worker neither: the line holds the gate in its place.
+//      in, this worker neither: the line holds the gate in its place. A gate that is open for one
+//      worker alone is entered like any other: when that one has left, stays long or is dead, it
+//      is opened for its whole protocol first (G4).
 //
 // One per worker 0, used by coroutines of it one at a time.
 class GateDrain {

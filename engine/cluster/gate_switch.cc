@@ -15,10 +15,19 @@ constexpr int kFloorAttempts = 8;
 Result<bool> Gate::advance(Waiter& self, const View& view, VerbCounters& counters) {
   const GateWord word = GateWord::unpack(view.gate.word);
   if (word.next == 0) {
-    if (must_hold_off(self, word.open, view.lines)) return false;
+    if (word.alone != 0 && passage_lasts(self, word, view.lines)) return false;
+    if (word.alone != 0 && word.open == self.wanted) {
+      return replace(word, word.reopened(), counters);
+    }
+    // Who wants to be alone and is not the one that the line tells of would be overlooked.
+    if (self.alone && waiters_.front() != &self) return false;
+    if (word.alone == 0 && must_hold_off(self, word.open, view.lines)) return false;
     return request(self, word, counters);
   }
-  if (!drained(word.open, view.lines)) return false;
+  if (!drained(word.open, view.lines)) {
+    if (overdue(self, word)) return replace(word, word.reopened(), counters);
+    return false;
+  }
   return open_next(self, view, counters);
 }
 
@@ -51,45 +60,40 @@ bool Gate::must_hold_off(const Waiter& self, uint8_t open, const WorkerLine* lin
 
 // `next` names who asked first; who gets the gate is decided when it has drained.
 Result<bool> Gate::request(const Waiter& self, GateWord word, VerbCounters& counters) {
-  VerbArena arena(worker_.pool());
-  auto* seen = arena.allocate_array<uint64_t>(1);
-  if (seen == nullptr) return out_of_registered_memory();
-  const uint64_t expected = word.pack();
-  word.next = self.wanted;
-  DoorbellBatch batch(worker_.scheduler(), counters);
-  batch.compare_swap(gate_address(), expected, word.pack(), seen);
-  RDMACC_RETURN_IF_ERROR(batch.execute());
-  return *seen == expected;
+  GateWord requested = word;
+  requested.next = self.alone ? self.wanted | kAskedAlone : self.wanted;
+  CHECK(requested.next != word.open);
+  return replace(word, requested, counters);
 }
 
-Result<bool> Gate::open_next(const Waiter& self, const View& view, VerbCounters& counters) {
+// The longest waiter's protocol, but the open one only for who wants it alone, or after somebody
+// who was alone; who has just been offered the gate alone and did not come is not asked again.
+Gate::Choice Gate::choose_next(const Waiter& self, const View& view) const {
   const GateWord word = GateWord::unpack(view.gate.word);
-  // When all who wanted another protocol are gone, the open one is opened again.
-  uint8_t chosen = word.open != 0 ? word.open : self.wanted;
-  uint64_t oldest_us = UINT64_MAX;
+  // When all who wanted something else are gone, the open protocol is opened again.
+  Choice choice{GateWord{word.open != 0 ? word.open : self.wanted, 0, word.generation + 1, 0}};
   for (WorkerId worker = 0; worker < workers_max_; ++worker) {
     const WorkerLine& line = view.lines[worker];
     if (line.waiting_for == 0 || line.waiting_for > UINT8_MAX) continue;
-    if (line.waiting_for == word.open || line.waiting_since_us >= oldest_us) continue;
-    if (!alive(worker, line)) continue;
-    oldest_us = line.waiting_since_us;
-    chosen = static_cast<uint8_t>(line.waiting_for);
+    const bool alone = (line.waiting_for & kAskedAlone) != 0;
+    const auto wanted = static_cast<uint8_t>(line.waiting_for & ~uint64_t{kAskedAlone});
+    const auto name = static_cast<uint16_t>(worker + 1);
+    if (wanted == word.open && (alone ? word.alone == name : word.alone == 0)) continue;
+    if (line.waiting_since_us >= choice.since_us || !alive(worker, line)) continue;
+    choice.since_us = line.waiting_since_us;
+    choice.word.open = wanted;
+    choice.word.alone = alone ? name : uint16_t{0};
   }
+  return choice;
+}
+
+Result<bool> Gate::open_next(const Waiter& self, const View& view, VerbCounters& counters) {
+  const Choice choice = choose_next(self, view);
   const Result<bool> raised = raise_floor(view, counters);
   if (!raised.ok() || !raised.value()) return raised;
-
-  VerbArena arena(worker_.pool());
-  auto* seen = arena.allocate_array<uint64_t>(1);
-  if (seen == nullptr) return out_of_registered_memory();
-  DoorbellBatch batch(worker_.scheduler(), counters);
-  batch.compare_swap(gate_address(), view.gate.word,
-                     GateWord{chosen, 0, word.generation + 1}.pack(), seen);
-  RDMACC_RETURN_IF_ERROR(batch.execute());
-  if (*seen == view.gate.word && word.open != 0 && chosen != word.open) {
-    const uint64_t now_us = worker_.endpoint().now_us();
-    const uint64_t waited_us = now_us > oldest_us ? now_us - oldest_us : 0;
-    RDMACC_RETURN_IF_ERROR(count_switch(view.gate, waited_us, counters));
-  }
+  const Result<bool> opened = replace(GateWord::unpack(view.gate.word), choice.word, counters);
+  if (!opened.ok()) return opened;
+  if (opened.value()) RDMACC_RETURN_IF_ERROR(count_opening(view.gate, choice, counters));
   return true;
 }
 
@@ -116,16 +120,26 @@ Result<bool> Gate::raise_floor(const View& view, VerbCounters& counters) {
 }
 
 // Statistics only: a maximum lost to another switcher is not tried again.
-Status Gate::count_switch(const GateLine& seen, uint64_t waited_us, VerbCounters& counters) {
+Status Gate::count_opening(const GateLine& seen, const Choice& choice, VerbCounters& counters) {
+  const uint8_t was_open = GateWord::unpack(seen.word).open;
+  const bool switched = was_open != 0 && choice.word.open != was_open;
+  if (!switched && choice.word.alone == 0) return Status::ok_status();
   VerbArena arena(worker_.pool());
-  auto* was = arena.allocate_array<uint64_t>(3);
+  auto* was = arena.allocate_array<uint64_t>(4);
   if (was == nullptr) return Status::ok_status();
   DoorbellBatch batch(worker_.scheduler(), counters);
-  batch.fetch_add(gate_address().plus(offsetof(GateLine, switches)), 1, was);
-  batch.fetch_add(gate_address().plus(offsetof(GateLine, switch_us_sum)), waited_us, was + 1);
-  if (waited_us > seen.switch_us_max) {
-    batch.compare_swap(gate_address().plus(offsetof(GateLine, switch_us_max)), seen.switch_us_max,
-                       waited_us, was + 2);
+  if (choice.word.alone != 0) {
+    batch.fetch_add(gate_address().plus(offsetof(GateLine, passages)), 1, was + 3);
+  }
+  if (switched) {
+    const uint64_t now_us = worker_.endpoint().now_us();
+    const uint64_t waited_us = now_us > choice.since_us ? now_us - choice.since_us : 0;
+    batch.fetch_add(gate_address().plus(offsetof(GateLine, switches)), 1, was);
+    batch.fetch_add(gate_address().plus(offsetof(GateLine, switch_us_sum)), waited_us, was + 1);
+    if (waited_us > seen.switch_us_max) {
+      batch.compare_swap(gate_address().plus(offsetof(GateLine, switch_us_max)), seen.switch_us_max,
+                         waited_us, was + 2);
+    }
   }
   return batch.execute();
 }

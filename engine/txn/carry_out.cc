@@ -61,6 +61,7 @@ class Requests {
       const uint16_t thread = work_ == StageWork::kReleaseCtts ? 0 : context_.engine.worker.id();
       call.to = context_.engine.topology.worker_of(node, thread);
       call.method = kMethodStage;
+      call.cancelled = context_.cancelled;
       MessageWriter out(call.request);
       write_header(out, StageHeader{work_, context_.rules.protocol, context_.rules.lock_mode,
                                     context_.stamps, 0});
@@ -350,8 +351,8 @@ Status carry_out_release(StageContext& context, StagePlan plan, std::span<const 
                                       [&](size_t i) { lost.push_back(held[i]); });
   if (lost.empty()) return status;
   const Status again = release_accesses(context, lost, false);
-  const bool shared = std::any_of(lost.begin(), lost.end(),
-                                  [](const Held& each) { return each.shares > 0; });
+  const bool shared =
+      std::any_of(lost.begin(), lost.end(), [](const Held& each) { return each.shares > 0; });
   return shared ? status : again;
 }
 

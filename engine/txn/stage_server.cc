@@ -190,8 +190,13 @@ Status StageServer::serve(WorkerId from, std::span<const std::byte> request, Rpc
   if (rules == nullptr || worker_of_ctts(header.stamps.ctts) != from) return malformed();
   VerbArena arena(engine_.worker.pool());
   VerbCounters counters, allocation_counters;
-  StageContext context{engine_, *rules, header.stamps, arena, counters, allocation_counters,
-                       nullptr};
+  // What may have to wait for others ends early when nobody wants its result any more; what it has
+  // locked until then is in the answer.
+  const bool waits = header.work == StageWork::kFind || header.work == StageWork::kScan ||
+                     header.work == StageWork::kLock || header.work == StageWork::kValidate;
+  const bool* const cancelled = waits ? engine_.worker.rpc().call_cancelled() : nullptr;
+  StageContext context{engine_,  *rules, header.stamps, arena, counters, allocation_counters,
+                       cancelled};
   Serving serving(context, node_, header, in, reply);
   switch (header.work) {
     case StageWork::kFind:

@@ -27,24 +27,32 @@ StageContext Transaction::context(VerbArena& arena, bool cancellable) {
                       cancellable ? parameters_.cancelled : nullptr};
 }
 
-Status Transaction::start() {
+Status Transaction::start(const Restart& before) {
   Endpoint& endpoint = coordinator_.engine.worker.endpoint();
   start_us_ = endpoint.now_us();
   const auto protocol = static_cast<ProtocolId>(parameters_.rules->protocol);
   if (shares_locks()) coordinator_.gate.will_share();
-  RDMACC_RETURN_IF_ERROR(coordinator_.gate.enter(protocol, start_us_ + parameters_.gate_timeout_us,
-                                                 parameters_.cancelled, counters_, pass_));
+  const auto enter = before.wants_alone() ? &Gate::enter_alone : &Gate::enter;
+  const uint64_t deadline_us = start_us_ + parameters_.gate_timeout_us;
+  RDMACC_RETURN_IF_ERROR(
+      (coordinator_.gate.*enter)(protocol, deadline_us, parameters_.cancelled, counters_, pass_));
+  alone_ = pass_.alone;
+  if (alone_) coordinator_.stats.alone++;
   const uint64_t ctts = coordinator_.engine.clock.next();
-  const bool older = parameters_.rules->keeps_age && parameters_.age != 0;
-  stamps_.ctts = older ? parameters_.age : ctts;
+  const bool older = parameters_.rules->keeps_age && before.age() != 0;
+  stamps_.ctts = older ? before.age() : ctts;
   return Status();
 }
 
-// Not when a lock may still stand: it would pass for one of the next attempt.
-uint64_t Transaction::age_to_keep() const {
-  const bool keep = parameters_.rules->keeps_age && reason_of(failure_) != AbortReason::kNone &&
-                    !unsure_ && !outcome_unknown_;
-  return keep ? stamps_.ctts : 0;
+// No age when a lock may still stand: it would pass for one of the next attempt.
+AttemptEnd Transaction::end() const {
+  AttemptEnd end;
+  end.lost = reason_of(failure_) != AbortReason::kNone && !outcome_unknown_;
+  if (end.lost && parameters_.rules->keeps_age && !unsure_) end.age = stamps_.ctts;
+  end.scanned = scanned_table_;
+  end.missed = scanned_;
+  end.alone = alone_;
+  return end;
 }
 
 void Transaction::time_stage(Stage stage, uint64_t start_ns) {
@@ -206,7 +214,7 @@ Status Transaction::scan(std::span<GroupWork> groups, VerbArena& arena) {
   const uint64_t start_ns = coordinator_.engine.worker.endpoint().now_ns();
   Status status = carry_out_scan(stage, parameters_.plan, groups);
   time_stage(parameters_.rules->locks_what_it_reads ? Stage::kLock : Stage::kRead, start_ns);
-  scanned_ = true;
+  scanned_ = scanned_table_ = true;
   for (GroupWork& group : groups) {
     Access* access = nullptr;
     if (!group.gap.header.null() && (group.gap.held() || group.gap.read)) {

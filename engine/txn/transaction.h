@@ -5,6 +5,7 @@
 #include "engine/txn/carry_out.h"
 #include "engine/txn/coordinator_state.h"
 #include "engine/txn/key_state.h"
+#include "engine/txn/restart.h"
 #include "engine/txn/write_plan.h"
 
 // One attempt of one transaction at its coordinator: read and write sets, own writes, and the
@@ -16,7 +17,6 @@ namespace rdmacc {
 struct TxnParameters {
   const ProtocolRules* rules = nullptr;
   StagePlan plan;
-  uint64_t age = 0;  // ctts of the first attempt, for protocols that keep it; 0: this is the first
   uint64_t gate_timeout_us = 0;
   const bool* cancelled = nullptr;
 };
@@ -41,8 +41,8 @@ class Transaction final {
     memory.give_back(transaction);
   }
 
-  // Enters the gate and draws the ctts.
-  Status start();
+  // Enters the gate and draws the ctts. `before`: what is kept of attempts that lost.
+  Status start(const Restart& before);
   bool started() const { return pass_.inside; }
 
   // The key's state with its base known; for an own write whose base nobody asked for, no verb is
@@ -68,8 +68,8 @@ class Transaction final {
   Status execute_procedure(OrderedRequest request, OrderedOutcome& outcome);
   void abort();
   bool outcome_unknown() const { return outcome_unknown_; }
-  // After an abort by concurrency control: the age that the next attempt may keep; 0: none.
-  uint64_t age_to_keep() const;
+  // For the next attempt, after commit() or abort().
+  AttemptEnd end() const;
 
   // Tags of own writes from now on.
   void set_command(uint32_t command) { command_ = command; }
@@ -132,8 +132,10 @@ class Transaction final {
   uint64_t write_set_bytes_ = 0;
   uint32_t command_ = 0;
   uint32_t level_ = 0;
-  uint64_t reads_ = 0;  // look-ups and scans that found their answer
-  bool scanned_ = false;
+  uint64_t reads_ = 0;    // look-ups and scans that found their answer
+  bool scanned_ = false;  // more than one header may have decided what it saw
+  bool scanned_table_ = false;
+  bool alone_ = false;                        // it was let in with the gate to itself
   std::vector<OrderedGroup> ordered_groups_;  // scanned, for rules that commit in order
 
   WritePlan writes_{accesses_};

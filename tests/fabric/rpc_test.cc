@@ -110,6 +110,40 @@ TEST_P(RpcOn, OversizedMessagesAreRefused) {
   EXPECT_EQ(Code::kTooLarge, call(caller, reply).code());
 }
 
+// The handler is told; the call ends with what it returns.
+TEST_P(RpcOn, ACancelledCallEndsEarly) {
+  Worker& node = cluster.node(1);
+  node.rpc().handle(kSlow, [&](WorkerId, std::span<const std::byte>, Rpc::Bytes& reply) {
+    const bool* const cancelled = node.rpc().call_cancelled();
+    reply.resize(3);
+    for (int i = 0; i < 100'000; ++i) {
+      if (*cancelled) return Status(Code::kCancelled);
+      node.scheduler().sleep_for(100);
+    }
+    return Status();
+  });
+  bool wanted_no_more = false;
+  Rpc::Call slow{.to = 1, .method = kSlow, .cancelled = &wanted_no_more};
+  Rpc::Call wanted{.to = 1, .method = kEcho, .cancelled = &wanted_no_more};
+  bool ended = false;
+  cluster.run(caller, [&] {
+    CHECK(caller.scheduler().spawn([&] {
+      EXPECT_EQ(Code::kCancelled, caller.rpc().call_one(slow, caller.counters()).code());
+      ended = true;
+    }));
+    EXPECT_TRUE(caller.rpc().call_one(wanted, caller.counters()).ok());
+    caller.scheduler().sleep_for(2'000);
+    EXPECT_FALSE(ended);
+    wanted_no_more = true;
+    for (int i = 0; i < 1'000 && !ended; ++i) caller.scheduler().sleep_for(1'000);
+    EXPECT_TRUE(ended);
+  });
+  // The slot's next call knows nothing of it.
+  wanted_no_more = false;
+  EXPECT_TRUE(call(caller, wanted).ok());
+  EXPECT_EQ(0u, node.rpc().malformed_datagrams());
+}
+
 TEST_P(RpcOn, HandlersMayYieldSleepAndUseVerbs) {
   Worker& node = cluster.node(1);
   node.rpc().handle(kSlow, [&](WorkerId from, std::span<const std::byte>, Rpc::Bytes& reply) {

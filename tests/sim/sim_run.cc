@@ -262,6 +262,7 @@ void SimRun::run_transactions(Client& client, uint64_t seed) {
       if (status.ok()) {
         ++committed_;
         delta_ += effect.delta;
+        attempts_max_ = std::max(attempts_max_, attempt + 1);
         break;
       }
       if (status.code() == Code::kUnavailable && scenario_.node_restarts > 0) {
@@ -274,6 +275,7 @@ void SimRun::run_transactions(Client& client, uint64_t seed) {
       }
       // Longer and longer: scans that lock what they pass would hardly ever get through.
       scheduler.sleep_for(random.below(kBackOffUsMax * (1 + attempt / 4)));
+      if (attempt + 1 == kAttemptsOfTransaction) ++given_up_;
     }
   }
 }
@@ -429,12 +431,25 @@ std::vector<HistoryTransaction> SimRun::settled_history() const {
   return settled;
 }
 
-Status SimRun::check_history() {
-  const CheckReport report = check_serializable(settled_history(), {.real_time = true});
+Status judge_history(const std::vector<HistoryTransaction>& history, Protocol protocol,
+                     uint64_t& real_time_violations) {
+  const CheckReport report = check_serializable(history, {.real_time = true});
   if (!report.serializable) return Status(Code::kCorrupt, report.problem);
-  real_time_violations_ = report.real_time_violations;
-  if (report.strictly_serializable || !strictly_serializable(scenario_.protocol)) return Status();
+  real_time_violations = report.real_time_violations;
+  if (report.strictly_serializable || !strictly_serializable(protocol)) return Status();
   return Status(Code::kCorrupt, report.real_time_problem);
+}
+
+Status SimRun::check_history() {
+  return judge_history(settled_history(), scenario_.protocol, real_time_violations_);
+}
+
+uint64_t SimRun::alone() const {
+  uint64_t alone = 0;
+  for (const std::unique_ptr<Client>& client : clients_) {
+    if (client->coordinator != nullptr) alone += client->coordinator->stats().alone;
+  }
+  return alone;
 }
 
 std::string SimRun::history_text() const {

@@ -29,8 +29,7 @@ struct SimScenario {
   uint32_t history = 0;        // of kMixed's tables; 0: its own
   uint32_t stall_percent = 0;  // of all events; 0: drawn, a few
   bool cpu_moves = true;       // verbs move single words, as a CPU does; else whole cache lines
-  // Of one phase; more is a hang. MVCC's writers that scan come too late for one another for long.
-  uint64_t events_max = 150'000'000;
+  uint64_t events_max = 50'000'000;  // of one phase; more is a hang
   // Transactions whose keys are known run as procedures, under a protocol that executes these.
   bool declared = false;
   uint32_t loss_percent = 0, duplicate_percent = 0;
@@ -43,6 +42,11 @@ struct SimScenario {
   RulesOf rules_of = nullptr;
   std::function<void(SimFabric&)> prepare;
 };
+
+// Whether a history is what its protocol promises. Violations of real time are counted; they are
+// an error where the protocol is strictly serializable.
+Status judge_history(const std::vector<HistoryTransaction>& history, Protocol protocol,
+                     uint64_t& real_time_violations);
 
 class SimRun {
  public:
@@ -63,6 +67,10 @@ class SimRun {
   // Of a protocol that does not promise to respect real time.
   uint64_t real_time_violations() const { return real_time_violations_; }
   uint64_t share_sweeps() const { return share_sweeps_; }
+  // Of the transactions that have committed: the most attempts that one took.
+  uint32_t attempts_max() const { return attempts_max_; }
+  uint64_t given_up() const { return given_up_; }  // after too many attempts
+  uint64_t alone() const;  // attempts of living coordinators that had the gate to themselves
 
  private:
   struct Client {
@@ -129,6 +137,8 @@ class SimRun {
   uint32_t resolved_ = 0;
   uint64_t real_time_violations_ = 0;
   uint64_t share_sweeps_ = 0;
+  uint32_t attempts_max_ = 0;
+  uint64_t given_up_ = 0;
   Status failure_;  // first of any client or fault
 };
 

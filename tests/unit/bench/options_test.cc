@@ -48,6 +48,14 @@ TEST(BenchOptions, TakeWhatIsGiven) {
   EXPECT_EQ(options.seed, UINT64_MAX);
 }
 
+TEST(BenchOptions, LeaveThePlanToTheRun) {
+  const BenchOptions options = options_of({"ycsb", "--stages=auto"});
+  EXPECT_TRUE(options.auto_plan);
+  EXPECT_EQ(options.plan.code(), stages_of(options.protocol)) << "to load with";
+  EXPECT_FALSE(options_of({"ycsb", "--stages=rpc"}).auto_plan);
+  EXPECT_NE(refusal({"ycsb", "--stages=automatic"}).find("; or auto\n"), std::string::npos);
+}
+
 TEST(BenchOptions, EveryWorkloadTakesRecords) {
   EXPECT_EQ(options_of({"smallbank", "--accounts=50"}).settings.number("records"), 50u);
   for (const WorkloadKind* kind : workload_kinds()) {

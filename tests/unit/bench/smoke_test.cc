@@ -2,7 +2,9 @@
 // and mixed; and all hybrid codes one after the other.
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -129,6 +131,40 @@ TEST(BenchRuns, ByReconnaissance) {
     expect_serializable(words);
   }
 }
+
+class BenchAuto : public testing::TestWithParam<Protocol> {};
+
+// It tries both primitives of every stage, and what it then takes for the cheapest it uses most.
+TEST_P(BenchAuto, LearnsAPlanAndIsSerializable) {
+  const std::string file = testing::TempDir() + "bench_auto_" + std::to_string(getpid()) + ".jsonl";
+  std::vector<std::string> words = words_of({"smallbank", GetParam()}, 4 * kSeconds);
+  words.insert(words.end(), {"--stages=auto", "--format=json", "--history-file=" + file});
+  BenchRun run{options_of(words), {}};
+  Result<RunResult> result = run_benchmark(run.options, kNotInterrupted);
+  Result<std::vector<HistoryTransaction>> history = read_history(file);
+  std::remove(file.c_str());
+  ASSERT_TRUE(result.ok()) << result.status().to_string();
+  EXPECT_EQ(result.value().violation, "");
+  ASSERT_TRUE(history.ok()) << history.status().to_string();
+  const CheckReport checked = check_serializable(*history, CheckOptions{.preloaded = true});
+  EXPECT_TRUE(checked.serializable) << checked.problem;
+  std::map<uint16_t, size_t> used;
+  for (const HistoryTransaction& transaction : *history) ++used[transaction.stages];
+  EXPECT_GT(used.size(), 1u);
+  run.result = std::move(*result);
+  const auto json = nlohmann::json::parse(report_json(run));
+  EXPECT_EQ(json["auto_stages"], true);
+  const auto most = std::max_element(
+      used.begin(), used.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  EXPECT_EQ(json["stages"], most->first)
+      << "used " << most->second << " times of " << history->size();
+  EXPECT_GT(most->second, history->size() / 3);
+  EXPECT_NE(report_text(run).find("stages auto, in the end "), std::string::npos);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, BenchAuto, testing::ValuesIn(available_protocols().begin(), available_protocols().end()),
+    [](const testing::TestParamInfo<Protocol>& protocol) { return protocol_name(protocol.param); });
 
 TEST(BenchRuns, LockShared) {
   for (const WorkloadKind* kind : workload_kinds()) {

@@ -170,6 +170,50 @@ TEST_F(Drain, UnderARequestedSwitchItWaitsForItsTurn) {
   EXPECT_EQ(cluster_.gate_line().sweeps, 1u);
 }
 
+// D2, D4: whoever wants the gate to itself must not open it again while it is swept.
+TEST_F(Drain, OverrulesOneThatWantsToBeAlone) {
+  Held dead, alone;
+  enter(0, 1, dead);
+  GateUser& by = cluster_.user(1);
+  ASSERT_TRUE(by.worker.scheduler().spawn([&] {
+    VerbCounters counters;
+    alone.status = by.gate.enter_alone(1, by.worker.endpoint().now_us() + kLongUs, nullptr,
+                                       counters, alone.pass);
+    alone.ended = true;
+  }));
+  run_for(20'000);
+  EXPECT_TRUE(word().revocable());
+  kill(0);
+  ASSERT_TRUE(close({id(0)}).ok());
+  EXPECT_FALSE(word().revocable());
+  run_for(2 * Gate::kDrainUsMax);
+  EXPECT_FALSE(alone.ended);
+  open(true);
+  EXPECT_EQ(cluster_.gate_line().sweeps, 1u);
+  run(cluster_.node(), [&] { cluster_.resolve_departed(); });
+  run_for(2 * Gate::kDrainUsMax);
+  EXPECT_TRUE(alone.ended && alone.status.ok());
+}
+
+TEST_F(Drain, WaitsForOneThatIsAlone) {
+  Held alone;
+  GateUser& by = cluster_.user(0);
+  run(by.worker, [&] {
+    VerbCounters counters;
+    alone.status = by.gate.enter_alone(1, by.worker.endpoint().now_us() + kLongUs, nullptr,
+                                       counters, alone.pass);
+  });
+  ASSERT_TRUE(alone.status.ok() && alone.pass.alone);
+  start_close();
+  run_for(10'000);
+  EXPECT_FALSE(closed_);
+  leave(0, alone);
+  ASSERT_TRUE(cluster_.fabric().run_until([&] { return closed_; }, kEventsMax));
+  EXPECT_TRUE(close_status_.ok());
+  open(true);
+  EXPECT_EQ(cluster_.gate_line().sweeps, 1u);
+}
+
 // Node 0 died in the middle: nobody gets in before its line is cleared, then everybody does.
 TEST_F(Drain, AnAbandonedDrainKeepsTheGateClosedUntilItIsCleared) {
   Held first, late;

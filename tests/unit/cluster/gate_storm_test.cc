@@ -1,4 +1,5 @@
-// Many coroutines of many workers with random protocols, and workers that die inside: over seeds.
+// Many coroutines of many workers with random protocols, some of which want to be alone, and
+// workers that die inside: over seeds.
 #include <cstdlib>
 
 #include "tests/unit/cluster/gate_cluster.h"
@@ -20,18 +21,20 @@ struct Storm {
   int under_way = 0;  // coroutines of live users
   int kills_left = 3;
   bool stopped = false;
-  uint64_t entered = 0, timeouts = 0;
-  ProtocolId phase = 0xFF;    // protocol of the last that entered
-  uint64_t largest_ctts = 0;  // given out so far
-  uint64_t phase_floor = 0;   // largest_ctts when the phase began
+  uint64_t entered = 0, timeouts = 0, alone = 0;
+  const GateUser* owner = nullptr;  // who has the gate to itself
+  ProtocolId phase = 0xFF;          // protocol of the last that entered
+  uint64_t largest_ctts = 0;        // given out so far
+  uint64_t phase_floor = 0;         // largest_ctts when the phase began
 
   void transact(GateUser& user, Random& random, ProtocolId protocol) {
     VerbCounters counters;
     GatePass pass;
     const bool hurried = random.percent(5);
     const uint64_t now_us = user.worker.endpoint().now_us();
-    const Status status = user.gate.enter(
-        protocol, now_us + (hurried ? random.below(3'000) : 30'000'000), nullptr, counters, pass);
+    const uint64_t deadline_us = now_us + (hurried ? random.below(3'000) : 30'000'000);
+    const auto enter = random.percent(15) ? &Gate::enter_alone : &Gate::enter;
+    const Status status = (user.gate.*enter)(protocol, deadline_us, nullptr, counters, pass);
     if (!status.ok()) {
       EXPECT_TRUE(hurried && status.code() == Code::kTimeout) << status.to_string();
       ++timeouts;
@@ -40,6 +43,12 @@ struct Storm {
     ++user.inside[protocol];
     ++entered;
     ASSERT_EQ(cluster.protocols_inside(), 1) << "seed " << seed;
+    ASSERT_TRUE(owner == nullptr || owner->killed) << "seed " << seed << ": not alone";
+    if (pass.alone) {
+      ASSERT_EQ(alive_inside(), 1) << "seed " << seed;
+      owner = &user;
+      ++alone;
+    }
     if (protocol != phase) {
       phase = protocol;
       phase_floor = largest_ctts;
@@ -55,7 +64,17 @@ struct Storm {
       ASSERT_EQ(cluster.protocols_inside(), 1) << "seed " << seed;
     }
     --user.inside[protocol];
+    if (pass.alone) owner = nullptr;
     user.gate.leave(pass);
+  }
+
+  int alive_inside() {
+    int inside = 0;
+    for (size_t i = 0; i < cluster.users(); ++i) {
+      if (cluster.user(i).killed) continue;
+      for (const int count : cluster.user(i).inside) inside += count;
+    }
+    return inside;
   }
 
   void start(GateUser& user, int transactions) {
@@ -102,24 +121,28 @@ uint64_t seeds(uint64_t usual) {
 }
 
 TEST(GateStorm, NeverLetsTwoProtocolsMeet) {
-  uint64_t switches = 0;
+  uint64_t switches = 0, alone = 0;
   for (uint64_t seed = 1; seed <= seeds(150) && !testing::Test::HasFailure(); ++seed) {
     Storm storm(seed, false);
     storm.run(25);
     EXPECT_GT(storm.entered, storm.timeouts);
     switches += storm.cluster.gate_line().switches;
+    alone += storm.alone;
   }
   EXPECT_GT(switches, 2'000u);
+  EXPECT_GT(alone, 2'000u);
 }
 
 TEST(GateStorm, NeverLetsTwoProtocolsMeetWhenWorkersDie) {
-  uint64_t switches = 0;
+  uint64_t switches = 0, alone = 0;
   for (uint64_t seed = 101; seed < 101 + seeds(150) && !testing::Test::HasFailure(); ++seed) {
     Storm storm(seed, true);
     storm.run(25);
     switches += storm.cluster.gate_line().switches;
+    alone += storm.alone;
   }
   EXPECT_GT(switches, 2'000u);
+  EXPECT_GT(alone, 2'000u);
 }
 
 }  // namespace

@@ -1,0 +1,63 @@
+#pragma once
+#include <algorithm>
+#include <cstdint>
+
+namespace rdmacc {
+
+// How an attempt of a transaction ended, as far as its next attempt is concerned.
+struct AttemptEnd {
+  bool lost = false;     // aborted by concurrency control; else committed, rolled back or in error
+  uint64_t age = 0;      // that the next attempt may keep; 0: none
+  bool scanned = false;  // it had scanned a table,
+  bool missed = false;   // or relied on a key's absence
+  bool alone = false;    // it had the gate to itself
+};
+
+// What a session keeps of an attempt that lost, for the next one: its age (WAITDIE), and how often
+// in a row it lost though it had scanned. A scan meets everybody who writes, so that it may lose
+// again and again; after kScanLossesMax attempts the next asks for the gate alone, and so does one
+// that has relied on absent keys (gap headers, of which a few guard many keys), after many more.
+// Where that cannot be had, twice as many attempts are made before it asks again.
+//
+// Nobody tells a session that a transaction is another attempt of the one before. It is taken for
+// one when it begins with the same access; any other transaction is new: it has no age yet, and
+// nothing has been lost. One session's coroutine.
+class Restart {
+ public:
+  static constexpr uint32_t kScanLossesMax = 4;
+  static constexpr uint32_t kMissLossesMax = 64;
+
+  // A transaction makes its first access, named by a number that is not 0.
+  void begin(uint64_t first_access) {
+    if (first_access != first_access_) *this = Restart{};
+    first_access_ = first_access;
+  }
+  uint64_t age() const { return age_; }
+  bool wants_alone() const { return weight_ >= ask_at_; }
+
+  // It has ended. Whatever was no conflict ends the story.
+  void end(const AttemptEnd& attempt) {
+    if (!attempt.lost) {
+      *this = Restart{};
+      return;
+    }
+    const bool asked = wants_alone();
+    age_ = attempt.age;
+    if (attempt.scanned) {
+      weight_ += kMissLossesMax / kScanLossesMax;
+    } else if (attempt.missed) {
+      ++weight_;
+    }
+    if (asked && !attempt.alone) ask_at_ = std::min(2 * ask_at_, kAskAtMax);
+  }
+
+ private:
+  static constexpr uint64_t kAskAtMax = uint64_t{1} << 40;
+
+  uint64_t first_access_ = 0;
+  uint64_t age_ = 0;
+  uint64_t weight_ = 0;  // a lost scan counts as so many lost misses
+  uint64_t ask_at_ = kMissLossesMax;
+};
+
+}  // namespace rdmacc

@@ -1,0 +1,41 @@
+// Writers that scan: whoever has lost a few times gets the gate to itself, so that they all get
+// through under every protocol, however they meet.
+#include <gtest/gtest.h>
+
+#include "tests/sim/each_protocol.h"
+#include "tests/sim/seeds.h"
+
+namespace rdmacc {
+namespace {
+
+class ProtocolScans : public EachProtocol {};
+RDMACC_FOR_EACH_PROTOCOL(ProtocolScans);
+
+TEST_P(ProtocolScans, WritersGetThroughInBoundedAttempts) {
+  if (GetParam().protocol == Protocol::kNowait) {
+    GTEST_SKIP() << "attempts of transactions that do not scan are not told apart yet";
+  }
+  // Four lost scans, then alone; an attempt that is alone may still lose to the split of a group.
+  constexpr uint32_t kAttemptsMax = 12;
+  uint64_t alone = 0;
+  run_seeds(
+      12,
+      [](uint64_t seed) {
+        SimScenario crowd = scenario(seed);
+        crowd.load = SimScenario::Load::kPredicate;
+        crowd.read_only_percent = 0;
+        crowd.coordinators = 4;
+        crowd.coroutines = 3;
+        return crowd;
+      },
+      [&](const SimRun& run) {
+        alone += run.alone();
+        EXPECT_EQ(run.given_up(), 0u) << "seed " << run.seed();
+        EXPECT_LE(run.attempts_max(), kAttemptsMax) << "seed " << run.seed();
+      });
+  std::printf("%s: %llu attempts alone\n", GetParam().name().c_str(),
+              static_cast<unsigned long long>(alone));
+}
+
+}  // namespace
+}  // namespace rdmacc

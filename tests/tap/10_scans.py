@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+"""count(*) and scanning writers under a constant load of writers: each ends after few attempts,
+under every protocol."""
+
+import subprocess
+import time
+
+from harness import Session, Unmet, equal, eventually, run, true
+
+ROWS = 20000
+WRITERS = 8
+SCANS = 3
+# Four lost scans, then one alone; a few more, since a gate that does not drain in time on a busy
+# machine is opened for all again, and then twice as many attempts are made before the next.
+ATTEMPTS_MAX = 40
+
+
+def protocols(box):
+    return box.psql("SELECT unnest(enumvals) FROM pg_settings"
+                    " WHERE name = 'rdmacc.protocol'").split("\n")
+
+
+class Writers:
+    """pgbench updating, inserting and deleting rows until it is told to stop."""
+
+    SCRIPT = f"""\\set id random(1, {ROWS})
+\\set other random({ROWS + 1}, {2 * ROWS})
+UPDATE scanned SET value = value + 1 WHERE id = :id;
+INSERT INTO scanned VALUES (:other, 0) ON CONFLICT DO NOTHING;
+DELETE FROM scanned WHERE id = :other;
+"""
+
+    def __init__(self, box, protocol):
+        environment = box.environment()
+        environment["PGOPTIONS"] = f"-c rdmacc.protocol={protocol}"
+        self.process = subprocess.Popen(
+            box.command("pgbench", "-n", "-c", str(WRITERS), "-j", "2", "-T", "100",
+                        "--max-tries=1000000", "-f", "/dev/stdin"),
+            env=environment, cwd="/", text=True, stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.process.stdin.write(self.SCRIPT)
+        self.process.stdin.close()
+
+    def stop(self):
+        running = self.process.poll() is None
+        self.process.terminate()
+        self.process.wait(timeout=20)
+        return running
+
+
+def attempts_of(session, sql, what):
+    """How often one session has to try it, and what it then said. The session has to be one: it
+    knows how often a transaction has lost."""
+    for attempt in range(1, ATTEMPTS_MAX + 1):
+        said = session.run(sql)
+        if "ERROR" not in said:
+            return attempt, said
+        true("40001" in said, f"{what}: {said}")
+    raise Unmet(f"{what}: no end after {ATTEMPTS_MAX} attempts: {said}")
+
+
+def set_up(box):
+    box.psql("CREATE TABLE scanned (id int PRIMARY KEY, value int) USING rdmacc;"
+             f"INSERT INTO scanned SELECT i, 0 FROM generate_series(1, {ROWS}) i;"
+             "CREATE TABLE summary (id int PRIMARY KEY, n int) USING rdmacc;"
+             "INSERT INTO summary VALUES (1, 0)")
+
+
+def scans_end(box, protocol):
+    session = Session(box)
+    session.run(f"SET rdmacc.protocol = {protocol};")
+    # Writers that were stopped between an INSERT and its DELETE have left rows.
+    attempts_of(session, f"DELETE FROM scanned WHERE id > {ROWS};", "DELETE")
+    writers = Writers(box, protocol)
+    try:
+        eventually(lambda: session.run("SELECT true FROM scanned WHERE value > 0 LIMIT 1;") == "t",
+                   "rows are written")
+        most = 0
+        for _ in range(SCANS):
+            attempts, count = attempts_of(session, "SELECT count(*) FROM scanned;", "count(*)")
+            true(ROWS <= int(count) <= ROWS + WRITERS, f"{count} rows")
+            most = max(most, attempts)
+            attempts, _ = attempts_of(
+                session, "UPDATE summary SET n = (SELECT count(*) FROM scanned) WHERE id = 1;",
+                "a writer that scans")
+            most = max(most, attempts)
+        passages = box.psql("SELECT passages_alone FROM rdmacc.gate")
+        print(f"  {protocol}: at most {most} attempts, {passages} passages alone until now")
+        before = attempts_of(session, "SELECT sum(value) FROM scanned;", "sum(value)")[1]
+        time.sleep(0.5)
+        after = attempts_of(session, "SELECT sum(value) FROM scanned;", "sum(value)")[1]
+        true(int(after) > int(before), f"writers go on: {before}, then {after}")
+    finally:
+        true(writers.stop(), "the writers ran until they were stopped")
+        session.close()
+
+
+def scans_end_under_every_protocol(box):
+    for protocol in protocols(box):
+        scans_end(box, protocol)
+    passages = int(box.psql("SELECT passages_alone FROM rdmacc.gate"))
+    true(passages > 0, "somebody had the gate to itself")
+    equal(box.psql("SELECT alone IS NULL FROM rdmacc.gate"), "t", "nobody has it now")
+
+
+def an_idle_transaction_does_not_stop_scans(box):
+    """It keeps the gate from draining, and a row from being read: scans go on failing, and nobody
+    else waits for them for long."""
+    idle = Session(box)
+    idle.run("SET rdmacc.protocol = nowait; BEGIN; UPDATE scanned SET value = -1 WHERE id = 1;")
+    session = Session(box)
+    session.run("SET rdmacc.protocol = nowait;")
+    for _ in range(12):
+        true("40001" in session.run("SELECT count(*) FROM scanned;"), "the row is locked")
+    equal(session.run("SELECT id FROM scanned WHERE id = 2;"), "2", "another row")
+    idle.run("ROLLBACK;")
+    attempts_of(session, "SELECT count(*) FROM scanned;", "count(*)")
+    idle.close()
+    session.close()
+
+
+run(set_up, scans_end_under_every_protocol, an_idle_transaction_does_not_stop_scans,
+    settings={"rdmacc.nodes": 2, "rdmacc.node_memory": "256MB", "autovacuum": "off"})
