@@ -25,8 +25,8 @@ void TcpConnection::append(std::span<const std::byte> bytes) {
 
 bool TcpConnection::flush() {
   while (out_start_ < out_.size()) {
-    const ssize_t sent = send(fd(), out_.data() + out_start_, out_.size() - out_start_,
-                              MSG_NOSIGNAL | MSG_DONTWAIT);
+    const ssize_t sent =
+        send(fd(), out_.data() + out_start_, out_.size() - out_start_, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent > 0) {
       out_start_ += static_cast<size_t>(sent);
       continue;

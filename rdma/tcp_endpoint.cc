@@ -20,7 +20,8 @@ constexpr size_t kPageBytes = 4096;
 constexpr size_t kNoGuest = SIZE_MAX;
 // Ids of epoll events: peers by worker id, guests by place.
 constexpr uint64_t kGuestId = 1ull << 32;
-constexpr uint64_t kListenerId = 1ull << 48, kWakeId = kListenerId + 1, kMembersId = kListenerId + 2;
+constexpr uint64_t kListenerId = 1ull << 48, kWakeId = kListenerId + 1,
+                   kMembersId = kListenerId + 2;
 
 uint64_t local_us() { return monotonic_now_ns() / 1000; }
 
@@ -60,8 +61,7 @@ Status TcpEndpoint::start() {
   if (members >= 0) added = added && add_event(epoll_.get(), members, kMembersId);
   if (door_ != nullptr) {
     added = added && add_event(epoll_.get(), listener_.get(), kListenerId);
-    const uint64_t chunks =
-        cluster_->topology().region_bytes / ShmRegions::kChunkBytes + 1;
+    const uint64_t chunks = cluster_->topology().region_bytes / ShmRegions::kChunkBytes + 1;
     host_.reset(new TcpGuest::Host{*cluster_, *door_, cluster_->regions->at(cluster_->own_node),
                                    CpuVerbs(), std::vector<Verb>(kTcpVerbsMax),
                                    std::vector<bool>(chunks), epoll_.get()});
@@ -234,8 +234,8 @@ void TcpEndpoint::handle_event(uint64_t id, uint32_t events, bool* any) {
   } else {
     TcpPeer& peer = *peers_[id];
     const auto from = static_cast<WorkerId>(id);
-    *any |= peer.on_event(
-        events, [&](std::span<const std::byte> datagram) { deliver(from, datagram); });
+    *any |= peer.on_event(events,
+                          [&](std::span<const std::byte> datagram) { deliver(from, datagram); });
     if (!peer.open()) next_tick_us_ = 0;
   }
 }
@@ -321,10 +321,9 @@ bool TcpEndpoint::drive_guest(size_t place, uint32_t events) {
   if (place >= guests_.size() || guests_[place] == nullptr) return false;
   TcpGuest& guest = *guests_[place];
   const bool was_open = guest.open();
-  const bool alive =
-      guest.on_event(events, [this](WorkerId from, std::span<const std::byte> datagram) {
-        deliver(from, datagram);
-      });
+  const bool alive = guest.on_event(
+      events,
+      [this](WorkerId from, std::span<const std::byte> datagram) { deliver(from, datagram); });
   const bool any = guest.take_activity();
   if (!was_open && guest.open()) {
     const size_t earlier = guest_of_[guest.claim().worker];
@@ -344,7 +343,8 @@ void TcpEndpoint::end_guest(size_t place, const std::string& why) {
   const WorkerId worker = ended->claim().worker;
   if (guest_of_[worker] == place) guest_of_[worker] = kNoGuest;
   // An ordered end needs no words.
-  if (why == "the connection ended" || why == "its worker is gone" || why == "it came again") return;
+  if (why == "the connection ended" || why == "its worker is gone" || why == "it came again")
+    return;
   cluster_->log->say("closed the connection of worker " + std::to_string(worker) + " at " +
                      ended->peer() + ": " + why);
 }

@@ -88,8 +88,7 @@ class TcpFabricImpl : public TcpFabric {
     Result<Membership::Claim> claim = cluster_->membership->claim_node(thread);
     if (!claim.ok()) return claim.status();
     auto door = std::make_shared<TcpDoor>(*port, claim->incarnation);
-    auto endpoint =
-        std::make_unique<TcpEndpoint>(cluster_, *claim, door, std::move(*listener));
+    auto endpoint = std::make_unique<TcpEndpoint>(cluster_, *claim, door, std::move(*listener));
     Result<std::unique_ptr<Endpoint>> taken = take(std::move(endpoint));
     if (taken.ok()) {
       const std::lock_guard<std::mutex> lock(cluster_->doors_mutex);

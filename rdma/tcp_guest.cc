@@ -102,8 +102,7 @@ bool TcpGuest::greet() {
   if (connection_.arrived().size() < sizeof(proof)) return true;
   CHECK(read_exactly(connection_.arrived().first(sizeof(proof)), proof));
   connection_.consume(sizeof(proof));
-  const bool proven =
-      same_secret(proof.proof, tcp_proof_of_dialler(guest_.key, hello_, nonce_));
+  const bool proven = same_secret(proof.proof, tcp_proof_of_dialler(guest_.key, hello_, nonce_));
   guest_.key.fill(0);
   if (!proven) return end("it does not know the key of its ticket");
   state_ = State::kOpen;

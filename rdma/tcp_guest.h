@@ -21,8 +21,8 @@ class TcpGuest {
     TcpDoor& door;
     std::byte* region;
     CpuVerbs cpu;
-    std::vector<Verb> verbs;    // of the chain under way
-    std::vector<bool> backed;   // by chunk of the region
+    std::vector<Verb> verbs;   // of the chain under way
+    std::vector<bool> backed;  // by chunk of the region
     int epoll = -1;
   };
   using Deliver = std::function<void(WorkerId from, std::span<const std::byte> datagram)>;

@@ -97,8 +97,8 @@ void TcpPeer::append_frame(std::span<const Verb> verbs, Completion* completion, 
   std::byte* to_verb = frame + sizeof(header);
   std::byte* to_bytes = to_verb + verbs.size() * sizeof(TcpVerb);
   for (const Verb& verb : verbs) {
-    const TcpVerb sent{verb.remote_offset, verb.compare, verb.operand, verb.bytes,
-                       verb.opcode,        verb.order,   0};
+    const TcpVerb sent{
+        verb.remote_offset, verb.compare, verb.operand, verb.bytes, verb.opcode, verb.order, 0};
     std::memcpy(to_verb, &sent, sizeof(sent));
     to_verb += sizeof(sent);
     if (verb.opcode != Opcode::kWrite) continue;
@@ -371,8 +371,8 @@ bool TcpPeer::tick(uint64_t now, uint64_t* next_us) {
     return waited != nullptr;
   }
   if (state_ == State::kIdle && now >= retry_us_ && !way_.clearing) ask(now);
-  *next_us = std::min(*next_us, state_ == State::kIdle ? std::max(retry_us_, now + kBackOffUsMin)
-                                                       : now + kLookUs);
+  *next_us = std::min(
+      *next_us, state_ == State::kIdle ? std::max(retry_us_, now + kBackOffUsMin) : now + kLookUs);
   return false;
 }
 

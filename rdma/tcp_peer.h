@@ -132,9 +132,9 @@ class TcpPeer {
   uint64_t confirm_word_ = 0;
 
   bool lost_ = false;
-  bool clearing_ = false;      // way_, with the question under way
-  uint64_t asked_ = 0;         // number of the question under way
-  uint64_t dialling_us_ = 0;   // since when; 0: not
+  bool clearing_ = false;     // way_, with the question under way
+  uint64_t asked_ = 0;        // number of the question under way
+  uint64_t dialling_us_ = 0;  // since when; 0: not
   uint64_t retry_us_ = 0, back_off_us_ = 0;
 };
 

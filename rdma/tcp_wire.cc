@@ -47,8 +47,8 @@ bool read_tcp_chain(const TcpFrame& frame, uint64_t region_bytes, std::span<Verb
         sent.bytes > region_bytes || sent.offset > region_bytes - sent.bytes) {
       return false;
     }
-    verbs[i] = Verb{sent.opcode, sent.order,   sent.bytes,  sent.offset,
-                    nullptr,     sent.compare, sent.operand};
+    verbs[i] =
+        Verb{sent.opcode, sent.order, sent.bytes, sent.offset, nullptr, sent.compare, sent.operand};
     switch (sent.opcode) {
       case Opcode::kWrite:
         if (written.size() < sent.bytes) return false;
@@ -70,8 +70,7 @@ bool read_tcp_chain(const TcpFrame& frame, uint64_t region_bytes, std::span<Verb
   return written.empty() && *reply_bytes <= kTcpSegmentBytesMax;
 }
 
-SecretKey tcp_proof_of_node(const SecretKey& key, const TcpHello& hello,
-                            const RandomToken& nonce) {
+SecretKey tcp_proof_of_node(const SecretKey& key, const TcpHello& hello, const RandomToken& nonce) {
   return keyed_digest(key, "rdmacc tcp node", bytes_of(hello), bytes_of(nonce));
 }
 

@@ -104,9 +104,9 @@ Result<std::unique_ptr<ClaimTable>> ClaimTable::open(const ClusterConfig& config
   }
   if (header.nodes != topology.nodes || header.threads_per_node != topology.threads_per_node ||
       header.workers_max != topology.workers_max || header.region_bytes != topology.region_bytes) {
-    return Status(Code::kInvalidArgument,
-                  "cluster " + config.name + " was started with other nodes, threads_per_node, " +
-                      "workers_max or memory_mb on this host");
+    return Status(Code::kInvalidArgument, "cluster " + config.name +
+                                              " was started with other nodes, threads_per_node, " +
+                                              "workers_max or memory_mb on this host");
   }
   for (WorkerId w = 0; w < topology.workers_max; ++w) {
     if (table->slot(w).state.load() > ClaimState::kDead) {

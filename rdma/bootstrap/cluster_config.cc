@@ -79,7 +79,8 @@ Status take(ClusterConfig& config, std::string_view key, std::string_view value,
   }
   if (key == "secret_file") {
     config.secret_file = std::string(value);
-    if (value.front() != '/' && !folder.empty()) config.secret_file = folder + "/" + std::string(value);
+    if (value.front() != '/' && !folder.empty())
+      config.secret_file = folder + "/" + std::string(value);
     return Status();
   }
   if (key == "threads_per_node") return number(1, 64, topology.threads_per_node);
@@ -101,7 +102,8 @@ Result<std::vector<HostPort>> parse_node_list(std::string_view text) {
     Result<HostPort> node = parse_host_port(trim(text.substr(0, comma)));
     if (!node.ok()) return node.status();
     nodes.push_back(std::move(*node));
-    if (nodes.size() > kNodesMax) return invalid("more than " + std::to_string(kNodesMax) + " nodes");
+    if (nodes.size() > kNodesMax)
+      return invalid("more than " + std::to_string(kNodesMax) + " nodes");
     if (comma == std::string_view::npos) return nodes;
     text.remove_prefix(comma + 1);
   }
@@ -156,7 +158,8 @@ Status check_cluster_config(const ClusterConfig& config) {
   for (const HostPort& node : config.nodes) {
     if (node.port == 0 || node.host.empty()) return invalid("nodes: host or port is missing");
     if (!addresses.emplace(node.host, node.port).second) {
-      return invalid("nodes: " + node.host + ":" + std::to_string(node.port) + " stands there twice");
+      return invalid("nodes: " + node.host + ":" + std::to_string(node.port) +
+                     " stands there twice");
     }
   }
   if (config.secret_file.empty()) return invalid("secret_file: there must be one");

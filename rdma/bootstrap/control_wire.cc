@@ -314,7 +314,8 @@ Status decode_error(std::span<const std::byte> payload) {
   }
   // What another process says may end in a log: nothing but text.
   std::string text(reinterpret_cast<const char*>(rest.data()), rest.size());
-  std::replace_if(text.begin(), text.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
   return Status(static_cast<Code>(code), text);
 }
 

@@ -23,14 +23,14 @@ constexpr uint16_t kNoNode = 0xFFFF;    // of a coordinator's process
 constexpr uint16_t kNoThread = 0xFFFF;  // a claim that is a coordinator's
 
 enum class ControlType : uint8_t {
-  kHello = 1,   // the first message of whoever connected
-  kClaim = 2,   // to node 0
-  kLeave = 3,   // to node 0
-  kPresent = 4, // to other nodes: the claims of this process
+  kHello = 1,    // the first message of whoever connected
+  kClaim = 2,    // to node 0
+  kLeave = 3,    // to node 0
+  kPresent = 4,  // to other nodes: the claims of this process
   kExchange = 5,
   kPing = 6,
-  kFence = 7,   // from node 0 to a node
-  kTable = 8,   // from node 0
+  kFence = 7,  // from node 0 to a node
+  kTable = 8,  // from node 0
   kTableAck = 9,
   kReply = 10,
   kError = 11,
@@ -50,8 +50,7 @@ struct ControlFrame {
 };
 
 // The next frame of what has arrived. nullopt: not all of it is there yet, or *malformed.
-std::optional<ControlFrame> next_control_frame(std::span<const std::byte> arrived,
-                                               bool* malformed);
+std::optional<ControlFrame> next_control_frame(std::span<const std::byte> arrived, bool* malformed);
 
 using ControlBytes = Membership::Bytes;
 void append_control_frame(ControlBytes& out, ControlType type, uint32_t request,

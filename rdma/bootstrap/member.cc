@@ -22,7 +22,7 @@ constexpr uint64_t kListenerId = 1ull << 62, kNudgeId = kListenerId + 1;
 constexpr uint64_t kFirstIncoming = 1ull << 32;
 constexpr Registrar::Owner kSelf = 1;
 constexpr int kBacklog = 512;
-constexpr int kRoundsMax = 4;  // of answers that make others speak
+constexpr int kRoundsMax = 8;  // of answers that make others speak, before anything else
 
 }  // namespace
 
@@ -165,8 +165,13 @@ bool Member::pump_locked(std::span<const uint64_t> ready) {
   if (own_node_ != 0 && !claims_.empty()) connect_to(0, now_ns);
   refresh_clock(now_ns);
   if (registrar_ != nullptr) registrar_->tick(now_ns);
-  settle(now_ns);
-  for (int round = 0; round < kRoundsMax && drive_queued(now_ns); ++round) any = true;
+  // What is said makes others answer at once, which may be what somebody has waited for.
+  for (int round = 0; round < kRoundsMax; ++round) {
+    settle(now_ns);
+    if (!drive_queued(now_ns)) return any;
+    any = true;
+  }
+  wake_thread();  // there may be more
   return any;
 }
 
@@ -289,8 +294,7 @@ Result<Membership::Claim> Member::claim_node(uint16_t thread) {
 }
 
 Result<Membership::Claim> Member::claim_as(uint16_t thread) {
-  const uint64_t deadline_ns =
-      monotonic_now_ns() + (thread == kNoThread ? kClaimNs : kNodeClaimNs);
+  const uint64_t deadline_ns = monotonic_now_ns() + (thread == kNoThread ? kClaimNs : kNodeClaimNs);
   while (true) {
     const uint64_t now_ns = monotonic_now_ns();
     const uint64_t left_ns = deadline_ns > now_ns ? deadline_ns - now_ns : 1;

@@ -67,7 +67,7 @@ class Member final : public Membership {
     Requester requester;
     bool greeted = false;
     bool interested_in_write = false;
-    uint64_t deadline_ns = 0;  // of the greeting
+    uint64_t deadline_ns = 0;    // of the greeting
     uint64_t table_version = 0;  // told last
     bool table_unread = false;   // and not acknowledged yet
     uint32_t next_request = 1;

@@ -44,8 +44,7 @@ void Member::accept_all(uint64_t now_ns) {
     }
     const uint64_t id = next_incoming_++;
     Incoming& in = incoming_[id];
-    in.channel =
-        std::make_unique<SecureChannel>(*tls_, std::move(socket), true, peer.to_string());
+    in.channel = std::make_unique<SecureChannel>(*tls_, std::move(socket), true, peer.to_string());
     in.requester.owner = id;
     in.requester.address = peer.to_string();
     in.deadline_ns = now_ns + kGreetingNs;
@@ -92,9 +91,7 @@ void Member::lose_incoming(uint64_t id) {
 }
 
 void Member::on_incoming_frame(Incoming& in, const ControlFrame& frame) {
-  const auto refuse = [&](const char* what) {
-    in.channel->close(Status(Code::kCorrupt, what));
-  };
+  const auto refuse = [&](const char* what) { in.channel->close(Status(Code::kCorrupt, what)); };
   if (!in.greeted) return on_hello(in, frame);
   switch (frame.header.type) {
     case ControlType::kHello:
@@ -173,9 +170,7 @@ void Member::on_hello(Incoming& in, const ControlFrame& frame) {
 
 void Member::handle(Requester& requester, ControlType type, std::span<const std::byte> payload,
                     const Respond& respond) {
-  const auto malformed = [&] {
-    respond(Status(Code::kCorrupt, "the request does not parse"));
-  };
+  const auto malformed = [&] { respond(Status(Code::kCorrupt, "the request does not parse")); };
   switch (type) {
     case ControlType::kClaim: {
       uint64_t thread = 0;
@@ -213,16 +208,12 @@ void Member::handle_claim(Requester& requester, uint16_t thread, const Respond& 
   } else if (requester.node == kNoNode) {
     return respond(Status(Code::kInvalidArgument, "a coordinator is no node's thread"));
   } else {
-    granted =
-        registrar_->claim_node(requester.node, thread, requester.owner, requester.process);
+    granted = registrar_->claim_node(requester.node, thread, requester.owner, requester.process);
     if (!granted.ok()) return respond(granted.status());
   }
   if (!granted->has_value()) {
-    deferred_.push_back(Deferred{requester.owner,
-                                 {{kNoWorker, 0}, {}},
-                                 thread,
-                                 monotonic_now_ns() + kDeferredNs,
-                                 respond});
+    deferred_.push_back(Deferred{
+        requester.owner, {{kNoWorker, 0}, {}}, thread, monotonic_now_ns() + kDeferredNs, respond});
     return;
   }
   // Whoever hears of the claim asks the others next: they are told first.

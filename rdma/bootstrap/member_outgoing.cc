@@ -38,8 +38,7 @@ bool Member::connect_to(NodeId node, uint64_t now_ns) {
   return true;
 }
 
-void Member::ask(NodeId node, ControlType type, std::span<const std::byte> payload,
-                 Answer answer) {
+void Member::ask(NodeId node, ControlType type, std::span<const std::byte> payload, Answer answer) {
   if (node == own_node_) return handle(self_, type, payload, answer);
   if (!connect_to(node, monotonic_now_ns())) {
     return answer(Status(Code::kUnavailable, "node " + std::to_string(node) + " at " +
@@ -100,9 +99,7 @@ void Member::lose_outgoing(NodeId node, uint64_t now_ns) {
 
 void Member::on_outgoing_frame(NodeId node, const ControlFrame& frame) {
   Outgoing& out = outgoing_[node];
-  const auto refuse = [&](const char* what) {
-    out.channel->close(Status(Code::kCorrupt, what));
-  };
+  const auto refuse = [&](const char* what) { out.channel->close(Status(Code::kCorrupt, what)); };
   if (!out.greeted) return on_hello_reply(node, frame);
   switch (frame.header.type) {
     case ControlType::kReply:

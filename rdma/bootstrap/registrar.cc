@@ -19,8 +19,7 @@ Result<std::unique_ptr<Registrar>> Registrar::open(const ClusterConfig& config,
                                                    OnChange on_change) {
   Result<std::unique_ptr<ClaimTable>> table = ClaimTable::open(config);
   if (!table.ok()) return table.status();
-  std::unique_ptr<Registrar> opened(
-      new Registrar(config, std::move(on_change), std::move(*table)));
+  std::unique_ptr<Registrar> opened(new Registrar(config, std::move(on_change), std::move(*table)));
   opened->start_over();
   return opened;
 }

@@ -77,8 +77,8 @@ class Registrar {
   const OnChange on_change_;
   const std::unique_ptr<ClaimTable> table_;
   const ProcessIdentity self_ = ProcessIdentity::self();
-  std::vector<Owner> owners_;          // by worker
-  std::vector<uint64_t> changed_at_;   // by worker: the version; 0 never
+  std::vector<Owner> owners_;         // by worker
+  std::vector<uint64_t> changed_at_;  // by worker: the version; 0 never
   std::vector<NodeState> node_states_;
   std::map<WorkerId, Fencing> fencing_;
   uint64_t version_ = 0;

@@ -38,9 +38,9 @@ void Descriptor::reset(int fd) {
 
 std::string SocketAddress::to_string() const {
   char host[NI_MAXHOST], port[NI_MAXSERV];
-  if (bytes == 0 || getnameinfo(reinterpret_cast<const sockaddr*>(&storage), bytes, host,
-                                sizeof(host), port, sizeof(port),
-                                NI_NUMERICHOST | NI_NUMERICSERV) != 0) {
+  if (bytes == 0 ||
+      getnameinfo(reinterpret_cast<const sockaddr*>(&storage), bytes, host, sizeof(host), port,
+                  sizeof(port), NI_NUMERICHOST | NI_NUMERICSERV) != 0) {
     return "an unknown address";
   }
   const bool six = std::strchr(host, ':') != nullptr;

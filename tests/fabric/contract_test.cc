@@ -13,8 +13,8 @@ class FabricContract : public testing::TestWithParam<FabricKind> {
   FabricHarness cluster{GetParam()};
 };
 
-INSTANTIATE_TEST_SUITE_P(Fabrics, FabricContract,
-                         testing::ValuesIn(kEveryFabric), fabric_kind_name);
+INSTANTIATE_TEST_SUITE_P(Fabrics, FabricContract, testing::ValuesIn(kEveryFabric),
+                         fabric_kind_name);
 
 TEST_P(FabricContract, WriteReachesRegionAndReadReturnsIt) {
   Worker& w = cluster.coordinator(0);

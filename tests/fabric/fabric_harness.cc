@@ -40,7 +40,9 @@ FabricHarness::FabricHarness(FabricKind kind, HarnessOptions options) : options_
     loopback_ = std::move(*loopback);
     ClusterConfig config = loopback_->config();
     if (getenv("HARNESS_LOG") != nullptr) {
-      config.log = [](const std::string& sentence) { std::fprintf(stderr, "%s\n", sentence.c_str()); };
+      config.log = [](const std::string& sentence) {
+        std::fprintf(stderr, "%s\n", sentence.c_str());
+      };
     }
     for (NodeId n = 0; n + options.nodes_down < options.topology.nodes; ++n) {
       auto node = TcpFabric::open_as_node(config, n);
