@@ -4,11 +4,9 @@
 
 #include "engine/session.h"
 #include "engine/workloads/settings.h"
+#include "rdma/fabric_kind.h"
 
 namespace rdmacc {
-
-enum class FabricKind : uint8_t { kShm, kSim };
-const char* fabric_name(FabricKind kind);
 
 enum class ReportFormat : uint8_t { kText, kJson, kCsv };
 
@@ -21,6 +19,7 @@ struct BenchOptions {
   StagePlan plan;  // without the stages that the protocol does not have; kEnumerate: of no meaning
   LockMode lock_mode = LockMode::kExclusive;
   FabricKind fabric = FabricKind::kShm;
+  std::string config_file;  // of a cluster that is running; empty: the run has one of its own
   uint32_t nodes = 2, threads_per_node = 1;
   uint32_t threads = 1, coroutines = 8, replicas = 0;
   double seconds = 10;
