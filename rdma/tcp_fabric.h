@@ -15,6 +15,8 @@ namespace rdmacc {
 struct TcpOptions {
   bool huge_pages = true;          // of the node's region: try
   uint32_t wait_us_max = 100'000;  // bound of one wait()
+  // How long a chain may be under way, and how long a thread is dialled, before chains fail.
+  uint64_t chain_us_max = 10'000'000, dial_us_max = 5'000'000;
 };
 
 class TcpFabric : public Fabric {

@@ -355,14 +355,15 @@ bool TcpPeer::tick(uint64_t now, uint64_t* next_us) {
       lose("its process ended");
     } else if (self_gone()) {
       lose("this worker was taken for dead");
-    } else if (waited != nullptr && now > waited->posted_us + kChainUsMax) {
+    } else if (waited != nullptr && now > waited->posted_us + self_.cluster->options.chain_us_max) {
       lose("it does not carry out its verbs");
     } else {
       return false;
     }
     return true;
   }
-  const bool too_long = dialling_us_ != 0 && now > dialling_us_ + kDialUsMax;
+  const bool too_long =
+      dialling_us_ != 0 && now > dialling_us_ + self_.cluster->options.dial_us_max;
   if (incarnation == 0 || self_gone() || too_long) {
     dialling_us_ = 0;
     lose_with_node();

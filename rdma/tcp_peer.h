@@ -42,15 +42,12 @@ struct TcpSelf {
 // One worker's way to one thread of a node: the connection that it dials when it has something to
 // say, the chains that are under way on it, and what becomes of them when it ends. One thread.
 //
-// Chains fail when the connection ends, when the node does not answer them for kChainUsMax, or
-// when it cannot be dialled for kDialUsMax; at once when the node is known to be dead. A chain of
-// WRITEs that nobody waits for is posted again on the next connection instead: it must happen,
-// and it comes before everything that is posted later.
+// Chains fail when the connection ends, when the node does not answer them for chain_us_max, or
+// when it cannot be dialled for dial_us_max (see TcpOptions); at once when the node is known to be
+// dead. A chain of WRITEs that nobody waits for is posted again on the next connection instead: it
+// must happen, and it comes before everything that is posted later.
 class TcpPeer {
  public:
-  static constexpr uint64_t kDialUsMax = 5'000'000;
-  static constexpr uint64_t kChainUsMax = 10'000'000;
-
   TcpPeer(TcpSelf& self, TcpWay& way, NodeId node, uint16_t thread);
 
   void post(std::span<const Verb> chain, Completion* completion, uint64_t now_us);

@@ -1,5 +1,6 @@
 #include "rdma/bootstrap/loopback_cluster.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -46,7 +47,7 @@ Result<std::unique_ptr<LoopbackCluster>> LoopbackCluster::make(const std::string
     held.push_back(std::move(*listener));
   }
   const char* folder = getenv("TMPDIR");
-  std::string made = std::string(folder != nullptr && *folder == '/' ? folder : "/tmp");
+  std::string made = folder != nullptr && *folder == '/' ? folder : P_tmpdir;
   made += "/rdmacc-XXXXXX";
   if (mkdtemp(made.data()) == nullptr) return Status::from_errno("mkdtemp");
   config.secret_file = made + kSecretName;

@@ -120,7 +120,10 @@ void Registrar::leave(Claim claim, Owner owner) {
 
 bool Registrar::leaving(Claim claim) const {
   const auto found = fencing_.find(claim.worker);
-  return found != fencing_.end() && found->second.incarnation == claim.incarnation;
+  if (found == fencing_.end() || found->second.incarnation != claim.incarnation) return false;
+  const std::set<NodeId>& waiting = found->second.waiting;
+  return std::any_of(waiting.begin(), waiting.end(),
+                     [this](NodeId node) { return node_states_[node] == NodeState::kUp; });
 }
 
 void Registrar::owner_gone(Owner owner) {

@@ -33,7 +33,7 @@ class Registrar {
   // A process has come back on another channel; false: the claim stands no more.
   bool attach(const ClaimProof& proof, Owner owner);
   void leave(Claim claim, Owner owner);
-  // True while it is being fenced.
+  // True while it is being fenced by nodes that can be reached.
   bool leaving(Claim claim) const;
   void owner_gone(Owner owner);
   std::vector<Claim> claims_of(Owner owner) const;

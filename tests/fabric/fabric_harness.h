@@ -24,6 +24,8 @@ struct HarnessOptions {
   SimOptions sim;
   uint16_t coordinators = 2;
   NodeId nodes_down = 0;  // so many of the last nodes are not started
+  // tcp: what its members tell, on their threads.
+  std::function<void(const std::string& sentence)> log;
   Scheduler::Options scheduler;
 };
 
@@ -37,6 +39,7 @@ class FabricHarness {
   SimFabric& sim() { return *sim_; }
   bool simulated() const { return sim_ != nullptr; }
   const std::string& cluster() const { return cluster_; }
+  const ClusterConfig& config() const { return loopback_->config(); }  // tcp
 
   Worker& node(NodeId node) { return *workers_[node]; }
   Worker& coordinator(size_t i) { return *workers_[options_.topology.nodes + i]; }
