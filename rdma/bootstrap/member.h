@@ -51,6 +51,7 @@ class Member final : public Membership {
     uint64_t retry_at_ns = 0;
     uint64_t back_off_ns = 0;
     std::string why;  // the last one ended
+    Code why_code = Code::kUnavailable;
     std::map<uint32_t, Answer> asked;
     std::vector<ClaimProof> greeted_with;
   };

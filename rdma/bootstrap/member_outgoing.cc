@@ -41,9 +41,9 @@ bool Member::connect_to(NodeId node, uint64_t now_ns) {
 void Member::ask(NodeId node, ControlType type, std::span<const std::byte> payload, Answer answer) {
   if (node == own_node_) return handle(self_, type, payload, answer);
   if (!connect_to(node, monotonic_now_ns())) {
-    return answer(Status(Code::kUnavailable, "node " + std::to_string(node) + " at " +
-                                                 addresses_[node].to_string() + ": " +
-                                                 outgoing_[node].why));
+    return answer(Status(outgoing_[node].why_code, "node " + std::to_string(node) + " at " +
+                                                       addresses_[node].to_string() + ": " +
+                                                       outgoing_[node].why));
   }
   Outgoing& out = outgoing_[node];
   if (type == ControlType::kExchange && node != 0 && !out.presented) {
@@ -75,8 +75,13 @@ bool Member::drive_outgoing(NodeId node, uint64_t now_ns) {
 void Member::lose_outgoing(NodeId node, uint64_t now_ns) {
   Outgoing& out = outgoing_[node];
   out.why = "it cannot be reached";
+  out.why_code = Code::kUnavailable;
   if (out.channel != nullptr) {
     out.why = out.channel->reason().message();
+    // It has said that this will not do; asking again is of no use.
+    if (out.channel->reason().code() == Code::kInvalidArgument) {
+      out.why_code = Code::kInvalidArgument;
+    }
     log_.say("channel to node " + std::to_string(node) + " at " + out.channel->peer() +
              " ended: " + out.why);
   }
@@ -87,8 +92,8 @@ void Member::lose_outgoing(NodeId node, uint64_t now_ns) {
       was_greeted ? kBackOffNsMin : std::clamp(2 * out.back_off_ns, kBackOffNsMin, kBackOffNsMax);
   out.retry_at_ns = now_ns + out.back_off_ns;
   const std::map<uint32_t, Answer> unanswered = std::exchange(out.asked, {});
-  const Status lost(Code::kUnavailable, "node " + std::to_string(node) + " at " +
-                                            addresses_[node].to_string() + ": " + out.why);
+  const Status lost(out.why_code, "node " + std::to_string(node) + " at " +
+                                      addresses_[node].to_string() + ": " + out.why);
   for (const auto& [request, answer] : unanswered) answer(lost);
   if (node != 0 || !was_greeted) return;
   // It is not known who else is there, but node 0 is not. (Its table comes with the next channel.)

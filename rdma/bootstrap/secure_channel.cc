@@ -190,7 +190,8 @@ bool SecureChannel::read_some() {
       continue;
     }
     const int error = SSL_get_error(ssl_, result);
-    if (error != SSL_ERROR_WANT_READ && error != SSL_ERROR_WANT_WRITE) fail("read", result);
+    ended_ = error != SSL_ERROR_WANT_READ && error != SSL_ERROR_WANT_WRITE;
+    if (ended_) end_result_ = result;
     break;
   }
   return any;
@@ -244,7 +245,8 @@ bool SecureChannel::drive(const FrameHandler& on_frame) {
     any = true;
   }
   in_.erase(in_.begin(), in_.begin() + static_cast<ptrdiff_t>(used));
-  any |= write_some();  // answers
+  if (ended_ && state_ == State::kOpen) fail("read", end_result_);  // its last words came first
+  any |= write_some();                                              // answers
   return any || state_ != before;
 }
 

@@ -83,6 +83,8 @@ class SecureChannel {
   bool handshake_wants_write_ = false;
   SSL* ssl_ = nullptr;
   const char* hint_ = nullptr;  // more of a refusal than OpenSSL knows
+  bool ended_ = false;          // nothing will be read any more
+  int end_result_ = 0;
   Status reason_;
   ControlBytes in_, out_;
   size_t out_start_ = 0;
