@@ -26,6 +26,8 @@ constexpr uint64_t kMegabyte = 1ull << 20;
 
 std::atomic<bool> stop{false};
 
+bool told_ready = false;
+
 void on_signal(int) { stop.store(true); }
 
 struct Flags {
@@ -157,7 +159,9 @@ Result<std::unique_ptr<Fabric>> open_fabric(const Flags& flags, const FabricChoi
   return fabric;
 }
 
-Status serve(const Flags& flags, const FabricChoice& choice) {
+// `again`: it was taken for dead, and is to be opened anew.
+Status serve(const Flags& flags, const FabricChoice& choice, bool* again) {
+  *again = false;
   Result<std::unique_ptr<Fabric>> fabric = open_fabric(flags, choice);
   if (!fabric.ok()) return fabric.status();
   NodeOptions options;
@@ -176,9 +180,11 @@ Status serve(const Flags& flags, const FabricChoice& choice) {
     });
     CHECK(watching);
   }
-  std::printf("ready\n");
+  if (!told_ready) std::printf("ready\n");
+  told_ready = true;
   std::fflush(stdout);
   const Status ended = (*node)->run(stop, flags.spin_us);
+  *again = (*node)->evicted() && !stop.load();
   spdlog::info("node {}: ends", flags.node);
   return ended;
 }
@@ -208,7 +214,12 @@ int run(int argc, char** argv) {
     return kExitUsage;
   }
   set_up_process();
-  const Status status = serve(flags, choice.value());
+  bool again = false;
+  Status status = serve(flags, choice.value(), &again);
+  while (again) {
+    spdlog::warn("node {}: starts anew: {}", flags.node, status.message());
+    status = serve(flags, choice.value(), &again);
+  }
   if (!status.ok()) {
     std::fprintf(stderr, "rdmacc_node: %s\n", status.to_string().c_str());
     return status.code() == Code::kInvalidArgument ? kExitUsage : kExitFailed;
