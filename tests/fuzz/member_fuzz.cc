@@ -62,8 +62,8 @@ void carry_out(const TcpFrame& frame) {
 
 void tcp_frames(Bytes bytes) {
   // As a connection keeps them: aligned, and not a byte behind them.
-  std::vector<uint64_t> words((bytes.size() + 7) / 8);
-  std::memcpy(words.data(), bytes.data(), bytes.size());
+  std::vector<uint64_t> words(bytes.size() / 8 + 1);
+  if (!bytes.empty()) std::memcpy(words.data(), bytes.data(), bytes.size());
   Bytes rest = std::as_bytes(std::span(words)).first(bytes.size());
   bool malformed = false;
   while (const auto frame = next_tcp_frame(rest, &malformed)) {
