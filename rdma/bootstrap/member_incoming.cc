@@ -148,8 +148,7 @@ void Member::on_hello(Incoming& in, const ControlFrame& frame) {
   }
   if (!status.ok()) {
     in.channel->send(ControlType::kError, frame.header.request, encode_error(status));
-    in.channel->drive([](const ControlFrame&) {});
-    return in.channel->close(status);
+    return in.channel->close_after_words(status);
   }
   in.greeted = true;
   in.requester.node = hello.node;

@@ -221,6 +221,14 @@ bool SecureChannel::write_some() {
 
 bool SecureChannel::drive(const FrameHandler& on_frame) {
   if (state_ == State::kClosed) return false;
+  CHECK(!driving_);
+  driving_ = true;
+  const bool any = drive_once(on_frame);
+  driving_ = false;
+  return any;
+}
+
+bool SecureChannel::drive_once(const FrameHandler& on_frame) {
   const State before = state_;
   if (state_ == State::kConnecting) {
     const Status outcome = connect_outcome(socket_);
@@ -244,6 +252,7 @@ bool SecureChannel::drive(const FrameHandler& on_frame) {
     on_frame(*frame);
     any = true;
   }
+  CHECK(used <= in_.size());
   in_.erase(in_.begin(), in_.begin() + static_cast<ptrdiff_t>(used));
   if (ended_ && state_ == State::kOpen) fail("read", end_result_);  // its last words came first
   any |= write_some();                                              // answers

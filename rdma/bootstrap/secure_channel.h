@@ -63,11 +63,18 @@ class SecureChannel {
   // Queued until the handshake is over; drive() sends it.
   void send(ControlType type, uint32_t request, std::span<const std::byte> payload);
   // Goes on with whatever can go on and hands over what has arrived; true if anything happened.
+  // Not from within `on_frame`.
   bool drive(const FrameHandler& on_frame);
   void close(Status reason);
+  // Sends what is queued first, as far as the socket has room.
+  void close_after_words(Status reason) {
+    write_some();
+    close(std::move(reason));
+  }
 
  private:
   friend class TlsContext;
+  bool drive_once(const FrameHandler& on_frame);
   void handshake();
   bool read_some();
   bool write_some();
@@ -83,7 +90,8 @@ class SecureChannel {
   bool handshake_wants_write_ = false;
   SSL* ssl_ = nullptr;
   const char* hint_ = nullptr;  // more of a refusal than OpenSSL knows
-  bool ended_ = false;          // nothing will be read any more
+  bool driving_ = false;
+  bool ended_ = false;  // nothing will be read any more
   int end_result_ = 0;
   Status reason_;
   ControlBytes in_, out_;
