@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "rdma/base/host_clock.h"
+#include "rdma/cpu_verbs.h"
 #include "rdma/shm_control.h"
 #include "rdma/shm_region.h"
 
@@ -70,7 +71,6 @@ class ShmEndpoint : public Endpoint {
   bool carry_out_posted();
   size_t prefetch_from(size_t first) const;
   void carry_out_chain(std::span<const Verb> verbs, std::byte* region);
-  void carry_out_verb(const Verb& verb, std::byte* region);
   bool receive();
   void receive_from(WorkerId from);
   bool anything_dirty() const;
@@ -85,7 +85,7 @@ class ShmEndpoint : public Endpoint {
   Random random_;
   DatagramHandler handler_;
   Posted posted_, executing_;
-  bool unfenced_write_ = false;     // a WRITE may still be in the store buffer
+  CpuVerbs cpu_;
   std::vector<Liveness> liveness_;  // by worker
   std::vector<Block> blocks_;
   std::atomic<bool> wake_requested_ = false;  // by any thread

@@ -25,24 +25,6 @@ constexpr size_t kPrefetchLinesMax = 8;  // of one verb; the hardware follows a 
   }
 }
 
-void read_words(const Verb& verb, uint64_t* remote) {
-  auto* local = static_cast<uint64_t*>(verb.local);
-  const size_t words = verb.bytes / 8;
-  if (verb.order == WordOrder::kAscending) {
-    for (size_t i = 0; i < words; ++i) local[i] = __atomic_load_n(remote + i, __ATOMIC_ACQUIRE);
-  } else {
-    for (size_t i = words; i > 0; --i) {
-      local[i - 1] = __atomic_load_n(remote + i - 1, __ATOMIC_ACQUIRE);
-    }
-  }
-}
-
-void write_words(const Verb& verb, uint64_t* remote) {
-  const auto* local = static_cast<const uint64_t*>(verb.local);
-  const size_t words = verb.bytes / 8;
-  for (size_t i = 0; i < words; ++i) __atomic_store_n(remote + i, local[i], __ATOMIC_RELEASE);
-}
-
 }  // namespace
 
 void ShmEndpoint::ring(NodeId node, std::span<const Verb> chain, Completion* completion) {
@@ -90,34 +72,7 @@ size_t ShmEndpoint::prefetch_from(size_t first) const {
 }
 
 void ShmEndpoint::carry_out_chain(std::span<const Verb> verbs, std::byte* region) {
-  for (const Verb& verb : verbs) carry_out_verb(verb, region);
-}
-
-void ShmEndpoint::carry_out_verb(const Verb& verb, std::byte* region) {
-  auto* remote = reinterpret_cast<uint64_t*>(region + verb.remote_offset);
-  switch (verb.opcode) {
-    case Opcode::kRead:
-      // F2: whoever reads what this chain wrote, or misses it, agrees with what this READ sees.
-      if (unfenced_write_) __atomic_thread_fence(__ATOMIC_SEQ_CST);
-      unfenced_write_ = false;
-      return read_words(verb, remote);
-    case Opcode::kWrite:
-      unfenced_write_ = true;
-      return write_words(verb, remote);
-    case Opcode::kCompareSwap: {
-      uint64_t seen = verb.compare;
-      __atomic_compare_exchange_n(remote, &seen, verb.operand, false, __ATOMIC_SEQ_CST,
-                                  __ATOMIC_SEQ_CST);
-      *static_cast<uint64_t*>(verb.local) = seen;
-      unfenced_write_ = false;
-      return;
-    }
-    case Opcode::kFetchAdd:
-      *static_cast<uint64_t*>(verb.local) =
-          __atomic_fetch_add(remote, verb.operand, __ATOMIC_SEQ_CST);
-      unfenced_write_ = false;
-      return;
-  }
+  for (const Verb& verb : verbs) cpu_.carry_out(verb, region);
 }
 
 }  // namespace rdmacc

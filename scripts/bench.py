@@ -13,9 +13,10 @@ ROUNDS = 3
 SECONDS = 2
 
 
-def committed_per_second(protocol, stages, coroutines):
+def committed_per_second(protocol, stages, coroutines, fabric="shm", accounts=100_000):
     command = [BENCH, "smallbank", f"--protocol={protocol}", f"--stages={stages}", "--nodes=2",
-               "-c", str(coroutines), "-T", str(SECONDS), "--accounts=100000", "--format=json"]
+               f"--fabric={fabric}", "-c", str(coroutines), "-T", str(SECONDS),
+               f"--accounts={accounts}", "--format=json"]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=120,
                           check=True)
     result = json.loads(done.stdout)
@@ -80,12 +81,33 @@ def compare():
               f"{rate / median(seen[protocol, stages, 1]):>22.2f}")
 
 
+def fabrics():
+    """What it costs that nodes do not share memory: messages over loopback, carried out by their
+    threads."""
+    plans = [(protocol, stages)
+             for protocol in ("nowait", "waitdie", "occ", "mvcc", "sundial", "calvin")
+             for stages in ("one_sided", "rpc")]
+    seen = {(plan, fabric): [] for plan in plans for fabric in ("shm", "tcp")}
+    for turn in range(ROUNDS):
+        for number, ((plan, fabric), rates) in enumerate(seen.items()):
+            print(f"\rfabrics, round {turn + 1} of {ROUNDS}, run {number + 1} of {len(seen)} ",
+                  end="", file=sys.stderr, flush=True)
+            rates.append(committed_per_second(*plan, 16, fabric, accounts=10_000))
+    print(file=sys.stderr)
+    print(f"\nSmallBank, uniform, 2 nodes, 16 coroutines; medians of {ROUNDS} runs of {SECONDS} s")
+    print(f"{'protocol':<10}{'stages':<11}{'shm/s':>13}{'tcp/s':>13}{'ratio to shm':>14}")
+    for plan in plans:
+        shm, tcp = (median(seen[plan, fabric]) for fabric in ("shm", "tcp"))
+        print(f"{plan[0]:<10}{plan[1]:<11}{shm:>13,.0f}{tcp:>13,.0f}{tcp / shm:>14.3f}")
+
+
 def main():
     if len(sys.argv) > 1:
         os.execv(BENCH, [BENCH, *sys.argv[1:]])
     subprocess.run([BENCH, "limits"], check=True, timeout=300)
     compare()
     interleave()
+    fabrics()
 
 
 main()

@@ -25,7 +25,8 @@ BUILD_SECONDS_MAX = 3600
 TEST_SECONDS_MAX = 1200
 BENCH_SECONDS = 2
 # A test that goes on after a report shows the others, too; its exit code says that there was one.
-OPTIONS = "halt_on_error=0 exitcode=66 history_size=4"
+# The tests of processes that die start others from one that has had threads.
+OPTIONS = "halt_on_error=0 exitcode=66 history_size=4 die_after_fork=0"
 
 
 def count_bench(output):

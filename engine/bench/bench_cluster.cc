@@ -1,10 +1,13 @@
 #include "engine/bench/bench_cluster.h"
 
+#include <cstdio>
 #include <thread>
 
 #include "engine/bench/node_processes.h"
 #include "engine/node/node_thread.h"
 #include "engine/workloads/procedures.h"
+#include "rdma/bootstrap/cluster_config.h"
+#include "rdma/open_fabric.h"
 #include "rdma/sim_fabric.h"
 
 namespace rdmacc {
@@ -16,10 +19,13 @@ EngineOptions engine_options(const BenchOptions& options) {
   return engine;
 }
 
-class ShmBenchCluster final : public BenchCluster {
+class ProcessBenchCluster final : public BenchCluster {
  public:
-  ShmBenchCluster(const BenchOptions& options, std::unique_ptr<NodeProcesses> processes)
-      : options_(options), processes_(std::move(processes)) {}
+  ProcessBenchCluster(const BenchOptions& options, std::unique_ptr<NodeProcesses> processes)
+      : options_(options), processes_(std::move(processes)), fabric_(processes_->fabric()) {}
+  // Of a cluster that is running.
+  ProcessBenchCluster(const BenchOptions& options, std::unique_ptr<Fabric> running)
+      : options_(options), running_(std::move(running)), fabric_(*running_) {}
 
   Status run(std::span<CoordinatorJob* const> jobs) override {
     std::vector<Status> ended(jobs.size());
@@ -29,15 +35,14 @@ class ShmBenchCluster final : public BenchCluster {
     }
     for (std::thread& thread : threads) thread.join();
     for (const Status& status : ended) RDMACC_RETURN_IF_ERROR(status);
-    return processes_->check_alive();
+    return processes_ != nullptr ? processes_->check_alive() : Status();
   }
 
  private:
   Status run_one(CoordinatorJob& job) {
-    Result<std::unique_ptr<Endpoint>> endpoint = processes_->fabric().join();
+    Result<std::unique_ptr<Endpoint>> endpoint = fabric_.join();
     if (!endpoint.ok()) return endpoint.status();
-    Coordinator coordinator(std::move(*endpoint), processes_->fabric().topology(),
-                            engine_options(options_));
+    Coordinator coordinator(std::move(*endpoint), fabric_.topology(), engine_options(options_));
     job.start(coordinator);
     coordinator.worker().scheduler().run_until([&job] { return job.finished(); }, options_.spin_us);
     job.finish(coordinator);
@@ -46,7 +51,18 @@ class ShmBenchCluster final : public BenchCluster {
 
   const BenchOptions options_;
   const std::unique_ptr<NodeProcesses> processes_;
+  const std::unique_ptr<Fabric> running_;
+  Fabric& fabric_;
 };
+
+Result<std::unique_ptr<Fabric>> open_running(const BenchOptions& options) {
+  Result<ClusterConfig> config = read_cluster_config(options.config_file);
+  if (!config.ok()) return config.status();
+  config->log = [](const std::string& sentence) {
+    std::fprintf(stderr, "rdmacc_bench: %s\n", sentence.c_str());
+  };
+  return open_fabric(FabricChoice::remote(options.fabric, std::move(*config)));
+}
 
 class SimBenchCluster final : public BenchCluster {
  public:
@@ -130,11 +146,17 @@ class SimBenchCluster final : public BenchCluster {
 Result<std::unique_ptr<BenchCluster>> BenchCluster::start(const BenchOptions& options,
                                                           const std::atomic<bool>& interrupted) {
   if (options.fabric == FabricKind::kSim) return SimBenchCluster::start(options, interrupted);
+  if (!options.config_file.empty()) {
+    Result<std::unique_ptr<Fabric>> fabric = open_running(options);
+    if (!fabric.ok()) return fabric.status();
+    return Result<std::unique_ptr<BenchCluster>>(
+        std::make_unique<ProcessBenchCluster>(options, std::move(*fabric)));
+  }
   Result<std::unique_ptr<NodeProcesses>> processes =
-      NodeProcesses::start(options.topology(), options.spin_us, interrupted);
+      NodeProcesses::start(options.fabric, options.topology(), options.spin_us, interrupted);
   if (!processes.ok()) return processes.status();
   return Result<std::unique_ptr<BenchCluster>>(
-      std::make_unique<ShmBenchCluster>(options, std::move(*processes)));
+      std::make_unique<ProcessBenchCluster>(options, std::move(*processes)));
 }
 
 }  // namespace rdmacc

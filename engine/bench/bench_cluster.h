@@ -25,8 +25,8 @@ class BenchCluster {
   // Gives each job a coordinator and runs all until they have finished.
   virtual Status run(std::span<CoordinatorJob* const> jobs) = 0;
 
-  // Nodes as processes on the shm fabric, or in virtual time in this thread. To be called before
-  // the process has threads. `interrupted` ends every wait of the cluster early.
+  // Nodes as processes of this host or elsewhere, or in virtual time in this thread. To be called
+  // before the process has threads. `interrupted` ends every wait of the cluster early.
   static Result<std::unique_ptr<BenchCluster>> start(const BenchOptions& options,
                                                      const std::atomic<bool>& interrupted);
 };

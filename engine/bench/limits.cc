@@ -21,7 +21,7 @@ constexpr uint32_t kInFlight = 8;
 constexpr uint32_t kSpinUs = 1'000;
 
 // What a node does here: back its region, answer echoes.
-Status serve_echo(ShmFabric& fabric, NodeId node, const std::atomic<bool>& stop,
+Status serve_echo(Fabric& fabric, NodeId node, const std::atomic<bool>& stop,
                   const std::function<void()>& ready) {
   Result<std::unique_ptr<Endpoint>> endpoint = fabric.join_as_node(node, 0);
   if (!endpoint.ok()) return endpoint.status();
@@ -151,7 +151,7 @@ Status print_limits(const std::atomic<bool>& interrupted) {
   topology.workers_max = 3;
   topology.region_bytes = bytes;
   Result<std::unique_ptr<NodeProcesses>> node =
-      NodeProcesses::start_with(topology, serve_echo, interrupted);
+      NodeProcesses::start_with(FabricKind::kShm, topology, serve_echo, interrupted);
   if (!node.ok()) return node.status();
   Result<std::unique_ptr<Endpoint>> endpoint = (*node)->fabric().join();
   if (!endpoint.ok()) return endpoint.status();

@@ -41,17 +41,20 @@ void tell(int fd, const std::string& text) {
 }
 
 // The child's whole life. It tells the parent "\n" when it serves, or why it cannot.
-int run_child(const std::string& cluster, NodeId node, const NodeProcesses::Body& body, int fd) {
+int run_child(const FabricChoice& choice, NodeId node, const NodeProcesses::Body& body, int fd) {
   try {
     Status status;
     {
-      Result<std::unique_ptr<ShmFabric>> fabric = ShmFabric::attach(cluster);
+      Result<std::unique_ptr<Fabric>> fabric = open_fabric_as_node(choice, node);
       status = fabric.ok() ? body(**fabric, node, child_stop, [fd] { tell(fd, "\n"); })
                            : fabric.status();
     }
     if (!status.ok()) tell(fd, status.to_string());
     // Harmless when the parent has done so or will; needed when the parent was killed.
-    if (child_stop.load()) ShmFabric::destroy(cluster);
+    if (child_stop.load()) {
+      destroy_cluster(choice);
+      if (!choice.config.secret_file.empty()) LoopbackCluster::remove_files(choice.config);
+    }
     return status.ok() ? 0 : 1;
   } catch (const std::exception& error) {
     tell(fd, error.what());
@@ -61,12 +64,13 @@ int run_child(const std::string& cluster, NodeId node, const NodeProcesses::Body
 
 }  // namespace
 
-Result<std::unique_ptr<NodeProcesses>> NodeProcesses::start(const Topology& topology,
+Result<std::unique_ptr<NodeProcesses>> NodeProcesses::start(FabricKind kind,
+                                                            const Topology& topology,
                                                             uint32_t spin_us,
                                                             const std::atomic<bool>& interrupted) {
   return start_with(
-      topology,
-      [spin_us](ShmFabric& fabric, NodeId node, const std::atomic<bool>& stop,
+      kind, topology,
+      [spin_us](Fabric& fabric, NodeId node, const std::atomic<bool>& stop,
                 const std::function<void()>& ready) {
         ProcedureRegistry procedures;
         add_workload_procedures(procedures, WorkloadCluster{fabric.topology().nodes, false});
@@ -81,18 +85,28 @@ Result<std::unique_ptr<NodeProcesses>> NodeProcesses::start(const Topology& topo
 }
 
 Result<std::unique_ptr<NodeProcesses>> NodeProcesses::start_with(
-    const Topology& topology, const Body& body, const std::atomic<bool>& interrupted) {
+    FabricKind kind, const Topology& topology, const Body& body,
+    const std::atomic<bool>& interrupted) {
   const std::string cluster = "bench-" + std::to_string(getpid());
-  ShmFabric::destroy(cluster);  // of a killed run that had the same process number
-  Result<std::unique_ptr<ShmFabric>> fabric = ShmFabric::create(cluster, topology);
-  if (!fabric.ok()) return fabric.status();
-  std::unique_ptr<NodeProcesses> processes(new NodeProcesses(cluster, std::move(*fabric)));
+  std::unique_ptr<NodeProcesses> processes(new NodeProcesses);
+  processes->choice_ = FabricChoice::shm(cluster);
+  if (kind != FabricKind::kShm) {
+    Result<std::unique_ptr<LoopbackCluster>> loopback = LoopbackCluster::make(cluster, topology);
+    if (!loopback.ok()) return loopback.status();
+    processes->loopback_ = std::move(*loopback);
+    processes->choice_ = FabricChoice::remote(kind, processes->loopback_->config());
+  }
+  destroy_cluster(processes->choice_);  // of a killed run that had the same process number
+  RDMACC_RETURN_IF_ERROR(create_cluster(processes->choice_, topology));
   for (NodeId node = 0; node < topology.nodes; ++node) {
     RDMACC_RETURN_IF_ERROR(processes->fork_node(node, body));
   }
   for (const Child& child : processes->children_) {
     RDMACC_RETURN_IF_ERROR(processes->await_ready(child, interrupted));
   }
+  Result<std::unique_ptr<Fabric>> fabric = open_fabric(processes->choice_);
+  if (!fabric.ok()) return fabric.status();
+  processes->fabric_ = std::move(*fabric);
   return processes;
 }
 
@@ -106,7 +120,7 @@ Status NodeProcesses::fork_node(NodeId node, const Body& body) {
   if (pid == 0) {
     set_up_child(parent);
     close(fds[0]);
-    const int exit_code = run_child(cluster_, node, body, fds[1]);
+    const int exit_code = run_child(choice_, node, body, fds[1]);
     _exit(exit_code);
   }
   close(fds[1]);
@@ -143,6 +157,7 @@ Status NodeProcesses::check_alive() {
 }
 
 NodeProcesses::~NodeProcesses() {
+  fabric_.reset();  // while the nodes are there to take its leave
   for (const Child& child : children_) kill(child.pid, SIGTERM);
   for (const Child& child : children_) {
     int waited_ms = 0;
@@ -153,7 +168,7 @@ NodeProcesses::~NodeProcesses() {
     }
     close(child.ready_fd);
   }
-  ShmFabric::destroy(cluster_);
+  destroy_cluster(choice_);
 }
 
 }  // namespace rdmacc

@@ -7,30 +7,33 @@
 #include <string>
 #include <vector>
 
-#include "rdma/shm_fabric.h"
+#include "rdma/bootstrap/loopback_cluster.h"
+#include "rdma/open_fabric.h"
 
 namespace rdmacc {
 
-// The nodes of one run as child processes on the shm fabric, under a cluster name of their own.
-// They end with this object, and with this process however that ends; whoever is last removes
-// the shared memory. Start it before the process has threads.
+// The nodes of one run as child processes, a cluster of their own: on shared memory, or talking
+// over loopback with a throw-away secret. They end with this object, and with this process however
+// that ends; whoever is last removes what they leave. Start it before the process has threads.
 class NodeProcesses {
  public:
   // What a child does instead of serving a node: for measurements of the fabric alone. Calls
   // `ready` when it serves, and returns when `stop` is set.
-  using Body = std::function<Status(ShmFabric& fabric, NodeId node, const std::atomic<bool>& stop,
+  using Body = std::function<Status(Fabric& fabric, NodeId node, const std::atomic<bool>& stop,
                                     const std::function<void()>& ready)>;
 
-  static Result<std::unique_ptr<NodeProcesses>> start(const Topology& topology, uint32_t spin_us,
+  static Result<std::unique_ptr<NodeProcesses>> start(FabricKind kind, const Topology& topology,
+                                                      uint32_t spin_us,
                                                       const std::atomic<bool>& interrupted);
-  static Result<std::unique_ptr<NodeProcesses>> start_with(const Topology& topology,
+  static Result<std::unique_ptr<NodeProcesses>> start_with(FabricKind kind,
+                                                           const Topology& topology,
                                                            const Body& body,
                                                            const std::atomic<bool>& interrupted);
   ~NodeProcesses();
   NodeProcesses(const NodeProcesses&) = delete;
   NodeProcesses& operator=(const NodeProcesses&) = delete;
 
-  ShmFabric& fabric() { return *fabric_; }
+  Fabric& fabric() { return *fabric_; }
   // kUnavailable names a node that has ended by itself.
   Status check_alive();
 
@@ -41,14 +44,14 @@ class NodeProcesses {
     int ready_fd;
   };
 
-  NodeProcesses(std::string cluster, std::unique_ptr<ShmFabric> fabric)
-      : cluster_(std::move(cluster)), fabric_(std::move(fabric)) {}
+  NodeProcesses() = default;
 
   Status fork_node(NodeId node, const Body& body);
   Status await_ready(const Child& child, const std::atomic<bool>& interrupted) const;
 
-  const std::string cluster_;
-  const std::unique_ptr<ShmFabric> fabric_;
+  std::unique_ptr<LoopbackCluster> loopback_;  // unless on shared memory
+  FabricChoice choice_;
+  std::unique_ptr<Fabric> fabric_;
   std::vector<Child> children_;
 };
 

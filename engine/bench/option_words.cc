@@ -12,8 +12,10 @@ namespace rdmacc {
 namespace {
 
 void add_cluster_options(CLI::App& app, OptionWords& words) {
-  app.add_option("--fabric", words.fabric, "shm, or sim (virtual time, deterministic)")
+  app.add_option("--fabric", words.fabric, "shm, tcp, or sim (virtual time, deterministic)")
       ->capture_default_str();
+  app.add_option("--config", words.config,
+                 "config file of a running cluster; without it the run starts its own nodes");
   app.add_option("--nodes", words.nodes, "nodes")->capture_default_str();
   app.add_option("--threads-per-node", words.threads_per_node, "threads that serve each node")
       ->capture_default_str();
@@ -107,6 +109,9 @@ OptionWords parse_words(int argc, const char* const* argv) {
   words.ended = false;
   words.workload = given()->second;
   words.stages_given = words.workload != nullptr && given()->first->count("--stages") > 0;
+  for (const char* size : {"--nodes", "--threads-per-node", "--memory"}) {
+    words.cluster_sized |= words.workload != nullptr && given()->first->count(size) > 0;
+  }
   return words;
 }
 

@@ -6,6 +6,7 @@
 #include "engine/protocols/registry.h"
 #include "engine/storage/region_layout.h"
 #include "engine/workloads/registry.h"
+#include "rdma/bootstrap/cluster_config.h"
 
 namespace rdmacc {
 namespace {
@@ -59,7 +60,8 @@ Status take_names(const OptionWords& words, BenchOptions& options) {
   }
   options.protocol = *protocol;
   options.plan = plan.value().canonical(stages_of(*protocol));
-  RDMACC_RETURN_IF_ERROR(take_choice("--fabric", words.fabric, {"shm", "sim"}, options.fabric));
+  RDMACC_RETURN_IF_ERROR(
+      take_choice("--fabric", words.fabric, {"shm", "sim", "tcp"}, options.fabric));
   RDMACC_RETURN_IF_ERROR(
       take_choice("--format", words.format, {"text", "json", "csv"}, options.format));
   RDMACC_RETURN_IF_ERROR(
@@ -76,6 +78,25 @@ Status take_names(const OptionWords& words, BenchOptions& options) {
     return invalid("--lock-mode=" + words.lock_mode +
                    " means nothing to --protocol=" + words.protocol);
   }
+  return Status();
+}
+
+// A running cluster has the sizes that its config file says.
+Status take_config(OptionWords& words, BenchOptions& options) {
+  if (words.config.empty()) return Status();
+  if (!remote_fabric_kind(fabric_name(options.fabric))) {
+    return invalid("--config=" + words.config + " needs --fabric=tcp");
+  }
+  if (words.cluster_sized) {
+    return invalid("--config=" + words.config +
+                   " has its own --nodes, --threads-per-node and --memory: leave them out");
+  }
+  Result<ClusterConfig> config = read_cluster_config(words.config);
+  if (!config.ok()) return invalid("--config: " + config.status().message());
+  words.nodes = config->topology.nodes;
+  words.threads_per_node = config->topology.threads_per_node;
+  words.memory_mb = static_cast<int64_t>(config->topology.region_bytes >> 20);
+  options.config_file = words.config;
   return Status();
 }
 
@@ -124,20 +145,19 @@ Status take_workload(const OptionWords& words, BenchOptions& options) {
   return options.make_workload().status();
 }
 
-Status take(const OptionWords& words, BenchOptions& options) {
+Status take(OptionWords& words, BenchOptions& options) {
   if (words.workload == nullptr) {
     options.command = BenchOptions::Command::kLimits;
     return Status();
   }
   RDMACC_RETURN_IF_ERROR(take_names(words, options));
+  RDMACC_RETURN_IF_ERROR(take_config(words, options));
   RDMACC_RETURN_IF_ERROR(take_sizes(words, options));
   RDMACC_RETURN_IF_ERROR(take_rest(words, options));
   return take_workload(words, options);
 }
 
 }  // namespace
-
-const char* fabric_name(FabricKind kind) { return kind == FabricKind::kSim ? "sim" : "shm"; }
 
 const char* ordered_by_name(OrderedBy by) {
   return by == OrderedBy::kDeclared ? "declared" : "reconnaissance";
@@ -168,7 +188,7 @@ Result<std::unique_ptr<Workload>> BenchOptions::make_workload() const {
 
 ParsedOptions parse_options(int argc, const char* const* argv) {
   ParsedOptions parsed;
-  const OptionWords words = parse_words(argc, argv);
+  OptionWords words = parse_words(argc, argv);
   if (words.ended) {
     parsed.exit_code = words.exit_code;
     return parsed;

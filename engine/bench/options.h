@@ -4,11 +4,9 @@
 
 #include "engine/session.h"
 #include "engine/workloads/settings.h"
+#include "rdma/fabric_kind.h"
 
 namespace rdmacc {
-
-enum class FabricKind : uint8_t { kShm, kSim };
-const char* fabric_name(FabricKind kind);
 
 // How transactions of a deterministic protocol come to their read and write sets.
 enum class OrderedBy : uint8_t { kDeclared, kReconnaissance };
@@ -27,6 +25,7 @@ struct BenchOptions {
   LockMode lock_mode = LockMode::kExclusive;
   OrderedBy calvin = OrderedBy::kDeclared;  // where the workload can
   FabricKind fabric = FabricKind::kShm;
+  std::string config_file;  // of a cluster that is running; empty: the run has one of its own
   uint32_t nodes = 2, threads_per_node = 1;
   uint32_t threads = 1, coroutines = 8, replicas = 0;
   double seconds = 10;

@@ -46,7 +46,7 @@ void LoadJob::load_parts(Coordinator& coordinator) {
 void RunJob::start(Coordinator& coordinator) {
   coordinator.set_history(shared_.history);
   if (shared_.options.auto_plan) coordinator.set_observer(&recorder_);
-  if (shared_.options.fabric == FabricKind::kShm) shared_.ready.arrive_and_wait();
+  if (shared_.options.fabric != FabricKind::kSim) shared_.ready.arrive_and_wait();
   Worker& worker = coordinator.worker();
   started_us_ = ended_us_ = worker.endpoint().now_us();
   deadline_us_ = started_us_ + static_cast<uint64_t>(shared_.options.seconds * 1e6);

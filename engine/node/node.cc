@@ -29,11 +29,18 @@ Status Node::run(const std::atomic<bool>& stop, uint32_t spin_us) {
   for (uint16_t t = 1; t < threads; ++t) {
     others.emplace_back([this, t, spin_us, &ended] { ended[t] = serve_thread(t, spin_us); });
   }
-  first_->worker().scheduler().run_until([&] { return stop.load() || failed_.load(); }, spin_us);
+  first_->worker().scheduler().run_until([&] { return stop.load() || failed_.load() || evicted(); },
+                                         spin_us);
   stop_others_.store(true);
   for (std::thread& other : others) other.join();
   for (const Status& status : ended) RDMACC_RETURN_IF_ERROR(status);
-  return Status();
+  if (!evicted()) return Status();
+  return Status(Code::kUnavailable, "the other members took this node for dead");
+}
+
+bool Node::evicted() const {
+  Endpoint& endpoint = first_->worker().endpoint();
+  return endpoint.incarnation_of(endpoint.worker()) != endpoint.incarnation();
 }
 
 }  // namespace rdmacc

@@ -19,11 +19,13 @@ class Node {
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
 
-  // Serves until `stop` is set (looked at between two waits of the fabric) or a thread could not
-  // be started.
+  // Serves until `stop` is set (looked at between two waits of the fabric), a thread could not be
+  // started, or the other members took the node for dead (kUnavailable, and evicted()): they have
+  // ended what they did with it, so it must be opened anew, as after a crash.
   Status run(const std::atomic<bool>& stop, uint32_t spin_us);
 
-  NodeThread& first() { return *first_; }
+  bool evicted() const;
+  NodeThread& first() const { return *first_; }
 
  private:
   Node(Fabric& fabric, NodeId node, const NodeOptions& options)

@@ -10,9 +10,11 @@
 #include "engine/node/process_watch.h"
 #include "engine/storage/region_layout.h"
 #include "engine/workloads/procedures.h"
-#include "rdma/shm_fabric.h"
+#include "rdma/bootstrap/cluster_config.h"
+#include "rdma/open_fabric.h"
 
-// rdmacc_node: one node of a cluster on this host. Exit code 0: ended by a signal or with the
+// rdmacc_node: one node of a cluster, on shared memory with others of this host, or of a cluster
+// that a config file describes. Exit code 0: ended by a signal or with the
 // process it watched; 1: it could not start or go on; 2: the command line is wrong.
 
 namespace rdmacc {
@@ -25,10 +27,12 @@ constexpr uint64_t kMegabyte = 1ull << 20;
 
 std::atomic<bool> stop{false};
 
+bool told_ready = false;
+
 void on_signal(int) { stop.store(true); }
 
 struct Flags {
-  std::string cluster;
+  std::string cluster, config, fabric = "tcp";
   uint32_t node = 0;
   uint32_t nodes = 2, threads = 1, workers_max = 64;
   uint64_t memory_mb = 1024;
@@ -39,15 +43,23 @@ struct Flags {
 };
 
 void add_options(CLI::App& app, Flags& flags) {
-  app.add_option("--cluster", flags.cluster, "name of the cluster: letters, digits, _ and -")
-      ->required();
   app.add_option("--node", flags.node, "number of this node, from 0")->required();
-  app.add_option("--nodes", flags.nodes, "nodes of the cluster")->capture_default_str();
-  app.add_option("--threads", flags.threads, "threads of each node")->capture_default_str();
-  app.add_option("--memory", flags.memory_mb, "memory of each node in MB")->capture_default_str();
-  app.add_option("--workers-max", flags.workers_max, "worker slots, node threads included")
+  CLI::Option* config =
+      app.add_option("--config", flags.config, "config file of a cluster that spans hosts");
+  app.add_option("--fabric", flags.fabric, "with --config: how its members talk: tcp")
+      ->needs(config)
       ->capture_default_str();
-  app.add_flag("--create", flags.create, "create the cluster's control object first");
+  // What follows describes a cluster that is processes of this host.
+  const auto local = [&](const std::string& name, auto& variable, const std::string& what) {
+    app.add_option(name, variable, what)->excludes(config)->capture_default_str();
+  };
+  local("--cluster", flags.cluster, "name of the cluster: letters, digits, _ and -");
+  local("--nodes", flags.nodes, "nodes of the cluster");
+  local("--threads", flags.threads, "threads of each node");
+  local("--memory", flags.memory_mb, "memory of each node in MB");
+  local("--workers-max", flags.workers_max, "worker slots, node threads included");
+  app.add_flag("--create", flags.create, "create the cluster's control object first")
+      ->excludes(config);
   app.add_flag("--no-huge-pages", flags.no_huge_pages, "do not try to use huge pages");
   app.add_option("--watch-pid", flags.watch_pid,
                  "end when this process, whose cluster it is, is gone; node 0 removes its memory");
@@ -59,6 +71,7 @@ Status check(const Flags& flags) {
   const auto invalid = [](std::string what) {
     return Status(Code::kInvalidArgument, std::move(what));
   };
+  if (flags.cluster.empty()) return invalid("--cluster or --config is required");
   constexpr uint32_t kNodesMax = 1024;
   if (flags.nodes == 0 || flags.nodes > kNodesMax) {
     return invalid("--nodes must be 1 .. " + std::to_string(kNodesMax));
@@ -82,18 +95,43 @@ Topology topology_of(const Flags& flags) {
   topology.nodes = static_cast<NodeId>(flags.nodes);
   topology.threads_per_node = static_cast<uint16_t>(flags.threads);
   topology.workers_max = static_cast<WorkerId>(flags.workers_max);
-  topology.region_bytes = flags.memory_mb * kMegabyte;
+  topology.region_bytes = flags.memory_mb <= (UINT64_MAX >> 20) ? flags.memory_mb * kMegabyte : 0;
   return topology;
 }
 
-Status check_memory(const Flags& flags) {
-  const uint64_t least = region_bytes_min(topology_of(flags));
-  if (flags.memory_mb <= (UINT64_MAX >> 20) && flags.memory_mb * kMegabyte >= least) {
-    return Status();
+// `what`: what sets the memory.
+Status check_memory(const char* what, const Topology& topology) {
+  const uint64_t least = region_bytes_min(topology);
+  if (topology.region_bytes >= least) return Status();
+  return Status(Code::kInvalidArgument, std::string(what) + " must be at least " +
+                                            std::to_string((least + kMegabyte - 1) / kMegabyte) +
+                                            " MB for " + std::to_string(topology.workers_max) +
+                                            " workers");
+}
+
+// What the flags, or the config file that they name, describe.
+Result<FabricChoice> choose(const Flags& flags) {
+  FabricChoice choice = FabricChoice::shm(flags.cluster);
+  if (flags.config.empty()) {
+    RDMACC_RETURN_IF_ERROR(check(flags));
+    RDMACC_RETURN_IF_ERROR(check_memory("--memory", topology_of(flags)));
+  } else {
+    const std::optional<FabricKind> kind = remote_fabric_kind(flags.fabric);
+    if (!kind) {
+      return Status(Code::kInvalidArgument, "--fabric=" + flags.fabric + " does not span hosts");
+    }
+    Result<ClusterConfig> config = read_cluster_config(flags.config);
+    if (!config.ok()) return config.status();
+    RDMACC_RETURN_IF_ERROR(check_memory("memory_mb", config->topology));
+    if (flags.node >= config->nodes.size()) {
+      return Status(Code::kInvalidArgument,
+                    "there is no node " + std::to_string(flags.node) + " in " + flags.config);
+    }
+    config->log = [](const std::string& sentence) { spdlog::warn(sentence); };
+    choice = FabricChoice::remote(*kind, std::move(*config));
   }
-  return Status(Code::kInvalidArgument,
-                "--memory must be at least " + std::to_string((least + kMegabyte - 1) / kMegabyte) +
-                    " MB for " + std::to_string(flags.workers_max) + " workers");
+  choice.huge_pages = !flags.no_huge_pages;
+  return choice;
 }
 
 // The cluster's own topology counts; flags that contradict it are a mistake.
@@ -110,20 +148,22 @@ Status check_same(const Flags& flags, const Topology& topology) {
                     " --workers-max=" + std::to_string(topology.workers_max));
 }
 
-Result<std::unique_ptr<ShmFabric>> open_fabric(const Flags& flags) {
-  const ShmOptions options = {.huge_pages = !flags.no_huge_pages};
-  if (flags.create) return ShmFabric::create(flags.cluster, topology_of(flags), options);
-  Result<std::unique_ptr<ShmFabric>> fabric = ShmFabric::attach(flags.cluster, options);
+Result<std::unique_ptr<Fabric>> open_fabric(const Flags& flags, const FabricChoice& choice) {
+  if (flags.create) RDMACC_RETURN_IF_ERROR(create_cluster(choice, topology_of(flags)));
+  Result<std::unique_ptr<Fabric>> fabric =
+      open_fabric_as_node(choice, static_cast<NodeId>(flags.node));
   if (!fabric.ok()) {
     if (fabric.status().code() != Code::kNotFound) return fabric.status();
     return Status(Code::kNotFound, "there is no cluster " + flags.cluster + "; --create makes it");
   }
-  RDMACC_RETURN_IF_ERROR(check_same(flags, (*fabric)->topology()));
+  if (flags.config.empty()) RDMACC_RETURN_IF_ERROR(check_same(flags, (*fabric)->topology()));
   return fabric;
 }
 
-Status serve(const Flags& flags) {
-  Result<std::unique_ptr<ShmFabric>> fabric = open_fabric(flags);
+// `again`: it was taken for dead, and is to be opened anew.
+Status serve(const Flags& flags, const FabricChoice& choice, bool* again) {
+  *again = false;
+  Result<std::unique_ptr<Fabric>> fabric = open_fabric(flags, choice);
   if (!fabric.ok()) return fabric.status();
   ProcedureRegistry procedures;
   add_workload_procedures(procedures, WorkloadCluster{(*fabric)->topology().nodes, false});
@@ -139,14 +179,16 @@ Status serve(const Flags& flags) {
     const bool watching = scheduler.spawn([&, watch = ProcessWatch(flags.watch_pid)] {
       while (!watch.gone()) scheduler.sleep_for(kWatchEveryUs);
       // Nobody else is left who would.
-      if (flags.node == 0) ShmFabric::destroy(flags.cluster);
+      if (flags.node == 0) destroy_cluster(choice);
       stop.store(true);
     });
     CHECK(watching);
   }
-  std::printf("ready\n");
+  if (!told_ready) std::printf("ready\n");
+  told_ready = true;
   std::fflush(stdout);
   const Status ended = (*node)->run(stop, flags.spin_us);
+  *again = (*node)->evicted() && !stop.load();
   spdlog::info("node {}: ends", flags.node);
   return ended;
 }
@@ -162,7 +204,7 @@ void set_up_process() {
 }
 
 int run(int argc, char** argv) {
-  CLI::App app("One node of a pg_rdmacc cluster on this host");
+  CLI::App app("One node of a pg_rdmacc cluster");
   Flags flags;
   add_options(app, flags);
   try {
@@ -170,14 +212,18 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : kExitUsage;
   }
-  Status status = check(flags);
-  if (status.ok()) status = check_memory(flags);
-  if (!status.ok()) {
-    std::fprintf(stderr, "rdmacc_node: %s\n", status.message().c_str());
+  const Result<FabricChoice> choice = choose(flags);
+  if (!choice.ok()) {
+    std::fprintf(stderr, "rdmacc_node: %s\n", choice.status().message().c_str());
     return kExitUsage;
   }
   set_up_process();
-  status = serve(flags);
+  bool again = false;
+  Status status = serve(flags, choice.value(), &again);
+  while (again) {
+    spdlog::warn("node {}: starts anew: {}", flags.node, status.message());
+    status = serve(flags, choice.value(), &again);
+  }
   if (!status.ok()) {
     std::fprintf(stderr, "rdmacc_node: %s\n", status.to_string().c_str());
     return status.code() == Code::kInvalidArgument ? kExitUsage : kExitFailed;

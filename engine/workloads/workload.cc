@@ -5,7 +5,13 @@ namespace rdmacc {
 Status Workload::create_tables(Session& session) {
   std::vector<TableId> created;
   for (const TableSpec& spec : table_specs()) {
-    const Result<TableMeta> meta = session.create_table(spec);
+    Result<TableMeta> meta = session.create_table(spec);
+    if (meta.status().code() == Code::kDuplicateKey) {
+      const Result<TableMeta> earlier = session.find_table(spec);
+      if (!earlier.ok()) return earlier.status();
+      RDMACC_RETURN_IF_ERROR(session.drop_table(earlier.value().id));
+      meta = session.create_table(spec);
+    }
     if (!meta.ok()) return meta.status();
     created.push_back(meta.value().id);
   }

@@ -63,7 +63,7 @@ class Workload {
   // ---- Tables. In a process that did not create them, bind_tables() takes the ids that tables()
   // gave there.
   virtual std::vector<TableSpec> table_specs() const = 0;
-  // From a coroutine, once, before anything else.
+  // From a coroutine, once, before anything else. Those that an earlier run has left are dropped.
   Status create_tables(Session& session);
   std::span<const TableId> tables() const { return tables_; }
   void bind_tables(std::span<const TableId> tables);  // CHECKs that there is one for each spec

@@ -28,6 +28,9 @@ struct ClusterConfig {
   std::vector<HostPort> nodes;  // where each node's channel listens, by node id
   std::string secret_file;      // mode 0600, at least 32 bytes: the members' pre-shared key
   Topology topology;            // nodes == nodes.size(); the same in every member
+  // Where a member tells of refusals and losses, a sentence each and not too often; may be called
+  // on any thread. Empty: nowhere.
+  std::function<void(const std::string& sentence)> log;
 };
 
 class Membership {
@@ -48,37 +51,56 @@ class Membership {
     std::vector<Claim> claims;
   };
   // Answers a request of a peer, on the channel's own thread of a node. An error is sent as such.
+  // It must not block, nor call anything here but incarnation_of(), version() and the clock.
   using Handler =
       std::function<Result<Bytes>(const Peer& peer, std::span<const std::byte> request)>;
-  // Ends all access of `dead` to this node's memory before it returns. On the channel's thread.
+  // Ends all access of `dead` to this node's memory before it returns, and that of the worker's
+  // earlier incarnations. On the channel's thread, under the same rules; incarnation_of() does not
+  // give the dead one any more.
   using Fence = std::function<void(Claim dead)>;
+  // Called once, on whichever thread reads the channel, under the same rules: it notes the answer
+  // and wakes whoever waits for it. kUnavailable: the channel could not be made, or ended.
+  using Answer = std::function<void(Result<Bytes> answer)>;
 
-  // A coordinator's membership: connects to every node that is up. Owns no thread: poll() and
-  // wait_fd() are called by the endpoint of the process, or by nobody while it sleeps.
+  // A coordinator's membership: connects to node 0, and to other nodes when it has something to
+  // ask. Owns no thread: poll() and wait_fd() are called by the endpoints of the process, or by
+  // nobody while it sleeps. Made and used after fork(); a child's copy only closes descriptors.
   static Result<std::unique_ptr<Membership>> open(const ClusterConfig& config);
   // A node's: listens at its address and serves on one thread of its own. Node 0 also is the
-  // registrar, whose table of claims outlives its process.
+  // registrar, whose table of claims outlives its process. kUnavailable: the node is running on
+  // this host.
   static Result<std::unique_ptr<Membership>> open_as_node(const ClusterConfig& config, NodeId node);
+  // Removes what the members of the cluster leave on this host, when none of them is left.
+  static void destroy(const ClusterConfig& config);
 
   virtual ~Membership() = default;
   virtual const ClusterConfig& config() const = 0;
 
-  // kNoWorkerSlot: all are taken. kUnavailable: node 0 does not answer.
+  // kNoWorkerSlot: all are taken. kUnavailable: node 0 does not answer, or does not know our
+  // secret. kInvalidArgument: it has another topology, or the node is running elsewhere.
+  // They, leave() and exchange() wait, but not for ever (20 s for a node's claim, 5 s otherwise).
   virtual Result<Claim> claim() = 0;
   virtual Result<Claim> claim_node(uint16_t thread) = 0;
+  // Ends its access everywhere, and then frees the id.
   virtual void leave(Claim claim) = 0;
 
   // Sends `request` to `node` and waits for its answer, at most until `timeout_ms` have passed.
   virtual Result<Bytes> exchange(NodeId node, Topic topic, std::span<const std::byte> request,
                                  uint32_t timeout_ms) = 0;
+  // The same without waiting, for an endpoint whose poll() must not block; poll() of a coordinator
+  // makes it go on. Is not answered any more once this object goes.
+  virtual void post(NodeId node, Topic topic, std::span<const std::byte> request,
+                    Answer answer) = 0;
   // Nodes only; before the first claim_node().
   virtual void set_handler(Topic topic, Handler handler) = 0;
   virtual void set_fence(Fence fence) = 0;
 
-  // As Endpoint::incarnation_of(): from what node 0 has told last. Thread-safe and cheap.
+  // As Endpoint::incarnation_of(): from what node 0 has told last. Thread-safe and cheap. A worker
+  // of this process whose claim is gone, because node 0 took it for dead, has another one or 0.
   virtual uint32_t incarnation_of(WorkerId worker) = 0;
   // Counts every change that incarnation_of() may see.
   virtual uint64_t version() const = 0;
+  // On node 0; empty elsewhere.
   virtual std::vector<WorkerId> departed() = 0;
   virtual void release(WorkerId worker) = 0;
 

@@ -20,7 +20,7 @@ std::string unique_cluster() {
 }
 
 std::string fabric_kind_name(const testing::TestParamInfo<FabricKind>& param) {
-  return param.param == FabricKind::kShm ? "shm" : "sim";
+  return fabric_name(param.param);
 }
 
 FabricHarness::FabricHarness(FabricKind kind, HarnessOptions options) : options_(options) {
@@ -28,14 +28,28 @@ FabricHarness::FabricHarness(FabricKind kind, HarnessOptions options) : options_
     std::unique_ptr<SimFabric> sim = SimFabric::create(options.topology, options.sim);
     sim_ = sim.get();
     fabric_ = std::move(sim);
-  } else {
+  } else if (kind == FabricKind::kShm) {
     cluster_ = unique_cluster();
     auto shm = ShmFabric::create(cluster_, options.topology);
     CHECK(shm.ok());
     fabric_ = std::move(*shm);
+  } else {
+    auto loopback = LoopbackCluster::make(unique_cluster(), options.topology);
+    CHECK(loopback.ok());
+    loopback_ = std::move(*loopback);
+    ClusterConfig config = loopback_->config();
+    config.log = options.log;
+    for (NodeId n = 0; n + options.nodes_down < options.topology.nodes; ++n) {
+      auto node = TcpFabric::open_as_node(config, n);
+      CHECK(node.ok());
+      node_fabrics_.push_back(std::move(*node));
+    }
+    auto tcp = TcpFabric::open(config);
+    CHECK(tcp.ok());
+    fabric_ = std::move(*tcp);
   }
   workers_.resize(options.topology.nodes);
-  for (NodeId n = 0; n < options.topology.nodes; ++n) start_node(n);
+  for (NodeId n = 0; n + options.nodes_down < options.topology.nodes; ++n) start_node(n);
   for (uint16_t i = 0; i < options.coordinators; ++i) start_coordinator();
 }
 
@@ -44,6 +58,8 @@ FabricHarness::~FabricHarness() {
     if (worker != nullptr) stop(*worker);
   }
   fabric_.reset();
+  node_fabrics_.clear();
+  if (loopback_ != nullptr) TcpFabric::destroy(loopback_->config());
   if (!cluster_.empty()) ShmFabric::destroy(cluster_);
 }
 
@@ -55,7 +71,9 @@ Worker& FabricHarness::add(size_t place, Result<std::unique_ptr<Endpoint>> endpo
   return worker;
 }
 
-Worker& FabricHarness::start_node(NodeId node) { return add(node, fabric_->join_as_node(node, 0)); }
+Worker& FabricHarness::start_node(NodeId node) {
+  return add(node, fabric_of(node).join_as_node(node, 0));
+}
 
 Worker& FabricHarness::start_coordinator() {
   workers_.emplace_back();

@@ -6,21 +6,26 @@
 #include <string>
 #include <vector>
 
+#include "rdma/bootstrap/loopback_cluster.h"
+#include "rdma/fabric_kind.h"
 #include "rdma/shm_fabric.h"
 #include "rdma/sim_fabric.h"
+#include "rdma/tcp_fabric.h"
 #include "rdma/worker.h"
 
-// A small cluster of workers in one thread, on either fabric, so that one suite tests what all
-// fabrics promise. Every wait is bounded.
+// A small cluster of workers in one thread, on any fabric, so that one suite tests what all
+// fabrics promise. Every wait is bounded. On tcp each node has a fabric of its own, as if it were
+// a process, and the coordinators share another.
 
 namespace rdmacc {
-
-enum class FabricKind { kShm, kSim };
 
 struct HarnessOptions {
   Topology topology{.nodes = 2, .threads_per_node = 1, .workers_max = 16, .region_bytes = 1 << 20};
   SimOptions sim;
   uint16_t coordinators = 2;
+  NodeId nodes_down = 0;  // so many of the last nodes are not started
+  // tcp: what its members tell, on their threads.
+  std::function<void(const std::string& sentence)> log;
   Scheduler::Options scheduler;
 };
 
@@ -29,10 +34,12 @@ class FabricHarness {
   explicit FabricHarness(FabricKind kind, HarnessOptions options = {});
   ~FabricHarness();
 
-  Fabric& fabric() { return *fabric_; }
+  Fabric& fabric() { return *fabric_; }  // the coordinators'
+  Fabric& fabric_of(NodeId node) { return node_fabrics_.empty() ? *fabric_ : *node_fabrics_[node]; }
   SimFabric& sim() { return *sim_; }
   bool simulated() const { return sim_ != nullptr; }
   const std::string& cluster() const { return cluster_; }
+  const ClusterConfig& config() const { return loopback_->config(); }  // tcp
 
   Worker& node(NodeId node) { return *workers_[node]; }
   Worker& coordinator(size_t i) { return *workers_[options_.topology.nodes + i]; }
@@ -54,6 +61,8 @@ class FabricHarness {
 
   const HarnessOptions options_;
   std::string cluster_;
+  std::unique_ptr<LoopbackCluster> loopback_;  // tcp
+  std::vector<std::unique_ptr<Fabric>> node_fabrics_;
   std::unique_ptr<Fabric> fabric_;
   SimFabric* sim_ = nullptr;
   std::vector<std::unique_ptr<Worker>> workers_;  // nodes first; nullptr: stopped
@@ -61,7 +70,8 @@ class FabricHarness {
 
 // A cluster name that no other test process uses.
 std::string unique_cluster();
-// For INSTANTIATE_TEST_SUITE_P: "shm" or "sim".
+// For INSTANTIATE_TEST_SUITE_P.
+inline constexpr FabricKind kEveryFabric[] = {FabricKind::kShm, FabricKind::kSim, FabricKind::kTcp};
 std::string fabric_kind_name(const testing::TestParamInfo<FabricKind>& param);
 
 }  // namespace rdmacc

@@ -46,8 +46,7 @@ class RpcOn : public testing::TestWithParam<FabricKind> {
   Worker& caller = cluster.coordinator(0);
 };
 
-INSTANTIATE_TEST_SUITE_P(Fabrics, RpcOn, testing::Values(FabricKind::kShm, FabricKind::kSim),
-                         fabric_kind_name);
+INSTANTIATE_TEST_SUITE_P(Fabrics, RpcOn, testing::ValuesIn(kEveryFabric), fabric_kind_name);
 
 TEST_P(RpcOn, EchoesMessagesOfEverySize) {
   const size_t payload = fragment_payload_bytes(4096);

@@ -25,6 +25,7 @@ SHARED_HEADERS = {"engine/txn/outcome.h", "engine/txn/stage.h", "engine/txn/hist
                   "engine/txn/worker_stats.h"}
 # What pg_rdmacc's bridge may include of the engine.
 BRIDGE_HEADERS = {"engine/session.h", "engine/protocols/registry.h", "rdma/shm_fabric.h",
+                  "rdma/open_fabric.h", "rdma/bootstrap/cluster_config.h",
                   "engine/stats/shared_stats.h", "engine/stats/stats_recorder.h"}
 SERVER_HEADERS = re.compile(r'#include "(postgres|fmgr|miscadmin|executor/|access/|utils/|storage/'
                             r"(ipc|lwlock|latch|shmem|procarray|fd)|catalog/|commands/|nodes/)")
@@ -93,6 +94,16 @@ def check_verbs_header(sources):
     for path, text in sources.items():
         if "infiniband/verbs.h" in text and not path.startswith("rdma/verbs_"):
             yield f"{path}: only rdma/verbs_* sees libibverbs"
+
+
+def check_fabric_choice(sources):
+    """The simulator's cluster is one object, which whoever drives it makes."""
+    for path, text in sources.items():
+        if not path.startswith("engine/"):
+            continue
+        for number, line in enumerate(text.split("\n"), 1):
+            if re.match(r'#include "rdma/(shm|tcp|verbs)_', line):
+                yield f"{path}:{number}: only rdma/open_fabric knows which fabric it is"
 
 
 def check_protocol_names(sources):
@@ -190,6 +201,7 @@ def main():
         "layers": check_layers(sources),
         "PostgreSQL's headers": check_server_headers(sources),
         "libibverbs": check_verbs_header(sources),
+        "choice of the fabric": check_fabric_choice(sources),
         "protocol names": check_protocol_names(sources),
         "primitive names": check_primitive_names(sources),
         "file lengths": check_lengths(sources),

@@ -77,8 +77,15 @@ TEST(BenchOptions, AreRefusedWithASentence) {
             "--operations\n");
   EXPECT_EQ(refusal({"tpcc", "--format=xml"}),
             "rdmacc_bench: --format=xml is not available; possible are text, json, csv\n");
-  EXPECT_EQ(refusal({"tpcc", "--fabric=tcp"}),
-            "rdmacc_bench: --fabric=tcp is not available; possible are shm, sim\n");
+  EXPECT_EQ(refusal({"tpcc", "--fabric=pigeon"}),
+            "rdmacc_bench: --fabric=pigeon is not available; possible are shm, sim, tcp\n");
+  EXPECT_EQ(refusal({"ycsb", "--config=/nowhere"}),
+            "rdmacc_bench: --config=/nowhere needs --fabric=tcp\n");
+  EXPECT_EQ(refusal({"ycsb", "--fabric=tcp", "--config=/nowhere"}),
+            "rdmacc_bench: --config: /nowhere: cannot be read\n");
+  EXPECT_EQ(refusal({"ycsb", "--fabric=tcp", "--config=/nowhere", "--nodes=2"}),
+            "rdmacc_bench: --config=/nowhere has its own --nodes, --threads-per-node and "
+            "--memory: leave them out\n");
   EXPECT_EQ(refusal({"tpcc", "--protocol=3pl"}),
             "rdmacc_bench: --protocol=3pl is not available; possible are " +
                 available_protocol_names() + "\n");

@@ -1,0 +1,45 @@
+#pragma once
+#include <memory>
+#include <string>
+
+#include "rdma/bootstrap/membership.h"
+#include "rdma/fabric_kind.h"
+
+// The one place where a fabric is chosen: nobody above this folder knows which one it runs on. A
+// further kind is a case in open_fabric.cc.
+
+namespace rdmacc {
+
+struct FabricChoice {
+  FabricKind kind = FabricKind::kShm;
+  std::string cluster;   // shm: its name
+  ClusterConfig config;  // every other kind
+  bool huge_pages = true;
+
+  static FabricChoice shm(std::string name) {
+    FabricChoice choice;
+    choice.cluster = std::move(name);
+    return choice;
+  }
+  static FabricChoice remote(FabricKind kind, ClusterConfig config) {
+    FabricChoice choice;
+    choice.kind = kind;
+    choice.config = std::move(config);
+    return choice;
+  }
+};
+
+// Makes what the members of a new cluster on this host have in common, before its nodes start.
+// Only shm has such a thing; elsewhere nothing is done, and node 0 keeps what there is.
+// kInvalidArgument if it exists.
+Status create_cluster(const FabricChoice& choice, const Topology& topology);
+// Removes what the cluster has left on this host, the rows of its nodes included. No node runs.
+void destroy_cluster(const FabricChoice& choice);
+
+// A coordinator's process: owns no thread, and is to be opened after fork(). kNotFound: there is
+// no such cluster (yet); kInvalidArgument: the config or the secret is not as it must be.
+Result<std::unique_ptr<Fabric>> open_fabric(const FabricChoice& choice);
+// The process of a node.
+Result<std::unique_ptr<Fabric>> open_fabric_as_node(const FabricChoice& choice, NodeId node);
+
+}  // namespace rdmacc
