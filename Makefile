@@ -9,6 +9,8 @@
 #                                             and fault in the simulator, all of the exploration,
 #                                             everything under the sanitizers; prints what was run
 #   make check-tsan     threads under ThreadSanitizer; long, not part of check
+#   make check-verbs    the verbs fabric, and the engine on it, in a guest that has RDMA devices;
+#                       part of check
 #   make check-assert   the server's tests on a PostgreSQL with assertions, which it fetches and
 #                       builds; longer, not part of check
 #   make sandbox [DIR=…] [NODES=2] [PORT=…]   a server to play with; prints how to connect
@@ -33,8 +35,8 @@ PKGLIBDIR = $(DESTDIR)$(shell $(PG_CONFIG) --pkglibdir)
 SHAREDIR = $(DESTDIR)$(shell $(PG_CONFIG) --sharedir)
 BINDIR = $(DESTDIR)$(shell $(PG_CONFIG) --bindir)
 
-.PHONY: all deps test-deps build demo check soak check-tsan check-assert sandbox sandbox-stop bench format clean \
-  install uninstall
+.PHONY: all deps test-deps build demo check soak check-tsan check-verbs check-assert sandbox \
+  sandbox-stop bench format clean install uninstall
 .NOTPARALLEL:
 
 all: $(BUILD)/build.ninja

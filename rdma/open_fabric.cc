@@ -1,7 +1,10 @@
 #include "rdma/open_fabric.h"
 
+#include <sstream>
+
 #include "rdma/shm_fabric.h"
 #include "rdma/tcp_fabric.h"
+#include "rdma/verbs_fabric.h"
 
 namespace rdmacc {
 namespace {
@@ -18,6 +21,18 @@ Result<std::unique_ptr<Fabric>> as_fabric(Result<std::unique_ptr<AFabric>> opene
   return std::unique_ptr<Fabric>(std::move(*opened));
 }
 
+// node == nodes: a coordinator.
+VerbsOptions verbs_options(const FabricChoice& choice, size_t node, size_t nodes) {
+  VerbsOptions options = choice.verbs;
+  options.huge_pages = choice.huge_pages;
+  std::vector<std::string> devices;
+  std::istringstream list(choice.verbs.device);
+  for (std::string device; std::getline(list, device, ',');) devices.push_back(device);
+  if (devices.empty()) return options;
+  options.device = node == nodes ? devices.back() : devices[node % devices.size()];
+  return options;
+}
+
 }  // namespace
 
 Status create_cluster(const FabricChoice& choice, const Topology& topology) {
@@ -28,6 +43,7 @@ Status create_cluster(const FabricChoice& choice, const Topology& topology) {
 void destroy_cluster(const FabricChoice& choice) {
   if (choice.kind == FabricKind::kShm) ShmFabric::destroy(choice.cluster);
   if (choice.kind == FabricKind::kTcp) TcpFabric::destroy(choice.config);
+  if (choice.kind == FabricKind::kVerbs) VerbsFabric::destroy(choice.config);
 }
 
 Result<std::unique_ptr<Fabric>> open_fabric(const FabricChoice& choice) {
@@ -36,6 +52,13 @@ Result<std::unique_ptr<Fabric>> open_fabric(const FabricChoice& choice) {
       return as_fabric(ShmFabric::attach(choice.cluster, {.huge_pages = choice.huge_pages}));
     case FabricKind::kTcp:
       return as_fabric(TcpFabric::open(choice.config, {.huge_pages = choice.huge_pages}));
+    case FabricKind::kVerbs: {
+      Result<std::unique_ptr<Membership>> membership = Membership::open(choice.config);
+      if (!membership.ok()) return membership.status();
+      const size_t nodes = choice.config.nodes.size();
+      return as_fabric(
+          VerbsFabric::open(std::move(*membership), verbs_options(choice, nodes, nodes)));
+    }
     case FabricKind::kSim:
       break;
   }
@@ -43,6 +66,12 @@ Result<std::unique_ptr<Fabric>> open_fabric(const FabricChoice& choice) {
 }
 
 Result<std::unique_ptr<Fabric>> open_fabric_as_node(const FabricChoice& choice, NodeId node) {
+  if (choice.kind == FabricKind::kVerbs) {
+    Result<std::unique_ptr<Membership>> membership = Membership::open_as_node(choice.config, node);
+    if (!membership.ok()) return membership.status();
+    return as_fabric(VerbsFabric::open_as_node(
+        std::move(*membership), node, verbs_options(choice, node, choice.config.nodes.size())));
+  }
   if (choice.kind != FabricKind::kTcp) return open_fabric(choice);
   return as_fabric(TcpFabric::open_as_node(choice.config, node, {.huge_pages = choice.huge_pages}));
 }

@@ -4,6 +4,7 @@
 
 #include "rdma/bootstrap/membership.h"
 #include "rdma/fabric_kind.h"
+#include "rdma/verbs_fabric.h"
 
 // The one place where a fabric is chosen: nobody above this folder knows which one it runs on. A
 // further kind is a case in open_fabric.cc.
@@ -15,6 +16,9 @@ struct FabricChoice {
   std::string cluster;   // shm: its name
   ClusterConfig config;  // every other kind
   bool huge_pages = true;
+  // verbs. `device` may be several names, by commas: node k has the k-th, and from the first again
+  // when there are fewer; coordinators have the last.
+  VerbsOptions verbs;
 
   static FabricChoice shm(std::string name) {
     FabricChoice choice;

@@ -78,6 +78,9 @@ def report(part):
     mark = colour("FAILED", 31) if part.failed else colour("ok", 32)
     print(f"  {part.name:<34} {part.passed:>5} passed {part.failed:>3} failed "
           f"{part.seconds:>6.1f} s  {mark}", flush=True)
+    for line in part.output.splitlines():
+        if line.startswith("skipped: "):
+            print("    " + line, flush=True)
     if part.failed:
         print("\n".join("    " + line for line in part.output.splitlines()[-LINES_OF_A_FAILURE:]),
               flush=True)
@@ -136,6 +139,10 @@ def fuzz_parts():
     return [python_part("fuzz", "scripts/fuzz.py", limit_s=900)]
 
 
+def verbs_parts():
+    return [python_part("verbs", "scripts/check_verbs.py", limit_s=540)]
+
+
 def server_parts():
     taps = sorted(name for name in os.listdir(os.path.join(ROOT, "tests/tap"))
                   if re.match(r"\d+_.*\.py$", name))
@@ -160,6 +167,7 @@ def run_everything(jobs):
         if not sanitized.failed:
             done += in_turn(gtest_parts("asan", "sanitized ", SANITIZED,
                                         environment=SANITIZED_SEEDS))
+        done += in_turn(verbs_parts())
         done += in_turn(fuzz_parts())
         done += servers.result()
     return done

@@ -55,13 +55,23 @@ class ProcessBenchCluster final : public BenchCluster {
   Fabric& fabric_;
 };
 
+FabricChoice choice_of(const BenchOptions& options) {
+  FabricChoice choice;
+  choice.kind = options.fabric;
+  choice.verbs.device = options.verbs_device;
+  choice.verbs.queue_pairs_per_node = options.queue_pairs;
+  return choice;
+}
+
 Result<std::unique_ptr<Fabric>> open_running(const BenchOptions& options) {
   Result<ClusterConfig> config = read_cluster_config(options.config_file);
   if (!config.ok()) return config.status();
   config->log = [](const std::string& sentence) {
     std::fprintf(stderr, "rdmacc_bench: %s\n", sentence.c_str());
   };
-  return open_fabric(FabricChoice::remote(options.fabric, std::move(*config)));
+  FabricChoice choice = choice_of(options);
+  choice.config = std::move(*config);
+  return open_fabric(choice);
 }
 
 class SimBenchCluster final : public BenchCluster {
@@ -153,7 +163,7 @@ Result<std::unique_ptr<BenchCluster>> BenchCluster::start(const BenchOptions& op
         std::make_unique<ProcessBenchCluster>(options, std::move(*fabric)));
   }
   Result<std::unique_ptr<NodeProcesses>> processes =
-      NodeProcesses::start(options.fabric, options.topology(), options.spin_us, interrupted);
+      NodeProcesses::start(choice_of(options), options.topology(), options.spin_us, interrupted);
   if (!processes.ok()) return processes.status();
   return Result<std::unique_ptr<BenchCluster>>(
       std::make_unique<ProcessBenchCluster>(options, std::move(*processes)));

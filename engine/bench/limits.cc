@@ -151,7 +151,7 @@ Status print_limits(const std::atomic<bool>& interrupted) {
   topology.workers_max = 3;
   topology.region_bytes = bytes;
   Result<std::unique_ptr<NodeProcesses>> node =
-      NodeProcesses::start_with(FabricKind::kShm, topology, serve_echo, interrupted);
+      NodeProcesses::start_with(FabricChoice(), topology, serve_echo, interrupted);
   if (!node.ok()) return node.status();
   Result<std::unique_ptr<Endpoint>> endpoint = (*node)->fabric().join();
   if (!endpoint.ok()) return endpoint.status();

@@ -11,6 +11,7 @@
 #include <exception>
 
 #include "engine/node/node.h"
+#include "engine/storage/region_rights.h"
 #include "engine/workloads/procedures.h"
 
 namespace rdmacc {
@@ -64,12 +65,13 @@ int run_child(const FabricChoice& choice, NodeId node, const NodeProcesses::Body
 
 }  // namespace
 
-Result<std::unique_ptr<NodeProcesses>> NodeProcesses::start(FabricKind kind,
+Result<std::unique_ptr<NodeProcesses>> NodeProcesses::start(FabricChoice choice,
                                                             const Topology& topology,
                                                             uint32_t spin_us,
                                                             const std::atomic<bool>& interrupted) {
+  choice.verbs.domains = region_domains(RegionLayout(topology));
   return start_with(
-      kind, topology,
+      choice, topology,
       [spin_us](Fabric& fabric, NodeId node, const std::atomic<bool>& stop,
                 const std::function<void()>& ready) {
         ProcedureRegistry procedures;
@@ -85,17 +87,18 @@ Result<std::unique_ptr<NodeProcesses>> NodeProcesses::start(FabricKind kind,
 }
 
 Result<std::unique_ptr<NodeProcesses>> NodeProcesses::start_with(
-    FabricKind kind, const Topology& topology, const Body& body,
+    FabricChoice choice, const Topology& topology, const Body& body,
     const std::atomic<bool>& interrupted) {
   const std::string cluster = "bench-" + std::to_string(getpid());
   std::unique_ptr<NodeProcesses> processes(new NodeProcesses);
-  processes->choice_ = FabricChoice::shm(cluster);
-  if (kind != FabricKind::kShm) {
+  choice.cluster = cluster;
+  if (choice.kind != FabricKind::kShm) {
     Result<std::unique_ptr<LoopbackCluster>> loopback = LoopbackCluster::make(cluster, topology);
     if (!loopback.ok()) return loopback.status();
     processes->loopback_ = std::move(*loopback);
-    processes->choice_ = FabricChoice::remote(kind, processes->loopback_->config());
+    choice.config = processes->loopback_->config();
   }
+  processes->choice_ = std::move(choice);
   destroy_cluster(processes->choice_);  // of a killed run that had the same process number
   RDMACC_RETURN_IF_ERROR(create_cluster(processes->choice_, topology));
   for (NodeId node = 0; node < topology.nodes; ++node) {

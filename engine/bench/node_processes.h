@@ -22,10 +22,11 @@ class NodeProcesses {
   using Body = std::function<Status(Fabric& fabric, NodeId node, const std::atomic<bool>& stop,
                                     const std::function<void()>& ready)>;
 
-  static Result<std::unique_ptr<NodeProcesses>> start(FabricKind kind, const Topology& topology,
+  // `choice` says which fabric and how; the cluster's name or config is made here.
+  static Result<std::unique_ptr<NodeProcesses>> start(FabricChoice choice, const Topology& topology,
                                                       uint32_t spin_us,
                                                       const std::atomic<bool>& interrupted);
-  static Result<std::unique_ptr<NodeProcesses>> start_with(FabricKind kind,
+  static Result<std::unique_ptr<NodeProcesses>> start_with(FabricChoice choice,
                                                            const Topology& topology,
                                                            const Body& body,
                                                            const std::atomic<bool>& interrupted);

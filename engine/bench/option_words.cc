@@ -12,10 +12,15 @@ namespace rdmacc {
 namespace {
 
 void add_cluster_options(CLI::App& app, OptionWords& words) {
-  app.add_option("--fabric", words.fabric, "shm, tcp, or sim (virtual time, deterministic)")
+  app.add_option("--fabric", words.fabric, "shm, tcp, verbs, or sim (virtual time, deterministic)")
       ->capture_default_str();
   app.add_option("--config", words.config,
                  "config file of a running cluster; without it the run starts its own nodes");
+  app.add_option("--verbs-device", words.verbs_device,
+                 "verbs: RDMA devices, by commas: nodes take turns, coordinators have the last");
+  app.add_option("--queue-pairs", words.queue_pairs,
+                 "verbs: queue pairs of a worker to each node, used in turn")
+      ->capture_default_str();
   app.add_option("--nodes", words.nodes, "nodes")->capture_default_str();
   app.add_option("--threads-per-node", words.threads_per_node, "threads that serve each node")
       ->capture_default_str();

@@ -18,11 +18,11 @@ struct OptionWords {
   std::string protocol = "occ", stages = "one_sided", lock_mode = "exclusive";
   std::string calvin;  // empty: not given
   std::string fabric = "shm", format = "text";
-  std::string config;
+  std::string config, verbs_device;
   bool stages_given = false, enumerate = false;
   bool cluster_sized = false;  // --nodes, --threads-per-node or --memory was given
   int64_t nodes = 2, threads_per_node = 1, threads = 1, coroutines = 8, replicas = 0;
-  int64_t memory_mb = 1024, spin_us = 50;
+  int64_t memory_mb = 1024, spin_us = 50, queue_pairs = 1;
   double seconds = 10, progress = -1;
   uint64_t seed = 1;
   std::string history_file;

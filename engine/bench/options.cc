@@ -61,7 +61,7 @@ Status take_names(const OptionWords& words, BenchOptions& options) {
   options.protocol = *protocol;
   options.plan = plan.value().canonical(stages_of(*protocol));
   RDMACC_RETURN_IF_ERROR(
-      take_choice("--fabric", words.fabric, {"shm", "sim", "tcp"}, options.fabric));
+      take_choice("--fabric", words.fabric, {"shm", "sim", "tcp", "verbs"}, options.fabric));
   RDMACC_RETURN_IF_ERROR(
       take_choice("--format", words.format, {"text", "json", "csv"}, options.format));
   RDMACC_RETURN_IF_ERROR(
@@ -85,7 +85,7 @@ Status take_names(const OptionWords& words, BenchOptions& options) {
 Status take_config(OptionWords& words, BenchOptions& options) {
   if (words.config.empty()) return Status();
   if (!remote_fabric_kind(fabric_name(options.fabric))) {
-    return invalid("--config=" + words.config + " needs --fabric=tcp");
+    return invalid("--config=" + words.config + " needs --fabric=tcp or verbs");
   }
   if (words.cluster_sized) {
     return invalid("--config=" + words.config +
@@ -122,6 +122,16 @@ Status take_sizes(const OptionWords& words, BenchOptions& options) {
                      options.memory_mb);
 }
 
+Status take_verbs(const OptionWords& words, BenchOptions& options) {
+  constexpr int64_t kQueuePairsMax = 64;
+  RDMACC_RETURN_IF_ERROR(
+      take_number("--queue-pairs", words.queue_pairs, 1, kQueuePairsMax, options.queue_pairs));
+  options.verbs_device = words.verbs_device;
+  if (options.fabric == FabricKind::kVerbs) return Status();
+  if (options.queue_pairs == 1 && options.verbs_device.empty()) return Status();
+  return invalid("--verbs-device and --queue-pairs need --fabric=verbs");
+}
+
 Status take_rest(const OptionWords& words, BenchOptions& options) {
   options.seed = words.seed;
   options.history_file = words.history_file;
@@ -153,6 +163,7 @@ Status take(OptionWords& words, BenchOptions& options) {
   RDMACC_RETURN_IF_ERROR(take_names(words, options));
   RDMACC_RETURN_IF_ERROR(take_config(words, options));
   RDMACC_RETURN_IF_ERROR(take_sizes(words, options));
+  RDMACC_RETURN_IF_ERROR(take_verbs(words, options));
   RDMACC_RETURN_IF_ERROR(take_rest(words, options));
   return take_workload(words, options);
 }

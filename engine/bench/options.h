@@ -28,6 +28,8 @@ struct BenchOptions {
   std::string config_file;  // of a cluster that is running; empty: the run has one of its own
   uint32_t nodes = 2, threads_per_node = 1;
   uint32_t threads = 1, coroutines = 8, replicas = 0;
+  std::string verbs_device;  // names by commas; empty: the first that works
+  uint16_t queue_pairs = 1;
   double seconds = 10;
   uint64_t memory_mb = 1024;  // of each node
   uint32_t spin_us = 50;

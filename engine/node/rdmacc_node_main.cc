@@ -9,6 +9,7 @@
 #include "engine/node/node.h"
 #include "engine/node/process_watch.h"
 #include "engine/storage/region_layout.h"
+#include "engine/storage/region_rights.h"
 #include "engine/workloads/procedures.h"
 #include "rdma/bootstrap/cluster_config.h"
 #include "rdma/open_fabric.h"
@@ -33,6 +34,7 @@ void on_signal(int) { stop.store(true); }
 
 struct Flags {
   std::string cluster, config, fabric = "tcp";
+  VerbsOptions verbs;
   uint32_t node = 0;
   uint32_t nodes = 2, threads = 1, workers_max = 64;
   uint64_t memory_mb = 1024;
@@ -46,9 +48,17 @@ void add_options(CLI::App& app, Flags& flags) {
   app.add_option("--node", flags.node, "number of this node, from 0")->required();
   CLI::Option* config =
       app.add_option("--config", flags.config, "config file of a cluster that spans hosts");
-  app.add_option("--fabric", flags.fabric, "with --config: how its members talk: tcp")
+  app.add_option("--fabric", flags.fabric, "with --config: how its members talk: tcp or verbs")
       ->needs(config)
       ->capture_default_str();
+  app.add_option("--verbs-device", flags.verbs.device,
+                 "verbs: RDMA device; the first that has an active port")
+      ->needs(config);
+  app.add_option("--verbs-port", flags.verbs.port, "verbs: its port; the first active one")
+      ->needs(config);
+  app.add_option("--verbs-gid", flags.verbs.gid_index,
+                 "verbs: index of the port's address; a RoCE v2 one of IPv4")
+      ->needs(config);
   // What follows describes a cluster that is processes of this host.
   const auto local = [&](const std::string& name, auto& variable, const std::string& what) {
     app.add_option(name, variable, what)->excludes(config)->capture_default_str();
@@ -129,6 +139,8 @@ Result<FabricChoice> choose(const Flags& flags) {
     }
     config->log = [](const std::string& sentence) { spdlog::warn(sentence); };
     choice = FabricChoice::remote(*kind, std::move(*config));
+    choice.verbs = flags.verbs;
+    choice.verbs.domains = region_domains(RegionLayout(choice.config.topology));
   }
   choice.huge_pages = !flags.no_huge_pages;
   return choice;

@@ -13,7 +13,7 @@ class FabricContract : public testing::TestWithParam<FabricKind> {
   FabricHarness cluster{GetParam()};
 };
 
-INSTANTIATE_TEST_SUITE_P(Fabrics, FabricContract, testing::ValuesIn(kEveryFabric),
+INSTANTIATE_TEST_SUITE_P(Fabrics, FabricContract, testing::ValuesIn(every_fabric()),
                          fabric_kind_name);
 
 TEST_P(FabricContract, WriteReachesRegionAndReadReturnsIt) {

@@ -1,22 +1,22 @@
 #include "tests/fabric/fabric_harness.h"
 
-#include <unistd.h>
-
-#include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 
 namespace rdmacc {
 namespace {
 
 constexpr uint64_t kEventsMax = 50'000'000;
-constexpr auto kWallMax = std::chrono::seconds(20);
+constexpr auto kWallMax = std::chrono::seconds(60);
 
 }  // namespace
 
-std::string unique_cluster() {
-  static std::atomic<int> number = 0;
-  return "test-" + std::to_string(getpid()) + "-" + std::to_string(++number);
+std::vector<FabricKind> every_fabric() {
+  const char* const asked = getenv("FABRIC");
+  if (asked == nullptr) return {FabricKind::kShm, FabricKind::kSim, FabricKind::kTcp};
+  CHECK(std::string_view(asked) == "verbs");
+  return {FabricKind::kVerbs};
 }
 
 std::string fabric_kind_name(const testing::TestParamInfo<FabricKind>& param) {
@@ -33,24 +33,61 @@ FabricHarness::FabricHarness(FabricKind kind, HarnessOptions options) : options_
     auto shm = ShmFabric::create(cluster_, options.topology);
     CHECK(shm.ok());
     fabric_ = std::move(*shm);
+  } else if (kind == FabricKind::kTcp) {
+    open_tcp(make_config());
   } else {
-    auto loopback = LoopbackCluster::make(unique_cluster(), options.topology);
-    CHECK(loopback.ok());
-    loopback_ = std::move(*loopback);
-    ClusterConfig config = loopback_->config();
-    config.log = options.log;
-    for (NodeId n = 0; n + options.nodes_down < options.topology.nodes; ++n) {
-      auto node = TcpFabric::open_as_node(config, n);
-      CHECK(node.ok());
-      node_fabrics_.push_back(std::move(*node));
-    }
-    auto tcp = TcpFabric::open(config);
-    CHECK(tcp.ok());
-    fabric_ = std::move(*tcp);
+    open_verbs(make_config());
   }
   workers_.resize(options.topology.nodes);
   for (NodeId n = 0; n + options.nodes_down < options.topology.nodes; ++n) start_node(n);
   for (uint16_t i = 0; i < options.coordinators; ++i) start_coordinator();
+}
+
+ClusterConfig FabricHarness::make_config() {
+  if (options_.member_table) {
+    ClusterConfig config;
+    config.name = cluster_ = unique_cluster();
+    config.topology = options_.topology;
+    return config;
+  }
+  auto loopback = LoopbackCluster::make(unique_cluster(), options_.topology);
+  CHECK(loopback.ok());
+  loopback_ = std::move(*loopback);
+  ClusterConfig config = loopback_->config();
+  config.log = options_.log;
+  return config;
+}
+
+void FabricHarness::open_tcp(const ClusterConfig& config) {
+  for (NodeId n = 0; n + options_.nodes_down < options_.topology.nodes; ++n) {
+    auto node = TcpFabric::open_as_node(config, n);
+    CHECK(node.ok());
+    node_fabrics_.push_back(std::move(*node));
+  }
+  auto tcp = TcpFabric::open(config);
+  CHECK(tcp.ok());
+  fabric_ = std::move(*tcp);
+}
+
+void FabricHarness::open_verbs(const ClusterConfig& config) {
+  if (options_.member_table) members_ = std::make_unique<MemberTable>(config);
+  VerbsOptions verbs = options_.verbs;
+  for (NodeId n = 0; n + options_.nodes_down < options_.topology.nodes; ++n) {
+    verbs.device = verbs_device(n);
+    auto membership =
+        members_ != nullptr ? members_->join_as_node(n) : Membership::open_as_node(config, n);
+    CHECK(membership.ok());
+    auto node = VerbsFabric::open_as_node(std::move(*membership), n, verbs);
+    if (!node.ok()) std::fprintf(stderr, "%s\n", node.status().to_string().c_str());
+    CHECK(node.ok());
+    node_fabrics_.push_back(std::move(*node));
+  }
+  verbs.device = verbs_device(1);
+  auto membership = members_ != nullptr ? members_->join() : Membership::open(config);
+  CHECK(membership.ok());
+  auto coordinators = VerbsFabric::open(std::move(*membership), verbs);
+  CHECK(coordinators.ok());
+  fabric_ = std::move(*coordinators);
 }
 
 FabricHarness::~FabricHarness() {
@@ -59,7 +96,10 @@ FabricHarness::~FabricHarness() {
   }
   fabric_.reset();
   node_fabrics_.clear();
-  if (loopback_ != nullptr) TcpFabric::destroy(loopback_->config());
+  if (loopback_ != nullptr) {
+    TcpFabric::destroy(loopback_->config());
+    VerbsFabric::destroy(loopback_->config());
+  }
   if (!cluster_.empty()) ShmFabric::destroy(cluster_);
 }
 

@@ -11,11 +11,14 @@
 #include "rdma/shm_fabric.h"
 #include "rdma/sim_fabric.h"
 #include "rdma/tcp_fabric.h"
+#include "rdma/verbs_fabric.h"
 #include "rdma/worker.h"
+#include "tests/fabric/member_table.h"
+#include "tests/fabric/surroundings.h"
 
 // A small cluster of workers in one thread, on any fabric, so that one suite tests what all
-// fabrics promise. Every wait is bounded. On tcp each node has a fabric of its own, as if it were
-// a process, and the coordinators share another.
+// fabrics promise. Every wait is bounded. On tcp and verbs each node has a fabric of its own, as if
+// it were a process, and the coordinators share another.
 
 namespace rdmacc {
 
@@ -24,9 +27,11 @@ struct HarnessOptions {
   SimOptions sim;
   uint16_t coordinators = 2;
   NodeId nodes_down = 0;  // so many of the last nodes are not started
-  // tcp: what its members tell, on their threads.
+  // tcp, verbs: what members tell, on their threads.
   std::function<void(const std::string& sentence)> log;
   Scheduler::Options scheduler;
+  VerbsOptions verbs;
+  bool member_table = false;  // verbs: members() in place of channels
 };
 
 class FabricHarness {
@@ -39,7 +44,8 @@ class FabricHarness {
   SimFabric& sim() { return *sim_; }
   bool simulated() const { return sim_ != nullptr; }
   const std::string& cluster() const { return cluster_; }
-  const ClusterConfig& config() const { return loopback_->config(); }  // tcp
+  const ClusterConfig& config() const { return loopback_->config(); }  // tcp, verbs
+  MemberTable& members() { return *members_; }  // verbs
 
   Worker& node(NodeId node) { return *workers_[node]; }
   Worker& coordinator(size_t i) { return *workers_[options_.topology.nodes + i]; }
@@ -57,21 +63,24 @@ class FabricHarness {
   uint64_t word_at(NodeId node, uint64_t offset);
 
  private:
+  ClusterConfig make_config();
+  void open_tcp(const ClusterConfig& config);
+  void open_verbs(const ClusterConfig& config);
   Worker& add(size_t place, Result<std::unique_ptr<Endpoint>> endpoint);
 
   const HarnessOptions options_;
   std::string cluster_;
-  std::unique_ptr<LoopbackCluster> loopback_;  // tcp
+  std::unique_ptr<LoopbackCluster> loopback_;  // tcp, verbs
+  std::unique_ptr<MemberTable> members_;
   std::vector<std::unique_ptr<Fabric>> node_fabrics_;
   std::unique_ptr<Fabric> fabric_;
   SimFabric* sim_ = nullptr;
   std::vector<std::unique_ptr<Worker>> workers_;  // nodes first; nullptr: stopped
 };
 
-// A cluster name that no other test process uses.
-std::string unique_cluster();
-// For INSTANTIATE_TEST_SUITE_P.
-inline constexpr FabricKind kEveryFabric[] = {FabricKind::kShm, FabricKind::kSim, FabricKind::kTcp};
+// For INSTANTIATE_TEST_SUITE_P: what needs no device, or with FABRIC=verbs in the environment that
+// alone.
+std::vector<FabricKind> every_fabric();
 std::string fabric_kind_name(const testing::TestParamInfo<FabricKind>& param);
 
 }  // namespace rdmacc

@@ -46,7 +46,7 @@ class RpcOn : public testing::TestWithParam<FabricKind> {
   Worker& caller = cluster.coordinator(0);
 };
 
-INSTANTIATE_TEST_SUITE_P(Fabrics, RpcOn, testing::ValuesIn(kEveryFabric), fabric_kind_name);
+INSTANTIATE_TEST_SUITE_P(Fabrics, RpcOn, testing::ValuesIn(every_fabric()), fabric_kind_name);
 
 TEST_P(RpcOn, EchoesMessagesOfEverySize) {
   const size_t payload = fragment_payload_bytes(4096);
@@ -228,10 +228,12 @@ TEST_P(RpcOn, MalformedDatagramsAreDroppedAndCounted) {
   Worker& sender = cluster.coordinator(1);
   Worker& node = cluster.node(0);
   Random random(11);
+  // Some fabrics lose what finds no room, so the node looks now and then.
+  const auto step = [&] {
+    (void)cluster.run_until([&, first = true]() mutable { return !std::exchange(first, false); });
+  };
   const auto deliver = [&](const Rpc::Bytes& datagram) {
-    while (!sender.endpoint().send(node.id(), datagram)) {
-      (void)cluster.run_until([&, first = true]() mutable { return !std::exchange(first, false); });
-    }
+    while (!sender.endpoint().send(node.id(), datagram)) step();
   };
   uint64_t steps = 0;
   for (int i = 0; i < 3000; ++i) {
@@ -256,6 +258,7 @@ TEST_P(RpcOn, MalformedDatagramsAreDroppedAndCounted) {
       }
     }
     deliver(datagram);
+    if (i % 16 == 0) step();
     steps += node.scheduler().busy_coroutines();
   }
   // It still works, for others and for the sender.

@@ -18,7 +18,7 @@ class SchedulerOn : public testing::TestWithParam<FabricKind> {
   Scheduler& scheduler = worker.scheduler();
 };
 
-INSTANTIATE_TEST_SUITE_P(Fabrics, SchedulerOn, testing::ValuesIn(kEveryFabric), fabric_kind_name);
+INSTANTIATE_TEST_SUITE_P(Fabrics, SchedulerOn, testing::ValuesIn(every_fabric()), fabric_kind_name);
 
 TEST_P(SchedulerOn, SpawnRunsInALaterStep) {
   bool ran = false;

@@ -78,9 +78,13 @@ TEST(BenchOptions, AreRefusedWithASentence) {
   EXPECT_EQ(refusal({"tpcc", "--format=xml"}),
             "rdmacc_bench: --format=xml is not available; possible are text, json, csv\n");
   EXPECT_EQ(refusal({"tpcc", "--fabric=pigeon"}),
-            "rdmacc_bench: --fabric=pigeon is not available; possible are shm, sim, tcp\n");
+            "rdmacc_bench: --fabric=pigeon is not available; possible are shm, sim, tcp, verbs\n");
   EXPECT_EQ(refusal({"ycsb", "--config=/nowhere"}),
-            "rdmacc_bench: --config=/nowhere needs --fabric=tcp\n");
+            "rdmacc_bench: --config=/nowhere needs --fabric=tcp or verbs\n");
+  EXPECT_EQ(refusal({"ycsb", "--queue-pairs=2"}),
+            "rdmacc_bench: --verbs-device and --queue-pairs need --fabric=verbs\n");
+  EXPECT_EQ(refusal({"ycsb", "--fabric=verbs", "--queue-pairs=65"}),
+            "rdmacc_bench: --queue-pairs must be 1 .. 64\n");
   EXPECT_EQ(refusal({"ycsb", "--fabric=tcp", "--config=/nowhere"}),
             "rdmacc_bench: --config: /nowhere: cannot be read\n");
   EXPECT_EQ(refusal({"ycsb", "--fabric=tcp", "--config=/nowhere", "--nodes=2"}),
