@@ -1,6 +1,9 @@
 /* What went wrong in the engine, as SQL says it. */
 #include "pg_rdmacc/error.h"
 
+#include "pg_rdmacc/fabric.h"
+#include "pg_rdmacc/remote_nodes.h"
+
 void rdmacc_raise(const BridgeError* error, int protocol, const char* action,
                   const char* relation) {
   switch (error->code) {
@@ -11,6 +14,10 @@ void rdmacc_raise(const BridgeError* error, int protocol, const char* action,
                         errmsg("the outcome of the transaction is unknown"),
                         errdetail_internal("%s", error->message),
                         errhint("Read the rows again before you repeat the transaction.")));
+      }
+      if (error->code == BRIDGE_UNAVAILABLE && rdmacc_nodes_are_remote() &&
+          !rdmacc_remote_nodes_serve()) {
+        rdmacc_raise_nodes_away(nullptr); /* nobody starts it again at once */
       }
       ereport(ERROR,
               (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
