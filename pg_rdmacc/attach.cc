@@ -14,6 +14,7 @@ extern "C" {
 namespace {
 
 constexpr int64 kAttachWaitUsMax = 10'000'000;
+constexpr int64 kRemoteWaitUsMax = 5'000'000; /* nobody here starts them: no use to wait longer */
 constexpr long kPollUs = 20'000;
 
 bool again;
@@ -63,7 +64,7 @@ void rdmacc_ensure_attached(void) {
   rdmacc_require_preload();
   const BridgeFabric* fabric = rdmacc_fabric_description();
   const bool remote = rdmacc_nodes_are_remote();
-  const int64 deadline_us = rdmacc_now_us() + kAttachWaitUsMax;
+  const int64 deadline_us = rdmacc_now_us() + (remote ? kRemoteWaitUsMax : kAttachWaitUsMax);
   while (!remote && !rdmacc_cluster_serving()) wait_for_nodes(deadline_us, nullptr);
   if (!exit_registered) before_shmem_exit(detach_at_exit, 0);
   exit_registered = true;

@@ -80,8 +80,8 @@ class Membership {
   virtual ~Membership() = default;
   virtual const ClusterConfig& config() const = 0;
 
-  // kNoWorkerSlot: all are taken. kUnavailable: node 0 does not answer. kInvalidArgument: it
-  // refuses this process, whose secret or config is another.
+  // kNoWorkerSlot: all are taken. kUnavailable: node 0 does not answer, or does not know our
+  // secret. kInvalidArgument: it has another topology, or the node is running elsewhere.
   // They, leave() and exchange() wait, but not for ever (20 s for a node's claim, 5 s otherwise).
   virtual Result<Claim> claim() = 0;
   virtual Result<Claim> claim_node(uint16_t thread) = 0;

@@ -151,7 +151,7 @@ void SecureChannel::fail(const char* what, int result) {
   if (state_ == State::kHandshaking &&
       ERR_GET_REASON(ERR_peek_last_error()) >= SSL_AD_REASON_OFFSET) {
     return close(
-        Status(Code::kInvalidArgument, "it refuses us: another secret, cluster name or version"));
+        Status(Code::kUnavailable, "it refuses us: another secret, cluster name or version"));
   }
   const std::string why = hint_ != nullptr ? hint_ : last_error();
   close(Status(Code::kUnavailable, std::string(what) + ": " + why));

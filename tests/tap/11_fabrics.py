@@ -279,11 +279,13 @@ def refused_at_first_use(box):
         box.stop()
         box.settings = {**nodes.settings(), name: value}
         box.start()
-        matches(words, fails_with(box, "SELECT count(*) FROM front", "08004"), name)
-    box.stop()
+        # Who shows no key is not told that it is the key.
+        state = "08004" if " in a cluster with " in words else "57P03"
+        matches(words, fails_with(box, "SELECT count(*) FROM front", state), name)
 
 
 def refused_at_the_start(box):
+    box.stop()
     nodes.write(os.path.join(nodes.folder, "open"), os.urandom(24).hex(), "644")
     nodes.write(os.path.join(nodes.folder, "short"), "secret")
     for changes, words in (
