@@ -65,7 +65,11 @@ void rdmacc_ensure_attached(void) {
   const BridgeFabric* fabric = rdmacc_fabric_description();
   const bool remote = rdmacc_nodes_are_remote();
   const int64 deadline_us = rdmacc_now_us() + (remote ? kRemoteWaitUsMax : kAttachWaitUsMax);
-  while (!remote && !rdmacc_cluster_serving()) wait_for_nodes(deadline_us, nullptr);
+  /* A remote node 0 that does not answer is asked here, for its reason. */
+  while (remote ? rdmacc_node_answers(0) && !rdmacc_remote_nodes_serve()
+                : !rdmacc_cluster_serving()) {
+    wait_for_nodes(deadline_us, nullptr);
+  }
   if (!exit_registered) before_shmem_exit(detach_at_exit, 0);
   exit_registered = true;
   const uint64 write_set_bytes_max = static_cast<uint64>(rdmacc_max_write_set_mb) << 20;

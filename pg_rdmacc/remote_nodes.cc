@@ -73,7 +73,7 @@ void note_stamp(uint64 stamp, bool file_was_known) {
 int count_away(void) {
   int away = 0;
   for (int node = 0; node < rdmacc_nodes; ++node) {
-    if (pg_atomic_read_u32(&rdmacc_control->nodes[node].state) != RDMACC_NODE_REMOTE) ++away;
+    if (!rdmacc_node_answers(node)) ++away;
   }
   return away;
 }
@@ -132,6 +132,10 @@ void rdmacc_watch_remote_nodes(void (*sleep_ms)(long)) {
   pg_atomic_write_u32(&rdmacc_control->stopping, 1);
 }
 
+bool rdmacc_node_answers(int node) {
+  return pg_atomic_read_u32(&rdmacc_control->nodes[node].state) == RDMACC_NODE_REMOTE;
+}
+
 bool rdmacc_remote_nodes_serve(void) { return rdmacc_cluster_serving() && count_away() == 0; }
 
 bool rdmacc_remote_rows_are_gone(void) {
@@ -151,7 +155,7 @@ int rdmacc_nodes_away(char* names, size_t names_bytes) {
   size_t length = 0;
   names[0] = '\0';
   for (int node = 0; node < rdmacc_nodes; ++node) {
-    if (pg_atomic_read_u32(&rdmacc_control->nodes[node].state) == RDMACC_NODE_REMOTE) continue;
+    if (rdmacc_node_answers(node)) continue;
     char address[kAddressBytes];
     address_of(node, address, sizeof(address));
     if (length < names_bytes) {

@@ -19,6 +19,8 @@ void rdmacc_watch_remote_nodes(void (*sleep_ms)(long));
 /* Every node answers, and what they know of tables can be relied on. */
 bool rdmacc_remote_nodes_serve(void);
 
+bool rdmacc_node_answers(int node);
+
 /* Waits, for a bounded time, until the supervisor has asked node 0 once more; true if rows are
  * gone. For a session that does not find a table. */
 bool rdmacc_remote_rows_are_gone(void);

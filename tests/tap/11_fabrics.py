@@ -122,7 +122,6 @@ def a_stop_leaves_nothing(box):
         box.start()
         wait_until_up(box)
         equal(box.psql("SELECT count(*) FROM savings"), "0", "rows after a stop")
-    box.stop()
 
 
 # ---- Nodes that others run
@@ -190,6 +189,9 @@ def remote(box, state="remote"):
 
 def a_front_end_of_other_nodes(box):
     global nodes
+    box.psql("CREATE TABLE earlier (id int PRIMARY KEY) USING rdmacc;"
+             "INSERT INTO earlier VALUES (1)")
+    box.stop()
     nodes = Nodes(box)
     nodes.start(0, 1)
     box.settings = nodes.settings()
@@ -202,8 +204,7 @@ def a_front_end_of_other_nodes(box):
     box.psql("CREATE TABLE front (id int PRIMARY KEY, v int) USING rdmacc;"
              "INSERT INTO front SELECT i, i FROM generate_series(1, 1000) i")
     equal(box.psql("SELECT count(*), sum(v) FROM front"), "1000|500500", "rows")
-    # Tables of the server's earlier life have no rows here, and work.
-    equal(box.psql("SELECT count(*) FROM savings"), "0", "rows of its own nodes")
+    equal(box.psql("SELECT count(*) FROM earlier"), "0", "rows that its own nodes had")
 
 
 def a_stop_of_the_front_end_keeps_rows(box):
@@ -237,7 +238,7 @@ def a_node_that_is_away_is_an_error(box):
     said = fails_with(box, "UPDATE front SET v = v", "57P03")
     matches("not reachable", said, "message")
     matches("Away: node 1 \\(127.0.0.1:", said, "detail")
-    said = session.run("\\set VERBOSITY verbose\nUPDATE front SET v = v;")
+    said = session.run("SELECT count(*) FROM front;")
     matches("57P03|40001", said, "an older session")
     # A wait for the node ends when it is told to.
     result = box.psql("SET statement_timeout = '1s'; UPDATE front SET v = v", check=False)
