@@ -53,6 +53,15 @@ void rdmacc_raise(const BridgeError* error, int protocol, const char* action,
                       errhint("See rdmacc.max_workers.")));
     case BRIDGE_CORRUPT:
       ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED), errmsg("%s: %s", action, error->message)));
+    case BRIDGE_NOT_FOUND:
+      if (relation != nullptr && rdmacc_nodes_are_remote()) {
+        ereport(ERROR,
+                (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                 errmsg("an rdmacc node does not have its share of table \"%s\"", relation),
+                 errdetail_internal("%s: %s.", action, error->message),
+                 errhint("If the node has lost its memory, TRUNCATE the table to use it again.")));
+      }
+      [[fallthrough]];
     default:
       ereport(ERROR, (errcode(ERRCODE_INTERNAL_ERROR), errmsg("%s: %s", action, error->message),
                       relation != nullptr ? errcontext("table \"%s\"", relation) : 0));

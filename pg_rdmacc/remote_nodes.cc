@@ -184,7 +184,7 @@ void rdmacc_raise_refused(const char* why) {
   ereport(
       ERROR,
       (errcode(ERRCODE_SQLSERVER_REJECTED_ESTABLISHMENT_OF_SQLCONNECTION),
-       errmsg("the rdmacc nodes refuse this server"), errdetail_internal("%s.", why),
+       errmsg("could not join the rdmacc nodes"), errdetail_internal("%s.", why),
        errhint("rdmacc.cluster, cluster_name, the secret file, node_threads (threads_per_node), "
                "node_memory (memory_mb) and max_workers (workers_max) have to be as in the "
                "config of the nodes.")));
