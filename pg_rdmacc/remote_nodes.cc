@@ -129,7 +129,6 @@ void rdmacc_watch_remote_nodes(void (*sleep_ms)(long)) {
     asked = !asked;
     sleep_ms(away > 0 || asked ? kAnswersMs : kSettledMs);
   }
-  pg_atomic_write_u32(&rdmacc_control->stopping, 1);
 }
 
 bool rdmacc_node_answers(int node) {

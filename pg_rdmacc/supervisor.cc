@@ -86,6 +86,7 @@ void remove_leftovers(const ClusterFile* file) {
   BridgeFabric earlier;
   rdmacc_describe_local(file->fabric, file->name, file->nodes, &earlier);
   bridge_cluster_destroy(&earlier);
+  bridge_remove_loopback(rdmacc_fabric_folder());
   ereport(LOG, (errmsg("removed what was left of rdmacc cluster \"%s\"", file->name)));
 }
 
@@ -259,7 +260,9 @@ void rdmacc_supervisor_main(Datum) {
     if (cluster_file_read(&earlier)) remove_leftovers(&earlier);
     rdmacc_watch_remote_nodes(sleep_ms);
     /* Told to end for another reason than a stop, it is started again. */
-    proc_exit(server_is_stopping() ? 0 : 1);
+    if (!server_is_stopping()) proc_exit(1);
+    pg_atomic_write_u32(&rdmacc_control->stopping, 1);
+    proc_exit(0);
   }
   for (int i = 0; i < rdmacc_nodes; ++i) supervised_node_init(&nodes[i], i);
   const bool created = find_or_create_cluster();

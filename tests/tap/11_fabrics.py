@@ -212,6 +212,12 @@ def a_stop_of_the_front_end_keeps_rows(box):
     true(all(process.poll() is None for process in nodes.processes), "nodes go on")
     box.start()
     equal(box.psql("SELECT count(*), sum(v) FROM front"), "1000|500500", "rows")
+    supervisor = "SELECT pid FROM pg_stat_activity WHERE backend_type = 'rdmacc supervisor'"
+    before = box.psql(supervisor)
+    box.psql(f"SELECT pg_terminate_backend({before})")
+    eventually(lambda: box.psql(supervisor) not in ("", before), "a new supervisor")
+    eventually(lambda: remote(box), "both nodes are seen")
+    equal(box.psql("SELECT count(*), sum(v) FROM front"), "1000|500500", "rows")
 
 
 def another_server_has_tables_of_its_own(box):
