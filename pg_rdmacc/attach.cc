@@ -1,5 +1,7 @@
 #include "pg_rdmacc/attach.h"
 
+#include "pg_rdmacc/fabric.h"
+#include "pg_rdmacc/remote_nodes.h"
 #include "pg_rdmacc/supervisor.h"
 #include "pg_rdmacc/xact.h"
 
@@ -12,6 +14,7 @@ extern "C" {
 namespace {
 
 constexpr int64 kAttachWaitUsMax = 10'000'000;
+constexpr int64 kRemoteWaitUsMax = 5'000'000; /* nobody here starts them: no use to wait longer */
 constexpr long kPollUs = 20'000;
 
 bool again;
@@ -24,8 +27,12 @@ void detach_at_exit(int, Datum) {
   rdmacc_leave_cluster();
 }
 
-void wait_for_nodes(int64 deadline_us) {
+bool interrupted(void) { return INTERRUPTS_PENDING_CONDITION(); }
+
+/* `why` may be NULL. */
+void wait_for_nodes(int64 deadline_us, const char* why) {
   if (rdmacc_now_us() >= deadline_us) {
+    if (rdmacc_nodes_are_remote()) rdmacc_raise_nodes_away(why);
     ereport(ERROR, (errcode(ERRCODE_CANNOT_CONNECT_NOW), errmsg("the rdmacc nodes are not up yet"),
                     errhint("See the server log for what the rdmacc supervisor reports.")));
   }
@@ -55,18 +62,31 @@ void rdmacc_ensure_attached(void) {
   if (again && bridge_attached() && !bridge_txn_active()) rdmacc_leave_cluster();
   if (bridge_attached()) return;
   rdmacc_require_preload();
-  const char* cluster = rdmacc_cluster_name();
-  const int64 deadline_us = rdmacc_now_us() + kAttachWaitUsMax;
-  while (!rdmacc_cluster_serving() || !bridge_cluster_exists(cluster)) wait_for_nodes(deadline_us);
+  const BridgeFabric* fabric = rdmacc_fabric_description();
+  const bool remote = rdmacc_nodes_are_remote();
+  const int64 deadline_us = rdmacc_now_us() + (remote ? kRemoteWaitUsMax : kAttachWaitUsMax);
+  /* A remote node 0 that does not answer is asked here, for its reason. */
+  while (remote ? rdmacc_node_answers(0) && !rdmacc_remote_nodes_serve()
+                : !rdmacc_cluster_serving()) {
+    wait_for_nodes(deadline_us, nullptr);
+  }
   if (!exit_registered) before_shmem_exit(detach_at_exit, 0);
   exit_registered = true;
   const uint64 write_set_bytes_max = static_cast<uint64>(rdmacc_max_write_set_mb) << 20;
-  while (!bridge_attach(cluster, static_cast<uint32>(rdmacc_effective_replicas()),
-                        write_set_bytes_max)) {
-    if (bridge_error()->code != BRIDGE_UNAVAILABLE && bridge_error()->code != BRIDGE_TIMEOUT) {
+  while (!bridge_attach(fabric, static_cast<uint32>(rdmacc_effective_replicas()),
+                        write_set_bytes_max, interrupted)) {
+    const BridgeError error = *bridge_error();
+    if (remote && error.code == BRIDGE_INVALID_ARGUMENT) rdmacc_raise_refused(error.message);
+    if (error.code != BRIDGE_UNAVAILABLE && error.code != BRIDGE_TIMEOUT &&
+        error.code != BRIDGE_NOT_FOUND) {
       rdmacc_check("could not attach to the rdmacc nodes", nullptr);
     }
-    wait_for_nodes(deadline_us);
+    wait_for_nodes(deadline_us, error.message);
+  }
+  /* Node 0 has let us in. Tables are looked for once it is known whether it lost their rows. */
+  while (remote && !rdmacc_remote_nodes_serve()) {
+    if (rdmacc_now_us() >= deadline_us) bridge_detach();
+    wait_for_nodes(deadline_us, nullptr);
   }
   rdmacc_set_worker_pid(bridge_worker_id(), MyProcPid);
   again = false;

@@ -10,7 +10,7 @@
 #include "engine/session.h"
 #include "engine/stats/stats_recorder.h"
 #include "pg_rdmacc/engine_bridge.h"
-#include "rdma/shm_fabric.h"
+#include "rdma/open_fabric.h"
 
 // The engine's side of the C face engine_bridge.h: one Attachment per backend, made in the backend
 // after fork and used by its one thread. Everything that libraries may throw ends at this border:
@@ -48,7 +48,7 @@ struct Attachment {
   // In the order of construction: the endpoint in the coordinator leaves the fabric first.
   PlanChooser chooser;
   StatsRecorder recorder;
-  std::unique_ptr<ShmFabric> fabric;
+  std::unique_ptr<Fabric> fabric;
   std::unique_ptr<Coordinator> coordinator;
   std::unique_ptr<Session> session;
   std::unique_ptr<SessionPump> pump;
@@ -67,6 +67,9 @@ struct Attachment {
 // nullptr unless this very process has attached: a child of the one that did has no worker slot
 // of its own and must not use its parent's.
 Attachment* attached();
+
+// What a description stands for; kInvalidArgument when it stands for nothing.
+Result<FabricChoice> choice_of(const BridgeFabric& fabric);
 
 void set_error(const Status& status);
 void set_plain_error(int code, const char* message) noexcept;

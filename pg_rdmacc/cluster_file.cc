@@ -29,6 +29,10 @@ bool read_lines(FILE* stream, ClusterFile* file) {
       file->stopped = flag != 0;
     } else if (sscanf(line, "fresh %d", &flag) == 1) {
       file->fresh = flag != 0;
+    } else if (sscanf(line, "fabric %15[a-z]", file->fabric) == 1) {
+      continue;
+    } else if (sscanf(line, "stamp %lx", &ticks) == 1) {
+      file->stamp = ticks;
     } else if (sscanf(line, "node %d %d %lu %u", &node, &pid, &ticks, &restarts) == 4) {
       if (node < 0 || node >= RDMACC_NODES_MAX) return false;
       file->processes[node] = {pid, ticks};
@@ -45,6 +49,7 @@ bool read_lines(FILE* stream, ClusterFile* file) {
 
 bool cluster_file_read(ClusterFile* file) {
   memset(file, 0, sizeof(*file));
+  strlcpy(file->fabric, "shm", sizeof(file->fabric)); /* a file that does not say */
   FILE* stream = AllocateFile(kPath, "r");
   if (stream == nullptr) {
     if (errno != ENOENT) {
@@ -67,8 +72,9 @@ void cluster_file_write(const ClusterFile* file) {
     ereport(ERROR,
             (errcode_for_file_access(), errmsg("could not create file \"%s\": %m", kNewPath)));
   }
-  fprintf(stream, "%sname %s\npostmaster %d %lu\nstopped %d\nfresh %d\n", kFirstLine, file->name,
-          file->postmaster.pid, file->postmaster.start_ticks, file->stopped, file->fresh);
+  fprintf(stream, "%sname %s\npostmaster %d %lu\nstopped %d\nfresh %d\nfabric %s\nstamp %lx\n",
+          kFirstLine, file->name, file->postmaster.pid, file->postmaster.start_ticks, file->stopped,
+          file->fresh, file->fabric, file->stamp);
   for (int node = 0; node < file->nodes; ++node) {
     fprintf(stream, "node %d %d %lu %u\n", node, file->processes[node].pid,
             file->processes[node].start_ticks, file->restarts[node]);

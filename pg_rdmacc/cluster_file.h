@@ -9,11 +9,15 @@
 extern "C" {
 #endif
 
+#define RDMACC_FABRIC_NAME_MAX 15
+
 typedef struct ClusterFile {
   char name[RDMACC_CLUSTER_NAME_MAX + 1];
   ProcessIdentity postmaster; /* that the cluster belongs to */
   bool stopped;               /* ended cleanly: no process and no memory is left */
   bool fresh;                 /* see rdmacc_cluster_is_fresh() */
+  char fabric[RDMACC_FABRIC_NAME_MAX + 1];
+  uint64 stamp; /* of nodes that others run (bridge_watch_stamp()); 0: they are this server's */
   int nodes;
   ProcessIdentity processes[RDMACC_NODES_MAX];
   uint32 restarts[RDMACC_NODES_MAX];

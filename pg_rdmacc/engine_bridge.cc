@@ -40,8 +40,12 @@ void start_finish(Finish finish) {
   });
 }
 
-Status attach(const std::string& cluster, const EngineOptions& options) {
-  Result<std::unique_ptr<ShmFabric>> fabric = ShmFabric::attach(cluster);
+Status attach(const BridgeFabric& described, const EngineOptions& options,
+              bool (*interrupted)(void)) {
+  Result<FabricChoice> choice = choice_of(described);
+  if (!choice.ok()) return choice.status();
+  choice->config.interrupted = interrupted;
+  Result<std::unique_ptr<Fabric>> fabric = open_fabric(*choice);
   if (!fabric.ok()) return fabric.status();
   Result<std::unique_ptr<Endpoint>> endpoint = (*fabric)->join();
   if (!endpoint.ok()) return endpoint.status();
@@ -140,11 +144,13 @@ using rdmacc::bridge::TxnState;
 
 bool bridge_attached(void) { return attached() != nullptr; }
 
-bool bridge_attach(const char* cluster, uint32_t replicas, uint64_t write_set_bytes_max) {
+bool bridge_attach(const BridgeFabric* fabric, uint32_t replicas, uint64_t write_set_bytes_max,
+                   bool (*interrupted)(void)) {
   if (attached() != nullptr) return true;
   attachment = nullptr;  // a parent's: its memory is not ours to free
   no_throw([&] {
-    set_error(attach(cluster, {.replicas = replicas, .write_set_bytes_max = write_set_bytes_max}));
+    set_error(attach(*fabric, {.replicas = replicas, .write_set_bytes_max = write_set_bytes_max},
+                     interrupted));
   });
   return attached() != nullptr;
 }
@@ -171,16 +177,6 @@ int bridge_worker_id(void) {
 
 int bridge_node_count(void) {
   return attached() != nullptr ? attached()->coordinator->topology().nodes : 0;
-}
-
-bool bridge_cluster_exists(const char* cluster) {
-  bool exists = false;
-  no_throw([&] { exists = rdmacc::ShmFabric::exists(cluster); });
-  return exists;
-}
-
-void bridge_cluster_destroy(const char* cluster) {
-  no_throw([&] { rdmacc::ShmFabric::destroy(cluster); });
 }
 
 // ---- The command under way

@@ -56,6 +56,19 @@ typedef struct BridgeRow {
   int node;
 } BridgeRow;
 
+/* Over what the members of a cluster talk, and who its nodes are: of the four texts below those
+ * that the kind needs, the others NULL. */
+typedef struct BridgeFabric {
+  const char* kind;        /* a name of bridge_available_fabrics() */
+  const char* cluster;     /* its name */
+  const char* config;      /* a config file that says all that follows */
+  const char* node_list;   /* "host:port, host:port" */
+  const char* secret_file; /* of mode 0600 */
+  int threads_per_node;
+  int workers_max; /* node threads included */
+  uint64_t region_bytes;
+} BridgeFabric;
+
 typedef struct BridgeTableSpec {
   uint64_t system_id;
   uint32_t database;
@@ -126,14 +139,40 @@ typedef struct BridgeGateSession {
   int64_t waiting_us; /* 0 when inside */
 } BridgeGateSession;
 
-/* ---- Attaching. Done lazily, in the backend, after fork. Blocking but bounded (5 s). */
+/* ---- Fabrics and clusters. They need no attachment; false: bridge_error() says why. */
+const char* bridge_available_fabrics(void); /* "shm, tcp" */
+bool bridge_fabric_available(const char* kind);
+/* What can be wrong with a description before anybody is asked, the secret file included. */
+bool bridge_check_fabric(const BridgeFabric* fabric);
+/* How many nodes a list names; -1 when it is none. */
+int bridge_count_nodes(const char* node_list);
+/* Where a node listens; false when that means nothing on its fabric. */
+bool bridge_node_address(const BridgeFabric* fabric, int node, char* host, size_t host_bytes,
+                         int* port);
+bool bridge_cluster_exists(const BridgeFabric* fabric);
+/* Removes what a cluster of this host has left. */
+void bridge_cluster_destroy(const BridgeFabric* fabric);
+/* Writes the config and the secret of a new cluster on this host into a private folder. */
+bool bridge_make_loopback(const BridgeFabric* fabric, int nodes, const char* folder);
+void bridge_remove_loopback(const char* folder);
+
+/* Whether nodes that others run answer; for the supervisor, which attaches to nothing. step()
+ * never waits; `why` lives until the next one, and is NULL while that is not known yet. */
+bool bridge_watch_open(const BridgeFabric* fabric);
+void bridge_watch_step(void);
+bool bridge_watch_answers(int node, const char** why);
+/* Tells node 0's memory from what it may have after it was lost; 0: it has not answered yet.
+ * *answers counts how often it has. */
+uint64_t bridge_watch_stamp(uint64_t* answers);
+
+/* ---- Attaching. Done lazily, in the backend, after fork. Blocking but bounded (5 s), and ended
+ * early (BRIDGE_UNAVAILABLE) when `interrupted` says so. */
 bool bridge_attached(void);
-bool bridge_attach(const char* cluster, uint32_t replicas, uint64_t write_set_bytes_max);
+bool bridge_attach(const BridgeFabric* fabric, uint32_t replicas, uint64_t write_set_bytes_max,
+                   bool (*interrupted)(void));
 void bridge_detach(void); /* leaves the worker slot; ends the transaction */
 int bridge_worker_id(void);
 int bridge_node_count(void);
-bool bridge_cluster_exists(const char* cluster);
-void bridge_cluster_destroy(const char* cluster);
 
 /* ---- The command under way. */
 const BridgeError* bridge_error(void); /* of the last finished command or failed attach */

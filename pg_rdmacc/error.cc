@@ -1,6 +1,9 @@
 /* What went wrong in the engine, as SQL says it. */
 #include "pg_rdmacc/error.h"
 
+#include "pg_rdmacc/fabric.h"
+#include "pg_rdmacc/remote_nodes.h"
+
 void rdmacc_raise(const BridgeError* error, int protocol, const char* action,
                   const char* relation) {
   switch (error->code) {
@@ -11,6 +14,10 @@ void rdmacc_raise(const BridgeError* error, int protocol, const char* action,
                         errmsg("the outcome of the transaction is unknown"),
                         errdetail_internal("%s", error->message),
                         errhint("Read the rows again before you repeat the transaction.")));
+      }
+      if (error->code == BRIDGE_UNAVAILABLE && rdmacc_nodes_are_remote() &&
+          !rdmacc_remote_nodes_serve()) {
+        rdmacc_raise_nodes_away(nullptr); /* nobody starts it again at once */
       }
       ereport(ERROR,
               (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
@@ -46,6 +53,15 @@ void rdmacc_raise(const BridgeError* error, int protocol, const char* action,
                       errhint("See rdmacc.max_workers.")));
     case BRIDGE_CORRUPT:
       ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED), errmsg("%s: %s", action, error->message)));
+    case BRIDGE_NOT_FOUND:
+      if (relation != nullptr && rdmacc_nodes_are_remote()) {
+        ereport(ERROR,
+                (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                 errmsg("an rdmacc node does not have its share of table \"%s\"", relation),
+                 errdetail_internal("%s: %s.", action, error->message),
+                 errhint("If the node has lost its memory, TRUNCATE the table to use it again.")));
+      }
+      [[fallthrough]];
     default:
       ereport(ERROR, (errcode(ERRCODE_INTERNAL_ERROR), errmsg("%s: %s", action, error->message),
                       relation != nullptr ? errcontext("table \"%s\"", relation) : 0));

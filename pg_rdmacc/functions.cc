@@ -1,4 +1,6 @@
 /* SQL functions of the schema rdmacc, but for the access method's handler. */
+#include "pg_rdmacc/fabric.h"
+#include "pg_rdmacc/remote_nodes.h"
 #include "pg_rdmacc/result_rows.h"
 
 extern "C" {
@@ -26,6 +28,8 @@ enum StatNodesColumn {
   kStarted,
   kRestarts,
   kRequests,
+  kHost,
+  kPort,
   kColumnCount
 };
 
@@ -61,7 +65,19 @@ void fill_from_supervisor(int node, Datum* values, bool* nulls) {
       TimestampTzGetDatum(static_cast<TimestampTz>(pg_atomic_read_u64(&status->started)));
   values[kRestarts] = Int32GetDatum(static_cast<int32>(pg_atomic_read_u32(&status->restarts)));
   nulls[kNode] = nulls[kState] = nulls[kRestarts] = false;
-  nulls[kPid] = nulls[kStarted] = pid == 0;
+  nulls[kPid] = pid == 0;
+  nulls[kStarted] = pid == 0 && !rdmacc_nodes_are_remote();
+  char host[256];
+  int port = 0;
+  if (!bridge_node_address(rdmacc_fabric_description(), node, host, sizeof(host), &port)) return;
+  values[kHost] = CStringGetTextDatum(host);
+  values[kPort] = Int32GetDatum(port);
+  nulls[kHost] = nulls[kPort] = false;
+}
+
+/* Nodes of others that are away are shown, not waited for. */
+bool can_ask_nodes(void) {
+  return rdmacc_nodes_are_remote() ? rdmacc_remote_nodes_serve() : rdmacc_cluster_serving();
 }
 
 }  // namespace
@@ -73,7 +89,7 @@ Datum rdmacc_version(PG_FUNCTION_ARGS) {
 
 Datum rdmacc_stat_nodes(PG_FUNCTION_ARGS) {
   ReturnSetInfo* result = rdmacc_begin_rows(fcinfo);
-  const bool serving = rdmacc_cluster_serving();
+  const bool serving = can_ask_nodes();
   if (serving) rdmacc_ensure_attached();
   for (int node = 0; node < rdmacc_nodes; ++node) {
     CHECK_FOR_INTERRUPTS();

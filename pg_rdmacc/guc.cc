@@ -24,13 +24,18 @@ int rdmacc_gate_timeout_ms = 10000;
 int rdmacc_max_write_set_mb = 256;
 char* rdmacc_node_program = nullptr;
 int rdmacc_huge_pages = 1;
+char* rdmacc_fabric = nullptr;
+char* rdmacc_cluster = nullptr;
+char* rdmacc_cluster_name_setting = nullptr;
+char* rdmacc_cluster_secret_file = nullptr;
 
 namespace {
 
 constexpr const char* kDefaultProtocol = "occ";
 constexpr int kProtocolsMax = 16;
 constexpr int kLockModesMax = 8;
-constexpr int kWorkersMax = 60000; /* worker ids have 16 bits */
+constexpr int kWorkersMax = 60000;        /* worker ids have 16 bits */
+constexpr int kRemoteWorkersDefault = 64; /* as in a config file that does not say */
 constexpr int kNodeMemoryMbMax = 1 << 24;
 
 /* What SHOW prints; rdmacc_protocol is -1 as long as this is only the default. */
@@ -129,6 +134,25 @@ bool check_max_workers(int* newval, void**, GucSource) {
   return false;
 }
 
+bool check_fabric(char** newval, void**, GucSource) {
+  if (bridge_fabric_available(*newval)) return true;
+  GUC_check_errhint("Available values: %s.", bridge_available_fabrics());
+  return false;
+}
+
+bool check_cluster(char** newval, void**, GucSource) {
+  if (**newval == '\0') return true;
+  const int count = bridge_count_nodes(*newval);
+  if (count >= 1 && count <= RDMACC_NODES_MAX) return true;
+  if (count < 0) {
+    GUC_check_errdetail("%s.", bridge_error()->message);
+  } else {
+    GUC_check_errdetail("It names %d nodes; %d are the most.", count, RDMACC_NODES_MAX);
+  }
+  GUC_check_errhint("Name every node as host:port, by node number, with commas between them.");
+  return false;
+}
+
 void define_protocol(void) {
   int count = 0;
   /* Names come from the engine's registry: those that are not there are no values. */
@@ -212,14 +236,34 @@ void define_server_settings(void) {
                              nullptr, nullptr);
 }
 
+void define_cluster_settings(void) {
+  DefineCustomStringVariable("rdmacc.fabric", "Over what sessions and nodes talk to each other.",
+                             "shm is for nodes of the same host only.", &rdmacc_fabric, "shm",
+                             PGC_POSTMASTER, 0, check_fabric, nullptr, nullptr);
+  DefineCustomStringVariable(
+      "rdmacc.cluster", "Addresses of nodes that are run elsewhere: host:port, by node number.",
+      "Empty: the server starts nodes of its own on this host.", &rdmacc_cluster, "",
+      PGC_POSTMASTER, 0, check_cluster, nullptr, nullptr);
+  DefineCustomStringVariable(
+      "rdmacc.cluster_name", "Name of the cluster that rdmacc.cluster names.", nullptr,
+      &rdmacc_cluster_name_setting, "rdmacc", PGC_POSTMASTER, 0, nullptr, nullptr, nullptr);
+  DefineCustomStringVariable("rdmacc.cluster_secret_file",
+                             "File with the secret of the cluster that rdmacc.cluster names.",
+                             "Mode 0600; the same content as on the nodes.",
+                             &rdmacc_cluster_secret_file, "", PGC_POSTMASTER, GUC_SUPERUSER_ONLY,
+                             nullptr, nullptr, nullptr);
+}
+
 /* Settings in postgresql.conf are strings until the library defines them, and PostgreSQL only
  * warns when one is refused then. A server must not run with another number of nodes or weaker
  * promises than asked for, so a refused one ends the start as it does for built-in settings. */
 constexpr const char* kSettings[] = {
-    "rdmacc.protocol",   "rdmacc.stages",      "rdmacc.spin_us",    "rdmacc.gate_timeout",
-    "rdmacc.nodes",      "rdmacc.node_memory", "rdmacc.replicas",   "rdmacc.max_write_set",
-    "rdmacc.durability", "rdmacc.max_workers", "rdmacc.huge_pages", "rdmacc.node_program",
-    "rdmacc.lock_mode",  "rdmacc.node_threads"};
+    "rdmacc.protocol",     "rdmacc.stages",        "rdmacc.spin_us",
+    "rdmacc.gate_timeout", "rdmacc.nodes",         "rdmacc.node_memory",
+    "rdmacc.replicas",     "rdmacc.max_write_set", "rdmacc.durability",
+    "rdmacc.max_workers",  "rdmacc.huge_pages",    "rdmacc.node_program",
+    "rdmacc.lock_mode",    "rdmacc.node_threads",  "rdmacc.fabric",
+    "rdmacc.cluster",      "rdmacc.cluster_name",  "rdmacc.cluster_secret_file"};
 constexpr size_t kSettingsCount = sizeof(kSettings) / sizeof(kSettings[0]);
 bool configured[kSettingsCount];
 
@@ -247,6 +291,21 @@ void refuse_invalid_configuration(void) {
   }
 }
 
+/* The list of nodes says how many there are. */
+void take_number_of_nodes(void) {
+  if (rdmacc_cluster[0] == '\0') return;
+  const int count = bridge_count_nodes(rdmacc_cluster);
+  if (!has_default_source("rdmacc.nodes") && rdmacc_nodes != count) {
+    ereport(FATAL,
+            (errcode(ERRCODE_CONFIG_FILE_ERROR),
+             errmsg("rdmacc.nodes is %d, but rdmacc.cluster names %d nodes", rdmacc_nodes, count),
+             errhint("Leave rdmacc.nodes out: the list says how many there are.")));
+  }
+  char text[16];
+  snprintf(text, sizeof(text), "%d", count);
+  SetConfigOption("rdmacc.nodes", text, PGC_POSTMASTER, PGC_S_OVERRIDE);
+}
+
 }  // namespace
 
 void rdmacc_guc_init(bool preloaded) {
@@ -254,11 +313,13 @@ void rdmacc_guc_init(bool preloaded) {
   define_session_settings();
   if (!preloaded) return;
   define_server_settings();
+  define_cluster_settings();
   refuse_invalid_configuration();
   MarkGUCPrefixReserved("rdmacc");
 }
 
 void rdmacc_guc_check_at_start(void) {
+  take_number_of_nodes();
   if (rdmacc_effective_replicas() >= rdmacc_nodes) {
     ereport(FATAL, (errcode(ERRCODE_CONFIG_FILE_ERROR),
                     errmsg("rdmacc.replicas (%d) must be less than rdmacc.nodes (%d)",
@@ -268,6 +329,9 @@ void rdmacc_guc_check_at_start(void) {
 }
 
 int rdmacc_worker_ids(void) {
+  if (rdmacc_cluster[0] != '\0') {
+    return rdmacc_max_workers > 0 ? rdmacc_max_workers : kRemoteWorkersDefault;
+  }
   const int sessions =
       rdmacc_max_workers > 0 ? rdmacc_max_workers : Min(MaxBackends + 16, kWorkersMax);
   return sessions + rdmacc_nodes * rdmacc_node_threads;

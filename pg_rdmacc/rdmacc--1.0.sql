@@ -27,7 +27,9 @@ CREATE FUNCTION @extschema@.nodes(
   OUT "rows" pg_catalog.int8,
   OUT started pg_catalog.timestamptz,
   OUT restarts pg_catalog.int4,
-  OUT requests pg_catalog.int8)
+  OUT requests pg_catalog.int8,
+  OUT host pg_catalog.text,
+  OUT port pg_catalog.int4)
 RETURNS SETOF pg_catalog.record
 AS 'MODULE_PATHNAME', 'rdmacc_stat_nodes'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;

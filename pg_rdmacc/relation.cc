@@ -3,6 +3,7 @@
 #include "pg_rdmacc/attach.h"
 #include "pg_rdmacc/ddl.h"
 #include "pg_rdmacc/key_codec.h"
+#include "pg_rdmacc/remote_nodes.h"
 #include "pg_rdmacc/shmem.h"
 #include "pg_rdmacc/tableam.h"
 #include "pg_rdmacc/xact.h"
@@ -151,7 +152,7 @@ uint32 rdmacc_committed_table(Relation relation, const RdmaccKeyLayout* layout) 
   rdmacc_table_spec(relation, relation->rd_node.relNode, layout, &spec);
   const uint32 found = rdmacc_find_engine_table(&spec);
   if (found != RDMACC_NO_TABLE) return found;
-  if (!rdmacc_cluster_is_fresh()) {
+  if (!rdmacc_remote_rows_are_gone()) {
     ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
                     errmsg("the rdmacc nodes do not have the rows of table \"%s\"",
                            RelationGetRelationName(relation)),

@@ -1,5 +1,7 @@
 #include "pg_rdmacc/shmem.h"
 
+#include "pg_rdmacc/fabric.h"
+
 extern "C" {
 #include "miscadmin.h"
 #include "storage/ipc.h"
@@ -34,6 +36,7 @@ Size worker_pids_bytes(void) {
 void request_shmem(void) {
   if (previous_request_hook != nullptr) previous_request_hook();
   rdmacc_guc_check_at_start();
+  rdmacc_fabric_check_at_start();
   Size bytes = add_size(CACHELINEALIGN(sizeof(RdmaccControl)), CACHELINEALIGN(worker_pids_bytes()));
   bytes = add_size(bytes, CACHELINEALIGN(bridge_stats_bytes()));
   RequestAddinShmemSpace(bytes);
@@ -67,6 +70,7 @@ void startup_shmem(void) {
     pg_atomic_init_u32(&rdmacc_control->serving, 0);
     pg_atomic_init_u32(&rdmacc_control->stopping, 0);
     pg_atomic_init_u32(&rdmacc_control->fresh, 0);
+    pg_atomic_init_u32(&rdmacc_control->looks, 0);
     for (RdmaccNodeStatus& node : rdmacc_control->nodes) {
       pg_atomic_init_u32(&node.state, RDMACC_NODE_STOPPED);
       pg_atomic_init_u32(&node.pid, 0);
@@ -89,7 +93,9 @@ void rdmacc_shmem_init(void) {
   shmem_startup_hook = startup_shmem;
 }
 
-const char* rdmacc_cluster_name(void) { return cluster_name; }
+const char* rdmacc_cluster_name(void) {
+  return rdmacc_nodes_are_remote() ? rdmacc_cluster_name_setting : cluster_name;
+}
 
 void rdmacc_set_worker_pid(int worker, int pid) {
   if (worker_pids == nullptr || worker < 0 || worker >= rdmacc_worker_ids()) return;
@@ -116,6 +122,10 @@ const char* rdmacc_node_state_name(uint32 state) {
       return "starting";
     case RDMACC_NODE_RUNNING:
       return "running";
+    case RDMACC_NODE_REMOTE:
+      return "remote";
+    case RDMACC_NODE_AWAY:
+      return "away";
     default:
       return "stopped";
   }

@@ -15,20 +15,23 @@ extern "C" {
 typedef enum RdmaccNodeState {
   RDMACC_NODE_STOPPED = 0,
   RDMACC_NODE_STARTING,
-  RDMACC_NODE_RUNNING
+  RDMACC_NODE_RUNNING,
+  RDMACC_NODE_REMOTE, /* run by others, and answers */
+  RDMACC_NODE_AWAY    /* run by others, and does not */
 } RdmaccNodeState;
 
 typedef struct RdmaccNodeStatus {
   pg_atomic_uint32 state; /* RdmaccNodeState */
   pg_atomic_uint32 pid;
   pg_atomic_uint32 restarts;
-  pg_atomic_uint64 started; /* TimestampTz of the present process */
+  pg_atomic_uint64 started; /* TimestampTz of the present process; of others' nodes: since when */
 } RdmaccNodeStatus;
 
 typedef struct RdmaccControl {
   pg_atomic_uint32 serving;  /* 1 once every node has been ready in this server's life */
   pg_atomic_uint32 stopping; /* 1 from the supervisor's SIGTERM on */
   pg_atomic_uint32 fresh;    /* 1: an earlier cluster of this data directory is gone */
+  pg_atomic_uint32 looks;    /* how often nodes of others have told whether `fresh` is still so */
   RdmaccNodeStatus nodes[RDMACC_NODES_MAX];
 } RdmaccControl;
 

@@ -1,5 +1,7 @@
 #include "pg_rdmacc/supervised_node.h"
 
+#include "pg_rdmacc/fabric.h"
+
 extern "C" {
 #include <signal.h>
 #include <sys/wait.h>
@@ -14,7 +16,7 @@ constexpr int kReadyMsMax = 60 * 1000; /* a node that is not ready by then is en
 constexpr int kRetryMsMax = 10 * 1000; /* pause after repeated failures */
 constexpr int kLastingMs = 10 * 1000;  /* a node that served so long did not fail to start */
 constexpr int kQuickRestartsMax = 4;
-constexpr int kArgumentBytes = 128;
+constexpr int kArgumentBytes = MAXPGPATH + 16;
 
 bool find_program(char* path) {
   if (rdmacc_node_program[0] != '\0') {
@@ -46,14 +48,19 @@ bool spawn(SupervisedNode* node, const char* program, bool create_cluster) {
   char text[9][kArgumentBytes];
   int count = 0;
   snprintf(text[count++], kArgumentBytes, "rdmacc_node");
-  snprintf(text[count++], kArgumentBytes, "--cluster=%s", rdmacc_cluster_name());
   snprintf(text[count++], kArgumentBytes, "--node=%d", node->number);
-  snprintf(text[count++], kArgumentBytes, "--nodes=%d", rdmacc_nodes);
-  snprintf(text[count++], kArgumentBytes, "--threads=%d", rdmacc_node_threads);
-  snprintf(text[count++], kArgumentBytes, "--memory=%d", rdmacc_node_memory_mb);
-  snprintf(text[count++], kArgumentBytes, "--workers-max=%d", rdmacc_worker_ids());
   snprintf(text[count++], kArgumentBytes, "--watch-pid=%d", static_cast<int>(PostmasterPid));
-  if (create_cluster) snprintf(text[count++], kArgumentBytes, "--create");
+  if (rdmacc_fabric_needs_files()) {
+    snprintf(text[count++], kArgumentBytes, "--config=%s", rdmacc_fabric_config());
+    snprintf(text[count++], kArgumentBytes, "--fabric=%s", rdmacc_fabric);
+  } else {
+    snprintf(text[count++], kArgumentBytes, "--cluster=%s", rdmacc_cluster_name());
+    snprintf(text[count++], kArgumentBytes, "--nodes=%d", rdmacc_nodes);
+    snprintf(text[count++], kArgumentBytes, "--threads=%d", rdmacc_node_threads);
+    snprintf(text[count++], kArgumentBytes, "--memory=%d", rdmacc_node_memory_mb);
+    snprintf(text[count++], kArgumentBytes, "--workers-max=%d", rdmacc_worker_ids());
+    if (create_cluster) snprintf(text[count++], kArgumentBytes, "--create");
+  }
   char* arguments[lengthof(text) + 2] = {};
   for (int i = 0; i < count; ++i) arguments[i] = text[i];
   char no_huge_pages[] = "--no-huge-pages";

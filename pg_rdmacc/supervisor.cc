@@ -7,9 +7,13 @@
  *   backend crashes  PostgreSQL ends all its processes, this one too, and starts anew: the nodes
  *                    (sessions of their own, no children any more) go on and are adopted
  *   server stops     sessions end first, then the nodes; the shared memory is removed
- *   postmaster dies  nodes see it (--watch-pid) and end; the next start removes the leftovers */
+ *   postmaster dies  nodes see it (--watch-pid) and end; the next start removes the leftovers
+ *
+ * Where others run the nodes (rdmacc.cluster) it starts and ends nothing: remote_nodes.h. */
 #include "pg_rdmacc/supervisor.h"
 
+#include "pg_rdmacc/fabric.h"
+#include "pg_rdmacc/remote_nodes.h"
 #include "pg_rdmacc/supervised_node.h"
 
 extern "C" {
@@ -60,6 +64,7 @@ void save_cluster_file(bool stopped) {
   strlcpy(file.name, rdmacc_cluster_name(), sizeof(file.name));
   file.postmaster = {PostmasterPid, process_start_ticks(PostmasterPid)};
   file.stopped = stopped;
+  strlcpy(file.fabric, rdmacc_fabric, sizeof(file.fabric));
   file.fresh = fresh;
   file.nodes = rdmacc_nodes;
   for (int i = 0; i < rdmacc_nodes; ++i) {
@@ -71,23 +76,54 @@ void save_cluster_file(bool stopped) {
 
 /* Ends what is left of a cluster whose postmaster is gone. */
 void remove_leftovers(const ClusterFile* file) {
-  if (file->stopped) return;
+  if (file->stopped || file->stamp != 0) return;
   if (process_alive(file->postmaster) && file->postmaster.pid != PostmasterPid) {
     /* A copy of another server's data directory: the cluster is that server's. */
     ereport(LOG, (errmsg("rdmacc cluster \"%s\" belongs to another running server", file->name)));
     return;
   }
   for (int i = 0; i < file->nodes; ++i) process_signal(file->processes[i], SIGKILL);
-  bridge_cluster_destroy(file->name);
+  BridgeFabric earlier;
+  rdmacc_describe_local(file->fabric, file->name, file->nodes, &earlier);
+  bridge_cluster_destroy(&earlier);
+  bridge_remove_loopback(rdmacc_fabric_folder());
   ereport(LOG, (errmsg("removed what was left of rdmacc cluster \"%s\"", file->name)));
 }
 
+BridgeFabric own_cluster(void) {
+  BridgeFabric own;
+  rdmacc_describe_local(rdmacc_fabric, rdmacc_cluster_name(), rdmacc_nodes, &own);
+  return own;
+}
+
+bool own_cluster_exists(void) {
+  const BridgeFabric own = own_cluster();
+  return bridge_cluster_exists(&own);
+}
+
+void destroy_own_cluster(void) {
+  const BridgeFabric own = own_cluster();
+  bridge_cluster_destroy(&own);
+  bridge_remove_loopback(rdmacc_fabric_folder());
+}
+
+/* Addresses and a secret of its own, where the fabric needs such. */
+void make_files(void) {
+  if (!rdmacc_fabric_needs_files()) return;
+  if (bridge_make_loopback(rdmacc_fabric_description(), rdmacc_nodes, rdmacc_fabric_folder())) {
+    return;
+  }
+  ereport(ERROR, (errmsg("could not write the config of the rdmacc cluster"),
+                  errdetail_internal("%s.", bridge_error()->message)));
+}
+
 void create_cluster(void) {
-  if (bridge_cluster_exists(rdmacc_cluster_name())) bridge_cluster_destroy(rdmacc_cluster_name());
+  if (own_cluster_exists()) destroy_own_cluster();
+  make_files();
   supervised_node_start(&nodes[0], true);
   save_cluster_file(false);
   /* The others attach to what node 0 makes; should that fail, it is made at the next try. */
-  while (!bridge_cluster_exists(rdmacc_cluster_name())) {
+  while (!own_cluster_exists()) {
     sleep_ms(kBusyMs);
     if (ShutdownRequestPending) return;
     if (supervised_node_ended(&nodes[0])) {
@@ -113,7 +149,7 @@ bool find_or_create_cluster(void) {
   ClusterFile file;
   const bool known = cluster_file_read(&file);
   const bool ours = known && strcmp(file.name, rdmacc_cluster_name()) == 0;
-  if (ours && file.nodes == rdmacc_nodes && bridge_cluster_exists(file.name)) {
+  if (ours && file.nodes == rdmacc_nodes && own_cluster_exists()) {
     fresh = file.fresh;
     adopt_cluster(&file);
     return false;
@@ -193,7 +229,7 @@ void stop_cluster(void) {
     for (int i = 0; i < rdmacc_nodes; ++i) process_signal(nodes[i].process, SIGKILL);
     wait_for(nodes_have_ended, kNodesMsMax);
   }
-  bridge_cluster_destroy(rdmacc_cluster_name());
+  destroy_own_cluster();
   save_cluster_file(true);
   ereport(LOG, (errmsg("rdmacc nodes have ended")));
 }
@@ -219,6 +255,15 @@ void rdmacc_supervisor_main(Datum) {
   BackgroundWorkerUnblockSignals();
   BackgroundWorkerInitializeConnection(nullptr, nullptr, 0);
 
+  if (rdmacc_nodes_are_remote()) {
+    ClusterFile earlier;
+    if (cluster_file_read(&earlier)) remove_leftovers(&earlier);
+    rdmacc_watch_remote_nodes(sleep_ms);
+    /* Told to end for another reason than a stop, it is started again. */
+    if (!server_is_stopping()) proc_exit(1);
+    pg_atomic_write_u32(&rdmacc_control->stopping, 1);
+    proc_exit(0);
+  }
   for (int i = 0; i < rdmacc_nodes; ++i) supervised_node_init(&nodes[i], i);
   const bool created = find_or_create_cluster();
   pg_atomic_write_u32(&rdmacc_control->fresh, fresh ? 1 : 0);

@@ -2,6 +2,8 @@
 
 #include <sstream>
 
+#include "rdma/bootstrap/cluster_config.h"
+#include "rdma/bootstrap/cluster_secret.h"
 #include "rdma/shm_fabric.h"
 #include "rdma/tcp_fabric.h"
 #include "rdma/verbs_fabric.h"
@@ -44,6 +46,19 @@ void destroy_cluster(const FabricChoice& choice) {
   if (choice.kind == FabricKind::kShm) ShmFabric::destroy(choice.cluster);
   if (choice.kind == FabricKind::kTcp) TcpFabric::destroy(choice.config);
   if (choice.kind == FabricKind::kVerbs) VerbsFabric::destroy(choice.config);
+}
+
+bool cluster_exists(const FabricChoice& choice) {
+  if (choice.kind == FabricKind::kShm) return ShmFabric::exists(choice.cluster);
+  return Membership::exists(choice.config);
+}
+
+Status check_choice(const FabricChoice& choice) {
+  if (choice.kind == FabricKind::kShm) return Status();
+  RDMACC_RETURN_IF_ERROR(check_cluster_config(choice.config));
+  Result<SecretKey> key = load_cluster_key(choice.config.secret_file, choice.config.name);
+  if (key.ok()) key->fill(0);
+  return key.status();
 }
 
 Result<std::unique_ptr<Fabric>> open_fabric(const FabricChoice& choice) {

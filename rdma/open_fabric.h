@@ -40,6 +40,12 @@ Status create_cluster(const FabricChoice& choice, const Topology& topology);
 // Removes what the cluster has left on this host, the rows of its nodes included. No node runs.
 void destroy_cluster(const FabricChoice& choice);
 
+// True from create_cluster(), or the start of node 0 on this host, until destroy_cluster().
+bool cluster_exists(const FabricChoice& choice);
+// What a choice must be like before anybody is asked: its config, and its secret file's owner,
+// mode and length. kInvalidArgument says what is not so.
+Status check_choice(const FabricChoice& choice);
+
 // A coordinator's process: owns no thread, and is to be opened after fork(). kNotFound: there is
 // no such cluster (yet); kInvalidArgument: the config or the secret is not as it must be.
 Result<std::unique_ptr<Fabric>> open_fabric(const FabricChoice& choice);

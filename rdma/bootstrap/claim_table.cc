@@ -120,6 +120,12 @@ void ClaimTable::destroy(const std::string& cluster) {
   shm_unlink(member_object_name(cluster, "members").c_str());
 }
 
+bool ClaimTable::exists(const std::string& cluster) {
+  const int fd = shm_open(member_object_name(cluster, "members").c_str(), O_RDONLY | O_CLOEXEC, 0);
+  if (fd >= 0) close(fd);
+  return fd >= 0;
+}
+
 ClaimTable::~ClaimTable() { munmap(base_, bytes_); }
 
 ClaimSlot& ClaimTable::slot(WorkerId worker) {

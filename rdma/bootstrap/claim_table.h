@@ -34,6 +34,7 @@ class ClaimTable {
   // Opens the cluster's, or makes it. kInvalidArgument: it belongs to another topology; kCorrupt.
   static Result<std::unique_ptr<ClaimTable>> open(const ClusterConfig& config);
   static void destroy(const std::string& cluster);
+  static bool exists(const std::string& cluster);
   ~ClaimTable();
   ClaimTable(const ClaimTable&) = delete;
   ClaimTable& operator=(const ClaimTable&) = delete;

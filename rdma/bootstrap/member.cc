@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstring>
 
 #include "rdma/bootstrap/cluster_config.h"
 
@@ -23,6 +24,16 @@ constexpr uint64_t kFirstIncoming = 1ull << 32;
 constexpr Registrar::Owner kSelf = 1;
 constexpr int kBacklog = 512;
 constexpr int kRoundsMax = 8;  // of answers that make others speak, before anything else
+
+// The boot of node 0's host, and when its table of members was made in it.
+uint64_t stamp_of(const ClockReading& reading) {
+  if (reading.epoch_ns == 0) return 0;
+  uint64_t halves[2];
+  static_assert(sizeof(halves) == sizeof(reading.boot_id));
+  std::memcpy(halves, reading.boot_id.data(), sizeof(halves));
+  const uint64_t stamp = halves[0] ^ halves[1] ^ reading.epoch_ns * 0x9E3779B97F4A7C15;
+  return stamp != 0 ? stamp : 1;
+}
 
 }  // namespace
 
@@ -44,6 +55,8 @@ void Membership::destroy(const ClusterConfig& config) {
     unlock_node_for_good(config.name, static_cast<NodeId>(node));
   }
 }
+
+bool Membership::exists(const ClusterConfig& config) { return ClaimTable::exists(config.name); }
 
 Member::Member(const ClusterConfig& config, NodeId node)
     : config_(config),
@@ -259,8 +272,22 @@ void Member::post(NodeId node, Topic topic, std::span<const std::byte> request, 
   pump_locked({});
 }
 
+void Member::ping(NodeId node, Pong pong) {
+  CHECK(node < config_.nodes.size());
+  const std::lock_guard<std::mutex> lock(mutex_);
+  ask(node, ControlType::kPing, {}, [pong = std::move(pong)](const Result<Bytes>& answer) {
+    if (!answer.ok()) return pong(answer.status());
+    ClockReading reading;
+    if (!decode(answer.value(), reading))
+      return pong(Status(Code::kCorrupt, "an answer to a ping"));
+    pong(stamp_of(reading));
+  });
+  pump_locked({});
+}
+
 Result<Membership::Bytes> Member::call(NodeId node, ControlType type,
-                                       std::span<const std::byte> payload, uint64_t timeout_ns) {
+                                       std::span<const std::byte> payload, uint64_t timeout_ns,
+                                       bool may_be_interrupted) {
   struct Waiting {
     bool done = false;
     Result<Bytes> answer = Bytes();
@@ -274,7 +301,8 @@ Result<Membership::Bytes> Member::call(NodeId node, ControlType type,
     });
     pump_locked({});
   }
-  if (wait_until_ns(monotonic_now_ns() + timeout_ns, [&] { return waiting->done; })) {
+  const auto ended = [&] { return waiting->done || (may_be_interrupted && interrupted()); };
+  if (wait_until_ns(monotonic_now_ns() + timeout_ns, ended) && waiting->done) {
     return std::move(waiting->answer);
   }
   return Status(Code::kUnavailable, "node " + std::to_string(node) + " does not answer");
@@ -294,11 +322,13 @@ Result<Membership::Claim> Member::claim_node(uint16_t thread) {
 }
 
 Result<Membership::Claim> Member::claim_as(uint16_t thread) {
-  const uint64_t deadline_ns = monotonic_now_ns() + (thread == kNoThread ? kClaimNs : kNodeClaimNs);
+  const bool coordinator = thread == kNoThread;
+  const uint64_t deadline_ns = monotonic_now_ns() + (coordinator ? kClaimNs : kNodeClaimNs);
   while (true) {
     const uint64_t now_ns = monotonic_now_ns();
     const uint64_t left_ns = deadline_ns > now_ns ? deadline_ns - now_ns : 1;
-    Result<Bytes> answer = call(0, ControlType::kClaim, encode_number(thread), left_ns);
+    Result<Bytes> answer =
+        call(0, ControlType::kClaim, encode_number(thread), left_ns, coordinator);
     ClaimProof proof;
     if (answer.ok() && !decode(*answer, proof)) {
       return Status(Code::kCorrupt, "node 0's answer to a claim");
@@ -310,6 +340,7 @@ Result<Membership::Claim> Member::claim_as(uint16_t thread) {
       set_incarnation(proof.claim.worker, proof.claim.incarnation, &proof.token);
       return proof.claim;
     }
+    if (!answer.ok() && coordinator && interrupted()) return answer.status();
     // Its process may just be coming back.
     if (answer.status().code() != Code::kUnavailable || monotonic_now_ns() >= deadline_ns) {
       return answer.ok() ? Status(Code::kCorrupt, "node 0 gave a worker id that is not")

@@ -27,6 +27,7 @@ class Member final : public Membership {
   Result<Bytes> exchange(NodeId node, Topic topic, std::span<const std::byte> request,
                          uint32_t timeout_ms) override;
   void post(NodeId node, Topic topic, std::span<const std::byte> request, Answer answer) override;
+  void ping(NodeId node, Pong pong) override;
   void set_handler(Topic topic, Handler handler) override;
   void set_fence(Fence fence) override;
   uint32_t incarnation_of(WorkerId worker) override;
@@ -98,7 +99,8 @@ class Member final : public Membership {
   Result<Claim> claim_as(uint16_t thread);
   // Asks node 0 and waits.
   Result<Bytes> call(NodeId node, ControlType type, std::span<const std::byte> payload,
-                     uint64_t timeout_ns);
+                     uint64_t timeout_ns, bool may_be_interrupted = false);
+  bool interrupted() const { return config_.interrupted && config_.interrupted(); }
   bool wait_until_ns(uint64_t deadline_ns, const std::function<bool()>& done);
   void pump_once(int timeout_ms);
 

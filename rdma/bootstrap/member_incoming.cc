@@ -14,9 +14,21 @@ constexpr int kAcceptsPerPump = 64;
 
 Status not_node_0() { return Status(Code::kInvalidArgument, "only node 0 knows the members"); }
 
-bool same(const Topology& a, const Topology& b) {
-  return a.nodes == b.nodes && a.threads_per_node == b.threads_per_node &&
-         a.workers_max == b.workers_max && a.region_bytes == b.region_bytes;
+// What differs, as the config file names it; empty: nothing.
+std::string difference(const Topology& theirs, const Topology& ours) {
+  const struct {
+    const char* name;
+    uint64_t theirs, ours;
+  } numbers[] = {{"nodes", theirs.nodes, ours.nodes},
+                 {"threads_per_node", theirs.threads_per_node, ours.threads_per_node},
+                 {"workers_max", theirs.workers_max, ours.workers_max},
+                 {"memory_mb", theirs.region_bytes >> 20, ours.region_bytes >> 20}};
+  for (const auto& number : numbers) {
+    if (number.theirs == number.ours) continue;
+    return std::string("a member with ") + number.name + " = " + std::to_string(number.theirs) +
+           " in a cluster with " + std::to_string(number.ours);
+  }
+  return theirs.region_bytes == ours.region_bytes ? "" : "a member with another size of memory";
 }
 
 }  // namespace
@@ -139,9 +151,9 @@ void Member::on_hello(Incoming& in, const ControlFrame& frame) {
   Status status;
   if (frame.header.type != ControlType::kHello || !decode(frame.payload, hello)) {
     status = Status(Code::kCorrupt, "its greeting does not parse");
-  } else if (!same(hello.topology, config_.topology)) {
-    status = Status(Code::kInvalidArgument,
-                    "its nodes, threads_per_node, workers_max or memory_mb are others than ours");
+  } else if (const std::string differs = difference(hello.topology, config_.topology);
+             !differs.empty()) {
+    status = Status(Code::kInvalidArgument, differs);
   } else if (hello.node != kNoNode &&
              (hello.node >= config_.nodes.size() || hello.node == own_node_)) {
     status = Status(Code::kInvalidArgument, "it cannot be node " + std::to_string(hello.node));

@@ -31,6 +31,8 @@ struct ClusterConfig {
   // Where a member tells of refusals and losses, a sentence each and not too often; may be called
   // on any thread. Empty: nowhere.
   std::function<void(const std::string& sentence)> log;
+  // Asked now and then while a coordinator's claim() waits; true ends the wait (kUnavailable).
+  std::function<bool()> interrupted;
 };
 
 class Membership {
@@ -72,6 +74,8 @@ class Membership {
   static Result<std::unique_ptr<Membership>> open_as_node(const ClusterConfig& config, NodeId node);
   // Removes what the members of the cluster leave on this host, when none of them is left.
   static void destroy(const ClusterConfig& config);
+  // True once node 0 has been started on this host, until destroy().
+  static bool exists(const ClusterConfig& config);
 
   virtual ~Membership() = default;
   virtual const ClusterConfig& config() const = 0;
@@ -91,6 +95,13 @@ class Membership {
   // makes it go on. Is not answered any more once this object goes.
   virtual void post(NodeId node, Topic topic, std::span<const std::byte> request,
                     Answer answer) = 0;
+  // Whether `node` is there and takes us for a member, without a claim; as post(), it does not
+  // wait. Node 0 gives its stamp, a number that is another one after it has lost its memory; others
+  // 0.
+  using Pong = std::function<void(Result<uint64_t> stamp)>;
+  virtual void ping(NodeId node, Pong pong) {
+    pong(Status(Code::kUnavailable, "node " + std::to_string(node) + " is not asked"));
+  }
   // Nodes only; before the first claim_node().
   virtual void set_handler(Topic topic, Handler handler) = 0;
   virtual void set_fence(Fence fence) = 0;

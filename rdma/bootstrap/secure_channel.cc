@@ -147,6 +147,12 @@ void SecureChannel::send(ControlType type, uint32_t request, std::span<const std
 void SecureChannel::fail(const char* what, int result) {
   const int error = SSL_get_error(ssl_, result);
   if (error == SSL_ERROR_ZERO_RETURN) return close(Status(Code::kUnavailable, "it left"));
+  // From this number on reasons are alerts of the peer. It does not say what it dislikes.
+  if (state_ == State::kHandshaking &&
+      ERR_GET_REASON(ERR_peek_last_error()) >= SSL_AD_REASON_OFFSET) {
+    return close(
+        Status(Code::kUnavailable, "it refuses us: another secret, cluster name or version"));
+  }
   const std::string why = hint_ != nullptr ? hint_ : last_error();
   close(Status(Code::kUnavailable, std::string(what) + ": " + why));
 }

@@ -24,9 +24,10 @@ RANKS = {
 SHARED_HEADERS = {"engine/txn/outcome.h", "engine/txn/stage.h", "engine/txn/history.h",
                   "engine/txn/worker_stats.h"}
 # What pg_rdmacc's bridge may include of the engine.
-BRIDGE_HEADERS = {"engine/session.h", "engine/protocols/registry.h", "rdma/shm_fabric.h",
-                  "rdma/open_fabric.h", "rdma/bootstrap/cluster_config.h",
-                  "engine/stats/shared_stats.h", "engine/stats/stats_recorder.h"}
+BRIDGE_HEADERS = {"engine/session.h", "engine/protocols/registry.h", "rdma/open_fabric.h",
+                  "rdma/cluster_watch.h", "rdma/bootstrap/cluster_config.h",
+                  "rdma/bootstrap/loopback_files.h", "engine/stats/shared_stats.h",
+                  "engine/stats/stats_recorder.h"}
 SERVER_HEADERS = re.compile(r'#include "(postgres|fmgr|miscadmin|executor/|access/|utils/|storage/'
                             r"(ipc|lwlock|latch|shmem|procarray|fd)|catalog/|commands/|nodes/)")
 PROTOCOL_NAMES = re.compile(r"\bProtocol::k(Nowait|Waitdie|Occ|Mvcc|Sundial|Calvin)\b")

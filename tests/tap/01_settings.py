@@ -43,7 +43,8 @@ def lock_mode_is_sampled_like_the_protocol(box):
 
 def server_settings_need_a_restart(box):
     for name in ("nodes", "node_threads", "node_memory", "replicas", "max_workers", "durability",
-                 "huge_pages", "node_program"):
+                 "huge_pages", "node_program", "fabric", "cluster", "cluster_name",
+                 "cluster_secret_file"):
         equal(box.psql(f"SELECT context FROM pg_settings WHERE name = 'rdmacc.{name}'"),
               "postmaster", name)
     equal(box.psql("SHOW rdmacc.gate_timeout"), "10s", "gate_timeout")
@@ -60,6 +61,7 @@ def plain_roles_see_no_nodes(box):
     fails_with(box, "SET ROLE plain; SELECT * FROM rdmacc.stat_nodes", "42501")
     fails_with(box, "SET ROLE plain; SELECT rdmacc.nodes()", "42501")
     fails_with(box, "SET ROLE plain; SHOW rdmacc.node_program", "42501")
+    fails_with(box, "SET ROLE plain; SHOW rdmacc.cluster_secret_file", "42501")
     fails_with(box, "SET ROLE plain; SET rdmacc.max_write_set = '1MB'", "55P02")
     equal(box.psql("SET ROLE monitor; SELECT count(*) FROM rdmacc.stat_nodes"), "2", "nodes")
     equal(box.psql("SET ROLE plain; SELECT rdmacc.version()"), "1.0", "version")

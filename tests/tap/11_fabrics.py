@@ -1,0 +1,342 @@
+#!/usr/bin/env python3
+"""The server over tcp: with nodes of its own, and as front end of nodes that others run."""
+
+import os
+import random
+import re
+import signal
+import stat
+import subprocess
+import time
+
+from harness import (Session, eventually, equal, fails_with, matches, node_pids, retried, run,
+                     sqlstate, true, wait_until_up)
+from sandbox import Failure, Sandbox, free_port
+from smallbank import SmallBank
+
+CUSTOMERS = 1000
+CLIENTS = 4
+PROTOCOLS = ("occ", "nowait")
+FOLDER = "pgsql_tmp_rdmacc"
+CLUSTER = f"tap_{os.getpid()}"
+OWN = {"rdmacc.fabric": "tcp", "rdmacc.nodes": 2, "rdmacc.node_memory": "128MB",
+       "rdmacc.max_workers": 40}
+
+
+def shm_objects(prefix):
+    return {name for name in os.listdir("/dev/shm") if name.startswith(prefix)}
+
+
+def own_objects():
+    return shm_objects("rdmacc.tcp.pg_") - before_us
+
+
+def alive(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def load(box, protocol, seconds, stages="one_sided"):
+    environment = box.environment()
+    environment["PGOPTIONS"] = f"-c rdmacc.protocol={protocol} -c rdmacc.stages={stages}"
+    return subprocess.Popen(SmallBank(box, CUSTOMERS).command(CLIENTS, seconds), cwd="/",
+                            env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                            text=True)
+
+
+def check_money(box):
+    # Writes every row once: no lock may be left.
+    box.psql("SET statement_timeout = '60s'; UPDATE savings SET bal = bal;"
+             "UPDATE checking SET bal = bal")
+    bank = SmallBank(box, CUSTOMERS)
+    equal(bank.money(), bank.expected_money(), "money")
+
+
+# ---- Nodes of the server's own
+
+def money_is_kept_under_two_protocols(box):
+    wait_until_up(box)
+    equal(box.psql("SHOW rdmacc.fabric"), "tcp", "fabric")
+    bank = SmallBank(box, CUSTOMERS)
+    bank.create()
+    bank.load()
+    for protocol in PROTOCOLS:
+        for stages in ("one_sided", "rpc"):
+            under_load = load(box, protocol, 1, stages)
+            output = under_load.communicate(timeout=60)[0]
+            equal(under_load.returncode, 0, output[-1000:])
+            committed = int(re.search(r"actually processed: (\d+)", output).group(1))
+            true(committed > 0, f"{protocol}, {stages}: nothing committed")
+            print(f"  {protocol}, {stages}: {committed}/s")
+            check_money(box)
+
+
+def files_of_the_cluster_are_private(box):
+    folder = os.path.join(box.data, FOLDER)
+    equal(stat.S_IMODE(os.stat(folder).st_mode), 0o700, "mode of the folder")
+    for name in ("config", "secret"):
+        equal(stat.S_IMODE(os.stat(os.path.join(folder, name)).st_mode), 0o600, name)
+    with open(os.path.join(folder, "config")) as file:
+        addresses = re.search(r"nodes = (.*)", file.read()).group(1).split(", ")
+    true(all(address.startswith("127.0.0.1:") for address in addresses), f"{addresses}")
+    equal(box.psql("SELECT host || ':' || port FROM rdmacc.stat_nodes ORDER BY node").split("\n"),
+          addresses, "addresses shown")
+
+
+def a_node_and_a_backend_may_be_killed(box):
+    for node in (1, 0):
+        under_load = load(box, "occ", 3)
+        time.sleep(1)
+        os.kill(node_pids(box)[node], signal.SIGKILL)
+        under_load.communicate(timeout=60)
+        wait_until_up(box)
+        check_money(box)
+    pids = node_pids(box)
+    under_load = load(box, "nowait", 2)
+    time.sleep(1)
+    backends = box.psql("SELECT pid FROM pg_stat_activity"
+                        " WHERE application_name = 'pgbench'").split("\n")
+    os.kill(int(random.choice(backends)), signal.SIGKILL)
+    under_load.communicate(timeout=60)
+    eventually(lambda: box.psql("SELECT 1") == "1", "the server is up again")
+    wait_until_up(box)
+    equal(node_pids(box), pids, "nodes outlive the crash restart")
+    check_money(box)
+
+
+def a_stop_leaves_nothing(box):
+    true(own_objects(), "there is shared memory")
+    for mode in ("fast", "immediate"):
+        pids = node_pids(box)
+        session = Session(box)
+        session.run("BEGIN; UPDATE savings SET bal = bal + 1 WHERE custid = 1;")
+        box.stop(mode)
+        session.close()
+        eventually(lambda: not any(alive(pid) for pid in pids), f"{mode}: nodes have ended")
+        eventually(lambda: not own_objects(), f"{mode}: shared memory is removed")
+        if mode == "fast":
+            true(not os.path.exists(os.path.join(box.data, FOLDER)), "the folder is removed")
+        box.start()
+        wait_until_up(box)
+        equal(box.psql("SELECT count(*) FROM savings"), "0", "rows after a stop")
+
+
+# ---- Nodes that others run
+
+class Nodes:
+    """Two nodes with a config file, as an operator would run them; by the server's user, since
+    the secret is its."""
+
+    def __init__(self, box):
+        self.box = box
+        self.folder = os.path.join(box.dir, "cluster")
+        self.config = os.path.join(self.folder, "rdmacc.conf")
+        self.secret = os.path.join(self.folder, "secret")
+        self.addresses = [f"127.0.0.1:{free_port()}" for _ in range(2)]
+        self.processes = [None, None]
+        box.make_private(self.folder)
+        self.write(self.secret, os.urandom(24).hex())
+        self.write(self.config, f"name = {CLUSTER}\nnodes = {', '.join(self.addresses)}\n"
+                                "secret_file = secret\nworkers_max = 40\nmemory_mb = 128\n")
+
+    def write(self, path, text, mode="600"):
+        subprocess.run(self.box.as_server_user(["tee", path]), input=text, text=True, check=True,
+                       stdout=subprocess.DEVNULL, cwd="/")
+        subprocess.run(self.box.as_server_user(["chmod", mode, path]), check=True, cwd="/")
+
+    def start(self, *numbers):
+        for number in numbers:
+            with open(os.path.join(self.box.dir, f"node{number}.log"), "a") as log:
+                self.processes[number] = subprocess.Popen(
+                    self.box.as_server_user([os.path.join(self.box.bin, "rdmacc_node"),
+                                             f"--config={self.config}", f"--node={number}"]),
+                    cwd="/", stdout=subprocess.PIPE, stderr=log, text=True)
+        for number in numbers:
+            equal(self.processes[number].stdout.readline(), "ready\n", f"node {number}")
+
+    def pid(self, number):
+        """Of the node itself, which a program that changes users has as its child."""
+        pid = self.processes[number].pid
+        with open(f"/proc/{pid}/task/{pid}/children") as file:
+            children = file.read().split()
+        return int(children[0]) if children else pid
+
+    def end(self, *numbers, by=signal.SIGTERM):
+        for number in numbers:
+            if self.processes[number] is not None:
+                if self.processes[number].poll() is None:
+                    os.kill(self.pid(number), by)
+                self.processes[number].communicate(timeout=20)
+                self.processes[number] = None
+
+    def forget(self, what=""):
+        for name in shm_objects(f"rdmacc.tcp.{CLUSTER}.{what}"):
+            os.unlink(os.path.join("/dev/shm", name))
+
+    def settings(self):
+        return {"rdmacc.fabric": "tcp", "rdmacc.cluster": ", ".join(self.addresses),
+                "rdmacc.cluster_name": CLUSTER, "rdmacc.cluster_secret_file": self.secret,
+                "rdmacc.node_memory": "128MB", "rdmacc.max_workers": 40}
+
+
+def remote(box, state="remote"):
+    return box.psql("SELECT count(*) FROM rdmacc.stat_nodes"
+                    f" WHERE state = '{state}' AND pid IS NULL") == "2"
+
+
+def a_front_end_of_other_nodes(box):
+    global nodes
+    box.psql("CREATE TABLE earlier (id int PRIMARY KEY) USING rdmacc;"
+             "INSERT INTO earlier VALUES (1)")
+    box.stop()
+    nodes = Nodes(box)
+    nodes.start(0, 1)
+    box.settings = nodes.settings()
+    box.start()
+    eventually(lambda: remote(box), "both nodes are seen")
+    equal(box.psql("SELECT host || ':' || port, rows IS NOT NULL FROM rdmacc.stat_nodes"
+                   " ORDER BY node").split("\n"), [f"{address}|t" for address in nodes.addresses],
+          "nodes shown")
+    equal(box.psql("SHOW rdmacc.nodes"), "2", "number of nodes")
+    box.psql("CREATE TABLE front (id int PRIMARY KEY, v int) USING rdmacc;"
+             "INSERT INTO front SELECT i, i FROM generate_series(1, 1000) i")
+    equal(box.psql("SELECT count(*), sum(v) FROM front"), "1000|500500", "rows")
+    equal(box.psql("SELECT count(*) FROM earlier"), "0", "rows that its own nodes had")
+
+
+def a_stop_of_the_front_end_keeps_rows(box):
+    box.stop()
+    true(all(process.poll() is None for process in nodes.processes), "nodes go on")
+    box.start()
+    equal(box.psql("SELECT count(*), sum(v) FROM front"), "1000|500500", "rows")
+    supervisor = "SELECT pid FROM pg_stat_activity WHERE backend_type = 'rdmacc supervisor'"
+    before = box.psql(supervisor)
+    box.psql(f"SELECT pg_terminate_backend({before})")
+    eventually(lambda: box.psql(supervisor) not in ("", before), "a new supervisor")
+    eventually(lambda: remote(box), "both nodes are seen")
+    equal(box.psql("SELECT count(*), sum(v) FROM front"), "1000|500500", "rows")
+
+
+def another_server_has_tables_of_its_own(box):
+    other = Sandbox(os.path.join(box.dir, "other"), settings=nodes.settings(), build=box.build)
+    try:
+        other.create()
+        other.start()
+        other.psql("CREATE EXTENSION rdmacc; CREATE TABLE front (id int PRIMARY KEY, v int)"
+                   " USING rdmacc; INSERT INTO front VALUES (1, -1), (5000, -5)")
+        equal(other.psql("SELECT count(*), sum(v) FROM front"), "2|-6", "rows of the other")
+        equal(box.psql("SELECT count(*), sum(v) FROM front"), "1000|500500", "rows")
+        other.psql("DROP TABLE front")
+    finally:
+        other.remove()
+    equal(box.psql("SELECT count(*), sum(v) FROM front"), "1000|500500", "rows")
+
+
+def a_node_that_is_away_is_an_error(box):
+    session = Session(box)
+    session.run("SELECT count(*) FROM front;")
+    nodes.end(1, by=signal.SIGKILL)
+    eventually(lambda: box.psql("SELECT state FROM rdmacc.stat_nodes WHERE node = 1") == "away",
+               "the node is seen to be away")
+    said = fails_with(box, "UPDATE front SET v = v", "57P03")
+    matches("not reachable", said, "message")
+    matches("Away: node 1 \\(127.0.0.1:", said, "detail")
+    # A wait for the node ends when it is told to.
+    result = box.psql("SET statement_timeout = '1s'; UPDATE front SET v = v", check=False)
+    equal(sqlstate(result), "57014", f"statement_timeout: {result.stderr}")
+    nodes.start(1)
+    eventually(lambda: remote(box), "it is back")
+    retried(box, "UPDATE front SET v = v")
+    equal(box.psql("SELECT count(*), sum(v) FROM front"), "1000|500500", "rows")
+    eventually(lambda: session.run("SELECT count(*) FROM front;") == "1000", "the older session")
+    session.close()
+
+
+def a_node_that_lost_its_memory_alone(box):
+    nodes.end(1)
+    nodes.forget("node1")
+    nodes.start(1)
+    eventually(lambda: remote(box), "both nodes are seen")
+    # Half of the rows are gone: no statement that needs them may pass for complete.
+    said = fails_with(box, "SELECT count(*) FROM front", "55000")
+    matches("TRUNCATE the table", said, "hint")
+    box.psql("TRUNCATE front; INSERT INTO front SELECT i, i FROM generate_series(1, 1000) i")
+    equal(box.psql("SELECT count(*), sum(v) FROM front"), "1000|500500", "rows")
+
+
+def nodes_that_lost_their_memory(box):
+    before = len(box.log_text())
+    session = Session(box)
+    session.run("SELECT count(*) FROM front;")
+    nodes.end(0, 1)
+    nodes.forget()
+    nodes.start(0, 1)
+    eventually(lambda: remote(box), "both nodes are seen")
+    equal(retried(box, "SELECT count(*) FROM front").stdout.strip(), "0", "rows")
+    box.psql("INSERT INTO front VALUES (1, 1)")
+    fails_with(box, "INSERT INTO front VALUES (1, 2)", "23505")
+    eventually(lambda: session.run("SELECT count(*) FROM front;") == "1", "an older session")
+    session.close()
+    eventually(lambda: "WARNING:  rdmacc tables are empty after a stop" in box.log_text()[before:],
+               "warning in the server log")
+
+
+def refused_at_first_use(box):
+    for name, value, words in (
+            ("rdmacc.node_memory", "256MB", "memory_mb = 256 in a cluster with 128"),
+            ("rdmacc.max_workers", 41, "workers_max = 41 in a cluster with 40"),
+            ("rdmacc.node_threads", 2, "threads_per_node = 2 in a cluster with 1"),
+            ("rdmacc.cluster_secret_file", os.path.join(nodes.folder, "guess"),
+             "another secret, cluster name")):
+        nodes.write(os.path.join(nodes.folder, "guess"), os.urandom(24).hex())
+        box.stop()
+        box.settings = {**nodes.settings(), name: value}
+        box.start()
+        # Who shows no key is not told that it is the key.
+        state = "08004" if " in a cluster with " in words else "57P03"
+        matches(words, fails_with(box, "SELECT count(*) FROM front", state), name)
+
+
+def refused_at_the_start(box):
+    box.stop()
+    nodes.write(os.path.join(nodes.folder, "open"), os.urandom(24).hex(), "644")
+    nodes.write(os.path.join(nodes.folder, "short"), "secret")
+    for changes, words in (
+            ({"rdmacc.fabric": "shm"}, "must not be shm when rdmacc.cluster is set"),
+            ({"rdmacc.fabric": "pigeon"}, "Available values: shm, tcp"),
+            ({"rdmacc.cluster": "nowhere"}, "is not host:port"),
+            ({"rdmacc.nodes": 3}, "rdmacc.cluster names 2 nodes"),
+            ({"rdmacc.cluster_secret_file": ""}, "needs rdmacc.cluster_secret_file"),
+            ({"rdmacc.cluster_secret_file": "/nonexistent/secret"}, "cannot be opened"),
+            ({"rdmacc.cluster_secret_file": os.path.join(nodes.folder, "open")}, "mode 0600"),
+            ({"rdmacc.cluster_secret_file": os.path.join(nodes.folder, "short")}, "less than 32"),
+            ({"rdmacc.cluster": ""}, "rdmacc.cluster is not")):
+        before = len(box.log_text())
+        box.settings = {**nodes.settings(), **changes}
+        try:
+            box.start()
+            started = True
+        except Failure:
+            started = False
+        true(not started, f"{changes} must end the start")
+        matches(words, box.log_text()[before:], str(changes))
+    nodes.end(0, 1)
+    nodes.forget()
+
+
+nodes = None
+before_us = shm_objects("rdmacc.tcp.pg_")
+try:
+    run(money_is_kept_under_two_protocols, files_of_the_cluster_are_private,
+        a_node_and_a_backend_may_be_killed, a_stop_leaves_nothing, a_front_end_of_other_nodes,
+        a_stop_of_the_front_end_keeps_rows, another_server_has_tables_of_its_own,
+        a_node_that_is_away_is_an_error,
+        a_node_that_lost_its_memory_alone, nodes_that_lost_their_memory, refused_at_first_use,
+        refused_at_the_start, settings=OWN)
+finally:
+    if nodes is not None:
+        nodes.end(0, 1)
+        nodes.forget()
