@@ -97,10 +97,9 @@ bool RunJob::run_one(Coordinator& coordinator, Session& session, const TxnInputs
   for (uint32_t attempt = 1;; ++attempt) {
     TxnEffect effect;
     const TxnOptions txn = next_options();
-    const Status status =
-        shared_.options.declares()
-            ? attempt_as_procedure(shared_.workload, session, txn, inputs, effect)
-            : shared_.workload.attempt(session, txn, inputs, effect);
+    const Status status = shared_.options.declares()
+                              ? attempt_as_procedure(shared_.workload, session, txn, inputs, effect)
+                              : shared_.workload.attempt(session, txn, inputs, effect);
     shared_.attempts.fetch_add(1, std::memory_order_relaxed);
     if (status.ok()) {
       shared_.ended.fetch_add(1, std::memory_order_relaxed);

@@ -45,7 +45,7 @@ class FabricHarness {
   bool simulated() const { return sim_ != nullptr; }
   const std::string& cluster() const { return cluster_; }
   const ClusterConfig& config() const { return loopback_->config(); }  // tcp, verbs
-  MemberTable& members() { return *members_; }  // verbs
+  MemberTable& members() { return *members_; }                         // verbs
 
   Worker& node(NodeId node) { return *workers_[node]; }
   Worker& coordinator(size_t i) { return *workers_[options_.topology.nodes + i]; }
