@@ -12,7 +12,8 @@
 // other nodes, to datagrams, to time and to chance; no code above knows which fabric it runs on.
 //
 //  F1  A chain of verbs for one node executes in order there. Chains are not atomic and other
-//      initiators' verbs may fall between any two of its verbs.
+//      initiators' verbs may fall between any two of its verbs. On a NIC an atomic may overtake
+//      READs of other words before it: nobody may rely on the order of these two.
 //  F2  A READ or WRITE is atomic per aligned 8-byte word only. Lines of one READ may be seen in
 //      any order; a WRITE that a chain carries out before a READ is visible to everybody first
 //      (store-load order included).

@@ -8,13 +8,15 @@
 #include "rdma/shm_region.h"
 #include "rdma/tcp_door.h"
 #include "rdma/tcp_fabric.h"
+#include "rdma/tcp_progress.h"
 
 namespace rdmacc {
 
 // What a TcpFabric and its endpoints share within one process.
 struct TcpCluster {
-  std::unique_ptr<ShmRegions> regions;  // of the own node alone
-  NodeId own_node = 0xFFFF;             // of a coordinator's process: none
+  std::unique_ptr<ShmRegions> regions;    // of the own node alone
+  std::unique_ptr<TcpProgress> progress;  // of a node
+  NodeId own_node = 0xFFFF;               // of a coordinator's process: none
   TcpOptions options;
   std::vector<SocketAddress> addresses;  // by node; without the port
   std::unique_ptr<PacedLog> log;

@@ -128,6 +128,10 @@ Result<std::unique_ptr<TcpFabric>> wrap(const ClusterConfig& config, NodeId own_
   if (cluster->is_node()) {
     cluster->regions = std::make_unique<ShmRegions>(region_cluster(config.name), config.topology,
                                                     options.huge_pages);
+    Result<std::unique_ptr<TcpProgress>> progress =
+        TcpProgress::open(config.name, own_node, config.topology.workers_max);
+    if (!progress.ok()) return progress.status();
+    cluster->progress = std::move(*progress);
     cluster->doors.resize(config.topology.threads_per_node);
     TcpCluster& shared = *cluster;  // it outlives its membership's thread
     cluster->membership->set_handler(
@@ -158,6 +162,7 @@ void TcpFabric::destroy(const ClusterConfig& config) {
   Membership::destroy(config);
   for (size_t node = 0; node < config.nodes.size(); ++node) {
     shm_unlink(shm_region_name(region_cluster(config.name), static_cast<NodeId>(node)).c_str());
+    TcpProgress::destroy(config.name, static_cast<NodeId>(node));
   }
 }
 

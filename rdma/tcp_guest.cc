@@ -105,6 +105,7 @@ bool TcpGuest::greet() {
   const bool proven = same_secret(proof.proof, tcp_proof_of_dialler(guest_.key, hello_, nonce_));
   guest_.key.fill(0);
   if (!proven) return end("it does not know the key of its ticket");
+  host_.cluster.progress->begin(guest_.claim);
   state_ = State::kOpen;
   return true;
 }
@@ -147,13 +148,19 @@ bool TcpGuest::carry_out(const TcpFrame& frame) {
     reply += sizeof(header);
   }
   if (!guest_.guard->enter()) return end("it was fenced");
-  for (size_t i = 0; i < count; ++i) {
+  // A chain that nobody waits for may come again, on another connection: it goes on where it ended.
+  TcpProgress& progress = *host_.cluster.progress;
+  const WorkerId worker = guest_.claim.worker;
+  const uint64_t sequence = frame.header.sequence;
+  const size_t first = wants_reply ? 0 : std::min<size_t>(progress.done(worker, sequence), count);
+  for (size_t i = first; i < count; ++i) {
     Verb& verb = host_.verbs[i];
     if (verb.opcode != Opcode::kWrite) {
       verb.local = reply;
       reply += verb.bytes;
     }
     host_.cpu.carry_out(verb, host_.region);
+    if (!wants_reply) progress.note(worker, sequence, static_cast<uint32_t>(i + 1));
   }
   guest_.guard->exit();
   return true;

@@ -45,7 +45,8 @@ struct TcpSelf {
 // Chains fail when the connection ends, when the node does not answer them for chain_us_max, or
 // when it cannot be dialled for dial_us_max (see TcpOptions); at once when the node is known to be
 // dead. A chain of WRITEs that nobody waits for is posted again on the next connection instead: it
-// must happen, and it comes before everything that is posted later.
+// must happen, and it comes before everything that is posted later. The node knows by its sequence
+// what of it has happened already (tcp_progress.h).
 class TcpPeer {
  public:
   TcpPeer(TcpSelf& self, TcpWay& way, NodeId node, uint16_t thread);

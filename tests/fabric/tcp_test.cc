@@ -299,6 +299,33 @@ TEST_F(Tcp, UnacknowledgedWritesSurviveARestartOfTheirNode) {
   EXPECT_EQ(78u, seen);
 }
 
+// What an unacknowledged WRITE has unlocked may be another's when it is posted again.
+TEST_F(Tcp, UnacknowledgedWritesHappenOnce) {
+  Coordinator c(config()), other(config());
+  ASSERT_TRUE(c.add(1, 64, 5).ok());
+  VerbArena arena(c.worker.pool());
+  auto* word = arena.allocate_array<uint64_t>(1);
+  *word = 0;
+  DoorbellBatch batch(c.worker.scheduler(), c.worker.counters());
+  batch.write(GlobalAddress::make(1, 64), word, 8);
+  batch.ring_unacknowledged();
+  uint64_t seen = 5;
+  for (int i = 0; i < 2000 && seen != 0; ++i) {
+    c.worker.scheduler().step();
+    ASSERT_TRUE(other.add(1, 64, 0, &seen).ok());
+  }
+  ASSERT_EQ(0u, seen);
+  ASSERT_TRUE(other.add(1, 64, 9).ok());
+  kill_child(nodes[1]);
+  nodes[1] = start_node(1);
+  for (Coordinator* each : {&c, &other}) {
+    ASSERT_TRUE(each->until([&] { return each->worker.endpoint().incarnation_of(1) == 2; }));
+  }
+  ASSERT_TRUE(c.add(1, 128, 0).ok());
+  ASSERT_TRUE(other.add(1, 64, 0, &seen).ok());
+  EXPECT_EQ(9u, seen);
+}
+
 TEST_F(Tcp, ASleeperWakesForAnswersAndSignals) {
   Coordinator c(config());
   ASSERT_TRUE(c.add(1, 64, 1).ok());
