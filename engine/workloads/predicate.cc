@@ -10,7 +10,7 @@ constexpr uint32_t kRecordSize = 48;
 constexpr uint32_t kTables = 2;
 constexpr uint64_t kTransferMax = 20;
 
-enum class Kind : uint32_t { kQuota, kOnCall, kPair, kMove, kSettle, kAudit, kLookUp };
+using Kind = PredicateKind;
 constexpr uint64_t kWritingKinds = 5, kReadingKinds = 2;
 
 // One attempt of one transaction; everything it does follows from its seed and what it sees.

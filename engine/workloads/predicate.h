@@ -6,6 +6,11 @@ namespace rdmacc {
 
 extern const WorkloadKind kPredicateKind;
 
+// TxnInputs::kind, as they are told below.
+enum class PredicateKind : uint32_t { kQuota, kOnCall, kPair, kMove, kSettle, kAudit, kLookUp };
+constexpr PredicateKind kPredicateScans[] = {PredicateKind::kQuota, PredicateKind::kOnCall,
+                                             PredicateKind::kSettle, PredicateKind::kAudit};
+
 // Transactions that decide by what is not there, for the simulator and the checker: what they
 // count, and the absent keys that they look up, must still be so when they commit. Two tables
 // that all kinds of transactions share; five kinds write, two only read:

@@ -256,13 +256,14 @@ void SimRun::run_transactions(Client& client, uint64_t seed) {
     const TxnInputs inputs = workload_->draw(random);
     for (uint32_t attempt = 0; attempt < kAttemptsOfTransaction; ++attempt) {
       TxnEffect effect;
+      uint32_t& attempts_max = attempts_max_[inputs.kind];
+      attempts_max = std::max(attempts_max, attempt + 1);
       const Status status = scenario_.declared
                                 ? attempt_as_procedure(*workload_, session, txn_, inputs, effect)
                                 : workload_->attempt(session, txn_, inputs, effect);
       if (status.ok()) {
         ++committed_;
         delta_ += effect.delta;
-        attempts_max_ = std::max(attempts_max_, attempt + 1);
         break;
       }
       if (status.code() == Code::kUnavailable && scenario_.node_restarts > 0) {
@@ -275,7 +276,6 @@ void SimRun::run_transactions(Client& client, uint64_t seed) {
       }
       // Longer and longer: scans that lock what they pass would hardly ever get through.
       scheduler.sleep_for(random.below(kBackOffUsMax * (1 + attempt / 4)));
-      if (attempt + 1 == kAttemptsOfTransaction) ++given_up_;
     }
   }
 }

@@ -67,9 +67,8 @@ class SimRun {
   // Of a protocol that does not promise to respect real time.
   uint64_t real_time_violations() const { return real_time_violations_; }
   uint64_t share_sweeps() const { return share_sweeps_; }
-  // Of the transactions that have committed: the most attempts that one took.
-  uint32_t attempts_max() const { return attempts_max_; }
-  uint64_t given_up() const { return given_up_; }  // after too many attempts
+  // The most attempts that one transaction has made, by TxnInputs::kind.
+  const std::map<uint32_t, uint32_t>& attempts_max() const { return attempts_max_; }
   uint64_t alone() const;  // attempts of living coordinators that had the gate to themselves
 
  private:
@@ -137,8 +136,7 @@ class SimRun {
   uint32_t resolved_ = 0;
   uint64_t real_time_violations_ = 0;
   uint64_t share_sweeps_ = 0;
-  uint32_t attempts_max_ = 0;
-  uint64_t given_up_ = 0;
+  std::map<uint32_t, uint32_t> attempts_max_;
   Status failure_;  // first of any client or fault
 };
 
