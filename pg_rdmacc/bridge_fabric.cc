@@ -60,7 +60,11 @@ Result<FabricChoice> choice_of(const BridgeFabric& fabric) {
   if (!remote) return Status(Code::kInvalidArgument, "there is no fabric " + kind);
   Result<ClusterConfig> config = config_of(fabric);
   if (!config.ok()) return config.status();
-  return FabricChoice::remote(*remote, std::move(*config));
+  FabricChoice choice = FabricChoice::remote(*remote, std::move(*config));
+  choice.verbs.device = text_of(fabric.verbs_device);
+  choice.verbs.port = static_cast<uint8_t>(fabric.verbs_port);
+  choice.verbs.gid_index = fabric.verbs_gid_index;
+  return choice;
 }
 
 }  // namespace rdmacc::bridge

@@ -67,6 +67,9 @@ typedef struct BridgeFabric {
   int threads_per_node;
   int workers_max; /* node threads included */
   uint64_t region_bytes;
+  const char* verbs_device; /* verbs alone: names by commas, sessions have the last */
+  int verbs_port;           /* 0: the first active one */
+  int verbs_gid_index;      /* -1: chosen */
 } BridgeFabric;
 
 typedef struct BridgeTableSpec {

@@ -56,6 +56,9 @@ const BridgeFabric* rdmacc_fabric_description(void) {
   description.threads_per_node = rdmacc_node_threads;
   description.workers_max = rdmacc_worker_ids();
   description.region_bytes = region_bytes();
+  description.verbs_device = rdmacc_verbs_device;
+  description.verbs_port = rdmacc_verbs_port;
+  description.verbs_gid_index = rdmacc_verbs_gid_index;
   if (rdmacc_nodes_are_remote()) {
     description.node_list = rdmacc_cluster;
     description.secret_file = rdmacc_cluster_secret_file;

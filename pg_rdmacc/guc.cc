@@ -25,6 +25,9 @@ int rdmacc_max_write_set_mb = 256;
 char* rdmacc_node_program = nullptr;
 int rdmacc_huge_pages = 1;
 char* rdmacc_fabric = nullptr;
+char* rdmacc_verbs_device = nullptr;
+int rdmacc_verbs_port = 0;
+int rdmacc_verbs_gid_index = -1;
 char* rdmacc_cluster = nullptr;
 char* rdmacc_cluster_name_setting = nullptr;
 char* rdmacc_cluster_secret_file = nullptr;
@@ -241,6 +244,18 @@ void define_cluster_settings(void) {
                              "shm is for nodes of the same host only.", &rdmacc_fabric, "shm",
                              PGC_POSTMASTER, 0, check_fabric, nullptr, nullptr);
   DefineCustomStringVariable(
+      "rdmacc.verbs_device", "RDMA devices of rdmacc.fabric = verbs, by commas.",
+      "Node k that the server starts has the k-th, and sessions have the last; empty: the first "
+      "device that has an active port.",
+      &rdmacc_verbs_device, "", PGC_POSTMASTER, 0, nullptr, nullptr, nullptr);
+  DefineCustomIntVariable("rdmacc.verbs_port", "Port of the RDMA device.",
+                          "0: the first active one.", &rdmacc_verbs_port, 0, 0, UINT8_MAX,
+                          PGC_POSTMASTER, 0, nullptr, nullptr, nullptr);
+  DefineCustomIntVariable("rdmacc.verbs_gid_index", "Index of the port's address (GID).",
+                          "-1: a RoCE v2 address of IPv4, or what comes next to it.",
+                          &rdmacc_verbs_gid_index, -1, -1, UINT8_MAX, PGC_POSTMASTER, 0, nullptr,
+                          nullptr, nullptr);
+  DefineCustomStringVariable(
       "rdmacc.cluster", "Addresses of nodes that are run elsewhere: host:port, by node number.",
       "Empty: the server starts nodes of its own on this host.", &rdmacc_cluster, "",
       PGC_POSTMASTER, 0, check_cluster, nullptr, nullptr);
@@ -263,7 +278,8 @@ constexpr const char* kSettings[] = {
     "rdmacc.replicas",     "rdmacc.max_write_set", "rdmacc.durability",
     "rdmacc.max_workers",  "rdmacc.huge_pages",    "rdmacc.node_program",
     "rdmacc.lock_mode",    "rdmacc.node_threads",  "rdmacc.fabric",
-    "rdmacc.cluster",      "rdmacc.cluster_name",  "rdmacc.cluster_secret_file"};
+    "rdmacc.cluster",      "rdmacc.cluster_name",  "rdmacc.cluster_secret_file",
+    "rdmacc.verbs_device", "rdmacc.verbs_port",    "rdmacc.verbs_gid_index"};
 constexpr size_t kSettingsCount = sizeof(kSettings) / sizeof(kSettings[0]);
 bool configured[kSettingsCount];
 

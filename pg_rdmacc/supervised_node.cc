@@ -45,7 +45,7 @@ void publish(const SupervisedNode* node) {
 }
 
 bool spawn(SupervisedNode* node, const char* program, bool create_cluster) {
-  char text[9][kArgumentBytes];
+  char text[10][kArgumentBytes];
   int count = 0;
   snprintf(text[count++], kArgumentBytes, "rdmacc_node");
   snprintf(text[count++], kArgumentBytes, "--node=%d", node->number);
@@ -53,6 +53,11 @@ bool spawn(SupervisedNode* node, const char* program, bool create_cluster) {
   if (rdmacc_fabric_needs_files()) {
     snprintf(text[count++], kArgumentBytes, "--config=%s", rdmacc_fabric_config());
     snprintf(text[count++], kArgumentBytes, "--fabric=%s", rdmacc_fabric);
+    if (rdmacc_verbs_device[0] != '\0') {
+      snprintf(text[count++], kArgumentBytes, "--verbs-device=%s", rdmacc_verbs_device);
+    }
+    snprintf(text[count++], kArgumentBytes, "--verbs-port=%d", rdmacc_verbs_port);
+    snprintf(text[count++], kArgumentBytes, "--verbs-gid=%d", rdmacc_verbs_gid_index);
   } else {
     snprintf(text[count++], kArgumentBytes, "--cluster=%s", rdmacc_cluster_name());
     snprintf(text[count++], kArgumentBytes, "--nodes=%d", rdmacc_nodes);

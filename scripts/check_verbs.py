@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""make check-verbs: the suites of the verbs fabric, and the engine's on it, in a guest that has two
+"""make check-verbs: the suites of the verbs fabric, the engine's and SQL on it, in a guest that has two
 RDMA devices (scripts/verbs_guest.py). The last line is "N passed, N failed"; where there can be
 no guest it says why and counts nothing."""
 
@@ -13,6 +13,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 EXIT_SKIPPED = 77
 TESTS = os.path.join(ROOT, "build/release/tests")
 PASSED = re.compile(r"^\[  PASSED  \] (\d+) tests?\.")
+COUNTED = re.compile(r"^(\d+) passed, (\d+) failed$")
 FAILED = re.compile(r"^\[  FAILED  \] (\d+) tests?, listed below")
 STARTED = re.compile(r"^verbs-suite (\S+)$")
 ENDED = re.compile(r"^verbs-suite-ended (\S+) (\d+)$")
@@ -22,13 +23,19 @@ SUITES = [
     ("fabric_test", 200, ["--gtest_filter=*/verbs"]),
     ("rdmacc_verbs_tests", 200, []),
     ("rdmacc_verbs_engine_tests", 300, []),
+    ("sql.py", 240, []),
 ]
 
 
+def path_of(program):
+    folder = os.path.join(ROOT, "tests/verbs") if program.endswith(".py") else TESTS
+    return os.path.join(folder, program)
+
+
 def script(suites):
-    lines = ["export FABRIC=verbs VERBS_DEVICES=rxe0,rxe1"]
+    lines = ["export FABRIC=verbs VERBS_DEVICES=rxe0,rxe1 GTEST_COLOR=no"]
     for program, limit_s, arguments in suites:
-        command = " ".join([os.path.join(TESTS, program), "--gtest_color=no", *arguments])
+        command = " ".join([path_of(program), *arguments])
         lines += [f"echo verbs-suite {program}", f"timeout -k 5 {limit_s} {command}",
                   f"echo verbs-suite-ended {program} $?"]
     return "\n".join(lines)
@@ -45,7 +52,7 @@ def main():
         suites = [(program, limit_s, ["--gtest_filter=" + flags.filter])
                   for program, limit_s, _ in suites]
     missing = [program for program, _, _ in suites
-               if not os.path.exists(os.path.join(TESTS, program))]
+               if not os.path.exists(path_of(program))]
     if missing:
         print("skipped: not built, for want of libibverbs or of a build: " + ", ".join(missing))
         print("0 passed, 0 failed")
@@ -63,6 +70,10 @@ def main():
                 passed += int(found.group(1))
             elif found := FAILED.match(line):
                 counted = int(found.group(1))
+                failed += counted
+            elif found := COUNTED.match(line):
+                passed += int(found.group(1))
+                counted = int(found.group(2))
                 failed += counted
             elif STARTED.match(line):
                 counted = 0

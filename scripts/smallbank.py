@@ -13,7 +13,7 @@ MIX = {"send_payment": 17, "deposit_checking": 17, "balance": 17, "transact_savi
        "write_check": 17, "amalgamate": 16}
 INITIAL_BALANCE = 1000
 LOAD_ROWS = 5000  # a transaction
-TRIES_MAX = 200
+TRIES_MAX = 1000
 
 
 class SmallBank:
