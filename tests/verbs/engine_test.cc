@@ -9,6 +9,7 @@
 #include "engine/node/node.h"
 #include "engine/protocols/registry.h"
 #include "engine/storage/region_rights.h"
+#include "engine/workloads/procedures.h"
 #include "engine/workloads/registry.h"
 #include "rdma/bootstrap/loopback_cluster.h"
 #include "rdma/verbs_fabric.h"
@@ -96,7 +97,11 @@ class EngineCluster {
 
  private:
   void serve(NodeId n) {
-    auto node = Node::open(*node_fabrics_[n], n, NodeOptions());
+    ProcedureRegistry procedures;
+    add_workload_procedures(procedures, WorkloadCluster{kNodes, false});
+    NodeOptions options;
+    options.order.procedures = &procedures;
+    auto node = Node::open(*node_fabrics_[n], n, options);
     if (!node.ok()) std::fprintf(stderr, "%s\n", node.status().to_string().c_str());
     CHECK(node.ok());
     serving_.fetch_add(1);
