@@ -106,14 +106,7 @@ Result<std::byte*> ShmRegions::make(NodeId node) {
   if (std::byte* base = bases_[node].load(std::memory_order_acquire)) return base;
   const std::string name = shm_region_name(cluster_, node);
   // Threads of one node come here together, and after a crash the object is there already.
-  const int created = shm_open(name.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
-  if (created < 0 && errno != EEXIST) return Status::from_errno("shm_open");
-  if (created >= 0) {
-    const bool moded = fchmod(created, 0600) == 0;
-    close(created);
-    if (!moded) return Status::from_errno("fchmod");
-  }
-  Result<int> fd = shm_open_checked(name);
+  Result<int> fd = shm_open_or_make(name);
   if (!fd.ok()) return fd.status();
   if (ftruncate(*fd, static_cast<off_t>(mapped_bytes_)) != 0) {
     const Status status = Status::from_errno("ftruncate");

@@ -167,6 +167,17 @@ Result<int> shm_open_checked(const std::string& name) {
   return fd;
 }
 
+Result<int> shm_open_or_make(const std::string& name) {
+  const int made = shm_open(name.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
+  if (made < 0 && errno != EEXIST) return Status::from_errno("shm_open");
+  if (made >= 0) {
+    const bool moded = fchmod(made, 0600) == 0;
+    close(made);
+    if (!moded) return Status::from_errno("fchmod");
+  }
+  return shm_open_checked(name);
+}
+
 Status shm_back(int fd, uint64_t offset, uint64_t bytes) {
   for (int attempt = 0; attempt < kSignalRetriesMax; ++attempt) {
     const int error = posix_fallocate(fd, static_cast<off_t>(offset), static_cast<off_t>(bytes));

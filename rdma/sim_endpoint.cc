@@ -3,6 +3,7 @@
 #include <cstring>
 #include <new>
 
+#include "rdma/check_chain.h"
 #include "rdma/memory_region.h"
 
 namespace rdmacc {
@@ -34,14 +35,9 @@ SimEndpoint::~SimEndpoint() {
 }
 
 void SimEndpoint::ring(NodeId node, std::span<const Verb> chain, Completion* completion) {
-  CHECK(node < cluster_->topology.nodes && !chain.empty());
   if (initiator_->gone) return;
-  for (const Verb& verb : chain) {
-    const uint64_t limit = cluster_->topology.region_bytes;
-    CHECK(verb.bytes > 0 && verb.bytes % 8 == 0 && verb.remote_offset % 8 == 0);
-    CHECK(verb.bytes <= limit && verb.remote_offset <= limit - verb.bytes);
-    CHECK(registered(verb.local, verb.bytes));
-  }
+  check_chain(node, chain, cluster_->topology);
+  for (const Verb& verb : chain) CHECK(registered(verb.local, verb.bytes));
   cluster_->ring(initiator_, node, chain, completion);
 }
 

@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "rdma/check_chain.h"
+
 namespace rdmacc {
 namespace {
 
@@ -119,14 +121,7 @@ TcpPeer& TcpEndpoint::peer_of(NodeId node, uint16_t thread) {
 
 void TcpEndpoint::ring(NodeId node, std::span<const Verb> chain, Completion* completion) {
   const Topology& topology = cluster_->topology();
-  CHECK(node < topology.nodes && !chain.empty());
-  for (const Verb& verb : chain) {
-    CHECK(verb.bytes > 0 && verb.bytes % 8 == 0 && verb.remote_offset % 8 == 0);
-    CHECK(verb.bytes <= topology.region_bytes &&
-          verb.remote_offset <= topology.region_bytes - verb.bytes);
-    CHECK(verb.local != nullptr && reinterpret_cast<uintptr_t>(verb.local) % 8 == 0);
-    CHECK(verb.opcode == Opcode::kRead || verb.opcode == Opcode::kWrite || verb.bytes == 8);
-  }
+  check_chain(node, chain, topology);
   if (host_ != nullptr && node == cluster_->own_node) {
     own_chains_.push_back({own_verbs_.size(), chain.size(), completion});
     own_verbs_.insert(own_verbs_.end(), chain.begin(), chain.end());

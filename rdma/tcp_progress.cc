@@ -1,11 +1,7 @@
 #include "rdma/tcp_progress.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
-
-#include <cerrno>
 
 #include "rdma/bootstrap/claim_table.h"
 #include "rdma/shm_control.h"
@@ -21,11 +17,7 @@ std::string object_name(const std::string& cluster, NodeId node) {
 
 Result<std::unique_ptr<TcpProgress>> TcpProgress::open(const std::string& cluster, NodeId node,
                                                        WorkerId workers_max) {
-  const std::string name = object_name(cluster, node);
-  const int made = shm_open(name.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
-  if (made < 0 && errno != EEXIST) return Status::from_errno("shm_open");
-  if (made >= 0) close(made);
-  Result<int> fd = shm_open_checked(name);
+  Result<int> fd = shm_open_or_make(object_name(cluster, node));
   if (!fd.ok()) return fd.status();
   const size_t bytes = workers_max * sizeof(Mark);
   const Status backed = shm_back(*fd, 0, bytes);  // what is there stays

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "rdma/check_chain.h"
+
 namespace rdmacc {
 namespace {
 
@@ -109,19 +111,8 @@ bool VerbsEndpoint::drain() {
   });
 }
 
-void VerbsEndpoint::check(std::span<const Verb> chain, NodeId node) const {
-  const Topology& topology = cluster_->topology();
-  CHECK(node < topology.nodes && !chain.empty());
-  for (const Verb& verb : chain) {
-    CHECK(verb.bytes > 0 && verb.bytes % 8 == 0 && verb.remote_offset % 8 == 0);
-    CHECK(verb.bytes <= topology.region_bytes &&
-          verb.remote_offset <= topology.region_bytes - verb.bytes);
-    CHECK(verb.local != nullptr && reinterpret_cast<uintptr_t>(verb.local) % 8 == 0);
-  }
-}
-
 void VerbsEndpoint::ring(NodeId node, std::span<const Verb> chain, Completion* completion) {
-  check(chain, node);
+  check_chain(node, chain, cluster_->topology());
   VerbsConnection& connection = *targets_[node].connection;
   if (connection.connected()) return connection.ring(chain, completion);
   if (start_connecting(node)) {

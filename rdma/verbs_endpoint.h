@@ -112,7 +112,6 @@ class VerbsEndpoint : public Endpoint {
   bool read_answers();
   // Is the address of the worker's present incarnation known? If not, its node is asked, if `ask`.
   bool know_peer(WorkerId worker, bool ask);
-  void check(std::span<const Verb> chain, NodeId node) const;
 
   bool poll_connections();
   bool poll_datagrams();

@@ -46,6 +46,13 @@ class SmallBank:
             arguments += ["--log", f"--log-prefix={log_prefix}"]
         return self.box.command("pgbench", *arguments)
 
+    def start(self, clients, seconds, protocol, stages="one_sided"):
+        """The mix as a process under way, whose standard output is a pipe."""
+        environment = self.box.environment(self.dbname)
+        environment["PGOPTIONS"] = f"-c rdmacc.protocol={protocol} -c rdmacc.stages={stages}"
+        return subprocess.Popen(self.command(clients, seconds), cwd="/", env=environment, text=True,
+                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
     def run(self, clients, seconds, protocol, stages="one_sided"):
         """Runs the mix: committed per second, abort rate, latencies in ms."""
         logs = os.path.join(self.box.dir, "pgbench-logs")

@@ -17,18 +17,6 @@ namespace {
 constexpr uint64_t kReady = 0x72646D6163633033;
 constexpr uint32_t kLayoutVersion = 1;
 
-// An object of ours, made if there is none.
-Result<int> open_or_make(const std::string& name) {
-  const int made = shm_open(name.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
-  if (made < 0 && errno != EEXIST) return Status::from_errno("shm_open");
-  if (made >= 0) {
-    const bool moded = fchmod(made, 0600) == 0;
-    close(made);
-    if (!moded) return Status::from_errno("fchmod");
-  }
-  return shm_open_checked(name);
-}
-
 }  // namespace
 
 struct ClaimTable::Header {
@@ -51,7 +39,7 @@ uint64_t monotonic_now_ns() {
 }
 
 Result<int> lock_node(const std::string& cluster, NodeId node) {
-  Result<int> fd = open_or_make(member_object_name(cluster, "lock" + std::to_string(node)));
+  Result<int> fd = shm_open_or_make(member_object_name(cluster, "lock" + std::to_string(node)));
   if (!fd.ok()) return fd;
   if (flock(*fd, LOCK_EX | LOCK_NB) == 0) return fd;
   close(*fd);
@@ -64,7 +52,7 @@ void unlock_node_for_good(const std::string& cluster, NodeId node) {
 
 Result<std::unique_ptr<ClaimTable>> ClaimTable::open(const ClusterConfig& config) {
   const Topology& topology = config.topology;
-  Result<int> fd = open_or_make(member_object_name(config.name, "members"));
+  Result<int> fd = shm_open_or_make(member_object_name(config.name, "members"));
   if (!fd.ok()) return fd.status();
   static_assert(sizeof(Header) <= kCacheLineBytes);
   const size_t bytes = kCacheLineBytes + topology.workers_max * sizeof(ClaimSlot);

@@ -122,6 +122,14 @@ class Tcp : public testing::Test {
     std::erase(children, child);
   }
 
+  // Node 1 has died: starts it again, until `each` knows the new one.
+  void start_again(std::initializer_list<Coordinator*> each) {
+    nodes[1] = start_node(1);
+    for (Coordinator* c : each) {
+      ASSERT_TRUE(c->until([&] { return c->worker.endpoint().incarnation_of(1) == 2; }));
+    }
+  }
+
   std::unique_ptr<LoopbackCluster> loopback;
   pid_t nodes[2] = {};
   std::vector<pid_t> children;
@@ -190,8 +198,7 @@ TEST_F(Tcp, AKilledNodeFailsChainsAndServesAgainWithItsRows) {
   ASSERT_TRUE(c.until([&] { return c.worker.endpoint().incarnation_of(1) == 0; }));
   EXPECT_EQ(Code::kUnavailable, c.add(1, 128, 1).code());
   EXPECT_TRUE(c.add(0, 128, 1).ok());  // the other one is not concerned
-  nodes[1] = start_node(1);
-  ASSERT_TRUE(c.until([&] { return c.worker.endpoint().incarnation_of(1) == 2; }));
+  start_again({&c});
   uint64_t seen = 0;
   ASSERT_TRUE(c.add(1, 128, 1, &seen).ok());
   EXPECT_EQ(5u, seen);
@@ -292,8 +299,7 @@ TEST_F(Tcp, UnacknowledgedWritesSurviveARestartOfTheirNode) {
   batch.ring_unacknowledged();
   for (int i = 0; i < 10; ++i) c.worker.scheduler().step();
   kill_child(nodes[1]);
-  nodes[1] = start_node(1);
-  ASSERT_TRUE(c.until([&] { return c.worker.endpoint().incarnation_of(1) == 2; }));
+  start_again({&c});
   uint64_t seen = 0;
   ASSERT_TRUE(c.add(1, 64, 0, &seen).ok());
   EXPECT_EQ(78u, seen);
@@ -317,10 +323,7 @@ TEST_F(Tcp, UnacknowledgedWritesHappenOnce) {
   ASSERT_EQ(0u, seen);
   ASSERT_TRUE(other.add(1, 64, 9).ok());
   kill_child(nodes[1]);
-  nodes[1] = start_node(1);
-  for (Coordinator* each : {&c, &other}) {
-    ASSERT_TRUE(each->until([&] { return each->worker.endpoint().incarnation_of(1) == 2; }));
-  }
+  start_again({&c, &other});
   ASSERT_TRUE(c.add(1, 128, 0).ok());
   ASSERT_TRUE(other.add(1, 64, 0, &seen).ok());
   EXPECT_EQ(9u, seen);

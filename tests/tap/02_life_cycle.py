@@ -5,18 +5,10 @@ import os
 import signal
 import subprocess
 
-from harness import (Session, equal, eventually, fails_with, matches, node_pids, run, shm_objects,
+from harness import (Session, alive, equal, eventually, fails_with, matches, node_pids, run, shm_objects,
                      sqlstate, true, wait_until_up)
 
 CLEAN_STOP_SECONDS_MAX = 5
-
-
-def alive(pid):
-    try:
-        with open(f"/proc/{pid}/stat") as file:
-            return file.read().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
 
 
 def not_preloaded(box):

@@ -4,10 +4,10 @@
 import os
 import random
 import signal
-import subprocess
 import time
 
-from harness import Session, equal, eventually, node_pids, run, true, wait_until_up
+from harness import (Session, check_money, equal, eventually, kill_a_client_backend, node_pids, run,
+                     true, wait_until_up)
 from smallbank import SmallBank
 
 CUSTOMERS = 2000
@@ -17,22 +17,11 @@ PROTOCOLS = ("nowait", "occ")
 
 
 def load_under(box, protocol, seconds):
-    environment = box.environment()
-    environment["PGOPTIONS"] = f"-c rdmacc.protocol={protocol}"
-    return subprocess.Popen(SmallBank(box, CUSTOMERS).command(CLIENTS, seconds), cwd="/",
-                            env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                            text=True)
+    return SmallBank(box, CUSTOMERS).start(CLIENTS, seconds, protocol)
 
 
-def no_lock_is_left(box, protocol):
-    """Writes every row once: that needs every lock."""
-    box.psql(f"SET rdmacc.protocol = {protocol}; SET statement_timeout = '60s';"
-             "UPDATE savings SET bal = bal; UPDATE checking SET bal = bal")
-
-
-def check_money(box):
-    bank = SmallBank(box, CUSTOMERS)
-    equal(bank.money(), bank.expected_money(), "money")
+def check_bank(box, protocol):
+    check_money(SmallBank(box, CUSTOMERS), protocol)
     equal(box.psql("SELECT (SELECT count(*) FROM accounts), (SELECT count(*) FROM savings),"
                    " (SELECT count(*) FROM checking)"), "|".join([str(CUSTOMERS)] * 3), "rows")
 
@@ -41,7 +30,7 @@ def set_up(box):
     bank = SmallBank(box, CUSTOMERS)
     bank.create()
     bank.load()
-    check_money(box)
+    check_bank(box, "occ")
 
 
 def killed_backends(box):
@@ -49,14 +38,11 @@ def killed_backends(box):
         for _ in range(2):
             load = load_under(box, protocol, LOAD_SECONDS)
             time.sleep(1 + random.random())
-            backends = box.psql("SELECT pid FROM pg_stat_activity WHERE application_name ="
-                                " 'pgbench'").split("\n")
-            os.kill(int(random.choice(backends)), signal.SIGKILL)
+            kill_a_client_backend(box)
             load.communicate(timeout=60)
             eventually(lambda: box.psql("SELECT 1") == "1", "the server is up again")
             wait_until_up(box)
-            no_lock_is_left(box, protocol)
-            check_money(box)
+            check_bank(box, protocol)
 
 
 def killed_nodes(box):
@@ -71,8 +57,7 @@ def killed_nodes(box):
             load.communicate(timeout=60)
             wait_until_up(box)
             true(int(box.psql(restarts)) > before, "the node was started again")
-            no_lock_is_left(box, protocol)
-            check_money(box)
+            check_bank(box, protocol)
 
 
 def stopped_node_only_delays(box):
@@ -84,7 +69,7 @@ def stopped_node_only_delays(box):
     os.kill(pid, signal.SIGCONT)
     output = load.communicate(timeout=60)[0]
     equal(load.returncode, 0, output[-1000:])
-    check_money(box)
+    check_bank(box, "occ")
 
 
 def clients_that_vanish_leave_no_lock(box):
@@ -96,8 +81,7 @@ def clients_that_vanish_leave_no_lock(box):
         session.process.wait()
         eventually(lambda: box.psql("SELECT count(*) FROM pg_stat_activity WHERE state ="
                                     " 'idle in transaction'") == "0", "the backend has ended")
-        no_lock_is_left(box, protocol)
-        check_money(box)
+        check_bank(box, protocol)
 
 
 run(set_up, killed_backends, killed_nodes, stopped_node_only_delays,

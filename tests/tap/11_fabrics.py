@@ -2,15 +2,15 @@
 """The server over tcp: with nodes of its own, and as front end of nodes that others run."""
 
 import os
-import random
 import re
 import signal
 import stat
 import subprocess
 import time
 
-from harness import (Session, eventually, equal, fails_with, matches, node_pids, retried, run,
-                     sqlstate, true, wait_until_up)
+from harness import (Session, alive, check_money, equal, eventually, fails_with,
+                     kill_a_client_backend, matches, node_pids, retried, run, sqlstate, true,
+                     wait_until_up)
 from sandbox import Failure, Sandbox, free_port
 from smallbank import SmallBank
 
@@ -31,28 +31,12 @@ def own_objects():
     return shm_objects("rdmacc.tcp.pg_") - before_us
 
 
-def alive(pid):
-    try:
-        with open(f"/proc/{pid}/stat") as file:
-            return file.read().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
-
-
 def load(box, protocol, seconds, stages="one_sided"):
-    environment = box.environment()
-    environment["PGOPTIONS"] = f"-c rdmacc.protocol={protocol} -c rdmacc.stages={stages}"
-    return subprocess.Popen(SmallBank(box, CUSTOMERS).command(CLIENTS, seconds), cwd="/",
-                            env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                            text=True)
+    return SmallBank(box, CUSTOMERS).start(CLIENTS, seconds, protocol, stages)
 
 
-def check_money(box):
-    # Writes every row once: no lock may be left.
-    box.psql("SET statement_timeout = '60s'; UPDATE savings SET bal = bal;"
-             "UPDATE checking SET bal = bal")
-    bank = SmallBank(box, CUSTOMERS)
-    equal(bank.money(), bank.expected_money(), "money")
+def check_bank(box):
+    check_money(SmallBank(box, CUSTOMERS))
 
 
 # ---- Nodes of the server's own
@@ -71,7 +55,7 @@ def money_is_kept_under_two_protocols(box):
             committed = int(re.search(r"actually processed: (\d+)", output).group(1))
             true(committed > 0, f"{protocol}, {stages}: nothing committed")
             print(f"  {protocol}, {stages}: {committed}/s")
-            check_money(box)
+            check_bank(box)
 
 
 def files_of_the_cluster_are_private(box):
@@ -93,18 +77,16 @@ def a_node_and_a_backend_may_be_killed(box):
         os.kill(node_pids(box)[node], signal.SIGKILL)
         under_load.communicate(timeout=60)
         wait_until_up(box)
-        check_money(box)
+        check_bank(box)
     pids = node_pids(box)
     under_load = load(box, "nowait", 2)
     time.sleep(1)
-    backends = box.psql("SELECT pid FROM pg_stat_activity"
-                        " WHERE application_name = 'pgbench'").split("\n")
-    os.kill(int(random.choice(backends)), signal.SIGKILL)
+    kill_a_client_backend(box)
     under_load.communicate(timeout=60)
     eventually(lambda: box.psql("SELECT 1") == "1", "the server is up again")
     wait_until_up(box)
     equal(node_pids(box), pids, "nodes outlive the crash restart")
-    check_money(box)
+    check_bank(box)
 
 
 def a_stop_leaves_nothing(box):

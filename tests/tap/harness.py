@@ -10,6 +10,7 @@ its file, run with a time limit; the last line of a file's run is "N passed, N f
 
 import argparse
 import os
+import random
 import re
 import shutil
 import signal
@@ -132,6 +133,29 @@ def nodes_running(box):
 
 def wait_until_up(box, seconds=30):
     eventually(lambda: nodes_running(box), "server and nodes are up", seconds)
+
+
+def alive(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def kill_a_client_backend(box):
+    """One of those that serve pgbench, with SIGKILL."""
+    backends = box.psql("SELECT pid FROM pg_stat_activity"
+                        " WHERE application_name = 'pgbench'").split("\n")
+    os.kill(int(random.choice(backends)), signal.SIGKILL)
+
+
+def check_money(bank, protocol=None):
+    """Of SmallBank's tables: no lock is left (every row is written once), and no money is lost."""
+    chosen = f"SET rdmacc.protocol = {protocol}; " if protocol else ""
+    bank.box.psql(chosen + "SET statement_timeout = '60s';"
+                  "UPDATE savings SET bal = bal; UPDATE checking SET bal = bal")
+    equal(bank.money(), bank.expected_money(), "money")
 
 
 def shm_objects():

@@ -5,11 +5,11 @@
 import os
 import re
 import signal
-import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../tap"))
-from harness import equal, eventually, node_pids, run, true, wait_until_up  # noqa: E402
+from harness import (check_money, equal, eventually, node_pids, run, true,  # noqa: E402
+                     wait_until_up)
 from smallbank import SmallBank  # noqa: E402
 
 CUSTOMERS = 1000
@@ -23,12 +23,8 @@ SETTINGS = {"rdmacc.fabric": "verbs", "rdmacc.verbs_device": os.environ.get("VER
 UP_S = 60
 
 
-def check_money(box):
-    # Writes every row once: no lock may be left.
-    box.psql("SET statement_timeout = '60s'; UPDATE savings SET bal = bal;"
-             "UPDATE checking SET bal = bal")
-    bank = SmallBank(box, CUSTOMERS)
-    equal(bank.money(), bank.expected_money(), "money")
+def check_bank(box):
+    check_money(SmallBank(box, CUSTOMERS))
 
 
 def sql_answers(box):
@@ -46,22 +42,20 @@ def money_is_kept(box):
     bank.create()
     bank.load()
     for protocol, stages in VARIANTS:
-        environment = box.environment()
-        environment["PGOPTIONS"] = f"-c rdmacc.protocol={protocol} -c rdmacc.stages={stages}"
-        done = subprocess.run(bank.command(CLIENTS, SECONDS), cwd="/", env=environment, text=True,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60)
-        equal(done.returncode, 0, done.stdout[:1500])
-        committed = int(re.search(r"actually processed: (\d+)", done.stdout).group(1))
+        under_load = bank.start(CLIENTS, SECONDS, protocol, stages)
+        output = under_load.communicate(timeout=60)[0]
+        equal(under_load.returncode, 0, output[:1500])
+        committed = int(re.search(r"actually processed: (\d+)", output).group(1))
         print(f"  {protocol}, {stages}: {committed} committed", flush=True)
         true(committed > 0, f"{protocol}, {stages}: nothing committed")
-        check_money(box)
+        check_bank(box)
 
 
 def a_node_may_be_killed(box):
     os.kill(node_pids(box)[1], signal.SIGKILL)
     wait_until_up(box, UP_S)
     eventually(lambda: box.psql("SELECT count(*) FROM t") == "150", "rows are there again", UP_S)
-    check_money(box)
+    check_bank(box)
 
 
 run(sql_answers, money_is_kept, a_node_may_be_killed, settings=SETTINGS)
