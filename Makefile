@@ -64,6 +64,10 @@ check: test-deps
 soak: test-deps
 	@scripts/soak.py --jobs $(JOBS) --seeds $(SEEDS) --explore-budget $(EXPLORE_BUDGET)
 
+check-verbs: test-deps $(BUILD)/build.ninja
+	@cmake --build --preset release -j $(JOBS)
+	@scripts/check_verbs.py
+
 check-tsan: test-deps
 	@scripts/tsan.py --jobs $(JOBS)
 

@@ -19,6 +19,7 @@ constexpr long kPollUs = 20'000;
 
 bool again;
 bool exit_registered;
+bool joined; /* attached, and all that belongs to it is done */
 uint32 epoch;
 
 void detach_at_exit(int, Datum) {
@@ -54,13 +55,16 @@ void rdmacc_attach_again(void) { again = true; }
 
 /* In this order: the worker id may be another backend's at once. */
 void rdmacc_leave_cluster(void) {
+  joined = false;
   rdmacc_set_worker_pid(bridge_worker_id(), 0);
   bridge_detach();
 }
 
 void rdmacc_ensure_attached(void) {
   if (again && bridge_attached() && !bridge_txn_active()) rdmacc_leave_cluster();
-  if (bridge_attached()) return;
+  if (bridge_attached() && joined) return;
+  /* An interrupt, or the deadline, has ended the last wait below. */
+  if (bridge_attached()) rdmacc_leave_cluster();
   rdmacc_require_preload();
   const BridgeFabric* fabric = rdmacc_fabric_description();
   const bool remote = rdmacc_nodes_are_remote();
@@ -85,10 +89,10 @@ void rdmacc_ensure_attached(void) {
   }
   /* Node 0 has let us in. Tables are looked for once it is known whether it lost their rows. */
   while (remote && !rdmacc_remote_nodes_serve()) {
-    if (rdmacc_now_us() >= deadline_us) bridge_detach();
     wait_for_nodes(deadline_us, nullptr);
   }
   rdmacc_set_worker_pid(bridge_worker_id(), MyProcPid);
+  joined = true;
   again = false;
   epoch++;
 }

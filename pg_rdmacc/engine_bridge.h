@@ -143,7 +143,7 @@ typedef struct BridgeGateSession {
 } BridgeGateSession;
 
 /* ---- Fabrics and clusters. They need no attachment; false: bridge_error() says why. */
-const char* bridge_available_fabrics(void); /* "shm, tcp" */
+const char* bridge_available_fabrics(void); /* "shm, tcp, verbs" */
 bool bridge_fabric_available(const char* kind);
 /* What can be wrong with a description before anybody is asked, the secret file included. */
 bool bridge_check_fabric(const BridgeFabric* fabric);

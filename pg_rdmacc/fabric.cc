@@ -108,6 +108,6 @@ void rdmacc_fabric_check_at_start(void) {
            "Nodes that the server starts have a secret that it draws itself.");
   } else if (!fabric_is_local() && rdmacc_worker_ids() > kWorkersMaxByMessages) {
     refuse("rdmacc.max_workers is too large for this rdmacc.fabric",
-           "At most 32768 worker ids, node threads included, are possible but with shm.");
+           "Other fabrics than shm have at most 32768 worker ids, node threads included.");
   }
 }

@@ -149,7 +149,8 @@ bool rdmacc_remote_rows_are_gone(void) {
   return rdmacc_cluster_is_fresh();
 }
 
-int rdmacc_nodes_away(char* names, size_t names_bytes) {
+/* How many nodes are away: their number and addresses, as many as fit, in `names`. */
+static int nodes_away(char* names, size_t names_bytes) {
   int away = 0;
   size_t length = 0;
   names[0] = '\0';
@@ -168,7 +169,7 @@ int rdmacc_nodes_away(char* names, size_t names_bytes) {
 
 void rdmacc_raise_nodes_away(const char* why) {
   char names[512];
-  const int away = rdmacc_nodes_away(names, sizeof(names));
+  const int away = nodes_away(names, sizeof(names));
   ereport(ERROR,
           (errcode(ERRCODE_CANNOT_CONNECT_NOW), errmsg("an rdmacc node is not reachable"),
            away > 0 && why != nullptr ? errdetail_internal("Away: node %s. %s.", names, why)

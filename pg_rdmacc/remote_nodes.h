@@ -29,8 +29,6 @@ bool rdmacc_remote_rows_are_gone(void);
 [[noreturn]] void rdmacc_raise_nodes_away(const char* why);
 /* 08004: they have another topology, or what the settings say cannot be used. */
 [[noreturn]] void rdmacc_raise_refused(const char* why);
-/* How many nodes are away: their number and addresses, as many as fit, in `names`. */
-int rdmacc_nodes_away(char* names, size_t names_bytes);
 
 #ifdef __cplusplus
 }

@@ -131,8 +131,8 @@ std::string shm_region_name(const std::string& cluster, NodeId node);
 // Opens an existing object; kNotFound when there is none, kInvalidArgument when it belongs to
 // another user or others may open it.
 Result<int> shm_open_checked(const std::string& name);
-// The same, of an object that is made if it is not there, with mode 0600 whatever the umask. Several
-// may come here together.
+// The same, of an object that is made if it is not there, with mode 0600 whatever the umask.
+// Several may come here together.
 Result<int> shm_open_or_make(const std::string& name);
 // posix_fallocate, again after signals; kNoSpace when there is no memory.
 Status shm_back(int fd, uint64_t offset, uint64_t bytes);

@@ -136,11 +136,11 @@ def in_turn(parts):
 
 
 def fuzz_parts():
-    return [python_part("fuzz", "scripts/fuzz.py", limit_s=900)]
+    return [python_part("fuzz", "scripts/fuzz.py", limit_s=1500)]
 
 
 def verbs_parts():
-    return [python_part("verbs", "scripts/check_verbs.py", limit_s=540)]
+    return [python_part("verbs", "scripts/check_verbs.py", limit_s=1000)]
 
 
 def server_parts():

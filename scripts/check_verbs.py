@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""make check-verbs: the suites of the verbs fabric, the engine's and SQL on it, in a guest that has two
-RDMA devices (scripts/verbs_guest.py). The last line is "N passed, N failed"; where there can be
+"""make check-verbs: the suites of the verbs fabric, the engine's and SQL on it, in a guest that has
+two RDMA devices (scripts/verbs_guest.py). The last line is "N passed, N failed"; where there can be
 no guest it says why and counts nothing."""
 
 import argparse
 import os
 import re
+import signal
 import subprocess
 import sys
 
@@ -59,28 +60,33 @@ def main():
         return 0
     command = [sys.executable, os.path.join(ROOT, "scripts/verbs_guest.py"), "--timeout",
                str(flags.timeout), "--", "sh", "-c", script(suites)]
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     passed = failed = 0
     open_suites = {program for program, _, _ in suites}
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True,
                           errors="replace") as guest:
         counted = 0
-        for line in guest.stdout:
-            print(line, end="", flush=True)
-            if found := PASSED.match(line):
-                passed += int(found.group(1))
-            elif found := FAILED.match(line):
-                counted = int(found.group(1))
-                failed += counted
-            elif found := COUNTED.match(line):
-                passed += int(found.group(1))
-                counted = int(found.group(2))
-                failed += counted
-            elif STARTED.match(line):
-                counted = 0
-            elif found := ENDED.match(line):
-                open_suites.discard(found.group(1))
-                # It broke down, or took too long, before it could count.
-                failed += int(found.group(2)) != 0 and counted == 0
+        try:
+            for line in guest.stdout:
+                print(line, end="", flush=True)
+                if found := PASSED.match(line):
+                    passed += int(found.group(1))
+                elif found := FAILED.match(line):
+                    counted = int(found.group(1))
+                    failed += counted
+                elif found := COUNTED.match(line):
+                    passed += int(found.group(1))
+                    counted = int(found.group(2))
+                    failed += counted
+                elif STARTED.match(line):
+                    counted = 0
+                elif found := ENDED.match(line):
+                    open_suites.discard(found.group(1))
+                    # It broke down, or took too long, before it could count.
+                    failed += int(found.group(2)) != 0 and counted == 0
+        except SystemExit:
+            guest.terminate()  # it ends its guest
+            raise
     if guest.returncode == EXIT_SKIPPED:
         print("0 passed, 0 failed")
         return 0

@@ -169,7 +169,8 @@ class Sandbox:
     def wait_for_nodes(self, seconds=60):
         """Until every node serves; a session that comes earlier waits by itself."""
         deadline = time.monotonic() + seconds
-        while self.psql("SELECT bool_and(state IN ('running', 'remote')) FROM rdmacc.stat_nodes") != "t":
+        while self.psql("SELECT bool_and(state IN ('running', 'remote'))"
+                        " FROM rdmacc.stat_nodes") != "t":
             if time.monotonic() > deadline:
                 raise Failure("the nodes did not start; the log ends with\n"
                               + self.log_text()[-2000:])

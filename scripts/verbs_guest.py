@@ -230,7 +230,10 @@ def stream(listener, guest, deadline):
                 return True
             continue
         if not data:
-            guest.wait(timeout=max(1.0, deadline - time.monotonic()))
+            try:
+                guest.wait(timeout=max(1.0, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                return False
             return True
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
@@ -261,13 +264,17 @@ def run_guest(kernel, version, flags):
             finally:
                 if guest.poll() is None:
                     guest.terminate()
-                complaint = guest.communicate(timeout=30)[1].decode(errors="replace")
+                try:
+                    complaint = guest.communicate(timeout=30)[1]
+                except subprocess.TimeoutExpired:
+                    guest.kill()
+                    complaint = guest.communicate()[1]
         result = tail_of(os.path.join(folder, "result")).strip()
         if not ended:
             print(f"verbs_guest: no end within {flags.timeout} s", file=sys.stderr)
             return EXIT_TIMEOUT
         if not result.isdigit():
-            print("verbs_guest: the guest broke down\n" + complaint +
+            print("verbs_guest: the guest broke down\n" + complaint.decode(errors="replace") +
                   tail_of(os.path.join(folder, "console")), file=sys.stderr)
             return EXIT_BROKEN
         return int(result)

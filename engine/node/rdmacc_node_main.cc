@@ -51,8 +51,9 @@ void add_options(CLI::App& app, Flags& flags) {
   app.add_option("--fabric", flags.fabric, "with --config: how its members talk: tcp or verbs")
       ->needs(config)
       ->capture_default_str();
-  app.add_option("--verbs-device", flags.verbs.device,
-                 "verbs: RDMA device; the first that has an active port")
+  app.add_option(
+         "--verbs-device", flags.verbs.device,
+         "verbs: RDMA devices by commas, node k has the k-th; the first with an active port")
       ->needs(config);
   app.add_option("--verbs-port", flags.verbs.port, "verbs: its port; the first active one")
       ->needs(config);

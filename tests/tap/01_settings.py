@@ -44,7 +44,7 @@ def lock_mode_is_sampled_like_the_protocol(box):
 def server_settings_need_a_restart(box):
     for name in ("nodes", "node_threads", "node_memory", "replicas", "max_workers", "durability",
                  "huge_pages", "node_program", "fabric", "cluster", "cluster_name",
-                 "cluster_secret_file"):
+                 "cluster_secret_file", "verbs_device", "verbs_port", "verbs_gid_index"):
         equal(box.psql(f"SELECT context FROM pg_settings WHERE name = 'rdmacc.{name}'"),
               "postmaster", name)
     equal(box.psql("SHOW rdmacc.gate_timeout"), "10s", "gate_timeout")

@@ -5,8 +5,8 @@ import os
 import signal
 import subprocess
 
-from harness import (Session, alive, equal, eventually, fails_with, matches, node_pids, run, shm_objects,
-                     sqlstate, true, wait_until_up)
+from harness import (Session, alive, equal, eventually, fails_with, matches, node_pids, run,
+                     shm_objects, sqlstate, true, wait_until_up)
 
 CLEAN_STOP_SECONDS_MAX = 5
 

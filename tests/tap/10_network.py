@@ -19,7 +19,7 @@ import traceback
 from harness import Unmet, eventually, true
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-BIN = os.path.join(ROOT, "build/release/bin")
+BIN = os.path.join(os.environ.get("RDMACC_BUILD", os.path.join(ROOT, "build/release")), "bin")
 PORT = 7400
 START_S = 40
 RUN_S = 60  # beyond what a run was asked to take
@@ -236,6 +236,7 @@ def main():
         print("skipped: there is no ip or tc (package iproute2)")
         print("0 passed, 0 failed")
         return 0
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # namespaces and nodes go, too
     hosts = Hosts()
     passed = failed = 0
     try:

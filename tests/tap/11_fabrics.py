@@ -9,8 +9,8 @@ import subprocess
 import time
 
 from harness import (Session, alive, check_money, equal, eventually, fails_with,
-                     kill_a_client_backend, matches, node_pids, retried, run, sqlstate, true,
-                     wait_until_up)
+                     kill_a_client_backend, matches, node_pids, retried, run, shm_objects, sqlstate,
+                     true, wait_until_up)
 from sandbox import Failure, Sandbox, free_port
 from smallbank import SmallBank
 
@@ -21,10 +21,6 @@ FOLDER = "pgsql_tmp_rdmacc"
 CLUSTER = f"tap_{os.getpid()}"
 OWN = {"rdmacc.fabric": "tcp", "rdmacc.nodes": 2, "rdmacc.node_memory": "128MB",
        "rdmacc.max_workers": 40}
-
-
-def shm_objects(prefix):
-    return {name for name in os.listdir("/dev/shm") if name.startswith(prefix)}
 
 
 def own_objects():

@@ -158,8 +158,8 @@ def check_money(bank, protocol=None):
     equal(bank.money(), bank.expected_money(), "money")
 
 
-def shm_objects():
-    return {name for name in os.listdir("/dev/shm") if name.startswith("rdmacc.pg_")}
+def shm_objects(prefix="rdmacc.pg_"):
+    return {name for name in os.listdir("/dev/shm") if name.startswith(prefix)}
 
 
 def out_of_time(*_):
