@@ -98,7 +98,6 @@ class TcpPeer {
   std::byte* extend(size_t bytes);
   void ask(uint64_t now_us);
   void dial(const TcpTicket& ticket);
-  void greet();
   bool on_challenge();
   bool on_frames(const Deliver& deliver);
   bool on_reply(const TcpFrame& frame);

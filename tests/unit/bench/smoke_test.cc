@@ -2,7 +2,6 @@
 // and mixed; and all hybrid codes one after the other.
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <map>
 #include <nlohmann/json.hpp>
