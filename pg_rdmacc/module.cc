@@ -5,6 +5,7 @@
  * server lacks the library in shared_preload_libraries), only the session's settings exist, and
  * the first use of the engine fails with a hint (rdmacc_require_preload). */
 #include "pg_rdmacc/supervisor.h"
+#include "pg_rdmacc/table_options.h"
 
 extern "C" {
 #include "fmgr.h"
@@ -25,6 +26,7 @@ void _PG_init(void) {
    * pg_rdmacc is to be named first for the same reason. */
   rdmacc_xact_init();
   rdmacc_ddl_init();
+  rdmacc_table_options_init();
   rdmacc_planner_init();
   rdmacc_scan_init();
   if (!rdmacc_preloaded) return;

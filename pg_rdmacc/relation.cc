@@ -5,6 +5,7 @@
 #include "pg_rdmacc/key_codec.h"
 #include "pg_rdmacc/remote_nodes.h"
 #include "pg_rdmacc/shmem.h"
+#include "pg_rdmacc/table_options.h"
 #include "pg_rdmacc/tableam.h"
 #include "pg_rdmacc/xact.h"
 
@@ -31,7 +32,6 @@ constexpr int32 kRecordHeaderBytes = 4;
 constexpr int32 kRecordAlignment = 8;
 constexpr int32 kHiddenKeyBytes = 16;
 constexpr int32 kRowHeaderBytes = 14;
-constexpr uint32 kHistory = 3;
 constexpr double kRowsUnknown = 1000;
 
 /* Hidden row ids: 64 random bits of this backend, then a counter that starts at the time of day.
@@ -143,8 +143,12 @@ void rdmacc_table_spec(Relation relation, Oid relfilenode, const RdmaccKeyLayout
   spec->system_id = name;
   spec->database = MyDatabaseId;
   spec->relfilenode = relfilenode;
-  spec->record_size = static_cast<uint32>(estimated_record_bytes(relation, layout));
-  spec->history = kHistory;
+  RdmaccTableOptions options;
+  rdmacc_table_options(relation, &options);
+  spec->record_size = static_cast<uint32>(options.record_size > 0
+                                              ? options.record_size
+                                              : estimated_record_bytes(relation, layout));
+  spec->history = static_cast<uint32>(options.history);
 }
 
 uint32 rdmacc_committed_table(Relation relation, const RdmaccKeyLayout* layout) {

@@ -64,7 +64,7 @@ def plain_roles_see_no_nodes(box):
     fails_with(box, "SET ROLE plain; SHOW rdmacc.cluster_secret_file", "42501")
     fails_with(box, "SET ROLE plain; SET rdmacc.max_write_set = '1MB'", "55P02")
     equal(box.psql("SET ROLE monitor; SELECT count(*) FROM rdmacc.stat_nodes"), "2", "nodes")
-    equal(box.psql("SET ROLE plain; SELECT rdmacc.version()"), "1.0", "version")
+    equal(box.psql("SET ROLE plain; SELECT rdmacc.version()"), "1.1", "version")
 
 
 def install_script_leaves_nothing_open(box):
@@ -73,7 +73,7 @@ def install_script_leaves_nothing_open(box):
     equal(box.psql("SELECT string_agg(proname, ',' ORDER BY proname) FROM pg_proc p"
                    " JOIN pg_namespace n ON n.oid = pronamespace WHERE nspname = 'rdmacc'"
                    " AND has_function_privilege('plain', p.oid, 'EXECUTE')"),
-          "tableam_handler,version", "functions that everybody may call")
+          "set_option,tableam_handler,version", "functions that everybody may call")
 
 
 def every_node_is_listed(box):
