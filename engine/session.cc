@@ -98,6 +98,7 @@ Status Session::begin(const TxnOptions& options) {
   parameters.rules = rules;
   parameters.plan = plan_of(*rules, options.plan);
   parameters.gate_timeout_us = options.gate_timeout_us;
+  parameters.alone = options.alone;
   parameters.cancelled = &cancelled_;
   CoordinatorState& state = engine().state;
   txn_.reset(new (state) Transaction(state, parameters));

@@ -78,6 +78,9 @@ struct TxnOptions {
   StagePlan plan;
   LockMode lock_mode = LockMode::kExclusive;
   uint64_t gate_timeout_us = 10'000'000;
+  // Asks for the cluster to itself from the start, so that it cannot lose: a long reader that is
+  // worth a wait of everybody else's (engine/cluster/gate.h, G4, bounds it).
+  bool alone = false;
 };
 
 // A row as a get or a scan saw it. The views stay valid until the transaction ends (get) or the

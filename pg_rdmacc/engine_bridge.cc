@@ -118,7 +118,8 @@ Status begin_session(Attachment& at) {
       at.session->begin({.protocol = txn.protocol,
                          .plan = txn.plan,
                          .lock_mode = static_cast<LockMode>(txn.options.lock_mode),
-                         .gate_timeout_us = txn.options.gate_timeout_us}));
+                         .gate_timeout_us = txn.options.gate_timeout_us,
+                         .alone = txn.options.alone}));
   txn.begun = true;
   at.session->set_command(txn.command);
   for (uint32_t level = 0; level < txn.early_levels; ++level) at.session->savepoint();

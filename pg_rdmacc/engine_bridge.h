@@ -86,6 +86,7 @@ typedef struct BridgeTxnOptions {
   bool auto_stages; /* instead of `stages`: what this session's transactions have found cheapest */
   int lock_mode;    /* number of rdmacc::LockMode */
   uint64_t gate_timeout_us;
+  bool alone; /* asks for the cluster to itself */
 } BridgeTxnOptions;
 
 typedef struct BridgeCounters {

@@ -212,11 +212,14 @@ void rdmacc_enter(void) {
   if (RecoveryInProgress()) refuse_here("during recovery");
   if (IsLogicalWorker()) refuse_here("by logical replication");
   rdmacc_ensure_attached();
+  /* What PostgreSQL lets wait until nothing can make it fail, may wait here, too. */
+  const bool deferrable = IsolationIsSerializable() && XactReadOnly && XactDeferrable;
   const BridgeTxnOptions options = {.protocol = rdmacc_protocol,
                                     .stages = rdmacc_stages_code,
                                     .auto_stages = rdmacc_stages_auto,
                                     .lock_mode = rdmacc_lock_mode,
-                                    .gate_timeout_us = gate_timeout_us()};
+                                    .gate_timeout_us = gate_timeout_us(),
+                                    .alone = deferrable};
   bridge_begin(&options);
   used = true;
 }

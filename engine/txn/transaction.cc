@@ -32,7 +32,8 @@ Status Transaction::start(const Restart& before) {
   start_us_ = endpoint.now_us();
   const auto protocol = static_cast<ProtocolId>(parameters_.rules->protocol);
   if (shares_locks()) coordinator_.gate.will_share();
-  const auto enter = before.wants_alone() ? &Gate::enter_alone : &Gate::enter;
+  const bool alone = parameters_.alone || before.wants_alone();
+  const auto enter = alone ? &Gate::enter_alone : &Gate::enter;
   const uint64_t deadline_us = start_us_ + parameters_.gate_timeout_us;
   RDMACC_RETURN_IF_ERROR(
       (coordinator_.gate.*enter)(protocol, deadline_us, parameters_.cancelled, counters_, pass_));

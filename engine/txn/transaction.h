@@ -18,6 +18,7 @@ struct TxnParameters {
   const ProtocolRules* rules = nullptr;
   StagePlan plan;
   uint64_t gate_timeout_us = 0;
+  bool alone = false;  // asks for the gate to itself, as after many losses
   const bool* cancelled = nullptr;
 };
 

@@ -5,7 +5,7 @@ under every protocol."""
 import subprocess
 import time
 
-from harness import Session, Unmet, equal, eventually, run, true
+from harness import Session, Unmet, equal, eventually, retried, run, true
 
 ROWS = 20000
 WRITERS = 8
@@ -13,6 +13,7 @@ SCANS = 3
 # Four lost scans, then one alone; a few more, since a gate that does not drain in time on a busy
 # machine is opened for all again, and then twice as many attempts are made before the next.
 ATTEMPTS_MAX = 40
+DUMPS_MAX = 10  # the first, unless the gate did not drain in time
 
 
 def protocols(box):
@@ -103,6 +104,29 @@ def scans_end_under_every_protocol(box):
     equal(box.psql("SELECT alone IS NULL FROM rdmacc.gate"), "t", "nobody has it now")
 
 
+def dumps_end_under_every_protocol(box):
+    """pg_dump is a session of its own, so that nothing is known of its losses."""
+    for protocol in protocols(box):
+        retried(box, f"DELETE FROM scanned WHERE id > {ROWS}")  # see scans_end()
+        writers = Writers(box, protocol)
+        environment = box.environment()
+        environment["PGOPTIONS"] = f"-c rdmacc.protocol={protocol}"
+        try:
+            for attempt in range(1, DUMPS_MAX + 1):
+                dump = subprocess.run(
+                    box.command("pg_dump", "--serializable-deferrable", "-t", "scanned"),
+                    env=environment, cwd="/", text=True, capture_output=True, timeout=60)
+                if dump.returncode == 0:
+                    break
+                true("could not serialize" in dump.stderr, dump.stderr)
+            equal(dump.returncode, 0, f"{protocol}: pg_dump, {attempt} times: {dump.stderr}")
+            rows = sum(line[:1].isdigit() for line in dump.stdout.splitlines())
+            true(ROWS <= rows <= ROWS + WRITERS, f"{protocol}: {rows} rows")
+            print(f"  {protocol}: dump number {attempt} ended")
+        finally:
+            true(writers.stop(), "the writers ran until they were stopped")
+
+
 def an_idle_transaction_does_not_stop_scans(box):
     """It keeps the gate from draining, and a row from being read: scans go on failing, and nobody
     else waits for them for long."""
@@ -119,5 +143,5 @@ def an_idle_transaction_does_not_stop_scans(box):
     session.close()
 
 
-run(set_up, scans_end_under_every_protocol, an_idle_transaction_does_not_stop_scans,
+run(set_up, scans_end_under_every_protocol, dumps_end_under_every_protocol, an_idle_transaction_does_not_stop_scans,
     settings={"rdmacc.nodes": 2, "rdmacc.node_memory": "256MB", "autovacuum": "off"})
