@@ -4,6 +4,7 @@
 
 #include "pg_rdmacc/ddl.h"
 #include "pg_rdmacc/object_access.h"
+#include "pg_rdmacc/publication.h"
 #include "pg_rdmacc/shadow_index.h"
 #include "pg_rdmacc/xact.h"
 
@@ -76,20 +77,6 @@ void check_concurrent_index(const IndexStmt* statement) {
                   errhint("Only the primary key can be indexed for now.")));
 }
 
-void check_publication(const List* objects) {
-  ListCell* cell;
-  foreach (cell, objects) {
-    const auto* object = static_cast<const PublicationObjSpec*>(lfirst(cell));
-    if (object->pubobjtype != PUBLICATIONOBJ_TABLE || object->pubtable == nullptr) continue;
-    const Oid table = RangeVarGetRelid(object->pubtable->relation, NoLock, true);
-    if (!OidIsValid(table) || !rdmacc_relation_is_ours(table)) continue;
-    ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-                    errmsg("cannot add rdmacc table \"%s\" to a publication",
-                           object->pubtable->relation->relname),
-                    errdetail("Changes of its rows are not in the write-ahead log.")));
-  }
-}
-
 /* ---- After */
 
 bool has_foreign_table(Oid relation) {
@@ -146,13 +133,9 @@ void before(Node* statement) {
       check_concurrent_index(reinterpret_cast<const IndexStmt*>(statement));
       break;
     case T_CreatePublicationStmt:
-      check_publication(reinterpret_cast<const CreatePublicationStmt*>(statement)->pubobjects);
+    case T_AlterPublicationStmt:
+      rdmacc_check_publication(statement);
       break;
-    case T_AlterPublicationStmt: {
-      const auto* alter = reinterpret_cast<const AlterPublicationStmt*>(statement);
-      if (alter->action != AP_DropObjects) check_publication(alter->pubobjects);
-      break;
-    }
     default:
       break;
   }

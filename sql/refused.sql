@@ -48,6 +48,9 @@ SET client_min_messages = error;
 CREATE PUBLICATION news;
 RESET client_min_messages;
 ALTER PUBLICATION news ADD TABLE t;
+ALTER PUBLICATION news ADD TABLES IN SCHEMA public;
+DROP PUBLICATION news;
+CREATE PUBLICATION news FOR ALL TABLES;
 DROP PUBLICATION news;
 
 -- tablespaces
