@@ -219,6 +219,32 @@ size_t bridge_scan_rows(BridgeScan* scan, const BridgeRow** rows); /* 0 rows: th
 void bridge_scan_free(BridgeScan* scan); /* also of a scan that is gone already */
 void bridge_scans_free_of(const void* owner);
 
+/* ---- Ordered indexes. An index is a table of its own (record_size 512) that nothing else writes;
+ * its entries are bytes in memcmp order, each once, without a value, of at most 4 KB. */
+void bridge_start_index_insert(uint32_t index, BridgeBytes entry); /* BRIDGE_DUPLICATE_KEY */
+void bridge_start_index_remove(uint32_t index, BridgeBytes entry); /* BRIDGE_NOT_FOUND */
+
+/* low <= entry < high; where it is not bounded, all entries. */
+typedef struct BridgeRange {
+  BridgeBytes low;
+  BridgeBytes high;
+  bool low_bounded, high_bounded;
+} BridgeRange;
+
+typedef struct BridgeIndexScan BridgeIndexScan;
+/* Freed by bridge_index_scan_free, with all scans of its owner (bridge_scans_free_of), or when the
+ * transaction ends. */
+BridgeIndexScan* bridge_index_scan_create(const void* owner);
+/* To the beginning of a range, or backward to its end; reads the first batch as _next() does the
+ * others. The range is copied. A scan may be sought as often as one likes. */
+void bridge_start_index_seek(BridgeIndexScan* scan, uint32_t index, const BridgeRange* range,
+                             bool backward, uint32_t visible_before);
+void bridge_start_index_next(BridgeIndexScan* scan);
+/* The batch that was read last, in the scan's order; 0 entries: the end. Views live until the next
+ * batch. */
+size_t bridge_index_entries(BridgeIndexScan* scan, const BridgeBytes** entries);
+void bridge_index_scan_free(BridgeIndexScan* scan); /* also of a scan that is gone already */
+
 /* ---- Tables; not transactional (see Session). `id` is filled when done. */
 void bridge_start_create_table(const BridgeTableSpec* spec, uint32_t* id);
 void bridge_start_find_table(const BridgeTableSpec* identity, uint32_t* id);
