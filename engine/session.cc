@@ -14,7 +14,7 @@ struct Coordinator::Impl {
        Scheduler::Options scheduler_options)
       : worker(std::move(endpoint), scheduler_options),
         state(worker, topology, options.replicas, options.write_set_bytes_max,
-              options.location_cache_entries),
+              options.location_cache_entries, options.peek_cache_entries),
         rules_of_protocol(options.rules_of != nullptr ? options.rules_of : &rules_of),
         order(worker, topology) {
     state.order = &order;
@@ -232,19 +232,31 @@ Status Session::get_many(TableId table, std::span<const std::string_view> keys,
   return Status();
 }
 
-Status Session::put(TableId table, std::string_view key, std::string_view row) {
+// The key's state, looked up, once key and row have been found to fit.
+Result<KeyState*> Session::find_for_write(TableId table, std::string_view key,
+                                          std::string_view row) {
   RDMACC_RETURN_IF_ERROR(ensure_started(name_of_access(table, key)));
   RDMACC_RETURN_IF_ERROR(check_sizes(key, row));
-  auto state = look_up(table, key);
+  return look_up(table, key);
+}
+
+Status Session::put(TableId table, std::string_view key, std::string_view row) {
+  auto state = find_for_write(table, key, row);
   if (!state.ok()) return state.status();
   if (!live(**state)) return Status(Code::kNotFound);
   return write(**state, false, row);
 }
 
+Status Session::amend(TableId table, std::string_view key, std::string_view row) {
+  if (detached_ != nullptr) return put(table, key, row);
+  auto state = find_for_write(table, key, row);
+  if (!state.ok()) return state.status();
+  if (!live(**state)) return Status(Code::kNotFound);
+  return txn_->amend(**state, row);
+}
+
 Status Session::insert(TableId table, std::string_view key, std::string_view row) {
-  RDMACC_RETURN_IF_ERROR(ensure_started(name_of_access(table, key)));
-  RDMACC_RETURN_IF_ERROR(check_sizes(key, row));
-  auto state = look_up(table, key);
+  auto state = find_for_write(table, key, row);
   if (!state.ok()) return state.status();
   if (live(**state)) return Status(Code::kDuplicateKey);
   return write(**state, false, row);
@@ -260,12 +272,39 @@ Status Session::insert_unchecked(TableId table, std::string_view key, std::strin
 }
 
 Status Session::remove(TableId table, std::string_view key) {
-  RDMACC_RETURN_IF_ERROR(ensure_started(name_of_access(table, key)));
-  RDMACC_RETURN_IF_ERROR(check_sizes(key, {}));
-  auto state = look_up(table, key);
+  auto state = find_for_write(table, key, {});
   if (!state.ok()) return state.status();
   if (!live(**state)) return Status(Code::kNotFound);
   return write(**state, true, {});
+}
+
+// ---- Hints
+
+bool Session::recall(TableId table, std::string_view key, RowView& out, uint32_t visible_before) {
+  CHECK(txn_ != nullptr);
+  const KeyState* state = txn_->keys().find(table, key);
+  if (state == nullptr) return false;
+  const bool asked =
+      state->base == KeyState::Base::kExists || state->base == KeyState::Base::kAbsent;
+  if (!asked && state->own_before(visible_before) == nullptr) return false;
+  view(*state, visible_before, engine().state.engine.map.primary_of(state->hash), out);
+  return true;
+}
+
+Status Session::peek(TableId table, std::string_view key, RowView& out) {
+  if (detached_ != nullptr) {
+    return Status(Code::kInvalidArgument, "a procedure's transaction cannot peek");
+  }
+  RDMACC_RETURN_IF_ERROR(ensure_started(name_of_access(table, key)));
+  RDMACC_RETURN_IF_ERROR(check_sizes(key, {}));
+  out = RowView{};
+  return txn_->peek(table, key, out.found, out.row);
+}
+
+uint64_t Session::draw_number() { return engine().worker.endpoint().random().next(); }
+
+void Session::forget_peeked(TableId table, std::string_view key) {
+  engine().state.peeked.forget(table, key);
 }
 
 Result<ScanHandle> Session::scan(TableId table, uint32_t visible_before) {

@@ -45,6 +45,7 @@ struct EngineOptions {
   uint32_t replicas = 0;                        // backups of each partition's log
   uint64_t write_set_bytes_max = 256ull << 20;  // kNoSpace beyond
   uint32_t location_cache_entries = 64 * 1024;
+  uint32_t peek_cache_entries = 4096;  // rows that were peeked; 0: none are kept
   // Where a protocol's rules come from; nullptr: the registry. Tests of the tests put wrong rules
   // there, and into NodeOptions.
   const ProtocolRules* (*rules_of)(Protocol, LockMode) = nullptr;
@@ -147,6 +148,20 @@ class Session {
   // For keys that the caller knows to be new (hidden row ids): the absent key is not checked.
   Status insert_unchecked(TableId table, std::string_view key, std::string_view row);
   Status remove(TableId table, std::string_view key);  // or kNotFound
+  // As put(); a write of the same command and savepoint level is replaced, whose views so end. For
+  // rows that one command may change a thousand times.
+  Status amend(TableId table, std::string_view key, std::string_view row);
+
+  // ---- Hints, for who builds structures on rows (engine/index/). Not in a procedure.
+  // What the transaction knows of a key without asking: its own write, or what it has read. False:
+  // nothing.
+  bool recall(TableId table, std::string_view key, RowView& out,
+              uint32_t visible_before = kEveryCommand);
+  // A row as it lies there, or lay there when one of this coordinator's transactions peeked last.
+  // It is not read by the protocol: it may be stale or torn, own writes are not seen, and nothing
+  // joins the read set. The view ends as soon as the coroutine yields.
+  Status peek(TableId table, std::string_view key, RowView& out);
+  void forget_peeked(TableId table, std::string_view key);  // the next peek() looks again
 
   // Every row of a table, each once, in no order, phantom-safe. Own writes made after the scan
   // was opened may or may not be seen unless `visible_before` excludes them.
@@ -181,11 +196,14 @@ class Session {
 
   // Of the worker: to yield, to sleep, to read the clock (its endpoint's).
   Scheduler& scheduler();
+  // A random number, for ids that nobody hands out. Not in a procedure.
+  uint64_t draw_number();
 
  private:
   Status ensure_started(uint64_t first_access);
   void end_transaction();
   Result<KeyState*> look_up(TableId table, std::string_view key);
+  Result<KeyState*> find_for_write(TableId table, std::string_view key, std::string_view row);
   Status look_up_many(TableId table, std::span<const std::string_view> keys,
                       std::span<KeyState*> states);
   Status write(KeyState& state, bool deleted, std::string_view row);

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/index/index_scan.h"
 #include "engine/session.h"
 #include "engine/stats/stats_recorder.h"
 #include "pg_rdmacc/engine_bridge.h"
@@ -27,6 +28,15 @@ struct Scan {
   ScanHandle cursor;
   std::vector<RowView> batch;
   std::vector<BridgeRow> rows;
+};
+
+// What a handle of a BridgeIndexScan stands for.
+struct RangeScan {
+  const void* owner;
+  bool sought = false;
+  IndexScan cursor;
+  std::vector<std::string_view> batch;
+  std::vector<BridgeBytes> entries;
 };
 
 // The transaction as PostgreSQL sees it. The session's own begins with the first command, because
@@ -57,7 +67,8 @@ struct Attachment {
   bool outcome_unknown = false;  // of the commit or abort that was the last command
   // Handles are numbers that are never used again, so that a stale one is harmless.
   std::map<uintptr_t, std::unique_ptr<Scan>> scans;
-  uintptr_t last_scan = 0;
+  std::map<uintptr_t, std::unique_ptr<RangeScan>> range_scans;
+  uintptr_t last_scan = 0;  // of either kind
   // For views: of the last bridge_start_locks() and bridge_start_gate().
   std::vector<BridgeLock> locks;
   uint64_t locks_next = 0;
@@ -70,6 +81,12 @@ Attachment* attached();
 
 // What a description stands for; kInvalidArgument when it stands for nothing.
 Result<FabricChoice> choice_of(const BridgeFabric& fabric);
+
+inline std::string_view view(BridgeBytes bytes) { return {bytes.data, bytes.size}; }
+// For a command that gets a handle of one.
+inline Status scan_ended() {
+  return Status(Code::kInvalidArgument, "the scan's transaction has ended");
+}
 
 void set_error(const Status& status);
 void set_plain_error(int code, const char* message) noexcept;

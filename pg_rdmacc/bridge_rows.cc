@@ -7,8 +7,6 @@
 namespace rdmacc::bridge {
 namespace {
 
-std::string_view view(BridgeBytes bytes) { return {bytes.data, bytes.size}; }
-
 BridgeRow bridge_row(const RowView& row) {
   return {.found = row.found,
           .key = {row.key.data(), row.key.size()},
@@ -22,8 +20,6 @@ Scan* find_scan(Attachment* at, BridgeScan* handle) {
   const auto found = at->scans.find(reinterpret_cast<uintptr_t>(handle));
   return found == at->scans.end() ? nullptr : found->second.get();
 }
-
-Status scan_ended() { return Status(Code::kInvalidArgument, "the scan's transaction has ended"); }
 
 TableSpec table_spec(const BridgeTableSpec& spec) {
   return {.system_id = spec.system_id,
@@ -138,7 +134,9 @@ void bridge_scans_free_of(const void* owner) {
   Attachment* at = attached();
   // A command that is under way (in a process that just ends) may still use its scan.
   if (at == nullptr || at->pump->busy()) return;
-  std::erase_if(at->scans, [owner](const auto& scan) { return scan.second->owner == owner; });
+  const auto owned = [owner](const auto& scan) { return scan.second->owner == owner; };
+  std::erase_if(at->scans, owned);
+  std::erase_if(at->range_scans, owned);
 }
 
 // ---- Tables

@@ -21,6 +21,7 @@ BridgeError last_error{};
 void end_transaction(Attachment& at) {
   at.txn = {};
   at.scans.clear();
+  at.range_scans.clear();
 }
 
 // Ends the transaction by `finish`. One that never reached the engine has nothing to end.

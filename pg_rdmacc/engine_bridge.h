@@ -220,7 +220,8 @@ void bridge_scan_free(BridgeScan* scan); /* also of a scan that is gone already 
 void bridge_scans_free_of(const void* owner);
 
 /* ---- Ordered indexes. An index is a table of its own (record_size 512) that nothing else writes;
- * its entries are bytes in memcmp order, each once, without a value, of at most 4 KB. */
+ * its entries are bytes in memcmp order, each once, without a value, of at most 4,352 bytes
+ * (BRIDGE_TOO_LARGE). */
 void bridge_start_index_insert(uint32_t index, BridgeBytes entry); /* BRIDGE_DUPLICATE_KEY */
 void bridge_start_index_remove(uint32_t index, BridgeBytes entry); /* BRIDGE_NOT_FOUND */
 

@@ -210,6 +210,34 @@ Status Transaction::write(KeyState& state, bool deleted, std::string_view row) {
   return Status();
 }
 
+Status Transaction::amend(KeyState& state, std::string_view row) {
+  if (state.own.empty()) return write(state, false, row);
+  OwnVersion& newest = state.own.back();
+  const bool same = newest.command == command_ && newest.level == level_ && !newest.deleted;
+  // Full: write() says so.
+  const bool fits = write_set_bytes_ + row.size() <= coordinator_.write_set_bytes_max;
+  if (!same || !fits) return write(state, false, row);
+  write_set_bytes_ += row.size();
+  write_set_bytes_ -= newest.row.size();
+  newest.row = row;
+  return Status();
+}
+
+Status Transaction::peek(TableId table, std::string_view key, bool& found, std::string_view& row) {
+  PeekCache& peeked = coordinator_.peeked;
+  if (const std::string* known = peeked.find(table, key)) {
+    found = true;
+    row = *known;
+    return Status();
+  }
+  scratch_.reset();
+  const StageContext stage = context(scratch_);
+  const Status status = peek_key(stage, table, key, found, row);
+  note_failure(status);
+  if (status.ok() && found) peeked.put(table, key, row);
+  return status;
+}
+
 Status Transaction::scan(std::span<GroupWork> groups, VerbArena& arena) {
   StageContext stage = context(arena);
   const uint64_t start_ns = coordinator_.engine.worker.endpoint().now_ns();

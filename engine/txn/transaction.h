@@ -53,7 +53,12 @@ class Transaction final {
                       std::span<KeyState*> states);
   // Adds an own write to a key whose base is known (or kUnchecked).
   Status write(KeyState& state, bool deleted, std::string_view row);
+  // As write(), but the newest own write is replaced if command and savepoint level are the same.
+  Status amend(KeyState& state, std::string_view row);
   KeyState& touch_unchecked(TableId table, std::string_view key);
+
+  // Outside of the protocol (peek.h); `row` lives until the coroutine yields.
+  Status peek(TableId table, std::string_view key, bool& found, std::string_view& row);
 
   // Scans the groups and adds what it saw to the read set. Tuples' records live in `arena`.
   Status scan(std::span<GroupWork> groups, VerbArena& arena);

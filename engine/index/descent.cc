@@ -1,0 +1,186 @@
+#include "engine/index/descent.h"
+
+#include "engine/txn/outcome.h"
+
+namespace rdmacc {
+namespace {
+
+constexpr int kHintedWays = 3;  // before the protocol is asked for every node
+constexpr int kPeeksMax = 8;    // at a node whose bytes are torn
+constexpr uint8_t kHeightMax = 32;
+
+Status corrupt_node() { return Status(Code::kCorrupt, "a node of an ordered index"); }
+
+// What was read does not fit together, which no serializable state allows.
+Status inconsistent() { return aborted(AbortReason::kVersionChanged); }
+
+}  // namespace
+
+bool covers_by_fences(const TreeNode& node, const TreePlace& place) { return node.covers(place); }
+
+Status Descent::read(NodeNumber number, FoundNode& found) {
+  RowView view;
+  RDMACC_RETURN_IF_ERROR(session_.get(index_.table, NodeKey(number).view(), view, visible_before_));
+  found.number = number;
+  found.exists = view.found;
+  if (!view.found) return Status();
+  std::optional<TreeNode> node = TreeNode::parse(number, view.row);
+  if (!node) return corrupt_node();
+  found.node = std::move(*node);
+  return Status();
+}
+
+// The node as a hint, or by the protocol, into inner_.
+Status Descent::look_at(NodeNumber number, Way way, bool& found) {
+  const NodeKey key(number);
+  RowView view;
+  found = false;
+  if (way == Way::kProtocol) {
+    RDMACC_RETURN_IF_ERROR(session_.get(index_.table, key.view(), view, visible_before_));
+  } else if (!session_.recall(index_.table, key.view(), view, visible_before_)) {
+    for (int look = 0; look < kPeeksMax; look++) {
+      RDMACC_RETURN_IF_ERROR(session_.peek(index_.table, key.view(), view));
+      if (!view.found) return Status();
+      inner_row_ = view.row;
+      std::optional<TreeNode> whole = TreeNode::parse(number, inner_row_);
+      if (whole) {
+        inner_ = std::move(*whole);
+        found = true;
+        return Status();
+      }
+      session_.forget_peeked(index_.table, key.view());
+      session_.scheduler().sleep_for(1);
+    }
+    return Status();
+  }
+  if (!view.found) return Status();
+  inner_row_ = view.row;
+  std::optional<TreeNode> node = TreeNode::parse(number, inner_row_);
+  if (!node) return corrupt_node();
+  inner_ = std::move(*node);
+  found = true;
+  return Status();
+}
+
+void Descent::forget_path() {
+  for (const NodeNumber number : path_) {
+    session_.forget_peeked(index_.table, NodeKey(number).view());
+  }
+}
+
+Status Descent::find_leaf(const TreePlace& place, FoundNode& leaf) {
+  std::vector<FoundNode> leaves;
+  RDMACC_RETURN_IF_ERROR(find_leaves(place, Reach{}, leaves));
+  leaf = std::move(leaves.front());
+  return Status();
+}
+
+Status Descent::find_leaves(const TreePlace& place, const Reach& reach,
+                            std::vector<FoundNode>& leaves) {
+  for (int attempt = 0; attempt <= kHintedWays; attempt++) {
+    const Way way = attempt < kHintedWays ? Way::kHints : Way::kProtocol;
+    bool arrived = false;
+    leaves.clear();
+    RDMACC_RETURN_IF_ERROR(walk(place, way, reach, leaves, arrived));
+    if (arrived) return Status();
+    forget_path();
+  }
+  return inconsistent();
+}
+
+Status Descent::walk(const TreePlace& place, Way way, const Reach& reach,
+                     std::vector<FoundNode>& leaves, bool& arrived) {
+  NodeNumber number = kRootNumber;
+  path_.clear();
+  for (int step = 0; step < kHeightMax; step++) {
+    bool found = false;
+    RDMACC_RETURN_IF_ERROR(look_at(number, way, found));
+    if (number == kRootNumber && (!found || inner_.leaf())) {
+      // The protocol alone knows whether the root is a leaf, or there at all.
+      FoundNode root;
+      RDMACC_RETURN_IF_ERROR(read(kRootNumber, root));
+      if (!root.exists || root.node.leaf()) {
+        leaves.push_back(std::move(root));
+        arrived = true;
+        return Status();
+      }
+      RDMACC_RETURN_IF_ERROR(look_at(number, Way::kProtocol, found));
+    }
+    path_.push_back(number);
+    if (!found || inner_.leaf() || !inner_.covers(place)) return Status();
+    if (inner_.height == 1) {
+      RDMACC_RETURN_IF_ERROR(read_children(place, reach, leaves));
+      arrived = !leaves.empty();
+      return Status();
+    }
+    number = inner_.items[inner_.child_for(place)].child;
+  }
+  return Status();
+}
+
+// The children of inner_ that `reach` allows, all at once. What was read is used as far as it fits
+// together.
+Status Descent::read_children(const TreePlace& place, const Reach& reach,
+                              std::vector<FoundNode>& leaves) {
+  const size_t first = inner_.child_for(place);
+  std::vector<NodeKey> keys;
+  std::vector<NodeNumber> numbers;
+  for (size_t i = first; i < inner_.items.size() && numbers.size() < reach.leaves_max;
+       reach.backward ? i-- : i++) {  // below 0 it is larger than all
+    if (i != first && reach.bounded) {
+      const bool beyond =
+          reach.backward ? inner_.low_of(i + 1) <= reach.bound : inner_.low_of(i) >= reach.bound;
+      if (beyond) break;
+    }
+    numbers.push_back(inner_.items[i].child);
+    keys.emplace_back(numbers.back());
+  }
+  std::vector<std::string_view> asked;
+  for (const NodeKey& key : keys) asked.push_back(key.view());
+  std::vector<RowView> rows(keys.size());
+  RDMACC_RETURN_IF_ERROR(session_.get_many(index_.table, asked, rows, visible_before_));
+  for (size_t i = 0; i < rows.size(); i++) {
+    if (!rows[i].found) break;
+    FoundNode leaf;
+    leaf.number = numbers[i];
+    std::optional<TreeNode> node = TreeNode::parse(leaf.number, rows[i].row);
+    if (!node) return corrupt_node();
+    leaf.node = std::move(*node);
+    TreePlace next = place;
+    if (i > 0) {
+      const TreeNode& before = leaves.back().node;
+      next.side = reach.backward ? TreePlace::Side::kBefore : TreePlace::Side::kAt;
+      next.entry = reach.backward ? before.low : before.high;
+      if (reach.backward ? next.entry.empty() : !before.high_bounded) break;
+    }
+    if (!leaf.node.leaf() || !index_.covers(leaf.node, next)) break;
+    leaves.push_back(std::move(leaf));
+  }
+  // A parent that does not know its children: the next one that comes this way looks again.
+  if (leaves.size() < rows.size()) {
+    session_.forget_peeked(index_.table, NodeKey(path_.back()).view());
+  }
+  return Status();
+}
+
+Status Descent::find_inner(const TreePlace& place, uint8_t height, const TreePath& hints,
+                           FoundNode& found) {
+  path_ = hints;
+  if (!hints.empty()) {
+    RDMACC_RETURN_IF_ERROR(read(hints.back(), found));
+    path_.pop_back();
+    if (found.exists && found.node.height == height && found.node.covers(place)) return Status();
+  }
+  path_.clear();
+  NodeNumber number = kRootNumber;
+  for (int step = 0; step < kHeightMax; step++) {
+    RDMACC_RETURN_IF_ERROR(read(number, found));
+    if (!found.exists || found.node.height < height || !found.node.covers(place)) break;
+    if (found.node.height == height) return Status();
+    path_.push_back(number);
+    number = found.node.items[found.node.child_for(place)].child;
+  }
+  return inconsistent();
+}
+
+}  // namespace rdmacc

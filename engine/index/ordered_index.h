@@ -1,0 +1,40 @@
+#pragma once
+#include <string_view>
+
+#include "engine/index/descent.h"
+
+// An ordered index: a set of entries, opaque bytes in memcmp order, that sessions change and read
+// in transactions like rows. It is a B-tree whose nodes are the records of one engine table of
+// record_size kIndexRecordSize (tree_node.h), spread over the cluster by the hash of their ids; so
+// serializability (phantoms included), protocols, stage plans, logs and recovery are those of rows.
+// An empty table is an empty index. What an entry names, a row's key, say, is part of its bytes.
+//
+// A node is split by the transaction whose entry makes it too large for one record. The root keeps
+// its id. Nodes that become empty stay, and scans pass them.
+//
+// Not for procedures of deterministic protocols, which have to name their keys beforehand.
+
+namespace rdmacc {
+
+class OrderedIndex {
+ public:
+  // Of a transaction that has begun; used by its coroutine. `session` outlives it.
+  OrderedIndex(Session& session, const IndexRef& index) : session_(session), index_(index) {}
+
+  // kDuplicateKey: it is there. kTooLarge: more than kIndexEntryBytesMax bytes. Else what the
+  // session says.
+  Status insert(std::string_view entry);
+  Status remove(std::string_view entry);  // or kNotFound
+
+ private:
+  Status store(const FoundNode& place, const TreeNode& changed, size_t added, TreePath path);
+  Status grow_root(const TreeNode& root, size_t added);
+  Status split_below_root(const FoundNode& place, const TreeNode& changed, size_t added,
+                          const TreePath& path);
+  Status create(TreeNode& node, NodeNumber& number);
+
+  Session& session_;
+  const IndexRef index_;
+};
+
+}  // namespace rdmacc

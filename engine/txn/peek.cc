@@ -1,0 +1,78 @@
+#include "engine/txn/peek.h"
+
+namespace rdmacc {
+namespace {
+
+// A record between two looks at its header, of which the last says how long it is. Any will do.
+Step take_anything(const Access& /*access*/, const Look* seen, const TxnStamps& /*txn*/) {
+  return seen == nullptr ? Step::attempt(kFirstLook | kReadRecord | kLastLook) : Step::done();
+}
+
+const ProtocolRules kPeekRules = {
+    .protocol = Protocol{},
+    .stages = 0,
+    .read = take_anything,
+    .lock = nullptr,
+    .effects = {},
+};
+
+}  // namespace
+
+Status peek_key(const StageContext& context, TableId table, std::string_view key, bool& found,
+                std::string_view& row) {
+  found = false;
+  StageContext peeking{context.engine,   kPeekRules,       context.stamps,
+                       context.arena,    context.counters, context.allocation_counters,
+                       context.cancelled};
+  KeyWork work = KeyWork::of(table, hash_key(table, key), key);
+  const Status status = find_keys(peeking, std::span(&work, 1));
+  // A reference to an overflow block that was torn may lead anywhere.
+  if (status.code() == Code::kCorrupt) return Status();
+  RDMACC_RETURN_IF_ERROR(status);
+  std::string_view seen;
+  found = work.result == KeyWork::Result::kFound && split_record(work.record, seen, row);
+  return Status();
+}
+
+PeekCache::Entries::iterator* PeekCache::locate(TableId table, std::string_view key) {
+  const auto place = places_.find(hash_key(table, key));
+  if (place == places_.end()) return nullptr;
+  const Entry& entry = *place->second;
+  return entry.table == table && entry.key == key ? &place->second : nullptr;
+}
+
+const std::string* PeekCache::find(TableId table, std::string_view key) {
+  const Entries::iterator* place = locate(table, key);
+  if (place == nullptr) return nullptr;
+  entries_.splice(entries_.begin(), entries_, *place);
+  return &entries_.front().row;
+}
+
+void PeekCache::put(TableId table, std::string_view key, std::string_view row) {
+  if (entries_max_ == 0) return;
+  const uint64_t hash = hash_key(table, key);
+  const auto place = places_.find(hash);
+  if (place != places_.end()) {
+    entries_.splice(entries_.begin(), entries_, place->second);
+  } else if (entries_.size() < entries_max_) {
+    entries_.emplace_front();
+  } else {
+    const Entry& oldest = entries_.back();
+    places_.erase(hash_key(oldest.table, oldest.key));
+    entries_.splice(entries_.begin(), entries_, std::prev(entries_.end()));
+  }
+  Entry& entry = entries_.front();
+  entry.table = table;
+  entry.key = key;
+  entry.row = row;
+  places_[hash] = entries_.begin();
+}
+
+void PeekCache::forget(TableId table, std::string_view key) {
+  const Entries::iterator* place = locate(table, key);
+  if (place == nullptr) return;
+  entries_.erase(*place);
+  places_.erase(hash_key(table, key));
+}
+
+}  // namespace rdmacc
