@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "engine/workloads/indexed.h"
 #include "engine/workloads/mixed.h"
 #include "engine/workloads/predicate.h"
 #include "engine/workloads/smallbank.h"
@@ -11,8 +12,8 @@
 namespace rdmacc {
 namespace {
 
-constexpr std::array<const WorkloadKind*, 5> kKinds = {
-    &kSmallbankKind, &kYcsbKind, &kTpccKind, &kMixedKind, &kPredicateKind,
+constexpr std::array<const WorkloadKind*, 6> kKinds = {
+    &kSmallbankKind, &kYcsbKind, &kTpccKind, &kMixedKind, &kPredicateKind, &kIndexedKind,
 };
 
 }  // namespace

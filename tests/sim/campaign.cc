@@ -10,7 +10,8 @@ namespace {
 
 constexpr std::array kLoads = {SimScenario::Load::kMixed, SimScenario::Load::kBank,
                                SimScenario::Load::kPredicate};
-constexpr std::array kLoadNames = {"mixed", "bank", "predicate"};
+constexpr std::array kLoadNames = {"mixed", "bank", "predicate", "indexed"};
+constexpr uint32_t kIndexedPercent = 20;
 // Only writers that read now and then, the usual share, read-mostly, all but a few, readers alone.
 constexpr std::array<uint32_t, 5> kReaderPercents = {0, 20, 50, 90, 100};
 
@@ -92,6 +93,8 @@ SimScenario campaign_scenario(const CampaignVariant& variant, uint64_t seed) {
   draw_load(scenario, random);
   draw_faults(scenario, random);
   scenario.declared = executes_procedures(variant.protocol) && random.percent(60);
+  // Drawn last, and so are other seeds what they were.
+  if (random.percent(kIndexedPercent)) scenario.load = SimScenario::Load::kIndexed;
   return scenario;
 }
 

@@ -6,6 +6,7 @@
 #include "engine/check/checker.h"
 #include "engine/protocols/registry.h"
 #include "engine/txn/ordered_events.h"
+#include "engine/workloads/indexed.h"
 #include "engine/workloads/mixed.h"
 #include "engine/workloads/predicate.h"
 #include "engine/workloads/procedures.h"
@@ -109,6 +110,14 @@ std::unique_ptr<Workload> SimRun::make_workload() {
       options.pairs = 1 + static_cast<uint32_t>(random_.below(4));
       options.read_only_percent = scenario_.read_only_percent.value_or(options.read_only_percent);
       return std::make_unique<Predicate>(options);
+    }
+    case SimScenario::Load::kIndexed: {
+      IndexedOptions options;
+      options.records = 8 + static_cast<uint32_t>(random_.below(60));
+      options.filler_bytes = static_cast<uint32_t>(random_.below(120));
+      options.read_only_percent = scenario_.read_only_percent.value_or(options.read_only_percent);
+      options.covers = scenario_.covers;
+      return std::make_unique<Indexed>(options);
     }
   }
   CHECK(false);

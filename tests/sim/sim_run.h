@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/check/history_file.h"
+#include "engine/index/descent.h"
 #include "engine/node/node_thread.h"
 #include "engine/workloads/workload.h"
 #include "rdma/sim_fabric.h"
@@ -16,14 +17,14 @@
 namespace rdmacc {
 
 struct SimScenario {
-  enum class Load : uint8_t { kMixed, kBank, kPredicate };
+  enum class Load : uint8_t { kMixed, kBank, kPredicate, kIndexed };
 
   uint64_t seed = 1;
   Protocol protocol = Protocol::kNowait;
   LockMode lock_mode = LockMode::kExclusive;
   uint16_t code = 0;
   Load load = Load::kMixed;
-  // Of kMixed's and kPredicate's transactions; nothing: the workload's own share.
+  // Of all but kBank's transactions; nothing: the workload's own share.
   std::optional<uint32_t> read_only_percent;
   uint32_t keys = 0;           // of kMixed; 0: drawn
   uint32_t history = 0;        // of kMixed's tables; 0: its own
@@ -41,6 +42,7 @@ struct SimScenario {
   // For tests of the tests: other rules than the registry's, and other hooks of the fabric.
   RulesOf rules_of = nullptr;
   std::function<void(SimFabric&)> prepare;
+  Covers covers = covers_by_fences;  // kIndexed's
 };
 
 // Whether a history is what its protocol promises. Violations of real time are counted; they are
