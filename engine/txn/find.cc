@@ -165,11 +165,12 @@ Status Finder::give_back(const Access& access) {
   return release_accesses(context_, std::span(&held, 1), /*certain=*/true);
 }
 
-// Two keys of one batch may have met on one header, which is locked once. Shares are counted.
+// Two keys of one batch may have met on one header, which is locked once. Shares are counted. The
+// other one may also have tried in vain, before a lock was free that our stale location then got.
 bool Finder::wanted_by_other(const Search& self, const Access& access) const {
   return access.locked && std::any_of(searches_.begin(), searches_.end(), [&](const Search& other) {
            return &other != &self && other.work->result != KeyWork::Result::kPending &&
-                  other.work->access.header == access.header;
+                  other.work->access.locked && other.work->access.header == access.header;
          });
 }
 

@@ -41,6 +41,20 @@ TEST_P(ProtocolIndex, AgreesAfterEveryFault) {
 
 RDMACC_FOR_EACH_PROTOCOL(ProtocolIndex);
 
+// A lock was left: of two keys that met on one header, by a stale location, one had lost its CAS
+// just before the other one's won.
+TEST(IndexSeeds, ThatFailedOnce) {
+  SimScenario scenario;
+  scenario.seed = 226;
+  scenario.protocol = Protocol::kNowait;
+  scenario.code = 24;
+  scenario.load = SimScenario::Load::kIndexed;
+  scenario.kills = 1;
+  scenario.loss_percent = scenario.duplicate_percent = 5;
+  SimRun run(scenario);
+  EXPECT_EQ(run.run(), "");
+}
+
 // What hints came to: leaves that covered the place that was looked for, and others.
 uint64_t right_leaves, wrong_leaves;
 
