@@ -13,7 +13,7 @@ constexpr uint32_t kFirstTableNumber = 31;
 constexpr uint32_t kRecordSize = 48;
 constexpr uint64_t kRowsMax = 3;        // that one transaction changes
 constexpr uint32_t kTagsPerRecord = 2;  // so many tags there are
-constexpr uint32_t kAuditPercent = 10;  // of those that only read
+constexpr uint32_t kUnboundedPercent = 20;
 constexpr uint32_t kLoadedPerTransaction = 8;
 // A row is its attribute and its tag; texts of numbers all have the same length, as have keys.
 constexpr size_t kDigits = 6;
@@ -168,7 +168,10 @@ class IndexedTransaction {
         table == kByTag ? uint64_t{options_.records} * kTagsPerRecord : options_.attributes;
     uint64_t low = random_.below(values), high = random_.below(values + 1);
     if (high < low) std::swap(low, high);
-    const IndexRange range{digits(low), digits(high), !random_.percent(20), !random_.percent(20)};
+    if (options_.span > 0) high = std::min<uint64_t>(high, low + options_.span);
+    const uint32_t unbounded = options_.span > 0 ? 0 : kUnboundedPercent;
+    const IndexRange range{digits(low), digits(high), !random_.percent(unbounded),
+                           !random_.percent(unbounded)};
     std::vector<std::string> entries;
     RDMACC_RETURN_IF_ERROR(scan(table, range, random_.percent(50), entries));
     std::vector<std::string_view> keys;
@@ -224,6 +227,8 @@ constexpr std::array kSettings = {
     WorkloadSetting{"attributes", nullptr, "values that many rows share", 1, 100'000, 12},
     WorkloadSetting{"filler", nullptr, "bytes of an entry that say nothing", 0, 4'000, 40},
     WorkloadSetting{"reads", nullptr, "percent of the transactions that only read", 0, 100, 30},
+    WorkloadSetting{"audits", nullptr, "percent of those that read all", 0, 100, 10},
+    WorkloadSetting{"span", nullptr, "values of a range, at most; 0: any", 0, 100'000, 0},
     kHistorySetting,
 };
 
@@ -234,6 +239,8 @@ Result<std::unique_ptr<Workload>> make_indexed(const WorkloadSettings& settings,
   options.attributes = settings.number32("attributes");
   options.filler_bytes = settings.number32("filler");
   options.read_only_percent = settings.number32("reads");
+  options.audit_percent = settings.number32("audits");
+  options.span = settings.number32("span");
   options.history = settings.number32("history");
   return Result<std::unique_ptr<Workload>>(std::make_unique<Indexed>(options));
 }
@@ -276,7 +283,7 @@ Status Indexed::load(Session& session, const TxnOptions& options, uint64_t part,
 TxnInputs Indexed::draw(Random& random) const {
   Kind kind = random.percent(50) ? Kind::kToggle : Kind::kMove;
   if (random.percent(options_.read_only_percent)) {
-    kind = random.percent(kAuditPercent) ? Kind::kAudit : Kind::kRange;
+    kind = random.percent(options_.audit_percent) ? Kind::kAudit : Kind::kRange;
   }
   TxnInputs inputs;
   inputs.kind = static_cast<uint32_t>(kind);

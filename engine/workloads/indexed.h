@@ -11,6 +11,8 @@ struct IndexedOptions {
   uint32_t attributes = 12;         // values that many rows share
   uint32_t filler_bytes = 40;       // of each entry: the longer, the sooner nodes are split
   uint32_t read_only_percent = 30;  // of the transactions
+  uint32_t audit_percent = 10;      // of those
+  uint32_t span = 0;                // values of a range, at most; 0: all, or unbounded
   uint32_t history = 3;             // old versions kept of a row
   Covers covers = covers_by_fences;
 };
