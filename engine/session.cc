@@ -303,6 +303,10 @@ Status Session::peek(TableId table, std::string_view key, RowView& out) {
 
 uint64_t Session::draw_number() { return engine().worker.endpoint().random().next(); }
 
+void Session::note_wide_read() {
+  if (txn_ != nullptr) txn_->note_wide_read();
+}
+
 void Session::forget_peeked(TableId table, std::string_view key) {
   engine().state.peeked.forget(table, key);
 }

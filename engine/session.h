@@ -162,6 +162,9 @@ class Session {
   // joins the read set. The view ends as soon as the coroutine yields.
   Status peek(TableId table, std::string_view key, RowView& out);
   void forget_peeked(TableId table, std::string_view key);  // the next peek() looks again
+  // The transaction reads so much that writers may make it lose again and again, as if it scanned
+  // a table: the attempt after some lost ones gets the cluster to itself.
+  void note_wide_read();
 
   // Every row of a table, each once, in no order, phantom-safe. Own writes made after the scan
   // was opened may or may not be seen unless `visible_before` excludes them.

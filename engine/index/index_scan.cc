@@ -5,6 +5,8 @@
 namespace rdmacc {
 namespace {
 constexpr size_t kLeavesAheadMax = 16;
+// Who reads so many leaves at once is in the way of many writers, and they of it.
+constexpr size_t kLeavesOfWideRead = 4;
 }  // namespace
 
 void IndexScan::seek(const IndexRef& index, IndexRange range, bool backward,
@@ -58,6 +60,7 @@ Status IndexScan::next(Session& session, std::vector<std::string_view>& batch) {
   sizes_.clear();
   std::vector<FoundNode> leaves;
   while (sizes_.empty() && !ended_) {
+    if (leaves_ahead_ >= kLeavesOfWideRead) session.note_wide_read();
     Descent descent(session, index_, visible_before_);
     const Descent::Reach reach{.leaves_max = leaves_ahead_,
                                .backward = backward_,
