@@ -58,10 +58,12 @@ struct Attachment {
   // Handles are numbers that are never used again, so that a stale one is harmless.
   std::map<uintptr_t, std::unique_ptr<Scan>> scans;
   uintptr_t last_scan = 0;
-  // For views: of the last bridge_start_locks() and bridge_start_gate().
+  // For views: of the last bridge_start_locks(), bridge_start_gate() and bridge_start_in_doubt().
   std::vector<BridgeLock> locks;
   uint64_t locks_next = 0;
   std::vector<BridgeGateSession> gate_sessions;
+  std::vector<BridgeInDoubt> in_doubt;
+  uint64_t unresolved = 0;
 };
 
 // nullptr unless this very process has attached: a child of the one that did has no worker slot
@@ -70,6 +72,13 @@ Attachment* attached();
 
 // What a description stands for; kInvalidArgument when it stands for nothing.
 Result<FabricChoice> choice_of(const BridgeFabric& fabric);
+
+// Gives the process's attachment up without leaving the cluster: its place is taken for a dead
+// worker's when the process ends.
+void forsake();
+
+// The session's transaction is over.
+void end_transaction(Attachment& at);
 
 void set_error(const Status& status);
 void set_plain_error(int code, const char* message) noexcept;

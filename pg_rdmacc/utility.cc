@@ -188,6 +188,7 @@ void process_utility(PlannedStmt* statement, const char* text, bool read_only_tr
                             destination, completion);
   }
   if (imports) rdmacc_note_imported_snapshot();
+  if (tag == T_NotifyStmt) rdmacc_note_catalog_write();
   if (looks_after) after(statement->utilityStmt);
 }
 

@@ -21,6 +21,7 @@ struct Gtid {
 struct InDoubt {
   Gtid gtid;
   WorkerId worker = kNoWorker;         // that was its coordinator
+  NodeId node = 0;                     // one of those that keep its log
   uint64_t lock_ctts = 0;              // what the lock words hold
   uint64_t stamp = 0;                  // time of its log record
   bool decided = false;                // and about to be finished

@@ -3,7 +3,7 @@
 namespace rdmacc {
 namespace {
 
-constexpr size_t kTransactionBytes = 2 + 8 + 8 + 8 + 8 + 1;
+constexpr size_t kTransactionBytes = 2 + 2 + 8 + 8 + 8 + 8 + 1;
 
 void encode_list(const InDoubtList& list, Rpc::Bytes& reply) {
   MessageWriter out(reply);
@@ -11,6 +11,7 @@ void encode_list(const InDoubtList& list, Rpc::Bytes& reply) {
   out.u32(static_cast<uint32_t>(list.transactions.size()));
   for (const InDoubt& doubt : list.transactions) {
     out.u16(doubt.worker);
+    out.u16(doubt.node);
     out.u64(doubt.gtid.system_id);
     out.u64(doubt.gtid.xid);
     out.u64(doubt.lock_ctts);
@@ -30,6 +31,7 @@ Result<InDoubtList> decode_list(const Rpc::Bytes& reply) {
   for (uint32_t i = 0; i < count; ++i) {
     InDoubt& doubt = list.transactions.emplace_back();
     doubt.worker = in.u16();
+    doubt.node = in.u16();
     doubt.gtid.system_id = in.u64();
     doubt.gtid.xid = in.u64();
     doubt.lock_ctts = in.u64();

@@ -97,6 +97,7 @@ void list_in_doubt(const LoggedSet& logged, WorkerId dead, std::vector<InDoubt>&
     doubt.worker = dead;
     doubt.lock_ctts = lock_ctts;
     doubt.stamp = found.record.stamp;
+    doubt.node = found.prepared_at.front().node();
     doubt.entries = found.prepared_at;
   }
 }
