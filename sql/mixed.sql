@@ -36,6 +36,7 @@ CREATE TRIGGER mixed_journal AFTER INSERT ON mixed_ours
   FOR EACH ROW EXECUTE FUNCTION mixed_journal();
 INSERT INTO mixed_ours VALUES (3, 0);
 SELECT id, v FROM mixed_heap ORDER BY id;
+DROP TRIGGER mixed_journal ON mixed_ours;
 
 -- An error at the end of PostgreSQL's part undoes the engine's.
 ALTER TABLE mixed_heap ADD CONSTRAINT mixed_unique UNIQUE (v) DEFERRABLE INITIALLY DEFERRED;
@@ -48,13 +49,13 @@ SELECT v FROM mixed_ours WHERE id = 2;
 ALTER TABLE mixed_heap DROP CONSTRAINT mixed_unique;
 
 -- What was written to one of them and rolled back makes no mixture, nor does a sequence.
+SET rdmacc.mixed_transactions = off;
 BEGIN;
 SAVEPOINT s;
 INSERT INTO mixed_heap VALUES (50, 50);
 ROLLBACK TO s;
 UPDATE mixed_ours SET v = v WHERE id = 1;
 COMMIT;
-SET rdmacc.mixed_transactions = off;
 INSERT INTO mixed_ours VALUES (nextval('mixed_sequence') + 10, 0);
 BEGIN;
 UPDATE mixed_ours SET v = v - 30 WHERE id = 1;
