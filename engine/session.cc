@@ -371,6 +371,11 @@ Result<TableMeta> Session::find_table(const TableSpec& identity) {
   return state.engine.storage.find_table(identity, state.stats.allocation_verbs);
 }
 
+Result<std::vector<ListedTable>> Session::list_tables() {
+  CoordinatorState& state = engine().state;
+  return state.engine.storage.list_tables(state.stats.allocation_verbs);
+}
+
 Result<NodeStatistics> Session::node_statistics(NodeId node) {
   CoordinatorState& state = engine().state;
   return state.engine.storage.statistics(node, state.stats.allocation_verbs);

@@ -185,6 +185,7 @@ class Session {
   Result<TableMeta> create_table(const TableSpec& spec);
   Status drop_table(TableId table);
   Result<TableMeta> find_table(const TableSpec& identity);
+  Result<std::vector<ListedTable>> list_tables();  // of all front ends
   Result<NodeStatistics> node_statistics(NodeId node);
   // Headers of a node that are locked or waited for, from where `from` (0, or the `next` of the
   // answer before) says. Not a snapshot.

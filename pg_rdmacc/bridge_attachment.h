@@ -63,6 +63,7 @@ struct Attachment {
   uint64_t locks_next = 0;
   std::vector<BridgeGateSession> gate_sessions;
   std::vector<BridgeInDoubt> in_doubt;
+  std::vector<BridgeTable> tables;
   uint64_t unresolved = 0;
 };
 

@@ -80,6 +80,13 @@ typedef struct BridgeTableSpec {
   uint32_t history;
 } BridgeTableSpec;
 
+typedef struct BridgeTable {
+  uint32_t id;
+  uint64_t system_id;
+  uint32_t database;
+  uint32_t relfilenode;
+} BridgeTable;
+
 typedef struct BridgeTxnOptions {
   int protocol;     /* number of rdmacc::Protocol; -1: join what the gate has open */
   uint16_t stages;  /* hybrid code */
@@ -240,6 +247,8 @@ void bridge_scans_free_of(const void* owner);
 void bridge_start_create_table(const BridgeTableSpec* spec, uint32_t* id);
 void bridge_start_find_table(const BridgeTableSpec* identity, uint32_t* id);
 void bridge_start_drop_table(uint32_t id);
+void bridge_start_list_tables(void);
+size_t bridge_tables(const BridgeTable** tables); /* of the last list; of all front ends */
 void bridge_start_node_statistics(int node, BridgeNode* out);
 
 /* ---- Statistics of all sessions of the server, in memory that the server gives: bytes() of it,

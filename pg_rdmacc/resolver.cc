@@ -1,10 +1,11 @@
-/* A background worker that decides this server's transactions in doubt from pg_xact. It is started
- * when the server starts on nodes that ran before, and when a session could not finish what it had
- * prepared; it ends when nothing has been in doubt for a while. */
+/* A background worker that decides this server's transactions in doubt from pg_xact, and then drops
+ * engine tables that no catalog knows. It is started when the server starts on nodes that ran
+ * before, when a session could not finish what it had prepared, and when a database was dropped; it
+ * ends when nothing has been in doubt for a while. */
 #include "pg_rdmacc/attach.h"
 #include "pg_rdmacc/error.h"
-#include "pg_rdmacc/remote_nodes.h"
 #include "pg_rdmacc/fabric.h"
+#include "pg_rdmacc/remote_nodes.h"
 #include "pg_rdmacc/shmem.h"
 #include "pg_rdmacc/two_phase.h"
 
@@ -102,8 +103,10 @@ void work(void) {
     ResetLatch(MyLatch);
     CHECK_FOR_INTERRUPTS();
   }
+  if (left < 0) return;
+  rdmacc_drop_orphans();
   /* What was noted meanwhile keeps the supervisor starting it. */
-  if (left == 0) pg_atomic_compare_exchange_u32(&rdmacc_control->doubts, &noted, 0);
+  pg_atomic_compare_exchange_u32(&rdmacc_control->doubts, &noted, 0);
 }
 
 }  // namespace

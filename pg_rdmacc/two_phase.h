@@ -31,6 +31,11 @@ typedef enum RdmaccOutcome {
   RDMACC_OUTCOME_UNKNOWN /* pg_xact does not know it, or no more */
 } RdmaccOutcome;
 
+/* ---- orphans.cc: drops this server's engine tables that no catalog knows: of databases that are
+ * gone, of transactions that a crash has aborted, and what a crash kept from being dropped. From the
+ * resolver, when nothing is in doubt. */
+void rdmacc_drop_orphans(void);
+
 /* What pg_xact says of a full transaction id. */
 RdmaccOutcome rdmacc_outcome_of(uint64 xid);
 }

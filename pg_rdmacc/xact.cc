@@ -26,6 +26,7 @@ constexpr uint64 kWaitUsMax = 10'000;
 constexpr int64 kUninterruptedUsMax = 30'000'000;
 constexpr int kNever = 0;
 
+bool database_dropped;
 bool snapshot_imported; /* PostgreSQL's rows are as another transaction saw them */
 bool used;              /* the engine was entered in this transaction */
 bool doomed;
@@ -134,7 +135,7 @@ void pre_prepare(void) {
 }
 
 void forget_transaction(void) {
-  used = doomed = snapshot_imported = false;
+  used = doomed = snapshot_imported = database_dropped = false;
   foreign_write_nest = catalog_write_nest = kNever;
   transaction_number++;
   rdmacc_ddl_forget();
@@ -149,6 +150,7 @@ void finish(bool committed) {
     if (committed && bridge_prepared()) rdmacc_commit_prepared_engine();
     rdmacc_ddl_finish(committed);
   }
+  if (committed && database_dropped) rdmacc_note_doubt();
   forget_transaction();
 }
 
@@ -318,6 +320,8 @@ void rdmacc_abandon_transaction(void) {
 void rdmacc_note_foreign_write(void) { note_nest(&foreign_write_nest); }
 
 void rdmacc_note_catalog_write(void) { note_nest(&catalog_write_nest); }
+
+void rdmacc_note_dropped_database(void) { database_dropped = true; }
 
 void rdmacc_note_imported_snapshot(void) { snapshot_imported = true; }
 

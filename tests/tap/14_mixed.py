@@ -88,6 +88,35 @@ def killed_with_catalog_changes(box):
     equal(box.psql("SELECT count(*), sum(id) FROM made"), "5|15", "rows of the new table")
 
 
+def tables_in_engine(box):
+    return int(box.psql("SELECT max(tables) FROM rdmacc.stat_nodes"))
+
+
+def resolver_has_ended(box):
+    return box.psql("SELECT count(*) FROM pg_stat_activity"
+                    " WHERE backend_type LIKE 'rdmacc resolver'") == "0"
+
+
+def tables_follow_the_catalog(box):
+    """What a crash, or DROP DATABASE, leaves in the nodes goes; what is in use stays."""
+    eventually(lambda: resolver_has_ended(box), "what crashes before have left is dropped")
+    before = tables_in_engine(box)
+    box.psql("CREATE DATABASE other_one")
+    box.psql("CREATE EXTENSION rdmacc; CREATE TABLE kept (id int PRIMARY KEY) USING rdmacc;"
+             "INSERT INTO kept VALUES (1)", "other_one")
+    made = tables_in_engine(box)
+    true(made > before, "a table more")
+    kill_at(box, "prepared", "occ", "CREATE TABLE lost (id int PRIMARY KEY) USING rdmacc;"
+                                    "INSERT INTO lost VALUES (1);")
+    eventually(lambda: "which no catalog knows" in box.log_text(), "the lost table was noticed")
+    eventually(lambda: tables_in_engine(box) == made, "the lost table is dropped")
+    equal(box.psql("SELECT count(*) FROM kept", "other_one"), "1", "rows of another database")
+    check_total(box)
+    box.psql("DROP DATABASE other_one")
+    eventually(lambda: tables_in_engine(box) == before, "the database's tables are dropped")
+    check_total(box)
+
+
 def start_transfers(box, protocol):
     script = os.path.join(box.dir, "transfer.sql")
     with open(script, "w") as file:
@@ -145,6 +174,7 @@ def decided_by_a_person(box):
     equal(box.psql("SELECT v FROM ours WHERE id = 1"), str(INITIAL - 7), "the row")
 
 
-run(set_up, killed_between_the_phases, killed_with_catalog_changes, transfers_without_crashes,
+run(set_up, killed_between_the_phases, killed_with_catalog_changes,
+    tables_follow_the_catalog, transfers_without_crashes,
     crashes_under_load, decided_by_a_person,
     settings={"rdmacc.nodes": 2, "rdmacc.node_memory": "256MB"})
