@@ -198,15 +198,15 @@ void define_lock_mode(void) {
 }
 
 void define_two_phase(void) {
-  DefineCustomBoolVariable(
-      "rdmacc.mixed_transactions",
-      "Lets one transaction write rows of rdmacc tables and of other tables.", nullptr,
-      &rdmacc_mixed_transactions, true, PGC_USERSET, 0, nullptr, nullptr, nullptr);
-  DefineCustomEnumVariable(
-      "rdmacc.debug_stop_at", "Where a committing session stands still for a minute.",
-      "For tests of crashes between the two phases of a commit.", &rdmacc_debug_stop_at,
-      RDMACC_STOP_NOWHERE, stop_entries, PGC_SUSET, GUC_NO_SHOW_ALL | GUC_NOT_IN_SAMPLE, nullptr,
-      nullptr, nullptr);
+  DefineCustomBoolVariable("rdmacc.mixed_transactions",
+                           "Lets one transaction write rows of rdmacc tables and of other tables.",
+                           nullptr, &rdmacc_mixed_transactions, true, PGC_USERSET, 0, nullptr,
+                           nullptr, nullptr);
+  DefineCustomEnumVariable("rdmacc.debug_stop_at",
+                           "Where a committing session stands still for a minute.",
+                           "For tests of crashes between the two phases of a commit.",
+                           &rdmacc_debug_stop_at, RDMACC_STOP_NOWHERE, stop_entries, PGC_SUSET,
+                           GUC_NO_SHOW_ALL | GUC_NOT_IN_SAMPLE, nullptr, nullptr, nullptr);
 }
 
 void define_session_settings(void) {

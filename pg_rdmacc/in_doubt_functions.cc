@@ -56,9 +56,9 @@ void parse_gtid(const char* gtid, BridgeInDoubt* parsed) {
   const int fields =
       sscanf(gtid, "%" SCNu64 ":%" SCNu64 "%n", &parsed->system_id, &parsed->xid, &end);
   if (fields == 2 && gtid[end] == '\0' && gtid[0] >= '0' && gtid[0] <= '9') return;
-  ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-                  errmsg("\"%s\" names no transaction", gtid),
-                  errhint("See the column gtid of rdmacc.in_doubt.")));
+  ereport(ERROR,
+          (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("\"%s\" names no transaction", gtid),
+           errhint("See the column gtid of rdmacc.in_doubt.")));
 }
 
 /* Of this server's own transactions pg_xact knows better. */

@@ -136,7 +136,8 @@ void rdmacc_catalog_layout(Relation relation, RdmaccKeyLayout* layout) {
 /* Server in the upper half, so that it can be told whose a table is. */
 uint64 rdmacc_system_name(uint64 variant) {
   const uint64 system = GetSystemIdentifier();
-  const uint32 server = hash_combine(static_cast<uint32>(system), static_cast<uint32>(system >> 32));
+  const uint32 server =
+      hash_combine(static_cast<uint32>(system), static_cast<uint32>(system >> 32));
   const uint32 folded = static_cast<uint32>(variant) ^ static_cast<uint32>(variant >> 32);
   return static_cast<uint64>(server) << 32 | (variant != 0 && folded == 0 ? 1 : folded);
 }
@@ -157,9 +158,8 @@ void rdmacc_table_spec(Relation relation, Oid relfilenode, const RdmaccKeyLayout
   spec->relfilenode = relfilenode;
   RdmaccTableOptions options;
   rdmacc_table_options(relation, &options);
-  spec->record_size = static_cast<uint32>(options.record_size > 0
-                                              ? options.record_size
-                                              : estimated_record_bytes(relation, layout));
+  spec->record_size = static_cast<uint32>(
+      options.record_size > 0 ? options.record_size : estimated_record_bytes(relation, layout));
   spec->history = static_cast<uint32>(options.history);
 }
 

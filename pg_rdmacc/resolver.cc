@@ -98,8 +98,7 @@ void work(void) {
     }
     const int ms_max = left < 0 ? kAskAgainMsMax : quiet_ms;
     if (left <= 0 && TimestampDifferenceExceeds(since, GetCurrentTimestamp(), ms_max)) break;
-    WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, kLookMs,
-              PG_WAIT_EXTENSION);
+    WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, kLookMs, PG_WAIT_EXTENSION);
     ResetLatch(MyLatch);
     CHECK_FOR_INTERRUPTS();
   }

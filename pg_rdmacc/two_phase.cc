@@ -67,8 +67,13 @@ bool rdmacc_prepare_engine(void) {
   bridge_start_prepare(GetSystemIdentifier(), U64FromFullTransactionId(xid));
   const bool ended = rdmacc_pump_uninterrupted();
   RESUME_INTERRUPTS();
-  if (!ended) rdmacc_note_doubt();
-  if (!ended || bridge_error()->code != BRIDGE_OK) return false;
+  if (!ended || bridge_error()->code == BRIDGE_UNAVAILABLE) {
+    /* Some nodes may have logged it, and take this session for dead sooner or later. */
+    rdmacc_note_doubt();
+    if (!ended) kill(MyProcPid, SIGTERM);
+    return false;
+  }
+  if (bridge_error()->code != BRIDGE_OK) return false;
   stop_if_asked(RDMACC_STOP_PREPARED);
   return true;
 }
@@ -98,8 +103,7 @@ RdmaccOutcome rdmacc_outcome_of(uint64 number) {
     if (TransactionIdIsInProgress(xid)) {
       outcome = RDMACC_OUTCOME_OPEN;
     } else {
-      outcome =
-          TransactionIdDidCommit(xid) ? RDMACC_OUTCOME_COMMITTED : RDMACC_OUTCOME_ABORTED;
+      outcome = TransactionIdDidCommit(xid) ? RDMACC_OUTCOME_COMMITTED : RDMACC_OUTCOME_ABORTED;
     }
   }
   LWLockRelease(XactTruncationLock);

@@ -16,8 +16,8 @@ extern "C" {
  * the protocol cannot; any other failure is told (false) and in bridge_error(). */
 bool rdmacc_prepare_engine(void);
 
-/* In XACT_EVENT_COMMIT: commits what is prepared. Raises nothing; what cannot be done now is left to
- * the resolver. */
+/* In XACT_EVENT_COMMIT: commits what is prepared. Raises nothing; what cannot be done now is left
+ * to the resolver. */
 void rdmacc_commit_prepared_engine(void);
 
 /* ---- resolver.cc: a short-lived background worker that decides what is in doubt. */
@@ -32,8 +32,8 @@ typedef enum RdmaccOutcome {
 } RdmaccOutcome;
 
 /* ---- orphans.cc: drops this server's engine tables that no catalog knows: of databases that are
- * gone, of transactions that a crash has aborted, and what a crash kept from being dropped. From the
- * resolver, when nothing is in doubt. */
+ * gone, of transactions that a crash has aborted, and what a crash kept from being dropped. From
+ * the resolver, when nothing is in doubt. */
 void rdmacc_drop_orphans(void);
 
 /* What pg_xact says of a full transaction id. */

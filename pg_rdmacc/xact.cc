@@ -311,8 +311,11 @@ void rdmacc_abandon_transaction(void) {
     rdmacc_pump_uninterrupted();
   }
   if (bridge_txn_active()) {
+    const bool prepared = bridge_prepared();
     bridge_start_abort();
-    rdmacc_pump_uninterrupted();
+    const bool ended = rdmacc_pump_uninterrupted();
+    /* A node that was not told keeps it for prepared. */
+    if (prepared && (!ended || bridge_error()->outcome_unknown)) rdmacc_note_doubt();
   }
   rdmacc_ddl_finish(false);
 }

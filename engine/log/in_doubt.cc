@@ -112,20 +112,19 @@ Status DoubtTable::decide(Gtid gtid, bool commit) {
 }
 
 void DoubtTable::serve(std::function<size_t()> unresolved) {
-  worker_.rpc().handle(kMethodListInDoubt,
-                       [this, unresolved = std::move(unresolved)](
-                           WorkerId, std::span<const std::byte> request, Rpc::Bytes& reply) {
-                         if (!request.empty()) return Status(Code::kCorrupt, "request for a list");
-                         InDoubtList list;
-                         list.unresolved = unresolved();
-                         for (const auto& [worker, doubts] : doubts_) {
-                           list.transactions.insert(list.transactions.end(),
-                                                    doubts.transactions.begin(),
-                                                    doubts.transactions.end());
-                         }
-                         encode_list(list, reply);
-                         return Status::ok_status();
-                       });
+  worker_.rpc().handle(
+      kMethodListInDoubt, [this, unresolved = std::move(unresolved)](
+                              WorkerId, std::span<const std::byte> request, Rpc::Bytes& reply) {
+        if (!request.empty()) return Status(Code::kCorrupt, "request for a list");
+        InDoubtList list;
+        list.unresolved = unresolved();
+        for (const auto& [worker, doubts] : doubts_) {
+          list.transactions.insert(list.transactions.end(), doubts.transactions.begin(),
+                                   doubts.transactions.end());
+        }
+        encode_list(list, reply);
+        return Status::ok_status();
+      });
   worker_.rpc().handle(kMethodDecideInDoubt,
                        [this](WorkerId, std::span<const std::byte> request, Rpc::Bytes&) {
                          MessageReader in(request);

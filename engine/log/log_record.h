@@ -45,7 +45,7 @@ struct LogRecord {
   uint64_t stamp = 0;      // wts of what it writes
   uint64_t lease = 0;      // SUNDIAL: logical time of the commit, wts and rts of what it writes
   uint8_t protocol = 0;
-  Gtid gtid;  // null: nobody but the log decides it
+  Gtid gtid;                  // null: nobody but the log decides it
   std::vector<Write> writes;  // in the order in which they must be installed: tuples, then gaps
 
   // For a part of a transaction: everything but the writes.

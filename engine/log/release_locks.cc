@@ -37,8 +37,7 @@ Status release_round(Worker& worker, StorageService& storage, const Departed& de
   uint64_t unlocked = 0;
   for (size_t i = 0; i < headers.size(); ++i) {
     const Header& header = seen[i];
-    const bool locked =
-        locked_exclusively(header.lock) && worker_of_ctts(header.lock) == dead;
+    const bool locked = locked_exclusively(header.lock) && worker_of_ctts(header.lock) == dead;
     if (header.waiter != 0 && worker_of_ctts(header.waiter) == dead) {
       batch.compare_swap(headers[i].plus(offsetof(Header, waiter)), header.waiter, 0, was + i * 3);
     }
@@ -72,9 +71,8 @@ Status release_locks_of(Worker& worker, StorageService& storage, const Departed&
   VerbArena arena(worker.pool());
   for (size_t at = 0; at < headers.size(); at += kHeadersPerRound) {
     const size_t count = std::min(kHeadersPerRound, headers.size() - at);
-    RDMACC_RETURN_IF_ERROR(
-        release_round(worker, storage, departed, std::span(headers).subspan(at, count), arena,
-                      report));
+    RDMACC_RETURN_IF_ERROR(release_round(worker, storage, departed,
+                                         std::span(headers).subspan(at, count), arena, report));
     arena.reset();
   }
   return Status::ok_status();

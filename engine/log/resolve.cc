@@ -45,8 +45,8 @@ Status fence_everywhere(Worker& by, const Topology& topology, WorkerId dead,
   return Status::ok_status();
 }
 
-Status gather(Worker& by, const RegionLayout& layout, NodeId node, WorkerId dead,
-              LoggedSet& logged, VerbCounters& counters) {
+Status gather(Worker& by, const RegionLayout& layout, NodeId node, WorkerId dead, LoggedSet& logged,
+              VerbCounters& counters) {
   std::vector<RingEntry> entries;
   RDMACC_RETURN_IF_ERROR(read_ring(by, layout, node, dead, entries, counters));
   for (RingEntry& entry : entries) {
@@ -60,10 +60,11 @@ Status gather(Worker& by, const RegionLayout& layout, NodeId node, WorkerId dead
     }
     // The views stay valid: moving a vector keeps its bytes in place.
     const uint64_t lock_ctts = record->lock_ctts;
-    Logged& found = logged
-                        .try_emplace(lock_ctts, Logged{std::move(entry.payload),
-                                                       std::move(record.value()), false, {}})
-                        .first->second;
+    Logged& found =
+        logged
+            .try_emplace(lock_ctts,
+                         Logged{std::move(entry.payload), std::move(record.value()), false, {}})
+            .first->second;
     if (entry.prepared) {
       found.prepared_at.push_back(entry.address);
     } else {

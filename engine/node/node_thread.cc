@@ -65,9 +65,8 @@ void NodeThread::serve() {
   doubts_ = std::make_unique<DoubtTable>(worker_, fabric_.topology());
   doubts_->serve([this] {
     const std::vector<WorkerId> departed = fabric_.departed();
-    return static_cast<size_t>(
-        std::count_if(departed.begin(), departed.end(),
-                      [this](WorkerId dead) { return !left_alone(dead); }));
+    return static_cast<size_t>(std::count_if(departed.begin(), departed.end(),
+                                             [this](WorkerId dead) { return !left_alone(dead); }));
   });
   CHECK(worker_.scheduler().spawn([this] { resolve_for_ever(); }));
 }

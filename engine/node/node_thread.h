@@ -75,7 +75,7 @@ class NodeThread {
   std::unique_ptr<ShareSweeper> sweeper_;  // of thread 0 of node 0
   std::vector<WorkerId> sharers_;          // dead, and resolved but for their shares
   std::unique_ptr<DoubtTable> doubts_;     // of thread 0 of node 0
-  std::unique_ptr<Sequencer> sequencer_;  // thread 0
+  std::unique_ptr<Sequencer> sequencer_;   // thread 0
   bool maintaining_ = false;
   uint64_t maintained_us_ = 0;  // when maintenance last ended
   uint64_t pause_us_ = 0;       // how long it pauses after that

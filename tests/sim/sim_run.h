@@ -130,8 +130,8 @@ class SimRun {
   std::vector<std::unique_ptr<Client>> clients_;
   std::unique_ptr<Coordinator> keeper_;  // loads and checks
   OutsideDecider decider_;
-  std::vector<Fault> faults_;            // by event
-  std::vector<uint64_t> back_at_ns_;     // when a dead node comes back, by node
+  std::vector<Fault> faults_;         // by event
+  std::vector<uint64_t> back_at_ns_;  // when a dead node comes back, by node
   // What the nodes of a deterministic protocol have executed, by ctts.
   struct Ordered {
     uint64_t stamp = 0;

@@ -13,7 +13,7 @@ from harness import (Session, equal, eventually, fails_with, kill_a_client_backe
 PROTOCOLS = ("nowait", "waitdie", "occ", "mvcc", "sundial")
 ACCOUNTS = 40
 INITIAL = 1000
-LOAD_SECONDS = 3
+LOAD_SECONDS = 2
 TRANSFER = f"""
 \\set ours random(1, {ACCOUNTS})
 \\set heap random(1, {ACCOUNTS})
