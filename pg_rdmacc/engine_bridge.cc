@@ -18,12 +18,6 @@ constexpr Protocol kDefaultProtocol = Protocol::kOcc;
 Attachment* attachment = nullptr;
 BridgeError last_error{};
 
-void end_transaction(Attachment& at) {
-  at.txn = {};
-  at.scans.clear();
-  at.range_scans.clear();
-}
-
 // Ends the transaction by `finish`. One that never reached the engine has nothing to end.
 template <typename Finish>
 void start_finish(Finish finish) {
@@ -79,6 +73,14 @@ bool drain(Attachment& at) {
 
 Attachment* attached() {
   return attachment != nullptr && attachment->owner_pid == getpid() ? attachment : nullptr;
+}
+
+void forsake() { attachment = nullptr; }
+
+void end_transaction(Attachment& at) {
+  at.txn = {};
+  at.scans.clear();
+  at.range_scans.clear();
 }
 
 void set_error(const Status& status) {

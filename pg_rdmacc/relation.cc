@@ -133,21 +133,33 @@ void rdmacc_catalog_layout(Relation relation, RdmaccKeyLayout* layout) {
   RelationClose(index);
 }
 
+/* Server in the upper half, so that it can be told whose a table is. */
+uint64 rdmacc_system_name(uint64 variant) {
+  const uint64 system = GetSystemIdentifier();
+  const uint32 server =
+      hash_combine(static_cast<uint32>(system), static_cast<uint32>(system >> 32));
+  const uint32 folded = static_cast<uint32>(variant) ^ static_cast<uint32>(variant >> 32);
+  return static_cast<uint64>(server) << 32 | (variant != 0 && folded == 0 ? 1 : folded);
+}
+
+bool rdmacc_is_own_name(uint64 system_name) {
+  return system_name >> 32 == rdmacc_system_name(0) >> 32;
+}
+
 void rdmacc_table_spec(Relation relation, Oid relfilenode, const RdmaccKeyLayout* layout,
                        BridgeTableSpec* spec) {
   /* Files of two tablespaces may have one number. */
   const Oid tablespace = relation->rd_rel->reltablespace;
-  uint64 name = GetSystemIdentifier();
-  if (OidIsValid(tablespace)) name = hash_combine64(name, tablespace);
-  if (layout->number != 0) name = hash_combine64(name, layout->number);
-  spec->system_id = name;
+  uint64 variant = 0;
+  if (OidIsValid(tablespace)) variant = hash_combine64(variant, tablespace);
+  if (layout->number != 0) variant = hash_combine64(variant, layout->number);
+  spec->system_id = rdmacc_system_name(variant);
   spec->database = MyDatabaseId;
   spec->relfilenode = relfilenode;
   RdmaccTableOptions options;
   rdmacc_table_options(relation, &options);
-  spec->record_size = static_cast<uint32>(options.record_size > 0
-                                              ? options.record_size
-                                              : estimated_record_bytes(relation, layout));
+  spec->record_size = static_cast<uint32>(
+      options.record_size > 0 ? options.record_size : estimated_record_bytes(relation, layout));
   spec->history = static_cast<uint32>(options.history);
 }
 
