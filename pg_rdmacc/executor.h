@@ -10,6 +10,9 @@ extern "C" {
  * by it, so that their handles have to last. */
 bool rdmacc_query_needs_handles(Relation relation);
 
+/* True while the running query has RETURNING. */
+bool rdmacc_query_returns(void);
+
 /* True when the running query may be asked for rows it has passed (a scrollable cursor). */
 bool rdmacc_query_scrolls(void);
 

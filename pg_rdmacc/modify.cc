@@ -261,11 +261,7 @@ TM_Result rdmacc_tuple_lock(Relation rel, ItemPointer tid, Snapshot snapshot, Tu
     return TM_SelfModified;
   }
   rdmacc_slot_store(slot, rel, &row, &row_tid);
-  if (writes) {
-    const MemoryContext previous = enter_workspace();
-    put_row(rel, &handle, rdmacc_row_encode(slot), cid);
-    MemoryContextSwitchTo(previous);
-  }
+  if (writes) put_row(rel, &handle, row.row, cid);
   return TM_Ok;
 }
 
