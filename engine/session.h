@@ -10,6 +10,7 @@
 #include "engine/storage/storage_client.h"
 #include "engine/txn/outcome.h"
 #include "engine/txn/restart.h"
+#include "engine/txn/row_lock.h"
 #include "engine/txn/stage.h"
 #include "engine/txn/worker_stats.h"
 #include "rdma/worker.h"
@@ -147,10 +148,16 @@ class Session {
   // For keys that the caller knows to be new (hidden row ids): the absent key is not checked.
   Status insert_unchecked(TableId table, std::string_view key, std::string_view row);
   Status remove(TableId table, std::string_view key);  // or kNotFound
+  // Reads a key and, if `exclusive`, locks its row until the transaction ends, without waiting for
+  // whoever holds it (kBusy, and the transaction goes on). Deterministic protocols lock nothing:
+  // kGot means little there. Rows that are locked should be written, if only as they are: a lock
+  // alone is no write.
+  Result<RowLock> try_lock(TableId table, std::string_view key, bool exclusive);
 
   // Every row of a table, each once, in no order, phantom-safe. Own writes made after the scan
   // was opened may or may not be seen unless `visible_before` excludes them.
-  Result<ScanHandle> scan(TableId table, uint32_t visible_before = kEveryCommand);
+  Result<ScanHandle> scan(TableId table, uint32_t visible_before = kEveryCommand,
+                          ScanMode mode = ScanMode::kSerializable);
   // The next rows; an empty batch is the end. Views live until the next call.
   Status scan_next(ScanCursor& cursor, std::vector<RowView>& batch);
 

@@ -123,6 +123,8 @@ bool rdmacc_query_needs_handles(Relation relation) {
   return false;
 }
 
+const QueryDesc* rdmacc_running_query(void) { return running; }
+
 bool rdmacc_query_returns(void) { return running != nullptr && running->plannedstmt->hasReturning; }
 
 bool rdmacc_query_scrolls(void) {

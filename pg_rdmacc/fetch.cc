@@ -24,11 +24,11 @@ void show_own_write(TupleTableSlot* slot) {
   HeapTupleHeaderSetXmin(tuple->t_data, GetTopTransactionId());
 }
 
-bool same_bytes(BridgeBytes one, BridgeBytes other) {
+}  // namespace
+
+bool rdmacc_same_bytes(BridgeBytes one, BridgeBytes other) {
   return one.size == other.size && memcmp(one.data, other.data, one.size) == 0;
 }
-
-}  // namespace
 
 void rdmacc_fetch(Relation relation, const RdmaccHandle* handle, Snapshot snapshot,
                   BridgeRow* row) {
@@ -107,5 +107,5 @@ bool rdmacc_tuple_satisfies_snapshot(Relation rel, TupleTableSlot* slot, Snapsho
   BridgeRow then;
   rdmacc_fetch(rel, &handle, SnapshotSelf, &present);
   rdmacc_fetch(rel, &handle, SnapshotAny, &then);
-  return present.found && then.found && same_bytes(present.row, then.row);
+  return present.found && then.found && rdmacc_same_bytes(present.row, then.row);
 }

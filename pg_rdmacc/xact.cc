@@ -234,8 +234,11 @@ bool rdmacc_pump_uninterrupted(void) {
   const int64 deadline_us = rdmacc_now_us() + kUninterruptedUsMax;
   while (!bridge_resume()) {
     if (rdmacc_now_us() > deadline_us) {
-      const BridgeError error = {
-          .code = BRIDGE_UNAVAILABLE, .reason = "", .message = "", .outcome_unknown = false};
+      const BridgeError error = {.code = BRIDGE_UNAVAILABLE,
+                                 .reason = "",
+                                 .message = "",
+                                 .outcome_unknown = false,
+                                 .held_by_another = false};
       doom_by(&error);
       rdmacc_leave_cluster();
       return false;

@@ -29,8 +29,6 @@ SELECT * FROM t TABLESAMPLE system (10);
 SELECT ctid FROM t;
 SELECT * FROM t WHERE ctid = '(0,1)';
 DELETE FROM t x USING t y WHERE x.ctid < y.ctid AND x.id = y.id;
-SELECT * FROM t FOR UPDATE SKIP LOCKED;
-SELECT * FROM t FOR UPDATE NOWAIT;
 
 -- logical replication
 CREATE PUBLICATION news FOR TABLE t;

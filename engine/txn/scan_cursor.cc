@@ -4,10 +4,11 @@
 
 namespace rdmacc {
 
-TableScan::TableScan(Transaction& txn, TableId table, uint32_t visible_before)
+TableScan::TableScan(Transaction& txn, TableId table, uint32_t visible_before, ScanMode mode)
     : txn_(txn),
       table_(table),
       visible_before_(visible_before),
+      mode_(mode),
       arena_(txn.coordinator().engine.worker.pool()) {}
 
 // The hash ranges of a node's groups, as the cached root array has them: a group that fills n of
@@ -73,7 +74,7 @@ Status TableScan::read_batch(std::vector<ScannedRow>& batch) {
     work_.pop_front();
     groups.push_back(std::move(group));
   }
-  RDMACC_RETURN_IF_ERROR(txn_.scan(groups, arena_));
+  RDMACC_RETURN_IF_ERROR(txn_.scan(groups, arena_, mode_));
   for (const GroupWork& group : groups) {
     if (group.result == GroupWork::Result::kSplit) {
       const uint32_t depth = group.range.depth;

@@ -18,7 +18,7 @@ struct ScannedRow {
 // the next one.
 class TableScan {
  public:
-  TableScan(Transaction& txn, TableId table, uint32_t visible_before);
+  TableScan(Transaction& txn, TableId table, uint32_t visible_before, ScanMode mode);
 
   // An empty batch is the end.
   Status next(std::vector<ScannedRow>& batch);
@@ -36,6 +36,7 @@ class TableScan {
   Transaction& txn_;
   const TableId table_;
   const uint32_t visible_before_;
+  const ScanMode mode_;
   VerbArena arena_;
   NodeId node_ = 0;  // whose ranges are in work_
   bool planned_ = false;
