@@ -2,7 +2,9 @@
 
 #include "pg_rdmacc/duplicate_key.h"
 #include "pg_rdmacc/error.h"
+#include "pg_rdmacc/executor.h"
 #include "pg_rdmacc/fetch.h"
+#include "pg_rdmacc/key_moves.h"
 #include "pg_rdmacc/row_codec.h"
 #include "pg_rdmacc/scan_rows.h"
 #include "pg_rdmacc/shadow_index.h"
@@ -90,7 +92,25 @@ void insert(Relation rel, TupleTableSlot* slot, CommandId cid, bool speculative)
   pgstat_count_heap_insert(rel, 1);
 }
 
+/* False when the row that has the key will keep it. */
+bool take_key(Relation rel, const RdmaccTable* table, BridgeBytes key, TupleTableSlot* slot,
+              CommandId cid) {
+  rdmacc_refuse_collision(rel, table, key, slot);
+  if (!rdmacc_displace(rel, table, key, cid)) return false;
+  const RdmaccHandle handle = {.relation = RelationGetRelid(rel),
+                               .table = table->id,
+                               .visible_before = cid + 1,
+                               .key = key,
+                               .row = {}};
+  rdmacc_put_row(rel, &handle, rdmacc_row_encode(slot), cid);
+  return true;
+}
+
 void remove_row(Relation rel, const RdmaccHandle* handle, CommandId cid) {
+  if (rdmacc_settle_displaced(handle->table, handle->key, handle->visible_before)) {
+    rdmacc_write_mark(handle->table, handle->key, cid);
+    return; /* another row has its key by now */
+  }
   rdmacc_enter_write(cid);
   bridge_start_remove(handle->table, handle->key);
   rdmacc_pump();
@@ -114,7 +134,10 @@ bool rdmacc_modified_by_own_command(const RdmaccHandle* handle, ItemPointer tid,
   CommandId at = InvalidCommandId;
   if (!rdmacc_write_marked_since(handle->table, handle->key, cid, &at)) return false;
   tmfd->ctid = *tid;
-  tmfd->xmax = InvalidTransactionId;
+  /* MERGE must not meet a row twice, and tells that it has by an xmax that is our XID. */
+  const QueryDesc* query = rdmacc_running_query();
+  const bool merges = query != nullptr && query->operation == CMD_MERGE;
+  tmfd->xmax = merges ? GetTopTransactionId() : InvalidTransactionId;
   tmfd->cmax = at;
   tmfd->traversed = false;
   return true;
@@ -176,12 +199,16 @@ TM_Result rdmacc_tuple_update(Relation rel, ItemPointer otid, TupleTableSlot* sl
   const MemoryContext previous = enter_workspace();
   const BridgeBytes key = table.key.number != 0 ? key_of(&table, slot) : handle.key;
   if (rdmacc_same_bytes(key, handle.key)) {
+    if (rdmacc_is_displaced(handle.table, handle.key, handle.visible_before)) {
+      MemoryContextSwitchTo(previous);
+      rdmacc_raise_duplicate(rel, &table, key, slot);
+    }
     rdmacc_put_row(rel, &handle, rdmacc_row_encode(slot), cid);
     rdmacc_write_mark(handle.table, handle.key, cid);
   } else {
     *lockmode = LockTupleExclusive;
     remove_row(rel, &handle, cid);
-    if (!insert_row(rel, &table, key, slot, cid)) {
+    if (!insert_row(rel, &table, key, slot, cid) && !take_key(rel, &table, key, slot, cid)) {
       MemoryContextSwitchTo(previous);
       rdmacc_raise_duplicate(rel, &table, key, slot);
     }

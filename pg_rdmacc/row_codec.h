@@ -8,7 +8,7 @@ extern "C" {
 #include "access/htup.h"
 #include "executor/tuptable.h"
 
-#define RDMACC_ROW_BYTES_MAX 65536
+#define RDMACC_ROW_BYTES_MAX 1048576
 
 /* What SQL sees as xmin of the rows that this transaction writes: a row that others have changed
  * has another one, which is what applications compare. Known before the engine's own stamp is, so

@@ -1,5 +1,6 @@
 #include "engine/txn/scan_cursor.h"
 
+#include <algorithm>
 #include <bit>
 
 namespace rdmacc {
@@ -66,7 +67,7 @@ Status TableScan::next(std::vector<ScannedRow>& batch) {
 
 Status TableScan::read_batch(std::vector<ScannedRow>& batch) {
   std::vector<GroupWork> groups;
-  while (!work_.empty() && groups.size() < kGroupsPerBatch) {
+  while (!work_.empty() && groups.size() < groups_wanted_) {
     GroupWork group;
     group.table = table_;
     group.node = node_;
@@ -86,6 +87,9 @@ Status TableScan::read_batch(std::vector<ScannedRow>& batch) {
     note(group);
     emit(group, batch);
   }
+  const bool long_rows = arena_.allocated_bytes() > kBatchBytesWanted;
+  groups_wanted_ = long_rows ? std::max<size_t>(groups_wanted_ / 2, 1)
+                             : std::min(groups_wanted_ * 2, kGroupsPerBatch);
   return Status();
 }
 

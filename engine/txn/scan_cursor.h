@@ -25,6 +25,7 @@ class TableScan {
 
  private:
   static constexpr size_t kGroupsPerBatch = 16;
+  static constexpr size_t kBatchBytesWanted = 1 << 20;  // rows may be long
 
   Status plan_node();
   static bool plan_ranges(const CachedRoot& root, std::deque<HashRange>& ranges);
@@ -41,6 +42,7 @@ class TableScan {
   NodeId node_ = 0;  // whose ranges are in work_
   bool planned_ = false;
   std::deque<HashRange> work_;  // of node_
+  size_t groups_wanted_ = 4;    // of the next batch, by what the last had
   bool own_done_ = false;
 };
 
