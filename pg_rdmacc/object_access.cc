@@ -2,6 +2,7 @@
 
 #include "pg_rdmacc/ddl.h"
 #include "pg_rdmacc/xact.h"
+#include "pg_rdmacc/foreign_key.h"
 
 extern "C" {
 #include "access/genam.h"
@@ -55,19 +56,9 @@ void dropped_relation(Oid relid) {
   }
 }
 
-[[noreturn]] void refuse_foreign_key(Oid relation) {
-  ereport(ERROR,
-          (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-           errmsg("foreign keys are not supported on rdmacc table \"%s\"", get_rel_name(relation)),
-           errhint("Leave out the constraint, or use another access method for both "
-                   "tables.")));
-}
-
 void created_constraint(HeapTuple tuple) {
   const auto* form = reinterpret_cast<Form_pg_constraint>(GETSTRUCT(tuple));
-  if (form->contype != CONSTRAINT_FOREIGN) return;
-  if (rdmacc_relation_is_ours(form->conrelid)) refuse_foreign_key(form->conrelid);
-  if (rdmacc_relation_is_ours(form->confrelid)) refuse_foreign_key(form->confrelid);
+  if (form->contype == CONSTRAINT_FOREIGN) rdmacc_check_foreign_key(form);
 }
 
 /* The constraint that was just made, which only SnapshotSelf sees. */
