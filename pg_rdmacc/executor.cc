@@ -123,6 +123,8 @@ bool rdmacc_query_needs_handles(Relation relation) {
   return false;
 }
 
+bool rdmacc_query_merges(void) { return running != nullptr && running->operation == CMD_MERGE; }
+
 bool rdmacc_query_scrolls(void) {
   return running != nullptr && running->estate != nullptr &&
          (running->estate->es_top_eflags & EXEC_FLAG_BACKWARD) != 0;

@@ -13,5 +13,7 @@ bool rdmacc_query_needs_handles(Relation relation);
 /* True when the running query may be asked for rows it has passed (a scrollable cursor). */
 bool rdmacc_query_scrolls(void);
 
+bool rdmacc_query_merges(void);
+
 void rdmacc_executor_init(void);
 }

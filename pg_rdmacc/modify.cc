@@ -2,6 +2,7 @@
 
 #include "pg_rdmacc/duplicate_key.h"
 #include "pg_rdmacc/error.h"
+#include "pg_rdmacc/executor.h"
 #include "pg_rdmacc/fetch.h"
 #include "pg_rdmacc/row_codec.h"
 #include "pg_rdmacc/scan_rows.h"
@@ -99,7 +100,8 @@ bool modified_by_own_command(const RdmaccHandle* handle, ItemPointer tid, Comman
   CommandId at = InvalidCommandId;
   if (!rdmacc_write_marked_since(handle->table, handle->key, cid, &at)) return false;
   tmfd->ctid = *tid;
-  tmfd->xmax = InvalidTransactionId;
+  /* MERGE alone asks whether it was this transaction, by an id that it has to have. */
+  tmfd->xmax = rdmacc_query_merges() ? GetCurrentTransactionId() : InvalidTransactionId;
   tmfd->cmax = at;
   tmfd->traversed = false;
   return true;

@@ -3,6 +3,7 @@
 extern "C" {
 #include "access/htup_details.h"
 #include "fmgr.h"
+#include "utils/timestamp.h"
 }
 
 namespace {
@@ -10,12 +11,22 @@ namespace {
 /* The row's bytes begin where MinimalTuple and HeapTupleHeader first agree. */
 constexpr size_t kMinimalSkipped = offsetof(MinimalTupleData, t_infomask2);
 constexpr size_t kHeapSkipped = offsetof(HeapTupleHeaderData, t_infomask2);
+constexpr size_t kStampBytes = sizeof(uint64);
+constexpr size_t kRowBytesMin = SizeofMinimalTupleHeader - kMinimalSkipped + kStampBytes;
+
+uint64 last_stamp;
 
 bool is_plain(const FormData_pg_attribute* attribute, Datum value) {
   if (attribute->attlen != -1) return true;
   const auto* datum =
       static_cast<const struct varlena*>(static_cast<void*>(DatumGetPointer(value)));
   return !VARATT_IS_EXTERNAL(datum) && !VARATT_IS_COMPRESSED(datum);
+}
+
+void check_size(BridgeBytes row) {
+  if (row.size >= kRowBytesMin) return;
+  ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED),
+                  errmsg("row of %zu bytes in an rdmacc table is too short", row.size)));
 }
 
 }  // namespace
@@ -35,8 +46,11 @@ BridgeBytes rdmacc_row_encode(TupleTableSlot* slot) {
     }
   }
   MinimalTuple tuple = heap_form_minimal_tuple(descriptor, values, nulls);
-  const BridgeBytes row = {reinterpret_cast<const char*>(tuple) + kMinimalSkipped,
-                           tuple->t_len - kMinimalSkipped};
+  const size_t tuple_bytes = tuple->t_len;
+  auto* bytes = static_cast<char*>(repalloc(tuple, tuple_bytes + kStampBytes));
+  last_stamp = Max(last_stamp + 1, static_cast<uint64>(GetCurrentTimestamp()));
+  memcpy(bytes + tuple_bytes, &last_stamp, kStampBytes);
+  const BridgeBytes row = {bytes + kMinimalSkipped, tuple_bytes + kStampBytes - kMinimalSkipped};
   if (row.size > RDMACC_ROW_BYTES_MAX) {
     ereport(ERROR,
             (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
@@ -47,12 +61,17 @@ BridgeBytes rdmacc_row_encode(TupleTableSlot* slot) {
   return row;
 }
 
+uint64 rdmacc_row_stamp(BridgeBytes row) {
+  check_size(row);
+  uint64 stamp = 0;
+  memcpy(&stamp, row.data + row.size - kStampBytes, kStampBytes);
+  return stamp;
+}
+
 HeapTuple rdmacc_row_decode(BridgeBytes row) {
-  const size_t length = kHeapSkipped + row.size;
-  if (row.size < SizeofMinimalTupleHeader - kMinimalSkipped) {
-    ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED),
-                    errmsg("row of %zu bytes in an rdmacc table is too short", row.size)));
-  }
+  check_size(row);
+  const size_t tuple_bytes = row.size - kStampBytes;
+  const size_t length = kHeapSkipped + tuple_bytes;
   auto* tuple = static_cast<HeapTuple>(palloc(HEAPTUPLESIZE + length));
   tuple->t_len = static_cast<uint32>(length);
   ItemPointerSetInvalid(&tuple->t_self);
@@ -60,6 +79,6 @@ HeapTuple rdmacc_row_decode(BridgeBytes row) {
   tuple->t_data = reinterpret_cast<HeapTupleHeader>(reinterpret_cast<char*>(tuple) + HEAPTUPLESIZE);
   memset(tuple->t_data, 0, kHeapSkipped);
   ItemPointerSetInvalid(&tuple->t_data->t_ctid);
-  memcpy(reinterpret_cast<char*>(tuple->t_data) + kHeapSkipped, row.data, row.size);
+  memcpy(reinterpret_cast<char*>(tuple->t_data) + kHeapSkipped, row.data, tuple_bytes);
   return tuple;
 }
