@@ -26,6 +26,7 @@ SHOWN_CHARACTERS = 1500
 STATEMENT_SECONDS_MAX = 60
 RUN_SECONDS_MAX = 3600
 PROTOCOLS = ("nowait", "waitdie", "occ", "mvcc", "sundial", "calvin")
+DEFAULT_PROTOCOL = "occ"
 
 
 def listed(name):
@@ -125,7 +126,7 @@ def main():
     parser = argparse.ArgumentParser(description="PostgreSQL's regression tests on rdmacc tables")
     parser.add_argument("--share", action="store_true", help="what make check runs")
     parser.add_argument("--tests", help="names of files, by commas")
-    parser.add_argument("--protocol", choices=PROTOCOLS, default="occ")
+    parser.add_argument("--protocol", choices=PROTOCOLS, default=DEFAULT_PROTOCOL)
     parser.add_argument("--survive", action="store_true", help="crashes and hangs alone count")
     parser.add_argument("--show", type=int, default=0, metavar="N",
                         help="print N unexpected differences of each file")

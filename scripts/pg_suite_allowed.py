@@ -14,7 +14,7 @@ MADE = re.compile(
     r"\b(?:CREATE|ALTER|DROP)\s+(?:OR\s+REPLACE\s+)?(?:GLOBAL\s+|LOCAL\s+|UNLOGGED\s+|UNIQUE\s+)?"
     r"(?:TABLE|INDEX|PUBLICATION|VIEW|MATERIALIZED\s+VIEW|SCHEMA)\s+(?:CONCURRENTLY\s+)?"
     r"(?:IF\s+(?:NOT\s+)?EXISTS\s+)?(?:ONLY\s+)?([\w.\"]+)", re.I)
-FOLLOWS = ("does not exist", "already exists")
+WORDS = re.compile(r"[a-z_]\w*")
 
 
 class Rule:
@@ -79,15 +79,10 @@ class Allowed:
 
     @staticmethod
     def _cause(difference, missing, aborted):
-        """The rule by which a statement before this one was refused, if that explains it."""
-        new = [error for error in difference.errors if error not in difference.control_errors]
-        causes = []
-        for error in new:
-            if error == ABORTED:
-                causes.append(aborted)
-            elif any(text in error for text in FOLLOWS):
-                names = [name.split(".")[-1].lower() for name in NAMES.findall(error)]
-                causes.append(next((missing[name] for name in names if name in missing), None))
-            else:
-                causes.append(None)
-        return causes[0] if causes and all(causes) else None
+        """The rule by which a statement before this one was refused, if that explains it: the rest
+        of its transaction, and whatever names, or in the control shows, what it would have made."""
+        new = set(difference.errors) - set(difference.control_errors)
+        if ABORTED in new:
+            return aborted
+        shown = "\n".join([difference.sql, difference.control, *new]).lower()
+        return next((missing[name] for name in WORDS.findall(shown) if name in missing), None)
