@@ -47,7 +47,7 @@ bool gather(RdmaccOrderedRows* ordered_rows, Relation relation) {
       ordered_rows->gathered = static_cast<RdmaccOrderedRow*>(
           repalloc_huge(ordered_rows->gathered, room * sizeof(RdmaccOrderedRow)));
     }
-    ordered_rows->gathered[ordered_rows->count++] = {rdmacc_row_stamp(row->row),
+    ordered_rows->gathered[ordered_rows->count++] = {rdmacc_row_time(row->row),
                                                      copy_of(ordered_rows->context, row)};
   }
   return false;
@@ -68,9 +68,8 @@ void rdmacc_ordered_rows_begin(RdmaccOrderedRows* ordered_rows, Relation relatio
 const BridgeRow* rdmacc_ordered_rows_next(RdmaccOrderedRows* ordered_rows, Relation relation) {
   if (ordered_rows->context != nullptr && ordered_rows->gathered == nullptr &&
       gather(ordered_rows, relation)) {
-    std::sort(
-        ordered_rows->gathered, ordered_rows->gathered + ordered_rows->count,
-        [](const RdmaccOrderedRow& a, const RdmaccOrderedRow& b) { return a.stamp < b.stamp; });
+    std::sort(ordered_rows->gathered, ordered_rows->gathered + ordered_rows->count,
+              [](const RdmaccOrderedRow& a, const RdmaccOrderedRow& b) { return a.time < b.time; });
   }
   if (ordered_rows->next < ordered_rows->count) {
     return ordered_rows->gathered[ordered_rows->next++].row;

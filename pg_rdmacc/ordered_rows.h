@@ -10,7 +10,7 @@
 extern "C" {
 
 typedef struct RdmaccOrderedRow {
-  uint64 stamp;         /* see rdmacc_row_stamp() */
+  uint64 time;          /* see rdmacc_row_time() */
   const BridgeRow* row; /* a copy; its bytes follow it */
 } RdmaccOrderedRow;
 

@@ -11,10 +11,10 @@ namespace {
 /* The row's bytes begin where MinimalTuple and HeapTupleHeader first agree. */
 constexpr size_t kMinimalSkipped = offsetof(MinimalTupleData, t_infomask2);
 constexpr size_t kHeapSkipped = offsetof(HeapTupleHeaderData, t_infomask2);
-constexpr size_t kStampBytes = sizeof(uint64);
-constexpr size_t kRowBytesMin = SizeofMinimalTupleHeader - kMinimalSkipped + kStampBytes;
+constexpr size_t kTimeBytes = sizeof(uint64);
+constexpr size_t kRowBytesMin = SizeofMinimalTupleHeader - kMinimalSkipped + kTimeBytes;
 
-uint64 last_stamp;
+uint64 last_time;
 
 bool is_plain(const FormData_pg_attribute* attribute, Datum value) {
   if (attribute->attlen != -1) return true;
@@ -47,10 +47,10 @@ BridgeBytes rdmacc_row_encode(TupleTableSlot* slot) {
   }
   MinimalTuple tuple = heap_form_minimal_tuple(descriptor, values, nulls);
   const size_t tuple_bytes = tuple->t_len;
-  auto* bytes = static_cast<char*>(repalloc(tuple, tuple_bytes + kStampBytes));
-  last_stamp = Max(last_stamp + 1, static_cast<uint64>(GetCurrentTimestamp()));
-  memcpy(bytes + tuple_bytes, &last_stamp, kStampBytes);
-  const BridgeBytes row = {bytes + kMinimalSkipped, tuple_bytes + kStampBytes - kMinimalSkipped};
+  auto* bytes = static_cast<char*>(repalloc(tuple, tuple_bytes + kTimeBytes));
+  last_time = Max(last_time + 1, static_cast<uint64>(GetCurrentTimestamp()));
+  memcpy(bytes + tuple_bytes, &last_time, kTimeBytes);
+  const BridgeBytes row = {bytes + kMinimalSkipped, tuple_bytes + kTimeBytes - kMinimalSkipped};
   if (row.size > RDMACC_ROW_BYTES_MAX) {
     ereport(ERROR,
             (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
@@ -61,16 +61,16 @@ BridgeBytes rdmacc_row_encode(TupleTableSlot* slot) {
   return row;
 }
 
-uint64 rdmacc_row_stamp(BridgeBytes row) {
+uint64 rdmacc_row_time(BridgeBytes row) {
   check_size(row);
-  uint64 stamp = 0;
-  memcpy(&stamp, row.data + row.size - kStampBytes, kStampBytes);
-  return stamp;
+  uint64 time = 0;
+  memcpy(&time, row.data + row.size - kTimeBytes, kTimeBytes);
+  return time;
 }
 
 HeapTuple rdmacc_row_decode(BridgeBytes row) {
   check_size(row);
-  const size_t tuple_bytes = row.size - kStampBytes;
+  const size_t tuple_bytes = row.size - kTimeBytes;
   const size_t length = kHeapSkipped + tuple_bytes;
   auto* tuple = static_cast<HeapTuple>(palloc(HEAPTUPLESIZE + length));
   tuple->t_len = static_cast<uint32>(length);

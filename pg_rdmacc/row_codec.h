@@ -1,5 +1,5 @@
 /* Rows as bytes: a MinimalTuple without its length word, every value inline and uncompressed, then
- * eight bytes: the stamp of when it was written. The tuple's own attribute count is in it, so a row
+ * eight bytes: the time at which it was written. The tuple's own attribute count is in it, so a row
  * written before ADD COLUMN is read as one that lacks the attribute. */
 #pragma once
 #include "pg_rdmacc/pg_rdmacc.h"
@@ -16,7 +16,7 @@ BridgeBytes rdmacc_row_encode(TupleTableSlot* slot);
 /* When the row was written: microseconds on this server's clock, but later for each row that a
  * session writes. Rows of a table have an order by it, as versions in PostgreSQL's own files do; no
  * more is to be read from it. */
-uint64 rdmacc_row_stamp(BridgeBytes row);
+uint64 rdmacc_row_time(BridgeBytes row);
 
 /* A heap tuple in the current memory context; free with heap_freetuple(). */
 HeapTuple rdmacc_row_decode(BridgeBytes row);
