@@ -13,6 +13,8 @@
 #                       part of check
 #   make check-assert   the server's tests on a PostgreSQL with assertions, which it fetches and
 #                       builds; longer, not part of check
+#   make check-pg-suite [ARGS=…]  PostgreSQL's own regression tests, which it fetches, on rdmacc tables;
+#                       a share of them is part of check
 #   make sandbox [DIR=…] [NODES=2] [PORT=…]   a server to play with; prints how to connect
 #   make sandbox-stop [DIR=…]
 #   make bench [ARGS=…]                        ratios side by side; with ARGS, rdmacc_bench itself
@@ -35,8 +37,8 @@ PKGLIBDIR = $(DESTDIR)$(shell $(PG_CONFIG) --pkglibdir)
 SHAREDIR = $(DESTDIR)$(shell $(PG_CONFIG) --sharedir)
 BINDIR = $(DESTDIR)$(shell $(PG_CONFIG) --bindir)
 
-.PHONY: all deps test-deps build demo check soak check-tsan check-verbs check-assert sandbox \
-  sandbox-stop bench format clean install uninstall
+.PHONY: all deps test-deps build demo check soak check-tsan check-verbs check-assert \
+  check-pg-suite sandbox sandbox-stop bench format clean install uninstall
 .NOTPARALLEL:
 
 all: $(BUILD)/build.ninja
@@ -70,6 +72,9 @@ check-verbs: test-deps $(BUILD)/build.ninja
 
 check-tsan: test-deps
 	@scripts/tsan.py --jobs $(JOBS)
+
+check-pg-suite: test-deps build
+	@scripts/pg_suite.py $(ARGS)
 
 check-assert: test-deps
 	@scripts/assert_server.py --jobs $(JOBS)

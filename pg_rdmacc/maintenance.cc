@@ -7,6 +7,7 @@
 #include "pg_rdmacc/xact.h"
 
 extern "C" {
+#include "access/htup_details.h"
 #include "access/multixact.h"
 #include "access/parallel.h"
 #include "access/xact.h"
@@ -16,6 +17,7 @@ extern "C" {
 #include "miscadmin.h"
 #include "optimizer/plancat.h"
 #include "pgstat.h"
+#include "storage/bufpage.h"
 #include "storage/procarray.h"
 #include "storage/smgr.h"
 #include "utils/snapmgr.h"
@@ -23,15 +25,20 @@ extern "C" {
 
 namespace {
 
-constexpr uint64 kRowsPerBlock = 64;
 /* ANALYZE prefetches blocks of the empty main file, which must not lie beyond its first segment. */
 constexpr uint64 kBlocksMax = 131071;
 /* A scan visits every node's index: even an empty table is not cheaper than a key lookup. */
-constexpr double kPagesMin = 64;
+constexpr BlockNumber kPagesMin = 64;
+constexpr Size kRowOverhead = MAXALIGN(SizeofHeapTupleHeader) + sizeof(ItemIdData);
+constexpr Size kPageUsable = BLCKSZ - SizeOfPageHeaderData;
 
+/* As many as a page of PostgreSQL's own tables would hold: costs and statistics by the page then
+ * come to the same. */
 uint64 rows_per_block(Relation relation) {
   const auto rows = static_cast<uint64>(rdmacc_estimated_rows(relation));
-  return Max(kRowsPerBlock, rows / kBlocksMax + 1);
+  const auto width = static_cast<Size>(Max(get_rel_data_width(relation, nullptr), 0));
+  const uint64 fitting = kPageUsable / (MAXALIGN(width) + kRowOverhead);
+  return Max(Max(fitting, 1), rows / kBlocksMax + 1);
 }
 
 uint64 block_count(Relation relation) {
@@ -159,9 +166,7 @@ uint64 rdmacc_relation_size(Relation rel, ForkNumber forkNumber) {
 
 void rdmacc_relation_estimate_size(Relation rel, int32* attr_widths, BlockNumber* pages,
                                    double* tuples, double* allvisfrac) {
-  const double rows = rdmacc_estimated_rows(rel);
-  const double width = get_rel_data_width(rel, attr_widths) + 32;
-  *tuples = rows;
-  *pages = static_cast<BlockNumber>(Min(Max(rows * width / BLCKSZ, kPagesMin), 1e9));
-  *allvisfrac = 0;
+  table_block_relation_estimate_size(rel, attr_widths, pages, tuples, allvisfrac, kRowOverhead,
+                                     kPageUsable);
+  if (rel->rd_rel->relhasindex) *pages = Max(*pages, kPagesMin);
 }

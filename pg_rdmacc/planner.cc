@@ -224,6 +224,8 @@ bool walk(Node* node, QueryWalk* state) {
     state->queries = list_delete_first(state->queries);
     return result;
   }
+  /* Whether a row is there at all, in an outer join, needs no ctid to compare. */
+  if (IsA(node, NullTest) && IsA(reinterpret_cast<NullTest*>(node)->arg, Var)) return false;
   if (IsA(node, Var)) {
     const auto* var = reinterpret_cast<const Var*>(node);
     if (var->varattno != SelfItemPointerAttributeNumber ||

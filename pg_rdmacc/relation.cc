@@ -31,8 +31,7 @@ constexpr int32 kRecordBytesMax = 512;
 constexpr int32 kRecordHeaderBytes = 4;
 constexpr int32 kRecordAlignment = 8;
 constexpr int32 kHiddenKeyBytes = 16;
-constexpr int32 kRowHeaderBytes = 14;
-constexpr double kRowsUnknown = 1000;
+constexpr int32 kRowHeaderBytes = 22;
 
 /* Hidden row ids: 64 random bits of this backend, then a counter that starts at the time of day.
  * No other backend, now or after a restart, has both. */
@@ -87,6 +86,18 @@ int32 estimated_record_bytes(Relation relation, const RdmaccKeyLayout* layout) {
   }
   bytes = (bytes + kRecordAlignment - 1) / kRecordAlignment * kRecordAlignment;
   return Max(bytes, kRecordBytesMin);
+}
+
+/* Rows that this session has added, or removed, and not reported yet. */
+double pending_rows(Relation relation) {
+  const PgStat_TableStatus* status = relation->pgstat_info;
+  if (status == nullptr) return 0;
+  auto rows = static_cast<double>(status->t_counts.t_delta_live_tuples);
+  for (const PgStat_TableXactStatus* level = status->trans; level != nullptr;
+       level = level->upper) {
+    rows += static_cast<double>(level->tuples_inserted - level->tuples_deleted);
+  }
+  return rows;
 }
 
 }  // namespace
@@ -235,9 +246,9 @@ void rdmacc_table_key(const RdmaccKeyLayout* layout, TupleTableSlot* slot, Strin
 
 double rdmacc_estimated_rows(Relation relation) {
   const PgStat_StatTabEntry* statistics = pgstat_fetch_stat_tabentry(RelationGetRelid(relation));
-  if (statistics != nullptr && statistics->n_live_tuples > 0) {
-    return static_cast<double>(statistics->n_live_tuples);
-  }
-  const double counted = relation->rd_rel->reltuples;
-  return counted >= 0 ? counted : kRowsUnknown;
+  const double pending = pending_rows(relation);
+  if (statistics == nullptr && pending <= 0) return Max(relation->rd_rel->reltuples, 0.0);
+  const double reported =
+      statistics != nullptr ? static_cast<double>(statistics->n_live_tuples) : 0.0;
+  return Max(reported + pending, 0.0);
 }

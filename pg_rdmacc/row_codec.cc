@@ -7,6 +7,7 @@ extern "C" {
 #include "access/transam.h"
 #include "common/pg_prng.h"
 #include "fmgr.h"
+#include "utils/timestamp.h"
 }
 
 namespace {
@@ -17,12 +18,24 @@ uint32 stamped_transaction; /* the one that has it */
 /* What follows the stamp begins where MinimalTuple and HeapTupleHeader first agree. */
 constexpr size_t kMinimalSkipped = offsetof(MinimalTupleData, t_infomask2);
 constexpr size_t kHeapSkipped = offsetof(HeapTupleHeaderData, t_infomask2);
+constexpr size_t kStampBytes = sizeof(uint32);
+constexpr size_t kTimeBytes = sizeof(uint64);
+constexpr size_t kRowBytesMin =
+    kStampBytes + SizeofMinimalTupleHeader - kMinimalSkipped + kTimeBytes;
+
+uint64 last_time;
 
 bool is_plain(const FormData_pg_attribute* attribute, Datum value) {
   if (attribute->attlen != -1) return true;
   const auto* datum =
       static_cast<const struct varlena*>(static_cast<void*>(DatumGetPointer(value)));
   return !VARATT_IS_EXTERNAL(datum) && !VARATT_IS_COMPRESSED(datum);
+}
+
+void check_size(BridgeBytes row) {
+  if (row.size >= kRowBytesMin) return;
+  ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED),
+                  errmsg("row of %zu bytes in an rdmacc table is too short", row.size)));
 }
 
 }  // namespace
@@ -51,11 +64,15 @@ BridgeBytes rdmacc_row_encode(TupleTableSlot* slot) {
     }
   }
   MinimalTuple tuple = heap_form_minimal_tuple(descriptor, values, nulls);
-  static_assert(kMinimalSkipped >= sizeof(stamp));
-  char* bytes = reinterpret_cast<char*>(tuple) + kMinimalSkipped - sizeof(stamp);
+  static_assert(kMinimalSkipped >= kStampBytes);
+  const size_t tuple_bytes = tuple->t_len;
+  char* bytes = static_cast<char*>(repalloc(tuple, tuple_bytes + kTimeBytes));
+  char* begin = bytes + kMinimalSkipped - kStampBytes;
   const uint32 written_by = rdmacc_row_stamp();
-  memcpy(bytes, &written_by, sizeof(written_by));
-  const BridgeBytes row = {bytes, tuple->t_len - kMinimalSkipped + sizeof(stamp)};
+  memcpy(begin, &written_by, kStampBytes);
+  last_time = Max(last_time + 1, static_cast<uint64>(GetCurrentTimestamp()));
+  memcpy(bytes + tuple_bytes, &last_time, kTimeBytes);
+  const BridgeBytes row = {begin, static_cast<size_t>(bytes + tuple_bytes + kTimeBytes - begin)};
   if (row.size > RDMACC_ROW_BYTES_MAX) {
     ereport(ERROR,
             (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
@@ -66,14 +83,19 @@ BridgeBytes rdmacc_row_encode(TupleTableSlot* slot) {
   return row;
 }
 
+uint64 rdmacc_row_time(BridgeBytes row) {
+  check_size(row);
+  uint64 time = 0;
+  memcpy(&time, row.data + row.size - kTimeBytes, kTimeBytes);
+  return time;
+}
+
 HeapTuple rdmacc_row_decode(BridgeBytes row) {
+  check_size(row);
   uint32 written_by = 0;
-  if (row.size < sizeof(written_by) + SizeofMinimalTupleHeader - kMinimalSkipped) {
-    ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED),
-                    errmsg("row of %zu bytes in an rdmacc table is too short", row.size)));
-  }
-  memcpy(&written_by, row.data, sizeof(written_by));
-  const size_t length = kHeapSkipped + row.size - sizeof(written_by);
+  memcpy(&written_by, row.data, kStampBytes);
+  const size_t tuple_bytes = row.size - kStampBytes - kTimeBytes;
+  const size_t length = kHeapSkipped + tuple_bytes;
   auto* tuple = static_cast<HeapTuple>(palloc(HEAPTUPLESIZE + length));
   tuple->t_len = static_cast<uint32>(length);
   ItemPointerSetInvalid(&tuple->t_self);
@@ -81,8 +103,8 @@ HeapTuple rdmacc_row_decode(BridgeBytes row) {
   tuple->t_data = reinterpret_cast<HeapTupleHeader>(reinterpret_cast<char*>(tuple) + HEAPTUPLESIZE);
   memset(tuple->t_data, 0, kHeapSkipped);
   ItemPointerSetInvalid(&tuple->t_data->t_ctid);
-  memcpy(reinterpret_cast<char*>(tuple->t_data) + kHeapSkipped, row.data + sizeof(written_by),
-         row.size - sizeof(written_by));
+  memcpy(reinterpret_cast<char*>(tuple->t_data) + kHeapSkipped, row.data + kStampBytes,
+         tuple_bytes);
   HeapTupleHeaderSetXmin(tuple->t_data, written_by);
   return tuple;
 }

@@ -1,6 +1,7 @@
-/* Rows as bytes: the stamp of the transaction that wrote them (xmin), then a MinimalTuple without
- * its length word, every value inline and uncompressed. The tuple's own attribute count is in it,
- * so a row written before ADD COLUMN is read as one that lacks the attribute. */
+/* Rows as bytes: the stamp of the transaction that wrote them (xmin), a MinimalTuple without its
+ * length word, every value inline and uncompressed, then eight bytes: the time at which the row was
+ * written. The tuple's own attribute count is in it, so a row written before ADD COLUMN is read as
+ * one that lacks the attribute. */
 #pragma once
 #include "pg_rdmacc/pg_rdmacc.h"
 
@@ -18,6 +19,11 @@ uint32 rdmacc_row_stamp(void);
 /* The bytes of the slot's row, stamped, in the current memory context. Raises 54000 when too long.
  */
 BridgeBytes rdmacc_row_encode(TupleTableSlot* slot);
+
+/* When the row was written: microseconds on this server's clock, but later for each row that a
+ * session writes. Rows of a table have an order by it, as versions in PostgreSQL's own files do; no
+ * more is to be read from it. */
+uint64 rdmacc_row_time(BridgeBytes row);
 
 /* A heap tuple in the current memory context; free with heap_freetuple(). */
 HeapTuple rdmacc_row_decode(BridgeBytes row);

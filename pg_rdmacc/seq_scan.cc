@@ -25,8 +25,14 @@ void start(RdmaccScan* scan) {
   const Snapshot snapshot = scan->base.rs_snapshot;
   const uint32 visible_before =
       snapshot != nullptr && IsMVCCSnapshot(snapshot) ? snapshot->curcid : RDMACC_EVERY_COMMAND;
-  rdmacc_rows_begin(&scan->rows, rdmacc_table(relation)->id, visible_before);
-  scan->rows.wait_policy = rdmacc_wait_policy_of_scan(&scan->base);
+  const LockWaitPolicy wait_policy = rdmacc_wait_policy_of_scan(&scan->base);
+  /* The rows in order belong to the scan, not to the row that is asked for first. Whoever skips
+   * what others hold wants the first that is free. */
+  const MemoryContext previous = MemoryContextSwitchTo(GetMemoryChunkContext(scan));
+  rdmacc_ordered_rows_begin(&scan->rows, relation, rdmacc_table(relation)->id, visible_before,
+                            wait_policy != LockWaitSkip);
+  MemoryContextSwitchTo(previous);
+  scan->rows.rows.wait_policy = wait_policy;
   rdmacc_handle_stream_begin(&scan->handles, rdmacc_query_needs_handles(relation));
   scan->started = true;
   if ((scan->base.rs_flags & SO_TYPE_ANALYZE) == 0) pgstat_count_heap_scan(relation);
@@ -35,8 +41,8 @@ void start(RdmaccScan* scan) {
 void store_row(RdmaccScan* scan, const BridgeRow* row, TupleTableSlot* slot) {
   const RdmaccHandle handle = {
       .relation = RelationGetRelid(scan->base.rs_rd),
-      .table = scan->rows.table,
-      .visible_before = scan->rows.visible_before,
+      .table = scan->rows.rows.table,
+      .visible_before = scan->rows.rows.visible_before,
       .key = row->key,
       .row = {.found = false, .key = {}, .row = {}, .version = row->version, .node = 0}};
   ItemPointerData tid;
@@ -46,9 +52,8 @@ void store_row(RdmaccScan* scan, const BridgeRow* row, TupleTableSlot* slot) {
 
 void stop(RdmaccScan* scan) {
   if (!scan->started) return;
-  rdmacc_rows_end(&scan->rows);
+  rdmacc_ordered_rows_end(&scan->rows);
   rdmacc_handle_stream_end(&scan->handles);
-  memset(&scan->rows, 0, sizeof(scan->rows));
   scan->started = false;
 }
 
@@ -143,7 +148,7 @@ void rdmacc_scan_rescan(TableScanDesc base, struct ScanKeyData*, bool, bool, boo
 
 bool rdmacc_scan_next(RdmaccScan* scan, TupleTableSlot* slot) {
   if (!scan->started) start(scan);
-  const BridgeRow* row = rdmacc_rows_next(&scan->rows, scan->base.rs_rd);
+  const BridgeRow* row = rdmacc_ordered_rows_next(&scan->rows, scan->base.rs_rd);
   if (row == nullptr) {
     ExecClearTuple(slot);
     return false;

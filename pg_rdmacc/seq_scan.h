@@ -1,7 +1,7 @@
 /* Scans of whole tables. */
 #pragma once
 #include "pg_rdmacc/handle.h"
-#include "pg_rdmacc/scan_rows.h"
+#include "pg_rdmacc/ordered_rows.h"
 
 extern "C" {
 #include "access/relscan.h"
@@ -16,7 +16,7 @@ typedef struct RdmaccHistory {
 
 typedef struct RdmaccScan {
   TableScanDescData base;
-  RdmaccRows rows;
+  RdmaccOrderedRows rows;
   RdmaccHandleStream handles;
   RdmaccHistory history;
   uint64 sample_rows_per_block; /* ANALYZE; 0 before its first block */

@@ -35,14 +35,23 @@ bool is_ours(const char* access_method) {
 
 /* ---- Before */
 
-/* Temporary tables are never ours by default, so that scripts which make some go on working. */
-char* access_method_for(char persistence, char* named) {
+bool is_temporary(const RangeVar* relation) {
+  if (relation->relpersistence == RELPERSISTENCE_TEMP) return true;
+  const char* schema =
+      relation->schemaname != nullptr ? relation->schemaname : namespace_search_path;
+  return strncmp(schema, "pg_temp", strlen("pg_temp")) == 0;
+}
+
+/* Temporary and unlogged tables are never ours by default, so that scripts which make some go on
+ * working. */
+char* access_method_for(const RangeVar* relation, char* named) {
   const bool by_default = named == nullptr && default_is_ours();
-  return by_default && persistence == RELPERSISTENCE_TEMP ? pstrdup("heap") : named;
+  const bool unlogged = relation->relpersistence == RELPERSISTENCE_UNLOGGED;
+  return by_default && (unlogged || is_temporary(relation)) ? pstrdup("heap") : named;
 }
 
 /* The statement, changed if need be; a plan in the cache is not touched. */
-PlannedStmt* with_heap_for_temporary(PlannedStmt* statement, bool read_only) {
+PlannedStmt* with_heap_by_default(PlannedStmt* statement, bool read_only) {
   Node* node = statement->utilityStmt;
   if (!default_is_ours() || (!IsA(node, CreateStmt) && !IsA(node, CreateTableAsStmt))) {
     return statement;
@@ -53,12 +62,11 @@ PlannedStmt* with_heap_for_temporary(PlannedStmt* statement, bool read_only) {
   if (IsA(node, CreateStmt)) {
     auto* create = reinterpret_cast<CreateStmt*>(node);
     if (create->partspec == nullptr) {
-      create->accessMethod =
-          access_method_for(create->relation->relpersistence, create->accessMethod);
+      create->accessMethod = access_method_for(create->relation, create->accessMethod);
     }
   } else {
     IntoClause* into = reinterpret_cast<CreateTableAsStmt*>(node)->into;
-    into->accessMethod = access_method_for(into->rel->relpersistence, into->accessMethod);
+    into->accessMethod = access_method_for(into->rel, into->accessMethod);
   }
   return changed;
 }
@@ -163,7 +171,7 @@ void process_utility(PlannedStmt* statement, const char* text, bool read_only_tr
                      OidIsValid(rdmacc_access_method());
   if (looks) {
     before(statement->utilityStmt);
-    statement = with_heap_for_temporary(statement, read_only_tree);
+    statement = with_heap_by_default(statement, read_only_tree);
   }
   /* Statements that commit by themselves may free their own tree. */
   const bool looks_after =

@@ -5,15 +5,13 @@ regression suites, the isolation suites and the tests of whole servers there; th
 suites again with debug_discard_caches = 1, when every cache is thrown away at every chance.
 
 Part of a soak, not of make check: it needs the network and builds a server. Everything is below
-build/pg-assert; a second run uses what it finds there. Nothing of the system is changed: the
-sources list and the package lists are private.
+build/pg-assert; a second run uses what it finds there.
 
     scripts/assert_server.py [--jobs N] [--build-only] [--skip-discard]
 
 The last line is "N passed, N failed"."""
 
 import argparse
-import glob
 import os
 import shutil
 import signal
@@ -21,6 +19,7 @@ import subprocess
 import sys
 
 import check
+import pg_source
 from sandbox import SERVER_USER, Sandbox
 
 PLACE = os.path.join(check.ROOT, "build/pg-assert")
@@ -29,11 +28,6 @@ INSTALLED = os.path.join(PLACE, "install")
 PG_HOME = os.path.join(INSTALLED, "usr/lib/postgresql/15")
 PG_CONFIG = os.path.join(PG_HOME, "bin/pg_config")
 BUILD = os.path.join(PLACE, "build")
-PACKAGE = "postgresql-15"
-KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
-SUITE = "bookworm"
-# The security archive keeps a version only until the next: the point release always has one.
-ARCHIVES = f"deb-src [signed-by={KEYRING}] http://deb.debian.org/debian {SUITE} main\n"
 # The layout of Debian's package below another root, so that scripts/pg_tree.sh knows its way.
 CONFIGURE = ["./configure", "-q", "--enable-cassert", "--without-readline", "--without-zlib",
              "--with-icu", f"--prefix={INSTALLED}/usr", f"--bindir={PG_HOME}/bin",
@@ -59,28 +53,19 @@ def run(*command, cwd=PLACE, seconds=3600, **options):
         raise Failure(f"{command[0]} ended with {done.returncode}: see {log}")
 
 
-def apt(*arguments):
-    lists = os.path.join(PLACE, "lists")
-    os.makedirs(os.path.join(lists, "partial"), exist_ok=True)
-    sources = os.path.join(PLACE, "sources.list")
-    with open(sources, "w") as file:
-        file.write(ARCHIVES)
-    # Fetched files are written by us, not by apt's own user, who may not enter here.
-    run("apt-get", "-q", "-o", f"Dir::Etc::SourceList={sources}",
-        "-o", "Dir::Etc::SourceParts=/dev/null", "-o", f"Dir::State::Lists={lists}",
-        "-o", "Dir::Cache::PkgCache=", "-o", "Dir::Cache::SrcPkgCache=",
-        "-o", "APT::Sandbox::User=root", *arguments, seconds=600)
-
-
 def fetch():
+    """A copy, in which the server is built."""
     if os.path.exists(os.path.join(SOURCE, "configure")):
         return
-    apt("update")
-    # apt-get checks what it fetches against the signed lists.
-    apt("source", "--download-only", "--only-source", PACKAGE)
+    try:
+        fetched = pg_source.fetch()
+    except pg_source.Unavailable as reason:
+        raise Failure(f"PostgreSQL's source cannot be fetched: {reason}") from None
     shutil.rmtree(SOURCE, ignore_errors=True)
-    description = sorted(glob.glob(os.path.join(PLACE, PACKAGE + "_*.dsc")))[-1]
-    run("dpkg-source", "-x", description, SOURCE)
+    copied = SOURCE + ".part"
+    shutil.rmtree(copied, ignore_errors=True)
+    shutil.copytree(fetched, copied, symlinks=True)
+    os.rename(copied, SOURCE)
 
 
 def build_server(jobs):
@@ -89,7 +74,7 @@ def build_server(jobs):
     if not os.path.exists(os.path.join(SOURCE, "config.status")):
         run(*CONFIGURE, cwd=SOURCE)
     run("make", "-s", f"-j{jobs}", "install", cwd=SOURCE, seconds=7200)
-    for folder in ("src/test/isolation", "contrib/dblink"):  # what the suites use
+    for folder in ("src/test/isolation", "contrib/dblink", "contrib/spi"):  # what the suites use
         run("make", "-s", "-C", folder, "install", cwd=SOURCE)
     with open(os.path.join(PLACE, "built"), "w"):
         pass

@@ -149,7 +149,8 @@ def server_parts():
     return [python_part("regress", "scripts/run_regress.py", "regress"),
             python_part("isolation", "scripts/run_regress.py", "isolation"),
             *(python_part("tap " + name[:-3], os.path.join("tests/tap", name), limit_s=300)
-              for name in taps)]
+              for name in taps),
+            python_part("pg_suite", "scripts/pg_suite.py", "--share", limit_s=400)]
 
 
 def sanitized_parts(jobs):

@@ -10,6 +10,7 @@ import time
 
 import check
 from check import ROOT, Part, build, campaign_part, gtest_parts, in_turn
+from pg_suite import DEFAULT_PROTOCOL, PROTOCOLS
 
 HOUR_S = 3600
 SUMMARY = os.path.join(ROOT, "build/check/campaign.json")
@@ -77,6 +78,16 @@ def assertions(flags):
                                       str(flags.jobs), limit_s=8 * HOUR_S)])
 
 
+def pg_suite(_):
+    """All of PostgreSQL's regression files; then under each protocol, where only crashes, internal
+    errors and hangs count."""
+    whole = check.python_part("pg_suite", "scripts/pg_suite.py", limit_s=2 * HOUR_S)
+    return in_turn([whole, *(check.python_part(f"pg_suite {protocol}", "scripts/pg_suite.py",
+                                               "--survive", f"--protocol={protocol}",
+                                               limit_s=2 * HOUR_S)
+                             for protocol in PROTOCOLS if protocol != DEFAULT_PROTOCOL)])
+
+
 # In this order; `make soak` runs all of them, --only some. A part that needs another build brings
 # it along.
 PARTS = {
@@ -87,6 +98,7 @@ PARTS = {
     "sanitized": sanitized,
     "fuzz": fuzz,
     "threads": threads,
+    "pg_suite": pg_suite,
     "assertions": assertions,
 }
 

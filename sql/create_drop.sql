@@ -14,8 +14,13 @@ SET default_table_access_method = rdmacc;
 CREATE TABLE by_default (id int PRIMARY KEY);
 CREATE TEMPORARY TABLE temporary_one (id int PRIMARY KEY);
 CREATE TEMPORARY TABLE temporary_as AS SELECT 1 AS id;
+CREATE TABLE pg_temp.temporary_by_schema (id int);
+CREATE UNLOGGED TABLE unlogged_one (id int);
+CREATE UNLOGGED TABLE unlogged_as AS SELECT 1 AS id;
 SELECT c.relname, am.amname FROM pg_class c JOIN pg_am am ON am.oid = c.relam
-  WHERE c.relname IN ('by_default', 'temporary_one', 'temporary_as') ORDER BY 1;
+  WHERE c.relname IN ('by_default', 'temporary_one', 'temporary_as', 'temporary_by_schema',
+                      'unlogged_one', 'unlogged_as') ORDER BY 1;
+DROP TABLE unlogged_one, unlogged_as;
 RESET default_table_access_method;
 
 -- CREATE TABLE AS, materialized views

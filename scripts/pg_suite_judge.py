@@ -1,0 +1,89 @@
+"""Compares two runs of PostgreSQL's regression tests statement by statement. What psql printed after
+a line of a test, up to the test's next line, is that line's answer; a line whose two answers differ
+is a difference."""
+
+import collections
+import hashlib
+import re
+import subprocess
+
+ERROR = re.compile(r"^(?:psql:.*?: )?ERROR:  (.*)$", re.M)
+# What two runs of one server may print differently, too.
+VOLATILE = ((re.compile(r"\b\d{5,}\b"), "N"), (re.compile(r"[ \t]+"), " "), (re.compile(r"-{4,}"), "-"))
+KEY_DIGITS = 12
+STATEMENT_END = re.compile(r";\s*(--.*)?$|^\s*(--|\\)|^\s*$")
+
+
+class Difference:
+    """The line `line` of a test has two answers."""
+
+    def __init__(self, file, line, sql, control, ours):
+        self.file = file
+        self.line = line
+        self.sql = sql
+        self.control = control
+        self.ours = ours
+        self.errors = ERROR.findall(ours)
+        self.control_errors = ERROR.findall(control)
+        self.kind = self._kind()
+        self.key = hashlib.sha256("\0".join(
+            [file, sql, normalised(control), normalised(ours)]).encode()).hexdigest()[:KEY_DIGITS]
+
+    def _kind(self):
+        if "QUERY PLAN" in self.control or "QUERY PLAN" in self.ours:
+            return "plan"
+        if set(self.errors) - set(self.control_errors):
+            return "error: " + re.sub(r'"[^"]*"', '"…"', self.errors[0])
+        if set(self.control_errors) - set(self.errors):
+            return "no error: " + re.sub(r'"[^"]*"', '"…"', self.control_errors[0])
+        if lines_of(self.control) == lines_of(self.ours):
+            return "order of rows"
+        return "other"
+
+
+def lines_of(text):
+    return collections.Counter(line.rstrip() for line in text.split("\n"))
+
+
+def normalised(text):
+    for pattern, replacement in VOLATILE:
+        text = pattern.sub(replacement, text)
+    return text
+
+
+def answers(script, output):
+    """{line of the script: what was printed after it}, by the longest common subsequence of both:
+    psql echoes the script, all but empty lines and what COPY reads."""
+    listed = subprocess.run(
+        ["diff", "--old-line-format=O\n", "--unchanged-line-format=E\n",
+         "--new-line-format=N%L", script, output],
+        stdout=subprocess.PIPE, check=False).stdout.decode(errors="replace")
+    found = collections.defaultdict(list)
+    number = echoed = 0
+    for line in listed.split("\n"):
+        if line[:1] == "N":
+            found[echoed].append(line[1:])
+        elif line:
+            number += 1
+            echoed = number if line == "E" else echoed
+    stripped = ((number, "\n".join(lines).strip("\n")) for number, lines in found.items())
+    return {number: text for number, text in stripped if text}
+
+
+def statement_at(lines, number):
+    """The statement that ends in this line, as far as layout tells, on one line."""
+    start = max(number - 1, 0)
+    while start > 0 and not STATEMENT_END.search(lines[start - 1]):
+        start -= 1
+    return " ".join(line.strip() for line in lines[start:number])
+
+
+def differences(name, script, control, ours):
+    """In the order of the script, whose two outputs are in the files `control` and `ours`."""
+    with open(script, errors="replace") as file:
+        lines = file.read().split("\n")
+    first, second = answers(script, control), answers(script, ours)
+    return [Difference(name, number, statement_at(lines, number), first.get(number, ""),
+                       second.get(number, ""))
+            for number in sorted(first.keys() | second.keys())
+            if first.get(number) != second.get(number)]
