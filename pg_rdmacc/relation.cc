@@ -31,7 +31,7 @@ constexpr int32 kRecordBytesMax = 512;
 constexpr int32 kRecordHeaderBytes = 4;
 constexpr int32 kRecordAlignment = 8;
 constexpr int32 kHiddenKeyBytes = 16;
-constexpr int32 kRowHeaderBytes = 14;
+constexpr int32 kRowHeaderBytes = 18; /* stamp and tuple header */
 constexpr double kRowsUnknown = 1000;
 
 /* Hidden row ids: 64 random bits of this backend, then a counter that starts at the time of day.
