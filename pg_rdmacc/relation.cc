@@ -31,7 +31,7 @@ constexpr int32 kRecordBytesMax = 512;
 constexpr int32 kRecordHeaderBytes = 4;
 constexpr int32 kRecordAlignment = 8;
 constexpr int32 kHiddenKeyBytes = 16;
-constexpr int32 kRowHeaderBytes = 22;
+constexpr int32 kRowHeaderBytes = 26; /* stamp, tuple header, time */
 
 /* Hidden row ids: 64 random bits of this backend, then a counter that starts at the time of day.
  * No other backend, now or after a restart, has both. */

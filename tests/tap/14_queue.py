@@ -4,9 +4,10 @@ once."""
 
 import os
 import re
+import signal
 import subprocess
 
-from harness import equal, run, true
+from harness import Session, equal, eventually, run, true, wait_until_up
 
 JOBS = 60
 WORKERS = 4
@@ -67,5 +68,22 @@ def every_job_is_handed_out_once(box):
             work_off(box, protocol, script)
 
 
-run(set_up, every_job_is_handed_out_once,
+def a_worker_that_dies_leaves_no_lock(box):
+    """Its locks are older than any log of its transaction."""
+    for protocol in ("nowait", "occ", "mvcc", "sundial"):
+        box.psql("TRUNCATE jobs; INSERT INTO jobs VALUES (1, 'job')")
+        chosen = f"SET rdmacc.protocol = {protocol}; "
+        worker = Session(box)
+        backend = worker.backend()
+        equal(worker.run(chosen + "BEGIN; SELECT id FROM jobs FOR UPDATE SKIP LOCKED;"), "1",
+              f"{protocol}: the worker's job")
+        equal(box.psql(chosen + "SELECT id FROM jobs FOR UPDATE SKIP LOCKED"), "", "the others'")
+        os.kill(backend, signal.SIGKILL)
+        worker.close()
+        wait_until_up(box)
+        eventually(lambda p=chosen: box.psql(p + "SELECT id FROM jobs FOR UPDATE SKIP LOCKED") == "1",
+                   f"{protocol}: the job is free again")
+
+
+run(set_up, every_job_is_handed_out_once, a_worker_that_dies_leaves_no_lock,
     settings={"rdmacc.nodes": 2, "rdmacc.node_memory": "256MB", "autovacuum": "off"})
