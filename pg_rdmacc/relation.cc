@@ -156,9 +156,8 @@ void rdmacc_table_spec(Relation relation, Oid relfilenode, const RdmaccKeyLayout
   spec->relfilenode = relfilenode;
   RdmaccTableOptions options;
   rdmacc_table_options(relation, &options);
-  spec->record_size = static_cast<uint32>(options.record_size > 0
-                                              ? options.record_size
-                                              : estimated_record_bytes(relation, layout));
+  spec->record_size = static_cast<uint32>(
+      options.record_size > 0 ? options.record_size : estimated_record_bytes(relation, layout));
   spec->history = static_cast<uint32>(options.history);
 }
 
@@ -239,4 +238,8 @@ double rdmacc_estimated_rows(Relation relation) {
   const double reported =
       statistics != nullptr ? static_cast<double>(statistics->n_live_tuples) : 0.0;
   return Max(reported + pending, 0.0);
+}
+
+void rdmacc_rows_reported(Relation relation) {
+  if (relation->pgstat_info != nullptr) relation->pgstat_info->t_counts.t_delta_live_tuples = 0;
 }
