@@ -114,6 +114,7 @@ void rdmacc_relation_vacuum(Relation rel, struct VacuumParams*, BufferAccessStra
   vac_update_relstats(rel, static_cast<BlockNumber>(block_count(rel)), rows, 0,
                       rel->rd_rel->relhasindex, frozen, multi, nullptr, nullptr, false);
   pgstat_report_vacuum(RelationGetRelid(rel), false, static_cast<PgStat_Counter>(rows), 0);
+  rdmacc_rows_reported(rel);
 }
 
 bool rdmacc_scan_analyze_next_block(TableScanDesc base, BlockNumber blockno, BufferAccessStrategy) {

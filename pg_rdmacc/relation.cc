@@ -252,3 +252,7 @@ double rdmacc_estimated_rows(Relation relation) {
       statistics != nullptr ? static_cast<double>(statistics->n_live_tuples) : 0.0;
   return Max(reported + pending, 0.0);
 }
+
+void rdmacc_rows_reported(Relation relation) {
+  if (relation->pgstat_info != nullptr) relation->pgstat_info->t_counts.t_delta_live_tuples = 0;
+}

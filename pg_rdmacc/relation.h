@@ -76,6 +76,11 @@ bool rdmacc_is_own_name(uint64 system_name);
 void rdmacc_table_spec(Relation relation, Oid relfilenode, const RdmaccKeyLayout* layout,
                        BridgeTableSpec* spec);
 
-/* Number of live rows as far as PostgreSQL's statistics know. */
+/* Number of live rows as far as PostgreSQL's statistics, and this session's share that they do not
+ * have yet, tell. */
 double rdmacc_estimated_rows(Relation relation);
+
+/* VACUUM or ANALYZE reports a number that has this session's committed share in it: it must not be
+ * added again. */
+void rdmacc_rows_reported(Relation relation);
 }

@@ -135,6 +135,7 @@ void rdmacc_scan_end(TableScanDesc base) {
   auto* scan = reinterpret_cast<RdmaccScan*>(base);
   stop(scan);
   history_end(&scan->history);
+  if ((base->rs_flags & SO_TYPE_ANALYZE) != 0) rdmacc_rows_reported(base->rs_rd);
   RelationDecrementReferenceCount(base->rs_rd);
   if ((base->rs_flags & SO_TEMP_SNAPSHOT) != 0) UnregisterSnapshot(base->rs_snapshot);
   pfree(scan);

@@ -45,4 +45,8 @@ CREATE TABLE small (id int) USING rdmacc;
 INSERT INTO small SELECT generate_series(1, 1000);
 ANALYZE small;
 SELECT relpages, reltuples FROM pg_class WHERE relname = 'small';
+VACUUM small;
+VACUUM ANALYZE small;
+VACUUM small;
+SELECT relpages, reltuples FROM pg_class WHERE relname = 'small';
 DROP TABLE keyed, plain, copied, large, small;
