@@ -45,8 +45,8 @@ NodeId home_node_of(TableId table, std::string_view key, NodeId nodes) {
 
 class ScanCursor {
  public:
-  ScanCursor(Transaction& txn, TableId table, uint32_t visible_before)
-      : scan(txn, table, visible_before) {}
+  ScanCursor(Transaction& txn, TableId table, uint32_t visible_before, ScanMode mode)
+      : scan(txn, table, visible_before, mode) {}
   TableScan scan;
   std::vector<ScannedRow> rows;
 };
@@ -311,12 +311,23 @@ void Session::forget_peeked(TableId table, std::string_view key) {
   engine().state.peeked.forget(table, key);
 }
 
-Result<ScanHandle> Session::scan(TableId table, uint32_t visible_before) {
+Result<RowLock> Session::try_lock(TableId table, std::string_view key, bool exclusive) {
+  if (detached_ != nullptr) {
+    return Status(Code::kInvalidArgument, "a procedure's transaction locks nothing by itself");
+  }
+  RDMACC_RETURN_IF_ERROR(ensure_started(name_of_access(table, key)));
+  RDMACC_RETURN_IF_ERROR(check_sizes(key, {}));
+  RowLock result = RowLock::kAbsent;
+  RDMACC_RETURN_IF_ERROR(txn_->try_lock(table, key, exclusive, result));
+  return result;
+}
+
+Result<ScanHandle> Session::scan(TableId table, uint32_t visible_before, ScanMode mode) {
   if (detached_ != nullptr) {
     return Status(Code::kInvalidArgument, "a procedure's transaction cannot scan");
   }
   RDMACC_RETURN_IF_ERROR(ensure_started(name_of_scan(table)));
-  return ScanHandle(new ScanCursor(*txn_, table, visible_before));
+  return ScanHandle(new ScanCursor(*txn_, table, visible_before, mode));
 }
 
 Status Session::scan_next(ScanCursor& cursor, std::vector<RowView>& batch) {

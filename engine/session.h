@@ -10,6 +10,7 @@
 #include "engine/storage/storage_client.h"
 #include "engine/txn/outcome.h"
 #include "engine/txn/restart.h"
+#include "engine/txn/row_lock.h"
 #include "engine/txn/stage.h"
 #include "engine/txn/worker_stats.h"
 #include "rdma/worker.h"
@@ -151,6 +152,18 @@ class Session {
   // As put(); a write of the same command and savepoint level is replaced, whose views so end. For
   // rows that one command may change a thousand times.
   Status amend(TableId table, std::string_view key, std::string_view row);
+  // Reads a key and, if `exclusive`, locks its row until the transaction ends, without waiting for
+  // whoever holds it (kBusy, and the transaction goes on). Deterministic protocols lock nothing:
+  // kGot means little there. Rows that are locked should be written, if only as they are: a lock
+  // alone is no write.
+  Result<RowLock> try_lock(TableId table, std::string_view key, bool exclusive);
+
+  // Every row of a table, each once, in no order, phantom-safe. Own writes made after the scan
+  // was opened may or may not be seen unless `visible_before` excludes them.
+  Result<ScanHandle> scan(TableId table, uint32_t visible_before = kEveryCommand,
+                          ScanMode mode = ScanMode::kSerializable);
+  // The next rows; an empty batch is the end. Views live until the next call.
+  Status scan_next(ScanCursor& cursor, std::vector<RowView>& batch);
 
   // ---- Hints, for who builds structures on rows (engine/index/). Not in a procedure.
   // What the transaction knows of a key without asking: its own write, or what it has read. False:
@@ -165,12 +178,6 @@ class Session {
   // The transaction reads so much that writers may make it lose again and again, as if it scanned
   // a table: the attempt after some lost ones gets the cluster to itself.
   void note_wide_read();
-
-  // Every row of a table, each once, in no order, phantom-safe. Own writes made after the scan
-  // was opened may or may not be seen unless `visible_before` excludes them.
-  Result<ScanHandle> scan(TableId table, uint32_t visible_before = kEveryCommand);
-  // The next rows; an empty batch is the end. Views live until the next call.
-  Status scan_next(ScanCursor& cursor, std::vector<RowView>& batch);
 
   // ---- Commands and savepoints: tags of own writes.
   void set_command(uint32_t command);

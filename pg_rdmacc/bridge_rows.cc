@@ -21,6 +21,18 @@ Scan* find_scan(Attachment* at, BridgeScan* handle) {
   return found == at->scans.end() ? nullptr : found->second.get();
 }
 
+ScanMode scan_mode(BridgeScanMode mode) {
+  switch (mode) {
+    case BRIDGE_SCAN_NO_WAIT:
+      return ScanMode::kNoWait;
+    case BRIDGE_SCAN_SKIP_LOCKED:
+      return ScanMode::kSkipLocked;
+    case BRIDGE_SCAN_SERIALIZABLE:
+      break;
+  }
+  return ScanMode::kSerializable;
+}
+
 TableSpec table_spec(const BridgeTableSpec& spec) {
   return {.system_id = spec.system_id,
           .database = spec.database,
@@ -41,6 +53,7 @@ using rdmacc::bridge::find_scan;
 using rdmacc::bridge::no_throw;
 using rdmacc::bridge::Scan;
 using rdmacc::bridge::scan_ended;
+using rdmacc::bridge::scan_mode;
 using rdmacc::bridge::start;
 using rdmacc::bridge::table_spec;
 using rdmacc::bridge::view;
@@ -83,6 +96,21 @@ void bridge_start_remove(uint32_t table, BridgeBytes key) {
   start([=](rdmacc::Session& session) { return session.remove(table, view(key)); });
 }
 
+void bridge_start_try_lock(uint32_t table, BridgeBytes key, bool exclusive, uint32_t visible_before,
+                           BridgeRow* out, BridgeRowLock* result) {
+  start([=](rdmacc::Session& session) {
+    const auto lock = session.try_lock(table, view(key), exclusive);
+    if (!lock.ok()) return lock.status();
+    *result = BRIDGE_ROW_BUSY;
+    if (lock.value() == rdmacc::RowLock::kBusy) return Status();
+    rdmacc::RowView row;
+    RDMACC_RETURN_IF_ERROR(session.get(table, view(key), row, visible_before));
+    *out = bridge_row(row);
+    *result = row.found ? BRIDGE_ROW_LOCKED : BRIDGE_ROW_ABSENT;
+    return Status();
+  });
+}
+
 BridgeScan* bridge_scan_create(const void* owner) {
   Attachment* at = attached();
   if (at == nullptr) return nullptr;
@@ -96,12 +124,13 @@ BridgeScan* bridge_scan_create(const void* owner) {
   return reinterpret_cast<BridgeScan*>(handle);
 }
 
-void bridge_start_scan(BridgeScan* handle, uint32_t table, uint32_t visible_before) {
+void bridge_start_scan(BridgeScan* handle, uint32_t table, uint32_t visible_before,
+                       BridgeScanMode mode) {
   start([=](rdmacc::Session& session) {
     Scan* scan = find_scan(attached(), handle);
     if (scan == nullptr) return scan_ended();
     scan->rows.clear();
-    Result<rdmacc::ScanHandle> opened = session.scan(table, visible_before);
+    Result<rdmacc::ScanHandle> opened = session.scan(table, visible_before, scan_mode(mode));
     if (!opened.ok()) return opened.status();
     scan->cursor = std::move(opened.value());
     return Status();

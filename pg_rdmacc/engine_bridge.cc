@@ -91,6 +91,7 @@ void set_error(const Status& status) {
   if (reason != AbortReason::kNone) {
     snprintf(last_error.reason, sizeof(last_error.reason), "%s", abort_reason_name(reason));
   }
+  last_error.held_by_another = is_held_by_another(reason);
   const char* message =
       status.message().empty() ? code_name(status.code()) : status.message().c_str();
   snprintf(last_error.message, sizeof(last_error.message), "%s", message);

@@ -41,6 +41,7 @@ typedef struct BridgeError {
   char reason[48]; /* abort reason's name when BRIDGE_ABORTED, else "" */
   char message[256];
   bool outcome_unknown; /* commit only: the nodes may still finish it */
+  bool held_by_another; /* BRIDGE_ABORTED by no more than a lock that somebody holds */
 } BridgeError;
 
 typedef struct BridgeBytes {
@@ -210,10 +211,25 @@ void bridge_start_put(uint32_t table, BridgeBytes key, BridgeBytes row);
 void bridge_start_insert(uint32_t table, BridgeBytes key, BridgeBytes row, bool check_absent);
 void bridge_start_remove(uint32_t table, BridgeBytes key);
 
+/* What became of a row that was to be locked without waiting; see RowLock of
+ * engine/txn/row_lock.h. */
+typedef enum BridgeRowLock { BRIDGE_ROW_LOCKED, BRIDGE_ROW_BUSY, BRIDGE_ROW_ABSENT } BridgeRowLock;
+/* As bridge_start_get(), and the row is locked at once if `exclusive`. `out` is not filled when
+ * the row is busy, which does the transaction no harm. */
+void bridge_start_try_lock(uint32_t table, BridgeBytes key, bool exclusive, uint32_t visible_before,
+                           BridgeRow* out, BridgeRowLock* result);
+
+/* In the order of ScanMode. */
+typedef enum BridgeScanMode {
+  BRIDGE_SCAN_SERIALIZABLE,
+  BRIDGE_SCAN_NO_WAIT,
+  BRIDGE_SCAN_SKIP_LOCKED
+} BridgeScanMode;
 typedef struct BridgeScan BridgeScan;
 /* Freed by bridge_scan_free, with all others of its owner, or when the transaction ends. */
 BridgeScan* bridge_scan_create(const void* owner);
-void bridge_start_scan(BridgeScan* scan, uint32_t table, uint32_t visible_before);
+void bridge_start_scan(BridgeScan* scan, uint32_t table, uint32_t visible_before,
+                       BridgeScanMode mode);
 void bridge_start_scan_next(BridgeScan* scan);
 size_t bridge_scan_rows(BridgeScan* scan, const BridgeRow** rows); /* 0 rows: the end */
 void bridge_scan_free(BridgeScan* scan); /* also of a scan that is gone already */

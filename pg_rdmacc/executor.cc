@@ -1,5 +1,6 @@
 #include "pg_rdmacc/executor.h"
 
+#include "pg_rdmacc/key_moves.h"
 #include "pg_rdmacc/relation.h"
 #include "pg_rdmacc/write_marks.h"
 #include "pg_rdmacc/xact.h"
@@ -60,11 +61,14 @@ void executor_finish(QueryDesc* query) {
     running = query;
     /* Marks of the run just ended still count for the rest of the query. */
     modifying_depth++;
+    /* Before triggers rely on it, unless modifying CTEs are still to be run to their end. */
+    if (query->estate->es_auxmodifytables == NIL) rdmacc_check_displaced(query);
     if (previous_finish != nullptr) {
       previous_finish(query);
     } else {
       standard_ExecutorFinish(query);
     }
+    rdmacc_check_displaced(query);
   }
   PG_FINALLY();
   {
@@ -122,6 +126,10 @@ bool rdmacc_query_needs_handles(Relation relation) {
   }
   return false;
 }
+
+const QueryDesc* rdmacc_running_query(void) { return running; }
+
+bool rdmacc_query_returns(void) { return running != nullptr && running->plannedstmt->hasReturning; }
 
 bool rdmacc_query_scrolls(void) {
   return running != nullptr && running->estate != nullptr &&

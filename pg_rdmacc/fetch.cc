@@ -1,23 +1,35 @@
 #include "pg_rdmacc/fetch.h"
 
+#include "pg_rdmacc/foreign_key.h"
 #include "pg_rdmacc/scan_rows.h"
 #include "pg_rdmacc/shadow_index.h"
 #include "pg_rdmacc/slot.h"
 #include "pg_rdmacc/xact.h"
 
 extern "C" {
+#include "access/htup_details.h"
 #include "access/relscan.h"
 #include "access/tableam.h"
+#include "access/xact.h"
 #include "utils/snapmgr.h"
 }
 
 namespace {
 
-bool same_bytes(BridgeBytes one, BridgeBytes other) {
-  return one.size == other.size && memcmp(one.data, other.data, one.size) == 0;
+/* An UPDATE that leaves a foreign key's columns alone has nothing to check, unless it replaces a
+ * row of its own transaction, whose check may still be to come and will then find the row gone.
+ * PostgreSQL tells such rows by an xmin that is the transaction's XID. */
+void show_own_write(TupleTableSlot* slot) {
+  if (!TTS_IS_HEAPTUPLE(slot)) return;
+  HeapTuple tuple = reinterpret_cast<HeapTupleTableSlot*>(slot)->tuple;
+  HeapTupleHeaderSetXmin(tuple->t_data, GetTopTransactionId());
 }
 
 }  // namespace
+
+bool rdmacc_same_bytes(BridgeBytes one, BridgeBytes other) {
+  return one.size == other.size && memcmp(one.data, other.data, one.size) == 0;
+}
 
 void rdmacc_fetch(Relation relation, const RdmaccHandle* handle, Snapshot snapshot,
                   BridgeRow* row) {
@@ -78,6 +90,9 @@ bool rdmacc_tuple_fetch_row_version(Relation rel, ItemPointer tid, Snapshot snap
   if (!row.found) return false;
   const ItemPointerData row_tid = *tid; /* may lie in the slot that is stored to */
   rdmacc_slot_store(slot, rel, &row, &row_tid);
+  if (snapshot->snapshot_type == SNAPSHOT_ANY && row.version == 0 && rdmacc_has_foreign_key(rel)) {
+    show_own_write(slot);
+  }
   return true;
 }
 
@@ -96,5 +111,5 @@ bool rdmacc_tuple_satisfies_snapshot(Relation rel, TupleTableSlot* slot, Snapsho
   BridgeRow then;
   rdmacc_fetch(rel, &handle, SnapshotSelf, &present);
   rdmacc_fetch(rel, &handle, SnapshotAny, &then);
-  return present.found && then.found && same_bytes(present.row, then.row);
+  return present.found && then.found && rdmacc_same_bytes(present.row, then.row);
 }

@@ -7,6 +7,8 @@ extern "C" {
 #include "access/relscan.h"
 #include "utils/snapshot.h"
 
+bool rdmacc_same_bytes(BridgeBytes one, BridgeBytes other);
+
 /* What an index scan of a shadow index keeps. */
 typedef struct RdmaccLookup {
   BridgeRow row;

@@ -18,7 +18,7 @@ typedef struct RdmaccHandle {
   uint32 table;
   uint32 visible_before; /* own writes of commands before it belong to the row's version */
   BridgeBytes key;
-  BridgeRow row; /* found == false: not kept, ask the engine */
+  BridgeRow row; /* found == false: not kept but for its version, ask the engine */
 } RdmaccHandle;
 
 typedef struct RdmaccHandleBlock RdmaccHandleBlock;

@@ -4,6 +4,7 @@
 #include "pg_rdmacc/handle.h"
 #include "pg_rdmacc/index_ranges.h"
 #include "pg_rdmacc/relation.h"
+#include "pg_rdmacc/row_lock.h"
 #include "pg_rdmacc/scan_rows.h"
 #include "pg_rdmacc/secondary_indexes.h"
 #include "pg_rdmacc/xact.h"
@@ -30,6 +31,7 @@ struct IndexScan {
   RdmaccIndex index;
   uint32 table;
   uint32 visible_before;
+  LockWaitPolicy wait_policy;
   RdmaccIndexRanges ranges;
   MemoryContext memory;      /* of the ranges, until the next rescan */
   MemoryContext rows_memory; /* of the rows at hand */
@@ -78,6 +80,7 @@ void start(IndexScanDesc scan) {
     state->stream = &state->handles;
     rdmacc_handle_stream_begin(&state->handles, writes);
   }
+  state->wait_policy = rdmacc_wait_policy_of_index_scan(scan);
   state->rows_wanted = 1;
   state->started = true;
   pgstat_count_index_scan(scan->indexRelation);
@@ -141,6 +144,17 @@ bool have_entries(IndexScanDesc scan) {
   return true;
 }
 
+/* Row by row, without waiting for those who hold them. */
+void fetch_at_once(IndexScanDesc scan, size_t count) {
+  IndexScan* state = state_of(scan);
+  for (size_t i = 0; i < count; i++) {
+    if (!rdmacc_try_lock_row(scan->heapRelation, state->table, state->keys[i], false,
+                             state->visible_before, state->wait_policy, &state->rows[i])) {
+      state->rows[i].found = false;
+    }
+  }
+}
+
 void fetch_rows(IndexScanDesc scan) {
   IndexScan* state = state_of(scan);
   const size_t count = Min(state->rows_wanted, state->batch_count - state->batch_next);
@@ -152,9 +166,14 @@ void fetch_rows(IndexScanDesc scan) {
   for (size_t i = 0; i < count; i++) {
     state->keys[i] = rdmacc_entry_key(state->batch[state->batch_next + i]);
   }
-  bridge_start_get_many(state->table, state->keys, count, state->visible_before, state->rows);
-  rdmacc_pump();
-  rdmacc_check("could not read the rows of an index", RelationGetRelationName(scan->heapRelation));
+  if (state->wait_policy == LockWaitBlock) {
+    bridge_start_get_many(state->table, state->keys, count, state->visible_before, state->rows);
+    rdmacc_pump();
+    rdmacc_check("could not read the rows of an index",
+                 RelationGetRelationName(scan->heapRelation));
+  } else {
+    fetch_at_once(scan, count);
+  }
   state->row_count = count;
   state->row_next = 0;
   state->rows_wanted = Min(state->rows_wanted * kRowsGrowth, kRowsMax);

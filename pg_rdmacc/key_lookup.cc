@@ -2,12 +2,14 @@
 
 #include "pg_rdmacc/executor.h"
 #include "pg_rdmacc/key_codec.h"
+#include "pg_rdmacc/row_lock.h"
 #include "pg_rdmacc/shadow_index.h"
 #include "pg_rdmacc/slot.h"
 #include "pg_rdmacc/xact.h"
 
 extern "C" {
 #include "executor/executor.h"
+#include "miscadmin.h"
 #include "pgstat.h"
 #include "utils/array.h"
 #include "utils/lsyscache.h"
@@ -105,10 +107,25 @@ void count_index_scan(const RdmaccKeyLookup* lookup) {
   RelationClose(index);
 }
 
+/* Key by key, without waiting for those who hold their rows. */
+void exchange_at_once(RdmaccKeyLookup* lookup, Relation relation, uint32 visible_before) {
+  for (size_t i = 0; i < lookup->count; i++) {
+    CHECK_FOR_INTERRUPTS();
+    const bool got = rdmacc_try_lock_row(relation, lookup->table, lookup->keys[i], false,
+                                         visible_before, lookup->wait_policy, &lookup->rows[i]);
+    if (!got) lookup->rows[i].found = false;
+  }
+}
+
 /* Asks the nodes, in batches that leave room for interrupts. */
 void exchange(RdmaccKeyLookup* lookup, Relation relation) {
   const uint32 visible_before = lookup->custom.ss.ps.state->es_snapshot->curcid;
   const uint64 before = bridge_counters().round_trips;
+  if (lookup->wait_policy != LockWaitBlock) {
+    exchange_at_once(lookup, relation, visible_before);
+    lookup->round_trips += bridge_counters().round_trips - before;
+    return;
+  }
   for (size_t at = 0; at < lookup->count; at += kKeysPerExchange) {
     const size_t count = Min(lookup->count - at, kKeysPerExchange);
     bridge_start_get_many(lookup->table, lookup->keys + at, count, visible_before,
@@ -195,6 +212,7 @@ void rdmacc_lookup_begin(CustomScanState* node, EState* estate, int) {
   lookup->types = static_cast<List*>(linitial(plan->custom_private));
   lookup->index = linitial_oid(flags);
   lookup->is_array = lsecond_oid(flags) != 0;
+  lookup->wait_policy = rdmacc_wait_policy_of(estate->es_plannedstmt, plan->scan.scanrelid);
   lookup->memory =
       AllocSetContextCreate(estate->es_query_cxt, "rdmacc key lookup", ALLOCSET_SMALL_SIZES);
   rdmacc_override_all_indexes(node->ss.ss_currentRelation);

@@ -13,6 +13,7 @@ typedef struct RdmaccKeyLookup {
   ExprState* recheck;     /* the comparisons themselves */
   Oid index;
   bool is_array;
+  LockWaitPolicy wait_policy;
   MemoryContext memory; /* of the present batch */
   BridgeRow* rows;
   BridgeBytes* keys;

@@ -2,8 +2,10 @@
 
 #include "pg_rdmacc/duplicate_key.h"
 #include "pg_rdmacc/error.h"
+#include "pg_rdmacc/executor.h"
 #include "pg_rdmacc/fetch.h"
 #include "pg_rdmacc/index_write.h"
+#include "pg_rdmacc/key_moves.h"
 #include "pg_rdmacc/row_codec.h"
 #include "pg_rdmacc/scan_rows.h"
 #include "pg_rdmacc/shadow_index.h"
@@ -37,10 +39,6 @@ BridgeBytes key_of(const RdmaccTable* table, TupleTableSlot* slot) {
   initStringInfo(&key);
   rdmacc_table_key(&table->key, slot, &key);
   return {key.data, static_cast<size_t>(key.len)};
-}
-
-bool same_bytes(BridgeBytes one, BridgeBytes other) {
-  return one.size == other.size && memcmp(one.data, other.data, one.size) == 0;
 }
 
 [[noreturn]] void raise_conflict(const char* reason, Relation rel) {
@@ -96,40 +94,33 @@ void insert(Relation rel, TupleTableSlot* slot, CommandId cid, bool speculative)
   pgstat_count_heap_insert(rel, 1);
 }
 
-bool modified_by_own_command(const RdmaccHandle* handle, ItemPointer tid, CommandId cid,
-                             TM_FailureData* tmfd) {
-  CommandId at = InvalidCommandId;
-  if (!rdmacc_write_marked_since(handle->table, handle->key, cid, &at)) return false;
-  tmfd->ctid = *tid;
-  tmfd->xmax = InvalidTransactionId;
-  tmfd->cmax = at;
-  tmfd->traversed = false;
+/* False when the row that has the key will keep it. */
+bool take_key(Relation rel, const RdmaccTable* table, BridgeBytes key, TupleTableSlot* slot,
+              CommandId cid) {
+  rdmacc_refuse_collision(rel, table, key, slot);
+  if (!rdmacc_displace(rel, table, key, cid)) return false;
+  const RdmaccHandle handle = {.relation = RelationGetRelid(rel),
+                               .table = table->id,
+                               .visible_before = cid + 1,
+                               .key = key,
+                               .row = {}};
+  rdmacc_index_row_deleted(rel, &handle, cid);
+  rdmacc_put_row(rel, &handle, rdmacc_row_encode(slot), cid);
   return true;
 }
 
 void remove_row(Relation rel, const RdmaccHandle* handle, CommandId cid) {
+  if (rdmacc_settle_displaced(handle->table, handle->key, handle->visible_before)) {
+    rdmacc_write_mark(handle->table, handle->key, cid);
+    return; /* another row has its key by now, and its index entries are gone */
+  }
+  rdmacc_index_row_deleted(rel, handle, cid);
   rdmacc_enter_write(cid);
   bridge_start_remove(handle->table, handle->key);
   rdmacc_pump();
   if (bridge_error()->code == BRIDGE_NOT_FOUND) raise_conflict("row_deleted", rel);
   rdmacc_check("could not delete a row", RelationGetRelationName(rel));
   rdmacc_write_mark(handle->table, handle->key, cid);
-}
-
-/* True when this transaction has written the row since the version `row` that a query read. Such a
- * query may be older than the write, whose mark may be gone by now. */
-bool written_since(Relation rel, const RdmaccHandle* handle, const BridgeRow* row) {
-  BridgeRow newest;
-  rdmacc_fetch(rel, handle, SnapshotSelf, &newest);
-  return !newest.found || !same_bytes(newest.row, row->row);
-}
-
-void put_row(Relation rel, const RdmaccHandle* handle, BridgeBytes row, CommandId cid) {
-  rdmacc_enter_write(cid);
-  bridge_start_put(handle->table, handle->key, row);
-  rdmacc_pump();
-  if (bridge_error()->code == BRIDGE_NOT_FOUND) raise_conflict("row_deleted", rel);
-  rdmacc_check("could not update a row", RelationGetRelationName(rel));
 }
 
 /* A handle is of the table's present layout unless rows were re-keyed since it was given out. */
@@ -140,27 +131,29 @@ void check_handle(Relation rel, const RdmaccHandle* handle, const RdmaccTable* t
                          RelationGetRelationName(rel))));
 }
 
-/* Handles from a search for conflicting keys see all own writes. A row that this very command has
- * written must not be updated by it again. */
-void refuse_second_conflict(Relation rel, const RdmaccHandle* handle, CommandId cid) {
-  BridgeRow row = {};
+}  // namespace
+
+bool rdmacc_modified_by_own_command(const RdmaccHandle* handle, ItemPointer tid, CommandId cid,
+                                    TM_FailureData* tmfd) {
   CommandId at = InvalidCommandId;
-  bool written = rdmacc_write_marked_since(handle->table, handle->key, cid, &at);
-  if (!written) {
-    rdmacc_enter();
-    bridge_start_get(handle->table, handle->key, cid, &row);
-    rdmacc_pump();
-    rdmacc_check("could not read a row", RelationGetRelationName(rel));
-    written = !row.found;
-  }
-  if (!written) return;
-  ereport(ERROR, (errcode(ERRCODE_CARDINALITY_VIOLATION),
-                  errmsg("ON CONFLICT DO UPDATE command cannot affect row a second time"),
-                  errhint("Ensure that no rows proposed for insertion within the same command "
-                          "have duplicate constrained values.")));
+  if (!rdmacc_write_marked_since(handle->table, handle->key, cid, &at)) return false;
+  tmfd->ctid = *tid;
+  /* MERGE must not meet a row twice, and tells that it has by an xmax that is our XID. */
+  const QueryDesc* query = rdmacc_running_query();
+  const bool merges = query != nullptr && query->operation == CMD_MERGE;
+  tmfd->xmax = merges ? GetTopTransactionId() : InvalidTransactionId;
+  tmfd->cmax = at;
+  tmfd->traversed = false;
+  return true;
 }
 
-}  // namespace
+void rdmacc_put_row(Relation rel, const RdmaccHandle* handle, BridgeBytes row, CommandId cid) {
+  rdmacc_enter_write(cid);
+  bridge_start_put(handle->table, handle->key, row);
+  rdmacc_pump();
+  if (bridge_error()->code == BRIDGE_NOT_FOUND) raise_conflict("row_deleted", rel);
+  rdmacc_check("could not update a row", RelationGetRelationName(rel));
+}
 
 void rdmacc_tuple_insert(Relation rel, TupleTableSlot* slot, CommandId cid, int,
                          struct BulkInsertStateData*) {
@@ -188,10 +181,9 @@ void rdmacc_multi_insert(Relation rel, TupleTableSlot** slots, int nslots, Comma
 TM_Result rdmacc_tuple_delete(Relation rel, ItemPointer tid, CommandId cid, Snapshot, Snapshot,
                               bool, TM_FailureData* tmfd, bool) {
   const RdmaccHandle handle = *rdmacc_handle_get(tid, rel);
-  if (modified_by_own_command(&handle, tid, cid, tmfd)) return TM_SelfModified;
+  if (rdmacc_modified_by_own_command(&handle, tid, cid, tmfd)) return TM_SelfModified;
   const RdmaccTable table = *rdmacc_table_to_write(rel);
   check_handle(rel, &handle, &table);
-  rdmacc_index_row_deleted(rel, &handle, cid);
   remove_row(rel, &handle, cid);
   pgstat_count_heap_delete(rel);
   return TM_Ok;
@@ -204,21 +196,24 @@ TM_Result rdmacc_tuple_update(Relation rel, ItemPointer otid, TupleTableSlot* sl
   *update_indexes = false;
   *lockmode = LockTupleNoKeyExclusive;
   const RdmaccHandle handle = *rdmacc_handle_get(otid, rel);
-  if (modified_by_own_command(&handle, otid, cid, tmfd)) return TM_SelfModified;
+  if (rdmacc_modified_by_own_command(&handle, otid, cid, tmfd)) return TM_SelfModified;
   rdmacc_override_indexes(rel, rdmacc_table_to_write(rel));
   const RdmaccTable table = *rdmacc_table(rel);
   check_handle(rel, &handle, &table);
   const MemoryContext previous = enter_workspace();
   const BridgeBytes key = table.key.number != 0 ? key_of(&table, slot) : handle.key;
-  if (same_bytes(key, handle.key)) {
+  if (rdmacc_same_bytes(key, handle.key)) {
+    if (rdmacc_is_displaced(handle.table, handle.key, handle.visible_before)) {
+      MemoryContextSwitchTo(previous);
+      rdmacc_raise_duplicate(rel, &table, key, slot);
+    }
     rdmacc_index_row_updated(rel, &handle, slot, cid);
-    put_row(rel, &handle, rdmacc_row_encode(slot), cid);
+    rdmacc_put_row(rel, &handle, rdmacc_row_encode(slot), cid);
     rdmacc_write_mark(handle.table, handle.key, cid);
   } else {
     *lockmode = LockTupleExclusive;
-    rdmacc_index_row_deleted(rel, &handle, cid);
     remove_row(rel, &handle, cid);
-    if (!insert_row(rel, &table, key, slot, cid)) {
+    if (!insert_row(rel, &table, key, slot, cid) && !take_key(rel, &table, key, slot, cid)) {
       MemoryContextSwitchTo(previous);
       rdmacc_raise_duplicate(rel, &table, key, slot);
     }
@@ -227,51 +222,6 @@ TM_Result rdmacc_tuple_update(Relation rel, ItemPointer otid, TupleTableSlot* sl
   name_written_row(rel, &table, key, cid, slot);
   MemoryContextSwitchTo(previous);
   pgstat_count_heap_update(rel, false);
-  return TM_Ok;
-}
-
-TM_Result rdmacc_tuple_lock(Relation rel, ItemPointer tid, Snapshot snapshot, TupleTableSlot* slot,
-                            CommandId cid, LockTupleMode mode, LockWaitPolicy wait_policy,
-                            uint8 flags, TM_FailureData* tmfd) {
-  if (wait_policy != LockWaitBlock) {
-    ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-                    errmsg("%s is not supported on rdmacc table \"%s\"",
-                           wait_policy == LockWaitSkip ? "SKIP LOCKED" : "NOWAIT",
-                           RelationGetRelationName(rel)),
-                    errhint("Conflicting transactions end with SQLSTATE 40001; retry those.")));
-  }
-  const RdmaccHandle handle = *rdmacc_handle_get(tid, rel);
-  tmfd->traversed = false;
-  if (handle.visible_before == RDMACC_EVERY_COMMAND) {
-    refuse_second_conflict(rel, &handle, cid);
-  } else if (modified_by_own_command(&handle, tid, cid, tmfd)) {
-    return TM_SelfModified;
-  }
-  BridgeRow row;
-  rdmacc_fetch(rel, &handle, snapshot, &row);
-  if (!row.found) {
-    tmfd->ctid = *tid;
-    tmfd->xmax = InvalidTransactionId;
-    tmfd->cmax = InvalidCommandId;
-    return TM_Deleted; /* by an earlier command of this transaction */
-  }
-  /* SELECT FOR UPDATE: writing the row as it is makes others conflict. What was read is checked
-   * at commit anyway, which is all that FOR SHARE asks. */
-  const bool writes =
-      (flags & TUPLE_LOCK_FLAG_LOCK_UPDATE_IN_PROGRESS) != 0 && mode >= LockTupleNoKeyExclusive;
-  const ItemPointerData row_tid = *tid;
-  if (writes && written_since(rel, &handle, &row)) {
-    tmfd->ctid = row_tid;
-    tmfd->xmax = InvalidTransactionId;
-    tmfd->cmax = cid;
-    return TM_SelfModified;
-  }
-  rdmacc_slot_store(slot, rel, &row, &row_tid);
-  if (writes) {
-    const MemoryContext previous = enter_workspace();
-    put_row(rel, &handle, rdmacc_row_encode(slot), cid);
-    MemoryContextSwitchTo(previous);
-  }
   return TM_Ok;
 }
 

@@ -1,8 +1,9 @@
-/* Writing rows: the callbacks of tableam.h that insert, update, delete and lock.
+/* Writing rows: the callbacks of tableam.h that insert, update and delete.
  *
  * Every conflict with another transaction is an error (40001), so none of them returns TM_Updated
  * or TM_Deleted, and the executor never re-evaluates a row. */
 #pragma once
+#include "pg_rdmacc/handle.h"
 #include "pg_rdmacc/relation.h"
 
 extern "C" {
@@ -22,9 +23,13 @@ TM_Result rdmacc_tuple_delete(Relation rel, ItemPointer tid, CommandId cid, Snap
 TM_Result rdmacc_tuple_update(Relation rel, ItemPointer otid, TupleTableSlot* slot, CommandId cid,
                               Snapshot snapshot, Snapshot crosscheck, bool wait,
                               TM_FailureData* tmfd, LockTupleMode* lockmode, bool* update_indexes);
-TM_Result rdmacc_tuple_lock(Relation rel, ItemPointer tid, Snapshot snapshot, TupleTableSlot* slot,
-                            CommandId cid, LockTupleMode mode, LockWaitPolicy wait_policy,
-                            uint8 flags, TM_FailureData* tmfd);
+
+/* True, and tmfd says so, when `cid` or a later command has written the row. */
+bool rdmacc_modified_by_own_command(const RdmaccHandle* handle, ItemPointer tid, CommandId cid,
+                                    TM_FailureData* tmfd);
+
+/* Writes the row of a key that exists. */
+void rdmacc_put_row(Relation rel, const RdmaccHandle* handle, BridgeBytes row, CommandId cid);
 
 /* Removes every row of the relation, as part of the transaction. */
 void rdmacc_remove_all_rows(Relation rel, CommandId cid);

@@ -1,6 +1,7 @@
 #include "pg_rdmacc/object_access.h"
 
 #include "pg_rdmacc/ddl.h"
+#include "pg_rdmacc/foreign_key.h"
 #include "pg_rdmacc/xact.h"
 
 extern "C" {
@@ -65,14 +66,6 @@ void dropped_relation(Oid relid) {
   }
 }
 
-[[noreturn]] void refuse_foreign_key(Oid relation) {
-  ereport(ERROR,
-          (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-           errmsg("foreign keys are not supported on rdmacc table \"%s\"", get_rel_name(relation)),
-           errhint("Leave out the constraint, or use another access method for both "
-                   "tables.")));
-}
-
 /* An index that exists may become a constraint without being built again. */
 [[noreturn]] void refuse_deferrable(const FormData_pg_constraint* form) {
   ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -83,13 +76,12 @@ void dropped_relation(Oid relid) {
 
 void created_constraint(HeapTuple tuple) {
   const auto* form = reinterpret_cast<Form_pg_constraint>(GETSTRUCT(tuple));
-  if (form->condeferrable && OidIsValid(form->conindid) && form->contype != CONSTRAINT_FOREIGN &&
-      rdmacc_relation_is_ours(form->conrelid)) {
+  if (form->contype == CONSTRAINT_FOREIGN) {
+    rdmacc_check_foreign_key(form);
+  } else if (form->condeferrable && OidIsValid(form->conindid) &&
+             rdmacc_relation_is_ours(form->conrelid)) {
     refuse_deferrable(form);
   }
-  if (form->contype != CONSTRAINT_FOREIGN) return;
-  if (rdmacc_relation_is_ours(form->conrelid)) refuse_foreign_key(form->conrelid);
-  if (rdmacc_relation_is_ours(form->confrelid)) refuse_foreign_key(form->confrelid);
 }
 
 /* The constraint that was just made, which only SnapshotSelf sees. */

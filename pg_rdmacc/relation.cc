@@ -32,7 +32,7 @@ constexpr int32 kRecordBytesMax = 512;
 constexpr int32 kRecordHeaderBytes = 4;
 constexpr int32 kRecordAlignment = 8;
 constexpr int32 kHiddenKeyBytes = 16;
-constexpr int32 kRowHeaderBytes = 14;
+constexpr int32 kRowHeaderBytes = 18; /* stamp and tuple header */
 constexpr uint32 kIndexHistory = 3;
 constexpr double kRowsUnknown = 1000;
 

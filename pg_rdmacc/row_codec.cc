@@ -1,13 +1,20 @@
 #include "pg_rdmacc/row_codec.h"
 
+#include "pg_rdmacc/xact.h"
+
 extern "C" {
 #include "access/htup_details.h"
+#include "access/transam.h"
+#include "common/pg_prng.h"
 #include "fmgr.h"
 }
 
 namespace {
 
-/* The row's bytes begin where MinimalTuple and HeapTupleHeader first agree. */
+uint32 stamp;
+uint32 stamped_transaction; /* the one that has it */
+
+/* What follows the stamp begins where MinimalTuple and HeapTupleHeader first agree. */
 constexpr size_t kMinimalSkipped = offsetof(MinimalTupleData, t_infomask2);
 constexpr size_t kHeapSkipped = offsetof(HeapTupleHeaderData, t_infomask2);
 
@@ -19,6 +26,15 @@ bool is_plain(const FormData_pg_attribute* attribute, Datum value) {
 }
 
 }  // namespace
+
+uint32 rdmacc_row_stamp(void) {
+  if (stamped_transaction != rdmacc_transaction_number()) {
+    stamped_transaction = rdmacc_transaction_number();
+    /* Other transactions have another one, but for a chance of one in four thousand million. */
+    stamp = Max(pg_prng_uint32(&pg_global_prng_state), FirstNormalTransactionId);
+  }
+  return stamp;
+}
 
 BridgeBytes rdmacc_row_encode(TupleTableSlot* slot) {
   slot_getallattrs(slot);
@@ -35,8 +51,11 @@ BridgeBytes rdmacc_row_encode(TupleTableSlot* slot) {
     }
   }
   MinimalTuple tuple = heap_form_minimal_tuple(descriptor, values, nulls);
-  const BridgeBytes row = {reinterpret_cast<const char*>(tuple) + kMinimalSkipped,
-                           tuple->t_len - kMinimalSkipped};
+  static_assert(kMinimalSkipped >= sizeof(stamp));
+  char* bytes = reinterpret_cast<char*>(tuple) + kMinimalSkipped - sizeof(stamp);
+  const uint32 written_by = rdmacc_row_stamp();
+  memcpy(bytes, &written_by, sizeof(written_by));
+  const BridgeBytes row = {bytes, tuple->t_len - kMinimalSkipped + sizeof(stamp)};
   if (row.size > RDMACC_ROW_BYTES_MAX) {
     ereport(ERROR,
             (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
@@ -48,11 +67,13 @@ BridgeBytes rdmacc_row_encode(TupleTableSlot* slot) {
 }
 
 HeapTuple rdmacc_row_decode(BridgeBytes row) {
-  const size_t length = kHeapSkipped + row.size;
-  if (row.size < SizeofMinimalTupleHeader - kMinimalSkipped) {
+  uint32 written_by = 0;
+  if (row.size < sizeof(written_by) + SizeofMinimalTupleHeader - kMinimalSkipped) {
     ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED),
                     errmsg("row of %zu bytes in an rdmacc table is too short", row.size)));
   }
+  memcpy(&written_by, row.data, sizeof(written_by));
+  const size_t length = kHeapSkipped + row.size - sizeof(written_by);
   auto* tuple = static_cast<HeapTuple>(palloc(HEAPTUPLESIZE + length));
   tuple->t_len = static_cast<uint32>(length);
   ItemPointerSetInvalid(&tuple->t_self);
@@ -60,6 +81,8 @@ HeapTuple rdmacc_row_decode(BridgeBytes row) {
   tuple->t_data = reinterpret_cast<HeapTupleHeader>(reinterpret_cast<char*>(tuple) + HEAPTUPLESIZE);
   memset(tuple->t_data, 0, kHeapSkipped);
   ItemPointerSetInvalid(&tuple->t_data->t_ctid);
-  memcpy(reinterpret_cast<char*>(tuple->t_data) + kHeapSkipped, row.data, row.size);
+  memcpy(reinterpret_cast<char*>(tuple->t_data) + kHeapSkipped, row.data + sizeof(written_by),
+         row.size - sizeof(written_by));
+  HeapTupleHeaderSetXmin(tuple->t_data, written_by);
   return tuple;
 }

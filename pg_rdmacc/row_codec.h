@@ -1,6 +1,6 @@
-/* Rows as bytes: a MinimalTuple without its length word, every value inline and uncompressed. The
- * tuple's own attribute count is in it, so a row written before ADD COLUMN is read as one that
- * lacks the attribute. */
+/* Rows as bytes: the stamp of the transaction that wrote them (xmin), then a MinimalTuple without
+ * its length word, every value inline and uncompressed. The tuple's own attribute count is in it,
+ * so a row written before ADD COLUMN is read as one that lacks the attribute. */
 #pragma once
 #include "pg_rdmacc/pg_rdmacc.h"
 
@@ -8,9 +8,15 @@ extern "C" {
 #include "access/htup.h"
 #include "executor/tuptable.h"
 
-#define RDMACC_ROW_BYTES_MAX 65536
+#define RDMACC_ROW_BYTES_MAX 1048576
 
-/* The bytes of the slot's row, in the current memory context. Raises 54000 when too long. */
+/* What SQL sees as xmin of the rows that this transaction writes: a row that others have changed
+ * has another one, which is what applications compare. Known before the engine's own stamp is, so
+ * that RETURNING has it. No XID. */
+uint32 rdmacc_row_stamp(void);
+
+/* The bytes of the slot's row, stamped, in the current memory context. Raises 54000 when too long.
+ */
 BridgeBytes rdmacc_row_encode(TupleTableSlot* slot);
 
 /* A heap tuple in the current memory context; free with heap_freetuple(). */

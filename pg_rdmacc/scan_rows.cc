@@ -1,10 +1,27 @@
 #include "pg_rdmacc/scan_rows.h"
 
+#include "pg_rdmacc/row_lock.h"
 #include "pg_rdmacc/xact.h"
 
 extern "C" {
 #include "utils/resowner.h"
 }
+
+namespace {
+
+BridgeScanMode mode_for(LockWaitPolicy wait_policy) {
+  switch (wait_policy) {
+    case LockWaitError:
+      return BRIDGE_SCAN_NO_WAIT;
+    case LockWaitSkip:
+      return BRIDGE_SCAN_SKIP_LOCKED;
+    case LockWaitBlock:
+      break;
+  }
+  return BRIDGE_SCAN_SERIALIZABLE;
+}
+
+}  // namespace
 
 void rdmacc_rows_begin(RdmaccRows* rows, uint32 table, uint32 visible_before) {
   memset(rows, 0, sizeof(*rows));
@@ -18,12 +35,15 @@ const BridgeRow* rdmacc_rows_next(RdmaccRows* rows, Relation relation) {
   rdmacc_enter();
   if (rows->scan == nullptr) {
     rows->scan = bridge_scan_create(CurrentResourceOwner);
-    bridge_start_scan(rows->scan, rows->table, rows->visible_before);
+    bridge_start_scan(rows->scan, rows->table, rows->visible_before, mode_for(rows->wait_policy));
     rdmacc_pump();
     rdmacc_check("could not scan", RelationGetRelationName(relation));
   }
   bridge_start_scan_next(rows->scan);
   rdmacc_pump();
+  if (rows->wait_policy == LockWaitError && bridge_error()->held_by_another) {
+    rdmacc_raise_row_locked(relation);
+  }
   rdmacc_check("could not scan", RelationGetRelationName(relation));
   rows->count = bridge_scan_rows(rows->scan, &rows->batch);
   rows->next = 0;

@@ -5,6 +5,7 @@
 #include "pg_rdmacc/relation.h"
 
 extern "C" {
+#include "nodes/lockoptions.h"
 
 #define RDMACC_EVERY_COMMAND PG_UINT32_MAX
 
@@ -15,6 +16,7 @@ typedef struct RdmaccRows {
   size_t next;
   uint32 table;
   uint32 visible_before;
+  LockWaitPolicy wait_policy; /* what others hold: waited for (as _begin sets it), or else */
   bool ended;
 } RdmaccRows;
 

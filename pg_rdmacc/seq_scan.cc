@@ -1,6 +1,7 @@
 #include "pg_rdmacc/seq_scan.h"
 
 #include "pg_rdmacc/executor.h"
+#include "pg_rdmacc/row_lock.h"
 #include "pg_rdmacc/slot.h"
 #include "pg_rdmacc/xact.h"
 
@@ -28,17 +29,19 @@ void start(RdmaccScan* scan) {
   const bool writes = rdmacc_query_needs_handles(relation);
   const RdmaccTable* table = writes ? rdmacc_table_to_write(relation) : rdmacc_table(relation);
   rdmacc_rows_begin(&scan->rows, table->id, visible_before);
+  scan->rows.wait_policy = rdmacc_wait_policy_of_scan(&scan->base);
   rdmacc_handle_stream_begin(&scan->handles, writes);
   scan->started = true;
   if ((scan->base.rs_flags & SO_TYPE_ANALYZE) == 0) pgstat_count_heap_scan(relation);
 }
 
 void store_row(RdmaccScan* scan, const BridgeRow* row, TupleTableSlot* slot) {
-  const RdmaccHandle handle = {.relation = RelationGetRelid(scan->base.rs_rd),
-                               .table = scan->rows.table,
-                               .visible_before = scan->rows.visible_before,
-                               .key = row->key,
-                               .row = {}};
+  const RdmaccHandle handle = {
+      .relation = RelationGetRelid(scan->base.rs_rd),
+      .table = scan->rows.table,
+      .visible_before = scan->rows.visible_before,
+      .key = row->key,
+      .row = {.found = false, .key = {}, .row = {}, .version = row->version, .node = 0}};
   ItemPointerData tid;
   rdmacc_handle_assign(&scan->handles, &handle, &tid);
   rdmacc_slot_store(slot, scan->base.rs_rd, row, &tid);

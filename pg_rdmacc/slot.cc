@@ -1,5 +1,6 @@
 #include "pg_rdmacc/slot.h"
 
+#include "pg_rdmacc/executor.h"
 #include "pg_rdmacc/row_codec.h"
 
 extern "C" {
@@ -14,7 +15,6 @@ void rdmacc_slot_store(TupleTableSlot* slot, Relation relation, const BridgeRow*
   MemoryContextSwitchTo(previous);
   if (tid != nullptr) tuple->t_self = *tid;
   tuple->t_tableOid = RelationGetRelid(relation);
-  HeapTupleHeaderSetXmin(tuple->t_data, static_cast<TransactionId>(row->version));
   if (TTS_IS_HEAPTUPLE(slot)) {
     ExecStoreHeapTuple(tuple, slot, true);
   } else {
@@ -28,8 +28,10 @@ void rdmacc_slot_set_tid(TupleTableSlot* slot, Relation relation, const ItemPoin
   slot->tts_tid = *tid;
   slot->tts_tableOid = RelationGetRelid(relation);
   if (!TTS_IS_HEAPTUPLE(slot)) return;
+  if (rdmacc_query_returns()) ExecMaterializeSlot(slot); /* it may return system columns */
   HeapTuple tuple = reinterpret_cast<HeapTupleTableSlot*>(slot)->tuple;
   if (tuple == nullptr) return;
+  HeapTupleHeaderSetXmin(tuple->t_data, rdmacc_row_stamp());
   tuple->t_self = *tid;
   tuple->t_tableOid = RelationGetRelid(relation);
 }

@@ -8,10 +8,10 @@ extern "C" {
 #include "storage/itemptr.h"
 #include "utils/rel.h"
 
-/* Stores a copy of the row. xmin is the low half of the row's version stamp (0: an own write). */
+/* Stores a copy of the row. xmin is the stamp that it was written with. */
 void rdmacc_slot_store(TupleTableSlot* slot, Relation relation, const BridgeRow* row,
                        const ItemPointerData* tid);
 
-/* The row in the slot is the one that `tid` names now. */
+/* The row in the slot was just written; `tid` names it now. */
 void rdmacc_slot_set_tid(TupleTableSlot* slot, Relation relation, const ItemPointerData* tid);
 }

@@ -5,6 +5,7 @@
 #include "pg_rdmacc/fetch.h"
 #include "pg_rdmacc/maintenance.h"
 #include "pg_rdmacc/modify.h"
+#include "pg_rdmacc/row_lock.h"
 #include "pg_rdmacc/seq_scan.h"
 #include "pg_rdmacc/shadow_index.h"
 

@@ -4,19 +4,18 @@
 
 #include "pg_rdmacc/ddl.h"
 #include "pg_rdmacc/index_statements.h"
+#include "pg_rdmacc/foreign_key.h"
 #include "pg_rdmacc/object_access.h"
 #include "pg_rdmacc/publication.h"
 #include "pg_rdmacc/shadow_index.h"
 #include "pg_rdmacc/xact.h"
 
 extern "C" {
-#include "access/table.h"
 #include "access/tableam.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
 #include "commands/defrem.h"
-#include "commands/trigger.h"
 #include "nodes/parsenodes.h"
 #include "tcop/utility.h"
 #include "utils/lsyscache.h"
@@ -92,7 +91,7 @@ void note_create_as(const CreateTableAsStmt* statement) {
   if (!is_ours(into->accessMethod)) rdmacc_note_foreign_write();
 }
 
-/* A table that has become ours must not keep foreign keys. */
+/* A table that has become ours, or has left us, must not keep foreign keys to the other kind. */
 void check_new_access_method(const AlterTableStmt* statement) {
   ListCell* cell;
   bool set = false;
@@ -102,17 +101,7 @@ void check_new_access_method(const AlterTableStmt* statement) {
   }
   if (!set) return;
   const Oid relid = RangeVarGetRelid(statement->relation, NoLock, true);
-  if (!OidIsValid(relid) || !rdmacc_relation_is_ours(relid)) return;
-  Relation relation = table_open(relid, NoLock);
-  const TriggerDesc* triggers = relation->trigdesc;
-  for (int i = 0; triggers != nullptr && i < triggers->numtriggers; i++) {
-    if (RI_FKey_trigger_type(triggers->triggers[i].tgfoid) == RI_TRIGGER_NONE) continue;
-    ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-                    errmsg("foreign keys are not supported on rdmacc table \"%s\"",
-                           RelationGetRelationName(relation)),
-                    errhint("Drop the constraints first.")));
-  }
-  table_close(relation, NoLock);
+  if (OidIsValid(relid)) rdmacc_check_foreign_keys_of(relid);
 }
 
 void before(Node* statement) {

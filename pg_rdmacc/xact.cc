@@ -4,6 +4,7 @@
 #include "pg_rdmacc/ddl.h"
 #include "pg_rdmacc/error.h"
 #include "pg_rdmacc/handle.h"
+#include "pg_rdmacc/key_moves.h"
 #include "pg_rdmacc/savepoint.h"
 #include "pg_rdmacc/write_marks.h"
 
@@ -107,6 +108,7 @@ void forget_transaction(void) {
   rdmacc_ddl_forget();
   rdmacc_handles_forget();
   rdmacc_write_marks_forget();
+  rdmacc_displaced_forget();
   rdmacc_savepoints_forget();
 }
 
@@ -234,8 +236,11 @@ bool rdmacc_pump_uninterrupted(void) {
   const int64 deadline_us = rdmacc_now_us() + kUninterruptedUsMax;
   while (!bridge_resume()) {
     if (rdmacc_now_us() > deadline_us) {
-      const BridgeError error = {
-          .code = BRIDGE_UNAVAILABLE, .reason = "", .message = "", .outcome_unknown = false};
+      const BridgeError error = {.code = BRIDGE_UNAVAILABLE,
+                                 .reason = "",
+                                 .message = "",
+                                 .outcome_unknown = false,
+                                 .held_by_another = false};
       doom_by(&error);
       rdmacc_leave_cluster();
       return false;

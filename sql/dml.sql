@@ -83,7 +83,13 @@ INSERT INTO wide VALUES (1, repeat('x', 10000)), (2, repeat(md5('2'), 1000));
 SELECT id, length(v), pg_column_size(v) FROM wide ORDER BY id;
 UPDATE wide SET v = v || 'y' WHERE id = 2;
 SELECT right(v, 3) FROM wide WHERE id = 2;
-INSERT INTO wide VALUES (3, repeat('x', 70000));
+INSERT INTO wide VALUES (3, repeat('x', 70000)), (4, repeat('y', 300000)), (5, repeat('z', 1000000));
+SELECT id, length(v), right(v, 1) FROM wide WHERE id >= 3 ORDER BY id;
+UPDATE wide SET v = v || 'w' WHERE id = 5;
+UPDATE wide SET v = 'short' WHERE id = 4;
+SELECT id, length(v), right(v, 1) FROM wide WHERE id = ANY ('{3, 4, 5}') ORDER BY id;
+DELETE FROM wide WHERE id IN (3, 4, 5);
+INSERT INTO wide VALUES (3, repeat('x', 1050000));
 SELECT count(*) FROM wide;
 
 -- system columns

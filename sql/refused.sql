@@ -1,7 +1,6 @@
 -- What rdmacc tables cannot do is refused, with a hint, and leaves nothing behind.
 CREATE TABLE t (id int PRIMARY KEY, a int, b text) USING rdmacc;
 INSERT INTO t VALUES (1, 1, 'one');
-CREATE TABLE reference (id int PRIMARY KEY) USING heap;
 
 CREATE TEMPORARY TABLE temporary_one (id int) USING rdmacc;
 CREATE UNLOGGED TABLE unlogged_one (id int) USING rdmacc;
@@ -23,22 +22,11 @@ CREATE TABLE t2 (id int PRIMARY KEY, v text COLLATE caseless UNIQUE) USING rdmac
 CREATE TABLE t2 (id int PRIMARY KEY, v tsvector UNIQUE) USING rdmacc;
 \d t
 
--- foreign keys
-CREATE TABLE t2 (id int PRIMARY KEY REFERENCES t) USING rdmacc;
-CREATE TABLE t2 (id int PRIMARY KEY REFERENCES reference) USING rdmacc;
-CREATE TABLE t2 (id int PRIMARY KEY REFERENCES t) USING heap;
-ALTER TABLE t ADD FOREIGN KEY (a) REFERENCES reference;
-CREATE TABLE child (id int REFERENCES reference) USING heap;
-ALTER TABLE child SET ACCESS METHOD rdmacc;
-ALTER TABLE reference SET ACCESS METHOD rdmacc;
-
 -- queries
 SELECT * FROM t TABLESAMPLE system (10);
 SELECT ctid FROM t;
 SELECT * FROM t WHERE ctid = '(0,1)';
 DELETE FROM t x USING t y WHERE x.ctid < y.ctid AND x.id = y.id;
-SELECT * FROM t FOR UPDATE SKIP LOCKED;
-SELECT * FROM t FOR UPDATE NOWAIT;
 
 -- logical replication
 CREATE PUBLICATION news FOR TABLE t;
@@ -63,5 +51,5 @@ DROP TABLESPACE elsewhere;
 
 SELECT * FROM t;
 SELECT count(*) FROM pg_class WHERE relname IN ('t2', 'second', 'temporary_one', 'unlogged_one');
-DROP TABLE t, child, reference;
+DROP TABLE t;
 DROP COLLATION caseless;

@@ -20,8 +20,9 @@
 namespace rdmacc {
 namespace {
 
-// R2: a writer that is older than us may still write a version that we would have to read.
-bool passes(uint64_t lock, const TxnStamps& txn) { return lock == 0 || lock > txn.ctts; }
+// R2: a writer that is older than us may still write a version that we would have to read. A lock
+// of our own, taken early, is in nobody's way.
+bool passes(uint64_t lock, const TxnStamps& txn) { return lock == 0 || lock >= txn.ctts; }
 
 // An absent key, or a group that is scanned: rts first, then the entries, read between the two
 // looks, without an older inserter. A CPU loads the lock of the first look before its rts: an

@@ -18,9 +18,11 @@ namespace rdmacc {
 // The lines of one READ come in any order, so only a header looked at before the record and again
 // after it proves that the record is whole: unlocked before, and the same stamp in both (the
 // stamp is written before the bytes). The second may be locked already: the bytes are not yet new.
-Step read_untorn(const Access& /*access*/, const Look* seen, const TxnStamps& /*txn*/) {
+// What the transaction itself has locked early nobody else writes.
+Step read_untorn(const Access& /*access*/, const Look* seen, const TxnStamps& txn) {
   if (seen == nullptr) return Step::attempt(kReadBetweenLooks);
-  const bool untorn = seen->first.lock == 0 && same_version(*seen);
+  const bool free = seen->first.lock == 0 || seen->first.lock == txn.ctts;
+  const bool untorn = free && same_version(*seen);
   return untorn ? Step::done() : Step::again(kReadBetweenLooks);
 }
 

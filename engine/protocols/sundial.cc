@@ -23,9 +23,11 @@
 namespace rdmacc {
 namespace {
 
-Step read(const Access& /*access*/, const Look* seen, const TxnStamps& /*txn*/) {
+// What the transaction itself has locked early nobody else writes; its lease is noted already.
+Step read(const Access& /*access*/, const Look* seen, const TxnStamps& txn) {
   if (seen == nullptr) return Step::attempt(kReadBetweenLooks);
-  const bool whole = !sundial_locked(seen->first.sundial) && same_version(*seen);
+  const bool free = !sundial_locked(seen->first.sundial) || seen->first.lock == txn.ctts;
+  const bool whole = free && same_version(*seen);
   return whole ? Step::done() : Step::again(kReadBetweenLooks);
 }
 

@@ -9,6 +9,11 @@ namespace {
 
 constexpr uint64_t kSmallArrayBytesMax = kPageBytes / 2;
 
+// Are the units of a page what is asked for?
+bool serves(PageKind page, PageKind kind) {
+  return page == kind || (kind == PageKind::kOverflow && page == PageKind::kOverflowRun);
+}
+
 bool bit_of(const std::vector<uint64_t>& words, uint32_t i) {
   return (words[i / 64] >> (i % 64) & 1) != 0;
 }
@@ -20,6 +25,7 @@ void clear_bit(std::vector<uint64_t>& words, uint32_t i) { words[i / 64] &= ~(1u
 uint32_t overflow_unit_bytes(uint64_t bytes) {
   CHECK(bytes <= kOverflowBytesMax);
   const uint64_t total = sizeof(OverflowHeader) + bytes;
+  if (total > kPageBytes) return static_cast<uint32_t>(round_up(total, kPageBytes));
   if (total <= 256) return static_cast<uint32_t>(round_up(total, 64));
   return static_cast<uint32_t>(round_up(total, std::bit_floor(total - 1) / 4));
 }
@@ -39,7 +45,7 @@ void Arena::load_page(uint64_t index) {
   const PageWord word = page_table_.word(index);
   Page page;
   page.kind = word.kind();
-  if (page.kind == PageKind::kRun) {
+  if (is_run(page.kind)) {
     page.units = 1;
     page.unit_bytes = static_cast<uint32_t>(std::min<uint64_t>(word.value() * kPageBytes, ~0u));
   } else if (page.kind != PageKind::kUnused && page.kind != PageKind::kRunTail) {
@@ -66,28 +72,29 @@ bool Arena::place_of(uint64_t offset, Place* place) const {
 
 bool Arena::is_unit(PageKind kind, uint64_t offset) const {
   Place place;
-  return place_of(offset, &place) && pages_[place.page].kind == kind;
+  return place_of(offset, &place) && serves(pages_[place.page].kind, kind);
 }
 
 bool Arena::in_use(PageKind kind, uint64_t offset) const {
   Place place;
   if (!place_of(offset, &place)) return false;
   const Page& page = pages_[place.page];
-  return page.kind == kind && bit_of(page.taken, place.unit) && !bit_of(page.retired, place.unit);
+  return serves(page.kind, kind) && bit_of(page.taken, place.unit) &&
+         !bit_of(page.retired, place.unit);
 }
 
 uint64_t Arena::unit_bytes(uint64_t offset) const {
   Place place;
   CHECK(place_of(offset, &place));
   const Page& page = pages_[place.page];
-  if (page.kind == PageKind::kRun) return page_table_.word(place.page).value() * kPageBytes;
+  if (is_run(page.kind)) return page_table_.word(place.page).value() * kPageBytes;
   return page.unit_bytes;
 }
 
 void Arena::for_each_unit(uint64_t index, PageKind kind,
                           const std::function<void(uint64_t, bool)>& visit) const {
   CHECK(index < pages_.size());
-  if (pages_[index].kind != kind) return;
+  if (!serves(pages_[index].kind, kind)) return;
   const uint32_t units = pages_[index].units, bytes = pages_[index].unit_bytes;
   for (uint32_t i = 0; i < units; ++i) {
     const Page& page = pages_[index];
@@ -100,7 +107,7 @@ bool Arena::mark_used(PageKind kind, uint64_t offset) {
   Place place;
   if (!place_of(offset, &place)) return false;
   Page& page = pages_[place.page];
-  if (page.kind != kind || bit_of(page.taken, place.unit)) return false;
+  if (!serves(page.kind, kind) || bit_of(page.taken, place.unit)) return false;
   set_bit(page.taken, place.unit);
   --page.free;
   used_bytes_ += unit_bytes(offset);
@@ -132,7 +139,7 @@ void Arena::settle() {
       CHECK(retire(offset));
     }
     const Page& page = pages_[index];
-    if (page.free > 0 && page.kind != PageKind::kRun) {
+    if (page.free > 0 && !is_run(page.kind)) {
       size_class(page.kind, page.unit_bytes).pages.push_back(index);
     }
   }
@@ -154,8 +161,11 @@ Status Arena::no_space() const {
 Result<uint64_t> Arena::allocate(PageKind kind, uint64_t bytes) {
   CHECK(kind != PageKind::kUnused && kind != PageKind::kRunTail && bytes > 0);
   if (kind == PageKind::kArray) {
-    if (bytes > kSmallArrayBytesMax) return allocate_run(bytes);
+    if (bytes > kSmallArrayBytesMax) return allocate_run(PageKind::kRun, bytes);
     bytes = std::max<uint64_t>(64, std::bit_ceil(bytes));
+  }
+  if (kind == PageKind::kOverflow && bytes > kPageBytes) {
+    return allocate_run(PageKind::kOverflowRun, bytes);
   }
   CHECK(bytes % 64 == 0 && bytes <= kPageBytes);
   SizeClass& units = size_class(kind, static_cast<uint32_t>(bytes));
@@ -171,14 +181,14 @@ Result<uint64_t> Arena::allocate(PageKind kind, uint64_t bytes) {
   return take_unit(units);
 }
 
-Result<uint64_t> Arena::allocate_run(uint64_t bytes) {
+Result<uint64_t> Arena::allocate_run(PageKind kind, uint64_t bytes) {
   const uint64_t count = round_up(bytes, kPageBytes) / kPageBytes;
-  const Result<uint64_t> first = page_table_.take_run(count);
+  const Result<uint64_t> first = page_table_.take_run(kind, count);
   if (!first.ok()) return first.status().code() == Code::kNoSpace ? no_space() : first.status();
   if (first.value() + count > pages_.size()) pages_.resize(first.value() + count);
   for (uint64_t i = 0; i < count; ++i) load_page(first.value() + i);
   const uint64_t offset = layout_.page(first.value());
-  CHECK(mark_used(PageKind::kRun, offset));
+  CHECK(mark_used(kind, offset));
   return offset;
 }
 
@@ -204,7 +214,7 @@ bool Arena::retire(uint64_t offset) {
   if (!bit_of(page.taken, place.unit) || bit_of(page.retired, place.unit)) return false;
   set_bit(page.retired, place.unit);
   // A block without owner is found to be free when the node is opened again.
-  if (page.kind == PageKind::kOverflow) region_.store(offset, 0);
+  if (serves(page.kind, PageKind::kOverflow)) region_.store(offset, 0);
   retired_.push_back(offset);
   return true;
 }
@@ -247,7 +257,7 @@ void Arena::wipe(PageKind kind, uint64_t offset, uint64_t bytes) {
 
 void Arena::free_unit(const Place& place) {
   Page& page = pages_[place.page];
-  if (page.kind == PageKind::kRun) {
+  if (is_run(page.kind)) {
     const uint64_t count = page_table_.word(place.page).value();
     page_table_.give_back(place.page);
     for (uint64_t i = 0; i < count; ++i) load_page(place.page + i);

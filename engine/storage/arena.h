@@ -27,12 +27,14 @@ class Arena {
   // Reads the page table; every unit counts as free until marked. Then settle() retires all that
   // was handed out once and is not marked, since somebody may still read it.
   Status open();
+  // kOverflow stands for blocks of every size, here and in what follows.
   // False if there is no such unit or it is marked already.
   bool mark_used(PageKind kind, uint64_t offset);
   void settle();
 
   // Offset of a free unit of `bytes` (kSlot, kGroup, kBucket: its exact size; kOverflow: header
-  // included; kArray: any size). kNoSpace names the node and how much is used.
+  // included, beyond a page whole pages; kArray: any size). kNoSpace names the node and how much is
+  // used.
   Result<uint64_t> allocate(PageKind kind, uint64_t bytes);
   // Of a unit that was just allocated and not written to since: free at once.
   void give_back(uint64_t offset);
@@ -77,7 +79,7 @@ class Arena {
 
   SizeClass& size_class(PageKind kind, uint32_t unit_bytes);
   void load_page(uint64_t index);
-  Result<uint64_t> allocate_run(uint64_t bytes);
+  Result<uint64_t> allocate_run(PageKind kind, uint64_t bytes);
   uint64_t take_unit(SizeClass& units);
   bool place_of(uint64_t offset, Place* place) const;
   void free_unit(const Place& place);

@@ -14,6 +14,7 @@ bool plausible(PageWord word, uint64_t pages_left) {
     case PageKind::kRunTail:
       return true;
     case PageKind::kRun:
+    case PageKind::kOverflowRun:
       return word.value() > 0 && word.value() <= pages_left;
     case PageKind::kSlot:
     case PageKind::kGroup:
@@ -40,7 +41,7 @@ Status PageTable::open() {
     if (!plausible(page, used - index)) {
       return Status(Code::kCorrupt, "page table: page " + std::to_string(index));
     }
-    const uint64_t pages = page.kind() == PageKind::kRun ? page.value() : 1;
+    const uint64_t pages = is_run(page.kind()) ? page.value() : 1;
     for (uint64_t i = 1; i < pages; ++i) {
       if (word(index + i).kind() != PageKind::kRunTail) {
         return Status(Code::kCorrupt, "page table: run at page " + std::to_string(index));
@@ -75,7 +76,7 @@ Status PageTable::back_until(uint64_t page_end) {
 }
 
 Result<uint64_t> PageTable::take(PageKind kind, uint32_t unit_bytes) {
-  CHECK(kind != PageKind::kUnused && kind != PageKind::kRun && kind != PageKind::kRunTail);
+  CHECK(kind != PageKind::kUnused && !is_run(kind) && kind != PageKind::kRunTail);
   Result<uint64_t> first = take_contiguous(1);
   if (!first.ok()) return first;
   set_word(*first, PageWord::make(kind, unit_bytes));
@@ -84,12 +85,12 @@ Result<uint64_t> PageTable::take(PageKind kind, uint32_t unit_bytes) {
   return first;
 }
 
-Result<uint64_t> PageTable::take_run(uint64_t pages) {
-  CHECK(pages > 0);
+Result<uint64_t> PageTable::take_run(PageKind kind, uint64_t pages) {
+  CHECK(is_run(kind) && pages > 0);
   Result<uint64_t> first = take_contiguous(pages);
   if (!first.ok()) return first;
   for (uint64_t i = 1; i < pages; ++i) set_word(*first + i, PageWord::make(PageKind::kRunTail, 0));
-  set_word(*first, PageWord::make(PageKind::kRun, pages));
+  set_word(*first, PageWord::make(kind, pages));
   pages_used_ = std::max(pages_used_, *first + pages);
   region_.store(offsetof(Superblock, pages_used), pages_used_);
   return first;
@@ -99,7 +100,7 @@ void PageTable::give_back(uint64_t first) {
   const PageWord head = word(first);
   CHECK(head.kind() != PageKind::kSlot && head.kind() != PageKind::kGroup);
   CHECK(head.kind() != PageKind::kUnused && head.kind() != PageKind::kRunTail);
-  const uint64_t pages = head.kind() == PageKind::kRun ? head.value() : 1;
+  const uint64_t pages = is_run(head.kind()) ? head.value() : 1;
   for (uint64_t i = 0; i < pages; ++i) set_word(first + i, PageWord{});
   add_unused(first, pages);
 }

@@ -13,13 +13,18 @@ enum class PageKind : uint8_t {
   kGroup = 2,
   kBucket = 3,
   kOverflow = 4,
-  kArray = 5,    // small root arrays
-  kRun = 6,      // first page of a root array that takes whole pages
-  kRunTail = 7,  // its other pages
+  kArray = 5,        // small root arrays
+  kRun = 6,          // first page of a root array that takes whole pages
+  kRunTail = 7,      // other pages of a run
+  kOverflowRun = 8,  // first page of an overflow block that takes whole pages
 };
 
+constexpr bool is_run(PageKind kind) {
+  return kind == PageKind::kRun || kind == PageKind::kOverflowRun;
+}
+
 // One page's word in the region's page table: 8 bits of kind, then the size of its units in
-// bytes (kRun: number of pages).
+// bytes (of runs: the number of pages).
 struct PageWord {
   uint64_t bits = 0;
   static PageWord make(PageKind kind, uint64_t value) {
@@ -42,8 +47,8 @@ class PageTable {
 
   // Index of a fresh page; its memory is zero. kNoSpace.
   Result<uint64_t> take(PageKind kind, uint32_t unit_bytes);
-  // Index of the first of `pages` contiguous ones.
-  Result<uint64_t> take_run(uint64_t pages);
+  // Index of the first of `pages` contiguous ones; `kind` is that of a run.
+  Result<uint64_t> take_run(PageKind kind, uint64_t pages);
   // A run, or one page that is not for slots or groups. Its memory is zero.
   void give_back(uint64_t first);
 

@@ -70,7 +70,7 @@ constexpr uint64_t pack_words(uint32_t low, uint32_t high) {
   return (static_cast<uint64_t>(high) << 32) | low;
 }
 
-constexpr uint32_t kRowBytesMax = 64 * 1024;  // row bytes (key excluded)
+constexpr uint32_t kRowBytesMax = 1024 * 1024;  // row bytes (key excluded)
 constexpr uint32_t kKeyBytesMax = 2 * 1024;
 constexpr uint32_t kRecordSizeMin = 16;     // room for an overflow address
 constexpr uint32_t kRecordInlineMax = 512;  // record bytes kept in the slot itself

@@ -297,13 +297,15 @@ Status carry_out_commit(StageContext& context, StagePlan plan, const LogRecord& 
     size_t bytes = 0;
     const bool gap = record.writes[begin].kind == WriteKind::kGap;
     size_t end = begin;
-    while (end < record.writes.size() && bytes < kRequestBytesMax &&
+    while (end < record.writes.size() &&
            (record.writes.size() <= 64 || (record.writes[end].kind == WriteKind::kGap) == gap)) {
       const Write& write = record.writes[end];
+      const size_t more = 128 + write.record.size() + write.entries.size() * 16;
+      if (bytes > 0 && bytes + more > kRequestBytesMax) break;  // a long one goes by itself
       auto& [part, items] = parts[write.header.node()];
       part.writes.push_back(write);
       items.push_back(end);
-      bytes += 128 + write.record.size() + write.entries.size() * 16;
+      bytes += more;
       end++;
     }
     Requests requests(context, StageWork::kCommit);

@@ -16,11 +16,25 @@ constexpr uint64_t kInstallAgainUsMax = 60'000'000;
 
 }  // namespace
 
+// A row that was locked early and whose write was rolled back. A frozen lease cannot be renewed, so
+// the row is written as it is: that is behind its lease, and the commit time follows.
+void Transaction::keep_locked_row(KeyState& state) {
+  if (!parameters_.rules->has_leases || state.base != KeyState::Base::kExists ||
+      !state.tuple->locked || !state.own.empty()) {
+    return;
+  }
+  writes_.add(*parameters_.rules,
+              {state.table, state.hash, state.key, false, state.row, state.tuple, state.overflow});
+}
+
 // What each key's own writes come to, against what the engine had.
 void Transaction::collect_writes() {
   for (KeyState& state : keys_.all()) {
     const OwnVersion* last = state.to_write();
-    if (last == nullptr) continue;
+    if (last == nullptr) {
+      keep_locked_row(state);
+      continue;
+    }
     CHECK(state.base != KeyState::Base::kUnknown);
     PlannedWrite& planned =
         writes_.add(*parameters_.rules, {state.table, state.hash, state.key, last->deleted,

@@ -122,6 +122,9 @@ struct ProtocolRules {
   // Deterministic: commit hands the transaction over to be executed in a global order
   // (ordered_request.h) in place of the stages from Lock on.
   bool commits_in_order = false;
+  // Whoever looks by these rules passes over what others have locked; what it sees proves nothing
+  // (row_lock.h).
+  bool skips_locked = false;
   // Rounds of waiting for somebody else before the attempt gives way.
   int looks_max = 200;
   Rule read;

@@ -1,13 +1,15 @@
 #include "engine/txn/scan_cursor.h"
 
+#include <algorithm>
 #include <bit>
 
 namespace rdmacc {
 
-TableScan::TableScan(Transaction& txn, TableId table, uint32_t visible_before)
+TableScan::TableScan(Transaction& txn, TableId table, uint32_t visible_before, ScanMode mode)
     : txn_(txn),
       table_(table),
       visible_before_(visible_before),
+      mode_(mode),
       arena_(txn.coordinator().engine.worker.pool()) {}
 
 // The hash ranges of a node's groups, as the cached root array has them: a group that fills n of
@@ -65,7 +67,7 @@ Status TableScan::next(std::vector<ScannedRow>& batch) {
 
 Status TableScan::read_batch(std::vector<ScannedRow>& batch) {
   std::vector<GroupWork> groups;
-  while (!work_.empty() && groups.size() < kGroupsPerBatch) {
+  while (!work_.empty() && groups.size() < groups_wanted_) {
     GroupWork group;
     group.table = table_;
     group.node = node_;
@@ -73,7 +75,7 @@ Status TableScan::read_batch(std::vector<ScannedRow>& batch) {
     work_.pop_front();
     groups.push_back(std::move(group));
   }
-  RDMACC_RETURN_IF_ERROR(txn_.scan(groups, arena_));
+  RDMACC_RETURN_IF_ERROR(txn_.scan(groups, arena_, mode_));
   for (const GroupWork& group : groups) {
     if (group.result == GroupWork::Result::kSplit) {
       const uint32_t depth = group.range.depth;
@@ -85,6 +87,9 @@ Status TableScan::read_batch(std::vector<ScannedRow>& batch) {
     note(group);
     emit(group, batch);
   }
+  const bool long_rows = arena_.allocated_bytes() > kBatchBytesWanted;
+  groups_wanted_ = long_rows ? std::max<size_t>(groups_wanted_ / 2, 1)
+                             : std::min(groups_wanted_ * 2, kGroupsPerBatch);
   return Status();
 }
 

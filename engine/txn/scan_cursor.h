@@ -18,13 +18,14 @@ struct ScannedRow {
 // the next one.
 class TableScan {
  public:
-  TableScan(Transaction& txn, TableId table, uint32_t visible_before);
+  TableScan(Transaction& txn, TableId table, uint32_t visible_before, ScanMode mode);
 
   // An empty batch is the end.
   Status next(std::vector<ScannedRow>& batch);
 
  private:
   static constexpr size_t kGroupsPerBatch = 16;
+  static constexpr size_t kBatchBytesWanted = 1 << 20;  // rows may be long
 
   Status plan_node();
   static bool plan_ranges(const CachedRoot& root, std::deque<HashRange>& ranges);
@@ -36,10 +37,12 @@ class TableScan {
   Transaction& txn_;
   const TableId table_;
   const uint32_t visible_before_;
+  const ScanMode mode_;
   VerbArena arena_;
   NodeId node_ = 0;  // whose ranges are in work_
   bool planned_ = false;
   std::deque<HashRange> work_;  // of node_
+  size_t groups_wanted_ = 4;    // of the next batch, by what the last had
   bool own_done_ = false;
 };
 

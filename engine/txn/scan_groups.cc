@@ -5,6 +5,7 @@
 #include "engine/txn/drive.h"
 #include "engine/txn/lock.h"
 #include "engine/txn/overflow_read.h"
+#include "engine/txn/row_lock.h"
 
 namespace rdmacc {
 namespace {
@@ -61,6 +62,12 @@ class GroupScan {
   Status read_tuples(bool& again);
   Status read_some(size_t begin, size_t end, bool& again);
   Status fetch_overflow(size_t begin);
+  // By rules that skip: a tuple that has gone, is still to come, or that somebody has locked.
+  bool passed_over(const Driven& driven) const {
+    return context_.rules.skips_locked &&
+           (driven.end != Driven::End::kDone || (driven.accepted.flags & kFlagLive) == 0 ||
+            was_skipped(*driven.look, context_.stamps));
+  }
 
   StageContext& context_;
   GroupWork& work_;
@@ -209,6 +216,7 @@ Status GroupScan::read_some(size_t begin, size_t end, bool& again) {
     ScannedTuple& tuple = work_.tuples[first_new + i];
     if (driven[i].end == Driven::End::kAbort) return fail(driven[i].reason);
     const Header& header = driven[i].accepted;
+    if (passed_over(driven[i])) continue;
     if (driven[i].end != Driven::End::kDone || (header.flags & kFlagLive) == 0) {
       again = true;  // unlinked since we read the entry: the gap header has changed
       continue;

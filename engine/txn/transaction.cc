@@ -238,10 +238,16 @@ Status Transaction::peek(TableId table, std::string_view key, bool& found, std::
   return status;
 }
 
-Status Transaction::scan(std::span<GroupWork> groups, VerbArena& arena) {
+Status Transaction::scan(std::span<GroupWork> groups, VerbArena& arena, ScanMode mode) {
+  if (mode == ScanMode::kSkipLocked) return look_at(groups, arena);
   StageContext stage = context(arena);
   const uint64_t start_ns = coordinator_.engine.worker.endpoint().now_ns();
-  Status status = carry_out_scan(stage, parameters_.plan, groups);
+  const ProtocolRules rules = impatient(stage.rules);
+  StageContext at_once{stage.engine,   rules,          stage.stamps,
+                       stage.arena,    stage.counters, stage.allocation_counters,
+                       stage.cancelled};
+  Status status = mode == ScanMode::kNoWait ? scan_groups(at_once, groups, 0)
+                                            : carry_out_scan(stage, parameters_.plan, groups);
   time_stage(parameters_.rules->locks_what_it_reads ? Stage::kLock : Stage::kRead, start_ns);
   scanned_ = scanned_table_ = true;
   for (GroupWork& group : groups) {

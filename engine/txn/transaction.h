@@ -6,6 +6,7 @@
 #include "engine/txn/coordinator_state.h"
 #include "engine/txn/key_state.h"
 #include "engine/txn/restart.h"
+#include "engine/txn/row_lock.h"
 #include "engine/txn/write_plan.h"
 
 // One attempt of one transaction at its coordinator: read and write sets, own writes, and the
@@ -61,9 +62,12 @@ class Transaction final {
   void note_wide_read() { scanned_table_ = true; }
   // Outside of the protocol (peek.h); `row` lives until the coroutine yields.
   Status peek(TableId table, std::string_view key, bool& found, std::string_view& row);
+  // row_lock.cc: reads the key and, if `exclusive`, locks its row now, by the protocol's rules but
+  // without waiting. Under protocols that lock nothing it is only read.
+  Status try_lock(TableId table, std::string_view key, bool exclusive, RowLock& result);
 
   // Scans the groups and adds what it saw to the read set. Tuples' records live in `arena`.
-  Status scan(std::span<GroupWork> groups, VerbArena& arena);
+  Status scan(std::span<GroupWork> groups, VerbArena& arena, ScanMode mode);
 
   void note_scanned(TableId table, const ScannedGroup& group);
   // A row that a scan has met, or the tombstone of one.
@@ -100,6 +104,11 @@ class Transaction final {
   void time_stage(Stage stage, uint64_t start_ns);
   void event(HistoryOp op, TableId table, std::string_view key, uint64_t version);
 
+  Status lock_now(StageContext& stage, Access& access);
+  Status find_and_lock(StageContext& stage, KeyState& state, bool exclusive, RowLock& result);
+  // ScanMode::kSkipLocked.
+  Status look_at(std::span<GroupWork> groups, VerbArena& arena);
+
   // commit_in_order.cc: for rules that commit in a global order.
   Status commit_in_order();
   OrderedRequest make_ordered() const;
@@ -107,6 +116,7 @@ class Transaction final {
   void finish_ordered(const Status& status, bool rolled_back);
   void note_ordered(const OrderedRequest& request, const OrderedOutcome& outcome);
 
+  void keep_locked_row(KeyState& state);
   void collect_writes();
   Status find_missing_gaps(StageContext& stage);
   Status lock_writes(StageContext& stage);

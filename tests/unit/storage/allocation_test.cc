@@ -95,23 +95,26 @@ TEST_F(Allocation, HandsOutLockedSlotsWithTheirKeyAndEmptyHistory) {
 
 TEST_F(Allocation, TagsOverflowBlocksWithTheirOwner) {
   cluster_.run([&](Coordinator& c) {
-    Slot block{};
-    block.overflow_bytes = 5'000;
-    block.want_slot = false;
-    ASSERT_TRUE(c.client.allocate(std::span(&block, 1), 0x60001, c.worker.counters()).ok());
-    EXPECT_TRUE(block.slot.null());
-    EXPECT_EQ(word(block.overflow.offset()), 0x60001u);
-    EXPECT_GE(word(block.overflow.offset() + 8), 5'000u);
-    const Free freed{block.overflow, FreeKind::kOverflow};
-    EXPECT_TRUE(c.client.free(std::span(&freed, 1), 0, c.worker.counters()).ok());
-    EXPECT_EQ(word(block.overflow.offset()), 0u);
+    // The longest takes several pages.
+    for (const uint32_t bytes : {5'000u, 300'000u, static_cast<uint32_t>(kOverflowBytesMax)}) {
+      Slot block{};
+      block.overflow_bytes = bytes;
+      block.want_slot = false;
+      ASSERT_TRUE(c.client.allocate(std::span(&block, 1), 0x60001, c.worker.counters()).ok());
+      EXPECT_TRUE(block.slot.null());
+      EXPECT_EQ(word(block.overflow.offset()), 0x60001u);
+      EXPECT_GE(word(block.overflow.offset() + 8), bytes);
+      const Free freed{block.overflow, FreeKind::kOverflow};
+      EXPECT_TRUE(c.client.free(std::span(&freed, 1), 0, c.worker.counters()).ok());
+      EXPECT_EQ(word(block.overflow.offset()), 0u);
+    }
   });
 }
 
 TEST_F(Allocation, RefusesWhenMemoryIsFullAndServesAgainAfterAFree) {
   cluster_.run([&](Coordinator& c) {
     // Blocks first: their pages can become slot pages, but not the other way round.
-    for (const uint32_t overflow : {60'000u, 3'000u, 0u}) {
+    for (const uint32_t overflow : {1'000'000u, 60'000u, 3'000u, 0u}) {
       std::vector<Slot> first = fill(c, 0x10001, overflow, overflow == 0);
       EXPECT_GT(first.size(), 10u);
       const std::vector<Free> frees = frees_of(first);

@@ -36,7 +36,7 @@ void expect_disjoint_allocations(StorageCluster& cluster, NodeId node, TableId t
   RegionAudit audit = RegionAudit::of(cluster.region(node), cluster.layout());
   ASSERT_EQ(audit.fault, "");
   cluster.run({[&](Coordinator& c) {
-                for (const uint32_t overflow : {0u, 100u, 9'000u}) {
+                for (const uint32_t overflow : {600'000u, 0u, 100u, 9'000u}) {
                   while (true) {
                     std::vector<Slot> some(32);
                     for (Slot& each : some) {
@@ -210,12 +210,12 @@ TEST(Reopen, AtAnyEventOfCreatesAndDropsLeavesWholeTables) {
   }
 }
 
-TEST(Reopen, KeepsWhatTransactionsUnderWayHoldUntilTheirWorkerIsGone) {
+void keep_what_is_held(uint32_t overflow_bytes) {
   StorageCluster cluster({.nodes = 1, .coordinators = 2});
   const TableMeta table = make_table(cluster);
   Slot slot{};
   slot.table = table.id;
-  slot.overflow_bytes = 200;
+  slot.overflow_bytes = overflow_bytes;
   uint64_t ctts = 0;
   cluster.run([&](Coordinator& c) {
     ctts = c.next_ctts();
@@ -243,6 +243,11 @@ TEST(Reopen, KeepsWhatTransactionsUnderWayHoldUntilTheirWorkerIsGone) {
   EXPECT_EQ(word(slot.slot, kOffsetOfLock), 0u);
   EXPECT_EQ(word(slot.overflow, offsetof(OverflowHeader, owner_ctts)), 0u);
   EXPECT_EQ(cluster.storage(0).statistics().rows, 0u);
+}
+
+TEST(Reopen, KeepsWhatTransactionsUnderWayHoldUntilTheirWorkerIsGone) {
+  keep_what_is_held(200);
+  keep_what_is_held(600'000);  // several pages
 }
 
 TEST(Reopen, KeepsARowThatIsUnlockedButNotYetLinked) {

@@ -1,0 +1,130 @@
+#include "engine/txn/row_lock.h"
+
+#include "engine/txn/transaction.h"
+
+namespace rdmacc {
+namespace {
+
+constexpr int kAttemptsMax = 4;
+// What is being installed is whole again after a few looks; who locks while it runs is not.
+constexpr int kLooksAtInstalls = 3;
+
+bool locked_by_another(uint64_t lock, const TxnStamps& txn) {
+  return locked_exclusively(lock) && lock != txn.ctts;
+}
+
+// An atomic read, unless the header is locked: then there is nothing to read. Of a gap header only
+// that nobody installs just now: a scanner's or an inserter's lock does not change the entries.
+Step peek(const Access& access, const Look* seen, const TxnStamps& txn) {
+  constexpr int kVerbs = kFirstLook | kReadRecord | kLastLook;
+  if (seen == nullptr) return Step::attempt(kVerbs);
+  if (!access.gap && was_skipped(*seen, txn)) return Step::done();
+  const bool whole =
+      seen->first.wts == seen->last.wts && seen->first.incarnation == seen->last.incarnation;
+  return whole ? Step::done() : Step::again(kVerbs);
+}
+
+}  // namespace
+
+bool is_held_by_another(AbortReason reason) {
+  return reason == AbortReason::kLockHeld || reason == AbortReason::kDied ||
+         reason == AbortReason::kWaitedTooLong || reason == AbortReason::kReadUnstable;
+}
+
+ProtocolRules impatient(const ProtocolRules& rules) {
+  ProtocolRules changed = rules;
+  changed.looks_max = rules.locks_what_it_reads ? 0 : kLooksAtInstalls;
+  return changed;
+}
+
+ProtocolRules skipping_locked(const ProtocolRules& rules) {
+  ProtocolRules changed = rules;
+  changed.locks_what_it_reads = false;
+  changed.skips_locked = true;
+  changed.read = peek;
+  return changed;
+}
+
+bool was_skipped(const Look& seen, const TxnStamps& txn) {
+  return locked_by_another(seen.first.lock, txn) || locked_by_another(seen.last.lock, txn);
+}
+
+// Takes the header's lock by the protocol's rule, or leaves it as it was.
+Status Transaction::lock_now(StageContext& stage, Access& access) {
+  if (access.locked || parameters_.rules->commits_in_order) return Status();
+  LockWork work{&access, {}, {}, false};
+  const Status status = lock_accesses(stage, std::span(&work, 1));
+  if (status.ok() || !access.locked) return status;
+  Held held(access);
+  held.shares = 0;
+  RDMACC_RETURN_IF_ERROR(release_accesses(stage, std::span(&held, 1), /*certain=*/true));
+  access.locked = access.lease_locked = false;
+  return status;
+}
+
+// One look-up and lock of a key that nothing is known of. What two-phase locking has locked on the
+// way stays locked, found or not.
+Status Transaction::find_and_lock(StageContext& stage, KeyState& state, bool exclusive,
+                                  RowLock& result) {
+  KeyWork work = KeyWork::of(state.table, state.hash, state.key);
+  Status status = find_keys(stage, std::span(&work, 1));
+  if (status.ok() && work.result == KeyWork::Result::kFound && exclusive) {
+    Access* known = access_of_.find(work.access.header.bits);
+    status = lock_now(stage, known != nullptr ? *known : work.access);
+  } else if (status.ok() && work.result == KeyWork::Result::kAborted) {
+    status = aborted(work.reason);
+  }
+  if (status.ok()) {
+    result = work.result == KeyWork::Result::kFound ? RowLock::kGot : RowLock::kAbsent;
+    return note_found(work, state);
+  }
+  work.result = KeyWork::Result::kPending;
+  if (!work.access.held()) work.access = Access{};
+  const Status noted = note_found(work, state);
+  return noted.ok() ? status : noted;
+}
+
+Status Transaction::try_lock(TableId table, std::string_view key, bool exclusive, RowLock& result) {
+  KeyState& state = keys_.touch(table, key);
+  const ProtocolRules rules = impatient(*parameters_.rules);
+  Status status;
+  for (int attempt = 0; attempt < kAttemptsMax; attempt++) {
+    scratch_.reset();
+    StageContext stage = context(scratch_);
+    StageContext at_once{stage.engine,   rules,          stage.stamps,
+                         stage.arena,    stage.counters, stage.allocation_counters,
+                         stage.cancelled};
+    result = state.base == KeyState::Base::kExists ? RowLock::kGot : RowLock::kAbsent;
+    if (state.base == KeyState::Base::kUnknown) {
+      status = find_and_lock(at_once, state, exclusive, result);
+      const bool changed = reason_of(status) == AbortReason::kVersionChanged ||
+                           reason_of(status) == AbortReason::kStaleLocation;
+      if (changed) continue;  // between the look and the lock: nothing has been relied on yet
+    } else if (state.base == KeyState::Base::kExists && exclusive) {
+      status = lock_now(at_once, *state.tuple);
+    }
+    break;
+  }
+  if (is_held_by_another(reason_of(status))) {
+    result = RowLock::kBusy;
+    return Status();
+  }
+  note_failure(status);
+  return status;
+}
+
+Status Transaction::look_at(std::span<GroupWork> groups, VerbArena& arena) {
+  const ProtocolRules rules = skipping_locked(*parameters_.rules);
+  StageContext stage = context(arena);
+  StageContext around{stage.engine,   rules,          stage.stamps,
+                      stage.arena,    stage.counters, stage.allocation_counters,
+                      stage.cancelled};
+  Status status = scan_groups(around, groups, 0);
+  for (const GroupWork& group : groups) {
+    if (status.ok() && group.result == GroupWork::Result::kAborted) status = aborted(group.reason);
+  }
+  note_failure(status);
+  return status;
+}
+
+}  // namespace rdmacc

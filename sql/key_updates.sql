@@ -1,0 +1,104 @@
+-- Whether primary keys are unique is judged when a statement has ended.
+CREATE TABLE t (id int PRIMARY KEY, v int) USING rdmacc;
+INSERT INTO t SELECT i, i FROM generate_series(1, 1000) i;
+UPDATE t SET id = id + 1;
+SELECT count(*), min(id), max(id), bool_and(id = v + 1) FROM t;
+UPDATE t SET id = id - 1;
+UPDATE t SET id = 1001 - id;
+SELECT count(*), min(id), max(id), bool_and(id = 1001 - v) FROM t;
+UPDATE t SET id = id % 1000 + 1 RETURNING id = (1001 - v) % 1000 + 1 AS as_returned \g /dev/null
+SELECT count(*), bool_and(id = (1001 - v) % 1000 + 1) FROM t;
+TRUNCATE t;
+INSERT INTO t VALUES (1, 10), (2, 20), (3, 30), (4, 40);
+
+-- a swap, a chain that ends in a row that goes, and rows that stay
+UPDATE t SET id = 3 - id WHERE id < 3;
+SELECT * FROM t ORDER BY id;
+UPDATE t SET id = id + 1 WHERE id < 4;
+UPDATE t SET id = id + 1 WHERE id IN (1, 3);
+UPDATE t SET id = 4 WHERE id IN (1, 2);
+UPDATE t SET id = CASE id WHEN 1 THEN 2 ELSE id END;
+UPDATE t SET id = CASE id WHEN 4 THEN 3 ELSE id END, v = v + 1;
+SELECT * FROM t ORDER BY id;
+WITH gone AS (DELETE FROM t WHERE id = 4) UPDATE t SET id = id + 1 WHERE id = 3;
+SELECT * FROM t ORDER BY id;
+MERGE INTO t USING (VALUES (1, 2), (2, 1), (4, NULL)) s(old, new) ON t.id = s.old
+  WHEN MATCHED AND s.new IS NULL THEN DELETE
+  WHEN MATCHED THEN UPDATE SET id = s.new;
+SELECT * FROM t ORDER BY id;
+MERGE INTO t USING (VALUES (1, 2), (7, 7)) s(old, new) ON t.id = s.old
+  WHEN MATCHED THEN UPDATE SET id = s.new
+  WHEN NOT MATCHED THEN INSERT VALUES (s.new, 70);
+SELECT * FROM t ORDER BY id;
+
+-- within a transaction: own rows, savepoints, and what a failed statement leaves
+BEGIN;
+INSERT INTO t VALUES (3, 300);
+UPDATE t SET id = id + 1;
+SAVEPOINT s;
+UPDATE t SET id = 4;
+ROLLBACK TO s;
+UPDATE t SET id = id + 1;
+SELECT * FROM t ORDER BY id;
+UPDATE t SET v = v + 1 WHERE id = 4;
+DELETE FROM t WHERE id = 3;
+SELECT * FROM t ORDER BY id;
+ROLLBACK;
+
+-- triggers see old and new rows, and may themselves write the table
+CREATE TABLE log (line text);
+CREATE FUNCTION tell() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO told VALUES (format('%s %s: %s -> %s', TG_WHEN, TG_OP, OLD.id || ',' || OLD.v, NEW.id || ',' || NEW.v));
+  RETURN NEW;
+END $$;
+CREATE TABLE told (line text) USING rdmacc;
+CREATE TRIGGER b BEFORE UPDATE ON t FOR EACH ROW EXECUTE FUNCTION tell();
+CREATE TRIGGER a AFTER UPDATE ON t FOR EACH ROW EXECUTE FUNCTION tell();
+INSERT INTO t VALUES (3, 30);
+UPDATE t SET id = id + 1;
+SELECT * FROM told ORDER BY line;
+CREATE FUNCTION count_rows() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  RAISE NOTICE '% old, % new, %', (SELECT string_agg(id::text, ',' ORDER BY id) FROM old_rows),
+    (SELECT string_agg(id::text, ',' ORDER BY id) FROM new_rows),
+    (SELECT string_agg(id::text, ',' ORDER BY id) FROM t);
+  UPDATE t SET id = id + 10 WHERE id < 10;
+  RETURN NULL;
+END $$;
+DROP TRIGGER a ON t;
+DROP TRIGGER b ON t;
+CREATE TRIGGER s AFTER UPDATE ON t REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
+  FOR EACH STATEMENT WHEN (pg_trigger_depth() = 0) EXECUTE FUNCTION count_rows();
+UPDATE t SET id = id - 1;
+SELECT * FROM t ORDER BY id;
+DROP TRIGGER s ON t;
+
+-- references follow row by row, so that a key has to be free; or they forbid it, as far as they do
+CREATE TABLE child (id int PRIMARY KEY, p int REFERENCES t ON UPDATE CASCADE) USING rdmacc;
+INSERT INTO child SELECT row_number() OVER (), id FROM t;
+UPDATE t SET id = 24 - id;
+UPDATE t SET id = id + 100;
+SELECT count(*), count(t.id) FROM child LEFT JOIN t ON t.id = p;
+ALTER TABLE child DROP CONSTRAINT child_p_fkey, ADD FOREIGN KEY (p) REFERENCES t;
+UPDATE t SET id = id + 1;
+UPDATE t SET id = 224 - id;
+SELECT count(*), count(t.id) FROM child LEFT JOIN t ON t.id = p;
+
+-- keys of other kinds, several columns, ON CONFLICT, a cursor
+CREATE TABLE named (a text, b numeric, v int, PRIMARY KEY (a, b)) USING rdmacc;
+INSERT INTO named VALUES ('x', 1, 1), ('x', 1.5, 2), ('y', 1, 3);
+UPDATE named SET b = b + 0.5;
+UPDATE named SET a = CASE a WHEN 'x' THEN 'y' ELSE 'x' END;
+SELECT * FROM named ORDER BY v;
+INSERT INTO named VALUES ('y', 1.5, 0) ON CONFLICT (a, b) DO UPDATE SET b = 9;
+INSERT INTO named VALUES ('y', 9, 0) ON CONFLICT (a, b) DO UPDATE SET b = 2;
+SELECT * FROM named ORDER BY v;
+BEGIN;
+DECLARE c CURSOR FOR SELECT * FROM named WHERE a = 'y' AND b = 9 FOR UPDATE;
+FETCH c;
+UPDATE named SET b = 10 WHERE CURRENT OF c;
+COMMIT;
+SELECT * FROM named ORDER BY v;
+DROP TABLE child, t, told, log, named;
+DROP FUNCTION tell, count_rows;

@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+"""Parents that are deleted and made again while children come and go, under each protocol: in the
+end there is no child without its parent, whatever was refused meanwhile."""
+
+import os
+import re
+import subprocess
+
+from harness import equal, run, true
+
+PARENTS = 12
+CLIENTS = 4
+SECONDS = 2
+SET_UP = f"""
+CREATE TABLE parent (id int PRIMARY KEY, life bigserial) USING rdmacc;
+CREATE TABLE child (id bigserial PRIMARY KEY, p int NOT NULL REFERENCES parent) USING rdmacc;
+CREATE TABLE leaf (id bigserial PRIMARY KEY, p int NOT NULL REFERENCES parent
+  ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED) USING rdmacc;
+INSERT INTO parent SELECT generate_series(1, {PARENTS});
+-- what a constraint refuses is no failure here
+CREATE FUNCTION try(statement text) RETURNS bool LANGUAGE plpgsql AS $$
+BEGIN
+  EXECUTE statement;
+  RETURN true;
+EXCEPTION WHEN foreign_key_violation THEN
+  RETURN false;
+END $$;
+"""
+SCRIPTS = {
+    "child": """SELECT try('INSERT INTO child (p) VALUES (:p)');""",
+    "move": """SELECT try('UPDATE child SET p = :p WHERE id = ' || id)
+                 FROM child WHERE p = :p % 3 + 1 LIMIT 1;""",
+    "leaf": """SELECT try('SET CONSTRAINTS ALL IMMEDIATE; INSERT INTO leaf (p) VALUES (:p)');""",
+    "parent": """INSERT INTO parent VALUES (:p) ON CONFLICT DO NOTHING;""",
+    "orphans": """SELECT try('DELETE FROM parent WHERE id = :p');""",
+    "family": """BEGIN;
+                 DELETE FROM child WHERE p = :p;
+                 SELECT try('DELETE FROM parent WHERE id = :p');
+                 COMMIT;""",
+}
+
+
+def set_up(box):
+    box.psql(SET_UP)
+    for name, script in SCRIPTS.items():
+        path = os.path.join(box.dir, name + ".pgbench")
+        with open(path, "w") as file:
+            file.write(f"\\set p random(1, {PARENTS})\n" + script + "\n")
+        os.chmod(path, 0o644)
+
+
+def storm(box, protocol):
+    lives = int(box.psql("SELECT sum(life) FROM parent"))
+    command = box.command("pgbench", "-n", "-c", str(CLIENTS), "-j", "1", "-T", str(SECONDS),
+                          "--max-tries=0", "--random-seed=7")
+    for name in SCRIPTS:
+        command += ["-f", os.path.join(box.dir, name + ".pgbench")]
+    environment = box.environment()
+    environment["PGOPTIONS"] = f"-c rdmacc.protocol={protocol}"
+    done = subprocess.run(command, env=environment, cwd="/", text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, timeout=SECONDS + 60)
+    equal(done.returncode, 0, f"{protocol}: {done.stdout[-1500:]}")
+    count = int(re.search(r"actually processed: (\d+)", done.stdout).group(1))
+    children = [int(box.psql(f"SELECT count(*) FROM {table}")) for table in ("child", "leaf")]
+    print(f"  {protocol}: {count} transactions, {children} children")
+    for table in ("child", "leaf"):
+        orphans = box.psql(f"SELECT * FROM {table} WHERE p NOT IN (SELECT id FROM parent)")
+        equal(orphans, "", f"{protocol}: orphans in {table}")
+    box.psql(f"INSERT INTO parent SELECT generate_series(1, {PARENTS}) ON CONFLICT DO NOTHING")
+    true(int(box.psql("SELECT sum(life) FROM parent")) > lives, f"{protocol}: no parent went")
+    true(max(children) > 0, f"{protocol}: no child is left")
+
+
+def no_orphans_under_any_protocol(box):
+    for protocol in box.psql("SELECT unnest(enumvals) FROM pg_settings"
+                             " WHERE name = 'rdmacc.protocol'").split("\n"):
+        storm(box, protocol)
+
+
+run(set_up, no_orphans_under_any_protocol,
+    settings={"rdmacc.nodes": 2, "rdmacc.node_memory": "256MB", "autovacuum": "off"})

@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+"""A queue: workers that take jobs by SKIP LOCKED, under each protocol. Every job is handed out
+once."""
+
+import os
+import re
+import signal
+import subprocess
+
+from harness import Session, equal, eventually, run, true, wait_until_up
+
+JOBS = 60
+WORKERS = 4
+SET_UP = """
+CREATE TABLE jobs (id int PRIMARY KEY, v text) USING rdmacc;
+CREATE TABLE taken (id bigserial PRIMARY KEY, job int, worker int) USING rdmacc;
+"""
+# The statement by itself, and a job that is worked on between two statements.
+SCRIPTS = {
+    "statement": """
+WITH job AS (DELETE FROM jobs WHERE id = (SELECT id FROM jobs ORDER BY id
+                                            FOR UPDATE SKIP LOCKED LIMIT 1) RETURNING id)
+INSERT INTO taken (job, worker) SELECT id, pg_backend_pid() FROM job;
+""",
+    "transaction": """
+BEGIN;
+SELECT coalesce((SELECT id FROM jobs FOR UPDATE SKIP LOCKED LIMIT 1), 0) AS job \\gset
+INSERT INTO taken (job, worker) SELECT :job, pg_backend_pid() WHERE :job > 0;
+DELETE FROM jobs WHERE id = :job;
+COMMIT;
+""",
+}
+
+
+def set_up(box):
+    box.psql(SET_UP)
+    for name, script in SCRIPTS.items():
+        path = os.path.join(box.dir, name + ".pgbench")
+        with open(path, "w") as file:
+            file.write(script)
+        os.chmod(path, 0o644)
+
+
+def work_off(box, protocol, script):
+    box.psql(f"TRUNCATE taken; INSERT INTO jobs SELECT i, 'job' FROM generate_series(1, {JOBS}) i")
+    # A worker that finds nothing free has still its other tries.
+    command = box.command("pgbench", "-n", "-c", str(WORKERS), "-j", "1", "-t", str(JOBS),
+                          "--max-tries=1000", "-f", os.path.join(box.dir, script + ".pgbench"))
+    environment = box.environment()
+    environment["PGOPTIONS"] = f"-c rdmacc.protocol={protocol}"
+    done = subprocess.run(command, env=environment, cwd="/", text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, timeout=60)
+    equal(done.returncode, 0, f"{protocol}: {done.stdout[-1500:]}")
+    retried = re.search(r"number of transactions retried: (\d+)", done.stdout)
+    workers = int(box.psql("SELECT count(DISTINCT worker) FROM taken"))
+    print(f"  {protocol}, {script}: by {workers} workers,"
+          f" {retried.group(1) if retried else 0} retried")
+    equal(box.psql("SELECT count(*), count(DISTINCT job), min(job), max(job) FROM taken"),
+          f"{JOBS}|{JOBS}|1|{JOBS}", f"{protocol}, {script}: jobs that were handed out")
+    equal(box.psql("SELECT count(*) FROM jobs"), "0", f"{protocol}, {script}: jobs left")
+    true(workers > 1, f"{protocol}, {script}: one worker did it all")
+
+
+def every_job_is_handed_out_once(box):
+    for protocol in box.psql("SELECT unnest(enumvals) FROM pg_settings"
+                             " WHERE name = 'rdmacc.protocol'").split("\n"):
+        for script in SCRIPTS:
+            work_off(box, protocol, script)
+
+
+def a_worker_that_dies_leaves_no_lock(box):
+    """Its locks are older than any log of its transaction."""
+    for protocol in ("nowait", "occ", "mvcc", "sundial"):
+        box.psql("TRUNCATE jobs; INSERT INTO jobs VALUES (1, 'job')")
+        chosen = f"SET rdmacc.protocol = {protocol}; "
+        worker = Session(box)
+        backend = worker.backend()
+        equal(worker.run(chosen + "BEGIN; SELECT id FROM jobs FOR UPDATE SKIP LOCKED;"), "1",
+              f"{protocol}: the worker's job")
+        equal(box.psql(chosen + "SELECT id FROM jobs FOR UPDATE SKIP LOCKED"), "", "the others'")
+        os.kill(backend, signal.SIGKILL)
+        worker.close()
+        wait_until_up(box)
+        eventually(lambda p=chosen: box.psql(p + "SELECT id FROM jobs FOR UPDATE SKIP LOCKED") == "1",
+                   f"{protocol}: the job is free again")
+
+
+run(set_up, every_job_is_handed_out_once, a_worker_that_dies_leaves_no_lock,
+    settings={"rdmacc.nodes": 2, "rdmacc.node_memory": "256MB", "autovacuum": "off"})
