@@ -48,7 +48,7 @@ void refuse_second_conflict(Relation rel, const RdmaccHandle* handle, CommandId 
 
 struct ScanSearch {
   const void* scan; /* of a table or of an index */
-  Index number; /* of its range table entry; 0: not found */
+  Index number;     /* of its range table entry; 0: not found */
 };
 
 bool find_scan(PlanState* state, ScanSearch* search) {
@@ -128,9 +128,7 @@ LockWaitPolicy rdmacc_wait_policy_of(const PlannedStmt* statement, Index number)
   return LockWaitBlock;
 }
 
-LockWaitPolicy rdmacc_wait_policy_of_scan(const TableScanDescData* scan) {
-  return policy_of(scan);
-}
+LockWaitPolicy rdmacc_wait_policy_of_scan(const TableScanDescData* scan) { return policy_of(scan); }
 
 LockWaitPolicy rdmacc_wait_policy_of_index_scan(const IndexScanDescData* scan) {
   return policy_of(scan);
