@@ -4,6 +4,7 @@
 #include "pg_rdmacc/error.h"
 #include "pg_rdmacc/executor.h"
 #include "pg_rdmacc/fetch.h"
+#include "pg_rdmacc/index_write.h"
 #include "pg_rdmacc/key_moves.h"
 #include "pg_rdmacc/row_codec.h"
 #include "pg_rdmacc/scan_rows.h"
@@ -80,13 +81,14 @@ void insert(Relation rel, TupleTableSlot* slot, CommandId cid, bool speculative)
   const BridgeBytes key = key_of(&table, slot);
   if (!insert_row(rel, &table, key, slot, cid)) {
     MemoryContextSwitchTo(previous);
-    if (speculative) {
+    if (speculative && rdmacc_key_was_absent(table.id, key, cid)) {
       rdmacc_refuse_collision(rel, &table, key, slot);
       /* Just before, the key was found absent: somebody else's row has come since. */
       raise_conflict("key_inserted", rel);
     }
     rdmacc_raise_duplicate(rel, &table, key, slot);
   }
+  rdmacc_index_row_inserted(rel, slot, key, cid);
   name_written_row(rel, &table, key, cid, slot);
   MemoryContextSwitchTo(previous);
   pgstat_count_heap_insert(rel, 1);
@@ -102,6 +104,7 @@ bool take_key(Relation rel, const RdmaccTable* table, BridgeBytes key, TupleTabl
                                .visible_before = cid + 1,
                                .key = key,
                                .row = {}};
+  rdmacc_index_row_deleted(rel, &handle, cid);
   rdmacc_put_row(rel, &handle, rdmacc_row_encode(slot), cid);
   return true;
 }
@@ -109,8 +112,9 @@ bool take_key(Relation rel, const RdmaccTable* table, BridgeBytes key, TupleTabl
 void remove_row(Relation rel, const RdmaccHandle* handle, CommandId cid) {
   if (rdmacc_settle_displaced(handle->table, handle->key, handle->visible_before)) {
     rdmacc_write_mark(handle->table, handle->key, cid);
-    return; /* another row has its key by now */
+    return; /* another row has its key by now, and its index entries are gone */
   }
+  rdmacc_index_row_deleted(rel, handle, cid);
   rdmacc_enter_write(cid);
   bridge_start_remove(handle->table, handle->key);
   rdmacc_pump();
@@ -188,7 +192,7 @@ TM_Result rdmacc_tuple_delete(Relation rel, ItemPointer tid, CommandId cid, Snap
 TM_Result rdmacc_tuple_update(Relation rel, ItemPointer otid, TupleTableSlot* slot, CommandId cid,
                               Snapshot, Snapshot, bool, TM_FailureData* tmfd,
                               LockTupleMode* lockmode, bool* update_indexes) {
-  /* The engine enforces the key with the row, so no index ever needs to know. */
+  /* The engine keeps keys and entries with the row, so no index ever needs to know. */
   *update_indexes = false;
   *lockmode = LockTupleNoKeyExclusive;
   const RdmaccHandle handle = *rdmacc_handle_get(otid, rel);
@@ -203,6 +207,7 @@ TM_Result rdmacc_tuple_update(Relation rel, ItemPointer otid, TupleTableSlot* sl
       MemoryContextSwitchTo(previous);
       rdmacc_raise_duplicate(rel, &table, key, slot);
     }
+    rdmacc_index_row_updated(rel, &handle, slot, cid);
     rdmacc_put_row(rel, &handle, rdmacc_row_encode(slot), cid);
     rdmacc_write_mark(handle.table, handle.key, cid);
   } else {
@@ -212,6 +217,7 @@ TM_Result rdmacc_tuple_update(Relation rel, ItemPointer otid, TupleTableSlot* sl
       MemoryContextSwitchTo(previous);
       rdmacc_raise_duplicate(rel, &table, key, slot);
     }
+    rdmacc_index_row_moved(rel, slot, key, cid);
   }
   name_written_row(rel, &table, key, cid, slot);
   MemoryContextSwitchTo(previous);

@@ -64,6 +64,9 @@ Oid rdmacc_access_method(void);
 void rdmacc_catalog_layout(Relation relation, RdmaccKeyLayout* layout);
 void rdmacc_index_layout(Relation relation, Relation index, RdmaccKeyLayout* layout);
 
+/* The type that an index column compares: its operator class's, unless that is for several. */
+Oid rdmacc_key_column_type(Oid operator_class_type, Oid attribute_type);
+
 /* Appends the key of the slot's row: primary key columns, or a new hidden row id. */
 void rdmacc_table_key(const RdmaccKeyLayout* layout, TupleTableSlot* slot, StringInfo key);
 
@@ -75,6 +78,9 @@ bool rdmacc_is_own_name(uint64 system_name);
 
 void rdmacc_table_spec(Relation relation, Oid relfilenode, const RdmaccKeyLayout* layout,
                        BridgeTableSpec* spec);
+
+/* The spec of an index's engine table. Tablespace InvalidOid: the database's. */
+void rdmacc_index_spec(Oid tablespace, Oid relfilenode, BridgeTableSpec* spec);
 
 /* Number of live rows as far as PostgreSQL's statistics, and this session's share that they do not
  * have yet, tell. */

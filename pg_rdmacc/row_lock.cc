@@ -47,18 +47,21 @@ void refuse_second_conflict(Relation rel, const RdmaccHandle* handle, CommandId 
 /* ---- Which scan is it */
 
 struct ScanSearch {
-  const TableScanDescData* scan;
-  Index number; /* of its range table entry; 0: not found */
+  const void* scan; /* of a table or of an index */
+  Index number;     /* of its range table entry; 0: not found */
 };
 
 bool find_scan(PlanState* state, ScanSearch* search) {
   if (state == nullptr) return false;
+  const void* scan = nullptr;
   if (IsA(state, SeqScanState)) {
-    const auto* scan = reinterpret_cast<const ScanState*>(state);
-    if (scan->ss_currentScanDesc == search->scan) {
-      search->number = reinterpret_cast<const Scan*>(state->plan)->scanrelid;
-      return true;
-    }
+    scan = reinterpret_cast<const ScanState*>(state)->ss_currentScanDesc;
+  } else if (IsA(state, IndexScanState)) {
+    scan = reinterpret_cast<const IndexScanState*>(state)->iss_ScanDesc;
+  }
+  if (scan != nullptr && scan == search->scan) {
+    search->number = reinterpret_cast<const Scan*>(state->plan)->scanrelid;
+    return true;
   }
   /* PostgreSQL declares walkers without their parameters. */
   return planstate_tree_walker(
@@ -71,6 +74,20 @@ bool has_impatient_mark(const PlannedStmt* statement) {
     if (static_cast<const PlanRowMark*>(lfirst(cell))->waitPolicy != LockWaitBlock) return true;
   }
   return false;
+}
+
+LockWaitPolicy policy_of(const void* scan) {
+  const QueryDesc* query = rdmacc_running_query();
+  if (query == nullptr || !has_impatient_mark(query->plannedstmt)) return LockWaitBlock;
+  ScanSearch search = {scan, 0};
+  if (!find_scan(query->planstate, &search)) {
+    ListCell* cell;
+    foreach (cell, query->estate->es_subplanstates) {
+      if (find_scan(static_cast<PlanState*>(lfirst(cell)), &search)) break;
+    }
+  }
+  return search.number == 0 ? LockWaitBlock
+                            : rdmacc_wait_policy_of(query->plannedstmt, search.number);
 }
 
 /* ---- Locking */
@@ -111,18 +128,10 @@ LockWaitPolicy rdmacc_wait_policy_of(const PlannedStmt* statement, Index number)
   return LockWaitBlock;
 }
 
-LockWaitPolicy rdmacc_wait_policy_of_scan(const TableScanDescData* scan) {
-  const QueryDesc* query = rdmacc_running_query();
-  if (query == nullptr || !has_impatient_mark(query->plannedstmt)) return LockWaitBlock;
-  ScanSearch search = {scan, 0};
-  if (!find_scan(query->planstate, &search)) {
-    ListCell* cell;
-    foreach (cell, query->estate->es_subplanstates) {
-      if (find_scan(static_cast<PlanState*>(lfirst(cell)), &search)) break;
-    }
-  }
-  return search.number == 0 ? LockWaitBlock
-                            : rdmacc_wait_policy_of(query->plannedstmt, search.number);
+LockWaitPolicy rdmacc_wait_policy_of_scan(const TableScanDescData* scan) { return policy_of(scan); }
+
+LockWaitPolicy rdmacc_wait_policy_of_index_scan(const IndexScanDescData* scan) {
+  return policy_of(scan);
 }
 
 bool rdmacc_try_lock_row(Relation relation, uint32 table, BridgeBytes key, bool exclusive,

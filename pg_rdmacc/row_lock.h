@@ -21,6 +21,7 @@ LockWaitPolicy rdmacc_wait_policy_of(const PlannedStmt* statement, Index number)
 
 /* The same of a scan that the running query has begun. */
 LockWaitPolicy rdmacc_wait_policy_of_scan(const TableScanDescData* scan);
+LockWaitPolicy rdmacc_wait_policy_of_index_scan(const IndexScanDescData* scan);
 
 /* Reads a row, and locks it if `exclusive`, without waiting. False when somebody else holds it;
  * under LockWaitError that is 55P03. */

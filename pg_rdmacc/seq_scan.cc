@@ -26,14 +26,17 @@ void start(RdmaccScan* scan) {
   const uint32 visible_before =
       snapshot != nullptr && IsMVCCSnapshot(snapshot) ? snapshot->curcid : RDMACC_EVERY_COMMAND;
   const LockWaitPolicy wait_policy = rdmacc_wait_policy_of_scan(&scan->base);
+  /* Rows that are going to be written must not get other keys on the way. */
+  const bool writes = rdmacc_query_needs_handles(relation);
+  const uint32 table = (writes ? rdmacc_table_to_write(relation) : rdmacc_table(relation))->id;
   /* The rows in order belong to the scan, not to the row that is asked for first. Whoever skips
    * what others hold wants the first that is free. */
   const MemoryContext previous = MemoryContextSwitchTo(GetMemoryChunkContext(scan));
-  rdmacc_ordered_rows_begin(&scan->rows, relation, rdmacc_table(relation)->id, visible_before,
+  rdmacc_ordered_rows_begin(&scan->rows, relation, table, visible_before,
                             wait_policy != LockWaitSkip);
   MemoryContextSwitchTo(previous);
   scan->rows.rows.wait_policy = wait_policy;
-  rdmacc_handle_stream_begin(&scan->handles, rdmacc_query_needs_handles(relation));
+  rdmacc_handle_stream_begin(&scan->handles, writes);
   scan->started = true;
   if ((scan->base.rs_flags & SO_TYPE_ANALYZE) == 0) pgstat_count_heap_scan(relation);
 }
