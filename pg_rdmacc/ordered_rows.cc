@@ -5,19 +5,17 @@
 #include "pg_rdmacc/row_codec.h"
 
 extern "C" {
-#include "miscadmin.h"
 #include "utils/memutils.h"
 }
 
 namespace {
 
 constexpr size_t kRowsAtFirst = 64; /* and then twice as many, again and again */
-/* The least that a row takes here. */
-constexpr double kCopyBytesMin = sizeof(RdmaccOrderedRow) + sizeof(BridgeRow) + 48;
+/* The least that key and row take. */
+constexpr double kRowBytesMin = 32;
 
 bool may_fit(Relation relation) {
-  return rdmacc_estimated_rows(relation) * kCopyBytesMin <=
-         static_cast<double>(get_hash_memory_limit());
+  return rdmacc_estimated_rows(relation) * kRowBytesMin <= RDMACC_ORDERED_BYTES_MAX;
 }
 
 /* One allocation: the row, then its bytes. */
@@ -35,11 +33,11 @@ const BridgeRow* copy_of(MemoryContext context, const BridgeRow* row) {
 
 /* Copies rows until the scan ends or memory does; true when all are there. */
 bool gather(RdmaccOrderedRows* ordered_rows, Relation relation) {
-  const size_t limit = get_hash_memory_limit();
   size_t room = kRowsAtFirst;
   ordered_rows->gathered = static_cast<RdmaccOrderedRow*>(
       MemoryContextAlloc(ordered_rows->context, room * sizeof(RdmaccOrderedRow)));
-  while (MemoryContextMemAllocated(ordered_rows->context, false) <= limit) {
+  size_t bytes = 0;
+  while (bytes <= RDMACC_ORDERED_BYTES_MAX) {
     const BridgeRow* row = rdmacc_rows_next(&ordered_rows->rows, relation);
     if (row == nullptr) return true;
     if (ordered_rows->count == room) {
@@ -47,6 +45,7 @@ bool gather(RdmaccOrderedRows* ordered_rows, Relation relation) {
       ordered_rows->gathered = static_cast<RdmaccOrderedRow*>(
           repalloc_huge(ordered_rows->gathered, room * sizeof(RdmaccOrderedRow)));
     }
+    bytes += row->key.size + row->row.size;
     ordered_rows->gathered[ordered_rows->count++] = {rdmacc_row_time(row->row),
                                                      copy_of(ordered_rows->context, row)};
   }

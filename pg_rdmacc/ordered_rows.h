@@ -1,13 +1,15 @@
 /* Rows of a whole table in the order in which they were written, as PostgreSQL's own tables return
  * them. SQL promises no order; people, and tests, look at small tables all the same. The order
- * costs a copy of the rows, so only tables that fit the memory of a hash table (work_mem times
- * hash_mem_multiplier) have it: larger ones are returned as the nodes hold them.
+ * costs a copy of the rows, so only tables whose rows take no more than RDMACC_ORDERED_BYTES_MAX
+ * have it: larger ones are returned as the nodes hold them.
  *
  * POD, as RdmaccRows is. The copies are in a memory context below that of begin()'s caller. */
 #pragma once
 #include "pg_rdmacc/scan_rows.h"
 
 extern "C" {
+
+#define RDMACC_ORDERED_BYTES_MAX (8 * 1024 * 1024)
 
 typedef struct RdmaccOrderedRow {
   uint64 time;          /* see rdmacc_row_time() */

@@ -66,7 +66,11 @@ def answers(script, output):
         elif line:
             number += 1
             echoed = number if line == "E" else echoed
-    stripped = ((number, "\n".join(lines).strip("\n")) for number, lines in found.items())
+    # An echo that met the wrong one of two equal lines is no answer.
+    with open(script, errors="replace") as file:
+        echoes = set(file.read().split("\n")) - {""}
+    stripped = ((number, "\n".join(line for line in lines if line not in echoes).strip("\n"))
+                for number, lines in found.items())
     return {number: text for number, text in stripped if text}
 
 

@@ -1,5 +1,5 @@
--- Rows of a table that fits work_mem come in the order in which they were written, as PostgreSQL's
--- own tables return them: what was updated comes last.
+-- Rows of a table of up to 8 MB come in the order in which they were written, as PostgreSQL's own
+-- tables return them: what was updated comes last.
 CREATE TABLE keyed (id int PRIMARY KEY, v text) USING rdmacc;
 CREATE TABLE plain (v int) USING rdmacc;
 INSERT INTO keyed SELECT 100 - i, 'row ' || i FROM generate_series(1, 8) i;
@@ -31,15 +31,12 @@ SELECT string_agg(id::text, ' ') FROM keyed;
 SELECT string_agg(v::text, ' ') FROM plain;
 CREATE TABLE copied USING rdmacc AS SELECT * FROM keyed;
 SELECT string_agg(id::text, ' ') FROM copied;
--- larger than the memory: every row comes, once
+-- larger than that: every row comes, once
 CREATE TABLE large (id int, filler text) USING rdmacc;
-INSERT INTO large SELECT i, repeat('x', 500) FROM generate_series(1, 2000) i;
-SET work_mem = '64kB'; -- known to be too little
-SELECT count(*), count(DISTINCT id), sum(id) FROM large;
-SET work_mem = '256kB'; -- found to be
-SELECT count(*), count(DISTINCT id), sum(id) FROM large;
-RESET work_mem;
+INSERT INTO large SELECT i, repeat('x', 9000) FROM generate_series(1, 800) i;
 SELECT bool_and(id > before) FROM (SELECT id, lag(id, 1, 0) OVER () AS before FROM large) rows;
+INSERT INTO large SELECT i, repeat('x', 9000) FROM generate_series(801, 1200) i;
+SELECT count(*), count(DISTINCT id), sum(id) FROM large;
 -- a plan's estimates follow what this session has just written
 CREATE TABLE small (id int) USING rdmacc;
 INSERT INTO small SELECT generate_series(1, 1000);
