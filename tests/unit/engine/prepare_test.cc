@@ -54,7 +54,7 @@ class Prepare : public testing::TestWithParam<Protocol> {
         if (last.ok()) last = session.commit();
         if (session.active()) session.abort();
         if (last.ok()) break;
-        session.scheduler().sleep_for(500);
+        session.scheduler().sleep_for(10'000);  // node 0 looks every 100 ms
       }
       return last;
     }();
