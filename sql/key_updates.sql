@@ -77,7 +77,9 @@ DROP TRIGGER s ON t;
 -- references follow row by row, so that a key has to be free; or they forbid it, as far as they do
 CREATE TABLE child (id int PRIMARY KEY, p int REFERENCES t ON UPDATE CASCADE) USING rdmacc;
 INSERT INTO child SELECT row_number() OVER (), id FROM t;
+\set VERBOSITY terse
 UPDATE t SET id = 24 - id;
+\set VERBOSITY default
 UPDATE t SET id = id + 100;
 SELECT count(*), count(t.id) FROM child LEFT JOIN t ON t.id = p;
 ALTER TABLE child DROP CONSTRAINT child_p_fkey, ADD FOREIGN KEY (p) REFERENCES t;

@@ -134,6 +134,7 @@ TEST_F(Allocation, BlocksOfSeveralPagesComeBackWhole) {
       std::vector<Slot> all;
       Slot block{};
       block.overflow_bytes = 300'000;
+      block.want_slot = false;
       while (c.client.allocate(std::span(&block, 1), ctts, c.worker.counters()).ok()) {
         all.push_back(block);
       }
