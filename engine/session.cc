@@ -124,6 +124,39 @@ Status Session::commit() {
   return status;
 }
 
+Status Session::prepare(Gtid gtid) {
+  CHECK(txn_ != nullptr);
+  if (txn_->rules().commits_in_order) {
+    return Status(Code::kInvalidArgument, std::string("protocol ") +
+                                              protocol_name(txn_->rules().protocol) +
+                                              " cannot prepare transactions");
+  }
+  Status status;
+  if (txn_->started()) status = txn_->prepare(gtid);
+  if (!status.ok() || !txn_->started()) end_transaction();
+  return status;
+}
+
+bool Session::prepared() const { return txn_ != nullptr && txn_->prepared(); }
+
+Status Session::commit_prepared() {
+  CHECK(txn_ != nullptr);
+  const Status status = txn_->commit_prepared();
+  end_transaction();
+  return status;
+}
+
+Result<InDoubtList> Session::in_doubt() {
+  CoordinatorState& state = engine().state;
+  return list_in_doubt(state.engine.worker, state.engine.topology, state.stats.allocation_verbs);
+}
+
+Status Session::decide(Gtid gtid, bool commit) {
+  CoordinatorState& state = engine().state;
+  return decide_in_doubt(state.engine.worker, state.engine.topology, gtid, commit,
+                         state.stats.allocation_verbs);
+}
+
 Status Session::execute_procedure(const TxnOptions& options, OrderedRequest request,
                                   OrderedOutcome& outcome) {
   RDMACC_RETURN_IF_ERROR(begin(options));
@@ -390,6 +423,11 @@ Status Session::drop_table(TableId table) {
 Result<TableMeta> Session::find_table(const TableSpec& identity) {
   CoordinatorState& state = engine().state;
   return state.engine.storage.find_table(identity, state.stats.allocation_verbs);
+}
+
+Result<std::vector<ListedTable>> Session::list_tables() {
+  CoordinatorState& state = engine().state;
+  return state.engine.storage.list_tables(state.stats.allocation_verbs);
 }
 
 Result<NodeStatistics> Session::node_statistics(NodeId node) {

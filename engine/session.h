@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/log/in_doubt.h"
 #include "engine/storage/lock_holds.h"
 #include "engine/storage/storage_client.h"
 #include "engine/txn/outcome.h"
@@ -126,6 +127,20 @@ class Session {
   // commit_outcome_unknown() says so; otherwise the transaction is aborted.
   Status commit();
   void abort();  // releases everything; always succeeds
+  // Two phases, for a transaction that somebody else decides: prepare() does all that may fail and
+  // leaves it prepared under `gtid`; then commit_prepared(), or abort(). Not ok: aborted, and why,
+  // but for kInvalidArgument (the protocol cannot prepare), which leaves it as it was. One that has
+  // written nothing is committed by prepare(): active() is false then. A transaction whose
+  // coordinator dies while it is prepared is in doubt: it keeps its locks until decide() is told.
+  Status prepare(Gtid gtid);
+  bool prepared() const;
+  // The transaction is committed in any case and ends here; not ok: nodes were lost, and what could
+  // not be done now is done once this coordinator has left.
+  Status commit_prepared();
+  // Of the whole cluster.
+  Result<InDoubtList> in_doubt();
+  // kNotFound: no transaction of that name is in doubt. Rows and locks follow soon.
+  Status decide(Gtid gtid, bool commit);
   // One whole transaction under a deterministic protocol: a procedure that the nodes know
   // (engine/protocols/calvin/procedure.h), with its inputs and the keys that it may read and write.
   // Keys that it writes are read as well, behind the others. It never loses to another one.
@@ -195,6 +210,7 @@ class Session {
   Result<TableMeta> create_table(const TableSpec& spec);
   Status drop_table(TableId table);
   Result<TableMeta> find_table(const TableSpec& identity);
+  Result<std::vector<ListedTable>> list_tables();  // of all front ends
   Result<NodeStatistics> node_statistics(NodeId node);
   // Headers of a node that are locked or waited for, from where `from` (0, or the `next` of the
   // answer before) says. Not a snapshot.

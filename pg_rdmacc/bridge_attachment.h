@@ -68,10 +68,13 @@ struct Attachment {
   std::map<uintptr_t, std::unique_ptr<Scan>> scans;
   std::map<uintptr_t, std::unique_ptr<RangeScan>> range_scans;
   uintptr_t last_scan = 0;  // of either kind
-  // For views: of the last bridge_start_locks() and bridge_start_gate().
+  // For views: of the last bridge_start_locks(), bridge_start_gate() and bridge_start_in_doubt().
   std::vector<BridgeLock> locks;
   uint64_t locks_next = 0;
   std::vector<BridgeGateSession> gate_sessions;
+  std::vector<BridgeInDoubt> in_doubt;
+  std::vector<BridgeTable> tables;
+  uint64_t unresolved = 0;
 };
 
 // nullptr unless this very process has attached: a child of the one that did has no worker slot
@@ -86,6 +89,13 @@ inline std::string_view view(BridgeBytes bytes) { return {bytes.data, bytes.size
 inline Status scan_ended() {
   return Status(Code::kInvalidArgument, "the scan's transaction has ended");
 }
+
+// Gives the process's attachment up without leaving the cluster: its place is taken for a dead
+// worker's when the process ends.
+void forsake();
+
+// The session's transaction is over.
+void end_transaction(Attachment& at);
 
 void set_error(const Status& status);
 void set_plain_error(int code, const char* message) noexcept;

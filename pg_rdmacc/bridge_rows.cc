@@ -190,6 +190,25 @@ void bridge_start_drop_table(uint32_t id) {
   start([=](rdmacc::Session& session) { return session.drop_table(id); });
 }
 
+void bridge_start_list_tables(void) {
+  start([](rdmacc::Session& session) -> Status {
+    Attachment& at = *attached();
+    at.tables.clear();
+    auto tables = session.list_tables();
+    if (!tables.ok()) return tables.status();
+    for (const rdmacc::ListedTable& table : *tables) {
+      at.tables.push_back({table.id, table.system_id, table.database, table.relfilenode});
+    }
+    return Status();
+  });
+}
+
+size_t bridge_tables(const BridgeTable** tables) {
+  const Attachment* at = attached();
+  *tables = at != nullptr ? at->tables.data() : nullptr;
+  return at != nullptr ? at->tables.size() : 0;
+}
+
 void bridge_start_node_statistics(int node, BridgeNode* out) {
   start([=](rdmacc::Session& session) {
     const auto statistics = session.node_statistics(static_cast<rdmacc::NodeId>(node));

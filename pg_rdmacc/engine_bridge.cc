@@ -21,12 +21,6 @@ BridgeError last_error{};
 // In a child that a backend forks: the place in the cluster is its parent's.
 void forget_in_child() { attachment = nullptr; }
 
-void end_transaction(Attachment& at) {
-  at.txn = {};
-  at.scans.clear();
-  at.range_scans.clear();
-}
-
 // Ends the transaction by `finish`. One that never reached the engine has nothing to end.
 template <typename Finish>
 void start_finish(Finish finish) {
@@ -82,6 +76,14 @@ bool drain(Attachment& at) {
 }  // namespace
 
 Attachment* attached() { return attachment; }
+
+void forsake() { attachment = nullptr; }
+
+void end_transaction(Attachment& at) {
+  at.txn = {};
+  at.scans.clear();
+  at.range_scans.clear();
+}
 
 void set_error(const Status& status) {
   last_error = {};

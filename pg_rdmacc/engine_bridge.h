@@ -81,6 +81,13 @@ typedef struct BridgeTableSpec {
   uint32_t history;
 } BridgeTableSpec;
 
+typedef struct BridgeTable {
+  uint32_t id;
+  uint64_t system_id;
+  uint32_t database;
+  uint32_t relfilenode;
+} BridgeTable;
+
 typedef struct BridgeTxnOptions {
   int protocol;     /* number of rdmacc::Protocol; -1: join what the gate has open */
   uint16_t stages;  /* hybrid code */
@@ -130,6 +137,15 @@ typedef struct BridgeLock {
   int worker;     /* -1: unknown */
   int64_t age_us; /* since its transaction began; -1: unknown */
 } BridgeLock;
+
+/* A prepared transaction whose session has died, and which nobody has decided. */
+typedef struct BridgeInDoubt {
+  uint64_t system_id, xid; /* its gtid */
+  int worker;              /* that was the session's */
+  int node;                /* one that keeps its log */
+  bool decided;            /* and about to be finished */
+  int64_t age_us;          /* since it was prepared; -1: unknown */
+} BridgeInDoubt;
 
 typedef struct BridgeGate {
   int open, next;
@@ -195,6 +211,14 @@ int bridge_txn_protocol(void); /* after the gate was entered; -1 before */
 int bridge_txn_stages(void);   /* likewise: the hybrid code that it runs with */
 void bridge_start_commit(void);
 void bridge_start_abort(void);
+/* Two phases: prepared under the gtid, a transaction that has written is committed or aborted by
+ * what follows. Not ok: it has ended, aborted, but for BRIDGE_INVALID_ARGUMENT. */
+bool bridge_can_prepare(int protocol);
+void bridge_start_prepare(uint64_t system_id, uint64_t xid);
+bool bridge_prepared(void);
+void bridge_start_commit_prepared(void);
+/* Leaves the cluster without a word: nodes finish what this process has left once it has ended. */
+void bridge_forsake(void);
 void bridge_set_command(uint32_t command);
 uint32_t bridge_savepoint(void);
 void bridge_rollback_to(uint32_t level);
@@ -266,6 +290,8 @@ void bridge_index_scan_free(BridgeIndexScan* scan); /* also of a scan that is go
 void bridge_start_create_table(const BridgeTableSpec* spec, uint32_t* id);
 void bridge_start_find_table(const BridgeTableSpec* identity, uint32_t* id);
 void bridge_start_drop_table(uint32_t id);
+void bridge_start_list_tables(void);
+size_t bridge_tables(const BridgeTable** tables); /* of the last list; of all front ends */
 void bridge_start_node_statistics(int node, BridgeNode* out);
 
 /* ---- Statistics of all sessions of the server, in memory that the server gives: bytes() of it,
@@ -286,6 +312,11 @@ size_t bridge_stat_plans(BridgePlanStat* out, size_t max); /* those that were us
 void bridge_start_locks(int node, uint64_t from); /* from: 0, or *next of the answer before */
 size_t bridge_locks(const BridgeLock** locks, uint64_t* next); /* *next is 0 at the end */
 void bridge_start_gate(BridgeGate* out);
+void bridge_start_in_doubt(void);
+/* *unresolved: dead sessions that node 0 has not looked at yet. */
+size_t bridge_in_doubt(const BridgeInDoubt** transactions, uint64_t* unresolved);
+/* BRIDGE_NOT_FOUND: no such transaction is in doubt. */
+void bridge_start_decide(uint64_t system_id, uint64_t xid, bool commit);
 size_t bridge_gate_sessions(const BridgeGateSession** sessions);
 
 /* ---- Names. -1 / false when unknown or not available; text functions return static storage. */

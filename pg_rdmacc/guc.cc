@@ -1,5 +1,7 @@
 #include "pg_rdmacc/guc.h"
 
+#include "pg_rdmacc/two_phase.h"
+
 extern "C" {
 #include <limits.h>
 
@@ -12,6 +14,8 @@ int rdmacc_protocol = -1;
 char* rdmacc_stages = nullptr;
 uint16 rdmacc_stages_code = 0;
 bool rdmacc_stages_auto = false;
+bool rdmacc_mixed_transactions = true;
+int rdmacc_debug_stop_at = RDMACC_STOP_NOWHERE;
 int rdmacc_lock_mode = 0;
 int rdmacc_nodes = 2;
 int rdmacc_node_threads = 1;
@@ -45,6 +49,11 @@ constexpr int kNodeMemoryMbMax = 1 << 24;
 int protocol_shown;
 config_enum_entry protocol_entries[kProtocolsMax + 1];
 config_enum_entry lock_mode_entries[kLockModesMax + 1];
+
+const config_enum_entry stop_entries[] = {{"nowhere", RDMACC_STOP_NOWHERE, false},
+                                          {"prepared", RDMACC_STOP_PREPARED, false},
+                                          {"recorded", RDMACC_STOP_RECORDED, false},
+                                          {nullptr, 0, false}};
 
 constexpr config_enum_entry kHugePagesEntries[] = {
     {"off", 0, false}, {"try", 1, false}, {nullptr, 0, false}};
@@ -188,9 +197,22 @@ void define_lock_mode(void) {
       0, lock_mode_entries, PGC_USERSET, 0, check_lock_mode, nullptr, nullptr);
 }
 
+void define_two_phase(void) {
+  DefineCustomBoolVariable("rdmacc.mixed_transactions",
+                           "Lets one transaction write rows of rdmacc tables and of other tables.",
+                           nullptr, &rdmacc_mixed_transactions, true, PGC_USERSET, 0, nullptr,
+                           nullptr, nullptr);
+  DefineCustomEnumVariable("rdmacc.debug_stop_at",
+                           "Where a committing session stands still for a minute.",
+                           "For tests of crashes between the two phases of a commit.",
+                           &rdmacc_debug_stop_at, RDMACC_STOP_NOWHERE, stop_entries, PGC_SUSET,
+                           GUC_NO_SHOW_ALL | GUC_NOT_IN_SAMPLE, nullptr, nullptr, nullptr);
+}
+
 void define_session_settings(void) {
   define_protocol();
   define_lock_mode();
+  define_two_phase();
   DefineCustomStringVariable(
       "rdmacc.stages", "Which primitive carries out each stage of a transaction.",
       "one_sided, rpc, a hybrid code 0 .. 511, a list such as \"lock=rpc,log=one_sided\", or auto: "

@@ -99,6 +99,9 @@ void look_at_constraint(Oid constraint) {
 
 void object_access(ObjectAccessType access, Oid class_id, Oid object, int sub_id, void* arg) {
   if (previous_hook != nullptr) previous_hook(access, class_id, object, sub_id, arg);
+  if (access == OAT_POST_CREATE || access == OAT_DROP || access == OAT_POST_ALTER) {
+    rdmacc_note_catalog_write();
+  }
   if (!OidIsValid(rdmacc_access_method())) return;
   if (access == OAT_DROP && class_id == RelationRelationId && sub_id == 0) {
     dropped_relation(object);

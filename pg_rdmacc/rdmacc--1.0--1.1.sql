@@ -20,3 +20,33 @@ CREATE VIEW @extschema@.table_options AS
 COMMENT ON VIEW @extschema@.table_options IS
   'options of rdmacc tables that differ from the defaults';
 GRANT SELECT ON @extschema@.table_options TO PUBLIC;
+
+-- Transactions of rdmacc rows and of others.
+CREATE FUNCTION @extschema@.transactions_in_doubt(
+  OUT gtid pg_catalog.text,
+  OUT xid pg_catalog.xid8,
+  OUT since pg_catalog.timestamptz,
+  OUT node pg_catalog.int4,
+  OUT state pg_catalog.text,
+  OUT worker pg_catalog.int4)
+RETURNS SETOF pg_catalog.record
+AS 'MODULE_PATHNAME', 'rdmacc_in_doubt'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION @extschema@.transactions_in_doubt() IS 'what rdmacc.in_doubt shows';
+
+CREATE VIEW @extschema@.in_doubt AS SELECT * FROM @extschema@.transactions_in_doubt();
+COMMENT ON VIEW @extschema@.in_doubt IS
+  'prepared transactions whose session has died, until they are committed or aborted';
+
+CREATE FUNCTION @extschema@.resolve(gtid pg_catalog.text, commit pg_catalog.bool)
+RETURNS pg_catalog.void
+AS 'MODULE_PATHNAME', 'rdmacc_resolve'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION @extschema@.resolve(pg_catalog.text, pg_catalog.bool) IS
+  'commits or aborts a transaction of rdmacc.in_doubt';
+
+REVOKE ALL ON FUNCTION @extschema@.transactions_in_doubt(),
+  @extschema@.resolve(pg_catalog.text, pg_catalog.bool) FROM PUBLIC;
+REVOKE ALL ON @extschema@.in_doubt FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION @extschema@.transactions_in_doubt() TO pg_monitor;
+GRANT SELECT ON @extschema@.in_doubt TO pg_monitor;

@@ -86,9 +86,8 @@ int32 estimated_record_bytes(Relation relation, const RdmaccKeyLayout* layout) {
 }
 
 /* Files of two tablespaces may have one number. */
-uint64 file_name(Oid tablespace) {
-  const uint64 name = GetSystemIdentifier();
-  return OidIsValid(tablespace) ? hash_combine64(name, tablespace) : name;
+uint64 variant_of(Oid tablespace) {
+  return OidIsValid(tablespace) ? hash_combine64(0, tablespace) : 0;
 }
 
 }  // namespace
@@ -141,8 +140,21 @@ void rdmacc_catalog_layout(Relation relation, RdmaccKeyLayout* layout) {
   RelationClose(index);
 }
 
+/* Server in the upper half, so that it can be told whose a table is. */
+uint64 rdmacc_system_name(uint64 variant) {
+  const uint64 system = GetSystemIdentifier();
+  const uint32 server =
+      hash_combine(static_cast<uint32>(system), static_cast<uint32>(system >> 32));
+  const uint32 folded = static_cast<uint32>(variant) ^ static_cast<uint32>(variant >> 32);
+  return static_cast<uint64>(server) << 32 | (variant != 0 && folded == 0 ? 1 : folded);
+}
+
+bool rdmacc_is_own_name(uint64 system_name) {
+  return system_name >> 32 == rdmacc_system_name(0) >> 32;
+}
+
 void rdmacc_index_spec(Oid tablespace, Oid relfilenode, BridgeTableSpec* spec) {
-  spec->system_id = file_name(tablespace);
+  spec->system_id = rdmacc_system_name(variant_of(tablespace));
   spec->database = MyDatabaseId;
   spec->relfilenode = relfilenode;
   spec->record_size = kRecordBytesMax;
@@ -151,9 +163,9 @@ void rdmacc_index_spec(Oid tablespace, Oid relfilenode, BridgeTableSpec* spec) {
 
 void rdmacc_table_spec(Relation relation, Oid relfilenode, const RdmaccKeyLayout* layout,
                        BridgeTableSpec* spec) {
-  uint64 name = file_name(relation->rd_rel->reltablespace);
-  if (layout->number != 0) name = hash_combine64(name, layout->number);
-  spec->system_id = name;
+  uint64 variant = variant_of(relation->rd_rel->reltablespace);
+  if (layout->number != 0) variant = hash_combine64(variant, layout->number);
+  spec->system_id = rdmacc_system_name(variant);
   spec->database = MyDatabaseId;
   spec->relfilenode = relfilenode;
   RdmaccTableOptions options;

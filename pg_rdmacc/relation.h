@@ -2,8 +2,9 @@
  * Cached in the relcache entry (rd_amcache), so it is dropped with every change of the catalog.
  *
  * Rows are keyed by the primary key, or by hidden row ids when there is none. One relfilenode may
- * have an engine table for each way: the name of an engine table is (system id mixed with the
- * layout's number, database, relfilenode), and the catalog's primary key says which one is meant.
+ * have an engine table for each way: the name of an engine table is (server and variant, database,
+ * relfilenode), where the variant comes from the layout's number, and the catalog's primary key
+ * says which one is meant.
  * So every backend changes over when the catalog change that it sees commits. */
 #pragma once
 #include "pg_rdmacc/pg_rdmacc.h"
@@ -70,6 +71,11 @@ Oid rdmacc_key_column_type(Oid operator_class_type, Oid attribute_type);
 void rdmacc_table_key(const RdmaccKeyLayout* layout, TupleTableSlot* slot, StringInfo key);
 
 /* The spec by which the engine knows (relation's file `relfilenode`, layout). */
+/* The first part of an engine table's name; variants of one relfilenode differ in it. */
+uint64 rdmacc_system_name(uint64 variant);
+/* Has a table of that name been made by this server? */
+bool rdmacc_is_own_name(uint64 system_name);
+
 void rdmacc_table_spec(Relation relation, Oid relfilenode, const RdmaccKeyLayout* layout,
                        BridgeTableSpec* spec);
 

@@ -71,6 +71,7 @@ void startup_shmem(void) {
     pg_atomic_init_u32(&rdmacc_control->stopping, 0);
     pg_atomic_init_u32(&rdmacc_control->fresh, 0);
     pg_atomic_init_u32(&rdmacc_control->looks, 0);
+    pg_atomic_init_u32(&rdmacc_control->doubts, 0);
     for (RdmaccNodeStatus& node : rdmacc_control->nodes) {
       pg_atomic_init_u32(&node.state, RDMACC_NODE_STOPPED);
       pg_atomic_init_u32(&node.pid, 0);

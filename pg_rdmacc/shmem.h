@@ -32,6 +32,7 @@ typedef struct RdmaccControl {
   pg_atomic_uint32 stopping; /* 1 from the supervisor's SIGTERM on */
   pg_atomic_uint32 fresh;    /* 1: an earlier cluster of this data directory is gone */
   pg_atomic_uint32 looks;    /* how often nodes of others have told whether `fresh` is still so */
+  pg_atomic_uint32 doubts;   /* not 0: a transaction may be in doubt; counts the reasons for it */
   RdmaccNodeStatus nodes[RDMACC_NODES_MAX];
 } RdmaccControl;
 

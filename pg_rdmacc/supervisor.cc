@@ -15,6 +15,7 @@
 #include "pg_rdmacc/fabric.h"
 #include "pg_rdmacc/remote_nodes.h"
 #include "pg_rdmacc/supervised_node.h"
+#include "pg_rdmacc/two_phase.h"
 
 extern "C" {
 #include <signal.h>
@@ -57,6 +58,7 @@ void sleep_ms(long timeout_ms) {
             PG_WAIT_EXTENSION);
   ResetLatch(MyLatch);
   CHECK_FOR_INTERRUPTS();
+  rdmacc_resolver_step();
 }
 
 void save_cluster_file(bool stopped) {
@@ -256,6 +258,7 @@ void rdmacc_supervisor_main(Datum) {
   BackgroundWorkerInitializeConnection(nullptr, nullptr, 0);
 
   if (rdmacc_nodes_are_remote()) {
+    rdmacc_note_doubt();
     ClusterFile earlier;
     if (cluster_file_read(&earlier)) remove_leftovers(&earlier);
     rdmacc_watch_remote_nodes(sleep_ms);
@@ -267,6 +270,8 @@ void rdmacc_supervisor_main(Datum) {
   for (int i = 0; i < rdmacc_nodes; ++i) supervised_node_init(&nodes[i], i);
   const bool created = find_or_create_cluster();
   pg_atomic_write_u32(&rdmacc_control->fresh, fresh ? 1 : 0);
+  /* Nodes that outlived sessions may keep what these had prepared. */
+  if (!created) rdmacc_note_doubt();
   report_activity();
   if (created && fresh) rdmacc_empty_tables_start();
 

@@ -166,6 +166,8 @@ void process_utility(PlannedStmt* statement, const char* text, bool read_only_tr
                             destination, completion);
   }
   if (imports) rdmacc_note_imported_snapshot();
+  if (tag == T_NotifyStmt) rdmacc_note_catalog_write();
+  if (tag == T_DropdbStmt) rdmacc_note_dropped_database();
   if (looks_after) after(statement->utilityStmt);
 }
 

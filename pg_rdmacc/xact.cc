@@ -6,6 +6,7 @@
 #include "pg_rdmacc/handle.h"
 #include "pg_rdmacc/key_moves.h"
 #include "pg_rdmacc/savepoint.h"
+#include "pg_rdmacc/two_phase.h"
 #include "pg_rdmacc/write_marks.h"
 
 extern "C" {
@@ -24,14 +25,16 @@ namespace {
 
 constexpr uint64 kWaitUsMax = 10'000;
 constexpr int64 kUninterruptedUsMax = 30'000'000;
-constexpr int kForeignWriteNever = 0;
+constexpr int kNever = 0;
 
+bool database_dropped;
 bool snapshot_imported; /* PostgreSQL's rows are as another transaction saw them */
 bool used;              /* the engine was entered in this transaction */
 bool doomed;
 BridgeError doom; /* why */
 int doom_protocol;
 int foreign_write_nest; /* the lowest level that wrote foreign rows */
+int catalog_write_nest; /* and that changed the catalog */
 uint32 transaction_number = 1;
 
 void doom_by(const BridgeError* error) {
@@ -41,6 +44,11 @@ void doom_by(const BridgeError* error) {
   doom_protocol = Max(bridge_txn_protocol(), 0);
   /* What was raised first said how it ended; a repetition only says that it did. */
   doom.outcome_unknown = false;
+}
+
+void note_nest(int* lowest) {
+  const int nest = GetCurrentTransactionNestLevel();
+  if (*lowest == kNever || nest < *lowest) *lowest = nest;
 }
 
 void note_doom(void) {
@@ -58,12 +66,37 @@ uint64 gate_timeout_us(void) {
 
 /* ---- The end of the transaction */
 
+/* Does PostgreSQL's commit record decide? What only draws from sequences does not need it. Catalog
+ * changes under a protocol that cannot prepare are committed in two steps. */
+bool needs_two_phases(void) {
+  if (!bridge_txn_has_writes()) return false;
+  if (foreign_write_nest != kNever) return true;
+  return (catalog_write_nest != kNever || rdmacc_ddl_pending()) &&
+         bridge_can_prepare(bridge_txn_protocol());
+}
+
 void refuse_mixed_writes(void) {
-  if (foreign_write_nest == kForeignWriteNever || !bridge_txn_has_writes()) return;
+  if (rdmacc_mixed_transactions || foreign_write_nest == kNever || !bridge_txn_has_writes()) return;
   ereport(ERROR,
           (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
            errmsg("cannot write rows of rdmacc tables and of other tables in one transaction"),
+           errdetail("rdmacc.mixed_transactions is off."),
            errhint("Use one transaction for each kind of table.")));
+}
+
+[[noreturn]] void raise_failed_commit(BridgeError error, int protocol) {
+  if (error.code == BRIDGE_UNAVAILABLE) rdmacc_attach_again();
+  doom_by(&error);
+  rdmacc_raise(&error, protocol, "could not commit", nullptr);
+}
+
+void prepare_engine(void) {
+  CHECK_FOR_INTERRUPTS();
+  const int protocol = Max(bridge_txn_protocol(), 0);
+  if (rdmacc_prepare_engine()) return;
+  BridgeError error = *bridge_error();
+  if (error.code == BRIDGE_OK) error.code = BRIDGE_UNAVAILABLE;
+  raise_failed_commit(error, protocol);
 }
 
 void commit_engine(void) {
@@ -82,17 +115,18 @@ void commit_engine(void) {
     error.code = BRIDGE_UNAVAILABLE;
     error.outcome_unknown = true;
   }
-  if (error.code == BRIDGE_OK) return;
-  if (error.code == BRIDGE_UNAVAILABLE) rdmacc_attach_again();
-  doom_by(&error);
-  rdmacc_raise(&error, protocol, "could not commit", nullptr);
+  if (error.code != BRIDGE_OK) raise_failed_commit(error, protocol);
 }
 
 void pre_commit(void) {
   if (doomed) rdmacc_raise(&doom, doom_protocol, "could not commit", nullptr);
   rdmacc_ddl_pre_commit();
   refuse_mixed_writes();
-  commit_engine();
+  if (needs_two_phases()) {
+    prepare_engine();
+  } else {
+    commit_engine();
+  }
 }
 
 void pre_prepare(void) {
@@ -102,8 +136,8 @@ void pre_prepare(void) {
 }
 
 void forget_transaction(void) {
-  used = doomed = snapshot_imported = false;
-  foreign_write_nest = kForeignWriteNever;
+  used = doomed = snapshot_imported = database_dropped = false;
+  foreign_write_nest = catalog_write_nest = kNever;
   transaction_number++;
   rdmacc_ddl_forget();
   rdmacc_handles_forget();
@@ -115,8 +149,10 @@ void forget_transaction(void) {
 void finish(bool committed) {
   if (bridge_attached()) {
     if (!committed) rdmacc_abandon_transaction();
+    if (committed && bridge_prepared()) rdmacc_commit_prepared_engine();
     rdmacc_ddl_finish(committed);
   }
+  if (committed && database_dropped) rdmacc_note_doubt();
   forget_transaction();
 }
 
@@ -149,11 +185,13 @@ void subxact_callback(SubXactEvent event, SubTransactionId subtransaction, SubTr
       break;
     case SUBXACT_EVENT_COMMIT_SUB:
       if (foreign_write_nest == nest) foreign_write_nest = nest - 1;
+      if (catalog_write_nest == nest) catalog_write_nest = nest - 1;
       rdmacc_savepoint_committed(nest);
       rdmacc_ddl_subtransaction_committed(nest);
       break;
     case SUBXACT_EVENT_ABORT_SUB:
-      if (foreign_write_nest >= nest) foreign_write_nest = kForeignWriteNever;
+      if (foreign_write_nest >= nest) foreign_write_nest = kNever;
+      if (catalog_write_nest >= nest) catalog_write_nest = kNever;
       rdmacc_savepoint_aborted(nest, subtransaction);
       rdmacc_ddl_subtransaction_aborted(nest);
       break;
@@ -278,18 +316,20 @@ void rdmacc_abandon_transaction(void) {
     rdmacc_pump_uninterrupted();
   }
   if (bridge_txn_active()) {
+    const bool prepared = bridge_prepared();
     bridge_start_abort();
-    rdmacc_pump_uninterrupted();
+    const bool ended = rdmacc_pump_uninterrupted();
+    /* A node that was not told keeps it for prepared. */
+    if (prepared && (!ended || bridge_error()->outcome_unknown)) rdmacc_note_doubt();
   }
   rdmacc_ddl_finish(false);
 }
 
-void rdmacc_note_foreign_write(void) {
-  const int nest = GetCurrentTransactionNestLevel();
-  if (foreign_write_nest == kForeignWriteNever || nest < foreign_write_nest) {
-    foreign_write_nest = nest;
-  }
-}
+void rdmacc_note_foreign_write(void) { note_nest(&foreign_write_nest); }
+
+void rdmacc_note_catalog_write(void) { note_nest(&catalog_write_nest); }
+
+void rdmacc_note_dropped_database(void) { database_dropped = true; }
 
 void rdmacc_note_imported_snapshot(void) { snapshot_imported = true; }
 

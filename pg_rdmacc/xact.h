@@ -1,6 +1,6 @@
-/* The engine's transaction inside PostgreSQL's: begun at the first access, committed in
- * PRE_COMMIT. PostgreSQL's commit record comes after it: a server that dies between the two keeps
- * the engine's rows and loses its own catalog changes of that transaction.
+/* The engine's transaction inside PostgreSQL's: begun at the first access. One that alone has
+ * written is committed in PRE_COMMIT; where PostgreSQL has changes of its own, rows or catalog, it
+ * is prepared there and committed once PostgreSQL's commit record has decided (two_phase.h).
  *
  * Invariants:
  * 1. While the engine's transaction is doomed (a conflict, a cancel, a lost node) every access
@@ -26,6 +26,12 @@ void rdmacc_abandon_transaction(void);
 
 /* This (sub)transaction changed rows of a table that the engine does not keep. */
 void rdmacc_note_foreign_write(void);
+
+/* It changed the catalog, or something else that PostgreSQL's commit makes last. */
+void rdmacc_note_catalog_write(void);
+
+/* This transaction has dropped a database: its engine tables go once it is committed. */
+void rdmacc_note_dropped_database(void);
 
 /* This transaction has taken another one's snapshot, which the engine does not know: it cannot use
  * the engine. */

@@ -3,7 +3,8 @@ CREATE TABLE t (id int PRIMARY KEY, v text) USING rdmacc;
 CREATE TABLE other (id int, v text) USING heap;
 INSERT INTO t VALUES (1, 'one');
 
--- rows of rdmacc tables and of other ones do not mix in one transaction
+-- rows of rdmacc tables and of other ones do not mix in one transaction, if so wanted
+SET rdmacc.mixed_transactions = off;
 BEGIN;
 INSERT INTO t VALUES (2, 'two');
 INSERT INTO other VALUES (2, 'two');

@@ -40,6 +40,7 @@ SELECT currtid2('p2', '(0,1)');
 COMMIT;
 
 -- writes of other tables by rules
+SET rdmacc.mixed_transactions = off;
 CREATE TABLE r (id int PRIMARY KEY) USING rdmacc;
 CREATE TABLE log (id int) USING heap;
 CREATE RULE also AS ON INSERT TO r DO ALSO INSERT INTO log VALUES (new.id);

@@ -20,6 +20,7 @@ LogEntryHeader header_of(std::span<const std::byte> bytes) {
 uint64_t checksum_of(LogEntryHeader header, std::span<const std::byte> stored,
                      const LogRingHead& owner) {
   header.checksum = 0;
+  header.magic = kLogEntryMagic;  // whatever its state
   const uint64_t seed =
       XXH3_64bits_withSeed(&header, sizeof(header), owner.salt ^ owner.incarnation);
   return XXH3_64bits_withSeed(stored.data(), stored.size(), seed);
@@ -27,7 +28,8 @@ uint64_t checksum_of(LogEntryHeader header, std::span<const std::byte> stored,
 
 // Lengths and kind agree, and the entry ends within the ring.
 bool is_plausible(const LogEntryHeader& header, const LogRingHead& head, uint64_t place) {
-  if (header.magic != kLogEntryMagic || header.incarnation != head.incarnation) return false;
+  if (header.magic != kLogEntryMagic && header.magic != kLogPreparedMagic) return false;
+  if (header.incarnation != head.incarnation) return false;
   if (header.position % kLogRingBytes != place || header.position < head.position) return false;
   if (log_entry_bytes(header.stored_bytes) > kLogRingBytes - place) return false;
   if (header.payload_bytes == 0 || header.payload_bytes > kLogPayloadMax) return false;

@@ -20,13 +20,17 @@
 // right; anything else is no entry. Entries are placed in order but written in any order and each
 // is found by itself, so that one that never arrived hides no other. The salt, a random number of
 // the owner, keeps row bytes that look like an entry from passing as one.
+//
+// The first word of an entry is its state, which the checksum does not cover, so that one WRITE of
+// 8 bytes changes it: prepared (complete, but decided by somebody else), committed, or anything
+// else, which makes it void.
 
 namespace rdmacc {
 
 enum class LogPayload : uint32_t { kInline = 1, kSegments = 2 };
 
 struct LogEntryHeader {
-  uint64_t magic;
+  uint64_t magic;          // kLogEntryMagic: committed; kLogPreparedMagic: prepared
   uint64_t position;       // bytes since the ring's beginning; place = position mod kLogRingBytes
   uint64_t checksum;       // of this header (with checksum 0) and the stored bytes
   uint64_t lock_ctts;      // of the transaction
@@ -46,6 +50,7 @@ struct LogRingHead {
 static_assert(sizeof(LogRingHead) == 64);
 
 constexpr uint64_t kLogEntryMagic = 0x4C'6F'67'45'6E'74'72'79ull;
+constexpr uint64_t kLogPreparedMagic = 0x50'72'65'70'61'72'65'64ull;
 constexpr uint64_t kInlinePayloadMax = kLogRingBytes / 2 - 4096;
 constexpr uint64_t kLogSegmentBytes = 60 * 1024;
 constexpr uint64_t kLogSegmentsMax = (kInlinePayloadMax - 8) / 8;
@@ -66,14 +71,15 @@ constexpr uint64_t log_entry_offset(uint64_t ring, uint64_t position) {
 
 uint64_t log_payload_checksum(std::span<const std::byte> payload);
 
-// Completes an entry's header in place: magic, incarnation, checksum. `entry` is header, stored
-// bytes and padding.
+// Completes an entry's header in place: magic (committed), incarnation, checksum. `entry` is
+// header, stored bytes and padding.
 void seal_log_entry(std::span<std::byte> entry, const LogRingHead& owner);
 
 // A valid entry found in a ring's image; `stored` points into the image.
 struct FoundEntry {
   LogEntryHeader header;
   std::span<const std::byte> stored;
+  bool prepared() const { return header.magic == kLogPreparedMagic; }
 };
 // The valid entries of a ring's image (without its head line), by position; a torn or foreign
 // image gives fewer, never wrong ones.

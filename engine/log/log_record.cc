@@ -7,7 +7,7 @@
 namespace rdmacc {
 namespace {
 
-constexpr uint32_t kRecordVersion = 2;
+constexpr uint32_t kRecordVersion = 3;
 // Bytes that a write and an entry take at least: they bound the counts that a record may claim.
 constexpr size_t kWriteBytesMin = 8 + 1 + 4 + 8 + 4 + 8 + 2 + 2 + 4 + 4;
 constexpr size_t kEntryBytes = 16;
@@ -80,6 +80,8 @@ void encode(const LogRecord& record, std::vector<std::byte>& out) {
   writer.u64(record.stamp);
   writer.u64(record.lease);
   writer.u8(record.protocol);
+  writer.u64(record.gtid.system_id);
+  writer.u64(record.gtid.xid);
   writer.u32(static_cast<uint32_t>(record.writes.size()));
   for (const Write& write : record.writes) {
     CHECK(write.entries.empty() || write.kind == WriteKind::kGap);
@@ -109,6 +111,8 @@ Result<LogRecord> decode_log_record(std::span<const std::byte> bytes) {
   record.stamp = in.u64();
   record.lease = in.u64();
   record.protocol = in.u8();
+  record.gtid.system_id = in.u64();
+  record.gtid.xid = in.u64();
   const uint32_t count = in.u32();
   if (!in.ok() || version != kRecordVersion || count > bytes.size() / kWriteBytesMin) {
     return Status(Code::kCorrupt, "log record: bad header");

@@ -3,6 +3,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/log/gtid.h"
 #include "engine/storage/tuple.h"
 #include "rdma/base/status.h"
 
@@ -44,6 +45,7 @@ struct LogRecord {
   uint64_t stamp = 0;      // wts of what it writes
   uint64_t lease = 0;      // SUNDIAL: logical time of the commit, wts and rts of what it writes
   uint8_t protocol = 0;
+  Gtid gtid;                  // null: nobody but the log decides it
   std::vector<Write> writes;  // in the order in which they must be installed: tuples, then gaps
 
   // For a part of a transaction: everything but the writes.
@@ -52,6 +54,7 @@ struct LogRecord {
     stamp = whole.stamp;
     lease = whole.lease;
     protocol = whole.protocol;
+    gtid = whole.gtid;
   }
 };
 

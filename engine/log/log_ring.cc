@@ -21,6 +21,15 @@ GlobalAddress entry_address(const RegionLayout& layout, const LogPlacement& plac
       placement.node, log_entry_offset(layout.log_ring(placement.ring_of), placement.position));
 }
 
+bool add_state(const RegionLayout& layout, const LogPlacement& placement, uint64_t state,
+               VerbArena& arena, DoorbellBatch& batch) {
+  auto* word = arena.allocate_array<uint64_t>(1);
+  if (word == nullptr) return false;
+  *word = state;
+  static_assert(offsetof(LogEntryHeader, magic) == 0);
+  batch.write(entry_address(layout, placement), word, 8);
+  return true;
+}
 
 }  // namespace
 
@@ -36,12 +45,18 @@ bool add_log_writes(const RegionLayout& layout, const LogPlacement& placement, V
 
 bool add_log_voiding(const RegionLayout& layout, const LogPlacement& placement, VerbArena& arena,
                      DoorbellBatch& batch) {
-  auto* zero = arena.allocate_array<uint64_t>(1);
-  if (zero == nullptr) return false;
-  *zero = 0;
-  static_assert(offsetof(LogEntryHeader, magic) == 0);
-  batch.write(entry_address(layout, placement), zero, 8);
-  return true;
+  return add_state(layout, placement, 0, arena, batch);
+}
+
+bool add_log_deciding(const RegionLayout& layout, const LogPlacement& placement, VerbArena& arena,
+                      DoorbellBatch& batch) {
+  return add_state(layout, placement, kLogEntryMagic, arena, batch);
+}
+
+// The entry is in memory of this worker, of which the placement keeps a view.
+void mark_prepared(const LogPlacement& placement) {
+  auto* bytes = const_cast<std::byte*>(placement.entry.data());
+  std::memcpy(bytes, &kLogPreparedMagic, sizeof(kLogPreparedMagic));
 }
 
 LogWriter::LogWriter(Worker& worker, const Topology& topology, StorageClient& storage)

@@ -32,6 +32,11 @@ struct LogPlacement {
 // and by the node for itself when the Log stage is RPC. False: `arena` is used up.
 [[nodiscard]] bool add_log_writes(const RegionLayout& layout, const LogPlacement& placement,
                                   VerbArena& arena, DoorbellBatch& batch);
+// What place() has prepared is to be logged as prepared, not as committed. Before add_log_writes.
+void mark_prepared(const LogPlacement& placement);
+// Commits an entry that was logged as prepared.
+[[nodiscard]] bool add_log_deciding(const RegionLayout& layout, const LogPlacement& placement,
+                                    VerbArena& arena, DoorbellBatch& batch);
 // Makes an entry void, whether or not its WRITEs have arrived before. A transaction that began
 // to log and aborts must have this acknowledged by every log node before it unlocks anything;
 // where it cannot, the outcome is unknown.

@@ -38,10 +38,14 @@ Status read_segments(Worker& by, const FoundEntry& entry, std::span<const Global
   return Status::ok_status();
 }
 
+GlobalAddress ring_entry_address(GlobalAddress ring, const FoundEntry& entry) {
+  return GlobalAddress::make(ring.node(), log_entry_offset(ring.offset(), entry.header.position));
+}
+
 }  // namespace
 
 Status read_ring(Worker& by, const RegionLayout& layout, NodeId node, WorkerId dead,
-                 std::vector<std::vector<std::byte>>& payloads, VerbCounters& counters) {
+                 std::vector<RingEntry>& entries, VerbCounters& counters) {
   const GlobalAddress ring = GlobalAddress::make(node, layout.log_ring(dead));
   VerbArena arena(by.pool());
   auto* head = arena.allocate_array<LogRingHead>(1);
@@ -57,16 +61,17 @@ Status read_ring(Worker& by, const RegionLayout& layout, NodeId node, WorkerId d
   RDMACC_RETURN_IF_ERROR(batch.execute());
 
   for (const FoundEntry& entry : find_log_entries(*head, {image, kLogRingBytes})) {
+    RingEntry found{{}, entry.prepared(), ring_entry_address(ring, entry)};
     if (entry.header.kind == LogPayload::kInline) {
-      payloads.emplace_back(entry.stored.begin(), entry.stored.end());
+      found.payload.assign(entry.stored.begin(), entry.stored.end());
+      entries.push_back(std::move(found));
       continue;
     }
     const std::vector<GlobalAddress> segments = segments_of(entry, node, layout);
     if (segments.empty()) continue;
-    std::vector<std::byte> payload;
     bool complete = false;
-    RDMACC_RETURN_IF_ERROR(read_segments(by, entry, segments, payload, &complete, counters));
-    if (complete) payloads.push_back(std::move(payload));
+    RDMACC_RETURN_IF_ERROR(read_segments(by, entry, segments, found.payload, &complete, counters));
+    if (complete) entries.push_back(std::move(found));
   }
   return Status::ok_status();
 }

@@ -10,11 +10,21 @@ namespace {
 
 constexpr size_t kHeadersPerRound = 64;
 
+// Whose locks are released, but for those of its transactions in doubt.
+struct Departed {
+  WorkerId worker = kNoWorker;
+  std::vector<uint64_t> kept;  // their ctts
+  bool keeps(uint64_t lock) const {
+    return std::find(kept.begin(), kept.end(), lock) != kept.end();
+  }
+};
+
 // One round: looks at the headers again, then frees them of the dead worker. Words are changed
 // by CAS from what was seen: whatever is no longer the dead worker's stays as it is.
-Status release_round(Worker& worker, StorageService& storage, WorkerId dead,
+Status release_round(Worker& worker, StorageService& storage, const Departed& departed,
                      std::span<const GlobalAddress> headers, VerbArena& arena,
                      ResolveReport& report) {
+  const WorkerId dead = departed.worker;
   auto* seen = arena.allocate_array<Header>(headers.size());
   auto* was = arena.allocate_array<uint64_t>(headers.size() * 3);
   if (seen == nullptr || was == nullptr) {
@@ -27,11 +37,11 @@ Status release_round(Worker& worker, StorageService& storage, WorkerId dead,
   uint64_t unlocked = 0;
   for (size_t i = 0; i < headers.size(); ++i) {
     const Header& header = seen[i];
-    const bool locked =
-        locked_exclusively(header.lock) && worker_of_ctts(header.lock) == dead;
+    const bool locked = locked_exclusively(header.lock) && worker_of_ctts(header.lock) == dead;
     if (header.waiter != 0 && worker_of_ctts(header.waiter) == dead) {
       batch.compare_swap(headers[i].plus(offsetof(Header, waiter)), header.waiter, 0, was + i * 3);
     }
+    if (locked && departed.keeps(header.lock)) continue;
     if (locked && header.flags == 0) {
       // Allocated for an insert that nothing committed; nobody else ever knew of it.
       storage.discard_slot(headers[i].offset());
@@ -55,14 +65,14 @@ Status release_round(Worker& worker, StorageService& storage, WorkerId dead,
   return Status::ok_status();
 }
 
-Status release_locks_of(Worker& worker, StorageService& storage, WorkerId dead,
+Status release_locks_of(Worker& worker, StorageService& storage, const Departed& departed,
                         ResolveReport& report) {
-  const std::vector<GlobalAddress> headers = storage.locks_of(dead);
+  const std::vector<GlobalAddress> headers = storage.locks_of(departed.worker);
   VerbArena arena(worker.pool());
   for (size_t at = 0; at < headers.size(); at += kHeadersPerRound) {
     const size_t count = std::min(kHeadersPerRound, headers.size() - at);
-    RDMACC_RETURN_IF_ERROR(
-        release_round(worker, storage, dead, std::span(headers).subspan(at, count), arena, report));
+    RDMACC_RETURN_IF_ERROR(release_round(worker, storage, departed,
+                                         std::span(headers).subspan(at, count), arena, report));
     arena.reset();
   }
   return Status::ok_status();
@@ -76,11 +86,16 @@ void serve_resolution(Worker& worker, StorageService& storage, CallerFence& fenc
       kMethodReleaseLocksOf,
       [&worker, &storage, &fence](WorkerId, std::span<const std::byte> request, Rpc::Bytes& reply) {
         MessageReader in(request);
-        const WorkerId dead = in.u16();
+        Departed departed;
+        departed.worker = in.u16();
+        const uint32_t count = in.u32();
+        if (count > request.size() / 8) return Status(Code::kCorrupt, "request to release locks");
+        for (uint32_t i = 0; i < count; ++i) departed.kept.push_back(in.u64());
         if (!in.at_end()) return Status(Code::kCorrupt, "request to release locks");
-        RDMACC_RETURN_IF_ERROR(fence.fence(dead));  // dead, and nothing of it runs here
+        // Dead, and nothing of it runs here.
+        RDMACC_RETURN_IF_ERROR(fence.fence(departed.worker));
         ResolveReport report;
-        RDMACC_RETURN_IF_ERROR(release_locks_of(worker, storage, dead, report));
+        RDMACC_RETURN_IF_ERROR(release_locks_of(worker, storage, departed, report));
         MessageWriter out(reply);
         out.u64(report.locks_released);
         out.u64(report.slots_discarded);

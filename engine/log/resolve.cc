@@ -10,12 +10,14 @@
 namespace rdmacc {
 namespace {
 
-struct Committed {
+struct Logged {
   std::vector<std::byte> payload;
-  LogRecord record;  // views into payload
+  LogRecord record;                        // views into payload
+  bool committed = false;                  // by one copy at least
+  std::vector<GlobalAddress> prepared_at;  // copies that do not say so
 };
 // By lock_ctts: every copy holds the whole transaction, so one is enough.
-using CommittedSet = std::map<uint64_t, Committed>;
+using LoggedSet = std::map<uint64_t, Logged>;
 
 Status still_dead(Worker& by, WorkerId dead) {
   if (by.endpoint().incarnation_of(dead) == 0) return Status::ok_status();
@@ -43,27 +45,41 @@ Status fence_everywhere(Worker& by, const Topology& topology, WorkerId dead,
   return Status::ok_status();
 }
 
-Status gather(Worker& by, const RegionLayout& layout, NodeId node, WorkerId dead,
-              CommittedSet& committed, VerbCounters& counters) {
-  std::vector<std::vector<std::byte>> payloads;
-  RDMACC_RETURN_IF_ERROR(read_ring(by, layout, node, dead, payloads, counters));
-  for (std::vector<std::byte>& payload : payloads) {
-    Result<LogRecord> record = decode_log_record(payload);
+Status gather(Worker& by, const RegionLayout& layout, NodeId node, WorkerId dead, LoggedSet& logged,
+              VerbCounters& counters) {
+  std::vector<RingEntry> entries;
+  RDMACC_RETURN_IF_ERROR(read_ring(by, layout, node, dead, entries, counters));
+  for (RingEntry& entry : entries) {
+    Result<LogRecord> record = decode_log_record(entry.payload);
     if (!record.ok()) return record.status();
     if (worker_of_ctts(record->lock_ctts) != dead) {
       return Status(Code::kCorrupt, "a log record in another worker's ring");
     }
+    if (entry.prepared && record->gtid.null()) {
+      return Status(Code::kCorrupt, "a prepared log record that names no transaction");
+    }
     // The views stay valid: moving a vector keeps its bytes in place.
-    committed.try_emplace(record->lock_ctts,
-                          Committed{std::move(payload), std::move(record.value())});
+    const uint64_t lock_ctts = record->lock_ctts;
+    Logged& found =
+        logged
+            .try_emplace(lock_ctts,
+                         Logged{std::move(entry.payload), std::move(record.value()), false, {}})
+            .first->second;
+    if (entry.prepared) {
+      found.prepared_at.push_back(entry.address);
+    } else {
+      found.committed = true;
+    }
   }
   return Status::ok_status();
 }
 
-Status install_all(const CommittedSet& committed, const InstallCommitted& install,
-                   ResolveReport& report, VerbCounters& counters) {
+Status install_all(const LoggedSet& logged, const InstallCommitted& install, ResolveReport& report,
+                   VerbCounters& counters) {
   std::vector<const LogRecord*> by_stamp;
-  for (const auto& [lock_ctts, found] : committed) by_stamp.push_back(&found.record);
+  for (const auto& [lock_ctts, found] : logged) {
+    if (found.committed) by_stamp.push_back(&found.record);
+  }
   std::stable_sort(by_stamp.begin(), by_stamp.end(),
                    [](const LogRecord* a, const LogRecord* b) { return a->stamp < b->stamp; });
   for (const LogRecord* record : by_stamp) {
@@ -74,6 +90,20 @@ Status install_all(const CommittedSet& committed, const InstallCommitted& instal
   return Status::ok_status();
 }
 
+void list_in_doubt(const LoggedSet& logged, WorkerId dead, std::vector<InDoubt>& in_doubt) {
+  for (const auto& [lock_ctts, found] : logged) {
+    if (found.committed) continue;
+    InDoubt& doubt = in_doubt.emplace_back();
+    doubt.gtid = found.record.gtid;
+    doubt.worker = dead;
+    doubt.lock_ctts = lock_ctts;
+    doubt.stamp = found.record.stamp;
+    doubt.node = found.prepared_at.front().node();
+    doubt.entries = found.prepared_at;
+  }
+}
+
+// All locks but those of transactions in doubt.
 Status release_everywhere(Worker& by, const Topology& topology, WorkerId dead,
                           ResolveReport& report, VerbCounters& counters) {
   std::vector<Rpc::Call> calls(topology.nodes);
@@ -81,6 +111,9 @@ Status release_everywhere(Worker& by, const Topology& topology, WorkerId dead,
     calls[node].to = topology.worker_of(node);
     calls[node].method = kMethodReleaseLocksOf;
     calls[node].request = request_about(dead);
+    MessageWriter request(calls[node].request);
+    request.u32(static_cast<uint32_t>(report.in_doubt.size()));
+    for (const InDoubt& doubt : report.in_doubt) request.u64(doubt.lock_ctts);
   }
   by.rpc().call_all(calls, counters);
   for (Rpc::Call& call : calls) {
@@ -129,14 +162,18 @@ Result<ResolveReport> resolve_worker(Worker& by, const Topology& topology, Worke
   ResolveReport report;
   RDMACC_RETURN_IF_ERROR(still_dead(by, dead));
   RDMACC_RETURN_IF_ERROR(fence_everywhere(by, topology, dead, counters));
-  CommittedSet committed;
+  LoggedSet logged;
   for (NodeId node = 0; node < topology.nodes; ++node) {
-    RDMACC_RETURN_IF_ERROR(gather(by, layout, node, dead, committed, counters));
+    RDMACC_RETURN_IF_ERROR(gather(by, layout, node, dead, logged, counters));
   }
-  RDMACC_RETURN_IF_ERROR(install_all(committed, install, report, counters));
+  RDMACC_RETURN_IF_ERROR(install_all(logged, install, report, counters));
+  list_in_doubt(logged, dead, report.in_doubt);
   RDMACC_RETURN_IF_ERROR(still_dead(by, dead));
   RDMACC_RETURN_IF_ERROR(release_everywhere(by, topology, dead, report, counters));
   RDMACC_RETURN_IF_ERROR(still_dead(by, dead));
+  // Its line stays inside the gate, so that nothing that it refers to is given to anybody else and
+  // no other protocol comes to meet its locks.
+  if (!report.in_doubt.empty()) return report;
   RDMACC_RETURN_IF_ERROR(empty_rings(by, layout, topology, dead, counters));
   const Result<bool> shares = may_have_left_shares(by, layout, dead, counters);
   if (!shares.ok()) return shares.status();

@@ -8,14 +8,16 @@
 
 // Resolution: what happens to the transactions of a coordinator that died. Complete log entry on
 // any node: committed, so it is installed wherever its locks still stand. No complete entry:
-// aborted. Done by node 0, in this order:
+// aborted. Complete, but nowhere more than prepared: in doubt, so that it is neither until somebody
+// who knows has decided it (engine/log/in_doubt.h). Done by node 0, in this order:
 //
 //   1  every node thread fences the dead worker (caller_fence.h); its own verbs ended before the
 //      fabric listed it (F6), so that from here on nothing of it takes effect any more
 //   2  the rings of all nodes are read, and what is complete in any of them is installed, in the
 //      order of the stamps; only then
 //   3  every lock that still carries the worker's id is released, and slots of unfinished inserts
-//      are freed, by each node for itself
+//      are freed, by each node for itself; but for those of transactions in doubt, with which
+//      the resolution ends here until one of them is decided
 //   4  the rings are emptied, and last the worker's line is cleared, which lets the gate drain;
 //      unless the line tells of shared locks, which must be swept before (share_sweep.h)
 //
@@ -30,6 +32,7 @@ struct ResolveReport {
   uint64_t writes_installed = 0;  // writes of these, whether or not they were in place already
   uint64_t locks_released = 0;
   uint64_t slots_discarded = 0;
+  std::vector<InDoubt> in_doubt;  // not empty: resolve it again once one of them is decided
   // It may have left shares: its line stands until the caller has swept, and is cleared by it.
   bool shares = false;
 };
@@ -38,9 +41,15 @@ struct ResolveReport {
 // and unlocks them; in engine/txn, given here so that the log knows no protocol.
 using InstallCommitted = std::function<Status(const LogRecord& record, VerbCounters& counters)>;
 
-// Reads the complete entries of `dead`'s ring on `node`, oldest first, into owned payloads.
+// A complete entry, its payload owned.
+struct RingEntry {
+  std::vector<std::byte> payload;
+  bool prepared = false;  // and not committed
+  GlobalAddress address;
+};
+// Reads the complete entries of `dead`'s ring on `node`, oldest first.
 Status read_ring(Worker& by, const RegionLayout& layout, NodeId node, WorkerId dead,
-                 std::vector<std::vector<std::byte>>& payloads, VerbCounters& counters);
+                 std::vector<RingEntry>& entries, VerbCounters& counters);
 
 // From a coroutine of node 0. kUnavailable: a node is down; try again later. kInvalidArgument:
 // the worker is alive, or a node thread. kCorrupt: a complete entry does not parse; nothing was

@@ -62,6 +62,12 @@ void NodeThread::serve() {
   worker_.scheduler().add_after_step([this] { maintain_when_pending(); });
   if (node_ != 0) return;
   sweeper_ = std::make_unique<ShareSweeper>(worker_, fabric_.topology(), options_.drain_us_max);
+  doubts_ = std::make_unique<DoubtTable>(worker_, fabric_.topology());
+  doubts_->serve([this] {
+    const std::vector<WorkerId> departed = fabric_.departed();
+    return static_cast<size_t>(std::count_if(departed.begin(), departed.end(),
+                                             [this](WorkerId dead) { return !left_alone(dead); }));
+  });
   CHECK(worker_.scheduler().spawn([this] { resolve_for_ever(); }));
 }
 
@@ -92,29 +98,47 @@ void NodeThread::resolve_for_ever() {
   }
 }
 
+// Nothing is to be done for it now: shares of it are to be swept, or somebody has to decide.
+bool NodeThread::left_alone(WorkerId dead) const {
+  return doubts_->waits(dead) ||
+         std::find(sharers_.begin(), sharers_.end(), dead) != sharers_.end();
+}
+
 void NodeThread::resolve_departed() {
   for (const WorkerId dead : fabric_.departed()) {
-    if (std::find(sharers_.begin(), sharers_.end(), dead) != sharers_.end()) continue;
-    const std::string name = "worker " + std::to_string(dead);
+    if (left_alone(dead)) continue;
+    doubts_->begin_pass(dead);
     const Result<ResolveReport> report =
         resolve_worker(worker_, fabric_.topology(), dead,
                        make_installer(worker_, fabric_.topology(), rules_of), resolution_counters_);
     if (!report.ok()) {
       // A node is down, perhaps for long; the next look tries again.
-      log_failure("cannot resolve " + name + " yet: " + report.status().to_string());
+      doubts_->failed_pass(dead);
+      log_failure("cannot resolve worker " + std::to_string(dead) +
+                  " yet: " + report.status().to_string());
       continue;
     }
     const ResolveReport& done = report.value();
-    log(name + " died: " + std::to_string(done.committed) + " committed transactions in its log, " +
-        std::to_string(done.writes_installed) + " writes installed, " +
-        std::to_string(done.locks_released) + " locks released, " +
-        std::to_string(done.slots_discarded) + " slots freed");
+    log_resolved(dead, done);
+    doubts_->end_pass(dead, done.in_doubt);
+    if (!done.in_doubt.empty()) continue;
     if (done.shares) {
       sharers_.push_back(dead);
     } else {
       release(dead);
     }
   }
+}
+
+void NodeThread::log_resolved(WorkerId dead, const ResolveReport& done) const {
+  std::string doubts;
+  if (!done.in_doubt.empty()) {
+    doubts = ", " + std::to_string(done.in_doubt.size()) + " transactions in doubt";
+  }
+  log("worker " + std::to_string(dead) + " died: " + std::to_string(done.committed) +
+      " committed transactions in its log, " + std::to_string(done.writes_installed) +
+      " writes installed, " + std::to_string(done.locks_released) + " locks released, " +
+      std::to_string(done.slots_discarded) + " slots freed" + doubts);
 }
 
 void NodeThread::sweep_shares() {

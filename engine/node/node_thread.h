@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 
+#include "engine/log/in_doubt.h"
 #include "engine/log/share_sweep.h"
 #include "engine/protocols/calvin/sequencer.h"
 #include "engine/storage/storage_service.h"
@@ -42,6 +43,8 @@ class NodeThread {
   // nullptr but on thread 0.
   StorageService* storage() { return storage_.get(); }
   uint64_t resolved_workers() const { return resolved_workers_; }
+  // Dead workers of which transactions are in doubt; 0 but on thread 0 of node 0.
+  size_t workers_in_doubt() const { return doubts_ == nullptr ? 0 : doubts_->workers(); }
   // Sweeps of shared locks that this process has completed; 0 but on thread 0 of node 0.
   uint64_t share_sweeps() const { return sweeper_ == nullptr ? 0 : sweeper_->sweeps(); }
 
@@ -54,6 +57,8 @@ class NodeThread {
   void maintain();
   void resolve_for_ever();
   void resolve_departed();
+  bool left_alone(WorkerId dead) const;
+  void log_resolved(WorkerId dead, const ResolveReport& done) const;
   void sweep_shares();
   void release(WorkerId resolved);
   void log_failure(const std::string& sentence);
@@ -69,7 +74,8 @@ class NodeThread {
   std::unique_ptr<StageServer> stages_;
   std::unique_ptr<ShareSweeper> sweeper_;  // of thread 0 of node 0
   std::vector<WorkerId> sharers_;          // dead, and resolved but for their shares
-  std::unique_ptr<Sequencer> sequencer_;  // thread 0
+  std::unique_ptr<DoubtTable> doubts_;     // of thread 0 of node 0
+  std::unique_ptr<Sequencer> sequencer_;   // thread 0
   bool maintaining_ = false;
   uint64_t maintained_us_ = 0;  // when maintenance last ended
   uint64_t pause_us_ = 0;       // how long it pauses after that

@@ -23,6 +23,7 @@ enum Method : MethodId {
   kMethodNodeStatistics = 8,
   kMethodSettleIndex = 9,
   kMethodLockedHeaders = 10,
+  kMethodListTables = 15,
   // transaction stages (engine/txn/carry_out.h)
   kMethodStage = 20,
   // resolution (engine/log/resolve.h)

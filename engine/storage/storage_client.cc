@@ -178,6 +178,19 @@ Result<TableMeta> StorageClient::find_table(const TableSpec& identity, VerbCount
   return meta;
 }
 
+Result<std::vector<ListedTable>> StorageClient::list_tables(VerbCounters& counters) {
+  std::vector<ListedTable> all, some;
+  do {
+    Rpc::Call call = call_to(topology_, 0, kMethodListTables);
+    MessageWriter(call.request).u32(all.empty() ? 0 : all.back().id);
+    RDMACC_RETURN_IF_ERROR(worker_.rpc().call_one(call, counters));
+    if (!parse_tables(call.reply, &some)) return bad_reply(0);
+    if (!some.empty() && !all.empty() && some.front().id <= all.back().id) return bad_reply(0);
+    all.insert(all.end(), some.begin(), some.end());
+  } while (some.size() == kListedTablesMax);
+  return all;
+}
+
 Status StorageClient::settle_index(std::span<const NodeId> nodes, VerbCounters& counters) {
   std::vector<Rpc::Call> calls;
   for (const NodeId node : nodes) calls.push_back(call_to(topology_, node, kMethodSettleIndex));

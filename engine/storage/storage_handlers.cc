@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "engine/storage/storage_node.h"
 
 // What peers ask of a node. Nothing in a request is trusted: ids, offsets and sizes are checked
@@ -36,6 +38,7 @@ void StorageNode::serve(const Guard& guard) {
   handle(kMethodNodeStatistics, &StorageNode::handle_node_statistics);
   handle(kMethodSettleIndex, &StorageNode::handle_settle_index);
   handle(kMethodLockedHeaders, &StorageNode::handle_locked_headers);
+  handle(kMethodListTables, &StorageNode::handle_list_tables);
 }
 
 Status StorageNode::handle_free(WorkerId, Bytes bytes, Reply&) {
@@ -171,6 +174,23 @@ Status StorageNode::handle_find_table(WorkerId, Bytes bytes, Reply& reply) {
   const DirectoryEntry* table = directory_.live(directory_.find(request.spec));
   if (table == nullptr) return Status(Code::kNotFound, "table does not exist");
   write_table_meta({table->id, table->record_size, table->history}, reply);
+  return Status();
+}
+
+Status StorageNode::handle_list_tables(WorkerId, Bytes bytes, Reply& reply) {
+  MessageReader reader(bytes);
+  const TableId after = reader.u32();
+  if (!reader.at_end()) return malformed("list tables");
+  std::vector<TableId> ids = directory_.tables(TableState::kLive);
+  std::sort(ids.begin(), ids.end());
+  std::vector<ListedTable> tables;
+  for (const TableId id : ids) {
+    const DirectoryEntry* table = id > after ? directory_.live(id) : nullptr;
+    if (table == nullptr) continue;
+    if (tables.size() == kListedTablesMax) break;
+    tables.push_back({id, table->system_id, table->database, table->relfilenode});
+  }
+  write_tables(tables, reply);
   return Status();
 }
 

@@ -191,4 +191,30 @@ bool parse_locked_headers(std::span<const std::byte> in, LockedHeaders* locked) 
   return reader.at_end();
 }
 
+void write_tables(std::span<const ListedTable> tables, Rpc::Bytes& out) {
+  CHECK(tables.size() <= kListedTablesMax);
+  MessageWriter writer(out);
+  writer.u32(static_cast<uint32_t>(tables.size()));
+  for (const ListedTable& table : tables) {
+    writer.u32(table.id);
+    writer.u64(table.system_id);
+    writer.u32(table.database);
+    writer.u32(table.relfilenode);
+  }
+}
+
+bool parse_tables(std::span<const std::byte> in, std::vector<ListedTable>* tables) {
+  MessageReader reader(in);
+  const uint32_t count = reader.u32();
+  if (!reader.ok() || count > kListedTablesMax) return false;
+  tables->resize(count);
+  for (ListedTable& table : *tables) {
+    table.id = reader.u32();
+    table.system_id = reader.u64();
+    table.database = reader.u32();
+    table.relfilenode = reader.u32();
+  }
+  return reader.at_end();
+}
+
 }  // namespace rdmacc

@@ -36,6 +36,14 @@ struct TableMeta {
   uint32_t history = 0;
 };
 
+// A table that is there, by the identity that its front end gave it.
+struct ListedTable {
+  TableId id = kNoTable;
+  uint64_t system_id = 0;
+  uint32_t database = 0;
+  uint32_t relfilenode = 0;
+};
+
 struct NodeStatistics {
   uint64_t region_bytes, backed_bytes, used_bytes;  // used: slots, blocks and index in use
   uint64_t tables, rows, splits, requests;
@@ -68,7 +76,7 @@ class StorageService {
   static Result<std::unique_ptr<StorageService>> open(Worker& worker, const Topology& topology);
   virtual ~StorageService() = default;
 
-  // Registers kMethodAllocate .. kMethodLockedHeaders with the worker's Rpc.
+  // Registers kMethodAllocate .. kMethodListTables with the worker's Rpc.
   // Every handler passes through `guard`, which keeps requests of dead callers out (nullptr: none).
   using Guard = std::function<Rpc::Handler(Rpc::Handler)>;
   virtual void serve(const Guard& guard) = 0;

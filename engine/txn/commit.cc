@@ -128,6 +128,9 @@ Status Transaction::log_record(StageContext& stage) {
   RDMACC_RETURN_IF_ERROR(coordinator_.log.place(payload, stamps_.ctts, nodes, scratch_,
                                                 parameters_.cancelled, counters_, placements_));
   if (parameters_.cancelled != nullptr && *parameters_.cancelled) return Status(Code::kCancelled);
+  if (!record_.gtid.null()) {
+    for (const LogPlacement& placement : placements_) mark_prepared(placement);
+  }
   log_begun_ = true;
   const Status status = carry_out_log(stage, parameters_.plan, placements_);
   time_stage(Stage::kLog, start_ns);
@@ -135,27 +138,32 @@ Status Transaction::log_record(StageContext& stage) {
 }
 
 // Past the commit point there is no way back: what a lack of memory or a lost node kept from being
-// installed is tried again.
-bool Transaction::install_again(StageContext& stage) {
-  Endpoint& endpoint = stage.engine.worker.endpoint();
-  const uint64_t deadline_us = endpoint.now_us() + kInstallAgainUsMax;
-  while (endpoint.now_us() < deadline_us) {
-    stage.engine.worker.scheduler().sleep_for(kNodeReturnPauseUs);
-    InstallOptions again{parameters_.rules->effects, true, &evicted_};
-    if (install(stage.engine.worker, record_, again, counters_).ok()) return true;
+// done is tried again, for a bounded time.
+bool Transaction::try_again(const std::function<bool()>& attempt) {
+  Worker& worker = coordinator_.engine.worker;
+  const uint64_t deadline_us = worker.endpoint().now_us() + kInstallAgainUsMax;
+  while (worker.endpoint().now_us() < deadline_us) {
+    worker.scheduler().sleep_for(kNodeReturnPauseUs);
+    if (attempt()) return true;
   }
   return false;
+}
+
+// The entry stays in the ring: whoever resolves this worker finishes what it lists.
+void Transaction::leave_to_resolution() {
+  outcome_unknown_ = true;
+  placements_.clear();
 }
 
 void Transaction::install_record(StageContext& stage) {
   const uint64_t start_ns = stage.engine.worker.endpoint().now_ns();
   const Status status = carry_out_commit(stage, parameters_.plan, record_, evicted_);
   time_stage(Stage::kCommit, start_ns);
-  if (!status.ok() && !install_again(stage)) {
-    // The entry stays in the ring: whoever resolves this worker finishes what it lists.
-    outcome_unknown_ = true;
-    placements_.clear();
-  }
+  const auto again = [&] {
+    InstallOptions options{parameters_.rules->effects, true, &evicted_};
+    return install(stage.engine.worker, record_, options, counters_).ok();
+  };
+  if (!status.ok() && !try_again(again)) leave_to_resolution();
   const auto unlocked = [](Access& access) { access.locked = access.lease_locked = false; };
   for (const LockWork& work : writes_.locks()) unlocked(*work.access);
   for (const PlannedWrite& write : writes_.all()) unlocked(*write.tuple);
@@ -211,6 +219,53 @@ Status Transaction::commit() {
   if (parameters_.rules->commits_in_order) return commit_in_order();
   scratch_.reset();
   StageContext stage = context(scratch_);
+  const Status status = reach_commit_point(stage, Gtid{});
+  if (status.ok()) finish_commit(stage);
+  return status;
+}
+
+Status Transaction::prepare(Gtid gtid) {
+  CHECK(!parameters_.rules->commits_in_order && !gtid.null() && !prepared_);
+  scratch_.reset();
+  StageContext stage = context(scratch_);
+  RDMACC_RETURN_IF_ERROR(reach_commit_point(stage, gtid));
+  prepared_ = true;
+  return writes_.empty() ? commit_prepared() : Status();
+}
+
+// No copy of the log may leave it in doubt when others see the first of its rows.
+Status Transaction::decide_log(StageContext& stage) {
+  const auto attempt = [&] {
+    DoorbellBatch batch(stage.engine.worker.scheduler(), counters_);
+    for (const LogPlacement& placement : placements_) {
+      if (!add_log_deciding(stage.engine.layout, placement, scratch_, batch)) return false;
+    }
+    return batch.execute().ok();
+  };
+  if (attempt() || try_again(attempt)) return Status();
+  return Status(Code::kUnavailable, "the log of a prepared transaction cannot be told its end");
+}
+
+Status Transaction::commit_prepared() {
+  CHECK(prepared_);
+  StageContext stage = context(scratch_, /*cancellable=*/false);
+  const Status status = writes_.empty() ? Status() : decide_log(stage);
+  if (!status.ok()) {
+    // Its locks stand until the worker is resolved: nothing here may release them.
+    note_writes();
+    leave_to_resolution();
+    for (Access& access : accesses_) access.locked = access.lease_locked = false;
+    release_locks(stage);
+    finish(HistoryOutcome::kUnknown);
+    return status;
+  }
+  finish_commit(stage);
+  if (!outcome_unknown_) return Status();
+  return Status(Code::kUnavailable, "a prepared transaction is not installed everywhere");
+}
+
+// Everything up to the log; when that fails the transaction is aborted.
+Status Transaction::reach_commit_point(StageContext& stage, Gtid gtid) {
   collect_writes();
   Status status;
   if (!writes_.empty()) status = find_missing_gaps(stage);
@@ -220,14 +275,16 @@ Status Transaction::commit() {
   if (status.ok()) status = validate_reads(stage);
   if (status.ok() && !writes_.empty()) {
     build_record();
+    record_.gtid = gtid;
     stage.cancelled = nullptr;  // a log that has begun is not left half done
     status = log_record(stage);
   }
   note_failure(status);
-  if (!status.ok()) {
-    abort();
-    return status;
-  }
+  if (!status.ok()) abort();
+  return status;
+}
+
+void Transaction::finish_commit(StageContext& stage) {
   if (!writes_.empty()) {
     install_record(stage);
     writes_.keep_room();
@@ -238,7 +295,6 @@ Status Transaction::commit() {
   release_locks(stage);
   settle_index();
   finish(HistoryOutcome::kCommitted);
-  return status;
 }
 
 // A log entry that may have arrived somewhere is made void before anything is unlocked, so that

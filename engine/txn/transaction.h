@@ -1,5 +1,6 @@
 #pragma once
 #include <array>
+#include <functional>
 #include <memory_resource>
 
 #include "engine/txn/carry_out.h"
@@ -76,6 +77,14 @@ class Transaction final {
   }
 
   Status commit();
+  // As commit(), up to where nothing but the decision of somebody else is missing: its locks are
+  // held and its log says that it is prepared under `gtid`. Then commit_prepared() or abort(). One
+  // that writes nothing is committed by it. Not for rules that commit in a global order.
+  Status prepare(Gtid gtid);
+  bool prepared() const { return prepared_; }
+  // Ends it. Not ok: its log could not be told, or not everything was installed; it is left to
+  // whoever resolves this worker.
+  Status commit_prepared();
   // In place of all others, for rules that commit in a global order.
   Status execute_procedure(OrderedRequest request, OrderedOutcome& outcome);
   void abort();
@@ -117,6 +126,11 @@ class Transaction final {
   void note_ordered(const OrderedRequest& request, const OrderedOutcome& outcome);
 
   void keep_locked_row(KeyState& state);
+  Status reach_commit_point(StageContext& stage, Gtid gtid);
+  void finish_commit(StageContext& stage);
+  Status decide_log(StageContext& stage);
+  bool try_again(const std::function<bool()>& attempt);
+  void leave_to_resolution();
   void collect_writes();
   Status find_missing_gaps(StageContext& stage);
   Status lock_writes(StageContext& stage);
@@ -125,7 +139,6 @@ class Transaction final {
   void build_record();
   Status log_record(StageContext& stage);
   void install_record(StageContext& stage);
-  bool install_again(StageContext& stage);
   void release_locks(StageContext& stage);
   void void_log();
   void settle_index();
@@ -161,6 +174,7 @@ class Transaction final {
   std::vector<LogPlacement> placements_;
   std::vector<GlobalAddress> evicted_;  // blocks of versions that made room
   bool log_begun_ = false;
+  bool prepared_ = false;
   bool outcome_unknown_ = false;
   Status failure_;                 // the first that a stage ended with
   bool unsure_ = false;            // a node died under a request that may have locked or allocated

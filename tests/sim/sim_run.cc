@@ -47,7 +47,8 @@ std::string describe(uint64_t offset, const Header& header) {
 
 }  // namespace
 
-SimRun::SimRun(const SimScenario& scenario) : scenario_(scenario), random_(scenario.seed * 7 + 1) {
+SimRun::SimRun(const SimScenario& scenario)
+    : scenario_(scenario), random_(scenario.seed * 7 + 1), decider_(scenario.seed * 11 + 3) {
   topology_.nodes = static_cast<NodeId>(2 + random_.below(2));
   topology_.threads_per_node = static_cast<uint16_t>(1 + random_.below(2));
   topology_.workers_max =
@@ -208,14 +209,30 @@ Status SimRun::run_clients() {
     clients_.back()->coordinator = std::move(*coordinator);
     start_client(*clients_.back());
   }
+  if (scenario_.prepared) {
+    CHECK(keeper_->worker().scheduler().spawn([this] {
+      Session session(*keeper_);
+      decider_.serve(session);
+    }));
+  }
   plan_faults();
   if (!faults_.empty()) {
     fabric_->set_observer([this](uint64_t event) { inject_due_faults(event); });
   }
   const bool ended = run_until_clients_ended();
   fabric_->set_observer(nullptr);
+  RDMACC_RETURN_IF_ERROR(end_decider());
   RDMACC_RETURN_IF_ERROR(failure_);
   return ended ? Status() : Status(Code::kTimeout, describe_hang());
+}
+
+Status SimRun::end_decider() {
+  decider_.stop();
+  if (fabric_->run_until([this] { return !decider_.serving(); }, scenario_.events_max)) {
+    return Status();
+  }
+  keeper_->worker().scheduler().unwind();
+  return Status(Code::kTimeout, "whoever decides does not come to an end");
 }
 
 // When nobody has anything left to do, time stands still: nodes that are down come back at once.
@@ -257,6 +274,12 @@ void SimRun::start_client(Client& client) {
   }
 }
 
+Status SimRun::run_attempt(Session& session, const TxnInputs& inputs, TxnEffect& effect) {
+  if (scenario_.declared) return attempt_as_procedure(*workload_, session, txn_, inputs, effect);
+  if (scenario_.prepared) return decider_.attempt(*workload_, session, txn_, inputs, effect);
+  return workload_->attempt(session, txn_, inputs, effect);
+}
+
 void SimRun::run_transactions(Client& client, uint64_t seed) {
   Random random(seed);
   Session session(*client.coordinator);
@@ -267,9 +290,7 @@ void SimRun::run_transactions(Client& client, uint64_t seed) {
       TxnEffect effect;
       uint32_t& attempts_max = attempts_max_[inputs.kind];
       attempts_max = std::max(attempts_max, attempt + 1);
-      const Status status = scenario_.declared
-                                ? attempt_as_procedure(*workload_, session, txn_, inputs, effect)
-                                : workload_->attempt(session, txn_, inputs, effect);
+      const Status status = run_attempt(session, inputs, effect);
       if (status.ok()) {
         ++committed_;
         delta_ += effect.delta;
@@ -424,6 +445,10 @@ std::vector<HistoryTransaction> SimRun::settled_history() const {
   std::vector<HistoryTransaction> settled = history();
   for (HistoryTransaction& transaction : settled) {
     if (transaction.outcome != HistoryOutcome::kUnknown) continue;
+    if (const std::optional<bool> committed = decider_.outcome_of(transaction.ctts)) {
+      transaction.outcome = *committed ? HistoryOutcome::kCommitted : HistoryOutcome::kAborted;
+      continue;
+    }
     const auto found = ordered_.find(transaction.ctts);
     if (found != ordered_.end() && !found->second.events.empty()) {
       transaction.events = found->second.events;

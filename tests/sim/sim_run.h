@@ -10,6 +10,7 @@
 #include "engine/node/node_thread.h"
 #include "engine/workloads/workload.h"
 #include "rdma/sim_fabric.h"
+#include "tests/sim/outside_decider.h"
 
 // One run of a workload on a simulated cluster, decided by a scenario's seed alone: loading,
 // transactions on several coordinators, faults, and then everything that must hold at rest.
@@ -33,6 +34,8 @@ struct SimScenario {
   uint64_t events_max = 50'000'000;  // of one phase; more is a hang
   // Transactions whose keys are known run as procedures, under a protocol that executes these.
   bool declared = false;
+  // Transactions are prepared, and decided from outside (outside_decider.h).
+  bool prepared = false;
   uint32_t loss_percent = 0, duplicate_percent = 0;
   uint32_t kills = 0;          // coordinators that die
   uint32_t node_restarts = 0;  // nodes that die and come back
@@ -69,6 +72,7 @@ class SimRun {
   // Of a protocol that does not promise to respect real time.
   uint64_t real_time_violations() const { return real_time_violations_; }
   uint64_t share_sweeps() const { return share_sweeps_; }
+  uint64_t doubts() const { return decider_.doubts(); }  // transactions that were in doubt
   // The most attempts that one transaction has made, by TxnInputs::kind.
   const std::map<uint32_t, uint32_t>& attempts_max() const { return attempts_max_; }
   uint64_t alone() const;  // attempts of living coordinators that had the gate to themselves
@@ -95,6 +99,8 @@ class SimRun {
   Status load();
   Status run_clients();
   void start_client(Client& client);
+  Status run_attempt(Session& session, const TxnInputs& inputs, TxnEffect& effect);
+  Status end_decider();
   void run_transactions(Client& client, uint64_t seed);
   bool clients_ended() const;
   bool run_until_clients_ended();
@@ -125,8 +131,9 @@ class SimRun {
   std::vector<std::vector<std::unique_ptr<NodeThread>>> nodes_;  // [node][thread]
   std::vector<std::unique_ptr<Client>> clients_;
   std::unique_ptr<Coordinator> keeper_;  // loads and checks
-  std::vector<Fault> faults_;            // by event
-  std::vector<uint64_t> back_at_ns_;     // when a dead node comes back, by node
+  OutsideDecider decider_;
+  std::vector<Fault> faults_;         // by event
+  std::vector<uint64_t> back_at_ns_;  // when a dead node comes back, by node
   // What the nodes of a deterministic protocol have executed, by ctts.
   struct Ordered {
     uint64_t stamp = 0;

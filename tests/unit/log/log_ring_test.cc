@@ -151,7 +151,7 @@ TEST(LogRing, ALargePayloadGoesThroughSegments) {
     ASSERT_TRUE(append(cluster, user, payload, 9, kBoth, arena, placements).ok());
   });
   EXPECT_GT(cluster.node(1).storage->statistics().used_bytes, used + payload.size());
-  std::vector<Payload> read;
+  std::vector<RingEntry> read;
   cluster.run(cluster.node(0).worker, [&] {
     VerbCounters counters;
     ASSERT_TRUE(
@@ -159,7 +159,8 @@ TEST(LogRing, ALargePayloadGoesThroughSegments) {
             .ok());
   });
   ASSERT_EQ(read.size(), 1u);
-  EXPECT_EQ(read[0], payload);
+  EXPECT_EQ(read[0].payload, payload);
+  EXPECT_FALSE(read[0].prepared);
 
   user.log.applied(placements);
   cluster.run(user.worker, [&] { user.worker.scheduler().sleep_for(5'000); });

@@ -1,0 +1,162 @@
+#include "engine/log/in_doubt.h"
+
+namespace rdmacc {
+namespace {
+
+constexpr size_t kTransactionBytes = 2 + 2 + 8 + 8 + 8 + 8 + 1;
+
+void encode_list(const InDoubtList& list, Rpc::Bytes& reply) {
+  MessageWriter out(reply);
+  out.u64(list.unresolved);
+  out.u32(static_cast<uint32_t>(list.transactions.size()));
+  for (const InDoubt& doubt : list.transactions) {
+    out.u16(doubt.worker);
+    out.u16(doubt.node);
+    out.u64(doubt.gtid.system_id);
+    out.u64(doubt.gtid.xid);
+    out.u64(doubt.lock_ctts);
+    out.u64(doubt.stamp);
+    out.u8(doubt.decided ? 1 : 0);
+  }
+}
+
+Result<InDoubtList> decode_list(const Rpc::Bytes& reply) {
+  MessageReader in(reply);
+  InDoubtList list;
+  list.unresolved = in.u64();
+  const uint32_t count = in.u32();
+  if (!in.ok() || count > reply.size() / kTransactionBytes) {
+    return Status(Code::kCorrupt, "a list of transactions in doubt");
+  }
+  for (uint32_t i = 0; i < count; ++i) {
+    InDoubt& doubt = list.transactions.emplace_back();
+    doubt.worker = in.u16();
+    doubt.node = in.u16();
+    doubt.gtid.system_id = in.u64();
+    doubt.gtid.xid = in.u64();
+    doubt.lock_ctts = in.u64();
+    doubt.stamp = in.u64();
+    doubt.decided = in.u8() != 0;
+  }
+  if (!in.at_end()) return Status(Code::kCorrupt, "a list of transactions in doubt");
+  return list;
+}
+
+}  // namespace
+
+InDoubt* DoubtTable::find(Gtid gtid, OfWorker** of) {
+  for (auto& [worker, doubts] : doubts_) {
+    for (InDoubt& doubt : doubts.transactions) {
+      if (doubt.gtid != gtid) continue;
+      *of = &doubts;
+      return &doubt;
+    }
+  }
+  return nullptr;
+}
+
+bool DoubtTable::waits(WorkerId dead) const {
+  const auto found = doubts_.find(dead);
+  if (found == doubts_.end() || found->second.transactions.empty()) return false;
+  return found->second.deciding > 0 || !found->second.decided;
+}
+
+// The entry is there during the pass, so that a decision which comes meanwhile is not forgotten.
+void DoubtTable::begin_pass(WorkerId dead) {
+  const auto found = doubts_.find(dead);
+  if (found != doubts_.end()) found->second.decided = false;
+}
+
+void DoubtTable::end_pass(WorkerId dead, std::vector<InDoubt> found) {
+  if (found.empty()) {
+    doubts_.erase(dead);
+  } else {
+    doubts_[dead].transactions = std::move(found);
+  }
+}
+
+void DoubtTable::failed_pass(WorkerId dead) {
+  const auto found = doubts_.find(dead);
+  if (found != doubts_.end()) found->second.decided = true;
+}
+
+// Every copy says so before anything follows. One that cannot be reached keeps the transaction in
+// doubt for now: should node 0 die here, the copies that were reached decide.
+Status DoubtTable::decide(Gtid gtid, bool commit) {
+  OfWorker* of = nullptr;
+  const InDoubt* doubt = find(gtid, &of);
+  if (doubt == nullptr || doubt->decided) {
+    return Status(Code::kNotFound, "no such transaction is in doubt");
+  }
+  if (of->deciding > 0) return Status(Code::kUnavailable, "its worker is being resolved");
+  const WorkerId worker = doubt->worker;
+  const std::vector<GlobalAddress> entries = doubt->entries;
+  ++of->deciding;
+  VerbArena arena(worker_.pool());
+  auto* state = arena.allocate_array<uint64_t>(1);
+  Status status = state == nullptr ? out_of_registered_memory() : Status();
+  if (status.ok()) {
+    *state = commit ? kLogEntryMagic : 0;
+    DoorbellBatch batch(worker_.scheduler(), worker_.counters());
+    for (const GlobalAddress entry : entries) batch.write(entry, state, sizeof(*state));
+    status = batch.execute();
+  }
+  // A pass that ended meanwhile has made the list anew, or found that it was decided before.
+  const auto still = doubts_.find(worker);
+  if (still == doubts_.end()) return status;
+  --still->second.deciding;
+  if (!status.ok()) return status;
+  still->second.decided = true;
+  if (InDoubt* decided = find(gtid, &of)) decided->decided = true;
+  return status;
+}
+
+void DoubtTable::serve(std::function<size_t()> unresolved) {
+  worker_.rpc().handle(
+      kMethodListInDoubt, [this, unresolved = std::move(unresolved)](
+                              WorkerId, std::span<const std::byte> request, Rpc::Bytes& reply) {
+        if (!request.empty()) return Status(Code::kCorrupt, "request for a list");
+        InDoubtList list;
+        list.unresolved = unresolved();
+        for (const auto& [worker, doubts] : doubts_) {
+          list.transactions.insert(list.transactions.end(), doubts.transactions.begin(),
+                                   doubts.transactions.end());
+        }
+        encode_list(list, reply);
+        return Status::ok_status();
+      });
+  worker_.rpc().handle(kMethodDecideInDoubt,
+                       [this](WorkerId, std::span<const std::byte> request, Rpc::Bytes&) {
+                         MessageReader in(request);
+                         Gtid gtid;
+                         gtid.system_id = in.u64();
+                         gtid.xid = in.u64();
+                         const uint8_t commit = in.u8();
+                         if (!in.at_end() || commit > 1) {
+                           return Status(Code::kCorrupt, "request to decide a transaction");
+                         }
+                         return decide(gtid, commit == 1);
+                       });
+}
+
+Result<InDoubtList> list_in_doubt(Worker& by, const Topology& topology, VerbCounters& counters) {
+  Rpc::Call call;
+  call.to = topology.worker_of(0);
+  call.method = kMethodListInDoubt;
+  RDMACC_RETURN_IF_ERROR(by.rpc().call_one(call, counters));
+  return decode_list(call.reply);
+}
+
+Status decide_in_doubt(Worker& by, const Topology& topology, Gtid gtid, bool commit,
+                       VerbCounters& counters) {
+  Rpc::Call call;
+  call.to = topology.worker_of(0);
+  call.method = kMethodDecideInDoubt;
+  MessageWriter request(call.request);
+  request.u64(gtid.system_id);
+  request.u64(gtid.xid);
+  request.u8(commit ? 1 : 0);
+  return by.rpc().call_one(call, counters);
+}
+
+}  // namespace rdmacc

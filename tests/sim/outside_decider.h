@@ -1,0 +1,41 @@
+#pragma once
+#include <map>
+#include <optional>
+
+#include "engine/workloads/workload.h"
+
+namespace rdmacc {
+
+// Stands for who decides prepared transactions from outside the engine: it draws what becomes of
+// each, remembers it before anything follows from it, and tells the engine of those that are in
+// doubt. One per run; the coroutines of all its clients use it.
+class OutsideDecider {
+ public:
+  explicit OutsideDecider(uint64_t seed) : random_(seed) {}
+
+  // As Workload::attempt, in two phases. A transaction that it decides to abort is a proper end.
+  Status attempt(const Workload& workload, Session& session, const TxnOptions& options,
+                 const TxnInputs& inputs, TxnEffect& effect);
+  // In a coroutine of its own, until stop(): decides what is in doubt, some of it only when it was
+  // seen several times.
+  void serve(Session& session);
+  void stop() { stopped_ = true; }
+  bool serving() const { return serving_; }
+
+  // What became of the transaction that held `ctts` when it was in doubt; nothing: it never was.
+  std::optional<bool> outcome_of(uint64_t ctts) const;
+  uint64_t doubts() const { return outcomes_.size(); }
+
+ private:
+  bool decide(const Gtid& gtid);
+  void look(Session& session);
+
+  Random random_;
+  uint64_t last_xid_ = 0;
+  std::map<Gtid, bool> decisions_;     // committed?
+  std::map<uint64_t, bool> outcomes_;  // by ctts
+  bool stopped_ = false;
+  bool serving_ = false;
+};
+
+}  // namespace rdmacc
