@@ -1,12 +1,14 @@
 #include "pg_rdmacc/ddl.h"
 
 #include "pg_rdmacc/error.h"
+#include "pg_rdmacc/index_build.h"
 #include "pg_rdmacc/rekey.h"
 #include "pg_rdmacc/xact.h"
 
 extern "C" {
 #include "access/relation.h"
 #include "access/xact.h"
+#include "catalog/storage.h"
 #include "miscadmin.h"
 #include "nodes/pg_list.h"
 #include "utils/memutils.h"
@@ -111,6 +113,22 @@ uint32 create_engine_table(const BridgeTableSpec* spec) {
   return id;
 }
 
+/* Indexes change their files without telling us: those whose files go at commit. */
+void drop_index_files(void) {
+  if (!bridge_txn_active()) return;
+  RelFileNode* files = nullptr;
+  const int count = smgrGetPendingDeletes(true, &files);
+  for (int i = 0; i < count; i++) {
+    if (files[i].dbNode != MyDatabaseId) continue;
+    const Oid tablespace = files[i].spcNode;
+    BridgeTableSpec spec;
+    rdmacc_index_spec(tablespace == MyDatabaseTableSpace ? InvalidOid : tablespace,
+                      files[i].relNode, &spec);
+    const uint32 id = rdmacc_find_engine_table(&spec);
+    if (id != RDMACC_NO_TABLE) add_pending(id, false);
+  }
+}
+
 double move_rows(Relation relation, uint32 source, const RdmaccKeyLayout& target) {
   BridgeTableSpec spec;
   rdmacc_table_spec(relation, relation->rd_node.relNode, &target, &spec);
@@ -118,6 +136,7 @@ double move_rows(Relation relation, uint32 source, const RdmaccKeyLayout& target
   const double count = rdmacc_copy_rows(relation, source, id, &target);
   add_pending(source, false);
   add_note(relation, id, target);
+  rdmacc_rebuild_indexes(relation);
   return count;
 }
 
@@ -163,6 +182,20 @@ uint32 rdmacc_create_lost_engine_table(const BridgeTableSpec* spec) {
   if (!create(spec, &id)) id = rdmacc_find_engine_table(spec);
   if (id == RDMACC_NO_TABLE) elog(ERROR, "could not create a table in the rdmacc nodes");
   return id;
+}
+
+uint32 rdmacc_create_engine_table(const BridgeTableSpec* spec) {
+  rdmacc_enter();
+  return create_engine_table(spec);
+}
+
+bool rdmacc_created_by_transaction(uint32 id) {
+  ListCell* cell;
+  foreach (cell, pending) {
+    const auto* table = static_cast<const PendingTable*>(lfirst(cell));
+    if (table->id == id && table->created && !table->aborted) return true;
+  }
+  return false;
 }
 
 void rdmacc_new_file(Relation relation, const RelFileNode* file) {
@@ -251,6 +284,7 @@ void rdmacc_ddl_pre_commit(void) {
     }
     relation_close(relation, NoLock);
   }
+  drop_index_files();
 }
 
 void rdmacc_ddl_finish(bool committed) {

@@ -16,6 +16,12 @@ uint32 rdmacc_find_engine_table(const BridgeTableSpec* spec);
 /* The table, empty, of a relation whose rows went with the nodes' memory. */
 uint32 rdmacc_create_lost_engine_table(const BridgeTableSpec* spec);
 
+/* A new engine table that goes when the transaction aborts. */
+uint32 rdmacc_create_engine_table(const BridgeTableSpec* spec);
+
+/* True for a table that was made so by this transaction. */
+bool rdmacc_created_by_transaction(uint32 id);
+
 /* A new file of a relation: an engine table for it, keyed by hidden row ids. The table of the file
  * that it replaces, if any, goes at commit. */
 void rdmacc_new_file(Relation relation, const RelFileNode* file);
@@ -46,7 +52,8 @@ void rdmacc_note_seen(Oid relfilenode, uint32 table_id);
 
 /* ---- For xact.cc */
 bool rdmacc_ddl_pending(void);
-void rdmacc_ddl_pre_commit(void);       /* re-keys what has lost its primary key */
+void rdmacc_ddl_pre_commit(void);       /* re-keys what has lost its primary key; finds the engine
+                                           tables of index files that go */
 void rdmacc_ddl_finish(bool committed); /* drops engine tables; raises nothing */
 void rdmacc_ddl_forget(void);
 void rdmacc_ddl_subtransaction_committed(int nest);

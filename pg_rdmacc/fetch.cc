@@ -1,6 +1,7 @@
 #include "pg_rdmacc/fetch.h"
 
 #include "pg_rdmacc/scan_rows.h"
+#include "pg_rdmacc/shadow_index.h"
 #include "pg_rdmacc/slot.h"
 #include "pg_rdmacc/xact.h"
 
@@ -41,6 +42,9 @@ void rdmacc_fetch(Relation relation, const RdmaccHandle* handle, Snapshot snapsh
 struct IndexFetchTableData* rdmacc_index_fetch_begin(Relation rel) {
   auto* data = static_cast<IndexFetchTableData*>(palloc0(sizeof(IndexFetchTableData)));
   data->rel = rel;
+  if (rdmacc_has_foreign_index_open(rel)) {
+    elog(ERROR, "an index of table \"%s\" would be found empty", RelationGetRelationName(rel));
+  }
   return data;
 }
 

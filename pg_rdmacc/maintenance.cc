@@ -1,6 +1,8 @@
 #include "pg_rdmacc/maintenance.h"
 
 #include "pg_rdmacc/ddl.h"
+#include "pg_rdmacc/index_build.h"
+#include "pg_rdmacc/index_check.h"
 #include "pg_rdmacc/modify.h"
 #include "pg_rdmacc/seq_scan.h"
 #include "pg_rdmacc/shadow_index.h"
@@ -138,19 +140,26 @@ bool rdmacc_scan_analyze_next_tuple(TableScanDesc base, TransactionId, double* l
   return true;
 }
 
-double rdmacc_index_build_range_scan(Relation table_rel, Relation index_rel, struct IndexInfo*,
-                                     bool, bool, bool, BlockNumber, BlockNumber, IndexBuildCallback,
-                                     void*, TableScanDesc scan) {
-  if (scan != nullptr) rdmacc_scan_end(scan);
+double rdmacc_index_build_range_scan(Relation table_rel, Relation index_rel,
+                                     struct IndexInfo* index_info, bool, bool, bool, BlockNumber,
+                                     BlockNumber, IndexBuildCallback, void*, TableScanDesc scan) {
   if (IsParallelWorker()) return 0;
+  /* No tuple goes into the btree; what is reported becomes the table's row count. A scan that was
+   * begun by somebody else only looks whether the file has what it should. */
+  const double unchanged = Max(table_rel->rd_rel->reltuples, 0.0);
+  if (scan != nullptr) {
+    rdmacc_scan_end(scan);
+    return unchanged;
+  }
   rdmacc_check_index(table_rel, index_rel);
-  /* No tuple goes into the btree; what is reported becomes the table's row count. */
   if (index_rel->rd_index->indisprimary) return rdmacc_key_by_index(table_rel, index_rel);
-  return Max(table_rel->rd_rel->reltuples, 0.0);
+  return rdmacc_build_index(table_rel, index_rel, index_info);
 }
 
-void rdmacc_index_validate_scan(Relation, Relation, struct IndexInfo*, Snapshot,
-                                struct ValidateIndexState*) {}
+void rdmacc_index_validate_scan(Relation table_rel, Relation index_rel, struct IndexInfo*, Snapshot,
+                                struct ValidateIndexState*) {
+  rdmacc_complete_index(table_rel, index_rel);
+}
 
 uint64 rdmacc_relation_size(Relation rel, ForkNumber forkNumber) {
   if (forkNumber != MAIN_FORKNUM && forkNumber != InvalidForkNumber) return 0;

@@ -3,6 +3,7 @@
 #include "pg_rdmacc/duplicate_key.h"
 #include "pg_rdmacc/error.h"
 #include "pg_rdmacc/fetch.h"
+#include "pg_rdmacc/index_write.h"
 #include "pg_rdmacc/row_codec.h"
 #include "pg_rdmacc/scan_rows.h"
 #include "pg_rdmacc/shadow_index.h"
@@ -82,13 +83,14 @@ void insert(Relation rel, TupleTableSlot* slot, CommandId cid, bool speculative)
   const BridgeBytes key = key_of(&table, slot);
   if (!insert_row(rel, &table, key, slot, cid)) {
     MemoryContextSwitchTo(previous);
-    if (speculative) {
+    if (speculative && rdmacc_key_was_absent(table.id, key, cid)) {
       rdmacc_refuse_collision(rel, &table, key, slot);
       /* Just before, the key was found absent: somebody else's row has come since. */
       raise_conflict("key_inserted", rel);
     }
     rdmacc_raise_duplicate(rel, &table, key, slot);
   }
+  rdmacc_index_row_inserted(rel, slot, key, cid);
   name_written_row(rel, &table, key, cid, slot);
   MemoryContextSwitchTo(previous);
   pgstat_count_heap_insert(rel, 1);
@@ -189,6 +191,7 @@ TM_Result rdmacc_tuple_delete(Relation rel, ItemPointer tid, CommandId cid, Snap
   if (modified_by_own_command(&handle, tid, cid, tmfd)) return TM_SelfModified;
   const RdmaccTable table = *rdmacc_table_to_write(rel);
   check_handle(rel, &handle, &table);
+  rdmacc_index_row_deleted(rel, &handle, cid);
   remove_row(rel, &handle, cid);
   pgstat_count_heap_delete(rel);
   return TM_Ok;
@@ -197,7 +200,7 @@ TM_Result rdmacc_tuple_delete(Relation rel, ItemPointer tid, CommandId cid, Snap
 TM_Result rdmacc_tuple_update(Relation rel, ItemPointer otid, TupleTableSlot* slot, CommandId cid,
                               Snapshot, Snapshot, bool, TM_FailureData* tmfd,
                               LockTupleMode* lockmode, bool* update_indexes) {
-  /* The engine enforces the key with the row, so no index ever needs to know. */
+  /* The engine keeps keys and entries with the row, so no index ever needs to know. */
   *update_indexes = false;
   *lockmode = LockTupleNoKeyExclusive;
   const RdmaccHandle handle = *rdmacc_handle_get(otid, rel);
@@ -208,15 +211,18 @@ TM_Result rdmacc_tuple_update(Relation rel, ItemPointer otid, TupleTableSlot* sl
   const MemoryContext previous = enter_workspace();
   const BridgeBytes key = table.key.number != 0 ? key_of(&table, slot) : handle.key;
   if (same_bytes(key, handle.key)) {
+    rdmacc_index_row_updated(rel, &handle, slot, cid);
     put_row(rel, &handle, rdmacc_row_encode(slot), cid);
     rdmacc_write_mark(handle.table, handle.key, cid);
   } else {
     *lockmode = LockTupleExclusive;
+    rdmacc_index_row_deleted(rel, &handle, cid);
     remove_row(rel, &handle, cid);
     if (!insert_row(rel, &table, key, slot, cid)) {
       MemoryContextSwitchTo(previous);
       rdmacc_raise_duplicate(rel, &table, key, slot);
     }
+    rdmacc_index_row_moved(rel, slot, key, cid);
   }
   name_written_row(rel, &table, key, cid, slot);
   MemoryContextSwitchTo(previous);

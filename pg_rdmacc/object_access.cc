@@ -1,6 +1,7 @@
 #include "pg_rdmacc/object_access.h"
 
 #include "pg_rdmacc/ddl.h"
+#include "pg_rdmacc/xact.h"
 
 extern "C" {
 #include "access/genam.h"
@@ -11,6 +12,7 @@ extern "C" {
 #include "catalog/pg_class.h"
 #include "catalog/pg_constraint.h"
 #include "catalog/pg_index.h"
+#include "miscadmin.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
@@ -21,14 +23,28 @@ namespace {
 
 object_access_hook_type previous_hook;
 
-/* The table of an index that is a primary key; InvalidOid for other ones. */
-Oid table_of_primary_key(Oid index) {
+/* The table of a btree, and whether it is the table's primary key; InvalidOid for other indexes. */
+Oid table_of_index(Oid index, bool* primary) {
   HeapTuple tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(index));
   if (!HeapTupleIsValid(tuple)) return InvalidOid;
   const auto* form = reinterpret_cast<Form_pg_index>(GETSTRUCT(tuple));
-  const Oid table = form->indisprimary ? form->indrelid : InvalidOid;
+  const Oid table = form->indrelid;
+  *primary = form->indisprimary;
   ReleaseSysCache(tuple);
   return table;
+}
+
+void dropped_index(Oid index) {
+  bool primary = false;
+  const Oid table = table_of_index(index, &primary);
+  if (!OidIsValid(table) || !rdmacc_relation_is_ours(table) || IsBinaryUpgrade) return;
+  if (!primary) {
+    rdmacc_enter(); /* so that the end of the transaction looks at the files that go */
+    return;
+  }
+  Relation relation = table_open(table, NoLock);
+  rdmacc_note_key_drop(relation);
+  table_close(relation, NoLock);
 }
 
 void dropped_relation(Oid relid) {
@@ -41,14 +57,9 @@ void dropped_relation(Oid relid) {
         table_close(relation, NoLock);
       }
       break;
-    case RELKIND_INDEX: {
-      const Oid table = table_of_primary_key(relid);
-      if (!OidIsValid(table) || !rdmacc_relation_is_ours(table)) break;
-      Relation relation = table_open(table, NoLock);
-      rdmacc_note_key_drop(relation);
-      table_close(relation, NoLock);
+    case RELKIND_INDEX:
+      dropped_index(relid);
       break;
-    }
     default:
       break;
   }
@@ -62,8 +73,20 @@ void dropped_relation(Oid relid) {
                    "tables.")));
 }
 
+/* An index that exists may become a constraint without being built again. */
+[[noreturn]] void refuse_deferrable(const FormData_pg_constraint* form) {
+  ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                  errmsg("cannot create deferrable constraint \"%s\" on rdmacc table \"%s\"",
+                         NameStr(form->conname), get_rel_name(form->conrelid)),
+                  errhint("Leave out DEFERRABLE: an UPDATE is judged when it ends in any case.")));
+}
+
 void created_constraint(HeapTuple tuple) {
   const auto* form = reinterpret_cast<Form_pg_constraint>(GETSTRUCT(tuple));
+  if (form->condeferrable && OidIsValid(form->conindid) && form->contype != CONSTRAINT_FOREIGN &&
+      rdmacc_relation_is_ours(form->conrelid)) {
+    refuse_deferrable(form);
+  }
   if (form->contype != CONSTRAINT_FOREIGN) return;
   if (rdmacc_relation_is_ours(form->conrelid)) refuse_foreign_key(form->conrelid);
   if (rdmacc_relation_is_ours(form->confrelid)) refuse_foreign_key(form->confrelid);

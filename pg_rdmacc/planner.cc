@@ -1,18 +1,21 @@
 /* PostgreSQL itself finds out which clauses match the primary key, also across joins, by making
  * index paths. They are priced so that a lookup of whole keys is chosen, and then each becomes a
- * custom path; what only matches a part of the key is thrown away. */
+ * custom path; what only matches a part of the key is thrown away. Paths over secondary indexes
+ * (index_planner) stay what they are. */
 #include "pg_rdmacc/planner.h"
 
 #include "pg_rdmacc/executor.h"
+#include "pg_rdmacc/index_planner.h"
 #include "pg_rdmacc/key_codec.h"
 #include "pg_rdmacc/relation.h"
 #include "pg_rdmacc/scan.h"
 
 extern "C" {
+#include "access/htup_details.h"
 #include "access/stratnum.h"
 #include "access/sysattr.h"
 #include "access/table.h"
-#include "catalog/pg_am.h"
+#include "catalog/pg_index.h"
 #include "catalog/pg_inherits.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
@@ -25,6 +28,7 @@ extern "C" {
 #include "parser/parsetree.h"
 #include "utils/lsyscache.h"
 #include "utils/selfuncs.h"
+#include "utils/syscache.h"
 }
 
 namespace {
@@ -114,6 +118,14 @@ void key_lookup_cost(PlannerInfo* root, IndexPath* path, double, Cost* startup, 
   *total = keys * kLookupCost;
 }
 
+bool is_primary_key(Oid index) {
+  HeapTuple tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(index));
+  if (!HeapTupleIsValid(tuple)) return false;
+  const bool primary = reinterpret_cast<Form_pg_index>(GETSTRUCT(tuple))->indisprimary;
+  ReleaseSysCache(tuple);
+  return primary;
+}
+
 void relation_info(PlannerInfo* root, Oid relation, bool inherits, RelOptInfo* rel) {
   if (previous_relation_info != nullptr) previous_relation_info(root, relation, inherits, rel);
   if (!rdmacc_relation_is_ours(relation)) return;
@@ -123,13 +135,18 @@ void relation_info(PlannerInfo* root, Oid relation, bool inherits, RelOptInfo* r
     auto* index = static_cast<IndexOptInfo*>(lfirst(cell));
     index->amhasgetbitmap = false;
     index->amcanparallel = false;
+    index->amcanmarkpos = false;
+    index->hypothetical = true; /* the file is empty: nothing is to be learnt from it */
+    for (int i = 0; i < index->ncolumns; i++) index->canreturn[i] = false;
+    if (!is_primary_key(index->indexoid)) {
+      rdmacc_describe_to_planner(index);
+      continue;
+    }
     index->amcostestimate = reinterpret_cast<void (*)()>(key_lookup_cost);
-    /* The file is empty: nothing is to be learnt from it, and it has no order. */
-    index->hypothetical = true;
+    /* Rows are found by whole keys: they have no order. */
     index->sortopfamily = nullptr;
     index->reverse_sort = nullptr;
     index->nulls_first = nullptr;
-    for (int i = 0; i < index->ncolumns; i++) index->canreturn[i] = false;
   }
 }
 
@@ -162,6 +179,7 @@ void set_rel_pathlist(PlannerInfo* root, RelOptInfo* rel, Index number, RangeTbl
     if (!IsA(path, IndexPath)) continue;
     RdmaccKeyMatch match = {};
     auto* index_path = reinterpret_cast<IndexPath*>(path);
+    if (rdmacc_is_secondary_path(index_path)) continue;
     if (rdmacc_match_key(index_path, &match)) {
       lfirst(cell) = rdmacc_key_lookup_path(index_path, &match);
     } else {

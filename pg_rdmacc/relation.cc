@@ -4,6 +4,7 @@
 #include "pg_rdmacc/ddl.h"
 #include "pg_rdmacc/key_codec.h"
 #include "pg_rdmacc/remote_nodes.h"
+#include "pg_rdmacc/secondary_indexes.h"
 #include "pg_rdmacc/shmem.h"
 #include "pg_rdmacc/table_options.h"
 #include "pg_rdmacc/tableam.h"
@@ -32,6 +33,7 @@ constexpr int32 kRecordHeaderBytes = 4;
 constexpr int32 kRecordAlignment = 8;
 constexpr int32 kHiddenKeyBytes = 16;
 constexpr int32 kRowHeaderBytes = 14;
+constexpr uint32 kIndexHistory = 3;
 constexpr double kRowsUnknown = 1000;
 
 /* Hidden row ids: 64 random bits of this backend, then a counter that starts at the time of day.
@@ -65,12 +67,6 @@ uint32 layout_number(const RdmaccKeyLayout* layout) {
   return number == 0 ? 1 : number;
 }
 
-Oid key_column_type(Oid operator_class_type, Oid attribute_type) {
-  return IsPolymorphicType(operator_class_type) || operator_class_type == RECORDOID
-             ? getBaseType(attribute_type)
-             : operator_class_type;
-}
-
 int32 estimated_record_bytes(Relation relation, const RdmaccKeyLayout* layout) {
   int32 bytes = kRecordHeaderBytes + kRowHeaderBytes;
   if (layout->number == 0) bytes += kHiddenKeyBytes;
@@ -87,6 +83,12 @@ int32 estimated_record_bytes(Relation relation, const RdmaccKeyLayout* layout) {
   }
   bytes = (bytes + kRecordAlignment - 1) / kRecordAlignment * kRecordAlignment;
   return Max(bytes, kRecordBytesMin);
+}
+
+/* Files of two tablespaces may have one number. */
+uint64 file_name(Oid tablespace) {
+  const uint64 name = GetSystemIdentifier();
+  return OidIsValid(tablespace) ? hash_combine64(name, tablespace) : name;
 }
 
 }  // namespace
@@ -106,6 +108,12 @@ bool rdmacc_relation_is_ours(Oid relation) {
   return ours;
 }
 
+Oid rdmacc_key_column_type(Oid operator_class_type, Oid attribute_type) {
+  return IsPolymorphicType(operator_class_type) || operator_class_type == RECORDOID
+             ? getBaseType(attribute_type)
+             : operator_class_type;
+}
+
 void rdmacc_index_layout(Relation relation, Relation index, RdmaccKeyLayout* layout) {
   layout->index = RelationGetRelid(index);
   layout->column_count = IndexRelationGetNumberOfKeyAttributes(index);
@@ -113,9 +121,9 @@ void rdmacc_index_layout(Relation relation, Relation index, RdmaccKeyLayout* lay
     RdmaccKeyColumn* column = &layout->columns[i];
     column->attno = index->rd_index->indkey.values[i];
     column->collation = index->rd_indcollation[i];
-    column->type =
-        key_column_type(index->rd_opcintype[i],
-                        TupleDescAttr(RelationGetDescr(relation), column->attno - 1)->atttypid);
+    column->type = rdmacc_key_column_type(
+        index->rd_opcintype[i],
+        TupleDescAttr(RelationGetDescr(relation), column->attno - 1)->atttypid);
   }
   layout->number = layout_number(layout);
 }
@@ -133,21 +141,25 @@ void rdmacc_catalog_layout(Relation relation, RdmaccKeyLayout* layout) {
   RelationClose(index);
 }
 
+void rdmacc_index_spec(Oid tablespace, Oid relfilenode, BridgeTableSpec* spec) {
+  spec->system_id = file_name(tablespace);
+  spec->database = MyDatabaseId;
+  spec->relfilenode = relfilenode;
+  spec->record_size = kRecordBytesMax;
+  spec->history = kIndexHistory;
+}
+
 void rdmacc_table_spec(Relation relation, Oid relfilenode, const RdmaccKeyLayout* layout,
                        BridgeTableSpec* spec) {
-  /* Files of two tablespaces may have one number. */
-  const Oid tablespace = relation->rd_rel->reltablespace;
-  uint64 name = GetSystemIdentifier();
-  if (OidIsValid(tablespace)) name = hash_combine64(name, tablespace);
+  uint64 name = file_name(relation->rd_rel->reltablespace);
   if (layout->number != 0) name = hash_combine64(name, layout->number);
   spec->system_id = name;
   spec->database = MyDatabaseId;
   spec->relfilenode = relfilenode;
   RdmaccTableOptions options;
   rdmacc_table_options(relation, &options);
-  spec->record_size = static_cast<uint32>(options.record_size > 0
-                                              ? options.record_size
-                                              : estimated_record_bytes(relation, layout));
+  spec->record_size = static_cast<uint32>(
+      options.record_size > 0 ? options.record_size : estimated_record_bytes(relation, layout));
   spec->history = static_cast<uint32>(options.history);
 }
 
@@ -162,6 +174,7 @@ uint32 rdmacc_committed_table(Relation relation, const RdmaccKeyLayout* layout) 
                            RelationGetRelationName(relation)),
                     errhint("TRUNCATE the table to use it again.")));
   }
+  rdmacc_create_lost_indexes(relation);
   return rdmacc_create_lost_engine_table(&spec);
 }
 

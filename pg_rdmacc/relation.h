@@ -63,12 +63,18 @@ Oid rdmacc_access_method(void);
 void rdmacc_catalog_layout(Relation relation, RdmaccKeyLayout* layout);
 void rdmacc_index_layout(Relation relation, Relation index, RdmaccKeyLayout* layout);
 
+/* The type that an index column compares: its operator class's, unless that is for several. */
+Oid rdmacc_key_column_type(Oid operator_class_type, Oid attribute_type);
+
 /* Appends the key of the slot's row: primary key columns, or a new hidden row id. */
 void rdmacc_table_key(const RdmaccKeyLayout* layout, TupleTableSlot* slot, StringInfo key);
 
 /* The spec by which the engine knows (relation's file `relfilenode`, layout). */
 void rdmacc_table_spec(Relation relation, Oid relfilenode, const RdmaccKeyLayout* layout,
                        BridgeTableSpec* spec);
+
+/* The spec of an index's engine table. Tablespace InvalidOid: the database's. */
+void rdmacc_index_spec(Oid tablespace, Oid relfilenode, BridgeTableSpec* spec);
 
 /* Number of live rows as far as PostgreSQL's statistics know. */
 double rdmacc_estimated_rows(Relation relation);

@@ -24,8 +24,11 @@ void start(RdmaccScan* scan) {
   const Snapshot snapshot = scan->base.rs_snapshot;
   const uint32 visible_before =
       snapshot != nullptr && IsMVCCSnapshot(snapshot) ? snapshot->curcid : RDMACC_EVERY_COMMAND;
-  rdmacc_rows_begin(&scan->rows, rdmacc_table(relation)->id, visible_before);
-  rdmacc_handle_stream_begin(&scan->handles, rdmacc_query_needs_handles(relation));
+  /* Rows that are going to be written must not get other keys on the way. */
+  const bool writes = rdmacc_query_needs_handles(relation);
+  const RdmaccTable* table = writes ? rdmacc_table_to_write(relation) : rdmacc_table(relation);
+  rdmacc_rows_begin(&scan->rows, table->id, visible_before);
+  rdmacc_handle_stream_begin(&scan->handles, writes);
   scan->started = true;
   if ((scan->base.rs_flags & SO_TYPE_ANALYZE) == 0) pgstat_count_heap_scan(relation);
 }

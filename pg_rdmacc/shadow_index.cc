@@ -1,8 +1,11 @@
 #include "pg_rdmacc/shadow_index.h"
 
 #include "pg_rdmacc/fetch.h"
+#include "pg_rdmacc/index_scan.h"
+#include "pg_rdmacc/index_write.h"
 #include "pg_rdmacc/key_codec.h"
 #include "pg_rdmacc/scan_rows.h"
+#include "pg_rdmacc/unique_check.h"
 #include "pg_rdmacc/xact.h"
 
 extern "C" {
@@ -10,23 +13,26 @@ extern "C" {
 #include "access/genam.h"
 #include "access/relscan.h"
 #include "access/skey.h"
-#include "access/table.h"
 #include "access/xact.h"
-#include "catalog/index.h"
 #include "catalog/pg_am.h"
-#include "commands/defrem.h"
+#include "executor/executor.h"
 #include "nodes/execnodes.h"
+#include "nodes/nodeFuncs.h"
 #include "pgstat.h"
-#include "utils/builtins.h"
 #include "utils/inval.h"
-#include "utils/lsyscache.h"
-#include "utils/pg_locale.h"
+#include "utils/memutils.h"
 #include "utils/snapmgr.h"
 }
 
 namespace {
 
+ExecutorStart_hook_type previous_start;
 uint64 index_epoch = 1; /* rises with every change in the relcache */
+/* What ON CONFLICT has looked for last and not found, in which command. */
+StringInfoData absent_key;
+uint32 absent_table;
+uint32 absent_transaction;
+CommandId absent_command;
 bool have_btree;
 IndexAmRoutine btree; /* as PostgreSQL made it */
 
@@ -41,28 +47,40 @@ bool give_back(Relation index) {
   return true;
 }
 
-/* The engine has enforced the key with the row. */
+/* Rows bring their keys and entries with them: what is left is to say whether a row is unique. */
 bool aminsert(Relation index, Datum* values, bool* isnull, ItemPointer heap_tid, Relation heap,
               IndexUniqueCheck check_unique, bool unchanged, IndexInfo* info) {
   if (!rdmacc_is_ours(heap) && give_back(index)) {
     return btree.aminsert(index, values, isnull, heap_tid, heap, check_unique, unchanged, info);
   }
-  return true;
+  return rdmacc_index_check_inserted(index, values, isnull, heap_tid, heap, check_unique);
 }
+
+bool is_primary_key(IndexScanDesc scan) { return scan->indexRelation->rd_index->indisprimary; }
 
 IndexScanDesc ambeginscan(Relation index, int nkeys, int norderbys) {
   if (give_back(index)) return btree.ambeginscan(index, nkeys, norderbys);
   IndexScanDesc scan = RelationGetIndexScan(index, nkeys, norderbys);
-  scan->opaque = palloc0(sizeof(RdmaccLookup));
+  if (is_primary_key(scan)) {
+    scan->opaque = palloc0(sizeof(RdmaccLookup));
+  } else {
+    rdmacc_index_scan_begin(scan);
+  }
   return scan;
 }
 
 void amrescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey, int) {
-  static_cast<RdmaccLookup*>(scan->opaque)->done = false;
   if (keys != nullptr && scan->numberOfKeys > 0) {
     memmove(scan->keyData, keys, static_cast<size_t>(nkeys) * sizeof(ScanKeyData));
   }
+  if (is_primary_key(scan)) {
+    static_cast<RdmaccLookup*>(scan->opaque)->done = false;
+  } else {
+    rdmacc_index_scan_rescan(scan);
+  }
 }
+
+/* ---- The primary key: whole keys alone */
 
 /* One value of each key column, in order. */
 void append_scan_keys(IndexScanDesc scan, const RdmaccKeyLayout* layout, StringInfo key) {
@@ -88,7 +106,20 @@ uint32 visible_before(Snapshot snapshot) {
   return IsMVCCSnapshot(snapshot) ? snapshot->curcid : RDMACC_EVERY_COMMAND;
 }
 
-bool amgettuple(IndexScanDesc scan, ScanDirection) {
+void note_absent(uint32 table, BridgeBytes key) {
+  if (absent_key.data == nullptr) {
+    const MemoryContext previous = MemoryContextSwitchTo(TopMemoryContext);
+    initStringInfo(&absent_key);
+    MemoryContextSwitchTo(previous);
+  }
+  absent_table = table;
+  absent_transaction = rdmacc_transaction_number();
+  absent_command = GetCurrentCommandId(false);
+  resetStringInfo(&absent_key);
+  appendBinaryStringInfo(&absent_key, key.data, static_cast<int>(key.size));
+}
+
+bool look_up(IndexScanDesc scan) {
   auto* lookup = static_cast<RdmaccLookup*>(scan->opaque);
   if (lookup->done) return false;
   lookup->done = true;
@@ -112,11 +143,26 @@ bool amgettuple(IndexScanDesc scan, ScanDirection) {
                                  .row = lookup->row};
     rdmacc_handle_assign(rdmacc_handle_write_stream(false), &handle, &scan->xs_heaptid);
   }
+  if (!lookup->row.found && scan->xs_snapshot->snapshot_type == SNAPSHOT_DIRTY) {
+    note_absent(table.id, bytes);
+  }
   pfree(key.data);
   return lookup->row.found;
 }
 
-void amendscan(IndexScanDesc scan) { pfree(scan->opaque); }
+/* ---- All indexes */
+
+bool amgettuple(IndexScanDesc scan, ScanDirection direction) {
+  return is_primary_key(scan) ? look_up(scan) : rdmacc_index_scan_next(scan, direction);
+}
+
+void amendscan(IndexScanDesc scan) {
+  if (is_primary_key(scan)) {
+    pfree(scan->opaque);
+  } else {
+    rdmacc_index_scan_end(scan);
+  }
+}
 
 void override_routine(Relation index) {
   IndexAmRoutine* routine = index->rd_indam;
@@ -140,39 +186,29 @@ void override_routine(Relation index) {
 
 void relcache_changed(Datum, Oid) { index_epoch++; }
 
-[[noreturn]] void refuse(Relation relation, Relation index, const char* what, const char* hint) {
-  ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-                  errmsg("cannot create %s \"%s\" on rdmacc table \"%s\"", what,
-                         RelationGetRelationName(index), RelationGetRelationName(relation)),
-                  errhint("%s", hint)));
-}
-
-void check_key_columns(Relation relation, Relation index) {
-  RdmaccKeyLayout layout = {};
-  rdmacc_index_layout(relation, index, &layout);
-  for (int i = 0; i < layout.column_count; i++) {
-    const RdmaccKeyColumn* column = &layout.columns[i];
-    if (rdmacc_key_kind(column->type) == RDMACC_KEY_NONE) {
-      ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-                      errmsg("type %s cannot be part of the primary key of an rdmacc table",
-                             format_type_be(column->type)),
-                      errhint("Use a data type that can be hashed.")));
-    }
-    if (OidIsValid(column->collation) && !get_collation_isdeterministic(column->collation)) {
-      refuse(relation, index, "primary key with a nondeterministic collation",
-             "Use a deterministic collation for the key's columns.");
+/* PostgreSQL opens the index of an IndexScan after it has asked for the table's slots. Here it is
+ * open, and not yet used. */
+bool override_scans(PlanState* state, void* context) {
+  if (state == nullptr) return false;
+  if (IsA(state, IndexScanState)) {
+    const auto* scan = reinterpret_cast<const IndexScanState*>(state);
+    Relation relation = scan->ss.ss_currentRelation;
+    if (relation != nullptr && scan->iss_RelationDesc != nullptr && rdmacc_is_ours(relation)) {
+      override_routine(scan->iss_RelationDesc);
+      rdmacc_override_all_indexes(relation);
     }
   }
+  return planstate_tree_walker(
+      state, reinterpret_cast<bool (*)()>(reinterpret_cast<void (*)()>(override_scans)), context);
 }
 
-/* REINDEX CONCURRENTLY builds a twin of the primary key and swaps the two. */
-bool is_twin_of_primary_key(Relation relation, Relation index) {
-  RdmaccKeyLayout present;
-  rdmacc_catalog_layout(relation, &present);
-  if (present.number == 0 || !index->rd_index->indisunique) return false;
-  RdmaccKeyLayout twin = {};
-  rdmacc_index_layout(relation, index, &twin);
-  return twin.number == present.number;
+void executor_start(QueryDesc* query, int flags) {
+  if (previous_start != nullptr) {
+    previous_start(query, flags);
+  } else {
+    standard_ExecutorStart(query, flags);
+  }
+  if ((flags & EXEC_FLAG_EXPLAIN_ONLY) == 0) override_scans(query->planstate, nullptr);
 }
 
 }  // namespace
@@ -198,21 +234,34 @@ void rdmacc_override_indexes(Relation relation, RdmaccTable* table) {
   if (relation->rd_amcache == table) table->index_epoch = epoch;
 }
 
-void rdmacc_check_index(Relation relation, Relation index) {
-  const Form_pg_index form = index->rd_index;
-  const char* hint = "Only the primary key can be indexed for now.";
-  if (index->rd_rel->relam != BTREE_AM_OID) refuse(relation, index, "a non-btree index", hint);
-  if (form->indisexclusion) refuse(relation, index, "exclusion constraint", hint);
-  if (RelationGetIndexExpressions(index) != NIL) refuse(relation, index, "expression index", hint);
-  if (RelationGetIndexPredicate(index) != NIL) refuse(relation, index, "partial index", hint);
-  if (!form->indimmediate) {
-    refuse(relation, index, "deferrable constraint", "Leave out DEFERRABLE.");
-  }
-  if (!form->indisprimary && !is_twin_of_primary_key(relation, index)) {
-    if (form->indisunique) refuse(relation, index, "unique index", hint);
-    refuse(relation, index, "secondary index", hint);
-  }
-  check_key_columns(relation, index);
+uint64 rdmacc_index_epoch(void) { return index_epoch; }
+
+bool rdmacc_key_was_absent(uint32 table, BridgeBytes key, CommandId command) {
+  return absent_key.data != nullptr && absent_table == table &&
+         absent_transaction == rdmacc_transaction_number() && absent_command == command &&
+         static_cast<size_t>(absent_key.len) == key.size &&
+         memcmp(absent_key.data, key.data, key.size) == 0;
 }
 
-void rdmacc_shadow_index_init(void) { CacheRegisterRelcacheCallback(relcache_changed, 0); }
+bool rdmacc_has_foreign_index_open(Relation relation) {
+  bool found = false;
+  List* indexes = RelationGetIndexList(relation);
+  ListCell* cell;
+  foreach (cell, indexes) {
+    Relation index = RelationIdGetRelation(lfirst_oid(cell));
+    if (!RelationIsValid(index)) continue;
+    /* One reference is ours. */
+    found = found || (index->rd_refcnt > 1 && index->rd_rel->relam == BTREE_AM_OID &&
+                      index->rd_indam->ambeginscan != ambeginscan);
+    RelationClose(index);
+  }
+  list_free(indexes);
+  return found;
+}
+
+void rdmacc_shadow_index_init(void) {
+  CacheRegisterRelcacheCallback(relcache_changed, 0);
+  previous_start = ExecutorStart_hook;
+  ExecutorStart_hook = executor_start;
+  rdmacc_unique_check_init();
+}

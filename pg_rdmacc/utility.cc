@@ -3,6 +3,7 @@
 #include "pg_rdmacc/utility.h"
 
 #include "pg_rdmacc/ddl.h"
+#include "pg_rdmacc/index_statements.h"
 #include "pg_rdmacc/object_access.h"
 #include "pg_rdmacc/publication.h"
 #include "pg_rdmacc/shadow_index.h"
@@ -64,19 +65,6 @@ PlannedStmt* with_heap_for_temporary(PlannedStmt* statement, bool read_only) {
   return changed;
 }
 
-/* Refuses at once what would leave an invalid index behind when refused later. */
-void check_concurrent_index(const IndexStmt* statement) {
-  if (!statement->concurrent || statement->primary) return;
-  const Oid table = RangeVarGetRelid(statement->relation, NoLock, true);
-  if (!OidIsValid(table) || !rdmacc_relation_is_ours(table)) return;
-  ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-                  errmsg("cannot create %s \"%s\" on rdmacc table \"%s\"",
-                         statement->unique ? "unique index" : "secondary index",
-                         statement->idxname != nullptr ? statement->idxname : "",
-                         statement->relation->relname),
-                  errhint("Only the primary key can be indexed for now.")));
-}
-
 /* ---- After */
 
 bool has_foreign_table(Oid relation) {
@@ -129,8 +117,8 @@ void check_new_access_method(const AlterTableStmt* statement) {
 
 void before(Node* statement) {
   switch (nodeTag(statement)) {
-    case T_IndexStmt:
-      check_concurrent_index(reinterpret_cast<const IndexStmt*>(statement));
+    case T_AlterTableStmt:
+      rdmacc_check_index_statement(statement);
       break;
     case T_CreatePublicationStmt:
     case T_AlterPublicationStmt:
@@ -175,6 +163,7 @@ void process_utility(PlannedStmt* statement, const char* text, bool read_only_tr
   if (looks) {
     before(statement->utilityStmt);
     statement = with_heap_for_temporary(statement, read_only_tree);
+    statement = rdmacc_without_concurrently(statement, read_only_tree, context);
   }
   /* Statements that commit by themselves may free their own tree. */
   const bool looks_after =

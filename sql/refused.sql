@@ -8,21 +8,19 @@ CREATE UNLOGGED TABLE unlogged_one (id int) USING rdmacc;
 ALTER TABLE t SET UNLOGGED;
 
 -- indexes
-CREATE INDEX second ON t (a);
-CREATE UNIQUE INDEX second ON t (a);
 CREATE INDEX second ON t (lower(b));
 CREATE UNIQUE INDEX second ON t (a) WHERE a > 0;
 CREATE INDEX second ON t USING hash (a);
-CREATE INDEX CONCURRENTLY second ON t (a);
-CREATE UNIQUE INDEX CONCURRENTLY second ON t (a);
-ALTER TABLE t ADD UNIQUE (a);
+CREATE INDEX CONCURRENTLY second ON t (lower(b));
 ALTER TABLE t ADD EXCLUDE USING btree (a WITH =);
-CREATE TABLE t2 (id int PRIMARY KEY, a int UNIQUE) USING rdmacc;
+CREATE TABLE t2 (id int PRIMARY KEY, a int UNIQUE DEFERRABLE) USING rdmacc;
 CREATE TABLE t2 (id int PRIMARY KEY DEFERRABLE) USING rdmacc;
 CREATE TABLE t2 (p point, PRIMARY KEY (p)) USING rdmacc;
 CREATE TABLE t2 (v tsvector PRIMARY KEY) USING rdmacc;
 CREATE COLLATION caseless (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
 CREATE TABLE t2 (v text COLLATE caseless PRIMARY KEY) USING rdmacc;
+CREATE TABLE t2 (id int PRIMARY KEY, v text COLLATE caseless UNIQUE) USING rdmacc;
+CREATE TABLE t2 (id int PRIMARY KEY, v tsvector UNIQUE) USING rdmacc;
 \d t
 
 -- foreign keys

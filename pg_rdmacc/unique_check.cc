@@ -1,0 +1,240 @@
+#include "pg_rdmacc/unique_check.h"
+
+#include "pg_rdmacc/relation.h"
+#include "pg_rdmacc/savepoint.h"
+#include "pg_rdmacc/scan_rows.h"
+#include "pg_rdmacc/secondary_indexes.h"
+#include "pg_rdmacc/slot.h"
+#include "pg_rdmacc/xact.h"
+
+extern "C" {
+#include "access/genam.h"
+#include "access/xact.h"
+#include "executor/executor.h"
+#include "utils/memutils.h"
+#include "utils/resowner.h"
+#include "utils/typcache.h"
+}
+
+namespace {
+
+/* Columns that two rows had for a moment. */
+struct LaterCheck {
+  Oid relation;
+  Oid index;
+  CommandId command;
+  SubTransactionId subtransaction;
+  BridgeBytes columns;
+};
+
+ExecutorFinish_hook_type previous_finish;
+List* later; /* of LaterCheck */
+MemoryContext memory;
+
+bool same_bytes(BridgeBytes one, BridgeBytes other) {
+  return one.size == other.size && memcmp(one.data, other.data, one.size) == 0;
+}
+
+BridgeBytes copy_bytes(BridgeBytes bytes) {
+  auto* copy = static_cast<char*>(palloc(Max(bytes.size, 1)));
+  memcpy(copy, bytes.data, bytes.size);
+  return {copy, bytes.size};
+}
+
+void fetch_row(Relation relation, BridgeBytes key, TupleTableSlot* slot) {
+  BridgeRow row = {};
+  rdmacc_enter();
+  bridge_start_get(rdmacc_table(relation)->id, key, RDMACC_EVERY_COMMAND, &row);
+  rdmacc_pump();
+  rdmacc_check("could not read a row", RelationGetRelationName(relation));
+  if (!row.found) {
+    ereport(ERROR, (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+                    errmsg("could not serialize access due to a conflict with another transaction"),
+                    errhint("The transaction might succeed if retried.")));
+  }
+  rdmacc_slot_store(slot, relation, &row, nullptr);
+}
+
+bool columns_equal(const RdmaccIndex* index, TupleTableSlot* one, TupleTableSlot* other) {
+  for (int i = 0; i < index->column_count; i++) {
+    const RdmaccIndexColumn* column = &index->columns[i];
+    bool null_in_one = false;
+    bool null_in_other = false;
+    const Datum in_one = slot_getattr(one, column->attno, &null_in_one);
+    const Datum in_other = slot_getattr(other, column->attno, &null_in_other);
+    if (null_in_one || null_in_other) {
+      if (null_in_one != null_in_other) return false;
+      continue;
+    }
+    TypeCacheEntry* entry = lookup_type_cache(column->type, TYPECACHE_EQ_OPR_FINFO);
+    if (!DatumGetBool(
+            FunctionCall2Coll(&entry->eq_opr_finfo, column->collation, in_one, in_other))) {
+      return false;
+    }
+  }
+  return true;
+}
+
+[[noreturn]] void raise_violation(Relation relation, Relation index, const char* description,
+                                  bool building) {
+  if (building) {
+    ereport(ERROR, (errcode(ERRCODE_UNIQUE_VIOLATION),
+                    errmsg("could not create unique index \"%s\"", RelationGetRelationName(index)),
+                    description != nullptr ? errdetail("Key %s is duplicated.", description)
+                                           : errdetail("Duplicate keys exist."),
+                    errtableconstraint(relation, RelationGetRelationName(index))));
+  }
+  ereport(ERROR, (errcode(ERRCODE_UNIQUE_VIOLATION),
+                  errmsg("duplicate key value violates unique constraint \"%s\"",
+                         RelationGetRelationName(index)),
+                  description != nullptr ? errdetail("Key %s already exists.", description) : 0,
+                  errtableconstraint(relation, RelationGetRelationName(index))));
+}
+
+void check(const LaterCheck* wanted) {
+  Relation relation = RelationIdGetRelation(wanted->relation);
+  if (!RelationIsValid(relation)) return; /* dropped meanwhile */
+  Relation index_relation = RelationIdGetRelation(wanted->index);
+  if (RelationIsValid(index_relation)) {
+    const RdmaccIndex* index = rdmacc_secondary_index(relation, index_relation);
+    BridgeBytes first = {};
+    BridgeBytes second = {};
+    const BridgeBytes no_key = {"", 0};
+    if (index != nullptr &&
+        rdmacc_find_other_entry(relation, index, wanted->columns, no_key, &first) &&
+        rdmacc_find_other_entry(relation, index, wanted->columns, first, &second)) {
+      rdmacc_raise_index_duplicate(relation, index, first, second, false);
+    }
+    RelationClose(index_relation);
+  }
+  RelationClose(relation);
+}
+
+void forget(void) {
+  if (memory != nullptr) MemoryContextDelete(memory);
+  memory = nullptr;
+  later = NIL;
+}
+
+/* Those of the command whose statement ends, or all of them. */
+void check_those_of(bool every_command, CommandId command) {
+  for (int i = 0; i < list_length(later); i++) {
+    auto* wanted = static_cast<LaterCheck*>(list_nth(later, i));
+    if (wanted->relation == InvalidOid) continue; /* done */
+    if (!every_command && wanted->command != command) continue;
+    const LaterCheck now = *wanted;
+    wanted->relation = InvalidOid;
+    if (!rdmacc_subtransaction_aborted(now.subtransaction)) check(&now);
+  }
+}
+
+bool all_done(void) {
+  ListCell* cell;
+  foreach (cell, later) {
+    if (OidIsValid(static_cast<const LaterCheck*>(lfirst(cell))->relation)) return false;
+  }
+  return true;
+}
+
+/* Before AFTER triggers run, as in PostgreSQL. */
+void executor_finish(QueryDesc* query) {
+  if (later != NIL) {
+    check_those_of(false, query->estate->es_output_cid);
+    if (all_done()) forget();
+  }
+  if (previous_finish != nullptr) {
+    previous_finish(query);
+  } else {
+    standard_ExecutorFinish(query);
+  }
+}
+
+void xact_callback(XactEvent event, void*) {
+  switch (event) {
+    case XACT_EVENT_PRE_COMMIT:
+      check_those_of(true, InvalidCommandId);
+      break;
+    case XACT_EVENT_COMMIT:
+    case XACT_EVENT_ABORT:
+    case XACT_EVENT_PREPARE:
+      memory = nullptr; /* goes with the transaction's */
+      later = NIL;
+      break;
+    default:
+      break;
+  }
+}
+
+}  // namespace
+
+bool rdmacc_find_other_entry(Relation relation, const RdmaccIndex* index, BridgeBytes columns,
+                             BridgeBytes own_key, BridgeBytes* other) {
+  const char* name = RelationGetRelationName(relation);
+  bool found = false;
+  StringInfoData high;
+  initStringInfo(&high);
+  const BridgeRange range = rdmacc_prefix_range(columns, &high);
+  rdmacc_enter();
+  BridgeIndexScan* scan = bridge_index_scan_create(CurrentResourceOwner);
+  bridge_start_index_seek(scan, index->id, &range, false, RDMACC_EVERY_COMMAND);
+  for (;;) {
+    rdmacc_pump();
+    rdmacc_check("could not search an index", name);
+    const BridgeBytes* entries = nullptr;
+    const size_t count = bridge_index_entries(scan, &entries);
+    for (size_t i = 0; i < count && !found; i++) {
+      const BridgeBytes key = rdmacc_entry_key(entries[i]);
+      found = !same_bytes(key, own_key);
+      if (found) *other = copy_bytes(key);
+    }
+    if (found || count == 0) break;
+    bridge_start_index_next(scan);
+  }
+  bridge_index_scan_free(scan);
+  pfree(high.data);
+  return found;
+}
+
+void rdmacc_raise_index_duplicate(Relation relation, const RdmaccIndex* index, BridgeBytes key,
+                                  BridgeBytes other, bool building) {
+  Relation index_relation = RelationIdGetRelation(index->oid);
+  if (!RelationIsValid(index_relation)) elog(ERROR, "could not open index %u", index->oid);
+  TupleTableSlot* slot = MakeSingleTupleTableSlot(RelationGetDescr(relation), &TTSOpsHeapTuple);
+  TupleTableSlot* second = MakeSingleTupleTableSlot(RelationGetDescr(relation), &TTSOpsHeapTuple);
+  fetch_row(relation, key, slot);
+  fetch_row(relation, other, second);
+  if (!columns_equal(index, slot, second)) {
+    ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+                    errmsg("two different keys of index \"%s\" have the same hash",
+                           RelationGetRelationName(index_relation)),
+                    errhint("Use columns of another data type.")));
+  }
+  Datum values[INDEX_MAX_KEYS] = {};
+  bool nulls[INDEX_MAX_KEYS] = {};
+  rdmacc_index_values(index, slot, values, nulls);
+  raise_violation(relation, index_relation,
+                  BuildIndexValueDescription(index_relation, values, nulls), building);
+}
+
+void rdmacc_check_columns_later(Relation relation, const RdmaccIndex* index, BridgeBytes columns,
+                                CommandId cid) {
+  if (memory == nullptr) {
+    memory = AllocSetContextCreate(TopTransactionContext, "rdmacc unique checks",
+                                   ALLOCSET_DEFAULT_SIZES);
+  }
+  const MemoryContext previous = MemoryContextSwitchTo(memory);
+  auto* wanted = static_cast<LaterCheck*>(palloc(sizeof(LaterCheck)));
+  *wanted = {.relation = RelationGetRelid(relation),
+             .index = index->oid,
+             .command = cid,
+             .subtransaction = GetCurrentSubTransactionId(),
+             .columns = copy_bytes(columns)};
+  later = lappend(later, wanted);
+  MemoryContextSwitchTo(previous);
+}
+
+void rdmacc_unique_check_init(void) {
+  previous_finish = ExecutorFinish_hook;
+  ExecutorFinish_hook = executor_finish;
+  RegisterXactCallback(xact_callback, nullptr);
+}

@@ -1,0 +1,26 @@
+/* Uniqueness of secondary indexes: the entries that begin with a row's columns are read as part of
+ * the transaction, so that nobody else can add one before it ends. NULLs are distinct unless the
+ * index says otherwise.
+ *
+ * An INSERT is judged row by row. An UPDATE is judged when its statement ends, for it may move
+ * values past each other. */
+#pragma once
+#include "pg_rdmacc/index_entries.h"
+
+extern "C" {
+
+/* True when the index has an entry with these columns, but for that of `own_key`: the other row's
+ * key, palloc'ed, is in *other. */
+bool rdmacc_find_other_entry(Relation relation, const RdmaccIndex* index, BridgeBytes columns,
+                             BridgeBytes own_key, BridgeBytes* other);
+
+/* Two rows have the same columns. Raises 23505, or 54000 when only their hashes are equal. */
+[[noreturn]] void rdmacc_raise_index_duplicate(Relation relation, const RdmaccIndex* index,
+                                               BridgeBytes key, BridgeBytes other, bool building);
+
+/* To be looked at when the statement of this command ends. */
+void rdmacc_check_columns_later(Relation relation, const RdmaccIndex* index, BridgeBytes columns,
+                                CommandId cid);
+
+void rdmacc_unique_check_init(void);
+}
