@@ -1,4 +1,5 @@
 -- What DDL does with secondary indexes.
+SET jit = off; -- a plan that is not wanted is dear, and would be compiled
 CREATE TABLE t (id int PRIMARY KEY, a int, b varchar(20) COLLATE "C", u int) USING rdmacc;
 INSERT INTO t SELECT g, g % 10, 'b' || g, g FROM generate_series(1, 200) g;
 CREATE FUNCTION found() RETURNS text LANGUAGE plpgsql AS $$
