@@ -62,7 +62,6 @@ struct Attachment {
   std::unique_ptr<Coordinator> coordinator;
   std::unique_ptr<Session> session;
   std::unique_ptr<SessionPump> pump;
-  int owner_pid = 0;
   TxnState txn;
   bool outcome_unknown = false;  // of the commit or abort that was the last command
   // Handles are numbers that are never used again, so that a stale one is harmless.

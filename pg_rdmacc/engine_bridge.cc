@@ -1,6 +1,6 @@
 #include "pg_rdmacc/bridge_attachment.h"
 
-#include <unistd.h>
+#include <pthread.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -17,6 +17,9 @@ constexpr Protocol kDefaultProtocol = Protocol::kOcc;
 
 Attachment* attachment = nullptr;
 BridgeError last_error{};
+
+// In a child that a backend forks: the place in the cluster is its parent's.
+void forget_in_child() { attachment = nullptr; }
 
 void end_transaction(Attachment& at) {
   at.txn = {};
@@ -43,6 +46,8 @@ void start_finish(Finish finish) {
 
 Status attach(const BridgeFabric& described, const EngineOptions& options,
               bool (*interrupted)(void)) {
+  static const int watched = pthread_atfork(nullptr, nullptr, forget_in_child);
+  if (watched != 0) return Status(Code::kSystem, "could not watch for forks");
   Result<FabricChoice> choice = choice_of(described);
   if (!choice.ok()) return choice.status();
   choice->config.interrupted = interrupted;
@@ -51,7 +56,6 @@ Status attach(const BridgeFabric& described, const EngineOptions& options,
   Result<std::unique_ptr<Endpoint>> endpoint = (*fabric)->join();
   if (!endpoint.ok()) return endpoint.status();
   auto made = std::make_unique<Attachment>((*endpoint)->random().next());
-  made->owner_pid = getpid();
   made->fabric = std::move(fabric.value());
   // A backend runs one command at a time; a few coroutines serve the engine's own needs.
   made->coordinator =
@@ -77,9 +81,7 @@ bool drain(Attachment& at) {
 
 }  // namespace
 
-Attachment* attached() {
-  return attachment != nullptr && attachment->owner_pid == getpid() ? attachment : nullptr;
-}
+Attachment* attached() { return attachment; }
 
 void set_error(const Status& status) {
   last_error = {};
