@@ -19,6 +19,7 @@ extern "C" {
 #include "catalog/pg_inherits.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
+#include "nodes/plannodes.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
@@ -126,6 +127,17 @@ bool is_primary_key(Oid index) {
   return primary;
 }
 
+/* Entries are read by the protocol, so that a scan of an index does not get past what others hold.
+ * The scan of the table does. */
+bool skips_locked(const PlannerInfo* root, Index number) {
+  ListCell* cell;
+  foreach (cell, root->rowMarks) {
+    const auto* mark = static_cast<const PlanRowMark*>(lfirst(cell));
+    if (mark->rti == number && mark->waitPolicy == LockWaitSkip) return true;
+  }
+  return false;
+}
+
 void relation_info(PlannerInfo* root, Oid relation, bool inherits, RelOptInfo* rel) {
   if (previous_relation_info != nullptr) previous_relation_info(root, relation, inherits, rel);
   if (!rdmacc_relation_is_ours(relation)) return;
@@ -140,6 +152,7 @@ void relation_info(PlannerInfo* root, Oid relation, bool inherits, RelOptInfo* r
     for (int i = 0; i < index->ncolumns; i++) index->canreturn[i] = false;
     if (!is_primary_key(index->indexoid)) {
       rdmacc_describe_to_planner(index);
+      index->amhasgettuple = index->amhasgettuple && !skips_locked(root, rel->relid);
       continue;
     }
     index->amcostestimate = reinterpret_cast<void (*)()>(key_lookup_cost);
