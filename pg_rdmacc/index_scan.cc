@@ -26,7 +26,7 @@ constexpr size_t kRowsMax = 256;
 /* Where the scan stands: before all entries, at one, or behind all of them. */
 enum class Place { kStart, kWithin, kEnd };
 
-struct IndexScan {
+struct EntryScan {
   RdmaccIndex index;
   uint32 table;
   uint32 visible_before;
@@ -50,16 +50,16 @@ struct IndexScan {
   RdmaccHandleStream* stream; /* NULL before the first row */
 };
 
-IndexScan* state_of(IndexScanDesc scan) { return static_cast<IndexScan*>(scan->opaque); }
+EntryScan* state_of(IndexScanDesc scan) { return static_cast<EntryScan*>(scan->opaque); }
 
-void forget_rows(IndexScan* state) {
+void forget_rows(EntryScan* state) {
   state->batch_count = state->batch_next = 0;
   state->row_count = state->row_next = 0;
 }
 
 /* What is known only once the scan has a table and a snapshot. */
 void start(IndexScanDesc scan) {
-  IndexScan* state = state_of(scan);
+  EntryScan* state = state_of(scan);
   Relation relation = scan->heapRelation;
   const bool writes = rdmacc_query_needs_handles(relation);
   state->table = (writes ? rdmacc_table_to_write(relation) : rdmacc_table(relation))->id;
@@ -84,7 +84,7 @@ void start(IndexScanDesc scan) {
 }
 
 void take_batch(IndexScanDesc scan) {
-  IndexScan* state = state_of(scan);
+  EntryScan* state = state_of(scan);
   rdmacc_pump();
   rdmacc_check("could not scan an index", RelationGetRelationName(scan->heapRelation));
   forget_rows(state);
@@ -92,7 +92,7 @@ void take_batch(IndexScanDesc scan) {
 }
 
 void seek(IndexScanDesc scan, BridgeRange range) {
-  IndexScan* state = state_of(scan);
+  EntryScan* state = state_of(scan);
   rdmacc_enter();
   if (state->entries == nullptr) state->entries = bridge_index_scan_create(CurrentResourceOwner);
   bridge_start_index_seek(state->entries, state->index.id, &range, state->backward,
@@ -103,7 +103,7 @@ void seek(IndexScanDesc scan, BridgeRange range) {
 /* ---- Turning round in a scrollable cursor */
 
 /* What is left of the present range in the new direction: nothing of it has been passed twice. */
-BridgeRange beyond_last(IndexScan* state) {
+BridgeRange beyond_last(EntryScan* state) {
   BridgeRange range = rdmacc_index_range(&state->ranges);
   if (state->backward) {
     range.high = {state->last.data, static_cast<size_t>(state->last.len)};
@@ -118,7 +118,7 @@ BridgeRange beyond_last(IndexScan* state) {
 /* ---- The next rows */
 
 bool seek_first(IndexScanDesc scan) {
-  IndexScan* state = state_of(scan);
+  EntryScan* state = state_of(scan);
   if (!rdmacc_index_ranges_first(&state->ranges, state->backward)) return false;
   seek(scan, rdmacc_index_range(&state->ranges));
   return true;
@@ -126,7 +126,7 @@ bool seek_first(IndexScanDesc scan) {
 
 /* Entries to look at, from this batch, the next one, or the next range. */
 bool have_entries(IndexScanDesc scan) {
-  IndexScan* state = state_of(scan);
+  EntryScan* state = state_of(scan);
   while (state->batch_next == state->batch_count) {
     CHECK_FOR_INTERRUPTS();
     if (state->batch_count > 0) {
@@ -142,7 +142,7 @@ bool have_entries(IndexScanDesc scan) {
 }
 
 void fetch_rows(IndexScanDesc scan) {
-  IndexScan* state = state_of(scan);
+  EntryScan* state = state_of(scan);
   const size_t count = Min(state->rows_wanted, state->batch_count - state->batch_next);
   MemoryContextReset(state->rows_memory);
   const MemoryContext previous = MemoryContextSwitchTo(state->rows_memory);
@@ -161,7 +161,7 @@ void fetch_rows(IndexScanDesc scan) {
 }
 
 void return_row(IndexScanDesc scan, const BridgeRow* row, BridgeBytes key) {
-  IndexScan* state = state_of(scan);
+  EntryScan* state = state_of(scan);
   const RdmaccHandle handle = {.relation = RelationGetRelid(scan->heapRelation),
                                .table = state->table,
                                .visible_before = state->visible_before,
@@ -173,7 +173,7 @@ void return_row(IndexScanDesc scan, const BridgeRow* row, BridgeBytes key) {
 }
 
 bool next_row(IndexScanDesc scan) {
-  IndexScan* state = state_of(scan);
+  EntryScan* state = state_of(scan);
   for (;;) {
     while (state->row_next < state->row_count) {
       const size_t at = state->row_next++;
@@ -193,7 +193,7 @@ bool next_row(IndexScanDesc scan) {
 
 /* Makes the scan stand where a step in its direction begins. False: there is nothing there. */
 bool take_position(IndexScanDesc scan, bool backward) {
-  IndexScan* state = state_of(scan);
+  EntryScan* state = state_of(scan);
   if (!state->started) start(scan);
   const bool turns = state->backward != backward;
   state->backward = backward;
@@ -213,7 +213,7 @@ bool take_position(IndexScanDesc scan, bool backward) {
 }  // namespace
 
 void rdmacc_index_scan_begin(IndexScanDesc scan) {
-  auto* state = static_cast<IndexScan*>(palloc0(sizeof(IndexScan)));
+  auto* state = static_cast<EntryScan*>(palloc0(sizeof(EntryScan)));
   state->memory =
       AllocSetContextCreate(CurrentMemoryContext, "rdmacc index ranges", ALLOCSET_SMALL_SIZES);
   state->rows_memory =
@@ -223,7 +223,7 @@ void rdmacc_index_scan_begin(IndexScanDesc scan) {
 }
 
 void rdmacc_index_scan_rescan(IndexScanDesc scan) {
-  IndexScan* state = state_of(scan);
+  EntryScan* state = state_of(scan);
   MemoryContextReset(state->memory);
   forget_rows(state);
   state->started = false;
@@ -231,14 +231,14 @@ void rdmacc_index_scan_rescan(IndexScanDesc scan) {
 }
 
 bool rdmacc_index_scan_next(IndexScanDesc scan, ScanDirection direction) {
-  IndexScan* state = state_of(scan);
+  EntryScan* state = state_of(scan);
   const bool found = take_position(scan, ScanDirectionIsBackward(direction)) && next_row(scan);
   state->place = found ? Place::kWithin : Place::kEnd;
   return found;
 }
 
 void rdmacc_index_scan_end(IndexScanDesc scan) {
-  IndexScan* state = state_of(scan);
+  EntryScan* state = state_of(scan);
   if (state->stream == &state->handles) rdmacc_handle_stream_end(&state->handles);
   if (state->entries != nullptr) bridge_index_scan_free(state->entries);
   MemoryContextDelete(state->memory);

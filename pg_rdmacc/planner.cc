@@ -192,7 +192,11 @@ void set_rel_pathlist(PlannerInfo* root, RelOptInfo* rel, Index number, RangeTbl
     if (!IsA(path, IndexPath)) continue;
     RdmaccKeyMatch match = {};
     auto* index_path = reinterpret_cast<IndexPath*>(path);
-    if (rdmacc_is_secondary_path(index_path)) continue;
+    if (rdmacc_is_secondary_path(index_path)) {
+      /* A query that wants no column at all would do without the rows; entries have no columns. */
+      path->pathtype = T_IndexScan;
+      continue;
+    }
     if (rdmacc_match_key(index_path, &match)) {
       lfirst(cell) = rdmacc_key_lookup_path(index_path, &match);
     } else {

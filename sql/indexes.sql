@@ -23,6 +23,12 @@ EXPLAIN (COSTS OFF) UPDATE t SET c = 1 WHERE a = 5;
 EXPLAIN (COSTS OFF) DELETE FROM t WHERE a = 5;
 EXPLAIN (COSTS OFF) SELECT * FROM t WHERE a = 5 FOR UPDATE;
 
+SET enable_seqscan = off;
+EXPLAIN (COSTS OFF) SELECT count(*) FROM t;
+SELECT count(*) FROM t;
+SELECT count(*) FROM t WHERE a IN (1, 2);
+RESET enable_seqscan;
+
 -- The same rows, in the same order, as without the index.
 CREATE FUNCTION plan_of(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE line text; found text := '';
