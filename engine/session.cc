@@ -314,6 +314,7 @@ Status Session::remove(TableId table, std::string_view key) {
 // ---- Hints
 
 bool Session::recall(TableId table, std::string_view key, RowView& out, uint32_t visible_before) {
+  if (detached_ != nullptr) return false;
   CHECK(txn_ != nullptr);
   const KeyState* state = txn_->keys().find(table, key);
   if (state == nullptr) return false;

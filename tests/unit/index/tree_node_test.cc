@@ -127,7 +127,8 @@ TEST(TreeNode, HalvesDivideTheWhole) {
     EXPECT_EQ(halves.right.high_bounded, node.high_bounded);
     EXPECT_EQ(halves.left.items.size() + halves.right.items.size(), node.items.size());
     ASSERT_FALSE(halves.left.items.empty() || halves.right.items.empty());
-    const auto right = TreeNode::parse(4, halves.right.encode(4));
+    const std::string row = halves.right.encode(4);
+    const auto right = TreeNode::parse(4, row);
     ASSERT_TRUE(right.has_value());
     for (const std::string& entry : bytes) {
       const TreePlace place{Side::kAt, entry};

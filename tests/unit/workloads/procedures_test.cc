@@ -39,11 +39,12 @@ class WorkloadProcedures : public testing::Test {
     const std::vector<OrderedRow> rows{
         {found, 3, std::string(reinterpret_cast<const char*>(&balance), 8)}};
     ProcedureResult result;
-    (*procedure)({inputs, reads, rows, engine_.add_coordinator().worker().scheduler()}, result);
+    (*procedure)({inputs, reads, rows, coordinator_.worker().scheduler()}, result);
     return result;
   }
 
   SimEngine engine_{1};
+  Coordinator& coordinator_ = engine_.add_coordinator();
   ProcedureRegistry procedures_;
 };
 
@@ -86,6 +87,10 @@ TEST_F(WorkloadProcedures, RefuseWhatNoClientOfTheirsWouldSend) {
   for (const WorkloadKind* kind : workload_kinds()) {
     EXPECT_EQ(call(kind->name, deposit("", 2, 77, 3)).status.code(), Code::kInvalidArgument)
         << kind->name;
+  }
+  // An index finds its own way, which nobody can declare.
+  for (uint32_t kind = 0; kind < 4; kind++) {
+    EXPECT_EQ(call("indexed", deposit("", 3, kind, 1)).status.code(), Code::kInvalidArgument);
   }
 }
 
