@@ -27,6 +27,7 @@ struct DisplacedKey {
 
 struct Displaced {
   DisplacedKey id;
+  uint64 number; /* rises: the first that has stayed is told of */
   const QueryDesc* query;
   Oid relation;
   uint32 table;
@@ -40,6 +41,7 @@ constexpr int64 kInitial = 128;
 constexpr uint64 kSecondSeed = 0xc2b2ae3d27d4eb4fULL;
 
 HTAB* displaced;
+uint64 last_number;
 MemoryContext memory; /* of the table and the keys */
 
 DisplacedKey id_of(uint32 table, BridgeBytes key) {
@@ -131,6 +133,7 @@ bool rdmacc_displace(Relation relation, const RdmaccTable* table, BridgeBytes ke
   bool found = false;
   auto* row = static_cast<Displaced*>(hash_search(displaced, &id, HASH_ENTER, &found));
   if (found && is_live(row) && row->command == cid) return false; /* another row has come first */
+  row->number = ++last_number;
   row->query = query;
   row->relation = RelationGetRelid(relation);
   row->table = table->id;
@@ -157,19 +160,18 @@ bool rdmacc_settle_displaced(uint32 table, BridgeBytes key, uint32 visible_befor
 void rdmacc_check_displaced(const QueryDesc* query) {
   if (displaced == nullptr) return;
   bool others = false;
+  Displaced stayed = {};
   HASH_SEQ_STATUS rows;
   hash_seq_init(&rows, displaced);
   for (auto* row = static_cast<Displaced*>(hash_seq_search(&rows)); row != nullptr;
        row = static_cast<Displaced*>(hash_seq_search(&rows))) {
     others = others || (row->query != nullptr && row->query != query);
     if (row->query != query) continue;
-    if (is_live(row) && !is_settled(row)) {
-      const Displaced stayed = *row;
-      hash_seq_term(&rows);
-      raise_stayed(&stayed);
-    }
+    const bool stays = is_live(row) && !is_settled(row);
+    if (stays && (stayed.number == 0 || row->number < stayed.number)) stayed = *row;
     row->query = nullptr;
   }
+  if (stayed.number != 0) raise_stayed(&stayed);
   if (!others) rdmacc_displaced_forget();
 }
 
