@@ -2,6 +2,7 @@
  * that from a query: at the first start after a stop the server log has a warning per database.
  * Only a process that is connected to a database can see its tables, hence a short-lived worker
  * for one database after the other. */
+#include "pg_rdmacc/short_worker.h"
 #include "pg_rdmacc/supervisor.h"
 
 extern "C" {
@@ -26,19 +27,8 @@ List* databases_left;                  /* Oids, in TopMemoryContext */
 BackgroundWorkerHandle* worker_handle; /* of the database being looked at */
 
 void launch_for(Oid database) {
-  BackgroundWorker worker = {};
-  worker.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION;
-  worker.bgw_start_time = BgWorkerStart_RecoveryFinished;
-  worker.bgw_restart_time = BGW_NEVER_RESTART;
-  worker.bgw_main_arg = ObjectIdGetDatum(database);
-  worker.bgw_notify_pid = MyProcPid;
-  strlcpy(worker.bgw_library_name, "pg_rdmacc", sizeof(worker.bgw_library_name));
-  strlcpy(worker.bgw_function_name, "rdmacc_empty_tables_main", sizeof(worker.bgw_function_name));
-  strlcpy(worker.bgw_name, "rdmacc empty tables check", sizeof(worker.bgw_name));
-  strlcpy(worker.bgw_type, "rdmacc empty tables check", sizeof(worker.bgw_type));
-  const MemoryContext previous = MemoryContextSwitchTo(TopMemoryContext);
-  if (!RegisterDynamicBackgroundWorker(&worker, &worker_handle)) worker_handle = nullptr;
-  MemoryContextSwitchTo(previous);
+  worker_handle = rdmacc_launch_worker("rdmacc_empty_tables_main", "rdmacc empty tables check",
+                                       ObjectIdGetDatum(database));
 }
 
 uint64 count_tables(void) {

@@ -5,7 +5,6 @@
 extern "C" {
 #include "access/stratnum.h"
 #include "catalog/pg_type.h"
-#include "utils/array.h"
 #include "utils/lsyscache.h"
 }
 
@@ -50,16 +49,9 @@ BridgeBytes encode(const RdmaccIndexColumn* column, Oid type, Datum value, bool 
 
 void choose_array(RdmaccColumnChoice* choice, const RdmaccIndexColumn* column, Oid type,
                   Datum value) {
-  ArrayType* array = DatumGetArrayTypeP(value);
-  int16 length = 0;
-  bool by_value = false;
-  char alignment = 0;
-  get_typlenbyvalalign(ARR_ELEMTYPE(array), &length, &by_value, &alignment);
   Datum* elements = nullptr;
   bool* nulls = nullptr;
-  int count = 0;
-  deconstruct_array(array, ARR_ELEMTYPE(array), length, by_value, alignment, &elements, &nulls,
-                    &count);
+  const int count = rdmacc_array_elements(value, &elements, &nulls);
   choice->values =
       static_cast<BridgeBytes*>(palloc(sizeof(BridgeBytes) * static_cast<Size>(Max(count, 1))));
   choice->count = 0;

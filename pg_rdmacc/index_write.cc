@@ -124,18 +124,25 @@ void change_entry(Relation relation, const RdmaccIndex* index, const RdmaccHandl
   insert_entry(relation, index, &to, handle->key, cid);
 }
 
-}  // namespace
-
-void rdmacc_index_row_inserted(Relation relation, TupleTableSlot* slot, BridgeBytes key,
-                               CommandId cid) {
+/* All of a row's. Whether those of an INSERT are unique is asked for by aminsert. */
+void add_entries(Relation relation, TupleTableSlot* slot, BridgeBytes key, CommandId cid,
+                 bool note_unique) {
   const RdmaccIndexSet set = rdmacc_secondary_indexes(relation);
   if (set.count == 0) return;
   const MemoryContext previous = enter_workspace();
   for (int i = 0; i < set.count; i++) {
     const Columns columns = columns_of_slot(relation, &set.indexes[i], slot);
+    if (note_unique) note_if_not_unique(relation, &set.indexes[i], &columns, key, cid);
     insert_entry(relation, &set.indexes[i], &columns, key, cid);
   }
   MemoryContextSwitchTo(previous);
+}
+
+}  // namespace
+
+void rdmacc_index_row_inserted(Relation relation, TupleTableSlot* slot, BridgeBytes key,
+                               CommandId cid) {
+  add_entries(relation, slot, key, cid, false);
 }
 
 void rdmacc_index_row_deleted(Relation relation, const RdmaccHandle* handle, CommandId cid) {
@@ -164,15 +171,7 @@ void rdmacc_index_row_updated(Relation relation, const RdmaccHandle* handle, Tup
 
 void rdmacc_index_row_moved(Relation relation, TupleTableSlot* slot, BridgeBytes key,
                             CommandId cid) {
-  const RdmaccIndexSet set = rdmacc_secondary_indexes(relation);
-  if (set.count == 0) return;
-  const MemoryContext previous = enter_workspace();
-  for (int i = 0; i < set.count; i++) {
-    const Columns columns = columns_of_slot(relation, &set.indexes[i], slot);
-    note_if_not_unique(relation, &set.indexes[i], &columns, key, cid);
-    insert_entry(relation, &set.indexes[i], &columns, key, cid);
-  }
-  MemoryContextSwitchTo(previous);
+  add_entries(relation, slot, key, cid, true);
 }
 
 bool rdmacc_index_check_inserted(Relation index_relation, const Datum* values, const bool* nulls,

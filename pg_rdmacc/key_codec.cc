@@ -9,6 +9,7 @@ extern "C" {
 #include "datatype/timestamp.h"
 #include "fmgr.h"
 #include "port/pg_bswap.h"
+#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/date.h"
 #include "utils/lsyscache.h"
@@ -275,6 +276,18 @@ void rdmacc_key_append(StringInfo out, Oid type, Oid collation, Datum value) {
     case RDMACC_KEY_NONE:
       elog(ERROR, "type %u cannot be part of an rdmacc key", type);
   }
+}
+
+int rdmacc_array_elements(Datum array, Datum** elements, bool** nulls) {
+  ArrayType* values = DatumGetArrayTypeP(array);
+  int16 length = 0;
+  bool by_value = false;
+  char alignment = 0;
+  int count = 0;
+  get_typlenbyvalalign(ARR_ELEMTYPE(values), &length, &by_value, &alignment);
+  deconstruct_array(values, ARR_ELEMTYPE(values), length, by_value, alignment, elements, nulls,
+                    &count);
+  return count;
 }
 
 void rdmacc_key_check_size(const StringInfoData* key) {

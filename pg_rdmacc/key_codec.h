@@ -39,6 +39,9 @@ bool rdmacc_key_types_match(Oid column_type, Oid type);
 /* Appends the bytes of a value of `type`; collation is for hashed kinds. */
 void rdmacc_key_append(StringInfo out, Oid type, Oid collation, Datum value);
 
+/* The elements of an array, palloc'ed; their number. */
+int rdmacc_array_elements(Datum array, Datum** elements, bool** nulls);
+
 /* Raises 54000 when the whole key is too long. */
 void rdmacc_key_check_size(const StringInfoData* key);
 }

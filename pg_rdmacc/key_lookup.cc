@@ -11,7 +11,6 @@ extern "C" {
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "pgstat.h"
-#include "utils/array.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 }
@@ -74,16 +73,9 @@ void make_array_keys(RdmaccKeyLookup* lookup, const RdmaccKeyLayout* layout) {
   const Datum value = ExecEvalExprSwitchContext(static_cast<ExprState*>(linitial(lookup->values)),
                                                 lookup->custom.ss.ps.ps_ExprContext, &is_null);
   if (is_null) return;
-  ArrayType* array = DatumGetArrayTypeP(value);
-  int16 length = 0;
-  bool by_value = false;
-  char alignment = 0;
-  get_typlenbyvalalign(ARR_ELEMTYPE(array), &length, &by_value, &alignment);
   Datum* elements = nullptr;
   bool* nulls = nullptr;
-  int count = 0;
-  deconstruct_array(array, ARR_ELEMTYPE(array), length, by_value, alignment, &elements, &nulls,
-                    &count);
+  const int count = rdmacc_array_elements(value, &elements, &nulls);
   lookup->keys =
       static_cast<BridgeBytes*>(palloc(sizeof(BridgeBytes) * static_cast<Size>(Max(count, 1))));
   for (int i = 0; i < count; i++) {

@@ -2,6 +2,7 @@
 
 #include "pg_rdmacc/duplicate_key.h"
 #include "pg_rdmacc/executor.h"
+#include "pg_rdmacc/key_id.h"
 #include "pg_rdmacc/savepoint.h"
 #include "pg_rdmacc/scan_rows.h"
 #include "pg_rdmacc/slot.h"
@@ -11,7 +12,6 @@
 extern "C" {
 #include "access/table.h"
 #include "access/xact.h"
-#include "common/hashfn.h"
 #include "utils/fmgroids.h"
 #include "utils/hsearch.h"
 #include "utils/memutils.h"
@@ -19,14 +19,8 @@ extern "C" {
 
 namespace {
 
-/* 128 bits of hash stand for the key, as in write_marks. */
-struct DisplacedKey {
-  uint64 first;
-  uint64 second;
-};
-
 struct Displaced {
-  DisplacedKey id;
+  RdmaccKeyId id;
   uint64 number; /* rises: the first that has stayed is told of */
   const QueryDesc* query;
   Oid relation;
@@ -38,24 +32,16 @@ struct Displaced {
 };
 
 constexpr int64 kInitial = 128;
-constexpr uint64 kSecondSeed = 0xc2b2ae3d27d4eb4fULL;
 
 HTAB* displaced;
 uint64 last_number;
 MemoryContext memory; /* of the table and the keys */
 
-DisplacedKey id_of(uint32 table, BridgeBytes key) {
-  const auto* bytes = reinterpret_cast<const unsigned char*>(key.data);
-  const int size = static_cast<int>(key.size);
-  return {.first = hash_bytes_extended(bytes, size, table),
-          .second = hash_bytes_extended(bytes, size, table ^ kSecondSeed)};
-}
-
 void create(void) {
   memory =
       AllocSetContextCreate(TopTransactionContext, "rdmacc displaced rows", ALLOCSET_DEFAULT_SIZES);
   HASHCTL control = {};
-  control.keysize = sizeof(DisplacedKey);
+  control.keysize = sizeof(RdmaccKeyId);
   control.entrysize = sizeof(Displaced);
   control.hcxt = memory;
   displaced = hash_create("rdmacc displaced rows", kInitial, &control,
@@ -73,7 +59,7 @@ bool is_settled(const Displaced* row) {
 /* The entry of a row that nobody has moved yet. */
 Displaced* find(uint32 table, BridgeBytes key, uint32 visible_before) {
   if (displaced == nullptr) return nullptr;
-  const DisplacedKey id = id_of(table, key);
+  const RdmaccKeyId id = rdmacc_key_id(table, key);
   auto* row = static_cast<Displaced*>(hash_search(displaced, &id, HASH_FIND, nullptr));
   if (row == nullptr || !is_live(row) || is_settled(row)) return nullptr;
   return visible_before <= row->command ? row : nullptr;
@@ -129,7 +115,7 @@ bool rdmacc_displace(Relation relation, const RdmaccTable* table, BridgeBytes ke
     return false;
   }
   if (displaced == nullptr) create();
-  const DisplacedKey id = id_of(table->id, key);
+  const RdmaccKeyId id = rdmacc_key_id(table->id, key);
   bool found = false;
   auto* row = static_cast<Displaced*>(hash_search(displaced, &id, HASH_ENTER, &found));
   if (found && is_live(row) && row->command == cid) return false; /* another row has come first */

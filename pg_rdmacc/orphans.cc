@@ -6,6 +6,7 @@
  * committed a relation that is seen by then, or never will. */
 #include "pg_rdmacc/attach.h"
 #include "pg_rdmacc/relation.h"
+#include "pg_rdmacc/short_worker.h"
 #include "pg_rdmacc/two_phase.h"
 
 extern "C" {
@@ -140,18 +141,9 @@ int keep_unknown(BridgeTable* tables, int count) {
 }
 
 void look_in_database(Oid database) {
-  BackgroundWorker worker = {};
-  worker.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION;
-  worker.bgw_start_time = BgWorkerStart_RecoveryFinished;
-  worker.bgw_restart_time = BGW_NEVER_RESTART;
-  worker.bgw_main_arg = ObjectIdGetDatum(database);
-  worker.bgw_notify_pid = MyProcPid;
-  strlcpy(worker.bgw_library_name, "pg_rdmacc", sizeof(worker.bgw_library_name));
-  strlcpy(worker.bgw_function_name, "rdmacc_orphans_main", sizeof(worker.bgw_function_name));
-  strlcpy(worker.bgw_name, "rdmacc orphans check", sizeof(worker.bgw_name));
-  strlcpy(worker.bgw_type, "rdmacc orphans check", sizeof(worker.bgw_type));
-  BackgroundWorkerHandle* handle = nullptr;
-  if (!RegisterDynamicBackgroundWorker(&worker, &handle)) {
+  BackgroundWorkerHandle* handle = rdmacc_launch_worker(
+      "rdmacc_orphans_main", "rdmacc orphans check", ObjectIdGetDatum(database));
+  if (handle == nullptr) {
     rdmacc_note_doubt(); /* no free worker now: later */
     return;
   }

@@ -7,6 +7,7 @@
 #include "pg_rdmacc/fabric.h"
 #include "pg_rdmacc/remote_nodes.h"
 #include "pg_rdmacc/shmem.h"
+#include "pg_rdmacc/short_worker.h"
 #include "pg_rdmacc/two_phase.h"
 
 extern "C" {
@@ -32,21 +33,6 @@ constexpr int kQuietRemoteMs = 60'000;
 constexpr int kAskAgainMsMax = 60'000; /* nodes that do not answer for so long end the worker */
 
 BackgroundWorkerHandle* handle;
-
-void launch(void) {
-  BackgroundWorker worker = {};
-  worker.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION;
-  worker.bgw_start_time = BgWorkerStart_RecoveryFinished;
-  worker.bgw_restart_time = BGW_NEVER_RESTART;
-  worker.bgw_notify_pid = MyProcPid;
-  strlcpy(worker.bgw_library_name, "pg_rdmacc", sizeof(worker.bgw_library_name));
-  strlcpy(worker.bgw_function_name, "rdmacc_resolver_main", sizeof(worker.bgw_function_name));
-  strlcpy(worker.bgw_name, "rdmacc resolver", sizeof(worker.bgw_name));
-  strlcpy(worker.bgw_type, "rdmacc resolver", sizeof(worker.bgw_type));
-  const MemoryContext previous = MemoryContextSwitchTo(TopMemoryContext);
-  if (!RegisterDynamicBackgroundWorker(&worker, &handle)) handle = nullptr;
-  MemoryContextSwitchTo(previous);
-}
 
 void decide(const BridgeInDoubt& doubt) {
   const RdmaccOutcome outcome = rdmacc_outcome_of(doubt.xid);
@@ -122,7 +108,7 @@ void rdmacc_resolver_step(void) {
     handle = nullptr;
   }
   if (pg_atomic_read_u32(&rdmacc_control->doubts) == 0 || !rdmacc_cluster_serving()) return;
-  launch();
+  handle = rdmacc_launch_worker("rdmacc_resolver_main", "rdmacc resolver", 0);
 }
 
 void rdmacc_resolver_main(Datum) {

@@ -1,21 +1,15 @@
 #include "pg_rdmacc/write_marks.h"
 
+#include "pg_rdmacc/key_id.h"
 #include "pg_rdmacc/savepoint.h"
 
 extern "C" {
 #include "access/xact.h"
-#include "common/hashfn.h"
 #include "utils/hsearch.h"
 #include "utils/memutils.h"
 }
 
 namespace {
-
-/* 128 bits of hash stand for the key: two keys of one statement do not share them. */
-struct MarkKey {
-  uint64 first;
-  uint64 second;
-};
 
 struct Write {
   CommandId command;
@@ -24,28 +18,20 @@ struct Write {
 };
 
 struct Mark {
-  MarkKey key;
+  RdmaccKeyId key;
   Write* newest;
 };
 
 constexpr int64 kMarksInitial = 128;
-constexpr uint64 kSecondSeed = 0x9e3779b97f4a7c15ULL;
 
 HTAB* marks;
 MemoryContext memory; /* of the marks */
-
-MarkKey mark_key(uint32 table, BridgeBytes key) {
-  const auto* bytes = reinterpret_cast<const unsigned char*>(key.data);
-  const int size = static_cast<int>(key.size);
-  return {.first = hash_bytes_extended(bytes, size, table),
-          .second = hash_bytes_extended(bytes, size, table ^ kSecondSeed)};
-}
 
 void create(void) {
   memory =
       AllocSetContextCreate(TopTransactionContext, "rdmacc write marks", ALLOCSET_DEFAULT_SIZES);
   HASHCTL control = {};
-  control.keysize = sizeof(MarkKey);
+  control.keysize = sizeof(RdmaccKeyId);
   control.entrysize = sizeof(Mark);
   control.hcxt = memory;
   marks = hash_create("rdmacc write marks", kMarksInitial, &control,
@@ -66,7 +52,7 @@ Write* live_write(Mark* mark) {
 
 void rdmacc_write_mark(uint32 table, BridgeBytes key, CommandId command) {
   if (marks == nullptr) create();
-  const MarkKey wanted = mark_key(table, key);
+  const RdmaccKeyId wanted = rdmacc_key_id(table, key);
   const SubTransactionId subtransaction = GetCurrentSubTransactionId();
   bool found = false;
   auto* mark = static_cast<Mark*>(hash_search(marks, &wanted, HASH_ENTER, &found));
@@ -83,7 +69,7 @@ void rdmacc_write_mark(uint32 table, BridgeBytes key, CommandId command) {
 
 bool rdmacc_write_marked_since(uint32 table, BridgeBytes key, CommandId command, CommandId* at) {
   if (marks == nullptr) return false;
-  const MarkKey wanted = mark_key(table, key);
+  const RdmaccKeyId wanted = rdmacc_key_id(table, key);
   auto* mark = static_cast<Mark*>(hash_search(marks, &wanted, HASH_FIND, nullptr));
   const Write* write = mark != nullptr ? live_write(mark) : nullptr;
   if (write == nullptr || write->command < command) return false;
