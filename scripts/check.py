@@ -20,6 +20,7 @@ LINES_OF_A_FAILURE = 60
 SANITIZED_SEEDS = {"SEEDS_PERCENT": "25"}
 SANITIZED = ("check_test", "cluster_test", "engine_test", "index_test", "log_test", "sim_test",
              "stats_test", "storage_test", "workloads_test")
+LONGEST = "sim_test"
 
 running = set()  # processes of parts under way, each the leader of its group
 
@@ -135,6 +136,16 @@ def in_turn(parts):
     return [part.run() for part in parts]
 
 
+def sharded(part, shards):
+    """A GoogleTest program in several processes at a time."""
+    environments = [{**part.environment, "GTEST_TOTAL_SHARDS": str(shards),
+                     "GTEST_SHARD_INDEX": str(index)} for index in range(shards)]
+    parts = [Part(f"{part.name}, {index + 1} of {shards}", part.command, part.count, part.limit_s,
+                  environment) for index, environment in enumerate(environments)]
+    with concurrent.futures.ThreadPoolExecutor(max_workers=shards) as pool:
+        return list(pool.map(Part.run, parts))
+
+
 def fuzz_parts():
     return [python_part("fuzz", "scripts/fuzz.py", limit_s=1500)]
 
@@ -154,11 +165,16 @@ def server_parts():
 
 
 def sanitized_parts(jobs):
+    """The longest one last, in halves: the others' tests have ended by then."""
     done = [build("asan", jobs, 900, SANITIZED)]
-    if not done[0].failed:
-        done += in_turn(gtest_parts("asan", "sanitized ", SANITIZED,
-                                    environment=SANITIZED_SEEDS))
-    return done + in_turn(fuzz_parts())
+    if done[0].failed:
+        return done
+    parts = gtest_parts("asan", "sanitized ", SANITIZED, environment=SANITIZED_SEEDS)
+    long = [part for part in parts if part.name.endswith(LONGEST)]
+    done += in_turn([part for part in parts if part not in long])
+    for part in long:
+        done += sharded(part, 2)
+    return done
 
 
 def run_everything(jobs):
@@ -172,6 +188,7 @@ def run_everything(jobs):
         done += in_turn(gtest_parts("release"))
         done += in_turn([campaign_part("release", "--check-share", f"--jobs={jobs}")])
         done += in_turn(server_parts())
+        done += in_turn(fuzz_parts())
         done += sanitized.result()
     # The guest emulates two processors, and wants ours.
     return done + in_turn(verbs_parts())
