@@ -193,6 +193,9 @@ class Session {
   // The transaction reads so much that writers may make it lose again and again, as if it scanned
   // a table: the attempt after some lost ones gets the cluster to itself.
   void note_wide_read();
+  // Before an error is raised because rows do not fit together (a unique value that is there
+  // twice): kAborted when they were not read at one moment, so that the transaction has lost.
+  Status check_reads();
 
   // ---- Commands and savepoints: tags of own writes.
   void set_command(uint32_t command);

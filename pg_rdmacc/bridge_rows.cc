@@ -69,6 +69,10 @@ void bridge_start_get(uint32_t table, BridgeBytes key, uint32_t visible_before, 
   });
 }
 
+void bridge_start_check_reads(void) {
+  start([](rdmacc::Session& session) { return session.check_reads(); });
+}
+
 void bridge_start_get_many(uint32_t table, const BridgeBytes* keys, size_t count,
                            uint32_t visible_before, BridgeRow* out) {
   start([=](rdmacc::Session& session) {

@@ -66,8 +66,16 @@ void rdmacc_refuse_collision(Relation relation, const RdmaccTable* table, Bridge
                   errhint("Use a primary key of another data type.")));
 }
 
+void rdmacc_check_reads(Relation relation) {
+  if (!bridge_txn_active()) return;
+  bridge_start_check_reads();
+  rdmacc_pump();
+  rdmacc_check("could not check what was read", RelationGetRelationName(relation));
+}
+
 void rdmacc_raise_duplicate(Relation relation, const RdmaccTable* table, BridgeBytes key,
                             TupleTableSlot* slot) {
+  rdmacc_check_reads(relation);
   rdmacc_refuse_collision(relation, table, key, slot);
   Relation index = RelationIdGetRelation(table->key.index);
   if (!RelationIsValid(index)) elog(ERROR, "could not open index %u", table->key.index);

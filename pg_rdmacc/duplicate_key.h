@@ -4,6 +4,9 @@
 
 extern "C" {
 
+/* 40001 when what the transaction has read, the duplicate with it, is of different moments. */
+void rdmacc_check_reads(Relation relation);
+
 /* The slot's row could not be stored: 23505, or an error of its own when the two keys only share
  * their hash. `key` is the row's. */
 void rdmacc_raise_duplicate(Relation relation, const RdmaccTable* table, BridgeBytes key,

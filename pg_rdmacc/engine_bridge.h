@@ -231,6 +231,8 @@ BridgeCounters bridge_counters(void); /* of this transaction so far */
 void bridge_start_get(uint32_t table, BridgeBytes key, uint32_t visible_before, BridgeRow* out);
 void bridge_start_get_many(uint32_t table, const BridgeBytes* keys, size_t count,
                            uint32_t visible_before, BridgeRow* out);
+/* BRIDGE_ABORTED when what the transaction has read is of different moments. */
+void bridge_start_check_reads(void);
 void bridge_start_put(uint32_t table, BridgeBytes key, BridgeBytes row);
 void bridge_start_insert(uint32_t table, BridgeBytes key, BridgeBytes row, bool check_absent);
 void bridge_start_remove(uint32_t table, BridgeBytes key);

@@ -1,5 +1,6 @@
 #include "pg_rdmacc/unique_check.h"
 
+#include "pg_rdmacc/duplicate_key.h"
 #include "pg_rdmacc/relation.h"
 #include "pg_rdmacc/savepoint.h"
 #include "pg_rdmacc/scan_rows.h"
@@ -197,6 +198,7 @@ bool rdmacc_find_other_entry(Relation relation, const RdmaccIndex* index, Bridge
 
 void rdmacc_raise_index_duplicate(Relation relation, const RdmaccIndex* index, BridgeBytes key,
                                   BridgeBytes other, bool building) {
+  rdmacc_check_reads(relation);
   Relation index_relation = RelationIdGetRelation(index->oid);
   if (!RelationIsValid(index_relation)) elog(ERROR, "could not open index %u", index->oid);
   TupleTableSlot* slot = MakeSingleTupleTableSlot(RelationGetDescr(relation), &TTSOpsHeapTuple);

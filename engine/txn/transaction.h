@@ -67,6 +67,10 @@ class Transaction final {
   // without waiting. Under protocols that lock nothing it is only read.
   Status try_lock(TableId table, std::string_view key, bool exclusive, RowLock& result);
 
+  // check_reads.cc: aborted unless everything that was read is current; a matter of course where
+  // reads are locked, or of one timestamp.
+  Status check_reads();
+
   // Scans the groups and adds what it saw to the read set. Tuples' records live in `arena`.
   Status scan(std::span<GroupWork> groups, VerbArena& arena, ScanMode mode);
 
