@@ -5,7 +5,7 @@ each row has its entry in each index, each entry its row, and unique values are 
 import subprocess
 import time
 
-from harness import equal, eventually, kill_a_client_backend, run, true, wait_until_up
+from harness import ask, equal, eventually, kill_a_client_backend, run, true, wait_until_up
 
 ROWS = 1000
 ROOMS = 20
@@ -49,10 +49,11 @@ def load_under(box, protocol, seconds):
 
 
 def check_indexes(box, what):
-    by_rows = box.psql(f"SELECT {SUMS} FROM items")
+    by_rows = ask(box, f"SELECT {SUMS} FROM items")
     for index, condition in INDEXES.items():
         others = ",".join(f"'{name}'" for name in INDEXES if name != index)
-        said = box.psql(
+        said = ask(
+            box,
             "SET enable_seqscan = off; BEGIN;"
             # The planner takes the one that is left.
             f"UPDATE pg_index SET indisvalid = false WHERE indexrelid::regclass::text IN ({others});"
@@ -60,8 +61,8 @@ def check_indexes(box, what):
             f"SELECT {SUMS} FROM items WHERE {condition}; ROLLBACK")
         true(f"Index Scan using {index} " in said, f"{what}: plan: {said}")
         equal(said.split("\n")[-1], by_rows, f"{what}: by {index}")
-    equal(box.psql("SELECT count(u) - count(DISTINCT u) FROM items"), "0", f"{what}: unique")
-    equal(box.psql("SELECT count(*) FROM items x WHERE (SELECT y.id FROM items y WHERE y.u = x.u)"
+    equal(ask(box, "SELECT count(u) - count(DISTINCT u) FROM items"), "0", f"{what}: unique")
+    equal(ask(box, "SELECT count(*) FROM items x WHERE (SELECT y.id FROM items y WHERE y.u = x.u)"
                    " IS DISTINCT FROM x.id"), "0", f"{what}: each row by its value")
 
 

@@ -6,7 +6,7 @@ import os
 import re
 import subprocess
 
-from harness import equal, run, true
+from harness import ask, equal, run, true
 
 PARENTS = 12
 CLIENTS = 4
@@ -50,7 +50,7 @@ def set_up(box):
 
 
 def storm(box, protocol):
-    lives = int(box.psql("SELECT sum(life) FROM parent"))
+    lives = int(ask(box, "SELECT sum(life) FROM parent"))
     command = box.command("pgbench", "-n", "-c", str(CLIENTS), "-j", "1", "-T", str(SECONDS),
                           "--max-tries=0", "--random-seed=7")
     for name in SCRIPTS:
@@ -61,13 +61,13 @@ def storm(box, protocol):
                           stderr=subprocess.STDOUT, timeout=SECONDS + 60)
     equal(done.returncode, 0, f"{protocol}: {done.stdout[-1500:]}")
     count = int(re.search(r"actually processed: (\d+)", done.stdout).group(1))
-    children = [int(box.psql(f"SELECT count(*) FROM {table}")) for table in ("child", "leaf")]
+    children = [int(ask(box, f"SELECT count(*) FROM {table}")) for table in ("child", "leaf")]
     print(f"  {protocol}: {count} transactions, {children} children")
     for table in ("child", "leaf"):
-        orphans = box.psql(f"SELECT * FROM {table} WHERE p NOT IN (SELECT id FROM parent)")
+        orphans = ask(box, f"SELECT * FROM {table} WHERE p NOT IN (SELECT id FROM parent)")
         equal(orphans, "", f"{protocol}: orphans in {table}")
-    box.psql(f"INSERT INTO parent SELECT generate_series(1, {PARENTS}) ON CONFLICT DO NOTHING")
-    true(int(box.psql("SELECT sum(life) FROM parent")) > lives, f"{protocol}: no parent went")
+    ask(box, f"INSERT INTO parent SELECT generate_series(1, {PARENTS}) ON CONFLICT DO NOTHING")
+    true(int(ask(box, "SELECT sum(life) FROM parent")) > lives, f"{protocol}: no parent went")
     true(max(children) > 0, f"{protocol}: no child is left")
 
 

@@ -80,6 +80,14 @@ def retried(box, sql, tries=20):
     raise Unmet(f"{sql!r}: {tries} serialization failures: {result.stderr}")
 
 
+def ask(box, sql):
+    """What `sql` prints once it is no serialization failure: the nodes' own clean-up of deleted rows may
+    win even against a session that is alone."""
+    result = retried(box, sql)
+    equal(result.stderr, "", sql)
+    return result.stdout.rstrip("\n")
+
+
 class Session:
     """psql kept open: statements are sent one by one, as a user at two terminals would."""
 
