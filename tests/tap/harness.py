@@ -81,8 +81,8 @@ def retried(box, sql, tries=20):
 
 
 def ask(box, sql):
-    """What `sql` prints once it is no serialization failure: the nodes' own clean-up of deleted rows may
-    win even against a session that is alone."""
+    """What `sql` prints once it is no serialization failure: the nodes' own clean-up of deleted rows
+    may win even against a session that is alone."""
     result = retried(box, sql)
     equal(result.stderr, "", sql)
     return result.stdout.rstrip("\n")
