@@ -179,6 +179,9 @@ class Session {
                           ScanMode mode = ScanMode::kSerializable);
   // The next rows; an empty batch is the end. Views live until the next call.
   Status scan_next(ScanCursor& cursor, std::vector<RowView>& batch);
+  // Before an error is raised because rows do not fit together (a unique value that is there
+  // twice): kAborted when they were not read at one moment, so that the transaction has lost.
+  Status check_reads();
 
   // ---- Hints, for who builds structures on rows (engine/index/). Not in a procedure.
   // What the transaction knows of a key without asking: its own write, or what it has read. False:
@@ -193,9 +196,6 @@ class Session {
   // The transaction reads so much that writers may make it lose again and again, as if it scanned
   // a table: the attempt after some lost ones gets the cluster to itself.
   void note_wide_read();
-  // Before an error is raised because rows do not fit together (a unique value that is there
-  // twice): kAborted when they were not read at one moment, so that the transaction has lost.
-  Status check_reads();
 
   // ---- Commands and savepoints: tags of own writes.
   void set_command(uint32_t command);

@@ -19,13 +19,20 @@ bool holds(const TreeNode& leaf, size_t at, std::string_view entry) {
 
 }  // namespace
 
-Status OrderedIndex::insert(std::string_view entry) {
+// The leaf for the entry, and where in it the entry is or would be.
+Status OrderedIndex::find(std::string_view entry, Descent& descent, FoundNode& leaf, size_t& at) {
   RDMACC_RETURN_IF_ERROR(check_entry(entry));
+  RDMACC_RETURN_IF_ERROR(descent.find_leaf({TreePlace::Side::kAt, entry}, leaf));
+  at = leaf.node.lower_bound(entry);
+  return Status();
+}
+
+Status OrderedIndex::insert(std::string_view entry) {
   Descent descent(session_, index_);
   FoundNode leaf;
-  RDMACC_RETURN_IF_ERROR(descent.find_leaf({TreePlace::Side::kAt, entry}, leaf));
+  size_t at = 0;
+  RDMACC_RETURN_IF_ERROR(find(entry, descent, leaf, at));
   TreeNode& node = leaf.node;
-  const size_t at = node.lower_bound(entry);
   if (holds(node, at, entry)) return Status(Code::kDuplicateKey);
   node.items.insert(node.items.begin() + static_cast<ptrdiff_t>(at), NodeItem{entry});
   if (leaf.exists) return store(leaf, node, at, descent.path());
@@ -33,12 +40,11 @@ Status OrderedIndex::insert(std::string_view entry) {
 }
 
 Status OrderedIndex::remove(std::string_view entry) {
-  RDMACC_RETURN_IF_ERROR(check_entry(entry));
   Descent descent(session_, index_);
   FoundNode leaf;
-  RDMACC_RETURN_IF_ERROR(descent.find_leaf({TreePlace::Side::kAt, entry}, leaf));
+  size_t at = 0;
+  RDMACC_RETURN_IF_ERROR(find(entry, descent, leaf, at));
   TreeNode& node = leaf.node;
-  const size_t at = node.lower_bound(entry);
   if (!leaf.exists || !holds(node, at, entry)) return Status(Code::kNotFound);
   node.items.erase(node.items.begin() + static_cast<ptrdiff_t>(at));
   return session_.amend(index_.table, NodeKey(leaf.number).view(), node.encode(leaf.number));

@@ -27,6 +27,7 @@ class OrderedIndex {
   Status remove(std::string_view entry);  // or kNotFound
 
  private:
+  Status find(std::string_view entry, Descent& descent, FoundNode& leaf, size_t& at);
   Status store(const FoundNode& place, const TreeNode& changed, size_t added, TreePath path);
   Status grow_root(const TreeNode& root, size_t added);
   Status split_below_root(const FoundNode& place, const TreeNode& changed, size_t added,

@@ -3,7 +3,7 @@
 //
 //   Read      READ header | READ record | READ header                atomic read, no lock
 //   Lock      CAS lock 0 -> ctts | READ header                       the whole write set
-//   Validate  READ header, of the read set, after ALL locks
+//   Validate  READ header, of the read set, after ALL locks          still_current (rule.h)
 //   Log       the whole transaction to every backup
 //   Commit    WRITE wts | WRITE length and record | WRITE lock = 0
 //   Release   WRITE lock = 0 for exactly the locks that this attempt got
@@ -36,21 +36,6 @@ Step lock_unchanged(const Access& access, const Look* seen, const TxnStamps& txn
   return taken;
 }
 
-namespace {
-
-// Rts, lock, then stamps: a writer that locks after we saw the lock free stamps after our look,
-// and is ordered behind us.
-Step validate(const Access& access, const Look* seen, const TxnStamps& txn) {
-  if (seen == nullptr) return Step::attempt(kLastLook);
-  if (seen->last.wts != access.read_wts) {
-    return Step::abort(access.gap ? AbortReason::kGapChanged : AbortReason::kValidationFailed);
-  }
-  const bool free = seen->last.lock == 0 || seen->last.lock == txn.ctts;
-  return free ? Step::done() : Step::abort(AbortReason::kValidationFailed);
-}
-
-}  // namespace
-
 const ProtocolRules kOccRules = {
     .protocol = Protocol::kOcc,
     .stages = kCommonStages | static_cast<uint16_t>(Stage::kRead) |
@@ -58,7 +43,7 @@ const ProtocolRules kOccRules = {
     .single_read_is_atomic = true,
     .read = read_untorn,
     .lock = lock_unchanged,
-    .validate = validate,
+    .validate = still_current,
     .effects = kInPlaceEffects,
 };
 

@@ -19,12 +19,6 @@ Step take_lock(const Access& access, const Look* seen, const TxnStamps& txn, int
 // The same, of what has not changed since it was read: the lock of OCC and SUNDIAL (occ.cc).
 Step lock_unchanged(const Access& access, const Look* seen, const TxnStamps& txn);
 
-// A record between two looks at its header, and whether both saw the same version of it.
-constexpr int kReadBetweenLooks = kFirstLook | kReadRecord | kLastLook;
-inline bool same_version(const Look& seen) {
-  return seen.first.wts == seen.last.wts && seen.first.incarnation == seen.last.incarnation;
-}
-
 // An atomic read without a lock, as OCC and the reconnaissance of CALVIN want it (occ.cc).
 Step read_untorn(const Access& access, const Look* seen, const TxnStamps& txn);
 

@@ -5,19 +5,8 @@
 #include "engine/txn/transaction.h"
 
 namespace rdmacc {
-namespace {
-
-// Stricter than any protocol's validation, which may order a writer behind the reader: who is told
-// no may try again.
-Step still_current(const Access& access, const Look* seen, const TxnStamps& txn) {
-  if (seen == nullptr) return Step::attempt(kLastLook);
-  const bool free = seen->last.lock == 0 || seen->last.lock == txn.ctts;
-  if (free && seen->last.wts == access.read_wts) return Step::done();
-  return Step::abort(access.gap ? AbortReason::kGapChanged : AbortReason::kVersionChanged);
-}
-
-}  // namespace
-
+// Stricter than a protocol's validation may be, which can order a writer behind the reader: who is
+// told no may try again.
 Status Transaction::check_reads() {
   const ProtocolRules& own = *parameters_.rules;
   if (own.validate == nullptr && !own.commits_in_order) return Status();
@@ -28,11 +17,8 @@ Status Transaction::check_reads() {
   ProtocolRules rules = own;
   rules.validate = still_current;
   scratch_.reset();
-  const StageContext stage = context(scratch_);
-  StageContext checking{stage.engine,   rules,          stage.stamps,
-                        stage.arena,    stage.counters, stage.allocation_counters,
-                        stage.cancelled};
-  const Status status = validate_accesses(checking, reads);
+  StageContext stage = context(scratch_).by(rules);
+  const Status status = validate_accesses(stage, reads);
   note_failure(status);
   return status;
 }

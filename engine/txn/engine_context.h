@@ -75,6 +75,10 @@ struct StageContext {
     return found;
   }
   DoorbellBatch batch() { return DoorbellBatch(engine.worker.scheduler(), counters); }
+  // The same use by other rules, which outlive it.
+  StageContext by(const ProtocolRules& others) const {
+    return StageContext{engine, others, stamps, arena, counters, allocation_counters, cancelled};
+  }
 };
 
 }  // namespace rdmacc

@@ -3,9 +3,9 @@
 namespace rdmacc {
 namespace {
 
-// A record between two looks at its header, of which the last says how long it is. Any will do.
+// The last of the two looks says how long the record is. Any will do.
 Step take_anything(const Access& /*access*/, const Look* seen, const TxnStamps& /*txn*/) {
-  return seen == nullptr ? Step::attempt(kFirstLook | kReadRecord | kLastLook) : Step::done();
+  return seen == nullptr ? Step::attempt(kReadBetweenLooks) : Step::done();
 }
 
 const ProtocolRules kPeekRules = {
@@ -21,9 +21,7 @@ const ProtocolRules kPeekRules = {
 Status peek_key(const StageContext& context, TableId table, std::string_view key, bool& found,
                 std::string_view& row) {
   found = false;
-  StageContext peeking{context.engine,   kPeekRules,       context.stamps,
-                       context.arena,    context.counters, context.allocation_counters,
-                       context.cancelled};
+  StageContext peeking = context.by(kPeekRules);
   KeyWork work = KeyWork::of(table, hash_key(table, key), key);
   const Status status = find_keys(peeking, std::span(&work, 1));
   // A reference to an overflow block that was torn may lead anywhere.

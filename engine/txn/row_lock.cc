@@ -15,13 +15,10 @@ bool locked_by_another(uint64_t lock, const TxnStamps& txn) {
 
 // An atomic read, unless the header is locked: then there is nothing to read. Of a gap header only
 // that nobody installs just now: a scanner's or an inserter's lock does not change the entries.
-Step peek(const Access& access, const Look* seen, const TxnStamps& txn) {
-  constexpr int kVerbs = kFirstLook | kReadRecord | kLastLook;
-  if (seen == nullptr) return Step::attempt(kVerbs);
+Step read_unless_locked(const Access& access, const Look* seen, const TxnStamps& txn) {
+  if (seen == nullptr) return Step::attempt(kReadBetweenLooks);
   if (!access.gap && was_skipped(*seen, txn)) return Step::done();
-  const bool whole =
-      seen->first.wts == seen->last.wts && seen->first.incarnation == seen->last.incarnation;
-  return whole ? Step::done() : Step::again(kVerbs);
+  return same_version(*seen) ? Step::done() : Step::again(kReadBetweenLooks);
 }
 
 }  // namespace
@@ -41,7 +38,7 @@ ProtocolRules skipping_locked(const ProtocolRules& rules) {
   ProtocolRules changed = rules;
   changed.locks_what_it_reads = false;
   changed.skips_locked = true;
-  changed.read = peek;
+  changed.read = read_unless_locked;
   return changed;
 }
 
@@ -90,10 +87,7 @@ Status Transaction::try_lock(TableId table, std::string_view key, bool exclusive
   Status status;
   for (int attempt = 0; attempt < kAttemptsMax; attempt++) {
     scratch_.reset();
-    StageContext stage = context(scratch_);
-    StageContext at_once{stage.engine,   rules,          stage.stamps,
-                         stage.arena,    stage.counters, stage.allocation_counters,
-                         stage.cancelled};
+    StageContext at_once = context(scratch_).by(rules);
     result = state.base == KeyState::Base::kExists ? RowLock::kGot : RowLock::kAbsent;
     if (state.base == KeyState::Base::kUnknown) {
       status = find_and_lock(at_once, state, exclusive, result);
@@ -115,11 +109,8 @@ Status Transaction::try_lock(TableId table, std::string_view key, bool exclusive
 
 Status Transaction::look_at(std::span<GroupWork> groups, VerbArena& arena) {
   const ProtocolRules rules = skipping_locked(*parameters_.rules);
-  StageContext stage = context(arena);
-  StageContext around{stage.engine,   rules,          stage.stamps,
-                      stage.arena,    stage.counters, stage.allocation_counters,
-                      stage.cancelled};
-  Status status = scan_groups(around, groups, 0);
+  StageContext stage = context(arena).by(rules);
+  Status status = scan_groups(stage, groups, 0);
   for (const GroupWork& group : groups) {
     if (status.ok() && group.result == GroupWork::Result::kAborted) status = aborted(group.reason);
   }

@@ -85,9 +85,26 @@ struct TxnStamps {
   uint64_t just_before() const { return ctts - 1; }
 };
 
+// A record between two looks at its header, and whether both saw the same version of it.
+constexpr int kReadBetweenLooks = kFirstLook | kReadRecord | kLastLook;
+inline bool same_version(const Look& seen) {
+  return seen.first.wts == seen.last.wts && seen.first.incarnation == seen.last.incarnation;
+}
+
 // `seen` is nullptr before the first round. The identity of the header was checked already, and
 // whatever a CAS has won is noted in `access`.
 using Rule = Step (*)(const Access& access, const Look* seen, const TxnStamps& txn);
+
+// What was read is what is there, and nobody else is about to change it. Rts, lock, then stamps: a
+// writer that locks after we saw the lock free stamps after our look, and is ordered behind us.
+inline Step still_current(const Access& access, const Look* seen, const TxnStamps& txn) {
+  if (seen == nullptr) return Step::attempt(kLastLook);
+  if (seen->last.wts != access.read_wts) {
+    return Step::abort(access.gap ? AbortReason::kGapChanged : AbortReason::kValidationFailed);
+  }
+  const bool free = seen->last.lock == 0 || seen->last.lock == txn.ctts;
+  return free ? Step::done() : Step::abort(AbortReason::kValidationFailed);
+}
 
 // What the Commit stage does to a header, in the order of a list; what does not concern a write
 // (entries of a tuple, say) is passed over. The list is carried out for each header in one chain.

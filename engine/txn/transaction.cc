@@ -238,15 +238,21 @@ Status Transaction::peek(TableId table, std::string_view key, bool& found, std::
   return status;
 }
 
+namespace {
+
+Status scan_at_once(const StageContext& stage, std::span<GroupWork> groups) {
+  const ProtocolRules rules = impatient(stage.rules);
+  StageContext at_once = stage.by(rules);
+  return scan_groups(at_once, groups, 0);
+}
+
+}  // namespace
+
 Status Transaction::scan(std::span<GroupWork> groups, VerbArena& arena, ScanMode mode) {
   if (mode == ScanMode::kSkipLocked) return look_at(groups, arena);
   StageContext stage = context(arena);
   const uint64_t start_ns = coordinator_.engine.worker.endpoint().now_ns();
-  const ProtocolRules rules = impatient(stage.rules);
-  StageContext at_once{stage.engine,   rules,          stage.stamps,
-                       stage.arena,    stage.counters, stage.allocation_counters,
-                       stage.cancelled};
-  Status status = mode == ScanMode::kNoWait ? scan_groups(at_once, groups, 0)
+  Status status = mode == ScanMode::kNoWait ? scan_at_once(stage, groups)
                                             : carry_out_scan(stage, parameters_.plan, groups);
   time_stage(parameters_.rules->locks_what_it_reads ? Stage::kLock : Stage::kRead, start_ns);
   scanned_ = scanned_table_ = true;

@@ -2,54 +2,16 @@
 // stages one-sided and by RPC: two sessions of a simulated cluster take turns.
 #include "engine/txn/row_lock.h"
 
-#include <gtest/gtest.h>
-
 #include <set>
 #include <string>
 
-#include "engine/protocols/registry.h"
-#include "tests/unit/engine/sim_engine.h"
+#include "tests/unit/engine/two_sessions.h"
 
 namespace rdmacc {
 namespace {
 
-using Case = std::tuple<Protocol, uint16_t>;  // stages
-
-class RowLockTest : public testing::TestWithParam<Case> {
+class RowLockTest : public TwoSessions {
  protected:
-  RowLockTest()
-      : engine_(std::get<1>(GetParam()) + 3u, 1),
-        here_(engine_.add_coordinator()),
-        there_(engine_.add_coordinator()),
-        one_(here_),
-        other_(there_) {
-    engine_.run(here_, [&] {
-      TableSpec spec;
-      spec.relfilenode = 1;
-      spec.record_size = 64;
-      spec.history = 3;
-      auto table = one_.create_table(spec);
-      ASSERT_TRUE(table.ok());
-      table_ = table->id;
-      ASSERT_TRUE(one_.begin(options()).ok());
-      for (const char* key : {"a", "b", "c"}) ASSERT_TRUE(one_.insert(table_, key, "0").ok());
-      ASSERT_TRUE(one_.commit().ok());
-    });
-  }
-  // What a failed test has left under way.
-  ~RowLockTest() override {
-    engine_.run(here_, [&] { one_.abort(); });
-    engine_.run(there_, [&] { other_.abort(); });
-  }
-
-  TxnOptions options() const {
-    TxnOptions options;
-    options.protocol = std::get<0>(GetParam());
-    options.plan = StagePlan(std::get<1>(GetParam()));
-    return options;
-  }
-  void as_one(const std::function<void()>& body) { engine_.run(here_, body); }
-  void as_other(const std::function<void()>& body) { engine_.run(there_, body); }
   static RowLock outcome(Result<RowLock> result) {
     EXPECT_TRUE(result.ok()) << result.status().to_string();
     return result.ok() ? result.value() : RowLock::kAbsent;
@@ -70,12 +32,6 @@ class RowLockTest : public testing::TestWithParam<Case> {
     EXPECT_TRUE(scan(session, ScanMode::kSkipLocked, keys).ok());
     return keys;
   }
-
-  SimEngine engine_;
-  Coordinator& here_;
-  Coordinator& there_;
-  Session one_, other_;
-  TableId table_ = kNoTable;
 };
 
 TEST_P(RowLockTest, WhatOneHoldsTheOtherDoesNotGet) {
@@ -267,13 +223,6 @@ TEST_P(AnyRowLockTest, StormsKeepPairsAndCounts) {
     EXPECT_TRUE(one_.commit().ok());
   });
 }
-
-std::string name_of(const testing::TestParamInfo<Case>& each) {
-  return std::string(protocol_name(std::get<0>(each.param))) + "_" +
-         std::to_string(std::get<1>(each.param));
-}
-
-constexpr uint16_t kOneSided = 511, kRpc = 0;
 
 INSTANTIATE_TEST_SUITE_P(Protocols, RowLockTest,
                          testing::Combine(testing::Values(Protocol::kNowait, Protocol::kWaitdie,
