@@ -1,6 +1,7 @@
 #include "pg_rdmacc/index_write.h"
 
 #include "pg_rdmacc/error.h"
+#include "pg_rdmacc/fetch.h"
 #include "pg_rdmacc/row_codec.h"
 #include "pg_rdmacc/secondary_indexes.h"
 #include "pg_rdmacc/unique_check.h"
@@ -53,10 +54,6 @@ Columns columns_of_tuple(Relation relation, const RdmaccIndex* index, HeapTuple 
   rdmacc_index_values_of_tuple(index, relation, tuple, values, nulls);
   columns.has_null = rdmacc_append_index_columns(&columns.bytes, relation, index, values, nulls);
   return columns;
-}
-
-bool same_bytes(BridgeBytes one, BridgeBytes other) {
-  return one.size == other.size && memcmp(one.data, other.data, one.size) == 0;
 }
 
 /* Rows and entries are read and written in one transaction: where they disagree, it has read what
@@ -118,7 +115,7 @@ void change_entry(Relation relation, const RdmaccIndex* index, const RdmaccHandl
                   HeapTuple before, TupleTableSlot* slot, CommandId cid) {
   const Columns from = columns_of_tuple(relation, index, before);
   const Columns to = columns_of_slot(relation, index, slot);
-  if (same_bytes(bytes_of(&from), bytes_of(&to))) return;
+  if (rdmacc_same_bytes(bytes_of(&from), bytes_of(&to))) return;
   remove_entry(relation, index, &from, handle->key, cid);
   note_if_not_unique(relation, index, &to, handle->key, cid);
   insert_entry(relation, index, &to, handle->key, cid);

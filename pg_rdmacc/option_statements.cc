@@ -170,13 +170,8 @@ void process_utility(PlannedStmt* statement, const char* text, bool read_only_tr
     labelled = labelled_table(statement->utilityStmt);
     if (OidIsValid(labelled)) rdmacc_table_options_of(labelled, &before);
   }
-  if (previous_hook != nullptr) {
-    previous_hook(statement, text, read_only_tree, context, params, environment, destination,
-                  completion);
-  } else {
-    standard_ProcessUtility(statement, text, read_only_tree, context, params, environment,
-                            destination, completion);
-  }
+  previous_hook(statement, text, read_only_tree, context, params, environment, destination,
+                completion);
   apply_own(&own);
   if (!OidIsValid(labelled)) return;
   CommandCounterIncrement();
@@ -212,6 +207,6 @@ Datum rdmacc_set_option(PG_FUNCTION_ARGS) {
 }
 
 void rdmacc_option_statements_init(void) {
-  previous_hook = ProcessUtility_hook;
+  previous_hook = ProcessUtility_hook != nullptr ? ProcessUtility_hook : standard_ProcessUtility;
   ProcessUtility_hook = process_utility;
 }

@@ -1,6 +1,7 @@
 #include "pg_rdmacc/unique_check.h"
 
 #include "pg_rdmacc/duplicate_key.h"
+#include "pg_rdmacc/fetch.h"
 #include "pg_rdmacc/relation.h"
 #include "pg_rdmacc/savepoint.h"
 #include "pg_rdmacc/scan_rows.h"
@@ -31,10 +32,6 @@ struct LaterCheck {
 ExecutorFinish_hook_type previous_finish;
 List* later; /* of LaterCheck */
 MemoryContext memory;
-
-bool same_bytes(BridgeBytes one, BridgeBytes other) {
-  return one.size == other.size && memcmp(one.data, other.data, one.size) == 0;
-}
 
 BridgeBytes copy_bytes(BridgeBytes bytes) {
   auto* copy = static_cast<char*>(palloc(Max(bytes.size, 1)));
@@ -185,7 +182,7 @@ bool rdmacc_find_other_entry(Relation relation, const RdmaccIndex* index, Bridge
     const size_t count = bridge_index_entries(scan, &entries);
     for (size_t i = 0; i < count && !found; i++) {
       const BridgeBytes key = rdmacc_entry_key(entries[i]);
-      found = !same_bytes(key, own_key);
+      found = !rdmacc_same_bytes(key, own_key);
       if (found) *other = copy_bytes(key);
     }
     if (found || count == 0) break;

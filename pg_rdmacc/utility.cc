@@ -166,13 +166,8 @@ void process_utility(PlannedStmt* statement, const char* text, bool read_only_tr
   const bool looks_after =
       looks && (tag == T_CopyStmt || tag == T_CreateTableAsStmt || tag == T_AlterTableStmt);
   const bool imports = imports_snapshot(statement->utilityStmt);
-  if (previous_hook != nullptr) {
-    previous_hook(statement, text, read_only_tree, context, params, environment, destination,
-                  completion);
-  } else {
-    standard_ProcessUtility(statement, text, read_only_tree, context, params, environment,
-                            destination, completion);
-  }
+  previous_hook(statement, text, read_only_tree, context, params, environment, destination,
+                completion);
   if (imports) rdmacc_note_imported_snapshot();
   if (tag == T_NotifyStmt) rdmacc_note_catalog_write();
   if (tag == T_DropdbStmt) rdmacc_note_dropped_database();
@@ -182,7 +177,7 @@ void process_utility(PlannedStmt* statement, const char* text, bool read_only_tr
 }  // namespace
 
 void rdmacc_utility_init(void) {
-  previous_hook = ProcessUtility_hook;
+  previous_hook = ProcessUtility_hook != nullptr ? ProcessUtility_hook : standard_ProcessUtility;
   ProcessUtility_hook = process_utility;
 }
 
