@@ -341,6 +341,10 @@ void Session::note_wide_read() {
   if (txn_ != nullptr) txn_->note_wide_read();
 }
 
+Status Session::lose() {
+  return txn_ != nullptr ? txn_->lose() : aborted(AbortReason::kVersionChanged);
+}
+
 Status Session::check_reads() {
   return txn_ != nullptr && txn_->started() ? txn_->check_reads() : Status();
 }

@@ -196,6 +196,9 @@ class Session {
   // The transaction reads so much that writers may make it lose again and again, as if it scanned
   // a table: the attempt after some lost ones gets the cluster to itself.
   void note_wide_read();
+  // What was read does not fit together, as no serializable state does: kAborted, for the caller to
+  // return, and the transaction counts as one that lost.
+  Status lose();
 
   // ---- Commands and savepoints: tags of own writes.
   void set_command(uint32_t command);

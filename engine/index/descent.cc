@@ -1,7 +1,5 @@
 #include "engine/index/descent.h"
 
-#include "engine/txn/outcome.h"
-
 namespace rdmacc {
 namespace {
 
@@ -10,9 +8,6 @@ constexpr int kPeeksMax = 8;    // at a node whose bytes are torn
 constexpr uint8_t kHeightMax = 32;
 
 Status corrupt_node() { return Status(Code::kCorrupt, "a node of an ordered index"); }
-
-// What was read does not fit together, which no serializable state allows.
-Status inconsistent() { return aborted(AbortReason::kVersionChanged); }
 
 }  // namespace
 
@@ -85,7 +80,7 @@ Status Descent::find_leaves(const TreePlace& place, const Reach& reach,
     if (arrived) return Status();
     forget_path();
   }
-  return inconsistent();
+  return session_.lose();
 }
 
 Status Descent::walk(const TreePlace& place, Way way, const Reach& reach,
@@ -180,7 +175,7 @@ Status Descent::find_inner(const TreePlace& place, uint8_t height, const TreePat
     path_.push_back(number);
     number = found.node.items[found.node.child_for(place)].child;
   }
-  return inconsistent();
+  return session_.lose();
 }
 
 }  // namespace rdmacc

@@ -71,6 +71,12 @@ void Transaction::note_failure(const Status& status) {
             reason_of(status) == AbortReason::kNodeRestarted;
 }
 
+Status Transaction::lose() {
+  const Status lost = aborted(AbortReason::kVersionChanged);
+  note_failure(lost);
+  return lost;
+}
+
 void Transaction::event(HistoryOp op, TableId table, std::string_view key, uint64_t version) {
   if (coordinator_.history == nullptr) return;
   HistoryEvent happened;

@@ -61,6 +61,8 @@ class Transaction final {
 
   // For the next attempt: this one reads as much as a scan.
   void note_wide_read() { scanned_table_ = true; }
+  // What was read does not fit together, as no serializable state does: the attempt has lost.
+  Status lose();
   // Outside of the protocol (peek.h); `row` lives until the coroutine yields.
   Status peek(TableId table, std::string_view key, bool& found, std::string_view& row);
   // row_lock.cc: reads the key and, if `exclusive`, locks its row now, by the protocol's rules but
