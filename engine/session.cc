@@ -439,6 +439,11 @@ Result<std::vector<ListedTable>> Session::list_tables() {
   return state.engine.storage.list_tables(state.stats.allocation_verbs);
 }
 
+Result<TableSize> Session::table_size(TableId table) {
+  CoordinatorState& state = engine().state;
+  return state.engine.storage.table_size(table, state.stats.allocation_verbs);
+}
+
 Result<NodeStatistics> Session::node_statistics(NodeId node) {
   CoordinatorState& state = engine().state;
   return state.engine.storage.statistics(node, state.stats.allocation_verbs);

@@ -217,6 +217,7 @@ class Session {
   Status drop_table(TableId table);
   Result<TableMeta> find_table(const TableSpec& identity);
   Result<std::vector<ListedTable>> list_tables();  // of all front ends
+  Result<TableSize> table_size(TableId table);     // of all nodes together; kNotFound
   Result<NodeStatistics> node_statistics(NodeId node);
   // Headers of a node that are locked or waited for, from where `from` (0, or the `next` of the
   // answer before) says. Not a snapshot.

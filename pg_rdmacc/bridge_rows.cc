@@ -213,6 +213,14 @@ size_t bridge_tables(const BridgeTable** tables) {
   return at != nullptr ? at->tables.size() : 0;
 }
 
+void bridge_start_table_size(uint32_t id, uint64_t* bytes) {
+  start([=](rdmacc::Session& session) {
+    const Result<rdmacc::TableSize> size = session.table_size(id);
+    if (size.ok()) *bytes = size.value().bytes;
+    return size.status();
+  });
+}
+
 void bridge_start_node_statistics(int node, BridgeNode* out) {
   start([=](rdmacc::Session& session) {
     const auto statistics = session.node_statistics(static_cast<rdmacc::NodeId>(node));

@@ -294,6 +294,8 @@ void bridge_start_find_table(const BridgeTableSpec* identity, uint32_t* id);
 void bridge_start_drop_table(uint32_t id);
 void bridge_start_list_tables(void);
 size_t bridge_tables(const BridgeTable** tables); /* of the last list; of all front ends */
+/* Bytes of memory in all nodes together. */
+void bridge_start_table_size(uint32_t id, uint64_t* bytes);
 void bridge_start_node_statistics(int node, BridgeNode* out);
 
 /* ---- Statistics of all sessions of the server, in memory that the server gives: bytes() of it,

@@ -23,7 +23,7 @@ Status Directory::open() {
   rows_ = 0;
   for (uint32_t i = 0; i < kDirectoryEntries; ++i) {
     const DirectoryEntry& entry = *at(i);
-    next_id_ = std::max(next_id_, entry.id + 1);
+    next_number_ = std::max(next_number_, number_of_table(entry.id) + 1);
     if (entry.state == TableState::kFree) continue;
     const bool known = entry.state == TableState::kLive || entry.state == TableState::kDropped;
     if (!known || entry.id % kDirectoryEntries != i || !plausible(entry)) {
@@ -51,11 +51,13 @@ Result<TableId> Directory::reserve(const TableSpec& spec, WorkerId by) {
     }
   }
   for (uint32_t tried = 0; tried < kDirectoryEntries; ++tried) {
-    const TableId id = next_id_++;
-    if (id == kNoTable || id == ~TableId{0}) break;  // 2^32 tables were created
+    const TableId number = next_number_;
+    if (number == kNoTable || (number & kPlacedTable) != 0) break;  // 2^31 tables were created
+    next_number_++;
+    const TableId id = spec.placed ? number | kPlacedTable : number;
     DirectoryEntry* entry = at(id);
     if (entry->state != TableState::kFree) continue;
-    if (reservations_.contains(id - kDirectoryEntries)) continue;
+    if (entry_is_reserved(number)) continue;
     entry->id = id;  // remembered across a restart: never given out again
     reservations_[id] = Reservation{identity, by, endpoint_.incarnation_of(by),
                                     endpoint_.now_us() + kReservationUs};
@@ -64,6 +66,12 @@ Result<TableId> Directory::reserve(const TableSpec& spec, WorkerId by) {
   return Status(Code::kNoSpace, "node " + std::to_string(region_.node()) +
                                     ": table directory is full (" +
                                     std::to_string(kDirectoryEntries) + " tables)");
+}
+
+// For the table that had the number's directory entry a round of all entries ago.
+bool Directory::entry_is_reserved(TableId number) const {
+  const TableId before = number - kDirectoryEntries;
+  return reservations_.contains(before) || reservations_.contains(before | kPlacedTable);
 }
 
 bool Directory::reserved(TableId id, const TableSpec& spec, WorkerId by) const {
@@ -97,7 +105,7 @@ void Directory::publish(TableId id, const TableSpec& spec, uint64_t root_bits) {
   entry->rows = 0;
   CHECK(plausible(*entry));
   reservations_.erase(id);
-  next_id_ = std::max(next_id_, id + 1);
+  next_number_ = std::max(next_number_, number_of_table(id) + 1);
   by_identity_[identity_of(spec)] = id;
   region_.store(layout_.directory_entry(id), id);  // a new id in a free entry, then the state
   set_state(id, TableState::kLive);

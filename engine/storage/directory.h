@@ -2,6 +2,7 @@
 #include <map>
 #include <tuple>
 
+#include "engine/storage/key_hash.h"
 #include "engine/storage/owned_region.h"
 #include "engine/storage/region_layout.h"
 #include "engine/storage/storage_service.h"
@@ -65,13 +66,14 @@ class Directory {
   DirectoryEntry* at(TableId id) const;
   void set_state(TableId id, TableState state);
   bool expired(const Reservation& reservation) const;
+  bool entry_is_reserved(TableId number) const;
 
   const RegionLayout layout_;
   const OwnedRegion& region_;
   Endpoint& endpoint_;
   std::map<Identity, TableId> by_identity_;  // live tables
   std::map<TableId, Reservation> reservations_;
-  TableId next_id_ = 1;
+  TableId next_number_ = 1;  // see number_of_table()
   uint64_t rows_ = 0;  // of all live tables
 };
 

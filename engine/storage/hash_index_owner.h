@@ -28,6 +28,9 @@ class HashIndexOwner {
   // Gives everything that is reachable from a dropped table's root to limbo; yields.
   void retire_all(TableId id);
 
+  // What the table's part here occupies; kNotFound. Yields; other changes to the index's form wait.
+  Result<TableSize> size_of(TableId id);
+
   // Chains buckets behind a home bucket until its chain has `entries` empty entries.
   // kInvalidArgument unless `ctts` holds the gap header's lock.
   Status extend(uint64_t group, uint32_t bucket, uint32_t entries, uint64_t ctts);
@@ -70,6 +73,7 @@ class HashIndexOwner {
   bool unlink_locked(uint64_t slot, uint64_t wts);
   Status chain_behind(uint64_t tail, uint32_t buckets);
   void retire_group(TableId id, uint64_t group);
+  void add_group(const DirectoryEntry& table, uint64_t group, TableSize& size) const;
   void retire_blocks_of(uint64_t slot, const DirectoryEntry& table);
   Status mark_group(const DirectoryEntry& table, uint64_t group, uint64_t* slots);
   void mark_blocks_of(uint64_t slot, const DirectoryEntry& table);

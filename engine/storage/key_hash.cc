@@ -3,11 +3,29 @@
 #include <xxhash.h>
 
 namespace rdmacc {
+namespace {
+
+constexpr uint64_t kPartitionBits = ~0ull << 54;
+
+// The odd multiplier spreads neighbouring table ids over the whole seed.
+uint64_t hash_of(TableId table, std::string_view bytes) {
+  const uint64_t seed = (table + 1ull) * 0x9E3779B97F4A7C15ull;
+  return XXH3_64bits_withSeed(bytes.data(), bytes.size(), seed);
+}
+
+std::string_view place_of(std::string_view key) {
+  if (key.size() < kPlaceLengthBytes) return key;
+  const size_t size = static_cast<uint8_t>(key[0]) | static_cast<size_t>(uint8_t(key[1])) << 8;
+  const std::string_view rest = key.substr(kPlaceLengthBytes);
+  return size <= rest.size() ? rest.substr(0, size) : key;
+}
+
+}  // namespace
 
 uint64_t hash_key(TableId table, std::string_view key) {
-  // The odd multiplier spreads neighbouring table ids over the whole seed.
-  const uint64_t seed = (table + 1ull) * 0x9E3779B97F4A7C15ull;
-  return XXH3_64bits_withSeed(key.data(), key.size(), seed);
+  const uint64_t hash = hash_of(table, key);
+  if ((table & kPlacedTable) == 0) return hash;
+  return (hash & ~kPartitionBits) | (hash_of(kPlacedTable, place_of(key)) & kPartitionBits);
 }
 
 }  // namespace rdmacc

@@ -24,6 +24,7 @@ enum Method : MethodId {
   kMethodSettleIndex = 9,
   kMethodLockedHeaders = 10,
   kMethodListTables = 15,
+  kMethodTableSize = 16,
   // transaction stages (engine/txn/carry_out.h)
   kMethodStage = 20,
   // resolution (engine/log/resolve.h)

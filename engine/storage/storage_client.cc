@@ -191,6 +191,23 @@ Result<std::vector<ListedTable>> StorageClient::list_tables(VerbCounters& counte
   return all;
 }
 
+Result<TableSize> StorageClient::table_size(TableId id, VerbCounters& counters) {
+  std::vector<Rpc::Call> calls;
+  for (NodeId node = 0; node < topology_.nodes; ++node) {
+    MessageWriter(calls.emplace_back(call_to(topology_, node, kMethodTableSize)).request).u32(id);
+  }
+  worker_.rpc().call_all(calls, counters);
+  RDMACC_RETURN_IF_ERROR(first_error(calls));
+  TableSize total;
+  for (NodeId node = 0; node < topology_.nodes; ++node) {
+    TableSize part;
+    if (!parse_table_size(calls[node].reply, &part)) return bad_reply(node);
+    total.rows += part.rows;
+    total.bytes += part.bytes;
+  }
+  return total;
+}
+
 Status StorageClient::settle_index(std::span<const NodeId> nodes, VerbCounters& counters) {
   std::vector<Rpc::Call> calls;
   for (const NodeId node : nodes) calls.push_back(call_to(topology_, node, kMethodSettleIndex));

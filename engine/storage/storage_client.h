@@ -52,6 +52,8 @@ class StorageClient {
   Result<TableMeta> find_table(const TableSpec& identity, VerbCounters& counters);
   // All tables, from node 0, by id.
   Result<std::vector<ListedTable>> list_tables(VerbCounters& counters);
+  // On all nodes; kNotFound.
+  Result<TableSize> table_size(TableId id, VerbCounters& counters);
   Result<NodeStatistics> statistics(NodeId node, VerbCounters& counters);
   // Locked headers of a node from where `from` (0, or the `next` of the answer before) says. Not a
   // snapshot: each was seen at a moment of its own.

@@ -39,6 +39,7 @@ void StorageNode::serve(const Guard& guard) {
   handle(kMethodSettleIndex, &StorageNode::handle_settle_index);
   handle(kMethodLockedHeaders, &StorageNode::handle_locked_headers);
   handle(kMethodListTables, &StorageNode::handle_list_tables);
+  handle(kMethodTableSize, &StorageNode::handle_table_size);
 }
 
 Status StorageNode::handle_free(WorkerId, Bytes bytes, Reply&) {
@@ -139,7 +140,9 @@ Status StorageNode::handle_create_table(WorkerId from, Bytes bytes, Reply& reply
   } else {
     // Node 0 would not have allotted a larger id if the older table had come to exist.
     const TableId unfinished = directory_.find(spec);
-    if (unfinished != kNoTable && unfinished < request.id) drop(unfinished);
+    if (unfinished != kNoTable && number_of_table(unfinished) < number_of_table(request.id)) {
+      drop(unfinished);
+    }
   }
   RDMACC_RETURN_IF_ERROR(directory_.may_create(request.id, spec));
   Result<IndexRoot> root = index_.build(request.id);
@@ -191,6 +194,16 @@ Status StorageNode::handle_list_tables(WorkerId, Bytes bytes, Reply& reply) {
     tables.push_back({id, table->system_id, table->database, table->relfilenode});
   }
   write_tables(tables, reply);
+  return Status();
+}
+
+Status StorageNode::handle_table_size(WorkerId, Bytes bytes, Reply& reply) {
+  MessageReader reader(bytes);
+  const TableId id = reader.u32();
+  if (!reader.at_end()) return malformed("table size");
+  Result<TableSize> size = index_.size_of(id);
+  if (!size.ok()) return size.status();
+  write_table_size(*size, reply);
   return Status();
 }
 

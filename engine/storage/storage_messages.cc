@@ -106,6 +106,7 @@ void TableRequest::write(Rpc::Bytes& out) const {
   writer.u32(spec.relfilenode);
   writer.u32(spec.record_size);
   writer.u32(spec.history);
+  writer.u8(spec.placed ? 1 : 0);
 }
 
 bool TableRequest::parse(std::span<const std::byte> in) {
@@ -116,6 +117,7 @@ bool TableRequest::parse(std::span<const std::byte> in) {
   spec.relfilenode = reader.u32();
   spec.record_size = reader.u32();
   spec.history = reader.u32();
+  spec.placed = reader.u8() != 0;
   return reader.at_end();
 }
 
@@ -214,6 +216,19 @@ bool parse_tables(std::span<const std::byte> in, std::vector<ListedTable>* table
     table.database = reader.u32();
     table.relfilenode = reader.u32();
   }
+  return reader.at_end();
+}
+
+void write_table_size(const TableSize& size, Rpc::Bytes& out) {
+  MessageWriter writer(out);
+  writer.u64(size.rows);
+  writer.u64(size.bytes);
+}
+
+bool parse_table_size(std::span<const std::byte> in, TableSize* size) {
+  MessageReader reader(in);
+  size->rows = reader.u64();
+  size->bytes = reader.u64();
   return reader.at_end();
 }
 

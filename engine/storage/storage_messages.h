@@ -84,6 +84,9 @@ constexpr size_t kListedTablesMax = 4096;
 void write_tables(std::span<const ListedTable> tables, Rpc::Bytes& out);
 bool parse_tables(std::span<const std::byte> in, std::vector<ListedTable>* tables);
 
+void write_table_size(const TableSize& size, Rpc::Bytes& out);
+bool parse_table_size(std::span<const std::byte> in, TableSize* size);
+
 void write_locked_headers(const LockedHeaders& locked, Rpc::Bytes& out);
 bool parse_locked_headers(std::span<const std::byte> in, LockedHeaders* locked);
 

@@ -46,6 +46,7 @@ class StorageNode : public StorageService {
   Status handle_drop_table(WorkerId from, Bytes request, Reply& reply);
   Status handle_find_table(WorkerId from, Bytes request, Reply& reply);
   Status handle_list_tables(WorkerId from, Bytes request, Reply& reply);
+  Status handle_table_size(WorkerId from, Bytes request, Reply& reply);
   Status handle_reserve_table_id(WorkerId from, Bytes request, Reply& reply);
   Status handle_node_statistics(WorkerId from, Bytes request, Reply& reply);
   Status handle_locked_headers(WorkerId from, Bytes request, Reply& reply);

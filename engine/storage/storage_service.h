@@ -27,6 +27,7 @@ struct TableSpec {
   uint32_t relfilenode = 0;
   uint32_t record_size = 64;  // inline record bytes, 16 .. kRecordInlineMax
   uint32_t history = 3;
+  bool placed = false;  // the beginning of a key says where it is: key_hash.h
 };
 
 // What a coordinator caches of a table; the same on all nodes but for the roots.
@@ -42,6 +43,12 @@ struct ListedTable {
   uint64_t system_id = 0;
   uint32_t database = 0;
   uint32_t relfilenode = 0;
+};
+
+// What a table's rows and index occupy: units in use, old versions and tombstones included.
+struct TableSize {
+  uint64_t rows = 0;  // that have a slot
+  uint64_t bytes = 0;
 };
 
 struct NodeStatistics {
@@ -76,7 +83,7 @@ class StorageService {
   static Result<std::unique_ptr<StorageService>> open(Worker& worker, const Topology& topology);
   virtual ~StorageService() = default;
 
-  // Registers kMethodAllocate .. kMethodListTables with the worker's Rpc.
+  // Registers kMethodAllocate .. kMethodTableSize with the worker's Rpc.
   // Every handler passes through `guard`, which keeps requests of dead callers out (nullptr: none).
   using Guard = std::function<Rpc::Handler(Rpc::Handler)>;
   virtual void serve(const Guard& guard) = 0;

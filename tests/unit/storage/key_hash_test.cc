@@ -34,5 +34,43 @@ TEST(KeyHash, SpreadsKeysOverPartitionsBucketsAndGroups) {
   for (const uint32_t count : groups) EXPECT_NEAR(count, kKeys / 16, kKeys / 160);
 }
 
+std::string placed(std::string_view place, std::string_view rest) {
+  std::string key{static_cast<char>(place.size()), static_cast<char>(place.size() >> 8)};
+  return key.append(place).append(rest);
+}
+
+TEST(KeyHash, OfAPlacedTableHasThePartitionOfItsPlace) {
+  const TableId one = 3 | kPlacedTable, other = 4 | kPlacedTable;
+  std::set<PartitionId> partitions;
+  for (int place = 0; place < 300; ++place) {
+    const std::string where = "warehouse " + std::to_string(place);
+    const PartitionId partition = partition_of(hash_key(one, placed(where, "")));
+    partitions.insert(partition);
+    std::set<uint64_t> hashes;
+    for (int i = 0; i < 50; ++i) {
+      const std::string key = placed(where, std::to_string(i));
+      EXPECT_EQ(partition_of(hash_key(one, key)), partition);
+      EXPECT_EQ(partition_of(hash_key(other, key)), partition);
+      EXPECT_NE(hash_key(one, key), hash_key(other, key));
+      hashes.insert(hash_key(one, key));
+    }
+    EXPECT_EQ(hashes.size(), 50u);
+  }
+  EXPECT_GT(partitions.size(), 200u);
+}
+
+TEST(KeyHash, TakesAMalformedKeyOfAPlacedTableWhole) {
+  const TableId table = 3 | kPlacedTable;
+  std::set<PartitionId> partitions;
+  for (int i = 0; i < 100; ++i) {
+    std::string key = placed(std::to_string(i), "");
+    key[1] = 1;  // 256 bytes and more
+    partitions.insert(partition_of(hash_key(table, key)));
+  }
+  EXPECT_GT(partitions.size(), 50u);
+  EXPECT_EQ(hash_key(table, ""), hash_key(table, ""));
+  EXPECT_NE(hash_key(table, "a"), hash_key(table, "b"));
+}
+
 }  // namespace
 }  // namespace rdmacc

@@ -106,6 +106,45 @@ TEST(Tables, GiveAllTheirMemoryBackWhenDropped) {
   }
 }
 
+TEST(Tables, AreAsLargeAsTheMemoryInUseHasGrown) {
+  StorageCluster cluster({.nodes = 2});
+  cluster.settle();
+  const auto used = [&] {
+    return cluster.storage(0).statistics().used_bytes + cluster.storage(1).statistics().used_bytes;
+  };
+  const uint64_t before = used();
+  TableMeta made;
+  cluster.run([&](Coordinator& c) {
+    made = c.client.create_table(spec_of(1), c.worker.counters()).value();
+    TestIndex index(c, cluster.topology(), made);
+    for (uint64_t key = 0; key < 2'000; ++key) ASSERT_TRUE(index.insert(key).ok());
+  });
+  cluster.settle();
+  cluster.run([&](Coordinator& c) {
+    const TableSize size = c.client.table_size(made.id, c.worker.counters()).value();
+    EXPECT_EQ(size.rows, 2'000u);
+    EXPECT_EQ(size.bytes, used() - before);
+    EXPECT_TRUE(c.client.drop_table(made.id, c.worker.counters()).ok());
+    EXPECT_EQ(c.client.table_size(made.id, c.worker.counters()).status().code(), Code::kNotFound);
+  });
+}
+
+TEST(Tables, MayBePlaced) {
+  StorageCluster cluster({.nodes = 2});
+  cluster.run([&](Coordinator& c) {
+    TableSpec spec = spec_of(1);
+    spec.placed = true;
+    const TableMeta placed = c.client.create_table(spec, c.worker.counters()).value();
+    const TableMeta other = c.client.create_table(spec_of(2), c.worker.counters()).value();
+    EXPECT_NE(placed.id & kPlacedTable, 0u);
+    EXPECT_EQ(other.id & kPlacedTable, 0u);
+    EXPECT_GT(other.id, number_of_table(placed.id));
+    EXPECT_EQ(c.client.find_table(spec, c.worker.counters()).value().id, placed.id);
+    EXPECT_TRUE(c.client.drop_table(placed.id, c.worker.counters()).ok());
+    EXPECT_EQ(c.client.list_tables(c.worker.counters()).value().size(), 1u);
+  });
+}
+
 TEST(Tables, MayBeDroppedWhileTheirIndexSplits) {
   for (uint64_t seed = 1; seed <= 15; ++seed) {
     StorageCluster cluster({.seed = seed, .nodes = 1, .coordinators = 2});
