@@ -38,7 +38,8 @@ TableSpec table_spec(const BridgeTableSpec& spec) {
           .database = spec.database,
           .relfilenode = spec.relfilenode,
           .record_size = spec.record_size,
-          .history = spec.history};
+          .history = spec.history,
+          .placed = spec.placed};
 }
 
 }  // namespace

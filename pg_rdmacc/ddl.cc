@@ -236,13 +236,19 @@ double rdmacc_key_by_index(Relation relation, Relation index) {
   return move_rows(relation, source, target);
 }
 
-void rdmacc_note_key_drop(Relation relation) {
-  if (find_note(relation->rd_node.relNode) != nullptr) return;
-  /* A table that the nodes do not know (of a database made from a template, say) can be dropped. */
-  RdmaccKeyLayout layout;
-  rdmacc_catalog_layout(relation, &layout);
-  const uint32 id = present_table(relation);
-  if (id != RDMACC_NO_TABLE) add_note(relation, id, layout);
+void rdmacc_keep_layout(Oid relation_id) {
+  if (IsBinaryUpgrade) return;
+  rdmacc_enter();
+  Relation relation = relation_open(relation_id, NoLock);
+  if (find_note(relation->rd_node.relNode) == nullptr) {
+    /* A table that the nodes do not know (of a database made from a template, say) can be dropped.
+     */
+    RdmaccKeyLayout layout;
+    rdmacc_catalog_layout(relation, &layout);
+    const uint32 id = present_table(relation);
+    if (id != RDMACC_NO_TABLE) add_note(relation, id, layout);
+  }
+  relation_close(relation, NoLock);
 }
 
 bool rdmacc_transaction_layout(Relation relation, RdmaccTable* table) {

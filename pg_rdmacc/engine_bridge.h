@@ -79,6 +79,8 @@ typedef struct BridgeTableSpec {
   uint32_t relfilenode;
   uint32_t record_size; /* inline record bytes: 4 + key + row, 16 .. 512, multiple of 8 */
   uint32_t history;
+  bool placed; /* keys begin with two bytes of length, the lower one first, and a place: rows of
+                * equal places are on one node, of whatever placed table they are */
 } BridgeTableSpec;
 
 typedef struct BridgeTable {

@@ -40,7 +40,7 @@ bool make_key(RdmaccKeyLookup* lookup, const RdmaccKeyLayout* layout) {
     const Datum value = ExecEvalExprSwitchContext(
         static_cast<ExprState*>(list_nth(lookup->values, i)), context, &is_null);
     if (is_null) return false;
-    rdmacc_key_append(&key, value_type(lookup, layout, i), layout->columns[i].collation, value);
+    rdmacc_append_key_column(layout, i, value_type(lookup, layout, i), value, &key);
   }
   lookup->keys[0] = {key.data, static_cast<size_t>(key.len)};
   lookup->count = key.len <= RDMACC_KEY_BYTES_MAX ? 1 : 0; /* no row has a longer one */
@@ -82,8 +82,7 @@ void make_array_keys(RdmaccKeyLookup* lookup, const RdmaccKeyLayout* layout) {
     if (nulls[i]) continue;
     StringInfoData key;
     initStringInfo(&key);
-    rdmacc_key_append(&key, value_type(lookup, layout, 0), layout->columns[0].collation,
-                      elements[i]);
+    rdmacc_append_key_column(layout, 0, value_type(lookup, layout, 0), elements[i], &key);
     if (key.len > RDMACC_KEY_BYTES_MAX) continue;
     lookup->keys[lookup->count++] = {key.data, static_cast<size_t>(key.len)};
   }

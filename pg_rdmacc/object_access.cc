@@ -43,9 +43,7 @@ void dropped_index(Oid index) {
     rdmacc_enter(); /* so that the end of the transaction looks at the files that go */
     return;
   }
-  Relation relation = table_open(table, NoLock);
-  rdmacc_note_key_drop(relation);
-  table_close(relation, NoLock);
+  rdmacc_keep_layout(table);
 }
 
 void dropped_relation(Oid relid) {

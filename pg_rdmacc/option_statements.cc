@@ -1,5 +1,6 @@
 /* WITH (rdmacc.…), SET and RESET of the same, SECURITY LABEL FOR rdmacc, and rdmacc.set_option():
  * all come to a new label, and to a rewrite of the table when the label has changed. */
+#include "pg_rdmacc/ddl.h"
 #include "pg_rdmacc/relation.h"
 #include "pg_rdmacc/table_options.h"
 
@@ -74,6 +75,7 @@ void apply(Oid relation, List* elements, bool reset) {
     auto* element = static_cast<DefElem*>(lfirst(cell));
     rdmacc_set_table_option(&options, element->defname, reset ? nullptr : defGetString(element));
   }
+  rdmacc_keep_layout(relation);
   if (rdmacc_change_table_options(relation, &options)) rewrite(relation);
 }
 
@@ -168,7 +170,10 @@ void process_utility(PlannedStmt* statement, const char* text, bool read_only_tr
   if (!IsA(statement->utilityStmt, TransactionStmt) && IsTransactionState()) {
     statement = without_own(statement, read_only_tree, &own);
     labelled = labelled_table(statement->utilityStmt);
-    if (OidIsValid(labelled)) rdmacc_table_options_of(labelled, &before);
+    if (OidIsValid(labelled)) {
+      rdmacc_table_options_of(labelled, &before);
+      rdmacc_keep_layout(labelled);
+    }
   }
   previous_hook(statement, text, read_only_tree, context, params, environment, destination,
                 completion);

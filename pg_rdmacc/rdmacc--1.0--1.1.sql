@@ -9,7 +9,7 @@ RETURNS pg_catalog.void
 AS 'MODULE_PATHNAME', 'rdmacc_set_option'
 LANGUAGE C VOLATILE PARALLEL UNSAFE;
 COMMENT ON FUNCTION @extschema@.set_option(pg_catalog.regclass, pg_catalog.text, pg_catalog.text) IS
-  'sets an option of an rdmacc table (record_size, history; NULL: its default) and rewrites it';
+  'sets an option of an rdmacc table (record_size, history, partition_by; NULL: its default) and rewrites it';
 
 CREATE VIEW @extschema@.table_options AS
   SELECT objoid::pg_catalog.regclass AS relation, label AS options
@@ -20,6 +20,13 @@ CREATE VIEW @extschema@.table_options AS
 COMMENT ON VIEW @extschema@.table_options IS
   'options of rdmacc tables that differ from the defaults';
 GRANT SELECT ON @extschema@.table_options TO PUBLIC;
+
+CREATE FUNCTION @extschema@.relation_size(relation pg_catalog.regclass)
+RETURNS pg_catalog.int8
+AS 'MODULE_PATHNAME', 'rdmacc_sql_relation_size'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION @extschema@.relation_size(pg_catalog.regclass) IS
+  'bytes of memory that an rdmacc table without its secondary indexes, or one of those, has in the nodes';
 
 -- Transactions of rdmacc rows and of others.
 CREATE FUNCTION @extschema@.transactions_in_doubt(

@@ -34,6 +34,7 @@ constexpr int32 kRecordAlignment = 8;
 constexpr int32 kHiddenKeyBytes = 16;
 constexpr int32 kRowHeaderBytes = 26; /* stamp, tuple header, time */
 constexpr uint32 kIndexHistory = 3;
+constexpr int kPlaceLengthBytes = 2;
 
 /* Hidden row ids: 64 random bits of this backend, then a counter that starts at the time of day.
  * No other backend, now or after a restart, has both. */
@@ -62,6 +63,9 @@ uint32 layout_number(const RdmaccKeyLayout* layout) {
                             kind == RDMACC_KEY_HASH ? column->type : 0};
     number = hash_combine(number,
                           hash_bytes(reinterpret_cast<const unsigned char*>(parts), sizeof(parts)));
+  }
+  if (layout->place_columns > 0) {
+    number = hash_combine(number, static_cast<uint32>(layout->place_columns));
   }
   return number == 0 ? 1 : number;
 }
@@ -135,6 +139,9 @@ void rdmacc_index_layout(Relation relation, Relation index, RdmaccKeyLayout* lay
         index->rd_opcintype[i],
         TupleDescAttr(RelationGetDescr(relation), column->attno - 1)->atttypid);
   }
+  RdmaccTableOptions options;
+  rdmacc_table_options(relation, &options);
+  layout->place_columns = Min(options.partition_by, layout->column_count);
   layout->number = layout_number(layout);
 }
 
@@ -170,6 +177,7 @@ void rdmacc_index_spec(Oid tablespace, Oid relfilenode, BridgeTableSpec* spec) {
   spec->relfilenode = relfilenode;
   spec->record_size = kRecordBytesMax;
   spec->history = kIndexHistory;
+  spec->placed = false;
 }
 
 void rdmacc_table_spec(Relation relation, Oid relfilenode, const RdmaccKeyLayout* layout,
@@ -184,6 +192,7 @@ void rdmacc_table_spec(Relation relation, Oid relfilenode, const RdmaccKeyLayout
   spec->record_size = static_cast<uint32>(
       options.record_size > 0 ? options.record_size : estimated_record_bytes(relation, layout));
   spec->history = static_cast<uint32>(options.history);
+  spec->placed = layout->place_columns > 0;
 }
 
 uint32 rdmacc_committed_table(Relation relation, const RdmaccKeyLayout* layout) {
@@ -239,6 +248,17 @@ RdmaccTable* rdmacc_table_to_write(Relation relation) {
   return rdmacc_table(relation);
 }
 
+void rdmacc_append_key_column(const RdmaccKeyLayout* layout, int column, Oid type, Datum value,
+                              StringInfo key) {
+  const bool placed = layout->place_columns > 0;
+  if (placed && column == 0) appendStringInfoSpaces(key, kPlaceLengthBytes);
+  rdmacc_key_append(key, type, layout->columns[column].collation, value);
+  if (!placed || column + 1 != layout->place_columns) return;
+  const int length = key->len - kPlaceLengthBytes;
+  key->data[0] = static_cast<char>(length);
+  key->data[1] = static_cast<char>(length >> 8);
+}
+
 void rdmacc_table_key(const RdmaccKeyLayout* layout, TupleTableSlot* slot, StringInfo key) {
   if (layout->number == 0) {
     append_hidden_key(key);
@@ -252,7 +272,7 @@ void rdmacc_table_key(const RdmaccKeyLayout* layout, TupleTableSlot* slot, Strin
       ereport(ERROR, (errcode(ERRCODE_NOT_NULL_VIOLATION),
                       errmsg("null value in primary key column number %d", column->attno)));
     }
-    rdmacc_key_append(key, column->type, column->collation, value);
+    rdmacc_append_key_column(layout, i, column->type, value, key);
   }
   rdmacc_key_check_size(key);
 }

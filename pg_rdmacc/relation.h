@@ -25,6 +25,7 @@ typedef struct RdmaccKeyColumn {
 typedef struct RdmaccKeyLayout {
   uint32 number; /* 0: hidden row ids */
   Oid index;     /* the primary key's, InvalidOid for hidden row ids */
+  int place_columns; /* the leading ones that decide the node; 0: all, for this table by itself */
   int column_count;
   RdmaccKeyColumn columns[INDEX_MAX_KEYS];
 } RdmaccKeyLayout;
@@ -67,7 +68,12 @@ void rdmacc_index_layout(Relation relation, Relation index, RdmaccKeyLayout* lay
 /* The type that an index column compares: its operator class's, unless that is for several. */
 Oid rdmacc_key_column_type(Oid operator_class_type, Oid attribute_type);
 
-/* Appends the key of the slot's row: primary key columns, or a new hidden row id. */
+/* Appends a value of a key column, of a type that matches the column's. A key is made of all columns
+ * in their order, beginning with an empty `key`. */
+void rdmacc_append_key_column(const RdmaccKeyLayout* layout, int column, Oid type, Datum value,
+                              StringInfo key);
+
+/* The key of the slot's row, into an empty `key`: primary key columns, or a new hidden row id. */
 void rdmacc_table_key(const RdmaccKeyLayout* layout, TupleTableSlot* slot, StringInfo key);
 
 /* The spec by which the engine knows (relation's file `relfilenode`, layout). */

@@ -92,8 +92,7 @@ void append_scan_keys(IndexScanDesc scan, const RdmaccKeyLayout* layout, StringI
              (wanted->sk_subtype == InvalidOid ||
               wanted->sk_subtype == scan->indexRelation->rd_opcintype[i]);
     if (usable) {
-      rdmacc_key_append(key, layout->columns[i].type, layout->columns[i].collation,
-                        wanted->sk_argument);
+      rdmacc_append_key_column(layout, i, layout->columns[i].type, wanted->sk_argument, key);
     }
   }
   if (usable) return;

@@ -27,7 +27,8 @@ struct OptionKind {
 };
 const OptionKind kOptions[] = {
     {"record_size", &RdmaccTableOptions::record_size, 32, 512, -1},
-    {"history", &RdmaccTableOptions::history, 0, 15, RDMACC_HISTORY_DEFAULT}};
+    {"history", &RdmaccTableOptions::history, 0, 15, RDMACC_HISTORY_DEFAULT},
+    {"partition_by", &RdmaccTableOptions::partition_by, 0, INDEX_MAX_KEYS, 0}};
 
 /* ---- Values and their text */
 
@@ -41,7 +42,7 @@ const OptionKind* find_option(const char* name) {
   }
   ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                   errmsg("unrecognized option \"%s\" of an rdmacc table", name),
-                  errhint("Options are: record_size, history.")));
+                  errhint("Options are: record_size, history, partition_by.")));
 }
 
 /* "history=5, record_size=64"; NULL when all have their defaults. */

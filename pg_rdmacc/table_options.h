@@ -3,6 +3,9 @@
  *   record_size   bytes of a row that its record holds in place, 32 .. 512; longer rows take a
  *                 block of their own. By default what the column types let expect
  *   history       old versions that MVCC keeps of each row, 0 .. 15; by default 3
+ *   partition_by  how many of the primary key's leading columns decide on which node a row is, so
+ *                 that rows with the same values there are on one node, of all tables with this
+ *                 option; by default 0: the whole key decides, for each table by itself
  *
  * Written as CREATE TABLE ... WITH (rdmacc.history = 5), ALTER TABLE ... SET and RESET of the same,
  * or rdmacc.set_option(). Access methods have no storage parameters of their own in PostgreSQL 15,
@@ -17,6 +20,7 @@ extern "C" {
 typedef struct RdmaccTableOptions {
   int record_size; /* -1: by the columns */
   int history;
+  int partition_by;
 } RdmaccTableOptions;
 
 #define RDMACC_HISTORY_DEFAULT 3
