@@ -75,11 +75,6 @@ void fill_from_supervisor(int node, Datum* values, bool* nulls) {
   nulls[kHost] = nulls[kPort] = false;
 }
 
-/* Nodes of others that are away are shown, not waited for. */
-bool can_ask_nodes(void) {
-  return rdmacc_nodes_are_remote() ? rdmacc_remote_nodes_serve() : rdmacc_cluster_serving();
-}
-
 }  // namespace
 
 Datum rdmacc_version(PG_FUNCTION_ARGS) {
@@ -89,7 +84,7 @@ Datum rdmacc_version(PG_FUNCTION_ARGS) {
 
 Datum rdmacc_stat_nodes(PG_FUNCTION_ARGS) {
   ReturnSetInfo* result = rdmacc_begin_rows(fcinfo);
-  const bool serving = can_ask_nodes();
+  const bool serving = rdmacc_all_nodes_serve(); /* those that are away are not waited for */
   if (serving) rdmacc_ensure_attached();
   for (int node = 0; node < rdmacc_nodes; ++node) {
     CHECK_FOR_INTERRUPTS();

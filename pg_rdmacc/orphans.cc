@@ -4,7 +4,7 @@
  * A table is dropped only if this server made it, no relation of its database has its relfilenode,
  * and every transaction that was under way when it was listed has ended: whoever made it has either
  * committed a relation that is seen by then, or never will. */
-#include "pg_rdmacc/attach.h"
+#include "pg_rdmacc/own_tables.h"
 #include "pg_rdmacc/relation.h"
 #include "pg_rdmacc/short_worker.h"
 #include "pg_rdmacc/two_phase.h"
@@ -78,22 +78,6 @@ bool contains(const List* sorted, Oid oid) {
   return low < list_length(sorted) && list_nth_oid(sorted, low) == oid;
 }
 
-/* This server's tables, copied; -1: the nodes do not say. */
-int own_tables(BridgeTable** own) {
-  rdmacc_ensure_attached();
-  bridge_start_list_tables();
-  rdmacc_pump();
-  if (bridge_error()->code != BRIDGE_OK) return -1;
-  const BridgeTable* all = nullptr;
-  const size_t count = bridge_tables(&all);
-  *own = static_cast<BridgeTable*>(palloc(sizeof(BridgeTable) * (count + 1)));
-  int own_count = 0;
-  for (size_t i = 0; i < count; i++) {
-    if (rdmacc_is_own_name(all[i].system_id)) (*own)[own_count++] = all[i];
-  }
-  return own_count;
-}
-
 void drop(const BridgeTable& table) {
   bridge_start_drop_table(table.id);
   rdmacc_pump();
@@ -155,7 +139,7 @@ void look_in_database(Oid database) {
 
 void rdmacc_drop_orphans(void) {
   BridgeTable* tables = nullptr;
-  const int count = own_tables(&tables);
+  const int count = rdmacc_own_tables(&tables);
   if (count <= 0) return;
   /* After the list: what it names was made in databases that were there. */
   const List* databases = oids_in(DatabaseRelationId, database_of);
@@ -177,7 +161,7 @@ void rdmacc_orphans_main(Datum database) {
   BackgroundWorkerInitializeConnectionByOid(DatumGetObjectId(database), InvalidOid,
                                             BGWORKER_BYPASS_ALLOWCONN);
   BridgeTable* tables = nullptr;
-  int count = Max(own_tables(&tables), 0);
+  int count = Max(rdmacc_own_tables(&tables), 0);
   count = keep_unknown(tables, count);
   if (count == 0) return;
   if (!transactions_have_ended()) {

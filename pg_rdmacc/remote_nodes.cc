@@ -137,6 +137,10 @@ bool rdmacc_node_answers(int node) {
 
 bool rdmacc_remote_nodes_serve(void) { return rdmacc_cluster_serving() && count_away() == 0; }
 
+bool rdmacc_all_nodes_serve(void) {
+  return rdmacc_nodes_are_remote() ? rdmacc_remote_nodes_serve() : rdmacc_cluster_serving();
+}
+
 bool rdmacc_remote_rows_are_gone(void) {
   if (!rdmacc_nodes_are_remote() || rdmacc_cluster_is_fresh()) return rdmacc_cluster_is_fresh();
   /* The first answer may be to a question that is older than what we have seen. */

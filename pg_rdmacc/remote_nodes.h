@@ -19,6 +19,9 @@ void rdmacc_watch_remote_nodes(void (*sleep_ms)(long));
 /* Every node answers, and what they know of tables can be relied on. */
 bool rdmacc_remote_nodes_serve(void);
 
+/* Whoever runs the nodes: they can be asked without waiting for them. */
+bool rdmacc_all_nodes_serve(void);
+
 bool rdmacc_node_answers(int node);
 
 /* Waits, for a bounded time, until the supervisor has asked node 0 once more; true if rows are

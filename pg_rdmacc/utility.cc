@@ -6,6 +6,7 @@
 #include "pg_rdmacc/index_statements.h"
 #include "pg_rdmacc/foreign_key.h"
 #include "pg_rdmacc/object_access.h"
+#include "pg_rdmacc/own_tables.h"
 #include "pg_rdmacc/publication.h"
 #include "pg_rdmacc/shadow_index.h"
 #include "pg_rdmacc/xact.h"
@@ -161,6 +162,9 @@ void process_utility(PlannedStmt* statement, const char* text, bool read_only_tr
     before(statement->utilityStmt);
     statement = with_heap_by_default(statement, read_only_tree);
     statement = rdmacc_without_concurrently(statement, read_only_tree, context);
+  }
+  if (tag == T_CreatedbStmt && IsTransactionState()) {
+    rdmacc_check_template(reinterpret_cast<const CreatedbStmt*>(statement->utilityStmt));
   }
   /* Statements that commit by themselves may free their own tree. */
   const bool looks_after =
