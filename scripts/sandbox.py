@@ -131,20 +131,40 @@ class Sandbox:
                 self.port = free_port()
             started = self.run("pg_ctl", "-D", self.data, "-l", self.log, "-w", "-t", "60",
                                "-o", f"-p {self.port}", "start", check=False,
-                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
             if started.returncode == 0:
                 return
             if "in use" not in self.log_text()[-2000:]:
                 break
-        raise Failure("the server did not start; its log ends with\n" + self.log_text()[-2000:])
+        raise Failure(f"the server did not start: {started.stderr.decode(errors='replace')}"
+                      f"{self.postmaster_state()}; its log ends with\n" + self.log_text()[-2000:])
 
     def stop(self, mode="fast"):
         """Ends the server; the seconds it took."""
         begin = time.monotonic()
         if self.running():
-            self.run("pg_ctl", "-D", self.data, "-w", "-t", "60", "-m", mode, "stop",
-                     stdout=subprocess.DEVNULL)
+            stopped = self.run("pg_ctl", "-D", self.data, "-w", "-t", "60", "-m", mode, "stop",
+                               check=False, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+            if stopped.returncode != 0:
+                raise Failure(f"the server did not stop: "
+                              f"{stopped.stderr.decode(errors='replace')}{self.postmaster_state()}")
         return time.monotonic() - begin
+
+    def postmaster_state(self):
+        """What the system says of the process, for messages."""
+        try:
+            pid = self.postmaster_pid()
+        except (OSError, ValueError):
+            return "no postmaster.pid"
+        said = [f"postmaster {pid}"]
+        for name in ("status", "wchan", "stack"):
+            try:
+                with open(f"/proc/{pid}/{name}") as file:
+                    text = file.read()
+            except OSError as error:
+                text = str(error)
+            said.append(f"{name}: {text[:400].strip()}")
+        return "\n".join(said)
 
     def running(self):
         if not os.path.exists(os.path.join(self.data, "PG_VERSION")):

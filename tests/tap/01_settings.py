@@ -2,6 +2,7 @@
 """Settings: what they accept, and with which error they refuse."""
 
 from harness import equal, fails_with, matches, run, true
+from sandbox import Failure
 
 
 def protocol_ignores_case_and_names_the_others(box):
@@ -104,16 +105,17 @@ def bad_configuration_ends_the_start(box):
         before = len(box.log_text())
         kept = dict(box.settings)
         box.settings[name] = value
+        why_not = None
         try:
             box.start()
-            started = True
-        except Exception:
-            started = False
+        except Failure as failure:
+            why_not = str(failure)
         box.settings = kept
         if words is None:
-            true(started, f"{name} is only warned of")
+            true(why_not is None, f"{name} is only warned of")
         else:
-            true(not started, f"{name} = {value} must end the start")
+            true(why_not is not None, f"{name} = {value} must end the start")
+            matches("no postmaster.pid", why_not, "the server has gone")
             matches(words, box.log_text()[before:], name)
     box.stop()
     box.start()
