@@ -29,8 +29,8 @@ void rdmacc_new_file(Relation relation, const RelFileNode* file);
 /* The relation, or its present file, goes when the transaction commits. */
 void rdmacc_drop_file(Relation relation);
 
-/* What the catalog says of the keys is about to change: the primary key is dropped, say. The rows of
- * the present file keep theirs until they have to change. The caller has locked the relation. */
+/* What the catalog says of the keys is about to change: the primary key is dropped, say. The rows
+ * of the present file keep theirs until they have to change. The caller has locked the relation. */
 void rdmacc_keep_layout(Oid relation);
 
 /* Keys rows by hidden row ids if their primary key was dropped. */

@@ -39,10 +39,10 @@ void warn_if_any(Oid schema) {
 void check_table(const PublicationTable* published) {
   const Oid table = RangeVarGetRelid(published->relation, NoLock, true);
   if (!OidIsValid(table) || !rdmacc_relation_is_ours(table)) return;
-  ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-                  errmsg("cannot add rdmacc table \"%s\" to a publication",
-                         published->relation->relname),
-                  errdetail("%s", kReason)));
+  ereport(ERROR,
+          (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+           errmsg("cannot add rdmacc table \"%s\" to a publication", published->relation->relname),
+           errdetail("%s", kReason)));
 }
 
 void check_objects(const List* objects) {

@@ -68,8 +68,8 @@ void rdmacc_index_layout(Relation relation, Relation index, RdmaccKeyLayout* lay
 /* The type that an index column compares: its operator class's, unless that is for several. */
 Oid rdmacc_key_column_type(Oid operator_class_type, Oid attribute_type);
 
-/* Appends a value of a key column, of a type that matches the column's. A key is made of all columns
- * in their order, beginning with an empty `key`. */
+/* Appends a value of a key column, of a type that matches the column's. A key is made of all
+ * columns in their order, beginning with an empty `key`. */
 void rdmacc_append_key_column(const RdmaccKeyLayout* layout, int column, Oid type, Datum value,
                               StringInfo key);
 

@@ -3,8 +3,8 @@
 #include "pg_rdmacc/utility.h"
 
 #include "pg_rdmacc/ddl.h"
-#include "pg_rdmacc/index_statements.h"
 #include "pg_rdmacc/foreign_key.h"
+#include "pg_rdmacc/index_statements.h"
 #include "pg_rdmacc/object_access.h"
 #include "pg_rdmacc/own_tables.h"
 #include "pg_rdmacc/publication.h"

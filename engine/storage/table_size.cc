@@ -1,5 +1,5 @@
-// What a table occupies at its owner, counted unit by unit: nobody keeps such counts while rows come
-// and go, since few ever ask.
+// What a table occupies at its owner, counted unit by unit: nobody keeps such counts while rows
+// come and go, since few ever ask.
 #include "engine/storage/hash_index_owner.h"
 #include "engine/storage/slot_blocks.h"
 
@@ -14,7 +14,8 @@ Result<TableSize> HashIndexOwner::size_of(TableId id) {
   const DirectoryEntry* table = directory_.live(id);
   if (table == nullptr) return Status(Code::kNotFound, "table does not exist");
   const IndexRoot root{table->root};
-  if (!walk_.root_valid(root)) return Status(Code::kCorrupt, "index of table " + std::to_string(id));
+  if (!walk_.root_valid(root))
+    return Status(Code::kCorrupt, "index of table " + std::to_string(id));
   index_busy_ = true;
   TableSize size;
   size.bytes = arena_.unit_bytes(root.offset());

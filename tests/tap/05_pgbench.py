@@ -4,16 +4,11 @@
 import re
 import subprocess
 
-from harness import equal, run, true
+from harness import equal, protocols, run, true
 from smallbank import SmallBank
 
 CLIENTS = 8
 SECONDS = 1
-
-
-def protocols(box):
-    return box.psql("SELECT unnest(enumvals) FROM pg_settings"
-                    " WHERE name = 'rdmacc.protocol'").split("\n")
 
 
 def initialize(box):

@@ -6,17 +6,12 @@ import re
 import subprocess
 import time
 
-from harness import Session, equal, run, sqlstate, true
+from harness import Session, equal, protocols, run, sqlstate, true
 from smallbank import SmallBank
 
 CUSTOMERS = 2000
 SECONDS = 5
 STAGES = ("one_sided", "rpc", "auto")
-
-
-def protocols(box):
-    return box.psql("SELECT unnest(enumvals) FROM pg_settings"
-                    " WHERE name = 'rdmacc.protocol'").split("\n")
 
 
 def set_up(box):

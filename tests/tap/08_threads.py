@@ -4,7 +4,7 @@
 import os
 import signal
 
-from harness import equal, eventually, node_pids, nodes_running, run, true
+from harness import equal, eventually, node_pids, nodes_running, protocols, run, true
 from smallbank import SmallBank
 
 THREADS = 2
@@ -35,9 +35,7 @@ def smallbank_keeps_its_sums(box):
     bank = SmallBank(box, CUSTOMERS)
     bank.create()
     bank.load()
-    protocols = box.psql("SELECT unnest(enumvals) FROM pg_settings"
-                         " WHERE name = 'rdmacc.protocol'").split("\n")
-    for protocol in protocols:
+    for protocol in protocols(box):
         for stages in ("rpc", "lock=rpc,read=one_sided,log=rpc"):
             result = bank.run(CLIENTS, SECONDS, protocol, stages)
             true(result["committed_per_second"] > 0, f"{protocol}, {stages}: nothing committed")

@@ -5,7 +5,7 @@ under every protocol."""
 import subprocess
 import time
 
-from harness import Session, Unmet, equal, eventually, retried, run, true
+from harness import Session, Unmet, equal, eventually, protocols, retried, run, true
 
 ROWS = 20000
 WRITERS = 8
@@ -14,11 +14,6 @@ SCANS = 3
 # machine is opened for all again, and then twice as many attempts are made before the next.
 ATTEMPTS_MAX = 40
 DUMPS_MAX = 10  # the first, unless the gate did not drain in time
-
-
-def protocols(box):
-    return box.psql("SELECT unnest(enumvals) FROM pg_settings"
-                    " WHERE name = 'rdmacc.protocol'").split("\n")
 
 
 class Writers:

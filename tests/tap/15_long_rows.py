@@ -4,7 +4,8 @@
 import os
 import signal
 
-from harness import equal, eventually, fails_with, node_pids, nodes_running, retried, run, true
+from harness import (equal, eventually, fails_with, node_pids, nodes_running, protocols, retried, run,
+                     true)
 
 ROW_BYTES_MAX = 1 << 20
 HEADER_BYTES = 64  # what a row has beside this text, at most
@@ -14,11 +15,6 @@ ORDERED_BYTES = 1_000_000  # all that one transaction may write under calvin
 def set_up(box):
     box.psql("CREATE TABLE long (id int PRIMARY KEY, v text) USING rdmacc;"
              "CREATE TABLE sums (id int PRIMARY KEY, sum text) USING rdmacc")
-
-
-def protocols(box):
-    return box.psql("SELECT unnest(enumvals) FROM pg_settings"
-                    " WHERE name = 'rdmacc.protocol'").split("\n")
 
 
 def sums_are_right(box, what):

@@ -5,7 +5,8 @@ each row has its entry in each index, each entry its row, and unique values are 
 import subprocess
 import time
 
-from harness import ask, equal, eventually, kill_a_client_backend, run, true, wait_until_up
+from harness import (ask, equal, eventually, kill_a_client_backend, protocols, run, true,
+                     wait_until_up)
 
 ROWS = 1000
 ROOMS = 20
@@ -27,11 +28,6 @@ INSERT INTO items VALUES (:id + 1, :a, :room) ON CONFLICT (u) DO UPDATE SET room
 """
 INDEXES = {"items_u_key": "u > 0", "items_room": "room > 0", "items_room_id": "(room, id) < (1000, 0)"}
 SUMS = "count(*), sum(id), sum(u), sum(room), sum(id::int8 * u * room)"
-
-
-def protocols(box):
-    return box.psql("SELECT unnest(enumvals) FROM pg_settings"
-                    " WHERE name = 'rdmacc.protocol'").split("\n")
 
 
 def load_under(box, protocol, seconds):

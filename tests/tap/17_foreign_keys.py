@@ -6,7 +6,7 @@ import os
 import re
 import subprocess
 
-from harness import ask, equal, run, true
+from harness import ask, equal, protocols, run, true
 
 PARENTS = 12
 CLIENTS = 4
@@ -72,8 +72,7 @@ def storm(box, protocol):
 
 
 def no_orphans_under_any_protocol(box):
-    for protocol in box.psql("SELECT unnest(enumvals) FROM pg_settings"
-                             " WHERE name = 'rdmacc.protocol'").split("\n"):
+    for protocol in protocols(box):
         storm(box, protocol)
 
 

@@ -7,7 +7,7 @@ import re
 import signal
 import subprocess
 
-from harness import Session, equal, eventually, run, true, wait_until_up
+from harness import Session, equal, eventually, protocols, run, true, wait_until_up
 
 JOBS = 60
 WORKERS = 4
@@ -62,8 +62,7 @@ def work_off(box, protocol, script):
 
 
 def every_job_is_handed_out_once(box):
-    for protocol in box.psql("SELECT unnest(enumvals) FROM pg_settings"
-                             " WHERE name = 'rdmacc.protocol'").split("\n"):
+    for protocol in protocols(box):
         for script in SCRIPTS:
             work_off(box, protocol, script)
 

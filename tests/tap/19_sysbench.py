@@ -5,21 +5,15 @@ its tables by default_table_access_method, and retries serialization failures by
 import re
 import subprocess
 
-from harness import equal, run, true
+from harness import equal, protocols, run, true
 
 ROWS = 500
 TABLES = 2
 THREADS = 4
 SECONDS = 1
-# Secondary indexes are not offered yet: sysbench is asked to do without its index on k.
 OPTIONS = ("--db-driver=pgsql", f"--tables={TABLES}", f"--table-size={ROWS}",
            f"--threads={THREADS}", f"--time={SECONDS}", "--pgsql-user=postgres",
-           "--pgsql-db=postgres", "--create_secondary=off")
-
-
-def protocols(box):
-    return box.psql("SELECT unnest(enumvals) FROM pg_settings"
-                    " WHERE name = 'rdmacc.protocol'").split("\n")
+           "--pgsql-db=postgres")
 
 
 def sysbench(box, workload, command, settings):

@@ -64,6 +64,12 @@ def sqlstate(result):
     return match.group(1) if match else "00000"
 
 
+def protocols(box):
+    """All that the server offers."""
+    return box.psql("SELECT unnest(enumvals) FROM pg_settings"
+                    " WHERE name = 'rdmacc.protocol'").split("\n")
+
+
 def fails_with(box, sql, state, dbname="postgres"):
     """Runs `sql`, which must fail with that SQLSTATE; what psql said."""
     result = box.psql(sql, dbname, check=False)
