@@ -38,9 +38,9 @@ class HashIndexOwner {
   // Retires a slot under a new incarnation. False if it is not in use.
   bool retire_slot(uint64_t slot);
 
-  // Takes a tombstone with that stamp out of the index and retires its slot; yields. False: not
-  // now.
-  bool unlink_tombstone(uint64_t slot, uint64_t wts);
+  // Takes a tombstone with that stamp, last read at `rts`, out of the index and retires its slot;
+  // yields. False: not now.
+  bool unlink_tombstone(uint64_t slot, uint64_t wts, uint64_t rts);
 
   // Waits, yielding, until no split and no drop is under way.
   void wait_until_idle();
@@ -70,7 +70,7 @@ class HashIndexOwner {
   bool holds_lock(uint64_t header, uint64_t ctts) const;
   void enqueue(Candidate candidate);
   uint64_t entry_place(uint64_t group, uint64_t slot) const;
-  bool unlink_locked(uint64_t slot, uint64_t wts);
+  bool unlink_locked(uint64_t slot, uint64_t wts, uint64_t rts);
   Status chain_behind(uint64_t tail, uint32_t buckets);
   void retire_group(TableId id, uint64_t group);
   void add_group(const DirectoryEntry& table, uint64_t group, TableSize& size) const;

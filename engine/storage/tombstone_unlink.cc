@@ -19,15 +19,15 @@ uint64_t HashIndexOwner::entry_place(uint64_t group, uint64_t slot) const {
   return buckets[at / kEntriesPerBucket] + 8 * (at % kEntriesPerBucket);
 }
 
-bool HashIndexOwner::unlink_tombstone(uint64_t slot, uint64_t wts) {
+bool HashIndexOwner::unlink_tombstone(uint64_t slot, uint64_t wts, uint64_t rts) {
   if (index_busy_) return false;
   index_busy_ = true;
-  const bool done = unlink_locked(slot, wts);
+  const bool done = unlink_locked(slot, wts, rts);
   index_busy_ = false;
   return done;
 }
 
-bool HashIndexOwner::unlink_locked(uint64_t slot, uint64_t wts) {
+bool HashIndexOwner::unlink_locked(uint64_t slot, uint64_t wts, uint64_t rts) {
   const DirectoryEntry* table = directory_.live(region_.table_of(slot));
   if (table == nullptr) return true;
   const IndexRoot root{table->root};
@@ -43,15 +43,17 @@ bool HashIndexOwner::unlink_locked(uint64_t slot, uint64_t wts) {
   const bool both = splitter_.lock(slot, oldest);
   const Header gap = region_.header(group), tuple = region_.header(slot);
   const uint64_t place = entry_place(group, slot);
-  const bool unlink = both && place != 0 && tuple.wts == wts && (tuple.flags & kFlagDeleted) != 0;
+  const bool read_since = both && tuple.rts != rts;
+  const bool unlink =
+      both && !read_since && place != 0 && tuple.wts == wts && (tuple.flags & kFlagDeleted) != 0;
   // Nobody who read the tombstone may be passed by an insert that is older, in no protocol's time.
   uint64_t lease = splitter_.lease_end(gap.sundial);
   if (unlink) {
     lease = std::max(lease, splitter_.lease_end(tuple.sundial)) + 1;
-    const uint64_t rts = std::max(gap.rts, tuple.rts);
+    const uint64_t last_read = std::max(gap.rts, tuple.rts);
     // Its wts stays: nothing that anybody may have read has changed. The locked word keeps the
     // lease's end for whoever opens the node again after us.
-    verbs.store(group + kOffsetOfRts, rts);
+    verbs.store(group + kOffsetOfRts, last_read);
     verbs.store(group + kOffsetOfSundial, sundial_locked_word(lease, worker_.id()));
     verbs.store(place, 0);
     if (!verbs.flush().ok()) return false;  // the node itself is at its end
@@ -59,7 +61,7 @@ bool HashIndexOwner::unlink_locked(uint64_t slot, uint64_t wts) {
   }
   if (both) splitter_.unlock(slot, unlink ? lease : splitter_.lease_end(tuple.sundial), verbs);
   splitter_.unlock(group, lease, verbs);
-  return verbs.flush().ok() && (unlink || both);
+  return verbs.flush().ok() && both && !read_since;
 }
 
 }  // namespace rdmacc

@@ -6,8 +6,8 @@ namespace rdmacc {
 
 void Tombstones::add(uint64_t slot) {
   if (queue_.size() >= kQueueMax || !arena_.in_use(PageKind::kSlot, slot)) return;
-  queue_.push_back(
-      {slot, region_.load(slot + kOffsetOfIdentity), region_.load(slot + kOffsetOfWts)});
+  const Header header = region_.header(slot);
+  queue_.push_back({slot, region_.load(slot + kOffsetOfIdentity), header.wts, header.rts});
   pause_us_ = kPauseUsMin;
 }
 
@@ -24,6 +24,13 @@ bool Tombstones::as_added(const Tombstone& tombstone) const {
 
 Tombstones::Fate Tombstones::look_at(Tombstone& tombstone) {
   if (!as_added(tombstone)) return Fate::kGone;
+  const uint64_t rts = region_.header(tombstone.slot).rts;
+  if (rts != tombstone.rts && tombstone.reprieves < kReprievesMax) {
+    tombstone.rts = rts;
+    tombstone.reprieves++;
+    tombstone.looks = tombstone.epoch = 0;
+    return Fate::kWaits;
+  }
   if (tombstone.looks == 0) {
     if (worker_.endpoint().now_us() > tombstone.wts >> 16) tombstone.looks = reclaimer_.looks();
     return Fate::kWaits;
@@ -35,7 +42,7 @@ Tombstones::Fate Tombstones::look_at(Tombstone& tombstone) {
     return Fate::kWaits;
   }
   if (reclaimer_.epoch() < tombstone.epoch + 2) return Fate::kWaits;
-  return index_.unlink_tombstone(tombstone.slot, tombstone.wts) ? Fate::kGone : Fate::kWaits;
+  return index_.unlink_tombstone(tombstone.slot, tombstone.wts, rts) ? Fate::kGone : Fate::kWaits;
 }
 
 void Tombstones::collect() {
