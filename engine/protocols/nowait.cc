@@ -23,7 +23,13 @@ Step take_lock(const Access& access, const Look* seen, const TxnStamps& txn, int
     return access.locked ? Step::attempt(verbs)
                          : Step::cas(verbs, kOffsetOfLock, access.shares, txn.ctts);
   }
-  return access.locked ? Step::done() : Step::abort(AbortReason::kLockHeld);
+  if (access.locked) return Step::done();
+  const bool tried = (seen->posted.verbs & kCas) != 0;
+  const uint64_t word = tried ? seen->cas_seen : seen->first.lock;
+  if (is_cleaning_lock(word)) return Step::again(kFirstLook);
+  // Not tried: there was a cleaning lock before.
+  if (!tried && word == access.shares) return Step::cas(verbs, kOffsetOfLock, word, txn.ctts);
+  return Step::abort(AbortReason::kLockHeld);
 }
 
 namespace {
@@ -41,6 +47,7 @@ Step share(const Access& access, const Look* seen, const TxnStamps& txn) {
   const uint64_t word = tried ? seen->cas_seen : seen->first.lock;
   // Locked by an earlier operation of our own: the CAS changes nothing but proves it.
   if (word == txn.ctts) return Step::cas(kVerbs, kOffsetOfLock, txn.ctts, txn.ctts);
+  if (is_cleaning_lock(word)) return Step::again(kFirstLook);
   if (word >= kSharesMax) return Step::abort(AbortReason::kLockHeld);
   return Step::cas(kVerbs, kOffsetOfLock, word, word + 1);
 }

@@ -30,6 +30,7 @@ Step lock(const Access& access, const Look* seen, const TxnStamps& txn) {
   if (holder == 0 || holder == txn.ctts) {
     return Step::cas(kVerbs, kOffsetOfLock, holder, txn.ctts);
   }
+  if (is_cleaning_lock(holder)) return Step::again(kFirstLook);
   if (holder < txn.ctts) return Step::abort(AbortReason::kDied);
   if (waiter == txn.ctts) return Step::again(kFirstLook);
   return Step::cas(kFirstLook, kOffsetOfWaiter, waiter, txn.ctts);

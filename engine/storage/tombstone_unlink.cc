@@ -37,8 +37,7 @@ bool HashIndexOwner::unlink_locked(uint64_t slot, uint64_t wts, uint64_t rts) {
   if (region_.lock_of(group) != 0 || region_.lock_of(slot) != 0 || !verbs.prepare().ok()) {
     return false;
   }
-  // Older than every transaction's: readers of any protocol wait or give way.
-  const uint64_t oldest = (uint64_t{1} << 16) | worker_.id();
+  const uint64_t oldest = cleaning_lock(worker_.id());
   if (!splitter_.lock(group, oldest)) return false;
   const bool both = splitter_.lock(slot, oldest);
   const Header gap = region_.header(group), tuple = region_.header(slot);

@@ -7,7 +7,11 @@ namespace rdmacc {
 void Tombstones::add(uint64_t slot) {
   if (queue_.size() >= kQueueMax || !arena_.in_use(PageKind::kSlot, slot)) return;
   const Header header = region_.header(slot);
-  queue_.push_back({slot, region_.load(slot + kOffsetOfIdentity), header.wts, header.rts});
+  queue_.push_back({.slot = slot,
+                    .identity = region_.load(slot + kOffsetOfIdentity),
+                    .wts = header.wts,
+                    .rts = header.rts,
+                    .until_us = worker_.endpoint().now_us() + kLeftToReadersUs});
   pause_us_ = kPauseUsMin;
 }
 
@@ -25,9 +29,8 @@ bool Tombstones::as_added(const Tombstone& tombstone) const {
 Tombstones::Fate Tombstones::look_at(Tombstone& tombstone) {
   if (!as_added(tombstone)) return Fate::kGone;
   const uint64_t rts = region_.header(tombstone.slot).rts;
-  if (rts != tombstone.rts && tombstone.reprieves < kReprievesMax) {
+  if (rts != tombstone.rts && worker_.endpoint().now_us() < tombstone.until_us) {
     tombstone.rts = rts;
-    tombstone.reprieves++;
     tombstone.looks = tombstone.epoch = 0;
     return Fate::kWaits;
   }

@@ -13,7 +13,7 @@ namespace rdmacc {
 //
 // A reader that is about to insert the key again, or that has its absence from the tombstone, would
 // lose to the unlinking. So one that is still being read, as its rts says, is left alone for
-// another two epochs, a bounded number of times: scans read them all.
+// another two epochs; for a bounded time, since scans read them all.
 //
 // The node's thread 0 alone. What is forgotten here (too many, or a node's restart before it looked
 // again) stays a tombstone: correct, and used again when the key comes back.
@@ -38,14 +38,14 @@ class Tombstones {
     uint64_t rts;            // at the last look
     uint64_t looks = 0;      // at the epoch, when the clock had passed wts; 0: not yet
     uint64_t epoch = 0;      // as a look showed it that began after that; 0: not yet
-    int reprieves = 0;       // how often it was being read
+    uint64_t until_us = 0;   // it is left to its readers no longer
   };
   enum class Fate { kWaits, kGone };
 
   bool as_added(const Tombstone& tombstone) const;
   Fate look_at(Tombstone& tombstone);
 
-  static constexpr int kReprievesMax = 8;
+  static constexpr uint64_t kLeftToReadersUs = 10'000'000;
   static constexpr size_t kQueueMax = 1u << 20;
   static constexpr size_t kLooksPerRound = 4096;
   static constexpr uint64_t kPauseUsMin = 3'000, kPauseUsMax = 1'000'000;

@@ -56,6 +56,12 @@ constexpr uint64_t kSharesMax = 0xFFFF;
 constexpr bool locked_exclusively(uint64_t lock) { return lock > kSharesMax; }
 constexpr bool locked_shared(uint64_t lock) { return lock != 0 && lock <= kSharesMax; }
 
+// The lock of a node's thread that takes a deleted row out of its group: older than every
+// transaction's. It is held for a moment, by somebody who waits for nobody and changes nothing that
+// a transaction may have read: to wait for it is better than to lose against it.
+constexpr uint64_t cleaning_lock(uint16_t worker) { return (uint64_t{1} << 16) | worker; }
+constexpr bool is_cleaning_lock(uint64_t lock) { return lock >> 16 == 1; }
+
 constexpr uint64_t kOffsetOfIdentity = offsetof(Header, table);  // table id and incarnation
 constexpr uint64_t kOffsetOfLength = offsetof(Header, length);   // length and flags
 constexpr uint64_t kOffsetOfWts = offsetof(Header, wts);

@@ -102,7 +102,8 @@ inline Step still_current(const Access& access, const Look* seen, const TxnStamp
   if (seen->last.wts != access.read_wts) {
     return Step::abort(access.gap ? AbortReason::kGapChanged : AbortReason::kValidationFailed);
   }
-  const bool free = seen->last.lock == 0 || seen->last.lock == txn.ctts;
+  const uint64_t lock = seen->last.lock;
+  const bool free = lock == 0 || lock == txn.ctts || is_cleaning_lock(lock);
   return free ? Step::done() : Step::abort(AbortReason::kValidationFailed);
 }
 
