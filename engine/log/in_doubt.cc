@@ -1,49 +1,6 @@
 #include "engine/log/in_doubt.h"
 
 namespace rdmacc {
-namespace {
-
-constexpr size_t kTransactionBytes = 2 + 2 + 8 + 8 + 8 + 8 + 1;
-
-void encode_list(const InDoubtList& list, Rpc::Bytes& reply) {
-  MessageWriter out(reply);
-  out.u64(list.unresolved);
-  out.u32(static_cast<uint32_t>(list.transactions.size()));
-  for (const InDoubt& doubt : list.transactions) {
-    out.u16(doubt.worker);
-    out.u16(doubt.node);
-    out.u64(doubt.gtid.system_id);
-    out.u64(doubt.gtid.xid);
-    out.u64(doubt.lock_ctts);
-    out.u64(doubt.stamp);
-    out.u8(doubt.decided ? 1 : 0);
-  }
-}
-
-Result<InDoubtList> decode_list(const Rpc::Bytes& reply) {
-  MessageReader in(reply);
-  InDoubtList list;
-  list.unresolved = in.u64();
-  const uint32_t count = in.u32();
-  if (!in.ok() || count > reply.size() / kTransactionBytes) {
-    return Status(Code::kCorrupt, "a list of transactions in doubt");
-  }
-  for (uint32_t i = 0; i < count; ++i) {
-    InDoubt& doubt = list.transactions.emplace_back();
-    doubt.worker = in.u16();
-    doubt.node = in.u16();
-    doubt.gtid.system_id = in.u64();
-    doubt.gtid.xid = in.u64();
-    doubt.lock_ctts = in.u64();
-    doubt.stamp = in.u64();
-    doubt.decided = in.u8() != 0;
-  }
-  if (!in.at_end()) return Status(Code::kCorrupt, "a list of transactions in doubt");
-  return list;
-}
-
-}  // namespace
-
 InDoubt* DoubtTable::find(Gtid gtid, OfWorker** of) {
   for (auto& [worker, doubts] : doubts_) {
     for (InDoubt& doubt : doubts.transactions) {
@@ -122,7 +79,8 @@ void DoubtTable::serve(std::function<size_t()> unresolved) {
           list.transactions.insert(list.transactions.end(), doubts.transactions.begin(),
                                    doubts.transactions.end());
         }
-        encode_list(list, reply);
+        MessageWriter out(reply);
+        write_in_doubt_list(out, list);
         return Status::ok_status();
       });
   worker_.rpc().handle(kMethodDecideInDoubt,
@@ -144,7 +102,12 @@ Result<InDoubtList> list_in_doubt(Worker& by, const Topology& topology, VerbCoun
   call.to = topology.worker_of(0);
   call.method = kMethodListInDoubt;
   RDMACC_RETURN_IF_ERROR(by.rpc().call_one(call, counters));
-  return decode_list(call.reply);
+  InDoubtList list;
+  MessageReader in(call.reply);
+  if (!read_in_doubt_list(in, list)) {
+    return Status(Code::kCorrupt, "a list of transactions in doubt");
+  }
+  return list;
 }
 
 Status decide_in_doubt(Worker& by, const Topology& topology, Gtid gtid, bool commit,

@@ -2,6 +2,7 @@
 #include <map>
 #include <vector>
 
+#include "engine/log/in_doubt_list.h"
 #include "engine/log/resolve.h"
 
 // Transactions in doubt: prepared, and their coordinator died. Node 0 finds them when it resolves
@@ -47,12 +48,6 @@ class DoubtTable {
   std::map<WorkerId, OfWorker> doubts_;
 };
 
-// What node 0 answers. A list is complete when `unresolved` is 0: then nothing in doubt can be of a
-// worker that died before it was asked for.
-struct InDoubtList {
-  std::vector<InDoubt> transactions;
-  uint64_t unresolved = 0;  // dead workers that have not been looked at yet
-};
 Result<InDoubtList> list_in_doubt(Worker& by, const Topology& topology, VerbCounters& counters);
 // The decision stands when it returns; rows and locks follow soon. kNotFound: no such transaction
 // is in doubt; kUnavailable: a node is down, try again.

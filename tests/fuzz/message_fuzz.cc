@@ -1,4 +1,5 @@
 // Every request and reply of the engine, parsed from any bytes: the first byte says which.
+#include "engine/log/in_doubt_list.h"
 #include "engine/protocols/calvin/request.h"
 #include "engine/storage/storage_messages.h"
 #include "engine/txn/stage_message.h"
@@ -100,6 +101,14 @@ void storage_replies(Bytes bytes) {
   parse_statistics(bytes, &statistics);
   LockedHeaders locked;
   parse_locked_headers(bytes, &locked);
+  std::vector<ListedTable> tables;
+  parse_tables(bytes, &tables);
+  TableSize size;
+  parse_table_size(bytes, &size);
+}
+
+void in_doubt(Bytes bytes) {
+  check_reread<InDoubtList>(bytes, read_in_doubt_list, write_in_doubt_list);
 }
 
 // ---- The order
@@ -138,6 +147,7 @@ constexpr Parser kParsers[] = {
     storage_message<ExtendRequest>,
     storage_message<TableRequest>,
     storage_replies,
+    in_doubt,
     ordered_request,
     ordered_batch,
     ordered_verdict,
