@@ -1,4 +1,4 @@
-/* What EXPLAIN says of a RdmaccKeyLookup. */
+/* What EXPLAIN says of a RdmaccKeyLookup and of a RdmaccKeyPrefetch. */
 #pragma once
 #include "pg_rdmacc/key_lookup.h"
 
@@ -6,4 +6,5 @@ extern "C" {
 #include "commands/explain.h"
 
 void rdmacc_explain_lookup(CustomScanState* node, List* ancestors, ExplainState* es);
+void rdmacc_explain_prefetch(CustomScanState* node, List* ancestors, ExplainState* es);
 }
