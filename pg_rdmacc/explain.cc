@@ -35,6 +35,13 @@ void explain_engine(ExplainState* es) {
 
 }  // namespace
 
+void rdmacc_explain_scan(uint64 round_trips, ExplainState* es) {
+  if (es->verbose) explain_engine(es);
+  if (es->analyze && es->timing) {
+    ExplainPropertyUInteger("Engine Round Trips", nullptr, round_trips, es);
+  }
+}
+
 void rdmacc_explain_lookup(CustomScanState* node, List* ancestors, ExplainState* es) {
   const auto* lookup = reinterpret_cast<const RdmaccKeyLookup*>(node);
   const auto* plan = reinterpret_cast<const CustomScan*>(node->ss.ps.plan);

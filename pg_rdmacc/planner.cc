@@ -4,6 +4,7 @@
  * (index_planner) stay what they are. */
 #include "pg_rdmacc/planner.h"
 
+#include "pg_rdmacc/aggregate_planner.h"
 #include "pg_rdmacc/executor.h"
 #include "pg_rdmacc/index_planner.h"
 #include "pg_rdmacc/join_planner.h"
@@ -307,5 +308,6 @@ void rdmacc_planner_init(void) {
   previous_pathlist = set_rel_pathlist_hook;
   set_rel_pathlist_hook = set_rel_pathlist;
   rdmacc_join_planner_init();
+  rdmacc_aggregate_planner_init();
   rdmacc_executor_init();
 }

@@ -8,6 +8,7 @@
 extern "C" {
 #include "access/htup.h"
 #include "executor/tuptable.h"
+#include "lib/stringinfo.h"
 
 #define RDMACC_ROW_BYTES_MAX 1048576
 
@@ -27,4 +28,7 @@ uint64 rdmacc_row_time(BridgeBytes row);
 
 /* A heap tuple in the current memory context; free with heap_freetuple(). */
 HeapTuple rdmacc_row_decode(BridgeBytes row);
+
+/* The same in `bytes`, which is used over and over; `tuple` points there. */
+void rdmacc_row_decode_into(BridgeBytes row, StringInfo bytes, HeapTuple tuple);
 }

@@ -155,4 +155,5 @@ ANALYZE part;
 EXPLAIN (COSTS OFF) SELECT count(*), sum(y.v - x.v) FROM part x JOIN part y USING (id) WHERE x.v < 50;
 SELECT count(*), sum(y.v - x.v) FROM part x JOIN part y USING (id) WHERE x.v < 50;
 SELECT count(*), sum(y.v - x.v) FROM part x JOIN part y ON y.id = x.v WHERE x.v < 50;
+SET client_min_messages = warning;
 DROP SCHEMA ours, heap CASCADE;
