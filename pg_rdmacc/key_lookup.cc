@@ -33,8 +33,8 @@ Oid value_type(const RdmaccKeyLookup* lookup, const RdmaccKeyLayout* layout, int
 
 void make_key(RdmaccKeyLookup* lookup, const RdmaccKeyLayout* layout) {
   resetStringInfo(&lookup->key);
-  if (!rdmacc_lookup_append_key(lookup, layout, lookup->values, lookup->custom.ss.ps.ps_ExprContext,
-                                &lookup->key)) {
+  if (!rdmacc_lookup_make_key(lookup, layout, lookup->values, lookup->custom.ss.ps.ps_ExprContext,
+                              &lookup->key)) {
     return;
   }
   lookup->keys = static_cast<BridgeBytes*>(palloc(sizeof(BridgeBytes)));
@@ -190,8 +190,8 @@ RdmaccTable rdmacc_lookup_table(const RdmaccKeyLookup* lookup) {
   return table;
 }
 
-bool rdmacc_lookup_append_key(const RdmaccKeyLookup* lookup, const RdmaccKeyLayout* layout,
-                              const List* values, ExprContext* context, StringInfo key) {
+bool rdmacc_lookup_make_key(const RdmaccKeyLookup* lookup, const RdmaccKeyLayout* layout,
+                            const List* values, ExprContext* context, StringInfo key) {
   for (int i = 0; i < layout->column_count; i++) {
     bool is_null = false;
     const Datum value =

@@ -44,10 +44,10 @@ void rdmacc_lookup_rescan(CustomScanState* node);
 /* The engine table, which must be keyed as the lookup's plan says. Enters the engine. */
 RdmaccTable rdmacc_lookup_table(const RdmaccKeyLookup* lookup);
 
-/* Appends the key that the values make; false when one of them is null: then no row matches.
- * `values` are evaluated in `context`. */
-bool rdmacc_lookup_append_key(const RdmaccKeyLookup* lookup, const RdmaccKeyLayout* layout,
-                              const List* values, ExprContext* context, StringInfo key);
+/* Makes the key of the values, in a `key` that is empty; false when one of them is null: then no
+ * row matches. `values` are evaluated in `context`. */
+bool rdmacc_lookup_make_key(const RdmaccKeyLookup* lookup, const RdmaccKeyLayout* layout,
+                            const List* values, ExprContext* context, StringInfo key);
 
 /* Looks up keys that are given, `rows` one by one, all requests outstanding; returns the number of
  * round trips that it took. */

@@ -38,6 +38,7 @@ void forget_batch(RdmaccKeyPrefetch* prefetch) {
 /* The keys' bytes while there may be more of them: `ends` by key. */
 struct KeyBytes {
   StringInfoData bytes;
+  StringInfoData key; /* the one that is made */
   int* ends;
   int count;
 };
@@ -47,13 +48,12 @@ int append_key(RdmaccKeyPrefetch* prefetch, const RdmaccKeyLayout* layout, KeyBy
   ExprContext* context = prefetch->custom.ss.ps.ps_ExprContext;
   ResetExprContext(context);
   context->ecxt_scantuple = prefetch->custom.ss.ss_ScanTupleSlot;
-  const int begin = keys->bytes.len;
-  const bool made =
-      rdmacc_lookup_append_key(prefetch->lookup, layout, prefetch->values, context, &keys->bytes);
-  if (!made || keys->bytes.len - begin > RDMACC_KEY_BYTES_MAX) {
-    keys->bytes.len = begin;
+  resetStringInfo(&keys->key);
+  if (!rdmacc_lookup_make_key(prefetch->lookup, layout, prefetch->values, context, &keys->key) ||
+      keys->key.len > RDMACC_KEY_BYTES_MAX) {
     return -1;
   }
+  appendBinaryStringInfo(&keys->bytes, keys->key.data, keys->key.len);
   keys->ends[keys->count] = keys->bytes.len;
   return keys->count++;
 }
@@ -103,6 +103,7 @@ void read_batch(RdmaccKeyPrefetch* prefetch) {
   KeyBytes keys = {};
   const MemoryContext previous = MemoryContextSwitchTo(prefetch->memory);
   initStringInfo(&keys.bytes);
+  initStringInfo(&keys.key);
   keys.ends = static_cast<int*>(palloc(prefetch->wanted * sizeof(int)));
   prefetch->key_numbers = static_cast<int*>(palloc(prefetch->wanted * sizeof(int)));
   prefetch->outer_rows =

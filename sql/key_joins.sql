@@ -145,6 +145,10 @@ EXECUTE p (3);
 EXECUTE p (NULL);
 EXECUTE p (4);
 RESET plan_cache_mode;
+-- keys whose beginning says on which node the row is
+ALTER TABLE pair SET (rdmacc.partition_by = 1);
+CALL same('SELECT * FROM line l LEFT JOIN pair p ON p.a = l.a AND p.b = l.b');
+CALL same('SELECT * FROM line l JOIN pair p ON p.a = l.a AND p.b = l.b AND p.n % 2 = l.q % 2');
 -- partitions, each joined with its own
 SET enable_partitionwise_join = on;
 CREATE TABLE part (id int PRIMARY KEY, v int) PARTITION BY RANGE (id);
