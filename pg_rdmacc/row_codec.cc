@@ -102,6 +102,17 @@ BridgeBytes rdmacc_row_encode(TupleTableSlot* slot) {
   return row;
 }
 
+uint32 rdmacc_row_bytes_of(TupleDesc descriptor, int columns) {
+  size_t end = MAXALIGN(SizeofHeapTupleHeader + BITMAPLEN(descriptor->natts));
+  for (int i = 0; i < columns; i++) {
+    const FormData_pg_attribute* attribute = TupleDescAttr(descriptor, i);
+    if (attribute->attlen < 0) return BRIDGE_WHOLE_ROWS;
+    end = att_align_nominal(end, attribute->attalign) + static_cast<size_t>(attribute->attlen);
+  }
+  /* Decoding takes the last bytes for the time, whatever they are. */
+  return static_cast<uint32>(kStampBytes + end - kHeapSkipped + kTimeBytes);
+}
+
 uint64 rdmacc_row_time(BridgeBytes row) {
   check_size(row);
   uint64 time = 0;

@@ -4,6 +4,7 @@
 #include "pg_rdmacc/row_codec.h"
 
 extern "C" {
+#include "access/sysattr.h"
 #include "executor/executor.h"
 #include "nodes/extensible.h"
 #include "nodes/makefuncs.h"
@@ -23,6 +24,21 @@ RdmaccRowStream* stream_of(CustomScanState* node) {
   return reinterpret_cast<RdmaccRowStream*>(node);
 }
 
+/* Number of the last column that the plan looks at; -1 when it wants none of the row's bytes. */
+int last_column(const Plan* plan, Index relation, const TupleDescData* descriptor) {
+  if (plan->qual == NIL && plan->targetlist == NIL) return -1;
+  Bitmapset* columns = nullptr;
+  pull_varattnos(reinterpret_cast<Node*>(plan->targetlist), relation, &columns);
+  pull_varattnos(reinterpret_cast<Node*>(plan->qual), relation, &columns);
+  if (bms_is_member(-FirstLowInvalidHeapAttributeNumber, columns)) return descriptor->natts;
+  int last = 0;
+  for (int member = bms_next_member(columns, -1); member >= 0;
+       member = bms_next_member(columns, member)) {
+    last = Max(last, member + FirstLowInvalidHeapAttributeNumber);
+  }
+  return last;
+}
+
 /* ---- The node */
 
 void begin(CustomScanState* node, EState* estate, int) {
@@ -33,7 +49,10 @@ void begin(CustomScanState* node, EState* estate, int) {
                         &TTSOpsHeapTuple);
   ExecAssignScanProjectionInfo(&node->ss);
   node->ss.ps.qual = ExecInitQual(plan->qual, &node->ss.ps);
-  stream->counts_only = plan->qual == NIL && plan->targetlist == NIL;
+  TupleDesc descriptor = RelationGetDescr(node->ss.ss_currentRelation);
+  const int last = last_column(plan, reinterpret_cast<const Scan*>(plan)->scanrelid, descriptor);
+  stream->counts_only = last < 0;
+  stream->row_bytes = last < 0 ? 0 : rdmacc_row_bytes_of(descriptor, last);
   initStringInfo(&stream->bytes);
 }
 
@@ -42,6 +61,7 @@ void start(RdmaccRowStream* stream) {
   Relation relation = scan->ss_currentRelation;
   const uint32 table = rdmacc_table(relation)->id;
   rdmacc_rows_begin(&stream->rows, table, scan->ps.state->es_snapshot->curcid);
+  stream->rows.row_bytes_max = stream->row_bytes;
   stream->started = true;
   pgstat_count_heap_scan(relation);
 }
