@@ -28,16 +28,23 @@ KINDS = {
         ("filtered stream", "", "SELECT count(*) FROM t WHERE v < 100", "RdmaccRowStream"),
         ("filtered scan", "", "SELECT count(*), sum(0::float8) FROM t WHERE v < 100", "Seq Scan"),
     ],
+    "aggregates over a tenth as many rows of 4 KB": [
+        ("without the rest", "", "SELECT count(*), sum(v) FROM l WHERE v < 900", "RdmaccRowStream"),
+        ("whole rows", "", "SELECT count(*), sum(v), max(length(w)) FROM l WHERE v < 900",
+         "RdmaccRowStream"),
+    ],
 }
 
 
 def prepare(box, rows, outer):
     box.psql("CREATE EXTENSION rdmacc")
     box.psql("CREATE TABLE t (id int PRIMARY KEY, v int, w text) USING rdmacc;"
+             "CREATE TABLE l (id int PRIMARY KEY, v int, w text) USING rdmacc;"
              "CREATE TABLE o (tid int);"
+             f"INSERT INTO l SELECT i, i % 1000, repeat('w', 4000) FROM generate_series(1, {rows // 10}) i;"
              f"INSERT INTO t SELECT i, i % 1000, 'text ' || i FROM generate_series(1, {rows}) i;"
              f"INSERT INTO o SELECT 1 + i * 7919::bigint % {rows} FROM generate_series(1, {outer}) i;")
-    box.psql("ANALYZE t, o")
+    box.psql("ANALYZE t, l, o")
 
 
 def milliseconds(box, settings, query, node):

@@ -115,6 +115,37 @@ ALTER TABLE m ADD COLUMN late int DEFAULT 4, DROP COLUMN f;
 SELECT count(late), sum(late), count(DISTINCT xmin::text) > 0 AS versions, count(DISTINCT tableoid), count(m) FROM m;
 INSERT INTO m (id, w) SELECT 4000 + x, repeat('long', 1000 * x) FROM generate_series(1, 40) x;
 SELECT count(*), sum(length(w)) FROM m WHERE id > 4000;
+-- columns that nobody wants are left behind: those after the last that is wanted, if all before it
+-- have fixed widths
+CREATE TABLE doc (id int PRIMARY KEY, kind smallint, gone bigint, size bigint, flag bool, body text, after int) USING rdmacc;
+CREATE TABLE heap.doc (LIKE doc);
+INSERT INTO heap.doc SELECT x, nullif(x % 5, 0), x, CASE WHEN x % 3 > 0 THEN x * 1000 END, nullif(x % 2, 0) = 1,
+                            repeat(chr(97 + x % 26), x * 40), x % 11 FROM generate_series(1, 300) x;
+INSERT INTO doc SELECT * FROM heap.doc;
+CREATE PROCEDURE same_docs() LANGUAGE plpgsql AS $$
+BEGIN
+  CALL same('SELECT count(*) FROM doc');
+  CALL same('SELECT count(*) FROM doc WHERE kind = 3');
+  CALL same('SELECT count(size), sum(size), max(id), min(kind), bool_and(flag) FROM doc WHERE kind IS NULL OR kind < 3');
+  CALL same('SELECT sum(length(body)), sum(after) FROM doc WHERE flag');
+  CALL same('SELECT count(doc), count(flag) FROM doc WHERE id > 20');
+END $$;
+CALL same_docs();
+SET rdmacc.stages = 'rpc';
+CALL same_docs();
+ALTER TABLE doc DROP COLUMN gone, ADD COLUMN more int DEFAULT 3;
+ALTER TABLE heap.doc DROP COLUMN gone, ADD COLUMN more int DEFAULT 3;
+CALL same_docs();
+BEGIN;
+UPDATE doc SET kind = 3, body = 'short' WHERE id % 7 = 0;
+UPDATE heap.doc SET kind = 3, body = 'short' WHERE id % 7 = 0;
+DELETE FROM doc WHERE id > 250;
+DELETE FROM heap.doc WHERE id > 250;
+CALL same_docs();
+CALL same('SELECT sum(more), sum(kind) FROM doc');
+COMMIT;
+RESET rdmacc.stages;
+CALL same_docs();
 CREATE TABLE bare () USING rdmacc;
 SELECT count(*) FROM bare;
 INSERT INTO bare DEFAULT VALUES;
