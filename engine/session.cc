@@ -45,8 +45,9 @@ NodeId home_node_of(TableId table, std::string_view key, NodeId nodes) {
 
 class ScanCursor {
  public:
-  ScanCursor(Transaction& txn, TableId table, uint32_t visible_before, ScanMode mode)
-      : scan(txn, table, visible_before, mode) {}
+  ScanCursor(Transaction& txn, TableId table, uint32_t visible_before, ScanMode mode,
+             uint32_t row_bytes_max)
+      : scan(txn, table, visible_before, mode, row_bytes_max) {}
   TableScan scan;
   std::vector<ScannedRow> rows;
 };
@@ -364,12 +365,13 @@ Result<RowLock> Session::try_lock(TableId table, std::string_view key, bool excl
   return result;
 }
 
-Result<ScanHandle> Session::scan(TableId table, uint32_t visible_before, ScanMode mode) {
+Result<ScanHandle> Session::scan(TableId table, uint32_t visible_before, ScanMode mode,
+                                 uint32_t row_bytes_max) {
   if (detached_ != nullptr) {
     return Status(Code::kInvalidArgument, "a procedure's transaction cannot scan");
   }
   RDMACC_RETURN_IF_ERROR(ensure_started(name_of_scan(table)));
-  return ScanHandle(new ScanCursor(*txn_, table, visible_before, mode));
+  return ScanHandle(new ScanCursor(*txn_, table, visible_before, mode, row_bytes_max));
 }
 
 Status Session::scan_next(ScanCursor& cursor, std::vector<RowView>& batch) {

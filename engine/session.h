@@ -174,9 +174,11 @@ class Session {
   Result<RowLock> try_lock(TableId table, std::string_view key, bool exclusive);
 
   // Every row of a table, each once, in no order, phantom-safe. Own writes made after the scan
-  // was opened may or may not be seen unless `visible_before` excludes them.
+  // was opened may or may not be seen unless `visible_before` excludes them. Rows of more than
+  // `row_bytes_max` bytes may come cut, to no less than that.
   Result<ScanHandle> scan(TableId table, uint32_t visible_before = kEveryCommand,
-                          ScanMode mode = ScanMode::kSerializable);
+                          ScanMode mode = ScanMode::kSerializable,
+                          uint32_t row_bytes_max = kWholeRow);
   // The next rows; an empty batch is the end. Views live until the next call.
   Status scan_next(ScanCursor& cursor, std::vector<RowView>& batch);
   // Before an error is raised because rows do not fit together (a unique value that is there

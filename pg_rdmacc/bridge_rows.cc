@@ -130,12 +130,13 @@ BridgeScan* bridge_scan_create(const void* owner) {
 }
 
 void bridge_start_scan(BridgeScan* handle, uint32_t table, uint32_t visible_before,
-                       BridgeScanMode mode) {
+                       BridgeScanMode mode, uint32_t row_bytes_max) {
   start([=](rdmacc::Session& session) {
     Scan* scan = find_scan(attached(), handle);
     if (scan == nullptr) return scan_ended();
     scan->rows.clear();
-    Result<rdmacc::ScanHandle> opened = session.scan(table, visible_before, scan_mode(mode));
+    Result<rdmacc::ScanHandle> opened =
+        session.scan(table, visible_before, scan_mode(mode), row_bytes_max);
     if (!opened.ok()) return opened.status();
     scan->cursor = std::move(opened.value());
     return Status();

@@ -1,5 +1,7 @@
 #include "pg_rdmacc/explain.h"
 
+#include "pg_rdmacc/key_prefetch.h"
+
 extern "C" {
 #include "nodes/makefuncs.h"
 #include "utils/ruleutils.h"
@@ -33,6 +35,13 @@ void explain_engine(ExplainState* es) {
 
 }  // namespace
 
+void rdmacc_explain_scan(uint64 round_trips, ExplainState* es) {
+  if (es->verbose) explain_engine(es);
+  if (es->analyze && es->timing) {
+    ExplainPropertyUInteger("Engine Round Trips", nullptr, round_trips, es);
+  }
+}
+
 void rdmacc_explain_lookup(CustomScanState* node, List* ancestors, ExplainState* es) {
   const auto* lookup = reinterpret_cast<const RdmaccKeyLookup*>(node);
   const auto* plan = reinterpret_cast<const CustomScan*>(node->ss.ps.plan);
@@ -48,5 +57,24 @@ void rdmacc_explain_lookup(CustomScanState* node, List* ancestors, ExplainState*
   ExplainPropertyText("Nodes", nodes, es);
   if (es->timing) {
     ExplainPropertyUInteger("Engine Round Trips", nullptr, lookup->round_trips, es);
+  }
+}
+
+void rdmacc_explain_prefetch(CustomScanState* node, List* ancestors, ExplainState* es) {
+  const auto* prefetch = reinterpret_cast<const RdmaccKeyPrefetch*>(node);
+  const auto* plan = reinterpret_cast<const CustomScan*>(node->ss.ps.plan);
+  List* context = set_deparse_context_plan(es->deparse_cxt, node->ss.ps.plan, ancestors);
+  List* keys = NIL;
+  ListCell* cell;
+  foreach (cell, plan->custom_exprs) {
+    keys =
+        lappend(keys, deparse_expression(static_cast<Node*>(lfirst(cell)), context, true, false));
+  }
+  ExplainPropertyList("Lookup Key", keys, es);
+  if (!es->analyze) return;
+  ExplainPropertyUInteger("Lookups", nullptr, prefetch->lookups, es);
+  ExplainPropertyUInteger("Batches", nullptr, prefetch->batches, es);
+  if (es->timing) {
+    ExplainPropertyUInteger("Engine Round Trips", nullptr, prefetch->round_trips, es);
   }
 }

@@ -1,6 +1,7 @@
 #include "pg_rdmacc/key_lookup.h"
 
 #include "pg_rdmacc/executor.h"
+#include "pg_rdmacc/fetch.h"
 #include "pg_rdmacc/key_codec.h"
 #include "pg_rdmacc/row_lock.h"
 #include "pg_rdmacc/shadow_index.h"
@@ -30,21 +31,15 @@ Oid value_type(const RdmaccKeyLookup* lookup, const RdmaccKeyLayout* layout, int
 
 /* ---- The keys that are looked up */
 
-/* False when a value is null: then no row matches. */
-bool make_key(RdmaccKeyLookup* lookup, const RdmaccKeyLayout* layout) {
-  ExprContext* context = lookup->custom.ss.ps.ps_ExprContext;
-  StringInfoData key;
-  initStringInfo(&key);
-  for (int i = 0; i < layout->column_count; i++) {
-    bool is_null = false;
-    const Datum value = ExecEvalExprSwitchContext(
-        static_cast<ExprState*>(list_nth(lookup->values, i)), context, &is_null);
-    if (is_null) return false;
-    rdmacc_append_key_column(layout, i, value_type(lookup, layout, i), value, &key);
+void make_key(RdmaccKeyLookup* lookup, const RdmaccKeyLayout* layout) {
+  resetStringInfo(&lookup->key);
+  if (!rdmacc_lookup_make_key(lookup, layout, lookup->values, lookup->custom.ss.ps.ps_ExprContext,
+                              &lookup->key)) {
+    return;
   }
-  lookup->keys[0] = {key.data, static_cast<size_t>(key.len)};
-  lookup->count = key.len <= RDMACC_KEY_BYTES_MAX ? 1 : 0; /* no row has a longer one */
-  return true;
+  lookup->keys = static_cast<BridgeBytes*>(palloc(sizeof(BridgeBytes)));
+  lookup->keys[0] = {lookup->key.data, static_cast<size_t>(lookup->key.len)};
+  lookup->count = lookup->key.len <= RDMACC_KEY_BYTES_MAX ? 1 : 0; /* no row has a longer one */
 }
 
 int compare_keys(const void* left, const void* right) {
@@ -91,13 +86,6 @@ void make_array_keys(RdmaccKeyLookup* lookup, const RdmaccKeyLayout* layout) {
 
 /* ---- Fetching */
 
-void count_index_scan(const RdmaccKeyLookup* lookup) {
-  Relation index = RelationIdGetRelation(lookup->index);
-  if (!RelationIsValid(index)) return;
-  pgstat_count_index_scan(index);
-  RelationClose(index);
-}
-
 /* Key by key, without waiting for those who hold their rows. */
 void exchange_at_once(RdmaccKeyLookup* lookup, Relation relation, uint32 visible_before) {
   for (size_t i = 0; i < lookup->count; i++) {
@@ -108,45 +96,41 @@ void exchange_at_once(RdmaccKeyLookup* lookup, Relation relation, uint32 visible
   }
 }
 
-/* Asks the nodes, in batches that leave room for interrupts. */
-void exchange(RdmaccKeyLookup* lookup, Relation relation) {
-  const uint32 visible_before = lookup->custom.ss.ps.state->es_snapshot->curcid;
-  const uint64 before = bridge_counters().round_trips;
-  if (lookup->wait_policy != LockWaitBlock) {
-    exchange_at_once(lookup, relation, visible_before);
-    lookup->round_trips += bridge_counters().round_trips - before;
+/* True when the row was looked up beforehand. */
+bool take_offer(RdmaccKeyLookup* lookup) {
+  const RdmaccKeyOffer* offer = &lookup->offer;
+  if (lookup->count != 1 || offer->table == 0 || offer->table != lookup->table) return false;
+  if (!rdmacc_same_bytes(offer->key, lookup->keys[0])) return false;
+  lookup->rows[0] = offer->row;
+  return true;
+}
+
+void exchange(RdmaccKeyLookup* lookup) {
+  rdmacc_lookup_count_scans(lookup, 1);
+  if (lookup->wait_policy == LockWaitBlock) {
+    lookup->round_trips +=
+        rdmacc_lookup_many(lookup, lookup->table, lookup->keys, lookup->count, lookup->rows);
     return;
   }
-  for (size_t at = 0; at < lookup->count; at += kKeysPerExchange) {
-    const size_t count = Min(lookup->count - at, kKeysPerExchange);
-    bridge_start_get_many(lookup->table, lookup->keys + at, count, visible_before,
-                          lookup->rows + at);
-    rdmacc_pump();
-    rdmacc_check("could not look up a key", RelationGetRelationName(relation));
-  }
+  const uint64 before = bridge_counters().round_trips;
+  exchange_at_once(lookup, lookup->custom.ss.ss_currentRelation,
+                   lookup->custom.ss.ps.state->es_snapshot->curcid);
   lookup->round_trips += bridge_counters().round_trips - before;
 }
 
 void fetch(RdmaccKeyLookup* lookup) {
-  Relation relation = lookup->custom.ss.ss_currentRelation;
-  const RdmaccTable table = *rdmacc_table(relation);
-  if (table.key.number == 0 ||
-      (!lookup->is_array && table.key.column_count != list_length(lookup->values))) {
-    elog(ERROR, "table \"%s\" is not keyed by its primary key", RelationGetRelationName(relation));
-  }
+  const RdmaccTable table = rdmacc_lookup_table(lookup);
   const MemoryContext previous = MemoryContextSwitchTo(lookup->memory);
   lookup->table = table.id;
-  lookup->keys = static_cast<BridgeBytes*>(palloc(sizeof(BridgeBytes)));
   if (lookup->is_array) {
     make_array_keys(lookup, &table.key);
-  } else if (!make_key(lookup, &table.key)) {
-    lookup->count = 0;
+  } else {
+    make_key(lookup, &table.key);
   }
   lookup->rows = static_cast<BridgeRow*>(palloc0(sizeof(BridgeRow) * Max(lookup->count, 1)));
   MemoryContextSwitchTo(previous);
   lookup->fetched = true;
-  count_index_scan(lookup);
-  exchange(lookup, relation);
+  if (!take_offer(lookup)) exchange(lookup);
 }
 
 void note_node(RdmaccKeyLookup* lookup, int node) {
@@ -187,7 +171,57 @@ bool access_recheck(ScanState* state, TupleTableSlot* slot) {
   return ExecQual(lookup->recheck, state->ps.ps_ExprContext);
 }
 
+/* Where a RdmaccKeyPrefetch will look for this node. */
+void leave_state(RdmaccKeyLookup* lookup, EState* estate, Oid state_param) {
+  if (!OidIsValid(state_param)) return;
+  estate->es_param_exec_vals[state_param - 1].value = PointerGetDatum(lookup);
+  estate->es_param_exec_vals[state_param - 1].isnull = false;
+}
+
 }  // namespace
+
+RdmaccTable rdmacc_lookup_table(const RdmaccKeyLookup* lookup) {
+  Relation relation = lookup->custom.ss.ss_currentRelation;
+  const RdmaccTable table = *rdmacc_table(relation);
+  if (table.key.number == 0 ||
+      (!lookup->is_array && table.key.column_count != list_length(lookup->values))) {
+    elog(ERROR, "table \"%s\" is not keyed by its primary key", RelationGetRelationName(relation));
+  }
+  return table;
+}
+
+bool rdmacc_lookup_make_key(const RdmaccKeyLookup* lookup, const RdmaccKeyLayout* layout,
+                            const List* values, ExprContext* context, StringInfo key) {
+  for (int i = 0; i < layout->column_count; i++) {
+    bool is_null = false;
+    const Datum value =
+        ExecEvalExprSwitchContext(static_cast<ExprState*>(list_nth(values, i)), context, &is_null);
+    if (is_null) return false;
+    rdmacc_append_key_column(layout, i, value_type(lookup, layout, i), value, key);
+  }
+  return true;
+}
+
+void rdmacc_lookup_count_scans(const RdmaccKeyLookup* lookup, size_t count) {
+  Relation index = RelationIdGetRelation(lookup->index);
+  if (!RelationIsValid(index)) return;
+  for (size_t i = 0; i < count; i++) pgstat_count_index_scan(index);
+  RelationClose(index);
+}
+
+uint64 rdmacc_lookup_many(const RdmaccKeyLookup* lookup, uint32 table, const BridgeBytes* keys,
+                          size_t count, BridgeRow* rows) {
+  const uint32 visible_before = lookup->custom.ss.ps.state->es_snapshot->curcid;
+  const uint64 before = bridge_counters().round_trips;
+  for (size_t at = 0; at < count; at += kKeysPerExchange) {
+    bridge_start_get_many(table, keys + at, Min(count - at, kKeysPerExchange), visible_before,
+                          rows + at);
+    rdmacc_pump();
+    rdmacc_check("could not look up a key",
+                 RelationGetRelationName(lookup->custom.ss.ss_currentRelation));
+  }
+  return bridge_counters().round_trips - before;
+}
 
 void rdmacc_lookup_begin(CustomScanState* node, EState* estate, int) {
   RdmaccKeyLookup* lookup = lookup_of(node);
@@ -206,6 +240,8 @@ void rdmacc_lookup_begin(CustomScanState* node, EState* estate, int) {
   lookup->wait_policy = rdmacc_wait_policy_of(estate->es_plannedstmt, plan->scan.scanrelid);
   lookup->memory =
       AllocSetContextCreate(estate->es_query_cxt, "rdmacc key lookup", ALLOCSET_SMALL_SIZES);
+  initStringInfo(&lookup->key);
+  leave_state(lookup, estate, lthird_oid(flags));
   rdmacc_override_all_indexes(node->ss.ss_currentRelation);
 }
 

@@ -6,6 +6,13 @@
 extern "C" {
 #include "nodes/execnodes.h"
 
+/* A row that was looked up beforehand, by its key. */
+typedef struct RdmaccKeyOffer {
+  uint32 table; /* 0: there is none */
+  BridgeBytes key;
+  BridgeRow row;
+} RdmaccKeyOffer;
+
 typedef struct RdmaccKeyLookup {
   CustomScanState custom; /* first */
   List* values;           /* ExprStates: one per key column, or one of an array */
@@ -15,6 +22,8 @@ typedef struct RdmaccKeyLookup {
   bool is_array;
   LockWaitPolicy wait_policy;
   MemoryContext memory; /* of the present batch */
+  StringInfoData key;   /* the only one, without an array */
+  RdmaccKeyOffer offer; /* by a RdmaccKeyPrefetch, which owns the bytes */
   BridgeRow* rows;
   BridgeBytes* keys;
   size_t count;
@@ -31,4 +40,20 @@ void rdmacc_lookup_begin(CustomScanState* node, EState* estate, int eflags);
 TupleTableSlot* rdmacc_lookup_exec(CustomScanState* node);
 void rdmacc_lookup_end(CustomScanState* node);
 void rdmacc_lookup_rescan(CustomScanState* node);
+
+/* The engine table, which must be keyed as the lookup's plan says. Enters the engine. */
+RdmaccTable rdmacc_lookup_table(const RdmaccKeyLookup* lookup);
+
+/* Makes the key of the values, in a `key` that is empty; false when one of them is null: then no
+ * row matches. `values` are evaluated in `context`. */
+bool rdmacc_lookup_make_key(const RdmaccKeyLookup* lookup, const RdmaccKeyLayout* layout,
+                            const List* values, ExprContext* context, StringInfo key);
+
+/* Looks up keys that are given, `rows` one by one, all requests outstanding; returns the number of
+ * round trips that it took. */
+uint64 rdmacc_lookup_many(const RdmaccKeyLookup* lookup, uint32 table, const BridgeBytes* keys,
+                          size_t count, BridgeRow* rows);
+
+/* Notes scans of the primary key's index in PostgreSQL's statistics. */
+void rdmacc_lookup_count_scans(const RdmaccKeyLookup* lookup, size_t count);
 }

@@ -4,6 +4,8 @@
  * Preloaded, the server has a supervisor that runs the nodes. Loaded later by one backend (its
  * server lacks the library in shared_preload_libraries), only the session's settings exist, and
  * the first use of the engine fails with a hint (rdmacc_require_preload). */
+#include "pg_rdmacc/key_prefetch.h"
+#include "pg_rdmacc/row_stream.h"
 #include "pg_rdmacc/supervisor.h"
 #include "pg_rdmacc/table_options.h"
 
@@ -29,6 +31,8 @@ void _PG_init(void) {
   rdmacc_table_options_init();
   rdmacc_planner_init();
   rdmacc_scan_init();
+  rdmacc_key_prefetch_init();
+  rdmacc_row_stream_init();
   if (!rdmacc_preloaded) return;
   rdmacc_shmem_init();
   rdmacc_supervisor_register();

@@ -4,8 +4,10 @@
  * (index_planner) stay what they are. */
 #include "pg_rdmacc/planner.h"
 
+#include "pg_rdmacc/aggregate_planner.h"
 #include "pg_rdmacc/executor.h"
 #include "pg_rdmacc/index_planner.h"
+#include "pg_rdmacc/join_planner.h"
 #include "pg_rdmacc/key_codec.h"
 #include "pg_rdmacc/relation.h"
 #include "pg_rdmacc/scan.h"
@@ -198,7 +200,7 @@ void set_rel_pathlist(PlannerInfo* root, RelOptInfo* rel, Index number, RangeTbl
       continue;
     }
     if (rdmacc_match_key(index_path, &match)) {
-      lfirst(cell) = rdmacc_key_lookup_path(index_path, &match);
+      lfirst(cell) = rdmacc_key_lookup_path(root, index_path, &match);
     } else {
       rel->pathlist = foreach_delete_current(rel->pathlist, cell);
     }
@@ -305,5 +307,7 @@ void rdmacc_planner_init(void) {
   get_relation_info_hook = relation_info;
   previous_pathlist = set_rel_pathlist_hook;
   set_rel_pathlist_hook = set_rel_pathlist;
+  rdmacc_join_planner_init();
+  rdmacc_aggregate_planner_init();
   rdmacc_executor_init();
 }

@@ -38,6 +38,25 @@ void check_size(BridgeBytes row) {
                   errmsg("row of %zu bytes in an rdmacc table is too short", row.size)));
 }
 
+size_t tuple_length(BridgeBytes row) {
+  check_size(row);
+  return kHeapSkipped + row.size - kStampBytes - kTimeBytes;
+}
+
+/* Of tuple_length() bytes at `data`, aligned as palloc() does. */
+void fill_tuple(BridgeBytes row, size_t length, char* data, HeapTuple tuple) {
+  uint32 written_by = 0;
+  memcpy(&written_by, row.data, kStampBytes);
+  tuple->t_len = static_cast<uint32>(length);
+  ItemPointerSetInvalid(&tuple->t_self);
+  tuple->t_tableOid = InvalidOid;
+  tuple->t_data = reinterpret_cast<HeapTupleHeader>(data);
+  memset(tuple->t_data, 0, kHeapSkipped);
+  ItemPointerSetInvalid(&tuple->t_data->t_ctid);
+  memcpy(data + kHeapSkipped, row.data + kStampBytes, length - kHeapSkipped);
+  HeapTupleHeaderSetXmin(tuple->t_data, written_by);
+}
+
 }  // namespace
 
 uint32 rdmacc_row_stamp(void) {
@@ -83,6 +102,17 @@ BridgeBytes rdmacc_row_encode(TupleTableSlot* slot) {
   return row;
 }
 
+uint32 rdmacc_row_bytes_of(TupleDesc descriptor, int columns) {
+  size_t end = MAXALIGN(SizeofHeapTupleHeader + BITMAPLEN(descriptor->natts));
+  for (int i = 0; i < columns; i++) {
+    const FormData_pg_attribute* attribute = TupleDescAttr(descriptor, i);
+    if (attribute->attlen < 0) return BRIDGE_WHOLE_ROWS;
+    end = att_align_nominal(end, attribute->attalign) + static_cast<size_t>(attribute->attlen);
+  }
+  /* Decoding takes the last bytes for the time, whatever they are. */
+  return static_cast<uint32>(kStampBytes + end - kHeapSkipped + kTimeBytes);
+}
+
 uint64 rdmacc_row_time(BridgeBytes row) {
   check_size(row);
   uint64 time = 0;
@@ -91,20 +121,15 @@ uint64 rdmacc_row_time(BridgeBytes row) {
 }
 
 HeapTuple rdmacc_row_decode(BridgeBytes row) {
-  check_size(row);
-  uint32 written_by = 0;
-  memcpy(&written_by, row.data, kStampBytes);
-  const size_t tuple_bytes = row.size - kStampBytes - kTimeBytes;
-  const size_t length = kHeapSkipped + tuple_bytes;
+  const size_t length = tuple_length(row);
   auto* tuple = static_cast<HeapTuple>(palloc(HEAPTUPLESIZE + length));
-  tuple->t_len = static_cast<uint32>(length);
-  ItemPointerSetInvalid(&tuple->t_self);
-  tuple->t_tableOid = InvalidOid;
-  tuple->t_data = reinterpret_cast<HeapTupleHeader>(reinterpret_cast<char*>(tuple) + HEAPTUPLESIZE);
-  memset(tuple->t_data, 0, kHeapSkipped);
-  ItemPointerSetInvalid(&tuple->t_data->t_ctid);
-  memcpy(reinterpret_cast<char*>(tuple->t_data) + kHeapSkipped, row.data + kStampBytes,
-         tuple_bytes);
-  HeapTupleHeaderSetXmin(tuple->t_data, written_by);
+  fill_tuple(row, length, reinterpret_cast<char*>(tuple) + HEAPTUPLESIZE, tuple);
   return tuple;
+}
+
+void rdmacc_row_decode_into(BridgeBytes row, StringInfo bytes, HeapTuple tuple) {
+  const size_t length = tuple_length(row);
+  resetStringInfo(bytes);
+  enlargeStringInfo(bytes, static_cast<int>(length));
+  fill_tuple(row, length, bytes->data, tuple);
 }

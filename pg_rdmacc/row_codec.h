@@ -8,6 +8,7 @@
 extern "C" {
 #include "access/htup.h"
 #include "executor/tuptable.h"
+#include "lib/stringinfo.h"
 
 #define RDMACC_ROW_BYTES_MAX 1048576
 
@@ -20,6 +21,10 @@ uint32 rdmacc_row_stamp(void);
  */
 BridgeBytes rdmacc_row_encode(TupleTableSlot* slot);
 
+/* How many bytes of any row's beginning, decoded, have its first `columns` columns;
+ * BRIDGE_WHOLE_ROWS when that depends on the row. */
+uint32 rdmacc_row_bytes_of(TupleDesc descriptor, int columns);
+
 /* When the row was written: microseconds on this server's clock, but later for each row that a
  * session writes. Rows of a table have an order by it, as versions in PostgreSQL's own files do; no
  * more is to be read from it. */
@@ -27,4 +32,7 @@ uint64 rdmacc_row_time(BridgeBytes row);
 
 /* A heap tuple in the current memory context; free with heap_freetuple(). */
 HeapTuple rdmacc_row_decode(BridgeBytes row);
+
+/* The same in `bytes`, which is used over and over; `tuple` points there. */
+void rdmacc_row_decode_into(BridgeBytes row, StringInfo bytes, HeapTuple tuple);
 }

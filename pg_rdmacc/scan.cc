@@ -7,6 +7,7 @@ extern "C" {
 #include "nodes/extensible.h"
 #include "nodes/makefuncs.h"
 #include "optimizer/appendinfo.h"
+#include "optimizer/paramassign.h"
 #include "optimizer/restrictinfo.h"
 }
 
@@ -103,7 +104,11 @@ Node* CreateCustomScanState(CustomScan*) {
 
 }  // namespace
 
-Path* rdmacc_key_lookup_path(const IndexPath* path, const RdmaccKeyMatch* match) {
+Path* rdmacc_key_lookup_path(PlannerInfo* root, const IndexPath* path,
+                             const RdmaccKeyMatch* match) {
+  const Oid state_param = path->path.param_info == nullptr
+                              ? InvalidOid
+                              : static_cast<Oid>(assign_special_exec_param(root) + 1);
   CustomPath* lookup = makeNode(CustomPath);
   lookup->path = path->path;
   lookup->path.type = T_CustomPath;
@@ -112,11 +117,23 @@ Path* rdmacc_key_lookup_path(const IndexPath* path, const RdmaccKeyMatch* match)
   lookup->path.parallel_aware = false;
   lookup->path.pathkeys = NIL;
   lookup->flags = CUSTOMPATH_SUPPORT_PROJECTION;
-  lookup->custom_private = list_make5(
-      match->values, match->clauses, match->restrictions, match->types,
-      list_make2_oid(path->indexinfo->indexoid, static_cast<Oid>(match->is_array ? 1 : 0)));
+  lookup->custom_private =
+      list_make5(match->values, match->clauses, match->restrictions, match->types,
+                 list_make3_oid(path->indexinfo->indexoid,
+                                static_cast<Oid>(match->is_array ? 1 : 0), state_param));
   lookup->methods = &path_methods;
   return &lookup->path;
+}
+
+bool rdmacc_key_lookup_parts(const Path* path, RdmaccLookupParts* parts) {
+  if (!IsA(path, CustomPath)) return false;
+  const auto* lookup = reinterpret_cast<const CustomPath*>(path);
+  if (lookup->methods != &path_methods) return false;
+  const auto* flags = static_cast<const List*>(list_nth(lookup->custom_private, kPathFlags));
+  parts->values = static_cast<List*>(list_nth(lookup->custom_private, kPathValues));
+  parts->is_array = lsecond_oid(flags) != 0;
+  parts->state_param = static_cast<int>(lthird_oid(flags)) - 1;
+  return true;
 }
 
 void rdmacc_scan_init(void) { RegisterCustomScanMethods(&plan_methods); }

@@ -6,5 +6,17 @@
 extern "C" {
 
 /* A path that does what the index path would do. */
-Path* rdmacc_key_lookup_path(const IndexPath* path, const RdmaccKeyMatch* match);
+Path* rdmacc_key_lookup_path(PlannerInfo* root, const IndexPath* path, const RdmaccKeyMatch* match);
+
+/* What others may know of such a path, and its plan. */
+typedef struct RdmaccLookupParts {
+  List* values; /* as in RdmaccKeyMatch */
+  bool is_array;
+  /* The PARAM_EXEC parameter in which the node leaves its state for a RdmaccKeyPrefetch, which
+   * looks keys up beforehand; -1 when no key depends on other tables. */
+  int state_param;
+} RdmaccLookupParts;
+
+/* False when the path is no key lookup. */
+bool rdmacc_key_lookup_parts(const Path* path, RdmaccLookupParts* parts);
 }

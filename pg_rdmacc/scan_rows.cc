@@ -27,6 +27,7 @@ void rdmacc_rows_begin(RdmaccRows* rows, uint32 table, uint32 visible_before) {
   memset(rows, 0, sizeof(*rows));
   rows->table = table;
   rows->visible_before = visible_before;
+  rows->row_bytes_max = BRIDGE_WHOLE_ROWS;
 }
 
 const BridgeRow* rdmacc_rows_next(RdmaccRows* rows, Relation relation) {
@@ -35,7 +36,8 @@ const BridgeRow* rdmacc_rows_next(RdmaccRows* rows, Relation relation) {
   rdmacc_enter();
   if (rows->scan == nullptr) {
     rows->scan = bridge_scan_create(CurrentResourceOwner);
-    bridge_start_scan(rows->scan, rows->table, rows->visible_before, mode_for(rows->wait_policy));
+    bridge_start_scan(rows->scan, rows->table, rows->visible_before, mode_for(rows->wait_policy),
+                      rows->row_bytes_max);
     rdmacc_pump();
     rdmacc_check("could not scan", RelationGetRelationName(relation));
   }

@@ -17,6 +17,7 @@ typedef struct RdmaccRows {
   uint32 table;
   uint32 visible_before;
   LockWaitPolicy wait_policy; /* what others hold: waited for (as _begin sets it), or else */
+  uint32_t row_bytes_max;     /* of each row, at least, whose end may be left out; so set, too */
   bool ended;
 } RdmaccRows;
 

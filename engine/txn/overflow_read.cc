@@ -22,6 +22,7 @@ Status read_overflow(StageContext& context, GroupWork& group) {
   DoorbellBatch batch = context.batch();
   for (ScannedTuple& tuple : group.tuples) {
     if ((tuple.flags & kFlagOverflow) == 0) continue;
+    tuple.record = tuple.record.substr(0, record_bytes_wanted(group, tuple.record.size()));
     RDMACC_RETURN_IF_ERROR(
         add_overflow_read(context, group.node, tuple.overflow, tuple.record, batch));
   }

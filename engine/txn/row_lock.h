@@ -19,6 +19,9 @@ enum class ScanMode : uint8_t {
                 // part of the read set: lock it to rely on it
 };
 
+// A scan that wants the whole of each row, not only so many bytes of its beginning.
+constexpr uint32_t kWholeRow = 0xFFFFFFFF;
+
 // The reasons that mean no more than that somebody holds a lock.
 bool is_held_by_another(AbortReason reason);
 

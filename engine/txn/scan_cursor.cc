@@ -5,11 +5,13 @@
 
 namespace rdmacc {
 
-TableScan::TableScan(Transaction& txn, TableId table, uint32_t visible_before, ScanMode mode)
+TableScan::TableScan(Transaction& txn, TableId table, uint32_t visible_before, ScanMode mode,
+                     uint32_t row_bytes_max)
     : txn_(txn),
       table_(table),
       visible_before_(visible_before),
       mode_(mode),
+      row_bytes_max_(row_bytes_max),
       arena_(txn.coordinator().engine.worker.pool()) {}
 
 // The hash ranges of a node's groups, as the cached root array has them: a group that fills n of
@@ -72,6 +74,7 @@ Status TableScan::read_batch(std::vector<ScannedRow>& batch) {
     group.table = table_;
     group.node = node_;
     group.range = work_.front();
+    group.row_bytes_max = row_bytes_max_;
     work_.pop_front();
     groups.push_back(std::move(group));
   }

@@ -18,7 +18,8 @@ struct ScannedRow {
 // the next one.
 class TableScan {
  public:
-  TableScan(Transaction& txn, TableId table, uint32_t visible_before, ScanMode mode);
+  TableScan(Transaction& txn, TableId table, uint32_t visible_before, ScanMode mode,
+            uint32_t row_bytes_max);
 
   // An empty batch is the end.
   Status next(std::vector<ScannedRow>& batch);
@@ -38,6 +39,7 @@ class TableScan {
   const TableId table_;
   const uint32_t visible_before_;
   const ScanMode mode_;
+  const uint32_t row_bytes_max_;
   VerbArena arena_;
   NodeId node_ = 0;  // whose ranges are in work_
   bool planned_ = false;

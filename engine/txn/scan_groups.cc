@@ -247,6 +247,7 @@ Status GroupScan::fetch_overflow(size_t begin) {
       continue;
     }
     memcpy(&tuple.overflow, tuple.record.data(), sizeof(tuple.overflow));
+    tuple.record = tuple.record.substr(0, record_bytes_wanted(work_, tuple.record.size()));
     RDMACC_RETURN_IF_ERROR(
         add_overflow_read(context_, work_.node, tuple.overflow, tuple.record, batch));
   }
@@ -254,6 +255,17 @@ Status GroupScan::fetch_overflow(size_t begin) {
 }
 
 }  // namespace
+
+size_t record_bytes_wanted(const GroupWork& group, size_t record_bytes) {
+  const uint64_t wanted = sizeof(uint32_t) + kKeyBytesMax + uint64_t{group.row_bytes_max};
+  return std::min<uint64_t>(record_bytes, wanted);
+}
+
+std::string_view wanted_part(const GroupWork& group, std::string_view record) {
+  std::string_view key, row;
+  if (!split_record(record, key, row) || row.size() <= group.row_bytes_max) return record;
+  return record.substr(0, record.size() - row.size() + group.row_bytes_max);
+}
 
 Status scan_groups(StageContext& context, std::span<GroupWork> groups, size_t tuples_max) {
   for (GroupWork& work : groups) {

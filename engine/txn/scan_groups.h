@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "engine/txn/find.h"
+#include "engine/txn/row_lock.h"
 
 // Scanning groups of a table's index: the gap header by the protocol, then every tuple that the
 // group's entries name, by the protocol (PROTOCOLS §2).
@@ -27,6 +28,9 @@ struct GroupWork {
   TableId table = kNoTable;
   NodeId node = 0;
   HashRange range;
+  // So many bytes of each row's beginning are wanted: what lies behind them need not be sent, nor
+  // read where it is in an overflow block.
+  uint32_t row_bytes_max = kWholeRow;
   // Out:
   enum class Result : uint8_t {
     kPending,
@@ -39,6 +43,10 @@ struct GroupWork {
   Access gap;
   std::vector<ScannedTuple> tuples;
 };
+
+// How much of a record is wanted, before its key is known and after.
+size_t record_bytes_wanted(const GroupWork& group, size_t record_bytes);
+std::string_view wanted_part(const GroupWork& group, std::string_view record);
 
 // Tuples that one request may return; a fuller group is scanned one-sided.
 constexpr size_t kScanTuplesPerMessage = 1024;

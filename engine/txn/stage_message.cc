@@ -240,6 +240,7 @@ void write_group_request(MessageWriter& out, const GroupWork& work) {
   out.u16(work.node);
   out.u64(work.range.bits);
   out.u32(work.range.depth);
+  out.u32(work.row_bytes_max);
 }
 
 bool read_group_request(MessageReader& in, GroupWork& work) {
@@ -247,6 +248,7 @@ bool read_group_request(MessageReader& in, GroupWork& work) {
   work.node = in.u16();
   work.range.bits = in.u64();
   work.range.depth = in.u32();
+  work.row_bytes_max = in.u32();
   return in.ok() && work.range.depth <= kDepthMax;
 }
 
@@ -260,7 +262,8 @@ void write_group_result(MessageWriter& out, const GroupWork& work) {
     out.u32(tuple.flags);
     out.u64(tuple.overflow);
     out.u32(static_cast<uint32_t>(tuple.record.size()));
-    out.bytes((tuple.flags & kFlagOverflow) != 0 ? std::string_view() : tuple.record);
+    out.bytes((tuple.flags & kFlagOverflow) != 0 ? std::string_view()
+                                                 : wanted_part(work, tuple.record));
   }
 }
 
