@@ -30,6 +30,10 @@ constexpr int kNever = 0;
 bool database_dropped;
 bool snapshot_imported; /* PostgreSQL's rows are as another transaction saw them */
 bool used;              /* the engine was entered in this transaction */
+bool used_servers;      /* and other servers, which have their own commits */
+bool ran_utility;       /* and statements that may have left work for the commit */
+bool asks_to_be_alone;  /* its engine transaction, which is not begun yet */
+bool committed_early;   /* the engine's part has written; interrupts are held until the end */
 bool doomed;
 BridgeError doom; /* why */
 int doom_protocol;
@@ -87,6 +91,7 @@ void refuse_mixed_writes(void) {
 [[noreturn]] void raise_failed_commit(BridgeError error, int protocol) {
   if (error.code == BRIDGE_UNAVAILABLE) rdmacc_attach_again();
   doom_by(&error);
+  doom_protocol = protocol;
   rdmacc_raise(&error, protocol, "could not commit", nullptr);
 }
 
@@ -135,7 +140,20 @@ void pre_prepare(void) {
                   errmsg("cannot PREPARE a transaction that has used rdmacc tables")));
 }
 
+/* Cancels that were held back come too late. An error has let them through already. */
+void end_early_commit(bool committed) {
+  if (!committed_early) return;
+  committed_early = false;
+  if (committed) {
+    RESUME_INTERRUPTS();
+    return;
+  }
+  ereport(WARNING, (errmsg("what the statement wrote to rdmacc tables is committed"),
+                    errdetail("It failed after that.")));
+}
+
 void forget_transaction(void) {
+  used_servers = ran_utility = asks_to_be_alone = false;
   used = doomed = snapshot_imported = database_dropped = false;
   foreign_write_nest = catalog_write_nest = kNever;
   transaction_number++;
@@ -168,6 +186,7 @@ void xact_callback(XactEvent event, void*) {
     case XACT_EVENT_ABORT:
     case XACT_EVENT_PREPARE:
       finish(event != XACT_EVENT_ABORT);
+      end_early_commit(event != XACT_EVENT_ABORT);
       break;
     case XACT_EVENT_PARALLEL_PRE_COMMIT:
     case XACT_EVENT_PARALLEL_COMMIT:
@@ -259,7 +278,7 @@ void rdmacc_enter(void) {
                                     .auto_stages = rdmacc_stages_auto,
                                     .lock_mode = rdmacc_lock_mode,
                                     .gate_timeout_us = gate_timeout_us(),
-                                    .alone = deferrable};
+                                    .alone = deferrable || asks_to_be_alone};
   bridge_begin(&options);
   used = true;
 }
@@ -326,6 +345,32 @@ void rdmacc_abandon_transaction(void) {
 }
 
 void rdmacc_note_foreign_write(void) { note_nest(&foreign_write_nest); }
+
+bool rdmacc_transaction_used(void) { return used; }
+
+int rdmacc_conflict_protocol(void) {
+  return doomed ? doom_protocol : Max(bridge_txn_protocol(), 0);
+}
+
+void rdmacc_ask_to_be_alone(void) { asks_to_be_alone = true; }
+
+bool rdmacc_engine_may_commit_early(void) {
+  return bridge_txn_active() && !doomed && !used_servers && !ran_utility &&
+         !(foreign_write_nest != kNever && bridge_txn_has_writes()) &&
+         catalog_write_nest == kNever && !rdmacc_ddl_pending();
+}
+
+void rdmacc_commit_engine_early(void) {
+  const bool wrote = bridge_txn_has_writes();
+  commit_engine();
+  if (!wrote) return;
+  HOLD_INTERRUPTS();
+  committed_early = true;
+}
+
+void rdmacc_note_foreign_server(void) { used_servers = true; }
+
+void rdmacc_note_utility(void) { ran_utility = true; }
 
 void rdmacc_note_catalog_write(void) { note_nest(&catalog_write_nest); }
 
