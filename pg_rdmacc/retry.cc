@@ -62,9 +62,10 @@ bool may_use_tables_of_ours(const PlannedStmt* plan) {
   return !tables;
 }
 
-/* The error that has been caught is a conflict, and another attempt may do without it. */
+/* The error that has been caught comes of a conflict of the engine's, and another attempt may do
+ * without it. */
 bool is_worth_retrying(const RdmaccHeldRows* held) {
-  return geterrcode() == ERRCODE_T_R_SERIALIZATION_FAILURE && rdmacc_transaction_used() &&
+  return geterrcode() == ERRCODE_T_R_SERIALIZATION_FAILURE && rdmacc_conflict_protocol() >= 0 &&
          !held->passing;
 }
 

@@ -26,6 +26,7 @@ namespace {
 constexpr uint64 kWaitUsMax = 10'000;
 constexpr int64 kUninterruptedUsMax = 30'000'000;
 constexpr int kNever = 0;
+constexpr int kNoConflict = -1;
 
 bool database_dropped;
 bool snapshot_imported; /* PostgreSQL's rows are as another transaction saw them */
@@ -37,8 +38,9 @@ bool committed_early;   /* the engine's part has written; interrupts are held un
 bool doomed;
 BridgeError doom; /* why */
 int doom_protocol;
-int foreign_write_nest; /* the lowest level that wrote foreign rows */
-int catalog_write_nest; /* and that changed the catalog */
+int conflict_protocol = kNoConflict; /* under which a conflict was raised */
+int foreign_write_nest;              /* the lowest level that wrote foreign rows */
+int catalog_write_nest;              /* and that changed the catalog */
 uint32 transaction_number = 1;
 
 void doom_by(const BridgeError* error) {
@@ -91,7 +93,6 @@ void refuse_mixed_writes(void) {
 [[noreturn]] void raise_failed_commit(BridgeError error, int protocol) {
   if (error.code == BRIDGE_UNAVAILABLE) rdmacc_attach_again();
   doom_by(&error);
-  doom_protocol = protocol;
   rdmacc_raise(&error, protocol, "could not commit", nullptr);
 }
 
@@ -156,6 +157,7 @@ void forget_transaction(void) {
   used_servers = ran_utility = asks_to_be_alone = false;
   used = doomed = snapshot_imported = database_dropped = false;
   foreign_write_nest = catalog_write_nest = kNever;
+  conflict_protocol = kNoConflict;
   transaction_number++;
   rdmacc_ddl_forget();
   rdmacc_handles_forget();
@@ -348,9 +350,9 @@ void rdmacc_note_foreign_write(void) { note_nest(&foreign_write_nest); }
 
 bool rdmacc_transaction_used(void) { return used; }
 
-int rdmacc_conflict_protocol(void) {
-  return doomed ? doom_protocol : Max(bridge_txn_protocol(), 0);
-}
+void rdmacc_note_conflict(int protocol) { conflict_protocol = protocol; }
+
+int rdmacc_conflict_protocol(void) { return conflict_protocol; }
 
 void rdmacc_ask_to_be_alone(void) { asks_to_be_alone = true; }
 

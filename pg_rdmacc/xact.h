@@ -30,7 +30,10 @@ void rdmacc_note_foreign_write(void);
 /* The transaction has used the engine, perhaps without success. */
 bool rdmacc_transaction_used(void);
 
-/* Under which protocol it has lost. */
+/* A conflict is about to be raised as an error. */
+void rdmacc_note_conflict(int protocol);
+
+/* The protocol of the transaction's last conflict; -1 when it has met none. */
 int rdmacc_conflict_protocol(void);
 
 /* Before the first access: it would rather wait until it has the cluster to itself than lose. */
