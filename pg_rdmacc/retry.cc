@@ -59,7 +59,7 @@ bool may_use_tables_of_ours(const PlannedStmt* plan) {
     if (rdmacc_relation_is_ours(entry->relid)) return true;
     tables = tables || entry->relkind != RELKIND_VIEW;
   }
-  return !tables;
+  return !tables && OidIsValid(rdmacc_access_method());
 }
 
 /* The error that has been caught comes of a conflict of the engine's, and another attempt may do
@@ -122,8 +122,7 @@ bool rdmacc_may_run_again(const QueryDesc* query, ScanDirection direction, uint6
   if (IsTransactionBlock() || IsSubTransaction() || (MyXactFlags & XACT_FLAGS_PIPELINING) != 0) {
     return false;
   }
-  return OidIsValid(rdmacc_access_method()) && may_use_tables_of_ours(query->plannedstmt) &&
-         ends_transaction(portal);
+  return may_use_tables_of_ours(query->plannedstmt) && ends_transaction(portal);
 }
 
 void rdmacc_run_with_retries(QueryDesc* query, RdmaccAttempt attempt) {
