@@ -30,7 +30,7 @@ extern bool pq_buffer_has_data(void);
 
 namespace {
 
-constexpr int kCrowdedAfter = 4; /* attempts lost before one asks to be alone in the cluster */
+constexpr int kCrowdedAfter = 4; /* attempts lost before one asks to have the cluster to itself */
 constexpr double kBackOffUs = 200;
 constexpr double kBackOffUsMax = 20'000;
 
@@ -70,6 +70,9 @@ bool is_worth_retrying(const RdmaccHeldRows* held) {
 }
 
 /* ---- How */
+
+/* It makes everybody else wait: the attempts in between, each time twice as many, do not. */
+bool asks_to_be_alone(int lost) { return lost >= kCrowdedAfter && (lost & (lost - 1)) == 0; }
 
 void back_off(int lost) {
   const double longest = Min(kBackOffUs * static_cast<double>(1 << Min(lost, 16)), kBackOffUsMax);
@@ -137,7 +140,7 @@ void rdmacc_run_with_retries(QueryDesc* query, RdmaccAttempt attempt) {
     rdmacc_drop_held_rows(&held);
     if (!rdmacc_begin_attempt(query, context)) ReThrowError(conflict);
     FreeErrorData(conflict);
-    if (lost + 1 >= kCrowdedAfter) rdmacc_ask_to_be_alone();
+    if (asks_to_be_alone(lost + 1)) rdmacc_ask_to_be_alone();
     back_off(lost);
   }
   rdmacc_release_held_rows(&held, query);
