@@ -71,8 +71,11 @@ bool is_worth_retrying(const RdmaccHeldRows* held) {
 
 /* ---- How */
 
-/* It makes everybody else wait: the attempts in between, each time twice as many, do not. */
-bool asks_to_be_alone(int lost) { return lost >= kCrowdedAfter && (lost & (lost - 1)) == 0; }
+/* It makes everybody else wait: the attempts in between, each time twice as many, do not. The last
+ * one does again. */
+bool asks_to_be_alone(int lost, int retries_max) {
+  return lost >= kCrowdedAfter && ((lost & (lost - 1)) == 0 || lost == retries_max);
+}
 
 void back_off(int lost) {
   const double longest = Min(kBackOffUs * static_cast<double>(1 << Min(lost, 16)), kBackOffUsMax);
@@ -140,7 +143,7 @@ void rdmacc_run_with_retries(QueryDesc* query, RdmaccAttempt attempt) {
     rdmacc_drop_held_rows(&held);
     if (!rdmacc_begin_attempt(query, context)) ReThrowError(conflict);
     FreeErrorData(conflict);
-    if (asks_to_be_alone(lost + 1)) rdmacc_ask_to_be_alone();
+    if (asks_to_be_alone(lost + 1, retries_max)) rdmacc_ask_to_be_alone();
     back_off(lost);
   }
   rdmacc_release_held_rows(&held, query);
