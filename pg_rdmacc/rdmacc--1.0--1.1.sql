@@ -76,3 +76,5 @@ REVOKE ALL ON FUNCTION @extschema@.retry_statistics() FROM PUBLIC;
 REVOKE ALL ON @extschema@.stat_retries FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION @extschema@.retry_statistics() TO pg_monitor;
 GRANT SELECT ON @extschema@.stat_retries TO pg_monitor;
+COMMENT ON FUNCTION @extschema@.stat_reset() IS
+  'sets rdmacc.stat_stages, stat_aborts, stat_plans and stat_retries to zero';
