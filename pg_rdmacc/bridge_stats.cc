@@ -139,6 +139,24 @@ size_t bridge_stat_plans(BridgePlanStat* out, size_t max) {
   return count;
 }
 
+size_t bridge_stat_retries(BridgeRetryStat* out, size_t max) {
+  size_t count = 0;
+  if (statistics == nullptr) return count;
+  for (const Protocol protocol : rdmacc::available_protocols()) {
+    if (count == max) break;
+    const auto retries = statistics->retries(protocol);
+    out[count++] = {.protocol = static_cast<int>(protocol),
+                    .retries = retries.retries,
+                    .given_up = retries.given_up};
+  }
+  return count;
+}
+
+void bridge_stat_add_retry(int protocol, bool gives_up) {
+  if (statistics == nullptr || protocol < 0) return;
+  statistics->add_retry(static_cast<Protocol>(protocol), gives_up);
+}
+
 // ---- The cluster
 
 void bridge_start_locks(int node, uint64_t from) {

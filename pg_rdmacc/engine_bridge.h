@@ -123,6 +123,11 @@ typedef struct BridgeAbortStat {
   uint64_t count;
 } BridgeAbortStat;
 
+typedef struct BridgeRetryStat {
+  int protocol;
+  uint64_t retries, given_up;
+} BridgeRetryStat;
+
 typedef struct BridgePlanStat {
   int protocol;
   uint16_t code; /* without the stages that the protocol does not have */
@@ -315,6 +320,10 @@ void bridge_stats_reset(void);
 size_t bridge_stat_stages(BridgeStageStat* out, size_t max);
 size_t bridge_stat_aborts(BridgeAbortStat* out, size_t max);
 size_t bridge_stat_plans(BridgePlanStat* out, size_t max); /* those that were used */
+#define BRIDGE_STAT_RETRIES_MAX 16
+size_t bridge_stat_retries(BridgeRetryStat* out, size_t max); /* of each protocol */
+/* A statement has lost under the protocol: it is run again, or not any more. */
+void bridge_stat_add_retry(int protocol, bool gives_up);
 
 /* ---- What goes on in the cluster. The results live until the next command of their kind. */
 void bridge_start_locks(int node, uint64_t from); /* from: 0, or *next of the answer before */

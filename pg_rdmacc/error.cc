@@ -3,6 +3,7 @@
 
 #include "pg_rdmacc/fabric.h"
 #include "pg_rdmacc/remote_nodes.h"
+#include "pg_rdmacc/xact.h"
 
 void rdmacc_raise(const BridgeError* error, int protocol, const char* action,
                   const char* relation) {
@@ -19,6 +20,7 @@ void rdmacc_raise(const BridgeError* error, int protocol, const char* action,
           !rdmacc_remote_nodes_serve()) {
         rdmacc_raise_nodes_away(nullptr); /* nobody starts it again at once */
       }
+      rdmacc_note_conflict(protocol);
       ereport(ERROR,
               (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
                errmsg("could not serialize access due to a conflict with another transaction"),

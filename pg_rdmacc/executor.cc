@@ -2,6 +2,7 @@
 
 #include "pg_rdmacc/key_moves.h"
 #include "pg_rdmacc/relation.h"
+#include "pg_rdmacc/retry.h"
 #include "pg_rdmacc/write_marks.h"
 #include "pg_rdmacc/xact.h"
 
@@ -32,13 +33,23 @@ void begin_modifying(const QueryDesc* query) {
   if (modifying_depth++ == 0) rdmacc_write_marks_forget();
 }
 
-void executor_run(QueryDesc* query, ScanDirection direction, uint64 count, bool execute_once) {
+/* Other servers have commits of their own, which may fail. */
+void note_foreign_servers(const PlannedStmt* plan) {
+  ListCell* cell;
+  foreach (cell, plan->rtable) {
+    const auto* entry = static_cast<const RangeTblEntry*>(lfirst(cell));
+    if (entry->relkind == RELKIND_FOREIGN_TABLE) rdmacc_note_foreign_server();
+  }
+}
+
+void run(QueryDesc* query, ScanDirection direction, uint64 count, bool execute_once) {
   const QueryDesc* const outer = running;
   const int depth = modifying_depth;
   PG_TRY();
   {
     running = query;
     begin_modifying(query);
+    note_foreign_servers(query->plannedstmt);
     if (previous_run != nullptr) {
       previous_run(query, direction, count, execute_once);
     } else {
@@ -53,7 +64,7 @@ void executor_run(QueryDesc* query, ScanDirection direction, uint64 count, bool 
   PG_END_TRY();
 }
 
-void executor_finish(QueryDesc* query) {
+void finish(QueryDesc* query) {
   const QueryDesc* const outer = running;
   const int depth = modifying_depth;
   PG_TRY();
@@ -80,25 +91,51 @@ void executor_finish(QueryDesc* query) {
 
 void note_if_foreign(const ResultRelInfo* result) {
   Relation relation = result->ri_RelationDesc;
-  if (relation == nullptr || relation->rd_rel->relkind != RELKIND_RELATION) return;
+  if (relation == nullptr) return;
+  if (relation->rd_rel->relkind == RELKIND_FOREIGN_TABLE) rdmacc_note_foreign_server();
+  if (relation->rd_rel->relkind != RELKIND_RELATION) return;
   if (relation->rd_rel->relpersistence == RELPERSISTENCE_TEMP) return;
   if (!rdmacc_is_ours(relation)) rdmacc_note_foreign_write();
 }
 
-void executor_end(QueryDesc* query) {
+void note_foreign_writes(const QueryDesc* query) {
   const EState* state = query->estate;
   /* Rows are counted only for the statement that the client sent, not for what rules add. */
-  if (state != nullptr && modifies(query) &&
-      (state->es_processed > 0 || !query->plannedstmt->canSetTag ||
-       query->plannedstmt->hasModifyingCTE)) {
-    ListCell* cell;
-    foreach (cell, state->es_opened_result_relations) {
-      note_if_foreign(static_cast<const ResultRelInfo*>(lfirst(cell)));
-    }
-    foreach (cell, state->es_tuple_routing_result_relations) {
-      note_if_foreign(static_cast<const ResultRelInfo*>(lfirst(cell)));
-    }
+  if (state == nullptr || !modifies(query) ||
+      (state->es_processed == 0 && query->plannedstmt->canSetTag &&
+       !query->plannedstmt->hasModifyingCTE)) {
+    return;
   }
+  ListCell* cell;
+  foreach (cell, state->es_opened_result_relations) {
+    note_if_foreign(static_cast<const ResultRelInfo*>(lfirst(cell)));
+  }
+  foreach (cell, state->es_tuple_routing_result_relations) {
+    note_if_foreign(static_cast<const ResultRelInfo*>(lfirst(cell)));
+  }
+}
+
+void run_to_end(QueryDesc* query) {
+  run(query, ForwardScanDirection, 0, true);
+  finish(query);
+  note_foreign_writes(query);
+}
+
+void executor_run(QueryDesc* query, ScanDirection direction, uint64 count, bool execute_once) {
+  if (running == nullptr && rdmacc_may_run_again(query, direction, count)) {
+    rdmacc_run_with_retries(query, run_to_end);
+  } else {
+    run(query, direction, count, execute_once);
+  }
+}
+
+void executor_finish(QueryDesc* query) {
+  /* One that may be run again has been finished along with its run. */
+  if (!query->estate->es_finished) finish(query);
+}
+
+void executor_end(QueryDesc* query) {
+  note_foreign_writes(query);
   if (previous_end != nullptr) {
     previous_end(query);
   } else {
@@ -143,4 +180,5 @@ void rdmacc_executor_init(void) {
   ExecutorFinish_hook = executor_finish;
   previous_end = ExecutorEnd_hook;
   ExecutorEnd_hook = executor_end;
+  rdmacc_retry_init();
 }

@@ -16,6 +16,7 @@ uint16 rdmacc_stages_code = 0;
 bool rdmacc_stages_auto = false;
 bool rdmacc_mixed_transactions = true;
 int rdmacc_debug_stop_at = RDMACC_STOP_NOWHERE;
+int rdmacc_auto_retry = 20;
 int rdmacc_lock_mode = 0;
 int rdmacc_nodes = 2;
 int rdmacc_node_threads = 1;
@@ -225,6 +226,12 @@ void define_session_settings(void) {
       "rdmacc.gate_timeout", "How long a transaction waits for another protocol's to end.",
       "Beyond it the transaction fails with lock_not_available.", &rdmacc_gate_timeout_ms, 10000, 1,
       INT_MAX, PGC_USERSET, GUC_UNIT_MS, nullptr, nullptr, nullptr);
+  DefineCustomIntVariable(
+      "rdmacc.auto_retry",
+      "How often a statement that loses against other transactions is repeated.",
+      "Statements outside of transaction blocks, as long as no row has gone to the client. 0: "
+      "never.",
+      &rdmacc_auto_retry, 20, 0, 10000, PGC_USERSET, 0, nullptr, nullptr, nullptr);
   /* Fixed when the session attaches to the nodes, so it cannot change within the session. */
   DefineCustomIntVariable("rdmacc.max_write_set", "Most memory for the writes of a transaction.",
                           nullptr, &rdmacc_max_write_set_mb, 256, 1, MAX_KILOBYTES / 1024,

@@ -57,3 +57,24 @@ REVOKE ALL ON FUNCTION @extschema@.transactions_in_doubt(),
 REVOKE ALL ON @extschema@.in_doubt FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION @extschema@.transactions_in_doubt() TO pg_monitor;
 GRANT SELECT ON @extschema@.in_doubt TO pg_monitor;
+
+-- Statements that lose are run again (rdmacc.auto_retry).
+CREATE FUNCTION @extschema@.retry_statistics(
+  OUT protocol pg_catalog.text,
+  OUT retries pg_catalog.int8,
+  OUT given_up pg_catalog.int8)
+RETURNS SETOF pg_catalog.record
+AS 'MODULE_PATHNAME', 'rdmacc_stat_retries'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION @extschema@.retry_statistics() IS 'what rdmacc.stat_retries shows';
+
+CREATE VIEW @extschema@.stat_retries AS SELECT * FROM @extschema@.retry_statistics();
+COMMENT ON VIEW @extschema@.stat_retries IS
+  'how often statements that lost were run again, and how many lost once too often';
+
+REVOKE ALL ON FUNCTION @extschema@.retry_statistics() FROM PUBLIC;
+REVOKE ALL ON @extschema@.stat_retries FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION @extschema@.retry_statistics() TO pg_monitor;
+GRANT SELECT ON @extschema@.stat_retries TO pg_monitor;
+COMMENT ON FUNCTION @extschema@.stat_reset() IS
+  'sets rdmacc.stat_stages, stat_aborts, stat_plans and stat_retries to zero';

@@ -1,5 +1,5 @@
-/* SQL functions behind rdmacc.stat_stages, stat_aborts and stat_plans: what the transactions of all
- * sessions of this server have measured, those that have ended included. */
+/* SQL functions behind rdmacc.stat_stages, stat_aborts, stat_plans and stat_retries: what the
+ * transactions of all sessions of this server have measured, those that have ended included. */
 #include "pg_rdmacc/result_rows.h"
 
 extern "C" {
@@ -8,10 +8,12 @@ extern "C" {
 PGDLLEXPORT Datum rdmacc_stat_stages(PG_FUNCTION_ARGS);
 PGDLLEXPORT Datum rdmacc_stat_aborts(PG_FUNCTION_ARGS);
 PGDLLEXPORT Datum rdmacc_stat_plans(PG_FUNCTION_ARGS);
+PGDLLEXPORT Datum rdmacc_stat_retries(PG_FUNCTION_ARGS);
 PGDLLEXPORT Datum rdmacc_stat_reset(PG_FUNCTION_ARGS);
 PG_FUNCTION_INFO_V1(rdmacc_stat_stages);
 PG_FUNCTION_INFO_V1(rdmacc_stat_aborts);
 PG_FUNCTION_INFO_V1(rdmacc_stat_plans);
+PG_FUNCTION_INFO_V1(rdmacc_stat_retries);
 PG_FUNCTION_INFO_V1(rdmacc_stat_reset);
 }
 
@@ -65,6 +67,12 @@ void fill_plan(const BridgePlanStat& stat, Datum* values, bool*) {
   values[5] = rdmacc_int8_datum(stat.explored);
 }
 
+void fill_retries(const BridgeRetryStat& stat, Datum* values, bool*) {
+  values[0] = CStringGetTextDatum(bridge_protocol_name(stat.protocol));
+  values[1] = rdmacc_int8_datum(stat.retries);
+  values[2] = rdmacc_int8_datum(stat.given_up);
+}
+
 }  // namespace
 
 Datum rdmacc_stat_stages(PG_FUNCTION_ARGS) {
@@ -77,6 +85,10 @@ Datum rdmacc_stat_aborts(PG_FUNCTION_ARGS) {
 
 Datum rdmacc_stat_plans(PG_FUNCTION_ARGS) {
   return put_rows(fcinfo, bridge_stat_plans, BRIDGE_STAT_PLANS_MAX, fill_plan);
+}
+
+Datum rdmacc_stat_retries(PG_FUNCTION_ARGS) {
+  return put_rows(fcinfo, bridge_stat_retries, BRIDGE_STAT_RETRIES_MAX, fill_retries);
 }
 
 Datum rdmacc_stat_reset(PG_FUNCTION_ARGS) {

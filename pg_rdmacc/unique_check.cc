@@ -46,6 +46,7 @@ void fetch_row(Relation relation, BridgeBytes key, TupleTableSlot* slot) {
   rdmacc_pump();
   rdmacc_check("could not read a row", RelationGetRelationName(relation));
   if (!row.found) {
+    rdmacc_note_conflict(bridge_txn_protocol());
     ereport(ERROR, (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
                     errmsg("could not serialize access due to a conflict with another transaction"),
                     errhint("The transaction might succeed if retried.")));

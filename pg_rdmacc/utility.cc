@@ -25,6 +25,7 @@ extern "C" {
 namespace {
 
 ProcessUtility_hook_type previous_hook;
+int depth; /* utility statements within each other */
 
 bool default_is_ours(void) {
   return strcmp(default_table_access_method, RDMACC_ACCESS_METHOD) == 0;
@@ -149,6 +150,21 @@ bool imports_snapshot(const Node* statement) {
   return set->kind == VAR_SET_MULTI && strcmp(set->name, "TRANSACTION SNAPSHOT") == 0;
 }
 
+void run(PlannedStmt* statement, const char* text, bool read_only_tree,
+         ProcessUtilityContext context, ParamListInfo params, QueryEnvironment* environment,
+         DestReceiver* destination, QueryCompletion* completion) {
+  const int outer = depth++;
+  rdmacc_note_utility();
+  PG_TRY();
+  {
+    previous_hook(statement, text, read_only_tree, context, params, environment, destination,
+                  completion);
+  }
+  PG_FINALLY();
+  { depth = outer; }
+  PG_END_TRY();
+}
+
 void process_utility(PlannedStmt* statement, const char* text, bool read_only_tree,
                      ProcessUtilityContext context, ParamListInfo params,
                      QueryEnvironment* environment, DestReceiver* destination,
@@ -170,8 +186,7 @@ void process_utility(PlannedStmt* statement, const char* text, bool read_only_tr
   const bool looks_after =
       looks && (tag == T_CopyStmt || tag == T_CreateTableAsStmt || tag == T_AlterTableStmt);
   const bool imports = imports_snapshot(statement->utilityStmt);
-  previous_hook(statement, text, read_only_tree, context, params, environment, destination,
-                completion);
+  run(statement, text, read_only_tree, context, params, environment, destination, completion);
   if (imports) rdmacc_note_imported_snapshot();
   if (tag == T_NotifyStmt) rdmacc_note_catalog_write();
   if (tag == T_DropdbStmt) rdmacc_note_dropped_database();
@@ -179,6 +194,8 @@ void process_utility(PlannedStmt* statement, const char* text, bool read_only_tr
 }
 
 }  // namespace
+
+bool rdmacc_in_utility(void) { return depth > 0; }
 
 void rdmacc_utility_init(void) {
   previous_hook = ProcessUtility_hook != nullptr ? ProcessUtility_hook : standard_ProcessUtility;

@@ -4,4 +4,7 @@
 
 extern "C" {
 void rdmacc_utility_init(void);
+
+/* True while a utility statement is being run. */
+bool rdmacc_in_utility(void);
 }

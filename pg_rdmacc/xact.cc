@@ -26,15 +26,21 @@ namespace {
 constexpr uint64 kWaitUsMax = 10'000;
 constexpr int64 kUninterruptedUsMax = 30'000'000;
 constexpr int kNever = 0;
+constexpr int kNoConflict = -1;
 
 bool database_dropped;
 bool snapshot_imported; /* PostgreSQL's rows are as another transaction saw them */
 bool used;              /* the engine was entered in this transaction */
+bool used_servers;      /* and other servers, which have their own commits */
+bool ran_utility;       /* and statements that may have left work for the commit */
+bool asks_to_be_alone;  /* its engine transaction, which is not begun yet */
+bool committed_early;   /* the engine's part has written; interrupts are held until the end */
 bool doomed;
 BridgeError doom; /* why */
 int doom_protocol;
-int foreign_write_nest; /* the lowest level that wrote foreign rows */
-int catalog_write_nest; /* and that changed the catalog */
+int conflict_protocol = kNoConflict; /* under which a conflict was raised */
+int foreign_write_nest;              /* the lowest level that wrote foreign rows */
+int catalog_write_nest;              /* and that changed the catalog */
 uint32 transaction_number = 1;
 
 void doom_by(const BridgeError* error) {
@@ -135,9 +141,23 @@ void pre_prepare(void) {
                   errmsg("cannot PREPARE a transaction that has used rdmacc tables")));
 }
 
+/* Cancels that were held back come too late. An error has let them through already. */
+void end_early_commit(bool committed) {
+  if (!committed_early) return;
+  committed_early = false;
+  if (committed) {
+    RESUME_INTERRUPTS();
+    return;
+  }
+  ereport(WARNING, (errmsg("what the statement wrote to rdmacc tables is committed"),
+                    errdetail("It failed after that.")));
+}
+
 void forget_transaction(void) {
+  used_servers = ran_utility = asks_to_be_alone = false;
   used = doomed = snapshot_imported = database_dropped = false;
   foreign_write_nest = catalog_write_nest = kNever;
+  conflict_protocol = kNoConflict;
   transaction_number++;
   rdmacc_ddl_forget();
   rdmacc_handles_forget();
@@ -168,6 +188,7 @@ void xact_callback(XactEvent event, void*) {
     case XACT_EVENT_ABORT:
     case XACT_EVENT_PREPARE:
       finish(event != XACT_EVENT_ABORT);
+      end_early_commit(event != XACT_EVENT_ABORT);
       break;
     case XACT_EVENT_PARALLEL_PRE_COMMIT:
     case XACT_EVENT_PARALLEL_COMMIT:
@@ -259,7 +280,7 @@ void rdmacc_enter(void) {
                                     .auto_stages = rdmacc_stages_auto,
                                     .lock_mode = rdmacc_lock_mode,
                                     .gate_timeout_us = gate_timeout_us(),
-                                    .alone = deferrable};
+                                    .alone = deferrable || asks_to_be_alone};
   bridge_begin(&options);
   used = true;
 }
@@ -326,6 +347,32 @@ void rdmacc_abandon_transaction(void) {
 }
 
 void rdmacc_note_foreign_write(void) { note_nest(&foreign_write_nest); }
+
+bool rdmacc_transaction_used(void) { return used; }
+
+void rdmacc_note_conflict(int protocol) { conflict_protocol = protocol; }
+
+int rdmacc_conflict_protocol(void) { return conflict_protocol; }
+
+void rdmacc_ask_to_be_alone(void) { asks_to_be_alone = true; }
+
+bool rdmacc_engine_may_commit_early(void) {
+  return bridge_txn_active() && !doomed && !used_servers && !ran_utility &&
+         !(foreign_write_nest != kNever && bridge_txn_has_writes()) &&
+         catalog_write_nest == kNever && !rdmacc_ddl_pending();
+}
+
+void rdmacc_commit_engine_early(void) {
+  const bool wrote = bridge_txn_has_writes();
+  commit_engine();
+  if (!wrote) return;
+  HOLD_INTERRUPTS();
+  committed_early = true;
+}
+
+void rdmacc_note_foreign_server(void) { used_servers = true; }
+
+void rdmacc_note_utility(void) { ran_utility = true; }
 
 void rdmacc_note_catalog_write(void) { note_nest(&catalog_write_nest); }
 

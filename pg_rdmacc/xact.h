@@ -27,6 +27,32 @@ void rdmacc_abandon_transaction(void);
 /* This (sub)transaction changed rows of a table that the engine does not keep. */
 void rdmacc_note_foreign_write(void);
 
+/* The transaction has used the engine, perhaps without success. */
+bool rdmacc_transaction_used(void);
+
+/* A conflict is about to be raised as an error. */
+void rdmacc_note_conflict(int protocol);
+
+/* The protocol of the transaction's last conflict; -1 when it has met none. */
+int rdmacc_conflict_protocol(void);
+
+/* Before the first access: it would rather wait until it has the cluster to itself than lose. */
+void rdmacc_ask_to_be_alone(void);
+
+/* True when the engine decides alone, and PostgreSQL's commit has nothing left to do that may fail,
+ * as far as the transaction's tables and statements tell. */
+bool rdmacc_engine_may_commit_early(void);
+
+/* Commits the engine's part before PostgreSQL begins to; raises what comes in its way. If it has
+ * written, no interrupt is served until PostgreSQL's commit has ended, too. */
+void rdmacc_commit_engine_early(void);
+
+/* This transaction has used a table of another server. */
+void rdmacc_note_foreign_server(void);
+
+/* This transaction has run a utility statement. */
+void rdmacc_note_utility(void);
+
 /* It changed the catalog, or something else that PostgreSQL's commit makes last. */
 void rdmacc_note_catalog_write(void);
 

@@ -96,6 +96,11 @@ void SharedStats::add_transaction(Protocol protocol, StagePlan plan, bool commit
   }
 }
 
+void SharedStats::add_retry(Protocol protocol, bool gives_up) {
+  PerProtocol& stats = of(protocols_, protocol);
+  add(gives_up ? stats.given_up : stats.retries);
+}
+
 SharedHistogram::Summary SharedStats::stage(Protocol protocol, Stage stage,
                                             Primitive primitive) const {
   const PerProtocol& stats = of(protocols_, protocol);
@@ -115,6 +120,11 @@ SharedStats::PlanCount SharedStats::plan(Protocol protocol, StagePlan plan) cons
           .explored = count.explored.load(kRelaxed)};
 }
 
+SharedStats::RetryCount SharedStats::retries(Protocol protocol) const {
+  const PerProtocol& stats = of(protocols_, protocol);
+  return {.retries = stats.retries.load(kRelaxed), .given_up = stats.given_up.load(kRelaxed)};
+}
+
 void SharedStats::reset() {
   for (PerProtocol& stats : protocols_) {
     for (auto& stage : stats.stages) {
@@ -126,6 +136,8 @@ void SharedStats::reset() {
       count.committed.store(0, kRelaxed);
       count.explored.store(0, kRelaxed);
     }
+    stats.retries.store(0, kRelaxed);
+    stats.given_up.store(0, kRelaxed);
   }
 }
 

@@ -48,6 +48,11 @@ class SharedStats {
     uint64_t explored = 0;  // had another plan than the best known
   };
 
+  struct RetryCount {
+    uint64_t retries = 0;   // attempts of statements that the server has begun anew
+    uint64_t given_up = 0;  // statements that lost once more than they may
+  };
+
   // Makes empty statistics of sizeof(SharedStats) bytes at `memory`, aligned to 64.
   static SharedStats* format(void* memory);
 
@@ -55,9 +60,12 @@ class SharedStats {
   void add_transaction(Protocol protocol, StagePlan plan, bool committed, AbortReason reason,
                        bool explored);
 
+  void add_retry(Protocol protocol, bool gives_up);
+
   SharedHistogram::Summary stage(Protocol protocol, Stage stage, Primitive primitive) const;
   uint64_t aborts(Protocol protocol, AbortReason reason) const;
   PlanCount plan(Protocol protocol, StagePlan plan) const;
+  RetryCount retries(Protocol protocol) const;
 
   // What is added meanwhile may stay.
   void reset();
@@ -70,6 +78,7 @@ class SharedStats {
     std::array<std::array<SharedHistogram, 2>, kStageCount> stages;  // [stage_index][primitive]
     std::array<std::atomic<uint64_t>, kReasons> aborts{};
     std::array<AtomicPlanCount, kPlans> plans;  // by canonical hybrid code
+    std::atomic<uint64_t> retries{0}, given_up{0};
   };
 
   std::array<PerProtocol, kProtocolCount> protocols_;

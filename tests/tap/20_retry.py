@@ -1,0 +1,238 @@
+#!/usr/bin/env python3
+"""Statements that lose against others are run again by the server (rdmacc.auto_retry): no client
+sees a conflict, nothing is done twice, and what must not be repeated is not."""
+
+import os
+import re
+import subprocess
+
+from harness import Session, equal, eventually, fails_with, matches, run, true
+
+CLIENTS = 4
+EACH = 60
+SET_UP = """
+CREATE TABLE t (id int PRIMARY KEY, v int NOT NULL) USING rdmacc;
+INSERT INTO t SELECT i, 0 FROM generate_series(1, 100) i;
+CREATE TABLE wide (id int PRIMARY KEY, v text) USING rdmacc;
+INSERT INTO wide SELECT i, repeat('x', 100) FROM generate_series(1, 5000) i;
+CREATE TABLE noted (v int);
+CREATE FUNCTION note_in_t() RETURNS trigger LANGUAGE plpgsql AS
+  $$ BEGIN UPDATE t SET v = v + 1 WHERE id = 2; RETURN NULL; END $$;
+CREATE FUNCTION add_one(wanted int) RETURNS int LANGUAGE plpgsql AS $$
+DECLARE result int;
+BEGIN
+  BEGIN
+    INSERT INTO t VALUES (wanted, 0);
+  EXCEPTION WHEN unique_violation THEN NULL;
+  END;
+  UPDATE t SET v = v + 1 WHERE id = wanted RETURNING v INTO result;
+  RETURN result;
+END $$;
+"""
+# name: (statement, by which messages of PostgreSQL's protocol)
+SCRIPTS = {
+    "update": ("UPDATE t SET v = v + 1 WHERE id = 1;", "simple"),
+    "returning": ("UPDATE t SET v = v + 1 WHERE id = 1 RETURNING v;", "prepared"),
+    "upsert": ("INSERT INTO t VALUES (1, 1) ON CONFLICT (id) DO UPDATE SET v = t.v + 1;", "extended"),
+    "function": ("SELECT add_one(1);", "simple"),
+    "with": ("WITH u AS (UPDATE t SET v = v + 1 WHERE id = 1 RETURNING v) SELECT * FROM u;", "simple"),
+}
+
+
+def set_up(box):
+    box.psql(SET_UP)
+
+
+def protocols(box):
+    return box.psql("SELECT unnest(enumvals) FROM pg_settings"
+                    " WHERE name = 'rdmacc.protocol'").split("\n")
+
+
+def hammer(box, protocol, script, mode="simple", settings=""):
+    """Several sessions with the same statement; how many transactions of them failed."""
+    path = os.path.join(box.dir, "retry.pgbench")
+    with open(path, "w") as file:
+        file.write(script + "\n")
+    os.chmod(path, 0o644)
+    environment = box.environment()
+    environment["PGOPTIONS"] = f"-c rdmacc.protocol={protocol} {settings}"
+    done = subprocess.run(
+        box.command("pgbench", "-n", "-c", str(CLIENTS), "-j", "1", "-t", str(EACH), "-M", mode,
+                    "-f", path),
+        env=environment, cwd="/", text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        timeout=60)
+    equal(done.returncode, 0, f"{protocol}, {script}: {done.stdout[-1500:]}")
+    return int(re.search(r"number of failed transactions: (\d+)", done.stdout).group(1))
+
+
+def value(box, table_key=1):
+    return int(box.psql(f"SELECT v FROM t WHERE id = {table_key}"))
+
+
+def retries(box, protocol):
+    return int(box.psql(f"SELECT retries FROM rdmacc.stat_retries WHERE protocol = '{protocol}'"))
+
+
+def no_client_sees_a_conflict(box):
+    """And nothing is lost or done twice."""
+    for protocol in protocols(box):
+        before = retries(box, protocol)
+        for name, (script, mode) in SCRIPTS.items():
+            box.psql("UPDATE t SET v = 0 WHERE id = 1")
+            equal(hammer(box, protocol, script, mode), 0, f"{protocol}, {name}: failed")
+            equal(value(box), CLIENTS * EACH, f"{protocol}, {name}: additions")
+        print(f"  {protocol}: {retries(box, protocol) - before} retries", flush=True)
+        true(retries(box, protocol) > before, f"{protocol}: nobody had to retry")
+
+
+def without_it_clients_see_conflicts(box):
+    box.psql("UPDATE t SET v = 0 WHERE id = 1; SELECT rdmacc.stat_reset()")
+    failed = 0
+    for protocol in ("nowait", "occ"):
+        failed += hammer(box, protocol, SCRIPTS["update"][0], settings="-c rdmacc.auto_retry=0")
+    true(failed > 0, "nobody lost")
+    equal(value(box), 2 * CLIENTS * EACH - failed, "additions of those that did not")
+    equal(box.psql("SELECT sum(retries), sum(given_up) FROM rdmacc.stat_retries"), "0|0", "retries")
+
+
+class Held:
+    """A session that has locked row 1 of t, for as long as the block lasts or until it commits."""
+
+    def __init__(self, box):
+        self.session = Session(box)
+
+    def __enter__(self):
+        self.session.run("SET rdmacc.protocol = nowait; BEGIN; UPDATE t SET v = v WHERE id = 1;")
+        return self.session
+
+    def __exit__(self, *_):
+        self.session.run("ROLLBACK;")
+        self.session.close()
+
+
+def counts(box):
+    return box.psql("SELECT retries, given_up FROM rdmacc.stat_retries WHERE protocol = 'nowait'")
+
+
+def loses(box, sql, settings=""):
+    """Fails against a session that holds row 1: how often it was retried and given up."""
+    box.psql("SELECT rdmacc.stat_reset()")
+    message = fails_with(box, f"SET rdmacc.protocol = nowait; SET rdmacc.auto_retry = 3; {settings}"
+                         + sql, "40001")
+    matches("Protocol nowait, reason ", message, "the conflict's detail")
+    return counts(box)
+
+
+def it_gives_up_in_the_end(box):
+    with Held(box):
+        equal(loses(box, "UPDATE t SET v = v + 1 WHERE id = 1"), "3|1", "retries of a statement")
+        equal(loses(box, "SELECT v FROM t WHERE id = 1"), "3|1", "of a query")
+        equal(loses(box, "SELECT add_one(1)"), "3|1", "of a function")
+
+
+def what_the_client_has_begun_it_has_to_repeat(box):
+    """Transaction blocks, statements sent together, and what runs inside utility statements."""
+    with Held(box):
+        equal(loses(box, "BEGIN; UPDATE t SET v = v + 1 WHERE id = 1;"), "0|0", "in a block")
+        equal(loses(box, "SELECT 1 \\; UPDATE t SET v = v + 1 WHERE id = 1;"), "0|0", "of two")
+        equal(loses(box, "UPDATE t SET v = v + 1 WHERE id = 1 \\; SELECT 1;"), "0|0", "of two")
+        equal(loses(box, "DO $$ BEGIN UPDATE t SET v = v + 1 WHERE id = 1; END $$"), "0|0", "DO")
+        equal(loses(box, "EXPLAIN ANALYZE UPDATE t SET v = v WHERE id = 1"), "0|0", "EXPLAIN")
+
+
+def rows_that_have_gone_are_not_taken_back(box):
+    """A query is run again only while its rows fit into work_mem."""
+    query = ("SELECT repeat('x', 100), CASE g WHEN 5000 THEN add_one(1) END"
+             " FROM generate_series(1, 5000) g")
+    with Held(box):
+        equal(loses(box, query, "SET work_mem = '64kB'; "), "0|0", "when some have gone")
+        equal(loses(box, query, "SET work_mem = '16MB'; "), "3|1", "when all are held")
+    for memory in ("64kB", "16MB"):
+        rows = box.psql(f"SET work_mem = '{memory}'; SELECT id FROM wide").split("\n")
+        equal(sorted(map(int, rows)), list(range(1, 5001)), f"rows with {memory}")
+
+
+def it_ends_as_soon_as_the_other_does(box):
+    """Its attempts are transactions of their own: what the lost ones did is undone."""
+    box.psql("SELECT rdmacc.stat_reset(); UPDATE t SET v = 0 WHERE id = 1; TRUNCATE noted;"
+             "CREATE SEQUENCE numbers;"
+             "CREATE FUNCTION noting() RETURNS int LANGUAGE plpgsql AS $$ BEGIN"
+             "  INSERT INTO noted VALUES (nextval('numbers'));"
+             "  INSERT INTO t VALUES (1000, 7); RETURN add_one(1); END $$")
+    loser = Session(box)
+    loser.run("SET rdmacc.protocol = nowait; SET rdmacc.auto_retry = 10000;")
+    with Held(box) as holder:
+        loser.send("SELECT noting();")
+        eventually(lambda: int(counts(box).split("|")[0]) > 0, "a retry")
+        holder.run("UPDATE t SET v = 41 WHERE id = 1; COMMIT;")
+        equal(loser.result(), "42", "what it has seen in the end")
+    loser.close()
+    equal(box.psql("SELECT count(*), min(v) > 1 FROM noted"), "1|t", "notes, and their number")
+    equal(box.psql("SELECT v FROM t WHERE id = 1000"), "7", "row that each attempt inserted")
+
+
+def timeouts_end_it(box):
+    with Held(box):
+        fails_with(box, "SET rdmacc.protocol = nowait; SET rdmacc.auto_retry = 10000;"
+                   "SET statement_timeout = '500ms'; UPDATE t SET v = v + 1 WHERE id = 1", "57014")
+
+
+def every_value_is_returned_once(box):
+    """Also those of deferred triggers' statements, whose conflicts come at the commit."""
+    box.psql("UPDATE t SET v = 0 WHERE id IN (1, 2);"
+             "CREATE CONSTRAINT TRIGGER noting AFTER UPDATE ON t DEFERRABLE INITIALLY DEFERRED"
+             " FOR EACH ROW WHEN (NEW.id = 1) EXECUTE FUNCTION note_in_t()")
+    script = "UPDATE t SET v = v + 1 WHERE id = 1 RETURNING v;\n" * EACH
+    workers = [subprocess.Popen(box.command("psql", "-X", "-q", "-A", "-t"), cwd="/", text=True,
+                                env=box.environment(), stdin=subprocess.PIPE,
+                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+               for _ in range(CLIENTS)]
+    for worker in workers:
+        worker.stdin.write("SET rdmacc.protocol = occ;" + script)
+        worker.stdin.close()
+    values = [line for worker in workers for line in worker.stdout.read().split()]
+    for worker in workers:
+        worker.wait(timeout=60)
+    box.psql("DROP TRIGGER noting ON t")
+    equal(sorted(map(int, values)), list(range(1, CLIENTS * EACH + 1)), "values")
+    equal(value(box, 2), CLIENTS * EACH, "what the triggers have counted")
+
+
+def what_is_pipelined_stays_one_transaction(box):
+    """Its first statement is not committed before its last."""
+    box.psql("UPDATE t SET v = 0 WHERE id IN (1, 2)")
+    failed = hammer(box, "occ", "\\startpipeline\nUPDATE t SET v = v + 1 WHERE id = 2;\n"
+                    "UPDATE t SET v = v + 1 WHERE id = 1;\n\\endpipeline", "extended")
+    equal((value(box), value(box, 2)), 2 * (CLIENTS * EACH - failed,), "additions")
+
+
+def readers_see_one_moment(box):
+    """Queries are validated before their rows go out."""
+    script = ("UPDATE t SET v = v + CASE id WHEN 2 THEN 1 ELSE -1 END WHERE id IN (2, 3);")
+    box.psql("UPDATE t SET v = 0 WHERE id IN (2, 3)")
+    for protocol in ("occ", "mvcc"):
+        reader = Session(box)
+        reader.run(f"SET rdmacc.protocol = {protocol};")
+        reader.send("SELECT sum(v) FROM t WHERE id IN (2, 3);\n" * EACH)
+        equal(hammer(box, protocol, script), 0, f"{protocol}: writers that failed")
+        equal(reader.result().split("\n"), ["0"] * EACH, f"{protocol}: sums")
+        reader.close()
+
+
+def statistics_count_statements_once(box):
+    """Of another library, whose hooks are around ours."""
+    box.psql("CREATE EXTENSION pg_stat_statements; SELECT pg_stat_statements_reset();"
+             "UPDATE t SET v = 0 WHERE id = 1")
+    hammer(box, "occ", SCRIPTS["update"][0])
+    equal(box.psql("SELECT calls, rows FROM pg_stat_statements"
+                   " WHERE query LIKE 'UPDATE t SET v = v +%'"), f"{CLIENTS * EACH}|{CLIENTS * EACH}",
+          "calls and rows")
+
+
+run(set_up, no_client_sees_a_conflict, without_it_clients_see_conflicts, it_gives_up_in_the_end,
+    what_the_client_has_begun_it_has_to_repeat, rows_that_have_gone_are_not_taken_back,
+    it_ends_as_soon_as_the_other_does, timeouts_end_it, every_value_is_returned_once,
+    what_is_pipelined_stays_one_transaction, readers_see_one_moment,
+    statistics_count_statements_once,
+    settings={"rdmacc.nodes": 2, "rdmacc.node_memory": "256MB", "autovacuum": "off",
+              "shared_preload_libraries": "pg_rdmacc,pg_stat_statements"})
