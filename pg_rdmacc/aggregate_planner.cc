@@ -77,8 +77,7 @@ bool all_free_of_order(const PathTarget* target, Node* having) {
   return true;
 }
 
-/* The scan of a table of ours that the input is, projected or not; NULL when it is something
- * else. */
+/* The scan of a whole table of ours that the input is; NULL when it is something else. */
 Path* scan_of(PlannerInfo* root, const RelOptInfo* input) {
   if (input->reloptkind != RELOPT_BASEREL || input->rtekind != RTE_RELATION ||
       !bms_is_empty(input->lateral_relids)) {
