@@ -74,7 +74,8 @@ def build_server(jobs):
     if not os.path.exists(os.path.join(SOURCE, "config.status")):
         run(*CONFIGURE, cwd=SOURCE)
     run("make", "-s", f"-j{jobs}", "install", cwd=SOURCE, seconds=7200)
-    for folder in ("src/test/isolation", "contrib/dblink", "contrib/spi"):  # what the suites use
+    # What the suites use.
+    for folder in ("src/test/isolation", "contrib/dblink", "contrib/pg_stat_statements", "contrib/spi"):
         run("make", "-s", "-C", folder, "install", cwd=SOURCE)
     with open(os.path.join(PLACE, "built"), "w"):
         pass
