@@ -30,7 +30,8 @@ namespace {
 
 /* ANALYZE prefetches blocks of the empty main file, which must not lie beyond its first segment. */
 constexpr uint64 kBlocksMax = 131071;
-/* A scan visits every node's index: even an empty table is not cheaper than a key lookup. */
+/* Of a table with a primary key. A scan visits every node's index, and conflicts with whoever
+ * writes any row: even an empty table is not cheaper than a key lookup. */
 constexpr BlockNumber kPagesMin = 64;
 constexpr Size kRowOverhead = MAXALIGN(SizeofHeapTupleHeader) + sizeof(ItemIdData);
 constexpr Size kPageUsable = BLCKSZ - SizeOfPageHeaderData;
@@ -184,6 +185,8 @@ void rdmacc_relation_estimate_size(Relation rel, int32* attr_widths, BlockNumber
                                    double* tuples, double* allvisfrac) {
   table_block_relation_estimate_size(rel, attr_widths, pages, tuples, allvisfrac, kRowOverhead,
                                      kPageUsable);
-  if (rel->rd_rel->relhasindex) *pages = Max(*pages, kPagesMin);
+  if (rel->rd_rel->relhasindex && OidIsValid(RelationGetPrimaryKeyIndex(rel))) {
+    *pages = Max(*pages, kPagesMin);
+  }
   *allvisfrac = 1; /* index-only scans never look at rows */
 }

@@ -296,16 +296,19 @@ void rdmacc_table_key(const RdmaccKeyLayout* layout, TupleTableSlot* slot, Strin
 }
 
 double rdmacc_estimated_rows(Relation relation) {
-  if (reported.relation == RelationGetRelid(relation) &&
-      reported.transaction == MyProc->lxid && reported.command == GetCurrentCommandId(false)) {
+  if (reported.relation == RelationGetRelid(relation) && reported.transaction == MyProc->lxid &&
+      reported.command == GetCurrentCommandId(false)) {
     return reported.rows;
   }
   const PgStat_StatTabEntry* statistics = pgstat_fetch_stat_tabentry(RelationGetRelid(relation));
   const double pending = pending_rows(relation);
-  if (statistics == nullptr && pending <= 0) return Max(relation->rd_rel->reltuples, 0.0);
-  const double reported =
-      statistics != nullptr ? static_cast<double>(statistics->n_live_tuples) : 0.0;
-  return Max(reported + pending, 0.0);
+  /* After a crash PostgreSQL's statistics begin anew. */
+  const bool known =
+      statistics != nullptr && (statistics->n_live_tuples > 0 || statistics->tuples_inserted > 0 ||
+                                statistics->tuples_deleted > 0 || statistics->vacuum_count > 0 ||
+                                statistics->analyze_count > 0);
+  if (!known) return Max(Max(relation->rd_rel->reltuples, pending), 0.0);
+  return Max(static_cast<double>(statistics->n_live_tuples) + pending, 0.0);
 }
 
 void rdmacc_rows_reported(Relation relation) {
