@@ -16,6 +16,11 @@ extern "C" {
 
 namespace {
 
+struct IndexFetch {
+  IndexFetchTableData base;
+  bool nothing; /* of an index-only scan */
+};
+
 /* An UPDATE that leaves a foreign key's columns alone has nothing to check, unless it replaces a
  * row of its own transaction, whose check may still be to come and will then find the row gone.
  * PostgreSQL tells such rows by an xmin that is the transaction's XID. */
@@ -52,12 +57,17 @@ void rdmacc_fetch(Relation relation, const RdmaccHandle* handle, Snapshot snapsh
 }
 
 struct IndexFetchTableData* rdmacc_index_fetch_begin(Relation rel) {
-  auto* data = static_cast<IndexFetchTableData*>(palloc0(sizeof(IndexFetchTableData)));
+  auto* fetch = static_cast<IndexFetch*>(palloc0(sizeof(IndexFetch)));
+  IndexFetchTableData* data = &fetch->base;
   data->rel = rel;
   if (rdmacc_has_foreign_index_open(rel)) {
     elog(ERROR, "an index of table \"%s\" would be found empty", RelationGetRelationName(rel));
   }
   return data;
+}
+
+void rdmacc_index_fetch_nothing(struct IndexFetchTableData* data) {
+  reinterpret_cast<IndexFetch*>(data)->nothing = true;
 }
 
 void rdmacc_index_fetch_reset(struct IndexFetchTableData*) {}
@@ -68,6 +78,7 @@ bool rdmacc_index_fetch_tuple(struct IndexFetchTableData* scan, ItemPointer tid,
                               TupleTableSlot* slot, bool* call_again, bool* all_dead) {
   *call_again = false;
   if (all_dead != nullptr) *all_dead = false;
+  if (reinterpret_cast<const IndexFetch*>(scan)->nothing) return true;
   if (snapshot->snapshot_type == SNAPSHOT_DIRTY) {
     /* Nobody waits here: what others do meanwhile is settled when we commit. */
     snapshot->xmin = snapshot->xmax = InvalidTransactionId;

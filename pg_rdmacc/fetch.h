@@ -21,6 +21,8 @@ void rdmacc_fetch(Relation relation, const RdmaccHandle* handle, Snapshot snapsh
 
 /* tableam.h */
 struct IndexFetchTableData* rdmacc_index_fetch_begin(Relation rel);
+/* From now on the rows that this index scan asks for are there, and nobody looks at them. */
+void rdmacc_index_fetch_nothing(struct IndexFetchTableData* data);
 void rdmacc_index_fetch_reset(struct IndexFetchTableData* data);
 void rdmacc_index_fetch_end(struct IndexFetchTableData* data);
 bool rdmacc_index_fetch_tuple(struct IndexFetchTableData* scan, ItemPointer tid, Snapshot snapshot,

@@ -1,6 +1,7 @@
 #include "pg_rdmacc/index_build.h"
 
 #include "pg_rdmacc/ddl.h"
+#include "pg_rdmacc/index_row.h"
 #include "pg_rdmacc/row_codec.h"
 #include "pg_rdmacc/scan_rows.h"
 #include "pg_rdmacc/secondary_indexes.h"
@@ -36,13 +37,16 @@ BridgeBytes sorted_entry(Datum value, Trailer* trailer) {
   return {VARDATA_ANY(bytes), size};
 }
 
-void add_row(Tuplesortstate* sort, Relation relation, const RdmaccIndex* index,
+/* False for a row that a partial index leaves out. */
+bool add_row(Tuplesortstate* sort, Relation relation, const RdmaccIndex* index,
              const BridgeRow* row) {
   Datum values[INDEX_MAX_KEYS];
   bool nulls[INDEX_MAX_KEYS];
+  if (!rdmacc_index_row_of_tuple(index, relation, rdmacc_row_decode(row->row), values, nulls)) {
+    return false;
+  }
   StringInfoData columns;
   initStringInfo(&columns);
-  rdmacc_index_values_of_tuple(index, relation, rdmacc_row_decode(row->row), values, nulls);
   Trailer trailer = {};
   trailer.has_null = rdmacc_append_index_columns(&columns, relation, index, values, nulls);
   trailer.columns_size = columns.len;
@@ -53,6 +57,7 @@ void add_row(Tuplesortstate* sort, Relation relation, const RdmaccIndex* index,
   memcpy(bytes + VARHDRSZ, entry.data, entry.size);
   memcpy(bytes + VARHDRSZ + entry.size, &trailer, sizeof(Trailer));
   tuplesort_putdatum(sort, PointerGetDatum(bytes), false);
+  return true;
 }
 
 double sort_rows(Tuplesortstate* sort, Relation relation, const RdmaccIndex* index) {

@@ -27,9 +27,9 @@ const char* kind_of(Relation index) {
 }
 
 /* The type's default family, or the one of its bytes' order. */
-bool is_known_family(Oid type, Oid family) {
+bool is_known_family(Oid type, Oid family, Oid access_method) {
   if (family == TEXT_PATTERN_BTREE_FAM_OID || family == BPCHAR_PATTERN_BTREE_FAM_OID) return true;
-  const Oid default_class = GetDefaultOpClass(type, BTREE_AM_OID);
+  const Oid default_class = GetDefaultOpClass(type, access_method);
   return OidIsValid(default_class) && get_opclass_family(default_class) == family;
 }
 
@@ -46,7 +46,8 @@ void check_column(Relation relation, Relation index, int number, const RdmaccKey
            psprintf("%s with a nondeterministic collation", primary ? "primary key" : "index"),
            "Use a deterministic collation for the key's columns.");
   }
-  if (!is_known_family(index->rd_opcintype[number], index->rd_opfamily[number])) {
+  if (!is_known_family(index->rd_opcintype[number], index->rd_opfamily[number],
+                       index->rd_rel->relam)) {
     refuse(relation, index, psprintf("%s with an operator class of another order", kind_of(index)),
            "Leave out the operator class.");
   }
@@ -55,15 +56,13 @@ void check_column(Relation relation, Relation index, int number, const RdmaccKey
 }  // namespace
 
 void rdmacc_check_index(Relation relation, Relation index) {
-  const char* plain = "rdmacc tables have btree indexes of plain columns.";
-  if (index->rd_index->indisexclusion) refuse(relation, index, "exclusion constraint", plain);
-  if (index->rd_rel->relam != BTREE_AM_OID) {
-    refuse(relation, index, psprintf("%s index", get_am_name(index->rd_rel->relam)), plain);
+  const char* offered = "rdmacc tables have btree and hash indexes.";
+  if (index->rd_index->indisexclusion) refuse(relation, index, "exclusion constraint", offered);
+  if (index->rd_rel->relam != BTREE_AM_OID && index->rd_rel->relam != HASH_AM_OID) {
+    refuse(relation, index, psprintf("%s index", get_am_name(index->rd_rel->relam)), offered);
   }
-  if (RelationGetIndexExpressions(index) != NIL) refuse(relation, index, "expression index", plain);
-  if (RelationGetIndexPredicate(index) != NIL) refuse(relation, index, "partial index", plain);
-  if (!index->rd_index->indimmediate) {
-    refuse(relation, index, "deferrable constraint",
+  if (index->rd_index->indisprimary && !index->rd_index->indimmediate) {
+    refuse(relation, index, "deferrable primary key",
            "Leave out DEFERRABLE: an UPDATE is judged when it ends in any case.");
   }
   RdmaccKeyLayout layout = {};

@@ -5,6 +5,7 @@
 
 extern "C" {
 #include "access/htup_details.h"
+#include "catalog/pg_am.h"
 #include "catalog/pg_index.h"
 #include "catalog/pg_opfamily.h"
 #include "catalog/pg_type.h"
@@ -25,12 +26,12 @@ void describe_column(Relation relation, Relation index, int number, RdmaccIndexC
   const int16 option = index->rd_indoption[number];
   column->attno = index->rd_index->indkey.values[number];
   column->collation = index->rd_indcollation[number];
-  column->type = rdmacc_key_column_type(
-      index->rd_opcintype[number],
-      TupleDescAttr(RelationGetDescr(relation), column->attno - 1)->atttypid);
+  column->type = rdmacc_key_column_type(index->rd_opcintype[number],
+                                        rdmacc_index_column_type(relation, index, number));
   column->descending = (option & INDOPTION_DESC) != 0;
   column->nulls_first = (option & INDOPTION_NULLS_FIRST) != 0;
   column->ordered =
+      index->rd_rel->relam == BTREE_AM_OID &&
       rdmacc_type_is_ordered(column->type, column->collation, index->rd_opfamily[number]);
   column->exact = rdmacc_key_kind(column->type) != RDMACC_KEY_HASH;
 }
@@ -70,6 +71,10 @@ void rdmacc_describe_index(Relation relation, Relation index, RdmaccIndex* out) 
   out->unique = index->rd_index->indisunique;
   out->nulls_not_distinct = index->rd_index->indnullsnotdistinct;
   out->valid = index->rd_index->indisvalid;
+  out->deferrable = !index->rd_index->indimmediate;
+  out->hash = index->rd_rel->relam == HASH_AM_OID;
+  out->computed =
+      RelationGetIndexExpressions(index) != NIL || RelationGetIndexPredicate(index) != NIL;
   out->column_count = IndexRelationGetNumberOfKeyAttributes(index);
   for (int i = 0; i < out->column_count; i++) {
     describe_column(relation, index, i, &out->columns[i]);
@@ -87,20 +92,6 @@ void rdmacc_append_index_column(StringInfo out, const RdmaccIndexColumn* column,
   rdmacc_key_append(out, type, column->collation, value);
   if (!column->descending) return;
   for (int i = from; i < out->len; i++) out->data[i] = static_cast<char>(~out->data[i]);
-}
-
-void rdmacc_index_values(const RdmaccIndex* index, TupleTableSlot* slot, Datum* values,
-                         bool* nulls) {
-  for (int i = 0; i < index->column_count; i++) {
-    values[i] = slot_getattr(slot, index->columns[i].attno, &nulls[i]);
-  }
-}
-
-void rdmacc_index_values_of_tuple(const RdmaccIndex* index, Relation relation, HeapTuple tuple,
-                                  Datum* values, bool* nulls) {
-  for (int i = 0; i < index->column_count; i++) {
-    values[i] = heap_getattr(tuple, index->columns[i].attno, RelationGetDescr(relation), &nulls[i]);
-  }
 }
 
 bool rdmacc_append_index_columns(StringInfo out, Relation relation, const RdmaccIndex* index,

@@ -21,8 +21,8 @@ extern "C" {
 #define RDMACC_INDEX_COLUMNS_BYTES_MAX 2000
 
 typedef struct RdmaccIndexColumn {
-  AttrNumber attno;
-  Oid type; /* base type that the index compares */
+  AttrNumber attno; /* 0 for an expression */
+  Oid type;         /* base type that the index compares */
   Oid collation;
   bool descending;
   bool nulls_first;
@@ -36,7 +36,10 @@ typedef struct RdmaccIndex {
   uint32 id; /* the engine's */
   bool unique;
   bool nulls_not_distinct;
-  bool valid; /* else rows that are older than the index may have no entry yet */
+  bool valid;      /* else rows that are older than the index may have no entry yet */
+  bool deferrable; /* whether a row is unique may be asked for as late as at COMMIT */
+  bool hash;       /* of PostgreSQL's hash access method: equality is its strategy 1 */
+  bool computed;   /* has expressions or a predicate: see index_row.h */
   int column_count;
   RdmaccIndexColumn columns[INDEX_MAX_KEYS];
 } RdmaccIndex;
@@ -50,12 +53,6 @@ bool rdmacc_type_is_ordered(Oid type, Oid collation, Oid family);
 /* Appends one column; `type` is that of the value. */
 void rdmacc_append_index_column(StringInfo out, const RdmaccIndexColumn* column, Oid type,
                                 Datum value, bool is_null);
-
-/* The index's columns of a row, from a slot or a tuple of `relation`. */
-void rdmacc_index_values(const RdmaccIndex* index, TupleTableSlot* slot, Datum* values,
-                         bool* nulls);
-void rdmacc_index_values_of_tuple(const RdmaccIndex* index, Relation relation, HeapTuple tuple,
-                                  Datum* values, bool* nulls);
 
 /* Appends all columns. True when one is NULL. */
 bool rdmacc_append_index_columns(StringInfo out, Relation relation, const RdmaccIndex* index,

@@ -1,21 +1,34 @@
 #include "pg_rdmacc/index_planner.h"
 
+#include <math.h>
+
 #include "pg_rdmacc/index_entries.h"
+#include "pg_rdmacc/index_only.h"
 #include "pg_rdmacc/key_codec.h"
 
 extern "C" {
+#include "access/htup_details.h"
+#include "access/itup.h"
 #include "access/stratnum.h"
+#include "catalog/pg_am.h"
+#include "catalog/pg_class.h"
 #include "catalog/pg_opfamily.h"
 #include "catalog/pg_type.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
+#include "storage/bufpage.h"
+#include "utils/index_selfuncs.h"
 #include "utils/lsyscache.h"
 #include "utils/selfuncs.h"
+#include "utils/syscache.h"
 }
 
 namespace {
 
+/* As PostgreSQL fills the leaves of a btree that it builds, and how many the root can have. */
+constexpr double kLeafFill = 0.9;
+constexpr BlockNumber kChildrenOfRoot = 285;
 /* A scan of the whole table passes some ten rows in the time of a lookup by key, which costs 0.25;
  * rows that an index names are looked up many at a time. */
 constexpr Cost kSeekCost = 0.5;
@@ -27,7 +40,8 @@ constexpr double kArrayElementsUnknown = 10;
 enum class Use { kNone, kBounds, kFixes };
 
 bool same_order(const IndexOptInfo* index, int column) {
-  return rdmacc_type_is_ordered(index->opcintype[column], index->indexcollations[column],
+  return index->relam == BTREE_AM_OID &&
+         rdmacc_type_is_ordered(index->opcintype[column], index->indexcollations[column],
                                 index->opfamily[column]);
 }
 
@@ -39,7 +53,8 @@ Use use_of_operator(const IndexOptInfo* index, int column, Oid opno) {
   get_op_opfamily_properties(opno, index->opfamily[column], false, &strategy, &left, &right);
   const bool polymorphic = IsPolymorphicType(right) || right == RECORDOID;
   if (!polymorphic && !rdmacc_key_types_match(index->opcintype[column], right)) return Use::kNone;
-  if (strategy == BTEqualStrategyNumber) return Use::kFixes;
+  const int equality = index->relam == HASH_AM_OID ? HTEqualStrategyNumber : BTEqualStrategyNumber;
+  if (strategy == equality) return Use::kFixes;
   return same_order(index, column) ? Use::kBounds : Use::kNone;
 }
 
@@ -89,17 +104,71 @@ List* deciding_clauses(const IndexPath* path, double* seeks) {
   return taken;
 }
 
-void index_scan_cost(PlannerInfo* root, IndexPath* path, double, Cost* startup, Cost* total,
-                     Selectivity* selectivity, double* correlation, double* pages) {
-  const RelOptInfo* rel = path->indexinfo->rel;
+int number_of_clauses(const IndexPath* path) {
+  int count = 0;
+  ListCell* cell;
+  foreach (cell, path->indexclauses) {
+    count += list_length(static_cast<const IndexClause*>(lfirst(cell))->indexquals);
+  }
+  return count;
+}
+
+/* What PostgreSQL's own index of the kind would cost, so that plans are those that users know.
+ * Where it could use a clause that our entries cannot, because their order is another one or the
+ * clause's column is not next, the rows have to be read to apply it. */
+void index_scan_cost(PlannerInfo* root, IndexPath* path, double loop_count, Cost* startup,
+                     Cost* total, Selectivity* selectivity, double* correlation, double* pages) {
+  const IndexOptInfo* index = path->indexinfo;
+  if (index->relam == HASH_AM_OID) {
+    hashcostestimate(root, path, loop_count, startup, total, selectivity, correlation, pages);
+  } else {
+    btcostestimate(root, path, loop_count, startup, total, selectivity, correlation, pages);
+  }
   double seeks = 1;
   List* clauses = deciding_clauses(path, &seeks);
-  *selectivity =
-      clauselist_selectivity(root, clauses, static_cast<int>(rel->relid), JOIN_INNER, nullptr);
-  *pages = 1;
-  *correlation = 1; /* rows of one batch travel together, wherever they are */
-  *startup = kSeekCost;
-  *total = seeks * kSeekCost + *selectivity * Max(rel->tuples, 1.0) * kEntryCost;
+  if (list_length(clauses) == number_of_clauses(path)) return;
+  const RelOptInfo* rel = index->rel;
+  const Selectivity read =
+      clauselist_selectivity(root, list_concat_copy(index->indpred, clauses),
+                             static_cast<int>(rel->relid), JOIN_INNER, nullptr);
+  *selectivity = Max(*selectivity, read);
+  *total = Max(*total, seeks * kSeekCost + read * Max(rel->tuples, 1.0) * kEntryCost);
+}
+
+/* ---- Sizes */
+
+/* The average size of a column's values; from the table's statistics where there are any. */
+int32 column_width(const IndexOptInfo* index, int column, Oid table) {
+  const int attno = index->indexkeys[column];
+  int32 width = 0;
+  if (attno != 0) width = get_attavgwidth(table, static_cast<AttrNumber>(attno));
+  if (width > 0) return width;
+  const auto number = static_cast<AttrNumber>(column + 1);
+  return get_typavgwidth(get_atttype(index->indexoid, number), -1);
+}
+
+/* As ANALYZE has found; as many as the table has, when nobody knows. */
+double rows_of_partial(const IndexOptInfo* index) {
+  HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(index->indexoid));
+  if (!HeapTupleIsValid(tuple)) return index->rel->tuples;
+  const double rows = reinterpret_cast<Form_pg_class>(GETSTRUCT(tuple))->reltuples;
+  ReleaseSysCache(tuple);
+  return rows > 0 ? rows : index->rel->tuples;
+}
+
+/* That of a btree of PostgreSQL's with as many entries: there is no file to look at. */
+void estimate_size(IndexOptInfo* index, Oid table) {
+  Size width = sizeof(IndexTupleData);
+  for (int i = 0; i < index->ncolumns; i++) {
+    width += static_cast<Size>(column_width(index, i, table));
+  }
+  const double entry = static_cast<double>(MAXALIGN(width) + sizeof(ItemIdData));
+  const double page = (BLCKSZ - SizeOfPageHeaderData) * kLeafFill;
+  index->tuples = index->rel->tuples;
+  if (index->indpred != NIL) index->tuples = Min(index->tuples, rows_of_partial(index));
+  index->pages = 1 + static_cast<BlockNumber>(ceil(Max(index->tuples, 1.0) * entry / page));
+  index->tree_height = index->pages <= 2 ? 0 : 1;
+  if (index->pages > kChildrenOfRoot) index->tree_height = 2;
 }
 
 /* ---- Order */
@@ -125,9 +194,11 @@ Oid* order_families(const IndexOptInfo* index) {
 
 }  // namespace
 
-void rdmacc_describe_to_planner(IndexOptInfo* index) {
+void rdmacc_describe_to_planner(IndexOptInfo* index, Oid table) {
   index->amcostestimate = reinterpret_cast<void (*)()>(index_scan_cost);
-  index->sortopfamily = order_families(index);
+  estimate_size(index, table);
+  rdmacc_describe_index_only(index);
+  index->sortopfamily = index->relam == BTREE_AM_OID ? order_families(index) : nullptr;
 }
 
 bool rdmacc_is_secondary_path(const IndexPath* path) {

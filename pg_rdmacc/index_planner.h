@@ -6,7 +6,8 @@
 extern "C" {
 #include "nodes/pathnodes.h"
 
-void rdmacc_describe_to_planner(IndexOptInfo* index);
+/* `table`: the index's. */
+void rdmacc_describe_to_planner(IndexOptInfo* index, Oid table);
 
 /* True for a path over a secondary index. */
 bool rdmacc_is_secondary_path(const IndexPath* path);

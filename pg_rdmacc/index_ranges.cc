@@ -77,14 +77,15 @@ void choose_one(RdmaccColumnChoice* choice, BridgeBytes value) {
 }
 
 /* True when the key fixes the column's value. */
-bool choose(RdmaccColumnChoice* choice, const RdmaccIndexColumn* column, const ScanKeyData* key) {
+bool choose(RdmaccColumnChoice* choice, const RdmaccIndexColumn* column, const ScanKeyData* key,
+            StrategyNumber equality) {
   Oid type = InvalidOid;
   if ((key->sk_flags & SK_SEARCHNULL) != 0) {
     choose_one(choice, encode(column, column->type, 0, true));
     return true;
   }
-  if ((key->sk_flags & (SK_SEARCHNOTNULL | SK_ROW_HEADER)) != 0 ||
-      key->sk_strategy != BTEqualStrategyNumber || !value_type(column, key, &type)) {
+  if ((key->sk_flags & (SK_SEARCHNOTNULL | SK_ROW_HEADER)) != 0 || key->sk_strategy != equality ||
+      !value_type(column, key, &type)) {
     return false;
   }
   if ((key->sk_flags & SK_SEARCHARRAY) != 0) {
@@ -99,9 +100,10 @@ bool choose(RdmaccColumnChoice* choice, const RdmaccIndexColumn* column, const S
 const ScanKeyData* fix_column(RdmaccIndexRanges* ranges, const RdmaccIndex* index,
                               const ScanKeyData* keys, int key_count, int number) {
   const RdmaccIndexColumn* column = &index->columns[number];
+  const StrategyNumber equality = index->hash ? HTEqualStrategyNumber : BTEqualStrategyNumber;
   for (int i = 0; i < key_count; i++) {
     if (keys[i].sk_attno != number + 1) continue;
-    if (!choose(&ranges->choices[number], column, &keys[i])) continue;
+    if (!choose(&ranges->choices[number], column, &keys[i], equality)) continue;
     ranges->choices[number].present = 0;
     ranges->lossy = ranges->lossy || !column->exact;
     return &keys[i];

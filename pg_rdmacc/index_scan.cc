@@ -1,7 +1,9 @@
 #include "pg_rdmacc/index_scan.h"
 
 #include "pg_rdmacc/executor.h"
+#include "pg_rdmacc/fetch.h"
 #include "pg_rdmacc/handle.h"
+#include "pg_rdmacc/index_only.h"
 #include "pg_rdmacc/index_ranges.h"
 #include "pg_rdmacc/relation.h"
 #include "pg_rdmacc/row_lock.h"
@@ -43,8 +45,9 @@ struct EntryScan {
   BridgeRow* rows;
   size_t row_count;
   size_t row_next;
-  size_t rows_wanted;  /* next time */
-  StringInfoData last; /* the entry returned last */
+  size_t rows_wanted;   /* next time */
+  StringInfoData last;  /* the entry returned last */
+  RdmaccIndexOnly only; /* of an index-only scan */
   bool backward;
   bool started;
   Place place;
@@ -191,6 +194,11 @@ void return_row(IndexScanDesc scan, const BridgeRow* row, BridgeBytes key) {
   scan->xs_recheckorderby = false;
 }
 
+void note_last(EntryScan* state, BridgeBytes entry) {
+  resetStringInfo(&state->last);
+  appendBinaryStringInfo(&state->last, entry.data, static_cast<int>(entry.size));
+}
+
 bool next_row(IndexScanDesc scan) {
   EntryScan* state = state_of(scan);
   for (;;) {
@@ -198,8 +206,7 @@ bool next_row(IndexScanDesc scan) {
       const size_t at = state->row_next++;
       const BridgeBytes entry = state->batch[state->batch_next++];
       const BridgeRow* row = &state->rows[at];
-      resetStringInfo(&state->last);
-      appendBinaryStringInfo(&state->last, entry.data, static_cast<int>(entry.size));
+      note_last(state, entry);
       /* One that is not there was removed by others meanwhile: the commit will find out. */
       if (!row->found) continue;
       return_row(scan, row, state->keys[at]);
@@ -208,6 +215,39 @@ bool next_row(IndexScanDesc scan) {
     if (!have_entries(scan)) return false;
     fetch_rows(scan);
   }
+}
+
+bool next_entry(IndexScanDesc scan, BridgeBytes* entry) {
+  EntryScan* state = state_of(scan);
+  if (!have_entries(scan)) return false;
+  *entry = state->batch[state->batch_next++];
+  note_last(state, *entry);
+  return true;
+}
+
+/* The executor asks for the row all the same, since no page is marked as visible to all: it is told
+ * that there is one. */
+bool next_of_index_only(IndexScanDesc scan) {
+  EntryScan* state = state_of(scan);
+  BridgeBytes entry = {};
+  if (!next_entry(scan, &entry)) return false;
+  if (state->only.descriptor == nullptr) {
+    const MemoryContext previous = MemoryContextSwitchTo(GetMemoryChunkContext(state));
+    rdmacc_index_only_begin(&state->only, scan->heapRelation, scan->indexRelation);
+    MemoryContextSwitchTo(previous);
+  }
+  scan->xs_hitup = rdmacc_index_only_tuple(&state->only, &state->index, entry);
+  scan->xs_hitupdesc = state->only.descriptor;
+  scan->xs_recheck = state->ranges.lossy;
+  /* A cursor may be asked to delete the row. */
+  const RdmaccHandle handle = {.relation = RelationGetRelid(scan->heapRelation),
+                               .table = state->table,
+                               .visible_before = state->visible_before,
+                               .key = rdmacc_entry_key(entry),
+                               .row = {}};
+  rdmacc_handle_assign(state->stream, &handle, &scan->xs_heaptid);
+  rdmacc_index_fetch_nothing(scan->xs_heapfetch);
+  return true;
 }
 
 /* Makes the scan stand where a step in its direction begins. False: there is nothing there. */
@@ -239,7 +279,11 @@ void rdmacc_index_scan_begin(IndexScanDesc scan) {
       AllocSetContextCreate(CurrentMemoryContext, "rdmacc index rows", ALLOCSET_SMALL_SIZES);
   initStringInfo(&state->last);
   scan->opaque = state;
+  /* What PostgreSQL's btree and hash scans never set: it tells ours from theirs. */
+  scan->xs_hitupdesc = RelationGetDescr(scan->indexRelation);
 }
+
+bool rdmacc_index_scan_is_ours(IndexScanDesc scan) { return scan->xs_hitupdesc != nullptr; }
 
 void rdmacc_index_scan_rescan(IndexScanDesc scan) {
   EntryScan* state = state_of(scan);
@@ -251,15 +295,27 @@ void rdmacc_index_scan_rescan(IndexScanDesc scan) {
 
 bool rdmacc_index_scan_next(IndexScanDesc scan, ScanDirection direction) {
   EntryScan* state = state_of(scan);
-  const bool found = take_position(scan, ScanDirectionIsBackward(direction)) && next_row(scan);
+  const bool found = take_position(scan, ScanDirectionIsBackward(direction)) &&
+                     (scan->xs_want_itup ? next_of_index_only(scan) : next_row(scan));
   state->place = found ? Place::kWithin : Place::kEnd;
   return found;
 }
+
+bool rdmacc_index_scan_next_entry(IndexScanDesc scan, ScanDirection direction, BridgeBytes* entry) {
+  EntryScan* state = state_of(scan);
+  const bool found =
+      take_position(scan, ScanDirectionIsBackward(direction)) && next_entry(scan, entry);
+  state->place = found ? Place::kWithin : Place::kEnd;
+  return found;
+}
+
+bool rdmacc_index_scan_is_lossy(IndexScanDesc scan) { return state_of(scan)->ranges.lossy; }
 
 void rdmacc_index_scan_end(IndexScanDesc scan) {
   EntryScan* state = state_of(scan);
   if (state->stream == &state->handles) rdmacc_handle_stream_end(&state->handles);
   if (state->entries != nullptr) bridge_index_scan_free(state->entries);
+  rdmacc_index_only_end(&state->only);
   MemoryContextDelete(state->memory);
   MemoryContextDelete(state->rows_memory);
   pfree(state->last.data);

@@ -10,6 +10,15 @@ extern "C" {
 
 void rdmacc_index_scan_begin(IndexScanDesc scan);
 void rdmacc_index_scan_rescan(IndexScanDesc scan);
+/* False for a scan of a secondary index that PostgreSQL's own routine has begun. */
+bool rdmacc_index_scan_is_ours(IndexScanDesc scan);
 bool rdmacc_index_scan_next(IndexScanDesc scan, ScanDirection direction);
+
+/* The next entry alone, valid until the next call: for scans that do not return rows. */
+bool rdmacc_index_scan_next_entry(IndexScanDesc scan, ScanDirection direction, BridgeBytes* entry);
+
+/* True when entries that were found may be of rows that were not asked for. */
+bool rdmacc_index_scan_is_lossy(IndexScanDesc scan);
+
 void rdmacc_index_scan_end(IndexScanDesc scan);
 }

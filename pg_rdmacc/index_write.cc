@@ -2,6 +2,8 @@
 
 #include "pg_rdmacc/error.h"
 #include "pg_rdmacc/fetch.h"
+#include "pg_rdmacc/index_row.h"
+#include "pg_rdmacc/modify.h"
 #include "pg_rdmacc/row_codec.h"
 #include "pg_rdmacc/secondary_indexes.h"
 #include "pg_rdmacc/unique_check.h"
@@ -22,12 +24,14 @@ MemoryContext enter_workspace(void) {
     workspace =
         AllocSetContextCreate(TopMemoryContext, "rdmacc index write", ALLOCSET_DEFAULT_SIZES);
   }
+  if (rdmacc_index_row_is_computed()) return CurrentMemoryContext;
   MemoryContextReset(workspace);
   return MemoryContextSwitchTo(workspace);
 }
 
 /* One index's columns of one row. */
 struct Columns {
+  bool taken; /* else a partial index leaves the row out, and the rest means nothing */
   StringInfoData bytes;
   bool has_null;
 };
@@ -41,8 +45,9 @@ Columns columns_of_slot(Relation relation, const RdmaccIndex* index, TupleTableS
   bool nulls[INDEX_MAX_KEYS];
   Columns columns;
   initStringInfo(&columns.bytes);
-  rdmacc_index_values(index, slot, values, nulls);
-  columns.has_null = rdmacc_append_index_columns(&columns.bytes, relation, index, values, nulls);
+  columns.taken = rdmacc_index_row(index, relation, slot, values, nulls);
+  columns.has_null =
+      columns.taken && rdmacc_append_index_columns(&columns.bytes, relation, index, values, nulls);
   return columns;
 }
 
@@ -51,8 +56,9 @@ Columns columns_of_tuple(Relation relation, const RdmaccIndex* index, HeapTuple 
   bool nulls[INDEX_MAX_KEYS];
   Columns columns;
   initStringInfo(&columns.bytes);
-  rdmacc_index_values_of_tuple(index, relation, tuple, values, nulls);
-  columns.has_null = rdmacc_append_index_columns(&columns.bytes, relation, index, values, nulls);
+  columns.taken = rdmacc_index_row_of_tuple(index, relation, tuple, values, nulls);
+  columns.has_null =
+      columns.taken && rdmacc_append_index_columns(&columns.bytes, relation, index, values, nulls);
   return columns;
 }
 
@@ -105,7 +111,7 @@ bool must_be_unique(const RdmaccIndex* index, const Columns* columns) {
 void note_if_not_unique(Relation relation, const RdmaccIndex* index, const Columns* columns,
                         BridgeBytes key, CommandId cid) {
   BridgeBytes other = {};
-  if (must_be_unique(index, columns) &&
+  if (!index->deferrable && must_be_unique(index, columns) &&
       rdmacc_find_other_entry(relation, index, bytes_of(columns), key, &other)) {
     rdmacc_check_columns_later(relation, index, bytes_of(columns), cid);
   }
@@ -115,8 +121,9 @@ void change_entry(Relation relation, const RdmaccIndex* index, const RdmaccHandl
                   HeapTuple before, TupleTableSlot* slot, CommandId cid) {
   const Columns from = columns_of_tuple(relation, index, before);
   const Columns to = columns_of_slot(relation, index, slot);
-  if (rdmacc_same_bytes(bytes_of(&from), bytes_of(&to))) return;
-  remove_entry(relation, index, &from, handle->key, cid);
+  if (from.taken == to.taken && rdmacc_same_bytes(bytes_of(&from), bytes_of(&to))) return;
+  if (from.taken) remove_entry(relation, index, &from, handle->key, cid);
+  if (!to.taken) return;
   note_if_not_unique(relation, index, &to, handle->key, cid);
   insert_entry(relation, index, &to, handle->key, cid);
 }
@@ -129,6 +136,7 @@ void add_entries(Relation relation, TupleTableSlot* slot, BridgeBytes key, Comma
   const MemoryContext previous = enter_workspace();
   for (int i = 0; i < set.count; i++) {
     const Columns columns = columns_of_slot(relation, &set.indexes[i], slot);
+    if (!columns.taken) continue;
     if (note_unique) note_if_not_unique(relation, &set.indexes[i], &columns, key, cid);
     insert_entry(relation, &set.indexes[i], &columns, key, cid);
   }
@@ -149,7 +157,7 @@ void rdmacc_index_row_deleted(Relation relation, const RdmaccHandle* handle, Com
   HeapTuple row = row_before(relation, handle, cid);
   for (int i = 0; i < set.count; i++) {
     const Columns columns = columns_of_tuple(relation, &set.indexes[i], row);
-    remove_entry(relation, &set.indexes[i], &columns, handle->key, cid);
+    if (columns.taken) remove_entry(relation, &set.indexes[i], &columns, handle->key, cid);
   }
   MemoryContextSwitchTo(previous);
 }
@@ -171,10 +179,20 @@ void rdmacc_index_row_moved(Relation relation, TupleTableSlot* slot, BridgeBytes
   add_entries(relation, slot, key, cid, true);
 }
 
+bool rdmacc_has_deferrable_index(Relation relation) {
+  const RdmaccIndexSet set = rdmacc_secondary_indexes(relation);
+  for (int i = 0; i < set.count; i++) {
+    if (set.indexes[i].deferrable) return true;
+  }
+  return false;
+}
+
 bool rdmacc_index_check_inserted(Relation index_relation, const Datum* values, const bool* nulls,
                                  ItemPointer tid, Relation relation,
                                  IndexUniqueCheck check_unique) {
   if (check_unique == UNIQUE_CHECK_NO || index_relation->rd_index->indisprimary) return true;
+  /* PostgreSQL asks for all indexes of an updated row where one of them is deferrable. */
+  if (check_unique == UNIQUE_CHECK_YES && rdmacc_wrote_by_update()) return true;
   const RdmaccIndex* index = rdmacc_secondary_index(relation, index_relation);
   if (index == nullptr) return true;
   const MemoryContext previous = enter_workspace();
@@ -188,6 +206,9 @@ bool rdmacc_index_check_inserted(Relation index_relation, const Datum* values, c
       rdmacc_find_other_entry(relation, index, bytes_of(&columns), handle->key, &other);
   if (found && check_unique != UNIQUE_CHECK_PARTIAL) {
     rdmacc_raise_index_duplicate(relation, index, handle->key, other, false);
+  }
+  if (found && index->deferrable) {
+    rdmacc_check_columns_later(relation, index, bytes_of(&columns), RDMACC_AT_COMMIT);
   }
   MemoryContextSwitchTo(previous);
   return !found;

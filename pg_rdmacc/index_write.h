@@ -23,6 +23,9 @@ void rdmacc_index_row_updated(Relation relation, const RdmaccHandle* handle, Tup
 void rdmacc_index_row_moved(Relation relation, TupleTableSlot* slot, BridgeBytes key,
                             CommandId cid);
 
+/* True when PostgreSQL has to ask the below after an UPDATE, too. */
+bool rdmacc_has_deferrable_index(Relation relation);
+
 /* PostgreSQL asks this of each index after an insertion (aminsert). False when another row has the
  * same columns and `check_unique` leaves it to the caller. */
 bool rdmacc_index_check_inserted(Relation index, const Datum* values, const bool* nulls,

@@ -16,6 +16,7 @@ extern "C" {
 #include "catalog/index.h"
 #include "catalog/pg_class.h"
 #include "catalog/storage.h"
+#include "catalog/storage_xlog.h"
 #include "miscadmin.h"
 #include "optimizer/plancat.h"
 #include "pgstat.h"
@@ -29,7 +30,8 @@ namespace {
 
 /* ANALYZE prefetches blocks of the empty main file, which must not lie beyond its first segment. */
 constexpr uint64 kBlocksMax = 131071;
-/* A scan visits every node's index: even an empty table is not cheaper than a key lookup. */
+/* Of a table with a primary key. A scan visits every node's index, and conflicts with whoever
+ * writes any row: even an empty table is not cheaper than a key lookup. */
 constexpr BlockNumber kPagesMin = 64;
 constexpr Size kRowOverhead = MAXALIGN(SizeofHeapTupleHeader) + sizeof(ItemIdData);
 constexpr Size kPageUsable = BLCKSZ - SizeOfPageHeaderData;
@@ -50,24 +52,29 @@ uint64 block_count(Relation relation) {
 }
 
 /* Does not name the relation: ALTER TABLE fills one with a name of its own. */
-[[noreturn]] void refuse_persistence(const char* kind, const char* hint) {
-  ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-                  errmsg("an rdmacc table cannot be %s", kind), errhint("%s", hint)));
+[[noreturn]] void refuse_temporary(void) {
+  ereport(ERROR,
+          (errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("an rdmacc table cannot be temporary"),
+           errhint("Use CREATE TEMPORARY TABLE ... USING heap.")));
+}
+
+/* What PostgreSQL makes the file of an unlogged table from after a crash: an empty one, as it is
+ * now. Rows, which are in no log either way, are kept by the nodes. */
+void create_init_fork(SMgrRelation file, const RelFileNode* node) {
+  smgrcreate(file, INIT_FORKNUM, false);
+  log_smgrcreate(node, INIT_FORKNUM);
+  smgrimmedsync(file, INIT_FORKNUM);
 }
 
 }  // namespace
 
 void rdmacc_relation_set_new_filenode(Relation rel, const RelFileNode* newrnode, char persistence,
                                       TransactionId* freezeXid, MultiXactId* minmulti) {
-  if (persistence == RELPERSISTENCE_TEMP) {
-    refuse_persistence("temporary", "Use CREATE TEMPORARY TABLE ... USING heap.");
-  }
-  if (persistence == RELPERSISTENCE_UNLOGGED) {
-    refuse_persistence("unlogged", "Leave out UNLOGGED, or use USING heap.");
-  }
+  if (persistence == RELPERSISTENCE_TEMP) refuse_temporary();
   *freezeXid = InvalidTransactionId;
   *minmulti = InvalidMultiXactId;
   SMgrRelation file = RelationCreateStorage(*newrnode, persistence, true);
+  if (persistence == RELPERSISTENCE_UNLOGGED) create_init_fork(file, newrnode);
   smgrclose(file);
   rdmacc_new_file(rel, newrnode);
 }
@@ -178,5 +185,8 @@ void rdmacc_relation_estimate_size(Relation rel, int32* attr_widths, BlockNumber
                                    double* tuples, double* allvisfrac) {
   table_block_relation_estimate_size(rel, attr_widths, pages, tuples, allvisfrac, kRowOverhead,
                                      kPageUsable);
-  if (rel->rd_rel->relhasindex) *pages = Max(*pages, kPagesMin);
+  if (rel->rd_rel->relhasindex && OidIsValid(RelationGetPrimaryKeyIndex(rel))) {
+    *pages = Max(*pages, kPagesMin);
+  }
+  *allvisfrac = 1; /* index-only scans never look at rows */
 }

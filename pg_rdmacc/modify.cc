@@ -4,6 +4,7 @@
 #include "pg_rdmacc/error.h"
 #include "pg_rdmacc/executor.h"
 #include "pg_rdmacc/fetch.h"
+#include "pg_rdmacc/index_row.h"
 #include "pg_rdmacc/index_write.h"
 #include "pg_rdmacc/key_moves.h"
 #include "pg_rdmacc/row_codec.h"
@@ -25,11 +26,13 @@ namespace {
 
 /* What one write needs: its bytes are made here and thrown away with the next write. */
 MemoryContext workspace;
+bool by_update; /* the write before */
 
 MemoryContext enter_workspace(void) {
   if (workspace == nullptr) {
     workspace = AllocSetContextCreate(TopMemoryContext, "rdmacc write", ALLOCSET_DEFAULT_SIZES);
   }
+  if (rdmacc_index_row_is_computed()) return CurrentMemoryContext;
   MemoryContextReset(workspace);
   return MemoryContextSwitchTo(workspace);
 }
@@ -89,6 +92,7 @@ void insert(Relation rel, TupleTableSlot* slot, CommandId cid, bool speculative)
     rdmacc_raise_duplicate(rel, &table, key, slot);
   }
   rdmacc_index_row_inserted(rel, slot, key, cid);
+  by_update = false;
   name_written_row(rel, &table, key, cid, slot);
   MemoryContextSwitchTo(previous);
   pgstat_count_heap_insert(rel, 1);
@@ -147,6 +151,8 @@ bool rdmacc_modified_by_own_command(const RdmaccHandle* handle, ItemPointer tid,
   return true;
 }
 
+bool rdmacc_wrote_by_update(void) { return by_update; }
+
 void rdmacc_put_row(Relation rel, const RdmaccHandle* handle, BridgeBytes row, CommandId cid) {
   rdmacc_enter_write(cid);
   bridge_start_put(handle->table, handle->key, row);
@@ -192,8 +198,9 @@ TM_Result rdmacc_tuple_delete(Relation rel, ItemPointer tid, CommandId cid, Snap
 TM_Result rdmacc_tuple_update(Relation rel, ItemPointer otid, TupleTableSlot* slot, CommandId cid,
                               Snapshot, Snapshot, bool, TM_FailureData* tmfd,
                               LockTupleMode* lockmode, bool* update_indexes) {
-  /* The engine keeps keys and entries with the row, so no index ever needs to know. */
-  *update_indexes = false;
+  /* The engine keeps keys and entries with the row, so no index needs to know, but for the trigger
+   * of a deferrable one. */
+  *update_indexes = rdmacc_has_deferrable_index(rel);
   *lockmode = LockTupleNoKeyExclusive;
   const RdmaccHandle handle = *rdmacc_handle_get(otid, rel);
   if (rdmacc_modified_by_own_command(&handle, otid, cid, tmfd)) return TM_SelfModified;
@@ -219,6 +226,7 @@ TM_Result rdmacc_tuple_update(Relation rel, ItemPointer otid, TupleTableSlot* sl
     }
     rdmacc_index_row_moved(rel, slot, key, cid);
   }
+  by_update = true;
   name_written_row(rel, &table, key, cid, slot);
   MemoryContextSwitchTo(previous);
   pgstat_count_heap_update(rel, false);

@@ -65,9 +65,9 @@ void dropped_relation(Oid relid) {
 }
 
 /* An index that exists may become a constraint without being built again. */
-[[noreturn]] void refuse_deferrable(const FormData_pg_constraint* form) {
+[[noreturn]] void refuse_deferrable_key(const FormData_pg_constraint* form) {
   ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-                  errmsg("cannot create deferrable constraint \"%s\" on rdmacc table \"%s\"",
+                  errmsg("cannot create deferrable primary key \"%s\" on rdmacc table \"%s\"",
                          NameStr(form->conname), get_rel_name(form->conrelid)),
                   errhint("Leave out DEFERRABLE: an UPDATE is judged when it ends in any case.")));
 }
@@ -76,9 +76,9 @@ void created_constraint(HeapTuple tuple) {
   const auto* form = reinterpret_cast<Form_pg_constraint>(GETSTRUCT(tuple));
   if (form->contype == CONSTRAINT_FOREIGN) {
     rdmacc_check_foreign_key(form);
-  } else if (form->condeferrable && OidIsValid(form->conindid) &&
+  } else if (form->condeferrable && form->contype == CONSTRAINT_PRIMARY &&
              rdmacc_relation_is_ours(form->conrelid)) {
-    refuse_deferrable(form);
+    refuse_deferrable_key(form);
   }
 }
 

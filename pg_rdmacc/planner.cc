@@ -129,15 +129,14 @@ bool is_primary_key(Oid index) {
   return primary;
 }
 
-/* Entries are read by the protocol, so that a scan of an index does not get past what others hold.
- * The scan of the table does. */
-bool skips_locked(const PlannerInfo* root, Index number) {
+/* What the query's FOR UPDATE of the table says. */
+LockWaitPolicy wait_policy(const PlannerInfo* root, Index number) {
   ListCell* cell;
   foreach (cell, root->rowMarks) {
     const auto* mark = static_cast<const PlanRowMark*>(lfirst(cell));
-    if (mark->rti == number && mark->waitPolicy == LockWaitSkip) return true;
+    if (mark->rti == number) return mark->waitPolicy;
   }
-  return false;
+  return LockWaitBlock;
 }
 
 void relation_info(PlannerInfo* root, Oid relation, bool inherits, RelOptInfo* rel) {
@@ -151,12 +150,16 @@ void relation_info(PlannerInfo* root, Oid relation, bool inherits, RelOptInfo* r
     index->amcanparallel = false;
     index->amcanmarkpos = false;
     index->hypothetical = true; /* the file is empty: nothing is to be learnt from it */
-    for (int i = 0; i < index->ncolumns; i++) index->canreturn[i] = false;
     if (!is_primary_key(index->indexoid)) {
-      rdmacc_describe_to_planner(index);
-      index->amhasgettuple = index->amhasgettuple && !skips_locked(root, rel->relid);
+      /* Entries are read by the protocol, so that a scan of an index does not get past what others
+       * hold. The scan of the table does. */
+      const LockWaitPolicy policy = wait_policy(root, rel->relid);
+      rdmacc_describe_to_planner(index, relation);
+      index->amhasgettuple = index->amhasgettuple && policy != LockWaitSkip;
+      index->amhasgetbitmap = policy == LockWaitBlock;
       continue;
     }
+    for (int i = 0; i < index->ncolumns; i++) index->canreturn[i] = false;
     index->amcostestimate = reinterpret_cast<void (*)()>(key_lookup_cost);
     /* Rows are found by whole keys: they have no order. */
     index->sortopfamily = nullptr;
@@ -194,11 +197,7 @@ void set_rel_pathlist(PlannerInfo* root, RelOptInfo* rel, Index number, RangeTbl
     if (!IsA(path, IndexPath)) continue;
     RdmaccKeyMatch match = {};
     auto* index_path = reinterpret_cast<IndexPath*>(path);
-    if (rdmacc_is_secondary_path(index_path)) {
-      /* A query that wants no column at all would do without the rows; entries have no columns. */
-      path->pathtype = T_IndexScan;
-      continue;
-    }
+    if (rdmacc_is_secondary_path(index_path)) continue;
     if (rdmacc_match_key(index_path, &match)) {
       lfirst(cell) = rdmacc_key_lookup_path(root, index_path, &match);
     } else {

@@ -13,12 +13,14 @@
 extern "C" {
 #include "access/htup_details.h"
 #include "access/tupmacs.h"
+#include "access/xact.h"
 #include "access/xlog.h"
 #include "catalog/pg_type.h"
 #include "commands/defrem.h"
 #include "common/hashfn.h"
 #include "miscadmin.h"
 #include "pgstat.h"
+#include "storage/proc.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/syscache.h"
@@ -95,8 +97,8 @@ uint64 tablespace_variant(Oid tablespace) {
 
 /* Rows that this session has added, or removed, and not reported yet. */
 double pending_rows(Relation relation) {
+  if (!pgstat_should_count_relation(relation)) return 0;
   const PgStat_TableStatus* status = relation->pgstat_info;
-  if (status == nullptr) return 0;
   auto rows = static_cast<double>(status->t_counts.t_delta_live_tuples);
   for (const PgStat_TableXactStatus* level = status->trans; level != nullptr;
        level = level->upper) {
@@ -104,6 +106,17 @@ double pending_rows(Relation relation) {
   }
   return rows;
 }
+
+/* What VACUUM or ANALYZE is about to report of a table. Until it has, in the same command, neither
+ * this session nor PostgreSQL's statistics count those rows. */
+struct Reported {
+  Oid relation;
+  LocalTransactionId transaction;
+  CommandId command;
+  double rows;
+};
+
+Reported reported;
 
 }  // namespace
 
@@ -128,6 +141,12 @@ Oid rdmacc_key_column_type(Oid operator_class_type, Oid attribute_type) {
              : operator_class_type;
 }
 
+Oid rdmacc_index_column_type(Relation relation, Relation index, int number) {
+  const AttrNumber attno = index->rd_index->indkey.values[number];
+  return attno != 0 ? TupleDescAttr(RelationGetDescr(relation), attno - 1)->atttypid
+                    : TupleDescAttr(RelationGetDescr(index), number)->atttypid;
+}
+
 void rdmacc_index_layout(Relation relation, Relation index, RdmaccKeyLayout* layout) {
   layout->index = RelationGetRelid(index);
   layout->column_count = IndexRelationGetNumberOfKeyAttributes(index);
@@ -135,9 +154,8 @@ void rdmacc_index_layout(Relation relation, Relation index, RdmaccKeyLayout* lay
     RdmaccKeyColumn* column = &layout->columns[i];
     column->attno = index->rd_index->indkey.values[i];
     column->collation = index->rd_indcollation[i];
-    column->type = rdmacc_key_column_type(
-        index->rd_opcintype[i],
-        TupleDescAttr(RelationGetDescr(relation), column->attno - 1)->atttypid);
+    column->type = rdmacc_key_column_type(index->rd_opcintype[i],
+                                          rdmacc_index_column_type(relation, index, i));
   }
   RdmaccTableOptions options;
   rdmacc_table_options(relation, &options);
@@ -278,14 +296,24 @@ void rdmacc_table_key(const RdmaccKeyLayout* layout, TupleTableSlot* slot, Strin
 }
 
 double rdmacc_estimated_rows(Relation relation) {
+  if (reported.relation == RelationGetRelid(relation) && reported.transaction == MyProc->lxid &&
+      reported.command == GetCurrentCommandId(false)) {
+    return reported.rows;
+  }
   const PgStat_StatTabEntry* statistics = pgstat_fetch_stat_tabentry(RelationGetRelid(relation));
   const double pending = pending_rows(relation);
-  if (statistics == nullptr && pending <= 0) return Max(relation->rd_rel->reltuples, 0.0);
-  const double reported =
-      statistics != nullptr ? static_cast<double>(statistics->n_live_tuples) : 0.0;
-  return Max(reported + pending, 0.0);
+  /* After a crash PostgreSQL's statistics begin anew. */
+  const bool known =
+      statistics != nullptr && (statistics->n_live_tuples > 0 || statistics->tuples_inserted > 0 ||
+                                statistics->tuples_deleted > 0 || statistics->vacuum_count > 0 ||
+                                statistics->analyze_count > 0);
+  if (!known) return Max(Max(relation->rd_rel->reltuples, pending), 0.0);
+  return Max(static_cast<double>(statistics->n_live_tuples) + pending, 0.0);
 }
 
 void rdmacc_rows_reported(Relation relation) {
-  if (relation->pgstat_info != nullptr) relation->pgstat_info->t_counts.t_delta_live_tuples = 0;
+  const double rows = rdmacc_estimated_rows(relation);
+  if (!pgstat_should_count_relation(relation)) return;
+  reported = {RelationGetRelid(relation), MyProc->lxid, GetCurrentCommandId(false), rows};
+  relation->pgstat_info->t_counts.t_delta_live_tuples = 0;
 }

@@ -63,6 +63,9 @@ Oid rdmacc_access_method(void);
 
 /* The layout that the catalog asks for, and that of one primary key index. */
 void rdmacc_catalog_layout(Relation relation, RdmaccKeyLayout* layout);
+/* The type of what a column of an index holds, expressions included. */
+Oid rdmacc_index_column_type(Relation relation, Relation index, int number);
+
 void rdmacc_index_layout(Relation relation, Relation index, RdmaccKeyLayout* layout);
 
 /* The type that an index column compares: its operator class's, unless that is for several. */

@@ -31,7 +31,8 @@ constexpr int64 kSetsInitial = 64;
 HTAB* sets; /* by table */
 
 bool is_secondary(Relation index) {
-  return index->rd_rel->relam == BTREE_AM_OID && !index->rd_index->indisprimary;
+  const Oid kind = index->rd_rel->relam;
+  return (kind == BTREE_AM_OID || kind == HASH_AM_OID) && !index->rd_index->indisprimary;
 }
 
 const RdmaccIndex* find_in(const CachedSet* set, Oid index) {

@@ -131,6 +131,7 @@ TableScanDesc rdmacc_scan_begin(Relation rel, Snapshot snapshot, int nkeys, stru
   scan->base.rs_flags = flags;
   scan->base.rs_parallel = pscan;
   if ((flags & SO_TYPE_SEQSCAN) != 0 && rdmacc_query_scrolls()) history_begin(&scan->history);
+  if ((flags & SO_TYPE_BITMAPSCAN) != 0) scan->bitmap = rdmacc_bitmap_scan_begin(rel);
   return &scan->base;
 }
 
@@ -138,6 +139,7 @@ void rdmacc_scan_end(TableScanDesc base) {
   auto* scan = reinterpret_cast<RdmaccScan*>(base);
   stop(scan);
   history_end(&scan->history);
+  if (scan->bitmap != nullptr) rdmacc_bitmap_scan_end(scan->bitmap, base->rs_rd);
   if ((base->rs_flags & SO_TYPE_ANALYZE) != 0) rdmacc_rows_reported(base->rs_rd);
   RelationDecrementReferenceCount(base->rs_rd);
   if ((base->rs_flags & SO_TEMP_SNAPSHOT) != 0) UnregisterSnapshot(base->rs_snapshot);
@@ -148,6 +150,7 @@ void rdmacc_scan_rescan(TableScanDesc base, struct ScanKeyData*, bool, bool, boo
   auto* scan = reinterpret_cast<RdmaccScan*>(base);
   stop(scan);
   if (scan->history.store != nullptr) tuplestore_clear(scan->history.store);
+  if (scan->bitmap != nullptr) rdmacc_bitmap_scan_reset(scan->bitmap);
 }
 
 bool rdmacc_scan_next(RdmaccScan* scan, TupleTableSlot* slot) {

@@ -1,5 +1,6 @@
 /* Scans of whole tables. */
 #pragma once
+#include "pg_rdmacc/bitmap_scan.h"
 #include "pg_rdmacc/handle.h"
 #include "pg_rdmacc/ordered_rows.h"
 
@@ -19,6 +20,7 @@ typedef struct RdmaccScan {
   RdmaccOrderedRows rows;
   RdmaccHandleStream handles;
   RdmaccHistory history;
+  RdmaccBitmapScan* bitmap;     /* NULL but for a bitmap scan */
   uint64 sample_rows_per_block; /* ANALYZE; 0 before its first block */
   uint64 sample_rows_left;      /* of the present block */
   bool sample_last_block;

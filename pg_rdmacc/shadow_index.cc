@@ -1,5 +1,6 @@
 #include "pg_rdmacc/shadow_index.h"
 
+#include "pg_rdmacc/bitmap_scan.h"
 #include "pg_rdmacc/fetch.h"
 #include "pg_rdmacc/index_scan.h"
 #include "pg_rdmacc/index_write.h"
@@ -33,17 +34,25 @@ StringInfoData absent_key;
 uint32 absent_table;
 uint32 absent_transaction;
 CommandId absent_command;
+/* As PostgreSQL made them. */
 bool have_btree;
-IndexAmRoutine btree; /* as PostgreSQL made it */
+IndexAmRoutine btree;
+bool have_hash;
+IndexAmRoutine hash;
 
 bool aminsert(Relation index, Datum* values, bool* isnull, ItemPointer heap_tid, Relation heap,
               IndexUniqueCheck check_unique, bool unchanged, IndexInfo* info);
 IndexScanDesc ambeginscan(Relation index, int nkeys, int norderbys);
 
+/* PostgreSQL's routine of an index's kind. */
+const IndexAmRoutine* stock_routine(Relation index) {
+  return index->rd_rel->relam == HASH_AM_OID ? &hash : &btree;
+}
+
 /* True, and the index has its own routine again, when its table has left us. */
 bool give_back(Relation index) {
   if (rdmacc_relation_is_ours(index->rd_index->indrelid)) return false;
-  *index->rd_indam = btree;
+  *index->rd_indam = *stock_routine(index);
   return true;
 }
 
@@ -51,7 +60,8 @@ bool give_back(Relation index) {
 bool aminsert(Relation index, Datum* values, bool* isnull, ItemPointer heap_tid, Relation heap,
               IndexUniqueCheck check_unique, bool unchanged, IndexInfo* info) {
   if (!rdmacc_is_ours(heap) && give_back(index)) {
-    return btree.aminsert(index, values, isnull, heap_tid, heap, check_unique, unchanged, info);
+    return index->rd_indam->aminsert(index, values, isnull, heap_tid, heap, check_unique, unchanged,
+                                     info);
   }
   return rdmacc_index_check_inserted(index, values, isnull, heap_tid, heap, check_unique);
 }
@@ -59,7 +69,7 @@ bool aminsert(Relation index, Datum* values, bool* isnull, ItemPointer heap_tid,
 bool is_primary_key(IndexScanDesc scan) { return scan->indexRelation->rd_index->indisprimary; }
 
 IndexScanDesc ambeginscan(Relation index, int nkeys, int norderbys) {
-  if (give_back(index)) return btree.ambeginscan(index, nkeys, norderbys);
+  if (give_back(index)) return index->rd_indam->ambeginscan(index, nkeys, norderbys);
   IndexScanDesc scan = RelationGetIndexScan(index, nkeys, norderbys);
   if (is_primary_key(scan)) {
     scan->opaque = palloc0(sizeof(RdmaccLookup));
@@ -155,6 +165,11 @@ bool amgettuple(IndexScanDesc scan, ScanDirection direction) {
   return is_primary_key(scan) ? look_up(scan) : rdmacc_index_scan_next(scan, direction);
 }
 
+int64 amgetbitmap(IndexScanDesc scan, TIDBitmap* bitmap) {
+  if (is_primary_key(scan)) elog(ERROR, "the primary key of an rdmacc table makes no bitmaps");
+  return rdmacc_index_bitmap(scan, bitmap);
+}
+
 void amendscan(IndexScanDesc scan) {
   if (is_primary_key(scan)) {
     pfree(scan->opaque);
@@ -163,19 +178,29 @@ void amendscan(IndexScanDesc scan) {
   }
 }
 
+bool is_offered(Relation index) {
+  return index->rd_rel->relam == BTREE_AM_OID || index->rd_rel->relam == HASH_AM_OID;
+}
+
+void keep_stock(const IndexAmRoutine* routine, IndexAmRoutine* stock, bool* have) {
+  if (!*have) *stock = *routine;
+  *have = true;
+}
+
 void override_routine(Relation index) {
   IndexAmRoutine* routine = index->rd_indam;
-  if (index->rd_rel->relam != BTREE_AM_OID || routine->aminsert == aminsert) return;
-  if (!have_btree) {
-    btree = *routine;
-    have_btree = true;
+  if (!is_offered(index) || routine->aminsert == aminsert) return;
+  if (index->rd_rel->relam == HASH_AM_OID) {
+    keep_stock(routine, &hash, &have_hash);
+  } else {
+    keep_stock(routine, &btree, &have_btree);
   }
   routine->aminsert = aminsert;
   routine->ambeginscan = ambeginscan;
   routine->amrescan = amrescan;
   routine->amgettuple = amgettuple;
   routine->amendscan = amendscan;
-  routine->amgetbitmap = nullptr;
+  routine->amgetbitmap = amgetbitmap;
   routine->ammarkpos = nullptr;
   routine->amrestrpos = nullptr;
   routine->amcanreturn = nullptr;
@@ -185,17 +210,43 @@ void override_routine(Relation index) {
 
 void relcache_changed(Datum, Oid) { index_epoch++; }
 
+void override_scan(Relation relation, Relation index) {
+  if (relation == nullptr || index == nullptr || !rdmacc_is_ours(relation)) return;
+  override_routine(index);
+  rdmacc_override_all_indexes(relation);
+}
+
+/* The scan of an index that makes a bitmap has begun already: it is begun anew if that was a scan
+ * of the empty file. */
+void override_bitmap_scan(BitmapIndexScanState* state) {
+  Relation index = state->biss_RelationDesc;
+  if (index == nullptr || !rdmacc_relation_is_ours(index->rd_index->indrelid)) return;
+  override_routine(index);
+  if (rdmacc_index_scan_is_ours(state->biss_ScanDesc)) return;
+  const MemoryContext previous = MemoryContextSwitchTo(state->ss.ps.state->es_query_cxt);
+  *index->rd_indam = *stock_routine(index);
+  index_endscan(state->biss_ScanDesc);
+  override_routine(index);
+  state->biss_ScanDesc =
+      index_beginscan_bitmap(index, state->ss.ps.state->es_snapshot, state->biss_NumScanKeys);
+  if (state->biss_NumRuntimeKeys == 0 && state->biss_NumArrayKeys == 0) {
+    index_rescan(state->biss_ScanDesc, state->biss_ScanKeys, state->biss_NumScanKeys, nullptr, 0);
+  }
+  MemoryContextSwitchTo(previous);
+}
+
 /* PostgreSQL opens the index of an IndexScan after it has asked for the table's slots. Here it is
  * open, and not yet used. */
 bool override_scans(PlanState* state, void* context) {
   if (state == nullptr) return false;
   if (IsA(state, IndexScanState)) {
     const auto* scan = reinterpret_cast<const IndexScanState*>(state);
-    Relation relation = scan->ss.ss_currentRelation;
-    if (relation != nullptr && scan->iss_RelationDesc != nullptr && rdmacc_is_ours(relation)) {
-      override_routine(scan->iss_RelationDesc);
-      rdmacc_override_all_indexes(relation);
-    }
+    override_scan(scan->ss.ss_currentRelation, scan->iss_RelationDesc);
+  } else if (IsA(state, IndexOnlyScanState)) {
+    const auto* scan = reinterpret_cast<const IndexOnlyScanState*>(state);
+    override_scan(scan->ss.ss_currentRelation, scan->ioss_RelationDesc);
+  } else if (IsA(state, BitmapIndexScanState)) {
+    override_bitmap_scan(reinterpret_cast<BitmapIndexScanState*>(state));
   }
   return planstate_tree_walker(
       state, reinterpret_cast<bool (*)()>(reinterpret_cast<void (*)()>(override_scans)), context);
@@ -207,7 +258,13 @@ void executor_start(QueryDesc* query, int flags) {
   } else {
     standard_ExecutorStart(query, flags);
   }
-  if ((flags & EXEC_FLAG_EXPLAIN_ONLY) == 0) override_scans(query->planstate, nullptr);
+  if ((flags & EXEC_FLAG_EXPLAIN_ONLY) != 0) return;
+  override_scans(query->planstate, nullptr);
+  /* Not every one of them hangs in the tree of the plan. */
+  ListCell* cell;
+  foreach (cell, query->estate->es_subplanstates) {
+    override_scans(static_cast<PlanState*>(lfirst(cell)), nullptr);
+  }
 }
 
 }  // namespace
@@ -250,7 +307,7 @@ bool rdmacc_has_foreign_index_open(Relation relation) {
     Relation index = RelationIdGetRelation(lfirst_oid(cell));
     if (!RelationIsValid(index)) continue;
     /* One reference is ours. */
-    found = found || (index->rd_refcnt > 1 && index->rd_rel->relam == BTREE_AM_OID &&
+    found = found || (index->rd_refcnt > 1 && is_offered(index) &&
                       index->rd_indam->ambeginscan != ambeginscan);
     RelationClose(index);
   }
@@ -263,4 +320,5 @@ void rdmacc_shadow_index_init(void) {
   previous_start = ExecutorStart_hook;
   ExecutorStart_hook = executor_start;
   rdmacc_unique_check_init();
+  rdmacc_bitmap_scan_init();
 }

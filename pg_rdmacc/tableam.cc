@@ -2,6 +2,7 @@
  * of each callback. The members that are null are optional ones, and say so. */
 #include "pg_rdmacc/tableam.h"
 
+#include "pg_rdmacc/bitmap_scan.h"
 #include "pg_rdmacc/fetch.h"
 #include "pg_rdmacc/maintenance.h"
 #include "pg_rdmacc/modify.h"
@@ -102,8 +103,8 @@ const TableAmRoutine rdmacc_routine = {
     .relation_toast_am = nullptr,          /* only with a TOAST table */
     .relation_fetch_toast_slice = nullptr, /* only with a TOAST table */
     .relation_estimate_size = rdmacc_relation_estimate_size,
-    .scan_bitmap_next_block = nullptr, /* optional: bitmaps of TIDs mean nothing here */
-    .scan_bitmap_next_tuple = nullptr, /* optional */
+    .scan_bitmap_next_block = rdmacc_scan_bitmap_next_block,
+    .scan_bitmap_next_tuple = rdmacc_scan_bitmap_next_tuple,
     .scan_sample_next_block = rdmacc_scan_sample_next_block,
     .scan_sample_next_tuple = rdmacc_scan_sample_next_tuple,
 };

@@ -2,6 +2,7 @@
 
 #include "pg_rdmacc/duplicate_key.h"
 #include "pg_rdmacc/fetch.h"
+#include "pg_rdmacc/index_row.h"
 #include "pg_rdmacc/relation.h"
 #include "pg_rdmacc/savepoint.h"
 #include "pg_rdmacc/scan_rows.h"
@@ -54,20 +55,22 @@ void fetch_row(Relation relation, BridgeBytes key, TupleTableSlot* slot) {
   rdmacc_slot_store(slot, relation, &row, nullptr);
 }
 
-bool columns_equal(const RdmaccIndex* index, TupleTableSlot* one, TupleTableSlot* other) {
+/* What an index has of a row. */
+struct Values {
+  Datum values[INDEX_MAX_KEYS];
+  bool nulls[INDEX_MAX_KEYS];
+};
+
+bool columns_equal(const RdmaccIndex* index, const Values* one, const Values* other) {
   for (int i = 0; i < index->column_count; i++) {
     const RdmaccIndexColumn* column = &index->columns[i];
-    bool null_in_one = false;
-    bool null_in_other = false;
-    const Datum in_one = slot_getattr(one, column->attno, &null_in_one);
-    const Datum in_other = slot_getattr(other, column->attno, &null_in_other);
-    if (null_in_one || null_in_other) {
-      if (null_in_one != null_in_other) return false;
+    if (one->nulls[i] || other->nulls[i]) {
+      if (one->nulls[i] != other->nulls[i]) return false;
       continue;
     }
     TypeCacheEntry* entry = lookup_type_cache(column->type, TYPECACHE_EQ_OPR_FINFO);
-    if (!DatumGetBool(
-            FunctionCall2Coll(&entry->eq_opr_finfo, column->collation, in_one, in_other))) {
+    if (!DatumGetBool(FunctionCall2Coll(&entry->eq_opr_finfo, column->collation, one->values[i],
+                                        other->values[i]))) {
       return false;
     }
   }
@@ -203,17 +206,19 @@ void rdmacc_raise_index_duplicate(Relation relation, const RdmaccIndex* index, B
   TupleTableSlot* second = MakeSingleTupleTableSlot(RelationGetDescr(relation), &TTSOpsHeapTuple);
   fetch_row(relation, key, slot);
   fetch_row(relation, other, second);
-  if (!columns_equal(index, slot, second)) {
+  Values values = {};
+  Values second_values = {};
+  rdmacc_index_row(index, relation, slot, values.values, values.nulls);
+  rdmacc_index_row(index, relation, second, second_values.values, second_values.nulls);
+  if (!columns_equal(index, &values, &second_values)) {
     ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
                     errmsg("two different keys of index \"%s\" have the same hash",
                            RelationGetRelationName(index_relation)),
                     errhint("Use columns of another data type.")));
   }
-  Datum values[INDEX_MAX_KEYS] = {};
-  bool nulls[INDEX_MAX_KEYS] = {};
-  rdmacc_index_values(index, slot, values, nulls);
   raise_violation(relation, index_relation,
-                  BuildIndexValueDescription(index_relation, values, nulls), building);
+                  BuildIndexValueDescription(index_relation, values.values, values.nulls),
+                  building);
 }
 
 void rdmacc_check_columns_later(Relation relation, const RdmaccIndex* index, BridgeBytes columns,
@@ -237,4 +242,5 @@ void rdmacc_unique_check_init(void) {
   previous_finish = ExecutorFinish_hook;
   ExecutorFinish_hook = executor_finish;
   RegisterXactCallback(xact_callback, nullptr);
+  rdmacc_index_row_init();
 }

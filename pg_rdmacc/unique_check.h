@@ -3,7 +3,8 @@
  * index says otherwise.
  *
  * An INSERT is judged row by row. An UPDATE is judged when its statement ends, for it may move
- * values past each other. */
+ * values past each other. A deferrable constraint is judged by PostgreSQL's trigger, which asks
+ * aminsert, and once more at COMMIT. */
 #pragma once
 #include "pg_rdmacc/index_entries.h"
 
@@ -17,6 +18,10 @@ bool rdmacc_find_other_entry(Relation relation, const RdmaccIndex* index, Bridge
 /* Two rows have the same columns. Raises 23505, or 54000 when only their hashes are equal. */
 [[noreturn]] void rdmacc_raise_index_duplicate(Relation relation, const RdmaccIndex* index,
                                                BridgeBytes key, BridgeBytes other, bool building);
+
+/* Instead of a command: for what PostgreSQL's own trigger of a deferrable constraint has let pass.
+ */
+#define RDMACC_AT_COMMIT InvalidCommandId
 
 /* To be looked at when the statement of this command ends. */
 void rdmacc_check_columns_later(Relation relation, const RdmaccIndex* index, BridgeBytes columns,

@@ -45,12 +45,10 @@ bool is_temporary(const RangeVar* relation) {
   return strncmp(schema, "pg_temp", strlen("pg_temp")) == 0;
 }
 
-/* Temporary and unlogged tables are never ours by default, so that scripts which make some go on
- * working. */
+/* Temporary tables are never ours by default, so that scripts which make some go on working. */
 char* access_method_for(const RangeVar* relation, char* named) {
   const bool by_default = named == nullptr && default_is_ours();
-  const bool unlogged = relation->relpersistence == RELPERSISTENCE_UNLOGGED;
-  return by_default && (unlogged || is_temporary(relation)) ? pstrdup("heap") : named;
+  return by_default && is_temporary(relation) ? pstrdup("heap") : named;
 }
 
 /* The statement, changed if need be; a plan in the cache is not touched. */

@@ -29,12 +29,12 @@ SELECT count(*) FROM t;
 SELECT count(*) FROM t WHERE a IN (1, 2);
 RESET enable_seqscan;
 
--- The same rows, in the same order, as without the index.
+-- The same rows, in the same order, as without the index; and the same rows by a bitmap.
 CREATE FUNCTION plan_of(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE line text; found text := '';
 BEGIN
   FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
-    IF line ~ 'Index Scan|Seq Scan|Sort$|Custom Scan' THEN
+    IF line ~ 'Index (Only )?Scan|Seq Scan|Sort$|Custom Scan' THEN
       found := found || CASE WHEN found = '' THEN '' ELSE ', ' END
                || regexp_replace(btrim(line, ' ->'), ' on .*', '');
     END IF;
@@ -42,16 +42,24 @@ BEGIN
   RETURN found;
 END $$;
 CREATE FUNCTION compare(query text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE by_index text; by_scan text; plan text;
+DECLARE by_index text; by_rows text; by_bitmap text; by_scan text; plan text;
 BEGIN
-  PERFORM set_config('enable_seqscan', 'off', true), set_config('enable_sort', 'off', true);
+  PERFORM set_config('enable_seqscan', 'off', true), set_config('enable_sort', 'off', true),
+          set_config('enable_bitmapscan', 'off', true);
   plan := plan_of(query);
   EXECUTE 'SELECT string_agg(s::text, '','') FROM (' || query || ') s' INTO by_index;
-  PERFORM set_config('enable_seqscan', 'on', true), set_config('enable_sort', 'on', true),
-          set_config('enable_indexscan', 'off', true);
+  PERFORM set_config('enable_indexonlyscan', 'off', true);
+  EXECUTE 'SELECT string_agg(s::text, '','') FROM (' || query || ') s' INTO by_rows;
+  PERFORM set_config('enable_sort', 'on', true), set_config('enable_indexscan', 'off', true),
+          set_config('enable_bitmapscan', 'on', true);
+  EXECUTE 'SELECT string_agg(s::text, '','') FROM (' || query || ') s' INTO by_bitmap;
+  PERFORM set_config('enable_seqscan', 'on', true), set_config('enable_bitmapscan', 'off', true);
   EXECUTE 'SELECT string_agg(s::text, '','') FROM (' || query || ') s' INTO by_scan;
-  PERFORM set_config('enable_indexscan', 'on', true);
-  RETURN plan || CASE WHEN by_index IS NOT DISTINCT FROM by_scan THEN ': same' ELSE ': DIFFERENT' END;
+  PERFORM set_config('enable_indexscan', 'on', true), set_config('enable_indexonlyscan', 'on', true),
+          set_config('enable_bitmapscan', 'on', true);
+  RETURN plan || CASE WHEN by_index IS NOT DISTINCT FROM by_scan
+    AND by_rows IS NOT DISTINCT FROM by_scan AND by_bitmap IS NOT DISTINCT FROM by_scan
+    THEN ': same' ELSE ': DIFFERENT' END;
 END $$;
 SELECT compare('SELECT * FROM t WHERE a = 5 ORDER BY a, id');
 SELECT compare('SELECT a FROM t WHERE a < 5 ORDER BY a');
@@ -112,7 +120,7 @@ BEGIN
       IF direction = '' OR plan ~ 'DIFFERENT' THEN RAISE NOTICE '% %', column_name, plan; END IF;
       plan := compare(format('SELECT id FROM types WHERE %1$I = (SELECT %1$I FROM types WHERE id = 33)'
                              ' ORDER BY id', column_name));
-      IF plan !~ 'Index Scan using probe.*same' THEN RAISE NOTICE '% = %', column_name, plan; END IF;
+      IF plan !~ 'Index (Only )?Scan using probe.*same' THEN RAISE NOTICE '% = %', column_name, plan; END IF;
       plan := compare(format('SELECT id FROM types WHERE %1$I < (SELECT %1$I FROM types WHERE id = 33)'
                              ' ORDER BY id', column_name));
       IF plan !~ 'same' THEN RAISE NOTICE '% < %', column_name, plan; END IF;

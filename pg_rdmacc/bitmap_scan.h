@@ -1,0 +1,33 @@
+/* Bitmap scans. PostgreSQL collects TIDs in a bitmap, combines bitmaps, and asks the table for what
+ * is left. Rows have no place in a file, so each key that an index finds gets a number, the same
+ * one from every index, as long as a bitmap scan of the table is open; a TID is such a number.
+ *
+ * A bitmap's last page, which every index adds, stands for no row: when the scan comes to it, it
+ * knows all that it has to return, fetches rows many at a time, and returns them in the order in
+ * which they were written, unless there are too many of them. */
+#pragma once
+#include "pg_rdmacc/pg_rdmacc.h"
+
+extern "C" {
+#include "access/genam.h"
+#include "access/relscan.h"
+#include "access/tableam.h"
+#include "nodes/tidbitmap.h"
+
+typedef struct RdmaccBitmapScan RdmaccBitmapScan;
+
+/* Of a table's scan; one that is reset looks at another bitmap. */
+RdmaccBitmapScan* rdmacc_bitmap_scan_begin(Relation relation);
+void rdmacc_bitmap_scan_reset(RdmaccBitmapScan* scan);
+void rdmacc_bitmap_scan_end(RdmaccBitmapScan* scan, Relation relation);
+
+/* amgetbitmap of a secondary index. */
+int64 rdmacc_index_bitmap(IndexScanDesc scan, TIDBitmap* bitmap);
+
+/* tableam.h */
+bool rdmacc_scan_bitmap_next_block(TableScanDesc scan, struct TBMIterateResult* page);
+bool rdmacc_scan_bitmap_next_tuple(TableScanDesc scan, struct TBMIterateResult* page,
+                                   TupleTableSlot* slot);
+
+void rdmacc_bitmap_scan_init(void);
+}
