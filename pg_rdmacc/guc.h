@@ -13,11 +13,11 @@ extern "C" {
 extern int rdmacc_node_threads;   /* of each node */
 extern char* rdmacc_node_program; /* "": look beside the server's programs and libraries */
 extern int rdmacc_huge_pages;     /* 1 = try, 0 = off */
-extern char* rdmacc_verbs_device;   /* of the verbs fabric, with the two below */
+extern char* rdmacc_verbs_device; /* of the verbs fabric, with the two below */
 extern int rdmacc_verbs_port;
 extern int rdmacc_verbs_gid_index;
-extern char* rdmacc_fabric;       /* over what sessions and nodes talk: shm, tcp, … */
-extern char* rdmacc_cluster;      /* addresses of nodes that others run; "": the server's own */
+extern char* rdmacc_fabric;  /* over what sessions and nodes talk: shm, tcp, … */
+extern char* rdmacc_cluster; /* addresses of nodes that others run; "": the server's own */
 extern char* rdmacc_cluster_name_setting;
 extern char* rdmacc_cluster_secret_file;
 

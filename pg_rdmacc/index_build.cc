@@ -5,6 +5,7 @@
 #include "pg_rdmacc/row_codec.h"
 #include "pg_rdmacc/scan_rows.h"
 #include "pg_rdmacc/secondary_indexes.h"
+#include "pg_rdmacc/table_options.h"
 #include "pg_rdmacc/unique_check.h"
 #include "pg_rdmacc/xact.h"
 
@@ -132,6 +133,9 @@ double fill(Relation relation, const RdmaccIndex* index, bool may_exist) {
  * primary key it needs no entries. */
 bool is_twin_of_primary_key(Relation relation, Relation index, const IndexInfo* info) {
   if (!info->ii_Concurrent || !info->ii_Unique) return false;
+  RdmaccTableOptions options;
+  rdmacc_table_options(relation, &options);
+  if (options.ordered_key != 0) return false; /* it needs entries, too */
   RdmaccKeyLayout present;
   rdmacc_catalog_layout(relation, &present);
   if (present.number == 0) return false;
@@ -169,9 +173,9 @@ void rdmacc_rebuild_indexes(Relation relation) {
   foreach (cell, list) {
     Relation index_relation = RelationIdGetRelation(lfirst_oid(cell));
     if (!RelationIsValid(index_relation)) continue;
-    const Form_pg_index form = index_relation->rd_index;
     /* One that is to be built anew anyway still has the file, and the entries, of other rows. */
-    if (!form->indisprimary && form->indisready &&
+    if (rdmacc_should_have_entries(relation, index_relation) &&
+        index_relation->rd_index->indisready &&
         !ReindexIsProcessingIndex(RelationGetRelid(index_relation))) {
       RdmaccIndex index;
       rdmacc_describe_index(relation, index_relation, &index);

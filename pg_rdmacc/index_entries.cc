@@ -68,7 +68,8 @@ void rdmacc_describe_index(Relation relation, Relation index, RdmaccIndex* out) 
   memset(out, 0, sizeof(*out));
   out->oid = RelationGetRelid(index);
   out->relfilenode = index->rd_node.relNode;
-  out->unique = index->rd_index->indisunique;
+  /* Rows are keyed by the primary key: they cannot have it twice. */
+  out->unique = index->rd_index->indisunique && !index->rd_index->indisprimary;
   out->nulls_not_distinct = index->rd_index->indnullsnotdistinct;
   out->valid = index->rd_index->indisvalid;
   out->deferrable = !index->rd_index->indimmediate;

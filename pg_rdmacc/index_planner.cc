@@ -113,28 +113,6 @@ int number_of_clauses(const IndexPath* path) {
   return count;
 }
 
-/* What PostgreSQL's own index of the kind would cost, so that plans are those that users know.
- * Where it could use a clause that our entries cannot, because their order is another one or the
- * clause's column is not next, the rows have to be read to apply it. */
-void index_scan_cost(PlannerInfo* root, IndexPath* path, double loop_count, Cost* startup,
-                     Cost* total, Selectivity* selectivity, double* correlation, double* pages) {
-  const IndexOptInfo* index = path->indexinfo;
-  if (index->relam == HASH_AM_OID) {
-    hashcostestimate(root, path, loop_count, startup, total, selectivity, correlation, pages);
-  } else {
-    btcostestimate(root, path, loop_count, startup, total, selectivity, correlation, pages);
-  }
-  double seeks = 1;
-  List* clauses = deciding_clauses(path, &seeks);
-  if (list_length(clauses) == number_of_clauses(path)) return;
-  const RelOptInfo* rel = index->rel;
-  const Selectivity read =
-      clauselist_selectivity(root, list_concat_copy(index->indpred, clauses),
-                             static_cast<int>(rel->relid), JOIN_INNER, nullptr);
-  *selectivity = Max(*selectivity, read);
-  *total = Max(*total, seeks * kSeekCost + read * Max(rel->tuples, 1.0) * kEntryCost);
-}
-
 /* ---- Sizes */
 
 /* The average size of a column's values; from the table's statistics where there are any. */
@@ -195,12 +173,31 @@ Oid* order_families(const IndexOptInfo* index) {
 }  // namespace
 
 void rdmacc_describe_to_planner(IndexOptInfo* index, Oid table) {
-  index->amcostestimate = reinterpret_cast<void (*)()>(index_scan_cost);
+  index->amcostestimate = reinterpret_cast<void (*)()>(rdmacc_index_scan_cost);
   estimate_size(index, table);
   rdmacc_describe_index_only(index);
   index->sortopfamily = index->relam == BTREE_AM_OID ? order_families(index) : nullptr;
 }
 
-bool rdmacc_is_secondary_path(const IndexPath* path) {
-  return path->indexinfo->amcostestimate == reinterpret_cast<void (*)()>(index_scan_cost);
+/* What PostgreSQL's own index of the kind would cost, so that plans are those that users know.
+ * Where it could use a clause that our entries cannot, because their order is another one or the
+ * clause's column is not next, the rows have to be read to apply it. */
+void rdmacc_index_scan_cost(PlannerInfo* root, IndexPath* path, double loop_count, Cost* startup,
+                            Cost* total, Selectivity* selectivity, double* correlation,
+                            double* pages) {
+  const IndexOptInfo* index = path->indexinfo;
+  if (index->relam == HASH_AM_OID) {
+    hashcostestimate(root, path, loop_count, startup, total, selectivity, correlation, pages);
+  } else {
+    btcostestimate(root, path, loop_count, startup, total, selectivity, correlation, pages);
+  }
+  double seeks = 1;
+  List* clauses = deciding_clauses(path, &seeks);
+  if (list_length(clauses) == number_of_clauses(path)) return;
+  const RelOptInfo* rel = index->rel;
+  const Selectivity read =
+      clauselist_selectivity(root, list_concat_copy(index->indpred, clauses),
+                             static_cast<int>(rel->relid), JOIN_INNER, nullptr);
+  *selectivity = Max(*selectivity, read);
+  *total = Max(*total, seeks * kSeekCost + read * Max(rel->tuples, 1.0) * kEntryCost);
 }

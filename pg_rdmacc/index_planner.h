@@ -9,6 +9,8 @@ extern "C" {
 /* `table`: the index's. */
 void rdmacc_describe_to_planner(IndexOptInfo* index, Oid table);
 
-/* True for a path over a secondary index. */
-bool rdmacc_is_secondary_path(const IndexPath* path);
+/* amcostestimate of what has been described. */
+void rdmacc_index_scan_cost(PlannerInfo* root, IndexPath* path, double loop_count, Cost* startup,
+                            Cost* total, Selectivity* selectivity, double* correlation,
+                            double* pages);
 }

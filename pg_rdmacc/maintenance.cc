@@ -4,6 +4,7 @@
 #include "pg_rdmacc/index_build.h"
 #include "pg_rdmacc/index_check.h"
 #include "pg_rdmacc/modify.h"
+#include "pg_rdmacc/secondary_indexes.h"
 #include "pg_rdmacc/seq_scan.h"
 #include "pg_rdmacc/shadow_index.h"
 #include "pg_rdmacc/xact.h"
@@ -167,7 +168,10 @@ double rdmacc_index_build_range_scan(Relation table_rel, Relation index_rel,
     return unchanged;
   }
   rdmacc_check_index(table_rel, index_rel);
-  if (index_rel->rd_index->indisprimary) return rdmacc_key_by_index(table_rel, index_rel);
+  if (index_rel->rd_index->indisprimary) {
+    const double rows = rdmacc_key_by_index(table_rel, index_rel);
+    if (!rdmacc_should_have_entries(table_rel, index_rel)) return rows;
+  }
   return rdmacc_build_index(table_rel, index_rel, index_info);
 }
 

@@ -28,7 +28,7 @@ extern int rdmacc_spin_us;
 extern int rdmacc_gate_timeout_ms;
 extern int rdmacc_max_write_set_mb;
 extern bool rdmacc_mixed_transactions;
-extern int rdmacc_auto_retry; /* times; 0: never */
+extern int rdmacc_auto_retry;    /* times; 0: never */
 extern int rdmacc_debug_stop_at; /* see two_phase.h */
 
 /* ---- module.cc: true once _PG_init ran under shared_preload_libraries. */

@@ -1,7 +1,7 @@
 /* PostgreSQL itself finds out which clauses match the primary key, also across joins, by making
  * index paths. They are priced so that a lookup of whole keys is chosen, and then each becomes a
- * custom path; what only matches a part of the key is thrown away. Paths over secondary indexes
- * (index_planner) stay what they are. */
+ * custom path; what only matches a part of the key is thrown away, unless the key has an order
+ * (table_options.h). Paths over secondary indexes (index_planner) stay what they are. */
 #include "pg_rdmacc/planner.h"
 
 #include "pg_rdmacc/aggregate_planner.h"
@@ -11,6 +11,7 @@
 #include "pg_rdmacc/key_codec.h"
 #include "pg_rdmacc/relation.h"
 #include "pg_rdmacc/scan.h"
+#include "pg_rdmacc/secondary_indexes.h"
 
 extern "C" {
 #include "access/htup_details.h"
@@ -121,12 +122,32 @@ void key_lookup_cost(PlannerInfo* root, IndexPath* path, double, Cost* startup, 
   *total = keys * kLookupCost;
 }
 
+/* Of a primary key that has an order, too. */
+void ordered_key_cost(PlannerInfo* root, IndexPath* path, double loop_count, Cost* startup,
+                      Cost* total, Selectivity* selectivity, double* correlation, double* pages) {
+  RdmaccKeyMatch match = {};
+  const auto cost = rdmacc_match_key(path, &match) ? key_lookup_cost : rdmacc_index_scan_cost;
+  cost(root, path, loop_count, startup, total, selectivity, correlation, pages);
+}
+
+bool costs_by(const IndexPath* path, decltype(&ordered_key_cost) function) {
+  return path->indexinfo->amcostestimate == reinterpret_cast<void (*)()>(function);
+}
+
 bool is_primary_key(Oid index) {
   HeapTuple tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(index));
   if (!HeapTupleIsValid(tuple)) return false;
   const bool primary = reinterpret_cast<Form_pg_index>(GETSTRUCT(tuple))->indisprimary;
   ReleaseSysCache(tuple);
   return primary;
+}
+
+bool has_entries(Oid index_id) {
+  Relation index = RelationIdGetRelation(index_id);
+  if (!RelationIsValid(index)) return false;
+  const bool has = rdmacc_has_entries(index);
+  RelationClose(index);
+  return has;
 }
 
 /* What the query's FOR UPDATE of the table says. */
@@ -150,13 +171,15 @@ void relation_info(PlannerInfo* root, Oid relation, bool inherits, RelOptInfo* r
     index->amcanparallel = false;
     index->amcanmarkpos = false;
     index->hypothetical = true; /* the file is empty: nothing is to be learnt from it */
-    if (!is_primary_key(index->indexoid)) {
-      /* Entries are read by the protocol, so that a scan of an index does not get past what others
-       * hold. The scan of the table does. */
-      const LockWaitPolicy policy = wait_policy(root, rel->relid);
+    /* Entries are read by the protocol, so that a scan of an index does not get past what others
+     * hold. The scan of the table does, and the lookup of a key. */
+    const LockWaitPolicy policy = wait_policy(root, rel->relid);
+    const bool primary = is_primary_key(index->indexoid);
+    if (!primary || (policy != LockWaitSkip && has_entries(index->indexoid))) {
       rdmacc_describe_to_planner(index, relation);
       index->amhasgettuple = index->amhasgettuple && policy != LockWaitSkip;
       index->amhasgetbitmap = policy == LockWaitBlock;
+      if (primary) index->amcostestimate = reinterpret_cast<void (*)()>(ordered_key_cost);
       continue;
     }
     for (int i = 0; i < index->ncolumns; i++) index->canreturn[i] = false;
@@ -197,10 +220,11 @@ void set_rel_pathlist(PlannerInfo* root, RelOptInfo* rel, Index number, RangeTbl
     if (!IsA(path, IndexPath)) continue;
     RdmaccKeyMatch match = {};
     auto* index_path = reinterpret_cast<IndexPath*>(path);
-    if (rdmacc_is_secondary_path(index_path)) continue;
+    const bool ordered = costs_by(index_path, ordered_key_cost);
+    if (!ordered && !costs_by(index_path, key_lookup_cost)) continue;
     if (rdmacc_match_key(index_path, &match)) {
       lfirst(cell) = rdmacc_key_lookup_path(root, index_path, &match);
-    } else {
+    } else if (!ordered) {
       rel->pathlist = foreach_delete_current(rel->pathlist, cell);
     }
   }

@@ -9,7 +9,7 @@ RETURNS pg_catalog.void
 AS 'MODULE_PATHNAME', 'rdmacc_set_option'
 LANGUAGE C VOLATILE PARALLEL UNSAFE;
 COMMENT ON FUNCTION @extschema@.set_option(pg_catalog.regclass, pg_catalog.text, pg_catalog.text) IS
-  'sets an option of an rdmacc table (record_size, history, partition_by; NULL: its default) and rewrites it';
+  'sets an option of an rdmacc table (record_size, history, partition_by, ordered_key; NULL: its default) and rewrites it';
 
 CREATE VIEW @extschema@.table_options AS
   SELECT objoid::pg_catalog.regclass AS relation, label AS options

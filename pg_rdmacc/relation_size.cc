@@ -14,10 +14,10 @@ PG_FUNCTION_INFO_V1(rdmacc_sql_relation_size);
 
 namespace {
 
-/* RDMACC_NO_TABLE for a primary key: the table's own index is of it. */
+/* RDMACC_NO_TABLE for a primary key without an order: the table's own index is of it. */
 uint32 engine_table(Relation relation) {
-  if (relation->rd_rel->relkind != RELKIND_INDEX) return rdmacc_table(relation)->id;
-  return relation->rd_index->indisprimary ? RDMACC_NO_TABLE : rdmacc_find_index(relation);
+  const bool table = relation->rd_rel->relkind != RELKIND_INDEX;
+  return table ? rdmacc_table(relation)->id : rdmacc_find_index(relation);
 }
 
 bool is_ours(Relation relation) {

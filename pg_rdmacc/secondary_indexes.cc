@@ -5,6 +5,7 @@
 #include "pg_rdmacc/relation.h"
 #include "pg_rdmacc/scan_rows.h"
 #include "pg_rdmacc/shadow_index.h"
+#include "pg_rdmacc/table_options.h"
 #include "pg_rdmacc/xact.h"
 
 extern "C" {
@@ -30,9 +31,10 @@ constexpr int64 kSetsInitial = 64;
 
 HTAB* sets; /* by table */
 
-bool is_secondary(Relation index) {
-  const Oid kind = index->rd_rel->relam;
-  return (kind == BTREE_AM_OID || kind == HASH_AM_OID) && !index->rd_index->indisprimary;
+bool has_ordered_key(Relation relation) {
+  RdmaccTableOptions options;
+  rdmacc_table_options(relation, &options);
+  return options.ordered_key != 0;
 }
 
 const RdmaccIndex* find_in(const CachedSet* set, Oid index) {
@@ -48,7 +50,7 @@ void index_spec(Relation index, BridgeTableSpec* spec) {
 
 /* False for an index that is not maintained. What was known of the same file is still true. */
 bool describe(Relation relation, Relation index, const CachedSet* known, RdmaccIndex* out) {
-  if (!is_secondary(index) || !index->rd_index->indisready) return false;
+  if (!rdmacc_should_have_entries(relation, index) || !index->rd_index->indisready) return false;
   rdmacc_describe_index(relation, index, out);
   const RdmaccIndex* before = find_in(known, out->oid);
   if (before != nullptr && before->relfilenode == out->relfilenode &&
@@ -145,6 +147,20 @@ const RdmaccIndex* rdmacc_secondary_index(Relation relation, Relation index) {
   return find_in(present_set(relation), RelationGetRelid(index));
 }
 
+bool rdmacc_should_have_entries(Relation relation, Relation index) {
+  const Oid kind = index->rd_rel->relam;
+  if (kind != BTREE_AM_OID && kind != HASH_AM_OID) return false;
+  return !index->rd_index->indisprimary || has_ordered_key(relation);
+}
+
+bool rdmacc_has_entries(Relation index) {
+  Relation relation = RelationIdGetRelation(index->rd_index->indrelid);
+  if (!RelationIsValid(relation)) return false;
+  const bool has = rdmacc_secondary_index(relation, index) != nullptr;
+  RelationClose(relation);
+  return has;
+}
+
 void rdmacc_raise_no_entries(const char* name) {
   ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
                   errmsg("the rdmacc nodes do not have the entries of index \"%s\"", name),
@@ -207,7 +223,7 @@ void rdmacc_create_lost_indexes(Relation relation) {
   foreach (cell, RelationGetIndexList(relation)) {
     Relation index = RelationIdGetRelation(lfirst_oid(cell));
     if (!RelationIsValid(index)) continue;
-    if (is_secondary(index) && index->rd_index->indisready) {
+    if (rdmacc_should_have_entries(relation, index) && index->rd_index->indisready) {
       BridgeTableSpec spec;
       index_spec(index, &spec);
       rdmacc_create_lost_engine_table(&spec);

@@ -2,7 +2,8 @@
  * table is known by the number of its file, as a table's is: made by whoever builds the index, gone
  * with the file.
  *
- * The primary key is none of them: rows themselves are keyed by it. */
+ * The primary key is none of them, as rows themselves are keyed by it, unless the table's option
+ * ordered_key asks for its order, too. */
 #pragma once
 #include "pg_rdmacc/index_entries.h"
 
@@ -19,6 +20,12 @@ RdmaccIndexSet rdmacc_secondary_indexes(Relation relation);
 
 /* One of them; NULL for an index that is not maintained. */
 const RdmaccIndex* rdmacc_secondary_index(Relation relation, Relation index);
+
+/* Is it an index with entries, by the catalog and the table's options? */
+bool rdmacc_should_have_entries(Relation relation, Relation index);
+
+/* Is it one of rdmacc_secondary_indexes()? */
+bool rdmacc_has_entries(Relation index);
 
 /* 55000: what an index should have is not there. */
 [[noreturn]] void rdmacc_raise_no_entries(const char* name);

@@ -6,6 +6,7 @@
 #include "pg_rdmacc/index_write.h"
 #include "pg_rdmacc/key_codec.h"
 #include "pg_rdmacc/scan_rows.h"
+#include "pg_rdmacc/secondary_indexes.h"
 #include "pg_rdmacc/unique_check.h"
 #include "pg_rdmacc/xact.h"
 
@@ -66,12 +67,13 @@ bool aminsert(Relation index, Datum* values, bool* isnull, ItemPointer heap_tid,
   return rdmacc_index_check_inserted(index, values, isnull, heap_tid, heap, check_unique);
 }
 
-bool is_primary_key(IndexScanDesc scan) { return scan->indexRelation->rd_index->indisprimary; }
+/* Of a primary key that finds whole keys alone. */
+bool looks_up(IndexScanDesc scan) { return !rdmacc_index_scan_is_ours(scan); }
 
 IndexScanDesc ambeginscan(Relation index, int nkeys, int norderbys) {
   if (give_back(index)) return index->rd_indam->ambeginscan(index, nkeys, norderbys);
   IndexScanDesc scan = RelationGetIndexScan(index, nkeys, norderbys);
-  if (is_primary_key(scan)) {
+  if (index->rd_index->indisprimary && !rdmacc_has_entries(index)) {
     scan->opaque = palloc0(sizeof(RdmaccLookup));
   } else {
     rdmacc_index_scan_begin(scan);
@@ -83,7 +85,7 @@ void amrescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey, int) {
   if (keys != nullptr && scan->numberOfKeys > 0) {
     memmove(scan->keyData, keys, static_cast<size_t>(nkeys) * sizeof(ScanKeyData));
   }
-  if (is_primary_key(scan)) {
+  if (looks_up(scan)) {
     static_cast<RdmaccLookup*>(scan->opaque)->done = false;
   } else {
     rdmacc_index_scan_rescan(scan);
@@ -162,16 +164,16 @@ bool look_up(IndexScanDesc scan) {
 /* ---- All indexes */
 
 bool amgettuple(IndexScanDesc scan, ScanDirection direction) {
-  return is_primary_key(scan) ? look_up(scan) : rdmacc_index_scan_next(scan, direction);
+  return looks_up(scan) ? look_up(scan) : rdmacc_index_scan_next(scan, direction);
 }
 
 int64 amgetbitmap(IndexScanDesc scan, TIDBitmap* bitmap) {
-  if (is_primary_key(scan)) elog(ERROR, "the primary key of an rdmacc table makes no bitmaps");
+  if (looks_up(scan)) elog(ERROR, "the primary key of an rdmacc table makes no bitmaps");
   return rdmacc_index_bitmap(scan, bitmap);
 }
 
 void amendscan(IndexScanDesc scan) {
-  if (is_primary_key(scan)) {
+  if (looks_up(scan)) {
     pfree(scan->opaque);
   } else {
     rdmacc_index_scan_end(scan);

@@ -28,7 +28,8 @@ struct OptionKind {
 const OptionKind kOptions[] = {
     {"record_size", &RdmaccTableOptions::record_size, 32, 512, -1},
     {"history", &RdmaccTableOptions::history, 0, 15, RDMACC_HISTORY_DEFAULT},
-    {"partition_by", &RdmaccTableOptions::partition_by, 0, INDEX_MAX_KEYS, 0}};
+    {"partition_by", &RdmaccTableOptions::partition_by, 0, INDEX_MAX_KEYS, 0},
+    {"ordered_key", &RdmaccTableOptions::ordered_key, 0, 1, 0}};
 
 /* ---- Values and their text */
 
@@ -42,7 +43,7 @@ const OptionKind* find_option(const char* name) {
   }
   ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                   errmsg("unrecognized option \"%s\" of an rdmacc table", name),
-                  errhint("Options are: record_size, history, partition_by.")));
+                  errhint("Options are: record_size, history, partition_by, ordered_key.")));
 }
 
 /* "history=5, record_size=64"; NULL when all have their defaults. */
@@ -105,7 +106,10 @@ void rdmacc_set_table_option(RdmaccTableOptions* options, const char* name,
                              const char* value_text) {
   const OptionKind* kind = find_option(name);
   int value = kind->by_default;
-  if (value_text != nullptr) {
+  bool word = false;
+  if (value_text != nullptr && kind->max == 1 && parse_bool(value_text, &word)) {
+    value = word ? 1 : 0;
+  } else if (value_text != nullptr) {
     char* end = nullptr;
     errno = 0;
     const long parsed = strtol(value_text, &end, 10);

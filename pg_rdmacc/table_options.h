@@ -6,6 +6,9 @@
  *   partition_by  how many of the primary key's leading columns decide on which node a row is, so
  *                 that rows with the same values there are on one node, of all tables with this
  *                 option; by default 0: the whole key decides, for each table by itself
+ *   ordered_key   whether the primary key finds ranges and gives their order, too, as a secondary
+ *                 index on its columns would; by default off: it finds whole keys, and inserts of
+ *                 neighbours do not meet
  *
  * Written as CREATE TABLE ... WITH (rdmacc.history = 5), ALTER TABLE ... SET and RESET of the same,
  * or rdmacc.set_option(). Access methods have no storage parameters of their own in PostgreSQL 15,
@@ -21,6 +24,7 @@ typedef struct RdmaccTableOptions {
   int record_size; /* -1: by the columns */
   int history;
   int partition_by;
+  int ordered_key; /* 0 or 1 */
 } RdmaccTableOptions;
 
 #define RDMACC_HISTORY_DEFAULT 3
