@@ -25,17 +25,13 @@ struct CachedSet {
   uint32 attach_epoch;
   int count;
   RdmaccIndex* indexes; /* in CacheMemoryContext; NULL without any */
+  uint64 option_epoch;  /* of the following */
+  bool ordered_key;
 };
 
 constexpr int64 kSetsInitial = 64;
 
 HTAB* sets; /* by table */
-
-bool has_ordered_key(Relation relation) {
-  RdmaccTableOptions options;
-  rdmacc_table_options(relation, &options);
-  return options.ordered_key != 0;
-}
 
 const RdmaccIndex* find_in(const CachedSet* set, Oid index) {
   for (int i = 0; i < set->count; i++) {
@@ -80,8 +76,22 @@ CachedSet* entry_of(Oid relation) {
     set->index_epoch = 0;
     set->count = 0;
     set->indexes = nullptr;
+    set->option_epoch = 0;
   }
   return set;
+}
+
+/* A change of the option makes the table's files anew, and so the relcache's entries. */
+bool has_ordered_key(Relation relation) {
+  const Oid table = RelationGetRelid(relation);
+  const uint64 epoch = rdmacc_index_epoch();
+  if (entry_of(table)->option_epoch != epoch) {
+    RdmaccTableOptions options;
+    rdmacc_table_options(relation, &options);
+    entry_of(table)->ordered_key = options.ordered_key != 0;
+    entry_of(table)->option_epoch = epoch;
+  }
+  return entry_of(table)->ordered_key;
 }
 
 /* Nothing of the set is changed before all is known: an error may come from anywhere. */
@@ -156,7 +166,7 @@ bool rdmacc_should_have_entries(Relation relation, Relation index) {
 bool rdmacc_has_entries(Relation index) {
   Relation relation = RelationIdGetRelation(index->rd_index->indrelid);
   if (!RelationIsValid(relation)) return false;
-  const bool has = rdmacc_secondary_index(relation, index) != nullptr;
+  const bool has = rdmacc_should_have_entries(relation, index);
   RelationClose(relation);
   return has;
 }

@@ -21,11 +21,9 @@ RdmaccIndexSet rdmacc_secondary_indexes(Relation relation);
 /* One of them; NULL for an index that is not maintained. */
 const RdmaccIndex* rdmacc_secondary_index(Relation relation, Relation index);
 
-/* Is it an index with entries, by the catalog and the table's options? */
+/* Is it an index with entries, by the catalog and the table's options? Does not ask the engine. */
 bool rdmacc_should_have_entries(Relation relation, Relation index);
-
-/* Is it one of rdmacc_secondary_indexes()? */
-bool rdmacc_has_entries(Relation index);
+bool rdmacc_has_entries(Relation index); /* the same */
 
 /* 55000: what an index should have is not there. */
 [[noreturn]] void rdmacc_raise_no_entries(const char* name);
