@@ -5,6 +5,8 @@
 extern "C" {
 #include "access/htup_details.h"
 #include "access/transam.h"
+#include "access/xact.h"
+#include "common/hashfn.h"
 #include "common/pg_prng.h"
 #include "fmgr.h"
 #include "utils/timestamp.h"
@@ -65,7 +67,9 @@ uint32 rdmacc_row_stamp(void) {
     /* Other transactions have another one, but for a chance of one in four thousand million. */
     stamp = Max(pg_prng_uint32(&pg_global_prng_state), FirstNormalTransactionId);
   }
-  return stamp;
+  const SubTransactionId subtransaction = GetCurrentSubTransactionId();
+  if (subtransaction == TopSubTransactionId) return stamp;
+  return Max(hash_combine(stamp, subtransaction), FirstNormalTransactionId);
 }
 
 BridgeBytes rdmacc_row_encode(TupleTableSlot* slot) {

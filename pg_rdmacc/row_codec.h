@@ -12,9 +12,9 @@ extern "C" {
 
 #define RDMACC_ROW_BYTES_MAX 1048576
 
-/* What SQL sees as xmin of the rows that this transaction writes: a row that others have changed
- * has another one, which is what applications compare. Known before the engine's own stamp is, so
- * that RETURNING has it. No XID. */
+/* What SQL sees as xmin of the rows that this transaction writes, or this savepoint of it: a row
+ * that others have changed has another one, which is what applications compare. Known before the
+ * engine's own stamp is, so that RETURNING has it. No XID. */
 uint32 rdmacc_row_stamp(void);
 
 /* The bytes of the slot's row, stamped, in the current memory context. Raises 54000 when too long.

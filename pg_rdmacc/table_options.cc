@@ -66,7 +66,7 @@ void parse_options(const char* label, RdmaccTableOptions* options) {
     char* equals = strchr(item, '=');
     if (equals == nullptr) {
       ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-                      errmsg("invalid options of an rdmacc table: \"%s\"", label),
+                      errmsg("label \"%s\" is no list of rdmacc options", label),
                       errhint("Write name=value, name=value.")));
     }
     *equals = '\0';
@@ -76,7 +76,10 @@ void parse_options(const char* label, RdmaccTableOptions* options) {
 
 /* ---- Labels */
 
+/* What it says comes first: a label that is no list of options was meant for somebody else. */
 void check_label(const ObjectAddress* object, const char* label) {
+  RdmaccTableOptions options;
+  parse_options(label, &options);
   if (object->classId != RelationRelationId || object->objectSubId != 0 ||
       !rdmacc_relation_is_ours(object->objectId) ||
       get_rel_relkind(object->objectId) == RELKIND_PARTITIONED_TABLE) {
@@ -84,8 +87,6 @@ void check_label(const ObjectAddress* object, const char* label) {
             (errcode(ERRCODE_WRONG_OBJECT_TYPE),
              errmsg("labels of the provider \"%s\" are for rdmacc tables", RDMACC_LABEL_PROVIDER)));
   }
-  RdmaccTableOptions options;
-  parse_options(label, &options);
 }
 
 /* Checks the owner, too. */
