@@ -1,5 +1,6 @@
 #include "pg_rdmacc/key_prefetch.h"
 
+#include "pg_rdmacc/custom_node.h"
 #include "pg_rdmacc/explain.h"
 #include "pg_rdmacc/key_codec.h"
 
@@ -187,35 +188,21 @@ void rescan(CustomScanState* node) {
   if (outer->chgParam == nullptr) ExecReScan(outer);
 }
 
-Node* create_state(CustomScan* scan);
+const CustomExecMethods state_methods =
+    rdmacc_node_methods("RdmaccKeyPrefetch", {.begin = begin,
+                                              .exec = exec,
+                                              .end = end,
+                                              .rescan = rescan,
+                                              .explain = rdmacc_explain_prefetch});
 
-const CustomExecMethods state_methods = {
-    .CustomName = "RdmaccKeyPrefetch",
-    .BeginCustomScan = begin,
-    .ExecCustomScan = exec,
-    .EndCustomScan = end,
-    .ReScanCustomScan = rescan,
-    .MarkPosCustomScan = nullptr,          /* optional */
-    .RestrPosCustomScan = nullptr,         /* optional */
-    .EstimateDSMCustomScan = nullptr,      /* never in a parallel plan */
-    .InitializeDSMCustomScan = nullptr,    /* never in a parallel plan */
-    .ReInitializeDSMCustomScan = nullptr,  /* never in a parallel plan */
-    .InitializeWorkerCustomScan = nullptr, /* never in a parallel plan */
-    .ShutdownCustomScan = nullptr,         /* optional */
-    .ExplainCustomScan = rdmacc_explain_prefetch,
-};
+Node* create_state(CustomScan*) {
+  return rdmacc_make_node_state<RdmaccKeyPrefetch>(&state_methods);
+}
 
 const CustomScanMethods plan_methods = {
     .CustomName = "RdmaccKeyPrefetch",
     .CreateCustomScanState = create_state,
 };
-
-Node* create_state(CustomScan*) {
-  auto* state = static_cast<RdmaccKeyPrefetch*>(palloc0(sizeof(RdmaccKeyPrefetch)));
-  NodeSetTag(state, T_CustomScanState);
-  state->custom.methods = &state_methods;
-  return reinterpret_cast<Node*>(state);
-}
 
 /* ---- Path and plan. custom_private: the values (a path's alone), then the parameter. */
 

@@ -1,5 +1,6 @@
 #include "pg_rdmacc/row_stream.h"
 
+#include "pg_rdmacc/custom_node.h"
 #include "pg_rdmacc/explain.h"
 #include "pg_rdmacc/row_codec.h"
 
@@ -106,35 +107,16 @@ void explain(CustomScanState* node, List*, ExplainState* es) {
   rdmacc_explain_scan(stream_of(node)->round_trips, es);
 }
 
-Node* create_state(CustomScan* scan);
+const CustomExecMethods state_methods = rdmacc_node_methods(
+    "RdmaccRowStream",
+    {.begin = begin, .exec = exec, .end = end, .rescan = rescan, .explain = explain});
 
-const CustomExecMethods state_methods = {
-    .CustomName = "RdmaccRowStream",
-    .BeginCustomScan = begin,
-    .ExecCustomScan = exec,
-    .EndCustomScan = end,
-    .ReScanCustomScan = rescan,
-    .MarkPosCustomScan = nullptr,          /* optional */
-    .RestrPosCustomScan = nullptr,         /* optional */
-    .EstimateDSMCustomScan = nullptr,      /* never in a parallel plan */
-    .InitializeDSMCustomScan = nullptr,    /* never in a parallel plan */
-    .ReInitializeDSMCustomScan = nullptr,  /* never in a parallel plan */
-    .InitializeWorkerCustomScan = nullptr, /* never in a parallel plan */
-    .ShutdownCustomScan = nullptr,         /* optional */
-    .ExplainCustomScan = explain,
-};
+Node* create_state(CustomScan*) { return rdmacc_make_node_state<RdmaccRowStream>(&state_methods); }
 
 const CustomScanMethods plan_methods = {
     .CustomName = "RdmaccRowStream",
     .CreateCustomScanState = create_state,
 };
-
-Node* create_state(CustomScan*) {
-  auto* state = static_cast<RdmaccRowStream*>(palloc0(sizeof(RdmaccRowStream)));
-  NodeSetTag(state, T_CustomScanState);
-  state->custom.methods = &state_methods;
-  return reinterpret_cast<Node*>(state);
-}
 
 /* ---- Path and plan */
 

@@ -1,5 +1,6 @@
 #include "pg_rdmacc/scan.h"
 
+#include "pg_rdmacc/custom_node.h"
 #include "pg_rdmacc/explain.h"
 #include "pg_rdmacc/key_lookup.h"
 
@@ -33,21 +34,12 @@ const CustomScanMethods plan_methods = {
     .CreateCustomScanState = CreateCustomScanState,
 };
 
-const CustomExecMethods state_methods = {
-    .CustomName = "RdmaccKeyLookup",
-    .BeginCustomScan = rdmacc_lookup_begin,
-    .ExecCustomScan = rdmacc_lookup_exec,
-    .EndCustomScan = rdmacc_lookup_end,
-    .ReScanCustomScan = rdmacc_lookup_rescan,
-    .MarkPosCustomScan = nullptr,          /* optional */
-    .RestrPosCustomScan = nullptr,         /* optional */
-    .EstimateDSMCustomScan = nullptr,      /* never in a parallel plan */
-    .InitializeDSMCustomScan = nullptr,    /* never in a parallel plan */
-    .ReInitializeDSMCustomScan = nullptr,  /* never in a parallel plan */
-    .InitializeWorkerCustomScan = nullptr, /* never in a parallel plan */
-    .ShutdownCustomScan = nullptr,         /* optional */
-    .ExplainCustomScan = rdmacc_explain_lookup,
-};
+const CustomExecMethods state_methods =
+    rdmacc_node_methods("RdmaccKeyLookup", {.begin = rdmacc_lookup_begin,
+                                            .exec = rdmacc_lookup_exec,
+                                            .end = rdmacc_lookup_end,
+                                            .rescan = rdmacc_lookup_rescan,
+                                            .explain = rdmacc_explain_lookup});
 
 bool made_good_by(const RestrictInfo* restriction, const List* taken) {
   ListCell* cell;
@@ -96,10 +88,7 @@ List* ReparameterizeCustomPathByChild(PlannerInfo* root, List* custom_private,
 }
 
 Node* CreateCustomScanState(CustomScan*) {
-  auto* state = static_cast<RdmaccKeyLookup*>(palloc0(sizeof(RdmaccKeyLookup)));
-  NodeSetTag(state, T_CustomScanState);
-  state->custom.methods = &state_methods;
-  return reinterpret_cast<Node*>(state);
+  return rdmacc_make_node_state<RdmaccKeyLookup>(&state_methods);
 }
 
 }  // namespace

@@ -79,12 +79,7 @@ TEST_P(CheckReadsTest, ARowThatHasComeSince) {
   as_one([&] { expect_checked(); });
 }
 
-INSTANTIATE_TEST_SUITE_P(Protocols, CheckReadsTest,
-                         testing::Combine(testing::Values(Protocol::kNowait, Protocol::kWaitdie,
-                                                          Protocol::kOcc, Protocol::kMvcc,
-                                                          Protocol::kSundial, Protocol::kCalvin),
-                                          testing::Values(kOneSided, kRpc)),
-                         name_of);
+INSTANTIATE_TEST_SUITE_P(Protocols, CheckReadsTest, every_protocol(), name_of);
 
 }  // namespace
 }  // namespace rdmacc

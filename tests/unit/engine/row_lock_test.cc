@@ -230,12 +230,7 @@ INSTANTIATE_TEST_SUITE_P(Protocols, RowLockTest,
                                                           Protocol::kSundial),
                                           testing::Values(kOneSided, kRpc)),
                          name_of);
-INSTANTIATE_TEST_SUITE_P(Protocols, AnyRowLockTest,
-                         testing::Combine(testing::Values(Protocol::kNowait, Protocol::kWaitdie,
-                                                          Protocol::kOcc, Protocol::kMvcc,
-                                                          Protocol::kSundial, Protocol::kCalvin),
-                                          testing::Values(kOneSided, kRpc)),
-                         name_of);
+INSTANTIATE_TEST_SUITE_P(Protocols, AnyRowLockTest, every_protocol(), name_of);
 
 }  // namespace
 }  // namespace rdmacc

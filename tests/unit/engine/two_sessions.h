@@ -17,6 +17,12 @@ inline std::string name_of(const testing::TestParamInfo<ProtocolAndStages>& each
          std::to_string(std::get<1>(each.param));
 }
 
+inline auto every_protocol() {
+  return testing::Combine(testing::Values(Protocol::kNowait, Protocol::kWaitdie, Protocol::kOcc,
+                                          Protocol::kMvcc, Protocol::kSundial, Protocol::kCalvin),
+                          testing::Values(kOneSided, kRpc));
+}
+
 // Two sessions of a simulated cluster that take turns, on a table with the rows "a", "b" and "c",
 // all "0".
 class TwoSessions : public testing::TestWithParam<ProtocolAndStages> {
