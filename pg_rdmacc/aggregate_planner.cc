@@ -20,6 +20,8 @@ extern "C" {
 
 namespace {
 
+constexpr double kRowsMin = 100; /* below, nothing is to be gained */
+
 create_upper_paths_hook_type previous_upper_paths;
 
 /* Not so floating-point sums, which are rounded on the way, nor the extremes of types whose equal
@@ -85,6 +87,7 @@ Path* scan_of(PlannerInfo* root, const RelOptInfo* input) {
   }
   const RangeTblEntry* entry = planner_rt_fetch(input->relid, root);
   if (entry->inh || !rdmacc_relation_is_ours(entry->relid)) return nullptr;
+  if (input->tuples < kRowsMin) return nullptr;
   Path* cheapest = input->cheapest_total_path;
   return cheapest->pathtype == T_SeqScan ? cheapest : nullptr;
 }
