@@ -74,12 +74,12 @@ void dropped_relation(Oid relid) {
 
 void created_constraint(HeapTuple tuple) {
   const auto* form = reinterpret_cast<Form_pg_constraint>(GETSTRUCT(tuple));
-  if (form->contype == CONSTRAINT_FOREIGN) {
-    rdmacc_check_foreign_key(form);
-  } else if (form->condeferrable && form->contype == CONSTRAINT_PRIMARY &&
-             rdmacc_relation_is_ours(form->conrelid)) {
-    refuse_deferrable_key(form);
-  }
+  if (form->contype == CONSTRAINT_FOREIGN) rdmacc_check_foreign_key(form);
+  if (form->contype != CONSTRAINT_PRIMARY || !rdmacc_relation_is_ours(form->conrelid)) return;
+  if (form->condeferrable) refuse_deferrable_key(form);
+  /* The catalog shows the key from the next command on, the rows have it once it is built: in
+   * between ALTER TABLE may have read them for a rewrite. */
+  rdmacc_keep_layout(form->conrelid);
 }
 
 /* The constraint that was just made, which only SnapshotSelf sees. */

@@ -90,3 +90,17 @@ INSERT INTO named VALUES (repeat('n', 3000));
 SELECT count(*) FROM named WHERE name = repeat('n', 2000);
 SELECT count(*) FROM named WHERE name = repeat('n', 3000);
 DROP TABLE one, two, late, fresh, named;
+
+-- A primary key that one statement adds with other changes, which rewrite the table.
+CREATE TABLE changed (a int) USING rdmacc;
+INSERT INTO changed VALUES (1), (2), (3);
+ALTER TABLE changed ADD COLUMN x float8 DEFAULT random(), ADD PRIMARY KEY (x);
+SELECT count(*), sum(a), count(DISTINCT x) FROM changed;
+ALTER TABLE changed DROP CONSTRAINT changed_pkey, ADD COLUMN z serial PRIMARY KEY, ALTER a TYPE text;
+SELECT a, z FROM changed ORDER BY z;
+BEGIN;
+ALTER TABLE changed DROP CONSTRAINT changed_pkey, ADD COLUMN r float8 DEFAULT random(), ADD PRIMARY KEY (a);
+ROLLBACK;
+ALTER TABLE changed ADD COLUMN same int DEFAULT length(random()::text) * 0, ADD UNIQUE (same);
+SELECT a, z FROM changed WHERE z = 2;
+DROP TABLE changed;
