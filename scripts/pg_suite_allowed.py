@@ -4,7 +4,7 @@ tables; tests/pg_suite/README.md says how it is written."""
 import fnmatch
 import re
 
-KINDS = ("refusal", "pending", "answer", "hash")
+KINDS = ("refusal", "internal", "pending", "answer", "hash")
 ABORTED = "current transaction is aborted, commands ignored until end of transaction block"
 NEVER = re.compile(r"server closed the connection|connection to server was lost|PANIC"
                    r"|canceling statement due to statement timeout|unrecognized (node|token)")
@@ -23,7 +23,7 @@ class Rule:
         if len(fields) != 4 or fields[1] not in KINDS or not fields[3]:
             raise ValueError(f"allowed.txt, line {number}: not FILES | KIND | PATTERN | REASON")
         self.files, self.kind, self.pattern, self.reason = fields
-        self.refuses = self.kind in ("refusal", "pending")
+        self.refuses = self.kind in ("refusal", "internal", "pending")
         self.regex = None if self.kind == "hash" else re.compile(self.pattern, re.S)
 
     def takes(self, difference):
@@ -47,6 +47,11 @@ class Allowed:
             for number, line in enumerate(file, 1):
                 if line.strip() and not line.startswith("#"):
                     self.rules.append(Rule(number, line.strip()))
+
+    def internal(self, name, message):
+        """Is an internal error of that file one of PostgreSQL's own?"""
+        return any(rule.kind == "internal" and fnmatch.fnmatch(name, rule.files)
+                   and rule.regex.search(message) for rule in self.rules)
 
     def judge(self, found):
         """(difference, rule or None, whether it follows from another) for the differences of one
