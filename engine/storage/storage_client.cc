@@ -44,6 +44,9 @@ Rpc::Call call_to(const Topology& topology, NodeId node, MethodId method) {
   return call;
 }
 
+// Of a request to settle an index, which a node answers after 0.2 s at the latest.
+constexpr int kSettleRoundsMax = 10;
+
 Status first_error(std::span<const Rpc::Call> calls) {
   for (const Rpc::Call& call : calls) {
     if (!call.status.ok()) return call.status;
@@ -209,10 +212,23 @@ Result<TableSize> StorageClient::table_size(TableId id, VerbCounters& counters) 
 }
 
 Status StorageClient::settle_index(std::span<const NodeId> nodes, VerbCounters& counters) {
-  std::vector<Rpc::Call> calls;
-  for (const NodeId node : nodes) calls.push_back(call_to(topology_, node, kMethodSettleIndex));
-  if (!calls.empty()) worker_.rpc().call_all(calls, counters);
-  return first_error(calls);
+  std::vector<NodeId> splitting(nodes.begin(), nodes.end());
+  for (int round = 0; round < kSettleRoundsMax && !splitting.empty(); ++round) {
+    std::vector<Rpc::Call> calls;
+    for (const NodeId node : splitting) {
+      calls.push_back(call_to(topology_, node, kMethodSettleIndex));
+    }
+    worker_.rpc().call_all(calls, counters);
+    RDMACC_RETURN_IF_ERROR(first_error(calls));
+    std::vector<NodeId> more;
+    for (size_t i = 0; i < calls.size(); ++i) {
+      MessageReader in(calls[i].reply);
+      if (in.u8() != 0) more.push_back(splitting[i]);
+      if (!in.at_end()) return bad_reply(splitting[i]);
+    }
+    splitting = std::move(more);
+  }
+  return Status();
 }
 
 Result<NodeStatistics> StorageClient::statistics(NodeId node, VerbCounters& counters) {

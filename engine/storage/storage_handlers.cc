@@ -9,7 +9,7 @@ namespace rdmacc {
 
 namespace {
 
-// How long a transaction that chained buckets waits for the splits that follow from it.
+// How long one request waits for splits; who chained many buckets asks again.
 constexpr uint64_t kSettleUsMax = 200'000;
 
 Status malformed(const char* request) {
@@ -221,17 +221,19 @@ Status StorageNode::handle_locked_headers(WorkerId, Bytes bytes, Reply& reply) {
   return Status();
 }
 
-Status StorageNode::handle_settle_index(WorkerId, Bytes bytes, Reply&) {
+Status StorageNode::handle_settle_index(WorkerId, Bytes bytes, Reply& reply) {
   if (!bytes.empty()) return malformed("settle index");
   // A group whose gap header somebody holds is left to maintenance.
   const uint64_t deadline_us = worker_.endpoint().now_us() + kSettleUsMax;
-  while (index_.split_pending() && worker_.endpoint().now_us() < deadline_us) {
+  bool more = index_.split_pending();
+  while (more && worker_.endpoint().now_us() < deadline_us) {
     const uint64_t splits = index_.splits();
     index_.wait_until_idle();
     index_.split_queued();
     // Nothing but groups that somebody holds: maintenance goes on with them.
-    if (index_.splits() == splits) break;
+    more = index_.split_pending() && index_.splits() != splits;
   }
+  MessageWriter(reply).u8(more ? 1 : 0);
   return Status();
 }
 

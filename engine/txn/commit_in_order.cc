@@ -72,8 +72,26 @@ Status Transaction::commit_in_order() {
   record_.stamp = status.ok() ? outcome.stamp : 0;
   if (status.ok() || outcome_unknown_) note_writes();
   if (status.ok()) note_ordered(request, outcome);
+  if (status.ok()) settle_after(request.writes);
   finish_ordered(status, /*rolled_back=*/false);
   return status;
+}
+
+// As settle_index() does. The nodes do not say whether chains grew: few writes are not worth
+// asking.
+void Transaction::settle_after(std::span<const OrderedWrite> writes) {
+  constexpr size_t kManyWrites = 64;
+  if (writes.size() < kManyWrites) return;
+  EngineContext& engine = coordinator_.engine;
+  std::vector<bool> written(engine.map.nodes());
+  for (const OrderedWrite& write : writes) {
+    written[engine.map.primary_of(hash_key(write.table, write.key))] = true;
+  }
+  std::vector<NodeId> nodes;
+  for (NodeId node = 0; node < written.size(); node++) {
+    if (written[node]) nodes.push_back(node);
+  }
+  static_cast<void>(engine.storage.settle_index(nodes, allocation_counters_));
 }
 
 Status Transaction::execute_procedure(OrderedRequest request, OrderedOutcome& outcome) {

@@ -148,6 +148,7 @@ class Transaction final {
   void release_locks(StageContext& stage);
   void void_log();
   void settle_index();
+  void settle_after(std::span<const OrderedWrite> writes);
   void finish(HistoryOutcome outcome);
   void note_writes();
   void report(HistoryOutcome outcome);

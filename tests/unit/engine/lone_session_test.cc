@@ -50,6 +50,34 @@ TEST_P(LoneSessionTest, MayMissWhatItHasDeleted) {
   while_the_node_cleans([&] { return one_.put(table_, "a", "1"); });
 }
 
+// The nodes split the groups of the index that have become too long; not under the next
+// transaction.
+TEST_P(LoneSessionTest, MayScanWhatItHasLoaded) {
+  constexpr int kRows = 3'000;
+  as_one([&] {
+    for (int load = 0; load < 2; load++) {
+      ASSERT_TRUE(one_.begin(options()).ok());
+      for (int i = 0; i < kRows; i++) {
+        ASSERT_TRUE(one_.insert(table_, std::to_string(load * kRows + i), "row").ok());
+      }
+      ASSERT_TRUE(one_.commit().ok());
+      ASSERT_TRUE(one_.begin(options()).ok());
+      auto cursor = one_.scan(table_);
+      ASSERT_TRUE(cursor.ok());
+      std::vector<RowView> batch;
+      size_t rows = 0;
+      do {
+        const Status status = one_.scan_next(**cursor, batch);
+        ASSERT_TRUE(status.ok()) << status.to_string() << " after " << rows << " rows";
+        rows += batch.size();
+      } while (!batch.empty());
+      EXPECT_EQ(rows, static_cast<size_t>((load + 1) * kRows + 3));
+      const Status status = one_.commit();
+      EXPECT_TRUE(status.ok()) << status.to_string();
+    }
+  });
+}
+
 INSTANTIATE_TEST_SUITE_P(Protocols, LoneSessionTest, every_protocol(), name_of);
 
 }  // namespace
