@@ -3,10 +3,9 @@
 
 import os
 import signal
-import subprocess
 
-from harness import (Session, alive, equal, eventually, fails_with, matches, node_pids, run,
-                     shm_objects, sqlstate, true, wait_until_up)
+from harness import (Session, alive, cluster_name, equal, eventually, fails_with, matches,
+                     node_pids, run, shm_objects, sqlstate, true, wait_until_up)
 
 CLEAN_STOP_SECONDS_MAX = 5
 
@@ -34,11 +33,11 @@ def stop_is_quick_with_open_transactions(box):
     sessions = [Session(box) for _ in range(3)]
     for number, session in enumerate(sessions):
         session.run(f"BEGIN; UPDATE open_txn SET v = 1 WHERE id = {number + 1};")
-    pids = node_pids(box)
+    pids, cluster = node_pids(box), cluster_name(box)
     took = box.stop("fast")
     true(took < CLEAN_STOP_SECONDS_MAX, f"the stop took {took:.1f} s")
     true(not any(alive(pid) for pid in pids), "nodes have ended")
-    equal(shm_objects() - others, set(), "shared memory left")
+    equal(shm_objects(cluster), set(), "shared memory left")
     for session in sessions:
         session.close()
     box.start()
@@ -92,11 +91,11 @@ def databases_can_be_dropped(box):
 
 
 def postmaster_death_ends_the_nodes(box):
-    pids = node_pids(box)
+    pids, cluster = node_pids(box), cluster_name(box)
     postmaster = box.postmaster_pid()
     os.kill(postmaster, signal.SIGKILL)
     eventually(lambda: not any(alive(pid) for pid in pids), "nodes have ended", 10)
-    eventually(lambda: not shm_objects() - others, "shared memory is removed", 10)
+    eventually(lambda: not shm_objects(cluster), "shared memory is removed", 10)
     # PostgreSQL takes a zombie for a running server until init has reaped it.
     eventually(lambda: not os.path.exists(f"/proc/{postmaster}"), "the postmaster is gone", 60)
     box.start()
@@ -105,10 +104,10 @@ def postmaster_death_ends_the_nodes(box):
 
 
 def immediate_stop_ends_the_nodes(box):
-    pids = node_pids(box)
+    pids, cluster = node_pids(box), cluster_name(box)
     box.stop("immediate")
     eventually(lambda: not any(alive(pid) for pid in pids), "nodes have ended", 10)
-    eventually(lambda: not shm_objects() - others, "shared memory is removed", 10)
+    eventually(lambda: not shm_objects(cluster), "shared memory is removed", 10)
     box.start()
     wait_until_up(box)
 
@@ -132,28 +131,13 @@ def missing_program_is_reported(box):
 
 
 def memory_is_private(box):
-    true(shm_objects() - others, "shared memory objects")
-    for name in shm_objects() - others:
+    cluster = cluster_name(box)
+    true(shm_objects(cluster), "shared memory objects")
+    for name in shm_objects(cluster):
         equal(os.stat("/dev/shm/" + name).st_mode & 0o777, 0o600, name)
 
 
-def idle_server_rests(box):
-    def ticks():
-        used = 0
-        for pid in node_pids(box):
-            with open(f"/proc/{pid}/stat") as file:
-                fields = file.read().rpartition(")")[2].split()
-            used += int(fields[11]) + int(fields[12])
-        return used
-
-    before = ticks()
-    subprocess.run(["sleep", "5"], check=True)
-    used = (ticks() - before) / os.sysconf("SC_CLK_TCK")
-    true(used < 0.15, f"two idle nodes used {used:.2f} s of 5 s")
-
-
-others = shm_objects()
-run(memory_is_private, idle_server_rests, not_preloaded, stop_is_quick_with_open_transactions,
+run(memory_is_private, not_preloaded, stop_is_quick_with_open_transactions,
     stop_empties_tables_and_says_so, crash_restart_keeps_rows_and_nodes,
     supervisor_can_be_replaced, databases_can_be_dropped, postmaster_death_ends_the_nodes,
     immediate_stop_ends_the_nodes, missing_program_is_reported,

@@ -172,8 +172,15 @@ def check_money(bank, protocol=None):
     equal(bank.money(), bank.expected_money(), "money")
 
 
-def shm_objects(prefix="rdmacc.pg_"):
-    return {name for name in os.listdir("/dev/shm") if name.startswith(prefix)}
+def cluster_name(box):
+    """By which the nodes' shared memory is called."""
+    with open(f"/proc/{node_pids(box)[0]}/cmdline") as file:
+        return re.search(r"--cluster=(\w+)", file.read()).group(1)
+
+
+def shm_objects(part):
+    """Of a cluster: those with its name, or more of it, in theirs."""
+    return {name for name in os.listdir("/dev/shm") if part in name}
 
 
 def out_of_time(*_):
