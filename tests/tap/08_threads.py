@@ -28,7 +28,8 @@ def busy_ns(pid):
 def each_node_has_as_many(box):
     equal(box.psql("SHOW rdmacc.node_threads"), str(THREADS), "node_threads")
     for pid in node_pids(box):
-        equal(len(os.listdir(f"/proc/{pid}/task")), THREADS, f"threads of node process {pid}")
+        eventually(lambda pid=pid: len(os.listdir(f"/proc/{pid}/task")) == THREADS,
+                   f"threads of node process {pid}")
 
 
 def smallbank_keeps_its_sums(box):
