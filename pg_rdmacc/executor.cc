@@ -3,6 +3,7 @@
 #include "pg_rdmacc/key_moves.h"
 #include "pg_rdmacc/relation.h"
 #include "pg_rdmacc/retry.h"
+#include "pg_rdmacc/unique_check.h"
 #include "pg_rdmacc/write_marks.h"
 #include "pg_rdmacc/xact.h"
 
@@ -64,6 +65,11 @@ void run(QueryDesc* query, ScanDirection direction, uint64 count, bool execute_o
   PG_END_TRY();
 }
 
+void check_uniqueness(const QueryDesc* query) {
+  rdmacc_check_displaced(query);
+  rdmacc_check_unique(query);
+}
+
 void finish(QueryDesc* query) {
   const QueryDesc* const outer = running;
   const int depth = modifying_depth;
@@ -73,13 +79,13 @@ void finish(QueryDesc* query) {
     /* Marks of the run just ended still count for the rest of the query. */
     modifying_depth++;
     /* Before triggers rely on it, unless modifying CTEs are still to be run to their end. */
-    if (query->estate->es_auxmodifytables == NIL) rdmacc_check_displaced(query);
+    if (query->estate->es_auxmodifytables == NIL) check_uniqueness(query);
     if (previous_finish != nullptr) {
       previous_finish(query);
     } else {
       standard_ExecutorFinish(query);
     }
-    rdmacc_check_displaced(query);
+    check_uniqueness(query);
   }
   PG_FINALLY();
   {

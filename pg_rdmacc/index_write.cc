@@ -1,6 +1,7 @@
 #include "pg_rdmacc/index_write.h"
 
 #include "pg_rdmacc/error.h"
+#include "pg_rdmacc/executor.h"
 #include "pg_rdmacc/fetch.h"
 #include "pg_rdmacc/index_row.h"
 #include "pg_rdmacc/modify.h"
@@ -109,11 +110,11 @@ bool must_be_unique(const RdmaccIndex* index, const Columns* columns) {
 
 /* Of a row that an UPDATE writes: whether it is unique shows when the statement ends. */
 void note_if_not_unique(Relation relation, const RdmaccIndex* index, const Columns* columns,
-                        BridgeBytes key, CommandId cid) {
+                        BridgeBytes key) {
   BridgeBytes other = {};
   if (!index->deferrable && must_be_unique(index, columns) &&
       rdmacc_find_other_entry(relation, index, bytes_of(columns), key, &other)) {
-    rdmacc_check_columns_later(relation, index, bytes_of(columns), cid);
+    rdmacc_check_columns_later(relation, index, bytes_of(columns), rdmacc_running_query());
   }
 }
 
@@ -124,7 +125,7 @@ void change_entry(Relation relation, const RdmaccIndex* index, const RdmaccHandl
   if (from.taken == to.taken && rdmacc_same_bytes(bytes_of(&from), bytes_of(&to))) return;
   if (from.taken) remove_entry(relation, index, &from, handle->key, cid);
   if (!to.taken) return;
-  note_if_not_unique(relation, index, &to, handle->key, cid);
+  note_if_not_unique(relation, index, &to, handle->key);
   insert_entry(relation, index, &to, handle->key, cid);
 }
 
@@ -137,7 +138,7 @@ void add_entries(Relation relation, TupleTableSlot* slot, BridgeBytes key, Comma
   for (int i = 0; i < set.count; i++) {
     const Columns columns = columns_of_slot(relation, &set.indexes[i], slot);
     if (!columns.taken) continue;
-    if (note_unique) note_if_not_unique(relation, &set.indexes[i], &columns, key, cid);
+    if (note_unique) note_if_not_unique(relation, &set.indexes[i], &columns, key);
     insert_entry(relation, &set.indexes[i], &columns, key, cid);
   }
   MemoryContextSwitchTo(previous);
@@ -192,11 +193,12 @@ bool rdmacc_index_check_inserted(Relation index_relation, const Datum* values, c
                                  IndexUniqueCheck check_unique) {
   if (check_unique == UNIQUE_CHECK_NO || index_relation->rd_index->indisprimary) return true;
   /* PostgreSQL asks for all indexes of an updated row where one of them is deferrable. */
-  if (check_unique == UNIQUE_CHECK_YES && rdmacc_wrote_by_update()) return true;
+  const RdmaccHandle* handle = rdmacc_handle_get(tid, relation);
+  if (check_unique == UNIQUE_CHECK_YES && rdmacc_wrote_by_update(relation, handle->key))
+    return true;
   const RdmaccIndex* index = rdmacc_secondary_index(relation, index_relation);
   if (index == nullptr) return true;
   const MemoryContext previous = enter_workspace();
-  const RdmaccHandle* handle = rdmacc_handle_get(tid, relation);
   Columns columns;
   initStringInfo(&columns.bytes);
   columns.has_null = rdmacc_append_index_columns(&columns.bytes, relation, index, values, nulls);
@@ -208,7 +210,7 @@ bool rdmacc_index_check_inserted(Relation index_relation, const Datum* values, c
     rdmacc_raise_index_duplicate(relation, index, handle->key, other, false);
   }
   if (found && index->deferrable) {
-    rdmacc_check_columns_later(relation, index, bytes_of(&columns), RDMACC_AT_COMMIT);
+    rdmacc_check_columns_later(relation, index, bytes_of(&columns), nullptr);
   }
   MemoryContextSwitchTo(previous);
   return !found;

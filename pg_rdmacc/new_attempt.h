@@ -2,7 +2,8 @@
  * in a new one, under the portal that runs it: what a client would do, without the client.
  *
  * It is a whole transaction's abort, as a procedure's ROLLBACK is one, so nothing of the attempt is
- * left (rows of any table, triggers, snapshots, locks, a foreign server's work). What outlives it
+ * left that is a transaction's (rows of any table, triggers, snapshots, its locks, a foreign
+ * server's work). What outlives it
  * is what outlives transactions: the portal, its plan and parameters, the client's receiver. */
 #pragma once
 #include "pg_rdmacc/pg_rdmacc.h"
@@ -10,7 +11,7 @@
 extern "C" {
 #include "executor/execdesc.h"
 
-/* In a PG_CATCH whose error has been flushed, of a query that is the only statement of the active
+/* After a PG_CATCH that has flushed the error, of a query that is the only statement of the active
  * portal, and outside of transaction blocks. Afterwards the query is about to be started
  * (rdmacc_start_attempt), in a new transaction that holds the plan's locks. False: another session
  * has changed the tables meanwhile, the plan must not be run again. */

@@ -4,6 +4,7 @@
 #include "pg_rdmacc/held_rows.h"
 #include "pg_rdmacc/new_attempt.h"
 #include "pg_rdmacc/relation.h"
+#include "pg_rdmacc/unique_check.h"
 #include "pg_rdmacc/utility.h"
 #include "pg_rdmacc/xact.h"
 
@@ -95,6 +96,7 @@ ErrorData* run_once(QueryDesc* query, RdmaccAttempt attempt, RdmaccHeldRows* hel
     if (rdmacc_transaction_used()) {
       /* As at the commit, which is next: so they may fail here, and it may be early. */
       AfterTriggerFireDeferred();
+      rdmacc_check_unique(nullptr);
       rdmacc_commit_early(held);
     }
   }

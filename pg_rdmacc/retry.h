@@ -3,7 +3,9 @@
  * conflict. Each attempt is a transaction of its own (new_attempt.h).
  *
  * Invariants:
- * 1. Nothing of a statement that is run again has gone to the client: rows wait (held_rows.h).
+ * 1. No row of a statement that is run again has gone to the client: they wait (held_rows.h).
+ *    NOTICEs have, and what no ROLLBACK takes back (a sequence's number, a session's advisory lock)
+ *    happens once more.
  * 2. Where the client cannot have more to say in the transaction, the engine commits at the end of
  *    the attempt, so that a conflict that comes up there is met, too (early_commit.h). */
 #pragma once

@@ -2,6 +2,7 @@
 
 #include "pg_rdmacc/attach.h"
 #include "pg_rdmacc/ddl.h"
+#include "pg_rdmacc/index_row.h"
 #include "pg_rdmacc/relation.h"
 #include "pg_rdmacc/scan_rows.h"
 #include "pg_rdmacc/shadow_index.h"
@@ -114,7 +115,8 @@ void look_up(Relation relation, CachedSet* set) {
     kept = static_cast<RdmaccIndex*>(MemoryContextAlloc(CacheMemoryContext, size));
     memcpy(kept, indexes, size);
   }
-  if (set->indexes != nullptr) pfree(set->indexes);
+  /* Somebody whose row's columns are being computed just now still has it: seldom, and small. */
+  if (set->indexes != nullptr && !rdmacc_index_row_is_computed()) pfree(set->indexes);
   set->indexes = kept;
   set->count = count;
   set->index_epoch = epoch;

@@ -1,8 +1,8 @@
-/* Indexes are btrees in the catalog and nothing but a metapage on disk: the engine has primary keys
- * in the rows' own, and secondary indexes in tables of theirs. So that no stock code writes to or
- * reads from the empty btree, the copy of the access method's routine that each index's relcache
- * entry owns is overridden, before any executor code can use it: when a plan that scans it has
- * opened it, whenever a slot of the table is made, and before each insert.
+/* Indexes are btrees or hash indexes in the catalog and nothing but a metapage on disk: the engine
+ * has primary keys in the rows' own, and secondary indexes in tables of theirs. So that no stock
+ * code writes to or reads from the empty btree, the copy of the access method's routine that each
+ * index's relcache entry owns is overridden, before any executor code can use it: when a plan that
+ * scans it has opened it, whenever a slot of the table is made, and before each insert.
  *
  * 1. An overridden index whose table is no longer ours (ALTER TABLE ... SET ACCESS METHOD) gets
  *    its own routine back at its next use.

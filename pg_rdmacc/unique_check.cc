@@ -25,12 +25,11 @@ namespace {
 struct LaterCheck {
   Oid relation;
   Oid index;
-  CommandId command;
+  const QueryDesc* query; /* that wrote; NULL: at the end of the transaction */
   SubTransactionId subtransaction;
   BridgeBytes columns;
 };
 
-ExecutorFinish_hook_type previous_finish;
 List* later; /* of LaterCheck */
 MemoryContext memory;
 
@@ -118,12 +117,12 @@ void forget(void) {
   later = NIL;
 }
 
-/* Those of the command whose statement ends, or all of them. */
-void check_those_of(bool every_command, CommandId command) {
+/* Those of the query that ends, or all of them: NULL. */
+void check_those_of(const QueryDesc* query) {
   for (int i = 0; i < list_length(later); i++) {
     auto* wanted = static_cast<LaterCheck*>(list_nth(later, i));
     if (wanted->relation == InvalidOid) continue; /* done */
-    if (!every_command && wanted->command != command) continue;
+    if (query != nullptr && wanted->query != query) continue;
     const LaterCheck now = *wanted;
     wanted->relation = InvalidOid;
     if (!rdmacc_subtransaction_aborted(now.subtransaction)) check(&now);
@@ -138,23 +137,10 @@ bool all_done(void) {
   return true;
 }
 
-/* Before AFTER triggers run, as in PostgreSQL. */
-void executor_finish(QueryDesc* query) {
-  if (later != NIL) {
-    check_those_of(false, query->estate->es_output_cid);
-    if (all_done()) forget();
-  }
-  if (previous_finish != nullptr) {
-    previous_finish(query);
-  } else {
-    standard_ExecutorFinish(query);
-  }
-}
-
 void xact_callback(XactEvent event, void*) {
   switch (event) {
     case XACT_EVENT_PRE_COMMIT:
-      check_those_of(true, InvalidCommandId);
+      check_those_of(nullptr);
       break;
     case XACT_EVENT_COMMIT:
     case XACT_EVENT_ABORT:
@@ -199,13 +185,14 @@ bool rdmacc_find_other_entry(Relation relation, const RdmaccIndex* index, Bridge
 
 void rdmacc_raise_index_duplicate(Relation relation, const RdmaccIndex* index, BridgeBytes key,
                                   BridgeBytes other, bool building) {
-  rdmacc_check_reads(relation);
   Relation index_relation = RelationIdGetRelation(index->oid);
   if (!RelationIsValid(index_relation)) elog(ERROR, "could not open index %u", index->oid);
   TupleTableSlot* slot = MakeSingleTupleTableSlot(RelationGetDescr(relation), &TTSOpsHeapTuple);
   TupleTableSlot* second = MakeSingleTupleTableSlot(RelationGetDescr(relation), &TTSOpsHeapTuple);
   fetch_row(relation, key, slot);
   fetch_row(relation, other, second);
+  /* The rows may have been read later than the entries, and not have their columns any more. */
+  rdmacc_check_reads(relation);
   Values values = {};
   Values second_values = {};
   rdmacc_index_row(index, relation, slot, values.values, values.nulls);
@@ -221,8 +208,14 @@ void rdmacc_raise_index_duplicate(Relation relation, const RdmaccIndex* index, B
                   building);
 }
 
+void rdmacc_check_unique(const QueryDesc* query) {
+  if (later == NIL) return;
+  check_those_of(query);
+  if (all_done()) forget();
+}
+
 void rdmacc_check_columns_later(Relation relation, const RdmaccIndex* index, BridgeBytes columns,
-                                CommandId cid) {
+                                const QueryDesc* query) {
   if (memory == nullptr) {
     memory = AllocSetContextCreate(TopTransactionContext, "rdmacc unique checks",
                                    ALLOCSET_DEFAULT_SIZES);
@@ -231,7 +224,7 @@ void rdmacc_check_columns_later(Relation relation, const RdmaccIndex* index, Bri
   auto* wanted = static_cast<LaterCheck*>(palloc(sizeof(LaterCheck)));
   *wanted = {.relation = RelationGetRelid(relation),
              .index = index->oid,
-             .command = cid,
+             .query = query,
              .subtransaction = GetCurrentSubTransactionId(),
              .columns = copy_bytes(columns)};
   later = lappend(later, wanted);
@@ -239,8 +232,6 @@ void rdmacc_check_columns_later(Relation relation, const RdmaccIndex* index, Bri
 }
 
 void rdmacc_unique_check_init(void) {
-  previous_finish = ExecutorFinish_hook;
-  ExecutorFinish_hook = executor_finish;
   RegisterXactCallback(xact_callback, nullptr);
   rdmacc_index_row_init();
 }

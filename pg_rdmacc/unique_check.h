@@ -9,6 +9,7 @@
 #include "pg_rdmacc/index_entries.h"
 
 extern "C" {
+#include "executor/execdesc.h"
 
 /* True when the index has an entry with these columns, but for that of `own_key`: the other row's
  * key, palloc'ed, is in *other. */
@@ -19,13 +20,13 @@ bool rdmacc_find_other_entry(Relation relation, const RdmaccIndex* index, Bridge
 [[noreturn]] void rdmacc_raise_index_duplicate(Relation relation, const RdmaccIndex* index,
                                                BridgeBytes key, BridgeBytes other, bool building);
 
-/* Instead of a command: for what PostgreSQL's own trigger of a deferrable constraint has let pass.
- */
-#define RDMACC_AT_COMMIT InvalidCommandId
-
-/* To be looked at when the statement of this command ends. */
+/* To be looked at when the query ends that is running; NULL, for what PostgreSQL's own trigger of a
+ * deferrable constraint has let pass: at COMMIT. */
 void rdmacc_check_columns_later(Relation relation, const RdmaccIndex* index, BridgeBytes columns,
-                                CommandId cid);
+                                const QueryDesc* query);
+
+/* What was left for the end of that query; NULL: everything, as COMMIT does. */
+void rdmacc_check_unique(const QueryDesc* query);
 
 void rdmacc_unique_check_init(void);
 }

@@ -266,6 +266,7 @@ void rdmacc_xact_init(void) {
 }
 
 void rdmacc_enter(void) {
+  if (committed_early) elog(ERROR, "rdmacc tables are used after their transaction's commit");
   if (doomed) rdmacc_raise(&doom, doom_protocol, "could not go on", nullptr);
   if (snapshot_imported) refuse_imported_snapshot();
   if (bridge_txn_active()) return;

@@ -104,3 +104,35 @@ DROP TABLE parted;
 EXPLAIN (COSTS OFF) SELECT x.id FROM t x LEFT JOIN t y ON x.a = y.u;
 EXPLAIN (COSTS OFF) SELECT * FROM t WHERE u = 10050;
 DROP TABLE t;
+
+-- A modifying WITH that nobody reads runs when its query ends.
+CREATE TABLE cte (id int PRIMARY KEY, u int UNIQUE) USING rdmacc;
+INSERT INTO cte VALUES (1, 1), (2, 2);
+WITH x AS (UPDATE cte SET u = 1 WHERE id = 2) SELECT 1;
+SELECT * FROM cte;
+BEGIN;
+WITH x AS (UPDATE cte SET u = 1 WHERE id = 2) SELECT 1;
+ROLLBACK;
+WITH x AS (UPDATE cte SET u = 3 - u) SELECT 1 AS swapped;
+SELECT * FROM cte ORDER BY id;
+
+-- Queries within the statement do not end it.
+CREATE FUNCTION counts(int) RETURNS int STABLE LANGUAGE plpgsql AS
+  'DECLARE n int; BEGIN SELECT count(*) INTO n FROM cte; RETURN $1; END';
+UPDATE cte SET u = counts(u) + 1;
+UPDATE cte SET u = counts(1);
+SELECT * FROM cte ORDER BY id;
+
+-- An index function that writes, against its promise.
+CREATE TABLE counter (id int PRIMARY KEY, n int) USING rdmacc;
+INSERT INTO counter VALUES (1, 0);
+CREATE FUNCTION count_up(int) RETURNS int LANGUAGE plpgsql AS
+  'BEGIN UPDATE counter SET n = n + 1; RETURN $1; END';
+CREATE FUNCTION says_immutable(int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS
+  'BEGIN RETURN count_up($1); END';
+ALTER TABLE cte DROP CONSTRAINT cte_u_key;
+CREATE UNIQUE INDEX cte_f ON cte (says_immutable(u));
+INSERT INTO cte VALUES (3, 2);
+SELECT count(*) FROM cte;
+DROP TABLE cte, counter;
+DROP FUNCTION counts, says_immutable, count_up;

@@ -364,16 +364,6 @@ Status Finder::lock_gaps(std::span<Search*> missing) {
 
 }  // namespace
 
-bool split_record(std::string_view record, std::string_view& key, std::string_view& row) {
-  uint32_t key_bytes = 0;
-  if (record.size() < sizeof(key_bytes)) return false;
-  memcpy(&key_bytes, record.data(), sizeof(key_bytes));
-  if (key_bytes > record.size() - sizeof(key_bytes)) return false;
-  key = record.substr(sizeof(key_bytes), key_bytes);
-  row = record.substr(sizeof(key_bytes) + key_bytes);
-  return true;
-}
-
 Status find_keys(StageContext& context, std::span<KeyWork> keys) {
   return Finder(context, keys).run();
 }

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "engine/txn/engine_context.h"
+#include "engine/txn/record_bytes.h"
 
 // Finding keys and reading their records by the protocol: the Read stage, or, under two-phase
 // locking, the Lock stage of a read. Location cache, else root array, bucket and chain; then the
@@ -46,8 +47,5 @@ struct KeyWork {
 // tables; conflicts are in each key's `result`. Whatever was locked is in `access` and `gap`, also
 // after an error.
 Status find_keys(StageContext& context, std::span<KeyWork> keys);
-
-// The key and row within a record's bytes; false when they do not parse.
-bool split_record(std::string_view record, std::string_view& key, std::string_view& row);
 
 }  // namespace rdmacc

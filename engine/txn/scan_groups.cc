@@ -261,12 +261,6 @@ size_t record_bytes_wanted(const GroupWork& group, size_t record_bytes) {
   return std::min<uint64_t>(record_bytes, wanted);
 }
 
-std::string_view wanted_part(const GroupWork& group, std::string_view record) {
-  std::string_view key, row;
-  if (!split_record(record, key, row) || row.size() <= group.row_bytes_max) return record;
-  return record.substr(0, record.size() - row.size() + group.row_bytes_max);
-}
-
 Status scan_groups(StageContext& context, std::span<GroupWork> groups, size_t tuples_max) {
   for (GroupWork& work : groups) {
     auto table = context.table(work.table);

@@ -46,7 +46,11 @@ struct GroupWork {
 
 // How much of a record is wanted, before its key is known and after.
 size_t record_bytes_wanted(const GroupWork& group, size_t record_bytes);
-std::string_view wanted_part(const GroupWork& group, std::string_view record);
+inline std::string_view wanted_part(const GroupWork& group, std::string_view record) {
+  std::string_view key, row;
+  if (!split_record(record, key, row) || row.size() <= group.row_bytes_max) return record;
+  return record.substr(0, record.size() - row.size() + group.row_bytes_max);
+}
 
 // Tuples that one request may return; a fuller group is scanned one-sided.
 constexpr size_t kScanTuplesPerMessage = 1024;

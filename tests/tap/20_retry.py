@@ -6,7 +6,7 @@ import os
 import re
 import subprocess
 
-from harness import Session, equal, eventually, fails_with, matches, run, true
+from harness import Session, equal, eventually, fails_with, matches, protocols, run, true
 
 CLIENTS = 4
 EACH = 60
@@ -41,11 +41,6 @@ SCRIPTS = {
 
 def set_up(box):
     box.psql(SET_UP)
-
-
-def protocols(box):
-    return box.psql("SELECT unnest(enumvals) FROM pg_settings"
-                    " WHERE name = 'rdmacc.protocol'").split("\n")
 
 
 def hammer(box, protocol, script, mode="simple", settings=""):
@@ -219,6 +214,22 @@ def readers_see_one_moment(box):
         reader.close()
 
 
+def what_waits_for_the_commit_comes_before_an_early_one(box):
+    """Deferred uniqueness is judged while the statement may still lose."""
+    box.psql("CREATE TABLE swapped (id int PRIMARY KEY, u int, v int, UNIQUE (u) DEFERRABLE"
+             " INITIALLY DEFERRED) USING rdmacc; INSERT INTO swapped VALUES (1, 1, 0), (2, 2, 0)")
+    before = len(box.log_text())
+    done = 0
+    for protocol in ("nowait", "occ"):
+        failed = hammer(box, protocol, "UPDATE swapped SET v = v + 1, u = 3 - u;")
+        done += CLIENTS * EACH - failed
+    equal(box.psql("SELECT sum(v) FROM swapped"), str(2 * done), "changes")
+    fails_with(box, "UPDATE swapped SET u = 1", "23505")
+    fails_with(box, "WITH w AS (UPDATE swapped SET u = 1) SELECT 1", "23505")
+    equal(box.psql("SELECT sum(v), count(DISTINCT u) FROM swapped"), f"{2 * done}|2", "rows")
+    true("is committed" not in box.log_text()[before:], "nothing failed after its commit")
+
+
 def statistics_count_statements_once(box):
     """Of another library, whose hooks are around ours."""
     box.psql("CREATE EXTENSION pg_stat_statements; SELECT pg_stat_statements_reset();"
@@ -233,6 +244,6 @@ run(set_up, no_client_sees_a_conflict, without_it_clients_see_conflicts, it_give
     what_the_client_has_begun_it_has_to_repeat, rows_that_have_gone_are_not_taken_back,
     it_ends_as_soon_as_the_other_does, timeouts_end_it, every_value_is_returned_once,
     what_is_pipelined_stays_one_transaction, readers_see_one_moment,
-    statistics_count_statements_once,
+    what_waits_for_the_commit_comes_before_an_early_one, statistics_count_statements_once,
     settings={"rdmacc.nodes": 2, "rdmacc.node_memory": "256MB", "autovacuum": "off",
               "shared_preload_libraries": "pg_rdmacc,pg_stat_statements"})
