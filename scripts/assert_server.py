@@ -86,7 +86,7 @@ def build_extension(jobs):
     run("cmake", "-G", "Ninja", "-S", check.ROOT, "-B", BUILD, f"-DPG_CONFIG={PG_CONFIG}",
         "-DCMAKE_BUILD_TYPE=RelWithDebInfo", env=environment)
     run("cmake", "--build", BUILD, "-j", str(jobs), "--target", "pg_rdmacc", "rdmacc_node",
-        "rdmacc_bench", env=environment, seconds=7200)
+        "rdmacc_bench", "rdmacc_check", env=environment, seconds=7200)
 
 
 def check_asserts():
