@@ -228,10 +228,12 @@ Status StorageNode::handle_settle_index(WorkerId, Bytes bytes, Reply& reply) {
   bool more = index_.split_pending();
   while (more && worker_.endpoint().now_us() < deadline_us) {
     const uint64_t splits = index_.splits();
+    const size_t queued = index_.groups_queued();
     index_.wait_until_idle();
     index_.split_queued();
-    // Nothing but groups that somebody holds: maintenance goes on with them.
-    more = index_.split_pending() && index_.splits() != splits;
+    // No split, and none less in the queue: they are all held by somebody. Maintenance goes on.
+    const bool progress = index_.splits() != splits || index_.groups_queued() < queued;
+    more = index_.split_pending() && progress;
   }
   MessageWriter(reply).u8(more ? 1 : 0);
   return Status();
