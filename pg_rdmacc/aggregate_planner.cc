@@ -79,6 +79,15 @@ bool all_free_of_order(const PathTarget* target, Node* having) {
   return true;
 }
 
+/* As many as there are now: the planner takes new tables for larger ones. */
+bool has_rows_enough(Oid table) {
+  Relation relation = RelationIdGetRelation(table);
+  if (!RelationIsValid(relation)) return false;
+  const bool enough = rdmacc_estimated_rows(relation) >= kRowsMin;
+  RelationClose(relation);
+  return enough;
+}
+
 /* The scan of a whole table of ours that the input is; NULL when it is something else. */
 Path* scan_of(PlannerInfo* root, const RelOptInfo* input) {
   if (input->reloptkind != RELOPT_BASEREL || input->rtekind != RTE_RELATION ||
@@ -87,7 +96,7 @@ Path* scan_of(PlannerInfo* root, const RelOptInfo* input) {
   }
   const RangeTblEntry* entry = planner_rt_fetch(input->relid, root);
   if (entry->inh || !rdmacc_relation_is_ours(entry->relid)) return nullptr;
-  if (input->tuples < kRowsMin) return nullptr;
+  if (!has_rows_enough(entry->relid)) return nullptr;
   Path* cheapest = input->cheapest_total_path;
   return cheapest->pathtype == T_SeqScan ? cheapest : nullptr;
 }
