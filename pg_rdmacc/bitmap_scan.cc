@@ -131,18 +131,6 @@ void add_number(TIDBitmap* bitmap, uint32 number, bool recheck) {
   tbm_add_tuples(bitmap, &tid, 1, recheck);
 }
 
-void xact_callback(XactEvent event, void*) {
-  switch (event) {
-    case XACT_EVENT_COMMIT:
-    case XACT_EVENT_ABORT:
-    case XACT_EVENT_PREPARE:
-      numberings = NIL; /* their memory goes with the transaction's */
-      break;
-    default:
-      break;
-  }
-}
-
 }  // namespace
 
 /* ---- Returning what a bitmap holds */
@@ -326,4 +314,4 @@ bool rdmacc_scan_bitmap_next_tuple(TableScanDesc scan, struct TBMIterateResult* 
   return true;
 }
 
-void rdmacc_bitmap_scan_init(void) { RegisterXactCallback(xact_callback, nullptr); }
+void rdmacc_bitmap_scans_forget(void) { numberings = NIL; }

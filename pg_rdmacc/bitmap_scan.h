@@ -29,5 +29,6 @@ bool rdmacc_scan_bitmap_next_block(TableScanDesc scan, struct TBMIterateResult* 
 bool rdmacc_scan_bitmap_next_tuple(TableScanDesc scan, struct TBMIterateResult* page,
                                    TupleTableSlot* slot);
 
-void rdmacc_bitmap_scan_init(void);
+/* The transaction ends, and the memory of its scans with it. */
+void rdmacc_bitmap_scans_forget(void);
 }

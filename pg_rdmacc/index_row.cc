@@ -118,19 +118,6 @@ bool evaluate(Evaluator* evaluator, TupleTableSlot* slot, Datum* values, bool* n
   return taken;
 }
 
-void xact_callback(XactEvent event, void*) {
-  switch (event) {
-    case XACT_EVENT_COMMIT:
-    case XACT_EVENT_ABORT:
-    case XACT_EVENT_PREPARE:
-      memory = nullptr; /* goes with the transaction's */
-      evaluators = NIL;
-      break;
-    default:
-      break;
-  }
-}
-
 }  // namespace
 
 bool rdmacc_index_row(const RdmaccIndex* index, Relation relation, TupleTableSlot* slot,
@@ -160,4 +147,7 @@ bool rdmacc_index_row_of_tuple(const RdmaccIndex* index, Relation relation, Heap
 
 bool rdmacc_index_row_is_computed(void) { return computing > 0; }
 
-void rdmacc_index_row_init(void) { RegisterXactCallback(xact_callback, nullptr); }
+void rdmacc_index_rows_forget(void) {
+  memory = nullptr;
+  evaluators = NIL;
+}

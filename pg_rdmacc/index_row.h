@@ -15,5 +15,6 @@ bool rdmacc_index_row_of_tuple(const RdmaccIndex* index, Relation relation, Heap
  * midst of another row's writing. */
 bool rdmacc_index_row_is_computed(void);
 
-void rdmacc_index_row_init(void);
+/* The transaction ends, and what it has prepared goes with its memory. */
+void rdmacc_index_rows_forget(void);
 }

@@ -321,6 +321,4 @@ void rdmacc_shadow_index_init(void) {
   CacheRegisterRelcacheCallback(relcache_changed, 0);
   previous_start = ExecutorStart_hook;
   ExecutorStart_hook = executor_start;
-  rdmacc_unique_check_init();
-  rdmacc_bitmap_scan_init();
 }

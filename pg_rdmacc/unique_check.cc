@@ -137,22 +137,6 @@ bool all_done(void) {
   return true;
 }
 
-void xact_callback(XactEvent event, void*) {
-  switch (event) {
-    case XACT_EVENT_PRE_COMMIT:
-      check_those_of(nullptr);
-      break;
-    case XACT_EVENT_COMMIT:
-    case XACT_EVENT_ABORT:
-    case XACT_EVENT_PREPARE:
-      memory = nullptr; /* goes with the transaction's */
-      later = NIL;
-      break;
-    default:
-      break;
-  }
-}
-
 }  // namespace
 
 bool rdmacc_find_other_entry(Relation relation, const RdmaccIndex* index, BridgeBytes columns,
@@ -231,7 +215,7 @@ void rdmacc_check_columns_later(Relation relation, const RdmaccIndex* index, Bri
   MemoryContextSwitchTo(previous);
 }
 
-void rdmacc_unique_check_init(void) {
-  RegisterXactCallback(xact_callback, nullptr);
-  rdmacc_index_row_init();
+void rdmacc_unique_checks_forget(void) {
+  memory = nullptr;
+  later = NIL;
 }

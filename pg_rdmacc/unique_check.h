@@ -28,5 +28,6 @@ void rdmacc_check_columns_later(Relation relation, const RdmaccIndex* index, Bri
 /* What was left for the end of that query; NULL: everything, as COMMIT does. */
 void rdmacc_check_unique(const QueryDesc* query);
 
-void rdmacc_unique_check_init(void);
+/* The transaction ends, and its memory with it. */
+void rdmacc_unique_checks_forget(void);
 }

@@ -1,12 +1,15 @@
 #include "pg_rdmacc/xact.h"
 
 #include "pg_rdmacc/attach.h"
+#include "pg_rdmacc/bitmap_scan.h"
 #include "pg_rdmacc/ddl.h"
 #include "pg_rdmacc/error.h"
 #include "pg_rdmacc/handle.h"
+#include "pg_rdmacc/index_row.h"
 #include "pg_rdmacc/key_moves.h"
 #include "pg_rdmacc/savepoint.h"
 #include "pg_rdmacc/two_phase.h"
+#include "pg_rdmacc/unique_check.h"
 #include "pg_rdmacc/write_marks.h"
 
 extern "C" {
@@ -126,6 +129,7 @@ void commit_engine(void) {
 
 void pre_commit(void) {
   if (doomed) rdmacc_raise(&doom, doom_protocol, "could not commit", nullptr);
+  rdmacc_check_unique(nullptr);
   rdmacc_ddl_pre_commit();
   refuse_mixed_writes();
   if (needs_two_phases()) {
@@ -164,6 +168,9 @@ void forget_transaction(void) {
   rdmacc_write_marks_forget();
   rdmacc_displaced_forget();
   rdmacc_savepoints_forget();
+  rdmacc_unique_checks_forget();
+  rdmacc_index_rows_forget();
+  rdmacc_bitmap_scans_forget();
 }
 
 void finish(bool committed) {
