@@ -33,6 +33,8 @@ ScanMode scan_mode(BridgeScanMode mode) {
   return ScanMode::kSerializable;
 }
 
+static_assert(BRIDGE_PLACE_LENGTH_BYTES == kPlaceLengthBytes);
+
 TableSpec table_spec(const BridgeTableSpec& spec) {
   return {.system_id = spec.system_id,
           .database = spec.database,

@@ -73,14 +73,16 @@ typedef struct BridgeFabric {
   int verbs_gid_index;      /* -1: chosen */
 } BridgeFabric;
 
+#define BRIDGE_PLACE_LENGTH_BYTES 2
+
 typedef struct BridgeTableSpec {
   uint64_t system_id;
   uint32_t database;
   uint32_t relfilenode;
   uint32_t record_size; /* inline record bytes: 4 + key + row, 16 .. 512, multiple of 8 */
   uint32_t history;
-  bool placed; /* keys begin with two bytes of length, the lower one first, and a place: rows of
-                * equal places are on one node, of whatever placed table they are */
+  bool placed; /* keys begin with BRIDGE_PLACE_LENGTH_BYTES of length, the lower one first, and a
+                * place: rows of equal places are on one node, of whatever placed table they are */
 } BridgeTableSpec;
 
 typedef struct BridgeTable {

@@ -5,7 +5,6 @@
 #include "pg_rdmacc/row_codec.h"
 #include "pg_rdmacc/scan_rows.h"
 #include "pg_rdmacc/secondary_indexes.h"
-#include "pg_rdmacc/table_options.h"
 #include "pg_rdmacc/unique_check.h"
 #include "pg_rdmacc/xact.h"
 
@@ -133,9 +132,7 @@ double fill(Relation relation, const RdmaccIndex* index, bool may_exist) {
  * primary key it needs no entries. */
 bool is_twin_of_primary_key(Relation relation, Relation index, const IndexInfo* info) {
   if (!info->ii_Concurrent || !info->ii_Unique) return false;
-  RdmaccTableOptions options;
-  rdmacc_table_options(relation, &options);
-  if (options.ordered_key != 0) return false; /* it needs entries, too */
+  if (rdmacc_has_ordered_key(relation)) return false; /* it needs entries, too */
   RdmaccKeyLayout present;
   rdmacc_catalog_layout(relation, &present);
   if (present.number == 0) return false;

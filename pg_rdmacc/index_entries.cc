@@ -16,8 +16,6 @@ extern "C" {
 
 namespace {
 
-enum Marker : unsigned char { kNullFirst = 0, kValue = 1, kNullLast = 2 };
-
 bool is_pattern_family(Oid family) {
   return family == TEXT_PATTERN_BTREE_FAM_OID || family == BPCHAR_PATTERN_BTREE_FAM_OID;
 }
@@ -85,10 +83,11 @@ void rdmacc_describe_index(Relation relation, Relation index, RdmaccIndex* out) 
 void rdmacc_append_index_column(StringInfo out, const RdmaccIndexColumn* column, Oid type,
                                 Datum value, bool is_null) {
   if (is_null) {
-    appendStringInfoCharMacro(out, static_cast<char>(column->nulls_first ? kNullFirst : kNullLast));
+    appendStringInfoCharMacro(out, static_cast<char>(column->nulls_first ? RDMACC_INDEX_NULL_FIRST
+                                                                         : RDMACC_INDEX_NULL_LAST));
     return;
   }
-  appendStringInfoCharMacro(out, static_cast<char>(kValue));
+  appendStringInfoCharMacro(out, static_cast<char>(RDMACC_INDEX_VALUE));
   const int from = out->len;
   rdmacc_key_append(out, type, column->collation, value);
   if (!column->descending) return;

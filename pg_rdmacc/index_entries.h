@@ -20,6 +20,11 @@ extern "C" {
 /* With the row's key it has to be an entry that the engine takes. */
 #define RDMACC_INDEX_COLUMNS_BYTES_MAX 2000
 
+/* Markers. */
+#define RDMACC_INDEX_NULL_FIRST 0
+#define RDMACC_INDEX_VALUE 1
+#define RDMACC_INDEX_NULL_LAST 2
+
 typedef struct RdmaccIndexColumn {
   AttrNumber attno; /* 0 for an expression */
   Oid type;         /* base type that the index compares */

@@ -12,8 +12,6 @@ extern "C" {
 
 namespace {
 
-constexpr unsigned char kValue = 1; /* index_entries.h: the marker before a value */
-
 /* The type that a column's entries are of; InvalidOid for an expression, which no scan returns. */
 Oid column_type(const IndexOptInfo* index, int column) {
   if (index->indexkeys[column] == 0) return InvalidOid;
@@ -68,7 +66,7 @@ HeapTuple rdmacc_index_only_tuple(RdmaccIndexOnly* state, const RdmaccIndex* ind
     const auto marker = static_cast<unsigned char>(*entry.data);
     entry.data++;
     entry.size--;
-    nulls[i] = marker != kValue;
+    nulls[i] = marker != RDMACC_INDEX_VALUE;
     if (!nulls[i]) values[i] = rdmacc_key_decode(column->type, column->descending, &entry);
   }
   HeapTuple tuple = heap_form_tuple(state->descriptor, values, nulls);

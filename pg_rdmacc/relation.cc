@@ -36,7 +36,6 @@ constexpr int32 kRecordAlignment = 8;
 constexpr int32 kHiddenKeyBytes = 16;
 constexpr int32 kRowHeaderBytes = 26; /* stamp, tuple header, time */
 constexpr uint32 kIndexHistory = 3;
-constexpr int kPlaceLengthBytes = 2;
 
 /* Hidden row ids: 64 random bits of this backend, then a counter that starts at the time of day.
  * No other backend, now or after a restart, has both. */
@@ -269,10 +268,10 @@ RdmaccTable* rdmacc_table_to_write(Relation relation) {
 void rdmacc_append_key_column(const RdmaccKeyLayout* layout, int column, Oid type, Datum value,
                               StringInfo key) {
   const bool placed = layout->place_columns > 0;
-  if (placed && column == 0) appendStringInfoSpaces(key, kPlaceLengthBytes);
+  if (placed && column == 0) appendStringInfoSpaces(key, BRIDGE_PLACE_LENGTH_BYTES);
   rdmacc_key_append(key, type, layout->columns[column].collation, value);
   if (!placed || column + 1 != layout->place_columns) return;
-  const int length = key->len - kPlaceLengthBytes;
+  const int length = key->len - BRIDGE_PLACE_LENGTH_BYTES;
   key->data[0] = static_cast<char>(length);
   key->data[1] = static_cast<char>(length >> 8);
 }

@@ -82,19 +82,6 @@ CachedSet* entry_of(Oid relation) {
   return set;
 }
 
-/* A change of the option makes the table's files anew, and so the relcache's entries. */
-bool has_ordered_key(Relation relation) {
-  const Oid table = RelationGetRelid(relation);
-  const uint64 epoch = rdmacc_index_epoch();
-  if (entry_of(table)->option_epoch != epoch) {
-    RdmaccTableOptions options;
-    rdmacc_table_options(relation, &options);
-    entry_of(table)->ordered_key = options.ordered_key != 0;
-    entry_of(table)->option_epoch = epoch;
-  }
-  return entry_of(table)->ordered_key;
-}
-
 /* Nothing of the set is changed before all is known: an error may come from anywhere. */
 void look_up(Relation relation, CachedSet* set) {
   const uint64 epoch = rdmacc_index_epoch();
@@ -159,10 +146,25 @@ const RdmaccIndex* rdmacc_secondary_index(Relation relation, Relation index) {
   return find_in(present_set(relation), RelationGetRelid(index));
 }
 
+/* A change of the option makes the table's files anew, and so the relcache's entries. */
+bool rdmacc_has_ordered_key(Relation relation) {
+  const Oid table = RelationGetRelid(relation);
+  const uint64 epoch = rdmacc_index_epoch();
+  CachedSet* set = entry_of(table);
+  if (set->option_epoch != epoch) {
+    RdmaccTableOptions options;
+    rdmacc_table_options(relation, &options);
+    set = entry_of(table); /* an invalidation may have been served */
+    set->ordered_key = options.ordered_key != 0;
+    set->option_epoch = epoch;
+  }
+  return set->ordered_key;
+}
+
 bool rdmacc_should_have_entries(Relation relation, Relation index) {
   const Oid kind = index->rd_rel->relam;
   if (kind != BTREE_AM_OID && kind != HASH_AM_OID) return false;
-  return !index->rd_index->indisprimary || has_ordered_key(relation);
+  return !index->rd_index->indisprimary || rdmacc_has_ordered_key(relation);
 }
 
 bool rdmacc_has_entries(Relation index) {

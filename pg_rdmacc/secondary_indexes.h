@@ -21,6 +21,9 @@ RdmaccIndexSet rdmacc_secondary_indexes(Relation relation);
 /* One of them; NULL for an index that is not maintained. */
 const RdmaccIndex* rdmacc_secondary_index(Relation relation, Relation index);
 
+/* The table's option ordered_key. */
+bool rdmacc_has_ordered_key(Relation relation);
+
 /* Is it an index with entries, by the catalog and the table's options? Does not ask the engine. */
 bool rdmacc_should_have_entries(Relation relation, Relation index);
 bool rdmacc_has_entries(Relation index); /* the same */
