@@ -50,6 +50,24 @@ TEST_P(LoneSessionTest, MayMissWhatItHasDeleted) {
   while_the_node_cleans([&] { return one_.put(table_, "a", "1"); });
 }
 
+// A deleted row that somebody looks at again and again, as scans do, is cleaned away all the same.
+TEST_P(LoneSessionTest, DoesNotKeepWhatItHasDeletedByLookingAtIt) {
+  const auto rows = [&] { return one_.node_statistics(0)->rows + one_.node_statistics(1)->rows; };
+  as_one([&] {
+    const uint64_t before = rows();
+    write(true);
+    write(false);
+    for (int look = 0; look < 200; look++) {
+      RowView row;
+      ASSERT_TRUE(one_.begin(options()).ok());
+      ASSERT_TRUE(one_.get(table_, "d", row).ok());
+      ASSERT_TRUE(one_.commit().ok());
+      sleep_us(100'000);
+    }
+    EXPECT_EQ(rows(), before);
+  });
+}
+
 // The nodes split the groups of the index that have become too long; not under the next
 // transaction.
 TEST_P(LoneSessionTest, MayScanWhatItHasLoaded) {
