@@ -12,7 +12,8 @@
 //
 // The READs stand behind the CAS in the batch: under the lock the header and record are stable,
 // so that one look is an atomic read, and a failed CAS makes it worthless. There is nothing to
-// validate: nobody changes what is locked.
+// validate: nobody changes what is locked. A node's cleaning lock (engine/storage/tuple.h) is no
+// transaction's, and is waited for instead, in every protocol that begins with take_lock().
 
 #include "engine/protocols/protocols.h"
 

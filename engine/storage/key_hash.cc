@@ -15,7 +15,8 @@ uint64_t hash_of(TableId table, std::string_view bytes) {
 
 std::string_view place_of(std::string_view key) {
   if (key.size() < kPlaceLengthBytes) return key;
-  const size_t size = static_cast<uint8_t>(key[0]) | static_cast<size_t>(uint8_t(key[1])) << 8;
+  const auto low = static_cast<uint8_t>(key[0]), high = static_cast<uint8_t>(key[1]);
+  const size_t size = low | static_cast<size_t>(high) << 8;
   const std::string_view rest = key.substr(kPlaceLengthBytes);
   return size <= rest.size() ? rest.substr(0, size) : key;
 }

@@ -14,8 +14,9 @@ Result<TableSize> HashIndexOwner::size_of(TableId id) {
   const DirectoryEntry* table = directory_.live(id);
   if (table == nullptr) return Status(Code::kNotFound, "table does not exist");
   const IndexRoot root{table->root};
-  if (!walk_.root_valid(root))
+  if (!walk_.root_valid(root)) {
     return Status(Code::kCorrupt, "index of table " + std::to_string(id));
+  }
   index_busy_ = true;
   TableSize size;
   size.bytes = arena_.unit_bytes(root.offset());
