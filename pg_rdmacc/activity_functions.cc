@@ -2,7 +2,10 @@
  * node is asked in turn, so that what they show is not of one moment. */
 #include <inttypes.h>
 
+#include "pg_rdmacc/attach.h"
+#include "pg_rdmacc/error.h"
 #include "pg_rdmacc/result_rows.h"
+#include "pg_rdmacc/xact.h"
 
 extern "C" {
 #include "utils/builtins.h"

@@ -1,9 +1,9 @@
 #include "pg_rdmacc/attach.h"
 
+#include "pg_rdmacc/error.h"
 #include "pg_rdmacc/fabric.h"
 #include "pg_rdmacc/remote_nodes.h"
 #include "pg_rdmacc/supervisor.h"
-#include "pg_rdmacc/xact.h"
 
 extern "C" {
 #include "miscadmin.h"
@@ -21,10 +21,11 @@ bool again;
 bool exit_registered;
 bool joined; /* attached, and all that belongs to it is done */
 uint32 epoch;
+void (*at_exit_first)(void);
 
 void detach_at_exit(int, Datum) {
   if (!bridge_attached()) return;
-  rdmacc_abandon_transaction();
+  if (at_exit_first != nullptr) at_exit_first();
   rdmacc_leave_cluster();
 }
 
@@ -48,6 +49,8 @@ int64 rdmacc_now_us(void) {
   INSTR_TIME_SET_CURRENT(now);
   return static_cast<int64>(INSTR_TIME_GET_MICROSEC(now));
 }
+
+void rdmacc_at_exit(void (*end_transaction)(void)) { at_exit_first = end_transaction; }
 
 uint32 rdmacc_attach_epoch(void) { return epoch; }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "pg_rdmacc/error.h"
 #include "pg_rdmacc/executor.h"
 #include "pg_rdmacc/handle.h"
 #include "pg_rdmacc/index_entries.h"
@@ -229,6 +230,8 @@ bool have_row(RdmaccBitmapScan* state, Relation relation) {
   return true;
 }
 
+void forget(void) { numberings = NIL; }
+
 }  // namespace
 
 RdmaccBitmapScan* rdmacc_bitmap_scan_begin(Relation relation) {
@@ -314,4 +317,4 @@ bool rdmacc_scan_bitmap_next_tuple(TableScanDesc scan, struct TBMIterateResult* 
   return true;
 }
 
-void rdmacc_bitmap_scans_forget(void) { numberings = NIL; }
+const RdmaccTransactionPart rdmacc_bitmap_scans_part = {.forget = forget};

@@ -6,7 +6,7 @@
  * knows all that it has to return, fetches rows many at a time, and returns them in the order in
  * which they were written, unless there are too many of them. */
 #pragma once
-#include "pg_rdmacc/pg_rdmacc.h"
+#include "pg_rdmacc/transaction_part.h"
 
 extern "C" {
 #include "access/genam.h"
@@ -29,6 +29,5 @@ bool rdmacc_scan_bitmap_next_block(TableScanDesc scan, struct TBMIterateResult* 
 bool rdmacc_scan_bitmap_next_tuple(TableScanDesc scan, struct TBMIterateResult* page,
                                    TupleTableSlot* slot);
 
-/* The transaction ends, and the memory of its scans with it. */
-void rdmacc_bitmap_scans_forget(void);
+extern const RdmaccTransactionPart rdmacc_bitmap_scans_part;
 }

@@ -165,6 +165,81 @@ void settle(Relation relation) {
   if (layout.number == 0) move_rows(relation, note->id, layout);
 }
 
+bool has_pending(void) { return pending != NIL; }
+
+/* Re-keys what has lost its primary key; finds the engine tables of index files that go. */
+void before_commit(void) {
+  /* Settling adds notes, so the list is walked by number. */
+  const int count = list_length(notes);
+  for (int i = 0; i < count; i++) {
+    const LayoutNote note = *static_cast<const LayoutNote*>(list_nth(notes, i));
+    if (note.key.number == 0) continue;
+    Relation relation = try_relation_open(note.relation, AccessShareLock);
+    if (relation == nullptr) continue;
+    if (rdmacc_is_ours(relation) && relation->rd_node.relNode == note.relfilenode) {
+      settle(relation);
+    }
+    relation_close(relation, NoLock);
+  }
+  drop_index_files();
+}
+
+/* Drops engine tables. */
+void finish(bool committed) {
+  ListCell* cell;
+  foreach (cell, pending) {
+    const auto* table = static_cast<const PendingTable*>(lfirst(cell));
+    const bool goes = committed ? !table->created || table->aborted : table->created;
+    if (!goes) continue;
+    bridge_start_drop_table(table->id);
+    if (!rdmacc_pump_uninterrupted()) break;
+    const int code = bridge_error()->code;
+    if (code != BRIDGE_OK && code != BRIDGE_NOT_FOUND) {
+      ereport(LOG, (errmsg("could not drop table %u in the rdmacc nodes: %s", table->id,
+                           bridge_error()->message)));
+    }
+  }
+  pending = NIL;
+}
+
+void forget(void) {
+  /* The lists' memory goes with the transaction's. */
+  if (notes != NIL) layout_epoch++;
+  pending = notes = seen = NIL;
+}
+
+void committed_sub(int nest) {
+  ListCell* cell;
+  foreach (cell, pending) {
+    auto* table = static_cast<PendingTable*>(lfirst(cell));
+    if (table->nest >= nest) table->nest = nest - 1;
+  }
+  foreach (cell, notes) {
+    auto* note = static_cast<LayoutNote*>(lfirst(cell));
+    if (note->nest >= nest) note->nest = nest - 1;
+  }
+}
+
+void aborted_sub(int nest) {
+  ListCell* cell;
+  foreach (cell, pending) {
+    auto* table = static_cast<PendingTable*>(lfirst(cell));
+    if (table->nest < nest) continue;
+    if (table->created) {
+      /* The engine's transaction may have read it, so it stays until that has ended. */
+      table->aborted = true;
+      table->nest = 1;
+    } else {
+      pending = foreach_delete_current(pending, cell);
+    }
+  }
+  foreach (cell, notes) {
+    if (static_cast<const LayoutNote*>(lfirst(cell))->nest < nest) continue;
+    notes = foreach_delete_current(notes, cell);
+    layout_epoch++;
+  }
+}
+
 }  // namespace
 
 uint32 rdmacc_find_engine_table(const BridgeTableSpec* spec) {
@@ -275,75 +350,9 @@ void rdmacc_note_seen(Oid relfilenode, uint32 table_id) {
   seen = append(seen, SeenFile{relfilenode, table_id});
 }
 
-bool rdmacc_ddl_pending(void) { return pending != NIL; }
-
-void rdmacc_ddl_pre_commit(void) {
-  /* Settling adds notes, so the list is walked by number. */
-  const int count = list_length(notes);
-  for (int i = 0; i < count; i++) {
-    const LayoutNote note = *static_cast<const LayoutNote*>(list_nth(notes, i));
-    if (note.key.number == 0) continue;
-    Relation relation = try_relation_open(note.relation, AccessShareLock);
-    if (relation == nullptr) continue;
-    if (rdmacc_is_ours(relation) && relation->rd_node.relNode == note.relfilenode) {
-      settle(relation);
-    }
-    relation_close(relation, NoLock);
-  }
-  drop_index_files();
-}
-
-void rdmacc_ddl_finish(bool committed) {
-  ListCell* cell;
-  foreach (cell, pending) {
-    const auto* table = static_cast<const PendingTable*>(lfirst(cell));
-    const bool goes = committed ? !table->created || table->aborted : table->created;
-    if (!goes) continue;
-    bridge_start_drop_table(table->id);
-    if (!rdmacc_pump_uninterrupted()) break;
-    const int code = bridge_error()->code;
-    if (code != BRIDGE_OK && code != BRIDGE_NOT_FOUND) {
-      ereport(LOG, (errmsg("could not drop table %u in the rdmacc nodes: %s", table->id,
-                           bridge_error()->message)));
-    }
-  }
-  pending = NIL;
-}
-
-void rdmacc_ddl_forget(void) {
-  /* The lists' memory goes with the transaction's. */
-  if (notes != NIL) layout_epoch++;
-  pending = notes = seen = NIL;
-}
-
-void rdmacc_ddl_subtransaction_committed(int nest) {
-  ListCell* cell;
-  foreach (cell, pending) {
-    auto* table = static_cast<PendingTable*>(lfirst(cell));
-    if (table->nest >= nest) table->nest = nest - 1;
-  }
-  foreach (cell, notes) {
-    auto* note = static_cast<LayoutNote*>(lfirst(cell));
-    if (note->nest >= nest) note->nest = nest - 1;
-  }
-}
-
-void rdmacc_ddl_subtransaction_aborted(int nest) {
-  ListCell* cell;
-  foreach (cell, pending) {
-    auto* table = static_cast<PendingTable*>(lfirst(cell));
-    if (table->nest < nest) continue;
-    if (table->created) {
-      /* The engine's transaction may have read it, so it stays until that has ended. */
-      table->aborted = true;
-      table->nest = 1;
-    } else {
-      pending = foreach_delete_current(pending, cell);
-    }
-  }
-  foreach (cell, notes) {
-    if (static_cast<const LayoutNote*>(lfirst(cell))->nest < nest) continue;
-    notes = foreach_delete_current(notes, cell);
-    layout_epoch++;
-  }
-}
+const RdmaccTransactionPart rdmacc_engine_tables_part = {.pending = has_pending,
+                                                         .before_commit = before_commit,
+                                                         .finish = finish,
+                                                         .subtransaction_committed = committed_sub,
+                                                         .subtransaction_aborted = aborted_sub,
+                                                         .forget = forget};

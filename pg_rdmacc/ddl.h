@@ -2,10 +2,10 @@
  * dropped when the transaction that replaced or created them has ended. Under pg_upgrade, whose
  * server has no nodes, the catalog alone is made. */
 #pragma once
-#include "pg_rdmacc/pg_rdmacc.h"
+#include "pg_rdmacc/relation.h"
+#include "pg_rdmacc/transaction_part.h"
 
 extern "C" {
-#include "pg_rdmacc/relation.h"
 #include "storage/relfilenode.h"
 
 #define RDMACC_NO_TABLE PG_UINT32_MAX
@@ -51,12 +51,5 @@ uint32 rdmacc_layout_epoch(void);
  * name (a rewrite swaps them), its table is known. */
 void rdmacc_note_seen(Oid relfilenode, uint32 table_id);
 
-/* ---- For xact.cc */
-bool rdmacc_ddl_pending(void);
-void rdmacc_ddl_pre_commit(void);       /* re-keys what has lost its primary key; finds the engine
-                                           tables of index files that go */
-void rdmacc_ddl_finish(bool committed); /* drops engine tables; raises nothing */
-void rdmacc_ddl_forget(void);
-void rdmacc_ddl_subtransaction_committed(int nest);
-void rdmacc_ddl_subtransaction_aborted(int nest);
+extern const RdmaccTransactionPart rdmacc_engine_tables_part;
 }

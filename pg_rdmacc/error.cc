@@ -3,7 +3,25 @@
 
 #include "pg_rdmacc/fabric.h"
 #include "pg_rdmacc/remote_nodes.h"
-#include "pg_rdmacc/xact.h"
+
+namespace {
+
+constexpr int kNoConflict = -1;
+int conflict_protocol = kNoConflict; /* under which this transaction has raised a conflict */
+
+}  // namespace
+
+void rdmacc_note_conflict(int protocol) { conflict_protocol = protocol; }
+
+int rdmacc_conflict_protocol(void) { return conflict_protocol; }
+
+void rdmacc_forget_conflict(void) { conflict_protocol = kNoConflict; }
+
+void rdmacc_check(const char* action, const char* relation) {
+  if (bridge_error()->code == BRIDGE_OK) return;
+  const BridgeError error = *bridge_error();
+  rdmacc_raise(&error, Max(bridge_txn_protocol(), 0), action, relation);
+}
 
 void rdmacc_raise(const BridgeError* error, int protocol, const char* action,
                   const char* relation) {

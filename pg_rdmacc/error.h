@@ -4,6 +4,10 @@
 
 extern "C" {
 
+/* Raises bridge_error() with its SQLSTATE when it is not BRIDGE_OK. `action` names what failed
+ * ("could not create table"); relation may be NULL. */
+void rdmacc_check(const char* action, const char* relation);
+
 /* Raises `error`, which is not BRIDGE_OK. */
 [[noreturn]] void rdmacc_raise(const BridgeError* error, int protocol, const char* action,
                                const char* relation);
@@ -12,4 +16,12 @@ const char* rdmacc_reason(const BridgeError* error);
 
 /* True when the engine's transaction cannot go on after it. */
 bool rdmacc_error_is_fatal(int code);
+
+/* A conflict is about to be raised as an error. */
+void rdmacc_note_conflict(int protocol);
+
+/* The protocol of the transaction's last conflict; -1 when it has met none. */
+int rdmacc_conflict_protocol(void);
+
+void rdmacc_forget_conflict(void); /* at the transaction's end */
 }

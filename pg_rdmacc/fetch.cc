@@ -1,5 +1,6 @@
 #include "pg_rdmacc/fetch.h"
 
+#include "pg_rdmacc/error.h"
 #include "pg_rdmacc/foreign_key.h"
 #include "pg_rdmacc/scan_rows.h"
 #include "pg_rdmacc/shadow_index.h"

@@ -1,7 +1,9 @@
 /* SQL functions of the schema rdmacc, but for the access method's handler. */
+#include "pg_rdmacc/attach.h"
 #include "pg_rdmacc/fabric.h"
 #include "pg_rdmacc/remote_nodes.h"
 #include "pg_rdmacc/result_rows.h"
+#include "pg_rdmacc/xact.h"
 
 extern "C" {
 #include "utils/builtins.h"

@@ -1,7 +1,5 @@
 #include "pg_rdmacc/guc.h"
 
-#include "pg_rdmacc/two_phase.h"
-
 extern "C" {
 #include <limits.h>
 

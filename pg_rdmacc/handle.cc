@@ -128,6 +128,30 @@ RdmaccHandleBlock* find_block(const ItemPointerData* tid, Relation relation) {
   return handle_in(block, tid)->relation == RelationGetRelid(relation) ? block : nullptr;
 }
 
+/* The owner of scans' streams goes. If it has failed, so do their handles, but for those that an
+ * AFTER trigger may want: an earlier write through a cursor outlives the cursor. */
+void release(ResourceOwner owner, bool committed) {
+  RdmaccHandleBlock* next = owned_blocks;
+  while (next != nullptr) {
+    RdmaccHandleBlock* block = next;
+    next = block->next_owned;
+    if (block->owner != owner) continue;
+    if (committed || block->wanted) {
+      disown(block);
+    } else {
+      remove(block);
+    }
+  }
+}
+
+void forget(void) {
+  /* Their memory goes with the transaction's. */
+  blocks = nullptr;
+  owned_blocks = nullptr;
+  next_block = 0;
+  transaction_epoch++;
+}
+
 }  // namespace
 
 void rdmacc_handle_stream_begin(RdmaccHandleStream* stream, bool keep) {
@@ -179,24 +203,4 @@ RdmaccHandleStream* rdmacc_handle_write_stream(bool keep) {
   return stream;
 }
 
-void rdmacc_handles_release(ResourceOwner owner, bool committed) {
-  RdmaccHandleBlock* next = owned_blocks;
-  while (next != nullptr) {
-    RdmaccHandleBlock* block = next;
-    next = block->next_owned;
-    if (block->owner != owner) continue;
-    if (committed || block->wanted) {
-      disown(block);
-    } else {
-      remove(block);
-    }
-  }
-}
-
-void rdmacc_handles_forget(void) {
-  /* Their memory goes with the transaction's. */
-  blocks = nullptr;
-  owned_blocks = nullptr;
-  next_block = 0;
-  transaction_epoch++;
-}
+const RdmaccTransactionPart rdmacc_handles_part = {.owner_released = release, .forget = forget};

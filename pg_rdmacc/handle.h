@@ -6,7 +6,7 @@
  * an AFTER trigger); any other one forgets all but its last two blocks. Block numbers are not used
  * again within a transaction, so a forgotten TID is an error and never another row. */
 #pragma once
-#include "pg_rdmacc/pg_rdmacc.h"
+#include "pg_rdmacc/transaction_part.h"
 
 extern "C" {
 #include "storage/itemptr.h"
@@ -48,9 +48,5 @@ const RdmaccHandle* rdmacc_handle_get(const ItemPointerData* tid, Relation relat
 /* The stream for rows that this transaction writes; keeps when `keep`. */
 RdmaccHandleStream* rdmacc_handle_write_stream(bool keep);
 
-/* The owner of scans' streams goes. If it has failed, so do their handles, but for those that an
- * AFTER trigger may want: an earlier write through a cursor outlives the cursor. */
-void rdmacc_handles_release(ResourceOwner owner, bool committed);
-
-void rdmacc_handles_forget(void);
+extern const RdmaccTransactionPart rdmacc_handles_part;
 }

@@ -1,8 +1,11 @@
 /* SQL functions behind rdmacc.in_doubt, and rdmacc.resolve(). */
 #include <inttypes.h>
 
+#include "pg_rdmacc/attach.h"
+#include "pg_rdmacc/error.h"
 #include "pg_rdmacc/result_rows.h"
 #include "pg_rdmacc/two_phase.h"
+#include "pg_rdmacc/xact.h"
 
 extern "C" {
 #include "access/xlog.h"

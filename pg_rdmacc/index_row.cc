@@ -118,6 +118,12 @@ bool evaluate(Evaluator* evaluator, TupleTableSlot* slot, Datum* values, bool* n
   return taken;
 }
 
+/* With the transaction, whose memory it was. */
+void forget_all(void) {
+  memory = nullptr;
+  evaluators = NIL;
+}
+
 }  // namespace
 
 bool rdmacc_index_row(const RdmaccIndex* index, Relation relation, TupleTableSlot* slot,
@@ -147,7 +153,4 @@ bool rdmacc_index_row_of_tuple(const RdmaccIndex* index, Relation relation, Heap
 
 bool rdmacc_index_row_is_computed(void) { return computing > 0; }
 
-void rdmacc_index_rows_forget(void) {
-  memory = nullptr;
-  evaluators = NIL;
-}
+const RdmaccTransactionPart rdmacc_index_rows_part = {.forget = forget_all};

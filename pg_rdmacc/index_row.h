@@ -2,6 +2,7 @@
  * takes the row at all. Values that are computed are palloc'ed; others point into the row. */
 #pragma once
 #include "pg_rdmacc/index_entries.h"
+#include "pg_rdmacc/transaction_part.h"
 
 extern "C" {
 
@@ -15,6 +16,5 @@ bool rdmacc_index_row_of_tuple(const RdmaccIndex* index, Relation relation, Heap
  * midst of another row's writing. */
 bool rdmacc_index_row_is_computed(void);
 
-/* The transaction ends, and what it has prepared goes with its memory. */
-void rdmacc_index_rows_forget(void);
+extern const RdmaccTransactionPart rdmacc_index_rows_part;
 }

@@ -1,6 +1,7 @@
 #include "pg_rdmacc/key_moves.h"
 
 #include "pg_rdmacc/duplicate_key.h"
+#include "pg_rdmacc/error.h"
 #include "pg_rdmacc/executor.h"
 #include "pg_rdmacc/key_id.h"
 #include "pg_rdmacc/savepoint.h"
@@ -103,6 +104,11 @@ void raise_stayed(const Displaced* row) {
   rdmacc_raise_duplicate(relation, &table, row->key, slot);
 }
 
+void forget(void) {
+  if (displaced != nullptr) MemoryContextDelete(memory);
+  displaced = nullptr;
+}
+
 }  // namespace
 
 bool rdmacc_displace(Relation relation, const RdmaccTable* table, BridgeBytes key, CommandId cid) {
@@ -158,10 +164,7 @@ void rdmacc_check_displaced(const QueryDesc* query) {
     row->query = nullptr;
   }
   if (stayed.number != 0) raise_stayed(&stayed);
-  if (!others) rdmacc_displaced_forget();
+  if (!others) forget();
 }
 
-void rdmacc_displaced_forget(void) {
-  if (displaced != nullptr) MemoryContextDelete(memory);
-  displaced = nullptr;
-}
+const RdmaccTransactionPart rdmacc_displaced_part = {.forget = forget};

@@ -8,6 +8,7 @@
  * by row. */
 #pragma once
 #include "pg_rdmacc/relation.h"
+#include "pg_rdmacc/transaction_part.h"
 
 extern "C" {
 #include "executor/execdesc.h"
@@ -26,5 +27,5 @@ bool rdmacc_settle_displaced(uint32 table, BridgeBytes key, uint32 visible_befor
 /* The query ends. Raises 23505 when a displaced row has stayed. */
 void rdmacc_check_displaced(const QueryDesc* query);
 
-void rdmacc_displaced_forget(void);
+extern const RdmaccTransactionPart rdmacc_displaced_part;
 }

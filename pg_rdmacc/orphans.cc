@@ -8,6 +8,7 @@
 #include "pg_rdmacc/relation.h"
 #include "pg_rdmacc/short_worker.h"
 #include "pg_rdmacc/two_phase.h"
+#include "pg_rdmacc/xact.h"
 
 extern "C" {
 #include "access/heapam.h"

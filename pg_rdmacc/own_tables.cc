@@ -3,10 +3,13 @@
 #include "pg_rdmacc/attach.h"
 #include "pg_rdmacc/relation.h"
 #include "pg_rdmacc/remote_nodes.h"
+#include "pg_rdmacc/xact.h"
 
 extern "C" {
+#include "access/xlog.h"
 #include "commands/dbcommands.h"
 #include "commands/defrem.h"
+#include "common/hashfn.h"
 }
 
 namespace {
@@ -25,6 +28,19 @@ const char* template_of(const CreatedbStmt* statement) {
 }
 
 }  // namespace
+
+/* Server in the upper half, so that it can be told whose a table is. */
+uint64 rdmacc_system_name(uint64 variant) {
+  const uint64 system = GetSystemIdentifier();
+  const uint32 server =
+      hash_combine(static_cast<uint32>(system), static_cast<uint32>(system >> 32));
+  const uint32 folded = static_cast<uint32>(variant) ^ static_cast<uint32>(variant >> 32);
+  return static_cast<uint64>(server) << 32 | (variant != 0 && folded == 0 ? 1 : folded);
+}
+
+bool rdmacc_is_own_name(uint64 system_name) {
+  return system_name >> 32 == rdmacc_system_name(0) >> 32;
+}
 
 int rdmacc_own_tables(BridgeTable** own) {
   rdmacc_ensure_attached();

@@ -332,5 +332,4 @@ void rdmacc_planner_init(void) {
   set_rel_pathlist_hook = set_rel_pathlist;
   rdmacc_join_planner_init();
   rdmacc_aggregate_planner_init();
-  rdmacc_executor_init();
 }

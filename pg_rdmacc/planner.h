@@ -5,6 +5,8 @@
 extern "C" {
 #include "nodes/pathnodes.h"
 
+void rdmacc_planner_init(void);
+
 /* The key lookup that an index path of PostgreSQL stands for. */
 typedef struct RdmaccKeyMatch {
   List* values;       /* one expression per key column; of a single column perhaps an array */

@@ -1,6 +1,7 @@
 #include "pg_rdmacc/rekey.h"
 
 #include "pg_rdmacc/duplicate_key.h"
+#include "pg_rdmacc/error.h"
 #include "pg_rdmacc/row_codec.h"
 #include "pg_rdmacc/scan_rows.h"
 #include "pg_rdmacc/slot.h"

@@ -3,6 +3,7 @@
 #include "pg_rdmacc/attach.h"
 #include "pg_rdmacc/ddl.h"
 #include "pg_rdmacc/key_codec.h"
+#include "pg_rdmacc/own_tables.h"
 #include "pg_rdmacc/remote_nodes.h"
 #include "pg_rdmacc/secondary_indexes.h"
 #include "pg_rdmacc/shmem.h"
@@ -173,19 +174,6 @@ void rdmacc_catalog_layout(Relation relation, RdmaccKeyLayout* layout) {
   }
   rdmacc_index_layout(relation, index, layout);
   RelationClose(index);
-}
-
-/* Server in the upper half, so that it can be told whose a table is. */
-uint64 rdmacc_system_name(uint64 variant) {
-  const uint64 system = GetSystemIdentifier();
-  const uint32 server =
-      hash_combine(static_cast<uint32>(system), static_cast<uint32>(system >> 32));
-  const uint32 folded = static_cast<uint32>(variant) ^ static_cast<uint32>(variant >> 32);
-  return static_cast<uint64>(server) << 32 | (variant != 0 && folded == 0 ? 1 : folded);
-}
-
-bool rdmacc_is_own_name(uint64 system_name) {
-  return system_name >> 32 == rdmacc_system_name(0) >> 32;
 }
 
 void rdmacc_index_spec(Oid tablespace, Oid relfilenode, BridgeTableSpec* spec) {

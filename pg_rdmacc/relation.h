@@ -80,11 +80,6 @@ void rdmacc_append_key_column(const RdmaccKeyLayout* layout, int column, Oid typ
 void rdmacc_table_key(const RdmaccKeyLayout* layout, TupleTableSlot* slot, StringInfo key);
 
 /* The spec by which the engine knows (relation's file `relfilenode`, layout). */
-/* The first part of an engine table's name; variants of one relfilenode differ in it. */
-uint64 rdmacc_system_name(uint64 variant);
-/* Has a table of that name been made by this server? */
-bool rdmacc_is_own_name(uint64 system_name);
-
 void rdmacc_table_spec(Relation relation, Oid relfilenode, const RdmaccKeyLayout* layout,
                        BridgeTableSpec* spec);
 

@@ -5,10 +5,12 @@
 #include "pg_rdmacc/attach.h"
 #include "pg_rdmacc/error.h"
 #include "pg_rdmacc/fabric.h"
+#include "pg_rdmacc/own_tables.h"
 #include "pg_rdmacc/remote_nodes.h"
 #include "pg_rdmacc/shmem.h"
 #include "pg_rdmacc/short_worker.h"
 #include "pg_rdmacc/two_phase.h"
+#include "pg_rdmacc/xact.h"
 
 extern "C" {
 #include "access/xlog.h"
@@ -31,8 +33,6 @@ constexpr long kLookMs = 100;
 constexpr int kQuietLocalMs = 3'000;
 constexpr int kQuietRemoteMs = 60'000;
 constexpr int kAskAgainMsMax = 60'000; /* nodes that do not answer for so long end the worker */
-
-BackgroundWorkerHandle* handle;
 
 void decide(const BridgeInDoubt& doubt) {
   const RdmaccOutcome outcome = rdmacc_outcome_of(doubt.xid);
@@ -95,21 +95,6 @@ void work(void) {
 }
 
 }  // namespace
-
-void rdmacc_note_doubt(void) {
-  if (rdmacc_control != nullptr) pg_atomic_fetch_add_u32(&rdmacc_control->doubts, 1);
-}
-
-void rdmacc_resolver_step(void) {
-  if (handle != nullptr) {
-    pid_t pid = 0;
-    if (GetBackgroundWorkerPid(handle, &pid) != BGWH_STOPPED) return;
-    pfree(handle);
-    handle = nullptr;
-  }
-  if (pg_atomic_read_u32(&rdmacc_control->doubts) == 0 || !rdmacc_cluster_serving()) return;
-  handle = rdmacc_launch_worker("rdmacc_resolver_main", "rdmacc resolver", 0);
-}
 
 void rdmacc_resolver_main(Datum) {
   pqsignal(SIGTERM, die);

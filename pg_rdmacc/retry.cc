@@ -1,6 +1,7 @@
 #include "pg_rdmacc/retry.h"
 
 #include "pg_rdmacc/early_commit.h"
+#include "pg_rdmacc/error.h"
 #include "pg_rdmacc/held_rows.h"
 #include "pg_rdmacc/new_attempt.h"
 #include "pg_rdmacc/relation.h"

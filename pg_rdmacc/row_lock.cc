@@ -1,5 +1,6 @@
 #include "pg_rdmacc/row_lock.h"
 
+#include "pg_rdmacc/error.h"
 #include "pg_rdmacc/executor.h"
 #include "pg_rdmacc/fetch.h"
 #include "pg_rdmacc/modify.h"

@@ -5,6 +5,8 @@
 
 extern "C" {
 
+void rdmacc_scan_init(void);
+
 /* A path that does what the index path would do. */
 Path* rdmacc_key_lookup_path(PlannerInfo* root, const IndexPath* path, const RdmaccKeyMatch* match);
 

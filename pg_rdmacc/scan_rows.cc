@@ -1,5 +1,6 @@
 #include "pg_rdmacc/scan_rows.h"
 
+#include "pg_rdmacc/error.h"
 #include "pg_rdmacc/row_lock.h"
 #include "pg_rdmacc/xact.h"
 

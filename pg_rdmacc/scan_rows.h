@@ -7,8 +7,6 @@
 extern "C" {
 #include "nodes/lockoptions.h"
 
-#define RDMACC_EVERY_COMMAND PG_UINT32_MAX
-
 typedef struct RdmaccRows {
   BridgeScan* scan; /* NULL before the first row */
   const BridgeRow* batch;

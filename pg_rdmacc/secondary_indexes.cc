@@ -2,6 +2,7 @@
 
 #include "pg_rdmacc/attach.h"
 #include "pg_rdmacc/ddl.h"
+#include "pg_rdmacc/error.h"
 #include "pg_rdmacc/index_row.h"
 #include "pg_rdmacc/relation.h"
 #include "pg_rdmacc/scan_rows.h"

@@ -1,6 +1,7 @@
 #include "pg_rdmacc/shadow_index.h"
 
 #include "pg_rdmacc/bitmap_scan.h"
+#include "pg_rdmacc/error.h"
 #include "pg_rdmacc/fetch.h"
 #include "pg_rdmacc/index_scan.h"
 #include "pg_rdmacc/index_write.h"

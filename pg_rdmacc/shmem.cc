@@ -11,6 +11,8 @@ extern "C" {
 
 RdmaccControl* rdmacc_control = nullptr;
 
+bool rdmacc_preloaded = false;
+
 namespace {
 
 /* Set in the postmaster, inherited by fork. */
@@ -92,6 +94,14 @@ void rdmacc_shmem_init(void) {
   shmem_request_hook = request_shmem;
   previous_startup_hook = shmem_startup_hook;
   shmem_startup_hook = startup_shmem;
+}
+
+void rdmacc_require_preload(void) {
+  if (rdmacc_preloaded) return;
+  ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                  errmsg("pg_rdmacc was not loaded at server start"),
+                  errhint("Add the line\nshared_preload_libraries = 'pg_rdmacc'\nto "
+                          "postgresql.conf and restart the server.")));
 }
 
 const char* rdmacc_cluster_name(void) {

@@ -36,6 +36,16 @@ typedef struct RdmaccControl {
   RdmaccNodeStatus nodes[RDMACC_NODES_MAX];
 } RdmaccControl;
 
+/* True once _PG_init ran under shared_preload_libraries. */
+extern bool rdmacc_preloaded;
+
+/* Raises 55000 with the line for postgresql.conf unless preloaded. */
+void rdmacc_require_preload(void);
+
+/* The cluster that backends of this server attach to; static storage. Only to be asked when
+ * rdmacc_preloaded. */
+const char* rdmacc_cluster_name(void);
+
 extern RdmaccControl* rdmacc_control; /* NULL unless preloaded */
 
 /* The backend that has claimed a worker id of the cluster: told by the backend itself (pid) before

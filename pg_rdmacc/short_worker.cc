@@ -1,9 +1,17 @@
 #include "pg_rdmacc/short_worker.h"
 
+#include "pg_rdmacc/shmem.h"
+
 extern "C" {
 #include "miscadmin.h"
 #include "utils/memutils.h"
 }
+
+namespace {
+
+BackgroundWorkerHandle* resolver; /* NULL: not started, or ended */
+
+}  // namespace
 
 BackgroundWorkerHandle* rdmacc_launch_worker(const char* function, const char* name,
                                              Datum argument) {
@@ -22,4 +30,19 @@ BackgroundWorkerHandle* rdmacc_launch_worker(const char* function, const char* n
   if (!RegisterDynamicBackgroundWorker(&worker, &handle)) handle = nullptr;
   MemoryContextSwitchTo(previous);
   return handle;
+}
+
+void rdmacc_note_doubt(void) {
+  if (rdmacc_control != nullptr) pg_atomic_fetch_add_u32(&rdmacc_control->doubts, 1);
+}
+
+void rdmacc_resolver_step(void) {
+  if (resolver != nullptr) {
+    pid_t pid = 0;
+    if (GetBackgroundWorkerPid(resolver, &pid) != BGWH_STOPPED) return;
+    pfree(resolver);
+    resolver = nullptr;
+  }
+  if (pg_atomic_read_u32(&rdmacc_control->doubts) == 0 || !rdmacc_cluster_serving()) return;
+  resolver = rdmacc_launch_worker("rdmacc_resolver_main", "rdmacc resolver", 0);
 }

@@ -9,4 +9,8 @@ extern "C" {
  * ends. NULL when no worker slot is free. The handle lives until it is pfree'd. */
 BackgroundWorkerHandle* rdmacc_launch_worker(const char* function, const char* name,
                                              Datum argument);
+
+/* ---- The resolver (resolver.cc), which decides transactions in doubt. */
+void rdmacc_note_doubt(void);    /* something may be in doubt: wakes it soon */
+void rdmacc_resolver_step(void); /* for the supervisor, now and then: starts it when needed */
 }

@@ -14,6 +14,7 @@
 
 #include "pg_rdmacc/fabric.h"
 #include "pg_rdmacc/remote_nodes.h"
+#include "pg_rdmacc/short_worker.h"
 #include "pg_rdmacc/supervised_node.h"
 #include "pg_rdmacc/two_phase.h"
 

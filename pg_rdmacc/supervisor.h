@@ -9,9 +9,6 @@ extern "C" {
 /* Registers the worker; from _PG_init under preload only. */
 void rdmacc_supervisor_register(void);
 
-/* module.cc: raises 55000 with the line for postgresql.conf unless preloaded. */
-void rdmacc_require_preload(void);
-
 /* empty_tables.cc: after a stop the tables of all databases are empty; says so in the server log.
  * start() lists the databases, step() runs one checking worker after the other and never blocks. */
 void rdmacc_empty_tables_start(void);

@@ -4,6 +4,7 @@
 
 #include "pg_rdmacc/error.h"
 #include "pg_rdmacc/guc.h"
+#include "pg_rdmacc/short_worker.h"
 #include "pg_rdmacc/xact.h"
 
 extern "C" {

@@ -1,6 +1,7 @@
 #include "pg_rdmacc/unique_check.h"
 
 #include "pg_rdmacc/duplicate_key.h"
+#include "pg_rdmacc/error.h"
 #include "pg_rdmacc/fetch.h"
 #include "pg_rdmacc/index_row.h"
 #include "pg_rdmacc/relation.h"
@@ -137,6 +138,14 @@ bool all_done(void) {
   return true;
 }
 
+void check_everything(void) { rdmacc_check_unique(nullptr); }
+
+/* With the transaction, whose memory it was. */
+void forget_all(void) {
+  memory = nullptr;
+  later = NIL;
+}
+
 }  // namespace
 
 bool rdmacc_find_other_entry(Relation relation, const RdmaccIndex* index, BridgeBytes columns,
@@ -215,7 +224,5 @@ void rdmacc_check_columns_later(Relation relation, const RdmaccIndex* index, Bri
   MemoryContextSwitchTo(previous);
 }
 
-void rdmacc_unique_checks_forget(void) {
-  memory = nullptr;
-  later = NIL;
-}
+const RdmaccTransactionPart rdmacc_unique_checks_part = {.before_commit = check_everything,
+                                                         .forget = forget_all};

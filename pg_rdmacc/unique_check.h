@@ -7,6 +7,7 @@
  * aminsert, and once more at COMMIT. */
 #pragma once
 #include "pg_rdmacc/index_entries.h"
+#include "pg_rdmacc/transaction_part.h"
 
 extern "C" {
 #include "executor/execdesc.h"
@@ -28,6 +29,5 @@ void rdmacc_check_columns_later(Relation relation, const RdmaccIndex* index, Bri
 /* What was left for the end of that query; NULL: everything, as COMMIT does. */
 void rdmacc_check_unique(const QueryDesc* query);
 
-/* The transaction ends, and its memory with it. */
-void rdmacc_unique_checks_forget(void);
+extern const RdmaccTransactionPart rdmacc_unique_checks_part;
 }

@@ -195,13 +195,9 @@ void process_utility(PlannedStmt* statement, const char* text, bool read_only_tr
 
 bool rdmacc_in_utility(void) { return depth > 0; }
 
-void rdmacc_utility_init(void) {
-  previous_hook = ProcessUtility_hook != nullptr ? ProcessUtility_hook : standard_ProcessUtility;
-  ProcessUtility_hook = process_utility;
-}
-
 void rdmacc_ddl_init(void) {
   rdmacc_shadow_index_init();
   rdmacc_object_access_init();
-  rdmacc_utility_init();
+  previous_hook = ProcessUtility_hook != nullptr ? ProcessUtility_hook : standard_ProcessUtility;
+  ProcessUtility_hook = process_utility;
 }

@@ -3,7 +3,8 @@
 #include "pg_rdmacc/pg_rdmacc.h"
 
 extern "C" {
-void rdmacc_utility_init(void);
+/* Installs the hooks of all files about DDL. */
+void rdmacc_ddl_init(void);
 
 /* True while a utility statement is being run. */
 bool rdmacc_in_utility(void);

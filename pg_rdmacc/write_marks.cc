@@ -81,3 +81,5 @@ void rdmacc_write_marks_forget(void) {
   if (marks != nullptr) MemoryContextDelete(memory);
   marks = nullptr;
 }
+
+const RdmaccTransactionPart rdmacc_write_marks_part = {.forget = rdmacc_write_marks_forget};

@@ -5,7 +5,7 @@
  * A mark matters only while a command that could meet the row again is running, hence marks are
  * dropped when the outermost modifying query of a transaction begins. */
 #pragma once
-#include "pg_rdmacc/pg_rdmacc.h"
+#include "pg_rdmacc/transaction_part.h"
 
 extern "C" {
 
@@ -15,4 +15,5 @@ void rdmacc_write_mark(uint32 table, BridgeBytes key, CommandId command);
 bool rdmacc_write_marked_since(uint32 table, BridgeBytes key, CommandId command, CommandId* at);
 
 void rdmacc_write_marks_forget(void);
+extern const RdmaccTransactionPart rdmacc_write_marks_part;
 }

@@ -1,16 +1,11 @@
 #include "pg_rdmacc/xact.h"
 
 #include "pg_rdmacc/attach.h"
-#include "pg_rdmacc/bitmap_scan.h"
-#include "pg_rdmacc/ddl.h"
 #include "pg_rdmacc/error.h"
-#include "pg_rdmacc/handle.h"
-#include "pg_rdmacc/index_row.h"
-#include "pg_rdmacc/key_moves.h"
 #include "pg_rdmacc/savepoint.h"
+#include "pg_rdmacc/short_worker.h"
+#include "pg_rdmacc/transaction_part.h"
 #include "pg_rdmacc/two_phase.h"
-#include "pg_rdmacc/unique_check.h"
-#include "pg_rdmacc/write_marks.h"
 
 extern "C" {
 #include "access/parallel.h"
@@ -29,7 +24,6 @@ namespace {
 constexpr uint64 kWaitUsMax = 10'000;
 constexpr int64 kUninterruptedUsMax = 30'000'000;
 constexpr int kNever = 0;
-constexpr int kNoConflict = -1;
 
 bool database_dropped;
 bool snapshot_imported; /* PostgreSQL's rows are as another transaction saw them */
@@ -41,9 +35,8 @@ bool committed_early;   /* the engine's part has written; interrupts are held un
 bool doomed;
 BridgeError doom; /* why */
 int doom_protocol;
-int conflict_protocol = kNoConflict; /* under which a conflict was raised */
-int foreign_write_nest;              /* the lowest level that wrote foreign rows */
-int catalog_write_nest;              /* and that changed the catalog */
+int foreign_write_nest; /* the lowest level that wrote foreign rows */
+int catalog_write_nest; /* and that changed the catalog */
 uint32 transaction_number = 1;
 
 void doom_by(const BridgeError* error) {
@@ -80,7 +73,7 @@ uint64 gate_timeout_us(void) {
 bool needs_two_phases(void) {
   if (!bridge_txn_has_writes()) return false;
   if (foreign_write_nest != kNever) return true;
-  return (catalog_write_nest != kNever || rdmacc_ddl_pending()) &&
+  return (catalog_write_nest != kNever || rdmacc_parts_pending()) &&
          bridge_can_prepare(bridge_txn_protocol());
 }
 
@@ -129,8 +122,7 @@ void commit_engine(void) {
 
 void pre_commit(void) {
   if (doomed) rdmacc_raise(&doom, doom_protocol, "could not commit", nullptr);
-  rdmacc_check_unique(nullptr);
-  rdmacc_ddl_pre_commit();
+  rdmacc_parts_before_commit();
   refuse_mixed_writes();
   if (needs_two_phases()) {
     prepare_engine();
@@ -140,7 +132,7 @@ void pre_commit(void) {
 }
 
 void pre_prepare(void) {
-  if (!used && !rdmacc_ddl_pending()) return;
+  if (!used && !rdmacc_parts_pending()) return;
   ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
                   errmsg("cannot PREPARE a transaction that has used rdmacc tables")));
 }
@@ -161,23 +153,33 @@ void forget_transaction(void) {
   used_servers = ran_utility = asks_to_be_alone = false;
   used = doomed = snapshot_imported = database_dropped = false;
   foreign_write_nest = catalog_write_nest = kNever;
-  conflict_protocol = kNoConflict;
   transaction_number++;
-  rdmacc_ddl_forget();
-  rdmacc_handles_forget();
-  rdmacc_write_marks_forget();
-  rdmacc_displaced_forget();
   rdmacc_savepoints_forget();
-  rdmacc_unique_checks_forget();
-  rdmacc_index_rows_forget();
-  rdmacc_bitmap_scans_forget();
+  rdmacc_forget_conflict();
+  rdmacc_parts_forget();
+}
+
+/* At exit: ends the transaction, drops what it created. */
+void abandon_transaction(void) {
+  if (bridge_busy()) {
+    bridge_cancel();
+    rdmacc_pump_uninterrupted();
+  }
+  if (bridge_txn_active()) {
+    const bool prepared = bridge_prepared();
+    bridge_start_abort();
+    const bool ended = rdmacc_pump_uninterrupted();
+    /* A node that was not told keeps it for prepared. */
+    if (prepared && (!ended || bridge_error()->outcome_unknown)) rdmacc_note_doubt();
+  }
+  rdmacc_parts_finish(false);
 }
 
 void finish(bool committed) {
   if (bridge_attached()) {
-    if (!committed) rdmacc_abandon_transaction();
+    if (!committed) abandon_transaction();
     if (committed && bridge_prepared()) rdmacc_commit_prepared_engine();
-    rdmacc_ddl_finish(committed);
+    rdmacc_parts_finish(committed);
   }
   if (committed && database_dropped) rdmacc_note_doubt();
   forget_transaction();
@@ -215,13 +217,13 @@ void subxact_callback(SubXactEvent event, SubTransactionId subtransaction, SubTr
       if (foreign_write_nest == nest) foreign_write_nest = nest - 1;
       if (catalog_write_nest == nest) catalog_write_nest = nest - 1;
       rdmacc_savepoint_committed(nest);
-      rdmacc_ddl_subtransaction_committed(nest);
+      rdmacc_parts_subtransaction_committed(nest);
       break;
     case SUBXACT_EVENT_ABORT_SUB:
       if (foreign_write_nest >= nest) foreign_write_nest = kNever;
       if (catalog_write_nest >= nest) catalog_write_nest = kNever;
       rdmacc_savepoint_aborted(nest, subtransaction);
-      rdmacc_ddl_subtransaction_aborted(nest);
+      rdmacc_parts_subtransaction_aborted(nest);
       break;
     case SUBXACT_EVENT_PRE_COMMIT_SUB:
       break;
@@ -233,7 +235,7 @@ void subxact_callback(SubXactEvent event, SubTransactionId subtransaction, SubTr
 void owner_released(ResourceReleasePhase phase, bool committed, bool, void*) {
   if (phase != RESOURCE_RELEASE_BEFORE_LOCKS) return;
   bridge_scans_free_of(CurrentResourceOwner);
-  rdmacc_handles_release(CurrentResourceOwner, committed);
+  rdmacc_parts_owner_released(CurrentResourceOwner, committed);
 }
 
 [[noreturn]] void refuse_here(const char* where) {
@@ -267,6 +269,7 @@ void serve_interrupts(bool waiting) {
 }  // namespace
 
 void rdmacc_xact_init(void) {
+  rdmacc_at_exit(abandon_transaction);
   RegisterXactCallback(xact_callback, nullptr);
   RegisterSubXactCallback(subxact_callback, nullptr);
   RegisterResourceReleaseCallback(owner_released, nullptr);
@@ -333,41 +336,16 @@ void rdmacc_pump(void) {
   if (bridge_error()->code != BRIDGE_OK && bridge_txn_active()) note_doom();
 }
 
-void rdmacc_check(const char* action, const char* relation) {
-  if (bridge_error()->code == BRIDGE_OK) return;
-  const BridgeError error = *bridge_error();
-  rdmacc_raise(&error, Max(bridge_txn_protocol(), 0), action, relation);
-}
-
-void rdmacc_abandon_transaction(void) {
-  if (bridge_busy()) {
-    bridge_cancel();
-    rdmacc_pump_uninterrupted();
-  }
-  if (bridge_txn_active()) {
-    const bool prepared = bridge_prepared();
-    bridge_start_abort();
-    const bool ended = rdmacc_pump_uninterrupted();
-    /* A node that was not told keeps it for prepared. */
-    if (prepared && (!ended || bridge_error()->outcome_unknown)) rdmacc_note_doubt();
-  }
-  rdmacc_ddl_finish(false);
-}
-
 void rdmacc_note_foreign_write(void) { note_nest(&foreign_write_nest); }
 
 bool rdmacc_transaction_used(void) { return used; }
-
-void rdmacc_note_conflict(int protocol) { conflict_protocol = protocol; }
-
-int rdmacc_conflict_protocol(void) { return conflict_protocol; }
 
 void rdmacc_ask_to_be_alone(void) { asks_to_be_alone = true; }
 
 bool rdmacc_engine_may_commit_early(void) {
   return bridge_txn_active() && !doomed && !used_servers && !ran_utility &&
          !(foreign_write_nest != kNever && bridge_txn_has_writes()) &&
-         catalog_write_nest == kNever && !rdmacc_ddl_pending();
+         catalog_write_nest == kNever && !rdmacc_parts_pending();
 }
 
 void rdmacc_commit_engine_early(void) {

@@ -11,30 +11,27 @@
 
 extern "C" {
 
+void rdmacc_xact_init(void);
+
 /* Before every engine access: attaches, begins the engine's transaction if none is active. */
 void rdmacc_enter(void);
 
 /* Before every write: rdmacc_enter(), a savepoint if this subtransaction has none, the command. */
 void rdmacc_enter_write(CommandId command);
 
-/* Runs the command under way without serving interrupts: for the commit round and for clean-up.
+/* Runs the bridge command that was just started to its end, serving interrupts; raises theirs. The
+ * result is in bridge_error(). */
+void rdmacc_pump(void);
+
+/* The same without serving interrupts: for the commit round and for clean-up.
  * False when it did not end in time; this backend has left the cluster then. */
 bool rdmacc_pump_uninterrupted(void);
-
-/* At exit: ends the transaction, drops what it created. */
-void rdmacc_abandon_transaction(void);
 
 /* This (sub)transaction changed rows of a table that the engine does not keep. */
 void rdmacc_note_foreign_write(void);
 
 /* The transaction has used the engine, perhaps without success. */
 bool rdmacc_transaction_used(void);
-
-/* A conflict is about to be raised as an error. */
-void rdmacc_note_conflict(int protocol);
-
-/* The protocol of the transaction's last conflict; -1 when it has met none. */
-int rdmacc_conflict_protocol(void);
 
 /* Before the first access: it would rather wait until it has the cluster to itself than lose. */
 void rdmacc_ask_to_be_alone(void);
