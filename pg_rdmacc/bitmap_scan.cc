@@ -3,12 +3,12 @@
 #include <algorithm>
 
 #include "pg_rdmacc/error.h"
-#include "pg_rdmacc/executor.h"
 #include "pg_rdmacc/handle.h"
 #include "pg_rdmacc/index_entries.h"
 #include "pg_rdmacc/index_scan.h"
 #include "pg_rdmacc/relation.h"
 #include "pg_rdmacc/row_codec.h"
+#include "pg_rdmacc/running_query.h"
 #include "pg_rdmacc/seq_scan.h"
 #include "pg_rdmacc/slot.h"
 #include "pg_rdmacc/xact.h"

@@ -3,6 +3,7 @@
 #include "pg_rdmacc/key_moves.h"
 #include "pg_rdmacc/relation.h"
 #include "pg_rdmacc/retry.h"
+#include "pg_rdmacc/running_query.h"
 #include "pg_rdmacc/unique_check.h"
 #include "pg_rdmacc/write_marks.h"
 #include "pg_rdmacc/xact.h"
@@ -12,7 +13,6 @@ extern "C" {
 #include "executor/executor.h"
 #include "nodes/execnodes.h"
 #include "nodes/plannodes.h"
-#include "parser/parsetree.h"
 }
 
 namespace {
@@ -21,7 +21,6 @@ ExecutorRun_hook_type previous_run;
 ExecutorFinish_hook_type previous_finish;
 ExecutorEnd_hook_type previous_end;
 
-const QueryDesc* running;
 int modifying_depth;
 
 bool modifies(const QueryDesc* query) {
@@ -44,11 +43,11 @@ void note_foreign_servers(const PlannedStmt* plan) {
 }
 
 void run(QueryDesc* query, ScanDirection direction, uint64 count, bool execute_once) {
-  const QueryDesc* const outer = running;
+  const QueryDesc* const outer = rdmacc_running_query();
   const int depth = modifying_depth;
   PG_TRY();
   {
-    running = query;
+    rdmacc_set_running_query(query);
     begin_modifying(query);
     note_foreign_servers(query->plannedstmt);
     if (previous_run != nullptr) {
@@ -59,7 +58,7 @@ void run(QueryDesc* query, ScanDirection direction, uint64 count, bool execute_o
   }
   PG_FINALLY();
   {
-    running = outer;
+    rdmacc_set_running_query(outer);
     modifying_depth = depth;
   }
   PG_END_TRY();
@@ -71,11 +70,11 @@ void check_uniqueness(const QueryDesc* query) {
 }
 
 void finish(QueryDesc* query) {
-  const QueryDesc* const outer = running;
+  const QueryDesc* const outer = rdmacc_running_query();
   const int depth = modifying_depth;
   PG_TRY();
   {
-    running = query;
+    rdmacc_set_running_query(query);
     /* Marks of the run just ended still count for the rest of the query. */
     modifying_depth++;
     /* Before triggers rely on it, unless modifying CTEs are still to be run to their end. */
@@ -89,7 +88,7 @@ void finish(QueryDesc* query) {
   }
   PG_FINALLY();
   {
-    running = outer;
+    rdmacc_set_running_query(outer);
     modifying_depth = depth;
   }
   PG_END_TRY();
@@ -128,7 +127,7 @@ void run_to_end(QueryDesc* query) {
 }
 
 void executor_run(QueryDesc* query, ScanDirection direction, uint64 count, bool execute_once) {
-  if (running == nullptr && rdmacc_may_run_again(query, direction, count)) {
+  if (rdmacc_running_query() == nullptr && rdmacc_may_run_again(query, direction, count)) {
     rdmacc_run_with_retries(query, run_to_end);
   } else {
     run(query, direction, count, execute_once);
@@ -150,34 +149,6 @@ void executor_end(QueryDesc* query) {
 }
 
 }  // namespace
-
-bool rdmacc_query_needs_handles(Relation relation) {
-  if (running == nullptr) return false;
-  const PlannedStmt* statement = running->plannedstmt;
-  const Oid relid = RelationGetRelid(relation);
-  ListCell* cell;
-  foreach (cell, statement->resultRelations) {
-    const auto number = static_cast<Index>(lfirst_int(cell));
-    if (rt_fetch(number, statement->rtable)->relid == relid) return true;
-  }
-  foreach (cell, statement->rowMarks) {
-    const auto* mark = static_cast<const PlanRowMark*>(lfirst(cell));
-    if (RowMarkRequiresRowShareLock(mark->markType) &&
-        rt_fetch(mark->rti, statement->rtable)->relid == relid) {
-      return true;
-    }
-  }
-  return false;
-}
-
-const QueryDesc* rdmacc_running_query(void) { return running; }
-
-bool rdmacc_query_returns(void) { return running != nullptr && running->plannedstmt->hasReturning; }
-
-bool rdmacc_query_scrolls(void) {
-  return running != nullptr && running->estate != nullptr &&
-         (running->estate->es_top_eflags & EXEC_FLAG_BACKWARD) != 0;
-}
 
 void rdmacc_executor_init(void) {
   previous_run = ExecutorRun_hook;

@@ -1,11 +1,11 @@
 #include "pg_rdmacc/index_write.h"
 
 #include "pg_rdmacc/error.h"
-#include "pg_rdmacc/executor.h"
 #include "pg_rdmacc/fetch.h"
 #include "pg_rdmacc/index_row.h"
 #include "pg_rdmacc/modify.h"
 #include "pg_rdmacc/row_codec.h"
+#include "pg_rdmacc/running_query.h"
 #include "pg_rdmacc/secondary_indexes.h"
 #include "pg_rdmacc/unique_check.h"
 #include "pg_rdmacc/xact.h"

@@ -1,10 +1,10 @@
 #include "pg_rdmacc/key_lookup.h"
 
 #include "pg_rdmacc/error.h"
-#include "pg_rdmacc/executor.h"
 #include "pg_rdmacc/fetch.h"
 #include "pg_rdmacc/key_codec.h"
 #include "pg_rdmacc/row_lock.h"
+#include "pg_rdmacc/running_query.h"
 #include "pg_rdmacc/shadow_index.h"
 #include "pg_rdmacc/slot.h"
 #include "pg_rdmacc/xact.h"

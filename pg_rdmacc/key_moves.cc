@@ -2,8 +2,8 @@
 
 #include "pg_rdmacc/duplicate_key.h"
 #include "pg_rdmacc/error.h"
-#include "pg_rdmacc/executor.h"
 #include "pg_rdmacc/key_id.h"
+#include "pg_rdmacc/running_query.h"
 #include "pg_rdmacc/savepoint.h"
 #include "pg_rdmacc/scan_rows.h"
 #include "pg_rdmacc/slot.h"

@@ -2,12 +2,12 @@
 
 #include "pg_rdmacc/duplicate_key.h"
 #include "pg_rdmacc/error.h"
-#include "pg_rdmacc/executor.h"
 #include "pg_rdmacc/fetch.h"
 #include "pg_rdmacc/index_row.h"
 #include "pg_rdmacc/index_write.h"
 #include "pg_rdmacc/key_moves.h"
 #include "pg_rdmacc/row_codec.h"
+#include "pg_rdmacc/running_query.h"
 #include "pg_rdmacc/scan_rows.h"
 #include "pg_rdmacc/shadow_index.h"
 #include "pg_rdmacc/slot.h"

@@ -5,7 +5,6 @@
 #include "pg_rdmacc/planner.h"
 
 #include "pg_rdmacc/aggregate_planner.h"
-#include "pg_rdmacc/executor.h"
 #include "pg_rdmacc/index_planner.h"
 #include "pg_rdmacc/join_planner.h"
 #include "pg_rdmacc/key_codec.h"

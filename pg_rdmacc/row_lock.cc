@@ -1,9 +1,9 @@
 #include "pg_rdmacc/row_lock.h"
 
 #include "pg_rdmacc/error.h"
-#include "pg_rdmacc/executor.h"
 #include "pg_rdmacc/fetch.h"
 #include "pg_rdmacc/modify.h"
+#include "pg_rdmacc/running_query.h"
 #include "pg_rdmacc/scan_rows.h"
 #include "pg_rdmacc/slot.h"
 #include "pg_rdmacc/write_marks.h"

@@ -1,7 +1,7 @@
 #include "pg_rdmacc/seq_scan.h"
 
-#include "pg_rdmacc/executor.h"
 #include "pg_rdmacc/row_lock.h"
+#include "pg_rdmacc/running_query.h"
 #include "pg_rdmacc/slot.h"
 #include "pg_rdmacc/xact.h"
 

@@ -1,7 +1,7 @@
 #include "pg_rdmacc/slot.h"
 
-#include "pg_rdmacc/executor.h"
 #include "pg_rdmacc/row_codec.h"
+#include "pg_rdmacc/running_query.h"
 
 extern "C" {
 #include "access/htup_details.h"
