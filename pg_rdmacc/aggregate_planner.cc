@@ -4,7 +4,9 @@
  * themselves are PostgreSQL's, with their types, overflows, FILTER, DISTINCT and HAVING. */
 #include "pg_rdmacc/aggregate_planner.h"
 
-#include "pg_rdmacc/relation.h"
+#include "pg_rdmacc/access_method.h"
+#include "pg_rdmacc/engine_table.h"
+#include "pg_rdmacc/row_estimate.h"
 #include "pg_rdmacc/row_stream.h"
 
 extern "C" {

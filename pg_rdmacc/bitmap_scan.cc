@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
+#include "pg_rdmacc/engine_table.h"
 #include "pg_rdmacc/error.h"
 #include "pg_rdmacc/handle.h"
 #include "pg_rdmacc/index_entries.h"
 #include "pg_rdmacc/index_scan.h"
-#include "pg_rdmacc/relation.h"
 #include "pg_rdmacc/row_codec.h"
 #include "pg_rdmacc/running_query.h"
 #include "pg_rdmacc/seq_scan.h"

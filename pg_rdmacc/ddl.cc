@@ -1,5 +1,6 @@
 #include "pg_rdmacc/ddl.h"
 
+#include "pg_rdmacc/access_method.h"
 #include "pg_rdmacc/error.h"
 #include "pg_rdmacc/index_build.h"
 #include "pg_rdmacc/rekey.h"

@@ -2,7 +2,7 @@
  * dropped when the transaction that replaced or created them has ended. Under pg_upgrade, whose
  * server has no nodes, the catalog alone is made. */
 #pragma once
-#include "pg_rdmacc/relation.h"
+#include "pg_rdmacc/engine_table.h"
 #include "pg_rdmacc/transaction_part.h"
 
 extern "C" {

@@ -1,6 +1,7 @@
 /* What PostgreSQL says of a key that exists already. */
 #pragma once
-#include "pg_rdmacc/relation.h"
+#include "pg_rdmacc/engine_table.h"
+#include "pg_rdmacc/key_layout.h"
 
 extern "C" {
 

@@ -1,7 +1,8 @@
 #include "pg_rdmacc/executor.h"
 
+#include "pg_rdmacc/access_method.h"
+#include "pg_rdmacc/engine_table.h"
 #include "pg_rdmacc/key_moves.h"
-#include "pg_rdmacc/relation.h"
 #include "pg_rdmacc/retry.h"
 #include "pg_rdmacc/running_query.h"
 #include "pg_rdmacc/unique_check.h"

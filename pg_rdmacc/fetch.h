@@ -1,7 +1,7 @@
 /* Reading single rows by handle. */
 #pragma once
+#include "pg_rdmacc/engine_table.h"
 #include "pg_rdmacc/handle.h"
-#include "pg_rdmacc/relation.h"
 
 extern "C" {
 #include "access/relscan.h"

@@ -1,6 +1,6 @@
 /* Which indexes an rdmacc table may have. */
 #pragma once
-#include "pg_rdmacc/relation.h"
+#include "pg_rdmacc/engine_table.h"
 
 extern "C" {
 

@@ -1,11 +1,11 @@
 #include "pg_rdmacc/index_scan.h"
 
+#include "pg_rdmacc/engine_table.h"
 #include "pg_rdmacc/error.h"
 #include "pg_rdmacc/fetch.h"
 #include "pg_rdmacc/handle.h"
 #include "pg_rdmacc/index_only.h"
 #include "pg_rdmacc/index_ranges.h"
-#include "pg_rdmacc/relation.h"
 #include "pg_rdmacc/row_lock.h"
 #include "pg_rdmacc/running_query.h"
 #include "pg_rdmacc/scan_rows.h"

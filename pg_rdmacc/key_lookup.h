@@ -1,7 +1,7 @@
 /* The state of a RdmaccKeyLookup node, and its execution. */
 #pragma once
+#include "pg_rdmacc/engine_table.h"
 #include "pg_rdmacc/handle.h"
-#include "pg_rdmacc/relation.h"
 
 extern "C" {
 #include "nodes/execnodes.h"

@@ -7,7 +7,7 @@
  * Tables with foreign keys to them that follow a changed key are excepted: there it is judged row
  * by row. */
 #pragma once
-#include "pg_rdmacc/relation.h"
+#include "pg_rdmacc/engine_table.h"
 #include "pg_rdmacc/transaction_part.h"
 
 extern "C" {

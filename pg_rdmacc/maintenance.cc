@@ -4,6 +4,7 @@
 #include "pg_rdmacc/index_build.h"
 #include "pg_rdmacc/index_check.h"
 #include "pg_rdmacc/modify.h"
+#include "pg_rdmacc/row_estimate.h"
 #include "pg_rdmacc/secondary_indexes.h"
 #include "pg_rdmacc/seq_scan.h"
 #include "pg_rdmacc/shadow_index.h"

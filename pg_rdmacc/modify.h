@@ -3,8 +3,8 @@
  * Every conflict with another transaction is an error (40001), so none of them returns TM_Updated
  * or TM_Deleted, and the executor never re-evaluates a row. */
 #pragma once
+#include "pg_rdmacc/engine_table.h"
 #include "pg_rdmacc/handle.h"
-#include "pg_rdmacc/relation.h"
 
 extern "C" {
 #include "access/tableam.h"

@@ -4,6 +4,7 @@
  * Preloaded, the server has a supervisor that runs the nodes. Loaded later by one backend (its
  * server lacks the library in shared_preload_libraries), only the session's settings exist, and
  * the first use of the engine fails with a hint (rdmacc_require_preload). */
+#include "pg_rdmacc/access_method.h"
 #include "pg_rdmacc/bitmap_scan.h"
 #include "pg_rdmacc/ddl.h"
 #include "pg_rdmacc/executor.h"
@@ -16,6 +17,7 @@
 #include "pg_rdmacc/scan.h"
 #include "pg_rdmacc/supervisor.h"
 #include "pg_rdmacc/table_options.h"
+#include "pg_rdmacc/tableam.h"
 #include "pg_rdmacc/unique_check.h"
 #include "pg_rdmacc/utility.h"
 #include "pg_rdmacc/write_marks.h"
@@ -48,6 +50,7 @@ void _PG_init(void) {
   /* First of all callbacks: PostgreSQL calls the newest registration first, and the engine's
    * commit has to be the last thing that can fail. Where several libraries are preloaded,
    * pg_rdmacc is to be named first for the same reason. */
+  rdmacc_set_table_routine(&rdmacc_routine);
   rdmacc_set_transaction_parts(kTransactionParts, lengthof(kTransactionParts));
   rdmacc_xact_init();
   rdmacc_ddl_init();

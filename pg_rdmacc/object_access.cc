@@ -1,5 +1,6 @@
 #include "pg_rdmacc/object_access.h"
 
+#include "pg_rdmacc/access_method.h"
 #include "pg_rdmacc/ddl.h"
 #include "pg_rdmacc/foreign_key.h"
 #include "pg_rdmacc/xact.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "pg_rdmacc/row_codec.h"
+#include "pg_rdmacc/row_estimate.h"
 
 extern "C" {
 #include "utils/memutils.h"

@@ -4,11 +4,12 @@
  * (table_options.h). Paths over secondary indexes (index_planner) stay what they are. */
 #include "pg_rdmacc/planner.h"
 
+#include "pg_rdmacc/access_method.h"
 #include "pg_rdmacc/aggregate_planner.h"
+#include "pg_rdmacc/engine_table.h"
 #include "pg_rdmacc/index_planner.h"
 #include "pg_rdmacc/join_planner.h"
 #include "pg_rdmacc/key_codec.h"
-#include "pg_rdmacc/relation.h"
 #include "pg_rdmacc/scan.h"
 #include "pg_rdmacc/secondary_indexes.h"
 

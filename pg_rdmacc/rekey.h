@@ -1,6 +1,6 @@
 /* Copying a relation's rows from one engine table into another that is keyed differently. */
 #pragma once
-#include "pg_rdmacc/relation.h"
+#include "pg_rdmacc/engine_table.h"
 
 extern "C" {
 

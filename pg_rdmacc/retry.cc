@@ -1,10 +1,11 @@
 #include "pg_rdmacc/retry.h"
 
+#include "pg_rdmacc/access_method.h"
 #include "pg_rdmacc/early_commit.h"
+#include "pg_rdmacc/engine_table.h"
 #include "pg_rdmacc/error.h"
 #include "pg_rdmacc/held_rows.h"
 #include "pg_rdmacc/new_attempt.h"
-#include "pg_rdmacc/relation.h"
 #include "pg_rdmacc/unique_check.h"
 #include "pg_rdmacc/utility.h"
 #include "pg_rdmacc/xact.h"

@@ -4,7 +4,7 @@
  * more; the others write the row as it is, and who else reads or writes it conflicts. NOWAIT and
  * SKIP LOCKED lock it at once where the protocol locks; see README.md. */
 #pragma once
-#include "pg_rdmacc/relation.h"
+#include "pg_rdmacc/engine_table.h"
 
 extern "C" {
 #include "access/relscan.h"

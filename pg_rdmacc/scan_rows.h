@@ -2,7 +2,7 @@
  * with the resource owner that the first row was asked for under, as the table's relcache reference
  * does: that of a failed subtransaction or portal, at the latest the transaction's. */
 #pragma once
-#include "pg_rdmacc/relation.h"
+#include "pg_rdmacc/engine_table.h"
 
 extern "C" {
 #include "nodes/lockoptions.h"

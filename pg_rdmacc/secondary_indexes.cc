@@ -2,9 +2,9 @@
 
 #include "pg_rdmacc/attach.h"
 #include "pg_rdmacc/ddl.h"
+#include "pg_rdmacc/engine_table.h"
 #include "pg_rdmacc/error.h"
 #include "pg_rdmacc/index_row.h"
-#include "pg_rdmacc/relation.h"
 #include "pg_rdmacc/scan_rows.h"
 #include "pg_rdmacc/shadow_index.h"
 #include "pg_rdmacc/table_options.h"

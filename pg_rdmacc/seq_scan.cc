@@ -1,5 +1,6 @@
 #include "pg_rdmacc/seq_scan.h"
 
+#include "pg_rdmacc/row_estimate.h"
 #include "pg_rdmacc/row_lock.h"
 #include "pg_rdmacc/running_query.h"
 #include "pg_rdmacc/slot.h"

@@ -1,5 +1,6 @@
 #include "pg_rdmacc/shadow_index.h"
 
+#include "pg_rdmacc/access_method.h"
 #include "pg_rdmacc/bitmap_scan.h"
 #include "pg_rdmacc/error.h"
 #include "pg_rdmacc/fetch.h"

@@ -8,7 +8,7 @@
  *    its own routine back at its next use.
  * 2. A scan of a primary key by anything else than equality on every column is refused. */
 #pragma once
-#include "pg_rdmacc/relation.h"
+#include "pg_rdmacc/engine_table.h"
 
 extern "C" {
 

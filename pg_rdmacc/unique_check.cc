@@ -1,10 +1,10 @@
 #include "pg_rdmacc/unique_check.h"
 
 #include "pg_rdmacc/duplicate_key.h"
+#include "pg_rdmacc/engine_table.h"
 #include "pg_rdmacc/error.h"
 #include "pg_rdmacc/fetch.h"
 #include "pg_rdmacc/index_row.h"
-#include "pg_rdmacc/relation.h"
 #include "pg_rdmacc/savepoint.h"
 #include "pg_rdmacc/scan_rows.h"
 #include "pg_rdmacc/secondary_indexes.h"

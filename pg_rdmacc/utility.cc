@@ -2,6 +2,7 @@
  * it is half done, and rows of other tables that are written outside the executor. */
 #include "pg_rdmacc/utility.h"
 
+#include "pg_rdmacc/access_method.h"
 #include "pg_rdmacc/ddl.h"
 #include "pg_rdmacc/foreign_key.h"
 #include "pg_rdmacc/index_statements.h"
