@@ -1,31 +1,17 @@
 #include "pg_rdmacc/engine_table.h"
 
 #include "pg_rdmacc/attach.h"
-#include "pg_rdmacc/ddl.h"
-#include "pg_rdmacc/key_codec.h"
 #include "pg_rdmacc/own_tables.h"
+#include "pg_rdmacc/pending_tables.h"
 #include "pg_rdmacc/remote_nodes.h"
-#include "pg_rdmacc/secondary_indexes.h"
-#include "pg_rdmacc/shmem.h"
 #include "pg_rdmacc/table_options.h"
-#include "pg_rdmacc/tableam.h"
 #include "pg_rdmacc/xact.h"
 
 extern "C" {
-#include "access/htup_details.h"
-#include "access/tupmacs.h"
-#include "access/xact.h"
-#include "access/xlog.h"
-#include "catalog/pg_type.h"
-#include "commands/defrem.h"
 #include "common/hashfn.h"
 #include "miscadmin.h"
-#include "pgstat.h"
-#include "storage/proc.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
-#include "utils/syscache.h"
-#include "utils/timestamp.h"
 }
 
 namespace {
@@ -37,6 +23,8 @@ constexpr int32 kRecordAlignment = 8;
 constexpr int32 kHiddenKeyBytes = 16;
 constexpr int32 kRowHeaderBytes = 26; /* stamp, tuple header, time */
 constexpr uint32 kIndexHistory = 3;
+
+const RdmaccTableHooks* hooks;
 
 int32 estimated_record_bytes(Relation relation, const RdmaccKeyLayout* layout) {
   int32 bytes = kRecordHeaderBytes + kRowHeaderBytes;
@@ -62,6 +50,8 @@ uint64 tablespace_variant(Oid tablespace) {
 }
 
 }  // namespace
+
+void rdmacc_set_table_hooks(const RdmaccTableHooks* table_hooks) { hooks = table_hooks; }
 
 void rdmacc_index_spec(Oid tablespace, Oid relfilenode, BridgeTableSpec* spec) {
   spec->system_id = rdmacc_system_name(tablespace_variant(tablespace));
@@ -98,7 +88,7 @@ uint32 rdmacc_committed_table(Relation relation, const RdmaccKeyLayout* layout) 
                            RelationGetRelationName(relation)),
                     errhint("TRUNCATE the table to use it again.")));
   }
-  rdmacc_create_lost_indexes(relation);
+  hooks->create_lost_indexes(relation);
   return rdmacc_create_lost_engine_table(&spec);
 }
 
@@ -136,6 +126,6 @@ RdmaccTable* rdmacc_table(Relation relation) {
 RdmaccTable* rdmacc_table_to_write(Relation relation) {
   RdmaccTable* table = rdmacc_table(relation);
   if (!table->unsettled) return table;
-  rdmacc_settle_layout(relation);
+  hooks->settle_layout(relation);
   return rdmacc_table(relation);
 }

@@ -4,14 +4,12 @@
  * Rows are keyed by the primary key, or by hidden row ids when there is none. One relfilenode may
  * have an engine table for each way: the name of an engine table is (server and variant, database,
  * relfilenode), where the variant comes from the layout's number, and the catalog's primary key
- * says which one is meant.
- * So every backend changes over when the catalog change that it sees commits. */
+ * says which one is meant. So every backend changes over when the catalog change that it sees
+ * commits. */
 #pragma once
 #include "pg_rdmacc/key_layout.h"
 
 extern "C" {
-#include "executor/tuptable.h"
-#include "lib/stringinfo.h"
 #include "utils/rel.h"
 
 typedef struct RdmaccTable {
@@ -31,12 +29,25 @@ typedef struct RdmaccTable {
 RdmaccTable* rdmacc_table(Relation relation);
 
 /* The engine table of the relation's file in one layout, as earlier transactions left it. Rows live
- * in memory: after a stop of the nodes the table is made anew, empty, by whoever comes first. */
+ * in memory: after a stop of the nodes the table is made anew, empty, by the first session that
+ * uses it. */
 uint32 rdmacc_committed_table(Relation relation, const RdmaccKeyLayout* layout);
 
 /* rdmacc_table() for a relation that is about to be written: its rows' keys are what the catalog
  * says. */
 RdmaccTable* rdmacc_table_to_write(Relation relation);
+
+/* What an engine table takes along that is not known here. */
+typedef struct RdmaccTableHooks {
+  /* Keys rows by hidden row ids if their primary key was dropped (table_files.h). */
+  void (*settle_layout)(Relation relation);
+  /* The table is about to be made anew because the nodes have lost it: makes its indexes
+   * (secondary_indexes.h). */
+  void (*create_lost_indexes)(Relation relation);
+} RdmaccTableHooks;
+
+/* Once, when the library is loaded; static storage. */
+void rdmacc_set_table_hooks(const RdmaccTableHooks* table_hooks);
 
 /* The spec by which the engine knows (relation's file `relfilenode`, layout). */
 void rdmacc_table_spec(Relation relation, Oid relfilenode, const RdmaccKeyLayout* layout,

@@ -1,8 +1,8 @@
 #include "pg_rdmacc/index_build.h"
 
-#include "pg_rdmacc/ddl.h"
 #include "pg_rdmacc/error.h"
 #include "pg_rdmacc/index_row.h"
+#include "pg_rdmacc/pending_tables.h"
 #include "pg_rdmacc/row_codec.h"
 #include "pg_rdmacc/scan_rows.h"
 #include "pg_rdmacc/secondary_indexes.h"

@@ -1,6 +1,5 @@
 #include "pg_rdmacc/maintenance.h"
 
-#include "pg_rdmacc/ddl.h"
 #include "pg_rdmacc/index_build.h"
 #include "pg_rdmacc/index_check.h"
 #include "pg_rdmacc/modify.h"
@@ -8,6 +7,7 @@
 #include "pg_rdmacc/secondary_indexes.h"
 #include "pg_rdmacc/seq_scan.h"
 #include "pg_rdmacc/shadow_index.h"
+#include "pg_rdmacc/table_files.h"
 #include "pg_rdmacc/xact.h"
 
 extern "C" {

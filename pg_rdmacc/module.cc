@@ -6,16 +6,18 @@
  * the first use of the engine fails with a hint (rdmacc_require_preload). */
 #include "pg_rdmacc/access_method.h"
 #include "pg_rdmacc/bitmap_scan.h"
-#include "pg_rdmacc/ddl.h"
 #include "pg_rdmacc/executor.h"
 #include "pg_rdmacc/handle.h"
 #include "pg_rdmacc/index_row.h"
 #include "pg_rdmacc/key_moves.h"
 #include "pg_rdmacc/key_prefetch.h"
+#include "pg_rdmacc/pending_tables.h"
 #include "pg_rdmacc/planner.h"
 #include "pg_rdmacc/row_stream.h"
 #include "pg_rdmacc/scan.h"
+#include "pg_rdmacc/secondary_indexes.h"
 #include "pg_rdmacc/supervisor.h"
+#include "pg_rdmacc/table_files.h"
 #include "pg_rdmacc/table_options.h"
 #include "pg_rdmacc/tableam.h"
 #include "pg_rdmacc/unique_check.h"
@@ -38,9 +40,12 @@ namespace {
  * tables without their primary key get other keys; and what is forgotten is forgotten in this
  * order. */
 const RdmaccTransactionPart* const kTransactionParts[] = {
-    &rdmacc_unique_checks_part, &rdmacc_engine_tables_part, &rdmacc_handles_part,
-    &rdmacc_write_marks_part,   &rdmacc_displaced_part,     &rdmacc_index_rows_part,
-    &rdmacc_bitmap_scans_part};
+    &rdmacc_unique_checks_part, &rdmacc_table_files_part, &rdmacc_pending_tables_part,
+    &rdmacc_handles_part,       &rdmacc_write_marks_part, &rdmacc_displaced_part,
+    &rdmacc_index_rows_part,    &rdmacc_bitmap_scans_part};
+
+const RdmaccTableHooks kTableHooks = {.settle_layout = rdmacc_settle_layout,
+                                      .create_lost_indexes = rdmacc_create_lost_indexes};
 
 }  // namespace
 
@@ -51,6 +56,7 @@ void _PG_init(void) {
    * commit has to be the last thing that can fail. Where several libraries are preloaded,
    * pg_rdmacc is to be named first for the same reason. */
   rdmacc_set_table_routine(&rdmacc_routine);
+  rdmacc_set_table_hooks(&kTableHooks);
   rdmacc_set_transaction_parts(kTransactionParts, lengthof(kTransactionParts));
   rdmacc_xact_init();
   rdmacc_ddl_init();

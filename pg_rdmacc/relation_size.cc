@@ -1,7 +1,8 @@
 /* rdmacc.relation_size(): PostgreSQL's own functions look at files, which are empty. */
 #include "pg_rdmacc/access_method.h"
-#include "pg_rdmacc/ddl.h"
+#include "pg_rdmacc/engine_table.h"
 #include "pg_rdmacc/error.h"
+#include "pg_rdmacc/pending_tables.h"
 #include "pg_rdmacc/secondary_indexes.h"
 #include "pg_rdmacc/xact.h"
 

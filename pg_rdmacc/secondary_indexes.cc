@@ -1,10 +1,10 @@
 #include "pg_rdmacc/secondary_indexes.h"
 
 #include "pg_rdmacc/attach.h"
-#include "pg_rdmacc/ddl.h"
 #include "pg_rdmacc/engine_table.h"
 #include "pg_rdmacc/error.h"
 #include "pg_rdmacc/index_row.h"
+#include "pg_rdmacc/pending_tables.h"
 #include "pg_rdmacc/scan_rows.h"
 #include "pg_rdmacc/shadow_index.h"
 #include "pg_rdmacc/table_options.h"

@@ -3,7 +3,6 @@
 #include "pg_rdmacc/utility.h"
 
 #include "pg_rdmacc/access_method.h"
-#include "pg_rdmacc/ddl.h"
 #include "pg_rdmacc/foreign_key.h"
 #include "pg_rdmacc/index_statements.h"
 #include "pg_rdmacc/object_access.h"
