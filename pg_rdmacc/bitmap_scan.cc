@@ -9,7 +9,6 @@
 #include "pg_rdmacc/index_scan.h"
 #include "pg_rdmacc/row_codec.h"
 #include "pg_rdmacc/running_query.h"
-#include "pg_rdmacc/seq_scan.h"
 #include "pg_rdmacc/slot.h"
 #include "pg_rdmacc/xact.h"
 
@@ -160,10 +159,6 @@ struct RdmaccBitmapScan {
 
 namespace {
 
-RdmaccBitmapScan* state_of(TableScanDesc scan) {
-  return reinterpret_cast<RdmaccScan*>(scan)->bitmap;
-}
-
 void start(RdmaccBitmapScan* state, TableScanDesc scan) {
   Relation relation = scan->rs_rd;
   const bool writes = rdmacc_query_needs_handles(relation);
@@ -283,8 +278,8 @@ int64 rdmacc_index_bitmap(IndexScanDesc scan, TIDBitmap* bitmap) {
   return count;
 }
 
-bool rdmacc_scan_bitmap_next_block(TableScanDesc scan, struct TBMIterateResult* page) {
-  RdmaccBitmapScan* state = state_of(scan);
+bool rdmacc_bitmap_scan_next_block(RdmaccBitmapScan* state, TableScanDesc scan,
+                                   struct TBMIterateResult* page) {
   if (!state->started) start(state, scan);
   const uint32 first = page->blockno * kRowsPerPage;
   if (page->blockno == kLastPage) {
@@ -298,9 +293,8 @@ bool rdmacc_scan_bitmap_next_block(TableScanDesc scan, struct TBMIterateResult* 
   return false; /* not yet */
 }
 
-bool rdmacc_scan_bitmap_next_tuple(TableScanDesc scan, struct TBMIterateResult* page,
-                                   TupleTableSlot* slot) {
-  RdmaccBitmapScan* state = state_of(scan);
+bool rdmacc_bitmap_scan_next_tuple(RdmaccBitmapScan* state, TableScanDesc scan,
+                                   struct TBMIterateResult* page, TupleTableSlot* slot) {
   if (page->blockno != kLastPage) return false; /* PostgreSQL asks even where next_block has none */
   if (!have_row(state, scan->rs_rd)) return false;
   const FoundRow* found = &state->rows[state->row_next++];

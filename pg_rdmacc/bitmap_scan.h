@@ -24,10 +24,11 @@ void rdmacc_bitmap_scan_end(RdmaccBitmapScan* scan, Relation relation);
 /* amgetbitmap of a secondary index. */
 int64 rdmacc_index_bitmap(IndexScanDesc scan, TIDBitmap* bitmap);
 
-/* tableam.h */
-bool rdmacc_scan_bitmap_next_block(TableScanDesc scan, struct TBMIterateResult* page);
-bool rdmacc_scan_bitmap_next_tuple(TableScanDesc scan, struct TBMIterateResult* page,
-                                   TupleTableSlot* slot);
+/* The callbacks of tableam.h, for the table's scan that has begun this one. */
+bool rdmacc_bitmap_scan_next_block(RdmaccBitmapScan* state, TableScanDesc scan,
+                                   struct TBMIterateResult* page);
+bool rdmacc_bitmap_scan_next_tuple(RdmaccBitmapScan* state, TableScanDesc scan,
+                                   struct TBMIterateResult* page, TupleTableSlot* slot);
 
 extern const RdmaccTransactionPart rdmacc_bitmap_scans_part;
 }

@@ -1,9 +1,7 @@
 #include "pg_rdmacc/fetch.h"
 
 #include "pg_rdmacc/error.h"
-#include "pg_rdmacc/foreign_key.h"
 #include "pg_rdmacc/scan_rows.h"
-#include "pg_rdmacc/shadow_index.h"
 #include "pg_rdmacc/slot.h"
 #include "pg_rdmacc/xact.h"
 
@@ -12,15 +10,11 @@ extern "C" {
 #include "access/relscan.h"
 #include "access/tableam.h"
 #include "access/xact.h"
+#include "commands/trigger.h"
 #include "utils/snapmgr.h"
 }
 
 namespace {
-
-struct IndexFetch {
-  IndexFetchTableData base;
-  bool nothing; /* of an index-only scan */
-};
 
 /* An UPDATE that leaves a foreign key's columns alone has nothing to check, unless it replaces a
  * row of its own transaction, whose check may still be to come and will then find the row gone.
@@ -29,6 +23,15 @@ void show_own_write(TupleTableSlot* slot) {
   if (!TTS_IS_HEAPTUPLE(slot)) return;
   HeapTuple tuple = reinterpret_cast<HeapTupleTableSlot*>(slot)->tuple;
   HeapTupleHeaderSetXmin(tuple->t_data, GetTopTransactionId());
+}
+
+/* True when a trigger of PostgreSQL's checks that what the relation's rows refer to is there. */
+bool has_foreign_key(Relation relation) {
+  const TriggerDesc* triggers = relation->trigdesc;
+  for (int i = 0; triggers != nullptr && i < triggers->numtriggers; i++) {
+    if (RI_FKey_trigger_type(triggers->triggers[i].tgfoid) == RI_TRIGGER_FK) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -57,43 +60,6 @@ void rdmacc_fetch(Relation relation, const RdmaccHandle* handle, Snapshot snapsh
   rdmacc_check("could not read a row", RelationGetRelationName(relation));
 }
 
-struct IndexFetchTableData* rdmacc_index_fetch_begin(Relation rel) {
-  auto* fetch = static_cast<IndexFetch*>(palloc0(sizeof(IndexFetch)));
-  IndexFetchTableData* data = &fetch->base;
-  data->rel = rel;
-  if (rdmacc_has_foreign_index_open(rel)) {
-    elog(ERROR, "an index of table \"%s\" would be found empty", RelationGetRelationName(rel));
-  }
-  return data;
-}
-
-void rdmacc_index_fetch_nothing(struct IndexFetchTableData* data) {
-  reinterpret_cast<IndexFetch*>(data)->nothing = true;
-}
-
-void rdmacc_index_fetch_reset(struct IndexFetchTableData*) {}
-
-void rdmacc_index_fetch_end(struct IndexFetchTableData* data) { pfree(data); }
-
-bool rdmacc_index_fetch_tuple(struct IndexFetchTableData* scan, ItemPointer tid, Snapshot snapshot,
-                              TupleTableSlot* slot, bool* call_again, bool* all_dead) {
-  *call_again = false;
-  if (all_dead != nullptr) *all_dead = false;
-  if (reinterpret_cast<const IndexFetch*>(scan)->nothing) return true;
-  if (snapshot->snapshot_type == SNAPSHOT_DIRTY) {
-    /* Nobody waits here: what others do meanwhile is settled when we commit. */
-    snapshot->xmin = snapshot->xmax = InvalidTransactionId;
-    snapshot->speculativeToken = 0;
-  }
-  const RdmaccHandle handle = *rdmacc_handle_get(tid, scan->rel);
-  if (handle.row.found) {
-    /* Just looked up by the index scan, under the same snapshot. */
-    rdmacc_slot_store(slot, scan->rel, &handle.row, tid);
-    return true;
-  }
-  return rdmacc_tuple_fetch_row_version(scan->rel, tid, snapshot, slot);
-}
-
 bool rdmacc_tuple_fetch_row_version(Relation rel, ItemPointer tid, Snapshot snapshot,
                                     TupleTableSlot* slot) {
   const RdmaccHandle handle = *rdmacc_handle_get(tid, rel);
@@ -102,7 +68,7 @@ bool rdmacc_tuple_fetch_row_version(Relation rel, ItemPointer tid, Snapshot snap
   if (!row.found) return false;
   const ItemPointerData row_tid = *tid; /* may lie in the slot that is stored to */
   rdmacc_slot_store(slot, rel, &row, &row_tid);
-  if (snapshot->snapshot_type == SNAPSHOT_ANY && row.version == 0 && rdmacc_has_foreign_key(rel)) {
+  if (snapshot->snapshot_type == SNAPSHOT_ANY && row.version == 0 && has_foreign_key(rel)) {
     show_own_write(slot);
   }
   return true;

@@ -76,11 +76,3 @@ void rdmacc_check_foreign_keys_of(Oid relation) {
   check_constraints(catalog, InvalidOid, Anum_pg_constraint_confrelid, relation);
   table_close(catalog, AccessShareLock);
 }
-
-bool rdmacc_has_foreign_key(Relation relation) {
-  const TriggerDesc* triggers = relation->trigdesc;
-  for (int i = 0; triggers != nullptr && i < triggers->numtriggers; i++) {
-    if (RI_FKey_trigger_type(triggers->triggers[i].tgfoid) == RI_TRIGGER_FK) return true;
-  }
-  return false;
-}

@@ -13,7 +13,4 @@ void rdmacc_check_foreign_key(const FormData_pg_constraint* constraint);
 
 /* The same of every foreign key that the relation is a side of. */
 void rdmacc_check_foreign_keys_of(Oid relation);
-
-/* True when a trigger of PostgreSQL's checks that what the relation's rows refer to is there. */
-bool rdmacc_has_foreign_key(Relation relation);
 }

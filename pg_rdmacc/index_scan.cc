@@ -4,6 +4,7 @@
 #include "pg_rdmacc/error.h"
 #include "pg_rdmacc/fetch.h"
 #include "pg_rdmacc/handle.h"
+#include "pg_rdmacc/index_fetch.h"
 #include "pg_rdmacc/index_only.h"
 #include "pg_rdmacc/index_ranges.h"
 #include "pg_rdmacc/row_lock.h"

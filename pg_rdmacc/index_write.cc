@@ -8,6 +8,7 @@
 #include "pg_rdmacc/running_query.h"
 #include "pg_rdmacc/secondary_indexes.h"
 #include "pg_rdmacc/unique_check.h"
+#include "pg_rdmacc/write_marks.h"
 #include "pg_rdmacc/xact.h"
 
 extern "C" {

@@ -26,9 +26,6 @@ namespace {
 
 /* What one write needs: its bytes are made here and thrown away with the next write. */
 MemoryContext workspace;
-/* The row that was updated last, until another is inserted; by its table and key. */
-Oid updated_relation;
-StringInfoData updated_key;
 
 MemoryContext enter_workspace(void) {
   if (workspace == nullptr) {
@@ -37,17 +34,6 @@ MemoryContext enter_workspace(void) {
   if (rdmacc_index_row_is_computed()) return CurrentMemoryContext;
   MemoryContextReset(workspace);
   return MemoryContextSwitchTo(workspace);
-}
-
-void note_updated(Relation relation, BridgeBytes key) {
-  if (updated_key.data == nullptr) {
-    const MemoryContext previous = MemoryContextSwitchTo(TopMemoryContext);
-    initStringInfo(&updated_key);
-    MemoryContextSwitchTo(previous);
-  }
-  updated_relation = RelationGetRelid(relation);
-  resetStringInfo(&updated_key);
-  appendBinaryStringInfo(&updated_key, key.data, static_cast<int>(key.size));
 }
 
 BridgeBytes key_of(const RdmaccTable* table, TupleTableSlot* slot) {
@@ -105,7 +91,7 @@ void insert(Relation rel, TupleTableSlot* slot, CommandId cid, bool speculative)
     rdmacc_raise_duplicate(rel, &table, key, slot);
   }
   rdmacc_index_row_inserted(rel, slot, key, cid);
-  updated_relation = InvalidOid;
+  rdmacc_note_inserted();
   name_written_row(rel, &table, key, cid, slot);
   MemoryContextSwitchTo(previous);
   pgstat_count_heap_insert(rel, 1);
@@ -162,11 +148,6 @@ bool rdmacc_modified_by_own_command(const RdmaccHandle* handle, ItemPointer tid,
   tmfd->cmax = at;
   tmfd->traversed = false;
   return true;
-}
-
-bool rdmacc_wrote_by_update(Relation relation, BridgeBytes key) {
-  return updated_relation == RelationGetRelid(relation) &&
-         rdmacc_same_bytes({updated_key.data, static_cast<size_t>(updated_key.len)}, key);
 }
 
 void rdmacc_put_row(Relation rel, const RdmaccHandle* handle, BridgeBytes row, CommandId cid) {
@@ -242,7 +223,7 @@ TM_Result rdmacc_tuple_update(Relation rel, ItemPointer otid, TupleTableSlot* sl
     }
     rdmacc_index_row_moved(rel, slot, key, cid);
   }
-  note_updated(rel, key);
+  rdmacc_note_updated(rel, key);
   name_written_row(rel, &table, key, cid, slot);
   MemoryContextSwitchTo(previous);
   pgstat_count_heap_update(rel, false);

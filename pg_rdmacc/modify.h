@@ -33,7 +33,4 @@ void rdmacc_put_row(Relation rel, const RdmaccHandle* handle, BridgeBytes row, C
 
 /* Removes every row of the relation, as part of the transaction. */
 void rdmacc_remove_all_rows(Relation rel, CommandId cid);
-
-/* True when the last write of that row was an UPDATE; asked right after a write. */
-bool rdmacc_wrote_by_update(Relation relation, BridgeBytes key);
 }

@@ -61,6 +61,7 @@ void _PG_init(void) {
   rdmacc_xact_init();
   rdmacc_ddl_init();
   rdmacc_table_options_init();
+  rdmacc_option_statements_init();
   rdmacc_planner_init();
   rdmacc_executor_init();
   rdmacc_scan_init();

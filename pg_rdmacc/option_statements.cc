@@ -4,6 +4,7 @@
 #include "pg_rdmacc/engine_table.h"
 #include "pg_rdmacc/table_files.h"
 #include "pg_rdmacc/table_options.h"
+#include "pg_rdmacc/utility.h"
 
 extern "C" {
 #include "access/xact.h"

@@ -1,20 +1,12 @@
-/* SELECT … FOR UPDATE, NO KEY UPDATE, SHARE and KEY SHARE, and whether they wait.
- *
- * What a transaction reads is protected to its end anyway, so that locks for sharing do nothing
- * more; the others write the row as it is, and who else reads or writes it conflicts. NOWAIT and
- * SKIP LOCKED lock it at once where the protocol locks; see README.md. */
+/* Whether a statement waits for rows that others hold, and locking one without waiting: for the
+ * locks of SELECT ... FOR UPDATE and its kind (tuple_lock.h) and for the scans below them. */
 #pragma once
 #include "pg_rdmacc/engine_table.h"
 
 extern "C" {
 #include "access/relscan.h"
-#include "access/tableam.h"
 #include "nodes/lockoptions.h"
 #include "nodes/plannodes.h"
-
-TM_Result rdmacc_tuple_lock(Relation rel, ItemPointer tid, Snapshot snapshot, TupleTableSlot* slot,
-                            CommandId cid, LockTupleMode mode, LockWaitPolicy wait_policy,
-                            uint8 flags, TM_FailureData* tmfd);
 
 /* What a statement says of locks on the rows of its range table's entry. */
 LockWaitPolicy rdmacc_wait_policy_of(const PlannedStmt* statement, Index number);

@@ -184,3 +184,13 @@ bool rdmacc_scan_getnextslot(TableScanDesc base, ScanDirection direction, TupleT
   pgstat_count_heap_getnext(base->rs_rd);
   return true;
 }
+
+bool rdmacc_scan_bitmap_next_block(TableScanDesc scan, struct TBMIterateResult* page) {
+  return rdmacc_bitmap_scan_next_block(reinterpret_cast<RdmaccScan*>(scan)->bitmap, scan, page);
+}
+
+bool rdmacc_scan_bitmap_next_tuple(TableScanDesc scan, struct TBMIterateResult* page,
+                                   TupleTableSlot* slot) {
+  return rdmacc_bitmap_scan_next_tuple(reinterpret_cast<RdmaccScan*>(scan)->bitmap, scan, page,
+                                       slot);
+}

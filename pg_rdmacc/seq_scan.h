@@ -33,6 +33,9 @@ void rdmacc_scan_end(TableScanDesc scan);
 void rdmacc_scan_rescan(TableScanDesc scan, struct ScanKeyData* key, bool set_params,
                         bool allow_strat, bool allow_sync, bool allow_pagemode);
 bool rdmacc_scan_getnextslot(TableScanDesc scan, ScanDirection direction, TupleTableSlot* slot);
+bool rdmacc_scan_bitmap_next_block(TableScanDesc scan, struct TBMIterateResult* page);
+bool rdmacc_scan_bitmap_next_tuple(TableScanDesc scan, struct TBMIterateResult* page,
+                                   TupleTableSlot* slot);
 
 /* The next row, stored in the slot under a new handle. */
 bool rdmacc_scan_next(RdmaccScan* scan, TupleTableSlot* slot);

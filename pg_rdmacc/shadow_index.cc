@@ -43,6 +43,12 @@ IndexAmRoutine btree;
 bool have_hash;
 IndexAmRoutine hash;
 
+/* What a scan of the primary key keeps. */
+struct Lookup {
+  BridgeRow row;
+  bool done;
+};
+
 bool aminsert(Relation index, Datum* values, bool* isnull, ItemPointer heap_tid, Relation heap,
               IndexUniqueCheck check_unique, bool unchanged, IndexInfo* info);
 IndexScanDesc ambeginscan(Relation index, int nkeys, int norderbys);
@@ -76,7 +82,7 @@ IndexScanDesc ambeginscan(Relation index, int nkeys, int norderbys) {
   if (give_back(index)) return index->rd_indam->ambeginscan(index, nkeys, norderbys);
   IndexScanDesc scan = RelationGetIndexScan(index, nkeys, norderbys);
   if (index->rd_index->indisprimary && !rdmacc_has_entries(index)) {
-    scan->opaque = palloc0(sizeof(RdmaccLookup));
+    scan->opaque = palloc0(sizeof(Lookup));
   } else {
     rdmacc_index_scan_begin(scan);
   }
@@ -88,7 +94,7 @@ void amrescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey, int) {
     memmove(scan->keyData, keys, static_cast<size_t>(nkeys) * sizeof(ScanKeyData));
   }
   if (looks_up(scan)) {
-    static_cast<RdmaccLookup*>(scan->opaque)->done = false;
+    static_cast<Lookup*>(scan->opaque)->done = false;
   } else {
     rdmacc_index_scan_rescan(scan);
   }
@@ -133,7 +139,7 @@ void note_absent(uint32 table, BridgeBytes key) {
 }
 
 bool look_up(IndexScanDesc scan) {
-  auto* lookup = static_cast<RdmaccLookup*>(scan->opaque);
+  auto* lookup = static_cast<Lookup*>(scan->opaque);
   if (lookup->done) return false;
   lookup->done = true;
   const RdmaccTable table = *rdmacc_table(scan->heapRelation);

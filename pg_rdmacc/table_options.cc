@@ -154,5 +154,4 @@ bool rdmacc_change_table_options(Oid relation, const RdmaccTableOptions* options
 
 void rdmacc_table_options_init(void) {
   register_label_provider(RDMACC_LABEL_PROVIDER, check_label);
-  rdmacc_option_statements_init();
 }

@@ -43,5 +43,4 @@ void rdmacc_set_table_option(RdmaccTableOptions* options, const char* name, cons
 bool rdmacc_change_table_options(Oid relation, const RdmaccTableOptions* options);
 
 void rdmacc_table_options_init(void);
-void rdmacc_option_statements_init(void);
 }

@@ -5,6 +5,7 @@
 
 extern "C" {
 #include "access/xact.h"
+#include "lib/stringinfo.h"
 #include "utils/hsearch.h"
 #include "utils/memutils.h"
 }
@@ -48,6 +49,10 @@ Write* live_write(Mark* mark) {
   return mark->newest;
 }
 
+/* The row that was updated last, until another is inserted; by its table and key. */
+Oid updated_relation;
+StringInfoData updated_key;
+
 }  // namespace
 
 void rdmacc_write_mark(uint32 table, BridgeBytes key, CommandId command) {
@@ -80,6 +85,25 @@ bool rdmacc_write_marked_since(uint32 table, BridgeBytes key, CommandId command,
 void rdmacc_write_marks_forget(void) {
   if (marks != nullptr) MemoryContextDelete(memory);
   marks = nullptr;
+}
+
+void rdmacc_note_updated(Relation relation, BridgeBytes key) {
+  if (updated_key.data == nullptr) {
+    const MemoryContext previous = MemoryContextSwitchTo(TopMemoryContext);
+    initStringInfo(&updated_key);
+    MemoryContextSwitchTo(previous);
+  }
+  updated_relation = RelationGetRelid(relation);
+  resetStringInfo(&updated_key);
+  appendBinaryStringInfo(&updated_key, key.data, static_cast<int>(key.size));
+}
+
+void rdmacc_note_inserted(void) { updated_relation = InvalidOid; }
+
+bool rdmacc_wrote_by_update(Relation relation, BridgeBytes key) {
+  return updated_relation == RelationGetRelid(relation) &&
+         static_cast<size_t>(updated_key.len) == key.size &&
+         memcmp(updated_key.data, key.data, key.size) == 0;
 }
 
 const RdmaccTransactionPart rdmacc_write_marks_part = {.forget = rdmacc_write_marks_forget};

@@ -8,6 +8,7 @@
 #include "pg_rdmacc/transaction_part.h"
 
 extern "C" {
+#include "utils/rel.h"
 
 void rdmacc_write_mark(uint32 table, BridgeBytes key, CommandId command);
 
@@ -15,5 +16,13 @@ void rdmacc_write_mark(uint32 table, BridgeBytes key, CommandId command);
 bool rdmacc_write_marked_since(uint32 table, BridgeBytes key, CommandId command, CommandId* at);
 
 void rdmacc_write_marks_forget(void);
+
+/* A row was just updated; or one was inserted. */
+void rdmacc_note_updated(Relation relation, BridgeBytes key);
+void rdmacc_note_inserted(void);
+
+/* True when the last write of that row was an UPDATE; asked right after a write. */
+bool rdmacc_wrote_by_update(Relation relation, BridgeBytes key);
+
 extern const RdmaccTransactionPart rdmacc_write_marks_part;
 }
