@@ -5,6 +5,7 @@
 #include "pg_rdmacc/attach.h"
 #include "pg_rdmacc/error.h"
 #include "pg_rdmacc/result_rows.h"
+#include "pg_rdmacc/shmem.h"
 #include "pg_rdmacc/xact.h"
 
 extern "C" {

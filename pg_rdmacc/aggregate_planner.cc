@@ -5,7 +5,6 @@
 #include "pg_rdmacc/aggregate_planner.h"
 
 #include "pg_rdmacc/access_method.h"
-#include "pg_rdmacc/engine_table.h"
 #include "pg_rdmacc/row_estimate.h"
 #include "pg_rdmacc/row_stream.h"
 

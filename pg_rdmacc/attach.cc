@@ -2,8 +2,9 @@
 
 #include "pg_rdmacc/error.h"
 #include "pg_rdmacc/fabric.h"
+#include "pg_rdmacc/guc.h"
 #include "pg_rdmacc/remote_nodes.h"
-#include "pg_rdmacc/supervisor.h"
+#include "pg_rdmacc/shmem.h"
 
 extern "C" {
 #include "miscadmin.h"

@@ -2,7 +2,6 @@
 
 #include "pg_rdmacc/error.h"
 #include "pg_rdmacc/key_codec.h"
-#include "pg_rdmacc/scan_rows.h"
 #include "pg_rdmacc/slot.h"
 #include "pg_rdmacc/xact.h"
 

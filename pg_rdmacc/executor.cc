@@ -1,7 +1,6 @@
 #include "pg_rdmacc/executor.h"
 
 #include "pg_rdmacc/access_method.h"
-#include "pg_rdmacc/engine_table.h"
 #include "pg_rdmacc/key_moves.h"
 #include "pg_rdmacc/retry.h"
 #include "pg_rdmacc/running_query.h"

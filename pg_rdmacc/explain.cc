@@ -1,5 +1,6 @@
 #include "pg_rdmacc/explain.h"
 
+#include "pg_rdmacc/key_lookup.h"
 #include "pg_rdmacc/key_prefetch.h"
 
 extern "C" {

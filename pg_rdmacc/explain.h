@@ -1,6 +1,6 @@
 /* What EXPLAIN says of the custom scans. */
 #pragma once
-#include "pg_rdmacc/key_lookup.h"
+#include "pg_rdmacc/pg_rdmacc.h"
 
 extern "C" {
 #include "commands/explain.h"

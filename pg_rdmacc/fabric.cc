@@ -1,5 +1,8 @@
 #include "pg_rdmacc/fabric.h"
 
+#include "pg_rdmacc/guc.h"
+#include "pg_rdmacc/shmem.h"
+
 extern "C" {
 #include "lib/stringinfo.h"
 #include "miscadmin.h"

@@ -1,7 +1,7 @@
 /* Over what this server's sessions talk to the nodes, and whose nodes they are: what the settings
  * rdmacc.fabric and rdmacc.cluster* come to. Static storage. */
 #pragma once
-#include "pg_rdmacc/shmem.h"
+#include "pg_rdmacc/pg_rdmacc.h"
 
 #ifdef __cplusplus
 extern "C" {

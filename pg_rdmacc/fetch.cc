@@ -1,7 +1,6 @@
 #include "pg_rdmacc/fetch.h"
 
 #include "pg_rdmacc/error.h"
-#include "pg_rdmacc/scan_rows.h"
 #include "pg_rdmacc/slot.h"
 #include "pg_rdmacc/xact.h"
 

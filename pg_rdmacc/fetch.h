@@ -1,6 +1,5 @@
 /* Reading single rows by handle. */
 #pragma once
-#include "pg_rdmacc/engine_table.h"
 #include "pg_rdmacc/handle.h"
 
 extern "C" {

@@ -3,6 +3,7 @@
 #include "pg_rdmacc/fabric.h"
 #include "pg_rdmacc/remote_nodes.h"
 #include "pg_rdmacc/result_rows.h"
+#include "pg_rdmacc/shmem.h"
 #include "pg_rdmacc/xact.h"
 
 extern "C" {

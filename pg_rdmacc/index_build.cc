@@ -1,7 +1,10 @@
 #include "pg_rdmacc/index_build.h"
 
+#include "pg_rdmacc/engine_table.h"
 #include "pg_rdmacc/error.h"
+#include "pg_rdmacc/index_entries.h"
 #include "pg_rdmacc/index_row.h"
+#include "pg_rdmacc/key_layout.h"
 #include "pg_rdmacc/pending_tables.h"
 #include "pg_rdmacc/row_codec.h"
 #include "pg_rdmacc/scan_rows.h"

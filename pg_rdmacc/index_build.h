@@ -3,7 +3,7 @@
  * are sorted first, so that equal columns meet and leaves are written one after the other. All in
  * one transaction. */
 #pragma once
-#include "pg_rdmacc/engine_table.h"
+#include "pg_rdmacc/pg_rdmacc.h"
 
 extern "C" {
 #include "nodes/execnodes.h"

@@ -1,6 +1,7 @@
 #include "pg_rdmacc/index_check.h"
 
 #include "pg_rdmacc/key_codec.h"
+#include "pg_rdmacc/key_layout.h"
 
 extern "C" {
 #include "catalog/index.h"

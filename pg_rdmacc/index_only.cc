@@ -1,7 +1,7 @@
 #include "pg_rdmacc/index_only.h"
 
-#include "pg_rdmacc/engine_table.h"
 #include "pg_rdmacc/key_decode.h"
+#include "pg_rdmacc/key_layout.h"
 
 extern "C" {
 #include "access/htup_details.h"

@@ -2,14 +2,13 @@
 
 #include "pg_rdmacc/engine_table.h"
 #include "pg_rdmacc/error.h"
-#include "pg_rdmacc/fetch.h"
 #include "pg_rdmacc/handle.h"
+#include "pg_rdmacc/index_entries.h"
 #include "pg_rdmacc/index_fetch.h"
 #include "pg_rdmacc/index_only.h"
 #include "pg_rdmacc/index_ranges.h"
 #include "pg_rdmacc/row_lock.h"
 #include "pg_rdmacc/running_query.h"
-#include "pg_rdmacc/scan_rows.h"
 #include "pg_rdmacc/secondary_indexes.h"
 #include "pg_rdmacc/xact.h"
 

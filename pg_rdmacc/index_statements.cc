@@ -1,7 +1,6 @@
 #include "pg_rdmacc/index_statements.h"
 
 #include "pg_rdmacc/access_method.h"
-#include "pg_rdmacc/engine_table.h"
 
 extern "C" {
 #include "access/xact.h"

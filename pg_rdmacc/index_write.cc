@@ -2,8 +2,8 @@
 
 #include "pg_rdmacc/error.h"
 #include "pg_rdmacc/fetch.h"
+#include "pg_rdmacc/index_entries.h"
 #include "pg_rdmacc/index_row.h"
-#include "pg_rdmacc/modify.h"
 #include "pg_rdmacc/row_codec.h"
 #include "pg_rdmacc/running_query.h"
 #include "pg_rdmacc/secondary_indexes.h"

@@ -2,6 +2,7 @@
 #pragma once
 #include "pg_rdmacc/engine_table.h"
 #include "pg_rdmacc/handle.h"
+#include "pg_rdmacc/key_layout.h"
 
 extern "C" {
 #include "nodes/execnodes.h"

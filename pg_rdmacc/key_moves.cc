@@ -5,7 +5,6 @@
 #include "pg_rdmacc/key_id.h"
 #include "pg_rdmacc/running_query.h"
 #include "pg_rdmacc/savepoint.h"
-#include "pg_rdmacc/scan_rows.h"
 #include "pg_rdmacc/slot.h"
 #include "pg_rdmacc/write_marks.h"
 #include "pg_rdmacc/xact.h"

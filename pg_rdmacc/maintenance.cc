@@ -6,9 +6,7 @@
 #include "pg_rdmacc/row_estimate.h"
 #include "pg_rdmacc/secondary_indexes.h"
 #include "pg_rdmacc/seq_scan.h"
-#include "pg_rdmacc/shadow_index.h"
 #include "pg_rdmacc/table_files.h"
-#include "pg_rdmacc/xact.h"
 
 extern "C" {
 #include "access/htup_details.h"

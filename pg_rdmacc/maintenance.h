@@ -3,7 +3,7 @@
  * ANALYZE samples blocks. An engine table has none, so it gets as many pseudo blocks as its rows
  * would need, which a sampling scan counts off in the order in which the engine gives the rows. */
 #pragma once
-#include "pg_rdmacc/engine_table.h"
+#include "pg_rdmacc/pg_rdmacc.h"
 
 extern "C" {
 #include "access/tableam.h"

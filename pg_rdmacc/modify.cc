@@ -1,10 +1,12 @@
 #include "pg_rdmacc/modify.h"
 
 #include "pg_rdmacc/duplicate_key.h"
+#include "pg_rdmacc/engine_table.h"
 #include "pg_rdmacc/error.h"
 #include "pg_rdmacc/fetch.h"
 #include "pg_rdmacc/index_row.h"
 #include "pg_rdmacc/index_write.h"
+#include "pg_rdmacc/key_layout.h"
 #include "pg_rdmacc/key_moves.h"
 #include "pg_rdmacc/row_codec.h"
 #include "pg_rdmacc/running_query.h"

@@ -3,7 +3,6 @@
  * Every conflict with another transaction is an error (40001), so none of them returns TM_Updated
  * or TM_Deleted, and the executor never re-evaluates a row. */
 #pragma once
-#include "pg_rdmacc/engine_table.h"
 #include "pg_rdmacc/handle.h"
 
 extern "C" {

@@ -1,7 +1,6 @@
 /* WITH (rdmacc.…), SET and RESET of the same, SECURITY LABEL FOR rdmacc, and rdmacc.set_option():
  * all come to a new label, and to a rewrite of the table when the label has changed. */
 #include "pg_rdmacc/access_method.h"
-#include "pg_rdmacc/engine_table.h"
 #include "pg_rdmacc/table_files.h"
 #include "pg_rdmacc/table_options.h"
 #include "pg_rdmacc/utility.h"

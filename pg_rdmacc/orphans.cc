@@ -4,10 +4,8 @@
  * A table is dropped only if this server made it, no relation of its database has its relfilenode,
  * and every transaction that was under way when it was listed has ended: whoever made it has either
  * committed a relation that is seen by then, or never will. */
-#include "pg_rdmacc/engine_table.h"
 #include "pg_rdmacc/own_tables.h"
 #include "pg_rdmacc/short_worker.h"
-#include "pg_rdmacc/two_phase.h"
 #include "pg_rdmacc/xact.h"
 
 extern "C" {

@@ -1,7 +1,6 @@
 #include "pg_rdmacc/own_tables.h"
 
 #include "pg_rdmacc/attach.h"
-#include "pg_rdmacc/engine_table.h"
 #include "pg_rdmacc/remote_nodes.h"
 #include "pg_rdmacc/xact.h"
 

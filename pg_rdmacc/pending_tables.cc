@@ -1,6 +1,5 @@
 #include "pg_rdmacc/pending_tables.h"
 
-#include "pg_rdmacc/access_method.h"
 #include "pg_rdmacc/error.h"
 #include "pg_rdmacc/xact.h"
 

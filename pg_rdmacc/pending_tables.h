@@ -3,6 +3,7 @@
  * when the transaction that replaced or created it has ended. */
 #pragma once
 #include "pg_rdmacc/engine_table.h"
+#include "pg_rdmacc/key_layout.h"
 #include "pg_rdmacc/transaction_part.h"
 
 extern "C" {

@@ -6,7 +6,6 @@
 
 #include "pg_rdmacc/access_method.h"
 #include "pg_rdmacc/aggregate_planner.h"
-#include "pg_rdmacc/engine_table.h"
 #include "pg_rdmacc/index_planner.h"
 #include "pg_rdmacc/join_planner.h"
 #include "pg_rdmacc/key_codec.h"

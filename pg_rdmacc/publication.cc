@@ -1,7 +1,6 @@
 #include "pg_rdmacc/publication.h"
 
 #include "pg_rdmacc/access_method.h"
-#include "pg_rdmacc/engine_table.h"
 
 extern "C" {
 #include "access/genam.h"

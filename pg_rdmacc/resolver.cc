@@ -3,12 +3,9 @@
  * before, when a session could not finish what it had prepared, and when a database was dropped; it
  * ends when nothing has been in doubt for a while. */
 #include "pg_rdmacc/attach.h"
-#include "pg_rdmacc/error.h"
 #include "pg_rdmacc/fabric.h"
 #include "pg_rdmacc/own_tables.h"
-#include "pg_rdmacc/remote_nodes.h"
 #include "pg_rdmacc/shmem.h"
-#include "pg_rdmacc/short_worker.h"
 #include "pg_rdmacc/two_phase.h"
 #include "pg_rdmacc/xact.h"
 

@@ -1,6 +1,6 @@
 /* The rows that a SQL function returns as a set. */
 #pragma once
-#include "pg_rdmacc/supervisor.h"
+#include "pg_rdmacc/shmem.h"
 
 extern "C" {
 #include "fmgr.h"

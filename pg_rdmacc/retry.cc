@@ -2,7 +2,6 @@
 
 #include "pg_rdmacc/access_method.h"
 #include "pg_rdmacc/early_commit.h"
-#include "pg_rdmacc/engine_table.h"
 #include "pg_rdmacc/error.h"
 #include "pg_rdmacc/held_rows.h"
 #include "pg_rdmacc/new_attempt.h"

@@ -1,7 +1,7 @@
 /* Whether a statement waits for rows that others hold, and locking one without waiting: for the
  * locks of SELECT ... FOR UPDATE and its kind (tuple_lock.h) and for the scans below them. */
 #pragma once
-#include "pg_rdmacc/engine_table.h"
+#include "pg_rdmacc/pg_rdmacc.h"
 
 extern "C" {
 #include "access/relscan.h"

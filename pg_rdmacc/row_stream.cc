@@ -1,6 +1,7 @@
 #include "pg_rdmacc/row_stream.h"
 
 #include "pg_rdmacc/custom_node.h"
+#include "pg_rdmacc/engine_table.h"
 #include "pg_rdmacc/explain.h"
 #include "pg_rdmacc/row_codec.h"
 

@@ -2,10 +2,11 @@
  * with the resource owner that the first row was asked for under, as the table's relcache reference
  * does: that of a failed subtransaction or portal, at the latest the transaction's. */
 #pragma once
-#include "pg_rdmacc/engine_table.h"
+#include "pg_rdmacc/pg_rdmacc.h"
 
 extern "C" {
 #include "nodes/lockoptions.h"
+#include "utils/rel.h"
 
 typedef struct RdmaccRows {
   BridgeScan* scan; /* NULL before the first row */

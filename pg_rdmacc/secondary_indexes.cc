@@ -5,7 +5,6 @@
 #include "pg_rdmacc/error.h"
 #include "pg_rdmacc/index_row.h"
 #include "pg_rdmacc/pending_tables.h"
-#include "pg_rdmacc/scan_rows.h"
 #include "pg_rdmacc/shadow_index.h"
 #include "pg_rdmacc/table_options.h"
 #include "pg_rdmacc/xact.h"

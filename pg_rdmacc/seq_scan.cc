@@ -1,10 +1,10 @@
 #include "pg_rdmacc/seq_scan.h"
 
+#include "pg_rdmacc/engine_table.h"
 #include "pg_rdmacc/row_estimate.h"
 #include "pg_rdmacc/row_lock.h"
 #include "pg_rdmacc/running_query.h"
 #include "pg_rdmacc/slot.h"
-#include "pg_rdmacc/xact.h"
 
 extern "C" {
 #include "access/parallel.h"

@@ -3,13 +3,10 @@
 #include "pg_rdmacc/access_method.h"
 #include "pg_rdmacc/bitmap_scan.h"
 #include "pg_rdmacc/error.h"
-#include "pg_rdmacc/fetch.h"
+#include "pg_rdmacc/handle.h"
 #include "pg_rdmacc/index_scan.h"
 #include "pg_rdmacc/index_write.h"
-#include "pg_rdmacc/key_codec.h"
-#include "pg_rdmacc/scan_rows.h"
 #include "pg_rdmacc/secondary_indexes.h"
-#include "pg_rdmacc/unique_check.h"
 #include "pg_rdmacc/xact.h"
 
 extern "C" {

@@ -1,6 +1,7 @@
 /* SQL functions behind rdmacc.stat_stages, stat_aborts, stat_plans and stat_retries: what the
  * transactions of all sessions of this server have measured, those that have ended included. */
 #include "pg_rdmacc/result_rows.h"
+#include "pg_rdmacc/shmem.h"
 
 extern "C" {
 #include "utils/builtins.h"

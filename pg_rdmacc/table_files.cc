@@ -2,8 +2,10 @@
 
 #include "pg_rdmacc/access_method.h"
 #include "pg_rdmacc/duplicate_key.h"
+#include "pg_rdmacc/engine_table.h"
 #include "pg_rdmacc/error.h"
 #include "pg_rdmacc/index_build.h"
+#include "pg_rdmacc/key_layout.h"
 #include "pg_rdmacc/pending_tables.h"
 #include "pg_rdmacc/scan_rows.h"
 #include "pg_rdmacc/slot.h"

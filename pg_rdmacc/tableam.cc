@@ -2,12 +2,10 @@
  * of each callback. The members that are null are optional ones, and say so. */
 #include "pg_rdmacc/tableam.h"
 
-#include "pg_rdmacc/bitmap_scan.h"
 #include "pg_rdmacc/fetch.h"
 #include "pg_rdmacc/index_fetch.h"
 #include "pg_rdmacc/maintenance.h"
 #include "pg_rdmacc/modify.h"
-#include "pg_rdmacc/row_lock.h"
 #include "pg_rdmacc/seq_scan.h"
 #include "pg_rdmacc/shadow_index.h"
 #include "pg_rdmacc/tuple_lock.h"

@@ -2,8 +2,6 @@
 
 #include <signal.h>
 
-#include "pg_rdmacc/error.h"
-#include "pg_rdmacc/guc.h"
 #include "pg_rdmacc/short_worker.h"
 #include "pg_rdmacc/xact.h"
 

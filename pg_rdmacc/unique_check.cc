@@ -6,7 +6,6 @@
 #include "pg_rdmacc/fetch.h"
 #include "pg_rdmacc/index_row.h"
 #include "pg_rdmacc/savepoint.h"
-#include "pg_rdmacc/scan_rows.h"
 #include "pg_rdmacc/secondary_indexes.h"
 #include "pg_rdmacc/slot.h"
 #include "pg_rdmacc/xact.h"
