@@ -2,9 +2,9 @@
  * scan, if no aggregate's result depends on the order of rows: PostgreSQL promises none, but rows
  * of small tables come in the order of writing, and what shows it goes on to do so. Aggregates
  * themselves are PostgreSQL's, with their types, overflows, FILTER, DISTINCT and HAVING. */
-#include "pg_rdmacc/aggregate_planner.h"
 
 #include "pg_rdmacc/access_method.h"
+#include "pg_rdmacc/planner.h"
 #include "pg_rdmacc/row_estimate.h"
 #include "pg_rdmacc/row_stream.h"
 

@@ -1,6 +1,6 @@
 #include "pg_rdmacc/index_only.h"
 
-#include "pg_rdmacc/key_decode.h"
+#include "pg_rdmacc/key_codec.h"
 #include "pg_rdmacc/key_layout.h"
 
 extern "C" {

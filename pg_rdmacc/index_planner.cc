@@ -1,10 +1,10 @@
-#include "pg_rdmacc/index_planner.h"
 
 #include <math.h>
 
 #include "pg_rdmacc/index_entries.h"
 #include "pg_rdmacc/index_only.h"
 #include "pg_rdmacc/key_codec.h"
+#include "pg_rdmacc/planner.h"
 
 extern "C" {
 #include "access/htup_details.h"

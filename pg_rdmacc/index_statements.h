@@ -5,6 +5,7 @@
 extern "C" {
 #include "nodes/plannodes.h"
 #include "tcop/utility.h"
+#include "utils/rel.h"
 
 /* CREATE and DROP INDEX CONCURRENTLY take several transactions, so that a table in a file can be
  * written meanwhile, and leave an invalid index behind when one of them fails. Here each becomes
@@ -15,4 +16,9 @@ PlannedStmt* rdmacc_without_concurrently(PlannedStmt* statement, bool read_only,
 
 /* Raises 0A000 for what would take an index's entries away from it. */
 void rdmacc_check_index_statement(const Node* statement);
+
+/* ---- Which indexes an rdmacc table may have. */
+
+/* Raises 0A000 for an index that the engine cannot keep. */
+void rdmacc_check_index(Relation relation, Relation index);
 }

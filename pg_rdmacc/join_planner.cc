@@ -1,7 +1,6 @@
 /* PostgreSQL makes nested loops over key lookups by itself: one exchange with the nodes for each
  * outer row. Here each gets a twin with a RdmaccKeyPrefetch above its outer side (key_prefetch.h),
  * and with a lookup that costs less, as it finds its row at hand. */
-#include "pg_rdmacc/join_planner.h"
 
 #include "pg_rdmacc/key_prefetch.h"
 #include "pg_rdmacc/scan.h"

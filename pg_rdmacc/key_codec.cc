@@ -2,8 +2,6 @@
 
 #include <math.h>
 
-#include "pg_rdmacc/key_hash.h"
-
 extern "C" {
 #include "catalog/pg_type.h"
 #include "datatype/timestamp.h"

@@ -44,4 +44,18 @@ int rdmacc_array_elements(Datum array, Datum** elements, bool** nulls);
 
 /* Raises 54000 when the whole key is too long. */
 void rdmacc_key_check_size(const StringInfoData* key);
+
+/* ---- Keys of types that have no bytes of their own as keys: 128 bits of hash stand for them. */
+void rdmacc_key_append_hash(StringInfo out, Oid type, Oid collation, Datum value);
+
+/* ---- Values out of keys' bytes: the way back, for types whose bytes hold all of the value. Not so
+ * numeric (1.0 and 1.00 are one key), double precision (0 and -0), interval, character(n) and what
+ * is hashed. */
+
+/* True when rdmacc_key_decode() takes this (base) type. */
+bool rdmacc_key_is_decodable(Oid type);
+
+/* The value at the beginning of *bytes, which is moved behind it; palloc'ed where the type is
+ * passed by reference. `inverted`: of a descending column. */
+Datum rdmacc_key_decode(Oid type, bool inverted, BridgeBytes* bytes);
 }

@@ -1,4 +1,3 @@
-#include "pg_rdmacc/key_decode.h"
 
 #include "pg_rdmacc/key_codec.h"
 

@@ -1,7 +1,6 @@
 /* PostgreSQL's hash of an 8-byte integer has but 32 bits that count, and those of arrays,
  * composites and ranges are made of their parts' hashes. So these are written out part by part,
  * each as it would be as a key, and the bytes are hashed. */
-#include "pg_rdmacc/key_hash.h"
 
 #include "pg_rdmacc/key_codec.h"
 

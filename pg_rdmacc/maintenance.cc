@@ -1,7 +1,7 @@
 #include "pg_rdmacc/maintenance.h"
 
 #include "pg_rdmacc/index_build.h"
-#include "pg_rdmacc/index_check.h"
+#include "pg_rdmacc/index_statements.h"
 #include "pg_rdmacc/modify.h"
 #include "pg_rdmacc/row_estimate.h"
 #include "pg_rdmacc/secondary_indexes.h"

@@ -1,8 +1,8 @@
-#include "pg_rdmacc/object_access.h"
 
 #include "pg_rdmacc/access_method.h"
 #include "pg_rdmacc/foreign_key.h"
 #include "pg_rdmacc/table_files.h"
+#include "pg_rdmacc/utility.h"
 #include "pg_rdmacc/xact.h"
 
 extern "C" {

@@ -15,7 +15,7 @@ bool rdmacc_is_own_name(uint64 system_name);
 
 /* Drops those that no catalog knows: of databases that are gone, of transactions that a crash has
  * aborted, and what a crash kept from being dropped. From the resolver, when nothing is in doubt.
- * (orphans.cc) */
+ */
 void rdmacc_drop_orphans(void);
 
 /* CREATE DATABASE copies files, and so none of our rows: 0A000 for a template that has tables of

@@ -5,9 +5,6 @@
 #include "pg_rdmacc/planner.h"
 
 #include "pg_rdmacc/access_method.h"
-#include "pg_rdmacc/aggregate_planner.h"
-#include "pg_rdmacc/index_planner.h"
-#include "pg_rdmacc/join_planner.h"
 #include "pg_rdmacc/key_codec.h"
 #include "pg_rdmacc/scan.h"
 #include "pg_rdmacc/secondary_indexes.h"

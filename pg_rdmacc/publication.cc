@@ -1,6 +1,6 @@
-#include "pg_rdmacc/publication.h"
 
 #include "pg_rdmacc/access_method.h"
+#include "pg_rdmacc/utility.h"
 
 extern "C" {
 #include "access/genam.h"

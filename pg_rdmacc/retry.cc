@@ -1,7 +1,6 @@
 #include "pg_rdmacc/retry.h"
 
 #include "pg_rdmacc/access_method.h"
-#include "pg_rdmacc/early_commit.h"
 #include "pg_rdmacc/error.h"
 #include "pg_rdmacc/held_rows.h"
 #include "pg_rdmacc/new_attempt.h"
@@ -10,16 +9,20 @@
 #include "pg_rdmacc/xact.h"
 
 extern "C" {
+#include "access/transam.h"
 #include "access/xact.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_type.h"
 #include "commands/trigger.h"
 #include "common/pg_prng.h"
+#include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "nodes/execnodes.h"
 #include "nodes/plannodes.h"
 #include "tcop/dest.h"
 #include "tcop/pquery.h"
 #include "tcop/tcopprot.h"
+#include "utils/lsyscache.h"
 #include "utils/portal.h"
 #include "utils/resowner.h"
 
@@ -71,6 +74,51 @@ bool is_worth_retrying(const RdmaccHeldRows* held) {
          !held->passing;
 }
 
+/* ---- The engine's commit at the statement's end, and not in PostgreSQL's commit, which follows:
+ * where its conflict can still be met by running the statement again */
+
+/* Rows that are sent after the commit, with interrupts held: so much goes out without a client that
+ * reads along. */
+constexpr Size kSendableBytesMax = 64 * 1024;
+
+/* Its output is PostgreSQL's own and does not fail. */
+bool is_plain_type(Oid type) {
+  return type < FirstNormalObjectId && type != RECORDOID && type != RECORDARRAYOID;
+}
+
+/* Some types have no binary form: raised now rather than later. */
+void look_up_output(Oid type, int format) {
+  Oid function = InvalidOid;
+  bool variable_length = false;
+  if (format == 0) {
+    getTypeOutputInfo(type, &function, &variable_length);
+  } else {
+    getTypeBinaryOutputInfo(type, &function, &variable_length);
+  }
+}
+
+/* Sending the rows raises no error. */
+bool can_be_sent(const RdmaccHeldRows* held) {
+  if (!held->started) return true;
+  if (held->passing || held->bytes > kSendableBytesMax) return false;
+  if (pg_get_client_encoding() != GetDatabaseEncoding()) return false;
+  const int16* formats = ActivePortal->formats;
+  for (int i = 0; i < held->type->natts; i++) {
+    const Oid type = TupleDescAttr(held->type, i)->atttypid;
+    if (!is_plain_type(type)) return false;
+    look_up_output(type, formats != nullptr ? formats[i] : 0);
+  }
+  return true;
+}
+
+/* Commits if nothing that is still to come can fail: the query has run, triggers that were
+ * deferred have, too, and `held` has its rows. Raises the conflict. */
+void commit_early(const RdmaccHeldRows* held) {
+  if (!rdmacc_engine_may_commit_early()) return;
+  if (bridge_txn_has_writes() && !can_be_sent(held)) return;
+  rdmacc_commit_engine_early();
+}
+
 /* ---- How */
 
 /* It makes everybody else wait: the attempts in between, each time twice as many, do not. The last
@@ -98,7 +146,7 @@ ErrorData* run_once(QueryDesc* query, RdmaccAttempt attempt, RdmaccHeldRows* hel
       /* As at the commit, which is next: so they may fail here, and it may be early. */
       AfterTriggerFireDeferred();
       rdmacc_check_unique(nullptr);
-      rdmacc_commit_early(held);
+      commit_early(held);
     }
   }
   PG_CATCH();

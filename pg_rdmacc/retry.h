@@ -7,7 +7,7 @@
  *    NOTICEs have, and what no ROLLBACK takes back (a sequence's number, a session's advisory lock)
  *    happens once more.
  * 2. Where the client cannot have more to say in the transaction, the engine commits at the end of
- *    the attempt, so that a conflict that comes up there is met, too (early_commit.h). */
+ *    the attempt, so that a conflict that comes up there is met, too. */
 #pragma once
 #include "pg_rdmacc/pg_rdmacc.h"
 

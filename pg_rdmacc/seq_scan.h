@@ -2,7 +2,7 @@
 #pragma once
 #include "pg_rdmacc/bitmap_scan.h"
 #include "pg_rdmacc/handle.h"
-#include "pg_rdmacc/ordered_rows.h"
+#include "pg_rdmacc/scan_rows.h"
 
 extern "C" {
 #include "access/relscan.h"

@@ -5,9 +5,7 @@
 #include "pg_rdmacc/access_method.h"
 #include "pg_rdmacc/foreign_key.h"
 #include "pg_rdmacc/index_statements.h"
-#include "pg_rdmacc/object_access.h"
 #include "pg_rdmacc/own_tables.h"
-#include "pg_rdmacc/publication.h"
 #include "pg_rdmacc/shadow_index.h"
 #include "pg_rdmacc/xact.h"
 
