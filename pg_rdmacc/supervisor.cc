@@ -16,7 +16,6 @@
 #include "pg_rdmacc/remote_nodes.h"
 #include "pg_rdmacc/short_worker.h"
 #include "pg_rdmacc/supervised_node.h"
-#include "pg_rdmacc/two_phase.h"
 
 extern "C" {
 #include <signal.h>
