@@ -19,7 +19,10 @@ RANKS = {
     "rdma/base": 0, "rdma": 1, "engine/storage": 2, "engine/cluster": 3, "engine/log": 4,
     "engine/txn": 5, "engine/protocols": 6, "engine/stats": 7, "engine/check": 8, "engine": 9,
     "engine/index": 10, "engine/workloads": 11, "engine/node": 12, "engine/bench": 13,
-    "pg_rdmacc": 11,
+    "pg_rdmacc/bridge": 11, "pg_rdmacc/server": 12, "pg_rdmacc/xact": 13, "pg_rdmacc/codec": 14,
+    "pg_rdmacc/relation": 15, "pg_rdmacc/row": 16, "pg_rdmacc/index": 17, "pg_rdmacc/ddl": 18,
+    "pg_rdmacc/table": 19, "pg_rdmacc/plan": 20, "pg_rdmacc/query": 21, "pg_rdmacc/sql": 22,
+    "pg_rdmacc": 23,
 }
 # Contracts of rules and drivers that lower rooms may see: names and values, no behaviour.
 SHARED_HEADERS = {"engine/txn/outcome.h", "engine/txn/stage.h", "engine/txn/history.h",
@@ -76,8 +79,11 @@ def check_layers(sources):
             included = room_of(match.group(1))
             if included == room:
                 continue
-            if room == "pg_rdmacc" and match.group(1) not in BRIDGE_HEADERS:
-                yield f"{path}:{number}: pg_rdmacc sees the engine through its session alone"
+            if room.startswith("pg_rdmacc") and not included.startswith("pg_rdmacc"):
+                if room != "pg_rdmacc/bridge":
+                    yield f"{path}:{number}: only pg_rdmacc/bridge sees the engine"
+                elif match.group(1) not in BRIDGE_HEADERS:
+                    yield f"{path}:{number}: pg_rdmacc sees the engine through its session alone"
             elif RANKS[included] >= RANKS[room]:
                 yield f"{path}:{number}: {room} must not include {match.group(1)}"
 
@@ -85,7 +91,7 @@ def check_layers(sources):
 def check_server_headers(sources):
     for path, text in sources.items():
         inside = path.startswith("pg_rdmacc/")
-        bridge = re.match(r"pg_rdmacc/(engine_bridge|bridge_|node_process)", path)
+        bridge = re.match(r"pg_rdmacc/(bridge/|server/node_process)", path)
         if inside and not bridge:
             continue
         for number, line in enumerate(text.split("\n"), 1):

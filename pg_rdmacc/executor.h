@@ -1,8 +1,0 @@
-/* Hooks around the executor: what a query leaves behind for its transaction, and where a statement
- * that has lost is run again. */
-#pragma once
-#include "pg_rdmacc/pg_rdmacc.h"
-
-extern "C" {
-void rdmacc_executor_init(void);
-}
