@@ -24,7 +24,7 @@
 #include "pg_rdmacc/server/guc.h"
 #include "pg_rdmacc/server/shmem.h"
 #include "pg_rdmacc/server/supervisor.h"
-#include "pg_rdmacc/table/key_moves.h"
+#include "pg_rdmacc/table/deferred_key_check.h"
 #include "pg_rdmacc/table/tableam.h"
 #include "pg_rdmacc/xact/transaction_part.h"
 #include "pg_rdmacc/xact/xact.h"
@@ -45,7 +45,7 @@ namespace {
  * order. */
 const RdmaccTransactionPart* const kTransactionParts[] = {
     &rdmacc_unique_checks_part, &rdmacc_table_files_part, &rdmacc_pending_tables_part,
-    &rdmacc_handles_part,       &rdmacc_write_marks_part, &rdmacc_displaced_part,
+    &rdmacc_handles_part,       &rdmacc_write_marks_part, &rdmacc_deferred_keys_part,
     &rdmacc_index_rows_part,    &rdmacc_bitmap_scans_part};
 
 const RdmaccTableHooks kTableHooks = {.settle_layout = rdmacc_settle_layout,

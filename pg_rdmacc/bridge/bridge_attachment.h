@@ -90,9 +90,9 @@ inline Status scan_ended() {
   return Status(Code::kInvalidArgument, "the scan's transaction has ended");
 }
 
-// Gives the process's attachment up without leaving the cluster: its place is taken for a dead
-// worker's when the process ends.
-void forsake();
+// Gives the process's attachment up without leaving the cluster: nodes resolve its worker like a
+// dead one when the process ends.
+void detach_uncleanly();
 
 // The session's transaction is over.
 void end_transaction(Attachment& at);

@@ -39,7 +39,7 @@ Result<ClusterConfig> config_of(const BridgeFabric& fabric) {
   return config;
 }
 
-// Runs `call`, whose status becomes the last error.
+// Runs `call`; its status becomes the last error.
 template <typename Call>
 bool succeeds(Call&& call) noexcept {
   bool done = false;

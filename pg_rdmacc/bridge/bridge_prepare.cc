@@ -15,7 +15,7 @@ bool bridge_can_prepare(int protocol) {
   return !rdmacc::executes_procedures(static_cast<rdmacc::Protocol>(protocol));
 }
 
-// An outcome is never unknown here: what is prepared is decided by who asked for it.
+// An outcome is never unknown here: what is prepared is decided by the session that prepared it.
 void bridge_start_prepare(uint64_t system_id, uint64_t xid) {
   Attachment* at = attached();
   if (at == nullptr || !at->txn.active || !at->txn.begun) {
@@ -43,7 +43,7 @@ void bridge_start_commit_prepared(void) {
   });
 }
 
-void bridge_forsake(void) { rdmacc::bridge::forsake(); }
+void bridge_detach_uncleanly(void) { rdmacc::bridge::detach_uncleanly(); }
 
 void bridge_start_in_doubt(void) {
   rdmacc::bridge::start([](Session& session) -> Status {

@@ -33,7 +33,7 @@ ScanMode scan_mode(BridgeScanMode mode) {
   return ScanMode::kSerializable;
 }
 
-static_assert(BRIDGE_PLACE_LENGTH_BYTES == kPlaceLengthBytes);
+static_assert(BRIDGE_DISTRIBUTION_LENGTH_BYTES == kPlaceLengthBytes);
 
 TableSpec table_spec(const BridgeTableSpec& spec) {
   return {.system_id = spec.system_id,
@@ -41,7 +41,7 @@ TableSpec table_spec(const BridgeTableSpec& spec) {
           .relfilenode = spec.relfilenode,
           .record_size = spec.record_size,
           .history = spec.history,
-          .placed = spec.placed};
+          .placed = spec.has_distribution_key};
 }
 
 }  // namespace

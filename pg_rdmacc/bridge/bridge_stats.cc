@@ -48,7 +48,8 @@ BridgeLock lock_row(const LockedHeader& header, const LockHold& hold, uint64_t n
           .age_us = hold.since_us.has_value() ? age_us(now_us, *hold.since_us) : -1};
 }
 
-// The control area's numbers are one more than a protocol's, 0 = none; a flag asks to be alone.
+// The control area's numbers are one more than a protocol's, 0 = none; a flag asks for exclusive
+// mode.
 int protocol_number(uint64_t in_line) {
   return static_cast<int>(in_line & ~uint64_t{kAskedAlone}) - 1;
 }
@@ -195,8 +196,8 @@ void bridge_start_gate(BridgeGate* out) {
     const rdmacc::GateWord word = rdmacc::GateWord::unpack(gate.word);
     *out = {.open = rdmacc::bridge::protocol_number(word.open),
             .next = rdmacc::bridge::protocol_number(word.next),
-            .alone = static_cast<int>(word.alone) - 1,
-            .passages = gate.passages,
+            .exclusive_worker = static_cast<int>(word.alone) - 1,
+            .exclusive_entries = gate.passages,
             .switches = gate.switches,
             .switch_us_sum = gate.switch_us_sum,
             .switch_us_max = gate.switch_us_max};

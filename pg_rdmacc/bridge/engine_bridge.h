@@ -41,7 +41,7 @@ typedef struct BridgeError {
   char reason[48]; /* abort reason's name when BRIDGE_ABORTED, else "" */
   char message[256];
   bool outcome_unknown; /* commit only: the nodes may still finish it */
-  bool held_by_another; /* BRIDGE_ABORTED by no more than a lock that somebody holds */
+  bool held_by_another; /* BRIDGE_ABORTED by no more than a lock of another transaction */
 } BridgeError;
 
 typedef struct BridgeBytes {
@@ -57,7 +57,7 @@ typedef struct BridgeRow {
   int node;
 } BridgeRow;
 
-/* Over what the members of a cluster talk, and who its nodes are: of the four texts below those
+/* Over what the members of a cluster talk, and where its nodes are: of the four texts below those
  * that the kind needs, the others NULL. */
 typedef struct BridgeFabric {
   const char* kind;        /* a name of bridge_available_fabrics() */
@@ -73,7 +73,7 @@ typedef struct BridgeFabric {
   int verbs_gid_index;      /* -1: chosen */
 } BridgeFabric;
 
-#define BRIDGE_PLACE_LENGTH_BYTES 2
+#define BRIDGE_DISTRIBUTION_LENGTH_BYTES 2
 
 typedef struct BridgeTableSpec {
   uint64_t system_id;
@@ -81,8 +81,9 @@ typedef struct BridgeTableSpec {
   uint32_t relfilenode;
   uint32_t record_size; /* inline record bytes: 4 + key + row, 16 .. 512, multiple of 8 */
   uint32_t history;
-  bool placed; /* keys begin with BRIDGE_PLACE_LENGTH_BYTES of length, the lower one first, and a
-                * place: rows of equal places are on one node, of whatever placed table they are */
+  /* Keys begin with BRIDGE_DISTRIBUTION_LENGTH_BYTES of length, the lower one first, and a
+   * distribution key: rows with equal ones are on one node, of whichever table that has any. */
+  bool has_distribution_key;
 } BridgeTableSpec;
 
 typedef struct BridgeTable {
@@ -98,7 +99,7 @@ typedef struct BridgeTxnOptions {
   bool auto_stages; /* instead of `stages`: what this session's transactions have found cheapest */
   int lock_mode;    /* number of rdmacc::LockMode */
   uint64_t gate_timeout_us;
-  bool alone; /* asks for the cluster to itself */
+  bool exclusive_gate; /* asks for the protocol gate in exclusive mode */
 } BridgeTxnOptions;
 
 typedef struct BridgeCounters {
@@ -147,7 +148,7 @@ typedef struct BridgeLock {
   int64_t age_us; /* since its transaction began; -1: unknown */
 } BridgeLock;
 
-/* A prepared transaction whose session has died, and which nobody has decided. */
+/* A prepared transaction whose session has died, and which is not decided. */
 typedef struct BridgeInDoubt {
   uint64_t system_id, xid; /* its gtid */
   int worker;              /* that was the session's */
@@ -158,8 +159,8 @@ typedef struct BridgeInDoubt {
 
 typedef struct BridgeGate {
   int open, next;
-  int alone; /* worker that has the gate to itself; -1: none */
-  uint64_t passages, switches, switch_us_sum, switch_us_max;
+  int exclusive_worker; /* has the gate in exclusive mode; -1: none */
+  uint64_t exclusive_entries, switches, switch_us_sum, switch_us_max;
 } BridgeGate;
 
 typedef struct BridgeGateSession {
@@ -172,7 +173,7 @@ typedef struct BridgeGateSession {
 /* ---- Fabrics and clusters. They need no attachment; false: bridge_error() says why. */
 const char* bridge_available_fabrics(void); /* "shm, tcp, verbs" */
 bool bridge_fabric_available(const char* kind);
-/* What can be wrong with a description before anybody is asked, the secret file included. */
+/* What can be wrong with a description before any node is asked, the secret file included. */
 bool bridge_check_fabric(const BridgeFabric* fabric);
 /* How many nodes a list names; -1 when it is none. */
 int bridge_count_nodes(const char* node_list);
@@ -226,8 +227,9 @@ bool bridge_can_prepare(int protocol);
 void bridge_start_prepare(uint64_t system_id, uint64_t xid);
 bool bridge_prepared(void);
 void bridge_start_commit_prepared(void);
-/* Leaves the cluster without a word: nodes finish what this process has left once it has ended. */
-void bridge_forsake(void);
+/* Gives the attachment up without leaving the cluster: nodes finish what this process has left once
+ * it has ended. */
+void bridge_detach_uncleanly(void);
 void bridge_set_command(uint32_t command);
 uint32_t bridge_savepoint(void);
 void bridge_rollback_to(uint32_t level);

@@ -38,7 +38,7 @@ bool rdmacc_index_fetch_tuple(struct IndexFetchTableData* scan, ItemPointer tid,
   if (all_dead != nullptr) *all_dead = false;
   if (reinterpret_cast<const IndexFetch*>(scan)->nothing) return true;
   if (snapshot->snapshot_type == SNAPSHOT_DIRTY) {
-    /* Nobody waits here: what others do meanwhile is settled when we commit. */
+    /* Nothing waits here: what other transactions do meanwhile is checked at the commit. */
     snapshot->xmin = snapshot->xmax = InvalidTransactionId;
     snapshot->speculativeToken = 0;
   }

@@ -10,7 +10,7 @@ extern "C" {
 
 /* tableam.h */
 struct IndexFetchTableData* rdmacc_index_fetch_begin(Relation rel);
-/* From now on the rows that this index scan asks for are there, and nobody looks at them. */
+/* From now on the rows that this index scan asks for are there, and are not read. */
 void rdmacc_index_fetch_nothing(struct IndexFetchTableData* data);
 void rdmacc_index_fetch_reset(struct IndexFetchTableData* data);
 void rdmacc_index_fetch_end(struct IndexFetchTableData* data);

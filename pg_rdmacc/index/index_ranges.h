@@ -1,6 +1,6 @@
 /* Scan keys as ranges of entries. The leading columns that equality fixes make a prefix, with
- * = ANY one for each element; the next column may add bounds. What else is asked is left to whoever
- * has the row: the ranges are lossy then.
+ * = ANY one for each element; the next column may add bounds. Other conditions are left to the
+ * caller, which has the row: the ranges are lossy then.
  *
  * Ranges come in the order of the index, each once, and do not overlap. */
 #pragma once

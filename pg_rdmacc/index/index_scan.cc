@@ -148,7 +148,7 @@ bool have_entries(IndexScanDesc scan) {
   return true;
 }
 
-/* Row by row, without waiting for those who hold them. */
+/* Row by row, without waiting for the transactions that hold them. */
 void fetch_at_once(IndexScanDesc scan, size_t count) {
   EntryScan* state = state_of(scan);
   for (size_t i = 0; i < count; i++) {

@@ -102,7 +102,7 @@ void look_up(Relation relation, CachedSet* set) {
     kept = static_cast<RdmaccIndex*>(MemoryContextAlloc(CacheMemoryContext, size));
     memcpy(kept, indexes, size);
   }
-  /* Somebody whose row's columns are being computed just now still has it: seldom, and small. */
+  /* While columns of a row are being computed, their caller still has it: seldom, and small. */
   if (set->indexes != nullptr && !rdmacc_index_row_is_computed()) pfree(set->indexes);
   set->indexes = kept;
   set->count = count;

@@ -1,5 +1,5 @@
 /* A table's secondary indexes and the engine tables that hold their entries. An index's engine
- * table is known by the number of its file, as a table's is: made by whoever builds the index, gone
+ * table is known by the number of its file, as a table's is: made when the index is built, gone
  * with the file.
  *
  * The primary key is none of them, as rows themselves are keyed by it, unless the table's option

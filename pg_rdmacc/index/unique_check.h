@@ -1,5 +1,5 @@
 /* Uniqueness of secondary indexes: the entries that begin with a row's columns are read as part of
- * the transaction, so that nobody else can add one before it ends. NULLs are distinct unless the
+ * the transaction, so that no other one can add one before it ends. NULLs are distinct unless the
  * index says otherwise.
  *
  * An INSERT is judged row by row. An UPDATE is judged when its statement ends, for it may move

@@ -125,7 +125,7 @@ int32 column_width(const IndexOptInfo* index, int column, Oid table) {
   return get_typavgwidth(get_atttype(index->indexoid, number), -1);
 }
 
-/* As ANALYZE has found; as many as the table has, when nobody knows. */
+/* As ANALYZE has found; as many as the table has, when that is not known. */
 double rows_of_partial(const IndexOptInfo* index) {
   HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(index->indexoid));
   if (!HeapTupleIsValid(tuple)) return index->rel->tuples;

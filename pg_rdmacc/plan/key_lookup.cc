@@ -87,7 +87,7 @@ void make_array_keys(RdmaccKeyLookup* lookup, const RdmaccKeyLayout* layout) {
 
 /* ---- Fetching */
 
-/* Key by key, without waiting for those who hold their rows. */
+/* Key by key, without waiting for the transactions that hold their rows. */
 void exchange_at_once(RdmaccKeyLookup* lookup, Relation relation, uint32 visible_before) {
   for (size_t i = 0; i < lookup->count; i++) {
     CHECK_FOR_INTERRUPTS();
@@ -99,10 +99,11 @@ void exchange_at_once(RdmaccKeyLookup* lookup, Relation relation, uint32 visible
 
 /* True when the row was looked up beforehand. */
 bool take_offer(RdmaccKeyLookup* lookup) {
-  const RdmaccKeyOffer* offer = &lookup->offer;
-  if (lookup->count != 1 || offer->table == 0 || offer->table != lookup->table) return false;
-  if (!rdmacc_same_bytes(offer->key, lookup->keys[0])) return false;
-  lookup->rows[0] = offer->row;
+  const RdmaccPrefetchedRow* prefetched = &lookup->prefetched;
+  if (lookup->count != 1 || prefetched->table == 0 || prefetched->table != lookup->table)
+    return false;
+  if (!rdmacc_same_bytes(prefetched->key, lookup->keys[0])) return false;
+  lookup->rows[0] = prefetched->row;
   return true;
 }
 

@@ -8,11 +8,11 @@ extern "C" {
 #include "nodes/execnodes.h"
 
 /* A row that was looked up beforehand, by its key. */
-typedef struct RdmaccKeyOffer {
+typedef struct RdmaccPrefetchedRow {
   uint32 table; /* 0: there is none */
   BridgeBytes key;
   BridgeRow row;
-} RdmaccKeyOffer;
+} RdmaccPrefetchedRow;
 
 typedef struct RdmaccKeyLookup {
   CustomScanState custom; /* first */
@@ -22,9 +22,9 @@ typedef struct RdmaccKeyLookup {
   Oid index;
   bool is_array;
   LockWaitPolicy wait_policy;
-  MemoryContext memory; /* of the present batch */
-  StringInfoData key;   /* the only one, without an array */
-  RdmaccKeyOffer offer; /* by a RdmaccKeyPrefetch, which owns the bytes */
+  MemoryContext memory;           /* of the present batch */
+  StringInfoData key;             /* the only one, without an array */
+  RdmaccPrefetchedRow prefetched; /* by a RdmaccKeyPrefetch, which owns the bytes */
   BridgeRow* rows;
   BridgeBytes* keys;
   size_t count;

@@ -31,7 +31,7 @@ PlanState* outer_of(CustomScanState* node) {
 
 void forget_batch(RdmaccKeyPrefetch* prefetch) {
   ExecClearTuple(prefetch->custom.ss.ss_ScanTupleSlot);
-  if (prefetch->lookup != nullptr) prefetch->lookup->offer.table = 0;
+  if (prefetch->lookup != nullptr) prefetch->lookup->prefetched.table = 0;
   MemoryContextReset(prefetch->memory);
   prefetch->count = prefetch->next = 0;
 }
@@ -161,11 +161,11 @@ TupleTableSlot* exec(CustomScanState* node) {
   if (prefetch->count == 0) return ExecClearTuple(node->ss.ss_ScanTupleSlot);
   const size_t at = prefetch->next++;
   const int key = prefetch->key_numbers[at];
-  RdmaccKeyOffer* offer = &prefetch->lookup->offer;
-  offer->table = key < 0 ? 0 : prefetch->table;
+  RdmaccPrefetchedRow* prefetched = &prefetch->lookup->prefetched;
+  prefetched->table = key < 0 ? 0 : prefetch->table;
   if (key >= 0) {
-    offer->key = prefetch->keys[key];
-    offer->row = prefetch->rows[key];
+    prefetched->key = prefetch->keys[key];
+    prefetched->row = prefetch->rows[key];
   }
   ExecStoreMinimalTuple(prefetch->outer_rows[at], node->ss.ss_ScanTupleSlot, false);
   return project(node);

@@ -1,8 +1,8 @@
 /* The custom scan RdmaccKeyPrefetch: the outer side of a nested loop whose inner side is a
  * RdmaccKeyLookup. It reads outer rows ahead, looks the keys of all of them up in one exchange with
  * the nodes, and then returns the rows one by one, in their order; the lookup, which the loop asks
- * for each of them, finds its row offered. So PostgreSQL's nested loop does the joining, of every
- * kind that it knows, with all its conditions.
+ * for each of them, finds its row prefetched. So PostgreSQL's nested loop does the joining, of
+ * every kind that it knows, with all its conditions.
  *
  * Batches grow from one row to kRowsMax, so that a LIMIT above reads at most as much in vain as it
  * has used. Under EvalPlanQual rows pass one by one, and the lookup does its work itself. */

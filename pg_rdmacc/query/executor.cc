@@ -4,7 +4,7 @@
 #include "pg_rdmacc/query/retry.h"
 #include "pg_rdmacc/relation/access_method.h"
 #include "pg_rdmacc/row/write_marks.h"
-#include "pg_rdmacc/table/key_moves.h"
+#include "pg_rdmacc/table/deferred_key_check.h"
 #include "pg_rdmacc/xact/running_query.h"
 #include "pg_rdmacc/xact/xact.h"
 
@@ -27,7 +27,7 @@ bool modifies(const QueryDesc* query) {
   return query->operation != CMD_SELECT || query->plannedstmt->hasModifyingCTE;
 }
 
-/* A query that starts to modify while no other does: nobody asks for older marks. */
+/* A query that starts to modify while no other does: older marks are not needed any more. */
 void begin_modifying(const QueryDesc* query) {
   if (!modifies(query)) return;
   if (modifying_depth++ == 0) rdmacc_write_marks_forget();
@@ -65,7 +65,7 @@ void run(QueryDesc* query, ScanDirection direction, uint64 count, bool execute_o
 }
 
 void check_uniqueness(const QueryDesc* query) {
-  rdmacc_check_displaced(query);
+  rdmacc_check_deferred_keys(query);
   rdmacc_check_unique(query);
 }
 

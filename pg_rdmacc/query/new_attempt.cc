@@ -108,11 +108,11 @@ void rdmacc_start_attempt(QueryDesc* query) {
   if (portal->holdSnapshot != nullptr) {
     snapshot = portal->holdSnapshot = RegisterSnapshot(snapshot);
   }
-  /* Popped by who has pushed the one that is gone. */
+  /* Popped by the caller that has pushed the one that is gone. */
   PushCopiedSnapshot(snapshot);
   query->snapshot = RegisterSnapshot(GetActiveSnapshot());
   standard_ExecutorStart(query, executor.flags);
-  /* Whoever measures statements goes on where the failed attempt ended. */
+  /* Measurements of the statement go on where the failed attempt ended. */
   if (executor.timed && query->totaltime == nullptr) {
     query->totaltime = static_cast<Instrumentation*>(
         MemoryContextAlloc(query->estate->es_query_cxt, sizeof(Instrumentation)));

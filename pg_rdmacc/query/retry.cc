@@ -121,9 +121,9 @@ void commit_early(const RdmaccHeldRows* held) {
 
 /* ---- How */
 
-/* It makes everybody else wait: the attempts in between, each time twice as many, do not. The last
- * one does again. */
-bool asks_to_be_alone(int lost, int retries_max) {
+/* It makes all other transactions wait: the attempts in between, each time twice as many, do not.
+ * The last one does again. */
+bool asks_for_exclusive_gate(int lost, int retries_max) {
   return lost >= kCrowdedAfter && ((lost & (lost - 1)) == 0 || lost == retries_max);
 }
 
@@ -194,7 +194,7 @@ void rdmacc_run_with_retries(QueryDesc* query, RdmaccAttempt attempt) {
     rdmacc_drop_held_rows(&held);
     if (!rdmacc_begin_attempt(query, context)) ReThrowError(conflict);
     FreeErrorData(conflict);
-    if (asks_to_be_alone(lost + 1, retries_max)) rdmacc_ask_to_be_alone();
+    if (asks_for_exclusive_gate(lost + 1, retries_max)) rdmacc_ask_for_exclusive_gate();
     back_off(lost);
   }
   rdmacc_release_held_rows(&held, query);

@@ -59,7 +59,7 @@ void rdmacc_index_spec(Oid tablespace, Oid relfilenode, BridgeTableSpec* spec) {
   spec->relfilenode = relfilenode;
   spec->record_size = kRecordBytesMax;
   spec->history = kIndexHistory;
-  spec->placed = false;
+  spec->has_distribution_key = false;
 }
 
 void rdmacc_table_spec(Relation relation, Oid relfilenode, const RdmaccKeyLayout* layout,
@@ -74,7 +74,7 @@ void rdmacc_table_spec(Relation relation, Oid relfilenode, const RdmaccKeyLayout
   spec->record_size = static_cast<uint32>(
       options.record_size > 0 ? options.record_size : estimated_record_bytes(relation, layout));
   spec->history = static_cast<uint32>(options.history);
-  spec->placed = layout->place_columns > 0;
+  spec->has_distribution_key = layout->distribution_columns > 0;
 }
 
 uint32 rdmacc_committed_table(Relation relation, const RdmaccKeyLayout* layout) {

@@ -40,8 +40,8 @@ uint32 layout_number(const RdmaccKeyLayout* layout) {
     number = hash_combine(number,
                           hash_bytes(reinterpret_cast<const unsigned char*>(parts), sizeof(parts)));
   }
-  if (layout->place_columns > 0) {
-    number = hash_combine(number, static_cast<uint32>(layout->place_columns));
+  if (layout->distribution_columns > 0) {
+    number = hash_combine(number, static_cast<uint32>(layout->distribution_columns));
   }
   return number == 0 ? 1 : number;
 }
@@ -72,7 +72,7 @@ void rdmacc_index_layout(Relation relation, Relation index, RdmaccKeyLayout* lay
   }
   RdmaccTableOptions options;
   rdmacc_table_options(relation, &options);
-  layout->place_columns = Min(options.partition_by, layout->column_count);
+  layout->distribution_columns = Min(options.partition_by, layout->column_count);
   layout->number = layout_number(layout);
 }
 
@@ -91,11 +91,11 @@ void rdmacc_catalog_layout(Relation relation, RdmaccKeyLayout* layout) {
 
 void rdmacc_append_key_column(const RdmaccKeyLayout* layout, int column, Oid type, Datum value,
                               StringInfo key) {
-  const bool placed = layout->place_columns > 0;
-  if (placed && column == 0) appendStringInfoSpaces(key, BRIDGE_PLACE_LENGTH_BYTES);
+  const bool distributed = layout->distribution_columns > 0;
+  if (distributed && column == 0) appendStringInfoSpaces(key, BRIDGE_DISTRIBUTION_LENGTH_BYTES);
   rdmacc_key_append(key, type, layout->columns[column].collation, value);
-  if (!placed || column + 1 != layout->place_columns) return;
-  const int length = key->len - BRIDGE_PLACE_LENGTH_BYTES;
+  if (!distributed || column + 1 != layout->distribution_columns) return;
+  const int length = key->len - BRIDGE_DISTRIBUTION_LENGTH_BYTES;
   key->data[0] = static_cast<char>(length);
   key->data[1] = static_cast<char>(length >> 8);
 }

@@ -15,9 +15,10 @@ typedef struct RdmaccKeyColumn {
 } RdmaccKeyColumn;
 
 typedef struct RdmaccKeyLayout {
-  uint32 number;     /* 0: hidden row ids */
-  Oid index;         /* the primary key's, InvalidOid for hidden row ids */
-  int place_columns; /* the leading ones that decide the node; 0: all, for this table by itself */
+  uint32 number;            /* 0: hidden row ids */
+  Oid index;                /* the primary key's, InvalidOid for hidden row ids */
+  int distribution_columns; /* the leading ones, which decide the node; 0: all, for this table by
+                               itself */
   int column_count;
   RdmaccKeyColumn columns[INDEX_MAX_KEYS];
 } RdmaccKeyLayout;

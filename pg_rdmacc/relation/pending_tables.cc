@@ -64,7 +64,7 @@ bool create(const BridgeTableSpec* spec, uint32* id) {
 }
 
 /* A new engine table that goes when the transaction aborts. One that exists already was left
- * behind by a server that died between the two steps of a commit: nobody uses it. */
+ * behind by a server that died between the two steps of a commit: it is not in use. */
 uint32 create_engine_table(const BridgeTableSpec* spec) {
   uint32 id = RDMACC_NO_TABLE;
   if (!create(spec, &id)) {

@@ -76,7 +76,7 @@ void parse_options(const char* label, RdmaccTableOptions* options) {
 
 /* ---- Labels */
 
-/* What it says comes first: a label that is no list of options was meant for somebody else. */
+/* What it says comes first: a label that is no list of options was meant for something else. */
 void check_label(const ObjectAddress* object, const char* label) {
   RdmaccTableOptions options;
   parse_options(label, &options);

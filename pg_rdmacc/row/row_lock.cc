@@ -34,7 +34,7 @@ bool find_scan(PlanState* state, ScanSearch* search) {
       state, reinterpret_cast<bool (*)()>(reinterpret_cast<void (*)()>(find_scan)), search);
 }
 
-bool has_impatient_mark(const PlannedStmt* statement) {
+bool has_no_wait_mark(const PlannedStmt* statement) {
   ListCell* cell;
   foreach (cell, statement->rowMarks) {
     if (static_cast<const PlanRowMark*>(lfirst(cell))->waitPolicy != LockWaitBlock) return true;
@@ -44,7 +44,7 @@ bool has_impatient_mark(const PlannedStmt* statement) {
 
 LockWaitPolicy policy_of(const void* scan) {
   const QueryDesc* query = rdmacc_running_query();
-  if (query == nullptr || !has_impatient_mark(query->plannedstmt)) return LockWaitBlock;
+  if (query == nullptr || !has_no_wait_mark(query->plannedstmt)) return LockWaitBlock;
   ScanSearch search = {scan, 0};
   if (!find_scan(query->planstate, &search)) {
     ListCell* cell;

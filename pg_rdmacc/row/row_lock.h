@@ -15,8 +15,8 @@ LockWaitPolicy rdmacc_wait_policy_of(const PlannedStmt* statement, Index number)
 LockWaitPolicy rdmacc_wait_policy_of_scan(const TableScanDescData* scan);
 LockWaitPolicy rdmacc_wait_policy_of_index_scan(const IndexScanDescData* scan);
 
-/* Reads a row, and locks it if `exclusive`, without waiting. False when somebody else holds it;
- * under LockWaitError that is 55P03. */
+/* Reads a row, and locks it if `exclusive`, without waiting. False when another transaction holds
+ * it; under LockWaitError that is 55P03. */
 bool rdmacc_try_lock_row(Relation relation, uint32 table, BridgeBytes key, bool exclusive,
                          uint32 visible_before, LockWaitPolicy wait_policy, BridgeRow* row);
 

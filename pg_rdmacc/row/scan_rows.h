@@ -28,7 +28,7 @@ const BridgeRow* rdmacc_rows_next(RdmaccRows* rows, Relation relation);
 void rdmacc_rows_end(RdmaccRows* rows);
 
 /* ---- Rows of a whole table in the order in which they were written, as PostgreSQL's own tables
- * return them. SQL promises no order; people, and tests, look at small tables all the same. The
+ * return them. SQL promises no order, but users and tests expect that of small tables. The
  * order costs a copy of the rows, so only tables whose rows take no more than
  * RDMACC_ORDERED_BYTES_MAX have it: larger ones are returned as the nodes hold them.
  *

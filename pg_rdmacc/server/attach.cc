@@ -15,7 +15,8 @@ extern "C" {
 namespace {
 
 constexpr int64 kAttachWaitUsMax = 10'000'000;
-constexpr int64 kRemoteWaitUsMax = 5'000'000; /* nobody here starts them: no use to wait longer */
+constexpr int64 kRemoteWaitUsMax =
+    5'000'000; /* this server does not start them: no use to wait longer */
 constexpr long kPollUs = 20'000;
 
 bool again;

@@ -1,7 +1,7 @@
-/* Rows are kept in memory only, so after a stop every rdmacc table is empty. Nobody should learn
- * that from a query: at the first start after a stop the server log has a warning per database.
- * Only a process that is connected to a database can see its tables, hence a short-lived worker
- * for one database after the other. */
+/* Rows are kept in memory only, so after a stop every rdmacc table is empty. A query
+ * should not be the first to say so: at the first start after a stop the server log has a warning
+ * per database. Only a process that is connected to a database can see its tables, hence a
+ * short-lived worker for one database after the other. */
 #include "pg_rdmacc/server/short_worker.h"
 #include "pg_rdmacc/server/supervisor.h"
 

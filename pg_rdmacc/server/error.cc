@@ -36,7 +36,7 @@ void rdmacc_raise(const BridgeError* error, int protocol, const char* action,
       }
       if (error->code == BRIDGE_UNAVAILABLE && rdmacc_nodes_are_remote() &&
           !rdmacc_remote_nodes_serve()) {
-        rdmacc_raise_nodes_away(nullptr); /* nobody starts it again at once */
+        rdmacc_raise_nodes_away(nullptr); /* it is not started again at once */
       }
       rdmacc_note_conflict(protocol);
       ereport(ERROR,

@@ -79,7 +79,7 @@ void rdmacc_describe_local(const char* kind, const char* name, int nodes, Bridge
   fabric->workers_max = RDMACC_NODES_MAX;
   fabric->region_bytes = region_bytes();
   fabric->secret_file = "none";
-  /* Nobody is called there. */
+  /* No connection is made there. */
   static char list[RDMACC_NODES_MAX * 20];
   size_t length = 0;
   for (int node = 0; node < Min(Max(nodes, 1), RDMACC_NODES_MAX); ++node) {

@@ -17,7 +17,7 @@ namespace {
   for (int signal_number = 1; signal_number < NSIG; ++signal_number) {
     signal(signal_number, SIG_DFL);
   }
-  /* Nobody reads standard output after "ready"; the node must not die of that. */
+  /* Standard output is not read after "ready"; the node must not die of that. */
   signal(SIGPIPE, SIG_IGN);
   sigset_t none;
   sigemptyset(&none);

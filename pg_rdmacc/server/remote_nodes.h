@@ -19,7 +19,7 @@ void rdmacc_watch_remote_nodes(void (*sleep_ms)(long));
 /* Every node answers, and what they know of tables can be relied on. */
 bool rdmacc_remote_nodes_serve(void);
 
-/* Whoever runs the nodes: they can be asked without waiting for them. */
+/* Nodes of this server or remote ones: they can be asked without waiting for them. */
 bool rdmacc_all_nodes_serve(void);
 
 bool rdmacc_node_answers(int node);

@@ -21,7 +21,7 @@ char cluster_name[RDMACC_CLUSTER_NAME_MAX + 1];
 shmem_request_hook_type previous_request_hook = nullptr;
 shmem_startup_hook_type previous_startup_hook = nullptr;
 
-/* Unpredictable, so that nobody can lie in wait with objects of that name. */
+/* Unpredictable, so that no other process can have made objects of that name before. */
 void draw_cluster_name(void) {
   uint8 random[12];
   if (!pg_strong_random(random, sizeof(random))) {

@@ -49,7 +49,7 @@ const char* rdmacc_cluster_name(void);
 extern RdmaccControl* rdmacc_control; /* NULL unless preloaded */
 
 /* The backend that has claimed a worker id of the cluster: told by the backend itself (pid) before
- * it runs transactions, and when it leaves (0). 0 also for ids of nodes, and of nobody. */
+ * it runs transactions, and when it leaves (0). 0 also for ids of nodes, and unused ones. */
 void rdmacc_set_worker_pid(int worker, int pid);
 int rdmacc_worker_pid(int worker);
 

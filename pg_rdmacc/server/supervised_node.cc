@@ -159,7 +159,7 @@ bool supervised_node_adopt(SupervisedNode* node, ProcessIdentity process, uint32
   if (!process_alive(process)) return false;
   node->process = process;
   node->child = false;
-  /* It was ready, or it is on its way there: who talks to it waits as after any start. */
+  /* It was ready, or it is on its way there: sessions that need it wait as after any start. */
   node->ready = true;
   node->started = GetCurrentTimestamp();
   publish(node);

@@ -46,8 +46,8 @@ enum GateColumn {
   kGateSwitches,
   kGateMeanUs,
   kGateMaxUs,
-  kGateAlone,
-  kGatePassages,
+  kGateExclusive,
+  kGateEntries,
   kGateColumnCount
 };
 enum GateSessionColumn {
@@ -148,9 +148,9 @@ Datum rdmacc_gate(PG_FUNCTION_ARGS) {
   values[kGateMeanUs] = Float8GetDatum(static_cast<double>(gate.switch_us_sum) / switches);
   values[kGateMaxUs] = rdmacc_int8_datum(gate.switch_us_max);
   nulls[kGateMeanUs] = nulls[kGateMaxUs] = gate.switches == 0;
-  values[kGateAlone] = Int32GetDatum(gate.alone);
-  nulls[kGateAlone] = gate.alone < 0;
-  values[kGatePassages] = rdmacc_int8_datum(gate.passages);
+  values[kGateExclusive] = Int32GetDatum(gate.exclusive_worker);
+  nulls[kGateExclusive] = gate.exclusive_worker < 0;
+  values[kGateEntries] = rdmacc_int8_datum(gate.exclusive_entries);
   rdmacc_put_row(result, values, nulls);
   return static_cast<Datum>(0);
 }

@@ -153,8 +153,8 @@ COMMENT ON VIEW @extschema@.gate IS 'the protocol gate: which protocol runs, whi
 CREATE VIEW @extschema@.gate_sessions AS SELECT * FROM @extschema@.sessions_at_gate();
 COMMENT ON VIEW @extschema@.gate_sessions IS 'sessions inside the protocol gate or waiting at it';
 
--- The schema is for everybody (the version is no secret), the rest is for monitoring. Resetting is
--- for superusers, who may grant it, as with PostgreSQL's own statistics.
+-- The schema is for every role (the version is no secret), the rest is for monitoring. Resetting is
+-- for superusers, and can be granted, as with PostgreSQL's own statistics.
 GRANT USAGE ON SCHEMA @extschema@ TO PUBLIC;
 REVOKE ALL ON FUNCTION @extschema@.nodes(), @extschema@.stage_statistics(),
   @extschema@.abort_statistics(), @extschema@.plan_statistics(), @extschema@.stat_reset(),

@@ -30,8 +30,8 @@ namespace {
 
 /* ANALYZE prefetches blocks of the empty main file, which must not lie beyond its first segment. */
 constexpr uint64 kBlocksMax = 131071;
-/* Of a table with a primary key. A scan visits every node's index, and conflicts with whoever
- * writes any row: even an empty table is not cheaper than a key lookup. */
+/* Of a table with a primary key. A scan visits every node's index, and conflicts with every
+ * writer of any row: even an empty table is not cheaper than a key lookup. */
 constexpr BlockNumber kPagesMin = 64;
 constexpr Size kRowOverhead = MAXALIGN(SizeofHeapTupleHeader) + sizeof(ItemIdData);
 constexpr Size kPageUsable = BLCKSZ - SizeOfPageHeaderData;
@@ -111,8 +111,8 @@ void rdmacc_relation_copy_for_cluster(Relation OldTable, Relation NewTable, Rela
   ExecDropSingleTupleTableSlot(slot);
 }
 
-/* The engine frees what nobody sees any more by itself. ALTER TABLE may have given the relation a
- * relfrozenxid though it has no transaction ids: it is kept from growing old. */
+/* The engine frees what no transaction sees any more by itself. ALTER TABLE may have given the
+ * relation a relfrozenxid though it has no transaction ids: it is kept from growing old. */
 void rdmacc_relation_vacuum(Relation rel, struct VacuumParams*, BufferAccessStrategy) {
   const double rows = rdmacc_estimated_rows(rel);
   TransactionId frozen = InvalidTransactionId;
@@ -159,8 +159,8 @@ double rdmacc_index_build_range_scan(Relation table_rel, Relation index_rel,
                                      struct IndexInfo* index_info, bool, bool, bool, BlockNumber,
                                      BlockNumber, IndexBuildCallback, void*, TableScanDesc scan) {
   if (IsParallelWorker()) return 0;
-  /* No tuple goes into the btree; what is reported becomes the table's row count. A scan that was
-   * begun by somebody else only looks whether the file has what it should. */
+  /* No tuple goes into the btree; what is reported becomes the table's row count. A scan that the
+   * caller has begun only checks whether the file has what it should. */
   const double unchanged = Max(table_rel->rd_rel->reltuples, 0.0);
   if (scan != nullptr) {
     rdmacc_scan_end(scan);

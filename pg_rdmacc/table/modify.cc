@@ -12,7 +12,7 @@
 #include "pg_rdmacc/row/slot.h"
 #include "pg_rdmacc/row/write_marks.h"
 #include "pg_rdmacc/server/error.h"
-#include "pg_rdmacc/table/key_moves.h"
+#include "pg_rdmacc/table/deferred_key_check.h"
 #include "pg_rdmacc/xact/running_query.h"
 #include "pg_rdmacc/xact/xact.h"
 
@@ -87,7 +87,7 @@ void insert(Relation rel, TupleTableSlot* slot, CommandId cid, bool speculative)
     MemoryContextSwitchTo(previous);
     if (speculative && rdmacc_key_was_absent(table.id, key, cid)) {
       rdmacc_refuse_collision(rel, &table, key, slot);
-      /* Just before, the key was found absent: somebody else's row has come since. */
+      /* Just before, the key was found absent: another transaction's row has come since. */
       raise_conflict("key_inserted", rel);
     }
     rdmacc_raise_duplicate(rel, &table, key, slot);
@@ -103,7 +103,7 @@ void insert(Relation rel, TupleTableSlot* slot, CommandId cid, bool speculative)
 bool take_key(Relation rel, const RdmaccTable* table, BridgeBytes key, TupleTableSlot* slot,
               CommandId cid) {
   rdmacc_refuse_collision(rel, table, key, slot);
-  if (!rdmacc_displace(rel, table, key, cid)) return false;
+  if (!rdmacc_defer_key_check(rel, table, key, cid)) return false;
   const RdmaccHandle handle = {.relation = RelationGetRelid(rel),
                                .table = table->id,
                                .visible_before = cid + 1,
@@ -115,7 +115,7 @@ bool take_key(Relation rel, const RdmaccTable* table, BridgeBytes key, TupleTabl
 }
 
 void remove_row(Relation rel, const RdmaccHandle* handle, CommandId cid) {
-  if (rdmacc_settle_displaced(handle->table, handle->key, handle->visible_before)) {
+  if (rdmacc_settle_taken_key(handle->table, handle->key, handle->visible_before)) {
     rdmacc_write_mark(handle->table, handle->key, cid);
     return; /* another row has its key by now, and its index entries are gone */
   }
@@ -209,7 +209,7 @@ TM_Result rdmacc_tuple_update(Relation rel, ItemPointer otid, TupleTableSlot* sl
   const MemoryContext previous = enter_workspace();
   const BridgeBytes key = table.key.number != 0 ? key_of(&table, slot) : handle.key;
   if (rdmacc_same_bytes(key, handle.key)) {
-    if (rdmacc_is_displaced(handle.table, handle.key, handle.visible_before)) {
+    if (rdmacc_key_was_taken(handle.table, handle.key, handle.visible_before)) {
       MemoryContextSwitchTo(previous);
       rdmacc_raise_duplicate(rel, &table, key, slot);
     }

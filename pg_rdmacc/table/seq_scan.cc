@@ -30,8 +30,8 @@ void start(RdmaccScan* scan) {
   /* Rows that are going to be written must not get other keys on the way. */
   const bool writes = rdmacc_query_needs_handles(relation);
   const uint32 table = (writes ? rdmacc_table_to_write(relation) : rdmacc_table(relation))->id;
-  /* The rows in order belong to the scan, not to the row that is asked for first. Whoever skips
-   * what others hold wants the first that is free. */
+  /* The rows in order belong to the scan, not to the row that is asked for first. A scan that
+   * skips what other transactions hold wants the first that is free. */
   const MemoryContext previous = MemoryContextSwitchTo(GetMemoryChunkContext(scan));
   rdmacc_ordered_rows_begin(&scan->rows, relation, table, visible_before,
                             wait_policy != LockWaitSkip);

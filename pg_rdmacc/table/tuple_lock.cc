@@ -50,8 +50,8 @@ TM_Result gone(const ItemPointerData* tid, TM_FailureData* tmfd) {
   return TM_Deleted;
 }
 
-/* The row as this transaction sees it. Who does not wait has perhaps scanned it without
- * protection, so that it may have changed since. */
+/* The row as this transaction sees it. A statement that does not wait has perhaps scanned
+ * it without protection, so that it may have changed since. */
 TM_Result read_row(Relation rel, const RdmaccHandle* handle, Snapshot snapshot, bool exclusive,
                    LockWaitPolicy wait_policy, TM_FailureData* tmfd, BridgeRow* row) {
   if (wait_policy == LockWaitBlock) {

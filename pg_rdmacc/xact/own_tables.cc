@@ -45,7 +45,7 @@ const char* template_of(const CreatedbStmt* statement) {
 
 }  // namespace
 
-/* Server in the upper half, so that it can be told whose a table is. */
+/* Server in the upper half, so that it can be told which server made a table. */
 uint64 rdmacc_system_name(uint64 variant) {
   const uint64 system = GetSystemIdentifier();
   const uint32 server =
@@ -76,7 +76,7 @@ int rdmacc_own_tables(BridgeTable** own) {
 void rdmacc_check_template(const CreatedbStmt* statement) {
   const char* name = template_of(statement);
   const Oid database = get_database_oid(name, true);
-  /* template0 has nothing of anybody's. While nodes are away, no database waits for them. */
+  /* template0 has no tables of users. While nodes are away, no database waits for them. */
   if (!OidIsValid(database) || strcmp(name, "template0") == 0 || !rdmacc_all_nodes_serve()) return;
   BridgeTable* tables = nullptr;
   const int count = rdmacc_own_tables(&tables);

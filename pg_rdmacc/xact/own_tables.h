@@ -19,6 +19,6 @@ bool rdmacc_is_own_name(uint64 system_name);
 void rdmacc_drop_orphans(void);
 
 /* CREATE DATABASE copies files, and so none of our rows: 0A000 for a template that has tables of
- * ours, whose copies nobody could use. Nothing while nodes are away. */
+ * ours, whose copies would be of no use. Nothing while nodes are away. */
 void rdmacc_check_template(const CreatedbStmt* statement);
 }

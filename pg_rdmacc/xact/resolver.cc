@@ -42,8 +42,8 @@ void decide(const BridgeInDoubt& doubt) {
                        commit ? "committed" : "aborted")));
 }
 
-/* How many may still have to be decided; -1: node 0 does not say. What only a person can decide is
- * not counted. */
+/* How many may still have to be decided; -1: node 0 does not say. What only the administrator can
+ * decide is not counted. */
 int look(void) {
   bridge_start_in_doubt();
   rdmacc_pump();

@@ -34,7 +34,7 @@ void stop_if_asked(int point) {
            errhint("Use another rdmacc.protocol, or one transaction for each kind of table.")));
 }
 
-/* In the log, and on disk, before anybody else remembers the XID: after a crash PostgreSQL gives
+/* In the log, and on disk, before anything else remembers the XID: after a crash PostgreSQL gives
  * out again what it has not logged, and another transaction's end would pass for ours. */
 FullTransactionId durable_xid(void) {
   const FullTransactionId xid = GetTopFullTransactionId();
@@ -87,7 +87,7 @@ void rdmacc_commit_prepared_engine(void) {
            errdetail("The transaction is committed, but nodes do not answer: %s.",
                      bridge_error()->message),
            errhint("The session ends, and its rows stay locked until the nodes have been told.")));
-  bridge_forsake();
+  bridge_detach_uncleanly();
   rdmacc_note_doubt();
   kill(MyProcPid, SIGTERM);
 }

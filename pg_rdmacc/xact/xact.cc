@@ -26,12 +26,12 @@ constexpr int64 kUninterruptedUsMax = 30'000'000;
 constexpr int kNever = 0;
 
 bool database_dropped;
-bool snapshot_imported; /* PostgreSQL's rows are as another transaction saw them */
-bool used;              /* the engine was entered in this transaction */
-bool used_servers;      /* and other servers, which have their own commits */
-bool ran_utility;       /* and statements that may have left work for the commit */
-bool asks_to_be_alone;  /* its engine transaction, which is not begun yet */
-bool committed_early;   /* the engine's part has written; interrupts are held until the end */
+bool snapshot_imported;       /* PostgreSQL's rows are as another transaction saw them */
+bool used;                    /* the engine was entered in this transaction */
+bool used_servers;            /* and other servers, which have their own commits */
+bool ran_utility;             /* and statements that may have left work for the commit */
+bool asks_for_exclusive_gate; /* for its engine transaction, which is not begun yet */
+bool committed_early;         /* the engine's part has written; interrupts are held until the end */
 bool doomed;
 BridgeError doom; /* why */
 int doom_protocol;
@@ -150,7 +150,7 @@ void end_early_commit(bool committed) {
 }
 
 void forget_transaction(void) {
-  used_servers = ran_utility = asks_to_be_alone = false;
+  used_servers = ran_utility = asks_for_exclusive_gate = false;
   used = doomed = snapshot_imported = database_dropped = false;
   foreign_write_nest = catalog_write_nest = kNever;
   transaction_number++;
@@ -291,7 +291,7 @@ void rdmacc_enter(void) {
                                     .auto_stages = rdmacc_stages_auto,
                                     .lock_mode = rdmacc_lock_mode,
                                     .gate_timeout_us = gate_timeout_us(),
-                                    .alone = deferrable || asks_to_be_alone};
+                                    .exclusive_gate = deferrable || asks_for_exclusive_gate};
   bridge_begin(&options);
   used = true;
 }
@@ -340,7 +340,7 @@ void rdmacc_note_foreign_write(void) { note_nest(&foreign_write_nest); }
 
 bool rdmacc_transaction_used(void) { return used; }
 
-void rdmacc_ask_to_be_alone(void) { asks_to_be_alone = true; }
+void rdmacc_ask_for_exclusive_gate(void) { asks_for_exclusive_gate = true; }
 
 bool rdmacc_engine_may_commit_early(void) {
   return bridge_txn_active() && !doomed && !used_servers && !ran_utility &&

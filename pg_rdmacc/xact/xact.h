@@ -33,8 +33,9 @@ void rdmacc_note_foreign_write(void);
 /* The transaction has used the engine, perhaps without success. */
 bool rdmacc_transaction_used(void);
 
-/* Before the first access: it would rather wait until it has the cluster to itself than lose. */
-void rdmacc_ask_to_be_alone(void);
+/* Before the first access: the transaction waits until it has the gate in exclusive mode, so that
+ * it does not lose again. */
+void rdmacc_ask_for_exclusive_gate(void);
 
 /* True when the engine decides alone, and PostgreSQL's commit has nothing left to do that may fail,
  * as far as the transaction's tables and statements tell. */

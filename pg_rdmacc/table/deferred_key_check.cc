@@ -1,4 +1,4 @@
-#include "pg_rdmacc/table/key_moves.h"
+#include "pg_rdmacc/table/deferred_key_check.h"
 
 #include "pg_rdmacc/codec/key_id.h"
 #include "pg_rdmacc/row/duplicate_key.h"
@@ -19,48 +19,48 @@ extern "C" {
 
 namespace {
 
-struct Displaced {
+struct DeferredCheck {
   RdmaccKeyId id;
   uint64 number; /* rises: the first that has stayed is told of */
   const QueryDesc* query;
   Oid relation;
   uint32 table;
   CommandId command;
-  SubTransactionId by;      /* displaced under it */
+  SubTransactionId by;      /* the key was taken under it */
   SubTransactionId settled; /* moved away under it; InvalidSubTransactionId: not yet */
   BridgeBytes key;
 };
 
 constexpr int64 kInitial = 128;
 
-HTAB* displaced;
+HTAB* deferred;
 uint64 last_number;
 MemoryContext memory; /* of the table and the keys */
 
 void create(void) {
-  memory =
-      AllocSetContextCreate(TopTransactionContext, "rdmacc displaced rows", ALLOCSET_DEFAULT_SIZES);
+  memory = AllocSetContextCreate(TopTransactionContext, "rdmacc deferred key checks",
+                                 ALLOCSET_DEFAULT_SIZES);
   HASHCTL control = {};
   control.keysize = sizeof(RdmaccKeyId);
-  control.entrysize = sizeof(Displaced);
+  control.entrysize = sizeof(DeferredCheck);
   control.hcxt = memory;
-  displaced = hash_create("rdmacc displaced rows", kInitial, &control,
-                          HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+  deferred = hash_create("rdmacc deferred key checks", kInitial, &control,
+                         HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 }
 
-bool is_live(const Displaced* row) {
+bool is_live(const DeferredCheck* row) {
   return row->query != nullptr && !rdmacc_subtransaction_aborted(row->by);
 }
 
-bool is_settled(const Displaced* row) {
+bool is_settled(const DeferredCheck* row) {
   return row->settled != InvalidSubTransactionId && !rdmacc_subtransaction_aborted(row->settled);
 }
 
-/* The entry of a row that nobody has moved yet. */
-Displaced* find(uint32 table, BridgeBytes key, uint32 visible_before) {
-  if (displaced == nullptr) return nullptr;
+/* The check of a row that has not been moved yet. */
+DeferredCheck* find(uint32 table, BridgeBytes key, uint32 visible_before) {
+  if (deferred == nullptr) return nullptr;
   const RdmaccKeyId id = rdmacc_key_id(table, key);
-  auto* row = static_cast<Displaced*>(hash_search(displaced, &id, HASH_FIND, nullptr));
+  auto* row = static_cast<DeferredCheck*>(hash_search(deferred, &id, HASH_FIND, nullptr));
   if (row == nullptr || !is_live(row) || is_settled(row)) return nullptr;
   return visible_before <= row->command ? row : nullptr;
 }
@@ -91,7 +91,7 @@ bool was_there_before(Relation relation, uint32 table, BridgeBytes key, CommandI
   return row.found;
 }
 
-void raise_stayed(const Displaced* row) {
+void raise_stayed(const DeferredCheck* row) {
   Relation relation = table_open(row->relation, NoLock);
   const RdmaccTable table = *rdmacc_table(relation);
   TupleTableSlot* slot = MakeSingleTupleTableSlot(RelationGetDescr(relation), &TTSOpsHeapTuple);
@@ -104,13 +104,14 @@ void raise_stayed(const Displaced* row) {
 }
 
 void forget(void) {
-  if (displaced != nullptr) MemoryContextDelete(memory);
-  displaced = nullptr;
+  if (deferred != nullptr) MemoryContextDelete(memory);
+  deferred = nullptr;
 }
 
 }  // namespace
 
-bool rdmacc_displace(Relation relation, const RdmaccTable* table, BridgeBytes key, CommandId cid) {
+bool rdmacc_defer_key_check(Relation relation, const RdmaccTable* table, BridgeBytes key,
+                            CommandId cid) {
   const QueryDesc* query = rdmacc_running_query();
   CommandId at = InvalidCommandId;
   /* A row that this command has written already stays where it is. */
@@ -119,10 +120,10 @@ bool rdmacc_displace(Relation relation, const RdmaccTable* table, BridgeBytes ke
       !was_there_before(relation, table->id, key, cid)) {
     return false;
   }
-  if (displaced == nullptr) create();
+  if (deferred == nullptr) create();
   const RdmaccKeyId id = rdmacc_key_id(table->id, key);
   bool found = false;
-  auto* row = static_cast<Displaced*>(hash_search(displaced, &id, HASH_ENTER, &found));
+  auto* row = static_cast<DeferredCheck*>(hash_search(deferred, &id, HASH_ENTER, &found));
   if (found && is_live(row) && row->command == cid) return false; /* another row has come first */
   row->number = ++last_number;
   row->query = query;
@@ -137,25 +138,25 @@ bool rdmacc_displace(Relation relation, const RdmaccTable* table, BridgeBytes ke
   return true;
 }
 
-bool rdmacc_is_displaced(uint32 table, BridgeBytes key, uint32 visible_before) {
+bool rdmacc_key_was_taken(uint32 table, BridgeBytes key, uint32 visible_before) {
   return find(table, key, visible_before) != nullptr;
 }
 
-bool rdmacc_settle_displaced(uint32 table, BridgeBytes key, uint32 visible_before) {
-  Displaced* row = find(table, key, visible_before);
+bool rdmacc_settle_taken_key(uint32 table, BridgeBytes key, uint32 visible_before) {
+  DeferredCheck* row = find(table, key, visible_before);
   if (row == nullptr) return false;
   row->settled = GetCurrentSubTransactionId();
   return true;
 }
 
-void rdmacc_check_displaced(const QueryDesc* query) {
-  if (displaced == nullptr) return;
+void rdmacc_check_deferred_keys(const QueryDesc* query) {
+  if (deferred == nullptr) return;
   bool others = false;
-  Displaced stayed = {};
+  DeferredCheck stayed = {};
   HASH_SEQ_STATUS rows;
-  hash_seq_init(&rows, displaced);
-  for (auto* row = static_cast<Displaced*>(hash_seq_search(&rows)); row != nullptr;
-       row = static_cast<Displaced*>(hash_seq_search(&rows))) {
+  hash_seq_init(&rows, deferred);
+  for (auto* row = static_cast<DeferredCheck*>(hash_seq_search(&rows)); row != nullptr;
+       row = static_cast<DeferredCheck*>(hash_seq_search(&rows))) {
     others = others || (row->query != nullptr && row->query != query);
     if (row->query != query) continue;
     const bool stays = is_live(row) && !is_settled(row);
@@ -166,4 +167,4 @@ void rdmacc_check_displaced(const QueryDesc* query) {
   if (!others) forget();
 }
 
-const RdmaccTransactionPart rdmacc_displaced_part = {.forget = forget};
+const RdmaccTransactionPart rdmacc_deferred_keys_part = {.forget = forget};
