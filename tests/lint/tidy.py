@@ -10,6 +10,11 @@ import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 LINES_MAX = 600
+ROOM_LINES_MAX = 400
+ROOM_FILES_MAX = 45
+# Where rooms are made: every folder below has a rank of its own, at most so many source files, and
+# no file longer than that.
+ROOMED = ("pg_rdmacc",)
 COLUMNS_MAX = 100
 BYTES_MAX = 256 * 1024
 
@@ -86,6 +91,45 @@ def check_layers(sources):
                     yield f"{path}:{number}: pg_rdmacc sees the engine through its session alone"
             elif RANKS[included] >= RANKS[room]:
                 yield f"{path}:{number}: {room} must not include {match.group(1)}"
+
+
+def check_rooms(sources):
+    counts = {}
+    for path, text in sources.items():
+        folder = os.path.dirname(path)
+        if not path.startswith(tuple(tree + "/" for tree in ROOMED)):
+            continue
+        counts[folder] = counts.get(folder, 0) + 1
+        count = text.count("\n")
+        if count > ROOM_LINES_MAX:
+            yield f"{path}: {count} lines, {ROOM_LINES_MAX} are the limit"
+    for folder, count in sorted(counts.items()):
+        if folder not in RANKS:
+            yield f"{folder}: has no rank"
+        if count > ROOM_FILES_MAX:
+            yield f"{folder}: {count} source files, {ROOM_FILES_MAX} are the limit"
+        if not os.path.isfile(os.path.join(ROOT, folder, "README.md")):
+            yield f"{folder}: has no README.md"
+    ranks = [rank for folder, rank in RANKS.items() if folder.startswith(ROOMED)]
+    if len(set(ranks)) != len(ranks):
+        yield "RANKS: two rooms have one rank"
+
+
+def check_room_readmes(sources):
+    """Every file of a room is named by its README, which says the room's rank in its tree."""
+    for tree in ROOMED:
+        rooms = sorted((folder for folder in RANKS if folder.startswith(tree)), key=RANKS.get)
+        for number, folder in enumerate(rooms, 1):
+            readme = os.path.join(folder, "README.md")
+            if folder == tree or not os.path.isfile(os.path.join(ROOT, readme)):
+                continue
+            text = read(readme)
+            if f"Rank {number} of {len(rooms)}" not in text:
+                yield f'{readme}: does not say "Rank {number} of {len(rooms)}"'
+            for path in sorted(sources):
+                name = os.path.splitext(os.path.basename(path))[0]
+                if os.path.dirname(path) == folder and not re.search(rf"`{name}(\.h)?`", text):
+                    yield f"{readme}: does not name {name}"
 
 
 def check_server_headers(sources):
@@ -208,6 +252,8 @@ def main():
              and not path.startswith("expected/")}
     rules = {
         "layers": check_layers(sources),
+        "rooms": check_rooms(sources),
+        "rooms' READMEs": check_room_readmes(sources),
         "PostgreSQL's headers": check_server_headers(sources),
         "libibverbs": check_verbs_header(sources),
         "choice of the fabric": check_fabric_choice(sources),
