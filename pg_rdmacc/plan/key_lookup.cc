@@ -98,7 +98,7 @@ void exchange_at_once(RdmaccKeyLookup* lookup, Relation relation, uint32 visible
 }
 
 /* True when the row was looked up beforehand. */
-bool take_offer(RdmaccKeyLookup* lookup) {
+bool take_prefetched(RdmaccKeyLookup* lookup) {
   const RdmaccPrefetchedRow* prefetched = &lookup->prefetched;
   if (lookup->count != 1 || prefetched->table == 0 || prefetched->table != lookup->table)
     return false;
@@ -132,7 +132,7 @@ void fetch(RdmaccKeyLookup* lookup) {
   lookup->rows = static_cast<BridgeRow*>(palloc0(sizeof(BridgeRow) * Max(lookup->count, 1)));
   MemoryContextSwitchTo(previous);
   lookup->fetched = true;
-  if (!take_offer(lookup)) exchange(lookup);
+  if (!take_prefetched(lookup)) exchange(lookup);
 }
 
 void note_node(RdmaccKeyLookup* lookup, int node) {
