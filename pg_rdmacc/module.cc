@@ -40,9 +40,9 @@ PGDLLEXPORT void _PG_init(void);
 
 namespace {
 
-/* Everything that has steps around the end of a transaction. Uniqueness is checked before rows of
- * tables without their primary key get other keys; and what is forgotten is forgotten in this
- * order. */
+/* Everything that has steps around the end of a transaction, in the order in which each kind of
+ * step runs. What it has to be: uniqueness is checked before rows of tables that have lost their
+ * primary key get other keys, and before it is known which engine tables go. */
 const RdmaccTransactionPart* const kTransactionParts[] = {
     &rdmacc_unique_checks_part, &rdmacc_table_files_part, &rdmacc_pending_tables_part,
     &rdmacc_handles_part,       &rdmacc_write_marks_part, &rdmacc_deferred_keys_part,
@@ -56,12 +56,12 @@ const RdmaccTableHooks kTableHooks = {.settle_layout = rdmacc_settle_layout,
 void _PG_init(void) {
   rdmacc_preloaded = process_shared_preload_libraries_in_progress;
   rdmacc_guc_init(rdmacc_preloaded);
-  /* First of all callbacks: PostgreSQL calls the newest registration first, and the engine's
-   * commit has to be the last thing that can fail. Where several libraries are preloaded,
-   * pg_rdmacc is to be named first for the same reason. */
   rdmacc_set_table_routine(&rdmacc_routine);
   rdmacc_set_table_hooks(&kTableHooks);
   rdmacc_set_transaction_parts(kTransactionParts, lengthof(kTransactionParts));
+  /* First of all callbacks: PostgreSQL calls the newest registration first, and the engine's
+   * commit has to be the last thing that can fail. Where several libraries are preloaded,
+   * pg_rdmacc is to be named first for the same reason. */
   rdmacc_xact_init();
   rdmacc_ddl_init();
   rdmacc_table_options_init();

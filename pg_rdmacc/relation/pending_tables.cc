@@ -111,7 +111,7 @@ void forget(void) {
   pending = notes = seen = NIL;
 }
 
-void committed_sub(int nest) {
+void subtransaction_committed(int nest) {
   ListCell* cell;
   foreach (cell, pending) {
     auto* table = static_cast<PendingTable*>(lfirst(cell));
@@ -123,7 +123,7 @@ void committed_sub(int nest) {
   }
 }
 
-void aborted_sub(int nest) {
+void subtransaction_aborted(int nest) {
   ListCell* cell;
   foreach (cell, pending) {
     auto* table = static_cast<PendingTable*>(lfirst(cell));
@@ -229,8 +229,9 @@ uint32 rdmacc_seen_table(Oid relfilenode) {
   return RDMACC_NO_TABLE;
 }
 
-const RdmaccTransactionPart rdmacc_pending_tables_part = {.pending = has_pending,
-                                                          .finish = finish,
-                                                          .subtransaction_committed = committed_sub,
-                                                          .subtransaction_aborted = aborted_sub,
-                                                          .forget = forget};
+const RdmaccTransactionPart rdmacc_pending_tables_part = {
+    .pending = has_pending,
+    .finish = finish,
+    .subtransaction_committed = subtransaction_committed,
+    .subtransaction_aborted = subtransaction_aborted,
+    .forget = forget};
