@@ -15,6 +15,18 @@ namespace {
 constexpr uint64_t kDetachWaitUs = 2'000'000;
 constexpr Protocol kDefaultProtocol = Protocol::kOcc;
 
+// A status' code crosses the border as a number.
+constexpr bool is(BridgeCode bridge, Code code) { return static_cast<int>(code) == bridge; }
+static_assert(is(BRIDGE_OK, Code::kOk) && is(BRIDGE_ABORTED, Code::kAborted) &&
+              is(BRIDGE_CANCELLED, Code::kCancelled) && is(BRIDGE_TIMEOUT, Code::kTimeout) &&
+              is(BRIDGE_UNAVAILABLE, Code::kUnavailable) && is(BRIDGE_NO_SPACE, Code::kNoSpace) &&
+              is(BRIDGE_TOO_LARGE, Code::kTooLarge) &&
+              is(BRIDGE_DUPLICATE_KEY, Code::kDuplicateKey) &&
+              is(BRIDGE_NOT_FOUND, Code::kNotFound) &&
+              is(BRIDGE_INVALID_ARGUMENT, Code::kInvalidArgument) &&
+              is(BRIDGE_NO_WORKER_SLOT, Code::kNoWorkerSlot) &&
+              is(BRIDGE_CORRUPT, Code::kCorrupt) && is(BRIDGE_SYSTEM, Code::kSystem));
+
 Attachment* attachment = nullptr;
 BridgeError last_error{};
 

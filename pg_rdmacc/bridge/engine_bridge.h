@@ -19,7 +19,7 @@
 extern "C" {
 #endif
 
-/* Same order as rdmacc::Code in rdma/base/status.h. */
+/* Same order as rdmacc::Code in rdma/base/status.h, which engine_bridge.cc checks. */
 typedef enum BridgeCode {
   BRIDGE_OK = 0,
   BRIDGE_ABORTED,
