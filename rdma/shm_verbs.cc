@@ -84,10 +84,10 @@ bool ShmEndpoint::carry_out_delayed() {
 
 // False: a pause holds it up.
 bool ShmEndpoint::carry_out_rest(const Chain& chain) {
-  for (; next_verb_ < chain.verb_count; ++next_verb_) {
-    const Verb& verb = executing_.verbs[chain.first_verb + next_verb_];
-    if (!delays_->due(verb.opcode, next_verb_ == 0) && !delays_->sit_out()) return false;
-    cpu_.carry_out(verb, chain.region);
+  const std::span<const Verb> verbs(executing_.verbs.data() + chain.first_verb, chain.verb_count);
+  for (; next_verb_ < verbs.size(); ++next_verb_) {
+    if (!delays_->due(verbs, next_verb_) && !delays_->sit_out()) return false;
+    cpu_.carry_out(verbs[next_verb_], chain.region);
   }
   return true;
 }

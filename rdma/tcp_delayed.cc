@@ -19,7 +19,7 @@ bool TcpEndpoint::post_delayed() {
 // False: a pause holds it up.
 bool TcpEndpoint::post_rest(DelayedChain& chain) {
   for (size_t i = chain.left; i < chain.verbs.size(); ++i) {
-    if (delays_->due(chain.verbs[i].opcode, i == 0)) continue;
+    if (delays_->due(chain.verbs, i)) continue;
     // What came before the pause does not wait for its end.
     post_piece(chain, i);
     carry_out_own();

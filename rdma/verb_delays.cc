@@ -1,5 +1,6 @@
 #include "rdma/verb_delays.h"
 
+#include <sched.h>
 #include <time.h>
 
 #include <algorithm>
@@ -13,6 +14,7 @@ namespace {
 
 // A timer of the kernel comes some 50 us late.
 constexpr uint64_t kSpinNsMax = 60'000;
+constexpr uint64_t kBusyNsMax = 1'000;
 
 uint64_t log_uniform(Random& random, uint64_t least, uint64_t most) {
   const double low = std::log(static_cast<double>(least));
@@ -65,6 +67,25 @@ uint8_t kind_of(Opcode opcode) {
   return 0;
 }
 
+DelayDraw::Shape shape_of(std::span<const Verb> chain) {
+  const auto all = [chain](Opcode opcode) {
+    return std::all_of(chain.begin(), chain.end(),
+                       [opcode](const Verb& verb) { return verb.opcode == opcode; });
+  };
+  if (all(Opcode::kRead)) return DelayDraw::Shape::kReads;
+  if (all(Opcode::kWrite)) return DelayDraw::Shape::kWrites;
+  const Opcode first = chain.front().opcode;
+  const bool atomic = first == Opcode::kCompareSwap || first == Opcode::kFetchAdd;
+  return atomic ? DelayDraw::Shape::kAtomicFirst : DelayDraw::Shape::kMixed;
+}
+
+DelayDraw::Shape draw_shape(Random& random) {
+  const uint64_t share = random.below(100);
+  if (share < 50) return DelayDraw::Shape::kReads;
+  if (share < 70) return DelayDraw::Shape::kWrites;
+  return share < 90 ? DelayDraw::Shape::kAtomicFirst : DelayDraw::Shape::kMixed;
+}
+
 std::string kinds_text(uint8_t kinds) {
   if (kinds == DelayDraw::kEveryKind) return "any verb";
   constexpr const char* kNames[] = {"READ", "WRITE", "CAS", "FAA", "SEND"};
@@ -78,8 +99,12 @@ std::string kinds_text(uint8_t kinds) {
 void pause_until(uint64_t deadline_ns) {
   for (uint64_t now = HostClock::monotonic_ns(); now < deadline_ns;
        now = HostClock::monotonic_ns()) {
-    if (deadline_ns - now <= kSpinNsMax) {
+    if (deadline_ns - now <= kBusyNsMax) {
       __builtin_ia32_pause();
+      continue;
+    }
+    if (deadline_ns - now <= kSpinNsMax) {
+      sched_yield();  // where processors are scarce, it is now that the others do something
       continue;
     }
     const uint64_t ns = deadline_ns - now - kSpinNsMax / 2;
@@ -95,26 +120,39 @@ DelayDraw DelayDraw::of(uint64_t seed) {
   Random random(seed ^ 0xDE1A'75ED'0000'0001ull);
   DelayDraw draw;
   draw.seed = seed;
-  draw.kinds = draw_kinds(random);
-  draw.position = draw_position(random, draw.kinds);
+  // Of one stage alone, and at every verb of it: what is paused everywhere changes little between
+  // the parties to a race.
+  const bool one_stage = random.percent(60);
+  if (one_stage) {
+    draw.shape = draw_shape(random);
+    draw.long_chains = random.percent(50);
+    if (random.percent(70)) draw.position = Position::kWithinChain;
+  } else {
+    draw.kinds = draw_kinds(random);
+    draw.position = draw_position(random, draw.kinds);
+  }
   draw.side = draw_side(random);
   draw.whole_process = random.percent(60);
-  draw.least_ns = draw.most_ns = log_uniform(random, kLeastNs, kMostNs);
+  draw.least_ns = draw.most_ns = log_uniform(random, one_stage ? 2'000 : kLeastNs, kMostNs);
   if (random.percent(50)) draw.most_ns = log_uniform(random, draw.least_ns, kMostNs);
   const double mean_ns = log_uniform_mean(draw.least_ns, draw.most_ns);
   const auto densest = static_cast<uint64_t>(std::ceil(mean_ns / kMeanNsMax));
-  const uint64_t thinned = random.percent(50) ? 1 : log_uniform(random, 1, 64);
-  draw.every = static_cast<uint32_t>(densest * thinned);
+  const bool dense = one_stage || random.percent(50);
+  draw.every = static_cast<uint32_t>(densest * (dense ? 1 : log_uniform(random, 1, 64)));
   if (random.percent(25)) draw.long_every = static_cast<uint32_t>(log_uniform(random, 256, 4096));
   CHECK(draw.kinds != 0 && draw.every > 0 && draw.every <= kEveryMax);
   return draw;
 }
 
 std::string DelayDraw::to_string() const {
-  constexpr const char* kPositions[] = {" within a chain", " at the start of a chain", ""};
+  constexpr const char* kPositions[] = {" within", " at the start of", " in"};
   constexpr const char* kSides[] = {"", ", at coordinators", ", at nodes"};
+  constexpr const char* kShapes[] = {"", " of READs", " of WRITEs", " that begins with an atomic",
+                                     " of a mixed kind"};
   std::string text = "seed " + std::to_string(seed) + ": " + kinds_text(kinds);
   text += kPositions[static_cast<size_t>(position)];
+  text += long_chains ? " a long chain" : " a chain";
+  text += kShapes[static_cast<size_t>(shape)];
   text += kSides[static_cast<size_t>(side)];
   text += ", one in " + std::to_string(every) + ", " + std::to_string(least_ns);
   if (most_ns != least_ns) text += " .. " + std::to_string(most_ns);
@@ -156,22 +194,29 @@ uint64_t VerbDelays::count_down() {
   return log_uniform(random_, draw_.least_ns, draw_.most_ns);
 }
 
-uint64_t VerbDelays::next_ns(Opcode opcode, bool first_of_chain) {
-  if ((draw_.kinds & kind_of(opcode)) == 0) return 0;
-  if (draw_.position == DelayDraw::Position::kWithinChain && first_of_chain) return 0;
-  if (draw_.position == DelayDraw::Position::kBetweenChains && !first_of_chain) return 0;
+bool VerbDelays::concerns(std::span<const Verb> chain) const {
+  if (draw_.long_chains && chain.size() < DelayDraw::kLongChainVerbs) return false;
+  return draw_.shape == DelayDraw::Shape::kAny || draw_.shape == shape_of(chain);
+}
+
+uint64_t VerbDelays::next_ns(std::span<const Verb> chain, size_t place) {
+  if (place == 0) concerned_ = concerns(chain);
+  if (!concerned_ || (draw_.kinds & kind_of(chain[place].opcode)) == 0) return 0;
+  if (draw_.position == DelayDraw::Position::kWithinChain && place == 0) return 0;
+  if (draw_.position == DelayDraw::Position::kBetweenChains && place > 0) return 0;
   return count_down();
 }
 
 uint64_t VerbDelays::next_message_ns() {
   if ((draw_.kinds & DelayDraw::kMessage) == 0) return 0;
+  if (draw_.shape != DelayDraw::Shape::kAny || draw_.long_chains) return 0;
   if (draw_.position == DelayDraw::Position::kWithinChain) return 0;
   return count_down();
 }
 
-bool VerbDelays::due(Opcode opcode, bool first_of_chain) {
+bool VerbDelays::due(std::span<const Verb> chain, size_t place) {
   if (resume_ns_ == 0) {
-    const uint64_t ns = next_ns(opcode, first_of_chain);
+    const uint64_t ns = next_ns(chain, place);
     if (ns == 0) return true;
     resume_ns_ = HostClock::monotonic_ns() + ns;
     return false;
@@ -200,8 +245,8 @@ void VerbDelays::before_message() {
   if (ns > 0) pause_until(HostClock::monotonic_ns() + ns);
 }
 
-void VerbDelays::stall_before(Opcode opcode, bool first_of_chain) {
-  const uint64_t ns = next_ns(opcode, first_of_chain);
+void VerbDelays::stall_before(std::span<const Verb> chain, size_t place) {
+  const uint64_t ns = next_ns(chain, place);
   if (ns > 0) pause_until(HostClock::monotonic_ns() + ns);
 }
 

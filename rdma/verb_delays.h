@@ -29,17 +29,23 @@ struct DelayDraw {
   enum class Position : uint8_t { kWithinChain, kBetweenChains, kAny };
   enum class Side : uint8_t { kEverywhere, kCoordinators, kNodes };
 
+  // What the chain is like: a stage of a transaction has chains of a shape.
+  enum class Shape : uint8_t { kAny, kReads, kWrites, kAtomicFirst, kMixed };
+
   // 200 us is longer than a split of a group takes.
   static constexpr uint64_t kLeastNs = 100, kMostNs = 200'000;
   static constexpr uint64_t kLongLeastNs = 1'000'000, kLongMostNs = 5'000'000;
   // What all pauses come to for each verb of the chosen kinds, at most; the long ones apart.
   static constexpr uint64_t kMeanNsMax = 25'000;
   static constexpr uint32_t kEveryMax = 8 * 64;
+  static constexpr uint32_t kLongChainVerbs = 6;
 
   uint64_t seed = 0;
   uint8_t kinds = kEveryKind;
   Position position = Position::kAny;
   Side side = Side::kEverywhere;
+  Shape shape = Shape::kAny;
+  bool long_chains = false;  // those of kLongChainVerbs and more alone
   // The whole process stands still, as if preempted; otherwise the worker's verbs alone, as if they
   // were slow on their way, while its other coroutines and its datagrams go on.
   bool whole_process = true;
@@ -64,10 +70,10 @@ class VerbDelays {
                                                const Topology& topology, WorkerId worker,
                                                uint32_t incarnation);
 
-  // Whether `verb` may be carried out now. False: a pause before it has begun, or is not over yet;
-  // then the same verb is asked about again, and nothing behind it is carried out. A verb that has
-  // waited may be carried out without a further draw.
-  bool due(Opcode opcode, bool first_of_chain);
+  // Whether the verb at `place` of `chain` may be carried out now. False: a pause before it has
+  // begun, or is not over yet; then the same verb is asked about again, and nothing behind it is
+  // carried out. A verb that has waited may be carried out without a further draw.
+  bool due(std::span<const Verb> chain, size_t place);
   // After due() was false. Where the process stands still: waits for the end of the pause, and the
   // verb may be carried out; true. Otherwise false.
   bool sit_out();
@@ -77,18 +83,20 @@ class VerbDelays {
   // Pauses the process if the draw says so.
   void before_message();
   // For verbs that a node carries out for others: it can only stand still as a whole.
-  void stall_before(Opcode opcode, bool first_of_chain);
+  void stall_before(std::span<const Verb> chain, size_t place);
 
   // Length of the pause before the next such verb or datagram, mostly 0: for tests, too.
-  uint64_t next_ns(Opcode opcode, bool first_of_chain);
+  uint64_t next_ns(std::span<const Verb> chain, size_t place);
   uint64_t next_message_ns();
 
  private:
+  bool concerns(std::span<const Verb> chain) const;
   uint64_t count_down();
 
   const DelayDraw draw_;
   Random random_;
   uint64_t countdown_;
+  bool concerned_ = false;  // with the chain that is being carried out
   uint64_t resume_ns_ = 0;  // 0: no verb is held back
 };
 

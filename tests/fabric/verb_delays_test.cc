@@ -12,8 +12,14 @@
 namespace rdmacc {
 namespace {
 
-constexpr Opcode kOpcodes[] = {Opcode::kRead, Opcode::kWrite, Opcode::kCompareSwap,
-                               Opcode::kFetchAdd};
+std::vector<Verb> chain_of(const std::vector<Opcode>& opcodes) {
+  std::vector<Verb> chain;
+  for (const Opcode opcode : opcodes) chain.push_back(Verb{.opcode = opcode, .bytes = 8});
+  return chain;
+}
+const std::vector<Verb> kReads = chain_of({Opcode::kRead, Opcode::kRead});
+const std::vector<Verb> kEveryOpcode =
+    chain_of({Opcode::kWrite, Opcode::kRead, Opcode::kCompareSwap, Opcode::kFetchAdd});
 
 // Pauses before every READ but the first of its chain.
 DelayDraw reads_within_chains(uint64_t ns, bool whole_process) {
@@ -65,29 +71,26 @@ TEST(DelayDraw, StaysWithinItsBounds) {
 }
 
 TEST(DelayDraw, GivesEveryKindPositionAndSideItsShare) {
-  std::map<int, int> kinds, positions, sides;
-  int stalls = 0, dense_reads = 0, longer_than_a_split = 0;
+  std::map<int, int> kinds, positions, sides, shapes;
+  int stalls = 0, longer_than_a_split = 0;
   constexpr int kDraws = 10'000;
   for (uint64_t seed = 0; seed < kDraws; ++seed) {
     const DelayDraw draw = DelayDraw::of(seed);
     ++kinds[draw.kinds];
     ++positions[static_cast<int>(draw.position)];
     ++sides[static_cast<int>(draw.side)];
+    ++shapes[static_cast<int>(draw.shape)];
     stalls += draw.whole_process ? 1 : 0;
     longer_than_a_split += draw.most_ns > 100'000 ? 1 : 0;
-    dense_reads += draw.kinds == DelayDraw::kRead && draw.every == 1 && draw.most_ns > 5'000 &&
-                           draw.position == DelayDraw::Position::kWithinChain
-                       ? 1
-                       : 0;
   }
-  for (const int kind : {1, 2, 4, 8, 16, 31}) EXPECT_GT(kinds[kind], kDraws / 50) << kind;
+  for (const int kind : {1, 2, 4, 8, 16, 31}) EXPECT_GT(kinds[kind], kDraws / 120) << kind;
+  for (int shape = 0; shape < 5; ++shape) EXPECT_GT(shapes[shape], kDraws / 20) << shape;
   for (int i = 0; i < 3; ++i) {
-    EXPECT_GT(positions[i], kDraws / 6) << i;
+    EXPECT_GT(positions[i], kDraws / 20) << i;
     EXPECT_GT(sides[i], kDraws / 6) << i;
   }
   EXPECT_TRUE(stalls > kDraws / 2 && stalls < kDraws * 2 / 3);
   EXPECT_GT(longer_than_a_split, kDraws / 10);
-  EXPECT_GT(dense_reads, kDraws / 100);
 }
 
 TEST(VerbDelays, OneStreamIsOneSequence) {
@@ -95,10 +98,10 @@ TEST(VerbDelays, OneStreamIsOneSequence) {
   VerbDelays first(draw, 1), same(draw, 1), other(draw, 2);
   int differences = 0, pauses = 0;
   for (int i = 0; i < 3'000; ++i) {
-    const Opcode opcode = kOpcodes[i % 4];
-    const uint64_t ns = first.next_ns(opcode, i % 5 == 0);
-    EXPECT_EQ(ns, same.next_ns(opcode, i % 5 == 0));
-    differences += ns != other.next_ns(opcode, i % 5 == 0) ? 1 : 0;
+    const size_t place = static_cast<size_t>(i) % 4;
+    const uint64_t ns = first.next_ns(kEveryOpcode, place);
+    EXPECT_EQ(ns, same.next_ns(kEveryOpcode, place));
+    differences += ns != other.next_ns(kEveryOpcode, place) ? 1 : 0;
     pauses += ns != 0 ? 1 : 0;
     EXPECT_TRUE(ns == 0 || (ns >= 100 && ns <= 200'000));
   }
@@ -108,17 +111,40 @@ TEST(VerbDelays, OneStreamIsOneSequence) {
 
 TEST(VerbDelays, PausesAtTheKindAndPositionThatWereDrawn) {
   VerbDelays delays(reads_within_chains(700, true), 1);
-  EXPECT_EQ(delays.next_ns(Opcode::kRead, false), 700u);
-  EXPECT_EQ(delays.next_ns(Opcode::kRead, true), 0u);
-  EXPECT_EQ(delays.next_ns(Opcode::kWrite, false), 0u);
+  EXPECT_EQ(delays.next_ns(kReads, 0), 0u);
+  EXPECT_EQ(delays.next_ns(kReads, 1), 700u);
+  EXPECT_EQ(delays.next_ns(kEveryOpcode, 0), 0u);
+  EXPECT_EQ(delays.next_ns(kEveryOpcode, 1), 700u);
+  EXPECT_EQ(delays.next_ns(kEveryOpcode, 2), 0u);
   EXPECT_EQ(delays.next_message_ns(), 0u);
   DelayDraw draw = reads_within_chains(700, true);
   draw.kinds = DelayDraw::kEveryKind;
   draw.position = DelayDraw::Position::kBetweenChains;
   VerbDelays between(draw, 1);
-  EXPECT_EQ(between.next_ns(Opcode::kFetchAdd, false), 0u);
-  EXPECT_EQ(between.next_ns(Opcode::kFetchAdd, true), 700u);
+  EXPECT_EQ(between.next_ns(kEveryOpcode, 0), 700u);
+  EXPECT_EQ(between.next_ns(kEveryOpcode, 1), 0u);
   EXPECT_EQ(between.next_message_ns(), 700u);
+}
+
+TEST(VerbDelays, PausesInChainsOfTheShapeThatWasDrawn) {
+  using Shape = DelayDraw::Shape;
+  const std::pair<Shape, std::vector<Verb>> examples[] = {
+      {Shape::kReads, kReads},
+      {Shape::kWrites, chain_of({Opcode::kWrite, Opcode::kWrite})},
+      {Shape::kAtomicFirst, chain_of({Opcode::kCompareSwap, Opcode::kRead})},
+      {Shape::kMixed, kEveryOpcode}};
+  for (const auto& [shape, example] : examples) {
+    VerbDelays delays(DelayDraw{.shape = shape, .least_ns = 700, .most_ns = 700}, 1);
+    for (const auto& [other, chain] : examples) {
+      for (size_t place = 0; place < 2; ++place) {
+        EXPECT_EQ(delays.next_ns(chain, place), shape == other ? 700u : 0u);
+      }
+    }
+    EXPECT_EQ(delays.next_message_ns(), 0u);
+  }
+  VerbDelays longs(DelayDraw{.long_chains = true, .least_ns = 700, .most_ns = 700}, 1);
+  EXPECT_EQ(longs.next_ns(kReads, 0), 0u);
+  EXPECT_EQ(longs.next_ns(chain_of(std::vector<Opcode>(6, Opcode::kRead)), 0), 700u);
 }
 
 TEST(VerbDelays, FewPausesAreLong) {
@@ -127,7 +153,8 @@ TEST(VerbDelays, FewPausesAreLong) {
   VerbDelays delays(draw, 1);
   int longs = 0;
   for (int i = 0; i < 256 * 40; ++i) {
-    const uint64_t ns = delays.next_ns(Opcode::kRead, false);
+    EXPECT_EQ(delays.next_ns(kReads, 0), 0u);
+    const uint64_t ns = delays.next_ns(kReads, 1);
     if (ns == 700) continue;
     ++longs;
     EXPECT_TRUE(ns >= DelayDraw::kLongLeastNs && ns <= DelayDraw::kLongMostNs) << ns;
@@ -152,18 +179,19 @@ TEST(VerbDelays, AreNotThereUnlessAskedFor) {
 TEST(VerbDelays, AVerbIsDueAfterItsPause) {
   constexpr uint64_t kNs = 2'000'000;
   VerbDelays held(reads_within_chains(kNs, false), 1);
-  EXPECT_TRUE(held.due(Opcode::kRead, true));
+  EXPECT_TRUE(held.due(kReads, 0));
   const uint64_t begin_ns = HostClock::monotonic_ns();
   EXPECT_EQ(held.held_us(), 0u);
-  EXPECT_FALSE(held.due(Opcode::kRead, false));
+  EXPECT_FALSE(held.due(kReads, 1));
   EXPECT_FALSE(held.sit_out()) << "the process goes on";
   EXPECT_LE(held.held_us(), kNs / 1000);
-  while (!held.due(Opcode::kRead, false)) ASSERT_LT(HostClock::monotonic_ns(), begin_ns + 50 * kNs);
+  while (!held.due(kReads, 1)) ASSERT_LT(HostClock::monotonic_ns(), begin_ns + 50 * kNs);
   EXPECT_GE(HostClock::monotonic_ns() - begin_ns, kNs);
 
   VerbDelays still(reads_within_chains(kNs, true), 1);
+  EXPECT_TRUE(still.due(kReads, 0));
   const uint64_t still_ns = HostClock::monotonic_ns();
-  EXPECT_FALSE(still.due(Opcode::kRead, false));
+  EXPECT_FALSE(still.due(kReads, 1));
   EXPECT_TRUE(still.sit_out());
   EXPECT_GE(HostClock::monotonic_ns() - still_ns, kNs);
 }
@@ -193,21 +221,21 @@ class DelayedFabric : public testing::TestWithParam<FabricKind> {
   static HarnessOptions options() {
     HarnessOptions options;
     options.verb_delays = seed_of([](const DelayDraw& draw) {
-      return draw.kinds == DelayDraw::kRead && !draw.whole_process && draw.every == 1 &&
-             draw.position == DelayDraw::Position::kWithinChain && draw.least_ns > 5'000 &&
-             draw.side == DelayDraw::Side::kEverywhere;
+      return draw.shape == DelayDraw::Shape::kReads && !draw.long_chains && !draw.whole_process &&
+             draw.every == 1 && draw.position == DelayDraw::Position::kWithinChain &&
+             draw.least_ns > 5'000 && draw.side == DelayDraw::Side::kEverywhere;
     });
     return options;
   }
   // Of one chain that adds and READs the same word in turn.
   static std::vector<uint64_t> counts_seen(Worker& worker, GlobalAddress at) {
-    constexpr size_t kReads = 16;
+    constexpr size_t kLooks = 16;
     VerbArena arena(worker.pool());
-    auto* seen = arena.allocate_array<uint64_t>(kReads);
+    auto* seen = arena.allocate_array<uint64_t>(kLooks);
     DoorbellBatch batch(worker.scheduler(), worker.counters());
-    for (size_t i = 0; i < kReads; ++i) batch.read(at, &seen[i], 8);
+    for (size_t i = 0; i < kLooks; ++i) batch.read(at, &seen[i], 8);
     EXPECT_TRUE(batch.execute().ok());
-    return {seen, seen + kReads};
+    return {seen, seen + kLooks};
   }
 };
 
