@@ -109,8 +109,8 @@ def storm(box, seed, protocol):
         check_table(box, name, ids)
 
 
-def rows_survive_slow_messages(box):
-    storm(box, 3, "occ")
+def rows_survive_pauses_of_any_verb(box):
+    storm(box, 17, "occ")
 
 
 def rows_survive_pauses_between_reads(box):
@@ -121,6 +121,6 @@ def rows_survive_pauses_in_long_chains(box):
     storm(box, 72, "sundial")
 
 
-run(rows_survive_slow_messages, rows_survive_pauses_between_reads,
+run(rows_survive_pauses_of_any_verb, rows_survive_pauses_between_reads,
     rows_survive_pauses_in_long_chains,
     settings={"rdmacc.nodes": 2, "rdmacc.node_memory": "256MB", "autovacuum": "off"})
