@@ -152,7 +152,7 @@ def fuzz_parts():
 
 def delay_parts():
     return [python_part("delayed verbs", "scripts/delay_storm.py", "--seconds=25", "--jobs=2",
-                        limit_s=300)]
+                        limit_s=320)]
 
 
 def verbs_parts():

@@ -180,7 +180,7 @@ def main():
     parser.add_argument("--runs", type=int, default=1_000_000, help="at most so many")
     parser.add_argument("--first", type=int, default=1, help="number of the first run")
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--limit", type=float, default=150, help="seconds of one run")
+    parser.add_argument("--limit", type=float, default=240, help="seconds of one run")
     parser.add_argument("--workload", choices=WORKLOADS, help="this one alone")
     parser.add_argument("--protocol", choices=PROTOCOLS, help="this one alone")
     parser.add_argument("--fabric", choices=("shm", "tcp"), help="this one alone")
