@@ -34,7 +34,7 @@ ShmEndpoint::ShmEndpoint(std::shared_ptr<ShmCluster> cluster, WorkerId worker, u
       control_(*cluster_->control),
       regions_(*cluster_->regions),
       slot_(control_.slot(worker)),
-      process_(ShmProcess::self()),
+      process_(HostProcess::self()),
       random_(HostClock::monotonic_ns() ^ (static_cast<uint64_t>(process_.pid) << 32) ^ worker),
       delays_(VerbDelays::of_worker(cluster_->options.verb_delays, control_.topology(), worker,
                                     incarnation)),
@@ -181,7 +181,7 @@ uint32_t ShmEndpoint::incarnation_of(WorkerId worker) {
   Liveness& known = liveness_[worker];
   const uint64_t now = now_us();
   if (known.owner_word != word || now - known.checked_us >= kLivenessUs) {
-    known = Liveness{word, now, ShmProcess::alive(owner)};
+    known = Liveness{word, now, owner.process().alive()};
   }
   return known.alive ? owner.incarnation : 0;
 }

@@ -84,7 +84,7 @@ class ShmEndpoint : public Endpoint {
   ShmControl& control_;
   ShmRegions& regions_;
   ShmSlot& slot_;
-  const ShmProcess process_;  // that joined
+  const HostProcess process_;  // that joined
   HostClock clock_;
   Random random_;
   DatagramHandler handler_;
