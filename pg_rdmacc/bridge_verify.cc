@@ -23,7 +23,10 @@ Status verify(Attachment& at, const std::vector<TableToVerify>& tables, bool uni
   session.abort();
   if (!report.ok()) return report.status();
   at.found = std::move(report->findings);
-  for (const Finding& finding : at.found) {
+  for (Finding& finding : at.found) {
+    if (finding.offset != 0) {
+      finding.detail = "at " + std::to_string(finding.offset) + ": " + finding.detail;
+    }
     at.findings.push_back({.kind = finding.kind.c_str(),
                            .table = finding.table,
                            .node = finding.node,

@@ -119,7 +119,7 @@ void UnitAudit::judge(AuditReport& report) const {
     fault.settled = true;
     fault.offset = unit.offset;
     fault.identity = unit.identity;
-    fault.detail = static_cast<uint64_t>(unit.kind);
+    fault.detail = arena_.unit_bytes(unit.offset);
     report.add(std::move(fault));
   }
 }

@@ -1,5 +1,7 @@
 #include "engine/verify/suspects.h"
 
+#include "engine/log/log_entry.h"
+
 namespace rdmacc {
 
 namespace {
@@ -68,9 +70,19 @@ Status Suspects::look_again(OfNode& of, std::vector<Finding>& findings) {
 
 bool Suspects::confirmed(const Suspect& suspect, uint64_t epoch) const {
   if (!outlived_to_be_sure(suspect.fault.kind)) return suspect.fault.settled;
+  if (kept_by_log(suspect.fault)) return false;
   const uint64_t now_us = session_.scheduler().endpoint().now_us();
   return suspect.epoch != 0 && epoch >= suspect.epoch + 2 && suspect.looks > 2 &&
          now_us >= suspect.since_us + kFreedWithinUs;
+}
+
+// A worker gives the segments of a long log record back when it runs next, which for a session
+// that waits for its client may be much later.
+bool Suspects::kept_by_log(const Fault& fault) const {
+  if (fault.kind != FaultKind::kLeakedBlock || fault.detail < kLogSegmentBytes) return false;
+  const auto worker = static_cast<WorkerId>(fault.identity);
+  return worker < session_.topology().workers_max &&
+         session_.scheduler().endpoint().incarnation_of(worker) != 0;
 }
 
 Finding Suspects::finding_of(NodeId node, const Fault& fault) const {
@@ -105,6 +117,9 @@ Finding Suspects::finding_of(NodeId node, const Fault& fault) const {
       finding.detail = "of a thread of the node that is doing nothing there: " + value;
       break;
     case FaultKind::kLeakedBlock:
+      finding.detail = "of worker " + std::to_string(fault.identity & 0xFFFF) + ", allocated " +
+                       std::to_string(fault.identity >> 16) + " us into the cluster's time";
+      break;
     case FaultKind::kLeakedUnit:
       finding.detail = "in use, and nothing leads there";
       break;

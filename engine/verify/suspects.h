@@ -45,6 +45,7 @@ class Suspects {
   Status first_look(OfNode& of);
   Status look_again(OfNode& of, std::vector<Finding>& findings);
   bool confirmed(const Suspect& suspect, uint64_t epoch) const;
+  bool kept_by_log(const Fault& fault) const;
   Finding finding_of(NodeId node, const Fault& fault) const;
 
   Session& session_;
