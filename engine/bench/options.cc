@@ -134,8 +134,7 @@ Status take_verbs(const OptionWords& words, BenchOptions& options) {
 
 Status take_rest(const OptionWords& words, BenchOptions& options) {
   bool workload_alone = false;
-  RDMACC_RETURN_IF_ERROR(
-      take_choice("--check", words.check, {"full", "workload"}, workload_alone));
+  RDMACC_RETURN_IF_ERROR(take_choice("--check", words.check, {"full", "workload"}, workload_alone));
   options.full_check = !workload_alone;
   options.seed = words.seed;
   options.history_file = words.history_file;
