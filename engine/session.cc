@@ -451,6 +451,13 @@ Result<NodeStatistics> Session::node_statistics(NodeId node) {
   return state.engine.storage.statistics(node, state.stats.allocation_verbs);
 }
 
+const Topology& Session::topology() { return engine().state.engine.topology; }
+
+Result<AuditReport> Session::audit(NodeId node, TableId table) {
+  CoordinatorState& state = engine().state;
+  return state.engine.storage.audit(node, table, state.stats.allocation_verbs);
+}
+
 Result<LockedHeaders> Session::locked_headers(NodeId node, uint64_t from) {
   CoordinatorState& state = engine().state;
   return state.engine.storage.locked_headers(node, from, state.stats.allocation_verbs);

@@ -221,6 +221,9 @@ class Session {
   Result<std::vector<ListedTable>> list_tables();  // of all front ends
   Result<TableSize> table_size(TableId table);     // of all nodes together; kNotFound
   Result<NodeStatistics> node_statistics(NodeId node);
+  // What a node says of its part of a table, or (kNoTable) of what no table of it leads to, at one
+  // look: engine/verify looks again before it believes it. kNotFound.
+  Result<AuditReport> audit(NodeId node, TableId table);
   // Headers of a node that are locked or waited for, from where `from` (0, or the `next` of the
   // answer before) says. Not a snapshot.
   Result<LockedHeaders> locked_headers(NodeId node, uint64_t from);
@@ -229,6 +232,7 @@ class Session {
   // What protocol the gate has open; nothing when none was opened since the cluster began.
   Result<std::optional<Protocol>> open_protocol();
 
+  const Topology& topology();
   // Of the worker: to yield, to sleep, to read the clock (its endpoint's).
   Scheduler& scheduler();
   // A random number, for ids that nobody hands out. Not in a procedure.

@@ -56,6 +56,10 @@ void add_run_options(CLI::App& app, OptionWords& words) {
                  "shm, tcp: pause between verbs, in every process, by a distribution that is drawn "
                  "from this seed");
   app.add_option("--format", words.format, "text, json or csv")->capture_default_str();
+  app.add_option("--check", words.check,
+                 "what is checked at the end: full (the workload's invariant, and that the tables "
+                 "are sound) or workload")
+      ->capture_default_str();
   app.add_option("--history-file", words.history_file, "write the history (docs/HISTORY.md)");
   app.add_option("-P,--progress", words.progress,
                  "a line on stderr every so many seconds, 0 = none (5 when stderr is a terminal)");

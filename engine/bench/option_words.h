@@ -17,7 +17,7 @@ struct OptionWords {
   std::vector<std::pair<std::string, double>> settings;  // of the workload, those that were given
   std::string protocol = "occ", stages = "one_sided", lock_mode = "exclusive";
   std::string calvin;  // empty: not given
-  std::string fabric = "shm", format = "text";
+  std::string fabric = "shm", format = "text", check = "full";
   std::string config, verbs_device;
   bool stages_given = false, enumerate = false;
   bool cluster_sized = false;  // --nodes, --threads-per-node or --memory was given

@@ -144,6 +144,9 @@ Status take_verb_delays(const OptionWords& words, BenchOptions& options) {
 }
 
 Status take_rest(const OptionWords& words, BenchOptions& options) {
+  bool workload_alone = false;
+  RDMACC_RETURN_IF_ERROR(take_choice("--check", words.check, {"full", "workload"}, workload_alone));
+  options.full_check = !workload_alone;
   options.seed = words.seed;
   options.history_file = words.history_file;
   options.progress_seconds = words.progress;

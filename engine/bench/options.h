@@ -38,6 +38,7 @@ struct BenchOptions {
   ReportFormat format = ReportFormat::kText;
   std::string history_file;     // empty: none
   double progress_seconds = 0;  // 0: no progress lines
+  bool full_check = true;       // at the end tables are verified, too (engine/verify)
 
   // Transactions whose keys are known run as procedures.
   bool declares() const;

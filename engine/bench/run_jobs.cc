@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "engine/verify/verify.h"
 #include "engine/workloads/procedures.h"
 
 namespace rdmacc {
@@ -11,6 +12,7 @@ namespace {
 constexpr uint32_t kLoadCoroutines = 8;
 constexpr uint32_t kCheckAttemptsMax = 1000;
 constexpr uint32_t kBackOffBitsMax = 7;  // up to 127 us
+constexpr uint64_t kSilentUs = 3'000'000;
 
 }  // namespace
 
@@ -148,13 +150,45 @@ void RunJob::report_progress(Coordinator& coordinator) const {
 void CheckJob::start(Coordinator& coordinator) {
   CHECK(coordinator.worker().scheduler().spawn([this, &coordinator] {
     Session session(coordinator);
-    for (uint32_t i = 0; i < kCheckAttemptsMax; ++i) {
-      status_ = workload_.check(session, txn_, delta_, violation_);
-      if (status_.code() != Code::kAborted) break;
-      coordinator.worker().scheduler().yield();
-    }
+    if (options_.full_check) status_ = verify(session);
+    if (status_.ok() && violation_.empty()) status_ = check(session);
     finished_ = true;
   }));
+}
+
+Status CheckJob::check(Session& session) {
+  Status status;
+  for (uint32_t i = 0; i < kCheckAttemptsMax; ++i) {
+    status = workload_.check(session, txn_, delta_, violation_);
+    if (status.code() != Code::kAborted) break;
+    session.scheduler().yield();
+  }
+  return status;
+}
+
+// On a cluster that goes on after the run, units may be what other runs have left.
+Status CheckJob::verify(Session& session) {
+  VerifyOptions options;
+  options.txn = txn_;
+  options.units = options_.config_file.empty();
+  options.cancelled = [this] { return interrupted_.load(); };
+  Endpoint& endpoint = session.scheduler().endpoint();
+  options.progress = [&endpoint, since_us = endpoint.now_us()](const std::string& line) {
+    if (endpoint.now_us() < since_us + kSilentUs) return;
+    std::fprintf(stderr, "rdmacc_bench: verifying: %s\n", line.c_str());
+  };
+  std::vector<TableToVerify> tables;
+  for (size_t i = 0; i < workload_.tables().size(); ++i) {
+    tables.push_back({workload_.tables()[i], workload_.is_ordered_index(i)});
+  }
+  Result<VerifyReport> report = verify_tables(session, tables, options);
+  if (!report.ok()) return report.status();
+  if (report->findings.empty()) return Status();
+  violation_ = report->findings.front().to_string();
+  if (report->findings.size() > 1) {
+    violation_ += "; and " + std::to_string(report->findings.size() - 1) + " other findings";
+  }
+  return Status();
 }
 
 }  // namespace rdmacc

@@ -106,19 +106,28 @@ class RunJob : public CoordinatorJob {
   Status status_;
 };
 
-// Checks the invariant.
+// Checks that the tables are sound, unless the options leave that out, and the invariant.
 class CheckJob : public CoordinatorJob {
  public:
-  CheckJob(const Workload& workload, const TxnOptions& txn, int64_t delta)
-      : workload_(workload), txn_(txn), delta_(delta) {}
+  CheckJob(const RunShared& shared, int64_t delta)
+      : workload_(shared.workload),
+        options_(shared.options),
+        txn_(shared.txn),
+        interrupted_(shared.interrupted),
+        delta_(delta) {}
   void start(Coordinator& coordinator) override;
   bool finished() const override { return finished_; }
   const Status& status() const { return status_; }
   const std::string& violation() const { return violation_; }
 
  private:
+  Status verify(Session& session);
+  Status check(Session& session);
+
   const Workload& workload_;
+  const BenchOptions& options_;
   const TxnOptions txn_;
+  const std::atomic<bool>& interrupted_;
   const int64_t delta_;
   bool finished_ = false;
   Status status_;

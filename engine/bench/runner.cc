@@ -30,7 +30,7 @@ class LoadedCluster {
     shared.history = history;
     RunResult result;
     RDMACC_RETURN_IF_ERROR(measure(shared, result));
-    CheckJob check(*workload_, shared.txn, delta_);
+    CheckJob check(shared, delta_);
     RDMACC_RETURN_IF_ERROR(run_single(check));
     RDMACC_RETURN_IF_ERROR(check.status());
     result.violation = check.violation();

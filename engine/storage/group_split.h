@@ -44,6 +44,9 @@ class GroupSplitter {
   bool own_lock(uint64_t lock) const {
     return locked_exclusively(lock) && own_worker(lock & 0xFFFF);
   }
+  bool own_worker(uint64_t worker) const {
+    return worker >= first_thread_ && worker < uint64_t{first_thread_} + threads_;
+  }
   // Frees a header that a thread of this node has locked; while the node is being opened.
   void break_own_lock(uint64_t header);
 
@@ -63,9 +66,6 @@ class GroupSplitter {
     uint64_t sundial_wts = 0;  // new wts and rts of both in SUNDIAL's word
   };
 
-  bool own_worker(uint64_t worker) const {
-    return worker >= first_thread_ && worker < uint64_t{first_thread_} + threads_;
-  }
   bool worth_splitting(uint64_t group) const;
   Outcome split_locked(TableId id, uint64_t group, uint64_t ctts, uint64_t* sibling);
   Status grow_root(TableId id);

@@ -43,6 +43,20 @@ class HashIndexOwner {
 
   // Waits, yielding, until no split and no drop is under way.
   void wait_until_idle();
+  // No split and no drop begins while it lives; none is under way once it is there. Yields.
+  class Still {
+   public:
+    explicit Still(HashIndexOwner& index) : index_(index) {
+      index_.wait_until_idle();
+      index_.index_busy_ = true;
+    }
+    ~Still() { index_.index_busy_ = false; }
+    Still(const Still&) = delete;
+    Still& operator=(const Still&) = delete;
+
+   private:
+    HashIndexOwner& index_;
+  };
   bool split_pending() const { return index_busy_ || !queue_.empty(); }
   // Splits what is queued, at most kSplitsPerRound groups; yields.
   void split_queued();
@@ -56,6 +70,7 @@ class HashIndexOwner {
   // Unlocks a header that one of this node's threads had locked, and that no split needs.
   void break_own_lock(uint64_t header) { splitter_.break_own_lock(header); }
   bool own_lock(uint64_t lock) const { return splitter_.own_lock(lock); }
+  bool own_worker(WorkerId worker) const { return splitter_.own_worker(worker); }
   // Marks all units that are reachable from a live table's root as used; *slots is the number of
   // linked ones. kCorrupt if the index makes no sense.
   Status mark(TableId id, uint64_t* slots);

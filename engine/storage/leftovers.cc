@@ -29,6 +29,11 @@ bool Leftovers::pending() const {
   return !leftovers_.empty() && worker_.endpoint().now_us() >= next_look_us_;
 }
 
+bool Leftovers::lists(uint64_t offset) const {
+  return std::any_of(leftovers_.begin(), leftovers_.end(),
+                     [offset](const Leftover& each) { return each.offset == offset; });
+}
+
 bool Leftovers::as_found(const Leftover& leftover) const {
   if (!arena_.in_use(leftover.kind, leftover.offset)) return false;
   if (leftover.kind == PageKind::kOverflow) return region_.load(leftover.offset) == leftover.ctts;

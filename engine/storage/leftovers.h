@@ -37,6 +37,7 @@ class Leftovers {
   // Some of them wait for the epoch only.
   bool pending() const;
   size_t count() const { return leftovers_.size(); }
+  bool lists(uint64_t offset) const;
   // Looks for dead allocators and frees what is nobody's; yields.
   void sweep();
 

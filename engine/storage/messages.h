@@ -25,6 +25,7 @@ enum Method : MethodId {
   kMethodLockedHeaders = 10,
   kMethodListTables = 15,
   kMethodTableSize = 16,
+  kMethodAudit = 17,
   // transaction stages (engine/txn/carry_out.h)
   kMethodStage = 20,
   // resolution (engine/log/resolve.h)

@@ -240,6 +240,16 @@ Result<NodeStatistics> StorageClient::statistics(NodeId node, VerbCounters& coun
   return statistics;
 }
 
+Result<AuditReport> StorageClient::audit(NodeId node, TableId table, VerbCounters& counters) {
+  CHECK(node < topology_.nodes);
+  Rpc::Call call = call_to(topology_, node, kMethodAudit);
+  MessageWriter(call.request).u32(table);
+  RDMACC_RETURN_IF_ERROR(worker_.rpc().call_one(call, counters));
+  AuditReport report;
+  if (!report.parse(call.reply)) return bad_reply(node);
+  return report;
+}
+
 Result<LockedHeaders> StorageClient::locked_headers(NodeId node, uint64_t from,
                                                     VerbCounters& counters) {
   CHECK(node < topology_.nodes);

@@ -2,6 +2,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/storage/audit_message.h"
 #include "engine/storage/storage_messages.h"
 #include "engine/storage/storage_service.h"
 
@@ -54,6 +55,9 @@ class StorageClient {
   Result<std::vector<ListedTable>> list_tables(VerbCounters& counters);
   // On all nodes; kNotFound.
   Result<TableSize> table_size(TableId id, VerbCounters& counters);
+  // What the node says of its part of a table, or (kNoTable) of units that no table leads to.
+  // kNotFound: there is no such table.
+  Result<AuditReport> audit(NodeId node, TableId table, VerbCounters& counters);
   Result<NodeStatistics> statistics(NodeId node, VerbCounters& counters);
   // Locked headers of a node from where `from` (0, or the `next` of the answer before) says. Not a
   // snapshot: each was seen at a moment of its own.

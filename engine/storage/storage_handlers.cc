@@ -1,6 +1,8 @@
 #include <algorithm>
 
+#include "engine/storage/index_audit.h"
 #include "engine/storage/storage_node.h"
+#include "engine/storage/unit_audit.h"
 
 // What peers ask of a node. Nothing in a request is trusted: ids, offsets and sizes are checked
 // against the directory and the arena, and a wrong one is answered with kInvalidArgument.
@@ -40,6 +42,7 @@ void StorageNode::serve(const Guard& guard) {
   handle(kMethodLockedHeaders, &StorageNode::handle_locked_headers);
   handle(kMethodListTables, &StorageNode::handle_list_tables);
   handle(kMethodTableSize, &StorageNode::handle_table_size);
+  handle(kMethodAudit, &StorageNode::handle_audit);
 }
 
 Status StorageNode::handle_free(WorkerId, Bytes bytes, Reply&) {
@@ -204,6 +207,36 @@ Status StorageNode::handle_table_size(WorkerId, Bytes bytes, Reply& reply) {
   Result<TableSize> size = index_.size_of(id);
   if (!size.ok()) return size.status();
   write_table_size(*size, reply);
+  return Status();
+}
+
+// Units that are about to be free have an owner: this node.
+bool StorageNode::will_be_freed(uint64_t offset) const {
+  return leftovers_.lists(offset) ||
+         std::any_of(deferred_frees_.begin(), deferred_frees_.end(),
+                     [offset](const DeferredFree& each) { return each.slot == offset; });
+}
+
+Status StorageNode::handle_audit(WorkerId, Bytes bytes, Reply& reply) {
+  MessageReader reader(bytes);
+  const TableId id = reader.u32();
+  if (!reader.at_end()) return malformed("audit");
+  AuditReport report;
+  const auto awaited = [this](uint64_t slot) { return will_be_freed(slot); };
+  if (id == kNoTable) {
+    UnitAudit(worker_.scheduler(), region_, arena_, directory_, index_, awaited).run(report);
+  } else {
+    // As PartitionMap (engine/cluster) has it.
+    const auto home = [this](uint64_t hash) {
+      return partition_of(hash) % topology_.nodes == region_.node();
+    };
+    IndexAudit audit(worker_.scheduler(), region_, arena_, directory_, home, awaited);
+    RDMACC_RETURN_IF_ERROR(audit.audit_table(id, report));
+  }
+  // Whoever asks again and again sees by the epoch which transactions have ended meanwhile.
+  reclaimer_.advance();
+  report.epoch = reclaimer_.epoch();
+  report.write(reply);
   return Status();
 }
 

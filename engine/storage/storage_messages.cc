@@ -165,7 +165,7 @@ void write_locked_headers(const LockedHeaders& locked, Rpc::Bytes& out) {
     writer.u32(header.table);
     writer.u32(header.database);
     writer.u32(header.relfilenode);
-    writer.u8(header.gap ? 1 : 0);
+    writer.u8(static_cast<uint8_t>((header.gap ? 1 : 0) | (header.live ? 2 : 0)));
     writer.u64(header.key_hash);
     writer.u64(header.lock);
     writer.u64(header.waiter);
@@ -184,7 +184,9 @@ bool parse_locked_headers(std::span<const std::byte> in, LockedHeaders* locked) 
     header.table = reader.u32();
     header.database = reader.u32();
     header.relfilenode = reader.u32();
-    header.gap = reader.u8() != 0;
+    const uint8_t kind = reader.u8();
+    header.gap = (kind & 1) != 0;
+    header.live = (kind & 2) != 0;
     header.key_hash = reader.u64();
     header.lock = reader.u64();
     header.waiter = reader.u64();

@@ -242,6 +242,7 @@ LockedHeaders StorageNode::locked_headers(uint64_t from_page) {
       seen.relfilenode = table->relfilenode;
     }
     seen.gap = (header.flags & kFlagGap) != 0;
+    seen.live = (header.flags & kFlagLive) != 0;
     seen.key_hash = header.key_hash;
     seen.lock = header.lock;
     seen.waiter = header.waiter;

@@ -47,6 +47,7 @@ class StorageNode : public StorageService {
   Status handle_find_table(WorkerId from, Bytes request, Reply& reply);
   Status handle_list_tables(WorkerId from, Bytes request, Reply& reply);
   Status handle_table_size(WorkerId from, Bytes request, Reply& reply);
+  Status handle_audit(WorkerId from, Bytes request, Reply& reply);
   Status handle_reserve_table_id(WorkerId from, Bytes request, Reply& reply);
   Status handle_node_statistics(WorkerId from, Bytes request, Reply& reply);
   Status handle_locked_headers(WorkerId from, Bytes request, Reply& reply);
@@ -58,6 +59,7 @@ class StorageNode : public StorageService {
   };
 
   Progress progress() const;
+  bool will_be_freed(uint64_t offset) const;
   void defer_free(uint64_t slot);
   void free_deferred();
   Status handle_settle_index(WorkerId from, Bytes request, Reply& reply);

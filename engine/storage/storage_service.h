@@ -64,6 +64,7 @@ struct LockedHeader {
   uint32_t database = 0;  // the table's identity; 0 when it is gone
   uint32_t relfilenode = 0;
   bool gap = false;       // a gap header, not a record's
+  bool live = false;      // a record's that holds a row
   uint64_t key_hash = 0;  // of a gap header: the hash bits of its group
   uint64_t lock = 0, waiter = 0, sundial = 0;
 };
@@ -83,7 +84,7 @@ class StorageService {
   static Result<std::unique_ptr<StorageService>> open(Worker& worker, const Topology& topology);
   virtual ~StorageService() = default;
 
-  // Registers kMethodAllocate .. kMethodTableSize with the worker's Rpc.
+  // Registers kMethodAllocate .. kMethodAudit with the worker's Rpc.
   // Every handler passes through `guard`, which keeps requests of dead callers out (nullptr: none).
   using Guard = std::function<Rpc::Handler(Rpc::Handler)>;
   virtual void serve(const Guard& guard) = 0;

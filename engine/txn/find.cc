@@ -347,6 +347,11 @@ Status Finder::lock_gaps(std::span<Search*> missing) {
   std::vector<Driven> driven(missing.size());
   for (size_t i = 0; i < missing.size(); i++) driven[i].access = &missing[i]->work->gap;
   RDMACC_RETURN_IF_ERROR(drive(context_, context_.rules.read, driven));
+  // Of keys that have met on one header, one has locked it, for all.
+  boost::container::small_vector<GlobalAddress, 8> locked;
+  for (const Driven& each : driven) {
+    if (each.newly_locked) locked.push_back(each.access->header);
+  }
   for (size_t i = 0; i < missing.size(); i++) {
     KeyWork& work = *missing[i]->work;
     if (driven[i].end == Driven::End::kAbort) {
@@ -358,7 +363,8 @@ Status Finder::lock_gaps(std::span<Search*> missing) {
       // it was ours before.
       const Access stale = work.gap;
       work.gap = Access{};
-      if (driven[i].newly_locked && !gap_wanted(stale)) RDMACC_RETURN_IF_ERROR(give_back(stale));
+      const bool fresh = std::find(locked.begin(), locked.end(), stale.header) != locked.end();
+      if (fresh && !gap_wanted(stale)) RDMACC_RETURN_IF_ERROR(give_back(stale));
     }
   }
   return Status();

@@ -31,6 +31,7 @@ class Indexed : public Workload {
 
   const char* name() const override { return "indexed"; }
   std::vector<TableSpec> table_specs() const override;
+  bool is_ordered_index(size_t number) const override { return number != 0; }
   Status load(Session& session, const TxnOptions& options, uint64_t part, uint64_t parts) override;
   TxnInputs draw(Random& random) const override;
   Status execute(Session& session, const TxnInputs& inputs, TxnEffect& effect) const override;

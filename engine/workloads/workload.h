@@ -66,6 +66,8 @@ class Workload {
   // From a coroutine, once, before anything else. Those that an earlier run has left are dropped.
   Status create_tables(Session& session);
   std::span<const TableId> tables() const { return tables_; }
+  // Whether the table of that place holds the nodes of an ordered index (engine/index).
+  virtual bool is_ordered_index(size_t) const { return false; }
   void bind_tables(std::span<const TableId> tables);  // CHECKs that there is one for each spec
 
   // ---- Rows. Loads the `part`-th of `parts` shares of the rows; parts may be loaded by several

@@ -10,6 +10,7 @@
 #include "engine/index/index_scan.h"
 #include "engine/session.h"
 #include "engine/stats/stats_recorder.h"
+#include "engine/verify/verify.h"
 #include "pg_rdmacc/bridge/engine_bridge.h"
 #include "rdma/open_fabric.h"
 
@@ -75,6 +76,11 @@ struct Attachment {
   std::vector<BridgeInDoubt> in_doubt;
   std::vector<BridgeTable> tables;
   uint64_t unresolved = 0;
+  // Of the last bridge_start_verify(); while it is under way, its session.
+  std::vector<Finding> found;
+  std::vector<BridgeFinding> findings;
+  Session* verifying = nullptr;
+  bool verify_cancelled = false;
 };
 
 // nullptr unless this very process has attached: a child of the one that did has no worker slot

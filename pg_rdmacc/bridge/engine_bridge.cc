@@ -222,7 +222,13 @@ void bridge_wait(uint64_t us_max) {
 }
 
 void bridge_cancel(void) {
-  if (Attachment* at = attached()) no_throw([&] { at->session->cancel(); });
+  Attachment* at = attached();
+  if (at == nullptr) return;
+  at->verify_cancelled = true;
+  no_throw([&] {
+    at->session->cancel();
+    if (at->verifying != nullptr) at->verifying->cancel();
+  });
 }
 
 // ---- Transactions

@@ -93,6 +93,11 @@ typedef struct BridgeTable {
   uint32_t relfilenode;
 } BridgeTable;
 
+typedef struct BridgeTableToVerify {
+  uint32_t table;
+  bool ordered_index; /* it holds the entries of one */
+} BridgeTableToVerify;
+
 typedef struct BridgeTxnOptions {
   int protocol;     /* number of rdmacc::Protocol; -1: join what the gate has open */
   uint16_t stages;  /* hybrid code */
@@ -287,6 +292,15 @@ typedef struct BridgeRange {
   bool low_bounded, high_bounded;
 } BridgeRange;
 
+/* What verification has found. */
+typedef struct BridgeFinding {
+  const char* kind;
+  uint32_t table; /* 0: of none */
+  int node;
+  BridgeBytes key; /* empty: not of one key */
+  const char* detail;
+} BridgeFinding;
+
 typedef struct BridgeIndexScan BridgeIndexScan;
 /* Freed by bridge_index_scan_free, with all scans of its owner (bridge_scans_free_of), or when the
  * transaction ends. */
@@ -332,6 +346,10 @@ void bridge_stat_add_retry(int protocol, bool gives_up);
 /* ---- What goes on in the cluster. The results live until the next command of their kind. */
 void bridge_start_locks(int node, uint64_t from); /* from: 0, or *next of the answer before */
 size_t bridge_locks(const BridgeLock** locks, uint64_t* next); /* *next is 0 at the end */
+/* Of these tables; `units`: and of what no table of the nodes leads to. The tables stay until the
+ * command has ended. */
+void bridge_start_verify(const BridgeTableToVerify* tables, size_t count, bool units);
+size_t bridge_findings(const BridgeFinding** findings); /* none: sound */
 void bridge_start_gate(BridgeGate* out);
 void bridge_start_in_doubt(void);
 /* *unresolved: dead sessions that node 0 has not looked at yet. */

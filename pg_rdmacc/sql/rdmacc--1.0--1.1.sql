@@ -28,6 +28,21 @@ LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 COMMENT ON FUNCTION @extschema@.relation_size(pg_catalog.regclass) IS
   'bytes of memory that an rdmacc table without its secondary indexes, or one of those, has in the nodes';
 
+CREATE FUNCTION @extschema@.verify(
+  relation pg_catalog.regclass,
+  units pg_catalog.bool DEFAULT false,
+  OUT finding pg_catalog.text,
+  OUT object pg_catalog.regclass,
+  OUT node pg_catalog.int4,
+  OUT key pg_catalog.bytea,
+  OUT detail pg_catalog.text)
+RETURNS SETOF pg_catalog.record
+AS 'MODULE_PATHNAME', 'rdmacc_sql_verify'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION @extschema@.verify(pg_catalog.regclass, pg_catalog.bool) IS
+  'what is wrong with an rdmacc table and its indexes, beside traffic; no row: sound';
+REVOKE ALL ON FUNCTION @extschema@.verify(pg_catalog.regclass, pg_catalog.bool) FROM PUBLIC;
+
 -- Transactions of rdmacc rows and of others.
 CREATE FUNCTION @extschema@.transactions_in_doubt(
   OUT gtid pg_catalog.text,

@@ -1,6 +1,7 @@
 // Every request and reply of the engine, parsed from any bytes: the first byte says which.
 #include "engine/log/in_doubt_list.h"
 #include "engine/protocols/calvin/request.h"
+#include "engine/storage/audit_message.h"
 #include "engine/storage/storage_messages.h"
 #include "engine/txn/stage_message.h"
 #include "tests/fuzz/heap_endpoint.h"
@@ -105,6 +106,8 @@ void storage_replies(Bytes bytes) {
   parse_tables(bytes, &tables);
   TableSize size;
   parse_table_size(bytes, &size);
+  AuditReport report;
+  report.parse(bytes);
 }
 
 void in_doubt(Bytes bytes) {

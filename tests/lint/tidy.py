@@ -23,11 +23,12 @@ BYTES_MAX = 256 * 1024
 RANKS = {
     "rdma/base": 0, "rdma": 1, "engine/storage": 2, "engine/cluster": 3, "engine/log": 4,
     "engine/txn": 5, "engine/protocols": 6, "engine/stats": 7, "engine/check": 8, "engine": 9,
-    "engine/index": 10, "engine/workloads": 11, "engine/node": 12, "engine/bench": 13,
-    "pg_rdmacc/bridge": 11, "pg_rdmacc/server": 12, "pg_rdmacc/xact": 13, "pg_rdmacc/codec": 14,
-    "pg_rdmacc/relation": 15, "pg_rdmacc/row": 16, "pg_rdmacc/index": 17, "pg_rdmacc/ddl": 18,
-    "pg_rdmacc/table": 19, "pg_rdmacc/plan": 20, "pg_rdmacc/query": 21, "pg_rdmacc/sql": 22,
-    "pg_rdmacc": 23,
+    "engine/index": 10, "engine/verify": 11, "engine/workloads": 12, "engine/node": 13,
+    "engine/bench": 14,
+    "pg_rdmacc/bridge": 12, "pg_rdmacc/server": 13, "pg_rdmacc/xact": 14, "pg_rdmacc/codec": 15,
+    "pg_rdmacc/relation": 16, "pg_rdmacc/row": 17, "pg_rdmacc/index": 18, "pg_rdmacc/ddl": 19,
+    "pg_rdmacc/table": 20, "pg_rdmacc/plan": 21, "pg_rdmacc/query": 22, "pg_rdmacc/sql": 23,
+    "pg_rdmacc": 24,
 }
 # Contracts of rules and drivers that lower rooms may see: names and values, no behaviour.
 SHARED_HEADERS = {"engine/txn/outcome.h", "engine/txn/stage.h", "engine/txn/history.h",
@@ -37,7 +38,7 @@ BRIDGE_HEADERS = {"engine/session.h", "engine/protocols/registry.h", "rdma/open_
                   "rdma/cluster_watch.h", "rdma/bootstrap/cluster_config.h",
                   "rdma/bootstrap/loopback_files.h", "engine/stats/shared_stats.h",
                   "engine/stats/stats_recorder.h", "engine/index/ordered_index.h",
-                  "engine/index/index_scan.h"}
+                  "engine/index/index_scan.h", "engine/verify/verify.h"}
 SERVER_HEADERS = re.compile(r'#include "(postgres|fmgr|miscadmin|executor/|access/|utils/|storage/'
                             r"(ipc|lwlock|latch|shmem|procarray|fd)|catalog/|commands/|nodes/)")
 PROTOCOL_NAMES = re.compile(r"\bProtocol::k(Nowait|Waitdie|Occ|Mvcc|Sundial|Calvin)\b")

@@ -11,6 +11,7 @@
 #include "engine/workloads/predicate.h"
 #include "engine/workloads/procedures.h"
 #include "engine/workloads/smallbank.h"
+#include "tests/sim/verify_at_rest.h"
 
 namespace rdmacc {
 namespace {
@@ -384,6 +385,7 @@ Status SimRun::check_at_rest() {
     resolved_ += static_cast<uint32_t>(nodes_[node][0]->resolved_workers());
     share_sweeps_ += nodes_[node][0]->share_sweeps();
   }
+  RDMACC_RETURN_IF_ERROR(check_tables());
   RDMACC_RETURN_IF_ERROR(check_workload());
   return check_history();  // with the last reads, which saw everything
 }
@@ -428,6 +430,14 @@ Status SimRun::find_share(NodeThread& thread) const {
                                       ": " + describe(shared.offset(), header));
   }
   return Status();
+}
+
+Status SimRun::check_tables() {
+  return run_task(keeper_->worker().scheduler(), [this] {
+    Session session(*keeper_);
+    const bool losses = scenario_.kills + scenario_.node_restarts > 0;
+    return verify_at_rest(session, *workload_, txn_, losses);
+  });
 }
 
 Status SimRun::check_workload() {

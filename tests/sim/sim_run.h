@@ -114,6 +114,7 @@ class SimRun {
   Status check_locks(NodeId node);
   Status find_lock(NodeThread& thread, NodeId node) const;
   Status find_share(NodeThread& thread) const;
+  Status check_tables();
   Status check_workload();
   Status check_history();
   std::vector<HistoryTransaction> settled_history() const;

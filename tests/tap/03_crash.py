@@ -9,6 +9,7 @@ import time
 from harness import (Session, check_money, equal, eventually, kill_a_client_backend, node_pids, run,
                      true, wait_until_up)
 from smallbank import SmallBank
+from verify import verify
 
 CUSTOMERS = 2000
 CLIENTS = 4
@@ -43,6 +44,7 @@ def killed_backends(box):
             eventually(lambda: box.psql("SELECT 1") == "1", "the server is up again")
             wait_until_up(box)
             check_bank(box, protocol)
+            verify(box, protocol, losses=True)
 
 
 def killed_nodes(box):
@@ -58,6 +60,7 @@ def killed_nodes(box):
             wait_until_up(box)
             true(int(box.psql(restarts)) > before, "the node was started again")
             check_bank(box, protocol)
+            verify(box, protocol, losses=True)
 
 
 def stopped_node_only_delays(box):

@@ -8,6 +8,7 @@ import time
 
 from harness import (ask, equal, eventually, kill_a_client_backend, protocols, run, true,
                      wait_until_up)
+from verify import verify
 
 ROWS = 1000
 ROOMS = 20
@@ -85,6 +86,7 @@ def entries_are_rows_under_every_protocol(box):
         output = load.communicate(timeout=60)[0]
         equal(load.returncode, 0, f"{protocol}: {output[-1000:]}")
         check_indexes(box, protocol)
+        verify(box, protocol)
 
 
 def entries_are_rows_after_a_crash(box):
@@ -96,6 +98,7 @@ def entries_are_rows_after_a_crash(box):
         eventually(lambda: box.psql("SELECT 1") == "1", "the server is up again")
         wait_until_up(box)
         check_indexes(box, f"{protocol}, after a crash")
+        verify(box, f"{protocol}, after a crash", losses=True)
 
 
 def indexes_are_empty_after_a_stop(box):

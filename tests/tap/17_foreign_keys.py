@@ -7,6 +7,7 @@ import re
 import subprocess
 
 from harness import ask, equal, protocols, run, true
+from verify import verify
 
 PARENTS = 12
 CLIENTS = 4
@@ -77,6 +78,7 @@ def storm(box, protocol):
     ask(box, f"INSERT INTO parent SELECT generate_series(1, {PARENTS}) ON CONFLICT DO NOTHING")
     true(int(ask(box, "SELECT sum(life) FROM parent")) > lives, f"{protocol}: no parent went")
     true(children_ever(box) > before, f"{protocol}: there was no new child")
+    verify(box, protocol)
 
 
 def no_orphans_under_any_protocol(box):

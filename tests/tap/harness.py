@@ -77,10 +77,10 @@ def fails_with(box, sql, state, dbname="postgres"):
     return result.stderr
 
 
-def retried(box, sql, tries=20):
+def retried(box, sql, tries=20, dbname="postgres"):
     """psql's result once it is no serialization failure, as an application would do it."""
     for _ in range(tries):
-        result = box.psql(sql, check=False)
+        result = box.psql(sql, dbname, check=False)
         if sqlstate(result) != "40001":
             return result
     raise Unmet(f"{sql!r}: {tries} serialization failures: {result.stderr}")

@@ -151,7 +151,7 @@ TEST_P(EngineOnVerbs, SmallBankKeepsItsTotalsAndIsSerializable) {
       committed += job->committed();
     }
     EXPECT_GT(committed, 0u) << stages;
-    CheckJob check(*workload, shared.txn, delta);
+    CheckJob check(shared, delta);
     cluster.run({&check});
     ASSERT_TRUE(check.status().ok()) << stages << ": " << check.status().to_string();
     EXPECT_EQ("", check.violation()) << stages;

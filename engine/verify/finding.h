@@ -1,0 +1,50 @@
+#pragma once
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "engine/session.h"
+
+namespace rdmacc {
+
+// Something that is wrong for certain.
+struct Finding {
+  std::string kind;  // a fault_name (engine/storage/audit_message.h), or one of those below
+  TableId table = kNoTable;
+  NodeId node = 0;
+  uint64_t offset = 0;  // of the header, the entry or the unit in the node's region; 0: none
+  std::string key;      // bytes; empty: not of one key, or not known
+  std::string detail;
+
+  std::string to_string() const;
+};
+
+constexpr char kFindingLock[] = "lock";
+constexpr char kFindingNotFound[] = "not found";          // by look-up, but by a scan
+constexpr char kFindingNotScanned[] = "not scanned";      // by a scan, but linked where it belongs
+constexpr char kFindingScannedTwice[] = "scanned twice";  // by one scan
+constexpr char kFindingUnreadable[] = "unreadable";       // what a transaction was told
+constexpr char kFindingTreeNode[] = "tree node";          // of an ordered index
+constexpr char kFindingNoEntry[] = "no index entry";      // for a row
+constexpr char kFindingNoRow[] = "no row";                // for an index entry
+// Not right as far as the looks went, but locked at all of them.
+constexpr char kFindingBusy[] = "busy";
+
+struct VerifyOptions {
+  TxnOptions txn;      // of the transactions that look keys up and scan
+  bool units = false;  // also units of the nodes that no table leads to
+  // How often what looked wrong is looked at again, with pauses that grow.
+  uint32_t looks_max = 24;
+  uint64_t pause_us_max = 250'000;
+  // Lines of progress, for a caller that shows them (empty: none).
+  std::function<void(const std::string& line)> progress;
+  // Asked now and then: true ends all with kCancelled.
+  std::function<bool()> cancelled;
+
+  bool is_cancelled() const { return cancelled && cancelled(); }
+  uint64_t pause_us(uint32_t look) const;
+};
+
+std::string hex(std::string_view bytes);
+
+}  // namespace rdmacc

@@ -1,0 +1,60 @@
+// Verification behind engine_bridge.h: of one table and its indexes, on a session of its own beside
+// the backend's.
+#include "engine/verify/verify.h"
+
+#include "pg_rdmacc/bridge/bridge_attachment.h"
+
+namespace rdmacc::bridge {
+namespace {
+
+Status verify(Attachment& at, const std::vector<TableToVerify>& tables, bool units) {
+  Session session(*at.coordinator);
+  at.verifying = &session;
+  at.verify_cancelled = false;
+  VerifyOptions options;
+  options.txn.protocol = at.txn.protocol;
+  options.txn.plan = at.txn.plan;
+  options.txn.lock_mode = static_cast<LockMode>(at.txn.options.lock_mode);
+  options.txn.gate_timeout_us = at.txn.options.gate_timeout_us;
+  options.units = units;
+  options.cancelled = [&at] { return at.verify_cancelled; };
+  Result<VerifyReport> report = verify_tables(session, tables, options);
+  at.verifying = nullptr;
+  session.abort();
+  if (!report.ok()) return report.status();
+  at.found = std::move(report->findings);
+  for (Finding& finding : at.found) {
+    if (finding.offset != 0) {
+      finding.detail = "at " + std::to_string(finding.offset) + ": " + finding.detail;
+    }
+    at.findings.push_back({.kind = finding.kind.c_str(),
+                           .table = finding.table,
+                           .node = finding.node,
+                           .key = {finding.key.data(), finding.key.size()},
+                           .detail = finding.detail.c_str()});
+  }
+  return Status();
+}
+
+}  // namespace
+}  // namespace rdmacc::bridge
+
+using rdmacc::bridge::attached;
+using rdmacc::bridge::Attachment;
+
+void bridge_start_verify(const BridgeTableToVerify* asked, size_t count, bool units) {
+  rdmacc::bridge::start([=](rdmacc::Session&) {
+    Attachment& at = *attached();
+    at.findings.clear();
+    at.found.clear();
+    std::vector<rdmacc::TableToVerify> tables;
+    for (size_t i = 0; i < count; ++i) tables.push_back({asked[i].table, asked[i].ordered_index});
+    return rdmacc::bridge::verify(at, tables, units);
+  });
+}
+
+size_t bridge_findings(const BridgeFinding** findings) {
+  const Attachment* at = attached();
+  *findings = at != nullptr ? at->findings.data() : nullptr;
+  return at != nullptr ? at->findings.size() : 0;
+}
