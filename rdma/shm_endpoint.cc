@@ -52,7 +52,7 @@ ShmEndpoint::ShmEndpoint(std::shared_ptr<ShmCluster> cluster, WorkerId worker, u
 
 ShmEndpoint::~ShmEndpoint() {
   if (static_cast<uint32_t>(getpid()) == process_.pid) {
-    // What nobody waits for must still happen: it may be the release of a lock.
+    // What is not waited for must still happen: it may be the release of a lock.
     for (const Chain& chain : posted_.chains) {
       if (chain.completion != nullptr || chain.region == nullptr) continue;
       carry_out_chain({posted_.verbs.data() + chain.first_verb, chain.verb_count}, chain.region);
@@ -98,7 +98,7 @@ bool ShmEndpoint::receive() {
       const auto bit = static_cast<size_t>(std::countr_zero(senders));
       senders &= senders - 1;
       const auto from = static_cast<WorkerId>(i * 64 + bit);
-      if (!control_.has_ring(from, worker_)) continue;  // nobody honest sets such a bit
+      if (!control_.has_ring(from, worker_)) continue;  // no correct worker sets such a bit
       receive_from(from);
       any = true;
     }

@@ -10,8 +10,8 @@
 
 #include "rdma/shm_control.h"
 
-// Who holds which worker id, and whether that process still lives; and the names and modes of
-// shared memory objects.
+// Which process holds which worker id, and whether that process still lives; and the names and
+// modes of shared memory objects.
 
 namespace rdmacc {
 namespace {
@@ -158,7 +158,7 @@ Result<int> shm_open_checked(const std::string& name) {
     close(fd);
     return status;
   }
-  // Whoever may write the object may forge every row; another user's object is a trap.
+  // A process that may write the object may forge every row; another user's object is a trap.
   if (attributes.st_uid != geteuid() || (attributes.st_mode & 07777) != 0600 ||
       !S_ISREG(attributes.st_mode)) {
     close(fd);
