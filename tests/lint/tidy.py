@@ -10,6 +10,11 @@ import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 LINES_MAX = 600
+ROOM_LINES_MAX = 400
+ROOM_FILES_MAX = 45
+# Where rooms are made: every folder below has a rank of its own, at most so many source files, and
+# no file longer than that.
+ROOMED = ("pg_rdmacc",)
 COLUMNS_MAX = 100
 BYTES_MAX = 256 * 1024
 
@@ -19,7 +24,10 @@ RANKS = {
     "rdma/base": 0, "rdma": 1, "engine/storage": 2, "engine/cluster": 3, "engine/log": 4,
     "engine/txn": 5, "engine/protocols": 6, "engine/stats": 7, "engine/check": 8, "engine": 9,
     "engine/index": 10, "engine/workloads": 11, "engine/node": 12, "engine/bench": 13,
-    "pg_rdmacc": 11,
+    "pg_rdmacc/bridge": 11, "pg_rdmacc/server": 12, "pg_rdmacc/xact": 13, "pg_rdmacc/codec": 14,
+    "pg_rdmacc/relation": 15, "pg_rdmacc/row": 16, "pg_rdmacc/index": 17, "pg_rdmacc/ddl": 18,
+    "pg_rdmacc/table": 19, "pg_rdmacc/plan": 20, "pg_rdmacc/query": 21, "pg_rdmacc/sql": 22,
+    "pg_rdmacc": 23,
 }
 # Contracts of rules and drivers that lower rooms may see: names and values, no behaviour.
 SHARED_HEADERS = {"engine/txn/outcome.h", "engine/txn/stage.h", "engine/txn/history.h",
@@ -82,16 +90,58 @@ def check_layers(sources):
             included = room_of(match.group(1))
             if included == room:
                 continue
-            if room == "pg_rdmacc" and match.group(1) not in BRIDGE_HEADERS:
-                yield f"{path}:{number}: pg_rdmacc sees the engine through its session alone"
+            if room.startswith("pg_rdmacc") and not included.startswith("pg_rdmacc"):
+                if room != "pg_rdmacc/bridge":
+                    yield f"{path}:{number}: only pg_rdmacc/bridge sees the engine"
+                elif match.group(1) not in BRIDGE_HEADERS:
+                    yield f"{path}:{number}: pg_rdmacc sees the engine through its session alone"
             elif RANKS[included] >= RANKS[room]:
                 yield f"{path}:{number}: {room} must not include {match.group(1)}"
+
+
+def check_rooms(sources):
+    counts = {}
+    for path, text in sources.items():
+        folder = os.path.dirname(path)
+        if not path.startswith(tuple(tree + "/" for tree in ROOMED)):
+            continue
+        counts[folder] = counts.get(folder, 0) + 1
+        count = text.count("\n")
+        if count > ROOM_LINES_MAX:
+            yield f"{path}: {count} lines, {ROOM_LINES_MAX} are the limit"
+    for folder, count in sorted(counts.items()):
+        if folder not in RANKS:
+            yield f"{folder}: has no rank"
+        if count > ROOM_FILES_MAX:
+            yield f"{folder}: {count} source files, {ROOM_FILES_MAX} are the limit"
+        if not os.path.isfile(os.path.join(ROOT, folder, "README.md")):
+            yield f"{folder}: has no README.md"
+    ranks = [rank for folder, rank in RANKS.items() if folder.startswith(ROOMED)]
+    if len(set(ranks)) != len(ranks):
+        yield "RANKS: two rooms have one rank"
+
+
+def check_room_readmes(sources):
+    """Every file of a room is named by its README, which says the room's rank in its tree."""
+    for tree in ROOMED:
+        rooms = sorted((folder for folder in RANKS if folder.startswith(tree)), key=RANKS.get)
+        for number, folder in enumerate(rooms, 1):
+            readme = os.path.join(folder, "README.md")
+            if folder == tree or not os.path.isfile(os.path.join(ROOT, readme)):
+                continue
+            text = read(readme)
+            if f"Rank {number} of {len(rooms)}" not in text:
+                yield f'{readme}: does not say "Rank {number} of {len(rooms)}"'
+            for path in sorted(sources):
+                name = os.path.splitext(os.path.basename(path))[0]
+                if os.path.dirname(path) == folder and not re.search(rf"`{name}(\.h)?`", text):
+                    yield f"{readme}: does not name {name}"
 
 
 def check_server_headers(sources):
     for path, text in sources.items():
         inside = path.startswith("pg_rdmacc/")
-        bridge = re.match(r"pg_rdmacc/(engine_bridge|bridge_|node_process)", path)
+        bridge = re.match(r"pg_rdmacc/(bridge/|server/node_process)", path)
         if inside and not bridge:
             continue
         for number, line in enumerate(text.split("\n"), 1):
@@ -297,6 +347,8 @@ def main():
              and not path.startswith("expected/")}
     rules = {
         "layers": check_layers(sources),
+        "rooms": check_rooms(sources),
+        "rooms' READMEs": check_room_readmes(sources),
         "PostgreSQL's headers": check_server_headers(sources),
         "libibverbs": check_verbs_header(sources),
         "choice of the fabric": check_fabric_choice(sources),
