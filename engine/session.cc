@@ -75,7 +75,7 @@ Scheduler& Session::scheduler() {
 namespace {
 
 // A deterministic protocol has no Read stage: what an interactive transaction reads is values
-// brought to who executes it, so it goes the way of forwarded ones.
+// brought to the executing nodes, so it goes the way of forwarded ones.
 StagePlan plan_of(const ProtocolRules& rules, StagePlan plan) {
   if (!rules.commits_in_order) return plan;
   const auto forward = static_cast<uint16_t>(Stage::kForward);

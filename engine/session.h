@@ -64,7 +64,7 @@ class Coordinator {
   Worker& worker();
   const Topology& topology() const;
   WorkerStats& stats();
-  // Is told what the transactions measure, while they run (nullptr: nobody is). Not owned.
+  // Is told what the transactions measure, while they run (nullptr: none). Not owned.
   void set_observer(TxnObserver* observer);
   // Every committed and aborted transaction is reported to `history` (nullptr: none). Not owned.
   void set_history(HistoryWriter* history);
@@ -82,7 +82,7 @@ struct TxnOptions {
   LockMode lock_mode = LockMode::kExclusive;
   uint64_t gate_timeout_us = 10'000'000;
   // Asks for the cluster to itself from the start, so that it cannot lose: a long reader that is
-  // worth a wait of everybody else's (engine/cluster/gate.h, G4, bounds it).
+  // worth a wait of all others (engine/cluster/gate.h, G4, bounds it).
   bool alone = false;
 };
 
@@ -127,10 +127,10 @@ class Session {
   // commit_outcome_unknown() says so; otherwise the transaction is aborted.
   Status commit();
   void abort();  // releases everything; always succeeds
-  // Two phases, for a transaction that somebody else decides: prepare() does all that may fail and
-  // leaves it prepared under `gtid`; then commit_prepared(), or abort(). Not ok: aborted, and why,
-  // but for kInvalidArgument (the protocol cannot prepare), which leaves it as it was. One that has
-  // written nothing is committed by prepare(): active() is false then. A transaction whose
+  // Two phases, for a transaction that is decided outside the engine: prepare() does all that may
+  // fail and leaves it prepared under `gtid`; then commit_prepared(), or abort(). Not ok: aborted,
+  // and why, but for kInvalidArgument (the protocol cannot prepare), which leaves it as it was. One
+  // that has written nothing is committed by prepare(): active() is false then. A transaction whose
   // coordinator dies while it is prepared is in doubt: it keeps its locks until decide() is told.
   Status prepare(Gtid gtid);
   bool prepared() const;
@@ -168,7 +168,7 @@ class Session {
   // rows that one command may change a thousand times.
   Status amend(TableId table, std::string_view key, std::string_view row);
   // Reads a key and, if `exclusive`, locks its row until the transaction ends, without waiting for
-  // whoever holds it (kBusy, and the transaction goes on). Deterministic protocols lock nothing:
+  // its holder (kBusy, and the transaction goes on). Deterministic protocols lock nothing:
   // kGot means little there. Rows that are locked should be written, if only as they are: a lock
   // alone is no write.
   Result<RowLock> try_lock(TableId table, std::string_view key, bool exclusive);
@@ -185,7 +185,7 @@ class Session {
   // twice): kAborted when they were not read at one moment, so that the transaction has lost.
   Status check_reads();
 
-  // ---- Hints, for who builds structures on rows (engine/index/). Not in a procedure.
+  // ---- Hints, for code that builds structures on rows (engine/index/). Not in a procedure.
   // What the transaction knows of a key without asking: its own write, or what it has read. False:
   // nothing.
   bool recall(TableId table, std::string_view key, RowView& out,
@@ -235,7 +235,7 @@ class Session {
   const Topology& topology();
   // Of the worker: to yield, to sleep, to read the clock (its endpoint's).
   Scheduler& scheduler();
-  // A random number, for ids that nobody hands out. Not in a procedure.
+  // A random number, for ids that no allocator hands out. Not in a procedure.
   uint64_t draw_number();
 
  private:

@@ -20,7 +20,7 @@ class ClusterWatch {
   // kInvalidArgument: the config or the secret is not as it must be.
   static Result<std::unique_ptr<ClusterWatch>> open(const ClusterConfig& config);
 
-  // Reads what has come and asks whoever was not asked for half a second. Never waits.
+  // Reads what has come and asks nodes not asked for half a second. Never waits.
   void step();
   const NodeNews& node(NodeId node) const { return nodes_[node].news; }
   // Of node 0's memory when it answered last (Membership::ping()); 0: it never has.

@@ -2,7 +2,7 @@
 #include "rdma/verb.h"
 
 // One-sided verbs carried out by a CPU that maps the region: what shm does for itself, and tcp for
-// its peers. F2 and F3 of fabric.h hold for whoever goes through here.
+// its peers. F2 and F3 of fabric.h hold for all verbs that go through here.
 
 namespace rdmacc {
 
@@ -13,7 +13,8 @@ class CpuVerbs {
     auto* remote = reinterpret_cast<uint64_t*>(region + verb.remote_offset);
     switch (verb.opcode) {
       case Opcode::kRead:
-        // F2: whoever reads what this chain wrote, or misses it, agrees with what this READ sees.
+        // F2: a process that reads what this chain wrote, or misses it, agrees with what this READ
+        // sees.
         if (unfenced_write_) __atomic_thread_fence(__ATOMIC_SEQ_CST);
         unfenced_write_ = false;
         return read_words(verb, remote);

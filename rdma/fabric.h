@@ -8,14 +8,14 @@
 #include "rdma/base/status.h"
 #include "rdma/verb.h"
 
-// The contract of every fabric (shm, sim; later verbs and tcp). It is the one door to memory of
+// The contract of every fabric (shm, tcp, verbs, sim). It is the one door to memory of
 // other nodes, to datagrams, to time and to chance; no code above knows which fabric it runs on.
 //
 //  F1  A chain of verbs for one node executes in order there. Chains are not atomic and other
 //      initiators' verbs may fall between any two of its verbs. On a NIC an atomic may overtake
-//      READs of other words before it: nobody may rely on the order of these two.
+//      READs of other words before it: no caller may rely on the order of these two.
 //  F2  A READ or WRITE is atomic per aligned 8-byte word only. Lines of one READ may be seen in
-//      any order; a WRITE that a chain carries out before a READ is visible to everybody first
+//      any order; a WRITE that a chain carries out before a READ is visible to all first
 //      (store-load order included).
 //  F3  Atomics are atomic with all other atomics and with the owner's CPU where capabilities()
 //      says `coherent_atomics`.
@@ -59,7 +59,7 @@ class Endpoint {
   // Rings the doorbell of `node` for `chain` (copied; the local buffers are not). poll() later
   // calls completion->finish_one(); the caller has counted the chain in `outstanding`.
   // Chains to one node are carried out, and completed, in the order of their ring().
-  // completion == nullptr: nobody waits (passive acknowledgement); its local buffers must then
+  // completion == nullptr: not waited for (passive acknowledgement); its local buffers must then
   // stay valid until a later chain to the same node has completed.
   virtual void ring(NodeId node, std::span<const Verb> chain, Completion* completion) = 0;
 
@@ -125,8 +125,8 @@ class Fabric {
   // The endpoint of a thread of node `node`, whose region this process owns.
   virtual Result<std::unique_ptr<Endpoint>> join_as_node(NodeId node, uint16_t thread) = 0;
 
-  // Workers whose owner died without leaving (an Endpoint's destructor leaves) and that nobody
-  // has released yet; node threads are never listed. Node 0 resolves them, then releases.
+  // Workers whose owner died without leaving (an Endpoint's destructor leaves) and that were
+  // not released yet; node threads are never listed. Node 0 resolves them, then releases.
   virtual std::vector<WorkerId> departed() = 0;
   virtual void release(WorkerId worker) = 0;
 };

@@ -10,7 +10,7 @@
 
 namespace rdmacc {
 
-// What everybody says who cannot have registered memory.
+// The one status for registered memory that cannot be had.
 inline Status out_of_registered_memory() {
   return Status(Code::kNoSpace, "registered memory is used up");
 }

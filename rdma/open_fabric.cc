@@ -13,7 +13,7 @@
 namespace rdmacc {
 namespace {
 
-// The simulator's cluster is one object in one thread: whoever drives it makes it.
+// The simulator's cluster is one object in one thread: the simulation that drives it makes it.
 Status not_by_processes(FabricKind kind) {
   return Status(Code::kInvalidArgument,
                 std::string("the fabric ") + fabric_name(kind) + " is not opened by processes");

@@ -7,7 +7,7 @@
 #include "rdma/fabric_kind.h"
 #include "rdma/verbs_fabric.h"
 
-// The one place where a fabric is chosen: nobody above this folder knows which one it runs on. A
+// The one place where a fabric is chosen: no code above this folder knows which one it runs on. A
 // further kind is a case in open_fabric.cc.
 
 namespace rdmacc {
@@ -49,8 +49,8 @@ void destroy_cluster(const FabricChoice& choice);
 
 // True from create_cluster(), or the start of node 0 on this host, until destroy_cluster().
 bool cluster_exists(const FabricChoice& choice);
-// What a choice must be like before anybody is asked: its config, and its secret file's owner,
-// mode and length. kInvalidArgument says what is not so.
+// What a choice must be like before any other process is asked: its config, and its secret file's
+// owner, mode and length. kInvalidArgument says what is not so.
 Status check_choice(const FabricChoice& choice);
 
 // A coordinator's process: owns no thread, and is to be opened after fork(). kNotFound: there is

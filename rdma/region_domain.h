@@ -4,7 +4,8 @@
 namespace rdmacc {
 
 // A part of a node's region that a fabric may register apart, with no more rights for peers than
-// they need. Everybody may READ every part. The parts of a region follow each other without a gap.
+// they need. All workers may READ every part. The parts of a region follow each other without a
+// gap.
 struct RegionDomain {
   uint64_t offset = 0;
   uint64_t bytes = 0;

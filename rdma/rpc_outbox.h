@@ -22,7 +22,7 @@ struct RpcMessageView {
   Code code = Code::kOk;
 };
 
-// Who owns the bytes of a queued message; false when the call has ended meanwhile.
+// The owner of the bytes of a queued message; false when the call has ended meanwhile.
 class RpcMessageSource {
  public:
   virtual ~RpcMessageSource() = default;

@@ -37,7 +37,7 @@ struct ShmHeader {
 };
 static_assert(sizeof(ShmHeader) <= kShmPageBytes && std::atomic<uint64_t>::is_always_lock_free);
 
-// Who holds a worker id: one word, so that it is never half known.
+// The holder of a worker id: one word, so that it is never half known.
 //   | incarnation 24 | pid 22 | low bits of the process's start time 16 | state 2 |
 struct ShmOwner {
   enum class State : uint8_t { kFree = 0, kClaimed = 1, kLive = 2 };

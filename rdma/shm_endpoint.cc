@@ -97,7 +97,7 @@ bool ShmEndpoint::receive() {
       const auto bit = static_cast<size_t>(std::countr_zero(senders));
       senders &= senders - 1;
       const auto from = static_cast<WorkerId>(i * 64 + bit);
-      if (!control_.has_ring(from, worker_)) continue;  // nobody honest sets such a bit
+      if (!control_.has_ring(from, worker_)) continue;  // no correct worker sets such a bit
       receive_from(from);
       any = true;
     }

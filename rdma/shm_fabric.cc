@@ -91,7 +91,7 @@ Result<std::unique_ptr<ShmFabric>> ShmFabric::attach(const std::string& cluster,
 
 void ShmFabric::destroy(const std::string& cluster) {
   if (!cluster_name_valid(cluster)) return;
-  // The control object first: nobody finds the cluster any more.
+  // The control object first: the cluster can no longer be found.
   shm_unlink(shm_control_name(cluster).c_str());
   for (uint32_t node = 0; node < kNodeObjectsMax; ++node) {
     shm_unlink(shm_region_name(cluster, static_cast<NodeId>(node)).c_str());

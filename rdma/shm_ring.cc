@@ -10,7 +10,7 @@ bool ShmRing::push(ShmIncarnations incarnations, std::span<const std::byte> data
   const uint64_t head = header_.head.load(std::memory_order_acquire);
   const uint64_t used = tail - head;
   if (used > kShmRingBytes || tail % 8 != 0) {
-    // Somebody wrote garbage here. Each side puts its own index right: see front().
+    // The peer wrote garbage here. Each side puts its own index right: see front().
     header_.tail.store((head + 7) & ~7ull, std::memory_order_release);
     return false;
   }
@@ -56,7 +56,7 @@ std::span<const std::byte> ShmRing::front(ShmIncarnations incarnations) {
     }
     head += record_bytes(bytes);
   }
-  // Nothing for us, or bytes that do not parse: whatever was there is lost.
+  // Nothing to receive, or bytes that do not parse: whatever was there is lost.
   header_.head.store(tail, std::memory_order_release);
   return {};
 }

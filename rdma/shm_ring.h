@@ -8,7 +8,7 @@
 
 // Datagrams from one worker to one other: a byte ring in shared memory with one producer and one
 // consumer. A record is published by one store of `tail`, and consumed by one store of `head`;
-// whoever dies in between leaves a ring that its next owner takes over as it is.
+// a process that dies in between leaves a ring that its next owner takes over as it is.
 //
 //   record: | bytes 4 | sender's incarnation 4 | receiver's incarnation 4 | 0 | payload, to 8 |
 //

@@ -5,7 +5,7 @@
 
 #include "rdma/verb.h"
 
-// Who decides what happens next in the simulator, when that is not its clock: a test that tries
+// Decides what happens next in the simulator in place of its clock: a test that tries
 // every order of events. Completions and the steps of workers happen at once, since they are
 // invisible to others; what is left to choose is given to SimChooser. Each worker then has a
 // clock of its own that stands still but for its timers, so that what a worker does follows from

@@ -74,7 +74,7 @@ bool SimEndpoint::poll() {
 }
 
 void SimEndpoint::wait(uint64_t) {
-  // The simulator decides who runs when: a worker that slept here would stop the world.
+  // The simulator decides which worker runs: a worker that slept here would stop the world.
   CHECK(!"wait() in the simulator");
 }
 

@@ -12,7 +12,7 @@
 namespace rdmacc {
 
 // Whether a worker's connection may still have verbs carried out. The thread that serves it is
-// `busy` while it does so; whoever fences it waits for that, and after it nothing is.
+// `busy` while it does so; a fence waits for that, and after it nothing is.
 class TcpGuard {
  public:
   // Between them one chain is carried out; false: the worker has been fenced.
@@ -33,7 +33,7 @@ class TcpGuard {
 };
 
 // The door of a node's thread: the node's control thread gives out tickets for it and shuts it to
-// the dead, the thread itself lets in whoever shows one. Thread-safe.
+// the dead, the thread itself lets in a worker that shows one. Thread-safe.
 class TcpDoor {
  public:
   struct Guest {

@@ -83,7 +83,7 @@ TcpEndpoint::~TcpEndpoint() {
       }
     }
     handler_ = nullptr;
-    // What nobody waits for must still happen: it may be the release of a lock. If it cannot,
+    // What is not waited for must still happen: it may be the release of a lock. If it cannot,
     // this worker stays a member until its process ends, and is resolved then.
     if (deliver_all_passive()) cluster_->membership->leave(self_.claim);
   }
@@ -91,7 +91,7 @@ TcpEndpoint::~TcpEndpoint() {
 }
 
 bool TcpEndpoint::deliver_all_passive() {
-  // Completions of those who wait are of no interest any more, nor are they alive.
+  // Completions of coroutines that waited are not delivered: those no longer exist.
   post_delayed_passive();
   std::erase_if(own_chains_, [](const OwnChain& chain) { return chain.completion != nullptr; });
   carry_out_own();
@@ -159,7 +159,7 @@ bool TcpEndpoint::carry_out_own() {
 bool TcpEndpoint::send(WorkerId to, std::span<const std::byte> datagram) {
   const Topology& topology = cluster_->topology();
   CHECK(!datagram.empty() && datagram.size() <= kTcpDatagramBytesMax && to < topology.workers_max);
-  // Two coordinators never talk, and nobody sends to itself.
+  // Two coordinators never talk, and no worker sends to itself.
   CHECK(to != worker_ && (host_ != nullptr || topology.is_node_worker(to)));
   const uint32_t incarnation = incarnation_of(to);
   if (incarnation == 0) return true;  // lost

@@ -12,7 +12,7 @@ namespace rdmacc {
 // belongs to: verbs of its own to it need no message. After fork() it is the parent's.
 class TcpEndpoint : public Endpoint {
  public:
-  // Of a coordinator; a node's thread also has a door and whoever knocks at `listener`.
+  // Of a coordinator; a node's thread also has a door and connections from `listener`.
   TcpEndpoint(std::shared_ptr<TcpCluster> cluster, Membership::Claim claim,
               std::shared_ptr<TcpDoor> door = nullptr, Descriptor listener = Descriptor());
   ~TcpEndpoint() override;

@@ -14,7 +14,7 @@ constexpr int kBacklog = 128;
 // The regions' objects are told apart from a shm cluster's by the dot in their name.
 std::string region_cluster(const std::string& cluster) { return "tcp." + cluster; }
 
-// A door is opened to whoever the control channel has shown to be the worker that it says.
+// A worker is admitted when the control channel has proven its claim.
 Result<Membership::Bytes> give_ticket(TcpCluster& cluster, const Membership::Peer& peer,
                                       std::span<const std::byte> bytes) {
   TcpTicketRequest request;

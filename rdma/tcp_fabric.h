@@ -5,7 +5,7 @@
 
 // Plain TCP between hosts, or processes of one. A verb is a message that the target node's thread
 // carries out in its poll(); the nodes' regions are POSIX shared memory objects of their hosts, so
-// that the rows outlive the processes. Who is a member, and the keys of connections, come from the
+// that the rows outlive the processes. The members, and the keys of connections, come from the
 // authenticated channel of bootstrap/membership.h.
 //
 // Objects: /rdmacc.tcp.<cluster>.* and a node's region, which stay until destroy().

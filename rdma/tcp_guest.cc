@@ -148,7 +148,8 @@ bool TcpGuest::carry_out(const TcpFrame& frame) {
     reply += sizeof(header);
   }
   if (!guest_.guard->enter()) return end("it was fenced");
-  // A chain that nobody waits for may come again, on another connection: it goes on where it ended.
+  // A chain that is not waited for may come again, on another connection: it goes on where it
+  // ended.
   TcpProgress& progress = *host_.cluster.progress;
   const WorkerId worker = guest_.claim.worker;
   const uint64_t sequence = frame.header.sequence;

@@ -218,7 +218,7 @@ bool TcpPeer::on_challenge() {
   CHECK(read_exactly(connection_->arrived().first(sizeof(challenge)), challenge));
   connection_->consume(sizeof(challenge));
   if (!same_secret(challenge.proof, tcp_proof_of_node(ticket_.key, hello_, challenge.nonce))) {
-    self_.cluster->log->say("whoever answers at the data port of node " + std::to_string(node_) +
+    self_.cluster->log->say("the process at the data port of node " + std::to_string(node_) +
                             " does not know its ticket");
     retry_later();
     return false;
@@ -317,7 +317,7 @@ void TcpPeer::lose_with_node() {
   fail_chains();
 }
 
-// What nobody waits for is queued again, the rest fails.
+// What is not waited for is queued again, the rest fails.
 void TcpPeer::fail_chains() {
   queued_.clear();
   targets_.clear();

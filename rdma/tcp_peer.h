@@ -44,7 +44,7 @@ struct TcpSelf {
 //
 // Chains fail when the connection ends, when the node does not answer them for chain_us_max, or
 // when it cannot be dialled for dial_us_max (see TcpOptions); at once when the node is known to be
-// dead. A chain of WRITEs that nobody waits for is posted again on the next connection instead: it
+// dead. A chain of WRITEs that is not waited for is posted again on the next connection instead: it
 // must happen, and it comes before everything that is posted later. The node knows by its sequence
 // what of it has happened already (tcp_progress.h).
 class TcpPeer {
@@ -67,8 +67,8 @@ class TcpPeer {
   // Ends what there is because of another thread of the same node.
   void lose_with_node();
   bool open() const { return state_ == State::kOpen; }
-  // ---- When the worker leaves: nobody is told of completions any more, and whether there are
-  // chains that nobody waited for and that are not known to have been carried out.
+  // ---- When the worker leaves: completions are no longer delivered, and whether there are
+  // chains that were not waited for and that are not known to have been carried out.
   void forget_completions();
   bool owes() const;
   // Posts a READ if none is under way, whose reply shows that everything before it is done.
@@ -81,10 +81,10 @@ class TcpPeer {
   enum class State : uint8_t { kIdle, kAsking, kConnecting, kGreeting, kOpen };
   struct Pending {
     uint64_t sequence;
-    Completion* completion;  // nullptr: nobody waits, or a later segment completes it
+    Completion* completion;  // nullptr: not waited for, or a later segment completes it
     uint32_t targets;        // of targets_ that its reply fills
     bool replied;            // it asks for a reply
-    bool passive;            // nobody waits for its chain
+    bool passive;            // its chain is not waited for
     uint64_t posted_us;
     std::vector<std::byte> again;  // the frame, if it is posted again
   };

@@ -8,7 +8,7 @@
 namespace rdmacc {
 
 // A worker's reliable connection to one node: its chains on their way to the send queue, in it, and
-// to their completion. One thread's; whoever polls the worker's completion queue hands over what
+// to their completion. One thread's; the poller of the worker's completion queue hands over what
 // is this connection's.
 //
 // Every verb is one work request, linked to the next, so that a chain is one doorbell. Only some
@@ -51,21 +51,22 @@ class VerbsConnection {
 
   // Only while connected. What cannot be posted breaks the connection.
   void ring(std::span<const Verb> chain, Completion* completion);
-  // Success up to the request that a completion names, or an error. Appends whom to tell.
+  // Success up to the request that a completion names, or an error. Appends the completions to
+  // signal.
   void complete(const ibv_wc& work, std::vector<Completion*>& done);
   // Posts what there is room for now.
   void post();
   // Chains that were lost with the connection, each to be told once.
   std::vector<Completion*> take_failed();
 
-  // Nobody waits for anything any more; what was rung is still carried out.
+  // Nothing is waited for any more; what was rung is still carried out.
   void forget_waiters();
 
   bool idle() const { return queued_.empty() && posted_ == retired_; }
   bool anything_failed() const { return !failed_.empty(); }
   // Asks for a completion of all that was posted, by an 8-byte READ to `scratch`.
   void ask_for_completion(std::byte* scratch);
-  // Something that nobody waited for was lost, or may have been, when it broke.
+  // Something that was not waited for was lost, or may have been, when it broke.
   bool lost_unacknowledged() const { return lost_unacknowledged_; }
   // The reason of the last break.
   const std::string& complaint() const { return complaint_; }
@@ -121,7 +122,7 @@ class VerbsConnection {
   std::deque<Request> queued_;
   std::deque<InFlight> in_flight_;
   uint64_t posted_ = 0, retired_ = 0, last_signalled_ = 0;  // requests, counted from 1
-  uint64_t last_unacknowledged_ = 0;  // the last request of a chain that nobody waits for
+  uint64_t last_unacknowledged_ = 0;  // the last request of a chain that is not waited for
   bool lost_unacknowledged_ = false;
   std::vector<Completion*> failed_;
   std::string complaint_;

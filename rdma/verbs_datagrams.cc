@@ -72,7 +72,7 @@ bool VerbsDatagrams::send(WorkerId to, std::span<const std::byte> bytes) {
   if (peer.route == nullptr) {
     ibv_ah_attr route = device_.route_to(peer.port);
     peer.route.reset(ibv_create_ah(device_.domain(), &route));
-    if (peer.route == nullptr) return true;  // nobody can be reached there: lost
+    if (peer.route == nullptr) return true;  // unreachable: lost
   }
   std::byte* const slot = sends_ + sent_ % kSendSlots * device_.datagram_bytes();
   std::memcpy(slot, bytes.data(), bytes.size());

@@ -5,8 +5,8 @@
 
 namespace rdmacc {
 
-// A worker's datagrams: one UD queue pair, send slots and receive buffers in registered memory. Who
-// sent one is said by its immediate data (worker 16 bits, incarnation's low 16 bits) and believed
+// A worker's datagrams: one UD queue pair, send slots and receive buffers in registered memory. The
+// sender of one is in its immediate data (worker 16 bits, incarnation's low 16 bits) and believed
 // only if it came from the queue pair that this worker is known to have. One thread's.
 class VerbsDatagrams {
  public:

@@ -94,7 +94,7 @@ VerbsEndpoint::~VerbsEndpoint() {
 bool VerbsEndpoint::drain() {
   const uint64_t end_us = now_us() + kDrainUsMax;
   asking_ = 0;
-  // Nobody is there any more who would be told.
+  // The handler's owner may be gone.
   handler_ = nullptr;
   for (Target& target : targets_) {
     if (target.connection == nullptr) return true;  // it could not be set up

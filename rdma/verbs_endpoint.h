@@ -56,7 +56,7 @@ class VerbsEndpoint : public Endpoint {
  public:
   static Result<std::unique_ptr<VerbsEndpoint>> open(std::shared_ptr<VerbsCluster> cluster,
                                                      Membership::Claim claim);
-  // What nobody waits for is given time to happen: it may be the release of a lock.
+  // What is not waited for is given time to happen: it may be the release of a lock.
   ~VerbsEndpoint() override;
 
   void ring(NodeId node, std::span<const Verb> chain, Completion* completion) override;
@@ -88,7 +88,7 @@ class VerbsEndpoint : public Endpoint {
     uint64_t asked_until_us = 0;
     uint64_t next_try_us = 0, pause_us = 0;
     std::deque<Chain> waiting;
-    bool lost = false;  // a chain that nobody waits for, before there was a connection
+    bool lost = false;  // a chain that is not waited for, before there was a connection
     uint64_t breaks_told = 0;
   };
 
@@ -117,7 +117,7 @@ class VerbsEndpoint : public Endpoint {
   bool poll_datagrams();
   bool tell_failed();
   void deliver(const VerbsDatagrams::Arrival& arrival);
-  // False if what nobody waits for may not have happened.
+  // False if what is not waited for may not have happened.
   bool drain();
   bool anything_to_do() const;
   bool arm_and_look();

@@ -8,7 +8,7 @@
 
 // Processes on hosts that an RDMA network joins, through libibverbs: InfiniBand, RoCE and
 // Soft-RoCE. One-sided verbs go over reliable connections (RC), one or more from each worker to
-// each node; datagrams go over one unreliable queue pair (UD) per worker. Who is a member, and the
+// each node; datagrams go over one unreliable queue pair (UD) per worker. The members, and the
 // numbers, addresses and keys that queue pairs need, are told over the membership's channel.
 //
 // A node's region is a POSIX shared memory object, registered (and so pinned) whole. It outlives

@@ -5,7 +5,7 @@
 #include <atomic>
 #include <memory>
 
-// Objects of libibverbs that release themselves. Whoever owns several declares them in the order in
+// Objects of libibverbs that release themselves. An owner of several declares them in the order in
 // which they were made: context, protection domain, channel, queues, queue pairs.
 
 namespace rdmacc {

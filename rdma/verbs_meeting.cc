@@ -77,7 +77,7 @@ Status VerbsEndpoint::take_answer(NodeId node, bool connecting,
   return connecting ? targets_[node].connection->connect(*answer) : Status();
 }
 
-// Waits for the answer: before the endpoint is anybody's.
+// Waits for the answer: before the endpoint is handed out.
 Status VerbsEndpoint::connect_now(NodeId node) {
   Target& target = targets_[node];
   Result<std::vector<VerbsQueuePairAddress>> queue_pairs = target.connection->prepare();

@@ -25,8 +25,8 @@ Result<std::byte*> VerbsMemory::allocate(size_t bytes) {
   return at;
 }
 
-// Each slab is twice as large as the one before: few registrations, and little for who needs
-// little.
+// Each slab is twice as large as the one before: few registrations, and little for workers that
+// need little.
 Status VerbsMemory::add_slab(size_t bytes_min) {
   const size_t next = slabs_.empty() ? kHugePageBytes : 2 * slabs_.back().bytes;
   const size_t wanted = std::max(bytes_min, std::min(next, kSlabBytesMax));
@@ -49,7 +49,7 @@ void* VerbsMemory::map(size_t bytes) const {
   constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS;
   if (huge_pages_) {
     void* const huge = mmap(nullptr, bytes, kProtection, kFlags | MAP_HUGETLB, -1, 0);
-    if (huge != MAP_FAILED) return huge;  // somebody has set pages aside
+    if (huge != MAP_FAILED) return huge;  // huge pages are reserved
   }
   void* const start = mmap(nullptr, bytes, kProtection, kFlags, -1, 0);
   if (start != MAP_FAILED && huge_pages_) {

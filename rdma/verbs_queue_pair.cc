@@ -5,7 +5,7 @@
 namespace rdmacc {
 namespace {
 
-constexpr uint8_t kReceiverNotReadyTimer = 12;  // 0.64 ms; nobody receives on our connections
+constexpr uint8_t kReceiverNotReadyTimer = 12;  // 0.64 ms; nothing receives on these connections
 constexpr uint8_t kReceiverNotReadyRetries = 6;
 constexpr uint32_t kPacketNumberMask = (1u << 24) - 1;
 

@@ -38,7 +38,7 @@ Result<VerbsHandle<ibv_qp>> make_datagram(const VerbsDevice& device,
 
 // What `queue_pair` can take inline.
 uint32_t inline_bytes_of(ibv_qp* queue_pair);
-// A number that nobody can guess, and a queue pair's own.
+// A number that cannot be guessed, and a queue pair's own.
 VerbsQueuePairAddress new_address_of(ibv_qp* queue_pair);
 
 }  // namespace rdmacc

@@ -36,7 +36,7 @@ struct VerbsQueuePairAddress {
 };
 
 struct VerbsDatagramAddress {
-  uint32_t incarnation = 0;  // of the worker; 0: nobody is there
+  uint32_t incarnation = 0;  // of the worker; 0: no worker is there
   uint32_t number = 0;
   uint32_t key = 0;
 };

@@ -96,7 +96,7 @@ def check_asserts():
         raise Failure(f"{PG_CONFIG} is of a server without assertions")
     reached = subprocess.run(Sandbox.as_server_user(["test", "-x", PG_CONFIG]))
     if reached.returncode != 0:
-        raise Failure(f"user {SERVER_USER}, who runs the server, cannot enter {PG_HOME}")
+        raise Failure(f"user {SERVER_USER}, which runs the server, cannot enter {PG_HOME}")
 
 
 def suites():
@@ -128,7 +128,7 @@ def prepare(jobs):
 
 
 def run_all(jobs, discard=True):
-    """All parts, run; for whoever counts them."""
+    """All parts, run; for the caller to count."""
     os.makedirs(check.LOGS, exist_ok=True)
     prepare(jobs)
     os.environ["PG_CONFIG"] = PG_CONFIG

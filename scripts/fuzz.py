@@ -40,7 +40,7 @@ def part_of(name, seconds):
 
 
 def run(jobs, seconds=SECONDS):
-    """Builds and runs all programs; they are given back for whoever counts them."""
+    """Builds and runs all programs; returned for the caller to count."""
     os.makedirs(check.LOGS, exist_ok=True)
     built = check.build("fuzz", jobs, 900)
     if built.failed:

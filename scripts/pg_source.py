@@ -45,7 +45,7 @@ def apt(*arguments):
     sources = os.path.join(PLACE, "sources.list")
     with open(sources, "w") as file:
         file.write(ARCHIVES)
-    # Fetched files are written by us, not by apt's own user, who may not enter here.
+    # Fetched files are written by this user: apt's own may not enter here.
     run("apt-get", "-q", "-o", f"Dir::Etc::SourceList={sources}",
         "-o", "Dir::Etc::SourceParts=/dev/null", "-o", f"Dir::State::Lists={lists}",
         "-o", "Dir::Cache::PkgCache=", "-o", "Dir::Cache::SrcPkgCache=",

@@ -7,7 +7,7 @@ demo and the tests.
 
 start makes what is missing in DIR (a tree of PostgreSQL's programs, a data directory) and starts
 the server anew; its last line is a libpq connection string. As root, everything in DIR but the
-tree belongs to user postgres, who runs the server."""
+tree belongs to user postgres, which runs the server."""
 
 import argparse
 import hashlib
@@ -71,7 +71,7 @@ class Sandbox:
             os.chown(path, user.pw_uid, user.pw_gid)
 
     def _check_trusted(self):
-        """Programs of DIR are run: it must be ours, and nobody else's to write."""
+        """Programs of DIR are run: it must be this user's, and no other may write there."""
         seen = os.lstat(self.dir)
         if not stat.S_ISDIR(seen.st_mode) or seen.st_uid != os.getuid() or seen.st_mode & 0o022:
             raise Failure(f"{self.dir} must be a directory that only its owner, you, may write to")

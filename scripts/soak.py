@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""make soak: the tests that take longer than anybody waits for, part after part. Prints what each
+"""make soak: the tests that take too long for make check, part after part. Prints what each
 came to; exit code 1 if anything failed, and then the command that repeats it stands in its part."""
 
 import argparse
@@ -17,7 +17,7 @@ SUMMARY = os.path.join(ROOT, "build/check/campaign.json")
 
 
 def show_table(part):
-    """What the campaign ran, for whoever reads the log."""
+    """What the campaign ran, for the log's reader."""
     lines = part.output.splitlines()
     start = next((i for i, line in enumerate(lines) if line.startswith("protocol ")), len(lines))
     print("\n".join("    " + line for line in lines[start:]), flush=True)

@@ -55,7 +55,7 @@ def registered_protocols(program):
 
 
 def run(jobs):
-    """Builds and runs all parts; they are given back for whoever counts them."""
+    """Builds and runs all parts; returned for the caller to count."""
     os.makedirs(check.LOGS, exist_ok=True)
     os.environ["TSAN_OPTIONS"] = OPTIONS
     built = check.build("tsan", jobs, BUILD_SECONDS_MAX, (*TESTS, *PROGRAMS))

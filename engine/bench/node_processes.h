@@ -14,7 +14,8 @@ namespace rdmacc {
 
 // The nodes of one run as child processes, a cluster of their own: on shared memory, or talking
 // over loopback with a throw-away secret. They end with this object, and with this process however
-// that ends; whoever is last removes what they leave. Start it before the process has threads.
+// that ends; the last of them to end removes what they leave. Start it before the process has
+// threads.
 class NodeProcesses {
  public:
   // What a child does instead of serving a node: for measurements of the fabric alone. Calls

@@ -23,7 +23,7 @@ double committed_per_second(const RunResult& result) {
 }
 
 uint64_t aborted_attempts(const RunResult& result) {
-  // The coordinator counts the users' own among the aborted, those who only looked something up
+  // The coordinator counts the users' own among the aborted, those that only looked something up
   // (Workload::survey), too.
   uint64_t aborted = 0;
   for (const auto& [reason, count] : aborts_by_reason(result)) aborted += count;

@@ -121,7 +121,7 @@ bool RunJob::run_one(Coordinator& coordinator, Session& session, const TxnInputs
       return false;
     }
     if (over(worker.endpoint())) return false;
-    // Those who met once meet again, unless they come back at different times.
+    // Transactions that conflicted once do so again unless they restart at different times.
     worker.scheduler().sleep_for(random.below(uint64_t{1} << std::min(attempt, kBackOffBitsMax)));
   }
 }

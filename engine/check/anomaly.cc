@@ -26,9 +26,9 @@ bool has_phantom(std::span<const DependencyEdge> edges) {
                      [](const DependencyEdge& edge) { return edge.by_scan; });
 }
 
-// Who reads a version and makes a later one than the next has lost the next one's update, however
-// many versions lie between: the two of them are all of the cycle that is worth telling. Any other
-// cycle stays as it is.
+// A transaction that reads a version and makes a later one than the next has lost the next one's
+// update, however many versions lie between: the two of them are all of the cycle that is worth
+// telling. Any other cycle stays as it is.
 std::vector<DependencyEdge> shorten_lost_update(std::span<const KeyHistory> keys,
                                                 std::span<const DependencyEdge> cycle) {
   const auto is_anti = [](const DependencyEdge& edge) { return is_anti_dependency(edge.kind); };

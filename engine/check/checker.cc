@@ -92,8 +92,8 @@ class Checker {
     return std::prev(after);
   }
 
-  // Whether the key was there before the history began, and in which version (0: nobody read it).
-  // Reads of any other version that nobody made are dirty.
+  // Whether the key was there before the history began, and in which version (0: it was never
+  // read). Reads of any other version that no transaction made are dirty.
   bool find_initial(const KeyHistory& key) {
     initially_live_ = options_.preloaded && !key.events.empty() && key.events.front().needs_live;
     initial_version_.reset();
@@ -132,7 +132,7 @@ class Checker {
                           : name(t) + ", which did not commit, wrote (dirty read, G1a)";
       }
     }
-    return "nobody made (dirty read, G1a)";
+    return "no transaction made (dirty read, G1a)";
   }
 
   // One version after the other: each by one writer, inserts where nothing is, writes and deletes

@@ -8,8 +8,8 @@
 // The serializability checker. A key's versions are ordered by their stamps (every protocol
 // guarantees it). It builds the dependency graph of the committed transactions (ww, wr, rw; reads
 // of absent keys and scans included) and looks for a cycle; it also reports reads of versions that
-// nobody committed, two writers of one version, and inserts of keys that were there. Then, if
-// asked, it looks whether the order can respect real time, too.
+// no transaction committed, two writers of one version, and inserts of keys that were there. Then,
+// if asked, it looks whether the order can respect real time, too.
 
 namespace rdmacc {
 
@@ -26,8 +26,8 @@ struct CheckReport {
   std::string problem;  // in words: the cycle edge by edge, or the impossible read
 
   // With CheckOptions::real_time, of a serializable history: whether one of its serial orders has
-  // everybody who ended before another began before it; the shortest cycle in words if not; and
-  // how many transactions must come before one that had ended before they began.
+  // every transaction that ended before another began before it; the shortest cycle in words if
+  // not; and how many transactions must come before one that had ended before they began.
   bool strictly_serializable = true;  // false, too, when it is not serializable
   std::string real_time_problem;
   uint64_t real_time_violations = 0;
@@ -37,7 +37,7 @@ struct CheckReport {
 
 // A transaction of unknown outcome counts as committed if any of its versions was read by others
 // or overwritten by a later stamp of a delete/insert that needs it, else it is ignored; as it has
-// no end, nobody begins after it.
+// no end, no transaction begins after it.
 CheckReport check_serializable(std::span<const HistoryTransaction> history,
                                const CheckOptions& options);
 

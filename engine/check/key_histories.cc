@@ -65,7 +65,7 @@ void KeyHistories::number_keys(std::span<const HistoryTransaction> history,
 }
 
 void KeyHistories::place_keys() {
-  if (nodes_ == 0) return;  // nobody scans
+  if (nodes_ == 0) return;  // the history has no scans
   for (uint32_t k = 0; k < keys_.size(); ++k) {
     const uint64_t hash = hash_key(keys_[k].table, keys_[k].key);
     const auto node = static_cast<NodeId>(partition_of(hash) % nodes_);

@@ -7,9 +7,9 @@
 
 #include "engine/txn/history.h"
 
-// What happened to each key: its versions in the order of their stamps, who read which, and who
-// found it absent as of when (by a miss or by a scan of its group). Built from the transactions
-// that count; views point into the history, which must outlive it. One thread.
+// What happened to each key: its versions in the order of their stamps, which transactions read
+// each, and which found it absent as of when (by a miss or by a scan of its group). Built from the
+// transactions that count; views point into the history, which must outlive it. One thread.
 //
 // A scan costs O(groups · log keys + keys of these groups): it finds its groups' keys by binary
 // search, and every one that the same transaction did not look at itself is one miss.

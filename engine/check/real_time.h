@@ -6,9 +6,9 @@
 #include "engine/check/graph.h"
 #include "engine/txn/history.h"
 
-// Does a serial order exist that also respects real time: who ended before another began comes
+// Does a serial order exist that also respects real time: one that ended before another began comes
 // before it? Of a history without cycles this needs no edge between any two transactions: such an
-// order exists if and only if nobody must come before somebody who had ended before it began.
+// order exists if and only if no transaction must come before one that had ended before it began.
 // (Follow a cycle of dependencies and real time: after every step of real time the next one
 // began later than the one before, so it never gets back.) O(transactions + dependencies).
 

@@ -48,8 +48,8 @@ class UnknownOutcomes {
     return true;
   }
 
-  // A stamp that somebody saw was installed: in a record or in a gap header. `pending` and
-  // whoever it makes count are looked through.
+  // A stamp that a transaction saw was installed: in a record or in a gap header. `pending` and
+  // the transactions that it makes count are followed.
   void follow_stamps(std::vector<uint32_t> pending) {
     while (!pending.empty()) {
       const uint32_t t = pending.back();

@@ -31,8 +31,8 @@ void Gate::note(const GateLine& seen) {
   known_sweeps_ = std::max(known_sweeps_, seen.sweeps);
 }
 
-// The slot's former owner may have given out a ctts that the line still tells; ours must be
-// larger, and the line must not go back. Shares that it lost are lost until a sweep.
+// The slot's former owner may have given out a ctts that the line still tells; this worker's must
+// be larger, and the line must not go back. Shares that it lost are lost until a sweep.
 Status Gate::adopt_line(VerbCounters& counters) {
   if (adopted_) return Status::ok_status();
   LineImages::Image* image = images_.take();
@@ -71,7 +71,7 @@ void Gate::compose(WorkerLine& line) {
 }
 
 // Tells the line as it is now, without waiting. When no image can be had only a line that is
-// about to say "nobody inside" must be told; at most one such is in flight, since the next
+// about to say "inside: none" must be told; at most one such is in flight, since the next
 // transaction's enter() waits behind it.
 void Gate::publish() {
   LineImages::Image* image = images_.take();
@@ -108,7 +108,7 @@ void Gate::discount_epoch(uint64_t epoch) {
 }
 
 uint64_t Gate::oldest_epoch() const {
-  uint64_t oldest = 0;  // nobody is inside
+  uint64_t oldest = 0;  // no transaction is inside
   for (const EpochUsers& known : epochs_) {
     if (oldest == 0 || known.epoch < oldest) oldest = known.epoch;
   }
@@ -121,14 +121,14 @@ void Gate::withdraw(uint64_t epoch) {
   discount_epoch(epoch);
 }
 
-// Somebody inside keeps the line saying so (G1), and the READ that let him in is recent (G3). The
-// first one that shares locks has to tell the line, in case it dies.
+// A transaction inside keeps the line saying so (G1), and the READ that let it in is recent (G3).
+// The first one that shares locks has to tell the line, in case it dies.
 bool Gate::may_share(uint8_t wanted, uint64_t now_us) const {
   return insiders_ > 0 && announced_ == wanted && may_enter(word_, wanted, false) &&
          now_us - shown_open_us_ <= kShareUs && shares_ == told_shares_;
 }
 
-// The line's epoch is not later than that of whoever is inside, nor than the one known now.
+// The line's epoch is not later than that of the transactions inside, nor than the one known now.
 void Gate::share(GatePass& pass) {
   pass = GatePass{known_epoch_, true};
   ++users_;
@@ -154,7 +154,7 @@ Result<bool> Gate::try_enter(const Waiter& self, GatePass& pass, VerbCounters& c
   const uint64_t chain = images_.number_chain();
   DoorbellBatch batch(worker_.scheduler(), counters);
   batch.write(line_address(), &image->line, sizeof(WorkerLine));
-  // A passage is claimed, so that nobody ends it who has not seen us inside.
+  // A passage is claimed, so that no worker ends it that has not seen this one inside.
   GateWord claimed = GateWord::unpack(self.word);
   ++claimed.generation;
   if (self.alone) batch.compare_swap(gate_address(), self.word, claimed.pack(), claim);

@@ -8,23 +8,24 @@
 
 // The protocol gate (docs/architecture.md §6: protocols must not meet on a record). A transaction
 // enters at its first engine access and leaves after its last effect. Transactions of the open
-// protocol share the gate; one of another protocol requests the switch, from then on nobody new
+// protocol share the gate; one of another protocol requests the switch, from then on no other
 // enters, and when the last one inside has left (or was resolved, if its worker died) the gate
 // opens for the protocol of the longest waiting worker. Every ctts given out afterwards is larger
 // than all before. It is also where reclamation epochs are announced: one batch does both.
 //
 //   enter: WRITE own line {inside, epoch} | READ gate line   (store before load: F2)
-//          open is ours and next is none: in. Else retract the line, publish waiting_for, wait.
+//          open is the wanted protocol and next is none: in. Else retract the line, publish
+//          waiting_for, wait.
 //   wait:  WRITE own line {waiting_for} | READ gate line | READ all worker lines, then sleep.
-//   switch: CAS next into the gate word; when a wait's READ shows `next` in the gate and then no
-//          line inside with the open protocol: raise ctts_floor, CAS {open, next, g} ->
+//   switch: CAS next into the gate word; when a wait's READ shows `next` in the gate and
+//          then no line inside with the open protocol: raise ctts_floor, CAS {open, next, g} ->
 //          {protocol of the longest waiter, none, g + 1}. Any waiter does it, so that one which
-//          gives up or dies stops nobody.
+//          gives up or dies does not stop the others.
 //
 //   share: while a transaction of the worker is inside, others of its protocol join it without a
 //          verb: the line speaks for all of them. The last one to leave clears it.
 //
-//   alone: a transaction may ask to have the gate to itself, so that nobody can make it lose. Its
+//   alone: a transaction may ask to have the gate to itself, so that no other can make it lose. Its
 //          line waits for the protocol with kAskedAlone; like a switch, `next` keeps newcomers out
 //          until the gate has drained, and it opens for that one worker:
 //          {open, next, 0, g} -> {protocol, none, worker, g + 1}, good for one transaction, which
@@ -38,18 +39,19 @@
 //      showed `next`. So one of the two sees the other, and a gate seen drained under `next` stays
 //      drained.
 //  G2  A line's last_ctts is in place before its `inside` becomes 0, and is read after it.
-//  G3  Whoever waited for a protocol when it opened gets in before the next switch is requested
-//      (bounded by kHoldOffUs, in case it sleeps), and the open protocol is not chosen while
-//      another is waited for: no side starves. Nobody joins later than kShareUs after the last READ
-//      that showed no `next`, so a worker that is never empty does not keep the gate open.
-//      After a passage alone everyone who waited for the protocol goes first (the next to be alone
-//      holds off like one that wants another protocol), and who gets the gate is decided by age.
-//  G4  Nobody waits for one that is alone, or wants to be, for longer than it is worth: a gate
-//      that somebody who wants to be alone has closed, and that does not drain in kDrainUsMax, is
-//      opened again by any waiter (generation g + 1, so that G1 holds for it, too), and who wanted
-//      it goes in with the others; so it does when half its time to wait is over. The passage ends
-//      when its worker is dead, does not come in for kHoldOffUs, has left, or stays for
-//      kPassageUsMax: others of the protocol then join it. Another protocol never does.
+//  G3  A transaction that waited for a protocol when it opened gets in before the next switch is
+//      requested (bounded by kHoldOffUs, in case it sleeps), and the open protocol is not chosen
+//      while another is waited for: no side starves. No transaction joins later than kShareUs after
+//      the last READ that showed no `next`, so a worker that is never empty does not keep the gate
+//      open. After a passage alone all that waited for the protocol go first (the next to be alone
+//      holds off like one that wants another protocol), and the next holder of the gate is decided
+//      by age.
+//  G4  No transaction waits for one that is alone, or wants to be, for longer than it is worth: a
+//      gate that was closed for one that wants to be alone, and that does not drain in kDrainUsMax,
+//      is opened again by any waiter (generation g + 1, so that G1 holds for it, too), and the one
+//      that wanted it goes in with the others; so it does when half its time to wait is over. The
+//      passage ends when its worker is dead, does not come in for kHoldOffUs, has left, or stays
+//      for kPassageUsMax: others of the protocol then join it. Another protocol never does.
 //
 // One Gate per worker; its coroutines share it. The wait is bounded by `deadline_us` and ends
 // when *cancelled becomes true (looked at between two sleeps of at most kPollUsMax).
@@ -62,7 +64,7 @@ using ProtocolId = uint8_t;
 constexpr uint8_t kAskedAlone = 0x80;
 
 // GateLine::word, unpacked. Protocols are ProtocolId + 1, 0 = none. A drain (gate_drain.h), and
-// nobody else, closes the gate with next = open.
+// nothing else, closes the gate with next = open.
 struct GateWord {
   uint8_t open = 0;
   uint8_t next = 0;
@@ -203,7 +205,7 @@ class Gate {
   bool adopted_ = false;                  // the line's former content was looked at
   uint64_t word_ = 0;                     // of the gate, as last seen
   uint64_t known_epoch_ = 1;              // likewise; older is safe, 0 would mean none
-  uint64_t known_sweeps_ = 0;             // likewise; exact while anybody is inside
+  uint64_t known_sweeps_ = 0;             // likewise; exact while any is inside
   bool shares_ = false;
   bool told_shares_ = false;  // the line says so
   uint64_t shares_lost_ = 0;

@@ -5,7 +5,7 @@
 namespace rdmacc {
 namespace {
 
-// The gate's word changes under us once at most: somebody asks for another protocol.
+// The gate's word changes during a drain once at most: a waiter asks for another protocol.
 constexpr int kCloseAttempts = 4;
 
 }  // namespace
@@ -67,8 +67,8 @@ Status GateDrain::close(std::span<const WorkerId> ended, uint64_t us_max) {
   return status;
 }
 
-// Closed already, by somebody who wants another protocol or by a node 0 that died draining it, and
-// a dead worker's line keeps everybody from switching: we could not enter, and need not.
+// Closed already, for a waiter of another protocol or by a node 0 that died draining it, and
+// a dead worker's line prevents any switch: this worker could not enter, and need not.
 bool GateDrain::held_by(std::span<const WorkerId> ended) const {
   const uint8_t open = GateWord::unpack(seen_gate_->word).open;
   return std::any_of(ended.begin(), ended.end(),
@@ -123,12 +123,12 @@ Status GateDrain::open(bool swept) {
   CHECK(pass_.inside || held_by_dead_);
   Status status;
   if (held_by_dead_) {
-    // Nobody but a drain closes the gate for the protocol that it has open.
+    // Nothing but a drain closes the gate for the protocol that it has open.
     const GateWord word = GateWord::unpack(seen_gate_->word);
     if (word.next == word.open) closed_word_ = seen_gate_->word;
   }
   if (swept) {
-    // Before anybody can get in (D1).
+    // Before any transaction can get in (D1).
     DoorbellBatch batch(worker_.scheduler(), worker_.counters());
     batch.fetch_add(gate_address().plus(offsetof(GateLine, sweeps)), 1, seen_word_);
     status = batch.execute();

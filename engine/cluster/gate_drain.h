@@ -6,26 +6,27 @@
 namespace rdmacc {
 
 // Closes the protocol gate, for node 0, while the locks that transactions share are swept: a share
-// is a count that names nobody, so that what the dead left of it can be told only while nobody
-// alive holds any (docs/protocols.md §3.1).
+// is a count that does not name its holders, so that what the dead left of it can be told only
+// while no live transaction holds any (docs/protocols.md §3.1).
 //
-//   close: enter the gate for the protocol that is open (nobody can switch under us), CAS next :=
-//          open (from here on nobody new enters), wait until no other worker is inside
+//   close: enter the gate for the protocol that is open (no waiter can switch it then), CAS next :=
+//          open (from here on no other enters), wait until no other worker is inside
 //   open:  count the sweep, CAS {open, open, g} -> {open, none, g + 1}, leave
 //
 //  D1  A worker is inside from before the READ that lets it in (G1), so one that is inside when the
 //      sweep is counted does not exist, and one that comes in later reads the new count. What a
 //      line says of lost shares therefore tells exactly which sweep has dealt with them.
 //  D2  When another protocol has been asked for already, the gate is closed to newcomers anyway,
-//      and stays so: whoever asked opens it when we have left. One that wants the open protocol
-//      for itself may be overruled (G4), so that the gate is then closed in our own name.
+//      and stays so: the waiter that asked opens it when node 0 has left. One that wants the open
+//      protocol for itself may be overruled (G4), so that the gate is then closed in node 0's own
+//      name.
 //  D3  A node 0 that dies in the middle stays inside by its line, and so the gate stays closed,
 //      until its successor has made sure that nothing of the sweep is under way any more and
-//      clears the line. Then whoever tries to enter finds the gate drained, and opens it.
-//  D4  When the gate is closed already and a dead worker's line is inside, nobody can switch or get
-//      in, this worker neither: the line holds the gate in its place. A gate that is open for one
-//      worker alone is entered like any other: when that one has left, stays long or is dead, it
-//      is opened for its whole protocol first (G4).
+//      clears the line. Then the next to try to enter finds the gate drained, and opens it.
+//  D4  When the gate is closed already and a dead worker's line is inside, no worker can switch or
+//      get in, this worker neither: the line holds the gate in its place. A gate that is open for
+//      one worker alone is entered like any other: when that one has left, stays long or is dead,
+//      it is opened for its whole protocol first (G4).
 //
 // One per worker 0, used by coroutines of it one at a time.
 class GateDrain {
@@ -41,7 +42,7 @@ class GateDrain {
   };
   Result<View> look();
 
-  // After ok nobody but this worker is inside, and nobody gets in before open(). Those in `ended`
+  // After ok only this worker is inside, and no other gets in before open(). Those in `ended`
   // do not count: they are dead and fenced, so that nothing of theirs takes effect any more
   // (engine/log/resolve.h). kTimeout when a transaction stays inside for `us_max`, kUnavailable
   // when one is inside whose worker has died and is not resolved; then the gate is open again.
@@ -69,7 +70,7 @@ class GateDrain {
   TimestampClock clock_;
   Gate gate_;
   GatePass pass_;
-  uint64_t closed_word_ = 0;   // ours in the gate; 0: another's, or open
+  uint64_t closed_word_ = 0;   // what this drain left in the gate; 0: nothing
   bool held_by_dead_ = false;  // D4
   // Registered, for as long as the endpoint lives: opening the gate must not fail for memory.
   GateLine* seen_gate_ = nullptr;

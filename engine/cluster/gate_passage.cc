@@ -4,8 +4,8 @@
 namespace rdmacc {
 
 // What a look tells a waiter about the time that things take. True: the gate has been opened since
-// the look before. Whoever wants to be alone gives that up when somebody has opened, for all, the
-// gate that he had closed, or when half his time is over.
+// the look before. A waiter that wants to be alone gives that up when another has opened, for all,
+// the gate that it had closed, or when half its time is over.
 bool Gate::note_look(Waiter& self, uint64_t word, uint64_t deadline_us) const {
   const uint64_t now_us = worker_.endpoint().now_us();
   const GateWord before = GateWord::unpack(self.word), now = GateWord::unpack(word);
@@ -25,7 +25,7 @@ bool Gate::note_look(Waiter& self, uint64_t word, uint64_t deadline_us) const {
 }
 
 // The gate is one worker's: until it has come and gone, within the bounds of G4. For another
-// protocol's sake it need not end: that one waits until it drains, as for anybody inside.
+// protocol's sake it need not end: that one waits until it drains, as for any transaction inside.
 bool Gate::passage_lasts(const Waiter& self, GateWord word, const WorkerLine* lines) const {
   const auto holder = static_cast<WorkerId>(word.alone - 1);
   if (holder >= workers_max_) return false;

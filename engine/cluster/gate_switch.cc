@@ -6,7 +6,7 @@
 namespace rdmacc {
 namespace {
 
-// Everybody only raises the floor, so a lost CAS means that it rose; more often than this in one
+// All workers only raise the floor, so a lost CAS means that it rose; more often than this in one
 // attempt it does not, and another look does no harm.
 constexpr int kFloorAttempts = 8;
 
@@ -19,7 +19,7 @@ Result<bool> Gate::advance(Waiter& self, const View& view, VerbCounters& counter
     if (word.alone != 0 && word.open == self.wanted) {
       return replace(word, word.reopened(), counters);
     }
-    // Who wants to be alone and is not the one that the line tells of would be overlooked.
+    // One that wants to be alone and is not the one on the line would be overlooked.
     if (self.alone && waiters_.front() != &self) return false;
     if (word.alone == 0 && must_hold_off(self, word.open, view.lines)) return false;
     return request(self, word, counters);
@@ -58,7 +58,7 @@ bool Gate::must_hold_off(const Waiter& self, uint8_t open, const WorkerLine* lin
   return false;
 }
 
-// `next` names who asked first; who gets the gate is decided when it has drained.
+// `next` names the protocol asked for first; which gets the gate is decided when it has drained.
 Result<bool> Gate::request(const Waiter& self, GateWord word, VerbCounters& counters) {
   GateWord requested = word;
   requested.next = self.alone ? self.wanted | kAskedAlone : self.wanted;
@@ -66,11 +66,11 @@ Result<bool> Gate::request(const Waiter& self, GateWord word, VerbCounters& coun
   return replace(word, requested, counters);
 }
 
-// The longest waiter's protocol, but the open one only for who wants it alone, or after somebody
-// who was alone; who has just been offered the gate alone and did not come is not asked again.
+// The longest waiter's protocol, but the open one only for one that wants it alone, or after one
+// that was alone; one just offered the gate alone that did not come is not asked again.
 Gate::Choice Gate::choose_next(const Waiter& self, const View& view) const {
   const GateWord word = GateWord::unpack(view.gate.word);
-  // When all who wanted something else are gone, the open protocol is opened again.
+  // When all that wanted another protocol are gone, the open protocol is opened again.
   Choice choice{GateWord{word.open != 0 ? word.open : self.wanted, 0, word.generation + 1, 0}};
   for (WorkerId worker = 0; worker < workers_max_; ++worker) {
     const WorkerLine& line = view.lines[worker];
@@ -98,7 +98,7 @@ Result<bool> Gate::open_next(const Waiter& self, const View& view, VerbCounters&
 }
 
 // Before the gate opens: every ctts that was given out under the old protocol is below the floor.
-// Lines tell it of those who left; a dead worker's line may be behind, but one host shares one
+// Lines tell it of those that left; a dead worker's line may be behind, but one host shares one
 // clock, so that its stamps are below the time of now.
 Result<bool> Gate::raise_floor(const View& view, VerbCounters& counters) {
   uint64_t floor = std::max(clock_.last(), (worker_.endpoint().now_us() << 16) | 0xFFFF);

@@ -12,7 +12,7 @@ namespace rdmacc {
 // line must arrive as they were put together (the last ctts before `inside` becomes 0).
 //
 // Chains to one node complete in the order of their numbers, so that one waited-for chain that
-// is done tells the same of every unacknowledged one before it. The memory goes back to nobody
+// is done tells the same of every unacknowledged one before it. The memory is not reused
 // before the endpoint ends: the last leave() may still be on its way. One thread.
 class LineImages {
  public:
@@ -31,7 +31,7 @@ class LineImages {
   uint64_t number_chain() { return ++last_chain_; }
   // The waited-for chain `number` is done, and its image was read.
   void completed(Image* image, uint64_t number);
-  // Nobody waits for chain `number`.
+  // Chain `number` is not waited for.
   void unacknowledged(Image* image, uint64_t number) { pending_.push_back({image, number}); }
 
  private:

@@ -5,7 +5,7 @@
 namespace rdmacc {
 namespace {
 constexpr size_t kLeavesAheadMax = 16;
-// Who reads so many leaves at once is in the way of many writers, and they of it.
+// A scan of so many leaves at once conflicts with many writers.
 constexpr size_t kLeavesOfWideRead = 4;
 }  // namespace
 

@@ -1,6 +1,5 @@
 #include "engine/index/ordered_index.h"
 
-
 namespace rdmacc {
 namespace {
 
@@ -59,7 +58,7 @@ Status OrderedIndex::store(const FoundNode& place, const TreeNode& changed, size
   return split_below_root(place, changed, added, path);
 }
 
-// Nobody hands out ids: they are drawn, and one that is taken is drawn again.
+// There is no allocator of ids: they are drawn, and one that is taken is drawn again.
 Status OrderedIndex::create(TreeNode& node, NodeNumber& number) {
   for (int i = 0; i < kNumbersDrawnMax; i++) {
     number = session_.draw_number();

@@ -62,8 +62,8 @@ std::optional<TreeNode> TreeNode::parse(NodeNumber number, std::string_view row)
   node.height = head.height;
   node.high_bounded = (head.flags & kFlagHighBounded) != 0;
   size_t at = sizeof(head);
-  // The checksum vouches for what we wrote; whatever else a peer may have put there must not lead
-  // us out of the row.
+  // The checksum vouches for what an engine wrote; whatever else a peer may have put there must not
+  // lead a reader out of the row.
   bool whole = true;
   const auto take = [&](size_t bytes) {
     whole = whole && bytes <= row.size() - at;

@@ -53,7 +53,7 @@ struct TreePlace {
   std::string_view entry;
 };
 
-// A node's parts; the bytes are somebody else's.
+// A node's parts; it does not own the bytes.
 struct TreeNode {
   uint8_t height = 0;
   bool high_bounded = false;

@@ -12,7 +12,8 @@ constexpr uint64_t kPauseUs = 20;
 Rpc::Handler CallerFence::guard(Rpc::Handler handler) {
   return [this, handler = std::move(handler)](WorkerId from, std::span<const std::byte> request,
                                               Rpc::Bytes& reply) {
-    // Checked before the first yield: whoever fences later finds this handler counted or refused.
+    // Checked before the first yield: a fence that comes later finds this handler counted or
+    // refused.
     if (worker_.endpoint().incarnation_of(from) == 0) {
       return Status(Code::kUnavailable, "the caller is dead");
     }

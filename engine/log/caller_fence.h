@@ -22,7 +22,7 @@ class CallerFence {
 
   // A handler that refuses dead callers (kUnavailable) and is counted while it runs.
   Rpc::Handler guard(Rpc::Handler handler);
-  // Between them `caller` counts as one for whom a handler runs, alive or dead: for what a node
+  // Between them `caller` counts as one for which a handler runs, alive or dead: for what a node
   // still has to do of an earlier process's requests.
   void begin(WorkerId caller) { ++running_[caller]; }
   void end(WorkerId caller) {

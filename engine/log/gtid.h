@@ -7,7 +7,7 @@
 
 namespace rdmacc {
 
-// The name of a transaction that somebody outside the engine decides: whose it is, and its number
+// The name of a transaction that is decided outside the engine: the deciding party, and its number
 // there. Never used for two.
 struct Gtid {
   uint64_t system_id = 0;
@@ -17,7 +17,7 @@ struct Gtid {
   auto operator<=>(const Gtid&) const = default;
 };
 
-// A prepared transaction whose coordinator has died. Its locks are held until somebody decides it.
+// A prepared transaction whose coordinator has died. Its locks are held until it is decided.
 struct InDoubt {
   Gtid gtid;
   WorkerId worker = kNoWorker;         // that was its coordinator

@@ -6,10 +6,10 @@
 #include "engine/log/resolve.h"
 
 // Transactions in doubt: prepared, and their coordinator died. Node 0 finds them when it resolves
-// the dead worker (resolve.h), keeps what it found here, and is told by whoever knows how each of
-// them ends. The decision is written into every copy of the log record before anything follows from
-// it, so that it outlives node 0; node 0 itself finds the same transactions again after a restart,
-// since all that is kept here comes from the rings.
+// the dead worker (resolve.h), keeps what it found here, and is told by the deciding party how each
+// of them ends. The decision is written into every copy of the log record before anything follows
+// from it, so that it outlives node 0; node 0 itself finds the same transactions again after a
+// restart, since all that is kept here comes from the rings.
 
 namespace rdmacc {
 
@@ -23,7 +23,7 @@ class DoubtTable {
   DoubtTable(const DoubtTable&) = delete;
   DoubtTable& operator=(const DoubtTable&) = delete;
 
-  // Registers the methods below. `unresolved`: how many dead workers nobody has looked at yet.
+  // Registers the methods below. `unresolved`: how many dead workers have not been looked at yet.
   void serve(std::function<size_t()> unresolved);
 
   // Is there nothing new to do for this dead worker, because what is left of it is in doubt?

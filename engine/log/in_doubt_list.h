@@ -6,7 +6,7 @@
 
 namespace rdmacc {
 
-// What node 0 answers to whoever asks what is in doubt. A list is complete when `unresolved` is 0:
+// What node 0 answers when asked what is in doubt. A list is complete when `unresolved` is 0:
 // then nothing in doubt can be of a worker that died before it was asked for.
 struct InDoubtList {
   std::vector<InDoubt> transactions;

@@ -22,7 +22,7 @@
 // the owner, keeps row bytes that look like an entry from passing as one.
 //
 // The first word of an entry is its state, which the checksum does not cover, so that one WRITE of
-// 8 bytes changes it: prepared (complete, but decided by somebody else), committed, or anything
+// 8 bytes changes it: prepared (complete, but decided outside the engine), committed, or anything
 // else, which makes it void.
 
 namespace rdmacc {
@@ -43,7 +43,7 @@ static_assert(sizeof(LogEntryHeader) == 48);
 
 struct LogRingHead {
   uint64_t position = 0;
-  uint64_t incarnation = 0;  // 0: the ring is empty and nobody's
+  uint64_t incarnation = 0;  // 0: the ring is empty and not owned
   uint64_t salt = 0;
   uint64_t reserved[5] = {};
 };

@@ -32,7 +32,7 @@ struct Write {
   WriteKind kind = WriteKind::kUpdate;
   TableId table = kNoTable;
   uint64_t key_hash = 0;
-  uint32_t incarnation = 0;         // that the header has while we hold its lock
+  uint32_t incarnation = 0;         // that the header has while the transaction holds its lock
   GlobalAddress overflow;           // block for `record`, or null: inline
   std::string_view record;          // [key length 4][key][row]; kTombstone: without a row
   uint16_t record_size = 0;         // inline record bytes of the table's slots, and
@@ -45,7 +45,7 @@ struct LogRecord {
   uint64_t stamp = 0;      // wts of what it writes
   uint64_t lease = 0;      // SUNDIAL: logical time of the commit, wts and rts of what it writes
   uint8_t protocol = 0;
-  Gtid gtid;                  // null: nobody but the log decides it
+  Gtid gtid;                  // null: the log alone decides it
   std::vector<Write> writes;  // in the order in which they must be installed: tuples, then gaps
 
   // For a part of a transaction: everything but the writes.

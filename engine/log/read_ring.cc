@@ -11,7 +11,7 @@ constexpr uint64_t kReadBytes = 64 * 1024;
 constexpr uint64_t kSegmentsPerRound = 4;
 static_assert(kLogRingBytes % kReadBytes == 0);
 
-// Blocks of an entry that was applied long ago may have been given to somebody else since: then
+// Blocks of an entry that was applied long ago may have been allocated again since: then
 // the checksum is wrong and the entry no longer counts. *complete says so.
 Status read_segments(Worker& by, const FoundEntry& entry, std::span<const GlobalAddress> segments,
                      std::vector<std::byte>& payload, bool* complete, VerbCounters& counters) {

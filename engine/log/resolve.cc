@@ -171,7 +171,7 @@ Result<ResolveReport> resolve_worker(Worker& by, const Topology& topology, Worke
   RDMACC_RETURN_IF_ERROR(still_dead(by, dead));
   RDMACC_RETURN_IF_ERROR(release_everywhere(by, topology, dead, report, counters));
   RDMACC_RETURN_IF_ERROR(still_dead(by, dead));
-  // Its line stays inside the gate, so that nothing that it refers to is given to anybody else and
+  // Its line stays inside the gate, so that nothing that it refers to is allocated again and
   // no other protocol comes to meet its locks.
   if (!report.in_doubt.empty()) return report;
   RDMACC_RETURN_IF_ERROR(empty_rings(by, layout, topology, dead, counters));

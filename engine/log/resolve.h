@@ -8,8 +8,8 @@
 
 // Resolution: what happens to the transactions of a coordinator that died. Complete log entry on
 // any node: committed, so it is installed wherever its locks still stand. No complete entry:
-// aborted. Complete, but nowhere more than prepared: in doubt, so that it is neither until somebody
-// who knows has decided it (engine/log/in_doubt.h). Done by node 0, in this order:
+// aborted. Complete, but nowhere more than prepared: in doubt, so that it is neither until the
+// deciding party has decided it (engine/log/in_doubt.h). Done by node 0, in this order:
 //
 //   1  every node thread fences the dead worker (caller_fence.h); its own verbs ended before the
 //      fabric listed it (F6), so that from here on nothing of it takes effect any more

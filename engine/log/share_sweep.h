@@ -7,7 +7,7 @@
 
 // The sweep of shared locks. A shared lock is a count of readers in the lock word that names none
 // of them, so the shares of a coordinator that died, or of a request whose node died before it
-// could answer, cannot be found one by one. They are cleared all at once: while nobody who is alive
+// could answer, cannot be found one by one. They are cleared all at once: while no live transaction
 // is inside the protocol gate (engine/cluster/gate_drain.h), every count in the cluster is set to
 // 0.
 //
@@ -18,7 +18,7 @@
 //   3  thread 0 of each node sets the counts in its headers to 0
 //   4  the sweep is counted and the gate opened
 //
-// A sweep that fails half way has cleared what was nobody's, and is made again.
+// A sweep that fails half way has cleared only counts without a live reader, and is made again.
 
 namespace rdmacc {
 

@@ -98,7 +98,7 @@ void NodeThread::resolve_for_ever() {
   }
 }
 
-// Nothing is to be done for it now: shares of it are to be swept, or somebody has to decide.
+// Nothing is to be done for it now: shares of it are to be swept, or its outcome has to be decided.
 bool NodeThread::left_alone(WorkerId dead) const {
   return doubts_->waits(dead) ||
          std::find(sharers_.begin(), sharers_.end(), dead) != sharers_.end();

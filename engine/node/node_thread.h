@@ -20,15 +20,15 @@ struct NodeOptions {
   RulesOf rules_of = nullptr;  // nullptr: the registry's (see EngineOptions)
   // How long node 0 keeps the protocol gate closed, at most, for transactions inside to end.
   uint64_t drain_us_max = ShareSweeper::kDrainUsMax;
-  // Told in a sentence what an operator may want to know; empty: nobody listens.
+  // Told in a sentence what an operator may want to know; empty: no messages.
   std::function<void(const std::string&)> log;
   SequencerOptions order;
 };
 
 // One thread of a node: its worker and what it serves. Every thread serves RPC stages; thread 0
 // also owns the node's storage, and thread 0 of node 0 resolves coordinators that died. All of
-// it runs in coroutines of the worker's scheduler, so whoever steps that runs the node: a thread
-// of rdmacc_node, or the simulator. Used by one thread.
+// it runs in coroutines of the worker's scheduler, so the thread that steps it runs the node: a
+// thread of rdmacc_node, or the simulator. Used by one thread.
 class NodeThread {
  public:
   // Joins the fabric as the thread and, on thread 0, formats or reopens the node's region.

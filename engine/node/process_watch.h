@@ -5,8 +5,8 @@
 
 namespace rdmacc {
 
-// Notices the end of another process that is not our child. Its start time is kept, so that a
-// later process with the same number is not taken for it.
+// Notices the end of another process that is not a child of this one. Its start time is kept, so
+// that a later process with the same number is not taken for it.
 class ProcessWatch {
  public:
   explicit ProcessWatch(pid_t pid);

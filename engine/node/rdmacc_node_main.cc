@@ -191,7 +191,7 @@ Status serve(const Flags& flags, const FabricChoice& choice, bool* again) {
   if (flags.watch_pid != 0) {
     const bool watching = scheduler.spawn([&, watch = ProcessWatch(flags.watch_pid)] {
       while (!watch.gone()) scheduler.sleep_for(kWatchEveryUs);
-      // Nobody else is left who would.
+      // No other process is left that would.
       if (flags.node == 0) destroy_cluster(choice);
       stop.store(true);
     });

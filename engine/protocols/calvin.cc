@@ -4,10 +4,10 @@
 //
 //   Read       an interactive transaction's: READ header | READ record | READ header, no lock
 //   Broadcast  each node's batch of requests to all nodes
-//   Forward    what participants read, or what became of their read set, to those who execute
+//   Forward    what participants read, or what became of their read set, to the executing nodes
 //   then       every executing node: CAS lock 0 -> stamp, and the effects of its local writes
 //
-// Locks keep readers from half-written rows; there is never anybody else who holds one. A read
+// Locks keep readers from half-written rows; no other transaction ever holds one. A read
 // set is checked at its transaction's place in the order, so one that spans several nodes, and
 // even a single row, is only known to be current there.
 

@@ -1,9 +1,9 @@
 // MVCC: multi-version timestamp ordering (RCC §4.4). Everything a transaction does happens at its
-// ctts: it reads the newest version before it, and may write a record that nobody has read or
-// written at a later time. Readers never abort writers that are older, and are never validated.
+// ctts: it reads the newest version before it, and may write a record that no transaction has read
+// or written at a later time. Readers never abort writers that are older, and are never validated.
 //
 //   Read     READ header | READ record | READ header
-//            newest version is older than us: while rts < ctts: CAS rts -> ctts | READ header
+//            newest version is older than ctts: while rts < ctts: CAS rts -> ctts | READ header
 //            else: READ all version heads => READ version | READ its stamp
 //   Lock     CAS lock 0 -> ctts | READ header                          W1: ctts > wts, ctts >= rts
 //   Log      the whole transaction to every backup
@@ -20,8 +20,8 @@
 namespace rdmacc {
 namespace {
 
-// R2: a writer that is older than us may still write a version that we would have to read. A lock
-// of our own, taken early, is in nobody's way.
+// R2: an older writer may still write a version that this transaction would have to read. A lock
+// of its own, taken early, hinders no other transaction.
 bool passes(uint64_t lock, const TxnStamps& txn) { return lock == 0 || lock >= txn.ctts; }
 
 // An absent key, or a group that is scanned: rts first, then the entries, read between the two
@@ -36,7 +36,7 @@ Step read_gap(const Look& seen, const TxnStamps& txn) {
   return unchanged ? Step::done() : Step::again(kReadBetweenLooks);
 }
 
-// The youngest of the versions before us. Slots that nobody ever filled mean that all versions
+// The youngest of the versions before the ctts. Slots that were never filled mean that all versions
 // there have been are still here.
 Step choose_version(const Look& seen, const TxnStamps& txn) {
   int16_t best = kNewestVersion;
@@ -53,7 +53,7 @@ Step choose_version(const Look& seen, const TxnStamps& txn) {
   return complete ? Step::done(kBeforeFirstVersion) : Step::abort(AbortReason::kNoVersion);
 }
 
-// The newest version is ours to read, if a header says so that was read after it.
+// The newest version may be read, if a header says so that was read after it.
 Step accept_newest(const Look& seen, const TxnStamps& txn) {
   const Header& last = seen.last;
   if (last.wts != seen.first.wts || !passes(last.lock, txn)) return Step::again(kReadBetweenLooks);
@@ -74,8 +74,8 @@ Step read(const Access& access, const Look* seen, const TxnStamps& txn) {
   const Header& first = seen->first;
   if ((did & kFirstLook) != 0 && !passes(first.lock, txn)) return Step::again(kReadBetweenLooks);
   if (first.wts < txn.ctts) return accept_newest(*seen, txn);
-  // Too new for us. Its bytes still name the key, so they have to be whole: not those of a writer
-  // that has stamped already (its stamp is its lock) and has bytes to write.
+  // Too new for this transaction. Its bytes still name the key, so they have to be whole: not those
+  // of a writer that has stamped already (its stamp is its lock) and has bytes to write.
   const bool whole = first.lock != first.wts && seen->last.wts == first.wts;
   return whole ? Step::attempt(kReadStamps) : Step::again(kReadBetweenLooks);
 }

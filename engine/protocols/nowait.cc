@@ -12,8 +12,9 @@
 //
 // The READs stand behind the CAS in the batch: under the lock the header and record are stable,
 // so that one look is an atomic read, and a failed CAS makes it worthless. There is nothing to
-// validate: nobody changes what is locked. A node's cleaning lock (engine/storage/tuple.h) is no
-// transaction's, and is waited for instead, in every protocol that begins with take_lock().
+// validate: no other transaction changes what is locked. A node's cleaning lock
+// (engine/storage/tuple.h) is no transaction's, and is waited for instead, in every protocol that
+// begins with take_lock().
 
 #include "engine/protocols/protocols.h"
 
@@ -46,7 +47,7 @@ Step share(const Access& access, const Look* seen, const TxnStamps& txn) {
   if (access.held()) return Step::done();
   const bool tried = (seen->posted.verbs & kCas) != 0;
   const uint64_t word = tried ? seen->cas_seen : seen->first.lock;
-  // Locked by an earlier operation of our own: the CAS changes nothing but proves it.
+  // Locked by an earlier operation of the transaction: the CAS changes nothing but proves it.
   if (word == txn.ctts) return Step::cas(kVerbs, kOffsetOfLock, txn.ctts, txn.ctts);
   if (is_cleaning_lock(word)) return Step::again(kFirstLook);
   if (word >= kSharesMax) return Step::abort(AbortReason::kLockHeld);

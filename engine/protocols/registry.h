@@ -15,9 +15,9 @@ const ProtocolRules* rules_of(Protocol protocol, LockMode mode = LockMode::kExcl
 std::span<const Protocol> available_protocols();
 // Bits of Stage that the protocol has.
 uint16_t stages_of(Protocol protocol);
-// Whether every history of the protocol respects real time, too: who ended before another began
-// comes before it. The multi-version protocols promise serializability alone: their transactions
-// may read, and come, as of a time before they began.
+// Whether every history of the protocol respects real time, too: one that ended before another
+// began comes before it. The multi-version protocols promise serializability alone: their
+// transactions may read, and come, as of a time before they began.
 bool strictly_serializable(Protocol protocol);
 // Whether it takes whole transactions as procedures (Session::execute_procedure).
 bool executes_procedures(Protocol protocol);

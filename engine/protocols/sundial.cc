@@ -4,7 +4,7 @@
 // so that a renewal fails if anything changed (engine/storage/sundial_word.h).
 //
 //   Read     READ header | READ record | READ header     commit_tts >= wts
-//   Lock     CAS lock 0 -> ctts | READ header            who holds it, for everybody
+//   Lock     CAS lock 0 -> ctts | READ header            names the holder to others
 //            CAS word unlocked -> locked | READ header   freezes the lease; commit_tts >= rts + 1
 //   Renew    CAS word rts -> commit_tts | READ header    of what was read, after ALL locks
 //   Log      the whole transaction to every backup
@@ -23,7 +23,8 @@
 namespace rdmacc {
 namespace {
 
-// What the transaction itself has locked early nobody else writes; its lease is noted already.
+// What the transaction itself has locked early no other transaction writes; its lease is noted
+// already.
 Step read(const Access& /*access*/, const Look* seen, const TxnStamps& txn) {
   if (seen == nullptr) return Step::attempt(kReadBetweenLooks);
   const bool free = !sundial_locked(seen->first.sundial) || seen->first.lock == txn.ctts;
@@ -42,11 +43,11 @@ Step lock(const Access& access, const Look* seen, const TxnStamps& txn) {
   if (locked.verdict != Verdict::kDone || access.lease_locked) return locked;
   const bool tried = (seen->posted.verbs & kCas) != 0 && seen->posted.word == kOffsetOfSundial;
   const uint64_t word = tried ? seen->cas_seen : seen->first.sundial;
-  // Whoever locks the word holds the lock, so it is ours to lock as soon as renewals let us.
+  // Only the lock's holder locks the word, so it can be locked as soon as renewals allow.
   return sundial_locked(word) ? Step::abort(AbortReason::kLockHeld) : freeze_lease(word, txn);
 }
 
-// One CAS from the lease that was read. A renewal by somebody else is in nobody's way.
+// One CAS from the lease that was read. A renewal by another transaction conflicts with none.
 Step renew(const Access& access, const Look* seen, const TxnStamps& txn) {
   uint64_t word = access.lease;
   if (seen != nullptr) {

@@ -6,9 +6,9 @@
 //                held by a younger one: CAS waiter -> ctts | READ header, and look again
 //
 // The waiter word holds the oldest transaction that waits. It is READ in a round before each CAS
-// on the lock, and whoever sees an older one there dies: without it the younger could pass the lock
-// among themselves for ever. Whoever leaves, with the lock or without, clears its own word: the
-// driver does.
+// on the lock, and a transaction that sees an older one there dies: without it the younger could
+// pass the lock among themselves for ever. One that stops waiting, with the lock or without, clears
+// its own word: the driver does.
 
 #include "engine/protocols/protocols.h"
 
@@ -26,7 +26,8 @@ Step lock(const Access& access, const Look* seen, const TxnStamps& txn) {
   if (access.locked) return Step::done();
   const uint64_t holder = seen->first.lock, waiter = seen->first.waiter;
   if (waiter != 0 && waiter < txn.ctts) return Step::abort(AbortReason::kDied);
-  // Free, or taken by an earlier operation of our own: the CAS then changes nothing but proves it.
+  // Free, or taken by an earlier operation of the transaction: the CAS then changes nothing but
+  // proves it.
   if (holder == 0 || holder == txn.ctts) {
     return Step::cas(kVerbs, kOffsetOfLock, holder, txn.ctts);
   }

@@ -6,9 +6,9 @@
 #include "engine/txn/stage.h"
 
 // What the transactions of many processes have measured, in memory that they share: counters that
-// anybody adds to and reads without a lock. Who owns the memory makes it (format) and keeps it as
-// long as statistics shall live; sessions that end leave theirs behind. A reader sees counters of
-// one moment and of the next: sums may be off by what was under way.
+// any process adds to and reads without a lock. The memory's owner makes it (format) and keeps it
+// as long as statistics shall live; sessions that end leave theirs behind. A reader sees counters
+// of one moment and of the next: sums may be off by what was under way.
 
 namespace rdmacc {
 

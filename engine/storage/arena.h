@@ -25,7 +25,7 @@ class Arena {
   Arena(Endpoint& endpoint, const RegionLayout& layout, const OwnedRegion& region);
 
   // Reads the page table; every unit counts as free until marked. Then settle() retires all that
-  // was handed out once and is not marked, since somebody may still read it.
+  // was handed out once and is not marked, since it may still be read.
   Status open();
   // kOverflow stands for blocks of every size, here and in what follows.
   // False if there is no such unit or it is marked already.
@@ -53,7 +53,7 @@ class Arena {
   // ---- Limbo, for the reclaimer.
   std::vector<uint64_t> take_retired();  // all that are in no batch yet
   void put_back_retired(std::vector<uint64_t> offsets);
-  void reclaim(const std::vector<uint64_t>& offsets);  // nobody can read them any more
+  void reclaim(const std::vector<uint64_t>& offsets);  // they can no longer be read
   bool has_retired() const { return !retired_.empty(); }
 
   uint64_t used_bytes() const { return used_bytes_; }  // retired units included

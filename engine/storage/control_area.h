@@ -9,7 +9,7 @@ namespace rdmacc {
 
 struct GateLine {
   // open protocol 8 | next protocol 8 | alone 16 | generation 32. "Protocol" is ProtocolId + 1,
-  // 0 = none. While next != 0 nobody new enters; the one who sees the gate drained opens it for the
+  // 0 = none. While next != 0 no other enters; the one that sees the gate drained opens it for the
   // longest waiter. alone: 1 + the only worker that may enter, 0 = all of the open protocol.
   uint64_t word;
   uint64_t epoch;                         // global epoch of reclamation; starts at 2, rises by one

@@ -12,7 +12,7 @@ namespace rdmacc {
 bool GroupSplitter::belongs(uint64_t group, uint32_t depth, uint64_t entry) const {
   const uint64_t slot = entry_offset(entry);
   if (entry == 0) return false;
-  if (!arena_.is_unit(PageKind::kSlot, slot)) return true;  // not ours to judge
+  if (!arena_.is_unit(PageKind::kSlot, slot)) return true;  // there is nothing to judge by
   return group_bits_of(region_.load(slot), depth) == region_.load(group);
 }
 

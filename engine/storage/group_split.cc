@@ -52,7 +52,7 @@ GroupSplitter::Outcome GroupSplitter::split(TableId id, uint64_t group, uint64_t
   const Header before = region_.header(group);
   const uint64_t ctts = next_ctts(std::max(before.wts, before.rts));
   if (!lock(group, ctts)) return Outcome::kBusy;
-  CHECK(still_there());  // drops wait for us
+  CHECK(still_there());  // drops wait for the split
   const Outcome outcome =
       worth_splitting(group) ? split_locked(id, group, ctts, sibling) : Outcome::kNotNeeded;
   if (outcome != Outcome::kSplit) {
@@ -73,7 +73,7 @@ bool GroupSplitter::lock(uint64_t header, uint64_t ctts) {
     const uint64_t locked = sundial_locked_word(sundial_rts_bound(expected), worker_.id());
     if (!verbs_.compare_swap(word, expected, locked, &seen).ok()) return false;
     if (seen == expected) return true;
-    expected = seen;  // a lease was renewed, or somebody was faster
+    expected = seen;  // a lease was renewed, or another CAS was first
   }
   verbs_.store(header + kOffsetOfLock, 0);
   static_cast<void>(verbs_.flush());
@@ -118,7 +118,7 @@ Status GroupSplitter::grow_root(TableId id) {
   return Status();
 }
 
-// A free group's header may be locked for a moment by somebody with a stale address.
+// A free group's header may be locked for a moment by a transaction with a stale address.
 Result<uint64_t> GroupSplitter::allocate_locked_group(uint64_t ctts) {
   for (int i = 0; i < kGroupTries; ++i) {
     const Result<uint64_t> group = arena_.allocate(PageKind::kGroup, sizeof(Group));

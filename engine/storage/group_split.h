@@ -27,7 +27,7 @@ class GroupSplitter {
   enum class Outcome {
     kSplit,
     kNotNeeded,  // or no longer there
-    kBusy,       // locked by somebody
+    kBusy,       // locked by a transaction
     kFailed,     // no memory
   };
 
@@ -54,7 +54,7 @@ class GroupSplitter {
   OwnerWriter& verbs() { return verbs_; }
   bool lock(uint64_t header, uint64_t ctts);
   void unlock(uint64_t header, uint64_t sundial_wts, OwnerWriter& writer) const;
-  // Where a lease in SUNDIAL's word ends, at most. A word that we locked says it exactly.
+  // Where a lease in SUNDIAL's word ends, at most. A word that this node locked says it exactly.
   uint64_t lease_end(uint64_t sundial) const;
 
  private:
@@ -90,7 +90,7 @@ class GroupSplitter {
   Directory& directory_;
   const IndexWalk walk_;
   OwnerWriter verbs_;
-  // The node's threads' worker ids: locks with these are ours.
+  // The node's threads' worker ids: locks with these are the node's own.
   const WorkerId first_thread_, threads_;
   uint64_t last_us_ = 0;
 };

@@ -21,7 +21,7 @@
 // after the entries still shows the key's bits and the incarnation seen before them. A lookup that
 // found its key needs the tuple alone. SUNDIAL's word is locked and moved on by a split, too.
 //
-// Who writes: entries and gap stamps by whoever holds the gap header's lock; chain links, root
+// Writers: entries and gap stamps by the holder of the gap header's lock; chain links, root
 // arrays and splits by the owner node alone.
 
 namespace rdmacc {

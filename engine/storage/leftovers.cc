@@ -12,7 +12,7 @@ void Leftovers::add(Leftover leftover) {
   leftovers_.push_back(leftover);
 }
 
-// What the deterministic order left is nobody's from the start: its own restart takes what it
+// What the deterministic order left has no allocator from the start: its own restart takes what it
 // still needs before the first sweep.
 uint32_t Leftovers::incarnation_of_holder(uint64_t ctts) const {
   const auto worker = static_cast<WorkerId>(ctts);

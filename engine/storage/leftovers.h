@@ -18,7 +18,7 @@ struct Leftover {
 // Slots that are locked or that an insert is about to link, and overflow blocks that carry their
 // allocator's ctts. They may belong to a transaction under way (a block also to a log record), so
 // they stay until the worker that allocated them is gone and resolved: when the epochs show that
-// nothing of its is under way any more, what is still as it was found belongs to nobody.
+// nothing of its is under way any more, what is still as it was found is freed.
 class Leftovers {
  public:
   Leftovers(Worker& worker, const OwnedRegion& region, Arena& arena, Directory& directory,
@@ -31,14 +31,14 @@ class Leftovers {
         reclaimer_(reclaimer) {}
 
   void add(Leftover leftover);
-  // The ctts that locks a slot or, if it is live and nobody's, its stamp; 0 = nobody's. Those who
-  // share a lock hold nothing that is theirs to free.
+  // The ctts that locks a slot or, if it is live and unlocked, its stamp; 0 = neither. Transactions
+  // that share a lock hold nothing that is theirs to free.
   static uint64_t holder_of(const OwnedRegion& region, uint64_t slot);
   // Some of them wait for the epoch only.
   bool pending() const;
   size_t count() const { return leftovers_.size(); }
   bool lists(uint64_t offset) const;
-  // Looks for dead allocators and frees what is nobody's; yields.
+  // Looks for dead allocators and frees what they have left; yields.
   void sweep();
 
  private:

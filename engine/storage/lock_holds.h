@@ -6,7 +6,7 @@
 
 namespace rdmacc {
 
-// Who holds a header or waits for it, as far as its words tell.
+// Which transactions hold a header or wait for it, as far as its words tell.
 struct LockHold {
   bool shared = false;             // else exclusive
   bool granted = true;             // else it waits for the holder

@@ -7,8 +7,8 @@
 namespace rdmacc {
 
 // The owner node's view of its own region: 8-byte loads and stores by the CPU, in an order that
-// other processes' one-sided accesses agree with. Words that anybody changes by atomics (locks)
-// are changed through it only while the node is being opened; later by verbs to itself.
+// other processes' one-sided accesses agree with. Words that other processes change by atomics
+// (locks) are changed through it only while the node is being opened; later by verbs to itself.
 class OwnedRegion {
  public:
   OwnedRegion(std::byte* base, uint64_t bytes, NodeId node)

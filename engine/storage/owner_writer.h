@@ -5,7 +5,7 @@
 namespace rdmacc {
 
 // Stores to the own region in a fixed order: by verbs to itself while the node serves (so that
-// they mix with everybody's atomics on every fabric), by the CPU while it is being opened. A
+// they mix with other processes' atomics on every fabric), by the CPU while it is being opened. A
 // crash leaves a prefix of the stores. One user at a time; its coroutine yields in flush() and
 // compare_swap(), and in store() when the buffer is full. The buffer is kept as long as the worker.
 class OwnerWriter {

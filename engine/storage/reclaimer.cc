@@ -36,7 +36,8 @@ bool Reclaimer::read_lines() {
     seen_ = reinterpret_cast<uint64_t*>(memory.value() + sizeof(GateLine));
     lines_ = reinterpret_cast<WorkerLine*>(memory.value() + sizeof(GateLine) + 64);
   }
-  // Gate first: whoever announces an epoch after the lines were read has seen this one or later.
+  // Gate first: a worker that announces an epoch after the lines were read has seen this one or
+  // later.
   DoorbellBatch batch(worker_.scheduler(), worker_.counters());
   batch.read(GlobalAddress::make(0, layout_.control), gate_, sizeof(GateLine));
   batch.read(GlobalAddress::make(0, layout_.worker_line(0)), lines_, lines_bytes);

@@ -4,10 +4,10 @@
 #include "rdma/fabric.h"
 
 // What is where in a node's region. Every part has a fixed place computed from the topology, so
-// that a coordinator finds it without asking. Parts differ in who may write them, so that a
-// fabric can register them apart: the superblock and the directory are the owner's; the control
-// area (node 0's alone is used) has one line per worker that this worker writes; a log ring is
-// its coordinator's; slots and buckets are written by whoever holds their lock.
+// that a coordinator finds it without asking. Parts differ in which processes may write them, so
+// that a fabric can register them apart: the superblock and the directory are the owner's; the
+// control area (node 0's alone is used) has one line per worker that this worker writes; a log ring
+// is its coordinator's; slots and buckets are written by the holder of their lock.
 //
 //   superblock   4 KB     magic, version, this node's id, region generation
 //   control      64 B gate + 64 B per worker, rounded up to 4 KB        (engine/cluster)
@@ -27,7 +27,7 @@ constexpr uint64_t kLogRingBytes = 256 * 1024;
 constexpr uint64_t kPageBytes = 256 * 1024;
 
 // Stamps and lock words of the deterministic order have this in place of a worker's id. It is
-// nobody's: what is found locked with it after a restart of its node has no other owner.
+// not a worker's: what is found locked with it after a restart of its node has no other owner.
 constexpr WorkerId kOrderWorker = kNoWorker - 1;
 
 // The order area of a node:

@@ -9,7 +9,8 @@
 namespace rdmacc {
 
 namespace {
-// A free slot may be locked for a moment by somebody with a stale address; another is taken then.
+// A free slot may be locked for a moment by a transaction with a stale address; another is taken
+// then.
 constexpr int kLockTries = 8;
 // Reclamation rounds before memory is said to be used up.
 constexpr int kReclaimTries = 3;
@@ -95,8 +96,8 @@ Status StorageNode::take_units(const AllocateRequest& request, std::vector<Alloc
   return status;
 }
 
-// The slots are free, but their lock words belong to everybody. On failure the slots that could
-// not be locked are taken out of `taken` and retired.
+// The slots are free, but their lock words may be changed by any process. On failure the slots that
+// could not be locked are taken out of `taken` and retired.
 Status StorageNode::lock_slots(uint64_t ctts, std::vector<Allocation>& taken) {
   std::vector<Allocation*> unlocked;
   for (Allocation& each : taken) {
@@ -179,7 +180,7 @@ void StorageNode::undo(uint64_t ctts, const std::vector<Allocation>& taken) {
   unlock_slots(ctts, locked);
 }
 
-// By verbs to itself: lock words are everybody's. Only what is still locked by `ctts`.
+// By verbs to itself: any process may change lock words. Only what is still locked by `ctts`.
 void StorageNode::unlock_slots(uint64_t ctts, const std::vector<uint64_t>& slots) {
   if (slots.empty() || ctts == 0) return;
   VerbArena arena(worker_.pool());

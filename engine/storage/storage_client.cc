@@ -128,7 +128,8 @@ Status StorageClient::extend_bucket(GlobalAddress group, uint32_t bucket, uint32
 }
 
 // Node 0 comes last: a table that it knows is complete on every node. What a create that did not
-// get so far leaves on other nodes is dropped here or, if we die, by the identity's next create.
+// get so far leaves on other nodes is dropped here or, if the caller dies, by the identity's next
+// create.
 Result<TableMeta> StorageClient::create_table(const TableSpec& spec, VerbCounters& counters) {
   Rpc::Call reserve = call_to(topology_, 0, kMethodReserveTableId);
   TableRequest{kNoTable, spec}.write(reserve.request);

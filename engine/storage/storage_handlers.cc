@@ -11,7 +11,7 @@ namespace rdmacc {
 
 namespace {
 
-// How long one request waits for splits; who chained many buckets asks again.
+// How long one request waits for splits; a transaction that chained many buckets asks again.
 constexpr uint64_t kSettleUsMax = 200'000;
 
 Status malformed(const char* request) {
@@ -71,8 +71,9 @@ Status StorageNode::handle_free(WorkerId, Bytes bytes, Reply&) {
   return Status();
 }
 
-// Somebody with a stale address may hold an unlinked slot's lock for a moment. The slot is looked
-// at again by maintenance, and freed if it still is what it was: then it was the sender's to free.
+// A transaction with a stale address may hold an unlinked slot's lock for a moment. The slot is
+// looked at again by maintenance, and freed if it still is what it was: then it was the sender's to
+// free.
 void StorageNode::defer_free(uint64_t slot) {
   if (deferred_frees_.size() >= kDeferredFreesMax) return;  // found at the next start
   deferred_frees_.push_back({slot, region_.load(slot + kOffsetOfIdentity)});
@@ -166,7 +167,7 @@ Status StorageNode::handle_drop_table(WorkerId, Bytes bytes, Reply&) {
 }
 
 void StorageNode::drop(TableId id) {
-  // A split that is under way counts on its table; none of this one begins after we have waited.
+  // A split that is under way counts on its table; none of this one begins after this wait.
   index_.wait_until_idle();
   if (directory_.live(id) == nullptr) return;  // dropped by another request meanwhile
   directory_.set_dropped(id);
@@ -256,7 +257,7 @@ Status StorageNode::handle_locked_headers(WorkerId, Bytes bytes, Reply& reply) {
 
 Status StorageNode::handle_settle_index(WorkerId, Bytes bytes, Reply& reply) {
   if (!bytes.empty()) return malformed("settle index");
-  // A group whose gap header somebody holds is left to maintenance.
+  // A group whose gap header a transaction holds is left to maintenance.
   const uint64_t deadline_us = worker_.endpoint().now_us() + kSettleUsMax;
   bool more = index_.split_pending();
   while (more && worker_.endpoint().now_us() < deadline_us) {
@@ -264,7 +265,7 @@ Status StorageNode::handle_settle_index(WorkerId, Bytes bytes, Reply& reply) {
     const size_t queued = index_.groups_queued();
     index_.wait_until_idle();
     index_.split_queued();
-    // No split, and none less in the queue: they are all held by somebody. Maintenance goes on.
+    // No split, and none less in the queue: transactions hold them all. Maintenance goes on.
     const bool progress = index_.splits() != splits || index_.groups_queued() < queued;
     more = index_.split_pending() && progress;
   }

@@ -42,7 +42,7 @@ bool parse_allocate_reply(std::span<const std::byte> in, size_t count,
 enum class FreeKind : uint8_t {
   kOverflow = 0,
   kSlot = 1,
-  kTombstone = 2,  // a slot that is to be unlinked and freed once nobody needs its versions
+  kTombstone = 2,  // a slot that is to be unlinked and freed once its versions are not needed
 };
 struct FreeItem {
   uint64_t offset = 0;

@@ -14,10 +14,10 @@
 // The arena hands out slots (of a table's slot size), overflow blocks, groups and buckets from
 // 256 KB pages of one size class each. Slot and group pages are type-stable for ever: a header
 // stays a header, so that a lock CAS on a stale address can only hit a lock word (docs/sequences.md
-// §5.3). A slot is handed out locked, by CAS 0 -> the requester's ctts, as anybody would lock it.
-// What was freed is handed out again only once every transaction that was under way has ended
-// (epochs in the control area, engine/cluster/gate.h), with a new incarnation: it rises when the
-// deleter unlinks the slot, when the slot is retired and when it is handed out.
+// §5.3). A slot is handed out locked, by CAS 0 -> the requester's ctts, as any transaction would
+// lock it. What was freed is handed out again only once every transaction that was under way has
+// ended (epochs in the control area, engine/cluster/gate.h), with a new incarnation: it rises when
+// the deleter unlinks the slot, when the slot is retired and when it is handed out.
 
 namespace rdmacc {
 
@@ -57,7 +57,7 @@ struct NodeStatistics {
   uint64_t started_us;  // fabric clock
 };
 
-// A header that somebody holds or waits for: what the holder wrote there, as it was seen.
+// A header that a transaction holds or waits for: what the holder wrote there, as it was seen.
 struct LockedHeader {
   GlobalAddress address;
   TableId table = kNoTable;
@@ -92,14 +92,14 @@ class StorageService {
   // loop as a coroutine, at most every few milliseconds and only while pending() says so.
   virtual bool maintenance_pending() const = 0;
   // True if it got anything done: where all of it waits for a transaction to end, looking again
-  // and again helps nobody.
+  // and again does not help.
   virtual bool maintain() = 0;
 
   virtual bool reopened() const = 0;
   virtual NodeStatistics statistics() const = 0;
   // Addresses of every header of this node whose lock, waiter word or SUNDIAL lock was set by
-  // `worker` (low 16 bits); a lock that is shared names nobody. Yields while scanning. For
-  // resolution.
+  // `worker` (low 16 bits); a lock that is shared does not name its holders. Yields while scanning.
+  // For resolution.
   virtual std::vector<GlobalAddress> locks_of(WorkerId worker) = 0;
   // Addresses of every header whose lock word counts readers; yields while scanning. For the sweep
   // of shared locks.

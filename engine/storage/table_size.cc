@@ -1,4 +1,4 @@
-// What a table occupies at its owner, counted unit by unit: nobody keeps such counts while rows
+// What a table occupies at its owner, counted unit by unit: such counts are not kept while rows
 // come and go, since few ever ask.
 #include "engine/storage/hash_index_owner.h"
 #include "engine/storage/slot_blocks.h"

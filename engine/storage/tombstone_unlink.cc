@@ -45,13 +45,13 @@ bool HashIndexOwner::unlink_locked(uint64_t slot, uint64_t wts, uint64_t rts) {
   const bool read_since = both && tuple.rts != rts;
   const bool unlink =
       both && !read_since && place != 0 && tuple.wts == wts && (tuple.flags & kFlagDeleted) != 0;
-  // Nobody who read the tombstone may be passed by an insert that is older, in no protocol's time.
+  // No reader of the tombstone may be passed by an older insert, in any protocol's time.
   uint64_t lease = splitter_.lease_end(gap.sundial);
   if (unlink) {
     lease = std::max(lease, splitter_.lease_end(tuple.sundial)) + 1;
     const uint64_t last_read = std::max(gap.rts, tuple.rts);
-    // Its wts stays: nothing that anybody may have read has changed. The locked word keeps the
-    // lease's end for whoever opens the node again after us.
+    // Its wts stays: nothing that a transaction may have read has changed. The locked word keeps
+    // the lease's end for the process that opens the node again.
     verbs.store(group + kOffsetOfRts, last_read);
     verbs.store(group + kOffsetOfSundial, sundial_locked_word(lease, worker_.id()));
     verbs.store(place, 0);

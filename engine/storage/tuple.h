@@ -57,7 +57,7 @@ constexpr bool locked_exclusively(uint64_t lock) { return lock > kSharesMax; }
 constexpr bool locked_shared(uint64_t lock) { return lock != 0 && lock <= kSharesMax; }
 
 // The lock of a node's thread that takes a deleted row out of its group: older than every
-// transaction's. It is held for a moment, by somebody who waits for nobody and changes nothing that
+// transaction's. It is held for a moment, by a thread that does not wait and changes nothing that
 // a transaction may have read: to wait for it is better than to lose against it.
 constexpr uint64_t cleaning_lock(uint16_t worker) { return (uint64_t{1} << 16) | worker; }
 constexpr bool is_cleaning_lock(uint64_t lock) { return lock >> 16 == 1; }

@@ -51,7 +51,7 @@ Status walk_buckets(StageContext& context, std::span<BucketWalk> walks) {
       walks[i].first = images[i].first;
       walks[i].last = images[i].last;
       at[i] = images[i].bucket.next;
-      // A recycled group's bytes may be anything; the looks will not agree, but we must not
+      // A recycled group's bytes may be anything; the looks will not agree, but the walk must not
       // follow them out of the region.
       if (at[i] % 64 != 0 || at[i] + sizeof(Bucket) > region_bytes) at[i] = 0;
       if (at[i] == 0) open--;

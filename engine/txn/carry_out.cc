@@ -19,7 +19,7 @@ constexpr size_t kKeyRequestBytes = 32;  // of a key, besides its bytes
 constexpr uint32_t kScanGroupsPerRequest = 8;
 static_assert(kScanTuplesPerMessage * (kRecordInlineMax + 96) < kMaxMessageBytes);
 // A gap header with more wishes than this is locked and placed one-sided: the owner would only
-// walk for us what the batch of one transaction makes long.
+// walk for it what the batch of one transaction makes long.
 constexpr size_t kWishesPerRequest = 4096;
 
 Status corrupt_answer() { return Status(Code::kCorrupt, "a stage's answer does not parse"); }
@@ -97,7 +97,7 @@ class Requests {
         }
       } else {
         for (const size_t item : items_[i]) lost(item);
-        // Whatever kept the answer from us, the owner may have locked before.
+        // Whatever kept the answer from the coordinator, the owner may have locked before.
         if (status.code() == Code::kUnavailable || locks()) {
           status = aborted(AbortReason::kNodeRestarted);
         }

@@ -18,7 +18,7 @@ Status carry_out_scan(StageContext& context, StagePlan plan, std::span<GroupWork
 Status carry_out_lock(StageContext& context, StagePlan plan, std::span<LockWork> works);
 Status carry_out_validate(StageContext& context, StagePlan plan, std::span<Access*> accesses);
 // After an rpc whose node died the same bytes are written one-sided: the entry is whole or it is
-// not, whoever wrote it.
+// not, whichever process wrote it.
 Status carry_out_log(StageContext& context, StagePlan plan, std::span<LogPlacement> placements);
 // Past the commit point nothing may stop: a node that dies under the request is finished
 // one-sided, guarded by the locks. `evicted`: see InstallOptions.

@@ -5,8 +5,8 @@
 #include "engine/txn/transaction.h"
 
 namespace rdmacc {
-// Stricter than a protocol's validation may be, which can order a writer behind the reader: who is
-// told no may try again.
+// Stricter than a protocol's validation may be, which can order a writer behind the reader: one
+// that is told no may try again.
 Status Transaction::check_reads() {
   const ProtocolRules& own = *parameters_.rules;
   if (own.validate == nullptr && !own.commits_in_order) return Status();

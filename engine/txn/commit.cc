@@ -156,7 +156,7 @@ bool Transaction::try_again(const std::function<bool()>& attempt) {
   return false;
 }
 
-// The entry stays in the ring: whoever resolves this worker finishes what it lists.
+// The entry stays in the ring: the resolution of this worker finishes what it lists.
 void Transaction::leave_to_resolution() {
   outcome_unknown_ = true;
   placements_.clear();
@@ -208,7 +208,7 @@ void Transaction::release_locks(StageContext& stage) {
   time_stage(Stage::kRelease, start_ns);
 }
 
-// Who made chains grow waits for the splits that follow, so that those who come next, often in the
+// A transaction that made chains grow waits for the splits, so that later ones, often in the
 // same session, do not lose to them.
 void Transaction::settle_index() {
   std::vector<NodeId> nodes;
@@ -305,7 +305,7 @@ void Transaction::finish_commit(StageContext& stage) {
 }
 
 // A log entry that may have arrived somewhere is made void before anything is unlocked, so that
-// nobody who reads the log finds a transaction that its client was told is aborted.
+// no reader of the log finds a transaction that its client was told is aborted.
 void Transaction::void_log() {
   if (placements_.empty()) return;
   if (log_begun_) {

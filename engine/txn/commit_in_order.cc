@@ -46,7 +46,7 @@ void Transaction::note_ordered(const OrderedRequest& request, const OrderedOutco
 Status Transaction::submit_ordered(const OrderedRequest& request, OrderedOutcome& outcome) {
   CHECK(coordinator_.order != nullptr);
   if (parameters_.cancelled != nullptr && *parameters_.cancelled) return Status(Code::kCancelled);
-  // From here on the transaction may be executed, whatever becomes of us.
+  // From here on the transaction may be executed, whatever becomes of this coordinator.
   log_begun_ = !request.writes.empty();
   const uint64_t start_ns = coordinator_.engine.worker.endpoint().now_ns();
   const Status status = coordinator_.order->submit(request, outcome, outcome_unknown_, counters_);

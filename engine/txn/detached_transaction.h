@@ -12,7 +12,7 @@ namespace rdmacc {
 // node that has the same rows comes to the same writes. Used by one coroutine.
 class DetachedTransaction {
  public:
-  // What a look-up of a key comes to whose row nobody has given.
+  // What a look-up of a key comes to whose row was not given.
   enum class Ungiven : uint8_t {
     kRefused,  // kInvalidArgument
     kAbsent,   // to learn what a transaction touches whose keys do not depend on rows

@@ -5,7 +5,8 @@
 namespace rdmacc {
 namespace {
 
-// Every lost CAS means that somebody else got on, so this is no wait; it only bounds the loop.
+// Every lost CAS means that another transaction got on, so this is no wait; it only bounds the
+// loop.
 constexpr int kRoundsMax = 10'000;
 
 }  // namespace
@@ -212,7 +213,7 @@ void Driver::judge(Driven& record, Step& step, int looks) {
   aborted_ = true;
 }
 
-// Whoever leaves, with the lock or without, leaves no waiter word behind.
+// A transaction that stops waiting, with the lock or without, leaves no waiter word behind.
 Status Driver::stop_waiting() {
   for (Driven& record : records_) {
     if (!record.waiting) continue;
@@ -231,7 +232,8 @@ void note_read(const StageContext& context, const Driven& record, Access& access
   const bool absent = (record.accepted.flags & kFlagDeleted) != 0;
   access.read = true;
   access.locked_wts = record.accepted.wts;
-  // Under timestamp ordering an absence is as of our time, whichever version shows it.
+  // Under timestamp ordering an absence is as of the transaction's time, whichever version shows
+  // it.
   access.read_wts =
       absent && context.rules.reads_at_ctts ? context.stamps.just_before() : record.accepted.wts;
   if (!access.lease_locked) access.lease = record.look->first.sundial;

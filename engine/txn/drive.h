@@ -19,7 +19,7 @@ struct Driven {
   // Out:
   enum class End : uint8_t { kPending, kDone, kStale, kAbort } end = End::kPending;
   AbortReason reason = AbortReason::kNone;
-  bool newly_locked = false;  // this drive's CAS took the lock (it was not ours before)
+  bool newly_locked = false;  // this drive's CAS took the lock (the transaction had not held it)
   // The header as the rule accepted it: the last look if there was one, else the first. For an old
   // version its stamp, length and flags are that version's, and `record` points at its bytes. With
   // kFlagDeleted the key is absent, and the record's bytes are good for nothing but the key.
@@ -28,7 +28,7 @@ struct Driven {
  private:
   friend class Driver;
   std::byte* version = nullptr;  // registered; head and record of an old version
-  bool waiting = false;          // the header's waiter word is ours
+  bool waiting = false;          // the header's waiter word holds this transaction's ctts
 };
 
 // Runs `rule` until every record is done, stale (the header belongs to something else now; if the

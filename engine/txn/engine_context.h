@@ -49,8 +49,8 @@ struct StageContext {
   const bool* cancelled;              // nullptr: cannot be cancelled
 
   bool is_cancelled() const { return cancelled != nullptr && *cancelled; }
-  // The rest of a wait for somebody else: short at first, since a commit takes a few rounds, and
-  // what is waited for lies idle until we look.
+  // The rest of a wait for another transaction: short at first, since a commit takes a few rounds,
+  // and what is waited for lies idle until the next look.
   void give_way(int attempt) const {
     constexpr uint64_t kPauseUsMax = 200;
     const uint64_t pause_us = 1 + static_cast<uint64_t>(attempt) / 8;
@@ -59,7 +59,7 @@ struct StageContext {
   // A gap header that the read rule has accepted.
   void note_gap_read(Access& gap, const Look& look) const {
     gap.read = true;
-    // Under timestamp ordering what counts is when we looked; others may insert later.
+    // Under timestamp ordering what counts is the time of the look; others may insert later.
     gap.read_wts = rules.reads_at_ctts ? stamps.just_before() : look.last.wts;
     gap.lease = look.first.sundial;
     engine.clock.observe(look.last.wts);

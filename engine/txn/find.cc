@@ -168,7 +168,7 @@ Status Finder::give_back(const Access& access) {
 }
 
 // Two keys of one batch may have met on one header, which is locked once. Shares are counted. The
-// other one may also have tried in vain, before a lock was free that our stale location then got.
+// other one may also have tried in vain, before a lock was free that the stale location then got.
 bool Finder::wanted_by_other(const Search& self, const Access& access) const {
   return access.locked && std::any_of(searches_.begin(), searches_.end(), [&](const Search& other) {
            return &other != &self && other.work->result != KeyWork::Result::kPending &&
@@ -233,7 +233,7 @@ Status Finder::judge_candidates(std::span<Search*> tried, std::span<Driven> driv
   }
   const Status fetched = fetch_overflow({found.data(), found.size()});
   if (!fetched.ok()) {
-    // Lengths that nobody has checked must not be believed by whoever looks at the results.
+    // Lengths that are not checked must not be believed by the caller.
     for (Search* search : found) {
       search->work->record = {};
       search->work->result = KeyWork::Result::kPending;
@@ -251,7 +251,7 @@ Status Finder::judge_candidates(std::span<Search*> tried, std::span<Driven> driv
       context_.engine.locations.put(work.hash, work.access.header.offset());
       continue;
     }
-    // Not our key: a stale location, or an entry with the same tag.
+    // Not the searched key: a stale location, or an entry with the same tag.
     work.result = KeyWork::Result::kPending;
     context_.engine.locations.forget(work.hash);
     search.candidates.pop_back();
@@ -260,10 +260,10 @@ Status Finder::judge_candidates(std::span<Search*> tried, std::span<Driven> driv
     }
     work.access = Access{};
     if (search.candidates.empty() && !search.from_cache && search.walked) {
-      // Every entry with our tag was something else. That is a miss if the group did not change
-      // from before the walk until after these looks: a second walk that finds the same stamp.
-      // Who locks what it reads need not know: it walks again under the gap's lock, which an
-      // earlier key of its own may have taken already.
+      // Every entry with the key's tag was something else. That is a miss if the group did not
+      // change from before the walk until after these looks: a second walk that finds the same
+      // stamp. A transaction that locks what it reads need not know: it walks again under the gap's
+      // lock, which an earlier key of its own may have taken already.
       const bool unchanged =
           search.failed && search.failed_wts == search.first.wts && search.first.lock == 0;
       search.failed = true;
@@ -301,7 +301,7 @@ Status Finder::settle_missing() {
     if (!search.pending() || !search.candidates.empty() || !search.walked) continue;
     search.walked = false;
     KeyWork& work = *search.work;
-    if (work.gap.held()) {  // walked under our lock
+    if (work.gap.held()) {  // walked under the transaction's lock
       work.result = KeyWork::Result::kMissing;
       continue;
     }
@@ -359,8 +359,8 @@ Status Finder::lock_gaps(std::span<Search*> missing) {
     } else if (driven[i].end == Driven::End::kDone) {
       note_read(context_, driven[i], work.gap);
     } else if (driven[i].end == Driven::End::kStale && work.gap.held()) {
-      // The group was split between our walk and the CAS. The lock is given back at once unless
-      // it was ours before.
+      // The group was split between the walk and the CAS. The lock is given back at once unless
+      // the transaction held it before.
       const Access stale = work.gap;
       work.gap = Access{};
       const bool fresh = std::find(locked.begin(), locked.end(), stale.header) != locked.end();

@@ -35,7 +35,7 @@ struct KeyWork {
   enum class Result : uint8_t { kPending, kFound, kMissing, kAborted } result = Result::kPending;
   AbortReason reason = AbortReason::kNone;
   // kFound: the record. kMissing: not null when the key is absent by a tombstone, or by a record
-  // that came after our timestamp; no gap header was read then.
+  // that came after the transaction's timestamp; no gap header was read then.
   Access access;
   uint32_t flags = 0;       // of the header that `access` has
   uint64_t overflow = 0;    // offset of its overflow block, 0 = none

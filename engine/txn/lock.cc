@@ -147,7 +147,7 @@ Status validate_accesses(StageContext& context, std::span<Access* const> accesse
     }
     RDMACC_RETURN_IF_ERROR(drive(context, context.rules.validate, driven));
     for (const Driven& record : driven) {
-      // Another row lives there now, or the group was split: what we read is no longer current.
+      // Another row lives there now, or the group was split: what was read is no longer current.
       if (record.end == Driven::End::kStale) {
         return aborted(record.access->gap ? AbortReason::kIndexMoved
                                           : AbortReason::kValidationFailed);
@@ -201,7 +201,7 @@ Status release_some(StageContext& context, std::span<const Held> some, bool cert
     if (certain && each.shares > 0) {
       batch.fetch_add(lock, 0 - uint64_t{each.shares}, &words[i].shares);
     }
-    // The lease first: whoever has the lock may lock the lease.
+    // The lease first: the lock's holder may lock the lease.
     if (each.lease_locked) {
       batch.write(each.header.plus(kOffsetOfSundial), &words[i].lease, 8);
     }

@@ -34,7 +34,7 @@ Status validate_accesses(StageContext& context, std::span<Access* const> accesse
 
 // Gives back what an attempt holds; a header that is not held is left alone. When `certain` is
 // false (a node restarted under a Lock or Release request) only words that are still the attempt's
-// are changed, and no shares are given back: who does not know whether he still has one leaves it
+// are changed, and no shares are given back: one that may no longer be held is left
 // to the sweep (engine/log/share_sweep.h).
 Status release_accesses(StageContext& context, std::span<const Held> held, bool certain);
 

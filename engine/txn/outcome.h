@@ -8,13 +8,13 @@ namespace rdmacc {
 enum class AbortReason : uint16_t {
   kNone = 0,
   kLockHeld,             // a lock that this protocol does not wait for
-  kVersionChanged,       // read before, written by another before our lock
+  kVersionChanged,       // read before, written by another before this transaction's lock
   kValidationFailed,     // a record of the read set changed or is locked
   kReadUnstable,         // an atomic read met writers too often
   kGapChanged,           // a phantom: an absent key or a scanned range changed
-  kStaleLocation,        // a record moved while we looked; the next try looks again
+  kStaleLocation,        // a record moved during the search; the next try looks again
   kNodeRestarted,        // a node died or restarted under the transaction
-  kIndexMoved,           // the group was split while we looked
+  kIndexMoved,           // the group was split during the search
   kDied,                 // an older transaction holds the lock or waits for it (WAITDIE)
   kWaitedTooLong,        // for a lock whose holder does not end
   kTooLate,              // read or written by a transaction with a larger timestamp (MVCC)

@@ -8,8 +8,8 @@
 #include "engine/txn/find.h"
 
 // Peeking: rows read outside of any protocol. Nothing is locked, nothing joins a read set, and
-// nothing is promised: the bytes may be stale, torn, or of a version that is being installed. Who
-// peeks takes them for a hint and has something to tell whole rows from others.
+// nothing is promised: the bytes may be stale, torn, or of a version that is being installed. A
+// caller that peeks takes them for a hint and has something to tell whole rows from others.
 
 namespace rdmacc {
 

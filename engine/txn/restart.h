@@ -14,12 +14,12 @@ struct AttemptEnd {
 };
 
 // What a session keeps of an attempt that lost, for the next one: its age (WAITDIE), and how often
-// in a row it lost though it had scanned. A scan meets everybody who writes, so that it may lose
+// in a row it lost though it had scanned. A scan conflicts with every writer, so that it may lose
 // again and again; after kScanLossesMax attempts the next asks for the gate alone, and so does one
 // that has relied on absent keys (gap headers, of which a few guard many keys), after many more.
 // Where that cannot be had, twice as many attempts are made before it asks again.
 //
-// Nobody tells a session that a transaction is another attempt of the one before. It is taken for
+// A session is not told that a transaction is another attempt of the one before. It is taken for
 // one when it begins with the same access; any other transaction is new: it has no age yet, and
 // nothing has been lost. One session's coroutine.
 class Restart {

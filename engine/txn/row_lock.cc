@@ -6,7 +6,7 @@ namespace rdmacc {
 namespace {
 
 constexpr int kAttemptsMax = 4;
-// What is being installed is whole again after a few looks; who locks while it runs is not.
+// What is being installed is whole again after a few looks; one that locks while it runs is not.
 constexpr int kLooksAtInstalls = 3;
 
 bool locked_by_another(uint64_t lock, const TxnStamps& txn) {
@@ -14,7 +14,7 @@ bool locked_by_another(uint64_t lock, const TxnStamps& txn) {
 }
 
 // An atomic read, unless the header is locked: then there is nothing to read. Of a gap header only
-// that nobody installs just now: a scanner's or an inserter's lock does not change the entries.
+// that nothing is being installed: a scanner's or an inserter's lock does not change the entries.
 Step read_unless_locked(const Access& access, const Look* seen, const TxnStamps& txn) {
   if (seen == nullptr) return Step::attempt(kReadBetweenLooks);
   if (!access.gap && was_skipped(*seen, txn)) return Step::done();

@@ -8,7 +8,7 @@ namespace rdmacc {
 
 enum class RowLock : uint8_t {
   kGot,     // the row was read, and is locked if that was asked for and the protocol locks
-  kBusy,    // somebody else holds it; nothing has changed
+  kBusy,    // another transaction holds it; nothing has changed
   kAbsent,  // there is no such row; its absence was read
 };
 
@@ -22,14 +22,14 @@ enum class ScanMode : uint8_t {
 // A scan that wants the whole of each row, not only so many bytes of its beginning.
 constexpr uint32_t kWholeRow = 0xFFFFFFFF;
 
-// The reasons that mean no more than that somebody holds a lock.
+// The reasons that mean no more than that another transaction holds a lock.
 bool is_held_by_another(AbortReason reason);
 
 // `rules` without waiting for others, and as they are for ScanMode::kSkipLocked.
 ProtocolRules impatient(const ProtocolRules& rules);
 ProtocolRules skipping_locked(const ProtocolRules& rules);
 
-// By rules that skip: did the accepted look show a lock of somebody else?
+// By rules that skip: did the accepted look show a lock of another transaction?
 bool was_skipped(const Look& seen, const TxnStamps& txn);
 
 }  // namespace rdmacc

@@ -95,8 +95,9 @@ inline bool same_version(const Look& seen) {
 // whatever a CAS has won is noted in `access`.
 using Rule = Step (*)(const Access& access, const Look* seen, const TxnStamps& txn);
 
-// What was read is what is there, and nobody else is about to change it. Rts, lock, then stamps: a
-// writer that locks after we saw the lock free stamps after our look, and is ordered behind us.
+// What was read is what is there, and no other transaction is about to change it. Rts, lock, then
+// stamps: a writer that locks after the lock was seen free stamps after that look, and is
+// ordered behind this transaction.
 inline Step still_current(const Access& access, const Look* seen, const TxnStamps& txn) {
   if (seen == nullptr) return Step::attempt(kLastLook);
   if (seen->last.wts != access.read_wts) {
@@ -140,10 +141,10 @@ struct ProtocolRules {
   // Deterministic: commit hands the transaction over to be executed in a global order
   // (ordered_request.h) in place of the stages from Lock on.
   bool commits_in_order = false;
-  // Whoever looks by these rules passes over what others have locked; what it sees proves nothing
-  // (row_lock.h).
+  // A transaction under these rules passes over what others have locked; what it sees proves
+  // nothing (row_lock.h).
   bool skips_locked = false;
-  // Rounds of waiting for somebody else before the attempt gives way.
+  // Rounds of waiting for another transaction before the attempt gives way.
   int looks_max = 200;
   Rule read;
   Rule lock;

@@ -62,7 +62,8 @@ class GroupScan {
   Status read_tuples(bool& again);
   Status read_some(size_t begin, size_t end, bool& again);
   Status fetch_overflow(size_t begin);
-  // By rules that skip: a tuple that has gone, is still to come, or that somebody has locked.
+  // By rules that skip: a tuple that has gone, is still to come, or that another transaction has
+  // locked.
   bool passed_over(const Driven& driven) const {
     return context_.rules.skips_locked &&
            (driven.end != Driven::End::kDone || (driven.accepted.flags & kFlagLive) == 0 ||
@@ -162,8 +163,8 @@ Status GroupScan::read_entries() {
   return Status(Code::kCorrupt, "a bucket chain does not end");
 }
 
-// The gap header's read rule over the two looks; under two-phase locking we hold its lock. What
-// the rule wants to change first is changed, and the entries are read once more.
+// The gap header's read rule over the two looks; under two-phase locking the transaction holds its
+// lock. What the rule wants to change first is changed, and the entries are read once more.
 Status GroupScan::judge_gap(bool& stable) {
   stable = work_.gap.held();
   if (stable) return Status();
@@ -218,7 +219,7 @@ Status GroupScan::read_some(size_t begin, size_t end, bool& again) {
     const Header& header = driven[i].accepted;
     if (passed_over(driven[i])) continue;
     if (driven[i].end != Driven::End::kDone || (header.flags & kFlagLive) == 0) {
-      again = true;  // unlinked since we read the entry: the gap header has changed
+      again = true;  // unlinked since the entry was read: the gap header has changed
       continue;
     }
     tuple.access.key_known = true;
@@ -230,7 +231,7 @@ Status GroupScan::read_some(size_t begin, size_t end, bool& again) {
   if (again) return Status();
   const Status fetched = fetch_overflow(first_new);
   if (!fetched.ok()) {
-    // Lengths that nobody has checked must not be believed by whoever looks at the results.
+    // Lengths that are not checked must not be believed by the caller.
     for (ScannedTuple& tuple : work_.tuples) tuple.record = {};
   }
   return fetched;

@@ -82,7 +82,7 @@ class Serving {
     return Status();
   }
 
-  // Unlocking is the last effect on a header, and nobody else can lock it before, so a request
+  // Unlocking is the last effect on a header, and no other can lock it before, so a request
   // that was carried out in part by a process that died is simply carried out by the coordinator.
   Status commit() {
     std::vector<std::vector<GlobalAddress>> results;
@@ -190,7 +190,7 @@ Status StageServer::serve(WorkerId from, std::span<const std::byte> request, Rpc
   if (rules == nullptr || worker_of_ctts(header.stamps.ctts) != from) return malformed();
   VerbArena arena(engine_.worker.pool());
   VerbCounters counters, allocation_counters;
-  // What may have to wait for others ends early when nobody wants its result any more; what it has
+  // What may have to wait for others ends early when its result is no longer wanted; what it has
   // locked until then is in the answer.
   const bool waits = header.work == StageWork::kFind || header.work == StageWork::kScan ||
                      header.work == StageWork::kLock || header.work == StageWork::kValidate;

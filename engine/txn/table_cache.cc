@@ -3,7 +3,7 @@
 namespace rdmacc {
 namespace {
 
-// Root arrays change under our feet only by growing; a handful of looks always suffices.
+// Root arrays change during a search only by growing; a handful of looks always suffices.
 constexpr int kRootAttempts = 8;
 
 Status gone(TableId id) {
@@ -33,7 +33,7 @@ Result<CachedTable*> TableCache::get(TableId id, VerbCounters& counters) {
   table->record_size = entry->record_size;
   table->history = entry->history;
   table->roots.resize(topology_.nodes);
-  // Another coroutine may have put it there while we waited.
+  // Another coroutine may have put it there while this one waited.
   return tables_.try_emplace(id, std::move(table)).first->second.get();
 }
 

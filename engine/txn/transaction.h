@@ -48,7 +48,7 @@ class Transaction final {
   Status start(const Restart& before);
   bool started() const { return pass_.inside; }
 
-  // The key's state with its base known; for an own write whose base nobody asked for, no verb is
+  // The key's state with its base known; for an own write whose base was not asked for, no verb is
   // spent. Conflicts abort (the caller calls abort()).
   Result<KeyState*> look_up(TableId table, std::string_view key);
   Status look_up_many(TableId table, std::span<const std::string_view> keys,
@@ -83,13 +83,13 @@ class Transaction final {
   }
 
   Status commit();
-  // As commit(), up to where nothing but the decision of somebody else is missing: its locks are
+  // As commit(), up to where nothing but an outside decision is missing: its locks are
   // held and its log says that it is prepared under `gtid`. Then commit_prepared() or abort(). One
   // that writes nothing is committed by it. Not for rules that commit in a global order.
   Status prepare(Gtid gtid);
   bool prepared() const { return prepared_; }
   // Ends it. Not ok: its log could not be told, or not everything was installed; it is left to
-  // whoever resolves this worker.
+  // the resolution of this worker.
   Status commit_prepared();
   // In place of all others, for rules that commit in a global order.
   Status execute_procedure(OrderedRequest request, OrderedOutcome& outcome);

@@ -37,7 +37,7 @@ struct PlannedWrite {
 
 // All that one worker writes for a transaction, on the way from keys to what Commit installs:
 // used by a coordinator for a whole transaction, and by a participant of a deterministic one for
-// its part. Who uses it finds the gap headers. Used by one coroutine.
+// its part. Its user finds the gap headers. Used by one coroutine.
 class WritePlan {
  public:
   using Accesses = std::pmr::deque<Access>;
@@ -51,7 +51,7 @@ class WritePlan {
   std::span<PlannedWrite> all() { return writes_; }
   void clear() { writes_.clear(); }
 
-  // Look-ups of the gap headers that nobody has met yet, and in `of` whose they are.
+  // Look-ups of the gap headers that are not known yet, and in `of` the writes that need them.
   std::vector<KeyWork> missing_gaps(std::vector<PlannedWrite*>& of);
   // Forgets gap headers that were only located and, as looks for other keys have shown since, do
   // not hold the key any more: they are missing again.

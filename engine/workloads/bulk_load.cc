@@ -7,7 +7,7 @@ namespace {
 // done again.
 constexpr size_t kRowsPerTransaction = 16;
 
-// Until nobody is in its way.
+// Until no other transaction is in its way.
 Status in_one_transaction(Session& session, const TxnOptions& options,
                           const std::function<Status()>& inserts) {
   return retry_aborted(session.scheduler(), [&] {

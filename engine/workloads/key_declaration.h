@@ -27,9 +27,9 @@ struct DeclaredKey {
 // once, for protocols that order transactions by it.
 struct KeyDeclaration {
   std::vector<DeclaredKey> keys;
-  // It also inserts rows whose keys follow from a row that it declares to write, and nobody
-  // touches those without declaring that row, so that the declared keys order these, too. Where
-  // they will be stored is not known.
+  // It also inserts rows whose keys follow from a row that it declares to write, and no other
+  // procedure touches those without declaring that row, so that the declared keys order these, too.
+  // Where they will be stored is not known.
   bool derived_inserts = false;
 
   void clear() {

@@ -16,7 +16,7 @@ extern const WorkloadKind kMixedKind;
 
 // Every operation of a session on a few keys that come and go, for the simulator and the checker:
 // reads alone and many at once, misses, writes, inserts, deletes, scans, savepoints with
-// rollback, and users who change their mind. Rows say to which key they belong and are filled
+// rollback, and users that change their mind. Rows say to which key they belong and are filled
 // with one byte, up to lengths that overflow, so a torn or misplaced row is noticed (kCorrupt). A
 // transaction also checks that it sees its own writes.
 class Mixed : public Workload {

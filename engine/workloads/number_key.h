@@ -8,7 +8,7 @@
 namespace rdmacc {
 
 // A number as a key: 8 bytes, big-endian, so that keys sort as their numbers do. Lives on the
-// stack of who asks; views of it end with it.
+// caller's stack; views of it end with it.
 class NumberKey {
  public:
   NumberKey() = default;

@@ -106,7 +106,7 @@ class PredicateTransaction {
   Status change_staff() {
     RDMACC_RETURN_IF_ERROR(scan_both());
     const uint64_t there = count_rows(rows_, 0, "s") + count_rows(rows_, 1, "s");
-    if (there == 0) doubt_ = "nobody is on call";
+    if (there == 0) doubt_ = "no row is on call";
     const bool leaves = there > 1;
     const size_t first_table = random_.below(2);
     const uint64_t first = random_.below(options_.staff);

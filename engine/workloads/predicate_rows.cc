@@ -80,7 +80,7 @@ std::string predicate_violation(const PredicateRows& rows, const PredicateOption
       }
     }
   }
-  if (count_rows(rows, 0, "s") + count_rows(rows, 1, "s") == 0) return "nobody is on call";
+  if (count_rows(rows, 0, "s") + count_rows(rows, 1, "s") == 0) return "no row is on call";
   for (uint64_t n = 0; n < options.pairs; ++n) {
     const std::string key = pair_key(n);
     if (rows[0].contains(key) && rows[1].contains(key)) return "both of " + key + " are there";

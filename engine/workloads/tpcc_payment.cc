@@ -39,7 +39,7 @@ class PaymentInputs {
 // Clause 2.5.2.2: the one in the middle of those with the name, sorted by first name, rounded up.
 Status customer_in_the_middle(const RowView& row, uint64_t& customer) {
   const size_t count = row.row.size() / sizeof(uint16_t);
-  if (!row.found || count == 0) return Status(Code::kCorrupt, "nobody has a last name that is");
+  if (!row.found || count == 0) return Status(Code::kCorrupt, "no customer has a listed last name");
   uint16_t id = 0;
   std::memcpy(&id, row.row.data() + (count - 1) / 2 * sizeof(id), sizeof(id));
   customer = id;

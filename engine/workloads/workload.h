@@ -21,7 +21,7 @@ namespace rdmacc {
 // What a workload has to know of the cluster that it runs on.
 struct WorkloadCluster {
   NodeId nodes = 1;
-  // Time passes only for those who sleep: a loop that waits for the clock would never end.
+  // Time passes only for coroutines that sleep: a loop that waits for the clock would never end.
   bool virtual_time = false;
 };
 

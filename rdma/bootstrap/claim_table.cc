@@ -76,7 +76,7 @@ Result<std::unique_ptr<ClaimTable>> ClaimTable::open(const ClusterConfig& config
   std::unique_ptr<ClaimTable> table(
       new ClaimTable(static_cast<std::byte*>(base), bytes, topology.workers_max));
   Header& header = *static_cast<Header*>(base);
-  // A maker that died before `ready` has given nobody anything.
+  // A maker that died before `ready` has given out no claim.
   if (fresh || __atomic_load_n(&header.ready, __ATOMIC_ACQUIRE) == 0) {
     header.layout_version = kLayoutVersion;
     header.nodes = topology.nodes;

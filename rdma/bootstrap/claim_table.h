@@ -6,9 +6,9 @@
 
 namespace rdmacc {
 
-// Who has which worker id: node 0's memory of it, in a POSIX shared memory object of mode 0600
-// that outlives its process, as the regions do. Only the process of node 0 that holds the node's
-// lock writes it; what it writes is complete at every moment (the state last).
+// Which process has which worker id: node 0's memory of it, in a POSIX shared memory object of mode
+// 0600 that outlives its process, as the regions do. Only the process of node 0 that holds the
+// node's lock writes it; what it writes is complete at every moment (the state last).
 enum class ClaimState : uint32_t {
   kFree = 0,
   kLive,      // its process is a member, or is waited for after a restart of node 0

@@ -23,7 +23,7 @@ constexpr uint16_t kNoNode = 0xFFFF;    // of a coordinator's process
 constexpr uint16_t kNoThread = 0xFFFF;  // a claim that is a coordinator's
 
 enum class ControlType : uint8_t {
-  kHello = 1,    // the first message of whoever connected
+  kHello = 1,    // the first message of the connecting process
   kClaim = 2,    // to node 0
   kLeave = 3,    // to node 0
   kPresent = 4,  // to other nodes: the claims of this process
@@ -92,7 +92,7 @@ struct HelloReply {
 
 struct TableEntry {
   WorkerId worker = 0;
-  uint32_t incarnation = 0;  // 0: nobody
+  uint32_t incarnation = 0;  // 0: none
   RandomToken token{};       // zero for coordinators
 };
 

@@ -20,8 +20,8 @@ constexpr uint16_t kPortMin = 15'000;
 constexpr uint16_t kPortsMin = 1'000;  // fewer are not worth drawing from
 constexpr int kDrawsMax = 200;
 
-// Where the system begins to take ports for those that dial. Below it nobody gets one of ours by
-// chance while its node is down.
+// Where the system begins to take ports for those that dial. Below it no other socket gets one of a
+// node's by chance while its node is down.
 uint16_t first_dialling_port() {
   std::ifstream file("/proc/sys/net/ipv4/ip_local_port_range");
   unsigned port = 0;

@@ -128,7 +128,7 @@ Status Member::start() {
 
 Member::~Member() {
   if (!thread_.joinable()) return;
-  if (getpid() != owner_pid_) {  // it runs in our parent
+  if (getpid() != owner_pid_) {  // it runs in the parent process
     thread_.detach();
     return;
   }
@@ -174,11 +174,11 @@ bool Member::pump_locked(std::span<const uint64_t> ready) {
       any |= drive_outgoing(static_cast<NodeId>(id), now_ns);
     }
   }
-  // The one channel that there always is. Others are made when somebody asks.
+  // The one channel that there always is. Others are made on demand.
   if (own_node_ != 0 && !claims_.empty()) connect_to(0, now_ns);
   refresh_clock(now_ns);
   if (registrar_ != nullptr) registrar_->tick(now_ns);
-  // What is said makes others answer at once, which may be what somebody has waited for.
+  // What is said makes others answer at once, which may be what a member waits for.
   for (int round = 0; round < kRoundsMax; ++round) {
     settle(now_ns);
     if (!drive_queued(now_ns)) return any;
@@ -229,7 +229,7 @@ void Member::set_incarnation(WorkerId worker, uint32_t incarnation, const Random
   const uint32_t before = incarnations_[worker].exchange(incarnation, std::memory_order_acq_rel);
   if (before == incarnation) return;
   version_.fetch_add(1, std::memory_order_acq_rel);
-  // Every node ends the access of who was there, not only when node 0 asks.
+  // Every node ends the access of the worker that was there, not only when node 0 asks.
   if (is_node() && before != 0 && fence_) fence_({worker, before});
 }
 
@@ -351,7 +351,7 @@ Result<Membership::Claim> Member::claim_as(uint16_t thread) {
 }
 
 void Member::leave(Claim claim) {
-  if (getpid() != owner_pid_) return;  // it is our parent's
+  if (getpid() != owner_pid_) return;  // it is the parent process's
   ClaimProof proof;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -361,7 +361,7 @@ void Member::leave(Claim claim) {
     if (found == claims_.end()) return;
     proof = *found;
   }
-  // If node 0 is not there it will find us gone.
+  // If node 0 is not there it will find this member gone.
   const Result<Bytes> left = call(0, ControlType::kLeave, encode(proof), kLeaveNs);
   const std::lock_guard<std::mutex> lock(mutex_);
   std::erase_if(claims_, [&](const ClaimProof& own) {

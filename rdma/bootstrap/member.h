@@ -12,8 +12,8 @@
 namespace rdmacc {
 
 // Membership of one process. All of it is under one mutex; the callbacks are called with it held.
-// member.cc has the public face and the event loop, member_outgoing.cc the channels that we open,
-// member_incoming.cc those that others open to a node, and what we answer.
+// member.cc has the public face and the event loop, member_outgoing.cc the channels that this
+// member opens, member_incoming.cc those that others open to a node, and the answers.
 class Member final : public Membership {
  public:
   // node == kNoNode: a coordinator's.
@@ -56,7 +56,7 @@ class Member final : public Membership {
     std::map<uint32_t, Answer> asked;
     std::vector<ClaimProof> greeted_with;
   };
-  // Whoever asks us: a process behind a channel, or this one itself.
+  // The sender of a request: a process behind a channel, or this one itself.
   struct Requester {
     Registrar::Owner owner = 0;
     NodeId node = kNoNode;
@@ -124,7 +124,7 @@ class Member final : public Membership {
   void handle_claim(Requester& requester, uint16_t thread, const Respond& respond);
   Result<Bytes> handle_exchange(const Requester& requester, std::span<const std::byte> payload);
   void lose_incoming(uint64_t id);
-  // Tells everybody what has changed, asks for fences, answers what has waited for them.
+  // Tells all members what has changed, asks for fences, answers what has waited for them.
   void settle(uint64_t now_ns);
   void tell_tables();
   ClockReading read_clock();

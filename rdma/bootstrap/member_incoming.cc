@@ -109,7 +109,7 @@ void Member::on_incoming_frame(Incoming& in, const ControlFrame& frame) {
     case ControlType::kHello:
       return refuse("it greets twice");
     case ControlType::kTable:
-      return refuse("only node 0 tells who is there");
+      return refuse("only node 0 sends the member table");
     case ControlType::kTableAck: {
       uint64_t version = 0;
       if (!decode_number(frame.payload, &version) || version != in.table_version) {
@@ -227,7 +227,7 @@ void Member::handle_claim(Requester& requester, uint16_t thread, const Respond& 
         requester.owner, {{kNoWorker, 0}, {}}, thread, monotonic_now_ns() + kDeferredNs, respond});
     return;
   }
-  // Whoever hears of the claim asks the others next: they are told first.
+  // A claimant that has its claim asks the others next: they are told first.
   tell_tables();
   respond(encode(**granted));
 }
@@ -247,7 +247,7 @@ Result<Membership::Bytes> Member::handle_exchange(const Requester& requester,
   } else if (registrar_ != nullptr) {
     peer.claims = registrar_->claims_of(requester.owner);
   } else {
-    // Node 0 has told the token to the claimant and to us.
+    // Node 0 has told the token to the claimant and to this node.
     for (const ClaimProof& proof : requester.presented) {
       const WorkerId worker = proof.claim.worker;
       if (worker < config_.topology.workers_max &&

@@ -96,7 +96,7 @@ void Member::lose_outgoing(NodeId node, uint64_t now_ns) {
                                       addresses_[node].to_string() + ": " + out.why);
   for (const auto& [request, answer] : unanswered) answer(lost);
   if (node != 0 || !was_greeted) return;
-  // It is not known who else is there, but node 0 is not. (Its table comes with the next channel.)
+  // The other members are not known, but node 0 is down. (Its table comes with the next channel.)
   for (uint16_t t = 0; t < config_.topology.threads_per_node; ++t) {
     set_incarnation(config_.topology.worker_of(0, t), 0, nullptr);
   }
@@ -117,7 +117,7 @@ void Member::on_outgoing_frame(NodeId node, const ControlFrame& frame) {
       return answer(Bytes(frame.payload.begin(), frame.payload.end()));
     }
     case ControlType::kTable:
-      if (node != 0) return refuse("only node 0 tells who is there");
+      if (node != 0) return refuse("only node 0 sends the member table");
       return on_table(frame);
     case ControlType::kFence: {
       Claim dead;
@@ -145,7 +145,7 @@ void Member::on_hello_reply(NodeId node, const ControlFrame& frame) {
       reply.kept.size() != out.greeted_with.size()) {
     return out.channel->close(Status(Code::kCorrupt, "its greeting does not parse"));
   }
-  // Else our own hello may have been led back to us, or the config files differ.
+  // Else this member's hello may have been led back to it, or the config files differ.
   if (reply.node != node) {
     return out.channel->close(
         Status(Code::kInvalidArgument, "it is node " + std::to_string(reply.node)));

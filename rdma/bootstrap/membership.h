@@ -7,9 +7,10 @@
 
 #include "rdma/fabric.h"
 
-// Who is in a cluster whose processes do not share memory, and the authenticated, encrypted and
-// versioned channel over which they tell each other what a fabric needs to know (queue pair
-// numbers, remote keys, addresses). tcp and verbs stand on it; nothing above `rdma/` sees it.
+// Which processes are in a cluster whose processes do not share memory, and the authenticated,
+// encrypted and versioned channel over which they tell each other what a fabric needs to know
+// (queue pair numbers, remote keys, addresses). tcp and verbs stand on it; nothing above `rdma/`
+// sees it.
 //
 // Node 0 gives out worker ids and incarnations. A process is alive as long as its channel to node 0
 // is (the kernel answers for it, also while it sleeps: keepalive and a user timeout on the socket).
@@ -47,7 +48,8 @@ class Membership {
     WorkerId worker = kNoWorker;
     uint32_t incarnation = 0;  // never 0 once claimed
   };
-  // Who asks: the channel has proven that it is a member and which claims are its process's.
+  // The sender of a request: the channel has proven that it is a member and which claims are its
+  // process's.
   struct Peer {
     std::string address;
     std::vector<Claim> claims;
@@ -61,12 +63,12 @@ class Membership {
   // give the dead one any more.
   using Fence = std::function<void(Claim dead)>;
   // Called once, on whichever thread reads the channel, under the same rules: it notes the answer
-  // and wakes whoever waits for it. kUnavailable: the channel could not be made, or ended.
+  // and wakes the thread that waits for it. kUnavailable: the channel could not be made, or ended.
   using Answer = std::function<void(Result<Bytes> answer)>;
 
   // A coordinator's membership: connects to node 0, and to other nodes when it has something to
   // ask. Owns no thread: poll() and wait_fd() are called by the endpoints of the process, or by
-  // nobody while it sleeps. Made and used after fork(); a child's copy only closes descriptors.
+  // no thread while it sleeps. Made and used after fork(); a child's copy only closes descriptors.
   static Result<std::unique_ptr<Membership>> open(const ClusterConfig& config);
   // A node's: listens at its address and serves on one thread of its own. Node 0 also is the
   // registrar, whose table of claims outlives its process. kUnavailable: the node is running on
@@ -95,9 +97,9 @@ class Membership {
   // makes it go on. Is not answered any more once this object goes.
   virtual void post(NodeId node, Topic topic, std::span<const std::byte> request,
                     Answer answer) = 0;
-  // Whether `node` is there and takes us for a member, without a claim; as post(), it does not
-  // wait. Node 0 gives its stamp, a number that is another one after it has lost its memory; others
-  // 0.
+  // Whether `node` is there and takes this process for a member, without a claim; as post(), it
+  // does not wait. Node 0 gives its stamp, a number that is another one after it has lost its
+  // memory; others 0.
   using Pong = std::function<void(Result<uint64_t> stamp)>;
   virtual void ping(NodeId node, Pong pong) {
     pong(Status(Code::kUnavailable, "node " + std::to_string(node) + " is not asked"));

@@ -9,18 +9,19 @@
 
 namespace rdmacc {
 
-// Node 0's part: gives out worker ids and incarnations, notices who is gone, and has a dead
-// worker fenced by every node before anybody is told that it departed (F6). Knows no sockets;
-// used under its member's mutex.
+// Node 0's part: gives out worker ids and incarnations, notices which members are gone, and has a
+// dead worker fenced by every node before any member is told that it departed (F6). Knows no
+// sockets; used under its member's mutex.
 class Registrar {
  public:
-  using Owner = uint64_t;  // a channel of ours; 0: none
+  using Owner = uint64_t;  // a channel of node 0; 0: none
   using Claim = Membership::Claim;
   static constexpr Owner kAdrift = 0;
   // How long a process may take to come back after a restart of node 0.
   static constexpr uint64_t kGraceNs = 10'000'000'000;
 
-  // Told of every change that members see; node 0 itself fences whoever goes before it returns.
+  // Told of every change that members see; node 0 itself fences a worker that goes before it
+  // returns.
   using OnChange = std::function<void(WorkerId worker, uint32_t incarnation)>;
   static Result<std::unique_ptr<Registrar>> open(const ClusterConfig& config, OnChange on_change);
 
@@ -38,8 +39,8 @@ class Registrar {
   void owner_gone(Owner owner);
   std::vector<Claim> claims_of(Owner owner) const;
 
-  // A node's process is there: a new one, which has no connection of anybody's, or one that comes
-  // back.
+  // A node's process is there: a new one, which has no connection of any worker's, or one that
+  // comes back.
   void node_up(NodeId node, bool comes_back);
   void node_down(NodeId node);
   // What `node` has not been asked to fence since it came up.

@@ -34,8 +34,8 @@ class TlsContext {
   SecretKey key_{};
 };
 
-// One connection to another member, or to whoever claims to be one, until the handshake has shown
-// it. Frames in both directions; nothing blocks. One thread at a time.
+// One connection to another member, or to a process that claims to be one, until the handshake has
+// shown it. Frames in both directions; nothing blocks. One thread at a time.
 class SecureChannel {
  public:
   enum class State : uint8_t { kConnecting, kHandshaking, kOpen, kClosed };

@@ -81,7 +81,7 @@ Status ExploredWorld::read_all(Session& session, std::string& problem) {
   return Status();
 }
 
-// A row must be whole, and everybody who reads one version must read the same row.
+// A row must be whole, and all that read one version must read the same row.
 void ExploredWorld::note_row(const RowView& view, std::string& problem) {
   if (!view.found || view.version == 0) return;
   if (!whole(view.row)) {
@@ -90,7 +90,7 @@ void ExploredWorld::note_row(const RowView& view, std::string& problem) {
   }
   for (const SeenRow& seen : *seen_rows_) {
     if (seen.key == view.key && seen.version == view.version && seen.letter != view.row[0]) {
-      problem = "read other bytes than somebody else of the same version";
+      problem = "read other bytes than another transaction of the same version";
     }
   }
   seen_rows_->push_back({std::string(view.key), view.version, view.row[0]});

@@ -96,7 +96,7 @@ Status ExploredWorld::build(SimChooser& chooser) {
   const WorldMemory::Inside inside;
   fabric_->set_rewriter(mutation_.rewriter);
   fabric_->set_chooser(&chooser);
-  // Each transaction goes on from the time of its ctts; whoever checks comes after all.
+  // Each transaction goes on from the time of its ctts; the checking transaction comes after all.
   for (const std::unique_ptr<Client>& client : clients_) {
     fabric_->set_clock_us(client->coordinator->worker().id(), client->arrived_us);
   }

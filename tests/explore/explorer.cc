@@ -63,7 +63,7 @@ ExploreReport Explorer::explore(const ExploreLimits& limits) {
 }
 
 // One transaction after the other, in either order: teaches which words are contended for, and
-// whoever is first and alone must get through.
+// the transaction that is first and alone must commit.
 void Explorer::run_serially() {
   for (const bool reversed : {false, true}) {
     reversed_ = reversed;
@@ -258,8 +258,8 @@ bool Explorer::pauses(const SimChoice& timer) const {
   return timer.deadline_us <= world_.clock_us(timer.worker) + kPauseUsMax;
 }
 
-// Looking again is worth it once somebody else has changed something since the look before. A
-// node's requests are somebody else to one another.
+// Looking again is worth it once another worker has changed something since the look before. A
+// node's requests count as other workers to one another.
 uint64_t Explorer::others_stores(WorkerId worker) const {
   return world_.is_node(worker) ? stores_ : stores_ - stores_by_[worker];
 }
@@ -272,7 +272,7 @@ bool Explorer::may_end_pause(const SimChoice& timer) const {
   return others_stores(timer.worker) > looked;
 }
 
-// What may happen next; the first pause to end if everybody pauses.
+// What may happen next; the first pause to end if all pause.
 std::vector<SimChoice> Explorer::enabled(std::span<const SimChoice> possible) const {
   std::vector<SimChoice> choices;
   const SimChoice* first_pause = nullptr;

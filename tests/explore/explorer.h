@@ -40,7 +40,7 @@ struct ExploreReport {
 //    (Godefroid, "Partial-Order Methods", 1996, §5).
 //  - A state is the region's words and, for each worker, a hash of everything it has observed;
 //    a worker's code is a function of that. Verbs under way are part of it by what they have read.
-//  - A pause ends once somebody else has changed a contended word since the look before it, or
+//  - A pause ends once another worker has changed a contended word since the look before it, or
 //    when nothing else can happen.
 class Explorer : public SimChooser {
  public:

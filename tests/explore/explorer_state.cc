@@ -86,7 +86,7 @@ void Explorer::piece_done(const SimChoice& piece, std::span<const uint64_t> befo
   Fingerprint& print = fingerprint_of(piece);
   if (!print.in_chain) print.stores_at_look = others_stores(piece.worker);
   print.in_chain = !piece.last_of_chain;
-  // A sum: the lines of one verb may come in any order, whoever posted it sees them together.
+  // A sum: the lines of one verb may come in any order, its initiator sees them together.
   print.hash += mix(mix(piece.offset + 1) ^ mix(seen) ^ (print.verbs + 1));
   print.verbs += piece.last_of_verb ? 1 : 0;
   if (world_.is_node(piece.worker) && piece.last_of_chain) {
@@ -170,17 +170,17 @@ void Explorer::trace_values(std::span<const uint64_t> before, std::span<const ui
 }
 
 std::string Explorer::describe(const SimChoice& choice) const {
-  std::string who = "the reader at the end";
-  if (world_.is_node(choice.worker)) who = "node " + std::to_string(choice.worker);
+  std::string actor = "the reader at the end";
+  if (world_.is_node(choice.worker)) actor = "node " + std::to_string(choice.worker);
   for (uint32_t client = 0; client < world_.clients(); ++client) {
-    if (world_.worker_of_client(client) == choice.worker) who = "T" + std::to_string(client + 1);
+    if (world_.worker_of_client(client) == choice.worker) actor = "T" + std::to_string(client + 1);
   }
-  if (choice.kind == SimChoice::Kind::kTimer) return who + ": its pause ends";
+  if (choice.kind == SimChoice::Kind::kTimer) return actor + ": its pause ends";
   if (choice.kind == SimChoice::Kind::kDatagram) {
-    return who + ": hears from worker " + std::to_string(choice.peer);
+    return actor + ": hears from worker " + std::to_string(choice.peer);
   }
   static constexpr const char* kVerbs[] = {"READ", "WRITE", "CAS", "FAA"};
-  std::string text = who + ": " + kVerbs[static_cast<size_t>(choice.opcode)] + ' ' +
+  std::string text = actor + ": " + kVerbs[static_cast<size_t>(choice.opcode)] + ' ' +
                      world_.name_of(choice.peer, choice.offset);
   if (choice.bytes > 8) text += " and " + std::to_string(choice.bytes / 8 - 1) + " words more";
   return text;

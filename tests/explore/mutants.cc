@@ -117,7 +117,7 @@ void unlock_with_the_record(WorkerId, NodeId, std::vector<Verb>& verbs) {
   }
 }
 
-// Nobody gives back what an abort holds.
+// An abort keeps its locks.
 void forget_to_unlock(WorkerId, NodeId, std::vector<Verb>& verbs) {
   Verb& only = verbs[0];
   uint64_t value;

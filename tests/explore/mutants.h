@@ -23,7 +23,7 @@ struct ExploreMutant {
 
 std::span<const ExploreMutant> explore_mutants();
 
-// ---- For those who make wrong engines, here and in tests/sim
+// ---- For making wrong engines, here and in tests/sim
 
 inline const ProtocolRules& right(Protocol protocol, LockMode mode = LockMode::kExclusive) {
   return *rules_of(protocol, mode);

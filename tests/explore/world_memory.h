@@ -18,7 +18,7 @@ namespace rdmacc {
 
 class WorldMemory {
  public:
-  // Who allocates where while it lives.
+  // Which transaction allocates where while it lives.
   template <bool kInside>
   class Allocating {
    public:

@@ -15,8 +15,8 @@
 #include "rdma/bootstrap/socket.h"
 #include "tests/fabric/fabric_harness.h"
 
-// Who becomes a member, and who does not: the config file, the secret, messages, and strangers at
-// the door of node 0.
+// Which processes become members, and which do not: the config file, the secret, messages, and
+// strangers at the door of node 0.
 
 namespace rdmacc {
 namespace {
@@ -169,7 +169,7 @@ TEST(ControlWire, FramesSayHowLongTheyAreAndNoMore) {
   }
 }
 
-// ---- Strangers. One node 0, which runs on a thread of its own; nobody else is needed.
+// ---- Strangers. One node 0, which runs on a thread of its own; no other member is needed.
 
 class Strangers : public testing::Test {
  protected:
@@ -266,8 +266,8 @@ TEST_F(Strangers, WithAnotherTopologyAreTold) {
   EXPECT_TRUE(members_are_welcome());
 }
 
-// Also somebody who leads a member's own connection back to it would be found out like this.
-TEST_F(Strangers, WhoAreAnotherNodeThanTheyShouldBeAreRefused) {
+// Also a process that leads a member's own connection back to it would be found out like this.
+TEST_F(Strangers, ThatAreAnotherNodeThanExpectedAreRefused) {
   auto two = std::move(*LoopbackCluster::make(
       unique_cluster(),
       {.nodes = 2, .threads_per_node = 1, .workers_max = 8, .region_bytes = 1 << 20}));
@@ -284,7 +284,7 @@ TEST_F(Strangers, WhoAreAnotherNodeThanTheyShouldBeAreRefused) {
   Membership::destroy(two->config());
 }
 
-TEST_F(Strangers, WhoSpeakNoTlsAreRefused) {
+TEST_F(Strangers, ThatSpeakNoTlsAreRefused) {
   Random random(5);
   for (int i = 0; i < 20; ++i) {
     const Descriptor socket = connect();
@@ -299,7 +299,7 @@ TEST_F(Strangers, WhoSpeakNoTlsAreRefused) {
   EXPECT_TRUE(members_are_welcome());
 }
 
-TEST_F(Strangers, WhoSpeakAnOlderTlsOrHaveNoKeyAreRefused) {
+TEST_F(Strangers, ThatSpeakAnOlderTlsOrHaveNoKeyAreRefused) {
   for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
     const Descriptor socket = connect();
     SSL_CTX* context = SSL_CTX_new(TLS_client_method());
@@ -315,8 +315,8 @@ TEST_F(Strangers, WhoSpeakAnOlderTlsOrHaveNoKeyAreRefused) {
   EXPECT_TRUE(members_are_welcome());
 }
 
-// Many connections that say nothing: bounded, closed after a while, and nobody is kept out.
-TEST_F(Strangers, HalfOpenConnectionsKeepNobodyOut) {
+// Many connections that say nothing: bounded, closed after a while, and no member is kept out.
+TEST_F(Strangers, HalfOpenConnectionsKeepNoMemberOut) {
   std::vector<Descriptor> silent;
   for (int i = 0; i < 300; ++i) silent.push_back(connect());
   EXPECT_TRUE(members_are_welcome());
@@ -324,8 +324,8 @@ TEST_F(Strangers, HalfOpenConnectionsKeepNobodyOut) {
   for (const Descriptor& socket : silent) EXPECT_TRUE(is_closed(socket));
 }
 
-// What a member said once, said again by somebody else, opens nothing.
-TEST_F(Strangers, WhoRepeatAMembersWordsAreRefused) {
+// What a member said once, said again by another process, opens nothing.
+TEST_F(Strangers, ThatReplayAMembersMessagesAreRefused) {
   SocketAddress any = *resolve_address("127.0.0.1", 1);
   any.set_port(0);
   const Descriptor listen = std::move(*listen_at(any, 4));

@@ -8,7 +8,8 @@
 #include "rdma/bootstrap/cluster_config.h"
 #include "rdma/bootstrap/loopback_files.h"
 
-// A cluster of this host as a server makes it, and who looks at it without being a worker of it.
+// A cluster of this host as a server makes it, and a process that looks at it without being a
+// worker of it.
 
 namespace rdmacc {
 namespace {
@@ -114,7 +115,7 @@ TEST_F(Watch, AClaimIsInterrupted) {
   int asked = 0;
   members.interrupted = [&asked] { return ++asked > 1; };
   auto member = std::move(*Membership::open(members));
-  EXPECT_EQ(Code::kUnavailable, member->claim().status().code());  // nobody is there
+  EXPECT_EQ(Code::kUnavailable, member->claim().status().code());  // no node is there
   EXPECT_GT(asked, 1);
   EXPECT_LT(asked, 10);  // it was not asked for as long as a claim may wait
 }

@@ -145,7 +145,7 @@ void MemberTable::kill(WorkerId worker) {
   end(dead, State::kDeparted);
 }
 
-// Nobody sees it any more, then every node fences it, and then it is what it is to be.
+// No member sees it any more, then every node fences it, and then it is what it is to be.
 void MemberTable::end(Membership::Claim claim, State state) {
   std::vector<Membership::Fence> fences;
   {

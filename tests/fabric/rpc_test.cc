@@ -169,9 +169,9 @@ TEST_P(RpcOn, HandlersMayYieldSleepAndUseVerbs) {
   EXPECT_GT(caller.rpc().retransmissions(), 0u);
 }
 
-TEST_P(RpcOn, ACallToNobodyIsUnavailable) {
-  Rpc::Call nobody{.to = 9, .method = kEcho};
-  EXPECT_EQ(Code::kUnavailable, call(caller, nobody).code());
+TEST_P(RpcOn, ACallToAnAbsentWorkerIsUnavailable) {
+  Rpc::Call absent{.to = 9, .method = kEcho};
+  EXPECT_EQ(Code::kUnavailable, call(caller, absent).code());
 }
 
 TEST_P(RpcOn, ARestartedCalleeEndsItsCalls) {

@@ -8,8 +8,8 @@
 #include "rdma/tcp_wire.h"
 #include "tests/fabric/fabric_harness.h"
 
-// Whoever comes to the data port of a node's thread: without a ticket, with one of another, and
-// members that send what may not be.
+// Processes that connect to the data port of a node's thread: without a ticket, with one of
+// another, and members that send what may not be.
 
 namespace rdmacc {
 namespace {
@@ -116,7 +116,7 @@ TEST_F(TcpAtTheDoor, TicketsAreForOwnClaimsOnly) {
   EXPECT_EQ(Code::kCorrupt, short_one.status().code());
 }
 
-TEST_F(TcpAtTheDoor, ATicketLetsInOnceWhoeverKnowsItsKey) {
+TEST_F(TcpAtTheDoor, ATicketLetsInOnceAWorkerThatKnowsItsKey) {
   const TcpTicket ticket = *ask();
   const TcpHello hello{kTcpMagic, kTcpVersion, ticket.id, random_secret<RandomToken>()};
   TcpHello unknown = hello;
@@ -214,7 +214,7 @@ TEST_F(TcpAtTheDoor, ALaterConnectionFencesTheEarlier) {
   EXPECT_EQ(1u, reply.seen);  // what the first had still sent never happened
 }
 
-TEST_F(TcpAtTheDoor, HalfOpenConnectionsKeepNobodyOut) {
+TEST_F(TcpAtTheDoor, HalfOpenConnectionsKeepNoWorkerOut) {
   const uint16_t port = ask()->port;
   std::vector<Descriptor> silent;
   for (int i = 0; i < 200; ++i) {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The house rules that a machine can check, over every file that git knows or would add: who may
-include whom, names that only one place may use, sizes, words. One line per broken rule, and a
-last line "N passed, N failed" (a check is one rule)."""
+"""The house rules that a machine can check, over every file that git knows or would add: which
+folders may include which, names that only one place may use, sizes, words. One line per broken
+rule, and a last line "N passed, N failed" (a check is one rule)."""
 
 import os
 import re
@@ -47,6 +47,9 @@ PRIMITIVE_NAMES = re.compile(r"\bPrimitive::k(Rpc|OneSided)\b")
 PAPERS = ("RCC", "RCBench", "DrTM", "DrTM+H", 'Godefroid, "Partial-Order Methods", 1996,')
 SECTION = r"§(\d+(?:\.\d+)*)"
 BANNED = re.compile(r"\b(TODO|FIXME|XXX|HACK|tmp|new2|foobar)\b")
+# Transactions, sessions, workers and nodes are no persons: sentences name which of them it is.
+PERSONS = re.compile(r"\b(who|whoever|nobody|somebody|anybody|everybody)\b", re.I)
+PERSONS_SKIP = ("tests/lint/", "tests/pg_suite/", "sql/", "expected/", "specs/")
 WORDS_SKIP = ("tests/lint/", "docs/", ".md", ".gitignore", "scripts/", "tests/tap/")
 
 
@@ -154,7 +157,7 @@ def check_verbs_header(sources):
 
 
 def check_fabric_choice(sources):
-    """The simulator's cluster is one object, which whoever drives it makes."""
+    """The simulator's cluster is one object, which the simulation that drives it makes."""
     for path, text in sources.items():
         if not path.startswith("engine/"):
             continue
@@ -209,6 +212,17 @@ def check_words(sources):
             match = BANNED.search(line)
             if match:
                 yield f'{path}:{number}: the word "{match.group()}"'
+
+
+def check_persons(texts, pages):
+    """Sources, READMEs and docs/."""
+    readmes = {path: text for path, text in pages.items()
+               if path.startswith("docs/") or os.path.basename(path) == "README.md"}
+    for path, text in {**texts, **readmes}.items():
+        if path.startswith(PERSONS_SKIP):
+            continue
+        for match in PERSONS.finditer(text):
+            yield f'{path}:{line_of(text, match.start())}: "{match.group()}"'
 
 
 def check_headers(sources):
@@ -344,6 +358,7 @@ def main():
         "file lengths": check_lengths(sources),
         "line lengths": check_columns(sources),
         "words": check_words(texts),
+        "words for persons": check_persons(texts, pages),
         "pragma once": check_headers(sources),
         "using namespace": check_using_namespace(sources),
         "cited sections": check_citations(texts, pages),

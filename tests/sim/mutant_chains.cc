@@ -146,7 +146,8 @@ void releases_what_it_does_not_hold(SimFabric& fabric) {
   });
 }
 
-// Who has waited leaves its ctts behind: younger ones die of it for ever (docs/sequences.md §8.10).
+// A transaction that has waited leaves its ctts behind: younger ones die of it for ever
+// (docs/sequences.md §8.10).
 void waiter_not_cleared(SimFabric& fabric) {
   rewrite(fabric, [](Buffers&, Verbs& verbs) {
     for (Verb& verb : verbs) {
@@ -200,7 +201,7 @@ void commit_writes_the_header_line(SimFabric& fabric) {
 
 // ---- Identity and log
 
-// Who remembers where a row was takes whatever lives there now for it.
+// A transaction that remembers where a row was takes what lives there now for it.
 void incarnation_unchecked(SimFabric& fabric) {
   using Place = std::pair<NodeId, uint64_t>;
   auto known = std::make_shared<std::map<std::pair<WorkerId, Place>, Header>>();
@@ -251,7 +252,7 @@ void log_acknowledged_too_early(SimFabric& fabric) {
   });
 }
 
-// An entry that nobody has written.
+// An entry that was never written.
 void log_not_written(SimFabric& fabric) {
   rewrite(fabric, [](Buffers&, Verbs& verbs) {
     for (Verb& verb : verbs) {

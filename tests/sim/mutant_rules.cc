@@ -29,7 +29,7 @@ Step mvcc_version_unchecked(const Access& access, const Look* seen, const TxnSta
   return right(Protocol::kMvcc).read(access, seen, txn);
 }
 
-// Who has read a record at its ctts cannot write it any more.
+// A transaction that has read a record at its ctts cannot write it any more.
 Step mvcc_lock_after_own_read(const Access& access, const Look* seen, const TxnStamps& txn) {
   const Step step = right(Protocol::kMvcc).lock(access, seen, txn);
   const bool read_now = step.verdict == Verdict::kDone && seen->first.rts == txn.ctts;
@@ -48,7 +48,7 @@ Step mvcc_gap_lock_ignored(const Access& access, const Look* seen, const TxnStam
                     : right(Protocol::kMvcc).read(access, seen, txn);
 }
 
-// The writer is not compared with those who have read later.
+// The writer is not compared with later readers.
 Step mvcc_lock_ignores_readers(const Access& access, const Look* seen, const TxnStamps& txn) {
   if (seen == nullptr) return right(Protocol::kMvcc).lock(access, seen, txn);
   Look unread = *seen;

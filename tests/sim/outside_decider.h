@@ -6,9 +6,9 @@
 
 namespace rdmacc {
 
-// Stands for who decides prepared transactions from outside the engine: it draws what becomes of
-// each, remembers it before anything follows from it, and tells the engine of those that are in
-// doubt. One per run; the coroutines of all its clients use it.
+// Stands for the party that decides prepared transactions from outside the engine: it draws what
+// becomes of each, remembers it before anything follows from it, and tells the engine of those that
+// are in doubt. One per run; the coroutines of all its clients use it.
 class OutsideDecider {
  public:
   explicit OutsideDecider(uint64_t seed) : random_(seed) {}

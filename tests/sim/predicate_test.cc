@@ -42,7 +42,7 @@ TEST_F(PredicateRowsTest, OneStaysOnCall) {
   rows_[0].erase(staff_key(0));
   EXPECT_EQ(violation(), "");
   rows_[1].erase(staff_key(1));
-  EXPECT_EQ(violation(), "nobody is on call");
+  EXPECT_EQ(violation(), "no row is on call");
 }
 
 TEST_F(PredicateRowsTest, NeverBothOfAPair) {

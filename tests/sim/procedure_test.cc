@@ -1,5 +1,5 @@
-// Transactions that declare their keys and run as procedures of the deterministic order: nobody
-// loses to anybody, and nodes and coordinators may die at any event.
+// Transactions that declare their keys and run as procedures of the deterministic order: none
+// loses to another, and nodes and coordinators may die at any event.
 #include <gtest/gtest.h>
 
 #include "engine/protocols/registry.h"

@@ -1,4 +1,4 @@
-// Writers that scan: whoever has lost a few times gets the gate to itself, so that they all get
+// Writers that scan: one that has lost a few times gets the gate to itself, so that they all get
 // through under every protocol, however they meet.
 #include <gtest/gtest.h>
 
@@ -13,8 +13,8 @@ class ProtocolScans : public EachProtocol {};
 RDMACC_FOR_EACH_PROTOCOL(ProtocolScans);
 
 TEST_P(ProtocolScans, WritersGetThroughInBoundedAttempts) {
-  // Four lost scans, then alone; who is refused the gate in the crowd asks again after eight and
-  // sixteen, and an attempt that is alone may still lose to the split of a group.
+  // Four lost scans, then alone; one that is refused the gate in the crowd asks again after eight
+  // and sixteen, and an attempt that is alone may still lose to the split of a group.
   constexpr uint32_t kAttemptsMax = 20;
   uint64_t alone = 0;
   run_seeds(

@@ -35,7 +35,7 @@ void write_all(int fd, const std::string& text) {
   for (size_t at = 0; at < text.size();) {
     const ssize_t wrote = ::write(fd, text.data() + at, text.size() - at);
     if (wrote < 0 && errno == EINTR) continue;
-    if (wrote <= 0) ::_exit(1);  // nobody listens any more
+    if (wrote <= 0) ::_exit(1);  // the reader is gone
     at += static_cast<size_t>(wrote);
   }
 }

@@ -233,10 +233,10 @@ Status SimRun::end_decider() {
     return Status();
   }
   keeper_->worker().scheduler().unwind();
-  return Status(Code::kTimeout, "whoever decides does not come to an end");
+  return Status(Code::kTimeout, "the outside decider does not come to an end");
 }
 
-// When nobody has anything left to do, time stands still: nodes that are down come back at once.
+// When no worker has anything left to do, time stands still: nodes that are down come back at once.
 bool SimRun::run_until_clients_ended() {
   const auto down = [this] {
     return std::count_if(nodes_.begin(), nodes_.end(),
@@ -311,7 +311,7 @@ void SimRun::run_transactions(Client& client, uint64_t seed) {
   }
 }
 
-// All transactions have ended, all nodes are up, and nobody dead is unresolved.
+// All transactions have ended, all nodes are up, and no dead worker is unresolved.
 bool SimRun::clients_ended() const {
   if (!failure_.ok()) return true;
   for (const std::unique_ptr<Client>& client : clients_) {
@@ -373,7 +373,7 @@ void SimRun::start_due_nodes() {
 // ---- What must hold at rest
 
 Status SimRun::check_at_rest() {
-  // Frees and other work that nobody waits for comes to its end first.
+  // Frees and other work that is not waited for comes to its end first.
   Scheduler& scheduler = keeper_->worker().scheduler();
   RDMACC_RETURN_IF_ERROR(run_task(scheduler, [&scheduler] {
     scheduler.sleep_for(kRestUs);
@@ -411,7 +411,7 @@ Status SimRun::find_lock(NodeThread& thread, NodeId node) const {
       std::memcpy(&header, thread.worker().endpoint().local_region() + lock.offset(),
                   sizeof(header));
       // A node that died before it could answer an Allocate, or hear a Free, has lost a slot
-      // that nobody can reach: known and counted as used.
+      // that no transaction can reach: known and counted as used.
       const bool unreachable = (header.flags & (kFlagLive | kFlagGap)) == 0;
       if (unreachable && scenario_.node_restarts > 0) continue;
       return Status(Code::kCorrupt, "a lock is left on node " + std::to_string(node) + ": " +
@@ -450,7 +450,8 @@ Status SimRun::check_workload() {
   return violation.empty() ? Status() : Status(Code::kCorrupt, violation);
 }
 
-// Whoever died while its request was in the global order could not tell its stamp; the nodes can.
+// A coordinator that died while its request was in the global order could not tell its stamp; the
+// nodes can.
 std::vector<HistoryTransaction> SimRun::settled_history() const {
   std::vector<HistoryTransaction> settled = history();
   for (HistoryTransaction& transaction : settled) {

@@ -1,4 +1,4 @@
-// WAITDIE starves nobody: whoever dies was younger than somebody under way, so the oldest never
+// WAITDIE starves no transaction: one that dies was younger than one under way, so the oldest never
 // does, and restarts keep their age until they are the oldest.
 #include <gtest/gtest.h>
 

@@ -74,7 +74,7 @@ def install_script_leaves_nothing_open(box):
     equal(box.psql("SELECT string_agg(proname, ',' ORDER BY proname) FROM pg_proc p"
                    " JOIN pg_namespace n ON n.oid = pronamespace WHERE nspname = 'rdmacc'"
                    " AND has_function_privilege('plain', p.oid, 'EXECUTE')"),
-          "relation_size,set_option,tableam_handler,version", "functions that everybody may call")
+          "relation_size,set_option,tableam_handler,version", "functions that every user may call")
 
 
 def every_node_is_listed(box):

@@ -12,7 +12,7 @@ SECONDS = 1
 
 
 def initialize(box):
-    """As anybody does it: the tables are ours by default_table_access_method. The rows come in one
+    """As any user does it: the tables are ours by default_table_access_method. The rows come in one
     transaction, too large for the protocol that may be open from before."""
     environment = box.environment()
     environment["PGOPTIONS"] = "-c default_table_access_method=rdmacc -c rdmacc.protocol=occ"

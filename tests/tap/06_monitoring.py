@@ -117,7 +117,7 @@ def aborts_are_counted_by_reason(box):
     holder.close()
 
 
-def who_waits_at_the_gate_is_shown(box):
+def waiters_at_the_gate_are_shown(box):
     holder, pid = holder_of(box, "SELECT v FROM t WHERE id = -1")
     switches = number(box, "SELECT switches FROM rdmacc.gate")
     waiter = Session(box)
@@ -163,5 +163,5 @@ def auto_stages_settle(box):
 
 run(set_up, locks_of_another_session_are_seen, readers_share_a_lock_if_asked_to, many_locks_are_all_shown,
     a_session_that_ends_leaves_no_locks, statistics_outlive_their_sessions,
-    aborts_are_counted_by_reason, who_waits_at_the_gate_is_shown, auto_stages_settle,
+    aborts_are_counted_by_reason, waiters_at_the_gate_are_shown, auto_stages_settle,
     settings={"rdmacc.nodes": 2, "rdmacc.node_memory": "256MB", "autovacuum": "off"})

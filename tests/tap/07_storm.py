@@ -39,7 +39,7 @@ def committed_by(protocol, process):
 
 
 def all_protocols_at_once(box):
-    """Money is kept, and everybody gets on."""
+    """Money is kept, and every session gets on."""
     bank = SmallBank(box, CUSTOMERS)
     names = protocols(box)
     switches = int(box.psql("SELECT switches FROM rdmacc.gate"))
@@ -55,7 +55,7 @@ def all_protocols_at_once(box):
                    " waiting FROM rdmacc.gate").split("|")
     print(f"  {row[0]} switches, mean {row[1]} us, longest {row[2]} us")
     true(int(row[0]) >= len(names), "the gate was switched")
-    equal(row[3:], ["0", "0"], "nobody is left at the gate")
+    equal(row[3:], ["0", "0"], "no worker is left at the gate")
 
 
 def one_that_sits_in_the_gate(box):

@@ -201,7 +201,7 @@ def killed_peers(hosts):
 
 
 def strangers(hosts):
-    """Who do not know the secret, or speak something else, are refused and told about."""
+    """Processes that do not know the secret, or speak something else, are refused and logged."""
     other = os.path.join(hosts.folder, "other.conf")
     with open(os.path.join(hosts.folder, "guess"), "wb") as file:
         os.fchmod(file.fileno(), 0o600)

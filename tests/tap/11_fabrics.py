@@ -273,7 +273,7 @@ def refused_at_first_use(box):
         box.stop()
         box.settings = {**nodes.settings(), name: value}
         box.start()
-        # Who shows no key is not told that it is the key.
+        # A process that shows no key is not told that it is the key.
         state = "08004" if " in a cluster with " in words else "57P03"
         matches(words, fails_with(box, "SELECT count(*) FROM front", state), name)
 

@@ -95,8 +95,8 @@ def scans_end_under_every_protocol(box):
     for protocol in protocols(box):
         scans_end(box, protocol)
     passages = int(box.psql("SELECT passages_alone FROM rdmacc.gate"))
-    true(passages > 0, "somebody had the gate to itself")
-    equal(box.psql("SELECT alone IS NULL FROM rdmacc.gate"), "t", "nobody has it now")
+    true(passages > 0, "a transaction had the gate to itself")
+    equal(box.psql("SELECT alone IS NULL FROM rdmacc.gate"), "t", "none has it now")
 
 
 def dumps_end_under_every_protocol(box):
@@ -123,7 +123,7 @@ def dumps_end_under_every_protocol(box):
 
 
 def an_idle_transaction_does_not_stop_scans(box):
-    """It keeps the gate from draining, and a row from being read: scans go on failing, and nobody
+    """It keeps the gate from draining, and a row from being read: scans go on failing, and none
     else waits for them for long."""
     idle = Session(box)
     idle.run("SET rdmacc.protocol = nowait; BEGIN; UPDATE scanned SET value = -1 WHERE id = 1;")

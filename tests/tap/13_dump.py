@@ -6,7 +6,7 @@ from harness import equal, matches, run, true
 # One of each that a dump has to say in an order of its own.
 SCHEMA = """
 CREATE TABLE account (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, owner text NOT NULL
-  DEFAULT 'nobody', balance numeric CHECK (balance >= 0), twice numeric GENERATED ALWAYS AS
+  DEFAULT 'unowned', balance numeric CHECK (balance >= 0), twice numeric GENERATED ALWAYS AS
   (balance * 2) STORED) USING rdmacc WITH (rdmacc.history = 5, rdmacc.record_size = 96);
 CREATE TABLE pair (a int, b text, v jsonb, PRIMARY KEY (a, b)) USING rdmacc;
 CREATE TABLE keyless (v text[]) USING rdmacc;

@@ -150,7 +150,7 @@ def transfers_without_crashes(box):
 
 
 def decided_by_a_person(box):
-    """Without a process that could do it, transactions stay in doubt until somebody decides."""
+    """Without a process that could do it, transactions stay in doubt until they are decided."""
     box.psql("ALTER SYSTEM SET max_worker_processes = 2")  # the supervisor's, and replication's
     box.stop()
     box.start()

@@ -77,7 +77,7 @@ def no_client_sees_a_conflict(box):
             equal(hammer(box, protocol, script, mode), 0, f"{protocol}, {name}: failed")
             equal(value(box), CLIENTS * EACH, f"{protocol}, {name}: additions")
         print(f"  {protocol}: {retries(box, protocol) - before} retries", flush=True)
-        true(retries(box, protocol) > before, f"{protocol}: nobody had to retry")
+        true(retries(box, protocol) > before, f"{protocol}: no session had to retry")
 
 
 def without_it_clients_see_conflicts(box):
@@ -85,7 +85,7 @@ def without_it_clients_see_conflicts(box):
     failed = 0
     for protocol in ("nowait", "occ"):
         failed += hammer(box, protocol, SCRIPTS["update"][0], settings="-c rdmacc.auto_retry=0")
-    true(failed > 0, "nobody lost")
+    true(failed > 0, "no session lost")
     equal(value(box), 2 * CLIENTS * EACH - failed, "additions of those that did not")
     equal(box.psql("SELECT sum(retries), sum(given_up) FROM rdmacc.stat_retries"), "0|0", "retries")
 

@@ -106,7 +106,7 @@ TEST_F(VerbsLink, ACutWireEndsVerbsAndAMendedOneCarriesThemAgain) {
   EXPECT_EQ(Code::kUnavailable, status.code());
   EXPECT_EQ(1u, cluster->word_at(0, 64));
   wire.mend();
-  // Whoever has failed tries again only after a while.
+  // A worker that has failed tries again only after a while.
   cluster->run(w, [&] {
     for (int i = 0; i < 100 && !(status = add(w, seen)).ok(); ++i) w.scheduler().sleep_for(50'000);
   });

@@ -63,7 +63,7 @@ TEST(VerbsQueue, ChainsLongerThanTheQueueAreCarriedOutInOrder) {
   EXPECT_EQ(0u, usage_of(cluster).broken_connections);
 }
 
-TEST(VerbsQueue, WhatNobodyWaitsForNeverFillsTheQueue) {
+TEST(VerbsQueue, PassiveChainsNeverFillTheQueue) {
   FabricHarness cluster(FabricKind::kVerbs, small_queue());
   Worker& w = cluster.coordinator(0);
   cluster.run(w, [&] {
@@ -80,7 +80,7 @@ TEST(VerbsQueue, WhatNobodyWaitsForNeverFillsTheQueue) {
   });
 }
 
-TEST(VerbsQueue, WhatNobodyWaitsForIsDoneWhenAWorkerLeaves) {
+TEST(VerbsQueue, PassiveChainsAreDoneWhenAWorkerLeaves) {
   FabricHarness cluster(FabricKind::kVerbs, small_queue());
   Worker& w = cluster.coordinator(0);
   cluster.run(w, [&] {

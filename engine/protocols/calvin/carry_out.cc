@@ -12,7 +12,7 @@ constexpr size_t kParcelsMax = 64;
 
 enum class What : uint8_t { kBatch, kForward, kProgress, kCount };
 
-// Where a delivery of `from` goes, in the area of whoever receives it.
+// Where a delivery of `from` goes, in the area of the node that receives it.
 struct Delivery {
   What what;
   NodeId from;
@@ -36,8 +36,8 @@ struct Parcel {
   NodeId to;
 };
 
-// The tag goes last: chains keep their order, so that whoever sees it sees the block. Until then
-// the place has an older tag, which nobody wants any more.
+// The tag goes last: chains keep their order, so that a node that sees it sees the block. Until
+// then the place has an older tag, which is no longer wanted.
 Status write_to(OrderLink& link, std::span<const Parcel> parcels) {
   VerbArena arena(link.worker.pool());
   DoorbellBatch batch(link.worker.scheduler(), link.worker.counters());
@@ -119,7 +119,7 @@ Status store(OrderLink& link, WorkerId from, std::span<const std::byte> request)
   if (!in_epoch || block.size() > delivery.bytes_max() || !OrderArea::sound(block, tag)) {
     return Status(Code::kCorrupt, "a delivery of the order is no block");
   }
-  // A request that its sender gave up with an earlier process of ours may come late: what is
+  // A request to an earlier process of this node, given up by its sender, may come late: what is
   // there already is never replaced by something older. Tags of one place rise.
   const uint64_t place = delivery.place(layout);
   if (link.area.region().load(place) < tag) link.area.store(place, block);

@@ -154,7 +154,7 @@ void OrderExecutor::execute(uint32_t index, Status& status, OrderedOutcome& outc
   if (observer_) observer_(at, outcome, status.ok());
 }
 
-// Says what became of the local part, to everybody who executes. Once it is in the own area it is
+// Says what became of the local part, to all executing nodes. Once it is in the own area it is
 // not made again: by then a restarted node may have other rows.
 void OrderExecutor::judge(const OrderedAt& at, const Shares& shares, LocalPart& local) {
   const RegionLayout& layout = link_.area.layout();
@@ -305,7 +305,7 @@ Status OrderExecutor::finish_redo(StorageService& storage) {
     options.guarded = true;
     RDMACC_RETURN_IF_ERROR(install(link_.worker, *record, options, counters_));
   }
-  // Locks without a redo record. A slot that is not live yet is nobody's and is found as such.
+  // Locks without a redo record. A slot that is not live yet has no owner and is found as such.
   for (const GlobalAddress header : storage.locks_of(kOrderWorker)) {
     VerbArena arena(link_.worker.pool());
     auto* seen = arena.allocate_array<Header>(1);

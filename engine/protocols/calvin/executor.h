@@ -22,8 +22,8 @@ using OrderObserver =
 
 // Executes the requests of one epoch at one node (RCC §4.6). Participants store part of the read or
 // write set; the home and those of the write set execute, the others are passive. A participant
-// tells every executing node its verdict and values; who executes waits for all verdicts, so that
-// all decide the same, and installs its local writes.
+// tells every executing node its verdict and values; an executing node waits for all verdicts, so
+// that all decide the same, and installs its local writes.
 //
 // Requests overlap as far as the order allows. What a request reads here is as it must be once the
 // earlier requests that write the same keys here are installed: right then, perhaps long before

@@ -69,7 +69,7 @@ Status LocalPart::check(LocalVerdict& verdict) {
   return Status();
 }
 
-// By the CPU: nobody else changes headers of this node now.
+// By the CPU: nothing else changes headers of this node now.
 bool LocalPart::group_unchanged(const OrderedGroup& group) const {
   const OwnedRegion& region = area_.region();
   const uint64_t at = group.gap.header.offset();

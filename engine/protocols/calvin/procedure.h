@@ -14,7 +14,7 @@ struct ProcedureCall {
   std::string_view inputs;
   std::span<const OrderedRead> reads;
   std::span<const OrderedRow> rows;
-  Scheduler& scheduler;  // of whoever executes it: time may be spent, not looked at
+  Scheduler& scheduler;  // of the thread that executes it: time may be spent, not looked at
 };
 
 // What it decides.

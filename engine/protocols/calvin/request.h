@@ -23,7 +23,7 @@ using RequestBytes = std::vector<std::byte>;
 void encode_batch(std::span<const RequestBytes* const> requests, std::vector<std::byte>& out);
 bool decode_batch(std::span<const std::byte> bytes, std::vector<OrderedRequest>& requests);
 
-// What a participant says to those who execute: its verdict and, of the request's reads that it
+// What a participant says to the executing nodes: its verdict and, of the request's reads that it
 // stores, what they are. Of checked ones only absent keys whose gap header has another stamp by
 // now; of a procedure's all, with their rows (`rows`).
 struct LocalVerdict {

@@ -16,7 +16,7 @@ constexpr MethodId kMethodOrderProgress = 44;
 
 struct SequencerOptions {
   const ProcedureRegistry* procedures = nullptr;  // nullptr: none
-  OrderObserver observer;                         // empty: nobody listens
+  OrderObserver observer;                         // empty: not observed
 };
 
 // Sequencer and scheduler of one node (RCC §4.6), on its thread 0. Coordinators hand requests to
@@ -31,7 +31,7 @@ struct SequencerOptions {
 //      all that an area has to hold.
 //  S2  A batch does not change once it was sent: it is in the own area before, and a node that
 //      starts again sends what it finds there.
-//  S3  Nobody ticks: an epoch begins with a request, and a node without requests sleeps.
+//  S3  There is no timer: an epoch begins with a request, and a node without requests sleeps.
 //  S4  A node that is down stops the order, since its batch is lacking; it goes on, from the areas
 //      alone, when the node is back.
 class Sequencer {

@@ -134,7 +134,7 @@ Status Sequencer::submit(WorkerId from, std::span<const std::byte> bytes, Rpc::B
       if (now_us() > deadline_us) return Status(Code::kUnavailable, "a node does not go on");
       worker_.scheduler().sleep_for(std::min(pause_us, kPauseUs));
       if (now_us() < ask_at_us) continue;
-      // A node that died while it told us may have left an older word than we had.
+      // A node that died while it sent its word may have left an older one than this node had.
       area_.raise_progress_of(node, ask_progress(node));
       ask_at_us = now_us() + kAskUs;
     }

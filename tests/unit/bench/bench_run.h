@@ -9,7 +9,7 @@
 
 namespace rdmacc {
 
-// Never set: nobody interrupts tests.
+// Never set: nothing interrupts tests.
 inline const std::atomic<bool> kNotInterrupted{false};
 
 // The options of a command line; CHECKs that it has some.

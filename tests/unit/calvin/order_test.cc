@@ -1,5 +1,5 @@
-// The order of CALVIN: procedures on several nodes, replay of a log, restarts, and that nobody
-// ticks without work.
+// The order of CALVIN: procedures on several nodes, replay of a log, restarts, and that no
+// epoch begins without work.
 #include <gtest/gtest.h>
 
 #include "tests/unit/calvin/order_cluster.h"
@@ -190,7 +190,7 @@ TEST(Order, UnknownProceduresAndUndeclaredKeysHaveNoEffect) {
   EXPECT_TRUE(cluster.rows(coordinator).empty());
 }
 
-TEST(Order, NobodyTicksWithoutRequests) {
+TEST(Order, NoEpochBeginsWithoutRequests) {
   OrderCluster cluster(1, 3);
   Coordinator& coordinator = cluster.add_coordinator();
   cluster.create_table(coordinator);

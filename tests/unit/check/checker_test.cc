@@ -94,7 +94,7 @@ TEST(Checker, TakesWhatWasLoadedBeforeAsGiven) {
   EXPECT_FALSE(check({txn(1, {op('r', "x", 5)}), txn(2, {op('m', "x", 6)})}, true).serializable);
 }
 
-TEST(Checker, CountsUnknownOutcomesOnlyWhenSomebodyNeedsThem) {
+TEST(Checker, CountsUnknownOutcomesOnlyWhenTheyAreNeeded) {
   const HistoryTransaction unknown =
       txn(1, {op('r', "y", 1), op('w', "x", 2)}, HistoryOutcome::kUnknown);
   EXPECT_EQ(check({kLoad, unknown, txn(2, {op('r', "x", 1)})}).committed, 2u);

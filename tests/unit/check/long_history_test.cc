@@ -60,7 +60,7 @@ TEST(LongHistory, AMillionOperationsNeedTwoMillionEdgesAtMost) {
 }
 
 TEST(LongHistory, ALongCycleIsFound) {
-  // Everybody reads what the one before wrote, the first what the last wrote.
+  // Each transaction reads what the one before wrote, the first what the last wrote.
   constexpr uint64_t kLength = 20'000;
   std::vector<HistoryTransaction> history{load_of(kLength)};
   for (uint64_t t = 0; t < kLength; ++t) {

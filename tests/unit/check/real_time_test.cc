@@ -1,4 +1,5 @@
-// Serializable is not strictly serializable: who ended before another began must come before it.
+// Serializable is not strictly serializable: one that ended before another began must come before
+// it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -31,7 +32,7 @@ TEST(RealTime, FindsAStaleRead) {
             "stale read, cycle of 2: T2 (worker 1) ended at 20 -> T3 (worker 1) began at 21 (real "
             "time); T3 (worker 1) read t1/x version 1 -> T2 (worker 1) made its next version 2 "
             "(rw)");
-  // Only who asks is told.
+  // Only on demand.
   EXPECT_TRUE(check_serializable(history, {}).strictly_serializable);
 }
 

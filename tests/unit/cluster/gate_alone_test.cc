@@ -6,7 +6,7 @@ namespace {
 
 constexpr uint64_t kEventsMax = 20'000'000;
 constexpr uint64_t kLongUs = 60'000'000;
-constexpr uint64_t kSoonUs = 3 * Gate::kHoldOffUs;  // whoever can get in has by then
+constexpr uint64_t kSoonUs = 3 * Gate::kHoldOffUs;  // every waiter that can get in has by then
 
 struct Held {
   GatePass pass;
@@ -116,7 +116,7 @@ TEST_F(GateAlone, APassageIsForOneTransaction) {
   EXPECT_EQ(passages(), 2u);
 }
 
-TEST_F(GateAlone, WhoWaitedGoesBeforeTheNextThatWantsToBeAlone) {
+TEST_F(GateAlone, WaitersGoBeforeTheNextThatWantsToBeAlone) {
   Held alone, next, shared;
   enter(0, 1, true, alone);
   start(1, 1, true, next);
@@ -168,7 +168,7 @@ TEST_F(GateAlone, WaitsBehindOneThatIsAloneAndStays) {
   EXPECT_TRUE(second.inside() && !second.pass.alone);
 }
 
-TEST_F(GateAlone, WhoStaysGetsCompanyOfItsProtocolOnly) {
+TEST_F(GateAlone, OneThatStaysIsJoinedByItsProtocolOnly) {
   Held alone, late, other;
   enter(0, 1, true, alone);
   start(1, 1, false, late);
@@ -185,7 +185,7 @@ TEST_F(GateAlone, WhoStaysGetsCompanyOfItsProtocolOnly) {
   EXPECT_TRUE(other.inside());
 }
 
-TEST_F(GateAlone, WhoDiesInsideStopsAnotherProtocolOnly) {
+TEST_F(GateAlone, OneThatDiesInsideStopsAnotherProtocolOnly) {
   Held alone, late, other;
   enter(0, 1, true, alone);
   kill(0);
@@ -201,7 +201,7 @@ TEST_F(GateAlone, WhoDiesInsideStopsAnotherProtocolOnly) {
   EXPECT_TRUE(other.inside());
 }
 
-TEST_F(GateAlone, WhoDiesWaitingStopsNobody) {
+TEST_F(GateAlone, OneThatDiesWaitingStopsNoOther) {
   Held first, alone, late;
   enter(0, 1, false, first);
   start(1, 1, true, alone);
@@ -216,7 +216,7 @@ TEST_F(GateAlone, WhoDiesWaitingStopsNobody) {
 }
 
 // It is alive, but comes neither in nor goes: as a stopped process does.
-TEST_F(GateAlone, WhoDoesNotComeInIsNotWaitedForLong) {
+TEST_F(GateAlone, OneThatDoesNotComeInIsNotWaitedForLong) {
   Held late;
   cluster_.gate_line().word =
       GateWord{2, 0, 5, static_cast<uint16_t>(cluster_.user(0).worker.id() + 1)}.pack();

@@ -135,7 +135,7 @@ TEST_F(Drain, TheResolvedDeadDoNotCountButOtherDeadDo) {
   open(true);
 }
 
-TEST_F(Drain, WhoAsksForAnotherProtocolGetsItAfterwards) {
+TEST_F(Drain, AWaiterOfAnotherProtocolGetsItAfterwards) {
   Held first, other;
   enter(0, 1, first);
   start_close();
@@ -170,7 +170,7 @@ TEST_F(Drain, UnderARequestedSwitchItWaitsForItsTurn) {
   EXPECT_EQ(cluster_.gate_line().sweeps, 1u);
 }
 
-// D2, D4: whoever wants the gate to itself must not open it again while it is swept.
+// D2, D4: a transaction that wants the gate to itself must not open it again while it is swept.
 TEST_F(Drain, OverrulesOneThatWantsToBeAlone) {
   Held dead, alone;
   enter(0, 1, dead);
@@ -214,7 +214,7 @@ TEST_F(Drain, WaitsForOneThatIsAlone) {
   EXPECT_EQ(cluster_.gate_line().sweeps, 1u);
 }
 
-// Node 0 died in the middle: nobody gets in before its line is cleared, then everybody does.
+// Node 0 died in the middle: no transaction gets in before its line is cleared, then all do.
 TEST_F(Drain, AnAbandonedDrainKeepsTheGateClosedUntilItIsCleared) {
   Held first, late;
   enter(0, 1, first);
@@ -256,7 +256,7 @@ TEST_F(Drain, LinesTellOfSharesUntilTheyAreCleared) {
   EXPECT_EQ(cluster_.line_of(cluster_.user(0)).shares_lost, 0u);
 }
 
-TEST_F(Drain, WhoJoinsAnotherAndSharesLocksTellsItFirst) {
+TEST_F(Drain, ATransactionThatJoinsAndSharesLocksTellsItFirst) {
   Held first, sharer;
   enter(0, 1, first);
   EXPECT_EQ(cluster_.line_of(cluster_.user(0)).shares, 0u);

@@ -22,7 +22,7 @@ struct Storm {
   int kills_left = 3;
   bool stopped = false;
   uint64_t entered = 0, timeouts = 0, alone = 0;
-  const GateUser* owner = nullptr;  // who has the gate to itself
+  const GateUser* owner = nullptr;  // has the gate to itself
   ProtocolId phase = 0xFF;          // protocol of the last that entered
   uint64_t largest_ctts = 0;        // given out so far
   uint64_t phase_floor = 0;         // largest_ctts when the phase began
@@ -111,7 +111,7 @@ struct Storm {
     }));
     const bool ended = cluster.fabric().run_until([&] { return under_way == 0; }, kEventsMax);
     stopped = true;
-    EXPECT_TRUE(ended) << "seed " << seed << ": somebody waits for ever";
+    EXPECT_TRUE(ended) << "seed " << seed << ": a worker waits for ever";
   }
 };
 

@@ -183,7 +183,7 @@ TEST(Gate, EndsTheWaitWhenCancelled) {
   EXPECT_EQ(cluster.line_of(cluster.user(1)).inside, 0u);
 }
 
-// A switch that nobody waits for any more must not keep the open protocol out.
+// A switch that is no longer waited for must not keep the open protocol out.
 TEST(Gate, OpensAgainForTheOpenProtocolWhenTheRequesterGaveUp) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     GateCluster cluster(seed, 3);

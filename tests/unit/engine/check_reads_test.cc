@@ -38,7 +38,7 @@ TEST_P(CheckReadsTest, NothingReadIsCurrent) {
   });
 }
 
-TEST_P(CheckReadsTest, WhatNobodyChangesIsCurrentAndCommits) {
+TEST_P(CheckReadsTest, WhatIsUnchangedIsCurrentAndCommits) {
   as_one([&] {
     RowView row;
     ASSERT_TRUE(one_.begin(options()).ok());

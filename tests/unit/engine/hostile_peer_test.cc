@@ -113,7 +113,7 @@ class HostilePeerTest : public testing::TestWithParam<uint64_t> {
     return made.ok() ? made->id : kNoTable;
   }
 
-  // Requests as they should be, of all protocols. Whoever made them turns hostile later: a node
+  // Requests as they should be, of all protocols. Their sender turns hostile later: a node
   // refuses those that are made in another worker's name.
   Coordinator& record() {
     TappedEndpoint* tap = nullptr;

@@ -82,7 +82,8 @@ TEST(LoadedIndex, IsSplitForAMillionRowsToo) {
 }
 #endif
 
-// The logic of splits does not depend on who reads: one-sided, where the session counts the verbs.
+// The logic of splits does not depend on how rows are read: one-sided, where the session counts the
+// verbs.
 INSTANTIATE_TEST_SUITE_P(Protocols, LoadedIndexTest,
                          testing::Combine(testing::Values(Protocol::kNowait, Protocol::kOcc,
                                                           Protocol::kMvcc, Protocol::kSundial),

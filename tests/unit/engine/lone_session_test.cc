@@ -1,4 +1,4 @@
-// Who is alone loses against nobody, whatever the nodes clean up meanwhile: under every protocol,
+// A session that is alone never loses, whatever the nodes clean up meanwhile: under every protocol,
 // with stages one-sided and by RPC.
 #include "tests/unit/engine/two_sessions.h"
 
@@ -50,7 +50,7 @@ TEST_P(LoneSessionTest, MayMissWhatItHasDeleted) {
   while_the_node_cleans([&] { return one_.put(table_, "a", "1"); });
 }
 
-// A deleted row that somebody looks at again and again, as scans do, is cleaned away all the same.
+// A deleted row that is looked at again and again, as scans do, is cleaned away all the same.
 TEST_P(LoneSessionTest, DoesNotKeepWhatItHasDeletedByLookingAtIt) {
   const auto rows = [&] { return one_.node_statistics(0)->rows + one_.node_statistics(1)->rows; };
   as_one([&] {

@@ -101,7 +101,7 @@ TableId table_with(Session& session, const std::vector<std::string>& keys) {
 }
 
 // docs/protocols.md §3.2: a restarted transaction keeps its age. The next transaction of the
-// session does not have it, or the session would be older than everybody for ever.
+// session does not have it, or the session would be older than all others for ever.
 TEST(RestartedSession, KeepsItsAgeUntilAnotherTransactionBegins) {
   SimEngine engine(3);
   Coordinator &first = engine.add_coordinator(), &second = engine.add_coordinator();
@@ -134,7 +134,7 @@ TEST(RestartedSession, KeepsItsAgeUntilAnotherTransactionBegins) {
     read("k");  // dies: the holder is older
     read("k");  // another attempt of the same
     read("j");  // another transaction: commits
-    read("k");  // the first again, or one like it: who knows; it is new
+    read("k");  // the first again, or one like it: unknown; it is new
     EXPECT_TRUE(session.begin(options).ok());
     session.abort();  // has not done anything
     read("k");

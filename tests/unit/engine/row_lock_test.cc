@@ -208,7 +208,8 @@ TEST_P(AnyRowLockTest, StormsKeepPairsAndCounts) {
   ASSERT_TRUE(engine_.run_until([&] { return running == 0; }));
   EXPECT_EQ(broken, 0);
   EXPECT_GT(counted, 0);
-  EXPECT_GT(busy + (std::get<0>(GetParam()) == Protocol::kCalvin ? 1 : 0), 0) << "nobody met";
+  EXPECT_GT(busy + (std::get<0>(GetParam()) == Protocol::kCalvin ? 1 : 0), 0)
+      << "no two transactions met";
   as_one([&] {
     ASSERT_TRUE(one_.begin(options()).ok());
     RowView row;

@@ -19,7 +19,7 @@ Look look(uint64_t lock, uint64_t first_wts, uint64_t last_wts) {
   return seen;
 }
 
-// A look behind a CAS on the lock word; `access` says who won.
+// A look behind a CAS on the lock word; `access` says whether it won.
 Look look_behind_cas(uint64_t cas_seen, uint64_t lock, uint64_t first_wts) {
   Look seen = look(lock, first_wts, 0);
   seen.posted = Step::cas(kFirstLook, kOffsetOfLock, 0, kTxn.ctts);
@@ -74,7 +74,7 @@ TEST(NowaitShared, CountsItselfInAndUpgradesOnlyAlone) {
   shares.shares = 1;
   EXPECT_EQ(rules->read(shares, &two_others, kTxn).verdict, Verdict::kDone);
   const Step upgrade = rules->lock(shares, nullptr, kTxn);
-  EXPECT_EQ(upgrade.expected, 1u) << "nobody else may share";
+  EXPECT_EQ(upgrade.expected, 1u) << "no other reader may share";
   EXPECT_EQ(upgrade.desired, kTxn.ctts);
 }
 
@@ -158,7 +158,7 @@ TEST(MvccRead, RaisesRtsBeforeItBelievesTheNewest) {
   EXPECT_EQ(read(Access{}, &seen, kTxn).verdict, Verdict::kDone);
   seen.last.lock = 850;  // an older writer came before the CAS
   EXPECT_EQ(read(Access{}, &seen, kTxn).verdict, Verdict::kLookAgain);
-  seen.last.lock = 950;  // a younger one is in nobody's way
+  seen.last.lock = 950;  // a younger one hinders none
   EXPECT_EQ(read(Access{}, &seen, kTxn).verdict, Verdict::kDone);
   seen.last.wts = 880;
   EXPECT_EQ(read(Access{}, &seen, kTxn).verdict, Verdict::kLookAgain);
@@ -228,7 +228,7 @@ TEST(SundialRenew, ExtendsOnlyTheVersionThatWasRead) {
   seen.posted = extend;
   seen.cas_seen = read.lease;
   EXPECT_EQ(renew(read, &seen, txn).verdict, Verdict::kDone);
-  seen.cas_seen = sundial_unlocked_word(3, 30);  // somebody else went further
+  seen.cas_seen = sundial_unlocked_word(3, 30);  // another renewal went further
   EXPECT_EQ(renew(read, &seen, txn).verdict, Verdict::kDone);
   seen.cas_seen = sundial_locked_word(3, 2);
   EXPECT_EQ(renew(read, &seen, txn).reason, AbortReason::kLeaseLost);

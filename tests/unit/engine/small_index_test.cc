@@ -37,7 +37,7 @@ TEST(LocationCache, KeepsTheLatestOfAPlaceAndForgetsIt) {
   Random random(5);
   for (int i = 0; i < 1'000; i++) {
     const uint64_t hash = random.next();
-    EXPECT_EQ(cache.find(hash), 0u) << "nobody has put it there";
+    EXPECT_EQ(cache.find(hash), 0u) << "it was never put there";
     cache.put(hash, 64 + 64 * random.below(1'000));
     EXPECT_NE(cache.find(hash), 0u);
     if (i % 2 == 0) cache.forget(hash);

@@ -1,4 +1,4 @@
-// Stage plans as text and numbers, and stage messages as bytes that nobody trusts.
+// Stage plans as text and numbers, and stage messages as bytes that are not trusted.
 #include "engine/txn/stage.h"
 
 #include <gtest/gtest.h>

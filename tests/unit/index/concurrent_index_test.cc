@@ -31,7 +31,8 @@ class ConcurrentIndexTest : public testing::TestWithParam<Protocol> {
   Entries model_;
 };
 
-// Whoever has peeked at inner nodes still finds its way after others have split all below them.
+// A session that has peeked at inner nodes still finds its way after others have split all below
+// them.
 TEST_P(ConcurrentIndexTest, OldHintsLeadToTheRightLeaves) {
   insert_all(indexed_.coordinator(), 0, 200, 100);
   indexed_.transact(

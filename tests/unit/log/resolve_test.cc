@@ -179,7 +179,7 @@ TEST_F(Resolution, DoneAgainItChangesNothing) {
   log_to({0, 1}, {0});
   die();
   ASSERT_TRUE(resolve().ok());
-  cluster_->header(live_[0]).lock = 12'345;  // somebody else's by now
+  cluster_->header(live_[0]).lock = 12'345;  // another transaction's by now
   const auto again = resolve();
   ASSERT_TRUE(again.ok());
   EXPECT_EQ(again.value().committed, 0u);

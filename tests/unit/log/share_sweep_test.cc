@@ -120,7 +120,7 @@ TEST_F(ShareSweep, FollowsTheDeathOfOneThatSharesAndThenItsLineIsCleared) {
   EXPECT_EQ(header(slots_[0]).lock, 0u);
 }
 
-// A count may be the number of any worker; it is nobody's id.
+// A count may be the number of any worker; it is no worker's id.
 TEST_F(ShareSweep, CountsAreNoLocksOfTheDead) {
   die();
   header(slots_[0]).lock = dead_;

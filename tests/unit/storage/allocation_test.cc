@@ -321,7 +321,7 @@ std::vector<LockedHeader> locked_headers(Coordinator& c, NodeId node) {
   return all;
 }
 
-TEST(LockedHeaders, TellWhoHoldsWhatOfWhichTable) {
+TEST(LockedHeaders, TellTheHolderAndTheTable) {
   StorageCluster cluster({.nodes = 1});
   cluster.run([&](Coordinator& c) {
     TableSpec spec;

@@ -88,7 +88,7 @@ TEST_F(WorkloadProcedures, RefuseWhatNoClientOfTheirsWouldSend) {
     EXPECT_EQ(call(kind->name, deposit("", 2, 77, 3)).status.code(), Code::kInvalidArgument)
         << kind->name;
   }
-  // An index finds its own way, which nobody can declare.
+  // An index finds its own way, which cannot be declared.
   for (uint32_t kind = 0; kind < 4; kind++) {
     EXPECT_EQ(call("indexed", deposit("", 3, kind, 1)).status.code(), Code::kInvalidArgument);
   }

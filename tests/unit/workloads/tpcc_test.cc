@@ -310,8 +310,8 @@ TEST_F(TpccTest, NoticesRowsThatBelongNowhere) {
   EXPECT_EQ(tpcc_.violation(), "a row belongs to no district");
 }
 
-// An order with all that belongs to it, which nobody has committed.
-TEST_F(TpccTest, NoticesAnOrderThatNobodyCommitted) {
+// An order with all that belongs to it, which no transaction has committed.
+TEST_F(TpccTest, NoticesAnOrderThatWasNotCommitted) {
   EXPECT_EQ(tpcc_.violation(-1), "there are 800 orders, but 800 were loaded and -1 committed");
 }
 
