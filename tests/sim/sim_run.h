@@ -18,7 +18,7 @@
 namespace rdmacc {
 
 struct SimScenario {
-  enum class Load : uint8_t { kMixed, kBank, kPredicate, kIndexed };
+  enum class Load : uint8_t { kMixed, kBank, kPredicate, kIndexed, kLoads, kDoor };
 
   uint64_t seed = 1;
   Protocol protocol = Protocol::kNowait;
@@ -42,6 +42,7 @@ struct SimScenario {
   uint32_t coordinators = 3;
   uint32_t coroutines = 2;     // of each
   uint32_t transactions = 10;  // of each coroutine
+  SimDelays delays;            // between verbs
   // For tests of the tests: other rules than the registry's, and other hooks of the fabric.
   RulesOf rules_of = nullptr;
   std::function<void(SimFabric&)> prepare;
@@ -69,6 +70,7 @@ class SimRun {
   uint64_t committed() const { return committed_; }
   uint64_t events() const { return fabric_->events(); }
   uint32_t resolved() const { return resolved_; }
+  uint64_t splits() const;  // of the nodes' present lives
   // Of a protocol that does not promise to respect real time.
   uint64_t real_time_violations() const { return real_time_violations_; }
   uint64_t share_sweeps() const { return share_sweeps_; }
@@ -114,6 +116,7 @@ class SimRun {
   Status check_locks(NodeId node);
   Status find_lock(NodeThread& thread, NodeId node) const;
   Status find_share(NodeThread& thread) const;
+  Status check_acknowledged();
   Status check_workload();
   Status check_history();
   std::vector<HistoryTransaction> settled_history() const;

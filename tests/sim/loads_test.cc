@@ -1,0 +1,38 @@
+// Bulk loads of several sessions while groups split under them, with pauses between the READs of a
+// batch: every row that was acknowledged is found by look-up and by scan, and found quickly.
+#include <gtest/gtest.h>
+
+#include "tests/sim/each_protocol.h"
+
+namespace rdmacc {
+namespace {
+
+class EngineLoads : public EachProtocol {
+ protected:
+  static SimScenario loads(uint64_t seed) {
+    SimScenario scenario = EachProtocol::scenario(seed);
+    Random random(seed ^ 0x10AD);
+    scenario.load = SimScenario::Load::kLoads;
+    scenario.coordinators = 3 + static_cast<uint32_t>(random.below(2));
+    scenario.coroutines = 1 + static_cast<uint32_t>(random.below(4));
+    scenario.transactions = 5;
+    scenario.events_max = 400'000'000;
+    scenario.delays = SimDelays::between_reads(random);
+    return scenario;
+  }
+};
+
+TEST_P(EngineLoads, LoseNothingBesideSplits) {
+  uint64_t splits = 0, committed = 0;
+  run_seeds(12, loads, [&](const SimRun& run) {
+    splits += run.splits();
+    committed += run.committed();
+  });
+  std::printf("%lu loads, %lu splits\n", committed, splits);
+  EXPECT_GT(splits, committed / 10);
+}
+
+RDMACC_FOR_EACH_PROTOCOL(EngineLoads);
+
+}  // namespace
+}  // namespace rdmacc
