@@ -34,6 +34,9 @@ SERVER_HEADERS = re.compile(r'#include "(postgres|fmgr|miscadmin|executor/|acces
                             r"(ipc|lwlock|latch|shmem|procarray|fd)|catalog/|commands/|nodes/)")
 PROTOCOL_NAMES = re.compile(r"\bProtocol::k(Nowait|Waitdie|Occ|Mvcc|Sundial|Calvin)\b")
 PRIMITIVE_NAMES = re.compile(r"\bPrimitive::k(Rpc|OneSided)\b")
+# What a citation with a section number may name besides a page of docs/.
+PAPERS = ("RCC", "RCBench", "DrTM", "DrTM+H", 'Godefroid, "Partial-Order Methods", 1996,')
+SECTION = r"§(\d+(?:\.\d+)*)"
 BANNED = re.compile(r"\b(TODO|FIXME|XXX|HACK|tmp|new2|foobar)\b")
 WORDS_SKIP = ("tests/lint/", "docs/", ".md", ".gitignore", "scripts/", "tests/tap/")
 
@@ -170,6 +173,83 @@ def check_using_namespace(sources):
                 yield f"{path}:{number}: using namespace"
 
 
+def without_code_blocks(text):
+    """Markdown with as many lines, those of fenced and indented code empty."""
+    text = re.sub(r"^```.*?^```", lambda m: "\n" * m.group().count("\n"), text, flags=re.S | re.M)
+    return re.sub(r"^ {4}.*$", "", text, flags=re.M)
+
+
+def headings(text):
+    return re.findall(r"^#+ +(.+?) *$", without_code_blocks(text), re.M)
+
+
+def section_numbers(text):
+    numbers = (re.match(r"(\d+(?:\.\d+)*)\.? ", heading) for heading in headings(text))
+    return {match.group(1) for match in numbers if match}
+
+
+def anchor_of(heading):
+    """As GitHub and GitLab name a heading in a link."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+def line_of(text, position):
+    return text.count("\n", 0, position) + 1
+
+
+def cited_page(path, before, pages):
+    """The page that the words before a section sign name: one of `pages`, "" for a paper's, None if
+    they name nothing. Words may be on the line above, and a page's own sections need none."""
+    before = re.sub(r"\s+(?:(?://|#|\*)\s*)?", " ", before[-200:].rstrip("`") + " ")
+    before = re.sub(SECTION + r"(?:,| and| to)? ", "", before).rstrip()
+    if any(re.search(r"(^|[\s(])" + re.escape(paper) + r"$", before) for paper in PAPERS):
+        return ""
+    named = re.search(r"([\w/.-]+\.md)$", before)
+    if named is None:
+        by_name = re.search(r"\b([A-Z]{5,})$", before)
+        page = f"docs/{by_name.group(1).lower()}.md" if by_name else None
+        return page or (path if path in pages else None)
+    beside = os.path.normpath(os.path.join(os.path.dirname(path), named.group(1)))
+    return beside if beside in pages else named.group(1)
+
+
+def check_citations(texts, pages):
+    """A section sign names a section that is there; pages of docs/ that sources name exist."""
+    numbers = {page: section_numbers(text) for page, text in pages.items()}
+    for path, text in {**texts, **pages}.items():
+        if path.startswith("tests/lint/"):
+            continue
+        for sign in re.finditer("§", text):
+            where = f"{path}:{line_of(text, sign.start())}"
+            number = re.compile(SECTION).match(text, sign.start())
+            page = cited_page(path, text[:sign.start()], pages)
+            if number is None or page is None:
+                yield f"{where}: a section sign without a number or a page"
+            elif page and number.group(1) not in numbers.get(page, ()):
+                yield f"{where}: {page} has no section {number.group(1)}"
+        for named in re.finditer(r"\bdocs/[\w-]+\.md\b", text):
+            if named.group() not in pages:
+                yield f"{path}:{line_of(text, named.start())}: there is no {named.group()}"
+
+
+def check_links(pages):
+    """Links of Markdown pages to files of the tree, and to headings in them."""
+    anchors = {page: {anchor_of(heading) for heading in headings(text)}
+               for page, text in pages.items()}
+    for path, text in pages.items():
+        plain = without_code_blocks(text)
+        for link in re.finditer(r"\]\(([^()\s]+)\)", plain):
+            target, _, anchor = link.group(1).partition("#")
+            if re.match(r"(https?|mailto):", target):
+                continue
+            file = os.path.normpath(os.path.join(os.path.dirname(path), target)) if target else path
+            where = f"{path}:{line_of(plain, link.start())}"
+            if not os.path.exists(os.path.join(ROOT, file)):
+                yield f"{where}: there is no {file}"
+            elif anchor and anchor not in anchors.get(file, ()):
+                yield f"{where}: {file} has no heading #{anchor}"
+
+
 def check_sizes(paths):
     for path in paths:
         size = os.path.getsize(os.path.join(ROOT, path))
@@ -198,6 +278,7 @@ def main():
     paths = listed_files()
     sources = {path: read(path) for path in paths
                if path.endswith((".h", ".cc", ".cpp", ".c"))}
+    pages = {path: read(path) for path in paths if path.endswith(".md")}
     texts = {path: read(path) for path in paths if path.endswith((".h", ".cc", ".py", ".sh", ".sql"))
              and not path.startswith("expected/")}
     rules = {
@@ -212,6 +293,8 @@ def main():
         "words": check_words(texts),
         "pragma once": check_headers(sources),
         "using namespace": check_using_namespace(sources),
+        "cited sections": check_citations(texts, pages),
+        "links of pages": check_links(pages),
         "file sizes": check_sizes(paths),
         "executable scripts": check_executable(paths),
         "exported functions": check_exports(sources),
