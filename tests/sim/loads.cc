@@ -50,9 +50,12 @@ Status Loads::check(Session& session, const TxnOptions& options, int64_t delta,
         std::to_string(delta) + " rows were loaded, a scan finds " + std::to_string(keys.size());
     return Status();
   }
+  // As OCC reads: locks take round trips of their own.
+  TxnOptions reading;
+  reading.protocol = Protocol::kOcc;
   const size_t step = 1 + keys.size() / kLookUpsMax;
   for (const bool counts : {false, true}) {
-    RDMACC_RETURN_IF_ERROR(session.begin(options));
+    RDMACC_RETURN_IF_ERROR(session.begin(reading));
     for (size_t i = 0; i < keys.size(); i += step) {
       RowView view;
       const uint64_t before = session.verb_counters().round_trips;

@@ -2,6 +2,7 @@
 // batch: every row that was acknowledged is found by look-up and by scan, and found quickly.
 #include <gtest/gtest.h>
 
+#include "tests/sim/campaign.h"
 #include "tests/sim/each_protocol.h"
 
 namespace rdmacc {
@@ -10,15 +11,7 @@ namespace {
 class EngineLoads : public EachProtocol {
  protected:
   static SimScenario loads(uint64_t seed) {
-    SimScenario scenario = EachProtocol::scenario(seed);
-    Random random(seed ^ 0x10AD);
-    scenario.load = SimScenario::Load::kLoads;
-    scenario.coordinators = 3 + static_cast<uint32_t>(random.below(2));
-    scenario.coroutines = 1 + static_cast<uint32_t>(random.below(4));
-    scenario.transactions = 5;
-    scenario.events_max = 400'000'000;
-    scenario.delays = SimDelays::between_reads(random);
-    return scenario;
+    return loads_scenario({GetParam().protocol, GetParam().lock_mode}, seed);
   }
 };
 

@@ -1,4 +1,5 @@
-// Coordinators and nodes that die at an event, and nodes that come back.
+// What happens to a run from outside: coordinators and nodes that die at an event, nodes that come
+// back, tables that are dropped and memory that is used up.
 #include <algorithm>
 
 #include "tests/sim/sim_run.h"
@@ -10,6 +11,31 @@ constexpr uint64_t kFaultWindowEvents = 12'000;  // a run without faults takes a
 constexpr uint64_t kDownNsMax = 5'000'000;
 
 }  // namespace
+
+void SimRun::start_surroundings() {
+  if (door_ == nullptr) return;
+  const auto run_beside = [this](Status (DoorSurroundings::*work)(Session&)) {
+    ++surrounding_;
+    CHECK(keeper_->worker().scheduler().spawn([this, work] {
+      Session session(*keeper_);
+      const Status status = (*surroundings_.*work)(session);
+      if (!status.ok() && failure_.ok()) failure_ = status;
+      --surrounding_;
+    }));
+  };
+  run_beside(&DoorSurroundings::drop_again_and_again);
+  if (scenario_.tight) run_beside(&DoorSurroundings::fill_again_and_again);
+}
+
+Status SimRun::end_surroundings() {
+  if (surroundings_ == nullptr) return Status();
+  surroundings_->stop();
+  if (fabric_->run_until([this] { return surrounding_ == 0; }, scenario_.events_max)) {
+    return Status();
+  }
+  keeper_->worker().scheduler().unwind();
+  return Status(Code::kTimeout, "what goes on beside the clients does not come to an end");
+}
 
 void SimRun::plan_faults() {
   const uint64_t now = fabric_->events();

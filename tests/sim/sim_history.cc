@@ -11,6 +11,11 @@ namespace rdmacc {
 std::vector<HistoryTransaction> SimRun::settled_history() const {
   std::vector<HistoryTransaction> settled = history();
   for (HistoryTransaction& transaction : settled) {
+    // Nothing is promised of a table that is dropped beside its users.
+    if (door_ != nullptr) {
+      std::erase_if(transaction.events,
+                    [this](const HistoryEvent& event) { return door_->was_visited(event.table); });
+    }
     if (transaction.outcome != HistoryOutcome::kUnknown) continue;
     if (const std::optional<bool> committed = decider_.outcome_of(transaction.ctts)) {
       transaction.outcome = *committed ? HistoryOutcome::kCommitted : HistoryOutcome::kAborted;

@@ -13,6 +13,10 @@ constexpr uint64_t kRestUs = 300'000;  // virtual; longer than any time-out that
 constexpr uint32_t kAttemptsOfTransaction = 40;
 constexpr uint64_t kBackOffUsMax = 30;
 constexpr uint64_t kUnavailableUs = 300;
+constexpr uint32_t kThinkPercent = 30;  // kDoor's clients, after a transaction
+constexpr uint64_t kThinkUsMax = 8'000;
+constexpr uint32_t kLongPausePercent = 10;  // of those: until tombstones are due
+constexpr uint64_t kLongPauseUsMax = 60'000;
 constexpr uint32_t kLooksMax = 50;  // at locks at rest
 constexpr uint64_t kPauseUs = 1'000;
 
@@ -109,7 +113,10 @@ Status SimRun::load() {
   return run_task(keeper_->worker().scheduler(), [this] {
     Session session(*keeper_);
     RDMACC_RETURN_IF_ERROR(workload_->create_tables(session));
-    return workload_->load(session, txn_, 0, 1);
+    RDMACC_RETURN_IF_ERROR(workload_->load(session, txn_, 0, 1));
+    if (door_ == nullptr) return Status();
+    surroundings_ = std::make_unique<DoorSurroundings>(*door_, txn_, scenario_.seed * 13 + 5);
+    return scenario_.tight ? surroundings_->fill_up(session) : Status();
   });
 }
 
@@ -127,6 +134,7 @@ Status SimRun::run_clients() {
       decider_.serve(session);
     }));
   }
+  start_surroundings();
   plan_faults();
   if (!faults_.empty()) {
     fabric_->set_observer([this](uint64_t event) { inject_due_faults(event); });
@@ -134,6 +142,7 @@ Status SimRun::run_clients() {
   const bool ended = run_until_clients_ended();
   fabric_->set_observer(nullptr);
   RDMACC_RETURN_IF_ERROR(end_decider());
+  RDMACC_RETURN_IF_ERROR(end_surroundings());
   RDMACC_RETURN_IF_ERROR(failure_);
   return ended ? Status() : Status(Code::kTimeout, describe_hang());
 }
@@ -187,8 +196,15 @@ void SimRun::start_client(Client& client) {
 }
 
 Status SimRun::run_attempt(Session& session, const TxnInputs& inputs, TxnEffect& effect) {
-  if (scenario_.declared) return attempt_as_procedure(*workload_, session, txn_, inputs, effect);
+  KeyDeclaration keys;
+  const bool undeclared = door_ != nullptr && !door_->declare(inputs, keys);
+  if (scenario_.declared && !undeclared) {
+    std::optional<DoorEnd> under_way;
+    if (door_ != nullptr) under_way.emplace(*door_, DoorOp::kProcedure);
+    return attempt_as_procedure(*workload_, session, txn_, inputs, effect);
+  }
   if (scenario_.prepared) return decider_.attempt(*workload_, session, txn_, inputs, effect);
+  if (door_ != nullptr) return door_->attempt_observed(session, txn_, inputs, effect);
   return workload_->attempt(session, txn_, inputs, effect);
 }
 
@@ -206,8 +222,10 @@ void SimRun::run_transactions(Client& client, uint64_t seed) {
       if (status.ok()) {
         ++committed_;
         delta_ += effect.delta;
+        if (door_ != nullptr) door_->acknowledge(inputs, effect);
         break;
       }
+      if (ends_properly(status, inputs, scheduler)) break;
       if (status.code() == Code::kUnavailable && scenario_.node_restarts > 0) {
         scheduler.sleep_for(kUnavailableUs);
         break;  // its outcome may be unknown: not again
@@ -219,7 +237,24 @@ void SimRun::run_transactions(Client& client, uint64_t seed) {
       // Longer and longer: scans that lock what they pass would hardly ever get through.
       scheduler.sleep_for(random.below(kBackOffUsMax * (1 + attempt / 4)));
     }
+    // The nodes' own work comes between.
+    if (door_ != nullptr && random.percent(kThinkPercent)) {
+      const bool long_pause = random.percent(kLongPausePercent);
+      scheduler.sleep_for(random.below(long_pause ? kLongPauseUsMax : kThinkUsMax));
+    }
   }
+}
+
+// The user has cancelled, the table that was visited is gone, or there is no memory for now.
+bool SimRun::ends_properly(const Status& status, const TxnInputs& inputs,
+                           Scheduler& scheduler) const {
+  if (door_ == nullptr) return false;
+  if (status.code() == Code::kNoSpace) {
+    scheduler.sleep_for(kUnavailableUs);
+    return true;
+  }
+  return status.code() == Code::kCancelled ||
+         (status.code() == Code::kNotFound && inputs.kind == Door::kVisit);
 }
 
 // All transactions have ended, all nodes are up, and nobody dead is unresolved.

@@ -1,4 +1,5 @@
 // What a scenario's seed makes of a run before it begins: the cluster, its options, the workload.
+#include "engine/storage/region_layout.h"
 #include "engine/txn/ordered_events.h"
 #include "engine/workloads/indexed.h"
 #include "engine/workloads/mixed.h"
@@ -10,6 +11,8 @@
 
 namespace rdmacc {
 namespace {
+
+constexpr uint64_t kDoorMaintainUs = 200;
 
 SimOptions fabric_options(const SimScenario& scenario) {
   Random random(scenario.seed ^ 0x5EED);
@@ -33,6 +36,13 @@ SimRun::SimRun(const SimScenario& scenario)
   topology_.workers_max =
       static_cast<WorkerId>(topology_.node_workers() + scenario.coordinators + scenario.kills + 2);
   topology_.region_bytes = 64ull << 20;
+  if (scenario.load == SimScenario::Load::kDoor) {
+    if (scenario.tight) {
+      topology_.region_bytes = region_bytes_min(topology_) + random_.below(8) * kPageBytes;
+    }
+    node_options_.maintain_every_us = kDoorMaintainUs;
+    node_options_.structure = &ledger_;
+  }
   node_options_.resolve_every_us = 400;
   node_options_.drain_us_max = 5'000;
   node_options_.order.observer = [this](const OrderedAt& at, const OrderedOutcome& outcome,
@@ -96,8 +106,18 @@ std::unique_ptr<Workload> SimRun::make_workload() {
       options.hot_groups = 1 + static_cast<uint32_t>(random_.below(HotKeys::kGroupsMax));
       return std::make_unique<Loads>(options);
     }
-    case SimScenario::Load::kDoor:
-      break;
+    case SimScenario::Load::kDoor: {
+      DoorOptions options;
+      options.keys = 4 + static_cast<uint32_t>(random_.below(30));
+      options.hot_groups = 1 + static_cast<uint32_t>(random_.below(3));
+      options.rows_max = 10 + static_cast<uint32_t>(random_.below(60));
+      options.read_only_percent = scenario_.read_only_percent.value_or(options.read_only_percent);
+      if (scenario_.history != 0) options.history = scenario_.history;
+      auto door = std::make_unique<Door>(options, &ledger_);
+      door_ = door.get();
+      decider_.observe(door_);
+      return door;
+    }
   }
   CHECK(false);
 }
