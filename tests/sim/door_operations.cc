@@ -46,8 +46,9 @@ Status DoorTransaction::look(DoorOp op, const Place& place) {
     RDMACC_RETURN_IF_ERROR(get(place));
     note(op, place.first);
     const bool known = session_.recall(place.first, place.second, view);
-    return known ? check_row(place, view)
-                 : Status(Code::kCorrupt, "what was read of " + place.second + " is forgotten");
+    // A key that is known to be new is never asked for.
+    if (known || written_.contains(place)) return check_row(place, view);
+    return Status(Code::kCorrupt, "what was read of " + place.second + " is forgotten");
   }
   note(op, place.first);
   if (random_.percent(50)) session_.forget_peeked(place.first, place.second);

@@ -7,6 +7,7 @@ constexpr uint64_t kFillMax = 120;        // most rows fit their record, some ov
 constexpr uint64_t kReadKinds = 40;       // of 100 row operations only read
 constexpr uint64_t kReadKindsOfAll = 45;  // of 100 others
 constexpr uint64_t kPauseUsMax = 30;
+constexpr uint64_t kSavesOfVisit = 4;
 
 }  // namespace
 
@@ -89,6 +90,7 @@ Status DoorTransaction::visit() {
   if (random_.percent(50)) RDMACC_RETURN_IF_ERROR(look(DoorOp::kPeek, {table, key}));
   const std::array scans = {DoorOp::kScan, DoorOp::kScanNoWait, DoorOp::kScanSkipLocked};
   if (random_.percent(50)) RDMACC_RETURN_IF_ERROR(scan(table, scans[random_.below(3)]));
+  for (uint64_t i = 0; i < kSavesOfVisit; ++i) RDMACC_RETURN_IF_ERROR(save());
   return random_.percent(30) ? give_up() : check_reads(table);
 }
 
