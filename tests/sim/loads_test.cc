@@ -17,7 +17,7 @@ class EngineLoads : public EachProtocol {
 
 TEST_P(EngineLoads, LoseNothingBesideSplits) {
   uint64_t splits = 0, committed = 0;
-  run_seeds(12, loads, [&](const SimRun& run) {
+  run_seeds(4, loads, [&](const SimRun& run) {
     splits += run.splits();
     committed += run.committed();
   });
