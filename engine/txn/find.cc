@@ -116,6 +116,11 @@ Status Finder::walk() {
       walking.reserve(searches_.size());
       walks.reserve(searches_.size());
     }
+    // It was loaded; another coroutine has found since then that the table is gone.
+    if (search.table->roots[search.node].bits == 0) {
+      return Status(Code::kNotFound,
+                    "table " + std::to_string(search.work->table) + " was dropped");
+    }
     BucketWalk& walk = walks.emplace_back();
     walk.group =
         search.address(TableCache::group_of(*search.table, search.node, search.work->hash));
