@@ -43,8 +43,11 @@ GroupSplitter::Outcome GroupSplitter::split(TableId id, uint64_t group, uint64_t
     return directory_.live(id) != nullptr && arena_.in_use(PageKind::kGroup, group) &&
            region_.table_of(group) == id;
   };
-  if (!still_there() || !worth_splitting(group)) return Outcome::kNotNeeded;
+  if (!still_there()) return Outcome::kNotNeeded;
+  // The lock first: the group of a transaction that has made room, but not yet put its entries
+  // there, looks as if it needed no split.
   if (region_.lock_of(group) != 0) return Outcome::kBusy;
+  if (!worth_splitting(group)) return Outcome::kNotNeeded;
   if (!verbs_.prepare().ok()) return Outcome::kFailed;
   const Header before = region_.header(group);
   const uint64_t ctts = next_ctts(std::max(before.wts, before.rts));

@@ -26,6 +26,8 @@
 
 namespace rdmacc {
 
+constexpr uint32_t kInitialDepth = 4;  // 16 groups per node and table: few false conflicts
+constexpr uint32_t kDepthMax = 26;
 constexpr uint32_t kEntriesPerBucket = 7;
 constexpr uint32_t kBucketsPerGroup = 8;
 constexpr uint32_t kChainMax = 1u << 20;  // bound of every walk
@@ -48,6 +50,13 @@ constexpr uint64_t make_entry(uint64_t hash, uint64_t offset) {
 constexpr uint64_t entry_offset(uint64_t entry) { return entry & ((1ull << 48) - 1); }
 constexpr uint16_t entry_tag(uint64_t entry) { return static_cast<uint16_t>(entry >> 48); }
 
+// Is a gap header, as it was seen, that of the group which holds the table's keys of this hash? An
+// entry is placed, cleared or believed to be missing only under a header of which this is true.
+constexpr bool claims(const Header& gap, TableId table, uint64_t hash) {
+  return gap.table == table && (gap.flags & kFlagGap) != 0 && gap.length <= kDepthMax &&
+         gap.key_hash == group_bits_of(hash, gap.length);
+}
+
 constexpr uint64_t bucket_offset(uint64_t group, uint32_t bucket) {
   return group + sizeof(Header) + bucket * sizeof(Bucket);
 }
@@ -61,8 +70,5 @@ struct IndexRoot {
   uint32_t depth() const { return static_cast<uint32_t>(bits >> 48) & 63; }
   uint64_t offset() const { return bits & ((1ull << 48) - 1); }
 };
-
-constexpr uint32_t kInitialDepth = 4;  // 16 groups per node and table: few false conflicts
-constexpr uint32_t kDepthMax = 26;
 
 }  // namespace rdmacc

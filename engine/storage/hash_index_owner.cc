@@ -140,10 +140,14 @@ void HashIndexOwner::retire_blocks_of(uint64_t slot, const DirectoryEntry& table
   });
 }
 
+// Every group is queued once at most, so the queue is bounded by the groups that there are.
 void HashIndexOwner::enqueue(Candidate candidate) {
-  // What does not fit is seen again when its next bucket is chained.
-  if (queue_.size() >= kSplitQueueMax || !queued_.insert(candidate).second) return;
-  queue_.push_back(candidate);
+  if (queued_.insert(candidate).second) queue_.push_back(candidate);
+}
+
+// Halves of a split come next, so that few groups are queued at a time.
+void HashIndexOwner::enqueue_half(Candidate candidate) {
+  if (queued_.insert(candidate).second) queue_.push_front(candidate);
 }
 
 void HashIndexOwner::wait_until_idle() {
@@ -162,8 +166,8 @@ void HashIndexOwner::split_queued() {
     switch (splitter_.split(candidate.table, candidate.group, &sibling)) {
       case GroupSplitter::Outcome::kSplit:
         ++splits_;
-        enqueue(candidate);
-        enqueue({candidate.table, sibling});
+        enqueue_half(candidate);
+        enqueue_half({candidate.table, sibling});
         break;
       case GroupSplitter::Outcome::kBusy:
         enqueue(candidate);
@@ -217,6 +221,8 @@ Status HashIndexOwner::mark_group(const DirectoryEntry& table, uint64_t group, u
     for (size_t i = 1; sound && i < buckets.size(); ++i) {
       sound = arena_.mark_used(PageKind::kBucket, buckets[i]);
     }
+    // The process before this one may have ended before it could split the group.
+    if (buckets.size() > 1) enqueue({table.id, group});
   }
   return sound ? Status() : corrupt;
 }

@@ -17,7 +17,6 @@ class HashIndexOwner {
  public:
   // An extend request asks for no more empty entries than this.
   static constexpr uint32_t kExtendEntriesMax = 1u << 20;
-  static constexpr size_t kSplitQueueMax = 4096;
   static constexpr int kSplitsPerRound = 64;
 
   HashIndexOwner(Worker& worker, const Topology& topology, const OwnedRegion& region, Arena& arena,
@@ -69,6 +68,7 @@ class HashIndexOwner {
   };
   bool holds_lock(uint64_t header, uint64_t ctts) const;
   void enqueue(Candidate candidate);
+  void enqueue_half(Candidate candidate);
   uint64_t entry_place(uint64_t group, uint64_t slot) const;
   bool unlink_locked(uint64_t slot, uint64_t wts, uint64_t rts);
   Status chain_behind(uint64_t tail, uint32_t buckets);

@@ -52,4 +52,10 @@ inline bool same_identity(const Access& access, const Header& seen) {
          (!access.gap || seen.length == access.depth);
 }
 
+// Does the group of a gap header, as far as the access knows it, hold the keys of this hash? Keys
+// of one group share an access: what was seen for one of them need not hold for the others.
+inline bool claims(const Access& gap, uint64_t hash) {
+  return gap.gap && gap.depth <= kDepthMax && gap.key_hash == group_bits_of(hash, gap.depth);
+}
+
 }  // namespace rdmacc

@@ -13,6 +13,8 @@ namespace {
 constexpr uint64_t kNodeReturnUsMax = 15'000'000;
 constexpr uint64_t kNodeReturnPauseUs = 10'000;
 constexpr uint64_t kInstallAgainUsMax = 60'000'000;
+// Looks for gap headers of one write set, while groups are split under them.
+constexpr int kGapLooksMax = 16;
 
 }  // namespace
 
@@ -43,17 +45,22 @@ void Transaction::collect_writes() {
   }
 }
 
-// Unlinks and unchecked inserts have not met their gap header yet.
+// Unlinks and unchecked inserts have not met their gap header yet. Keys of one group share an
+// access, and the group may be split between the looks for two of them: those that it does not hold
+// any more are looked up again. Nothing is decided here; the lock of each group decides (lock.cc).
 Status Transaction::find_missing_gaps(StageContext& stage) {
-  std::vector<PlannedWrite*> lacking;
-  std::vector<KeyWork> works = writes_.missing_gaps(lacking);
-  if (works.empty()) return Status();
-  RDMACC_RETURN_IF_ERROR(carry_out_find(stage, parameters_.plan, works));
-  for (size_t i = 0; i < works.size(); i++) {
-    if (works[i].result != KeyWork::Result::kMissing) return aborted(AbortReason::kIndexMoved);
-    RDMACC_RETURN_IF_ERROR(merge(works[i].gap, &lacking[i]->gap));
+  for (int look = 0; look < kGapLooksMax; look++) {
+    std::vector<PlannedWrite*> lacking;
+    std::vector<KeyWork> works = writes_.missing_gaps(lacking);
+    if (works.empty()) return Status();
+    RDMACC_RETURN_IF_ERROR(carry_out_find(stage, parameters_.plan, works));
+    for (size_t i = 0; i < works.size(); i++) {
+      if (works[i].result != KeyWork::Result::kMissing) return aborted(AbortReason::kIndexMoved);
+      RDMACC_RETURN_IF_ERROR(merge(works[i].gap, &lacking[i]->gap));
+    }
+    writes_.forget_moved_gaps();
   }
-  return Status();
+  return aborted(AbortReason::kIndexMoved);
 }
 
 Status Transaction::lock_writes(StageContext& stage) {

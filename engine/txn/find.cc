@@ -129,13 +129,16 @@ Status Finder::walk() {
     Search& search = *walking[i];
     const Header& gap = walks[i].first;
     search.walked = false;
-    const bool right_group = gap.table == search.work->table && (gap.flags & kFlagGap) != 0 &&
-                             gap.length <= kDepthMax &&
-                             gap.key_hash == group_bits_of(search.work->hash, gap.length);
-    if (!right_group) {
+    if (!claims(gap, search.work->table, search.work->hash)) {
       // The group was split, or the table is gone: look the root up again.
       RDMACC_RETURN_IF_ERROR(
           context_.engine.tables.load_root(*search.table, search.node, true, context_.counters));
+      continue;
+    }
+    Access& gap_access = search.work->gap;
+    if (gap_access.held() && !(gap_access.header == walks[i].group)) {
+      // A lock keeps a key in its group: what it was found in cannot be what was locked.
+      fail(search, AbortReason::kIndexMoved);
       continue;
     }
     search.walked = true;
@@ -143,7 +146,6 @@ Status Finder::walk() {
     search.last = walks[i].last;
     search.candidates = std::move(walks[i].candidates);
     search.from_cache = false;
-    Access& gap_access = search.work->gap;
     if (!gap_access.held()) {
       gap_access = Access{};
       gap_access.header = walks[i].group;

@@ -36,7 +36,8 @@ std::vector<Placement> gather(std::span<LockWork> works) {
   return placements;
 }
 
-// Decides the entries of one chain. `lacking`: how many inserts found no room. An unlink whose
+// Decides the entries of one chain, which was walked under the group's lock: each key is judged by
+// the header that was read then. `lacking`: how many inserts found no room. An unlink whose
 // entry is gone has lost its tuple to another transaction. Entries that are cleared are not used
 // again in the same transaction: a reader's walk must not find a new key's entry where it just
 // saw the old one's.
@@ -45,6 +46,9 @@ Status place(Placement& placement, const BucketWalk& walk, uint32_t& lacking) {
   size_t next_free = 0;
   lacking = 0;
   for (const EntryWish* wish : placement.wishes) {
+    if (!claims(walk.last, placement.work->access->table, wish->hash)) {
+      return aborted(AbortReason::kIndexMoved);
+    }
     bool found = false;
     if (wish->insert) {
       for (; next_free < walk.places.size() && !found; next_free++) {

@@ -88,7 +88,10 @@ void Transaction::event(HistoryOp op, TableId table, std::string_view key, uint6
 }
 
 // One Access per header. Seeing another version than before means that the transaction has lost
-// already: nothing consistent can come of it.
+// already: nothing consistent can come of it. What was read or is locked keeps its identity; of
+// what was only located the latest look knows best, but it was for one key: before an entry is
+// placed or cleared in a group, the group's header is asked for each key again, under its lock
+// (lock.cc).
 Status Transaction::merge(const Access& seen, Access** merged) {
   Access* known = access_of_.find(seen.header.bits);
   if (known == nullptr) {
@@ -99,11 +102,12 @@ Status Transaction::merge(const Access& seen, Access** merged) {
   }
   *merged = known;
   const bool locked_before = known->locked;
+  const bool fixed = known->read || known->held();
   known->locked = known->locked || seen.locked;
   known->shares += seen.shares;
   if (seen.locked && !locked_before) known->locked_wts = seen.locked_wts;
-  if (known->incarnation != 0 && seen.incarnation != 0 && seen.incarnation != known->incarnation &&
-      known->read) {
+  if (fixed && known->incarnation != 0 && seen.incarnation != 0 &&
+      seen.incarnation != known->incarnation) {
     return aborted(AbortReason::kStaleLocation);
   }
   if (seen.read) {
@@ -115,8 +119,7 @@ Status Transaction::merge(const Access& seen, Access** merged) {
     known->read = true;
     known->read_wts = seen.read_wts;
   }
-  if (!known->read) {
-    // Only ever located: the latest look knows best.
+  if (!fixed) {
     known->incarnation = seen.incarnation;
     known->key_hash = seen.key_hash;
     known->depth = seen.depth;

@@ -48,6 +48,14 @@ std::vector<KeyWork> WritePlan::missing_gaps(std::vector<PlannedWrite*>& of) {
   return works;
 }
 
+void WritePlan::forget_moved_gaps() {
+  for (PlannedWrite& write : writes_) {
+    if (write.relinks() && write.gap != nullptr && !claims(*write.gap, write.hash)) {
+      write.gap = nullptr;
+    }
+  }
+}
+
 Status WritePlan::allocate_room(StageContext& stage) {
   std::vector<SlotRequest> requests;
   std::vector<PlannedWrite*> owners;
@@ -131,7 +139,10 @@ void WritePlan::list_writes(LogRecord& record) {
     write.history = planned.history;
   }
   for (LockWork& lock : locks_) {
-    if (lock.access->gap) add(*lock.access, WriteKind::kGap).entries = std::move(lock.entries);
+    if (!lock.access->gap) continue;
+    for (const EntryWish& wish : lock.wishes) CHECK(claims(*lock.access, wish.hash));
+    CHECK(lock.entries.size() == lock.wishes.size());
+    add(*lock.access, WriteKind::kGap).entries = std::move(lock.entries);
   }
 }
 

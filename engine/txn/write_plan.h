@@ -53,6 +53,9 @@ class WritePlan {
 
   // Look-ups of the gap headers that nobody has met yet, and in `of` whose they are.
   std::vector<KeyWork> missing_gaps(std::vector<PlannedWrite*>& of);
+  // Forgets gap headers that were only located and, as looks for other keys have shown since, do
+  // not hold the key any more: they are missing again.
+  void forget_moved_gaps();
   // Slots for inserts, blocks for records that do not fit their slot: all or nothing.
   Status allocate_room(StageContext& stage);
   // What has to be locked, gap headers with the entries that are wanted in their groups.

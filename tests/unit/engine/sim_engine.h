@@ -52,13 +52,14 @@ class SimEngine {
   }
 
   // Runs `task` in a coroutine of the coordinator, until it has returned.
-  void run(Coordinator& coordinator, const std::function<void()>& task) {
+  void run(Coordinator& coordinator, const std::function<void()>& task,
+           uint64_t events_max = 50'000'000) {
     bool done = false;
     CHECK(coordinator.worker().scheduler().spawn([&] {
       task();
       done = true;
     }));
-    CHECK(fabric_->run_until([&] { return done; }, 50'000'000));
+    CHECK(fabric_->run_until([&] { return done; }, events_max));
   }
   // Steps the cluster until `done`.
   bool run_until(const std::function<bool()>& done) { return fabric_->run_until(done, 50'000'000); }

@@ -76,7 +76,9 @@ TEST(Reopen, FindsWhatWasThereAndKeepsIdsAndRows) {
   const NodeStatistics after = cluster.storage(0).statistics();
   EXPECT_EQ(after.rows, before.rows);
   EXPECT_EQ(after.tables, before.tables);
-  EXPECT_EQ(after.used_bytes, before.used_bytes);
+  // A group that has become worth a split since its bucket was chained is split now.
+  EXPECT_GE(after.used_bytes, before.used_bytes);
+  EXPECT_LE(after.used_bytes, before.used_bytes + after.splits * 2 * sizeof(Group));
   EXPECT_EQ(after.backed_bytes, before.backed_bytes);
   cluster.run([&](Coordinator& c) {
     EXPECT_EQ(c.client.find_table(spec_of(1), c.worker.counters()).value().id, table.id);

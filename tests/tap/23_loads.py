@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+"""Tables that were loaded in one transaction, by COPY and by INSERT ... SELECT: every row is found
+by its key, in a bounded number of round trips, with nothing written afterwards. LONG_LOADS=1: a million rows by both."""
+
+import json
+import os
+
+from harness import Session, equal, run, true
+
+# Of a look-up that nothing is cached of: bucket, chained bucket, record.
+ROUND_TRIPS_MAX = 3
+LOOK_UPS = 100
+ROWS, MANY_ROWS = 100_000, 1_000_000
+
+
+def round_trips(session, table, key):
+    """Of a look-up in a transaction that has entered the gate already."""
+    plan = session.run(f"BEGIN; SELECT 1 FROM {table} WHERE id = -1;"
+                       "EXPLAIN (ANALYZE, COSTS off, SUMMARY off, FORMAT json)"
+                       f" SELECT value FROM {table} WHERE id = {key}; COMMIT;")
+    node = json.loads(plan[plan.index("["):plan.rindex("]") + 1])[0]["Plan"]
+    equal(node["Actual Rows"], 1, f"rows of key {key}")
+    return node["Engine Round Trips"]
+
+
+def look_ups_are_short(box, table, rows):
+    session = Session(box)
+    try:
+        session.run("SET rdmacc.protocol = nowait;")
+        for key in range(1, 10):  # the table and every node's root array
+            round_trips(session, table, key)
+        most = max(round_trips(session, table, 10 + i * (rows // LOOK_UPS - 1))
+                   for i in range(LOOK_UPS))
+        true(most <= ROUND_TRIPS_MAX, f"{table}: a look-up took {most} round trips")
+        equal(session.run(f"SELECT count(*) FROM {table};"), str(rows), "rows")
+    finally:
+        session.close()
+
+
+def loaded(box, rows, load):
+    table = f"loaded_{rows}"
+    box.psql(f"CREATE TABLE {table} (id int PRIMARY KEY, value int) USING rdmacc")
+    load(table)
+    look_ups_are_short(box, table, rows)
+    box.psql(f"DROP TABLE {table}")
+
+
+def copied(box, rows):
+    def load(table):
+        box.psql(f"COPY {table} FROM PROGRAM 'seq 1 {rows} | sed s/$/,7/' (FORMAT csv)")
+    loaded(box, rows, load)
+
+
+def selected(box, rows):
+    def load(table):
+        box.psql(f"INSERT INTO {table} SELECT i, 7 FROM generate_series(1, {rows}) i")
+    loaded(box, rows, load)
+
+
+def copied_rows_are_found_at_once(box):
+    copied(box, ROWS)
+
+
+def a_million_copied_rows_are_found_at_once(box):
+    copied(box, MANY_ROWS)
+
+
+def selected_rows_are_found_at_once(box):
+    selected(box, ROWS)
+
+
+def a_million_selected_rows_are_found_at_once(box):
+    selected(box, MANY_ROWS)
+
+
+MANY = (a_million_copied_rows_are_found_at_once, a_million_selected_rows_are_found_at_once)
+run(copied_rows_are_found_at_once, selected_rows_are_found_at_once,
+    *(MANY if "LONG_LOADS" in os.environ else MANY[:1]),
+    settings={"rdmacc.nodes": 2, "rdmacc.node_memory": "1GB", "rdmacc.max_write_set": "4GB"})
