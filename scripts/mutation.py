@@ -1,0 +1,252 @@
+#!/usr/bin/env python3
+"""make mutation: plants small faults in the engine's folders, all behind one switch, builds them
+once, and runs the concurrent campaign with each until a run fails. Prints what noticed how many,
+and every fault that nothing noticed. A fault that no run can notice stands in
+tests/mutation/survivors.txt with the reason. Exit code 1 if less than 95 % of the others are
+noticed, or if that list says what is no longer so."""
+
+import argparse
+import collections
+import concurrent.futures
+import itertools
+import json
+import os
+import re
+import resource
+import shutil
+import subprocess
+import sys
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(ROOT, "tests/mutation"))
+
+import faults  # noqa: E402
+import mutator  # noqa: E402
+import survivors  # noqa: E402
+
+WORK = os.path.join(ROOT, "build/mutation")
+PROGRAM = os.path.join(WORK, "build/tests/rdmacc_mutants")
+COPIED = ("rdma", "engine", "tests")
+HEADER = '#include "tests/mutation/planted.h"\n#line 1\n'
+BUILDS_MAX = 8
+MEMORY_MAX = 6 << 30
+RATE_MIN = 0.95
+# A run with a fault may take so many events as this times those without, before it is a hang.
+EVENTS_FACTOR, EVENTS_MORE = 4, 300_000
+SEEDS_OF_BLOCK = 10
+
+
+def write_if_changed(path, text):
+    if os.path.exists(path):
+        with open(path, encoding="utf-8") as file:
+            if file.read() == text:
+                return
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+def copied_files():
+    output = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "-z", "CMakeLists.txt",
+                             *COPIED], cwd=ROOT, check=True, capture_output=True).stdout
+    return [path for path in output.decode().split("\0")
+            if path and os.path.isfile(os.path.join(ROOT, path))]
+
+
+def plant_all(numbered):
+    """The tree with the faults, under build/mutation/source."""
+    by_path = collections.defaultdict(list)
+    for number, fault in numbered:
+        by_path[fault.path].append((number, fault))
+    wanted = set()
+    for path in copied_files():
+        try:
+            text = faults.read(ROOT, path)
+        except UnicodeDecodeError:
+            continue
+        if path in by_path:
+            text = HEADER + mutator.plant(text, by_path[path])
+        target = os.path.join(WORK, "source", path)
+        write_if_changed(target, text)
+        wanted.add(target)
+    for folder, _, names in os.walk(os.path.join(WORK, "source")):
+        for name in names:
+            if os.path.join(folder, name) not in wanted:
+                os.remove(os.path.join(folder, name))
+
+
+def number_all(chosen):
+    """A fault keeps its number, so that a change of another one compiles nothing else again."""
+    path = os.path.join(WORK, "numbers.json")
+    numbers = json.load(open(path)) if os.path.exists(path) else {}
+    wanted = {fault.key for fault in chosen}
+    numbers = {key: number for key, number in numbers.items() if key in wanted}
+    free = (number for number in itertools.count(1) if number not in numbers.values())
+    for fault in chosen:
+        if fault.key not in numbers:
+            numbers[fault.key] = next(free)
+    write_if_changed(path, json.dumps(numbers, indent=1))
+    return [(numbers[fault.key], fault) for fault in chosen]
+
+
+def compile_once(jobs):
+    build = os.path.join(WORK, "build")
+    configure = ["cmake", "-S", os.path.join(WORK, "source"), "-B", build, "-G", "Ninja",
+                 "-DRDMACC_MUTATION=ON", "-DRDMACC_PG=OFF", "-DCMAKE_BUILD_TYPE=RelWithDebInfo",
+                 "-DCMAKE_CXX_FLAGS=-w -g0", "--log-level=WARNING"]
+    subprocess.run(configure, check=True, stdout=subprocess.DEVNULL)
+    command = ["nice", "cmake", "--build", build, "-j", str(jobs), "--target", "rdmacc_mutants",
+               "--", "-k", "0"]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    return done.returncode == 0, done.stdout
+
+
+def refused_by(output, numbered):
+    """The faults on the lines that a compiler complains of."""
+    lines = set(re.findall(r"source/(engine/[\w/.]+):(\d+):\d+: error", output))
+    refused = set()
+    for path, line in lines:
+        for _, fault in numbered:
+            if fault.path == path and fault.line <= int(line) <= fault.last_line:
+                refused.add(fault.key)
+    return refused
+
+
+def build(flags):
+    """Faults that do not compile are left out, and the rest is built."""
+    known = os.path.join(WORK, "refused.json")
+    refused = set(json.load(open(known))) if os.path.exists(known) else set()
+    for _ in range(BUILDS_MAX):
+        numbered = number_all(faults.chosen(ROOT, flags.share, faults.SEED, refused))
+        plant_all(numbered)
+        built, output = compile_once(flags.jobs)
+        if built:
+            return numbered
+        more = refused_by(output, numbered)
+        if not more - refused:
+            break
+        refused |= more
+        write_if_changed(known, json.dumps(sorted(refused), indent=1))
+    sys.exit(output[-4000:] + "\nmutation: the faults do not build")
+
+
+# ---- Running
+
+def reach(flags):
+    """What each run comes to without any fault: {(variant, seed): line}."""
+    def part(first):
+        command = ["nice", "-n", "19", PROGRAM, "reach", f"--first={first + 1}",
+                   f"--step={flags.jobs}", f"--seeds={flags.seeds}"]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+    with concurrent.futures.ThreadPoolExecutor(flags.jobs) as pool:
+        lines = [json.loads(line) for output in pool.map(part, range(flags.jobs))
+                 for line in output.splitlines()]
+    for line in lines:
+        if line["problem"]:
+            sys.exit(f"mutation: {line['variant']} {line['seed']} fails without a fault: "
+                     + line["problem"])
+    # Short runs first, but not those of one kind alone.
+    return sorted(lines, key=lambda line: (line["seed"] // SEEDS_OF_BLOCK, line["cpu_s"]))
+
+
+KINDS = (("hangs", "hang"), ("lock is left", "lock left"), ("share is left", "lock left"),
+         ("cycle", "cycle"), ("not serializable", "cycle"), ("missing", "lost row"),
+         ("corrupt:", "wrong result"))
+
+
+def kind_of(problem):
+    lower = problem.lower()
+    return next((kind for word, kind in KINDS if word in lower), "error")
+
+
+def limit_memory():
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_MAX, MEMORY_MAX))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def try_fault(flags, number, runs):
+    """(what noticed it, where, the problem, seconds), or None in place of what noticed it."""
+    text = "".join(f"{line['variant']} {line['seed']} "
+                   f"{line['events'] * EVENTS_FACTOR + EVENTS_MORE}\n" for line in runs)
+    begin = time.monotonic()
+    command = ["nice", "-n", "19", PROGRAM, "run", f"--fault={number}", f"--cpu-s={flags.cpu_s}"]
+    done = subprocess.run(command, input=text, capture_output=True, text=True, errors="replace",
+                          preexec_fn=limit_memory)
+    seconds = time.monotonic() - begin
+    last = done.stdout.splitlines()[-1] if done.stdout else "{}"
+    line = json.loads(last)
+    if line.get("problem"):
+        return kind_of(line["problem"]), line["run"], line["problem"], seconds
+    if done.returncode == 0:
+        return None, "", "", seconds
+    said = done.stderr.strip().splitlines()
+    if -done.returncode == 26:  # SIGVTALRM
+        return "hang", line.get("begins", ""), "no end", seconds
+    kind = "check" if said and "CHECK" in said[-1] else "crash"
+    return kind, line.get("begins", ""), said[-1] if said else f"ended {done.returncode}", seconds
+
+
+def try_all(flags, numbered, reached):
+    runs_of = collections.defaultdict(list)
+    for line in reached:
+        for number in line["reached"]:
+            runs_of[number].append(line)
+    results = {}
+
+    def one(number):
+        if not runs_of[number]:
+            return number, (None, "", "", 0.0)
+        return number, try_fault(flags, number, runs_of[number])
+
+    begin = time.monotonic()
+    wanted = sorted({number for number, fault in numbered
+                     if not flags.only or re.search(flags.only, fault.key)})
+    with concurrent.futures.ThreadPoolExecutor(flags.jobs) as pool:
+        for number, result in pool.map(one, wanted):
+            results[number] = (*result, len(runs_of[number]))
+            if len(results) % 25 == 0:
+                print(f"{len(results)} of {len(wanted)} faults in "
+                      f"{time.monotonic() - begin:.0f} s", flush=True)
+    return results
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--seeds", type=int, default=100, help="of each protocol")
+    parser.add_argument("--cpu-s", type=float, default=20, help="for each fault")
+    parser.add_argument("--share", type=float, default=faults.SHARE, help="of all candidates")
+    parser.add_argument("--only", default="", help="faults whose key this pattern matches")
+    parser.add_argument("--judge", action="store_true", help="the last run's results once more")
+    flags = parser.parse_args()
+    stored = os.path.join(WORK, "results.json")
+    if flags.judge:
+        return survivors.judge(json.load(open(stored)), whole=True)
+    if shutil.which("cmake") is None:
+        sys.exit("mutation: no cmake")
+    begin = time.monotonic()
+    numbered = build(flags)
+    built = time.monotonic()
+    reached = reach(flags)
+    looked = time.monotonic()
+    results = try_all(flags, numbered, reached)
+    ended = time.monotonic()
+    rows = []
+    for number, fault in numbered:
+        if number in results:
+            kind, run, problem, seconds, runs = results.pop(number)
+            rows.append({"path": fault.path, "line": fault.line, "kind": fault.kind,
+                         "key": fault.key, "noticed": kind, "run": run, "problem": problem,
+                         "seconds": round(seconds, 2), "runs": runs})
+    os.makedirs(WORK, exist_ok=True)
+    with open(stored, "w", encoding="utf-8") as file:
+        json.dump(rows, file, indent=1)
+    print(f"build {built - begin:.0f} s, {len(reached)} runs without a fault "
+          f"{looked - built:.0f} s, {len(rows)} faults {ended - looked:.0f} s")
+    return survivors.judge(rows, whole=not flags.only)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
