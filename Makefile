@@ -104,12 +104,12 @@ format:
 
 install: all
 	install -D -m 755 $(BUILD)/lib/pg_rdmacc.so $(PKGLIBDIR)/pg_rdmacc.so
-	install -D -m 644 -t $(SHAREDIR)/extension rdmacc.control $(wildcard pg_rdmacc/rdmacc--*.sql)
+	install -D -m 644 -t $(SHAREDIR)/extension rdmacc.control $(wildcard pg_rdmacc/sql/rdmacc--*.sql)
 	install -D -m 755 -t $(BINDIR) $(addprefix $(BUILD)/bin/,$(PROGRAMS))
 
 uninstall:
 	rm -f $(PKGLIBDIR)/pg_rdmacc.so $(SHAREDIR)/extension/rdmacc.control \
-	  $(addprefix $(SHAREDIR)/extension/,$(notdir $(wildcard pg_rdmacc/rdmacc--*.sql))) \
+	  $(addprefix $(SHAREDIR)/extension/,$(notdir $(wildcard pg_rdmacc/sql/rdmacc--*.sql))) \
 	  $(addprefix $(BINDIR)/,$(PROGRAMS))
 
 clean:

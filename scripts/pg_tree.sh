@@ -32,5 +32,5 @@ copy "$build/lib/pg_rdmacc.so" "$lib"/
 for program in rdmacc_node rdmacc_bench; do
   [ ! -e "$build/bin/$program" ] || copy "$build/bin/$program" "$bin"/
 done
-copy "$root/rdmacc.control" "$root"/pg_rdmacc/rdmacc--*.sql "$share/extension"/
+copy "$root/rdmacc.control" "$root"/pg_rdmacc/sql/rdmacc--*.sql "$share/extension"/
 chmod -R a+rX "$dir/usr"

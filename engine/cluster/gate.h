@@ -6,12 +6,12 @@
 #include "engine/storage/region_layout.h"
 #include "rdma/worker.h"
 
-// The protocol gate (ARCHITECTURE: protocols must not meet on a record). A transaction enters at
-// its first engine access and leaves after its last effect. Transactions of the open protocol
-// share the gate; one of another protocol requests the switch, from then on nobody new enters,
-// and when the last one inside has left (or was resolved, if its worker died) the gate opens for
-// the protocol of the longest waiting worker. Every ctts given out afterwards is larger than all
-// before. It is also where reclamation epochs are announced: one batch does both.
+// The protocol gate (docs/architecture.md §6: protocols must not meet on a record). A transaction
+// enters at its first engine access and leaves after its last effect. Transactions of the open
+// protocol share the gate; one of another protocol requests the switch, from then on nobody new
+// enters, and when the last one inside has left (or was resolved, if its worker died) the gate
+// opens for the protocol of the longest waiting worker. Every ctts given out afterwards is larger
+// than all before. It is also where reclamation epochs are announced: one batch does both.
 //
 //   enter: WRITE own line {inside, epoch} | READ gate line   (store before load: F2)
 //          open is ours and next is none: in. Else retract the line, publish waiting_for, wait.

@@ -7,7 +7,7 @@ namespace rdmacc {
 
 // Closes the protocol gate, for node 0, while the locks that transactions share are swept: a share
 // is a count that names nobody, so that what the dead left of it can be told only while nobody
-// alive holds any (PROTOCOLS §3 NOWAIT).
+// alive holds any (docs/protocols.md §3.1).
 //
 //   close: enter the gate for the protocol that is open (nobody can switch under us), CAS next :=
 //          open (from here on nobody new enters), wait until no other worker is inside

@@ -9,7 +9,7 @@
 
 // What a transaction changes, as its log record holds it: the one description that the Commit
 // stage installs, the log carries to the backups, and resolution installs again for a coordinator
-// that died (PROTOCOLS §5). Every copy of a log record holds the whole transaction.
+// that died (docs/protocols.md §5). Every copy of a log record holds the whole transaction.
 
 namespace rdmacc {
 

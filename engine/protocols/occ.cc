@@ -1,4 +1,4 @@
-// OCC: optimistic concurrency control as in DrTM+H (§5.1) and RCC (§4.3). Nothing is locked while
+// OCC: optimistic concurrency control as in DrTM+H §5.1 and RCC §4.3. Nothing is locked while
 // the transaction runs; what it read is checked after everything that it writes is locked.
 //
 //   Read      READ header | READ record | READ header                atomic read, no lock

@@ -13,12 +13,12 @@
 //   entry        tag 16 bits | offset of the tuple's header 48 bits; 0 = empty
 //
 // The gap header guards its group: absent keys, inserts, unlinks and scans are protocol reads and
-// writes of it (PROTOCOLS §2). Its key_hash is the group's bits, its `length` the local depth: a
-// key belongs to the group iff group_bits_of(hash, depth) == key_hash, which is how a coordinator
-// notices a stale root array. Splitting a group locks its gap header, raises its wts and its
-// incarnation, and inherits wts and rts to both halves. wts, incarnation and depth change BEFORE
-// an entry leaves the group: a lookup that found nothing is right only if a gap header READ after
-// the entries still shows the key's bits and the incarnation seen before them. A lookup that
+// writes of it (docs/protocols.md §2). Its key_hash is the group's bits, its `length` the local
+// depth: a key belongs to the group iff group_bits_of(hash, depth) == key_hash, which is how a
+// coordinator notices a stale root array. Splitting a group locks its gap header, raises its wts
+// and its incarnation, and inherits wts and rts to both halves. wts, incarnation and depth change
+// BEFORE an entry leaves the group: a lookup that found nothing is right only if a gap header READ
+// after the entries still shows the key's bits and the incarnation seen before them. A lookup that
 // found its key needs the tuple alone. SUNDIAL's word is locked and moved on by a split, too.
 //
 // Who writes: entries and gap stamps by whoever holds the gap header's lock; chain links, root

@@ -2,8 +2,8 @@
 #include "rdma/base/base.h"
 
 // SUNDIAL's header word: lock, wts and rts in 64 bits, so that locking and renewing a lease are
-// one CAS each (PROTOCOLS §3). The owner of an index needs it because a split must end the leases
-// of readers that found nothing in the group.
+// one CAS each (docs/protocols.md §3.5). The owner of an index needs it because a split must end
+// the leases of readers that found nothing in the group.
 //
 //   unlocked   0 | wts 47 | rts - wts 16
 //   locked     1 | wts 47 | worker id of the holder 16

@@ -1,5 +1,5 @@
-// The commit pipeline of a transaction, stage by stage (PROTOCOLS §1, §5): allocate room, Lock,
-// second ctts, Validate, Log (the commit point), Commit, Release.
+// The commit pipeline of a transaction, stage by stage (docs/protocols.md §1, §5): allocate room,
+// Lock, second ctts, Validate, Log (the commit point), Commit, Release.
 
 #include <algorithm>
 

@@ -5,7 +5,7 @@
 
 // The rule driver: carries a rule out over all records of a stage in rounds. Each record's next
 // verbs go into its node's doorbell batch, all doorbells ring, the coroutine yields once, every
-// record steps (ARCHITECTURE §2).
+// record steps (docs/architecture.md §2).
 
 namespace rdmacc {
 

@@ -7,8 +7,8 @@
 #include "rdma/doorbell_batch.h"
 
 // A transaction as a deterministic protocol takes it: what it has read, or will read, and what it
-// writes, handed over as a whole to be executed at its place in a global order (PROTOCOLS §3,
-// CALVIN). Transaction::commit makes one of an interactive transaction (its run was the
+// writes, handed over as a whole to be executed at its place in a global order (docs/protocols.md
+// §3.6). Transaction::commit makes one of an interactive transaction (its run was the
 // reconnaissance); a caller who knows the keys beforehand makes one that names a procedure.
 
 namespace rdmacc {

@@ -6,7 +6,7 @@
 #include "engine/txn/row_lock.h"
 
 // Scanning groups of a table's index: the gap header by the protocol, then every tuple that the
-// group's entries name, by the protocol (PROTOCOLS §2).
+// group's entries name, by the protocol (docs/protocols.md §2).
 
 namespace rdmacc {
 

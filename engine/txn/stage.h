@@ -6,8 +6,8 @@
 #include "engine/cluster/gate.h"
 #include "rdma/base/status.h"
 
-// The stages of a transaction, the primitive of each (the hybrid code, PROTOCOLS §1) and the
-// protocols' names.
+// The stages of a transaction, the primitive of each (the hybrid code, docs/protocols.md §1) and
+// the protocols' names.
 
 namespace rdmacc {
 

@@ -10,6 +10,11 @@ import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 LINES_MAX = 600
+ROOM_LINES_MAX = 400
+ROOM_FILES_MAX = 45
+# Where rooms are made: every folder below has a rank of its own, at most so many source files, and
+# no file longer than that.
+ROOMED = ("pg_rdmacc",)
 COLUMNS_MAX = 100
 BYTES_MAX = 256 * 1024
 
@@ -19,7 +24,10 @@ RANKS = {
     "rdma/base": 0, "rdma": 1, "engine/storage": 2, "engine/cluster": 3, "engine/log": 4,
     "engine/txn": 5, "engine/protocols": 6, "engine/stats": 7, "engine/check": 8, "engine": 9,
     "engine/index": 10, "engine/workloads": 11, "engine/node": 12, "engine/bench": 13,
-    "pg_rdmacc": 11,
+    "pg_rdmacc/bridge": 11, "pg_rdmacc/server": 12, "pg_rdmacc/xact": 13, "pg_rdmacc/codec": 14,
+    "pg_rdmacc/relation": 15, "pg_rdmacc/row": 16, "pg_rdmacc/index": 17, "pg_rdmacc/ddl": 18,
+    "pg_rdmacc/table": 19, "pg_rdmacc/plan": 20, "pg_rdmacc/query": 21, "pg_rdmacc/sql": 22,
+    "pg_rdmacc": 23,
 }
 # Contracts of rules and drivers that lower rooms may see: names and values, no behaviour.
 SHARED_HEADERS = {"engine/txn/outcome.h", "engine/txn/stage.h", "engine/txn/history.h",
@@ -34,6 +42,9 @@ SERVER_HEADERS = re.compile(r'#include "(postgres|fmgr|miscadmin|executor/|acces
                             r"(ipc|lwlock|latch|shmem|procarray|fd)|catalog/|commands/|nodes/)")
 PROTOCOL_NAMES = re.compile(r"\bProtocol::k(Nowait|Waitdie|Occ|Mvcc|Sundial|Calvin)\b")
 PRIMITIVE_NAMES = re.compile(r"\bPrimitive::k(Rpc|OneSided)\b")
+# What a citation with a section number may name besides a page of docs/.
+PAPERS = ("RCC", "RCBench", "DrTM", "DrTM+H", 'Godefroid, "Partial-Order Methods", 1996,')
+SECTION = r"§(\d+(?:\.\d+)*)"
 BANNED = re.compile(r"\b(TODO|FIXME|XXX|HACK|tmp|new2|foobar)\b")
 WORDS_SKIP = ("tests/lint/", "docs/", ".md", ".gitignore", "scripts/", "tests/tap/")
 
@@ -76,16 +87,58 @@ def check_layers(sources):
             included = room_of(match.group(1))
             if included == room:
                 continue
-            if room == "pg_rdmacc" and match.group(1) not in BRIDGE_HEADERS:
-                yield f"{path}:{number}: pg_rdmacc sees the engine through its session alone"
+            if room.startswith("pg_rdmacc") and not included.startswith("pg_rdmacc"):
+                if room != "pg_rdmacc/bridge":
+                    yield f"{path}:{number}: only pg_rdmacc/bridge sees the engine"
+                elif match.group(1) not in BRIDGE_HEADERS:
+                    yield f"{path}:{number}: pg_rdmacc sees the engine through its session alone"
             elif RANKS[included] >= RANKS[room]:
                 yield f"{path}:{number}: {room} must not include {match.group(1)}"
+
+
+def check_rooms(sources):
+    counts = {}
+    for path, text in sources.items():
+        folder = os.path.dirname(path)
+        if not path.startswith(tuple(tree + "/" for tree in ROOMED)):
+            continue
+        counts[folder] = counts.get(folder, 0) + 1
+        count = text.count("\n")
+        if count > ROOM_LINES_MAX:
+            yield f"{path}: {count} lines, {ROOM_LINES_MAX} are the limit"
+    for folder, count in sorted(counts.items()):
+        if folder not in RANKS:
+            yield f"{folder}: has no rank"
+        if count > ROOM_FILES_MAX:
+            yield f"{folder}: {count} source files, {ROOM_FILES_MAX} are the limit"
+        if not os.path.isfile(os.path.join(ROOT, folder, "README.md")):
+            yield f"{folder}: has no README.md"
+    ranks = [rank for folder, rank in RANKS.items() if folder.startswith(ROOMED)]
+    if len(set(ranks)) != len(ranks):
+        yield "RANKS: two rooms have one rank"
+
+
+def check_room_readmes(sources):
+    """Every file of a room is named by its README, which says the room's rank in its tree."""
+    for tree in ROOMED:
+        rooms = sorted((folder for folder in RANKS if folder.startswith(tree)), key=RANKS.get)
+        for number, folder in enumerate(rooms, 1):
+            readme = os.path.join(folder, "README.md")
+            if folder == tree or not os.path.isfile(os.path.join(ROOT, readme)):
+                continue
+            text = read(readme)
+            if f"Rank {number} of {len(rooms)}" not in text:
+                yield f'{readme}: does not say "Rank {number} of {len(rooms)}"'
+            for path in sorted(sources):
+                name = os.path.splitext(os.path.basename(path))[0]
+                if os.path.dirname(path) == folder and not re.search(rf"`{name}(\.h)?`", text):
+                    yield f"{readme}: does not name {name}"
 
 
 def check_server_headers(sources):
     for path, text in sources.items():
         inside = path.startswith("pg_rdmacc/")
-        bridge = re.match(r"pg_rdmacc/(engine_bridge|bridge_|node_process)", path)
+        bridge = re.match(r"pg_rdmacc/(bridge/|server/node_process)", path)
         if inside and not bridge:
             continue
         for number, line in enumerate(text.split("\n"), 1):
@@ -170,6 +223,83 @@ def check_using_namespace(sources):
                 yield f"{path}:{number}: using namespace"
 
 
+def without_code_blocks(text):
+    """Markdown with as many lines, those of fenced and indented code empty."""
+    text = re.sub(r"^```.*?^```", lambda m: "\n" * m.group().count("\n"), text, flags=re.S | re.M)
+    return re.sub(r"^ {4}.*$", "", text, flags=re.M)
+
+
+def headings(text):
+    return re.findall(r"^#+ +(.+?) *$", without_code_blocks(text), re.M)
+
+
+def section_numbers(text):
+    numbers = (re.match(r"(\d+(?:\.\d+)*)\.? ", heading) for heading in headings(text))
+    return {match.group(1) for match in numbers if match}
+
+
+def anchor_of(heading):
+    """As GitHub and GitLab name a heading in a link."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+def line_of(text, position):
+    return text.count("\n", 0, position) + 1
+
+
+def cited_page(path, before, pages):
+    """The page that the words before a section sign name: one of `pages`, "" for a paper's, None if
+    they name nothing. Words may be on the line above, and a page's own sections need none."""
+    before = re.sub(r"\s+(?:(?://|#|\*)\s*)?", " ", before[-200:].rstrip("`") + " ")
+    before = re.sub(SECTION + r"(?:,| and| to)? ", "", before).rstrip()
+    if any(re.search(r"(^|[\s(])" + re.escape(paper) + r"$", before) for paper in PAPERS):
+        return ""
+    named = re.search(r"([\w/.-]+\.md)$", before)
+    if named is None:
+        by_name = re.search(r"\b([A-Z]{5,})$", before)
+        page = f"docs/{by_name.group(1).lower()}.md" if by_name else None
+        return page or (path if path in pages else None)
+    beside = os.path.normpath(os.path.join(os.path.dirname(path), named.group(1)))
+    return beside if beside in pages else named.group(1)
+
+
+def check_citations(texts, pages):
+    """A section sign names a section that is there; pages of docs/ that sources name exist."""
+    numbers = {page: section_numbers(text) for page, text in pages.items()}
+    for path, text in {**texts, **pages}.items():
+        if path.startswith("tests/lint/"):
+            continue
+        for sign in re.finditer("§", text):
+            where = f"{path}:{line_of(text, sign.start())}"
+            number = re.compile(SECTION).match(text, sign.start())
+            page = cited_page(path, text[:sign.start()], pages)
+            if number is None or page is None:
+                yield f"{where}: a section sign without a number or a page"
+            elif page and number.group(1) not in numbers.get(page, ()):
+                yield f"{where}: {page} has no section {number.group(1)}"
+        for named in re.finditer(r"\bdocs/[\w-]+\.md\b", text):
+            if named.group() not in pages:
+                yield f"{path}:{line_of(text, named.start())}: there is no {named.group()}"
+
+
+def check_links(pages):
+    """Links of Markdown pages to files of the tree, and to headings in them."""
+    anchors = {page: {anchor_of(heading) for heading in headings(text)}
+               for page, text in pages.items()}
+    for path, text in pages.items():
+        plain = without_code_blocks(text)
+        for link in re.finditer(r"\]\(([^()\s]+)\)", plain):
+            target, _, anchor = link.group(1).partition("#")
+            if re.match(r"(https?|mailto):", target):
+                continue
+            file = os.path.normpath(os.path.join(os.path.dirname(path), target)) if target else path
+            where = f"{path}:{line_of(plain, link.start())}"
+            if not os.path.exists(os.path.join(ROOT, file)):
+                yield f"{where}: there is no {file}"
+            elif anchor and anchor not in anchors.get(file, ()):
+                yield f"{where}: {file} has no heading #{anchor}"
+
+
 def check_sizes(paths):
     for path in paths:
         size = os.path.getsize(os.path.join(ROOT, path))
@@ -198,10 +328,13 @@ def main():
     paths = listed_files()
     sources = {path: read(path) for path in paths
                if path.endswith((".h", ".cc", ".cpp", ".c"))}
+    pages = {path: read(path) for path in paths if path.endswith(".md")}
     texts = {path: read(path) for path in paths if path.endswith((".h", ".cc", ".py", ".sh", ".sql"))
              and not path.startswith("expected/")}
     rules = {
         "layers": check_layers(sources),
+        "rooms": check_rooms(sources),
+        "rooms' READMEs": check_room_readmes(sources),
         "PostgreSQL's headers": check_server_headers(sources),
         "libibverbs": check_verbs_header(sources),
         "choice of the fabric": check_fabric_choice(sources),
@@ -212,6 +345,8 @@ def main():
         "words": check_words(texts),
         "pragma once": check_headers(sources),
         "using namespace": check_using_namespace(sources),
+        "cited sections": check_citations(texts, pages),
+        "links of pages": check_links(pages),
         "file sizes": check_sizes(paths),
         "executable scripts": check_executable(paths),
         "exported functions": check_exports(sources),

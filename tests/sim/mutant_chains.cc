@@ -146,7 +146,7 @@ void releases_what_it_does_not_hold(SimFabric& fabric) {
   });
 }
 
-// Who has waited leaves its ctts behind: younger ones die of it for ever (2.10).
+// Who has waited leaves its ctts behind: younger ones die of it for ever (docs/sequences.md §8.10).
 void waiter_not_cleared(SimFabric& fabric) {
   rewrite(fabric, [](Buffers&, Verbs& verbs) {
     for (Verb& verb : verbs) {
@@ -285,15 +285,16 @@ std::vector<SimMutant> make_mutants() {
   const ProtocolRules& mvcc = right(Protocol::kMvcc);
   const ProtocolRules& sundial = right(Protocol::kSundial);
 
-  add_rare("MvccHeaderWordsInTheWrongOrder", "the last look's rts after the lock (2.5)", mvcc,
+  add_rare("MvccHeaderWordsInTheWrongOrder",
+           "the last look's rts after the lock (docs/sequences.md §8.5)", mvcc,
            header_words_in_the_wrong_order, 400);
   add_rare("SundialHeaderWordsInTheWrongOrder", "length after the stamp", sundial,
            header_words_in_the_wrong_order, 400);
-  add("OccOneRead", "header and record in one READ (2.1)", occ, one_read_for_header_and_record,
-      200);
-  add("MvccOneRead", "header and record in one READ (2.1)", mvcc, one_read_for_header_and_record,
-      200);
-  add("SundialOneRead", "header and record in one READ (2.1)", sundial,
+  add("OccOneRead", "header and record in one READ (docs/sequences.md §8.1)", occ,
+      one_read_for_header_and_record, 200);
+  add("MvccOneRead", "header and record in one READ (docs/sequences.md §8.1)", mvcc,
+      one_read_for_header_and_record, 200);
+  add("SundialOneRead", "header and record in one READ (docs/sequences.md §8.1)", sundial,
       one_read_for_header_and_record, 200);
   add("OccLooksBeforeItsCas", "a blind write's stamp from before the lock", occ, header_before_cas,
       200);
@@ -308,9 +309,9 @@ std::vector<SimMutant> make_mutants() {
       100);
   add("MvccReleasesWhatItDoesNotHold", "another's lock is gone", mvcc,
       releases_what_it_does_not_hold, 100);
-  add("WaitdieWaiterNotCleared", "younger ones die for ever (2.10)", waitdie, waiter_not_cleared,
-      40);
-  add("SundialReleaseForgetsTheLease", "a reader's lease is lost (2.6)", sundial,
+  add("WaitdieWaiterNotCleared", "younger ones die for ever (docs/sequences.md §8.10)", waitdie,
+      waiter_not_cleared, 40);
+  add("SundialReleaseForgetsTheLease", "a reader's lease is lost (docs/sequences.md §8.6)", sundial,
       release_forgets_the_lease, 600);
   add("OccIncarnationUnchecked", "a location outlives its row", occ, incarnation_unchecked, 100);
   add("NowaitIncarnationUnchecked", "a location outlives its row", nowait, incarnation_unchecked,

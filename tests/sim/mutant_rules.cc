@@ -128,7 +128,7 @@ constexpr Shared kShared[] = {
     {"NowaitSharesWithoutChecking", "a share of what is locked", 40},
     {"NowaitUnlocksFirst", "bytes change after the unlock", 40},
     {"NowaitReadsBeforeItsCas", "READ before CAS", 100},
-    {"NowaitUnlocksWithTheRecord", "lock and record in one WRITE (2.4)", 200},
+    {"NowaitUnlocksWithTheRecord", "lock and record in one WRITE (docs/sequences.md §8.4)", 200},
     {"NowaitForgetsToUnlock", "locks left by aborts", 40},
     {"WaitdieLockDoesNotCheck", "a lost CAS taken for a lock", 40},
     {"MvccDoesNotRaiseRts", "an older writer behind a reader's back", 40},
@@ -177,11 +177,11 @@ std::vector<SimMutant> make_mutants() {
   add("OccForgetsToUnlock", "locks left by commits", with_effects(occ, kForgetsToUnlock), 10);
   add_rare("MvccVersionUnchecked", "no look at the old version's stamp after its bytes",
            with_read(mvcc, mvcc_version_unchecked));
-  add("MvccCannotWriteWhatItRead", "W1 as ctts > rts: aborts for ever (2.2)",
+  add("MvccCannotWriteWhatItRead", "W1 as ctts > rts: aborts for ever (docs/sequences.md §8.2)",
       with_lock(mvcc, mvcc_lock_after_own_read), 10);
-  add("MvccGapNotRaised", "an older insert behind a scan's back (2.7)",
+  add("MvccGapNotRaised", "an older insert behind a scan's back (docs/sequences.md §8.7)",
       with_read(mvcc, mvcc_gap_not_raised), 100);
-  add("MvccGapLockIgnored", "a scan beside an older inserter (2.7)",
+  add("MvccGapLockIgnored", "a scan beside an older inserter (docs/sequences.md §8.7)",
       with_read(mvcc, mvcc_gap_lock_ignored), 200);
   add("MvccLockIgnoresReaders", "W1 without rts: writes behind a reader's back",
       with_lock(mvcc, mvcc_lock_ignores_readers), 40);
@@ -192,7 +192,7 @@ std::vector<SimMutant> make_mutants() {
       100);
   add("MvccKeepsNoVersion", "the version before is lost to older readers",
       with_effects(mvcc, kMvccKeepsNoVersion), 40);
-  add("SundialReadsUnderTheLock", "equal stamps under the lock: torn (2.6)",
+  add("SundialReadsUnderTheLock", "equal stamps under the lock: torn (docs/sequences.md §8.6)",
       with_read(sundial, read_whether_locked_or_not), 100);
   add("SundialLockDoesNotFreeze", "the lock in another word than the lease",
       with_lock(sundial, sundial_lock_does_not_freeze), 100);

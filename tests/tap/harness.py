@@ -97,9 +97,11 @@ def ask(box, sql):
 class Session:
     """psql kept open: statements are sent one by one, as a user at two terminals would."""
 
-    def __init__(self, box, dbname="postgres"):
+    TERSE = ("-q", "-A", "-t", "-v", "VERBOSITY=verbose")
+
+    def __init__(self, box, dbname="postgres", options=TERSE):
         self.process = subprocess.Popen(
-            box.command("psql", "-X", "-q", "-A", "-t", "-v", "VERBOSITY=verbose"),
+            box.command("psql", "-X", *options),
             env=box.environment(dbname), cwd="/", text=True, stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, bufsize=1)
         self.count = 0

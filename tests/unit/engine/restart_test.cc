@@ -100,8 +100,8 @@ TableId table_with(Session& session, const std::vector<std::string>& keys) {
   return table->id;
 }
 
-// PROTOCOLS §3: a restarted transaction keeps its age. The next transaction of the session does
-// not have it, or the session would be older than everybody for ever.
+// docs/protocols.md §3.2: a restarted transaction keeps its age. The next transaction of the
+// session does not have it, or the session would be older than everybody for ever.
 TEST(RestartedSession, KeepsItsAgeUntilAnotherTransactionBegins) {
   SimEngine engine(3);
   Coordinator &first = engine.add_coordinator(), &second = engine.add_coordinator();

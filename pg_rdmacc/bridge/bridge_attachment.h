@@ -1,0 +1,155 @@
+#pragma once
+#include <cstdint>
+#include <exception>
+#include <map>
+#include <memory>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "engine/index/index_scan.h"
+#include "engine/session.h"
+#include "engine/stats/stats_recorder.h"
+#include "pg_rdmacc/bridge/engine_bridge.h"
+#include "rdma/open_fabric.h"
+
+// The engine's side of the C face engine_bridge.h: one Attachment per backend, made in the backend
+// after fork and used by its one thread. Everything that libraries may throw ends at this border:
+// commands are run by guarded(), calls by no_throw().
+
+namespace rdmacc::bridge {
+
+// Of all sessions; nullptr when the server keeps none.
+SharedStats* shared_stats();
+
+// What a handle of a BridgeScan stands for. The view of a batch lives until the next one.
+struct Scan {
+  const void* owner;  // only ever compared
+  ScanHandle cursor;
+  std::vector<RowView> batch;
+  std::vector<BridgeRow> rows;
+};
+
+// What a handle of a BridgeIndexScan stands for.
+struct RangeScan {
+  const void* owner;
+  bool sought = false;
+  IndexScan cursor;
+  std::vector<std::string_view> batch;
+  std::vector<BridgeBytes> entries;
+};
+
+// The transaction as PostgreSQL sees it. The session's own begins with the first command, because
+// only a command can ask the gate which protocol to join; savepoints made before it are repeated
+// then.
+struct TxnState {
+  bool active = false;
+  bool begun = false;
+  BridgeTxnOptions options{};
+  Protocol protocol = Protocol::kOcc;
+  StagePlan plan;
+  uint32_t early_levels = 0;
+  uint32_t command = 0;
+};
+
+struct Attachment {
+  explicit Attachment(uint64_t seed) : chooser(seed), recorder(shared_stats(), &chooser) {}
+
+  // In the order of construction: the endpoint in the coordinator leaves the fabric first.
+  PlanChooser chooser;
+  StatsRecorder recorder;
+  std::unique_ptr<Fabric> fabric;
+  std::unique_ptr<Coordinator> coordinator;
+  std::unique_ptr<Session> session;
+  std::unique_ptr<SessionPump> pump;
+  TxnState txn;
+  bool outcome_unknown = false;  // of the commit or abort that was the last command
+  // Handles are numbers that are never used again, so that a stale one is harmless.
+  std::map<uintptr_t, std::unique_ptr<Scan>> scans;
+  std::map<uintptr_t, std::unique_ptr<RangeScan>> range_scans;
+  uintptr_t last_scan = 0;  // of either kind
+  // For views: of the last bridge_start_locks(), bridge_start_gate() and bridge_start_in_doubt().
+  std::vector<BridgeLock> locks;
+  uint64_t locks_next = 0;
+  std::vector<BridgeGateSession> gate_sessions;
+  std::vector<BridgeInDoubt> in_doubt;
+  std::vector<BridgeTable> tables;
+  uint64_t unresolved = 0;
+};
+
+// nullptr unless this very process has attached: a child of the one that did has no worker slot
+// of its own and must not use its parent's.
+Attachment* attached();
+
+// What a description stands for; kInvalidArgument when it stands for nothing.
+Result<FabricChoice> choice_of(const BridgeFabric& fabric);
+
+inline std::string_view view(BridgeBytes bytes) { return {bytes.data, bytes.size}; }
+// For a command that gets a handle of one.
+inline Status scan_ended() {
+  return Status(Code::kInvalidArgument, "the scan's transaction has ended");
+}
+
+// Gives the process's attachment up without leaving the cluster: nodes resolve its worker like a
+// dead one when the process ends.
+void detach_uncleanly();
+
+// The session's transaction is over.
+void end_transaction(Attachment& at);
+
+void set_error(const Status& status);
+void set_plain_error(int code, const char* message) noexcept;
+
+// Begins the session's transaction if PostgreSQL's has begun and this is its first command.
+Status begin_session(Attachment& at);
+
+// Runs `call` at the border. What it throws becomes the last error; false then.
+template <typename Call>
+bool no_throw(Call&& call) noexcept {
+  try {
+    call();
+    return true;
+  } catch (const std::bad_alloc&) {
+    set_plain_error(BRIDGE_NO_SPACE, "out of memory");
+  } catch (const std::exception& failure) {
+    set_plain_error(BRIDGE_SYSTEM, failure.what());
+  } catch (...) {
+    set_plain_error(BRIDGE_SYSTEM, "unknown exception");
+  }
+  return false;
+}
+
+// Runs a command on its coroutine. Only what derives from std::exception is caught there: the
+// unwinding of an abandoned coroutine has to pass.
+template <typename Command>
+Status guarded(Command&& command) {
+  try {
+    return command();
+  } catch (const std::bad_alloc&) {
+    return Status(Code::kNoSpace, "out of memory");
+  } catch (const std::exception& failure) {
+    return Status(Code::kSystem, failure.what());
+  }
+}
+
+// Starts `command` on a coroutine; the transaction's session is begun first.
+template <typename Command>
+void start(Command command) {
+  Attachment* at = attached();
+  if (at == nullptr) {
+    set_plain_error(BRIDGE_UNAVAILABLE, "not attached to the rdmacc nodes");
+    return;
+  }
+  no_throw([&] {
+    set_error(Status());
+    at->outcome_unknown = false;
+    at->pump->start([at, command = std::move(command)] {
+      return guarded([&]() -> Status {
+        RDMACC_RETURN_IF_ERROR(begin_session(*at));
+        return command(*at->session);
+      });
+    });
+  });
+}
+
+}  // namespace rdmacc::bridge

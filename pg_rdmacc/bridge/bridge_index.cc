@@ -1,0 +1,101 @@
+// The ordered indexes of engine_bridge.h.
+#include <algorithm>
+
+#include "engine/index/ordered_index.h"
+#include "pg_rdmacc/bridge/bridge_attachment.h"
+
+namespace rdmacc::bridge {
+namespace {
+
+RangeScan* find_range_scan(BridgeIndexScan* handle) {
+  Attachment* at = attached();
+  if (at == nullptr) return nullptr;
+  const auto found = at->range_scans.find(reinterpret_cast<uintptr_t>(handle));
+  return found == at->range_scans.end() ? nullptr : found->second.get();
+}
+
+IndexRange index_range(const BridgeRange& range) {
+  return {.low = range.low_bounded ? std::string(view(range.low)) : std::string(),
+          .high = range.high_bounded ? std::string(view(range.high)) : std::string(),
+          .low_bounded = range.low_bounded,
+          .high_bounded = range.high_bounded};
+}
+
+Status read_batch(Session& session, RangeScan& scan) {
+  scan.entries.clear();
+  RDMACC_RETURN_IF_ERROR(scan.cursor.next(session, scan.batch));
+  for (const std::string_view entry : scan.batch) {
+    scan.entries.push_back({entry.data(), entry.size()});
+  }
+  return Status();
+}
+
+}  // namespace
+}  // namespace rdmacc::bridge
+
+using rdmacc::IndexRef;
+using rdmacc::OrderedIndex;
+using rdmacc::Session;
+using rdmacc::Status;
+using rdmacc::bridge::attached;
+using rdmacc::bridge::Attachment;
+using rdmacc::bridge::find_range_scan;
+using rdmacc::bridge::index_range;
+using rdmacc::bridge::no_throw;
+using rdmacc::bridge::RangeScan;
+using rdmacc::bridge::read_batch;
+using rdmacc::bridge::scan_ended;
+using rdmacc::bridge::start;
+using rdmacc::bridge::view;
+
+void bridge_start_index_insert(uint32_t index, BridgeBytes entry) {
+  start(
+      [=](Session& session) { return OrderedIndex(session, IndexRef{index}).insert(view(entry)); });
+}
+
+void bridge_start_index_remove(uint32_t index, BridgeBytes entry) {
+  start(
+      [=](Session& session) { return OrderedIndex(session, IndexRef{index}).remove(view(entry)); });
+}
+
+BridgeIndexScan* bridge_index_scan_create(const void* owner) {
+  Attachment* at = attached();
+  if (at == nullptr) return nullptr;
+  uintptr_t handle = 0;
+  no_throw([&] {
+    auto scan = std::make_unique<RangeScan>();
+    scan->owner = owner;
+    at->range_scans.emplace(at->last_scan + 1, std::move(scan));
+    handle = ++at->last_scan;
+  });
+  return reinterpret_cast<BridgeIndexScan*>(handle);
+}
+
+void bridge_start_index_seek(BridgeIndexScan* handle, uint32_t index, const BridgeRange* range,
+                             bool backward, uint32_t visible_before) {
+  start([=](Session& session) {
+    RangeScan* scan = find_range_scan(handle);
+    if (scan == nullptr) return scan_ended();
+    scan->cursor.seek(IndexRef{index}, index_range(*range), backward, visible_before);
+    scan->sought = true;
+    return read_batch(session, *scan);
+  });
+}
+
+void bridge_start_index_next(BridgeIndexScan* handle) {
+  start([=](Session& session) {
+    RangeScan* scan = find_range_scan(handle);
+    if (scan == nullptr || !scan->sought) return scan_ended();
+    return read_batch(session, *scan);
+  });
+}
+
+size_t bridge_index_entries(BridgeIndexScan* handle, const BridgeBytes** entries) {
+  const RangeScan* scan = find_range_scan(handle);
+  *entries = scan != nullptr ? scan->entries.data() : nullptr;
+  return scan != nullptr ? scan->entries.size() : 0;
+}
+
+void bridge_index_scan_free(BridgeIndexScan* handle) {
+  if (Attachment* at = attached()) at->range_scans.erase(reinterpret_cast<uintptr_t>(handle));
+}

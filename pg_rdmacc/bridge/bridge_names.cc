@@ -1,0 +1,54 @@
+// The names of engine_bridge.h: protocols and stage plans. Needs no attachment.
+#include <cstdio>
+#include <optional>
+
+#include "engine/protocols/registry.h"
+#include "pg_rdmacc/bridge/bridge_attachment.h"
+
+using rdmacc::Result;
+using rdmacc::bridge::no_throw;
+
+// ---- Names
+
+int bridge_parse_protocol(const char* name) {
+  const std::optional<rdmacc::Protocol> protocol = rdmacc::parse_protocol(name);
+  return protocol.has_value() ? static_cast<int>(*protocol) : -1;
+}
+
+const char* bridge_protocol_name(int protocol) {
+  if (protocol < 0 || protocol >= static_cast<int>(rdmacc::kProtocolCount)) return "unknown";
+  return rdmacc::protocol_name(static_cast<rdmacc::Protocol>(protocol));
+}
+
+bool bridge_protocol_available(int protocol) {
+  return protocol >= 0 && protocol < static_cast<int>(rdmacc::kProtocolCount) &&
+         rdmacc::rules_of(static_cast<rdmacc::Protocol>(protocol)) != nullptr;
+}
+
+const char* bridge_lock_mode_name(int mode) {
+  if (mode < 0 || mode > static_cast<int>(rdmacc::LockMode::kShared)) return nullptr;
+  return rdmacc::lock_mode_name(static_cast<rdmacc::LockMode>(mode));
+}
+
+bool bridge_parse_stages(const char* text, uint16_t* code, const char** why) {
+  static char message[256];
+  bool parsed = false;
+  snprintf(message, sizeof(message), "out of memory");
+  no_throw([&] {
+    const Result<rdmacc::StagePlan> plan = rdmacc::StagePlan::parse(text);
+    parsed = plan.ok();
+    if (parsed) *code = plan.value().code();
+    snprintf(message, sizeof(message), "%s", plan.status().message().c_str());
+  });
+  *why = message;
+  return parsed;
+}
+
+void bridge_stages_text(int protocol, uint16_t code, char* out, size_t out_bytes) {
+  if (out_bytes == 0) return;
+  out[0] = '\0';
+  no_throw([&] {
+    const uint16_t stages = rdmacc::stages_of(static_cast<rdmacc::Protocol>(protocol));
+    snprintf(out, out_bytes, "%s", rdmacc::StagePlan(code).to_string(stages).c_str());
+  });
+}

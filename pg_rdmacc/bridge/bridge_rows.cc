@@ -1,0 +1,244 @@
+// The rows, scans and tables of engine_bridge.h.
+#include <algorithm>
+#include <vector>
+
+#include "pg_rdmacc/bridge/bridge_attachment.h"
+
+namespace rdmacc::bridge {
+namespace {
+
+BridgeRow bridge_row(const RowView& row) {
+  return {.found = row.found,
+          .key = {row.key.data(), row.key.size()},
+          .row = {row.row.data(), row.row.size()},
+          .version = row.version,
+          .node = row.node};
+}
+
+Scan* find_scan(Attachment* at, BridgeScan* handle) {
+  if (at == nullptr) return nullptr;
+  const auto found = at->scans.find(reinterpret_cast<uintptr_t>(handle));
+  return found == at->scans.end() ? nullptr : found->second.get();
+}
+
+ScanMode scan_mode(BridgeScanMode mode) {
+  switch (mode) {
+    case BRIDGE_SCAN_NO_WAIT:
+      return ScanMode::kNoWait;
+    case BRIDGE_SCAN_SKIP_LOCKED:
+      return ScanMode::kSkipLocked;
+    case BRIDGE_SCAN_SERIALIZABLE:
+      break;
+  }
+  return ScanMode::kSerializable;
+}
+
+static_assert(BRIDGE_DISTRIBUTION_LENGTH_BYTES == kPlaceLengthBytes);
+
+TableSpec table_spec(const BridgeTableSpec& spec) {
+  return {.system_id = spec.system_id,
+          .database = spec.database,
+          .relfilenode = spec.relfilenode,
+          .record_size = spec.record_size,
+          .history = spec.history,
+          .placed = spec.has_distribution_key};
+}
+
+}  // namespace
+}  // namespace rdmacc::bridge
+
+using rdmacc::Result;
+using rdmacc::Status;
+using rdmacc::bridge::attached;
+using rdmacc::bridge::Attachment;
+using rdmacc::bridge::bridge_row;
+using rdmacc::bridge::find_scan;
+using rdmacc::bridge::no_throw;
+using rdmacc::bridge::Scan;
+using rdmacc::bridge::scan_ended;
+using rdmacc::bridge::scan_mode;
+using rdmacc::bridge::start;
+using rdmacc::bridge::table_spec;
+using rdmacc::bridge::view;
+
+// ---- Rows
+
+void bridge_start_get(uint32_t table, BridgeBytes key, uint32_t visible_before, BridgeRow* out) {
+  start([=](rdmacc::Session& session) {
+    rdmacc::RowView row;
+    Status status = session.get(table, view(key), row, visible_before);
+    *out = bridge_row(row);
+    return status;
+  });
+}
+
+void bridge_start_check_reads(void) {
+  start([](rdmacc::Session& session) { return session.check_reads(); });
+}
+
+void bridge_start_get_many(uint32_t table, const BridgeBytes* keys, size_t count,
+                           uint32_t visible_before, BridgeRow* out) {
+  start([=](rdmacc::Session& session) {
+    std::vector<std::string_view> views(count);
+    std::transform(keys, keys + count, views.begin(), view);
+    std::vector<rdmacc::RowView> rows(count);
+    Status status = session.get_many(table, views, rows, visible_before);
+    std::transform(rows.begin(), rows.end(), out, bridge_row);
+    return status;
+  });
+}
+
+void bridge_start_put(uint32_t table, BridgeBytes key, BridgeBytes row) {
+  start([=](rdmacc::Session& session) { return session.put(table, view(key), view(row)); });
+}
+
+void bridge_start_insert(uint32_t table, BridgeBytes key, BridgeBytes row, bool check_absent) {
+  start([=](rdmacc::Session& session) {
+    return check_absent ? session.insert(table, view(key), view(row))
+                        : session.insert_unchecked(table, view(key), view(row));
+  });
+}
+
+void bridge_start_remove(uint32_t table, BridgeBytes key) {
+  start([=](rdmacc::Session& session) { return session.remove(table, view(key)); });
+}
+
+void bridge_start_try_lock(uint32_t table, BridgeBytes key, bool exclusive, uint32_t visible_before,
+                           BridgeRow* out, BridgeRowLock* result) {
+  start([=](rdmacc::Session& session) {
+    const auto lock = session.try_lock(table, view(key), exclusive);
+    if (!lock.ok()) return lock.status();
+    *result = BRIDGE_ROW_BUSY;
+    if (lock.value() == rdmacc::RowLock::kBusy) return Status();
+    rdmacc::RowView row;
+    RDMACC_RETURN_IF_ERROR(session.get(table, view(key), row, visible_before));
+    *out = bridge_row(row);
+    *result = row.found ? BRIDGE_ROW_LOCKED : BRIDGE_ROW_ABSENT;
+    return Status();
+  });
+}
+
+BridgeScan* bridge_scan_create(const void* owner) {
+  Attachment* at = attached();
+  if (at == nullptr) return nullptr;
+  uintptr_t handle = 0;
+  no_throw([&] {
+    auto scan = std::make_unique<Scan>();
+    scan->owner = owner;
+    at->scans.emplace(at->last_scan + 1, std::move(scan));
+    handle = ++at->last_scan;
+  });
+  return reinterpret_cast<BridgeScan*>(handle);
+}
+
+void bridge_start_scan(BridgeScan* handle, uint32_t table, uint32_t visible_before,
+                       BridgeScanMode mode, uint32_t row_bytes_max) {
+  start([=](rdmacc::Session& session) {
+    Scan* scan = find_scan(attached(), handle);
+    if (scan == nullptr) return scan_ended();
+    scan->rows.clear();
+    Result<rdmacc::ScanHandle> opened =
+        session.scan(table, visible_before, scan_mode(mode), row_bytes_max);
+    if (!opened.ok()) return opened.status();
+    scan->cursor = std::move(opened.value());
+    return Status();
+  });
+}
+
+void bridge_start_scan_next(BridgeScan* handle) {
+  start([=](rdmacc::Session& session) {
+    Scan* scan = find_scan(attached(), handle);
+    if (scan == nullptr || scan->cursor == nullptr) return scan_ended();
+    scan->rows.clear();
+    RDMACC_RETURN_IF_ERROR(session.scan_next(*scan->cursor, scan->batch));
+    scan->rows.resize(scan->batch.size());
+    std::transform(scan->batch.begin(), scan->batch.end(), scan->rows.begin(), bridge_row);
+    return Status();
+  });
+}
+
+size_t bridge_scan_rows(BridgeScan* handle, const BridgeRow** rows) {
+  const Scan* scan = find_scan(attached(), handle);
+  *rows = scan != nullptr ? scan->rows.data() : nullptr;
+  return scan != nullptr ? scan->rows.size() : 0;
+}
+
+void bridge_scan_free(BridgeScan* handle) {
+  if (Attachment* at = attached()) at->scans.erase(reinterpret_cast<uintptr_t>(handle));
+}
+
+void bridge_scans_free_of(const void* owner) {
+  Attachment* at = attached();
+  // A command that is under way (in a process that just ends) may still use its scan.
+  if (at == nullptr || at->pump->busy()) return;
+  const auto owned = [owner](const auto& scan) { return scan.second->owner == owner; };
+  std::erase_if(at->scans, owned);
+  std::erase_if(at->range_scans, owned);
+}
+
+// ---- Tables
+
+void bridge_start_create_table(const BridgeTableSpec* spec, uint32_t* id) {
+  start([=](rdmacc::Session& session) {
+    const Result<rdmacc::TableMeta> table = session.create_table(table_spec(*spec));
+    if (table.ok()) *id = table.value().id;
+    return table.status();
+  });
+}
+
+void bridge_start_find_table(const BridgeTableSpec* identity, uint32_t* id) {
+  start([=](rdmacc::Session& session) {
+    const Result<rdmacc::TableMeta> table = session.find_table(table_spec(*identity));
+    if (table.ok()) *id = table.value().id;
+    return table.status();
+  });
+}
+
+void bridge_start_drop_table(uint32_t id) {
+  start([=](rdmacc::Session& session) { return session.drop_table(id); });
+}
+
+void bridge_start_list_tables(void) {
+  start([](rdmacc::Session& session) -> Status {
+    Attachment& at = *attached();
+    at.tables.clear();
+    auto tables = session.list_tables();
+    if (!tables.ok()) return tables.status();
+    for (const rdmacc::ListedTable& table : *tables) {
+      at.tables.push_back({table.id, table.system_id, table.database, table.relfilenode});
+    }
+    return Status();
+  });
+}
+
+size_t bridge_tables(const BridgeTable** tables) {
+  const Attachment* at = attached();
+  *tables = at != nullptr ? at->tables.data() : nullptr;
+  return at != nullptr ? at->tables.size() : 0;
+}
+
+void bridge_start_table_size(uint32_t id, uint64_t* bytes) {
+  start([=](rdmacc::Session& session) {
+    const Result<rdmacc::TableSize> size = session.table_size(id);
+    if (size.ok()) *bytes = size.value().bytes;
+    return size.status();
+  });
+}
+
+void bridge_start_node_statistics(int node, BridgeNode* out) {
+  start([=](rdmacc::Session& session) {
+    const auto statistics = session.node_statistics(static_cast<rdmacc::NodeId>(node));
+    if (!statistics.ok()) return statistics.status();
+    const rdmacc::NodeStatistics& of = statistics.value();
+    *out = {.node = node,
+            .region_bytes = of.region_bytes,
+            .backed_bytes = of.backed_bytes,
+            .used_bytes = of.used_bytes,
+            .tables = of.tables,
+            .rows = of.rows,
+            .splits = of.splits,
+            .requests = of.requests,
+            .started_us = of.started_us};
+    return Status();
+  });
+}

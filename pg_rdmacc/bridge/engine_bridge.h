@@ -1,0 +1,355 @@
+/* The C face of engine/session.h for the files that include postgres.h (which must not see C++
+ * engine headers). Implemented by engine_bridge.cc, which never sees postgres.h. Nothing here
+ * throws, longjmps or calls PostgreSQL.
+ *
+ * One transaction at a time per backend. A command is started, then resumed until it is done:
+ *
+ *     bridge_start_get(...);
+ *     rdmacc_pump();          (xact.cc: bridge_resume() and CHECK_FOR_INTERRUPTS() in a loop)
+ *     bridge_error()->code    (0 = ok)
+ *
+ * Arguments stay valid until the command is done: rdmacc_pump() cancels the command and resumes it
+ * to its end before it lets an error pass. */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Same order as rdmacc::Code in rdma/base/status.h, which engine_bridge.cc checks. */
+typedef enum BridgeCode {
+  BRIDGE_OK = 0,
+  BRIDGE_ABORTED,
+  BRIDGE_CANCELLED,
+  BRIDGE_TIMEOUT,
+  BRIDGE_UNAVAILABLE,
+  BRIDGE_NO_SPACE,
+  BRIDGE_TOO_LARGE,
+  BRIDGE_DUPLICATE_KEY,
+  BRIDGE_NOT_FOUND,
+  BRIDGE_INVALID_ARGUMENT,
+  BRIDGE_NO_WORKER_SLOT,
+  BRIDGE_CORRUPT,
+  BRIDGE_SYSTEM
+} BridgeCode;
+
+typedef struct BridgeError {
+  int code;        /* BridgeCode */
+  char reason[48]; /* abort reason's name when BRIDGE_ABORTED, else "" */
+  char message[256];
+  bool outcome_unknown; /* commit only: the nodes may still finish it */
+  bool held_by_another; /* BRIDGE_ABORTED by no more than a lock of another transaction */
+} BridgeError;
+
+typedef struct BridgeBytes {
+  const char* data;
+  size_t size;
+} BridgeBytes;
+
+typedef struct BridgeRow {
+  bool found;
+  BridgeBytes key;
+  BridgeBytes row;
+  uint64_t version; /* stamp; 0 for an own write */
+  int node;
+} BridgeRow;
+
+/* Over what the members of a cluster talk, and where its nodes are: of the four texts below those
+ * that the kind needs, the others NULL. */
+typedef struct BridgeFabric {
+  const char* kind;        /* a name of bridge_available_fabrics() */
+  const char* cluster;     /* its name */
+  const char* config;      /* a config file that says all that follows */
+  const char* node_list;   /* "host:port, host:port" */
+  const char* secret_file; /* of mode 0600 */
+  int threads_per_node;
+  int workers_max; /* node threads included */
+  uint64_t region_bytes;
+  const char* verbs_device; /* verbs alone: names by commas, sessions have the last */
+  int verbs_port;           /* 0: the first active one */
+  int verbs_gid_index;      /* -1: chosen */
+} BridgeFabric;
+
+#define BRIDGE_DISTRIBUTION_LENGTH_BYTES 2
+
+typedef struct BridgeTableSpec {
+  uint64_t system_id;
+  uint32_t database;
+  uint32_t relfilenode;
+  uint32_t record_size; /* inline record bytes: 4 + key + row, 16 .. 512, multiple of 8 */
+  uint32_t history;
+  /* Keys begin with BRIDGE_DISTRIBUTION_LENGTH_BYTES of length, the lower one first, and a
+   * distribution key: rows with equal ones are on one node, of whichever table that has any. */
+  bool has_distribution_key;
+} BridgeTableSpec;
+
+typedef struct BridgeTable {
+  uint32_t id;
+  uint64_t system_id;
+  uint32_t database;
+  uint32_t relfilenode;
+} BridgeTable;
+
+typedef struct BridgeTxnOptions {
+  int protocol;     /* number of rdmacc::Protocol; -1: join what the gate has open */
+  uint16_t stages;  /* hybrid code */
+  bool auto_stages; /* instead of `stages`: what this session's transactions have found cheapest */
+  int lock_mode;    /* number of rdmacc::LockMode */
+  uint64_t gate_timeout_us;
+  bool exclusive_gate; /* asks for the protocol gate in exclusive mode */
+} BridgeTxnOptions;
+
+typedef struct BridgeCounters {
+  uint64_t round_trips, doorbells, reads, writes, atomics, messages;
+} BridgeCounters;
+
+typedef struct BridgeNode {
+  int node;
+  uint64_t region_bytes, backed_bytes, used_bytes, tables, rows, splits, requests, started_us;
+} BridgeNode;
+
+/* What views show. Texts are static; protocols are numbers, -1 = none. */
+typedef struct BridgeStageStat {
+  int protocol;
+  const char* stage;
+  const char* primitive;
+  uint64_t count;
+  double mean_us, p50_us, p99_us;
+} BridgeStageStat;
+
+typedef struct BridgeAbortStat {
+  int protocol;
+  const char* reason;
+  uint64_t count;
+} BridgeAbortStat;
+
+typedef struct BridgeRetryStat {
+  int protocol;
+  uint64_t retries, given_up;
+} BridgeRetryStat;
+
+typedef struct BridgePlanStat {
+  int protocol;
+  uint16_t code; /* without the stages that the protocol does not have */
+  uint64_t transactions, committed, explored;
+} BridgePlanStat;
+
+typedef struct BridgeLock {
+  uint32_t table, database, relfilenode; /* database 0: the table is gone */
+  bool gap;                              /* else a record */
+  uint64_t key_hash;
+  const char* mode;
+  bool granted;
+  uint32_t holders;
+  int worker;     /* -1: unknown */
+  int64_t age_us; /* since its transaction began; -1: unknown */
+} BridgeLock;
+
+/* A prepared transaction whose session has died, and which is not decided. */
+typedef struct BridgeInDoubt {
+  uint64_t system_id, xid; /* its gtid */
+  int worker;              /* that was the session's */
+  int node;                /* one that keeps its log */
+  bool decided;            /* and about to be finished */
+  int64_t age_us;          /* since it was prepared; -1: unknown */
+} BridgeInDoubt;
+
+typedef struct BridgeGate {
+  int open, next;
+  int exclusive_worker; /* has the gate in exclusive mode; -1: none */
+  uint64_t exclusive_entries, switches, switch_us_sum, switch_us_max;
+} BridgeGate;
+
+typedef struct BridgeGateSession {
+  int worker;
+  int protocol;
+  bool inside;        /* else it waits */
+  int64_t waiting_us; /* 0 when inside */
+} BridgeGateSession;
+
+/* ---- Fabrics and clusters. They need no attachment; false: bridge_error() says why. */
+const char* bridge_available_fabrics(void); /* "shm, tcp, verbs" */
+bool bridge_fabric_available(const char* kind);
+/* What can be wrong with a description before any node is asked, the secret file included. */
+bool bridge_check_fabric(const BridgeFabric* fabric);
+/* How many nodes a list names; -1 when it is none. */
+int bridge_count_nodes(const char* node_list);
+/* Where a node listens; false when that means nothing on its fabric. */
+bool bridge_node_address(const BridgeFabric* fabric, int node, char* host, size_t host_bytes,
+                         int* port);
+bool bridge_cluster_exists(const BridgeFabric* fabric);
+/* Removes what a cluster of this host has left. */
+void bridge_cluster_destroy(const BridgeFabric* fabric);
+/* Writes the config and the secret of a new cluster on this host into a private folder. */
+bool bridge_make_loopback(const BridgeFabric* fabric, int nodes, const char* folder);
+void bridge_remove_loopback(const char* folder);
+
+/* Whether nodes that others run answer; for the supervisor, which attaches to nothing. step()
+ * never waits; `why` lives until the next one, and is NULL while that is not known yet. */
+bool bridge_watch_open(const BridgeFabric* fabric);
+void bridge_watch_step(void);
+bool bridge_watch_answers(int node, const char** why);
+/* Tells node 0's memory from what it may have after it was lost; 0: it has not answered yet.
+ * *answers counts how often it has. */
+uint64_t bridge_watch_stamp(uint64_t* answers);
+
+/* ---- Attaching. Done lazily, in the backend, after fork. Blocking but bounded (5 s), and ended
+ * early (BRIDGE_UNAVAILABLE) when `interrupted` says so. */
+bool bridge_attached(void);
+bool bridge_attach(const BridgeFabric* fabric, uint32_t replicas, uint64_t write_set_bytes_max,
+                   bool (*interrupted)(void));
+void bridge_detach(void); /* leaves the worker slot; ends the transaction */
+int bridge_worker_id(void);
+int bridge_node_count(void);
+
+/* ---- The command under way. */
+const BridgeError* bridge_error(void); /* of the last finished command or failed attach */
+bool bridge_busy(void);
+bool bridge_resume(void);          /* true: no command is under way (any more) */
+void bridge_wait(uint64_t us_max); /* sleep; a signal or progress ends it */
+void bridge_cancel(void);          /* the command under way ends soon with BRIDGE_CANCELLED */
+
+/* ---- Transactions. */
+bool bridge_txn_active(void);
+void bridge_begin(const BridgeTxnOptions* options); /* no engine access yet; cannot fail */
+bool bridge_txn_touched(void);                      /* the gate was entered */
+bool bridge_txn_has_writes(void);
+int bridge_txn_protocol(void); /* after the gate was entered; -1 before */
+int bridge_txn_stages(void);   /* likewise: the hybrid code that it runs with */
+void bridge_start_commit(void);
+void bridge_start_abort(void);
+/* Two phases: prepared under the gtid, a transaction that has written is committed or aborted by
+ * what follows. Not ok: it has ended, aborted, but for BRIDGE_INVALID_ARGUMENT. */
+bool bridge_can_prepare(int protocol);
+void bridge_start_prepare(uint64_t system_id, uint64_t xid);
+bool bridge_prepared(void);
+void bridge_start_commit_prepared(void);
+/* Gives the attachment up without leaving the cluster: nodes finish what this process has left once
+ * it has ended. */
+void bridge_detach_uncleanly(void);
+void bridge_set_command(uint32_t command);
+uint32_t bridge_savepoint(void);
+void bridge_rollback_to(uint32_t level);
+void bridge_release(uint32_t level);
+BridgeCounters bridge_counters(void); /* of this transaction so far */
+
+/* ---- Rows. `out` is filled when the command is done; its views live until the transaction ends
+ * (gets) or the next batch of the same scan. Own writes of commands >= visible_before are not
+ * seen. */
+void bridge_start_get(uint32_t table, BridgeBytes key, uint32_t visible_before, BridgeRow* out);
+void bridge_start_get_many(uint32_t table, const BridgeBytes* keys, size_t count,
+                           uint32_t visible_before, BridgeRow* out);
+/* BRIDGE_ABORTED when what the transaction has read is of different moments. */
+void bridge_start_check_reads(void);
+void bridge_start_put(uint32_t table, BridgeBytes key, BridgeBytes row);
+void bridge_start_insert(uint32_t table, BridgeBytes key, BridgeBytes row, bool check_absent);
+void bridge_start_remove(uint32_t table, BridgeBytes key);
+
+/* What became of a row that was to be locked without waiting; see RowLock of
+ * engine/txn/row_lock.h. */
+typedef enum BridgeRowLock { BRIDGE_ROW_LOCKED, BRIDGE_ROW_BUSY, BRIDGE_ROW_ABSENT } BridgeRowLock;
+/* As bridge_start_get(), and the row is locked at once if `exclusive`. `out` is not filled when
+ * the row is busy, which does the transaction no harm. */
+void bridge_start_try_lock(uint32_t table, BridgeBytes key, bool exclusive, uint32_t visible_before,
+                           BridgeRow* out, BridgeRowLock* result);
+
+/* In the order of ScanMode. */
+typedef enum BridgeScanMode {
+  BRIDGE_SCAN_SERIALIZABLE,
+  BRIDGE_SCAN_NO_WAIT,
+  BRIDGE_SCAN_SKIP_LOCKED
+} BridgeScanMode;
+typedef struct BridgeScan BridgeScan;
+/* Freed by bridge_scan_free, with all others of its owner, or when the transaction ends. */
+BridgeScan* bridge_scan_create(const void* owner);
+/* Rows of more than `row_bytes_max` bytes may come cut, to no less than that. */
+#define BRIDGE_WHOLE_ROWS 0xFFFFFFFF
+void bridge_start_scan(BridgeScan* scan, uint32_t table, uint32_t visible_before,
+                       BridgeScanMode mode, uint32_t row_bytes_max);
+void bridge_start_scan_next(BridgeScan* scan);
+size_t bridge_scan_rows(BridgeScan* scan, const BridgeRow** rows); /* 0 rows: the end */
+void bridge_scan_free(BridgeScan* scan); /* also of a scan that is gone already */
+void bridge_scans_free_of(const void* owner);
+
+/* ---- Ordered indexes. An index is a table of its own (record_size 512) that nothing else writes;
+ * its entries are bytes in memcmp order, each once, without a value, of at most 4,352 bytes
+ * (BRIDGE_TOO_LARGE). */
+void bridge_start_index_insert(uint32_t index, BridgeBytes entry); /* BRIDGE_DUPLICATE_KEY */
+void bridge_start_index_remove(uint32_t index, BridgeBytes entry); /* BRIDGE_NOT_FOUND */
+
+/* low <= entry < high; where it is not bounded, all entries. */
+typedef struct BridgeRange {
+  BridgeBytes low;
+  BridgeBytes high;
+  bool low_bounded, high_bounded;
+} BridgeRange;
+
+typedef struct BridgeIndexScan BridgeIndexScan;
+/* Freed by bridge_index_scan_free, with all scans of its owner (bridge_scans_free_of), or when the
+ * transaction ends. */
+BridgeIndexScan* bridge_index_scan_create(const void* owner);
+/* To the beginning of a range, or backward to its end; reads the first batch as _next() does the
+ * others. The range is copied. A scan may be sought as often as one likes. */
+void bridge_start_index_seek(BridgeIndexScan* scan, uint32_t index, const BridgeRange* range,
+                             bool backward, uint32_t visible_before);
+void bridge_start_index_next(BridgeIndexScan* scan);
+/* The batch that was read last, in the scan's order; 0 entries: the end. Views live until the next
+ * batch. */
+size_t bridge_index_entries(BridgeIndexScan* scan, const BridgeBytes** entries);
+void bridge_index_scan_free(BridgeIndexScan* scan); /* also of a scan that is gone already */
+
+/* ---- Tables; not transactional (see Session). `id` is filled when done. */
+void bridge_start_create_table(const BridgeTableSpec* spec, uint32_t* id);
+void bridge_start_find_table(const BridgeTableSpec* identity, uint32_t* id);
+void bridge_start_drop_table(uint32_t id);
+void bridge_start_list_tables(void);
+size_t bridge_tables(const BridgeTable** tables); /* of the last list; of all front ends */
+/* Bytes of memory in all nodes together. */
+void bridge_start_table_size(uint32_t id, uint64_t* bytes);
+void bridge_start_node_statistics(int node, BridgeNode* out);
+
+/* ---- Statistics of all sessions of the server, in memory that the server gives: bytes() of it,
+ * aligned to 64, made by format() once and named to every process that is to use it. */
+size_t bridge_stats_bytes(void);
+void bridge_stats_format(void* memory);
+void bridge_stats_use(void* memory);
+void bridge_stats_reset(void);
+/* Rows of the views, as many as there are but at most `max`; how many were filled in. */
+#define BRIDGE_STAT_STAGES_MAX 256
+#define BRIDGE_STAT_ABORTS_MAX 512
+#define BRIDGE_STAT_PLANS_MAX 4096
+size_t bridge_stat_stages(BridgeStageStat* out, size_t max);
+size_t bridge_stat_aborts(BridgeAbortStat* out, size_t max);
+size_t bridge_stat_plans(BridgePlanStat* out, size_t max); /* those that were used */
+#define BRIDGE_STAT_RETRIES_MAX 16
+size_t bridge_stat_retries(BridgeRetryStat* out, size_t max); /* of each protocol */
+/* A statement has lost under the protocol: it is run again, or not any more. */
+void bridge_stat_add_retry(int protocol, bool gives_up);
+
+/* ---- What goes on in the cluster. The results live until the next command of their kind. */
+void bridge_start_locks(int node, uint64_t from); /* from: 0, or *next of the answer before */
+size_t bridge_locks(const BridgeLock** locks, uint64_t* next); /* *next is 0 at the end */
+void bridge_start_gate(BridgeGate* out);
+void bridge_start_in_doubt(void);
+/* *unresolved: dead sessions that node 0 has not looked at yet. */
+size_t bridge_in_doubt(const BridgeInDoubt** transactions, uint64_t* unresolved);
+/* BRIDGE_NOT_FOUND: no such transaction is in doubt. */
+void bridge_start_decide(uint64_t system_id, uint64_t xid, bool commit);
+size_t bridge_gate_sessions(const BridgeGateSession** sessions);
+
+/* ---- Names. -1 / false when unknown or not available; text functions return static storage. */
+int bridge_parse_protocol(const char* name);
+const char* bridge_protocol_name(int protocol);
+bool bridge_protocol_available(int protocol);
+const char* bridge_lock_mode_name(int mode); /* NULL when there is none of that number */
+/* False with a message (in *why, static storage) when `text` is no stage plan. */
+bool bridge_parse_stages(const char* text, uint16_t* code, const char** why);
+/* Canonical text of a code under a protocol, into `out`. */
+void bridge_stages_text(int protocol, uint16_t code, char* out, size_t out_bytes);
+
+#ifdef __cplusplus
+}
+#endif

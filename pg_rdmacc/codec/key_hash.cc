@@ -1,0 +1,141 @@
+/* PostgreSQL's hash of an 8-byte integer has but 32 bits that count, and those of arrays,
+ * composites and ranges are made of their parts' hashes. So these are written out part by part,
+ * each as it would be as a key, and the bytes are hashed. */
+
+#include "pg_rdmacc/codec/key_codec.h"
+
+extern "C" {
+#include "access/htup_details.h"
+#include "catalog/pg_type.h"
+#include "common/hashfn.h"
+#include "fmgr.h"
+#include "libpq/pqformat.h"
+#include "utils/array.h"
+#include "utils/lsyscache.h"
+#include "utils/rangetypes.h"
+#include "utils/typcache.h"
+}
+
+namespace {
+
+constexpr uint64 kFirstSeed = 0x7264'6d61'6363'0001ULL;
+constexpr uint64 kSecondSeed = 0x7264'6d61'6363'0002ULL;
+
+void append_two(StringInfo out, uint64 first, uint64 second) {
+  pq_sendint64(out, first);
+  pq_sendint64(out, second);
+}
+
+void append_by_function(StringInfo out, Oid type, Oid collation, Datum value) {
+  TypeCacheEntry* entry = lookup_type_cache(type, TYPECACHE_HASH_EXTENDED_PROC_FINFO);
+  FmgrInfo* hash = &entry->hash_extended_proc_finfo;
+  uint64 halves[2] = {kFirstSeed, kSecondSeed};
+  for (uint64& half : halves) {
+    half = DatumGetUInt64(FunctionCall2Coll(hash, collation, value, UInt64GetDatum(half)));
+  }
+  append_two(out, halves[0], halves[1]);
+}
+
+void append_part(StringInfo out, Oid type, Oid collation, Datum value, bool is_null) {
+  pq_sendbyte(out, is_null ? 1 : 0);
+  if (is_null) return;
+  const Oid base = getBaseType(type);
+  if (OidIsValid(collation) && !get_collation_isdeterministic(collation)) {
+    append_by_function(out, base, collation, value);
+  } else {
+    rdmacc_key_append(out, base, collation, value);
+  }
+}
+
+void append_array(StringInfo out, Oid collation, Datum value) {
+  ArrayType* array = DatumGetArrayTypeP(value);
+  const Oid type = ARR_ELEMTYPE(array);
+  int16 length = 0;
+  bool by_value = false;
+  char align = 0;
+  get_typlenbyvalalign(type, &length, &by_value, &align);
+  Datum* values = nullptr;
+  bool* nulls = nullptr;
+  int count = 0;
+  deconstruct_array(array, type, length, by_value, align, &values, &nulls, &count);
+  pq_sendint32(out, static_cast<uint32>(ARR_NDIM(array)));
+  for (int i = 0; i < ARR_NDIM(array); i++) {
+    pq_sendint32(out, static_cast<uint32>(ARR_DIMS(array)[i]));
+    pq_sendint32(out, static_cast<uint32>(ARR_LBOUND(array)[i]));
+  }
+  for (int i = 0; i < count; i++) append_part(out, type, collation, values[i], nulls[i]);
+}
+
+void append_composite(StringInfo out, Datum value) {
+  HeapTupleHeader header = DatumGetHeapTupleHeader(value);
+  TupleDesc descriptor =
+      lookup_rowtype_tupdesc(HeapTupleHeaderGetTypeId(header), HeapTupleHeaderGetTypMod(header));
+  HeapTupleData tuple = {};
+  tuple.t_len = HeapTupleHeaderGetDatumLength(header);
+  tuple.t_data = header;
+  const auto columns = static_cast<Size>(descriptor->natts);
+  auto* values = static_cast<Datum*>(palloc(columns * sizeof(Datum)));
+  auto* nulls = static_cast<bool*>(palloc(columns * sizeof(bool)));
+  heap_deform_tuple(&tuple, descriptor, values, nulls);
+  for (int i = 0; i < descriptor->natts; i++) {
+    const FormData_pg_attribute* column = TupleDescAttr(descriptor, i);
+    if (column->attisdropped) continue;
+    append_part(out, column->atttypid, column->attcollation, values[i], nulls[i]);
+  }
+  ReleaseTupleDesc(descriptor);
+}
+
+void append_bound(StringInfo out, Oid type, const RangeBound* bound) {
+  pq_sendbyte(out, bound->inclusive ? 1 : 0);
+  append_part(out, type, InvalidOid, bound->val, bound->infinite);
+}
+
+void append_range(StringInfo out, Oid type, Datum value) {
+  TypeCacheEntry* entry = lookup_type_cache(type, TYPECACHE_RANGE_INFO);
+  RangeBound lower;
+  RangeBound upper;
+  bool empty = false;
+  range_deserialize(entry, DatumGetRangeTypeP(value), &lower, &upper, &empty);
+  pq_sendbyte(out, empty ? 1 : 0);
+  if (empty) return;
+  append_bound(out, entry->rngelemtype->type_id, &lower);
+  append_bound(out, entry->rngelemtype->type_id, &upper);
+}
+
+/* False for a type that is not made of parts, or whose parts may be compared in a way of its own.
+ */
+bool append_parts(StringInfo out, Oid type, Oid collation, Datum value) {
+  switch (type) {
+    case INT8RANGEOID:
+    case TSRANGEOID:
+    case TSTZRANGEOID:
+      append_range(out, type, value);
+      return true;
+    default:
+      break;
+  }
+  if (type_is_array(type)) {
+    append_array(out, collation, value);
+    return true;
+  }
+  if (get_typtype(type) == TYPTYPE_COMPOSITE) {
+    append_composite(out, value);
+    return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+void rdmacc_key_append_hash(StringInfo out, Oid type, Oid collation, Datum value) {
+  StringInfoData parts;
+  initStringInfo(&parts);
+  if (append_parts(&parts, type, collation, value)) {
+    const auto* bytes = reinterpret_cast<const unsigned char*>(parts.data);
+    append_two(out, hash_bytes_extended(bytes, parts.len, kFirstSeed),
+               hash_bytes_extended(bytes, parts.len, kSecondSeed));
+  } else {
+    append_by_function(out, type, collation, value);
+  }
+  pfree(parts.data);
+}

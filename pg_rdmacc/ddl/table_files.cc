@@ -1,0 +1,200 @@
+#include "pg_rdmacc/ddl/table_files.h"
+
+#include "pg_rdmacc/index/index_build.h"
+#include "pg_rdmacc/relation/access_method.h"
+#include "pg_rdmacc/relation/engine_table.h"
+#include "pg_rdmacc/relation/key_layout.h"
+#include "pg_rdmacc/relation/pending_tables.h"
+#include "pg_rdmacc/row/duplicate_key.h"
+#include "pg_rdmacc/row/scan_rows.h"
+#include "pg_rdmacc/row/slot.h"
+#include "pg_rdmacc/server/error.h"
+#include "pg_rdmacc/xact/xact.h"
+
+extern "C" {
+#include "access/relation.h"
+#include "access/xact.h"
+#include "catalog/storage.h"
+#include "miscadmin.h"
+#include "utils/memutils.h"
+}
+
+namespace {
+
+/* ---- Other keys for the rows of a table */
+
+void check_no_nulls(Relation relation, const RdmaccKeyLayout* layout, TupleTableSlot* slot) {
+  for (int i = 0; i < layout->column_count; i++) {
+    const AttrNumber attno = layout->columns[i].attno;
+    if (!slot_attisnull(slot, attno)) continue;
+    ereport(ERROR, (errcode(ERRCODE_NOT_NULL_VIOLATION),
+                    errmsg("column \"%s\" of relation \"%s\" contains null values",
+                           NameStr(TupleDescAttr(RelationGetDescr(relation), attno - 1)->attname),
+                           RelationGetRelationName(relation)),
+                    errtablecol(relation, attno)));
+  }
+}
+
+void copy_row(Relation relation, const BridgeRow* row, uint32 target, const RdmaccKeyLayout* layout,
+              TupleTableSlot* slot) {
+  StringInfoData key;
+  initStringInfo(&key);
+  rdmacc_slot_store(slot, relation, row, nullptr);
+  check_no_nulls(relation, layout, slot);
+  rdmacc_table_key(layout, slot, &key);
+  rdmacc_enter_write(GetCurrentCommandId(true));
+  const BridgeBytes key_bytes = {key.data, static_cast<size_t>(key.len)};
+  bridge_start_insert(target, key_bytes, row->row, layout->number != 0);
+  rdmacc_pump();
+  if (bridge_error()->code == BRIDGE_DUPLICATE_KEY) {
+    rdmacc_raise_duplicate_in_build(relation, layout, slot);
+  }
+  rdmacc_check("could not build the primary key", RelationGetRelationName(relation));
+}
+
+/* The rows of one engine table into another one, keyed by the layout; how many there were. */
+double copy_rows(Relation relation, uint32 source, uint32 target, const RdmaccKeyLayout* layout) {
+  double count = 0;
+  TupleTableSlot* slot = MakeSingleTupleTableSlot(RelationGetDescr(relation), &TTSOpsHeapTuple);
+  MemoryContext workspace =
+      AllocSetContextCreate(CurrentMemoryContext, "rdmacc re-key", ALLOCSET_DEFAULT_SIZES);
+  RdmaccRows rows;
+  rdmacc_rows_begin(&rows, source, RDMACC_EVERY_COMMAND);
+  for (const BridgeRow* row = rdmacc_rows_next(&rows, relation); row != nullptr;
+       row = rdmacc_rows_next(&rows, relation)) {
+    CHECK_FOR_INTERRUPTS();
+    const MemoryContext previous = MemoryContextSwitchTo(workspace);
+    copy_row(relation, row, target, layout, slot);
+    ExecClearTuple(slot);
+    MemoryContextSwitchTo(previous);
+    MemoryContextReset(workspace);
+    count += 1;
+  }
+  rdmacc_rows_end(&rows);
+  ExecDropSingleTupleTableSlot(slot);
+  MemoryContextDelete(workspace);
+  return count;
+}
+
+/* Indexes change their files without telling us: those whose files go at commit. */
+void drop_index_files(void) {
+  if (!bridge_txn_active()) return;
+  RelFileNode* files = nullptr;
+  const int count = smgrGetPendingDeletes(true, &files);
+  for (int i = 0; i < count; i++) {
+    if (files[i].dbNode != MyDatabaseId) continue;
+    const Oid tablespace = files[i].spcNode;
+    BridgeTableSpec spec;
+    rdmacc_index_spec(tablespace == MyDatabaseTableSpace ? InvalidOid : tablespace,
+                      files[i].relNode, &spec);
+    const uint32 id = rdmacc_find_engine_table(&spec);
+    if (id != RDMACC_NO_TABLE) rdmacc_drop_at_commit(id);
+  }
+}
+
+double move_rows(Relation relation, uint32 source, const RdmaccKeyLayout& target) {
+  BridgeTableSpec spec;
+  rdmacc_table_spec(relation, relation->rd_node.relNode, &target, &spec);
+  const uint32 id = rdmacc_create_engine_table(&spec);
+  const double count = copy_rows(relation, source, id, &target);
+  rdmacc_drop_at_commit(source);
+  rdmacc_note_layout(relation, relation->rd_node.relNode, id, &target);
+  rdmacc_rebuild_indexes(relation);
+  return count;
+}
+
+/* The engine table of the relation's present file; RDMACC_NO_TABLE when there is none. */
+uint32 present_table(Relation relation) {
+  const Oid relfilenode = relation->rd_node.relNode;
+  const RdmaccLayoutNote* note = rdmacc_find_layout_note(relfilenode);
+  if (note != nullptr) return note->id;
+  const uint32 seen = rdmacc_seen_table(relfilenode);
+  if (seen != RDMACC_NO_TABLE) return seen;
+  RdmaccKeyLayout layout;
+  rdmacc_catalog_layout(relation, &layout);
+  BridgeTableSpec spec;
+  rdmacc_table_spec(relation, relfilenode, &layout, &spec);
+  return rdmacc_find_engine_table(&spec);
+}
+
+void settle(Relation relation) {
+  const RdmaccLayoutNote* note = rdmacc_find_layout_note(relation->rd_node.relNode);
+  if (note == nullptr || note->key.number == 0) return;
+  RdmaccKeyLayout layout;
+  rdmacc_catalog_layout(relation, &layout);
+  if (layout.number == 0) move_rows(relation, note->id, layout);
+}
+
+/* Re-keys what has lost its primary key; finds the engine tables of index files that go. */
+void before_commit(void) {
+  /* Settling adds notes, so the list is walked by number. */
+  const int count = rdmacc_layout_note_count();
+  for (int i = 0; i < count; i++) {
+    const RdmaccLayoutNote note = *rdmacc_layout_note(i);
+    if (note.key.number == 0) continue;
+    Relation relation = try_relation_open(note.relation, AccessShareLock);
+    if (relation == nullptr) continue;
+    if (rdmacc_is_ours(relation) && relation->rd_node.relNode == note.relfilenode) {
+      settle(relation);
+    }
+    relation_close(relation, NoLock);
+  }
+  drop_index_files();
+}
+
+}  // namespace
+
+void rdmacc_new_file(Relation relation, const RelFileNode* file) {
+  if (IsBinaryUpgrade) return;
+  rdmacc_enter();
+  if (relation->rd_node.relNode != file->relNode) rdmacc_drop_file(relation);
+  RdmaccKeyLayout layout = {};
+  BridgeTableSpec spec;
+  rdmacc_table_spec(relation, file->relNode, &layout, &spec);
+  const uint32 id = rdmacc_create_engine_table(&spec);
+  rdmacc_note_layout(relation, file->relNode, id, &layout);
+}
+
+void rdmacc_drop_file(Relation relation) {
+  if (IsBinaryUpgrade) return;
+  rdmacc_enter();
+  const uint32 id = present_table(relation);
+  if (id != RDMACC_NO_TABLE) rdmacc_drop_at_commit(id);
+}
+
+double rdmacc_key_by_index(Relation relation, Relation index) {
+  const double unchanged = Max(relation->rd_rel->reltuples, 0.0);
+  if (IsBinaryUpgrade) return unchanged;
+  RdmaccKeyLayout target = {};
+  rdmacc_index_layout(relation, index, &target);
+  const RdmaccLayoutNote* note = rdmacc_find_layout_note(relation->rd_node.relNode);
+  /* An index that is older than the transaction is only built anew: rows have its keys. */
+  if (note == nullptr && index->rd_createSubid == InvalidSubTransactionId) return unchanged;
+  rdmacc_enter();
+  if (note != nullptr && note->key.number == target.number) {
+    rdmacc_note_layout(relation, relation->rd_node.relNode, note->id, &target);
+    return unchanged;
+  }
+  const RdmaccKeyLayout hidden = {};
+  const uint32 source = note != nullptr ? note->id : rdmacc_committed_table(relation, &hidden);
+  return move_rows(relation, source, target);
+}
+
+void rdmacc_keep_layout(Oid relation_id) {
+  if (IsBinaryUpgrade) return;
+  rdmacc_enter();
+  Relation relation = relation_open(relation_id, NoLock);
+  if (rdmacc_find_layout_note(relation->rd_node.relNode) == nullptr) {
+    /* A table that the nodes do not know (of a database made from a template, say) can be dropped.
+     */
+    RdmaccKeyLayout layout;
+    rdmacc_catalog_layout(relation, &layout);
+    const uint32 id = present_table(relation);
+    if (id != RDMACC_NO_TABLE) rdmacc_note_layout(relation, relation->rd_node.relNode, id, &layout);
+  }
+  relation_close(relation, NoLock);
+}
+
+void rdmacc_settle_layout(Relation relation) { settle(relation); }
+
+const RdmaccTransactionPart rdmacc_table_files_part = {.before_commit = before_commit};

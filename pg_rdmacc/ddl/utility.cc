@@ -1,0 +1,201 @@
+/* Utility statements: what default_table_access_method must not mean, what has to be refused before
+ * it is half done, and rows of other tables that are written outside the executor. */
+#include "pg_rdmacc/ddl/utility.h"
+
+#include "pg_rdmacc/ddl/foreign_key.h"
+#include "pg_rdmacc/ddl/index_statements.h"
+#include "pg_rdmacc/index/shadow_index.h"
+#include "pg_rdmacc/relation/access_method.h"
+#include "pg_rdmacc/xact/own_tables.h"
+#include "pg_rdmacc/xact/xact.h"
+
+extern "C" {
+#include "access/tableam.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_inherits.h"
+#include "commands/defrem.h"
+#include "nodes/parsenodes.h"
+#include "tcop/utility.h"
+#include "utils/lsyscache.h"
+}
+
+namespace {
+
+ProcessUtility_hook_type previous_hook;
+int depth; /* utility statements within each other */
+
+bool default_is_ours(void) {
+  return strcmp(default_table_access_method, RDMACC_ACCESS_METHOD) == 0;
+}
+
+bool is_ours(const char* access_method) {
+  return access_method != nullptr ? strcmp(access_method, RDMACC_ACCESS_METHOD) == 0
+                                  : default_is_ours();
+}
+
+/* ---- Before */
+
+bool is_temporary(const RangeVar* relation) {
+  if (relation->relpersistence == RELPERSISTENCE_TEMP) return true;
+  const char* schema =
+      relation->schemaname != nullptr ? relation->schemaname : namespace_search_path;
+  return strncmp(schema, "pg_temp", strlen("pg_temp")) == 0;
+}
+
+/* Temporary tables are never ours by default, so that scripts which make some go on working. */
+char* access_method_for(const RangeVar* relation, char* named) {
+  const bool by_default = named == nullptr && default_is_ours();
+  return by_default && is_temporary(relation) ? pstrdup("heap") : named;
+}
+
+/* The statement, changed if need be; a plan in the cache is not touched. */
+PlannedStmt* with_heap_by_default(PlannedStmt* statement, bool read_only) {
+  Node* node = statement->utilityStmt;
+  if (!default_is_ours() || (!IsA(node, CreateStmt) && !IsA(node, CreateTableAsStmt))) {
+    return statement;
+  }
+  PlannedStmt* changed =
+      read_only ? static_cast<PlannedStmt*>(copyObjectImpl(statement)) : statement;
+  node = changed->utilityStmt;
+  if (IsA(node, CreateStmt)) {
+    auto* create = reinterpret_cast<CreateStmt*>(node);
+    if (create->partspec == nullptr) {
+      create->accessMethod = access_method_for(create->relation, create->accessMethod);
+    }
+  } else {
+    IntoClause* into = reinterpret_cast<CreateTableAsStmt*>(node)->into;
+    into->accessMethod = access_method_for(into->rel, into->accessMethod);
+  }
+  return changed;
+}
+
+/* ---- After */
+
+bool has_foreign_table(Oid relation) {
+  if (get_rel_relkind(relation) != RELKIND_PARTITIONED_TABLE) {
+    return get_rel_relkind(relation) == RELKIND_RELATION &&
+           get_rel_persistence(relation) != RELPERSISTENCE_TEMP &&
+           !rdmacc_relation_is_ours(relation);
+  }
+  ListCell* cell;
+  foreach (cell, find_inheritance_children(relation, NoLock)) {
+    if (has_foreign_table(lfirst_oid(cell))) return true;
+  }
+  return false;
+}
+
+void note_copy(const CopyStmt* statement) {
+  if (!statement->is_from || statement->relation == nullptr) return;
+  const Oid relation = RangeVarGetRelid(statement->relation, NoLock, true);
+  if (OidIsValid(relation) && has_foreign_table(relation)) rdmacc_note_foreign_write();
+}
+
+void note_create_as(const CreateTableAsStmt* statement) {
+  const IntoClause* into = statement->into;
+  if (into->skipData || into->rel->relpersistence == RELPERSISTENCE_TEMP) return;
+  if (!is_ours(into->accessMethod)) rdmacc_note_foreign_write();
+}
+
+/* A table that has become ours, or has left us, must not keep foreign keys to the other kind. */
+void check_new_access_method(const AlterTableStmt* statement) {
+  ListCell* cell;
+  bool set = false;
+  foreach (cell, statement->cmds) {
+    const auto* command = static_cast<const AlterTableCmd*>(lfirst(cell));
+    set = set || command->subtype == AT_SetAccessMethod;
+  }
+  if (!set) return;
+  const Oid relid = RangeVarGetRelid(statement->relation, NoLock, true);
+  if (OidIsValid(relid)) rdmacc_check_foreign_keys_of(relid);
+}
+
+void before(Node* statement) {
+  switch (nodeTag(statement)) {
+    case T_AlterTableStmt:
+      rdmacc_check_index_statement(statement);
+      break;
+    case T_CreatePublicationStmt:
+    case T_AlterPublicationStmt:
+      rdmacc_check_publication(statement);
+      break;
+    default:
+      break;
+  }
+}
+
+void after(Node* statement) {
+  switch (nodeTag(statement)) {
+    case T_CopyStmt:
+      note_copy(reinterpret_cast<const CopyStmt*>(statement));
+      break;
+    case T_CreateTableAsStmt:
+      note_create_as(reinterpret_cast<const CreateTableAsStmt*>(statement));
+      break;
+    case T_AlterTableStmt:
+      check_new_access_method(reinterpret_cast<const AlterTableStmt*>(statement));
+      break;
+    default:
+      break;
+  }
+}
+
+bool imports_snapshot(const Node* statement) {
+  if (!IsA(statement, VariableSetStmt)) return false;
+  const auto* set = reinterpret_cast<const VariableSetStmt*>(statement);
+  return set->kind == VAR_SET_MULTI && strcmp(set->name, "TRANSACTION SNAPSHOT") == 0;
+}
+
+void run(PlannedStmt* statement, const char* text, bool read_only_tree,
+         ProcessUtilityContext context, ParamListInfo params, QueryEnvironment* environment,
+         DestReceiver* destination, QueryCompletion* completion) {
+  const int outer = depth++;
+  rdmacc_note_utility();
+  PG_TRY();
+  {
+    previous_hook(statement, text, read_only_tree, context, params, environment, destination,
+                  completion);
+  }
+  PG_FINALLY();
+  { depth = outer; }
+  PG_END_TRY();
+}
+
+void process_utility(PlannedStmt* statement, const char* text, bool read_only_tree,
+                     ProcessUtilityContext context, ParamListInfo params,
+                     QueryEnvironment* environment, DestReceiver* destination,
+                     QueryCompletion* completion) {
+  const NodeTag tag = nodeTag(statement->utilityStmt);
+  /* Transaction control may not touch the catalog. */
+  const bool looks = tag != T_TransactionStmt && tag != T_VariableSetStmt &&
+                     tag != T_VariableShowStmt && tag != T_FetchStmt && IsTransactionState() &&
+                     OidIsValid(rdmacc_access_method());
+  if (looks) {
+    before(statement->utilityStmt);
+    statement = with_heap_by_default(statement, read_only_tree);
+    statement = rdmacc_without_concurrently(statement, read_only_tree, context);
+  }
+  if (tag == T_CreatedbStmt && IsTransactionState()) {
+    rdmacc_check_template(reinterpret_cast<const CreatedbStmt*>(statement->utilityStmt));
+  }
+  /* Statements that commit by themselves may free their own tree. */
+  const bool looks_after =
+      looks && (tag == T_CopyStmt || tag == T_CreateTableAsStmt || tag == T_AlterTableStmt);
+  const bool imports = imports_snapshot(statement->utilityStmt);
+  run(statement, text, read_only_tree, context, params, environment, destination, completion);
+  if (imports) rdmacc_note_imported_snapshot();
+  if (tag == T_NotifyStmt) rdmacc_note_catalog_write();
+  if (tag == T_DropdbStmt) rdmacc_note_dropped_database();
+  if (looks_after) after(statement->utilityStmt);
+}
+
+}  // namespace
+
+bool rdmacc_in_utility(void) { return depth > 0; }
+
+void rdmacc_ddl_init(void) {
+  rdmacc_shadow_index_init();
+  rdmacc_object_access_init();
+  previous_hook = ProcessUtility_hook != nullptr ? ProcessUtility_hook : standard_ProcessUtility;
+  ProcessUtility_hook = process_utility;
+}

@@ -1,0 +1,52 @@
+#include "pg_rdmacc/index/index_fetch.h"
+
+#include "pg_rdmacc/index/shadow_index.h"
+#include "pg_rdmacc/row/fetch.h"
+#include "pg_rdmacc/row/handle.h"
+#include "pg_rdmacc/row/slot.h"
+
+namespace {
+
+struct IndexFetch {
+  IndexFetchTableData base;
+  bool nothing; /* of an index-only scan */
+};
+
+}  // namespace
+
+struct IndexFetchTableData* rdmacc_index_fetch_begin(Relation rel) {
+  auto* fetch = static_cast<IndexFetch*>(palloc0(sizeof(IndexFetch)));
+  IndexFetchTableData* data = &fetch->base;
+  data->rel = rel;
+  if (rdmacc_has_foreign_index_open(rel)) {
+    elog(ERROR, "an index of table \"%s\" would be found empty", RelationGetRelationName(rel));
+  }
+  return data;
+}
+
+void rdmacc_index_fetch_nothing(struct IndexFetchTableData* data) {
+  reinterpret_cast<IndexFetch*>(data)->nothing = true;
+}
+
+void rdmacc_index_fetch_reset(struct IndexFetchTableData*) {}
+
+void rdmacc_index_fetch_end(struct IndexFetchTableData* data) { pfree(data); }
+
+bool rdmacc_index_fetch_tuple(struct IndexFetchTableData* scan, ItemPointer tid, Snapshot snapshot,
+                              TupleTableSlot* slot, bool* call_again, bool* all_dead) {
+  *call_again = false;
+  if (all_dead != nullptr) *all_dead = false;
+  if (reinterpret_cast<const IndexFetch*>(scan)->nothing) return true;
+  if (snapshot->snapshot_type == SNAPSHOT_DIRTY) {
+    /* Nothing waits here: what other transactions do meanwhile is checked at the commit. */
+    snapshot->xmin = snapshot->xmax = InvalidTransactionId;
+    snapshot->speculativeToken = 0;
+  }
+  const RdmaccHandle handle = *rdmacc_handle_get(tid, scan->rel);
+  if (handle.row.found) {
+    /* Just looked up by the index scan, under the same snapshot. */
+    rdmacc_slot_store(slot, scan->rel, &handle.row, tid);
+    return true;
+  }
+  return rdmacc_tuple_fetch_row_version(scan->rel, tid, snapshot, slot);
+}

@@ -1,0 +1,29 @@
+/* The custom scan RdmaccRowStream: all rows of a table as the nodes hold them, for plans that want
+ * no more than what they add up to. Unlike a scan it does not put them into the order of writing
+ * and gives them no identity, so that nothing is copied but the row at hand, into one buffer; where
+ * no column is wanted, not even that. Where the columns that are wanted come first in the row and
+ * have fixed widths, the rest is neither sent by nodes nor read from overflow blocks. What it reads
+ * is protected as by any scan. */
+#pragma once
+#include "pg_rdmacc/row/scan_rows.h"
+
+extern "C" {
+#include "nodes/execnodes.h"
+#include "nodes/pathnodes.h"
+
+typedef struct RdmaccRowStream {
+  CustomScanState custom; /* first */
+  RdmaccRows rows;
+  HeapTupleData tuple; /* the row at hand, in `bytes` */
+  StringInfoData bytes;
+  uint32 row_bytes; /* that have all columns which are wanted */
+  bool counts_only; /* no column is wanted */
+  bool started;
+  uint64 round_trips;
+} RdmaccRowStream;
+
+/* A path that gives the rows of `scan`, a scan of a whole table. */
+Path* rdmacc_row_stream_path(const Path* scan);
+
+void rdmacc_row_stream_init(void);
+}

@@ -1,0 +1,161 @@
+#include "pg_rdmacc/query/executor.h"
+
+#include "pg_rdmacc/index/unique_check.h"
+#include "pg_rdmacc/query/retry.h"
+#include "pg_rdmacc/relation/access_method.h"
+#include "pg_rdmacc/row/write_marks.h"
+#include "pg_rdmacc/table/deferred_key_check.h"
+#include "pg_rdmacc/xact/running_query.h"
+#include "pg_rdmacc/xact/xact.h"
+
+extern "C" {
+#include "catalog/pg_class.h"
+#include "executor/executor.h"
+#include "nodes/execnodes.h"
+#include "nodes/plannodes.h"
+}
+
+namespace {
+
+ExecutorRun_hook_type previous_run;
+ExecutorFinish_hook_type previous_finish;
+ExecutorEnd_hook_type previous_end;
+
+int modifying_depth;
+
+bool modifies(const QueryDesc* query) {
+  return query->operation != CMD_SELECT || query->plannedstmt->hasModifyingCTE;
+}
+
+/* A query that starts to modify while no other does: older marks are not needed any more. */
+void begin_modifying(const QueryDesc* query) {
+  if (!modifies(query)) return;
+  if (modifying_depth++ == 0) rdmacc_write_marks_forget();
+}
+
+/* Other servers have commits of their own, which may fail. */
+void note_foreign_servers(const PlannedStmt* plan) {
+  ListCell* cell;
+  foreach (cell, plan->rtable) {
+    const auto* entry = static_cast<const RangeTblEntry*>(lfirst(cell));
+    if (entry->relkind == RELKIND_FOREIGN_TABLE) rdmacc_note_foreign_server();
+  }
+}
+
+void run(QueryDesc* query, ScanDirection direction, uint64 count, bool execute_once) {
+  const QueryDesc* const outer = rdmacc_running_query();
+  const int depth = modifying_depth;
+  PG_TRY();
+  {
+    rdmacc_set_running_query(query);
+    begin_modifying(query);
+    note_foreign_servers(query->plannedstmt);
+    if (previous_run != nullptr) {
+      previous_run(query, direction, count, execute_once);
+    } else {
+      standard_ExecutorRun(query, direction, count, execute_once);
+    }
+  }
+  PG_FINALLY();
+  {
+    rdmacc_set_running_query(outer);
+    modifying_depth = depth;
+  }
+  PG_END_TRY();
+}
+
+void check_uniqueness(const QueryDesc* query) {
+  rdmacc_check_deferred_keys(query);
+  rdmacc_check_unique(query);
+}
+
+void finish(QueryDesc* query) {
+  const QueryDesc* const outer = rdmacc_running_query();
+  const int depth = modifying_depth;
+  PG_TRY();
+  {
+    rdmacc_set_running_query(query);
+    /* Marks of the run just ended still count for the rest of the query. */
+    modifying_depth++;
+    /* Before triggers rely on it, unless modifying CTEs are still to be run to their end. */
+    if (query->estate->es_auxmodifytables == NIL) check_uniqueness(query);
+    if (previous_finish != nullptr) {
+      previous_finish(query);
+    } else {
+      standard_ExecutorFinish(query);
+    }
+    check_uniqueness(query);
+  }
+  PG_FINALLY();
+  {
+    rdmacc_set_running_query(outer);
+    modifying_depth = depth;
+  }
+  PG_END_TRY();
+}
+
+void note_if_foreign(const ResultRelInfo* result) {
+  Relation relation = result->ri_RelationDesc;
+  if (relation == nullptr) return;
+  if (relation->rd_rel->relkind == RELKIND_FOREIGN_TABLE) rdmacc_note_foreign_server();
+  if (relation->rd_rel->relkind != RELKIND_RELATION) return;
+  if (relation->rd_rel->relpersistence == RELPERSISTENCE_TEMP) return;
+  if (!rdmacc_is_ours(relation)) rdmacc_note_foreign_write();
+}
+
+void note_foreign_writes(const QueryDesc* query) {
+  const EState* state = query->estate;
+  /* Rows are counted only for the statement that the client sent, not for what rules add. */
+  if (state == nullptr || !modifies(query) ||
+      (state->es_processed == 0 && query->plannedstmt->canSetTag &&
+       !query->plannedstmt->hasModifyingCTE)) {
+    return;
+  }
+  ListCell* cell;
+  foreach (cell, state->es_opened_result_relations) {
+    note_if_foreign(static_cast<const ResultRelInfo*>(lfirst(cell)));
+  }
+  foreach (cell, state->es_tuple_routing_result_relations) {
+    note_if_foreign(static_cast<const ResultRelInfo*>(lfirst(cell)));
+  }
+}
+
+void run_to_end(QueryDesc* query) {
+  run(query, ForwardScanDirection, 0, true);
+  finish(query);
+  note_foreign_writes(query);
+}
+
+void executor_run(QueryDesc* query, ScanDirection direction, uint64 count, bool execute_once) {
+  if (rdmacc_running_query() == nullptr && rdmacc_may_run_again(query, direction, count)) {
+    rdmacc_run_with_retries(query, run_to_end);
+  } else {
+    run(query, direction, count, execute_once);
+  }
+}
+
+void executor_finish(QueryDesc* query) {
+  /* One that may be run again has been finished along with its run. */
+  if (!query->estate->es_finished) finish(query);
+}
+
+void executor_end(QueryDesc* query) {
+  note_foreign_writes(query);
+  if (previous_end != nullptr) {
+    previous_end(query);
+  } else {
+    standard_ExecutorEnd(query);
+  }
+}
+
+}  // namespace
+
+void rdmacc_executor_init(void) {
+  previous_run = ExecutorRun_hook;
+  ExecutorRun_hook = executor_run;
+  previous_finish = ExecutorFinish_hook;
+  ExecutorFinish_hook = executor_finish;
+  previous_end = ExecutorEnd_hook;
+  ExecutorEnd_hook = executor_end;
+  rdmacc_retry_init();
+}

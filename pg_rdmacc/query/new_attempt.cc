@@ -1,0 +1,126 @@
+#include "pg_rdmacc/query/new_attempt.h"
+
+extern "C" {
+#include "access/xact.h"
+#include "executor/executor.h"
+#include "executor/instrument.h"
+#include "nodes/execnodes.h"
+#include "nodes/plannodes.h"
+#include "storage/lmgr.h"
+#include "storage/lwlock.h"
+#include "tcop/pquery.h"
+#include "utils/inval.h"
+#include "utils/memutils.h"
+#include "utils/portal.h"
+#include "utils/resowner.h"
+#include "utils/snapmgr.h"
+}
+
+namespace {
+
+const PlannedStmt* watched; /* the plan that is between two transactions */
+bool stale;                 /* one of its tables has changed */
+
+/* What the executor of the failed attempt was started with, and has measured. */
+struct Executor {
+  int flags;
+  bool timed;
+  Instrumentation time;
+};
+
+Executor executor;
+
+void relation_changed(Datum, Oid relation) {
+  if (watched == nullptr) return;
+  stale = stale || !OidIsValid(relation) || list_member_oid(watched->relationOids, relation);
+}
+
+/* The plan has been made under these locks. */
+void lock_relations(const PlannedStmt* plan) {
+  ListCell* cell;
+  foreach (cell, plan->rtable) {
+    const auto* entry = static_cast<const RangeTblEntry*>(lfirst(cell));
+    if (entry->rtekind == RTE_RELATION) LockRelationOid(entry->relid, entry->rellockmode);
+  }
+  /* A lock that is held twice would not have looked. */
+  AcceptInvalidationMessages();
+}
+
+/* The executor's memory is the portal's, and outlives the transaction; what else it has does not.
+ */
+void forget_executor(QueryDesc* query) {
+  EState* state = query->estate;
+  executor.flags = state->es_top_eflags;
+  executor.timed = query->totaltime != nullptr;
+  if (executor.timed) {
+    if (!INSTR_TIME_IS_ZERO(query->totaltime->starttime)) InstrStopNode(query->totaltime, 0);
+    executor.time = *query->totaltime;
+  }
+  query->estate = nullptr;
+  query->planstate = nullptr;
+  query->tupDesc = nullptr;
+  query->totaltime = nullptr;
+  query->snapshot = InvalidSnapshot;
+  query->already_executed = false;
+  MemoryContextDelete(state->es_query_cxt);
+}
+
+/* AbortTransaction() takes from the portals what is of the transaction. This one keeps its plan. */
+void abort_transaction(Portal portal) {
+  void (*const cleanup)(Portal) = portal->cleanup;
+  CachedPlan* const plan = portal->cplan;
+  portal->cleanup = nullptr;
+  portal->cplan = nullptr;
+  AbortCurrentTransaction();
+  portal->cleanup = cleanup;
+  portal->cplan = plan;
+}
+
+}  // namespace
+
+bool rdmacc_begin_attempt(QueryDesc* query, MemoryContext context) {
+  Portal portal = ActivePortal;
+  /* What others have changed so far they have changed in spite of our locks, which they do not
+   * conflict with. The error may have passed locks of PostgreSQL's own. */
+  LWLockReleaseAll();
+  AcceptInvalidationMessages();
+  stale = false;
+  PG_TRY();
+  {
+    watched = query->plannedstmt;
+    abort_transaction(portal);
+    forget_executor(query);
+    StartTransactionCommand();
+    lock_relations(query->plannedstmt);
+  }
+  PG_FINALLY();
+  { watched = nullptr; }
+  PG_END_TRY();
+  portal->resowner = ResourceOwnerCreate(CurTransactionResourceOwner, "Portal");
+  CurrentResourceOwner = portal->resowner;
+  MemoryContextSwitchTo(context);
+  return !stale;
+}
+
+void rdmacc_start_attempt(QueryDesc* query) {
+  Portal portal = ActivePortal;
+  Snapshot snapshot = GetTransactionSnapshot();
+  if (portal->holdSnapshot != nullptr) {
+    snapshot = portal->holdSnapshot = RegisterSnapshot(snapshot);
+  }
+  /* Popped by the caller that has pushed the one that is gone. */
+  PushCopiedSnapshot(snapshot);
+  query->snapshot = RegisterSnapshot(GetActiveSnapshot());
+  standard_ExecutorStart(query, executor.flags);
+  /* Measurements of the statement go on where the failed attempt ended. */
+  if (executor.timed && query->totaltime == nullptr) {
+    query->totaltime = static_cast<Instrumentation*>(
+        MemoryContextAlloc(query->estate->es_query_cxt, sizeof(Instrumentation)));
+    *query->totaltime = executor.time;
+  }
+  if (portal->queryDesc == query) portal->tupDesc = query->tupDesc;
+}
+
+void rdmacc_new_attempt_init(void) {
+  CacheRegisterRelcacheCallback(relation_changed, static_cast<Datum>(0));
+}

@@ -1,0 +1,24 @@
+/* The transaction of a statement that has failed is rolled back, and the statement begins once more
+ * in a new one, under the portal that runs it: what a client would do, without the client.
+ *
+ * It is a whole transaction's abort, as a procedure's ROLLBACK is one, so nothing of the attempt is
+ * left that is a transaction's (rows of any table, triggers, snapshots, its locks, a foreign
+ * server's work). What outlives it
+ * is what outlives transactions: the portal, its plan and parameters, the client's receiver. */
+#pragma once
+#include "pg_rdmacc/server/pg_rdmacc.h"
+
+extern "C" {
+#include "executor/execdesc.h"
+
+/* After a PG_CATCH that has flushed the error, of a query that is the only statement of the active
+ * portal, and outside of transaction blocks. Afterwards the query is about to be started
+ * (rdmacc_start_attempt), in a new transaction that holds the plan's locks. False: another session
+ * has changed the tables meanwhile, the plan must not be run again. */
+bool rdmacc_begin_attempt(QueryDesc* query, MemoryContext context);
+
+/* Takes a snapshot and starts the executor. */
+void rdmacc_start_attempt(QueryDesc* query);
+
+void rdmacc_new_attempt_init(void);
+}

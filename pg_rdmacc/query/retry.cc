@@ -1,0 +1,204 @@
+#include "pg_rdmacc/query/retry.h"
+
+#include "pg_rdmacc/ddl/utility.h"
+#include "pg_rdmacc/index/unique_check.h"
+#include "pg_rdmacc/query/held_rows.h"
+#include "pg_rdmacc/query/new_attempt.h"
+#include "pg_rdmacc/relation/access_method.h"
+#include "pg_rdmacc/server/error.h"
+#include "pg_rdmacc/xact/xact.h"
+
+extern "C" {
+#include "access/transam.h"
+#include "access/xact.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_type.h"
+#include "commands/trigger.h"
+#include "common/pg_prng.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "nodes/execnodes.h"
+#include "nodes/plannodes.h"
+#include "tcop/dest.h"
+#include "tcop/pquery.h"
+#include "tcop/tcopprot.h"
+#include "utils/lsyscache.h"
+#include "utils/portal.h"
+#include "utils/resowner.h"
+
+/* Of libpq/libpq.h, which needs headers of other packages. */
+extern void pq_startmsgread(void);
+extern void pq_endmsgread(void);
+extern int pq_peekbyte(void);
+extern bool pq_buffer_has_data(void);
+}
+
+namespace {
+
+constexpr int kCrowdedAfter = 4; /* attempts lost before one asks to have the cluster to itself */
+constexpr double kBackOffUs = 200;
+constexpr double kBackOffUsMax = 20'000;
+
+/* ---- Whether */
+
+/* A simple query has no plan in the cache, and is a transaction if it is one statement. Otherwise
+ * the client may send more for the same transaction, unless the end is here already. */
+bool ends_transaction(const PortalData* portal) {
+  if (portal->cplan == nullptr) return true;
+  if (whereToSendOutput != DestRemote || !pq_buffer_has_data()) return false;
+  pq_startmsgread();
+  const int next = pq_peekbyte();
+  pq_endmsgread();
+  return next == 'S'; /* Sync */
+}
+
+/* Of tables that the query names. Functions are asked for nothing, so that what has no table at all
+ * may use ours, and rows of a partitioned table may go to one of ours. */
+bool may_use_tables_of_ours(const PlannedStmt* plan) {
+  bool tables = false;
+  ListCell* cell;
+  foreach (cell, plan->rtable) {
+    const auto* entry = static_cast<const RangeTblEntry*>(lfirst(cell));
+    if (entry->rtekind != RTE_RELATION) continue;
+    if (entry->relkind == RELKIND_PARTITIONED_TABLE) return true;
+    if (rdmacc_relation_is_ours(entry->relid)) return true;
+    tables = tables || entry->relkind != RELKIND_VIEW;
+  }
+  return !tables && OidIsValid(rdmacc_access_method());
+}
+
+/* The error that has been caught comes of a conflict of the engine's, and another attempt may do
+ * without it. */
+bool is_worth_retrying(const RdmaccHeldRows* held) {
+  return geterrcode() == ERRCODE_T_R_SERIALIZATION_FAILURE && rdmacc_conflict_protocol() >= 0 &&
+         !held->passing;
+}
+
+/* ---- The engine's commit at the statement's end, and not in PostgreSQL's commit, which follows:
+ * where its conflict can still be met by running the statement again */
+
+/* Rows that are sent after the commit, with interrupts held: so much goes out without a client that
+ * reads along. */
+constexpr Size kSendableBytesMax = 64 * 1024;
+
+/* Its output is PostgreSQL's own and does not fail. */
+bool is_plain_type(Oid type) {
+  return type < FirstNormalObjectId && type != RECORDOID && type != RECORDARRAYOID;
+}
+
+/* Some types have no binary form: raised now rather than later. */
+void look_up_output(Oid type, int format) {
+  Oid function = InvalidOid;
+  bool variable_length = false;
+  if (format == 0) {
+    getTypeOutputInfo(type, &function, &variable_length);
+  } else {
+    getTypeBinaryOutputInfo(type, &function, &variable_length);
+  }
+}
+
+/* Sending the rows raises no error. */
+bool can_be_sent(const RdmaccHeldRows* held) {
+  if (!held->started) return true;
+  if (held->passing || held->bytes > kSendableBytesMax) return false;
+  if (pg_get_client_encoding() != GetDatabaseEncoding()) return false;
+  const int16* formats = ActivePortal->formats;
+  for (int i = 0; i < held->type->natts; i++) {
+    const Oid type = TupleDescAttr(held->type, i)->atttypid;
+    if (!is_plain_type(type)) return false;
+    look_up_output(type, formats != nullptr ? formats[i] : 0);
+  }
+  return true;
+}
+
+/* Commits if nothing that is still to come can fail: the query has run, triggers that were
+ * deferred have, too, and `held` has its rows. Raises the conflict. */
+void commit_early(const RdmaccHeldRows* held) {
+  if (!rdmacc_engine_may_commit_early()) return;
+  if (bridge_txn_has_writes() && !can_be_sent(held)) return;
+  rdmacc_commit_engine_early();
+}
+
+/* ---- How */
+
+/* It makes all other transactions wait: the attempts in between, each time twice as many, do not.
+ * The last one does again. */
+bool asks_for_exclusive_gate(int lost, int retries_max) {
+  return lost >= kCrowdedAfter && ((lost & (lost - 1)) == 0 || lost == retries_max);
+}
+
+void back_off(int lost) {
+  const double longest = Min(kBackOffUs * static_cast<double>(1 << Min(lost, 16)), kBackOffUsMax);
+  pg_usleep(static_cast<long>(pg_prng_double(&pg_global_prng_state) * longest));
+  CHECK_FOR_INTERRUPTS();
+}
+
+/* NULL when the attempt has succeeded; otherwise the conflict, of a transaction that is still to be
+ * rolled back. Other errors pass. */
+ErrorData* run_once(QueryDesc* query, RdmaccAttempt attempt, RdmaccHeldRows* held, bool last) {
+  const MemoryContext context = CurrentMemoryContext;
+  ErrorData* volatile conflict = nullptr;
+  PG_TRY();
+  {
+    if (query->estate == nullptr) rdmacc_start_attempt(query);
+    attempt(query);
+    if (rdmacc_transaction_used()) {
+      /* As at the commit, which is next: so they may fail here, and it may be early. */
+      AfterTriggerFireDeferred();
+      rdmacc_check_unique(nullptr);
+      commit_early(held);
+    }
+  }
+  PG_CATCH();
+  {
+    const bool again = is_worth_retrying(held);
+    if (again) bridge_stat_add_retry(rdmacc_conflict_protocol(), last);
+    if (!again || last) PG_RE_THROW();
+    MemoryContextSwitchTo(context);
+    conflict = CopyErrorData();
+    FlushErrorState();
+  }
+  PG_END_TRY();
+  return conflict;
+}
+
+}  // namespace
+
+bool rdmacc_may_run_again(const QueryDesc* query, ScanDirection direction, uint64 count) {
+  if (rdmacc_auto_retry == 0 || count != 0 || !ScanDirectionIsForward(direction)) return false;
+  const PortalData* portal = ActivePortal;
+  if (portal == nullptr || portal->status != PORTAL_ACTIVE || !portal->atStart ||
+      list_length(portal->stmts) != 1 || linitial(portal->stmts) != query->plannedstmt) {
+    return false;
+  }
+  /* Not of a cursor, or of a function that a utility statement runs. */
+  if (rdmacc_in_utility() || CurrentMemoryContext != portal->portalContext ||
+      portal->resowner == nullptr || CurrentResourceOwner != portal->resowner) {
+    return false;
+  }
+  if (IsTransactionBlock() || IsSubTransaction() || (MyXactFlags & XACT_FLAGS_PIPELINING) != 0) {
+    return false;
+  }
+  return may_use_tables_of_ours(query->plannedstmt) && ends_transaction(portal);
+}
+
+void rdmacc_run_with_retries(QueryDesc* query, RdmaccAttempt attempt) {
+  const MemoryContext context = CurrentMemoryContext;
+  RdmaccHeldRows held;
+  rdmacc_hold_rows(&held, query->dest, static_cast<Size>(work_mem) * 1024);
+  query->dest = &held.receiver;
+  const int retries_max = rdmacc_auto_retry;
+  for (int lost = 0;; lost++) {
+    ErrorData* conflict = run_once(query, attempt, &held, lost == retries_max);
+    if (conflict == nullptr) break;
+    rdmacc_drop_held_rows(&held);
+    if (!rdmacc_begin_attempt(query, context)) ReThrowError(conflict);
+    FreeErrorData(conflict);
+    if (asks_for_exclusive_gate(lost + 1, retries_max)) rdmacc_ask_for_exclusive_gate();
+    back_off(lost);
+  }
+  rdmacc_release_held_rows(&held, query);
+  query->dest = held.real;
+}
+
+void rdmacc_retry_init(void) { rdmacc_new_attempt_init(); }

@@ -1,0 +1,31 @@
+#include "pg_rdmacc/relation/access_method.h"
+
+extern "C" {
+#include "access/htup_details.h"
+#include "catalog/pg_class.h"
+#include "commands/defrem.h"
+#include "utils/syscache.h"
+}
+
+namespace {
+
+const TableAmRoutine* routine;
+
+}  // namespace
+
+void rdmacc_set_table_routine(const TableAmRoutine* table_routine) { routine = table_routine; }
+
+Oid rdmacc_access_method(void) { return get_table_am_oid(RDMACC_ACCESS_METHOD, true); }
+
+bool rdmacc_is_ours(Relation relation) { return relation->rd_tableam == routine; }
+
+bool rdmacc_relation_is_ours(Oid relation) {
+  const Oid access_method = rdmacc_access_method();
+  if (!OidIsValid(access_method)) return false;
+  HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relation));
+  if (!HeapTupleIsValid(tuple)) return false;
+  const auto* form = reinterpret_cast<Form_pg_class>(GETSTRUCT(tuple));
+  const bool ours = form->relam == access_method;
+  ReleaseSysCache(tuple);
+  return ours;
+}

@@ -1,0 +1,131 @@
+#include "pg_rdmacc/relation/engine_table.h"
+
+#include "pg_rdmacc/relation/pending_tables.h"
+#include "pg_rdmacc/relation/table_options.h"
+#include "pg_rdmacc/server/attach.h"
+#include "pg_rdmacc/server/remote_nodes.h"
+#include "pg_rdmacc/xact/own_tables.h"
+#include "pg_rdmacc/xact/xact.h"
+
+extern "C" {
+#include "common/hashfn.h"
+#include "miscadmin.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+}
+
+namespace {
+
+constexpr int32 kRecordBytesMin = 32;
+constexpr int32 kRecordBytesMax = 512;
+constexpr int32 kRecordHeaderBytes = 4;
+constexpr int32 kRecordAlignment = 8;
+constexpr int32 kHiddenKeyBytes = 16;
+constexpr int32 kRowHeaderBytes = 26; /* stamp, tuple header, time */
+constexpr uint32 kIndexHistory = 3;
+
+const RdmaccTableHooks* hooks;
+
+int32 estimated_record_bytes(Relation relation, const RdmaccKeyLayout* layout) {
+  int32 bytes = kRecordHeaderBytes + kRowHeaderBytes;
+  if (layout->number == 0) bytes += kHiddenKeyBytes;
+  TupleDesc descriptor = RelationGetDescr(relation);
+  for (int i = 0; i < descriptor->natts; i++) {
+    const FormData_pg_attribute* attribute = TupleDescAttr(descriptor, i);
+    if (attribute->attisdropped) continue;
+    int32 width = get_typavgwidth(attribute->atttypid, attribute->atttypmod);
+    for (int k = 0; k < layout->column_count; k++) {
+      if (layout->columns[k].attno == attribute->attnum) width += Max(width, 8);
+    }
+    bytes += width;
+    if (bytes >= kRecordBytesMax) return kRecordBytesMax;
+  }
+  bytes = (bytes + kRecordAlignment - 1) / kRecordAlignment * kRecordAlignment;
+  return Max(bytes, kRecordBytesMin);
+}
+
+/* Files of two tablespaces may have one number. */
+uint64 tablespace_variant(Oid tablespace) {
+  return OidIsValid(tablespace) ? hash_combine64(0, tablespace) : 0;
+}
+
+}  // namespace
+
+void rdmacc_set_table_hooks(const RdmaccTableHooks* table_hooks) { hooks = table_hooks; }
+
+void rdmacc_index_spec(Oid tablespace, Oid relfilenode, BridgeTableSpec* spec) {
+  spec->system_id = rdmacc_system_name(tablespace_variant(tablespace));
+  spec->database = MyDatabaseId;
+  spec->relfilenode = relfilenode;
+  spec->record_size = kRecordBytesMax;
+  spec->history = kIndexHistory;
+  spec->has_distribution_key = false;
+}
+
+void rdmacc_table_spec(Relation relation, Oid relfilenode, const RdmaccKeyLayout* layout,
+                       BridgeTableSpec* spec) {
+  uint64 variant = tablespace_variant(relation->rd_rel->reltablespace);
+  if (layout->number != 0) variant = hash_combine64(variant, layout->number);
+  spec->system_id = rdmacc_system_name(variant);
+  spec->database = MyDatabaseId;
+  spec->relfilenode = relfilenode;
+  RdmaccTableOptions options;
+  rdmacc_table_options(relation, &options);
+  spec->record_size = static_cast<uint32>(
+      options.record_size > 0 ? options.record_size : estimated_record_bytes(relation, layout));
+  spec->history = static_cast<uint32>(options.history);
+  spec->has_distribution_key = layout->distribution_columns > 0;
+}
+
+uint32 rdmacc_committed_table(Relation relation, const RdmaccKeyLayout* layout) {
+  BridgeTableSpec spec;
+  rdmacc_table_spec(relation, relation->rd_node.relNode, layout, &spec);
+  const uint32 found = rdmacc_find_engine_table(&spec);
+  if (found != RDMACC_NO_TABLE) return found;
+  if (!rdmacc_remote_rows_are_gone()) {
+    ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                    errmsg("the rdmacc nodes do not have the rows of table \"%s\"",
+                           RelationGetRelationName(relation)),
+                    errhint("TRUNCATE the table to use it again.")));
+  }
+  hooks->create_lost_indexes(relation);
+  return rdmacc_create_lost_engine_table(&spec);
+}
+
+RdmaccTable* rdmacc_table(Relation relation) {
+  rdmacc_enter();
+  auto* cached = static_cast<RdmaccTable*>(relation->rd_amcache);
+  if (cached != nullptr && cached->layout_epoch == rdmacc_layout_epoch() &&
+      cached->attach_epoch == rdmacc_attach_epoch()) {
+    if (cached->transaction != rdmacc_transaction_number()) {
+      cached->transaction = rdmacc_transaction_number();
+      rdmacc_note_seen(cached->relfilenode, cached->id);
+    }
+    return cached;
+  }
+  RdmaccTable table = {};
+  table.layout_epoch = rdmacc_layout_epoch();
+  table.attach_epoch = rdmacc_attach_epoch();
+  table.transaction = rdmacc_transaction_number();
+  table.relation = RelationGetRelid(relation);
+  table.relfilenode = relation->rd_node.relNode;
+  rdmacc_catalog_layout(relation, &table.key);
+  if (!rdmacc_transaction_layout(relation, &table)) {
+    table.id = rdmacc_committed_table(relation, &table.key);
+  }
+  rdmacc_note_seen(table.relfilenode, table.id);
+  /* Finding the table may have served an invalidation, so look at the cache again. */
+  if (relation->rd_amcache == nullptr) {
+    relation->rd_amcache = MemoryContextAlloc(CacheMemoryContext, sizeof(RdmaccTable));
+  }
+  cached = static_cast<RdmaccTable*>(relation->rd_amcache);
+  *cached = table;
+  return cached;
+}
+
+RdmaccTable* rdmacc_table_to_write(Relation relation) {
+  RdmaccTable* table = rdmacc_table(relation);
+  if (!table->unsettled) return table;
+  hooks->settle_layout(relation);
+  return rdmacc_table(relation);
+}

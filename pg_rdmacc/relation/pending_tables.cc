@@ -1,0 +1,237 @@
+#include "pg_rdmacc/relation/pending_tables.h"
+
+#include "pg_rdmacc/server/error.h"
+#include "pg_rdmacc/xact/xact.h"
+
+extern "C" {
+#include "access/xact.h"
+#include "nodes/pg_list.h"
+#include "utils/memutils.h"
+}
+
+namespace {
+
+/* An engine table to be dropped: at commit when it was replaced, at abort when it was created. */
+struct PendingTable {
+  uint32 id;
+  int nest;
+  bool created;
+  bool aborted; /* created under a subtransaction that was rolled back: goes in any case */
+};
+
+struct SeenFile {
+  Oid relfilenode;
+  uint32 id;
+};
+
+/* Lists of palloc'ed structs in TopTransactionContext, newest last. */
+List* pending;
+List* notes;
+List* seen;
+uint32 layout_epoch = 1;
+
+template <typename Element>
+List* append(List* list, const Element& element) {
+  const MemoryContext previous = MemoryContextSwitchTo(TopTransactionContext);
+  auto* copy = static_cast<Element*>(palloc(sizeof(Element)));
+  *copy = element;
+  list = lappend(list, copy);
+  MemoryContextSwitchTo(previous);
+  return list;
+}
+
+void add_pending(uint32 id, bool created) {
+  pending = append(pending, PendingTable{id, GetCurrentTransactionNestLevel(), created, false});
+}
+
+bool is_pending_drop(uint32 id) {
+  ListCell* cell;
+  foreach (cell, pending) {
+    const auto* table = static_cast<const PendingTable*>(lfirst(cell));
+    if (table->id == id && !table->created) return true;
+  }
+  return false;
+}
+
+/* False when the identity is taken. */
+bool create(const BridgeTableSpec* spec, uint32* id) {
+  *id = RDMACC_NO_TABLE;
+  bridge_start_create_table(spec, id);
+  rdmacc_pump();
+  if (bridge_error()->code == BRIDGE_DUPLICATE_KEY) return false;
+  rdmacc_check("could not create a table in the rdmacc nodes", nullptr);
+  return true;
+}
+
+/* A new engine table that goes when the transaction aborts. One that exists already was left
+ * behind by a server that died between the two steps of a commit: it is not in use. */
+uint32 create_engine_table(const BridgeTableSpec* spec) {
+  uint32 id = RDMACC_NO_TABLE;
+  if (!create(spec, &id)) {
+    const uint32 left = rdmacc_find_engine_table(spec);
+    if (left != RDMACC_NO_TABLE && is_pending_drop(left)) {
+      ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                      errmsg("cannot drop a primary key and add the same again in one transaction"),
+                      errhint("Use one transaction for each.")));
+    }
+    if (left != RDMACC_NO_TABLE) {
+      bridge_start_drop_table(left);
+      rdmacc_pump();
+      rdmacc_check("could not drop a table that an earlier transaction left", nullptr);
+    }
+    if (!create(spec, &id)) elog(ERROR, "could not create a table in the rdmacc nodes");
+  }
+  add_pending(id, true);
+  return id;
+}
+
+bool has_pending(void) { return pending != NIL; }
+
+/* Drops engine tables. */
+void finish(bool committed) {
+  ListCell* cell;
+  foreach (cell, pending) {
+    const auto* table = static_cast<const PendingTable*>(lfirst(cell));
+    const bool goes = committed ? !table->created || table->aborted : table->created;
+    if (!goes) continue;
+    bridge_start_drop_table(table->id);
+    if (!rdmacc_pump_uninterrupted()) break;
+    const int code = bridge_error()->code;
+    if (code != BRIDGE_OK && code != BRIDGE_NOT_FOUND) {
+      ereport(LOG, (errmsg("could not drop table %u in the rdmacc nodes: %s", table->id,
+                           bridge_error()->message)));
+    }
+  }
+  pending = NIL;
+}
+
+void forget(void) {
+  /* The lists' memory goes with the transaction's. */
+  if (notes != NIL) layout_epoch++;
+  pending = notes = seen = NIL;
+}
+
+void subtransaction_committed(int nest) {
+  ListCell* cell;
+  foreach (cell, pending) {
+    auto* table = static_cast<PendingTable*>(lfirst(cell));
+    if (table->nest >= nest) table->nest = nest - 1;
+  }
+  foreach (cell, notes) {
+    auto* note = static_cast<RdmaccLayoutNote*>(lfirst(cell));
+    if (note->nest >= nest) note->nest = nest - 1;
+  }
+}
+
+void subtransaction_aborted(int nest) {
+  ListCell* cell;
+  foreach (cell, pending) {
+    auto* table = static_cast<PendingTable*>(lfirst(cell));
+    if (table->nest < nest) continue;
+    if (table->created) {
+      /* The engine's transaction may have read it, so it stays until that has ended. */
+      table->aborted = true;
+      table->nest = 1;
+    } else {
+      pending = foreach_delete_current(pending, cell);
+    }
+  }
+  foreach (cell, notes) {
+    if (static_cast<const RdmaccLayoutNote*>(lfirst(cell))->nest < nest) continue;
+    notes = foreach_delete_current(notes, cell);
+    layout_epoch++;
+  }
+}
+
+}  // namespace
+
+uint32 rdmacc_find_engine_table(const BridgeTableSpec* spec) {
+  uint32 id = RDMACC_NO_TABLE;
+  rdmacc_enter();
+  bridge_start_find_table(spec, &id);
+  rdmacc_pump();
+  if (bridge_error()->code == BRIDGE_NOT_FOUND) return RDMACC_NO_TABLE;
+  rdmacc_check("could not find a table in the rdmacc nodes", nullptr);
+  return id;
+}
+
+uint32 rdmacc_create_lost_engine_table(const BridgeTableSpec* spec) {
+  uint32 id = RDMACC_NO_TABLE;
+  if (!create(spec, &id)) id = rdmacc_find_engine_table(spec);
+  if (id == RDMACC_NO_TABLE) elog(ERROR, "could not create a table in the rdmacc nodes");
+  return id;
+}
+
+uint32 rdmacc_create_engine_table(const BridgeTableSpec* spec) {
+  rdmacc_enter();
+  return create_engine_table(spec);
+}
+
+void rdmacc_drop_at_commit(uint32 id) { add_pending(id, false); }
+
+bool rdmacc_created_by_transaction(uint32 id) {
+  ListCell* cell;
+  foreach (cell, pending) {
+    const auto* table = static_cast<const PendingTable*>(lfirst(cell));
+    if (table->id == id && table->created && !table->aborted) return true;
+  }
+  return false;
+}
+
+void rdmacc_note_layout(Relation relation, Oid relfilenode, uint32 id, const RdmaccKeyLayout* key) {
+  notes = append(notes, RdmaccLayoutNote{RelationGetRelid(relation), relfilenode, id,
+                                         GetCurrentTransactionNestLevel(), *key});
+  layout_epoch++;
+}
+
+const RdmaccLayoutNote* rdmacc_find_layout_note(Oid relfilenode) {
+  for (int i = list_length(notes) - 1; i >= 0; i--) {
+    const auto* note = static_cast<const RdmaccLayoutNote*>(list_nth(notes, i));
+    if (note->relfilenode == relfilenode) return note;
+  }
+  return nullptr;
+}
+
+int rdmacc_layout_note_count(void) { return list_length(notes); }
+
+const RdmaccLayoutNote* rdmacc_layout_note(int number) {
+  return static_cast<const RdmaccLayoutNote*>(list_nth(notes, number));
+}
+
+bool rdmacc_transaction_layout(Relation relation, RdmaccTable* table) {
+  const RdmaccLayoutNote* note = rdmacc_find_layout_note(relation->rd_node.relNode);
+  if (note == nullptr) return false;
+  table->id = note->id;
+  /* The same columns, perhaps under a new index. */
+  if (note->key.number != table->key.number) {
+    table->unsettled = table->key.number == 0;
+    table->key = note->key;
+  }
+  return true;
+}
+
+uint32 rdmacc_layout_epoch(void) { return layout_epoch; }
+
+void rdmacc_note_seen(Oid relfilenode, uint32 table_id) {
+  ListCell* cell;
+  foreach (cell, seen) {
+    if (static_cast<const SeenFile*>(lfirst(cell))->relfilenode == relfilenode) return;
+  }
+  seen = append(seen, SeenFile{relfilenode, table_id});
+}
+
+uint32 rdmacc_seen_table(Oid relfilenode) {
+  ListCell* cell;
+  foreach (cell, seen) {
+    const auto* file = static_cast<const SeenFile*>(lfirst(cell));
+    if (file->relfilenode == relfilenode) return file->id;
+  }
+  return RDMACC_NO_TABLE;
+}
+
+const RdmaccTransactionPart rdmacc_pending_tables_part = {
+    .pending = has_pending,
+    .finish = finish,
+    .subtransaction_committed = subtransaction_committed,
+    .subtransaction_aborted = subtransaction_aborted,
+    .forget = forget};

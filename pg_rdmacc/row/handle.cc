@@ -1,0 +1,206 @@
+#include "pg_rdmacc/row/handle.h"
+
+extern "C" {
+#include "storage/off.h"
+#include "utils/hsearch.h"
+#include "utils/memutils.h"
+}
+
+struct RdmaccHandleBlock {
+  BlockNumber number; /* the hash table's key */
+  MemoryContext memory;
+  RdmaccHandle* handles;
+  uint32 count;
+  uint32 capacity;
+  ResourceOwner owner; /* NULL: the transaction */
+  RdmaccHandleBlock* next_owned;
+  RdmaccHandleBlock* previous_owned;
+  bool kept;   /* beyond the stream's passing it */
+  bool wanted; /* perhaps by a trigger, until the transaction ends */
+};
+
+namespace {
+
+constexpr uint32 kHandlesPerBlock = 2047; /* what offset numbers of TIDs may reach */
+constexpr uint32 kHandlesInitial = 8;
+constexpr int64 kBlocksInitial = 64;
+
+HTAB* blocks; /* in TopTransactionContext, as are the blocks' contexts */
+BlockNumber next_block;
+uint32 transaction_epoch = 1;
+RdmaccHandleBlock* owned_blocks; /* those that have an owner */
+RdmaccHandleStream kept_writes;
+RdmaccHandleStream passing_writes;
+
+void create(void) {
+  HASHCTL control = {};
+  control.keysize = sizeof(BlockNumber);
+  control.entrysize = sizeof(RdmaccHandleBlock);
+  control.hcxt = TopTransactionContext;
+  blocks = hash_create("rdmacc row handles", kBlocksInitial, &control,
+                       HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+}
+
+void own(RdmaccHandleBlock* block, ResourceOwner owner) {
+  block->owner = owner;
+  if (owner == nullptr) return;
+  block->previous_owned = nullptr;
+  block->next_owned = owned_blocks;
+  if (owned_blocks != nullptr) owned_blocks->previous_owned = block;
+  owned_blocks = block;
+}
+
+RdmaccHandleBlock* add_block(const RdmaccHandleStream* stream) {
+  if (blocks == nullptr) create();
+  if (next_block == MaxBlockNumber) {
+    ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+                    errmsg("too many rows of rdmacc tables in one transaction")));
+  }
+  MemoryContext memory =
+      AllocSetContextCreate(TopTransactionContext, "rdmacc row handle block", ALLOCSET_SMALL_SIZES);
+  const BlockNumber number = next_block++;
+  auto* block = static_cast<RdmaccHandleBlock*>(hash_search(blocks, &number, HASH_ENTER, nullptr));
+  block->memory = memory;
+  block->capacity = kHandlesInitial;
+  block->count = 0;
+  block->kept = stream->keep;
+  block->wanted = false;
+  block->handles = static_cast<RdmaccHandle*>(
+      MemoryContextAlloc(memory, kHandlesInitial * sizeof(RdmaccHandle)));
+  own(block, stream->owner);
+  return block;
+}
+
+void disown(RdmaccHandleBlock* block) {
+  if (block->owner == nullptr) return;
+  if (block->next_owned != nullptr) block->next_owned->previous_owned = block->previous_owned;
+  if (block->previous_owned != nullptr) {
+    block->previous_owned->next_owned = block->next_owned;
+  } else {
+    owned_blocks = block->next_owned;
+  }
+  block->owner = nullptr;
+}
+
+void remove(RdmaccHandleBlock* block) {
+  const BlockNumber number = block->number;
+  disown(block);
+  MemoryContextDelete(block->memory);
+  hash_search(blocks, &number, HASH_REMOVE, nullptr);
+}
+
+void release(RdmaccHandleBlock* block) {
+  if (block != nullptr && !block->kept && !block->wanted) remove(block);
+}
+
+/* A block with room for one more handle. */
+RdmaccHandleBlock* block_with_room(RdmaccHandleStream* stream) {
+  if (stream->epoch != transaction_epoch) {
+    stream->current = stream->previous = nullptr;
+    stream->epoch = transaction_epoch;
+  }
+  if (stream->current == nullptr || stream->current->count == kHandlesPerBlock) {
+    RdmaccHandleBlock* fresh = add_block(stream);
+    release(stream->previous);
+    stream->previous = stream->current;
+    stream->current = fresh;
+  }
+  RdmaccHandleBlock* block = stream->current;
+  if (block->count == block->capacity) {
+    const uint32 wanted = Min(block->capacity * 4, kHandlesPerBlock);
+    block->handles =
+        static_cast<RdmaccHandle*>(repalloc(block->handles, wanted * sizeof(RdmaccHandle)));
+    block->capacity = wanted;
+  }
+  return block;
+}
+
+RdmaccHandle* handle_in(RdmaccHandleBlock* block, const ItemPointerData* tid) {
+  return &block->handles[ItemPointerGetOffsetNumber(tid) - 1];
+}
+
+/* The block with the relation's handle `tid`, or NULL. */
+RdmaccHandleBlock* find_block(const ItemPointerData* tid, Relation relation) {
+  if (blocks == nullptr || !ItemPointerIsValid(tid)) return nullptr;
+  const BlockNumber number = ItemPointerGetBlockNumber(tid);
+  auto* block = static_cast<RdmaccHandleBlock*>(hash_search(blocks, &number, HASH_FIND, nullptr));
+  if (block == nullptr || ItemPointerGetOffsetNumber(tid) > block->count) return nullptr;
+  return handle_in(block, tid)->relation == RelationGetRelid(relation) ? block : nullptr;
+}
+
+/* The owner of scans' streams goes. If it has failed, so do their handles, but for those that an
+ * AFTER trigger may want: an earlier write through a cursor outlives the cursor. */
+void release(ResourceOwner owner, bool committed) {
+  RdmaccHandleBlock* next = owned_blocks;
+  while (next != nullptr) {
+    RdmaccHandleBlock* block = next;
+    next = block->next_owned;
+    if (block->owner != owner) continue;
+    if (committed || block->wanted) {
+      disown(block);
+    } else {
+      remove(block);
+    }
+  }
+}
+
+void forget(void) {
+  /* Their memory goes with the transaction's. */
+  blocks = nullptr;
+  owned_blocks = nullptr;
+  next_block = 0;
+  transaction_epoch++;
+}
+
+}  // namespace
+
+void rdmacc_handle_stream_begin(RdmaccHandleStream* stream, bool keep) {
+  stream->current = stream->previous = nullptr;
+  stream->owner = CurrentResourceOwner;
+  stream->epoch = transaction_epoch;
+  stream->keep = keep;
+}
+
+void rdmacc_handle_stream_end(RdmaccHandleStream* stream) {
+  if (stream->epoch == transaction_epoch) {
+    release(stream->previous);
+    release(stream->current);
+  }
+  stream->current = stream->previous = nullptr;
+}
+
+void rdmacc_handle_assign(RdmaccHandleStream* stream, const RdmaccHandle* handle, ItemPointer tid) {
+  RdmaccHandleBlock* block = block_with_room(stream);
+  auto* key = static_cast<char*>(MemoryContextAlloc(block->memory, Max(handle->key.size, 1)));
+  memcpy(key, handle->key.data, handle->key.size);
+  RdmaccHandle* made = &block->handles[block->count++];
+  *made = *handle;
+  made->key.data = key;
+  tid->ip_blkid.bi_hi = static_cast<uint16>(block->number >> 16);
+  tid->ip_blkid.bi_lo = static_cast<uint16>(block->number & 0xffff);
+  tid->ip_posid = static_cast<OffsetNumber>(block->count);
+}
+
+const RdmaccHandle* rdmacc_handle_find(const ItemPointerData* tid, Relation relation) {
+  RdmaccHandleBlock* block = find_block(tid, relation);
+  return block == nullptr ? nullptr : handle_in(block, tid);
+}
+
+const RdmaccHandle* rdmacc_handle_get(const ItemPointerData* tid, Relation relation) {
+  RdmaccHandleBlock* block = find_block(tid, relation);
+  if (block == nullptr) {
+    ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                    errmsg("row identifiers of rdmacc tables are valid only where they were read"),
+                    errhint("Use the primary key to find the row again.")));
+  }
+  if (relation->trigdesc != nullptr) block->wanted = true;
+  return handle_in(block, tid);
+}
+
+RdmaccHandleStream* rdmacc_handle_write_stream(bool keep) {
+  RdmaccHandleStream* stream = keep ? &kept_writes : &passing_writes;
+  stream->keep = keep;
+  return stream;
+}
+
+const RdmaccTransactionPart rdmacc_handles_part = {.owner_released = release, .forget = forget};

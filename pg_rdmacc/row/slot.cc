@@ -1,0 +1,37 @@
+#include "pg_rdmacc/row/slot.h"
+
+#include "pg_rdmacc/codec/row_codec.h"
+#include "pg_rdmacc/xact/running_query.h"
+
+extern "C" {
+#include "access/htup_details.h"
+#include "utils/memutils.h"
+}
+
+void rdmacc_slot_store(TupleTableSlot* slot, Relation relation, const BridgeRow* row,
+                       const ItemPointerData* tid) {
+  const MemoryContext previous = MemoryContextSwitchTo(slot->tts_mcxt);
+  HeapTuple tuple = rdmacc_row_decode(row->row);
+  MemoryContextSwitchTo(previous);
+  if (tid != nullptr) tuple->t_self = *tid;
+  tuple->t_tableOid = RelationGetRelid(relation);
+  if (TTS_IS_HEAPTUPLE(slot)) {
+    ExecStoreHeapTuple(tuple, slot, true);
+  } else {
+    ExecForceStoreHeapTuple(tuple, slot, true);
+    slot->tts_tid = tuple->t_self;
+    slot->tts_tableOid = RelationGetRelid(relation);
+  }
+}
+
+void rdmacc_slot_set_tid(TupleTableSlot* slot, Relation relation, const ItemPointerData* tid) {
+  slot->tts_tid = *tid;
+  slot->tts_tableOid = RelationGetRelid(relation);
+  if (!TTS_IS_HEAPTUPLE(slot)) return;
+  if (rdmacc_query_returns()) ExecMaterializeSlot(slot); /* it may return system columns */
+  HeapTuple tuple = reinterpret_cast<HeapTupleTableSlot*>(slot)->tuple;
+  if (tuple == nullptr) return;
+  HeapTupleHeaderSetXmin(tuple->t_data, rdmacc_row_stamp());
+  tuple->t_self = *tid;
+  tuple->t_tableOid = RelationGetRelid(relation);
+}

@@ -1,0 +1,17 @@
+/* Rows of the engine in PostgreSQL's tuple slots. The relation's slots are those for heap tuples:
+ * they carry a TID, keep system columns, and every executor node takes them. */
+#pragma once
+#include "pg_rdmacc/server/pg_rdmacc.h"
+
+extern "C" {
+#include "executor/tuptable.h"
+#include "storage/itemptr.h"
+#include "utils/rel.h"
+
+/* Stores a copy of the row. xmin is the stamp that it was written with. */
+void rdmacc_slot_store(TupleTableSlot* slot, Relation relation, const BridgeRow* row,
+                       const ItemPointerData* tid);
+
+/* The row in the slot was just written; `tid` names it now. */
+void rdmacc_slot_set_tid(TupleTableSlot* slot, Relation relation, const ItemPointerData* tid);
+}

@@ -1,0 +1,103 @@
+#include "pg_rdmacc/server/attach.h"
+
+#include "pg_rdmacc/server/error.h"
+#include "pg_rdmacc/server/fabric.h"
+#include "pg_rdmacc/server/guc.h"
+#include "pg_rdmacc/server/remote_nodes.h"
+#include "pg_rdmacc/server/shmem.h"
+
+extern "C" {
+#include "miscadmin.h"
+#include "portability/instr_time.h"
+#include "storage/ipc.h"
+}
+
+namespace {
+
+constexpr int64 kAttachWaitUsMax = 10'000'000;
+constexpr int64 kRemoteWaitUsMax =
+    5'000'000; /* this server does not start them: no use to wait longer */
+constexpr long kPollUs = 20'000;
+
+bool again;
+bool exit_registered;
+bool joined; /* attached, and all that belongs to it is done */
+uint32 epoch;
+void (*at_exit_first)(void);
+
+void detach_at_exit(int, Datum) {
+  if (!bridge_attached()) return;
+  if (at_exit_first != nullptr) at_exit_first();
+  rdmacc_leave_cluster();
+}
+
+bool interrupted(void) { return INTERRUPTS_PENDING_CONDITION(); }
+
+/* `why` may be NULL. */
+void wait_for_nodes(int64 deadline_us, const char* why) {
+  if (rdmacc_now_us() >= deadline_us) {
+    if (rdmacc_nodes_are_remote()) rdmacc_raise_nodes_away(why);
+    ereport(ERROR, (errcode(ERRCODE_CANNOT_CONNECT_NOW), errmsg("the rdmacc nodes are not up yet"),
+                    errhint("See the server log for what the rdmacc supervisor reports.")));
+  }
+  CHECK_FOR_INTERRUPTS();
+  pg_usleep(kPollUs);
+}
+
+}  // namespace
+
+int64 rdmacc_now_us(void) {
+  instr_time now;
+  INSTR_TIME_SET_CURRENT(now);
+  return static_cast<int64>(INSTR_TIME_GET_MICROSEC(now));
+}
+
+void rdmacc_at_exit(void (*end_transaction)(void)) { at_exit_first = end_transaction; }
+
+uint32 rdmacc_attach_epoch(void) { return epoch; }
+
+void rdmacc_attach_again(void) { again = true; }
+
+/* In this order: the worker id may be another backend's at once. */
+void rdmacc_leave_cluster(void) {
+  joined = false;
+  rdmacc_set_worker_pid(bridge_worker_id(), 0);
+  bridge_detach();
+}
+
+void rdmacc_ensure_attached(void) {
+  if (again && bridge_attached() && !bridge_txn_active()) rdmacc_leave_cluster();
+  if (bridge_attached() && joined) return;
+  /* An interrupt, or the deadline, has ended the last wait below. */
+  if (bridge_attached()) rdmacc_leave_cluster();
+  rdmacc_require_preload();
+  const BridgeFabric* fabric = rdmacc_fabric_description();
+  const bool remote = rdmacc_nodes_are_remote();
+  const int64 deadline_us = rdmacc_now_us() + (remote ? kRemoteWaitUsMax : kAttachWaitUsMax);
+  /* A remote node 0 that does not answer is asked here, for its reason. */
+  while (remote ? rdmacc_node_answers(0) && !rdmacc_remote_nodes_serve()
+                : !rdmacc_cluster_serving()) {
+    wait_for_nodes(deadline_us, nullptr);
+  }
+  if (!exit_registered) before_shmem_exit(detach_at_exit, 0);
+  exit_registered = true;
+  const uint64 write_set_bytes_max = static_cast<uint64>(rdmacc_max_write_set_mb) << 20;
+  while (!bridge_attach(fabric, static_cast<uint32>(rdmacc_effective_replicas()),
+                        write_set_bytes_max, interrupted)) {
+    const BridgeError error = *bridge_error();
+    if (remote && error.code == BRIDGE_INVALID_ARGUMENT) rdmacc_raise_refused(error.message);
+    if (error.code != BRIDGE_UNAVAILABLE && error.code != BRIDGE_TIMEOUT &&
+        error.code != BRIDGE_NOT_FOUND) {
+      rdmacc_check("could not attach to the rdmacc nodes", nullptr);
+    }
+    wait_for_nodes(deadline_us, error.message);
+  }
+  /* Node 0 has let us in. Tables are looked for once it is known whether it lost their rows. */
+  while (remote && !rdmacc_remote_nodes_serve()) {
+    wait_for_nodes(deadline_us, nullptr);
+  }
+  rdmacc_set_worker_pid(bridge_worker_id(), MyProcPid);
+  joined = true;
+  again = false;
+  epoch++;
+}

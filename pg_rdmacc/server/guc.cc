@@ -1,0 +1,386 @@
+#include "pg_rdmacc/server/guc.h"
+
+extern "C" {
+#include <limits.h>
+
+#include "miscadmin.h"
+#include "utils/guc.h"
+#include "utils/guc_tables.h"
+}
+
+int rdmacc_protocol = -1;
+char* rdmacc_stages = nullptr;
+uint16 rdmacc_stages_code = 0;
+bool rdmacc_stages_auto = false;
+bool rdmacc_mixed_transactions = true;
+int rdmacc_debug_stop_at = RDMACC_STOP_NOWHERE;
+int rdmacc_auto_retry = 20;
+int rdmacc_lock_mode = 0;
+int rdmacc_nodes = 2;
+int rdmacc_node_threads = 1;
+int rdmacc_node_memory_mb = 1024;
+int rdmacc_replicas = 1;
+char* rdmacc_durability = nullptr;
+int rdmacc_max_workers = -1;
+int rdmacc_spin_us = 50;
+int rdmacc_gate_timeout_ms = 10000;
+int rdmacc_max_write_set_mb = 256;
+char* rdmacc_node_program = nullptr;
+int rdmacc_huge_pages = 1;
+char* rdmacc_fabric = nullptr;
+char* rdmacc_verbs_device = nullptr;
+int rdmacc_verbs_port = 0;
+int rdmacc_verbs_gid_index = -1;
+char* rdmacc_cluster = nullptr;
+char* rdmacc_cluster_name_setting = nullptr;
+char* rdmacc_cluster_secret_file = nullptr;
+
+namespace {
+
+constexpr const char* kDefaultProtocol = "occ";
+constexpr int kProtocolsMax = 16;
+constexpr int kLockModesMax = 8;
+constexpr int kWorkersMax = 60000;        /* worker ids have 16 bits */
+constexpr int kRemoteWorkersDefault = 64; /* as in a config file that does not say */
+constexpr int kNodeMemoryMbMax = 1 << 24;
+
+/* What SHOW prints; rdmacc_protocol is -1 as long as this is only the default. */
+int protocol_shown;
+config_enum_entry protocol_entries[kProtocolsMax + 1];
+config_enum_entry lock_mode_entries[kLockModesMax + 1];
+
+const config_enum_entry stop_entries[] = {{"nowhere", RDMACC_STOP_NOWHERE, false},
+                                          {"prepared", RDMACC_STOP_PREPARED, false},
+                                          {"recorded", RDMACC_STOP_RECORDED, false},
+                                          {nullptr, 0, false}};
+
+constexpr config_enum_entry kHugePagesEntries[] = {
+    {"off", 0, false}, {"try", 1, false}, {nullptr, 0, false}};
+
+/* Settings that a transaction samples at its first engine access must not change after it. */
+bool refuse_within_transaction(const char* setting) {
+  if (!bridge_txn_active() || !bridge_txn_touched()) return true;
+  GUC_check_errcode(ERRCODE_ACTIVE_SQL_TRANSACTION);
+  GUC_check_errmsg("cannot change \"%s\" after the transaction has used an rdmacc table", setting);
+  GUC_check_errhint("Set it before the transaction's first access to an rdmacc table.");
+  return false;
+}
+
+struct ProtocolExtra {
+  int sampled; /* what rdmacc_protocol becomes */
+};
+
+bool check_protocol(int* newval, void** extra, GucSource source) {
+  const bool changes = rdmacc_protocol >= 0 ? rdmacc_protocol != *newval
+                                            : bridge_txn_active() && bridge_txn_touched() &&
+                                                  bridge_txn_protocol() != *newval;
+  if (source >= PGC_S_INTERACTIVE && changes && !refuse_within_transaction("rdmacc.protocol")) {
+    return false;
+  }
+  auto* chosen = static_cast<ProtocolExtra*>(malloc(sizeof(ProtocolExtra)));
+  if (chosen == nullptr) return false;
+  chosen->sampled = source == PGC_S_DEFAULT ? -1 : *newval;
+  *extra = chosen;
+  return true;
+}
+
+void assign_protocol(int, void* extra) {
+  rdmacc_protocol = static_cast<const ProtocolExtra*>(extra)->sampled;
+}
+
+struct StagesExtra {
+  bool automatic;
+  uint16 code;
+};
+
+bool check_stages(char** newval, void** extra, GucSource source) {
+  StagesExtra stages = {.automatic = pg_strcasecmp(*newval, "auto") == 0, .code = 0};
+  const char* why = nullptr;
+  if (!stages.automatic && !bridge_parse_stages(*newval, &stages.code, &why)) {
+    GUC_check_errdetail("%s; or auto", why);
+    return false;
+  }
+  const bool changes = stages.automatic != rdmacc_stages_auto ||
+                       (!stages.automatic && stages.code != rdmacc_stages_code);
+  if (source >= PGC_S_INTERACTIVE && changes && !refuse_within_transaction("rdmacc.stages")) {
+    return false;
+  }
+  auto* parsed = static_cast<StagesExtra*>(malloc(sizeof(StagesExtra)));
+  if (parsed == nullptr) return false;
+  *parsed = stages;
+  *extra = parsed;
+  return true;
+}
+
+void assign_stages(const char*, void* extra) {
+  const auto* stages = static_cast<const StagesExtra*>(extra);
+  rdmacc_stages_auto = stages->automatic;
+  rdmacc_stages_code = stages->code;
+}
+
+bool check_lock_mode(int* newval, void**, GucSource source) {
+  return source < PGC_S_INTERACTIVE || *newval == rdmacc_lock_mode ||
+         refuse_within_transaction("rdmacc.lock_mode");
+}
+
+bool check_durability(char** newval, void**, GucSource) {
+  if (pg_strcasecmp(*newval, "memory") == 0) return true;
+  if (pg_strcasecmp(*newval, "disk") == 0) {
+    GUC_check_errcode(ERRCODE_FEATURE_NOT_SUPPORTED);
+    GUC_check_errmsg("rdmacc.durability = 'disk' is not supported");
+    GUC_check_errhint(
+        "The only available value is \"memory\": rows outlive a crash restart of "
+        "the server, but not a stop.");
+    return false;
+  }
+  GUC_check_errhint("Available values: memory.");
+  return false;
+}
+
+bool check_max_workers(int* newval, void**, GucSource) {
+  if (*newval != 0) return true;
+  GUC_check_errdetail(
+      "At least one worker slot is needed; -1 means max_connections and other "
+      "server processes + 16.");
+  return false;
+}
+
+bool check_fabric(char** newval, void**, GucSource) {
+  if (bridge_fabric_available(*newval)) return true;
+  GUC_check_errhint("Available values: %s.", bridge_available_fabrics());
+  return false;
+}
+
+bool check_cluster(char** newval, void**, GucSource) {
+  if (**newval == '\0') return true;
+  const int count = bridge_count_nodes(*newval);
+  if (count >= 1 && count <= RDMACC_NODES_MAX) return true;
+  if (count < 0) {
+    GUC_check_errdetail("%s.", bridge_error()->message);
+  } else {
+    GUC_check_errdetail("It names %d nodes; %d are the most.", count, RDMACC_NODES_MAX);
+  }
+  GUC_check_errhint("Name every node as host:port, by node number, with commas between them.");
+  return false;
+}
+
+void define_protocol(void) {
+  int count = 0;
+  /* Names come from the engine's registry: those that are not there are no values. */
+  for (int number = 0; number < kProtocolsMax; ++number) {
+    if (!bridge_protocol_available(number)) continue;
+    protocol_entries[count++] = {bridge_protocol_name(number), number, false};
+  }
+  protocol_entries[count] = {nullptr, 0, false};
+  int boot = bridge_parse_protocol(kDefaultProtocol);
+  if (!bridge_protocol_available(boot) && count > 0) boot = protocol_entries[0].val;
+  protocol_shown = boot;
+  DefineCustomEnumVariable(
+      "rdmacc.protocol", "Concurrency control protocol of transactions on rdmacc tables.",
+      "Sampled at a transaction's first access. A session that never set it joins the protocol "
+      "that is in use.",
+      &protocol_shown, boot, protocol_entries, PGC_USERSET, 0, check_protocol, assign_protocol,
+      nullptr);
+}
+
+void define_lock_mode(void) {
+  int count = 0;
+  while (count < kLockModesMax && bridge_lock_mode_name(count) != nullptr) {
+    lock_mode_entries[count] = {bridge_lock_mode_name(count), count, false};
+    ++count;
+  }
+  lock_mode_entries[count] = {nullptr, 0, false};
+  DefineCustomEnumVariable(
+      "rdmacc.lock_mode", "How nowait locks rows that a transaction has only read.",
+      "exclusive, or shared with other readers. Other protocols do not use it.", &rdmacc_lock_mode,
+      0, lock_mode_entries, PGC_USERSET, 0, check_lock_mode, nullptr, nullptr);
+}
+
+void define_two_phase(void) {
+  DefineCustomBoolVariable("rdmacc.mixed_transactions",
+                           "Lets one transaction write rows of rdmacc tables and of other tables.",
+                           nullptr, &rdmacc_mixed_transactions, true, PGC_USERSET, 0, nullptr,
+                           nullptr, nullptr);
+  DefineCustomEnumVariable("rdmacc.debug_stop_at",
+                           "Where a committing session stands still for a minute.",
+                           "For tests of crashes between the two phases of a commit.",
+                           &rdmacc_debug_stop_at, RDMACC_STOP_NOWHERE, stop_entries, PGC_SUSET,
+                           GUC_NO_SHOW_ALL | GUC_NOT_IN_SAMPLE, nullptr, nullptr, nullptr);
+}
+
+void define_session_settings(void) {
+  define_protocol();
+  define_lock_mode();
+  define_two_phase();
+  DefineCustomStringVariable(
+      "rdmacc.stages", "Which primitive carries out each stage of a transaction.",
+      "one_sided, rpc, a hybrid code 0 .. 511, a list such as \"lock=rpc,log=one_sided\", or auto: "
+      "whatever takes the session's transactions the least time.",
+      &rdmacc_stages, "one_sided", PGC_USERSET, 0, check_stages, assign_stages, nullptr);
+  DefineCustomIntVariable(
+      "rdmacc.spin_us", "How long a session polls before it sleeps in a wait for the nodes.",
+      nullptr, &rdmacc_spin_us, 50, 0, 1000000, PGC_USERSET, 0, nullptr, nullptr, nullptr);
+  DefineCustomIntVariable(
+      "rdmacc.gate_timeout", "How long a transaction waits for another protocol's to end.",
+      "Beyond it the transaction fails with lock_not_available.", &rdmacc_gate_timeout_ms, 10000, 1,
+      INT_MAX, PGC_USERSET, GUC_UNIT_MS, nullptr, nullptr, nullptr);
+  DefineCustomIntVariable(
+      "rdmacc.auto_retry",
+      "How often a statement that loses against other transactions is repeated.",
+      "Statements outside of transaction blocks, as long as no row has gone to the client. 0: "
+      "never.",
+      &rdmacc_auto_retry, 20, 0, 10000, PGC_USERSET, 0, nullptr, nullptr, nullptr);
+  /* Fixed when the session attaches to the nodes, so it cannot change within the session. */
+  DefineCustomIntVariable("rdmacc.max_write_set", "Most memory for the writes of a transaction.",
+                          nullptr, &rdmacc_max_write_set_mb, 256, 1, MAX_KILOBYTES / 1024,
+                          PGC_SU_BACKEND, GUC_UNIT_MB, nullptr, nullptr, nullptr);
+}
+
+void define_server_settings(void) {
+  DefineCustomIntVariable("rdmacc.nodes", "Number of nodes that the server starts.", nullptr,
+                          &rdmacc_nodes, 2, 1, RDMACC_NODES_MAX, PGC_POSTMASTER, 0, nullptr,
+                          nullptr, nullptr);
+  DefineCustomIntVariable("rdmacc.node_threads", "Threads of each node.",
+                          "Requests of stages that are carried out by rpc are spread over them.",
+                          &rdmacc_node_threads, 1, 1, RDMACC_NODE_THREADS_MAX, PGC_POSTMASTER, 0,
+                          nullptr, nullptr, nullptr);
+  DefineCustomIntVariable("rdmacc.node_memory", "Memory that each node may use for rows.",
+                          "Reserved whole, taken from the system as needed.",
+                          &rdmacc_node_memory_mb, 1024, 64, kNodeMemoryMbMax, PGC_POSTMASTER,
+                          GUC_UNIT_MB, nullptr, nullptr, nullptr);
+  DefineCustomIntVariable("rdmacc.replicas", "Backups of each partition's log.",
+                          "At most rdmacc.nodes - 1.", &rdmacc_replicas, 1, 0, RDMACC_NODES_MAX - 1,
+                          PGC_POSTMASTER, 0, nullptr, nullptr, nullptr);
+  DefineCustomIntVariable("rdmacc.max_workers", "Sessions that can use rdmacc tables at a time.",
+                          "-1 means all possible server processes + 16.", &rdmacc_max_workers, -1,
+                          -1, kWorkersMax, PGC_POSTMASTER, 0, check_max_workers, nullptr, nullptr);
+  DefineCustomStringVariable("rdmacc.durability", "Where committed rows are kept.", nullptr,
+                             &rdmacc_durability, "memory", PGC_POSTMASTER, 0, check_durability,
+                             nullptr, nullptr);
+  DefineCustomEnumVariable("rdmacc.huge_pages", "Use of huge pages for the nodes' memory.", nullptr,
+                           &rdmacc_huge_pages, 1, kHugePagesEntries, PGC_POSTMASTER, 0, nullptr,
+                           nullptr, nullptr);
+  DefineCustomStringVariable("rdmacc.node_program", "Path of the rdmacc_node program.",
+                             "Empty: rdmacc_node beside the server's programs or libraries.",
+                             &rdmacc_node_program, "", PGC_POSTMASTER, GUC_SUPERUSER_ONLY, nullptr,
+                             nullptr, nullptr);
+}
+
+void define_cluster_settings(void) {
+  DefineCustomStringVariable("rdmacc.fabric", "Over what sessions and nodes talk to each other.",
+                             "shm is for nodes of the same host only.", &rdmacc_fabric, "shm",
+                             PGC_POSTMASTER, 0, check_fabric, nullptr, nullptr);
+  DefineCustomStringVariable(
+      "rdmacc.verbs_device", "RDMA devices of rdmacc.fabric = verbs, by commas.",
+      "Node k that the server starts has the k-th, and sessions have the last; empty: the first "
+      "device that has an active port.",
+      &rdmacc_verbs_device, "", PGC_POSTMASTER, 0, nullptr, nullptr, nullptr);
+  DefineCustomIntVariable("rdmacc.verbs_port", "Port of the RDMA device.",
+                          "0: the first active one.", &rdmacc_verbs_port, 0, 0, UINT8_MAX,
+                          PGC_POSTMASTER, 0, nullptr, nullptr, nullptr);
+  DefineCustomIntVariable("rdmacc.verbs_gid_index", "Index of the port's address (GID).",
+                          "-1: a RoCE v2 address of IPv4, or what comes next to it.",
+                          &rdmacc_verbs_gid_index, -1, -1, UINT8_MAX, PGC_POSTMASTER, 0, nullptr,
+                          nullptr, nullptr);
+  DefineCustomStringVariable(
+      "rdmacc.cluster", "Addresses of nodes that are run elsewhere: host:port, by node number.",
+      "Empty: the server starts nodes of its own on this host.", &rdmacc_cluster, "",
+      PGC_POSTMASTER, 0, check_cluster, nullptr, nullptr);
+  DefineCustomStringVariable(
+      "rdmacc.cluster_name", "Name of the cluster that rdmacc.cluster names.", nullptr,
+      &rdmacc_cluster_name_setting, "rdmacc", PGC_POSTMASTER, 0, nullptr, nullptr, nullptr);
+  DefineCustomStringVariable("rdmacc.cluster_secret_file",
+                             "File with the secret of the cluster that rdmacc.cluster names.",
+                             "Mode 0600; the same content as on the nodes.",
+                             &rdmacc_cluster_secret_file, "", PGC_POSTMASTER, GUC_SUPERUSER_ONLY,
+                             nullptr, nullptr, nullptr);
+}
+
+/* Settings in postgresql.conf are strings until the library defines them, and PostgreSQL only
+ * warns when one is refused then. A server must not run with another number of nodes or weaker
+ * promises than asked for, so a refused one ends the start as it does for built-in settings. */
+constexpr const char* kSettings[] = {
+    "rdmacc.protocol",     "rdmacc.stages",        "rdmacc.spin_us",
+    "rdmacc.gate_timeout", "rdmacc.nodes",         "rdmacc.node_memory",
+    "rdmacc.replicas",     "rdmacc.max_write_set", "rdmacc.durability",
+    "rdmacc.max_workers",  "rdmacc.huge_pages",    "rdmacc.node_program",
+    "rdmacc.lock_mode",    "rdmacc.node_threads",  "rdmacc.fabric",
+    "rdmacc.cluster",      "rdmacc.cluster_name",  "rdmacc.cluster_secret_file",
+    "rdmacc.verbs_device", "rdmacc.verbs_port",    "rdmacc.verbs_gid_index"};
+constexpr size_t kSettingsCount = sizeof(kSettings) / sizeof(kSettings[0]);
+bool configured[kSettingsCount];
+
+bool has_default_source(const char* name) {
+  config_generic** all = get_guc_variables();
+  for (int i = 0; i < GetNumConfigOptions(); ++i) {
+    if (strcmp(all[i]->name, name) == 0) return all[i]->source == PGC_S_DEFAULT;
+  }
+  return true;
+}
+
+void note_configured(void) {
+  for (size_t i = 0; i < kSettingsCount; ++i) {
+    configured[i] = GetConfigOption(kSettings[i], true, false) != nullptr;
+  }
+}
+
+void refuse_invalid_configuration(void) {
+  for (size_t i = 0; i < kSettingsCount; ++i) {
+    if (!configured[i] || !has_default_source(kSettings[i])) continue;
+    ereport(FATAL, (errcode(ERRCODE_CONFIG_FILE_ERROR),
+                    errmsg("invalid value for parameter \"%s\" in the server's configuration",
+                           kSettings[i]),
+                    errdetail("The warning above says why.")));
+  }
+}
+
+/* The list of nodes says how many there are. */
+void take_number_of_nodes(void) {
+  if (rdmacc_cluster[0] == '\0') return;
+  const int count = bridge_count_nodes(rdmacc_cluster);
+  if (!has_default_source("rdmacc.nodes") && rdmacc_nodes != count) {
+    ereport(FATAL,
+            (errcode(ERRCODE_CONFIG_FILE_ERROR),
+             errmsg("rdmacc.nodes is %d, but rdmacc.cluster names %d nodes", rdmacc_nodes, count),
+             errhint("Leave rdmacc.nodes out: the list says how many there are.")));
+  }
+  char text[16];
+  snprintf(text, sizeof(text), "%d", count);
+  SetConfigOption("rdmacc.nodes", text, PGC_POSTMASTER, PGC_S_OVERRIDE);
+}
+
+}  // namespace
+
+void rdmacc_guc_init(bool preloaded) {
+  if (preloaded) note_configured();
+  define_session_settings();
+  if (!preloaded) return;
+  define_server_settings();
+  define_cluster_settings();
+  refuse_invalid_configuration();
+  MarkGUCPrefixReserved("rdmacc");
+}
+
+void rdmacc_guc_check_at_start(void) {
+  take_number_of_nodes();
+  if (rdmacc_effective_replicas() >= rdmacc_nodes) {
+    ereport(FATAL, (errcode(ERRCODE_CONFIG_FILE_ERROR),
+                    errmsg("rdmacc.replicas (%d) must be less than rdmacc.nodes (%d)",
+                           rdmacc_replicas, rdmacc_nodes),
+                    errhint("A backup is kept on another node than the partition itself.")));
+  }
+}
+
+int rdmacc_worker_ids(void) {
+  if (rdmacc_cluster[0] != '\0') {
+    return rdmacc_max_workers > 0 ? rdmacc_max_workers : kRemoteWorkersDefault;
+  }
+  const int sessions =
+      rdmacc_max_workers > 0 ? rdmacc_max_workers : Min(MaxBackends + 16, kWorkersMax);
+  return sessions + rdmacc_nodes * rdmacc_node_threads;
+}
+
+int rdmacc_effective_replicas(void) {
+  if (has_default_source("rdmacc.replicas")) return Min(rdmacc_replicas, rdmacc_nodes - 1);
+  return rdmacc_replicas;
+}

@@ -1,0 +1,108 @@
+#include "pg_rdmacc/server/node_process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace {
+
+/* Only async-signal-safe calls: the parent may have had anything locked. Ends in exec or _exit. */
+[[noreturn]] void become(const char* program, char* const* arguments, int stdout_fd) {
+  setsid(); /* the postmaster signals whole process groups: a node must not be in one of its */
+  for (int signal_number = 1; signal_number < NSIG; ++signal_number) {
+    signal(signal_number, SIG_DFL);
+  }
+  /* Standard output is not read after "ready"; the node must not die of that. */
+  signal(SIGPIPE, SIG_IGN);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  const int null_fd = open("/dev/null", O_RDONLY);
+  if (null_fd < 0 || dup2(null_fd, STDIN_FILENO) < 0 || dup2(stdout_fd, STDOUT_FILENO) < 0) {
+    _exit(126);
+  }
+  /* The server's files, sockets and the pipe by which it knows that the postmaster lives. */
+  close_range(STDERR_FILENO + 1, ~0U, 0);
+  execv(program, arguments);
+  _exit(127);
+}
+
+}  // namespace
+
+uint64_t process_start_ticks(pid_t pid) {
+  char path[64];
+  snprintf(path, sizeof(path), "/proc/%d/stat", static_cast<int>(pid));
+  const int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return 0;
+  char text[1024];
+  const ssize_t length = read(fd, text, sizeof(text) - 1);
+  close(fd);
+  if (length <= 0) return 0;
+  text[length] = '\0';
+  /* "pid (name) S ppid …": the name may hold anything, the last parenthesis ends it. */
+  const char* field = strrchr(text, ')');
+  if (field == nullptr || field[1] != ' ' || field[2] == 'Z' || field[2] == 'X') return 0;
+  field += 2;
+  for (int number = 3; number < 22; ++number) {
+    field = strchr(field, ' ');
+    if (field == nullptr) return 0;
+    ++field;
+  }
+  return strtoull(field, nullptr, 10);
+}
+
+bool process_alive(ProcessIdentity process) {
+  return process.pid > 0 && process.start_ticks != 0 &&
+         process_start_ticks(process.pid) == process.start_ticks;
+}
+
+void process_signal(ProcessIdentity process, int signal_number) {
+  if (process_alive(process)) kill(process.pid, signal_number);
+}
+
+bool process_start(const char* program, char* const* arguments, ProcessIdentity* process,
+                   int* ready_fd) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return false;
+  fcntl(ends[0], F_SETFL, O_NONBLOCK);
+  /* No handler of this process may run in the child. */
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  sigprocmask(SIG_SETMASK, &all, &before);
+  const pid_t child = fork();
+  if (child == 0) become(program, arguments, ends[1]);
+  const int saved_errno = errno;
+  sigprocmask(SIG_SETMASK, &before, nullptr);
+  close(ends[1]);
+  if (child < 0) {
+    close(ends[0]);
+    errno = saved_errno;
+    return false;
+  }
+  process->pid = child;
+  process->start_ticks = process_start_ticks(child);
+  *ready_fd = ends[0];
+  return true;
+}
+
+bool process_said_ready(int ready_fd) {
+  char text[512];
+  const ssize_t length = read(ready_fd, text, sizeof(text) - 1);
+  if (length <= 0) return false;
+  text[length] = '\0';
+  return strstr(text, "ready") != nullptr;
+}
+
+bool process_reap(pid_t child, int* wait_status) {
+  pid_t ended = 0;
+  do {
+    ended = waitpid(child, wait_status, WNOHANG);
+  } while (ended < 0 && errno == EINTR);
+  return ended == child;
+}

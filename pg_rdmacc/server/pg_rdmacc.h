@@ -1,0 +1,39 @@
+/* What all files that see postgres.h include first: PostgreSQL's own first header, the bridge,
+ * through which alone the engine is reached, and the settings.
+ *
+ * Rule for every file that includes this one: no object with a destructor is alive where
+ * PostgreSQL may raise an error. Memory is palloc'ed; what crosses the border is POD. */
+#pragma once
+/* PostgreSQL's headers do not say it themselves. */
+extern "C" {
+#include "postgres.h"
+}
+
+#include "pg_rdmacc/bridge/engine_bridge.h"
+
+extern "C" {
+
+/* ---- Settings: defined and registered by guc.cc, which owns them. */
+extern int rdmacc_protocol; /* the bridge's number; -1: never set, joins what the gate has */
+extern char* rdmacc_stages;
+extern uint16 rdmacc_stages_code; /* of rdmacc_stages, unless it is auto */
+extern bool rdmacc_stages_auto;
+extern int rdmacc_lock_mode; /* the bridge's number */
+extern int rdmacc_nodes;
+extern int rdmacc_node_memory_mb;
+extern int rdmacc_replicas;
+extern char* rdmacc_durability;
+extern int rdmacc_max_workers;
+extern int rdmacc_spin_us;
+extern int rdmacc_gate_timeout_ms;
+extern int rdmacc_max_write_set_mb;
+extern bool rdmacc_mixed_transactions;
+extern int rdmacc_auto_retry;    /* times; 0: never */
+extern int rdmacc_debug_stop_at; /* one of: */
+#define RDMACC_STOP_NOWHERE 0
+#define RDMACC_STOP_PREPARED 1 /* a committing session stands still before PostgreSQL's record */
+#define RDMACC_STOP_RECORDED 2 /* and after it, for a while, so that a test can kill it there */
+
+/* Own writes of whichever command are visible: for what reads as of now. */
+#define RDMACC_EVERY_COMMAND PG_UINT32_MAX
+}

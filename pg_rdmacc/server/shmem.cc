@@ -1,0 +1,143 @@
+#include "pg_rdmacc/server/shmem.h"
+
+#include "pg_rdmacc/server/fabric.h"
+
+extern "C" {
+#include "miscadmin.h"
+#include "storage/ipc.h"
+#include "storage/lwlock.h"
+#include "storage/shmem.h"
+}
+
+RdmaccControl* rdmacc_control = nullptr;
+
+bool rdmacc_preloaded = false;
+
+namespace {
+
+/* Set in the postmaster, inherited by fork. */
+pg_atomic_uint32* worker_pids = nullptr; /* rdmacc_worker_ids() of them */
+char cluster_name[RDMACC_CLUSTER_NAME_MAX + 1];
+shmem_request_hook_type previous_request_hook = nullptr;
+shmem_startup_hook_type previous_startup_hook = nullptr;
+
+/* Unpredictable, so that no other process can have made objects of that name before. */
+void draw_cluster_name(void) {
+  uint8 random[12];
+  if (!pg_strong_random(random, sizeof(random))) {
+    ereport(FATAL, (errmsg("could not generate a random name for the rdmacc cluster")));
+  }
+  char* end = cluster_name + strlcpy(cluster_name, "pg_", sizeof(cluster_name));
+  for (const uint8 byte : random) end += sprintf(end, "%02x", byte);
+}
+
+Size worker_pids_bytes(void) {
+  return mul_size(sizeof(pg_atomic_uint32), static_cast<Size>(rdmacc_worker_ids()));
+}
+
+void request_shmem(void) {
+  if (previous_request_hook != nullptr) previous_request_hook();
+  rdmacc_guc_check_at_start();
+  rdmacc_fabric_check_at_start();
+  Size bytes = add_size(CACHELINEALIGN(sizeof(RdmaccControl)), CACHELINEALIGN(worker_pids_bytes()));
+  bytes = add_size(bytes, CACHELINEALIGN(bridge_stats_bytes()));
+  RequestAddinShmemSpace(bytes);
+}
+
+void startup_worker_pids(void) {
+  bool found = false;
+  worker_pids = static_cast<pg_atomic_uint32*>(
+      ShmemInitStruct("rdmacc worker pids", worker_pids_bytes(), &found));
+  if (found) return;
+  for (int worker = 0; worker < rdmacc_worker_ids(); ++worker) {
+    pg_atomic_init_u32(&worker_pids[worker], 0);
+  }
+}
+
+/* PostgreSQL aligns the block to a line of the processor's cache. */
+void startup_statistics(void) {
+  bool found = false;
+  void* memory = ShmemInitStruct("rdmacc statistics", bridge_stats_bytes(), &found);
+  if (!found) bridge_stats_format(memory);
+  bridge_stats_use(memory);
+}
+
+void startup_shmem(void) {
+  if (previous_startup_hook != nullptr) previous_startup_hook();
+  LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
+  bool found = false;
+  rdmacc_control =
+      static_cast<RdmaccControl*>(ShmemInitStruct("rdmacc control", sizeof(RdmaccControl), &found));
+  if (!found) {
+    pg_atomic_init_u32(&rdmacc_control->serving, 0);
+    pg_atomic_init_u32(&rdmacc_control->stopping, 0);
+    pg_atomic_init_u32(&rdmacc_control->fresh, 0);
+    pg_atomic_init_u32(&rdmacc_control->looks, 0);
+    pg_atomic_init_u32(&rdmacc_control->doubts, 0);
+    for (RdmaccNodeStatus& node : rdmacc_control->nodes) {
+      pg_atomic_init_u32(&node.state, RDMACC_NODE_STOPPED);
+      pg_atomic_init_u32(&node.pid, 0);
+      pg_atomic_init_u32(&node.restarts, 0);
+      pg_atomic_init_u64(&node.started, 0);
+    }
+  }
+  startup_worker_pids();
+  startup_statistics();
+  LWLockRelease(AddinShmemInitLock);
+}
+
+}  // namespace
+
+void rdmacc_shmem_init(void) {
+  draw_cluster_name();
+  previous_request_hook = shmem_request_hook;
+  shmem_request_hook = request_shmem;
+  previous_startup_hook = shmem_startup_hook;
+  shmem_startup_hook = startup_shmem;
+}
+
+void rdmacc_require_preload(void) {
+  if (rdmacc_preloaded) return;
+  ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                  errmsg("pg_rdmacc was not loaded at server start"),
+                  errhint("Add the line\nshared_preload_libraries = 'pg_rdmacc'\nto "
+                          "postgresql.conf and restart the server.")));
+}
+
+const char* rdmacc_cluster_name(void) {
+  return rdmacc_nodes_are_remote() ? rdmacc_cluster_name_setting : cluster_name;
+}
+
+void rdmacc_set_worker_pid(int worker, int pid) {
+  if (worker_pids == nullptr || worker < 0 || worker >= rdmacc_worker_ids()) return;
+  pg_atomic_write_u32(&worker_pids[worker], static_cast<uint32>(pid));
+}
+
+int rdmacc_worker_pid(int worker) {
+  if (worker_pids == nullptr || worker < 0 || worker >= rdmacc_worker_ids()) return 0;
+  return static_cast<int>(pg_atomic_read_u32(&worker_pids[worker]));
+}
+
+bool rdmacc_cluster_serving(void) {
+  return rdmacc_control != nullptr && pg_atomic_read_u32(&rdmacc_control->serving) != 0 &&
+         pg_atomic_read_u32(&rdmacc_control->stopping) == 0;
+}
+
+bool rdmacc_cluster_is_fresh(void) {
+  return rdmacc_control != nullptr && pg_atomic_read_u32(&rdmacc_control->fresh) != 0;
+}
+
+const char* rdmacc_node_state_name(uint32 state) {
+  switch (state) {
+    case RDMACC_NODE_STARTING:
+      return "starting";
+    case RDMACC_NODE_RUNNING:
+      return "running";
+    case RDMACC_NODE_REMOTE:
+      return "remote";
+    case RDMACC_NODE_AWAY:
+      return "away";
+    default:
+      return "stopped";
+  }
+}

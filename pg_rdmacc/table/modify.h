@@ -1,0 +1,35 @@
+/* Writing rows: the callbacks of tableam.h that insert, update and delete.
+ *
+ * Every conflict with another transaction is an error (40001), so none of them returns TM_Updated
+ * or TM_Deleted, and the executor never re-evaluates a row. */
+#pragma once
+#include "pg_rdmacc/row/handle.h"
+
+extern "C" {
+#include "access/tableam.h"
+
+void rdmacc_tuple_insert(Relation rel, TupleTableSlot* slot, CommandId cid, int options,
+                         struct BulkInsertStateData* bistate);
+void rdmacc_tuple_insert_speculative(Relation rel, TupleTableSlot* slot, CommandId cid, int options,
+                                     struct BulkInsertStateData* bistate, uint32 specToken);
+void rdmacc_tuple_complete_speculative(Relation rel, TupleTableSlot* slot, uint32 specToken,
+                                       bool succeeded);
+void rdmacc_multi_insert(Relation rel, TupleTableSlot** slots, int nslots, CommandId cid,
+                         int options, struct BulkInsertStateData* bistate);
+TM_Result rdmacc_tuple_delete(Relation rel, ItemPointer tid, CommandId cid, Snapshot snapshot,
+                              Snapshot crosscheck, bool wait, TM_FailureData* tmfd,
+                              bool changingPart);
+TM_Result rdmacc_tuple_update(Relation rel, ItemPointer otid, TupleTableSlot* slot, CommandId cid,
+                              Snapshot snapshot, Snapshot crosscheck, bool wait,
+                              TM_FailureData* tmfd, LockTupleMode* lockmode, bool* update_indexes);
+
+/* True, and tmfd says so, when `cid` or a later command has written the row. */
+bool rdmacc_modified_by_own_command(const RdmaccHandle* handle, ItemPointer tid, CommandId cid,
+                                    TM_FailureData* tmfd);
+
+/* Writes the row of a key that exists. */
+void rdmacc_put_row(Relation rel, const RdmaccHandle* handle, BridgeBytes row, CommandId cid);
+
+/* Removes every row of the relation, as part of the transaction. */
+void rdmacc_remove_all_rows(Relation rel, CommandId cid);
+}

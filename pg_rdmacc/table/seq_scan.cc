@@ -1,0 +1,196 @@
+#include "pg_rdmacc/table/seq_scan.h"
+
+#include "pg_rdmacc/relation/engine_table.h"
+#include "pg_rdmacc/relation/row_estimate.h"
+#include "pg_rdmacc/row/row_lock.h"
+#include "pg_rdmacc/row/slot.h"
+#include "pg_rdmacc/xact/running_query.h"
+
+extern "C" {
+#include "access/parallel.h"
+#include "access/tupdesc.h"
+#include "catalog/pg_type.h"
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "utils/builtins.h"
+#include "utils/snapmgr.h"
+}
+
+namespace {
+
+enum HistoryColumn { kVersion, kKey, kRow, kHistoryColumns };
+
+void start(RdmaccScan* scan) {
+  Relation relation = scan->base.rs_rd;
+  const Snapshot snapshot = scan->base.rs_snapshot;
+  const uint32 visible_before =
+      snapshot != nullptr && IsMVCCSnapshot(snapshot) ? snapshot->curcid : RDMACC_EVERY_COMMAND;
+  const LockWaitPolicy wait_policy = rdmacc_wait_policy_of_scan(&scan->base);
+  /* Rows that are going to be written must not get other keys on the way. */
+  const bool writes = rdmacc_query_needs_handles(relation);
+  const uint32 table = (writes ? rdmacc_table_to_write(relation) : rdmacc_table(relation))->id;
+  /* The rows in order belong to the scan, not to the row that is asked for first. A scan that
+   * skips what other transactions hold wants the first that is free. */
+  const MemoryContext previous = MemoryContextSwitchTo(GetMemoryChunkContext(scan));
+  rdmacc_ordered_rows_begin(&scan->rows, relation, table, visible_before,
+                            wait_policy != LockWaitSkip);
+  MemoryContextSwitchTo(previous);
+  scan->rows.rows.wait_policy = wait_policy;
+  rdmacc_handle_stream_begin(&scan->handles, writes);
+  scan->started = true;
+  if ((scan->base.rs_flags & SO_TYPE_ANALYZE) == 0) pgstat_count_heap_scan(relation);
+}
+
+void store_row(RdmaccScan* scan, const BridgeRow* row, TupleTableSlot* slot) {
+  const RdmaccHandle handle = {
+      .relation = RelationGetRelid(scan->base.rs_rd),
+      .table = scan->rows.rows.table,
+      .visible_before = scan->rows.rows.visible_before,
+      .key = row->key,
+      .row = {.found = false, .key = {}, .row = {}, .version = row->version, .node = 0}};
+  ItemPointerData tid;
+  rdmacc_handle_assign(&scan->handles, &handle, &tid);
+  rdmacc_slot_store(slot, scan->base.rs_rd, row, &tid);
+}
+
+void stop(RdmaccScan* scan) {
+  if (!scan->started) return;
+  rdmacc_ordered_rows_end(&scan->rows);
+  rdmacc_handle_stream_end(&scan->handles);
+  scan->started = false;
+}
+
+/* ---- A scrollable cursor's history */
+
+void history_begin(RdmaccHistory* history) {
+  TupleDesc descriptor = CreateTemplateTupleDesc(kHistoryColumns);
+  TupleDescInitEntry(descriptor, kVersion + 1, "version", INT8OID, -1, 0);
+  TupleDescInitEntry(descriptor, kKey + 1, "key", BYTEAOID, -1, 0);
+  TupleDescInitEntry(descriptor, kRow + 1, "row", BYTEAOID, -1, 0);
+  history->slot = MakeSingleTupleTableSlot(descriptor, &TTSOpsMinimalTuple);
+  history->store = tuplestore_begin_heap(true, false, work_mem);
+  tuplestore_set_eflags(history->store, EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD);
+}
+
+void history_end(RdmaccHistory* history) {
+  if (history->store == nullptr) return;
+  tuplestore_end(history->store);
+  ExecDropSingleTupleTableSlot(history->slot);
+  history->store = nullptr;
+}
+
+Datum bytes_datum(BridgeBytes bytes) {
+  return PointerGetDatum(cstring_to_text_with_len(bytes.data, static_cast<int>(bytes.size)));
+}
+
+BridgeBytes datum_bytes(Datum value) {
+  struct varlena* bytes = PG_DETOAST_DATUM_PACKED(value);
+  return {VARDATA_ANY(bytes), static_cast<size_t>(VARSIZE_ANY_EXHDR(bytes))};
+}
+
+void history_append(RdmaccHistory* history, const BridgeRow* row) {
+  Datum values[kHistoryColumns] = {Int64GetDatum(static_cast<int64>(row->version)),
+                                   bytes_datum(row->key), bytes_datum(row->row)};
+  bool nulls[kHistoryColumns] = {};
+  tuplestore_putvalues(history->store, history->slot->tts_tupleDescriptor, values, nulls);
+  pfree(DatumGetPointer(values[kKey]));
+  pfree(DatumGetPointer(values[kRow]));
+}
+
+/* A row that was passed before, in either direction. */
+bool history_next(RdmaccScan* scan, bool forward, TupleTableSlot* slot) {
+  RdmaccHistory* history = &scan->history;
+  if (tuplestore_ateof(history->store)) {
+    if (forward) return false;
+    /* The row returned last is the store's last one, unless the scan has run beyond it. */
+    if (!scan->rows.ended && !tuplestore_advance(history->store, false)) return false;
+  }
+  if (!tuplestore_gettupleslot(history->store, forward, false, history->slot)) return false;
+  slot_getallattrs(history->slot);
+  const Datum* values = history->slot->tts_values;
+  const BridgeRow row = {.found = true,
+                         .key = datum_bytes(values[kKey]),
+                         .row = datum_bytes(values[kRow]),
+                         .version = static_cast<uint64>(DatumGetInt64(values[kVersion])),
+                         .node = 0};
+  store_row(scan, &row, slot);
+  return true;
+}
+
+}  // namespace
+
+TableScanDesc rdmacc_scan_begin(Relation rel, Snapshot snapshot, int nkeys, struct ScanKeyData*,
+                                ParallelTableScanDesc pscan, uint32 flags) {
+  if (nkeys != 0 || (pscan != nullptr && IsParallelWorker())) {
+    elog(ERROR, "this kind of scan is not supported on rdmacc tables");
+  }
+  RelationIncrementReferenceCount(rel);
+  auto* scan = static_cast<RdmaccScan*>(palloc0(sizeof(RdmaccScan)));
+  scan->base.rs_rd = rel;
+  scan->base.rs_snapshot = snapshot;
+  scan->base.rs_flags = flags;
+  scan->base.rs_parallel = pscan;
+  if ((flags & SO_TYPE_SEQSCAN) != 0 && rdmacc_query_scrolls()) history_begin(&scan->history);
+  if ((flags & SO_TYPE_BITMAPSCAN) != 0) scan->bitmap = rdmacc_bitmap_scan_begin(rel);
+  return &scan->base;
+}
+
+void rdmacc_scan_end(TableScanDesc base) {
+  auto* scan = reinterpret_cast<RdmaccScan*>(base);
+  stop(scan);
+  history_end(&scan->history);
+  if (scan->bitmap != nullptr) rdmacc_bitmap_scan_end(scan->bitmap, base->rs_rd);
+  if ((base->rs_flags & SO_TYPE_ANALYZE) != 0) rdmacc_rows_reported(base->rs_rd);
+  RelationDecrementReferenceCount(base->rs_rd);
+  if ((base->rs_flags & SO_TEMP_SNAPSHOT) != 0) UnregisterSnapshot(base->rs_snapshot);
+  pfree(scan);
+}
+
+void rdmacc_scan_rescan(TableScanDesc base, struct ScanKeyData*, bool, bool, bool, bool) {
+  auto* scan = reinterpret_cast<RdmaccScan*>(base);
+  stop(scan);
+  if (scan->history.store != nullptr) tuplestore_clear(scan->history.store);
+  if (scan->bitmap != nullptr) rdmacc_bitmap_scan_reset(scan->bitmap);
+}
+
+bool rdmacc_scan_next(RdmaccScan* scan, TupleTableSlot* slot) {
+  if (!scan->started) start(scan);
+  const BridgeRow* row = rdmacc_ordered_rows_next(&scan->rows, scan->base.rs_rd);
+  if (row == nullptr) {
+    ExecClearTuple(slot);
+    return false;
+  }
+  store_row(scan, row, slot);
+  if (scan->history.store != nullptr) history_append(&scan->history, row);
+  return true;
+}
+
+bool rdmacc_scan_getnextslot(TableScanDesc base, ScanDirection direction, TupleTableSlot* slot) {
+  auto* scan = reinterpret_cast<RdmaccScan*>(base);
+  const bool forward = !ScanDirectionIsBackward(direction);
+  bool found = false;
+  if (scan->history.store == nullptr && !forward) {
+    ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                    errmsg("rdmacc tables cannot be scanned backward here"),
+                    errhint("Declare the cursor with SCROLL.")));
+  }
+  if (scan->history.store != nullptr) found = history_next(scan, forward, slot);
+  if (!found && forward) found = rdmacc_scan_next(scan, slot);
+  if (!found) {
+    ExecClearTuple(slot);
+    return false;
+  }
+  pgstat_count_heap_getnext(base->rs_rd);
+  return true;
+}
+
+bool rdmacc_scan_bitmap_next_block(TableScanDesc scan, struct TBMIterateResult* page) {
+  return rdmacc_bitmap_scan_next_block(reinterpret_cast<RdmaccScan*>(scan)->bitmap, scan, page);
+}
+
+bool rdmacc_scan_bitmap_next_tuple(TableScanDesc scan, struct TBMIterateResult* page,
+                                   TupleTableSlot* slot) {
+  return rdmacc_bitmap_scan_next_tuple(reinterpret_cast<RdmaccScan*>(scan)->bitmap, scan, page,
+                                       slot);
+}

@@ -1,0 +1,42 @@
+/* Scans of whole tables. */
+#pragma once
+#include "pg_rdmacc/index/bitmap_scan.h"
+#include "pg_rdmacc/row/handle.h"
+#include "pg_rdmacc/row/scan_rows.h"
+
+extern "C" {
+#include "access/relscan.h"
+#include "access/tableam.h"
+#include "utils/tuplestore.h"
+
+/* The rows that a scrollable cursor has passed. */
+typedef struct RdmaccHistory {
+  Tuplestorestate* store; /* NULL: the cursor does not scroll */
+  TupleTableSlot* slot;
+} RdmaccHistory;
+
+typedef struct RdmaccScan {
+  TableScanDescData base;
+  RdmaccOrderedRows rows;
+  RdmaccHandleStream handles;
+  RdmaccHistory history;
+  RdmaccBitmapScan* bitmap;     /* NULL but for a bitmap scan */
+  uint64 sample_rows_per_block; /* ANALYZE; 0 before its first block */
+  uint64 sample_rows_left;      /* of the present block */
+  bool sample_last_block;
+  bool started;
+} RdmaccScan;
+
+TableScanDesc rdmacc_scan_begin(Relation rel, Snapshot snapshot, int nkeys, struct ScanKeyData* key,
+                                ParallelTableScanDesc pscan, uint32 flags);
+void rdmacc_scan_end(TableScanDesc scan);
+void rdmacc_scan_rescan(TableScanDesc scan, struct ScanKeyData* key, bool set_params,
+                        bool allow_strat, bool allow_sync, bool allow_pagemode);
+bool rdmacc_scan_getnextslot(TableScanDesc scan, ScanDirection direction, TupleTableSlot* slot);
+bool rdmacc_scan_bitmap_next_block(TableScanDesc scan, struct TBMIterateResult* page);
+bool rdmacc_scan_bitmap_next_tuple(TableScanDesc scan, struct TBMIterateResult* page,
+                                   TupleTableSlot* slot);
+
+/* The next row, stored in the slot under a new handle. */
+bool rdmacc_scan_next(RdmaccScan* scan, TupleTableSlot* slot);
+}

@@ -1,0 +1,99 @@
+#include "pg_rdmacc/table/tuple_lock.h"
+
+#include "pg_rdmacc/row/fetch.h"
+#include "pg_rdmacc/row/handle.h"
+#include "pg_rdmacc/row/row_lock.h"
+#include "pg_rdmacc/row/slot.h"
+#include "pg_rdmacc/row/write_marks.h"
+#include "pg_rdmacc/server/error.h"
+#include "pg_rdmacc/table/modify.h"
+#include "pg_rdmacc/xact/xact.h"
+
+extern "C" {
+#include "utils/snapmgr.h"
+}
+
+namespace {
+
+/* True when this transaction has written the row since the version `row` that a query read. Such a
+ * query may be older than the write, whose mark may be gone by now. */
+bool written_since(Relation rel, const RdmaccHandle* handle, const BridgeRow* row) {
+  BridgeRow newest;
+  rdmacc_fetch(rel, handle, SnapshotSelf, &newest);
+  return !newest.found || !rdmacc_same_bytes(newest.row, row->row);
+}
+
+/* Handles from a search for conflicting keys see all own writes. A row that this very command has
+ * written must not be updated by it again. */
+void refuse_second_conflict(Relation rel, const RdmaccHandle* handle, CommandId cid) {
+  BridgeRow row = {};
+  CommandId at = InvalidCommandId;
+  bool written = rdmacc_write_marked_since(handle->table, handle->key, cid, &at);
+  if (!written) {
+    rdmacc_enter();
+    bridge_start_get(handle->table, handle->key, cid, &row);
+    rdmacc_pump();
+    rdmacc_check("could not read a row", RelationGetRelationName(rel));
+    written = !row.found;
+  }
+  if (!written) return;
+  ereport(ERROR, (errcode(ERRCODE_CARDINALITY_VIOLATION),
+                  errmsg("ON CONFLICT DO UPDATE command cannot affect row a second time"),
+                  errhint("Ensure that no rows proposed for insertion within the same command "
+                          "have duplicate constrained values.")));
+}
+
+TM_Result gone(const ItemPointerData* tid, TM_FailureData* tmfd) {
+  tmfd->ctid = *tid;
+  tmfd->xmax = InvalidTransactionId;
+  tmfd->cmax = InvalidCommandId;
+  return TM_Deleted;
+}
+
+/* The row as this transaction sees it. A statement that does not wait has perhaps scanned
+ * it without protection, so that it may have changed since. */
+TM_Result read_row(Relation rel, const RdmaccHandle* handle, Snapshot snapshot, bool exclusive,
+                   LockWaitPolicy wait_policy, TM_FailureData* tmfd, BridgeRow* row) {
+  if (wait_policy == LockWaitBlock) {
+    rdmacc_fetch(rel, handle, snapshot, row);
+    return row->found ? TM_Ok : TM_Deleted; /* by an earlier command of this transaction */
+  }
+  const uint32 visible_before = IsMVCCSnapshot(snapshot) ? snapshot->curcid : RDMACC_EVERY_COMMAND;
+  if (!rdmacc_try_lock_row(rel, handle->table, handle->key, exclusive, visible_before, wait_policy,
+                           row)) {
+    return TM_WouldBlock;
+  }
+  if (!row->found) return wait_policy == LockWaitSkip ? TM_WouldBlock : TM_Deleted;
+  tmfd->traversed = row->version != handle->row.version;
+  return TM_Ok;
+}
+
+}  // namespace
+
+TM_Result rdmacc_tuple_lock(Relation rel, ItemPointer tid, Snapshot snapshot, TupleTableSlot* slot,
+                            CommandId cid, LockTupleMode mode, LockWaitPolicy wait_policy,
+                            uint8 flags, TM_FailureData* tmfd) {
+  const RdmaccHandle handle = *rdmacc_handle_get(tid, rel);
+  tmfd->traversed = false;
+  if (handle.visible_before == RDMACC_EVERY_COMMAND) {
+    refuse_second_conflict(rel, &handle, cid);
+  } else if (rdmacc_modified_by_own_command(&handle, tid, cid, tmfd)) {
+    return TM_SelfModified;
+  }
+  const bool writes =
+      (flags & TUPLE_LOCK_FLAG_LOCK_UPDATE_IN_PROGRESS) != 0 && mode >= LockTupleNoKeyExclusive;
+  const ItemPointerData row_tid = *tid;
+  BridgeRow row;
+  const TM_Result read = read_row(rel, &handle, snapshot, writes, wait_policy, tmfd, &row);
+  if (read == TM_Deleted) return gone(&row_tid, tmfd);
+  if (read != TM_Ok) return read;
+  if (writes && written_since(rel, &handle, &row)) {
+    tmfd->ctid = row_tid;
+    tmfd->xmax = InvalidTransactionId;
+    tmfd->cmax = cid;
+    return TM_SelfModified;
+  }
+  rdmacc_slot_store(slot, rel, &row, &row_tid);
+  if (writes) rdmacc_put_row(rel, &handle, row.row, cid);
+  return TM_Ok;
+}

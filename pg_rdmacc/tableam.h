@@ -1,9 +1,0 @@
-/* The access method itself. */
-#pragma once
-#include "pg_rdmacc/pg_rdmacc.h"
-
-extern "C" {
-#include "access/tableam.h"
-
-extern const TableAmRoutine rdmacc_routine;
-}

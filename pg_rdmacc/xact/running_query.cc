@@ -1,0 +1,44 @@
+#include "pg_rdmacc/xact/running_query.h"
+
+extern "C" {
+#include "executor/executor.h"
+#include "nodes/execnodes.h"
+#include "nodes/plannodes.h"
+#include "parser/parsetree.h"
+}
+
+namespace {
+
+const QueryDesc* running;
+
+}  // namespace
+
+const QueryDesc* rdmacc_running_query(void) { return running; }
+
+bool rdmacc_query_needs_handles(Relation relation) {
+  if (running == nullptr) return false;
+  const PlannedStmt* statement = running->plannedstmt;
+  const Oid relid = RelationGetRelid(relation);
+  ListCell* cell;
+  foreach (cell, statement->resultRelations) {
+    const auto number = static_cast<Index>(lfirst_int(cell));
+    if (rt_fetch(number, statement->rtable)->relid == relid) return true;
+  }
+  foreach (cell, statement->rowMarks) {
+    const auto* mark = static_cast<const PlanRowMark*>(lfirst(cell));
+    if (RowMarkRequiresRowShareLock(mark->markType) &&
+        rt_fetch(mark->rti, statement->rtable)->relid == relid) {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool rdmacc_query_returns(void) { return running != nullptr && running->plannedstmt->hasReturning; }
+
+bool rdmacc_query_scrolls(void) {
+  return running != nullptr && running->estate != nullptr &&
+         (running->estate->es_top_eflags & EXEC_FLAG_BACKWARD) != 0;
+}
+
+void rdmacc_set_running_query(const QueryDesc* query) { running = query; }

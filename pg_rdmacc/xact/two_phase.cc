@@ -1,0 +1,110 @@
+#include "pg_rdmacc/xact/two_phase.h"
+
+#include <signal.h>
+
+#include "pg_rdmacc/server/short_worker.h"
+#include "pg_rdmacc/xact/xact.h"
+
+extern "C" {
+#include "access/clog.h"
+#include "access/transam.h"
+#include "access/xact.h"
+#include "access/xlog.h"
+#include "miscadmin.h"
+#include "replication/message.h"
+#include "storage/lwlock.h"
+#include "storage/procarray.h"
+}
+
+namespace {
+
+constexpr int kStopSteps = 600; /* of a tenth of a second */
+
+void stop_if_asked(int point) {
+  if (rdmacc_debug_stop_at != point) return;
+  ereport(LOG, (errmsg("rdmacc.debug_stop_at: session %d stands still", MyProcPid)));
+  for (int i = 0; i < kStopSteps && !ProcDiePending; i++) pg_usleep(100 * 1000L);
+}
+
+[[noreturn]] void refuse_to_prepare(int protocol) {
+  ereport(ERROR,
+          (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+           errmsg("cannot write rows of rdmacc tables and of other tables in one transaction"),
+           errdetail("Protocol %s cannot prepare transactions.", bridge_protocol_name(protocol)),
+           errhint("Use another rdmacc.protocol, or one transaction for each kind of table.")));
+}
+
+/* In the log, and on disk, before anything else remembers the XID: after a crash PostgreSQL gives
+ * out again what it has not logged, and another transaction's end would pass for ours. */
+FullTransactionId durable_xid(void) {
+  const FullTransactionId xid = GetTopFullTransactionId();
+  XLogFlush(LogLogicalMessage("rdmacc", "", 0, true));
+  return xid;
+}
+
+/* Not in 2^31 transactions' reach of the next one, or older than what pg_xact keeps. */
+bool is_known(FullTransactionId full) {
+  const FullTransactionId next = ReadNextFullTransactionId();
+  if (!FullTransactionIdPrecedes(full, next)) return false;
+  if (U64FromFullTransactionId(next) - U64FromFullTransactionId(full) >= UINT64CONST(1) << 31) {
+    return false;
+  }
+  const TransactionId xid = XidFromFullTransactionId(full);
+  return TransactionIdIsNormal(xid) &&
+         !TransactionIdPrecedes(xid, ShmemVariableCache->oldestClogXid);
+}
+
+}  // namespace
+
+bool rdmacc_prepare_engine(void) {
+  const int protocol = Max(bridge_txn_protocol(), 0);
+  if (!bridge_can_prepare(protocol)) refuse_to_prepare(protocol);
+  const FullTransactionId xid = durable_xid();
+  /* The record that decides must not get lost either. */
+  ForceSyncCommit();
+  HOLD_INTERRUPTS();
+  bridge_start_prepare(GetSystemIdentifier(), U64FromFullTransactionId(xid));
+  const bool ended = rdmacc_pump_uninterrupted();
+  RESUME_INTERRUPTS();
+  if (!ended || bridge_error()->code == BRIDGE_UNAVAILABLE) {
+    /* Some nodes may have logged it, and take this session for dead sooner or later. */
+    rdmacc_note_doubt();
+    if (!ended) kill(MyProcPid, SIGTERM);
+    return false;
+  }
+  if (bridge_error()->code != BRIDGE_OK) return false;
+  stop_if_asked(RDMACC_STOP_PREPARED);
+  return true;
+}
+
+void rdmacc_commit_prepared_engine(void) {
+  stop_if_asked(RDMACC_STOP_RECORDED);
+  bridge_start_commit_prepared();
+  const bool ended = rdmacc_pump_uninterrupted();
+  if (ended && bridge_error()->code == BRIDGE_OK) return;
+  ereport(WARNING,
+          (errmsg("the rows that this transaction wrote to rdmacc tables are not in place yet"),
+           errdetail("The transaction is committed, but nodes do not answer: %s.",
+                     bridge_error()->message),
+           errhint("The session ends, and its rows stay locked until the nodes have been told.")));
+  bridge_detach_uncleanly();
+  rdmacc_note_doubt();
+  kill(MyProcPid, SIGTERM);
+}
+
+RdmaccOutcome rdmacc_outcome_of(uint64 number) {
+  const FullTransactionId full = FullTransactionIdFromU64(number);
+  const TransactionId xid = XidFromFullTransactionId(full);
+  RdmaccOutcome outcome = RDMACC_OUTCOME_UNKNOWN;
+  /* Nothing of pg_xact is cut off meanwhile. */
+  LWLockAcquire(XactTruncationLock, LW_SHARED);
+  if (is_known(full)) {
+    if (TransactionIdIsInProgress(xid)) {
+      outcome = RDMACC_OUTCOME_OPEN;
+    } else {
+      outcome = TransactionIdDidCommit(xid) ? RDMACC_OUTCOME_COMMITTED : RDMACC_OUTCOME_ABORTED;
+    }
+  }
+  LWLockRelease(XactTruncationLock);
+  return outcome;
+}

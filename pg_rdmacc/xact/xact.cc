@@ -1,0 +1,369 @@
+#include "pg_rdmacc/xact/xact.h"
+
+#include "pg_rdmacc/server/attach.h"
+#include "pg_rdmacc/server/error.h"
+#include "pg_rdmacc/server/short_worker.h"
+#include "pg_rdmacc/xact/savepoint.h"
+#include "pg_rdmacc/xact/transaction_part.h"
+#include "pg_rdmacc/xact/two_phase.h"
+
+extern "C" {
+#include "access/parallel.h"
+#include "access/xact.h"
+#include "access/xlog.h"
+#include "miscadmin.h"
+#include "replication/logicalworker.h"
+#include "storage/predicate.h"
+#include "storage/proc.h"
+#include "utils/resowner.h"
+#include "utils/wait_event.h"
+}
+
+namespace {
+
+constexpr uint64 kWaitUsMax = 10'000;
+constexpr int64 kUninterruptedUsMax = 30'000'000;
+constexpr int kNever = 0;
+
+bool database_dropped;
+bool snapshot_imported;       /* PostgreSQL's rows are as another transaction saw them */
+bool used;                    /* the engine was entered in this transaction */
+bool used_servers;            /* and other servers, which have their own commits */
+bool ran_utility;             /* and statements that may have left work for the commit */
+bool asks_for_exclusive_gate; /* for its engine transaction, which is not begun yet */
+bool committed_early;         /* the engine's part has written; interrupts are held until the end */
+bool doomed;
+BridgeError doom; /* why */
+int doom_protocol;
+int foreign_write_nest; /* the lowest level that wrote foreign rows */
+int catalog_write_nest; /* and that changed the catalog */
+uint32 transaction_number = 1;
+
+void doom_by(const BridgeError* error) {
+  if (doomed) return;
+  doomed = true;
+  doom = *error;
+  doom_protocol = Max(bridge_txn_protocol(), 0);
+  /* What was raised first said how it ended; a repetition only says that it did. */
+  doom.outcome_unknown = false;
+}
+
+void note_nest(int* lowest) {
+  const int nest = GetCurrentTransactionNestLevel();
+  if (*lowest == kNever || nest < *lowest) *lowest = nest;
+}
+
+void note_doom(void) {
+  const BridgeError* error = bridge_error();
+  if (error->code == BRIDGE_UNAVAILABLE) rdmacc_attach_again();
+  if (rdmacc_error_is_fatal(error->code)) doom_by(error);
+}
+
+uint64 gate_timeout_us(void) {
+  const uint64 gate_ms = static_cast<uint64>(Max(rdmacc_gate_timeout_ms, 0));
+  const uint64 lock_ms = static_cast<uint64>(Max(LockTimeout, 0));
+  const uint64 ms = lock_ms > 0 && (gate_ms == 0 || lock_ms < gate_ms) ? lock_ms : gate_ms;
+  return ms * 1000;
+}
+
+/* ---- The end of the transaction */
+
+/* Does PostgreSQL's commit record decide? What only draws from sequences does not need it. Catalog
+ * changes under a protocol that cannot prepare are committed in two steps. */
+bool needs_two_phases(void) {
+  if (!bridge_txn_has_writes()) return false;
+  if (foreign_write_nest != kNever) return true;
+  return (catalog_write_nest != kNever || rdmacc_parts_pending()) &&
+         bridge_can_prepare(bridge_txn_protocol());
+}
+
+void refuse_mixed_writes(void) {
+  if (rdmacc_mixed_transactions || foreign_write_nest == kNever || !bridge_txn_has_writes()) return;
+  ereport(ERROR,
+          (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+           errmsg("cannot write rows of rdmacc tables and of other tables in one transaction"),
+           errdetail("rdmacc.mixed_transactions is off."),
+           errhint("Use one transaction for each kind of table.")));
+}
+
+[[noreturn]] void raise_failed_commit(BridgeError error, int protocol) {
+  if (error.code == BRIDGE_UNAVAILABLE) rdmacc_attach_again();
+  doom_by(&error);
+  rdmacc_raise(&error, protocol, "could not commit", nullptr);
+}
+
+void prepare_engine(void) {
+  CHECK_FOR_INTERRUPTS();
+  const int protocol = Max(bridge_txn_protocol(), 0);
+  if (rdmacc_prepare_engine()) return;
+  BridgeError error = *bridge_error();
+  if (error.code == BRIDGE_OK) error.code = BRIDGE_UNAVAILABLE;
+  raise_failed_commit(error, protocol);
+}
+
+void commit_engine(void) {
+  if (!bridge_txn_active()) return;
+  CHECK_FOR_INTERRUPTS();
+  /* PostgreSQL's own serializability check comes after this callback; done here first, so that
+   * it does not find a reason to fail once the engine has committed. */
+  if (IsolationIsSerializable()) PreCommit_CheckForSerializationFailure();
+  const int protocol = Max(bridge_txn_protocol(), 0);
+  HOLD_INTERRUPTS();
+  bridge_start_commit();
+  const bool ended = rdmacc_pump_uninterrupted();
+  RESUME_INTERRUPTS();
+  BridgeError error = *bridge_error();
+  if (!ended) {
+    error.code = BRIDGE_UNAVAILABLE;
+    error.outcome_unknown = true;
+  }
+  if (error.code != BRIDGE_OK) raise_failed_commit(error, protocol);
+}
+
+void pre_commit(void) {
+  if (doomed) rdmacc_raise(&doom, doom_protocol, "could not commit", nullptr);
+  rdmacc_parts_before_commit();
+  refuse_mixed_writes();
+  if (needs_two_phases()) {
+    prepare_engine();
+  } else {
+    commit_engine();
+  }
+}
+
+void pre_prepare(void) {
+  if (!used && !rdmacc_parts_pending()) return;
+  ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                  errmsg("cannot PREPARE a transaction that has used rdmacc tables")));
+}
+
+/* Cancels that were held back come too late. An error has let them through already. */
+void end_early_commit(bool committed) {
+  if (!committed_early) return;
+  committed_early = false;
+  if (committed) {
+    RESUME_INTERRUPTS();
+    return;
+  }
+  ereport(WARNING, (errmsg("what the statement wrote to rdmacc tables is committed"),
+                    errdetail("It failed after that.")));
+}
+
+void forget_transaction(void) {
+  used_servers = ran_utility = asks_for_exclusive_gate = false;
+  used = doomed = snapshot_imported = database_dropped = false;
+  foreign_write_nest = catalog_write_nest = kNever;
+  transaction_number++;
+  rdmacc_savepoints_forget();
+  rdmacc_forget_conflict();
+  rdmacc_parts_forget();
+}
+
+/* At exit: ends the transaction, drops what it created. */
+void abandon_transaction(void) {
+  if (bridge_busy()) {
+    bridge_cancel();
+    rdmacc_pump_uninterrupted();
+  }
+  if (bridge_txn_active()) {
+    const bool prepared = bridge_prepared();
+    bridge_start_abort();
+    const bool ended = rdmacc_pump_uninterrupted();
+    /* A node that was not told keeps it for prepared. */
+    if (prepared && (!ended || bridge_error()->outcome_unknown)) rdmacc_note_doubt();
+  }
+  rdmacc_parts_finish(false);
+}
+
+void finish(bool committed) {
+  if (bridge_attached()) {
+    if (!committed) abandon_transaction();
+    if (committed && bridge_prepared()) rdmacc_commit_prepared_engine();
+    rdmacc_parts_finish(committed);
+  }
+  if (committed && database_dropped) rdmacc_note_doubt();
+  forget_transaction();
+}
+
+void xact_callback(XactEvent event, void*) {
+  switch (event) {
+    case XACT_EVENT_PRE_COMMIT:
+      pre_commit();
+      break;
+    case XACT_EVENT_PRE_PREPARE:
+      pre_prepare();
+      break;
+    case XACT_EVENT_COMMIT:
+    case XACT_EVENT_ABORT:
+    case XACT_EVENT_PREPARE:
+      finish(event != XACT_EVENT_ABORT);
+      end_early_commit(event != XACT_EVENT_ABORT);
+      break;
+    case XACT_EVENT_PARALLEL_PRE_COMMIT:
+    case XACT_EVENT_PARALLEL_COMMIT:
+    case XACT_EVENT_PARALLEL_ABORT:
+      break;
+  }
+}
+
+void subxact_callback(SubXactEvent event, SubTransactionId subtransaction, SubTransactionId,
+                      void*) {
+  const int nest = GetCurrentTransactionNestLevel();
+  switch (event) {
+    case SUBXACT_EVENT_START_SUB:
+      rdmacc_savepoint_started(subtransaction);
+      break;
+    case SUBXACT_EVENT_COMMIT_SUB:
+      if (foreign_write_nest == nest) foreign_write_nest = nest - 1;
+      if (catalog_write_nest == nest) catalog_write_nest = nest - 1;
+      rdmacc_savepoint_committed(nest);
+      rdmacc_parts_subtransaction_committed(nest);
+      break;
+    case SUBXACT_EVENT_ABORT_SUB:
+      if (foreign_write_nest >= nest) foreign_write_nest = kNever;
+      if (catalog_write_nest >= nest) catalog_write_nest = kNever;
+      rdmacc_savepoint_aborted(nest, subtransaction);
+      rdmacc_parts_subtransaction_aborted(nest);
+      break;
+    case SUBXACT_EVENT_PRE_COMMIT_SUB:
+      break;
+  }
+}
+
+/* Scans that an error has passed by. A cursor's owner outlives the subtransactions that fetch from
+ * it, and so do its scans. */
+void owner_released(ResourceReleasePhase phase, bool committed, bool, void*) {
+  if (phase != RESOURCE_RELEASE_BEFORE_LOCKS) return;
+  bridge_scans_free_of(CurrentResourceOwner);
+  rdmacc_parts_owner_released(CurrentResourceOwner, committed);
+}
+
+[[noreturn]] void refuse_here(const char* where) {
+  ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                  errmsg("rdmacc tables cannot be used %s", where)));
+}
+
+[[noreturn]] void refuse_imported_snapshot(void) {
+  ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                  errmsg("rdmacc tables cannot be read under an imported snapshot"),
+                  errdetail("Their rows would be those of another moment."),
+                  errhint("Run pg_dump without --jobs.")));
+}
+
+/* An interrupt has come while a command is under way. If it is an error, the command is ended
+ * before the error passes. */
+void serve_interrupts(bool waiting) {
+  PG_TRY();
+  { CHECK_FOR_INTERRUPTS(); }
+  PG_CATCH();
+  {
+    if (waiting) pgstat_report_wait_end();
+    bridge_cancel();
+    rdmacc_pump_uninterrupted();
+    note_doom();
+    PG_RE_THROW();
+  }
+  PG_END_TRY();
+}
+
+}  // namespace
+
+void rdmacc_xact_init(void) {
+  rdmacc_at_exit(abandon_transaction);
+  RegisterXactCallback(xact_callback, nullptr);
+  RegisterSubXactCallback(subxact_callback, nullptr);
+  RegisterResourceReleaseCallback(owner_released, nullptr);
+}
+
+void rdmacc_enter(void) {
+  if (committed_early) elog(ERROR, "rdmacc tables are used after their transaction's commit");
+  if (doomed) rdmacc_raise(&doom, doom_protocol, "could not go on", nullptr);
+  if (snapshot_imported) refuse_imported_snapshot();
+  if (bridge_txn_active()) return;
+  if (IsParallelWorker()) refuse_here("in a parallel worker");
+  if (RecoveryInProgress()) refuse_here("during recovery");
+  if (IsLogicalWorker()) refuse_here("by logical replication");
+  rdmacc_ensure_attached();
+  /* What PostgreSQL lets wait until nothing can make it fail, may wait here, too. */
+  const bool deferrable = IsolationIsSerializable() && XactReadOnly && XactDeferrable;
+  const BridgeTxnOptions options = {.protocol = rdmacc_protocol,
+                                    .stages = rdmacc_stages_code,
+                                    .auto_stages = rdmacc_stages_auto,
+                                    .lock_mode = rdmacc_lock_mode,
+                                    .gate_timeout_us = gate_timeout_us(),
+                                    .exclusive_gate = deferrable || asks_for_exclusive_gate};
+  bridge_begin(&options);
+  used = true;
+}
+
+void rdmacc_enter_write(CommandId command) {
+  rdmacc_enter();
+  rdmacc_savepoint_before_write();
+  bridge_set_command(command);
+}
+
+bool rdmacc_pump_uninterrupted(void) {
+  const int64 deadline_us = rdmacc_now_us() + kUninterruptedUsMax;
+  while (!bridge_resume()) {
+    if (rdmacc_now_us() > deadline_us) {
+      const BridgeError error = {.code = BRIDGE_UNAVAILABLE,
+                                 .reason = "",
+                                 .message = "",
+                                 .outcome_unknown = false,
+                                 .held_by_another = false};
+      doom_by(&error);
+      rdmacc_leave_cluster();
+      return false;
+    }
+    bridge_wait(kWaitUsMax);
+  }
+  return true;
+}
+
+void rdmacc_pump(void) {
+  const int64 spin_until_us = rdmacc_now_us() + rdmacc_spin_us;
+  bool waiting = false;
+  while (!bridge_resume()) {
+    if (INTERRUPTS_PENDING_CONDITION()) serve_interrupts(waiting);
+    if (!waiting) {
+      if (rdmacc_now_us() < spin_until_us) continue;
+      pgstat_report_wait_start(PG_WAIT_EXTENSION);
+      waiting = true;
+    }
+    bridge_wait(kWaitUsMax);
+  }
+  if (waiting) pgstat_report_wait_end();
+  if (bridge_error()->code != BRIDGE_OK && bridge_txn_active()) note_doom();
+}
+
+void rdmacc_note_foreign_write(void) { note_nest(&foreign_write_nest); }
+
+bool rdmacc_transaction_used(void) { return used; }
+
+void rdmacc_ask_for_exclusive_gate(void) { asks_for_exclusive_gate = true; }
+
+bool rdmacc_engine_may_commit_early(void) {
+  return bridge_txn_active() && !doomed && !used_servers && !ran_utility &&
+         !(foreign_write_nest != kNever && bridge_txn_has_writes()) &&
+         catalog_write_nest == kNever && !rdmacc_parts_pending();
+}
+
+void rdmacc_commit_engine_early(void) {
+  const bool wrote = bridge_txn_has_writes();
+  commit_engine();
+  if (!wrote) return;
+  HOLD_INTERRUPTS();
+  committed_early = true;
+}
+
+void rdmacc_note_foreign_server(void) { used_servers = true; }
+
+void rdmacc_note_utility(void) { ran_utility = true; }
+
+void rdmacc_note_catalog_write(void) { note_nest(&catalog_write_nest); }
+
+void rdmacc_note_dropped_database(void) { database_dropped = true; }
+
+void rdmacc_note_imported_snapshot(void) { snapshot_imported = true; }
+
+uint32 rdmacc_transaction_number(void) { return transaction_number; }
