@@ -292,7 +292,7 @@ class Finder:
             return None
         if tokens[i].text in NO_STATEMENT or owner[i] is None:
             return None
-        if tokens[owner[i]].text != "{":
+        if tokens[owner[i]].text != "{" or self.is_class(owner[i]):
             return None
         k = i
         acts = False
@@ -316,6 +316,16 @@ class Finder:
                 return None
             k = self.source.partner[k] + 1 if tokens[k].text in OPENING else k + 1
         return k if acts and k < len(tokens) else None
+
+    def is_class(self, opening):
+        """Does the brace hold declarations?"""
+        tokens = self.source.tokens
+        i = opening - 1
+        while i >= 0 and tokens[i].text not in (";", "{", "}", ")"):
+            if tokens[i].text in ("class", "struct", "union", "enum", "namespace"):
+                return True
+            i -= 1
+        return False
 
     def begins_statement(self, i):
         before = self.source.tokens[i - 1].text

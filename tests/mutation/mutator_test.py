@@ -118,6 +118,10 @@ class Kinds(unittest.TestCase):
         text = body("  int a = f();\n  Header b(c);\n  const auto d = g();\n  T* e = h();\n  T& i = j();")
         self.assertEqual(found(text, "dropped-statement"), [])
 
+    def test_members_are_no_statements(self):
+        text = "class A : public B {\n  A(int b);\n  enum { kC } d = kC;\n  void e() { f(); }\n};\n"
+        self.assertEqual([each.original for each in found(text, "dropped-statement")], ["f();"])
+
     def test_checks_are_left_alone(self):
         self.assertEqual(found(body("  CHECK(a);"), "dropped-statement"), [])
 
