@@ -1,11 +1,13 @@
 #include "rdma/open_fabric.h"
 
+#include <cstdlib>
 #include <sstream>
 
 #include "rdma/bootstrap/cluster_config.h"
 #include "rdma/bootstrap/cluster_secret.h"
 #include "rdma/shm_fabric.h"
 #include "rdma/tcp_fabric.h"
+#include "rdma/verb_delays.h"
 #include "rdma/verbs_fabric.h"
 
 namespace rdmacc {
@@ -35,6 +37,30 @@ VerbsOptions verbs_options(const FabricChoice& choice, size_t node, size_t nodes
   return options;
 }
 
+// Of the choice, or of the environment; none there: no delays.
+Result<std::optional<uint64_t>> verb_delays_of(const FabricChoice& choice) {
+  std::optional<uint64_t> seed = choice.verb_delays;
+  const char* const asked = std::getenv(kVerbDelaysVariable);
+  if (!seed && asked != nullptr && *asked != '\0') {
+    Result<uint64_t> parsed = parse_delay_seed(asked);
+    if (!parsed.ok()) return parsed.status();
+    seed = *parsed;
+  }
+  if (seed && choice.kind != FabricKind::kShm && choice.kind != FabricKind::kTcp) {
+    return Status(Code::kInvalidArgument,
+                  std::string("verb delays: not on the fabric ") + fabric_name(choice.kind));
+  }
+  return seed;
+}
+
+ShmOptions shm_options(const FabricChoice& choice, std::optional<uint64_t> verb_delays) {
+  return {.huge_pages = choice.huge_pages, .verb_delays = verb_delays};
+}
+
+TcpOptions tcp_options(const FabricChoice& choice, std::optional<uint64_t> verb_delays) {
+  return {.huge_pages = choice.huge_pages, .verb_delays = verb_delays};
+}
+
 }  // namespace
 
 Status create_cluster(const FabricChoice& choice, const Topology& topology) {
@@ -62,11 +88,13 @@ Status check_choice(const FabricChoice& choice) {
 }
 
 Result<std::unique_ptr<Fabric>> open_fabric(const FabricChoice& choice) {
+  Result<std::optional<uint64_t>> delays = verb_delays_of(choice);
+  if (!delays.ok()) return delays.status();
   switch (choice.kind) {
     case FabricKind::kShm:
-      return as_fabric(ShmFabric::attach(choice.cluster, {.huge_pages = choice.huge_pages}));
+      return as_fabric(ShmFabric::attach(choice.cluster, shm_options(choice, *delays)));
     case FabricKind::kTcp:
-      return as_fabric(TcpFabric::open(choice.config, {.huge_pages = choice.huge_pages}));
+      return as_fabric(TcpFabric::open(choice.config, tcp_options(choice, *delays)));
     case FabricKind::kVerbs: {
       Result<std::unique_ptr<Membership>> membership = Membership::open(choice.config);
       if (!membership.ok()) return membership.status();
@@ -81,6 +109,8 @@ Result<std::unique_ptr<Fabric>> open_fabric(const FabricChoice& choice) {
 }
 
 Result<std::unique_ptr<Fabric>> open_fabric_as_node(const FabricChoice& choice, NodeId node) {
+  Result<std::optional<uint64_t>> delays = verb_delays_of(choice);
+  if (!delays.ok()) return delays.status();
   if (choice.kind == FabricKind::kVerbs) {
     Result<std::unique_ptr<Membership>> membership = Membership::open_as_node(choice.config, node);
     if (!membership.ok()) return membership.status();
@@ -88,7 +118,7 @@ Result<std::unique_ptr<Fabric>> open_fabric_as_node(const FabricChoice& choice, 
         std::move(*membership), node, verbs_options(choice, node, choice.config.nodes.size())));
   }
   if (choice.kind != FabricKind::kTcp) return open_fabric(choice);
-  return as_fabric(TcpFabric::open_as_node(choice.config, node, {.huge_pages = choice.huge_pages}));
+  return as_fabric(TcpFabric::open_as_node(choice.config, node, tcp_options(choice, *delays)));
 }
 
 }  // namespace rdmacc

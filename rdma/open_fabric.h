@@ -1,5 +1,6 @@
 #pragma once
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "rdma/bootstrap/membership.h"
@@ -19,6 +20,9 @@ struct FabricChoice {
   // verbs. `device` may be several names, by commas: node k has the k-th, and from the first again
   // when there are fewer; coordinators have the last.
   VerbsOptions verbs;
+  // shm, tcp: pauses between verbs, as a fault (verb_delays.h). All processes of a cluster have the
+  // same seed. Without one, what kVerbDelaysVariable says.
+  std::optional<uint64_t> verb_delays;
 
   static FabricChoice shm(std::string name) {
     FabricChoice choice;
@@ -32,6 +36,9 @@ struct FabricChoice {
     return choice;
   }
 };
+
+// In the environment of a node, a server or a benchmark: the seed of verb delays.
+inline constexpr const char* kVerbDelaysVariable = "RDMACC_VERB_DELAYS";
 
 // Makes what the members of a new cluster on this host have in common, before its nodes start.
 // Only shm has such a thing; elsewhere nothing is done, and node 0 keeps what there is.

@@ -73,7 +73,7 @@ Result<std::shared_ptr<ShmControl>> ShmControl::map(const std::string& cluster,
 
 Result<std::shared_ptr<ShmControl>> ShmControl::create(const std::string& cluster,
                                                        const Topology& topology) {
-  if (!shm_cluster_name_valid(cluster)) {
+  if (!cluster_name_valid(cluster)) {
     return Status(Code::kInvalidArgument, "cluster names are [A-Za-z0-9_-]{1,64}");
   }
   if (!topology_valid(topology)) {
@@ -118,7 +118,7 @@ Result<std::shared_ptr<ShmControl>> ShmControl::create(const std::string& cluste
 }
 
 Result<std::shared_ptr<ShmControl>> ShmControl::attach(const std::string& cluster) {
-  if (!shm_cluster_name_valid(cluster)) {
+  if (!cluster_name_valid(cluster)) {
     return Status(Code::kInvalidArgument, "cluster names are [A-Za-z0-9_-]{1,64}");
   }
   Result<int> fd = shm_open_checked(shm_control_name(cluster));

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "rdma/base/host_process.h"
+#include "rdma/base/shared_object.h"
 #include "rdma/fabric.h"
 #include "rdma/shm_ring.h"
 
@@ -46,6 +48,7 @@ struct ShmOwner {
   uint32_t pid = 0;
   uint32_t incarnation = 0;  // kept while free
 
+  HostProcess process() const { return HostProcess{pid, start_time}; }
   uint64_t pack() const {
     return static_cast<uint64_t>(incarnation) << 40 | static_cast<uint64_t>(pid) << 18 |
            static_cast<uint64_t>(start_time) << 2 | static_cast<uint64_t>(state);
@@ -63,15 +66,6 @@ struct alignas(kCacheLineBytes) ShmSlot {
   uint32_t reserved;
 };
 static_assert(sizeof(ShmSlot) == kCacheLineBytes);
-
-// The calling process, as far as owner words tell processes apart.
-struct ShmProcess {
-  uint32_t pid;
-  uint16_t start_time;
-  static ShmProcess self();
-  // False when `owner`'s process is gone: no such pid, a zombie, or another start time.
-  static bool alive(const ShmOwner& owner);
-};
 
 class ShmControl {
  public:
@@ -125,16 +119,7 @@ class ShmControl {
 };
 
 // Names of a cluster's objects.
-bool shm_cluster_name_valid(const std::string& cluster);
 std::string shm_control_name(const std::string& cluster);
 std::string shm_region_name(const std::string& cluster, NodeId node);
-// Opens an existing object; kNotFound when there is none, kInvalidArgument when it belongs to
-// another user or others may open it.
-Result<int> shm_open_checked(const std::string& name);
-// The same, of an object that is made if it is not there, with mode 0600 whatever the umask.
-// Several may come here together.
-Result<int> shm_open_or_make(const std::string& name);
-// posix_fallocate, again after signals; kNoSpace when there is no memory.
-Status shm_back(int fd, uint64_t offset, uint64_t bytes);
 
 }  // namespace rdmacc

@@ -34,8 +34,10 @@ ShmEndpoint::ShmEndpoint(std::shared_ptr<ShmCluster> cluster, WorkerId worker, u
       control_(*cluster_->control),
       regions_(*cluster_->regions),
       slot_(control_.slot(worker)),
-      process_(ShmProcess::self()),
+      process_(HostProcess::self()),
       random_(HostClock::monotonic_ns() ^ (static_cast<uint64_t>(process_.pid) << 32) ^ worker),
+      delays_(VerbDelays::of_worker(cluster_->options.verb_delays, control_.topology(), worker,
+                                    incarnation)),
       liveness_(control_.topology().workers_max) {
   worker_ = worker;
   incarnation_ = incarnation;
@@ -52,11 +54,7 @@ ShmEndpoint::ShmEndpoint(std::shared_ptr<ShmCluster> cluster, WorkerId worker, u
 
 ShmEndpoint::~ShmEndpoint() {
   if (static_cast<uint32_t>(getpid()) == process_.pid) {
-    // What nobody waits for must still happen: it may be the release of a lock.
-    for (const Chain& chain : posted_.chains) {
-      if (chain.completion != nullptr || chain.region == nullptr) continue;
-      carry_out_chain({posted_.verbs.data() + chain.first_verb, chain.verb_count}, chain.region);
-    }
+    carry_out_passive();
     control_.leave(worker_, incarnation_);
   }
   for (const Block& block : blocks_) munmap(block.start, block.bytes);
@@ -73,6 +71,7 @@ bool ShmEndpoint::send(WorkerId to, std::span<const std::byte> datagram) {
   ShmSlot& receiver = control_.slot(to);
   const ShmOwner owner = ShmOwner::unpack(receiver.owner.load(std::memory_order_acquire));
   if (owner.state != ShmOwner::State::kLive) return true;  // lost
+  if (delays_ != nullptr) delays_->before_message();
   const bool sent = control_.ring(worker_, to).push({incarnation_, owner.incarnation}, datagram);
   // Also when the ring is full: the receiver may not know yet.
   control_.dirty_words(to)[worker_ / 64].fetch_or(1ull << (worker_ % 64),
@@ -130,7 +129,9 @@ bool ShmEndpoint::anything_dirty() const {
 void ShmEndpoint::wait(uint64_t deadline_us) {
   const uint64_t now = now_us();
   if (!posted_.chains.empty() || deadline_us <= now) return;
-  const uint64_t us = std::min<uint64_t>(deadline_us - now, cluster_->options.wait_us_max);
+  uint64_t us = std::min<uint64_t>(deadline_us - now, cluster_->options.wait_us_max);
+  if (!executing_.chains.empty()) us = std::min(us, delays_->held_us());
+  if (us == 0) return;
   slot_.sleeping.store(1, std::memory_order_seq_cst);
   if (!anything_dirty() && !wake_requested_.load(std::memory_order_seq_cst)) {
     timespec timeout;
@@ -180,7 +181,7 @@ uint32_t ShmEndpoint::incarnation_of(WorkerId worker) {
   Liveness& known = liveness_[worker];
   const uint64_t now = now_us();
   if (known.owner_word != word || now - known.checked_us >= kLivenessUs) {
-    known = Liveness{word, now, ShmProcess::alive(owner)};
+    known = Liveness{word, now, owner.process().alive()};
   }
   return known.alive ? owner.incarnation : 0;
 }

@@ -7,6 +7,7 @@
 #include "rdma/cpu_verbs.h"
 #include "rdma/shm_control.h"
 #include "rdma/shm_region.h"
+#include "rdma/verb_delays.h"
 
 namespace rdmacc {
 
@@ -69,6 +70,9 @@ class ShmEndpoint : public Endpoint {
   };
 
   bool carry_out_posted();
+  bool carry_out_delayed();
+  bool carry_out_rest(const Chain& chain);
+  void carry_out_passive();
   size_t prefetch_from(size_t first) const;
   void carry_out_chain(std::span<const Verb> verbs, std::byte* region);
   bool receive();
@@ -80,13 +84,15 @@ class ShmEndpoint : public Endpoint {
   ShmControl& control_;
   ShmRegions& regions_;
   ShmSlot& slot_;
-  const ShmProcess process_;  // that joined
+  const HostProcess process_;  // that joined
   HostClock clock_;
   Random random_;
   DatagramHandler handler_;
   Posted posted_, executing_;
+  size_t next_chain_ = 0, next_verb_ = 0;  // of executing_, where a pause holds it up
   CpuVerbs cpu_;
-  std::vector<Liveness> liveness_;  // by worker
+  std::unique_ptr<VerbDelays> delays_;  // nullptr: no such fault
+  std::vector<Liveness> liveness_;      // by worker
   std::vector<Block> blocks_;
   std::atomic<bool> wake_requested_ = false;  // by any thread
 };

@@ -90,7 +90,7 @@ Result<std::unique_ptr<ShmFabric>> ShmFabric::attach(const std::string& cluster,
 }
 
 void ShmFabric::destroy(const std::string& cluster) {
-  if (!shm_cluster_name_valid(cluster)) return;
+  if (!cluster_name_valid(cluster)) return;
   // The control object first: nobody finds the cluster any more.
   shm_unlink(shm_control_name(cluster).c_str());
   for (uint32_t node = 0; node < kNodeObjectsMax; ++node) {
@@ -99,7 +99,7 @@ void ShmFabric::destroy(const std::string& cluster) {
 }
 
 bool ShmFabric::exists(const std::string& cluster) {
-  if (!shm_cluster_name_valid(cluster)) return false;
+  if (!cluster_name_valid(cluster)) return false;
   const int fd = shm_open(shm_control_name(cluster).c_str(), O_RDONLY | O_CLOEXEC, 0);
   if (fd < 0) return errno != ENOENT;  // another user's: it exists, attach() says what is wrong
   close(fd);

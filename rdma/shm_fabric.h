@@ -1,5 +1,6 @@
 #pragma once
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "rdma/fabric.h"
@@ -17,6 +18,8 @@ namespace rdmacc {
 struct ShmOptions {
   bool huge_pages = true;          // try; what was got is in huge_pages_used()
   uint32_t wait_us_max = 100'000;  // bound of one wait()
+  // A fault: pauses between verbs, drawn from this seed (verb_delays.h).
+  std::optional<uint64_t> verb_delays = std::nullopt;
 };
 
 class ShmFabric : public Fabric {

@@ -42,6 +42,7 @@ void ShmEndpoint::ring(NodeId node, std::span<const Verb> chain, Completion* com
 }
 
 bool ShmEndpoint::carry_out_posted() {
+  if (delays_ != nullptr) return carry_out_delayed();
   if (posted_.chains.empty()) return false;
   std::swap(posted_, executing_);
   size_t prefetched = 0;
@@ -57,6 +58,52 @@ bool ShmEndpoint::carry_out_posted() {
   }
   executing_.clear();
   return true;
+}
+
+// The same with pauses, and without prefetches. A pause that the process goes on during leaves the
+// rest of executing_ to later polls.
+bool ShmEndpoint::carry_out_delayed() {
+  if (executing_.chains.empty()) std::swap(posted_, executing_);
+  bool any = false;
+  while (next_chain_ < executing_.chains.size()) {
+    const Chain& chain = executing_.chains[next_chain_];
+    if (chain.region == nullptr) {
+      if (chain.completion != nullptr) chain.completion->failed = true;
+    } else if (!carry_out_rest(chain)) {
+      return any;
+    }
+    ++next_chain_;
+    next_verb_ = 0;
+    if (chain.completion != nullptr) chain.completion->finish_one();
+    any = true;
+  }
+  executing_.clear();
+  next_chain_ = 0;
+  return any;
+}
+
+// False: a pause holds it up.
+bool ShmEndpoint::carry_out_rest(const Chain& chain) {
+  const std::span<const Verb> verbs(executing_.verbs.data() + chain.first_verb, chain.verb_count);
+  for (; next_verb_ < verbs.size(); ++next_verb_) {
+    if (!delays_->due(verbs, next_verb_) && !delays_->sit_out()) return false;
+    cpu_.carry_out(verbs[next_verb_], chain.region);
+  }
+  return true;
+}
+
+// When the worker leaves: what nobody waits for must still happen; it may be the release of a lock.
+// Those that wait for the rest are gone.
+void ShmEndpoint::carry_out_passive() {
+  for (const Posted* verbs : {&executing_, &posted_}) {
+    for (const Chain& chain : std::span(verbs->chains).subspan(next_chain_)) {
+      const size_t done = std::exchange(next_verb_, 0);
+      if (chain.completion != nullptr || chain.region == nullptr) continue;
+      carry_out_chain({verbs->verbs.data() + chain.first_verb + done, chain.verb_count - done},
+                      chain.region);
+    }
+    next_chain_ = 0;
+  }
 }
 
 // Prefetches a window of chains from the `first` on; the index behind its last one.

@@ -51,6 +51,8 @@ TcpEndpoint::TcpEndpoint(std::shared_ptr<TcpCluster> cluster, Membership::Claim 
   self_.cluster = cluster_;
   self_.claim = claim;
   self_.inbox = std::make_shared<TcpInbox>();
+  delays_ = VerbDelays::of_worker(cluster_->options.verb_delays, cluster_->topology(), worker_,
+                                  incarnation_);
 }
 
 Status TcpEndpoint::start() {
@@ -66,7 +68,7 @@ Status TcpEndpoint::start() {
     const uint64_t chunks = cluster_->topology().region_bytes / ShmRegions::kChunkBytes + 1;
     host_.reset(new TcpGuest::Host{*cluster_, *door_, cluster_->regions->at(cluster_->own_node),
                                    CpuVerbs(), std::vector<Verb>(kTcpVerbsMax),
-                                   std::vector<bool>(chunks), epoll_.get()});
+                                   std::vector<bool>(chunks), epoll_.get(), delays_});
     CHECK(host_->region != nullptr);
   }
   return added ? Status() : Status::from_errno("epoll_ctl");
@@ -90,6 +92,7 @@ TcpEndpoint::~TcpEndpoint() {
 
 bool TcpEndpoint::deliver_all_passive() {
   // Completions of those who wait are of no interest any more, nor are they alive.
+  post_delayed_passive();
   std::erase_if(own_chains_, [](const OwnChain& chain) { return chain.completion != nullptr; });
   carry_out_own();
   const uint64_t deadline_us = local_us() + kPartingUsMax;
@@ -120,8 +123,13 @@ TcpPeer& TcpEndpoint::peer_of(NodeId node, uint16_t thread) {
 }
 
 void TcpEndpoint::ring(NodeId node, std::span<const Verb> chain, Completion* completion) {
+  check_chain(node, chain, cluster_->topology());
+  if (delays_ == nullptr) return post(node, chain, completion);
+  delayed_.push_back({node, {chain.begin(), chain.end()}, completion});
+}
+
+void TcpEndpoint::post(NodeId node, std::span<const Verb> chain, Completion* completion) {
   const Topology& topology = cluster_->topology();
-  check_chain(node, chain, topology);
   if (host_ != nullptr && node == cluster_->own_node) {
     own_chains_.push_back({own_verbs_.size(), chain.size(), completion});
     own_verbs_.insert(own_verbs_.end(), chain.begin(), chain.end());
@@ -155,6 +163,7 @@ bool TcpEndpoint::send(WorkerId to, std::span<const std::byte> datagram) {
   CHECK(to != worker_ && (host_ != nullptr || topology.is_node_worker(to)));
   const uint32_t incarnation = incarnation_of(to);
   if (incarnation == 0) return true;  // lost
+  if (delays_ != nullptr) delays_->before_message();
   if (topology.is_node_worker(to)) {
     TcpPeer& peer = peer_of(static_cast<NodeId>(to / topology.threads_per_node),
                             static_cast<uint16_t>(to % topology.threads_per_node));
@@ -175,6 +184,7 @@ void TcpEndpoint::deliver(WorkerId from, std::span<const std::byte> datagram) {
 
 bool TcpEndpoint::poll() {
   bool any = take_answers();
+  if (delays_ != nullptr) any |= post_delayed();
   flush_all();
   any |= handle_events();
   any |= carry_out_own();
@@ -270,6 +280,7 @@ void TcpEndpoint::wait(uint64_t deadline_us) {
   const uint64_t local = local_us();
   uint64_t us = std::min<uint64_t>(deadline_us - now, cluster_->options.wait_us_max);
   us = std::min(us, next_tick_us_ > local ? next_tick_us_ - local : 0);
+  if (!delayed_.empty()) us = std::min(us, delays_->held_us());
   self_.inbox->sleeping.store(true, std::memory_order_seq_cst);
   if (us > 0 && !self_.inbox->wake_requested.load(std::memory_order_seq_cst)) {
     timespec timeout;

@@ -3,6 +3,7 @@
 
 #include "rdma/tcp_guest.h"
 #include "rdma/tcp_peer.h"
+#include "rdma/verb_delays.h"
 
 namespace rdmacc {
 
@@ -42,12 +43,24 @@ class TcpEndpoint : public Endpoint {
     size_t verb_count;
     Completion* completion;
   };
+  // A chain that pauses may hold up, whose verbs leave piece by piece.
+  struct DelayedChain {
+    NodeId node;
+    std::vector<Verb> verbs;
+    Completion* completion;
+    size_t left = 0;  // so many of the verbs
+  };
   struct Block {
     void* start;
     size_t bytes;
   };
 
   TcpPeer& peer_of(NodeId node, uint16_t thread);
+  void post(NodeId node, std::span<const Verb> chain, Completion* completion);
+  bool post_delayed();
+  bool post_rest(DelayedChain& chain);
+  void post_piece(DelayedChain& chain, size_t end);
+  void post_delayed_passive();
   bool carry_out_own();
   bool take_answers();
   bool handle_events();
@@ -77,6 +90,9 @@ class TcpEndpoint : public Endpoint {
   // Own node's verbs, in the order of their doorbells; two of them as on shm.
   std::vector<Verb> own_verbs_, own_verbs_now_;
   std::vector<OwnChain> own_chains_, own_chains_now_;
+
+  std::shared_ptr<VerbDelays> delays_;  // nullptr: no such fault
+  std::deque<DelayedChain> delayed_;    // in the order of their doorbells
 
   // A node's thread alone.
   std::shared_ptr<TcpDoor> door_;

@@ -17,6 +17,8 @@ struct TcpOptions {
   uint32_t wait_us_max = 100'000;  // bound of one wait()
   // How long a chain may be under way, and how long a thread is dialled, before chains fail.
   uint64_t chain_us_max = 10'000'000, dial_us_max = 5'000'000;
+  // A fault: pauses between verbs, drawn from this seed (verb_delays.h).
+  std::optional<uint64_t> verb_delays = std::nullopt;
 };
 
 class TcpFabric : public Fabric {

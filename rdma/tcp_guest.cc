@@ -159,6 +159,7 @@ bool TcpGuest::carry_out(const TcpFrame& frame) {
       verb.local = reply;
       reply += verb.bytes;
     }
+    if (host_.delays != nullptr) host_.delays->stall_before({host_.verbs.data(), count}, i);
     host_.cpu.carry_out(verb, host_.region);
     if (!wants_reply) progress.note(worker, sequence, static_cast<uint32_t>(i + 1));
   }

@@ -6,6 +6,7 @@
 #include "rdma/cpu_verbs.h"
 #include "rdma/tcp_cluster.h"
 #include "rdma/tcp_connection.h"
+#include "rdma/verb_delays.h"
 
 namespace rdmacc {
 
@@ -24,6 +25,7 @@ class TcpGuest {
     std::vector<Verb> verbs;   // of the chain under way
     std::vector<bool> backed;  // by chunk of the region
     int epoll = -1;
+    std::shared_ptr<VerbDelays> delays;  // nullptr: no such fault
   };
   using Deliver = std::function<void(WorkerId from, std::span<const std::byte> datagram)>;
 

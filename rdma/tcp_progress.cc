@@ -3,8 +3,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "rdma/base/shared_object.h"
 #include "rdma/bootstrap/claim_table.h"
-#include "rdma/shm_control.h"
 
 namespace rdmacc {
 namespace {

@@ -150,6 +150,11 @@ def fuzz_parts():
     return [python_part("fuzz", "scripts/fuzz.py", limit_s=1500)]
 
 
+def delay_parts():
+    return [python_part("delayed verbs", "scripts/delay_storm.py", "--seconds=25", "--jobs=2",
+                        limit_s=320)]
+
+
 def verbs_parts():
     return [python_part("verbs", "scripts/check_verbs.py", limit_s=1000)]
 
@@ -189,6 +194,7 @@ def run_everything(jobs):
         done += in_turn(gtest_parts("release"))
         done += in_turn([campaign_part("release", "--check-share", f"--jobs={jobs}")])
         done += in_turn(server_parts())
+        done += in_turn(delay_parts())
         done += in_turn(fuzz_parts())
         done += sanitized.result()
     # The guest emulates two processors, and wants ours.

@@ -61,6 +61,15 @@ def sanitized(flags):
     return [built, *tests, show_table(runs.run())]
 
 
+def delays(flags):
+    """Benchmarks whose verbs are delayed; other runs than the last time's unless told which."""
+    first = flags.delay_first or int(time.time())
+    return in_turn([check.python_part("delays", "scripts/delay_storm.py",
+                                      f"--seconds={flags.delay_hours * HOUR_S}",
+                                      f"--first={first}", f"--jobs={flags.jobs}",
+                                      limit_s=int(flags.delay_hours * HOUR_S) + HOUR_S)])
+
+
 def fuzz(flags):
     """Ten minutes for each program."""
     return in_turn([check.python_part("fuzz", "scripts/fuzz.py", "--seconds=600", "--jobs",
@@ -95,6 +104,7 @@ PARTS = {
     "campaign": campaign,
     "mutants": mutants,
     "exploration": exploration,
+    "delays": delays,
     "sanitized": sanitized,
     "fuzz": fuzz,
     "threads": threads,
@@ -112,6 +122,9 @@ def main():
     parser.add_argument("--first", type=int, default=1, help="the first of them")
     parser.add_argument("--explore-budget", type=int, default=1_000_000,
                         help="states of each program of the exploration")
+    parser.add_argument("--delay-hours", type=float, default=2,
+                        help="how long benchmarks run with delayed verbs")
+    parser.add_argument("--delay-first", type=int, help="number of the first of those runs")
     parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS))
     flags = parser.parse_args()
     os.makedirs(check.LOGS, exist_ok=True)

@@ -58,6 +58,7 @@ class ProcessBenchCluster final : public BenchCluster {
 FabricChoice choice_of(const BenchOptions& options) {
   FabricChoice choice;
   choice.kind = options.fabric;
+  choice.verb_delays = options.verb_delays;
   choice.verbs.device = options.verbs_device;
   choice.verbs.queue_pairs_per_node = options.queue_pairs;
   return choice;

@@ -52,6 +52,9 @@ void add_run_options(CLI::App& app, OptionWords& words) {
   app.add_option("-T,--time", words.seconds, "seconds to run (virtual ones on sim)")
       ->capture_default_str();
   app.add_option("--seed", words.seed, "seed of all random numbers")->capture_default_str();
+  app.add_option("--verb-delays", words.verb_delays,
+                 "shm, tcp: pause between verbs, in every process, by a distribution that is drawn "
+                 "from this seed");
   app.add_option("--format", words.format, "text, json or csv")->capture_default_str();
   app.add_option("--history-file", words.history_file, "write the history (docs/HISTORY.md)");
   app.add_option("-P,--progress", words.progress,

@@ -25,6 +25,7 @@ struct OptionWords {
   int64_t memory_mb = 1024, spin_us = 50, queue_pairs = 1;
   double seconds = 10, progress = -1;
   uint64_t seed = 1;
+  std::string verb_delays;  // empty: not given
   std::string history_file;
 };
 

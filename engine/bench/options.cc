@@ -7,6 +7,7 @@
 #include "engine/storage/region_layout.h"
 #include "engine/workloads/registry.h"
 #include "rdma/bootstrap/cluster_config.h"
+#include "rdma/verb_delays.h"
 
 namespace rdmacc {
 namespace {
@@ -132,6 +133,16 @@ Status take_verbs(const OptionWords& words, BenchOptions& options) {
   return invalid("--verbs-device and --queue-pairs need --fabric=verbs");
 }
 
+// The nodes of a running cluster have settings of their own.
+Status take_verb_delays(const OptionWords& words, BenchOptions& options) {
+  if (words.verb_delays.empty()) return Status();
+  Result<uint64_t> seed = parse_delay_seed(words.verb_delays);
+  if (!seed.ok()) return invalid("--" + seed.status().message());
+  options.verb_delays = *seed;
+  if (options.fabric == FabricKind::kShm || options.fabric == FabricKind::kTcp) return Status();
+  return invalid("--verb-delays needs --fabric=shm or tcp");
+}
+
 Status take_rest(const OptionWords& words, BenchOptions& options) {
   options.seed = words.seed;
   options.history_file = words.history_file;
@@ -164,6 +175,7 @@ Status take(OptionWords& words, BenchOptions& options) {
   RDMACC_RETURN_IF_ERROR(take_config(words, options));
   RDMACC_RETURN_IF_ERROR(take_sizes(words, options));
   RDMACC_RETURN_IF_ERROR(take_verbs(words, options));
+  RDMACC_RETURN_IF_ERROR(take_verb_delays(words, options));
   RDMACC_RETURN_IF_ERROR(take_rest(words, options));
   return take_workload(words, options);
 }
@@ -176,6 +188,10 @@ const char* ordered_by_name(OrderedBy by) {
 
 bool BenchOptions::declares() const {
   return executes_procedures(protocol) && calvin == OrderedBy::kDeclared;
+}
+
+std::string BenchOptions::verb_delays_text() const {
+  return verb_delays ? DelayDraw::of(*verb_delays).to_string() : std::string();
 }
 
 Topology BenchOptions::topology() const {

@@ -34,12 +34,15 @@ struct BenchOptions {
   uint64_t memory_mb = 1024;  // of each node
   uint32_t spin_us = 50;
   uint64_t seed = 1;
+  std::optional<uint64_t> verb_delays;  // seed of pauses between verbs, in every process
   ReportFormat format = ReportFormat::kText;
   std::string history_file;     // empty: none
   double progress_seconds = 0;  // 0: no progress lines
 
   // Transactions whose keys are known run as procedures.
   bool declares() const;
+  // How the pauses of `verb_delays` are distributed; empty: there are none.
+  std::string verb_delays_text() const;
   Topology topology() const;
   WorkloadCluster workload_cluster() const;
   // kInvalidArgument: the settings do not go together, or not with the cluster.

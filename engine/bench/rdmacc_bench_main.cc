@@ -50,9 +50,18 @@ Result<std::vector<BenchRun>> run_asked(const BenchOptions& options) {
   return runs;
 }
 
+// A run that fails prints no report, and what it was up against is wanted all the more.
+void report_verb_delays(const BenchOptions& options) {
+  if (!options.verb_delays) return;
+  std::fprintf(stderr, "rdmacc_bench: verb delays: %s\n", options.verb_delays_text().c_str());
+}
+
 int run_workload(const BenchOptions& options) {
   Result<std::vector<BenchRun>> runs = run_asked(options);
-  if (!runs.ok()) return report_failure(runs.status());
+  if (!runs.ok()) {
+    report_verb_delays(options);
+    return report_failure(runs.status());
+  }
   const std::string text = report(*runs);
   std::fwrite(text.data(), 1, text.size(), stdout);
   if (std::fflush(stdout) != 0) return kExitFailed;

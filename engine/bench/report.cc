@@ -27,6 +27,7 @@ void add_setup(std::string& text, const BenchOptions& options) {
            "seed %llu",
            fabric_name(options.fabric), options.nodes, options.threads_per_node, options.replicas,
            options.threads, options.coroutines, static_cast<unsigned long long>(options.seed));
+  if (options.verb_delays) add_line(text, "verb delays: %s", options.verb_delays_text().c_str());
 }
 
 std::string report(std::span<const BenchRun> runs) {

@@ -54,6 +54,7 @@ void add_options(CsvLine& line, const BenchRun& run) {
   line.add("coroutines", options.coroutines);
   line.add("replicas", options.replicas);
   line.add("seed", std::to_string(options.seed));
+  line.add("verb_delays", options.verb_delays_text());
 }
 
 void add_numbers(CsvLine& line, const RunResult& result) {

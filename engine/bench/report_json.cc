@@ -68,6 +68,7 @@ Json to_json(const BenchRun& run) {
           {"coroutines", options.coroutines},
           {"replicas", options.replicas},
           {"seed", options.seed},
+          {"verb_delays", options.verb_delays ? Json(options.verb_delays_text()) : Json(nullptr)},
           {"seconds", rounded(result.seconds)},
           {"committed", result.committed},
           {"rolled_back", result.rolled_back},

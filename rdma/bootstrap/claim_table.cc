@@ -9,7 +9,7 @@
 
 #include <cerrno>
 
-#include "rdma/shm_control.h"
+#include "rdma/base/shared_object.h"
 
 namespace rdmacc {
 namespace {

@@ -5,7 +5,7 @@
 #include <set>
 #include <sstream>
 
-#include "rdma/shm_control.h"
+#include "rdma/base/shared_object.h"
 
 namespace rdmacc {
 namespace {
@@ -149,7 +149,7 @@ Result<ClusterConfig> read_cluster_config(const std::string& path) {
 
 Status check_cluster_config(const ClusterConfig& config) {
   const Topology& topology = config.topology;
-  if (!shm_cluster_name_valid(config.name)) return invalid("name: must be [A-Za-z0-9_-]{1,64}");
+  if (!cluster_name_valid(config.name)) return invalid("name: must be [A-Za-z0-9_-]{1,64}");
   if (config.nodes.empty() || config.nodes.size() > kNodesMax ||
       config.nodes.size() != topology.nodes) {
     return invalid("nodes: there must be 1 .. " + std::to_string(kNodesMax));

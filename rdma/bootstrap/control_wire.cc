@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <fstream>
 
-#include "rdma/shm_control.h"
+#include "rdma/base/host_process.h"
 
 namespace rdmacc {
 namespace {
@@ -121,7 +121,7 @@ RandomToken host_boot_id() {
 
 ProcessIdentity ProcessIdentity::self() {
   static const RandomToken boot_id = host_boot_id();
-  const ShmProcess process = ShmProcess::self();
+  const HostProcess process = HostProcess::self();
   return ProcessIdentity{boot_id, process.pid, process.start_time};
 }
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "rdma/shm_control.h"
+#include "rdma/base/host_process.h"
 
 namespace rdmacc {
 
@@ -220,10 +220,7 @@ void Registrar::fenced(NodeId node, Claim dead) {
 
 bool Registrar::runs_here(const ClaimSlot& slot) const {
   if (slot.boot_id != self_.boot_id) return false;
-  ShmOwner owner;
-  owner.pid = slot.pid;
-  owner.start_time = static_cast<uint16_t>(slot.start_time);
-  return ShmProcess::alive(owner);
+  return HostProcess{slot.pid, static_cast<uint16_t>(slot.start_time)}.alive();
 }
 
 void Registrar::tick(uint64_t now_ns) {

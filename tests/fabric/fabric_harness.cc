@@ -24,13 +24,15 @@ std::string fabric_kind_name(const testing::TestParamInfo<FabricKind>& param) {
 }
 
 FabricHarness::FabricHarness(FabricKind kind, HarnessOptions options) : options_(options) {
+  const char* const delays = getenv("VERB_DELAYS");
+  if (!options_.verb_delays && delays != nullptr) options_.verb_delays = std::stoull(delays);
   if (kind == FabricKind::kSim) {
     std::unique_ptr<SimFabric> sim = SimFabric::create(options.topology, options.sim);
     sim_ = sim.get();
     fabric_ = std::move(sim);
   } else if (kind == FabricKind::kShm) {
     cluster_ = unique_cluster();
-    auto shm = ShmFabric::create(cluster_, options.topology);
+    auto shm = ShmFabric::create(cluster_, options.topology, {.verb_delays = options_.verb_delays});
     CHECK(shm.ok());
     fabric_ = std::move(*shm);
   } else if (kind == FabricKind::kTcp) {
@@ -60,11 +62,11 @@ ClusterConfig FabricHarness::make_config() {
 
 void FabricHarness::open_tcp(const ClusterConfig& config) {
   for (NodeId n = 0; n + options_.nodes_down < options_.topology.nodes; ++n) {
-    auto node = TcpFabric::open_as_node(config, n);
+    auto node = TcpFabric::open_as_node(config, n, {.verb_delays = options_.verb_delays});
     CHECK(node.ok());
     node_fabrics_.push_back(std::move(*node));
   }
-  auto tcp = TcpFabric::open(config);
+  auto tcp = TcpFabric::open(config, {.verb_delays = options_.verb_delays});
   CHECK(tcp.ok());
   fabric_ = std::move(*tcp);
 }

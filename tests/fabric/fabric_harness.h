@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,9 @@ struct HarnessOptions {
   std::function<void(const std::string& sentence)> log;
   Scheduler::Options scheduler;
   VerbsOptions verbs;
+  // shm, tcp: a seed of pauses between verbs. VERB_DELAYS in the environment gives one to every
+  // harness that has none.
+  std::optional<uint64_t> verb_delays;
   bool member_table = false;  // verbs: members() in place of channels
 };
 
@@ -68,7 +72,7 @@ class FabricHarness {
   void open_verbs(const ClusterConfig& config);
   Worker& add(size_t place, Result<std::unique_ptr<Endpoint>> endpoint);
 
-  const HarnessOptions options_;
+  HarnessOptions options_;
   std::string cluster_;
   std::unique_ptr<LoopbackCluster> loopback_;  // tcp, verbs
   std::unique_ptr<MemberTable> members_;

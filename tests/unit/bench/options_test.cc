@@ -48,6 +48,18 @@ TEST(BenchOptions, TakeWhatIsGiven) {
   EXPECT_EQ(options.seed, UINT64_MAX);
 }
 
+TEST(BenchOptions, TakeASeedOfVerbDelays) {
+  EXPECT_FALSE(options_of({"ycsb"}).verb_delays.has_value());
+  EXPECT_EQ(options_of({"ycsb"}).verb_delays_text(), "");
+  const BenchOptions options = options_of({"ycsb", "--verb-delays=7", "--fabric=tcp"});
+  EXPECT_EQ(options.verb_delays, 7u);
+  EXPECT_EQ(options.verb_delays_text().rfind("seed 7: ", 0), 0u) << options.verb_delays_text();
+  EXPECT_NE(refusal({"ycsb", "--verb-delays=often"}).find("\"often\" is not a seed"),
+            std::string::npos);
+  EXPECT_NE(refusal({"ycsb", "--verb-delays=7", "--fabric=sim"}).find("needs --fabric=shm or tcp"),
+            std::string::npos);
+}
+
 TEST(BenchOptions, LeaveThePlanToTheRun) {
   const BenchOptions options = options_of({"ycsb", "--stages=auto"});
   EXPECT_TRUE(options.auto_plan);

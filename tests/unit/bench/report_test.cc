@@ -65,6 +65,18 @@ BenchRun invented_run(uint16_t code) {
   return run;
 }
 
+TEST(Report, SaysHowVerbsWereDelayed) {
+  BenchRun run = invented_run(0);
+  EXPECT_EQ(Json::parse(report_json(run))["verb_delays"], nullptr);
+  EXPECT_EQ(parse_csv(report_csv(std::span(&run, 1)))[0].at("verb_delays"), "");
+  EXPECT_EQ(report_text(run).find("verb delays"), std::string::npos);
+  run.options = options_of({"ycsb", "--verb-delays=7"});
+  const std::string drawn = run.options.verb_delays_text();
+  EXPECT_EQ(Json::parse(report_json(run))["verb_delays"], drawn);
+  EXPECT_EQ(parse_csv(report_csv(std::span(&run, 1)))[0].at("verb_delays"), drawn);
+  EXPECT_NE(report_text(run).find("verb delays: " + drawn + "\n"), std::string::npos);
+}
+
 TEST(Report, SaysHowOrderedTransactionsRan) {
   BenchRun run = invented_run(0);
   EXPECT_EQ(Json::parse(report_json(run))["calvin"], nullptr);
