@@ -56,7 +56,7 @@ def measure(jobs):
 
 def function_name(demangled):
     name = demangled.replace("(anonymous namespace)::", "").split("(")[0]
-    return re.sub(r"<.*>", "", name).split(" ")[-1].removeprefix("rdmacc::")
+    return re.sub(r"<.*", "", name).split(" ")[-1].removeprefix("rdmacc::")
 
 
 def lines_of(measured):

@@ -17,9 +17,9 @@ SKIPPED_FILES = ("engine/txn/worker_stats.*", "engine/storage/table_size.cc",
                  "engine/log/in_doubt_list.cc")
 # The history is what the campaign judges, not what it runs. A check of a message that no node
 # sends, and of registered memory that is used up, is the fuzzers' and the unit tests' (tests/fuzz);
-# texts, counters and prefetches are not what a fault of concurrency is.
+# texts, counters, reserved room and prefetches are not what a fault of concurrency is.
 SKIPPED_LINES = re.compile(
-    r"history_\.|\.history->|observer|std::to_string|stats\b|statistics|counters_? ?[.+]|prefetch"
+    r"history_\.|\.history->|observer|std::to_string|stats\b|statistics|counters_? ?[.+]|prefetch|reserve\("
     r"|_waits_|requests_|splits_|\breads_\+\+|Code::k(Corrupt|InvalidArgument|TooLarge)"
     r"|out_of_registered_memory|at_end\(\)|\b(in|reader|in_)\.ok\(\)|corrupt_\w+\(\)|== nullptr"
     r"|\b(DCHECK|CHECK|static_assert)\(")

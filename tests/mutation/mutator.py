@@ -279,6 +279,8 @@ class Finder:
             return
         first_text = self.source.text[begin:end]
         next_begin, next_end = self.source.span(last + 1, next_last)
+        if "(" not in first_text or "(" not in self.source.text[next_begin:next_end]:
+            return  # two plain assignments: their order is no matter
         flat = first_text.replace("\n", " ")
         self.add("swapped-statements", i, next_last,
                  self.source.text[next_begin:next_end] + " " + first_text,

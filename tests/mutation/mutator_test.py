@@ -101,11 +101,12 @@ class Kinds(unittest.TestCase):
         self.assertEqual(found(text, "dropped-bit") + found(text, "comparison"), [])
 
     def test_statements_are_dropped_and_swapped(self):
-        text = body("  a.store(1);\n  b = 2;\n  return;")
+        text = body("  a.store(1);\n  b = c();\n  d = 2;\n  return;")
         self.assertEqual([each.original for each in found(text, "dropped-statement")],
-                         ["a.store(1);", "b = 2;"])
+                         ["a.store(1);", "b = c();", "d = 2;"])
+        self.assertEqual(len(found(text, "swapped-statements")), 1)
         changed = planted(text, "swapped-statements")
-        self.assertIn("if (!::rdmacc::planted::fault(7)) { a.store(1); }\n  b = 2; "
+        self.assertIn("if (!::rdmacc::planted::fault(7)) { a.store(1); }\n  b = c(); "
                       "if (::rdmacc::planted::fault(7)) { a.store(1); }", changed)
 
     def test_a_statement_behind_an_if_keeps_its_else(self):
