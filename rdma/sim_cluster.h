@@ -144,6 +144,7 @@ class SimCluster {
   void give_back_chain(uint32_t index);
   uint64_t between(uint32_t min_ns, uint32_t max_ns);
   uint64_t stall();
+  uint64_t delay_of(const SimChain& chain);
   uint64_t one_way_ns(const SimInitiator& initiator, NodeId node);
   void schedule(uint64_t at_ns, SimEventKind kind, uint32_t index);
   void gather_choices();
@@ -151,6 +152,7 @@ class SimCluster {
   void carry_out(const SimChoice& choice);
   void carry_out_chosen_piece(const SimChoice& piece);
 
+  SimDelayer delayer_;
   std::deque<SimChain> chains_;
   uint32_t free_chain_ = kSimNone;
   std::vector<uint32_t> free_datagrams_;

@@ -7,12 +7,15 @@
 
 namespace rdmacc {
 
+constexpr uint64_t kDelaySeed = 0xDE1A'7000;
+
 SimCluster::SimCluster(const Topology& its_topology, const SimOptions& its_options)
     : topology(its_topology),
       options(its_options),
       random(its_options.seed),
       slots(its_topology.workers_max),
-      regions(its_topology.nodes, nullptr) {
+      regions(its_topology.nodes, nullptr),
+      delayer_(its_options.delays, its_options.seed ^ kDelaySeed) {
   CHECK(topology.nodes > 0 && topology.threads_per_node > 0 && topology.region_bytes % 8 == 0);
   CHECK(topology.workers_max >= topology.node_workers() && topology.workers_max < kNoWorker);
 }

@@ -6,6 +6,7 @@
 #include "rdma/fabric.h"
 #include "rdma/scheduler.h"
 #include "rdma/sim_choice.h"
+#include "rdma/sim_delay.h"
 
 // The deterministic simulator: any number of nodes and coordinators in one thread, a virtual
 // clock, and one seed that decides everything. Each verb of a chain is an event of its own; a
@@ -29,6 +30,7 @@ struct SimOptions {
   // Verbs to a node without a live thread fail, as they do over a wire; otherwise its region can
   // still be reached, as on shm. Verbs to a node that never joined always fail.
   bool dead_node_unreachable = false;
+  SimDelays delays;  // beside all of these
 };
 
 class SimFabric : public Fabric {

@@ -63,7 +63,7 @@ void SimCluster::ring(SimInitiator* initiator, NodeId node, std::span<const Verb
   chain.verbs.assign(verbs.begin(), verbs.end());
   if (rewriter) rewriter(initiator->worker, node, chain.verbs);
   chain.cut = chain.verbs.size();
-  chain.arrives_ns = now_ns + one_way_ns(*initiator, node);
+  chain.arrives_ns = now_ns + one_way_ns(*initiator, node) + delay_of(chain);
   ++initiator->in_flight;
   SimQueuePair& pair = initiator->queue_pairs[node];
   if (pair.first == kSimNone) {
@@ -92,6 +92,7 @@ void SimCluster::carry_out_verb(uint32_t index) {
   }
   if (chain.verb_at >= chain.cut) return finish_chain(index);
   uint32_t gap_ns_max = kVerbGapNsMax;
+  uint64_t delay_ns = 0;
   Verb& verb = chain.verbs[chain.verb_at];
   if (carry_out_piece(chain, verb)) {
     ++chain.verb_at;
@@ -99,13 +100,21 @@ void SimCluster::carry_out_verb(uint32_t index) {
       delivery(chain.initiator->worker, chain.node, verb);
     }
     if (chain.verb_at >= chain.cut) return finish_chain(index);
+    delay_ns = delay_of(chain);
   } else {
     gap_ns_max = options.cpu_reads && chain.word_at != 0 ? kWordGapNsMax : kLineGapNsMax;
   }
   uint64_t gap_ns = 1 + random.below(gap_ns_max);
   // Words are many: were each as likely to stall, no long READ would ever be quick.
   if (gap_ns_max != kWordGapNsMax || random.below(16) == 0) gap_ns += stall();
-  schedule(now_ns + gap_ns, SimEventKind::kVerb, index);
+  schedule(now_ns + gap_ns + delay_ns, SimEventKind::kVerb, index);
+}
+
+// Before the chain's next verb.
+uint64_t SimCluster::delay_of(const SimChain& chain) {
+  if (!options.delays.any() || chain.verb_at >= chain.verbs.size()) return 0;
+  return delayer_.before(chain.verbs[chain.verb_at], chain.verb_at == 0,
+                         topology.is_node_worker(chain.initiator->worker));
 }
 
 // True when the verb is complete.

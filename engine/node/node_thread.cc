@@ -38,6 +38,7 @@ Result<std::unique_ptr<NodeThread>> NodeThread::open(Fabric& fabric, NodeId node
         StorageService::open(opened->worker_, topology);
     if (!storage.ok()) return storage.status();
     opened->storage_ = std::move(*storage);
+    opened->storage_->observe(options.structure);
   }
   opened->serve();
   return opened;

@@ -23,6 +23,7 @@ struct NodeOptions {
   // Told in a sentence what an operator may want to know; empty: nobody listens.
   std::function<void(const std::string&)> log;
   SequencerOptions order;
+  StructureObserver* structure = nullptr;  // told how indexes change; not owned
 };
 
 // One thread of a node: its worker and what it serves. Every thread serves RPC stages; thread 0

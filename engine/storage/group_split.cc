@@ -53,9 +53,13 @@ GroupSplitter::Outcome GroupSplitter::split(TableId id, uint64_t group, uint64_t
   const uint64_t ctts = next_ctts(std::max(before.wts, before.rts));
   if (!lock(group, ctts)) return Outcome::kBusy;
   CHECK(still_there());  // drops wait for us
+  StructureSpan span(observer_, StructureChange::kSplit, id);
   const Outcome outcome =
       worth_splitting(group) ? split_locked(id, group, ctts, sibling) : Outcome::kNotNeeded;
-  if (outcome != Outcome::kSplit) {
+  if (outcome == Outcome::kFailed) note_change(observer_, StructureChange::kFull, id);
+  if (outcome == Outcome::kSplit) {
+    span.happened();
+  } else {
     unlock(group, lease_end(region_.load(group + offsetof(Header, sundial))), verbs_);
     if (!verbs_.flush().ok()) return Outcome::kFailed;
   }
@@ -115,6 +119,7 @@ Status GroupSplitter::grow_root(TableId id) {
   }
   directory_.set_root(id, IndexRoot::make(old.depth() + 1, array.value()).bits);
   CHECK(arena_.retire(old.offset()));
+  note_change(observer_, StructureChange::kRootGrowth, id);
   return Status();
 }
 
@@ -211,11 +216,13 @@ Status GroupSplitter::finish(const Halves& halves, OwnerWriter& writer) {
   writer.store(group + kOffsetOfIdentity, identity + (1ull << 32));
   writer.store(group + kOffsetOfLength, pack_words(halves.depth + 1, kFlagGap));
   RDMACC_RETURN_IF_ERROR(writer.flush());
+  StructureSpan span(observer_, StructureChange::kClean, halves.table);
   std::vector<uint64_t> cut;
   clean(group, writer, &cut);
   unlock(halves.sibling, halves.sundial_wts, writer);
   unlock(group, halves.sundial_wts, writer);
   RDMACC_RETURN_IF_ERROR(writer.flush());
+  span.happened();
   for (const uint64_t bucket : cut) arena_.retire(bucket);
   return Status();
 }

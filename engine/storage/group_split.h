@@ -2,6 +2,7 @@
 #include "engine/storage/directory.h"
 #include "engine/storage/index_walk.h"
 #include "engine/storage/owner_writer.h"
+#include "engine/storage/structure_observer.h"
 
 namespace rdmacc {
 
@@ -37,6 +38,8 @@ class GroupSplitter {
   // From a coroutine, one at a time; the table is not dropped meanwhile.
   Outcome split(TableId id, uint64_t group, uint64_t* sibling);
   uint64_t last_stamp_us() const { return last_us_; }
+  void observe(StructureObserver* observer) { observer_ = observer; }
+  StructureObserver* observer() const { return observer_; }
   // While the node is being opened: deals with all groups of the table that are locked by one of
   // this node's threads.
   Status repair(TableId id);
@@ -93,6 +96,7 @@ class GroupSplitter {
   // The node's threads' worker ids: locks with these are ours.
   const WorkerId first_thread_, threads_;
   uint64_t last_us_ = 0;
+  StructureObserver* observer_ = nullptr;
 };
 
 }  // namespace rdmacc

@@ -65,7 +65,9 @@ Status HashIndexOwner::extend(uint64_t group, uint32_t bucket, uint32_t entries,
   for (const uint64_t entry : walk_.entries(buckets)) empty += entry == 0 ? 1 : 0;
   if (empty >= entries) return Status();
   const uint32_t missing = (entries - empty + kEntriesPerBucket - 1) / kEntriesPerBucket;
-  RDMACC_RETURN_IF_ERROR(chain_behind(buckets.back(), missing));
+  const Status chained = chain_behind(buckets.back(), missing);
+  note_change(observer(), chained.ok() ? StructureChange::kChain : StructureChange::kFull, id);
+  RDMACC_RETURN_IF_ERROR(chained);
   enqueue({id, group});
   return Status();
 }
@@ -104,6 +106,7 @@ bool HashIndexOwner::retire_slot(uint64_t slot) {
 void HashIndexOwner::retire_all(TableId id) {
   wait_until_idle();
   index_busy_ = true;
+  StructureSpan span(observer(), StructureChange::kDrop, id);
   const DirectoryEntry* table = directory_.present(id);
   CHECK(table != nullptr && table->state == TableState::kDropped);
   const IndexRoot root{table->root};
@@ -115,6 +118,7 @@ void HashIndexOwner::retire_all(TableId id) {
     }
     arena_.retire(root.offset());
   }
+  span.happened();
   index_busy_ = false;
 }
 

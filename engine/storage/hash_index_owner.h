@@ -41,6 +41,10 @@ class HashIndexOwner {
   // yields. False: not now.
   bool unlink_tombstone(uint64_t slot, uint64_t wts, uint64_t rts);
 
+  // Is told of changes from now on (nullptr: nobody is). Not owned.
+  void observe(StructureObserver* observer) { splitter_.observe(observer); }
+  StructureObserver* observer() const { return splitter_.observer(); }
+
   // Waits, yielding, until no split and no drop is under way.
   void wait_until_idle();
   bool split_pending() const { return index_busy_ || !queue_.empty(); }

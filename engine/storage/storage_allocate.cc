@@ -33,6 +33,9 @@ Status StorageNode::handle_allocate(WorkerId, Bytes bytes, Reply& reply) {
   std::vector<Allocation> taken;
   Status status = allocate_all(request, taken);
   if (status.ok()) status = hand_out(request, taken);
+  if (status.code() == Code::kNoSpace && !request.items.empty()) {
+    note_change(index_.observer(), StructureChange::kFull, request.items.front().table);
+  }
   if (!status.ok()) {
     undo(request.ctts, taken);
     return status;

@@ -22,6 +22,7 @@ class StorageNode : public StorageService {
   void serve(const Guard& guard) override;
   bool maintenance_pending() const override;
   bool maintain() override;
+  void observe(StructureObserver* observer) override { index_.observe(observer); }
   bool reopened() const override { return reopened_; }
   NodeStatistics statistics() const override;
   std::vector<GlobalAddress> locks_of(WorkerId worker) override;

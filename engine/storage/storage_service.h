@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "engine/storage/messages.h"
+#include "engine/storage/structure_observer.h"
 #include "engine/storage/tuple.h"
 #include "rdma/worker.h"
 
@@ -93,6 +94,9 @@ class StorageService {
   // True if it got anything done: where all of it waits for a transaction to end, looking again
   // and again helps nobody.
   virtual bool maintain() = 0;
+
+  // Is told how indexes change from now on (nullptr: nobody is). Not owned.
+  virtual void observe(StructureObserver* observer) = 0;
 
   virtual bool reopened() const = 0;
   virtual NodeStatistics statistics() const = 0;

@@ -39,6 +39,7 @@ bool HashIndexOwner::unlink_locked(uint64_t slot, uint64_t wts, uint64_t rts) {
   }
   const uint64_t oldest = cleaning_lock(worker_.id());
   if (!splitter_.lock(group, oldest)) return false;
+  StructureSpan span(observer(), StructureChange::kUnlink, table->id);
   const bool both = splitter_.lock(slot, oldest);
   const Header gap = region_.header(group), tuple = region_.header(slot);
   const uint64_t place = entry_place(group, slot);
@@ -57,6 +58,7 @@ bool HashIndexOwner::unlink_locked(uint64_t slot, uint64_t wts, uint64_t rts) {
     verbs.store(place, 0);
     if (!verbs.flush().ok()) return false;  // the node itself is at its end
     retire_slot(slot);
+    span.happened();
   }
   if (both) splitter_.unlock(slot, unlink ? lease : splitter_.lease_end(tuple.sundial), verbs);
   splitter_.unlock(group, lease, verbs);

@@ -97,7 +97,7 @@ Status TableScan::read_batch(std::vector<ScannedRow>& batch) {
 }
 
 void TableScan::note(const GroupWork& group) {
-  if (txn_.coordinator().history == nullptr) return;
+  if (txn_.coordinator().history == nullptr || !reads()) return;
   txn_.note_scanned(
       table_, ScannedGroup{group.node, group.gap.key_hash, group.gap.depth, group.gap.read_wts});
 }
@@ -107,7 +107,7 @@ void TableScan::emit(const GroupWork& group, std::vector<ScannedRow>& batch) {
     std::string_view key, row;
     if (!split_record(tuple.record, key, row)) continue;
     const bool deleted = (tuple.flags & kFlagDeleted) != 0;
-    txn_.note_scanned_row(table_, key, tuple.access.read_wts, deleted);
+    if (reads()) txn_.note_scanned_row(table_, key, tuple.access.read_wts, deleted);
     KeyState* state = txn_.keys().find(table_, key);
     if (deleted) continue;
     const OwnVersion* own = state == nullptr ? nullptr : state->own_before(visible_before_);

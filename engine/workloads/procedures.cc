@@ -12,6 +12,7 @@ namespace {
 constexpr uint32_t kTablesMax = 64;
 // Workloads that a node keeps for requests to come: a few clients' at the same time.
 constexpr size_t kBoundMax = 64;
+constexpr uint32_t kUnregistered = 1'000'000;
 
 // What a request tells of a transaction.
 struct Call {
@@ -122,7 +123,7 @@ class KnownWorkloads {
 OrderedRequest request_of(const Workload& workload, const KeyDeclaration& keys, bool surveyed,
                           const TxnInputs& inputs) {
   OrderedRequest request;
-  request.procedure = procedure_number(workload.name());
+  request.procedure = procedure_number_of(workload);
   request.inputs = encode(workload, surveyed, inputs);
   request.derived_inserts = keys.derived_inserts;
   for (const DeclaredKey& key : keys.keys) {
@@ -144,6 +145,11 @@ uint32_t procedure_number(std::string_view workload) {
     if (workload == kind->name) return number;
   }
   return 0;
+}
+
+uint32_t procedure_number_of(const Workload& workload) {
+  const uint32_t number = procedure_number(workload.name());
+  return number != 0 ? number : kUnregistered;
 }
 
 Procedure procedure_of(const Workload& workload) {

@@ -10,6 +10,9 @@ namespace rdmacc {
 
 // Of a workload's transactions, the same in every process; 0: there is no workload of that name.
 uint32_t procedure_number(std::string_view workload);
+// As that; of a workload that the registry does not know (a test's own, of which a process has
+// one), a number that no other has.
+uint32_t procedure_number_of(const Workload& workload);
 
 // Those of all workloads, for nodes that know of a client's workload what its requests tell:
 // name, settings and tables. `procedures` may then be used by several threads.

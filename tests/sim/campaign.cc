@@ -10,8 +10,12 @@ namespace {
 
 constexpr std::array kLoads = {SimScenario::Load::kMixed, SimScenario::Load::kBank,
                                SimScenario::Load::kPredicate};
-constexpr std::array kLoadNames = {"mixed", "bank", "predicate", "indexed"};
+constexpr std::array kLoadNames = {"mixed", "bank", "predicate", "indexed", "loads", "door"};
 constexpr uint32_t kIndexedPercent = 20;
+constexpr uint32_t kDoorPercent = 40, kTightPercent = 40, kPreparedPercent = 25;
+constexpr uint32_t kDoorTransactions = 20;
+constexpr uint64_t kLoadsEventsMax = 400'000'000;
+constexpr uint32_t kDelaysPercent = 50, kReadDelaysPercent = 30;
 // Only writers that read now and then, the usual share, read-mostly, all but a few, readers alone.
 constexpr std::array<uint32_t, 5> kReaderPercents = {0, 20, 50, 90, 100};
 
@@ -34,6 +38,22 @@ void draw_faults(SimScenario& scenario, Random& random) {
   }
   if (random.percent(50)) scenario.kills = static_cast<uint32_t>(1 + random.below(2));
   if (random.percent(40)) scenario.node_restarts = static_cast<uint32_t>(1 + random.below(2));
+}
+
+void draw_door(SimScenario& scenario, Random& random, bool in_order) {
+  if (!random.percent(kDoorPercent)) return;
+  scenario.load = SimScenario::Load::kDoor;
+  scenario.coordinators = std::max(scenario.coordinators, 3u);
+  scenario.transactions = kDoorTransactions;
+  scenario.tight = random.percent(kTightPercent) && !in_order;
+  scenario.prepared = !in_order && random.percent(kPreparedPercent);
+}
+
+// A share of READs alone: a change between two of them is what look-ups of many keys must survive.
+void draw_delays(SimScenario& scenario, Random& random) {
+  if (!random.percent(kDelaysPercent)) return;
+  scenario.delays = random.percent(kReadDelaysPercent) ? SimDelays::between_reads(random)
+                                                       : SimDelays::draw(random);
 }
 
 }  // namespace
@@ -95,6 +115,25 @@ SimScenario campaign_scenario(const CampaignVariant& variant, uint64_t seed) {
   scenario.declared = executes_procedures(variant.protocol) && random.percent(60);
   // Drawn last, and so are other seeds what they were.
   if (random.percent(kIndexedPercent)) scenario.load = SimScenario::Load::kIndexed;
+  draw_door(scenario, random, executes_procedures(variant.protocol));
+  draw_delays(scenario, random);
+  return scenario;
+}
+
+SimScenario loads_scenario(const CampaignVariant& variant, uint64_t seed) {
+  const std::vector<uint16_t> codes = variant.codes();
+  SimScenario scenario;
+  scenario.seed = seed;
+  scenario.protocol = variant.protocol;
+  scenario.lock_mode = variant.lock_mode;
+  scenario.code = codes[seed % codes.size()];
+  Random random(seed ^ 0x10AD);
+  scenario.load = SimScenario::Load::kLoads;
+  scenario.coordinators = 3 + static_cast<uint32_t>(random.below(2));
+  scenario.coroutines = 1 + static_cast<uint32_t>(random.below(4));
+  scenario.transactions = 5;
+  scenario.events_max = kLoadsEventsMax;
+  scenario.delays = SimDelays::between_reads(random);
   return scenario;
 }
 
@@ -113,6 +152,9 @@ std::string describe(const CampaignVariant& variant, const SimScenario& scenario
   say(scenario.node_restarts, "restarted");
   if (scenario.declared) text += ", declared";
   if (!scenario.cpu_moves) text += ", whole lines";
+  if (scenario.tight) text += ", little memory";
+  if (scenario.prepared) text += ", prepared";
+  if (scenario.delays.any()) text += ", " + scenario.delays.describe();
   return text;
 }
 

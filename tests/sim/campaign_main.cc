@@ -18,8 +18,9 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
 
-// The share of `make check`: every code of the protocol with the most of them.
-constexpr uint64_t kCheckSeeds = 64;
+// The share of `make check`: every code of the protocol with the most of them, and so many runs
+// that every operation meets every change of an index.
+constexpr uint64_t kCheckSeeds = 160;
 constexpr uint64_t kSeedsDefault = 2'000;
 constexpr uint64_t kSeedsMax = 100'000'000;
 constexpr double kProgressSeconds = 15;
@@ -28,7 +29,7 @@ struct Flags {
   uint64_t seeds = kSeedsDefault, first = 1;
   size_t jobs = 1;
   std::string protocols = "all", json_file, history_file;
-  bool check_share = false;
+  bool check_share = false, loads = false;
 };
 
 // What the runs of one variant came to.
@@ -60,6 +61,7 @@ class Campaign {
         count(), [this](size_t index) { return scenario(index); }, options,
         [this](const SimResult& result) { return take(result); });
     if (!ended && failures_.empty()) failures_.push_back({{"problem", "no process could be run"}});
+    if (failures_.empty()) check_structure();
     return failures_.empty();
   }
 
@@ -71,24 +73,41 @@ class Campaign {
   size_t count() const { return flags_.seeds * variants_.size(); }
   const CampaignVariant& variant(size_t index) const { return variants_[index % variants_.size()]; }
   SimScenario scenario(size_t index) const {
-    return campaign_scenario(variant(index), flags_.first + index / variants_.size());
+    const uint64_t seed = flags_.first + index / variants_.size();
+    return flags_.loads ? loads_scenario(variant(index), seed)
+                        : campaign_scenario(variant(index), seed);
   }
 
+  void check_structure();
   bool take(const SimResult& result);
   void report_progress();
+  Json structure_json() const;
   void fail(const SimResult& result);
 
   const Flags& flags_;
   const std::vector<CampaignVariant> variants_;
   std::vector<Tally> tallies_;
+  StructureCounts structure_;
   Json failures_ = Json::array();
   uint64_t done_ = 0;
   const Clock::time_point begin_ = Clock::now();
   Clock::time_point reported_ = begin_;
 };
 
+// What can happen has happened, when enough was run.
+void Campaign::check_structure() {
+  if (flags_.loads || flags_.seeds < kCheckSeeds ||
+      variants_.size() < all_campaign_variants().size())
+    return;
+  const std::string zeros = structure_.zeros();
+  if (zeros.empty()) return;
+  std::printf("FAILED: never happened: %s\n", zeros.c_str());
+  failures_.push_back({{"problem", "never happened: " + zeros}});
+}
+
 bool Campaign::take(const SimResult& result) {
   tallies_[result.index % variants_.size()].add(result);
+  structure_.add(result.structure.cells());
   ++done_;
   if (!result.problem.empty()) {
     fail(result);
@@ -111,7 +130,8 @@ void Campaign::fail(const SimResult& result) {
   const SimScenario failed = scenario(result.index);
   const std::string name = variant(result.index).name();
   const std::string command = "build/release/tests/rdmacc_campaign --protocols=" + name +
-                              " --first=" + std::to_string(failed.seed) + " --seeds=1";
+                              " --first=" + std::to_string(failed.seed) + " --seeds=1" +
+                              (flags_.loads ? " --loads" : "");
   std::printf("FAILED %s\n%s\nrepeat: %s\n", describe(variant(result.index), failed).c_str(),
               result.problem.c_str(), command.c_str());
   std::fflush(stdout);
@@ -144,11 +164,25 @@ void Campaign::print() const {
     all.committed += tally.committed;
     all.events += tally.events;
   }
+  std::printf("\n%s\n", structure_.table().c_str());
   std::printf("%lu runs, %lu transactions committed, %lu events in %.0f s%s\n", done_,
               all.committed, all.events,
               std::chrono::duration<double>(Clock::now() - begin_).count(),
               failures_.empty() ? ": no cycle, no hang, no lock left, every row whole" : "");
-  std::printf("%zu protocols passed, %lu failed\n", variants_.size() - failed, failed);
+  const uint64_t others = failed == 0 && !failures_.empty() ? 1 : 0;
+  std::printf("%zu protocols passed, %lu failed\n", variants_.size() - failed, failed + others);
+}
+
+Json Campaign::structure_json() const {
+  Json operations;
+  for (size_t op = 0; op < kDoorOps; ++op) {
+    for (size_t change = 0; change < kStructureChanges; ++change) {
+      const auto beside = static_cast<StructureChange>(change);
+      operations[name_of(static_cast<DoorOp>(op))][name_of(beside)] =
+          structure_.at(static_cast<DoorOp>(op), beside);
+    }
+  }
+  return operations;
 }
 
 void Campaign::write_json(const std::string& name) const {
@@ -167,6 +201,7 @@ void Campaign::write_json(const std::string& name) const {
   const Json summary{{"first_seed", flags_.first},
                      {"runs", done_},
                      {"protocols", protocols},
+                     {"structure", structure_json()},
                      {"failures", failures_}};
   std::ofstream(name) << summary.dump(2) << "\n";
 }
@@ -185,6 +220,7 @@ int run_main(int argc, char** argv) {
       ->capture_default_str()
       ->check(CLI::Range(size_t{1}, size_t{256}));
   app.add_flag("--check-share", flags.check_share, "the fixed share of make check");
+  app.add_flag("--loads", flags.loads, "bulk loads beside splits alone");
   app.add_option("--json", flags.json_file, "write a summary there");
   app.add_option("--history", flags.history_file, "keep the failed run's history there");
   CLI11_PARSE(app, argc, argv);

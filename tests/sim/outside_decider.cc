@@ -32,17 +32,29 @@ Status OutsideDecider::attempt(const Workload& workload, Session& session,
     return Status();
   }
   const Gtid gtid{kSystemId, ++last_xid_};
-  RDMACC_RETURN_IF_ERROR(abort_unless_ok(session, session.prepare(gtid)));
+  RDMACC_RETURN_IF_ERROR(abort_unless_ok(session, prepare(session, gtid)));
   if (session.active()) {
     session.scheduler().sleep_for(random_.below(kThinkUsMax));
     if (decide(gtid)) {
-      RDMACC_RETURN_IF_ERROR(session.commit_prepared());
+      RDMACC_RETURN_IF_ERROR(commit_prepared(session));
     } else {
       effect.delta = 0;
       session.abort();
     }
   }
   return effect.doubt.empty() ? Status() : Status(Code::kCorrupt, effect.doubt);
+}
+
+Status OutsideDecider::prepare(Session& session, const Gtid& gtid) const {
+  std::optional<DoorEnd> under_way;
+  if (door_ != nullptr) under_way.emplace(*door_, DoorOp::kPrepare);
+  return session.prepare(gtid);
+}
+
+Status OutsideDecider::commit_prepared(Session& session) const {
+  std::optional<DoorEnd> under_way;
+  if (door_ != nullptr) under_way.emplace(*door_, DoorOp::kCommitPrepared);
+  return session.commit_prepared();
 }
 
 void OutsideDecider::look(Session& session) {

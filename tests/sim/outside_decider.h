@@ -2,7 +2,7 @@
 #include <map>
 #include <optional>
 
-#include "engine/workloads/workload.h"
+#include "tests/sim/door.h"
 
 namespace rdmacc {
 
@@ -16,6 +16,8 @@ class OutsideDecider {
   // As Workload::attempt, in two phases. A transaction that it decides to abort is a proper end.
   Status attempt(const Workload& workload, Session& session, const TxnOptions& options,
                  const TxnInputs& inputs, TxnEffect& effect);
+  // From now on prepare() and commit_prepared() are told to `ledger`, as on tables of `door`.
+  void observe(const Door* door) { door_ = door; }
   // In a coroutine of its own, until stop(): decides what is in doubt, some of it only when it was
   // seen several times.
   void serve(Session& session);
@@ -29,11 +31,14 @@ class OutsideDecider {
  private:
   bool decide(const Gtid& gtid);
   void look(Session& session);
+  Status prepare(Session& session, const Gtid& gtid) const;
+  Status commit_prepared(Session& session) const;
 
   Random random_;
   uint64_t last_xid_ = 0;
   std::map<Gtid, bool> decisions_;     // committed?
   std::map<uint64_t, bool> outcomes_;  // by ctts
+  const Door* door_ = nullptr;
   bool stopped_ = false;
   bool serving_ = false;
 };

@@ -26,7 +26,9 @@ std::string to_line(const SimResult& result) {
               {"unknown", result.unknown},
               {"resolved", result.resolved},
               {"violations", result.real_time_violations},
-              {"events", result.events}}
+              {"events", result.events},
+              {"structure", std::vector<uint64_t>(result.structure.cells().begin(),
+                                                  result.structure.cells().end())}}
              .dump(-1, ' ', false, Json::error_handler_t::replace) +
          "\n";
 }
@@ -164,6 +166,7 @@ class Farm {
     result.resolved = line["resolved"];
     result.real_time_violations = line["violations"];
     result.events = line["events"];
+    result.structure.add(line["structure"].get<std::vector<uint64_t>>());
     wanted_ = on_result_(result);
   }
 
@@ -195,6 +198,7 @@ SimResult run_scenario(size_t index, const SimScenario& scenario) {
   result.resolved = run.resolved();
   result.real_time_violations = run.real_time_violations();
   result.events = run.events();
+  result.structure = run.structure();
   return result;
 }
 

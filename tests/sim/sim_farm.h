@@ -16,6 +16,7 @@ struct SimResult {
   uint64_t resolved = 0;                             // dead coordinators
   uint64_t real_time_violations = 0;
   uint64_t events = 0;
+  StructureCounts structure;
 };
 
 struct SimFarmOptions {

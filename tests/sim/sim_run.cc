@@ -3,14 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "engine/check/checker.h"
-#include "engine/protocols/registry.h"
-#include "engine/txn/ordered_events.h"
-#include "engine/workloads/indexed.h"
-#include "engine/workloads/mixed.h"
-#include "engine/workloads/predicate.h"
 #include "engine/workloads/procedures.h"
-#include "engine/workloads/smallbank.h"
+#include "tests/sim/acknowledged_rows.h"
 
 namespace rdmacc {
 namespace {
@@ -19,22 +13,12 @@ constexpr uint64_t kRestUs = 300'000;  // virtual; longer than any time-out that
 constexpr uint32_t kAttemptsOfTransaction = 40;
 constexpr uint64_t kBackOffUsMax = 30;
 constexpr uint64_t kUnavailableUs = 300;
-constexpr uint64_t kFaultWindowEvents = 12'000;  // a run without faults takes about so many
-constexpr uint64_t kDownNsMax = 5'000'000;
+constexpr uint32_t kThinkPercent = 30;  // kDoor's clients, after a transaction
+constexpr uint64_t kThinkUsMax = 8'000;
+constexpr uint32_t kLongPausePercent = 10;  // of those: until tombstones are due
+constexpr uint64_t kLongPauseUsMax = 60'000;
 constexpr uint32_t kLooksMax = 50;  // at locks at rest
 constexpr uint64_t kPauseUs = 1'000;
-
-SimOptions fabric_options(const SimScenario& scenario) {
-  Random random(scenario.seed ^ 0x5EED);
-  SimOptions options;
-  options.seed = scenario.seed;
-  options.stall_percent = 1 + static_cast<uint32_t>(random.below(4));
-  if (scenario.stall_percent != 0) options.stall_percent = scenario.stall_percent;
-  options.loss_percent = scenario.loss_percent;
-  options.duplicate_percent = scenario.duplicate_percent;
-  options.cpu_reads = scenario.cpu_moves;
-  return options;
-}
 
 std::string describe(uint64_t offset, const Header& header) {
   return std::string((header.flags & kFlagGap) != 0    ? "gap header"
@@ -47,37 +31,6 @@ std::string describe(uint64_t offset, const Header& header) {
 
 }  // namespace
 
-SimRun::SimRun(const SimScenario& scenario)
-    : scenario_(scenario), random_(scenario.seed * 7 + 1), decider_(scenario.seed * 11 + 3) {
-  topology_.nodes = static_cast<NodeId>(2 + random_.below(2));
-  topology_.threads_per_node = static_cast<uint16_t>(1 + random_.below(2));
-  topology_.workers_max =
-      static_cast<WorkerId>(topology_.node_workers() + scenario.coordinators + scenario.kills + 2);
-  topology_.region_bytes = 64ull << 20;
-  node_options_.resolve_every_us = 400;
-  node_options_.drain_us_max = 5'000;
-  node_options_.order.observer = [this](const OrderedAt& at, const OrderedOutcome& outcome,
-                                        bool effective) {
-    if (!effective) return;
-    Ordered& ordered = ordered_[at.request->ctts];
-    ordered.stamp = at.stamp;
-    if (at.request->procedure != 0) ordered.events = events_of_procedure(*at.request, outcome);
-  };
-  engine_options_.replicas = static_cast<uint32_t>(random_.below(topology_.nodes));
-  engine_options_.location_cache_entries = 64;
-  node_options_.rules_of = engine_options_.rules_of = scenario.rules_of;
-  txn_.protocol = scenario.protocol;
-  txn_.lock_mode = scenario.lock_mode;
-  txn_.plan = StagePlan(scenario.code);
-  fabric_ = SimFabric::create(topology_, fabric_options(scenario));
-  if (scenario.prepare) scenario.prepare(*fabric_);
-  nodes_.resize(topology_.nodes);
-  back_at_ns_.resize(topology_.nodes);
-  workload_ = make_workload();
-  procedures_.add(procedure_number(workload_->name()), procedure_of(*workload_));
-  node_options_.order.procedures = &procedures_;
-}
-
 SimRun::~SimRun() {
   fabric_->set_observer(nullptr);
   for (std::unique_ptr<Client>& client : clients_) {
@@ -85,43 +38,6 @@ SimRun::~SimRun() {
   }
   close_coordinator(std::move(keeper_));
   for (NodeId node = 0; node < topology_.nodes; ++node) close_node(node, /*kill=*/false);
-}
-
-std::unique_ptr<Workload> SimRun::make_workload() {
-  switch (scenario_.load) {
-    case SimScenario::Load::kMixed: {
-      MixedOptions options;
-      options.keys = 4 + static_cast<uint32_t>(random_.below(12));
-      if (scenario_.keys != 0) options.keys = scenario_.keys;
-      if (scenario_.history != 0) options.history = scenario_.history;
-      options.read_only_percent = scenario_.read_only_percent.value_or(options.read_only_percent);
-      return std::make_unique<Mixed>(options);
-    }
-    case SimScenario::Load::kBank: {
-      SmallbankOptions options;
-      options.accounts = 8;
-      options.hot_accounts = 2;
-      options.hot_access_percent = 30;
-      options.transfers_only = scenario_.kills + scenario_.node_restarts > 0;
-      return std::make_unique<Smallbank>(options);
-    }
-    case SimScenario::Load::kPredicate: {
-      PredicateOptions options;
-      options.quota = 1 + static_cast<uint32_t>(random_.below(3));
-      options.pairs = 1 + static_cast<uint32_t>(random_.below(4));
-      options.read_only_percent = scenario_.read_only_percent.value_or(options.read_only_percent);
-      return std::make_unique<Predicate>(options);
-    }
-    case SimScenario::Load::kIndexed: {
-      IndexedOptions options;
-      options.records = 8 + static_cast<uint32_t>(random_.below(60));
-      options.filler_bytes = static_cast<uint32_t>(random_.below(120));
-      options.read_only_percent = scenario_.read_only_percent.value_or(options.read_only_percent);
-      options.covers = scenario_.covers;
-      return std::make_unique<Indexed>(options);
-    }
-  }
-  CHECK(false);
 }
 
 std::string SimRun::run() {
@@ -197,7 +113,10 @@ Status SimRun::load() {
   return run_task(keeper_->worker().scheduler(), [this] {
     Session session(*keeper_);
     RDMACC_RETURN_IF_ERROR(workload_->create_tables(session));
-    return workload_->load(session, txn_, 0, 1);
+    RDMACC_RETURN_IF_ERROR(workload_->load(session, txn_, 0, 1));
+    if (door_ == nullptr) return Status();
+    surroundings_ = std::make_unique<DoorSurroundings>(*door_, txn_, scenario_.seed * 13 + 5);
+    return scenario_.tight ? surroundings_->fill_up(session) : Status();
   });
 }
 
@@ -215,6 +134,7 @@ Status SimRun::run_clients() {
       decider_.serve(session);
     }));
   }
+  start_surroundings();
   plan_faults();
   if (!faults_.empty()) {
     fabric_->set_observer([this](uint64_t event) { inject_due_faults(event); });
@@ -222,6 +142,7 @@ Status SimRun::run_clients() {
   const bool ended = run_until_clients_ended();
   fabric_->set_observer(nullptr);
   RDMACC_RETURN_IF_ERROR(end_decider());
+  RDMACC_RETURN_IF_ERROR(end_surroundings());
   RDMACC_RETURN_IF_ERROR(failure_);
   return ended ? Status() : Status(Code::kTimeout, describe_hang());
 }
@@ -275,8 +196,15 @@ void SimRun::start_client(Client& client) {
 }
 
 Status SimRun::run_attempt(Session& session, const TxnInputs& inputs, TxnEffect& effect) {
-  if (scenario_.declared) return attempt_as_procedure(*workload_, session, txn_, inputs, effect);
+  KeyDeclaration keys;
+  const bool undeclared = door_ != nullptr && !door_->declare(inputs, keys);
+  if (scenario_.declared && !undeclared) {
+    std::optional<DoorEnd> under_way;
+    if (door_ != nullptr) under_way.emplace(*door_, DoorOp::kProcedure);
+    return attempt_as_procedure(*workload_, session, txn_, inputs, effect);
+  }
   if (scenario_.prepared) return decider_.attempt(*workload_, session, txn_, inputs, effect);
+  if (door_ != nullptr) return door_->attempt_observed(session, txn_, inputs, effect);
   return workload_->attempt(session, txn_, inputs, effect);
 }
 
@@ -294,8 +222,10 @@ void SimRun::run_transactions(Client& client, uint64_t seed) {
       if (status.ok()) {
         ++committed_;
         delta_ += effect.delta;
+        if (door_ != nullptr) door_->acknowledge(inputs, effect);
         break;
       }
+      if (ends_properly(status, inputs, scheduler)) break;
       if (status.code() == Code::kUnavailable && scenario_.node_restarts > 0) {
         scheduler.sleep_for(kUnavailableUs);
         break;  // its outcome may be unknown: not again
@@ -307,7 +237,24 @@ void SimRun::run_transactions(Client& client, uint64_t seed) {
       // Longer and longer: scans that lock what they pass would hardly ever get through.
       scheduler.sleep_for(random.below(kBackOffUsMax * (1 + attempt / 4)));
     }
+    // The nodes' own work comes between.
+    if (door_ != nullptr && random.percent(kThinkPercent)) {
+      const bool long_pause = random.percent(kLongPausePercent);
+      scheduler.sleep_for(random.below(long_pause ? kLongPauseUsMax : kThinkUsMax));
+    }
   }
+}
+
+// The user has cancelled, the table that was visited is gone, or there is no memory for now.
+bool SimRun::ends_properly(const Status& status, const TxnInputs& inputs,
+                           Scheduler& scheduler) const {
+  if (door_ == nullptr) return false;
+  if (status.code() == Code::kNoSpace) {
+    scheduler.sleep_for(kUnavailableUs);
+    return true;
+  }
+  return status.code() == Code::kCancelled ||
+         (status.code() == Code::kNotFound && inputs.kind == Door::kVisit);
 }
 
 // All transactions have ended, all nodes are up, and nobody dead is unresolved.
@@ -320,53 +267,6 @@ bool SimRun::clients_ended() const {
     if (threads.empty()) return false;
   }
   return fabric_->departed().empty();
-}
-
-// ---- Faults
-
-void SimRun::plan_faults() {
-  const uint64_t now = fabric_->events();
-  for (uint32_t k = 0; k < scenario_.kills; ++k) {
-    faults_.push_back({Fault::kKillCoordinator, now + random_.below(kFaultWindowEvents),
-                       k % scenario_.coordinators});
-  }
-  for (uint32_t k = 0; k < scenario_.node_restarts; ++k) {
-    faults_.push_back({Fault::kRestartNode, now + random_.below(kFaultWindowEvents),
-                       static_cast<uint32_t>(random_.below(topology_.nodes))});
-  }
-  std::stable_sort(faults_.begin(), faults_.end(),
-                   [](const Fault& a, const Fault& b) { return a.event < b.event; });
-}
-
-void SimRun::inject_due_faults(uint64_t event) {
-  while (!faults_.empty() && faults_.front().event <= event) {
-    const Fault fault = faults_.front();
-    faults_.erase(faults_.begin());
-    inject(fault);
-  }
-  start_due_nodes();
-}
-
-void SimRun::inject(const Fault& fault) {
-  if (fault.kind == Fault::kKillCoordinator) {
-    std::unique_ptr<Coordinator> dead = std::move(clients_[fault.target]->coordinator);
-    if (dead == nullptr) return;
-    fabric_->kill(dead->worker().id());
-    close_coordinator(std::move(dead));
-    return;
-  }
-  const auto node = static_cast<NodeId>(fault.target);
-  if (nodes_[node].empty()) return;
-  close_node(node, /*kill=*/true);
-  back_at_ns_[node] = fabric_->now_ns() + random_.below(kDownNsMax);
-}
-
-void SimRun::start_due_nodes() {
-  for (NodeId node = 0; node < topology_.nodes; ++node) {
-    if (!nodes_[node].empty() || fabric_->now_ns() < back_at_ns_[node]) continue;
-    const Status opened = open_node(node);
-    if (!opened.ok() && failure_.ok()) failure_ = opened;
-  }
 }
 
 // ---- What must hold at rest
@@ -384,6 +284,7 @@ Status SimRun::check_at_rest() {
     resolved_ += static_cast<uint32_t>(nodes_[node][0]->resolved_workers());
     share_sweeps_ += nodes_[node][0]->share_sweeps();
   }
+  RDMACC_RETURN_IF_ERROR(check_acknowledged());
   RDMACC_RETURN_IF_ERROR(check_workload());
   return check_history();  // with the last reads, which saw everything
 }
@@ -430,6 +331,17 @@ Status SimRun::find_share(NodeThread& thread) const {
   return Status();
 }
 
+Status SimRun::check_acknowledged() {
+  const AcknowledgedRows rows(settled_history());
+  std::string violation;
+  RDMACC_RETURN_IF_ERROR(run_task(keeper_->worker().scheduler(), [&, this] {
+    Session session(*keeper_);
+    return retry_aborted(keeper_->worker().scheduler(),
+                         [&] { return rows.check(session, txn_, workload_->tables(), violation); });
+  }));
+  return violation.empty() ? Status() : Status(Code::kCorrupt, violation);
+}
+
 Status SimRun::check_workload() {
   std::string violation;
   RDMACC_RETURN_IF_ERROR(run_task(keeper_->worker().scheduler(), [this, &violation] {
@@ -440,42 +352,12 @@ Status SimRun::check_workload() {
   return violation.empty() ? Status() : Status(Code::kCorrupt, violation);
 }
 
-// Whoever died while its request was in the global order could not tell its stamp; the nodes can.
-std::vector<HistoryTransaction> SimRun::settled_history() const {
-  std::vector<HistoryTransaction> settled = history();
-  for (HistoryTransaction& transaction : settled) {
-    if (transaction.outcome != HistoryOutcome::kUnknown) continue;
-    if (const std::optional<bool> committed = decider_.outcome_of(transaction.ctts)) {
-      transaction.outcome = *committed ? HistoryOutcome::kCommitted : HistoryOutcome::kAborted;
-      continue;
-    }
-    const auto found = ordered_.find(transaction.ctts);
-    if (found != ordered_.end() && !found->second.events.empty()) {
-      transaction.events = found->second.events;
-      continue;
-    }
-    std::erase_if(transaction.events, [&](HistoryEvent& event) {
-      const bool write = event.op == HistoryOp::kWrite || event.op == HistoryOp::kInsert ||
-                         event.op == HistoryOp::kDelete;
-      if (!write || event.version != 0) return false;
-      if (found != ordered_.end()) event.version = found->second.stamp;
-      return found == ordered_.end();
-    });
+uint64_t SimRun::splits() const {
+  uint64_t splits = 0;
+  for (const auto& threads : nodes_) {
+    if (!threads.empty()) splits += threads[0]->storage()->statistics().splits;
   }
-  return settled;
-}
-
-Status judge_history(const std::vector<HistoryTransaction>& history, Protocol protocol,
-                     uint64_t& real_time_violations) {
-  const CheckReport report = check_serializable(history, {.real_time = true});
-  if (!report.serializable) return Status(Code::kCorrupt, report.problem);
-  real_time_violations = report.real_time_violations;
-  if (report.strictly_serializable || !strictly_serializable(protocol)) return Status();
-  return Status(Code::kCorrupt, report.real_time_problem);
-}
-
-Status SimRun::check_history() {
-  return judge_history(settled_history(), scenario_.protocol, real_time_violations_);
+  return splits;
 }
 
 uint64_t SimRun::alone() const {
@@ -484,15 +366,6 @@ uint64_t SimRun::alone() const {
     if (client->coordinator != nullptr) alone += client->coordinator->stats().alone;
   }
   return alone;
-}
-
-std::string SimRun::history_text() const {
-  std::string text;
-  for (const HistoryTransaction& transaction : history()) {
-    text += to_json_line(transaction);
-    text += '\n';
-  }
-  return text;
 }
 
 }  // namespace rdmacc

@@ -10,6 +10,7 @@
 #include "engine/node/node_thread.h"
 #include "engine/workloads/workload.h"
 #include "rdma/sim_fabric.h"
+#include "tests/sim/door_surroundings.h"
 #include "tests/sim/outside_decider.h"
 
 // One run of a workload on a simulated cluster, decided by a scenario's seed alone: loading,
@@ -18,7 +19,7 @@
 namespace rdmacc {
 
 struct SimScenario {
-  enum class Load : uint8_t { kMixed, kBank, kPredicate, kIndexed };
+  enum class Load : uint8_t { kMixed, kBank, kPredicate, kIndexed, kLoads, kDoor };
 
   uint64_t seed = 1;
   Protocol protocol = Protocol::kNowait;
@@ -42,6 +43,8 @@ struct SimScenario {
   uint32_t coordinators = 3;
   uint32_t coroutines = 2;     // of each
   uint32_t transactions = 10;  // of each coroutine
+  SimDelays delays;            // between verbs
+  bool tight = false;          // kDoor: so little memory that it is full now and then
   // For tests of the tests: other rules than the registry's, and other hooks of the fabric.
   RulesOf rules_of = nullptr;
   std::function<void(SimFabric&)> prepare;
@@ -69,10 +72,15 @@ class SimRun {
   uint64_t committed() const { return committed_; }
   uint64_t events() const { return fabric_->events(); }
   uint32_t resolved() const { return resolved_; }
+  uint64_t splits() const;  // of the nodes' present lives
   // Of a protocol that does not promise to respect real time.
   uint64_t real_time_violations() const { return real_time_violations_; }
   uint64_t share_sweeps() const { return share_sweeps_; }
   uint64_t doubts() const { return decider_.doubts(); }  // transactions that were in doubt
+  // kDoor's operations beside changes of the index.
+  const StructureCounts& structure() const { return ledger_.counts(); }
+  uint64_t drops() const { return surroundings_ == nullptr ? 0 : surroundings_->drops(); }
+  uint64_t full() const { return surroundings_ == nullptr ? 0 : surroundings_->full(); }
   // The most attempts that one transaction has made, by TxnInputs::kind.
   const std::map<uint32_t, uint32_t>& attempts_max() const { return attempts_max_; }
   uint64_t alone() const;  // attempts of living coordinators that had the gate to themselves
@@ -101,6 +109,9 @@ class SimRun {
   void start_client(Client& client);
   Status run_attempt(Session& session, const TxnInputs& inputs, TxnEffect& effect);
   Status end_decider();
+  void start_surroundings();
+  Status end_surroundings();
+  bool ends_properly(const Status& status, const TxnInputs& inputs, Scheduler& scheduler) const;
   void run_transactions(Client& client, uint64_t seed);
   bool clients_ended() const;
   bool run_until_clients_ended();
@@ -114,6 +125,7 @@ class SimRun {
   Status check_locks(NodeId node);
   Status find_lock(NodeThread& thread, NodeId node) const;
   Status find_share(NodeThread& thread) const;
+  Status check_acknowledged();
   Status check_workload();
   Status check_history();
   std::vector<HistoryTransaction> settled_history() const;
@@ -127,6 +139,10 @@ class SimRun {
   TxnOptions txn_;
   std::unique_ptr<SimFabric> fabric_;
   std::unique_ptr<Workload> workload_;
+  Door* door_ = nullptr;    // workload_, if it is kDoor
+  StructureLedger ledger_;  // outlives the nodes
+  std::unique_ptr<DoorSurroundings> surroundings_;
+  uint32_t surrounding_ = 0;  // coroutines that run
   HistoryMemory history_;
   std::vector<std::vector<std::unique_ptr<NodeThread>>> nodes_;  // [node][thread]
   std::vector<std::unique_ptr<Client>> clients_;

@@ -1,6 +1,7 @@
 #include "engine/protocols/calvin/local_part.h"
 
 #include "engine/txn/install.h"
+#include "engine/txn/lock.h"
 
 namespace rdmacc {
 
@@ -169,8 +170,17 @@ Status LocalPart::apply() {
   return Status();
 }
 
+// Locks, too: the next look may lead to other headers, since a group can split meanwhile.
 void LocalPart::give_back() {
   static_cast<void>(writes_.give_back_room(stage_));  // leaks until the node's next start
+  std::vector<Held> held;
+  for (Access& access : accesses_) {
+    if (!access.held()) continue;
+    held.emplace_back(access);
+    access.locked = access.lease_locked = false;
+  }
+  // Verbs of a node to itself fail with the node alone, whose next start unlocks.
+  if (!held.empty()) static_cast<void>(release_accesses(stage_, held, /*certain=*/true));
 }
 
 }  // namespace rdmacc

@@ -24,10 +24,10 @@ class LocalPart {
   // back when this goes.
   Status make_room(const std::vector<OrderedWrite>& writes);
   // Installs them, once: the redo record is stored before, so that a restarted node that finds it
-  // ends what was begun. Errors (no memory, another node away) leave nothing changed but locks of
-  // the request's own; call it again.
+  // ends what was begun. Errors (no memory, another node away, a group that split) leave nothing
+  // changed but locks of the request's own: give_back(), and begin again.
   Status apply();
-  // Gives back what make_room() got and nothing uses.
+  // Gives back what make_room() got and nothing uses, and locks that a failed apply() has taken.
   void give_back();
 
  private:

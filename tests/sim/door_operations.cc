@@ -1,0 +1,177 @@
+// Each operation of a session, as one of Door's transactions calls it.
+#include "tests/sim/door_transaction.h"
+
+namespace rdmacc {
+namespace {
+
+constexpr uint64_t kCutRowBytes = 24;
+
+}  // namespace
+
+Status DoorTransaction::get(const Place& place) {
+  RowView view;
+  note(DoorOp::kGet, place.first);
+  RDMACC_RETURN_IF_ERROR(session_.get(place.first, place.second, view));
+  RDMACC_RETURN_IF_ERROR(check_row(place, view));
+  const auto own = own_.find(place);
+  if (own == own_.end()) return Status();
+  if (view.found == own->second.has_value() && (!view.found || view.row == *own->second)) {
+    return Status();
+  }
+  return Status(Code::kCorrupt, "the own write of " + place.second + " was not seen");
+}
+
+Status DoorTransaction::get_many() {
+  const TableId table = draw_place().first;
+  std::vector<std::string> keys;
+  const uint64_t wanted = 2 + random_.below(8);
+  for (uint64_t i = 0; i < wanted; ++i) {
+    const Place place = draw_place();
+    if (place.first == table) keys.push_back(place.second);
+  }
+  const std::vector<std::string_view> asked(keys.begin(), keys.end());
+  std::vector<RowView> views(keys.size());
+  note(DoorOp::kGetMany, table);
+  RDMACC_RETURN_IF_ERROR(session_.get_many(table, asked, views));
+  for (size_t i = 0; i < keys.size(); ++i) {
+    RDMACC_RETURN_IF_ERROR(check_row({table, keys[i]}, views[i]));
+  }
+  return Status();
+}
+
+// Without a look by the protocol: what is seen need not be so.
+Status DoorTransaction::look(DoorOp op, const Place& place) {
+  RowView view;
+  if (op == DoorOp::kRecall) {
+    RDMACC_RETURN_IF_ERROR(get(place));
+    note(op, place.first);
+    const bool known = session_.recall(place.first, place.second, view);
+    return known ? check_row(place, view)
+                 : Status(Code::kCorrupt, "what was read of " + place.second + " is forgotten");
+  }
+  note(op, place.first);
+  if (random_.percent(50)) session_.forget_peeked(place.first, place.second);
+  return session_.peek(place.first, place.second, view);
+}
+
+// Rows with keys that are new, one load in each transaction.
+Status DoorTransaction::load_rows() {
+  const uint64_t number = load_number(inputs_);
+  const TableId table = around_.tables[table_of_load(number)];
+  const uint64_t rows =
+      kRowsOfLoadMin + random_.below(std::min<uint64_t>(around_.options.rows_max, kRowsOfLoadMax));
+  if (loaded_) return Status();
+  loaded_ = true;
+  for (uint64_t i = 0; i < rows; ++i) {
+    const Place place{table, around_.keys.key(table, 'r', number + i)};
+    RDMACC_RETURN_IF_ERROR(write(DoorOp::kInsertUnchecked, place));
+  }
+  return Status();
+}
+
+Status DoorTransaction::write(DoorOp op, const Place& place) {
+  const auto& [table, key] = place;
+  note(op, table);
+  written_.insert(place);
+  std::string row = row_for(key);
+  Status status;
+  if (op == DoorOp::kPut) status = session_.put(table, key, row);
+  if (op == DoorOp::kInsert) status = session_.insert(table, key, row);
+  if (op == DoorOp::kInsertUnchecked) status = session_.insert_unchecked(table, key, row);
+  if (op == DoorOp::kRemove) status = session_.remove(table, key);
+  if (op == DoorOp::kAmend) status = session_.amend(table, key, row);
+  const bool inserts = op == DoorOp::kInsert || op == DoorOp::kInsertUnchecked;
+  const Code refusal = inserts ? Code::kDuplicateKey : Code::kNotFound;
+  if (!status.ok() && status.code() != refusal) return status;
+  const auto own = own_.find(place);
+  if (own != own_.end() && (own->second.has_value() != inserts) != status.ok()) {
+    return Status(Code::kCorrupt,
+                  "a write of " + key + " after an own write gave " + status.to_string());
+  }
+  if (!status.ok()) return Status();
+  own_[place] = op == DoorOp::kRemove ? Noted() : Noted(std::move(row));
+  return Status();
+}
+
+Status DoorTransaction::upsert(const Place& place) {
+  RowView view;
+  RDMACC_RETURN_IF_ERROR(session_.get(place.first, place.second, view));
+  return write(view.found ? DoorOp::kPut : DoorOp::kInsert, place);
+}
+
+// A row that is locked is written, if only as it is.
+Status DoorTransaction::lock(const Place& place) {
+  const bool exclusive = random_.percent(60);
+  note(DoorOp::kTryLock, place.first);
+  Result<RowLock> locked = session_.try_lock(place.first, place.second, exclusive);
+  if (!locked.ok()) return locked.status();
+  if (*locked != RowLock::kGot || !exclusive) return Status();
+  return write(DoorOp::kPut, place);
+}
+
+Status DoorTransaction::scan(TableId table, DoorOp op) {
+  const ScanMode mode = op == DoorOp::kScan         ? ScanMode::kSerializable
+                        : op == DoorOp::kScanNoWait ? ScanMode::kNoWait
+                                                    : ScanMode::kSkipLocked;
+  const bool cut = random_.percent(20);
+  note(op, table);
+  Result<ScanHandle> cursor =
+      session_.scan(table, kEveryCommand, mode, cut ? kCutRowBytes : kWholeRow);
+  if (!cursor.ok()) return cursor.status();
+  std::set<std::string> seen;
+  std::vector<RowView> batch;
+  do {
+    RDMACC_RETURN_IF_ERROR(session_.scan_next(**cursor, batch));
+    for (const RowView& view : batch) {
+      const Place place{table, std::string(view.key)};
+      if (!seen.insert(place.second).second) doubt_ = "a scan gave " + place.second + " twice";
+      if (!cut) RDMACC_RETURN_IF_ERROR(check_row(place, view));
+    }
+  } while (!batch.empty() && !random_.percent(5));
+  if (!batch.empty() || mode == ScanMode::kSkipLocked) return Status();
+  for (const auto& [place, row] : own_) {
+    if (place.first != table || row.has_value() == seen.contains(place.second)) continue;
+    doubt_ = "a scan did not see the own write of " + place.second;
+  }
+  return Status();
+}
+
+Status DoorTransaction::save() {
+  const TableId table = draw_place().first;
+  if (savepoints_.empty() || random_.percent(50)) {
+    note(DoorOp::kSavepoint, table);
+    savepoints_.push_back({session_.savepoint(), own_});
+    return Status();
+  }
+  const size_t at = random_.below(savepoints_.size());
+  if (random_.percent(40)) {
+    note(DoorOp::kRelease, table);
+    session_.release(savepoints_[at].level);
+  } else {
+    note(DoorOp::kRollbackTo, table);
+    session_.rollback_to(savepoints_[at].level);
+    own_ = savepoints_[at].before;
+  }
+  savepoints_.resize(at);
+  return Status();
+}
+
+Status DoorTransaction::check_reads(TableId table) {
+  note(DoorOp::kCheckReads, table);
+  return session_.check_reads();
+}
+
+// The user cancels, or says that what was read does not fit together.
+Status DoorTransaction::give_up() {
+  const Place place = draw_place();
+  RDMACC_RETURN_IF_ERROR(get(place));
+  if (session_.draw_number() % 2 == 0) {
+    note(DoorOp::kCancel, place.first);
+    session_.cancel();
+    return Status();
+  }
+  note(DoorOp::kLose, place.first);
+  return session_.lose();
+}
+
+}  // namespace rdmacc

@@ -1,0 +1,40 @@
+#pragma once
+#include <string>
+
+#include "engine/storage/hash_index.h"
+
+namespace rdmacc {
+
+// Keys that crowd in a few groups of an index, so that these split again and again with a few
+// hundred rows: of the groups that a table begins with, on every node alike, the first `groups`.
+class HotKeys {
+ public:
+  static constexpr uint32_t kGroupsMax = 1u << kInitialDepth;
+
+  explicit HotKeys(uint32_t groups) : groups_(groups) { CHECK(groups > 0 && groups <= kGroupsMax); }
+
+  // "<prefix><hex of the number>", or that with a letter or two behind it; at most 16 bytes.
+  std::string key(TableId table, char prefix, uint64_t number) const {
+    static constexpr char kDigits[] = "0123456789abcdef";
+    std::string key(1, prefix);
+    for (int shift = 44; shift >= 0; shift -= 4) key += kDigits[number >> shift & 15];
+    const size_t bytes = key.size();
+    for (uint32_t salt = 0; salt < kSaltsMax && !hot(table, key); ++salt) {
+      key.resize(bytes);
+      key += static_cast<char>('a' + salt / 26 % 26);
+      key += static_cast<char>('a' + salt % 26);
+    }
+    return key;
+  }
+
+ private:
+  static constexpr uint32_t kSaltsMax = 26 * 26;
+
+  bool hot(TableId table, std::string_view key) const {
+    return group_bits_of(hash_key(table, key), kInitialDepth) < groups_;
+  }
+
+  uint32_t groups_;
+};
+
+}  // namespace rdmacc

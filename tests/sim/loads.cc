@@ -1,0 +1,73 @@
+#include "tests/sim/loads.h"
+
+namespace rdmacc {
+namespace {
+
+constexpr uint32_t kTableNumber = 61;
+constexpr uint32_t kRecordSize = 48;
+constexpr uint64_t kRowsMin = 4;
+constexpr uint64_t kNumberBits = 48;
+constexpr size_t kLookUpsMax = 400;  // whose round trips are counted
+
+}  // namespace
+
+std::vector<TableSpec> Loads::table_specs() const {
+  return {native_table(kTableNumber, kRecordSize, options_.history)};
+}
+
+TxnInputs Loads::draw(Random& random) const {
+  TxnInputs inputs;
+  inputs.add(random.next() >> (64 - kNumberBits));
+  inputs.add(kRowsMin + random.below(options_.rows_max));
+  return inputs;
+}
+
+Status Loads::execute(Session& session, const TxnInputs& inputs, TxnEffect& effect) const {
+  for (uint64_t i = 0; i < inputs.values[1]; ++i) {
+    const std::string key = keys_.key(table(0), 'r', inputs.values[0] + i);
+    RDMACC_RETURN_IF_ERROR(session.insert_unchecked(table(0), key, key));
+  }
+  effect.delta = static_cast<int64_t>(inputs.values[1]);
+  return Status();
+}
+
+// All rows are there, and short ways lead to them. The first look-up of each makes the index's
+// root known, the second one is asked what it took, in a session whose cache of locations has
+// forgotten the first.
+Status Loads::check(Session& session, const TxnOptions& options, int64_t delta,
+                    std::string& violation) const {
+  violation.clear();
+  RDMACC_RETURN_IF_ERROR(session.begin(options));
+  std::vector<std::string> keys;
+  RDMACC_RETURN_IF_ERROR(
+      abort_unless_ok(session, for_each_row(session, table(0), [&keys](const RowView& row) {
+                        keys.emplace_back(row.key);
+                        return Status();
+                      })));
+  RDMACC_RETURN_IF_ERROR(abort_unless_ok(session, session.commit()));
+  if (std::cmp_less(keys.size(), delta)) {
+    violation =
+        std::to_string(delta) + " rows were loaded, a scan finds " + std::to_string(keys.size());
+    return Status();
+  }
+  // As OCC reads: locks take round trips of their own.
+  TxnOptions reading;
+  reading.protocol = Protocol::kOcc;
+  const size_t step = 1 + keys.size() / kLookUpsMax;
+  for (const bool counts : {false, true}) {
+    RDMACC_RETURN_IF_ERROR(session.begin(reading));
+    for (size_t i = 0; i < keys.size(); i += step) {
+      RowView view;
+      const uint64_t before = session.verb_counters().round_trips;
+      RDMACC_RETURN_IF_ERROR(abort_unless_ok(session, session.get(table(0), keys[i], view)));
+      const uint64_t round_trips = session.verb_counters().round_trips - before;
+      if (!counts || i == 0 || round_trips <= kRoundTripsMax || !violation.empty()) continue;
+      violation =
+          "a look-up of " + keys[i] + " takes " + std::to_string(round_trips) + " round trips";
+    }
+    RDMACC_RETURN_IF_ERROR(abort_unless_ok(session, session.commit()));
+  }
+  return Status();
+}
+
+}  // namespace rdmacc

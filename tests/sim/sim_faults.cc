@@ -1,0 +1,85 @@
+// What happens to a run from outside: coordinators and nodes that die at an event, nodes that come
+// back, tables that are dropped and memory that is used up.
+#include <algorithm>
+
+#include "tests/sim/sim_run.h"
+
+namespace rdmacc {
+namespace {
+
+constexpr uint64_t kFaultWindowEvents = 12'000;  // a run without faults takes about so many
+constexpr uint64_t kDownNsMax = 5'000'000;
+
+}  // namespace
+
+void SimRun::start_surroundings() {
+  if (door_ == nullptr) return;
+  const auto run_beside = [this](Status (DoorSurroundings::*work)(Session&)) {
+    ++surrounding_;
+    CHECK(keeper_->worker().scheduler().spawn([this, work] {
+      Session session(*keeper_);
+      const Status status = (*surroundings_.*work)(session);
+      if (!status.ok() && failure_.ok()) failure_ = status;
+      --surrounding_;
+    }));
+  };
+  run_beside(&DoorSurroundings::drop_again_and_again);
+  if (scenario_.tight) run_beside(&DoorSurroundings::fill_again_and_again);
+}
+
+Status SimRun::end_surroundings() {
+  if (surroundings_ == nullptr) return Status();
+  surroundings_->stop();
+  if (fabric_->run_until([this] { return surrounding_ == 0; }, scenario_.events_max)) {
+    return Status();
+  }
+  keeper_->worker().scheduler().unwind();
+  return Status(Code::kTimeout, "what goes on beside the clients does not come to an end");
+}
+
+void SimRun::plan_faults() {
+  const uint64_t now = fabric_->events();
+  for (uint32_t k = 0; k < scenario_.kills; ++k) {
+    faults_.push_back({Fault::kKillCoordinator, now + random_.below(kFaultWindowEvents),
+                       k % scenario_.coordinators});
+  }
+  for (uint32_t k = 0; k < scenario_.node_restarts; ++k) {
+    faults_.push_back({Fault::kRestartNode, now + random_.below(kFaultWindowEvents),
+                       static_cast<uint32_t>(random_.below(topology_.nodes))});
+  }
+  std::stable_sort(faults_.begin(), faults_.end(),
+                   [](const Fault& a, const Fault& b) { return a.event < b.event; });
+}
+
+void SimRun::inject_due_faults(uint64_t event) {
+  while (!faults_.empty() && faults_.front().event <= event) {
+    const Fault fault = faults_.front();
+    faults_.erase(faults_.begin());
+    inject(fault);
+  }
+  start_due_nodes();
+}
+
+void SimRun::inject(const Fault& fault) {
+  if (fault.kind == Fault::kKillCoordinator) {
+    std::unique_ptr<Coordinator> dead = std::move(clients_[fault.target]->coordinator);
+    if (dead == nullptr) return;
+    fabric_->kill(dead->worker().id());
+    close_coordinator(std::move(dead));
+    return;
+  }
+  const auto node = static_cast<NodeId>(fault.target);
+  if (nodes_[node].empty()) return;
+  close_node(node, /*kill=*/true);
+  back_at_ns_[node] = fabric_->now_ns() + random_.below(kDownNsMax);
+}
+
+void SimRun::start_due_nodes() {
+  for (NodeId node = 0; node < topology_.nodes; ++node) {
+    if (!nodes_[node].empty() || fabric_->now_ns() < back_at_ns_[node]) continue;
+    const Status opened = open_node(node);
+    if (!opened.ok() && failure_.ok()) failure_ = opened;
+  }
+}
+
+}  // namespace rdmacc

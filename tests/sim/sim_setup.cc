@@ -1,0 +1,125 @@
+// What a scenario's seed makes of a run before it begins: the cluster, its options, the workload.
+#include "engine/storage/region_layout.h"
+#include "engine/txn/ordered_events.h"
+#include "engine/workloads/indexed.h"
+#include "engine/workloads/mixed.h"
+#include "engine/workloads/predicate.h"
+#include "engine/workloads/procedures.h"
+#include "engine/workloads/smallbank.h"
+#include "tests/sim/loads.h"
+#include "tests/sim/sim_run.h"
+
+namespace rdmacc {
+namespace {
+
+constexpr uint64_t kDoorMaintainUs = 200;
+
+SimOptions fabric_options(const SimScenario& scenario) {
+  Random random(scenario.seed ^ 0x5EED);
+  SimOptions options;
+  options.seed = scenario.seed;
+  options.stall_percent = 1 + static_cast<uint32_t>(random.below(4));
+  if (scenario.stall_percent != 0) options.stall_percent = scenario.stall_percent;
+  options.loss_percent = scenario.loss_percent;
+  options.duplicate_percent = scenario.duplicate_percent;
+  options.cpu_reads = scenario.cpu_moves;
+  options.delays = scenario.delays;
+  return options;
+}
+
+}  // namespace
+
+SimRun::SimRun(const SimScenario& scenario)
+    : scenario_(scenario), random_(scenario.seed * 7 + 1), decider_(scenario.seed * 11 + 3) {
+  topology_.nodes = static_cast<NodeId>(2 + random_.below(2));
+  topology_.threads_per_node = static_cast<uint16_t>(1 + random_.below(2));
+  topology_.workers_max =
+      static_cast<WorkerId>(topology_.node_workers() + scenario.coordinators + scenario.kills + 2);
+  topology_.region_bytes = 64ull << 20;
+  if (scenario.load == SimScenario::Load::kDoor) {
+    if (scenario.tight) {
+      topology_.region_bytes = region_bytes_min(topology_) + random_.below(8) * kPageBytes;
+    }
+    node_options_.maintain_every_us = kDoorMaintainUs;
+    node_options_.structure = &ledger_;
+  }
+  node_options_.resolve_every_us = 400;
+  node_options_.drain_us_max = 5'000;
+  node_options_.order.observer = [this](const OrderedAt& at, const OrderedOutcome& outcome,
+                                        bool effective) {
+    if (!effective) return;
+    Ordered& ordered = ordered_[at.request->ctts];
+    ordered.stamp = at.stamp;
+    if (at.request->procedure != 0) ordered.events = events_of_procedure(*at.request, outcome);
+  };
+  engine_options_.replicas = static_cast<uint32_t>(random_.below(topology_.nodes));
+  engine_options_.location_cache_entries = 64;
+  node_options_.rules_of = engine_options_.rules_of = scenario.rules_of;
+  txn_.protocol = scenario.protocol;
+  txn_.lock_mode = scenario.lock_mode;
+  txn_.plan = StagePlan(scenario.code);
+  fabric_ = SimFabric::create(topology_, fabric_options(scenario));
+  if (scenario.prepare) scenario.prepare(*fabric_);
+  nodes_.resize(topology_.nodes);
+  back_at_ns_.resize(topology_.nodes);
+  workload_ = make_workload();
+  procedures_.add(procedure_number_of(*workload_), procedure_of(*workload_));
+  node_options_.order.procedures = &procedures_;
+}
+
+std::unique_ptr<Workload> SimRun::make_workload() {
+  switch (scenario_.load) {
+    case SimScenario::Load::kMixed: {
+      MixedOptions options;
+      options.keys = 4 + static_cast<uint32_t>(random_.below(12));
+      if (scenario_.keys != 0) options.keys = scenario_.keys;
+      if (scenario_.history != 0) options.history = scenario_.history;
+      options.read_only_percent = scenario_.read_only_percent.value_or(options.read_only_percent);
+      return std::make_unique<Mixed>(options);
+    }
+    case SimScenario::Load::kBank: {
+      SmallbankOptions options;
+      options.accounts = 8;
+      options.hot_accounts = 2;
+      options.hot_access_percent = 30;
+      options.transfers_only = scenario_.kills + scenario_.node_restarts > 0;
+      return std::make_unique<Smallbank>(options);
+    }
+    case SimScenario::Load::kPredicate: {
+      PredicateOptions options;
+      options.quota = 1 + static_cast<uint32_t>(random_.below(3));
+      options.pairs = 1 + static_cast<uint32_t>(random_.below(4));
+      options.read_only_percent = scenario_.read_only_percent.value_or(options.read_only_percent);
+      return std::make_unique<Predicate>(options);
+    }
+    case SimScenario::Load::kIndexed: {
+      IndexedOptions options;
+      options.records = 8 + static_cast<uint32_t>(random_.below(60));
+      options.filler_bytes = static_cast<uint32_t>(random_.below(120));
+      options.read_only_percent = scenario_.read_only_percent.value_or(options.read_only_percent);
+      options.covers = scenario_.covers;
+      return std::make_unique<Indexed>(options);
+    }
+    case SimScenario::Load::kLoads: {
+      LoadsOptions options;
+      options.rows_max = 20 + static_cast<uint32_t>(random_.below(180));
+      options.hot_groups = 1 + static_cast<uint32_t>(random_.below(HotKeys::kGroupsMax));
+      return std::make_unique<Loads>(options);
+    }
+    case SimScenario::Load::kDoor: {
+      DoorOptions options;
+      options.keys = 4 + static_cast<uint32_t>(random_.below(30));
+      options.hot_groups = 1 + static_cast<uint32_t>(random_.below(3));
+      options.rows_max = 10 + static_cast<uint32_t>(random_.below(60));
+      options.read_only_percent = scenario_.read_only_percent.value_or(options.read_only_percent);
+      if (scenario_.history != 0) options.history = scenario_.history;
+      auto door = std::make_unique<Door>(options, &ledger_);
+      door_ = door.get();
+      decider_.observe(door_);
+      return door;
+    }
+  }
+  CHECK(false);
+}
+
+}  // namespace rdmacc
