@@ -13,7 +13,6 @@ import json
 import os
 import re
 import resource
-import shutil
 import subprocess
 import sys
 import time
@@ -26,6 +25,8 @@ import mutator  # noqa: E402
 import survivors  # noqa: E402
 
 WORK = os.path.join(ROOT, "build/mutation")
+PLANTED = os.path.join(WORK, "planted.json")
+RESULTS = os.path.join(WORK, "results.json")
 PROGRAM = os.path.join(WORK, "build/tests/rdmacc_mutants")
 COPIED = ("rdma", "engine", "tests")
 HEADER = '#include "tests/mutation/planted.h"\n#line 1\n'
@@ -35,6 +36,7 @@ RATE_MIN = 0.95
 # A run with a fault may take so many events as this times those without, before it is a hang.
 EVENTS_FACTOR, EVENTS_MORE = 4, 300_000
 SEEDS_OF_BLOCK = 10
+ROWS_PER_REPORT = 20
 
 
 def write_if_changed(path, text):
@@ -122,13 +124,23 @@ def build(flags):
         plant_all(numbered)
         built, output = compile_once(flags.jobs)
         if built:
-            return numbered
+            return note_planted(numbered)
         more = refused_by(output, numbered)
         if not more - refused:
             break
         refused |= more
         write_if_changed(known, json.dumps(sorted(refused), indent=1))
     sys.exit(output[-4000:] + "\nmutation: the faults do not build")
+
+
+def note_planted(numbered):
+    """What the program has in it: a row for each fault, for this run and for --built."""
+    rows = {number: {"number": number, "path": fault.path, "line": fault.line, "kind": fault.kind,
+                     "key": fault.key} for number, fault in reversed(numbered)}
+    rows = sorted(rows.values(), key=lambda row: row["number"])
+    with open(PLANTED, "w", encoding="utf-8") as file:
+        json.dump(rows, file, indent=1)
+    return rows
 
 
 # ---- Running
@@ -190,28 +202,32 @@ def try_fault(flags, number, runs):
     return kind, line.get("begins", ""), said[-1] if said else f"ended {done.returncode}", seconds
 
 
-def try_all(flags, numbered, reached):
+def try_all(flags, planted, reached):
+    """The rows, with what noticed each."""
     runs_of = collections.defaultdict(list)
     for line in reached:
         for number in line["reached"]:
             runs_of[number].append(line)
-    results = {}
 
-    def one(number):
-        if not runs_of[number]:
-            return number, (None, "", "", 0.0)
-        return number, try_fault(flags, number, runs_of[number])
+    def one(row):
+        runs = runs_of[row["number"]]
+        kind, run, problem, seconds = (try_fault(flags, row["number"], runs) if runs
+                                       else (None, "", "", 0.0))
+        return {**row, "noticed": kind, "run": run, "problem": problem,
+                "seconds": round(seconds, 2), "runs": len(runs)}
 
     begin = time.monotonic()
-    wanted = sorted({number for number, fault in numbered
-                     if not flags.only or re.search(flags.only, fault.key)})
+    wanted = [row for row in planted if not flags.only or re.search(flags.only, row["key"])]
+    rows = []
     with concurrent.futures.ThreadPoolExecutor(flags.jobs) as pool:
-        for number, result in pool.map(one, wanted):
-            results[number] = (*result, len(runs_of[number]))
-            if len(results) % 25 == 0:
-                print(f"{len(results)} of {len(wanted)} faults in "
-                      f"{time.monotonic() - begin:.0f} s", flush=True)
-    return results
+        for row in pool.map(one, wanted):
+            rows.append(row)
+            if len(rows) % ROWS_PER_REPORT == 0 or len(rows) == len(wanted):
+                with open(RESULTS, "w", encoding="utf-8") as file:
+                    json.dump(rows, file, indent=1)
+                print(f"{len(rows)} of {len(wanted)} faults in {time.monotonic() - begin:.0f} s",
+                      flush=True)
+    return rows
 
 
 def main():
@@ -221,32 +237,19 @@ def main():
     parser.add_argument("--cpu-s", type=float, default=20, help="for each fault")
     parser.add_argument("--share", type=float, default=faults.SHARE, help="of all candidates")
     parser.add_argument("--only", default="", help="faults whose key this pattern matches")
+    parser.add_argument("--built", action="store_true", help="the faults of the last build")
     parser.add_argument("--judge", action="store_true", help="the last run's results once more")
     flags = parser.parse_args()
-    stored = os.path.join(WORK, "results.json")
     if flags.judge:
-        return survivors.judge(json.load(open(stored)), whole=True)
-    if shutil.which("cmake") is None:
-        sys.exit("mutation: no cmake")
+        return survivors.judge(json.load(open(RESULTS)), whole=True)
     begin = time.monotonic()
-    numbered = build(flags)
+    planted = json.load(open(PLANTED)) if flags.built else build(flags)
     built = time.monotonic()
     reached = reach(flags)
     looked = time.monotonic()
-    results = try_all(flags, numbered, reached)
-    ended = time.monotonic()
-    rows = []
-    for number, fault in numbered:
-        if number in results:
-            kind, run, problem, seconds, runs = results.pop(number)
-            rows.append({"path": fault.path, "line": fault.line, "kind": fault.kind,
-                         "key": fault.key, "noticed": kind, "run": run, "problem": problem,
-                         "seconds": round(seconds, 2), "runs": runs})
-    os.makedirs(WORK, exist_ok=True)
-    with open(stored, "w", encoding="utf-8") as file:
-        json.dump(rows, file, indent=1)
+    rows = try_all(flags, planted, reached)
     print(f"build {built - begin:.0f} s, {len(reached)} runs without a fault "
-          f"{looked - built:.0f} s, {len(rows)} faults {ended - looked:.0f} s")
+          f"{looked - built:.0f} s, {len(rows)} faults {time.monotonic() - looked:.0f} s")
     return survivors.judge(rows, whole=not flags.only) or int(flags.left_out > 0)
 
 
