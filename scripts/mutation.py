@@ -219,13 +219,20 @@ def try_all(flags, planted, reached):
     begin = time.monotonic()
     wanted = [row for row in planted if not flags.only or re.search(flags.only, row["key"])]
     rows = []
+    if flags.again:
+        listed = survivors.read_reasons()
+        known = {row["key"]: row for row in json.load(open(RESULTS))}
+        settled = {key for key, row in known.items() if row["noticed"] or key in listed}
+        rows = [known[row["key"]] for row in wanted if row["key"] in settled]
+        wanted = [row for row in wanted if row["key"] not in settled]
+    count = len(rows) + len(wanted)
     with concurrent.futures.ThreadPoolExecutor(flags.jobs) as pool:
         for row in pool.map(one, wanted):
             rows.append(row)
-            if len(rows) % ROWS_PER_REPORT == 0 or len(rows) == len(wanted):
+            if len(rows) % ROWS_PER_REPORT == 0 or len(rows) == count:
                 with open(RESULTS, "w", encoding="utf-8") as file:
                     json.dump(rows, file, indent=1)
-                print(f"{len(rows)} of {len(wanted)} faults in {time.monotonic() - begin:.0f} s",
+                print(f"{len(rows)} of {count} faults in {time.monotonic() - begin:.0f} s",
                       flush=True)
     return rows
 
@@ -238,12 +245,14 @@ def main():
     parser.add_argument("--share", type=float, default=faults.SHARE, help="of all candidates")
     parser.add_argument("--only", default="", help="faults whose key this pattern matches")
     parser.add_argument("--built", action="store_true", help="the faults of the last build")
+    parser.add_argument("--again", action="store_true",
+                        help="of these, those that were neither noticed nor have a reason")
     parser.add_argument("--judge", action="store_true", help="the last run's results once more")
     flags = parser.parse_args()
     if flags.judge:
         return survivors.judge(json.load(open(RESULTS)), whole=True)
     begin = time.monotonic()
-    planted = json.load(open(PLANTED)) if flags.built else build(flags)
+    planted = json.load(open(PLANTED)) if flags.built or flags.again else build(flags)
     built = time.monotonic()
     reached = reach(flags)
     looked = time.monotonic()

@@ -37,6 +37,11 @@ def parse(text):
     return reasons
 
 
+def read_reasons():
+    with open(LIST, encoding="utf-8") as file:
+        return parse(file.read())
+
+
 def folder_of(path):
     return "/".join(path.split("/")[:2])
 
@@ -74,8 +79,7 @@ def print_tallies(tallies):
 
 def judge(rows, whole):
     """Prints all that; the exit code. `whole`: all faults were run, not some."""
-    with open(LIST, encoding="utf-8") as file:
-        reasons = parse(file.read())
+    reasons = read_reasons()
     for row in rows:
         if not row["noticed"] and reasons.get(row["key"], ("unlisted",))[0] in ("unlisted",
                                                                                "missing"):
