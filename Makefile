@@ -15,6 +15,10 @@
 #                       builds; longer, not part of check
 #   make check-pg-suite [ARGS=…]  PostgreSQL's own regression tests, which it fetches, on rdmacc tables;
 #                       a share of them is part of check
+#   make coverage [ARGS=…]   what the simulator's concurrent campaign alone executes of the engine,
+#                       and what it does not and why; longer, not part of check
+#   make mutation [ARGS=…]   small faults planted in the engine, and how many of them the campaign
+#                       notices; longer still
 #   make sandbox [DIR=…] [NODES=2] [PORT=…]   a server to play with; prints how to connect
 #   make sandbox-stop [DIR=…]
 #   make bench [ARGS=…]                        ratios side by side; with ARGS, rdmacc_bench itself
@@ -38,7 +42,7 @@ SHAREDIR = $(DESTDIR)$(shell $(PG_CONFIG) --sharedir)
 BINDIR = $(DESTDIR)$(shell $(PG_CONFIG) --bindir)
 
 .PHONY: all deps test-deps build demo check soak check-tsan check-verbs check-assert \
-  check-pg-suite sandbox sandbox-stop bench format clean install uninstall
+  check-pg-suite coverage mutation sandbox sandbox-stop bench format clean install uninstall
 .NOTPARALLEL:
 
 all: $(BUILD)/build.ninja
@@ -78,6 +82,13 @@ check-pg-suite: test-deps build
 
 check-assert: test-deps
 	@scripts/assert_server.py --jobs $(JOBS)
+
+coverage: test-deps
+	@scripts/deps.sh packages-coverage.txt
+	@scripts/coverage.py --jobs $(JOBS) $(ARGS)
+
+mutation: test-deps
+	@scripts/mutation.py --jobs $(JOBS) $(ARGS)
 
 sandbox: build
 	@scripts/sandbox.py start "$(DIR)" --nodes $(NODES) $(if $(PORT),--port $(PORT))

@@ -183,7 +183,8 @@ def sanitized_parts(jobs):
 
 
 def run_everything(jobs):
-    done = in_turn([python_part("lint", "tests/lint/tidy.py", limit_s=60)])
+    done = in_turn([python_part("lint", "tests/lint/tidy.py", limit_s=60),
+                    python_part("mutator", "tests/mutation/mutator_test.py", limit_s=60)])
     done.append(build("release", jobs, 1200))
     if done[-1].failed:
         return done

@@ -1,0 +1,58 @@
+"""Faults written by hand: {file: [(name, original, mutated)]}. The original stands in the file
+exactly once; FAULT in the mutated text asks the switch. Entries of one name are one fault."""
+
+# A look for one key moved the access that it shares with others, and these were inserted into a
+# group that did not hold them any more. Three places see to it now; this is the code without them.
+MOVED = "an insert goes into the group that the look for another key has found"
+
+FAULTS = {
+    "engine/txn/lock.cc": [
+        (MOVED, "if (!claims(walk.last, placement.work->access->table, wish->hash)) {",
+         "if (!FAULT && !claims(walk.last, placement.work->access->table, wish->hash)) {"),
+    ],
+    "engine/txn/write_plan.cc": [
+        (MOVED, "write.gap != nullptr && !claims(*write.gap, write.hash)",
+         "write.gap != nullptr && !FAULT && !claims(*write.gap, write.hash)"),
+        (MOVED, "CHECK(claims(*lock.access, wish.hash));",
+         "CHECK(FAULT || claims(*lock.access, wish.hash));"),
+    ],
+    "engine/storage/group_split.cc": [
+        ("a split asks whether it is worth it before it looks at the lock",
+         "if (region_.lock_of(group) != 0) return Outcome::kBusy;",
+         "if (FAULT && !worth_splitting(group)) return Outcome::kNotNeeded; "
+         "if (region_.lock_of(group) != 0) return Outcome::kBusy;"),
+        ("a split does not end the leases of those who missed a key",
+         "halves.sundial_wts = std::max(lease_end(low.sundial), lease_end(high.sundial)) + 1;",
+         "halves.sundial_wts = FAULT ? 0 "
+         ": std::max(lease_end(low.sundial), lease_end(high.sundial)) + 1;"),
+        ("a split keeps the group's incarnation",
+         "identity + (1ull << 32)", "identity + (FAULT ? 0 : 1ull << 32)"),
+        ("a split keeps the group's stamp",
+         "writer.store(group + kOffsetOfWts, halves.stamp);",
+         "if (!FAULT) writer.store(group + kOffsetOfWts, halves.stamp);"),
+    ],
+    "engine/txn/access.h": [
+        ("the table of a header is not compared",
+         "return seen.table == access.table &&", "return (FAULT || seen.table == access.table) &&"),
+        ("the hash of a header is not compared",
+         "(!access.key_known || seen.key_hash == access.key_hash)",
+         "(FAULT || !access.key_known || seen.key_hash == access.key_hash)"),
+        ("the incarnation of a header is not compared",
+         "(access.incarnation == 0 || seen.incarnation == access.incarnation)",
+         "(FAULT || access.incarnation == 0 || seen.incarnation == access.incarnation)"),
+        ("the depth of a gap header is not compared",
+         "(!access.gap || seen.length == access.depth)",
+         "(FAULT || !access.gap || seen.length == access.depth)"),
+    ],
+    "engine/txn/install.cc": [
+        ("the lock is given back before the record is written",
+         "for (const Effect effect : options_.effects) {",
+         "for (const Effect as_listed : options_.effects) { const Effect effect = !FAULT ? as_listed "
+         ": as_listed == Effect::kUnlock ? Effect::kRecord "
+         ": as_listed == Effect::kRecord ? Effect::kUnlock : as_listed;"),
+        ("the record is written before its stamp",
+         "carry_out(effect, write, *words)",
+         "carry_out(!FAULT ? effect : effect == Effect::kStamp ? Effect::kRecord "
+         ": effect == Effect::kRecord ? Effect::kStamp : effect, write, *words)"),
+    ],
+}
