@@ -59,6 +59,8 @@ void NodeThread::serve() {
   sequencer_ =
       std::make_unique<Sequencer>(worker_, fabric_.topology(), *storage_, *fence_, options_.order);
   sequencer_->serve();
+  storage_->set_order_hold({[this](uint64_t deadline_us) { return sequencer_->pause(deadline_us); },
+                            [this] { sequencer_->resume(); }});
   log(std::string(storage_->reopened() ? "reopened" : "formatted") + " its region");
   worker_.scheduler().add_after_step([this] { maintain_when_pending(); });
   if (node_ != 0) return;

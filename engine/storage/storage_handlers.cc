@@ -255,19 +255,24 @@ Status StorageNode::handle_locked_headers(WorkerId, Bytes bytes, Reply& reply) {
   return Status();
 }
 
+// One round; whether it got anything done. None of it: transactions hold all groups that wait for a
+// split, or the order of a deterministic protocol does not stand still; maintenance goes on.
+bool StorageNode::split_some(uint64_t deadline_us) {
+  if (order_hold_.begin && !order_hold_.begin(deadline_us)) return false;
+  const uint64_t splits = index_.splits();
+  const size_t queued = index_.groups_queued();
+  index_.wait_until_idle();
+  index_.split_queued();
+  if (order_hold_.end) order_hold_.end();
+  return index_.splits() != splits || index_.groups_queued() < queued;
+}
+
 Status StorageNode::handle_settle_index(WorkerId, Bytes bytes, Reply& reply) {
   if (!bytes.empty()) return malformed("settle index");
-  // A group whose gap header a transaction holds is left to maintenance.
   const uint64_t deadline_us = worker_.endpoint().now_us() + kSettleUsMax;
   bool more = index_.split_pending();
   while (more && worker_.endpoint().now_us() < deadline_us) {
-    const uint64_t splits = index_.splits();
-    const size_t queued = index_.groups_queued();
-    index_.wait_until_idle();
-    index_.split_queued();
-    // No split, and none less in the queue: transactions hold them all. Maintenance goes on.
-    const bool progress = index_.splits() != splits || index_.groups_queued() < queued;
-    more = index_.split_pending() && progress;
+    more = split_some(deadline_us) && index_.split_pending();
   }
   MessageWriter(reply).u8(more ? 1 : 0);
   return Status();

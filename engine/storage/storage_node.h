@@ -20,6 +20,7 @@ class StorageNode : public StorageService {
   bool formatted() const;
 
   void serve(const Guard& guard) override;
+  void set_order_hold(OrderHold hold) override { order_hold_ = std::move(hold); }
   bool maintenance_pending() const override;
   bool maintain() override;
   void observe(StructureObserver* observer) override { index_.observe(observer); }
@@ -63,6 +64,7 @@ class StorageNode : public StorageService {
   bool will_be_freed(uint64_t offset) const;
   void defer_free(uint64_t slot);
   void free_deferred();
+  bool split_some(uint64_t deadline_us);
   Status handle_settle_index(WorkerId from, Bytes request, Reply& reply);
 
   Status allocate_all(const AllocateRequest& request, std::vector<Allocation>& taken);
@@ -97,6 +99,7 @@ class StorageNode : public StorageService {
   bool reopened_ = false;
   uint64_t requests_ = 0;
   Guard guard_;
+  OrderHold order_hold_;
   struct DeferredFree {
     uint64_t slot;
     uint64_t identity;  // table and incarnation: another owner's slot has another

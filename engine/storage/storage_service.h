@@ -89,6 +89,13 @@ class StorageService {
   // Every handler passes through `guard`, which keeps requests of dead callers out (nullptr: none).
   using Guard = std::function<Rpc::Handler(Rpc::Handler)>;
   virtual void serve(const Guard& guard) = 0;
+  // Groups are split in a request's name only while these hold back the order of a deterministic
+  // protocol: begin(deadline_us) false: not by then. maintain() is called while it is held back.
+  struct OrderHold {
+    std::function<bool(uint64_t deadline_us)> begin;
+    std::function<void()> end;
+  };
+  virtual void set_order_hold(OrderHold hold) = 0;
   // Splits groups whose buckets have become chains; advances reclamation. Called by the node's
   // loop as a coroutine, at most every few milliseconds and only while pending() says so.
   virtual bool maintenance_pending() const = 0;

@@ -67,7 +67,7 @@ bool Sequencer::sealed(uint64_t epoch) const { return batch_from(link_.node, epo
 
 bool Sequencer::may_begin(uint64_t epoch) const {
   if (sealed(epoch)) return true;
-  if (paused_) return false;
+  if (pauses_ > 0) return false;
   for (NodeId node = 0; node < topology_.nodes; node++) {
     if (batch_from(node, epoch)) return true;
   }
@@ -101,7 +101,7 @@ void Sequencer::run() {
   while (true) {
     const uint64_t epoch = area_.progress().epoch;
     for (uint64_t pause_us = 1; !may_begin(epoch); pause_us = std::min(pause_us + 1, kPauseUsMax)) {
-      if (!paused_ && now_us() > busy_us + kLingerUs) {
+      if (pauses_ == 0 && now_us() > busy_us + kLingerUs) {
         running_ = false;
         return;
       }
@@ -242,11 +242,21 @@ void Sequencer::tell_progress(NodeId node, StagePlan plan) {
   if (!spawned) telling_.erase(node);  // the next request tells it
 }
 
-void Sequencer::pause() {
-  paused_ = true;
+bool Sequencer::pause(uint64_t deadline_us) {
+  ++pauses_;
   while (!recovered_ || sealed(area_.progress().epoch)) {
+    if (now_us() >= deadline_us) {
+      resume();
+      return false;
+    }
     worker_.scheduler().sleep_for(kPauseUsMax);
   }
+  return true;
+}
+
+void Sequencer::resume() {
+  CHECK(pauses_ > 0);
+  --pauses_;
 }
 
 }  // namespace rdmacc

@@ -45,10 +45,11 @@ class Sequencer {
   // Registers its methods, and goes on with what an earlier process of the node has begun.
   void serve();
 
-  // For the node's maintenance, which moves the index: waits until this node has no epoch sealed
-  // and not executed, and seals none until resume().
-  void pause();
-  void resume() { paused_ = false; }
+  // For changes of the index by the node itself: waits until this node has no epoch sealed and not
+  // executed, and seals none until resume(). False: not by `deadline_us`, and there is nothing to
+  // resume. Several coroutines may have it paused.
+  bool pause(uint64_t deadline_us = UINT64_MAX);
+  void resume();
 
  private:
   struct Pending {
@@ -105,7 +106,7 @@ class Sequencer {
   std::deque<std::shared_ptr<Pending>> in_batch_;  // sealed by this process, in batch order
   bool recovered_ = false;
   bool running_ = false;
-  bool paused_ = false;
+  uint32_t pauses_ = 0;  // coroutines that have it paused
   struct Telling {
     StagePlan plan;
     bool again = false;
