@@ -14,7 +14,7 @@
 #include "engine/txn/row_lock.h"
 #include "engine/txn/stage.h"
 #include "engine/txn/worker_stats.h"
-#include "rdma/worker.h"
+#include "rdma/rpc/worker.h"
 
 // The one door to the engine. A Coordinator is what one worker thread (a bench thread, a
 // PostgreSQL backend) needs to run transactions; a Session runs one transaction at a time on it.

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Loads and runs of rdmacc_bench on real processes whose verbs are delayed: shared memory and tcp,
-every protocol, a new distribution of the pauses in every run (rdma/verb_delays.h). A run's number
+every protocol, a new distribution of the pauses in every run (rdma/fabric/verb_delays.h). A run's number
 decides all of it: `--first=N --runs=1` repeats one. Prints a table, then each failed run with its
 command and its pauses; the last line is "N passed, N failed", a run being one."""
 

@@ -7,8 +7,8 @@
 #include "engine/node/node_thread.h"
 #include "engine/workloads/procedures.h"
 #include "rdma/bootstrap/cluster_config.h"
-#include "rdma/open_fabric.h"
-#include "rdma/sim_fabric.h"
+#include "rdma/open/open_fabric.h"
+#include "rdma/sim/sim_fabric.h"
 
 namespace rdmacc {
 namespace {

@@ -6,7 +6,7 @@
 #include "engine/bench/machine_limits.h"
 #include "engine/bench/node_processes.h"
 #include "rdma/base/random.h"
-#include "rdma/worker.h"
+#include "rdma/rpc/worker.h"
 
 namespace rdmacc {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "rdma/bootstrap/loopback_cluster.h"
-#include "rdma/open_fabric.h"
+#include "rdma/open/open_fabric.h"
 
 namespace rdmacc {
 

@@ -7,7 +7,7 @@
 #include "engine/storage/region_layout.h"
 #include "engine/workloads/registry.h"
 #include "rdma/bootstrap/cluster_config.h"
-#include "rdma/verb_delays.h"
+#include "rdma/fabric/verb_delays.h"
 
 namespace rdmacc {
 namespace {

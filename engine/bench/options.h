@@ -4,7 +4,7 @@
 
 #include "engine/session.h"
 #include "engine/workloads/settings.h"
-#include "rdma/fabric_kind.h"
+#include "rdma/open/fabric_kind.h"
 
 namespace rdmacc {
 

@@ -4,7 +4,7 @@
 #include "engine/cluster/line_images.h"
 #include "engine/cluster/timestamp.h"
 #include "engine/storage/region_layout.h"
-#include "rdma/worker.h"
+#include "rdma/rpc/worker.h"
 
 // The protocol gate (docs/architecture.md §6: protocols must not meet on a record). A transaction
 // enters at its first engine access and leaves after its last effect. Transactions of the open

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "engine/storage/control_area.h"
-#include "rdma/memory_region.h"
+#include "rdma/fabric/memory_region.h"
 
 namespace rdmacc {
 

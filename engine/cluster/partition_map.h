@@ -2,7 +2,7 @@
 #include <vector>
 
 #include "engine/storage/key_hash.h"
-#include "rdma/fabric.h"
+#include "rdma/fabric/fabric.h"
 
 namespace rdmacc {
 

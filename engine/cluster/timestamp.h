@@ -1,7 +1,7 @@
 #pragma once
 #include <algorithm>
 
-#include "rdma/fabric.h"
+#include "rdma/fabric/fabric.h"
 
 namespace rdmacc {
 

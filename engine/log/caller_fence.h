@@ -2,7 +2,7 @@
 #include <map>
 
 #include "engine/storage/messages.h"
-#include "rdma/worker.h"
+#include "rdma/rpc/worker.h"
 
 namespace rdmacc {
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "rdma/fabric.h"
+#include "rdma/fabric/fabric.h"
 
 namespace rdmacc {
 

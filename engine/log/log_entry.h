@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "engine/storage/region_layout.h"
-#include "rdma/verb.h"
+#include "rdma/fabric/verb.h"
 
 // The bytes of a log ring.
 //

@@ -7,7 +7,7 @@
 #include "engine/storage/messages.h"
 #include "engine/storage/region_layout.h"
 #include "engine/storage/storage_client.h"
-#include "rdma/worker.h"
+#include "rdma/rpc/worker.h"
 
 // One coordinator's log rings, one on each node (in RegionLayout::log_ring). The coordinator alone
 // writes them, by its own verbs or by asking the node to carry out the same verbs, and alone

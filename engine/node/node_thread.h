@@ -8,7 +8,7 @@
 #include "engine/protocols/calvin/sequencer.h"
 #include "engine/storage/storage_service.h"
 #include "engine/txn/stage_server.h"
-#include "rdma/worker.h"
+#include "rdma/rpc/worker.h"
 
 namespace rdmacc {
 

@@ -12,7 +12,7 @@
 #include "engine/storage/region_rights.h"
 #include "engine/workloads/procedures.h"
 #include "rdma/bootstrap/cluster_config.h"
-#include "rdma/open_fabric.h"
+#include "rdma/open/open_fabric.h"
 
 // rdmacc_node: one node of a cluster, on shared memory with others of this host, or of a cluster
 // that a config file describes. Exit code 0: ended by a signal or with the

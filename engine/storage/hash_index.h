@@ -1,7 +1,7 @@
 #pragma once
 #include "engine/storage/key_hash.h"
 #include "engine/storage/tuple.h"
-#include "rdma/verb.h"
+#include "rdma/fabric/verb.h"
 
 // A table's index on one node: extendible hashing over groups, cluster chaining within a group,
 // every part reachable by one-sided READs.

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "engine/storage/region_layout.h"
-#include "rdma/rpc.h"
+#include "rdma/rpc/rpc.h"
 
 // Method numbers of every RPC of the engine, and the bytes of requests and replies: a flat
 // little-endian encoding, parsed with bounds checks because remote bytes are not trusted.

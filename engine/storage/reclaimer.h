@@ -3,7 +3,7 @@
 
 #include "engine/storage/arena.h"
 #include "engine/storage/control_area.h"
-#include "rdma/worker.h"
+#include "rdma/rpc/worker.h"
 
 namespace rdmacc {
 

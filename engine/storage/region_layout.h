@@ -1,7 +1,7 @@
 #pragma once
 #include "engine/storage/hash_index.h"
 #include "engine/storage/tuple.h"
-#include "rdma/fabric.h"
+#include "rdma/fabric/fabric.h"
 
 // What is where in a node's region. Every part has a fixed place computed from the topology, so
 // that a coordinator finds it without asking. Parts differ in which processes may write them, so

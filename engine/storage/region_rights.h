@@ -2,7 +2,7 @@
 #include <vector>
 
 #include "engine/storage/region_layout.h"
-#include "rdma/region_domain.h"
+#include "rdma/fabric/region_domain.h"
 
 namespace rdmacc {
 

@@ -5,7 +5,7 @@
 #include "engine/storage/messages.h"
 #include "engine/storage/structure_observer.h"
 #include "engine/storage/tuple.h"
-#include "rdma/worker.h"
+#include "rdma/rpc/worker.h"
 
 // The owner's side of a node's storage: formatting and reopening its region, the arena, the
 // directory, chaining of buckets and splitting of groups. One per node; its methods run on the

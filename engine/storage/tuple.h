@@ -1,7 +1,7 @@
 #pragma once
 #include <cstring>
 
-#include "rdma/verb.h"
+#include "rdma/fabric/verb.h"
 
 // The 64-byte header that every record and every gap header starts with, and the record behind it.
 //

@@ -1,7 +1,7 @@
 #pragma once
 #include "engine/storage/hash_index.h"
 #include "engine/storage/tuple.h"
-#include "rdma/verb.h"
+#include "rdma/fabric/verb.h"
 
 namespace rdmacc {
 

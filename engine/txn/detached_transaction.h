@@ -3,7 +3,7 @@
 
 #include "engine/txn/key_state.h"
 #include "engine/txn/ordered_request.h"
-#include "rdma/scheduler.h"
+#include "rdma/coroutine/scheduler.h"
 
 namespace rdmacc {
 

@@ -5,7 +5,7 @@
 #include "engine/txn/location_cache.h"
 #include "engine/txn/rule.h"
 #include "engine/txn/table_cache.h"
-#include "rdma/worker.h"
+#include "rdma/rpc/worker.h"
 
 namespace rdmacc {
 

@@ -4,7 +4,7 @@
 
 #include "engine/txn/access.h"
 #include "engine/txn/stage.h"
-#include "rdma/doorbell_batch.h"
+#include "rdma/coroutine/doorbell_batch.h"
 
 // A transaction as a deterministic protocol takes it: what it has read, or will read, and what it
 // writes, handed over as a whole to be executed at its place in a global order (docs/protocols.md

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "engine/storage/region_layout.h"
-#include "rdma/worker.h"
+#include "rdma/rpc/worker.h"
 
 // A worker's copies of the directory entries and root arrays of the tables it uses. They may be
 // stale: a group's gap header says whether it is the right one, and refresh() looks again.

@@ -4,7 +4,7 @@
 #include "engine/txn/outcome.h"
 #include "engine/txn/stage.h"
 #include "rdma/base/histogram.h"
-#include "rdma/doorbell_batch.h"
+#include "rdma/coroutine/doorbell_batch.h"
 
 namespace rdmacc {
 

@@ -12,7 +12,7 @@
 #include "engine/stats/stats_recorder.h"
 #include "engine/verify/verify.h"
 #include "pg_rdmacc/bridge/engine_bridge.h"
-#include "rdma/open_fabric.h"
+#include "rdma/open/open_fabric.h"
 
 // The engine's side of the C face engine_bridge.h: one Attachment per backend, made in the backend
 // after fork and used by its one thread. Everything that libraries may throw ends at this border:

@@ -6,8 +6,8 @@
 
 #include "pg_rdmacc/bridge/bridge_attachment.h"
 #include "rdma/bootstrap/cluster_config.h"
+#include "rdma/bootstrap/cluster_watch.h"
 #include "rdma/bootstrap/loopback_files.h"
-#include "rdma/cluster_watch.h"
 
 namespace rdmacc::bridge {
 namespace {

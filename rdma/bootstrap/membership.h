@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "rdma/fabric.h"
+#include "rdma/fabric/fabric.h"
 
 // Which processes are in a cluster whose processes do not share memory, and the authenticated,
 // encrypted and versioned channel over which they tell each other what a fabric needs to know

@@ -5,7 +5,7 @@
 
 #include "engine/check/history_file.h"
 #include "engine/node/node_thread.h"
-#include "rdma/sim_fabric.h"
+#include "rdma/sim/sim_fabric.h"
 #include "tests/explore/program.h"
 #include "tests/explore/world_memory.h"
 

@@ -3,7 +3,7 @@
 
 #include "engine/protocols/registry.h"
 #include "engine/txn/rule.h"
-#include "rdma/sim_choice.h"
+#include "rdma/sim/sim_choice.h"
 #include "tests/explore/program.h"
 
 namespace rdmacc {

@@ -1,7 +1,7 @@
 #pragma once
 #include <unordered_map>
 
-#include "rdma/sim_choice.h"
+#include "rdma/sim/sim_choice.h"
 
 namespace rdmacc {
 

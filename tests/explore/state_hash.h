@@ -1,5 +1,5 @@
 #pragma once
-#include "rdma/verb.h"
+#include "rdma/fabric/verb.h"
 
 namespace rdmacc {
 

@@ -1,4 +1,4 @@
-#include "rdma/cluster_watch.h"
+#include "rdma/bootstrap/cluster_watch.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

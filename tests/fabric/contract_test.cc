@@ -3,7 +3,7 @@
 
 #include "tests/fabric/fabric_harness.h"
 
-// What every fabric promises (F1-F6 in rdma/fabric.h).
+// What every fabric promises (F1-F6 in rdma/fabric/fabric.h).
 
 namespace rdmacc {
 namespace {

@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "rdma/bootstrap/loopback_cluster.h"
-#include "rdma/fabric_kind.h"
-#include "rdma/shm_fabric.h"
-#include "rdma/sim_fabric.h"
-#include "rdma/tcp_fabric.h"
-#include "rdma/verbs_fabric.h"
-#include "rdma/worker.h"
+#include "rdma/open/fabric_kind.h"
+#include "rdma/rpc/worker.h"
+#include "rdma/shm/shm_fabric.h"
+#include "rdma/sim/sim_fabric.h"
+#include "rdma/tcp/tcp_fabric.h"
+#include "rdma/verbs/verbs_fabric.h"
 #include "tests/fabric/member_table.h"
 #include "tests/fabric/surroundings.h"
 

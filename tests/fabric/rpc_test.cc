@@ -1,10 +1,10 @@
-#include "rdma/rpc.h"
+#include "rdma/rpc/rpc.h"
 
 #include <cstring>
 #include <map>
 #include <numeric>
 
-#include "rdma/rpc_wire.h"
+#include "rdma/rpc/rpc_wire.h"
 #include "tests/fabric/fabric_harness.h"
 
 namespace rdmacc {

@@ -1,4 +1,4 @@
-#include "rdma/shm_ring.h"
+#include "rdma/shm/shm_ring.h"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "rdma/base/random.h"
-#include "rdma/shm_control.h"
+#include "rdma/shm/shm_control.h"
 
 namespace rdmacc {
 namespace {

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <thread>
 
-#include "rdma/shm_control.h"
+#include "rdma/shm/shm_control.h"
 #include "tests/fabric/fabric_harness.h"
 
 // What only the shm fabric has: objects, modes, rings, futex sleep, and processes that die.

@@ -5,7 +5,7 @@
 #include <mutex>
 
 #include "rdma/bootstrap/socket.h"
-#include "rdma/tcp_wire.h"
+#include "rdma/tcp/tcp_wire.h"
 #include "tests/fabric/fabric_harness.h"
 
 // Processes that connect to the data port of a node's thread: without a ticket, with one of

@@ -1,4 +1,4 @@
-#include "rdma/tcp_fabric.h"
+#include "rdma/tcp/tcp_fabric.h"
 
 #include <signal.h>
 #include <sys/wait.h>

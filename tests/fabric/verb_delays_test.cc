@@ -1,12 +1,12 @@
 // Pauses between verbs: how they are drawn, and what they let happen on shm and tcp.
-#include "rdma/verb_delays.h"
+#include "rdma/fabric/verb_delays.h"
 
 #include <cmath>
 #include <map>
 #include <set>
 
 #include "rdma/base/host_clock.h"
-#include "rdma/open_fabric.h"
+#include "rdma/open/open_fabric.h"
 #include "tests/fabric/fabric_harness.h"
 
 namespace rdmacc {

@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "rdma/fabric.h"
+#include "rdma/fabric/fabric.h"
 
 // An end of no fabric: memory from the heap, a clock that the test moves, datagrams that come from
 // the test and go nowhere. What a fuzzed parser or server stands on.

@@ -5,8 +5,8 @@
 
 #include "rdma/bootstrap/cluster_config.h"
 #include "rdma/bootstrap/control_wire.h"
-#include "rdma/cpu_verbs.h"
-#include "rdma/tcp_wire.h"
+#include "rdma/fabric/cpu_verbs.h"
+#include "rdma/tcp/tcp_wire.h"
 
 namespace rdmacc {
 namespace {

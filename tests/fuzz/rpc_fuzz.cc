@@ -2,8 +2,8 @@
 // drop them, and nothing else. An input is a row of [from 1][length 2][datagram].
 #include <array>
 
-#include "rdma/rpc_wire.h"
-#include "rdma/worker.h"
+#include "rdma/rpc/rpc_wire.h"
+#include "rdma/rpc/worker.h"
 #include "tests/fuzz/heap_endpoint.h"
 
 namespace rdmacc {

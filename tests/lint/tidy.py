@@ -12,30 +12,33 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 LINES_MAX = 600
 ROOM_LINES_MAX = 400
 ROOM_FILES_MAX = 45
-# Where rooms are made: every folder below has a rank of its own, at most so many source files, and
-# no file longer than that.
-ROOMED = ("pg_rdmacc",)
+# Where every folder is a room with a README that says its rank, and no file is longer than that.
+ROOMED = ("rdma/", "pg_rdmacc")
+# Folders that are to become several: with the redesign of the hot path.
+LARGE_ROOMS = ("engine/storage", "engine/txn")
 COLUMNS_MAX = 100
 BYTES_MAX = 256 * 1024
 
-# Rooms from the bottom up: a file includes its own room and lower ones. Rooms of one rank do not
-# see each other.
-RANKS = {
-    "rdma/base": 0, "rdma": 1, "engine/storage": 2, "engine/cluster": 3, "engine/log": 4,
-    "engine/txn": 5, "engine/protocols": 6, "engine/stats": 7, "engine/check": 8, "engine": 9,
-    "engine/index": 10, "engine/verify": 11, "engine/workloads": 12, "engine/node": 13,
-    "engine/bench": 14,
-    "pg_rdmacc/bridge": 12, "pg_rdmacc/server": 13, "pg_rdmacc/xact": 14, "pg_rdmacc/codec": 15,
-    "pg_rdmacc/relation": 16, "pg_rdmacc/row": 17, "pg_rdmacc/index": 18, "pg_rdmacc/ddl": 19,
-    "pg_rdmacc/table": 20, "pg_rdmacc/plan": 21, "pg_rdmacc/query": 22, "pg_rdmacc/sql": 23,
-    "pg_rdmacc": 24,
-}
-# Contracts of rules and drivers that lower rooms may see: names and values, no behaviour.
-SHARED_HEADERS = {"engine/txn/outcome.h", "engine/txn/stage.h", "engine/txn/history.h",
-                  "engine/txn/worker_stats.h"}
+# All folders of sources from the bottom up: a file includes its own folder and those before it,
+# so that no two folders include each other.
+ROOMS = (
+    "rdma/base", "rdma/fabric", "rdma/coroutine", "rdma/rpc", "rdma/bootstrap", "rdma/shm",
+    "rdma/sim", "rdma/tcp", "rdma/verbs", "rdma/open",
+    "engine/storage", "engine/cluster", "engine/log", "engine/txn", "engine/protocols",
+    "engine/protocols/calvin", "engine/stats", "engine/check", "engine", "engine/index",
+    "engine/verify", "engine/workloads", "engine/node", "engine/bench",
+    "pg_rdmacc/bridge", "pg_rdmacc/server", "pg_rdmacc/xact", "pg_rdmacc/codec",
+    "pg_rdmacc/relation", "pg_rdmacc/row", "pg_rdmacc/index", "pg_rdmacc/ddl", "pg_rdmacc/table",
+    "pg_rdmacc/plan", "pg_rdmacc/query", "pg_rdmacc/sql", "pg_rdmacc",
+    "tests/coverage", "tests/explore", "tests/fabric", "tests/fuzz", "tests/sim", "tests/mutation",
+    "tests/unit/bench", "tests/unit/check", "tests/unit/cluster", "tests/unit/engine",
+    "tests/unit/calvin", "tests/unit/index", "tests/unit/log", "tests/unit/stats",
+    "tests/unit/storage", "tests/unit/verify", "tests/unit/workloads", "tests/verbs",
+)
+RANKS = {room: rank for rank, room in enumerate(ROOMS)}
 # What pg_rdmacc's bridge may include of the engine.
-BRIDGE_HEADERS = {"engine/session.h", "engine/protocols/registry.h", "rdma/open_fabric.h",
-                  "rdma/cluster_watch.h", "rdma/bootstrap/cluster_config.h",
+BRIDGE_HEADERS = {"engine/session.h", "engine/protocols/registry.h", "rdma/open/open_fabric.h",
+                  "rdma/bootstrap/cluster_watch.h", "rdma/bootstrap/cluster_config.h",
                   "rdma/bootstrap/loopback_files.h", "engine/stats/shared_stats.h",
                   "engine/stats/stats_recorder.h", "engine/index/ordered_index.h",
                   "engine/index/index_scan.h", "engine/verify/verify.h"}
@@ -65,13 +68,6 @@ def read(path):
         return file.read()
 
 
-def room_of(path):
-    folder = os.path.dirname(path)
-    while folder and folder not in RANKS:
-        folder = os.path.dirname(folder)
-    return folder or None
-
-
 def code_lines(text):
     """(number, line) without comments, roughly: enough to look for names."""
     text = re.sub(r"/\*.*?\*/", lambda m: "\n" * m.group().count("\n"), text, flags=re.S)
@@ -81,17 +77,19 @@ def code_lines(text):
 
 def check_layers(sources):
     for path, text in sources.items():
-        room = room_of(path)
-        if room is None:
-            continue
+        room = os.path.dirname(path)
+        if room not in RANKS:
+            continue  # which check_rooms says
         for number, line in enumerate(text.split("\n"), 1):
-            match = re.match(r'#include "((?:rdma|engine|pg_rdmacc)/[^"]+)"', line)
-            if not match or match.group(1) in SHARED_HEADERS:
+            match = re.match(r'#include "((?:rdma|engine|pg_rdmacc|tests)/[^"]+)"', line)
+            if not match:
                 continue
-            included = room_of(match.group(1))
+            included = os.path.dirname(match.group(1))
             if included == room:
                 continue
-            if room.startswith("pg_rdmacc") and not included.startswith("pg_rdmacc"):
+            if included not in RANKS:
+                yield f"{path}:{number}: {included} has no rank"
+            elif room.startswith("pg_rdmacc") and not included.startswith("pg_rdmacc"):
                 if room != "pg_rdmacc/bridge":
                     yield f"{path}:{number}: only pg_rdmacc/bridge sees the engine"
                 elif match.group(1) not in BRIDGE_HEADERS:
@@ -104,22 +102,20 @@ def check_rooms(sources):
     counts = {}
     for path, text in sources.items():
         folder = os.path.dirname(path)
-        if not path.startswith(tuple(tree + "/" for tree in ROOMED)):
-            continue
         counts[folder] = counts.get(folder, 0) + 1
         count = text.count("\n")
-        if count > ROOM_LINES_MAX:
+        if folder.startswith(ROOMED) and count > ROOM_LINES_MAX:
             yield f"{path}: {count} lines, {ROOM_LINES_MAX} are the limit"
     for folder, count in sorted(counts.items()):
         if folder not in RANKS:
             yield f"{folder}: has no rank"
-        if count > ROOM_FILES_MAX:
+        if count > ROOM_FILES_MAX and folder not in LARGE_ROOMS:
             yield f"{folder}: {count} source files, {ROOM_FILES_MAX} are the limit"
-        if not os.path.isfile(os.path.join(ROOT, folder, "README.md")):
+        if folder.startswith(ROOMED) and not os.path.isfile(os.path.join(ROOT, folder, "README.md")):
             yield f"{folder}: has no README.md"
-    ranks = [rank for folder, rank in RANKS.items() if folder.startswith(ROOMED)]
-    if len(set(ranks)) != len(ranks):
-        yield "RANKS: two rooms have one rank"
+    for folder in RANKS:
+        if folder not in counts:
+            yield f"RANKS: {folder} has no source files"
 
 
 def check_room_readmes(sources):
@@ -152,8 +148,8 @@ def check_server_headers(sources):
 
 def check_verbs_header(sources):
     for path, text in sources.items():
-        if "infiniband/verbs.h" in text and not path.startswith("rdma/verbs_"):
-            yield f"{path}: only rdma/verbs_* sees libibverbs"
+        if "infiniband/verbs.h" in text and not path.startswith("rdma/verbs/"):
+            yield f"{path}: only rdma/verbs/ sees libibverbs"
 
 
 def check_fabric_choice(sources):
@@ -162,8 +158,8 @@ def check_fabric_choice(sources):
         if not path.startswith("engine/"):
             continue
         for number, line in enumerate(text.split("\n"), 1):
-            if re.match(r'#include "rdma/(shm|tcp|verbs)_', line):
-                yield f"{path}:{number}: only rdma/open_fabric knows which fabric it is"
+            if re.match(r'#include "rdma/(shm|tcp|verbs)/', line):
+                yield f"{path}:{number}: only rdma/open/open_fabric knows which fabric it is"
 
 
 def check_protocol_names(sources):

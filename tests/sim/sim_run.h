@@ -9,7 +9,7 @@
 #include "engine/index/descent.h"
 #include "engine/node/node_thread.h"
 #include "engine/workloads/workload.h"
-#include "rdma/sim_fabric.h"
+#include "rdma/sim/sim_fabric.h"
 #include "tests/sim/door_surroundings.h"
 #include "tests/sim/outside_decider.h"
 

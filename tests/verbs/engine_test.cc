@@ -12,7 +12,7 @@
 #include "engine/workloads/procedures.h"
 #include "engine/workloads/registry.h"
 #include "rdma/bootstrap/loopback_cluster.h"
-#include "rdma/verbs_fabric.h"
+#include "rdma/verbs/verbs_fabric.h"
 #include "tests/fabric/surroundings.h"
 
 // The whole engine over verbs: two nodes and two coordinators, each on a thread of its own.

@@ -1,6 +1,6 @@
 #include <cstdlib>
 
-#include "rdma/verbs_fabric.h"
+#include "rdma/verbs/verbs_fabric.h"
 #include "tests/fabric/fabric_harness.h"
 
 // A wire that loses packets, and one that is cut. Only where the wire is ours: in the guest.

@@ -1,6 +1,6 @@
 #include <cstring>
 
-#include "rdma/verbs_fabric.h"
+#include "rdma/verbs/verbs_fabric.h"
 #include "tests/fabric/fabric_harness.h"
 
 // What the verbs fabric does beyond the contract: queues that are full, several queue pairs, rights

@@ -1,4 +1,4 @@
-#include "rdma/verbs_wire.h"
+#include "rdma/verbs/verbs_wire.h"
 
 #include <gtest/gtest.h>
 

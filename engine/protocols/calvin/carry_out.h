@@ -2,7 +2,7 @@
 #include "engine/protocols/calvin/order_area.h"
 #include "engine/storage/messages.h"
 #include "engine/txn/stage.h"
-#include "rdma/worker.h"
+#include "rdma/rpc/worker.h"
 
 // How one node's bytes get into another's order area: the one place of this protocol that knows
 // primitives. One-sided, the sender WRITEs the block and then its tag; by RPC it sends the block

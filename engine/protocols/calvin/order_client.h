@@ -1,6 +1,6 @@
 #pragma once
 #include "engine/protocols/calvin/request.h"
-#include "rdma/worker.h"
+#include "rdma/rpc/worker.h"
 
 namespace rdmacc {
 

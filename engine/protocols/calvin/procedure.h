@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "engine/txn/ordered_request.h"
-#include "rdma/scheduler.h"
+#include "rdma/coroutine/scheduler.h"
 
 namespace rdmacc {
 

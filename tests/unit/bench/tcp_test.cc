@@ -13,7 +13,7 @@
 #include "engine/protocols/registry.h"
 #include "engine/storage/region_layout.h"
 #include "rdma/bootstrap/loopback_cluster.h"
-#include "rdma/open_fabric.h"
+#include "rdma/open/open_fabric.h"
 #include "tests/unit/bench/bench_run.h"
 
 namespace rdmacc {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "engine/cluster/gate.h"
-#include "rdma/sim_fabric.h"
+#include "rdma/sim/sim_fabric.h"
 
 namespace rdmacc {
 

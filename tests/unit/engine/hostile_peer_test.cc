@@ -7,7 +7,7 @@
 #include <set>
 
 #include "engine/protocols/registry.h"
-#include "rdma/rpc_wire.h"
+#include "rdma/rpc/rpc_wire.h"
 #include "tests/unit/engine/sim_engine.h"
 
 namespace rdmacc {

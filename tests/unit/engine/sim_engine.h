@@ -4,7 +4,7 @@
 
 #include "engine/node/node_thread.h"
 #include "engine/session.h"
-#include "rdma/sim_fabric.h"
+#include "rdma/sim/sim_fabric.h"
 
 namespace rdmacc {
 

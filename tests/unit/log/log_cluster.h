@@ -10,7 +10,7 @@
 #include "engine/log/log_ring.h"
 #include "engine/log/resolve.h"
 #include "engine/log/share_sweep.h"
-#include "rdma/sim_fabric.h"
+#include "rdma/sim/sim_fabric.h"
 
 namespace rdmacc {
 

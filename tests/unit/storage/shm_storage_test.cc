@@ -4,7 +4,7 @@
 #include <atomic>
 #include <thread>
 
-#include "rdma/shm_fabric.h"
+#include "rdma/shm/shm_fabric.h"
 #include "region_audit.h"
 #include "test_index.h"
 

@@ -5,7 +5,7 @@
 
 #include "engine/storage/storage_client.h"
 #include "engine/storage/storage_service.h"
-#include "rdma/sim_fabric.h"
+#include "rdma/sim/sim_fabric.h"
 
 namespace rdmacc {
 

@@ -1,0 +1,115 @@
+#include "rdma/coroutine/doorbell_batch.h"
+
+#include <algorithm>
+
+namespace rdmacc {
+
+void VerbCounters::add(const VerbCounters& other) {
+  round_trips += other.round_trips;
+  doorbells += other.doorbells;
+  reads += other.reads;
+  writes += other.writes;
+  atomics += other.atomics;
+  messages += other.messages;
+}
+
+void DoorbellBatch::add(NodeId node, const Verb& verb) {
+  if (verbs_.empty()) node_min_ = node_max_ = node;
+  node_min_ = std::min(node_min_, node);
+  node_max_ = std::max(node_max_, node);
+  verbs_.push_back(verb);
+  nodes_.push_back(node);
+}
+
+void DoorbellBatch::read(GlobalAddress from, void* local, size_t bytes, WordOrder order) {
+  CHECK(bytes > 0 && bytes % 8 == 0 && bytes <= UINT32_MAX && from.offset() % 8 == 0);
+  ++counters_.reads;
+  add(from.node(), Verb{.opcode = Opcode::kRead,
+                        .order = order,
+                        .bytes = static_cast<uint32_t>(bytes),
+                        .remote_offset = from.offset(),
+                        .local = local});
+}
+
+void DoorbellBatch::write(GlobalAddress to, const void* local, size_t bytes) {
+  CHECK(bytes > 0 && bytes % 8 == 0 && bytes <= UINT32_MAX && to.offset() % 8 == 0);
+  ++counters_.writes;
+  // A WRITE only reads its local buffer; Verb has one pointer for both directions.
+  add(to.node(), Verb{.opcode = Opcode::kWrite,
+                      .bytes = static_cast<uint32_t>(bytes),
+                      .remote_offset = to.offset(),
+                      .local = const_cast<void*>(local)});
+}
+
+void DoorbellBatch::compare_swap(GlobalAddress at, uint64_t expected, uint64_t desired,
+                                 uint64_t* seen) {
+  CHECK(at.offset() % 8 == 0 && seen != nullptr);
+  ++counters_.atomics;
+  add(at.node(), Verb{.opcode = Opcode::kCompareSwap,
+                      .bytes = 8,
+                      .remote_offset = at.offset(),
+                      .local = seen,
+                      .compare = expected,
+                      .operand = desired});
+}
+
+void DoorbellBatch::fetch_add(GlobalAddress at, uint64_t addend, uint64_t* seen) {
+  CHECK(at.offset() % 8 == 0 && seen != nullptr);
+  ++counters_.atomics;
+  add(at.node(), Verb{.opcode = Opcode::kFetchAdd,
+                      .bytes = 8,
+                      .remote_offset = at.offset(),
+                      .local = seen,
+                      .operand = addend});
+}
+
+Status DoorbellBatch::execute() {
+  if (empty()) return Status::ok_status();
+  CHECK(scheduler_.in_coroutine());
+  Completion completion;
+  ring(&completion);
+  ++counters_.round_trips;
+  scheduler_.await(completion);
+  if (completion.failed) {
+    return Status(Code::kUnavailable, "a node did not carry out its verbs");
+  }
+  return Status::ok_status();
+}
+
+void DoorbellBatch::ring_unacknowledged() {
+  if (!empty()) ring(nullptr);
+}
+
+void DoorbellBatch::ring(Completion* completion) {
+  if (node_min_ == node_max_) {
+    if (completion != nullptr) ++completion->outstanding;
+    ++counters_.doorbells;
+    scheduler_.endpoint().ring(node_min_, {verbs_.data(), verbs_.size()}, completion);
+  } else {
+    ring_by_node(completion);
+  }
+  verbs_.clear();
+  nodes_.clear();
+}
+
+void DoorbellBatch::ring_by_node(Completion* completion) {
+  const auto involved = [this](NodeId node) {
+    return std::find(nodes_.begin(), nodes_.end(), node) != nodes_.end();
+  };
+  // Counted before the first doorbell rings: a chain to a missing node may fail at once.
+  for (uint32_t node = node_min_; completion != nullptr && node <= node_max_; ++node) {
+    completion->outstanding += involved(static_cast<NodeId>(node)) ? 1 : 0;
+  }
+  Verbs<Verb> chain;
+  for (uint32_t node = node_min_; node <= node_max_; ++node) {
+    chain.clear();
+    for (size_t i = 0; i < verbs_.size(); ++i) {
+      if (nodes_[i] == node) chain.push_back(verbs_[i]);
+    }
+    if (chain.empty()) continue;
+    ++counters_.doorbells;
+    scheduler_.endpoint().ring(static_cast<NodeId>(node), {chain.data(), chain.size()}, completion);
+  }
+}
+
+}  // namespace rdmacc

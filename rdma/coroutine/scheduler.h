@@ -1,0 +1,73 @@
+#pragma once
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "rdma/fabric/fabric.h"
+
+// The event loop of one worker thread and its coroutines (Boost.Coroutine2 on pooled stacks with
+// guard pages). A transaction, an RPC handler and a maintenance job are each one coroutine; while
+// verbs are in flight the coroutine yields and others run.
+//
+// Owned and used by one thread. Nothing may be half-updated across a yield, and no mutex held.
+// In the simulator step() is called by the simulator, elsewhere by run_until() or by the glue of
+// a PostgreSQL backend between its interrupt checks.
+
+namespace rdmacc {
+
+class Scheduler {
+ public:
+  using Task = std::function<void()>;
+  struct Options {
+    size_t stack_bytes = 256 * 1024;
+    uint32_t coroutines_max = 1024;
+  };
+
+  Scheduler(Endpoint& endpoint, Options options);
+  explicit Scheduler(Endpoint& endpoint);
+  ~Scheduler();  // unwind()
+  Scheduler(const Scheduler&) = delete;
+  Scheduler& operator=(const Scheduler&) = delete;
+
+  Endpoint& endpoint() { return endpoint_; }
+
+  // Runs `task` on a coroutine of its own in a later step(); false when coroutines_max are busy.
+  [[nodiscard]] bool spawn(Task task);
+
+  // Polls the endpoint once, then runs every coroutine that is ready (each once), due timers and
+  // the after-step hooks. True if anything happened.
+  bool step();
+  // When the next timer is due; UINT64_MAX when none is set.
+  uint64_t next_timer_us() const;
+  // Nothing is runnable now (coroutines may be suspended).
+  bool quiet() const;
+  size_t busy_coroutines() const;
+  // Steps and sleeps (after spinning for spin_us) until `done` says so.
+  void run_until(const std::function<bool()>& done, uint32_t spin_us = 50);
+
+  // Called at the end of every step; RPC flushes its per-peer batches there.
+  void add_after_step(std::function<void()> hook);
+  // Calls `callback` once, on the scheduler's own stack, in the first step at or after then.
+  void call_at(uint64_t deadline_us, std::function<void()> callback);
+  // True inside step(): its hooks are still to come.
+  bool stepping() const;
+
+  // Unwinds every suspended coroutine (destructors run, nothing is resumed) and forgets all
+  // timers. For owners whose objects the coroutines refer to: call it before those go. A function
+  // that may yield must not be noexcept, or the unwinding ends the process.
+  void unwind();
+
+  // ---- From within a coroutine of this scheduler.
+  bool in_coroutine() const;
+  void yield();  // behind everything that is ready now
+  void sleep_until(uint64_t deadline_us);
+  void sleep_for(uint64_t us) { sleep_until(endpoint_.now_us() + us); }
+  void await(Completion& completion);  // until outstanding is zero
+
+ private:
+  struct Impl;
+  Endpoint& endpoint_;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace rdmacc

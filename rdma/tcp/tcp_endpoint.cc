@@ -1,0 +1,374 @@
+#include "rdma/tcp/tcp_endpoint.h"
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "rdma/fabric/check_chain.h"
+
+namespace rdmacc {
+namespace {
+
+constexpr int kEventsPerPoll = 64;
+constexpr int kAcceptsPerPoll = 16;
+constexpr size_t kStrangersMax = 64;
+constexpr uint64_t kTickUs = 50'000;
+constexpr uint64_t kPartingUsMax = 1'000'000;
+constexpr size_t kPageBytes = 4096;
+constexpr size_t kNoGuest = SIZE_MAX;
+// Ids of epoll events: peers by worker id, guests by place.
+constexpr uint64_t kGuestId = 1ull << 32;
+constexpr uint64_t kListenerId = 1ull << 48, kWakeId = kListenerId + 1,
+                   kMembersId = kListenerId + 2;
+
+uint64_t local_us() { return monotonic_now_ns() / 1000; }
+
+bool add_event(int epoll, int fd, uint64_t id) {
+  epoll_event event = {};
+  event.events = EPOLLIN;
+  event.data.u64 = id;
+  return epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) == 0;
+}
+
+}  // namespace
+
+TcpEndpoint::TcpEndpoint(std::shared_ptr<TcpCluster> cluster, Membership::Claim claim,
+                         std::shared_ptr<TcpDoor> door, Descriptor listener)
+    : cluster_(std::move(cluster)),
+      owner_pid_(getpid()),
+      random_(monotonic_now_ns() ^ (static_cast<uint64_t>(getpid()) << 32) ^ claim.worker),
+      peers_(cluster_->topology().node_workers()),
+      ways_(cluster_->topology().nodes),
+      door_(std::move(door)),
+      listener_(std::move(listener)),
+      guest_of_(cluster_->topology().workers_max, kNoGuest) {
+  worker_ = claim.worker;
+  incarnation_ = claim.incarnation;
+  self_.cluster = cluster_;
+  self_.claim = claim;
+  self_.inbox = std::make_shared<TcpInbox>();
+  delays_ = VerbDelays::of_worker(cluster_->options.verb_delays, cluster_->topology(), worker_,
+                                  incarnation_);
+}
+
+Status TcpEndpoint::start() {
+  epoll_.reset(epoll_create1(EPOLL_CLOEXEC));
+  self_.inbox->event.reset(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+  if (epoll_.get() < 0 || self_.inbox->event.get() < 0) return Status::from_errno("epoll_create1");
+  self_.epoll = epoll_.get();
+  bool added = add_event(epoll_.get(), self_.inbox->event.get(), kWakeId);
+  const int members = cluster_->membership->wait_fd();
+  if (members >= 0) added = added && add_event(epoll_.get(), members, kMembersId);
+  if (door_ != nullptr) {
+    added = added && add_event(epoll_.get(), listener_.get(), kListenerId);
+    const uint64_t chunks = cluster_->topology().region_bytes / ShmRegions::kChunkBytes + 1;
+    host_.reset(new TcpGuest::Host{*cluster_, *door_, cluster_->regions->at(cluster_->own_node),
+                                   CpuVerbs(), std::vector<Verb>(kTcpVerbsMax),
+                                   std::vector<bool>(chunks), epoll_.get(), delays_});
+    CHECK(host_->region != nullptr);
+  }
+  return added ? Status() : Status::from_errno("epoll_ctl");
+}
+
+TcpEndpoint::~TcpEndpoint() {
+  if (getpid() == owner_pid_) {
+    if (door_ != nullptr) {
+      const std::lock_guard<std::mutex> lock(cluster_->doors_mutex);
+      for (std::shared_ptr<TcpDoor>& door : cluster_->doors) {
+        if (door == door_) door.reset();
+      }
+    }
+    handler_ = nullptr;
+    // What is not waited for must still happen: it may be the release of a lock. If it cannot,
+    // this worker stays a member until its process ends, and is resolved then.
+    if (deliver_all_passive()) cluster_->membership->leave(self_.claim);
+  }
+  for (const Block& block : blocks_) munmap(block.start, block.bytes);
+}
+
+bool TcpEndpoint::deliver_all_passive() {
+  // Completions of coroutines that waited are not delivered: those no longer exist.
+  post_delayed_passive();
+  std::erase_if(own_chains_, [](const OwnChain& chain) { return chain.completion != nullptr; });
+  carry_out_own();
+  const uint64_t deadline_us = local_us() + kPartingUsMax;
+  bool all = true;
+  for (TcpPeer* peer : known_peers_) {
+    peer->forget_completions();
+    while (peer->owes() && incarnation_of(worker_) == incarnation_) {
+      if (local_us() > deadline_us) {
+        all = false;
+        break;
+      }
+      // Its answer is the answer to everything before it.
+      peer->confirm(local_us());
+      poll();
+      wait(now_us() + 1'000);
+    }
+  }
+  return all;
+}
+
+TcpPeer& TcpEndpoint::peer_of(NodeId node, uint16_t thread) {
+  std::unique_ptr<TcpPeer>& peer = peers_[cluster_->topology().worker_of(node, thread)];
+  if (peer == nullptr) {
+    peer = std::make_unique<TcpPeer>(self_, ways_[node], node, thread);
+    known_peers_.push_back(peer.get());
+  }
+  return *peer;
+}
+
+void TcpEndpoint::ring(NodeId node, std::span<const Verb> chain, Completion* completion) {
+  check_chain(node, chain, cluster_->topology());
+  if (delays_ == nullptr) return post(node, chain, completion);
+  delayed_.push_back({node, {chain.begin(), chain.end()}, completion});
+}
+
+void TcpEndpoint::post(NodeId node, std::span<const Verb> chain, Completion* completion) {
+  const Topology& topology = cluster_->topology();
+  if (host_ != nullptr && node == cluster_->own_node) {
+    own_chains_.push_back({own_verbs_.size(), chain.size(), completion});
+    own_verbs_.insert(own_verbs_.end(), chain.begin(), chain.end());
+    return;
+  }
+  // One thread serves all of a worker's verbs, so that they stay in order.
+  TcpPeer& peer = peer_of(node, static_cast<uint16_t>(worker_ % topology.threads_per_node));
+  peer.post(chain, completion, local_us());
+  if (!peer.open()) next_tick_us_ = 0;
+}
+
+bool TcpEndpoint::carry_out_own() {
+  if (own_chains_.empty()) return false;
+  std::swap(own_chains_, own_chains_now_);
+  std::swap(own_verbs_, own_verbs_now_);
+  for (const OwnChain& chain : own_chains_now_) {
+    for (size_t i = 0; i < chain.verb_count; ++i) {
+      host_->cpu.carry_out(own_verbs_now_[chain.first_verb + i], host_->region);
+    }
+    if (chain.completion != nullptr) chain.completion->finish_one();
+  }
+  own_chains_now_.clear();
+  own_verbs_now_.clear();
+  return true;
+}
+
+bool TcpEndpoint::send(WorkerId to, std::span<const std::byte> datagram) {
+  const Topology& topology = cluster_->topology();
+  CHECK(!datagram.empty() && datagram.size() <= kTcpDatagramBytesMax && to < topology.workers_max);
+  // Two coordinators never talk, and no worker sends to itself.
+  CHECK(to != worker_ && (host_ != nullptr || topology.is_node_worker(to)));
+  const uint32_t incarnation = incarnation_of(to);
+  if (incarnation == 0) return true;  // lost
+  if (delays_ != nullptr) delays_->before_message();
+  if (topology.is_node_worker(to)) {
+    TcpPeer& peer = peer_of(static_cast<NodeId>(to / topology.threads_per_node),
+                            static_cast<uint16_t>(to % topology.threads_per_node));
+    const bool sent = peer.send(datagram);
+    if (!peer.open()) next_tick_us_ = 0;
+    return sent;
+  }
+  const size_t place = guest_of_[to];
+  if (place == kNoGuest || guests_[place]->claim().incarnation != incarnation) return true;  // lost
+  return guests_[place]->send(datagram);
+}
+
+void TcpEndpoint::deliver(WorkerId from, std::span<const std::byte> datagram) {
+  if (handler_) handler_(from, datagram);
+}
+
+// ---- poll() and wait()
+
+bool TcpEndpoint::poll() {
+  bool any = take_answers();
+  if (delays_ != nullptr) any |= post_delayed();
+  flush_all();
+  any |= handle_events();
+  any |= carry_out_own();
+  any |= tick();
+  flush_all();  // replies, and what a new connection had waited for
+  return any;
+}
+
+bool TcpEndpoint::take_answers() {
+  if (!self_.inbox->any.load(std::memory_order_acquire)) return false;
+  std::vector<TcpInbox::Ticket> tickets;
+  {
+    const std::lock_guard<std::mutex> lock(self_.inbox->mutex);
+    tickets.swap(self_.inbox->tickets);
+    self_.inbox->any.store(false);
+  }
+  for (const TcpInbox::Ticket& ticket : tickets) {
+    peers_[ticket.thread]->on_answer(ticket.asked, ticket.answer);
+  }
+  next_tick_us_ = 0;
+  return !tickets.empty();
+}
+
+void TcpEndpoint::flush_all() {
+  for (TcpPeer* peer : known_peers_) {
+    if (peer->unsent()) peer->flush();
+  }
+  for (size_t place = 0; place < guests_.size(); ++place) {
+    TcpGuest* guest = guests_[place].get();
+    if (guest != nullptr && guest->unsent() && !guest->flush()) end_guest(place, guest->why());
+  }
+}
+
+bool TcpEndpoint::handle_events() {
+  epoll_event events[kEventsPerPoll];
+  const int count = epoll_wait(epoll_.get(), events, kEventsPerPoll, 0);
+  bool any = false;
+  for (int i = 0; i < count; ++i) handle_event(events[i].data.u64, events[i].events, &any);
+  return any;
+}
+
+void TcpEndpoint::handle_event(uint64_t id, uint32_t events, bool* any) {
+  if (id == kWakeId) {
+    uint64_t count;
+    if (read(self_.inbox->event.get(), &count, sizeof(count)) < 0) return;
+  } else if (id == kMembersId) {
+    *any |= cluster_->membership->poll();
+  } else if (id == kListenerId) {
+    accept_guests();
+  } else if (id >= kGuestId) {
+    *any |= drive_guest(static_cast<size_t>(id - kGuestId), events);
+  } else {
+    TcpPeer& peer = *peers_[id];
+    const auto from = static_cast<WorkerId>(id);
+    *any |= peer.on_event(events,
+                          [&](std::span<const std::byte> datagram) { deliver(from, datagram); });
+    if (!peer.open()) next_tick_us_ = 0;
+  }
+}
+
+// Notices what takes too long or has gone: on every change among the members, and now and then.
+bool TcpEndpoint::tick() {
+  const uint64_t now = local_us();
+  const uint64_t version = cluster_->membership->version();
+  if (now < next_tick_us_ && version == seen_version_) return false;
+  seen_version_ = version;
+  next_tick_us_ = now + kTickUs;
+  cluster_->membership->poll();
+  bool any = false;
+  for (TcpPeer* peer : known_peers_) any |= peer->tick(now, &next_tick_us_);
+  spread_losses();
+  for (size_t place = 0; place < guests_.size(); ++place) {
+    TcpGuest* guest = guests_[place].get();
+    if (guest == nullptr || !guest->over(now)) continue;
+    end_guest(place, guest->open() ? "its worker is gone" : "it does not greet");
+  }
+  return any;
+}
+
+void TcpEndpoint::spread_losses() {
+  for (TcpPeer* lost : known_peers_) {
+    if (!lost->take_loss()) continue;
+    for (TcpPeer* peer : known_peers_) {
+      if (peer != lost && peer->node() == lost->node()) peer->lose_with_node();
+    }
+  }
+}
+
+void TcpEndpoint::wait(uint64_t deadline_us) {
+  const uint64_t now = now_us();
+  flush_all();
+  if (!own_chains_.empty() || deadline_us <= now) return;
+  const uint64_t local = local_us();
+  uint64_t us = std::min<uint64_t>(deadline_us - now, cluster_->options.wait_us_max);
+  us = std::min(us, next_tick_us_ > local ? next_tick_us_ - local : 0);
+  if (!delayed_.empty()) us = std::min(us, delays_->held_us());
+  self_.inbox->sleeping.store(true, std::memory_order_seq_cst);
+  if (us > 0 && !self_.inbox->wake_requested.load(std::memory_order_seq_cst)) {
+    timespec timeout;
+    timeout.tv_sec = static_cast<time_t>(us / 1'000'000);
+    timeout.tv_nsec = static_cast<long>(us % 1'000'000) * 1000;
+    epoll_event event;
+    // However it ends: the next poll() sees the same events again.
+    if (epoll_pwait2(epoll_.get(), &event, 1, &timeout, nullptr) < 0 && errno == ENOSYS) {
+      epoll_wait(epoll_.get(), &event, 1, static_cast<int>(us / 1000) + 1);
+    }
+  }
+  self_.inbox->sleeping.store(false, std::memory_order_seq_cst);
+  self_.inbox->wake_requested.store(false, std::memory_order_seq_cst);
+}
+
+// ---- Guests
+
+void TcpEndpoint::accept_guests() {
+  for (int i = 0; i < kAcceptsPerPoll; ++i) {
+    SocketAddress peer;
+    Descriptor socket = accept_from(listener_, &peer);
+    if (socket.get() < 0) return;
+    size_t strangers = 0, oldest = kNoGuest, place = guests_.size();
+    for (size_t p = 0; p < guests_.size(); ++p) {
+      if (guests_[p] == nullptr) {
+        place = p;
+      } else if (!guests_[p]->open()) {
+        ++strangers;
+        if (oldest == kNoGuest || guests_[p]->came_us() < guests_[oldest]->came_us()) oldest = p;
+      }
+    }
+    if (strangers >= kStrangersMax) {
+      end_guest(oldest, "others came that have not greeted either");
+      place = oldest;
+    }
+    if (place == guests_.size()) guests_.emplace_back();
+    guests_[place] = std::make_unique<TcpGuest>(*host_, std::move(socket), peer.to_string(),
+                                                kGuestId + place, local_us());
+    if (!guests_[place]->start()) end_guest(place, guests_[place]->why());
+  }
+}
+
+bool TcpEndpoint::drive_guest(size_t place, uint32_t events) {
+  if (place >= guests_.size() || guests_[place] == nullptr) return false;
+  TcpGuest& guest = *guests_[place];
+  const bool was_open = guest.open();
+  const bool alive = guest.on_event(
+      events,
+      [this](WorkerId from, std::span<const std::byte> datagram) { deliver(from, datagram); });
+  const bool any = guest.take_activity();
+  if (!was_open && guest.open()) {
+    const size_t earlier = guest_of_[guest.claim().worker];
+    if (earlier != kNoGuest && earlier != place) end_guest(earlier, "it came again");
+    guest_of_[guest.claim().worker] = place;
+  }
+  if (!alive) end_guest(place, guest.why());
+  return any;
+}
+
+void TcpEndpoint::end_guest(size_t place, const std::string& why) {
+  const std::unique_ptr<TcpGuest> ended = std::move(guests_[place]);
+  if (!ended->open()) {
+    cluster_->log->say("refused " + ended->peer() + " at the data port: " + why);
+    return;
+  }
+  const WorkerId worker = ended->claim().worker;
+  if (guest_of_[worker] == place) guest_of_[worker] = kNoGuest;
+  // An ordered end needs no words.
+  if (why == "the connection ended" || why == "its worker is gone" || why == "it came again")
+    return;
+  cluster_->log->say("closed the connection of worker " + std::to_string(worker) + " at " +
+                     ended->peer() + ": " + why);
+}
+
+// ---- Memory
+
+Result<std::byte*> TcpEndpoint::allocate_registered(size_t bytes) {
+  const size_t rounded = (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
+  if (rounded == 0) return Status(Code::kInvalidArgument, "empty registered buffer");
+  void* start = mmap(nullptr, rounded, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (start == MAP_FAILED) return Status(Code::kNoSpace, "registered memory");
+  blocks_.push_back(Block{start, rounded});
+  return static_cast<std::byte*>(start);
+}
+
+Status TcpEndpoint::back_region(uint64_t offset, uint64_t bytes) {
+  CHECK(host_ != nullptr);
+  return cluster_->regions->back(cluster_->own_node, offset, bytes);
+}
+
+}  // namespace rdmacc
