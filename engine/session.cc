@@ -14,7 +14,7 @@ struct Coordinator::Impl {
        Scheduler::Options scheduler_options)
       : worker(std::move(endpoint), scheduler_options),
         state(worker, topology, options.replicas, options.write_set_bytes_max,
-              options.location_cache_entries, options.peek_cache_entries),
+              options.location_cache_entries, options.unvalidated_read_cache_entries),
         rules_of_protocol(options.rules_of != nullptr ? options.rules_of : &rules_of),
         order(worker, topology) {
     state.order = &order;
@@ -99,7 +99,7 @@ Status Session::begin(const TxnOptions& options) {
   parameters.rules = rules;
   parameters.plan = plan_of(*rules, options.plan);
   parameters.gate_timeout_us = options.gate_timeout_us;
-  parameters.alone = options.alone;
+  parameters.exclusive = options.exclusive;
   parameters.cancelled = &cancelled_;
   CoordinatorState& state = engine().state;
   txn_.reset(new (state) Transaction(state, parameters));
@@ -314,7 +314,8 @@ Status Session::remove(TableId table, std::string_view key) {
 
 // ---- Hints
 
-bool Session::recall(TableId table, std::string_view key, RowView& out, uint32_t visible_before) {
+bool Session::read_own_sets(TableId table, std::string_view key, RowView& out,
+                            uint32_t visible_before) {
   if (detached_ != nullptr) return false;
   CHECK(txn_ != nullptr);
   const KeyState* state = txn_->keys().find(table, key);
@@ -326,14 +327,14 @@ bool Session::recall(TableId table, std::string_view key, RowView& out, uint32_t
   return true;
 }
 
-Status Session::peek(TableId table, std::string_view key, RowView& out) {
+Status Session::unvalidated_read(TableId table, std::string_view key, RowView& out) {
   if (detached_ != nullptr) {
-    return Status(Code::kInvalidArgument, "a procedure's transaction cannot peek");
+    return Status(Code::kInvalidArgument, "a procedure's transaction reads nothing unvalidated");
   }
   RDMACC_RETURN_IF_ERROR(ensure_started(name_of_access(table, key)));
   RDMACC_RETURN_IF_ERROR(check_sizes(key, {}));
   out = RowView{};
-  return txn_->peek(table, key, out.found, out.row);
+  return txn_->unvalidated_read(table, key, out.found, out.row);
 }
 
 uint64_t Session::draw_number() { return engine().worker.endpoint().random().next(); }
@@ -342,16 +343,16 @@ void Session::note_wide_read() {
   if (txn_ != nullptr) txn_->note_wide_read();
 }
 
-Status Session::lose() {
-  return txn_ != nullptr ? txn_->lose() : aborted(AbortReason::kVersionChanged);
+Status Session::abort_on_conflict() {
+  return txn_ != nullptr ? txn_->abort_on_conflict() : aborted(AbortReason::kVersionChanged);
 }
 
 Status Session::check_reads() {
   return txn_ != nullptr && txn_->started() ? txn_->check_reads() : Status();
 }
 
-void Session::forget_peeked(TableId table, std::string_view key) {
-  engine().state.peeked.forget(table, key);
+void Session::forget_unvalidated_read(TableId table, std::string_view key) {
+  engine().state.unvalidated_reads.forget(table, key);
 }
 
 Result<RowLock> Session::try_lock(TableId table, std::string_view key, bool exclusive) {

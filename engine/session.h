@@ -47,7 +47,7 @@ struct EngineOptions {
   uint32_t replicas = 0;                        // backups of each partition's log
   uint64_t write_set_bytes_max = 256ull << 20;  // kNoSpace beyond
   uint32_t location_cache_entries = 64 * 1024;
-  uint32_t peek_cache_entries = 4096;  // rows that were peeked; 0: none are kept
+  uint32_t unvalidated_read_cache_entries = 4096;  // rows from unvalidated reads; 0: none are kept
   // Where a protocol's rules come from; nullptr: the registry. Tests of the tests put wrong rules
   // there, and into NodeOptions.
   const ProtocolRules* (*rules_of)(Protocol, LockMode) = nullptr;
@@ -83,7 +83,7 @@ struct TxnOptions {
   uint64_t gate_timeout_us = 10'000'000;
   // Asks for the cluster to itself from the start, so that it cannot lose: a long reader that is
   // worth a wait of all others (engine/cluster/gate.h, G4, bounds it).
-  bool alone = false;
+  bool exclusive = false;
 };
 
 // A row as a get or a scan saw it. The views stay valid until the transaction ends (get) or the
@@ -188,19 +188,19 @@ class Session {
   // ---- Hints, for code that builds structures on rows (engine/index/). Not in a procedure.
   // What the transaction knows of a key without asking: its own write, or what it has read. False:
   // nothing.
-  bool recall(TableId table, std::string_view key, RowView& out,
-              uint32_t visible_before = kEveryCommand);
-  // A row as it lies there, or lay there when one of this coordinator's transactions peeked last.
-  // It is not read by the protocol: it may be stale or torn, own writes are not seen, and nothing
-  // joins the read set. The view ends as soon as the coroutine yields.
-  Status peek(TableId table, std::string_view key, RowView& out);
-  void forget_peeked(TableId table, std::string_view key);  // the next peek() looks again
+  bool read_own_sets(TableId table, std::string_view key, RowView& out,
+                     uint32_t visible_before = kEveryCommand);
+  // A row as it lies there, or lay there when one of this coordinator's transactions read it so
+  // last. It is not read by the protocol: it may be stale or torn, own writes are not seen, and
+  // nothing joins the read set. The view ends as soon as the coroutine yields.
+  Status unvalidated_read(TableId table, std::string_view key, RowView& out);
+  void forget_unvalidated_read(TableId table, std::string_view key);  // the next one reads anew
   // The transaction reads so much that writers may make it lose again and again, as if it scanned
   // a table: the attempt after some lost ones gets the cluster to itself.
   void note_wide_read();
   // What was read does not fit together, as no serializable state does: kAborted, for the caller to
   // return, and the transaction counts as one that lost.
-  Status lose();
+  Status abort_on_conflict();
 
   // ---- Commands and savepoints: tags of own writes.
   void set_command(uint32_t command);

@@ -69,9 +69,9 @@ std::string report_text(const BenchRun& run) {
     if (count == 0) continue;
     add_line(text, "  %-20s %llu", reason, static_cast<unsigned long long>(count));
   }
-  if (result.stats.alone > 0) {
+  if (result.stats.exclusive > 0) {
     add_line(text, "%llu attempts had the cluster to themselves",
-             static_cast<unsigned long long>(result.stats.alone));
+             static_cast<unsigned long long>(result.stats.exclusive));
   }
   const LatencyUs latency = latency_us(result);
   add_line(text, "latency us: mean %.1f, p50 %.1f, p90 %.1f, p99 %.1f, p99.9 %.1f", latency.mean,

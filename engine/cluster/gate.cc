@@ -14,12 +14,12 @@ Gate::Gate(Worker& worker, const Topology& topology, TimestampClock& clock)
   CHECK(worker.id() < workers_max_);
 }
 
-bool Gate::may_enter(uint64_t word, uint8_t wanted, bool alone) const {
+bool Gate::may_enter(uint64_t word, uint8_t wanted, bool exclusive) const {
   const GateWord gate = GateWord::unpack(word);
   if (gate.open != wanted || gate.next != 0) return false;
-  if (!alone) return gate.alone == 0;
-  const bool used = passage_used_ && gate.generation == passage_;
-  return gate.alone == worker_.id() + 1 && !used;
+  if (!exclusive) return gate.exclusive == 0;
+  const bool used = exclusive_used_ && gate.generation == exclusive_generation_;
+  return gate.exclusive == worker_.id() + 1 && !used;
 }
 
 void Gate::note(const GateLine& seen) {
@@ -46,7 +46,7 @@ Status Gate::adopt_line(VerbCounters& counters) {
   const Status status = batch.execute();
   if (status.ok()) {
     clock_.observe(image->line.last_ctts);
-    shares_lost_ = std::max(shares_lost_, image->line.shares_lost);
+    reader_counts_lost_ = std::max(reader_counts_lost_, image->line.reader_counts_lost);
     note(image->gate);
     adopted_ = true;
   }
@@ -62,10 +62,10 @@ void Gate::compose(WorkerLine& line) {
   line.last_ctts = clock_.last();
   line.incarnation = worker_.endpoint().incarnation();
   line.shares = shares_ ? 1 : 0;
-  line.shares_lost = shares_lost_;
+  line.reader_counts_lost = reader_counts_lost_;
   if (!waiters_.empty()) {
     const Waiter& first = *waiters_.front();
-    line.waiting_for = first.alone ? first.wanted | kAskedAlone : first.wanted;
+    line.waiting_for = first.exclusive ? first.wanted | kAskedExclusive : first.wanted;
     line.waiting_since_us = waiters_.front()->since_us;
   }
 }
@@ -129,19 +129,19 @@ bool Gate::may_share(uint8_t wanted, uint64_t now_us) const {
 }
 
 // The line's epoch is not later than that of the transactions inside, nor than the one known now.
-void Gate::share(GatePass& pass) {
-  pass = GatePass{known_epoch_, true};
+void Gate::share(GateEntry& entry) {
+  entry = GateEntry{known_epoch_, true};
   ++users_;
   ++insiders_;
-  count_epoch(pass.epoch);
+  count_epoch(entry.epoch);
 }
 
 // False: not now; the caller tells the line again at once.
-Result<bool> Gate::try_enter(const Waiter& self, GatePass& pass, VerbCounters& counters) {
-  CHECK(may_announce(self.wanted, self.alone));
+Result<bool> Gate::try_enter(const Waiter& self, GateEntry& entry, VerbCounters& counters) {
+  CHECK(may_announce(self.wanted, self.exclusive));
   VerbArena arena(worker_.pool());
-  auto* claim = self.alone ? arena.allocate_array<uint64_t>(1) : nullptr;
-  if (self.alone && claim == nullptr) return out_of_registered_memory();
+  auto* claim = self.exclusive ? arena.allocate_array<uint64_t>(1) : nullptr;
+  if (self.exclusive && claim == nullptr) return out_of_registered_memory();
   LineImages::Image* image = images_.take();
   if (image == nullptr) return out_of_registered_memory();
   announced_ = self.wanted;
@@ -154,10 +154,10 @@ Result<bool> Gate::try_enter(const Waiter& self, GatePass& pass, VerbCounters& c
   const uint64_t chain = images_.number_chain();
   DoorbellBatch batch(worker_.scheduler(), counters);
   batch.write(line_address(), &image->line, sizeof(WorkerLine));
-  // A passage is claimed, so that no worker ends it that has not seen this one inside.
+  // Exclusive mode is claimed, so that no worker ends it that has not seen this one inside.
   GateWord claimed = GateWord::unpack(self.word);
   ++claimed.generation;
-  if (self.alone) batch.compare_swap(gate_address(), self.word, claimed.pack(), claim);
+  if (self.exclusive) batch.compare_swap(gate_address(), self.word, claimed.pack(), claim);
   // Ascending: the floor is read after the word that it belongs to.
   batch.read(gate_address(), &image->gate, sizeof(GateLine), WordOrder::kAscending);
   const Status status = batch.execute();
@@ -169,19 +169,19 @@ Result<bool> Gate::try_enter(const Waiter& self, GatePass& pass, VerbCounters& c
     return status;
   }
   note(seen);
-  if (self.alone ? *claim != self.word : !may_enter(seen.word, self.wanted, false)) {
+  if (self.exclusive ? *claim != self.word : !may_enter(seen.word, self.wanted, false)) {
     withdraw(epoch);
     return false;
   }
-  if (self.alone) {
-    passage_ = claimed.generation;
-    passage_used_ = true;
+  if (self.exclusive) {
+    exclusive_generation_ = claimed.generation;
+    exclusive_used_ = true;
   }
   clock_.observe(seen.ctts_floor);
   // The transaction has read nothing yet: every epoch seen until now is early enough for it.
-  pass = GatePass{known_epoch_, true, self.alone};
+  entry = GateEntry{known_epoch_, true, self.exclusive};
   discount_epoch(epoch);
-  count_epoch(pass.epoch);
+  count_epoch(entry.epoch);
   ++insiders_;
   told_shares_ = told_shares_ || tells_shares;
   shown_open_us_ = std::max(shown_open_us_, posted_us);
@@ -190,39 +190,39 @@ Result<bool> Gate::try_enter(const Waiter& self, GatePass& pass, VerbCounters& c
 }
 
 Status Gate::enter(ProtocolId protocol, uint64_t deadline_us, const bool* cancelled,
-                   VerbCounters& counters, GatePass& pass) {
-  CHECK(protocol < kAskedAlone - 1);
+                   VerbCounters& counters, GateEntry& entry) {
+  CHECK(protocol < kAskedExclusive - 1);
   Waiter self{static_cast<uint8_t>(protocol + 1), false, worker_.endpoint().now_us()};
-  return enter_as(self, deadline_us, cancelled, counters, pass);
+  return enter_as(self, deadline_us, cancelled, counters, entry);
 }
 
-Status Gate::enter_alone(ProtocolId protocol, uint64_t deadline_us, const bool* cancelled,
-                         VerbCounters& counters, GatePass& pass) {
-  CHECK(protocol < kAskedAlone - 1);
+Status Gate::enter_exclusive(ProtocolId protocol, uint64_t deadline_us, const bool* cancelled,
+                             VerbCounters& counters, GateEntry& entry) {
+  CHECK(protocol < kAskedExclusive - 1);
   Waiter self{static_cast<uint8_t>(protocol + 1), true, worker_.endpoint().now_us()};
-  return enter_as(self, deadline_us, cancelled, counters, pass);
+  return enter_as(self, deadline_us, cancelled, counters, entry);
 }
 
 Status Gate::enter_as(Waiter& self, uint64_t deadline_us, const bool* cancelled,
-                      VerbCounters& counters, GatePass& pass) {
-  CHECK(!pass.inside);
+                      VerbCounters& counters, GateEntry& entry) {
+  CHECK(!entry.inside);
   CHECK(worker_.scheduler().in_coroutine());
   RDMACC_RETURN_IF_ERROR(adopt_line(counters));
-  if (!self.alone && waiters_.empty()) {
+  if (!self.exclusive && waiters_.empty()) {
     if (may_share(self.wanted, self.since_us)) {
-      share(pass);
+      share(entry);
       return Status::ok_status();
     }
     // A newcomer does not announce itself past others of its worker that wait: the line has room
     // for one protocol, and they would find it taken.
     if (may_announce(self.wanted, false) && may_enter(word_, self.wanted, false)) {
-      const Result<bool> entered = try_enter(self, pass, counters);
+      const Result<bool> entered = try_enter(self, entry, counters);
       if (!entered.ok()) return entered.status();
       if (entered.value()) return Status::ok_status();
     }
   }
   waiters_.push_back(&self);
-  const Status status = wait_and_enter(self, deadline_us, cancelled, counters, pass);
+  const Status status = wait_and_enter(self, deadline_us, cancelled, counters, entry);
   waiters_.erase(std::find(waiters_.begin(), waiters_.end(), &self));
   publish();
   return status;
@@ -247,7 +247,7 @@ Status Gate::look(View& view, VerbCounters& counters) {
 }
 
 Status Gate::wait_and_enter(Waiter& self, uint64_t deadline_us, const bool* cancelled,
-                            VerbCounters& counters, GatePass& pass) {
+                            VerbCounters& counters, GateEntry& entry) {
   Scheduler& scheduler = worker_.scheduler();
   VerbArena arena(worker_.pool());
   View view{{}, arena.allocate_array<WorkerLine>(workers_max_)};
@@ -259,9 +259,9 @@ Status Gate::wait_and_enter(Waiter& self, uint64_t deadline_us, const bool* canc
     const uint64_t now_us = worker_.endpoint().now_us();
     if (note_look(self, view.gate.word, deadline_us)) pause_us = kPollUsMin;
     bool again = false;
-    if (may_enter(view.gate.word, self.wanted, self.alone)) {
-      if (may_announce(self.wanted, self.alone)) {
-        const Result<bool> entered = try_enter(self, pass, counters);
+    if (may_enter(view.gate.word, self.wanted, self.exclusive)) {
+      if (may_announce(self.wanted, self.exclusive)) {
+        const Result<bool> entered = try_enter(self, entry, counters);
         if (!entered.ok()) return entered.status();
         if (entered.value()) return Status::ok_status();
         again = true;  // the line still says `inside`: tell it anew at once
@@ -278,12 +278,12 @@ Status Gate::wait_and_enter(Waiter& self, uint64_t deadline_us, const bool* canc
   }
 }
 
-void Gate::leave(GatePass& pass) {
-  CHECK(pass.inside);
-  pass.inside = false;
+void Gate::leave(GateEntry& entry) {
+  CHECK(entry.inside);
+  entry.inside = false;
   CHECK(insiders_ > 0);
   --insiders_;
-  withdraw(pass.epoch);
+  withdraw(entry.epoch);
   if (users_ == 0 || oldest_epoch() != published_epoch_) publish();
 }
 
@@ -320,7 +320,7 @@ Status Gate::clear_line(Worker& by, const RegionLayout& layout, WorkerId dead,
   const GlobalAddress line = GlobalAddress::make(0, layout.worker_line(dead));
   static_assert(offsetof(WorkerLine, inside) == 0 && offsetof(WorkerLine, epoch) == 8);
   static_assert(offsetof(WorkerLine, waiting_since_us) == offsetof(WorkerLine, waiting_for) + 8);
-  static_assert(offsetof(WorkerLine, shares_lost) == offsetof(WorkerLine, shares) + 8);
+  static_assert(offsetof(WorkerLine, reader_counts_lost) == offsetof(WorkerLine, shares) + 8);
   DoorbellBatch batch(by.scheduler(), counters);
   batch.write(line.plus(offsetof(WorkerLine, waiting_for)), zero, 16);
   batch.write(line, zero, 16);

@@ -26,7 +26,7 @@
 //          verb: the line speaks for all of them. The last one to leave clears it.
 //
 //   alone: a transaction may ask to have the gate to itself, so that no other can make it lose. Its
-//          line waits for the protocol with kAskedAlone; like a switch, `next` keeps newcomers out
+//          line waits with kAskedExclusive; like a switch, `next` keeps newcomers out
 //          until the gate has drained, and it opens for that one worker:
 //          {open, next, 0, g} -> {protocol, none, worker, g + 1}, good for one transaction, which
 //          enters by WRITE own line {inside} | CAS {…, worker, g + 1} -> {…, worker, g + 2}. When
@@ -43,15 +43,15 @@
 //      requested (bounded by kHoldOffUs, in case it sleeps), and the open protocol is not chosen
 //      while another is waited for: no side starves. No transaction joins later than kShareUs after
 //      the last READ that showed no `next`, so a worker that is never empty does not keep the gate
-//      open. After a passage alone all that waited for the protocol go first (the next to be alone
+//      open. After exclusive mode all that waited for the protocol go first (the next to be alone
 //      holds off like one that wants another protocol), and the next holder of the gate is decided
 //      by age.
 //  G4  No transaction waits for one that is alone, or wants to be, for longer than it is worth: a
 //      gate that was closed for one that wants to be alone, and that does not drain in kDrainUsMax,
 //      is opened again by any waiter (generation g + 1, so that G1 holds for it, too), and the one
 //      that wanted it goes in with the others; so it does when half its time to wait is over. The
-//      passage ends when its worker is dead, does not come in for kHoldOffUs, has left, or stays
-//      for kPassageUsMax: others of the protocol then join it. Another protocol never does.
+//      exclusive mode ends when its worker is dead, does not come in for kHoldOffUs, has left, or
+//      stays for kExclusiveUsMax: others of the protocol then join it. Another protocol never does.
 //
 // One Gate per worker; its coroutines share it. The wait is bounded by `deadline_us` and ends
 // when *cancelled becomes true (looked at between two sleeps of at most kPollUsMax).
@@ -61,7 +61,7 @@ namespace rdmacc {
 using ProtocolId = uint8_t;
 
 // In GateWord::next and WorkerLine::waiting_for: to have the gate to itself.
-constexpr uint8_t kAskedAlone = 0x80;
+constexpr uint8_t kAskedExclusive = 0x80;
 
 // GateLine::word, unpacked. Protocols are ProtocolId + 1, 0 = none. A drain (gate_drain.h), and
 // nothing else, closes the gate with next = open.
@@ -69,7 +69,7 @@ struct GateWord {
   uint8_t open = 0;
   uint8_t next = 0;
   uint32_t generation = 0;  // wraps around
-  uint16_t alone = 0;       // 1 + the worker that has the gate to itself, 0: the whole protocol has
+  uint16_t exclusive = 0;   // 1 + the worker that has the gate to itself, 0: the whole protocol has
 
   static GateWord unpack(uint64_t word) {
     return GateWord{static_cast<uint8_t>(word >> 56), static_cast<uint8_t>(word >> 48),
@@ -77,19 +77,19 @@ struct GateWord {
   }
   uint64_t pack() const {
     return (static_cast<uint64_t>(open) << 56) | (static_cast<uint64_t>(next) << 48) |
-           (static_cast<uint64_t>(alone) << 32) | generation;
+           (static_cast<uint64_t>(exclusive) << 32) | generation;
   }
   // Closed by one that wants the open protocol for itself: any waiter may open it again.
-  bool revocable() const { return open != 0 && next == (open | kAskedAlone); }
+  bool revocable() const { return open != 0 && next == (open | kAskedExclusive); }
   // The same gate, open to all of its protocol.
   GateWord reopened() const { return GateWord{open, 0, generation + 1, 0}; }
 };
 
 // What a transaction holds while it is inside.
-struct GatePass {
+struct GateEntry {
   uint64_t epoch = 0;
   bool inside = false;
-  bool alone = false;  // it came in with the gate to itself
+  bool exclusive = false;  // it came in with the gate to itself
 };
 
 class Gate {
@@ -98,7 +98,7 @@ class Gate {
   static constexpr uint64_t kHoldOffUs = 10'000;
   static constexpr uint64_t kShareUs = 100;
   static constexpr uint64_t kDrainUsMax = 250'000;
-  static constexpr uint64_t kPassageUsMax = 5'000'000;
+  static constexpr uint64_t kExclusiveUsMax = 5'000'000;
 
   Gate(Worker& worker, const Topology& topology, TimestampClock& clock);
   Gate(const Gate&) = delete;
@@ -107,18 +107,18 @@ class Gate {
   // kTimeout at the deadline, kCancelled, kNoSpace or kUnavailable. On success the transaction is
   // inside; `cancelled` may be nullptr.
   Status enter(ProtocolId protocol, uint64_t deadline_us, const bool* cancelled,
-               VerbCounters& counters, GatePass& pass);
-  // Likewise, with the gate to itself if that can be had (G4); pass.alone tells.
-  Status enter_alone(ProtocolId protocol, uint64_t deadline_us, const bool* cancelled,
-                     VerbCounters& counters, GatePass& pass);
+               VerbCounters& counters, GateEntry& entry);
+  // Likewise, with the gate to itself if that can be had (G4); entry.exclusive tells.
+  Status enter_exclusive(ProtocolId protocol, uint64_t deadline_us, const bool* cancelled,
+                         VerbCounters& counters, GateEntry& entry);
   // The transaction's last verb has completed. Does not wait.
-  void leave(GatePass& pass);
+  void leave(GateEntry& entry);
 
   // The caller's worker is about to begin transactions that share locks: before enter(), which
   // tells it. From then on a death of the worker asks for a sweep (gate_drain.h).
   void will_share() { shares_ = true; }
   // A transaction that is inside does not know whether a share of its still counts. Before leave().
-  void lost_shares() { shares_lost_ = known_sweeps_ + 1; }
+  void lost_reader_counts() { reader_counts_lost_ = known_sweeps_ + 1; }
 
   // The protocol that is open now; kNoProtocol if none was ever opened.
   static constexpr ProtocolId kNoProtocol = 0xFF;
@@ -127,14 +127,14 @@ class Gate {
   Status snapshot(GateLine* gate, std::vector<WorkerLine>* lines, VerbCounters& counters);
 
   // Clears the line of a dead, resolved worker. Done before its slot is released. What it
-  // published as last_ctts stays, for the next floor; what it says of shares goes last.
+  // published as last_ctts stays, for the next floor; what it says of reader counts goes last.
   static Status clear_line(Worker& by, const RegionLayout& layout, WorkerId dead,
                            VerbCounters& counters);
 
  private:
   struct Waiter {    // on the stack of a waiting coroutine
     uint8_t wanted;  // protocol + 1
-    bool alone;
+    bool exclusive;
     uint64_t since_us;
     // The gate's word as last seen, since when it has been seen, and its generation.
     uint64_t word = 0;
@@ -152,19 +152,19 @@ class Gate {
   GlobalAddress line_address() const {
     return GlobalAddress::make(0, layout_.worker_line(worker_.id()));
   }
-  bool may_enter(uint64_t word, uint8_t wanted, bool alone) const;
-  bool may_announce(uint8_t wanted, bool alone) const {
-    return users_ == 0 || (!alone && announced_ == wanted);
+  bool may_enter(uint64_t word, uint8_t wanted, bool exclusive) const;
+  bool may_announce(uint8_t wanted, bool exclusive) const {
+    return users_ == 0 || (!exclusive && announced_ == wanted);
   }
   bool may_share(uint8_t wanted, uint64_t now_us) const;
-  void share(GatePass& pass);
+  void share(GateEntry& entry);
 
   Status adopt_line(VerbCounters& counters);
   Status enter_as(Waiter& self, uint64_t deadline_us, const bool* cancelled, VerbCounters& counters,
-                  GatePass& pass);
-  Result<bool> try_enter(const Waiter& self, GatePass& pass, VerbCounters& counters);
+                  GateEntry& entry);
+  Result<bool> try_enter(const Waiter& self, GateEntry& entry, VerbCounters& counters);
   Status wait_and_enter(Waiter& self, uint64_t deadline_us, const bool* cancelled,
-                        VerbCounters& counters, GatePass& pass);
+                        VerbCounters& counters, GateEntry& entry);
   Status look(View& view, VerbCounters& counters);
   void note(const GateLine& seen);
   void count_epoch(uint64_t epoch);
@@ -189,9 +189,9 @@ class Gate {
   Result<bool> raise_floor(const View& view, VerbCounters& counters);
   Status count_opening(const GateLine& seen, const Choice& choice, VerbCounters& counters);
 
-  // gate_passage.cc: to have the gate alone.
+  // gate_exclusive.cc: exclusive mode.
   bool note_look(Waiter& self, uint64_t word, uint64_t deadline_us) const;
-  bool passage_lasts(const Waiter& self, GateWord word, const WorkerLine* lines) const;
+  bool exclusive_lasts(const Waiter& self, GateWord word, const WorkerLine* lines) const;
   bool overdue(const Waiter& self, GateWord word) const;
   Result<bool> replace(GateWord from, GateWord by, VerbCounters& counters);
 
@@ -208,19 +208,19 @@ class Gate {
   uint64_t known_sweeps_ = 0;             // likewise; exact while any is inside
   bool shares_ = false;
   bool told_shares_ = false;  // the line says so
-  uint64_t shares_lost_ = 0;
+  uint64_t reader_counts_lost_ = 0;
 
   struct EpochUsers {
     uint64_t epoch;
     uint32_t users;
   };
-  uint32_t users_ = 0;              // coroutines that are inside or trying
-  uint32_t insiders_ = 0;           // those that are inside
-  uint8_t announced_ = 0;           // their protocol + 1
-  uint32_t passage_ = 0;            // generation of the last passage alone that was used
-  bool passage_used_ = false;       // there was one
-  uint64_t shown_open_us_ = 0;      // when the READ that let the latest one in was posted
-  std::vector<EpochUsers> epochs_;  // of the users, in no order; few differ
+  uint32_t users_ = 0;                 // coroutines that are inside or trying
+  uint32_t insiders_ = 0;              // those that are inside
+  uint8_t announced_ = 0;              // their protocol + 1
+  uint32_t exclusive_generation_ = 0;  // generation of the last exclusive mode that was used
+  bool exclusive_used_ = false;        // there was one
+  uint64_t shown_open_us_ = 0;         // when the READ that let the latest one in was posted
+  std::vector<EpochUsers> epochs_;     // of the users, in no order; few differ
   uint64_t published_epoch_ = 0;
   std::vector<const Waiter*> waiters_;  // oldest first
 };

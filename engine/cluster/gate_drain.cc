@@ -46,7 +46,7 @@ Result<GateDrain::View> GateDrain::look() {
 }
 
 Status GateDrain::close(std::span<const WorkerId> ended, uint64_t us_max) {
-  CHECK(!pass_.inside);
+  CHECK(!gate_entry_.inside);
   const uint64_t deadline_us = worker_.endpoint().now_us() + us_max;
   RDMACC_RETURN_IF_ERROR(read_all());
   const GateWord word = GateWord::unpack(seen_gate_->word);
@@ -59,7 +59,7 @@ Status GateDrain::close(std::span<const WorkerId> ended, uint64_t us_max) {
     return status;
   }
   RDMACC_RETURN_IF_ERROR(gate_.enter(static_cast<ProtocolId>(word.open - 1), deadline_us, nullptr,
-                                     worker_.counters(), pass_));
+                                     worker_.counters(), gate_entry_));
   Status status = close_to_newcomers();
   if (status.ok()) status = wait_until_empty(ended, deadline_us);
   // A gate that cannot be opened is by others, as soon as it has drained.
@@ -120,7 +120,7 @@ Status GateDrain::wait_until_empty(std::span<const WorkerId> ended, uint64_t dea
 }
 
 Status GateDrain::open(bool swept) {
-  CHECK(pass_.inside || held_by_dead_);
+  CHECK(gate_entry_.inside || held_by_dead_);
   Status status;
   if (held_by_dead_) {
     // Nothing but a drain closes the gate for the protocol that it has open.
@@ -141,13 +141,13 @@ Status GateDrain::open(bool swept) {
     if (status.ok()) status = opened;
     closed_word_ = 0;
   }
-  if (!held_by_dead_) gate_.leave(pass_);
+  if (!held_by_dead_) gate_.leave(gate_entry_);
   held_by_dead_ = false;
   return status;
 }
 
 Result<bool> GateDrain::was_abandoned() {
-  CHECK(!pass_.inside);
+  CHECK(!gate_entry_.inside);
   RDMACC_RETURN_IF_ERROR(read_all());
   return seen_lines_[worker_.id()].inside != 0;
 }

@@ -69,7 +69,7 @@ class GateDrain {
   const WorkerId workers_max_;
   TimestampClock clock_;
   Gate gate_;
-  GatePass pass_;
+  GateEntry gate_entry_;
   uint64_t closed_word_ = 0;   // what this drain left in the gate; 0: nothing
   bool held_by_dead_ = false;  // D4
   // Registered, for as long as the endpoint lives: opening the gate must not fail for memory.

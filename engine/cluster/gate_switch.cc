@@ -15,13 +15,13 @@ constexpr int kFloorAttempts = 8;
 Result<bool> Gate::advance(Waiter& self, const View& view, VerbCounters& counters) {
   const GateWord word = GateWord::unpack(view.gate.word);
   if (word.next == 0) {
-    if (word.alone != 0 && passage_lasts(self, word, view.lines)) return false;
-    if (word.alone != 0 && word.open == self.wanted) {
+    if (word.exclusive != 0 && exclusive_lasts(self, word, view.lines)) return false;
+    if (word.exclusive != 0 && word.open == self.wanted) {
       return replace(word, word.reopened(), counters);
     }
     // One that wants to be alone and is not the one on the line would be overlooked.
-    if (self.alone && waiters_.front() != &self) return false;
-    if (word.alone == 0 && must_hold_off(self, word.open, view.lines)) return false;
+    if (self.exclusive && waiters_.front() != &self) return false;
+    if (word.exclusive == 0 && must_hold_off(self, word.open, view.lines)) return false;
     return request(self, word, counters);
   }
   if (!drained(word.open, view.lines)) {
@@ -61,7 +61,7 @@ bool Gate::must_hold_off(const Waiter& self, uint8_t open, const WorkerLine* lin
 // `next` names the protocol asked for first; which gets the gate is decided when it has drained.
 Result<bool> Gate::request(const Waiter& self, GateWord word, VerbCounters& counters) {
   GateWord requested = word;
-  requested.next = self.alone ? self.wanted | kAskedAlone : self.wanted;
+  requested.next = self.exclusive ? self.wanted | kAskedExclusive : self.wanted;
   CHECK(requested.next != word.open);
   return replace(word, requested, counters);
 }
@@ -75,14 +75,14 @@ Gate::Choice Gate::choose_next(const Waiter& self, const View& view) const {
   for (WorkerId worker = 0; worker < workers_max_; ++worker) {
     const WorkerLine& line = view.lines[worker];
     if (line.waiting_for == 0 || line.waiting_for > UINT8_MAX) continue;
-    const bool alone = (line.waiting_for & kAskedAlone) != 0;
-    const auto wanted = static_cast<uint8_t>(line.waiting_for & ~uint64_t{kAskedAlone});
+    const bool exclusive = (line.waiting_for & kAskedExclusive) != 0;
+    const auto wanted = static_cast<uint8_t>(line.waiting_for & ~uint64_t{kAskedExclusive});
     const auto name = static_cast<uint16_t>(worker + 1);
-    if (wanted == word.open && (alone ? word.alone == name : word.alone == 0)) continue;
+    if (wanted == word.open && (exclusive ? word.exclusive == name : word.exclusive == 0)) continue;
     if (line.waiting_since_us >= choice.since_us || !alive(worker, line)) continue;
     choice.since_us = line.waiting_since_us;
     choice.word.open = wanted;
-    choice.word.alone = alone ? name : uint16_t{0};
+    choice.word.exclusive = exclusive ? name : uint16_t{0};
   }
   return choice;
 }
@@ -123,13 +123,13 @@ Result<bool> Gate::raise_floor(const View& view, VerbCounters& counters) {
 Status Gate::count_opening(const GateLine& seen, const Choice& choice, VerbCounters& counters) {
   const uint8_t was_open = GateWord::unpack(seen.word).open;
   const bool switched = was_open != 0 && choice.word.open != was_open;
-  if (!switched && choice.word.alone == 0) return Status::ok_status();
+  if (!switched && choice.word.exclusive == 0) return Status::ok_status();
   VerbArena arena(worker_.pool());
   auto* was = arena.allocate_array<uint64_t>(4);
   if (was == nullptr) return Status::ok_status();
   DoorbellBatch batch(worker_.scheduler(), counters);
-  if (choice.word.alone != 0) {
-    batch.fetch_add(gate_address().plus(offsetof(GateLine, passages)), 1, was + 3);
+  if (choice.word.exclusive != 0) {
+    batch.fetch_add(gate_address().plus(offsetof(GateLine, exclusive_entries)), 1, was + 3);
   }
   if (switched) {
     const uint64_t now_us = worker_.endpoint().now_us();

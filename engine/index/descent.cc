@@ -3,8 +3,8 @@
 namespace rdmacc {
 namespace {
 
-constexpr int kHintedWays = 3;  // before the protocol is asked for every node
-constexpr int kPeeksMax = 8;    // at a node whose bytes are torn
+constexpr int kHintedWays = 3;           // before the protocol is asked for every node
+constexpr int kUnvalidatedReadsMax = 8;  // at a node whose bytes are torn
 constexpr uint8_t kHeightMax = 32;
 
 Status corrupt_node() { return Status(Code::kCorrupt, "a node of an ordered index"); }
@@ -32,9 +32,9 @@ Status Descent::look_at(NodeNumber number, Way way, bool& found) {
   found = false;
   if (way == Way::kProtocol) {
     RDMACC_RETURN_IF_ERROR(session_.get(index_.table, key.view(), view, visible_before_));
-  } else if (!session_.recall(index_.table, key.view(), view, visible_before_)) {
-    for (int look = 0; look < kPeeksMax; look++) {
-      RDMACC_RETURN_IF_ERROR(session_.peek(index_.table, key.view(), view));
+  } else if (!session_.read_own_sets(index_.table, key.view(), view, visible_before_)) {
+    for (int look = 0; look < kUnvalidatedReadsMax; look++) {
+      RDMACC_RETURN_IF_ERROR(session_.unvalidated_read(index_.table, key.view(), view));
       if (!view.found) return Status();
       inner_row_ = view.row;
       std::optional<TreeNode> whole = TreeNode::parse(number, inner_row_);
@@ -43,7 +43,7 @@ Status Descent::look_at(NodeNumber number, Way way, bool& found) {
         found = true;
         return Status();
       }
-      session_.forget_peeked(index_.table, key.view());
+      session_.forget_unvalidated_read(index_.table, key.view());
       session_.scheduler().sleep_for(1);
     }
     return Status();
@@ -59,7 +59,7 @@ Status Descent::look_at(NodeNumber number, Way way, bool& found) {
 
 void Descent::forget_path() {
   for (const NodeNumber number : path_) {
-    session_.forget_peeked(index_.table, NodeKey(number).view());
+    session_.forget_unvalidated_read(index_.table, NodeKey(number).view());
   }
 }
 
@@ -80,7 +80,7 @@ Status Descent::find_leaves(const TreePlace& place, const Reach& reach,
     if (arrived) return Status();
     forget_path();
   }
-  return session_.lose();
+  return session_.abort_on_conflict();
 }
 
 Status Descent::walk(const TreePlace& place, Way way, const Reach& reach,
@@ -153,7 +153,7 @@ Status Descent::read_children(const TreePlace& place, const Reach& reach,
   }
   // A parent that does not know its children: the next one that comes this way looks again.
   if (leaves.size() < rows.size()) {
-    session_.forget_peeked(index_.table, NodeKey(path_.back()).view());
+    session_.forget_unvalidated_read(index_.table, NodeKey(path_.back()).view());
   }
   return Status();
 }
@@ -175,7 +175,7 @@ Status Descent::find_inner(const TreePlace& place, uint8_t height, const TreePat
     path_.push_back(number);
     number = found.node.items[found.node.child_for(place)].child;
   }
-  return session_.lose();
+  return session_.abort_on_conflict();
 }
 
 }  // namespace rdmacc

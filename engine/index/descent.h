@@ -4,7 +4,7 @@
 #include "engine/index/tree_node.h"
 #include "engine/session.h"
 
-// The way from an index's root to the leaves. Inner nodes are peeked at: they are in no read
+// The way from an index's root to the leaves. Inner nodes are read unvalidated: they are in no read
 // set, so that the root is no place where all transactions meet, and what they say is a hint. The
 // leaf itself is read by the protocol, and its fences prove that it is the right one: in every
 // serializable state the leaves' ranges divide all entries among them, so a leaf that covers a

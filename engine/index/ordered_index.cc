@@ -102,7 +102,7 @@ Status OrderedIndex::split_below_root(const FoundNode& place, const TreeNode& ch
   NodeItems& children = parent.node.items;
   const size_t child = parent.node.child_for(at_low);
   if (children[child].child != place.number || parent.node.low_of(child) != changed.low) {
-    return session_.lose();
+    return session_.abort_on_conflict();
   }
   children.insert(children.begin() + static_cast<ptrdiff_t>(child) + 1, told);
   RDMACC_RETURN_IF_ERROR(store(parent, parent.node, child + 1, upward.path()));

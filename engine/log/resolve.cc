@@ -140,15 +140,15 @@ Status empty_rings(Worker& by, const RegionLayout& layout, const Topology& topol
   return batch.execute();
 }
 
-Result<bool> may_have_left_shares(Worker& by, const RegionLayout& layout, WorkerId dead,
-                                  VerbCounters& counters) {
+Result<bool> may_have_left_reader_counts(Worker& by, const RegionLayout& layout, WorkerId dead,
+                                         VerbCounters& counters) {
   VerbArena arena(by.pool());
   auto* line = arena.allocate_array<WorkerLine>(1);
   if (line == nullptr) return out_of_registered_memory();
   DoorbellBatch batch(by.scheduler(), counters);
   batch.read(GlobalAddress::make(0, layout.worker_line(dead)), line, sizeof(*line));
   RDMACC_RETURN_IF_ERROR(batch.execute());
-  return line->shares != 0 || line->shares_lost != 0;
+  return line->shares != 0 || line->reader_counts_lost != 0;
 }
 
 }  // namespace
@@ -175,7 +175,7 @@ Result<ResolveReport> resolve_worker(Worker& by, const Topology& topology, Worke
   // no other protocol comes to meet its locks.
   if (!report.in_doubt.empty()) return report;
   RDMACC_RETURN_IF_ERROR(empty_rings(by, layout, topology, dead, counters));
-  const Result<bool> shares = may_have_left_shares(by, layout, dead, counters);
+  const Result<bool> shares = may_have_left_reader_counts(by, layout, dead, counters);
   if (!shares.ok()) return shares.status();
   report.shares = shares.value();
   if (!report.shares) RDMACC_RETURN_IF_ERROR(Gate::clear_line(by, layout, dead, counters));

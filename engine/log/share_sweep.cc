@@ -64,7 +64,7 @@ Result<uint64_t> ask_nodes(Worker& by, const Topology& topology, Ask ask, VerbCo
   std::vector<Rpc::Call> calls(topology.nodes);
   for (NodeId node = 0; node < topology.nodes; ++node) {
     calls[node].to = topology.worker_of(node);
-    calls[node].method = kMethodClearShares;
+    calls[node].method = kMethodClearReaderCounts;
     MessageWriter(calls[node].request).u8(static_cast<uint8_t>(ask));
   }
   by.rpc().call_all(calls, counters);
@@ -80,7 +80,7 @@ Result<uint64_t> ask_nodes(Worker& by, const Topology& topology, Ask ask, VerbCo
 
 }  // namespace
 
-Result<uint64_t> clear_shares(Worker& by, const Topology& topology, VerbCounters& counters) {
+Result<uint64_t> clear_reader_counts(Worker& by, const Topology& topology, VerbCounters& counters) {
   return ask_nodes(by, topology, Ask::kClear, counters);
 }
 
@@ -91,7 +91,7 @@ Status await_share_clearing(Worker& by, const Topology& topology, VerbCounters& 
 void serve_share_sweep(Worker& worker, StorageService& storage, CallerFence& fence) {
   auto under_way = std::make_shared<bool>(false);
   worker.rpc().handle(
-      kMethodClearShares,
+      kMethodClearReaderCounts,
       fence.guard([&worker, &storage, under_way](WorkerId, std::span<const std::byte> request,
                                                  Rpc::Bytes& reply) {
         MessageReader in(request);
@@ -134,8 +134,9 @@ Result<bool> ShareSweeper::needed(std::span<const WorkerId> ended) {
   if (!ended.empty()) return true;
   Result<GateDrain::View> view = drain_.look();
   if (!view.ok()) return view.status();
-  return std::any_of(view->lines.begin(), view->lines.end(),
-                     [&](const WorkerLine& line) { return line.shares_lost > view->gate.sweeps; });
+  return std::any_of(view->lines.begin(), view->lines.end(), [&](const WorkerLine& line) {
+    return line.reader_counts_lost > view->gate.sweeps;
+  });
 }
 
 bool ShareSweeper::all_nodes_up() const {
@@ -158,12 +159,12 @@ Result<bool> ShareSweeper::sweep_if_needed(std::span<const WorkerId> ended,
     return false;
   }
   RDMACC_RETURN_IF_ERROR(closed);
-  const Result<uint64_t> cleared = clear_shares(worker_, topology_, counters);
+  const Result<uint64_t> cleared = clear_reader_counts(worker_, topology_, counters);
   const Status opened = drain_.open(cleared.ok());
   if (!cleared.ok()) return cleared.status();
   RDMACC_RETURN_IF_ERROR(opened);
   ++sweeps_;
-  shares_cleared_ += cleared.value();
+  reader_counts_cleared_ += cleared.value();
   return true;
 }
 

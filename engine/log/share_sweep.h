@@ -24,12 +24,12 @@ namespace rdmacc {
 
 // From a coroutine of node 0, inside a drained gate: has every node clear its counts; how many it
 // were. When it returns, no node does so any more (an RPC ends with its handler, or with its node).
-Result<uint64_t> clear_shares(Worker& by, const Topology& topology, VerbCounters& counters);
+Result<uint64_t> clear_reader_counts(Worker& by, const Topology& topology, VerbCounters& counters);
 // Waits until no node clears counts, for a node 0 that has died meanwhile. kUnavailable: a node is
 // down; try again later.
 Status await_share_clearing(Worker& by, const Topology& topology, VerbCounters& counters);
 
-// The part that each node does for itself, on its thread 0: registers kMethodClearShares.
+// The part that each node does for itself, on its thread 0: registers kMethodClearReaderCounts.
 void serve_share_sweep(Worker& worker, StorageService& storage, CallerFence& fence);
 
 // When to sweep: node 0's resolver asks it again and again.
@@ -54,7 +54,7 @@ class ShareSweeper {
   Result<bool> sweep_if_needed(std::span<const WorkerId> ended, VerbCounters& counters);
 
   uint64_t sweeps() const { return sweeps_; }
-  uint64_t shares_cleared() const { return shares_cleared_; }
+  uint64_t reader_counts_cleared() const { return reader_counts_cleared_; }
 
  private:
   Status recover(VerbCounters& counters);
@@ -68,7 +68,7 @@ class ShareSweeper {
   bool recovered_ = false;
   uint64_t not_before_us_ = 0;
   uint64_t sweeps_ = 0;
-  uint64_t shares_cleared_ = 0;
+  uint64_t reader_counts_cleared_ = 0;
 };
 
 }  // namespace rdmacc

@@ -97,7 +97,7 @@ void NodeThread::resolve_for_ever() {
   while (true) {
     worker_.scheduler().sleep_for(options_.resolve_every_us);
     resolve_departed();
-    sweep_shares();
+    sweep_reader_counts();
   }
 }
 
@@ -144,15 +144,15 @@ void NodeThread::log_resolved(WorkerId dead, const ResolveReport& done) const {
       std::to_string(done.slots_discarded) + " slots freed" + doubts);
 }
 
-void NodeThread::sweep_shares() {
-  const uint64_t before = sweeper_->shares_cleared();
+void NodeThread::sweep_reader_counts() {
+  const uint64_t before = sweeper_->reader_counts_cleared();
   const Result<bool> swept = sweeper_->sweep_if_needed(sharers_, resolution_counters_);
   if (!swept.ok()) {
     log_failure("cannot sweep shared locks yet: " + swept.status().to_string());
     return;
   }
   if (!swept.value()) return;
-  log("swept " + std::to_string(sweeper_->shares_cleared() - before) + " shared locks");
+  log("swept " + std::to_string(sweeper_->reader_counts_cleared() - before) + " shared locks");
   const RegionLayout layout(fabric_.topology());
   // A line that cannot be cleared now is by the next sweep.
   std::erase_if(sharers_, [&](WorkerId dead) {

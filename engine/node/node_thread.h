@@ -60,7 +60,7 @@ class NodeThread {
   void resolve_departed();
   bool left_alone(WorkerId dead) const;
   void log_resolved(WorkerId dead, const ResolveReport& done) const;
-  void sweep_shares();
+  void sweep_reader_counts();
   void release(WorkerId resolved);
   void log_failure(const std::string& sentence);
   void log(const std::string& sentence) const;

@@ -17,8 +17,8 @@ namespace rdmacc {
 namespace {
 
 // Only a slot with a stale lock CAS on it could be held; the node tries again.
-Step lock(const Access& access, const Look* seen, const TxnStamps& txn) {
-  return take_lock(access, seen, txn, kFirstLook);
+Step lock(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {
+  return take_lock(access, seen, txn, kPreRead);
 }
 
 }  // namespace

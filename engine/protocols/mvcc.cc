@@ -25,20 +25,20 @@ namespace {
 bool passes(uint64_t lock, const TxnStamps& txn) { return lock == 0 || lock >= txn.ctts; }
 
 // An absent key, or a group that is scanned: rts first, then the entries, read between the two
-// looks, without an older inserter. A CPU loads the lock of the first look before its rts: an
-// inserter that came between the two still has its lock at the last look, or has stamped the
+// looks, without an older inserter. A CPU loads the lock of the pre-read before its rts: an
+// inserter that came between the two still has its lock at the post-read, or has stamped the
 // header.
-Step read_gap(const Look& seen, const TxnStamps& txn) {
-  const Header &first = seen.first, &last = seen.last;
-  if (!passes(first.lock, txn)) return Step::again(kReadBetweenLooks);
-  if (first.rts < txn.ctts) return Step::cas(kNoVerbs, kOffsetOfRts, first.rts, txn.ctts);
-  const bool unchanged = passes(last.lock, txn) && last.wts == first.wts;
-  return unchanged ? Step::done() : Step::again(kReadBetweenLooks);
+Step read_gap(const HeaderSnapshot& seen, const TxnStamps& txn) {
+  const Header &pre_read = seen.pre_read, &post_read = seen.post_read;
+  if (!passes(pre_read.lock, txn)) return Step::again(kUntornRead);
+  if (pre_read.rts < txn.ctts) return Step::cas(kNoVerbs, kOffsetOfRts, pre_read.rts, txn.ctts);
+  const bool unchanged = passes(post_read.lock, txn) && post_read.wts == pre_read.wts;
+  return unchanged ? Step::done() : Step::again(kUntornRead);
 }
 
 // The youngest of the versions before the ctts. Slots that were never filled mean that all versions
 // there have been are still here.
-Step choose_version(const Look& seen, const TxnStamps& txn) {
+Step choose_version(const HeaderSnapshot& seen, const TxnStamps& txn) {
   int16_t best = kNewestVersion;
   bool complete = false;
   for (uint32_t i = 0; i < seen.history; i++) {
@@ -54,37 +54,39 @@ Step choose_version(const Look& seen, const TxnStamps& txn) {
 }
 
 // The newest version may be read, if a header says so that was read after it.
-Step accept_newest(const Look& seen, const TxnStamps& txn) {
-  const Header& last = seen.last;
-  if (last.wts != seen.first.wts || !passes(last.lock, txn)) return Step::again(kReadBetweenLooks);
-  if (last.rts >= txn.ctts) return Step::done();
-  return Step::cas(kLastLook, kOffsetOfRts, last.rts, txn.ctts);
+Step accept_newest(const HeaderSnapshot& seen, const TxnStamps& txn) {
+  const Header& post_read = seen.post_read;
+  if (post_read.wts != seen.pre_read.wts || !passes(post_read.lock, txn)) {
+    return Step::again(kUntornRead);
+  }
+  if (post_read.rts >= txn.ctts) return Step::done();
+  return Step::cas(kPostRead, kOffsetOfRts, post_read.rts, txn.ctts);
 }
 
-Step read(const Access& access, const Look* seen, const TxnStamps& txn) {
-  if (seen == nullptr) return Step::attempt(kReadBetweenLooks);
+Step read(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {
+  if (seen == nullptr) return Step::attempt(kUntornRead);
   if (access.gap) return read_gap(*seen, txn);
   const uint8_t did = seen->posted.verbs;
   if ((did & kReadVersion) != 0) {
     const int16_t version = seen->posted.version;
     const bool unchanged = seen->version_stamp == seen->versions[version].stamp;
-    return unchanged ? Step::done(version) : Step::again(kReadBetweenLooks);
+    return unchanged ? Step::done(version) : Step::again(kUntornRead);
   }
   if ((did & kReadStamps) != 0) return choose_version(*seen, txn);
-  const Header& first = seen->first;
-  if ((did & kFirstLook) != 0 && !passes(first.lock, txn)) return Step::again(kReadBetweenLooks);
-  if (first.wts < txn.ctts) return accept_newest(*seen, txn);
+  const Header& pre_read = seen->pre_read;
+  if ((did & kPreRead) != 0 && !passes(pre_read.lock, txn)) return Step::again(kUntornRead);
+  if (pre_read.wts < txn.ctts) return accept_newest(*seen, txn);
   // Too new for this transaction. Its bytes still name the key, so they have to be whole: not those
   // of a writer that has stamped already (its stamp is its lock) and has bytes to write.
-  const bool whole = first.lock != first.wts && seen->last.wts == first.wts;
-  return whole ? Step::attempt(kReadStamps) : Step::again(kReadBetweenLooks);
+  const bool whole = pre_read.lock != pre_read.wts && seen->post_read.wts == pre_read.wts;
+  return whole ? Step::attempt(kReadStamps) : Step::again(kUntornRead);
 }
 
-Step lock(const Access& access, const Look* seen, const TxnStamps& txn) {
-  const Step taken = take_lock(access, seen, txn, kFirstLook);
+Step lock(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {
+  const Step taken = take_lock(access, seen, txn, kPreRead);
   if (taken.verdict != Verdict::kDone) return taken;
   // W1, on a header read after the CAS.
-  const bool in_time = txn.ctts > seen->first.wts && txn.ctts >= seen->first.rts;
+  const bool in_time = txn.ctts > seen->pre_read.wts && txn.ctts >= seen->pre_read.rts;
   return in_time ? taken : Step::abort(AbortReason::kTooLate);
 }
 

@@ -20,37 +20,37 @@
 
 namespace rdmacc {
 
-Step take_lock(const Access& access, const Look* seen, const TxnStamps& txn, int verbs) {
+Step take_lock(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn, int verbs) {
   if (seen == nullptr) {
     return access.locked ? Step::attempt(verbs)
-                         : Step::cas(verbs, kOffsetOfLock, access.shares, txn.ctts);
+                         : Step::cas(verbs, kOffsetOfLock, access.reader_count, txn.ctts);
   }
   if (access.locked) return Step::done();
   const bool tried = (seen->posted.verbs & kCas) != 0;
-  const uint64_t word = tried ? seen->cas_seen : seen->first.lock;
-  if (is_cleaning_lock(word)) return Step::again(kFirstLook);
+  const uint64_t word = tried ? seen->cas_seen : seen->pre_read.lock;
+  if (is_cleaning_lock(word)) return Step::again(kPreRead);
   // Not tried: there was a cleaning lock before.
-  if (!tried && word == access.shares) return Step::cas(verbs, kOffsetOfLock, word, txn.ctts);
+  if (!tried && word == access.reader_count) return Step::cas(verbs, kOffsetOfLock, word, txn.ctts);
   return Step::abort(AbortReason::kLockHeld);
 }
 
 namespace {
 
-constexpr int kVerbs = kFirstLook | kReadRecord;
+constexpr int kVerbs = kPreRead | kReadRecord;
 
-Step lock(const Access& access, const Look* seen, const TxnStamps& txn) {
+Step lock(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {
   return take_lock(access, seen, txn, kVerbs);
 }
 
-Step share(const Access& access, const Look* seen, const TxnStamps& txn) {
-  if (seen == nullptr) return Step::attempt(access.held() ? kVerbs : kFirstLook);
+Step share(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {
+  if (seen == nullptr) return Step::attempt(access.held() ? kVerbs : kPreRead);
   if (access.held()) return Step::done();
   const bool tried = (seen->posted.verbs & kCas) != 0;
-  const uint64_t word = tried ? seen->cas_seen : seen->first.lock;
+  const uint64_t word = tried ? seen->cas_seen : seen->pre_read.lock;
   // Locked by an earlier operation of the transaction: the CAS changes nothing but proves it.
   if (word == txn.ctts) return Step::cas(kVerbs, kOffsetOfLock, txn.ctts, txn.ctts);
-  if (is_cleaning_lock(word)) return Step::again(kFirstLook);
-  if (word >= kSharesMax) return Step::abort(AbortReason::kLockHeld);
+  if (is_cleaning_lock(word)) return Step::again(kPreRead);
+  if (word >= kReadersMax) return Step::abort(AbortReason::kLockHeld);
   return Step::cas(kVerbs, kOffsetOfLock, word, word + 1);
 }
 

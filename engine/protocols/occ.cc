@@ -19,18 +19,18 @@ namespace rdmacc {
 // after it proves that the record is whole: unlocked before, and the same stamp in both (the
 // stamp is written before the bytes). The second may be locked already: the bytes are not yet new.
 // What the transaction itself has locked early no other transaction writes.
-Step read_untorn(const Access& /*access*/, const Look* seen, const TxnStamps& txn) {
-  if (seen == nullptr) return Step::attempt(kReadBetweenLooks);
-  const bool free = seen->first.lock == 0 || seen->first.lock == txn.ctts;
+Step read_untorn(const Access& /*access*/, const HeaderSnapshot* seen, const TxnStamps& txn) {
+  if (seen == nullptr) return Step::attempt(kUntornRead);
+  const bool free = seen->pre_read.lock == 0 || seen->pre_read.lock == txn.ctts;
   const bool untorn = free && same_version(*seen);
-  return untorn ? Step::done() : Step::again(kReadBetweenLooks);
+  return untorn ? Step::done() : Step::again(kUntornRead);
 }
 
 // What was read before must still be what the lock covers; a blind write takes what is there.
-Step lock_unchanged(const Access& access, const Look* seen, const TxnStamps& txn) {
-  const Step taken = take_lock(access, seen, txn, kFirstLook);
+Step lock_unchanged(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {
+  const Step taken = take_lock(access, seen, txn, kPreRead);
   if (taken.verdict != Verdict::kDone) return taken;
-  if (access.read && seen->first.wts != access.read_wts) {
+  if (access.read && seen->pre_read.wts != access.read_wts) {
     return Step::abort(access.gap ? AbortReason::kGapChanged : AbortReason::kVersionChanged);
   }
   return taken;

@@ -15,13 +15,13 @@ extern const ProtocolRules kCalvinRules;
 // The lock word from free (or nothing but own shares) to own, and a look with `verbs` behind it;
 // a transaction that finds it held aborts: NOWAIT's lock, with which all but WAITDIE's begin
 // (nowait.cc).
-Step take_lock(const Access& access, const Look* seen, const TxnStamps& txn, int verbs);
+Step take_lock(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn, int verbs);
 
 // The same, of what has not changed since it was read: the lock of OCC and SUNDIAL (occ.cc).
-Step lock_unchanged(const Access& access, const Look* seen, const TxnStamps& txn);
+Step lock_unchanged(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn);
 
 // An atomic read without a lock, as OCC and the reconnaissance of CALVIN want it (occ.cc).
-Step read_untorn(const Access& access, const Look* seen, const TxnStamps& txn);
+Step read_untorn(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn);
 
 // Commit of the protocols that keep one version in place and stamp it only with wts.
 constexpr Effect kInPlaceEffects[] = {Effect::kStamp,  Effect::kLength,  Effect::kIdentity,

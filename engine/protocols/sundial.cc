@@ -25,40 +25,40 @@ namespace {
 
 // What the transaction itself has locked early no other transaction writes; its lease is noted
 // already.
-Step read(const Access& /*access*/, const Look* seen, const TxnStamps& txn) {
-  if (seen == nullptr) return Step::attempt(kReadBetweenLooks);
-  const bool free = !sundial_locked(seen->first.sundial) || seen->first.lock == txn.ctts;
+Step read(const Access& /*access*/, const HeaderSnapshot* seen, const TxnStamps& txn) {
+  if (seen == nullptr) return Step::attempt(kUntornRead);
+  const bool free = !sundial_locked(seen->pre_read.sundial) || seen->pre_read.lock == txn.ctts;
   const bool whole = free && same_version(*seen);
-  return whole ? Step::done() : Step::again(kReadBetweenLooks);
+  return whole ? Step::done() : Step::again(kUntornRead);
 }
 
 Step freeze_lease(uint64_t word, const TxnStamps& txn) {
-  return Step::cas(kFirstLook, kOffsetOfSundial, word,
+  return Step::cas(kPreRead, kOffsetOfSundial, word,
                    sundial_locked_word(sundial_wts(word), worker_of_ctts(txn.ctts)));
 }
 
 // OCC's lock, and then the lease.
-Step lock(const Access& access, const Look* seen, const TxnStamps& txn) {
+Step lock(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {
   const Step locked = lock_unchanged(access, seen, txn);
   if (locked.verdict != Verdict::kDone || access.lease_locked) return locked;
   const bool tried = (seen->posted.verbs & kCas) != 0 && seen->posted.word == kOffsetOfSundial;
-  const uint64_t word = tried ? seen->cas_seen : seen->first.sundial;
+  const uint64_t word = tried ? seen->cas_seen : seen->pre_read.sundial;
   // Only the lock's holder locks the word, so it can be locked as soon as renewals allow.
   return sundial_locked(word) ? Step::abort(AbortReason::kLockHeld) : freeze_lease(word, txn);
 }
 
 // One CAS from the lease that was read. A renewal by another transaction conflicts with none.
-Step renew(const Access& access, const Look* seen, const TxnStamps& txn) {
+Step renew(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {
   uint64_t word = access.lease;
   if (seen != nullptr) {
     if (seen->cas_seen == seen->posted.expected) return Step::done();
     word = seen->cas_seen;
-    if (sundial_locked(word) || seen->last.wts != access.read_wts) {
+    if (sundial_locked(word) || seen->post_read.wts != access.read_wts) {
       return Step::abort(access.gap ? AbortReason::kGapChanged : AbortReason::kLeaseLost);
     }
   }
   if (sundial_rts_bound(word) >= txn.commit_tts) return Step::done();
-  return Step::cas(kLastLook, kOffsetOfSundial, word, sundial_renewed(word, txn.commit_tts));
+  return Step::cas(kPostRead, kOffsetOfSundial, word, sundial_renewed(word, txn.commit_tts));
 }
 
 constexpr Effect kEffects[] = {Effect::kStamp,  Effect::kLength,  Effect::kIdentity,

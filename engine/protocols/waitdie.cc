@@ -15,26 +15,26 @@
 namespace rdmacc {
 namespace {
 
-constexpr int kVerbs = kFirstLook | kReadRecord;
+constexpr int kVerbs = kPreRead | kReadRecord;
 
 // Unlike the simulated time of a verb, the time that a client takes to end its transaction has
 // no bound: 3,000 looks are some 450 ms.
 constexpr int kLooksMax = 3000;
 
-Step lock(const Access& access, const Look* seen, const TxnStamps& txn) {
-  if (seen == nullptr) return Step::attempt(access.locked ? kVerbs : kFirstLook);
+Step lock(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {
+  if (seen == nullptr) return Step::attempt(access.locked ? kVerbs : kPreRead);
   if (access.locked) return Step::done();
-  const uint64_t holder = seen->first.lock, waiter = seen->first.waiter;
+  const uint64_t holder = seen->pre_read.lock, waiter = seen->pre_read.waiter;
   if (waiter != 0 && waiter < txn.ctts) return Step::abort(AbortReason::kDied);
   // Free, or taken by an earlier operation of the transaction: the CAS then changes nothing but
   // proves it.
   if (holder == 0 || holder == txn.ctts) {
     return Step::cas(kVerbs, kOffsetOfLock, holder, txn.ctts);
   }
-  if (is_cleaning_lock(holder)) return Step::again(kFirstLook);
+  if (is_cleaning_lock(holder)) return Step::again(kPreRead);
   if (holder < txn.ctts) return Step::abort(AbortReason::kDied);
-  if (waiter == txn.ctts) return Step::again(kFirstLook);
-  return Step::cas(kFirstLook, kOffsetOfWaiter, waiter, txn.ctts);
+  if (waiter == txn.ctts) return Step::again(kPreRead);
+  return Step::cas(kPreRead, kOffsetOfWaiter, waiter, txn.ctts);
 }
 
 }  // namespace

@@ -8,16 +8,16 @@
 namespace rdmacc {
 
 struct GateLine {
-  // open protocol 8 | next protocol 8 | alone 16 | generation 32. "Protocol" is ProtocolId + 1,
+  // open protocol 8 | next protocol 8 | exclusive 16 | generation 32. "Protocol" is ProtocolId + 1,
   // 0 = none. While next != 0 no other enters; the one that sees the gate drained opens it for the
-  // longest waiter. alone: 1 + the only worker that may enter, 0 = all of the open protocol.
+  // longest waiter. exclusive: 1 + the only worker that may enter, 0 = all of the open protocol.
   uint64_t word;
   uint64_t epoch;                         // global epoch of reclamation; starts at 2, rises by one
   uint64_t ctts_floor;                    // every ctts of the open protocol is larger
   uint64_t switches;                      // how often another protocol was opened
   uint64_t switch_us_sum, switch_us_max;  // from the first waiter's request to the opening
-  uint64_t sweeps;    // of shared locks that are completed (engine/log/share_sweep.h)
-  uint64_t passages;  // how often it was opened for one transaction alone
+  uint64_t sweeps;             // of shared locks that are completed (engine/log/share_sweep.h)
+  uint64_t exclusive_entries;  // how often it was in exclusive mode
 };
 static_assert(sizeof(GateLine) == 64);
 
@@ -25,12 +25,12 @@ struct WorkerLine {
   uint64_t inside;       // protocol + 1 while this worker has a transaction in the gate, else 0
   uint64_t epoch;        // epoch announced by its oldest transaction, 0 = none under way
   uint64_t last_ctts;    // largest ctts it gave out
-  uint64_t waiting_for;  // protocol + 1 that a transaction of its waits for (128: alone), else 0
+  uint64_t waiting_for;  // protocol + 1 that it waits for (128: exclusive), else 0
   uint64_t waiting_since_us;
   uint64_t incarnation;  // of the fabric's worker slot
   uint64_t shares;       // 1: it has begun transactions that share locks; until the line is cleared
   // 1 + the number of sweeps that it knew to be completed when it lost track of a share; 0 = none.
-  uint64_t shares_lost;
+  uint64_t reader_counts_lost;
 };
 static_assert(sizeof(WorkerLine) == 64);
 

@@ -41,7 +41,7 @@ class HashIndexOwner {
   // yields. False: not now.
   bool unlink_tombstone(uint64_t slot, uint64_t wts, uint64_t rts);
 
-  // Is told of changes from now on (nullptr: nobody is). Not owned.
+  // Is told of changes from now on (nullptr: none is). Not owned.
   void observe(StructureObserver* observer) { splitter_.observe(observer); }
   StructureObserver* observer() const { return splitter_.observer(); }
 

@@ -7,14 +7,15 @@
 
 namespace rdmacc {
 
-// The owner's look at its part of a table, for whoever wants to know whether it is sound
+// The owner's look at its part of a table, to tell whether it is sound
 // (engine/verify): nothing is changed and nothing is waited for, whatever goes on meanwhile.
 //
 // A group is looked at without a yield, so that no split comes in between; transactions go on
-// one-sidedly. Whoever changes entries holds the gap header's lock and leaves other stamps behind,
-// whoever changes a record holds the record's. So what a look shows while those are unlocked, and
-// the same before and after it, is no change half done: that is what Fault::settled says. Only
-// units that a transaction may have allocated, or may be about to free, tell nothing at one look.
+// one-sidedly. A transaction that changes entries holds the gap header's lock and leaves other
+// stamps behind, one that changes a record holds the record's. So what a look shows while those are
+// unlocked, and the same before and after it, is no change half done: that is what Fault::settled
+// says. Only units that a transaction may have allocated, or may be about to free, tell nothing at
+// one look.
 //
 // The node's thread 0 alone. Yields between groups and pages.
 class IndexAudit {

@@ -21,7 +21,7 @@ enum Method : MethodId {
   kMethodFindTable = 6,
   kMethodReserveTableId = 7,
   kMethodNodeStatistics = 8,
-  kMethodSettleIndex = 9,
+  kMethodWaitForPendingSplits = 9,
   kMethodLockedHeaders = 10,
   kMethodListTables = 15,
   kMethodTableSize = 16,
@@ -31,7 +31,7 @@ enum Method : MethodId {
   // resolution (engine/log/resolve.h)
   kMethodReleaseLocksOf = 30,
   // sweep of shared locks (engine/log/share_sweep.h)
-  kMethodClearShares = 32,
+  kMethodClearReaderCounts = 32,
 };
 
 class MessageWriter {

@@ -44,7 +44,7 @@ Rpc::Call call_to(const Topology& topology, NodeId node, MethodId method) {
   return call;
 }
 
-// Of a request to settle an index, which a node answers after 0.2 s at the latest.
+// Of a request to wait for pending splits, which a node answers after 0.2 s at the latest.
 constexpr int kSettleRoundsMax = 10;
 
 Status first_error(std::span<const Rpc::Call> calls) {
@@ -212,12 +212,13 @@ Result<TableSize> StorageClient::table_size(TableId id, VerbCounters& counters) 
   return total;
 }
 
-Status StorageClient::settle_index(std::span<const NodeId> nodes, VerbCounters& counters) {
+Status StorageClient::wait_for_pending_splits(std::span<const NodeId> nodes,
+                                              VerbCounters& counters) {
   std::vector<NodeId> splitting(nodes.begin(), nodes.end());
   for (int round = 0; round < kSettleRoundsMax && !splitting.empty(); ++round) {
     std::vector<Rpc::Call> calls;
     for (const NodeId node : splitting) {
-      calls.push_back(call_to(topology_, node, kMethodSettleIndex));
+      calls.push_back(call_to(topology_, node, kMethodWaitForPendingSplits));
     }
     worker_.rpc().call_all(calls, counters);
     RDMACC_RETURN_IF_ERROR(first_error(calls));

@@ -64,7 +64,7 @@ class StorageClient {
   Result<LockedHeaders> locked_headers(NodeId node, uint64_t from, VerbCounters& counters);
   // Waits (bounded) until the nodes have split the groups that extend_bucket made too long, so
   // that the index does not move under the transactions that follow.
-  Status settle_index(std::span<const NodeId> nodes, VerbCounters& counters);
+  Status wait_for_pending_splits(std::span<const NodeId> nodes, VerbCounters& counters);
 
  private:
   Worker& worker_;

@@ -12,7 +12,7 @@ namespace rdmacc {
 namespace {
 
 // How long one request waits for splits; a transaction that chained many buckets asks again.
-constexpr uint64_t kSettleUsMax = 200'000;
+constexpr uint64_t kPendingSplitsUsMax = 200'000;
 
 Status malformed(const char* request) {
   return Status(Code::kInvalidArgument, std::string(request) + ": malformed request");
@@ -38,7 +38,7 @@ void StorageNode::serve(const Guard& guard) {
   handle(kMethodFindTable, &StorageNode::handle_find_table);
   handle(kMethodReserveTableId, &StorageNode::handle_reserve_table_id);
   handle(kMethodNodeStatistics, &StorageNode::handle_node_statistics);
-  handle(kMethodSettleIndex, &StorageNode::handle_settle_index);
+  handle(kMethodWaitForPendingSplits, &StorageNode::handle_wait_for_pending_splits);
   handle(kMethodLockedHeaders, &StorageNode::handle_locked_headers);
   handle(kMethodListTables, &StorageNode::handle_list_tables);
   handle(kMethodTableSize, &StorageNode::handle_table_size);
@@ -213,7 +213,7 @@ Status StorageNode::handle_table_size(WorkerId, Bytes bytes, Reply& reply) {
 
 // Units that are about to be free have an owner: this node.
 bool StorageNode::will_be_freed(uint64_t offset) const {
-  return leftovers_.lists(offset) ||
+  return orphaned_allocations_.lists(offset) ||
          std::any_of(deferred_frees_.begin(), deferred_frees_.end(),
                      [offset](const DeferredFree& each) { return each.slot == offset; });
 }
@@ -234,7 +234,7 @@ Status StorageNode::handle_audit(WorkerId, Bytes bytes, Reply& reply) {
     IndexAudit audit(worker_.scheduler(), region_, arena_, directory_, home, awaited);
     RDMACC_RETURN_IF_ERROR(audit.audit_table(id, report));
   }
-  // Whoever asks again and again sees by the epoch which transactions have ended meanwhile.
+  // A caller that asks again and again sees by the epoch which transactions have ended meanwhile.
   reclaimer_.advance();
   report.epoch = reclaimer_.epoch();
   report.write(reply);
@@ -267,9 +267,9 @@ bool StorageNode::split_some(uint64_t deadline_us) {
   return index_.splits() != splits || index_.groups_queued() < queued;
 }
 
-Status StorageNode::handle_settle_index(WorkerId, Bytes bytes, Reply& reply) {
-  if (!bytes.empty()) return malformed("settle index");
-  const uint64_t deadline_us = worker_.endpoint().now_us() + kSettleUsMax;
+Status StorageNode::handle_wait_for_pending_splits(WorkerId, Bytes bytes, Reply& reply) {
+  if (!bytes.empty()) return malformed("wait for pending splits");
+  const uint64_t deadline_us = worker_.endpoint().now_us() + kPendingSplitsUsMax;
   bool more = index_.split_pending();
   while (more && worker_.endpoint().now_us() < deadline_us) {
     more = split_some(deadline_us) && index_.split_pending();

@@ -22,7 +22,7 @@ StorageNode::StorageNode(Worker& worker, const Topology& topology)
       directory_(layout_, region_, worker.endpoint()),
       index_(worker, topology, region_, arena_, directory_),
       reclaimer_(worker, topology, arena_),
-      leftovers_(worker, region_, arena_, directory_, index_, reclaimer_),
+      orphaned_allocations_(worker, region_, arena_, directory_, index_, reclaimer_),
       tombstones_(worker, region_, arena_, index_, reclaimer_),
       started_us_(worker.endpoint().now_us()) {}
 
@@ -98,16 +98,16 @@ Status StorageNode::reopen() {
 // slot that is live and linked nowhere is of an insert that has unlocked it and is about to link
 // it.
 Status StorageNode::mark_tables() {
-  std::vector<Leftover> found;
+  std::vector<OrphanedAllocation> found;
   note_locked(found);
   std::unordered_map<TableId, uint64_t> rows;
   for (const TableId id : directory_.tables(TableState::kLive)) {
     RDMACC_RETURN_IF_ERROR(index_.mark(id, &rows[id]));
   }
   note_live_unlinked(found);
-  for (const Leftover& each : found) {
+  for (const OrphanedAllocation& each : found) {
     if (!arena_.mark_used(each.kind, each.offset)) continue;  // some index's
-    leftovers_.add(each);
+    orphaned_allocations_.add(each);
     if (each.kind == PageKind::kSlot) ++rows[region_.table_of(each.offset)];
   }
   // The sibling of a split that was undone, and groups of a drop that was cut short.
@@ -125,7 +125,7 @@ Status StorageNode::mark_tables() {
 }
 
 // Noted, but for what a thread of this node had locked itself.
-void StorageNode::note_locked(std::vector<Leftover>& found) {
+void StorageNode::note_locked(std::vector<OrphanedAllocation>& found) {
   for (uint64_t page = 0; page < arena_.page_count(); ++page) {
     arena_.for_each_unit(page, PageKind::kSlot, [&](uint64_t slot, bool) {
       const uint64_t lock = region_.lock_of(slot);
@@ -150,18 +150,18 @@ void StorageNode::note_tombstones() {
   }
 }
 
-void StorageNode::note_live_unlinked(std::vector<Leftover>& found) const {
+void StorageNode::note_live_unlinked(std::vector<OrphanedAllocation>& found) const {
   for (uint64_t page = 0; page < arena_.page_count(); ++page) {
     arena_.for_each_unit(page, PageKind::kSlot, [&](uint64_t slot, bool used) {
       if (used || directory_.live(region_.table_of(slot)) == nullptr) return;
-      const uint64_t holder = Leftovers::holder_of(region_, slot);
+      const uint64_t holder = OrphanedAllocations::holder_of(region_, slot);
       if (holder != 0) found.push_back({PageKind::kSlot, slot, holder});
     });
   }
 }
 
 bool StorageNode::maintenance_pending() const {
-  return index_.split_pending() || reclaimer_.pending() || leftovers_.pending() ||
+  return index_.split_pending() || reclaimer_.pending() || orphaned_allocations_.pending() ||
          tombstones_.pending();
 }
 
@@ -169,7 +169,7 @@ StorageNode::Progress StorageNode::progress() const {
   return Progress{.splits = index_.splits(),
                   .epoch = reclaimer_.epoch(),
                   .groups_queued = index_.groups_queued(),
-                  .leftovers = leftovers_.count(),
+                  .orphaned_allocations = orphaned_allocations_.count(),
                   .tombstones = tombstones_.count(),
                   .deferred_frees = deferred_frees_.size()};
 }
@@ -178,7 +178,7 @@ bool StorageNode::maintain() {
   const Progress before = progress();
   index_.split_queued();
   if (reclaimer_.pending()) reclaimer_.advance();
-  if (leftovers_.pending()) leftovers_.sweep();
+  if (orphaned_allocations_.pending()) orphaned_allocations_.sweep();
   if (tombstones_.pending()) tombstones_.collect();
   free_deferred();
   return progress() != before;

@@ -1,6 +1,6 @@
 #pragma once
 #include "engine/storage/hash_index_owner.h"
-#include "engine/storage/leftovers.h"
+#include "engine/storage/orphaned_allocations.h"
 #include "engine/storage/reclaimer.h"
 #include "engine/storage/storage_messages.h"
 #include "engine/storage/storage_service.h"
@@ -56,7 +56,7 @@ class StorageNode : public StorageService {
   // What maintenance changes when it gets on.
   struct Progress {
     uint64_t splits, epoch;
-    size_t groups_queued, leftovers, tombstones, deferred_frees;
+    size_t groups_queued, orphaned_allocations, tombstones, deferred_frees;
     friend bool operator==(const Progress&, const Progress&) = default;
   };
 
@@ -65,7 +65,7 @@ class StorageNode : public StorageService {
   void defer_free(uint64_t slot);
   void free_deferred();
   bool split_some(uint64_t deadline_us);
-  Status handle_settle_index(WorkerId from, Bytes request, Reply& reply);
+  Status handle_wait_for_pending_splits(WorkerId from, Bytes request, Reply& reply);
 
   Status allocate_all(const AllocateRequest& request, std::vector<Allocation>& taken);
   Status take_units(const AllocateRequest& request, std::vector<Allocation>& taken);
@@ -82,9 +82,9 @@ class StorageNode : public StorageService {
 
   void format_order_area();
   Status mark_tables();
-  void note_locked(std::vector<Leftover>& found);
+  void note_locked(std::vector<OrphanedAllocation>& found);
   void note_tombstones();
-  void note_live_unlinked(std::vector<Leftover>& found) const;
+  void note_live_unlinked(std::vector<OrphanedAllocation>& found) const;
 
   Worker& worker_;
   const Topology topology_;
@@ -94,7 +94,7 @@ class StorageNode : public StorageService {
   Directory directory_;
   HashIndexOwner index_;
   Reclaimer reclaimer_;
-  Leftovers leftovers_;
+  OrphanedAllocations orphaned_allocations_;
   Tombstones tombstones_;
   bool reopened_ = false;
   uint64_t requests_ = 0;

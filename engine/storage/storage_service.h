@@ -103,7 +103,7 @@ class StorageService {
   // and again does not help.
   virtual bool maintain() = 0;
 
-  // Is told how indexes change from now on (nullptr: nobody is). Not owned.
+  // Is told how indexes change from now on (nullptr: none is). Not owned.
   virtual void observe(StructureObserver* observer) = 0;
 
   virtual bool reopened() const = 0;

@@ -1,8 +1,8 @@
 #pragma once
 #include "engine/storage/tuple.h"
 
-// Who wants to know when the owner changes the form of a table's index: tests, that count what
-// happens beside such changes. Nothing here is called on the way of a transaction's verbs.
+// For code that has to know when the owner changes the form of a table's index: tests, that count
+// what happens beside such changes. Nothing here is called on the way of a transaction's verbs.
 
 namespace rdmacc {
 

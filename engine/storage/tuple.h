@@ -11,14 +11,14 @@
 //   16  wts               8    stamp of the newest version; only ever rises
 //   24  length            4    flags         4   (gap header: the group's depth as the length)
 //   32  sundial word      8    lock, wts and rts of SUNDIAL in one word
-//   40  lock              8    0, the ctts of the holder, or how many share it (at most kSharesMax)
+//   40  lock              8    0, the ctts of the holder, or how many share it (<= kReadersMax)
 //   48  rts               8    MVCC: largest ctts that read the newest version
 //   56  waiter            8    WAITDIE: ctts of the oldest waiter
 //   64  record …               [key length 4][key][row], or, with kFlagOverflow, the 8-byte
 //                              address of an overflow block that holds those bytes
 //
 // Two orders of looking at it: ascending sees the stamp before the lock, descending sees rts,
-// then the lock, then length and flags, then the stamp. So a last look whose stamp is still the
+// then the lock, then length and flags, then the stamp. So a post-read whose stamp is still the
 // old one vouches for everything that a writer changes after the stamp: record, length and flags.
 // That is why lock stands between wts and rts, and the length between wts and lock. A write goes:
 // wts, then length and record, then lock (stamps BEFORE bytes).
@@ -52,9 +52,9 @@ constexpr uint32_t kFlagDeleted = 8;   // tombstone: live, but the key is absent
 
 // Readers that share a lock are counted in the lock word. A ctts is larger: it has microseconds
 // above its worker id.
-constexpr uint64_t kSharesMax = 0xFFFF;
-constexpr bool locked_exclusively(uint64_t lock) { return lock > kSharesMax; }
-constexpr bool locked_shared(uint64_t lock) { return lock != 0 && lock <= kSharesMax; }
+constexpr uint64_t kReadersMax = 0xFFFF;
+constexpr bool locked_exclusively(uint64_t lock) { return lock > kReadersMax; }
+constexpr bool locked_shared(uint64_t lock) { return lock != 0 && lock <= kReadersMax; }
 
 // The lock of a node's thread that takes a deleted row out of its group: older than every
 // transaction's. It is held for a moment, by a thread that does not wait and changes nothing that

@@ -15,17 +15,17 @@ struct Access {
   bool write = false;         // to be locked before the log
   bool locked = false;        // exclusively, by this attempt
   bool lease_locked = false;  // SUNDIAL: so is the word that holds the lease
-  uint32_t shares = 0;        // shared locks that this attempt counts in the lock word
+  uint32_t reader_count = 0;  // shared locks that this attempt counts in the lock word
   TableId table = kNoTable;
   bool key_known = true;     // false while a scan has only an entry's tag
   uint64_t key_hash = 0;     // gap: the group's bits
-  uint32_t incarnation = 0;  // 0: not known yet (learnt at the first look)
+  uint32_t incarnation = 0;  // 0: not known yet (learnt at the pre-read)
   uint32_t depth = 0;        // gap: local depth of the group
   uint64_t read_wts = 0;     // version that was read
   uint64_t locked_wts = 0;   // version that the lock covers
   uint64_t lease = 0;        // SUNDIAL's word as it was read, or as the lock found it
 
-  bool held() const { return locked || shares > 0; }
+  bool held() const { return locked || reader_count > 0; }
 };
 
 // What has to be undone to give a header back.
@@ -33,14 +33,14 @@ struct Held {
   GlobalAddress header;
   bool locked = false;
   bool lease_locked = false;
-  uint32_t shares = 0;
+  uint32_t reader_count = 0;
   uint64_t lease = 0;  // the word that the lock replaced, with lease_locked
 
   explicit Held(const Access& access)
       : header(access.header),
         locked(access.locked),
         lease_locked(access.lease_locked),
-        shares(access.shares),
+        reader_count(access.reader_count),
         lease(access.lease) {}
   Held() = default;
 };

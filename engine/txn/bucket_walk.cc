@@ -4,7 +4,7 @@ namespace rdmacc {
 namespace {
 
 struct Image {
-  Header first, last;
+  Header pre_read, post_read;
   Bucket bucket;
 };
 
@@ -40,16 +40,16 @@ Status walk_buckets(StageContext& context, std::span<BucketWalk> walks) {
     for (size_t i = 0; i < walks.size(); i++) {
       if (at[i] == 0) continue;
       const GlobalAddress group = walks[i].group;
-      if (round == 0) batch.read(group, &images[i].first, sizeof(Header));
+      if (round == 0) batch.read(group, &images[i].pre_read, sizeof(Header));
       batch.read(GlobalAddress::make(group.node(), at[i]), &images[i].bucket, sizeof(Bucket));
-      batch.read(group, &images[i].last, sizeof(Header), WordOrder::kDescending);
+      batch.read(group, &images[i].post_read, sizeof(Header), WordOrder::kDescending);
     }
     RDMACC_RETURN_IF_ERROR(batch.execute());
     for (size_t i = 0; i < walks.size(); i++) {
       if (at[i] == 0) continue;
       note_entries(walks[i], context.engine.layout, at[i], images[i].bucket);
-      walks[i].first = images[i].first;
-      walks[i].last = images[i].last;
+      walks[i].pre_read = images[i].pre_read;
+      walks[i].post_read = images[i].post_read;
       at[i] = images[i].bucket.next;
       // A recycled group's bytes may be anything; the looks will not agree, but the walk must not
       // follow them out of the region.

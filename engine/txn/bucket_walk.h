@@ -14,7 +14,7 @@ struct BucketWalk {
   uint32_t bucket = 0;
   uint16_t tag = 0;
   // Out:
-  Header first{}, last{};  // of the gap header, before and after all buckets
+  Header pre_read{}, post_read{};  // of the gap header, before and after all buckets
   boost::container::small_vector<uint64_t, 2> candidates;  // tuple offsets of entries with the tag
   // Every entry with its place: filled when `all_entries`.
   bool all_entries = false;
@@ -25,7 +25,7 @@ struct BucketWalk {
   std::vector<Place> places;
 };
 
-// Walks all chains together; the last round of each walk has its last look. kCorrupt when a chain
+// Walks all chains together; the last round of each walk has its post-read. kCorrupt when a chain
 // leaves the region or does not end.
 Status walk_buckets(StageContext& context, std::span<BucketWalk> walks);
 

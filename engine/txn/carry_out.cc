@@ -18,9 +18,9 @@ static_assert(kFindKeysPerRequest * (kRecordInlineMax + 160) < kMaxMessageBytes)
 constexpr size_t kKeyRequestBytes = 32;  // of a key, besides its bytes
 constexpr uint32_t kScanGroupsPerRequest = 8;
 static_assert(kScanTuplesPerMessage * (kRecordInlineMax + 96) < kMaxMessageBytes);
-// A gap header with more wishes than this is locked and placed one-sided: the owner would only
-// walk for it what the batch of one transaction makes long.
-constexpr size_t kWishesPerRequest = 4096;
+// A gap header with more entry changes than this is locked and placed one-sided: the owner would
+// only walk for it what the batch of one transaction makes long.
+constexpr size_t kEntryChangesPerRequest = 4096;
 
 Status corrupt_answer() { return Status(Code::kCorrupt, "a stage's answer does not parse"); }
 
@@ -222,7 +222,7 @@ Status carry_out_lock(StageContext& context, StagePlan plan, std::span<LockWork>
   Requests requests(context, StageWork::kLock);
   std::vector<LockWork*> long_ones;
   for (size_t i = 0; i < works.size(); i++) {
-    if (works[i].wishes.size() > kWishesPerRequest) {
+    if (works[i].entry_changes.size() > kEntryChangesPerRequest) {
       long_ones.push_back(&works[i]);
       continue;
     }
@@ -354,7 +354,7 @@ Status carry_out_release(StageContext& context, StagePlan plan, std::span<const 
   if (lost.empty()) return status;
   const Status again = release_accesses(context, lost, false);
   const bool shared =
-      std::any_of(lost.begin(), lost.end(), [](const Held& each) { return each.shares > 0; });
+      std::any_of(lost.begin(), lost.end(), [](const Held& each) { return each.reader_count > 0; });
   return shared ? status : again;
 }
 

@@ -181,7 +181,7 @@ void Transaction::release_locks(StageContext& stage) {
   // A node died under a request that may have locked: it is asked once it is back, or until the
   // wait is over and its memory is lost anyway.
   const uint64_t deadline_us = stage.engine.worker.endpoint().now_us() + kNodeReturnUsMax;
-  while (unsure_ && !release_everywhere(stage).ok() &&
+  while (lock_state_unknown_ && !release_everywhere(stage).ok() &&
          stage.engine.worker.endpoint().now_us() < deadline_us) {
     stage.engine.worker.scheduler().sleep_for(kNodeReturnPauseUs);
   }
@@ -190,18 +190,18 @@ void Transaction::release_locks(StageContext& stage) {
     if (!access.held()) continue;
     held.emplace_back(access);
     access.locked = access.lease_locked = false;
-    access.shares = 0;
+    access.reader_count = 0;
   }
   if (held.empty()) return;
   const uint64_t start_ns = stage.engine.worker.endpoint().now_ns();
   // Locks that the nodes were asked to look for may be others' by now. A share does not say whose
   // it is, and an upgrade may have used it up: all of them are left to the sweep.
   const std::span<const Held> all(held.data(), held.size());
-  Status status = unsure_ ? release_accesses(stage, all, /*certain=*/false)
-                          : carry_out_release(stage, parameters_.plan, all);
-  unsure_of_shares_ = !status.ok();
+  Status status = lock_state_unknown_ ? release_accesses(stage, all, /*certain=*/false)
+                                      : carry_out_release(stage, parameters_.plan, all);
+  reader_counts_unknown_ = !status.ok();
   while (!status.ok() && stage.engine.worker.endpoint().now_us() < deadline_us) {
-    unsure_ = true;
+    lock_state_unknown_ = true;
     stage.engine.worker.scheduler().sleep_for(kNodeReturnPauseUs);
     status = release_accesses(stage, all, /*certain=*/false);
   }
@@ -210,7 +210,7 @@ void Transaction::release_locks(StageContext& stage) {
 
 // A transaction that made chains grow waits for the splits, so that later ones, often in the
 // same session, do not lose to them.
-void Transaction::settle_index() {
+void Transaction::wait_for_pending_splits() {
   std::vector<NodeId> nodes;
   for (const LockWork& work : writes_.locks()) {
     const NodeId node = work.access->header.node();
@@ -219,7 +219,8 @@ void Transaction::settle_index() {
     }
   }
   if (nodes.empty()) return;
-  static_cast<void>(coordinator_.engine.storage.settle_index(nodes, allocation_counters_));
+  static_cast<void>(
+      coordinator_.engine.storage.wait_for_pending_splits(nodes, allocation_counters_));
 }
 
 Status Transaction::commit() {
@@ -300,7 +301,7 @@ void Transaction::finish_commit(StageContext& stage) {
     if (!outcome_unknown_) writes_.free_replaced(stage, evicted_);
   }
   release_locks(stage);
-  settle_index();
+  wait_for_pending_splits();
   finish(HistoryOutcome::kCommitted);
 }
 
@@ -331,8 +332,10 @@ void Transaction::abort() {
 
 void Transaction::finish(HistoryOutcome outcome) {
   for (const Access& access : accesses_) CHECK(!access.held());
-  if (shares_locks() && (unsure_ || unsure_of_shares_)) coordinator_.gate.lost_shares();
-  coordinator_.gate.leave(pass_);
+  if (shares_locks() && (lock_state_unknown_ || reader_counts_unknown_)) {
+    coordinator_.gate.lost_reader_counts();
+  }
+  coordinator_.gate.leave(gate_entry_);
   WorkerStats& stats = coordinator_.stats;
   if (outcome == HistoryOutcome::kCommitted) {
     stats.committed++;

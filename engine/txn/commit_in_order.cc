@@ -77,8 +77,8 @@ Status Transaction::commit_in_order() {
   return status;
 }
 
-// As settle_index() does. The nodes do not say whether chains grew: few writes are not worth
-// asking.
+// As wait_for_pending_splits() does. The nodes do not say whether chains grew: few writes are not
+// worth asking.
 void Transaction::settle_after(std::span<const OrderedWrite> writes) {
   constexpr size_t kManyWrites = 64;
   if (writes.size() < kManyWrites) return;
@@ -91,7 +91,7 @@ void Transaction::settle_after(std::span<const OrderedWrite> writes) {
   for (NodeId node = 0; node < written.size(); node++) {
     if (written[node]) nodes.push_back(node);
   }
-  static_cast<void>(engine.storage.settle_index(nodes, allocation_counters_));
+  static_cast<void>(engine.storage.wait_for_pending_splits(nodes, allocation_counters_));
 }
 
 Status Transaction::execute_procedure(OrderedRequest request, OrderedOutcome& outcome) {

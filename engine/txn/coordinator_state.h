@@ -5,8 +5,8 @@
 #include "engine/txn/history.h"
 #include "engine/txn/object_memory.h"
 #include "engine/txn/ordered_request.h"
-#include "engine/txn/peek.h"
 #include "engine/txn/txn_observer.h"
+#include "engine/txn/unvalidated_read.h"
 #include "engine/txn/worker_stats.h"
 
 namespace rdmacc {
@@ -16,20 +16,20 @@ namespace rdmacc {
 struct CoordinatorState {
   CoordinatorState(Worker& worker, const Topology& topology, uint32_t replicas,
                    uint64_t of_write_set_bytes_max, uint32_t location_cache_entries,
-                   uint32_t peek_cache_entries)
+                   uint32_t unvalidated_read_cache_entries)
       : engine(worker, topology, location_cache_entries),
         log_map(topology.nodes, replicas),
         gate(worker, topology, engine.clock),
         log(worker, topology, engine.storage),
         write_set_bytes_max(of_write_set_bytes_max),
-        peeked(peek_cache_entries) {}
+        unvalidated_reads(unvalidated_read_cache_entries) {}
 
   EngineContext engine;
   const PartitionMap log_map;  // which nodes keep the log
   Gate gate;
   LogWriter log;
   const uint64_t write_set_bytes_max;
-  PeekCache peeked;
+  UnvalidatedReadCache unvalidated_reads;
   ObjectMemory transactions;
   WorkerStats stats;
   HistoryWriter* history = nullptr;

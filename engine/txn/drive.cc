@@ -13,7 +13,7 @@ constexpr int kRoundsMax = 10'000;
 
 class Driver {
  public:
-  Driver(StageContext& context, Rule rule, std::span<Driven> records)
+  Driver(StageContext& context, Rule rule, std::span<RecordState> records)
       : context_(context), rule_(rule), records_(records), batch_(context.batch()) {}
 
   Status run() {
@@ -27,19 +27,19 @@ class Driver {
  private:
   Status begin();
   Status rounds();
-  Status make_room(Driven& record, const Step& step);
-  void post(Driven& record, const Step& step);
-  bool note(Driven& record, const Step& step) const;
-  void note_won(Driven& record, const Step& step) const;
-  void judge(Driven& record, Step& step, int looks);
-  void accept(Driven& record, const Step& step);
+  Status make_room(RecordState& record, const Step& step);
+  void post(RecordState& record, const Step& step);
+  bool note(RecordState& record, const Step& step) const;
+  void note_won(RecordState& record, const Step& step) const;
+  void judge(RecordState& record, Step& step, int looks);
+  void accept(RecordState& record, const Step& step);
   Status stop_waiting();
 
-  bool pending(const Driven& record) const { return record.end == Driven::End::kPending; }
+  bool pending(const RecordState& record) const { return record.end == RecordState::End::kPending; }
 
   StageContext& context_;
   const Rule rule_;
-  const std::span<Driven> records_;
+  const std::span<RecordState> records_;
   DoorbellBatch batch_;
   boost::container::small_vector<Step, 4> steps_;
   size_t pending_ = 0;
@@ -49,14 +49,16 @@ class Driver {
 Status Driver::begin() {
   steps_.resize(records_.size());
   for (size_t i = 0; i < records_.size(); i++) {
-    Driven& record = records_[i];
-    if (record.look == nullptr) record.look = context_.arena.allocate_array<Look>(1);
-    if (record.look == nullptr) return out_of_registered_memory();
-    *record.look = Look{};
-    record.look->history = record.history;
+    RecordState& record = records_[i];
+    if (record.snapshot == nullptr) {
+      record.snapshot = context_.arena.allocate_array<HeaderSnapshot>(1);
+    }
+    if (record.snapshot == nullptr) return out_of_registered_memory();
+    *record.snapshot = HeaderSnapshot{};
+    record.snapshot->history = record.history;
     steps_[i] = rule_(*record.access, nullptr, context_.stamps);
     if (steps_[i].verdict == Verdict::kDone) {
-      record.end = Driven::End::kDone;  // nothing to do
+      record.end = RecordState::End::kDone;  // nothing to do
       continue;
     }
     CHECK(steps_[i].verdict == Verdict::kTry);
@@ -78,7 +80,7 @@ Status Driver::rounds() {
       all_wait = all_wait && steps_[i].verdict == Verdict::kLookAgain;
       post(records_[i], steps_[i]);
     }
-    if (all_wait) context_.give_way(looks);
+    if (all_wait) context_.backoff(looks);
     RDMACC_RETURN_IF_ERROR(batch_.execute());
     for (size_t i = 0; i < records_.size(); i++) {
       if (pending(records_[i])) judge(records_[i], steps_[i], looks);
@@ -87,31 +89,31 @@ Status Driver::rounds() {
   return Status();
 }
 
-Status Driver::make_room(Driven& record, const Step& step) {
-  Look& look = *record.look;
+Status Driver::make_room(RecordState& record, const Step& step) {
+  HeaderSnapshot& snapshot = *record.snapshot;
   if ((step.verbs & kReadVersion) != 0 && record.version == nullptr) {
     record.version = context_.arena.allocate(sizeof(VersionHead) + record.record_bytes);
     if (record.version == nullptr) return out_of_registered_memory();
   }
-  if ((step.verbs & kReadStamps) != 0 && look.versions == nullptr && record.history > 0) {
-    look.versions = context_.arena.allocate_array<VersionHead>(record.history);
-    if (look.versions == nullptr) return out_of_registered_memory();
+  if ((step.verbs & kReadStamps) != 0 && snapshot.versions == nullptr && record.history > 0) {
+    snapshot.versions = context_.arena.allocate_array<VersionHead>(record.history);
+    if (snapshot.versions == nullptr) return out_of_registered_memory();
   }
   return Status();
 }
 
-void Driver::post(Driven& record, const Step& step) {
+void Driver::post(RecordState& record, const Step& step) {
   const GlobalAddress header = record.access->header;
-  Look& look = *record.look;
+  HeaderSnapshot& snapshot = *record.snapshot;
   const auto version_at = [&](uint32_t i) {
     return header.plus(version_place(record.record_bytes, i));
   };
-  look.posted = step;
+  snapshot.posted = step;
   if ((step.verbs & kCas) != 0) {
-    batch_.compare_swap(header.plus(step.word), step.expected, step.desired, &look.cas_seen);
+    batch_.compare_swap(header.plus(step.word), step.expected, step.desired, &snapshot.cas_seen);
   }
-  if ((step.verbs & kFirstLook) != 0) {
-    batch_.read(header, &look.first, sizeof(Header), WordOrder::kAscending);
+  if ((step.verbs & kPreRead) != 0) {
+    batch_.read(header, &snapshot.pre_read, sizeof(Header), WordOrder::kAscending);
   }
   if ((step.verbs & kReadRecord) != 0 && record.record_bytes != 0) {
     batch_.read(header.plus(kOffsetOfRecord), record.record, record.record_bytes);
@@ -119,28 +121,28 @@ void Driver::post(Driven& record, const Step& step) {
   if ((step.verbs & kReadVersion) != 0) {
     const auto i = static_cast<uint32_t>(step.version);
     batch_.read(version_at(i), record.version, sizeof(VersionHead) + record.record_bytes);
-    batch_.read(version_at(i), &look.version_stamp, sizeof(look.version_stamp));
+    batch_.read(version_at(i), &snapshot.version_stamp, sizeof(snapshot.version_stamp));
   }
-  if ((step.verbs & kLastLook) != 0) {
-    batch_.read(header, &look.last, sizeof(Header), WordOrder::kDescending);
+  if ((step.verbs & kPostRead) != 0) {
+    batch_.read(header, &snapshot.post_read, sizeof(Header), WordOrder::kDescending);
   }
   if ((step.verbs & kReadStamps) != 0) {
     for (uint32_t i = 0; i < record.history; i++) {
-      batch_.read(version_at(i), &look.versions[i], sizeof(VersionHead));
+      batch_.read(version_at(i), &snapshot.versions[i], sizeof(VersionHead));
     }
   }
 }
 
 // What a CAS that found what it expected has changed.
-void Driver::note_won(Driven& record, const Step& step) const {
+void Driver::note_won(RecordState& record, const Step& step) const {
   Access& access = *record.access;
   if (step.word == kOffsetOfLock) {
     record.newly_locked = step.expected != step.desired;
     if (step.desired == context_.stamps.ctts) {
       access.locked = true;
-      access.shares = 0;  // the CAS expected no others
+      access.reader_count = 0;  // the CAS expected no others
     } else {
-      access.shares++;
+      access.reader_count++;
     }
   } else if (step.word == kOffsetOfSundial) {
     access.lease_locked = sundial_locked(step.desired);
@@ -151,29 +153,29 @@ void Driver::note_won(Driven& record, const Step& step) const {
 }
 
 // Notes what a round found; false when the header is not (any more) what the access means.
-bool Driver::note(Driven& record, const Step& step) const {
+bool Driver::note(RecordState& record, const Step& step) const {
   Access& access = *record.access;
-  const Look& look = *record.look;
+  const HeaderSnapshot& snapshot = *record.snapshot;
   if ((step.verbs & kCas) != 0) {
-    if (look.cas_seen == step.expected) {
+    if (snapshot.cas_seen == step.expected) {
       note_won(record, step);
-    } else if (step.word == kOffsetOfLock && look.cas_seen == context_.stamps.ctts) {
+    } else if (step.word == kOffsetOfLock && snapshot.cas_seen == context_.stamps.ctts) {
       access.locked = true;  // two operations of one batch have met on one gap header
     }
   }
-  if ((step.verbs & kFirstLook) != 0) {
-    if (!same_identity(access, look.first)) return false;
-    record.accepted = look.first;
+  if ((step.verbs & kPreRead) != 0) {
+    if (!same_identity(access, snapshot.pre_read)) return false;
+    record.accepted = snapshot.pre_read;
   }
-  if ((step.verbs & kLastLook) != 0) {
-    if (!same_identity(access, look.last)) return false;
-    record.accepted = look.last;
+  if ((step.verbs & kPostRead) != 0) {
+    if (!same_identity(access, snapshot.post_read)) return false;
+    record.accepted = snapshot.post_read;
   }
   return true;
 }
 
-void Driver::accept(Driven& record, const Step& step) {
-  record.end = Driven::End::kDone;
+void Driver::accept(RecordState& record, const Step& step) {
+  record.end = RecordState::End::kDone;
   record.access->incarnation = record.accepted.incarnation;
   context_.engine.clock.observe(std::max(record.accepted.wts, record.accepted.rts));
   if (step.version == kBeforeFirstVersion) {
@@ -188,15 +190,15 @@ void Driver::accept(Driven& record, const Step& step) {
   }
 }
 
-void Driver::judge(Driven& record, Step& step, int looks) {
+void Driver::judge(RecordState& record, Step& step, int looks) {
   if (!note(record, step)) {
     // A lost CAS on a foreign header is a conflict like any other for a rule that does not wait,
     // but the location is wrong in the first place.
-    record.end = Driven::End::kStale;
+    record.end = RecordState::End::kStale;
     pending_--;
     return;
   }
-  step = rule_(*record.access, record.look, context_.stamps);
+  step = rule_(*record.access, record.snapshot, context_.stamps);
   if (step.verdict == Verdict::kDone) {
     accept(record, step);
     pending_--;
@@ -204,31 +206,32 @@ void Driver::judge(Driven& record, Step& step, int looks) {
   }
   if (step.verdict == Verdict::kTry && looks < kRoundsMax) return;
   if (step.verdict == Verdict::kLookAgain && looks < context_.rules.looks_max) return;
-  record.end = Driven::End::kAbort;
+  record.end = RecordState::End::kAbort;
   record.reason = step.verdict == Verdict::kAbort      ? step.reason
                   : context_.rules.locks_what_it_reads ? AbortReason::kWaitedTooLong
                                                        : AbortReason::kReadUnstable;
-  context_.engine.clock.observe(std::max(record.look->first.wts, record.look->first.rts));
+  context_.engine.clock.observe(
+      std::max(record.snapshot->pre_read.wts, record.snapshot->pre_read.rts));
   pending_--;
   aborted_ = true;
 }
 
 // A transaction that stops waiting, with the lock or without, leaves no waiter word behind.
 Status Driver::stop_waiting() {
-  for (Driven& record : records_) {
+  for (RecordState& record : records_) {
     if (!record.waiting) continue;
     record.waiting = false;
     batch_.compare_swap(record.access->header.plus(kOffsetOfWaiter), context_.stamps.ctts, 0,
-                        &record.look->cas_seen);
+                        &record.snapshot->cas_seen);
   }
   return batch_.execute();
 }
 
-Status drive(StageContext& context, Rule rule, std::span<Driven> records) {
+Status drive(StageContext& context, Rule rule, std::span<RecordState> records) {
   return Driver(context, rule, records).run();
 }
 
-void note_read(const StageContext& context, const Driven& record, Access& access) {
+void note_read(const StageContext& context, const RecordState& record, Access& access) {
   const bool absent = (record.accepted.flags & kFlagDeleted) != 0;
   access.read = true;
   access.locked_wts = record.accepted.wts;
@@ -236,14 +239,14 @@ void note_read(const StageContext& context, const Driven& record, Access& access
   // it.
   access.read_wts =
       absent && context.rules.reads_at_ctts ? context.stamps.just_before() : record.accepted.wts;
-  if (!access.lease_locked) access.lease = record.look->first.sundial;
+  if (!access.lease_locked) access.lease = record.snapshot->pre_read.sundial;
 }
 
-Status outcome_of(std::span<const Driven> records) {
+Status outcome_of(std::span<const RecordState> records) {
   bool stale = false;
-  for (const Driven& record : records) {
-    if (record.end == Driven::End::kAbort) return aborted(record.reason);
-    stale = stale || record.end == Driven::End::kStale;
+  for (const RecordState& record : records) {
+    if (record.end == RecordState::End::kAbort) return aborted(record.reason);
+    stale = stale || record.end == RecordState::End::kStale;
   }
   return stale ? aborted(AbortReason::kStaleLocation) : Status();
 }

@@ -10,19 +10,19 @@
 namespace rdmacc {
 
 // A record under a rule. `access` learns what the rounds find: locks, incarnation.
-struct Driven {
+struct RecordState {
   Access* access = nullptr;
-  Look* look = nullptr;         // registered; allocated by the driver when nullptr
-  std::byte* record = nullptr;  // registered; where kReadRecord goes, `record_bytes` of it
+  HeaderSnapshot* snapshot = nullptr;  // registered; allocated by the driver when nullptr
+  std::byte* record = nullptr;         // registered; where kReadRecord goes, `record_bytes` of it
   uint32_t record_bytes = 0;
   uint32_t history = 0;  // old versions that the slot has room for
   // Out:
   enum class End : uint8_t { kPending, kDone, kStale, kAbort } end = End::kPending;
   AbortReason reason = AbortReason::kNone;
   bool newly_locked = false;  // this drive's CAS took the lock (the transaction had not held it)
-  // The header as the rule accepted it: the last look if there was one, else the first. For an old
-  // version its stamp, length and flags are that version's, and `record` points at its bytes. With
-  // kFlagDeleted the key is absent, and the record's bytes are good for nothing but the key.
+  // The header as the rule accepted it: the post-read if there was one, else the pre-read. For an
+  // old version its stamp, length and flags are that version's, and `record` points at its bytes.
+  // With kFlagDeleted the key is absent, and the record's bytes are good for nothing but the key.
   Header accepted{};
 
  private:
@@ -35,12 +35,12 @@ struct Driven {
 // lock was got, access->locked says so) or one aborts (the others then stay pending, but their
 // locks are noted). Returns an error only for cancellation, dead nodes and lack of memory;
 // conflicts are in `end`.
-Status drive(StageContext& context, Rule rule, std::span<Driven> records);
+Status drive(StageContext& context, Rule rule, std::span<RecordState> records);
 
 // Notes in `access` which version a read has accepted.
-void note_read(const StageContext& context, const Driven& record, Access& access);
+void note_read(const StageContext& context, const RecordState& record, Access& access);
 
 // The first abort among them as a Status, else stale as kStaleLocation, else ok.
-Status outcome_of(std::span<const Driven> records);
+Status outcome_of(std::span<const RecordState> records);
 
 }  // namespace rdmacc

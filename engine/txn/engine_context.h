@@ -51,18 +51,18 @@ struct StageContext {
   bool is_cancelled() const { return cancelled != nullptr && *cancelled; }
   // The rest of a wait for another transaction: short at first, since a commit takes a few rounds,
   // and what is waited for lies idle until the next look.
-  void give_way(int attempt) const {
+  void backoff(int attempt) const {
     constexpr uint64_t kPauseUsMax = 200;
     const uint64_t pause_us = 1 + static_cast<uint64_t>(attempt) / 8;
     engine.worker.scheduler().sleep_for(std::min(pause_us, kPauseUsMax));
   }
   // A gap header that the read rule has accepted.
-  void note_gap_read(Access& gap, const Look& look) const {
+  void note_gap_read(Access& gap, const HeaderSnapshot& snapshot) const {
     gap.read = true;
     // Under timestamp ordering what counts is the time of the look; others may insert later.
-    gap.read_wts = rules.reads_at_ctts ? stamps.just_before() : look.last.wts;
-    gap.lease = look.first.sundial;
-    engine.clock.observe(look.last.wts);
+    gap.read_wts = rules.reads_at_ctts ? stamps.just_before() : snapshot.post_read.wts;
+    gap.lease = snapshot.pre_read.sundial;
+    engine.clock.observe(snapshot.post_read.wts);
   }
   // A table that this protocol can work with: several versions need room for them.
   Result<CachedTable*> table(TableId id) const {

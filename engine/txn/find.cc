@@ -24,8 +24,8 @@ struct Search {
   boost::container::small_vector<uint64_t, 2>
       candidates;  // tuple offsets still to look at, next at the back
   bool from_cache = false;
-  bool walked = false;  // first, last hold the gap of the latest walk
-  Header first{}, last{};
+  bool walked = false;  // pre_read, post_read hold the gap of the latest walk
+  Header pre_read{}, post_read{};
   uint64_t failed_wts = 0;  // gap stamp of a walk whose candidates were all something else
   bool failed = false;
 
@@ -45,7 +45,7 @@ class Finder {
     for (int attempt = 0; attempt < kAttemptsMax; attempt++) {
       // What has lost anyhow locks and reads no more.
       if (!any_pending() || any_aborted()) return Status();
-      if (attempt > 2) context_.give_way(attempt);
+      if (attempt > 2) context_.backoff(attempt);
       if (context_.is_cancelled()) return Status(Code::kCancelled);
       RDMACC_RETURN_IF_ERROR(walk());
       RDMACC_RETURN_IF_ERROR(try_candidates());
@@ -69,7 +69,7 @@ class Finder {
   }
   Status walk();
   Status try_candidates();
-  Status judge_candidates(std::span<Search*> tried, std::span<Driven> driven,
+  Status judge_candidates(std::span<Search*> tried, std::span<RecordState> record_states,
                           std::span<Access> accesses);
   Status fetch_overflow(std::span<Search*> found);
   Status settle_missing();
@@ -132,7 +132,7 @@ Status Finder::walk() {
   RDMACC_RETURN_IF_ERROR(walk_buckets(context_, {walks.data(), walks.size()}));
   for (size_t i = 0; i < walking.size(); i++) {
     Search& search = *walking[i];
-    const Header& gap = walks[i].first;
+    const Header& gap = walks[i].pre_read;
     search.walked = false;
     if (!claims(gap, search.work->table, search.work->hash)) {
       // The group was split, or the table is gone: look the root up again.
@@ -147,8 +147,8 @@ Status Finder::walk() {
       continue;
     }
     search.walked = true;
-    search.first = walks[i].first;
-    search.last = walks[i].last;
+    search.pre_read = walks[i].pre_read;
+    search.post_read = walks[i].post_read;
     search.candidates = std::move(walks[i].candidates);
     search.from_cache = false;
     if (!gap_access.held()) {
@@ -195,28 +195,30 @@ Status Finder::try_candidates() {
   }
   if (tried.empty()) return Status();
   Few<Access> accesses(tried.size());
-  Few<Driven> driven(tried.size());
+  Few<RecordState> record_states(tried.size());
   for (size_t i = 0; i < tried.size(); i++) {
     const Search& search = *tried[i];
     accesses[i].header = search.address(search.candidates.back());
     accesses[i].table = search.work->table;
     accesses[i].key_hash = search.work->hash;
-    driven[i].access = &accesses[i];
-    driven[i].record_bytes = search.table->record_size;
-    driven[i].history = search.table->history;
-    driven[i].record = context_.arena.allocate(search.table->record_size);
-    if (driven[i].record == nullptr) return out_of_registered_memory();
+    record_states[i].access = &accesses[i];
+    record_states[i].record_bytes = search.table->record_size;
+    record_states[i].history = search.table->history;
+    record_states[i].record = context_.arena.allocate(search.table->record_size);
+    if (record_states[i].record == nullptr) return out_of_registered_memory();
   }
-  const Status status = drive(context_, context_.rules.read, {driven.data(), driven.size()});
+  const Status status =
+      drive(context_, context_.rules.read, {record_states.data(), record_states.size()});
   if (!status.ok()) {
     for (size_t i = 0; i < tried.size(); i++) tried[i]->work->access = accesses[i];
     return status;
   }
-  return judge_candidates({tried.data(), tried.size()}, {driven.data(), driven.size()},
+  return judge_candidates({tried.data(), tried.size()},
+                          {record_states.data(), record_states.size()},
                           {accesses.data(), accesses.size()});
 }
 
-Status Finder::judge_candidates(std::span<Search*> tried, std::span<Driven> driven,
+Status Finder::judge_candidates(std::span<Search*> tried, std::span<RecordState> record_states,
                                 std::span<Access> accesses) {
   Few<Search*> found;
   found.reserve(tried.size());
@@ -224,15 +226,16 @@ Status Finder::judge_candidates(std::span<Search*> tried, std::span<Driven> driv
     Search& search = *tried[i];
     KeyWork& work = *search.work;
     work.access = accesses[i];
-    if (driven[i].end == Driven::End::kAbort) {
-      fail(search, driven[i].reason);
-    } else if (driven[i].end == Driven::End::kDone && (driven[i].accepted.flags & kFlagLive) != 0) {
-      const bool deleted = (driven[i].accepted.flags & kFlagDeleted) != 0;
+    if (record_states[i].end == RecordState::End::kAbort) {
+      fail(search, record_states[i].reason);
+    } else if (record_states[i].end == RecordState::End::kDone &&
+               (record_states[i].accepted.flags & kFlagLive) != 0) {
+      const bool deleted = (record_states[i].accepted.flags & kFlagDeleted) != 0;
       work.result = deleted ? KeyWork::Result::kMissing : KeyWork::Result::kFound;
-      work.flags = driven[i].accepted.flags;
-      note_read(context_, driven[i], work.access);
-      work.record = std::string_view(reinterpret_cast<const char*>(driven[i].record),
-                                     driven[i].accepted.length);
+      work.flags = record_states[i].accepted.flags;
+      note_read(context_, record_states[i], work.access);
+      work.record = std::string_view(reinterpret_cast<const char*>(record_states[i].record),
+                                     record_states[i].accepted.length);
       found.push_back(&search);
     }
   }
@@ -249,7 +252,7 @@ Status Finder::judge_candidates(std::span<Search*> tried, std::span<Driven> driv
     Search& search = *tried[i];
     KeyWork& work = *search.work;
     if (work.result == KeyWork::Result::kAborted) continue;
-    if (driven[i].end == Driven::End::kPending) continue;  // another one aborted first
+    if (record_states[i].end == RecordState::End::kPending) continue;  // another one aborted first
     std::string_view key, row;
     if (work.result != KeyWork::Result::kPending && split_record(work.record, key, row) &&
         key == work.key) {
@@ -260,7 +263,7 @@ Status Finder::judge_candidates(std::span<Search*> tried, std::span<Driven> driv
     work.result = KeyWork::Result::kPending;
     context_.engine.locations.forget(work.hash);
     search.candidates.pop_back();
-    if (driven[i].newly_locked && !wanted_by_other(search, accesses[i])) {
+    if (record_states[i].newly_locked && !wanted_by_other(search, accesses[i])) {
       RDMACC_RETURN_IF_ERROR(give_back(accesses[i]));
     }
     work.access = Access{};
@@ -270,9 +273,9 @@ Status Finder::judge_candidates(std::span<Search*> tried, std::span<Driven> driv
       // stamp. A transaction that locks what it reads need not know: it walks again under the gap's
       // lock, which an earlier key of its own may have taken already.
       const bool unchanged =
-          search.failed && search.failed_wts == search.first.wts && search.first.lock == 0;
+          search.failed && search.failed_wts == search.pre_read.wts && search.pre_read.lock == 0;
       search.failed = true;
-      search.failed_wts = search.last.wts;
+      search.failed_wts = search.post_read.wts;
       const bool settled = unchanged || work.gap.held() || context_.rules.locks_what_it_reads;
       if (!settled) search.walked = false;
     }
@@ -314,12 +317,12 @@ Status Finder::settle_missing() {
       to_lock.push_back(&search);
       continue;
     }
-    const Look look{search.first, search.last, 0, 0, {}, nullptr, 0};
-    const bool same = same_identity(work.gap, look.last);
+    const HeaderSnapshot snapshot{search.pre_read, search.post_read, 0, 0, {}, nullptr, 0};
+    const bool same = same_identity(work.gap, snapshot.post_read);
     const Step step =
-        same ? context_.rules.read(work.gap, &look, context_.stamps) : Step::again(kNoVerbs);
+        same ? context_.rules.read(work.gap, &snapshot, context_.stamps) : Step::again(kNoVerbs);
     if (step.verdict == Verdict::kDone) {
-      context_.note_gap_read(work.gap, look);
+      context_.note_gap_read(work.gap, snapshot);
       work.result = KeyWork::Result::kMissing;
     } else if (step.verdict == Verdict::kAbort) {
       fail(search, step.reason);
@@ -349,21 +352,21 @@ Status Finder::raise_gaps(std::span<Search*> missing, std::span<const Step> step
 // Two-phase locking: the absence is protected by the gap header's lock, and the chain is walked
 // once more under it.
 Status Finder::lock_gaps(std::span<Search*> missing) {
-  std::vector<Driven> driven(missing.size());
-  for (size_t i = 0; i < missing.size(); i++) driven[i].access = &missing[i]->work->gap;
-  RDMACC_RETURN_IF_ERROR(drive(context_, context_.rules.read, driven));
+  std::vector<RecordState> record_states(missing.size());
+  for (size_t i = 0; i < missing.size(); i++) record_states[i].access = &missing[i]->work->gap;
+  RDMACC_RETURN_IF_ERROR(drive(context_, context_.rules.read, record_states));
   // Of keys that have met on one header, one has locked it, for all.
   boost::container::small_vector<GlobalAddress, 8> locked;
-  for (const Driven& each : driven) {
+  for (const RecordState& each : record_states) {
     if (each.newly_locked) locked.push_back(each.access->header);
   }
   for (size_t i = 0; i < missing.size(); i++) {
     KeyWork& work = *missing[i]->work;
-    if (driven[i].end == Driven::End::kAbort) {
-      fail(*missing[i], driven[i].reason);
-    } else if (driven[i].end == Driven::End::kDone) {
-      note_read(context_, driven[i], work.gap);
-    } else if (driven[i].end == Driven::End::kStale && work.gap.held()) {
+    if (record_states[i].end == RecordState::End::kAbort) {
+      fail(*missing[i], record_states[i].reason);
+    } else if (record_states[i].end == RecordState::End::kDone) {
+      note_read(context_, record_states[i], work.gap);
+    } else if (record_states[i].end == RecordState::End::kStale && work.gap.held()) {
       // The group was split between the walk and the CAS. The lock is given back at once unless
       // the transaction held it before.
       const Access stale = work.gap;

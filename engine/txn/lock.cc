@@ -11,26 +11,26 @@ namespace {
 
 constexpr int kPlaceAttempts = 4;
 
-// The wishes of one home bucket of one locked group.
+// The entry changes of one home bucket of one locked group.
 struct Placement {
   LockWork* work;
   uint32_t bucket;
-  std::vector<const EntryWish*> wishes;
+  std::vector<const IndexEntryChange*> entry_changes;
   bool placed = false;
 };
 
 std::vector<Placement> gather(std::span<LockWork> works) {
   std::vector<Placement> placements;
   for (LockWork& work : works) {
-    if (work.wishes.empty()) continue;
+    if (work.entry_changes.empty()) continue;
     std::array<size_t, kBucketsPerGroup> index{};
-    for (const EntryWish& wish : work.wishes) {
-      const uint32_t bucket = home_bucket_of(wish.hash);
+    for (const IndexEntryChange& entry_change : work.entry_changes) {
+      const uint32_t bucket = home_bucket_of(entry_change.hash);
       if (index[bucket] == 0) {
         placements.push_back(Placement{&work, bucket, {}});
         index[bucket] = placements.size();
       }
-      placements[index[bucket] - 1].wishes.push_back(&wish);
+      placements[index[bucket] - 1].entry_changes.push_back(&entry_change);
     }
   }
   return placements;
@@ -45,20 +45,21 @@ Status place(Placement& placement, const BucketWalk& walk, uint32_t& lacking) {
   std::vector<EntryWrite> entries;
   size_t next_free = 0;
   lacking = 0;
-  for (const EntryWish* wish : placement.wishes) {
-    if (!claims(walk.last, placement.work->access->table, wish->hash)) {
+  for (const IndexEntryChange* entry_change : placement.entry_changes) {
+    if (!claims(walk.post_read, placement.work->access->table, entry_change->hash)) {
       return aborted(AbortReason::kIndexMoved);
     }
     bool found = false;
-    if (wish->insert) {
+    if (entry_change->insert) {
       for (; next_free < walk.places.size() && !found; next_free++) {
         if (walk.places[next_free].value != 0) continue;
-        entries.push_back({walk.places[next_free].offset, make_entry(wish->hash, wish->tuple)});
+        entries.push_back(
+            {walk.places[next_free].offset, make_entry(entry_change->hash, entry_change->tuple)});
         found = true;
       }
       if (!found) lacking++;
     } else {
-      const uint64_t value = make_entry(wish->hash, wish->tuple);
+      const uint64_t value = make_entry(entry_change->hash, entry_change->tuple);
       for (const BucketWalk::Place& at : walk.places) {
         if (at.value != value) continue;
         entries.push_back({at.offset, 0});
@@ -99,7 +100,9 @@ Status place_entries(StageContext& context, std::span<LockWork> works) {
       if (lacking == 0) continue;
       open[i]->work->extended = true;
       uint32_t inserts = 0;
-      for (const EntryWish* wish : open[i]->wishes) inserts += wish->insert ? 1 : 0;
+      for (const IndexEntryChange* entry_change : open[i]->entry_changes) {
+        inserts += entry_change->insert ? 1 : 0;
+      }
       RDMACC_RETURN_IF_ERROR(context.engine.storage.extend_bucket(walks[i].group, open[i]->bucket,
                                                                   inserts, context.stamps.ctts,
                                                                   context.allocation_counters));
@@ -111,19 +114,19 @@ Status place_entries(StageContext& context, std::span<LockWork> works) {
 }  // namespace
 
 Status lock_accesses(StageContext& context, std::span<LockWork> works) {
-  boost::container::small_vector<Driven, 4> driven;
+  boost::container::small_vector<RecordState, 4> record_states;
   for (LockWork& work : works) {
     if (work.access->locked && (!context.rules.has_leases || work.access->lease_locked)) continue;
-    Driven record;
+    RecordState record;
     record.access = work.access;
-    driven.push_back(record);
+    record_states.push_back(record);
   }
-  if (!driven.empty()) {
-    const std::span<Driven> records(driven.data(), driven.size());
+  if (!record_states.empty()) {
+    const std::span<RecordState> records(record_states.data(), record_states.size());
     RDMACC_RETURN_IF_ERROR(drive(context, context.rules.lock, records));
     RDMACC_RETURN_IF_ERROR(outcome_of(records));
   }
-  for (Driven& record : driven) {
+  for (RecordState& record : record_states) {
     if ((record.accepted.flags & (kFlagLive | kFlagGap)) == 0) {
       return aborted(AbortReason::kStaleLocation);
     }
@@ -136,24 +139,24 @@ Status validate_accesses(StageContext& context, std::span<Access* const> accesse
   constexpr size_t kBatchMax = 4096;  // bounds the registered memory of a long scan's validation
   for (size_t begin = 0; begin < accesses.size(); begin += kBatchMax) {
     const size_t count = std::min(kBatchMax, accesses.size() - begin);
-    std::vector<Driven> driven(count);
+    std::vector<RecordState> record_states(count);
     VerbArena arena(context.engine.worker.pool());
     for (size_t i = 0; i < count; i++) {
-      driven[i].access = accesses[begin + i];
-      driven[i].look = arena.allocate_array<Look>(1);
-      if (driven[i].look == nullptr) {
+      record_states[i].access = accesses[begin + i];
+      record_states[i].snapshot = arena.allocate_array<HeaderSnapshot>(1);
+      if (record_states[i].snapshot == nullptr) {
         return out_of_registered_memory();
       }
     }
-    RDMACC_RETURN_IF_ERROR(drive(context, context.rules.validate, driven));
-    for (const Driven& record : driven) {
+    RDMACC_RETURN_IF_ERROR(drive(context, context.rules.validate, record_states));
+    for (const RecordState& record : record_states) {
       // Another row lives there now, or the group was split: what was read is no longer current.
-      if (record.end == Driven::End::kStale) {
+      if (record.end == RecordState::End::kStale) {
         return aborted(record.access->gap ? AbortReason::kIndexMoved
                                           : AbortReason::kValidationFailed);
       }
     }
-    RDMACC_RETURN_IF_ERROR(outcome_of(driven));
+    RDMACC_RETURN_IF_ERROR(outcome_of(record_states));
   }
   return Status();
 }
@@ -162,7 +165,7 @@ namespace {
 
 // Registered memory for giving one header back.
 struct Word {
-  uint64_t lock, lease, shares;
+  uint64_t lock, lease, reader_count;
 };
 
 // Takes from `held` what is not the attempt's any more: only a lock word with its ctts proves that
@@ -198,8 +201,8 @@ Status release_some(StageContext& context, std::span<const Held> some, bool cert
     const Held& each = held[i];
     const GlobalAddress lock = each.header.plus(kOffsetOfLock);
     words[i] = Word{0, each.lease, 0};
-    if (certain && each.shares > 0) {
-      batch.fetch_add(lock, 0 - uint64_t{each.shares}, &words[i].shares);
+    if (certain && each.reader_count > 0) {
+      batch.fetch_add(lock, 0 - uint64_t{each.reader_count}, &words[i].reader_count);
     }
     // The lease first: the lock's holder may lock the lease.
     if (each.lease_locked) {

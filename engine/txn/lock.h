@@ -10,7 +10,7 @@
 namespace rdmacc {
 
 // An index entry that a transaction wants to set or clear in a group.
-struct EntryWish {
+struct IndexEntryChange {
   uint64_t hash;
   uint64_t tuple;  // offset of the tuple's header
   bool insert;     // else: unlink
@@ -18,7 +18,7 @@ struct EntryWish {
 
 struct LockWork {
   Access* access = nullptr;
-  std::vector<EntryWish> wishes;  // gap headers only
+  std::vector<IndexEntryChange> entry_changes;  // gap headers only
   // Out: where the entries go, decided under the lock, and whether a chain had to grow for them.
   std::vector<EntryWrite> entries;
   bool extended = false;

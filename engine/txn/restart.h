@@ -10,7 +10,7 @@ struct AttemptEnd {
   uint64_t age = 0;      // that the next attempt may keep; 0: none
   bool scanned = false;  // it had scanned a table,
   bool missed = false;   // or relied on a key's absence
-  bool alone = false;    // it had the gate to itself
+  bool exclusive = false;  // it had the gate to itself
 };
 
 // What a session keeps of an attempt that lost, for the next one: its age (WAITDIE), and how often
@@ -33,7 +33,7 @@ class Restart {
     first_access_ = first_access;
   }
   uint64_t age() const { return age_; }
-  bool wants_alone() const { return weight_ >= ask_at_; }
+  bool wants_exclusive() const { return weight_ >= ask_at_; }
 
   // It has ended. Whatever was no conflict ends the story.
   void end(const AttemptEnd& attempt) {
@@ -41,14 +41,14 @@ class Restart {
       *this = Restart{};
       return;
     }
-    const bool asked = wants_alone();
+    const bool asked = wants_exclusive();
     age_ = attempt.age;
     if (attempt.scanned) {
       weight_ += kMissLossesMax / kScanLossesMax;
     } else if (attempt.missed) {
       ++weight_;
     }
-    if (asked && !attempt.alone) ask_at_ = std::min(2 * ask_at_, kAskAtMax);
+    if (asked && !attempt.exclusive) ask_at_ = std::min(2 * ask_at_, kAskAtMax);
   }
 
  private:

@@ -15,10 +15,10 @@ bool locked_by_another(uint64_t lock, const TxnStamps& txn) {
 
 // An atomic read, unless the header is locked: then there is nothing to read. Of a gap header only
 // that nothing is being installed: a scanner's or an inserter's lock does not change the entries.
-Step read_unless_locked(const Access& access, const Look* seen, const TxnStamps& txn) {
-  if (seen == nullptr) return Step::attempt(kReadBetweenLooks);
+Step read_unless_locked(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {
+  if (seen == nullptr) return Step::attempt(kUntornRead);
   if (!access.gap && was_skipped(*seen, txn)) return Step::done();
-  return same_version(*seen) ? Step::done() : Step::again(kReadBetweenLooks);
+  return same_version(*seen) ? Step::done() : Step::again(kUntornRead);
 }
 
 }  // namespace
@@ -28,7 +28,7 @@ bool is_held_by_another(AbortReason reason) {
          reason == AbortReason::kWaitedTooLong || reason == AbortReason::kReadUnstable;
 }
 
-ProtocolRules impatient(const ProtocolRules& rules) {
+ProtocolRules no_wait_rules(const ProtocolRules& rules) {
   ProtocolRules changed = rules;
   changed.looks_max = rules.locks_what_it_reads ? 0 : kLooksAtInstalls;
   return changed;
@@ -42,8 +42,8 @@ ProtocolRules skipping_locked(const ProtocolRules& rules) {
   return changed;
 }
 
-bool was_skipped(const Look& seen, const TxnStamps& txn) {
-  return locked_by_another(seen.first.lock, txn) || locked_by_another(seen.last.lock, txn);
+bool was_skipped(const HeaderSnapshot& seen, const TxnStamps& txn) {
+  return locked_by_another(seen.pre_read.lock, txn) || locked_by_another(seen.post_read.lock, txn);
 }
 
 // Takes the header's lock by the protocol's rule, or leaves it as it was.
@@ -53,7 +53,7 @@ Status Transaction::lock_now(StageContext& stage, Access& access) {
   const Status status = lock_accesses(stage, std::span(&work, 1));
   if (status.ok() || !access.locked) return status;
   Held held(access);
-  held.shares = 0;
+  held.reader_count = 0;
   RDMACC_RETURN_IF_ERROR(release_accesses(stage, std::span(&held, 1), /*certain=*/true));
   access.locked = access.lease_locked = false;
   return status;
@@ -83,7 +83,7 @@ Status Transaction::find_and_lock(StageContext& stage, KeyState& state, bool exc
 
 Status Transaction::try_lock(TableId table, std::string_view key, bool exclusive, RowLock& result) {
   KeyState& state = keys_.touch(table, key);
-  const ProtocolRules rules = impatient(*parameters_.rules);
+  const ProtocolRules rules = no_wait_rules(*parameters_.rules);
   Status status;
   for (int attempt = 0; attempt < kAttemptsMax; attempt++) {
     scratch_.reset();

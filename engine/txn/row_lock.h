@@ -26,10 +26,10 @@ constexpr uint32_t kWholeRow = 0xFFFFFFFF;
 bool is_held_by_another(AbortReason reason);
 
 // `rules` without waiting for others, and as they are for ScanMode::kSkipLocked.
-ProtocolRules impatient(const ProtocolRules& rules);
+ProtocolRules no_wait_rules(const ProtocolRules& rules);
 ProtocolRules skipping_locked(const ProtocolRules& rules);
 
 // By rules that skip: did the accepted look show a lock of another transaction?
-bool was_skipped(const Look& seen, const TxnStamps& txn);
+bool was_skipped(const HeaderSnapshot& seen, const TxnStamps& txn);
 
 }  // namespace rdmacc

@@ -16,10 +16,10 @@ namespace rdmacc {
 enum StepVerbs : uint8_t {
   kNoVerbs = 0,
   kCas = 1,  // on a word of the header
-  kFirstLook = 2,
+  kPreRead = 2,
   kReadRecord = 4,   // the newest record
   kReadVersion = 8,  // one old version, then its stamp again
-  kLastLook = 16,
+  kPostRead = 16,
   kReadStamps = 32,  // heads of all old versions
 };
 
@@ -65,9 +65,9 @@ struct Step {
 };
 
 // What the rounds so far saw of one record. In registered memory.
-struct Look {
-  Header first;            // loaded in ascending order, before the record
-  Header last;             // loaded in descending order, after the record
+struct HeaderSnapshot {
+  Header pre_read;         // loaded in ascending order, before the record
+  Header post_read;        // loaded in descending order, after the record
   uint64_t cas_seen;       // what the CAS found
   uint64_t version_stamp;  // of the old version that was read, after its bytes
   // Not filled by verbs:
@@ -86,24 +86,25 @@ struct TxnStamps {
 };
 
 // A record between two looks at its header, and whether both saw the same version of it.
-constexpr int kReadBetweenLooks = kFirstLook | kReadRecord | kLastLook;
-inline bool same_version(const Look& seen) {
-  return seen.first.wts == seen.last.wts && seen.first.incarnation == seen.last.incarnation;
+constexpr int kUntornRead = kPreRead | kReadRecord | kPostRead;
+inline bool same_version(const HeaderSnapshot& seen) {
+  return seen.pre_read.wts == seen.post_read.wts &&
+         seen.pre_read.incarnation == seen.post_read.incarnation;
 }
 
 // `seen` is nullptr before the first round. The identity of the header was checked already, and
 // whatever a CAS has won is noted in `access`.
-using Rule = Step (*)(const Access& access, const Look* seen, const TxnStamps& txn);
+using Rule = Step (*)(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn);
 
 // What was read is what is there, and no other transaction is about to change it. Rts, lock, then
 // stamps: a writer that locks after the lock was seen free stamps after that look, and is
 // ordered behind this transaction.
-inline Step still_current(const Access& access, const Look* seen, const TxnStamps& txn) {
-  if (seen == nullptr) return Step::attempt(kLastLook);
-  if (seen->last.wts != access.read_wts) {
+inline Step still_current(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {
+  if (seen == nullptr) return Step::attempt(kPostRead);
+  if (seen->post_read.wts != access.read_wts) {
     return Step::abort(access.gap ? AbortReason::kGapChanged : AbortReason::kValidationFailed);
   }
-  const uint64_t lock = seen->last.lock;
+  const uint64_t lock = seen->post_read.lock;
   const bool free = lock == 0 || lock == txn.ctts || is_cleaning_lock(lock);
   return free ? Step::done() : Step::abort(AbortReason::kValidationFailed);
 }
@@ -144,7 +145,7 @@ struct ProtocolRules {
   // A transaction under these rules passes over what others have locked; what it sees proves
   // nothing (row_lock.h).
   bool skips_locked = false;
-  // Rounds of waiting for another transaction before the attempt gives way.
+  // Rounds of waiting for another transaction before the attempt aborts.
   int looks_max = 200;
   Rule read;
   Rule lock;

@@ -22,7 +22,7 @@ class GroupScan {
   Status run() {
     for (int attempt = 0; attempt < kAttemptsMax; attempt++) {
       if (context_.is_cancelled()) return Status(Code::kCancelled);
-      if (attempt > 1) context_.give_way(attempt);
+      if (attempt > 1) context_.backoff(attempt);
       RDMACC_RETURN_IF_ERROR(locate());
       if (work_.result != GroupWork::Result::kPending) return Status();
       if (!located_) continue;
@@ -64,10 +64,10 @@ class GroupScan {
   Status fetch_overflow(size_t begin);
   // By rules that skip: a tuple that has gone, is still to come, or that another transaction has
   // locked.
-  bool passed_over(const Driven& driven) const {
-    return context_.rules.skips_locked &&
-           (driven.end != Driven::End::kDone || (driven.accepted.flags & kFlagLive) == 0 ||
-            was_skipped(*driven.look, context_.stamps));
+  bool passed_over(const RecordState& record_state) const {
+    return context_.rules.skips_locked && (record_state.end != RecordState::End::kDone ||
+                                           (record_state.accepted.flags & kFlagLive) == 0 ||
+                                           was_skipped(*record_state.snapshot, context_.stamps));
   }
 
   StageContext& context_;
@@ -75,7 +75,7 @@ class GroupScan {
   CachedTable& table_;
   const size_t tuples_max_;
   bool located_ = false;
-  Look* look_ = nullptr;
+  HeaderSnapshot* snapshot_ = nullptr;
   std::vector<uint64_t> entries_;
 };
 
@@ -86,12 +86,12 @@ Status GroupScan::locate() {
   RDMACC_RETURN_IF_ERROR(
       context_.engine.tables.load_root(table_, work_.node, false, context_.counters));
   const GlobalAddress group = address(TableCache::group_of(table_, work_.node, work_.range.bits));
-  if (look_ == nullptr) look_ = context_.arena.allocate_array<Look>(1);
-  if (look_ == nullptr) return out_of_registered_memory();
+  if (snapshot_ == nullptr) snapshot_ = context_.arena.allocate_array<HeaderSnapshot>(1);
+  if (snapshot_ == nullptr) return out_of_registered_memory();
   DoorbellBatch batch = context_.batch();
-  batch.read(group, &look_->first, sizeof(Header));
+  batch.read(group, &snapshot_->pre_read, sizeof(Header));
   RDMACC_RETURN_IF_ERROR(batch.execute());
-  const Header& gap = look_->first;
+  const Header& gap = snapshot_->pre_read;
   const bool right = gap.table == work_.table && (gap.flags & kFlagGap) != 0 &&
                      gap.length <= kDepthMax && gap.length >= work_.range.depth &&
                      group_bits_of(gap.key_hash, work_.range.depth) == work_.range.bits &&
@@ -115,16 +115,16 @@ Status GroupScan::locate() {
 }
 
 Status GroupScan::lock_gap() {
-  Driven record;
+  RecordState record;
   record.access = &work_.gap;
   RDMACC_RETURN_IF_ERROR(drive(context_, context_.rules.read, std::span(&record, 1)));
-  if (record.end == Driven::End::kAbort) return fail(record.reason);
-  if (record.end == Driven::End::kStale && record.newly_locked) {
+  if (record.end == RecordState::End::kAbort) return fail(record.reason);
+  if (record.end == RecordState::End::kStale && record.newly_locked) {
     const Held held(work_.gap);
     RDMACC_RETURN_IF_ERROR(release_accesses(context_, std::span(&held, 1), true));
     work_.gap = Access{};
   }
-  if (record.end == Driven::End::kDone) note_read(context_, record, work_.gap);
+  if (record.end == RecordState::End::kDone) note_read(context_, record, work_.gap);
   return Status();
 }
 
@@ -132,13 +132,13 @@ Status GroupScan::lock_gap() {
 Status GroupScan::read_entries() {
   entries_.clear();
   auto* buckets = context_.arena.allocate_array<Bucket>(kBucketsPerGroup);
-  if (look_ == nullptr) look_ = context_.arena.allocate_array<Look>(1);
-  if (buckets == nullptr || look_ == nullptr) return out_of_registered_memory();
+  if (snapshot_ == nullptr) snapshot_ = context_.arena.allocate_array<HeaderSnapshot>(1);
+  if (buckets == nullptr || snapshot_ == nullptr) return out_of_registered_memory();
   const GlobalAddress group = work_.gap.header;
   DoorbellBatch batch = context_.batch();
-  batch.read(group, &look_->first, sizeof(Header));
+  batch.read(group, &snapshot_->pre_read, sizeof(Header));
   batch.read(address(bucket_offset(group.offset(), 0)), buckets, sizeof(Bucket) * kBucketsPerGroup);
-  batch.read(group, &look_->last, sizeof(Header), WordOrder::kDescending);
+  batch.read(group, &snapshot_->post_read, sizeof(Header), WordOrder::kDescending);
   RDMACC_RETURN_IF_ERROR(batch.execute());
   for (uint32_t round = 0; round < kChainMax; round++) {
     bool chained = false;
@@ -157,7 +157,7 @@ Status GroupScan::read_entries() {
       chained = true;
     }
     if (!chained) return Status();
-    batch.read(group, &look_->last, sizeof(Header), WordOrder::kDescending);
+    batch.read(group, &snapshot_->post_read, sizeof(Header), WordOrder::kDescending);
     RDMACC_RETURN_IF_ERROR(batch.execute());
   }
   return Status(Code::kCorrupt, "a bucket chain does not end");
@@ -168,19 +168,20 @@ Status GroupScan::read_entries() {
 Status GroupScan::judge_gap(bool& stable) {
   stable = work_.gap.held();
   if (stable) return Status();
-  if (!same_identity(work_.gap, look_->first) || !same_identity(work_.gap, look_->last)) {
+  if (!same_identity(work_.gap, snapshot_->pre_read) ||
+      !same_identity(work_.gap, snapshot_->post_read)) {
     return Status();
   }
-  const Step step = context_.rules.read(work_.gap, look_, context_.stamps);
+  const Step step = context_.rules.read(work_.gap, snapshot_, context_.stamps);
   if (step.verdict == Verdict::kTry) {
     CHECK((step.verbs & kCas) != 0);
     DoorbellBatch batch = context_.batch();
     batch.compare_swap(work_.gap.header.plus(step.word), step.expected, step.desired,
-                       &look_->cas_seen);
+                       &snapshot_->cas_seen);
     return batch.execute();
   }
   stable = step.verdict == Verdict::kDone;
-  if (stable) context_.note_gap_read(work_.gap, *look_);
+  if (stable) context_.note_gap_read(work_.gap, *snapshot_);
   return Status();
 }
 
@@ -199,34 +200,35 @@ Status GroupScan::read_tuples(bool& again) {
 Status GroupScan::read_some(size_t begin, size_t end, bool& again) {
   const size_t count = end - begin;
   const size_t first_new = work_.tuples.size();
-  std::vector<Driven> driven(count);
+  std::vector<RecordState> record_states(count);
   work_.tuples.resize(first_new + count);
   for (size_t i = 0; i < count; i++) {
     Access& access = work_.tuples[first_new + i].access;
     access.header = address(entries_[begin + i]);
     access.table = work_.table;
     access.key_known = false;
-    driven[i].access = &access;
-    driven[i].record_bytes = table_.record_size;
-    driven[i].history = table_.history;
-    driven[i].record = context_.arena.allocate(table_.record_size);
-    if (driven[i].record == nullptr) return out_of_registered_memory();
+    record_states[i].access = &access;
+    record_states[i].record_bytes = table_.record_size;
+    record_states[i].history = table_.history;
+    record_states[i].record = context_.arena.allocate(table_.record_size);
+    if (record_states[i].record == nullptr) return out_of_registered_memory();
   }
-  RDMACC_RETURN_IF_ERROR(drive(context_, context_.rules.read, driven));
+  RDMACC_RETURN_IF_ERROR(drive(context_, context_.rules.read, record_states));
   for (size_t i = 0; i < count; i++) {
     ScannedTuple& tuple = work_.tuples[first_new + i];
-    if (driven[i].end == Driven::End::kAbort) return fail(driven[i].reason);
-    const Header& header = driven[i].accepted;
-    if (passed_over(driven[i])) continue;
-    if (driven[i].end != Driven::End::kDone || (header.flags & kFlagLive) == 0) {
+    if (record_states[i].end == RecordState::End::kAbort) return fail(record_states[i].reason);
+    const Header& header = record_states[i].accepted;
+    if (passed_over(record_states[i])) continue;
+    if (record_states[i].end != RecordState::End::kDone || (header.flags & kFlagLive) == 0) {
       again = true;  // unlinked since the entry was read: the gap header has changed
       continue;
     }
     tuple.access.key_known = true;
     tuple.access.key_hash = header.key_hash;
-    note_read(context_, driven[i], tuple.access);
+    note_read(context_, record_states[i], tuple.access);
     tuple.flags = header.flags;
-    tuple.record = std::string_view(reinterpret_cast<const char*>(driven[i].record), header.length);
+    tuple.record =
+        std::string_view(reinterpret_cast<const char*>(record_states[i].record), header.length);
   }
   if (again) return Status();
   const Status fetched = fetch_overflow(first_new);

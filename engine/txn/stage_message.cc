@@ -81,7 +81,7 @@ void write_access(MessageWriter& out, const Access& access) {
   out.u64(access.read_wts);
   out.u64(access.locked_wts);
   out.u64(access.lease);
-  out.u32(access.shares);
+  out.u32(access.reader_count);
 }
 
 bool read_access(MessageReader& in, Access& access) {
@@ -99,7 +99,7 @@ bool read_access(MessageReader& in, Access& access) {
   access.read_wts = in.u64();
   access.locked_wts = in.u64();
   access.lease = in.u64();
-  access.shares = in.u32();
+  access.reader_count = in.u32();
   access.lease_locked = (bits & kLeaseBit) != 0;
   return in.ok();
 }
@@ -108,7 +108,7 @@ void write_held(MessageWriter& out, const Held& held) {
   out.u64(held.header.bits);
   out.u8(
       static_cast<uint8_t>((held.locked ? kLockedBit : 0) | (held.lease_locked ? kLeaseBit : 0)));
-  out.u32(held.shares);
+  out.u32(held.reader_count);
   out.u64(held.lease);
 }
 
@@ -117,9 +117,9 @@ bool read_held(MessageReader& in, Held& held) {
   const uint8_t bits = in.u8();
   held.locked = (bits & kLockedBit) != 0;
   held.lease_locked = (bits & kLeaseBit) != 0;
-  held.shares = in.u32();
+  held.reader_count = in.u32();
   held.lease = in.u64();
-  return in.ok() && held.shares <= kSharesMax;
+  return in.ok() && held.reader_count <= kReadersMax;
 }
 
 void write_evicted(MessageWriter& out, std::span<const GlobalAddress> evicted) {
@@ -182,24 +182,24 @@ bool read_key_result(MessageReader& in, VerbArena& arena, KeyWork& work) {
 
 void write_lock_request(MessageWriter& out, const LockWork& work) {
   write_access(out, *work.access);
-  out.u32(static_cast<uint32_t>(work.wishes.size()));
-  for (const EntryWish& wish : work.wishes) {
-    out.u64(wish.hash);
-    out.u64(wish.tuple);
-    out.u8(wish.insert ? 1 : 0);
+  out.u32(static_cast<uint32_t>(work.entry_changes.size()));
+  for (const IndexEntryChange& entry_change : work.entry_changes) {
+    out.u64(entry_change.hash);
+    out.u64(entry_change.tuple);
+    out.u8(entry_change.insert ? 1 : 0);
   }
 }
 
 bool read_lock_request(MessageReader& in, Access& access, LockWork& work) {
   if (!read_access(in, access)) return false;
   work.access = &access;
-  const uint32_t wishes = in.u32();
-  for (uint32_t i = 0; i < wishes && in.ok(); i++) {
-    EntryWish wish{};
-    wish.hash = in.u64();
-    wish.tuple = in.u64();
-    wish.insert = in.u8() != 0;
-    work.wishes.push_back(wish);
+  const uint32_t entry_changes = in.u32();
+  for (uint32_t i = 0; i < entry_changes && in.ok(); i++) {
+    IndexEntryChange entry_change{};
+    entry_change.hash = in.u64();
+    entry_change.tuple = in.u64();
+    entry_change.insert = in.u8() != 0;
+    work.entry_changes.push_back(entry_change);
   }
   return in.ok();
 }
@@ -220,7 +220,7 @@ bool read_lock_result(MessageReader& in, LockWork& work) {
   work.access->locked = seen.locked;
   work.access->lease_locked = seen.lease_locked;
   work.access->lease = seen.lease;
-  work.access->shares = seen.shares;
+  work.access->reader_count = seen.reader_count;
   work.access->incarnation = seen.incarnation;
   work.access->locked_wts = seen.locked_wts;
   work.extended = in.u8() != 0;

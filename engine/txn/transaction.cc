@@ -32,13 +32,13 @@ Status Transaction::start(const Restart& before) {
   start_us_ = endpoint.now_us();
   const auto protocol = static_cast<ProtocolId>(parameters_.rules->protocol);
   if (shares_locks()) coordinator_.gate.will_share();
-  const bool alone = parameters_.alone || before.wants_alone();
-  const auto enter = alone ? &Gate::enter_alone : &Gate::enter;
+  const bool exclusive = parameters_.exclusive || before.wants_exclusive();
+  const auto enter = exclusive ? &Gate::enter_exclusive : &Gate::enter;
   const uint64_t deadline_us = start_us_ + parameters_.gate_timeout_us;
-  RDMACC_RETURN_IF_ERROR(
-      (coordinator_.gate.*enter)(protocol, deadline_us, parameters_.cancelled, counters_, pass_));
-  alone_ = pass_.alone;
-  if (alone_) coordinator_.stats.alone++;
+  RDMACC_RETURN_IF_ERROR((coordinator_.gate.*enter)(protocol, deadline_us, parameters_.cancelled,
+                                                    counters_, gate_entry_));
+  exclusive_ = gate_entry_.exclusive;
+  if (exclusive_) coordinator_.stats.exclusive++;
   const uint64_t ctts = coordinator_.engine.clock.next();
   const bool older = parameters_.rules->keeps_age && before.age() != 0;
   stamps_.ctts = older ? before.age() : ctts;
@@ -49,10 +49,10 @@ Status Transaction::start(const Restart& before) {
 AttemptEnd Transaction::end() const {
   AttemptEnd end;
   end.lost = reason_of(failure_) != AbortReason::kNone && !outcome_unknown_;
-  if (end.lost && parameters_.rules->keeps_age && !unsure_) end.age = stamps_.ctts;
+  if (end.lost && parameters_.rules->keeps_age && !lock_state_unknown_) end.age = stamps_.ctts;
   end.scanned = scanned_table_;
   end.missed = scanned_;
-  end.alone = alone_;
+  end.exclusive = exclusive_;
   return end;
 }
 
@@ -67,11 +67,11 @@ void Transaction::time_stage(Stage stage, uint64_t start_ns) {
 void Transaction::note_failure(const Status& status) {
   if (status.ok()) return;
   if (failure_.ok()) failure_ = status;
-  unsure_ = unsure_ || status.code() == Code::kUnavailable ||
-            reason_of(status) == AbortReason::kNodeRestarted;
+  lock_state_unknown_ = lock_state_unknown_ || status.code() == Code::kUnavailable ||
+                        reason_of(status) == AbortReason::kNodeRestarted;
 }
 
-Status Transaction::lose() {
+Status Transaction::abort_on_conflict() {
   const Status lost = aborted(AbortReason::kVersionChanged);
   note_failure(lost);
   return lost;
@@ -104,7 +104,7 @@ Status Transaction::merge(const Access& seen, Access** merged) {
   const bool locked_before = known->locked;
   const bool fixed = known->read || known->held();
   known->locked = known->locked || seen.locked;
-  known->shares += seen.shares;
+  known->reader_count += seen.reader_count;
   if (seen.locked && !locked_before) known->locked_wts = seen.locked_wts;
   if (fixed && known->incarnation != 0 && seen.incarnation != 0 &&
       seen.incarnation != known->incarnation) {
@@ -232,25 +232,26 @@ Status Transaction::amend(KeyState& state, std::string_view row) {
   return Status();
 }
 
-Status Transaction::peek(TableId table, std::string_view key, bool& found, std::string_view& row) {
-  PeekCache& peeked = coordinator_.peeked;
-  if (const std::string* known = peeked.find(table, key)) {
+Status Transaction::unvalidated_read(TableId table, std::string_view key, bool& found,
+                                     std::string_view& row) {
+  UnvalidatedReadCache& unvalidated_reads = coordinator_.unvalidated_reads;
+  if (const std::string* known = unvalidated_reads.find(table, key)) {
     found = true;
     row = *known;
     return Status();
   }
   scratch_.reset();
   const StageContext stage = context(scratch_);
-  const Status status = peek_key(stage, table, key, found, row);
+  const Status status = unvalidated_read_key(stage, table, key, found, row);
   note_failure(status);
-  if (status.ok() && found) peeked.put(table, key, row);
+  if (status.ok() && found) unvalidated_reads.put(table, key, row);
   return status;
 }
 
 namespace {
 
 Status scan_at_once(const StageContext& stage, std::span<GroupWork> groups) {
-  const ProtocolRules rules = impatient(stage.rules);
+  const ProtocolRules rules = no_wait_rules(stage.rules);
   StageContext at_once = stage.by(rules);
   return scan_groups(at_once, groups, 0);
 }

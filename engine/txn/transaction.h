@@ -20,7 +20,7 @@ struct TxnParameters {
   const ProtocolRules* rules = nullptr;
   StagePlan plan;
   uint64_t gate_timeout_us = 0;
-  bool alone = false;  // asks for the gate to itself, as after many losses
+  bool exclusive = false;  // asks for the gate to itself, as after many losses
   const bool* cancelled = nullptr;
 };
 
@@ -46,7 +46,7 @@ class Transaction final {
 
   // Enters the gate and draws the ctts. `before`: what is kept of attempts that lost.
   Status start(const Restart& before);
-  bool started() const { return pass_.inside; }
+  bool started() const { return gate_entry_.inside; }
 
   // The key's state with its base known; for an own write whose base was not asked for, no verb is
   // spent. Conflicts abort (the caller calls abort()).
@@ -62,9 +62,9 @@ class Transaction final {
   // For the next attempt: this one reads as much as a scan.
   void note_wide_read() { scanned_table_ = true; }
   // What was read does not fit together, as no serializable state does: the attempt has lost.
-  Status lose();
-  // Outside of the protocol (peek.h); `row` lives until the coroutine yields.
-  Status peek(TableId table, std::string_view key, bool& found, std::string_view& row);
+  Status abort_on_conflict();
+  // Outside of the protocol (unvalidated_read.h); `row` lives until the coroutine yields.
+  Status unvalidated_read(TableId table, std::string_view key, bool& found, std::string_view& row);
   // row_lock.cc: reads the key and, if `exclusive`, locks its row now, by the protocol's rules but
   // without waiting. Under protocols that lock nothing it is only read.
   Status try_lock(TableId table, std::string_view key, bool exclusive, RowLock& result);
@@ -147,7 +147,7 @@ class Transaction final {
   void install_record(StageContext& stage);
   void release_locks(StageContext& stage);
   void void_log();
-  void settle_index();
+  void wait_for_pending_splits();
   void settle_after(std::span<const OrderedWrite> writes);
   void finish(HistoryOutcome outcome);
   void note_writes();
@@ -157,7 +157,7 @@ class Transaction final {
   CoordinatorState& coordinator_;
   const TxnParameters parameters_;
   TxnStamps stamps_;
-  GatePass pass_;
+  GateEntry gate_entry_;
   uint64_t start_us_ = 0;
 
   // Read and write sets only grow, and go together; those of a short transaction fit in here.
@@ -173,7 +173,7 @@ class Transaction final {
   uint64_t reads_ = 0;    // look-ups and scans that found their answer
   bool scanned_ = false;  // more than one header may have decided what it saw
   bool scanned_table_ = false;
-  bool alone_ = false;                        // it was let in with the gate to itself
+  bool exclusive_ = false;                    // it was let in with the gate to itself
   std::vector<OrderedGroup> ordered_groups_;  // scanned, for rules that commit in order
 
   WritePlan writes_{accesses_};
@@ -183,9 +183,9 @@ class Transaction final {
   bool log_begun_ = false;
   bool prepared_ = false;
   bool outcome_unknown_ = false;
-  Status failure_;                 // the first that a stage ended with
-  bool unsure_ = false;            // a node died under a request that may have locked or allocated
-  bool unsure_of_shares_ = false;  // or one that may have given shares back
+  Status failure_;                      // the first that a stage ended with
+  bool lock_state_unknown_ = false;     // a node died under a locking or allocating request
+  bool reader_counts_unknown_ = false;  // or one that may have given shares back
 
   VerbArena scratch_;  // of the current operation
   VerbCounters counters_;

@@ -5,7 +5,7 @@ namespace rdmacc {
 void WorkerStats::merge(const WorkerStats& other) {
   committed += other.committed;
   aborted += other.aborted;
-  alone += other.alone;
+  exclusive += other.exclusive;
   for (size_t i = 0; i < aborts.size(); i++) aborts[i] += other.aborts[i];
   for (size_t stage = 0; stage < stage_ns.size(); stage++) {
     for (size_t p = 0; p < 2; p++) stage_ns[stage][p].merge(other.stage_ns[stage][p]);

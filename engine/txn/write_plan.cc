@@ -113,8 +113,8 @@ std::vector<LockWork>& WritePlan::plan_locks() {
     write.gap->write = true;
     auto [at, fresh] = gap_locks.try_emplace(write.gap, locks_.size());
     if (fresh) locks_.push_back(LockWork{write.gap, {}, {}, false});
-    locks_[at->second].wishes.push_back(
-        EntryWish{write.hash, write.tuple->header.offset(), write.kind == WriteKind::kInsert});
+    locks_[at->second].entry_changes.push_back(IndexEntryChange{
+        write.hash, write.tuple->header.offset(), write.kind == WriteKind::kInsert});
   }
   return locks_;
 }
@@ -140,8 +140,10 @@ void WritePlan::list_writes(LogRecord& record) {
   }
   for (LockWork& lock : locks_) {
     if (!lock.access->gap) continue;
-    for (const EntryWish& wish : lock.wishes) CHECK(claims(*lock.access, wish.hash));
-    CHECK(lock.entries.size() == lock.wishes.size());
+    for (const IndexEntryChange& entry_change : lock.entry_changes) {
+      CHECK(claims(*lock.access, entry_change.hash));
+    }
+    CHECK(lock.entries.size() == lock.entry_changes.size());
     add(*lock.access, WriteKind::kGap).entries = std::move(lock.entries);
   }
 }

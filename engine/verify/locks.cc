@@ -92,7 +92,7 @@ bool LockCheck::all_idle() const {
   for (WorkerId worker = 0; worker < after_.workers.size(); ++worker) {
     const WorkerLine& line = after_.workers[worker];
     const bool dead = line.incarnation != 0 && endpoint.incarnation_of(worker) == 0;
-    if (!idle(worker) || line.shares_lost > after_.gate.sweeps) return false;
+    if (!idle(worker) || line.reader_counts_lost > after_.gate.sweeps) return false;
     if (dead && line.shares != 0) return false;
   }
   return doubts_.unresolved == 0 && doubts_.transactions.empty();
@@ -149,7 +149,7 @@ Finding LockCheck::finding_of(const Held& held) const {
                    words[static_cast<size_t>(held.word)] + " word " + std::to_string(held.value);
   const std::optional<WorkerId> worker = worker_of(held);
   finding.detail += worker ? ", worker " + std::to_string(*worker) + " has no such transaction"
-                           : ", shared, but nobody has a transaction";
+                           : ", shared, but no worker has a transaction";
   return finding;
 }
 

@@ -17,7 +17,7 @@ namespace rdmacc {
 // The headers are read between two looks at the lines of all workers: a worker that was outside at
 // both, and gave out no stamp between, had no transaction then. What a worker that is never outside
 // has locked is judged by epochs: two of them, and every transaction of the first look has ended.
-// Shares name nobody; they are judged while nobody at all is inside.
+// Reader counts name no worker; they are judged while no transaction at all is inside.
 class LockCheck {
  public:
   // `table`: kNoTable for those of all tables.
@@ -55,7 +55,7 @@ class LockCheck {
   Owner owner_of(const Held& held) const;
   bool confirmed(Suspect& suspect) const;
   Finding finding_of(const Held& held) const;
-  // Nothing: a share, which names nobody.
+  // Nothing: a reader count, which names no worker.
   static std::optional<WorkerId> worker_of(const Held& held);
 
   Session& session_;

@@ -12,7 +12,7 @@ constexpr size_t kKeysPerTransaction = 128;
 constexpr size_t kKeysPerLine = 1'000'000;  // of progress
 constexpr int kCountsMax = 4;
 
-// Nobody has had a transaction from one look to the other, but for `self`.
+// No worker has had a transaction from one look to the other, but for `self`.
 bool quiet(const std::vector<WorkerLine>& before, const std::vector<WorkerLine>& after,
            WorkerId self) {
   for (WorkerId worker = 0; worker < after.size(); ++worker) {
@@ -32,7 +32,7 @@ Status transact(Session& session, const VerifyOptions& options,
     if (options.is_cancelled()) return Status(Code::kCancelled);
     if (attempt > 0) session.scheduler().sleep_for(kRetryUs * attempt);
     TxnOptions txn = options.txn;
-    txn.alone = attempt >= kAttemptsWithOthers;
+    txn.exclusive = attempt >= kAttemptsWithOthers;
     RDMACC_RETURN_IF_ERROR(session.begin(txn));
     status = body();
     if (status.ok()) {

@@ -8,7 +8,7 @@ namespace rdmacc {
 //
 // Only a transaction that has committed, which is one that has seen a single moment of the table,
 // is believed. A key that a look-up misses after a scan may have been deleted: both are done
-// again, for all such keys, in one transaction. Rows are counted while nobody changes any.
+// again, for all such keys, in one transaction. Rows are counted while no transaction changes any.
 class LookUpCheck {
  public:
   LookUpCheck(Session& session, const VerifyOptions& options, TableId table, NodeId nodes)

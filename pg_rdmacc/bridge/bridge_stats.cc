@@ -51,7 +51,7 @@ BridgeLock lock_row(const LockedHeader& header, const LockHold& hold, uint64_t n
 // The control area's numbers are one more than a protocol's, 0 = none; a flag asks for exclusive
 // mode.
 int protocol_number(uint64_t in_line) {
-  return static_cast<int>(in_line & ~uint64_t{kAskedAlone}) - 1;
+  return static_cast<int>(in_line & ~uint64_t{kAskedExclusive}) - 1;
 }
 
 void note_line(std::vector<BridgeGateSession>& sessions, size_t worker, const WorkerLine& line,
@@ -196,8 +196,8 @@ void bridge_start_gate(BridgeGate* out) {
     const rdmacc::GateWord word = rdmacc::GateWord::unpack(gate.word);
     *out = {.open = rdmacc::bridge::protocol_number(word.open),
             .next = rdmacc::bridge::protocol_number(word.next),
-            .exclusive_worker = static_cast<int>(word.alone) - 1,
-            .exclusive_entries = gate.passages,
+            .exclusive_worker = static_cast<int>(word.exclusive) - 1,
+            .exclusive_entries = gate.exclusive_entries,
             .switches = gate.switches,
             .switch_us_sum = gate.switch_us_sum,
             .switch_us_max = gate.switch_us_max};

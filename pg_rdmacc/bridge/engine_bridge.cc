@@ -137,7 +137,7 @@ Status begin_session(Attachment& at) {
                          .plan = txn.plan,
                          .lock_mode = static_cast<LockMode>(txn.options.lock_mode),
                          .gate_timeout_us = txn.options.gate_timeout_us,
-                         .alone = txn.options.exclusive_gate}));
+                         .exclusive = txn.options.exclusive_gate}));
   txn.begun = true;
   at.session->set_command(txn.command);
   for (uint32_t level = 0; level < txn.early_levels; ++level) at.session->savepoint();

@@ -92,8 +92,8 @@ bool ShmEndpoint::carry_out_rest(const Chain& chain) {
   return true;
 }
 
-// When the worker leaves: what nobody waits for must still happen; it may be the release of a lock.
-// Those that wait for the rest are gone.
+// When the worker leaves: what is not waited for must still happen; it may be the release of a
+// lock. Those that wait for the rest are gone.
 void ShmEndpoint::carry_out_passive() {
   for (const Posted* verbs : {&executing_, &posted_}) {
     for (const Chain& chain : std::span(verbs->chains).subspan(next_chain_)) {

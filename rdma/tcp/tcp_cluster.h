@@ -6,7 +6,7 @@
 #include "rdma/bootstrap/paced_log.h"
 #include "rdma/bootstrap/socket.h"
 #include "rdma/shm/shm_region.h"
-#include "rdma/tcp/tcp_door.h"
+#include "rdma/tcp/tcp_admission.h"
 #include "rdma/tcp/tcp_fabric.h"
 #include "rdma/tcp/tcp_progress.h"
 
@@ -21,8 +21,8 @@ struct TcpCluster {
   std::vector<SocketAddress> addresses;  // by node; without the port
   std::unique_ptr<PacedLog> log;
 
-  std::mutex doors_mutex;                       // guards the pointers
-  std::vector<std::shared_ptr<TcpDoor>> doors;  // by thread of the own node; nullptr: not there
+  std::mutex admissions_mutex;                            // guards the pointers
+  std::vector<std::shared_ptr<TcpAdmission>> admissions;  // by thread; nullptr: not there
 
   // Last, so that its thread ends before what it refers to goes.
   std::unique_ptr<Membership> membership;

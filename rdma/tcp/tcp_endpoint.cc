@@ -19,9 +19,9 @@ constexpr size_t kStrangersMax = 64;
 constexpr uint64_t kTickUs = 50'000;
 constexpr uint64_t kPartingUsMax = 1'000'000;
 constexpr size_t kPageBytes = 4096;
-constexpr size_t kNoGuest = SIZE_MAX;
-// Ids of epoll events: peers by worker id, guests by place.
-constexpr uint64_t kGuestId = 1ull << 32;
+constexpr size_t kNoServerConnection = SIZE_MAX;
+// Ids of epoll events: peers by worker id, server-side connections by place.
+constexpr uint64_t kServerConnectionId = 1ull << 32;
 constexpr uint64_t kListenerId = 1ull << 48, kWakeId = kListenerId + 1,
                    kMembersId = kListenerId + 2;
 
@@ -37,15 +37,15 @@ bool add_event(int epoll, int fd, uint64_t id) {
 }  // namespace
 
 TcpEndpoint::TcpEndpoint(std::shared_ptr<TcpCluster> cluster, Membership::Claim claim,
-                         std::shared_ptr<TcpDoor> door, Descriptor listener)
+                         std::shared_ptr<TcpAdmission> admission, Descriptor listener)
     : cluster_(std::move(cluster)),
       owner_pid_(getpid()),
       random_(monotonic_now_ns() ^ (static_cast<uint64_t>(getpid()) << 32) ^ claim.worker),
       peers_(cluster_->topology().node_workers()),
       ways_(cluster_->topology().nodes),
-      door_(std::move(door)),
+      admission_(std::move(admission)),
       listener_(std::move(listener)),
-      guest_of_(cluster_->topology().workers_max, kNoGuest) {
+      server_connection_of_(cluster_->topology().workers_max, kNoServerConnection) {
   worker_ = claim.worker;
   incarnation_ = claim.incarnation;
   self_.cluster = cluster_;
@@ -63,12 +63,12 @@ Status TcpEndpoint::start() {
   bool added = add_event(epoll_.get(), self_.inbox->event.get(), kWakeId);
   const int members = cluster_->membership->wait_fd();
   if (members >= 0) added = added && add_event(epoll_.get(), members, kMembersId);
-  if (door_ != nullptr) {
+  if (admission_ != nullptr) {
     added = added && add_event(epoll_.get(), listener_.get(), kListenerId);
     const uint64_t chunks = cluster_->topology().region_bytes / ShmRegions::kChunkBytes + 1;
-    host_.reset(new TcpGuest::Host{*cluster_, *door_, cluster_->regions->at(cluster_->own_node),
-                                   CpuVerbs(), std::vector<Verb>(kTcpVerbsMax),
-                                   std::vector<bool>(chunks), epoll_.get(), delays_});
+    host_.reset(new TcpServerConnection::Host{
+        *cluster_, *admission_, cluster_->regions->at(cluster_->own_node), CpuVerbs(),
+        std::vector<Verb>(kTcpVerbsMax), std::vector<bool>(chunks), epoll_.get(), delays_});
     CHECK(host_->region != nullptr);
   }
   return added ? Status() : Status::from_errno("epoll_ctl");
@@ -76,10 +76,10 @@ Status TcpEndpoint::start() {
 
 TcpEndpoint::~TcpEndpoint() {
   if (getpid() == owner_pid_) {
-    if (door_ != nullptr) {
-      const std::lock_guard<std::mutex> lock(cluster_->doors_mutex);
-      for (std::shared_ptr<TcpDoor>& door : cluster_->doors) {
-        if (door == door_) door.reset();
+    if (admission_ != nullptr) {
+      const std::lock_guard<std::mutex> lock(cluster_->admissions_mutex);
+      for (std::shared_ptr<TcpAdmission>& admission : cluster_->admissions) {
+        if (admission == admission_) admission.reset();
       }
     }
     handler_ = nullptr;
@@ -171,9 +171,12 @@ bool TcpEndpoint::send(WorkerId to, std::span<const std::byte> datagram) {
     if (!peer.open()) next_tick_us_ = 0;
     return sent;
   }
-  const size_t place = guest_of_[to];
-  if (place == kNoGuest || guests_[place]->claim().incarnation != incarnation) return true;  // lost
-  return guests_[place]->send(datagram);
+  const size_t place = server_connection_of_[to];
+  if (place == kNoServerConnection ||
+      server_connections_[place]->claim().incarnation != incarnation) {
+    return true;  // lost
+  }
+  return server_connections_[place]->send(datagram);
 }
 
 void TcpEndpoint::deliver(WorkerId from, std::span<const std::byte> datagram) {
@@ -212,9 +215,11 @@ void TcpEndpoint::flush_all() {
   for (TcpPeer* peer : known_peers_) {
     if (peer->unsent()) peer->flush();
   }
-  for (size_t place = 0; place < guests_.size(); ++place) {
-    TcpGuest* guest = guests_[place].get();
-    if (guest != nullptr && guest->unsent() && !guest->flush()) end_guest(place, guest->why());
+  for (size_t place = 0; place < server_connections_.size(); ++place) {
+    TcpServerConnection* connection = server_connections_[place].get();
+    if (connection != nullptr && connection->unsent() && !connection->flush()) {
+      end_server_connection(place, connection->why());
+    }
   }
 }
 
@@ -233,9 +238,9 @@ void TcpEndpoint::handle_event(uint64_t id, uint32_t events, bool* any) {
   } else if (id == kMembersId) {
     *any |= cluster_->membership->poll();
   } else if (id == kListenerId) {
-    accept_guests();
-  } else if (id >= kGuestId) {
-    *any |= drive_guest(static_cast<size_t>(id - kGuestId), events);
+    accept_connections();
+  } else if (id >= kServerConnectionId) {
+    *any |= drive_connection(static_cast<size_t>(id - kServerConnectionId), events);
   } else {
     TcpPeer& peer = *peers_[id];
     const auto from = static_cast<WorkerId>(id);
@@ -256,10 +261,10 @@ bool TcpEndpoint::tick() {
   bool any = false;
   for (TcpPeer* peer : known_peers_) any |= peer->tick(now, &next_tick_us_);
   spread_losses();
-  for (size_t place = 0; place < guests_.size(); ++place) {
-    TcpGuest* guest = guests_[place].get();
-    if (guest == nullptr || !guest->over(now)) continue;
-    end_guest(place, guest->open() ? "its worker is gone" : "it does not greet");
+  for (size_t place = 0; place < server_connections_.size(); ++place) {
+    TcpServerConnection* connection = server_connections_[place].get();
+    if (connection == nullptr || !connection->over(now)) continue;
+    end_server_connection(place, connection->open() ? "its worker is gone" : "it does not greet");
   }
   return any;
 }
@@ -296,61 +301,69 @@ void TcpEndpoint::wait(uint64_t deadline_us) {
   self_.inbox->wake_requested.store(false, std::memory_order_seq_cst);
 }
 
-// ---- Guests
+// ---- Server-side connections
 
-void TcpEndpoint::accept_guests() {
+void TcpEndpoint::accept_connections() {
   for (int i = 0; i < kAcceptsPerPoll; ++i) {
     SocketAddress peer;
     Descriptor socket = accept_from(listener_, &peer);
     if (socket.get() < 0) return;
-    size_t strangers = 0, oldest = kNoGuest, place = guests_.size();
-    for (size_t p = 0; p < guests_.size(); ++p) {
-      if (guests_[p] == nullptr) {
+    size_t strangers = 0, oldest = kNoServerConnection, place = server_connections_.size();
+    for (size_t p = 0; p < server_connections_.size(); ++p) {
+      if (server_connections_[p] == nullptr) {
         place = p;
-      } else if (!guests_[p]->open()) {
+      } else if (!server_connections_[p]->open()) {
         ++strangers;
-        if (oldest == kNoGuest || guests_[p]->came_us() < guests_[oldest]->came_us()) oldest = p;
+        if (oldest == kNoServerConnection ||
+            server_connections_[p]->came_us() < server_connections_[oldest]->came_us()) {
+          oldest = p;
+        }
       }
     }
     if (strangers >= kStrangersMax) {
-      end_guest(oldest, "others came that have not greeted either");
+      end_server_connection(oldest, "others came that have not greeted either");
       place = oldest;
     }
-    if (place == guests_.size()) guests_.emplace_back();
-    guests_[place] = std::make_unique<TcpGuest>(*host_, std::move(socket), peer.to_string(),
-                                                kGuestId + place, local_us());
-    if (!guests_[place]->start()) end_guest(place, guests_[place]->why());
+    if (place == server_connections_.size()) server_connections_.emplace_back();
+    server_connections_[place] = std::make_unique<TcpServerConnection>(
+        *host_, std::move(socket), peer.to_string(), kServerConnectionId + place, local_us());
+    if (!server_connections_[place]->start()) {
+      end_server_connection(place, server_connections_[place]->why());
+    }
   }
 }
 
-bool TcpEndpoint::drive_guest(size_t place, uint32_t events) {
-  if (place >= guests_.size() || guests_[place] == nullptr) return false;
-  TcpGuest& guest = *guests_[place];
-  const bool was_open = guest.open();
-  const bool alive = guest.on_event(
+bool TcpEndpoint::drive_connection(size_t place, uint32_t events) {
+  if (place >= server_connections_.size() || server_connections_[place] == nullptr) return false;
+  TcpServerConnection& connection = *server_connections_[place];
+  const bool was_open = connection.open();
+  const bool alive = connection.on_event(
       events,
       [this](WorkerId from, std::span<const std::byte> datagram) { deliver(from, datagram); });
-  const bool any = guest.take_activity();
-  if (!was_open && guest.open()) {
-    const size_t earlier = guest_of_[guest.claim().worker];
-    if (earlier != kNoGuest && earlier != place) end_guest(earlier, "it came again");
-    guest_of_[guest.claim().worker] = place;
+  const bool any = connection.take_activity();
+  if (!was_open && connection.open()) {
+    const size_t earlier = server_connection_of_[connection.claim().worker];
+    if (earlier != kNoServerConnection && earlier != place) {
+      end_server_connection(earlier, "it came again");
+    }
+    server_connection_of_[connection.claim().worker] = place;
   }
-  if (!alive) end_guest(place, guest.why());
+  if (!alive) end_server_connection(place, connection.why());
   return any;
 }
 
-void TcpEndpoint::end_guest(size_t place, const std::string& why) {
-  const std::unique_ptr<TcpGuest> ended = std::move(guests_[place]);
+void TcpEndpoint::end_server_connection(size_t place, const std::string& why) {
+  const std::unique_ptr<TcpServerConnection> ended = std::move(server_connections_[place]);
   if (!ended->open()) {
     cluster_->log->say("refused " + ended->peer() + " at the data port: " + why);
     return;
   }
   const WorkerId worker = ended->claim().worker;
-  if (guest_of_[worker] == place) guest_of_[worker] = kNoGuest;
+  if (server_connection_of_[worker] == place) server_connection_of_[worker] = kNoServerConnection;
   // An ordered end needs no words.
-  if (why == "the connection ended" || why == "its worker is gone" || why == "it came again")
+  if (why == "the connection ended" || why == "its worker is gone" || why == "it came again") {
     return;
+  }
   cluster_->log->say("closed the connection of worker " + std::to_string(worker) + " at " +
                      ended->peer() + ": " + why);
 }

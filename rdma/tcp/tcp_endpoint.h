@@ -2,19 +2,20 @@
 #include <deque>
 
 #include "rdma/fabric/verb_delays.h"
-#include "rdma/tcp/tcp_guest.h"
 #include "rdma/tcp/tcp_peer.h"
+#include "rdma/tcp/tcp_server_connection.h"
 
 namespace rdmacc {
 
 // One worker's end of the tcp fabric. A coordinator dials the node threads that it talks to; a
-// node's thread does so as well, lets others in at its door, and is what its own node's region
+// node's thread does so as well, admits others, and is what its own node's region
 // belongs to: verbs of its own to it need no message. After fork() it is the parent's.
 class TcpEndpoint : public Endpoint {
  public:
-  // Of a coordinator; a node's thread also has a door and connections from `listener`.
+  // Of a coordinator; a node's thread also has an admission and connections from `listener`.
   TcpEndpoint(std::shared_ptr<TcpCluster> cluster, Membership::Claim claim,
-              std::shared_ptr<TcpDoor> door = nullptr, Descriptor listener = Descriptor());
+              std::shared_ptr<TcpAdmission> admission = nullptr,
+              Descriptor listener = Descriptor());
   ~TcpEndpoint() override;
   TcpEndpoint(const TcpEndpoint&) = delete;
   TcpEndpoint& operator=(const TcpEndpoint&) = delete;
@@ -65,9 +66,9 @@ class TcpEndpoint : public Endpoint {
   bool take_answers();
   bool handle_events();
   void handle_event(uint64_t id, uint32_t events, bool* any);
-  void accept_guests();
-  bool drive_guest(size_t place, uint32_t events);
-  void end_guest(size_t place, const std::string& why);
+  void accept_connections();
+  bool drive_connection(size_t place, uint32_t events);
+  void end_server_connection(size_t place, const std::string& why);
   void flush_all();
   bool tick();
   void spread_losses();
@@ -95,11 +96,11 @@ class TcpEndpoint : public Endpoint {
   std::deque<DelayedChain> delayed_;    // in the order of their doorbells
 
   // A node's thread alone.
-  std::shared_ptr<TcpDoor> door_;
+  std::shared_ptr<TcpAdmission> admission_;
   Descriptor listener_;
-  std::unique_ptr<TcpGuest::Host> host_;
-  std::vector<std::unique_ptr<TcpGuest>> guests_;  // by place; nullptr: free
-  std::vector<size_t> guest_of_;                   // by worker: its place
+  std::unique_ptr<TcpServerConnection::Host> host_;
+  std::vector<std::unique_ptr<TcpServerConnection>> server_connections_;  // by place; nullptr: free
+  std::vector<size_t> server_connection_of_;                              // by worker: its place
 };
 
 }  // namespace rdmacc

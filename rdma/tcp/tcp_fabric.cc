@@ -29,25 +29,26 @@ Result<Membership::Bytes> give_ticket(TcpCluster& cluster, const Membership::Pee
     // It may be newer than what we have heard of.
     return Status(Code::kUnavailable, "the worker is not known to be the asker's");
   }
-  const std::lock_guard<std::mutex> lock(cluster.doors_mutex);
-  if (request.thread >= cluster.doors.size() || cluster.doors[request.thread] == nullptr) {
+  const std::lock_guard<std::mutex> lock(cluster.admissions_mutex);
+  if (request.thread >= cluster.admissions.size() ||
+      cluster.admissions[request.thread] == nullptr) {
     return Status(Code::kUnavailable, "the node's thread is not there");
   }
   if (request.after_loss == 1) {
-    for (const std::shared_ptr<TcpDoor>& door : cluster.doors) {
-      if (door != nullptr) door->fence(request.worker);
+    for (const std::shared_ptr<TcpAdmission>& admission : cluster.admissions) {
+      if (admission != nullptr) admission->fence(request.worker);
     }
   }
   const TcpTicket ticket =
-      cluster.doors[request.thread]->issue({request.worker, request.incarnation});
+      cluster.admissions[request.thread]->issue({request.worker, request.incarnation});
   const auto raw = bytes_of(ticket);
   return Membership::Bytes(raw.begin(), raw.end());
 }
 
 void fence_doors(TcpCluster& cluster, WorkerId worker) {
-  const std::lock_guard<std::mutex> lock(cluster.doors_mutex);
-  for (const std::shared_ptr<TcpDoor>& door : cluster.doors) {
-    if (door != nullptr) door->fence(worker);
+  const std::lock_guard<std::mutex> lock(cluster.admissions_mutex);
+  for (const std::shared_ptr<TcpAdmission>& admission : cluster.admissions) {
+    if (admission != nullptr) admission->fence(worker);
   }
 }
 
@@ -72,8 +73,8 @@ class TcpFabricImpl : public TcpFabric {
                     "this process is not node " + std::to_string(node) + " of its cluster");
     }
     {
-      const std::lock_guard<std::mutex> lock(cluster_->doors_mutex);
-      if (cluster_->doors[thread] != nullptr) {
+      const std::lock_guard<std::mutex> lock(cluster_->admissions_mutex);
+      if (cluster_->admissions[thread] != nullptr) {
         return Status(Code::kUnavailable, "node " + std::to_string(node) + " is running");
       }
     }
@@ -87,12 +88,13 @@ class TcpFabricImpl : public TcpFabric {
     if (!port.ok()) return port.status();
     Result<Membership::Claim> claim = cluster_->membership->claim_node(thread);
     if (!claim.ok()) return claim.status();
-    auto door = std::make_shared<TcpDoor>(*port, claim->incarnation);
-    auto endpoint = std::make_unique<TcpEndpoint>(cluster_, *claim, door, std::move(*listener));
+    auto admission = std::make_shared<TcpAdmission>(*port, claim->incarnation);
+    auto endpoint =
+        std::make_unique<TcpEndpoint>(cluster_, *claim, admission, std::move(*listener));
     Result<std::unique_ptr<Endpoint>> taken = take(std::move(endpoint));
     if (taken.ok()) {
-      const std::lock_guard<std::mutex> lock(cluster_->doors_mutex);
-      cluster_->doors[thread] = std::move(door);
+      const std::lock_guard<std::mutex> lock(cluster_->admissions_mutex);
+      cluster_->admissions[thread] = std::move(admission);
     }
     return taken;
   }
@@ -132,7 +134,7 @@ Result<std::unique_ptr<TcpFabric>> wrap(const ClusterConfig& config, NodeId own_
         TcpProgress::open(config.name, own_node, config.topology.workers_max);
     if (!progress.ok()) return progress.status();
     cluster->progress = std::move(*progress);
-    cluster->doors.resize(config.topology.threads_per_node);
+    cluster->admissions.resize(config.topology.threads_per_node);
     TcpCluster& shared = *cluster;  // it outlives its membership's thread
     cluster->membership->set_handler(
         Membership::Topic::kTcpEndpoint,

@@ -26,7 +26,7 @@ struct VerbsCluster {
 // the endpoint as long as an answer may come.
 class VerbsMailbox {
  public:
-  struct Letter {
+  struct ControlMessage {
     NodeId from;
     uint32_t request;
     Result<Membership::Bytes> answer;
@@ -38,15 +38,15 @@ class VerbsMailbox {
   VerbsMailbox& operator=(const VerbsMailbox&) = delete;
 
   int wake_fd() const { return wake_fd_; }
-  void put(Letter letter);
+  void put(ControlMessage message);
   bool empty() const { return !any_.load(std::memory_order_acquire); }
-  std::vector<Letter> take();
+  std::vector<ControlMessage> take();
 
  private:
   const int wake_fd_;
   std::atomic<bool> any_{false};
   std::mutex mutex_;
-  std::vector<Letter> letters_;
+  std::vector<ControlMessage> messages_;
 };
 
 // One worker's end of the verbs fabric: a device of its own, a connection to every node, one
@@ -100,7 +100,7 @@ class VerbsEndpoint : public Endpoint {
     return static_cast<uint16_t>(worker_ % cluster_->topology().threads_per_node);
   }
 
-  // verbs_meeting.cc
+  // verbs_connection_setup.cc
   bool alive(NodeId node);
   bool due(Target& target);
   bool start_connecting(NodeId node);

@@ -291,7 +291,7 @@ std::vector<SimChoice> Explorer::enabled(std::span<const SimChoice> possible) co
 }
 
 // Does it commute with everything that others can ever do?
-bool Explorer::alone(const SimChoice& choice) const {
+bool Explorer::exclusive(const SimChoice& choice) const {
   if (!reduce_) return false;
   switch (choice.kind) {
     case SimChoice::Kind::kPiece:
@@ -345,7 +345,7 @@ size_t Explorer::choose_next(std::span<const SimChoice> possible) {
   }
   const SimChoice* chosen = nullptr;
   const auto local = std::find_if(options.begin(), options.end(),
-                                  [this](const SimChoice& choice) { return alone(choice); });
+                                  [this](const SimChoice& choice) { return exclusive(choice); });
   if (local != options.end()) {
     if (contains(sleep_, *local)) {
       cut_ = true;

@@ -91,7 +91,7 @@ class Explorer : public SimChooser {
   bool may_end_pause(const SimChoice& timer) const;
   bool pauses(const SimChoice& timer) const;
   std::vector<SimChoice> enabled(std::span<const SimChoice> possible) const;
-  bool alone(const SimChoice& choice) const;
+  bool exclusive(const SimChoice& choice) const;
   bool independent(const SimChoice& a, const SimChoice& b) const;
   std::vector<SimChoice> still_asleep(const std::vector<SimChoice>& sleep,
                                       const SimChoice& happens) const;

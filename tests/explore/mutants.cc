@@ -8,65 +8,70 @@ namespace rdmacc {
 // ---- Rules
 
 // OCC, SUNDIAL: a record whose writer has begun to write may carry the new stamp already.
-Step read_whether_locked_or_not(const Access&, const Look* seen, const TxnStamps&) {
-  const int verbs = kFirstLook | kReadRecord | kLastLook;
+Step read_whether_locked_or_not(const Access&, const HeaderSnapshot* seen, const TxnStamps&) {
+  const int verbs = kPreRead | kReadRecord | kPostRead;
   if (seen == nullptr) return Step::attempt(verbs);
-  return seen->first.wts == seen->last.wts ? Step::done() : Step::again(verbs);
+  return seen->pre_read.wts == seen->post_read.wts ? Step::done() : Step::again(verbs);
 }
 
 // MVCC: a reader that does not look whether an older writer is at work.
-Step mvcc_read_whether_locked_or_not(const Access& access, const Look* seen, const TxnStamps& txn) {
+Step mvcc_read_whether_locked_or_not(const Access& access, const HeaderSnapshot* seen,
+                                     const TxnStamps& txn) {
   if (seen == nullptr) return right(Protocol::kMvcc).read(access, seen, txn);
-  Look unlocked = *seen;
-  unlocked.first.lock = unlocked.last.lock = 0;
+  HeaderSnapshot unlocked = *seen;
+  unlocked.pre_read.lock = unlocked.post_read.lock = 0;
   return right(Protocol::kMvcc).read(access, &unlocked, txn);
 }
 
 namespace {
 
 // OCC, SUNDIAL: a header looked at only before the record says nothing about the record.
-Step read_without_last_look(const Access&, const Look* seen, const TxnStamps&) {
-  if (seen == nullptr) return Step::attempt(kFirstLook | kReadRecord | kLastLook);
-  return seen->first.lock == 0 ? Step::done() : Step::again(kFirstLook | kReadRecord | kLastLook);
+Step read_without_last_look(const Access&, const HeaderSnapshot* seen, const TxnStamps&) {
+  if (seen == nullptr) return Step::attempt(kPreRead | kReadRecord | kPostRead);
+  return seen->pre_read.lock == 0 ? Step::done() : Step::again(kPreRead | kReadRecord | kPostRead);
 }
 
 // What was read and is locked by another will be written: two of them miss each other.
-Step validate_whether_locked_or_not(const Access& access, const Look* seen, const TxnStamps&) {
-  if (seen == nullptr) return Step::attempt(kLastLook);
-  return seen->last.wts == access.read_wts ? Step::done()
-                                           : Step::abort(AbortReason::kValidationFailed);
+Step validate_whether_locked_or_not(const Access& access, const HeaderSnapshot* seen,
+                                    const TxnStamps&) {
+  if (seen == nullptr) return Step::attempt(kPostRead);
+  return seen->post_read.wts == access.read_wts ? Step::done()
+                                                : Step::abort(AbortReason::kValidationFailed);
 }
 
-Step validate_nothing(const Access&, const Look* seen, const TxnStamps&) {
-  return seen == nullptr ? Step::attempt(kLastLook) : Step::done();
+Step validate_nothing(const Access&, const HeaderSnapshot* seen, const TxnStamps&) {
+  return seen == nullptr ? Step::attempt(kPostRead) : Step::done();
 }
 
 // Between the read and the lock another may have written.
 template <Protocol kProtocol>
-Step lock_without_comparing(const Access& access, const Look* seen, const TxnStamps& txn) {
+Step lock_without_comparing(const Access& access, const HeaderSnapshot* seen,
+                            const TxnStamps& txn) {
   Access blind = access;
   blind.read = false;
   return right(kProtocol).lock(blind, seen, txn);
 }
 
 // A CAS that has failed is taken for one that has won.
-Step lock_without_checking(const Access& access, const Look* seen, const TxnStamps& txn) {
+Step lock_without_checking(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {
   return seen == nullptr ? right(Protocol::kNowait).lock(access, seen, txn) : Step::done();
 }
 
 template <Protocol kProtocol, LockMode kMode = LockMode::kExclusive>
-Step read_without_checking(const Access& access, const Look* seen, const TxnStamps& txn) {
+Step read_without_checking(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {
   const Step step = right(kProtocol, kMode).read(access, seen, txn);
   return step.verdict == Verdict::kAbort ? Step::done() : step;
 }
 
 // MVCC: a reader that leaves no trace lets an older writer write behind its back.
-Step mvcc_read_without_raising(const Access& access, const Look* seen, const TxnStamps& txn) {
+Step mvcc_read_without_raising(const Access& access, const HeaderSnapshot* seen,
+                               const TxnStamps& txn) {
   const Step step = right(Protocol::kMvcc).read(access, seen, txn);
   return step.verdict == Verdict::kTry && (step.verbs & kCas) != 0 ? Step::done() : step;
 }
 
-Step mvcc_lock_whatever_was_read(const Access& access, const Look* seen, const TxnStamps& txn) {
+Step mvcc_lock_whatever_was_read(const Access& access, const HeaderSnapshot* seen,
+                                 const TxnStamps& txn) {
   const Step step = right(Protocol::kMvcc).lock(access, seen, txn);
   return step.reason == AbortReason::kTooLate ? Step::done() : step;
 }
@@ -182,7 +187,7 @@ std::span<const ExploreMutant> explore_mutants() {
   const Rule share_anything = read_without_checking<kNowait, LockMode::kShared>;
   const Rule never_die = read_without_checking<Protocol::kWaitdie>;
   static const std::vector<ExploreMutant> mutants = {
-      {"OccWithoutLastLook", "gx,gy|px,py", with_read(occ, read_without_last_look)},
+      {"OccWithoutPostRead", "gx,gy|px,py", with_read(occ, read_without_last_look)},
       {"OccReadsUnderTheLock", "gx|px", with_read(occ, read_whether_locked_or_not)},
       {"OccValidationIgnoresLocks", "gx,py|gy,px",
        with_validate(occ, validate_whether_locked_or_not)},
@@ -206,7 +211,7 @@ std::span<const ExploreMutant> explore_mutants() {
       {"MvccDoesNotRaiseRts", "px,gy|gx,py", with_read(mvcc, mvcc_read_without_raising)},
       {"MvccReadsPastOlderLocks", "px|gx", with_read(mvcc, mvcc_read_whether_locked_or_not)},
       {"MvccWritesWhatWasReadLater", "gx,px|gx,px", with_lock(mvcc, mvcc_lock_whatever_was_read)},
-      {"SundialWithoutLastLook", "gx|px", with_read(sundial, read_without_last_look)},
+      {"SundialWithoutPostRead", "gx|px", with_read(sundial, read_without_last_look)},
       {"SundialRenewsNothing", "gx,py|gy,px", with_validate(sundial, validate_nothing)},
       {"SundialLockDoesNotCompare", "gx,px|gx,px", blind_sundial},
       {"SundialGivesTheLeaseFirst", "gx|px", with_effects(sundial, kLeaseFirst)},

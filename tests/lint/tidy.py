@@ -53,6 +53,13 @@ BANNED = re.compile(r"\b(TODO|FIXME|XXX|HACK|tmp|new2|foobar)\b")
 # Transactions, sessions, workers and nodes are no persons: sentences name which of them it is.
 PERSONS = re.compile(r"\b(who|whoever|nobody|somebody|anybody|everybody)\b", re.I)
 PERSONS_SKIP = ("tests/lint/", "tests/pg_suite/", "sql/", "expected/", "specs/")
+# Names that docs/glossary.md has replaced.
+OLD_NAMES = re.compile(
+    r"\b(give_way|kFirstLook|kLastLook|kReadBetweenLooks|Driven|EntryWish|settle_index|"
+    r"kMethodSettleIndex|impatient|peek_key|PeekCache|forget_peeked|unsure_|"
+    r"unsure_of_shares_|kSharesMax|lost_shares|shares_lost|GatePass|enter_alone|kAskedAlone|"
+    r"kPassageUsMax|passage_lasts|Leftovers?|leftovers_|TcpDoor|TcpGuest|tcp_door|tcp_guest|"
+    r"verbs_meeting|gate_passage|bridge_forsake|RdmaccKeyOffer|key_moves)\b")
 WORDS_SKIP = ("tests/lint/", "docs/", ".md", ".gitignore", "scripts/", "tests/tap/")
 
 
@@ -221,6 +228,14 @@ def check_persons(texts, pages):
             yield f'{path}:{line_of(text, match.start())}: "{match.group()}"'
 
 
+def check_old_names(texts, pages):
+    for path, text in {**texts, **pages}.items():
+        if path.startswith("tests/lint/"):
+            continue
+        for match in OLD_NAMES.finditer(text):
+            yield f"{path}:{line_of(text, match.start())}: {match.group()}, see docs/glossary.md"
+
+
 def check_headers(sources):
     for path, text in sources.items():
         if path.endswith(".h") and not re.search(r"^#pragma once$", text, re.M):
@@ -355,6 +370,7 @@ def main():
         "line lengths": check_columns(sources),
         "words": check_words(texts),
         "words for persons": check_persons(texts, pages),
+        "old names": check_old_names(texts, pages),
         "pragma once": check_headers(sources),
         "using namespace": check_using_namespace(sources),
         "cited sections": check_citations(texts, pages),

@@ -91,8 +91,8 @@ class Kinds(unittest.TestCase):
         self.assertEqual(found(body("  x = a + 1 << 3;"), "one-off"), [])
 
     def test_a_bit_of_a_constant_is_dropped(self):
-        text = body("  post(kCas | kFirstLook);")
-        self.assertIn("(::rdmacc::planted::fault(7) ? decltype(kCas){} : kCas) | kFirstLook",
+        text = body("  post(kCas | kPreRead);")
+        self.assertIn("(::rdmacc::planted::fault(7) ? decltype(kCas){} : kCas) | kPreRead",
                       planted(text, "dropped-bit"))
 
     def test_constants_of_the_compiler_are_left_alone(self):

@@ -7,21 +7,22 @@ MOVED = "an insert goes into the group that the look for another key has found"
 
 FAULTS = {
     "engine/txn/lock.cc": [
-        (MOVED, "if (!claims(walk.last, placement.work->access->table, wish->hash)) {",
-         "if (!FAULT && !claims(walk.last, placement.work->access->table, wish->hash)) {"),
+        (MOVED, "if (!claims(walk.post_read, placement.work->access->table, entry_change->hash)) {",
+         "if (!FAULT && !claims(walk.post_read, placement.work->access->table, "
+         "entry_change->hash)) {"),
     ],
     "engine/txn/write_plan.cc": [
         (MOVED, "write.gap != nullptr && !claims(*write.gap, write.hash)",
          "write.gap != nullptr && !FAULT && !claims(*write.gap, write.hash)"),
-        (MOVED, "CHECK(claims(*lock.access, wish.hash));",
-         "CHECK(FAULT || claims(*lock.access, wish.hash));"),
+        (MOVED, "CHECK(claims(*lock.access, entry_change.hash));",
+         "CHECK(FAULT || claims(*lock.access, entry_change.hash));"),
     ],
     "engine/storage/group_split.cc": [
         ("a split asks whether it is worth it before it looks at the lock",
          "if (region_.lock_of(group) != 0) return Outcome::kBusy;",
          "if (FAULT && !worth_splitting(group)) return Outcome::kNotNeeded; "
          "if (region_.lock_of(group) != 0) return Outcome::kBusy;"),
-        ("a split does not end the leases of those who missed a key",
+        ("a split does not end the leases of those that missed a key",
          "halves.sundial_wts = std::max(lease_end(low.sundial), lease_end(high.sundial)) + 1;",
          "halves.sundial_wts = FAULT ? 0 "
          ": std::max(lease_end(low.sundial), lease_end(high.sundial)) + 1;"),

@@ -42,17 +42,17 @@ Status DoorTransaction::get_many() {
 // Without a look by the protocol: what is seen need not be so.
 Status DoorTransaction::look(DoorOp op, const Place& place) {
   RowView view;
-  if (op == DoorOp::kRecall) {
+  if (op == DoorOp::kReadOwnSets) {
     RDMACC_RETURN_IF_ERROR(get(place));
     note(op, place.first);
-    const bool known = session_.recall(place.first, place.second, view);
+    const bool known = session_.read_own_sets(place.first, place.second, view);
     // A key that is known to be new is never asked for.
     if (known || written_.contains(place)) return check_row(place, view);
     return Status(Code::kCorrupt, "what was read of " + place.second + " is forgotten");
   }
   note(op, place.first);
-  if (random_.percent(50)) session_.forget_peeked(place.first, place.second);
-  return session_.peek(place.first, place.second, view);
+  if (random_.percent(50)) session_.forget_unvalidated_read(place.first, place.second);
+  return session_.unvalidated_read(place.first, place.second, view);
 }
 
 // Rows with keys that are new, one load in each transaction.
@@ -171,8 +171,8 @@ Status DoorTransaction::give_up() {
     session_.cancel();
     return Status();
   }
-  note(DoorOp::kLose, place.first);
-  return session_.lose();
+  note(DoorOp::kAbortOnConflict, place.first);
+  return session_.abort_on_conflict();
 }
 
 }  // namespace rdmacc

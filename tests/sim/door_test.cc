@@ -57,11 +57,11 @@ TEST(StructureLedger, CountsWhatOverlaps) {
     const StructureLedger::Operation within(&ledger, DoorOp::kPut, 7);
     split.happened();
   }
-  const StructureLedger::Operation after(&ledger, DoorOp::kPeek, 7);
+  const StructureLedger::Operation after(&ledger, DoorOp::kUnvalidatedRead, 7);
   EXPECT_EQ(count(DoorOp::kGet), 1u);
   EXPECT_EQ(count(DoorOp::kPut), 1u);
   EXPECT_EQ(count(DoorOp::kScan), 0u);
-  EXPECT_EQ(count(DoorOp::kPeek), 0u);
+  EXPECT_EQ(count(DoorOp::kUnvalidatedRead), 0u);
 }
 
 TEST(StructureLedger, DoesNotCountWhatCameToNothing) {

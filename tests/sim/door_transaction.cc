@@ -48,8 +48,8 @@ Status DoorTransaction::operate_on_all(uint64_t drawn) {
   if (drawn < 6) return scan(place.first, DoorOp::kScan);
   if (drawn < 11) return scan(place.first, DoorOp::kScanNoWait);
   if (drawn < 17) return scan(place.first, DoorOp::kScanSkipLocked);
-  if (drawn < 24) return look(DoorOp::kPeek, place);
-  if (drawn < 28) return look(DoorOp::kRecall, place);
+  if (drawn < 24) return look(DoorOp::kUnvalidatedRead, place);
+  if (drawn < 28) return look(DoorOp::kReadOwnSets, place);
   if (drawn < 36) return check_reads(place.first);
   if (drawn < 40) {
     note(DoorOp::kWideRead, place.first);
@@ -87,7 +87,7 @@ Status DoorTransaction::visit() {
   for (uint64_t i = 0; i < rows / 4; ++i) RDMACC_RETURN_IF_ERROR(operate());
   const std::string key = around_.keys.key(table, 'v', random_.below(64));
   if (random_.percent(50)) RDMACC_RETURN_IF_ERROR(lock({table, key}));
-  if (random_.percent(50)) RDMACC_RETURN_IF_ERROR(look(DoorOp::kPeek, {table, key}));
+  if (random_.percent(50)) RDMACC_RETURN_IF_ERROR(look(DoorOp::kUnvalidatedRead, {table, key}));
   const std::array scans = {DoorOp::kScan, DoorOp::kScanNoWait, DoorOp::kScanSkipLocked};
   if (random_.percent(50)) RDMACC_RETURN_IF_ERROR(scan(table, scans[random_.below(3)]));
   for (uint64_t i = 0; i < kSavesOfVisit; ++i) RDMACC_RETURN_IF_ERROR(save());

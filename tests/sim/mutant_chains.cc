@@ -287,7 +287,7 @@ std::vector<SimMutant> make_mutants() {
   const ProtocolRules& sundial = right(Protocol::kSundial);
 
   add_rare("MvccHeaderWordsInTheWrongOrder",
-           "the last look's rts after the lock (docs/sequences.md §8.5)", mvcc,
+           "the post-read's rts after the lock (docs/sequences.md §8.5)", mvcc,
            header_words_in_the_wrong_order, 400);
   add_rare("SundialHeaderWordsInTheWrongOrder", "length after the stamp", sundial,
            header_words_in_the_wrong_order, 400);

@@ -14,7 +14,7 @@ namespace {
 // ---- OCC
 
 // A group that changed under a miss or a scan does not matter.
-Step occ_trusts_gaps(const Access& access, const Look* seen, const TxnStamps& txn) {
+Step occ_trusts_gaps(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {
   if (seen != nullptr && access.gap) return Step::done();
   return right(Protocol::kOcc).validate(access, seen, txn);
 }
@@ -22,7 +22,8 @@ Step occ_trusts_gaps(const Access& access, const Look* seen, const TxnStamps& tx
 // ---- MVCC
 
 // An old version that was overwritten while it was read.
-Step mvcc_version_unchecked(const Access& access, const Look* seen, const TxnStamps& txn) {
+Step mvcc_version_unchecked(const Access& access, const HeaderSnapshot* seen,
+                            const TxnStamps& txn) {
   if (seen != nullptr && (seen->posted.verbs & kReadVersion) != 0) {
     return Step::done(seen->posted.version);
   }
@@ -30,52 +31,57 @@ Step mvcc_version_unchecked(const Access& access, const Look* seen, const TxnSta
 }
 
 // A transaction that has read a record at its ctts cannot write it any more.
-Step mvcc_lock_after_own_read(const Access& access, const Look* seen, const TxnStamps& txn) {
+Step mvcc_lock_after_own_read(const Access& access, const HeaderSnapshot* seen,
+                              const TxnStamps& txn) {
   const Step step = right(Protocol::kMvcc).lock(access, seen, txn);
-  const bool read_now = step.verdict == Verdict::kDone && seen->first.rts == txn.ctts;
+  const bool read_now = step.verdict == Verdict::kDone && seen->pre_read.rts == txn.ctts;
   return read_now ? Step::abort(AbortReason::kTooLate) : step;
 }
 
 // Scanners and misses leave no trace: an older inserter may still come.
-Step mvcc_gap_not_raised(const Access& access, const Look* seen, const TxnStamps& txn) {
+Step mvcc_gap_not_raised(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {
   const Step step = right(Protocol::kMvcc).read(access, seen, txn);
   return access.gap && seen != nullptr && step.verdict == Verdict::kTry ? Step::done() : step;
 }
 
 // Scanners and misses do not look whether an older inserter is at work.
-Step mvcc_gap_lock_ignored(const Access& access, const Look* seen, const TxnStamps& txn) {
+Step mvcc_gap_lock_ignored(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {
   return access.gap ? mvcc_read_whether_locked_or_not(access, seen, txn)
                     : right(Protocol::kMvcc).read(access, seen, txn);
 }
 
 // The writer is not compared with later readers.
-Step mvcc_lock_ignores_readers(const Access& access, const Look* seen, const TxnStamps& txn) {
+Step mvcc_lock_ignores_readers(const Access& access, const HeaderSnapshot* seen,
+                               const TxnStamps& txn) {
   if (seen == nullptr) return right(Protocol::kMvcc).lock(access, seen, txn);
-  Look unread = *seen;
-  unread.first.rts = 0;
+  HeaderSnapshot unread = *seen;
+  unread.pre_read.rts = 0;
   return right(Protocol::kMvcc).lock(access, &unread, txn);
 }
 
 // ---- SUNDIAL
 
 // The lock in another word than the lease, which others renew meanwhile.
-Step sundial_lock_does_not_freeze(const Access& access, const Look* seen, const TxnStamps& txn) {
+Step sundial_lock_does_not_freeze(const Access& access, const HeaderSnapshot* seen,
+                                  const TxnStamps& txn) {
   const Step step = right(Protocol::kSundial).lock(access, seen, txn);
   const bool freezes = step.verdict == Verdict::kTry && step.word == kOffsetOfSundial;
   return freezes && seen != nullptr ? Step::done() : step;
 }
 
 // What is locked by another, or has a new version, is taken for renewed.
-Step sundial_renews_what_is_locked(const Access& access, const Look* seen, const TxnStamps& txn) {
+Step sundial_renews_what_is_locked(const Access& access, const HeaderSnapshot* seen,
+                                   const TxnStamps& txn) {
   if (seen != nullptr && sundial_locked(seen->cas_seen)) return Step::done();
   return right(Protocol::kSundial).validate(access, seen, txn);
 }
-Step sundial_renews_new_versions(const Access& access, const Look* seen, const TxnStamps& txn) {
+Step sundial_renews_new_versions(const Access& access, const HeaderSnapshot* seen,
+                                 const TxnStamps& txn) {
   Access newest = access;
-  if (seen != nullptr) newest.read_wts = seen->last.wts;
+  if (seen != nullptr) newest.read_wts = seen->post_read.wts;
   return right(Protocol::kSundial).validate(newest, seen, txn);
 }
-Step sundial_trusts_gaps(const Access& access, const Look* seen, const TxnStamps& txn) {
+Step sundial_trusts_gaps(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {
   if (access.gap) return Step::done();
   return right(Protocol::kSundial).validate(access, seen, txn);
 }
@@ -113,7 +119,7 @@ struct Shared {
 };
 
 constexpr Shared kShared[] = {
-    {"OccWithoutLastLook", "no header after the record: torn", 300},
+    {"OccWithoutPostRead", "no header after the record: torn", 300},
     {"OccReadsUnderTheLock", "no lock check: bytes half written", 40},
     {"OccValidationIgnoresLocks", "write skew of two that lock first", 100},
     {"OccValidatesNothing", "stale reads", 40},
@@ -134,7 +140,7 @@ constexpr Shared kShared[] = {
     {"MvccDoesNotRaiseRts", "an older writer behind a reader's back", 40},
     {"MvccReadsPastOlderLocks", "no R2: misses an older writer", 100},
     {"MvccWritesWhatWasReadLater", "W1 dropped: versions out of order", 40},
-    {"SundialWithoutLastLook", "no header after the record: torn", 300},
+    {"SundialWithoutPostRead", "no header after the record: torn", 300},
     {"SundialRenewsNothing", "leases that have ended", 40},
     {"SundialLockDoesNotCompare", "lost updates", 40},
     {"SundialGivesTheLeaseFirst", "the lease unlocked before the bytes", 100},

@@ -16,7 +16,7 @@ TEST_P(ProtocolScans, WritersGetThroughInBoundedAttempts) {
   // Four lost scans, then alone; one that is refused the gate in the crowd asks again after eight
   // and sixteen, and an attempt that is alone may still lose to the split of a group.
   constexpr uint32_t kAttemptsMax = 20;
-  uint64_t alone = 0;
+  uint64_t exclusive = 0;
   run_seeds(
       12,
       [](uint64_t seed) {
@@ -28,7 +28,7 @@ TEST_P(ProtocolScans, WritersGetThroughInBoundedAttempts) {
         return crowd;
       },
       [&](const SimRun& run) {
-        alone += run.alone();
+        exclusive += run.exclusive();
         for (const PredicateKind kind : kPredicateScans) {
           const auto found = run.attempts_max().find(static_cast<uint32_t>(kind));
           if (found == run.attempts_max().end()) continue;  // none was drawn
@@ -37,7 +37,7 @@ TEST_P(ProtocolScans, WritersGetThroughInBoundedAttempts) {
         }
       });
   std::printf("%s: %llu attempts alone\n", GetParam().name().c_str(),
-              static_cast<unsigned long long>(alone));
+              static_cast<unsigned long long>(exclusive));
 }
 
 }  // namespace

@@ -7,7 +7,8 @@
 
 namespace rdmacc {
 
-// Whoever died while its request was in the global order could not tell its stamp; the nodes can.
+// A coordinator that died while its request was in the global order could not tell its stamp; the
+// nodes can.
 std::vector<HistoryTransaction> SimRun::settled_history() const {
   std::vector<HistoryTransaction> settled = history();
   for (HistoryTransaction& transaction : settled) {

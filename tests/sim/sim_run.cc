@@ -370,12 +370,12 @@ uint64_t SimRun::splits() const {
   return splits;
 }
 
-uint64_t SimRun::alone() const {
-  uint64_t alone = 0;
+uint64_t SimRun::exclusive() const {
+  uint64_t exclusive = 0;
   for (const std::unique_ptr<Client>& client : clients_) {
-    if (client->coordinator != nullptr) alone += client->coordinator->stats().alone;
+    if (client->coordinator != nullptr) exclusive += client->coordinator->stats().exclusive;
   }
-  return alone;
+  return exclusive;
 }
 
 }  // namespace rdmacc

@@ -83,7 +83,7 @@ class SimRun {
   uint64_t full() const { return surroundings_ == nullptr ? 0 : surroundings_->full(); }
   // The most attempts that one transaction has made, by TxnInputs::kind.
   const std::map<uint32_t, uint32_t>& attempts_max() const { return attempts_max_; }
-  uint64_t alone() const;  // attempts of living coordinators that had the gate to themselves
+  uint64_t exclusive() const;  // attempts of living coordinators that had the gate to themselves
 
  private:
   struct Client {

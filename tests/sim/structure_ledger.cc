@@ -15,7 +15,7 @@ constexpr std::array<const char*, kDoorOps> kOpNames = {"get",
                                                         "scan, no wait",
                                                         "scan, skip",
                                                         "check_reads",
-                                                        "peek",
+                                                        "unvalidated_read",
                                                         "put",
                                                         "insert",
                                                         "insert_unchecked",
@@ -24,11 +24,11 @@ constexpr std::array<const char*, kDoorOps> kOpNames = {"get",
                                                         "savepoint",
                                                         "rollback_to",
                                                         "release",
-                                                        "recall",
+                                                        "read_own_sets",
                                                         "note_wide_read",
                                                         "draw_number",
                                                         "cancel",
-                                                        "lose",
+                                                        "abort_on_conflict",
                                                         "commit",
                                                         "abort",
                                                         "prepare",
@@ -68,7 +68,7 @@ const char* StructureCounts::impossible(DoorOp op, StructureChange change) {
 
 bool StructureCounts::rare(DoorOp op, StructureChange change) {
   if (change == StructureChange::kUnlink) return true;
-  return op == DoorOp::kLose || op == DoorOp::kAbort || op == DoorOp::kPrepare ||
+  return op == DoorOp::kAbortOnConflict || op == DoorOp::kAbort || op == DoorOp::kPrepare ||
          op == DoorOp::kCommitPrepared;
 }
 

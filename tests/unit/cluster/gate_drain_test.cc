@@ -10,7 +10,7 @@ constexpr uint64_t kLongUs = 60'000'000;
 constexpr uint64_t kBoundUs = 50'000;
 
 struct Held {
-  GatePass pass;
+  GateEntry entry;
   Status status;
   bool ended = false;  // enter() has returned
 };
@@ -36,7 +36,7 @@ class Drain : public testing::Test {
     CHECK(by.worker.scheduler().spawn([&by, protocol, &held] {
       VerbCounters counters;
       held.status = by.gate.enter(protocol, by.worker.endpoint().now_us() + kLongUs, nullptr,
-                                  counters, held.pass);
+                                  counters, held.entry);
       held.ended = true;
     }));
   }
@@ -45,7 +45,7 @@ class Drain : public testing::Test {
     ASSERT_TRUE(cluster_.fabric().run_until([&] { return held.ended; }, kEventsMax));
     ASSERT_TRUE(held.status.ok());
   }
-  void leave(size_t user, Held& held) { cluster_.user(user).gate.leave(held.pass); }
+  void leave(size_t user, Held& held) { cluster_.user(user).gate.leave(held.entry); }
 
   void start_close(std::vector<WorkerId> ended = {}) {
     closed_ = false;
@@ -172,14 +172,14 @@ TEST_F(Drain, UnderARequestedSwitchItWaitsForItsTurn) {
 
 // D2, D4: a transaction that wants the gate to itself must not open it again while it is swept.
 TEST_F(Drain, OverrulesOneThatWantsToBeAlone) {
-  Held dead, alone;
+  Held dead, exclusive;
   enter(0, 1, dead);
   GateUser& by = cluster_.user(1);
   ASSERT_TRUE(by.worker.scheduler().spawn([&] {
     VerbCounters counters;
-    alone.status = by.gate.enter_alone(1, by.worker.endpoint().now_us() + kLongUs, nullptr,
-                                       counters, alone.pass);
-    alone.ended = true;
+    exclusive.status = by.gate.enter_exclusive(1, by.worker.endpoint().now_us() + kLongUs, nullptr,
+                                               counters, exclusive.entry);
+    exclusive.ended = true;
   }));
   run_for(20'000);
   EXPECT_TRUE(word().revocable());
@@ -187,27 +187,27 @@ TEST_F(Drain, OverrulesOneThatWantsToBeAlone) {
   ASSERT_TRUE(close({id(0)}).ok());
   EXPECT_FALSE(word().revocable());
   run_for(2 * Gate::kDrainUsMax);
-  EXPECT_FALSE(alone.ended);
+  EXPECT_FALSE(exclusive.ended);
   open(true);
   EXPECT_EQ(cluster_.gate_line().sweeps, 1u);
   run(cluster_.node(), [&] { cluster_.resolve_departed(); });
   run_for(2 * Gate::kDrainUsMax);
-  EXPECT_TRUE(alone.ended && alone.status.ok());
+  EXPECT_TRUE(exclusive.ended && exclusive.status.ok());
 }
 
 TEST_F(Drain, WaitsForOneThatIsAlone) {
-  Held alone;
+  Held exclusive;
   GateUser& by = cluster_.user(0);
   run(by.worker, [&] {
     VerbCounters counters;
-    alone.status = by.gate.enter_alone(1, by.worker.endpoint().now_us() + kLongUs, nullptr,
-                                       counters, alone.pass);
+    exclusive.status = by.gate.enter_exclusive(1, by.worker.endpoint().now_us() + kLongUs, nullptr,
+                                               counters, exclusive.entry);
   });
-  ASSERT_TRUE(alone.status.ok() && alone.pass.alone);
+  ASSERT_TRUE(exclusive.status.ok() && exclusive.entry.exclusive);
   start_close();
   run_for(10'000);
   EXPECT_FALSE(closed_);
-  leave(0, alone);
+  leave(0, exclusive);
   ASSERT_TRUE(cluster_.fabric().run_until([&] { return closed_; }, kEventsMax));
   EXPECT_TRUE(close_status_.ok());
   open(true);
@@ -240,20 +240,20 @@ TEST_F(Drain, LinesTellOfSharesUntilTheyAreCleared) {
   cluster_.user(0).gate.will_share();
   enter(0, 1, held);
   EXPECT_EQ(cluster_.line_of(cluster_.user(0)).shares, 1u);
-  EXPECT_EQ(cluster_.line_of(cluster_.user(0)).shares_lost, 0u);
-  cluster_.user(0).gate.lost_shares();
+  EXPECT_EQ(cluster_.line_of(cluster_.user(0)).reader_counts_lost, 0u);
+  cluster_.user(0).gate.lost_reader_counts();
   leave(0, held);
   run_for(1'000);
   EXPECT_EQ(cluster_.line_of(cluster_.user(0)).inside, 0u);
-  EXPECT_EQ(cluster_.line_of(cluster_.user(0)).shares_lost, 8u);
+  EXPECT_EQ(cluster_.line_of(cluster_.user(0)).reader_counts_lost, 8u);
   Held other;
   enter(0, 2, other);
   EXPECT_EQ(cluster_.line_of(cluster_.user(0)).shares, 1u);
-  EXPECT_EQ(cluster_.line_of(cluster_.user(0)).shares_lost, 8u);
+  EXPECT_EQ(cluster_.line_of(cluster_.user(0)).reader_counts_lost, 8u);
   kill(0);
   run(cluster_.node(), [&] { cluster_.resolve_departed(); });
   EXPECT_EQ(cluster_.line_of(cluster_.user(0)).shares, 0u);
-  EXPECT_EQ(cluster_.line_of(cluster_.user(0)).shares_lost, 0u);
+  EXPECT_EQ(cluster_.line_of(cluster_.user(0)).reader_counts_lost, 0u);
 }
 
 TEST_F(Drain, ATransactionThatJoinsAndSharesLocksTellsItFirst) {
@@ -266,10 +266,10 @@ TEST_F(Drain, ATransactionThatJoinsAndSharesLocksTellsItFirst) {
 }
 
 TEST_F(Drain, ANewOwnerOfALineKeepsWhatItsPredecessorLost) {
-  cluster_.line_of(cluster_.user(0)).shares_lost = 3;
+  cluster_.line_of(cluster_.user(0)).reader_counts_lost = 3;
   Held held;
   enter(0, 1, held);
-  EXPECT_EQ(cluster_.line_of(cluster_.user(0)).shares_lost, 3u);
+  EXPECT_EQ(cluster_.line_of(cluster_.user(0)).reader_counts_lost, 3u);
 }
 
 }  // namespace

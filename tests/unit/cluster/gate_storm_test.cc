@@ -21,7 +21,7 @@ struct Storm {
   int under_way = 0;  // coroutines of live users
   int kills_left = 3;
   bool stopped = false;
-  uint64_t entered = 0, timeouts = 0, alone = 0;
+  uint64_t entered = 0, timeouts = 0, exclusive = 0;
   const GateUser* owner = nullptr;  // has the gate to itself
   ProtocolId phase = 0xFF;          // protocol of the last that entered
   uint64_t largest_ctts = 0;        // given out so far
@@ -29,12 +29,12 @@ struct Storm {
 
   void transact(GateUser& user, Random& random, ProtocolId protocol) {
     VerbCounters counters;
-    GatePass pass;
+    GateEntry entry;
     const bool hurried = random.percent(5);
     const uint64_t now_us = user.worker.endpoint().now_us();
     const uint64_t deadline_us = now_us + (hurried ? random.below(3'000) : 30'000'000);
-    const auto enter = random.percent(15) ? &Gate::enter_alone : &Gate::enter;
-    const Status status = (user.gate.*enter)(protocol, deadline_us, nullptr, counters, pass);
+    const auto enter = random.percent(15) ? &Gate::enter_exclusive : &Gate::enter;
+    const Status status = (user.gate.*enter)(protocol, deadline_us, nullptr, counters, entry);
     if (!status.ok()) {
       EXPECT_TRUE(hurried && status.code() == Code::kTimeout) << status.to_string();
       ++timeouts;
@@ -44,10 +44,10 @@ struct Storm {
     ++entered;
     ASSERT_EQ(cluster.protocols_inside(), 1) << "seed " << seed;
     ASSERT_TRUE(owner == nullptr || owner->killed) << "seed " << seed << ": not alone";
-    if (pass.alone) {
+    if (entry.exclusive) {
       ASSERT_EQ(alive_inside(), 1) << "seed " << seed;
       owner = &user;
-      ++alone;
+      ++exclusive;
     }
     if (protocol != phase) {
       phase = protocol;
@@ -64,8 +64,8 @@ struct Storm {
       ASSERT_EQ(cluster.protocols_inside(), 1) << "seed " << seed;
     }
     --user.inside[protocol];
-    if (pass.alone) owner = nullptr;
-    user.gate.leave(pass);
+    if (entry.exclusive) owner = nullptr;
+    user.gate.leave(entry);
   }
 
   int alive_inside() {
@@ -121,28 +121,28 @@ uint64_t seeds(uint64_t usual) {
 }
 
 TEST(GateStorm, NeverLetsTwoProtocolsMeet) {
-  uint64_t switches = 0, alone = 0;
+  uint64_t switches = 0, exclusive = 0;
   for (uint64_t seed = 1; seed <= seeds(150) && !testing::Test::HasFailure(); ++seed) {
     Storm storm(seed, false);
     storm.run(25);
     EXPECT_GT(storm.entered, storm.timeouts);
     switches += storm.cluster.gate_line().switches;
-    alone += storm.alone;
+    exclusive += storm.exclusive;
   }
   EXPECT_GT(switches, 2'000u);
-  EXPECT_GT(alone, 2'000u);
+  EXPECT_GT(exclusive, 2'000u);
 }
 
 TEST(GateStorm, NeverLetsTwoProtocolsMeetWhenWorkersDie) {
-  uint64_t switches = 0, alone = 0;
+  uint64_t switches = 0, exclusive = 0;
   for (uint64_t seed = 101; seed < 101 + seeds(150) && !testing::Test::HasFailure(); ++seed) {
     Storm storm(seed, true);
     storm.run(25);
     switches += storm.cluster.gate_line().switches;
-    alone += storm.alone;
+    exclusive += storm.exclusive;
   }
   EXPECT_GT(switches, 2'000u);
-  EXPECT_GT(alone, 2'000u);
+  EXPECT_GT(exclusive, 2'000u);
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ void run(GateCluster& cluster, Worker& worker, const std::function<void()>& task
 
 // A transaction that is inside until release() is called.
 struct Held {
-  GatePass pass;
+  GateEntry entry;
   Status status;
   bool ended = false;  // enter() has returned
   bool cancelled = false;
@@ -29,7 +29,7 @@ void start_enter(GateUser& user, ProtocolId protocol, uint64_t wait_us, Held& he
   CHECK(user.worker.scheduler().spawn([&user, protocol, wait_us, &held] {
     VerbCounters counters;
     held.status = user.gate.enter(protocol, user.worker.endpoint().now_us() + wait_us,
-                                  &held.cancelled, counters, held.pass);
+                                  &held.cancelled, counters, held.entry);
     held.ended = true;
   }));
 }
@@ -58,7 +58,7 @@ TEST(Gate, AWorkersTransactionsJoinTheOneInsideWithoutAVerb) {
   GateUser& user = cluster.user(0);
   Held first;
   enter_now(cluster, user, 1, first);
-  GatePass second;
+  GateEntry second;
   VerbCounters counters;
   run(cluster, user.worker, [&] {
     ASSERT_TRUE(
@@ -66,7 +66,7 @@ TEST(Gate, AWorkersTransactionsJoinTheOneInsideWithoutAVerb) {
             .ok());
   });
   EXPECT_EQ(counters.round_trips, 0u);
-  user.gate.leave(first.pass);
+  user.gate.leave(first.entry);
   run_for(cluster, 1'000);
   EXPECT_EQ(cluster.line_of(user).inside, 2u);
   user.gate.leave(second);
@@ -86,11 +86,11 @@ TEST(Gate, AWorkerThatIsNeverEmptyLetsAnotherProtocolIn) {
       busy.worker.scheduler().sleep_for(static_cast<uint64_t>(i) * kInsideUs / kBusyCoroutines);
       while (!stop) {
         VerbCounters counters;
-        GatePass pass;
+        GateEntry entry;
         const uint64_t deadline_us = busy.worker.endpoint().now_us() + kLongUs;
-        ASSERT_TRUE(busy.gate.enter(0, deadline_us, nullptr, counters, pass).ok());
+        ASSERT_TRUE(busy.gate.enter(0, deadline_us, nullptr, counters, entry).ok());
         busy.worker.scheduler().sleep_for(kInsideUs);
-        busy.gate.leave(pass);
+        busy.gate.leave(entry);
       }
       --running;
     }));
@@ -102,7 +102,7 @@ TEST(Gate, AWorkerThatIsNeverEmptyLetsAnotherProtocolIn) {
   run_for(cluster, kEnoughUs);
   EXPECT_TRUE(other.ended && other.status.ok());
   stop = true;
-  if (other.pass.inside) cluster.user(1).gate.leave(other.pass);
+  if (other.entry.inside) cluster.user(1).gate.leave(other.entry);
   ASSERT_TRUE(cluster.fabric().run_until([&] { return running == 0; }, kEventsMax));
 }
 
@@ -125,10 +125,10 @@ TEST(Gate, AnotherProtocolWaitsUntilTheLastHasLeft) {
   start_enter(cluster.user(1), 1, kLongUs, other);
   run_for(cluster, 20'000);
   EXPECT_FALSE(other.ended);
-  cluster.user(0).gate.leave(first.pass);
+  cluster.user(0).gate.leave(first.entry);
   run_for(cluster, 20'000);
   EXPECT_FALSE(other.ended);
-  cluster.user(0).gate.leave(second.pass);
+  cluster.user(0).gate.leave(second.entry);
   run_for(cluster, 20'000);
   EXPECT_TRUE(other.ended && other.status.ok());
   EXPECT_EQ(cluster.gate_line().switches, 1u);
@@ -145,11 +145,11 @@ TEST(Gate, NewcomersOfTheOpenProtocolWaitBehindARequestedSwitch) {
   start_enter(cluster.user(0), 0, kLongUs, late_same_worker);
   run_for(cluster, 20'000);
   EXPECT_FALSE(other.ended || late.ended || late_same_worker.ended);
-  cluster.user(0).gate.leave(first.pass);
+  cluster.user(0).gate.leave(first.entry);
   run_for(cluster, 20'000);
   EXPECT_TRUE(other.ended);
   EXPECT_FALSE(late.ended || late_same_worker.ended);
-  cluster.user(1).gate.leave(other.pass);
+  cluster.user(1).gate.leave(other.entry);
   run_for(cluster, 20'000);
   EXPECT_TRUE(late.ended && late_same_worker.ended);
 }
@@ -192,7 +192,7 @@ TEST(Gate, OpensAgainForTheOpenProtocolWhenTheRequesterGaveUp) {
     start_enter(cluster.user(1), 1, 5'000, other);
     run_for(cluster, 10'000);
     ASSERT_EQ(other.status.code(), Code::kTimeout);
-    cluster.user(0).gate.leave(first.pass);
+    cluster.user(0).gate.leave(first.entry);
     enter_now(cluster, cluster.user(2), 0, late);
     EXPECT_EQ(cluster.gate_line().switches, 0u);
   }
@@ -220,7 +220,7 @@ TEST(Gate, ADeadWaiterIsNotWaitedFor) {
   start_enter(cluster.user(2), 2, kLongUs, other);
   run_for(cluster, 5'000);
   cluster.kill(cluster.user(1));
-  cluster.user(0).gate.leave(first.pass);
+  cluster.user(0).gate.leave(first.entry);
   run_for(cluster, 50'000);
   EXPECT_TRUE(other.ended && other.status.ok());
 }
@@ -233,7 +233,7 @@ TEST(Gate, OpensForTheLongestWaiting) {
   run_for(cluster, 1'000);
   start_enter(cluster.user(2), 2, kLongUs, younger);
   run_for(cluster, 20'000);
-  cluster.user(0).gate.leave(first.pass);
+  cluster.user(0).gate.leave(first.entry);
   run_for(cluster, 20'000);
   EXPECT_TRUE(older.ended);
   EXPECT_FALSE(younger.ended);
@@ -248,7 +248,7 @@ TEST(Gate, AWaiterThatSleepsDoesNotStarveTheOthers) {
   run_for(cluster, 5'000);
   cluster.fabric().attach(cluster.user(1).worker.id(), nullptr);
   start_enter(cluster.user(2), 2, kLongUs, other);
-  cluster.user(0).gate.leave(first.pass);
+  cluster.user(0).gate.leave(first.entry);
   run_for(cluster, 50'000);
   EXPECT_TRUE(other.ended && other.status.ok());
 }
@@ -266,13 +266,13 @@ TEST(Gate, PublishesTheOldestEpochOfThoseInside) {
   enter_now(cluster, user, 0, third);
   run_for(cluster, 1'000);
   EXPECT_EQ(cluster.line_of(user).epoch, 2u);
-  user.gate.leave(first.pass);
+  user.gate.leave(first.entry);
   run_for(cluster, 1'000);
   EXPECT_EQ(cluster.line_of(user).epoch, 5u);
-  user.gate.leave(third.pass);
+  user.gate.leave(third.entry);
   run_for(cluster, 1'000);
   EXPECT_EQ(cluster.line_of(user).epoch, 5u);
-  user.gate.leave(second.pass);
+  user.gate.leave(second.entry);
   run_for(cluster, 1'000);
   EXPECT_EQ(cluster.line_of(user).epoch, 0u);
   EXPECT_EQ(cluster.line_of(user).inside, 0u);
@@ -290,7 +290,7 @@ TEST(Gate, ABusyWorkerDoesNotPinTheEpoch) {
     next = Held{};
     run_for(cluster, 2 * Gate::kShareUs);
     enter_now(cluster, user, 0, next);
-    user.gate.leave(previous.pass);
+    user.gate.leave(previous.entry);
     run_for(cluster, 100);
     EXPECT_EQ(cluster.line_of(user).epoch, epoch);
     EXPECT_EQ(cluster.line_of(user).inside, 1u);

@@ -16,7 +16,7 @@ constexpr uint64_t kAccess = 3, kOther = 5;
 // One attempt whose first access is `access`; whether it asked for the gate alone.
 bool attempt(Restart& restart, uint64_t access, const AttemptEnd& end) {
   restart.begin(access);
-  const bool asked = restart.wants_alone();
+  const bool asked = restart.wants_exclusive();
   restart.end(end);
   return asked;
 }
@@ -51,9 +51,9 @@ TEST(Restart, AsksToBeAloneAfterLostScans) {
     EXPECT_FALSE(attempt(restart, kAccess, kLostScan));
   }
   restart.begin(kAccess);
-  EXPECT_TRUE(restart.wants_alone());
+  EXPECT_TRUE(restart.wants_exclusive());
   restart.begin(kOther);
-  EXPECT_FALSE(restart.wants_alone());
+  EXPECT_FALSE(restart.wants_exclusive());
 }
 
 TEST(Restart, AsksToBeAloneAfterManyLostMisses) {
@@ -77,10 +77,10 @@ TEST(Restart, AsksLessAndLessOftenForWhatItDoesNotGet) {
   EXPECT_LE(asked, 9u);
   // And again at once when it got it, and lost all the same.
   Restart granted;
-  AttemptEnd alone = kLostScan;
-  alone.alone = true;
+  AttemptEnd exclusive = kLostScan;
+  exclusive.exclusive = true;
   for (uint32_t i = 0; i < Restart::kScanLossesMax; ++i) attempt(granted, kAccess, kLostScan);
-  for (int i = 0; i < 3; ++i) EXPECT_TRUE(attempt(granted, kAccess, alone));
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(attempt(granted, kAccess, exclusive));
 }
 
 TxnOptions options_of(Protocol protocol) {
@@ -187,7 +187,7 @@ TEST_P(ScanUnderLoad, CommitsWithinABoundedNumberOfAttempts) {
       --running;
     }));
   }
-  uint64_t alone_before_end = 0;
+  uint64_t exclusive_before_end = 0;
   engine.run(scanning, [&] {
     Session session(scanning);
     scanning.worker().scheduler().sleep_for(500);
@@ -220,14 +220,14 @@ TEST_P(ScanUnderLoad, CommitsWithinABoundedNumberOfAttempts) {
       scanning.worker().scheduler().sleep_for(2'000);
       EXPECT_GT(written, written_before) << "others go on";
     }
-    alone_before_end = scanning.stats().alone;
+    exclusive_before_end = scanning.stats().exclusive;
     GateLine gate;
     ASSERT_TRUE(session.gate_state(&gate, nullptr).ok());
-    EXPECT_GE(gate.passages, alone_before_end);
+    EXPECT_GE(gate.exclusive_entries, exclusive_before_end);
   });
   // Whose age counts gets through by it, too.
   if (!rules_of(GetParam())->keeps_age) {
-    EXPECT_GT(alone_before_end, 0u) << "it got through without: nothing was tested";
+    EXPECT_GT(exclusive_before_end, 0u) << "it got through without: nothing was tested";
   }
   stop = true;
   ASSERT_TRUE(engine.run_until([&] { return running == 0; }));

@@ -10,19 +10,19 @@ namespace {
 
 constexpr TxnStamps kTxn{.ctts = 900};
 
-Look look(uint64_t lock, uint64_t first_wts, uint64_t last_wts) {
-  Look seen{};
-  seen.posted = Step::attempt(kFirstLook | kReadRecord | kLastLook);
-  seen.first.lock = seen.last.lock = lock;
-  seen.first.wts = first_wts;
-  seen.last.wts = last_wts;
+HeaderSnapshot snapshot(uint64_t lock, uint64_t first_wts, uint64_t last_wts) {
+  HeaderSnapshot seen{};
+  seen.posted = Step::attempt(kPreRead | kReadRecord | kPostRead);
+  seen.pre_read.lock = seen.post_read.lock = lock;
+  seen.pre_read.wts = first_wts;
+  seen.post_read.wts = last_wts;
   return seen;
 }
 
 // A look behind a CAS on the lock word; `access` says whether it won.
-Look look_behind_cas(uint64_t cas_seen, uint64_t lock, uint64_t first_wts) {
-  Look seen = look(lock, first_wts, 0);
-  seen.posted = Step::cas(kFirstLook, kOffsetOfLock, 0, kTxn.ctts);
+HeaderSnapshot snapshot_behind_cas(uint64_t cas_seen, uint64_t lock, uint64_t first_wts) {
+  HeaderSnapshot seen = snapshot(lock, first_wts, 0);
+  seen.posted = Step::cas(kPreRead, kOffsetOfLock, 0, kTxn.ctts);
   seen.cas_seen = cas_seen;
   return seen;
 }
@@ -36,7 +36,7 @@ Access locked_access() {
 TEST(NowaitLock, LooksBehindItsCas) {
   const Step step = rules_of(Protocol::kNowait)->lock(Access{}, nullptr, kTxn);
   EXPECT_EQ(step.verdict, Verdict::kTry);
-  EXPECT_EQ(step.verbs, kCas | kFirstLook | kReadRecord);
+  EXPECT_EQ(step.verbs, kCas | kPreRead | kReadRecord);
   EXPECT_EQ(step.word, kOffsetOfLock);
   EXPECT_EQ(step.expected, 0u);
   EXPECT_EQ(step.desired, kTxn.ctts);
@@ -44,7 +44,7 @@ TEST(NowaitLock, LooksBehindItsCas) {
 
 TEST(NowaitLock, TakesWhatItHoldsAndAbortsAtAnothers) {
   const Rule lock = rules_of(Protocol::kNowait)->lock;
-  const Look free = look_behind_cas(0, 0, 5), other = look_behind_cas(7, 7, 5);
+  const HeaderSnapshot free = snapshot_behind_cas(0, 0, 5), other = snapshot_behind_cas(7, 7, 5);
   EXPECT_EQ(lock(locked_access(), &free, kTxn).verdict, Verdict::kDone);
   const Step lost = lock(Access{}, &other, kTxn);
   EXPECT_EQ(lost.verdict, Verdict::kAbort);
@@ -59,21 +59,21 @@ TEST(NowaitLock, DoesNotLockWhatItHoldsAgain) {
 
 TEST(NowaitShared, CountsItselfInAndUpgradesOnlyAlone) {
   const ProtocolRules* rules = rules_of(Protocol::kNowait, LockMode::kShared);
-  EXPECT_EQ(rules->read(Access{}, nullptr, kTxn).verbs, kFirstLook);
-  const Look two_others = look(2, 5, 0), writer = look(1 << 20, 5, 0);
+  EXPECT_EQ(rules->read(Access{}, nullptr, kTxn).verbs, kPreRead);
+  const HeaderSnapshot two_others = snapshot(2, 5, 0), writer = snapshot(1 << 20, 5, 0);
   const Step count = rules->read(Access{}, &two_others, kTxn);
   EXPECT_EQ(count.expected, 2u);
   EXPECT_EQ(count.desired, 3u);
   EXPECT_NE(count.verbs & kReadRecord, 0) << "the record is read behind the CAS";
   EXPECT_EQ(rules->read(Access{}, &writer, kTxn).reason, AbortReason::kLockHeld);
-  Look lost = two_others;  // another came or went: once more, from what is there now
+  HeaderSnapshot lost = two_others;  // another came or went: once more, from what is there now
   lost.posted = count;
   lost.cas_seen = 5;
   EXPECT_EQ(rules->read(Access{}, &lost, kTxn).expected, 5u);
-  Access shares;
-  shares.shares = 1;
-  EXPECT_EQ(rules->read(shares, &two_others, kTxn).verdict, Verdict::kDone);
-  const Step upgrade = rules->lock(shares, nullptr, kTxn);
+  Access sharing;
+  sharing.reader_count = 1;
+  EXPECT_EQ(rules->read(sharing, &two_others, kTxn).verdict, Verdict::kDone);
+  const Step upgrade = rules->lock(sharing, nullptr, kTxn);
   EXPECT_EQ(upgrade.expected, 1u) << "no other reader may share";
   EXPECT_EQ(upgrade.desired, kTxn.ctts);
 }
@@ -81,38 +81,41 @@ TEST(NowaitShared, CountsItselfInAndUpgradesOnlyAlone) {
 TEST(WaitdieLock, OlderWaitsAndYoungerDies) {
   const Rule lock = rules_of(Protocol::kWaitdie)->lock;
   const auto seen = [](uint64_t holder, uint64_t waiter) {
-    Look at = look(holder, 5, 0);
-    at.first.waiter = waiter;
+    HeaderSnapshot at = snapshot(holder, 5, 0);
+    at.pre_read.waiter = waiter;
     return at;
   };
-  EXPECT_EQ(lock(Access{}, nullptr, kTxn).verbs, kFirstLook) << "the waiter word comes first";
-  const Look free = seen(0, 0), older = seen(800, 0), younger = seen(1000, 0);
+  EXPECT_EQ(lock(Access{}, nullptr, kTxn).verbs, kPreRead) << "the waiter word comes first";
+  const HeaderSnapshot free = seen(0, 0), older = seen(800, 0), younger = seen(1000, 0);
   EXPECT_EQ(lock(Access{}, &free, kTxn).desired, kTxn.ctts);
   EXPECT_EQ(lock(Access{}, &older, kTxn).reason, AbortReason::kDied);
   const Step wait = lock(Access{}, &younger, kTxn);
   EXPECT_EQ(wait.word, kOffsetOfWaiter);
   EXPECT_EQ(wait.desired, kTxn.ctts);
-  const Look waiting = seen(1000, 900), passed_by = seen(1000, 850), overtaken = seen(0, 850);
+  const HeaderSnapshot waiting = seen(1000, 900), passed_by = seen(1000, 850),
+                       overtaken = seen(0, 850);
   EXPECT_EQ(lock(Access{}, &waiting, kTxn).verdict, Verdict::kLookAgain);
   EXPECT_EQ(lock(Access{}, &passed_by, kTxn).reason, AbortReason::kDied);
   EXPECT_EQ(lock(Access{}, &overtaken, kTxn).reason, AbortReason::kDied)
       << "a free lock is the oldest waiter's";
-  const Look younger_waits = seen(0, 950);
+  const HeaderSnapshot younger_waits = seen(0, 950);
   EXPECT_EQ(lock(Access{}, &younger_waits, kTxn).word, kOffsetOfLock);
 }
 
 TEST(OccRead, TakesOnlyAnUntornUnlockedRecord) {
   const Rule read = rules_of(Protocol::kOcc)->read;
-  EXPECT_EQ(read(Access{}, nullptr, kTxn).verbs, kFirstLook | kReadRecord | kLastLook);
-  const Look whole = look(0, 5, 5), torn = look(0, 5, 6), locked = look(7, 5, 5);
+  EXPECT_EQ(read(Access{}, nullptr, kTxn).verbs, kPreRead | kReadRecord | kPostRead);
+  const HeaderSnapshot whole = snapshot(0, 5, 5), torn = snapshot(0, 5, 6),
+                       locked = snapshot(7, 5, 5);
   EXPECT_EQ(read(Access{}, &whole, kTxn).verdict, Verdict::kDone);
   EXPECT_EQ(read(Access{}, &torn, kTxn).verdict, Verdict::kLookAgain);
   EXPECT_EQ(read(Access{}, &locked, kTxn).verdict, Verdict::kLookAgain);
-  Look late_lock = whole;  // locked after the record was read: the bytes are still the old ones
-  late_lock.last.lock = 7;
+  HeaderSnapshot late_lock =
+      whole;  // locked after the record was read: the bytes are still the old ones
+  late_lock.post_read.lock = 7;
   EXPECT_EQ(read(Access{}, &late_lock, kTxn).verdict, Verdict::kDone);
-  Look reused = whole;  // another row in the same slot
-  reused.last.incarnation = 1;
+  HeaderSnapshot reused = whole;  // another row in the same slot
+  reused.post_read.incarnation = 1;
   EXPECT_EQ(read(Access{}, &reused, kTxn).verdict, Verdict::kLookAgain);
 }
 
@@ -122,8 +125,9 @@ TEST(OccLock, WantsTheVersionThatWasRead) {
   read.read = true;
   read.read_wts = 5;
   read.locked = true;
-  const Look same = look_behind_cas(0, 900, 5), newer = look_behind_cas(0, 900, 6);
-  const Look held = look_behind_cas(7, 7, 5);
+  const HeaderSnapshot same = snapshot_behind_cas(0, 900, 5),
+                       newer = snapshot_behind_cas(0, 900, 6);
+  const HeaderSnapshot held = snapshot_behind_cas(7, 7, 5);
   EXPECT_EQ(lock(read, &same, kTxn).verdict, Verdict::kDone);
   EXPECT_EQ(lock(read, &newer, kTxn).reason, AbortReason::kVersionChanged);
   EXPECT_EQ(lock(Access{}, &held, kTxn).reason, AbortReason::kLockHeld);
@@ -134,12 +138,12 @@ TEST(OccLock, WantsTheVersionThatWasRead) {
 
 TEST(OccValidate, WantsTheSameVersionUnlockedOrOwn) {
   const Rule validate = rules_of(Protocol::kOcc)->validate;
-  EXPECT_EQ(validate(Access{}, nullptr, kTxn).verbs, kLastLook);
+  EXPECT_EQ(validate(Access{}, nullptr, kTxn).verbs, kPostRead);
   Access read;
   read.read = true;
   read.read_wts = 5;
-  const Look same = look(0, 0, 5), own = look(900, 0, 5), locked = look(7, 0, 5),
-             newer = look(0, 0, 6);
+  const HeaderSnapshot same = snapshot(0, 0, 5), own = snapshot(900, 0, 5),
+                       locked = snapshot(7, 0, 5), newer = snapshot(0, 0, 6);
   EXPECT_EQ(validate(read, &same, kTxn).verdict, Verdict::kDone);
   EXPECT_EQ(validate(read, &own, kTxn).verdict, Verdict::kDone);
   EXPECT_EQ(validate(read, &locked, kTxn).reason, AbortReason::kValidationFailed);
@@ -148,25 +152,25 @@ TEST(OccValidate, WantsTheSameVersionUnlockedOrOwn) {
 
 TEST(MvccRead, RaisesRtsBeforeItBelievesTheNewest) {
   const Rule read = rules_of(Protocol::kMvcc)->read;
-  Look seen = look(0, 5, 5);
+  HeaderSnapshot seen = snapshot(0, 5, 5);
   const Step raise = read(Access{}, &seen, kTxn);
   EXPECT_EQ(raise.word, kOffsetOfRts);
   EXPECT_EQ(raise.desired, kTxn.ctts);
-  EXPECT_NE(raise.verbs & kLastLook, 0) << "judged by a header read after the CAS";
+  EXPECT_NE(raise.verbs & kPostRead, 0) << "judged by a header read after the CAS";
   seen.posted = raise;
-  seen.last.rts = 900;
+  seen.post_read.rts = 900;
   EXPECT_EQ(read(Access{}, &seen, kTxn).verdict, Verdict::kDone);
-  seen.last.lock = 850;  // an older writer came before the CAS
+  seen.post_read.lock = 850;  // an older writer came before the CAS
   EXPECT_EQ(read(Access{}, &seen, kTxn).verdict, Verdict::kLookAgain);
-  seen.last.lock = 950;  // a younger one hinders none
+  seen.post_read.lock = 950;  // a younger one hinders none
   EXPECT_EQ(read(Access{}, &seen, kTxn).verdict, Verdict::kDone);
-  seen.last.wts = 880;
+  seen.post_read.wts = 880;
   EXPECT_EQ(read(Access{}, &seen, kTxn).verdict, Verdict::kLookAgain);
 }
 
 TEST(MvccRead, TakesTheYoungestVersionBeforeIt) {
   const Rule read = rules_of(Protocol::kMvcc)->read;
-  Look seen = look(0, 1000, 1000);
+  HeaderSnapshot seen = snapshot(0, 1000, 1000);
   VersionHead versions[] = {{850, 0, 0}, {700, 0, 0}, {930, 0, 0}};
   seen.versions = versions;
   seen.history = 3;
@@ -189,23 +193,23 @@ TEST(MvccRead, TakesTheYoungestVersionBeforeIt) {
 
 TEST(MvccLock, ComesTooLateBehindLaterReadersAndWriters) {
   const Rule lock = rules_of(Protocol::kMvcc)->lock;
-  Look seen = look_behind_cas(0, 900, 5);
-  seen.first.rts = 900;  // our own read
+  HeaderSnapshot seen = snapshot_behind_cas(0, 900, 5);
+  seen.pre_read.rts = 900;  // our own read
   EXPECT_EQ(lock(locked_access(), &seen, kTxn).verdict, Verdict::kDone);
-  seen.first.rts = 901;
+  seen.pre_read.rts = 901;
   EXPECT_EQ(lock(locked_access(), &seen, kTxn).reason, AbortReason::kTooLate);
-  seen.first.rts = 0;
-  seen.first.wts = 901;
+  seen.pre_read.rts = 0;
+  seen.pre_read.wts = 901;
   EXPECT_EQ(lock(locked_access(), &seen, kTxn).reason, AbortReason::kTooLate);
 }
 
 TEST(SundialLock, FreezesTheLeaseUnderTheLock) {
   const Rule lock = rules_of(Protocol::kSundial)->lock;
-  Look seen = look_behind_cas(0, 900, 5);
-  seen.first.sundial = sundial_unlocked_word(3, 4);
+  HeaderSnapshot seen = snapshot_behind_cas(0, 900, 5);
+  seen.pre_read.sundial = sundial_unlocked_word(3, 4);
   const Step freeze = lock(locked_access(), &seen, kTxn);
   EXPECT_EQ(freeze.word, kOffsetOfSundial);
-  EXPECT_EQ(freeze.expected, seen.first.sundial);
+  EXPECT_EQ(freeze.expected, seen.pre_read.sundial);
   EXPECT_TRUE(sundial_locked(freeze.desired));
   seen.posted = freeze;
   seen.cas_seen = sundial_unlocked_word(3, 9);  // renewed by a reader: again from there
@@ -224,7 +228,7 @@ TEST(SundialRenew, ExtendsOnlyTheVersionThatWasRead) {
   read.lease = sundial_unlocked_word(3, 4);
   const Step extend = renew(read, nullptr, txn);
   EXPECT_EQ(extend.desired, sundial_unlocked_word(3, 17));
-  Look seen = look(0, 0, 5);
+  HeaderSnapshot seen = snapshot(0, 0, 5);
   seen.posted = extend;
   seen.cas_seen = read.lease;
   EXPECT_EQ(renew(read, &seen, txn).verdict, Verdict::kDone);
@@ -233,7 +237,7 @@ TEST(SundialRenew, ExtendsOnlyTheVersionThatWasRead) {
   seen.cas_seen = sundial_locked_word(3, 2);
   EXPECT_EQ(renew(read, &seen, txn).reason, AbortReason::kLeaseLost);
   seen.cas_seen = sundial_unlocked_word(8, 0);
-  seen.last.wts = 6;  // another version
+  seen.post_read.wts = 6;  // another version
   EXPECT_EQ(renew(read, &seen, txn).reason, AbortReason::kLeaseLost);
   read.lease = sundial_unlocked_word(3, 30);
   EXPECT_EQ(renew(read, nullptr, txn).verdict, Verdict::kDone) << "long enough";

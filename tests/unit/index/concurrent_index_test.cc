@@ -31,8 +31,8 @@ class ConcurrentIndexTest : public testing::TestWithParam<Protocol> {
   Entries model_;
 };
 
-// A session that has peeked at inner nodes still finds its way after others have split all below
-// them.
+// A session that has read inner nodes unvalidated still finds its way after others have split all
+// below them.
 TEST_P(ConcurrentIndexTest, OldHintsLeadToTheRightLeaves) {
   insert_all(indexed_.coordinator(), 0, 200, 100);
   indexed_.transact(
@@ -99,7 +99,7 @@ TEST(WideIndexRead, GetsTheGateAloneAfterLosses) {
       ASSERT_TRUE(reader.begin(indexed.options()).ok());
       EXPECT_GE(indexed.scan(reader, IndexRange{}).size(), 200u);
       const bool last = attempt == Restart::kScanLossesMax;
-      EXPECT_EQ(indexed.coordinator().stats().alone, last ? 1u : 0u);
+      EXPECT_EQ(indexed.coordinator().stats().exclusive, last ? 1u : 0u);
       bool written = last;
       if (!last) {
         CHECK(writer.worker().scheduler().spawn([&] {

@@ -73,13 +73,13 @@ class ShareSweep : public testing::Test {
 
 TEST_F(ShareSweep, ClearsCountsOnAllNodesAndNoOtherLock) {
   header(slots_[0]).lock = 3;
-  header(slots_[1]).lock = kSharesMax;
+  header(slots_[1]).lock = kReadersMax;
   header(slots_[2]).lock = ctts_;
   cluster_->run(node(), [&] {
     VerbCounters counters;
-    const Result<uint64_t> cleared = clear_shares(node(), cluster_->topology(), counters);
+    const Result<uint64_t> cleared = clear_reader_counts(node(), cluster_->topology(), counters);
     ASSERT_TRUE(cleared.ok());
-    EXPECT_EQ(cleared.value(), 3 + kSharesMax);
+    EXPECT_EQ(cleared.value(), 3 + kReadersMax);
   });
   EXPECT_EQ(header(slots_[0]).lock, 0u);
   EXPECT_EQ(header(slots_[1]).lock, 0u);
@@ -89,7 +89,7 @@ TEST_F(ShareSweep, ClearsCountsOnAllNodesAndNoOtherLock) {
 TEST_F(ShareSweep, IsNotMadeWithoutNeed) {
   header(slots_[0]).lock = 1;
   line(id(1)).shares = 1;
-  line(id(1)).shares_lost = 4;
+  line(id(1)).reader_counts_lost = 4;
   gate().sweeps = 4;
   EXPECT_FALSE(swept());
   EXPECT_EQ(header(slots_[0]).lock, 1u);
@@ -97,7 +97,7 @@ TEST_F(ShareSweep, IsNotMadeWithoutNeed) {
 
 TEST_F(ShareSweep, FollowsTheLossOfAShare) {
   header(slots_[1]).lock = 2;
-  line(id(1)).shares_lost = 1;
+  line(id(1)).reader_counts_lost = 1;
   EXPECT_TRUE(swept());
   EXPECT_EQ(header(slots_[1]).lock, 0u);
   EXPECT_EQ(gate().sweeps, 1u);
@@ -161,7 +161,7 @@ TEST_F(ShareSweep, IsPutOffWhileATransactionStaysInside) {
 
 TEST_F(ShareSweep, ANodeThatIsDownMeansTryAgainLater) {
   header(slots_[0]).lock = 1;
-  line(id(1)).shares_lost = 1;
+  line(id(1)).reader_counts_lost = 1;
   const WorkerId thread = cluster_->node(1).worker.id();
   cluster_->fabric().kill(thread);
   cluster_->fabric().attach(thread, nullptr);
@@ -187,7 +187,7 @@ TEST_F(ShareSweep, RefusesARequestThatMakesNoSense) {
     for (const size_t bytes : {0u, 1u, 2u}) {
       Rpc::Call call;
       call.to = cluster_->node(1).worker.id();
-      call.method = kMethodClearShares;
+      call.method = kMethodClearReaderCounts;
       call.request.assign(bytes, std::byte{9});
       EXPECT_EQ(node().rpc().call_one(call, counters).code(), Code::kCorrupt);
     }

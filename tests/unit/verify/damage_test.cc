@@ -150,7 +150,7 @@ TEST_F(Damage, OverflowBlockOfNobody) {
   const auto place = verified_.find(VerifiedEngine::key(VerifiedEngine::kLongRowEvery));
   Header& record = verified_.record(place);
   ASSERT_NE(record.flags & kFlagOverflow, 0u);
-  // The row becomes a short one; what it was is nobody's.
+  // The row becomes a short one; what it was has no owner.
   const uint64_t slot = entry_offset(verified_.entry(place));
   const std::string key = VerifiedEngine::key(VerifiedEngine::kLongRowEvery);
   record.flags &= ~kFlagOverflow;

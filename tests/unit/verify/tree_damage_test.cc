@@ -109,14 +109,14 @@ TEST_F(TreeDamage, EntriesAndRowsThatDoNotAgree) {
   EXPECT_THAT(findings, testing::IsEmpty());
   indexed_.transact([&](Session& session) {
     EXPECT_EQ(indexed_.remove(session, entry(17)), Code::kOk);
-    EXPECT_EQ(indexed_.insert(session, "nobody's"), Code::kOk);
+    EXPECT_EQ(indexed_.insert(session, "no row's"), Code::kOk);
   });
   ASSERT_TRUE(compare(findings, row_itself).ok());
   ASSERT_EQ(findings.size(), 2u);
   EXPECT_EQ(findings[0].kind, kFindingNoEntry);
   EXPECT_EQ(findings[0].key, entry(17));
   EXPECT_EQ(findings[1].kind, kFindingNoRow);
-  EXPECT_EQ(findings[1].key, "nobody's");
+  EXPECT_EQ(findings[1].key, "no row's");
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ HarnessOptions with_log(const std::shared_ptr<Told>& told) {
   return options;
 }
 
-class TcpAtTheDoor : public testing::Test {
+class TcpAdmissionTest : public testing::Test {
  protected:
   Membership& membership() { return static_cast<TcpFabric&>(cluster.fabric()).membership(); }
   Result<TcpTicket> ask(WorkerId worker, uint32_t incarnation) {
@@ -105,7 +105,7 @@ class TcpAtTheDoor : public testing::Test {
   Worker& other = cluster.coordinator(1);
 };
 
-TEST_F(TcpAtTheDoor, TicketsAreForOwnClaimsOnly) {
+TEST_F(TcpAdmissionTest, TicketsAreForOwnClaimsOnly) {
   EXPECT_TRUE(ask().ok());
   // Both are this process's.
   EXPECT_TRUE(ask(other.id(), other.endpoint().incarnation()).ok());
@@ -116,7 +116,7 @@ TEST_F(TcpAtTheDoor, TicketsAreForOwnClaimsOnly) {
   EXPECT_EQ(Code::kCorrupt, short_one.status().code());
 }
 
-TEST_F(TcpAtTheDoor, ATicketLetsInOnceAWorkerThatKnowsItsKey) {
+TEST_F(TcpAdmissionTest, ATicketLetsInOnceAWorkerThatKnowsItsKey) {
   const TcpTicket ticket = *ask();
   const TcpHello hello{kTcpMagic, kTcpVersion, ticket.id, random_secret<RandomToken>()};
   TcpHello unknown = hello;
@@ -144,7 +144,7 @@ TEST_F(TcpAtTheDoor, ATicketLetsInOnceAWorkerThatKnowsItsKey) {
   EXPECT_TRUE(is_closed(again));
 }
 
-TEST_F(TcpAtTheDoor, VerbsOutsideTheRegionOrOutOfShapeEndTheConnection) {
+TEST_F(TcpAdmissionTest, VerbsOutsideTheRegionOrOutOfShapeEndTheConnection) {
   const uint64_t end = cluster.fabric().topology().region_bytes;
   constexpr auto kUp = WordOrder::kAscending;
   std::memset(cluster.node(1).endpoint().local_region(), 0x11, end);
@@ -175,7 +175,7 @@ TEST_F(TcpAtTheDoor, VerbsOutsideTheRegionOrOutOfShapeEndTheConnection) {
   }
 }
 
-TEST_F(TcpAtTheDoor, FramesOutOfShapeEndTheConnection) {
+TEST_F(TcpAdmissionTest, FramesOutOfShapeEndTheConnection) {
   TcpFrameHeader good{8, TcpFrameType::kDatagram, 0, 0, 0};
   std::vector<TcpFrameHeader> bad(8, good);
   bad[0].bytes = kTcpDatagramBytesMax + 1;
@@ -196,7 +196,7 @@ TEST_F(TcpAtTheDoor, FramesOutOfShapeEndTheConnection) {
 }
 
 // A member that is let in twice is served on the later connection alone.
-TEST_F(TcpAtTheDoor, ALaterConnectionFencesTheEarlier) {
+TEST_F(TcpAdmissionTest, ALaterConnectionFencesTheEarlier) {
   const Descriptor first = enter();
   const TcpVerb add{64, 0, 1, 8, Opcode::kFetchAdd, WordOrder::kAscending, 0};
   struct {
@@ -214,7 +214,7 @@ TEST_F(TcpAtTheDoor, ALaterConnectionFencesTheEarlier) {
   EXPECT_EQ(1u, reply.seen);  // what the first had still sent never happened
 }
 
-TEST_F(TcpAtTheDoor, HalfOpenConnectionsKeepNoWorkerOut) {
+TEST_F(TcpAdmissionTest, HalfOpenConnectionsKeepNoWorkerOut) {
   const uint16_t port = ask()->port;
   std::vector<Descriptor> silent;
   for (int i = 0; i < 200; ++i) {

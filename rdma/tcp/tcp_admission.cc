@@ -1,4 +1,4 @@
-#include "rdma/tcp/tcp_door.h"
+#include "rdma/tcp/tcp_admission.h"
 
 #include <sched.h>
 
@@ -13,7 +13,7 @@ void TcpGuard::fence() {
   while (busy_.load(std::memory_order_seq_cst)) sched_yield();
 }
 
-TcpTicket TcpDoor::issue(Membership::Claim claim) {
+TcpTicket TcpAdmission::issue(Membership::Claim claim) {
   const std::lock_guard<std::mutex> lock(mutex_);
   fence_locked(claim.worker);
   const Ticket ticket{random_secret<TicketId>(), random_secret<SecretKey>(), claim,
@@ -22,26 +22,26 @@ TcpTicket TcpDoor::issue(Membership::Claim claim) {
   return TcpTicket{ticket.id, ticket.key, incarnation_, port_, 0};
 }
 
-std::optional<TcpDoor::Guest> TcpDoor::admit(const TicketId& id) {
+std::optional<TcpAdmission::Admitted> TcpAdmission::admit(const TicketId& id) {
   const std::lock_guard<std::mutex> lock(mutex_);
   for (auto it = tickets_.begin(); it != tickets_.end(); ++it) {
     if (!same_secret(it->second.id, id)) continue;
     const Ticket ticket = it->second;
     tickets_.erase(it);
     if (monotonic_now_ns() > ticket.expires_ns) return std::nullopt;
-    Guest guest{ticket.claim, ticket.key, std::make_shared<TcpGuard>()};
-    guards_[ticket.claim.worker].push_back(guest.guard);
-    return guest;
+    Admitted admitted{ticket.claim, ticket.key, std::make_shared<TcpGuard>()};
+    guards_[ticket.claim.worker].push_back(admitted.guard);
+    return admitted;
   }
   return std::nullopt;
 }
 
-void TcpDoor::fence(WorkerId worker) {
+void TcpAdmission::fence(WorkerId worker) {
   const std::lock_guard<std::mutex> lock(mutex_);
   fence_locked(worker);
 }
 
-void TcpDoor::fence_locked(WorkerId worker) {
+void TcpAdmission::fence_locked(WorkerId worker) {
   tickets_.erase(worker);
   const auto found = guards_.find(worker);
   if (found == guards_.end()) return;

@@ -1,4 +1,4 @@
-#include "engine/storage/leftovers.h"
+#include "engine/storage/orphaned_allocations.h"
 
 #include <algorithm>
 
@@ -6,47 +6,47 @@
 
 namespace rdmacc {
 
-void Leftovers::add(Leftover leftover) {
-  CHECK(leftover.kind == PageKind::kSlot || leftover.kind == PageKind::kOverflow);
-  leftover.incarnation = incarnation_of_holder(leftover.ctts);
-  leftovers_.push_back(leftover);
+void OrphanedAllocations::add(OrphanedAllocation orphan) {
+  CHECK(orphan.kind == PageKind::kSlot || orphan.kind == PageKind::kOverflow);
+  orphan.incarnation = incarnation_of_holder(orphan.ctts);
+  orphaned_allocations_.push_back(orphan);
 }
 
 // What the deterministic order left has no allocator from the start: its own restart takes what it
 // still needs before the first sweep.
-uint32_t Leftovers::incarnation_of_holder(uint64_t ctts) const {
+uint32_t OrphanedAllocations::incarnation_of_holder(uint64_t ctts) const {
   const auto worker = static_cast<WorkerId>(ctts);
   return worker == kOrderWorker ? 0 : worker_.endpoint().incarnation_of(worker);
 }
 
-uint64_t Leftovers::holder_of(const OwnedRegion& region, uint64_t slot) {
+uint64_t OrphanedAllocations::holder_of(const OwnedRegion& region, uint64_t slot) {
   const Header header = region.header(slot);
   if (locked_exclusively(header.lock)) return header.lock;
   return (header.flags & kFlagLive) != 0 ? header.wts : 0;
 }
 
-bool Leftovers::pending() const {
-  return !leftovers_.empty() && worker_.endpoint().now_us() >= next_look_us_;
+bool OrphanedAllocations::pending() const {
+  return !orphaned_allocations_.empty() && worker_.endpoint().now_us() >= next_look_us_;
 }
 
-bool Leftovers::lists(uint64_t offset) const {
-  return std::any_of(leftovers_.begin(), leftovers_.end(),
-                     [offset](const Leftover& each) { return each.offset == offset; });
+bool OrphanedAllocations::lists(uint64_t offset) const {
+  return std::any_of(orphaned_allocations_.begin(), orphaned_allocations_.end(),
+                     [offset](const OrphanedAllocation& each) { return each.offset == offset; });
 }
 
-bool Leftovers::as_found(const Leftover& leftover) const {
-  if (!arena_.in_use(leftover.kind, leftover.offset)) return false;
-  if (leftover.kind == PageKind::kOverflow) return region_.load(leftover.offset) == leftover.ctts;
-  return holder_of(region_, leftover.offset) == leftover.ctts && !index_.linked(leftover.offset);
+bool OrphanedAllocations::as_found(const OrphanedAllocation& orphan) const {
+  if (!arena_.in_use(orphan.kind, orphan.offset)) return false;
+  if (orphan.kind == PageKind::kOverflow) return region_.load(orphan.offset) == orphan.ctts;
+  return holder_of(region_, orphan.offset) == orphan.ctts && !index_.linked(orphan.offset);
 }
 
-void Leftovers::sweep() {
+void OrphanedAllocations::sweep() {
   next_look_us_ = worker_.endpoint().now_us() + kLookEveryUs;
   reclaimer_.advance();
   const uint64_t epoch = reclaimer_.epoch();
   if (epoch == 0) return;
   std::vector<uint64_t> blocks;
-  std::erase_if(leftovers_, [&](Leftover& each) {
+  std::erase_if(orphaned_allocations_, [&](OrphanedAllocation& each) {
     if (!as_found(each)) return true;
     if (each.dead_epoch == 0) {
       const uint32_t now = incarnation_of_holder(each.ctts);
@@ -68,7 +68,7 @@ void Leftovers::sweep() {
   for (const uint64_t block : blocks) arena_.retire(block);
 }
 
-void Leftovers::forget_referenced(std::vector<uint64_t>& blocks) {
+void OrphanedAllocations::forget_referenced(std::vector<uint64_t>& blocks) {
   std::sort(blocks.begin(), blocks.end());
   std::vector<uint64_t> referenced;
   for (uint64_t page = 0; page < arena_.page_count(); ++page) {

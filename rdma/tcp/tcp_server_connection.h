@@ -12,14 +12,14 @@ namespace rdmacc {
 
 // The other end of a worker's connection, at a node's thread: lets it in, carries its verbs out,
 // sends and receives its datagrams. One thread.
-class TcpGuest {
+class TcpServerConnection {
  public:
   static constexpr uint64_t kGreetingUsMax = 5'000'000;
 
   // What it needs of the thread.
   struct Host {
     TcpCluster& cluster;
-    TcpDoor& door;
+    TcpAdmission& admission;
     std::byte* region;
     CpuVerbs cpu;
     std::vector<Verb> verbs;   // of the chain under way
@@ -29,7 +29,8 @@ class TcpGuest {
   };
   using Deliver = std::function<void(WorkerId from, std::span<const std::byte> datagram)>;
 
-  TcpGuest(Host& host, Descriptor socket, std::string peer, uint64_t event_id, uint64_t now_us);
+  TcpServerConnection(Host& host, Descriptor socket, std::string peer, uint64_t event_id,
+                      uint64_t now_us);
 
   // False: the connection has ended (why() says how).
   bool start() { return watch(true); }
@@ -43,7 +44,7 @@ class TcpGuest {
   // Its claim is gone, or it does not greet.
   bool over(uint64_t now_us) const;
   bool unsent() const { return connection_.unsent() > 0; }
-  const Membership::Claim& claim() const { return guest_.claim; }
+  const Membership::Claim& claim() const { return admitted_.claim; }
   const std::string& peer() const { return peer_; }
   const std::string& why() const { return why_; }
   bool take_activity() { return std::exchange(active_, false); }
@@ -68,7 +69,7 @@ class TcpGuest {
   State state_ = State::kHello;
   TcpHello hello_{};
   RandomToken nonce_{};
-  TcpDoor::Guest guest_{};
+  TcpAdmission::Admitted admitted_{};
   bool active_ = false;
   bool watching_read_ = true, watching_write_ = false;
   std::string why_ = "the connection ended";

@@ -1,4 +1,4 @@
-#include "rdma/tcp/tcp_guest.h"
+#include "rdma/tcp/tcp_server_connection.h"
 
 #include <sys/epoll.h>
 
@@ -7,26 +7,26 @@
 namespace rdmacc {
 namespace {
 
-// A guest that does not read its replies is not read from; datagrams are lost before that.
+// A worker that does not read its replies is not read from; datagrams are lost before that.
 constexpr size_t kUnsentBytesMax = 1 << 20;
 constexpr size_t kDatagramUnsentBytesMax = 512 * 1024;
 
 }  // namespace
 
-TcpGuest::TcpGuest(Host& host, Descriptor socket, std::string peer, uint64_t event_id,
-                   uint64_t now_us)
+TcpServerConnection::TcpServerConnection(Host& host, Descriptor socket, std::string peer,
+                                         uint64_t event_id, uint64_t now_us)
     : host_(host),
       connection_(std::move(socket)),
       peer_(std::move(peer)),
       event_id_(event_id),
       came_us_(now_us) {}
 
-bool TcpGuest::over(uint64_t now_us) const {
+bool TcpServerConnection::over(uint64_t now_us) const {
   if (state_ != State::kOpen) return now_us - came_us_ > kGreetingUsMax;
-  return guest_.guard->fenced();
+  return admitted_.guard->fenced();
 }
 
-bool TcpGuest::watch(bool fresh) {
+bool TcpServerConnection::watch(bool fresh) {
   epoll_event event = {};
   event.events = (watching_read_ ? EPOLLIN : 0u) | (watching_write_ ? EPOLLOUT : 0u);
   event.data.u64 = event_id_;
@@ -37,7 +37,7 @@ bool TcpGuest::watch(bool fresh) {
   return end("epoll_ctl");
 }
 
-bool TcpGuest::flush() {
+bool TcpServerConnection::flush() {
   if (!connection_.flush()) return end("the connection ended");
   const bool read = connection_.unsent() <= kUnsentBytesMax;
   const bool write = connection_.unsent() > 0;
@@ -47,7 +47,7 @@ bool TcpGuest::flush() {
   return watch(false);
 }
 
-bool TcpGuest::send(std::span<const std::byte> datagram) {
+bool TcpServerConnection::send(std::span<const std::byte> datagram) {
   if (connection_.unsent() > kDatagramUnsentBytesMax) return false;
   TcpFrameHeader header{};
   header.bytes = static_cast<uint32_t>(datagram.size());
@@ -58,7 +58,7 @@ bool TcpGuest::send(std::span<const std::byte> datagram) {
   return true;
 }
 
-bool TcpGuest::on_event(uint32_t events, const Deliver& deliver) {
+bool TcpServerConnection::on_event(uint32_t events, const Deliver& deliver) {
   if ((events & EPOLLOUT) != 0 && !flush()) return false;
   if ((events & (EPOLLIN | EPOLLERR | EPOLLHUP)) == 0 || !watching_read_) return true;
   const bool alive = connection_.fill();
@@ -72,8 +72,8 @@ bool TcpGuest::on_event(uint32_t events, const Deliver& deliver) {
     if (frame->header.type == TcpFrameType::kChain) {
       if (!carry_out(*frame)) return false;
     } else if (frame->header.type == TcpFrameType::kDatagram) {
-      if (guest_.guard->fenced()) return end("it was fenced");
-      deliver(guest_.claim.worker, frame->payload);
+      if (admitted_.guard->fenced()) return end("it was fenced");
+      deliver(admitted_.claim.worker, frame->payload);
     } else {
       return end("it answers what was not asked");
     }
@@ -82,19 +82,19 @@ bool TcpGuest::on_event(uint32_t events, const Deliver& deliver) {
   return alive ? true : end("the connection ended");
 }
 
-bool TcpGuest::greet() {
+bool TcpServerConnection::greet() {
   if (state_ == State::kHello) {
     if (connection_.arrived().size() < sizeof(hello_)) return true;
     CHECK(read_exactly(connection_.arrived().first(sizeof(hello_)), hello_));
     connection_.consume(sizeof(hello_));
     if (hello_.magic != kTcpMagic) return end("it does not greet");
     if (hello_.version != kTcpVersion) return end("it has another version");
-    std::optional<TcpDoor::Guest> guest = host_.door.admit(hello_.ticket);
-    if (!guest) return end("it has no ticket");
-    guest_ = std::move(*guest);
+    std::optional<TcpAdmission::Admitted> admitted = host_.admission.admit(hello_.ticket);
+    if (!admitted) return end("it has no ticket");
+    admitted_ = std::move(*admitted);
     nonce_ = random_secret<RandomToken>();
     connection_.append(
-        bytes_of(TcpChallenge{nonce_, tcp_proof_of_node(guest_.key, hello_, nonce_)}));
+        bytes_of(TcpChallenge{nonce_, tcp_proof_of_node(admitted_.key, hello_, nonce_)}));
     if (!flush()) return false;
     state_ = State::kProof;
   }
@@ -102,16 +102,16 @@ bool TcpGuest::greet() {
   if (connection_.arrived().size() < sizeof(proof)) return true;
   CHECK(read_exactly(connection_.arrived().first(sizeof(proof)), proof));
   connection_.consume(sizeof(proof));
-  const bool proven = same_secret(proof.proof, tcp_proof_of_dialler(guest_.key, hello_, nonce_));
-  guest_.key.fill(0);
+  const bool proven = same_secret(proof.proof, tcp_proof_of_dialler(admitted_.key, hello_, nonce_));
+  admitted_.key.fill(0);
   if (!proven) return end("it does not know the key of its ticket");
-  host_.cluster.progress->begin(guest_.claim);
+  host_.cluster.progress->begin(admitted_.claim);
   state_ = State::kOpen;
   return true;
 }
 
 // Memory behind every page that is touched: else a full /dev/shm would be a signal here.
-bool TcpGuest::back(const Verb& verb) {
+bool TcpServerConnection::back(const Verb& verb) {
   const uint64_t chunk_bytes = ShmRegions::kChunkBytes;
   const size_t last = (verb.remote_offset + verb.bytes - 1) / chunk_bytes;
   for (size_t chunk = verb.remote_offset / chunk_bytes; chunk <= last; ++chunk) {
@@ -126,7 +126,7 @@ bool TcpGuest::back(const Verb& verb) {
   return true;
 }
 
-bool TcpGuest::carry_out(const TcpFrame& frame) {
+bool TcpServerConnection::carry_out(const TcpFrame& frame) {
   size_t reply_bytes = 0;
   const size_t count = frame.header.verbs;
   if (!read_tcp_chain(frame, host_.cluster.topology().region_bytes, host_.verbs, &reply_bytes)) {
@@ -147,11 +147,11 @@ bool TcpGuest::carry_out(const TcpFrame& frame) {
     std::memcpy(reply, &header, sizeof(header));
     reply += sizeof(header);
   }
-  if (!guest_.guard->enter()) return end("it was fenced");
+  if (!admitted_.guard->enter()) return end("it was fenced");
   // A chain that is not waited for may come again, on another connection: it goes on where it
   // ended.
   TcpProgress& progress = *host_.cluster.progress;
-  const WorkerId worker = guest_.claim.worker;
+  const WorkerId worker = admitted_.claim.worker;
   const uint64_t sequence = frame.header.sequence;
   const size_t first = wants_reply ? 0 : std::min<size_t>(progress.done(worker, sequence), count);
   for (size_t i = first; i < count; ++i) {
@@ -164,7 +164,7 @@ bool TcpGuest::carry_out(const TcpFrame& frame) {
     host_.cpu.carry_out(verb, host_.region);
     if (!wants_reply) progress.note(worker, sequence, static_cast<uint32_t>(i + 1));
   }
-  guest_.guard->exit();
+  admitted_.guard->exit();
   return true;
 }
 

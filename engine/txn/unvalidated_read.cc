@@ -1,14 +1,14 @@
-#include "engine/txn/peek.h"
+#include "engine/txn/unvalidated_read.h"
 
 namespace rdmacc {
 namespace {
 
 // The last of the two looks says how long the record is. Any will do.
-Step take_anything(const Access& /*access*/, const Look* seen, const TxnStamps& /*txn*/) {
-  return seen == nullptr ? Step::attempt(kReadBetweenLooks) : Step::done();
+Step take_anything(const Access& /*access*/, const HeaderSnapshot* seen, const TxnStamps& /*txn*/) {
+  return seen == nullptr ? Step::attempt(kUntornRead) : Step::done();
 }
 
-const ProtocolRules kPeekRules = {
+const ProtocolRules kUnvalidatedReadRules = {
     .protocol = Protocol{},
     .stages = 0,
     .read = take_anything,
@@ -18,12 +18,12 @@ const ProtocolRules kPeekRules = {
 
 }  // namespace
 
-Status peek_key(const StageContext& context, TableId table, std::string_view key, bool& found,
-                std::string_view& row) {
+Status unvalidated_read_key(const StageContext& context, TableId table, std::string_view key,
+                            bool& found, std::string_view& row) {
   found = false;
-  StageContext peeking = context.by(kPeekRules);
+  StageContext unvalidated = context.by(kUnvalidatedReadRules);
   KeyWork work = KeyWork::of(table, hash_key(table, key), key);
-  const Status status = find_keys(peeking, std::span(&work, 1));
+  const Status status = find_keys(unvalidated, std::span(&work, 1));
   // A reference to an overflow block that was torn may lead anywhere.
   if (status.code() == Code::kCorrupt) return Status();
   RDMACC_RETURN_IF_ERROR(status);
@@ -32,21 +32,22 @@ Status peek_key(const StageContext& context, TableId table, std::string_view key
   return Status();
 }
 
-PeekCache::Entries::iterator* PeekCache::locate(TableId table, std::string_view key) {
+UnvalidatedReadCache::Entries::iterator* UnvalidatedReadCache::locate(TableId table,
+                                                                      std::string_view key) {
   const auto place = places_.find(hash_key(table, key));
   if (place == places_.end()) return nullptr;
   const Entry& entry = *place->second;
   return entry.table == table && entry.key == key ? &place->second : nullptr;
 }
 
-const std::string* PeekCache::find(TableId table, std::string_view key) {
+const std::string* UnvalidatedReadCache::find(TableId table, std::string_view key) {
   const Entries::iterator* place = locate(table, key);
   if (place == nullptr) return nullptr;
   entries_.splice(entries_.begin(), entries_, *place);
   return &entries_.front().row;
 }
 
-void PeekCache::put(TableId table, std::string_view key, std::string_view row) {
+void UnvalidatedReadCache::put(TableId table, std::string_view key, std::string_view row) {
   if (entries_max_ == 0) return;
   const uint64_t hash = hash_key(table, key);
   const auto place = places_.find(hash);
@@ -66,7 +67,7 @@ void PeekCache::put(TableId table, std::string_view key, std::string_view row) {
   places_[hash] = entries_.begin();
 }
 
-void PeekCache::forget(TableId table, std::string_view key) {
+void UnvalidatedReadCache::forget(TableId table, std::string_view key) {
   const Entries::iterator* place = locate(table, key);
   if (place == nullptr) return;
   entries_.erase(*place);

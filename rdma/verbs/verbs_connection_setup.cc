@@ -18,18 +18,18 @@ constexpr size_t kWaitingMax = 4096;  // chains, for one connection
 
 VerbsMailbox::~VerbsMailbox() { close(wake_fd_); }
 
-void VerbsMailbox::put(Letter letter) {
+void VerbsMailbox::put(ControlMessage message) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  letters_.push_back(std::move(letter));
+  messages_.push_back(std::move(message));
   any_.store(true, std::memory_order_release);
   const uint64_t one = 1;
   static_cast<void>(!write(wake_fd_, &one, sizeof(one)));
 }
 
-std::vector<VerbsMailbox::Letter> VerbsMailbox::take() {
+std::vector<VerbsMailbox::ControlMessage> VerbsMailbox::take() {
   const std::lock_guard<std::mutex> lock(mutex_);
   any_.store(false, std::memory_order_release);
-  return std::exchange(letters_, {});
+  return std::exchange(messages_, {});
 }
 
 bool VerbsEndpoint::alive(NodeId node) {
@@ -147,10 +147,10 @@ bool VerbsEndpoint::read_answers() {
   if (asking_ == 0) return false;
   bool any = false;
   if (!mailbox_->empty()) {
-    for (const VerbsMailbox::Letter& letter : mailbox_->take()) {
-      const Target& target = targets_[letter.from];
-      if (target.asked != letter.request) continue;  // it came too late
-      end_asking(letter.from, take_answer(letter.from, target.connecting, letter.answer));
+    for (const VerbsMailbox::ControlMessage& message : mailbox_->take()) {
+      const Target& target = targets_[message.from];
+      if (target.asked != message.request) continue;  // it came too late
+      end_asking(message.from, take_answer(message.from, target.connecting, message.answer));
       any = true;
     }
   }

@@ -7,9 +7,9 @@
 #include "engine/storage/key_hash.h"
 #include "engine/txn/find.h"
 
-// Peeking: rows read outside of any protocol. Nothing is locked, nothing joins a read set, and
-// nothing is promised: the bytes may be stale, torn, or of a version that is being installed. A
-// caller that peeks takes them for a hint and has something to tell whole rows from others.
+// Unvalidated reads: rows read outside of any protocol. Nothing is locked, nothing joins a read
+// set, and nothing is promised: the bytes may be stale, torn, or of a version that is being
+// installed. A caller takes them for a hint and has something to tell whole rows from others.
 
 namespace rdmacc {
 
@@ -17,14 +17,14 @@ namespace rdmacc {
 // the transaction's stage plan. Only what ends a transaction is an error: a search that met too
 // many writers, or bytes that made no sense, is a key that was not found. `found` and `row`, in
 // the arena of the context, are the answer.
-Status peek_key(const StageContext& context, TableId table, std::string_view key, bool& found,
-                std::string_view& row);
+Status unvalidated_read_key(const StageContext& context, TableId table, std::string_view key,
+                            bool& found, std::string_view& row);
 
-// Rows that were peeked, so that the next one need not ask. A coordinator's, its thread alone; the
-// entry that was used least recently makes room.
-class PeekCache {
+// Rows from unvalidated reads, so that the next one need not ask. A coordinator's, its thread
+// alone; the entry that was used least recently makes room.
+class UnvalidatedReadCache {
  public:
-  explicit PeekCache(size_t entries_max) : entries_max_(entries_max) {}
+  explicit UnvalidatedReadCache(size_t entries_max) : entries_max_(entries_max) {}
   // The view ends with the next put() or forget(); nullptr: not here.
   const std::string* find(TableId table, std::string_view key);
   void put(TableId table, std::string_view key, std::string_view row);

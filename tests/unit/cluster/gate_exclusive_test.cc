@@ -9,37 +9,39 @@ constexpr uint64_t kLongUs = 60'000'000;
 constexpr uint64_t kSoonUs = 3 * Gate::kHoldOffUs;  // every waiter that can get in has by then
 
 struct Held {
-  GatePass pass;
+  GateEntry entry;
   Status status;
   bool ended = false;  // enter() has returned
   bool inside() const { return ended && status.ok(); }
 };
 
-class GateAlone : public testing::Test {
+class GateExclusive : public testing::Test {
  protected:
   // Coroutines that still wait refer to what the tests hold.
-  ~GateAlone() override {
+  ~GateExclusive() override {
     for (size_t i = 0; i < cluster_.users(); ++i) {
       if (!cluster_.user(i).killed) cluster_.user(i).worker.scheduler().unwind();
     }
   }
 
-  void start(size_t user, ProtocolId protocol, bool alone, Held& held, uint64_t wait_us = kLongUs) {
+  void start(size_t user, ProtocolId protocol, bool exclusive, Held& held,
+             uint64_t wait_us = kLongUs) {
     GateUser& by = cluster_.user(user);
-    CHECK(by.worker.scheduler().spawn([&by, protocol, alone, &held, wait_us] {
+    CHECK(by.worker.scheduler().spawn([&by, protocol, exclusive, &held, wait_us] {
       VerbCounters counters;
       const uint64_t deadline_us = by.worker.endpoint().now_us() + wait_us;
-      held.status = alone ? by.gate.enter_alone(protocol, deadline_us, nullptr, counters, held.pass)
-                          : by.gate.enter(protocol, deadline_us, nullptr, counters, held.pass);
+      held.status =
+          exclusive ? by.gate.enter_exclusive(protocol, deadline_us, nullptr, counters, held.entry)
+                    : by.gate.enter(protocol, deadline_us, nullptr, counters, held.entry);
       held.ended = true;
     }));
   }
-  void enter(size_t user, ProtocolId protocol, bool alone, Held& held) {
-    start(user, protocol, alone, held);
+  void enter(size_t user, ProtocolId protocol, bool exclusive, Held& held) {
+    start(user, protocol, exclusive, held);
     ASSERT_TRUE(cluster_.fabric().run_until([&] { return held.ended; }, kEventsMax));
     ASSERT_TRUE(held.status.ok());
   }
-  void leave(size_t user, Held& held) { cluster_.user(user).gate.leave(held.pass); }
+  void leave(size_t user, Held& held) { cluster_.user(user).gate.leave(held.entry); }
   void run_for(uint64_t us) {
     const uint64_t until_us = cluster_.node().endpoint().now_us() + us;
     bool done = false;
@@ -63,131 +65,131 @@ class GateAlone : public testing::Test {
     ASSERT_TRUE(cluster_.fabric().run_until([&] { return done; }, kEventsMax));
   }
   GateWord word() { return GateWord::unpack(cluster_.gate_line().word); }
-  uint64_t passages() { return cluster_.gate_line().passages; }
+  uint64_t exclusive_entries() { return cluster_.gate_line().exclusive_entries; }
 
   GateCluster cluster_{1, 4};
 };
 
-TEST_F(GateAlone, WaitsForThoseInsideAndKeepsOthersOut) {
-  Held first, alone, late;
+TEST_F(GateExclusive, WaitsForThoseInsideAndKeepsOthersOut) {
+  Held first, exclusive, late;
   enter(0, 1, false, first);
-  start(1, 1, true, alone);
+  start(1, 1, true, exclusive);
   run_for(kSoonUs);
   start(2, 1, false, late);
   run_for(kSoonUs);
-  EXPECT_FALSE(alone.ended || late.ended);
+  EXPECT_FALSE(exclusive.ended || late.ended);
   leave(0, first);
   run_for(kSoonUs);
-  EXPECT_TRUE(alone.inside() && alone.pass.alone);
+  EXPECT_TRUE(exclusive.inside() && exclusive.entry.exclusive);
   EXPECT_FALSE(late.ended);
-  leave(1, alone);
+  leave(1, exclusive);
   run_for(kSoonUs);
-  EXPECT_TRUE(late.inside() && !late.pass.alone);
-  EXPECT_EQ(passages(), 1u);
+  EXPECT_TRUE(late.inside() && !late.entry.exclusive);
+  EXPECT_EQ(exclusive_entries(), 1u);
   EXPECT_EQ(cluster_.gate_line().switches, 0u);
 }
 
-TEST_F(GateAlone, IsTheFirstOfAllToEnter) {
-  Held alone, late;
-  enter(0, 1, true, alone);
-  EXPECT_TRUE(alone.pass.alone);
+TEST_F(GateExclusive, IsTheFirstOfAllToEnter) {
+  Held exclusive, late;
+  enter(0, 1, true, exclusive);
+  EXPECT_TRUE(exclusive.entry.exclusive);
   start(1, 1, false, late);
   run_for(kSoonUs);
   EXPECT_FALSE(late.ended);
-  leave(0, alone);
+  leave(0, exclusive);
   run_for(kSoonUs);
   EXPECT_TRUE(late.inside());
 }
 
-TEST_F(GateAlone, APassageIsForOneTransaction) {
-  Held alone, sibling, again;
-  enter(0, 1, true, alone);
+TEST_F(GateExclusive, ExclusiveModeIsForOneTransaction) {
+  Held exclusive, sibling, again;
+  enter(0, 1, true, exclusive);
   start(0, 1, false, sibling);
   start(0, 1, true, again);
   run_for(kSoonUs);
   EXPECT_FALSE(sibling.ended || again.ended);
-  leave(0, alone);
+  leave(0, exclusive);
   run_for(kSoonUs);
-  EXPECT_TRUE(sibling.inside() && !sibling.pass.alone);
+  EXPECT_TRUE(sibling.inside() && !sibling.entry.exclusive);
   EXPECT_FALSE(again.ended);
   leave(0, sibling);
   run_for(kSoonUs);
-  EXPECT_TRUE(again.inside() && again.pass.alone);
-  EXPECT_EQ(passages(), 2u);
+  EXPECT_TRUE(again.inside() && again.entry.exclusive);
+  EXPECT_EQ(exclusive_entries(), 2u);
 }
 
-TEST_F(GateAlone, WaitersGoBeforeTheNextThatWantsToBeAlone) {
-  Held alone, next, shared;
-  enter(0, 1, true, alone);
+TEST_F(GateExclusive, WaitersGoBeforeTheNextThatWantsToBeAlone) {
+  Held exclusive, next, shared;
+  enter(0, 1, true, exclusive);
   start(1, 1, true, next);
   run_for(kSoonUs);
   start(2, 1, false, shared);
   run_for(kSoonUs);
-  leave(0, alone);
+  leave(0, exclusive);
   run_for(kSoonUs);
   EXPECT_TRUE(shared.inside());
   EXPECT_FALSE(next.ended);
   leave(2, shared);
   run_for(kSoonUs);
-  EXPECT_TRUE(next.inside() && next.pass.alone);
+  EXPECT_TRUE(next.inside() && next.entry.exclusive);
 }
 
-TEST_F(GateAlone, SharesTheGateWhenItDoesNotDrain) {
-  Held idle, alone, late;
+TEST_F(GateExclusive, SharesTheGateWhenItDoesNotDrain) {
+  Held idle, exclusive, late;
   enter(0, 1, false, idle);
-  start(1, 1, true, alone);
+  start(1, 1, true, exclusive);
   run_for(Gate::kDrainUsMax / 2);
   start(2, 1, false, late);
   run_for(Gate::kDrainUsMax / 4);
-  EXPECT_FALSE(alone.ended || late.ended);
+  EXPECT_FALSE(exclusive.ended || late.ended);
   run_for(Gate::kDrainUsMax);
-  EXPECT_TRUE(alone.inside() && !alone.pass.alone);
+  EXPECT_TRUE(exclusive.inside() && !exclusive.entry.exclusive);
   EXPECT_TRUE(late.inside());
   EXPECT_EQ(word().next, 0);
-  EXPECT_EQ(passages(), 0u);
+  EXPECT_EQ(exclusive_entries(), 0u);
 }
 
-TEST_F(GateAlone, SharesTheGateWhenHalfItsTimeIsOver) {
+TEST_F(GateExclusive, SharesTheGateWhenHalfItsTimeIsOver) {
   constexpr uint64_t kWaitUs = Gate::kDrainUsMax / 2;
-  Held idle, alone;
+  Held idle, exclusive;
   enter(0, 1, false, idle);
-  start(1, 1, true, alone, kWaitUs);
+  start(1, 1, true, exclusive, kWaitUs);
   run_for(kWaitUs / 4);
-  EXPECT_FALSE(alone.ended);
+  EXPECT_FALSE(exclusive.ended);
   run_for(kWaitUs / 2);
-  EXPECT_TRUE(alone.inside() && !alone.pass.alone);
+  EXPECT_TRUE(exclusive.inside() && !exclusive.entry.exclusive);
 }
 
-TEST_F(GateAlone, WaitsBehindOneThatIsAloneAndStays) {
+TEST_F(GateExclusive, WaitsBehindOneThatIsAloneAndStays) {
   Held first, second;
   enter(0, 1, true, first);
   start(1, 1, true, second);
-  run_for(Gate::kPassageUsMax + kSoonUs);
+  run_for(Gate::kExclusiveUsMax + kSoonUs);
   EXPECT_FALSE(second.ended);  // the first is inside still: the gate has to drain
   run_for(2 * Gate::kDrainUsMax);
-  EXPECT_TRUE(second.inside() && !second.pass.alone);
+  EXPECT_TRUE(second.inside() && !second.entry.exclusive);
 }
 
-TEST_F(GateAlone, OneThatStaysIsJoinedByItsProtocolOnly) {
-  Held alone, late, other;
-  enter(0, 1, true, alone);
+TEST_F(GateExclusive, OneThatStaysIsJoinedByItsProtocolOnly) {
+  Held exclusive, late, other;
+  enter(0, 1, true, exclusive);
   start(1, 1, false, late);
-  run_for(Gate::kPassageUsMax / 2);
+  run_for(Gate::kExclusiveUsMax / 2);
   EXPECT_FALSE(late.ended);
-  run_for(Gate::kPassageUsMax);
+  run_for(Gate::kExclusiveUsMax);
   EXPECT_TRUE(late.inside());
   start(2, 2, false, other);
   leave(1, late);
-  run_for(2 * Gate::kPassageUsMax);
+  run_for(2 * Gate::kExclusiveUsMax);
   EXPECT_FALSE(other.ended);
-  leave(0, alone);
+  leave(0, exclusive);
   run_for(kSoonUs);
   EXPECT_TRUE(other.inside());
 }
 
-TEST_F(GateAlone, OneThatDiesInsideStopsAnotherProtocolOnly) {
-  Held alone, late, other;
-  enter(0, 1, true, alone);
+TEST_F(GateExclusive, OneThatDiesInsideStopsAnotherProtocolOnly) {
+  Held exclusive, late, other;
+  enter(0, 1, true, exclusive);
   kill(0);
   start(1, 1, false, late);
   run_for(kSoonUs);
@@ -201,10 +203,10 @@ TEST_F(GateAlone, OneThatDiesInsideStopsAnotherProtocolOnly) {
   EXPECT_TRUE(other.inside());
 }
 
-TEST_F(GateAlone, OneThatDiesWaitingStopsNoOther) {
-  Held first, alone, late;
+TEST_F(GateExclusive, OneThatDiesWaitingStopsNoOther) {
+  Held first, exclusive, late;
   enter(0, 1, false, first);
-  start(1, 1, true, alone);
+  start(1, 1, true, exclusive);
   run_for(kSoonUs);
   EXPECT_TRUE(word().revocable());
   kill(1);
@@ -216,12 +218,12 @@ TEST_F(GateAlone, OneThatDiesWaitingStopsNoOther) {
 }
 
 // It is alive, but comes neither in nor goes: as a stopped process does.
-TEST_F(GateAlone, OneThatDoesNotComeInIsNotWaitedForLong) {
+TEST_F(GateExclusive, OneThatDoesNotComeInIsNotWaitedForLong) {
   Held late;
   cluster_.gate_line().word =
       GateWord{2, 0, 5, static_cast<uint16_t>(cluster_.user(0).worker.id() + 1)}.pack();
   WorkerLine& line = cluster_.line_of(cluster_.user(0));
-  line.waiting_for = 2 | kAskedAlone;
+  line.waiting_for = 2 | kAskedExclusive;
   line.waiting_since_us = 1;
   line.incarnation = cluster_.user(0).worker.endpoint().incarnation();
   start(1, 1, false, late);
@@ -231,23 +233,23 @@ TEST_F(GateAlone, OneThatDoesNotComeInIsNotWaitedForLong) {
   EXPECT_TRUE(late.inside());
 }
 
-TEST_F(GateAlone, AnotherProtocolAndManyThatWantToBeAloneTakeTurns) {
+TEST_F(GateExclusive, AnotherProtocolAndManyThatWantToBeAloneTakeTurns) {
   uint64_t alone_count = 0, other_count = 0, shared_count = 0;
   bool stop = false;
   int running = 4;
-  const auto work = [&](size_t user, ProtocolId protocol, bool alone, uint64_t& count) {
+  const auto work = [&](size_t user, ProtocolId protocol, bool exclusive, uint64_t& count) {
     GateUser& by = cluster_.user(user);
-    CHECK(by.worker.scheduler().spawn([&, protocol, alone] {
+    CHECK(by.worker.scheduler().spawn([&, protocol, exclusive] {
       while (!stop) {
         VerbCounters counters;
-        GatePass pass;
+        GateEntry entry;
         const uint64_t deadline_us = by.worker.endpoint().now_us() + kLongUs;
         const Status entered =
-            alone ? by.gate.enter_alone(protocol, deadline_us, nullptr, counters, pass)
-                  : by.gate.enter(protocol, deadline_us, nullptr, counters, pass);
+            exclusive ? by.gate.enter_exclusive(protocol, deadline_us, nullptr, counters, entry)
+                      : by.gate.enter(protocol, deadline_us, nullptr, counters, entry);
         ASSERT_TRUE(entered.ok());
         by.worker.scheduler().sleep_for(50);
-        by.gate.leave(pass);
+        by.gate.leave(entry);
         ++count;
       }
       --running;
@@ -261,7 +263,7 @@ TEST_F(GateAlone, AnotherProtocolAndManyThatWantToBeAloneTakeTurns) {
   EXPECT_GT(alone_count, 20u);
   EXPECT_GT(shared_count, 20u);
   EXPECT_GT(other_count, 20u);
-  EXPECT_GT(passages(), 20u);
+  EXPECT_GT(exclusive_entries(), 20u);
   stop = true;
   ASSERT_TRUE(cluster_.fabric().run_until([&] { return running == 0; }, kEventsMax));
 }

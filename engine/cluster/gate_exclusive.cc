@@ -12,12 +12,12 @@ bool Gate::note_look(Waiter& self, uint64_t word, uint64_t deadline_us) const {
   const bool opened = !self.looked || before.generation != now.generation;
   if (opened) self.generation_since_us = now_us;
   if (opened || self.word != word) self.word_since_us = now_us;
-  if (self.alone) {
+  if (self.exclusive) {
     const bool taken_back = self.looked && opened && before.revocable() &&
-                            now.open == before.open && now.next == 0 && now.alone == 0;
+                            now.open == before.open && now.next == 0 && now.exclusive == 0;
     const uint64_t half_us = deadline_us > self.since_us ? (deadline_us - self.since_us) / 2 : 0;
     self.gave_up = taken_back || now_us - self.since_us >= half_us;
-    self.alone = !self.gave_up;
+    self.exclusive = !self.gave_up;
   }
   self.word = word;
   self.looked = true;
@@ -26,15 +26,16 @@ bool Gate::note_look(Waiter& self, uint64_t word, uint64_t deadline_us) const {
 
 // The gate is one worker's: until it has come and gone, within the bounds of G4. For another
 // protocol's sake it need not end: that one waits until it drains, as for any transaction inside.
-bool Gate::passage_lasts(const Waiter& self, GateWord word, const WorkerLine* lines) const {
-  const auto holder = static_cast<WorkerId>(word.alone - 1);
+bool Gate::exclusive_lasts(const Waiter& self, GateWord word, const WorkerLine* lines) const {
+  const auto holder = static_cast<WorkerId>(word.exclusive - 1);
   if (holder >= workers_max_) return false;
   const WorkerLine& line = lines[holder];
   if (!alive(holder, line)) return false;
   const uint64_t seen_us = worker_.endpoint().now_us() - self.generation_since_us;
-  if (line.inside == word.open) return self.wanted == word.open && seen_us < kPassageUsMax;
-  const bool used = holder == worker_.id() && passage_used_ && passage_ == word.generation;
-  return !used && line.waiting_for == (word.open | kAskedAlone) && seen_us < kHoldOffUs;
+  if (line.inside == word.open) return self.wanted == word.open && seen_us < kExclusiveUsMax;
+  const bool used =
+      holder == worker_.id() && exclusive_used_ && exclusive_generation_ == word.generation;
+  return !used && line.waiting_for == (word.open | kAskedExclusive) && seen_us < kHoldOffUs;
 }
 
 bool Gate::overdue(const Waiter& self, GateWord word) const {

@@ -32,23 +32,23 @@ class TcpGuard {
   std::atomic<bool> fenced_ = false;
 };
 
-// The door of a node's thread: the node's control thread gives out tickets for it and shuts it to
+// Admission to a node's thread: the node's control thread gives out tickets for it and shuts it to
 // the dead, the thread itself lets in a worker that shows one. Thread-safe.
-class TcpDoor {
+class TcpAdmission {
  public:
-  struct Guest {
+  struct Admitted {
     Membership::Claim claim;
     SecretKey key;
     std::shared_ptr<TcpGuard> guard;
   };
 
-  TcpDoor(uint16_t port, uint32_t incarnation) : port_(port), incarnation_(incarnation) {}
+  TcpAdmission(uint16_t port, uint32_t incarnation) : port_(port), incarnation_(incarnation) {}
 
   // Replaces the ticket that the worker had; its connections are fenced first, so that nothing of
   // an old one is carried out after something of the new one.
   TcpTicket issue(Membership::Claim claim);
-  // Takes the ticket; its guest is known to fence() from here on.
-  std::optional<Guest> admit(const TicketId& id);
+  // Takes the ticket; its worker is known to fence() from here on.
+  std::optional<Admitted> admit(const TicketId& id);
   // Ends the access of the worker, whichever incarnation of it.
   void fence(WorkerId worker);
 
