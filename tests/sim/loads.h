@@ -1,6 +1,6 @@
 #pragma once
 #include "engine/workloads/settings.h"
-#include "tests/sim/hot_keys.h"
+#include "tests/sim/door/hot_keys.h"
 
 namespace rdmacc {
 

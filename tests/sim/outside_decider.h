@@ -2,7 +2,7 @@
 #include <map>
 #include <optional>
 
-#include "tests/sim/door.h"
+#include "tests/sim/door/door.h"
 
 namespace rdmacc {
 

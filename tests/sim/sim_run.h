@@ -10,7 +10,7 @@
 #include "engine/node/node_thread.h"
 #include "engine/workloads/workload.h"
 #include "rdma/sim/sim_fabric.h"
-#include "tests/sim/door_surroundings.h"
+#include "tests/sim/door/door_surroundings.h"
 #include "tests/sim/outside_decider.h"
 
 // One run of a workload on a simulated cluster, decided by a scenario's seed alone: loading,

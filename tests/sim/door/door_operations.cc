@@ -1,5 +1,5 @@
 // Each operation of a session, as one of Door's transactions calls it.
-#include "tests/sim/door_transaction.h"
+#include "tests/sim/door/door_transaction.h"
 
 namespace rdmacc {
 namespace {

@@ -1,5 +1,5 @@
 #pragma once
-#include "tests/sim/door.h"
+#include "tests/sim/door/door.h"
 
 namespace rdmacc {
 

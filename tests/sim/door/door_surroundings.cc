@@ -1,4 +1,4 @@
-#include "tests/sim/door_surroundings.h"
+#include "tests/sim/door/door_surroundings.h"
 
 namespace rdmacc {
 namespace {

@@ -1,4 +1,4 @@
-#include "tests/sim/door_transaction.h"
+#include "tests/sim/door/door_transaction.h"
 
 namespace rdmacc {
 namespace {

@@ -4,7 +4,7 @@
 #include <optional>
 #include <set>
 
-#include "tests/sim/door.h"
+#include "tests/sim/door/door.h"
 
 namespace rdmacc {
 

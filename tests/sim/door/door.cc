@@ -1,10 +1,10 @@
-#include "tests/sim/door.h"
+#include "tests/sim/door/door.h"
 
 #include <algorithm>
 
 #include "engine/txn/detached_transaction.h"
 #include "engine/workloads/bulk_load.h"
-#include "tests/sim/door_transaction.h"
+#include "tests/sim/door/door_transaction.h"
 
 namespace rdmacc {
 namespace {

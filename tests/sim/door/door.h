@@ -1,7 +1,7 @@
 #pragma once
 #include "engine/workloads/settings.h"
-#include "tests/sim/hot_keys.h"
-#include "tests/sim/structure_ledger.h"
+#include "tests/sim/door/hot_keys.h"
+#include "tests/sim/door/structure_ledger.h"
 
 namespace rdmacc {
 

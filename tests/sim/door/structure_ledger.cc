@@ -1,4 +1,4 @@
-#include "tests/sim/structure_ledger.h"
+#include "tests/sim/door/structure_ledger.h"
 
 #include <algorithm>
 #include <cstdio>
