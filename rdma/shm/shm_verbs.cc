@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "rdma/fabric/check_chain.h"
+
 // One-sided verbs on shared memory. The next poll() first prefetches what all chains posted since
 // the last one will touch, in one go, and then carries them out: the cache misses of all coroutines
 // overlap. ring() itself does not prefetch: a prefetch whose page is not in the TLB holds up what
@@ -28,15 +30,8 @@ constexpr size_t kPrefetchLinesMax = 8;  // of one verb; the hardware follows a 
 }  // namespace
 
 void ShmEndpoint::ring(NodeId node, std::span<const Verb> chain, Completion* completion) {
-  const Topology& topology = control_.topology();
-  CHECK(node < topology.nodes && !chain.empty());
+  check_chain(node, chain, control_.topology());
   std::byte* region = regions_.at(node);
-  for (const Verb& verb : chain) {
-    CHECK(verb.bytes > 0 && verb.bytes % 8 == 0 && verb.remote_offset % 8 == 0);
-    CHECK(verb.bytes <= topology.region_bytes &&
-          verb.remote_offset <= topology.region_bytes - verb.bytes);
-    CHECK(verb.local != nullptr && reinterpret_cast<uintptr_t>(verb.local) % 8 == 0);
-  }
   posted_.chains.push_back(Chain{region, posted_.verbs.size(), chain.size(), completion});
   posted_.verbs.insert(posted_.verbs.end(), chain.begin(), chain.end());
 }

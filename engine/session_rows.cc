@@ -1,0 +1,223 @@
+#include "engine/coordinator_impl.h"
+#include "engine/txn/detached_transaction.h"
+#include "engine/txn/scan_cursor.h"
+#include "engine/txn/transaction.h"
+
+// Reading, writing and locking rows, scans, and hints for code that builds structures on rows.
+
+namespace rdmacc {
+
+NodeId home_node_of(TableId table, std::string_view key, NodeId nodes) {
+  return PartitionMap(nodes, 0).primary_of(hash_key(table, key));
+}
+
+class ScanCursor {
+ public:
+  ScanCursor(Transaction& txn, TableId table, uint32_t visible_before, ScanMode mode,
+             uint32_t row_bytes_max)
+      : scan(txn, table, visible_before, mode, row_bytes_max) {}
+  TableScan scan;
+  std::vector<ScannedRow> rows;
+};
+
+void ScanCursorDelete::operator()(ScanCursor* cursor) const { delete cursor; }
+
+// ---- Rows
+
+namespace {
+
+void view(const KeyState& state, uint32_t visible_before, NodeId node, RowView& out) {
+  out = RowView{};
+  out.key = state.key;
+  out.node = node;
+  const OwnVersion* own = state.own_before(visible_before);
+  if (own != nullptr) {
+    out.found = !own->deleted;
+    out.row = own->row;
+  } else if (state.base == KeyState::Base::kExists) {
+    out.found = true;
+    out.row = state.row;
+    out.version = state.version;
+  }
+}
+
+// A transaction's first access by a number that is not 0 (restart.h).
+uint64_t name_of_access(TableId table, std::string_view key) { return hash_key(table, key) | 1; }
+uint64_t name_of_scan(TableId table) { return (uint64_t{table} << 1) + 2; }
+
+Status check_sizes(std::string_view key, std::string_view row) {
+  if (key.size() > kKeyBytesMax) {
+    return Status(Code::kTooLarge, "the key has " + std::to_string(key.size()) +
+                                       " bytes, the limit is " + std::to_string(kKeyBytesMax));
+  }
+  if (row.size() > kRowBytesMax) {
+    return Status(Code::kTooLarge, "the row has " + std::to_string(row.size()) +
+                                       " bytes, the limit is " + std::to_string(kRowBytesMax));
+  }
+  return Status();
+}
+
+// Does the key have a row, as the transaction's newest own write or the engine says?
+bool live(const KeyState& state) {
+  return state.own.empty() ? state.base == KeyState::Base::kExists : !state.own.back().deleted;
+}
+
+}  // namespace
+
+Status Session::look_up_many(TableId table, std::span<const std::string_view> keys,
+                             std::span<KeyState*> states) {
+  return detached_ != nullptr ? detached_->look_up_many(table, keys, states)
+                              : txn_->look_up_many(table, keys, states);
+}
+
+Result<KeyState*> Session::look_up(TableId table, std::string_view key) {
+  KeyState* state = nullptr;
+  RDMACC_RETURN_IF_ERROR(look_up_many(table, std::span(&key, 1), std::span(&state, 1)));
+  return state;
+}
+
+Status Session::write(KeyState& state, bool deleted, std::string_view row) {
+  return detached_ != nullptr ? detached_->write(state, deleted, row)
+                              : txn_->write(state, deleted, row);
+}
+
+Status Session::get(TableId table, std::string_view key, RowView& out, uint32_t visible_before) {
+  return get_many(table, std::span(&key, 1), std::span(&out, 1), visible_before);
+}
+
+Status Session::get_many(TableId table, std::span<const std::string_view> keys,
+                         std::span<RowView> out, uint32_t visible_before) {
+  CHECK(keys.size() == out.size());
+  if (keys.empty()) return Status();
+  RDMACC_RETURN_IF_ERROR(ensure_started(name_of_access(table, keys[0])));
+  for (const std::string_view key : keys) RDMACC_RETURN_IF_ERROR(check_sizes(key, {}));
+  boost::container::small_vector<KeyState*, 16> states(keys.size());
+  RDMACC_RETURN_IF_ERROR(look_up_many(table, keys, {states.data(), states.size()}));
+  const PartitionMap* map = detached_ == nullptr ? &engine().state.engine.map : nullptr;
+  for (size_t i = 0; i < keys.size(); i++) {
+    const NodeId node = map == nullptr ? 0 : map->primary_of(states[i]->hash);
+    view(*states[i], visible_before, node, out[i]);
+  }
+  return Status();
+}
+
+// The key's state, looked up, once key and row have been found to fit.
+Result<KeyState*> Session::find_for_write(TableId table, std::string_view key,
+                                          std::string_view row) {
+  RDMACC_RETURN_IF_ERROR(ensure_started(name_of_access(table, key)));
+  RDMACC_RETURN_IF_ERROR(check_sizes(key, row));
+  return look_up(table, key);
+}
+
+Status Session::put(TableId table, std::string_view key, std::string_view row) {
+  auto state = find_for_write(table, key, row);
+  if (!state.ok()) return state.status();
+  if (!live(**state)) return Status(Code::kNotFound);
+  return write(**state, false, row);
+}
+
+Status Session::amend(TableId table, std::string_view key, std::string_view row) {
+  if (detached_ != nullptr) return put(table, key, row);
+  auto state = find_for_write(table, key, row);
+  if (!state.ok()) return state.status();
+  if (!live(**state)) return Status(Code::kNotFound);
+  return txn_->amend(**state, row);
+}
+
+Status Session::insert(TableId table, std::string_view key, std::string_view row) {
+  auto state = find_for_write(table, key, row);
+  if (!state.ok()) return state.status();
+  if (live(**state)) return Status(Code::kDuplicateKey);
+  return write(**state, false, row);
+}
+
+Status Session::insert_unchecked(TableId table, std::string_view key, std::string_view row) {
+  RDMACC_RETURN_IF_ERROR(ensure_started(name_of_access(table, key)));
+  RDMACC_RETURN_IF_ERROR(check_sizes(key, row));
+  KeyState& state = detached_ != nullptr ? detached_->touch_unchecked(table, key)
+                                         : txn_->touch_unchecked(table, key);
+  if (live(state)) return Status(Code::kDuplicateKey);
+  return write(state, false, row);
+}
+
+Status Session::remove(TableId table, std::string_view key) {
+  auto state = find_for_write(table, key, {});
+  if (!state.ok()) return state.status();
+  if (!live(**state)) return Status(Code::kNotFound);
+  return write(**state, true, {});
+}
+
+// ---- Hints
+
+bool Session::read_own_sets(TableId table, std::string_view key, RowView& out,
+                            uint32_t visible_before) {
+  if (detached_ != nullptr) return false;
+  CHECK(txn_ != nullptr);
+  const KeyState* state = txn_->keys().find(table, key);
+  if (state == nullptr) return false;
+  const bool asked =
+      state->base == KeyState::Base::kExists || state->base == KeyState::Base::kAbsent;
+  if (!asked && state->own_before(visible_before) == nullptr) return false;
+  view(*state, visible_before, engine().state.engine.map.primary_of(state->hash), out);
+  return true;
+}
+
+Status Session::unvalidated_read(TableId table, std::string_view key, RowView& out) {
+  if (detached_ != nullptr) {
+    return Status(Code::kInvalidArgument, "a procedure's transaction reads nothing unvalidated");
+  }
+  RDMACC_RETURN_IF_ERROR(ensure_started(name_of_access(table, key)));
+  RDMACC_RETURN_IF_ERROR(check_sizes(key, {}));
+  out = RowView{};
+  return txn_->unvalidated_read(table, key, out.found, out.row);
+}
+
+uint64_t Session::draw_number() { return engine().worker.endpoint().random().next(); }
+
+void Session::note_wide_read() {
+  if (txn_ != nullptr) txn_->note_wide_read();
+}
+
+Status Session::abort_on_conflict() {
+  return txn_ != nullptr ? txn_->abort_on_conflict() : aborted(AbortReason::kVersionChanged);
+}
+
+Status Session::check_reads() {
+  return txn_ != nullptr && txn_->started() ? txn_->check_reads() : Status();
+}
+
+void Session::forget_unvalidated_read(TableId table, std::string_view key) {
+  engine().state.unvalidated_reads.forget(table, key);
+}
+
+Result<RowLock> Session::try_lock(TableId table, std::string_view key, bool exclusive) {
+  if (detached_ != nullptr) {
+    return Status(Code::kInvalidArgument, "a procedure's transaction locks nothing by itself");
+  }
+  RDMACC_RETURN_IF_ERROR(ensure_started(name_of_access(table, key)));
+  RDMACC_RETURN_IF_ERROR(check_sizes(key, {}));
+  RowLock result = RowLock::kAbsent;
+  RDMACC_RETURN_IF_ERROR(txn_->try_lock(table, key, exclusive, result));
+  return result;
+}
+
+Result<ScanHandle> Session::scan(TableId table, uint32_t visible_before, ScanMode mode,
+                                 uint32_t row_bytes_max) {
+  if (detached_ != nullptr) {
+    return Status(Code::kInvalidArgument, "a procedure's transaction cannot scan");
+  }
+  RDMACC_RETURN_IF_ERROR(ensure_started(name_of_scan(table)));
+  return ScanHandle(new ScanCursor(*txn_, table, visible_before, mode, row_bytes_max));
+}
+
+Status Session::scan_next(ScanCursor& cursor, std::vector<RowView>& batch) {
+  CHECK(txn_ != nullptr);
+  batch.clear();
+  RDMACC_RETURN_IF_ERROR(cursor.scan.next(cursor.rows));
+  for (const ScannedRow& row : cursor.rows) {
+    batch.push_back(RowView{true, row.key, row.row, row.version, row.node});
+  }
+  return Status();
+}
+
+}  // namespace rdmacc

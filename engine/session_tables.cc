@@ -1,0 +1,63 @@
+#include "engine/coordinator_impl.h"
+
+// Tables, and what can be seen of the cluster's state: statistics, locks, the gate.
+
+namespace rdmacc {
+
+Result<TableMeta> Session::create_table(const TableSpec& spec) {
+  CoordinatorState& state = engine().state;
+  return state.engine.storage.create_table(spec, state.stats.allocation_verbs);
+}
+
+Status Session::drop_table(TableId table) {
+  CoordinatorState& state = engine().state;
+  state.engine.tables.forget(table);
+  return state.engine.storage.drop_table(table, state.stats.allocation_verbs);
+}
+
+Result<TableMeta> Session::find_table(const TableSpec& identity) {
+  CoordinatorState& state = engine().state;
+  return state.engine.storage.find_table(identity, state.stats.allocation_verbs);
+}
+
+Result<std::vector<ListedTable>> Session::list_tables() {
+  CoordinatorState& state = engine().state;
+  return state.engine.storage.list_tables(state.stats.allocation_verbs);
+}
+
+Result<TableSize> Session::table_size(TableId table) {
+  CoordinatorState& state = engine().state;
+  return state.engine.storage.table_size(table, state.stats.allocation_verbs);
+}
+
+Result<NodeStatistics> Session::node_statistics(NodeId node) {
+  CoordinatorState& state = engine().state;
+  return state.engine.storage.statistics(node, state.stats.allocation_verbs);
+}
+
+const Topology& Session::topology() { return engine().state.engine.topology; }
+
+Result<AuditReport> Session::audit(NodeId node, TableId table) {
+  CoordinatorState& state = engine().state;
+  return state.engine.storage.audit(node, table, state.stats.allocation_verbs);
+}
+
+Result<LockedHeaders> Session::locked_headers(NodeId node, uint64_t from) {
+  CoordinatorState& state = engine().state;
+  return state.engine.storage.locked_headers(node, from, state.stats.allocation_verbs);
+}
+
+Status Session::gate_state(GateLine* gate, std::vector<WorkerLine>* lines) {
+  VerbCounters counters;
+  return engine().state.gate.snapshot(gate, lines, counters);
+}
+
+Result<std::optional<Protocol>> Session::open_protocol() {
+  VerbCounters counters;
+  auto open = engine().state.gate.open_protocol(counters);
+  if (!open.ok()) return open.status();
+  if (*open >= kProtocolCount) return std::optional<Protocol>();
+  return std::optional<Protocol>(static_cast<Protocol>(*open));
+}
+
+}  // namespace rdmacc
