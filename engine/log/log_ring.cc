@@ -258,4 +258,13 @@ void LogWriter::start_freeing() {
   });
 }
 
+void LogWriter::finish_freeing(uint64_t us_max) {
+  constexpr uint64_t kPauseUs = 20;
+  const uint64_t deadline_us = worker_.endpoint().now_us() + us_max;
+  while ((freeing_ || !freed_.empty()) && worker_.endpoint().now_us() < deadline_us) {
+    start_freeing();
+    worker_.scheduler().sleep_for(kPauseUs);
+  }
+}
+
 }  // namespace rdmacc

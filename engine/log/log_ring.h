@@ -69,6 +69,8 @@ class LogWriter {
   // void: its room may be used again. Frees segments in the background; clears `placements`.
   void applied(std::vector<LogPlacement>& placements);
 
+  // Blocks of applied entries are freed in the background: waits for that, for `us_max` at most.
+  void finish_freeing(uint64_t us_max);
   uint64_t full_waits() const { return full_waits_; }
 
  private:

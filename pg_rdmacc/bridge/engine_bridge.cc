@@ -13,6 +13,8 @@ namespace rdmacc::bridge {
 namespace {
 
 constexpr uint64_t kDetachWaitUs = 2'000'000;
+// For blocks that are freed in the background; less than the wait for the command as a whole.
+constexpr uint64_t kBackgroundUsMax = 1'000'000;
 constexpr Protocol kDefaultProtocol = Protocol::kOcc;
 
 // A status' code crosses the border as a number.
@@ -181,6 +183,11 @@ void bridge_detach(void) {
     at->session->cancel();
     if (!drain(*at)) return;
     bridge_start_abort();
+    if (!drain(*at)) return;
+    at->pump->start([at] {
+      at->coordinator->finish_background(kBackgroundUsMax);
+      return Status();
+    });
     if (!drain(*at)) return;
     // Only a worker at rest leaves its slot. Otherwise the process just ends, and node 0 resolves
     // what it left as it does for one that was killed.
