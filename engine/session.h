@@ -66,9 +66,8 @@ class Coordinator {
   WorkerStats& stats();
   // Is told what the transactions measure, while they run (nullptr: none). Not owned.
   void set_observer(TxnObserver* observer);
-  // From a coroutine, before the worker leaves: waits until blocks that transactions have left to be
-  // freed in the background are free, for `us_max` at most. Those that are not leak until their
-  // node starts again.
+  // From a coroutine, before the worker leaves: waits until blocks that are freed in the background
+  // are free, for `us_max` at most. Those that are not leak until their node starts again.
   void finish_background(uint64_t us_max);
   // Every committed and aborted transaction is reported to `history` (nullptr: none). Not owned.
   void set_history(HistoryWriter* history);

@@ -155,6 +155,7 @@ using rdmacc::bridge::Attachment;
 using rdmacc::bridge::attachment;
 using rdmacc::bridge::drain;
 using rdmacc::bridge::end_transaction;
+using rdmacc::bridge::kBackgroundUsMax;
 using rdmacc::bridge::last_error;
 using rdmacc::bridge::no_throw;
 using rdmacc::bridge::set_error;
