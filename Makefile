@@ -1,6 +1,6 @@
 # Everything is built by CMake (CMakePresets.json); this file names what people do with it.
 #
-#   make            build the extension, the nodes and the benchmark driver
+#   make            build the extension, the nodes, the benchmark driver and the checker of histories
 #   make deps       install the Debian packages of packages.txt that are missing
 #   make test-deps  those of packages-test.txt as well, which the tests need
 #   make demo       a throw-away server under load, with every protocol: one table of results
@@ -46,7 +46,7 @@ BINDIR = $(DESTDIR)$(shell $(PG_CONFIG) --bindir)
 .NOTPARALLEL:
 
 all: $(BUILD)/build.ninja
-	@cmake --build --preset release -j $(JOBS)
+	@cmake --build --preset release -j $(JOBS) --target pg_rdmacc $(PROGRAMS) rdmacc_check
 
 $(BUILD)/build.ninja: CMakeLists.txt CMakePresets.json
 	@cmake --preset release --log-level=WARNING
@@ -58,8 +58,7 @@ test-deps:
 	@scripts/deps.sh packages-test.txt
 
 # What a server and the benchmark need, without the tests.
-build: deps $(BUILD)/build.ninja
-	@cmake --build --preset release -j $(JOBS) --target pg_rdmacc $(PROGRAMS)
+build: deps all
 
 demo: build
 	@scripts/demo.py

@@ -30,7 +30,8 @@ WORKLOADS = {
 }
 # A lost record of ycsb is noticed by a transaction that looks it up: most should be, once.
 SECONDS = (("0.2", "0.5", "1"), ("1", "2", "4"))
-FINAL_CHECK = ("--check=full",)  # flags of rdmacc_bench: what it checks in the end beyond the workload's invariant
+# Flags of rdmacc_bench: what it checks in the end beyond the workload's invariant.
+FINAL_CHECK = ("--check=full",)
 TERMINATE_S_MAX = 10
 JUDGE_S_MAX = 120
 
