@@ -52,6 +52,8 @@ constexpr auto kPatience = std::chrono::seconds(40);
 class KilledOverTcp : public testing::TestWithParam<Protocol> {
  protected:
   void SetUp() override {
+    // As the programs do: a peer that is killed closes its connections while nodes write to them.
+    signal(SIGPIPE, SIG_IGN);
     Topology topology{.nodes = 2, .threads_per_node = 1, .workers_max = 8, .region_bytes = 0};
     topology.region_bytes = region_bytes_min(topology) + (64ull << 20);
     loopback_ = std::move(*LoopbackCluster::make("killed-" + std::to_string(getpid()), topology));
