@@ -23,7 +23,7 @@ bool Gate::may_enter(uint64_t word, uint8_t wanted, bool exclusive) const {
 }
 
 void Gate::note(const GateLine& seen) {
-  // Coroutines resume in any order: an older look must not bring an older word back.
+  // Coroutines resume in any order: an older read must not bring an older word back.
   const uint32_t newer =
       GateWord::unpack(seen.word).generation - GateWord::unpack(word_).generation;
   if (!adopted_ || static_cast<int32_t>(newer) >= 0) word_ = seen.word;

@@ -269,7 +269,7 @@ Status Finder::judge_candidates(std::span<Search*> tried, std::span<RecordState>
     work.access = Access{};
     if (search.candidates.empty() && !search.from_cache && search.walked) {
       // Every entry with the key's tag was something else. That is a miss if the group did not
-      // change from before the walk until after these looks: a second walk that finds the same
+      // change from before the walk until after these reads: a second walk that finds the same
       // stamp. A transaction that locks what it reads need not know: it walks again under the gap's
       // lock, which an earlier key of its own may have taken already.
       const bool unchanged =

@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t kWritesPerRound = 256;
 
-// What a look before the writes tells of one header, in registered memory.
+// What a read before the writes tells of one header, in registered memory.
 struct Before {
   Header header;
   std::byte* record;    // the newest, of a tuple whose version is to be kept, behind a VersionHead
@@ -42,7 +42,7 @@ class Installer {
     }
   }
 
-  // Writes [begin, end) of the record, in one round, after a look if one is needed.
+  // Writes [begin, end) of the record, in one round, after a read if one is needed.
   Status round(size_t begin, size_t end) {
     arena_.reset();
     before_.assign(end - begin, Before{});

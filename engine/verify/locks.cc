@@ -79,7 +79,7 @@ std::optional<WorkerId> LockCheck::worker_of(const Held& held) {
   return static_cast<WorkerId>(held.value);
 }
 
-// Between the two looks at the lines.
+// Between the two reads of the lines.
 bool LockCheck::idle(WorkerId worker) const {
   const WorkerLine &before = before_.workers[worker], &after = after_.workers[worker];
   return before.inside == 0 && after.inside == 0 && before.last_ctts == after.last_ctts &&
