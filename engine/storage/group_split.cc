@@ -38,6 +38,40 @@ bool GroupSplitter::worth_splitting(uint64_t group) const {
   return sound && chained && entries >= kSplitEntriesMin;
 }
 
+uint64_t GroupSplitter::before_empty_buckets(uint64_t group, uint32_t bucket,
+                                             std::vector<uint64_t>* empty) const {
+  std::vector<uint64_t> buckets;
+  if (!walk_.chain(group, bucket, &buckets)) return 0;
+  const std::vector<uint64_t> entries = walk_.entries(buckets);
+  size_t used = buckets.size();
+  const auto is_empty = [&](size_t i) {
+    const auto first = entries.begin() + static_cast<ptrdiff_t>(i * kEntriesPerBucket);
+    return std::all_of(first, first + kEntriesPerBucket, [](uint64_t entry) { return entry == 0; });
+  };
+  while (used > 1 && is_empty(used - 1)) --used;
+  if (used == buckets.size()) return 0;
+  empty->insert(empty->end(), buckets.begin() + static_cast<ptrdiff_t>(used), buckets.end());
+  return buckets[used - 1];
+}
+
+bool GroupSplitter::has_empty_buckets(uint64_t group) const {
+  std::vector<uint64_t> empty;
+  for (uint32_t bucket = 0; bucket < kBucketsPerGroup; ++bucket) {
+    if (before_empty_buckets(group, bucket, &empty) != 0) return true;
+  }
+  return false;
+}
+
+// A transaction that has asked for room and then aborted leaves empty buckets. They go, so that the
+// transaction that needs them asks again, and the group is queued again: it would grow unnoticed.
+// No entry moves, so that readers need not know.
+void GroupSplitter::cut_empty_buckets(uint64_t group, std::vector<uint64_t>* cut) {
+  for (uint32_t bucket = 0; bucket < kBucketsPerGroup; ++bucket) {
+    const uint64_t last = before_empty_buckets(group, bucket, cut);
+    if (last != 0) verbs_.store(last + offsetof(Bucket, next), 0);
+  }
+}
+
 GroupSplitter::Outcome GroupSplitter::split(TableId id, uint64_t group, uint64_t* sibling) {
   const auto still_there = [&] {
     return directory_.live(id) != nullptr && arena_.in_use(PageKind::kGroup, group) &&
@@ -47,21 +81,24 @@ GroupSplitter::Outcome GroupSplitter::split(TableId id, uint64_t group, uint64_t
   // The lock first: the group of a transaction that has made room, but not yet put its entries
   // there, seems to need no split.
   if (region_.lock_of(group) != 0) return Outcome::kBusy;
-  if (!worth_splitting(group)) return Outcome::kNotNeeded;
+  if (!worth_splitting(group) && !has_empty_buckets(group)) return Outcome::kNotNeeded;
   if (!verbs_.prepare().ok()) return Outcome::kFailed;
   const Header before = region_.header(group);
   const uint64_t ctts = next_ctts(std::max(before.wts, before.rts));
   if (!lock(group, ctts)) return Outcome::kBusy;
   CHECK(still_there());  // drops wait for the split
   StructureSpan span(observer_, StructureChange::kSplit, id);
-  const Outcome outcome =
-      worth_splitting(group) ? split_locked(id, group, ctts, sibling) : Outcome::kNotNeeded;
+  const bool worth = worth_splitting(group);
+  const Outcome outcome = worth ? split_locked(id, group, ctts, sibling) : Outcome::kNotNeeded;
+  std::vector<uint64_t> cut;
+  if (!worth) cut_empty_buckets(group, &cut);
   if (outcome == Outcome::kFailed) note_change(observer_, StructureChange::kFull, id);
   if (outcome == Outcome::kSplit) {
     span.happened();
   } else {
     unlock(group, lease_end(region_.load(group + offsetof(Header, sundial))), verbs_);
     if (!verbs_.flush().ok()) return Outcome::kFailed;
+    for (const uint64_t bucket : cut) CHECK(arena_.retire(bucket));
   }
   return outcome;
 }

@@ -27,7 +27,7 @@ class GroupSplitter {
 
   enum class Outcome {
     kSplit,
-    kNotNeeded,  // or no longer there
+    kNotNeeded,  // or no longer there; room that was chained and not used is cut off
     kBusy,       // locked by a transaction
     kFailed,     // no memory
   };
@@ -70,6 +70,11 @@ class GroupSplitter {
   };
 
   bool worth_splitting(uint64_t group) const;
+  // Behind which bucket of a chain there are only empty ones, which are listed; 0: nowhere.
+  uint64_t before_empty_buckets(uint64_t group, uint32_t bucket,
+                                std::vector<uint64_t>* empty) const;
+  bool has_empty_buckets(uint64_t group) const;
+  void cut_empty_buckets(uint64_t group, std::vector<uint64_t>* cut);
   Outcome split_locked(TableId id, uint64_t group, uint64_t ctts, uint64_t* sibling);
   Status grow_root(TableId id);
   Result<uint64_t> allocate_locked_group(uint64_t ctts);

@@ -1,5 +1,9 @@
 #include "tests/sim/loads.h"
 
+#include <map>
+
+#include "engine/storage/key_hash.h"
+
 namespace rdmacc {
 namespace {
 
@@ -54,6 +58,11 @@ Status Loads::check(Session& session, const TxnOptions& options, int64_t delta,
   TxnOptions reading;
   reading.protocol = Protocol::kOcc;
   const size_t step = 1 + keys.size() / kLookUpsMax;
+  // A record with the same tag may be tried before the right one: of the same bucket, or where the
+  // session's cache of locations points.
+  std::map<uint16_t, uint64_t> with_tag;
+  const auto tag = [this](const std::string& key) { return tag_of(hash_key(table(0), key)); };
+  for (const std::string& key : keys) with_tag[tag(key)]++;
   for (const bool counts : {false, true}) {
     RDMACC_RETURN_IF_ERROR(session.begin(reading));
     for (size_t i = 0; i < keys.size(); i += step) {
@@ -61,7 +70,8 @@ Status Loads::check(Session& session, const TxnOptions& options, int64_t delta,
       const uint64_t before = session.verb_counters().round_trips;
       RDMACC_RETURN_IF_ERROR(abort_unless_ok(session, session.get(table(0), keys[i], view)));
       const uint64_t round_trips = session.verb_counters().round_trips - before;
-      if (!counts || i == 0 || round_trips <= kRoundTripsMax || !violation.empty()) continue;
+      const uint64_t most = kRoundTripsMax + with_tag[tag(keys[i])] - 1;
+      if (!counts || i == 0 || round_trips <= most || !violation.empty()) continue;
       violation =
           "a look-up of " + keys[i] + " takes " + std::to_string(round_trips) + " round trips";
     }
