@@ -22,7 +22,7 @@ struct Search {
   CachedTable* table;
   NodeId node;
   boost::container::small_vector<uint64_t, 2>
-      candidates;  // tuple offsets still to look at, next at the back
+      candidates;  // offsets of slots still to be read, next at the back
   bool from_cache = false;
   bool walked = false;  // pre_read, post_read hold the gap of the latest walk
   Header pre_read{}, post_read{};

@@ -62,7 +62,7 @@ class GroupScan {
   Status read_tuples(bool& again);
   Status read_some(size_t begin, size_t end, bool& again);
   Status fetch_overflow(size_t begin);
-  // By rules that skip: a tuple that has gone, is still to come, or that another transaction has
+  // By rules that skip: a record that has gone, is still to come, or that another transaction has
   // locked.
   bool passed_over(const RecordState& record_state) const {
     return context_.rules.skips_locked && (record_state.end != RecordState::End::kDone ||
