@@ -178,7 +178,7 @@ class Checker {
   }
 
   // What the key was as of the miss's stamp: what all others with stamps up to it made of it. An
-  // own write comes after all own looks, whatever its stamp: a multi-version transaction inserts
+  // own write comes after all own reads, whatever its stamp: a multi-version transaction inserts
   // at the very stamp as of which it has missed the key.
   bool add_miss(const KeyHistory& key, const KeyLook& miss) {
     auto after = first_after(key, miss.stamp);  // the first event that the miss did not see

@@ -51,7 +51,7 @@ uint32_t KeyHistories::number_of(TableId table, std::string_view key) {
   return at->second;
 }
 
-// All keys are known before the first scan is looked at: a scan misses keys inserted later, too.
+// All keys are known before the first scan is judged: a scan misses keys inserted later, too.
 void KeyHistories::number_keys(std::span<const HistoryTransaction> history,
                                const std::vector<bool>& counts) {
   for (uint32_t t = 0; t < history.size(); ++t) {
@@ -114,8 +114,8 @@ void KeyHistories::add_write(uint32_t number, uint32_t key, const HistoryEvent& 
                     .live_after = live_after});
 }
 
-// Every key of a scanned group that the transaction did not look at or write itself was missed.
-// An own look says more: a row that is there, or one whose delete left the gap's stamp alone.
+// Every key of a scanned group that the transaction did not look up or write itself was missed.
+// Its own look-up says more: a row that is there, or one whose delete left the gap's stamp alone.
 void KeyHistories::add_scan(uint32_t number, const HistoryEvent& scan) {
   const auto found = keys_of_table_.find(scan.table);
   if (found == keys_of_table_.end()) return;

@@ -23,7 +23,7 @@ bool Gate::may_enter(uint64_t word, uint8_t wanted, bool exclusive) const {
 }
 
 void Gate::note(const GateLine& seen) {
-  // Coroutines resume in any order: an older look must not bring an older word back.
+  // Coroutines resume in any order: an older read must not bring an older word back.
   const uint32_t newer =
       GateWord::unpack(seen.word).generation - GateWord::unpack(word_).generation;
   if (!adopted_ || static_cast<int32_t>(newer) >= 0) word_ = seen.word;
@@ -32,7 +32,7 @@ void Gate::note(const GateLine& seen) {
 }
 
 // The slot's former owner may have given out a ctts that the line still tells; this worker's must
-// be larger, and the line must not go back. Shares that it lost are lost until a sweep.
+// be larger, and the line must not go back. Reader counts that it lost are lost until a sweep.
 Status Gate::adopt_line(VerbCounters& counters) {
   if (adopted_) return Status::ok_status();
   LineImages::Image* image = images_.take();
@@ -122,7 +122,7 @@ void Gate::withdraw(uint64_t epoch) {
 }
 
 // A transaction inside keeps the line saying so (G1), and the READ that let it in is recent (G3).
-// The first one that shares locks has to tell the line, in case it dies.
+// The first one that takes shared locks has to tell the line, in case it dies.
 bool Gate::may_share(uint8_t wanted, uint64_t now_us) const {
   return insiders_ > 0 && announced_ == wanted && may_enter(word_, wanted, false) &&
          now_us - shown_open_us_ <= kShareUs && shares_ == told_shares_;

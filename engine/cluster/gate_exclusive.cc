@@ -3,9 +3,9 @@
 
 namespace rdmacc {
 
-// What a look tells a waiter about the time that things take. True: the gate has been opened since
-// the look before. A waiter that wants to be alone gives that up when another has opened, for all,
-// the gate that it had closed, or when half its time is over.
+// What a poll tells a waiter about the time that things take. True: the gate has been opened since
+// the poll before. A waiter that wants exclusive mode gives that up when another has opened, for
+// all, the gate that it had closed, or when half its time is over.
 bool Gate::note_look(Waiter& self, uint64_t word, uint64_t deadline_us) const {
   const uint64_t now_us = worker_.endpoint().now_us();
   const GateWord before = GateWord::unpack(self.word), now = GateWord::unpack(word);

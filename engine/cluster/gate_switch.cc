@@ -7,7 +7,7 @@ namespace rdmacc {
 namespace {
 
 // All workers only raise the floor, so a lost CAS means that it rose; more often than this in one
-// attempt it does not, and another look does no harm.
+// attempt it does not, and another poll does no harm.
 constexpr int kFloorAttempts = 8;
 
 }  // namespace
@@ -19,7 +19,7 @@ Result<bool> Gate::advance(Waiter& self, const View& view, VerbCounters& counter
     if (word.exclusive != 0 && word.open == self.wanted) {
       return replace(word, word.reopened(), counters);
     }
-    // One that wants to be alone and is not the one on the line would be overlooked.
+    // One that wants exclusive mode and is not the one on the line would be overlooked.
     if (self.exclusive && waiters_.front() != &self) return false;
     if (word.exclusive == 0 && must_hold_off(self, word.open, view.lines)) return false;
     return request(self, word, counters);
@@ -66,8 +66,8 @@ Result<bool> Gate::request(const Waiter& self, GateWord word, VerbCounters& coun
   return replace(word, requested, counters);
 }
 
-// The longest waiter's protocol, but the open one only for one that wants it alone, or after one
-// that was alone; one just offered the gate alone that did not come is not asked again.
+// The longest waiter's protocol, but the open one only for one that wants exclusive mode, or after
+// one that had it; one that was just offered it and did not come is not asked again.
 Gate::Choice Gate::choose_next(const Waiter& self, const View& view) const {
   const GateWord word = GateWord::unpack(view.gate.word);
   // When all that wanted another protocol are gone, the open protocol is opened again.

@@ -151,7 +151,7 @@ Status Descent::read_children(const TreePlace& place, const Reach& reach,
     if (!leaf.node.leaf() || !index_.covers(leaf.node, next)) break;
     leaves.push_back(std::move(leaf));
   }
-  // A parent that does not know its children: the next one that comes this way looks again.
+  // A parent that does not know its children: the next one that comes this way reads again.
   if (leaves.size() < rows.size()) {
     session_.forget_unvalidated_read(index_.table, NodeKey(path_.back()).view());
   }

@@ -16,7 +16,7 @@ constexpr bool carries_record(WriteKind kind) {
   return kind == WriteKind::kUpdate || kind == WriteKind::kInsert || kind == WriteKind::kTombstone;
 }
 
-// [key length 4][key][row]: what is installed from a log must parse as a tuple's record does.
+// [key length 4][key][row]: what is installed from a log must parse as a slot's record does.
 bool record_is_sound(std::string_view record) {
   if (record.size() < 4 || record.size() > record_bytes(kKeyBytesMax, kRowBytesMax)) return false;
   uint32_t key_length;

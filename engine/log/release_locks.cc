@@ -19,7 +19,7 @@ struct Departed {
   }
 };
 
-// One round: looks at the headers again, then frees them of the dead worker. Words are changed
+// One round: reads the headers again, then frees them of the dead worker. Words are changed
 // by CAS from what was seen: whatever is no longer the dead worker's stays as it is.
 Status release_round(Worker& worker, StorageService& storage, const Departed& departed,
                      std::span<const GlobalAddress> headers, VerbArena& arena,

@@ -101,7 +101,8 @@ void NodeThread::resolve_for_ever() {
   }
 }
 
-// Nothing is to be done for it now: shares of it are to be swept, or its outcome has to be decided.
+// Nothing is to be done for it now: its reader counts are to be swept, or its outcome has to be
+// decided.
 bool NodeThread::left_alone(WorkerId dead) const {
   return doubts_->waits(dead) ||
          std::find(sharers_.begin(), sharers_.end(), dead) != sharers_.end();
@@ -115,7 +116,7 @@ void NodeThread::resolve_departed() {
         resolve_worker(worker_, fabric_.topology(), dead,
                        make_installer(worker_, fabric_.topology(), rules_of), resolution_counters_);
     if (!report.ok()) {
-      // A node is down, perhaps for long; the next look tries again.
+      // A node is down, perhaps for long; the next pass tries again.
       doubts_->failed_pass(dead);
       log_failure("cannot resolve worker " + std::to_string(dead) +
                   " yet: " + report.status().to_string());

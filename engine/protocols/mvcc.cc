@@ -24,10 +24,10 @@ namespace {
 // of its own, taken early, hinders no other transaction.
 bool passes(uint64_t lock, const TxnStamps& txn) { return lock == 0 || lock >= txn.ctts; }
 
-// An absent key, or a group that is scanned: rts first, then the entries, read between the two
-// looks, without an older inserter. A CPU loads the lock of the pre-read before its rts: an
-// inserter that came between the two still has its lock at the post-read, or has stamped the
-// header.
+// An absent key, or a group that is scanned: rts first, then the entries, read between
+// pre-read and post-read, without an older inserter. A CPU loads the lock of the pre-read before
+// its rts: an inserter that came between the two still has its lock at the post-read, or has
+// stamped the header.
 Step read_gap(const HeaderSnapshot& seen, const TxnStamps& txn) {
   const Header &pre_read = seen.pre_read, &post_read = seen.post_read;
   if (!passes(pre_read.lock, txn)) return Step::again(kUntornRead);

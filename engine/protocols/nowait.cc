@@ -5,13 +5,13 @@
 //
 //   Read, Lock   CAS lock 0 -> ctts | READ header | READ record        one batch
 //   Read shared  READ header => CAS lock n -> n+1 | READ header | READ record
-//   Lock shared  CAS lock own shares -> ctts | READ header | READ record
+//   Lock shared  CAS lock own count -> ctts | READ header | READ record
 //   Log          the whole transaction to every backup
 //   Commit       WRITE wts | WRITE length and record | WRITE lock = 0
-//   Release      WRITE lock = 0 for exactly the locks that this attempt got; shares by FAA
+//   Release      WRITE lock = 0 for exactly the locks that this attempt got; counts by FAA
 //
 // The READs stand behind the CAS in the batch: under the lock the header and record are stable,
-// so that one look is an atomic read, and a failed CAS makes it worthless. There is nothing to
+// so that one READ is an untorn read, and a failed CAS makes it worthless. There is nothing to
 // validate: no other transaction changes what is locked. A node's cleaning lock
 // (engine/storage/tuple.h) is no transaction's, and is waited for instead, in every protocol that
 // begins with take_lock().

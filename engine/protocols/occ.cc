@@ -15,7 +15,7 @@
 
 namespace rdmacc {
 
-// The lines of one READ come in any order, so only a header looked at before the record and again
+// The lines of one READ come in any order, so only a header read before the record and again
 // after it proves that the record is whole: unlocked before, and the same stamp in both (the
 // stamp is written before the bytes). The second may be locked already: the bytes are not yet new.
 // What the transaction itself has locked early no other transaction writes.

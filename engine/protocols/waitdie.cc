@@ -3,7 +3,7 @@
 // age. What is locked, and the stages but Lock, are NOWAIT's.
 //
 //   Read, Lock   READ header => CAS lock 0 -> ctts | READ header | READ record
-//                held by a younger one: CAS waiter -> ctts | READ header, and look again
+//                held by a younger one: CAS waiter -> ctts | READ header, back off, again
 //
 // The waiter word holds the oldest transaction that waits. It is READ in a round before each CAS
 // on the lock, and a transaction that sees an older one there dies: without it the younger could
@@ -18,7 +18,7 @@ namespace {
 constexpr int kVerbs = kPreRead | kReadRecord;
 
 // Unlike the simulated time of a verb, the time that a client takes to end its transaction has
-// no bound: 3,000 looks are some 450 ms.
+// no bound: 3,000 rounds are some 450 ms.
 constexpr int kLooksMax = 3000;
 
 Step lock(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {

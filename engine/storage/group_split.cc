@@ -79,7 +79,7 @@ GroupSplitter::Outcome GroupSplitter::split(TableId id, uint64_t group, uint64_t
   };
   if (!still_there()) return Outcome::kNotNeeded;
   // The lock first: the group of a transaction that has made room, but not yet put its entries
-  // there, looks as if it needed no split.
+  // there, seems to need no split.
   if (region_.lock_of(group) != 0) return Outcome::kBusy;
   if (!worth_splitting(group) && !has_empty_buckets(group)) return Outcome::kNotNeeded;
   if (!verbs_.prepare().ok()) return Outcome::kFailed;
@@ -103,7 +103,7 @@ GroupSplitter::Outcome GroupSplitter::split(TableId id, uint64_t group, uint64_t
   return outcome;
 }
 
-// Both locks: the lock word and, since SUNDIAL's transactions look at nothing else, its own.
+// Both locks: the lock word and, since SUNDIAL's transactions read nothing else, its own.
 bool GroupSplitter::lock(uint64_t header, uint64_t ctts) {
   uint64_t seen = 0;
   if (!verbs_.compare_swap(header + kOffsetOfLock, 0, ctts, &seen).ok() || seen != 0) return false;

@@ -24,7 +24,7 @@ bool IndexAudit::at_rest(const Header& header) {
   return !locked_exclusively(header.lock) && !sundial_locked(header.sundial);
 }
 
-// Readers change rts, leases and counts of shares; none of these says anything of what is there.
+// Readers change rts, leases and reader counts; none of these says anything of what is there.
 bool IndexAudit::same(const Header& before, const Header& after) {
   return before.key_hash == after.key_hash && before.table == after.table &&
          before.incarnation == after.incarnation && before.wts == after.wts &&
@@ -215,7 +215,7 @@ void IndexAudit::audit_unlinked(const DirectoryEntry& table, uint64_t slot, Audi
   const uint64_t group = walk_.group_at(root, group_bits_of(header.key_hash, root.depth()));
   if (group == 0) return;
   const Header gap = region_.header(group);
-  if (walk_.linked(root, slot)) return;  // since the groups were looked at
+  if (walk_.linked(root, slot)) return;  // since the groups were read
   const bool live = (header.flags & kFlagLive) != 0;
   if (!live && awaited_(slot)) return;
   Fault fault = fault_of(live ? FaultKind::kLostRow : FaultKind::kLeakedSlot, table, slot, group);

@@ -7,15 +7,15 @@
 
 namespace rdmacc {
 
-// The owner's look at its part of a table, to tell whether it is sound
-// (engine/verify): nothing is changed and nothing is waited for, whatever goes on meanwhile.
+// The owner's audit of its part of a table, to tell whether it is sound (engine/verify): nothing is
+// changed and nothing is waited for, whatever goes on meanwhile.
 //
-// A group is looked at without a yield, so that no split comes in between; transactions go on
+// A group is read without a yield, so that no split comes in between; transactions go on
 // one-sidedly. A transaction that changes entries holds the gap header's lock and leaves other
-// stamps behind, one that changes a record holds the record's. So what a look shows while those are
+// stamps behind, one that changes a record holds the record's. So what a pass shows while those are
 // unlocked, and the same before and after it, is no change half done: that is what Fault::settled
-// says. Only units that a transaction may have allocated, or may be about to free, tell nothing at
-// one look.
+// says. Only units that a transaction may have allocated, or may be about to free, tell nothing in
+// one pass.
 //
 // The node's thread 0 alone. Yields between groups and pages.
 class IndexAudit {
@@ -38,7 +38,7 @@ class IndexAudit {
   Status audit_table(TableId id, AuditReport& report);
 
  private:
-  // What a look at one group rests on.
+  // What a finding in one group rests on.
   struct GroupLook {
     uint64_t offset = 0;
     Header gap{};

@@ -72,7 +72,7 @@ Status StorageNode::handle_free(WorkerId, Bytes bytes, Reply&) {
 }
 
 // A transaction with a stale address may hold an unlinked slot's lock for a moment. The slot is
-// looked at again by maintenance, and freed if it still is what it was: then it was the sender's to
+// read again by maintenance, and freed if it still is what it was: then it was the sender's to
 // free.
 void StorageNode::defer_free(uint64_t slot) {
   if (deferred_frees_.size() >= kDeferredFreesMax) return;  // found at the next start

@@ -38,8 +38,8 @@ Tombstones::Fate Tombstones::look_at(Tombstone& tombstone) {
     if (worker_.endpoint().now_us() > tombstone.wts >> 16) tombstone.looks = reclaimer_.looks();
     return Fate::kWaits;
   }
-  // The epoch is read after the clock, by a look that was not under way then: a worker that sees
-  // the next epoch draws a larger ctts.
+  // The epoch is read after the clock, by a poll of the gate that was not under way then: a worker
+  // that sees the next epoch draws a larger ctts.
   if (tombstone.epoch == 0) {
     if (reclaimer_.looks() >= tombstone.looks + 2) tombstone.epoch = reclaimer_.epoch();
     return Fate::kWaits;

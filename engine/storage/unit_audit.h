@@ -6,12 +6,12 @@
 
 namespace rdmacc {
 
-// The owner's look for units of its node that are in use and that nothing leads to, of whatever
+// The owner's search for units of its node that are in use and that nothing leads to, of whatever
 // table: the part of an audit (index_audit.h) that no single table answers for.
 //
 // Splits and drops wait meanwhile, and chains only grow, so a bucket, root array or group that was
 // in use before the indexes were walked is met there, or leaked. What a transaction allocates or
-// frees, slots and overflow blocks, is only told: it is leaked if it outlives all transactions.
+// frees, slots and overflow blocks, is only reported: it is leaked if it outlives all transactions.
 // Nor does the node hold any lock meanwhile: one of its own threads' that is there is forgotten.
 //
 // The node's thread 0 alone. Yields.

@@ -51,8 +51,8 @@ Status walk_buckets(StageContext& context, std::span<BucketWalk> walks) {
       walks[i].pre_read = images[i].pre_read;
       walks[i].post_read = images[i].post_read;
       at[i] = images[i].bucket.next;
-      // A recycled group's bytes may be anything; the looks will not agree, but the walk must not
-      // follow them out of the region.
+      // A recycled group's bytes may be anything; its gap headers will differ, but the walk must
+      // not follow them out of the region.
       if (at[i] % 64 != 0 || at[i] + sizeof(Bucket) > region_bytes) at[i] = 0;
       if (at[i] == 0) open--;
     }

@@ -289,7 +289,7 @@ Status carry_out_commit(StageContext& context, StagePlan plan, const LogRecord& 
   if (plan.of(Stage::kCommit) == Primitive::kOneSided) {
     return install(context.engine.worker, record, options, context.counters);
   }
-  // Cut per node and by size, tuples before gap headers: a later part is sent when the earlier
+  // Cut per node and by size, records before gap headers: a later part is sent when the earlier
   // ones have been carried out.
   std::vector<bool> lost(record.writes.size(), false);
   for (size_t begin = 0; begin < record.writes.size();) {

@@ -13,7 +13,7 @@ namespace {
 constexpr uint64_t kNodeReturnUsMax = 15'000'000;
 constexpr uint64_t kNodeReturnPauseUs = 10'000;
 constexpr uint64_t kInstallAgainUsMax = 60'000'000;
-// Looks for gap headers of one write set, while groups are split under them.
+// Look-ups of the gap headers of one write set, while groups are split under them.
 constexpr int kGapLooksMax = 16;
 
 }  // namespace
@@ -46,8 +46,9 @@ void Transaction::collect_writes() {
 }
 
 // Unlinks and unchecked inserts have not met their gap header yet. Keys of one group share an
-// access, and the group may be split between the looks for two of them: those that it does not hold
-// any more are looked up again. Nothing is decided here; the lock of each group decides (lock.cc).
+// access, and the group may be split between the look-ups of two of them: those that it does not
+// hold any more are looked up again. Nothing is decided here; the lock of each group decides
+// (lock.cc).
 Status Transaction::find_missing_gaps(StageContext& stage) {
   for (int look = 0; look < kGapLooksMax; look++) {
     std::vector<PlannedWrite*> lacking;
@@ -194,8 +195,8 @@ void Transaction::release_locks(StageContext& stage) {
   }
   if (held.empty()) return;
   const uint64_t start_ns = stage.engine.worker.endpoint().now_ns();
-  // Locks that the nodes were asked to look for may be others' by now. A share does not say whose
-  // it is, and an upgrade may have used it up: all of them are left to the sweep.
+  // Locks that the nodes were asked to look for may be others' by now. A reader count does not say
+  // whose it is, and an upgrade may have used it up: all of them are left to the sweep.
   const std::span<const Held> all(held.data(), held.size());
   Status status = lock_state_unknown_ ? release_accesses(stage, all, /*certain=*/false)
                                       : carry_out_release(stage, parameters_.plan, all);

@@ -71,7 +71,7 @@ Status Driver::rounds() {
   for (int looks = 0; pending_ > 0 && !aborted_; looks++) {
     if (context_.is_cancelled()) return Status(Code::kCancelled);
     bool all_wait = looks > 0;
-    // Nothing is posted that would not be looked at.
+    // Nothing is posted whose result would not be judged.
     for (size_t i = 0; i < records_.size(); i++) {
       if (pending(records_[i])) RDMACC_RETURN_IF_ERROR(make_room(records_[i], steps_[i]));
     }

@@ -22,7 +22,7 @@ struct Search {
   CachedTable* table;
   NodeId node;
   boost::container::small_vector<uint64_t, 2>
-      candidates;  // tuple offsets still to look at, next at the back
+      candidates;  // offsets of slots still to be read, next at the back
   bool from_cache = false;
   bool walked = false;  // pre_read, post_read hold the gap of the latest walk
   Header pre_read{}, post_read{};
@@ -269,7 +269,7 @@ Status Finder::judge_candidates(std::span<Search*> tried, std::span<RecordState>
     work.access = Access{};
     if (search.candidates.empty() && !search.from_cache && search.walked) {
       // Every entry with the key's tag was something else. That is a miss if the group did not
-      // change from before the walk until after these looks: a second walk that finds the same
+      // change from before the walk until after these reads: a second walk that finds the same
       // stamp. A transaction that locks what it reads need not know: it walks again under the gap's
       // lock, which an earlier key of its own may have taken already.
       const bool unchanged =

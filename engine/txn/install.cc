@@ -10,10 +10,10 @@ namespace {
 
 constexpr size_t kWritesPerRound = 256;
 
-// What a look before the writes tells of one header, in registered memory.
+// What a read before the writes tells of one header, in registered memory.
 struct Before {
   Header header;
-  std::byte* record;    // the newest, of a tuple whose version is to be kept, behind a VersionHead
+  std::byte* record;    // the newest, of a slot whose version is to be kept, behind a VersionHead
   std::byte* versions;  // heads of the old ones and what follows: kVersionBytes each
 };
 // A head and, behind it, the reference to an overflow block.
@@ -42,7 +42,7 @@ class Installer {
     }
   }
 
-  // Writes [begin, end) of the record, in one round, after a look if one is needed.
+  // Writes [begin, end) of the record, in one round, after a read if one is needed.
   Status round(size_t begin, size_t end) {
     arena_.reset();
     before_.assign(end - begin, Before{});
@@ -237,8 +237,8 @@ Status install(Worker& worker, const LogRecord& record, const InstallOptions& op
                VerbCounters& counters) {
   Installer installer(worker, record, options, counters);
   // A small transaction takes one round: verbs of one node's chain keep their order, and a gap
-  // header is on the node of its tuples. In a large one gap headers follow all tuples in rounds of
-  // their own: an entry is visible only when the tuple behind it is whole.
+  // header is on the node of its records. In a large one gap headers follow all records in rounds
+  // of their own: an entry is visible only when the record behind it is whole.
   const size_t count = record.writes.size();
   const auto first_gap =
       std::find_if(record.writes.begin(), record.writes.end(),

@@ -38,7 +38,7 @@ std::vector<Placement> gather(std::span<LockWork> works) {
 
 // Decides the entries of one chain, which was walked under the group's lock: each key is judged by
 // the header that was read then. `lacking`: how many inserts found no room. An unlink whose
-// entry is gone has lost its tuple to another transaction. Entries that are cleared are not used
+// entry is gone has lost its record to another transaction. Entries that are cleared are not used
 // again in the same transaction: a reader's walk must not find a new key's entry where it just
 // saw the old one's.
 Status place(Placement& placement, const BucketWalk& walk, uint32_t& lacking) {

@@ -6,7 +6,7 @@ namespace rdmacc {
 namespace {
 
 constexpr int kAttemptsMax = 4;
-// What is being installed is whole again after a few looks; one that locks while it runs is not.
+// What is being installed is whole again after a few reads; one that locks while it runs is not.
 constexpr int kLooksAtInstalls = 3;
 
 bool locked_by_another(uint64_t lock, const TxnStamps& txn) {
@@ -93,7 +93,7 @@ Status Transaction::try_lock(TableId table, std::string_view key, bool exclusive
       status = find_and_lock(at_once, state, exclusive, result);
       const bool changed = reason_of(status) == AbortReason::kVersionChanged ||
                            reason_of(status) == AbortReason::kStaleLocation;
-      if (changed) continue;  // between the look and the lock: nothing has been relied on yet
+      if (changed) continue;  // between read and lock: nothing has been relied on yet
     } else if (state.base == KeyState::Base::kExists && exclusive) {
       status = lock_now(at_once, *state.tuple);
     }

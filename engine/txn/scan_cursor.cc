@@ -31,7 +31,7 @@ Status TableScan::plan_node() {
 
 // False when the array was read in the middle of a split's publication, so that it is no partition
 // of the hash space. The whole space as one range is always right: a group that covers only a
-// part of a range has it halved, at one look at a gap header for each time.
+// part of a range has it halved, at the price of one READ of a gap header each time.
 bool TableScan::plan_ranges(const CachedRoot& root, std::deque<HashRange>& ranges) {
   std::unordered_map<uint64_t, uint32_t> shares;
   for (const uint64_t group : root.groups) shares[group]++;

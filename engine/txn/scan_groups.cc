@@ -62,7 +62,7 @@ class GroupScan {
   Status read_tuples(bool& again);
   Status read_some(size_t begin, size_t end, bool& again);
   Status fetch_overflow(size_t begin);
-  // By rules that skip: a tuple that has gone, is still to come, or that another transaction has
+  // By rules that skip: a record that has gone, is still to come, or that another transaction has
   // locked.
   bool passed_over(const RecordState& record_state) const {
     return context_.rules.skips_locked && (record_state.end != RecordState::End::kDone ||
@@ -79,7 +79,7 @@ class GroupScan {
   std::vector<uint64_t> entries_;
 };
 
-// Looks at the gap header that the cached root names for the range, to learn what it covers.
+// Reads the gap header that the cached root names for the range, to learn what it covers.
 Status GroupScan::locate() {
   located_ = work_.gap.held();
   if (located_) return Status();
@@ -128,7 +128,7 @@ Status GroupScan::lock_gap() {
   return Status();
 }
 
-// All entries of the group, between two looks at its gap header.
+// All entries of the group, between pre-read and post-read of its gap header.
 Status GroupScan::read_entries() {
   entries_.clear();
   auto* buckets = context_.arena.allocate_array<Bucket>(kBucketsPerGroup);
@@ -163,8 +163,8 @@ Status GroupScan::read_entries() {
   return Status(Code::kCorrupt, "a bucket chain does not end");
 }
 
-// The gap header's read rule over the two looks; under two-phase locking the transaction holds its
-// lock. What the rule wants to change first is changed, and the entries are read once more.
+// The gap header's read rule over both of its reads; under two-phase locking the transaction holds
+// its lock. What the rule wants to change first is changed, and the entries are read once more.
 Status GroupScan::judge_gap(bool& stable) {
   stable = work_.gap.held();
   if (stable) return Status();

@@ -3,7 +3,7 @@
 namespace rdmacc {
 namespace {
 
-// Root arrays change during a search only by growing; a handful of looks always suffices.
+// Root arrays change during a search only by growing; a handful of reads always suffices.
 constexpr int kRootAttempts = 8;
 
 Status gone(TableId id) {

@@ -89,7 +89,7 @@ void Transaction::event(HistoryOp op, TableId table, std::string_view key, uint6
 
 // One Access per header. Seeing another version than before means that the transaction has lost
 // already: nothing consistent can come of it. What was read or is locked keeps its identity; of
-// what was only located the latest look knows best, but it was for one key: before an entry is
+// what was only located the latest look-up knows best, but it was for one key: before an entry is
 // placed or cleared in a group, the group's header is asked for each key again, under its lock
 // (lock.cc).
 Status Transaction::merge(const Access& seen, Access** merged) {

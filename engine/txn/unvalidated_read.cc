@@ -3,7 +3,7 @@
 namespace rdmacc {
 namespace {
 
-// The last of the two looks says how long the record is. Any will do.
+// The post-read says how long the record is. Any snapshot will do.
 Step take_anything(const Access& /*access*/, const HeaderSnapshot* seen, const TxnStamps& /*txn*/) {
   return seen == nullptr ? Step::attempt(kUntornRead) : Step::done();
 }

@@ -132,7 +132,7 @@ void WritePlan::list_writes(LogRecord& record) {
   record.writes.reserve(writes_.size() + locks_.size());
   for (const PlannedWrite& planned : writes_) {
     Write& write = add(*planned.tuple, planned.kind);
-    write.key_hash = planned.hash;  // a tuple that a scan has met may not know its key
+    write.key_hash = planned.hash;  // a record that a scan has met may not know its key
     write.overflow = planned.new_overflow;
     write.record = planned.record;
     write.record_size = planned.record_size;

@@ -79,14 +79,14 @@ std::optional<WorkerId> LockCheck::worker_of(const Held& held) {
   return static_cast<WorkerId>(held.value);
 }
 
-// Between the two looks at the lines.
+// Between the two reads of the lines.
 bool LockCheck::idle(WorkerId worker) const {
   const WorkerLine &before = before_.workers[worker], &after = after_.workers[worker];
   return before.inside == 0 && after.inside == 0 && before.last_ctts == after.last_ctts &&
          before.incarnation == after.incarnation;
 }
 
-// And no share of one that has died is still to be swept (engine/log/share_sweep.h).
+// And no reader count of one that has died is still to be swept (engine/log/share_sweep.h).
 bool LockCheck::all_idle() const {
   Endpoint& endpoint = session_.scheduler().endpoint();
   for (WorkerId worker = 0; worker < after_.workers.size(); ++worker) {
@@ -109,7 +109,7 @@ LockCheck::Owner LockCheck::owner_of(const Held& held) const {
   if (!worker) return all_idle() ? Owner::kQuiet : Owner::kSome;
   if (*worker == kOrderWorker) return Owner::kUnknown;
   if (*worker >= after_.workers.size()) return Owner::kQuiet;  // there is no such worker
-  // What the node's own threads hold is not told here.
+  // What the node's own threads hold is not reported here.
   if (session_.topology().is_node_worker(*worker) || in_doubt(held, *worker)) return Owner::kSome;
   if (session_.scheduler().endpoint().incarnation_of(*worker) == 0) {
     return doubts_.unresolved == 0 ? Owner::kUnknown : Owner::kSome;

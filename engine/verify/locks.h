@@ -14,9 +14,9 @@ namespace rdmacc {
 //   while its worker is dead and unresolved        node 0 counts it
 //   while a thread of its node holds it            which the node itself judges (unit_audit.h)
 //
-// The headers are read between two looks at the lines of all workers: a worker that was outside at
+// The headers are read between two reads of the lines of all workers: a worker that was outside at
 // both, and gave out no stamp between, had no transaction then. What a worker that is never outside
-// has locked is judged by epochs: two of them, and every transaction of the first look has ended.
+// has locked is judged by epochs: two of them, and every transaction of the first pass has ended.
 // Reader counts name no worker; they are judged while no transaction at all is inside.
 class LockCheck {
  public:
@@ -36,8 +36,8 @@ class LockCheck {
   };
   struct Suspect {
     Held held;
-    uint64_t epoch = 0, since_us = 0;  // of the first look
-    uint32_t quiet = 0;                // looks at which its worker had no transaction
+    uint64_t epoch = 0, since_us = 0;  // of the first pass
+    uint32_t quiet = 0;                // passes in which its worker had no transaction
   };
   using Suspects = std::map<std::tuple<uint64_t, Word, uint64_t>, Suspect>;
   struct Lines {
@@ -61,7 +61,7 @@ class LockCheck {
   Session& session_;
   const VerifyOptions& options_;
   const TableId table_;
-  Lines before_, after_;  // of the last look
+  Lines before_, after_;  // of the last pass
   InDoubtList doubts_;
 };
 

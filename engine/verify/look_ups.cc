@@ -6,13 +6,13 @@ namespace rdmacc {
 
 namespace {
 constexpr uint32_t kAttemptsMax = 200;
-constexpr uint32_t kAttemptsWithOthers = 8;  // before the gate is asked for alone
+constexpr uint32_t kAttemptsWithOthers = 8;  // before exclusive gate mode is asked for
 constexpr uint64_t kRetryUs = 500;
 constexpr size_t kKeysPerTransaction = 128;
 constexpr size_t kKeysPerLine = 1'000'000;  // of progress
 constexpr int kCountsMax = 4;
 
-// No worker has had a transaction from one look to the other, but for `self`.
+// No worker has had a transaction from one read of the lines to the other, but for `self`.
 bool quiet(const std::vector<WorkerLine>& before, const std::vector<WorkerLine>& after,
            WorkerId self) {
   for (WorkerId worker = 0; worker < after.size(); ++worker) {

@@ -7,14 +7,14 @@
 namespace rdmacc {
 
 // What the nodes' audits (engine/storage/index_audit.h) say of a table, or of units that no table
-// leads to, looked at again until each suspicion is confirmed or gone:
+// leads to, audited again until each suspicion is confirmed or gone:
 //
-//   structure      seen by two looks, the later one settled: no change was half done
-//   slots, blocks  seen by several looks with the same identity, from an epoch of reclamation to
+//   structure      seen in two passes, the later one settled: no change was half done
+//   slots, blocks  seen in several passes with the same identity, from an epoch of reclamation to
 //                  the second one after it: every transaction that may have owned them has ended
 //
-// A suspicion that is never settled is told as kFindingBusy; of a slot or block, which a
-// transaction under way may own, nothing is told.
+// A suspicion that is never settled is reported as kFindingBusy; one of a slot or block, which a
+// transaction under way may own, is not reported.
 class Suspects {
  public:
   // `table`: kNoTable for units.
@@ -23,14 +23,14 @@ class Suspects {
 
   // kNotFound: there is no such table.
   Status run(NodeId nodes, std::vector<Finding>& findings);
-  // As the first looks had it.
+  // As the first pass had it.
   uint64_t rows() const { return rows_; }
 
  private:
   using Identity = std::tuple<FaultKind, uint64_t, uint64_t>;  // kind, offset, identity
   struct Suspect {
     Fault fault;
-    uint64_t epoch = 0;  // of the first look
+    uint64_t epoch = 0;  // of the first pass
     uint64_t since_us = 0;
     uint32_t looks = 1;
   };

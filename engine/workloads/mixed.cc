@@ -285,7 +285,7 @@ bool Mixed::declare(const TxnInputs& inputs, KeyDeclaration& keys) const {
   return true;
 }
 
-// Every row that a last look finds belongs to its key and is whole.
+// Every row that is there at the end belongs to its key and is whole.
 Status Mixed::check(Session& session, const TxnOptions& options, int64_t,
                     std::string& violation) const {
   violation.clear();

@@ -16,7 +16,7 @@ constexpr uint64_t kSecondNs = 1'000'000'000;
 constexpr uint64_t kClaimNs = 5 * kSecondNs, kNodeClaimNs = 20 * kSecondNs;
 constexpr uint64_t kLeaveNs = 3 * kSecondNs;
 constexpr uint64_t kClaimRetryNs = 20'000'000;
-constexpr int kServeMs = 200;  // how often the thread of a node looks at its deadlines
+constexpr int kServeMs = 200;  // how often the thread of a node checks its deadlines
 constexpr int kWaitMs = 5;
 constexpr int kEventsPerWait = 64;
 constexpr uint64_t kListenerId = 1ull << 62, kNudgeId = kListenerId + 1;

@@ -20,7 +20,7 @@ void futex_wake(std::atomic<uint32_t>& word) {
   syscall(SYS_futex, reinterpret_cast<uint32_t*>(&word), FUTEX_WAKE, 1, nullptr, nullptr, 0);
 }
 
-// The owner of `slot` has set `sleeping` before it looked for work the last time, so either it
+// The owner of `slot` has set `sleeping` before it checked for work the last time, so either it
 // sees what was published before this, or it is woken.
 void wake_if_sleeping(ShmSlot& slot) {
   if (slot.sleeping.load(std::memory_order_seq_cst) == 0) return;
@@ -42,7 +42,7 @@ ShmEndpoint::ShmEndpoint(std::shared_ptr<ShmCluster> cluster, WorkerId worker, u
   worker_ = worker;
   incarnation_ = incarnation;
   slot_.sleeping.store(0, std::memory_order_seq_cst);
-  // The rings to a former owner may be full of what it never read: look at all of them once.
+  // The rings to a former owner may be full of what it never read: try all of them once.
   for (WorkerId from = 0; from < control_.topology().workers_max; ++from) {
     const uint64_t word = control_.slot(from).owner.load(std::memory_order_acquire);
     if (control_.has_ring(from, worker) && ShmOwner::unpack(word).state == ShmOwner::State::kLive) {
@@ -137,7 +137,7 @@ void ShmEndpoint::wait(uint64_t deadline_us) {
     timespec timeout;
     timeout.tv_sec = static_cast<time_t>(us / 1'000'000);
     timeout.tv_nsec = static_cast<long>(us % 1'000'000) * 1000;
-    // However it ends (woken, timeout, a signal): the caller looks at everything again.
+    // However it ends (woken, timeout, a signal): the caller checks everything again.
     syscall(SYS_futex, reinterpret_cast<uint32_t*>(&slot_.sleeping), FUTEX_WAIT, 1, &timeout,
             nullptr, 0);
   }

@@ -226,7 +226,7 @@ void VerbsEndpoint::sleep(uint64_t us) {
   timespec timeout;
   timeout.tv_sec = static_cast<time_t>(us / 1'000'000);
   timeout.tv_nsec = static_cast<long>(us % 1'000'000) * 1000;
-  // However it ends (an event, the timeout, a signal): the caller looks at everything again.
+  // However it ends (an event, the timeout, a signal): the caller checks everything again.
   if (ppoll(sources, std::size(sources), &timeout, nullptr) <= 0) return;
   ibv_cq* queue = nullptr;
   void* context = nullptr;

@@ -81,7 +81,7 @@ Result<std::unique_ptr<VerbsFabric>> VerbsFabric::open(std::unique_ptr<Membershi
   auto cluster = std::make_shared<VerbsCluster>();
   cluster->options = options;
   cluster->membership = std::move(membership);
-  // Only looked at: endpoints open the device themselves, each on its own thread.
+  // Only to know that it is there: endpoints open the device themselves, each on its own thread.
   const Result<std::unique_ptr<VerbsDevice>> device = VerbsDevice::open(options);
   if (!device.ok()) return device.status();
   return std::unique_ptr<VerbsFabric>(

@@ -170,7 +170,7 @@ Status LocalPart::apply() {
   return Status();
 }
 
-// Locks, too: the next look may lead to other headers, since a group can split meanwhile.
+// Locks, too: the next look-up may lead to other headers, since a group can split meanwhile.
 void LocalPart::give_back() {
   static_cast<void>(writes_.give_back_room(stage_));  // leaks until the node's next start
   std::vector<Held> held;
