@@ -42,7 +42,10 @@ const char* fault_name(FaultKind kind) {
 
 void AuditReport::add(Fault fault) {
   ++faults_seen;
-  if (faults.size() < kFaultsPerAudit) faults.push_back(std::move(fault));
+  const uint64_t key_bytes = key_bytes_ + fault.key.size();
+  if (faults.size() == kFaultsPerAudit || key_bytes > kFaultKeyBytesPerAudit) return;
+  key_bytes_ = key_bytes;
+  faults.push_back(std::move(fault));
 }
 
 void AuditReport::write(std::vector<std::byte>& out) const {

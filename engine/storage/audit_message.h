@@ -49,6 +49,8 @@ struct Fault {
 
 // The most that one answer tells; `faults_seen` counts all.
 constexpr uint32_t kFaultsPerAudit = 1024;
+constexpr uint64_t kFaultKeyBytesPerAudit = 512 * 1024;
+static_assert(kFaultsPerAudit * 64 + kFaultKeyBytesPerAudit < kMaxMessageBytes);
 
 struct AuditReport {
   uint64_t epoch = 0;  // of reclamation, as seen after the audit; 0: not known
@@ -60,6 +62,9 @@ struct AuditReport {
   void add(Fault fault);
   void write(std::vector<std::byte>& out) const;
   bool parse(std::span<const std::byte> in);
+
+ private:
+  uint64_t key_bytes_ = 0;  // of all faults
 };
 
 }  // namespace rdmacc

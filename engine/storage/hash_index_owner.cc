@@ -154,8 +154,11 @@ void HashIndexOwner::enqueue_half(Candidate candidate) {
   if (queued_.insert(candidate).second) queue_.push_front(candidate);
 }
 
-void HashIndexOwner::wait_until_idle() {
-  while (index_busy_) worker_.scheduler().sleep_for(kBusyRetryUs);
+bool HashIndexOwner::wait_until_idle(uint64_t deadline_us) {
+  while (index_busy_ && worker_.endpoint().now_us() < deadline_us) {
+    worker_.scheduler().sleep_for(kBusyRetryUs);
+  }
+  return !index_busy_;
 }
 
 void HashIndexOwner::split_queued() {

@@ -45,8 +45,8 @@ class HashIndexOwner {
   void observe(StructureObserver* observer) { splitter_.observe(observer); }
   StructureObserver* observer() const { return splitter_.observer(); }
 
-  // Waits, yielding, until no split and no drop is under way.
-  void wait_until_idle();
+  // Waits, yielding, until no split, no drop and no Still is under way. False: not by the deadline.
+  bool wait_until_idle(uint64_t deadline_us = UINT64_MAX);
   // No split and no drop begins while it lives; none is under way once it is there. Yields.
   class Still {
    public:

@@ -38,8 +38,14 @@ bool IndexAudit::settled(uint64_t offset, const Header& before) const {
 
 Status IndexAudit::audit_table(TableId id, AuditReport& report) {
   linked_.clear();
+  deleted_.clear();
   RDMACC_RETURN_IF_ERROR(audit_groups(id, report));
-  std::sort(linked_.begin(), linked_.end());
+  // A group that was split behind this look has been met twice, in part.
+  for (std::vector<uint64_t>* slots : {&linked_, &deleted_}) {
+    std::sort(slots->begin(), slots->end());
+    slots->erase(std::unique(slots->begin(), slots->end()), slots->end());
+  }
+  report.rows = linked_.size() - deleted_.size();
   return audit_slots(id, report);
 }
 
@@ -151,7 +157,7 @@ void IndexAudit::audit_entry(const DirectoryEntry& table, const GroupLook& look,
   if (home_bucket_of(hash) != bucket) return wrong(FaultKind::kWrongBucket, &tuple);
   if (entry_tag(entry) != tag_of(hash)) return wrong(FaultKind::kWrongTag, &tuple);
   linked_.push_back(slot);
-  if ((tuple.flags & kFlagDeleted) == 0) ++report.rows;
+  if ((tuple.flags & kFlagDeleted) != 0) deleted_.push_back(slot);
   audit_record(table, slot, tuple, report);
 }
 

@@ -71,7 +71,8 @@ class IndexAudit {
   const IndexWalk walk_;
   const OfHash home_;
   const OfSlot awaited_;
-  std::vector<uint64_t> linked_;  // slots that an entry names
+  std::vector<uint64_t> linked_;   // slots that an entry names
+  std::vector<uint64_t> deleted_;  // those among them that are tombstones
 };
 
 }  // namespace rdmacc

@@ -256,12 +256,13 @@ Status StorageNode::handle_locked_headers(WorkerId, Bytes bytes, Reply& reply) {
 }
 
 // One round; whether it got anything done. None of it: transactions hold all groups that wait for a
-// split, or the order of a deterministic protocol does not stand still; maintenance goes on.
+// split, a drop or an audit keeps the index as it is, or the order of a deterministic protocol does
+// not stand still; maintenance goes on. The order is not held back while the index is busy.
 bool StorageNode::split_some(uint64_t deadline_us) {
+  if (!index_.wait_until_idle(deadline_us)) return false;
   if (order_hold_.begin && !order_hold_.begin(deadline_us)) return false;
   const uint64_t splits = index_.splits();
   const size_t queued = index_.groups_queued();
-  index_.wait_until_idle();
   index_.split_queued();
   if (order_hold_.end) order_hold_.end();
   return index_.splits() != splits || index_.groups_queued() < queued;

@@ -9,6 +9,7 @@ namespace rdmacc {
 
 namespace {
 constexpr uint64_t kGroupsPerYield = 64;
+constexpr uint64_t kUnitsPerYield = 4096;
 constexpr PageKind kListedKinds[] = {PageKind::kSlot,  PageKind::kGroup, PageKind::kBucket,
                                      PageKind::kArray, PageKind::kRun,   PageKind::kOverflow};
 }  // namespace
@@ -108,7 +109,9 @@ void UnitAudit::judge_locks(AuditReport& report) const {
 }
 
 void UnitAudit::judge(AuditReport& report) const {
+  uint64_t looked_at = 0;
   for (const Unit& unit : units_) {
+    if (++looked_at % kUnitsPerYield == 0) scheduler_.yield();
     if (std::binary_search(reached_.begin(), reached_.end(), unit.offset)) continue;
     if (!arena_.in_use(unit.kind, unit.offset)) continue;
     if (identity_of(unit.kind, unit.offset) != unit.identity || awaited_(unit.offset)) continue;

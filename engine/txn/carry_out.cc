@@ -43,6 +43,13 @@ bool may_be_entries(const StageContext& context, const LockWork& work) {
   });
 }
 
+// Does what a node has locked and placed fit what it was asked for? The log record relies on it.
+bool is_placed(const LockWork& work) {
+  return work.entries.size() == work.entry_changes.size() &&
+         std::all_of(work.entry_changes.begin(), work.entry_changes.end(),
+                     [&](const IndexEntryChange& each) { return claims(*work.access, each.hash); });
+}
+
 // Requests under construction: one open one per node.
 class Requests {
  public:
@@ -238,7 +245,9 @@ Status carry_out_lock(StageContext& context, StagePlan plan, std::span<LockWork>
   for (LockWork* work : long_ones) {
     if (status.ok()) status = lock_accesses(context, std::span(work, 1));
   }
-  return status;
+  // Whatever a node that answers nonsense has locked is looked for.
+  const bool placed = std::all_of(works.begin(), works.end(), is_placed);
+  return status.ok() && !placed ? aborted(AbortReason::kNodeRestarted) : status;
 }
 
 Status carry_out_validate(StageContext& context, StagePlan plan, std::span<Access*> accesses) {

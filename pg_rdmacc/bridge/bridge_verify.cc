@@ -18,11 +18,18 @@ Status verify(Attachment& at, const std::vector<TableToVerify>& tables, bool uni
   options.txn.gate_timeout_us = at.txn.options.gate_timeout_us;
   options.units = units;
   options.cancelled = [&at] { return at.verify_cancelled; };
-  Result<VerifyReport> report = verify_tables(session, tables, options);
+  VerifyReport report;
+  // Out of memory or not: nothing refers to the session behind this, and nothing is left locked.
+  const Status verified = guarded([&]() -> Status {
+    Result<VerifyReport> made = verify_tables(session, tables, options);
+    if (!made.ok()) return made.status();
+    report = std::move(*made);
+    return Status();
+  });
   at.verifying = nullptr;
   session.abort();
-  if (!report.ok()) return report.status();
-  at.found = std::move(report->findings);
+  RDMACC_RETURN_IF_ERROR(verified);
+  at.found = std::move(report.findings);
   for (Finding& finding : at.found) {
     if (finding.offset != 0) {
       finding.detail = "at " + std::to_string(finding.offset) + ": " + finding.detail;

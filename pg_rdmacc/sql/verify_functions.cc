@@ -176,6 +176,8 @@ bool merge(ReturnSetInfo* result, Tuplesortstate* sort, const RdmaccIndex* index
   Datum value = 0;
   bool is_null = false;
   const auto next_expected = [&] {
+    if (!is_null && value != 0) pfree(DatumGetPointer(value)); /* a copy for each call */
+    value = 0;
     if (!tuplesort_getdatum(sort, true, &value, &is_null, nullptr)) return false;
     struct varlena* bytes = PG_DETOAST_DATUM_PACKED(value);
     expected = {VARDATA_ANY(bytes), VARSIZE_ANY_EXHDR(bytes)};

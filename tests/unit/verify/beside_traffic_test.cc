@@ -61,6 +61,57 @@ TEST_P(BesideTraffic, FindsNothing) {
   for (const Finding& finding : verified_.verify()) ADD_FAILURE() << finding.to_string();
 }
 
+// Scans are compared with the number of rows while no transaction is under way, but groups may be
+// split even then.
+TEST(Audit, CountsARowOnceWhileGroupsAreSplit) {
+  VerifiedEngine verified(13, Protocol::kOcc, /*rows=*/0);
+  Coordinator& loader = verified.engine().add_coordinator();
+  bool ended = false;
+  CHECK(loader.worker().scheduler().spawn([&] {
+    Session session(loader);
+    ASSERT_TRUE(session.begin(verified.options().txn).ok());
+    for (uint32_t i = 0; i < VerifiedEngine::kRows; ++i) {
+      ASSERT_TRUE(
+          session.insert(verified.table(), VerifiedEngine::key(i), VerifiedEngine::row(i)).ok());
+    }
+    EXPECT_TRUE(session.commit().ok());
+    ended = true;
+  }));
+  verified.engine().run(verified.coordinator(), [&] {
+    Session session(verified.coordinator());
+    uint64_t rows = 0;
+    for (bool last = false; !last;) {
+      last = ended;
+      rows = 0;
+      for (NodeId node = 0; node < verified.nodes(); ++node) {
+        Result<AuditReport> report = session.audit(node, verified.table());
+        ASSERT_TRUE(report.ok()) << report.status().to_string();
+        rows += report->rows;
+      }
+      EXPECT_LE(rows, VerifiedEngine::kRows);
+    }
+    EXPECT_EQ(rows, VerifiedEngine::kRows);
+  });
+  EXPECT_GT(verified.root(0).depth(), kInitialDepth) << "no group was split";
+}
+
+TEST(Audit, AnswersWithWhatAMessageHasRoomFor) {
+  AuditReport report;
+  for (uint32_t i = 0; i < 2 * kFaultsPerAudit; ++i) {
+    Fault fault;
+    fault.offset = i;
+    fault.key = std::string(kKeyBytesMax, 'k');
+    report.add(std::move(fault));
+  }
+  std::vector<std::byte> bytes;
+  report.write(bytes);
+  EXPECT_LT(bytes.size(), kMaxMessageBytes);
+  AuditReport read;
+  ASSERT_TRUE(read.parse(bytes));
+  EXPECT_EQ(read.faults_seen, 2 * kFaultsPerAudit);
+  EXPECT_GT(read.faults.size(), 100u);
+}
+
 INSTANTIATE_TEST_SUITE_P(All, BesideTraffic, testing::ValuesIn(available_protocols()),
                          [](const auto& tested) { return protocol_name(tested.param); });
 
