@@ -171,7 +171,7 @@ def server_parts():
 
 def sanitized_parts(jobs):
     """The longest one last, in halves: the others' tests have ended by then."""
-    done = [build("asan", jobs, 1200, SANITIZED)]
+    done = [build("asan", jobs, 2400, SANITIZED)]
     if done[0].failed:
         return done
     parts = gtest_parts("asan", "sanitized ", SANITIZED, environment=SANITIZED_SEEDS)
@@ -185,7 +185,7 @@ def sanitized_parts(jobs):
 def run_everything(jobs):
     done = in_turn([python_part("lint", "tests/lint/tidy.py", limit_s=60),
                     python_part("mutator", "tests/mutation/mutator_test.py", limit_s=60)])
-    done.append(build("release", jobs, 1200))
+    done.append(build("release", jobs, 1800))
     if done[-1].failed:
         return done
     # The sanitized build is long and waits for nothing; the servers' tests mostly wait.
