@@ -7,6 +7,13 @@
 namespace rdmacc {
 namespace {
 
+// What a few seeds come to between them is asked of all of them only, not of a share or a single
+// one that is repeated.
+bool all_seeds_run() {
+  return seeds_percent() >= 100 && number_in_environment("SEED", 0) == 0 &&
+         number_in_environment("SEEDS", 0) == 0;
+}
+
 class ProtocolDoor : public EachProtocol {
  protected:
   static SimScenario door(uint64_t seed) {
@@ -26,6 +33,7 @@ TEST_P(ProtocolDoor, HoldsBesideChangesOfTheIndex) {
     splits += run.splits();
     drops += run.drops();
   });
+  if (!all_seeds_run()) return;
   EXPECT_GT(splits, 0u);
   EXPECT_GT(drops, 0u);
 }
@@ -40,6 +48,7 @@ TEST_P(ProtocolDoor, HoldsWhenMemoryIsFull) {
         return tight;
       },
       [&full](const SimRun& run) { full += run.full(); });
+  if (!all_seeds_run()) return;
   EXPECT_EQ(full > 0, !executes_procedures(GetParam().protocol));
 }
 
