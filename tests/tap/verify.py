@@ -7,9 +7,8 @@ TABLES = ("SELECT c.oid::regclass FROM pg_class c JOIN pg_am a ON a.oid = c.rela
 
 
 def verify(box, what, dbname="postgres", losses=False):
-    """`losses`: sessions or nodes have ended with requests to free or to allocate units under way,
-    which may be leaked until the node starts again: those that were killed, and sessions that end
-    right after a transaction with a long log record."""
+    """`losses`: sessions or nodes were killed, and with them requests to free or to allocate units,
+    which may be leaked until the node starts again."""
     tables = [name for name in box.psql(TABLES, dbname).split("\n") if name]
     for number, table in enumerate(tables):
         units = "true" if number == 0 else "false"
