@@ -27,7 +27,7 @@ enum class AbortReason : uint16_t {
 const char* abort_reason_name(AbortReason reason);  // "lock_held"
 
 inline Status aborted(AbortReason reason) {
-  return Status(Code::kAborted, {}, static_cast<uint16_t>(reason));
+  return Status::with_detail(Code::kAborted, static_cast<uint16_t>(reason));
 }
 inline AbortReason reason_of(const Status& status) {
   return status.code() == Code::kAborted ? static_cast<AbortReason>(status.detail())

@@ -37,6 +37,15 @@ const char* code_name(Code code) {
   return "unknown";
 }
 
+Status::Message Status::text(std::string&& message) {
+  return message.empty() ? nullptr : std::make_unique<const std::string>(std::move(message));
+}
+
+const std::string& Status::no_message() {
+  static const std::string empty;
+  return empty;
+}
+
 Status Status::from_errno(const char* what) {
   const int saved = errno;
   const Code code = saved == ENOSPC || saved == ENOMEM ? Code::kNoSpace : Code::kSystem;
@@ -44,8 +53,8 @@ Status Status::from_errno(const char* what) {
 }
 
 std::string Status::to_string() const {
-  if (message_.empty()) return code_name(code_);
-  return std::string(code_name(code_)) + ": " + message_;
+  if (message_ == nullptr) return code_name(code_);
+  return std::string(code_name(code_)) + ": " + *message_;
 }
 
 }  // namespace rdmacc

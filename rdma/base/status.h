@@ -1,4 +1,5 @@
 #pragma once
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -30,11 +31,29 @@ enum class Code : uint8_t {
 
 const char* code_name(Code code);
 
+// Two words, without a string unless there is something to say: most say that all went well, and
+// they are made by the dozen in every transaction.
 class [[nodiscard]] Status {
  public:
   Status() = default;
-  explicit Status(Code code, std::string message = {}, uint16_t detail = 0)
-      : code_(code), detail_(detail), message_(std::move(message)) {}
+  explicit Status(Code code) : code_(code) {}
+  Status(Code code, std::string message, uint16_t detail = 0)
+      : code_(code), detail_(detail), message_(text(std::move(message))) {}
+  Status(Status&&) = default;
+  Status& operator=(Status&&) = default;
+  Status(const Status& other)
+      : code_(other.code_), detail_(other.detail_), message_(copy(other.message_)) {}
+  Status& operator=(const Status& other) {
+    if (this != &other) *this = Status(other);
+    return *this;
+  }
+
+  // Without a message.
+  static Status with_detail(Code code, uint16_t detail) {
+    Status status(code);
+    status.detail_ = detail;
+    return status;
+  }
 
   static Status ok_status() { return Status(); }
   // The errno of the failed call `what`, as kSystem (ENOSPC and ENOMEM: kNoSpace).
@@ -43,15 +62,23 @@ class [[nodiscard]] Status {
   bool ok() const { return code_ == Code::kOk; }
   Code code() const { return code_; }
   uint16_t detail() const { return detail_; }
-  const std::string& message() const { return message_; }
+  const std::string& message() const { return message_ != nullptr ? *message_ : no_message(); }
   // "no space: arena of node 1 is full"
   std::string to_string() const;
 
  private:
+  using Message = std::unique_ptr<const std::string>;
+  static Message text(std::string&& message);
+  static Message copy(const Message& message) {
+    return message == nullptr ? nullptr : text(std::string(*message));
+  }
+  static const std::string& no_message();
+
   Code code_ = Code::kOk;
   uint16_t detail_ = 0;
-  std::string message_;
+  Message message_;  // nullptr: none
 };
+static_assert(sizeof(Status) == 16);
 
 // A value or the Status that says why there is none.
 template <typename T>

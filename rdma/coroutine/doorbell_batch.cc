@@ -1,6 +1,7 @@
 #include "rdma/coroutine/doorbell_batch.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace rdmacc {
 
@@ -14,6 +15,10 @@ void VerbCounters::add(const VerbCounters& other) {
 }
 
 void DoorbellBatch::add(NodeId node, const Verb& verb) {
+  // The one before, not this one: a round of one verb waits no more often than any other.
+  if (port_ == Endpoint::Port::kOneByOne && !verbs_.empty() && scheduler_.in_coroutine()) {
+    execute_alone();
+  }
   if (verbs_.empty()) node_min_ = node_max_ = node;
   node_min_ = std::min(node_min_, node);
   node_max_ = std::max(node_max_, node);
@@ -21,9 +26,8 @@ void DoorbellBatch::add(NodeId node, const Verb& verb) {
   nodes_.push_back(node);
 }
 
-void DoorbellBatch::read(GlobalAddress from, void* local, size_t bytes, WordOrder order) {
+void DoorbellBatch::post_read(GlobalAddress from, void* local, size_t bytes, WordOrder order) {
   CHECK(bytes > 0 && bytes % 8 == 0 && bytes <= UINT32_MAX && from.offset() % 8 == 0);
-  ++counters_.reads;
   add(from.node(), Verb{.opcode = Opcode::kRead,
                         .order = order,
                         .bytes = static_cast<uint32_t>(bytes),
@@ -31,9 +35,8 @@ void DoorbellBatch::read(GlobalAddress from, void* local, size_t bytes, WordOrde
                         .local = local});
 }
 
-void DoorbellBatch::write(GlobalAddress to, const void* local, size_t bytes) {
+void DoorbellBatch::post_write(GlobalAddress to, const void* local, size_t bytes) {
   CHECK(bytes > 0 && bytes % 8 == 0 && bytes <= UINT32_MAX && to.offset() % 8 == 0);
-  ++counters_.writes;
   // A WRITE only reads its local buffer; Verb has one pointer for both directions.
   add(to.node(), Verb{.opcode = Opcode::kWrite,
                       .bytes = static_cast<uint32_t>(bytes),
@@ -41,10 +44,9 @@ void DoorbellBatch::write(GlobalAddress to, const void* local, size_t bytes) {
                       .local = const_cast<void*>(local)});
 }
 
-void DoorbellBatch::compare_swap(GlobalAddress at, uint64_t expected, uint64_t desired,
-                                 uint64_t* seen) {
+void DoorbellBatch::post_compare_swap(GlobalAddress at, uint64_t expected, uint64_t desired,
+                                      uint64_t* seen) {
   CHECK(at.offset() % 8 == 0 && seen != nullptr);
-  ++counters_.atomics;
   add(at.node(), Verb{.opcode = Opcode::kCompareSwap,
                       .bytes = 8,
                       .remote_offset = at.offset(),
@@ -53,9 +55,8 @@ void DoorbellBatch::compare_swap(GlobalAddress at, uint64_t expected, uint64_t d
                       .operand = desired});
 }
 
-void DoorbellBatch::fetch_add(GlobalAddress at, uint64_t addend, uint64_t* seen) {
+void DoorbellBatch::post_fetch_add(GlobalAddress at, uint64_t addend, uint64_t* seen) {
   CHECK(at.offset() % 8 == 0 && seen != nullptr);
-  ++counters_.atomics;
   add(at.node(), Verb{.opcode = Opcode::kFetchAdd,
                       .bytes = 8,
                       .remote_offset = at.offset(),
@@ -63,21 +64,31 @@ void DoorbellBatch::fetch_add(GlobalAddress at, uint64_t addend, uint64_t* seen)
                       .operand = addend});
 }
 
-Status DoorbellBatch::execute() {
-  if (empty()) return Status::ok_status();
+Status DoorbellBatch::unreachable() {
+  return Status(Code::kUnavailable, "a node did not carry out its verbs");
+}
+
+Status DoorbellBatch::execute_posted() {
+  if (empty()) return Status();
   CHECK(scheduler_.in_coroutine());
   Completion completion;
   ring(&completion);
   ++counters_.round_trips;
   scheduler_.await(completion);
-  if (completion.failed) {
-    return Status(Code::kUnavailable, "a node did not carry out its verbs");
-  }
-  return Status::ok_status();
+  const bool failed = std::exchange(failed_, false) || completion.failed;
+  return failed ? unreachable() : Status();
+}
+
+void DoorbellBatch::execute_alone() {
+  Completion completion;
+  ring(&completion);
+  scheduler_.await_alone(completion);
+  failed_ = failed_ || completion.failed;
 }
 
 void DoorbellBatch::ring_unacknowledged() {
-  if (!empty()) ring(nullptr);
+  if (!verbs_.empty()) ring(nullptr);
+  in_place_ = failed_ = false;
 }
 
 void DoorbellBatch::ring(Completion* completion) {

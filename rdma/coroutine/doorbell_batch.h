@@ -2,11 +2,23 @@
 #include <boost/container/small_vector.hpp>
 
 #include "rdma/coroutine/scheduler.h"
+#include "rdma/fabric/mapped_memory.h"
 
-// One round of a coroutine: the verbs that all records of a stage want next, gathered into one
-// chain per node. execute() rings every doorbell and yields once until all chains are done, so
-// requests to several nodes are outstanding together (DrTM+H §3.2, §3.3). Only the last verb of
-// a chain is signalled. A batch of a few verbs takes no memory from the heap.
+// One round of a coroutine: the verbs that all records of a stage want next. Its caller does not
+// know which port of the endpoint carries them out:
+//
+//   posted      they are gathered into one chain per node; execute() rings every doorbell and
+//               yields once until all chains are done, so requests to several nodes are outstanding
+//               together (DrTM+H §3.2, §3.3). Only the last verb of a chain is signalled.
+//   mapped      each is done in place, where it is added; execute() has nothing left to wait for.
+//               Cache misses overlap if what a round will touch is prefetched before.
+//   one by one  each is a chain of its own, waited for before the next is added, while the worker's
+//               other coroutines stand still: the words that `mapped` touches, in its order, with
+//               anything that other workers do between any two.
+//
+// So a caller fills what it writes before it adds the verb, and looks at what it reads after
+// execute(). A batch that is given up before execute() may have been carried out in part. A batch
+// of a few verbs takes no memory from the heap.
 
 namespace rdmacc {
 
@@ -25,17 +37,56 @@ struct VerbCounters {
 class DoorbellBatch {
  public:
   DoorbellBatch(Scheduler& scheduler, VerbCounters& counters)
-      : scheduler_(scheduler), counters_(counters) {}
+      : scheduler_(scheduler),
+        counters_(counters),
+        port_(scheduler.port()),
+        mapped_(scheduler.mapped()) {}
 
-  void read(GlobalAddress from, void* local, size_t bytes, WordOrder order = WordOrder::kAscending);
-  void write(GlobalAddress to, const void* local, size_t bytes);
-  void compare_swap(GlobalAddress at, uint64_t expected, uint64_t desired, uint64_t* seen);
-  void fetch_add(GlobalAddress at, uint64_t addend, uint64_t* seen);
+  void read(GlobalAddress from, void* local, size_t bytes,
+            WordOrder order = WordOrder::kAscending) {
+    ++counters_.reads;
+    if (mapped_ == nullptr) return post_read(from, local, bytes, order);
+    note(mapped_->read(from, local, bytes, order));
+  }
+  void write(GlobalAddress to, const void* local, size_t bytes) {
+    ++counters_.writes;
+    if (mapped_ == nullptr) return post_write(to, local, bytes);
+    note(mapped_->write(to, local, bytes));
+  }
+  void compare_swap(GlobalAddress at, uint64_t expected, uint64_t desired, uint64_t* seen) {
+    ++counters_.atomics;
+    if (mapped_ == nullptr) return post_compare_swap(at, expected, desired, seen);
+    note(mapped_->compare_swap(at, expected, desired, seen));
+  }
+  void fetch_add(GlobalAddress at, uint64_t addend, uint64_t* seen) {
+    ++counters_.atomics;
+    if (mapped_ == nullptr) return post_fetch_add(at, addend, seen);
+    note(mapped_->fetch_add(at, addend, seen));
+  }
 
-  bool empty() const { return verbs_.empty(); }
+  // A round that is about to be added will touch these bytes.
+  [[gnu::always_inline]] void prefetch(GlobalAddress from, size_t bytes) {
+    if (mapped_ != nullptr) mapped_->prefetch(from, bytes);
+  }
+  // What was prefetched is on its way: other coroutines may run meanwhile.
+  void await_prefetched() {
+    if (mapped_ != nullptr) scheduler_.give_way();
+  }
+
+  bool empty() const { return !in_place_ && verbs_.empty(); }
   // Rings, yields until everything is done, and is empty again. kUnavailable when a node could
   // not be reached: which of its verbs took effect is unknown. No-op when empty.
-  Status execute();
+  Status execute() {
+    if (mapped_ == nullptr) return execute_posted();
+    if (!in_place_) return Status();
+    in_place_ = false;
+    ++counters_.doorbells;
+    ++counters_.round_trips;
+    scheduler_.count_round();
+    if (!failed_) [[likely]] return Status();
+    failed_ = false;
+    return unreachable();
+  }
   // Rings without waiting. The local buffers must stay valid until the next execute() of any
   // batch to the same nodes has returned (chains to one node complete in order).
   void ring_unacknowledged();
@@ -44,15 +95,32 @@ class DoorbellBatch {
   template <typename T>
   using Verbs = boost::container::small_vector<T, 8>;
 
+  void note(bool done) {
+    in_place_ = true;
+    failed_ = failed_ || !done;
+  }
+  void post_read(GlobalAddress from, void* local, size_t bytes, WordOrder order);
+  void post_write(GlobalAddress to, const void* local, size_t bytes);
+  void post_compare_swap(GlobalAddress at, uint64_t expected, uint64_t desired, uint64_t* seen);
+  void post_fetch_add(GlobalAddress at, uint64_t addend, uint64_t* seen);
+  Status execute_posted();
+  static Status unreachable();
+
   void add(NodeId node, const Verb& verb);
+  // Rings for the verb that is held and waits for it, alone.
+  void execute_alone();
   // Counts the chains in `completion`, unless it is nullptr, and rings their doorbells.
   void ring(Completion* completion);
   void ring_by_node(Completion* completion);
 
   Scheduler& scheduler_;
   VerbCounters& counters_;
-  Verbs<Verb> verbs_;    // of all nodes, in the order they came
-  Verbs<NodeId> nodes_;  // of each verb
+  const Endpoint::Port port_;
+  MappedMemory* const mapped_;  // nullptr: verbs are posted
+  bool in_place_ = false;       // mapped: something was done in this round
+  bool failed_ = false;         // mapped, one by one: a node was not there
+  Verbs<Verb> verbs_;           // of all nodes, in the order they came
+  Verbs<NodeId> nodes_;         // of each verb
   NodeId node_min_ = 0, node_max_ = 0;
 };
 

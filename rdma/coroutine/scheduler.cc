@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <boost/coroutine2/coroutine.hpp>
+#include <utility>
 
 #include "rdma/coroutine/coroutine_stack.h"
 #include "rdma/coroutine/fiber_switch.h"
@@ -41,11 +42,12 @@ struct Scheduler::Impl {
     }
   };
 
-  Impl(Endpoint& its_endpoint, Options its_options)
-      : endpoint(its_endpoint), options(its_options) {}
+  Impl(Endpoint& its_endpoint, size_t& its_ready, Options its_options)
+      : endpoint(its_endpoint), options(its_options), ready(its_ready) {}
 
   void make_ready(Coroutine* coroutine);
   Coroutine* take_ready();
+  bool take_alone();
   void resume(Coroutine* coroutine);
   void suspend();
   void set_timer(Timer timer);
@@ -60,7 +62,8 @@ struct Scheduler::Impl {
   std::vector<Coroutine*> idle;
   Coroutine* first_ready = nullptr;
   Coroutine* last_ready = nullptr;
-  size_t ready = 0;
+  size_t& ready;  // how many
+  Coroutine* alone = nullptr;  // the only one that may run; nullptr: all may
   Coroutine* current = nullptr;
   std::vector<Timer> timers;  // heap
   uint64_t timer_sequence = 0;
@@ -91,6 +94,20 @@ Scheduler::Impl::Coroutine* Scheduler::Impl::take_ready() {
   coroutine->next_ready = nullptr;
   --ready;
   return coroutine;
+}
+
+// Takes the one that may run alone out of the ready ones, wherever it stands among them; false
+// when it is not ready yet.
+bool Scheduler::Impl::take_alone() {
+  Coroutine* before = nullptr;
+  Coroutine* at = first_ready;
+  for (; at != nullptr && at != alone; at = at->next_ready) before = at;
+  if (at == nullptr) return false;
+  (before != nullptr ? before->next_ready : first_ready) = at->next_ready;
+  if (last_ready == at) last_ready = before;
+  at->next_ready = nullptr;
+  --ready;
+  return true;
 }
 
 // What a coroutine runs on its own stack. It never returns: the scheduler's destructor unwinds
@@ -189,7 +206,11 @@ void Scheduler::Impl::on_completion_done(Completion* completion) {
 Scheduler::Scheduler(Endpoint& endpoint) : Scheduler(endpoint, Options()) {}
 
 Scheduler::Scheduler(Endpoint& endpoint, Options options)
-    : endpoint_(endpoint), impl_(std::make_unique<Impl>(endpoint, options)) {
+    : endpoint_(endpoint),
+      port_(endpoint.port()),
+      mapped_(endpoint.mapped()),
+      impl_(std::make_unique<Impl>(endpoint, ready_, options)) {
+  CHECK((mapped_ != nullptr) == (port_ == Endpoint::Port::kMapped));
   CHECK(options.coroutines_max > 0 && options.stack_bytes >= 16 * 1024);
 }
 
@@ -200,6 +221,7 @@ void Scheduler::unwind() {
   impl_->unwinding = true;
   impl_->first_ready = impl_->last_ready = nullptr;
   impl_->ready = 0;
+  impl_->alone = nullptr;
   impl_->timers.clear();
   for (const auto& coroutine : impl_->all) {
     coroutine->next_ready = nullptr;
@@ -244,9 +266,10 @@ bool Scheduler::step() {
   const Stepping stepping(impl.stepping);
   bool any = endpoint_.poll();
   any |= impl.run_due_timers();
+  if (impl.alone != nullptr && impl.take_alone()) impl.resume(std::exchange(impl.alone, nullptr));
   // Only those ready now: what they make ready, or yield themselves, waits for the next step.
   const size_t runnable = impl.ready;
-  for (size_t i = 0; i < runnable; ++i) impl.resume(impl.take_ready());
+  for (size_t i = 0; i < runnable && impl.alone == nullptr; ++i) impl.resume(impl.take_ready());
   for (const auto& hook : impl.after_step) hook();
   return any || runnable > 0;
 }
@@ -312,6 +335,13 @@ void Scheduler::await(Completion& completion) {
   completion.on_done = &Impl::on_completion_done;
   impl_->suspend();
   CHECK(completion.outstanding == 0);
+}
+
+void Scheduler::await_alone(Completion& completion) {
+  CHECK(in_coroutine() && impl_->alone == nullptr);
+  if (completion.outstanding == 0) return;
+  impl_->alone = impl_->current;
+  await(completion);
 }
 
 }  // namespace rdmacc

@@ -30,6 +30,8 @@ class Scheduler {
   Scheduler& operator=(const Scheduler&) = delete;
 
   Endpoint& endpoint() { return endpoint_; }
+  Endpoint::Port port() const { return port_; }
+  MappedMemory* mapped() const { return mapped_; }  // nullptr: not the mapped port
 
   // Runs `task` on a coroutine of its own in a later step(); false when coroutines_max are busy.
   [[nodiscard]] bool spawn(Task task);
@@ -63,10 +65,26 @@ class Scheduler {
   void sleep_until(uint64_t deadline_us);
   void sleep_for(uint64_t us) { sleep_until(endpoint_.now_us() + us); }
   void await(Completion& completion);  // until outstanding is zero
+  // The same, and no other coroutine of this worker runs until then.
+  void await_alone(Completion& completion);
+  // Yields if another coroutine is ready to run.
+  void give_way() {
+    if (ready_ > 0) yield();
+  }
+  // A coroutine that never has to wait lets the endpoint be polled and timers fire now and then.
+  void count_round() {
+    if (++rounds_ % kRoundsPerYield == 0) yield();
+  }
 
  private:
+  static constexpr uint32_t kRoundsPerYield = 32;
+
   struct Impl;
   Endpoint& endpoint_;
+  const Endpoint::Port port_;
+  MappedMemory* const mapped_;
+  size_t ready_ = 0;  // coroutines
+  uint32_t rounds_ = 0;
   std::unique_ptr<Impl> impl_;
 };
 

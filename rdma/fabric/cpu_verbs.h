@@ -11,37 +11,27 @@ class CpuVerbs {
   // `verb` has been checked: words, within the region, and a local buffer.
   void carry_out(const Verb& verb, std::byte* region) {
     auto* remote = reinterpret_cast<uint64_t*>(region + verb.remote_offset);
+    auto* local = static_cast<uint64_t*>(verb.local);
     switch (verb.opcode) {
       case Opcode::kRead:
-        // F2: a process that reads what this chain wrote, or misses it, agrees with what this READ
-        // sees.
-        if (unfenced_write_) __atomic_thread_fence(__ATOMIC_SEQ_CST);
-        unfenced_write_ = false;
-        return read_words(verb, remote);
+        return read(remote, local, verb.bytes / 8, verb.order);
       case Opcode::kWrite:
-        unfenced_write_ = true;
-        return write_words(verb, remote);
-      case Opcode::kCompareSwap: {
-        uint64_t seen = verb.compare;
-        __atomic_compare_exchange_n(remote, &seen, verb.operand, false, __ATOMIC_SEQ_CST,
-                                    __ATOMIC_SEQ_CST);
-        *static_cast<uint64_t*>(verb.local) = seen;
-        unfenced_write_ = false;
+        return write(remote, local, verb.bytes / 8);
+      case Opcode::kCompareSwap:
+        *local = compare_swap(remote, verb.compare, verb.operand);
         return;
-      }
       case Opcode::kFetchAdd:
-        *static_cast<uint64_t*>(verb.local) =
-            __atomic_fetch_add(remote, verb.operand, __ATOMIC_SEQ_CST);
-        unfenced_write_ = false;
+        *local = fetch_add(remote, verb.operand);
         return;
     }
   }
 
- private:
-  static void read_words(const Verb& verb, const uint64_t* remote) {
-    auto* local = static_cast<uint64_t*>(verb.local);
-    const size_t words = verb.bytes / 8;
-    if (verb.order == WordOrder::kAscending) {
+  void read(const uint64_t* remote, uint64_t* local, size_t words, WordOrder order) {
+    // F2: a process that reads what this chain wrote, or misses it, agrees with what this READ
+    // sees.
+    if (unfenced_write_) __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    unfenced_write_ = false;
+    if (order == WordOrder::kAscending) {
       for (size_t i = 0; i < words; ++i) local[i] = __atomic_load_n(remote + i, __ATOMIC_ACQUIRE);
     } else {
       for (size_t i = words; i > 0; --i) {
@@ -50,12 +40,25 @@ class CpuVerbs {
     }
   }
 
-  static void write_words(const Verb& verb, uint64_t* remote) {
-    const auto* local = static_cast<const uint64_t*>(verb.local);
-    const size_t words = verb.bytes / 8;
+  void write(uint64_t* remote, const uint64_t* local, size_t words) {
+    unfenced_write_ = true;
     for (size_t i = 0; i < words; ++i) __atomic_store_n(remote + i, local[i], __ATOMIC_RELEASE);
   }
 
+  // What was there.
+  uint64_t compare_swap(uint64_t* remote, uint64_t expected, uint64_t desired) {
+    __atomic_compare_exchange_n(remote, &expected, desired, false, __ATOMIC_SEQ_CST,
+                                __ATOMIC_SEQ_CST);
+    unfenced_write_ = false;
+    return expected;
+  }
+
+  uint64_t fetch_add(uint64_t* remote, uint64_t addend) {
+    unfenced_write_ = false;
+    return __atomic_fetch_add(remote, addend, __ATOMIC_SEQ_CST);
+  }
+
+ private:
   bool unfenced_write_ = false;  // a WRITE may still be in the store buffer
 };
 

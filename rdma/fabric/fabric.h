@@ -25,6 +25,8 @@
 
 namespace rdmacc {
 
+class MappedMemory;
+
 // Counts the chains (and RPC calls) that a coroutine waits for. Owned by the waiter, which stays
 // put until `outstanding` is zero. `waiter` is the scheduler's; the fabric never reads it.
 struct Completion {
@@ -62,6 +64,17 @@ class Endpoint {
   // completion == nullptr: not waited for (passive acknowledgement); its local buffers must then
   // stay valid until a later chain to the same node has completed.
   virtual void ring(NodeId node, std::span<const Verb> chain, Completion* completion) = 0;
+
+  // How a round of verbs is best carried out here.
+  enum class Port : uint8_t {
+    kPosted,   // by chains, as ring() takes them
+    kMapped,   // in place, on mapped() memory; ring() is not used then
+    kOneByOne  // each verb a chain that is waited for: what kMapped does, with other workers between
+               // any two accesses (the simulator)
+  };
+  virtual Port port() const { return Port::kPosted; }
+  // kMapped: the regions. nullptr under the other ports.
+  virtual MappedMemory* mapped() { return nullptr; }
 
   // Hands over a datagram; false when there is no room for it now (it counts as lost).
   virtual bool send(WorkerId to, std::span<const std::byte> datagram) = 0;

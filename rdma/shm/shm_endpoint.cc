@@ -38,6 +38,9 @@ ShmEndpoint::ShmEndpoint(std::shared_ptr<ShmCluster> cluster, WorkerId worker, u
       random_(HostClock::monotonic_ns() ^ (static_cast<uint64_t>(process_.pid) << 32) ^ worker),
       delays_(VerbDelays::of_worker(cluster_->options.verb_delays, control_.topology(), worker,
                                     incarnation)),
+      mapped_(delays_ == nullptr && cluster_->options.mapped
+                  ? std::make_unique<Mapped>(regions_, control_.topology())
+                  : nullptr),
       liveness_(control_.topology().workers_max) {
   worker_ = worker;
   incarnation_ = incarnation;

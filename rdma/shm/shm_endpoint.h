@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "rdma/base/host_clock.h"
-#include "rdma/fabric/cpu_verbs.h"
+#include "rdma/fabric/mapped_memory.h"
 #include "rdma/fabric/verb_delays.h"
 #include "rdma/shm/shm_control.h"
 #include "rdma/shm/shm_region.h"
@@ -29,6 +29,8 @@ class ShmEndpoint : public Endpoint {
   ShmEndpoint& operator=(const ShmEndpoint&) = delete;
 
   void ring(NodeId node, std::span<const Verb> chain, Completion* completion) override;
+  Port port() const override { return mapped_ != nullptr ? Port::kMapped : Port::kPosted; }
+  MappedMemory* mapped() override { return mapped_.get(); }
   bool send(WorkerId to, std::span<const std::byte> datagram) override;
   void set_datagram_handler(DatagramHandler handler) override;
   bool poll() override;
@@ -58,6 +60,15 @@ class ShmEndpoint : public Endpoint {
       verbs.clear();
       chains.clear();
     }
+  };
+  class Mapped : public MappedMemory {
+   public:
+    Mapped(ShmRegions& regions, const Topology& topology)
+        : MappedMemory(topology.nodes, topology.region_bytes), regions_(regions) {}
+
+   private:
+    std::byte* map(NodeId node) override { return regions_.at(node); }
+    ShmRegions& regions_;
   };
   struct Liveness {
     uint64_t owner_word = 0;
@@ -92,6 +103,7 @@ class ShmEndpoint : public Endpoint {
   size_t next_chain_ = 0, next_verb_ = 0;  // of executing_, where a pause holds it up
   CpuVerbs cpu_;
   std::unique_ptr<VerbDelays> delays_;  // nullptr: no such fault
+  std::unique_ptr<Mapped> mapped_;      // nullptr: verbs are posted, as with delays between them
   std::vector<Liveness> liveness_;      // by worker
   std::vector<Block> blocks_;
   std::atomic<bool> wake_requested_ = false;  // by any thread

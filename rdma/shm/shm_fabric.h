@@ -18,7 +18,9 @@ namespace rdmacc {
 struct ShmOptions {
   bool huge_pages = true;          // try; what was got is in huge_pages_used()
   uint32_t wait_us_max = 100'000;  // bound of one wait()
-  // A fault: pauses between verbs, drawn from this seed (verb_delays.h).
+  // Rounds of verbs are carried out in place (Endpoint::Port::kMapped); else by chains.
+  bool mapped = true;
+  // A fault: pauses between verbs, drawn from this seed (verb_delays.h). Verbs are posted then.
   std::optional<uint64_t> verb_delays = std::nullopt;
 };
 

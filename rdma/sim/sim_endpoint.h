@@ -16,6 +16,9 @@ class SimEndpoint : public Endpoint {
   SimEndpoint& operator=(const SimEndpoint&) = delete;
 
   void ring(NodeId node, std::span<const Verb> chain, Completion* completion) override;
+  Port port() const override {
+    return cluster_->options.one_by_one ? Port::kOneByOne : Port::kPosted;
+  }
   bool send(WorkerId to, std::span<const std::byte> datagram) override;
   void set_datagram_handler(DatagramHandler handler) override;
   bool poll() override;

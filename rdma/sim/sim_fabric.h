@@ -27,6 +27,9 @@ struct SimOptions {
   uint32_t loss_percent = 0, duplicate_percent = 0;
   bool tear = true;
   bool cpu_reads = true;
+  // Rounds of verbs are carried out one verb at a time, as the mapped port does in place, with
+  // other workers between any two (Endpoint::Port::kOneByOne).
+  bool one_by_one = false;
   // Verbs to a node without a live thread fail, as they do over a wire; otherwise its region can
   // still be reached, as on shm. Verbs to a node that never joined always fail.
   bool dead_node_unreachable = false;

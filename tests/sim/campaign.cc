@@ -16,6 +16,8 @@ constexpr uint32_t kDoorPercent = 40, kTightPercent = 40, kPreparedPercent = 25;
 constexpr uint32_t kDoorTransactions = 20;
 constexpr uint64_t kLoadsEventsMax = 400'000'000;
 constexpr uint32_t kDelaysPercent = 50, kReadDelaysPercent = 30;
+// As the mapped port does it (Endpoint::Port::kOneByOne).
+constexpr uint32_t kOneByOnePercent = 40;
 // Only writers that read now and then, the usual share, read-mostly, all but a few, readers alone.
 constexpr std::array<uint32_t, 5> kReaderPercents = {0, 20, 50, 90, 100};
 
@@ -117,6 +119,7 @@ SimScenario campaign_scenario(const CampaignVariant& variant, uint64_t seed) {
   if (random.percent(kIndexedPercent)) scenario.load = SimScenario::Load::kIndexed;
   draw_door(scenario, random, executes_procedures(variant.protocol));
   draw_delays(scenario, random);
+  scenario.one_by_one = random.percent(kOneByOnePercent);
   return scenario;
 }
 
@@ -134,6 +137,7 @@ SimScenario loads_scenario(const CampaignVariant& variant, uint64_t seed) {
   scenario.transactions = 5;
   scenario.events_max = kLoadsEventsMax;
   scenario.delays = SimDelays::between_reads(random);
+  scenario.one_by_one = random.percent(kOneByOnePercent);
   return scenario;
 }
 
@@ -152,6 +156,7 @@ std::string describe(const CampaignVariant& variant, const SimScenario& scenario
   say(scenario.node_restarts, "restarted");
   if (scenario.declared) text += ", declared";
   if (!scenario.cpu_moves) text += ", whole lines";
+  if (scenario.one_by_one) text += ", one by one";
   if (scenario.tight) text += ", little memory";
   if (scenario.prepared) text += ", prepared";
   if (scenario.delays.any()) text += ", " + scenario.delays.describe();

@@ -23,6 +23,7 @@ SimOptions fabric_options(const SimScenario& scenario) {
   options.loss_percent = scenario.loss_percent;
   options.duplicate_percent = scenario.duplicate_percent;
   options.cpu_reads = scenario.cpu_moves;
+  options.one_by_one = scenario.one_by_one;
   options.delays = scenario.delays;
   return options;
 }

@@ -1,0 +1,83 @@
+#pragma once
+#include <vector>
+
+#include "rdma/base/check.h"
+#include "rdma/fabric/cpu_verbs.h"
+
+namespace rdmacc {
+
+// The regions of all nodes as this process maps them, with atomics that mix with all others': what
+// verbs do can be done here in place, by the thread that wants it, at once and in the order in
+// which it asks. F1 to F3 of fabric.h hold. One per endpoint, its thread alone.
+class MappedMemory {
+ public:
+  MappedMemory(NodeId nodes, uint64_t region_bytes) : region_bytes_(region_bytes), bases_(nodes) {}
+  virtual ~MappedMemory() = default;
+  MappedMemory(const MappedMemory&) = delete;
+  MappedMemory& operator=(const MappedMemory&) = delete;
+
+  // False: the node has no region (yet), and nothing was done.
+  bool read(GlobalAddress from, void* local, size_t bytes, WordOrder order) {
+    const uint64_t* remote = words_at(from, bytes, local);
+    if (remote == nullptr) return false;
+    cpu_.read(remote, static_cast<uint64_t*>(local), bytes / 8, order);
+    return true;
+  }
+  bool write(GlobalAddress to, const void* local, size_t bytes) {
+    uint64_t* remote = words_at(to, bytes, local);
+    if (remote == nullptr) return false;
+    cpu_.write(remote, static_cast<const uint64_t*>(local), bytes / 8);
+    return true;
+  }
+  bool compare_swap(GlobalAddress at, uint64_t expected, uint64_t desired, uint64_t* seen) {
+    uint64_t* remote = words_at(at, 8, seen);
+    if (remote == nullptr) return false;
+    *seen = cpu_.compare_swap(remote, expected, desired);
+    return true;
+  }
+  bool fetch_add(GlobalAddress at, uint64_t addend, uint64_t* seen) {
+    uint64_t* remote = words_at(at, 8, seen);
+    if (remote == nullptr) return false;
+    *seen = cpu_.fetch_add(remote, addend);
+    return true;
+  }
+
+  // Of a few lines, for a read that is soon to come; the hardware follows a longer run itself.
+  // Inlined by force: as a function of its own it has no effect that GCC 12 knows of, and every
+  // call of it is dropped.
+  [[gnu::always_inline]] void prefetch(GlobalAddress from, size_t bytes) {
+    constexpr size_t kLinesMax = 8;
+    const std::byte* base = bases_[from.node()];
+    if (base == nullptr || from.offset() >= region_bytes_) return;
+    const uint64_t lead = from.offset() % kCacheLineBytes;
+    const std::byte* line = base + from.offset() - lead;
+    const size_t lines = (lead + bytes + kCacheLineBytes - 1) / kCacheLineBytes;
+    for (size_t i = 0; i < lines && i < kLinesMax; ++i, line += kCacheLineBytes) {
+      __builtin_prefetch(line);
+    }
+  }
+
+ protected:
+  // The node's region, when it is first touched; nullptr as long as it has none.
+  virtual std::byte* map(NodeId node) = 0;
+
+ private:
+  uint64_t* words_at(GlobalAddress at, size_t bytes, const void* local) {
+    const uint64_t offset = at.offset();
+    CHECK(at.node() < bases_.size() && bytes > 0 && (bytes | offset) % 8 == 0);
+    CHECK(bytes <= region_bytes_ && offset <= region_bytes_ - bytes);
+    CHECK(local != nullptr && reinterpret_cast<uintptr_t>(local) % 8 == 0);
+    std::byte*& base = bases_[at.node()];
+    if (base == nullptr) [[unlikely]] {
+      base = map(at.node());
+      if (base == nullptr) return nullptr;
+    }
+    return reinterpret_cast<uint64_t*>(base + offset);
+  }
+
+  const uint64_t region_bytes_;
+  std::vector<std::byte*> bases_;  // by node; nullptr: not mapped yet
+  CpuVerbs cpu_;
+};
+
+}  // namespace rdmacc
