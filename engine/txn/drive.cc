@@ -1,5 +1,7 @@
 #include "engine/txn/drive.h"
 
+#include <algorithm>
+
 #include "engine/storage/sundial_word.h"
 
 namespace rdmacc {
@@ -26,6 +28,7 @@ class Driver {
 
  private:
   Status begin();
+  Status take_snapshots();
   Status rounds();
   Status make_room(RecordState& record, const Step& step);
   void post(RecordState& record, const Step& step);
@@ -41,28 +44,39 @@ class Driver {
   const Rule rule_;
   const std::span<RecordState> records_;
   DoorbellBatch batch_;
-  boost::container::small_vector<Step, 4> steps_;
+  boost::container::small_vector<Step, 16> steps_;
   size_t pending_ = 0;
   bool aborted_ = false;
 };
 
 Status Driver::begin() {
-  steps_.resize(records_.size());
-  for (size_t i = 0; i < records_.size(); i++) {
-    RecordState& record = records_[i];
-    if (record.snapshot == nullptr) {
-      record.snapshot = context_.arena.allocate_array<HeaderSnapshot>(1);
-    }
-    if (record.snapshot == nullptr) return out_of_registered_memory();
+  RDMACC_RETURN_IF_ERROR(take_snapshots());
+  steps_.reserve(records_.size());
+  for (RecordState& record : records_) {
     *record.snapshot = HeaderSnapshot{};
     record.snapshot->history = record.history;
-    steps_[i] = rule_(*record.access, nullptr, context_.stamps);
-    if (steps_[i].verdict == Verdict::kDone) {
+    const Step& step = steps_.emplace_back(rule_(*record.access, nullptr, context_.stamps));
+    if (step.verdict == Verdict::kDone) {
       record.end = RecordState::End::kDone;  // nothing to do
       continue;
     }
-    CHECK(steps_[i].verdict == Verdict::kTry);
+    CHECK(step.verdict == Verdict::kTry);
     pending_++;
+    batch_.prefetch(record.access->header, sizeof(Header) + record.record_bytes);
+  }
+  batch_.await_prefetched();
+  return Status();
+}
+
+Status Driver::take_snapshots() {
+  const auto lacking = static_cast<size_t>(
+      std::count_if(records_.begin(), records_.end(),
+                    [](const RecordState& record) { return record.snapshot == nullptr; }));
+  if (lacking == 0) return Status();
+  auto* snapshot = context_.arena.allocate_array<HeaderSnapshot>(lacking);
+  if (snapshot == nullptr) return out_of_registered_memory();
+  for (RecordState& record : records_) {
+    if (record.snapshot == nullptr) record.snapshot = snapshot++;
   }
   return Status();
 }
@@ -91,6 +105,10 @@ Status Driver::rounds() {
 
 Status Driver::make_room(RecordState& record, const Step& step) {
   HeaderSnapshot& snapshot = *record.snapshot;
+  if ((step.verbs & kReadRecord) != 0 && record.record == nullptr && record.record_bytes > 0) {
+    record.record = context_.arena.allocate(record.record_bytes);
+    if (record.record == nullptr) return out_of_registered_memory();
+  }
   if ((step.verbs & kReadVersion) != 0 && record.version == nullptr) {
     record.version = context_.arena.allocate(sizeof(VersionHead) + record.record_bytes);
     if (record.version == nullptr) return out_of_registered_memory();

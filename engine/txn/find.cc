@@ -4,6 +4,7 @@
 
 #include "engine/txn/bucket_walk.h"
 #include "engine/txn/drive.h"
+#include "engine/txn/first_look.h"
 #include "engine/txn/lock.h"
 #include "engine/txn/overflow_read.h"
 
@@ -35,7 +36,7 @@ struct Search {
 
 class Finder {
  public:
-  Finder(StageContext& context, std::span<KeyWork> keys) : context_(context) {
+  Finder(StageContext& context, std::span<KeyWork> keys) : context_(context), keys_(keys) {
     searches_.resize(keys.size());
     for (size_t i = 0; i < keys.size(); i++) searches_[i].work = &keys[i];
   }
@@ -71,12 +72,11 @@ class Finder {
   Status try_candidates();
   Status judge_candidates(std::span<Search*> tried, std::span<RecordState> record_states,
                           std::span<Access> accesses);
-  Status fetch_overflow(std::span<Search*> found);
+  Status read_overflow_blocks(std::span<Search*> found);
   Status settle_missing();
   Status lock_gaps(std::span<Search*> missing);
   Status raise_gaps(std::span<Search*> missing, std::span<const Step> steps);
   Status give_back(const Access& access);
-  bool wanted_by_other(const Search& self, const Access& access) const;
   bool gap_wanted(const Access& gap) const;
   bool any_aborted() const {
     return std::any_of(searches_.begin(), searches_.end(),
@@ -84,12 +84,14 @@ class Finder {
   }
 
   StageContext& context_;
+  const std::span<const KeyWork> keys_;
   Few<Search> searches_;
 };
 
 Status Finder::prepare() {
   for (Search& search : searches_) {
     KeyWork& work = *search.work;
+    if (!search.pending()) continue;  // found at the first look
     auto table = context_.table(work.table);
     if (!table.ok()) return table.status();
     search.table = *table;
@@ -172,15 +174,6 @@ Status Finder::give_back(const Access& access) {
   return release_accesses(context_, std::span(&held, 1), /*certain=*/true);
 }
 
-// Two keys of one batch may have met on one header, which is locked once. Shares are counted. The
-// other one may also have tried in vain, before a lock was free that the stale location then got.
-bool Finder::wanted_by_other(const Search& self, const Access& access) const {
-  return access.locked && std::any_of(searches_.begin(), searches_.end(), [&](const Search& other) {
-           return &other != &self && other.work->result != KeyWork::Result::kPending &&
-                  other.work->access.locked && other.work->access.header == access.header;
-         });
-}
-
 bool Finder::gap_wanted(const Access& gap) const {
   return gap.locked && std::any_of(searches_.begin(), searches_.end(), [&](const Search& search) {
            return search.work->gap.locked && search.work->gap.header == gap.header;
@@ -239,7 +232,7 @@ Status Finder::judge_candidates(std::span<Search*> tried, std::span<RecordState>
       found.push_back(&search);
     }
   }
-  const Status fetched = fetch_overflow({found.data(), found.size()});
+  const Status fetched = read_overflow_blocks({found.data(), found.size()});
   if (!fetched.ok()) {
     // Lengths that are not checked must not be believed by the caller.
     for (Search* search : found) {
@@ -263,7 +256,7 @@ Status Finder::judge_candidates(std::span<Search*> tried, std::span<RecordState>
     work.result = KeyWork::Result::kPending;
     context_.engine.locations.forget(work.hash);
     search.candidates.pop_back();
-    if (record_states[i].newly_locked && !wanted_by_other(search, accesses[i])) {
+    if (record_states[i].newly_locked && !wanted_by_other(keys_, work)) {
       RDMACC_RETURN_IF_ERROR(give_back(accesses[i]));
     }
     work.access = Access{};
@@ -283,19 +276,11 @@ Status Finder::judge_candidates(std::span<Search*> tried, std::span<RecordState>
   return Status();
 }
 
-Status Finder::fetch_overflow(std::span<Search*> found) {
+Status Finder::read_overflow_blocks(std::span<Search*> found) {
   DoorbellBatch batch = context_.batch();
   for (Search* search : found) {
-    KeyWork& work = *search->work;
-    if ((work.flags & kFlagOverflow) == 0) {
-      if (work.record.size() > search->table->record_size) {
-        return Status(Code::kCorrupt, "a record is longer than its slot");
-      }
-      continue;
-    }
-    memcpy(&work.overflow, work.record.data(), sizeof(work.overflow));
     RDMACC_RETURN_IF_ERROR(
-        add_overflow_read(context_, search->node, work.overflow, work.record, batch));
+        fetch_overflow(context_, *search->work, search->table->record_size, batch));
   }
   return batch.execute();
 }
@@ -381,7 +366,14 @@ Status Finder::lock_gaps(std::span<Search*> missing) {
 }  // namespace
 
 Status find_keys(StageContext& context, std::span<KeyWork> keys) {
-  return Finder(context, keys).run();
+  RDMACC_RETURN_IF_ERROR(look_first(context, keys));
+  bool pending = false;
+  for (const KeyWork& key : keys) {
+    // What has lost anyhow locks and reads no more.
+    if (key.result == KeyWork::Result::kAborted) return Status();
+    pending = pending || key.result == KeyWork::Result::kPending;
+  }
+  return pending ? Finder(context, keys).run() : Status();
 }
 
 }  // namespace rdmacc
