@@ -64,10 +64,13 @@ Status Session::begin(const TxnOptions& options) {
 
 bool Session::active() const { return txn_ != nullptr; }
 
-Status Session::ensure_started(uint64_t first_access) {
-  if (detached_ != nullptr) return Status();
+bool Session::started() const {
+  if (detached_ != nullptr) return true;
   CHECK(txn_ != nullptr);
-  if (txn_->started()) return Status();
+  return txn_->started();
+}
+
+Status Session::start(uint64_t first_access) {
   restart_.begin(first_access);
   return txn_->start(restart_);
 }

@@ -242,7 +242,8 @@ class Session {
   uint64_t draw_number();
 
  private:
-  Status ensure_started(uint64_t first_access);
+  bool started() const;
+  Status start(uint64_t first_access);
   void end_transaction();
   Result<KeyState*> look_up(TableId table, std::string_view key);
   Result<KeyState*> find_for_write(TableId table, std::string_view key, std::string_view row);

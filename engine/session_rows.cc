@@ -59,7 +59,7 @@ Status check_sizes(std::string_view key, std::string_view row) {
 
 // Does the key have a row, as the transaction's newest own write or the engine says?
 bool live(const KeyState& state) {
-  return state.own.empty() ? state.base == KeyState::Base::kExists : !state.own.back().deleted;
+  return state.own == nullptr ? state.base == KeyState::Base::kExists : !state.own->deleted;
 }
 
 }  // namespace
@@ -89,7 +89,7 @@ Status Session::get_many(TableId table, std::span<const std::string_view> keys,
                          std::span<RowView> out, uint32_t visible_before) {
   CHECK(keys.size() == out.size());
   if (keys.empty()) return Status();
-  RDMACC_RETURN_IF_ERROR(ensure_started(name_of_access(table, keys[0])));
+  if (!started()) RDMACC_RETURN_IF_ERROR(start(name_of_access(table, keys[0])));
   for (const std::string_view key : keys) RDMACC_RETURN_IF_ERROR(check_sizes(key, {}));
   boost::container::small_vector<KeyState*, 16> states(keys.size());
   RDMACC_RETURN_IF_ERROR(look_up_many(table, keys, {states.data(), states.size()}));
@@ -104,7 +104,7 @@ Status Session::get_many(TableId table, std::span<const std::string_view> keys,
 // The key's state, looked up, once key and row have been found to fit.
 Result<KeyState*> Session::find_for_write(TableId table, std::string_view key,
                                           std::string_view row) {
-  RDMACC_RETURN_IF_ERROR(ensure_started(name_of_access(table, key)));
+  if (!started()) RDMACC_RETURN_IF_ERROR(start(name_of_access(table, key)));
   RDMACC_RETURN_IF_ERROR(check_sizes(key, row));
   return look_up(table, key);
 }
@@ -132,7 +132,7 @@ Status Session::insert(TableId table, std::string_view key, std::string_view row
 }
 
 Status Session::insert_unchecked(TableId table, std::string_view key, std::string_view row) {
-  RDMACC_RETURN_IF_ERROR(ensure_started(name_of_access(table, key)));
+  if (!started()) RDMACC_RETURN_IF_ERROR(start(name_of_access(table, key)));
   RDMACC_RETURN_IF_ERROR(check_sizes(key, row));
   KeyState& state = detached_ != nullptr ? detached_->touch_unchecked(table, key)
                                          : txn_->touch_unchecked(table, key);
@@ -166,7 +166,7 @@ Status Session::unvalidated_read(TableId table, std::string_view key, RowView& o
   if (detached_ != nullptr) {
     return Status(Code::kInvalidArgument, "a procedure's transaction reads nothing unvalidated");
   }
-  RDMACC_RETURN_IF_ERROR(ensure_started(name_of_access(table, key)));
+  if (!started()) RDMACC_RETURN_IF_ERROR(start(name_of_access(table, key)));
   RDMACC_RETURN_IF_ERROR(check_sizes(key, {}));
   out = RowView{};
   return txn_->unvalidated_read(table, key, out.found, out.row);
@@ -194,7 +194,7 @@ Result<RowLock> Session::try_lock(TableId table, std::string_view key, bool excl
   if (detached_ != nullptr) {
     return Status(Code::kInvalidArgument, "a procedure's transaction locks nothing by itself");
   }
-  RDMACC_RETURN_IF_ERROR(ensure_started(name_of_access(table, key)));
+  if (!started()) RDMACC_RETURN_IF_ERROR(start(name_of_access(table, key)));
   RDMACC_RETURN_IF_ERROR(check_sizes(key, {}));
   RowLock result = RowLock::kAbsent;
   RDMACC_RETURN_IF_ERROR(txn_->try_lock(table, key, exclusive, result));
@@ -206,7 +206,7 @@ Result<ScanHandle> Session::scan(TableId table, uint32_t visible_before, ScanMod
   if (detached_ != nullptr) {
     return Status(Code::kInvalidArgument, "a procedure's transaction cannot scan");
   }
-  RDMACC_RETURN_IF_ERROR(ensure_started(name_of_scan(table)));
+  if (!started()) RDMACC_RETURN_IF_ERROR(start(name_of_scan(table)));
   return ScanHandle(new ScanCursor(*txn_, table, visible_before, mode, row_bytes_max));
 }
 

@@ -86,7 +86,12 @@ void Gate::publish() {
   batch.write(line_address().plus(offsetof(WorkerLine, last_ctts)), &image->line.last_ctts, 8);
   batch.write(line_address(), &image->line, sizeof(WorkerLine));
   batch.ring_unacknowledged();
-  if (!from_reserve) images_.unacknowledged(image, chain);
+  if (from_reserve) return;
+  if (worker_.scheduler().mapped() != nullptr) {
+    images_.completed(image, chain);  // it was carried out in place
+  } else {
+    images_.unacknowledged(image, chain);
+  }
 }
 
 void Gate::count_epoch(uint64_t epoch) {

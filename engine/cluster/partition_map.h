@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <vector>
 
 #include "engine/storage/key_hash.h"
@@ -21,6 +22,16 @@ class PartitionMap {
   // The nodes that must hold the log of a transaction which wrote on `written` (a bit per node):
   // every backup of a written partition, or the primaries themselves when replicas = 0.
   std::vector<NodeId> log_nodes(const std::vector<bool>& written) const;
+  // The same for one node that was written, added to `nodes`, which stay in their order.
+  template <typename Nodes>
+  void add_log_nodes(NodeId written, Nodes& nodes) const {
+    const auto add = [&nodes](NodeId node) {
+      const auto at = std::lower_bound(nodes.begin(), nodes.end(), node);
+      if (at == nodes.end() || *at != node) nodes.insert(at, node);
+    };
+    if (replicas_ == 0) add(written);
+    for (uint32_t r = 1; r <= replicas_; ++r) add(static_cast<NodeId>((written + r) % nodes_));
+  }
 
  private:
   const NodeId nodes_;

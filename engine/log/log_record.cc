@@ -11,6 +11,7 @@ constexpr uint32_t kRecordVersion = 3;
 // Bytes that a write and an entry take at least: they bound the counts that a record may claim.
 constexpr size_t kWriteBytesMin = 8 + 1 + 4 + 8 + 4 + 8 + 2 + 2 + 4 + 4;
 constexpr size_t kEntryBytes = 16;
+constexpr size_t kHeadBytes = 4 + 8 + 8 + 8 + 1 + 8 + 8 + 4;
 
 constexpr bool carries_record(WriteKind kind) {
   return kind == WriteKind::kUpdate || kind == WriteKind::kInsert || kind == WriteKind::kTombstone;
@@ -68,39 +69,55 @@ bool decode_write(MessageReader& in, size_t bytes_left_max, Write& write) {
 
 }  // namespace
 
-void encode(const LogRecord& record, std::vector<std::byte>& out) {
-  size_t bytes_max = 64;
+size_t encoded_bytes(const LogRecord& record) {
+  size_t bytes = kHeadBytes;
   for (const Write& write : record.writes) {
-    bytes_max += kWriteBytesMin + write.record.size() + kEntryBytes * write.entries.size();
+    bytes += kWriteBytesMin + write.record.size() + kEntryBytes * write.entries.size();
   }
-  out.reserve(out.size() + bytes_max);
-  MessageWriter writer(out);
-  writer.u32(kRecordVersion);
-  writer.u64(record.lock_ctts);
-  writer.u64(record.stamp);
-  writer.u64(record.lease);
-  writer.u8(record.protocol);
-  writer.u64(record.gtid.system_id);
-  writer.u64(record.gtid.xid);
-  writer.u32(static_cast<uint32_t>(record.writes.size()));
+  return bytes;
+}
+
+void encode_to(const LogRecord& record, std::byte* out) {
+  const std::byte* const begin = out;
+  const auto raw = [&out](const void* from, size_t bytes) {
+    std::memcpy(out, from, bytes);
+    out += bytes;
+  };
+  const auto put = [&raw](auto value) { raw(&value, sizeof(value)); };
+  put(kRecordVersion);
+  put(record.lock_ctts);
+  put(record.stamp);
+  put(record.lease);
+  put(record.protocol);
+  put(record.gtid.system_id);
+  put(record.gtid.xid);
+  put(static_cast<uint32_t>(record.writes.size()));
   for (const Write& write : record.writes) {
     CHECK(write.entries.empty() || write.kind == WriteKind::kGap);
     CHECK(write.record.empty() || carries_record(write.kind));
-    writer.u64(write.header.bits);
-    writer.u8(static_cast<uint8_t>(write.kind));
-    writer.u32(write.table);
-    writer.u64(write.key_hash);
-    writer.u32(write.incarnation);
-    writer.u64(write.overflow.bits);
-    writer.u16(write.record_size);
-    writer.u16(write.history);
-    writer.bytes(write.record);
-    writer.u32(static_cast<uint32_t>(write.entries.size()));
+    put(write.header.bits);
+    put(static_cast<uint8_t>(write.kind));
+    put(write.table);
+    put(write.key_hash);
+    put(write.incarnation);
+    put(write.overflow.bits);
+    put(write.record_size);
+    put(write.history);
+    put(static_cast<uint32_t>(write.record.size()));
+    if (!write.record.empty()) raw(write.record.data(), write.record.size());
+    put(static_cast<uint32_t>(write.entries.size()));
     for (const EntryWrite& entry : write.entries) {
-      writer.u64(entry.offset);
-      writer.u64(entry.value);
+      put(entry.offset);
+      put(entry.value);
     }
   }
+  CHECK(static_cast<size_t>(out - begin) == encoded_bytes(record));
+}
+
+void encode(const LogRecord& record, std::vector<std::byte>& out) {
+  const size_t before = out.size();
+  out.resize(before + encoded_bytes(record));
+  encode_to(record, out.data() + before);
 }
 
 Result<LogRecord> decode_log_record(std::span<const std::byte> bytes) {

@@ -58,7 +58,10 @@ struct LogRecord {
   }
 };
 
-// Appends the record's bytes to `out`.
+// The record's bytes: how many they are, and where they go.
+size_t encoded_bytes(const LogRecord& record);
+void encode_to(const LogRecord& record, std::byte* out);
+// Appends them to `out`.
 void encode(const LogRecord& record, std::vector<std::byte>& out);
 // The views in the result point into `bytes`. kCorrupt when they do not parse.
 Result<LogRecord> decode_log_record(std::span<const std::byte> bytes);

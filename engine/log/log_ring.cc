@@ -219,15 +219,24 @@ Status LogWriter::write_segments(std::span<const std::byte> payload, VerbArena& 
   return Status::ok_status();
 }
 
+// The memory stays: what was applied is cut off when it is half of what there is.
+void LogWriter::Ring::forget_applied() {
+  while (first < live.size() && live[first].applied) ++first;
+  if (2 * first < live.size()) return;
+  live.erase(live.begin(), live.begin() + static_cast<ptrdiff_t>(first));
+  first = 0;
+}
+
 void LogWriter::applied(std::vector<LogPlacement>& placements) {
   for (LogPlacement& placement : placements) {
     Ring& ring = rings_[placement.node];
-    const auto live = std::find_if(ring.live.begin(), ring.live.end(), [&](const Live& entry) {
+    const auto oldest = ring.live.begin() + static_cast<ptrdiff_t>(ring.first);
+    const auto live = std::find_if(oldest, ring.live.end(), [&](const Live& entry) {
       return entry.position == placement.position;
     });
     CHECK(live != ring.live.end() && !live->applied);
     live->applied = true;
-    while (!ring.live.empty() && ring.live.front().applied) ring.live.pop_front();
+    ring.forget_applied();
     free_later(placement);
   }
   placements.clear();

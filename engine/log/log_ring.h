@@ -80,9 +80,11 @@ class LogWriter {
   };
   struct Ring {
     uint64_t tail = 0;
-    std::deque<Live> live;
+    std::vector<Live> live;  // from `first` on, oldest first
+    size_t first = 0;
     // Everything below has been applied.
-    uint64_t head() const { return live.empty() ? tail : live.front().position; }
+    uint64_t head() const { return first == live.size() ? tail : live[first].position; }
+    void forget_applied();
   };
   struct Freed {
     std::vector<StorageClient::FreeRequest> blocks;

@@ -1,5 +1,7 @@
 #include "engine/storage/key_hash.h"
 
+// Most keys are short: their hash is a few instructions.
+#define XXH_INLINE_ALL
 #include <xxhash.h>
 
 namespace rdmacc {

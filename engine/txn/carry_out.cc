@@ -294,7 +294,7 @@ Status carry_out_log(StageContext& context, StagePlan plan, std::span<LogPlaceme
 
 Status carry_out_commit(StageContext& context, StagePlan plan, const LogRecord& record,
                         std::vector<GlobalAddress>& evicted) {
-  InstallOptions options{context.rules.effects, false, &evicted};
+  InstallOptions options{context.rules.effects, false, &evicted, &context.arena};
   if (plan.of(Stage::kCommit) == Primitive::kOneSided) {
     return install(context.engine.worker, record, options, context.counters);
   }

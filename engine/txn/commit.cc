@@ -22,11 +22,11 @@ constexpr int kGapLooksMax = 16;
 // the row is written as it is: that is behind its lease, and the commit time follows.
 void Transaction::keep_locked_row(KeyState& state) {
   if (!parameters_.rules->has_leases || state.base != KeyState::Base::kExists ||
-      !state.tuple->locked || !state.own.empty()) {
+      !state.tuple->locked || state.own != nullptr) {
     return;
   }
-  writes_.add(*parameters_.rules,
-              {state.table, state.hash, state.key, false, state.row, state.tuple, state.overflow});
+  writes_.add(*parameters_.rules, {state.table, state.hash, state.key, false, state.row, {},
+                                   state.tuple, state.overflow});
 }
 
 // What each key's own writes come to, against what the engine had.
@@ -40,7 +40,7 @@ void Transaction::collect_writes() {
     CHECK(state.base != KeyState::Base::kUnknown);
     PlannedWrite& planned =
         writes_.add(*parameters_.rules, {state.table, state.hash, state.key, last->deleted,
-                                         last->row, state.tuple, state.overflow});
+                                         last->row, last->record, state.tuple, state.overflow});
     if (planned.relinks()) planned.gap = state.gap;
   }
 }
@@ -100,7 +100,7 @@ Status Transaction::validate_reads(StageContext& stage) {
   if (parameters_.rules->single_read_is_atomic && writes_.empty() && !scanned_ && reads_ <= 1) {
     return Status();
   }
-  std::vector<Access*> reads;
+  boost::container::small_vector<Access*, 32> reads;
   for (Access& access : accesses_) {
     if (!access.read || access.locked) continue;
     // A lease that lasts long enough needs nothing.
@@ -110,7 +110,7 @@ Status Transaction::validate_reads(StageContext& stage) {
   }
   if (reads.empty()) return Status();
   const uint64_t start_ns = stage.engine.worker.endpoint().now_ns();
-  const Status status = carry_out_validate(stage, parameters_.plan, reads);
+  const Status status = carry_out_validate(stage, parameters_.plan, {reads.data(), reads.size()});
   time_stage(parameters_.rules->validation, start_ns);
   return status;
 }
@@ -127,13 +127,17 @@ void Transaction::build_record() {
 }
 
 Status Transaction::log_record(StageContext& stage) {
-  std::vector<bool> written(stage.engine.topology.nodes, false);
-  for (const Write& write : record_.writes) written[write.header.node()] = true;
-  const std::vector<NodeId> nodes = coordinator_.log_map.log_nodes(written);
-  std::vector<std::byte> payload;
-  encode(record_, payload);
+  boost::container::small_vector<NodeId, 16> nodes;
+  for (const Write& write : record_.writes) {
+    coordinator_.log_map.add_log_nodes(write.header.node(), nodes);
+  }
+  const size_t payload_bytes = encoded_bytes(record_);
+  std::byte* payload = scratch_.allocate(round_up(payload_bytes, 8));
+  if (payload == nullptr) return out_of_registered_memory();
+  encode_to(record_, payload);
   const uint64_t start_ns = stage.engine.worker.endpoint().now_ns();
-  RDMACC_RETURN_IF_ERROR(coordinator_.log.place(payload, stamps_.ctts, nodes, scratch_,
+  RDMACC_RETURN_IF_ERROR(coordinator_.log.place({payload, payload_bytes}, stamps_.ctts,
+                                                {nodes.data(), nodes.size()}, scratch_,
                                                 parameters_.cancelled, counters_, placements_));
   if (parameters_.cancelled != nullptr && *parameters_.cancelled) return Status(Code::kCancelled);
   if (!record_.gtid.null()) {
@@ -168,7 +172,7 @@ void Transaction::install_record(StageContext& stage) {
   const Status status = carry_out_commit(stage, parameters_.plan, record_, evicted_);
   time_stage(Stage::kCommit, start_ns);
   const auto again = [&] {
-    InstallOptions options{parameters_.rules->effects, true, &evicted_};
+    InstallOptions options{parameters_.rules->effects, true, &evicted_, nullptr};
     return install(stage.engine.worker, record_, options, counters_).ok();
   };
   if (!status.ok() && !try_again(again)) leave_to_resolution();
@@ -278,7 +282,7 @@ Status Transaction::reach_commit_point(StageContext& stage, Gtid gtid) {
   collect_writes();
   Status status;
   if (!writes_.empty()) status = find_missing_gaps(stage);
-  if (status.ok() && !writes_.empty()) status = writes_.allocate_room(stage);
+  if (status.ok() && !writes_.empty()) status = writes_.allocate_room(stage, accesses_);
   if (status.ok() && !writes_.empty()) status = lock_writes(stage);
   if (status.ok()) status = fix_commit_time(stage);
   if (status.ok()) status = validate_reads(stage);

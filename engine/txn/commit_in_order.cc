@@ -23,7 +23,8 @@ OrderedRequest Transaction::make_ordered() const {
       request.reads.push_back({state.table, std::string(state.key), exists, seen.read_wts});
     }
     if (const OwnVersion* last = state.to_write()) {
-      request.writes.push_back({state.table, std::string(state.key), last->deleted, last->row});
+      request.writes.push_back({state.table, std::string(state.key), last->deleted,
+                                std::string(last->row)});
     }
   }
   return request;

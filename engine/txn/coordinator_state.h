@@ -5,6 +5,7 @@
 #include "engine/txn/history.h"
 #include "engine/txn/object_memory.h"
 #include "engine/txn/ordered_request.h"
+#include "engine/txn/txn_frame.h"
 #include "engine/txn/txn_observer.h"
 #include "engine/txn/unvalidated_read.h"
 #include "engine/txn/worker_stats.h"
@@ -22,7 +23,8 @@ struct CoordinatorState {
         gate(worker, topology, engine.clock),
         log(worker, topology, engine.storage),
         write_set_bytes_max(of_write_set_bytes_max),
-        unvalidated_reads(unvalidated_read_cache_entries) {}
+        unvalidated_reads(unvalidated_read_cache_entries),
+        frames(worker.pool()) {}
 
   EngineContext engine;
   const PartitionMap log_map;  // which nodes keep the log
@@ -31,6 +33,7 @@ struct CoordinatorState {
   const uint64_t write_set_bytes_max;
   UnvalidatedReadCache unvalidated_reads;
   ObjectMemory transactions;
+  TxnFrames frames;
   WorkerStats stats;
   HistoryWriter* history = nullptr;
   TxnObserver* observer = nullptr;

@@ -5,7 +5,7 @@ namespace rdmacc {
 void DetachedTransaction::give(TableId table, std::string_view key, const OrderedRow& row) {
   KeyState& state = keys_.touch(table, key);
   state.base = row.found ? KeyState::Base::kExists : KeyState::Base::kAbsent;
-  state.row = row.row;
+  keys_.keep_row(state, row.row);
   state.version = row.version;
 }
 
@@ -30,13 +30,13 @@ KeyState& DetachedTransaction::touch_unchecked(TableId table, std::string_view k
 }
 
 Status DetachedTransaction::write(KeyState& state, bool deleted, std::string_view row) {
-  state.own.push_back(OwnVersion{command_, level_, deleted, std::string(row)});
+  keys_.write(state, command_, level_, deleted, row);
   return Status();
 }
 
 void DetachedTransaction::rollback_to(uint32_t level) {
   for (KeyState& state : keys_.all()) {
-    while (!state.own.empty() && state.own.back().level >= level) state.own.pop_back();
+    while (state.own != nullptr && state.own->level >= level) keys_.forget_newest(state);
   }
   if (level > 0) level_ = std::min(level_, level - 1);
 }
@@ -52,7 +52,7 @@ std::vector<OrderedWrite> DetachedTransaction::writes() const {
   for (const KeyState& state : keys_.all()) {
     const OwnVersion* last = state.to_write();
     if (last == nullptr) continue;
-    writes.push_back({state.table, std::string(state.key), last->deleted, last->row});
+    writes.push_back({state.table, std::string(state.key), last->deleted, std::string(last->row)});
   }
   return writes;
 }

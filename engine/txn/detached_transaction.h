@@ -1,6 +1,4 @@
 #pragma once
-#include <memory_resource>
-
 #include "engine/txn/key_state.h"
 #include "engine/txn/ordered_request.h"
 #include "rdma/coroutine/scheduler.h"
@@ -47,8 +45,8 @@ class DetachedTransaction {
  private:
   Scheduler* const scheduler_;
   const Ungiven ungiven_;
-  std::pmr::monotonic_buffer_resource memory_;
-  KeyStates keys_{&memory_};
+  SetMemory memory_;
+  KeyStates keys_{memory_};
   uint32_t command_ = 0, level_ = 0;
   bool asked_for_more_ = false;
 };

@@ -22,12 +22,6 @@ struct EngineContext {
         tables(of_worker, of_topology),
         locations(location_cache_entries) {}
 
-  // Fetches what a look-up of the key needs first, while the caller still prepares it.
-  [[gnu::always_inline]] void prefetch(TableId table, uint64_t hash) const {
-    locations.prefetch(hash);
-    tables.prefetch_group(table, map.primary_of(hash), hash);
-  }
-
   Worker& worker;
   const Topology topology;
   const RegionLayout layout;

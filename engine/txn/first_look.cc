@@ -16,6 +16,7 @@ constexpr size_t kKeysAtOnce = 16;
 struct Look {
   KeyWork* key;
   const CachedTable* table;
+  NodeId node;
   GlobalAddress bucket;   // null: the location cache knew the header
   const Bucket* entries;  // what was read of it
 };
@@ -28,7 +29,7 @@ class FirstLook {
   Status at(std::span<KeyWork> keys) {
     RDMACC_RETURN_IF_ERROR(locate(keys));
     RDMACC_RETURN_IF_ERROR(read_buckets());
-    choose_entries();
+    RDMACC_RETURN_IF_ERROR(choose_entries());
     if (records_.empty()) return Status();
     const std::span<RecordState> records(records_.data(), records_.size());
     // What was locked is noted in the keys' accesses, whatever comes of it.
@@ -41,7 +42,8 @@ class FirstLook {
  private:
   Status locate(std::span<KeyWork> keys);
   Status read_buckets();
-  void choose_entries();
+  uint64_t entry_of(uint64_t hash, const Bucket& bucket) const;
+  Status choose_entries();
   void note_found();
   Status read_overflow_blocks();
   Status settle();
@@ -55,6 +57,7 @@ class FirstLook {
   boost::container::static_vector<KeyWork*, kKeysAtOnce> key_of_;
 };
 
+// Where each key is to be looked for, in two passes: what the first touches, the second reads.
 Status FirstLook::locate(std::span<KeyWork> keys) {
   EngineContext& engine = context_.engine;
   looks_.clear();
@@ -69,21 +72,30 @@ Status FirstLook::locate(std::span<KeyWork> keys) {
       table = *known;
     }
     const NodeId node = engine.map.primary_of(key.hash);
-    RDMACC_RETURN_IF_ERROR(engine.tables.load_root(*table, node, false, context_.counters));
-    Look& look = looks_.emplace_back(Look{&key, table, GlobalAddress{}, nullptr});
+    if (table->roots[node].bits == 0) {
+      RDMACC_RETURN_IF_ERROR(engine.tables.load_root(*table, node, false, context_.counters));
+    }
+    looks_.emplace_back(Look{&key, table, node, GlobalAddress{}, nullptr});
+    engine.locations.prefetch(key.hash);
+    TableCache::prefetch_group(*table, node, key.hash);
+  }
+  for (Look& look : looks_) {
+    KeyWork& key = *look.key;
     const uint64_t known_at = engine.locations.find(key.hash);
     if (known_at != 0) {
-      key.access.header = GlobalAddress::make(node, known_at);
+      key.access.header = GlobalAddress::make(look.node, known_at);
       continue;
     }
-    const uint64_t group = TableCache::group_of(*table, node, key.hash);
-    look.bucket = GlobalAddress::make(node, bucket_offset(group, home_bucket_of(key.hash)));
+    // Another coroutine may have found since then that the table is gone: the walk will say so.
+    if (look.table->roots[look.node].bits == 0) continue;
+    const uint64_t group = TableCache::group_of(*look.table, look.node, key.hash);
+    look.bucket = GlobalAddress::make(look.node, bucket_offset(group, home_bucket_of(key.hash)));
     batch_.prefetch(look.bucket, sizeof(Bucket));
   }
   return Status();
 }
 
-Status FirstLook::read_buckets() {
+[[gnu::flatten]] Status FirstLook::read_buckets() {
   if (looks_.empty()) return Status();
   auto* images = context_.arena.allocate_array<Bucket>(looks_.size());
   if (images == nullptr) return out_of_registered_memory();
@@ -97,22 +109,28 @@ Status FirstLook::read_buckets() {
   return batch_.execute();
 }
 
-// The first entry with the key's tag. If it is another key's, the walk will tell them apart.
-void FirstLook::choose_entries() {
+// The first entry with the key's tag; 0: there is none. If it is another key's, the walk will tell
+// them apart.
+uint64_t FirstLook::entry_of(uint64_t hash, const Bucket& bucket) const {
+  const uint16_t tag = tag_of(hash);
+  for (const uint64_t entry : bucket.entries) {
+    const uint64_t offset = entry_offset(entry);
+    if (entry_tag(entry) == tag && entry != 0 && context_.engine.layout.holds_header(offset)) {
+      return offset;
+    }
+  }
+  return 0;
+}
+
+Status FirstLook::choose_entries() {
+  size_t record_bytes = 0;
   for (const Look& look : looks_) {
     KeyWork& key = *look.key;
     if (look.entries != nullptr) {
-      const uint16_t tag = tag_of(key.hash);
-      uint64_t chosen = 0;
-      for (const uint64_t entry : look.entries->entries) {
-        if (entry_tag(entry) != tag || entry == 0) continue;
-        if (!context_.engine.layout.holds_header(entry_offset(entry))) continue;
-        chosen = entry_offset(entry);
-        break;
-      }
-      if (chosen == 0) continue;
-      key.access.header = GlobalAddress::make(look.bucket.node(), chosen);
+      const uint64_t chosen = entry_of(key.hash, *look.entries);
+      if (chosen != 0) key.access.header = GlobalAddress::make(look.node, chosen);
     }
+    if (key.access.header.null()) continue;
     key.access.table = key.table;
     key.access.key_hash = key.hash;
     key_of_.push_back(&key);
@@ -120,7 +138,16 @@ void FirstLook::choose_entries() {
     record.access = &key.access;
     record.record_bytes = look.table->record_size;
     record.history = look.table->history;
+    record_bytes += record.record_bytes;
   }
+  if (records_.empty()) return Status();
+  std::byte* bytes = context_.arena.allocate(record_bytes);
+  if (bytes == nullptr) return out_of_registered_memory();
+  for (RecordState& record : records_) {
+    record.record = bytes;
+    bytes += record.record_bytes;
+  }
+  return Status();
 }
 
 // What is kDone and live is the key's, unless the bytes say otherwise.

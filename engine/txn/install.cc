@@ -9,6 +9,7 @@ namespace rdmacc {
 namespace {
 
 constexpr size_t kWritesPerRound = 256;
+constexpr size_t kFewWrites = 16;
 
 // What a read before the writes tells of one header, in registered memory.
 struct Before {
@@ -35,7 +36,9 @@ class Installer {
             VerbCounters& counters)
       : record_(record),
         options_(options),
-        arena_(worker.pool()),
+        own_arena_(worker.pool()),
+        arena_(options.arena != nullptr && record.writes.size() <= kFewWrites ? *options.arena
+                                                                              : own_arena_),
         batch_(worker.scheduler(), counters) {
     for (const Effect effect : options.effects) {
       keeps_versions_ = keeps_versions_ || effect == Effect::kVersionStamp;
@@ -44,7 +47,7 @@ class Installer {
 
   // Writes [begin, end) of the record, in one round, after a read if one is needed.
   Status round(size_t begin, size_t end) {
-    arena_.reset();
+    own_arena_.reset();
     before_.assign(end - begin, Before{});
     if (options_.guarded || keeps_versions_) RDMACC_RETURN_IF_ERROR(look(begin, end));
     for (size_t i = begin; i < end; i++) {
@@ -72,9 +75,10 @@ class Installer {
   const LogRecord& record_;
   const InstallOptions& options_;
   bool keeps_versions_ = false;
-  VerbArena arena_;
+  VerbArena own_arena_;
+  VerbArena& arena_;
   DoorbellBatch batch_;
-  std::vector<Before> before_;
+  boost::container::small_vector<Before, kFewWrites> before_;
   // Of the write under way: the old version that makes room, and the bytes that it will have.
   GlobalAddress version_at_;
   std::byte* version_ = nullptr;  // nullptr: none is kept

@@ -16,6 +16,8 @@ struct InstallOptions {
   // Overflow blocks of old versions that had to make room are appended: nothing refers to them
   // any more. May be nullptr: they are found at the node's next start.
   std::vector<GlobalAddress>* evicted = nullptr;
+  // Registered memory of the caller's, used for a few writes; nullptr: some of its own is used.
+  VerbArena* arena = nullptr;
 };
 
 // Installs the record's writes and unlocks their headers: tuples first, then gap headers, the

@@ -114,7 +114,7 @@ Status place_entries(StageContext& context, std::span<LockWork> works) {
 }  // namespace
 
 Status lock_accesses(StageContext& context, std::span<LockWork> works) {
-  boost::container::small_vector<RecordState, 4> record_states;
+  boost::container::small_vector<RecordState, 16> record_states;
   for (LockWork& work : works) {
     if (work.access->locked && (!context.rules.has_leases || work.access->lease_locked)) continue;
     RecordState record;
@@ -139,16 +139,19 @@ Status validate_accesses(StageContext& context, std::span<Access* const> accesse
   constexpr size_t kBatchMax = 4096;  // bounds the registered memory of a long scan's validation
   for (size_t begin = 0; begin < accesses.size(); begin += kBatchMax) {
     const size_t count = std::min(kBatchMax, accesses.size() - begin);
-    std::vector<RecordState> record_states(count);
-    VerbArena arena(context.engine.worker.pool());
+    boost::container::small_vector<RecordState, 16> record_states(count);
+    // Memory of the operation's own for a few; a long validation does not make that grow.
+    constexpr size_t kFew = 64;
+    VerbArena apart(context.engine.worker.pool());
+    VerbArena& arena = count <= kFew ? context.arena : apart;
+    auto* snapshots = arena.allocate_array<HeaderSnapshot>(count);
+    if (snapshots == nullptr) return out_of_registered_memory();
     for (size_t i = 0; i < count; i++) {
       record_states[i].access = accesses[begin + i];
-      record_states[i].snapshot = arena.allocate_array<HeaderSnapshot>(1);
-      if (record_states[i].snapshot == nullptr) {
-        return out_of_registered_memory();
-      }
+      record_states[i].snapshot = &snapshots[i];
     }
-    RDMACC_RETURN_IF_ERROR(drive(context, context.rules.validate, record_states));
+    const std::span<RecordState> records(record_states.data(), count);
+    RDMACC_RETURN_IF_ERROR(drive(context, context.rules.validate, records));
     for (const RecordState& record : record_states) {
       // Another row lives there now, or the group was split: what was read is no longer current.
       if (record.end == RecordState::End::kStale) {
@@ -156,7 +159,7 @@ Status validate_accesses(StageContext& context, std::span<Access* const> accesse
                                           : AbortReason::kValidationFailed);
       }
     }
-    RDMACC_RETURN_IF_ERROR(outcome_of(record_states));
+    RDMACC_RETURN_IF_ERROR(outcome_of(records));
   }
   return Status();
 }
@@ -185,7 +188,8 @@ Status drop_foreign(StageContext& context, std::span<Held> held, VerbArena& aren
   return Status();
 }
 
-Status release_some(StageContext& context, std::span<const Held> some, bool certain) {
+[[gnu::flatten]] Status release_some(StageContext& context, std::span<const Held> some,
+                                     bool certain) {
   // Memory of the operation's own for a few; a long release does not make that grow.
   constexpr size_t kFew = 32;
   VerbArena apart(context.engine.worker.pool());

@@ -97,7 +97,7 @@ class Serving {
         }
       }
       std::vector<GlobalAddress> evicted;
-      InstallOptions options{context_.rules.effects, false, &evicted};
+      InstallOptions options{context_.rules.effects, false, &evicted, &context_.arena};
       const Status status = install(context_.engine.worker, *record, options, context_.counters);
       if (!status.ok()) return status;
       results.push_back(std::move(evicted));

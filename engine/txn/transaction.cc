@@ -5,16 +5,23 @@ namespace rdmacc {
 Transaction::Transaction(CoordinatorState& coordinator, const TxnParameters& parameters)
     : coordinator_(coordinator),
       parameters_(parameters),
-      scratch_(coordinator.engine.worker.pool()) {
+      frame_(coordinator.frames.take()),
+      scratch_(frame_->scratch),
+      writes_(frame_->writes),
+      record_(frame_->record),
+      placements_(frame_->placements),
+      evicted_(frame_->evicted) {
   CHECK(parameters.rules != nullptr);
 }
 
 // A worker that dies takes its transactions with it. Whether one whose log had begun is committed
 // is decided by its log, which others read.
 Transaction::~Transaction() {
-  if (!started() || !log_begun_) return;
-  note_writes();
-  report(HistoryOutcome::kUnknown);
+  if (started() && log_begun_) {
+    note_writes();
+    report(HistoryOutcome::kUnknown);
+  }
+  coordinator_.frames.give_back(std::move(frame_));
 }
 
 StageContext Transaction::context(VerbArena& arena, bool cancellable) {
@@ -138,8 +145,8 @@ Status Transaction::note_found(const KeyWork& work, KeyState& state) {
   }
   Access* tuple = nullptr;
   if (work.access.held() || met) {
-    const Status merged = merge(work.access, &tuple);
-    if (status.ok()) status = merged;
+    Status merged = merge(work.access, &tuple);
+    if (status.ok() && !merged.ok()) status = std::move(merged);
   }
   RDMACC_RETURN_IF_ERROR(status);
   if (work.result == KeyWork::Result::kAborted) return aborted(work.reason);
@@ -149,7 +156,7 @@ Status Transaction::note_found(const KeyWork& work, KeyState& state) {
     state.base = KeyState::Base::kExists;
     state.tuple = tuple;
     state.overflow = work.overflow;
-    state.row = row;
+    keys_.keep_row(state, row);
     state.version = tuple->read_wts;
     reads_++;
     event(HistoryOp::kRead, state.table, state.key, state.version);
@@ -173,17 +180,18 @@ Result<KeyState*> Transaction::look_up(TableId table, std::string_view key) {
 
 Status Transaction::look_up_many(TableId table, std::span<const std::string_view> keys,
                                  std::span<KeyState*> states) {
-  boost::container::small_vector<KeyWork, 2> works;
-  boost::container::small_vector<KeyState*, 2> wanted;
-  works.reserve(keys.size());
-  wanted.reserve(keys.size());
+  boost::container::small_vector<KeyWork, 16> works;
+  boost::container::small_vector<KeyState*, 16> wanted;
   for (size_t i = 0; i < keys.size(); i++) {
     const uint64_t hash = hash_key(table, keys[i]);
-    coordinator_.engine.prefetch(table, hash);
     states[i] = &keys_.touch(table, keys[i], hash);
     if (states[i]->base != KeyState::Base::kUnknown || states[i]->asked) continue;
     states[i]->asked = true;
-    works.push_back(KeyWork::of(table, hash, states[i]->key));
+    if (works.size() == works.capacity()) works.reserve(keys.size());
+    KeyWork& work = works.emplace_back();
+    work.table = table;
+    work.hash = hash;
+    work.key = states[i]->key;
     wanted.push_back(states[i]);
   }
   if (works.empty()) return Status();
@@ -194,8 +202,8 @@ Status Transaction::look_up_many(TableId table, std::span<const std::string_view
   time_stage(parameters_.rules->locks_what_it_reads ? Stage::kLock : Stage::kRead, start_ns);
   for (size_t i = 0; i < works.size(); i++) {
     wanted[i]->asked = false;
-    const Status noted = note_found(works[i], *wanted[i]);
-    if (status.ok()) status = noted;
+    Status noted = note_found(works[i], *wanted[i]);
+    if (status.ok() && !noted.ok()) status = std::move(noted);
   }
   note_failure(status);
   return status;
@@ -215,20 +223,21 @@ Status Transaction::write(KeyState& state, bool deleted, std::string_view row) {
   }
   write_set_bytes_ += bytes;
   own_writes_++;
-  state.own.push_back(OwnVersion{command_, level_, deleted, std::string(row)});
+  keys_.write(state, command_, level_, deleted, row);
   return Status();
 }
 
 Status Transaction::amend(KeyState& state, std::string_view row) {
-  if (state.own.empty()) return write(state, false, row);
-  OwnVersion& newest = state.own.back();
+  if (state.own == nullptr) return write(state, false, row);
+  const OwnVersion& newest = *state.own;
   const bool same = newest.command == command_ && newest.level == level_ && !newest.deleted;
   // Full: write() says so.
   const bool fits = write_set_bytes_ + row.size() <= coordinator_.write_set_bytes_max;
   if (!same || !fits) return write(state, false, row);
   write_set_bytes_ += row.size();
   write_set_bytes_ -= newest.row.size();
-  newest.row = row;
+  keys_.forget_newest(state);
+  keys_.write(state, command_, level_, false, row);
   return Status();
 }
 
@@ -302,10 +311,10 @@ void Transaction::note_scanned(TableId table, const ScannedGroup& group) {
 
 void Transaction::rollback_to(uint32_t level) {
   for (KeyState& state : keys_.all()) {
-    while (!state.own.empty() && state.own.back().level >= level) {
+    while (state.own != nullptr && state.own->level >= level) {
       own_writes_--;
-      write_set_bytes_ -= state.own.back().row.size() + state.key.size() + sizeof(KeyState);
-      state.own.pop_back();
+      write_set_bytes_ -= state.own->row.size() + state.key.size() + sizeof(KeyState);
+      keys_.forget_newest(state);
     }
   }
   if (level > 0) level_ = std::min(level_, level - 1);

@@ -8,7 +8,8 @@
 #include "engine/txn/key_state.h"
 #include "engine/txn/restart.h"
 #include "engine/txn/row_lock.h"
-#include "engine/txn/write_plan.h"
+#include "engine/txn/set_memory.h"
+#include "engine/txn/txn_frame.h"
 
 // One attempt of one transaction at its coordinator: read and write sets, own writes, and the
 // stages in their order. It knows rules and stages, but no protocol and no primitive by name.
@@ -162,10 +163,10 @@ class Transaction final {
 
   // Read and write sets only grow, and go together; those of a short transaction fit in here.
   std::array<std::byte, 8 * 1024> set_bytes_;
-  std::pmr::monotonic_buffer_resource set_memory_{set_bytes_.data(), set_bytes_.size()};
-  std::pmr::deque<Access> accesses_{&set_memory_};
-  SmallIndex<Access> access_of_{&set_memory_};  // by header address
-  KeyStates keys_{&set_memory_};
+  SetMemory set_memory_{set_bytes_};
+  StableList<Access> accesses_{set_memory_.lasting()};
+  SmallIndex<Access> access_of_{set_memory_.lasting()};  // by header address
+  KeyStates keys_{set_memory_};
   uint64_t own_writes_ = 0;
   uint64_t write_set_bytes_ = 0;
   uint32_t command_ = 0;
@@ -176,10 +177,13 @@ class Transaction final {
   bool exclusive_ = false;                    // it was let in with the gate to itself
   std::vector<OrderedGroup> ordered_groups_;  // scanned, for rules that commit in order
 
-  WritePlan writes_{accesses_};
-  LogRecord record_;
-  std::vector<LogPlacement> placements_;
-  std::vector<GlobalAddress> evicted_;  // blocks of versions that made room
+  std::unique_ptr<TxnFrame> frame_;
+  // Of the frame:
+  VerbArena& scratch_;
+  WritePlan& writes_;
+  LogRecord& record_;
+  std::vector<LogPlacement>& placements_;
+  std::vector<GlobalAddress>& evicted_;
   bool log_begun_ = false;
   bool prepared_ = false;
   bool outcome_unknown_ = false;
@@ -187,7 +191,6 @@ class Transaction final {
   bool lock_state_unknown_ = false;     // a node died under a locking or allocating request
   bool reader_counts_unknown_ = false;  // or one that may have given shares back
 
-  VerbArena scratch_;  // of the current operation
   VerbCounters counters_;
   VerbCounters allocation_counters_;
   HistoryTransaction history_;

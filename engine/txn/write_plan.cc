@@ -29,7 +29,11 @@ PlannedWrite& WritePlan::add(const ProtocolRules& rules, const KeyWrite& write) 
   planned.key = write.key;
   planned.kind = kind_of(rules, write);
   planned.tuple = write.tuple;
-  if (planned.kind != WriteKind::kUnlink) planned.record = make_record(write.key, write.row);
+  if (planned.kind != WriteKind::kUnlink) {
+    planned.record = !write.record.empty()
+                         ? write.record
+                         : made_records_.emplace_back(make_record(write.key, write.row));
+  }
   if (write.tuple == nullptr) return planned;
   write.tuple->write = true;
   if (write.overflow != 0) {
@@ -56,7 +60,7 @@ void WritePlan::forget_moved_gaps() {
   }
 }
 
-Status WritePlan::allocate_room(StageContext& stage) {
+Status WritePlan::allocate_room(StageContext& stage, Accesses& accesses) {
   std::vector<SlotRequest> requests;
   std::vector<PlannedWrite*> owners;
   for (PlannedWrite& write : writes_) {
@@ -79,18 +83,20 @@ Status WritePlan::allocate_room(StageContext& stage) {
   if (requests.empty()) return Status();
   RDMACC_RETURN_IF_ERROR(
       stage.engine.storage.allocate(requests, stage.stamps.ctts, stage.allocation_counters));
-  for (size_t i = 0; i < requests.size(); i++) take_room(requests[i], *owners[i]);
+  for (size_t i = 0; i < requests.size(); i++) {
+    take_room(requests[i], *owners[i], accesses);
+  }
   return Status();
 }
 
-void WritePlan::take_room(const SlotRequest& got, PlannedWrite& write) {
+void WritePlan::take_room(const SlotRequest& got, PlannedWrite& write, Accesses& accesses) {
   if (!got.overflow.null()) {
     write.new_overflow = got.overflow;
     allocated_.push_back({got.overflow, FreeKind::kOverflow});
   }
   if (!got.want_slot) return;
   allocated_.push_back({got.slot, FreeKind::kSlot});
-  Access& access = accesses_.emplace_back();
+  Access& access = accesses.emplace_back();
   access.header = got.slot;
   access.write = true;
   access.locked = false;  // held, but given back by free(), not by Release
@@ -104,7 +110,7 @@ void WritePlan::take_room(const SlotRequest& got, PlannedWrite& write) {
 
 std::vector<LockWork>& WritePlan::plan_locks() {
   locks_.clear();
-  std::unordered_map<const Access*, size_t> gap_locks;
+  std::unordered_map<const Access*, size_t> gap_locks;  // takes no memory while it is empty
   for (const PlannedWrite& write : writes_) {
     if (write.kind != WriteKind::kInsert && !write.tuple->locked) {
       locks_.push_back(LockWork{write.tuple, {}, {}, false});

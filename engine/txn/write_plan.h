@@ -1,10 +1,10 @@
 #pragma once
 #include <deque>
-#include <memory_resource>
 #include <string>
 
 #include "engine/txn/find.h"
 #include "engine/txn/lock.h"
+#include "engine/txn/stable_list.h"
 
 namespace rdmacc {
 
@@ -15,6 +15,7 @@ struct KeyWrite {
   std::string_view key;  // outlives the plan
   bool deleted = false;
   std::string_view row;     // unless deleted
+  std::string_view record;  // as the log has it, and outlives the plan; empty: it is made here
   Access* tuple = nullptr;  // of a row, or of the tombstone of one; nullptr: there is none
   uint64_t overflow = 0;    // offset of its overflow block, 0 = none
 };
@@ -27,7 +28,7 @@ struct PlannedWrite {
   WriteKind kind = WriteKind::kUpdate;
   Access* tuple = nullptr;  // of an insert: known once room is allocated
   Access* gap = nullptr;    // of what relinks: the gap header that guards the key
-  std::string record;
+  std::string_view record;
   GlobalAddress new_overflow, old_overflow;
   uint16_t record_size = 0, history = 0;  // of the table
 
@@ -40,24 +41,28 @@ struct PlannedWrite {
 // its part. Its user finds the gap headers. Used by one coroutine.
 class WritePlan {
  public:
-  using Accesses = std::pmr::deque<Access>;
-
-  // `accesses` outlives this, and gets those of inserted tuples.
-  explicit WritePlan(Accesses& accesses) : accesses_(accesses) {}
+  using Accesses = StableList<Access>;
 
   // A delete unlinks the tuple, or leaves a tombstone where old versions are read.
   PlannedWrite& add(const ProtocolRules& rules, const KeyWrite& write);
   bool empty() const { return writes_.empty(); }
   std::span<PlannedWrite> all() { return writes_; }
-  void clear() { writes_.clear(); }
+  // For the next transaction; the memory is kept.
+  void clear() {
+    writes_.clear();
+    locks_.clear();
+    allocated_.clear();
+    made_records_.clear();
+  }
 
   // Look-ups of the gap headers that are not known yet, and in `of` the writes that need them.
   std::vector<KeyWork> missing_gaps(std::vector<PlannedWrite*>& of);
   // Forgets gap headers that were only located and, as looks for other keys have shown since, do
   // not hold the key any more: they are missing again.
   void forget_moved_gaps();
-  // Slots for inserts, blocks for records that do not fit their slot: all or nothing.
-  Status allocate_room(StageContext& stage);
+  // Slots for inserts, blocks for records that do not fit their slot: all or nothing. `accesses`
+  // outlives this, and gets those of inserted tuples.
+  Status allocate_room(StageContext& stage, Accesses& accesses);
   // What has to be locked, gap headers with the entries that are wanted in their groups.
   std::vector<LockWork>& plan_locks();
   std::vector<LockWork>& locks() { return locks_; }
@@ -73,12 +78,12 @@ class WritePlan {
 
  private:
   using SlotRequest = StorageClient::SlotRequest;
-  void take_room(const SlotRequest& got, PlannedWrite& write);
+  void take_room(const SlotRequest& got, PlannedWrite& write, Accesses& accesses);
 
-  Accesses& accesses_;
   std::vector<PlannedWrite> writes_;
   std::vector<LockWork> locks_;
   std::vector<StorageClient::FreeRequest> allocated_;
+  std::deque<std::string> made_records_;
 };
 
 }  // namespace rdmacc

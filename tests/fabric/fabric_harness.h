@@ -35,6 +35,7 @@ struct HarnessOptions {
   // shm, tcp: a seed of pauses between verbs. VERB_DELAYS in the environment gives one to every
   // harness that has none.
   std::optional<uint64_t> verb_delays;
+  bool mapped = true;         // shm: ShmOptions::mapped
   bool member_table = false;  // verbs: members() in place of channels
 };
 

@@ -109,7 +109,7 @@ void LocalPart::add_write(const OrderedWrite& write) {
   if (tuple) accesses_.push_back(found.access);
   PlannedWrite& planned =
       writes_.add(stage_.rules, {key->name.table, key->hash, key->name.key, write.deleted,
-                                 write.row, tuple ? &accesses_.back() : nullptr, found.overflow});
+                                 write.row, {}, tuple ? &accesses_.back() : nullptr, found.overflow});
   if (planned.kind == WriteKind::kInsert) planned.gap = share_gap(found.gap);
 }
 
@@ -127,7 +127,7 @@ Status LocalPart::make_room(const std::vector<OrderedWrite>& writes) {
   CHECK(writes_.empty());
   for (const OrderedWrite& write : writes) add_write(write);
   Status status = find_gaps();
-  if (status.ok()) status = writes_.allocate_room(stage_);
+  if (status.ok()) status = writes_.allocate_room(stage_, accesses_);
   if (!status.ok()) {
     writes_.clear();
     gap_of_.clear();

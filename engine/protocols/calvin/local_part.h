@@ -51,9 +51,10 @@ class LocalPart {
   const OrderedRequest& request_;
   std::deque<LocalKey> keys_;
   std::unordered_map<std::string, LocalKey*> key_of_;
-  std::pmr::deque<Access> accesses_;  // that are written
+  std::pmr::monotonic_buffer_resource memory_;
+  WritePlan::Accesses accesses_{&memory_};  // that are written
   std::unordered_map<uint64_t, Access*> gap_of_;
-  WritePlan writes_{accesses_};
+  WritePlan writes_;
 };
 
 }  // namespace rdmacc

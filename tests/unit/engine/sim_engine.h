@@ -12,12 +12,13 @@ namespace rdmacc {
 class SimEngine {
  public:
   explicit SimEngine(uint64_t seed, uint32_t replicas = 0, NodeId nodes = 2,
-                     uint64_t region_bytes = 192ull << 20) {
+                     uint64_t region_bytes = 192ull << 20, bool one_by_one = false) {
     topology_.nodes = nodes;
     topology_.workers_max = 16;
     topology_.region_bytes = region_bytes;
     SimOptions options;
     options.seed = seed;
+    options.one_by_one = one_by_one;
     fabric_ = SimFabric::create(topology_, options);
     for (NodeId node = 0; node < nodes; node++) {
       auto thread = NodeThread::open(*fabric_, node, 0, NodeOptions{});

@@ -1,0 +1,82 @@
+#pragma once
+#include <algorithm>
+#include <memory_resource>
+#include <new>
+#include <type_traits>
+
+namespace rdmacc {
+
+// Objects that stay where they are, in the order in which they came: a list of chunks, each larger
+// than the one before. Nothing is taken out again; the memory is given back as a whole, by its
+// owner, so that a list ends without a walk over its objects.
+template <typename T>
+class StableList {
+  static_assert(std::is_trivially_destructible_v<T>);
+  struct Chunk;
+
+ public:
+  explicit StableList(std::pmr::memory_resource* memory) : memory_(memory) {}
+  StableList(const StableList&) = delete;
+  StableList& operator=(const StableList&) = delete;
+
+  template <typename... Arguments>
+  T& emplace_back(Arguments&&... arguments) {
+    if (last_ == nullptr || last_->used == last_->room) grow();
+    return *new (&last_->objects()[last_->used++]) T(std::forward<Arguments>(arguments)...);
+  }
+  void push_back(const T& object) { emplace_back(object); }
+  bool empty() const { return first_ == nullptr; }
+  T& back() { return last_->objects()[last_->used - 1]; }
+  // Forgets the objects; their memory stays with its owner.
+  void clear() { first_ = last_ = nullptr; }
+
+  template <typename Object, typename InChunk>
+  class Iterator {
+   public:
+    explicit Iterator(InChunk* chunk) : chunk_(chunk) {}
+    Object& operator*() const { return chunk_->objects()[at_]; }
+    Iterator& operator++() {
+      if (++at_ == chunk_->used) {
+        chunk_ = chunk_->next;
+        at_ = 0;
+      }
+      return *this;
+    }
+    bool operator!=(const Iterator& other) const {
+      return chunk_ != other.chunk_ || at_ != other.at_;
+    }
+
+   private:
+    InChunk* chunk_;
+    size_t at_ = 0;
+  };
+  auto begin() { return Iterator<T, Chunk>(first_); }
+  auto end() { return Iterator<T, Chunk>(nullptr); }
+  auto begin() const { return Iterator<const T, const Chunk>(first_); }
+  auto end() const { return Iterator<const T, const Chunk>(nullptr); }
+
+ private:
+  static constexpr size_t kRoomMin = 12, kRoomMax = 1024;
+
+  struct Chunk {
+    Chunk* next;
+    size_t used, room;
+    T* objects() { return reinterpret_cast<T*>(this + 1); }
+    const T* objects() const { return reinterpret_cast<const T*>(this + 1); }
+  };
+  static_assert(alignof(T) <= alignof(Chunk));
+
+  void grow() {
+    const size_t room = last_ == nullptr ? kRoomMin : std::min(2 * last_->room, kRoomMax);
+    void* memory = memory_->allocate(sizeof(Chunk) + room * sizeof(T), alignof(Chunk));
+    Chunk* chunk = new (memory) Chunk{nullptr, 0, room};
+    (last_ == nullptr ? first_ : last_->next) = chunk;
+    last_ = chunk;
+  }
+
+  std::pmr::memory_resource* const memory_;
+  Chunk* first_ = nullptr;
+  Chunk* last_ = nullptr;
+};
+
+}  // namespace rdmacc

@@ -1,0 +1,128 @@
+// After some transactions on mapped memory, none of them takes memory from the heap.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+#include "engine/node/node_thread.h"
+#include "engine/protocols/registry.h"
+#include "engine/session.h"
+#include "rdma/shm/shm_fabric.h"
+
+namespace {
+
+std::atomic<uint64_t> allocations = 0;
+
+}  // namespace
+
+void* operator new(size_t bytes) {
+  allocations.fetch_add(1, std::memory_order_relaxed);
+  if (void* memory = std::malloc(bytes)) return memory;
+  throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+
+namespace rdmacc {
+namespace {
+
+// A node and a coordinator on shared memory, stepped by one thread.
+class HeapFree : public testing::TestWithParam<Protocol> {
+ protected:
+  HeapFree() {
+    topology_.nodes = 1;
+    topology_.workers_max = 4;
+    topology_.region_bytes = 64ull << 20;
+    fabric_ = std::move(ShmFabric::create(name_, topology_, {.huge_pages = false}).value());
+    node_ = std::move(NodeThread::open(*fabric_, 0, 0, NodeOptions{}).value());
+    coordinator_ = std::make_unique<Coordinator>(std::move(fabric_->join().value()), topology_,
+                                                 EngineOptions{});
+  }
+  ~HeapFree() override {
+    coordinator_.reset();
+    node_.reset();
+    fabric_.reset();
+    ShmFabric::destroy(name_);
+  }
+
+  void run(const std::function<void(Session&)>& task) {
+    bool done = false;
+    CHECK(coordinator_->worker().scheduler().spawn([&] {
+      Session session(*coordinator_);
+      task(session);
+      done = true;
+    }));
+    for (int step = 0; step < 10'000'000 && !done; step++) {
+      coordinator_->worker().scheduler().step();
+      node_->worker().scheduler().step();
+    }
+    ASSERT_TRUE(done);
+  }
+
+  void load(Session& session) {
+    TableSpec spec;
+    spec.relfilenode = 1;
+    spec.record_size = 96;
+    spec.history = 2;
+    auto table = session.create_table(spec);
+    ASSERT_TRUE(table.ok());
+    table_ = table->id;
+    ASSERT_TRUE(session.begin(options()).ok());
+    for (int i = 0; i < kRows; i++) {
+      names_.push_back("key " + std::to_string(i));
+      ASSERT_TRUE(session.insert(table_, names_.back(), std::string(64, '0')).ok());
+    }
+    ASSERT_TRUE(session.commit().ok());
+  }
+  // Ten reads, of which two rows are updated.
+  void transact(Session& session, int number) {
+    std::array<std::string_view, 10> keys;
+    std::array<RowView, 10> rows;
+    for (int i = 0; i < 10; i++) keys[i] = names_[(number * 10 + i) % kRows];
+    const std::array<char, 64> row{};
+    ASSERT_TRUE(session.begin(options()).ok());
+    ASSERT_TRUE(session.get_many(table_, keys, rows).ok());
+    for (const RowView& each : rows) ASSERT_TRUE(each.found);
+    for (const int i : {3, 7}) {
+      ASSERT_TRUE(session.put(table_, keys[i], {row.data(), row.size()}).ok());
+    }
+    ASSERT_TRUE(session.commit().ok());
+  }
+  TxnOptions options() const {
+    TxnOptions options;
+    options.protocol = GetParam();
+    return options;
+  }
+
+  static constexpr int kRows = 60;
+  const std::string name_ = "heap_free_" + std::to_string(getpid());
+  Topology topology_;
+  std::unique_ptr<ShmFabric> fabric_;
+  std::unique_ptr<NodeThread> node_;
+  std::unique_ptr<Coordinator> coordinator_;
+  TableId table_ = kNoTable;
+  std::vector<std::string> names_;
+};
+
+TEST_P(HeapFree, SteadyStateTakesNothing) {
+  constexpr int kWarmUp = 300, kCounted = 300;
+  run([&](Session& session) {
+    load(session);
+    for (int i = 0; i < kWarmUp && !HasFailure(); i++) transact(session, i);
+    const uint64_t before = allocations.load();
+    for (int i = 0; i < kCounted && !HasFailure(); i++) transact(session, i);
+    EXPECT_EQ(0u, allocations.load() - before);
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Protocols, HeapFree,
+                         testing::Values(Protocol::kNowait, Protocol::kWaitdie, Protocol::kOcc,
+                                         Protocol::kMvcc, Protocol::kSundial),
+                         [](const testing::TestParamInfo<Protocol>& each) {
+                           return std::string(protocol_name(each.param));
+                         });
+
+}  // namespace
+}  // namespace rdmacc

@@ -1,0 +1,124 @@
+// Rounds of verbs are carried out by chains or in place; which of them makes no difference to what
+// a transaction does: both ports touch the same words of every node in the same order.
+#include <tuple>
+
+#include "tests/unit/engine/two_sessions.h"
+
+namespace rdmacc {
+namespace {
+
+// What a verb touches, without the values, which follow from the time.
+using Touch = std::tuple<NodeId, Opcode, uint64_t, uint32_t, WordOrder>;
+
+class PortsTest : public testing::TestWithParam<ProtocolAndStages> {
+ protected:
+  TxnOptions options() const {
+    TxnOptions options;
+    options.protocol = std::get<0>(GetParam());
+    options.plan = StagePlan(std::get<1>(GetParam()));
+    return options;
+  }
+
+  // Everything that a session can do to rows, alone, on a cluster of its own.
+  std::vector<Touch> touches(bool one_by_one) {
+    SimEngine engine(7, 1, 2, 192ull << 20, one_by_one);
+    Coordinator& coordinator = engine.add_coordinator();
+    const WorkerId self = coordinator.worker().id();
+    std::vector<Touch> touched;
+    chains_ = 0;
+    engine.fabric().set_rewriter([&](WorkerId worker, NodeId node, std::vector<Verb>& verbs) {
+      if (worker != self) return;
+      ++chains_;
+      for (const Verb& verb : verbs) {
+        touched.emplace_back(node, verb.opcode, verb.remote_offset, verb.bytes, verb.order);
+      }
+    });
+    engine.run(coordinator, [&] { work(coordinator); });
+    // Between two nodes no order is promised.
+    std::stable_sort(touched.begin(), touched.end(), [](const Touch& one, const Touch& other) {
+      return std::get<NodeId>(one) < std::get<NodeId>(other);
+    });
+    return touched;
+  }
+
+  void work(Coordinator& coordinator) {
+    Session session(coordinator);
+    TableSpec spec;
+    spec.relfilenode = 1;
+    spec.record_size = 64;
+    spec.history = 3;
+    auto table = session.create_table(spec);
+    ASSERT_TRUE(table.ok());
+    insert(session, table->id);
+    change(session, table->id);
+    read(session, table->id);
+  }
+  void insert(Session& session, TableId table) {
+    ASSERT_TRUE(session.begin(options()).ok());
+    for (int i = 0; i < kRows; i++) {
+      ASSERT_TRUE(session.insert(table, "key " + std::to_string(i), "row").ok());
+    }
+    ASSERT_TRUE(session.commit().ok());
+  }
+  // An update that fits its slot, one that does not, a delete, an insert, a key that is absent.
+  void change(Session& session, TableId table) {
+    RowView row;
+    ASSERT_TRUE(session.begin(options()).ok());
+    ASSERT_TRUE(session.put(table, "key 1", "other").ok());
+    ASSERT_TRUE(session.put(table, "key 2", std::string(900, 'x')).ok());
+    ASSERT_TRUE(session.remove(table, "key 3").ok());
+    ASSERT_TRUE(session.insert(table, "key new", "row").ok());
+    ASSERT_TRUE(session.get(table, "key absent", row).ok());
+    EXPECT_FALSE(row.found);
+    ASSERT_TRUE(session.commit().ok());
+  }
+  void read(Session& session, TableId table) {
+    std::vector<std::string> names;
+    for (int i = 0; i < kRows; i++) names.push_back("key " + std::to_string(i));
+    const std::vector<std::string_view> keys(names.begin(), names.end());
+    std::vector<RowView> rows(keys.size());
+    ASSERT_TRUE(session.begin(options()).ok());
+    ASSERT_TRUE(session.get_many(table, keys, rows).ok());
+    EXPECT_EQ("other", rows[1].row);
+    EXPECT_EQ(900u, rows[2].row.size());
+    EXPECT_FALSE(rows[3].found);
+    auto scan = session.scan(table);
+    ASSERT_TRUE(scan.ok());
+    std::vector<RowView> batch;
+    size_t seen = 0;
+    do {
+      ASSERT_TRUE(session.scan_next(**scan, batch).ok());
+      seen += batch.size();
+    } while (!batch.empty());
+    EXPECT_EQ(kRows + 0u, seen);
+    scan->reset();
+    ASSERT_TRUE(session.commit().ok());
+  }
+
+  static constexpr int kRows = 20;
+  size_t chains_ = 0;
+};
+
+TEST_P(PortsTest, TouchTheSameWordsInTheSameOrder) {
+  const std::vector<Touch> posted = touches(false);
+  const size_t chains = chains_;
+  const std::vector<Touch> in_place = touches(true);
+  ASSERT_FALSE(HasFailure());
+  EXPECT_LT(2 * chains, chains_) << "verbs are not carried out one by one";
+  ASSERT_EQ(posted.size(), in_place.size());
+  for (size_t i = 0; i < posted.size(); i++) {
+    ASSERT_TRUE(posted[i] == in_place[i])
+        << "verb " << i << ": offset " << std::get<uint64_t>(posted[i]) << " and "
+        << std::get<uint64_t>(in_place[i]);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Protocols, PortsTest,
+    testing::Combine(testing::Values(Protocol::kNowait, Protocol::kWaitdie, Protocol::kOcc,
+                                     Protocol::kMvcc, Protocol::kSundial),
+                     testing::Values(kOneSided)),
+    name_of);
+
+}  // namespace
+}  // namespace rdmacc
