@@ -1,6 +1,7 @@
 #pragma once
 #include <span>
 
+#include "engine/api/plain_data.h"
 #include "engine/verify/finding.h"
 
 // Whether tables are sound, found out read-only and beside whatever traffic there is: what amcheck
@@ -9,11 +10,6 @@
 // a table is not there (any more).
 
 namespace rdmacc {
-
-struct TableToVerify {
-  TableId table = kNoTable;
-  bool ordered_index = false;  // its rows are the nodes of one (engine/index)
-};
 
 struct VerifyReport {
   std::vector<Finding> findings;

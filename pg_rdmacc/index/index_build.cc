@@ -88,7 +88,7 @@ void insert_entry(Relation relation, const RdmaccIndex* index, BridgeBytes entry
   rdmacc_enter_write(GetCurrentCommandId(true));
   bridge_start_index_insert(index->id, entry);
   rdmacc_pump();
-  if (may_exist && bridge_error()->code == BRIDGE_DUPLICATE_KEY) return;
+  if (may_exist && bridge_error()->code == rdmacc::Code::kDuplicateKey) return;
   rdmacc_check("could not build an index", RelationGetRelationName(relation));
 }
 

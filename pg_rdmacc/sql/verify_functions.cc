@@ -58,14 +58,14 @@ void put_finding(ReturnSetInfo* result, const char* finding, Oid relation, int n
 /* A table and its indexes, with the engine tables that they are in. */
 struct Verified {
   int count;
-  BridgeTableToVerify* tables;
+  rdmacc::TableToVerify* tables;
   Oid* relations;
 };
 
 void list_tables(Relation relation, Verified* out) {
   const RdmaccIndexSet indexes = rdmacc_secondary_indexes(relation);
   const size_t most = static_cast<size_t>(indexes.count) + 1;
-  out->tables = static_cast<BridgeTableToVerify*>(palloc(most * sizeof(BridgeTableToVerify)));
+  out->tables = static_cast<rdmacc::TableToVerify*>(palloc(most * sizeof(rdmacc::TableToVerify)));
   out->relations = static_cast<Oid*>(palloc(most * sizeof(Oid)));
   out->tables[0] = {.table = rdmacc_table(relation)->id, .ordered_index = false};
   out->relations[0] = RelationGetRelid(relation);

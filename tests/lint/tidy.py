@@ -23,7 +23,7 @@ BYTES_MAX = 256 * 1024
 ROOMS = (
     "rdma/base", "rdma/fabric", "rdma/coroutine", "rdma/rpc", "rdma/bootstrap", "rdma/shm",
     "rdma/sim", "rdma/tcp", "rdma/verbs", "rdma/open",
-    "engine/storage", "engine/cluster", "engine/log", "engine/txn", "engine/protocols",
+    "engine/api", "engine/storage", "engine/cluster", "engine/log", "engine/txn", "engine/protocols",
     "engine/protocols/calvin", "engine/stats", "engine/check", "engine", "engine/index",
     "engine/verify", "engine/workloads", "engine/node", "engine/bench",
     "pg_rdmacc/bridge", "pg_rdmacc/server", "pg_rdmacc/xact", "pg_rdmacc/codec",
@@ -35,8 +35,11 @@ ROOMS = (
     "tests/unit/storage", "tests/unit/verify", "tests/unit/workloads", "tests/verbs",
 )
 RANKS = {room: rank for rank, room in enumerate(ROOMS)}
+# What PostgreSQL's side sees of the engine, too: these include each other and C's headers alone.
+PLAIN_HEADERS = {"engine/api/plain_data.h", "rdma/base/code.h", "rdma/base/verb_counters.h"}
+C_HEADERS = {"cstddef", "cstdint"}
 # What pg_rdmacc's bridge may include of the engine.
-BRIDGE_HEADERS = {"engine/session.h", "engine/protocols/registry.h", "rdma/open/open_fabric.h",
+BRIDGE_HEADERS = {"engine/api/plain_data.h", "engine/session.h", "engine/protocols/registry.h", "rdma/open/open_fabric.h",
                   "rdma/bootstrap/cluster_watch.h", "rdma/bootstrap/cluster_config.h",
                   "rdma/bootstrap/loopback_files.h", "engine/stats/shared_stats.h",
                   "engine/stats/stats_recorder.h", "engine/index/ordered_index.h",
@@ -102,6 +105,16 @@ def check_layers(sources):
                     yield f"{path}:{number}: pg_rdmacc sees the engine through its session alone"
             elif RANKS[included] >= RANKS[room]:
                 yield f"{path}:{number}: {room} must not include {match.group(1)}"
+
+
+def check_plain_data(sources):
+    for path in sorted(PLAIN_HEADERS):
+        if path not in sources:
+            yield f"PLAIN_HEADERS: there is no {path}"
+            continue
+        for included in re.findall(r'^#include [<"]([^>"]+)[>"]', sources[path], re.M):
+            if included not in PLAIN_HEADERS | C_HEADERS:
+                yield f"{path}: is seen beside postgres.h and must not include {included}"
 
 
 def check_rooms(sources):
@@ -355,6 +368,7 @@ def main():
              and not path.startswith("expected/")}
     rules = {
         "layers": check_layers(sources),
+        "plain data": check_plain_data(sources),
         "rooms": check_rooms(sources),
         "rooms' READMEs": check_room_readmes(sources),
         "PostgreSQL's headers": check_server_headers(sources),
