@@ -27,8 +27,8 @@ std::string Finding::to_string() const {
   return text;
 }
 
-uint64_t VerifyOptions::pause_us(uint32_t look) const {
-  return std::min(kFirstPauseUs << std::min(look, kDoublingsMax), pause_us_max);
+uint64_t VerifyOptions::pause_us(uint32_t pass) const {
+  return std::min(kFirstPauseUs << std::min(pass, kDoublingsMax), pause_us_max);
 }
 
 }  // namespace rdmacc

@@ -27,14 +27,14 @@ constexpr char kFindingUnreadable[] = "unreadable";       // what a transaction 
 constexpr char kFindingTreeNode[] = "tree node";          // of an ordered index
 constexpr char kFindingNoEntry[] = "no index entry";      // for a row
 constexpr char kFindingNoRow[] = "no row";                // for an index entry
-// Not right as far as the looks went, but locked at all of them.
+// Not sound in any pass, but locked in each, so that a change may have been half done.
 constexpr char kFindingBusy[] = "busy";
 
 struct VerifyOptions {
   TxnOptions txn;      // of the transactions that look keys up and scan
   bool units = false;  // also units of the nodes that no table leads to
-  // How often what looked wrong is looked at again, with pauses that grow.
-  uint32_t looks_max = 24;
+  // How often what seems wrong is read, with pauses that grow.
+  uint32_t passes_max = 24;
   uint64_t pause_us_max = 250'000;
   // Lines of progress, for a caller that shows them (empty: none).
   std::function<void(const std::string& line)> progress;
@@ -42,7 +42,7 @@ struct VerifyOptions {
   std::function<bool()> cancelled;
 
   bool is_cancelled() const { return cancelled && cancelled(); }
-  uint64_t pause_us(uint32_t look) const;
+  uint64_t pause_us(uint32_t pass) const;
 };
 
 std::string hex(std::string_view bytes);

@@ -61,7 +61,12 @@ OLD_NAMES = re.compile(
     r"kMethodSettleIndex|impatient|peek_key|PeekCache|forget_peeked|unsure_|"
     r"unsure_of_shares_|kSharesMax|lost_shares|shares_lost|GatePass|enter_alone|kAskedAlone|"
     r"kPassageUsMax|passage_lasts|Leftovers?|leftovers_|TcpDoor|TcpGuest|tcp_door|tcp_guest|"
-    r"verbs_meeting|gate_passage|bridge_forsake|RdmaccKeyOffer|key_moves)\b")
+    r"verbs_meeting|gate_passage|bridge_forsake|RdmaccKeyOffer|key_moves|"
+    r"share_sweep|ShareSweep(er)?|share_clearing|sharers_|kPlaceLengthBytes|kPlacedTable|"
+    r"kStrangersMax)\b|"
+    # Exclusive gate mode; reader counts; admission.
+    r"\b(?:wants? to be alone|the gate alone|(?:gate|cluster) to (?:itself|themselves)|"
+    r"lost shares|shares (?:back|any more)|the one door|at the door)\b")
 WORDS_SKIP = ("tests/lint/", "docs/", ".md", ".gitignore", "scripts/", "tests/tap/")
 
 
