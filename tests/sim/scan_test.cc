@@ -2,9 +2,9 @@
 // through under every protocol, however they meet.
 #include <gtest/gtest.h>
 
-#include "engine/workloads/predicate.h"
 #include "tests/sim/each_protocol.h"
 #include "tests/sim/seeds.h"
+#include "tests/workloads/predicate.h"
 
 namespace rdmacc {
 namespace {
