@@ -1,5 +1,5 @@
 #pragma once
-#include "engine/verify/finding.h"
+#include "engine/verify/verify.h"
 
 namespace rdmacc {
 
