@@ -25,8 +25,9 @@ void Transaction::keep_locked_row(KeyState& state) {
       !state.tuple->locked || state.own != nullptr) {
     return;
   }
-  writes_.add(*parameters_.rules, {state.table, state.hash, state.key, false, state.row, {},
-                                   state.tuple, state.overflow});
+  writes_.add(
+      *parameters_.rules,
+      {state.table, state.hash, state.key, false, state.row, {}, state.tuple, state.overflow});
 }
 
 // What each key's own writes come to, against what the engine had.

@@ -13,7 +13,8 @@ namespace rdmacc {
 struct RecordState {
   Access* access = nullptr;
   HeaderSnapshot* snapshot = nullptr;  // registered; allocated by the driver when nullptr
-  std::byte* record = nullptr;  // registered; where kReadRecord goes, `record_bytes` of it; likewise
+  std::byte* record =
+      nullptr;  // registered; where kReadRecord goes, `record_bytes` of it; likewise
   uint32_t record_bytes = 0;
   uint32_t history = 0;  // old versions that the slot has room for
   // Out:

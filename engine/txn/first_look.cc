@@ -163,8 +163,8 @@ void FirstLook::note_found() {
       key.result = deleted ? KeyWork::Result::kMissing : KeyWork::Result::kFound;
       key.flags = record.accepted.flags;
       rdmacc::note_read(context_, record, key.access);
-      key.record = std::string_view(reinterpret_cast<const char*>(record.record),
-                                    record.accepted.length);
+      key.record =
+          std::string_view(reinterpret_cast<const char*>(record.record), record.accepted.length);
     }
   }
 }
@@ -173,8 +173,8 @@ Status FirstLook::read_overflow_blocks() {
   Status status;
   for (size_t i = 0; i < records_.size() && status.ok(); i++) {
     KeyWork& key = *key_of_[i];
-    const bool read = key.result == KeyWork::Result::kFound ||
-                      key.result == KeyWork::Result::kMissing;
+    const bool read =
+        key.result == KeyWork::Result::kFound || key.result == KeyWork::Result::kMissing;
     if (read) {
       status = fetch_overflow(context_, key, records_[i].record_bytes, batch_);
     }
@@ -211,8 +211,7 @@ Status FirstLook::settle() {
     const bool give_back = record.newly_locked && !wanted_by_other(all_, key);
     key.access = Access{};
     if (give_back) {
-      RDMACC_RETURN_IF_ERROR(
-          release_accesses(context_, std::span(&held, 1), /*certain=*/true));
+      RDMACC_RETURN_IF_ERROR(release_accesses(context_, std::span(&held, 1), /*certain=*/true));
     }
   }
   return Status();

@@ -92,9 +92,12 @@ class KeyStates {
     memcpy(record + sizeof(key_bytes), state.key.data(), key_bytes);
     char* const row_at = record + sizeof(key_bytes) + key_bytes;
     if (!row.empty()) memcpy(row_at, row.data(), row.size());
-    state.own = new (memory) OwnVersion{state.own, bytes,
-                                        command,   level,
-                                        deleted,   std::string_view(record, record_bytes),
+    state.own = new (memory) OwnVersion{state.own,
+                                        bytes,
+                                        command,
+                                        level,
+                                        deleted,
+                                        std::string_view(record, record_bytes),
                                         std::string_view(row_at, row.size())};
   }
   void forget_newest(KeyState& state) {

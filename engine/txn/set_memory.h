@@ -57,10 +57,9 @@ class SetMemory {
   };
 
   static size_t kind_of(size_t bytes) {
-    return bytes <= kBlockBytesMin
-               ? 0
-               : static_cast<size_t>(std::bit_width(bytes - 1) -
-                                     std::bit_width(kBlockBytesMin - 1));
+    return bytes <= kBlockBytesMin ? 0
+                                   : static_cast<size_t>(std::bit_width(bytes - 1) -
+                                                         std::bit_width(kBlockBytesMin - 1));
   }
   void* take_large(size_t bytes) {
     auto* large = new (::operator new(sizeof(Large) + bytes)) Large{nullptr, large_, bytes};

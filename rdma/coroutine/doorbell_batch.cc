@@ -5,15 +5,6 @@
 
 namespace rdmacc {
 
-void VerbCounters::add(const VerbCounters& other) {
-  round_trips += other.round_trips;
-  doorbells += other.doorbells;
-  reads += other.reads;
-  writes += other.writes;
-  atomics += other.atomics;
-  messages += other.messages;
-}
-
 void DoorbellBatch::add(NodeId node, const Verb& verb) {
   // The one before, not this one: a round of one verb waits no more often than any other.
   if (port_ == Endpoint::Port::kOneByOne && !verbs_.empty() && scheduler_.in_coroutine()) {

@@ -1,6 +1,7 @@
 #pragma once
 #include <boost/container/small_vector.hpp>
 
+#include "rdma/base/verb_counters.h"
 #include "rdma/coroutine/scheduler.h"
 #include "rdma/fabric/mapped_memory.h"
 
@@ -21,18 +22,6 @@
 // of a few verbs takes no memory from the heap.
 
 namespace rdmacc {
-
-// What a transaction cost on the wire; also summed per worker.
-struct VerbCounters {
-  uint64_t round_trips = 0;  // rounds waited for (RPC rounds included)
-  uint64_t doorbells = 0;
-  uint64_t reads = 0;
-  uint64_t writes = 0;
-  uint64_t atomics = 0;
-  uint64_t messages = 0;  // RPC requests
-
-  void add(const VerbCounters& other);
-};
 
 class DoorbellBatch {
  public:
@@ -70,7 +59,7 @@ class DoorbellBatch {
   }
   // What was prefetched is on its way: other coroutines may run meanwhile.
   void await_prefetched() {
-    if (mapped_ != nullptr) scheduler_.give_way();
+    if (mapped_ != nullptr) scheduler_.yield_to_ready();
   }
 
   bool empty() const { return !in_place_ && verbs_.empty(); }
@@ -83,7 +72,8 @@ class DoorbellBatch {
     ++counters_.doorbells;
     ++counters_.round_trips;
     scheduler_.count_round();
-    if (!failed_) [[likely]] return Status();
+    if (!failed_) [[likely]]
+      return Status();
     failed_ = false;
     return unreachable();
   }

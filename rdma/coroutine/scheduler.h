@@ -68,7 +68,7 @@ class Scheduler {
   // The same, and no other coroutine of this worker runs until then.
   void await_alone(Completion& completion);
   // Yields if another coroutine is ready to run.
-  void give_way() {
+  void yield_to_ready() {
     if (ready_ > 0) yield();
   }
   // A coroutine that never has to wait lets the endpoint be polled and timers fire now and then.

@@ -32,8 +32,8 @@ FabricHarness::FabricHarness(FabricKind kind, HarnessOptions options) : options_
     fabric_ = std::move(sim);
   } else if (kind == FabricKind::kShm) {
     cluster_ = unique_cluster();
-    auto shm = ShmFabric::create(cluster_, options.topology, {.mapped = options_.mapped,
-                                                           .verb_delays = options_.verb_delays});
+    auto shm = ShmFabric::create(cluster_, options.topology,
+                                 {.mapped = options_.mapped, .verb_delays = options_.verb_delays});
     CHECK(shm.ok());
     fabric_ = std::move(*shm);
   } else if (kind == FabricKind::kTcp) {
@@ -63,13 +63,13 @@ ClusterConfig FabricHarness::make_config() {
 
 void FabricHarness::open_tcp(const ClusterConfig& config) {
   for (NodeId n = 0; n + options_.nodes_down < options_.topology.nodes; ++n) {
-    auto node = TcpFabric::open_as_node(config, n, {.mapped = options_.mapped,
-                                                           .verb_delays = options_.verb_delays});
+    auto node = TcpFabric::open_as_node(
+        config, n, {.mapped = options_.mapped, .verb_delays = options_.verb_delays});
     CHECK(node.ok());
     node_fabrics_.push_back(std::move(*node));
   }
-  auto tcp = TcpFabric::open(config, {.mapped = options_.mapped,
-                                                           .verb_delays = options_.verb_delays});
+  auto tcp =
+      TcpFabric::open(config, {.mapped = options_.mapped, .verb_delays = options_.verb_delays});
   CHECK(tcp.ok());
   fabric_ = std::move(*tcp);
 }

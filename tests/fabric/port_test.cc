@@ -55,8 +55,8 @@ std::vector<uint64_t> outcome_of_rounds(FabricHarness& harness, uint64_t seed) {
       outcome.insert(outcome.end(), words, words + 8 * kVerbs);
       arena.reset();
     }
-    outcome.insert(outcome.end(), {counters.reads, counters.writes, counters.atomics,
-                                   counters.round_trips});
+    outcome.insert(outcome.end(),
+                   {counters.reads, counters.writes, counters.atomics, counters.round_trips});
   });
   for (NodeId node = 0; node < 2; ++node) {
     for (uint64_t i = 0; i < kPlaceWords; ++i) {

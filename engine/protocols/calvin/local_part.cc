@@ -35,6 +35,7 @@ Status LocalPart::look(LocalVerdict& verdict) {
     if (works[i].result == KeyWork::Result::kAborted) return aborted(works[i].reason);
     keys_[i].work = works[i];
   }
+  looked_ = true;
   return check(verdict);
 }
 
@@ -107,9 +108,14 @@ void LocalPart::add_write(const OrderedWrite& write) {
   if (found.result != KeyWork::Result::kFound && write.deleted) return;
   const bool tuple = !found.access.header.null();  // a row, or the tombstone of one
   if (tuple) accesses_.push_back(found.access);
-  PlannedWrite& planned =
-      writes_.add(stage_.rules, {key->name.table, key->hash, key->name.key, write.deleted,
-                                 write.row, {}, tuple ? &accesses_.back() : nullptr, found.overflow});
+  PlannedWrite& planned = writes_.add(stage_.rules, {key->name.table,
+                                                     key->hash,
+                                                     key->name.key,
+                                                     write.deleted,
+                                                     write.row,
+                                                     {},
+                                                     tuple ? &accesses_.back() : nullptr,
+                                                     found.overflow});
   if (planned.kind == WriteKind::kInsert) planned.gap = share_gap(found.gap);
 }
 
@@ -124,10 +130,11 @@ Access* LocalPart::share_gap(const Access& gap) {
 }
 
 Status LocalPart::make_room(const std::vector<OrderedWrite>& writes) {
-  CHECK(writes_.empty());
+  CHECK(looked_ && !has_room_ && writes_.empty());
   for (const OrderedWrite& write : writes) add_write(write);
   Status status = find_gaps();
   if (status.ok()) status = writes_.allocate_room(stage_, accesses_);
+  has_room_ = status.ok();
   if (!status.ok()) {
     writes_.clear();
     gap_of_.clear();
@@ -148,6 +155,7 @@ Status LocalPart::find_gaps() {
 }
 
 Status LocalPart::apply() {
+  CHECK(has_room_);
   if (writes_.empty()) return Status();
   RDMACC_RETURN_IF_ERROR(lock_accesses(stage_, writes_.plan_locks()));
   LogRecord record;

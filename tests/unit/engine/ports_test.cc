@@ -113,12 +113,12 @@ TEST_P(PortsTest, TouchTheSameWordsInTheSameOrder) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Protocols, PortsTest,
-    testing::Combine(testing::Values(Protocol::kNowait, Protocol::kWaitdie, Protocol::kOcc,
-                                     Protocol::kMvcc, Protocol::kSundial),
-                     testing::Values(kOneSided)),
-    name_of);
+INSTANTIATE_TEST_SUITE_P(Protocols, PortsTest,
+                         testing::Combine(testing::Values(Protocol::kNowait, Protocol::kWaitdie,
+                                                          Protocol::kOcc, Protocol::kMvcc,
+                                                          Protocol::kSundial),
+                                          testing::Values(kOneSided)),
+                         name_of);
 
 }  // namespace
 }  // namespace rdmacc
