@@ -105,6 +105,13 @@ class KeyStates {
     state.own = newest->before;
     memory_.give_back(newest, newest->bytes);
   }
+  // `row` may be that of the write which it replaces.
+  void replace_newest(KeyState& state, std::string_view row) {
+    OwnVersion* replaced = state.own;
+    write(state, replaced->command, replaced->level, false, row);
+    state.own->before = replaced->before;
+    memory_.give_back(replaced, replaced->bytes);
+  }
   // Hands own writes of levels >= `level` to the level below.
   void release(uint32_t level) {
     for (KeyState& state : states_) {

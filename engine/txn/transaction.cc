@@ -236,8 +236,7 @@ Status Transaction::amend(KeyState& state, std::string_view row) {
   if (!same || !fits) return write(state, false, row);
   write_set_bytes_ += row.size();
   write_set_bytes_ -= newest.row.size();
-  keys_.forget_newest(state);
-  keys_.write(state, command_, level_, false, row);
+  keys_.replace_newest(state, row);
   return Status();
 }
 

@@ -21,7 +21,7 @@ struct TxnFrame {
   // For the next transaction. False: it has grown too large to be kept.
   bool reset() {
     constexpr size_t kWritesKept = 1024;
-    if (record.writes.capacity() > kWritesKept) return false;
+    if (std::max(record.writes.capacity(), writes.room()) > kWritesKept) return false;
     scratch.reset();
     writes.clear();
     record.writes.clear();

@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <deque>
 #include <string>
 
@@ -46,6 +47,7 @@ class WritePlan {
   // A delete unlinks the tuple, or leaves a tombstone where old versions are read.
   PlannedWrite& add(const ProtocolRules& rules, const KeyWrite& write);
   bool empty() const { return writes_.empty(); }
+  size_t room() const { return std::max(writes_.capacity(), locks_.capacity()); }
   std::span<PlannedWrite> all() { return writes_; }
   // For the next transaction; the memory is kept.
   void clear() {
