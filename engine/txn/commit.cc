@@ -25,6 +25,7 @@ void Transaction::keep_locked_row(KeyState& state) {
       !state.tuple->locked || state.own != nullptr) {
     return;
   }
+  state.kept = true;
   writes_.add(
       *parameters_.rules,
       {state.table, state.hash, state.key, false, state.row, {}, state.tuple, state.overflow});
@@ -364,6 +365,7 @@ void Transaction::finish(HistoryOutcome outcome) {
 void Transaction::note_writes() {
   for (const KeyState& state : keys_.all()) {
     const OwnVersion* last = state.to_write();
+    if (state.kept) event(HistoryOp::kWrite, state.table, state.key, record_.stamp);
     if (last == nullptr) continue;
     const bool existed = state.base == KeyState::Base::kExists;
     const HistoryOp op = last->deleted ? HistoryOp::kDelete

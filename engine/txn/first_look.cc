@@ -12,13 +12,14 @@ namespace {
 
 // Of one batch; their memory is on the stack.
 constexpr size_t kKeysAtOnce = 16;
+// Of one chain: a longer one is left to the walk.
+constexpr uint32_t kBucketsMax = 8;
 
 struct Look {
   KeyWork* key;
   const CachedTable* table;
   NodeId node;
-  GlobalAddress bucket;   // null: the location cache knew the header
-  const Bucket* entries;  // what was read of it
+  GlobalAddress bucket;  // to be read; null: there is none (any more)
 };
 
 class FirstLook {
@@ -29,7 +30,7 @@ class FirstLook {
   Status at(std::span<KeyWork> keys) {
     RDMACC_RETURN_IF_ERROR(locate(keys));
     RDMACC_RETURN_IF_ERROR(read_buckets());
-    RDMACC_RETURN_IF_ERROR(choose_entries());
+    RDMACC_RETURN_IF_ERROR(take_records());
     if (records_.empty()) return Status();
     const std::span<RecordState> records(records_.data(), records_.size());
     // What was locked is noted in the keys' accesses, whatever comes of it.
@@ -42,8 +43,8 @@ class FirstLook {
  private:
   Status locate(std::span<KeyWork> keys);
   Status read_buckets();
-  uint64_t entry_of(uint64_t hash, const Bucket& bucket) const;
-  Status choose_entries();
+  GlobalAddress choose_entry(const Look& look, const Bucket& bucket) const;
+  Status take_records();
   void note_found();
   Status read_overflow_blocks();
   Status settle();
@@ -75,7 +76,7 @@ Status FirstLook::locate(std::span<KeyWork> keys) {
     if (table->roots[node].bits == 0) {
       RDMACC_RETURN_IF_ERROR(engine.tables.load_root(*table, node, false, context_.counters));
     }
-    looks_.emplace_back(Look{&key, table, node, GlobalAddress{}, nullptr});
+    looks_.emplace_back(Look{&key, table, node, GlobalAddress{}});
     engine.locations.prefetch(key.hash);
     TableCache::prefetch_group(*table, node, key.hash);
   }
@@ -95,41 +96,47 @@ Status FirstLook::locate(std::span<KeyWork> keys) {
   return Status();
 }
 
+// The home buckets of all keys in one round, then what is chained to those that have no entry.
 [[gnu::flatten]] Status FirstLook::read_buckets() {
   if (looks_.empty()) return Status();
   auto* images = context_.arena.allocate_array<Bucket>(looks_.size());
   if (images == nullptr) return out_of_registered_memory();
   batch_.await_prefetched();
-  for (size_t i = 0; i < looks_.size(); i++) {
-    Look& look = looks_[i];
-    if (look.bucket.null()) continue;
-    batch_.read(look.bucket, &images[i], sizeof(Bucket));
-    look.entries = &images[i];
-  }
-  return batch_.execute();
-}
-
-// The first entry with the key's tag; 0: there is none. If it is another key's, the walk will tell
-// them apart.
-uint64_t FirstLook::entry_of(uint64_t hash, const Bucket& bucket) const {
-  const uint16_t tag = tag_of(hash);
-  for (const uint64_t entry : bucket.entries) {
-    const uint64_t offset = entry_offset(entry);
-    if (entry_tag(entry) == tag && entry != 0 && context_.engine.layout.holds_header(offset)) {
-      return offset;
+  for (uint32_t round = 0; round < kBucketsMax; round++) {
+    for (size_t i = 0; i < looks_.size(); i++) {
+      if (!looks_[i].bucket.null()) batch_.read(looks_[i].bucket, &images[i], sizeof(Bucket));
+    }
+    if (batch_.empty()) return Status();
+    RDMACC_RETURN_IF_ERROR(batch_.execute());
+    for (size_t i = 0; i < looks_.size(); i++) {
+      if (!looks_[i].bucket.null()) looks_[i].bucket = choose_entry(looks_[i], images[i]);
     }
   }
-  return 0;
+  return Status();
 }
 
-Status FirstLook::choose_entries() {
+// Takes the first entry with the key's tag: if it is another key's, the walk will tell them apart.
+// The bucket to be read next; null: none.
+GlobalAddress FirstLook::choose_entry(const Look& look, const Bucket& bucket) const {
+  const RegionLayout& layout = context_.engine.layout;
+  const uint16_t tag = tag_of(look.key->hash);
+  for (const uint64_t entry : bucket.entries) {
+    const uint64_t offset = entry_offset(entry);
+    if (entry_tag(entry) != tag || entry == 0 || !layout.holds_header(offset)) continue;
+    look.key->access.header = GlobalAddress::make(look.node, offset);
+    return GlobalAddress{};
+  }
+  // A recycled group's bytes may be anything.
+  const bool leads_on = bucket.next != 0 && bucket.next % sizeof(Bucket) == 0 &&
+                        bucket.next <= layout.region_bytes - sizeof(Bucket);
+  return leads_on ? GlobalAddress::make(look.node, bucket.next) : GlobalAddress{};
+}
+
+// The records of the keys that have somewhere to look.
+Status FirstLook::take_records() {
   size_t record_bytes = 0;
   for (const Look& look : looks_) {
     KeyWork& key = *look.key;
-    if (look.entries != nullptr) {
-      const uint64_t chosen = entry_of(key.hash, *look.entries);
-      if (chosen != 0) key.access.header = GlobalAddress::make(look.node, chosen);
-    }
     if (key.access.header.null()) continue;
     key.access.table = key.table;
     key.access.key_hash = key.hash;

@@ -30,6 +30,7 @@ struct KeyState {
   uint64_t hash = 0;
   KeyState* same_hash = nullptr;  // the next one with this hash
   bool asked = false;             // looked up right now
+  bool kept = false;              // locked early and not written: installed as it is
 
   // The engine's part: kUnknown until it was looked up.
   enum class Base : uint8_t { kUnknown, kExists, kAbsent, kUnchecked } base = Base::kUnknown;

@@ -63,13 +63,11 @@ ClusterConfig FabricHarness::make_config() {
 
 void FabricHarness::open_tcp(const ClusterConfig& config) {
   for (NodeId n = 0; n + options_.nodes_down < options_.topology.nodes; ++n) {
-    auto node = TcpFabric::open_as_node(
-        config, n, {.mapped = options_.mapped, .verb_delays = options_.verb_delays});
+    auto node = TcpFabric::open_as_node(config, n, {.verb_delays = options_.verb_delays});
     CHECK(node.ok());
     node_fabrics_.push_back(std::move(*node));
   }
-  auto tcp =
-      TcpFabric::open(config, {.mapped = options_.mapped, .verb_delays = options_.verb_delays});
+  auto tcp = TcpFabric::open(config, {.verb_delays = options_.verb_delays});
   CHECK(tcp.ok());
   fabric_ = std::move(*tcp);
 }
