@@ -15,6 +15,10 @@ constexpr uint32_t kIndexedPercent = 20;
 constexpr uint32_t kDoorPercent = 40, kTightPercent = 40, kPreparedPercent = 25;
 constexpr uint32_t kDoorTransactions = 20;
 constexpr uint64_t kLoadsEventsMax = 400'000'000;
+constexpr uint32_t kRestartsAfterPercent = 30, kDropsAfterPercent = 25, kLonePercent = 30;
+constexpr uint32_t kLoneTransactions = 12;
+constexpr uint32_t kLongRowsPercent = 25, kStrikesPercent = 25;
+constexpr uint32_t kDeepPercent = 15, kDeepRows = 8;
 constexpr uint32_t kDelaysPercent = 50, kReadDelaysPercent = 30;
 // Only writers that read now and then, the usual share, read-mostly, all but a few, readers alone.
 constexpr std::array<uint32_t, 5> kReaderPercents = {0, 20, 50, 90, 100};
@@ -54,6 +58,19 @@ void draw_delays(SimScenario& scenario, Random& random) {
   if (!random.percent(kDelaysPercent)) return;
   scenario.delays = random.percent(kReadDelaysPercent) ? SimDelays::between_reads(random)
                                                        : SimDelays::draw(random);
+}
+
+// What a run is followed by, and what else makes it unlike others. Drawn apart, so that all else of
+// a seed stays as it was.
+void draw_after(SimScenario& scenario, uint64_t seed) {
+  Random random(seed ^ 0x5EC0'11D0);
+  scenario.restarts_after = random.percent(kRestartsAfterPercent);
+  scenario.drops_after = random.percent(kDropsAfterPercent);
+  if (random.percent(kLonePercent)) scenario.lone_transactions = kLoneTransactions;
+  if (scenario.load != SimScenario::Load::kDoor) return;
+  scenario.long_rows = random.percent(kLongRowsPercent) && !scenario.tight;
+  if (random.percent(kStrikesPercent))
+    scenario.strikes = 1 + static_cast<uint32_t>(random.below(3));
 }
 
 }  // namespace
@@ -117,6 +134,7 @@ SimScenario campaign_scenario(const CampaignVariant& variant, uint64_t seed) {
   if (random.percent(kIndexedPercent)) scenario.load = SimScenario::Load::kIndexed;
   draw_door(scenario, random, executes_procedures(variant.protocol));
   draw_delays(scenario, random);
+  draw_after(scenario, seed);
   return scenario;
 }
 
@@ -134,6 +152,14 @@ SimScenario loads_scenario(const CampaignVariant& variant, uint64_t seed) {
   scenario.transactions = 5;
   scenario.events_max = kLoadsEventsMax;
   scenario.delays = SimDelays::between_reads(random);
+  Random after(seed ^ 0xDEE9);
+  if (after.percent(kDeepPercent)) {
+    scenario.deep_rows = kDeepRows;
+    scenario.coordinators = 3;
+    scenario.coroutines = 1;
+  }
+  if (after.percent(kStrikesPercent)) scenario.strikes = 1 + static_cast<uint32_t>(after.below(3));
+  draw_after(scenario, seed);
   return scenario;
 }
 
@@ -154,6 +180,12 @@ std::string describe(const CampaignVariant& variant, const SimScenario& scenario
   if (!scenario.cpu_moves) text += ", whole lines";
   if (scenario.tight) text += ", little memory";
   if (scenario.prepared) text += ", prepared";
+  say(scenario.strikes, "struck");
+  say(scenario.deep_rows, "deep rows");
+  if (scenario.long_rows) text += ", long rows";
+  if (scenario.drops_after) text += ", dropped after";
+  if (scenario.restarts_after) text += ", restarted after";
+  say(scenario.lone_transactions, "alone");
   if (scenario.delays.any()) text += ", " + scenario.delays.describe();
   return text;
 }

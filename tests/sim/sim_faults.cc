@@ -57,6 +57,10 @@ void SimRun::inject_due_faults(uint64_t event) {
     faults_.erase(faults_.begin());
     inject(fault);
   }
+  if (strikes_ != nullptr) {
+    const std::optional<NodeId> struck = strikes_->due();
+    if (struck) inject({Fault::kRestartNode, event, *struck});
+  }
   start_due_nodes();
 }
 

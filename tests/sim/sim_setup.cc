@@ -43,6 +43,11 @@ SimRun::SimRun(const SimScenario& scenario)
     node_options_.maintain_every_us = kDoorMaintainUs;
     node_options_.structure = &ledger_;
   }
+  if (scenario.strikes > 0) {
+    strikes_ = std::make_unique<Strikes>(scenario.seed * 17 + 7, scenario.strikes, topology_.nodes,
+                                         &ledger_);
+  }
+  transactions_ = scenario.transactions;
   node_options_.resolve_every_us = 400;
   node_options_.drain_us_max = 5'000;
   node_options_.order.observer = [this](const OrderedAt& at, const OrderedOutcome& outcome,
@@ -82,7 +87,7 @@ std::unique_ptr<Workload> SimRun::make_workload() {
       options.accounts = 8;
       options.hot_accounts = 2;
       options.hot_access_percent = 30;
-      options.transfers_only = scenario_.kills + scenario_.node_restarts > 0;
+      options.transfers_only = scenario_.kills > 0 || loses_nodes();
       return std::make_unique<Smallbank>(options);
     }
     case SimScenario::Load::kPredicate: {
@@ -104,6 +109,7 @@ std::unique_ptr<Workload> SimRun::make_workload() {
       LoadsOptions options;
       options.rows_max = 20 + static_cast<uint32_t>(random_.below(180));
       options.hot_groups = 1 + static_cast<uint32_t>(random_.below(HotKeys::kGroupsMax));
+      options.deep_rows = scenario_.deep_rows;
       return std::make_unique<Loads>(options);
     }
     case SimScenario::Load::kDoor: {
@@ -113,6 +119,7 @@ std::unique_ptr<Workload> SimRun::make_workload() {
       options.rows_max = 10 + static_cast<uint32_t>(random_.below(60));
       options.read_only_percent = scenario_.read_only_percent.value_or(options.read_only_percent);
       if (scenario_.history != 0) options.history = scenario_.history;
+      options.long_rows = scenario_.long_rows;
       auto door = std::make_unique<Door>(options, &ledger_);
       door_ = door.get();
       decider_.observe(door_);

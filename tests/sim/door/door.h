@@ -12,6 +12,7 @@ struct DoorOptions {
   uint32_t operations_max = 8;      // of one transaction
   uint32_t read_only_percent = 20;  // of the transactions
   uint32_t history = kDefaultHistory;
+  bool long_rows = false;  // a few take more than a page, and their log records several segments
 };
 
 // Transactions that call every public operation of a Session, on two tables that grow by loads in

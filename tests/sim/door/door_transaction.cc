@@ -3,7 +3,10 @@
 namespace rdmacc {
 namespace {
 
-constexpr uint64_t kFillMax = 120;        // most rows fit their record, some overflow
+constexpr uint64_t kFillMax = 120;  // most rows fit their record, some overflow
+// Half of a log ring, several of its segments, more than a page.
+constexpr std::array<uint64_t, 3> kLongFills = {60'000, 150'000, 400'000};
+constexpr uint32_t kLongRowPercent = 2;
 constexpr uint64_t kReadKinds = 40;       // of 100 row operations only read
 constexpr uint64_t kReadKindsOfAll = 45;  // of 100 others
 constexpr uint64_t kPauseUsMax = 30;
@@ -117,7 +120,9 @@ DoorTransaction::Place DoorTransaction::draw_place() {
 std::string DoorTransaction::row_for(std::string_view key) {
   std::string row(key);
   row += ':';
-  row.append(random_.below(kFillMax + 1), static_cast<char>('a' + random_.below(26)));
+  const bool is_long = around_.options.long_rows && random_.percent(kLongRowPercent);
+  const uint64_t most = is_long ? kLongFills[random_.below(kLongFills.size())] : kFillMax;
+  row.append(random_.below(most + 1), static_cast<char>('a' + random_.below(26)));
   return row;
 }
 
