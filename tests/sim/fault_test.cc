@@ -68,6 +68,9 @@ TEST(Campaign, SeedsThatFailedOnce) {
       Failed{{Protocol::kNowait, LockMode::kShared},
              5396,
              "node 0 died in a sweep, which left the gate closed and a dead sharer inside"},
+      Failed{{Protocol::kNowait, LockMode::kExclusive},
+             73,
+             "a scan that skips locked rows met one twice, in a group that a split was cleaning"},
   };
   for (const Failed& each : failed) {
     SimRun run(campaign_scenario(each.variant, each.seed));
