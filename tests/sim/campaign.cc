@@ -65,8 +65,11 @@ void draw_delays(SimScenario& scenario, Random& random) {
 void draw_after(SimScenario& scenario, uint64_t seed) {
   Random random(seed ^ 0x5EC0'11D0);
   scenario.restarts_after = random.percent(kRestartsAfterPercent);
-  scenario.drops_after = random.percent(kDropsAfterPercent);
-  if (random.percent(kLonePercent)) scenario.lone_transactions = kLoneTransactions;
+  // Neither the rows to load nor those of a session alone may be refused.
+  scenario.drops_after = random.percent(kDropsAfterPercent) && !scenario.tight;
+  if (random.percent(kLonePercent) && !scenario.tight) {
+    scenario.lone_transactions = kLoneTransactions;
+  }
   if (scenario.load != SimScenario::Load::kDoor) return;
   scenario.long_rows = random.percent(kLongRowsPercent) && !scenario.tight;
   if (random.percent(kStrikesPercent))

@@ -125,7 +125,9 @@ Status DoorTransaction::scan(TableId table, DoorOp op) {
     RDMACC_RETURN_IF_ERROR(session_.scan_next(**cursor, batch));
     for (const RowView& view : batch) {
       const Place place{table, std::string(view.key)};
-      if (!seen.insert(place.second).second) doubt_ = "a scan gave " + place.second + " twice";
+      if (!seen.insert(place.second).second) {
+        doubt_ = std::string(name_of(op)) + " gave " + place.second + " twice";
+      }
       if (!cut) RDMACC_RETURN_IF_ERROR(check_row(place, view));
     }
   } while (!batch.empty() && !random_.percent(5));
