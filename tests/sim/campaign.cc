@@ -10,15 +10,18 @@ namespace {
 
 constexpr std::array kLoads = {SimScenario::Load::kMixed, SimScenario::Load::kBank,
                                SimScenario::Load::kPredicate};
-constexpr std::array kLoadNames = {"mixed", "bank", "predicate", "indexed", "loads", "door"};
+constexpr std::array kLoadNames = {"mixed", "bank", "predicate", "indexed",
+                                   "loads", "door", "heads"};
 constexpr uint32_t kIndexedPercent = 20;
 constexpr uint32_t kDoorPercent = 40, kTightPercent = 40, kPreparedPercent = 25;
 constexpr uint32_t kDoorTransactions = 20;
 constexpr uint64_t kLoadsEventsMax = 400'000'000;
 constexpr uint32_t kRestartsAfterPercent = 30, kDropsAfterPercent = 25, kLonePercent = 30;
 constexpr uint32_t kLoneTransactions = 12;
+constexpr uint32_t kAimedPercent = 50, kHeadsPercent = 12, kTallPercent = 25;
 constexpr uint32_t kLongRowsPercent = 25, kStrikesPercent = 25;
 constexpr uint32_t kDeepPercent = 15, kDeepRows = 8;
+constexpr uint32_t kHeadsOfLoadsPercent = 50, kHeadsTransactions = 15;
 constexpr uint32_t kDelaysPercent = 50, kReadDelaysPercent = 30;
 // Only writers that read now and then, the usual share, read-mostly, all but a few, readers alone.
 constexpr std::array<uint32_t, 5> kReaderPercents = {0, 20, 50, 90, 100};
@@ -70,7 +73,15 @@ void draw_after(SimScenario& scenario, uint64_t seed) {
   if (random.percent(kLonePercent) && !scenario.tight) {
     scenario.lone_transactions = kLoneTransactions;
   }
-  if (scenario.load != SimScenario::Load::kDoor) return;
+  const bool deaths = scenario.kills + scenario.node_restarts > 0;
+  scenario.aimed = deaths && random.percent(kAimedPercent);
+  const bool in_order = executes_procedures(scenario.protocol);
+  if (scenario.load != SimScenario::Load::kDoor) {
+    if (random.percent(kHeadsPercent)) scenario.load = SimScenario::Load::kHeads;
+    scenario.prepared = scenario.kills > 0 && !in_order && random.percent(kPreparedPercent);
+    scenario.tall = random.percent(kTallPercent);
+    return;
+  }
   scenario.long_rows = random.percent(kLongRowsPercent) && !scenario.tight;
   if (random.percent(kStrikesPercent))
     scenario.strikes = 1 + static_cast<uint32_t>(random.below(3));
@@ -161,6 +172,11 @@ SimScenario loads_scenario(const CampaignVariant& variant, uint64_t seed) {
     scenario.coordinators = 3;
     scenario.coroutines = 1;
   }
+  if (after.percent(kHeadsOfLoadsPercent)) {
+    scenario.load = SimScenario::Load::kHeads;
+    scenario.transactions = kHeadsTransactions;
+    if (after.percent(50)) scenario.delays = SimDelays::draw(random);
+  }
   if (after.percent(kStrikesPercent)) scenario.strikes = 1 + static_cast<uint32_t>(after.below(3));
   draw_after(scenario, seed);
   return scenario;
@@ -183,6 +199,8 @@ std::string describe(const CampaignVariant& variant, const SimScenario& scenario
   if (!scenario.cpu_moves) text += ", whole lines";
   if (scenario.tight) text += ", little memory";
   if (scenario.prepared) text += ", prepared";
+  if (scenario.aimed) text += ", aimed";
+  if (scenario.tall && scenario.load == SimScenario::Load::kIndexed) text += ", tall";
   say(scenario.strikes, "struck");
   say(scenario.deep_rows, "deep rows");
   if (scenario.long_rows) text += ", long rows";

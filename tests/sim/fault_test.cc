@@ -71,6 +71,9 @@ TEST(Campaign, SeedsThatFailedOnce) {
       Failed{{Protocol::kNowait, LockMode::kExclusive},
              73,
              "a scan that skips locked rows met one twice, in a group that a split was cleaning"},
+      Failed{{Protocol::kNowait, LockMode::kShared},
+             91,
+             "room was asked for in a group of a table that had been dropped: an invalid argument"},
   };
   for (const Failed& each : failed) {
     SimRun run(campaign_scenario(each.variant, each.seed));

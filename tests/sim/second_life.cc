@@ -3,17 +3,22 @@
 #include <algorithm>
 
 #include "engine/protocols/registry.h"
+#include "engine/workloads/settings.h"
 #include "tests/sim/acknowledged_rows.h"
+#include "tests/sim/lone_index.h"
 #include "tests/sim/lone_session.h"
 #include "tests/sim/sim_run.h"
+#include "tests/sim/splits_due.h"
 
 namespace rdmacc {
 namespace {
 
 constexpr uint64_t kUntilFreeUs =
     500'000;  // virtual: epochs pass, and what waits for them is freed
+constexpr uint64_t kUntilSplitUs = 10'000;
 constexpr uint32_t kLooksMax = 40;
 constexpr uint32_t kTransactionsAfter = 4;
+constexpr uint32_t kLoneIndexNumber = 89;
 
 }  // namespace
 
@@ -90,8 +95,32 @@ Status SimRun::run_clients_again() {
   return ended ? Status() : Status(Code::kTimeout, "a second life: " + describe_hang());
 }
 
+// What chains have grown has been split.
+Status SimRun::check_splits(NodeId node) {
+  if (door_ != nullptr) return Status();
+  NodeThread& thread = *nodes_[node][0];
+  return run_task(thread.worker().scheduler(), [this, &thread] {
+    const std::byte* region = thread.worker().endpoint().local_region();
+    const RegionLayout layout(topology_);
+    std::string due;
+    for (uint32_t look = 0; look < kLooksMax; ++look) {
+      for (const TableId table : workload_->tables()) {
+        due = find_split_due(region, layout, table);
+        if (!due.empty()) break;
+      }
+      if (due.empty()) return Status();
+      thread.worker().scheduler().sleep_for(kUntilSplitUs);
+    }
+    return Status(Code::kCorrupt, due);
+  });
+}
+
 // Where nothing is lost the nodes know how many rows they have. Tombstones have slots, too.
 Status SimRun::check_counts() {
+  // Readers that are counted, and no longer there, are looked for when one may have been lost.
+  if (loses_nothing() && share_sweeps_ != 0) {
+    return Status(Code::kCorrupt, "shared locks were swept, and none was lost");
+  }
   if (!loses_nothing() || rules_of(scenario_.protocol)->reads_at_ctts) return Status();
   const AcknowledgedRows rows(settled_history());
   uint64_t expected = 0, counted = 0;
@@ -103,7 +132,7 @@ Status SimRun::check_counts() {
 }
 
 Status SimRun::check_alone() {
-  if (scenario_.lone_transactions == 0 || workload_->is_ordered_index(0)) return Status();
+  if (scenario_.lone_transactions == 0) return Status();
   std::string violation;
   // SUNDIAL writes rows that were locked as they are, which no history tells; the map judges.
   keeper_->set_history(nullptr);
@@ -113,8 +142,37 @@ Status SimRun::check_alone() {
     return alone.run(scenario_.lone_transactions, violation);
   }));
   if (!violation.empty()) return Status(Code::kCorrupt, violation);
+  RDMACC_RETURN_IF_ERROR(check_index_alone());
   for (NodeId node = 0; node < topology_.nodes; ++node) RDMACC_RETURN_IF_ERROR(check_locks(node));
   return check_tables();
+}
+
+// Two coordinators take turns at an index of their own.
+Status SimRun::check_index_alone() {
+  TableId table = kNoTable;
+  const auto make = [&, this] {
+    Session session(*keeper_);
+    Result<TableMeta> made =
+        session.create_table(native_table(kLoneIndexNumber, kIndexRecordSize, kDefaultHistory));
+    if (made.ok()) table = made->id;
+    return made.status();
+  };
+  RDMACC_RETURN_IF_ERROR(run_task(keeper_->worker().scheduler(), make));
+  std::vector<Coordinator*> turns{keeper_.get()};
+  if (clients_.front()->coordinator != nullptr) {
+    turns.push_back(clients_.front()->coordinator.get());
+  }
+  for (Coordinator* coordinator : turns) coordinator->set_history(nullptr);
+  LoneIndex index(txn_, table, scenario_.seed * 23 + 1);
+  for (uint32_t turn = 0; turn < 2 * scenario_.lone_transactions; ++turn) {
+    Coordinator& coordinator = *turns[random_.below(turns.size())];
+    RDMACC_RETURN_IF_ERROR(run_task(coordinator.worker().scheduler(), [&] {
+      Session session(coordinator);
+      return index.turn(session);
+    }));
+    if (!index.violation().empty()) return Status(Code::kCorrupt, index.violation());
+  }
+  return Status();
 }
 
 }  // namespace rdmacc

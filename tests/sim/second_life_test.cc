@@ -63,12 +63,37 @@ TEST_P(SecondLife, ARootArrayLargerThanAPageIsLikeOthers) {
   });
 }
 
+TEST_P(SecondLife, AbsencesHoldBesideSplits) {
+  run_seeds(3, [](uint64_t seed) {
+    SimScenario scenario = scenario_of_any_load(seed);
+    scenario.load = SimScenario::Load::kHeads;
+    scenario.transactions = 12;
+    return scenario;
+  });
+}
+
+TEST_P(SecondLife, ProcessesDieWhenTheyHaveLogged) {
+  uint64_t struck = 0;
+  run_seeds(
+      3,
+      [](uint64_t seed) {
+        SimScenario scenario = scenario_of_any_load(seed);
+        scenario.kills = 1;
+        scenario.node_restarts = 1;
+        scenario.aimed = true;
+        return scenario;
+      },
+      [&struck](const SimRun& run) { struck += run.struck(); });
+  if (seeds_percent() >= 100 && !executes_procedures(GetParam().protocol)) EXPECT_GT(struck, 0u);
+}
+
 TEST_P(SecondLife, LogRecordsOfSeveralSegmentsAreResolved) {
   run_seeds(2, [](uint64_t seed) {
     SimScenario scenario = scenario_of_any_load(seed);
     scenario.load = SimScenario::Load::kDoor;
     scenario.long_rows = true;
     scenario.kills = 2;
+    scenario.aimed = true;
     return scenario;
   });
 }
@@ -78,13 +103,16 @@ RDMACC_FOR_EACH_PROTOCOL(SecondLife);
 // An observer of one node strikes that node, some events later, and no more often than asked for.
 TEST(Strikes, MeetTheNodeThatChangesItsIndex) {
   StructureLedger ledger;
-  Strikes strikes(/*seed=*/1, /*count=*/2, /*nodes=*/3, &ledger);
+  Topology topology;
+  topology.nodes = 3;
+  Strikes strikes(/*seed=*/1, {.in_changes = 2}, topology, &ledger);
   uint32_t struck = 0;
   for (uint64_t i = 0; i < 100'000; ++i) {
     if (i % 10 == 0) const StructureSpan split(strikes.at(1), StructureChange::kSplit, 7);
-    const std::optional<NodeId> node = strikes.due();
-    if (!node) continue;
-    EXPECT_EQ(*node, 1);
+    const std::optional<Strikes::Struck> now = strikes.due();
+    if (!now) continue;
+    EXPECT_FALSE(now->coordinator);
+    EXPECT_EQ(now->node, 1);
     ++struck;
   }
   EXPECT_EQ(struck, 2u);

@@ -38,6 +38,7 @@ Status SimRun::end_surroundings() {
 }
 
 void SimRun::plan_faults() {
+  if (scenario_.aimed) return;
   const uint64_t now = fabric_->events();
   for (uint32_t k = 0; k < scenario_.kills; ++k) {
     faults_.push_back({Fault::kKillCoordinator, now + random_.below(kFaultWindowEvents),
@@ -58,8 +59,13 @@ void SimRun::inject_due_faults(uint64_t event) {
     inject(fault);
   }
   if (strikes_ != nullptr) {
-    const std::optional<NodeId> struck = strikes_->due();
-    if (struck) inject({Fault::kRestartNode, event, *struck});
+    const std::optional<Strikes::Struck> struck = strikes_->due();
+    if (struck && !struck->coordinator) inject({Fault::kRestartNode, event, struck->node});
+    for (uint32_t c = 0; struck && struck->coordinator && c < clients_.size(); ++c) {
+      Coordinator* coordinator = clients_[c]->coordinator.get();
+      if (coordinator == nullptr || coordinator->worker().id() != struck->worker) continue;
+      inject({Fault::kKillCoordinator, event, c});
+    }
   }
   start_due_nodes();
 }

@@ -285,6 +285,7 @@ Status SimRun::check_at_rest() {
   RDMACC_RETURN_IF_ERROR(check_history());
   for (NodeId node = 0; node < topology_.nodes; ++node) {
     RDMACC_RETURN_IF_ERROR(check_locks(node));
+    RDMACC_RETURN_IF_ERROR(check_splits(node));
     resolved_ += static_cast<uint32_t>(nodes_[node][0]->resolved_workers());
     share_sweeps_ += nodes_[node][0]->share_sweeps();
   }

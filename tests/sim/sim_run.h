@@ -20,7 +20,7 @@
 namespace rdmacc {
 
 struct SimScenario {
-  enum class Load : uint8_t { kMixed, kBank, kPredicate, kIndexed, kLoads, kDoor };
+  enum class Load : uint8_t { kMixed, kBank, kPredicate, kIndexed, kLoads, kDoor, kHeads };
 
   uint64_t seed = 1;
   Protocol protocol = Protocol::kNowait;
@@ -47,12 +47,14 @@ struct SimScenario {
   SimDelays delays;            // between verbs
   bool tight = false;          // kDoor: so little memory that it is full now and then
   uint32_t strikes = 0;        // nodes that die while their index changes (strikes.h)
+  bool aimed = false;          // kills and node_restarts come when a log entry was written
   // What follows on a run that was sound (second_life.cc): its nodes are started again, its tables
   // are dropped and made again; then transactions go on, and all is checked once more.
   bool restarts_after = false, drops_after = false;
   uint32_t lone_transactions = 0;  // at the very end (lone_session.h)
   uint32_t deep_rows = 0;          // of each of kLoads' transactions (hot_keys.h)
   bool long_rows = false;          // kDoor: a few that take more than a page
+  bool tall = false;               // kIndexed: indexes of three levels
   // For tests of the tests: other rules than the registry's, and other hooks of the fabric.
   RulesOf rules_of = nullptr;
   std::function<void(SimFabric&)> prepare;
@@ -143,7 +145,9 @@ class SimRun {
   Status restart_nodes();
   Status run_clients_again();
   Status check_counts();
+  Status check_splits(NodeId node);
   Status check_alone();
+  Status check_index_alone();
 
   Status check_at_rest();
   Status check_locks(NodeId node);

@@ -6,6 +6,7 @@
 #include "engine/workloads/predicate.h"
 #include "engine/workloads/procedures.h"
 #include "engine/workloads/smallbank.h"
+#include "tests/sim/heads.h"
 #include "tests/sim/loads.h"
 #include "tests/sim/sim_run.h"
 
@@ -13,6 +14,7 @@ namespace rdmacc {
 namespace {
 
 constexpr uint64_t kDoorMaintainUs = 200;
+constexpr uint32_t kTallRecords = 200, kTallFillerBytes = 200;
 
 SimOptions fabric_options(const SimScenario& scenario) {
   Random random(scenario.seed ^ 0x5EED);
@@ -43,9 +45,13 @@ SimRun::SimRun(const SimScenario& scenario)
     node_options_.maintain_every_us = kDoorMaintainUs;
     node_options_.structure = &ledger_;
   }
-  if (scenario.strikes > 0) {
-    strikes_ = std::make_unique<Strikes>(scenario.seed * 17 + 7, scenario.strikes, topology_.nodes,
-                                         &ledger_);
+  if (scenario.strikes > 0 || scenario.aimed) {
+    Strikes::Counts counts{.in_changes = scenario.strikes};
+    if (scenario.aimed) {
+      counts.coordinators_logged = scenario.kills;
+      counts.nodes_logged = scenario.node_restarts;
+    }
+    strikes_ = std::make_unique<Strikes>(scenario.seed * 17 + 7, counts, topology_, &ledger_);
   }
   transactions_ = scenario.transactions;
   node_options_.resolve_every_us = 400;
@@ -64,6 +70,7 @@ SimRun::SimRun(const SimScenario& scenario)
   txn_.lock_mode = scenario.lock_mode;
   txn_.plan = StagePlan(scenario.code);
   fabric_ = SimFabric::create(topology_, fabric_options(scenario));
+  if (strikes_ != nullptr) strikes_->watch(*fabric_);
   if (scenario.prepare) scenario.prepare(*fabric_);
   nodes_.resize(topology_.nodes);
   back_at_ns_.resize(topology_.nodes);
@@ -103,6 +110,10 @@ std::unique_ptr<Workload> SimRun::make_workload() {
       options.filler_bytes = static_cast<uint32_t>(random_.below(120));
       options.read_only_percent = scenario_.read_only_percent.value_or(options.read_only_percent);
       options.covers = scenario_.covers;
+      if (scenario_.tall) {
+        options.records = kTallRecords;
+        options.filler_bytes = kTallFillerBytes;
+      }
       return std::make_unique<Indexed>(options);
     }
     case SimScenario::Load::kLoads: {
@@ -111,6 +122,13 @@ std::unique_ptr<Workload> SimRun::make_workload() {
       options.hot_groups = 1 + static_cast<uint32_t>(random_.below(HotKeys::kGroupsMax));
       options.deep_rows = scenario_.deep_rows;
       return std::make_unique<Loads>(options);
+    }
+    case SimScenario::Load::kHeads: {
+      HeadsOptions options;
+      options.heads = 1 + static_cast<uint32_t>(random_.below(5));
+      options.hot_groups = 1 + static_cast<uint32_t>(random_.below(3));
+      options.fillers_max = 4 + static_cast<uint32_t>(random_.below(30));
+      return std::make_unique<Heads>(options);
     }
     case SimScenario::Load::kDoor: {
       DoorOptions options;
