@@ -18,6 +18,7 @@ constexpr uint32_t kDoorTransactions = 20;
 constexpr uint64_t kLoadsEventsMax = 400'000'000;
 constexpr uint32_t kRestartsAfterPercent = 30, kDropsAfterPercent = 25, kLonePercent = 30;
 constexpr uint32_t kLoneTransactions = 12;
+constexpr uint32_t kLatePercent = 12, kLazyPercent = 30;
 constexpr uint32_t kAimedPercent = 50, kHeadsPercent = 12, kTallPercent = 25;
 constexpr uint32_t kLongRowsPercent = 25, kStrikesPercent = 25;
 constexpr uint32_t kDeepPercent = 15, kDeepRows = 8;
@@ -75,6 +76,7 @@ void draw_after(SimScenario& scenario, uint64_t seed) {
   }
   const bool deaths = scenario.kills + scenario.node_restarts > 0;
   scenario.aimed = deaths && random.percent(kAimedPercent);
+  scenario.late = random.percent(kLatePercent);
   const bool in_order = executes_procedures(scenario.protocol);
   if (scenario.load != SimScenario::Load::kDoor) {
     if (random.percent(kHeadsPercent)) scenario.load = SimScenario::Load::kHeads;
@@ -82,6 +84,7 @@ void draw_after(SimScenario& scenario, uint64_t seed) {
     scenario.tall = random.percent(kTallPercent);
     return;
   }
+  scenario.lazy = random.percent(kLazyPercent);
   scenario.long_rows = random.percent(kLongRowsPercent) && !scenario.tight;
   if (random.percent(kStrikesPercent))
     scenario.strikes = 1 + static_cast<uint32_t>(random.below(3));
@@ -200,6 +203,8 @@ std::string describe(const CampaignVariant& variant, const SimScenario& scenario
   if (scenario.tight) text += ", little memory";
   if (scenario.prepared) text += ", prepared";
   if (scenario.aimed) text += ", aimed";
+  if (scenario.late) text += ", late";
+  if (scenario.lazy) text += ", lazy";
   if (scenario.tall && scenario.load == SimScenario::Load::kIndexed) text += ", tall";
   say(scenario.strikes, "struck");
   say(scenario.deep_rows, "deep rows");

@@ -96,13 +96,16 @@ Status Heads::look(Session& session, uint64_t head, uint64_t drawn, std::string&
   }
   session.scheduler().sleep_for(random.below(kPauseUsMax));
   if (!head_first) RDMACC_RETURN_IF_ERROR(count(session, head, counted));
+  const bool checked = random.percent(40);
+  if (checked) RDMACC_RETURN_IF_ERROR(session.check_reads());
   for (uint64_t i = 0; i < keys.size(); ++i) {
     const bool should = first + i >= 1 && first + i <= counted;
     if (views[i].found == should) continue;
     doubt = "head " + std::to_string(head) + " counts " + std::to_string(counted) + " rows, and " +
             std::to_string(first + i) + (should ? " is missing" : " is there");
   }
-  return Status();
+  // What was checked fits together before the commit does.
+  return checked && !doubt.empty() ? Status(Code::kCorrupt, doubt) : Status();
 }
 
 Status Heads::scan(Session& session, std::string& doubt) const {

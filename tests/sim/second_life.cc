@@ -5,10 +5,10 @@
 #include "engine/protocols/registry.h"
 #include "engine/workloads/settings.h"
 #include "tests/sim/acknowledged_rows.h"
-#include "tests/sim/lone_index.h"
-#include "tests/sim/lone_session.h"
+#include "tests/sim/second_life/lone_index.h"
+#include "tests/sim/second_life/lone_session.h"
+#include "tests/sim/second_life/splits_due.h"
 #include "tests/sim/sim_run.h"
-#include "tests/sim/splits_due.h"
 
 namespace rdmacc {
 namespace {

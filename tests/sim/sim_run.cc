@@ -16,6 +16,7 @@ constexpr uint64_t kBackOffUsMax = 30;
 constexpr uint64_t kUnavailableUs = 300;
 constexpr uint32_t kThinkPercent = 30;  // kDoor's clients, after a transaction
 constexpr uint64_t kThinkUsMax = 8'000;
+constexpr uint32_t kLazyPercent = 70;
 constexpr uint32_t kLongPausePercent = 10;  // of those: until tombstones are due
 constexpr uint64_t kLongPauseUsMax = 60'000;
 constexpr uint32_t kLooksMax = 50;  // at locks at rest
@@ -242,8 +243,8 @@ void SimRun::run_transactions(Client& client, uint64_t seed) {
       scheduler.sleep_for(random.below(kBackOffUsMax * (1 + attempt / 4)));
     }
     // The nodes' own work comes between.
-    if (door_ != nullptr && random.percent(kThinkPercent)) {
-      const bool long_pause = random.percent(kLongPausePercent);
+    if (door_ != nullptr && random.percent(scenario_.lazy ? kLazyPercent : kThinkPercent)) {
+      const bool long_pause = random.percent(scenario_.lazy ? kLazyPercent : kLongPausePercent);
       scheduler.sleep_for(random.below(long_pause ? kLongPauseUsMax : kThinkUsMax));
     }
   }

@@ -55,6 +55,8 @@ struct SimScenario {
   uint32_t deep_rows = 0;          // of each of kLoads' transactions (hot_keys.h)
   bool long_rows = false;          // kDoor: a few that take more than a page
   bool tall = false;               // kIndexed: indexes of three levels
+  bool lazy = false;               // kDoor: long pauses, in which tombstones are due
+  bool late = false;               // some events come milliseconds late
   // For tests of the tests: other rules than the registry's, and other hooks of the fabric.
   RulesOf rules_of = nullptr;
   std::function<void(SimFabric&)> prepare;

@@ -14,6 +14,7 @@ namespace rdmacc {
 namespace {
 
 constexpr uint64_t kDoorMaintainUs = 200;
+constexpr uint32_t kLateNsMax = 4'000'000;
 constexpr uint32_t kTallRecords = 200, kTallFillerBytes = 200;
 
 SimOptions fabric_options(const SimScenario& scenario) {
@@ -22,6 +23,7 @@ SimOptions fabric_options(const SimScenario& scenario) {
   options.seed = scenario.seed;
   options.stall_percent = 1 + static_cast<uint32_t>(random.below(4));
   if (scenario.stall_percent != 0) options.stall_percent = scenario.stall_percent;
+  if (scenario.late) options.stall_ns_max = kLateNsMax;
   options.loss_percent = scenario.loss_percent;
   options.duplicate_percent = scenario.duplicate_percent;
   options.cpu_reads = scenario.cpu_moves;

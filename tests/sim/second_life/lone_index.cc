@@ -1,4 +1,4 @@
-#include "tests/sim/lone_index.h"
+#include "tests/sim/second_life/lone_index.h"
 
 #include <algorithm>
 

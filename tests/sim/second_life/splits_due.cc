@@ -1,4 +1,4 @@
-#include "tests/sim/splits_due.h"
+#include "tests/sim/second_life/splits_due.h"
 
 #include <algorithm>
 #include <cstring>

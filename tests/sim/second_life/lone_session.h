@@ -30,6 +30,8 @@ class LoneSession {
   using Rows = std::map<std::string, std::string, std::less<>>;
 
   Status learn();
+  void add_twins();
+  Status look_at_tables();
   Status attempt();
   Status operate();
   Status read(const std::string& key);

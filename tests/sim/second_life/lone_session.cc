@@ -1,7 +1,7 @@
-#include "tests/sim/lone_session.h"
+#include "tests/sim/second_life/lone_session.h"
 
 #include "engine/protocols/registry.h"
-#include "engine/storage/key_hash.h"
+#include "engine/storage/hash_index.h"
 #include "engine/workloads/workload.h"
 
 namespace rdmacc {
@@ -9,6 +9,7 @@ namespace {
 
 constexpr uint32_t kAttempts = 60;  // of one transaction, while a node splits groups
 constexpr uint64_t kPauseUs = 1'000;
+constexpr uint32_t kTwinsDrawn = 30'000;
 constexpr size_t kKnownKeys = 10, kNewKeys = 8;
 constexpr uint64_t kOperationsMax = 12;
 constexpr uint64_t kShortBytesMax = 100, kLongBytesMax = 900;
@@ -39,6 +40,7 @@ Status LoneSession::run(uint32_t transactions, std::string& violation) {
   }
   if (violation_.empty()) RDMACC_RETURN_IF_ERROR(compare_all());
   if (violation_.empty()) RDMACC_RETURN_IF_ERROR(look_at_locks({}, false));
+  if (violation_.empty()) RDMACC_RETURN_IF_ERROR(look_at_tables());
   violation = violation_;
   return Status();
 }
@@ -60,7 +62,26 @@ Status LoneSession::learn() {
     if (i++ % step == 0) keys_.push_back(key);
   }
   for (size_t n = 0; n < kNewKeys; ++n) keys_.push_back("lone" + std::to_string(n));
+  add_twins();
   return Status();
+}
+
+// Two keys of one bucket that have the same tag: where one is, the other is looked for in its
+// record.
+void LoneSession::add_twins() {
+  std::map<uint64_t, std::string> known;
+  const NodeId nodes = session_.topology().nodes;
+  for (uint32_t i = 0; i < kTwinsDrawn; ++i) {
+    const std::string key = "twin" + std::to_string(i);
+    const uint64_t hash = hash_key(table_, key);
+    const uint64_t place =
+        (uint64_t{home_node_of(table_, key, nodes)} << 32) | (uint64_t{tag_of(hash)} << 16) |
+        (home_bucket_of(hash) << kInitialDepth) | group_bits_of(hash, kInitialDepth);
+    const auto [twin, fresh] = known.try_emplace(place, key);
+    if (fresh) continue;
+    keys_.insert(keys_.end(), {twin->second, key});
+    return;
+  }
 }
 
 Status LoneSession::attempt() {
@@ -242,6 +263,30 @@ Status LoneSession::look_at_locks(std::string_view key, bool held) {
   expect(held ? found : others == 0,
          held ? "a held lock is not listed" : "a row is listed as held");
   return Status();
+}
+
+// A table with the largest rows and the longest history that there may be, by its identity.
+Status LoneSession::look_at_tables() {
+  TableSpec spec;
+  spec.system_id = kSystemId;
+  spec.database = 5;
+  spec.relfilenode = 6;
+  spec.record_size = kRecordInlineMax;
+  spec.history = kHistoryMax;
+  Result<TableMeta> made = session_.create_table(spec);
+  if (!made.ok()) return made.status();
+  Result<std::vector<ListedTable>> all = session_.list_tables();
+  if (!all.ok()) return all.status();
+  bool listed = false;
+  for (const ListedTable& each : *all) {
+    listed = listed || (each.id == made->id && each.system_id == spec.system_id &&
+                        each.database == spec.database && each.relfilenode == spec.relfilenode);
+  }
+  expect(listed, "a table is not listed as what it was made");
+  Result<TableSize> size = session_.table_size(table_);
+  if (!size.ok()) return size.status();
+  expect(size->rows >= rows_.size() && size->bytes > 0, "the table's size");
+  return session_.drop_table(made->id);
 }
 
 Status LoneSession::compare_all() {
