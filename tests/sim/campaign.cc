@@ -17,7 +17,7 @@ constexpr uint32_t kDoorPercent = 40, kTightPercent = 40, kPreparedPercent = 25;
 constexpr uint32_t kDoorTransactions = 20;
 constexpr uint64_t kLoadsEventsMax = 400'000'000;
 constexpr uint32_t kRestartsAfterPercent = 30, kDropsAfterPercent = 25, kLonePercent = 30;
-constexpr uint32_t kLoneTransactions = 12;
+constexpr uint32_t kLoneTransactions = 20;
 constexpr uint32_t kLatePercent = 12, kLazyPercent = 30;
 constexpr uint32_t kAimedPercent = 50, kHeadsPercent = 12, kTallPercent = 25;
 constexpr uint32_t kLongRowsPercent = 25, kStrikesPercent = 25;

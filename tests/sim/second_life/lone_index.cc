@@ -16,7 +16,9 @@ constexpr uint64_t kLettersMax = 5, kTailMax = 150, kLongTailMax = 900;
 
 Status LoneIndex::turn(Session& session) {
   Status status;
+  const Random drawn = random_;  // every attempt is the same transaction
   for (uint32_t i = 0; i < kAttempts; ++i) {
+    random_ = drawn;
     status = attempt(session);
     if (session.active()) session.abort();
     if (status.code() != Code::kAborted || !violation_.empty()) break;

@@ -11,7 +11,7 @@ constexpr uint32_t kAttempts = 60;  // of one transaction, while a node splits g
 constexpr uint64_t kPauseUs = 1'000;
 constexpr uint32_t kTwinsDrawn = 30'000;
 constexpr size_t kKnownKeys = 10, kNewKeys = 8;
-constexpr uint64_t kOperationsMax = 12;
+constexpr uint64_t kOperationsMax = 20;
 constexpr uint64_t kShortBytesMax = 100, kLongBytesMax = 900;
 constexpr uint64_t kSystemId = 0x10'7E;
 constexpr const char* kFresh = "fresh";  // keys that are inserted without a look
@@ -29,7 +29,11 @@ Status LoneSession::run(uint32_t transactions, std::string& violation) {
   RDMACC_RETURN_IF_ERROR(retry_aborted(session_.scheduler(), [this] { return learn(); }));
   for (uint32_t t = 0; t < transactions && violation_.empty(); ++t) {
     Status status;
+    const Random drawn = random_;  // every attempt is the same transaction
+    const size_t keys = keys_.size();
     for (uint32_t i = 0; i < kAttempts; ++i) {
+      random_ = drawn;
+      keys_.resize(keys);
       status = attempt();
       if (session_.active()) session_.abort();
       if (status.code() != Code::kAborted || !violation_.empty()) break;
@@ -103,12 +107,12 @@ Status LoneSession::operate() {
   const std::string key = draw_key();
   if (drawn < 14) return read(key);
   if (drawn < 20) return read_many();
-  if (drawn < 48) return write(key);
-  if (drawn < 54) return insert_unchecked();
-  if (drawn < 64) return lock(key);
-  if (drawn < 76) return scan();
-  if (drawn < 84) return hint(key);
-  if (drawn < 90) return session_.check_reads();
+  if (drawn < 44) return write(key);
+  if (drawn < 49) return insert_unchecked();
+  if (drawn < 58) return lock(key);
+  if (drawn < 68) return scan();
+  if (drawn < 76) return hint(key);
+  if (drawn < 80) return session_.check_reads();
   savepoints();
   return Status();
 }
