@@ -39,6 +39,10 @@ SimScenario scenario_of(const CampaignVariant& variant, uint64_t seed) {
   constexpr uint64_t kTurns = 5;
   if (seed % kTurns == 0) return loads_scenario(variant, seed);
   SimScenario scenario = campaign_scenario(variant, seed);
+  // What takes long is more frequent here than in the campaign.
+  scenario.restarts_after = scenario.restarts_after || seed % 3 == 0;
+  scenario.drops_after = !scenario.tight && (scenario.drops_after || seed % 4 == 1);
+  if (seed % 3 != 1 && !scenario.tight) scenario.lone_transactions = 20;
   if (seed % kTurns > 2) return scenario;
   scenario.aimed = true;
   scenario.kills = 2;
