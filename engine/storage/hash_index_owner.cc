@@ -39,14 +39,6 @@ Result<IndexRoot> HashIndexOwner::build(TableId id) {
   return IndexRoot::make(kInitialDepth, array.value());
 }
 
-// SUNDIAL's transactions may lock by their own word alone.
-bool HashIndexOwner::holds_lock(uint64_t header, uint64_t ctts) const {
-  if (ctts == 0) return false;
-  const uint64_t sundial = region_.load(header + offsetof(Header, sundial));
-  return region_.lock_of(header) == ctts ||
-         (sundial_locked(sundial) && (sundial & 0xFFFF) == (ctts & 0xFFFF));
-}
-
 Status HashIndexOwner::extend(uint64_t group, uint32_t bucket, uint32_t entries, uint64_t ctts) {
   if (!arena_.in_use(PageKind::kGroup, group) || bucket >= kBucketsPerGroup) {
     return Status(Code::kInvalidArgument, "extend: no such bucket");
@@ -54,7 +46,7 @@ Status HashIndexOwner::extend(uint64_t group, uint32_t bucket, uint32_t entries,
   if (entries > kExtendEntriesMax) {
     return Status(Code::kNoSpace, "one transaction inserts too many keys into one bucket");
   }
-  if (!holds_lock(group, ctts)) {
+  if (ctts == 0 || region_.lock_of(group) != ctts) {
     return Status(Code::kInvalidArgument, "extend: the group is not locked by the caller");
   }
   const TableId id = region_.table_of(group);

@@ -85,7 +85,6 @@ class HashIndexOwner {
     uint64_t group;
     auto operator<=>(const Candidate&) const = default;
   };
-  bool holds_lock(uint64_t header, uint64_t ctts) const;
   void enqueue(Candidate candidate);
   void enqueue_half(Candidate candidate);
   uint64_t entry_place(uint64_t group, uint64_t slot) const;
