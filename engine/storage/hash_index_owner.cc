@@ -146,6 +146,19 @@ void HashIndexOwner::enqueue_half(Candidate candidate) {
   if (queued_.insert(candidate).second) queue_.push_front(candidate);
 }
 
+// Memory comes back without a request that names the group.
+void HashIndexOwner::try_later(Candidate candidate) {
+  if (failed_.empty()) retry_at_us_ = worker_.endpoint().now_us() + retry_after_us_;
+  failed_.insert(candidate);
+}
+
+void HashIndexOwner::enqueue_failed() {
+  if (!retry_due()) return;
+  for (const Candidate& candidate : failed_) enqueue(candidate);
+  failed_.clear();
+  retry_after_us_ = std::min(2 * retry_after_us_, kRetryUsMax);
+}
+
 bool HashIndexOwner::wait_until_idle(uint64_t deadline_us) {
   while (index_busy_ && worker_.endpoint().now_us() < deadline_us) {
     worker_.scheduler().sleep_for(kBusyRetryUs);
@@ -156,6 +169,7 @@ bool HashIndexOwner::wait_until_idle(uint64_t deadline_us) {
 void HashIndexOwner::split_queued() {
   if (index_busy_) return;
   index_busy_ = true;
+  enqueue_failed();
   const size_t tries = std::min<size_t>(queue_.size() * 2, kSplitsPerRound);
   for (size_t i = 0; i < tries && !queue_.empty(); ++i) {
     const Candidate candidate = queue_.front();
@@ -165,14 +179,17 @@ void HashIndexOwner::split_queued() {
     switch (splitter_.split(candidate.table, candidate.group, &sibling)) {
       case GroupSplitter::Outcome::kSplit:
         ++splits_;
+        retry_after_us_ = kRetryUsMin;
         enqueue_half(candidate);
         enqueue_half({candidate.table, sibling});
         break;
       case GroupSplitter::Outcome::kBusy:
         enqueue(candidate);
         break;
-      case GroupSplitter::Outcome::kNotNeeded:
       case GroupSplitter::Outcome::kFailed:
+        try_later(candidate);
+        break;
+      case GroupSplitter::Outcome::kNotNeeded:
         break;
     }
   }

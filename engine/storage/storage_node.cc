@@ -161,8 +161,8 @@ void StorageNode::note_live_unlinked(std::vector<OrphanedAllocation>& found) con
 }
 
 bool StorageNode::maintenance_pending() const {
-  return index_.split_pending() || reclaimer_.pending() || orphaned_allocations_.pending() ||
-         tombstones_.pending();
+  return index_.split_pending() || index_.retry_due() || reclaimer_.pending() ||
+         orphaned_allocations_.pending() || tombstones_.pending();
 }
 
 StorageNode::Progress StorageNode::progress() const {
