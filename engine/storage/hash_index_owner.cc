@@ -85,6 +85,11 @@ bool HashIndexOwner::linked(uint64_t slot) const {
   return table != nullptr && walk_.linked(IndexRoot{table->root}, slot);
 }
 
+bool HashIndexOwner::locked(uint64_t header) const {
+  return region_.lock_of(header) != 0 ||
+         sundial_locked(region_.load(header + offsetof(Header, sundial)));
+}
+
 bool HashIndexOwner::retire_slot(uint64_t slot) {
   if (!arena_.in_use(PageKind::kSlot, slot)) return false;
   const DirectoryEntry* table = directory_.present(region_.table_of(slot));
@@ -119,7 +124,8 @@ void HashIndexOwner::retire_group(TableId id, uint64_t group) {
   walk_.for_each_entry(group, [&](uint64_t entry) {
     const uint64_t slot = entry_offset(entry);
     if (!arena_.in_use(PageKind::kSlot, slot) || region_.table_of(slot) != id) return;
-    retire_slot(slot);
+    // What a transaction under way has locked it may still give a block: DroppedTables takes it.
+    if (!locked(slot)) retire_slot(slot);
   });
   std::vector<uint64_t> buckets;
   for (uint32_t bucket = 0; bucket < kBucketsPerGroup; ++bucket) {

@@ -34,6 +34,8 @@ class HashIndexOwner {
   // kInvalidArgument unless `ctts` holds the gap header's lock.
   Status extend(uint64_t group, uint32_t bucket, uint32_t entries, uint64_t ctts);
   bool linked(uint64_t slot) const;
+  // By a transaction, in its lock word or in SUNDIAL's.
+  bool locked(uint64_t header) const;
   // Retires a slot under a new incarnation. False if it is not in use.
   bool retire_slot(uint64_t slot);
 
