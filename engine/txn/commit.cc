@@ -357,9 +357,20 @@ void Transaction::finish(HistoryOutcome outcome) {
 }
 
 void Transaction::note_writes() {
+  if (coordinator_.history == nullptr) return;
+  // A row that was only locked may be written as it is (keep_locked_row): a version of its own.
+  const auto kept = [this](const KeyState& state) {
+    const auto planned = writes_.all();
+    return state.own.empty() && std::any_of(planned.begin(), planned.end(), [&](const auto& write) {
+             return write.tuple != nullptr && write.tuple == state.tuple;
+           });
+  };
   for (const KeyState& state : keys_.all()) {
     const OwnVersion* last = state.to_write();
-    if (last == nullptr) continue;
+    if (last == nullptr) {
+      if (kept(state)) event(HistoryOp::kWrite, state.table, state.key, record_.stamp);
+      continue;
+    }
     const bool existed = state.base == KeyState::Base::kExists;
     const HistoryOp op = last->deleted ? HistoryOp::kDelete
                          : existed     ? HistoryOp::kWrite
