@@ -33,6 +33,7 @@ constexpr std::array<const char*, kDoorOps> kOpNames = {"get",
                                                         "abort",
                                                         "prepare",
                                                         "commit_prepared",
+                                                        "abort_prepared",
                                                         "execute_procedure"};
 constexpr std::array<const char*, kStructureChanges> kChangeNames = {
     "split", "root growth", "chain", "clean", "unlink", "drop", "full"};
@@ -67,9 +68,8 @@ const char* StructureCounts::impossible(DoorOp op, StructureChange change) {
 }
 
 bool StructureCounts::rare(DoorOp op, StructureChange change) {
-  if (change == StructureChange::kUnlink) return true;
-  return op == DoorOp::kAbortOnConflict || op == DoorOp::kAbort || op == DoorOp::kPrepare ||
-         op == DoorOp::kCommitPrepared;
+  // It ends its transaction at once, mostly before anything is locked.
+  return op == DoorOp::kAbortOnConflict && change != StructureChange::kDrop;
 }
 
 std::string StructureCounts::zeros() const {
