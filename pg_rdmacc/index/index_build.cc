@@ -36,6 +36,7 @@ struct Trailer {
 
 BridgeBytes sorted_entry(Datum value, Trailer* trailer) {
   struct varlena* bytes = PG_DETOAST_DATUM_PACKED(value);
+  CHECK(VARSIZE_ANY_EXHDR(bytes) > sizeof(Trailer));
   const size_t size = VARSIZE_ANY_EXHDR(bytes) - sizeof(Trailer);
   memcpy(trailer, VARDATA_ANY(bytes) + size, sizeof(Trailer));
   return {VARDATA_ANY(bytes), size};
@@ -85,6 +86,7 @@ double sort_rows(Tuplesortstate* sort, Relation relation, const RdmaccIndex* ind
 }
 
 void insert_entry(Relation relation, const RdmaccIndex* index, BridgeBytes entry, bool may_exist) {
+  CHECK(index->id != RDMACC_NO_TABLE && entry.size > 0);
   rdmacc_enter_write(GetCurrentCommandId(true));
   bridge_start_index_insert(index->id, entry);
   rdmacc_pump();
@@ -105,6 +107,7 @@ void insert_sorted(Tuplesortstate* sort, Relation relation, const RdmaccIndex* i
     Trailer trailer;
     const BridgeBytes entry = sorted_entry(value, &trailer);
     if (index->unique && (index->nulls_not_distinct || !trailer.has_null)) {
+      CHECK(trailer.columns_size > 0 && static_cast<size_t>(trailer.columns_size) <= entry.size);
       if (trailer.columns_size == columns_before &&
           memcmp(before.data, entry.data, static_cast<size_t>(columns_before)) == 0) {
         rdmacc_raise_index_duplicate(
@@ -150,6 +153,7 @@ bool is_twin_of_primary_key(Relation relation, Relation index, const IndexInfo* 
 }  // namespace
 
 double rdmacc_build_index(Relation relation, Relation index_relation, const IndexInfo* info) {
+  CHECK(index_relation->rd_index->indrelid == RelationGetRelid(relation));
   const double unchanged = Max(relation->rd_rel->reltuples, 0.0);
   if (IsBinaryUpgrade || is_twin_of_primary_key(relation, index_relation, info)) return unchanged;
   rdmacc_table(relation); /* enters, and makes it if the nodes have lost it */
@@ -160,6 +164,7 @@ double rdmacc_build_index(Relation relation, Relation index_relation, const Inde
 }
 
 void rdmacc_complete_index(Relation relation, Relation index_relation) {
+  CHECK(index_relation->rd_index->indrelid == RelationGetRelid(relation));
   if (IsBinaryUpgrade || index_relation->rd_index->indisprimary) return;
   LockRelation(relation, ShareLock);
   const RdmaccIndex* found = rdmacc_secondary_index(relation, index_relation);
