@@ -52,7 +52,10 @@ int64 rdmacc_now_us(void) {
   return static_cast<int64>(INSTR_TIME_GET_MICROSEC(now));
 }
 
-void rdmacc_at_exit(void (*end_transaction)(void)) { at_exit_first = end_transaction; }
+void rdmacc_at_exit(void (*end_transaction)(void)) {
+  CHECK(at_exit_first == nullptr && end_transaction != nullptr);
+  at_exit_first = end_transaction;
+}
 
 uint32 rdmacc_attach_epoch(void) { return epoch; }
 
@@ -96,6 +99,7 @@ void rdmacc_ensure_attached(void) {
   while (remote && !rdmacc_remote_nodes_serve()) {
     wait_for_nodes(deadline_us, nullptr);
   }
+  CHECK(bridge_attached() && !bridge_txn_active());
   rdmacc_set_worker_pid(bridge_worker_id(), MyProcPid);
   joined = true;
   again = false;
