@@ -36,7 +36,7 @@ ROOMS = (
 )
 RANKS = {room: rank for rank, room in enumerate(ROOMS)}
 # What pg_rdmacc's bridge may include of the engine.
-BRIDGE_HEADERS = {"engine/session.h", "engine/protocols/registry.h", "rdma/open/open_fabric.h",
+BRIDGE_HEADERS = {"rdma/base/check.h", "engine/session.h", "engine/protocols/registry.h", "rdma/open/open_fabric.h",
                   "rdma/bootstrap/cluster_watch.h", "rdma/bootstrap/cluster_config.h",
                   "rdma/bootstrap/loopback_files.h", "engine/stats/shared_stats.h",
                   "engine/stats/stats_recorder.h", "engine/index/ordered_index.h",
