@@ -35,6 +35,7 @@ bool interrupted(void) { return INTERRUPTS_PENDING_CONDITION(); }
 
 /* `why` may be NULL. */
 void wait_for_nodes(int64 deadline_us, const char* why) {
+  CHECK(!bridge_txn_active()); /* no locks are held that long */
   if (rdmacc_now_us() >= deadline_us) {
     if (rdmacc_nodes_are_remote()) rdmacc_raise_nodes_away(why);
     ereport(ERROR, (errcode(ERRCODE_CANNOT_CONNECT_NOW), errmsg("the rdmacc nodes are not up yet"),

@@ -57,6 +57,7 @@ void startup_worker_pids(void) {
 
 /* PostgreSQL aligns the block to a line of the processor's cache. */
 void startup_statistics(void) {
+  CHECK(worker_pids != nullptr); /* in this order in every process */
   bool found = false;
   void* memory = ShmemInitStruct("rdmacc statistics", bridge_stats_bytes(), &found);
   if (!found) bridge_stats_format(memory);

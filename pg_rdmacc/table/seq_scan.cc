@@ -1,5 +1,6 @@
 #include "pg_rdmacc/table/seq_scan.h"
 
+#include "pg_rdmacc/relation/access_method.h"
 #include "pg_rdmacc/relation/engine_table.h"
 #include "pg_rdmacc/relation/row_estimate.h"
 #include "pg_rdmacc/row/row_lock.h"
