@@ -8,6 +8,8 @@ import re
 import subprocess
 import sys
 
+from check_density import check_density
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 LINES_MAX = 400
 ROOM_FILES_MAX = 45
@@ -364,6 +366,7 @@ def main():
         "primitive names": check_primitive_names(sources),
         "file lengths": check_lengths(sources),
         "line lengths": check_columns(sources),
+        "checks in 1,000 lines": check_density(sources),
         "words": check_words(texts),
         "words for persons": check_persons(texts, pages),
         "old names": check_old_names(texts, pages),
