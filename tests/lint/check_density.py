@@ -14,7 +14,7 @@ CHECKED = re.compile(r"\bD?CHECK\(")
 SCOPE = (
     "rdma/fabric", "rdma/coroutine", "rdma/rpc", "rdma/bootstrap", "rdma/shm", "rdma/sim",
     "rdma/tcp", "rdma/verbs",
-    "engine/storage", "engine/cluster", "engine/log", "engine/protocols/calvin",
+    "engine/storage", "engine/cluster", "engine/log", "engine/txn", "engine/protocols/calvin",
     "engine", "engine/index", "engine/node",
     "pg_rdmacc/bridge", "pg_rdmacc/server", "pg_rdmacc/xact", "pg_rdmacc/codec",
     "pg_rdmacc/relation", "pg_rdmacc/row", "pg_rdmacc/index", "pg_rdmacc/table", "pg_rdmacc/query",
