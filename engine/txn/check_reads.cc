@@ -11,7 +11,8 @@ namespace rdmacc {
 Status Transaction::check_reads() {
   CHECK(started() && !prepared_);
   const ProtocolRules& own = *parameters_.rules;
-  if (own.validate == nullptr && !own.commits_in_order) return Status();
+  if (own.commits_in_order) return check_reads_in_order();
+  if (own.validate == nullptr) return Status();
   std::vector<Access*> reads;
   for (Access& access : accesses_) {
     if (access.read && !access.held()) reads.push_back(&access);

@@ -127,7 +127,8 @@ class Transaction final {
   // commit_in_order.cc: for rules that commit in a global order.
   Status commit_in_order();
   OrderedRequest make_ordered() const;
-  Status submit_ordered(const OrderedRequest& request, OrderedOutcome& outcome);
+  Status check_reads_in_order();
+  Status submit_ordered(const OrderedRequest& request, OrderedOutcome& outcome, bool& unknown);
   void finish_ordered(const Status& status, bool rolled_back);
   void note_ordered(const OrderedRequest& request, const OrderedOutcome& outcome);
 

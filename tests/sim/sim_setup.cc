@@ -47,7 +47,9 @@ SimRun::SimRun(const SimScenario& scenario)
   node_options_.drain_us_max = 5'000;
   node_options_.order.observer = [this](const OrderedAt& at, const OrderedOutcome& outcome,
                                         bool effective) {
-    if (!effective) return;
+    // One that only asks whether what it has read belongs together may come before its commit.
+    const bool asks = at.request->procedure == 0 && at.request->writes.empty();
+    if (!effective || asks) return;
     Ordered& ordered = ordered_[at.request->ctts];
     ordered.stamp = at.stamp;
     if (at.request->procedure != 0) ordered.events = events_of_procedure(*at.request, outcome);

@@ -166,14 +166,10 @@ void OrderExecutor::judge(const OrderedAt& at, const Shares& shares, LocalPart& 
   const bool makes_room = shares.writes[link_.node] && at.request->procedure == 0;
   OrderArea::Block known;
   LocalVerdict verdict;
-  if (link_.area.load(place, at.position.word(), kForwardBytes, known) &&
-      read_verdict(known.bytes, verdict)) {
-    const bool done_before = link_.area.holds(layout.order_redo(), at.stamp);
-    if (verdict.status.ok() && shares.writes[link_.node] && !done_before) {
-      look_again(local);
-      if (makes_room) make_room(local, at.request->writes);
-    }
-  } else {
+  // What an earlier process of this node has judged stands; apply() looks for itself then.
+  const bool judged = link_.area.load(place, at.position.word(), kForwardBytes, known) &&
+                      read_verdict(known.bytes, verdict);
+  if (!judged) {
     while (another_look(verdict.status = local.look(verdict))) {
       verdict.reads.clear();
       pause();
@@ -261,40 +257,44 @@ Status OrderExecutor::run_procedure(const OrderedRequest& request, OrderedOutcom
   return Status();
 }
 
-void OrderExecutor::look_again(LocalPart& local) {
-  LocalVerdict ignored;
-  while (another_look(local.look(ignored))) pause();
-}
-
-// Decided already: it waits until there is room.
-void OrderExecutor::make_room(LocalPart& local, const std::vector<OrderedWrite>& writes) {
-  for (Status status = local.make_room(writes); !status.ok(); status = local.make_room(writes)) {
-    if (status.code() == Code::kNotFound) return;  // the table was dropped with its rows
-    pause();
-    if (status.code() == Code::kAborted) look_again(local);
+bool OrderExecutor::is_gone(TableId table, StageContext& stage) {
+  Result<CachedTable*> cached = stage.table(table);
+  Status status = cached.status();
+  if (status.ok()) {
+    status = engine_.tables.load_root(**cached, link_.node, /*again=*/true, counters_);
   }
+  return status.code() == Code::kNotFound;
 }
 
+// Decided already: it is tried until it is done. Tables that are dropped meanwhile take their rows
+// with them, and only theirs.
 void OrderExecutor::apply(const OrderedAt& at, const std::vector<OrderedWrite>& writes,
                           StageContext& stage, std::unique_ptr<LocalPart>& local) {
+  OrderedRequest left;  // of what is written, once it had to be looked up anew
+  const std::vector<OrderedWrite>* wanted = &writes;
+  const auto look_anew = [&] {
+    if (wanted == &writes) left.writes = writes;
+    wanted = &left.writes;
+    std::erase_if(left.writes,
+                  [&, known = TableId{kNoTable}, gone = false](const OrderedWrite& write) mutable {
+                    if (write.table != known) gone = is_gone(known = write.table, stage);
+                    return gone;
+                  });
+    local = std::make_unique<LocalPart>(stage, link_.area, link_.node, left);
+    arena_->reset();
+    LocalVerdict ignored;
+    return local->look(ignored);
+  };
   // Keys that only the procedure could tell are looked up with those that were declared.
-  OrderedRequest told;
   const bool derived = at.request->derived_inserts && at.request->procedure != 0;
-  if (derived) {
-    told.procedure = at.request->procedure;
-    told.writes = writes;
-    local = std::make_unique<LocalPart>(stage, link_.area, link_.node, told);
-    look_again(*local);
-  }
-  const OrderedRequest& request = derived ? told : *at.request;
-  if (request.procedure != 0) make_room(*local, writes);
-  for (Status status = local->apply(); !status.ok(); status = local->apply()) {
+  Status status = derived || !local->looked() ? look_anew() : Status();
+  for (;;) {
+    if (status.ok() && !local->has_room()) status = local->make_room(*wanted);
+    if (status.ok()) status = local->apply();
+    if (status.ok()) return;
     local->give_back();
     pause();
-    local = std::make_unique<LocalPart>(stage, link_.area, link_.node, request);
-    look_again(*local);
-    make_room(*local, writes);
-    if (status.code() == Code::kNotFound) return;
+    status = look_anew();
   }
 }
 

@@ -78,8 +78,7 @@ class OrderExecutor {
   void judge(const OrderedAt& at, const Shares& shares, LocalPart& local);
   void note_forward(const OrderedAt& at, const Shares& shares);
   void forward();
-  void make_room(LocalPart& local, const std::vector<OrderedWrite>& writes);
-  void look_again(LocalPart& local);
+  bool is_gone(TableId table, StageContext& stage);
   Status gather(const OrderedAt& at, const Shares& shares, OrderedOutcome& outcome);
   Status run_procedure(const OrderedRequest& request, OrderedOutcome& outcome) const;
   void apply(const OrderedAt& at, const std::vector<OrderedWrite>& writes, StageContext& stage,

@@ -35,6 +35,7 @@ Status LocalPart::look(LocalVerdict& verdict) {
     if (works[i].result == KeyWork::Result::kAborted) return aborted(works[i].reason);
     keys_[i].work = works[i];
   }
+  looked_ = true;
   return check(verdict);
 }
 
@@ -124,10 +125,11 @@ Access* LocalPart::share_gap(const Access& gap) {
 }
 
 Status LocalPart::make_room(const std::vector<OrderedWrite>& writes) {
-  CHECK(writes_.empty());
+  CHECK(looked_ && !has_room_ && writes_.empty());
   for (const OrderedWrite& write : writes) add_write(write);
   Status status = find_gaps();
   if (status.ok()) status = writes_.allocate_room(stage_);
+  has_room_ = status.ok();
   if (!status.ok()) {
     writes_.clear();
     gap_of_.clear();
@@ -148,6 +150,7 @@ Status LocalPart::find_gaps() {
 }
 
 Status LocalPart::apply() {
+  CHECK(has_room_);
   if (writes_.empty()) return Status();
   RDMACC_RETURN_IF_ERROR(lock_accesses(stage_, writes_.plan_locks()));
   CHECK(stage_.stamps.ctts != 0);

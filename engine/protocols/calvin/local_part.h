@@ -20,9 +20,11 @@ class LocalPart {
   // Looks at the keys that this node stores and, of a request that is checked, says whether
   // everything it has read is still so. kNotFound: a table is gone. kUnavailable: look again.
   Status look(LocalVerdict& verdict);
+  bool looked() const { return looked_; }
   // Slots and blocks for the local ones of `writes`. What was got is kept until apply(), or given
   // back when this goes.
   Status make_room(const std::vector<OrderedWrite>& writes);
+  bool has_room() const { return has_room_; }
   // Installs them, once: the redo record is stored before, so that a restarted node that finds it
   // ends what was begun. Errors (no memory, another node away, a group that split) leave nothing
   // changed but locks of the request's own: give_back(), and begin again.
@@ -54,6 +56,7 @@ class LocalPart {
   std::pmr::deque<Access> accesses_;  // that are written
   std::unordered_map<uint64_t, Access*> gap_of_;
   WritePlan writes_{accesses_};
+  bool looked_ = false, has_room_ = false;
 };
 
 }  // namespace rdmacc
