@@ -29,8 +29,8 @@ Status GateDrain::prepare() {
   return Status::ok_status();
 }
 
-// The gate before the lines: a share that a line says was lost is judged by a count that is not
-// younger.
+// The gate before the lines: a reader count that a line says was lost is judged by a count that is
+// not younger.
 Status GateDrain::read_all() {
   RDMACC_RETURN_IF_ERROR(prepare());
   DoorbellBatch batch(worker_.scheduler(), worker_.counters());

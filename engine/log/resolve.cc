@@ -177,10 +177,11 @@ Result<ResolveReport> resolve_worker(Worker& by, const Topology& topology, Worke
   // no other protocol comes to meet its locks.
   if (!report.in_doubt.empty()) return report;
   RDMACC_RETURN_IF_ERROR(empty_rings(by, layout, topology, dead, counters));
-  const Result<bool> shares = may_have_left_reader_counts(by, layout, dead, counters);
-  if (!shares.ok()) return shares.status();
-  report.shares = shares.value();
-  if (!report.shares) RDMACC_RETURN_IF_ERROR(Gate::clear_line(by, layout, dead, counters));
+  const Result<bool> left = may_have_left_reader_counts(by, layout, dead, counters);
+  if (!left.ok()) return left.status();
+  report.left_reader_counts = left.value();
+  if (!report.left_reader_counts)
+    RDMACC_RETURN_IF_ERROR(Gate::clear_line(by, layout, dead, counters));
   return report;
 }
 

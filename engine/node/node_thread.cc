@@ -56,7 +56,7 @@ void NodeThread::serve() {
   }
   storage_->serve([this](Rpc::Handler handler) { return fence_->guard(std::move(handler)); });
   serve_resolution(worker_, *storage_, *fence_);
-  serve_share_sweep(worker_, *storage_, *fence_);
+  serve_reader_count_sweep(worker_, *storage_, *fence_);
   sequencer_ =
       std::make_unique<Sequencer>(worker_, fabric_.topology(), *storage_, *fence_, options_.order);
   sequencer_->serve();
@@ -65,7 +65,8 @@ void NodeThread::serve() {
   log(std::string(storage_->reopened() ? "reopened" : "formatted") + " its region");
   worker_.scheduler().add_after_step([this] { maintain_when_pending(); });
   if (node_ != 0) return;
-  sweeper_ = std::make_unique<ShareSweeper>(worker_, fabric_.topology(), options_.drain_us_max);
+  sweeper_ =
+      std::make_unique<ReaderCountSweeper>(worker_, fabric_.topology(), options_.drain_us_max);
   doubts_ = std::make_unique<DoubtTable>(worker_, fabric_.topology());
   doubts_->serve([this] {
     const std::vector<WorkerId> departed = fabric_.departed();
@@ -107,7 +108,7 @@ void NodeThread::resolve_for_ever() {
 // decided.
 bool NodeThread::left_alone(WorkerId dead) const {
   return doubts_->waits(dead) ||
-         std::find(sharers_.begin(), sharers_.end(), dead) != sharers_.end();
+         std::find(unswept_.begin(), unswept_.end(), dead) != unswept_.end();
 }
 
 void NodeThread::resolve_departed() {
@@ -129,8 +130,8 @@ void NodeThread::resolve_departed() {
     log_resolved(dead, done);
     doubts_->end_pass(dead, done.in_doubt);
     if (!done.in_doubt.empty()) continue;
-    if (done.shares) {
-      sharers_.push_back(dead);
+    if (done.left_reader_counts) {
+      unswept_.push_back(dead);
     } else {
       release(dead);
     }
@@ -151,7 +152,7 @@ void NodeThread::log_resolved(WorkerId dead, const ResolveReport& done) const {
 void NodeThread::sweep_reader_counts() {
   CHECK(sweeper_ != nullptr);
   const uint64_t before = sweeper_->reader_counts_cleared();
-  const Result<bool> swept = sweeper_->sweep_if_needed(sharers_, resolution_counters_);
+  const Result<bool> swept = sweeper_->sweep_if_needed(unswept_, resolution_counters_);
   if (!swept.ok()) {
     log_failure("cannot sweep shared locks yet: " + swept.status().to_string());
     return;
@@ -160,7 +161,7 @@ void NodeThread::sweep_reader_counts() {
   log("swept " + std::to_string(sweeper_->reader_counts_cleared() - before) + " shared locks");
   const RegionLayout layout(fabric_.topology());
   // A line that cannot be cleared now is by the next sweep.
-  std::erase_if(sharers_, [&](WorkerId dead) {
+  std::erase_if(unswept_, [&](WorkerId dead) {
     if (!Gate::clear_line(worker_, layout, dead, resolution_counters_).ok()) return false;
     release(dead);
     return true;

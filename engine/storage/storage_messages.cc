@@ -107,7 +107,7 @@ void TableRequest::write(Rpc::Bytes& out) const {
   writer.u32(spec.relfilenode);
   writer.u32(spec.record_size);
   writer.u32(spec.history);
-  writer.u8(spec.placed ? 1 : 0);
+  writer.u8(spec.has_distribution_key ? 1 : 0);
 }
 
 bool TableRequest::parse(std::span<const std::byte> in) {
@@ -118,7 +118,7 @@ bool TableRequest::parse(std::span<const std::byte> in) {
   spec.relfilenode = reader.u32();
   spec.record_size = reader.u32();
   spec.history = reader.u32();
-  spec.placed = reader.u8() != 0;
+  spec.has_distribution_key = reader.u8() != 0;
   return reader.at_end();
 }
 

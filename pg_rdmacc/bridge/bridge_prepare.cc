@@ -22,7 +22,7 @@ void bridge_start_prepare(uint64_t system_id, uint64_t xid) {
   Attachment* at = attached();
   if (at == nullptr || !at->txn.active || !at->txn.begun) {
     if (at != nullptr) end_transaction(*at);
-    set_plain_error(BRIDGE_OK, "");
+    set_plain_error(rdmacc::Code::kOk, "");
     return;
   }
   rdmacc::bridge::start([at, system_id, xid](Session& session) {

@@ -18,18 +18,6 @@ constexpr uint64_t kDetachWaitUs = 2'000'000;
 constexpr uint64_t kBackgroundUsMax = 1'000'000;
 constexpr Protocol kDefaultProtocol = Protocol::kOcc;
 
-// A status' code crosses the border as a number.
-constexpr bool is(BridgeCode bridge, Code code) { return static_cast<int>(code) == bridge; }
-static_assert(is(BRIDGE_OK, Code::kOk) && is(BRIDGE_ABORTED, Code::kAborted) &&
-              is(BRIDGE_CANCELLED, Code::kCancelled) && is(BRIDGE_TIMEOUT, Code::kTimeout) &&
-              is(BRIDGE_UNAVAILABLE, Code::kUnavailable) && is(BRIDGE_NO_SPACE, Code::kNoSpace) &&
-              is(BRIDGE_TOO_LARGE, Code::kTooLarge) &&
-              is(BRIDGE_DUPLICATE_KEY, Code::kDuplicateKey) &&
-              is(BRIDGE_NOT_FOUND, Code::kNotFound) &&
-              is(BRIDGE_INVALID_ARGUMENT, Code::kInvalidArgument) &&
-              is(BRIDGE_NO_WORKER_SLOT, Code::kNoWorkerSlot) &&
-              is(BRIDGE_CORRUPT, Code::kCorrupt) && is(BRIDGE_SYSTEM, Code::kSystem));
-
 Attachment* attachment = nullptr;
 BridgeError last_error{};
 
@@ -42,7 +30,7 @@ void start_finish(Finish finish) {
   Attachment* at = attached();
   if (at == nullptr || !at->txn.active || !at->txn.begun) {
     if (at != nullptr) end_transaction(*at);
-    set_plain_error(BRIDGE_OK, "");
+    set_plain_error(Code::kOk, "");
     return;
   }
   start([at, finish](Session& session) {
@@ -104,7 +92,7 @@ void end_transaction(Attachment& at) {
 
 void set_error(const Status& status) {
   last_error = {};
-  last_error.code = static_cast<int>(status.code());
+  last_error.code = status.code();
   if (status.ok()) return;
   const AbortReason reason = reason_of(status);
   if (reason != AbortReason::kNone) {
@@ -116,7 +104,7 @@ void set_error(const Status& status) {
   snprintf(last_error.message, sizeof(last_error.message), "%s", message);
 }
 
-void set_plain_error(int code, const char* message) noexcept {
+void set_plain_error(Code code, const char* message) noexcept {
   last_error = {};
   last_error.code = code;
   snprintf(last_error.message, sizeof(last_error.message), "%s", message);
@@ -138,12 +126,11 @@ Status begin_session(Attachment& at) {
   if (txn.options.auto_stages) choice = at.chooser.choose(txn.protocol, stages_of(txn.protocol));
   txn.plan = choice.plan;
   at.recorder.set_exploring(choice.explores);
-  RDMACC_RETURN_IF_ERROR(
-      at.session->begin({.protocol = txn.protocol,
-                         .plan = txn.plan,
-                         .lock_mode = static_cast<LockMode>(txn.options.lock_mode),
-                         .gate_timeout_us = txn.options.gate_timeout_us,
-                         .exclusive = txn.options.exclusive_gate}));
+  RDMACC_RETURN_IF_ERROR(at.session->begin({.protocol = txn.protocol,
+                                            .plan = txn.plan,
+                                            .lock_mode = txn.options.lock_mode,
+                                            .gate_timeout_us = txn.options.gate_timeout_us,
+                                            .exclusive = txn.options.exclusive_gate}));
   txn.begun = true;
   at.session->set_command(txn.command);
   for (uint32_t level = 0; level < txn.early_levels; ++level) at.session->savepoint();
@@ -321,13 +308,7 @@ void bridge_release(uint32_t level) {
   }
 }
 
-BridgeCounters bridge_counters(void) {
+rdmacc::VerbCounters bridge_counters(void) {
   if (!bridge_txn_active() || !attached()->txn.begun) return {};
-  const rdmacc::VerbCounters& verbs = attached()->session->verb_counters();
-  return {.round_trips = verbs.round_trips,
-          .doorbells = verbs.doorbells,
-          .reads = verbs.reads,
-          .writes = verbs.writes,
-          .atomics = verbs.atomics,
-          .messages = verbs.messages};
+  return attached()->session->verb_counters();
 }

@@ -114,7 +114,7 @@ uint32 rdmacc_row_bytes_of(TupleDesc descriptor, int columns) {
   size_t end = MAXALIGN(SizeofHeapTupleHeader + BITMAPLEN(descriptor->natts));
   for (int i = 0; i < columns; i++) {
     const FormData_pg_attribute* attribute = TupleDescAttr(descriptor, i);
-    if (attribute->attlen < 0) return BRIDGE_WHOLE_ROWS;
+    if (attribute->attlen < 0) return rdmacc::kWholeRow;
     end = att_align_nominal(end, attribute->attalign) + static_cast<size_t>(attribute->attlen);
   }
   /* Decoding takes the last bytes for the time, whatever they are. */

@@ -69,7 +69,7 @@ Columns columns_of_tuple(Relation relation, const RdmaccIndex* index, HeapTuple 
  * others have changed meanwhile. */
 [[noreturn]] void raise_conflict(const char* reason, Relation relation) {
   BridgeError error = {};
-  error.code = BRIDGE_ABORTED;
+  error.code = rdmacc::Code::kAborted;
   strlcpy(error.reason, reason, sizeof(error.reason));
   rdmacc_raise(&error, bridge_txn_protocol(), "", RelationGetRelationName(relation));
 }
@@ -80,7 +80,7 @@ void insert_entry(Relation relation, const RdmaccIndex* index, const Columns* co
   CHECK(columns->taken);
   bridge_start_index_insert(index->id, rdmacc_index_entry(&columns->bytes, key));
   rdmacc_pump();
-  if (bridge_error()->code == BRIDGE_DUPLICATE_KEY) raise_conflict("key_inserted", relation);
+  if (bridge_error()->code == rdmacc::Code::kDuplicateKey) raise_conflict("key_inserted", relation);
   rdmacc_check("could not insert an index entry", RelationGetRelationName(relation));
 }
 
@@ -90,7 +90,7 @@ void remove_entry(Relation relation, const RdmaccIndex* index, const Columns* co
   CHECK(columns->taken);
   bridge_start_index_remove(index->id, rdmacc_index_entry(&columns->bytes, key));
   rdmacc_pump();
-  if (bridge_error()->code == BRIDGE_NOT_FOUND) {
+  if (bridge_error()->code == rdmacc::Code::kNotFound) {
     if (!index->valid) return;
     raise_conflict("row_deleted", relation);
   }

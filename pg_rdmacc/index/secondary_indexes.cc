@@ -41,7 +41,7 @@ const RdmaccIndex* find_in(const CachedSet* set, Oid index) {
   return nullptr;
 }
 
-void index_spec(Relation index, BridgeTableSpec* spec) {
+void index_spec(Relation index, rdmacc::TableSpec* spec) {
   rdmacc_index_spec(index->rd_rel->reltablespace, index->rd_node.relNode, spec);
 }
 
@@ -184,7 +184,7 @@ void rdmacc_raise_no_entries(const char* name) {
 }
 
 uint32 rdmacc_find_index(Relation index) {
-  BridgeTableSpec spec;
+  rdmacc::TableSpec spec;
   index_spec(index, &spec);
   return rdmacc_find_engine_table(&spec);
 }
@@ -195,7 +195,7 @@ uint32 rdmacc_new_index(Relation index) {
     rdmacc_clear_index(present, RelationGetRelationName(index));
     return present;
   }
-  BridgeTableSpec spec;
+  rdmacc::TableSpec spec;
   index_spec(index, &spec);
   return rdmacc_create_engine_table(&spec);
 }
@@ -241,7 +241,7 @@ void rdmacc_create_lost_indexes(Relation relation) {
     Relation index = RelationIdGetRelation(lfirst_oid(cell));
     if (!RelationIsValid(index)) continue;
     if (rdmacc_should_have_entries(relation, index) && index->rd_index->indisready) {
-      BridgeTableSpec spec;
+      rdmacc::TableSpec spec;
       index_spec(index, &spec);
       rdmacc_create_lost_engine_table(&spec);
     }

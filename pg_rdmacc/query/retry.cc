@@ -35,7 +35,7 @@ extern bool pq_buffer_has_data(void);
 
 namespace {
 
-constexpr int kCrowdedAfter = 4; /* attempts lost before one asks to have the cluster to itself */
+constexpr int kCrowdedAfter = 4; /* attempts lost before one asks for exclusive gate mode */
 constexpr double kBackOffUs = 200;
 constexpr double kBackOffUsMax = 20'000;
 

@@ -57,7 +57,7 @@ void rdmacc_set_table_hooks(const RdmaccTableHooks* table_hooks) {
   hooks = table_hooks;
 }
 
-void rdmacc_index_spec(Oid tablespace, Oid relfilenode, BridgeTableSpec* spec) {
+void rdmacc_index_spec(Oid tablespace, Oid relfilenode, rdmacc::TableSpec* spec) {
   CHECK(OidIsValid(MyDatabaseId) && OidIsValid(relfilenode));
   spec->system_id = rdmacc_system_name(tablespace_variant(tablespace));
   spec->database = MyDatabaseId;
@@ -68,7 +68,7 @@ void rdmacc_index_spec(Oid tablespace, Oid relfilenode, BridgeTableSpec* spec) {
 }
 
 void rdmacc_table_spec(Relation relation, Oid relfilenode, const RdmaccKeyLayout* layout,
-                       BridgeTableSpec* spec) {
+                       rdmacc::TableSpec* spec) {
   CHECK(OidIsValid(MyDatabaseId) && OidIsValid(relfilenode));
   uint64 variant = tablespace_variant(relation->rd_rel->reltablespace);
   if (layout->number != 0) variant = hash_combine64(variant, layout->number);
@@ -84,7 +84,7 @@ void rdmacc_table_spec(Relation relation, Oid relfilenode, const RdmaccKeyLayout
 }
 
 uint32 rdmacc_committed_table(Relation relation, const RdmaccKeyLayout* layout) {
-  BridgeTableSpec spec;
+  rdmacc::TableSpec spec;
   rdmacc_table_spec(relation, relation->rd_node.relNode, layout, &spec);
   const uint32 found = rdmacc_find_engine_table(&spec);
   if (found != RDMACC_NO_TABLE) return found;

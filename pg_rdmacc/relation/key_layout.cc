@@ -96,10 +96,10 @@ void rdmacc_append_key_column(const RdmaccKeyLayout* layout, int column, Oid typ
   CHECK(column >= 0 && column < layout->column_count);
   CHECK(column > 0 || key->len == 0); /* the length of the distribution key is at the beginning */
   const bool distributed = layout->distribution_columns > 0;
-  if (distributed && column == 0) appendStringInfoSpaces(key, BRIDGE_DISTRIBUTION_LENGTH_BYTES);
+  if (distributed && column == 0) appendStringInfoSpaces(key, rdmacc::kDistributionLengthBytes);
   rdmacc_key_append(key, type, layout->columns[column].collation, value);
   if (!distributed || column + 1 != layout->distribution_columns) return;
-  const int length = key->len - BRIDGE_DISTRIBUTION_LENGTH_BYTES;
+  const int length = key->len - static_cast<int>(rdmacc::kDistributionLengthBytes);
   key->data[0] = static_cast<char>(length);
   key->data[1] = static_cast<char>(length >> 8);
 }

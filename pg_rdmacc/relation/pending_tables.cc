@@ -56,11 +56,11 @@ bool is_pending_drop(uint32 id) {
 }
 
 /* False when the identity is taken. */
-bool create(const BridgeTableSpec* spec, uint32* id) {
+bool create(const rdmacc::TableSpec* spec, uint32* id) {
   *id = RDMACC_NO_TABLE;
   bridge_start_create_table(spec, id);
   rdmacc_pump();
-  if (bridge_error()->code == BRIDGE_DUPLICATE_KEY) return false;
+  if (bridge_error()->code == rdmacc::Code::kDuplicateKey) return false;
   rdmacc_check("could not create a table in the rdmacc nodes", nullptr);
   CHECK(*id != RDMACC_NO_TABLE);
   return true;
@@ -68,7 +68,7 @@ bool create(const BridgeTableSpec* spec, uint32* id) {
 
 /* A new engine table that goes when the transaction aborts. One that exists already was left
  * behind by a server that died between the two steps of a commit: it is not in use. */
-uint32 create_engine_table(const BridgeTableSpec* spec) {
+uint32 create_engine_table(const rdmacc::TableSpec* spec) {
   uint32 id = RDMACC_NO_TABLE;
   if (!create(spec, &id)) {
     const uint32 left = rdmacc_find_engine_table(spec);
@@ -100,8 +100,8 @@ void finish(bool committed) {
     if (!goes) continue;
     bridge_start_drop_table(table->id);
     if (!rdmacc_pump_uninterrupted()) break;
-    const int code = bridge_error()->code;
-    if (code != BRIDGE_OK && code != BRIDGE_NOT_FOUND) {
+    const rdmacc::Code code = bridge_error()->code;
+    if (code != rdmacc::Code::kOk && code != rdmacc::Code::kNotFound) {
       ereport(LOG, (errmsg("could not drop table %u in the rdmacc nodes: %s", table->id,
                            bridge_error()->message)));
     }
@@ -152,24 +152,24 @@ void subtransaction_aborted(int nest) {
 
 }  // namespace
 
-uint32 rdmacc_find_engine_table(const BridgeTableSpec* spec) {
+uint32 rdmacc_find_engine_table(const rdmacc::TableSpec* spec) {
   uint32 id = RDMACC_NO_TABLE;
   rdmacc_enter();
   bridge_start_find_table(spec, &id);
   rdmacc_pump();
-  if (bridge_error()->code == BRIDGE_NOT_FOUND) return RDMACC_NO_TABLE;
+  if (bridge_error()->code == rdmacc::Code::kNotFound) return RDMACC_NO_TABLE;
   rdmacc_check("could not find a table in the rdmacc nodes", nullptr);
   return id;
 }
 
-uint32 rdmacc_create_lost_engine_table(const BridgeTableSpec* spec) {
+uint32 rdmacc_create_lost_engine_table(const rdmacc::TableSpec* spec) {
   uint32 id = RDMACC_NO_TABLE;
   if (!create(spec, &id)) id = rdmacc_find_engine_table(spec);
   if (id == RDMACC_NO_TABLE) elog(ERROR, "could not create a table in the rdmacc nodes");
   return id;
 }
 
-uint32 rdmacc_create_engine_table(const BridgeTableSpec* spec) {
+uint32 rdmacc_create_engine_table(const rdmacc::TableSpec* spec) {
   rdmacc_enter();
   return create_engine_table(spec);
 }

@@ -15,16 +15,16 @@ extern "C" {
 
 namespace {
 
-BridgeScanMode mode_for(LockWaitPolicy wait_policy) {
+rdmacc::ScanMode mode_for(LockWaitPolicy wait_policy) {
   switch (wait_policy) {
     case LockWaitError:
-      return BRIDGE_SCAN_NO_WAIT;
+      return rdmacc::ScanMode::kNoWait;
     case LockWaitSkip:
-      return BRIDGE_SCAN_SKIP_LOCKED;
+      return rdmacc::ScanMode::kSkipLocked;
     case LockWaitBlock:
       break;
   }
-  return BRIDGE_SCAN_SERIALIZABLE;
+  return rdmacc::ScanMode::kSerializable;
 }
 
 }  // namespace
@@ -33,7 +33,7 @@ void rdmacc_rows_begin(RdmaccRows* rows, uint32 table, uint32 visible_before) {
   memset(rows, 0, sizeof(*rows));
   rows->table = table;
   rows->visible_before = visible_before;
-  rows->row_bytes_max = BRIDGE_WHOLE_ROWS;
+  rows->row_bytes_max = rdmacc::kWholeRow;
 }
 
 const BridgeRow* rdmacc_rows_next(RdmaccRows* rows, Relation relation) {

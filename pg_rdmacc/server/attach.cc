@@ -89,9 +89,9 @@ void rdmacc_ensure_attached(void) {
   while (!bridge_attach(fabric, static_cast<uint32>(rdmacc_effective_replicas()),
                         write_set_bytes_max, interrupted)) {
     const BridgeError error = *bridge_error();
-    if (remote && error.code == BRIDGE_INVALID_ARGUMENT) rdmacc_raise_refused(error.message);
-    if (error.code != BRIDGE_UNAVAILABLE && error.code != BRIDGE_TIMEOUT &&
-        error.code != BRIDGE_NOT_FOUND) {
+    if (remote && error.code == rdmacc::Code::kInvalidArgument) rdmacc_raise_refused(error.message);
+    if (error.code != rdmacc::Code::kUnavailable && error.code != rdmacc::Code::kTimeout &&
+        error.code != rdmacc::Code::kNotFound) {
       rdmacc_check("could not attach to the rdmacc nodes", nullptr);
     }
     wait_for_nodes(deadline_us, error.message);

@@ -48,7 +48,7 @@ BridgeBytes key_of(const RdmaccTable* table, TupleTableSlot* slot) {
 
 [[noreturn]] void raise_conflict(const char* reason, Relation rel) {
   BridgeError error = {};
-  error.code = BRIDGE_ABORTED;
+  error.code = rdmacc::Code::kAborted;
   strlcpy(error.reason, reason, sizeof(error.reason));
   rdmacc_raise(&error, bridge_txn_protocol(), "", RelationGetRelationName(rel));
 }
@@ -73,7 +73,7 @@ bool insert_row(Relation rel, const RdmaccTable* table, BridgeBytes key, TupleTa
   rdmacc_enter_write(cid);
   bridge_start_insert(table->id, key, row, table->key.number != 0);
   rdmacc_pump();
-  if (bridge_error()->code == BRIDGE_DUPLICATE_KEY) return false;
+  if (bridge_error()->code == rdmacc::Code::kDuplicateKey) return false;
   rdmacc_check("could not insert a row", RelationGetRelationName(rel));
   return true;
 }
@@ -126,7 +126,7 @@ void remove_row(Relation rel, const RdmaccHandle* handle, CommandId cid) {
   rdmacc_enter_write(cid);
   bridge_start_remove(handle->table, handle->key);
   rdmacc_pump();
-  if (bridge_error()->code == BRIDGE_NOT_FOUND) raise_conflict("row_deleted", rel);
+  if (bridge_error()->code == rdmacc::Code::kNotFound) raise_conflict("row_deleted", rel);
   rdmacc_check("could not delete a row", RelationGetRelationName(rel));
   rdmacc_write_mark(handle->table, handle->key, cid);
 }
@@ -161,7 +161,7 @@ void rdmacc_put_row(Relation rel, const RdmaccHandle* handle, BridgeBytes row, C
   rdmacc_enter_write(cid);
   bridge_start_put(handle->table, handle->key, row);
   rdmacc_pump();
-  if (bridge_error()->code == BRIDGE_NOT_FOUND) raise_conflict("row_deleted", rel);
+  if (bridge_error()->code == rdmacc::Code::kNotFound) raise_conflict("row_deleted", rel);
   rdmacc_check("could not update a row", RelationGetRelationName(rel));
 }
 

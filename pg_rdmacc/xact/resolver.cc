@@ -38,7 +38,7 @@ void decide(const BridgeInDoubt& doubt) {
   const bool commit = outcome == RDMACC_OUTCOME_COMMITTED;
   bridge_start_decide(doubt.system_id, doubt.xid, commit);
   rdmacc_pump();
-  if (bridge_error()->code != BRIDGE_OK) return; /* by the next look */
+  if (bridge_error()->code != rdmacc::Code::kOk) return; /* by the next look */
   ereport(LOG, (errmsg("rdmacc transaction " UINT64_FORMAT " was in doubt: it is %s", doubt.xid,
                        commit ? "committed" : "aborted")));
 }
@@ -48,7 +48,7 @@ void decide(const BridgeInDoubt& doubt) {
 int look(void) {
   bridge_start_in_doubt();
   rdmacc_pump();
-  if (bridge_error()->code != BRIDGE_OK) return -1;
+  if (bridge_error()->code != rdmacc::Code::kOk) return -1;
   const BridgeInDoubt* found = nullptr;
   uint64_t unresolved = 0;
   const size_t count = bridge_in_doubt(&found, &unresolved);

@@ -67,13 +67,13 @@ bool rdmacc_prepare_engine(void) {
   bridge_start_prepare(GetSystemIdentifier(), U64FromFullTransactionId(xid));
   const bool ended = rdmacc_pump_uninterrupted();
   RESUME_INTERRUPTS();
-  if (!ended || bridge_error()->code == BRIDGE_UNAVAILABLE) {
+  if (!ended || bridge_error()->code == rdmacc::Code::kUnavailable) {
     /* Some nodes may have logged it, and take this session for dead sooner or later. */
     rdmacc_note_doubt();
     if (!ended) kill(MyProcPid, SIGTERM);
     return false;
   }
-  if (bridge_error()->code != BRIDGE_OK) return false;
+  if (bridge_error()->code != rdmacc::Code::kOk) return false;
   stop_if_asked(RDMACC_STOP_PREPARED);
   return true;
 }
@@ -83,7 +83,7 @@ void rdmacc_commit_prepared_engine(void) {
   stop_if_asked(RDMACC_STOP_RECORDED);
   bridge_start_commit_prepared();
   const bool ended = rdmacc_pump_uninterrupted();
-  if (ended && bridge_error()->code == BRIDGE_OK) return;
+  if (ended && bridge_error()->code == rdmacc::Code::kOk) return;
   ereport(WARNING,
           (errmsg("the rows that this transaction wrote to rdmacc tables are not in place yet"),
            errdetail("The transaction is committed, but nodes do not answer: %s.",

@@ -57,7 +57,7 @@ void note_nest(int* lowest) {
 
 void note_doom(void) {
   const BridgeError* error = bridge_error();
-  if (error->code == BRIDGE_UNAVAILABLE) rdmacc_attach_again();
+  if (error->code == rdmacc::Code::kUnavailable) rdmacc_attach_again();
   if (rdmacc_error_is_fatal(error->code)) doom_by(error);
 }
 
@@ -89,7 +89,7 @@ void refuse_mixed_writes(void) {
 }
 
 [[noreturn]] void raise_failed_commit(BridgeError error, int protocol) {
-  if (error.code == BRIDGE_UNAVAILABLE) rdmacc_attach_again();
+  if (error.code == rdmacc::Code::kUnavailable) rdmacc_attach_again();
   doom_by(&error);
   rdmacc_raise(&error, protocol, "could not commit", nullptr);
 }
@@ -99,7 +99,7 @@ void prepare_engine(void) {
   const int protocol = Max(bridge_txn_protocol(), 0);
   if (rdmacc_prepare_engine()) return;
   BridgeError error = *bridge_error();
-  if (error.code == BRIDGE_OK) error.code = BRIDGE_UNAVAILABLE;
+  if (error.code == rdmacc::Code::kOk) error.code = rdmacc::Code::kUnavailable;
   raise_failed_commit(error, protocol);
 }
 
@@ -116,11 +116,11 @@ void commit_engine(void) {
   RESUME_INTERRUPTS();
   BridgeError error = *bridge_error();
   if (!ended) {
-    error.code = BRIDGE_UNAVAILABLE;
+    error.code = rdmacc::Code::kUnavailable;
     error.outcome_unknown = true;
   }
   CHECK(!bridge_busy());
-  if (error.code != BRIDGE_OK) raise_failed_commit(error, protocol);
+  if (error.code != rdmacc::Code::kOk) raise_failed_commit(error, protocol);
   CHECK(!bridge_txn_active());
 }
 
@@ -299,7 +299,7 @@ void rdmacc_enter(void) {
   const BridgeTxnOptions options = {.protocol = rdmacc_protocol,
                                     .stages = rdmacc_stages_code,
                                     .auto_stages = rdmacc_stages_auto,
-                                    .lock_mode = rdmacc_lock_mode,
+                                    .lock_mode = static_cast<rdmacc::LockMode>(rdmacc_lock_mode),
                                     .gate_timeout_us = gate_timeout_us(),
                                     .exclusive_gate = deferrable || asks_for_exclusive_gate};
   bridge_begin(&options);
@@ -317,7 +317,7 @@ bool rdmacc_pump_uninterrupted(void) {
   const int64 deadline_us = rdmacc_now_us() + kUninterruptedUsMax;
   while (!bridge_resume()) {
     if (rdmacc_now_us() > deadline_us) {
-      const BridgeError error = {.code = BRIDGE_UNAVAILABLE,
+      const BridgeError error = {.code = rdmacc::Code::kUnavailable,
                                  .reason = "",
                                  .message = "",
                                  .outcome_unknown = false,
@@ -344,7 +344,7 @@ void rdmacc_pump(void) {
     bridge_wait(kWaitUsMax);
   }
   if (waiting) pgstat_report_wait_end();
-  if (bridge_error()->code != BRIDGE_OK && bridge_txn_active()) note_doom();
+  if (bridge_error()->code != rdmacc::Code::kOk && bridge_txn_active()) note_doom();
 }
 
 void rdmacc_note_foreign_write(void) { note_nest(&foreign_write_nest); }

@@ -9,7 +9,7 @@ constexpr uint64_t kSecondNs = 1'000'000'000;
 constexpr uint64_t kGreetingNs = 5 * kSecondNs;
 constexpr uint64_t kDeferredNs = 10 * kSecondNs;
 // Of those that have not shown that they are members; more of them push out the oldest.
-constexpr size_t kStrangersMax = 64;
+constexpr size_t kUnauthenticatedMax = 64;
 constexpr int kAcceptsPerPump = 64;
 
 Status not_node_0() { return Status(Code::kInvalidArgument, "only node 0 knows the members"); }
@@ -38,13 +38,13 @@ void Member::accept_all(uint64_t now_ns) {
     SocketAddress peer;
     Descriptor socket = accept_from(listener_, &peer);
     if (socket.get() < 0) return;
-    size_t strangers = 0, members = 0;
+    size_t unauthenticated = 0, members = 0;
     uint64_t oldest = 0;
     for (const auto& [id, in] : incoming_) {
-      in.greeted ? ++members : ++strangers;
+      in.greeted ? ++members : ++unauthenticated;
       if (!in.greeted && oldest == 0) oldest = id;
     }
-    if (strangers >= kStrangersMax) {
+    if (unauthenticated >= kUnauthenticatedMax) {
       CHECK(oldest != 0);
       incoming_.at(oldest).channel->close(
           Status(Code::kUnavailable, "others came that have not greeted either"));

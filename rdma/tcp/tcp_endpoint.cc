@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kEventsPerPoll = 64;
 constexpr int kAcceptsPerPoll = 16;
-constexpr size_t kStrangersMax = 64;
+constexpr size_t kUnauthenticatedMax = 64;
 constexpr uint64_t kTickUs = 50'000;
 constexpr uint64_t kPartingUsMax = 1'000'000;
 constexpr size_t kPageBytes = 4096;
@@ -314,19 +314,19 @@ void TcpEndpoint::accept_connections() {
     SocketAddress peer;
     Descriptor socket = accept_from(listener_, &peer);
     if (socket.get() < 0) return;
-    size_t strangers = 0, oldest = kNoServerConnection, place = server_connections_.size();
+    size_t unauthenticated = 0, oldest = kNoServerConnection, place = server_connections_.size();
     for (size_t p = 0; p < server_connections_.size(); ++p) {
       if (server_connections_[p] == nullptr) {
         place = p;
       } else if (!server_connections_[p]->open()) {
-        ++strangers;
+        ++unauthenticated;
         if (oldest == kNoServerConnection ||
             server_connections_[p]->came_us() < server_connections_[oldest]->came_us()) {
           oldest = p;
         }
       }
     }
-    if (strangers >= kStrangersMax) {
+    if (unauthenticated >= kUnauthenticatedMax) {
       CHECK(oldest != kNoServerConnection);
       end_server_connection(oldest, "others came that have not greeted either");
       place = oldest;
