@@ -34,7 +34,7 @@ void rdmacc_check(const char* action, const char* relation) {
 
 void rdmacc_raise(const BridgeError* error, int protocol, const char* action,
                   const char* relation) {
-  CHECK(error->code != BRIDGE_OK && action != nullptr);
+  CHECK(error->code != rdmacc::Code::kOk && action != nullptr);
   switch (error->code) {
     case rdmacc::Code::kAborted:
     case rdmacc::Code::kUnavailable:

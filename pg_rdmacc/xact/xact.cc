@@ -41,7 +41,7 @@ uint32 transaction_number = 1;
 
 void doom_by(const BridgeError* error) {
   if (doomed) return;
-  CHECK(error->code != BRIDGE_OK);
+  CHECK(error->code != rdmacc::Code::kOk);
   doomed = true;
   doom = *error;
   doom_protocol = Max(bridge_txn_protocol(), 0);
