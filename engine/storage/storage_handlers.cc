@@ -259,6 +259,7 @@ Status StorageNode::handle_locked_headers(WorkerId, Bytes bytes, Reply& reply) {
 // split, a drop or an audit keeps the index as it is, or the order of a deterministic protocol does
 // not stand still; maintenance goes on. The order is not held back while the index is busy.
 bool StorageNode::split_some(uint64_t deadline_us) {
+  CHECK(worker_.scheduler().in_coroutine());
   if (!index_.wait_until_idle(deadline_us)) return false;
   if (order_hold_.begin && !order_hold_.begin(deadline_us)) return false;
   const uint64_t splits = index_.splits();

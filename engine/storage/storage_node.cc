@@ -99,6 +99,7 @@ Status StorageNode::reopen() {
 // slot that is live and linked nowhere is of an insert that has unlocked it and is about to link
 // it.
 Status StorageNode::mark_tables() {
+  CHECK(reopened_ && orphaned_allocations_.count() == 0);
   std::vector<OrphanedAllocation> found;
   note_locked(found);
   std::unordered_map<TableId, uint64_t> rows;
@@ -177,6 +178,7 @@ StorageNode::Progress StorageNode::progress() const {
 }
 
 bool StorageNode::maintain() {
+  CHECK(worker_.scheduler().in_coroutine());
   const Progress before = progress();
   index_.split_queued();
   if (reclaimer_.pending()) reclaimer_.advance();

@@ -67,7 +67,7 @@ void SimRun::close_node(NodeId node, bool kill) {
   for (std::unique_ptr<NodeThread>& thread : nodes_[node]) {
     const WorkerId worker = thread->worker().id();
     resolved_ += static_cast<uint32_t>(thread->resolved_workers());
-    share_sweeps_ += thread->share_sweeps();
+    reader_count_sweeps_ += thread->reader_count_sweeps();
     if (kill) fabric_->kill(worker);
     fabric_->attach(worker, nullptr);
   }
@@ -283,7 +283,7 @@ Status SimRun::check_at_rest() {
   for (NodeId node = 0; node < topology_.nodes; ++node) {
     RDMACC_RETURN_IF_ERROR(check_locks(node));
     resolved_ += static_cast<uint32_t>(nodes_[node][0]->resolved_workers());
-    share_sweeps_ += nodes_[node][0]->share_sweeps();
+    reader_count_sweeps_ += nodes_[node][0]->reader_count_sweeps();
   }
   RDMACC_RETURN_IF_ERROR(check_tables());
   RDMACC_RETURN_IF_ERROR(check_acknowledged());

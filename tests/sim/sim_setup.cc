@@ -1,13 +1,13 @@
 // What a scenario's seed makes of a run before it begins: the cluster, its options, the workload.
 #include "engine/storage/region_layout.h"
 #include "engine/txn/ordered_events.h"
-#include "engine/workloads/indexed.h"
-#include "engine/workloads/mixed.h"
-#include "engine/workloads/predicate.h"
 #include "engine/workloads/procedures.h"
 #include "engine/workloads/smallbank.h"
 #include "tests/sim/loads.h"
 #include "tests/sim/sim_run.h"
+#include "tests/workloads/indexed.h"
+#include "tests/workloads/mixed.h"
+#include "tests/workloads/predicate.h"
 
 namespace rdmacc {
 namespace {

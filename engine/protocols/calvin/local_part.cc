@@ -159,6 +159,7 @@ Status LocalPart::apply() {
   CHECK(has_room_);
   if (writes_.empty()) return Status();
   RDMACC_RETURN_IF_ERROR(lock_accesses(stage_, writes_.plan_locks()));
+  CHECK(stage_.stamps.ctts != 0);
   LogRecord record;
   record.lock_ctts = record.stamp = stage_.stamps.ctts;
   record.protocol = static_cast<uint8_t>(stage_.rules.protocol);

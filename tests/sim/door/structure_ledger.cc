@@ -68,8 +68,9 @@ const char* StructureCounts::impossible(DoorOp op, StructureChange change) {
 }
 
 bool StructureCounts::rare(DoorOp op, StructureChange change) {
-  // It ends its transaction at once, mostly before anything is locked.
-  return op == DoorOp::kAbortOnConflict && change != StructureChange::kDrop;
+  // They end their transaction at once; and few of those that are prepared are told to abort.
+  return (op == DoorOp::kAbortOnConflict || op == DoorOp::kAbortPrepared) &&
+         change != StructureChange::kDrop;
 }
 
 std::string StructureCounts::zeros() const {
