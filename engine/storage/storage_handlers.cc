@@ -172,7 +172,7 @@ void StorageNode::drop(TableId id) {
   if (directory_.live(id) == nullptr) return;  // dropped by another request meanwhile
   directory_.set_dropped(id);
   index_.retire_all(id);
-  directory_.set_free(id);
+  dropped_tables_.add(id);
 }
 
 Status StorageNode::handle_find_table(WorkerId, Bytes bytes, Reply& reply) {
@@ -213,7 +213,7 @@ Status StorageNode::handle_table_size(WorkerId, Bytes bytes, Reply& reply) {
 
 // Units that are about to be free have an owner: this node.
 bool StorageNode::will_be_freed(uint64_t offset) const {
-  return orphaned_allocations_.lists(offset) ||
+  return orphaned_allocations_.lists(offset) || dropped_tables_.awaits(offset) ||
          std::any_of(deferred_frees_.begin(), deferred_frees_.end(),
                      [offset](const DeferredFree& each) { return each.slot == offset; });
 }

@@ -367,13 +367,19 @@ void Transaction::finish(HistoryOutcome outcome) {
 }
 
 void Transaction::note_writes() {
+  if (coordinator_.history == nullptr) return;
+  // A row that was only locked may be written as it is (keep_locked_row): a version of its own.
+  const auto kept = [planned = writes_.all()](const KeyState& state) {
+    return state.tuple != nullptr && state.own.empty() &&
+           std::any_of(planned.begin(), planned.end(),
+                       [&](const PlannedWrite& write) { return write.tuple == state.tuple; });
+  };
   for (const KeyState& state : keys_.all()) {
     const OwnVersion* last = state.to_write();
-    if (last == nullptr) continue;
-    const bool existed = state.base == KeyState::Base::kExists;
-    const HistoryOp op = last->deleted ? HistoryOp::kDelete
-                         : existed     ? HistoryOp::kWrite
-                                       : HistoryOp::kInsert;
+    if (last == nullptr && !kept(state)) continue;
+    const HistoryOp written =
+        state.base == KeyState::Base::kExists ? HistoryOp::kWrite : HistoryOp::kInsert;
+    const HistoryOp op = last != nullptr && last->deleted ? HistoryOp::kDelete : written;
     event(op, state.table, state.key, record_.stamp);
   }
 }

@@ -336,8 +336,7 @@ Status SimRun::find_share(NodeThread& thread) const {
 Status SimRun::check_tables() {
   return run_task(keeper_->worker().scheduler(), [this] {
     Session session(*keeper_);
-    // The door drops tables under transactions that insert into them.
-    const bool losses = scenario_.kills + scenario_.node_restarts > 0 || door_ != nullptr;
+    const bool losses = scenario_.kills + scenario_.node_restarts > 0;
     return verify_at_rest(session, *workload_, txn_, losses);
   });
 }

@@ -13,6 +13,7 @@ namespace rdmacc {
 namespace {
 
 constexpr uint64_t kDoorMaintainUs = 200;
+constexpr uint32_t kLargeRunsPercent = 40, kLargePercent = 3;
 
 SimOptions fabric_options(const SimScenario& scenario) {
   Random random(scenario.seed ^ 0x5EED);
@@ -115,6 +116,10 @@ std::unique_ptr<Workload> SimRun::make_workload() {
       options.rows_max = 10 + static_cast<uint32_t>(random_.below(60));
       options.read_only_percent = scenario_.read_only_percent.value_or(options.read_only_percent);
       if (scenario_.history != 0) options.history = scenario_.history;
+      // What a dead coordinator has logged is then read from several places.
+      if (scenario_.kills > 0 && random_.percent(kLargeRunsPercent)) {
+        options.large_percent = kLargePercent;
+      }
       auto door = std::make_unique<Door>(options, &ledger_);
       door_ = door.get();
       decider_.observe(door_);
