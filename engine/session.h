@@ -16,7 +16,7 @@
 #include "engine/txn/worker_stats.h"
 #include "rdma/rpc/worker.h"
 
-// The one door to the engine. A Coordinator is what one worker thread (a bench thread, a
+// The engine's public interface. A Coordinator is what one worker thread (a bench thread, a
 // PostgreSQL backend) needs to run transactions; a Session runs one transaction at a time on it.
 // Every method of Session that touches the engine is called from a coroutine of the worker and
 // yields while verbs are in flight. A caller without a coroutine (PostgreSQL's main stack) uses
@@ -28,7 +28,7 @@
 //
 // A transaction that was aborted and is begun again, with the same first access, is another attempt
 // of the same (engine/txn/restart.h): it keeps its age where the protocol goes by age, and after
-// some lost scans it gets the cluster to itself, so that it ends however much others write.
+// some lost scans it asks for exclusive gate mode, so that it ends however much others write.
 //
 // Isolation is always serializable. Keys and rows are bytes; keys are unique per table.
 
@@ -84,8 +84,8 @@ struct TxnOptions {
   StagePlan plan;
   LockMode lock_mode = LockMode::kExclusive;
   uint64_t gate_timeout_us = 10'000'000;
-  // Asks for the cluster to itself from the start, so that it cannot lose: a long reader that is
-  // worth a wait of all others (engine/cluster/gate.h, G4, bounds it).
+  // Asks for exclusive gate mode from the start, so that it meets no conflict: for a long reader,
+  // for which all others wait (engine/cluster/gate.h, G4, says how long at most).
   bool exclusive = false;
 };
 
@@ -193,13 +193,13 @@ class Session {
   // nothing.
   bool read_own_sets(TableId table, std::string_view key, RowView& out,
                      uint32_t visible_before = kEveryCommand);
-  // A row as it lies there, or lay there when one of this coordinator's transactions read it so
-  // last. It is not read by the protocol: it may be stale or torn, own writes are not seen, and
+  // A row as it is in memory, or was when one of this coordinator's transactions last read it so.
+  // It is not read by the protocol: it may be stale or torn, own writes are not seen, and
   // nothing joins the read set. The view ends as soon as the coroutine yields.
   Status unvalidated_read(TableId table, std::string_view key, RowView& out);
   void forget_unvalidated_read(TableId table, std::string_view key);  // the next one reads anew
   // The transaction reads so much that writers may make it lose again and again, as if it scanned
-  // a table: the attempt after some lost ones gets the cluster to itself.
+  // a table: the attempt after some lost ones asks for exclusive gate mode.
   void note_wide_read();
   // What was read does not fit together, as no serializable state does: kAborted, for the caller to
   // return, and the transaction counts as one that lost.
@@ -224,8 +224,8 @@ class Session {
   Result<std::vector<ListedTable>> list_tables();  // of all front ends
   Result<TableSize> table_size(TableId table);     // of all nodes together; kNotFound
   Result<NodeStatistics> node_statistics(NodeId node);
-  // What a node says of its part of a table, or (kNoTable) of what no table of it leads to, at one
-  // look: engine/verify looks again before it believes it. kNotFound.
+  // What a node says of its part of a table, or (kNoTable) of what no table of it leads to, in one
+  // pass: engine/verify makes others before it reports anything. kNotFound.
   Result<AuditReport> audit(NodeId node, TableId table);
   // Headers of a node that are locked or waited for, from where `from` (0, or the `next` of the
   // answer before) says. Not a snapshot.

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Loads and runs of rdmacc_bench on real processes whose verbs are delayed: shared memory and tcp,
-every protocol, a new distribution of the pauses in every run (rdma/fabric/verb_delays.h). A run's number
+"""Loads and runs of rdmacc_test_bench (rdmacc_bench with the tests' workloads) on real processes whose
+verbs are delayed: shared memory and tcp, every protocol, a new distribution of the pauses in every run (rdma/fabric/verb_delays.h). A run's number
 decides all of it: `--first=N --runs=1` repeats one. Prints a table, then each failed run with its
 command and its pauses; the last line is "N passed, N failed", a run being one."""
 
@@ -56,7 +56,7 @@ def draw_run(number, flags):
     workload = draw.choices(list(WORKLOADS), list(WORKLOADS.values()))[0]
     protocol = draw.choice(PROTOCOLS)
     fabric = draw.choice(("shm", "shm", "tcp"))
-    command = [os.path.join(flags.build, "bin/rdmacc_bench"), workload,
+    command = [os.path.join(flags.build, "tests/rdmacc_test_bench"), workload,
                *settings_of(workload, draw), f"--protocol={protocol}", f"--fabric={fabric}",
                f"--nodes={draw.choice((1, 2, 2, 3))}",
                f"--threads-per-node={draw.choice((1, 1, 2))}",

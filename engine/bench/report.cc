@@ -3,7 +3,6 @@
 #include <cstdarg>
 #include <cstdio>
 
-#include "engine/bench/report_line.h"
 #include "engine/bench/report_numbers.h"
 #include "engine/protocols/registry.h"
 
@@ -70,7 +69,7 @@ std::string report_text(const BenchRun& run) {
     add_line(text, "  %-20s %llu", reason, static_cast<unsigned long long>(count));
   }
   if (result.stats.exclusive > 0) {
-    add_line(text, "%llu attempts had the cluster to themselves",
+    add_line(text, "%llu attempts in exclusive gate mode",
              static_cast<unsigned long long>(result.stats.exclusive));
   }
   const LatencyUs latency = latency_us(result);

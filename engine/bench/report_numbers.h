@@ -5,7 +5,7 @@
 
 #include "engine/bench/runner.h"
 
-// The numbers that every form of the report shows.
+// What the forms of the report share: the numbers that every form shows, and lines of text.
 
 namespace rdmacc {
 
@@ -34,5 +34,10 @@ std::vector<StageLatency> stage_latencies(const RunResult& result);
 // Verbs and the like of all attempts, per committed transaction.
 std::vector<std::pair<const char*, double>> per_transaction(const RunResult& result);
 std::string invariant(const RunResult& result);  // "ok", or what is wrong
+
+// Appends one formatted line of at most 511 characters.
+__attribute__((format(printf, 2, 3))) void add_line(std::string& text, const char* format, ...);
+// The lines that say what was run on what.
+void add_setup(std::string& text, const BenchOptions& options);
 
 }  // namespace rdmacc

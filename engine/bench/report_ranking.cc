@@ -3,7 +3,6 @@
 #include <cstdio>
 
 #include "engine/bench/report.h"
-#include "engine/bench/report_line.h"
 #include "engine/bench/report_numbers.h"
 #include "engine/protocols/registry.h"
 

@@ -25,14 +25,14 @@
 //   share: while a transaction of the worker is inside, others of its protocol join it without a
 //          verb: the line speaks for all of them. The last one to leave clears it.
 //
-//   alone: a transaction may ask to have the gate to itself, so that no other can make it lose. Its
-//          line waits with kAskedExclusive; like a switch, `next` keeps newcomers out
-//          until the gate has drained, and it opens for that one worker:
+//   exclusive: a transaction may ask for exclusive mode, in which it is the only one inside and
+//          meets no conflict. Its line waits with kAskedExclusive; like a switch, `next` keeps
+//          newcomers out until the gate has drained, and it opens for that one worker:
 //          {open, next, 0, g} -> {protocol, none, worker, g + 1}, good for one transaction, which
 //          enters by WRITE own line {inside} | CAS {…, worker, g + 1} -> {…, worker, g + 2}. When
 //          it has left, a waiter of the protocol lets the others in again:
-//          {open, none, worker, g} -> {open, none, 0, g + 1}. To be alone is a favour, not a
-//          promise (G4): nothing but the number of attempts depends on it.
+//          {open, none, worker, g} -> {open, none, 0, g + 1}. The mode may be refused or end early
+//          (G4): nothing but the number of attempts depends on it.
 //
 //  G1  A line says `inside` from before the READ that lets its worker in until after the last
 //      effect of all that share it; the READ of the lines comes after the READ (or CAS) that
@@ -43,15 +43,15 @@
 //      requested (bounded by kHoldOffUs, in case it sleeps), and the open protocol is not chosen
 //      while another is waited for: no side starves. No transaction joins later than kShareUs after
 //      the last READ that showed no `next`, so a worker that is never empty does not keep the gate
-//      open. After exclusive mode all that waited for the protocol go first (the next to be alone
-//      holds off like one that wants another protocol), and the next holder of the gate is decided
-//      by age.
-//  G4  No transaction waits for one that is alone, or wants to be, for longer than it is worth: a
-//      gate that was closed for one that wants to be alone, and that does not drain in kDrainUsMax,
-//      is opened again by any waiter (generation g + 1, so that G1 holds for it, too), and the one
-//      that wanted it goes in with the others; so it does when half its time to wait is over. The
-//      exclusive mode ends when its worker is dead, does not come in for kHoldOffUs, has left, or
-//      stays for kExclusiveUsMax: others of the protocol then join it. Another protocol never does.
+//      open. After exclusive mode all that waited for the protocol go first (the next request for
+//      the mode holds off like one for another protocol), and which request is granted next is
+//      decided by age.
+//  G4  Exclusive mode, and a request for it, hold other transactions up for a bounded time: a gate
+//      that was closed for a request, and that does not drain in kDrainUsMax, is opened again by
+//      any waiter (generation g + 1, so that G1 holds for it, too), and the transaction that asked
+//      goes in with the others; so it does when half its time to wait is over. The mode
+//      ends when its worker is dead, does not come in for kHoldOffUs, has left, or stays for
+//      kExclusiveUsMax: others of the protocol then join it. Another protocol never does.
 //
 // One Gate per worker; its coroutines share it. The wait is bounded by `deadline_us` and ends
 // when *cancelled becomes true (looked at between two sleeps of at most kPollUsMax).
@@ -60,7 +60,7 @@ namespace rdmacc {
 
 using ProtocolId = uint8_t;
 
-// In GateWord::next and WorkerLine::waiting_for: to have the gate to itself.
+// In GateWord::next and WorkerLine::waiting_for: a request for exclusive mode.
 constexpr uint8_t kAskedExclusive = 0x80;
 
 // GateLine::word, unpacked. Protocols are ProtocolId + 1, 0 = none. A drain (gate_drain.h), and
@@ -69,7 +69,7 @@ struct GateWord {
   uint8_t open = 0;
   uint8_t next = 0;
   uint32_t generation = 0;  // wraps around
-  uint16_t exclusive = 0;   // 1 + the worker that has the gate to itself, 0: the whole protocol has
+  uint16_t exclusive = 0;   // 1 + the worker in exclusive mode, 0: the whole protocol may enter
 
   static GateWord unpack(uint64_t word) {
     return GateWord{static_cast<uint8_t>(word >> 56), static_cast<uint8_t>(word >> 48),
@@ -79,7 +79,7 @@ struct GateWord {
     return (static_cast<uint64_t>(open) << 56) | (static_cast<uint64_t>(next) << 48) |
            (static_cast<uint64_t>(exclusive) << 32) | generation;
   }
-  // Closed by one that wants the open protocol for itself: any waiter may open it again.
+  // Closed for a request of the open protocol's exclusive mode: any waiter may open it again.
   bool revocable() const { return open != 0 && next == (open | kAskedExclusive); }
   // The same gate, open to all of its protocol.
   GateWord reopened() const { return GateWord{open, 0, generation + 1, 0}; }
@@ -89,7 +89,7 @@ struct GateWord {
 struct GateEntry {
   uint64_t epoch = 0;
   bool inside = false;
-  bool exclusive = false;  // it came in with the gate to itself
+  bool exclusive = false;  // it came in in exclusive mode
 };
 
 class Gate {
@@ -108,16 +108,16 @@ class Gate {
   // inside; `cancelled` may be nullptr.
   Status enter(ProtocolId protocol, uint64_t deadline_us, const bool* cancelled,
                VerbCounters& counters, GateEntry& entry);
-  // Likewise, with the gate to itself if that can be had (G4); entry.exclusive tells.
+  // Likewise, in exclusive mode if that can be had (G4); entry.exclusive tells.
   Status enter_exclusive(ProtocolId protocol, uint64_t deadline_us, const bool* cancelled,
                          VerbCounters& counters, GateEntry& entry);
   // The transaction's last verb has completed. Does not wait.
   void leave(GateEntry& entry);
 
-  // The caller's worker is about to begin transactions that share locks: before enter(), which
+  // The caller's worker is about to begin transactions with shared locks: before enter(), which
   // tells it. From then on a death of the worker asks for a sweep (gate_drain.h).
   void will_share() { shares_ = true; }
-  // A transaction that is inside does not know whether a share of its still counts. Before leave().
+  // A transaction that is inside does not know whether a reader count includes it. Before leave().
   void lost_reader_counts() { reader_counts_lost_ = known_sweeps_ + 1; }
 
   // The protocol that is open now; kNoProtocol if none was ever opened.
@@ -141,7 +141,7 @@ class Gate {
     uint64_t word_since_us = 0;
     uint64_t generation_since_us = 0;
     bool looked = false;
-    bool gave_up = false;  // it wanted to be alone, and goes in with the others
+    bool gave_up = false;  // on exclusive mode: it goes in with the others
   };
   struct View {  // of a waiter's last look
     GateLine gate;

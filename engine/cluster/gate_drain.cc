@@ -29,11 +29,12 @@ Status GateDrain::prepare() {
   return Status::ok_status();
 }
 
-// The gate before the lines: a share that a line says was lost is judged by a count that is not
-// younger.
+// The gate before the lines: a reader count that a line says was lost is judged by a count that is
+// not younger.
 Status GateDrain::read_all() {
   RDMACC_RETURN_IF_ERROR(prepare());
   DoorbellBatch batch(worker_.scheduler(), worker_.counters());
+  CHECK(seen_lines_ != nullptr && seen_word_ != nullptr);
   batch.read(gate_address(), seen_gate_, sizeof(GateLine), WordOrder::kAscending);
   batch.read(GlobalAddress::make(0, layout_.worker_line(0)), seen_lines_,
              workers_max_ * sizeof(WorkerLine), WordOrder::kAscending);

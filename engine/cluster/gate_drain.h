@@ -5,9 +5,9 @@
 
 namespace rdmacc {
 
-// Closes the protocol gate, for node 0, while the locks that transactions share are swept: a share
-// is a count that does not name its holders, so that what the dead left of it can be told only
-// while no live transaction holds any (docs/protocols.md §3.1).
+// Closes the protocol gate, for node 0, while reader counts are swept: a reader count names no
+// transaction, so that what dead workers have left in it is known only while no live transaction
+// has a shared lock (docs/protocols.md §3.1).
 //
 //   close: enter the gate for the protocol that is open (no waiter can switch it then), CAS next :=
 //          open (from here on no other enters), wait until no other worker is inside
@@ -15,18 +15,18 @@ namespace rdmacc {
 //
 //  D1  A worker is inside from before the READ that lets it in (G1), so one that is inside when the
 //      sweep is counted does not exist, and one that comes in later reads the new count. What a
-//      line says of lost shares therefore tells exactly which sweep has dealt with them.
+//      line says of reader counts therefore tells exactly which sweep has dealt with them.
 //  D2  When another protocol has been asked for already, the gate is closed to newcomers anyway,
-//      and stays so: the waiter that asked opens it when node 0 has left. One that wants the open
-//      protocol for itself may be overruled (G4), so that the gate is then closed in node 0's own
-//      name.
+//      and stays so: the waiter that asked opens it when node 0 has left. A request for the open
+//      protocol's exclusive mode may be overruled (G4), so that the gate is then closed in node 0's
+//      own name.
 //  D3  A node 0 that dies in the middle stays inside by its line, and so the gate stays closed,
 //      until its successor has made sure that nothing of the sweep is under way any more and
 //      clears the line. Then the next to try to enter finds the gate drained, and opens it.
 //  D4  When the gate is closed already and a dead worker's line is inside, no worker can switch or
-//      get in, this worker neither: the line holds the gate in its place. A gate that is open for
-//      one worker alone is entered like any other: when that one has left, stays long or is dead,
-//      it is opened for its whole protocol first (G4).
+//      get in, this worker neither: the line holds the gate in its place. A gate in exclusive
+//      mode is entered like any other: when its worker has left, stays long or is dead, it is
+//      opened for its whole protocol first (G4).
 //
 // One per worker 0, used by coroutines of it one at a time.
 class GateDrain {
@@ -35,7 +35,7 @@ class GateDrain {
   GateDrain(const GateDrain&) = delete;
   GateDrain& operator=(const GateDrain&) = delete;
 
-  // A look at the gate and all lines, valid until the next call of a member.
+  // The gate and all lines as they were read, valid until the next call of a member.
   struct View {
     const GateLine& gate;
     std::span<const WorkerLine> lines;

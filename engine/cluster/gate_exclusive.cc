@@ -1,4 +1,4 @@
-// A transaction that asks to have the gate to itself; the rules are in gate.h.
+// Exclusive gate mode; the rules are in gate.h.
 #include "engine/cluster/gate.h"
 
 namespace rdmacc {

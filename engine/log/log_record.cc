@@ -85,6 +85,7 @@ void encode(const LogRecord& record, std::vector<std::byte>& out) {
   writer.u32(static_cast<uint32_t>(record.writes.size()));
   for (const Write& write : record.writes) {
     CHECK(write.entries.empty() || write.kind == WriteKind::kGap);
+    CHECK(!write.header.null());
     CHECK(write.record.empty() || carries_record(write.kind));
     writer.u64(write.header.bits);
     writer.u8(static_cast<uint8_t>(write.kind));

@@ -3,7 +3,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/log/gtid.h"
+#include "engine/log/in_doubt_list.h"
 #include "engine/storage/tuple.h"
 #include "rdma/base/status.h"
 

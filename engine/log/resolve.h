@@ -19,7 +19,8 @@
 //      are freed, by each node for itself; but for those of transactions in doubt, with which
 //      the resolution ends here until one of them is decided
 //   4  the rings are emptied, and last the worker's line is cleared, which lets the gate drain;
-//      unless the line tells of shared locks, which must be swept before (share_sweep.h)
+//      unless the line tells of shared locks: their counts must be swept before
+//      (reader_count_sweep.h)
 //
 // Repeating any part of it is harmless, so a resolver that dies is simply followed by another:
 // entries stay until no lock is left, and an entry whose locks are gone installs nothing. The
@@ -33,8 +34,8 @@ struct ResolveReport {
   uint64_t locks_released = 0;
   uint64_t slots_discarded = 0;
   std::vector<InDoubt> in_doubt;  // not empty: resolve it again once one of them is decided
-  // It may have left shares: its line stands until the caller has swept, and is cleared by it.
-  bool shares = false;
+  // It may have left reader counts: its line stands until the caller has swept, and clears it.
+  bool left_reader_counts = false;
 };
 
 // Installs the writes of a committed record whose headers are still locked with its lock_ctts,

@@ -45,6 +45,7 @@ Result<std::unique_ptr<NodeThread>> NodeThread::open(Fabric& fabric, NodeId node
 }
 
 void NodeThread::serve() {
+  CHECK(stages_ == nullptr && (storage_ != nullptr) == (thread_ == 0));
   fence_ = std::make_unique<CallerFence>(worker_, fabric_.topology());
   stages_ =
       std::make_unique<StageServer>(worker_, fabric_.topology(), *fence_, storage_.get(),
@@ -55,7 +56,7 @@ void NodeThread::serve() {
   }
   storage_->serve([this](Rpc::Handler handler) { return fence_->guard(std::move(handler)); });
   serve_resolution(worker_, *storage_, *fence_);
-  serve_share_sweep(worker_, *storage_, *fence_);
+  serve_reader_count_sweep(worker_, *storage_, *fence_);
   sequencer_ =
       std::make_unique<Sequencer>(worker_, fabric_.topology(), *storage_, *fence_, options_.order);
   sequencer_->serve();
@@ -64,7 +65,8 @@ void NodeThread::serve() {
   log(std::string(storage_->reopened() ? "reopened" : "formatted") + " its region");
   worker_.scheduler().add_after_step([this] { maintain_when_pending(); });
   if (node_ != 0) return;
-  sweeper_ = std::make_unique<ShareSweeper>(worker_, fabric_.topology(), options_.drain_us_max);
+  sweeper_ =
+      std::make_unique<ReaderCountSweeper>(worker_, fabric_.topology(), options_.drain_us_max);
   doubts_ = std::make_unique<DoubtTable>(worker_, fabric_.topology());
   doubts_->serve([this] {
     const std::vector<WorkerId> departed = fabric_.departed();
@@ -82,6 +84,7 @@ void NodeThread::maintain_when_pending() {
 }
 
 void NodeThread::maintain() {
+  CHECK(maintaining_ && sequencer_ != nullptr);
   worker_.scheduler().sleep_until(maintained_us_ + std::max(pause_us_, options_.maintain_every_us));
   sequencer_->pause();
   const bool got_on = storage_->maintain();
@@ -105,10 +108,11 @@ void NodeThread::resolve_for_ever() {
 // decided.
 bool NodeThread::left_alone(WorkerId dead) const {
   return doubts_->waits(dead) ||
-         std::find(sharers_.begin(), sharers_.end(), dead) != sharers_.end();
+         std::find(unswept_.begin(), unswept_.end(), dead) != unswept_.end();
 }
 
 void NodeThread::resolve_departed() {
+  CHECK(node_ == 0 && doubts_ != nullptr);
   for (const WorkerId dead : fabric_.departed()) {
     if (left_alone(dead)) continue;
     doubts_->begin_pass(dead);
@@ -126,8 +130,8 @@ void NodeThread::resolve_departed() {
     log_resolved(dead, done);
     doubts_->end_pass(dead, done.in_doubt);
     if (!done.in_doubt.empty()) continue;
-    if (done.shares) {
-      sharers_.push_back(dead);
+    if (done.left_reader_counts) {
+      unswept_.push_back(dead);
     } else {
       release(dead);
     }
@@ -146,8 +150,9 @@ void NodeThread::log_resolved(WorkerId dead, const ResolveReport& done) const {
 }
 
 void NodeThread::sweep_reader_counts() {
+  CHECK(sweeper_ != nullptr);
   const uint64_t before = sweeper_->reader_counts_cleared();
-  const Result<bool> swept = sweeper_->sweep_if_needed(sharers_, resolution_counters_);
+  const Result<bool> swept = sweeper_->sweep_if_needed(unswept_, resolution_counters_);
   if (!swept.ok()) {
     log_failure("cannot sweep shared locks yet: " + swept.status().to_string());
     return;
@@ -156,7 +161,7 @@ void NodeThread::sweep_reader_counts() {
   log("swept " + std::to_string(sweeper_->reader_counts_cleared() - before) + " shared locks");
   const RegionLayout layout(fabric_.topology());
   // A line that cannot be cleared now is by the next sweep.
-  std::erase_if(sharers_, [&](WorkerId dead) {
+  std::erase_if(unswept_, [&](WorkerId dead) {
     if (!Gate::clear_line(worker_, layout, dead, resolution_counters_).ok()) return false;
     release(dead);
     return true;
@@ -164,6 +169,7 @@ void NodeThread::sweep_reader_counts() {
 }
 
 void NodeThread::release(WorkerId resolved) {
+  CHECK(!fabric_.topology().is_node_worker(resolved) && !doubts_->waits(resolved));
   fabric_.release(resolved);
   ++resolved_workers_;
 }

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "engine/log/in_doubt.h"
-#include "engine/log/share_sweep.h"
+#include "engine/log/reader_count_sweep.h"
 #include "engine/protocols/calvin/sequencer.h"
 #include "engine/storage/storage_service.h"
 #include "engine/txn/stage_server.h"
@@ -19,7 +19,7 @@ struct NodeOptions {
   uint64_t maintain_every_us_max = 100'000;
   RulesOf rules_of = nullptr;  // nullptr: the registry's (see EngineOptions)
   // How long node 0 keeps the protocol gate closed, at most, for transactions inside to end.
-  uint64_t drain_us_max = ShareSweeper::kDrainUsMax;
+  uint64_t drain_us_max = ReaderCountSweeper::kDrainUsMax;
   // Told in a sentence what an operator may want to know; empty: no messages.
   std::function<void(const std::string&)> log;
   SequencerOptions order;
@@ -47,7 +47,7 @@ class NodeThread {
   // Dead workers of which transactions are in doubt; 0 but on thread 0 of node 0.
   size_t workers_in_doubt() const { return doubts_ == nullptr ? 0 : doubts_->workers(); }
   // Sweeps of shared locks that this process has completed; 0 but on thread 0 of node 0.
-  uint64_t share_sweeps() const { return sweeper_ == nullptr ? 0 : sweeper_->sweeps(); }
+  uint64_t reader_count_sweeps() const { return sweeper_ == nullptr ? 0 : sweeper_->sweeps(); }
 
  private:
   NodeThread(Fabric& fabric, NodeId node, uint16_t thread, const NodeOptions& options,
@@ -73,10 +73,10 @@ class NodeThread {
   Worker worker_;
   std::unique_ptr<StorageService> storage_;
   std::unique_ptr<StageServer> stages_;
-  std::unique_ptr<ShareSweeper> sweeper_;  // of thread 0 of node 0
-  std::vector<WorkerId> sharers_;          // dead, and resolved but for their shares
-  std::unique_ptr<DoubtTable> doubts_;     // of thread 0 of node 0
-  std::unique_ptr<Sequencer> sequencer_;   // thread 0
+  std::unique_ptr<ReaderCountSweeper> sweeper_;  // of thread 0 of node 0
+  std::vector<WorkerId> unswept_;                // dead, and resolved but for reader counts
+  std::unique_ptr<DoubtTable> doubts_;           // of thread 0 of node 0
+  std::unique_ptr<Sequencer> sequencer_;         // thread 0
   bool maintaining_ = false;
   uint64_t maintained_us_ = 0;  // when maintenance last ended
   uint64_t pause_us_ = 0;       // how long it pauses after that

@@ -12,9 +12,9 @@ extern const ProtocolRules kMvccRules;
 extern const ProtocolRules kSundialRules;
 extern const ProtocolRules kCalvinRules;
 
-// The lock word from free (or nothing but own shares) to own, and a look with `verbs` behind it;
-// a transaction that finds it held aborts: NOWAIT's lock, with which all but WAITDIE's begin
-// (nowait.cc).
+// The lock word from free (or a reader count of this transaction's reads and no others) to own, and
+// `verbs` behind it; a transaction that finds it held aborts: NOWAIT's lock, with which all but
+// WAITDIE's begin (nowait.cc).
 Step take_lock(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn, int verbs);
 
 // The same, of what has not changed since it was read: the lock of OCC and SUNDIAL (occ.cc).

@@ -16,7 +16,7 @@ struct GateLine {
   uint64_t ctts_floor;                    // every ctts of the open protocol is larger
   uint64_t switches;                      // how often another protocol was opened
   uint64_t switch_us_sum, switch_us_max;  // from the first waiter's request to the opening
-  uint64_t sweeps;             // of shared locks that are completed (engine/log/share_sweep.h)
+  uint64_t sweeps;  // of reader counts that are completed (engine/log/reader_count_sweep.h)
   uint64_t exclusive_entries;  // how often it was in exclusive mode
 };
 static_assert(sizeof(GateLine) == 64);
@@ -28,8 +28,9 @@ struct WorkerLine {
   uint64_t waiting_for;  // protocol + 1 that it waits for (128: exclusive), else 0
   uint64_t waiting_since_us;
   uint64_t incarnation;  // of the fabric's worker slot
-  uint64_t shares;       // 1: it has begun transactions that share locks; until the line is cleared
-  // 1 + the number of sweeps that it knew to be completed when it lost track of a share; 0 = none.
+  uint64_t shares;  // 1: it has begun transactions with shared locks; until the line is cleared
+  // 1 + the number of sweeps that it knew to be completed when a reader count of its became
+  // unknown; 0 = none.
   uint64_t reader_counts_lost;
 };
 static_assert(sizeof(WorkerLine) == 64);

@@ -52,9 +52,9 @@ Result<TableId> Directory::reserve(const TableSpec& spec, WorkerId by) {
   }
   for (uint32_t tried = 0; tried < kDirectoryEntries; ++tried) {
     const TableId number = next_number_;
-    if (number == kNoTable || (number & kPlacedTable) != 0) break;  // 2^31 tables were created
+    if (number == kNoTable || (number & kDistributedTable) != 0) break;  // 2^31 tables were created
     next_number_++;
-    const TableId id = spec.placed ? number | kPlacedTable : number;
+    const TableId id = spec.has_distribution_key ? number | kDistributedTable : number;
     DirectoryEntry* entry = at(id);
     if (entry->state != TableState::kFree) continue;
     if (entry_is_reserved(number)) continue;
@@ -71,7 +71,7 @@ Result<TableId> Directory::reserve(const TableSpec& spec, WorkerId by) {
 // For the table that had the number's directory entry a round of all entries ago.
 bool Directory::entry_is_reserved(TableId number) const {
   const TableId before = number - kDirectoryEntries;
-  return reservations_.contains(before) || reservations_.contains(before | kPlacedTable);
+  return reservations_.contains(before) || reservations_.contains(before | kDistributedTable);
 }
 
 bool Directory::reserved(TableId id, const TableSpec& spec, WorkerId by) const {
@@ -157,7 +157,7 @@ void Directory::set_root(TableId id, uint64_t root_bits) {
 }
 
 void Directory::add_rows(TableId id, int64_t change) {
-  const DirectoryEntry* entry = live(id);
+  const DirectoryEntry* entry = present(id);
   if (entry == nullptr) return;
   // Counts drift when requests are lost; they never go below nothing.
   const auto rows = static_cast<int64_t>(entry->rows) + change;
@@ -165,9 +165,9 @@ void Directory::add_rows(TableId id, int64_t change) {
 }
 
 void Directory::set_rows(TableId id, uint64_t rows) {
-  const DirectoryEntry* entry = live(id);
+  const DirectoryEntry* entry = present(id);
   if (entry == nullptr) return;
-  rows_ += rows - entry->rows;
+  if (entry->state == TableState::kLive) rows_ += rows - entry->rows;
   region_.store(layout_.directory_entry(id) + offsetof(DirectoryEntry, rows), rows);
 }
 

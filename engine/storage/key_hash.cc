@@ -13,11 +13,11 @@ uint64_t hash_of(TableId table, std::string_view bytes) {
   return XXH3_64bits_withSeed(bytes.data(), bytes.size(), seed);
 }
 
-std::string_view place_of(std::string_view key) {
-  if (key.size() < kPlaceLengthBytes) return key;
+std::string_view distribution_key_of(std::string_view key) {
+  if (key.size() < kDistributionLengthBytes) return key;
   const auto low = static_cast<uint8_t>(key[0]), high = static_cast<uint8_t>(key[1]);
   const size_t size = low | static_cast<size_t>(high) << 8;
-  const std::string_view rest = key.substr(kPlaceLengthBytes);
+  const std::string_view rest = key.substr(kDistributionLengthBytes);
   return size <= rest.size() ? rest.substr(0, size) : key;
 }
 
@@ -25,8 +25,9 @@ std::string_view place_of(std::string_view key) {
 
 uint64_t hash_key(TableId table, std::string_view key) {
   const uint64_t hash = hash_of(table, key);
-  if ((table & kPlacedTable) == 0) return hash;
-  return (hash & ~kPartitionBits) | (hash_of(kPlacedTable, place_of(key)) & kPartitionBits);
+  if ((table & kDistributedTable) == 0) return hash;
+  return (hash & ~kPartitionBits) |
+         (hash_of(kDistributedTable, distribution_key_of(key)) & kPartitionBits);
 }
 
 }  // namespace rdmacc

@@ -12,17 +12,16 @@ namespace rdmacc {
 constexpr uint32_t kPartitions = 1024;
 using PartitionId = uint16_t;
 
-// Tables whose ids have this bit are placed: their keys begin with the length of a place (two
-// bytes, the lower one first) and the place, which alone decides the partition. Equal places are in
-// one partition whatever the table, so that rows that are used together are on one node. Other
-// keys, and malformed ones, are their own place.
-constexpr TableId kPlacedTable = 1u << 31;
-constexpr size_t kPlaceLengthBytes = 2;
-// In the order in which tables were made, placed or not.
-constexpr TableId number_of_table(TableId table) { return table & ~kPlacedTable; }
+// Tables whose ids have this bit have a distribution key, with which their keys begin (TableSpec of
+// engine/api/plain_data.h) and which alone decides the partition: equal ones are in one partition
+// whatever the table, so that rows that are used together are on one node. Other keys, and
+// malformed ones, are their own distribution key.
+constexpr TableId kDistributedTable = 1u << 31;
+// In the order in which tables were made, of either kind.
+constexpr TableId number_of_table(TableId table) { return table & ~kDistributedTable; }
 
 // The same for equal bytes in every process; keys of different tables hash independently, but for
-// the partition of placed ones.
+// the partition where that is a distribution key's.
 uint64_t hash_key(TableId table, std::string_view key);
 
 constexpr PartitionId partition_of(uint64_t hash) { return static_cast<PartitionId>(hash >> 54); }

@@ -30,7 +30,7 @@ enum Method : MethodId {
   kMethodStage = 20,
   // resolution (engine/log/resolve.h)
   kMethodReleaseLocksOf = 30,
-  // sweep of shared locks (engine/log/share_sweep.h)
+  // sweep of reader counts (engine/log/reader_count_sweep.h)
   kMethodClearReaderCounts = 32,
 };
 

@@ -31,6 +31,7 @@ bool AllocateRequest::parse(std::span<const std::byte> in) {
 }
 
 void write_allocate_reply(std::span<const AllocateReplyItem> items, Rpc::Bytes& out) {
+  CHECK(items.size() <= kItemsPerMessage);
   MessageWriter writer(out);
   for (const AllocateReplyItem& item : items) {
     writer.u64(item.slot);
@@ -106,7 +107,7 @@ void TableRequest::write(Rpc::Bytes& out) const {
   writer.u32(spec.relfilenode);
   writer.u32(spec.record_size);
   writer.u32(spec.history);
-  writer.u8(spec.placed ? 1 : 0);
+  writer.u8(spec.has_distribution_key ? 1 : 0);
 }
 
 bool TableRequest::parse(std::span<const std::byte> in) {
@@ -117,7 +118,7 @@ bool TableRequest::parse(std::span<const std::byte> in) {
   spec.relfilenode = reader.u32();
   spec.record_size = reader.u32();
   spec.history = reader.u32();
-  spec.placed = reader.u8() != 0;
+  spec.has_distribution_key = reader.u8() != 0;
   return reader.at_end();
 }
 

@@ -22,15 +22,6 @@
 
 namespace rdmacc {
 
-struct TableSpec {
-  uint64_t system_id = 0;
-  uint32_t database = 0;
-  uint32_t relfilenode = 0;
-  uint32_t record_size = 64;  // inline record bytes, 16 .. kRecordInlineMax
-  uint32_t history = 3;
-  bool placed = false;  // the beginning of a key says where it is: key_hash.h
-};
-
 // What a coordinator caches of a table; the same on all nodes but for the roots.
 struct TableMeta {
   TableId id = kNoTable;
@@ -38,24 +29,10 @@ struct TableMeta {
   uint32_t history = 0;
 };
 
-// A table that is there, by the identity that its front end gave it.
-struct ListedTable {
-  TableId id = kNoTable;
-  uint64_t system_id = 0;
-  uint32_t database = 0;
-  uint32_t relfilenode = 0;
-};
-
 // What a table's rows and index occupy: units in use, old versions and tombstones included.
 struct TableSize {
   uint64_t rows = 0;  // that have a slot
   uint64_t bytes = 0;
-};
-
-struct NodeStatistics {
-  uint64_t region_bytes, backed_bytes, used_bytes;  // used: slots, blocks and index in use
-  uint64_t tables, rows, splits, requests;
-  uint64_t started_us;  // fabric clock
 };
 
 // A header that a transaction holds or waits for: what the holder wrote there, as it was seen.

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstring>
 
+#include "engine/api/plain_data.h"
 #include "rdma/fabric/verb.h"
 
 // The 64-byte header that every record and every gap header starts with, and the record behind it.
@@ -24,9 +25,6 @@
 // wts, then length and record, then lock (stamps BEFORE bytes).
 
 namespace rdmacc {
-
-using TableId = uint32_t;
-constexpr TableId kNoTable = 0;
 
 struct Header {
   uint64_t key_hash;

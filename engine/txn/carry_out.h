@@ -24,7 +24,7 @@ Status carry_out_log(StageContext& context, StagePlan plan, std::span<LogPlaceme
 // one-sided, guarded by the locks. `evicted`: see InstallOptions.
 Status carry_out_commit(StageContext& context, StagePlan plan, const LogRecord& record,
                         std::vector<GlobalAddress>& evicted);
-// Not ok when shares may still be counted that were to be given back.
+// Not ok when reader counts may still include this attempt.
 Status carry_out_release(StageContext& context, StagePlan plan, std::span<const Held> held);
 // Asks every node to release whatever still holds this attempt's ctts: for an attempt that does
 // not know what it has locked, because a node died under its request.

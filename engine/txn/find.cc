@@ -6,6 +6,7 @@
 #include "engine/txn/drive.h"
 #include "engine/txn/lock.h"
 #include "engine/txn/overflow_read.h"
+#include "rdma/base/check.h"
 
 namespace rdmacc {
 namespace {
@@ -92,6 +93,7 @@ Status Finder::prepare() {
     KeyWork& work = *search.work;
     auto table = context_.table(work.table);
     if (!table.ok()) return table.status();
+    DCHECK(search.pending());
     search.table = *table;
     search.node = context_.engine.map.primary_of(work.hash);
     RDMACC_RETURN_IF_ERROR(
@@ -168,6 +170,7 @@ Status Finder::walk() {
 }
 
 Status Finder::give_back(const Access& access) {
+  CHECK(access.held());
   const Held held(access);
   return release_accesses(context_, std::span(&held, 1), /*certain=*/true);
 }
@@ -198,6 +201,7 @@ Status Finder::try_candidates() {
   Few<RecordState> record_states(tried.size());
   for (size_t i = 0; i < tried.size(); i++) {
     const Search& search = *tried[i];
+    DCHECK(search.candidates.back() != 0);
     accesses[i].header = search.address(search.candidates.back());
     accesses[i].table = search.work->table;
     accesses[i].key_hash = search.work->hash;

@@ -5,6 +5,7 @@
 #include "engine/storage/sundial_word.h"
 #include "engine/txn/bucket_walk.h"
 #include "engine/txn/drive.h"
+#include "rdma/base/check.h"
 
 namespace rdmacc {
 namespace {
@@ -84,6 +85,7 @@ Status place_entries(StageContext& context, std::span<LockWork> works) {
     std::vector<Placement*> open;
     std::vector<BucketWalk> walks;
     for (Placement& placement : placements) {
+      DCHECK(placement.work->access->locked);
       if (placement.placed) continue;
       BucketWalk walk;
       walk.group = placement.work->access->header;
@@ -116,6 +118,7 @@ Status place_entries(StageContext& context, std::span<LockWork> works) {
 Status lock_accesses(StageContext& context, std::span<LockWork> works) {
   boost::container::small_vector<RecordState, 4> record_states;
   for (LockWork& work : works) {
+    DCHECK(work.access != nullptr && !work.access->header.null());
     if (work.access->locked && (!context.rules.has_leases || work.access->lease_locked)) continue;
     RecordState record;
     record.access = work.access;
@@ -142,6 +145,7 @@ Status validate_accesses(StageContext& context, std::span<Access* const> accesse
     std::vector<RecordState> record_states(count);
     VerbArena arena(context.engine.worker.pool());
     for (size_t i = 0; i < count; i++) {
+      DCHECK(accesses[begin + i] != nullptr);
       record_states[i].access = accesses[begin + i];
       record_states[i].snapshot = arena.allocate_array<HeaderSnapshot>(1);
       if (record_states[i].snapshot == nullptr) {
@@ -216,6 +220,7 @@ Status release_some(StageContext& context, std::span<const Held> some, bool cert
 }  // namespace
 
 Status release_accesses(StageContext& context, std::span<const Held> held, bool certain) {
+  CHECK(certain || locked_exclusively(context.stamps.ctts));
   constexpr size_t kBatchMax = 512;
   for (size_t begin = 0; begin < held.size(); begin += kBatchMax) {
     const size_t count = std::min(kBatchMax, held.size() - begin);

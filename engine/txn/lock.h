@@ -32,10 +32,10 @@ Status lock_accesses(StageContext& context, std::span<LockWork> works);
 // Checks the read set by the protocol's rule, after all locks.
 Status validate_accesses(StageContext& context, std::span<Access* const> accesses);
 
-// Gives back what an attempt holds; a header that is not held is left alone. When `certain` is
+// Releases what an attempt holds; a header that is not held does not change. When `certain` is
 // false (a node restarted under a Lock or Release request) only words that are still the attempt's
-// are changed, and no shares are given back: one that may no longer be held is left
-// to the sweep (engine/log/share_sweep.h).
+// are changed, and no reader count: one that may or may not include the attempt is left to the
+// sweep (engine/log/reader_count_sweep.h).
 Status release_accesses(StageContext& context, std::span<const Held> held, bool certain);
 
 }  // namespace rdmacc

@@ -1,6 +1,7 @@
 #include "engine/txn/overflow_read.h"
 
 #include "engine/storage/overflow.h"
+#include "rdma/base/check.h"
 
 namespace rdmacc {
 
@@ -19,6 +20,7 @@ Status add_overflow_read(StageContext& context, NodeId node, uint64_t overflow,
 }
 
 Status read_overflow(StageContext& context, GroupWork& group) {
+  CHECK(group.node < context.engine.topology.nodes);
   DoorbellBatch batch = context.batch();
   for (ScannedTuple& tuple : group.tuples) {
     if ((tuple.flags & kFlagOverflow) == 0) continue;

@@ -10,14 +10,14 @@ struct AttemptEnd {
   uint64_t age = 0;      // that the next attempt may keep; 0: none
   bool scanned = false;  // it had scanned a table,
   bool missed = false;   // or relied on a key's absence
-  bool exclusive = false;  // it had the gate to itself
+  bool exclusive = false;  // it was in exclusive gate mode
 };
 
 // What a session keeps of an attempt that lost, for the next one: its age (WAITDIE), and how often
 // in a row it lost though it had scanned. A scan conflicts with every writer, so that it may lose
-// again and again; after kScanLossesMax attempts the next asks for the gate alone, and so does one
-// that has relied on absent keys (gap headers, of which a few guard many keys), after many more.
-// Where that cannot be had, twice as many attempts are made before it asks again.
+// again and again; after kScanLossesMax attempts the next asks for exclusive gate mode, and so does
+// one that has relied on absent keys (gap headers, of which a few guard many keys), after many
+// more. Where that cannot be had, twice as many attempts are made before it asks again.
 //
 // A session is not told that a transaction is another attempt of the one before. It is taken for
 // one when it begins with the same access; any other transaction is new: it has no age yet, and
@@ -35,7 +35,7 @@ class Restart {
   uint64_t age() const { return age_; }
   bool wants_exclusive() const { return weight_ >= ask_at_; }
 
-  // It has ended. Whatever was no conflict ends the story.
+  // It has ended. After anything but a conflict the next transaction is a new one.
   void end(const AttemptEnd& attempt) {
     if (!attempt.lost) {
       *this = Restart{};

@@ -26,7 +26,7 @@ enum StepVerbs : uint8_t {
 enum class Verdict : uint8_t {
   kTry,  // post `verbs`
   kDone,
-  kLookAgain,  // post `verbs` again after a pause
+  kLookAgain,  // post `verbs` again after a backoff
   kAbort,
 };
 
@@ -85,7 +85,8 @@ struct TxnStamps {
   uint64_t just_before() const { return ctts - 1; }
 };
 
-// A record between two looks at its header, and whether both saw the same version of it.
+// An untorn read: the record between a pre-read and a post-read of its header, and whether both
+// saw the same version of it.
 constexpr int kUntornRead = kPreRead | kReadRecord | kPostRead;
 inline bool same_version(const HeaderSnapshot& seen) {
   return seen.pre_read.wts == seen.post_read.wts &&
@@ -93,11 +94,11 @@ inline bool same_version(const HeaderSnapshot& seen) {
 }
 
 // `seen` is nullptr before the first round. The identity of the header was checked already, and
-// whatever a CAS has won is noted in `access`.
+// locks that a CAS has taken are noted in `access`.
 using Rule = Step (*)(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn);
 
 // What was read is what is there, and no other transaction is about to change it. Rts, lock, then
-// stamps: a writer that locks after the lock was seen free stamps after that look, and is
+// stamps: a writer that locks after the lock was seen free stamps after that read, and is
 // ordered behind this transaction.
 inline Step still_current(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {
   if (seen == nullptr) return Step::attempt(kPostRead);
@@ -110,7 +111,7 @@ inline Step still_current(const Access& access, const HeaderSnapshot* seen, cons
 }
 
 // What the Commit stage does to a header, in the order of a list; what does not concern a write
-// (entries of a tuple, say) is passed over. The list is carried out for each header in one chain.
+// (entries of a tuple, say) is skipped. The list is carried out for each header in one chain.
 enum class Effect : uint8_t {
   kVersionStamp,   // stamp of the old version that makes room for the newest
   kVersionRecord,  // its length, flags and record
@@ -142,8 +143,8 @@ struct ProtocolRules {
   // Deterministic: commit hands the transaction over to be executed in a global order
   // (ordered_request.h) in place of the stages from Lock on.
   bool commits_in_order = false;
-  // A transaction under these rules passes over what others have locked; what it sees proves
-  // nothing (row_lock.h).
+  // A transaction under these rules skips what others have locked; what it reads is no part of its
+  // read set (row_lock.h).
   bool skips_locked = false;
   // Rounds of waiting for another transaction before the attempt aborts.
   int looks_max = 200;

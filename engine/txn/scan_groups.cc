@@ -7,6 +7,7 @@
 #include "engine/txn/lock.h"
 #include "engine/txn/overflow_read.h"
 #include "engine/txn/row_lock.h"
+#include "rdma/base/check.h"
 
 namespace rdmacc {
 namespace {
@@ -117,6 +118,7 @@ Status GroupScan::locate() {
 }
 
 Status GroupScan::lock_gap() {
+  CHECK(!work_.gap.held() && !work_.gap.header.null());
   RecordState record;
   record.access = &work_.gap;
   RDMACC_RETURN_IF_ERROR(drive(context_, context_.rules.read, std::span(&record, 1)));
@@ -132,6 +134,7 @@ Status GroupScan::lock_gap() {
 
 // All entries of the group, between pre-read and post-read of its gap header.
 Status GroupScan::read_entries() {
+  CHECK(!work_.gap.header.null());
   entries_.clear();
   auto* buckets = context_.arena.allocate_array<Bucket>(kBucketsPerGroup);
   if (snapshot_ == nullptr) snapshot_ = context_.arena.allocate_array<HeaderSnapshot>(1);
@@ -211,6 +214,7 @@ Status GroupScan::read_tuples(bool& again) {
 }
 
 Status GroupScan::read_some(size_t begin, size_t end, bool& again) {
+  CHECK(begin < end && end <= entries_.size());
   const size_t count = end - begin;
   const size_t first_new = work_.tuples.size();
   std::vector<RecordState> record_states(count);
@@ -279,6 +283,7 @@ size_t record_bytes_wanted(const GroupWork& group, size_t record_bytes) {
 
 Status scan_groups(StageContext& context, std::span<GroupWork> groups, size_t tuples_max) {
   for (GroupWork& work : groups) {
+    CHECK(work.result == GroupWork::Result::kPending);
     auto table = context.table(work.table);
     if (!table.ok()) return table.status();
     RDMACC_RETURN_IF_ERROR(GroupScan(context, work, **table, tuples_max).run());

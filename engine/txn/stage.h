@@ -3,6 +3,7 @@
 #include <string>
 #include <string_view>
 
+#include "engine/api/plain_data.h"
 #include "engine/cluster/gate.h"
 #include "rdma/base/status.h"
 
@@ -38,8 +39,6 @@ constexpr uint32_t kProtocolCount = 6;
 const char* protocol_name(Protocol protocol);                   // "nowait"
 std::optional<Protocol> parse_protocol(std::string_view name);  // any case
 
-// How two-phase locking without waiting locks what it only reads.
-enum class LockMode : uint8_t { kExclusive = 0, kShared = 1 };
 const char* lock_mode_name(LockMode mode);                       // "exclusive"
 std::optional<LockMode> parse_lock_mode(std::string_view name);  // any case
 

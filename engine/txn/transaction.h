@@ -20,7 +20,7 @@ struct TxnParameters {
   const ProtocolRules* rules = nullptr;
   StagePlan plan;
   uint64_t gate_timeout_us = 0;
-  bool exclusive = false;  // asks for the gate to itself, as after many losses
+  bool exclusive = false;  // asks for exclusive gate mode, as after many losses
   const bool* cancelled = nullptr;
 };
 
@@ -174,7 +174,7 @@ class Transaction final {
   uint64_t reads_ = 0;    // look-ups and scans that found their answer
   bool scanned_ = false;  // more than one header may have decided what it saw
   bool scanned_table_ = false;
-  bool exclusive_ = false;                    // it was let in with the gate to itself
+  bool exclusive_ = false;                    // it was let in in exclusive gate mode
   std::vector<OrderedGroup> ordered_groups_;  // scanned, for rules that commit in order
 
   WritePlan writes_{accesses_};
@@ -186,7 +186,7 @@ class Transaction final {
   bool outcome_unknown_ = false;
   Status failure_;                      // the first that a stage ended with
   bool lock_state_unknown_ = false;     // a node died under a locking or allocating request
-  bool reader_counts_unknown_ = false;  // or one that may have given shares back
+  bool reader_counts_unknown_ = false;  // or one that may have changed reader counts
 
   VerbArena scratch_;  // of the current operation
   VerbCounters counters_;

@@ -13,7 +13,7 @@ namespace rdmacc {
 struct WorkerStats {
   uint64_t committed = 0;
   uint64_t aborted = 0;
-  uint64_t exclusive = 0;  // attempts, committed or not, that had the gate to themselves
+  uint64_t exclusive = 0;  // attempts, committed or not, in exclusive gate mode
   std::array<uint64_t, static_cast<size_t>(AbortReason::kCount)> aborts{};
   // Nanoseconds per stage and primitive, [stage_index][primitive].
   std::array<std::array<Histogram, 2>, kStageCount> stage_ns;

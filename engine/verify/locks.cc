@@ -21,7 +21,7 @@ Status LockCheck::run(NodeId nodes, std::vector<Finding>& findings) {
     Suspect suspect{each, after_.gate.epoch, session_.scheduler().endpoint().now_us()};
     suspects.emplace(each.identity(), std::move(suspect));
   }
-  for (uint32_t again = 1; again < options_.looks_max && !suspects.empty(); ++again) {
+  for (uint32_t again = 1; again < options_.passes_max && !suspects.empty(); ++again) {
     session_.scheduler().sleep_for(options_.pause_us(again));
     RDMACC_RETURN_IF_ERROR(look(nodes, held));
     Suspects still;
@@ -81,12 +81,13 @@ std::optional<WorkerId> LockCheck::worker_of(const Held& held) {
 
 // Between the two reads of the lines.
 bool LockCheck::idle(WorkerId worker) const {
+  CHECK(worker < before_.workers.size() && worker < after_.workers.size());
   const WorkerLine &before = before_.workers[worker], &after = after_.workers[worker];
   return before.inside == 0 && after.inside == 0 && before.last_ctts == after.last_ctts &&
          before.incarnation == after.incarnation;
 }
 
-// And no reader count of one that has died is still to be swept (engine/log/share_sweep.h).
+// And no reader count of one that has died is still to be swept (engine/log/reader_count_sweep.h).
 bool LockCheck::all_idle() const {
   Endpoint& endpoint = session_.scheduler().endpoint();
   for (WorkerId worker = 0; worker < after_.workers.size(); ++worker) {

@@ -2,7 +2,7 @@
 #include <map>
 #include <optional>
 
-#include "engine/verify/finding.h"
+#include "engine/verify/verify.h"
 
 namespace rdmacc {
 

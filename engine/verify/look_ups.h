@@ -1,5 +1,5 @@
 #pragma once
-#include "engine/verify/finding.h"
+#include "engine/verify/verify.h"
 
 namespace rdmacc {
 
@@ -37,7 +37,7 @@ class LookUpCheck {
 };
 
 // Runs `body` in transactions, each begun for it and committed after it, until one commits; the
-// later ones ask for the gate alone. kAborted when none does.
+// later ones ask for exclusive gate mode. kAborted when none does.
 Status transact(Session& session, const VerifyOptions& options,
                 const std::function<Status()>& body);
 

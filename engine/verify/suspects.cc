@@ -17,8 +17,8 @@ Status Suspects::run(NodeId nodes, std::vector<Finding>& findings) {
     RDMACC_RETURN_IF_ERROR(first_look(of));
     if (!of.suspects.empty()) left.push_back(std::move(of));
   }
-  for (uint32_t look = 1; look < options_.looks_max && !left.empty(); ++look) {
-    session_.scheduler().sleep_for(options_.pause_us(look));
+  for (uint32_t pass = 1; pass < options_.passes_max && !left.empty(); ++pass) {
+    session_.scheduler().sleep_for(options_.pause_us(pass));
     for (OfNode& of : left) RDMACC_RETURN_IF_ERROR(look_again(of, findings));
     std::erase_if(left, [](const OfNode& of) { return of.suspects.empty(); });
   }

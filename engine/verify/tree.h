@@ -2,7 +2,7 @@
 #include <map>
 
 #include "engine/index/tree_node.h"
-#include "engine/verify/finding.h"
+#include "engine/verify/verify.h"
 
 namespace rdmacc {
 

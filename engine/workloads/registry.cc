@@ -1,10 +1,7 @@
 #include "engine/workloads/registry.h"
 
-#include <array>
+#include <vector>
 
-#include "engine/workloads/indexed.h"
-#include "engine/workloads/mixed.h"
-#include "engine/workloads/predicate.h"
 #include "engine/workloads/smallbank.h"
 #include "engine/workloads/tpcc.h"
 #include "engine/workloads/ycsb.h"
@@ -12,16 +9,24 @@
 namespace rdmacc {
 namespace {
 
-constexpr std::array<const WorkloadKind*, 6> kKinds = {
-    &kSmallbankKind, &kYcsbKind, &kTpccKind, &kMixedKind, &kPredicateKind, &kIndexedKind,
-};
+std::vector<const WorkloadKind*>& kinds() {
+  static std::vector<const WorkloadKind*> kinds{&kSmallbankKind, &kYcsbKind, &kTpccKind};
+  return kinds;
+}
 
 }  // namespace
 
-std::span<const WorkloadKind* const> workload_kinds() { return kKinds; }
+std::span<const WorkloadKind* const> workload_kinds() { return kinds(); }
+
+void add_workload_kinds(std::span<const WorkloadKind* const> more) {
+  for (const WorkloadKind* kind : more) {
+    CHECK(find_workload(kind->name) == nullptr);
+    kinds().push_back(kind);
+  }
+}
 
 const WorkloadKind* find_workload(std::string_view name) {
-  for (const WorkloadKind* kind : kKinds) {
+  for (const WorkloadKind* kind : kinds()) {
     if (name == kind->name) return kind;
   }
   return nullptr;
@@ -29,7 +34,7 @@ const WorkloadKind* find_workload(std::string_view name) {
 
 std::string workload_names() {
   std::string names;
-  for (const WorkloadKind* kind : kKinds)
+  for (const WorkloadKind* kind : kinds())
     names += (names.empty() ? "" : ", ") + std::string(kind->name);
   return names;
 }

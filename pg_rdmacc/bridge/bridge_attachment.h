@@ -14,7 +14,7 @@
 #include "pg_rdmacc/bridge/engine_bridge.h"
 #include "rdma/open/open_fabric.h"
 
-// The engine's side of the C face engine_bridge.h: one Attachment per backend, made in the backend
+// The engine's side of engine_bridge.h: one Attachment per backend, made in the backend
 // after fork and used by its one thread. Everything that libraries may throw ends at this border:
 // commands are run by guarded(), calls by no_throw().
 
@@ -74,7 +74,7 @@ struct Attachment {
   uint64_t locks_next = 0;
   std::vector<BridgeGateSession> gate_sessions;
   std::vector<BridgeInDoubt> in_doubt;
-  std::vector<BridgeTable> tables;
+  std::vector<ListedTable> tables;
   uint64_t unresolved = 0;
   // Of the last bridge_start_verify(); while it is under way, its session.
   std::vector<Finding> found;
@@ -104,7 +104,7 @@ void detach_uncleanly();
 void end_transaction(Attachment& at);
 
 void set_error(const Status& status);
-void set_plain_error(int code, const char* message) noexcept;
+void set_plain_error(Code code, const char* message) noexcept;
 
 // Begins the session's transaction if PostgreSQL's has begun and this is its first command.
 Status begin_session(Attachment& at);
@@ -116,11 +116,11 @@ bool no_throw(Call&& call) noexcept {
     call();
     return true;
   } catch (const std::bad_alloc&) {
-    set_plain_error(BRIDGE_NO_SPACE, "out of memory");
+    set_plain_error(Code::kNoSpace, "out of memory");
   } catch (const std::exception& failure) {
-    set_plain_error(BRIDGE_SYSTEM, failure.what());
+    set_plain_error(Code::kSystem, failure.what());
   } catch (...) {
-    set_plain_error(BRIDGE_SYSTEM, "unknown exception");
+    set_plain_error(Code::kSystem, "unknown exception");
   }
   return false;
 }
@@ -143,7 +143,7 @@ template <typename Command>
 void start(Command command) {
   Attachment* at = attached();
   if (at == nullptr) {
-    set_plain_error(BRIDGE_UNAVAILABLE, "not attached to the rdmacc nodes");
+    set_plain_error(Code::kUnavailable, "not attached to the rdmacc nodes");
     return;
   }
   no_throw([&] {

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "pg_rdmacc/bridge/bridge_attachment.h"
+#include "rdma/base/check.h"
 
 namespace rdmacc::bridge {
 namespace {
@@ -21,29 +22,6 @@ Scan* find_scan(Attachment* at, BridgeScan* handle) {
   return found == at->scans.end() ? nullptr : found->second.get();
 }
 
-ScanMode scan_mode(BridgeScanMode mode) {
-  switch (mode) {
-    case BRIDGE_SCAN_NO_WAIT:
-      return ScanMode::kNoWait;
-    case BRIDGE_SCAN_SKIP_LOCKED:
-      return ScanMode::kSkipLocked;
-    case BRIDGE_SCAN_SERIALIZABLE:
-      break;
-  }
-  return ScanMode::kSerializable;
-}
-
-static_assert(BRIDGE_DISTRIBUTION_LENGTH_BYTES == kPlaceLengthBytes);
-
-TableSpec table_spec(const BridgeTableSpec& spec) {
-  return {.system_id = spec.system_id,
-          .database = spec.database,
-          .relfilenode = spec.relfilenode,
-          .record_size = spec.record_size,
-          .history = spec.history,
-          .placed = spec.has_distribution_key};
-}
-
 }  // namespace
 }  // namespace rdmacc::bridge
 
@@ -56,14 +34,13 @@ using rdmacc::bridge::find_scan;
 using rdmacc::bridge::no_throw;
 using rdmacc::bridge::Scan;
 using rdmacc::bridge::scan_ended;
-using rdmacc::bridge::scan_mode;
 using rdmacc::bridge::start;
-using rdmacc::bridge::table_spec;
 using rdmacc::bridge::view;
 
 // ---- Rows
 
 void bridge_start_get(uint32_t table, BridgeBytes key, uint32_t visible_before, BridgeRow* out) {
+  CHECK(table != rdmacc::kNoTable && key.size > 0 && out != nullptr);
   start([=](rdmacc::Session& session) {
     rdmacc::RowView row;
     Status status = session.get(table, view(key), row, visible_before);
@@ -78,6 +55,7 @@ void bridge_start_check_reads(void) {
 
 void bridge_start_get_many(uint32_t table, const BridgeBytes* keys, size_t count,
                            uint32_t visible_before, BridgeRow* out) {
+  CHECK(table != rdmacc::kNoTable && (count == 0 || (keys != nullptr && out != nullptr)));
   start([=](rdmacc::Session& session) {
     std::vector<std::string_view> views(count);
     std::transform(keys, keys + count, views.begin(), view);
@@ -89,10 +67,12 @@ void bridge_start_get_many(uint32_t table, const BridgeBytes* keys, size_t count
 }
 
 void bridge_start_put(uint32_t table, BridgeBytes key, BridgeBytes row) {
+  CHECK(table != rdmacc::kNoTable && key.size > 0 && row.data != nullptr);
   start([=](rdmacc::Session& session) { return session.put(table, view(key), view(row)); });
 }
 
 void bridge_start_insert(uint32_t table, BridgeBytes key, BridgeBytes row, bool check_absent) {
+  CHECK(table != rdmacc::kNoTable && key.size > 0 && row.data != nullptr);
   start([=](rdmacc::Session& session) {
     return check_absent ? session.insert(table, view(key), view(row))
                         : session.insert_unchecked(table, view(key), view(row));
@@ -100,25 +80,28 @@ void bridge_start_insert(uint32_t table, BridgeBytes key, BridgeBytes row, bool 
 }
 
 void bridge_start_remove(uint32_t table, BridgeBytes key) {
+  CHECK(table != rdmacc::kNoTable && key.size > 0);
   start([=](rdmacc::Session& session) { return session.remove(table, view(key)); });
 }
 
 void bridge_start_try_lock(uint32_t table, BridgeBytes key, bool exclusive, uint32_t visible_before,
-                           BridgeRow* out, BridgeRowLock* result) {
+                           BridgeRow* out, rdmacc::RowLock* result) {
+  CHECK(table != rdmacc::kNoTable && key.size > 0 && out != nullptr && result != nullptr);
   start([=](rdmacc::Session& session) {
     const auto lock = session.try_lock(table, view(key), exclusive);
     if (!lock.ok()) return lock.status();
-    *result = BRIDGE_ROW_BUSY;
+    *result = rdmacc::RowLock::kBusy;
     if (lock.value() == rdmacc::RowLock::kBusy) return Status();
     rdmacc::RowView row;
     RDMACC_RETURN_IF_ERROR(session.get(table, view(key), row, visible_before));
     *out = bridge_row(row);
-    *result = row.found ? BRIDGE_ROW_LOCKED : BRIDGE_ROW_ABSENT;
+    *result = row.found ? rdmacc::RowLock::kGot : rdmacc::RowLock::kAbsent;
     return Status();
   });
 }
 
 BridgeScan* bridge_scan_create(const void* owner) {
+  CHECK(owner != nullptr);
   Attachment* at = attached();
   if (at == nullptr) return nullptr;
   uintptr_t handle = 0;
@@ -132,13 +115,14 @@ BridgeScan* bridge_scan_create(const void* owner) {
 }
 
 void bridge_start_scan(BridgeScan* handle, uint32_t table, uint32_t visible_before,
-                       BridgeScanMode mode, uint32_t row_bytes_max) {
+                       rdmacc::ScanMode mode, uint32_t row_bytes_max) {
+  CHECK(table != rdmacc::kNoTable);
   start([=](rdmacc::Session& session) {
     Scan* scan = find_scan(attached(), handle);
     if (scan == nullptr) return scan_ended();
     scan->rows.clear();
-    Result<rdmacc::ScanHandle> opened =
-        session.scan(table, visible_before, scan_mode(mode), row_bytes_max);
+    CHECK(scan->cursor == nullptr);  // a scan is opened once
+    Result<rdmacc::ScanHandle> opened = session.scan(table, visible_before, mode, row_bytes_max);
     if (!opened.ok()) return opened.status();
     scan->cursor = std::move(opened.value());
     return Status();
@@ -168,6 +152,7 @@ void bridge_scan_free(BridgeScan* handle) {
 }
 
 void bridge_scans_free_of(const void* owner) {
+  CHECK(owner != nullptr);
   Attachment* at = attached();
   // A command that is under way (in a process that just ends) may still use its scan.
   if (at == nullptr || at->pump->busy()) return;
@@ -178,17 +163,19 @@ void bridge_scans_free_of(const void* owner) {
 
 // ---- Tables
 
-void bridge_start_create_table(const BridgeTableSpec* spec, uint32_t* id) {
+void bridge_start_create_table(const rdmacc::TableSpec* spec, uint32_t* id) {
+  CHECK(spec != nullptr && id != nullptr && spec->record_size > 0);
   start([=](rdmacc::Session& session) {
-    const Result<rdmacc::TableMeta> table = session.create_table(table_spec(*spec));
+    const Result<rdmacc::TableMeta> table = session.create_table(*spec);
     if (table.ok()) *id = table.value().id;
     return table.status();
   });
 }
 
-void bridge_start_find_table(const BridgeTableSpec* identity, uint32_t* id) {
+void bridge_start_find_table(const rdmacc::TableSpec* identity, uint32_t* id) {
+  CHECK(identity != nullptr && id != nullptr);
   start([=](rdmacc::Session& session) {
-    const Result<rdmacc::TableMeta> table = session.find_table(table_spec(*identity));
+    const Result<rdmacc::TableMeta> table = session.find_table(*identity);
     if (table.ok()) *id = table.value().id;
     return table.status();
   });
@@ -204,20 +191,19 @@ void bridge_start_list_tables(void) {
     at.tables.clear();
     auto tables = session.list_tables();
     if (!tables.ok()) return tables.status();
-    for (const rdmacc::ListedTable& table : *tables) {
-      at.tables.push_back({table.id, table.system_id, table.database, table.relfilenode});
-    }
+    at.tables = std::move(*tables);
     return Status();
   });
 }
 
-size_t bridge_tables(const BridgeTable** tables) {
+size_t bridge_tables(const rdmacc::ListedTable** tables) {
   const Attachment* at = attached();
   *tables = at != nullptr ? at->tables.data() : nullptr;
   return at != nullptr ? at->tables.size() : 0;
 }
 
 void bridge_start_table_size(uint32_t id, uint64_t* bytes) {
+  CHECK(id != rdmacc::kNoTable && bytes != nullptr);
   start([=](rdmacc::Session& session) {
     const Result<rdmacc::TableSize> size = session.table_size(id);
     if (size.ok()) *bytes = size.value().bytes;
@@ -225,20 +211,12 @@ void bridge_start_table_size(uint32_t id, uint64_t* bytes) {
   });
 }
 
-void bridge_start_node_statistics(int node, BridgeNode* out) {
+void bridge_start_node_statistics(int node, rdmacc::NodeStatistics* out) {
   start([=](rdmacc::Session& session) {
+    CHECK(node >= 0 && node < session.topology().nodes && out != nullptr);
     const auto statistics = session.node_statistics(static_cast<rdmacc::NodeId>(node));
     if (!statistics.ok()) return statistics.status();
-    const rdmacc::NodeStatistics& of = statistics.value();
-    *out = {.node = node,
-            .region_bytes = of.region_bytes,
-            .backed_bytes = of.backed_bytes,
-            .used_bytes = of.used_bytes,
-            .tables = of.tables,
-            .rows = of.rows,
-            .splits = of.splits,
-            .requests = of.requests,
-            .started_us = of.started_us};
+    *out = statistics.value();
     return Status();
   });
 }

@@ -1,20 +1,22 @@
 // Verification behind engine_bridge.h: of one table and its indexes, on a session of its own beside
 // the backend's.
 #include "engine/verify/verify.h"
+#include "rdma/base/check.h"
 
 #include "pg_rdmacc/bridge/bridge_attachment.h"
 
 namespace rdmacc::bridge {
 namespace {
 
-Status verify(Attachment& at, const std::vector<TableToVerify>& tables, bool units) {
+Status verify(Attachment& at, std::span<const TableToVerify> tables, bool units) {
   Session session(*at.coordinator);
+  CHECK(at.verifying == nullptr && at.found.empty());
   at.verifying = &session;
   at.verify_cancelled = false;
   VerifyOptions options;
   options.txn.protocol = at.txn.protocol;
   options.txn.plan = at.txn.plan;
-  options.txn.lock_mode = static_cast<LockMode>(at.txn.options.lock_mode);
+  options.txn.lock_mode = at.txn.options.lock_mode;
   options.txn.gate_timeout_us = at.txn.options.gate_timeout_us;
   options.units = units;
   options.cancelled = [&at] { return at.verify_cancelled; };
@@ -49,14 +51,13 @@ Status verify(Attachment& at, const std::vector<TableToVerify>& tables, bool uni
 using rdmacc::bridge::attached;
 using rdmacc::bridge::Attachment;
 
-void bridge_start_verify(const BridgeTableToVerify* asked, size_t count, bool units) {
+void bridge_start_verify(const rdmacc::TableToVerify* asked, size_t count, bool units) {
+  CHECK(count == 0 || asked != nullptr);
   rdmacc::bridge::start([=](rdmacc::Session&) {
     Attachment& at = *attached();
     at.findings.clear();
     at.found.clear();
-    std::vector<rdmacc::TableToVerify> tables;
-    for (size_t i = 0; i < count; ++i) tables.push_back({asked[i].table, asked[i].ordered_index});
-    return rdmacc::bridge::verify(at, tables, units);
+    return rdmacc::bridge::verify(at, {asked, count}, units);
   });
 }
 

@@ -1,4 +1,5 @@
 #include "pg_rdmacc/bridge/bridge_attachment.h"
+#include "rdma/base/check.h"
 
 #include <pthread.h>
 
@@ -17,18 +18,6 @@ constexpr uint64_t kDetachWaitUs = 2'000'000;
 constexpr uint64_t kBackgroundUsMax = 1'000'000;
 constexpr Protocol kDefaultProtocol = Protocol::kOcc;
 
-// A status' code crosses the border as a number.
-constexpr bool is(BridgeCode bridge, Code code) { return static_cast<int>(code) == bridge; }
-static_assert(is(BRIDGE_OK, Code::kOk) && is(BRIDGE_ABORTED, Code::kAborted) &&
-              is(BRIDGE_CANCELLED, Code::kCancelled) && is(BRIDGE_TIMEOUT, Code::kTimeout) &&
-              is(BRIDGE_UNAVAILABLE, Code::kUnavailable) && is(BRIDGE_NO_SPACE, Code::kNoSpace) &&
-              is(BRIDGE_TOO_LARGE, Code::kTooLarge) &&
-              is(BRIDGE_DUPLICATE_KEY, Code::kDuplicateKey) &&
-              is(BRIDGE_NOT_FOUND, Code::kNotFound) &&
-              is(BRIDGE_INVALID_ARGUMENT, Code::kInvalidArgument) &&
-              is(BRIDGE_NO_WORKER_SLOT, Code::kNoWorkerSlot) &&
-              is(BRIDGE_CORRUPT, Code::kCorrupt) && is(BRIDGE_SYSTEM, Code::kSystem));
-
 Attachment* attachment = nullptr;
 BridgeError last_error{};
 
@@ -41,7 +30,7 @@ void start_finish(Finish finish) {
   Attachment* at = attached();
   if (at == nullptr || !at->txn.active || !at->txn.begun) {
     if (at != nullptr) end_transaction(*at);
-    set_plain_error(BRIDGE_OK, "");
+    set_plain_error(Code::kOk, "");
     return;
   }
   start([at, finish](Session& session) {
@@ -54,6 +43,7 @@ void start_finish(Finish finish) {
 
 Status attach(const BridgeFabric& described, const EngineOptions& options,
               bool (*interrupted)(void)) {
+  CHECK(attachment == nullptr && interrupted != nullptr);
   static const int watched = pthread_atfork(nullptr, nullptr, forget_in_child);
   if (watched != 0) return Status(Code::kSystem, "could not watch for forks");
   Result<FabricChoice> choice = choice_of(described);
@@ -94,6 +84,7 @@ Attachment* attached() { return attachment; }
 void detach_uncleanly() { attachment = nullptr; }
 
 void end_transaction(Attachment& at) {
+  CHECK(!at.session->active());
   at.txn = {};
   at.scans.clear();
   at.range_scans.clear();
@@ -101,7 +92,7 @@ void end_transaction(Attachment& at) {
 
 void set_error(const Status& status) {
   last_error = {};
-  last_error.code = static_cast<int>(status.code());
+  last_error.code = status.code();
   if (status.ok()) return;
   const AbortReason reason = reason_of(status);
   if (reason != AbortReason::kNone) {
@@ -113,7 +104,7 @@ void set_error(const Status& status) {
   snprintf(last_error.message, sizeof(last_error.message), "%s", message);
 }
 
-void set_plain_error(int code, const char* message) noexcept {
+void set_plain_error(Code code, const char* message) noexcept {
   last_error = {};
   last_error.code = code;
   snprintf(last_error.message, sizeof(last_error.message), "%s", message);
@@ -122,6 +113,7 @@ void set_plain_error(int code, const char* message) noexcept {
 Status begin_session(Attachment& at) {
   TxnState& txn = at.txn;
   if (!txn.active || txn.begun) return Status();
+  CHECK(!at.session->active());  // the session's is what PostgreSQL's has begun, and no other
   txn.protocol = kDefaultProtocol;
   if (txn.options.protocol >= 0) {
     txn.protocol = static_cast<Protocol>(txn.options.protocol);
@@ -134,12 +126,11 @@ Status begin_session(Attachment& at) {
   if (txn.options.auto_stages) choice = at.chooser.choose(txn.protocol, stages_of(txn.protocol));
   txn.plan = choice.plan;
   at.recorder.set_exploring(choice.explores);
-  RDMACC_RETURN_IF_ERROR(
-      at.session->begin({.protocol = txn.protocol,
-                         .plan = txn.plan,
-                         .lock_mode = static_cast<LockMode>(txn.options.lock_mode),
-                         .gate_timeout_us = txn.options.gate_timeout_us,
-                         .exclusive = txn.options.exclusive_gate}));
+  RDMACC_RETURN_IF_ERROR(at.session->begin({.protocol = txn.protocol,
+                                            .plan = txn.plan,
+                                            .lock_mode = txn.options.lock_mode,
+                                            .gate_timeout_us = txn.options.gate_timeout_us,
+                                            .exclusive = txn.options.exclusive_gate}));
   txn.begun = true;
   at.session->set_command(txn.command);
   for (uint32_t level = 0; level < txn.early_levels; ++level) at.session->savepoint();
@@ -247,6 +238,8 @@ void bridge_begin(const BridgeTxnOptions* options) {
   Attachment* at = attached();
   if (at == nullptr) return;
   at->txn = {};
+  CHECK(options != nullptr && options->protocol < static_cast<int>(rdmacc::kProtocolCount));
+  CHECK(!at->pump->busy() && !at->session->active());
   at->txn.active = true;
   at->txn.options = *options;
 }
@@ -286,6 +279,7 @@ void bridge_set_command(uint32_t command) {
 
 uint32_t bridge_savepoint(void) {
   if (!bridge_txn_active()) return 0;
+  CHECK(!attached()->pump->busy());
   if (!attached()->txn.begun) return ++attached()->txn.early_levels;
   uint32_t level = 0;
   no_throw([&] { level = attached()->session->savepoint(); });
@@ -295,6 +289,7 @@ uint32_t bridge_savepoint(void) {
 void bridge_rollback_to(uint32_t level) {
   if (!bridge_txn_active() || level == 0) return;
   TxnState& txn = attached()->txn;
+  CHECK(!attached()->pump->busy());
   if (txn.begun) {
     no_throw([&] { attached()->session->rollback_to(level); });
   } else {
@@ -305,6 +300,7 @@ void bridge_rollback_to(uint32_t level) {
 void bridge_release(uint32_t level) {
   if (!bridge_txn_active() || level == 0) return;
   TxnState& txn = attached()->txn;
+  CHECK(!attached()->pump->busy());
   if (txn.begun) {
     no_throw([&] { attached()->session->release(level); });
   } else {
@@ -312,13 +308,7 @@ void bridge_release(uint32_t level) {
   }
 }
 
-BridgeCounters bridge_counters(void) {
+rdmacc::VerbCounters bridge_counters(void) {
   if (!bridge_txn_active() || !attached()->txn.begun) return {};
-  const rdmacc::VerbCounters& verbs = attached()->session->verb_counters();
-  return {.round_trips = verbs.round_trips,
-          .doorbells = verbs.doorbells,
-          .reads = verbs.reads,
-          .writes = verbs.writes,
-          .atomics = verbs.atomics,
-          .messages = verbs.messages};
+  return attached()->session->verb_counters();
 }

@@ -1,47 +1,24 @@
-/* The C face of engine/session.h for the files that include postgres.h (which must not see C++
- * engine headers). Implemented by engine_bridge.cc, which never sees postgres.h. Nothing here
- * throws, longjmps or calls PostgreSQL.
+/* engine/session.h for the files that include postgres.h, which see nothing else of the engine than
+ * this and the plain data that it shares with it. Implemented by engine_bridge.cc and its
+ * neighbours, which never see postgres.h. Nothing here throws, longjmps or calls PostgreSQL.
  *
  * One transaction at a time per backend. A command is started, then resumed until it is done:
  *
  *     bridge_start_get(...);
  *     rdmacc_pump();          (xact.cc: bridge_resume() and CHECK_FOR_INTERRUPTS() in a loop)
- *     bridge_error()->code    (0 = ok)
+ *     bridge_error()->code    (rdmacc::Code, of which the comments below say the values alone)
  *
  * Arguments stay valid until the command is done: rdmacc_pump() cancels the command and resumes it
  * to its end before it lets an error pass. */
 #pragma once
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#ifdef __cplusplus
-extern "C" {
-#endif
-
-/* Same order as rdmacc::Code in rdma/base/status.h, which engine_bridge.cc checks. */
-typedef enum BridgeCode {
-  BRIDGE_OK = 0,
-  BRIDGE_ABORTED,
-  BRIDGE_CANCELLED,
-  BRIDGE_TIMEOUT,
-  BRIDGE_UNAVAILABLE,
-  BRIDGE_NO_SPACE,
-  BRIDGE_TOO_LARGE,
-  BRIDGE_DUPLICATE_KEY,
-  BRIDGE_NOT_FOUND,
-  BRIDGE_INVALID_ARGUMENT,
-  BRIDGE_NO_WORKER_SLOT,
-  BRIDGE_CORRUPT,
-  BRIDGE_SYSTEM
-} BridgeCode;
+#include "engine/api/plain_data.h"
 
 typedef struct BridgeError {
-  int code;        /* BridgeCode */
-  char reason[48]; /* abort reason's name when BRIDGE_ABORTED, else "" */
+  rdmacc::Code code;
+  char reason[48]; /* abort reason's name when kAborted, else "" */
   char message[256];
   bool outcome_unknown; /* commit only: the nodes may still finish it */
-  bool held_by_another; /* BRIDGE_ABORTED by no more than a lock of another transaction */
+  bool held_by_another; /* kAborted by no more than a lock of another transaction */
 } BridgeError;
 
 typedef struct BridgeBytes {
@@ -73,48 +50,14 @@ typedef struct BridgeFabric {
   int verbs_gid_index;      /* -1: chosen */
 } BridgeFabric;
 
-#define BRIDGE_DISTRIBUTION_LENGTH_BYTES 2
-
-typedef struct BridgeTableSpec {
-  uint64_t system_id;
-  uint32_t database;
-  uint32_t relfilenode;
-  uint32_t record_size; /* inline record bytes: 4 + key + row, 16 .. 512, multiple of 8 */
-  uint32_t history;
-  /* Keys begin with BRIDGE_DISTRIBUTION_LENGTH_BYTES of length, the lower one first, and a
-   * distribution key: rows with equal ones are on one node, of whichever table that has any. */
-  bool has_distribution_key;
-} BridgeTableSpec;
-
-typedef struct BridgeTable {
-  uint32_t id;
-  uint64_t system_id;
-  uint32_t database;
-  uint32_t relfilenode;
-} BridgeTable;
-
-typedef struct BridgeTableToVerify {
-  uint32_t table;
-  bool ordered_index; /* it holds the entries of one */
-} BridgeTableToVerify;
-
 typedef struct BridgeTxnOptions {
   int protocol;     /* number of rdmacc::Protocol; -1: join what the gate has open */
   uint16_t stages;  /* hybrid code */
   bool auto_stages; /* instead of `stages`: what this session's transactions have found cheapest */
-  int lock_mode;    /* number of rdmacc::LockMode */
+  rdmacc::LockMode lock_mode;
   uint64_t gate_timeout_us;
   bool exclusive_gate; /* asks for the protocol gate in exclusive mode */
 } BridgeTxnOptions;
-
-typedef struct BridgeCounters {
-  uint64_t round_trips, doorbells, reads, writes, atomics, messages;
-} BridgeCounters;
-
-typedef struct BridgeNode {
-  int node;
-  uint64_t region_bytes, backed_bytes, used_bytes, tables, rows, splits, requests, started_us;
-} BridgeNode;
 
 /* What views show. Texts are static; protocols are numbers, -1 = none. */
 typedef struct BridgeStageStat {
@@ -202,7 +145,7 @@ bool bridge_watch_answers(int node, const char** why);
 uint64_t bridge_watch_stamp(uint64_t* answers);
 
 /* ---- Attaching. Done lazily, in the backend, after fork. Blocking but bounded (5 s), and ended
- * early (BRIDGE_UNAVAILABLE) when `interrupted` says so. */
+ * early (kUnavailable) when `interrupted` says so. */
 bool bridge_attached(void);
 bool bridge_attach(const BridgeFabric* fabric, uint32_t replicas, uint64_t write_set_bytes_max,
                    bool (*interrupted)(void));
@@ -215,7 +158,7 @@ const BridgeError* bridge_error(void); /* of the last finished command or failed
 bool bridge_busy(void);
 bool bridge_resume(void);          /* true: no command is under way (any more) */
 void bridge_wait(uint64_t us_max); /* sleep; a signal or progress ends it */
-void bridge_cancel(void);          /* the command under way ends soon with BRIDGE_CANCELLED */
+void bridge_cancel(void);          /* the command under way ends soon with kCancelled */
 
 /* ---- Transactions. */
 bool bridge_txn_active(void);
@@ -227,7 +170,7 @@ int bridge_txn_stages(void);   /* likewise: the hybrid code that it runs with */
 void bridge_start_commit(void);
 void bridge_start_abort(void);
 /* Two phases: prepared under the gtid, a transaction that has written is committed or aborted by
- * what follows. Not ok: it has ended, aborted, but for BRIDGE_INVALID_ARGUMENT. */
+ * what follows. Not ok: it has ended, aborted, but for kInvalidArgument. */
 bool bridge_can_prepare(int protocol);
 void bridge_start_prepare(uint64_t system_id, uint64_t xid);
 bool bridge_prepared(void);
@@ -239,7 +182,7 @@ void bridge_set_command(uint32_t command);
 uint32_t bridge_savepoint(void);
 void bridge_rollback_to(uint32_t level);
 void bridge_release(uint32_t level);
-BridgeCounters bridge_counters(void); /* of this transaction so far */
+rdmacc::VerbCounters bridge_counters(void); /* of this transaction so far */
 
 /* ---- Rows. `out` is filled when the command is done; its views live until the transaction ends
  * (gets) or the next batch of the same scan. Own writes of commands >= visible_before are not
@@ -247,33 +190,23 @@ BridgeCounters bridge_counters(void); /* of this transaction so far */
 void bridge_start_get(uint32_t table, BridgeBytes key, uint32_t visible_before, BridgeRow* out);
 void bridge_start_get_many(uint32_t table, const BridgeBytes* keys, size_t count,
                            uint32_t visible_before, BridgeRow* out);
-/* BRIDGE_ABORTED when what the transaction has read is of different moments. */
+/* kAborted when what the transaction has read is of different moments. */
 void bridge_start_check_reads(void);
 void bridge_start_put(uint32_t table, BridgeBytes key, BridgeBytes row);
 void bridge_start_insert(uint32_t table, BridgeBytes key, BridgeBytes row, bool check_absent);
 void bridge_start_remove(uint32_t table, BridgeBytes key);
 
-/* What became of a row that was to be locked without waiting; see RowLock of
- * engine/txn/row_lock.h. */
-typedef enum BridgeRowLock { BRIDGE_ROW_LOCKED, BRIDGE_ROW_BUSY, BRIDGE_ROW_ABSENT } BridgeRowLock;
 /* As bridge_start_get(), and the row is locked at once if `exclusive`. `out` is not filled when
  * the row is busy, which does the transaction no harm. */
 void bridge_start_try_lock(uint32_t table, BridgeBytes key, bool exclusive, uint32_t visible_before,
-                           BridgeRow* out, BridgeRowLock* result);
+                           BridgeRow* out, rdmacc::RowLock* result);
 
-/* In the order of ScanMode. */
-typedef enum BridgeScanMode {
-  BRIDGE_SCAN_SERIALIZABLE,
-  BRIDGE_SCAN_NO_WAIT,
-  BRIDGE_SCAN_SKIP_LOCKED
-} BridgeScanMode;
 typedef struct BridgeScan BridgeScan;
 /* Freed by bridge_scan_free, with all others of its owner, or when the transaction ends. */
 BridgeScan* bridge_scan_create(const void* owner);
 /* Rows of more than `row_bytes_max` bytes may come cut, to no less than that. */
-#define BRIDGE_WHOLE_ROWS 0xFFFFFFFF
 void bridge_start_scan(BridgeScan* scan, uint32_t table, uint32_t visible_before,
-                       BridgeScanMode mode, uint32_t row_bytes_max);
+                       rdmacc::ScanMode mode, uint32_t row_bytes_max);
 void bridge_start_scan_next(BridgeScan* scan);
 size_t bridge_scan_rows(BridgeScan* scan, const BridgeRow** rows); /* 0 rows: the end */
 void bridge_scan_free(BridgeScan* scan); /* also of a scan that is gone already */
@@ -281,9 +214,9 @@ void bridge_scans_free_of(const void* owner);
 
 /* ---- Ordered indexes. An index is a table of its own (record_size 512) that nothing else writes;
  * its entries are bytes in memcmp order, each once, without a value, of at most 4,352 bytes
- * (BRIDGE_TOO_LARGE). */
-void bridge_start_index_insert(uint32_t index, BridgeBytes entry); /* BRIDGE_DUPLICATE_KEY */
-void bridge_start_index_remove(uint32_t index, BridgeBytes entry); /* BRIDGE_NOT_FOUND */
+ * (kTooLarge). */
+void bridge_start_index_insert(uint32_t index, BridgeBytes entry); /* kDuplicateKey */
+void bridge_start_index_remove(uint32_t index, BridgeBytes entry); /* kNotFound */
 
 /* low <= entry < high; where it is not bounded, all entries. */
 typedef struct BridgeRange {
@@ -316,14 +249,14 @@ size_t bridge_index_entries(BridgeIndexScan* scan, const BridgeBytes** entries);
 void bridge_index_scan_free(BridgeIndexScan* scan); /* also of a scan that is gone already */
 
 /* ---- Tables; not transactional (see Session). `id` is filled when done. */
-void bridge_start_create_table(const BridgeTableSpec* spec, uint32_t* id);
-void bridge_start_find_table(const BridgeTableSpec* identity, uint32_t* id);
+void bridge_start_create_table(const rdmacc::TableSpec* spec, uint32_t* id);
+void bridge_start_find_table(const rdmacc::TableSpec* identity, uint32_t* id);
 void bridge_start_drop_table(uint32_t id);
 void bridge_start_list_tables(void);
-size_t bridge_tables(const BridgeTable** tables); /* of the last list; of all front ends */
+size_t bridge_tables(const rdmacc::ListedTable** tables); /* of the last list; of all front ends */
 /* Bytes of memory in all nodes together. */
 void bridge_start_table_size(uint32_t id, uint64_t* bytes);
-void bridge_start_node_statistics(int node, BridgeNode* out);
+void bridge_start_node_statistics(int node, rdmacc::NodeStatistics* out);
 
 /* ---- Statistics of all sessions of the server, in memory that the server gives: bytes() of it,
  * aligned to 64, made by format() once and named to every process that is to use it. */
@@ -348,13 +281,13 @@ void bridge_start_locks(int node, uint64_t from); /* from: 0, or *next of the an
 size_t bridge_locks(const BridgeLock** locks, uint64_t* next); /* *next is 0 at the end */
 /* Of these tables; `units`: and of what no table of the nodes leads to. The tables stay until the
  * command has ended. */
-void bridge_start_verify(const BridgeTableToVerify* tables, size_t count, bool units);
+void bridge_start_verify(const rdmacc::TableToVerify* tables, size_t count, bool units);
 size_t bridge_findings(const BridgeFinding** findings); /* none: sound */
 void bridge_start_gate(BridgeGate* out);
 void bridge_start_in_doubt(void);
 /* *unresolved: dead sessions that node 0 has not looked at yet. */
 size_t bridge_in_doubt(const BridgeInDoubt** transactions, uint64_t* unresolved);
-/* BRIDGE_NOT_FOUND: no such transaction is in doubt. */
+/* kNotFound: no such transaction is in doubt. */
 void bridge_start_decide(uint64_t system_id, uint64_t xid, bool commit);
 size_t bridge_gate_sessions(const BridgeGateSession** sessions);
 
@@ -367,7 +300,3 @@ const char* bridge_lock_mode_name(int mode); /* NULL when there is none of that 
 bool bridge_parse_stages(const char* text, uint16_t* code, const char** why);
 /* Canonical text of a code under a protocol, into `out`. */
 void bridge_stages_text(int protocol, uint16_t code, char* out, size_t out_bytes);
-
-#ifdef __cplusplus
-}
-#endif

@@ -22,7 +22,7 @@ uint32 rdmacc_row_stamp(void);
 BridgeBytes rdmacc_row_encode(TupleTableSlot* slot);
 
 /* How many bytes of any row's beginning, decoded, have its first `columns` columns;
- * BRIDGE_WHOLE_ROWS when that depends on the row. */
+ * kWholeRow when that depends on the row. */
 uint32 rdmacc_row_bytes_of(TupleDesc descriptor, int columns);
 
 /* When the row was written: microseconds on this server's clock, but later for each row that a

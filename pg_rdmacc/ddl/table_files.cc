@@ -46,7 +46,7 @@ void copy_row(Relation relation, const BridgeRow* row, uint32 target, const Rdma
   const BridgeBytes key_bytes = {key.data, static_cast<size_t>(key.len)};
   bridge_start_insert(target, key_bytes, row->row, layout->number != 0);
   rdmacc_pump();
-  if (bridge_error()->code == BRIDGE_DUPLICATE_KEY) {
+  if (bridge_error()->code == rdmacc::Code::kDuplicateKey) {
     rdmacc_raise_duplicate_in_build(relation, layout, slot);
   }
   rdmacc_check("could not build the primary key", RelationGetRelationName(relation));
@@ -84,7 +84,7 @@ void drop_index_files(void) {
   for (int i = 0; i < count; i++) {
     if (files[i].dbNode != MyDatabaseId) continue;
     const Oid tablespace = files[i].spcNode;
-    BridgeTableSpec spec;
+    rdmacc::TableSpec spec;
     rdmacc_index_spec(tablespace == MyDatabaseTableSpace ? InvalidOid : tablespace,
                       files[i].relNode, &spec);
     const uint32 id = rdmacc_find_engine_table(&spec);
@@ -93,7 +93,7 @@ void drop_index_files(void) {
 }
 
 double move_rows(Relation relation, uint32 source, const RdmaccKeyLayout& target) {
-  BridgeTableSpec spec;
+  rdmacc::TableSpec spec;
   rdmacc_table_spec(relation, relation->rd_node.relNode, &target, &spec);
   const uint32 id = rdmacc_create_engine_table(&spec);
   const double count = copy_rows(relation, source, id, &target);
@@ -112,7 +112,7 @@ uint32 present_table(Relation relation) {
   if (seen != RDMACC_NO_TABLE) return seen;
   RdmaccKeyLayout layout;
   rdmacc_catalog_layout(relation, &layout);
-  BridgeTableSpec spec;
+  rdmacc::TableSpec spec;
   rdmacc_table_spec(relation, relfilenode, &layout, &spec);
   return rdmacc_find_engine_table(&spec);
 }
@@ -149,7 +149,7 @@ void rdmacc_new_file(Relation relation, const RelFileNode* file) {
   rdmacc_enter();
   if (relation->rd_node.relNode != file->relNode) rdmacc_drop_file(relation);
   RdmaccKeyLayout layout = {};
-  BridgeTableSpec spec;
+  rdmacc::TableSpec spec;
   rdmacc_table_spec(relation, file->relNode, &layout, &spec);
   const uint32 id = rdmacc_create_engine_table(&spec);
   rdmacc_note_layout(relation, file->relNode, id, &layout);

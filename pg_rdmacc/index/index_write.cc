@@ -27,6 +27,7 @@ MemoryContext enter_workspace(void) {
         AllocSetContextCreate(TopMemoryContext, "rdmacc index write", ALLOCSET_DEFAULT_SIZES);
   }
   if (rdmacc_index_row_is_computed()) return CurrentMemoryContext;
+  CHECK(CurrentMemoryContext != workspace); /* what the caller has there would be gone */
   MemoryContextReset(workspace);
   return MemoryContextSwitchTo(workspace);
 }
@@ -68,7 +69,7 @@ Columns columns_of_tuple(Relation relation, const RdmaccIndex* index, HeapTuple 
  * others have changed meanwhile. */
 [[noreturn]] void raise_conflict(const char* reason, Relation relation) {
   BridgeError error = {};
-  error.code = BRIDGE_ABORTED;
+  error.code = rdmacc::Code::kAborted;
   strlcpy(error.reason, reason, sizeof(error.reason));
   rdmacc_raise(&error, bridge_txn_protocol(), "", RelationGetRelationName(relation));
 }
@@ -76,18 +77,20 @@ Columns columns_of_tuple(Relation relation, const RdmaccIndex* index, HeapTuple 
 void insert_entry(Relation relation, const RdmaccIndex* index, const Columns* columns,
                   BridgeBytes key, CommandId cid) {
   rdmacc_enter_write(cid);
+  CHECK(columns->taken);
   bridge_start_index_insert(index->id, rdmacc_index_entry(&columns->bytes, key));
   rdmacc_pump();
-  if (bridge_error()->code == BRIDGE_DUPLICATE_KEY) raise_conflict("key_inserted", relation);
+  if (bridge_error()->code == rdmacc::Code::kDuplicateKey) raise_conflict("key_inserted", relation);
   rdmacc_check("could not insert an index entry", RelationGetRelationName(relation));
 }
 
 void remove_entry(Relation relation, const RdmaccIndex* index, const Columns* columns,
                   BridgeBytes key, CommandId cid) {
   rdmacc_enter_write(cid);
+  CHECK(columns->taken);
   bridge_start_index_remove(index->id, rdmacc_index_entry(&columns->bytes, key));
   rdmacc_pump();
-  if (bridge_error()->code == BRIDGE_NOT_FOUND) {
+  if (bridge_error()->code == rdmacc::Code::kNotFound) {
     if (!index->valid) return;
     raise_conflict("row_deleted", relation);
   }
@@ -96,6 +99,7 @@ void remove_entry(Relation relation, const RdmaccIndex* index, const Columns* co
 
 /* The row that the command has found: it is written by the same command once at most. */
 HeapTuple row_before(Relation relation, const RdmaccHandle* handle, CommandId cid) {
+  CHECK(handle->relation == RelationGetRelid(relation) && cid != InvalidCommandId);
   BridgeRow row = {};
   rdmacc_enter();
   bridge_start_get(handle->table, handle->key, cid, &row);
@@ -192,6 +196,7 @@ bool rdmacc_has_deferrable_index(Relation relation) {
 bool rdmacc_index_check_inserted(Relation index_relation, const Datum* values, const bool* nulls,
                                  ItemPointer tid, Relation relation,
                                  IndexUniqueCheck check_unique) {
+  CHECK(index_relation->rd_index->indrelid == RelationGetRelid(relation));
   if (check_unique == UNIQUE_CHECK_NO || index_relation->rd_index->indisprimary) return true;
   /* PostgreSQL asks for all indexes of an updated row where one of them is deferrable. */
   const RdmaccHandle* handle = rdmacc_handle_get(tid, relation);

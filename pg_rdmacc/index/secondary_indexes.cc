@@ -41,7 +41,7 @@ const RdmaccIndex* find_in(const CachedSet* set, Oid index) {
   return nullptr;
 }
 
-void index_spec(Relation index, BridgeTableSpec* spec) {
+void index_spec(Relation index, rdmacc::TableSpec* spec) {
   rdmacc_index_spec(index->rd_rel->reltablespace, index->rd_node.relNode, spec);
 }
 
@@ -84,6 +84,7 @@ CachedSet* entry_of(Oid relation) {
 
 /* Nothing of the set is changed before all is known: an error may come from anywhere. */
 void look_up(Relation relation, CachedSet* set) {
+  CHECK(set->relation == RelationGetRelid(relation));
   const uint64 epoch = rdmacc_index_epoch();
   List* list = RelationGetIndexList(relation);
   auto* indexes = static_cast<RdmaccIndex*>(
@@ -143,6 +144,7 @@ RdmaccIndexSet rdmacc_secondary_indexes(Relation relation) {
 }
 
 const RdmaccIndex* rdmacc_secondary_index(Relation relation, Relation index) {
+  CHECK(index->rd_index->indrelid == RelationGetRelid(relation));
   return find_in(present_set(relation), RelationGetRelid(index));
 }
 
@@ -182,7 +184,7 @@ void rdmacc_raise_no_entries(const char* name) {
 }
 
 uint32 rdmacc_find_index(Relation index) {
-  BridgeTableSpec spec;
+  rdmacc::TableSpec spec;
   index_spec(index, &spec);
   return rdmacc_find_engine_table(&spec);
 }
@@ -193,12 +195,13 @@ uint32 rdmacc_new_index(Relation index) {
     rdmacc_clear_index(present, RelationGetRelationName(index));
     return present;
   }
-  BridgeTableSpec spec;
+  rdmacc::TableSpec spec;
   index_spec(index, &spec);
   return rdmacc_create_engine_table(&spec);
 }
 
 void rdmacc_clear_index(uint32 id, const char* name) {
+  CHECK(id != RDMACC_NO_TABLE && name != nullptr && bridge_txn_active());
   MemoryContext workspace =
       AllocSetContextCreate(CurrentMemoryContext, "rdmacc index removal", ALLOCSET_DEFAULT_SIZES);
   const MemoryContext previous = MemoryContextSwitchTo(workspace);
@@ -238,7 +241,7 @@ void rdmacc_create_lost_indexes(Relation relation) {
     Relation index = RelationIdGetRelation(lfirst_oid(cell));
     if (!RelationIsValid(index)) continue;
     if (rdmacc_should_have_entries(relation, index) && index->rd_index->indisready) {
-      BridgeTableSpec spec;
+      rdmacc::TableSpec spec;
       index_spec(index, &spec);
       rdmacc_create_lost_engine_table(&spec);
     }

@@ -27,7 +27,7 @@ void rdmacc_aggregate_planner_init(void);
 void rdmacc_join_planner_init(void);
 
 /* ---- What PostgreSQL's planner may know of secondary indexes, so that it makes its own index
- * paths of them at honest prices. */
+ * paths of them at realistic costs. */
 
 /* `table`: the index's. */
 void rdmacc_describe_to_planner(IndexOptInfo* index, Oid table);

@@ -51,8 +51,8 @@ void rdmacc_set_table_hooks(const RdmaccTableHooks* table_hooks);
 
 /* The spec by which the engine knows (relation's file `relfilenode`, layout). */
 void rdmacc_table_spec(Relation relation, Oid relfilenode, const RdmaccKeyLayout* layout,
-                       BridgeTableSpec* spec);
+                       rdmacc::TableSpec* spec);
 
 /* The spec of an index's engine table. Tablespace InvalidOid: the database's. */
-void rdmacc_index_spec(Oid tablespace, Oid relfilenode, BridgeTableSpec* spec);
+void rdmacc_index_spec(Oid tablespace, Oid relfilenode, rdmacc::TableSpec* spec);
 }

@@ -11,13 +11,13 @@ extern "C" {
 #define RDMACC_NO_TABLE PG_UINT32_MAX
 
 /* RDMACC_NO_TABLE when there is none. */
-uint32 rdmacc_find_engine_table(const BridgeTableSpec* spec);
+uint32 rdmacc_find_engine_table(const rdmacc::TableSpec* spec);
 
 /* The table, empty, of a relation whose rows went with the nodes' memory. */
-uint32 rdmacc_create_lost_engine_table(const BridgeTableSpec* spec);
+uint32 rdmacc_create_lost_engine_table(const rdmacc::TableSpec* spec);
 
 /* A new engine table that goes when the transaction aborts. */
-uint32 rdmacc_create_engine_table(const BridgeTableSpec* spec);
+uint32 rdmacc_create_engine_table(const rdmacc::TableSpec* spec);
 
 /* One that goes when the transaction commits. */
 void rdmacc_drop_at_commit(uint32 id);

@@ -11,30 +11,40 @@ int conflict_protocol = kNoConflict; /* under which this transaction has raised 
 
 }  // namespace
 
-void rdmacc_note_conflict(int protocol) { conflict_protocol = protocol; }
+void rdmacc_check_failed(const char* condition, const char* file, int line) {
+  ereport(PANIC, (errcode(ERRCODE_INTERNAL_ERROR),
+                  errmsg_internal("rdmacc: CHECK(%s) failed at %s:%d", condition, file, line)));
+  pg_unreachable();
+}
+
+void rdmacc_note_conflict(int protocol) {
+  CHECK(protocol >= 0); /* the transaction is in the engine */
+  conflict_protocol = protocol;
+}
 
 int rdmacc_conflict_protocol(void) { return conflict_protocol; }
 
 void rdmacc_forget_conflict(void) { conflict_protocol = kNoConflict; }
 
 void rdmacc_check(const char* action, const char* relation) {
-  if (bridge_error()->code == BRIDGE_OK) return;
+  if (bridge_error()->code == rdmacc::Code::kOk) return;
   const BridgeError error = *bridge_error();
   rdmacc_raise(&error, Max(bridge_txn_protocol(), 0), action, relation);
 }
 
 void rdmacc_raise(const BridgeError* error, int protocol, const char* action,
                   const char* relation) {
+  CHECK(error->code != rdmacc::Code::kOk && action != nullptr);
   switch (error->code) {
-    case BRIDGE_ABORTED:
-    case BRIDGE_UNAVAILABLE:
+    case rdmacc::Code::kAborted:
+    case rdmacc::Code::kUnavailable:
       if (error->outcome_unknown) {
         ereport(ERROR, (errcode(ERRCODE_TRANSACTION_RESOLUTION_UNKNOWN),
                         errmsg("the outcome of the transaction is unknown"),
                         errdetail_internal("%s", error->message),
                         errhint("Read the rows again before you repeat the transaction.")));
       }
-      if (error->code == BRIDGE_UNAVAILABLE && rdmacc_nodes_are_remote() &&
+      if (error->code == rdmacc::Code::kUnavailable && rdmacc_nodes_are_remote() &&
           !rdmacc_remote_nodes_serve()) {
         rdmacc_raise_nodes_away(nullptr); /* it is not started again at once */
       }
@@ -48,32 +58,32 @@ void rdmacc_raise(const BridgeError* error, int protocol, const char* action,
                    : errdetail("Protocol %s, reason %s.", bridge_protocol_name(protocol),
                                rdmacc_reason(error)),
                errhint("The transaction might succeed if retried.")));
-    case BRIDGE_CANCELLED:
+    case rdmacc::Code::kCancelled:
       /* Raised only when a doomed transaction goes on: the cancel itself had its own error. */
       ereport(ERROR, (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
                       errmsg("could not serialize access after a cancelled statement"),
                       errdetail("The engine's transaction ended with the statement."),
                       errhint("The transaction might succeed if retried.")));
-    case BRIDGE_TIMEOUT:
+    case rdmacc::Code::kTimeout:
       ereport(ERROR, (errcode(ERRCODE_LOCK_NOT_AVAILABLE),
                       errmsg("canceling statement due to a timeout at the protocol gate"),
                       errdetail_internal("%s", error->message),
                       errhint("Transactions of another protocol are under way; see "
                               "rdmacc.gate_timeout and lock_timeout.")));
-    case BRIDGE_NO_SPACE:
+    case rdmacc::Code::kNoSpace:
       ereport(ERROR, (errcode(ERRCODE_OUT_OF_MEMORY), errmsg("%s: out of space", action),
                       errdetail_internal("%s", error->message),
                       errhint("See rdmacc.node_memory and rdmacc.max_write_set.")));
-    case BRIDGE_TOO_LARGE:
+    case rdmacc::Code::kTooLarge:
       ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED), errmsg("%s: too large", action),
                       errdetail_internal("%s", error->message)));
-    case BRIDGE_NO_WORKER_SLOT:
+    case rdmacc::Code::kNoWorkerSlot:
       ereport(ERROR, (errcode(ERRCODE_TOO_MANY_CONNECTIONS),
                       errmsg("sorry, too many sessions use rdmacc tables already"),
                       errhint("See rdmacc.max_workers.")));
-    case BRIDGE_CORRUPT:
+    case rdmacc::Code::kCorrupt:
       ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED), errmsg("%s: %s", action, error->message)));
-    case BRIDGE_NOT_FOUND:
+    case rdmacc::Code::kNotFound:
       if (relation != nullptr && rdmacc_nodes_are_remote()) {
         ereport(ERROR,
                 (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -90,18 +100,18 @@ void rdmacc_raise(const BridgeError* error, int protocol, const char* action,
 
 const char* rdmacc_reason(const BridgeError* error) {
   if (error->reason[0] != '\0') return error->reason;
-  return error->code == BRIDGE_UNAVAILABLE ? "node_unavailable" : "aborted";
+  return error->code == rdmacc::Code::kUnavailable ? "node_unavailable" : "aborted";
 }
 
-bool rdmacc_error_is_fatal(int code) {
+bool rdmacc_error_is_fatal(rdmacc::Code code) {
   switch (code) {
-    case BRIDGE_ABORTED:
-    case BRIDGE_CANCELLED:
-    case BRIDGE_TIMEOUT:
-    case BRIDGE_UNAVAILABLE:
-    case BRIDGE_NO_SPACE:
-    case BRIDGE_CORRUPT:
-    case BRIDGE_SYSTEM:
+    case rdmacc::Code::kAborted:
+    case rdmacc::Code::kCancelled:
+    case rdmacc::Code::kTimeout:
+    case rdmacc::Code::kUnavailable:
+    case rdmacc::Code::kNoSpace:
+    case rdmacc::Code::kCorrupt:
+    case rdmacc::Code::kSystem:
       return true;
     default:
       return false;

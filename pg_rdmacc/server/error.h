@@ -4,18 +4,18 @@
 
 extern "C" {
 
-/* Raises bridge_error() with its SQLSTATE when it is not BRIDGE_OK. `action` names what failed
+/* Raises bridge_error() with its SQLSTATE when it is not kOk. `action` names what failed
  * ("could not create table"); relation may be NULL. */
 void rdmacc_check(const char* action, const char* relation);
 
-/* Raises `error`, which is not BRIDGE_OK. */
+/* Raises `error`, which is not kOk. */
 [[noreturn]] void rdmacc_raise(const BridgeError* error, int protocol, const char* action,
                                const char* relation);
 
 const char* rdmacc_reason(const BridgeError* error);
 
 /* True when the engine's transaction cannot go on after it. */
-bool rdmacc_error_is_fatal(int code);
+bool rdmacc_error_is_fatal(rdmacc::Code code);
 
 /* A conflict is about to be raised as an error. */
 void rdmacc_note_conflict(int protocol);

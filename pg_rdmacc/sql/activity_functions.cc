@@ -96,7 +96,7 @@ void put_locks_of(ReturnSetInfo* result, int node) {
     CHECK_FOR_INTERRUPTS();
     bridge_start_locks(node, from);
     rdmacc_pump();
-    if (bridge_error()->code != BRIDGE_OK) {
+    if (bridge_error()->code != rdmacc::Code::kOk) {
       ereport(WARNING, (errmsg("rdmacc node %d does not tell its locks", node),
                         errdetail_internal("%s", bridge_error()->message)));
       return;

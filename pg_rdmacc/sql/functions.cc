@@ -38,11 +38,11 @@ enum StatNodesColumn {
 
 /* What the node says of itself; NULLs when it does not answer. */
 void fill_from_node(int node, Datum* values, bool* nulls) {
-  static BridgeNode statistics; /* outlives an error that ends the command */
+  static rdmacc::NodeStatistics statistics; /* outlives an error that ends the command */
   memset(&statistics, 0, sizeof(statistics));
   bridge_start_node_statistics(node, &statistics);
   rdmacc_pump();
-  if (bridge_error()->code != BRIDGE_OK) return;
+  if (bridge_error()->code != rdmacc::Code::kOk) return;
   const struct {
     int column;
     uint64 value;

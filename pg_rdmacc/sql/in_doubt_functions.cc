@@ -112,7 +112,7 @@ Datum rdmacc_resolve(PG_FUNCTION_ARGS) {
   rdmacc_ensure_attached();
   bridge_start_decide(wanted.system_id, wanted.xid, commit);
   rdmacc_pump();
-  if (bridge_error()->code == BRIDGE_NOT_FOUND) {
+  if (bridge_error()->code == rdmacc::Code::kNotFound) {
     ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),
                     errmsg("transaction \"%s\" is not in doubt", gtid)));
   }

@@ -1,12 +1,10 @@
 /* rdmacc.verify(): whether a table and its indexes are sound. The engine looks at what it keeps
  * (engine/verify), in transactions of its own; whether the indexes have just the entries that the
  * rows ask for is found out here, where rows mean something, in the caller's transaction. */
-#include "pg_rdmacc/codec/row_codec.h"
-#include "pg_rdmacc/index/index_row.h"
 #include "pg_rdmacc/index/secondary_indexes.h"
+#include "pg_rdmacc/index/sorted_entries.h"
 #include "pg_rdmacc/relation/access_method.h"
 #include "pg_rdmacc/row/duplicate_key.h"
-#include "pg_rdmacc/row/scan_rows.h"
 #include "pg_rdmacc/server/attach.h"
 #include "pg_rdmacc/server/error.h"
 #include "pg_rdmacc/sql/result_rows.h"
@@ -14,13 +12,9 @@
 
 extern "C" {
 #include "access/relation.h"
-#include "catalog/pg_type.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
-#include "utils/memutils.h"
 #include "utils/resowner.h"
-#include "utils/tuplesort.h"
-#include "utils/typcache.h"
 
 PGDLLEXPORT Datum rdmacc_sql_verify(PG_FUNCTION_ARGS);
 PG_FUNCTION_INFO_V1(rdmacc_sql_verify);
@@ -58,14 +52,14 @@ void put_finding(ReturnSetInfo* result, const char* finding, Oid relation, int n
 /* A table and its indexes, with the engine tables that they are in. */
 struct Verified {
   int count;
-  BridgeTableToVerify* tables;
+  rdmacc::TableToVerify* tables;
   Oid* relations;
 };
 
 void list_tables(Relation relation, Verified* out) {
   const RdmaccIndexSet indexes = rdmacc_secondary_indexes(relation);
   const size_t most = static_cast<size_t>(indexes.count) + 1;
-  out->tables = static_cast<BridgeTableToVerify*>(palloc(most * sizeof(BridgeTableToVerify)));
+  out->tables = static_cast<rdmacc::TableToVerify*>(palloc(most * sizeof(rdmacc::TableToVerify)));
   out->relations = static_cast<Oid*>(palloc(most * sizeof(Oid)));
   out->tables[0] = {.table = rdmacc_table(relation)->id, .ordered_index = false};
   out->relations[0] = RelationGetRelid(relation);
@@ -130,36 +124,6 @@ bool entries_next(Entries* entries, BridgeBytes* entry) {
   return true;
 }
 
-void sort_row(Tuplesortstate* sort, Relation relation, const RdmaccIndex* index,
-              const BridgeRow* row) {
-  Datum values[INDEX_MAX_KEYS];
-  bool nulls[INDEX_MAX_KEYS];
-  if (!rdmacc_index_row_of_tuple(index, relation, rdmacc_row_decode(row->row), values, nulls)) {
-    return; /* a partial index leaves it out */
-  }
-  StringInfoData columns;
-  initStringInfo(&columns);
-  rdmacc_append_index_columns(&columns, relation, index, values, nulls);
-  tuplesort_putdatum(sort, bytea_of(rdmacc_index_entry(&columns, row->key)), false);
-}
-
-void sort_rows(Tuplesortstate* sort, Relation relation, const RdmaccIndex* index) {
-  MemoryContext workspace =
-      AllocSetContextCreate(CurrentMemoryContext, "rdmacc verify", ALLOCSET_DEFAULT_SIZES);
-  RdmaccRows rows;
-  rdmacc_rows_begin(&rows, rdmacc_table(relation)->id, RDMACC_EVERY_COMMAND);
-  for (const BridgeRow* row = rdmacc_rows_next(&rows, relation); row != nullptr;
-       row = rdmacc_rows_next(&rows, relation)) {
-    CHECK_FOR_INTERRUPTS();
-    const MemoryContext previous = MemoryContextSwitchTo(workspace);
-    sort_row(sort, relation, index, row);
-    MemoryContextSwitchTo(previous);
-    MemoryContextReset(workspace);
-  }
-  rdmacc_rows_end(&rows);
-  MemoryContextDelete(workspace);
-}
-
 int compare(BridgeBytes a, BridgeBytes b) {
   const int order = memcmp(a.data, b.data, Min(a.size, b.size));
   if (order != 0) return order;
@@ -167,46 +131,35 @@ int compare(BridgeBytes a, BridgeBytes b) {
 }
 
 /* True if anything was found. */
-bool merge(ReturnSetInfo* result, Tuplesortstate* sort, const RdmaccIndex* index) {
+bool merge(ReturnSetInfo* result, RdmaccSortedEntries* sorted, const RdmaccIndex* index) {
   bool found = false;
   Entries entries;
   entries_begin(&entries, index->id);
-  BridgeBytes entry = {}, expected = {};
+  BridgeBytes entry = {};
+  RdmaccSortedEntry expected = {};
   bool more_entries = entries_next(&entries, &entry);
-  Datum value = 0;
-  bool is_null = false;
-  const auto next_expected = [&] {
-    if (!is_null && value != 0) pfree(DatumGetPointer(value)); /* a copy for each call */
-    value = 0;
-    if (!tuplesort_getdatum(sort, true, &value, &is_null, nullptr)) return false;
-    struct varlena* bytes = PG_DETOAST_DATUM_PACKED(value);
-    expected = {VARDATA_ANY(bytes), VARSIZE_ANY_EXHDR(bytes)};
-    return true;
-  };
-  bool more_expected = next_expected();
+  bool more_expected = rdmacc_next_sorted_entry(sorted, &expected);
   while (more_entries || more_expected) {
-    const int order = !more_entries ? 1 : !more_expected ? -1 : compare(entry, expected);
+    const int order = !more_entries ? 1 : !more_expected ? -1 : compare(entry, expected.entry);
     if (order < 0) {
       put_finding(result, "no row", index->oid, -1, entry, "for an entry of the index");
     } else if (order > 0) {
-      put_finding(result, "no index entry", index->oid, -1, expected, "for a row of the table");
+      put_finding(result, "no index entry", index->oid, -1, expected.entry,
+                  "for a row of the table");
     }
     found |= order != 0;
     if (order <= 0) more_entries = entries_next(&entries, &entry);
-    if (order >= 0) more_expected = next_expected();
+    if (order >= 0) more_expected = rdmacc_next_sorted_entry(sorted, &expected);
   }
   bridge_index_scan_free(entries.scan);
   return found;
 }
 
 bool verify_entries(ReturnSetInfo* result, Relation relation, const RdmaccIndex* index) {
-  const TypeCacheEntry* bytea = lookup_type_cache(BYTEAOID, TYPECACHE_LT_OPR);
-  Tuplesortstate* sort = tuplesort_begin_datum(BYTEAOID, bytea->lt_opr, InvalidOid, false,
-                                               maintenance_work_mem, nullptr, TUPLESORT_NONE);
-  sort_rows(sort, relation, index);
-  tuplesort_performsort(sort);
-  const bool found = merge(result, sort, index);
-  tuplesort_end(sort);
+  RdmaccSortedEntries sorted;
+  rdmacc_sort_entries(relation, index, &sorted);
+  const bool found = merge(result, &sorted, index);
+  rdmacc_sorted_entries_end(&sorted);
   return found;
 }
 

@@ -58,14 +58,15 @@ bool rdmacc_is_own_name(uint64 system_name) {
   return system_name >> 32 == rdmacc_system_name(0) >> 32;
 }
 
-int rdmacc_own_tables(BridgeTable** own) {
+int rdmacc_own_tables(rdmacc::ListedTable** own) {
+  CHECK(own != nullptr);
   rdmacc_ensure_attached();
   bridge_start_list_tables();
   rdmacc_pump();
-  if (bridge_error()->code != BRIDGE_OK) return -1;
-  const BridgeTable* all = nullptr;
+  if (bridge_error()->code != rdmacc::Code::kOk) return -1;
+  const rdmacc::ListedTable* all = nullptr;
   const size_t count = bridge_tables(&all);
-  *own = static_cast<BridgeTable*>(palloc(sizeof(BridgeTable) * (count + 1)));
+  *own = static_cast<rdmacc::ListedTable*>(palloc(sizeof(rdmacc::ListedTable) * (count + 1)));
   int own_count = 0;
   for (size_t i = 0; i < count; i++) {
     if (rdmacc_is_own_name(all[i].system_id)) (*own)[own_count++] = all[i];
@@ -78,7 +79,7 @@ void rdmacc_check_template(const CreatedbStmt* statement) {
   const Oid database = get_database_oid(name, true);
   /* template0 has no tables of users. While nodes are away, no database waits for them. */
   if (!OidIsValid(database) || strcmp(name, "template0") == 0 || !rdmacc_all_nodes_serve()) return;
-  BridgeTable* tables = nullptr;
+  rdmacc::ListedTable* tables = nullptr;
   const int count = rdmacc_own_tables(&tables);
   for (int i = 0; i < count; i++) {
     if (tables[i].database != database) continue;
@@ -113,6 +114,7 @@ Oid relfilenode_of(HeapTuple tuple) {
 
 /* Of all rows that are committed now, in the caller's memory context. */
 List* oids_in(Oid catalog_id, OidOfTuple oid_of) {
+  CHECK(!IsTransactionState()); /* one of its own: rows that are committed now */
   const MemoryContext result = CurrentMemoryContext;
   List* oids = NIL;
   StartTransactionCommand();
@@ -146,14 +148,15 @@ bool contains(const List* sorted, Oid oid) {
   return low < list_length(sorted) && list_nth_oid(sorted, low) == oid;
 }
 
-void drop(const BridgeTable& table) {
+void drop(const rdmacc::ListedTable& table) {
+  CHECK(rdmacc_is_own_name(table.system_id)); /* other servers' tables are in the same nodes */
   bridge_start_drop_table(table.id);
   rdmacc_pump();
-  const int code = bridge_error()->code;
-  if (code == BRIDGE_OK) {
+  const rdmacc::Code code = bridge_error()->code;
+  if (code == rdmacc::Code::kOk) {
     ereport(LOG, (errmsg("dropped rdmacc table %u, which no catalog knows (database %u, file %u)",
                          table.id, table.database, table.relfilenode)));
-  } else if (code != BRIDGE_NOT_FOUND) {
+  } else if (code != rdmacc::Code::kNotFound) {
     ereport(LOG, (errmsg("could not drop rdmacc table %u, which no catalog knows: %s", table.id,
                          bridge_error()->message)));
   }
@@ -172,6 +175,7 @@ bool ended(const VirtualTransactionId* transactions, int count) {
 }
 
 bool transactions_have_ended(void) {
+  CHECK(!IsTransactionState()); /* or it would wait for itself */
   StartTransactionCommand();
   int count = 0;
   const VirtualTransactionId* transactions =
@@ -182,7 +186,8 @@ bool transactions_have_ended(void) {
 }
 
 /* Of the tables those of this database that pg_class does not know. */
-int keep_unknown(BridgeTable* tables, int count) {
+int keep_unknown(rdmacc::ListedTable* tables, int count) {
+  CHECK(OidIsValid(MyDatabaseId));
   const List* known = oids_in(RelationRelationId, relfilenode_of);
   int kept = 0;
   for (int i = 0; i < count; i++) {
@@ -206,7 +211,7 @@ void look_in_database(Oid database) {
 }  // namespace
 
 void rdmacc_drop_orphans(void) {
-  BridgeTable* tables = nullptr;
+  rdmacc::ListedTable* tables = nullptr;
   const int count = rdmacc_own_tables(&tables);
   if (count <= 0) return;
   /* After the list: what it names was made in databases that were there. */
@@ -228,7 +233,7 @@ void rdmacc_orphans_main(Datum database) {
   BackgroundWorkerUnblockSignals();
   BackgroundWorkerInitializeConnectionByOid(DatumGetObjectId(database), InvalidOid,
                                             BGWORKER_BYPASS_ALLOWCONN);
-  BridgeTable* tables = nullptr;
+  rdmacc::ListedTable* tables = nullptr;
   int count = Max(rdmacc_own_tables(&tables), 0);
   count = keep_unknown(tables, count);
   if (count == 0) return;

@@ -6,7 +6,7 @@ extern "C" {
 #include "nodes/parsenodes.h"
 
 /* All of them, palloc'ed; their number. -1: the nodes do not say. */
-int rdmacc_own_tables(BridgeTable** own);
+int rdmacc_own_tables(rdmacc::ListedTable** own);
 
 /* The first part of an engine table's name; variants of one relfilenode differ in it. */
 uint64 rdmacc_system_name(uint64 variant);

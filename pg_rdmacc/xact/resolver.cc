@@ -32,12 +32,13 @@ constexpr int kQuietRemoteMs = 60'000;
 constexpr int kAskAgainMsMax = 60'000; /* nodes that do not answer for so long end the worker */
 
 void decide(const BridgeInDoubt& doubt) {
+  CHECK(doubt.system_id == GetSystemIdentifier()); /* pg_xact knows no other server's */
   const RdmaccOutcome outcome = rdmacc_outcome_of(doubt.xid);
   if (outcome != RDMACC_OUTCOME_COMMITTED && outcome != RDMACC_OUTCOME_ABORTED) return;
   const bool commit = outcome == RDMACC_OUTCOME_COMMITTED;
   bridge_start_decide(doubt.system_id, doubt.xid, commit);
   rdmacc_pump();
-  if (bridge_error()->code != BRIDGE_OK) return; /* by the next look */
+  if (bridge_error()->code != rdmacc::Code::kOk) return; /* by the next look */
   ereport(LOG, (errmsg("rdmacc transaction " UINT64_FORMAT " was in doubt: it is %s", doubt.xid,
                        commit ? "committed" : "aborted")));
 }
@@ -47,7 +48,7 @@ void decide(const BridgeInDoubt& doubt) {
 int look(void) {
   bridge_start_in_doubt();
   rdmacc_pump();
-  if (bridge_error()->code != BRIDGE_OK) return -1;
+  if (bridge_error()->code != rdmacc::Code::kOk) return -1;
   const BridgeInDoubt* found = nullptr;
   uint64_t unresolved = 0;
   const size_t count = bridge_in_doubt(&found, &unresolved);
@@ -65,6 +66,7 @@ int look(void) {
 }
 
 void work(void) {
+  CHECK(rdmacc_control != nullptr);
   const int quiet_ms = rdmacc_nodes_are_remote() ? kQuietRemoteMs : kQuietLocalMs;
   uint32 noted = pg_atomic_read_u32(&rdmacc_control->doubts);
   TimestampTz since = GetCurrentTimestamp(); /* of the last answer, or of the last doubt */

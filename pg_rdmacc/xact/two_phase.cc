@@ -57,6 +57,7 @@ bool is_known(FullTransactionId full) {
 }  // namespace
 
 bool rdmacc_prepare_engine(void) {
+  CHECK(bridge_txn_has_writes() && !bridge_prepared());
   const int protocol = Max(bridge_txn_protocol(), 0);
   if (!bridge_can_prepare(protocol)) refuse_to_prepare(protocol);
   const FullTransactionId xid = durable_xid();
@@ -66,22 +67,23 @@ bool rdmacc_prepare_engine(void) {
   bridge_start_prepare(GetSystemIdentifier(), U64FromFullTransactionId(xid));
   const bool ended = rdmacc_pump_uninterrupted();
   RESUME_INTERRUPTS();
-  if (!ended || bridge_error()->code == BRIDGE_UNAVAILABLE) {
+  if (!ended || bridge_error()->code == rdmacc::Code::kUnavailable) {
     /* Some nodes may have logged it, and take this session for dead sooner or later. */
     rdmacc_note_doubt();
     if (!ended) kill(MyProcPid, SIGTERM);
     return false;
   }
-  if (bridge_error()->code != BRIDGE_OK) return false;
+  if (bridge_error()->code != rdmacc::Code::kOk) return false;
   stop_if_asked(RDMACC_STOP_PREPARED);
   return true;
 }
 
 void rdmacc_commit_prepared_engine(void) {
+  CHECK(bridge_prepared());
   stop_if_asked(RDMACC_STOP_RECORDED);
   bridge_start_commit_prepared();
   const bool ended = rdmacc_pump_uninterrupted();
-  if (ended && bridge_error()->code == BRIDGE_OK) return;
+  if (ended && bridge_error()->code == rdmacc::Code::kOk) return;
   ereport(WARNING,
           (errmsg("the rows that this transaction wrote to rdmacc tables are not in place yet"),
            errdetail("The transaction is committed, but nodes do not answer: %s.",

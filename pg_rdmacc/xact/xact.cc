@@ -41,6 +41,7 @@ uint32 transaction_number = 1;
 
 void doom_by(const BridgeError* error) {
   if (doomed) return;
+  CHECK(error->code != rdmacc::Code::kOk);
   doomed = true;
   doom = *error;
   doom_protocol = Max(bridge_txn_protocol(), 0);
@@ -50,12 +51,13 @@ void doom_by(const BridgeError* error) {
 
 void note_nest(int* lowest) {
   const int nest = GetCurrentTransactionNestLevel();
+  CHECK(nest > kNever); /* outside of a transaction it would be the next one's */
   if (*lowest == kNever || nest < *lowest) *lowest = nest;
 }
 
 void note_doom(void) {
   const BridgeError* error = bridge_error();
-  if (error->code == BRIDGE_UNAVAILABLE) rdmacc_attach_again();
+  if (error->code == rdmacc::Code::kUnavailable) rdmacc_attach_again();
   if (rdmacc_error_is_fatal(error->code)) doom_by(error);
 }
 
@@ -87,7 +89,7 @@ void refuse_mixed_writes(void) {
 }
 
 [[noreturn]] void raise_failed_commit(BridgeError error, int protocol) {
-  if (error.code == BRIDGE_UNAVAILABLE) rdmacc_attach_again();
+  if (error.code == rdmacc::Code::kUnavailable) rdmacc_attach_again();
   doom_by(&error);
   rdmacc_raise(&error, protocol, "could not commit", nullptr);
 }
@@ -97,7 +99,7 @@ void prepare_engine(void) {
   const int protocol = Max(bridge_txn_protocol(), 0);
   if (rdmacc_prepare_engine()) return;
   BridgeError error = *bridge_error();
-  if (error.code == BRIDGE_OK) error.code = BRIDGE_UNAVAILABLE;
+  if (error.code == rdmacc::Code::kOk) error.code = rdmacc::Code::kUnavailable;
   raise_failed_commit(error, protocol);
 }
 
@@ -114,10 +116,12 @@ void commit_engine(void) {
   RESUME_INTERRUPTS();
   BridgeError error = *bridge_error();
   if (!ended) {
-    error.code = BRIDGE_UNAVAILABLE;
+    error.code = rdmacc::Code::kUnavailable;
     error.outcome_unknown = true;
   }
-  if (error.code != BRIDGE_OK) raise_failed_commit(error, protocol);
+  CHECK(!bridge_busy());
+  if (error.code != rdmacc::Code::kOk) raise_failed_commit(error, protocol);
+  CHECK(!bridge_txn_active());
 }
 
 void pre_commit(void) {
@@ -142,6 +146,7 @@ void end_early_commit(bool committed) {
   if (!committed_early) return;
   committed_early = false;
   if (committed) {
+    CHECK(InterruptHoldoffCount > 1); /* PostgreSQL's commit holds them, too */
     RESUME_INTERRUPTS();
     return;
   }
@@ -150,6 +155,7 @@ void end_early_commit(bool committed) {
 }
 
 void forget_transaction(void) {
+  CHECK(!bridge_txn_has_writes() && !bridge_busy()); /* what was written is decided */
   used_servers = ran_utility = asks_for_exclusive_gate = false;
   used = doomed = snapshot_imported = database_dropped = false;
   foreign_write_nest = catalog_write_nest = kNever;
@@ -171,6 +177,8 @@ void abandon_transaction(void) {
     const bool ended = rdmacc_pump_uninterrupted();
     /* A node that was not told keeps it for prepared. */
     if (prepared && (!ended || bridge_error()->outcome_unknown)) rdmacc_note_doubt();
+    /* Memory has run out on the way: what is left of it ends with this place in the cluster. */
+    if (bridge_txn_active()) rdmacc_leave_cluster();
   }
   rdmacc_parts_finish(false);
 }
@@ -209,6 +217,7 @@ void xact_callback(XactEvent event, void*) {
 void subxact_callback(SubXactEvent event, SubTransactionId subtransaction, SubTransactionId,
                       void*) {
   const int nest = GetCurrentTransactionNestLevel();
+  CHECK(nest > 1);
   switch (event) {
     case SUBXACT_EVENT_START_SUB:
       rdmacc_savepoint_started(subtransaction);
@@ -234,6 +243,7 @@ void subxact_callback(SubXactEvent event, SubTransactionId subtransaction, SubTr
  * it, and so do its scans. */
 void owner_released(ResourceReleasePhase phase, bool committed, bool, void*) {
   if (phase != RESOURCE_RELEASE_BEFORE_LOCKS) return;
+  CHECK(CurrentResourceOwner != nullptr);
   bridge_scans_free_of(CurrentResourceOwner);
   rdmacc_parts_owner_released(CurrentResourceOwner, committed);
 }
@@ -289,7 +299,7 @@ void rdmacc_enter(void) {
   const BridgeTxnOptions options = {.protocol = rdmacc_protocol,
                                     .stages = rdmacc_stages_code,
                                     .auto_stages = rdmacc_stages_auto,
-                                    .lock_mode = rdmacc_lock_mode,
+                                    .lock_mode = static_cast<rdmacc::LockMode>(rdmacc_lock_mode),
                                     .gate_timeout_us = gate_timeout_us(),
                                     .exclusive_gate = deferrable || asks_for_exclusive_gate};
   bridge_begin(&options);
@@ -297,6 +307,7 @@ void rdmacc_enter(void) {
 }
 
 void rdmacc_enter_write(CommandId command) {
+  CHECK(command != InvalidCommandId);
   rdmacc_enter();
   rdmacc_savepoint_before_write();
   bridge_set_command(command);
@@ -306,7 +317,7 @@ bool rdmacc_pump_uninterrupted(void) {
   const int64 deadline_us = rdmacc_now_us() + kUninterruptedUsMax;
   while (!bridge_resume()) {
     if (rdmacc_now_us() > deadline_us) {
-      const BridgeError error = {.code = BRIDGE_UNAVAILABLE,
+      const BridgeError error = {.code = rdmacc::Code::kUnavailable,
                                  .reason = "",
                                  .message = "",
                                  .outcome_unknown = false,
@@ -333,7 +344,7 @@ void rdmacc_pump(void) {
     bridge_wait(kWaitUsMax);
   }
   if (waiting) pgstat_report_wait_end();
-  if (bridge_error()->code != BRIDGE_OK && bridge_txn_active()) note_doom();
+  if (bridge_error()->code != rdmacc::Code::kOk && bridge_txn_active()) note_doom();
 }
 
 void rdmacc_note_foreign_write(void) { note_nest(&foreign_write_nest); }
@@ -349,6 +360,7 @@ bool rdmacc_engine_may_commit_early(void) {
 }
 
 void rdmacc_commit_engine_early(void) {
+  CHECK(rdmacc_engine_may_commit_early() && !committed_early);
   const bool wrote = bridge_txn_has_writes();
   commit_engine();
   if (!wrote) return;

@@ -1,7 +1,8 @@
 #pragma once
-// The first include of every header in rdma/ and engine/. PostgreSQL's headers redefine common
-// names and its functions longjmp over destructors, so the engine never sees them; the only way
-// from pg_rdmacc/ into the engine is through files that do not include postgres.h.
+// The first include of headers in rdma/ and engine/, but for plain data (engine/api). PostgreSQL's
+// headers redefine common names and its functions longjmp over destructors, so the engine never
+// sees them; the only way from pg_rdmacc/ into the engine is through files that do not include
+// postgres.h.
 #ifdef POSTGRES_H
 #error "rdma/ and engine/ are never compiled together with postgres.h"
 #endif

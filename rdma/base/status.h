@@ -5,28 +5,13 @@
 
 #include "rdma/base/base.h"
 #include "rdma/base/check.h"
+#include "rdma/base/code.h"
 
 // The outcome of an operation that can fail in expected ways. Programmer errors are CHECKs
 // instead, and a concurrency-control conflict is kAborted with an AbortReason in detail().
 // No exception is thrown in rdma/ or engine/.
 
 namespace rdmacc {
-
-enum class Code : uint8_t {
-  kOk,
-  kAborted,      // conflict: retry the transaction; detail() is an AbortReason
-  kCancelled,    // the user cancelled the wait
-  kTimeout,      // a bounded wait ended (gate_timeout)
-  kUnavailable,  // a node died or was restarted; the outcome of the step is unknown
-  kNoSpace,      // node memory, log, write set or a pool is used up
-  kTooLarge,     // row or key longer than the limit
-  kDuplicateKey,
-  kNotFound,
-  kInvalidArgument,
-  kNoWorkerSlot,  // every worker slot is taken
-  kCorrupt,       // remote or stored bytes do not parse
-  kSystem,        // an operating system call failed; message() has its name and errno text
-};
 
 const char* code_name(Code code);
 

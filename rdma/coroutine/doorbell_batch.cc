@@ -4,15 +4,6 @@
 
 namespace rdmacc {
 
-void VerbCounters::add(const VerbCounters& other) {
-  round_trips += other.round_trips;
-  doorbells += other.doorbells;
-  reads += other.reads;
-  writes += other.writes;
-  atomics += other.atomics;
-  messages += other.messages;
-}
-
 void DoorbellBatch::add(NodeId node, const Verb& verb) {
   if (verbs_.empty()) node_min_ = node_max_ = node;
   node_min_ = std::min(node_min_, node);

@@ -1,6 +1,7 @@
 #pragma once
 #include <boost/container/small_vector.hpp>
 
+#include "rdma/base/verb_counters.h"
 #include "rdma/coroutine/scheduler.h"
 
 // One round of a coroutine: the verbs that all records of a stage want next, gathered into one
@@ -9,18 +10,6 @@
 // a chain is signalled. A batch of a few verbs takes no memory from the heap.
 
 namespace rdmacc {
-
-// What a transaction cost on the wire; also summed per worker.
-struct VerbCounters {
-  uint64_t round_trips = 0;  // rounds waited for (RPC rounds included)
-  uint64_t doorbells = 0;
-  uint64_t reads = 0;
-  uint64_t writes = 0;
-  uint64_t atomics = 0;
-  uint64_t messages = 0;  // RPC requests
-
-  void add(const VerbCounters& other);
-};
 
 class DoorbellBatch {
  public:

@@ -8,8 +8,8 @@
 #include "rdma/base/status.h"
 #include "rdma/fabric/verb.h"
 
-// The contract of every fabric (shm, tcp, verbs, sim). It is the one door to memory of
-// other nodes, to datagrams, to time and to chance; no code above knows which fabric it runs on.
+// The contract of every fabric (shm, tcp, verbs, sim). The memory of other nodes, datagrams, time
+// and random numbers are had through it alone; no code above knows which fabric it runs on.
 //
 //  F1  A chain of verbs for one node executes in order there. Chains are not atomic and other
 //      initiators' verbs may fall between any two of its verbs. On a NIC an atomic may overtake

@@ -16,7 +16,7 @@
 #include "tests/fabric/fabric_harness.h"
 
 // Which processes become members, and which do not: the config file, the secret, messages, and
-// strangers at the door of node 0.
+// connections to node 0 that are no member's.
 
 namespace rdmacc {
 namespace {
@@ -169,9 +169,10 @@ TEST(ControlWire, FramesSayHowLongTheyAreAndNoMore) {
   }
 }
 
-// ---- Strangers. One node 0, which runs on a thread of its own; no other member is needed.
+// ---- Connections that are no member's. One node 0, which runs on a thread of its own; no other
+// member is needed.
 
-class Strangers : public testing::Test {
+class NonMembers : public testing::Test {
  protected:
   void SetUp() override {
     loopback = std::move(*LoopbackCluster::make(unique_cluster(), topology));
@@ -240,7 +241,7 @@ class Strangers : public testing::Test {
   std::vector<std::string> told;
 };
 
-TEST_F(Strangers, WithAnotherSecretAreRefused) {
+TEST_F(NonMembers, WithAnotherSecretAreRefused) {
   auto other = std::move(*LoopbackCluster::make(loopback->config().name, topology));
   ClusterConfig config = loopback->config();
   config.secret_file = other->config().secret_file;
@@ -249,7 +250,7 @@ TEST_F(Strangers, WithAnotherSecretAreRefused) {
   EXPECT_TRUE(members_are_welcome());
 }
 
-TEST_F(Strangers, OfAnotherClusterAreRefused) {
+TEST_F(NonMembers, OfAnotherClusterAreRefused) {
   ClusterConfig config = loopback->config();
   config.name += "-other";
   EXPECT_EQ(Code::kUnavailable, join(config).code());
@@ -257,7 +258,7 @@ TEST_F(Strangers, OfAnotherClusterAreRefused) {
   EXPECT_TRUE(members_are_welcome());
 }
 
-TEST_F(Strangers, WithAnotherTopologyAreTold) {
+TEST_F(NonMembers, WithAnotherTopologyAreTold) {
   ClusterConfig config = loopback->config();
   config.topology.workers_max = 9;
   const Status status = join(config);
@@ -267,7 +268,7 @@ TEST_F(Strangers, WithAnotherTopologyAreTold) {
 }
 
 // Also a process that leads a member's own connection back to it would be found out like this.
-TEST_F(Strangers, ThatAreAnotherNodeThanExpectedAreRefused) {
+TEST_F(NonMembers, ThatAreAnotherNodeThanExpectedAreRefused) {
   auto two = std::move(*LoopbackCluster::make(
       unique_cluster(),
       {.nodes = 2, .threads_per_node = 1, .workers_max = 8, .region_bytes = 1 << 20}));
@@ -284,7 +285,7 @@ TEST_F(Strangers, ThatAreAnotherNodeThanExpectedAreRefused) {
   Membership::destroy(two->config());
 }
 
-TEST_F(Strangers, ThatSpeakNoTlsAreRefused) {
+TEST_F(NonMembers, ThatSpeakNoTlsAreRefused) {
   Random random(5);
   for (int i = 0; i < 20; ++i) {
     const Descriptor socket = connect();
@@ -299,7 +300,7 @@ TEST_F(Strangers, ThatSpeakNoTlsAreRefused) {
   EXPECT_TRUE(members_are_welcome());
 }
 
-TEST_F(Strangers, ThatSpeakAnOlderTlsOrHaveNoKeyAreRefused) {
+TEST_F(NonMembers, ThatSpeakAnOlderTlsOrHaveNoKeyAreRefused) {
   for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
     const Descriptor socket = connect();
     SSL_CTX* context = SSL_CTX_new(TLS_client_method());
@@ -316,7 +317,7 @@ TEST_F(Strangers, ThatSpeakAnOlderTlsOrHaveNoKeyAreRefused) {
 }
 
 // Many connections that say nothing: bounded, closed after a while, and no member is kept out.
-TEST_F(Strangers, HalfOpenConnectionsKeepNoMemberOut) {
+TEST_F(NonMembers, HalfOpenConnectionsKeepNoMemberOut) {
   std::vector<Descriptor> silent;
   for (int i = 0; i < 300; ++i) silent.push_back(connect());
   EXPECT_TRUE(members_are_welcome());
@@ -325,7 +326,7 @@ TEST_F(Strangers, HalfOpenConnectionsKeepNoMemberOut) {
 }
 
 // What a member said once, said again by another process, opens nothing.
-TEST_F(Strangers, ThatReplayAMembersMessagesAreRefused) {
+TEST_F(NonMembers, ThatReplayAMembersMessagesAreRefused) {
   SocketAddress any = *resolve_address("127.0.0.1", 1);
   any.set_port(0);
   const Descriptor listen = std::move(*listen_at(any, 4));

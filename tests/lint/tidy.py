@@ -8,6 +8,8 @@ import re
 import subprocess
 import sys
 
+from check_density import check_density
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 LINES_MAX = 400
 ROOM_FILES_MAX = 45
@@ -23,20 +25,24 @@ BYTES_MAX = 256 * 1024
 ROOMS = (
     "rdma/base", "rdma/fabric", "rdma/coroutine", "rdma/rpc", "rdma/bootstrap", "rdma/shm",
     "rdma/sim", "rdma/tcp", "rdma/verbs", "rdma/open",
-    "engine/storage", "engine/cluster", "engine/log", "engine/txn", "engine/protocols",
+    "engine/api", "engine/storage", "engine/cluster", "engine/log", "engine/txn", "engine/protocols",
     "engine/protocols/calvin", "engine/stats", "engine/check", "engine", "engine/index",
     "engine/verify", "engine/workloads", "engine/node", "engine/bench",
     "pg_rdmacc/bridge", "pg_rdmacc/server", "pg_rdmacc/xact", "pg_rdmacc/codec",
     "pg_rdmacc/relation", "pg_rdmacc/row", "pg_rdmacc/index", "pg_rdmacc/ddl", "pg_rdmacc/table",
     "pg_rdmacc/plan", "pg_rdmacc/query", "pg_rdmacc/sql", "pg_rdmacc",
-    "tests/coverage", "tests/explore", "tests/fabric", "tests/fuzz", "tests/sim/door", "tests/sim/second_life", "tests/sim", "tests/mutation",
+    "tests/coverage", "tests/explore", "tests/fabric", "tests/fuzz", "tests/workloads",
+    "tests/sim/door", "tests/sim/second_life", "tests/sim", "tests/mutation",
     "tests/unit/bench", "tests/unit/check", "tests/unit/cluster", "tests/unit/engine",
     "tests/unit/calvin", "tests/unit/index", "tests/unit/log", "tests/unit/stats",
     "tests/unit/storage", "tests/unit/verify", "tests/unit/workloads", "tests/verbs",
 )
 RANKS = {room: rank for rank, room in enumerate(ROOMS)}
+# What PostgreSQL's side sees of the engine, too: these include each other and C's headers alone.
+PLAIN_HEADERS = {"engine/api/plain_data.h", "rdma/base/code.h", "rdma/base/verb_counters.h"}
+C_HEADERS = {"cstddef", "cstdint"}
 # What pg_rdmacc's bridge may include of the engine.
-BRIDGE_HEADERS = {"engine/session.h", "engine/protocols/registry.h", "rdma/open/open_fabric.h",
+BRIDGE_HEADERS = {"rdma/base/check.h", "engine/api/plain_data.h", "engine/session.h", "engine/protocols/registry.h", "rdma/open/open_fabric.h",
                   "rdma/bootstrap/cluster_watch.h", "rdma/bootstrap/cluster_config.h",
                   "rdma/bootstrap/loopback_files.h", "engine/stats/shared_stats.h",
                   "engine/stats/stats_recorder.h", "engine/index/ordered_index.h",
@@ -58,7 +64,12 @@ OLD_NAMES = re.compile(
     r"kMethodSettleIndex|impatient|peek_key|PeekCache|forget_peeked|unsure_|"
     r"unsure_of_shares_|kSharesMax|lost_shares|shares_lost|GatePass|enter_alone|kAskedAlone|"
     r"kPassageUsMax|passage_lasts|Leftovers?|leftovers_|TcpDoor|TcpGuest|tcp_door|tcp_guest|"
-    r"verbs_meeting|gate_passage|bridge_forsake|RdmaccKeyOffer|key_moves)\b")
+    r"verbs_meeting|gate_passage|bridge_forsake|RdmaccKeyOffer|key_moves|"
+    r"share_sweep|ShareSweep(er)?|share_clearing|sharers_|kPlaceLengthBytes|kPlacedTable|"
+    r"kStrangersMax)\b|"
+    # Exclusive gate mode; reader counts; admission.
+    r"\b(?:wants? to be alone|the gate alone|(?:gate|cluster) to (?:itself|themselves)|"
+    r"lost shares|shares (?:back|any more)|the one door|at the door)\b")
 WORDS_SKIP = ("tests/lint/", "docs/", ".md", ".gitignore", "scripts/", "tests/tap/")
 
 
@@ -102,6 +113,16 @@ def check_layers(sources):
                     yield f"{path}:{number}: pg_rdmacc sees the engine through its session alone"
             elif RANKS[included] >= RANKS[room]:
                 yield f"{path}:{number}: {room} must not include {match.group(1)}"
+
+
+def check_plain_data(sources):
+    for path in sorted(PLAIN_HEADERS):
+        if path not in sources:
+            yield f"PLAIN_HEADERS: there is no {path}"
+            continue
+        for included in re.findall(r'^#include [<"]([^>"]+)[>"]', sources[path], re.M):
+            if included not in PLAIN_HEADERS | C_HEADERS:
+                yield f"{path}: is seen beside postgres.h and must not include {included}"
 
 
 def check_rooms(sources):
@@ -355,6 +376,7 @@ def main():
              and not path.startswith("expected/")}
     rules = {
         "layers": check_layers(sources),
+        "plain data": check_plain_data(sources),
         "rooms": check_rooms(sources),
         "rooms' READMEs": check_room_readmes(sources),
         "PostgreSQL's headers": check_server_headers(sources),
@@ -364,6 +386,7 @@ def main():
         "primitive names": check_primitive_names(sources),
         "file lengths": check_lengths(sources),
         "line lengths": check_columns(sources),
+        "checks in 1,000 lines": check_density(sources),
         "words": check_words(texts),
         "words for persons": check_persons(texts, pages),
         "old names": check_old_names(texts, pages),

@@ -20,7 +20,7 @@ AcknowledgedRows::AcknowledgedRows(const std::vector<HistoryTransaction>& histor
       if (!makes_a_version(event.op)) continue;
       Last& last = tables_[event.table][event.key];
       if (transaction.outcome == HistoryOutcome::kUnknown) {
-        last.unsure = true;
+        last.outcome_unknown = true;
       } else if (event.version > last.version) {
         last.version = event.version;
         last.live = event.op != HistoryOp::kDelete;
@@ -36,14 +36,14 @@ std::vector<std::string_view> AcknowledgedRows::live_keys(TableId table) const {
   const auto found = tables_.find(table);
   if (found == tables_.end()) return keys;
   for (const auto& [key, last] : found->second) {
-    if (last.live && !last.unsure) keys.push_back(key);
+    if (last.live && !last.outcome_unknown) keys.push_back(key);
   }
   return keys;
 }
 
 std::string AcknowledgedRows::compare(const std::string& key, const Last& expected, bool found,
                                       uint64_t version, const char* by) {
-  if (expected.unsure) return "";
+  if (expected.outcome_unknown) return "";
   if (found == expected.live && (!found || version == expected.version)) return "";
   const std::string stamp = std::to_string(expected.version);
   const std::string seen = found ? "version " + std::to_string(version) : "nothing";

@@ -27,7 +27,7 @@ class AcknowledgedRows {
   struct Last {
     uint64_t version = 0;
     bool live = false;
-    bool unsure = false;  // a transaction of unknown outcome wrote it, too
+    bool outcome_unknown = false;  // a transaction of unknown outcome wrote it, too
   };
   using Rows = std::map<std::string, Last, std::less<>>;
 

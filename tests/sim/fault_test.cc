@@ -11,7 +11,7 @@ namespace {
 class ProtocolFaults : public EachProtocol {};
 
 TEST_P(ProtocolFaults, DeadCoordinatorsAreResolved) {
-  uint64_t resolved = 0, share_sweeps = 0;
+  uint64_t resolved = 0, reader_count_sweeps = 0;
   run_seeds(
       20,
       [](uint64_t seed) {
@@ -21,14 +21,14 @@ TEST_P(ProtocolFaults, DeadCoordinatorsAreResolved) {
       },
       [&](const SimRun& run) {
         resolved += run.resolved();
-        share_sweeps += run.share_sweeps();
+        reader_count_sweeps += run.reader_count_sweeps();
       });
   EXPECT_GT(resolved, 0u);
-  EXPECT_EQ(share_sweeps > 0, GetParam().lock_mode == LockMode::kShared);
+  EXPECT_EQ(reader_count_sweeps > 0, GetParam().lock_mode == LockMode::kShared);
 }
 
 TEST_P(ProtocolFaults, RestartedNodesLoseNothing) {
-  uint64_t share_sweeps = 0;
+  uint64_t reader_count_sweeps = 0;
   run_seeds(
       15,
       [](uint64_t seed) {
@@ -36,9 +36,11 @@ TEST_P(ProtocolFaults, RestartedNodesLoseNothing) {
         restarts.node_restarts = 1 + static_cast<uint32_t>(seed % 3 == 0);
         return restarts;
       },
-      [&share_sweeps](const SimRun& run) { share_sweeps += run.share_sweeps(); });
+      [&reader_count_sweeps](const SimRun& run) {
+        reader_count_sweeps += run.reader_count_sweeps();
+      });
   // Requests whose node died had shared locks.
-  EXPECT_EQ(share_sweeps > 0, GetParam().lock_mode == LockMode::kShared);
+  EXPECT_EQ(reader_count_sweeps > 0, GetParam().lock_mode == LockMode::kShared);
 }
 
 TEST_P(ProtocolFaults, EverythingAtOnce) {

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "engine/workloads/predicate_rows.h"
+#include "tests/workloads/predicate_rows.h"
 
 namespace rdmacc {
 namespace {

@@ -1,10 +1,10 @@
-// Writers that scan: one that has lost a few times gets the gate to itself, so that they all get
+// Writers that scan: one that has lost a few times gets exclusive gate mode, so that they all get
 // through under every protocol, however they meet.
 #include <gtest/gtest.h>
 
-#include "engine/workloads/predicate.h"
 #include "tests/sim/each_protocol.h"
 #include "tests/sim/seeds.h"
+#include "tests/workloads/predicate.h"
 
 namespace rdmacc {
 namespace {
@@ -14,7 +14,7 @@ RDMACC_FOR_EACH_PROTOCOL(ProtocolScans);
 
 TEST_P(ProtocolScans, WritersGetThroughInBoundedAttempts) {
   // Four lost scans, then alone; one that is refused the gate in the crowd asks again after eight
-  // and sixteen, and an attempt that is alone may still lose to the split of a group.
+  // and sixteen, and an exclusive attempt may still lose to the split of a group.
   constexpr uint32_t kAttemptsMax = 20;
   uint64_t exclusive = 0;
   run_seeds(

@@ -118,7 +118,7 @@ Status SimRun::check_splits(NodeId node) {
 // Where nothing is lost the nodes know how many rows they have. Tombstones have slots, too.
 Status SimRun::check_counts() {
   // Readers that are counted, and no longer there, are looked for when one may have been lost.
-  if (loses_nothing() && share_sweeps_ != 0) {
+  if (loses_nothing() && reader_count_sweeps_ != 0) {
     return Status(Code::kCorrupt, "shared locks were swept, and none was lost");
   }
   if (!loses_nothing() || rules_of(scenario_.protocol)->reads_at_ctts) return Status();

@@ -25,6 +25,7 @@ void SimRun::start_surroundings() {
   };
   run_beside(&DoorSurroundings::drop_again_and_again);
   if (scenario_.tight) run_beside(&DoorSurroundings::fill_again_and_again);
+  if (scenario_.protocol == Protocol::kMvcc) run_beside(&DoorSurroundings::bury_again_and_again);
 }
 
 Status SimRun::end_surroundings() {

@@ -71,7 +71,7 @@ void SimRun::close_node(NodeId node, bool kill) {
   for (std::unique_ptr<NodeThread>& thread : nodes_[node]) {
     const WorkerId worker = thread->worker().id();
     resolved_ += static_cast<uint32_t>(thread->resolved_workers());
-    share_sweeps_ += thread->share_sweeps();
+    reader_count_sweeps_ += thread->reader_count_sweeps();
     if (kill) fabric_->kill(worker);
     fabric_->attach(worker, nullptr);
   }
@@ -288,7 +288,7 @@ Status SimRun::check_at_rest() {
     RDMACC_RETURN_IF_ERROR(check_locks(node));
     RDMACC_RETURN_IF_ERROR(check_splits(node));
     resolved_ += static_cast<uint32_t>(nodes_[node][0]->resolved_workers());
-    share_sweeps_ += nodes_[node][0]->share_sweeps();
+    reader_count_sweeps_ += nodes_[node][0]->reader_count_sweeps();
   }
   RDMACC_RETURN_IF_ERROR(check_tables());
   RDMACC_RETURN_IF_ERROR(check_acknowledged());
@@ -342,8 +342,7 @@ Status SimRun::find_share(NodeThread& thread) const {
 Status SimRun::check_tables() {
   return run_task(keeper_->worker().scheduler(), [this] {
     Session session(*keeper_);
-    // The door drops tables under transactions that insert into them.
-    const bool losses = scenario_.kills > 0 || loses_nodes() || door_ != nullptr;
+    const bool losses = scenario_.kills > 0 || loses_nodes();
     return verify_at_rest(session, *workload_, txn_, losses);
   });
 }

@@ -87,7 +87,7 @@ class SimRun {
   uint64_t splits() const;  // of the nodes' present lives
   // Of a protocol that does not promise to respect real time.
   uint64_t real_time_violations() const { return real_time_violations_; }
-  uint64_t share_sweeps() const { return share_sweeps_; }
+  uint64_t reader_count_sweeps() const { return reader_count_sweeps_; }
   uint64_t doubts() const { return decider_.doubts(); }  // transactions that were in doubt
   // kDoor's operations beside changes of the index.
   const StructureCounts& structure() const { return ledger_.counts(); }
@@ -96,7 +96,7 @@ class SimRun {
   uint64_t full() const { return surroundings_ == nullptr ? 0 : surroundings_->full(); }
   // The most attempts that one transaction has made, by TxnInputs::kind.
   const std::map<uint32_t, uint32_t>& attempts_max() const { return attempts_max_; }
-  uint64_t exclusive() const;  // attempts of living coordinators that had the gate to themselves
+  uint64_t exclusive() const;  // attempts of living coordinators in exclusive gate mode
 
  private:
   struct Client {
@@ -193,7 +193,7 @@ class SimRun {
   uint64_t committed_ = 0;
   uint32_t resolved_ = 0;
   uint64_t real_time_violations_ = 0;
-  uint64_t share_sweeps_ = 0;
+  uint64_t reader_count_sweeps_ = 0;
   std::map<uint32_t, uint32_t> attempts_max_;
   Status failure_;  // first of any client or fault
 };

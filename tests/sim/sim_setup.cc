@@ -1,14 +1,14 @@
 // What a scenario's seed makes of a run before it begins: the cluster, its options, the workload.
 #include "engine/storage/region_layout.h"
 #include "engine/txn/ordered_events.h"
-#include "engine/workloads/indexed.h"
-#include "engine/workloads/mixed.h"
-#include "engine/workloads/predicate.h"
 #include "engine/workloads/procedures.h"
 #include "engine/workloads/smallbank.h"
 #include "tests/sim/heads.h"
 #include "tests/sim/loads.h"
 #include "tests/sim/sim_run.h"
+#include "tests/workloads/indexed.h"
+#include "tests/workloads/mixed.h"
+#include "tests/workloads/predicate.h"
 
 namespace rdmacc {
 namespace {
@@ -16,6 +16,7 @@ namespace {
 constexpr uint64_t kDoorMaintainUs = 200;
 constexpr uint32_t kLateNsMax = 4'000'000;
 constexpr uint32_t kTallRecords = 200, kTallFillerBytes = 200;
+constexpr uint32_t kLargeRunsPercent = 40, kLargePercent = 3;
 
 SimOptions fabric_options(const SimScenario& scenario) {
   Random random(scenario.seed ^ 0x5EED);
@@ -141,7 +142,11 @@ std::unique_ptr<Workload> SimRun::make_workload() {
       options.rows_max = 10 + static_cast<uint32_t>(random_.below(60));
       options.read_only_percent = scenario_.read_only_percent.value_or(options.read_only_percent);
       if (scenario_.history != 0) options.history = scenario_.history;
-      options.long_rows = scenario_.long_rows;
+      // What a dead coordinator has logged is then read from several places.
+      const bool drawn = scenario_.kills > 0 && random_.percent(kLargeRunsPercent);
+      if (drawn || scenario_.long_rows) {
+        options.large_percent = kLargePercent;
+      }
       auto door = std::make_unique<Door>(options, &ledger_);
       door_ = door.get();
       decider_.observe(door_);

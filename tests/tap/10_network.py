@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """A cluster whose two nodes are hosts as far as the network goes (namespaces with a link between
-them): packets lost, the link away, peers killed, strangers at the door. No wrong answer, no hang.
+them): packets lost, the link away, peers killed, connections that are no member's. No wrong answer, no hang.
 Needs root and network namespaces; without them it says so and counts nothing."""
 
 import os
@@ -200,7 +200,7 @@ def killed_peers(hosts):
     eventually(lambda: finish(hosts.bench(0, 1), 1)[1] == 0, "it works again", 60)
 
 
-def strangers(hosts):
+def non_members(hosts):
     """Processes that do not know the secret, or speak something else, are refused and logged."""
     other = os.path.join(hosts.folder, "other.conf")
     with open(os.path.join(hosts.folder, "guess"), "wb") as file:
@@ -249,7 +249,7 @@ def main():
         for node in (0, 1):
             hosts.start(node)
         for test in (both_sides, lost_packets, link_away_for_a_moment, link_away_for_long,
-                     killed_peers, strangers):
+                     killed_peers, non_members):
             began = time.monotonic()
             try:
                 test(hosts)

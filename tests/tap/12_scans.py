@@ -95,7 +95,7 @@ def scans_end_under_every_protocol(box):
     for protocol in protocols(box):
         scans_end(box, protocol)
     passages = int(box.psql("SELECT passages_alone FROM rdmacc.gate"))
-    true(passages > 0, "a transaction had the gate to itself")
+    true(passages > 0, "a transaction had exclusive gate mode")
     equal(box.psql("SELECT alone IS NULL FROM rdmacc.gate"), "t", "none has it now")
 
 

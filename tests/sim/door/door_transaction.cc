@@ -4,9 +4,8 @@ namespace rdmacc {
 namespace {
 
 constexpr uint64_t kFillMax = 120;  // most rows fit their record, some overflow
-// Half of a log ring, several of its segments, more than a page.
-constexpr std::array<uint64_t, 3> kLongFills = {60'000, 150'000, 400'000};
-constexpr uint32_t kLongRowPercent = 2;
+constexpr uint64_t kLargeMin = 62'000, kLargeMax = 140'000, kLargestMax = 400'000;
+constexpr uint32_t kLargestPercent = 15;
 constexpr uint64_t kReadKinds = 40;       // of 100 row operations only read
 constexpr uint64_t kReadKindsOfAll = 45;  // of 100 others
 constexpr uint64_t kPauseUsMax = 30;
@@ -123,9 +122,12 @@ DoorTransaction::Place DoorTransaction::draw_place() {
 std::string DoorTransaction::row_for(std::string_view key) {
   std::string row(key);
   row += ':';
-  const bool is_long = around_.options.long_rows && random_.percent(kLongRowPercent);
-  const uint64_t most = is_long ? kLongFills[random_.below(kLongFills.size())] : kFillMax;
-  row.append(random_.below(most + 1), static_cast<char>('a' + random_.below(26)));
+  uint64_t fill = random_.below(kFillMax + 1);
+  if (around_.options.large_percent != 0 && random_.percent(around_.options.large_percent)) {
+    const uint64_t most = random_.percent(kLargestPercent) ? kLargestMax : kLargeMax;
+    fill = kLargeMin + random_.below(most - kLargeMin);
+  }
+  row.append(fill, static_cast<char>('a' + random_.below(26)));
   return row;
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/bench/options.h"
+#include "tests/workloads/test_workloads.h"
 
 namespace rdmacc {
 

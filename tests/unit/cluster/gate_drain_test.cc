@@ -170,7 +170,7 @@ TEST_F(Drain, UnderARequestedSwitchItWaitsForItsTurn) {
   EXPECT_EQ(cluster_.gate_line().sweeps, 1u);
 }
 
-// D2, D4: a transaction that wants the gate to itself must not open it again while it is swept.
+// D2, D4: a request for exclusive mode must not open it again while it is swept.
 TEST_F(Drain, OverrulesOneThatWantsToBeAlone) {
   Held dead, exclusive;
   enter(0, 1, dead);

@@ -1,4 +1,4 @@
-// A transaction that has the gate to itself, and what becomes of those that wait for it.
+// A transaction in exclusive gate mode, and what becomes of those that wait for it.
 #include "tests/unit/cluster/gate_cluster.h"
 
 namespace rdmacc {

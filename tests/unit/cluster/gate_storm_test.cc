@@ -1,4 +1,4 @@
-// Many coroutines of many workers with random protocols, some of which want to be alone, and
+// Many coroutines of many workers with random protocols, some of which ask for exclusive mode, and
 // workers that die inside: over seeds.
 #include <cstdlib>
 
@@ -22,7 +22,7 @@ struct Storm {
   int kills_left = 3;
   bool stopped = false;
   uint64_t entered = 0, timeouts = 0, exclusive = 0;
-  const GateUser* owner = nullptr;  // has the gate to itself
+  const GateUser* owner = nullptr;  // in exclusive mode
   ProtocolId phase = 0xFF;          // protocol of the last that entered
   uint64_t largest_ctts = 0;        // given out so far
   uint64_t phase_floor = 0;         // largest_ctts when the phase began

@@ -1,5 +1,5 @@
-// A session that is alone never loses, whatever the nodes clean up meanwhile: under every protocol,
-// with stages one-sided and by RPC.
+// A session without others never loses, whatever the nodes clean up meanwhile: under every
+// protocol, with stages one-sided and by RPC.
 #include "tests/unit/engine/two_sessions.h"
 
 namespace rdmacc {

@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint64_t kAccess = 3, kOther = 5;
 
-// One attempt whose first access is `access`; whether it asked for the gate alone.
+// One attempt whose first access is `access`; whether it asked for exclusive gate mode.
 bool attempt(Restart& restart, uint64_t access, const AttemptEnd& end) {
   restart.begin(access);
   const bool asked = restart.wants_exclusive();

@@ -84,7 +84,7 @@ TEST_P(ConcurrentIndexTest, APhantomIsNoticed) {
 INSTANTIATE_TEST_SUITE_P(All, ConcurrentIndexTest, testing::ValuesIn(available_protocols()),
                          [](const auto& tested) { return protocol_name(tested.param); });
 
-// A long range that others keep changing: the attempt after some lost ones is alone.
+// A long range that others keep changing: the attempt after some lost ones is exclusive.
 TEST(WideIndexRead, GetsTheGateAloneAfterLosses) {
   IndexedEngine indexed(5);
   indexed.options().protocol = Protocol::kOcc;

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "engine/log/log_ring.h"
+#include "engine/log/reader_count_sweep.h"
 #include "engine/log/resolve.h"
-#include "engine/log/share_sweep.h"
 #include "rdma/sim/sim_fabric.h"
 
 namespace rdmacc {
@@ -35,7 +35,7 @@ struct LogNode {
     storage = std::move(opened.value());
     storage->serve([this](Rpc::Handler handler) { return fence.guard(std::move(handler)); });
     serve_resolution(worker, *storage, fence);
-    serve_share_sweep(worker, *storage, fence);
+    serve_reader_count_sweep(worker, *storage, fence);
   }
   ~LogNode() { worker.scheduler().unwind(); }
 

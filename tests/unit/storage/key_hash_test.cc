@@ -40,7 +40,7 @@ std::string placed(std::string_view place, std::string_view rest) {
 }
 
 TEST(KeyHash, OfAPlacedTableHasThePartitionOfItsPlace) {
-  const TableId one = 3 | kPlacedTable, other = 4 | kPlacedTable;
+  const TableId one = 3 | kDistributedTable, other = 4 | kDistributedTable;
   std::set<PartitionId> partitions;
   for (int place = 0; place < 300; ++place) {
     const std::string where = "warehouse " + std::to_string(place);
@@ -60,7 +60,7 @@ TEST(KeyHash, OfAPlacedTableHasThePartitionOfItsPlace) {
 }
 
 TEST(KeyHash, TakesAMalformedKeyOfAPlacedTableWhole) {
-  const TableId table = 3 | kPlacedTable;
+  const TableId table = 3 | kDistributedTable;
   std::set<PartitionId> partitions;
   for (int i = 0; i < 100; ++i) {
     std::string key = placed(std::to_string(i), "");

@@ -133,11 +133,11 @@ TEST(Tables, MayBePlaced) {
   StorageCluster cluster({.nodes = 2});
   cluster.run([&](Coordinator& c) {
     TableSpec spec = spec_of(1);
-    spec.placed = true;
+    spec.has_distribution_key = true;
     const TableMeta placed = c.client.create_table(spec, c.worker.counters()).value();
     const TableMeta other = c.client.create_table(spec_of(2), c.worker.counters()).value();
-    EXPECT_NE(placed.id & kPlacedTable, 0u);
-    EXPECT_EQ(other.id & kPlacedTable, 0u);
+    EXPECT_NE(placed.id & kDistributedTable, 0u);
+    EXPECT_EQ(other.id & kDistributedTable, 0u);
     EXPECT_GT(other.id, number_of_table(placed.id));
     EXPECT_EQ(c.client.find_table(spec, c.worker.counters()).value().id, placed.id);
     EXPECT_TRUE(c.client.drop_table(placed.id, c.worker.counters()).ok());

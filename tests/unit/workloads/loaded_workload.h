@@ -4,6 +4,7 @@
 #include "engine/check/history_file.h"
 #include "engine/workloads/registry.h"
 #include "tests/unit/engine/sim_engine.h"
+#include "tests/workloads/test_workloads.h"
 
 namespace rdmacc {
 

@@ -1,6 +1,6 @@
 #pragma once
-#include "engine/workloads/predicate_rows.h"
 #include "engine/workloads/settings.h"
+#include "tests/workloads/predicate_rows.h"
 
 namespace rdmacc {
 

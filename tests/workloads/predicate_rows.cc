@@ -1,4 +1,4 @@
-#include "engine/workloads/predicate_rows.h"
+#include "tests/workloads/predicate_rows.h"
 
 #include <charconv>
 

@@ -1,4 +1,4 @@
-#include "engine/workloads/mixed.h"
+#include "tests/workloads/mixed.h"
 
 #include <map>
 #include <optional>

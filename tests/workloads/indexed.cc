@@ -1,4 +1,4 @@
-#include "engine/workloads/indexed.h"
+#include "tests/workloads/indexed.h"
 
 #include <algorithm>
 #include <optional>

@@ -1,4 +1,4 @@
-#include "engine/log/share_sweep.h"
+#include "engine/log/reader_count_sweep.h"
 
 #include "tests/unit/log/log_cluster.h"
 
@@ -8,7 +8,7 @@ namespace {
 constexpr uint64_t kDrainUs = 20'000;
 
 // Live tuples on both nodes: slots_[0] and [2] on node 0, [1] and [3] on node 1.
-class ShareSweep : public testing::Test {
+class ReaderCountSweep : public testing::Test {
  protected:
   void SetUp() override {
     cluster_ = std::make_unique<LogCluster>(1, NodeId{2}, 2);
@@ -21,7 +21,7 @@ class ShareSweep : public testing::Test {
       header(slot).lock = 0;
     }
     gate().word = GateWord{1, 0, 5}.pack();
-    sweeper_ = std::make_unique<ShareSweeper>(node(), cluster_->topology(), kDrainUs);
+    sweeper_ = std::make_unique<ReaderCountSweeper>(node(), cluster_->topology(), kDrainUs);
   }
   void TearDown() override { cluster_->node(0).worker.scheduler().unwind(); }
 
@@ -65,13 +65,13 @@ class ShareSweep : public testing::Test {
   }
 
   std::unique_ptr<LogCluster> cluster_;
-  std::unique_ptr<ShareSweeper> sweeper_;
+  std::unique_ptr<ReaderCountSweeper> sweeper_;
   uint64_t ctts_ = 0;
   WorkerId dead_ = 0;
   std::vector<GlobalAddress> slots_;
 };
 
-TEST_F(ShareSweep, ClearsCountsOnAllNodesAndNoOtherLock) {
+TEST_F(ReaderCountSweep, ClearsCountsOnAllNodesAndNoOtherLock) {
   header(slots_[0]).lock = 3;
   header(slots_[1]).lock = kReadersMax;
   header(slots_[2]).lock = ctts_;
@@ -86,7 +86,7 @@ TEST_F(ShareSweep, ClearsCountsOnAllNodesAndNoOtherLock) {
   EXPECT_EQ(header(slots_[2]).lock, ctts_);
 }
 
-TEST_F(ShareSweep, IsNotMadeWithoutNeed) {
+TEST_F(ReaderCountSweep, IsNotMadeWithoutNeed) {
   header(slots_[0]).lock = 1;
   line(id(1)).shares = 1;
   line(id(1)).reader_counts_lost = 4;
@@ -95,7 +95,7 @@ TEST_F(ShareSweep, IsNotMadeWithoutNeed) {
   EXPECT_EQ(header(slots_[0]).lock, 1u);
 }
 
-TEST_F(ShareSweep, FollowsTheLossOfAShare) {
+TEST_F(ReaderCountSweep, FollowsTheLossOfAShare) {
   header(slots_[1]).lock = 2;
   line(id(1)).reader_counts_lost = 1;
   EXPECT_TRUE(swept());
@@ -104,7 +104,7 @@ TEST_F(ShareSweep, FollowsTheLossOfAShare) {
   EXPECT_FALSE(swept());
 }
 
-TEST_F(ShareSweep, FollowsTheDeathOfOneThatSharesAndThenItsLineIsCleared) {
+TEST_F(ReaderCountSweep, FollowsTheDeathOfOneThatSharesAndThenItsLineIsCleared) {
   const uint64_t incarnation = cluster_->user(0).worker.endpoint().incarnation();
   line(id(0)) = WorkerLine{1, 2, 999, 0, 0, incarnation, 1, 0};
   header(slots_[0]).lock = 2;
@@ -112,7 +112,7 @@ TEST_F(ShareSweep, FollowsTheDeathOfOneThatSharesAndThenItsLineIsCleared) {
   die();
   const Result<ResolveReport> report = resolve();
   ASSERT_TRUE(report.ok());
-  EXPECT_TRUE(report.value().shares);
+  EXPECT_TRUE(report.value().left_reader_counts);
   EXPECT_EQ(header(slots_[1]).lock, 0u);
   EXPECT_EQ(header(slots_[0]).lock, 2u);
   EXPECT_EQ(line(dead_).inside, 1u);
@@ -121,18 +121,18 @@ TEST_F(ShareSweep, FollowsTheDeathOfOneThatSharesAndThenItsLineIsCleared) {
 }
 
 // A count may be the number of any worker; it is no worker's id.
-TEST_F(ShareSweep, CountsAreNoLocksOfTheDead) {
+TEST_F(ReaderCountSweep, CountsAreNoLocksOfTheDead) {
   die();
   header(slots_[0]).lock = dead_;
   header(slots_[0]).waiter = ctts_;
   const Result<ResolveReport> report = resolve();
   ASSERT_TRUE(report.ok());
-  EXPECT_FALSE(report.value().shares);
+  EXPECT_FALSE(report.value().left_reader_counts);
   EXPECT_EQ(header(slots_[0]).waiter, 0u);
   EXPECT_EQ(header(slots_[0]).lock, dead_);
 }
 
-TEST_F(ShareSweep, CountsAreNoLocksOfARestartedNode) {
+TEST_F(ReaderCountSweep, CountsAreNoLocksOfARestartedNode) {
   const WorkerId thread = cluster_->node(1).worker.id();
   header(slots_[1]).lock = thread;
   header(slots_[1]).flags = 0;
@@ -144,7 +144,7 @@ TEST_F(ShareSweep, CountsAreNoLocksOfARestartedNode) {
   EXPECT_EQ(header(slots_[3]).lock, thread);
 }
 
-TEST_F(ShareSweep, IsPutOffWhileATransactionStaysInside) {
+TEST_F(ReaderCountSweep, IsPutOffWhileATransactionStaysInside) {
   const uint64_t incarnation = cluster_->user(1).worker.endpoint().incarnation();
   line(id(1)) = WorkerLine{1, 2, 999, 0, 0, incarnation, 1, 1};
   header(slots_[0]).lock = 1;
@@ -153,13 +153,13 @@ TEST_F(ShareSweep, IsPutOffWhileATransactionStaysInside) {
   EXPECT_EQ(GateWord::unpack(gate().word).next, 0);
   line(id(1)).inside = 0;
   EXPECT_FALSE(swept());  // not so soon: others had to wait
-  cluster_->run(node(),
-                [&] { node().scheduler().sleep_for(ShareSweeper::kPutOffFactor * kDrainUs); });
+  cluster_->run(
+      node(), [&] { node().scheduler().sleep_for(ReaderCountSweeper::kPutOffFactor * kDrainUs); });
   EXPECT_TRUE(swept());
   EXPECT_EQ(header(slots_[0]).lock, 0u);
 }
 
-TEST_F(ShareSweep, ANodeThatIsDownMeansTryAgainLater) {
+TEST_F(ReaderCountSweep, ANodeThatIsDownMeansTryAgainLater) {
   header(slots_[0]).lock = 1;
   line(id(1)).reader_counts_lost = 1;
   const WorkerId thread = cluster_->node(1).worker.id();
@@ -172,7 +172,7 @@ TEST_F(ShareSweep, ANodeThatIsDownMeansTryAgainLater) {
   EXPECT_EQ(header(slots_[0]).lock, 0u);
 }
 
-TEST_F(ShareSweep, ASuccessorOfADeadNode0ClearsItsLine) {
+TEST_F(ReaderCountSweep, ASuccessorOfADeadNode0ClearsItsLine) {
   line(node().id()).inside = 1;
   line(node().id()).epoch = 2;
   gate().word = GateWord{1, 1, 5}.pack();
@@ -181,7 +181,7 @@ TEST_F(ShareSweep, ASuccessorOfADeadNode0ClearsItsLine) {
   EXPECT_EQ(line(node().id()).epoch, 0u);
 }
 
-TEST_F(ShareSweep, RefusesARequestThatMakesNoSense) {
+TEST_F(ReaderCountSweep, RefusesARequestThatMakesNoSense) {
   cluster_->run(node(), [&] {
     VerbCounters counters;
     for (const size_t bytes : {0u, 1u, 2u}) {

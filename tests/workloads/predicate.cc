@@ -1,4 +1,4 @@
-#include "engine/workloads/predicate.h"
+#include "tests/workloads/predicate.h"
 
 #include "engine/workloads/bulk_load.h"
 

@@ -1,4 +1,4 @@
-#include "engine/log/share_sweep.h"
+#include "engine/log/reader_count_sweep.h"
 
 #include <algorithm>
 
@@ -84,11 +84,11 @@ Result<uint64_t> clear_reader_counts(Worker& by, const Topology& topology, VerbC
   return ask_nodes(by, topology, Ask::kClear, counters);
 }
 
-Status await_share_clearing(Worker& by, const Topology& topology, VerbCounters& counters) {
+Status await_reader_count_clearing(Worker& by, const Topology& topology, VerbCounters& counters) {
   return ask_nodes(by, topology, Ask::kAwait, counters).status();
 }
 
-void serve_share_sweep(Worker& worker, StorageService& storage, CallerFence& fence) {
+void serve_reader_count_sweep(Worker& worker, StorageService& storage, CallerFence& fence) {
   auto under_way = std::make_shared<bool>(false);
   worker.rpc().handle(
       kMethodClearReaderCounts,
@@ -119,18 +119,19 @@ void serve_share_sweep(Worker& worker, StorageService& storage, CallerFence& fen
 
 // A node 0 that died in a sweep has left its line inside, so that the gate is closed: it stays so
 // until no node clears counts any more.
-Status ShareSweeper::recover(VerbCounters& counters) {
+Status ReaderCountSweeper::recover(VerbCounters& counters) {
   const Result<bool> abandoned = drain_.was_abandoned();
   if (!abandoned.ok()) return abandoned.status();
   if (abandoned.value()) {
-    RDMACC_RETURN_IF_ERROR(await_share_clearing(worker_, topology_, counters));
+    RDMACC_RETURN_IF_ERROR(await_reader_count_clearing(worker_, topology_, counters));
     RDMACC_RETURN_IF_ERROR(drain_.clear_abandoned());
   }
   recovered_ = true;
   return Status::ok_status();
 }
 
-Result<bool> ShareSweeper::needed(std::span<const WorkerId> ended) {
+Result<bool> ReaderCountSweeper::needed(std::span<const WorkerId> ended) {
+  CHECK(recovered_);
   if (!ended.empty()) return true;
   Result<GateDrain::View> view = drain_.look();
   if (!view.ok()) return view.status();
@@ -139,15 +140,15 @@ Result<bool> ShareSweeper::needed(std::span<const WorkerId> ended) {
   });
 }
 
-bool ShareSweeper::all_nodes_up() const {
+bool ReaderCountSweeper::all_nodes_up() const {
   for (NodeId node = 0; node < topology_.nodes; ++node) {
     if (worker_.endpoint().incarnation_of(topology_.worker_of(node)) == 0) return false;
   }
   return true;
 }
 
-Result<bool> ShareSweeper::sweep_if_needed(std::span<const WorkerId> ended,
-                                           VerbCounters& counters) {
+Result<bool> ReaderCountSweeper::sweep_if_needed(std::span<const WorkerId> ended,
+                                                 VerbCounters& counters) {
   if (!recovered_) RDMACC_RETURN_IF_ERROR(recover(counters));
   if (worker_.endpoint().now_us() < not_before_us_) return false;
   const Result<bool> wanted = needed(ended);

@@ -1,0 +1,73 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#include "rdma/base/code.h"
+#include "rdma/base/verb_counters.h"
+
+// What the engine and the PostgreSQL side of the extension both name: numbers and plain structures,
+// without a destructor that an error of PostgreSQL would pass over. It includes nothing but such
+// headers and C's own (no base.h, which refuses postgres.h); tests/lint/tidy.py checks that.
+
+namespace rdmacc {
+
+// ---- Tables
+
+using TableId = uint32_t;
+constexpr TableId kNoTable = 0;
+
+// What tells a table from all others, and its form.
+struct TableSpec {
+  uint64_t system_id = 0;
+  uint32_t database = 0;
+  uint32_t relfilenode = 0;
+  uint32_t record_size = 64;  // inline record bytes: 4 + key + row, 16 .. 512, multiple of 8
+  uint32_t history = 3;       // old versions that a slot has room for
+  // Keys begin with kDistributionLengthBytes of length, the lower byte first, and a distribution
+  // key: rows with equal ones are on one node, of whichever table that has any.
+  bool has_distribution_key = false;
+};
+constexpr size_t kDistributionLengthBytes = 2;
+
+// A table that is there, by the identity that its front end gave it.
+struct ListedTable {
+  TableId id = kNoTable;
+  uint64_t system_id = 0;
+  uint32_t database = 0;
+  uint32_t relfilenode = 0;
+};
+
+struct TableToVerify {
+  TableId table = kNoTable;
+  bool ordered_index = false;  // its rows are the nodes of one (engine/index)
+};
+
+struct NodeStatistics {
+  uint64_t region_bytes, backed_bytes, used_bytes;  // used: slots, blocks and index in use
+  uint64_t tables, rows, splits, requests;
+  uint64_t started_us;  // fabric clock
+};
+
+// ---- Rows
+
+// What became of a row that was to be locked without waiting.
+enum class RowLock : uint8_t {
+  kGot,     // the row was read, and is locked if that was asked for and the protocol locks
+  kBusy,    // another transaction holds it; nothing has changed
+  kAbsent,  // there is no such row; its absence was read
+};
+
+enum class ScanMode : uint8_t {
+  kSerializable,
+  kNoWait,      // the same, but a lock of another transaction ends it at once
+  kSkipLocked,  // rows that others hold are left out. What is seen is committed, whole, and no
+                // part of the read set: lock it to rely on it
+};
+
+// A scan that wants the whole of each row, not only so many bytes of its beginning.
+constexpr uint32_t kWholeRow = 0xFFFFFFFF;
+
+// How two-phase locking without waiting locks what it only reads.
+enum class LockMode : uint8_t { kExclusive = 0, kShared = 1 };
+
+}  // namespace rdmacc
