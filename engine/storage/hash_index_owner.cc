@@ -40,9 +40,11 @@ Result<IndexRoot> HashIndexOwner::build(TableId id) {
 }
 
 Status HashIndexOwner::extend(uint64_t group, uint32_t bucket, uint32_t entries, uint64_t ctts) {
-  if (!arena_.in_use(PageKind::kGroup, group) || bucket >= kBucketsPerGroup) {
+  if (!arena_.is_unit(PageKind::kGroup, group) || bucket >= kBucketsPerGroup) {
     return Status(Code::kInvalidArgument, "extend: no such bucket");
   }
+  // A group that a look-up has led to goes with its table alone.
+  if (!arena_.in_use(PageKind::kGroup, group)) return Status(Code::kNotFound, "table was dropped");
   if (entries > kExtendEntriesMax) {
     return Status(Code::kNoSpace, "one transaction inserts too many keys into one bucket");
   }

@@ -69,6 +69,10 @@ Status Transaction::find_and_lock(StageContext& stage, KeyState& state, bool exc
   Status status = find_keys(stage, std::span(&work, 1));
   if (status.ok() && work.result == KeyWork::Result::kFound && exclusive) {
     Access* known = access_of_.find(work.access.header.bits);
+    if (known != nullptr) {
+      // Every share that this transaction counts is its own, whichever look-up took it.
+      known->reader_count += std::exchange(work.access.reader_count, 0);
+    }
     status = lock_now(stage, known != nullptr ? *known : work.access);
   } else if (status.ok() && work.result == KeyWork::Result::kAborted) {
     status = aborted(work.reason);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/cluster/timestamp.h"
 #include "engine/txn/drive.h"
 #include "engine/txn/lock.h"
 #include "engine/txn/overflow_read.h"
@@ -60,6 +61,7 @@ class GroupScan {
   Status lock_gap();
   Status read_entries();
   Status judge_gap(bool& stable);
+  bool owner_moves_entries() const;
   Status read_tuples(bool& again);
   Status read_some(size_t begin, size_t end, bool& again);
   Status fetch_overflow(size_t begin);
@@ -175,6 +177,7 @@ Status GroupScan::judge_gap(bool& stable) {
       !same_identity(work_.gap, snapshot_->post_read)) {
     return Status();
   }
+  if (context_.rules.skips_locked && owner_moves_entries()) return Status();
   const Step step = context_.rules.read(work_.gap, snapshot_, context_.stamps);
   if (step.verdict == Verdict::kTry) {
     CHECK((step.verbs & kCas) != 0);
@@ -186,6 +189,16 @@ Status GroupScan::judge_gap(bool& stable) {
   stable = step.verdict == Verdict::kDone;
   if (stable) context_.note_gap_read(work_.gap, *snapshot_);
   return Status();
+}
+
+// A split cleans its group under an unchanged stamp: until then entries are there that the sibling
+// has, too, and an entry that moves forward in its chain may be met twice, or not at all.
+bool GroupScan::owner_moves_entries() const {
+  const auto by_owner = [this](const Header& gap) {
+    return locked_exclusively(gap.lock) &&
+           context_.engine.topology.is_node_worker(worker_of_ctts(gap.lock));
+  };
+  return by_owner(snapshot_->pre_read) || by_owner(snapshot_->post_read);
 }
 
 Status GroupScan::read_tuples(bool& again) {
