@@ -106,7 +106,7 @@ def print_line(line):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    parser.add_argument("--seeds", type=int, default=100, help="of each protocol")
+    parser.add_argument("--seeds", type=int, default=60, help="of each protocol")
     parser.add_argument("--judge", action="store_true", help="the last run's counters once more")
     flags = parser.parse_args()
     if not flags.judge:
@@ -115,7 +115,7 @@ def main():
     lines = [line for measured in measure(flags.jobs) for line in lines_of(measured)]
     print_table(lines)
     missed = [line for line in lines if not line.executed or line.branches > 0]
-    left, stale = unreached.explain(missed, unreached.read_rules())
+    left, stale = unreached.explain(missed, unreached.read_rules(), lines)
     for line in left:
         print_line(line)
     for rule in stale:

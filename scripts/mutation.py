@@ -148,7 +148,7 @@ def note_planted(numbered):
 def reach(flags):
     """What each run comes to without any fault: {(variant, seed): line}."""
     def part(first):
-        command = ["nice", "-n", "19", PROGRAM, "reach", f"--first={first + 1}",
+        command = ["nice", PROGRAM, "reach", f"--first={first + 1}",
                    f"--step={flags.jobs}", f"--seeds={flags.seeds}"]
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
@@ -185,7 +185,7 @@ def try_fault(flags, number, runs):
     text = "".join(f"{line['variant']} {line['seed']} "
                    f"{line['events'] * EVENTS_FACTOR + EVENTS_MORE}\n" for line in runs)
     begin = time.monotonic()
-    command = ["nice", "-n", "19", PROGRAM, "run", f"--fault={number}", f"--cpu-s={flags.cpu_s}"]
+    command = ["nice", PROGRAM, "run", f"--fault={number}", f"--cpu-s={flags.cpu_s}"]
     done = subprocess.run(command, input=text, capture_output=True, text=True, errors="replace",
                           preexec_fn=limit_memory)
     seconds = time.monotonic() - begin

@@ -55,6 +55,7 @@ Status Gate::adopt_line(VerbCounters& counters) {
 }
 
 void Gate::compose(WorkerLine& line) {
+  CHECK(insiders_ <= users_ && (users_ == 0 || announced_ != 0));
   std::memset(&line, 0, sizeof(line));
   published_epoch_ = oldest_epoch();
   line.inside = users_ > 0 ? announced_ : 0;
@@ -78,6 +79,7 @@ void Gate::publish() {
   const bool from_reserve = image == nullptr;
   if (from_reserve) {
     if (users_ > 0) return;
+    CHECK(reserve_ != nullptr);  // adopt_line() came first
     image = reserve_;
   }
   compose(image->line);
@@ -135,6 +137,7 @@ bool Gate::may_share(uint8_t wanted, uint64_t now_us) const {
 
 // The line's epoch is not later than that of the transactions inside, nor than the one known now.
 void Gate::share(GateEntry& entry) {
+  CHECK(!entry.inside && adopted_);
   entry = GateEntry{known_epoch_, true};
   ++users_;
   ++insiders_;

@@ -34,6 +34,7 @@ Status GateDrain::prepare() {
 Status GateDrain::read_all() {
   RDMACC_RETURN_IF_ERROR(prepare());
   DoorbellBatch batch(worker_.scheduler(), worker_.counters());
+  CHECK(seen_lines_ != nullptr && seen_word_ != nullptr);
   batch.read(gate_address(), seen_gate_, sizeof(GateLine), WordOrder::kAscending);
   batch.read(GlobalAddress::make(0, layout_.worker_line(0)), seen_lines_,
              workers_max_ * sizeof(WorkerLine), WordOrder::kAscending);

@@ -88,6 +88,7 @@ Gate::Choice Gate::choose_next(const Waiter& self, const View& view) const {
 }
 
 Result<bool> Gate::open_next(const Waiter& self, const View& view, VerbCounters& counters) {
+  CHECK(GateWord::unpack(view.gate.word).next != 0);
   const Choice choice = choose_next(self, view);
   const Result<bool> raised = raise_floor(view, counters);
   if (!raised.ok() || !raised.value()) return raised;

@@ -24,6 +24,7 @@ LineImages::Image* LineImages::take() {
 
 void LineImages::completed(Image* image, uint64_t number) {
   CHECK(number <= last_chain_);
+  CHECK(image != nullptr);
   last_completed_ = std::max(last_completed_, number);
   free_.push_back(image);
 }

@@ -66,12 +66,14 @@ void Descent::forget_path() {
 Status Descent::find_leaf(const TreePlace& place, FoundNode& leaf) {
   std::vector<FoundNode> leaves;
   RDMACC_RETURN_IF_ERROR(find_leaves(place, Reach{}, leaves));
+  CHECK(!leaves.empty());
   leaf = std::move(leaves.front());
   return Status();
 }
 
 Status Descent::find_leaves(const TreePlace& place, const Reach& reach,
                             std::vector<FoundNode>& leaves) {
+  CHECK(reach.leaves_max > 0);
   for (int attempt = 0; attempt <= kHintedWays; attempt++) {
     const Way way = attempt < kHintedWays ? Way::kHints : Way::kProtocol;
     bool arrived = false;
@@ -117,6 +119,7 @@ Status Descent::walk(const TreePlace& place, Way way, const Reach& reach,
 // together.
 Status Descent::read_children(const TreePlace& place, const Reach& reach,
                               std::vector<FoundNode>& leaves) {
+  CHECK(inner_.height == 1 && !path_.empty());
   const size_t first = inner_.child_for(place);
   std::vector<NodeKey> keys;
   std::vector<NodeNumber> numbers;
@@ -160,6 +163,7 @@ Status Descent::read_children(const TreePlace& place, const Reach& reach,
 
 Status Descent::find_inner(const TreePlace& place, uint8_t height, const TreePath& hints,
                            FoundNode& found) {
+  CHECK(height > 0);  // leaves are found by find_leaves()
   path_ = hints;
   if (!hints.empty()) {
     RDMACC_RETURN_IF_ERROR(read(hints.back(), found));

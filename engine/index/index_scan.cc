@@ -55,6 +55,7 @@ void IndexScan::step_behind(const FoundNode& leaf) {
 }
 
 Status IndexScan::next(Session& session, std::vector<std::string_view>& batch) {
+  CHECK(index_.table != kNoTable);  // seek() came first
   batch.clear();
   bytes_.clear();
   sizes_.clear();
@@ -67,6 +68,7 @@ Status IndexScan::next(Session& session, std::vector<std::string_view>& batch) {
                                .bounded = backward_ ? range_.low_bounded : range_.high_bounded,
                                .bound = backward_ ? range_.low : range_.high};
     RDMACC_RETURN_IF_ERROR(descent.find_leaves({side_, from_}, reach, leaves));
+    CHECK(!leaves.empty());
     for (const FoundNode& leaf : leaves) take(leaf.node);
     step_behind(leaves.back());
     leaves_ahead_ = std::min(leaves_ahead_ * 2, kLeavesAheadMax);

@@ -19,6 +19,7 @@ bool holds(const TreeNode& leaf, size_t at, std::string_view entry) {
 
 // The leaf for the entry, and where in it the entry is or would be.
 Status OrderedIndex::find(std::string_view entry, Descent& descent, FoundNode& leaf, size_t& at) {
+  CHECK(index_.table != kNoTable);
   RDMACC_RETURN_IF_ERROR(check_entry(entry));
   RDMACC_RETURN_IF_ERROR(descent.find_leaf({TreePlace::Side::kAt, entry}, leaf));
   at = leaf.node.lower_bound(entry);
@@ -51,6 +52,7 @@ Status OrderedIndex::remove(std::string_view entry) {
 // Writes a node that has got one more item, in as many records as it takes now.
 Status OrderedIndex::store(const FoundNode& place, const TreeNode& changed, size_t added,
                            TreePath path) {
+  CHECK(place.exists && added < changed.items.size());
   if (!must_split(changed)) {
     return session_.amend(index_.table, NodeKey(place.number).view(), changed.encode(place.number));
   }
@@ -87,6 +89,7 @@ Status OrderedIndex::grow_root(const TreeNode& root, size_t added) {
 // `path` is where the hints have led: the parent is read by the protocol before it is believed.
 Status OrderedIndex::split_below_root(const FoundNode& place, const TreeNode& changed, size_t added,
                                       const TreePath& path) {
+  CHECK(place.number != kRootNumber && !changed.items.empty());
   SplitNode halves;
   split(changed, added, halves);
   NodeItem told;

@@ -95,6 +95,7 @@ size_t TreeNode::encoded_bytes() const {
 }
 
 std::string TreeNode::encode(NodeNumber number) const {
+  CHECK(items.size() <= UINT16_MAX && low.size() <= UINT16_MAX && high.size() <= UINT16_MAX);
   NodeHead head{};
   head.height = height;
   head.flags = high_bounded ? kFlagHighBounded : 0;
@@ -154,6 +155,7 @@ bool must_split(const TreeNode& node) {
 }
 
 void split(const TreeNode& node, size_t added, SplitNode& out) {
+  CHECK(added < node.items.size());
   CHECK(node.items.size() >= 2);
   const bool arrives_last = !node.high_bounded && added + 1 == node.items.size();
   const size_t cut = arrives_last ? node.items.size() - 1 : middle_of(node);

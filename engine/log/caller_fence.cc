@@ -10,6 +10,7 @@ constexpr uint64_t kPauseUs = 20;
 }  // namespace
 
 Rpc::Handler CallerFence::guard(Rpc::Handler handler) {
+  CHECK(handler != nullptr);
   return [this, handler = std::move(handler)](WorkerId from, std::span<const std::byte> request,
                                               Rpc::Bytes& reply) {
     // Checked before the first yield: a fence that comes later finds this handler counted or

@@ -25,6 +25,7 @@ void DoubtTable::begin_pass(WorkerId dead) {
 }
 
 void DoubtTable::end_pass(WorkerId dead, std::vector<InDoubt> found) {
+  for (const InDoubt& doubt : found) CHECK(doubt.worker == dead && !doubt.entries.empty());
   if (found.empty()) {
     doubts_.erase(dead);
   } else {
@@ -48,6 +49,7 @@ Status DoubtTable::decide(Gtid gtid, bool commit) {
   if (of->deciding > 0) return Status(Code::kUnavailable, "its worker is being resolved");
   const WorkerId worker = doubt->worker;
   const std::vector<GlobalAddress> entries = doubt->entries;
+  CHECK(!entries.empty());
   ++of->deciding;
   VerbArena arena(worker_.pool());
   auto* state = arena.allocate_array<uint64_t>(1);
@@ -58,9 +60,10 @@ Status DoubtTable::decide(Gtid gtid, bool commit) {
     for (const GlobalAddress entry : entries) batch.write(entry, state, sizeof(*state));
     status = batch.execute();
   }
-  // A pass that ended meanwhile has made the list anew, or found that it was decided before.
+  // A pass that ended meanwhile has found that it was decided before; what the list has of the
+  // worker since then is its successor's.
   const auto still = doubts_.find(worker);
-  if (still == doubts_.end()) return status;
+  if (still == doubts_.end() || still->second.deciding == 0) return status;
   --still->second.deciding;
   if (!status.ok()) return status;
   still->second.decided = true;
@@ -69,6 +72,7 @@ Status DoubtTable::decide(Gtid gtid, bool commit) {
 }
 
 void DoubtTable::serve(std::function<size_t()> unresolved) {
+  CHECK(unresolved != nullptr);
   worker_.rpc().handle(
       kMethodListInDoubt, [this, unresolved = std::move(unresolved)](
                               WorkerId, std::span<const std::byte> request, Rpc::Bytes& reply) {

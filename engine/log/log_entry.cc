@@ -12,6 +12,7 @@ namespace rdmacc {
 namespace {
 
 LogEntryHeader header_of(std::span<const std::byte> bytes) {
+  CHECK(bytes.size() >= sizeof(LogEntryHeader));
   LogEntryHeader header;
   std::memcpy(&header, bytes.data(), sizeof(header));
   return header;
@@ -51,6 +52,7 @@ uint64_t log_payload_checksum(std::span<const std::byte> payload) {
 void seal_log_entry(std::span<std::byte> entry, const LogRingHead& owner) {
   CHECK(entry.size() >= sizeof(LogEntryHeader) && entry.size() % 64 == 0);
   LogEntryHeader header = header_of(entry);
+  CHECK(owner.incarnation != 0 && owner.position <= header.position);
   CHECK(log_entry_bytes(header.stored_bytes) == entry.size());
   header.magic = kLogEntryMagic;
   header.incarnation = static_cast<uint32_t>(owner.incarnation);

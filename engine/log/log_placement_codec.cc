@@ -6,6 +6,7 @@
 namespace rdmacc {
 
 void encode_placement(const LogPlacement& placement, MessageWriter& out) {
+  CHECK(placement.entry.size() >= 64 && placement.head.position <= placement.position);
   out.u64(placement.position);
   out.u64(placement.head.position);
   out.u64(placement.head.incarnation);

@@ -94,6 +94,7 @@ void encode_to(const LogRecord& record, std::byte* out) {
   put(static_cast<uint32_t>(record.writes.size()));
   for (const Write& write : record.writes) {
     CHECK(write.entries.empty() || write.kind == WriteKind::kGap);
+    CHECK(!write.header.null());
     CHECK(write.record.empty() || carries_record(write.kind));
     put(write.header.bits);
     put(static_cast<uint8_t>(write.kind));

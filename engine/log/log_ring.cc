@@ -37,6 +37,7 @@ bool add_log_writes(const RegionLayout& layout, const LogPlacement& placement, V
                     DoorbellBatch& batch) {
   auto* head = arena.allocate_array<LogRingHead>(1);
   if (head == nullptr) return false;
+  CHECK(placement.head.incarnation != 0 && !placement.entry.empty());
   *head = placement.head;
   batch.write(ring_head_address(layout, placement), head, sizeof(LogRingHead));
   batch.write(entry_address(layout, placement), placement.entry.data(), placement.entry.size());
@@ -55,6 +56,7 @@ bool add_log_deciding(const RegionLayout& layout, const LogPlacement& placement,
 
 // The entry is in memory of this worker, of which the placement keeps a view.
 void mark_prepared(const LogPlacement& placement) {
+  CHECK(placement.entry.size() >= sizeof(LogEntryHeader));
   auto* bytes = const_cast<std::byte*>(placement.entry.data());
   std::memcpy(bytes, &kLogPreparedMagic, sizeof(kLogPreparedMagic));
 }
@@ -72,6 +74,7 @@ uint64_t LogWriter::place_for(const Ring& ring, uint64_t bytes) {
 }
 
 bool LogWriter::has_room(std::span<const NodeId> nodes, uint64_t entry_bytes) const {
+  CHECK(entry_bytes > 0 && entry_bytes <= kLogRingBytes);  // or it would wait for ever
   return std::all_of(nodes.begin(), nodes.end(), [&](NodeId node) {
     const Ring& ring = rings_[node];
     return place_for(ring, entry_bytes) + entry_bytes - ring.head() <= kLogRingBytes;
@@ -102,6 +105,7 @@ Status LogWriter::wait_for_room(std::span<const NodeId> nodes, uint64_t entry_by
 Status LogWriter::place(std::span<const std::byte> payload, uint64_t lock_ctts,
                         std::span<const NodeId> nodes, VerbArena& arena, const bool* cancelled,
                         VerbCounters& counters, std::vector<LogPlacement>& placements) {
+  CHECK(lock_ctts != 0);
   CHECK(!payload.empty() && !nodes.empty() && placements.empty());
   if (payload.size() > kLogPayloadMax) {
     return Status(Code::kNoSpace, "the transaction's log record is too large");
@@ -125,6 +129,7 @@ Status LogWriter::place(std::span<const std::byte> payload, uint64_t lock_ctts,
   for (LogPlacement& placement : placements) {
     Ring& ring = rings_[placement.node];
     placement.position = place_for(ring, placement.entry.size());
+    CHECK(placement.position >= ring.tail && !placement.entry.empty());
     ring.tail = placement.position + placement.entry.size();
     ring.live.push_back(Live{placement.position, ring.tail, false});
     placement.head = LogRingHead{ring.head(), worker_.endpoint().incarnation(), salt_, {}};
@@ -211,6 +216,7 @@ Status LogWriter::write_segments(std::span<const std::byte> payload, VerbArena& 
       std::memset(image + padded - 8, 0, 8);
       std::memcpy(image, part.data(), part.size());
       for (const LogPlacement& placement : placements) {
+        CHECK(placement.segments.size() == segments);
         batch.write(placement.segments[s].plus(sizeof(OverflowHeader)), image, padded);
       }
     }

@@ -131,6 +131,7 @@ Status ReaderCountSweeper::recover(VerbCounters& counters) {
 }
 
 Result<bool> ReaderCountSweeper::needed(std::span<const WorkerId> ended) {
+  CHECK(recovered_);
   if (!ended.empty()) return true;
   Result<GateDrain::View> view = drain_.look();
   if (!view.ok()) return view.status();

@@ -25,6 +25,7 @@ Status release_round(Worker& worker, StorageService& storage, const Departed& de
                      std::span<const GlobalAddress> headers, VerbArena& arena,
                      ResolveReport& report) {
   const WorkerId dead = departed.worker;
+  CHECK(dead != kNoWorker && !headers.empty() && headers.size() <= kHeadersPerRound);
   auto* seen = arena.allocate_array<Header>(headers.size());
   auto* was = arena.allocate_array<uint64_t>(headers.size() * 3);
   if (seen == nullptr || was == nullptr) {

@@ -98,6 +98,7 @@ void list_in_doubt(const LoggedSet& logged, WorkerId dead, std::vector<InDoubt>&
     doubt.worker = dead;
     doubt.lock_ctts = lock_ctts;
     doubt.stamp = found.record.stamp;
+    CHECK(!found.prepared_at.empty());
     doubt.node = found.prepared_at.front().node();
     doubt.entries = found.prepared_at;
   }
@@ -155,6 +156,7 @@ Result<bool> may_have_left_reader_counts(Worker& by, const RegionLayout& layout,
 
 Result<ResolveReport> resolve_worker(Worker& by, const Topology& topology, WorkerId dead,
                                      const InstallCommitted& install, VerbCounters& counters) {
+  CHECK(install != nullptr);
   if (dead >= topology.workers_max || topology.is_node_worker(dead)) {
     return Status(Code::kInvalidArgument, "not a coordinator's worker id");
   }

@@ -23,6 +23,7 @@ Status Node::serve_thread(uint16_t thread, uint32_t spin_us) {
 }
 
 Status Node::run(const std::atomic<bool>& stop, uint32_t spin_us) {
+  CHECK(!stop_others_.load());  // once
   const uint16_t threads = fabric_.topology().threads_per_node;
   std::vector<Status> ended(threads);
   std::vector<std::thread> others;

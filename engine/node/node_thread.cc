@@ -45,6 +45,7 @@ Result<std::unique_ptr<NodeThread>> NodeThread::open(Fabric& fabric, NodeId node
 }
 
 void NodeThread::serve() {
+  CHECK(stages_ == nullptr && (storage_ != nullptr) == (thread_ == 0));
   fence_ = std::make_unique<CallerFence>(worker_, fabric_.topology());
   stages_ =
       std::make_unique<StageServer>(worker_, fabric_.topology(), *fence_, storage_.get(),
@@ -83,6 +84,7 @@ void NodeThread::maintain_when_pending() {
 }
 
 void NodeThread::maintain() {
+  CHECK(maintaining_ && sequencer_ != nullptr);
   worker_.scheduler().sleep_until(maintained_us_ + std::max(pause_us_, options_.maintain_every_us));
   sequencer_->pause();
   const bool got_on = storage_->maintain();
@@ -110,6 +112,7 @@ bool NodeThread::left_alone(WorkerId dead) const {
 }
 
 void NodeThread::resolve_departed() {
+  CHECK(node_ == 0 && doubts_ != nullptr);
   for (const WorkerId dead : fabric_.departed()) {
     if (left_alone(dead)) continue;
     doubts_->begin_pass(dead);
@@ -147,6 +150,7 @@ void NodeThread::log_resolved(WorkerId dead, const ResolveReport& done) const {
 }
 
 void NodeThread::sweep_reader_counts() {
+  CHECK(sweeper_ != nullptr);
   const uint64_t before = sweeper_->reader_counts_cleared();
   const Result<bool> swept = sweeper_->sweep_if_needed(unswept_, resolution_counters_);
   if (!swept.ok()) {
@@ -165,6 +169,7 @@ void NodeThread::sweep_reader_counts() {
 }
 
 void NodeThread::release(WorkerId resolved) {
+  CHECK(!fabric_.topology().is_node_worker(resolved) && !doubts_->waits(resolved));
   fabric_.release(resolved);
   ++resolved_workers_;
 }

@@ -157,7 +157,7 @@ void Directory::set_root(TableId id, uint64_t root_bits) {
 }
 
 void Directory::add_rows(TableId id, int64_t change) {
-  const DirectoryEntry* entry = live(id);
+  const DirectoryEntry* entry = present(id);
   if (entry == nullptr) return;
   // Counts drift when requests are lost; they never go below nothing.
   const auto rows = static_cast<int64_t>(entry->rows) + change;
@@ -165,9 +165,9 @@ void Directory::add_rows(TableId id, int64_t change) {
 }
 
 void Directory::set_rows(TableId id, uint64_t rows) {
-  const DirectoryEntry* entry = live(id);
+  const DirectoryEntry* entry = present(id);
   if (entry == nullptr) return;
-  rows_ += rows - entry->rows;
+  if (entry->state == TableState::kLive) rows_ += rows - entry->rows;
   region_.store(layout_.directory_entry(id) + offsetof(DirectoryEntry, rows), rows);
 }
 

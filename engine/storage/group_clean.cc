@@ -27,6 +27,7 @@ void GroupSplitter::clean(uint64_t group, OwnerWriter& writer, std::vector<uint6
 // then an entry may be there twice; it is never missing.
 void GroupSplitter::clean_chain(uint64_t group, uint32_t bucket, OwnerWriter& writer,
                                 std::vector<uint64_t>* cut) const {
+  CHECK(cut != nullptr);
   std::vector<uint64_t> buckets;
   if (!walk_.chain(group, bucket, &buckets)) return;
   const auto depth = static_cast<uint32_t>(region_.load(group + kOffsetOfLength));
@@ -68,6 +69,7 @@ void GroupSplitter::break_own_lock(uint64_t header) {
 }
 
 Status GroupSplitter::repair(TableId id) {
+  CHECK(directory_.live(id) != nullptr);
   const IndexRoot root{directory_.live(id)->root};
   if (!walk_.root_valid(root)) {
     return Status(Code::kCorrupt, "index root of table " + std::to_string(id));

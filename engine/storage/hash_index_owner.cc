@@ -39,22 +39,16 @@ Result<IndexRoot> HashIndexOwner::build(TableId id) {
   return IndexRoot::make(kInitialDepth, array.value());
 }
 
-// SUNDIAL's transactions may lock by their own word alone.
-bool HashIndexOwner::holds_lock(uint64_t header, uint64_t ctts) const {
-  if (ctts == 0) return false;
-  const uint64_t sundial = region_.load(header + offsetof(Header, sundial));
-  return region_.lock_of(header) == ctts ||
-         (sundial_locked(sundial) && (sundial & 0xFFFF) == (ctts & 0xFFFF));
-}
-
 Status HashIndexOwner::extend(uint64_t group, uint32_t bucket, uint32_t entries, uint64_t ctts) {
-  if (!arena_.in_use(PageKind::kGroup, group) || bucket >= kBucketsPerGroup) {
+  if (!arena_.is_unit(PageKind::kGroup, group) || bucket >= kBucketsPerGroup) {
     return Status(Code::kInvalidArgument, "extend: no such bucket");
   }
+  // A group that a look-up has led to goes with its table alone.
+  if (!arena_.in_use(PageKind::kGroup, group)) return Status(Code::kNotFound, "table was dropped");
   if (entries > kExtendEntriesMax) {
     return Status(Code::kNoSpace, "one transaction inserts too many keys into one bucket");
   }
-  if (!holds_lock(group, ctts)) {
+  if (ctts == 0 || region_.lock_of(group) != ctts) {
     return Status(Code::kInvalidArgument, "extend: the group is not locked by the caller");
   }
   const TableId id = region_.table_of(group);
@@ -93,6 +87,11 @@ bool HashIndexOwner::linked(uint64_t slot) const {
   return table != nullptr && walk_.linked(IndexRoot{table->root}, slot);
 }
 
+bool HashIndexOwner::locked(uint64_t header) const {
+  return region_.lock_of(header) != 0 ||
+         sundial_locked(region_.load(header + offsetof(Header, sundial)));
+}
+
 bool HashIndexOwner::retire_slot(uint64_t slot) {
   if (!arena_.in_use(PageKind::kSlot, slot)) return false;
   const DirectoryEntry* table = directory_.present(region_.table_of(slot));
@@ -127,7 +126,8 @@ void HashIndexOwner::retire_group(TableId id, uint64_t group) {
   walk_.for_each_entry(group, [&](uint64_t entry) {
     const uint64_t slot = entry_offset(entry);
     if (!arena_.in_use(PageKind::kSlot, slot) || region_.table_of(slot) != id) return;
-    retire_slot(slot);
+    // What a transaction under way has locked it may still give a block: DroppedTables takes it.
+    if (!locked(slot)) retire_slot(slot);
   });
   std::vector<uint64_t> buckets;
   for (uint32_t bucket = 0; bucket < kBucketsPerGroup; ++bucket) {
@@ -154,6 +154,19 @@ void HashIndexOwner::enqueue_half(Candidate candidate) {
   if (queued_.insert(candidate).second) queue_.push_front(candidate);
 }
 
+// Memory comes back without a request that names the group.
+void HashIndexOwner::try_later(Candidate candidate) {
+  if (failed_.empty()) retry_at_us_ = worker_.endpoint().now_us() + retry_after_us_;
+  failed_.insert(candidate);
+}
+
+void HashIndexOwner::enqueue_failed() {
+  if (!retry_due()) return;
+  for (const Candidate& candidate : failed_) enqueue(candidate);
+  failed_.clear();
+  retry_after_us_ = std::min(2 * retry_after_us_, kRetryUsMax);
+}
+
 bool HashIndexOwner::wait_until_idle(uint64_t deadline_us) {
   while (index_busy_ && worker_.endpoint().now_us() < deadline_us) {
     worker_.scheduler().sleep_for(kBusyRetryUs);
@@ -164,6 +177,7 @@ bool HashIndexOwner::wait_until_idle(uint64_t deadline_us) {
 void HashIndexOwner::split_queued() {
   if (index_busy_) return;
   index_busy_ = true;
+  enqueue_failed();
   const size_t tries = std::min<size_t>(queue_.size() * 2, kSplitsPerRound);
   for (size_t i = 0; i < tries && !queue_.empty(); ++i) {
     const Candidate candidate = queue_.front();
@@ -173,14 +187,17 @@ void HashIndexOwner::split_queued() {
     switch (splitter_.split(candidate.table, candidate.group, &sibling)) {
       case GroupSplitter::Outcome::kSplit:
         ++splits_;
+        retry_after_us_ = kRetryUsMin;
         enqueue_half(candidate);
         enqueue_half({candidate.table, sibling});
         break;
       case GroupSplitter::Outcome::kBusy:
         enqueue(candidate);
         break;
-      case GroupSplitter::Outcome::kNotNeeded:
       case GroupSplitter::Outcome::kFailed:
+        try_later(candidate);
+        break;
+      case GroupSplitter::Outcome::kNotNeeded:
         break;
     }
   }

@@ -34,6 +34,8 @@ class HashIndexOwner {
   // kInvalidArgument unless `ctts` holds the gap header's lock.
   Status extend(uint64_t group, uint32_t bucket, uint32_t entries, uint64_t ctts);
   bool linked(uint64_t slot) const;
+  // By a transaction, in its lock word or in SUNDIAL's.
+  bool locked(uint64_t header) const;
   // Retires a slot under a new incarnation. False if it is not in use.
   bool retire_slot(uint64_t slot);
 
@@ -62,6 +64,8 @@ class HashIndexOwner {
     HashIndexOwner& index_;
   };
   bool split_pending() const { return index_busy_ || !queue_.empty(); }
+  // Groups whose split found no memory are due for another try.
+  bool retry_due() const { return !failed_.empty() && worker_.endpoint().now_us() >= retry_at_us_; }
   // Splits what is queued, at most kSplitsPerRound groups; yields.
   void split_queued();
   uint64_t splits() const { return splits_; }
@@ -85,9 +89,10 @@ class HashIndexOwner {
     uint64_t group;
     auto operator<=>(const Candidate&) const = default;
   };
-  bool holds_lock(uint64_t header, uint64_t ctts) const;
   void enqueue(Candidate candidate);
   void enqueue_half(Candidate candidate);
+  void try_later(Candidate candidate);
+  void enqueue_failed();
   uint64_t entry_place(uint64_t group, uint64_t slot) const;
   bool unlink_locked(uint64_t slot, uint64_t wts, uint64_t rts);
   Status chain_behind(uint64_t tail, uint32_t buckets);
@@ -105,6 +110,11 @@ class HashIndexOwner {
   GroupSplitter splitter_;
   std::deque<Candidate> queue_;
   std::set<Candidate> queued_;
+  // Without memory for their split; all of them are queued again after a while, which doubles up to
+  // kRetryUsMax until a split succeeds.
+  static constexpr uint64_t kRetryUsMin = 1'000, kRetryUsMax = 1'000'000;
+  std::set<Candidate> failed_;
+  uint64_t retry_at_us_ = 0, retry_after_us_ = kRetryUsMin;
   bool index_busy_ = false;
   uint64_t splits_ = 0;
 };

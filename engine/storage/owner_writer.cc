@@ -27,6 +27,7 @@ uint64_t* OwnerWriter::room(size_t words) {
 }
 
 void OwnerWriter::store_words(uint64_t offset, const uint64_t* words, size_t count) {
+  CHECK(offset % 8 == 0 && words != nullptr && count > 0);
   if (worker_ == nullptr) return region_.store_words(offset, words, count);
   if (!failed_.ok()) return;  // a later store must not overtake one that failed
   uint64_t* const local = room(count);
@@ -43,6 +44,7 @@ Status OwnerWriter::flush() {
 
 Status OwnerWriter::compare_swap(uint64_t offset, uint64_t expected, uint64_t desired,
                                  uint64_t* seen) {
+  CHECK(offset % 8 == 0 && seen != nullptr);
   if (worker_ == nullptr) {
     *seen = expected;
     auto* word = reinterpret_cast<uint64_t*>(region_.base() + offset);

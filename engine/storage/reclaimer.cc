@@ -49,6 +49,7 @@ bool Reclaimer::read_lines() {
 }
 
 bool Reclaimer::all_quiet() const {
+  CHECK(lines_ != nullptr);  // read_lines() came first
   for (WorkerId worker = 0; worker < topology_.workers_max; ++worker) {
     if (lines_[worker].epoch != 0 && lines_[worker].epoch != epoch_) return false;
   }

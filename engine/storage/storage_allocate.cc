@@ -153,6 +153,7 @@ Status StorageNode::hand_out(const AllocateRequest& request, const std::vector<A
     const Allocation& each = taken[i];
     const AllocateItem& item = request.items[i];
     if (each.slot != 0) {
+      CHECK(item.want_slot && item.table != kNoTable);
       region_.bump_incarnation(each.slot, item.table);
       region_.store(each.slot, item.key_hash);
       region_.store(each.slot + kOffsetOfLength, 0);
@@ -162,6 +163,7 @@ Status StorageNode::hand_out(const AllocateRequest& request, const std::vector<A
       directory_.add_rows(item.table, 1);
     }
     if (each.block != 0) {
+      CHECK(arena_.unit_bytes(each.block) >= sizeof(OverflowHeader) + item.overflow_bytes);
       const uint64_t room = arena_.unit_bytes(each.block) - sizeof(OverflowHeader);
       region_.store(each.block + offsetof(OverflowHeader, capacity), room);
       region_.store(each.block + offsetof(OverflowHeader, owner_ctts), request.ctts);

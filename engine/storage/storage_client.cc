@@ -87,6 +87,9 @@ Status StorageClient::allocate(std::span<SlotRequest> requests, uint64_t ctts,
     }
     for (size_t k = 0; k < items.size(); ++k) {
       SlotRequest& request = requests[all[i].from[k]];
+      const bool lacks = (request.want_slot && items[k].slot == 0) ||
+                         (request.overflow_bytes != 0 && items[k].block == 0);
+      if (lacks && status.ok()) status = bad_reply(node);
       if (items[k].slot != 0) request.slot = GlobalAddress::make(node, items[k].slot);
       if (items[k].block != 0) request.overflow = GlobalAddress::make(node, items[k].block);
       request.incarnation = items[k].incarnation;

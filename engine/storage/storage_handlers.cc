@@ -172,7 +172,7 @@ void StorageNode::drop(TableId id) {
   if (directory_.live(id) == nullptr) return;  // dropped by another request meanwhile
   directory_.set_dropped(id);
   index_.retire_all(id);
-  directory_.set_free(id);
+  dropped_tables_.add(id);
 }
 
 Status StorageNode::handle_find_table(WorkerId, Bytes bytes, Reply& reply) {
@@ -213,7 +213,7 @@ Status StorageNode::handle_table_size(WorkerId, Bytes bytes, Reply& reply) {
 
 // Units that are about to be free have an owner: this node.
 bool StorageNode::will_be_freed(uint64_t offset) const {
-  return orphaned_allocations_.lists(offset) ||
+  return orphaned_allocations_.lists(offset) || dropped_tables_.awaits(offset) ||
          std::any_of(deferred_frees_.begin(), deferred_frees_.end(),
                      [offset](const DeferredFree& each) { return each.slot == offset; });
 }
@@ -259,6 +259,7 @@ Status StorageNode::handle_locked_headers(WorkerId, Bytes bytes, Reply& reply) {
 // split, a drop or an audit keeps the index as it is, or the order of a deterministic protocol does
 // not stand still; maintenance goes on. The order is not held back while the index is busy.
 bool StorageNode::split_some(uint64_t deadline_us) {
+  CHECK(worker_.scheduler().in_coroutine());
   if (!index_.wait_until_idle(deadline_us)) return false;
   if (order_hold_.begin && !order_hold_.begin(deadline_us)) return false;
   const uint64_t splits = index_.splits();

@@ -31,6 +31,7 @@ bool AllocateRequest::parse(std::span<const std::byte> in) {
 }
 
 void write_allocate_reply(std::span<const AllocateReplyItem> items, Rpc::Bytes& out) {
+  CHECK(items.size() <= kItemsPerMessage);
   MessageWriter writer(out);
   for (const AllocateReplyItem& item : items) {
     writer.u64(item.slot);

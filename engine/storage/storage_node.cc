@@ -24,6 +24,7 @@ StorageNode::StorageNode(Worker& worker, const Topology& topology)
       reclaimer_(worker, topology, arena_),
       orphaned_allocations_(worker, region_, arena_, directory_, index_, reclaimer_),
       tombstones_(worker, region_, arena_, index_, reclaimer_),
+      dropped_tables_(worker, region_, arena_, directory_, index_, reclaimer_),
       started_us_(worker.endpoint().now_us()) {}
 
 Result<std::unique_ptr<StorageService>> StorageService::open(Worker& worker,
@@ -98,6 +99,7 @@ Status StorageNode::reopen() {
 // slot that is live and linked nowhere is of an insert that has unlocked it and is about to link
 // it.
 Status StorageNode::mark_tables() {
+  CHECK(reopened_ && orphaned_allocations_.count() == 0);
   std::vector<OrphanedAllocation> found;
   note_locked(found);
   std::unordered_map<TableId, uint64_t> rows;
@@ -161,8 +163,8 @@ void StorageNode::note_live_unlinked(std::vector<OrphanedAllocation>& found) con
 }
 
 bool StorageNode::maintenance_pending() const {
-  return index_.split_pending() || reclaimer_.pending() || orphaned_allocations_.pending() ||
-         tombstones_.pending();
+  return index_.split_pending() || index_.retry_due() || reclaimer_.pending() ||
+         orphaned_allocations_.pending() || tombstones_.pending() || dropped_tables_.pending();
 }
 
 StorageNode::Progress StorageNode::progress() const {
@@ -171,15 +173,18 @@ StorageNode::Progress StorageNode::progress() const {
                   .groups_queued = index_.groups_queued(),
                   .orphaned_allocations = orphaned_allocations_.count(),
                   .tombstones = tombstones_.count(),
+                  .dropped_tables = dropped_tables_.count(),
                   .deferred_frees = deferred_frees_.size()};
 }
 
 bool StorageNode::maintain() {
+  CHECK(worker_.scheduler().in_coroutine());
   const Progress before = progress();
   index_.split_queued();
   if (reclaimer_.pending()) reclaimer_.advance();
   if (orphaned_allocations_.pending()) orphaned_allocations_.sweep();
   if (tombstones_.pending()) tombstones_.collect();
+  if (dropped_tables_.pending()) dropped_tables_.sweep();
   free_deferred();
   return progress() != before;
 }

@@ -1,4 +1,5 @@
 #pragma once
+#include "engine/storage/dropped_tables.h"
 #include "engine/storage/hash_index_owner.h"
 #include "engine/storage/orphaned_allocations.h"
 #include "engine/storage/reclaimer.h"
@@ -56,7 +57,7 @@ class StorageNode : public StorageService {
   // What maintenance changes when it gets on.
   struct Progress {
     uint64_t splits, epoch;
-    size_t groups_queued, orphaned_allocations, tombstones, deferred_frees;
+    size_t groups_queued, orphaned_allocations, tombstones, dropped_tables, deferred_frees;
     friend bool operator==(const Progress&, const Progress&) = default;
   };
 
@@ -96,6 +97,7 @@ class StorageNode : public StorageService {
   Reclaimer reclaimer_;
   OrphanedAllocations orphaned_allocations_;
   Tombstones tombstones_;
+  DroppedTables dropped_tables_;
   bool reopened_ = false;
   uint64_t requests_ = 0;
   Guard guard_;

@@ -17,6 +17,7 @@ Result<TableSize> HashIndexOwner::size_of(TableId id) {
   if (!walk_.root_valid(root)) {
     return Status(Code::kCorrupt, "index of table " + std::to_string(id));
   }
+  CHECK(!index_busy_);
   index_busy_ = true;
   TableSize size;
   size.bytes = arena_.unit_bytes(root.offset());

@@ -28,6 +28,7 @@ bool HashIndexOwner::unlink_tombstone(uint64_t slot, uint64_t wts, uint64_t rts)
 }
 
 bool HashIndexOwner::unlink_locked(uint64_t slot, uint64_t wts, uint64_t rts) {
+  CHECK(index_busy_);
   const DirectoryEntry* table = directory_.live(region_.table_of(slot));
   if (table == nullptr) return true;
   const IndexRoot root{table->root};

@@ -78,7 +78,7 @@ void UnitAudit::reach_group(uint64_t group) {
 void UnitAudit::reach_blocks() {
   for (uint64_t page = 0; page < arena_.page_count(); ++page) {
     arena_.for_each_unit(page, PageKind::kSlot, [&](uint64_t slot, bool used) {
-      const DirectoryEntry* table = used ? directory_.live(region_.table_of(slot)) : nullptr;
+      const DirectoryEntry* table = used ? directory_.present(region_.table_of(slot)) : nullptr;
       if (table == nullptr) return;
       for_each_block_of(region_, slot, table->record_size, table->history,
                         [&](uint64_t block) { reached_.push_back(block); });

@@ -1,5 +1,7 @@
 #include "engine/txn/bucket_walk.h"
 
+#include "rdma/base/check.h"
+
 namespace rdmacc {
 namespace {
 
@@ -28,6 +30,7 @@ Status walk_buckets(StageContext& context, std::span<BucketWalk> walks) {
       walks.size());  // offset of the bucket to read next; 0 = ended
   size_t open = walks.size();
   for (size_t i = 0; i < walks.size(); i++) {
+    DCHECK(!walks[i].group.null() && walks[i].bucket < kBucketsPerGroup);
     at[i] = bucket_offset(walks[i].group.offset(), walks[i].bucket);
     walks[i].candidates.clear();
     walks[i].places.clear();

@@ -5,6 +5,7 @@
 
 #include "engine/txn/overflow_read.h"
 #include "engine/txn/stage_message.h"
+#include "rdma/base/check.h"
 
 namespace rdmacc {
 namespace {
@@ -24,16 +25,29 @@ constexpr size_t kEntryChangesPerRequest = 4096;
 
 Status corrupt_answer() { return Status(Code::kCorrupt, "a stage's answer does not parse"); }
 
-// Can an address that a node has answered be that of one of its headers? Null is none.
-bool may_be_on(const StageContext& context, NodeId node, GlobalAddress header) {
-  return header.null() || (header.node() == node && header.offset() % 64 == 0 &&
-                           header.offset() <= context.engine.layout.region_bytes - sizeof(Header));
+// Can what a node has answered be one of its headers? Null is none, and is not locked.
+bool may_be_on(const StageContext& context, NodeId node, const Access& access) {
+  const GlobalAddress header = access.header;
+  if (header.null()) return !access.held();
+  return header.node() == node && header.offset() % 64 == 0 &&
+         header.offset() <= context.engine.layout.region_bytes - sizeof(Header);
 }
 
-bool may_be_on(const StageContext& context, NodeId node, const GroupWork& group) {
-  return may_be_on(context, node, group.gap.header) &&
+// Does an answer name the header that has decided it?
+bool is_whole(const StageContext& context, NodeId node, const KeyWork& work) {
+  const bool located = !work.access.header.null() && work.mode != KeyWork::Mode::kGapOnly;
+  return may_be_on(context, node, work.access) && may_be_on(context, node, work.gap) &&
+         (work.result != KeyWork::Result::kFound || located) &&
+         (work.result != KeyWork::Result::kMissing || located || !work.gap.header.null());
+}
+
+bool is_whole(const StageContext& context, const GroupWork& group) {
+  const bool done = group.result == GroupWork::Result::kDone;
+  const bool split = group.result == GroupWork::Result::kSplit;
+  return may_be_on(context, group.node, group.gap) && (!done || !group.gap.header.null()) &&
+         (!split || group.range.depth < kDepthMax) &&
          std::all_of(group.tuples.begin(), group.tuples.end(), [&](const ScannedTuple& tuple) {
-           return may_be_on(context, node, tuple.access.header);
+           return may_be_on(context, group.node, tuple.access) && !tuple.access.header.null();
          });
 }
 
@@ -57,6 +71,7 @@ class Requests {
 
   // Where to write the next item for `node`; `item` is remembered for the answer.
   MessageWriter add(NodeId node, size_t item, uint32_t items_max = kRequestItemsMax) {
+    CHECK(node < context_.engine.topology.nodes);
     Open& open = open_[node];
     if (open.call == kNone || calls_[open.call].request.size() > kRequestBytesMax ||
         items_[open.call].size() >= items_max) {
@@ -135,10 +150,6 @@ class Requests {
   std::vector<std::vector<size_t>> items_;
 };
 
-}  // namespace
-
-namespace {
-
 // How many of the keys go into one round of requests. A node gets one of them at a time: two of one
 // transaction would take its ctts in a lock word for their own.
 size_t keys_of_round(std::span<const KeyWork> keys) {
@@ -160,9 +171,10 @@ Status ask_for_keys(StageContext& context, std::span<KeyWork> keys) {
   Status status = requests.read(
       [&](MessageReader& in, size_t i) {
         const NodeId node = context.engine.map.primary_of(keys[i].hash);
-        return read_key_result(in, context.arena, keys[i]) &&
-               may_be_on(context, node, keys[i].access.header) &&
-               may_be_on(context, node, keys[i].gap.header);
+        KeyWork& key = keys[i];
+        if (read_key_result(in, context.arena, key) && is_whole(context, node, key)) return true;
+        key = KeyWork::of(key.table, key.hash, key.key, key.mode);  // nothing of it is believed
+        return false;
       },
       [&](size_t i) { keys[i].result = KeyWork::Result::kPending; });
   DoorbellBatch batch = context.batch();
@@ -185,6 +197,7 @@ Status carry_out_find(StageContext& context, StagePlan plan, std::span<KeyWork> 
   if (plan.of(stage) == Primitive::kOneSided) return find_keys(context, keys);
   while (!keys.empty()) {
     const std::span<KeyWork> round = keys.first(keys_of_round(keys));
+    CHECK(!round.empty());
     RDMACC_RETURN_IF_ERROR(ask_for_keys(context, round));
     for (const KeyWork& key : round) {
       if (key.result == KeyWork::Result::kAborted) return Status();
@@ -205,8 +218,12 @@ Status carry_out_scan(StageContext& context, StagePlan plan, std::span<GroupWork
   requests.send();
   RDMACC_RETURN_IF_ERROR(requests.read(
       [&](MessageReader& in, size_t i) {
-        return read_group_result(in, context.arena, groups[i]) &&
-               may_be_on(context, groups[i].node, groups[i]);
+        GroupWork& group = groups[i];
+        if (read_group_result(in, context.arena, group) && is_whole(context, group)) return true;
+        group.gap = Access{};
+        group.tuples.clear();
+        group.result = GroupWork::Result::kPending;
+        return false;
       },
       [](size_t) {}));
   for (GroupWork& group : groups) {
@@ -229,6 +246,7 @@ Status carry_out_lock(StageContext& context, StagePlan plan, std::span<LockWork>
   Requests requests(context, StageWork::kLock);
   std::vector<LockWork*> long_ones;
   for (size_t i = 0; i < works.size(); i++) {
+    DCHECK(works[i].access != nullptr);
     if (works[i].entry_changes.size() > kEntryChangesPerRequest) {
       long_ones.push_back(&works[i]);
       continue;
@@ -264,6 +282,7 @@ Status carry_out_validate(StageContext& context, StagePlan plan, std::span<Acces
 }
 
 Status carry_out_log(StageContext& context, StagePlan plan, std::span<LogPlacement> placements) {
+  CHECK(!placements.empty());
   DoorbellBatch batch = context.batch();
   if (plan.of(Stage::kLog) == Primitive::kOneSided) {
     for (const LogPlacement& placement : placements) {
@@ -294,6 +313,7 @@ Status carry_out_log(StageContext& context, StagePlan plan, std::span<LogPlaceme
 
 Status carry_out_commit(StageContext& context, StagePlan plan, const LogRecord& record,
                         std::vector<GlobalAddress>& evicted) {
+  CHECK(!record.writes.empty() && record.lock_ctts != 0);
   InstallOptions options{context.rules.effects, false, &evicted, &context.arena};
   if (plan.of(Stage::kCommit) == Primitive::kOneSided) {
     return install(context.engine.worker, record, options, context.counters);
@@ -317,6 +337,7 @@ Status carry_out_commit(StageContext& context, StagePlan plan, const LogRecord& 
       bytes += more;
       end++;
     }
+    CHECK(end > begin);
     Requests requests(context, StageWork::kCommit);
     for (auto& [node, part] : parts) {
       part.first.copy_head(record);
@@ -348,6 +369,7 @@ Status carry_out_commit(StageContext& context, StagePlan plan, const LogRecord& 
 }
 
 Status carry_out_release(StageContext& context, StagePlan plan, std::span<const Held> held) {
+  CHECK(!held.empty());
   if (plan.of(Stage::kRelease) == Primitive::kOneSided) {
     return release_accesses(context, held, true);
   }
@@ -368,6 +390,7 @@ Status carry_out_release(StageContext& context, StagePlan plan, std::span<const 
 }
 
 Status release_everywhere(StageContext& context) {
+  CHECK(locked_exclusively(context.stamps.ctts));
   Requests requests(context, StageWork::kReleaseCtts);
   for (NodeId node = 0; node < context.engine.topology.nodes; node++) requests.add(node, node);
   requests.send();

@@ -3,11 +3,13 @@
 // fit together then (two rows with one unique value, say) is no error of its user's.
 #include "engine/txn/lock.h"
 #include "engine/txn/transaction.h"
+#include "rdma/base/check.h"
 
 namespace rdmacc {
 // Stricter than a protocol's validation may be, which can order a writer behind the reader: one
 // that is told no may try again.
 Status Transaction::check_reads() {
+  CHECK(started() && !prepared_);
   const ProtocolRules& own = *parameters_.rules;
   if (own.commits_in_order) return check_reads_in_order();
   if (own.validate == nullptr) return Status();

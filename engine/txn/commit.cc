@@ -5,6 +5,7 @@
 
 #include "engine/storage/sundial_word.h"
 #include "engine/txn/transaction.h"
+#include "rdma/base/check.h"
 
 namespace rdmacc {
 namespace {
@@ -33,6 +34,7 @@ void Transaction::keep_locked_row(KeyState& state) {
 
 // What each key's own writes come to, against what the engine had.
 void Transaction::collect_writes() {
+  CHECK(writes_.empty());
   for (KeyState& state : keys_.all()) {
     const OwnVersion* last = state.to_write();
     if (last == nullptr) {
@@ -67,6 +69,7 @@ Status Transaction::find_missing_gaps(StageContext& stage) {
 }
 
 Status Transaction::lock_writes(StageContext& stage) {
+  CHECK(!writes_.empty());
   std::vector<LockWork>& works = writes_.plan_locks();
   const uint64_t start_ns = stage.engine.worker.endpoint().now_ns();
   const Status status = carry_out_lock(stage, parameters_.plan, works);
@@ -118,6 +121,7 @@ Status Transaction::validate_reads(StageContext& stage) {
 }
 
 void Transaction::build_record() {
+  CHECK(record_.writes.empty());
   TimestampClock& clock = coordinator_.engine.clock;
   for (const LockWork& work : writes_.locks()) clock.observe(work.access->locked_wts);
   for (const PlannedWrite& write : writes_.all()) clock.observe(write.tuple->locked_wts);
@@ -129,6 +133,7 @@ void Transaction::build_record() {
 }
 
 Status Transaction::log_record(StageContext& stage) {
+  CHECK(!record_.writes.empty() && placements_.empty() && !log_begun_);
   boost::container::small_vector<NodeId, 16> nodes;
   for (const Write& write : record_.writes) {
     coordinator_.log_map.add_log_nodes(write.header.node(), nodes);
@@ -170,6 +175,7 @@ void Transaction::leave_to_resolution() {
 }
 
 void Transaction::install_record(StageContext& stage) {
+  CHECK(log_begun_ && !placements_.empty());
   const uint64_t start_ns = stage.engine.worker.endpoint().now_ns();
   const Status status = carry_out_commit(stage, parameters_.plan, record_, evicted_);
   time_stage(Stage::kCommit, start_ns);
@@ -231,6 +237,7 @@ void Transaction::wait_for_pending_splits() {
 }
 
 Status Transaction::commit() {
+  CHECK(started() && !prepared_);
   if (parameters_.rules->commits_in_order) return commit_in_order();
   scratch_.reset();
   StageContext stage = context(scratch_);
@@ -250,6 +257,7 @@ Status Transaction::prepare(Gtid gtid) {
 
 // No copy of the log may leave it in doubt when others see the first of its rows.
 Status Transaction::decide_log(StageContext& stage) {
+  CHECK(log_begun_ && !placements_.empty());
   const auto attempt = [&] {
     DoorbellBatch batch(stage.engine.worker.scheduler(), counters_);
     for (const LogPlacement& placement : placements_) {
@@ -262,6 +270,7 @@ Status Transaction::decide_log(StageContext& stage) {
 }
 
 Status Transaction::commit_prepared() {
+  CHECK(started());
   CHECK(prepared_);
   StageContext stage = context(scratch_, /*cancellable=*/false);
   const Status status = writes_.empty() ? Status() : decide_log(stage);
@@ -338,6 +347,7 @@ void Transaction::abort() {
 }
 
 void Transaction::finish(HistoryOutcome outcome) {
+  CHECK(started() && placements_.empty());
   for (const Access& access : accesses_) CHECK(!access.held());
   if (shares_locks() && (lock_state_unknown_ || reader_counts_unknown_)) {
     coordinator_.gate.lost_reader_counts();
@@ -363,14 +373,13 @@ void Transaction::finish(HistoryOutcome outcome) {
 }
 
 void Transaction::note_writes() {
+  if (coordinator_.history == nullptr) return;
   for (const KeyState& state : keys_.all()) {
     const OwnVersion* last = state.to_write();
-    if (state.kept) event(HistoryOp::kWrite, state.table, state.key, record_.stamp);
-    if (last == nullptr) continue;
-    const bool existed = state.base == KeyState::Base::kExists;
-    const HistoryOp op = last->deleted ? HistoryOp::kDelete
-                         : existed     ? HistoryOp::kWrite
-                                       : HistoryOp::kInsert;
+    if (last == nullptr && !state.kept) continue;
+    const HistoryOp written =
+        state.base == KeyState::Base::kExists ? HistoryOp::kWrite : HistoryOp::kInsert;
+    const HistoryOp op = last != nullptr && last->deleted ? HistoryOp::kDelete : written;
     event(op, state.table, state.key, record_.stamp);
   }
 }

@@ -6,6 +6,7 @@
 
 #include "engine/txn/ordered_events.h"
 #include "engine/txn/transaction.h"
+#include "rdma/base/check.h"
 
 namespace rdmacc {
 
@@ -19,6 +20,7 @@ OrderedRequest Transaction::make_ordered() const {
     const bool exists = state.base == KeyState::Base::kExists;
     if (exists || state.base == KeyState::Base::kAbsent) {
       // A tombstone says that a key is absent, too.
+      CHECK(state.tuple != nullptr || state.gap != nullptr);
       const Access& seen = state.tuple != nullptr ? *state.tuple : *state.gap;
       request.reads.push_back({state.table, std::string(state.key), exists, seen.read_wts});
     }
@@ -46,6 +48,7 @@ void Transaction::note_ordered(const OrderedRequest& request, const OrderedOutco
 
 Status Transaction::submit_ordered(const OrderedRequest& request, OrderedOutcome& outcome,
                                    bool& unknown) {
+  CHECK(started() && request.ctts == stamps_.ctts);
   CHECK(coordinator_.order != nullptr);
   if (parameters_.cancelled != nullptr && *parameters_.cancelled) return Status(Code::kCancelled);
   // From here on the transaction may be executed, whatever becomes of this coordinator.
@@ -59,6 +62,7 @@ Status Transaction::submit_ordered(const OrderedRequest& request, OrderedOutcome
 }
 
 void Transaction::finish_ordered(const Status& status, bool rolled_back) {
+  CHECK(!log_begun_);
   note_failure(status);
   finish(status.ok() && !rolled_back
              ? HistoryOutcome::kCommitted

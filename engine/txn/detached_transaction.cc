@@ -1,5 +1,7 @@
 #include "engine/txn/detached_transaction.h"
 
+#include "rdma/base/check.h"
+
 namespace rdmacc {
 
 void DetachedTransaction::give(TableId table, std::string_view key, const OrderedRow& row) {
@@ -11,6 +13,7 @@ void DetachedTransaction::give(TableId table, std::string_view key, const Ordere
 
 Status DetachedTransaction::look_up_many(TableId table, std::span<const std::string_view> keys,
                                          std::span<KeyState*> states) {
+  CHECK(keys.size() == states.size());
   for (size_t i = 0; i < keys.size(); i++) {
     states[i] = &keys_.touch(table, keys[i]);
     if (states[i]->base != KeyState::Base::kUnknown) continue;
@@ -30,6 +33,7 @@ KeyState& DetachedTransaction::touch_unchecked(TableId table, std::string_view k
 }
 
 Status DetachedTransaction::write(KeyState& state, bool deleted, std::string_view row) {
+  DCHECK(state.base != KeyState::Base::kUnknown);
   keys_.write(state, command_, level_, deleted, row);
   return Status();
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/storage/sundial_word.h"
+#include "rdma/base/check.h"
 
 namespace rdmacc {
 namespace {
@@ -54,9 +55,11 @@ class Driver {
 };
 
 Status Driver::begin() {
+  CHECK(rule_ != nullptr);
   RDMACC_RETURN_IF_ERROR(take_snapshots());
   steps_.reserve(records_.size());
   for (RecordState& record : records_) {
+    DCHECK(record.access != nullptr && !record.access->header.null() && pending(record));
     begin_snapshot(record);
     const Step& step = steps_.emplace_back(rule_(*record.access, nullptr, context_.stamps));
     if (step.verdict == Verdict::kDone) {
@@ -134,6 +137,7 @@ Status Driver::make_room(RecordState& record, const Step& step) {
 }
 
 [[gnu::flatten]] void Driver::post(RecordState& record, const Step& step) {
+  DCHECK(step.verdict == Verdict::kTry || step.verdict == Verdict::kLookAgain);
   const GlobalAddress header = record.access->header;
   HeaderSnapshot& snapshot = *record.snapshot;
   const auto version_at = [&](uint32_t i) {
@@ -141,16 +145,19 @@ Status Driver::make_room(RecordState& record, const Step& step) {
   };
   snapshot.posted = step;
   if ((step.verbs & kCas) != 0) {
+    DCHECK(step.word % 8 == 0 && step.word < sizeof(Header));
     batch_.compare_swap(header.plus(step.word), step.expected, step.desired, &snapshot.cas_seen);
   }
   if ((step.verbs & kPreRead) != 0) {
     batch_.read(header, &snapshot.pre_read, sizeof(Header), WordOrder::kAscending);
   }
   if ((step.verbs & kReadRecord) != 0 && record.record_bytes != 0) {
+    DCHECK(record.record != nullptr);
     batch_.read(header.plus(kOffsetOfRecord), record.record, record.record_bytes);
   }
   if ((step.verbs & kReadVersion) != 0) {
     const auto i = static_cast<uint32_t>(step.version);
+    DCHECK(step.version >= 0 && i < record.history && record.version != nullptr);
     batch_.read(version_at(i), record.version, sizeof(VersionHead) + record.record_bytes);
     batch_.read(version_at(i), &snapshot.version_stamp, sizeof(snapshot.version_stamp));
   }
@@ -212,6 +219,7 @@ void Driver::accept(RecordState& record, const Step& step) {
   if (step.version == kBeforeFirstVersion) {
     record.accepted.flags |= kFlagDeleted;
   } else if (step.version >= 0) {
+    DCHECK(record.version != nullptr);
     VersionHead head;
     memcpy(&head, record.version, sizeof(head));
     record.accepted.wts = head.stamp;
@@ -222,6 +230,7 @@ void Driver::accept(RecordState& record, const Step& step) {
 }
 
 void Driver::judge(RecordState& record, Step& step, int looks) {
+  DCHECK(pending_ > 0);
   if (!note(record, step)) {
     // A lost CAS on a foreign header is a conflict like any other for a rule that does not wait,
     // but the location is wrong in the first place.
@@ -263,6 +272,7 @@ Status drive(StageContext& context, Rule rule, std::span<RecordState> records) {
 }
 
 void note_read(const StageContext& context, const RecordState& record, Access& access) {
+  DCHECK(record.end == RecordState::End::kDone && record.snapshot != nullptr);
   const bool absent = (record.accepted.flags & kFlagDeleted) != 0;
   access.read = true;
   access.locked_wts = record.accepted.wts;

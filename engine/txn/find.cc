@@ -7,6 +7,7 @@
 #include "engine/txn/first_look.h"
 #include "engine/txn/lock.h"
 #include "engine/txn/overflow_read.h"
+#include "rdma/base/check.h"
 
 namespace rdmacc {
 namespace {
@@ -94,6 +95,7 @@ Status Finder::prepare() {
     if (!search.pending()) continue;  // found at the first look
     auto table = context_.table(work.table);
     if (!table.ok()) return table.status();
+    DCHECK(search.pending());
     search.table = *table;
     search.node = context_.engine.map.primary_of(work.hash);
     RDMACC_RETURN_IF_ERROR(
@@ -170,6 +172,7 @@ Status Finder::walk() {
 }
 
 Status Finder::give_back(const Access& access) {
+  CHECK(access.held());
   const Held held(access);
   return release_accesses(context_, std::span(&held, 1), /*certain=*/true);
 }
@@ -191,6 +194,7 @@ Status Finder::try_candidates() {
   Few<RecordState> record_states(tried.size());
   for (size_t i = 0; i < tried.size(); i++) {
     const Search& search = *tried[i];
+    DCHECK(search.candidates.back() != 0);
     accesses[i].header = search.address(search.candidates.back());
     accesses[i].table = search.work->table;
     accesses[i].key_hash = search.work->hash;

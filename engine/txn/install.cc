@@ -4,6 +4,7 @@
 
 #include "engine/storage/overflow.h"
 #include "engine/storage/sundial_word.h"
+#include "rdma/base/check.h"
 
 namespace rdmacc {
 namespace {
@@ -47,6 +48,7 @@ class Installer {
 
   // Writes [begin, end) of the record, in one round, after a read if one is needed.
   Status round(size_t begin, size_t end) {
+    CHECK(begin < end && end <= record_.writes.size());
     own_arena_.reset();
     before_.assign(end - begin, Before{});
     if (options_.guarded || keeps_versions_) RDMACC_RETURN_IF_ERROR(look(begin, end));
@@ -174,6 +176,7 @@ Status Installer::carry_out(Effect effect, const Write& write, Words& words) {
 // The newest record becomes the old version in an empty place, or in that of the oldest. A place
 // that has its stamp already is where an install that was cut short had put it.
 Status Installer::prepare_version(const Write& write, const Before& before, Words& words) {
+  CHECK(before.record != nullptr && before.versions != nullptr);
   const uint64_t stamp = before.header.wts;
   if (stamp == record_.stamp) return Status();  // done before the install was cut short
   const auto head_of = [&](uint32_t v) {
@@ -205,6 +208,7 @@ Status Installer::prepare_version(const Write& write, const Before& before, Word
 }
 
 Status Installer::record(const Write& write) {
+  CHECK(!write.overflow.null() || write.record.size() <= write.record_size);
   if (write.overflow.null()) return bytes(write.header.plus(kOffsetOfRecord), write.record);
   RDMACC_RETURN_IF_ERROR(bytes(write.overflow.plus(sizeof(OverflowHeader)), write.record));
   auto* reference = arena_.allocate_array<uint64_t>(1);
@@ -226,6 +230,7 @@ Status Installer::entries(const Write& write) {
 }
 
 Status Installer::bytes(GlobalAddress to, std::string_view from) {
+  CHECK(!from.empty());
   const uint64_t padded = round_up(from.size(), 8);
   std::byte* copy = arena_.allocate(padded);
   if (copy == nullptr) return out_of_registered_memory();
@@ -279,6 +284,7 @@ bool may_install(const Write& write, const RegionLayout& layout) {
 }
 
 InstallCommitted make_installer(Worker& worker, const Topology& topology, RulesOf rules_of) {
+  CHECK(rules_of != nullptr);
   return [&worker, topology, layout = RegionLayout(topology), rules_of](const LogRecord& record,
                                                                         VerbCounters& counters) {
     const ProtocolRules* rules =

@@ -5,6 +5,7 @@
 #include "engine/storage/sundial_word.h"
 #include "engine/txn/bucket_walk.h"
 #include "engine/txn/drive.h"
+#include "rdma/base/check.h"
 
 namespace rdmacc {
 namespace {
@@ -84,6 +85,7 @@ Status place_entries(StageContext& context, std::span<LockWork> works) {
     std::vector<Placement*> open;
     std::vector<BucketWalk> walks;
     for (Placement& placement : placements) {
+      DCHECK(placement.work->access->locked);
       if (placement.placed) continue;
       BucketWalk walk;
       walk.group = placement.work->access->header;
@@ -116,6 +118,7 @@ Status place_entries(StageContext& context, std::span<LockWork> works) {
 Status lock_accesses(StageContext& context, std::span<LockWork> works) {
   boost::container::small_vector<RecordState, 16> record_states;
   for (LockWork& work : works) {
+    DCHECK(work.access != nullptr && !work.access->header.null());
     if (work.access->locked && (!context.rules.has_leases || work.access->lease_locked)) continue;
     RecordState record;
     record.access = work.access;
@@ -147,6 +150,7 @@ Status validate_accesses(StageContext& context, std::span<Access* const> accesse
     auto* snapshots = arena.allocate_array<HeaderSnapshot>(count);
     if (snapshots == nullptr) return out_of_registered_memory();
     for (size_t i = 0; i < count; i++) {
+      DCHECK(accesses[begin + i] != nullptr);
       record_states[i].access = accesses[begin + i];
       record_states[i].snapshot = &snapshots[i];
     }
@@ -220,6 +224,7 @@ Status drop_foreign(StageContext& context, std::span<Held> held, VerbArena& aren
 }  // namespace
 
 Status release_accesses(StageContext& context, std::span<const Held> held, bool certain) {
+  CHECK(certain || locked_exclusively(context.stamps.ctts));
   constexpr size_t kBatchMax = 512;
   for (size_t begin = 0; begin < held.size(); begin += kBatchMax) {
     const size_t count = std::min(kBatchMax, held.size() - begin);

@@ -1,6 +1,7 @@
 #include "engine/txn/overflow_read.h"
 
 #include "engine/storage/overflow.h"
+#include "rdma/base/check.h"
 
 namespace rdmacc {
 
@@ -29,6 +30,7 @@ Status fetch_overflow(StageContext& context, KeyWork& key, uint32_t record_size,
 }
 
 Status read_overflow(StageContext& context, GroupWork& group) {
+  CHECK(group.node < context.engine.topology.nodes);
   DoorbellBatch batch = context.batch();
   for (ScannedTuple& tuple : group.tuples) {
     if ((tuple.flags & kFlagOverflow) == 0) continue;

@@ -1,6 +1,7 @@
 #include "engine/txn/row_lock.h"
 
 #include "engine/txn/transaction.h"
+#include "rdma/base/check.h"
 
 namespace rdmacc {
 namespace {
@@ -49,6 +50,7 @@ bool was_skipped(const HeaderSnapshot& seen, const TxnStamps& txn) {
 // Takes the header's lock by the protocol's rule, or leaves it as it was.
 Status Transaction::lock_now(StageContext& stage, Access& access) {
   if (access.locked || parameters_.rules->commits_in_order) return Status();
+  CHECK(!access.header.null() && !access.gap);
   LockWork work{&access, {}, {}, false};
   const Status status = lock_accesses(stage, std::span(&work, 1));
   if (status.ok() || !access.locked) return status;
@@ -67,6 +69,10 @@ Status Transaction::find_and_lock(StageContext& stage, KeyState& state, bool exc
   Status status = find_keys(stage, std::span(&work, 1));
   if (status.ok() && work.result == KeyWork::Result::kFound && exclusive) {
     Access* known = access_of_.find(work.access.header.bits);
+    if (known != nullptr) {
+      // Every share that this transaction counts is its own, whichever look-up took it.
+      known->reader_count += std::exchange(work.access.reader_count, 0);
+    }
     status = lock_now(stage, known != nullptr ? *known : work.access);
   } else if (status.ok() && work.result == KeyWork::Result::kAborted) {
     status = aborted(work.reason);
@@ -82,6 +88,7 @@ Status Transaction::find_and_lock(StageContext& stage, KeyState& state, bool exc
 }
 
 Status Transaction::try_lock(TableId table, std::string_view key, bool exclusive, RowLock& result) {
+  CHECK(started() && !prepared_);
   KeyState& state = keys_.touch(table, key);
   const ProtocolRules rules = no_wait_rules(*parameters_.rules);
   Status status;
@@ -95,6 +102,7 @@ Status Transaction::try_lock(TableId table, std::string_view key, bool exclusive
                            reason_of(status) == AbortReason::kStaleLocation;
       if (changed) continue;  // between read and lock: nothing has been relied on yet
     } else if (state.base == KeyState::Base::kExists && exclusive) {
+      CHECK(state.tuple != nullptr);
       status = lock_now(at_once, *state.tuple);
     }
     break;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "rdma/base/check.h"
+
 namespace rdmacc {
 
 TableScan::TableScan(Transaction& txn, TableId table, uint32_t visible_before, ScanMode mode,
@@ -40,6 +42,7 @@ bool TableScan::plan_ranges(const CachedRoot& root, std::deque<HashRange>& range
   for (uint64_t i = 0; i < root.groups.size(); i++) {
     const uint32_t share = shares[root.groups[i]];
     if (!std::has_single_bit(share)) return false;
+    DCHECK(static_cast<uint32_t>(std::countr_zero(share)) <= root.depth());
     const uint32_t depth = root.depth() - static_cast<uint32_t>(std::countr_zero(share));
     const HashRange range{group_bits_of(i, depth), depth};
     const auto [known, fresh] = range_of.try_emplace(root.groups[i], range);
@@ -78,10 +81,12 @@ Status TableScan::read_batch(std::vector<ScannedRow>& batch) {
     work_.pop_front();
     groups.push_back(std::move(group));
   }
+  CHECK(!groups.empty());
   RDMACC_RETURN_IF_ERROR(txn_.scan(groups, arena_, mode_));
   for (const GroupWork& group : groups) {
     if (group.result == GroupWork::Result::kSplit) {
       const uint32_t depth = group.range.depth;
+      CHECK(depth < kDepthMax);
       work_.push_front(HashRange{group.range.bits | (1ull << depth), depth + 1});
       work_.push_front(HashRange{group.range.bits, depth + 1});
       continue;

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 
+#include "engine/cluster/timestamp.h"
 #include "engine/txn/drive.h"
 #include "engine/txn/lock.h"
 #include "engine/txn/overflow_read.h"
 #include "engine/txn/row_lock.h"
+#include "rdma/base/check.h"
 
 namespace rdmacc {
 namespace {
@@ -59,6 +61,7 @@ class GroupScan {
   Status lock_gap();
   Status read_entries();
   Status judge_gap(bool& stable);
+  bool owner_moves_entries() const;
   Status read_tuples(bool& again);
   Status read_some(size_t begin, size_t end, bool& again);
   Status fetch_overflow(size_t begin);
@@ -115,6 +118,7 @@ Status GroupScan::locate() {
 }
 
 Status GroupScan::lock_gap() {
+  CHECK(!work_.gap.held() && !work_.gap.header.null());
   RecordState record;
   record.access = &work_.gap;
   RDMACC_RETURN_IF_ERROR(drive(context_, context_.rules.read, std::span(&record, 1)));
@@ -130,6 +134,7 @@ Status GroupScan::lock_gap() {
 
 // All entries of the group, between pre-read and post-read of its gap header.
 Status GroupScan::read_entries() {
+  CHECK(!work_.gap.header.null());
   entries_.clear();
   auto* buckets = context_.arena.allocate_array<Bucket>(kBucketsPerGroup);
   if (snapshot_ == nullptr) snapshot_ = context_.arena.allocate_array<HeaderSnapshot>(1);
@@ -172,6 +177,7 @@ Status GroupScan::judge_gap(bool& stable) {
       !same_identity(work_.gap, snapshot_->post_read)) {
     return Status();
   }
+  if (context_.rules.skips_locked && owner_moves_entries()) return Status();
   const Step step = context_.rules.read(work_.gap, snapshot_, context_.stamps);
   if (step.verdict == Verdict::kTry) {
     CHECK((step.verbs & kCas) != 0);
@@ -183,6 +189,16 @@ Status GroupScan::judge_gap(bool& stable) {
   stable = step.verdict == Verdict::kDone;
   if (stable) context_.note_gap_read(work_.gap, *snapshot_);
   return Status();
+}
+
+// A split cleans its group under an unchanged stamp: until then entries are there that the sibling
+// has, too, and an entry that moves forward in its chain may be met twice, or not at all.
+bool GroupScan::owner_moves_entries() const {
+  const auto by_owner = [this](const Header& gap) {
+    return locked_exclusively(gap.lock) &&
+           context_.engine.topology.is_node_worker(worker_of_ctts(gap.lock));
+  };
+  return by_owner(snapshot_->pre_read) || by_owner(snapshot_->post_read);
 }
 
 Status GroupScan::read_tuples(bool& again) {
@@ -198,6 +214,7 @@ Status GroupScan::read_tuples(bool& again) {
 }
 
 Status GroupScan::read_some(size_t begin, size_t end, bool& again) {
+  CHECK(begin < end && end <= entries_.size());
   const size_t count = end - begin;
   const size_t first_new = work_.tuples.size();
   std::vector<RecordState> record_states(count);
@@ -266,6 +283,7 @@ size_t record_bytes_wanted(const GroupWork& group, size_t record_bytes) {
 
 Status scan_groups(StageContext& context, std::span<GroupWork> groups, size_t tuples_max) {
   for (GroupWork& work : groups) {
+    CHECK(work.result == GroupWork::Result::kPending);
     auto table = context.table(work.table);
     if (!table.ok()) return table.status();
     RDMACC_RETURN_IF_ERROR(GroupScan(context, work, **table, tuples_max).run());

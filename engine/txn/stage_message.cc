@@ -1,5 +1,7 @@
 #include "engine/txn/stage_message.h"
 
+#include "rdma/base/check.h"
+
 namespace rdmacc {
 namespace {
 
@@ -27,6 +29,7 @@ bool copy_bytes(MessageReader& in, VerbArena& arena, std::string_view& to) {
 }  // namespace
 
 void write_header(MessageWriter& out, const StageHeader& header) {
+  CHECK(header.work < StageWork::kCount);
   out.u8(static_cast<uint8_t>(header.work));
   out.u8(static_cast<uint8_t>(header.protocol));
   out.u8(static_cast<uint8_t>(header.lock_mode));
@@ -101,7 +104,7 @@ bool read_access(MessageReader& in, Access& access) {
   access.lease = in.u64();
   access.reader_count = in.u32();
   access.lease_locked = (bits & kLeaseBit) != 0;
-  return in.ok();
+  return in.ok() && access.reader_count <= kReadersMax;
 }
 
 void write_held(MessageWriter& out, const Held& held) {
@@ -167,6 +170,7 @@ void write_key_result(MessageWriter& out, const KeyWork& work) {
 }
 
 bool read_key_result(MessageReader& in, VerbArena& arena, KeyWork& work) {
+  DCHECK(work.result == KeyWork::Result::kPending);
   const uint8_t result = in.u8();
   work.reason = static_cast<AbortReason>(in.u16());
   if (!read_access(in, work.access) || !read_access(in, work.gap)) return false;
@@ -181,6 +185,7 @@ bool read_key_result(MessageReader& in, VerbArena& arena, KeyWork& work) {
 }
 
 void write_lock_request(MessageWriter& out, const LockWork& work) {
+  DCHECK(work.access != nullptr);
   write_access(out, *work.access);
   out.u32(static_cast<uint32_t>(work.entry_changes.size()));
   for (const IndexEntryChange& entry_change : work.entry_changes) {
@@ -205,6 +210,7 @@ bool read_lock_request(MessageReader& in, Access& access, LockWork& work) {
 }
 
 void write_lock_result(MessageWriter& out, const LockWork& work) {
+  DCHECK(work.access != nullptr);
   write_access(out, *work.access);
   out.u8(work.extended ? 1 : 0);
   out.u32(static_cast<uint32_t>(work.entries.size()));
@@ -215,6 +221,7 @@ void write_lock_result(MessageWriter& out, const LockWork& work) {
 }
 
 bool read_lock_result(MessageReader& in, LockWork& work) {
+  DCHECK(work.access != nullptr);
   Access seen;
   if (!read_access(in, seen) || !(seen.header == work.access->header)) return false;
   work.access->locked = seen.locked;
@@ -268,6 +275,7 @@ void write_group_result(MessageWriter& out, const GroupWork& work) {
 }
 
 bool read_group_result(MessageReader& in, VerbArena& arena, GroupWork& work) {
+  DCHECK(work.tuples.empty());
   const uint8_t result = in.u8();
   work.reason = static_cast<AbortReason>(in.u16());
   if (!read_access(in, work.gap)) return false;

@@ -6,6 +6,7 @@
 #include "engine/storage/sundial_word.h"
 #include "engine/txn/install.h"
 #include "engine/txn/stage_message.h"
+#include "rdma/base/check.h"
 
 namespace rdmacc {
 namespace {
@@ -176,6 +177,7 @@ StageServer::StageServer(Worker& worker, const Topology& topology, CallerFence& 
       storage_(storage),
       rules_of_(rules_of),
       node_(static_cast<NodeId>(worker.id() / topology.threads_per_node)) {
+  CHECK(rules_of_ != nullptr && node_ < topology.nodes);
   worker.rpc().handle(
       kMethodStage, fence.guard([this](WorkerId from, std::span<const std::byte> request,
                                        Rpc::Bytes& reply) { return serve(from, request, reply); }));
@@ -187,7 +189,9 @@ Status StageServer::serve(WorkerId from, std::span<const std::byte> request, Rpc
   StageHeader header;
   if (!read_header(in, header) || header.count > kItemsMax) return malformed();
   const ProtocolRules* rules = rules_of_(header.protocol, header.lock_mode);
-  if (rules == nullptr || worker_of_ctts(header.stamps.ctts) != from) return malformed();
+  // A smaller one would pass for a number of readers, or for no lock.
+  const bool locks = locked_exclusively(header.stamps.ctts);
+  if (rules == nullptr || !locks || worker_of_ctts(header.stamps.ctts) != from) return malformed();
   VerbArena arena(engine_.worker.pool());
   VerbCounters counters, allocation_counters;
   // What may have to wait for others ends early when its result is no longer wanted; what it has

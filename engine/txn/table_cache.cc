@@ -1,5 +1,7 @@
 #include "engine/txn/table_cache.h"
 
+#include "rdma/base/check.h"
+
 namespace rdmacc {
 namespace {
 
@@ -38,6 +40,7 @@ Result<CachedTable*> TableCache::get(TableId id, VerbCounters& counters) {
 }
 
 Status TableCache::load_root(CachedTable& table, NodeId node, bool again, VerbCounters& counters) {
+  CHECK(node < table.roots.size());
   if (!again && table.roots[node].bits != 0) return Status();
   const TableId id = table.id;
   VerbArena arena(worker_.pool());

@@ -1,5 +1,7 @@
 #include "engine/txn/transaction.h"
 
+#include "rdma/base/check.h"
+
 namespace rdmacc {
 
 Transaction::Transaction(CoordinatorState& coordinator, const TxnParameters& parameters)
@@ -35,6 +37,7 @@ StageContext Transaction::context(VerbArena& arena, bool cancellable) {
 }
 
 Status Transaction::start(const Restart& before) {
+  CHECK(!started());
   Endpoint& endpoint = coordinator_.engine.worker.endpoint();
   start_us_ = endpoint.now_us();
   const auto protocol = static_cast<ProtocolId>(parameters_.rules->protocol);
@@ -49,6 +52,7 @@ Status Transaction::start(const Restart& before) {
   const uint64_t ctts = coordinator_.engine.clock.next();
   const bool older = parameters_.rules->keeps_age && before.age() != 0;
   stamps_.ctts = older ? before.age() : ctts;
+  CHECK(locked_exclusively(stamps_.ctts));
   return Status();
 }
 
@@ -100,6 +104,7 @@ void Transaction::event(HistoryOp op, TableId table, std::string_view key, uint6
 // placed or cleared in a group, the group's header is asked for each key again, under its lock
 // (lock.cc).
 Status Transaction::merge(const Access& seen, Access** merged) {
+  CHECK(!seen.header.null());
   Access* known = access_of_.find(seen.header.bits);
   if (known == nullptr) {
     accesses_.push_back(seen);
@@ -180,6 +185,8 @@ Result<KeyState*> Transaction::look_up(TableId table, std::string_view key) {
 
 Status Transaction::look_up_many(TableId table, std::span<const std::string_view> keys,
                                  std::span<KeyState*> states) {
+  CHECK(keys.size() == states.size());
+  CHECK(started() && !prepared_);
   boost::container::small_vector<KeyWork, 16> works;
   boost::container::small_vector<KeyState*, 16> wanted;
   for (size_t i = 0; i < keys.size(); i++) {
@@ -216,6 +223,8 @@ KeyState& Transaction::touch_unchecked(TableId table, std::string_view key) {
 }
 
 Status Transaction::write(KeyState& state, bool deleted, std::string_view row) {
+  DCHECK(state.base != KeyState::Base::kUnknown);
+  DCHECK(state.own.empty() || state.own.back().level <= level_);
   const uint64_t bytes = row.size() + state.key.size() + sizeof(KeyState);
   if (write_set_bytes_ + bytes > coordinator_.write_set_bytes_max) {
     return Status(Code::kNoSpace, "the transaction's write set is larger than " +
@@ -267,6 +276,7 @@ Status scan_at_once(const StageContext& stage, std::span<GroupWork> groups) {
 }  // namespace
 
 Status Transaction::scan(std::span<GroupWork> groups, VerbArena& arena, ScanMode mode) {
+  CHECK(started() && !prepared_);
   if (mode == ScanMode::kSkipLocked) return look_at(groups, arena);
   StageContext stage = context(arena);
   const uint64_t start_ns = coordinator_.engine.worker.endpoint().now_ns();
@@ -309,8 +319,10 @@ void Transaction::note_scanned(TableId table, const ScannedGroup& group) {
 }
 
 void Transaction::rollback_to(uint32_t level) {
+  CHECK(!prepared_);
   for (KeyState& state : keys_.all()) {
     while (state.own != nullptr && state.own->level >= level) {
+      CHECK(own_writes_ > 0);
       own_writes_--;
       write_set_bytes_ -= state.own->row.size() + state.key.size() + sizeof(KeyState);
       keys_.forget_newest(state);

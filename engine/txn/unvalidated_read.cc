@@ -1,5 +1,7 @@
 #include "engine/txn/unvalidated_read.h"
 
+#include "rdma/base/check.h"
+
 namespace rdmacc {
 namespace {
 
@@ -61,6 +63,7 @@ void UnvalidatedReadCache::put(TableId table, std::string_view key, std::string_
     entries_.splice(entries_.begin(), entries_, std::prev(entries_.end()));
   }
   Entry& entry = entries_.front();
+  CHECK(entries_.size() <= entries_max_);
   entry.table = table;
   entry.key = key;
   entry.row = row;

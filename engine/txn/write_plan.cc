@@ -2,6 +2,8 @@
 
 #include <unordered_map>
 
+#include "rdma/base/check.h"
+
 namespace rdmacc {
 namespace {
 
@@ -23,6 +25,7 @@ WriteKind kind_of(const ProtocolRules& rules, const KeyWrite& write) {
 }  // namespace
 
 PlannedWrite& WritePlan::add(const ProtocolRules& rules, const KeyWrite& write) {
+  CHECK(write.tuple != nullptr || !write.deleted);
   PlannedWrite& planned = writes_.emplace_back();
   planned.table = write.table;
   planned.hash = write.hash;
@@ -43,6 +46,7 @@ PlannedWrite& WritePlan::add(const ProtocolRules& rules, const KeyWrite& write) 
 }
 
 std::vector<KeyWork> WritePlan::missing_gaps(std::vector<PlannedWrite*>& of) {
+  CHECK(of.empty());
   std::vector<KeyWork> works;
   for (PlannedWrite& write : writes_) {
     if (!write.relinks() || write.gap != nullptr) continue;
@@ -61,6 +65,7 @@ void WritePlan::forget_moved_gaps() {
 }
 
 Status WritePlan::allocate_room(StageContext& stage, Accesses& accesses) {
+  CHECK(allocated_.empty());
   std::vector<SlotRequest> requests;
   std::vector<PlannedWrite*> owners;
   for (PlannedWrite& write : writes_) {
@@ -90,6 +95,7 @@ Status WritePlan::allocate_room(StageContext& stage, Accesses& accesses) {
 }
 
 void WritePlan::take_room(const SlotRequest& got, PlannedWrite& write, Accesses& accesses) {
+  CHECK(!got.want_slot || (write.tuple == nullptr && !got.slot.null()));
   if (!got.overflow.null()) {
     write.new_overflow = got.overflow;
     allocated_.push_back({got.overflow, FreeKind::kOverflow});
@@ -112,10 +118,12 @@ std::vector<LockWork>& WritePlan::plan_locks() {
   locks_.clear();
   std::unordered_map<const Access*, size_t> gap_locks;  // takes no memory while it is empty
   for (const PlannedWrite& write : writes_) {
+    CHECK(write.tuple != nullptr);
     if (write.kind != WriteKind::kInsert && !write.tuple->locked) {
       locks_.push_back(LockWork{write.tuple, {}, {}, false});
     }
     if (!write.relinks()) continue;
+    CHECK(write.gap != nullptr && write.gap->gap);
     write.gap->write = true;
     auto [at, fresh] = gap_locks.try_emplace(write.gap, locks_.size());
     if (fresh) locks_.push_back(LockWork{write.gap, {}, {}, false});
@@ -163,6 +171,7 @@ Status WritePlan::give_back_room(StageContext& stage) {
 }
 
 void WritePlan::free_replaced(StageContext& stage, std::span<const GlobalAddress> evicted) {
+  CHECK(allocated_.empty());
   std::vector<StorageClient::FreeRequest> freed;
   for (const PlannedWrite& write : writes_) {
     const bool kept = stage.rules.reads_at_ctts;  // by the version before

@@ -81,6 +81,7 @@ std::optional<WorkerId> LockCheck::worker_of(const Held& held) {
 
 // Between the two reads of the lines.
 bool LockCheck::idle(WorkerId worker) const {
+  CHECK(worker < before_.workers.size() && worker < after_.workers.size());
   const WorkerLine &before = before_.workers[worker], &after = after_.workers[worker];
   return before.inside == 0 && after.inside == 0 && before.last_ctts == after.last_ctts &&
          before.incarnation == after.incarnation;

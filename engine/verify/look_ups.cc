@@ -15,6 +15,7 @@ constexpr int kCountsMax = 4;
 // No worker has had a transaction from one read of the lines to the other, but for `self`.
 bool quiet(const std::vector<WorkerLine>& before, const std::vector<WorkerLine>& after,
            WorkerId self) {
+  CHECK(before.size() == after.size());
   for (WorkerId worker = 0; worker < after.size(); ++worker) {
     if (worker == self) continue;
     const bool idle = before[worker].inside == 0 && after[worker].inside == 0 &&
@@ -27,6 +28,7 @@ bool quiet(const std::vector<WorkerLine>& before, const std::vector<WorkerLine>&
 
 Status transact(Session& session, const VerifyOptions& options,
                 const std::function<Status()>& body) {
+  CHECK(!session.active() && body != nullptr);
   Status status;
   for (uint32_t attempt = 0; attempt < kAttemptsMax; ++attempt) {
     if (options.is_cancelled()) return Status(Code::kCancelled);

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "pg_rdmacc/bridge/bridge_attachment.h"
+#include "rdma/base/check.h"
 #include "rdma/bootstrap/cluster_config.h"
 #include "rdma/bootstrap/cluster_watch.h"
 #include "rdma/bootstrap/loopback_files.h"
@@ -19,6 +20,8 @@ ClusterWatch* cluster_watch = nullptr;
 std::string text_of(const char* text) { return text != nullptr ? text : ""; }
 
 Topology topology_of(const BridgeFabric& fabric, size_t nodes) {
+  CHECK(nodes < kNoWorker && fabric.threads_per_node > 0);
+  CHECK(fabric.workers_max > 0 && fabric.workers_max < kNoWorker);  // ids have 16 bits
   Topology topology;
   topology.nodes = static_cast<NodeId>(nodes);
   topology.threads_per_node = static_cast<uint16_t>(fabric.threads_per_node);
@@ -54,6 +57,7 @@ bool succeeds(Call&& call) noexcept {
 }  // namespace
 
 Result<FabricChoice> choice_of(const BridgeFabric& fabric) {
+  CHECK(fabric.kind != nullptr);
   const std::string kind = text_of(fabric.kind);
   if (kind == fabric_name(FabricKind::kShm)) return FabricChoice::shm(text_of(fabric.cluster));
   const std::optional<FabricKind> remote = remote_fabric_kind(kind);
@@ -84,6 +88,7 @@ using rdmacc::bridge::no_throw;
 using rdmacc::bridge::succeeds;
 
 bool bridge_fabric_available(const char* kind) {
+  CHECK(kind != nullptr);
   return std::string_view(kind) == rdmacc::fabric_name(FabricKind::kShm) ||
          rdmacc::remote_fabric_kind(kind).has_value();
 }
@@ -108,6 +113,7 @@ bool bridge_check_fabric(const BridgeFabric* fabric) {
 }
 
 int bridge_count_nodes(const char* node_list) {
+  CHECK(node_list != nullptr);
   int count = -1;
   succeeds([&]() -> Status {
     Result<std::vector<HostPort>> nodes = rdmacc::parse_node_list(node_list);
@@ -119,6 +125,7 @@ int bridge_count_nodes(const char* node_list) {
 
 bool bridge_node_address(const BridgeFabric* fabric, int node, char* host, size_t host_bytes,
                          int* port) {
+  CHECK(host != nullptr && host_bytes > 0 && port != nullptr);
   return succeeds([&]() -> Status {
     Result<FabricChoice> choice = choice_of(*fabric);
     if (!choice.ok()) return choice.status();
@@ -151,6 +158,7 @@ void bridge_cluster_destroy(const BridgeFabric* fabric) {
 }
 
 bool bridge_make_loopback(const BridgeFabric* fabric, int nodes, const char* folder) {
+  CHECK(nodes > 0 && folder != nullptr);
   return succeeds([&] {
     return LoopbackFiles::make(folder, rdmacc::bridge::text_of(fabric->cluster),
                                rdmacc::bridge::topology_of(*fabric, static_cast<size_t>(nodes)));
@@ -158,6 +166,7 @@ bool bridge_make_loopback(const BridgeFabric* fabric, int nodes, const char* fol
 }
 
 void bridge_remove_loopback(const char* folder) {
+  CHECK(folder != nullptr);
   no_throw([&] { LoopbackFiles::remove(folder); });
 }
 

@@ -3,6 +3,7 @@
 
 #include "engine/index/ordered_index.h"
 #include "pg_rdmacc/bridge/bridge_attachment.h"
+#include "rdma/base/check.h"
 
 namespace rdmacc::bridge {
 namespace {
@@ -49,16 +50,19 @@ using rdmacc::bridge::start;
 using rdmacc::bridge::view;
 
 void bridge_start_index_insert(uint32_t index, BridgeBytes entry) {
+  CHECK(index != rdmacc::kNoTable && entry.size > 0);
   start(
       [=](Session& session) { return OrderedIndex(session, IndexRef{index}).insert(view(entry)); });
 }
 
 void bridge_start_index_remove(uint32_t index, BridgeBytes entry) {
+  CHECK(index != rdmacc::kNoTable && entry.size > 0);
   start(
       [=](Session& session) { return OrderedIndex(session, IndexRef{index}).remove(view(entry)); });
 }
 
 BridgeIndexScan* bridge_index_scan_create(const void* owner) {
+  CHECK(owner != nullptr);
   Attachment* at = attached();
   if (at == nullptr) return nullptr;
   uintptr_t handle = 0;
@@ -73,6 +77,9 @@ BridgeIndexScan* bridge_index_scan_create(const void* owner) {
 
 void bridge_start_index_seek(BridgeIndexScan* handle, uint32_t index, const BridgeRange* range,
                              bool backward, uint32_t visible_before) {
+  CHECK(index != rdmacc::kNoTable && range != nullptr);
+  CHECK(!range->low_bounded || range->low.data != nullptr);
+  CHECK(!range->high_bounded || range->high.data != nullptr);
   start([=](Session& session) {
     RangeScan* scan = find_range_scan(handle);
     if (scan == nullptr) return scan_ended();

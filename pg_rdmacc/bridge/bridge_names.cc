@@ -4,6 +4,7 @@
 
 #include "engine/protocols/registry.h"
 #include "pg_rdmacc/bridge/bridge_attachment.h"
+#include "rdma/base/check.h"
 
 using rdmacc::Result;
 using rdmacc::bridge::no_throw;
@@ -11,6 +12,7 @@ using rdmacc::bridge::no_throw;
 // ---- Names
 
 int bridge_parse_protocol(const char* name) {
+  CHECK(name != nullptr);
   const std::optional<rdmacc::Protocol> protocol = rdmacc::parse_protocol(name);
   return protocol.has_value() ? static_cast<int>(*protocol) : -1;
 }
@@ -31,6 +33,7 @@ const char* bridge_lock_mode_name(int mode) {
 }
 
 bool bridge_parse_stages(const char* text, uint16_t* code, const char** why) {
+  CHECK(text != nullptr && code != nullptr && why != nullptr);
   static char message[256];
   bool parsed = false;
   snprintf(message, sizeof(message), "out of memory");
@@ -48,6 +51,7 @@ void bridge_stages_text(int protocol, uint16_t code, char* out, size_t out_bytes
   if (out_bytes == 0) return;
   out[0] = '\0';
   no_throw([&] {
+    CHECK(protocol >= 0 && protocol < static_cast<int>(rdmacc::kProtocolCount));
     const uint16_t stages = rdmacc::stages_of(static_cast<rdmacc::Protocol>(protocol));
     snprintf(out, out_bytes, "%s", rdmacc::StagePlan(code).to_string(stages).c_str());
   });

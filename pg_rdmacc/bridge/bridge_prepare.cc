@@ -1,6 +1,7 @@
 // Two phases, and transactions in doubt: the part of engine_bridge.h about them.
 #include "engine/protocols/registry.h"
 #include "pg_rdmacc/bridge/bridge_attachment.h"
+#include "rdma/base/check.h"
 
 using rdmacc::Gtid;
 using rdmacc::Session;
@@ -17,6 +18,7 @@ bool bridge_can_prepare(int protocol) {
 
 // An outcome is never unknown here: what is prepared is decided by the session that prepared it.
 void bridge_start_prepare(uint64_t system_id, uint64_t xid) {
+  CHECK(system_id != 0 && xid != 0);  // 0 is what a log without a gtid has
   Attachment* at = attached();
   if (at == nullptr || !at->txn.active || !at->txn.begun) {
     if (at != nullptr) end_transaction(*at);
@@ -24,6 +26,7 @@ void bridge_start_prepare(uint64_t system_id, uint64_t xid) {
     return;
   }
   rdmacc::bridge::start([at, system_id, xid](Session& session) {
+    CHECK(!session.prepared());
     const Status status = session.prepare(Gtid{system_id, xid});
     if (!session.active()) end_transaction(*at);
     return status;
@@ -35,6 +38,7 @@ bool bridge_prepared(void) {
 }
 
 void bridge_start_commit_prepared(void) {
+  CHECK(bridge_prepared());
   Attachment* at = attached();
   rdmacc::bridge::start([at](Session& session) {
     const Status status = session.commit_prepared();

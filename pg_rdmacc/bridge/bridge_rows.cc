@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "pg_rdmacc/bridge/bridge_attachment.h"
+#include "rdma/base/check.h"
 
 namespace rdmacc::bridge {
 namespace {
@@ -39,6 +40,7 @@ using rdmacc::bridge::view;
 // ---- Rows
 
 void bridge_start_get(uint32_t table, BridgeBytes key, uint32_t visible_before, BridgeRow* out) {
+  CHECK(table != rdmacc::kNoTable && key.size > 0 && out != nullptr);
   start([=](rdmacc::Session& session) {
     rdmacc::RowView row;
     Status status = session.get(table, view(key), row, visible_before);
@@ -53,6 +55,7 @@ void bridge_start_check_reads(void) {
 
 void bridge_start_get_many(uint32_t table, const BridgeBytes* keys, size_t count,
                            uint32_t visible_before, BridgeRow* out) {
+  CHECK(table != rdmacc::kNoTable && (count == 0 || (keys != nullptr && out != nullptr)));
   start([=](rdmacc::Session& session) {
     std::vector<std::string_view> views(count);
     std::transform(keys, keys + count, views.begin(), view);
@@ -64,10 +67,12 @@ void bridge_start_get_many(uint32_t table, const BridgeBytes* keys, size_t count
 }
 
 void bridge_start_put(uint32_t table, BridgeBytes key, BridgeBytes row) {
+  CHECK(table != rdmacc::kNoTable && key.size > 0 && row.data != nullptr);
   start([=](rdmacc::Session& session) { return session.put(table, view(key), view(row)); });
 }
 
 void bridge_start_insert(uint32_t table, BridgeBytes key, BridgeBytes row, bool check_absent) {
+  CHECK(table != rdmacc::kNoTable && key.size > 0 && row.data != nullptr);
   start([=](rdmacc::Session& session) {
     return check_absent ? session.insert(table, view(key), view(row))
                         : session.insert_unchecked(table, view(key), view(row));
@@ -75,11 +80,13 @@ void bridge_start_insert(uint32_t table, BridgeBytes key, BridgeBytes row, bool 
 }
 
 void bridge_start_remove(uint32_t table, BridgeBytes key) {
+  CHECK(table != rdmacc::kNoTable && key.size > 0);
   start([=](rdmacc::Session& session) { return session.remove(table, view(key)); });
 }
 
 void bridge_start_try_lock(uint32_t table, BridgeBytes key, bool exclusive, uint32_t visible_before,
                            BridgeRow* out, rdmacc::RowLock* result) {
+  CHECK(table != rdmacc::kNoTable && key.size > 0 && out != nullptr && result != nullptr);
   start([=](rdmacc::Session& session) {
     const auto lock = session.try_lock(table, view(key), exclusive);
     if (!lock.ok()) return lock.status();
@@ -94,6 +101,7 @@ void bridge_start_try_lock(uint32_t table, BridgeBytes key, bool exclusive, uint
 }
 
 BridgeScan* bridge_scan_create(const void* owner) {
+  CHECK(owner != nullptr);
   Attachment* at = attached();
   if (at == nullptr) return nullptr;
   uintptr_t handle = 0;
@@ -108,10 +116,12 @@ BridgeScan* bridge_scan_create(const void* owner) {
 
 void bridge_start_scan(BridgeScan* handle, uint32_t table, uint32_t visible_before,
                        rdmacc::ScanMode mode, uint32_t row_bytes_max) {
+  CHECK(table != rdmacc::kNoTable);
   start([=](rdmacc::Session& session) {
     Scan* scan = find_scan(attached(), handle);
     if (scan == nullptr) return scan_ended();
     scan->rows.clear();
+    CHECK(scan->cursor == nullptr);  // a scan is opened once
     Result<rdmacc::ScanHandle> opened = session.scan(table, visible_before, mode, row_bytes_max);
     if (!opened.ok()) return opened.status();
     scan->cursor = std::move(opened.value());
@@ -142,6 +152,7 @@ void bridge_scan_free(BridgeScan* handle) {
 }
 
 void bridge_scans_free_of(const void* owner) {
+  CHECK(owner != nullptr);
   Attachment* at = attached();
   // A command that is under way (in a process that just ends) may still use its scan.
   if (at == nullptr || at->pump->busy()) return;
@@ -153,6 +164,7 @@ void bridge_scans_free_of(const void* owner) {
 // ---- Tables
 
 void bridge_start_create_table(const rdmacc::TableSpec* spec, uint32_t* id) {
+  CHECK(spec != nullptr && id != nullptr && spec->record_size > 0);
   start([=](rdmacc::Session& session) {
     const Result<rdmacc::TableMeta> table = session.create_table(*spec);
     if (table.ok()) *id = table.value().id;
@@ -161,6 +173,7 @@ void bridge_start_create_table(const rdmacc::TableSpec* spec, uint32_t* id) {
 }
 
 void bridge_start_find_table(const rdmacc::TableSpec* identity, uint32_t* id) {
+  CHECK(identity != nullptr && id != nullptr);
   start([=](rdmacc::Session& session) {
     const Result<rdmacc::TableMeta> table = session.find_table(*identity);
     if (table.ok()) *id = table.value().id;
@@ -190,6 +203,7 @@ size_t bridge_tables(const rdmacc::ListedTable** tables) {
 }
 
 void bridge_start_table_size(uint32_t id, uint64_t* bytes) {
+  CHECK(id != rdmacc::kNoTable && bytes != nullptr);
   start([=](rdmacc::Session& session) {
     const Result<rdmacc::TableSize> size = session.table_size(id);
     if (size.ok()) *bytes = size.value().bytes;
@@ -199,6 +213,7 @@ void bridge_start_table_size(uint32_t id, uint64_t* bytes) {
 
 void bridge_start_node_statistics(int node, rdmacc::NodeStatistics* out) {
   start([=](rdmacc::Session& session) {
+    CHECK(node >= 0 && node < session.topology().nodes && out != nullptr);
     const auto statistics = session.node_statistics(static_cast<rdmacc::NodeId>(node));
     if (!statistics.ok()) return statistics.status();
     *out = statistics.value();

@@ -4,6 +4,7 @@
 
 #include "engine/protocols/registry.h"
 #include "pg_rdmacc/bridge/bridge_attachment.h"
+#include "rdma/base/check.h"
 
 namespace rdmacc::bridge {
 namespace {
@@ -96,6 +97,7 @@ void bridge_stats_reset(void) {
 }
 
 size_t bridge_stat_stages(BridgeStageStat* out, size_t max) {
+  CHECK(out != nullptr && max > 0);
   size_t count = 0;
   if (statistics == nullptr) return count;
   for (const Protocol protocol : rdmacc::available_protocols()) {
@@ -110,6 +112,7 @@ size_t bridge_stat_stages(BridgeStageStat* out, size_t max) {
 }
 
 size_t bridge_stat_aborts(BridgeAbortStat* out, size_t max) {
+  CHECK(out != nullptr && max > 0);
   size_t count = 0;
   if (statistics == nullptr) return count;
   for (const Protocol protocol : rdmacc::available_protocols()) {
@@ -124,6 +127,7 @@ size_t bridge_stat_aborts(BridgeAbortStat* out, size_t max) {
 }
 
 size_t bridge_stat_plans(BridgePlanStat* out, size_t max) {
+  CHECK(out != nullptr && max > 0);
   size_t count = 0;
   if (statistics == nullptr) return count;
   for (const Protocol protocol : rdmacc::available_protocols()) {
@@ -155,6 +159,7 @@ size_t bridge_stat_retries(BridgeRetryStat* out, size_t max) {
 
 void bridge_stat_add_retry(int protocol, bool gives_up) {
   if (statistics == nullptr || protocol < 0) return;
+  CHECK(protocol < static_cast<int>(rdmacc::kProtocolCount));
   statistics->add_retry(static_cast<Protocol>(protocol), gives_up);
 }
 
@@ -165,6 +170,7 @@ void bridge_start_locks(int node, uint64_t from) {
     Attachment& at = *attached();
     at.locks.clear();
     at.locks_next = 0;
+    CHECK(node >= 0 && node < session.topology().nodes);
     auto locked = session.locked_headers(static_cast<rdmacc::NodeId>(node), from);
     if (!locked.ok()) return locked.status();
     const uint64_t now_us = at.coordinator->worker().endpoint().now_us();

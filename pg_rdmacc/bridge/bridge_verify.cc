@@ -1,6 +1,7 @@
 // Verification behind engine_bridge.h: of one table and its indexes, on a session of its own beside
 // the backend's.
 #include "engine/verify/verify.h"
+#include "rdma/base/check.h"
 
 #include "pg_rdmacc/bridge/bridge_attachment.h"
 
@@ -9,6 +10,7 @@ namespace {
 
 Status verify(Attachment& at, std::span<const TableToVerify> tables, bool units) {
   Session session(*at.coordinator);
+  CHECK(at.verifying == nullptr && at.found.empty());
   at.verifying = &session;
   at.verify_cancelled = false;
   VerifyOptions options;
@@ -50,6 +52,7 @@ using rdmacc::bridge::attached;
 using rdmacc::bridge::Attachment;
 
 void bridge_start_verify(const rdmacc::TableToVerify* asked, size_t count, bool units) {
+  CHECK(count == 0 || asked != nullptr);
   rdmacc::bridge::start([=](rdmacc::Session&) {
     Attachment& at = *attached();
     at.findings.clear();

@@ -1,4 +1,5 @@
 #include "pg_rdmacc/bridge/bridge_attachment.h"
+#include "rdma/base/check.h"
 
 #include <pthread.h>
 
@@ -42,6 +43,7 @@ void start_finish(Finish finish) {
 
 Status attach(const BridgeFabric& described, const EngineOptions& options,
               bool (*interrupted)(void)) {
+  CHECK(attachment == nullptr && interrupted != nullptr);
   static const int watched = pthread_atfork(nullptr, nullptr, forget_in_child);
   if (watched != 0) return Status(Code::kSystem, "could not watch for forks");
   Result<FabricChoice> choice = choice_of(described);
@@ -82,6 +84,7 @@ Attachment* attached() { return attachment; }
 void detach_uncleanly() { attachment = nullptr; }
 
 void end_transaction(Attachment& at) {
+  CHECK(!at.session->active());
   at.txn = {};
   at.scans.clear();
   at.range_scans.clear();
@@ -110,6 +113,7 @@ void set_plain_error(Code code, const char* message) noexcept {
 Status begin_session(Attachment& at) {
   TxnState& txn = at.txn;
   if (!txn.active || txn.begun) return Status();
+  CHECK(!at.session->active());  // the session's is what PostgreSQL's has begun, and no other
   txn.protocol = kDefaultProtocol;
   if (txn.options.protocol >= 0) {
     txn.protocol = static_cast<Protocol>(txn.options.protocol);
@@ -234,6 +238,8 @@ void bridge_begin(const BridgeTxnOptions* options) {
   Attachment* at = attached();
   if (at == nullptr) return;
   at->txn = {};
+  CHECK(options != nullptr && options->protocol < static_cast<int>(rdmacc::kProtocolCount));
+  CHECK(!at->pump->busy() && !at->session->active());
   at->txn.active = true;
   at->txn.options = *options;
 }
@@ -273,6 +279,7 @@ void bridge_set_command(uint32_t command) {
 
 uint32_t bridge_savepoint(void) {
   if (!bridge_txn_active()) return 0;
+  CHECK(!attached()->pump->busy());
   if (!attached()->txn.begun) return ++attached()->txn.early_levels;
   uint32_t level = 0;
   no_throw([&] { level = attached()->session->savepoint(); });
@@ -282,6 +289,7 @@ uint32_t bridge_savepoint(void) {
 void bridge_rollback_to(uint32_t level) {
   if (!bridge_txn_active() || level == 0) return;
   TxnState& txn = attached()->txn;
+  CHECK(!attached()->pump->busy());
   if (txn.begun) {
     no_throw([&] { attached()->session->rollback_to(level); });
   } else {
@@ -292,6 +300,7 @@ void bridge_rollback_to(uint32_t level) {
 void bridge_release(uint32_t level) {
   if (!bridge_txn_active() || level == 0) return;
   TxnState& txn = attached()->txn;
+  CHECK(!attached()->pump->busy());
   if (txn.begun) {
     no_throw([&] { attached()->session->release(level); });
   } else {

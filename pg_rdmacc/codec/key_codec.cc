@@ -41,6 +41,7 @@ void append_int64(StringInfo out, int64 value) {
 
 /* 0x00 becomes 0x00 0xff and the end 0x00 0x01, so that no key is the beginning of another. */
 void append_escaped(StringInfo out, const char* bytes, size_t size) {
+  CHECK(bytes != nullptr);
   const char* end = bytes + size;
   while (bytes < end) {
     const auto* zero = static_cast<const char*>(memchr(bytes, 0, static_cast<size_t>(end - bytes)));
@@ -93,6 +94,7 @@ void append_decimal(StringInfo out, const char* text) {
   }
   size_t end = strlen(text);
   while (end > leading && (text[end - 1] == '0' || text[end - 1] == '.')) end--;
+  CHECK(leading < end); /* zero, infinities and NaN have classes of their own */
   const unsigned flip = negative ? 0xff : 0x00;
   append_byte(out, negative ? kNegative : kPositive);
   const uint32 ordered = static_cast<uint32>(exponent) ^ 0x8000'0000U;
@@ -217,6 +219,8 @@ bool rdmacc_key_types_match(Oid column_type, Oid type) {
 }
 
 void rdmacc_key_append(StringInfo out, Oid type, Oid collation, Datum value) {
+  CHECK(out != nullptr && out->data != nullptr);
+  const int begin = out->len;
   switch (rdmacc_key_kind(type)) {
     case RDMACC_KEY_BOOL:
       append_byte(out, DatumGetBool(value) ? 1 : 0);
@@ -274,9 +278,11 @@ void rdmacc_key_append(StringInfo out, Oid type, Oid collation, Datum value) {
     case RDMACC_KEY_NONE:
       elog(ERROR, "type %u cannot be part of an rdmacc key", type);
   }
+  CHECK(out->len > begin); /* no value is without bytes */
 }
 
 int rdmacc_array_elements(Datum array, Datum** elements, bool** nulls) {
+  CHECK(elements != nullptr && nulls != nullptr);
   ArrayType* values = DatumGetArrayTypeP(array);
   int16 length = 0;
   bool by_value = false;
@@ -289,6 +295,7 @@ int rdmacc_array_elements(Datum array, Datum** elements, bool** nulls) {
 }
 
 void rdmacc_key_check_size(const StringInfoData* key) {
+  CHECK(key->len > 0); /* no row has the empty key */
   if (key->len <= RDMACC_KEY_BYTES_MAX) return;
   ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
                   errmsg("primary key of %d bytes exceeds the limit of %d bytes", key->len,

@@ -110,6 +110,7 @@ bool rdmacc_key_is_decodable(Oid type) {
 }
 
 Datum rdmacc_key_decode(Oid type, bool inverted, BridgeBytes* bytes) {
+  CHECK(bytes != nullptr && (bytes->size == 0 || bytes->data != nullptr));
   Reader reader(bytes, inverted);
   switch (rdmacc_key_kind(type)) {
     case RDMACC_KEY_BOOL:

@@ -29,6 +29,7 @@ void append_two(StringInfo out, uint64 first, uint64 second) {
 void append_by_function(StringInfo out, Oid type, Oid collation, Datum value) {
   TypeCacheEntry* entry = lookup_type_cache(type, TYPECACHE_HASH_EXTENDED_PROC_FINFO);
   FmgrInfo* hash = &entry->hash_extended_proc_finfo;
+  CHECK(OidIsValid(hash->fn_oid)); /* or the type would be no kind of key */
   uint64 halves[2] = {kFirstSeed, kSecondSeed};
   for (uint64& half : halves) {
     half = DatumGetUInt64(FunctionCall2Coll(hash, collation, value, UInt64GetDatum(half)));
@@ -92,6 +93,7 @@ void append_bound(StringInfo out, Oid type, const RangeBound* bound) {
 
 void append_range(StringInfo out, Oid type, Datum value) {
   TypeCacheEntry* entry = lookup_type_cache(type, TYPECACHE_RANGE_INFO);
+  CHECK(entry->rngelemtype != nullptr);
   RangeBound lower;
   RangeBound upper;
   bool empty = false;
@@ -128,9 +130,11 @@ bool append_parts(StringInfo out, Oid type, Oid collation, Datum value) {
 }  // namespace
 
 void rdmacc_key_append_hash(StringInfo out, Oid type, Oid collation, Datum value) {
+  CHECK(out != nullptr);
   StringInfoData parts;
   initStringInfo(&parts);
   if (append_parts(&parts, type, collation, value)) {
+    CHECK(parts.len > 0);
     const auto* bytes = reinterpret_cast<const unsigned char*>(parts.data);
     append_two(out, hash_bytes_extended(bytes, parts.len, kFirstSeed),
                hash_bytes_extended(bytes, parts.len, kSecondSeed));

@@ -68,11 +68,13 @@ uint32 rdmacc_row_stamp(void) {
     stamp = Max(pg_prng_uint32(&pg_global_prng_state), FirstNormalTransactionId);
   }
   const SubTransactionId subtransaction = GetCurrentSubTransactionId();
+  CHECK(subtransaction != InvalidSubTransactionId); /* rows are written in transactions */
   if (subtransaction == TopSubTransactionId) return stamp;
   return Max(hash_combine(stamp, subtransaction), FirstNormalTransactionId);
 }
 
 BridgeBytes rdmacc_row_encode(TupleTableSlot* slot) {
+  CHECK(!TTS_EMPTY(slot));
   slot_getallattrs(slot);
   TupleDesc descriptor = slot->tts_tupleDescriptor;
   const int count = descriptor->natts;
@@ -96,6 +98,7 @@ BridgeBytes rdmacc_row_encode(TupleTableSlot* slot) {
   last_time = Max(last_time + 1, static_cast<uint64>(GetCurrentTimestamp()));
   memcpy(bytes + tuple_bytes, &last_time, kTimeBytes);
   const BridgeBytes row = {begin, static_cast<size_t>(bytes + tuple_bytes + kTimeBytes - begin)};
+  CHECK(row.size >= kRowBytesMin); /* or it could not be decoded */
   if (row.size > RDMACC_ROW_BYTES_MAX) {
     ereport(ERROR,
             (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
@@ -107,6 +110,7 @@ BridgeBytes rdmacc_row_encode(TupleTableSlot* slot) {
 }
 
 uint32 rdmacc_row_bytes_of(TupleDesc descriptor, int columns) {
+  CHECK(columns >= 0 && columns <= descriptor->natts);
   size_t end = MAXALIGN(SizeofHeapTupleHeader + BITMAPLEN(descriptor->natts));
   for (int i = 0; i < columns; i++) {
     const FormData_pg_attribute* attribute = TupleDescAttr(descriptor, i);
@@ -133,6 +137,7 @@ HeapTuple rdmacc_row_decode(BridgeBytes row) {
 
 void rdmacc_row_decode_into(BridgeBytes row, StringInfo bytes, HeapTuple tuple) {
   const size_t length = tuple_length(row);
+  CHECK(bytes->data != nullptr && tuple != nullptr);
   resetStringInfo(bytes);
   enlargeStringInfo(bytes, static_cast<int>(length));
   fill_tuple(row, length, bytes->data, tuple);

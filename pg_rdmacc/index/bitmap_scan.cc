@@ -73,6 +73,7 @@ Numbering* find_numbering(Oid relation) {
 }
 
 Numbering* make_numbering(Oid relation) {
+  CHECK(TopTransactionContext != nullptr && OidIsValid(relation));
   MemoryContext memory =
       AllocSetContextCreate(TopTransactionContext, "rdmacc bitmap scan", ALLOCSET_DEFAULT_SIZES);
   const MemoryContext previous = MemoryContextSwitchTo(memory);
@@ -107,7 +108,9 @@ uint32 number_of(Numbering* numbering, BridgeBytes key) {
   auto* bytes = static_cast<char*>(MemoryContextAlloc(numbering->memory, Max(key.size, 1)));
   memcpy(bytes, key.data, key.size);
   key.data = bytes;
-  entry = static_cast<NumberedKey*>(hash_search(numbering->numbers, &key, HASH_ENTER, nullptr));
+  bool found = false;
+  entry = static_cast<NumberedKey*>(hash_search(numbering->numbers, &key, HASH_ENTER, &found));
+  CHECK(!found && numbering->count < numbering->room);
   entry->number = numbering->count;
   numbering->keys[numbering->count] = key;
   return numbering->count++;
@@ -160,6 +163,7 @@ struct RdmaccBitmapScan {
 namespace {
 
 void start(RdmaccBitmapScan* state, TableScanDesc scan) {
+  CHECK(!state->started && scan->rs_snapshot != nullptr);
   Relation relation = scan->rs_rd;
   const bool writes = rdmacc_query_needs_handles(relation);
   state->table = (writes ? rdmacc_table_to_write(relation) : rdmacc_table(relation))->id;
@@ -184,6 +188,7 @@ void note_number(RdmaccBitmapScan* state, uint32 number) {
 /* Appends the next batch of rows to those at hand. One that is not there was removed by others
  * meanwhile: the commit will find out. */
 void fetch_batch(RdmaccBitmapScan* state, Relation relation) {
+  CHECK(state->numbers_fetched < state->number_count && state->rows != nullptr);
   BridgeBytes keys[kRowsOfBatch];
   BridgeRow rows[kRowsOfBatch] = {};
   const size_t count = Min(kRowsOfBatch, state->number_count - state->numbers_fetched);
@@ -202,6 +207,7 @@ void fetch_batch(RdmaccBitmapScan* state, Relation relation) {
 
 /* All rows in order, or, where there are too many, the first batch. */
 void fetch_first(RdmaccBitmapScan* state, Relation relation) {
+  CHECK(state->rows == nullptr && state->row_count == 0); /* the last page comes once */
   const bool in_order = state->number_count <= kOrderedRowsMax;
   const size_t room = in_order ? state->number_count : kRowsOfBatch;
   state->rows = static_cast<FoundRow*>(
@@ -232,6 +238,7 @@ void forget(void) { numberings = NIL; }
 RdmaccBitmapScan* rdmacc_bitmap_scan_begin(Relation relation) {
   Numbering* numbering = find_numbering(RelationGetRelid(relation));
   if (numbering == nullptr) numbering = make_numbering(RelationGetRelid(relation));
+  CHECK(numbering->open_scans >= 0);
   numbering->open_scans++;
   auto* state = static_cast<RdmaccBitmapScan*>(palloc0(sizeof(RdmaccBitmapScan)));
   state->numbering = numbering;
@@ -260,6 +267,7 @@ void rdmacc_bitmap_scan_end(RdmaccBitmapScan* state, Relation relation) {
 }
 
 int64 rdmacc_index_bitmap(IndexScanDesc scan, TIDBitmap* bitmap) {
+  CHECK(scan->heapRelation == nullptr && bitmap != nullptr);
   Relation relation = RelationIdGetRelation(scan->indexRelation->rd_index->indrelid);
   Numbering* numbering =
       RelationIsValid(relation) ? find_numbering(RelationGetRelid(relation)) : nullptr;
@@ -297,6 +305,7 @@ bool rdmacc_bitmap_scan_next_tuple(RdmaccBitmapScan* state, TableScanDesc scan,
                                    struct TBMIterateResult* page, TupleTableSlot* slot) {
   if (page->blockno != kLastPage) return false; /* PostgreSQL asks even where next_block has none */
   if (!have_row(state, scan->rs_rd)) return false;
+  CHECK(state->row_next < state->row_count);
   const FoundRow* found = &state->rows[state->row_next++];
   const RdmaccHandle handle = {
       .relation = RelationGetRelid(scan->rs_rd),

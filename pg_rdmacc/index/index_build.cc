@@ -22,6 +22,7 @@ extern "C" {
 namespace {
 
 void insert_entry(Relation relation, const RdmaccIndex* index, BridgeBytes entry, bool may_exist) {
+  CHECK(index->id != RDMACC_NO_TABLE && entry.size > 0);
   rdmacc_enter_write(GetCurrentCommandId(true));
   bridge_start_index_insert(index->id, entry);
   rdmacc_pump();
@@ -40,6 +41,7 @@ void insert_sorted(RdmaccSortedEntries* sorted, Relation relation, const RdmaccI
     CHECK_FOR_INTERRUPTS();
     const BridgeBytes entry = next.entry;
     if (index->unique && (index->nulls_not_distinct || !next.has_null)) {
+      CHECK(next.columns_size > 0 && static_cast<size_t>(next.columns_size) <= entry.size);
       if (next.columns_size == columns_before &&
           memcmp(before.data, entry.data, static_cast<size_t>(columns_before)) == 0) {
         rdmacc_raise_index_duplicate(
@@ -81,6 +83,7 @@ bool is_twin_of_primary_key(Relation relation, Relation index, const IndexInfo* 
 }  // namespace
 
 double rdmacc_build_index(Relation relation, Relation index_relation, const IndexInfo* info) {
+  CHECK(index_relation->rd_index->indrelid == RelationGetRelid(relation));
   const double unchanged = Max(relation->rd_rel->reltuples, 0.0);
   if (IsBinaryUpgrade || is_twin_of_primary_key(relation, index_relation, info)) return unchanged;
   rdmacc_table(relation); /* enters, and makes it if the nodes have lost it */
@@ -91,6 +94,7 @@ double rdmacc_build_index(Relation relation, Relation index_relation, const Inde
 }
 
 void rdmacc_complete_index(Relation relation, Relation index_relation) {
+  CHECK(index_relation->rd_index->indrelid == RelationGetRelid(relation));
   if (IsBinaryUpgrade || index_relation->rd_index->indisprimary) return;
   LockRelation(relation, ShareLock);
   const RdmaccIndex* found = rdmacc_secondary_index(relation, index_relation);

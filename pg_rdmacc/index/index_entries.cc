@@ -21,6 +21,7 @@ bool is_pattern_family(Oid family) {
 }
 
 void describe_column(Relation relation, Relation index, int number, RdmaccIndexColumn* column) {
+  CHECK(number >= 0 && number < IndexRelationGetNumberOfKeyAttributes(index));
   const int16 option = index->rd_indoption[number];
   column->attno = index->rd_index->indkey.values[number];
   column->collation = index->rd_indcollation[number];
@@ -96,6 +97,7 @@ void rdmacc_append_index_column(StringInfo out, const RdmaccIndexColumn* column,
 
 bool rdmacc_append_index_columns(StringInfo out, Relation relation, const RdmaccIndex* index,
                                  const Datum* values, const bool* nulls) {
+  CHECK(index->column_count > 0 && index->column_count <= INDEX_MAX_KEYS);
   bool has_null = false;
   const int from = out->len;
   for (int i = 0; i < index->column_count; i++) {
@@ -108,6 +110,7 @@ bool rdmacc_append_index_columns(StringInfo out, Relation relation, const Rdmacc
 }
 
 BridgeBytes rdmacc_index_entry(const StringInfoData* columns, BridgeBytes key) {
+  CHECK(columns->len > 0 && key.size > 0 && key.size <= RDMACC_KEY_BYTES_MAX);
   const auto columns_size = static_cast<size_t>(columns->len);
   const uint16 key_size = pg_hton16(static_cast<uint16>(key.size));
   const size_t size = columns_size + key.size + sizeof(key_size);
@@ -144,6 +147,7 @@ bool rdmacc_next_prefix(StringInfo bytes) {
 }
 
 BridgeRange rdmacc_prefix_range(BridgeBytes prefix, StringInfo high) {
+  CHECK(prefix.size > 0); /* of no prefix there is no next one */
   resetStringInfo(high);
   appendBinaryStringInfo(high, prefix.data, static_cast<int>(prefix.size));
   const bool bounded = rdmacc_next_prefix(high);

@@ -25,6 +25,7 @@ struct IndexFetchTableData* rdmacc_index_fetch_begin(Relation rel) {
 }
 
 void rdmacc_index_fetch_nothing(struct IndexFetchTableData* data) {
+  CHECK(data != nullptr);
   reinterpret_cast<IndexFetch*>(data)->nothing = true;
 }
 

@@ -34,6 +34,7 @@ void rdmacc_describe_index_only(IndexOptInfo* index) {
 }
 
 void rdmacc_index_only_begin(RdmaccIndexOnly* state, Relation relation, Relation index) {
+  CHECK(state->descriptor == nullptr && state->memory == nullptr);
   const int count = IndexRelationGetNumberOfAttributes(index);
   state->descriptor = CreateTemplateTupleDesc(count);
   for (int i = 0; i < count; i++) {
@@ -55,6 +56,7 @@ void rdmacc_index_only_end(RdmaccIndexOnly* state) {
 
 HeapTuple rdmacc_index_only_tuple(RdmaccIndexOnly* state, const RdmaccIndex* index,
                                   BridgeBytes entry) {
+  CHECK(index->column_count <= state->descriptor->natts && state->memory != nullptr);
   Datum values[INDEX_MAX_KEYS] = {};
   bool nulls[INDEX_MAX_KEYS];
   memset(nulls, true, sizeof(nulls));

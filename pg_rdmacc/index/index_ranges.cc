@@ -204,6 +204,7 @@ void make_range(RdmaccIndexRanges* ranges) {
   resetStringInfo(&ranges->high);
   for (int i = 0; i < ranges->choice_count; i++) {
     const RdmaccColumnChoice* choice = &ranges->choices[i];
+    CHECK(choice->present >= 0 && choice->present < choice->count);
     const BridgeBytes value = choice->values[choice->present];
     appendBinaryStringInfo(&ranges->low, value.data, static_cast<int>(value.size));
   }
@@ -220,6 +221,7 @@ void make_range(RdmaccIndexRanges* ranges) {
 
 void rdmacc_index_ranges_begin(RdmaccIndexRanges* ranges, const RdmaccIndex* index,
                                const ScanKeyData* keys, int key_count) {
+  CHECK(index->column_count > 0 && (key_count == 0 || keys != nullptr));
   memset(ranges, 0, sizeof(*ranges));
   initStringInfo(&ranges->low_tail);
   initStringInfo(&ranges->high_tail);

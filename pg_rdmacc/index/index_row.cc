@@ -32,6 +32,7 @@ int computing;
 uint64 epoch; /* of the indexes when they were made */
 
 Evaluator* make_evaluator(const RdmaccIndex* index, Relation relation) {
+  CHECK(CurrentMemoryContext == memory); /* it lives as long as the list of them */
   Relation index_relation = RelationIdGetRelation(index->oid);
   if (!RelationIsValid(index_relation)) elog(ERROR, "could not open index %u", index->oid);
   auto* evaluator = static_cast<Evaluator*>(palloc0(sizeof(Evaluator)));
@@ -47,6 +48,7 @@ Evaluator* make_evaluator(const RdmaccIndex* index, Relation relation) {
 }
 
 void forget(void) {
+  CHECK(computing == 0);
   if (memory != nullptr) MemoryContextDelete(memory);
   memory = nullptr;
   evaluators = NIL;
@@ -88,6 +90,7 @@ void copy_expressions(const IndexInfo* info, Datum* values, const bool* nulls) {
     if (info->ii_IndexAttrNumbers[i] != 0) continue;
     int16 length = 0;
     bool by_value = false;
+    CHECK(expression != nullptr); /* one for each column without a number */
     get_typlenbyval(exprType(static_cast<Node*>(lfirst(expression))), &length, &by_value);
     if (!nulls[i]) values[i] = datumCopy(values[i], by_value, length);
     expression = lnext(info->ii_Expressions, expression);
@@ -95,6 +98,7 @@ void copy_expressions(const IndexInfo* info, Datum* values, const bool* nulls) {
 }
 
 bool evaluate(Evaluator* evaluator, TupleTableSlot* slot, Datum* values, bool* nulls) {
+  CHECK(!evaluator->busy);
   ExprContext* context = GetPerTupleExprContext(evaluator->state);
   volatile bool taken = false;
   evaluator->busy = true;

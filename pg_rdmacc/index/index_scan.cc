@@ -65,6 +65,7 @@ void forget_rows(EntryScan* state) {
 
 /* What is known only once the scan has a table and a snapshot. */
 void start(IndexScanDesc scan) {
+  CHECK(RelationIsValid(scan->heapRelation) && scan->xs_snapshot != nullptr);
   EntryScan* state = state_of(scan);
   Relation relation = scan->heapRelation;
   const bool writes = rdmacc_query_needs_handles(relation);
@@ -111,6 +112,7 @@ void seek(IndexScanDesc scan, BridgeRange range) {
 
 /* What is left of the present range in the new direction: nothing of it has been passed twice. */
 BridgeRange beyond_last(EntryScan* state) {
+  CHECK(state->last.len > 0); /* it stands within the range */
   BridgeRange range = rdmacc_index_range(&state->ranges);
   if (state->backward) {
     range.high = {state->last.data, static_cast<size_t>(state->last.len)};
@@ -161,6 +163,7 @@ void fetch_at_once(IndexScanDesc scan, size_t count) {
 
 void fetch_rows(IndexScanDesc scan) {
   EntryScan* state = state_of(scan);
+  CHECK(state->batch_next < state->batch_count && state->rows_wanted > 0);
   const size_t count = Min(state->rows_wanted, state->batch_count - state->batch_next);
   MemoryContextReset(state->rows_memory);
   const MemoryContext previous = MemoryContextSwitchTo(state->rows_memory);
@@ -205,6 +208,7 @@ bool next_row(IndexScanDesc scan) {
   for (;;) {
     while (state->row_next < state->row_count) {
       const size_t at = state->row_next++;
+      CHECK(state->batch_next < state->batch_count); /* rows are those of the batch's entries */
       const BridgeBytes entry = state->batch[state->batch_next++];
       const BridgeRow* row = &state->rows[at];
       note_last(state, entry);
@@ -273,6 +277,7 @@ bool take_position(IndexScanDesc scan, bool backward) {
 }  // namespace
 
 void rdmacc_index_scan_begin(IndexScanDesc scan) {
+  CHECK(scan->opaque == nullptr);
   auto* state = static_cast<EntryScan*>(palloc0(sizeof(EntryScan)));
   state->memory =
       AllocSetContextCreate(CurrentMemoryContext, "rdmacc index ranges", ALLOCSET_SMALL_SIZES);
@@ -287,6 +292,7 @@ void rdmacc_index_scan_begin(IndexScanDesc scan) {
 bool rdmacc_index_scan_is_ours(IndexScanDesc scan) { return scan->xs_hitupdesc != nullptr; }
 
 void rdmacc_index_scan_rescan(IndexScanDesc scan) {
+  CHECK(rdmacc_index_scan_is_ours(scan));
   EntryScan* state = state_of(scan);
   MemoryContextReset(state->memory);
   forget_rows(state);
@@ -295,6 +301,7 @@ void rdmacc_index_scan_rescan(IndexScanDesc scan) {
 }
 
 bool rdmacc_index_scan_next(IndexScanDesc scan, ScanDirection direction) {
+  CHECK(rdmacc_index_scan_is_ours(scan));
   EntryScan* state = state_of(scan);
   const bool found = take_position(scan, ScanDirectionIsBackward(direction)) &&
                      (scan->xs_want_itup ? next_of_index_only(scan) : next_row(scan));
@@ -303,6 +310,7 @@ bool rdmacc_index_scan_next(IndexScanDesc scan, ScanDirection direction) {
 }
 
 bool rdmacc_index_scan_next_entry(IndexScanDesc scan, ScanDirection direction, BridgeBytes* entry) {
+  CHECK(rdmacc_index_scan_is_ours(scan) && entry != nullptr);
   EntryScan* state = state_of(scan);
   const bool found =
       take_position(scan, ScanDirectionIsBackward(direction)) && next_entry(scan, entry);
@@ -313,6 +321,7 @@ bool rdmacc_index_scan_next_entry(IndexScanDesc scan, ScanDirection direction, B
 bool rdmacc_index_scan_is_lossy(IndexScanDesc scan) { return state_of(scan)->ranges.lossy; }
 
 void rdmacc_index_scan_end(IndexScanDesc scan) {
+  CHECK(rdmacc_index_scan_is_ours(scan)); /* or its state is another one's */
   EntryScan* state = state_of(scan);
   if (state->stream == &state->handles) rdmacc_handle_stream_end(&state->handles);
   if (state->entries != nullptr) bridge_index_scan_free(state->entries);

@@ -27,6 +27,7 @@ MemoryContext enter_workspace(void) {
         AllocSetContextCreate(TopMemoryContext, "rdmacc index write", ALLOCSET_DEFAULT_SIZES);
   }
   if (rdmacc_index_row_is_computed()) return CurrentMemoryContext;
+  CHECK(CurrentMemoryContext != workspace); /* what the caller has there would be gone */
   MemoryContextReset(workspace);
   return MemoryContextSwitchTo(workspace);
 }
@@ -76,6 +77,7 @@ Columns columns_of_tuple(Relation relation, const RdmaccIndex* index, HeapTuple 
 void insert_entry(Relation relation, const RdmaccIndex* index, const Columns* columns,
                   BridgeBytes key, CommandId cid) {
   rdmacc_enter_write(cid);
+  CHECK(columns->taken);
   bridge_start_index_insert(index->id, rdmacc_index_entry(&columns->bytes, key));
   rdmacc_pump();
   if (bridge_error()->code == rdmacc::Code::kDuplicateKey) raise_conflict("key_inserted", relation);
@@ -85,6 +87,7 @@ void insert_entry(Relation relation, const RdmaccIndex* index, const Columns* co
 void remove_entry(Relation relation, const RdmaccIndex* index, const Columns* columns,
                   BridgeBytes key, CommandId cid) {
   rdmacc_enter_write(cid);
+  CHECK(columns->taken);
   bridge_start_index_remove(index->id, rdmacc_index_entry(&columns->bytes, key));
   rdmacc_pump();
   if (bridge_error()->code == rdmacc::Code::kNotFound) {
@@ -96,6 +99,7 @@ void remove_entry(Relation relation, const RdmaccIndex* index, const Columns* co
 
 /* The row that the command has found: it is written by the same command once at most. */
 HeapTuple row_before(Relation relation, const RdmaccHandle* handle, CommandId cid) {
+  CHECK(handle->relation == RelationGetRelid(relation) && cid != InvalidCommandId);
   BridgeRow row = {};
   rdmacc_enter();
   bridge_start_get(handle->table, handle->key, cid, &row);
@@ -192,6 +196,7 @@ bool rdmacc_has_deferrable_index(Relation relation) {
 bool rdmacc_index_check_inserted(Relation index_relation, const Datum* values, const bool* nulls,
                                  ItemPointer tid, Relation relation,
                                  IndexUniqueCheck check_unique) {
+  CHECK(index_relation->rd_index->indrelid == RelationGetRelid(relation));
   if (check_unique == UNIQUE_CHECK_NO || index_relation->rd_index->indisprimary) return true;
   /* PostgreSQL asks for all indexes of an updated row where one of them is deferrable. */
   const RdmaccHandle* handle = rdmacc_handle_get(tid, relation);

@@ -84,6 +84,7 @@ CachedSet* entry_of(Oid relation) {
 
 /* Nothing of the set is changed before all is known: an error may come from anywhere. */
 void look_up(Relation relation, CachedSet* set) {
+  CHECK(set->relation == RelationGetRelid(relation));
   const uint64 epoch = rdmacc_index_epoch();
   List* list = RelationGetIndexList(relation);
   auto* indexes = static_cast<RdmaccIndex*>(
@@ -143,6 +144,7 @@ RdmaccIndexSet rdmacc_secondary_indexes(Relation relation) {
 }
 
 const RdmaccIndex* rdmacc_secondary_index(Relation relation, Relation index) {
+  CHECK(index->rd_index->indrelid == RelationGetRelid(relation));
   return find_in(present_set(relation), RelationGetRelid(index));
 }
 
@@ -199,6 +201,7 @@ uint32 rdmacc_new_index(Relation index) {
 }
 
 void rdmacc_clear_index(uint32 id, const char* name) {
+  CHECK(id != RDMACC_NO_TABLE && name != nullptr && bridge_txn_active());
   MemoryContext workspace =
       AllocSetContextCreate(CurrentMemoryContext, "rdmacc index removal", ALLOCSET_DEFAULT_SIZES);
   const MemoryContext previous = MemoryContextSwitchTo(workspace);

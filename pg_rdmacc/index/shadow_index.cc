@@ -52,11 +52,13 @@ IndexScanDesc ambeginscan(Relation index, int nkeys, int norderbys);
 
 /* PostgreSQL's routine of an index's kind. */
 const IndexAmRoutine* stock_routine(Relation index) {
+  CHECK(index->rd_rel->relam == HASH_AM_OID ? have_hash : have_btree);
   return index->rd_rel->relam == HASH_AM_OID ? &hash : &btree;
 }
 
 /* True, and the index has its own routine again, when its table has left us. */
 bool give_back(Relation index) {
+  CHECK(index->rd_indam != nullptr && index->rd_indam->aminsert == aminsert);
   if (rdmacc_relation_is_ours(index->rd_index->indrelid)) return false;
   *index->rd_indam = *stock_routine(index);
   return true;
@@ -101,6 +103,7 @@ void amrescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey, int) {
 
 /* One value of each key column, in order. */
 void append_scan_keys(IndexScanDesc scan, const RdmaccKeyLayout* layout, StringInfo key) {
+  CHECK(key->len == 0);
   bool usable = scan->numberOfKeys == layout->column_count && scan->numberOfOrderBys == 0;
   for (int i = 0; usable && i < scan->numberOfKeys; i++) {
     const ScanKeyData* wanted = &scan->keyData[i];
@@ -123,6 +126,7 @@ uint32 visible_before(Snapshot snapshot) {
 }
 
 void note_absent(uint32 table, BridgeBytes key) {
+  CHECK(key.size > 0);
   if (absent_key.data == nullptr) {
     const MemoryContext previous = MemoryContextSwitchTo(TopMemoryContext);
     initStringInfo(&absent_key);
@@ -139,6 +143,7 @@ bool look_up(IndexScanDesc scan) {
   auto* lookup = static_cast<Lookup*>(scan->opaque);
   if (lookup->done) return false;
   lookup->done = true;
+  CHECK(RelationIsValid(scan->heapRelation) && scan->xs_snapshot != nullptr);
   const RdmaccTable table = *rdmacc_table(scan->heapRelation);
   StringInfoData key;
   initStringInfo(&key);
@@ -178,6 +183,7 @@ int64 amgetbitmap(IndexScanDesc scan, TIDBitmap* bitmap) {
 }
 
 void amendscan(IndexScanDesc scan) {
+  CHECK(scan->opaque != nullptr);
   if (looks_up(scan)) {
     pfree(scan->opaque);
   } else {
@@ -195,6 +201,7 @@ void keep_stock(const IndexAmRoutine* routine, IndexAmRoutine* stock, bool* have
 }
 
 void override_routine(Relation index) {
+  CHECK(index->rd_rel->relkind == RELKIND_INDEX && index->rd_indam != nullptr);
   IndexAmRoutine* routine = index->rd_indam;
   if (!is_offered(index) || routine->aminsert == aminsert) return;
   if (index->rd_rel->relam == HASH_AM_OID) {

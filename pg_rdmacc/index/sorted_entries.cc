@@ -89,6 +89,7 @@ bool rdmacc_next_sorted_entry(RdmaccSortedEntries* sorted, RdmaccSortedEntry* ou
   }
   /* A copy for each call, which was never stored elsewhere: detoasting returns it as it is. */
   struct varlena* bytes = PG_DETOAST_DATUM_PACKED(sorted->present);
+  CHECK(VARSIZE_ANY_EXHDR(bytes) > sizeof(Trailer));
   const size_t size = VARSIZE_ANY_EXHDR(bytes) - sizeof(Trailer);
   Trailer trailer;
   memcpy(&trailer, VARDATA_ANY(bytes) + size, sizeof(Trailer));

@@ -93,6 +93,7 @@ bool columns_equal(const RdmaccIndex* index, const Values* one, const Values* ot
 }
 
 void check(const LaterCheck* wanted) {
+  CHECK(OidIsValid(wanted->relation) && OidIsValid(wanted->index));
   Relation relation = RelationIdGetRelation(wanted->relation);
   if (!RelationIsValid(relation)) return; /* dropped meanwhile */
   Relation index_relation = RelationIdGetRelation(wanted->index);
@@ -149,6 +150,7 @@ void forget_all(void) {
 
 bool rdmacc_find_other_entry(Relation relation, const RdmaccIndex* index, BridgeBytes columns,
                              BridgeBytes own_key, BridgeBytes* other) {
+  CHECK(columns.size > 0 && other != nullptr);
   const char* name = RelationGetRelationName(relation);
   bool found = false;
   StringInfoData high;
@@ -177,6 +179,7 @@ bool rdmacc_find_other_entry(Relation relation, const RdmaccIndex* index, Bridge
 
 void rdmacc_raise_index_duplicate(Relation relation, const RdmaccIndex* index, BridgeBytes key,
                                   BridgeBytes other, bool building) {
+  CHECK(index->unique && key.size > 0 && other.size > 0);
   Relation index_relation = RelationIdGetRelation(index->oid);
   if (!RelationIsValid(index_relation)) elog(ERROR, "could not open index %u", index->oid);
   TupleTableSlot* slot = MakeSingleTupleTableSlot(RelationGetDescr(relation), &TTSOpsHeapTuple);
@@ -208,6 +211,7 @@ void rdmacc_check_unique(const QueryDesc* query) {
 
 void rdmacc_check_columns_later(Relation relation, const RdmaccIndex* index, BridgeBytes columns,
                                 const QueryDesc* query) {
+  CHECK(index->unique && columns.size > 0);
   if (memory == nullptr) {
     memory = AllocSetContextCreate(TopTransactionContext, "rdmacc unique checks",
                                    ALLOCSET_DEFAULT_SIZES);

@@ -30,6 +30,7 @@ bool modifies(const QueryDesc* query) {
 /* A query that starts to modify while no other does: older marks are not needed any more. */
 void begin_modifying(const QueryDesc* query) {
   if (!modifies(query)) return;
+  CHECK(modifying_depth >= 0);
   if (modifying_depth++ == 0) rdmacc_write_marks_forget();
 }
 
@@ -70,6 +71,7 @@ void check_uniqueness(const QueryDesc* query) {
 }
 
 void finish(QueryDesc* query) {
+  CHECK(query->estate != nullptr && query->plannedstmt != nullptr);
   const QueryDesc* const outer = rdmacc_running_query();
   const int depth = modifying_depth;
   PG_TRY();
@@ -140,6 +142,7 @@ void executor_finish(QueryDesc* query) {
 }
 
 void executor_end(QueryDesc* query) {
+  CHECK(rdmacc_running_query() != query); /* its memory goes */
   note_foreign_writes(query);
   if (previous_end != nullptr) {
     previous_end(query);

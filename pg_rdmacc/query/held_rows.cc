@@ -16,6 +16,7 @@ RdmaccHeldRows* held_by(DestReceiver* receiver) {
 }
 
 void keep(RdmaccHeldRows* held, TupleTableSlot* slot) {
+  CHECK(held->started && !held->passing);
   if (held->memory == nullptr) {
     held->memory = AllocSetContextCreate(held->parent, "rdmacc held rows", ALLOCSET_DEFAULT_SIZES);
     held->capacity = kRowsInitial;
@@ -29,6 +30,7 @@ void keep(RdmaccHeldRows* held, TupleTableSlot* slot) {
   const MemoryContext previous = MemoryContextSwitchTo(held->memory);
   MinimalTuple row = ExecCopySlotMinimalTuple(slot);
   MemoryContextSwitchTo(previous);
+  CHECK(held->count < held->capacity);
   held->rows[held->count++] = row;
   held->bytes += row->t_len + sizeof(MinimalTuple);
 }
@@ -43,6 +45,7 @@ void forget(RdmaccHeldRows* held) {
 
 /* Begins to pass rows on, with those that are held. False when the receiver wants no more. */
 bool pass(RdmaccHeldRows* held) {
+  CHECK(held->started && !held->passing && held->type != nullptr);
   held->passing = true;
   held->real->rStartup(held->real, held->operation, held->type);
   if (held->count == 0) return true;
@@ -68,6 +71,7 @@ bool receive(TupleTableSlot* slot, DestReceiver* receiver) {
 
 void start(DestReceiver* receiver, int operation, TupleDesc type) {
   RdmaccHeldRows* held = held_by(receiver);
+  CHECK(!held->started && type != nullptr);
   held->started = true;
   held->operation = operation;
   held->type = type;
@@ -82,6 +86,7 @@ void destroy(DestReceiver*) {}
 }  // namespace
 
 void rdmacc_hold_rows(RdmaccHeldRows* held, DestReceiver* real, Size bytes_max) {
+  CHECK(real != nullptr && bytes_max > 0);
   memset(held, 0, sizeof(*held));
   held->receiver.receiveSlot = receive;
   held->receiver.rStartup = start;
@@ -94,6 +99,7 @@ void rdmacc_hold_rows(RdmaccHeldRows* held, DestReceiver* real, Size bytes_max) 
 }
 
 void rdmacc_drop_held_rows(RdmaccHeldRows* held) {
+  CHECK(!held->passing); /* the client has had rows: no other attempt may follow */
   forget(held);
   held->started = false;
 }

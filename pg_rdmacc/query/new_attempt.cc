@@ -49,6 +49,7 @@ void lock_relations(const PlannedStmt* plan) {
 /* The executor's memory is the portal's, and outlives the transaction; what else it has does not.
  */
 void forget_executor(QueryDesc* query) {
+  CHECK(query->estate != nullptr);
   EState* state = query->estate;
   executor.flags = state->es_top_eflags;
   executor.timed = query->totaltime != nullptr;
@@ -80,6 +81,7 @@ void abort_transaction(Portal portal) {
 
 bool rdmacc_begin_attempt(QueryDesc* query, MemoryContext context) {
   Portal portal = ActivePortal;
+  CHECK(portal != nullptr && watched == nullptr);
   /* What others have changed so far they have changed in spite of our locks, which they do not
    * conflict with. The error may have passed locks of PostgreSQL's own. */
   LWLockReleaseAll();
@@ -105,6 +107,7 @@ bool rdmacc_begin_attempt(QueryDesc* query, MemoryContext context) {
 void rdmacc_start_attempt(QueryDesc* query) {
   Portal portal = ActivePortal;
   Snapshot snapshot = GetTransactionSnapshot();
+  CHECK(query->estate == nullptr && portal != nullptr && IsTransactionState());
   if (portal->holdSnapshot != nullptr) {
     snapshot = portal->holdSnapshot = RegisterSnapshot(snapshot);
   }

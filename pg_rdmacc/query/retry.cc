@@ -102,6 +102,7 @@ bool can_be_sent(const RdmaccHeldRows* held) {
   if (!held->started) return true;
   if (held->passing || held->bytes > kSendableBytesMax) return false;
   if (pg_get_client_encoding() != GetDatabaseEncoding()) return false;
+  CHECK(ActivePortal != nullptr && held->type != nullptr);
   const int16* formats = ActivePortal->formats;
   for (int i = 0; i < held->type->natts; i++) {
     const Oid type = TupleDescAttr(held->type, i)->atttypid;
@@ -184,6 +185,7 @@ bool rdmacc_may_run_again(const QueryDesc* query, ScanDirection direction, uint6
 
 void rdmacc_run_with_retries(QueryDesc* query, RdmaccAttempt attempt) {
   const MemoryContext context = CurrentMemoryContext;
+  CHECK(query->dest != nullptr && query->estate != nullptr);
   RdmaccHeldRows held;
   rdmacc_hold_rows(&held, query->dest, static_cast<Size>(work_mem) * 1024);
   query->dest = &held.receiver;
@@ -193,6 +195,7 @@ void rdmacc_run_with_retries(QueryDesc* query, RdmaccAttempt attempt) {
     if (conflict == nullptr) break;
     rdmacc_drop_held_rows(&held);
     if (!rdmacc_begin_attempt(query, context)) ReThrowError(conflict);
+    CHECK(!rdmacc_transaction_used()); /* the attempt that has failed is rolled back */
     FreeErrorData(conflict);
     if (asks_for_exclusive_gate(lost + 1, retries_max)) rdmacc_ask_for_exclusive_gate();
     back_off(lost);

@@ -13,11 +13,17 @@ const TableAmRoutine* routine;
 
 }  // namespace
 
-void rdmacc_set_table_routine(const TableAmRoutine* table_routine) { routine = table_routine; }
+void rdmacc_set_table_routine(const TableAmRoutine* table_routine) {
+  CHECK(routine == nullptr && table_routine != nullptr);
+  routine = table_routine;
+}
 
 Oid rdmacc_access_method(void) { return get_table_am_oid(RDMACC_ACCESS_METHOD, true); }
 
-bool rdmacc_is_ours(Relation relation) { return relation->rd_tableam == routine; }
+bool rdmacc_is_ours(Relation relation) {
+  CHECK(RelationIsValid(relation));
+  return relation->rd_tableam == routine;
+}
 
 bool rdmacc_relation_is_ours(Oid relation) {
   const Oid access_method = rdmacc_access_method();

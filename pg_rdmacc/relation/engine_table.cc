@@ -1,5 +1,6 @@
 #include "pg_rdmacc/relation/engine_table.h"
 
+#include "pg_rdmacc/relation/access_method.h"
 #include "pg_rdmacc/relation/pending_tables.h"
 #include "pg_rdmacc/relation/table_options.h"
 #include "pg_rdmacc/server/attach.h"
@@ -51,9 +52,13 @@ uint64 tablespace_variant(Oid tablespace) {
 
 }  // namespace
 
-void rdmacc_set_table_hooks(const RdmaccTableHooks* table_hooks) { hooks = table_hooks; }
+void rdmacc_set_table_hooks(const RdmaccTableHooks* table_hooks) {
+  CHECK(hooks == nullptr && table_hooks != nullptr);
+  hooks = table_hooks;
+}
 
 void rdmacc_index_spec(Oid tablespace, Oid relfilenode, rdmacc::TableSpec* spec) {
+  CHECK(OidIsValid(MyDatabaseId) && OidIsValid(relfilenode));
   spec->system_id = rdmacc_system_name(tablespace_variant(tablespace));
   spec->database = MyDatabaseId;
   spec->relfilenode = relfilenode;
@@ -64,6 +69,7 @@ void rdmacc_index_spec(Oid tablespace, Oid relfilenode, rdmacc::TableSpec* spec)
 
 void rdmacc_table_spec(Relation relation, Oid relfilenode, const RdmaccKeyLayout* layout,
                        rdmacc::TableSpec* spec) {
+  CHECK(OidIsValid(MyDatabaseId) && OidIsValid(relfilenode));
   uint64 variant = tablespace_variant(relation->rd_rel->reltablespace);
   if (layout->number != 0) variant = hash_combine64(variant, layout->number);
   spec->system_id = rdmacc_system_name(variant);
@@ -88,12 +94,14 @@ uint32 rdmacc_committed_table(Relation relation, const RdmaccKeyLayout* layout) 
                            RelationGetRelationName(relation)),
                     errhint("TRUNCATE the table to use it again.")));
   }
+  CHECK(hooks != nullptr);
   hooks->create_lost_indexes(relation);
   return rdmacc_create_lost_engine_table(&spec);
 }
 
 RdmaccTable* rdmacc_table(Relation relation) {
   rdmacc_enter();
+  CHECK(rdmacc_is_ours(relation)); /* rd_amcache is the access method's */
   auto* cached = static_cast<RdmaccTable*>(relation->rd_amcache);
   if (cached != nullptr && cached->layout_epoch == rdmacc_layout_epoch() &&
       cached->attach_epoch == rdmacc_attach_epoch()) {
@@ -126,6 +134,7 @@ RdmaccTable* rdmacc_table(Relation relation) {
 RdmaccTable* rdmacc_table_to_write(Relation relation) {
   RdmaccTable* table = rdmacc_table(relation);
   if (!table->unsettled) return table;
+  CHECK(hooks != nullptr);
   hooks->settle_layout(relation);
   return rdmacc_table(relation);
 }

@@ -32,6 +32,7 @@ void append_hidden_key(StringInfo key) {
 
 uint32 layout_number(const RdmaccKeyLayout* layout) {
   uint32 number = 0;
+  CHECK(layout->column_count > 0 && layout->column_count <= INDEX_MAX_KEYS);
   for (int i = 0; i < layout->column_count; i++) {
     const RdmaccKeyColumn* column = &layout->columns[i];
     const RdmaccKeyKind kind = rdmacc_key_kind(column->type);
@@ -55,6 +56,7 @@ Oid rdmacc_key_column_type(Oid operator_class_type, Oid attribute_type) {
 }
 
 Oid rdmacc_index_column_type(Relation relation, Relation index, int number) {
+  CHECK(number >= 0 && number < IndexRelationGetNumberOfAttributes(index));
   const AttrNumber attno = index->rd_index->indkey.values[number];
   return attno != 0 ? TupleDescAttr(RelationGetDescr(relation), attno - 1)->atttypid
                     : TupleDescAttr(RelationGetDescr(index), number)->atttypid;
@@ -91,6 +93,8 @@ void rdmacc_catalog_layout(Relation relation, RdmaccKeyLayout* layout) {
 
 void rdmacc_append_key_column(const RdmaccKeyLayout* layout, int column, Oid type, Datum value,
                               StringInfo key) {
+  CHECK(column >= 0 && column < layout->column_count);
+  CHECK(column > 0 || key->len == 0); /* the length of the distribution key is at the beginning */
   const bool distributed = layout->distribution_columns > 0;
   if (distributed && column == 0) appendStringInfoSpaces(key, rdmacc::kDistributionLengthBytes);
   rdmacc_key_append(key, type, layout->columns[column].collation, value);
@@ -101,6 +105,7 @@ void rdmacc_append_key_column(const RdmaccKeyLayout* layout, int column, Oid typ
 }
 
 void rdmacc_table_key(const RdmaccKeyLayout* layout, TupleTableSlot* slot, StringInfo key) {
+  CHECK(key->len == 0 && !TTS_EMPTY(slot));
   if (layout->number == 0) {
     append_hidden_key(key);
     return;

@@ -32,6 +32,7 @@ uint32 layout_epoch = 1;
 
 template <typename Element>
 List* append(List* list, const Element& element) {
+  CHECK(TopTransactionContext != nullptr); /* which the lists go with */
   const MemoryContext previous = MemoryContextSwitchTo(TopTransactionContext);
   auto* copy = static_cast<Element*>(palloc(sizeof(Element)));
   *copy = element;
@@ -41,6 +42,7 @@ List* append(List* list, const Element& element) {
 }
 
 void add_pending(uint32 id, bool created) {
+  CHECK(id != RDMACC_NO_TABLE);
   pending = append(pending, PendingTable{id, GetCurrentTransactionNestLevel(), created, false});
 }
 
@@ -60,6 +62,7 @@ bool create(const rdmacc::TableSpec* spec, uint32* id) {
   rdmacc_pump();
   if (bridge_error()->code == rdmacc::Code::kDuplicateKey) return false;
   rdmacc_check("could not create a table in the rdmacc nodes", nullptr);
+  CHECK(*id != RDMACC_NO_TABLE);
   return true;
 }
 
@@ -92,6 +95,7 @@ void finish(bool committed) {
   ListCell* cell;
   foreach (cell, pending) {
     const auto* table = static_cast<const PendingTable*>(lfirst(cell));
+    CHECK(!committed || table->nest == 1); /* subtransactions have handed on what is theirs */
     const bool goes = committed ? !table->created || table->aborted : table->created;
     if (!goes) continue;
     bridge_start_drop_table(table->id);
@@ -108,6 +112,7 @@ void finish(bool committed) {
 void forget(void) {
   /* The lists' memory goes with the transaction's. */
   if (notes != NIL) layout_epoch++;
+  CHECK(pending == NIL || !bridge_attached()); /* finish() has dropped them */
   pending = notes = seen = NIL;
 }
 
@@ -115,10 +120,12 @@ void subtransaction_committed(int nest) {
   ListCell* cell;
   foreach (cell, pending) {
     auto* table = static_cast<PendingTable*>(lfirst(cell));
+    CHECK(table->nest <= nest);
     if (table->nest >= nest) table->nest = nest - 1;
   }
   foreach (cell, notes) {
     auto* note = static_cast<RdmaccLayoutNote*>(lfirst(cell));
+    CHECK(note->nest <= nest);
     if (note->nest >= nest) note->nest = nest - 1;
   }
 }
@@ -179,6 +186,7 @@ bool rdmacc_created_by_transaction(uint32 id) {
 }
 
 void rdmacc_note_layout(Relation relation, Oid relfilenode, uint32 id, const RdmaccKeyLayout* key) {
+  CHECK(id != RDMACC_NO_TABLE && OidIsValid(relfilenode));
   notes = append(notes, RdmaccLayoutNote{RelationGetRelid(relation), relfilenode, id,
                                          GetCurrentTransactionNestLevel(), *key});
   layout_epoch++;
@@ -195,6 +203,7 @@ const RdmaccLayoutNote* rdmacc_find_layout_note(Oid relfilenode) {
 int rdmacc_layout_note_count(void) { return list_length(notes); }
 
 const RdmaccLayoutNote* rdmacc_layout_note(int number) {
+  CHECK(number >= 0 && number < list_length(notes));
   return static_cast<const RdmaccLayoutNote*>(list_nth(notes, number));
 }
 
@@ -213,6 +222,7 @@ bool rdmacc_transaction_layout(Relation relation, RdmaccTable* table) {
 uint32 rdmacc_layout_epoch(void) { return layout_epoch; }
 
 void rdmacc_note_seen(Oid relfilenode, uint32 table_id) {
+  CHECK(table_id != RDMACC_NO_TABLE);
   ListCell* cell;
   foreach (cell, seen) {
     if (static_cast<const SeenFile*>(lfirst(cell))->relfilenode == relfilenode) return;

@@ -144,6 +144,10 @@ void rdmacc_table_options(Relation relation, RdmaccTableOptions* options) {
 }
 
 bool rdmacc_change_table_options(Oid relation, const RdmaccTableOptions* options) {
+  for (const OptionKind& kind : kOptions) {
+    const int value = options->*kind.field;
+    CHECK(value == kind.by_default || (value >= kind.min && value <= kind.max));
+  }
   RdmaccTableOptions before;
   rdmacc_table_options_of(relation, &before);
   if (memcmp(&before, options, sizeof(before)) == 0) return false;

@@ -14,6 +14,7 @@ namespace {
 
 /* "(id)=(1)"; NULL when the user may not see the values. */
 char* key_description(Relation index, const RdmaccKeyLayout* layout, TupleTableSlot* slot) {
+  CHECK(layout->column_count > 0); /* hidden row ids are never there twice */
   Datum values[INDEX_MAX_KEYS] = {};
   bool nulls[INDEX_MAX_KEYS] = {};
   for (int i = 0; i < layout->column_count; i++) {

@@ -21,6 +21,7 @@ namespace {
 void show_own_write(TupleTableSlot* slot) {
   if (!TTS_IS_HEAPTUPLE(slot)) return;
   HeapTuple tuple = reinterpret_cast<HeapTupleTableSlot*>(slot)->tuple;
+  CHECK(tuple != nullptr);
   HeapTupleHeaderSetXmin(tuple->t_data, GetTopTransactionId());
 }
 
@@ -41,6 +42,7 @@ bool rdmacc_same_bytes(BridgeBytes one, BridgeBytes other) {
 
 void rdmacc_fetch(Relation relation, const RdmaccHandle* handle, Snapshot snapshot,
                   BridgeRow* row) {
+  CHECK(snapshot != nullptr && handle->relation == RelationGetRelid(relation));
   const bool any = snapshot->snapshot_type == SNAPSHOT_ANY;
   if (any && handle->row.found) {
     *row = handle->row;

@@ -59,7 +59,9 @@ RdmaccHandleBlock* add_block(const RdmaccHandleStream* stream) {
   MemoryContext memory =
       AllocSetContextCreate(TopTransactionContext, "rdmacc row handle block", ALLOCSET_SMALL_SIZES);
   const BlockNumber number = next_block++;
-  auto* block = static_cast<RdmaccHandleBlock*>(hash_search(blocks, &number, HASH_ENTER, nullptr));
+  bool found = false;
+  auto* block = static_cast<RdmaccHandleBlock*>(hash_search(blocks, &number, HASH_ENTER, &found));
+  CHECK(!found); /* numbers are not used again in a transaction */
   block->memory = memory;
   block->capacity = kHandlesInitial;
   block->count = 0;
@@ -83,6 +85,7 @@ void disown(RdmaccHandleBlock* block) {
 }
 
 void remove(RdmaccHandleBlock* block) {
+  CHECK(blocks != nullptr && !block->wanted);
   const BlockNumber number = block->number;
   disown(block);
   MemoryContextDelete(block->memory);
@@ -155,6 +158,7 @@ void forget(void) {
 }  // namespace
 
 void rdmacc_handle_stream_begin(RdmaccHandleStream* stream, bool keep) {
+  CHECK(CurrentResourceOwner != nullptr); /* whose end ends the handles */
   stream->current = stream->previous = nullptr;
   stream->owner = CurrentResourceOwner;
   stream->epoch = transaction_epoch;
@@ -170,9 +174,11 @@ void rdmacc_handle_stream_end(RdmaccHandleStream* stream) {
 }
 
 void rdmacc_handle_assign(RdmaccHandleStream* stream, const RdmaccHandle* handle, ItemPointer tid) {
+  CHECK(OidIsValid(handle->relation) && handle->key.data != nullptr && handle->key.size > 0);
   RdmaccHandleBlock* block = block_with_room(stream);
   auto* key = static_cast<char*>(MemoryContextAlloc(block->memory, Max(handle->key.size, 1)));
   memcpy(key, handle->key.data, handle->key.size);
+  CHECK(block->count < block->capacity);
   RdmaccHandle* made = &block->handles[block->count++];
   *made = *handle;
   made->key.data = key;

@@ -45,6 +45,7 @@ bool has_no_wait_mark(const PlannedStmt* statement) {
 LockWaitPolicy policy_of(const void* scan) {
   const QueryDesc* query = rdmacc_running_query();
   if (query == nullptr || !has_no_wait_mark(query->plannedstmt)) return LockWaitBlock;
+  CHECK(query->planstate != nullptr && query->estate != nullptr);
   ScanSearch search = {scan, 0};
   if (!find_scan(query->planstate, &search)) {
     ListCell* cell;
@@ -75,6 +76,7 @@ LockWaitPolicy rdmacc_wait_policy_of_index_scan(const IndexScanDescData* scan) {
 
 bool rdmacc_try_lock_row(Relation relation, uint32 table, BridgeBytes key, bool exclusive,
                          uint32 visible_before, LockWaitPolicy wait_policy, BridgeRow* row) {
+  CHECK(wait_policy != LockWaitBlock); /* such a row is read, and checked at the commit */
   rdmacc::RowLock result = rdmacc::RowLock::kAbsent;
   row->found = false;
   rdmacc_enter();

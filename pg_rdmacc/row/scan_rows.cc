@@ -37,6 +37,7 @@ void rdmacc_rows_begin(RdmaccRows* rows, uint32 table, uint32 visible_before) {
 }
 
 const BridgeRow* rdmacc_rows_next(RdmaccRows* rows, Relation relation) {
+  CHECK(rows->next <= rows->count && (rows->scan != nullptr || rows->count == 0));
   if (rows->next < rows->count) return &rows->batch[rows->next++];
   if (rows->ended) return nullptr;
   rdmacc_enter();
@@ -81,6 +82,7 @@ bool may_fit(Relation relation) {
 
 /* One allocation: the row, then its bytes. */
 const BridgeRow* copy_of(MemoryContext context, const BridgeRow* row) {
+  CHECK(row->found && row->row.data != nullptr);
   auto* copy = static_cast<BridgeRow*>(
       MemoryContextAlloc(context, sizeof(BridgeRow) + row->key.size + row->row.size));
   auto* bytes = reinterpret_cast<char*>(copy + 1);
@@ -126,6 +128,7 @@ void rdmacc_ordered_rows_begin(RdmaccOrderedRows* ordered_rows, Relation relatio
 }
 
 const BridgeRow* rdmacc_ordered_rows_next(RdmaccOrderedRows* ordered_rows, Relation relation) {
+  CHECK(ordered_rows->next <= ordered_rows->count);
   if (ordered_rows->context != nullptr && ordered_rows->gathered == nullptr &&
       gather(ordered_rows, relation)) {
     std::sort(ordered_rows->gathered, ordered_rows->gathered + ordered_rows->count,

@@ -10,6 +10,7 @@ extern "C" {
 
 void rdmacc_slot_store(TupleTableSlot* slot, Relation relation, const BridgeRow* row,
                        const ItemPointerData* tid) {
+  CHECK(row->found && row->row.data != nullptr);
   const MemoryContext previous = MemoryContextSwitchTo(slot->tts_mcxt);
   HeapTuple tuple = rdmacc_row_decode(row->row);
   MemoryContextSwitchTo(previous);
@@ -25,6 +26,7 @@ void rdmacc_slot_store(TupleTableSlot* slot, Relation relation, const BridgeRow*
 }
 
 void rdmacc_slot_set_tid(TupleTableSlot* slot, Relation relation, const ItemPointerData* tid) {
+  CHECK(ItemPointerIsValid(tid));
   slot->tts_tid = *tid;
   slot->tts_tableOid = RelationGetRelid(relation);
   if (!TTS_IS_HEAPTUPLE(slot)) return;

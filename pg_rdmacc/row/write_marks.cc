@@ -29,6 +29,7 @@ HTAB* marks;
 MemoryContext memory; /* of the marks */
 
 void create(void) {
+  CHECK(marks == nullptr && TopTransactionContext != nullptr);
   memory =
       AllocSetContextCreate(TopTransactionContext, "rdmacc write marks", ALLOCSET_DEFAULT_SIZES);
   HASHCTL control = {};
@@ -56,6 +57,7 @@ StringInfoData updated_key;
 }  // namespace
 
 void rdmacc_write_mark(uint32 table, BridgeBytes key, CommandId command) {
+  CHECK(command != InvalidCommandId && key.size > 0);
   if (marks == nullptr) create();
   const RdmaccKeyId wanted = rdmacc_key_id(table, key);
   const SubTransactionId subtransaction = GetCurrentSubTransactionId();
@@ -73,6 +75,7 @@ void rdmacc_write_mark(uint32 table, BridgeBytes key, CommandId command) {
 }
 
 bool rdmacc_write_marked_since(uint32 table, BridgeBytes key, CommandId command, CommandId* at) {
+  CHECK(at != nullptr);
   if (marks == nullptr) return false;
   const RdmaccKeyId wanted = rdmacc_key_id(table, key);
   auto* mark = static_cast<Mark*>(hash_search(marks, &wanted, HASH_FIND, nullptr));
@@ -88,6 +91,7 @@ void rdmacc_write_marks_forget(void) {
 }
 
 void rdmacc_note_updated(Relation relation, BridgeBytes key) {
+  CHECK(key.data != nullptr && key.size > 0);
   if (updated_key.data == nullptr) {
     const MemoryContext previous = MemoryContextSwitchTo(TopMemoryContext);
     initStringInfo(&updated_key);

@@ -35,6 +35,7 @@ bool interrupted(void) { return INTERRUPTS_PENDING_CONDITION(); }
 
 /* `why` may be NULL. */
 void wait_for_nodes(int64 deadline_us, const char* why) {
+  CHECK(!bridge_txn_active()); /* no locks are held that long */
   if (rdmacc_now_us() >= deadline_us) {
     if (rdmacc_nodes_are_remote()) rdmacc_raise_nodes_away(why);
     ereport(ERROR, (errcode(ERRCODE_CANNOT_CONNECT_NOW), errmsg("the rdmacc nodes are not up yet"),
@@ -52,7 +53,10 @@ int64 rdmacc_now_us(void) {
   return static_cast<int64>(INSTR_TIME_GET_MICROSEC(now));
 }
 
-void rdmacc_at_exit(void (*end_transaction)(void)) { at_exit_first = end_transaction; }
+void rdmacc_at_exit(void (*end_transaction)(void)) {
+  CHECK(at_exit_first == nullptr && end_transaction != nullptr);
+  at_exit_first = end_transaction;
+}
 
 uint32 rdmacc_attach_epoch(void) { return epoch; }
 
@@ -96,6 +100,7 @@ void rdmacc_ensure_attached(void) {
   while (remote && !rdmacc_remote_nodes_serve()) {
     wait_for_nodes(deadline_us, nullptr);
   }
+  CHECK(bridge_attached() && !bridge_txn_active());
   rdmacc_set_worker_pid(bridge_worker_id(), MyProcPid);
   joined = true;
   again = false;

@@ -67,6 +67,7 @@ bool cluster_file_read(ClusterFile* file) {
 }
 
 void cluster_file_write(const ClusterFile* file) {
+  CHECK(file->name[0] != '\0' && file->nodes >= 0 && file->nodes <= RDMACC_NODES_MAX);
   FILE* stream = AllocateFile(kNewPath, "w");
   if (stream == nullptr) {
     ereport(ERROR,

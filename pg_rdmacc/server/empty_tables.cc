@@ -27,6 +27,7 @@ List* databases_left;                  /* Oids, in TopMemoryContext */
 BackgroundWorkerHandle* worker_handle; /* of the database being looked at */
 
 void launch_for(Oid database) {
+  CHECK(worker_handle == nullptr && OidIsValid(database)); /* one at a time */
   worker_handle = rdmacc_launch_worker("rdmacc_empty_tables_main", "rdmacc empty tables check",
                                        ObjectIdGetDatum(database));
 }
@@ -47,6 +48,7 @@ uint64 count_tables(void) {
 }  // namespace
 
 void rdmacc_empty_tables_start(void) {
+  CHECK(!IsTransactionState());
   StartTransactionCommand();
   Relation catalog = table_open(DatabaseRelationId, AccessShareLock);
   TableScanDesc scan = table_beginscan_catalog(catalog, 0, nullptr);

@@ -11,7 +11,16 @@ int conflict_protocol = kNoConflict; /* under which this transaction has raised 
 
 }  // namespace
 
-void rdmacc_note_conflict(int protocol) { conflict_protocol = protocol; }
+void rdmacc_check_failed(const char* condition, const char* file, int line) {
+  ereport(PANIC, (errcode(ERRCODE_INTERNAL_ERROR),
+                  errmsg_internal("rdmacc: CHECK(%s) failed at %s:%d", condition, file, line)));
+  pg_unreachable();
+}
+
+void rdmacc_note_conflict(int protocol) {
+  CHECK(protocol >= 0); /* the transaction is in the engine */
+  conflict_protocol = protocol;
+}
 
 int rdmacc_conflict_protocol(void) { return conflict_protocol; }
 
@@ -25,6 +34,7 @@ void rdmacc_check(const char* action, const char* relation) {
 
 void rdmacc_raise(const BridgeError* error, int protocol, const char* action,
                   const char* relation) {
+  CHECK(error->code != rdmacc::Code::kOk && action != nullptr);
   switch (error->code) {
     case rdmacc::Code::kAborted:
     case rdmacc::Code::kUnavailable:

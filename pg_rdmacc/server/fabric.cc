@@ -53,6 +53,7 @@ bool rdmacc_nodes_are_remote(void) {
 }
 
 const BridgeFabric* rdmacc_fabric_description(void) {
+  CHECK(rdmacc_fabric != nullptr && rdmacc_worker_ids() > 0); /* the settings are defined */
   memset(&description, 0, sizeof(description));
   description.kind = rdmacc_fabric;
   description.cluster = rdmacc_cluster_name();
@@ -72,6 +73,7 @@ const BridgeFabric* rdmacc_fabric_description(void) {
 }
 
 void rdmacc_describe_local(const char* kind, const char* name, int nodes, BridgeFabric* fabric) {
+  CHECK(kind != nullptr && name != nullptr && fabric != nullptr);
   memset(fabric, 0, sizeof(*fabric));
   fabric->kind = kind;
   fabric->cluster = name;
@@ -86,6 +88,7 @@ void rdmacc_describe_local(const char* kind, const char* name, int nodes, Bridge
     length += static_cast<size_t>(snprintf(list + length, sizeof(list) - length, "%slocalhost:%d",
                                            node == 0 ? "" : ",", node + 1));
   }
+  CHECK(length > 0 && length < sizeof(list)); /* no address is cut off */
   fabric->node_list = list;
 }
 

@@ -85,6 +85,7 @@ bool check_protocol(int* newval, void** extra, GucSource source) {
 }
 
 void assign_protocol(int, void* extra) {
+  CHECK(extra != nullptr);
   rdmacc_protocol = static_cast<const ProtocolExtra*>(extra)->sampled;
 }
 
@@ -113,6 +114,7 @@ bool check_stages(char** newval, void** extra, GucSource source) {
 }
 
 void assign_stages(const char*, void* extra) {
+  CHECK(extra != nullptr);
   const auto* stages = static_cast<const StagesExtra*>(extra);
   rdmacc_stages_auto = stages->automatic;
   rdmacc_stages_code = stages->code;
@@ -171,6 +173,7 @@ void define_protocol(void) {
     if (!bridge_protocol_available(number)) continue;
     protocol_entries[count++] = {bridge_protocol_name(number), number, false};
   }
+  CHECK(count > 0 && !bridge_protocol_available(kProtocolsMax)); /* all have their place */
   protocol_entries[count] = {nullptr, 0, false};
   int boot = bridge_parse_protocol(kDefaultProtocol);
   if (!bridge_protocol_available(boot) && count > 0) boot = protocol_entries[0].val;
@@ -189,6 +192,7 @@ void define_lock_mode(void) {
     lock_mode_entries[count] = {bridge_lock_mode_name(count), count, false};
     ++count;
   }
+  CHECK(count > 0 && count < kLockModesMax);
   lock_mode_entries[count] = {nullptr, 0, false};
   DefineCustomEnumVariable(
       "rdmacc.lock_mode", "How nowait locks rows that a transaction has only read.",

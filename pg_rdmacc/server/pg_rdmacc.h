@@ -10,6 +10,7 @@ extern "C" {
 }
 
 #include "pg_rdmacc/bridge/engine_bridge.h"
+#include "pg_rdmacc/server/check.h"
 
 extern "C" {
 

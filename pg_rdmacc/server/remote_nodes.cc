@@ -34,6 +34,7 @@ void address_of(int node, char* text, size_t text_bytes) {
 }
 
 void publish(int node, bool answers, const char* why) {
+  CHECK(node >= 0 && node < RDMACC_NODES_MAX && (answers || why != nullptr));
   RdmaccNodeStatus* status = &rdmacc_control->nodes[node];
   const uint32 state = answers ? RDMACC_NODE_REMOTE : RDMACC_NODE_AWAY;
   const uint32 before = pg_atomic_read_u32(&status->state);
@@ -107,6 +108,7 @@ void look(bool file_was_known) {
 }  // namespace
 
 void rdmacc_watch_remote_nodes(void (*sleep_ms)(long)) {
+  CHECK(sleep_ms != nullptr && rdmacc_nodes_are_remote());
   const bool known = cluster_file_read(&file);
   if (!bridge_watch_open(rdmacc_fabric_description())) {
     ereport(ERROR, (errmsg("could not watch the rdmacc nodes"),
@@ -132,6 +134,7 @@ void rdmacc_watch_remote_nodes(void (*sleep_ms)(long)) {
 }
 
 bool rdmacc_node_answers(int node) {
+  CHECK(rdmacc_control != nullptr && node >= 0 && node < RDMACC_NODES_MAX);
   return pg_atomic_read_u32(&rdmacc_control->nodes[node].state) == RDMACC_NODE_REMOTE;
 }
 
@@ -185,6 +188,7 @@ void rdmacc_raise_nodes_away(const char* why) {
 }
 
 void rdmacc_raise_refused(const char* why) {
+  CHECK(why != nullptr);
   ereport(
       ERROR,
       (errcode(ERRCODE_SQLSERVER_REJECTED_ESTABLISHMENT_OF_SQLCONNECTION),

@@ -45,6 +45,7 @@ void request_shmem(void) {
 }
 
 void startup_worker_pids(void) {
+  CHECK(rdmacc_worker_ids() > 0);
   bool found = false;
   worker_pids = static_cast<pg_atomic_uint32*>(
       ShmemInitStruct("rdmacc worker pids", worker_pids_bytes(), &found));
@@ -56,6 +57,7 @@ void startup_worker_pids(void) {
 
 /* PostgreSQL aligns the block to a line of the processor's cache. */
 void startup_statistics(void) {
+  CHECK(worker_pids != nullptr); /* in this order in every process */
   bool found = false;
   void* memory = ShmemInitStruct("rdmacc statistics", bridge_stats_bytes(), &found);
   if (!found) bridge_stats_format(memory);
@@ -89,6 +91,7 @@ void startup_shmem(void) {
 }  // namespace
 
 void rdmacc_shmem_init(void) {
+  CHECK(rdmacc_control == nullptr && cluster_name[0] == '\0'); /* once in the postmaster */
   draw_cluster_name();
   previous_request_hook = shmem_request_hook;
   shmem_request_hook = request_shmem;

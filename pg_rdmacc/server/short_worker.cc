@@ -16,6 +16,7 @@ BackgroundWorkerHandle* resolver; /* NULL: not started, or ended */
 BackgroundWorkerHandle* rdmacc_launch_worker(const char* function, const char* name,
                                              Datum argument) {
   BackgroundWorker worker = {};
+  CHECK(strlen(function) < sizeof(worker.bgw_function_name));
   worker.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION;
   worker.bgw_start_time = BgWorkerStart_RecoveryFinished;
   worker.bgw_restart_time = BGW_NEVER_RESTART;
@@ -37,6 +38,7 @@ void rdmacc_note_doubt(void) {
 }
 
 void rdmacc_resolver_step(void) {
+  CHECK(rdmacc_control != nullptr);
   if (resolver != nullptr) {
     pid_t pid = 0;
     if (GetBackgroundWorkerPid(resolver, &pid) != BGWH_STOPPED) return;

@@ -35,6 +35,7 @@ bool find_program(char* path) {
 
 /* Fills the control block's entry, which views and waiting sessions read. */
 void publish(const SupervisedNode* node) {
+  CHECK(rdmacc_control != nullptr && node->number >= 0 && node->number < RDMACC_NODES_MAX);
   RdmaccNodeStatus* status = &rdmacc_control->nodes[node->number];
   pg_atomic_write_u32(&status->pid, static_cast<uint32>(node->process.pid));
   pg_atomic_write_u32(&status->restarts, node->restarts);
@@ -66,6 +67,7 @@ bool spawn(SupervisedNode* node, const char* program, bool create_cluster) {
     snprintf(text[count++], kArgumentBytes, "--workers-max=%d", rdmacc_worker_ids());
     if (create_cluster) snprintf(text[count++], kArgumentBytes, "--create");
   }
+  CHECK(count <= static_cast<int>(lengthof(text)));
   char* arguments[lengthof(text) + 2] = {};
   for (int i = 0; i < count; ++i) arguments[i] = text[i];
   char no_huge_pages[] = "--no-huge-pages";
@@ -108,6 +110,7 @@ bool has_ended(SupervisedNode* node, char* how, size_t how_bytes) {
 }
 
 void note_ended(SupervisedNode* node, const char* how) {
+  CHECK(node->process.pid > 0);
   ereport(LOG, (errmsg("rdmacc node %d (process %d) %s", node->number,
                        static_cast<int>(node->process.pid), how),
                 node->ready ? errdetail("It is started again on its memory.") : 0));
@@ -130,6 +133,7 @@ void note_ended(SupervisedNode* node, const char* how) {
 }
 
 bool check_ready(SupervisedNode* node) {
+  CHECK(node->child && node->ready_fd >= 0);
   if (process_said_ready(node->ready_fd)) {
     node->ready = true;
     publish(node);
@@ -155,6 +159,7 @@ void supervised_node_init(SupervisedNode* node, int number) {
 }
 
 bool supervised_node_adopt(SupervisedNode* node, ProcessIdentity process, uint32 restarts) {
+  CHECK(node->process.pid == 0 && node->ready_fd < 0);
   node->restarts = restarts;
   if (!process_alive(process)) return false;
   node->process = process;
@@ -167,6 +172,7 @@ bool supervised_node_adopt(SupervisedNode* node, ProcessIdentity process, uint32
 }
 
 void supervised_node_start(SupervisedNode* node, bool create_cluster) {
+  CHECK(node->process.pid == 0 && node->ready_fd < 0); /* or the one before was lost sight of */
   char program[MAXPGPATH];
   if (!find_program(program)) {
     ereport(WARNING, (errcode_for_file_access(), errmsg("could not find program \"%s\"", program),

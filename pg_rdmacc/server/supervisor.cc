@@ -78,6 +78,7 @@ void save_cluster_file(bool stopped) {
 
 /* Ends what is left of a cluster whose postmaster is gone. */
 void remove_leftovers(const ClusterFile* file) {
+  CHECK(file->name[0] != '\0');
   if (file->stopped || file->stamp != 0) return;
   if (process_alive(file->postmaster) && file->postmaster.pid != PostmasterPid) {
     /* A copy of another server's data directory: the cluster is that server's. */
@@ -139,6 +140,7 @@ void create_cluster(void) {
 
 /* After a crash restart of the server: the same postmaster, so the same name. */
 void adopt_cluster(const ClusterFile* file) {
+  CHECK(file->nodes == rdmacc_nodes);
   for (int i = 0; i < rdmacc_nodes; ++i) {
     const bool alive = supervised_node_adopt(&nodes[i], file->processes[i], file->restarts[i]);
     if (!alive) supervised_node_start(&nodes[i], false);
@@ -239,6 +241,7 @@ void stop_cluster(void) {
 }  // namespace
 
 void rdmacc_supervisor_register(void) {
+  CHECK(process_shared_preload_libraries_in_progress); /* later ones would be ignored */
   BackgroundWorker worker = {};
   worker.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION;
   worker.bgw_start_time = BgWorkerStart_RecoveryFinished;
@@ -257,6 +260,7 @@ void rdmacc_supervisor_main(Datum) {
   BackgroundWorkerUnblockSignals();
   BackgroundWorkerInitializeConnection(nullptr, nullptr, 0);
 
+  CHECK(rdmacc_control != nullptr && rdmacc_nodes >= 1 && rdmacc_nodes <= RDMACC_NODES_MAX);
   if (rdmacc_nodes_are_remote()) {
     rdmacc_note_doubt();
     ClusterFile earlier;

@@ -38,6 +38,7 @@ uint64 last_number;
 MemoryContext memory; /* of the table and the keys */
 
 void create(void) {
+  CHECK(deferred == nullptr && TopTransactionContext != nullptr);
   memory = AllocSetContextCreate(TopTransactionContext, "rdmacc deferred key checks",
                                  ALLOCSET_DEFAULT_SIZES);
   HASHCTL control = {};
@@ -92,6 +93,7 @@ bool was_there_before(Relation relation, uint32 table, BridgeBytes key, CommandI
 }
 
 void raise_stayed(const DeferredCheck* row) {
+  CHECK(OidIsValid(row->relation) && row->key.size > 0);
   Relation relation = table_open(row->relation, NoLock);
   const RdmaccTable table = *rdmacc_table(relation);
   TupleTableSlot* slot = MakeSingleTupleTableSlot(RelationGetDescr(relation), &TTSOpsHeapTuple);
@@ -112,6 +114,7 @@ void forget(void) {
 
 bool rdmacc_defer_key_check(Relation relation, const RdmaccTable* table, BridgeBytes key,
                             CommandId cid) {
+  CHECK(table->key.number != 0 && key.size > 0); /* hidden row ids are never taken */
   const QueryDesc* query = rdmacc_running_query();
   CommandId at = InvalidCommandId;
   /* A row that this command has written already stays where it is. */
@@ -150,6 +153,7 @@ bool rdmacc_settle_taken_key(uint32 table, BridgeBytes key, uint32 visible_befor
 }
 
 void rdmacc_check_deferred_keys(const QueryDesc* query) {
+  CHECK(query != nullptr);
   if (deferred == nullptr) return;
   bool others = false;
   DeferredCheck stayed = {};

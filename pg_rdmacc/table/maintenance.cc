@@ -4,6 +4,7 @@
 #include "pg_rdmacc/ddl/table_files.h"
 #include "pg_rdmacc/index/index_build.h"
 #include "pg_rdmacc/index/secondary_indexes.h"
+#include "pg_rdmacc/relation/access_method.h"
 #include "pg_rdmacc/relation/row_estimate.h"
 #include "pg_rdmacc/table/modify.h"
 #include "pg_rdmacc/table/seq_scan.h"
@@ -71,6 +72,7 @@ void create_init_fork(SMgrRelation file, const RelFileNode* node) {
 void rdmacc_relation_set_new_filenode(Relation rel, const RelFileNode* newrnode, char persistence,
                                       TransactionId* freezeXid, MultiXactId* minmulti) {
   if (persistence == RELPERSISTENCE_TEMP) refuse_temporary();
+  CHECK(OidIsValid(newrnode->relNode));
   *freezeXid = InvalidTransactionId;
   *minmulti = InvalidMultiXactId;
   SMgrRelation file = RelationCreateStorage(*newrnode, persistence, true);
@@ -99,6 +101,7 @@ void rdmacc_relation_copy_for_cluster(Relation OldTable, Relation NewTable, Rela
   *xid_cutoff = InvalidTransactionId; /* rows have no transaction ids */
   *multi_cutoff = InvalidMultiXactId;
   *num_tuples = *tups_vacuumed = *tups_recently_dead = 0;
+  CHECK(rdmacc_is_ours(OldTable) && rdmacc_is_ours(NewTable));
   const CommandId command = GetCurrentCommandId(true);
   TupleTableSlot* slot = table_slot_create(OldTable, nullptr);
   TableScanDesc scan = rdmacc_scan_begin(OldTable, SnapshotAny, 0, nullptr, nullptr, 0);
@@ -148,6 +151,7 @@ bool rdmacc_scan_analyze_next_tuple(TableScanDesc base, TransactionId, double* l
                                     double* deadrows, TupleTableSlot* slot) {
   auto* scan = reinterpret_cast<RdmaccScan*>(base);
   (void)deadrows;
+  CHECK(scan->sample_rows_per_block > 0); /* a block was begun */
   if (!scan->sample_last_block && scan->sample_rows_left == 0) return false;
   if (!rdmacc_scan_next(scan, slot)) return false;
   if (scan->sample_rows_left > 0) scan->sample_rows_left--;

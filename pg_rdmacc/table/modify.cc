@@ -34,6 +34,7 @@ MemoryContext enter_workspace(void) {
     workspace = AllocSetContextCreate(TopMemoryContext, "rdmacc write", ALLOCSET_DEFAULT_SIZES);
   }
   if (rdmacc_index_row_is_computed()) return CurrentMemoryContext;
+  CHECK(CurrentMemoryContext != workspace); /* what the caller has there would be gone */
   MemoryContextReset(workspace);
   return MemoryContextSwitchTo(workspace);
 }
@@ -78,6 +79,7 @@ bool insert_row(Relation rel, const RdmaccTable* table, BridgeBytes key, TupleTa
 }
 
 void insert(Relation rel, TupleTableSlot* slot, CommandId cid, bool speculative) {
+  CHECK(!TTS_EMPTY(slot) && cid != InvalidCommandId);
   RdmaccTable* cached = rdmacc_table_to_write(rel);
   rdmacc_override_indexes(rel, cached);
   const RdmaccTable table = *rdmacc_table(rel);
@@ -115,6 +117,7 @@ bool take_key(Relation rel, const RdmaccTable* table, BridgeBytes key, TupleTabl
 }
 
 void remove_row(Relation rel, const RdmaccHandle* handle, CommandId cid) {
+  CHECK(handle->relation == RelationGetRelid(rel) && cid != InvalidCommandId);
   if (rdmacc_settle_taken_key(handle->table, handle->key, handle->visible_before)) {
     rdmacc_write_mark(handle->table, handle->key, cid);
     return; /* another row has its key by now, and its index entries are gone */
@@ -142,6 +145,7 @@ bool rdmacc_modified_by_own_command(const RdmaccHandle* handle, ItemPointer tid,
                                     TM_FailureData* tmfd) {
   CommandId at = InvalidCommandId;
   if (!rdmacc_write_marked_since(handle->table, handle->key, cid, &at)) return false;
+  CHECK(at >= cid);
   tmfd->ctid = *tid;
   /* MERGE must not meet a row twice, and tells that it has by an xmax that is our XID. */
   const QueryDesc* query = rdmacc_running_query();
@@ -153,6 +157,7 @@ bool rdmacc_modified_by_own_command(const RdmaccHandle* handle, ItemPointer tid,
 }
 
 void rdmacc_put_row(Relation rel, const RdmaccHandle* handle, BridgeBytes row, CommandId cid) {
+  CHECK(handle->relation == RelationGetRelid(rel) && row.data != nullptr);
   rdmacc_enter_write(cid);
   bridge_start_put(handle->table, handle->key, row);
   rdmacc_pump();
@@ -233,6 +238,7 @@ TM_Result rdmacc_tuple_update(Relation rel, ItemPointer otid, TupleTableSlot* sl
 }
 
 void rdmacc_remove_all_rows(Relation rel, CommandId cid) {
+  CHECK(cid != InvalidCommandId);
   const RdmaccTable table = *rdmacc_table(rel);
   RdmaccRows rows;
   rdmacc_rows_begin(&rows, table.id, RDMACC_EVERY_COMMAND);

@@ -1,5 +1,6 @@
 #include "pg_rdmacc/table/seq_scan.h"
 
+#include "pg_rdmacc/relation/access_method.h"
 #include "pg_rdmacc/relation/engine_table.h"
 #include "pg_rdmacc/relation/row_estimate.h"
 #include "pg_rdmacc/row/row_lock.h"
@@ -22,6 +23,7 @@ namespace {
 enum HistoryColumn { kVersion, kKey, kRow, kHistoryColumns };
 
 void start(RdmaccScan* scan) {
+  CHECK(!scan->started && RelationIsValid(scan->base.rs_rd));
   Relation relation = scan->base.rs_rd;
   const Snapshot snapshot = scan->base.rs_snapshot;
   const uint32 visible_before =
@@ -43,6 +45,7 @@ void start(RdmaccScan* scan) {
 }
 
 void store_row(RdmaccScan* scan, const BridgeRow* row, TupleTableSlot* slot) {
+  CHECK(scan->started); /* or the handles had no owner */
   const RdmaccHandle handle = {
       .relation = RelationGetRelid(scan->base.rs_rd),
       .table = scan->rows.rows.table,
@@ -64,6 +67,7 @@ void stop(RdmaccScan* scan) {
 /* ---- A scrollable cursor's history */
 
 void history_begin(RdmaccHistory* history) {
+  CHECK(history->store == nullptr);
   TupleDesc descriptor = CreateTemplateTupleDesc(kHistoryColumns);
   TupleDescInitEntry(descriptor, kVersion + 1, "version", INT8OID, -1, 0);
   TupleDescInitEntry(descriptor, kKey + 1, "key", BYTEAOID, -1, 0);
@@ -101,6 +105,7 @@ void history_append(RdmaccHistory* history, const BridgeRow* row) {
 /* A row that was passed before, in either direction. */
 bool history_next(RdmaccScan* scan, bool forward, TupleTableSlot* slot) {
   RdmaccHistory* history = &scan->history;
+  CHECK(history->slot != nullptr);
   if (tuplestore_ateof(history->store)) {
     if (forward) return false;
     /* The row returned last is the store's last one, unless the scan has run beyond it. */
@@ -125,6 +130,7 @@ TableScanDesc rdmacc_scan_begin(Relation rel, Snapshot snapshot, int nkeys, stru
   if (nkeys != 0 || (pscan != nullptr && IsParallelWorker())) {
     elog(ERROR, "this kind of scan is not supported on rdmacc tables");
   }
+  CHECK(rdmacc_is_ours(rel));
   RelationIncrementReferenceCount(rel);
   auto* scan = static_cast<RdmaccScan*>(palloc0(sizeof(RdmaccScan)));
   scan->base.rs_rd = rel;
@@ -186,11 +192,13 @@ bool rdmacc_scan_getnextslot(TableScanDesc base, ScanDirection direction, TupleT
 }
 
 bool rdmacc_scan_bitmap_next_block(TableScanDesc scan, struct TBMIterateResult* page) {
+  CHECK((scan->rs_flags & SO_TYPE_BITMAPSCAN) != 0);
   return rdmacc_bitmap_scan_next_block(reinterpret_cast<RdmaccScan*>(scan)->bitmap, scan, page);
 }
 
 bool rdmacc_scan_bitmap_next_tuple(TableScanDesc scan, struct TBMIterateResult* page,
                                    TupleTableSlot* slot) {
+  CHECK((scan->rs_flags & SO_TYPE_BITMAPSCAN) != 0);
   return rdmacc_bitmap_scan_next_tuple(reinterpret_cast<RdmaccScan*>(scan)->bitmap, scan, page,
                                        slot);
 }

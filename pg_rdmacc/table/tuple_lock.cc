@@ -73,6 +73,7 @@ TM_Result read_row(Relation rel, const RdmaccHandle* handle, Snapshot snapshot, 
 TM_Result rdmacc_tuple_lock(Relation rel, ItemPointer tid, Snapshot snapshot, TupleTableSlot* slot,
                             CommandId cid, LockTupleMode mode, LockWaitPolicy wait_policy,
                             uint8 flags, TM_FailureData* tmfd) {
+  CHECK(snapshot != nullptr && cid != InvalidCommandId && tmfd != nullptr);
   const RdmaccHandle handle = *rdmacc_handle_get(tid, rel);
   tmfd->traversed = false;
   if (handle.visible_before == RDMACC_EVERY_COMMAND) {
@@ -93,6 +94,7 @@ TM_Result rdmacc_tuple_lock(Relation rel, ItemPointer tid, Snapshot snapshot, Tu
     tmfd->cmax = cid;
     return TM_SelfModified;
   }
+  CHECK(row.found);
   rdmacc_slot_store(slot, rel, &row, &row_tid);
   if (writes) rdmacc_put_row(rel, &handle, row.row, cid);
   return TM_Ok;

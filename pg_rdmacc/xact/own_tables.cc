@@ -59,6 +59,7 @@ bool rdmacc_is_own_name(uint64 system_name) {
 }
 
 int rdmacc_own_tables(rdmacc::ListedTable** own) {
+  CHECK(own != nullptr);
   rdmacc_ensure_attached();
   bridge_start_list_tables();
   rdmacc_pump();
@@ -113,6 +114,7 @@ Oid relfilenode_of(HeapTuple tuple) {
 
 /* Of all rows that are committed now, in the caller's memory context. */
 List* oids_in(Oid catalog_id, OidOfTuple oid_of) {
+  CHECK(!IsTransactionState()); /* one of its own: rows that are committed now */
   const MemoryContext result = CurrentMemoryContext;
   List* oids = NIL;
   StartTransactionCommand();
@@ -147,6 +149,7 @@ bool contains(const List* sorted, Oid oid) {
 }
 
 void drop(const rdmacc::ListedTable& table) {
+  CHECK(rdmacc_is_own_name(table.system_id)); /* other servers' tables are in the same nodes */
   bridge_start_drop_table(table.id);
   rdmacc_pump();
   const rdmacc::Code code = bridge_error()->code;
@@ -172,6 +175,7 @@ bool ended(const VirtualTransactionId* transactions, int count) {
 }
 
 bool transactions_have_ended(void) {
+  CHECK(!IsTransactionState()); /* or it would wait for itself */
   StartTransactionCommand();
   int count = 0;
   const VirtualTransactionId* transactions =
@@ -183,6 +187,7 @@ bool transactions_have_ended(void) {
 
 /* Of the tables those of this database that pg_class does not know. */
 int keep_unknown(rdmacc::ListedTable* tables, int count) {
+  CHECK(OidIsValid(MyDatabaseId));
   const List* known = oids_in(RelationRelationId, relfilenode_of);
   int kept = 0;
   for (int i = 0; i < count; i++) {

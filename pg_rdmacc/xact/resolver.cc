@@ -32,6 +32,7 @@ constexpr int kQuietRemoteMs = 60'000;
 constexpr int kAskAgainMsMax = 60'000; /* nodes that do not answer for so long end the worker */
 
 void decide(const BridgeInDoubt& doubt) {
+  CHECK(doubt.system_id == GetSystemIdentifier()); /* pg_xact knows no other server's */
   const RdmaccOutcome outcome = rdmacc_outcome_of(doubt.xid);
   if (outcome != RDMACC_OUTCOME_COMMITTED && outcome != RDMACC_OUTCOME_ABORTED) return;
   const bool commit = outcome == RDMACC_OUTCOME_COMMITTED;
@@ -65,6 +66,7 @@ int look(void) {
 }
 
 void work(void) {
+  CHECK(rdmacc_control != nullptr);
   const int quiet_ms = rdmacc_nodes_are_remote() ? kQuietRemoteMs : kQuietLocalMs;
   uint32 noted = pg_atomic_read_u32(&rdmacc_control->doubts);
   TimestampTz since = GetCurrentTimestamp(); /* of the last answer, or of the last doubt */

@@ -17,6 +17,7 @@ const QueryDesc* rdmacc_running_query(void) { return running; }
 
 bool rdmacc_query_needs_handles(Relation relation) {
   if (running == nullptr) return false;
+  CHECK(RelationIsValid(relation));
   const PlannedStmt* statement = running->plannedstmt;
   const Oid relid = RelationGetRelid(relation);
   ListCell* cell;

@@ -46,6 +46,7 @@ void rdmacc_savepoint_before_write(void) {
   const int nest = GetCurrentTransactionNestLevel();
   if (nest <= 1) return;
   if (savepoint_count > 0 && savepoints[savepoint_count - 1].nest == nest) return;
+  CHECK(savepoint_count == 0 || savepoints[savepoint_count - 1].nest < nest);
   reserve(&savepoints, &savepoint_capacity, savepoint_count);
   savepoints[savepoint_count].nest = nest;
   savepoints[savepoint_count].level = bridge_savepoint();
@@ -67,12 +68,14 @@ bool rdmacc_subtransaction_aborted(SubTransactionId subtransaction) {
 }
 
 void rdmacc_savepoint_started(SubTransactionId subtransaction) {
+  CHECK(subtransaction > newest_subtransaction);
   newest_subtransaction = subtransaction;
 }
 
 void rdmacc_savepoint_committed(int nest) {
   if (savepoint_count == 0 || savepoints[savepoint_count - 1].nest < nest) return;
   Savepoint* top = &savepoints[savepoint_count - 1];
+  CHECK(top->nest == nest); /* inner ones have been committed into this one */
   const int parent = nest - 1;
   const bool parent_has_own =
       parent <= 1 || (savepoint_count > 1 && savepoints[savepoint_count - 2].nest == parent);

@@ -16,6 +16,7 @@ void run(Step RdmaccTransactionPart::*step, Arguments... arguments) {
 
 void rdmacc_set_transaction_parts(const RdmaccTransactionPart* const* transaction_parts,
                                   int count) {
+  CHECK(parts == nullptr && transaction_parts != nullptr && count > 0);
   parts = transaction_parts;
   part_count = count;
 }

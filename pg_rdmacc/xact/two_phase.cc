@@ -57,6 +57,7 @@ bool is_known(FullTransactionId full) {
 }  // namespace
 
 bool rdmacc_prepare_engine(void) {
+  CHECK(bridge_txn_has_writes() && !bridge_prepared());
   const int protocol = Max(bridge_txn_protocol(), 0);
   if (!bridge_can_prepare(protocol)) refuse_to_prepare(protocol);
   const FullTransactionId xid = durable_xid();
@@ -78,6 +79,7 @@ bool rdmacc_prepare_engine(void) {
 }
 
 void rdmacc_commit_prepared_engine(void) {
+  CHECK(bridge_prepared());
   stop_if_asked(RDMACC_STOP_RECORDED);
   bridge_start_commit_prepared();
   const bool ended = rdmacc_pump_uninterrupted();

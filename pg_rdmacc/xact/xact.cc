@@ -41,6 +41,7 @@ uint32 transaction_number = 1;
 
 void doom_by(const BridgeError* error) {
   if (doomed) return;
+  CHECK(error->code != rdmacc::Code::kOk);
   doomed = true;
   doom = *error;
   doom_protocol = Max(bridge_txn_protocol(), 0);
@@ -50,6 +51,7 @@ void doom_by(const BridgeError* error) {
 
 void note_nest(int* lowest) {
   const int nest = GetCurrentTransactionNestLevel();
+  CHECK(nest > kNever); /* outside of a transaction it would be the next one's */
   if (*lowest == kNever || nest < *lowest) *lowest = nest;
 }
 
@@ -117,7 +119,9 @@ void commit_engine(void) {
     error.code = rdmacc::Code::kUnavailable;
     error.outcome_unknown = true;
   }
+  CHECK(!bridge_busy());
   if (error.code != rdmacc::Code::kOk) raise_failed_commit(error, protocol);
+  CHECK(!bridge_txn_active());
 }
 
 void pre_commit(void) {
@@ -142,6 +146,7 @@ void end_early_commit(bool committed) {
   if (!committed_early) return;
   committed_early = false;
   if (committed) {
+    CHECK(InterruptHoldoffCount > 1); /* PostgreSQL's commit holds them, too */
     RESUME_INTERRUPTS();
     return;
   }
@@ -150,6 +155,7 @@ void end_early_commit(bool committed) {
 }
 
 void forget_transaction(void) {
+  CHECK(!bridge_txn_has_writes() && !bridge_busy()); /* what was written is decided */
   used_servers = ran_utility = asks_for_exclusive_gate = false;
   used = doomed = snapshot_imported = database_dropped = false;
   foreign_write_nest = catalog_write_nest = kNever;
@@ -171,6 +177,8 @@ void abandon_transaction(void) {
     const bool ended = rdmacc_pump_uninterrupted();
     /* A node that was not told keeps it for prepared. */
     if (prepared && (!ended || bridge_error()->outcome_unknown)) rdmacc_note_doubt();
+    /* Memory has run out on the way: what is left of it ends with this place in the cluster. */
+    if (bridge_txn_active()) rdmacc_leave_cluster();
   }
   rdmacc_parts_finish(false);
 }
@@ -209,6 +217,7 @@ void xact_callback(XactEvent event, void*) {
 void subxact_callback(SubXactEvent event, SubTransactionId subtransaction, SubTransactionId,
                       void*) {
   const int nest = GetCurrentTransactionNestLevel();
+  CHECK(nest > 1);
   switch (event) {
     case SUBXACT_EVENT_START_SUB:
       rdmacc_savepoint_started(subtransaction);
@@ -234,6 +243,7 @@ void subxact_callback(SubXactEvent event, SubTransactionId subtransaction, SubTr
  * it, and so do its scans. */
 void owner_released(ResourceReleasePhase phase, bool committed, bool, void*) {
   if (phase != RESOURCE_RELEASE_BEFORE_LOCKS) return;
+  CHECK(CurrentResourceOwner != nullptr);
   bridge_scans_free_of(CurrentResourceOwner);
   rdmacc_parts_owner_released(CurrentResourceOwner, committed);
 }
@@ -297,6 +307,7 @@ void rdmacc_enter(void) {
 }
 
 void rdmacc_enter_write(CommandId command) {
+  CHECK(command != InvalidCommandId);
   rdmacc_enter();
   rdmacc_savepoint_before_write();
   bridge_set_command(command);
@@ -349,6 +360,7 @@ bool rdmacc_engine_may_commit_early(void) {
 }
 
 void rdmacc_commit_engine_early(void) {
+  CHECK(rdmacc_engine_may_commit_early() && !committed_early);
   const bool wrote = bridge_txn_has_writes();
   commit_engine();
   if (!wrote) return;

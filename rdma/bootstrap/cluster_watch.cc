@@ -15,6 +15,7 @@ Result<std::unique_ptr<ClusterWatch>> ClusterWatch::open(const ClusterConfig& co
 
 void ClusterWatch::on_pong(NodeId node, const Result<uint64_t>& stamp) {
   WatchedNode& watched = nodes_[node];
+  CHECK(watched.asked);  // one answer to each question
   watched.asked = false;
   watched.news = {true, stamp.ok(), stamp.status().message()};
   if (node != 0 || !stamp.ok()) return;

@@ -145,6 +145,7 @@ std::optional<ControlFrame> next_control_frame(std::span<const std::byte> arrive
 
 void append_control_frame(ControlBytes& out, ControlType type, uint32_t request,
                           std::span<const std::byte> payload) {
+  CHECK(type >= ControlType::kHello && type <= ControlType::kError);
   CHECK(payload.size() <= kControlPayloadBytesMax);
   const ControlHeader header{static_cast<uint32_t>(payload.size()), request, type, {}};
   const auto* start = reinterpret_cast<const std::byte*>(&header);
@@ -184,6 +185,7 @@ bool decode(std::span<const std::byte> payload, HelloMessage& message) {
 }
 
 ControlBytes encode(const HelloReply& message) {
+  CHECK(message.kept.size() <= kClaimsMax);
   Writer out;
   out.number(message.node).clock(message.clock).number(static_cast<uint32_t>(message.kept.size()));
   for (const bool kept : message.kept) out.number(static_cast<uint8_t>(kept));
@@ -216,6 +218,7 @@ bool decode(std::span<const std::byte> payload, ClockReading& message) {
 }
 
 ControlBytes encode(const TableMessage& message) {
+  CHECK(message.entries.size() <= kTableEntriesMax);
   Writer out;
   out.number(message.version).number(static_cast<uint32_t>(message.entries.size()));
   for (const TableEntry& entry : message.entries) {
@@ -237,6 +240,7 @@ bool decode(std::span<const std::byte> payload, TableMessage& message) {
 }
 
 ControlBytes encode(const ExchangeMessage& message) {
+  CHECK(message.bytes.size() <= Membership::kMessageBytesMax);
   Writer out;
   return out.number(message.topic).raw(message.bytes).take();
 }

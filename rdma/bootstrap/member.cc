@@ -81,6 +81,7 @@ Result<std::unique_ptr<Membership>> Member::make(const ClusterConfig& config, No
 }
 
 Status Member::start() {
+  CHECK(tls_ == nullptr && !thread_.joinable());
   Result<SecretKey> key = load_cluster_key(config_.secret_file, config_.name);
   if (!key.ok()) return key.status();
   Result<std::unique_ptr<TlsContext>> tls = TlsContext::make(config_.name, *key);
@@ -225,6 +226,7 @@ void Member::watch(SecureChannel& channel, uint64_t id, bool fresh, bool* intere
 }
 
 void Member::set_incarnation(WorkerId worker, uint32_t incarnation, const RandomToken* token) {
+  CHECK(worker < incarnations_.size());
   if (token != nullptr) tokens_[worker] = *token;
   const uint32_t before = incarnations_[worker].exchange(incarnation, std::memory_order_acq_rel);
   if (before == incarnation) return;
@@ -351,6 +353,7 @@ Result<Membership::Claim> Member::claim_as(uint16_t thread) {
 }
 
 void Member::leave(Claim claim) {
+  CHECK(claim.worker < config_.topology.workers_max);
   if (getpid() != owner_pid_) return;  // it is the parent process's
   ClaimProof proof;
   {
@@ -372,6 +375,7 @@ void Member::leave(Claim claim) {
 }
 
 void Member::set_handler(Topic topic, Handler handler) {
+  CHECK(handler != nullptr);
   const std::lock_guard<std::mutex> lock(mutex_);
   handlers_[topic] = std::move(handler);
 }

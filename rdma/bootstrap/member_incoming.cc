@@ -45,6 +45,7 @@ void Member::accept_all(uint64_t now_ns) {
       if (!in.greeted && oldest == 0) oldest = id;
     }
     if (unauthenticated >= kUnauthenticatedMax) {
+      CHECK(oldest != 0);
       incoming_.at(oldest).channel->close(
           Status(Code::kUnavailable, "others came that have not greeted either"));
       lose_incoming(oldest);
@@ -83,6 +84,7 @@ bool Member::drive_incoming(uint64_t id, uint64_t now_ns) {
 
 void Member::lose_incoming(uint64_t id) {
   const auto found = incoming_.find(id);
+  CHECK(found != incoming_.end());
   const Incoming& in = found->second;
   if (!in.greeted) {
     log_.say("refused " + in.channel->peer() + ": " + in.channel->reason().message());
@@ -126,6 +128,7 @@ void Member::on_incoming_frame(Incoming& in, const ControlFrame& frame) {
       }
       const Claim dead = found->second;
       in.fences_asked.erase(found);
+      CHECK(registrar_ != nullptr);  // node 0 alone asks for fences
       registrar_->fenced(in.requester.node, dead);
       return;
     }
@@ -147,6 +150,7 @@ void Member::on_incoming_frame(Incoming& in, const ControlFrame& frame) {
 }
 
 void Member::on_hello(Incoming& in, const ControlFrame& frame) {
+  CHECK(!in.greeted && is_node());
   HelloMessage hello;
   Status status;
   if (frame.header.type != ControlType::kHello || !decode(frame.payload, hello)) {
@@ -211,6 +215,7 @@ void Member::handle(Requester& requester, ControlType type, std::span<const std:
 }
 
 void Member::handle_claim(Requester& requester, uint16_t thread, const Respond& respond) {
+  CHECK(registrar_ != nullptr);
   Result<std::optional<ClaimProof>> granted = std::optional<ClaimProof>();
   if (thread == kNoThread) {
     Result<ClaimProof> claim = registrar_->claim(requester.owner, requester.process);
@@ -250,7 +255,8 @@ Result<Membership::Bytes> Member::handle_exchange(const Requester& requester,
     // Node 0 has told the token to the claimant and to this node.
     for (const ClaimProof& proof : requester.presented) {
       const WorkerId worker = proof.claim.worker;
-      if (worker < config_.topology.workers_max &&
+      // Workers that are not there have the incarnation 0, and no token.
+      if (worker < config_.topology.workers_max && proof.claim.incarnation != 0 &&
           incarnations_[worker].load() == proof.claim.incarnation &&
           same_secret(tokens_[worker], proof.token)) {
         peer.claims.push_back(proof.claim);
@@ -263,6 +269,7 @@ Result<Membership::Bytes> Member::handle_exchange(const Requester& requester,
 }
 
 void Member::tell_tables() {
+  CHECK(registrar_ != nullptr);
   for (auto& [id, in] : incoming_) {
     // One message at a time: a process that sleeps does not fill its socket.
     if (!in.greeted || in.table_unread || in.table_version >= registrar_->version()) continue;

@@ -14,6 +14,7 @@ constexpr uint64_t kClockNs = 10 * kSecondNs;  // how often it is compared
 
 // True if there is a channel, perhaps still being made; false while it is too early to try again.
 bool Member::connect_to(NodeId node, uint64_t now_ns) {
+  CHECK(node < outgoing_.size() && node != own_node_);
   Outgoing& out = outgoing_[node];
   if (out.channel != nullptr) return true;
   if (now_ns < out.retry_at_ns) return false;
@@ -58,6 +59,7 @@ void Member::ask(NodeId node, ControlType type, std::span<const std::byte> paylo
 }
 
 bool Member::drive_outgoing(NodeId node, uint64_t now_ns) {
+  CHECK(node < outgoing_.size());  // an id of watch()
   Outgoing& out = outgoing_[node];
   if (out.channel == nullptr) return false;
   bool any = false;
@@ -73,6 +75,7 @@ bool Member::drive_outgoing(NodeId node, uint64_t now_ns) {
 }
 
 void Member::lose_outgoing(NodeId node, uint64_t now_ns) {
+  CHECK(node < outgoing_.size());
   Outgoing& out = outgoing_[node];
   out.why = "it cannot be reached";
   out.why_code = Code::kUnavailable;
@@ -136,6 +139,7 @@ void Member::on_outgoing_frame(NodeId node, const ControlFrame& frame) {
 }
 
 void Member::on_hello_reply(NodeId node, const ControlFrame& frame) {
+  CHECK(!outgoing_[node].greeted && outgoing_[node].channel != nullptr);
   Outgoing& out = outgoing_[node];
   HelloReply reply;
   if (frame.header.type == ControlType::kError) {
@@ -169,6 +173,7 @@ void Member::on_hello_reply(NodeId node, const ControlFrame& frame) {
 }
 
 void Member::on_table(const ControlFrame& frame) {
+  CHECK(own_node_ != 0);
   TableMessage message;
   if (!decode(frame.payload, message)) {
     return outgoing_[0].channel->close(Status(Code::kCorrupt, "its table does not parse"));

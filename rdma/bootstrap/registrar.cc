@@ -49,6 +49,7 @@ void Registrar::start_over() {
 }
 
 void Registrar::changed(WorkerId worker) {
+  CHECK(worker < changed_at_.size());
   changed_at_[worker] = ++version_;
   const ClaimSlot& slot = table_->slot(worker);
   const bool live = slot.state.load() == ClaimState::kLive;
@@ -57,6 +58,7 @@ void Registrar::changed(WorkerId worker) {
 
 ClaimProof Registrar::grant(WorkerId worker, Owner owner, const ProcessIdentity& process) {
   ClaimSlot& slot = table_->slot(worker);
+  CHECK(owner != kAdrift && slot.state.load() != ClaimState::kLive);
   ++slot.incarnation;
   if (slot.incarnation == 0) slot.incarnation = 1;
   slot.token = random_secret<RandomToken>();
@@ -103,6 +105,7 @@ bool Registrar::holds(const ClaimSlot& slot, Claim claim) const {
 }
 
 bool Registrar::attach(const ClaimProof& proof, Owner owner) {
+  CHECK(owner != kAdrift);
   const WorkerId worker = proof.claim.worker;
   if (worker >= topology_.workers_max) return false;
   const ClaimSlot& slot = table_->slot(worker);
@@ -136,6 +139,7 @@ void Registrar::owner_gone(Owner owner) {
 }
 
 std::vector<Membership::Claim> Registrar::claims_of(Owner owner) const {
+  CHECK(owner != kAdrift);  // or the claims of all that are away
   std::vector<Claim> claims;
   for (WorkerId w = 0; w < topology_.workers_max; ++w) {
     const ClaimSlot& slot = table_->slot(w);
@@ -151,6 +155,7 @@ std::vector<Membership::Claim> Registrar::claims_of(Owner owner) const {
 // fencing its predecessor, so that a node may start while another is away.
 void Registrar::begin_fencing(WorkerId worker, ClaimState state) {
   ClaimSlot& slot = table_->slot(worker);
+  CHECK(state == ClaimState::kLeaving || state == ClaimState::kDying);
   slot.state.store(state);
   Fencing& fencing = fencing_[worker];
   fencing = Fencing{slot.incarnation, {}, {}};
@@ -168,6 +173,7 @@ void Registrar::end_if_fenced(WorkerId worker) {
   const auto found = fencing_.find(worker);
   if (found == fencing_.end() || !found->second.waiting.empty()) return;
   ClaimSlot& slot = table_->slot(worker);
+  CHECK(slot.state.load() != ClaimState::kLive);  // nothing is granted while it is fenced
   const bool left = slot.state.load() == ClaimState::kLeaving;
   const ClaimState dead = is_node(worker) ? ClaimState::kDead : ClaimState::kDeparted;
   owners_[worker] = kAdrift;
@@ -203,6 +209,7 @@ void Registrar::node_down(NodeId node) {
 }
 
 std::vector<Membership::Claim> Registrar::take_fences(NodeId node) {
+  CHECK(node > 0 && node < topology_.nodes);
   std::vector<Claim> fences;
   for (auto& [worker, fencing] : fencing_) {
     if (!fencing.waiting.contains(node) || !fencing.asked.insert(node).second) continue;
@@ -212,6 +219,7 @@ std::vector<Membership::Claim> Registrar::take_fences(NodeId node) {
 }
 
 void Registrar::fenced(NodeId node, Claim dead) {
+  CHECK(node > 0 && node < topology_.nodes);
   const auto found = fencing_.find(dead.worker);
   if (found == fencing_.end() || found->second.incarnation != dead.incarnation) return;
   found->second.waiting.erase(node);

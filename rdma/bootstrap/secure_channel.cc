@@ -158,6 +158,7 @@ void SecureChannel::fail(const char* what, int result) {
 }
 
 void SecureChannel::handshake() {
+  CHECK(state_ == State::kHandshaking && ssl_ != nullptr);
   ERR_clear_error();
   const int result = SSL_do_handshake(ssl_);
   handshake_wants_write_ = false;
@@ -204,6 +205,7 @@ bool SecureChannel::read_some() {
 }
 
 bool SecureChannel::write_some() {
+  CHECK(out_start_ <= out_.size());
   bool any = false;
   while (state_ == State::kOpen && out_start_ < out_.size()) {
     size_t sent = 0;

@@ -63,6 +63,7 @@ Result<SocketAddress> resolve_address(const std::string& host, uint16_t port) {
   const int error = getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found);
   if (error != 0) return Status(Code::kInvalidArgument, host + ": " + gai_strerror(error));
   SocketAddress address;
+  CHECK(found != nullptr && found->ai_addrlen <= sizeof(address.storage));
   address.bytes = found->ai_addrlen;
   std::memcpy(&address.storage, found->ai_addr, found->ai_addrlen);
   freeaddrinfo(found);
@@ -70,6 +71,7 @@ Result<SocketAddress> resolve_address(const std::string& host, uint16_t port) {
 }
 
 Result<Descriptor> listen_at(const SocketAddress& address, int backlog) {
+  CHECK(address.bytes > 0 && backlog > 0);
   Descriptor listener(
       socket(address.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (listener.get() < 0) return Status::from_errno("socket");
@@ -97,6 +99,7 @@ Result<uint16_t> port_of(const Descriptor& socket) {
 }
 
 Result<Descriptor> start_connect(const SocketAddress& address) {
+  CHECK(address.bytes > 0);
   Descriptor connection(
       socket(address.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (connection.get() < 0) return Status::from_errno("socket");

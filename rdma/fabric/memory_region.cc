@@ -16,6 +16,7 @@ size_t class_of(size_t bytes) {
 }  // namespace
 
 std::byte* RegisteredPool::take(size_t bytes) {
+  CHECK(bytes > 0);
   const size_t size_class = class_of(bytes);
   if (size_class >= kClasses) return nullptr;
   std::vector<std::byte*>& free = free_[size_class];

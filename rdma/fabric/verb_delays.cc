@@ -68,6 +68,7 @@ uint8_t kind_of(Opcode opcode) {
 }
 
 DelayDraw::Shape shape_of(std::span<const Verb> chain) {
+  CHECK(!chain.empty());
   const auto all = [chain](Opcode opcode) {
     return std::all_of(chain.begin(), chain.end(),
                        [opcode](const Verb& verb) { return verb.opcode == opcode; });
@@ -186,6 +187,7 @@ std::unique_ptr<VerbDelays> VerbDelays::of_worker(std::optional<uint64_t> seed,
 }
 
 uint64_t VerbDelays::count_down() {
+  CHECK(countdown_ > 0);
   if (--countdown_ > 0) return 0;
   countdown_ = 1 + random_.below(2 * draw_.every - 1);
   if (draw_.long_every > 0 && random_.below(draw_.long_every) == 0) {

@@ -49,6 +49,7 @@ void RpcClient::finish(const Waiting& waiting, Status status) {
 
 void RpcClient::start(Peer& peer, const Waiting& waiting) {
   const WorkerId to = waiting.call->to;
+  CHECK(!peer.free.empty() && waiting.callee_incarnation != 0);
   const uint8_t index = peer.free.back();
   peer.free.pop_back();
   Slot& slot = peer.slots[index];
@@ -118,6 +119,7 @@ void RpcClient::on_reply(WorkerId from, const RpcDatagramHeader& header,
 }
 
 bool RpcClient::view(WorkerId to, const RpcOutMessage& message, RpcMessageView* view) const {
+  CHECK(to < peers_.size() && peers_[to] != nullptr && message.slot < Rpc::kCallsPerPeer);
   const Slot& slot = peers_[to]->slots[message.slot];
   if (slot.call == nullptr || slot.sequence != message.sequence) return false;
   if (message.kind == RpcKind::kRequest) view->bytes = slot.call->request;
@@ -148,6 +150,7 @@ void RpcClient::on_timer() {
     if (i > active_.size()) continue;
     const Active active = active_[i - 1];
     Slot& slot = peers_[active.to]->slots[active.slot];
+    CHECK(slot.call != nullptr);  // end() takes it off active_
     const bool* const cancelled = slot.call->cancelled;
     if (cancelled != nullptr && *cancelled && !slot.cancelled) {
       slot.cancelled = true;

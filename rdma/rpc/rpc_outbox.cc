@@ -21,6 +21,7 @@ RpcOutbox::RpcOutbox(Scheduler& scheduler, RpcMessageSource& source, uint32_t da
 }
 
 void RpcOutbox::push(WorkerId to, const RpcOutMessage& message) {
+  CHECK(to != kNoWorker && message.slot < Rpc::kCallsPerPeer && message.offset == 0);
   if (to >= peers_.size()) peers_.resize(to + size_t{1});
   if (peers_[to] == nullptr) peers_[to] = std::make_unique<Peer>();
   Peer& peer = *peers_[to];
@@ -64,6 +65,7 @@ bool RpcOutbox::flush_peer(WorkerId to, Peer& peer) {
     if (!source_.view(to, queue[i], &view)) continue;
     bool more = true;
     while (more) {
+      CHECK(queue[i].offset <= view.bytes.size());
       const auto left = static_cast<uint32_t>(view.bytes.size()) - queue[i].offset;
       const size_t needed = sizeof(RpcFragmentHeader) + std::min(left, payload_bytes_);
       const bool fits = datagram_.size() + needed <= datagram_bytes_max_;
@@ -89,6 +91,7 @@ bool RpcOutbox::flush_peer(WorkerId to, Peer& peer) {
 
 // Adds the message's next fragment; true if there are more.
 bool RpcOutbox::append(WorkerId, RpcOutMessage& message, const RpcMessageView& view) {
+  CHECK(view.bytes.size() <= kMaxMessageBytes);
   const auto total = static_cast<uint32_t>(view.bytes.size());
   const uint32_t bytes = std::min(total - message.offset, payload_bytes_);
   if (datagram_.empty()) {

@@ -116,6 +116,7 @@ void RpcServer::run(const CallId& id) {
   Rpc::Bytes reply;
   Status status;
   bool cancelled = slot->cancelled;
+  CHECK(slot->handlers == nullptr);
   slot->handlers = &cancelled;
   starting_ = &cancelled;
   const auto handler = handlers_.find(slot->method);
@@ -139,6 +140,7 @@ void RpcServer::run(const CallId& id) {
 }
 
 bool RpcServer::view(WorkerId to, const RpcOutMessage& message, RpcMessageView* view) const {
+  CHECK(to < peers_.size() && peers_[to] != nullptr && message.slot < Rpc::kCallsPerPeer);
   const Peer& peer = *peers_[to];
   const Slot& slot = peer.slots[message.slot];
   if (slot.sequence != message.sequence) return false;

@@ -60,6 +60,7 @@ ShmControl::~ShmControl() {
 // Takes over `fd`, also when it fails.
 Result<std::shared_ptr<ShmControl>> ShmControl::map(const std::string& cluster,
                                                     const Topology& topology, int fd) {
+  CHECK(fd >= 0);
   void* base = mmap(nullptr, total_bytes(topology), PROT_READ | PROT_WRITE,
                     MAP_SHARED | MAP_NORESERVE, fd, 0);
   if (base == MAP_FAILED) {

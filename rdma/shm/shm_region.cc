@@ -73,6 +73,7 @@ ShmRegions::~ShmRegions() {
 }
 
 std::byte* ShmRegions::map(NodeId node) {
+  CHECK(node < bases_.size());
   const std::lock_guard<std::mutex> lock(mutex_);
   if (std::byte* base = bases_[node].load(std::memory_order_acquire)) return base;
   Result<int> fd = shm_open_checked(shm_region_name(cluster_, node));
@@ -89,6 +90,7 @@ std::byte* ShmRegions::map(NodeId node) {
 
 // Takes over `fd`, also when it fails.
 Result<std::byte*> ShmRegions::map_locked(NodeId node, int fd) {
+  CHECK(fd >= 0 && fds_[node] < 0);
   void* base = map_aligned(fd, mapped_bytes_);
   if (base == MAP_FAILED) {
     const Status status = Status::from_errno("mmap of a region");

@@ -31,6 +31,7 @@ constexpr size_t kPrefetchLinesMax = 8;  // of one verb; the hardware follows a 
 
 void ShmEndpoint::ring(NodeId node, std::span<const Verb> chain, Completion* completion) {
   check_chain(node, chain, control_.topology());
+  DCHECK(completion == nullptr || completion->outstanding > 0);
   std::byte* region = regions_.at(node);
   posted_.chains.push_back(Chain{region, posted_.verbs.size(), chain.size(), completion});
   posted_.verbs.insert(posted_.verbs.end(), chain.begin(), chain.end());
@@ -39,6 +40,7 @@ void ShmEndpoint::ring(NodeId node, std::span<const Verb> chain, Completion* com
 bool ShmEndpoint::carry_out_posted() {
   if (delays_ != nullptr) return carry_out_delayed();
   if (posted_.chains.empty()) return false;
+  CHECK(executing_.chains.empty());
   std::swap(posted_, executing_);
   size_t prefetched = 0;
   for (size_t i = 0; i < executing_.chains.size(); ++i) {
@@ -80,6 +82,7 @@ bool ShmEndpoint::carry_out_delayed() {
 // False: a pause holds it up.
 bool ShmEndpoint::carry_out_rest(const Chain& chain) {
   const std::span<const Verb> verbs(executing_.verbs.data() + chain.first_verb, chain.verb_count);
+  CHECK(next_verb_ <= verbs.size());
   for (; next_verb_ < verbs.size(); ++next_verb_) {
     if (!delays_->due(verbs, next_verb_) && !delays_->sit_out()) return false;
     cpu_.carry_out(verbs[next_verb_], chain.region);
@@ -103,6 +106,7 @@ void ShmEndpoint::carry_out_passive() {
 
 // Prefetches a window of chains from the `first` on; the index behind its last one.
 size_t ShmEndpoint::prefetch_from(size_t first) const {
+  DCHECK(first < executing_.chains.size());
   const size_t end = std::min(first + kPrefetchChains, executing_.chains.size());
   for (size_t i = first; i < end; ++i) {
     const Chain& chain = executing_.chains[i];

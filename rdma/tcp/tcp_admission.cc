@@ -14,6 +14,7 @@ void TcpGuard::fence() {
 }
 
 TcpTicket TcpAdmission::issue(Membership::Claim claim) {
+  CHECK(claim.worker != kNoWorker && claim.incarnation != 0);
   const std::lock_guard<std::mutex> lock(mutex_);
   fence_locked(claim.worker);
   const Ticket ticket{random_secret<TicketId>(), random_secret<SecretKey>(), claim,

@@ -14,6 +14,7 @@ constexpr size_t kCompactBytes = 256 * 1024;
 }  // namespace
 
 std::byte* TcpConnection::extend(size_t bytes) {
+  CHECK(bytes > 0 && out_start_ <= out_.size());
   const size_t before = out_.size();
   out_.resize(before + bytes);
   return out_.data() + before;
@@ -47,6 +48,7 @@ bool TcpConnection::flush() {
 }
 
 bool TcpConnection::fill() {
+  DCHECK(in_start_ <= in_end_ && in_end_ <= in_.size());
   if (in_start_ == in_end_) {
     in_start_ = in_end_ = 0;
   } else if (in_.size() - in_end_ < kInBytes / 2 && in_start_ > 0) {

@@ -33,6 +33,7 @@ bool TcpEndpoint::post_rest(DelayedChain& chain) {
 // The verbs up to `end`. Each piece is waited for as the whole chain is. Once a piece has failed
 // the rest does not follow: it may have relied on what was lost.
 void TcpEndpoint::post_piece(DelayedChain& chain, size_t end) {
+  CHECK(chain.left <= end && end <= chain.verbs.size());
   const size_t first = std::exchange(chain.left, end);
   Completion* const completion = chain.completion;
   const bool last = end == chain.verbs.size();

@@ -56,6 +56,7 @@ TcpEndpoint::TcpEndpoint(std::shared_ptr<TcpCluster> cluster, Membership::Claim 
 }
 
 Status TcpEndpoint::start() {
+  CHECK(epoll_.get() < 0 && (admission_ == nullptr) == (listener_.get() < 0));
   epoll_.reset(epoll_create1(EPOLL_CLOEXEC));
   self_.inbox->event.reset(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
   if (epoll_.get() < 0 || self_.inbox->event.get() < 0) return Status::from_errno("epoll_create1");
@@ -114,6 +115,7 @@ bool TcpEndpoint::deliver_all_passive() {
 }
 
 TcpPeer& TcpEndpoint::peer_of(NodeId node, uint16_t thread) {
+  CHECK(node < ways_.size() && thread < cluster_->topology().threads_per_node);
   std::unique_ptr<TcpPeer>& peer = peers_[cluster_->topology().worker_of(node, thread)];
   if (peer == nullptr) {
     peer = std::make_unique<TcpPeer>(self_, ways_[node], node, thread);
@@ -129,6 +131,7 @@ void TcpEndpoint::ring(NodeId node, std::span<const Verb> chain, Completion* com
 }
 
 void TcpEndpoint::post(NodeId node, std::span<const Verb> chain, Completion* completion) {
+  DCHECK(!chain.empty() && (completion == nullptr || completion->outstanding > 0));
   const Topology& topology = cluster_->topology();
   if (host_ != nullptr && node == cluster_->own_node) {
     own_chains_.push_back({own_verbs_.size(), chain.size(), completion});
@@ -146,6 +149,7 @@ bool TcpEndpoint::carry_out_own() {
   std::swap(own_chains_, own_chains_now_);
   std::swap(own_verbs_, own_verbs_now_);
   for (const OwnChain& chain : own_chains_now_) {
+    DCHECK(chain.first_verb + chain.verb_count <= own_verbs_now_.size());
     for (size_t i = 0; i < chain.verb_count; ++i) {
       host_->cpu.carry_out(own_verbs_now_[chain.first_verb + i], host_->region);
     }
@@ -205,6 +209,7 @@ bool TcpEndpoint::take_answers() {
     self_.inbox->any.store(false);
   }
   for (const TcpInbox::Ticket& ticket : tickets) {
+    CHECK(ticket.thread < peers_.size() && peers_[ticket.thread] != nullptr);
     peers_[ticket.thread]->on_answer(ticket.asked, ticket.answer);
   }
   next_tick_us_ = 0;
@@ -242,6 +247,7 @@ void TcpEndpoint::handle_event(uint64_t id, uint32_t events, bool* any) {
   } else if (id >= kServerConnectionId) {
     *any |= drive_connection(static_cast<size_t>(id - kServerConnectionId), events);
   } else {
+    CHECK(id < peers_.size() && peers_[id] != nullptr);  // an id of add_event() or watch()
     TcpPeer& peer = *peers_[id];
     const auto from = static_cast<WorkerId>(id);
     *any |= peer.on_event(events,
@@ -321,6 +327,7 @@ void TcpEndpoint::accept_connections() {
       }
     }
     if (unauthenticated >= kUnauthenticatedMax) {
+      CHECK(oldest != kNoServerConnection);
       end_server_connection(oldest, "others came that have not greeted either");
       place = oldest;
     }
@@ -342,6 +349,7 @@ bool TcpEndpoint::drive_connection(size_t place, uint32_t events) {
       [this](WorkerId from, std::span<const std::byte> datagram) { deliver(from, datagram); });
   const bool any = connection.take_activity();
   if (!was_open && connection.open()) {
+    CHECK(connection.claim().worker < server_connection_of_.size());
     const size_t earlier = server_connection_of_[connection.claim().worker];
     if (earlier != kNoServerConnection && earlier != place) {
       end_server_connection(earlier, "it came again");
@@ -353,6 +361,7 @@ bool TcpEndpoint::drive_connection(size_t place, uint32_t events) {
 }
 
 void TcpEndpoint::end_server_connection(size_t place, const std::string& why) {
+  CHECK(place < server_connections_.size() && server_connections_[place] != nullptr);
   const std::unique_ptr<TcpServerConnection> ended = std::move(server_connections_[place]);
   if (!ended->open()) {
     cluster_->log->say("refused " + ended->peer() + " at the data port: " + why);

@@ -77,6 +77,7 @@ void TcpPeer::post(std::span<const Verb> chain, Completion* completion, uint64_t
 
 void TcpPeer::append_frame(std::span<const Verb> verbs, Completion* completion, bool passive,
                            uint64_t now) {
+  CHECK(!verbs.empty() && verbs.size() <= kTcpVerbsMax);
   uint32_t written = 0, targets = 0;
   for (const Verb& verb : verbs) {
     written += request_bytes(verb);
@@ -87,6 +88,7 @@ void TcpPeer::append_frame(std::span<const Verb> verbs, Completion* completion, 
   const bool replied = !passive || targets > 0;
   TcpFrameHeader header{};
   header.bytes = static_cast<uint32_t>(verbs.size() * sizeof(TcpVerb)) + written;
+  CHECK(header.bytes <= kTcpFrameBytesMax);  // what the other side takes for malformed
   header.type = TcpFrameType::kChain;
   header.flags = replied ? kTcpWantsReply : 0;
   header.verbs = static_cast<uint16_t>(verbs.size());
@@ -139,6 +141,7 @@ void TcpPeer::confirm(uint64_t now) {
 // ---- Dialling
 
 void TcpPeer::ask(uint64_t now) {
+  CHECK(state_ == State::kIdle && connection_ == nullptr);
   state_ = State::kAsking;
   if (dialling_us_ == 0) dialling_us_ = now;
   const TcpTicketRequest request{thread_, self_.claim.worker, self_.claim.incarnation,
@@ -179,6 +182,7 @@ void TcpPeer::retry_later() {
 }
 
 void TcpPeer::dial(const TcpTicket& ticket) {
+  CHECK(state_ == State::kAsking && connection_ == nullptr);
   ticket_ = ticket;
   SocketAddress address = self_.cluster->addresses[node_];
   address.set_port(ticket.port);
@@ -204,6 +208,7 @@ void TcpPeer::watch(bool fresh) {
 
 void TcpPeer::flush() {
   if (state_ == State::kIdle || state_ == State::kAsking || state_ == State::kConnecting) return;
+  CHECK(connection_ != nullptr);
   if (connection_->unsent() > kBacklogBytesMax) return lose("it does not read");
   if (!connection_->flush()) return lose("the connection ended");
   const bool want = connection_->unsent() > 0;
@@ -213,6 +218,7 @@ void TcpPeer::flush() {
 }
 
 bool TcpPeer::on_challenge() {
+  CHECK(state_ == State::kGreeting);
   TcpChallenge challenge;
   if (connection_->arrived().size() < sizeof(challenge)) return false;
   CHECK(read_exactly(connection_->arrived().first(sizeof(challenge)), challenge));
@@ -283,6 +289,7 @@ bool TcpPeer::on_reply(const TcpFrame& frame) {
   while (!pending_.empty() && !pending_.front().replied) pending_.pop_front();
   if (pending_.empty() || pending_.front().sequence != frame.header.sequence) return false;
   const Pending done = std::move(pending_.front());
+  CHECK(targets_.size() >= done.targets);
   std::span<const std::byte> rest = frame.payload;
   size_t wanted = 0;
   for (uint32_t i = 0; i < done.targets; ++i) wanted += targets_[i].bytes;

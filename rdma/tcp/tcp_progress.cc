@@ -36,6 +36,7 @@ void TcpProgress::destroy(const std::string& cluster, NodeId node) {
 TcpProgress::~TcpProgress() { munmap(marks_, bytes_); }
 
 void TcpProgress::begin(Membership::Claim claim) {
+  CHECK((claim.worker + size_t{1}) * sizeof(Mark) <= bytes_);
   Mark& mark = marks_[claim.worker];
   if (mark.incarnation == claim.incarnation) return;
   mark.done.store(0, std::memory_order_release);
@@ -43,6 +44,7 @@ void TcpProgress::begin(Membership::Claim claim) {
 }
 
 uint32_t TcpProgress::done(WorkerId worker, uint64_t sequence) const {
+  CHECK((worker + size_t{1}) * sizeof(Mark) <= bytes_);
   const uint64_t word = marks_[worker].done.load(std::memory_order_relaxed);
   const uint64_t last = word >> kVerbBits;
   if (sequence < last) return kWhole;

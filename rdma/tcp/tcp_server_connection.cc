@@ -48,6 +48,7 @@ bool TcpServerConnection::flush() {
 }
 
 bool TcpServerConnection::send(std::span<const std::byte> datagram) {
+  CHECK(state_ == State::kOpen);
   if (connection_.unsent() > kDatagramUnsentBytesMax) return false;
   TcpFrameHeader header{};
   header.bytes = static_cast<uint32_t>(datagram.size());
@@ -114,6 +115,7 @@ bool TcpServerConnection::greet() {
 bool TcpServerConnection::back(const Verb& verb) {
   const uint64_t chunk_bytes = ShmRegions::kChunkBytes;
   const size_t last = (verb.remote_offset + verb.bytes - 1) / chunk_bytes;
+  CHECK(verb.bytes > 0 && last < host_.backed.size());  // read_tcp_chain() has looked
   for (size_t chunk = verb.remote_offset / chunk_bytes; chunk <= last; ++chunk) {
     if (host_.backed[chunk]) continue;
     const uint64_t region_bytes = host_.cluster.topology().region_bytes;
@@ -127,6 +129,7 @@ bool TcpServerConnection::back(const Verb& verb) {
 }
 
 bool TcpServerConnection::carry_out(const TcpFrame& frame) {
+  CHECK(state_ == State::kOpen && host_.region != nullptr);
   size_t reply_bytes = 0;
   const size_t count = frame.header.verbs;
   if (!read_tcp_chain(frame, host_.cluster.topology().region_bytes, host_.verbs, &reply_bytes)) {

@@ -35,6 +35,7 @@ std::optional<TcpFrame> next_tcp_frame(std::span<const std::byte> arrived, bool*
 bool read_tcp_chain(const TcpFrame& frame, uint64_t region_bytes, std::span<Verb> verbs,
                     size_t* reply_bytes) {
   const size_t count = frame.header.verbs;
+  CHECK(frame.payload.size() == frame.header.bytes);
   CHECK(frame.header.type == TcpFrameType::kChain && count <= verbs.size());
   if (frame.payload.size() < count * sizeof(TcpVerb)) return false;
   std::span<const std::byte> written = frame.payload.subspan(count * sizeof(TcpVerb));

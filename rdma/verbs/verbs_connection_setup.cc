@@ -64,6 +64,7 @@ Membership::Bytes VerbsEndpoint::request_to(NodeId node,
 
 Status VerbsEndpoint::take_answer(NodeId node, bool connecting,
                                   const Result<Membership::Bytes>& bytes) {
+  CHECK(node < targets_.size());
   if (!bytes.ok()) return bytes.status();
   const Topology& topology = cluster_->topology();
   const std::optional<VerbsAnswer> answer = VerbsAnswer::decode(bytes.value());
@@ -109,6 +110,7 @@ bool VerbsEndpoint::start_connecting(NodeId node) {
 
 void VerbsEndpoint::post_request(NodeId node, const Membership::Bytes& request) {
   Target& target = targets_[node];
+  CHECK(target.asked == 0);  // one question at a time
   if (++last_request_ == 0) ++last_request_;
   target.asked = last_request_;
   target.asked_until_us = now_us() + uint64_t{cluster_->options.connect_ms_max} * 1000;
@@ -122,6 +124,7 @@ void VerbsEndpoint::post_request(NodeId node, const Membership::Bytes& request) 
 
 void VerbsEndpoint::end_asking(NodeId node, const Status& status) {
   Target& target = targets_[node];
+  CHECK(asking_ > 0 && target.asked != 0);
   target.asked = 0;
   --asking_;
   if (!target.connecting) return;
@@ -148,6 +151,7 @@ bool VerbsEndpoint::read_answers() {
   bool any = false;
   if (!mailbox_->empty()) {
     for (const VerbsMailbox::ControlMessage& message : mailbox_->take()) {
+      CHECK(message.from < targets_.size());
       const Target& target = targets_[message.from];
       if (target.asked != message.request) continue;  // it came too late
       end_asking(message.from, take_answer(message.from, target.connecting, message.answer));

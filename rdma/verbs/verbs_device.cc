@@ -150,6 +150,7 @@ uint8_t VerbsDevice::reads_in_max() const {
 }
 
 ibv_ah_attr VerbsDevice::route_to(const VerbsPortAddress& peer) const {
+  CHECK(port_ != 0);  // open() has chosen one
   ibv_ah_attr route{};
   route.port_num = port_;
   route.dlid = peer.lid;

@@ -77,6 +77,7 @@ class VerbsFabricImpl : public VerbsFabric {
 
 Result<std::unique_ptr<VerbsFabric>> VerbsFabric::open(std::unique_ptr<Membership> membership,
                                                        const VerbsOptions& options) {
+  CHECK(membership != nullptr);
   RDMACC_RETURN_IF_ERROR(check(options));
   auto cluster = std::make_shared<VerbsCluster>();
   cluster->options = options;
@@ -90,6 +91,7 @@ Result<std::unique_ptr<VerbsFabric>> VerbsFabric::open(std::unique_ptr<Membershi
 
 Result<std::unique_ptr<VerbsFabric>> VerbsFabric::open_as_node(
     std::unique_ptr<Membership> membership, NodeId node, const VerbsOptions& options) {
+  CHECK(membership != nullptr);
   RDMACC_RETURN_IF_ERROR(check(options));
   auto cluster = std::make_shared<VerbsCluster>();
   cluster->options = options;

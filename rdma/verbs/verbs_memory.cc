@@ -28,6 +28,7 @@ Result<std::byte*> VerbsMemory::allocate(size_t bytes) {
 // Each slab is twice as large as the one before: few registrations, and little for workers that
 // need little.
 Status VerbsMemory::add_slab(size_t bytes_min) {
+  CHECK(bytes_min > 0 && bytes_min % kPageBytes == 0);
   const size_t next = slabs_.empty() ? kHugePageBytes : 2 * slabs_.back().bytes;
   const size_t wanted = std::max(bytes_min, std::min(next, kSlabBytesMax));
   const size_t bytes = (wanted + kHugePageBytes - 1) / kHugePageBytes * kHugePageBytes;

@@ -27,6 +27,7 @@ ibv_qp_init_attr shape_of(ibv_cq* completions, uint32_t send_depth, uint32_t rec
 
 Result<VerbsHandle<ibv_qp>> make_reliable(const VerbsDevice& device,
                                           const VerbsReliableShape& shape) {
+  CHECK(shape.completions != nullptr && shape.send_depth > 0);
   ibv_qp_init_attr wanted = shape_of(shape.completions, shape.send_depth, 1);
   wanted.qp_type = IBV_QPT_RC;
   wanted.cap.max_inline_data = shape.inline_bytes;
@@ -49,6 +50,7 @@ Result<VerbsHandle<ibv_qp>> make_reliable(const VerbsDevice& device,
 Status connect_reliable(const VerbsDevice& device, ibv_qp* queue_pair,
                         const VerbsQueuePairAddress& own, const VerbsPeerQueue& peer,
                         const VerbsOptions& options) {
+  CHECK(queue_pair != nullptr && own.number == queue_pair->qp_num);
   ibv_qp_attr attributes{};
   attributes.qp_state = IBV_QPS_RTR;
   attributes.ah_attr = device.route_to(peer.port);
@@ -76,6 +78,7 @@ Status connect_reliable(const VerbsDevice& device, ibv_qp* queue_pair,
 
 Result<VerbsHandle<ibv_qp>> make_datagram(const VerbsDevice& device,
                                           const VerbsDatagramShape& shape) {
+  CHECK(shape.sent != nullptr && shape.received != nullptr && shape.receive_depth > 0);
   ibv_qp_init_attr wanted = shape_of(shape.sent, shape.send_depth, shape.receive_depth);
   wanted.recv_cq = shape.received;
   wanted.qp_type = IBV_QPT_UD;

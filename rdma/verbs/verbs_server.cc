@@ -39,6 +39,7 @@ Result<std::unique_ptr<VerbsServer>> VerbsServer::open(const ClusterConfig& conf
 
 // The region is backed whole: what is registered is pinned. Peers name offsets in it, no addresses.
 Status VerbsServer::register_region() {
+  CHECK(region_ == nullptr && device_ != nullptr);
   Result<std::byte*> made = regions_.make(node_);
   if (!made.ok()) return made.status();
   region_ = *made;
@@ -135,6 +136,7 @@ Status VerbsServer::connect(const VerbsRequest& request, Initiator& initiator,
 }
 
 void VerbsServer::fence(Membership::Claim dead) {
+  CHECK(dead.worker < topology_.workers_max);
   const std::lock_guard<std::mutex> lock(mutex_);
   Initiator& initiator = initiators_[dead.worker];
   initiator.fenced = std::max(initiator.fenced, dead.incarnation);

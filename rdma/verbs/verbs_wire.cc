@@ -46,6 +46,7 @@ bool ours(uint32_t magic, uint16_t version) {
 }  // namespace
 
 Membership::Bytes VerbsRequest::encode() {
+  CHECK(queue_pairs.size() <= kVerbsQueuePairsMax);
   header.queue_pairs = static_cast<uint16_t>(queue_pairs.size());
   Membership::Bytes bytes;
   append(bytes, header);
@@ -70,6 +71,8 @@ std::optional<VerbsRequest> VerbsRequest::decode(std::span<const std::byte> byte
 }
 
 Membership::Bytes VerbsAnswer::encode() {
+  CHECK(queue_pairs.size() <= kVerbsQueuePairsMax && domains.size() <= kVerbsDomainsMax);
+  CHECK(threads.size() <= kThreadsMax);
   header.queue_pairs = static_cast<uint16_t>(queue_pairs.size());
   header.domains = static_cast<uint16_t>(domains.size());
   header.threads = static_cast<uint16_t>(threads.size());

@@ -29,12 +29,19 @@ class Rule:
                # of a line that is executed, though not with all of its branches
     reason: str
 
+    def is_of_chance(self):
+        """Other seeds, or another schedule of these, reach it now and then."""
+        return self.reason.startswith("chance: ")
+
     def explains(self, line):
+        if self.what.startswith("branch ") and not line.executed:
+            return False
+        return self.is_about(line)
+
+    def is_about(self, line):
         if not fnmatch.fnmatch(line.path, self.path):
             return False
         what = self.what.removeprefix("branch ")
-        if what != self.what and not line.executed:
-            return False
         if what == "*":
             return True
         if what.startswith("/"):
@@ -61,12 +68,15 @@ def read_rules():
         return parse(file.read())
 
 
-def explain(lines, rules):
-    """(lines that no rule explains, rules that explain nothing)."""
+def explain(missed, rules, lines=()):
+    """(missed lines that no rule explains, rules that explain nothing). One of chance may explain
+    nothing this time, but has to be about some of `lines`."""
     used, left = set(), []
-    for line in lines:
+    for line in missed:
         explained = [rule for rule in rules if rule.explains(line)]
         used.update(explained)
         if not explained:
             left.append(line)
-    return left, [rule for rule in rules if rule not in used]
+    unused = [rule for rule in rules if rule not in used]
+    return left, [rule for rule in unused
+                  if not (rule.is_of_chance() and any(rule.is_about(line) for line in lines))]

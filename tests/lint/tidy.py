@@ -8,6 +8,8 @@ import re
 import subprocess
 import sys
 
+from check_density import check_density
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 LINES_MAX = 400
 ROOM_FILES_MAX = 45
@@ -30,7 +32,7 @@ ROOMS = (
     "pg_rdmacc/relation", "pg_rdmacc/row", "pg_rdmacc/index", "pg_rdmacc/ddl", "pg_rdmacc/table",
     "pg_rdmacc/plan", "pg_rdmacc/query", "pg_rdmacc/sql", "pg_rdmacc",
     "tests/coverage", "tests/explore", "tests/fabric", "tests/fuzz", "tests/workloads",
-    "tests/sim/door", "tests/sim", "tests/mutation",
+    "tests/sim/door", "tests/sim/second_life", "tests/sim", "tests/mutation",
     "tests/unit/bench", "tests/unit/check", "tests/unit/cluster", "tests/unit/engine",
     "tests/unit/calvin", "tests/unit/index", "tests/unit/log", "tests/unit/stats",
     "tests/unit/storage", "tests/unit/verify", "tests/unit/workloads", "tests/verbs",
@@ -40,7 +42,7 @@ RANKS = {room: rank for rank, room in enumerate(ROOMS)}
 PLAIN_HEADERS = {"engine/api/plain_data.h", "rdma/base/code.h", "rdma/base/verb_counters.h"}
 C_HEADERS = {"cstddef", "cstdint"}
 # What pg_rdmacc's bridge may include of the engine.
-BRIDGE_HEADERS = {"engine/api/plain_data.h", "engine/session.h", "engine/protocols/registry.h", "rdma/open/open_fabric.h",
+BRIDGE_HEADERS = {"rdma/base/check.h", "engine/api/plain_data.h", "engine/session.h", "engine/protocols/registry.h", "rdma/open/open_fabric.h",
                   "rdma/bootstrap/cluster_watch.h", "rdma/bootstrap/cluster_config.h",
                   "rdma/bootstrap/loopback_files.h", "engine/stats/shared_stats.h",
                   "engine/stats/stats_recorder.h", "engine/index/ordered_index.h",
@@ -384,6 +386,7 @@ def main():
         "primitive names": check_primitive_names(sources),
         "file lengths": check_lengths(sources),
         "line lengths": check_columns(sources),
+        "checks in 1,000 lines": check_density(sources),
         "words": check_words(texts),
         "words for persons": check_persons(texts, pages),
         "old names": check_old_names(texts, pages),

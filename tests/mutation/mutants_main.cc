@@ -15,6 +15,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "engine/protocols/registry.h"
 #include "tests/mutation/planted.h"
 #include "tests/sim/campaign.h"
 #include "tests/sim/sim_farm.h"
@@ -31,10 +32,30 @@ using Json = nlohmann::json;
 // Of one run; the longest without a fault takes less than a second.
 constexpr time_t kRunCpuSecondsMax = 8;
 
-// Every fifth run loads rows beside splits, the others are the campaign's.
+// Of five runs one loads rows beside splits, two have deaths when log entries are written, one of
+// them with long rows and the other with transactions that are decided from outside; the others
+// are the campaign's.
 SimScenario scenario_of(const CampaignVariant& variant, uint64_t seed) {
-  constexpr uint64_t kLoadsEvery = 5;
-  return seed % kLoadsEvery == 0 ? loads_scenario(variant, seed) : campaign_scenario(variant, seed);
+  constexpr uint64_t kTurns = 5;
+  if (seed % kTurns == 0) return loads_scenario(variant, seed);
+  SimScenario scenario = campaign_scenario(variant, seed);
+  // What takes long is more frequent here than in the campaign.
+  scenario.restarts_after = scenario.restarts_after || seed % 3 == 0;
+  scenario.drops_after = !scenario.tight && (scenario.drops_after || seed % 4 == 1);
+  if (seed % 3 != 1 && !scenario.tight) scenario.lone_transactions = 20;
+  if (seed % kTurns > 2) return scenario;
+  scenario.aimed = true;
+  scenario.kills = 2;
+  scenario.node_restarts = static_cast<uint32_t>(seed / kTurns % 2);
+  scenario.coordinators = 4;
+  if (seed % kTurns == 1) {
+    scenario.load = SimScenario::Load::kDoor;
+    scenario.long_rows = true;
+    scenario.tight = scenario.prepared = false;
+  } else {
+    scenario.prepared = !executes_procedures(variant.protocol);
+  }
+  return scenario;
 }
 
 double cpu_seconds() {

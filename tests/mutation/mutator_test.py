@@ -236,6 +236,13 @@ class Unreached(unittest.TestCase):
         self.assertEqual([line.path for line in left], ["engine/log/b.cc"])
         self.assertEqual([rule.path for rule in stale], ["engine/index/*"])
 
+    def test_what_chance_reaches_is_not_stale_while_it_is_there(self):
+        rules = unreached.parse("engine/log/b.cc | B::h() | chance: rare\n"
+                                "engine/log/b.cc | B::gone() | chance: rare\n")
+        left, stale = unreached.explain(self.LINES[:2], rules, self.LINES)
+        self.assertEqual(len(left), 2)
+        self.assertEqual([rule.what for rule in stale], ["B::gone()"])
+
     def test_a_rule_without_a_reason_is_refused(self):
         with self.assertRaises(ValueError):
             unreached.parse("engine/txn/a.cc | *\n")

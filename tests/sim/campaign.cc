@@ -10,11 +10,19 @@ namespace {
 
 constexpr std::array kLoads = {SimScenario::Load::kMixed, SimScenario::Load::kBank,
                                SimScenario::Load::kPredicate};
-constexpr std::array kLoadNames = {"mixed", "bank", "predicate", "indexed", "loads", "door"};
+constexpr std::array kLoadNames = {"mixed", "bank", "predicate", "indexed",
+                                   "loads", "door", "heads"};
 constexpr uint32_t kIndexedPercent = 20;
 constexpr uint32_t kDoorPercent = 40, kTightPercent = 40, kPreparedPercent = 25;
 constexpr uint32_t kDoorTransactions = 20;
 constexpr uint64_t kLoadsEventsMax = 400'000'000;
+constexpr uint32_t kRestartsAfterPercent = 5, kDropsAfterPercent = 4, kLonePercent = 5;
+constexpr uint32_t kLoneTransactions = 20;
+constexpr uint32_t kLatePercent = 3, kLazyPercent = 4;
+constexpr uint32_t kAimedPercent = 50, kHeadsPercent = 6, kTallPercent = 5;
+constexpr uint32_t kLongRowsPercent = 6, kStrikesPercent = 10;
+constexpr uint32_t kDeepPercent = 15, kDeepRows = 8;
+constexpr uint32_t kHeadsOfLoadsPercent = 50, kHeadsTransactions = 15;
 constexpr uint32_t kDelaysPercent = 50, kReadDelaysPercent = 30;
 // As the mapped port does it (Endpoint::Port::kOneByOne).
 constexpr uint32_t kOneByOnePercent = 40;
@@ -56,6 +64,32 @@ void draw_delays(SimScenario& scenario, Random& random) {
   if (!random.percent(kDelaysPercent)) return;
   scenario.delays = random.percent(kReadDelaysPercent) ? SimDelays::between_reads(random)
                                                        : SimDelays::draw(random);
+}
+
+// What a run is followed by, and what else makes it unlike others. Drawn apart, so that all else of
+// a seed stays as it was.
+void draw_after(SimScenario& scenario, uint64_t seed) {
+  Random random(seed ^ 0x5EC0'11D0);
+  scenario.restarts_after = random.percent(kRestartsAfterPercent);
+  // Neither the rows to load nor those of a session alone may be refused.
+  scenario.drops_after = random.percent(kDropsAfterPercent) && !scenario.tight;
+  if (random.percent(kLonePercent) && !scenario.tight) {
+    scenario.lone_transactions = kLoneTransactions;
+  }
+  const bool deaths = scenario.kills + scenario.node_restarts > 0;
+  scenario.aimed = deaths && random.percent(kAimedPercent);
+  scenario.late = random.percent(kLatePercent);
+  const bool in_order = executes_procedures(scenario.protocol);
+  if (scenario.load != SimScenario::Load::kDoor) {
+    if (random.percent(kHeadsPercent)) scenario.load = SimScenario::Load::kHeads;
+    scenario.prepared = scenario.kills > 0 && !in_order && random.percent(kPreparedPercent);
+    scenario.tall = random.percent(kTallPercent);
+    return;
+  }
+  scenario.lazy = random.percent(kLazyPercent);
+  scenario.long_rows = random.percent(kLongRowsPercent) && !scenario.tight;
+  if (random.percent(kStrikesPercent))
+    scenario.strikes = 1 + static_cast<uint32_t>(random.below(3));
 }
 
 }  // namespace
@@ -120,6 +154,7 @@ SimScenario campaign_scenario(const CampaignVariant& variant, uint64_t seed) {
   draw_door(scenario, random, executes_procedures(variant.protocol));
   draw_delays(scenario, random);
   scenario.one_by_one = random.percent(kOneByOnePercent);
+  draw_after(scenario, seed);
   return scenario;
 }
 
@@ -138,6 +173,19 @@ SimScenario loads_scenario(const CampaignVariant& variant, uint64_t seed) {
   scenario.events_max = kLoadsEventsMax;
   scenario.delays = SimDelays::between_reads(random);
   scenario.one_by_one = random.percent(kOneByOnePercent);
+  Random after(seed ^ 0xDEE9);
+  if (after.percent(kDeepPercent)) {
+    scenario.deep_rows = kDeepRows;
+    scenario.coordinators = 3;
+    scenario.coroutines = 1;
+  }
+  if (after.percent(kHeadsOfLoadsPercent)) {
+    scenario.load = SimScenario::Load::kHeads;
+    scenario.transactions = kHeadsTransactions;
+    if (after.percent(50)) scenario.delays = SimDelays::draw(random);
+  }
+  if (after.percent(kStrikesPercent)) scenario.strikes = 1 + static_cast<uint32_t>(after.below(3));
+  draw_after(scenario, seed);
   return scenario;
 }
 
@@ -159,6 +207,16 @@ std::string describe(const CampaignVariant& variant, const SimScenario& scenario
   if (scenario.one_by_one) text += ", one by one";
   if (scenario.tight) text += ", little memory";
   if (scenario.prepared) text += ", prepared";
+  if (scenario.aimed) text += ", aimed";
+  if (scenario.late) text += ", late";
+  if (scenario.lazy) text += ", lazy";
+  if (scenario.tall && scenario.load == SimScenario::Load::kIndexed) text += ", tall";
+  say(scenario.strikes, "struck");
+  say(scenario.deep_rows, "deep rows");
+  if (scenario.long_rows) text += ", long rows";
+  if (scenario.drops_after) text += ", dropped after";
+  if (scenario.restarts_after) text += ", restarted after";
+  say(scenario.lone_transactions, "alone");
   if (scenario.delays.any()) text += ", " + scenario.delays.describe();
   return text;
 }

@@ -62,6 +62,7 @@ TEST(Campaign, SeedsThatFailedOnce) {
     CampaignVariant variant;
     uint64_t seed;
     const char* what;
+    bool long_rows = false;
   };
   const std::array failed = {
       Failed{{Protocol::kWaitdie, LockMode::kExclusive},
@@ -70,9 +71,18 @@ TEST(Campaign, SeedsThatFailedOnce) {
       Failed{{Protocol::kNowait, LockMode::kShared},
              5396,
              "node 0 died in a sweep, which left the gate closed and a dead sharer inside"},
+      Failed{{Protocol::kNowait, LockMode::kExclusive},
+             73,
+             "a scan that skips locked rows met one twice, in a group that a split was cleaning",
+             true},
+      Failed{{Protocol::kNowait, LockMode::kShared},
+             91,
+             "room was asked for in a group of a table that had been dropped: an invalid argument"},
   };
   for (const Failed& each : failed) {
-    SimRun run(campaign_scenario(each.variant, each.seed));
+    SimScenario scenario = campaign_scenario(each.variant, each.seed);
+    scenario.long_rows = each.long_rows;
+    SimRun run(scenario);
     EXPECT_EQ(run.run(), "") << each.variant.name() << " seed " << each.seed << ": " << each.what;
   }
 }

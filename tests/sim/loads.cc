@@ -28,7 +28,9 @@ TxnInputs Loads::draw(Random& random) const {
 
 Status Loads::execute(Session& session, const TxnInputs& inputs, TxnEffect& effect) const {
   for (uint64_t i = 0; i < inputs.values[1]; ++i) {
-    const std::string key = keys_.key(table(0), 'r', inputs.values[0] + i);
+    const uint64_t number = inputs.values[0] + i;
+    const std::string key = i < options_.deep_rows ? keys_.deep_key(table(0), 'd', number)
+                                                   : keys_.key(table(0), 'r', number);
     RDMACC_RETURN_IF_ERROR(session.insert_unchecked(table(0), key, key));
   }
   effect.delta = static_cast<int64_t>(inputs.values[1]);

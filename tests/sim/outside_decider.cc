@@ -4,7 +4,7 @@ namespace rdmacc {
 namespace {
 
 constexpr uint64_t kSystemId = 0x5157'EA15;
-constexpr uint64_t kThinkUsMax = 40;
+constexpr uint64_t kThinkUsMax = 40, kToldUsMax = 300;
 constexpr uint64_t kLookUsMax = 1'500;
 constexpr uint32_t kAbortPercent = 25;
 constexpr uint32_t kPutOffPercent = 60;
@@ -32,29 +32,28 @@ Status OutsideDecider::attempt(const Workload& workload, Session& session,
     return Status();
   }
   const Gtid gtid{kSystemId, ++last_xid_};
-  RDMACC_RETURN_IF_ERROR(abort_unless_ok(session, prepare(session, gtid)));
+  std::optional<DoorEnd> prepared;
+  if (door_ != nullptr) prepared.emplace(*door_, DoorOp::kPrepare);
+  RDMACC_RETURN_IF_ERROR(abort_unless_ok(session, session.prepare(gtid)));
   if (session.active()) {
     session.scheduler().sleep_for(random_.below(kThinkUsMax));
-    if (decide(gtid)) {
-      RDMACC_RETURN_IF_ERROR(commit_prepared(session));
-    } else {
-      effect.delta = 0;
-      session.abort();
-    }
+    const bool commit = decide(gtid);
+    if (!commit) effect.delta = 0;
+    RDMACC_RETURN_IF_ERROR(tell(session, commit));
   }
   return effect.doubt.empty() ? Status() : Status(Code::kCorrupt, effect.doubt);
 }
 
-Status OutsideDecider::prepare(Session& session, const Gtid& gtid) const {
+// The door counts an outcome as under way from the decision on; the session hears of it later.
+Status OutsideDecider::tell(Session& session, bool commit) {
   std::optional<DoorEnd> under_way;
-  if (door_ != nullptr) under_way.emplace(*door_, DoorOp::kPrepare);
-  return session.prepare(gtid);
-}
-
-Status OutsideDecider::commit_prepared(Session& session) const {
-  std::optional<DoorEnd> under_way;
-  if (door_ != nullptr) under_way.emplace(*door_, DoorOp::kCommitPrepared);
-  return session.commit_prepared();
+  if (door_ != nullptr) {
+    under_way.emplace(*door_, commit ? DoorOp::kCommitPrepared : DoorOp::kAbortPrepared);
+    session.scheduler().sleep_for(random_.below(kToldUsMax));
+  }
+  if (commit) return session.commit_prepared();
+  session.abort();
+  return Status();
 }
 
 void OutsideDecider::look(Session& session) {

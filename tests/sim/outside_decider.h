@@ -16,7 +16,7 @@ class OutsideDecider {
   // As Workload::attempt, in two phases. A transaction that it decides to abort is a proper end.
   Status attempt(const Workload& workload, Session& session, const TxnOptions& options,
                  const TxnInputs& inputs, TxnEffect& effect);
-  // From now on prepare() and commit_prepared() are told to `ledger`, as on tables of `door`.
+  // From now on what is done in two phases is told to the ledger of `door`, as on its tables.
   void observe(const Door* door) { door_ = door; }
   // In a coroutine of its own, until stop(): decides what is in doubt, some of it only when it was
   // seen several times.
@@ -31,8 +31,7 @@ class OutsideDecider {
  private:
   bool decide(const Gtid& gtid);
   void look(Session& session);
-  Status prepare(Session& session, const Gtid& gtid) const;
-  Status commit_prepared(Session& session) const;
+  Status tell(Session& session, bool commit);
 
   Random random_;
   uint64_t last_xid_ = 0;

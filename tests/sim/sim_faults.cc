@@ -25,6 +25,7 @@ void SimRun::start_surroundings() {
   };
   run_beside(&DoorSurroundings::drop_again_and_again);
   if (scenario_.tight) run_beside(&DoorSurroundings::fill_again_and_again);
+  if (scenario_.protocol == Protocol::kMvcc) run_beside(&DoorSurroundings::bury_again_and_again);
 }
 
 Status SimRun::end_surroundings() {
@@ -38,6 +39,7 @@ Status SimRun::end_surroundings() {
 }
 
 void SimRun::plan_faults() {
+  if (scenario_.aimed) return;
   const uint64_t now = fabric_->events();
   for (uint32_t k = 0; k < scenario_.kills; ++k) {
     faults_.push_back({Fault::kKillCoordinator, now + random_.below(kFaultWindowEvents),
@@ -56,6 +58,15 @@ void SimRun::inject_due_faults(uint64_t event) {
     const Fault fault = faults_.front();
     faults_.erase(faults_.begin());
     inject(fault);
+  }
+  if (strikes_ != nullptr) {
+    const std::optional<Strikes::Struck> struck = strikes_->due();
+    if (struck && !struck->coordinator) inject({Fault::kRestartNode, event, struck->node});
+    for (uint32_t c = 0; struck && struck->coordinator && c < clients_.size(); ++c) {
+      Coordinator* coordinator = clients_[c]->coordinator.get();
+      if (coordinator == nullptr || coordinator->worker().id() != struck->worker) continue;
+      inject({Fault::kKillCoordinator, event, c});
+    }
   }
   start_due_nodes();
 }

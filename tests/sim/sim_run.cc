@@ -16,6 +16,7 @@ constexpr uint64_t kBackOffUsMax = 30;
 constexpr uint64_t kUnavailableUs = 300;
 constexpr uint32_t kThinkPercent = 30;  // kDoor's clients, after a transaction
 constexpr uint64_t kThinkUsMax = 8'000;
+constexpr uint32_t kLazyPercent = 70;
 constexpr uint32_t kLongPausePercent = 10;  // of those: until tombstones are due
 constexpr uint64_t kLongPauseUsMax = 60'000;
 constexpr uint32_t kLooksMax = 50;  // at locks at rest
@@ -47,6 +48,7 @@ std::string SimRun::run() {
   if (status.ok()) status = load();
   if (status.ok()) status = run_clients();
   if (status.ok()) status = check_at_rest();
+  if (status.ok()) status = live_again();
   return status.ok() ? "" : status.to_string();
 }
 
@@ -54,8 +56,10 @@ std::string SimRun::run() {
 
 Status SimRun::open_node(NodeId node) {
   CHECK(nodes_[node].empty());
+  NodeOptions options = node_options_;
+  if (strikes_ != nullptr) options.structure = strikes_->at(node);
   for (uint16_t t = 0; t < topology_.threads_per_node; ++t) {
-    Result<std::unique_ptr<NodeThread>> thread = NodeThread::open(*fabric_, node, t, node_options_);
+    Result<std::unique_ptr<NodeThread>> thread = NodeThread::open(*fabric_, node, t, options);
     if (!thread.ok()) return thread.status();
     fabric_->attach((*thread)->worker().id(), &(*thread)->worker().scheduler());
     nodes_[node].push_back(std::move(*thread));
@@ -137,7 +141,7 @@ Status SimRun::run_clients() {
   }
   start_surroundings();
   plan_faults();
-  if (!faults_.empty()) {
+  if (!faults_.empty() || strikes_ != nullptr) {
     fabric_->set_observer([this](uint64_t event) { inject_due_faults(event); });
   }
   const bool ended = run_until_clients_ended();
@@ -213,7 +217,7 @@ void SimRun::run_transactions(Client& client, uint64_t seed) {
   Random random(seed);
   Session session(*client.coordinator);
   Scheduler& scheduler = client.coordinator->worker().scheduler();
-  for (uint32_t t = 0; t < scenario_.transactions && failure_.ok(); ++t) {
+  for (uint32_t t = 0; t < transactions_ && failure_.ok(); ++t) {
     const TxnInputs inputs = workload_->draw(random);
     for (uint32_t attempt = 0; attempt < kAttemptsOfTransaction; ++attempt) {
       TxnEffect effect;
@@ -227,7 +231,7 @@ void SimRun::run_transactions(Client& client, uint64_t seed) {
         break;
       }
       if (ends_properly(status, inputs, scheduler)) break;
-      if (status.code() == Code::kUnavailable && scenario_.node_restarts > 0) {
+      if (status.code() == Code::kUnavailable && loses_nodes()) {
         scheduler.sleep_for(kUnavailableUs);
         break;  // its outcome may be unknown: not again
       }
@@ -239,8 +243,8 @@ void SimRun::run_transactions(Client& client, uint64_t seed) {
       scheduler.sleep_for(random.below(kBackOffUsMax * (1 + attempt / 4)));
     }
     // The nodes' own work comes between.
-    if (door_ != nullptr && random.percent(kThinkPercent)) {
-      const bool long_pause = random.percent(kLongPausePercent);
+    if (door_ != nullptr && random.percent(scenario_.lazy ? kLazyPercent : kThinkPercent)) {
+      const bool long_pause = random.percent(scenario_.lazy ? kLazyPercent : kLongPausePercent);
       scheduler.sleep_for(random.below(long_pause ? kLongPauseUsMax : kThinkUsMax));
     }
   }
@@ -282,12 +286,14 @@ Status SimRun::check_at_rest() {
   RDMACC_RETURN_IF_ERROR(check_history());
   for (NodeId node = 0; node < topology_.nodes; ++node) {
     RDMACC_RETURN_IF_ERROR(check_locks(node));
+    RDMACC_RETURN_IF_ERROR(check_splits(node));
     resolved_ += static_cast<uint32_t>(nodes_[node][0]->resolved_workers());
     reader_count_sweeps_ += nodes_[node][0]->reader_count_sweeps();
   }
   RDMACC_RETURN_IF_ERROR(check_tables());
   RDMACC_RETURN_IF_ERROR(check_acknowledged());
   RDMACC_RETURN_IF_ERROR(check_workload());
+  RDMACC_RETURN_IF_ERROR(check_counts());
   return check_history();  // with the last reads, which saw everything
 }
 
@@ -314,7 +320,7 @@ Status SimRun::find_lock(NodeThread& thread, NodeId node) const {
       // A node that died before it could answer an Allocate, or hear a Free, has lost a slot
       // that no transaction can reach: known and counted as used.
       const bool unreachable = (header.flags & (kFlagLive | kFlagGap)) == 0;
-      if (unreachable && scenario_.node_restarts > 0) continue;
+      if (unreachable && loses_nodes()) continue;
       return Status(Code::kCorrupt, "a lock is left on node " + std::to_string(node) + ": " +
                                         describe(lock.offset(), header));
     }
@@ -336,8 +342,7 @@ Status SimRun::find_share(NodeThread& thread) const {
 Status SimRun::check_tables() {
   return run_task(keeper_->worker().scheduler(), [this] {
     Session session(*keeper_);
-    // The door drops tables under transactions that insert into them.
-    const bool losses = scenario_.kills + scenario_.node_restarts > 0 || door_ != nullptr;
+    const bool losses = scenario_.kills > 0 || loses_nodes();
     return verify_at_rest(session, *workload_, txn_, losses);
   });
 }

@@ -12,6 +12,7 @@
 #include "rdma/sim/sim_fabric.h"
 #include "tests/sim/door/door_surroundings.h"
 #include "tests/sim/outside_decider.h"
+#include "tests/sim/strikes.h"
 
 // One run of a workload on a simulated cluster, decided by a scenario's seed alone: loading,
 // transactions on several coordinators, faults, and then everything that must hold at rest.
@@ -19,7 +20,7 @@
 namespace rdmacc {
 
 struct SimScenario {
-  enum class Load : uint8_t { kMixed, kBank, kPredicate, kIndexed, kLoads, kDoor };
+  enum class Load : uint8_t { kMixed, kBank, kPredicate, kIndexed, kLoads, kDoor, kHeads };
 
   uint64_t seed = 1;
   Protocol protocol = Protocol::kNowait;
@@ -46,6 +47,17 @@ struct SimScenario {
   uint32_t transactions = 10;  // of each coroutine
   SimDelays delays;            // between verbs
   bool tight = false;          // kDoor: so little memory that it is full now and then
+  uint32_t strikes = 0;        // nodes that die while their index changes (strikes.h)
+  bool aimed = false;          // kills and node_restarts come when a log entry was written
+  // What follows on a run that was sound (second_life.cc): its nodes are started again, its tables
+  // are dropped and made again; then transactions go on, and all is checked once more.
+  bool restarts_after = false, drops_after = false;
+  uint32_t lone_transactions = 0;  // at the very end (lone_session.h)
+  uint32_t deep_rows = 0;          // of each of kLoads' transactions (hot_keys.h)
+  bool long_rows = false;          // kDoor: a few that take more than a page
+  bool tall = false;               // kIndexed: indexes of three levels
+  bool lazy = false;               // kDoor: long pauses, in which tombstones are due
+  bool late = false;               // some events come milliseconds late
   // For tests of the tests: other rules than the registry's, and other hooks of the fabric.
   RulesOf rules_of = nullptr;
   std::function<void(SimFabric&)> prepare;
@@ -81,6 +93,7 @@ class SimRun {
   // kDoor's operations beside changes of the index.
   const StructureCounts& structure() const { return ledger_.counts(); }
   uint64_t drops() const { return surroundings_ == nullptr ? 0 : surroundings_->drops(); }
+  uint32_t struck() const { return strikes_ == nullptr ? 0 : strikes_->struck(); }
   uint64_t full() const { return surroundings_ == nullptr ? 0 : surroundings_->full(); }
   // The most attempts that one transaction has made, by TxnInputs::kind.
   const std::map<uint32_t, uint32_t>& attempts_max() const { return attempts_max_; }
@@ -121,6 +134,23 @@ class SimRun {
   void inject_due_faults(uint64_t event);
   void inject(const Fault& fault);
   void start_due_nodes();
+  bool loses_nodes() const { return scenario_.node_restarts + scenario_.strikes > 0; }
+  // Does nothing excuse a unit of memory, or a row's count, that is lost?
+  bool loses_nothing() const {
+    return !loses_nodes() && scenario_.kills == 0 && door_ == nullptr &&
+           scenario_.loss_percent == 0;
+  }
+
+  // What follows on a run that was sound.
+  Status live_again();
+  Status drop_tables();
+  Status make_tables_again();
+  Status restart_nodes();
+  Status run_clients_again();
+  Status check_counts();
+  Status check_splits(NodeId node);
+  Status check_alone();
+  Status check_index_alone();
 
   Status check_at_rest();
   Status check_locks(NodeId node);
@@ -142,7 +172,8 @@ class SimRun {
   std::unique_ptr<SimFabric> fabric_;
   std::unique_ptr<Workload> workload_;
   Door* door_ = nullptr;    // workload_, if it is kDoor
-  StructureLedger ledger_;  // outlives the nodes
+  StructureLedger ledger_;  // outlives the nodes, and so does strikes_
+  std::unique_ptr<Strikes> strikes_;
   std::unique_ptr<DoorSurroundings> surroundings_;
   uint32_t surrounding_ = 0;  // coroutines that run
   HistoryMemory history_;
@@ -158,6 +189,7 @@ class SimRun {
     std::vector<HistoryEvent> events;  // of a procedure
   };
   std::map<uint64_t, Ordered> ordered_;
+  uint32_t transactions_ = 0;  // of each coroutine
   int64_t delta_ = 0;
   uint64_t committed_ = 0;
   uint32_t resolved_ = 0;

@@ -3,6 +3,7 @@
 #include "engine/txn/ordered_events.h"
 #include "engine/workloads/procedures.h"
 #include "engine/workloads/smallbank.h"
+#include "tests/sim/heads.h"
 #include "tests/sim/loads.h"
 #include "tests/sim/sim_run.h"
 #include "tests/workloads/indexed.h"
@@ -13,6 +14,9 @@ namespace rdmacc {
 namespace {
 
 constexpr uint64_t kDoorMaintainUs = 200;
+constexpr uint32_t kLateNsMax = 4'000'000;
+constexpr uint32_t kTallRecords = 200, kTallFillerBytes = 200;
+constexpr uint32_t kLargeRunsPercent = 40, kLargePercent = 3;
 
 SimOptions fabric_options(const SimScenario& scenario) {
   Random random(scenario.seed ^ 0x5EED);
@@ -20,6 +24,7 @@ SimOptions fabric_options(const SimScenario& scenario) {
   options.seed = scenario.seed;
   options.stall_percent = 1 + static_cast<uint32_t>(random.below(4));
   if (scenario.stall_percent != 0) options.stall_percent = scenario.stall_percent;
+  if (scenario.late) options.stall_ns_max = kLateNsMax;
   options.loss_percent = scenario.loss_percent;
   options.duplicate_percent = scenario.duplicate_percent;
   options.cpu_reads = scenario.cpu_moves;
@@ -44,6 +49,15 @@ SimRun::SimRun(const SimScenario& scenario)
     node_options_.maintain_every_us = kDoorMaintainUs;
     node_options_.structure = &ledger_;
   }
+  if (scenario.strikes > 0 || scenario.aimed) {
+    Strikes::Counts counts{.in_changes = scenario.strikes};
+    if (scenario.aimed) {
+      counts.coordinators_logged = scenario.kills;
+      counts.nodes_logged = scenario.node_restarts;
+    }
+    strikes_ = std::make_unique<Strikes>(scenario.seed * 17 + 7, counts, topology_, &ledger_);
+  }
+  transactions_ = scenario.transactions;
   node_options_.resolve_every_us = 400;
   node_options_.drain_us_max = 5'000;
   node_options_.order.observer = [this](const OrderedAt& at, const OrderedOutcome& outcome,
@@ -62,6 +76,7 @@ SimRun::SimRun(const SimScenario& scenario)
   txn_.lock_mode = scenario.lock_mode;
   txn_.plan = StagePlan(scenario.code);
   fabric_ = SimFabric::create(topology_, fabric_options(scenario));
+  if (strikes_ != nullptr) strikes_->watch(*fabric_);
   if (scenario.prepare) scenario.prepare(*fabric_);
   nodes_.resize(topology_.nodes);
   back_at_ns_.resize(topology_.nodes);
@@ -85,7 +100,7 @@ std::unique_ptr<Workload> SimRun::make_workload() {
       options.accounts = 8;
       options.hot_accounts = 2;
       options.hot_access_percent = 30;
-      options.transfers_only = scenario_.kills + scenario_.node_restarts > 0;
+      options.transfers_only = scenario_.kills > 0 || loses_nodes();
       return std::make_unique<Smallbank>(options);
     }
     case SimScenario::Load::kPredicate: {
@@ -101,13 +116,25 @@ std::unique_ptr<Workload> SimRun::make_workload() {
       options.filler_bytes = static_cast<uint32_t>(random_.below(120));
       options.read_only_percent = scenario_.read_only_percent.value_or(options.read_only_percent);
       options.covers = scenario_.covers;
+      if (scenario_.tall) {
+        options.records = kTallRecords;
+        options.filler_bytes = kTallFillerBytes;
+      }
       return std::make_unique<Indexed>(options);
     }
     case SimScenario::Load::kLoads: {
       LoadsOptions options;
       options.rows_max = 20 + static_cast<uint32_t>(random_.below(180));
       options.hot_groups = 1 + static_cast<uint32_t>(random_.below(HotKeys::kGroupsMax));
+      options.deep_rows = scenario_.deep_rows;
       return std::make_unique<Loads>(options);
+    }
+    case SimScenario::Load::kHeads: {
+      HeadsOptions options;
+      options.heads = 1 + static_cast<uint32_t>(random_.below(5));
+      options.hot_groups = 1 + static_cast<uint32_t>(random_.below(3));
+      options.fillers_max = 4 + static_cast<uint32_t>(random_.below(30));
+      return std::make_unique<Heads>(options);
     }
     case SimScenario::Load::kDoor: {
       DoorOptions options;
@@ -116,6 +143,11 @@ std::unique_ptr<Workload> SimRun::make_workload() {
       options.rows_max = 10 + static_cast<uint32_t>(random_.below(60));
       options.read_only_percent = scenario_.read_only_percent.value_or(options.read_only_percent);
       if (scenario_.history != 0) options.history = scenario_.history;
+      // What a dead coordinator has logged is then read from several places.
+      const bool drawn = scenario_.kills > 0 && random_.percent(kLargeRunsPercent);
+      if (drawn || scenario_.long_rows) {
+        options.large_percent = kLargePercent;
+      }
       auto door = std::make_unique<Door>(options, &ledger_);
       door_ = door.get();
       decider_.observe(door_);

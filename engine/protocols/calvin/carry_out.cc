@@ -44,6 +44,8 @@ Status write_to(OrderLink& link, std::span<const Parcel> parcels) {
   const std::byte* copy = nullptr;
   const std::byte* copy_of = nullptr;
   for (const Parcel& parcel : parcels) {
+    CHECK(parcel.to < link.topology.nodes && parcel.block.size() >= 8);
+    CHECK(parcel.block.size() <= parcel.delivery.bytes_max() && parcel.block.size() % 8 == 0);
     if (copy_of != parcel.block.data()) {
       std::byte* fresh = arena.allocate(parcel.block.size());
       if (fresh == nullptr) return out_of_registered_memory();
@@ -129,6 +131,7 @@ Status store(OrderLink& link, WorkerId from, std::span<const std::byte> request)
 }  // namespace
 
 void carry_out_broadcast(OrderLink& link, StagePlan plan, uint64_t epoch) {
+  CHECK(epoch != 0);  // 0 is the tag of what was never written
   const Delivery delivery{What::kBatch, link.node, epoch};
   const auto block = link.area.image(delivery.place(link.area.layout()), epoch, kBatchBytes);
   std::vector<Parcel> parcels;
@@ -153,6 +156,7 @@ void carry_out_forward(OrderLink& link, std::span<const OrderForward> forwards) 
 }
 
 void carry_out_progress(OrderLink& link, StagePlan plan, NodeId to) {
+  CHECK(to != link.node && to < link.topology.nodes);
   const uint64_t word = link.area.progress().word();
   const auto bytes = std::as_bytes(std::span(&word, 1));
   deliver(link, plan.of(Stage::kForward),

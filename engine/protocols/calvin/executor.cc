@@ -102,6 +102,7 @@ void OrderExecutor::begin(std::vector<OrderedAt> requests, uint32_t done) {
 }
 
 void OrderExecutor::judge_after(uint32_t installed) {
+  CHECK(installed < judged_after_.size());
   for (const uint32_t index : judged_after_[installed]) {
     Underway& each = underway_[index];
     const bool executes = each.shares.writes[link_.node] || each.at.home == link_.node;
@@ -127,12 +128,14 @@ void OrderExecutor::forward() {
 }
 
 void OrderExecutor::end() {
+  CHECK(forwards_.empty());  // all that was judged is on its way
   if (forwarding_.outstanding > 0) link_.worker.scheduler().await(forwarding_);
   underway_.clear();
   arena_.reset();
 }
 
 void OrderExecutor::execute(uint32_t index, Status& status, OrderedOutcome& outcome) {
+  CHECK(index < underway_.size());
   judge_after(index);
   Underway& underway = underway_[index];
   const OrderedAt& at = underway.at;
@@ -143,6 +146,7 @@ void OrderExecutor::execute(uint32_t index, Status& status, OrderedOutcome& outc
   status = gather(at, shares, outcome);
   if (status.ok() && at.request->procedure != 0) status = run_procedure(*at.request, outcome);
   const bool done_before = link_.area.holds(link_.area.layout().order_redo(), at.stamp);
+  CHECK(underway.local != nullptr);  // this node executes it, so it was judged here
   if (!status.ok() || done_before) {
     underway.local->give_back();
   } else if (writes) {

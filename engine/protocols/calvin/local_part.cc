@@ -4,6 +4,12 @@
 #include "engine/txn/lock.h"
 
 namespace rdmacc {
+namespace {
+
+constexpr uint32_t kReleaseTriesMax = 10'000;
+constexpr uint64_t kReleaseRetryUs = 1'000;
+
+}  // namespace
 
 LocalPart::LocalPart(StageContext& stage, const OrderArea& area, NodeId node,
                      const OrderedRequest& request)
@@ -158,6 +164,7 @@ Status LocalPart::apply() {
   CHECK(has_room_);
   if (writes_.empty()) return Status();
   RDMACC_RETURN_IF_ERROR(lock_accesses(stage_, writes_.plan_locks()));
+  CHECK(stage_.stamps.ctts != 0);
   LogRecord record;
   record.lock_ctts = record.stamp = stage_.stamps.ctts;
   record.protocol = static_cast<uint8_t>(stage_.rules.protocol);
@@ -187,8 +194,20 @@ void LocalPart::give_back() {
     held.emplace_back(access);
     access.locked = access.lease_locked = false;
   }
-  // Verbs of a node to itself fail with the node alone, whose next start unlocks.
-  if (!held.empty()) static_cast<void>(release_accesses(stage_, held, /*certain=*/true));
+  if (!held.empty()) release(held);
+}
+
+// A lock that stays would stop the order at the next request for its row, for ever: registered
+// memory is waited for. Verbs of a node to itself fail with the node alone, whose next start
+// unlocks.
+void LocalPart::release(std::span<const Held> held) {
+  bool certain = true;
+  for (uint32_t tries = 0; tries < kReleaseTriesMax; tries++) {
+    if (release_accesses(stage_, held, certain).ok()) return;
+    certain = false;  // some may be released already, and another's by now
+    stage_.engine.worker.scheduler().sleep_for(kReleaseRetryUs);
+  }
+  CHECK(!"the order's locks could not be released");
 }
 
 }  // namespace rdmacc

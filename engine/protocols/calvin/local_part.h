@@ -44,6 +44,7 @@ class LocalPart {
   Status check(LocalVerdict& verdict);
   bool group_unchanged(const OrderedGroup& group) const;
   void add_write(const OrderedWrite& write);
+  void release(std::span<const Held> held);
   Access* share_gap(const Access& gap);
   Status find_gaps();
 

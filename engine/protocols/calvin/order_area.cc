@@ -50,6 +50,7 @@ bool OrderArea::sound(std::span<const std::byte> block, uint64_t tag) {
 
 void OrderArea::store(uint64_t place, std::span<const std::byte> block) const {
   CHECK(block.size() >= sizeof(BlockHeader) && block.size() % 8 == 0);
+  CHECK(place % 8 == 0 && header_of(block).tag != 0);
   std::vector<uint64_t> words(block.size() / 8);
   memcpy(words.data(), block.data(), block.size());
   region_.store(place, 0);
@@ -58,6 +59,7 @@ void OrderArea::store(uint64_t place, std::span<const std::byte> block) const {
 }
 
 bool OrderArea::load(uint64_t place, uint64_t tag, uint64_t place_bytes, Block& block) const {
+  CHECK(place % 8 == 0 && place_bytes >= sizeof(BlockHeader));
   const uint64_t found = region_.load(place);
   if (found == 0 || (tag != 0 && found != tag)) return false;
   const uint64_t bytes = region_.load(place + offsetof(BlockHeader, bytes));

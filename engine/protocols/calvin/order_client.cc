@@ -17,6 +17,7 @@ Status OrderClient::submit(const OrderedRequest& request, OrderedOutcome& outcom
       request.scanned.size() > kOrderedKeysMax) {
     return Status(Code::kNoSpace, "the transaction has more keys than a deterministic one may");
   }
+  CHECK(static_cast<WorkerId>(request.ctts) == worker_.id());  // the node insists on it
   Rpc::Call call;
   call.to = home();
   call.method = kMethodOrderSubmit;

@@ -11,6 +11,7 @@ bool read_key(MessageReader& in, std::string& key) {
 }
 
 void write_writes(MessageWriter& out, const std::vector<OrderedWrite>& writes) {
+  CHECK(writes.size() <= kOrderedWritesMax);
   out.u32(static_cast<uint32_t>(writes.size()));
   for (const OrderedWrite& write : writes) {
     out.u32(write.table);
@@ -51,6 +52,7 @@ bool read_row(MessageReader& in, OrderedRow& row) {
 }  // namespace
 
 void write_request(MessageWriter& out, const OrderedRequest& request) {
+  CHECK(request.reads.size() <= kOrderedKeysMax && request.scanned.size() <= kOrderedKeysMax);
   out.u64(request.ctts);
   out.u16(request.plan.code());
   out.u32(request.procedure);
@@ -102,6 +104,7 @@ bool read_request(MessageReader& in, OrderedRequest& request) {
 }
 
 void encode_batch(std::span<const RequestBytes* const> requests, std::vector<std::byte>& out) {
+  CHECK(requests.size() <= kBatchRequestsMax);
   MessageWriter writer(out);
   writer.u32(static_cast<uint32_t>(requests.size()));
   for (const RequestBytes* request : requests) writer.raw(request->data(), request->size());
@@ -118,6 +121,7 @@ bool decode_batch(std::span<const std::byte> bytes, std::vector<OrderedRequest>&
 }
 
 void write_verdict(MessageWriter& out, const LocalVerdict& verdict, bool rows) {
+  CHECK(verdict.reads.size() <= kOrderedKeysMax);
   write_status(out, verdict.status);
   out.u32(static_cast<uint32_t>(verdict.reads.size()));
   for (const auto& [index, row] : verdict.reads) {
@@ -140,6 +144,7 @@ bool read_verdict(std::span<const std::byte> bytes, LocalVerdict& verdict) {
 }
 
 void write_outcome(MessageWriter& out, const Status& status, const OrderedOutcome& outcome) {
+  CHECK(outcome.reads.size() <= kOrderedKeysMax);
   write_status(out, status);
   out.u64(outcome.stamp);
   out.u32(static_cast<uint32_t>(outcome.reads.size()));

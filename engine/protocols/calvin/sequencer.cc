@@ -30,6 +30,7 @@ Sequencer::Sequencer(Worker& worker, const Topology& topology, StorageService& s
       whole_(topology.nodes) {}
 
 void Sequencer::wait_for(const std::function<bool()>& arrived) {
+  CHECK(arrived != nullptr);
   const uint64_t since_us = now_us();
   for (uint64_t pause_us = 1; !arrived(); pause_us = std::min(pause_us + 1, kPauseUsMax)) {
     if (now_us() - since_us > kStuckUsMax) give_up_waiting();
@@ -97,6 +98,7 @@ void Sequencer::wake() {
 }
 
 void Sequencer::run() {
+  CHECK(running_ && recovered_);
   uint64_t busy_us = 0;  // when the last epoch ended
   while (true) {
     const uint64_t epoch = area_.progress().epoch;
@@ -139,6 +141,7 @@ StagePlan Sequencer::plan_in_batch_of(NodeId node, uint64_t epoch) const {
 }
 
 void Sequencer::seal(uint64_t epoch) {
+  CHECK(!sealed(epoch));
   CHECK(in_batch_.empty());
   std::vector<const RequestBytes*> requests;
   uint64_t bytes = OrderArea::kBlockHeaderBytes + 64;
@@ -149,6 +152,7 @@ void Sequencer::seal(uint64_t epoch) {
     pending_.pop_front();
     requests.push_back(&in_batch_.back()->bytes);
   }
+  CHECK(pending_.empty() || !requests.empty());  // one always fits
   std::vector<std::byte> batch;
   encode_batch(requests, batch);
   const uint64_t word = (time_of_batch() << 16) | plan_of_batch(epoch).code();
@@ -197,6 +201,7 @@ void Sequencer::execute(uint64_t epoch) {
       requests.push_back({Position{epoch, index}, order_stamp(base_us, index), home, &request});
     }
   }
+  CHECK(requests.size() <= area_.layout().orders_per_epoch());
   const uint32_t done = area_.progress().index;
   executor_.begin(requests, done);
   for (const OrderedAt& at : requests) {
@@ -227,6 +232,7 @@ void Sequencer::execute_one(const OrderedAt& at) {
 
 // In the background; what is told last is the newest.
 void Sequencer::tell_progress(NodeId node, StagePlan plan) {
+  CHECK(node != link_.node);
   const auto [at, fresh] = telling_.try_emplace(node, Telling{plan});
   at->second.plan = plan;
   at->second.again = true;

@@ -25,6 +25,7 @@ bool well_formed(const OrderedRequest& request, WorkerId from) {
 }  // namespace
 
 void Sequencer::serve() {
+  CHECK(!recovered_ && !running_);
   if (area_.progress().word() == 0) area_.set_progress(Position::of(kFirstPosition));
   serve_deliveries(link_, [this] { wake(); });
   worker_.rpc().handle(
@@ -56,6 +57,7 @@ void Sequencer::serve() {
 }
 
 void Sequencer::recover() {
+  CHECK(!recovered_);
   while (!executor_.finish_redo(storage_).ok()) worker_.scheduler().sleep_for(kPauseUsMax);
   recovered_ = true;
   for (NodeId node = 0; node < topology_.nodes; node++) {

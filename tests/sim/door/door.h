@@ -11,6 +11,7 @@ struct DoorOptions {
   uint32_t rows_max = 40;           // of one load
   uint32_t operations_max = 8;      // of one transaction
   uint32_t read_only_percent = 20;  // of the transactions
+  uint32_t large_percent = 0;       // of the rows: of several log segments, some of several pages
   uint32_t history = kDefaultHistory;
 };
 
@@ -50,6 +51,10 @@ class Door : public Workload {
   void set_visited(TableId table);
   bool was_visited(TableId table) const;
   TableId filler() const { return table(kFiller); }
+  // One that crowds with those of the transactions.
+  std::string hot_key(TableId table, char prefix, uint64_t number) const {
+    return keys_.key(table, prefix, number);
+  }
   uint32_t history() const { return options_.history; }
   StructureLedger* ledger() const { return ledger_; }
 

@@ -5,12 +5,18 @@ namespace rdmacc {
 namespace {
 
 constexpr uint64_t kCutRowBytes = 24;
+constexpr uint32_t kFirstCommand = 1;  // none of the transaction's writes is of an earlier one
 
 }  // namespace
 
 Status DoorTransaction::get(const Place& place) {
   RowView view;
   note(DoorOp::kGet, place.first);
+  if (random_.percent(15)) {
+    RDMACC_RETURN_IF_ERROR(session_.get(place.first, place.second, view, kFirstCommand));
+    if (!view.found || view.version != 0) return check_row(place, view);
+    return Status(Code::kCorrupt, "an own write of a later command was seen: " + place.second);
+  }
   RDMACC_RETURN_IF_ERROR(session_.get(place.first, place.second, view));
   RDMACC_RETURN_IF_ERROR(check_row(place, view));
   const auto own = own_.find(place);
@@ -125,7 +131,9 @@ Status DoorTransaction::scan(TableId table, DoorOp op) {
     RDMACC_RETURN_IF_ERROR(session_.scan_next(**cursor, batch));
     for (const RowView& view : batch) {
       const Place place{table, std::string(view.key)};
-      if (!seen.insert(place.second).second) doubt_ = "a scan gave " + place.second + " twice";
+      if (!seen.insert(place.second).second) {
+        doubt_ = std::string(name_of(op)) + " gave " + place.second + " twice";
+      }
       if (!cut) RDMACC_RETURN_IF_ERROR(check_row(place, view));
     }
   } while (!batch.empty() && !random_.percent(5));
@@ -142,7 +150,9 @@ Status DoorTransaction::save() {
   if (savepoints_.empty() || random_.percent(50)) {
     note(DoorOp::kSavepoint, table);
     savepoints_.push_back({session_.savepoint(), own_});
-    return Status();
+    // Of a short transaction the level would hardly ever end.
+    if (random_.percent(40)) return Status();
+    RDMACC_RETURN_IF_ERROR(write(DoorOp::kPut, draw_place()));
   }
   const size_t at = random_.below(savepoints_.size());
   if (random_.percent(40)) {

@@ -7,6 +7,7 @@ constexpr uint64_t kBetweenDropsUs = 1'500, kGoneUs = 200;
 constexpr uint64_t kBetweenFillsUs = 2'000, kFullUs = 3'000, kRetryUs = 300;
 constexpr uint64_t kFillerBytes = 135'000;  // takes a page
 constexpr uint64_t kFillersMax = 200, kRemovedMax = 4;
+constexpr uint64_t kBuriedAtATime = 8, kBetweenBurialsUs = 1'000;
 constexpr uint32_t kAttempts = 20;
 
 // What there is to be done about it is to try again later.
@@ -90,6 +91,35 @@ Status DoorSurroundings::fill_up(Session& session) {
   }
   if (status.code() == Code::kNoSpace) ++full_;
   return passes(status) ? Status() : status;
+}
+
+Status DoorSurroundings::bury(Session& session) {
+  const TableId table = door_.tables()[random_.below(2)];
+  const auto for_each = [&](const std::function<Status(const std::string&)>& act) {
+    return in_transaction(session, [&] {
+      for (uint64_t i = 0; i < kBuriedAtATime; ++i) {
+        RDMACC_RETURN_IF_ERROR(act(door_.hot_key(table, 'u', next_buried_ + i)));
+      }
+      return Status();
+    });
+  };
+  RDMACC_RETURN_IF_ERROR(for_each(
+      [&](const std::string& key) { return session.insert_unchecked(table, key, key + ":"); }));
+  pause(session, kBetweenBurialsUs);
+  return for_each([&](const std::string& key) {
+    const Status removed = session.remove(table, key);
+    return removed.code() == Code::kNotFound ? Status() : removed;
+  });
+}
+
+Status DoorSurroundings::bury_again_and_again(Session& session) {
+  while (!stopped_) {
+    pause(session, kBetweenBurialsUs);
+    const Status status = bury(session);
+    next_buried_ += kBuriedAtATime;
+    if (!status.ok() && !passes(status)) return status;
+  }
+  return Status();
 }
 
 Status DoorSurroundings::fill_again_and_again(Session& session) {

@@ -4,7 +4,8 @@
 namespace rdmacc {
 
 // What goes on beside Door's transactions, each in a coroutine and a session of its own until it is
-// stopped: a table is dropped and made again, and a node's memory is filled and emptied.
+// stopped: a table is dropped and made again, a node's memory is filled and emptied, rows come and
+// go.
 class DoorSurroundings {
  public:
   DoorSurroundings(Door& door, const TxnOptions& options, uint64_t seed)
@@ -16,6 +17,9 @@ class DoorSurroundings {
   Status fill_up(Session& session);
   // From then on: some of them are deleted, and others fill their place.
   Status fill_again_and_again(Session& session);
+  // Rows that no transaction asks for are inserted and deleted: under MVCC their tombstones are
+  // taken out of groups that transactions use.
+  Status bury_again_and_again(Session& session);
   void stop() { stopped_ = true; }
 
   uint64_t drops() const { return drops_; }
@@ -27,6 +31,7 @@ class DoorSurroundings {
   Status make(Session& session);
   Status put_filler(Session& session, uint64_t number);
   Status remove_filler(Session& session, uint64_t number);
+  Status bury(Session& session);
   Status in_transaction(Session& session, const std::function<Status()>& work);
 
   Door& door_;
@@ -34,6 +39,7 @@ class DoorSurroundings {
   Random random_;
   bool stopped_ = false;
   uint64_t first_filler_ = 0, next_filler_ = 0;
+  uint64_t next_buried_ = 0;
   uint64_t drops_ = 0, full_ = 0;
 };
 

@@ -3,7 +3,9 @@
 namespace rdmacc {
 namespace {
 
-constexpr uint64_t kFillMax = 120;        // most rows fit their record, some overflow
+constexpr uint64_t kFillMax = 120;  // most rows fit their record, some overflow
+constexpr uint64_t kLargeMin = 62'000, kLargeMax = 140'000, kLargestMax = 400'000;
+constexpr uint32_t kLargestPercent = 15;
 constexpr uint64_t kReadKinds = 40;       // of 100 row operations only read
 constexpr uint64_t kReadKindsOfAll = 45;  // of 100 others
 constexpr uint64_t kPauseUsMax = 30;
@@ -72,6 +74,9 @@ Status DoorTransaction::operate_on_all(uint64_t drawn) {
 Status DoorTransaction::visit() {
   const TableId table = around_.visited;
   if (table == kNoTable) return Status();
+  session_.set_command(1);
+  // Nothing in other tables: what is promised of a transaction ends with one of its tables.
+  loaded_ = true;
   const uint64_t rows = 1 + random_.below(20);
   for (uint64_t i = 0; i < rows; ++i) {
     const std::string key = around_.keys.key(table, 'v', random_.below(64));
@@ -117,7 +122,12 @@ DoorTransaction::Place DoorTransaction::draw_place() {
 std::string DoorTransaction::row_for(std::string_view key) {
   std::string row(key);
   row += ':';
-  row.append(random_.below(kFillMax + 1), static_cast<char>('a' + random_.below(26)));
+  uint64_t fill = random_.below(kFillMax + 1);
+  if (around_.options.large_percent != 0 && random_.percent(around_.options.large_percent)) {
+    const uint64_t most = random_.percent(kLargestPercent) ? kLargestMax : kLargeMax;
+    fill = kLargeMin + random_.below(most - kLargeMin);
+  }
+  row.append(fill, static_cast<char>('a' + random_.below(26)));
   return row;
 }
 

@@ -7,9 +7,13 @@ namespace rdmacc {
 
 // Keys that crowd in a few groups of an index, so that these split again and again with a few
 // hundred rows: of the groups that a table begins with, on every node alike, the first `groups`.
+// Deep keys are all of one group until it has split kDeepBits times: the root array then takes more
+// than a page.
 class HotKeys {
  public:
   static constexpr uint32_t kGroupsMax = 1u << kInitialDepth;
+
+  static constexpr uint32_t kDeepBits = 15;
 
   explicit HotKeys(uint32_t groups) : groups_(groups) { CHECK(groups > 0 && groups <= kGroupsMax); }
 
@@ -23,6 +27,17 @@ class HotKeys {
       key.resize(bytes);
       key += static_cast<char>('a' + salt / 26 % 26);
       key += static_cast<char>('a' + salt % 26);
+    }
+    return key;
+  }
+
+  // As key(), of a number that is not used there; takes some 30,000 hashes.
+  std::string deep_key(TableId table, char prefix, uint64_t number) const {
+    std::string key = prefix + std::to_string(number);
+    const size_t bytes = key.size();
+    for (uint32_t salt = 0; group_bits_of(hash_key(table, key), kDeepBits) != 0; ++salt) {
+      key.resize(bytes);
+      key.append(reinterpret_cast<const char*>(&salt), sizeof(salt));
     }
     return key;
   }

@@ -33,6 +33,7 @@ constexpr std::array<const char*, kDoorOps> kOpNames = {"get",
                                                         "abort",
                                                         "prepare",
                                                         "commit_prepared",
+                                                        "abort_prepared",
                                                         "execute_procedure"};
 constexpr std::array<const char*, kStructureChanges> kChangeNames = {
     "split", "root growth", "chain", "clean", "unlink", "drop", "full"};
@@ -67,9 +68,11 @@ const char* StructureCounts::impossible(DoorOp op, StructureChange change) {
 }
 
 bool StructureCounts::rare(DoorOp op, StructureChange change) {
-  if (change == StructureChange::kUnlink) return true;
-  return op == DoorOp::kAbortOnConflict || op == DoorOp::kAbort || op == DoorOp::kPrepare ||
-         op == DoorOp::kCommitPrepared;
+  // They end their transaction at once, or are the fate of few; beside a drop, where most
+  // transactions are, they are not rare.
+  if (op == DoorOp::kAbortOnConflict) return true;
+  return (op == DoorOp::kAbortPrepared || op == DoorOp::kCancel) &&
+         change != StructureChange::kDrop;
 }
 
 std::string StructureCounts::zeros() const {

@@ -11,7 +11,7 @@ namespace rdmacc {
 
 // Every public operation of a Session that a transaction may call. It is under way from its call
 // until its transaction has ended: what it has read or noted must hold then. Those that end a
-// transaction are under way during the call.
+// transaction are under way during the call, outcomes of prepared ones from the decision on.
 enum class DoorOp : uint8_t {
   kGet,
   kGetMany,
@@ -38,9 +38,10 @@ enum class DoorOp : uint8_t {
   kAbort,
   kPrepare,
   kCommitPrepared,
+  kAbortPrepared,
   kProcedure,
 };
-constexpr size_t kDoorOps = 26;
+constexpr size_t kDoorOps = 27;
 const char* name_of(DoorOp op);
 const char* name_of(StructureChange change);
 
@@ -55,8 +56,8 @@ class StructureCounts {
 
   // Does it have a reason to be zero? nullptr: it can happen.
   static const char* impossible(DoorOp op, StructureChange change);
-  // It can happen, but so seldom that thousands of runs may pass without: short calls beside
-  // changes that are short, too.
+  // It can happen, but so seldom that thousands of runs may pass without: a short call beside a
+  // moment's change.
   static bool rare(DoorOp op, StructureChange change);
   // "scan beside split; …": cells that can happen, are not rare, and are zero.
   std::string zeros() const;

@@ -66,6 +66,25 @@ TEST_P(RowLockTest, WhatOneHoldsTheOtherDoesNotGet) {
   });
 }
 
+// A share that its scan has taken is the transaction's own, and hinders no lock of its.
+TEST_P(RowLockTest, WhatItHasScannedItGets) {
+  for (const LockMode mode : {LockMode::kExclusive, LockMode::kShared}) {
+    TxnOptions asked = options();
+    asked.lock_mode = mode;
+    as_one([&] {
+      ASSERT_TRUE(one_.begin(asked).ok());
+      std::set<std::string> keys;
+      ASSERT_TRUE(scan(one_, ScanMode::kNoWait, keys).ok());
+      for (const std::string& key : keys) {
+        EXPECT_EQ(outcome(one_.try_lock(table_, key, true)), RowLock::kGot) << key;
+        EXPECT_TRUE(one_.put(table_, key, "mine").ok());
+      }
+      const Status committed = one_.commit();
+      EXPECT_TRUE(committed.ok()) << committed.to_string();
+    });
+  }
+}
+
 // Also where nothing is locked.
 class AnyRowLockTest : public RowLockTest {};
 

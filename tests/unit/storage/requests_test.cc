@@ -2,6 +2,7 @@
 
 #include "engine/storage/overflow.h"
 #include "engine/storage/storage_messages.h"
+#include "engine/storage/sundial_word.h"
 #include "region_audit.h"
 #include "test_index.h"
 
@@ -87,6 +88,10 @@ TEST_F(Requests, ToExtendNeedTheLockAndARealBucket) {
     };
     EXPECT_EQ(extend(group, 0, 1, 0), Code::kInvalidArgument);
     EXPECT_EQ(extend(group, 0, 1, 0x70001), Code::kInvalidArgument);
+    // SUNDIAL's own word names its worker, of which another transaction may be the holder.
+    const uint64_t lease = std::exchange(header(group_).sundial, sundial_locked_word(12, 1));
+    EXPECT_EQ(extend(group, 0, 1, 0x70001), Code::kInvalidArgument);
+    header(group_).sundial = lease;
     header(group_).lock = 0x70001;
     EXPECT_EQ(extend(group, 8, 1, 0x70001), Code::kInvalidArgument);
     EXPECT_EQ(extend(group, 0, 1u << 31, 0x70001), Code::kNoSpace);

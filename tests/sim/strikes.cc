@@ -1,0 +1,80 @@
+#include "tests/sim/strikes.h"
+
+namespace rdmacc {
+namespace {
+
+constexpr uint32_t kStrikePercent = 15, kStrikeLogPercent = 8;
+// A split takes some forty events of its own, among those of all others.
+constexpr uint64_t kEventsMax = 400;
+
+}  // namespace
+
+class Strikes::Observer : public StructureObserver {
+ public:
+  Observer(Strikes& strikes, NodeId node) : strikes_(strikes), node_(node) {}
+
+  uint64_t begins(StructureChange change, TableId table) override {
+    strikes_.may_strike(node_, change);
+    return strikes_.next_->begins(change, table);
+  }
+  void ends(uint64_t name, bool happened) override { strikes_.next_->ends(name, happened); }
+
+ private:
+  Strikes& strikes_;
+  const NodeId node_;
+};
+
+Strikes::Strikes(uint64_t seed, const Counts& counts, const Topology& topology,
+                 StructureObserver* next)
+    : random_(seed), left_(counts), layout_(topology), next_(next) {
+  for (NodeId node = 0; node < topology.nodes; ++node) {
+    observers_.push_back(std::make_unique<Observer>(*this, node));
+  }
+}
+
+void Strikes::watch(SimFabric& fabric) {
+  fabric.set_rewriter(
+      [this](WorkerId, NodeId node, std::vector<Verb>& verbs) { may_strike_log(node, verbs); });
+}
+
+// A short change is soon over: half of the strikes come at once.
+void Strikes::strike(const Struck& struck) {
+  struck_ = struck;
+  events_to_go_ = random_.below(random_.percent(50) ? kEventsMax / 10 : kEventsMax);
+}
+
+void Strikes::may_strike(NodeId node, StructureChange change) {
+  const bool lasts = change == StructureChange::kSplit || change == StructureChange::kClean ||
+                     change == StructureChange::kUnlink || change == StructureChange::kDrop;
+  if (left_.in_changes == 0 || struck_ || !lasts || !random_.percent(kStrikePercent)) return;
+  --left_.in_changes;
+  strike({.node = node});
+}
+
+// Where an entry is written says whose it is, whichever process writes it.
+void Strikes::may_strike_log(NodeId node, const std::vector<Verb>& verbs) {
+  if (left_.coordinators_logged + left_.nodes_logged == 0 || struck_) return;
+  for (const Verb& verb : verbs) {
+    const bool logs = verb.opcode == Opcode::kWrite && verb.remote_offset >= layout_.log_rings &&
+                      verb.remote_offset < layout_.order;
+    if (!logs) continue;
+    if (!random_.percent(kStrikeLogPercent)) return;
+    const bool coordinator =
+        left_.nodes_logged == 0 || (left_.coordinators_logged > 0 && random_.percent(50));
+    --(coordinator ? left_.coordinators_logged : left_.nodes_logged);
+    const uint64_t ring = (verb.remote_offset - layout_.log_rings) / (64 + kLogRingBytes);
+    return strike({coordinator, static_cast<WorkerId>(ring), node});
+  }
+}
+
+std::optional<Strikes::Struck> Strikes::due() {
+  if (!struck_) return std::nullopt;
+  if (events_to_go_ > 0) {
+    --events_to_go_;
+    return std::nullopt;
+  }
+  ++count_;
+  return std::exchange(struck_, std::nullopt);
+}
+
+}  // namespace rdmacc

@@ -1,0 +1,56 @@
+#pragma once
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "engine/storage/region_layout.h"
+#include "engine/storage/structure_observer.h"
+#include "rdma/base/random.h"
+#include "rdma/sim/sim_fabric.h"
+
+namespace rdmacc {
+
+// Lets processes die where it matters, since a death at any event of a run hardly ever does: a node
+// while it changes an index, which it has to repair when it is opened again; a coordinator, or a
+// node, soon after a log entry was written, when a transaction is committed and not yet installed.
+class Strikes {
+ public:
+  struct Counts {
+    uint32_t in_changes = 0;  // nodes
+    uint32_t coordinators_logged = 0, nodes_logged = 0;
+  };
+  struct Struck {
+    bool coordinator = false;
+    WorkerId worker = 0;  // of a coordinator
+    NodeId node = 0;
+  };
+
+  // What nodes tell of changes is passed on to `next`.
+  Strikes(uint64_t seed, const Counts& counts, const Topology& topology, StructureObserver* next);
+  // From now on it sees what is written into the logs.
+  void watch(SimFabric& fabric);
+
+  // What the node is to tell of its index.
+  StructureObserver* at(NodeId node) { return observers_[node].get(); }
+  // Once for each event: what dies now, if anything does.
+  std::optional<Struck> due();
+  void stop() { left_ = Counts(); }
+  uint32_t struck() const { return count_; }
+
+ private:
+  class Observer;
+  void may_strike(NodeId node, StructureChange change);
+  void may_strike_log(NodeId node, const std::vector<Verb>& verbs);
+  void strike(const Struck& struck);
+
+  Random random_;
+  Counts left_;
+  const RegionLayout layout_;
+  uint32_t count_ = 0;
+  StructureObserver* const next_;
+  std::vector<std::unique_ptr<StructureObserver>> observers_;
+  std::optional<Struck> struck_;
+  uint64_t events_to_go_ = 0;
+};
+
+}  // namespace rdmacc

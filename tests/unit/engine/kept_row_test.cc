@@ -1,0 +1,45 @@
+// A row that was locked and whose write was rolled back is written as it is where leases are
+// frozen. Histories tell of that version, too.
+#include "engine/check/checker.h"
+#include "engine/check/history_file.h"
+#include "tests/unit/engine/two_sessions.h"
+
+namespace rdmacc {
+namespace {
+
+class KeptRow : public TwoSessions {
+ protected:
+  KeptRow() {
+    here_.set_history(&history_);
+    there_.set_history(&history_);
+  }
+  HistoryMemory history_;
+};
+
+TEST_P(KeptRow, HasAVersionThatTheHistoryKnows) {
+  as_one([&] {
+    ASSERT_TRUE(one_.begin(options()).ok());
+    ASSERT_TRUE(one_.insert(table_, "k", "1").ok());
+    ASSERT_TRUE(one_.commit().ok());
+    ASSERT_TRUE(one_.begin(options()).ok());
+    const uint32_t savepoint = one_.savepoint();
+    ASSERT_TRUE(one_.try_lock(table_, "k", true).ok());
+    ASSERT_TRUE(one_.put(table_, "k", "2").ok());
+    one_.rollback_to(savepoint);
+    ASSERT_TRUE(one_.commit().ok());
+  });
+  as_other([&] {
+    ASSERT_TRUE(other_.begin(options()).ok());
+    RowView row;
+    ASSERT_TRUE(other_.get(table_, "k", row).ok());
+    EXPECT_EQ(row.row, "1");
+    ASSERT_TRUE(other_.commit().ok());
+  });
+  const CheckReport report = check_serializable(history_.transactions(), {});
+  EXPECT_TRUE(report.serializable) << report.problem;
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryProtocol, KeptRow, every_protocol(), name_of);
+
+}  // namespace
+}  // namespace rdmacc
