@@ -224,7 +224,7 @@ KeyState& Transaction::touch_unchecked(TableId table, std::string_view key) {
 
 Status Transaction::write(KeyState& state, bool deleted, std::string_view row) {
   DCHECK(state.base != KeyState::Base::kUnknown);
-  DCHECK(state.own.empty() || state.own.back().level <= level_);
+  DCHECK(state.own == nullptr || state.own->level <= level_);
   const uint64_t bytes = row.size() + state.key.size() + sizeof(KeyState);
   if (write_set_bytes_ + bytes > coordinator_.write_set_bytes_max) {
     return Status(Code::kNoSpace, "the transaction's write set is larger than " +
