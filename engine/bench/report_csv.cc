@@ -68,7 +68,7 @@ void add_numbers(CsvLine& line, const RunResult& result) {
   for (const auto& [reason, count] : aborts_by_reason(result)) {
     line.add(std::string("aborts_") + reason, static_cast<double>(count));
   }
-  line.add("alone", static_cast<double>(result.stats.exclusive));
+  line.add("exclusive", static_cast<double>(result.stats.exclusive));
   const LatencyUs latency = latency_us(result);
   line.add("latency_mean_us", latency.mean);
   line.add("latency_p50_us", latency.p50);

@@ -77,7 +77,7 @@ Json to_json(const BenchRun& run) {
           {"committed_per_second", rounded(committed_per_second(result))},
           {"abort_rate", std::round(abort_rate(result) * 1e6) / 1e6},
           {"aborts", aborts(result)},
-          {"alone", result.stats.exclusive},
+          {"exclusive", result.stats.exclusive},
           {"latency_us",
            {{"mean", latency.mean},
             {"p50", latency.p50},

@@ -93,3 +93,7 @@ GRANT EXECUTE ON FUNCTION @extschema@.retry_statistics() TO pg_monitor;
 GRANT SELECT ON @extschema@.stat_retries TO pg_monitor;
 COMMENT ON FUNCTION @extschema@.stat_reset() IS
   'sets rdmacc.stat_stages, stat_aborts, stat_plans and stat_retries to zero';
+
+-- Exclusive gate mode by its name.
+ALTER VIEW @extschema@.gate RENAME COLUMN alone TO exclusive_worker;
+ALTER VIEW @extschema@.gate RENAME COLUMN passages_alone TO exclusive_entries;

@@ -80,8 +80,8 @@ def scans_end(box, protocol):
                 session, "UPDATE summary SET n = (SELECT count(*) FROM scanned) WHERE id = 1;",
                 "a writer that scans")
             most = max(most, attempts)
-        passages = box.psql("SELECT passages_alone FROM rdmacc.gate")
-        print(f"  {protocol}: at most {most} attempts, {passages} passages alone until now")
+        entries = box.psql("SELECT exclusive_entries FROM rdmacc.gate")
+        print(f"  {protocol}: at most {most} attempts, {entries} exclusive entries until now")
         before = attempts_of(session, "SELECT sum(value) FROM scanned;", "sum(value)")[1]
         time.sleep(0.5)
         after = attempts_of(session, "SELECT sum(value) FROM scanned;", "sum(value)")[1]
@@ -94,9 +94,9 @@ def scans_end(box, protocol):
 def scans_end_under_every_protocol(box):
     for protocol in protocols(box):
         scans_end(box, protocol)
-    passages = int(box.psql("SELECT passages_alone FROM rdmacc.gate"))
-    true(passages > 0, "a transaction had exclusive gate mode")
-    equal(box.psql("SELECT alone IS NULL FROM rdmacc.gate"), "t", "none has it now")
+    entries = int(box.psql("SELECT exclusive_entries FROM rdmacc.gate"))
+    true(entries > 0, "a transaction had exclusive gate mode")
+    equal(box.psql("SELECT exclusive_worker IS NULL FROM rdmacc.gate"), "t", "none has it now")
 
 
 def dumps_end_under_every_protocol(box):

@@ -150,7 +150,9 @@ Status DoorTransaction::save() {
   if (savepoints_.empty() || random_.percent(50)) {
     note(DoorOp::kSavepoint, table);
     savepoints_.push_back({session_.savepoint(), own_});
-    return Status();
+    // Of a short transaction the level would hardly ever end.
+    if (random_.percent(40)) return Status();
+    RDMACC_RETURN_IF_ERROR(write(DoorOp::kPut, draw_place()));
   }
   const size_t at = random_.below(savepoints_.size());
   if (random_.percent(40)) {
