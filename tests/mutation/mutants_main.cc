@@ -18,6 +18,7 @@
 #include "engine/protocols/registry.h"
 #include "tests/mutation/planted.h"
 #include "tests/sim/campaign.h"
+#include "tests/sim/directed.h"
 #include "tests/sim/sim_farm.h"
 
 namespace rdmacc {
@@ -32,12 +33,15 @@ using Json = nlohmann::json;
 // Of one run; the longest without a fault takes less than a second.
 constexpr time_t kRunCpuSecondsMax = 8;
 
-// Of five runs one loads rows beside splits, two have deaths when log entries are written, one of
-// them with long rows and the other with transactions that are decided from outside; the others
-// are the campaign's.
+// Of seven runs one loads rows beside splits, two have deaths when log entries are written, one of
+// them with long rows and the other with transactions that are decided from outside; two crowd
+// moments that are rare (directed.h), and the others are the campaign's.
 SimScenario scenario_of(const CampaignVariant& variant, uint64_t seed) {
-  constexpr uint64_t kTurns = 5;
+  constexpr uint64_t kTurns = 7, kDirected = 2;
   if (seed % kTurns == 0) return loads_scenario(variant, seed);
+  if (const uint64_t turn = seed % kTurns; turn >= kTurns - kDirected) {
+    return directed_scenario(variant, seed / kTurns * kDirected + turn - (kTurns - kDirected));
+  }
   SimScenario scenario = campaign_scenario(variant, seed);
   // What takes long is more frequent here than in the campaign.
   scenario.restarts_after = scenario.restarts_after || seed % 3 == 0;

@@ -22,7 +22,8 @@ std::vector<TableSpec> Loads::table_specs() const {
 TxnInputs Loads::draw(Random& random) const {
   TxnInputs inputs;
   inputs.add(random.next() >> (64 - kNumberBits));
-  inputs.add(kRowsMin + random.below(options_.rows_max));
+  const uint64_t drawn = kRowsMin + random.below(options_.rows_max);
+  inputs.add(options_.rows_at_once != 0 ? options_.rows_at_once : drawn);
   return inputs;
 }
 

@@ -5,9 +5,10 @@
 namespace rdmacc {
 
 struct LoadsOptions {
-  uint32_t rows_max = 100;  // of one transaction
-  uint32_t hot_groups = 3;  // of a node's first 16 that all keys fall into
-  uint32_t deep_rows = 0;   // of each transaction (hot_keys.h)
+  uint32_t rows_max = 100;    // of one transaction
+  uint32_t hot_groups = 3;    // of a node's first 16 that all keys fall into
+  uint32_t deep_rows = 0;     // of each transaction (hot_keys.h)
+  uint32_t rows_at_once = 0;  // of each transaction; 0: drawn, up to rows_max
   uint32_t history = kDefaultHistory;
 };
 

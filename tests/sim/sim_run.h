@@ -54,6 +54,7 @@ struct SimScenario {
   bool restarts_after = false, drops_after = false;
   uint32_t lone_transactions = 0;  // at the very end (lone_session.h)
   uint32_t deep_rows = 0;          // of each of kLoads' transactions (hot_keys.h)
+  uint32_t rows_at_once = 0;       // of each of kLoads' transactions; 0: drawn
   bool long_rows = false;          // kDoor: a few that take more than a page
   bool tall = false;               // kIndexed: indexes of three levels
   bool lazy = false;               // kDoor: long pauses, in which tombstones are due

@@ -127,6 +127,7 @@ std::unique_ptr<Workload> SimRun::make_workload() {
       options.rows_max = 20 + static_cast<uint32_t>(random_.below(180));
       options.hot_groups = 1 + static_cast<uint32_t>(random_.below(HotKeys::kGroupsMax));
       options.deep_rows = scenario_.deep_rows;
+      options.rows_at_once = scenario_.rows_at_once;
       return std::make_unique<Loads>(options);
     }
     case SimScenario::Load::kHeads: {

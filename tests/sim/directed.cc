@@ -1,0 +1,103 @@
+#include "tests/sim/directed.h"
+
+#include "engine/protocols/registry.h"
+
+namespace rdmacc {
+namespace {
+
+constexpr uint32_t kLostNodes = 10, kDeadCoordinators = 6;
+constexpr uint32_t kHotKeys = 5;
+// A coordinator may wait for seconds until what a lost request has locked is settled.
+constexpr uint64_t kEventsMax = 150'000'000;
+// All rows of a run in one transaction.
+constexpr uint32_t kRowsAtOnce = 1'500;
+
+// Nodes die again and again under the requests of many transactions on few rows: what a lost
+// request has locked, allocated or installed is looked for, and done once more.
+void lose_nodes(SimScenario& scenario, Random& random) {
+  scenario.load = random.percent(50) ? SimScenario::Load::kDoor : SimScenario::Load::kMixed;
+  if (random.percent(75)) scenario.code = 0;  // all stages by RPC
+  scenario.keys = kHotKeys;
+  scenario.node_restarts = kLostNodes;
+  scenario.coordinators = 4;
+  scenario.coroutines = 3;
+  scenario.transactions = 20;
+  scenario.aimed = random.percent(40);
+  scenario.long_rows = random.percent(50);
+}
+
+// Transactions in doubt keep what they have allocated while nodes come and go.
+void lose_nodes_in_doubt(SimScenario& scenario, Random& random) {
+  lose_nodes(scenario, random);
+  scenario.long_rows = false;
+  scenario.prepared = !executes_procedures(scenario.protocol);
+  scenario.kills = 2;
+}
+
+// Coordinators die when they have logged what takes several segments.
+void die_after_long_records(SimScenario& scenario, Random& random) {
+  scenario.load = SimScenario::Load::kDoor;
+  scenario.long_rows = true;
+  scenario.aimed = true;
+  scenario.kills = kDeadCoordinators;
+  scenario.coordinators = kDeadCoordinators + 2;
+  scenario.transactions = 20;
+  scenario.coroutines = 1 + static_cast<uint32_t>(random.below(2));
+}
+
+// Few rows, written all the time, and READs of one batch that are far apart: whether the bytes
+// belong to the stamps around them.
+void read_beside_writes(SimScenario& scenario, Random& random) {
+  scenario.load = random.percent(30) ? SimScenario::Load::kBank : SimScenario::Load::kMixed;
+  if (random.percent(75)) scenario.code = stages_of(scenario.protocol);  // all one-sided
+  scenario.keys = kHotKeys;
+  scenario.coordinators = 4;
+  scenario.coroutines = 3;
+  scenario.transactions = 30;
+  scenario.cpu_moves = random.percent(50);
+  scenario.delays = random.percent(50) ? SimDelays::between_reads(random) : SimDelays::draw(random);
+}
+
+// One transaction loads everything, beside another that does so; nothing is written afterwards.
+void load_at_once(SimScenario& scenario) {
+  scenario.load = SimScenario::Load::kLoads;
+  scenario.deep_rows = 0;
+  scenario.rows_at_once = kRowsAtOnce;
+  scenario.coordinators = 2;
+  scenario.coroutines = 1;
+  scenario.transactions = 1;
+}
+
+}  // namespace
+
+SimScenario directed_scenario(const CampaignVariant& variant, uint64_t seed) {
+  const std::vector<uint16_t> codes = variant.codes();
+  SimScenario scenario;
+  scenario.seed = seed;
+  scenario.protocol = variant.protocol;
+  scenario.lock_mode = variant.lock_mode;
+  scenario.code = codes[seed % codes.size()];
+  scenario.events_max = kEventsMax;
+  Random random(seed ^ 0xD1'2EC7);
+  switch (seed % kDirectedKinds) {
+    case 0:
+    case 3:
+    case 6:
+      lose_nodes(scenario, random);
+      break;
+    case 1:
+      lose_nodes_in_doubt(scenario, random);
+      break;
+    case 2:
+      die_after_long_records(scenario, random);
+      break;
+    case 4:
+      load_at_once(scenario);
+      break;
+    default:
+      read_beside_writes(scenario, random);
+  }
+  return scenario;
+}
+
+}  // namespace rdmacc
