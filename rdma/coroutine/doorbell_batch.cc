@@ -79,7 +79,8 @@ void DoorbellBatch::execute_alone() {
 
 void DoorbellBatch::ring_unacknowledged() {
   if (!verbs_.empty()) ring(nullptr);
-  in_place_ = failed_ = false;
+  touched_ = 0;
+  failed_ = false;
 }
 
 void DoorbellBatch::ring(Completion* completion) {

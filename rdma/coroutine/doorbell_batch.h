@@ -1,4 +1,5 @@
 #pragma once
+#include <bit>
 #include <boost/container/small_vector.hpp>
 
 #include "rdma/base/verb_counters.h"
@@ -35,22 +36,22 @@ class DoorbellBatch {
             WordOrder order = WordOrder::kAscending) {
     ++counters_.reads;
     if (mapped_ == nullptr) return post_read(from, local, bytes, order);
-    note(mapped_->read(from, local, bytes, order));
+    note(from.node(), mapped_->read(from, local, bytes, order));
   }
   void write(GlobalAddress to, const void* local, size_t bytes) {
     ++counters_.writes;
     if (mapped_ == nullptr) return post_write(to, local, bytes);
-    note(mapped_->write(to, local, bytes));
+    note(to.node(), mapped_->write(to, local, bytes));
   }
   void compare_swap(GlobalAddress at, uint64_t expected, uint64_t desired, uint64_t* seen) {
     ++counters_.atomics;
     if (mapped_ == nullptr) return post_compare_swap(at, expected, desired, seen);
-    note(mapped_->compare_swap(at, expected, desired, seen));
+    note(at.node(), mapped_->compare_swap(at, expected, desired, seen));
   }
   void fetch_add(GlobalAddress at, uint64_t addend, uint64_t* seen) {
     ++counters_.atomics;
     if (mapped_ == nullptr) return post_fetch_add(at, addend, seen);
-    note(mapped_->fetch_add(at, addend, seen));
+    note(at.node(), mapped_->fetch_add(at, addend, seen));
   }
 
   // A round that is about to be added will touch these bytes.
@@ -62,14 +63,14 @@ class DoorbellBatch {
     if (mapped_ != nullptr) scheduler_.yield_to_ready();
   }
 
-  bool empty() const { return !in_place_ && verbs_.empty(); }
+  bool empty() const { return touched_ == 0 && verbs_.empty(); }
   // Rings, yields until everything is done, and is empty again. kUnavailable when a node could
   // not be reached: which of its verbs took effect is unknown. No-op when empty.
   Status execute() {
     if (mapped_ == nullptr) return execute_posted();
-    if (!in_place_) return Status();
-    in_place_ = false;
-    ++counters_.doorbells;
+    if (touched_ == 0) return Status();
+    counters_.doorbells += static_cast<uint64_t>(std::popcount(touched_));
+    touched_ = 0;
     ++counters_.round_trips;
     scheduler_.count_round();
     if (!failed_) [[likely]]
@@ -85,8 +86,8 @@ class DoorbellBatch {
   template <typename T>
   using Verbs = boost::container::small_vector<T, 8>;
 
-  void note(bool done) {
-    in_place_ = true;
+  void note(NodeId node, bool done) {
+    touched_ |= uint64_t{1} << (node % 64);
     failed_ = failed_ || !done;
   }
   void post_read(GlobalAddress from, void* local, size_t bytes, WordOrder order);
@@ -107,7 +108,7 @@ class DoorbellBatch {
   VerbCounters& counters_;
   const Endpoint::Port port_;
   MappedMemory* const mapped_;  // nullptr: verbs are posted
-  bool in_place_ = false;       // mapped: something was done in this round
+  uint64_t touched_ = 0;        // mapped: nodes of this round, a bit for each (mod 64)
   bool failed_ = false;         // mapped, one by one: a node was not there
   Verbs<Verb> verbs_;           // of all nodes, in the order they came
   Verbs<NodeId> nodes_;         // of each verb
