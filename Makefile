@@ -19,6 +19,7 @@
 #                       and what it does not and why; longer, not part of check
 #   make mutation [ARGS=…]   small faults planted in the engine, and how many of them the campaign
 #                       notices; longer still
+#   make ledger [ARGS=…]     instructions and allocations of a transaction, protocol by protocol
 #   make sandbox [DIR=…] [NODES=2] [PORT=…]   a server to play with; prints how to connect
 #   make sandbox-stop [DIR=…]
 #   make bench [ARGS=…]                        ratios side by side; with ARGS, rdmacc_bench itself
@@ -42,7 +43,7 @@ SHAREDIR = $(DESTDIR)$(shell $(PG_CONFIG) --sharedir)
 BINDIR = $(DESTDIR)$(shell $(PG_CONFIG) --bindir)
 
 .PHONY: all deps test-deps build demo check soak check-tsan check-verbs check-assert \
-  check-pg-suite coverage mutation sandbox sandbox-stop bench format clean install uninstall
+  check-pg-suite coverage mutation ledger sandbox sandbox-stop bench format clean install uninstall
 .NOTPARALLEL:
 
 all: $(BUILD)/build.ninja
@@ -88,6 +89,10 @@ coverage: test-deps
 
 mutation: test-deps
 	@scripts/mutation.py --jobs $(JOBS) $(ARGS)
+
+ledger: build
+	@scripts/deps.sh packages-ledger.txt
+	@scripts/transaction_ledger.py $(ARGS)
 
 sandbox: build
 	@scripts/sandbox.py start "$(DIR)" --nodes $(NODES) $(if $(PORT),--port $(PORT))

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Instructions and allocations of a transaction, protocol by protocol.
 
-    scripts/transaction_ledger.py [--bench=FILE] [--protocols=nowait,occ] [-- OPTIONS OF rdmacc_bench]
+    make ledger ARGS='[--bench=FILE] [--protocols=nowait,occ] [-- OPTIONS OF rdmacc_bench ycsb]'
 
 Times on a shared machine are worth little; instructions repeat to within a percent. Each protocol runs
 YCSB under callgrind, one coordinator with one coroutine. The rows are loaded before the counting begins,
