@@ -52,6 +52,10 @@ Status Status::from_errno(const char* what) {
   return Status(code, std::string(what) + ": " + std::strerror(saved));
 }
 
+void Status::fail_for_want_of_value() const {
+  check_failed(("a value, not " + to_string()).c_str(), __FILE__, __LINE__);
+}
+
 std::string Status::to_string() const {
   if (message_ == nullptr) return code_name(code_);
   return std::string(code_name(code_)) + ": " + *message_;

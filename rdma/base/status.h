@@ -50,6 +50,8 @@ class [[nodiscard]] Status {
   const std::string& message() const { return message_ != nullptr ? *message_ : no_message(); }
   // "no space: arena of node 1 is full"
   std::string to_string() const;
+  // A Result's value was asked for without a look at its Status: as a CHECK that says why.
+  [[noreturn]] void fail_for_want_of_value() const;
 
  private:
   using Message = std::unique_ptr<const std::string>;
@@ -75,11 +77,13 @@ class [[nodiscard]] Result {
   bool ok() const { return status_.ok(); }
   const Status& status() const { return status_; }
   T& value() {
-    CHECK(ok());
+    if (!ok()) [[unlikely]]
+      status_.fail_for_want_of_value();
     return *value_;
   }
   const T& value() const {
-    CHECK(ok());
+    if (!ok()) [[unlikely]]
+      status_.fail_for_want_of_value();
     return *value_;
   }
   T& operator*() { return value(); }

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <random>
+
 #include "rdma/bootstrap/cluster_config.h"
 #include "rdma/bootstrap/cluster_secret.h"
 #include "rdma/bootstrap/socket.h"
@@ -13,6 +15,23 @@ namespace {
 
 constexpr char kHost[] = "127.0.0.1";
 constexpr char kSecretName[] = "/secret";
+// Below those that Linux gives to sockets by itself: a port that is free now is not taken by
+// another connection before its node listens, nor does one that is dialled too early meet itself.
+constexpr uint16_t kPortMin = 16'384, kPortMax = 32'767;
+constexpr int kPortTries = 200;
+
+Result<Descriptor> listen_at_any(SocketAddress address) {
+  std::random_device random;
+  std::uniform_int_distribution<uint16_t> port(kPortMin, kPortMax);
+  Status status;
+  for (int i = 0; i < kPortTries; ++i) {
+    address.set_port(port(random));
+    Result<Descriptor> listener = listen_at(address, 1);
+    if (listener.ok()) return listener;
+    status = listener.status();
+  }
+  return status;
+}
 
 }  // namespace
 
@@ -38,8 +57,7 @@ Result<std::unique_ptr<LoopbackCluster>> LoopbackCluster::make(const std::string
   for (NodeId node = 0; node < topology.nodes; ++node) {
     Result<SocketAddress> any = resolve_address(kHost, 1);
     if (!any.ok()) return any.status();
-    any->set_port(0);
-    Result<Descriptor> listener = listen_at(*any, 1);
+    Result<Descriptor> listener = listen_at_any(*any);
     if (!listener.ok()) return listener.status();
     Result<uint16_t> port = port_of(*listener);
     if (!port.ok()) return port.status();

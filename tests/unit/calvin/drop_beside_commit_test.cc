@@ -8,8 +8,8 @@ namespace rdmacc {
 namespace {
 
 constexpr int kRounds = 120, kRows = 6;
-// A request's way through the order takes some tens of microseconds of the simulated time.
-constexpr uint64_t kDropDelayUsMax = 120;
+// A transaction takes some hundreds of microseconds of the simulated time.
+constexpr uint64_t kDropDelayStepUs = 8;
 
 class DropBesideCommitTest : public testing::Test {
  protected:
@@ -68,7 +68,7 @@ TEST_F(DropBesideCommitTest, RowsOfTheOtherTableAreThere) {
     TableId table = kNoTable;
     engine_.run(writer_, [&] { table = create(2); });
     ASSERT_TRUE(dropper_.worker().scheduler().spawn([&] {
-      dropper_.worker().scheduler().sleep_for(static_cast<uint64_t>(round) % kDropDelayUsMax);
+      dropper_.worker().scheduler().sleep_for(static_cast<uint64_t>(round) * kDropDelayStepUs);
       EXPECT_TRUE(other_.drop_table(table).ok());
       dropped = true;
     }));
