@@ -7,13 +7,6 @@
 namespace rdmacc {
 namespace {
 
-// What a few seeds come to between them is asked of all of them only, not of a share or a single
-// one that is repeated.
-bool all_seeds_run() {
-  return seeds_percent() >= 100 && number_in_environment("SEED", 0) == 0 &&
-         number_in_environment("SEEDS", 0) == 0;
-}
-
 class ProtocolDoor : public EachProtocol {
  protected:
   static SimScenario door(uint64_t seed) {

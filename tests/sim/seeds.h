@@ -27,6 +27,13 @@ inline std::string command_of(uint64_t seed) {
 // SEEDS_PERCENT=n: the share of all seeds that is run, for builds that are slow.
 inline uint64_t seeds_percent() { return number_in_environment("SEEDS_PERCENT", 100); }
 
+// What some seeds come to between them is asked of all of them only, not of a share or a single one
+// that is repeated.
+inline bool all_seeds_run() {
+  return seeds_percent() >= 100 && number_in_environment("SEED", 0) == 0 &&
+         number_in_environment("SEEDS", 0) == 0;
+}
+
 // Runs the scenario that `scenario_of` makes of each seed, and stops at the first that fails.
 // SEED=n runs that one alone; SEEDS=n runs n instead of `seeds`; HISTORY_FILE=name keeps the
 // history of the failed run.
