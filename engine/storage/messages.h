@@ -26,6 +26,7 @@ enum Method : MethodId {
   kMethodListTables = 15,
   kMethodTableSize = 16,
   kMethodAudit = 17,
+  kMethodBackLogRing = 18,
   // transaction stages (engine/txn/carry_out.h)
   kMethodStage = 20,
   // resolution (engine/log/resolve.h)

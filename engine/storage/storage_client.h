@@ -34,6 +34,9 @@ class StorageClient {
   // has been freed.
   Status allocate(std::span<SlotRequest> requests, uint64_t ctts, VerbCounters& counters);
 
+  // There is memory behind the worker's log ring on the node from then on.
+  Status back_log_ring(NodeId node, VerbCounters& counters);
+
   struct FreeRequest {
     GlobalAddress address;
     FreeKind kind;
