@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "engine/storage/sundial_word.h"
+
 namespace rdmacc {
 
 namespace {
@@ -13,6 +15,9 @@ constexpr uint64_t kSmallArrayBytesMax = kPageBytes / 2;
 bool serves(PageKind page, PageKind kind) {
   return page == kind || (kind == PageKind::kOverflow && page == PageKind::kOverflowRun);
 }
+
+// Transactions have addresses of headers there from earlier ones.
+bool holds_headers(PageKind kind) { return kind == PageKind::kSlot || kind == PageKind::kGroup; }
 
 bool bit_of(const std::vector<uint64_t>& words, uint32_t i) {
   return (words[i / 64] >> (i % 64) & 1) != 0;
@@ -133,12 +138,13 @@ void Arena::settle() {
       const PageKind kind = pages_[index].kind;
       if (bit_of(pages_[index].taken, unit) || !was_handed_out(kind, offset)) continue;
       CHECK(mark_used(kind, offset));
-      if (kind == PageKind::kSlot || kind == PageKind::kGroup) {
+      if (holds_headers(kind)) {
         region_.bump_incarnation(offset, kNoTable);
       }
       CHECK(retire(offset));
     }
     const Page& page = pages_[index];
+    if (holds_headers(page.kind) && page.free == page.units) ++empty_pages_;
     if (page.free > 0 && !is_run(page.kind)) {
       size_class(page.kind, page.unit_bytes).pages.push_back(index);
     }
@@ -168,22 +174,46 @@ Result<uint64_t> Arena::allocate(PageKind kind, uint64_t bytes) {
     return allocate_run(PageKind::kOverflowRun, bytes);
   }
   CHECK(bytes % 64 == 0 && bytes <= kPageBytes);
-  SizeClass& units = size_class(kind, static_cast<uint32_t>(bytes));
-  if (units.pages.empty()) {
-    const Result<uint64_t> index = page_table_.take(kind, units.unit_bytes);
-    if (!index.ok()) {
-      return index.status().code() == Code::kNoSpace ? no_space() : index.status();
-    }
+  Result<SizeClass*> units = class_with_room(kind, static_cast<uint32_t>(bytes));
+  if (!units.ok()) return units.status();
+  return take_unit(**units);
+}
+
+// Where no page is left, a larger unit will do for a slot or a block.
+Result<Arena::SizeClass*> Arena::class_with_room(PageKind kind, uint32_t unit_bytes) {
+  if (SizeClass& exact = size_class(kind, unit_bytes); !exact.pages.empty()) return &exact;
+  Result<uint64_t> index = page_table_.take(kind, unit_bytes);
+  if (index.status().code() == Code::kNoSpace && give_back_spare_pages()) {
+    index = page_table_.take(kind, unit_bytes);
+  }
+  if (index.ok()) {
     if (index.value() >= pages_.size()) pages_.resize(index.value() + 1);
     load_page(index.value());
+    if (holds_headers(kind)) {
+      continue_incarnations(index.value());
+      ++empty_pages_;
+    }
+    SizeClass& units = size_class(kind, unit_bytes);
     units.pages.push_back(index.value());
+    return &units;
   }
-  return take_unit(units);
+  if (index.status().code() != Code::kNoSpace) return index.status();
+  SizeClass* larger = nullptr;
+  for (SizeClass& units : classes_) {
+    const bool serves = units.kind == kind && units.unit_bytes > unit_bytes && !units.pages.empty();
+    if (serves && (larger == nullptr || units.unit_bytes < larger->unit_bytes)) larger = &units;
+  }
+  const bool any_size = kind == PageKind::kSlot || kind == PageKind::kOverflow;
+  if (larger == nullptr || !any_size) return no_space();
+  return larger;
 }
 
 Result<uint64_t> Arena::allocate_run(PageKind kind, uint64_t bytes) {
   const uint64_t count = round_up(bytes, kPageBytes) / kPageBytes;
-  const Result<uint64_t> first = page_table_.take_run(kind, count);
+  Result<uint64_t> first = page_table_.take_run(kind, count);
+  if (first.status().code() == Code::kNoSpace && give_back_spare_pages()) {
+    first = page_table_.take_run(kind, count);
+  }
   if (!first.ok()) return first.status().code() == Code::kNoSpace ? no_space() : first.status();
   if (first.value() + count > pages_.size()) pages_.resize(first.value() + count);
   for (uint64_t i = 0; i < count; ++i) load_page(first.value() + i);
@@ -202,6 +232,7 @@ uint64_t Arena::take_unit(SizeClass& units) {
   const uint32_t unit = word * 64 + static_cast<uint32_t>(std::countr_one(page.taken[word]));
   CHECK(unit < page.units);
   set_bit(page.taken, unit);
+  if (holds_headers(page.kind) && page.free == page.units) --empty_pages_;
   if (--page.free == 0) units.pages.pop_back();
   used_bytes_ += page.unit_bytes;
   return layout_.page(index) + uint64_t{unit} * page.unit_bytes;
@@ -249,7 +280,7 @@ void Arena::reclaim(const std::vector<uint64_t>& offsets) {
 // The rows of the last owner must not show through in the next one's memory.
 void Arena::wipe(PageKind kind, uint64_t offset, uint64_t bytes) {
   uint64_t keep = 0;
-  if (kind == PageKind::kSlot || kind == PageKind::kGroup) keep = sizeof(Header);
+  if (holds_headers(kind)) keep = sizeof(Header);
   if (kind == PageKind::kOverflow) keep = sizeof(OverflowHeader);
   region_.zero(offset + keep, bytes - keep);
   if (keep == sizeof(Header)) region_.store(offset + kOffsetOfLength, 0);
@@ -266,7 +297,13 @@ void Arena::free_unit(const Place& place) {
   clear_bit(page.taken, place.unit);
   clear_bit(page.retired, place.unit);
   page.first_free_word = std::min(page.first_free_word, place.unit / 64);
-  if (++page.free == page.units && give_back_page(place.page)) return;
+  if (++page.free == page.units) {
+    if (holds_headers(page.kind)) {
+      ++empty_pages_;
+    } else if (give_back_page(place.page)) {
+      return;
+    }
+  }
   if (page.free == 1) size_class(page.kind, page.unit_bytes).pages.push_back(place.page);
 }
 
@@ -274,16 +311,88 @@ void Arena::free_unit(const Place& place) {
 bool Arena::give_back_page(uint64_t index) {
   const Page& page = pages_[index];
   std::vector<uint64_t>& others = size_class(page.kind, page.unit_bytes).pages;
-  const bool for_ever = page.kind == PageKind::kSlot || page.kind == PageKind::kGroup;
-  if (for_ever || others.empty() || (others.size() == 1 && others[0] == index)) return false;
+  if (others.empty() || (others.size() == 1 && others[0] == index)) return false;
   std::erase(others, index);
+  give_back_unlisted(index);
+  return true;
+}
+
+void Arena::give_back_unlisted(uint64_t index) {
+  const Page& page = pages_[index];
+  CHECK(page.free == page.units && !holds_headers(page.kind));
   // Free blocks keep their size, by which they are known to have been handed out.
   for (uint32_t unit = 0; page.kind == PageKind::kOverflow && unit < page.units; ++unit) {
     region_.zero(layout_.page(index) + uint64_t{unit} * page.unit_bytes, sizeof(OverflowHeader));
   }
   page_table_.give_back(index);
   load_page(index);
+}
+
+// Those that give_back_page() has left with their size.
+bool Arena::give_back_spare_pages() {
+  bool any = false;
+  for (SizeClass& units : classes_) {
+    if (holds_headers(units.kind)) continue;
+    any |= std::erase_if(units.pages, [this](uint64_t index) {
+             if (pages_[index].free != pages_[index].units) return false;
+             give_back_unlisted(index);
+             return true;
+           }) > 0;
+  }
+  return any;
+}
+
+std::vector<uint64_t> Arena::withdraw_empty_pages() {
+  std::vector<uint64_t> withdrawn;
+  for (SizeClass& units : classes_) {
+    if (!holds_headers(units.kind)) continue;
+    std::erase_if(units.pages, [&](uint64_t index) {
+      if (pages_[index].free != pages_[index].units) return false;
+      withdrawn.push_back(index);
+      return true;
+    });
+  }
+  CHECK(withdrawn.size() == empty_pages_);
+  empty_pages_ = 0;
+  return withdrawn;
+}
+
+void Arena::restore(uint64_t index) {
+  const Page& page = pages_[index];
+  CHECK(holds_headers(page.kind) && page.free == page.units);
+  ++empty_pages_;
+  size_class(page.kind, page.unit_bytes).pages.push_back(index);
+}
+
+bool Arena::recycle(uint64_t index) {
+  const Page& page = pages_[index];
+  CHECK(holds_headers(page.kind) && page.free == page.units);
+  for (uint32_t unit = 0; unit < page.units; ++unit) {
+    const Header header = region_.header(layout_.page(index) + uint64_t{unit} * page.unit_bytes);
+    if (header.lock == 0 && header.waiter == 0 && !sundial_locked(header.sundial)) continue;
+    restore(index);
+    return false;
+  }
+  const uint64_t used = offsetof(Superblock, incarnations_used);
+  for (uint32_t unit = 0; unit < page.units; ++unit) {
+    const uint64_t header = layout_.page(index) + uint64_t{unit} * page.unit_bytes;
+    const uint64_t incarnation = region_.load(header + kOffsetOfIdentity) >> 32;
+    if (incarnation > region_.load(used)) region_.store(used, incarnation);
+  }
+  region_.zero(layout_.page(index), kPageBytes);
+  page_table_.give_back(index);
+  load_page(index);
   return true;
+}
+
+// An incarnation is never seen twice at an address, whatever was there in between.
+void Arena::continue_incarnations(uint64_t index) {
+  const auto used = static_cast<uint32_t>(region_.load(offsetof(Superblock, incarnations_used)));
+  const Page& page = pages_[index];
+  for (uint32_t unit = 0; used != 0 && unit < page.units; ++unit) {
+    const uint64_t header = layout_.page(index) + uint64_t{unit} * page.unit_bytes;
+    region_.store(header + kOffsetOfIdentity, pack_words(kNoTable, used));
+  }
 }
 
 }  // namespace rdmacc

@@ -14,10 +14,10 @@ namespace rdmacc {
 //   retired   given up, but transactions under way may still read it; waits in limbo
 //
 // What is in the region is only the page table: which units are used is worked out again from the
-// indexes when a node is opened (mark_used, then settle). A slot's or group's header is never
-// zeroed, and no page of theirs ever becomes another kind, so that a lock CAS on a stale address
-// always hits a lock word, and stamps of a header never go back. Other pages serve another size
-// or kind once all their units are free.
+// indexes when a node is opened (mark_used, then settle). A page serves another size or kind once
+// all its units are free; a page of slots or groups only when no transaction can have an address in
+// it any more (page_recycler.h). Until then their headers are never zeroed, so that a lock CAS on a
+// stale address always hits a lock word, and stamps of a header never go back.
 //
 // Used by the node's thread 0 alone; no method yields.
 class Arena {
@@ -56,6 +56,15 @@ class Arena {
   void reclaim(const std::vector<uint64_t>& offsets);  // they can no longer be read
   bool has_retired() const { return !retired_.empty(); }
 
+  // ---- Empty pages of slots and groups, for the recycler.
+  uint64_t empty_pages() const { return empty_pages_; }
+  uint64_t pages_left() const { return page_table_.pages_left(); }
+  // All of them: no unit there is handed out any more.
+  std::vector<uint64_t> withdraw_empty_pages();
+  // Makes it a page of any use; one with a header that is locked goes back to its units.
+  bool recycle(uint64_t page);
+  void restore(uint64_t page);
+
   uint64_t used_bytes() const { return used_bytes_; }  // retired units included
   uint64_t backed_bytes() const { return page_table_.backed_bytes(); }
 
@@ -80,6 +89,10 @@ class Arena {
   SizeClass& size_class(PageKind kind, uint32_t unit_bytes);
   void load_page(uint64_t index);
   Result<uint64_t> allocate_run(PageKind kind, uint64_t bytes);
+  Result<SizeClass*> class_with_room(PageKind kind, uint32_t unit_bytes);
+  bool give_back_spare_pages();
+  void give_back_unlisted(uint64_t index);
+  void continue_incarnations(uint64_t index);
   uint64_t take_unit(SizeClass& units);
   bool place_of(uint64_t offset, Place* place) const;
   void free_unit(const Place& place);
@@ -95,6 +108,7 @@ class Arena {
   std::vector<SizeClass> classes_;
   std::vector<uint64_t> retired_;
   uint64_t used_bytes_ = 0;
+  uint64_t empty_pages_ = 0;  // of slots and groups, and not withdrawn
 };
 
 // Unit that holds an overflow block of `bytes` behind its header: four classes per doubling.

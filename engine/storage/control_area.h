@@ -12,9 +12,9 @@ struct GateLine {
   // 0 = none. While next != 0 no other enters; the one that sees the gate drained opens it for the
   // longest waiter. exclusive: 1 + the only worker that may enter, 0 = all of the open protocol.
   uint64_t word;
-  uint64_t epoch;                         // global epoch of reclamation; starts at 2, rises by one
-  uint64_t ctts_floor;                    // every ctts of the open protocol is larger
-  uint64_t switches;                      // how often another protocol was opened
+  uint64_t epoch;       // global epoch of reclamation, starts at 2, rises by one; and the era
+  uint64_t ctts_floor;  // every ctts of the open protocol is larger
+  uint64_t switches;    // how often another protocol was opened
   uint64_t switch_us_sum, switch_us_max;  // from the first waiter's request to the opening
   uint64_t sweeps;  // of reader counts that are completed (engine/log/reader_count_sweep.h)
   uint64_t exclusive_entries;  // how often it was in exclusive mode
@@ -36,6 +36,16 @@ struct WorkerLine {
 static_assert(sizeof(WorkerLine) == 64);
 
 constexpr uint64_t kFirstEpoch = 2;
+
+// The epoch's word counts epochs in its low bits and eras in the others. A new era begins when
+// pages of slots or groups are about to become something else: what a worker has cached of
+// addresses in an earlier one is not to be used any more. One word, so that a transaction that
+// announces an epoch knows of the eras before it.
+constexpr uint32_t kEraShift = 40;
+constexpr uint64_t kEra = 1ull << kEraShift;
+constexpr uint64_t kErasMax = 1ull << (64 - kEraShift);
+constexpr uint64_t era_of(uint64_t epoch_word) { return epoch_word >> kEraShift; }
+constexpr uint64_t epoch_of(uint64_t epoch_word) { return epoch_word & (kEra - 1); }
 
 // Formats the control area of a fresh region (StorageService::open does). Lines of all workers
 // are empty, no protocol is open and the epoch is kFirstEpoch.

@@ -97,7 +97,6 @@ Result<uint64_t> PageTable::take_run(PageKind kind, uint64_t pages) {
 
 void PageTable::give_back(uint64_t first) {
   const PageWord head = word(first);
-  CHECK(head.kind() != PageKind::kSlot && head.kind() != PageKind::kGroup);
   CHECK(head.kind() != PageKind::kUnused && head.kind() != PageKind::kRunTail);
   const uint64_t pages = is_run(head.kind()) ? head.value() : 1;
   for (uint64_t i = 0; i < pages; ++i) set_word(first + i, PageWord{});
@@ -111,6 +110,7 @@ Result<uint64_t> PageTable::take_contiguous(uint64_t pages) {
     const uint64_t first = run->first, left = run->second - pages;
     unused_.erase(run);
     if (left > 0) unused_.emplace(first + pages, left);
+    unused_count_ -= pages;
     return first;
   }
   if (pages > layout_.page_count - pages_used_) return Status(Code::kNoSpace, "no page left");
@@ -119,6 +119,7 @@ Result<uint64_t> PageTable::take_contiguous(uint64_t pages) {
 }
 
 void PageTable::add_unused(uint64_t first, uint64_t pages) {
+  unused_count_ += pages;
   auto next = unused_.lower_bound(first);
   if (next != unused_.end() && next->first == first + pages) {
     pages += next->second;

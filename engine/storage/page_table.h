@@ -35,8 +35,8 @@ struct PageWord {
 };
 
 // Hands out the region's 256 KB pages, backing the region with memory as it goes. A page is
-// published by its word and then by the superblock's pages_used. Pages of slots and groups are
-// never given back. Owned by the arena; one thread.
+// published by its word and then by the superblock's pages_used. When a page may be given back is
+// the arena's business. Owned by the arena; one thread.
 class PageTable {
  public:
   PageTable(Endpoint& endpoint, const RegionLayout& layout, const OwnedRegion& region);
@@ -49,7 +49,7 @@ class PageTable {
   Result<uint64_t> take(PageKind kind, uint32_t unit_bytes);
   // Index of the first of `pages` contiguous ones; `kind` is that of a run.
   Result<uint64_t> take_run(PageKind kind, uint64_t pages);
-  // A run, or one page that is not for slots or groups. Its memory is zero.
+  // A run, or one page. Its memory is zero.
   void give_back(uint64_t first);
 
   PageWord word(uint64_t index) const;
@@ -70,6 +70,7 @@ class PageTable {
   uint64_t pages_used_ = 0;
   uint64_t backed_end_ = 0;
   std::map<uint64_t, uint64_t> unused_;  // first page -> count, below pages_used_
+  uint64_t unused_count_ = 0;
 };
 
 }  // namespace rdmacc

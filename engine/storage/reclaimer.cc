@@ -2,6 +2,11 @@
 
 namespace rdmacc {
 
+namespace {
+// Other nodes raise epochs meanwhile.
+constexpr int kEraTries = 8;
+}  // namespace
+
 Reclaimer::Reclaimer(Worker& worker, const Topology& topology, Arena& arena)
     : worker_(worker), topology_(topology), layout_(topology), arena_(arena) {}
 
@@ -14,12 +19,12 @@ void Reclaimer::advance() {
     busy_ = false;
     return;
   }
-  if (!retired.empty()) limbo_.push_back(Retired{epoch_, std::move(retired)});
+  if (!retired.empty()) limbo_.push_back(Retired{epoch(), std::move(retired)});
   if (all_quiet() && !raise_epoch()) {
     busy_ = false;
     return;
   }
-  while (!limbo_.empty() && limbo_.front().epoch + 2 <= epoch_) {
+  while (!limbo_.empty() && limbo_.front().epoch + 2 <= epoch()) {
     arena_.reclaim(limbo_.front().offsets);
     limbo_.pop_front();
   }
@@ -43,7 +48,7 @@ bool Reclaimer::read_lines() {
   batch.read(GlobalAddress::make(0, layout_.worker_line(0)), lines_, lines_bytes);
   if (!batch.execute().ok()) return false;
   if (gate_->epoch < kFirstEpoch) return false;  // node 0 has not formatted its region yet
-  epoch_ = gate_->epoch;
+  epoch_word_ = gate_->epoch;
   ++looks_;
   return true;
 }
@@ -51,17 +56,33 @@ bool Reclaimer::read_lines() {
 bool Reclaimer::all_quiet() const {
   CHECK(lines_ != nullptr);  // read_lines() came first
   for (WorkerId worker = 0; worker < topology_.workers_max; ++worker) {
-    if (lines_[worker].epoch != 0 && lines_[worker].epoch != epoch_) return false;
+    if (lines_[worker].epoch != 0 && lines_[worker].epoch != epoch_word_) return false;
   }
   return true;
 }
 
-bool Reclaimer::raise_epoch() {
+bool Reclaimer::raise_epoch() { return replace_epoch_word(epoch_word_ + 1); }
+
+uint64_t Reclaimer::raise_era() {
+  if (busy_) return 0;
+  busy_ = true;
+  uint64_t began_in = 0;
+  for (int i = 0; i < kEraTries && began_in == 0; ++i) {
+    if (!read_lines() || era_of(epoch_word_) + 1 == kErasMax) break;
+    const uint64_t wanted = epoch_word_ + kEra;
+    if (replace_epoch_word(wanted) && epoch_word_ == wanted) began_in = epoch();
+  }
+  busy_ = false;
+  return began_in;
+}
+
+// False when node 0 is away; the word is then as it was, else as it was found or made.
+bool Reclaimer::replace_epoch_word(uint64_t by) {
   const uint64_t at = layout_.control + offsetof(GateLine, epoch);
   DoorbellBatch batch(worker_.scheduler(), worker_.counters());
-  batch.compare_swap(GlobalAddress::make(0, at), epoch_, epoch_ + 1, seen_);
+  batch.compare_swap(GlobalAddress::make(0, at), epoch_word_, by, seen_);
   if (!batch.execute().ok()) return false;
-  epoch_ = *seen_ == epoch_ ? epoch_ + 1 : *seen_;
+  epoch_word_ = *seen_ == epoch_word_ ? by : *seen_;
   return true;
 }
 

@@ -24,7 +24,10 @@ class Reclaimer {
   void advance();
   bool pending() const { return busy_ || arena_.has_retired() || !limbo_.empty(); }
   // As last seen; 0 before the first advance().
-  uint64_t epoch() const { return epoch_; }
+  uint64_t epoch() const { return epoch_of(epoch_word_); }
+  // Begins a new era. The epoch in which it began: when two have gone by since, every transaction
+  // under way knows of it. 0: not now.
+  uint64_t raise_era();
   // How often it was read.
   uint64_t looks() const { return looks_; }
 
@@ -36,6 +39,7 @@ class Reclaimer {
   bool read_lines();
   bool all_quiet() const;
   bool raise_epoch();
+  bool replace_epoch_word(uint64_t by);
 
   Worker& worker_;
   const Topology topology_;
@@ -45,7 +49,7 @@ class Reclaimer {
   WorkerLine* lines_ = nullptr;
   uint64_t* seen_ = nullptr;
   std::deque<Retired> limbo_;  // rising epochs
-  uint64_t epoch_ = 0;
+  uint64_t epoch_word_ = 0;
   uint64_t looks_ = 0;
   bool busy_ = false;
 };

@@ -21,7 +21,7 @@
 namespace rdmacc {
 
 constexpr uint64_t kRegionMagic = 0x31'43'43'41'4D'44'52'70ull;  // "pRDMACC1"
-constexpr uint32_t kRegionVersion = 5;
+constexpr uint32_t kRegionVersion = 6;
 constexpr uint32_t kDirectoryEntries = 16 * 1024;
 constexpr uint64_t kLogRingBytes = 256 * 1024;
 constexpr uint64_t kPageBytes = 256 * 1024;
@@ -48,6 +48,10 @@ struct Superblock {
   uint64_t region_bytes;
   uint64_t generation;  // random; differs for every formatted region
   uint64_t pages_used;  // pages handed out so far; rises by the owner's 8-byte stores
+  // Rises when pages of slots or groups are about to become something else: what a thread of this
+  // node has cached of addresses here goes then, as at coordinators by the era (control_area.h).
+  uint64_t address_era;
+  uint64_t incarnations_used;  // the largest of a header whose page has become something else
 };
 
 // State of a directory entry.

@@ -26,6 +26,7 @@ StorageNode::StorageNode(Worker& worker, const Topology& topology)
       orphaned_allocations_(worker, region_, arena_, directory_, index_, reclaimer_),
       tombstones_(worker, region_, arena_, index_, reclaimer_),
       dropped_tables_(worker, region_, arena_, directory_, index_, reclaimer_),
+      recycler_(worker, region_, arena_, reclaimer_),
       started_us_(worker.endpoint().now_us()) {}
 
 Result<std::unique_ptr<StorageService>> StorageService::open(Worker& worker,
@@ -38,8 +39,8 @@ Result<std::unique_ptr<StorageService>> StorageService::open(Worker& worker,
                                               std::to_string(region_bytes_min(topology)));
   }
   auto node = std::make_unique<StorageNode>(worker, topology);
-  const Status status = node->formatted() ? node->reopen() : node->format();
   RDMACC_RETURN_IF_ERROR(node->back_fixed_parts());
+  const Status status = node->formatted() ? node->reopen() : node->format();
   if (!status.ok()) return status;
   return std::unique_ptr<StorageService>(std::move(node));
 }
@@ -163,7 +164,8 @@ void StorageNode::note_live_unlinked(std::vector<OrphanedAllocation>& found) con
 
 bool StorageNode::maintenance_pending() const {
   return index_.split_pending() || index_.retry_due() || reclaimer_.pending() ||
-         orphaned_allocations_.pending() || tombstones_.pending() || dropped_tables_.pending();
+         orphaned_allocations_.pending() || tombstones_.pending() || dropped_tables_.pending() ||
+         recycler_.pending();
 }
 
 StorageNode::Progress StorageNode::progress() const {
@@ -173,7 +175,8 @@ StorageNode::Progress StorageNode::progress() const {
                   .orphaned_allocations = orphaned_allocations_.count(),
                   .tombstones = tombstones_.count(),
                   .dropped_tables = dropped_tables_.count(),
-                  .deferred_frees = deferred_frees_.size()};
+                  .deferred_frees = deferred_frees_.size(),
+                  .withdrawn_pages = recycler_.count()};
 }
 
 bool StorageNode::maintain() {
@@ -185,6 +188,7 @@ bool StorageNode::maintain() {
   if (tombstones_.pending()) tombstones_.collect();
   if (dropped_tables_.pending()) dropped_tables_.sweep();
   free_deferred();
+  if (recycler_.pending()) recycler_.advance();
   return progress() != before;
 }
 

@@ -3,7 +3,7 @@
 #include "engine/storage/fixed_parts.h"
 #include "engine/storage/hash_index_owner.h"
 #include "engine/storage/orphaned_allocations.h"
-#include "engine/storage/reclaimer.h"
+#include "engine/storage/page_recycler.h"
 #include "engine/storage/storage_messages.h"
 #include "engine/storage/storage_service.h"
 #include "engine/storage/tombstones.h"
@@ -62,6 +62,7 @@ class StorageNode : public StorageService {
   struct Progress {
     uint64_t splits, epoch;
     size_t groups_queued, orphaned_allocations, tombstones, dropped_tables, deferred_frees;
+    size_t withdrawn_pages;
     friend bool operator==(const Progress&, const Progress&) = default;
   };
 
@@ -95,14 +96,15 @@ class StorageNode : public StorageService {
   const Topology topology_;
   const RegionLayout layout_;
   const OwnedRegion region_;
-  Arena arena_;
   FixedParts fixed_parts_;
+  Arena arena_;
   Directory directory_;
   HashIndexOwner index_;
   Reclaimer reclaimer_;
   OrphanedAllocations orphaned_allocations_;
   Tombstones tombstones_;
   DroppedTables dropped_tables_;
+  PageRecycler recycler_;
   bool reopened_ = false;
   uint64_t requests_ = 0;
   Guard guard_;

@@ -13,12 +13,13 @@
 // other threads of the node do not register these methods).
 //
 // The arena hands out slots (of a table's slot size), overflow blocks, groups and buckets from
-// 256 KB pages of one size class each. Slot and group pages are type-stable for ever: a header
-// stays a header, so that a lock CAS on a stale address can only hit a lock word (docs/sequences.md
-// §5.3). A slot is handed out locked, by CAS 0 -> the requester's ctts, as any transaction would
-// lock it. What was freed is handed out again only once every transaction that was under way has
-// ended (epochs in the control area, engine/cluster/gate.h), with a new incarnation: it rises when
-// the deleter unlinks the slot, when the slot is retired and when it is handed out.
+// 256 KB pages of one size class each. Slot and group pages are type-stable while their addresses
+// may be known: a header stays a header, so that a lock CAS on a stale address can only hit a lock
+// word (docs/sequences.md §5.3). A slot is handed out locked, by CAS 0 -> the requester's ctts, as
+// any transaction would lock it. What was freed is handed out again only once every transaction
+// that was under way has ended (epochs in the control area, engine/cluster/gate.h), with a new
+// incarnation: it rises when the deleter unlinks the slot, when the slot is retired and when it is
+// handed out.
 
 namespace rdmacc {
 

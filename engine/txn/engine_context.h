@@ -1,4 +1,6 @@
 #pragma once
+#include <atomic>
+
 #include "engine/cluster/partition_map.h"
 #include "engine/cluster/timestamp.h"
 #include "engine/storage/storage_client.h"
@@ -22,6 +24,21 @@ struct EngineContext {
         tables(of_worker, of_topology),
         locations(location_cache_entries) {}
 
+  // The era of addresses in which what follows begins (engine/storage/control_area.h, or the
+  // region's own): what is known from another one is not to be used.
+  void enter_era(uint64_t now) {
+    if (now == era) return;
+    era = now;
+    locations.forget_all();
+    tables.doubt_roots();
+  }
+
+  // Of a thread of a node, which serves transactions that are inside.
+  void enter_own_era() {
+    std::byte* word = worker.endpoint().local_region() + offsetof(Superblock, address_era);
+    enter_era(std::atomic_ref<uint64_t>(*reinterpret_cast<uint64_t*>(word)).load());
+  }
+
   Worker& worker;
   const Topology topology;
   const RegionLayout layout;
@@ -30,6 +47,7 @@ struct EngineContext {
   StorageClient storage;
   TableCache tables;
   LocationCache locations;
+  uint64_t era = 0;
 };
 
 // One transaction's (or one RPC handler's) use of a context.

@@ -73,7 +73,7 @@ Status FirstLook::locate(std::span<KeyWork> keys) {
       table = *known;
     }
     const NodeId node = engine.map.primary_of(key.hash);
-    if (table->roots[node].bits == 0) {
+    if (TableCache::needs_root(*table, node)) {
       RDMACC_RETURN_IF_ERROR(engine.tables.load_root(*table, node, false, context_.counters));
     }
     looks_.emplace_back(Look{&key, table, node, GlobalAddress{}});

@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <vector>
 
 #include "engine/storage/hash_index.h"
@@ -25,6 +26,7 @@ class LocationCache {
   void forget(uint64_t hash) {
     if (find(hash) != 0) slots_[distribution_key_of(hash)] = 0;
   }
+  void forget_all() { std::fill(slots_.begin(), slots_.end(), 0); }
   // For a find() that is soon to come.
   [[gnu::always_inline]] void prefetch(uint64_t hash) const {
     if (!slots_.empty()) __builtin_prefetch(&slots_[distribution_key_of(hash)]);

@@ -192,6 +192,7 @@ Status StageServer::serve(WorkerId from, std::span<const std::byte> request, Rpc
   // A smaller one would pass for a number of readers, or for no lock.
   const bool locks = locked_exclusively(header.stamps.ctts);
   if (rules == nullptr || !locks || worker_of_ctts(header.stamps.ctts) != from) return malformed();
+  engine_.enter_own_era();
   VerbArena arena(engine_.worker.pool());
   VerbCounters counters, allocation_counters;
   // What may have to wait for others ends early when its result is no longer wanted; what it has

@@ -39,9 +39,15 @@ Result<CachedTable*> TableCache::get(TableId id, VerbCounters& counters) {
   return tables_.try_emplace(id, std::move(table)).first->second.get();
 }
 
+void TableCache::doubt_roots() {
+  for (auto& [id, table] : tables_) {
+    for (CachedRoot& root : table->roots) root.doubtful = true;
+  }
+}
+
 Status TableCache::load_root(CachedTable& table, NodeId node, bool again, VerbCounters& counters) {
   CHECK(node < table.roots.size());
-  if (!again && table.roots[node].bits != 0) return Status();
+  if (!again && !needs_root(table, node)) return Status();
   const TableId id = table.id;
   VerbArena arena(worker_.pool());
   auto* entry = arena.allocate_array<DirectoryEntry>(1);
@@ -56,6 +62,10 @@ Status TableCache::load_root(CachedTable& table, NodeId node, bool again, VerbCo
       // Others may hold the table's address, so it stays; what is large goes.
       for (CachedRoot& root : table.roots) root = CachedRoot{};
       return gone(id);
+    }
+    if (!again && entry->root == table.roots[node].bits) {
+      table.roots[node].doubtful = false;
+      return Status();
     }
     const IndexRoot root{entry->root};
     const uint64_t groups = 1ull << root.depth();
@@ -76,6 +86,7 @@ Status TableCache::load_root(CachedTable& table, NodeId node, bool again, VerbCo
     }
     CachedRoot& cached = table.roots[node];
     cached.bits = root.bits;
+    cached.doubtful = false;
     cached.groups.assign(array, array + groups);
     return Status();
   }

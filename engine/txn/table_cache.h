@@ -13,6 +13,7 @@ namespace rdmacc {
 
 struct CachedRoot {
   uint64_t bits = 0;             // IndexRoot; 0 = not read yet
+  bool doubtful = false;         // its table may be gone: the directory is to be asked
   std::vector<uint64_t> groups;  // 2^depth offsets
 
   uint32_t depth() const { return IndexRoot{bits}.depth(); }
@@ -46,6 +47,11 @@ class TableCache {
     if (root.bits != 0) __builtin_prefetch(&root.groups[group_bits_of(hash, root.depth())]);
   }
   void forget(TableId id) { tables_.erase(id); }
+  // Root arrays name groups; those of a dropped table may become anything now.
+  void doubt_roots();
+  static bool needs_root(const CachedTable& table, NodeId node) {
+    return table.roots[node].bits == 0 || table.roots[node].doubtful;
+  }
 
  private:
   Worker& worker_;

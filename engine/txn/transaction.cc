@@ -48,6 +48,7 @@ Status Transaction::start(const Restart& before) {
   RDMACC_RETURN_IF_ERROR((coordinator_.gate.*enter)(protocol, deadline_us, parameters_.cancelled,
                                                     counters_, gate_entry_));
   exclusive_ = gate_entry_.exclusive;
+  coordinator_.engine.enter_era(era_of(gate_entry_.epoch));
   if (exclusive_) coordinator_.stats.exclusive++;
   const uint64_t ctts = coordinator_.engine.clock.next();
   const bool older = parameters_.rules->keeps_age && before.age() != 0;

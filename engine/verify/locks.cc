@@ -18,7 +18,7 @@ Status LockCheck::run(NodeId nodes, std::vector<Finding>& findings) {
   Suspects suspects;
   for (Held& each : held) {
     if (owner_of(each) == Owner::kSome) continue;
-    Suspect suspect{each, after_.gate.epoch, session_.scheduler().endpoint().now_us()};
+    Suspect suspect{each, epoch_of(after_.gate.epoch), session_.scheduler().endpoint().now_us()};
     suspects.emplace(each.identity(), std::move(suspect));
   }
   for (uint32_t again = 1; again < options_.passes_max && !suspects.empty(); ++again) {
@@ -136,7 +136,7 @@ bool LockCheck::confirmed(Suspect& suspect) const {
   }
   // A worker may have locked and released the same header, with the same word, but for a ctts.
   return held.word != Word::kSundial && suspect.epoch != 0 &&
-         after_.gate.epoch >= suspect.epoch + 2;
+         epoch_of(after_.gate.epoch) >= suspect.epoch + 2;
 }
 
 Finding LockCheck::finding_of(const Held& held) const {

@@ -75,6 +75,7 @@ std::vector<uint32_t> OrderExecutor::dependencies() const {
 
 void OrderExecutor::begin(std::vector<OrderedAt> requests, uint32_t done) {
   CHECK(underway_.empty() && forwards_.empty());
+  engine_.enter_own_era();
   arena_ = std::make_unique<VerbArena>(link_.worker.pool());
   for (OrderedAt& at : requests) {
     Shares shares = shares_of(*at.request);

@@ -109,7 +109,6 @@ TEST_F(Allocation, TagsOverflowBlocksWithTheirOwner) {
 
 TEST_F(Allocation, RefusesWhenMemoryIsFullAndServesAgainAfterAFree) {
   cluster_.run([&](Coordinator& c) {
-    // Blocks first: their pages can become slot pages, but not the other way round.
     for (const uint32_t overflow : {60'000u, 3'000u, 0u}) {
       std::vector<Slot> first = fill(c, 0x10001, overflow, overflow == 0);
       EXPECT_GT(first.size(), 10u);
@@ -162,6 +161,7 @@ TEST_F(Allocation, NeverHandsOutOverlappingUnits) {
 }
 
 TEST_F(Allocation, ReusesASlotOnlyAfterAllTransactionsThatMayKnowIt) {
+  constexpr size_t kKeptOneIn = 32;
   cluster_.run([&](Coordinator& c) {
     std::map<uint64_t, uint32_t> incarnations;
     const std::vector<Slot> first = fill(c, 0x10001, 0, true);
@@ -171,7 +171,12 @@ TEST_F(Allocation, ReusesASlotOnlyAfterAllTransactionsThatMayKnowIt) {
     word(first[0].slot.offset() + 64) = 0xDEAD;
     {
       AnnouncedEpoch reader(c);
-      ASSERT_TRUE(c.client.free(frees_of(first), 0x10001, c.worker.counters()).ok());
+      // Some stay, so that no page becomes empty.
+      std::vector<Slot> freed;
+      for (size_t i = 0; i < first.size(); ++i) {
+        if (i % kKeptOneIn != 1) freed.push_back(first[i]);
+      }
+      ASSERT_TRUE(c.client.free(frees_of(freed), 0x10001, c.worker.counters()).ok());
       c.worker.scheduler().sleep_for(5'000);
       EXPECT_TRUE(fill(c, 0x20001, 0, true).empty());
       // A reader may still be at it: the row's bytes are left alone.
@@ -180,11 +185,13 @@ TEST_F(Allocation, ReusesASlotOnlyAfterAllTransactionsThatMayKnowIt) {
     c.worker.scheduler().sleep_for(5'000);
     EXPECT_EQ(word(first[0].slot.offset() + 64), 0u);
     std::vector<Slot> second = fill(c, 0x30001, 0, true);
-    EXPECT_EQ(second.size(), first.size());
+    size_t again = 0;
     for (const Slot& each : second) {
-      ASSERT_TRUE(incarnations.contains(each.slot.bits));
+      if (!incarnations.contains(each.slot.bits)) continue;  // did not fill a batch before
       EXPECT_GT(each.incarnation, incarnations[each.slot.bits]);
+      ++again;
     }
+    EXPECT_GT(again, first.size() * 9 / 10);
     EXPECT_EQ(header(first[0].slot).wts, 500u);
     EXPECT_EQ(header(first[0].slot).rts, 600u);
   });
