@@ -1,0 +1,47 @@
+#!/usr/bin/env python3
+"""What a node takes, and that memory which was given back serves tables of every shape."""
+
+from harness import eventually, run, true
+
+NODES = 1
+MB = 1 << 20
+SETTINGS = {"rdmacc.nodes": NODES, "rdmacc.node_memory": "256MB", "max_connections": 100}
+
+
+def bytes_of(box, column):
+    return max(int(line) for line in
+               box.psql(f"SELECT {column} FROM rdmacc.stat_nodes").split("\n"))
+
+
+def an_empty_node_is_small(box):
+    box.psql("CREATE EXTENSION IF NOT EXISTS rdmacc")
+    backed = bytes_of(box, "backed_bytes")
+    true(0 < backed < 16 * MB, f"an empty node backs {backed} bytes")
+
+
+# Columns, number of rows, and how they go. Together they need more than a node has.
+SHAPES = (
+    ("n int, t text", "i, repeat('x', 32)", 300_000, "DELETE FROM {}"),
+    ("t text", "repeat('y', 400)", 120_000, "TRUNCATE {}"),
+    ("t text", "repeat('z', 3000)", 30_000, "DROP TABLE {}"),
+    ("a bigint, b bigint", "i, -i", 300_000, "DROP TABLE {}"),
+)
+
+
+def memory_serves_other_shapes(box):
+    box.psql("CREATE EXTENSION IF NOT EXISTS rdmacc")
+    start = bytes_of(box, "used_bytes")
+    for number, (columns, values, rows, goes) in enumerate(SHAPES):
+        table = f"shape{number}"
+        box.psql(f"CREATE TABLE {table} (id int PRIMARY KEY, {columns}) USING rdmacc;"
+                 f"INSERT INTO {table} SELECT i, {values} FROM generate_series(1, {rows}) i")
+        used = bytes_of(box, "used_bytes")
+        true(used > 50 * MB, f"{rows} rows of ({columns}) take {used} bytes")
+        box.psql(goes.format(table))
+        if not goes.startswith("DROP"):
+            box.psql(f"DROP TABLE {table}")
+        eventually(lambda: bytes_of(box, "used_bytes") < start + 2 * MB,
+                   f"memory comes back after round {number}")
+
+
+run(an_empty_node_is_small, memory_serves_other_shapes, settings=SETTINGS)
