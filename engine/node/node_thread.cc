@@ -39,6 +39,7 @@ Result<std::unique_ptr<NodeThread>> NodeThread::open(Fabric& fabric, NodeId node
     if (!storage.ok()) return storage.status();
     opened->storage_ = std::move(*storage);
     opened->storage_->observe(options.structure);
+    opened->storage_->keep_versions_for(options.keep_versions_us);
   }
   opened->serve();
   return opened;

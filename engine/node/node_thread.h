@@ -23,6 +23,7 @@ struct NodeOptions {
   // Told in a sentence what an operator may want to know; empty: no messages.
   std::function<void(const std::string&)> log;
   SequencerOptions order;
+  uint64_t keep_versions_us = StorageService::kKeepVersionsUs;
   StructureObserver* structure = nullptr;  // told how indexes change; not owned
 };
 

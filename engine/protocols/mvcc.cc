@@ -4,11 +4,11 @@
 //
 //   Read     READ header | READ record | READ header
 //            newest version is older than ctts: while rts < ctts: CAS rts -> ctts | READ header
-//            else: READ all version heads => READ version | READ its stamp
+//            else: READ reference => READ all version heads => READ version | READ its stamp
 //   Lock     CAS lock 0 -> ctts | READ header                          W1: ctts > wts, ctts >= rts
 //   Log      the whole transaction to every backup
-//   Commit   WRITE version stamp | WRITE version | WRITE wts = ctts | WRITE length and record |
-//            WRITE lock = 0
+//   Commit   WRITE version stamp | WRITE version | [WRITE reference |] WRITE wts = ctts |
+//            WRITE length and record | WRITE lock = 0
 //   Release  WRITE lock = 0 for exactly the locks that this attempt got
 //
 // A writer locks, then reads rts; a reader raises rts, then reads the lock: one of them sees the
@@ -36,8 +36,8 @@ Step read_gap(const HeaderSnapshot& seen, const TxnStamps& txn) {
   return unchanged ? Step::done() : Step::again(kUntornRead);
 }
 
-// The youngest of the versions before the ctts. Slots that were never filled mean that all versions
-// there have been are still here.
+// The youngest of the versions before the ctts. Places that were never filled mean that all
+// versions there have been are still here.
 Step choose_version(const HeaderSnapshot& seen, const TxnStamps& txn) {
   int16_t best = kNewestVersion;
   bool complete = false;
@@ -51,6 +51,13 @@ Step choose_version(const HeaderSnapshot& seen, const TxnStamps& txn) {
   }
   if (best >= 0) return Step::read_version(best);
   return complete ? Step::done(kBeforeFirstVersion) : Step::abort(AbortReason::kNoVersion);
+}
+
+// A reference is there before the stamp that was too new.
+Step find_versions(const HeaderSnapshot& seen) {
+  if (seen.versions_at == kNoOlderVersion) return Step::done(kBeforeFirstVersion);
+  if (seen.versions_at == kOlderVersionsLost) return Step::abort(AbortReason::kNoVersion);
+  return Step::attempt(kReadStamps);
 }
 
 // The newest version may be read, if a header says so that was read after it.
@@ -73,13 +80,14 @@ Step read(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn
     return unchanged ? Step::done(version) : Step::again(kUntornRead);
   }
   if ((did & kReadStamps) != 0) return choose_version(*seen, txn);
+  if ((did & kReadReference) != 0) return find_versions(*seen);
   const Header& pre_read = seen->pre_read;
   if ((did & kPreRead) != 0 && !passes(pre_read.lock, txn)) return Step::again(kUntornRead);
   if (pre_read.wts < txn.ctts) return accept_newest(*seen, txn);
   // Too new for this transaction. Its bytes still name the key, so they have to be whole: not those
   // of a writer that has stamped already (its stamp is its lock) and has bytes to write.
   const bool whole = pre_read.lock != pre_read.wts && seen->post_read.wts == pre_read.wts;
-  return whole ? Step::attempt(kReadStamps) : Step::again(kUntornRead);
+  return whole ? Step::attempt(kReadReference) : Step::again(kUntornRead);
 }
 
 Step lock(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {

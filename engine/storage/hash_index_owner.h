@@ -43,6 +43,10 @@ class HashIndexOwner {
   // yields. False: not now.
   bool unlink_tombstone(uint64_t slot, uint64_t wts, uint64_t rts);
 
+  // Takes the block of old versions from a slot whose newest version has that stamp; yields. False:
+  // not now.
+  bool drop_versions(uint64_t slot, uint64_t block, uint64_t wts);
+
   // Is told of changes from now on (nullptr: none is). Not owned.
   void observe(StructureObserver* observer) { splitter_.observe(observer); }
   StructureObserver* observer() const { return splitter_.observer(); }
@@ -94,6 +98,7 @@ class HashIndexOwner {
   void try_later(Candidate candidate);
   void enqueue_failed();
   uint64_t entry_place(uint64_t group, uint64_t slot) const;
+  bool drop_versions_locked(uint64_t slot, uint64_t block, uint64_t wts);
   bool unlink_locked(uint64_t slot, uint64_t wts, uint64_t rts);
   Status chain_behind(uint64_t tail, uint32_t buckets);
   void retire_group(TableId id, uint64_t group);

@@ -27,6 +27,7 @@ enum Method : MethodId {
   kMethodTableSize = 16,
   kMethodAudit = 17,
   kMethodBackLogRing = 18,
+  kMethodReserveVersionBlocks = 19,
   // transaction stages (engine/txn/carry_out.h)
   kMethodStage = 20,
   // resolution (engine/log/resolve.h)

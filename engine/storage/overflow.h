@@ -12,6 +12,8 @@ struct OverflowHeader {
 };
 static_assert(sizeof(OverflowHeader) == 16);
 
+static_assert(sizeof(OverflowHeader) == kVersionsSlotPlace);
+
 constexpr uint64_t kOverflowBytesMax = 4 + kKeyBytesMax + kRowBytesMax + 8;
 
 }  // namespace rdmacc

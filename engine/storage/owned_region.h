@@ -18,6 +18,7 @@ class OwnedRegion {
 
   NodeId node() const { return node_; }
   std::byte* base() const { return base_; }
+  uint64_t bytes() const { return bytes_; }
   GlobalAddress address(uint64_t offset) const { return GlobalAddress::make(node_, offset); }
 
   uint64_t load(uint64_t offset) const {

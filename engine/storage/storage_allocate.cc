@@ -51,6 +51,28 @@ Status StorageNode::handle_allocate(WorkerId, Bytes bytes, Reply& reply) {
   return Status();
 }
 
+// As many as there are. The tag names the worker that keeps them, and no transaction.
+Status StorageNode::handle_reserve_version_blocks(WorkerId from, Bytes bytes, Reply& reply) {
+  MessageReader in(bytes);
+  const uint32_t versions_bytes = in.u32(), count = in.u32();
+  if (!in.at_end() || versions_bytes > kVersionsBytesMax || count > kVersionBlocksMax) {
+    return Status(Code::kInvalidArgument, "reserve: malformed request");
+  }
+  const uint32_t unit_bytes = overflow_unit_bytes(versions_bytes);
+  const uint64_t tag = worker_.endpoint().now_us() << 16 | from;
+  MessageWriter out(reply);
+  for (uint32_t i = 0; i < count; ++i) {
+    const Result<uint64_t> block = arena_.allocate(PageKind::kOverflow, unit_bytes);
+    if (!block.ok()) return i > 0 ? Status() : block.status();
+    const uint64_t room = arena_.unit_bytes(*block) - sizeof(OverflowHeader);
+    region_.store(*block + offsetof(OverflowHeader, capacity), room);
+    region_.store(*block + offsetof(OverflowHeader, owner_ctts), tag);
+    versions_.reserve(*block, from);
+    out.u64(*block);
+  }
+  return Status();
+}
+
 Status StorageNode::allocate_all(const AllocateRequest& request, std::vector<Allocation>& taken) {
   Status status = take_units(request, taken);
   for (int i = 0; i < kReclaimTries && status.code() == Code::kNoSpace; ++i) {
@@ -157,8 +179,8 @@ Status StorageNode::hand_out(const AllocateRequest& request, const std::vector<A
       region_.bump_incarnation(each.slot, item.table);
       region_.store(each.slot, item.key_hash);
       region_.store(each.slot + kOffsetOfLength, 0);
-      for (uint32_t old = 0; old < each.history; ++old) {
-        region_.store(each.slot + version_place(each.record_size, old), kNoVersionStamp);
+      if (each.history > 0) {
+        region_.store(each.slot + versions_reference_place(each.record_size), kNoOlderVersion);
       }
       directory_.add_rows(item.table, 1);
     }

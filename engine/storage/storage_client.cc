@@ -1,5 +1,6 @@
 #include "engine/storage/storage_client.h"
 
+#include "engine/storage/overflow.h"
 #include "engine/storage/storage_messages.h"
 
 namespace rdmacc {
@@ -243,6 +244,28 @@ Result<NodeStatistics> StorageClient::statistics(NodeId node, VerbCounters& coun
   NodeStatistics statistics{};
   if (!parse_statistics(call.reply, &statistics)) return bad_reply(node);
   return statistics;
+}
+
+Status StorageClient::reserve_version_blocks(NodeId node, uint32_t versions_bytes, uint32_t count,
+                                             std::vector<GlobalAddress>& blocks,
+                                             VerbCounters& counters) {
+  CHECK(node < topology_.nodes && count <= kVersionBlocksMax);
+  Rpc::Call call = call_to(topology_, node, kMethodReserveVersionBlocks);
+  MessageWriter request(call.request);
+  request.u32(versions_bytes);
+  request.u32(count);
+  RDMACC_RETURN_IF_ERROR(worker_.rpc().call_one(call, counters));
+  const size_t got = call.reply.size() / sizeof(uint64_t);
+  if (got == 0 || got > count) return bad_reply(node);
+  MessageReader in(call.reply);
+  for (size_t i = 0; i < got; ++i) {
+    const uint64_t offset = in.u64();
+    const bool possible = offset % 64 == 0 && offset != 0 && offset < topology_.region_bytes &&
+                          versions_bytes + sizeof(OverflowHeader) < topology_.region_bytes - offset;
+    if (!possible) return bad_reply(node);
+    blocks.push_back(GlobalAddress::make(node, offset));
+  }
+  return in.at_end() ? Status() : bad_reply(node);
 }
 
 Status StorageClient::back_log_ring(NodeId node, VerbCounters& counters) {

@@ -44,6 +44,7 @@ void StorageNode::serve(const Guard& guard) {
   handle(kMethodTableSize, &StorageNode::handle_table_size);
   handle(kMethodAudit, &StorageNode::handle_audit);
   handle(kMethodBackLogRing, &StorageNode::handle_back_log_ring);
+  handle(kMethodReserveVersionBlocks, &StorageNode::handle_reserve_version_blocks);
 }
 
 Status StorageNode::handle_back_log_ring(WorkerId from, Bytes bytes, Reply&) {
@@ -219,7 +220,8 @@ Status StorageNode::handle_table_size(WorkerId, Bytes bytes, Reply& reply) {
 
 // Units that are about to be free have an owner: this node.
 bool StorageNode::will_be_freed(uint64_t offset) const {
-  return orphaned_allocations_.lists(offset) || dropped_tables_.awaits(offset) ||
+  return orphaned_allocations_.lists(offset) || versions_.lists(offset) ||
+         dropped_tables_.awaits(offset) ||
          std::any_of(deferred_frees_.begin(), deferred_frees_.end(),
                      [offset](const DeferredFree& each) { return each.slot == offset; });
 }

@@ -25,6 +25,7 @@ StorageNode::StorageNode(Worker& worker, const Topology& topology)
       reclaimer_(worker, topology, arena_),
       orphaned_allocations_(worker, region_, arena_, directory_, index_, reclaimer_),
       tombstones_(worker, region_, arena_, index_, reclaimer_),
+      versions_(worker, region_, arena_, directory_, index_, reclaimer_, orphaned_allocations_),
       dropped_tables_(worker, region_, arena_, directory_, index_, reclaimer_),
       recycler_(worker, region_, arena_, reclaimer_),
       started_us_(worker.endpoint().now_us()) {}
@@ -119,7 +120,7 @@ Status StorageNode::mark_tables() {
     });
   }
   arena_.settle();
-  note_tombstones();
+  note_rows();
   for (const auto& [id, count] : rows) directory_.set_rows(id, count);
   // All that is reachable from a dropped table alone has just been retired.
   for (const TableId id : directory_.tables(TableState::kDropped)) directory_.set_free(id);
@@ -139,15 +140,20 @@ void StorageNode::note_locked(std::vector<OrphanedAllocation>& found) {
     });
     arena_.for_each_unit(page, PageKind::kOverflow, [&](uint64_t block, bool) {
       const uint64_t owner = region_.load(block);
-      if (owner != 0) found.push_back({PageKind::kOverflow, block, owner});
+      // What this node's threads had kept for old versions has no user any more.
+      if (owner == 0 || index_.own_worker(static_cast<WorkerId>(owner))) return;
+      found.push_back({PageKind::kOverflow, block, owner});
     });
   }
 }
 
-void StorageNode::note_tombstones() {
+// What maintenance is to look at later.
+void StorageNode::note_rows() {
   for (uint64_t page = 0; page < arena_.page_count(); ++page) {
     arena_.for_each_unit(page, PageKind::kSlot, [&](uint64_t slot, bool used) {
-      if (used && (region_.header(slot).flags & kFlagDeleted) != 0) tombstones_.add(slot);
+      if (!used) return;
+      if ((region_.header(slot).flags & kFlagDeleted) != 0) tombstones_.add(slot);
+      versions_.note_slot(slot);
     });
   }
 }
@@ -165,7 +171,7 @@ void StorageNode::note_live_unlinked(std::vector<OrphanedAllocation>& found) con
 bool StorageNode::maintenance_pending() const {
   return index_.split_pending() || index_.retry_due() || reclaimer_.pending() ||
          orphaned_allocations_.pending() || tombstones_.pending() || dropped_tables_.pending() ||
-         recycler_.pending();
+         recycler_.pending() || versions_.pending();
 }
 
 StorageNode::Progress StorageNode::progress() const {
@@ -176,7 +182,8 @@ StorageNode::Progress StorageNode::progress() const {
                   .tombstones = tombstones_.count(),
                   .dropped_tables = dropped_tables_.count(),
                   .deferred_frees = deferred_frees_.size(),
-                  .withdrawn_pages = recycler_.count()};
+                  .withdrawn_pages = recycler_.count(),
+                  .version_blocks = versions_.count()};
 }
 
 bool StorageNode::maintain() {
@@ -187,6 +194,7 @@ bool StorageNode::maintain() {
   if (orphaned_allocations_.pending()) orphaned_allocations_.sweep();
   if (tombstones_.pending()) tombstones_.collect();
   if (dropped_tables_.pending()) dropped_tables_.sweep();
+  if (versions_.pending()) versions_.sweep();
   free_deferred();
   if (recycler_.pending()) recycler_.advance();
   return progress() != before;
@@ -196,7 +204,8 @@ NodeStatistics StorageNode::statistics() const {
   NodeStatistics statistics{};
   statistics.region_bytes = layout_.region_bytes;
   statistics.backed_bytes = fixed_parts_.backed_bytes() + arena_.backed_bytes();
-  statistics.used_bytes = arena_.used_bytes();
+  // What workers keep in advance is no row's yet.
+  statistics.used_bytes = arena_.used_bytes() - versions_.reserved_bytes();
   statistics.tables = directory_.live_count();
   statistics.rows = directory_.rows();
   statistics.splits = index_.splits();

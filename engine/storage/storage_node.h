@@ -7,6 +7,7 @@
 #include "engine/storage/storage_messages.h"
 #include "engine/storage/storage_service.h"
 #include "engine/storage/tombstones.h"
+#include "engine/storage/version_blocks.h"
 
 namespace rdmacc {
 
@@ -27,6 +28,7 @@ class StorageNode : public StorageService {
   void set_order_hold(OrderHold hold) override { order_hold_ = std::move(hold); }
   bool maintenance_pending() const override;
   bool maintain() override;
+  void keep_versions_for(uint64_t us) override { versions_.keep_for(us); }
   void observe(StructureObserver* observer) override { index_.observe(observer); }
   bool reopened() const override { return reopened_; }
   NodeStatistics statistics() const override;
@@ -54,6 +56,7 @@ class StorageNode : public StorageService {
   Status handle_list_tables(WorkerId from, Bytes request, Reply& reply);
   Status handle_table_size(WorkerId from, Bytes request, Reply& reply);
   Status handle_audit(WorkerId from, Bytes request, Reply& reply);
+  Status handle_reserve_version_blocks(WorkerId from, Bytes request, Reply& reply);
   Status handle_back_log_ring(WorkerId from, Bytes request, Reply& reply);
   Status handle_reserve_table_id(WorkerId from, Bytes request, Reply& reply);
   Status handle_node_statistics(WorkerId from, Bytes request, Reply& reply);
@@ -62,7 +65,7 @@ class StorageNode : public StorageService {
   struct Progress {
     uint64_t splits, epoch;
     size_t groups_queued, orphaned_allocations, tombstones, dropped_tables, deferred_frees;
-    size_t withdrawn_pages;
+    size_t withdrawn_pages, version_blocks;
     friend bool operator==(const Progress&, const Progress&) = default;
   };
 
@@ -89,7 +92,7 @@ class StorageNode : public StorageService {
   void format_order_area();
   Status mark_tables();
   void note_locked(std::vector<OrphanedAllocation>& found);
-  void note_tombstones();
+  void note_rows();
   void note_live_unlinked(std::vector<OrphanedAllocation>& found) const;
 
   Worker& worker_;
@@ -103,6 +106,7 @@ class StorageNode : public StorageService {
   Reclaimer reclaimer_;
   OrphanedAllocations orphaned_allocations_;
   Tombstones tombstones_;
+  VersionBlocks versions_;
   DroppedTables dropped_tables_;
   PageRecycler recycler_;
   bool reopened_ = false;

@@ -63,7 +63,7 @@ class StorageService {
   static Result<std::unique_ptr<StorageService>> open(Worker& worker, const Topology& topology);
   virtual ~StorageService() = default;
 
-  // Registers kMethodAllocate .. kMethodBackLogRing with the worker's Rpc.
+  // Registers kMethodAllocate .. kMethodReserveVersionBlocks with the worker's Rpc.
   // Every handler passes through `guard`, which keeps requests of dead callers out (nullptr: none).
   using Guard = std::function<Rpc::Handler(Rpc::Handler)>;
   virtual void serve(const Guard& guard) = 0;
@@ -80,6 +80,11 @@ class StorageService {
   // True if it got anything done: where all of it waits for a transaction to end, looking again
   // and again does not help.
   virtual bool maintain() = 0;
+
+  // How long a row that is not written keeps its block of old versions, once no transaction reads
+  // them any more.
+  static constexpr uint64_t kKeepVersionsUs = 10'000'000;
+  virtual void keep_versions_for(uint64_t us) = 0;
 
   // Is told how indexes change from now on (nullptr: none is). Not owned.
   virtual void observe(StructureObserver* observer) = 0;

@@ -85,25 +85,56 @@ constexpr uint64_t round_up(uint64_t value, uint64_t to) { return (value + to - 
 // Bytes of the record proper for a key and a row.
 constexpr uint64_t record_bytes(size_t key, size_t row) { return 4 + key + row; }
 
-// An old version in a slot: this head, then its record. An empty one has the largest stamp: older
-// than it is no reader.
+// A multi-version protocol keeps the old versions of a row in a block of its own, which is given to
+// the row when it is first written over. An overflow block (overflow.h) holds them:
+//
+//   16  slot       8    offset of the row's slot; 0: the block is no row's yet
+//   24  versions        `history` times a head and a record
+//
+// The slot names the block behind its record, where the reference's place is. The block's content
+// is there before the reference, and the reference before a newer stamp.
+constexpr uint64_t kNoOlderVersion = 0;     // the row has had no version but its newest
+constexpr uint64_t kOlderVersionsLost = 1;  // it has, and they are gone
+
+// An old version: this head, then its record.
 struct VersionHead {
   uint64_t stamp;
   uint32_t length;
   uint32_t flags;
 };
 static_assert(sizeof(VersionHead) == 16);
-constexpr uint64_t kNoVersionStamp = ~0ull;
+constexpr uint64_t kNoVersionStamp = 0;        // there never was one
+constexpr uint64_t kLostVersionStamp = ~0ull;  // nor one here, but there may have been others
 
-// What a slot of a table occupies: header, newest record, then `history` old versions; a multiple
-// of 64 so that headers are line-aligned.
+// What a slot of a table occupies: header, newest record and, if old versions are kept, where they
+// are; a multiple of 64 so that headers are line-aligned.
 constexpr uint64_t slot_bytes(uint32_t record_size, uint32_t history) {
-  const uint64_t record = round_up(record_size, 8);
-  return round_up(sizeof(Header) + record + history * (sizeof(VersionHead) + record), 64);
+  const uint64_t reference = history > 0 ? sizeof(uint64_t) : 0;
+  return round_up(sizeof(Header) + round_up(record_size, 8) + reference, 64);
 }
-// Where old version `i` is, from the slot's beginning.
+// From the slot's beginning.
+constexpr uint64_t versions_reference_place(uint32_t record_size) {
+  return kOffsetOfRecord + record_size;
+}
+
+// Of a block of old versions, from its beginning.
+constexpr uint64_t kVersionsSlotPlace = 16;
+constexpr uint64_t kVersionsPlace = kVersionsSlotPlace + sizeof(uint64_t);
 constexpr uint64_t version_place(uint32_t record_size, uint32_t i) {
-  return kOffsetOfRecord + record_size + i * (sizeof(VersionHead) + record_size);
+  return kVersionsPlace + i * (sizeof(VersionHead) + record_size);
+}
+// Behind the block's header.
+constexpr uint64_t versions_bytes(uint32_t record_size, uint32_t history) {
+  return version_place(record_size, history) - kVersionsSlotPlace;
+}
+constexpr uint64_t kVersionsBytesMax = versions_bytes(kRecordInlineMax, kHistoryMax);
+constexpr uint32_t kVersionBlocksMax = 1024;  // that a worker asks for at a time
+
+// Can such a block be there? References are asked before anything is read where they lead.
+constexpr bool may_be_versions(uint64_t block, uint32_t record_size, uint32_t history,
+                               uint64_t region_bytes) {
+  const uint64_t end = version_place(record_size, history);
+  return block != 0 && block % 64 == 0 && end <= region_bytes && block <= region_bytes - end;
 }
 
 }  // namespace rdmacc

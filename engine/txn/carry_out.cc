@@ -314,7 +314,7 @@ Status carry_out_log(StageContext& context, StagePlan plan, std::span<LogPlaceme
 Status carry_out_commit(StageContext& context, StagePlan plan, const LogRecord& record,
                         std::vector<GlobalAddress>& evicted) {
   CHECK(!record.writes.empty() && record.lock_ctts != 0);
-  InstallOptions options{context.rules.effects, false, &evicted, &context.arena};
+  InstallOptions options = install_options(context, &evicted);
   if (plan.of(Stage::kCommit) == Primitive::kOneSided) {
     return install(context.engine.worker, record, options, context.counters);
   }

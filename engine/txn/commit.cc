@@ -180,7 +180,7 @@ void Transaction::install_record(StageContext& stage) {
   const Status status = carry_out_commit(stage, parameters_.plan, record_, evicted_);
   time_stage(Stage::kCommit, start_ns);
   const auto again = [&] {
-    InstallOptions options{parameters_.rules->effects, true, &evicted_, nullptr};
+    const InstallOptions options = install_options(stage, &evicted_, /*guarded=*/true);
     return install(stage.engine.worker, record_, options, counters_).ok();
   };
   if (!status.ok() && !try_again(again)) leave_to_resolution();

@@ -141,7 +141,8 @@ Status Driver::make_room(RecordState& record, const Step& step) {
   const GlobalAddress header = record.access->header;
   HeaderSnapshot& snapshot = *record.snapshot;
   const auto version_at = [&](uint32_t i) {
-    return header.plus(version_place(record.record_bytes, i));
+    return GlobalAddress::make(header.node(),
+                               snapshot.versions_at + version_place(record.record_bytes, i));
   };
   snapshot.posted = step;
   if ((step.verbs & kCas) != 0) {
@@ -163,6 +164,10 @@ Status Driver::make_room(RecordState& record, const Step& step) {
   }
   if ((step.verbs & kPostRead) != 0) {
     batch_.read(header, &snapshot.post_read, sizeof(Header), WordOrder::kDescending);
+  }
+  if ((step.verbs & kReadReference) != 0) {
+    batch_.read(header.plus(versions_reference_place(record.record_bytes)), &snapshot.versions_at,
+                sizeof(snapshot.versions_at));
   }
   if ((step.verbs & kReadStamps) != 0) {
     for (uint32_t i = 0; i < record.history; i++) {
@@ -193,7 +198,12 @@ void Driver::note_won(RecordState& record, const Step& step) const {
 // Notes what a round found; false when the header is not (any more) what the access means.
 bool Driver::note(RecordState& record, const Step& step) const {
   Access& access = *record.access;
-  const HeaderSnapshot& snapshot = *record.snapshot;
+  HeaderSnapshot& snapshot = *record.snapshot;
+  if ((step.verbs & kReadReference) != 0 && snapshot.versions_at != kNoOlderVersion &&
+      !may_be_versions(snapshot.versions_at, record.record_bytes, record.history,
+                       context_.engine.layout.region_bytes)) {
+    snapshot.versions_at = kOlderVersionsLost;
+  }
   if ((step.verbs & kCas) != 0) {
     if (snapshot.cas_seen == step.expected) {
       note_won(record, step);

@@ -7,6 +7,7 @@
 #include "engine/txn/location_cache.h"
 #include "engine/txn/rule.h"
 #include "engine/txn/table_cache.h"
+#include "engine/txn/version_pool.h"
 #include "rdma/rpc/worker.h"
 
 namespace rdmacc {
@@ -22,6 +23,7 @@ struct EngineContext {
         clock(of_worker.endpoint()),
         storage(of_worker, of_topology),
         tables(of_worker, of_topology),
+        versions(of_worker, storage),
         locations(location_cache_entries) {}
 
   // The era of addresses in which what follows begins (engine/storage/control_area.h, or the
@@ -46,6 +48,7 @@ struct EngineContext {
   TimestampClock clock;
   StorageClient storage;
   TableCache tables;
+  VersionPool versions;
   LocationCache locations;
   uint64_t era = 0;
 };

@@ -306,7 +306,7 @@ Status Finder::settle_missing() {
       to_lock.push_back(&search);
       continue;
     }
-    const HeaderSnapshot snapshot{search.pre_read, search.post_read, 0, 0, {}, nullptr, 0};
+    const HeaderSnapshot snapshot{search.pre_read, search.post_read, 0, 0, 0, {}, nullptr, 0};
     const bool same = same_identity(work.gap, snapshot.post_read);
     const Step step =
         same ? context_.rules.read(work.gap, &snapshot, context_.stamps) : Step::again(kNoVerbs);

@@ -17,6 +17,9 @@ struct Before {
   Header header;
   std::byte* record;    // the newest, of a slot whose version is to be kept, behind a VersionHead
   std::byte* versions;  // heads of the old ones and what follows: kVersionBytes each
+  uint64_t block;       // where these are; 0: in none yet
+  bool lost;            // there were others, which are gone
+  GlobalAddress fresh;  // the block that the row gets
 };
 // A head and, behind it, the reference to an overflow block.
 constexpr size_t kVersionBytes = sizeof(VersionHead) + 8;
@@ -29,6 +32,8 @@ struct Words {
   uint64_t lease;
   uint64_t zero;
   uint64_t version_stamp;
+  uint64_t reference, slot;
+  uint64_t lost_stamp;
 };
 
 class Installer {
@@ -67,15 +72,20 @@ class Installer {
   }
 
   Status look(size_t begin, size_t end);
+  Status look_at_versions(size_t begin, size_t end);
+  bool has_versions_to_keep(const Write& write, const Before& before) const;
+  void attach(const Write& write, Words& words);
   Status install(const Write& write, Before& before);
   Status carry_out(Effect effect, const Write& write, Words& words);
-  Status prepare_version(const Write& write, const Before& before, Words& words);
+  void prepare_version(const Write& write, const Before& before, Words& words);
+  uint32_t choose_place(const Write& write, const Before& before) const;
   Status record(const Write& write);
   Status entries(const Write& write);
   Status bytes(GlobalAddress to, std::string_view from);
 
   const LogRecord& record_;
   const InstallOptions& options_;
+  VerbCounters allocation_counters_;  // none that a transaction's stage shows
   bool keeps_versions_ = false;
   VerbArena own_arena_;
   VerbArena& arena_;
@@ -84,6 +94,9 @@ class Installer {
   // Of the write under way: the old version that makes room, and the bytes that it will have.
   GlobalAddress version_at_;
   std::byte* version_ = nullptr;  // nullptr: none is kept
+  GlobalAddress fresh_;           // the block that becomes the row's
+  bool lost_ = false;             // the row has lost versions
+  bool tells_loss_ = false;       // and is told so
   bool leased_ = false;           // its lease is in place already
 };
 
@@ -96,20 +109,55 @@ Status Installer::look(size_t begin, size_t end) {
     batch_.read(write.header, &headers[i - begin], sizeof(Header));
     if (!keeps_version(write)) continue;
     Before& before = before_[i - begin];
-    // The head of the version that the newest record becomes stands in front of it.
-    before.record = arena_.allocate(sizeof(VersionHead) + write.record_size);
-    before.versions = arena_.allocate(write.history * kVersionBytes);
-    if (before.record == nullptr || before.versions == nullptr) return out_of_registered_memory();
+    // The head of the version that the newest record becomes stands in front of it, and behind it
+    // where the older ones are.
+    before.record = arena_.allocate(sizeof(VersionHead) + write.record_size + sizeof(uint64_t));
+    if (before.record == nullptr) return out_of_registered_memory();
     batch_.read(write.header.plus(kOffsetOfRecord), before.record + sizeof(VersionHead),
-                write.record_size);
-    for (uint32_t v = 0; v < write.history; v++) {
-      batch_.read(write.header.plus(version_place(write.record_size, v)),
-                  before.versions + v * kVersionBytes, kVersionBytes);
-    }
+                write.record_size + sizeof(uint64_t));
   }
   RDMACC_RETURN_IF_ERROR(batch_.execute());
   for (size_t i = begin; i < end; i++) before_[i - begin].header = headers[i - begin];
-  return Status();
+  return keeps_versions_ ? look_at_versions(begin, end) : Status();
+}
+
+// Not when an install that was cut short had come as far as the stamp.
+bool Installer::has_versions_to_keep(const Write& write, const Before& before) const {
+  return keeps_version(write) && before.header.wts != record_.stamp &&
+         (!options_.guarded || before.header.lock == record_.lock_ctts);
+}
+
+// Where a row has no block for old versions yet, it gets one.
+Status Installer::look_at_versions(size_t begin, size_t end) {
+  CHECK(options_.region_bytes > 0);
+  for (size_t i = begin; i < end; i++) {
+    const Write& write = record_.writes[i];
+    Before& before = before_[i - begin];
+    if (!has_versions_to_keep(write, before)) continue;
+    uint64_t reference = 0;
+    memcpy(&reference, before.record + sizeof(VersionHead) + write.record_size, sizeof(reference));
+    if (may_be_versions(reference, write.record_size, write.history, options_.region_bytes)) {
+      before.block = reference;
+      continue;
+    }
+    before.lost = reference != kNoOlderVersion;
+    if (options_.versions == nullptr) continue;
+    before.fresh = options_.versions->take(write.header.node(), write.record_size, write.history,
+                                           allocation_counters_);
+  }
+  for (size_t i = begin; i < end; i++) {
+    const Write& write = record_.writes[i];
+    Before& before = before_[i - begin];
+    if (before.block == 0) continue;
+    before.versions = arena_.allocate(write.history * kVersionBytes);
+    if (before.versions == nullptr) return out_of_registered_memory();
+    const GlobalAddress block = GlobalAddress::make(write.header.node(), before.block);
+    for (uint32_t v = 0; v < write.history; v++) {
+      batch_.read(block.plus(version_place(write.record_size, v)),
+                  before.versions + v * kVersionBytes, kVersionBytes);
+    }
+  }
+  return batch_.execute();
 }
 
 Status Installer::install(const Write& write, Before& before) {
@@ -123,12 +171,17 @@ Status Installer::install(const Write& write, Before& before) {
                  pack_words(write.table, write.incarnation + 1),
                  sundial_unlocked_word(record_.lease, 0),
                  0,
-                 0};
+                 0,
+                 0,
+                 write.header.offset(),
+                 kLostVersionStamp};
   // A lease that was written already may have been renewed since: it is not written again.
   const uint64_t lease = before.header.sundial;
   leased_ = options_.guarded && !sundial_locked(lease) && sundial_wts(lease) >= record_.lease;
   version_ = nullptr;
-  if (keeps_version(write)) RDMACC_RETURN_IF_ERROR(prepare_version(write, before, *words));
+  fresh_ = GlobalAddress{};
+  tells_loss_ = false;
+  if (has_versions_to_keep(write, before)) prepare_version(write, before, *words);
   for (const Effect effect : options_.effects) {
     RDMACC_RETURN_IF_ERROR(carry_out(effect, write, *words));
   }
@@ -147,6 +200,7 @@ Status Installer::carry_out(Effect effect, const Write& write, Words& words) {
         batch_.write(version_at_.plus(8), version_ + 8,
                      sizeof(VersionHead) - 8 + write.record_size);
       }
+      attach(write, words);
       break;
     case Effect::kStamp:
       batch_.write(at.plus(kOffsetOfWts), &words.stamp, 8);
@@ -173,38 +227,66 @@ Status Installer::carry_out(Effect effect, const Write& write, Words& words) {
   return Status();
 }
 
-// The newest record becomes the old version in an empty place, or in that of the oldest. A place
-// that has its stamp already is where an install that was cut short had put it.
-Status Installer::prepare_version(const Write& write, const Before& before, Words& words) {
-  CHECK(before.record != nullptr && before.versions != nullptr);
-  const uint64_t stamp = before.header.wts;
-  if (stamp == record_.stamp) return Status();  // done before the install was cut short
-  const auto head_of = [&](uint32_t v) {
-    VersionHead head;
-    memcpy(&head, before.versions + v * kVersionBytes, sizeof(head));
-    return head;
-  };
+// An empty place, or that of the oldest version. A place that has the stamp already is where an
+// install that was cut short had put it.
+uint32_t Installer::choose_place(const Write& write, const Before& before) const {
   const auto rank = [&](uint32_t v) {
-    const uint64_t at = head_of(v).stamp;
-    return at == stamp ? 0 : at == kNoVersionStamp ? 1 : at;
+    uint64_t at = 0;
+    memcpy(&at, before.versions + v * kVersionBytes, sizeof(at));
+    return at == before.header.wts ? 0 : at == kNoVersionStamp || at == kLostVersionStamp ? 1 : at;
   };
   uint32_t chosen = 0;
   for (uint32_t v = 1; v < write.history; v++) {
     if (rank(v) < rank(chosen)) chosen = v;
   }
-  const VersionHead old = head_of(chosen);
-  const bool in_use = old.stamp != kNoVersionStamp && old.stamp != stamp;
-  if (in_use && (old.flags & kFlagOverflow) != 0 && options_.evicted != nullptr) {
-    uint64_t block = 0;
-    memcpy(&block, before.versions + chosen * kVersionBytes + sizeof(old), sizeof(block));
-    options_.evicted->push_back(GlobalAddress::make(write.header.node(), block));
+  return chosen;
+}
+
+// The newest record becomes an old version.
+void Installer::prepare_version(const Write& write, const Before& before, Words& words) {
+  CHECK(before.record != nullptr);
+  const uint64_t stamp = before.header.wts;
+  uint32_t chosen = 0;
+  if (before.block != 0) {
+    chosen = choose_place(write, before);
+    VersionHead old;
+    memcpy(&old, before.versions + chosen * kVersionBytes, sizeof(old));
+    const bool in_use =
+        old.stamp != kNoVersionStamp && old.stamp != kLostVersionStamp && old.stamp != stamp;
+    if (in_use && (old.flags & kFlagOverflow) != 0 && options_.evicted != nullptr) {
+      uint64_t block = 0;
+      memcpy(&block, before.versions + chosen * kVersionBytes + sizeof(old), sizeof(block));
+      options_.evicted->push_back(GlobalAddress::make(write.header.node(), block));
+    }
+    version_at_ = GlobalAddress::make(write.header.node(),
+                                      before.block + version_place(write.record_size, chosen));
+  } else if (before.fresh.null()) {
+    words.reference = kOlderVersionsLost;
+    tells_loss_ = true;
+    return;
+  } else {
+    fresh_ = before.fresh;
+    lost_ = before.lost;
+    words.reference = fresh_.offset();
+    version_at_ = fresh_.plus(version_place(write.record_size, 0));
   }
-  version_at_ = write.header.plus(version_place(write.record_size, chosen));
   version_ = before.record;
   words.version_stamp = stamp;
   const VersionHead head{stamp, before.header.length, before.header.flags};
   memcpy(version_, &head, sizeof(head));
-  return Status();
+}
+
+// A row's first block is whole before the row names it, and says whose it is afterwards: that is
+// how the owner knows that it is no worker's any more.
+void Installer::attach(const Write& write, Words& words) {
+  const GlobalAddress reference = write.header.plus(versions_reference_place(write.record_size));
+  if (tells_loss_) batch_.write(reference, &words.reference, 8);
+  if (fresh_.null()) return;
+  for (uint32_t v = 1; lost_ && v < write.history; v++) {
+    batch_.write(fresh_.plus(version_place(write.record_size, v)), &words.lost_stamp, 8);
+  }
+  batch_.write(reference, &words.reference, 8);
+  batch_.write(fresh_.plus(kVersionsSlotPlace), &words.slot, 8);
 }
 
 Status Installer::record(const Write& write) {
@@ -299,6 +381,7 @@ InstallCommitted make_installer(Worker& worker, const Topology& topology, RulesO
     InstallOptions options;
     options.effects = rules->effects;
     options.guarded = true;
+    options.region_bytes = topology.region_bytes;
     return install(worker, record, options, counters);
   };
 }

@@ -18,7 +18,21 @@ struct InstallOptions {
   std::vector<GlobalAddress>* evicted = nullptr;
   // Registered memory of the caller's, used for a few writes; nullptr: some of its own is used.
   VerbArena* arena = nullptr;
+  // Where a row that has none gets a block for its old versions; nullptr: it loses them.
+  VersionPool* versions = nullptr;
+  // Of every node; needed where versions are kept.
+  uint64_t region_bytes = 0;
 };
+
+// Where a transaction's Commit stage runs. What may be repeated takes no memory of the transaction.
+inline InstallOptions install_options(const StageContext& context,
+                                      std::vector<GlobalAddress>* evicted, bool guarded = false) {
+  InstallOptions options{context.rules.effects, guarded, evicted};
+  options.arena = guarded ? nullptr : &context.arena;
+  options.versions = &context.engine.versions;
+  options.region_bytes = context.engine.layout.region_bytes;
+  return options;
+}
 
 // Installs the record's writes and unlocks their headers: tuples first, then gap headers, the
 // effects on each header in one chain.

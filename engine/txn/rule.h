@@ -20,7 +20,8 @@ enum StepVerbs : uint8_t {
   kReadRecord = 4,   // the newest record
   kReadVersion = 8,  // one old version, then its stamp again
   kPostRead = 16,
-  kReadStamps = 32,  // heads of all old versions
+  kReadStamps = 32,     // heads of all old versions
+  kReadReference = 64,  // where these are
 };
 
 enum class Verdict : uint8_t {
@@ -70,6 +71,7 @@ struct HeaderSnapshot {
   Header post_read;        // loaded in descending order, after the record
   uint64_t cas_seen;       // what the CAS found
   uint64_t version_stamp;  // of the old version that was read, after its bytes
+  uint64_t versions_at;    // kReadReference: their block's offset, or that there is none
   // Not filled by verbs:
   Step posted;            // what the latest round did
   VersionHead* versions;  // of all old versions (kReadStamps)

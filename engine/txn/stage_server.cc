@@ -98,7 +98,7 @@ class Serving {
         }
       }
       std::vector<GlobalAddress> evicted;
-      InstallOptions options{context_.rules.effects, false, &evicted, &context_.arena};
+      const InstallOptions options = install_options(context_, &evicted);
       const Status status = install(context_.engine.worker, *record, options, context_.counters);
       if (!status.ok()) return status;
       results.push_back(std::move(evicted));

@@ -13,6 +13,7 @@
 namespace rdmacc {
 namespace {
 
+constexpr uint64_t kVersionsKeptUs = 100;
 constexpr uint64_t kDoorMaintainUs = 200;
 constexpr uint32_t kLateNsMax = 4'000'000;
 constexpr uint32_t kTallRecords = 200, kTallFillerBytes = 200;
@@ -60,6 +61,8 @@ SimRun::SimRun(const SimScenario& scenario)
   transactions_ = scenario.transactions;
   node_options_.resolve_every_us = 400;
   node_options_.drain_us_max = 5'000;
+  // Half of the runs take old versions away as soon as they may.
+  if (scenario.seed % 2 == 0) node_options_.keep_versions_us = kVersionsKeptUs;
   node_options_.order.observer = [this](const OrderedAt& at, const OrderedOutcome& outcome,
                                         bool effective) {
     // One that only asks whether what it has read belongs together may come before its commit.

@@ -174,6 +174,9 @@ TEST(MvccRead, TakesTheYoungestVersionBeforeIt) {
   VersionHead versions[] = {{850, 0, 0}, {700, 0, 0}, {930, 0, 0}};
   seen.versions = versions;
   seen.history = 3;
+  EXPECT_EQ(read(Access{}, &seen, kTxn).verbs, kReadReference);
+  seen.posted = Step::attempt(kReadReference);
+  seen.versions_at = 4096;
   EXPECT_EQ(read(Access{}, &seen, kTxn).verbs, kReadStamps);
   seen.posted = Step::attempt(kReadStamps);
   const Step version = read(Access{}, &seen, kTxn);
@@ -187,8 +190,15 @@ TEST(MvccRead, TakesTheYoungestVersionBeforeIt) {
   versions[0].stamp = versions[1].stamp = 950;
   seen.posted = Step::attempt(kReadStamps);
   EXPECT_EQ(read(Access{}, &seen, kTxn).reason, AbortReason::kNoVersion);
+  versions[2].stamp = kLostVersionStamp;
+  EXPECT_EQ(read(Access{}, &seen, kTxn).reason, AbortReason::kNoVersion);
   versions[2].stamp = kNoVersionStamp;  // none was ever lost, so the key was absent
   EXPECT_EQ(read(Access{}, &seen, kTxn).version, kBeforeFirstVersion);
+  seen.posted = Step::attempt(kReadReference);
+  seen.versions_at = kNoOlderVersion;
+  EXPECT_EQ(read(Access{}, &seen, kTxn).version, kBeforeFirstVersion);
+  seen.versions_at = kOlderVersionsLost;
+  EXPECT_EQ(read(Access{}, &seen, kTxn).reason, AbortReason::kNoVersion);
 }
 
 TEST(MvccLock, ComesTooLateBehindLaterReadersAndWriters) {

@@ -1,0 +1,95 @@
+#include "engine/storage/version_blocks.h"
+
+#include <algorithm>
+
+namespace rdmacc {
+
+void VersionBlocks::reserve(uint64_t block, WorkerId worker) {
+  reserved_[block] = Reserved{worker, worker_.endpoint().incarnation_of(worker)};
+}
+
+uint64_t VersionBlocks::named_by(uint64_t slot) const {
+  if (!arena_.in_use(PageKind::kSlot, slot)) return 0;
+  const DirectoryEntry* table = directory_.live(region_.table_of(slot));
+  if (table == nullptr || table->history == 0) return 0;
+  const uint64_t block = region_.load(slot + versions_reference_place(table->record_size));
+  return arena_.in_use(PageKind::kOverflow, block) ? block : 0;
+}
+
+void VersionBlocks::note_slot(uint64_t slot) {
+  const uint64_t block = named_by(slot);
+  if (block != 0) attached_.push_back({slot, block});
+}
+
+uint64_t VersionBlocks::reserved_bytes() const {
+  uint64_t bytes = 0;
+  for (const auto& [block, by] : reserved_) {
+    const bool kept =
+        arena_.in_use(PageKind::kOverflow, block) && region_.load(block + kVersionsSlotPlace) == 0;
+    if (kept) bytes += arena_.unit_bytes(block);
+  }
+  return bytes;
+}
+
+bool VersionBlocks::pending() const {
+  return count() > 0 && worker_.endpoint().now_us() >= next_look_us_;
+}
+
+void VersionBlocks::look_at_reserved() {
+  std::erase_if(reserved_, [&](const auto& each) {
+    const auto& [block, by] = each;
+    if (!arena_.in_use(PageKind::kOverflow, block)) return true;
+    const uint64_t slot = region_.load(block + kVersionsSlotPlace);
+    if (slot != 0) {
+      attached_.push_back({slot, block});
+      return true;
+    }
+    const uint32_t now = worker_.endpoint().incarnation_of(by.worker);
+    if (now != 0 && now == by.incarnation) return false;
+    // Its transactions may still be resolved: these may name the block.
+    orphans_.add_of_dead({PageKind::kOverflow, block, region_.load(block)});
+    return true;
+  });
+}
+
+// As for tombstones (tombstones.h): the clock is read first, then the epoch by a look that was not
+// under way then, and two epochs later every transaction has a ctts after that time.
+void VersionBlocks::raise_horizon() {
+  if (probe_us_ == 0) {
+    probe_us_ = worker_.endpoint().now_us();
+    probe_looks_ = reclaimer_.looks();
+    probe_epoch_ = 0;
+  } else if (probe_epoch_ == 0) {
+    if (reclaimer_.looks() >= probe_looks_ + 2) probe_epoch_ = reclaimer_.epoch();
+  } else if (reclaimer_.epoch() >= probe_epoch_ + 2) {
+    horizon_us_ = probe_us_;
+    probe_us_ = 0;
+  }
+}
+
+VersionBlocks::Fate VersionBlocks::look_at(const Attached& attached) {
+  if (named_by(attached.slot) != attached.block) return Fate::kGone;
+  const uint64_t wts = region_.load(attached.slot + kOffsetOfWts);
+  const uint64_t written_us = wts >> 16;
+  const bool scarce = arena_.pages_left() < arena_.page_count() / kScarce;
+  const uint64_t kept_us = scarce ? 0 : kept_us_;
+  if (written_us >= horizon_us_ || worker_.endpoint().now_us() < written_us + kept_us) {
+    return Fate::kStays;
+  }
+  return index_.drop_versions(attached.slot, attached.block, wts) ? Fate::kGone : Fate::kStays;
+}
+
+void VersionBlocks::sweep() {
+  reclaimer_.advance();
+  look_at_reserved();
+  raise_horizon();
+  const size_t looks = std::min(attached_.size(), kLooksPerRound);
+  for (size_t i = 0; i < looks && !attached_.empty(); ++i) {
+    const Attached attached = attached_.front();
+    attached_.pop_front();
+    if (look_at(attached) == Fate::kStays) attached_.push_back(attached);
+  }
+  next_look_us_ = worker_.endpoint().now_us() + std::min(kLookEveryUs, kept_us_);
+}
+
+}  // namespace rdmacc

@@ -1,0 +1,80 @@
+#pragma once
+#include <deque>
+#include <unordered_map>
+
+#include "engine/storage/orphaned_allocations.h"
+#include "engine/storage/storage_service.h"
+
+namespace rdmacc {
+
+// Blocks of old versions (tuple.h), from when a worker takes some in advance until no transaction
+// reads the versions any more. A worker gives one to a row with verbs alone, so the owner finds out
+// by looking: a block that says which slot it belongs to has been named there before. What a worker
+// that has gone did not use is freed.
+//
+// A row's block goes when every transaction that is or comes is younger than its newest version,
+// and the row was not written for a while: one that is written all the time keeps it.
+//
+// The node's thread 0 alone. When a node is opened again, blocks that rows name are noted here;
+// unused ones of workers that live on are orphaned allocations.
+class VersionBlocks {
+ public:
+  VersionBlocks(Worker& worker, const OwnedRegion& region, Arena& arena, Directory& directory,
+                HashIndexOwner& index, Reclaimer& reclaimer, OrphanedAllocations& orphans)
+      : worker_(worker),
+        region_(region),
+        arena_(arena),
+        directory_(directory),
+        index_(index),
+        reclaimer_(reclaimer),
+        orphans_(orphans) {}
+
+  void reserve(uint64_t block, WorkerId worker);
+  // The slot may name a block.
+  void note_slot(uint64_t slot);
+  // It is kept in advance, or was so a moment ago.
+  bool lists(uint64_t block) const { return reserved_.contains(block); }
+  // Of blocks that are kept in advance.
+  uint64_t reserved_bytes() const;
+  void keep_for(uint64_t us) { kept_us_ = us; }
+  bool pending() const;
+  size_t count() const { return reserved_.size() + attached_.size(); }
+  // Looks at some of them; yields.
+  void sweep();
+
+ private:
+  struct Reserved {
+    WorkerId worker;
+    uint32_t incarnation;
+  };
+  struct Attached {
+    uint64_t slot, block;
+  };
+  enum class Fate { kStays, kGone };
+
+  uint64_t named_by(uint64_t slot) const;
+  void look_at_reserved();
+  void raise_horizon();
+  Fate look_at(const Attached& attached);
+
+  static constexpr uint64_t kLookEveryUs = 500'000;
+  static constexpr size_t kLooksPerRound = 16 * 1024;
+  static constexpr uint64_t kScarce = 8;  // less than that share of the pages is left
+
+  Worker& worker_;
+  const OwnedRegion& region_;
+  Arena& arena_;
+  Directory& directory_;
+  HashIndexOwner& index_;
+  Reclaimer& reclaimer_;
+  OrphanedAllocations& orphans_;
+  std::unordered_map<uint64_t, Reserved> reserved_;
+  std::deque<Attached> attached_;
+  uint64_t next_look_us_ = 0;
+  uint64_t kept_us_ = StorageService::kKeepVersionsUs;
+  // Every transaction that is or comes is younger than the horizon.
+  uint64_t horizon_us_ = 0;
+  uint64_t probe_us_ = 0, probe_looks_ = 0, probe_epoch_ = 0;
+};
+
+}  // namespace rdmacc
