@@ -103,6 +103,11 @@ struct RegionLayout {
     return offset % 64 == 0 && offset >= pages &&
            offset <= region_bytes - sizeof(Header) - kRecordInlineMax;
   }
+  // The same for a bucket that another one leads to; 0 leads to none.
+  bool holds_bucket(uint64_t offset) const {
+    return offset % sizeof(Bucket) == 0 && offset >= pages &&
+           offset <= region_bytes - sizeof(Bucket);
+  }
   uint64_t page(uint64_t index) const { return pages + index * kPageBytes; }
 };
 
