@@ -16,6 +16,7 @@
 // older writer's lock, and the stamp of the bytes that were read.
 
 #include "engine/protocols/protocols.h"
+#include "engine/txn/driver.h"
 
 namespace rdmacc {
 namespace {
@@ -101,8 +102,8 @@ const ProtocolRules kMvccRules = {
     .protocol = Protocol::kMvcc,
     .stages = kCommonStages | static_cast<uint16_t>(Stage::kRead),
     .reads_at_ctts = true,
-    .read = read,
-    .lock = lock,
+    .read = driven_by<read>,
+    .lock = driven_by<lock>,
     .effects = kEffects,
 };
 

@@ -12,6 +12,7 @@
 // of it. So a phantom is a version of a gap header that changed.
 
 #include "engine/protocols/protocols.h"
+#include "engine/txn/driver.h"
 
 namespace rdmacc {
 
@@ -41,9 +42,9 @@ const ProtocolRules kOccRules = {
     .stages = kCommonStages | static_cast<uint16_t>(Stage::kRead) |
               static_cast<uint16_t>(Stage::kValidate),
     .single_read_is_atomic = true,
-    .read = read_untorn,
-    .lock = lock_unchanged,
-    .validate = still_current,
+    .read = driven_by<read_untorn>,
+    .lock = driven_by<lock_unchanged>,
+    .validate = driven_by<still_current>,
     .effects = kInPlaceEffects,
 };
 

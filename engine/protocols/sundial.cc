@@ -19,6 +19,7 @@
 #include "engine/cluster/timestamp.h"
 #include "engine/protocols/protocols.h"
 #include "engine/storage/sundial_word.h"
+#include "engine/txn/driver.h"
 
 namespace rdmacc {
 namespace {
@@ -73,9 +74,9 @@ const ProtocolRules kSundialRules = {
         kCommonStages | static_cast<uint16_t>(Stage::kRead) | static_cast<uint16_t>(Stage::kRenew),
     .validation = Stage::kRenew,
     .has_leases = true,
-    .read = read,
-    .lock = lock,
-    .validate = renew,
+    .read = driven_by<read>,
+    .lock = driven_by<lock>,
+    .validate = driven_by<renew>,
     .effects = kEffects,
 };
 

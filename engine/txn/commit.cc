@@ -101,7 +101,7 @@ Status Transaction::fix_commit_time(StageContext& stage) {
 }
 
 Status Transaction::validate_reads(StageContext& stage) {
-  if (parameters_.rules->validate == nullptr) return Status();
+  if (parameters_.rules->validate.step == nullptr) return Status();
   if (parameters_.rules->single_read_is_atomic && writes_.empty() && !scanned_ && reads_ <= 1) {
     return Status();
   }

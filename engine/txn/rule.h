@@ -97,6 +97,26 @@ inline bool same_version(const HeaderSnapshot& seen) {
 // locks that a CAS has taken are noted in `access`.
 using Rule = Step (*)(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn);
 
+struct StageContext;
+struct RecordState;
+
+// A rule and the driver that carries it out: `driven_by<rule>` (driver.h), compiled for this rule
+// alone. A plain function is carried out through its pointer.
+struct StageRule {
+  using Drive = Status (*)(StageContext& context, Rule rule, std::span<RecordState> records);
+
+  StageRule() = default;
+  StageRule(Rule rule);  // NOLINT(google-explicit-constructor): any function of the type is a rule
+  constexpr StageRule(Rule rule, Drive by) : step(rule), drive(by) {}
+  explicit operator bool() const { return step != nullptr; }
+  Step operator()(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) const {
+    return step(access, seen, txn);
+  }
+
+  Rule step = nullptr;
+  Drive drive = nullptr;
+};
+
 // What was read is what is there, and no other transaction is about to change it. Rts, lock, then
 // stamps: a writer that locks after the lock was seen free stamps after that read, and is
 // ordered behind this transaction.
@@ -148,9 +168,9 @@ struct ProtocolRules {
   bool skips_locked = false;
   // Rounds of waiting for another transaction before the attempt aborts.
   int looks_max = 200;
-  Rule read;
-  Rule lock;
-  Rule validate = nullptr;  // nullptr when it validates nothing
+  StageRule read;
+  StageRule lock;
+  StageRule validate = {};  // empty when it validates nothing
   std::span<const Effect> effects;
 };
 

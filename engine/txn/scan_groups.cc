@@ -154,10 +154,7 @@ Status GroupScan::read_entries() {
       }
       const uint64_t next = buckets[b].next;
       buckets[b] = Bucket{};
-      if (next == 0 || next % 64 != 0 ||
-          next + sizeof(Bucket) > context_.engine.layout.region_bytes) {
-        continue;
-      }
+      if (!context_.engine.layout.holds_bucket(next)) continue;
       batch.read(address(next), &buckets[b], sizeof(Bucket));
       chained = true;
     }
@@ -234,7 +231,7 @@ Status GroupScan::read_some(size_t begin, size_t end, bool& again) {
   for (size_t i = 0; i < count; i++) {
     ScannedTuple& tuple = work_.tuples[first_new + i];
     if (record_states[i].end == RecordState::End::kAbort) return fail(record_states[i].reason);
-    const Header& header = record_states[i].accepted;
+    const RecordState::Accepted& header = record_states[i].accepted;
     if (passed_over(record_states[i])) continue;
     if (record_states[i].end != RecordState::End::kDone || (header.flags & kFlagLive) == 0) {
       again = true;  // unlinked since the entry was read: the gap header has changed

@@ -138,18 +138,18 @@ const ProtocolRules* rules_in_use = nullptr;
 
 }  // namespace
 
-ProtocolRules with_read(ProtocolRules rules, Rule read) {
+ProtocolRules with_read(ProtocolRules rules, StageRule read) {
   if (rules.locks_what_it_reads) rules.lock = read;
   rules.read = read;
   return rules;
 }
 
-ProtocolRules with_lock(ProtocolRules rules, Rule lock) {
+ProtocolRules with_lock(ProtocolRules rules, StageRule lock) {
   rules.lock = lock;
   return rules;
 }
 
-ProtocolRules with_validate(ProtocolRules rules, Rule validate) {
+ProtocolRules with_validate(ProtocolRules rules, StageRule validate) {
   rules.validate = validate;
   return rules;
 }

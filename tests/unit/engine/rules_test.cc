@@ -43,7 +43,7 @@ TEST(NowaitLock, LooksBehindItsCas) {
 }
 
 TEST(NowaitLock, TakesWhatItHoldsAndAbortsAtAnothers) {
-  const Rule lock = rules_of(Protocol::kNowait)->lock;
+  const StageRule lock = rules_of(Protocol::kNowait)->lock;
   const HeaderSnapshot free = snapshot_behind_cas(0, 0, 5), other = snapshot_behind_cas(7, 7, 5);
   EXPECT_EQ(lock(locked_access(), &free, kTxn).verdict, Verdict::kDone);
   const Step lost = lock(Access{}, &other, kTxn);
@@ -79,7 +79,7 @@ TEST(NowaitShared, CountsItselfInAndUpgradesOnlyAlone) {
 }
 
 TEST(WaitdieLock, OlderWaitsAndYoungerDies) {
-  const Rule lock = rules_of(Protocol::kWaitdie)->lock;
+  const StageRule lock = rules_of(Protocol::kWaitdie)->lock;
   const auto seen = [](uint64_t holder, uint64_t waiter) {
     HeaderSnapshot at = snapshot(holder, 5, 0);
     at.pre_read.waiter = waiter;
@@ -103,7 +103,7 @@ TEST(WaitdieLock, OlderWaitsAndYoungerDies) {
 }
 
 TEST(OccRead, TakesOnlyAnUntornUnlockedRecord) {
-  const Rule read = rules_of(Protocol::kOcc)->read;
+  const StageRule read = rules_of(Protocol::kOcc)->read;
   EXPECT_EQ(read(Access{}, nullptr, kTxn).verbs, kPreRead | kReadRecord | kPostRead);
   const HeaderSnapshot whole = snapshot(0, 5, 5), torn = snapshot(0, 5, 6),
                        locked = snapshot(7, 5, 5);
@@ -120,7 +120,7 @@ TEST(OccRead, TakesOnlyAnUntornUnlockedRecord) {
 }
 
 TEST(OccLock, WantsTheVersionThatWasRead) {
-  const Rule lock = rules_of(Protocol::kOcc)->lock;
+  const StageRule lock = rules_of(Protocol::kOcc)->lock;
   Access read;
   read.read = true;
   read.read_wts = 5;
@@ -137,7 +137,7 @@ TEST(OccLock, WantsTheVersionThatWasRead) {
 }
 
 TEST(OccValidate, WantsTheSameVersionUnlockedOrOwn) {
-  const Rule validate = rules_of(Protocol::kOcc)->validate;
+  const StageRule validate = rules_of(Protocol::kOcc)->validate;
   EXPECT_EQ(validate(Access{}, nullptr, kTxn).verbs, kPostRead);
   Access read;
   read.read = true;
@@ -151,7 +151,7 @@ TEST(OccValidate, WantsTheSameVersionUnlockedOrOwn) {
 }
 
 TEST(MvccRead, RaisesRtsBeforeItBelievesTheNewest) {
-  const Rule read = rules_of(Protocol::kMvcc)->read;
+  const StageRule read = rules_of(Protocol::kMvcc)->read;
   HeaderSnapshot seen = snapshot(0, 5, 5);
   const Step raise = read(Access{}, &seen, kTxn);
   EXPECT_EQ(raise.word, kOffsetOfRts);
@@ -169,7 +169,7 @@ TEST(MvccRead, RaisesRtsBeforeItBelievesTheNewest) {
 }
 
 TEST(MvccRead, TakesTheYoungestVersionBeforeIt) {
-  const Rule read = rules_of(Protocol::kMvcc)->read;
+  const StageRule read = rules_of(Protocol::kMvcc)->read;
   HeaderSnapshot seen = snapshot(0, 1000, 1000);
   VersionHead versions[] = {{850, 0, 0}, {700, 0, 0}, {930, 0, 0}};
   seen.versions = versions;
@@ -192,7 +192,7 @@ TEST(MvccRead, TakesTheYoungestVersionBeforeIt) {
 }
 
 TEST(MvccLock, ComesTooLateBehindLaterReadersAndWriters) {
-  const Rule lock = rules_of(Protocol::kMvcc)->lock;
+  const StageRule lock = rules_of(Protocol::kMvcc)->lock;
   HeaderSnapshot seen = snapshot_behind_cas(0, 900, 5);
   seen.pre_read.rts = 900;  // our own read
   EXPECT_EQ(lock(locked_access(), &seen, kTxn).verdict, Verdict::kDone);
@@ -204,7 +204,7 @@ TEST(MvccLock, ComesTooLateBehindLaterReadersAndWriters) {
 }
 
 TEST(SundialLock, FreezesTheLeaseUnderTheLock) {
-  const Rule lock = rules_of(Protocol::kSundial)->lock;
+  const StageRule lock = rules_of(Protocol::kSundial)->lock;
   HeaderSnapshot seen = snapshot_behind_cas(0, 900, 5);
   seen.pre_read.sundial = sundial_unlocked_word(3, 4);
   const Step freeze = lock(locked_access(), &seen, kTxn);
@@ -220,7 +220,7 @@ TEST(SundialLock, FreezesTheLeaseUnderTheLock) {
 }
 
 TEST(SundialRenew, ExtendsOnlyTheVersionThatWasRead) {
-  const Rule renew = rules_of(Protocol::kSundial)->validate;
+  const StageRule renew = rules_of(Protocol::kSundial)->validate;
   const TxnStamps txn{.ctts = 900, .commit_tts = 20};
   Access read;
   read.read = true;
