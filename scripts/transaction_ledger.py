@@ -114,7 +114,7 @@ def count(bench, protocol, options, folder):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--bench", default="build/release/bin/rdmacc_bench")
-    parser.add_argument("--protocols", default="nowait,waitdie,occ,mvcc,sundial")
+    parser.add_argument("--protocols", default="nowait,waitdie,woundwait,occ,mvcc,sundial")
     parser.add_argument("--functions", type=int, default=0, metavar="N",
                         help="list the N functions that cost most by themselves")
     parser.add_argument("options", nargs="*", help="more options of rdmacc_bench ycsb")

@@ -17,6 +17,7 @@
 // begins with take_lock().
 
 #include "engine/protocols/protocols.h"
+#include "engine/txn/driver.h"
 
 namespace rdmacc {
 
@@ -59,9 +60,8 @@ Step share(const Access& access, const HeaderSnapshot* seen, const TxnStamps& tx
 const ProtocolRules kNowaitRules = {
     .protocol = Protocol::kNowait,
     .stages = kCommonStages,
-    .locks_what_it_reads = true,
-    .read = lock,
-    .lock = lock,
+    .read = driven_by<lock>,
+    .lock = driven_by<lock>,
     .effects = kInPlaceEffects,
 };
 
@@ -69,9 +69,8 @@ const ProtocolRules kNowaitSharedRules = {
     .protocol = Protocol::kNowait,
     .lock_mode = LockMode::kShared,
     .stages = kCommonStages,
-    .locks_what_it_reads = true,
-    .read = share,
-    .lock = lock,
+    .read = driven_by<share>,
+    .lock = driven_by<lock>,
     .effects = kInPlaceEffects,
 };
 

@@ -11,6 +11,7 @@
 // its own word: the driver does.
 
 #include "engine/protocols/protocols.h"
+#include "engine/txn/driver.h"
 
 namespace rdmacc {
 namespace {
@@ -42,11 +43,10 @@ Step lock(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn
 const ProtocolRules kWaitdieRules = {
     .protocol = Protocol::kWaitdie,
     .stages = kCommonStages,
-    .locks_what_it_reads = true,
     .keeps_age = true,
     .looks_max = kLooksMax,
-    .read = lock,
-    .lock = lock,
+    .read = driven_by<lock>,
+    .lock = driven_by<lock>,
     .effects = kInPlaceEffects,
 };
 

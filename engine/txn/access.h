@@ -10,23 +10,25 @@ namespace rdmacc {
 // unlocked after all of its effects.
 struct Access {
   GlobalAddress header;
+  uint64_t key_hash = 0;    // gap: the group's bits
+  uint64_t read_wts = 0;    // version that was read
+  uint64_t locked_wts = 0;  // version that the lock covers
+  uint64_t lease = 0;       // SUNDIAL's word as it was read, or as the lock found it
+  TableId table = kNoTable;
+  uint32_t incarnation = 0;   // 0: not known yet (learnt at the pre-read)
+  uint32_t depth = 0;         // gap: local depth of the group
+  uint32_t reader_count = 0;  // shared locks that this attempt counts in the lock word
   bool gap = false;
   bool read = false;          // its version matters: noted in read_wts
   bool write = false;         // to be locked before the log
   bool locked = false;        // exclusively, by this attempt
   bool lease_locked = false;  // SUNDIAL: so is the word that holds the lease
-  uint32_t reader_count = 0;  // shared locks that this attempt counts in the lock word
-  TableId table = kNoTable;
-  bool key_known = true;     // false while a scan has only an entry's tag
-  uint64_t key_hash = 0;     // gap: the group's bits
-  uint32_t incarnation = 0;  // 0: not known yet (learnt at the pre-read)
-  uint32_t depth = 0;        // gap: local depth of the group
-  uint64_t read_wts = 0;     // version that was read
-  uint64_t locked_wts = 0;   // version that the lock covers
-  uint64_t lease = 0;        // SUNDIAL's word as it was read, or as the lock found it
+  bool key_known = true;      // false while a scan has only an entry's tag
 
   bool held() const { return locked || reader_count > 0; }
 };
+
+static_assert(sizeof(Access) == kCacheLineBytes);
 
 // What has to be undone to give a header back.
 struct Held {

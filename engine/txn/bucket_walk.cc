@@ -35,7 +35,6 @@ Status walk_buckets(StageContext& context, std::span<BucketWalk> walks) {
     walks[i].candidates.clear();
     walks[i].places.clear();
   }
-  const uint64_t region_bytes = context.engine.layout.region_bytes;
   DoorbellBatch batch = context.batch();
   for (uint32_t round = 0; open > 0; round++) {
     if (round > kChainMax) return Status(Code::kCorrupt, "a bucket chain does not end");
@@ -56,7 +55,7 @@ Status walk_buckets(StageContext& context, std::span<BucketWalk> walks) {
       at[i] = images[i].bucket.next;
       // A recycled group's bytes may be anything; its gap headers will differ, but the walk must
       // not follow them out of the region.
-      if (at[i] % 64 != 0 || at[i] + sizeof(Bucket) > region_bytes) at[i] = 0;
+      if (!context.engine.layout.holds_bucket(at[i])) at[i] = 0;
       if (at[i] == 0) open--;
     }
   }

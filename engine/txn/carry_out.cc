@@ -193,7 +193,7 @@ Status ask_for_keys(StageContext& context, std::span<KeyWork> keys) {
 }  // namespace
 
 Status carry_out_find(StageContext& context, StagePlan plan, std::span<KeyWork> keys) {
-  const Stage stage = context.rules.locks_what_it_reads ? Stage::kLock : Stage::kRead;
+  const Stage stage = context.rules.locks_what_it_reads() ? Stage::kLock : Stage::kRead;
   if (plan.of(stage) == Primitive::kOneSided) return find_keys(context, keys);
   while (!keys.empty()) {
     const std::span<KeyWork> round = keys.first(keys_of_round(keys));
@@ -208,7 +208,7 @@ Status carry_out_find(StageContext& context, StagePlan plan, std::span<KeyWork> 
 }
 
 Status carry_out_scan(StageContext& context, StagePlan plan, std::span<GroupWork> groups) {
-  const Stage stage = context.rules.locks_what_it_reads ? Stage::kLock : Stage::kRead;
+  const Stage stage = context.rules.locks_what_it_reads() ? Stage::kLock : Stage::kRead;
   if (plan.of(stage) == Primitive::kOneSided) return scan_groups(context, groups, 0);
   Requests requests(context, StageWork::kScan);
   for (size_t i = 0; i < groups.size(); i++) {

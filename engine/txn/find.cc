@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "engine/txn/bucket_walk.h"
+#include "engine/txn/candidates.h"
 #include "engine/txn/drive.h"
 #include "engine/txn/first_look.h"
 #include "engine/txn/lock.h"
-#include "engine/txn/overflow_read.h"
 #include "rdma/base/check.h"
 
 namespace rdmacc {
@@ -24,8 +24,7 @@ struct Search {
   CachedTable* table;
   NodeId node;
   boost::container::small_vector<uint64_t, 2>
-      candidates;  // offsets of slots still to be read, next at the back
-  bool from_cache = false;
+      candidates;       // offsets of slots still to be read, next at the back
   bool walked = false;  // pre_read, post_read hold the gap of the latest walk
   Header pre_read{}, post_read{};
   uint64_t failed_wts = 0;  // gap stamp of a walk whose candidates were all something else
@@ -71,9 +70,7 @@ class Finder {
   }
   Status walk();
   Status try_candidates();
-  Status judge_candidates(std::span<Search*> tried, std::span<RecordState> record_states,
-                          std::span<Access> accesses);
-  Status read_overflow_blocks(std::span<Search*> found);
+  void note_rejected(Search& search) const;
   Status settle_missing();
   Status lock_gaps(std::span<Search*> missing);
   Status raise_gaps(std::span<Search*> missing, std::span<const Step> steps);
@@ -95,17 +92,10 @@ Status Finder::prepare() {
     if (!search.pending()) continue;  // found at the first look
     auto table = context_.table(work.table);
     if (!table.ok()) return table.status();
-    DCHECK(search.pending());
     search.table = *table;
     search.node = context_.engine.map.primary_of(work.hash);
     RDMACC_RETURN_IF_ERROR(
         context_.engine.tables.load_root(*search.table, search.node, false, context_.counters));
-    if (work.mode == KeyWork::Mode::kGapOnly) continue;
-    const uint64_t offset = context_.engine.locations.find(work.hash);
-    if (offset != 0) {
-      search.candidates.push_back(offset);
-      search.from_cache = true;
-    }
   }
   return Status();
 }
@@ -154,7 +144,6 @@ Status Finder::walk() {
     search.pre_read = walks[i].pre_read;
     search.post_read = walks[i].post_read;
     search.candidates = std::move(walks[i].candidates);
-    search.from_cache = false;
     if (!gap_access.held()) {
       gap_access = Access{};
       gap_access.header = walks[i].group;
@@ -185,108 +174,36 @@ bool Finder::gap_wanted(const Access& gap) const {
 
 Status Finder::try_candidates() {
   Few<Search*> tried;
-  tried.reserve(searches_.size());
+  Few<Candidate> candidates;
   for (Search& search : searches_) {
-    if (search.pending() && !search.candidates.empty()) tried.push_back(&search);
+    if (!search.pending() || search.candidates.empty()) continue;
+    DCHECK(search.candidates.back() != 0);
+    search.work->access = Access{};
+    search.work->access.header = search.address(search.candidates.back());
+    tried.push_back(&search);
+    candidates.push_back({search.work, search.table});
   }
   if (tried.empty()) return Status();
-  Few<Access> accesses(tried.size());
-  Few<RecordState> record_states(tried.size());
-  for (size_t i = 0; i < tried.size(); i++) {
-    const Search& search = *tried[i];
-    DCHECK(search.candidates.back() != 0);
-    accesses[i].header = search.address(search.candidates.back());
-    accesses[i].table = search.work->table;
-    accesses[i].key_hash = search.work->hash;
-    record_states[i].access = &accesses[i];
-    record_states[i].record_bytes = search.table->record_size;
-    record_states[i].history = search.table->history;
-    record_states[i].record = context_.arena.allocate(search.table->record_size);
-    if (record_states[i].record == nullptr) return out_of_registered_memory();
-  }
-  const Status status =
-      drive(context_, context_.rules.read, {record_states.data(), record_states.size()});
-  if (!status.ok()) {
-    for (size_t i = 0; i < tried.size(); i++) tried[i]->work->access = accesses[i];
-    return status;
-  }
-  return judge_candidates({tried.data(), tried.size()},
-                          {record_states.data(), record_states.size()},
-                          {accesses.data(), accesses.size()});
-}
-
-Status Finder::judge_candidates(std::span<Search*> tried, std::span<RecordState> record_states,
-                                std::span<Access> accesses) {
-  Few<Search*> found;
-  found.reserve(tried.size());
-  for (size_t i = 0; i < tried.size(); i++) {
-    Search& search = *tried[i];
-    KeyWork& work = *search.work;
-    work.access = accesses[i];
-    if (record_states[i].end == RecordState::End::kAbort) {
-      fail(search, record_states[i].reason);
-    } else if (record_states[i].end == RecordState::End::kDone &&
-               (record_states[i].accepted.flags & kFlagLive) != 0) {
-      const bool deleted = (record_states[i].accepted.flags & kFlagDeleted) != 0;
-      work.result = deleted ? KeyWork::Result::kMissing : KeyWork::Result::kFound;
-      work.flags = record_states[i].accepted.flags;
-      note_read(context_, record_states[i], work.access);
-      work.record = std::string_view(reinterpret_cast<const char*>(record_states[i].record),
-                                     record_states[i].accepted.length);
-      found.push_back(&search);
-    }
-  }
-  const Status fetched = read_overflow_blocks({found.data(), found.size()});
-  if (!fetched.ok()) {
-    // Lengths that are not checked must not be believed by the caller.
-    for (Search* search : found) {
-      search->work->record = {};
-      search->work->result = KeyWork::Result::kPending;
-    }
-    return fetched;
-  }
-  for (size_t i = 0; i < tried.size(); i++) {
-    Search& search = *tried[i];
-    KeyWork& work = *search.work;
-    if (work.result == KeyWork::Result::kAborted) continue;
-    if (record_states[i].end == RecordState::End::kPending) continue;  // another one aborted first
-    std::string_view key, row;
-    if (work.result != KeyWork::Result::kPending && split_record(work.record, key, row) &&
-        key == work.key) {
-      context_.engine.locations.put(work.hash, work.access.header.offset());
-      continue;
-    }
-    // Not the searched key: a stale location, or an entry with the same tag.
-    work.result = KeyWork::Result::kPending;
-    context_.engine.locations.forget(work.hash);
-    search.candidates.pop_back();
-    if (record_states[i].newly_locked && !wanted_by_other(keys_, work)) {
-      RDMACC_RETURN_IF_ERROR(give_back(accesses[i]));
-    }
-    work.access = Access{};
-    if (search.candidates.empty() && !search.from_cache && search.walked) {
-      // Every entry with the key's tag was something else. That is a miss if the group did not
-      // change from before the walk until after these reads: a second walk that finds the same
-      // stamp. A transaction that locks what it reads need not know: it walks again under the gap's
-      // lock, which an earlier key of its own may have taken already.
-      const bool unchanged =
-          search.failed && search.failed_wts == search.pre_read.wts && search.pre_read.lock == 0;
-      search.failed = true;
-      search.failed_wts = search.post_read.wts;
-      const bool settled = unchanged || work.gap.held() || context_.rules.locks_what_it_reads;
-      if (!settled) search.walked = false;
-    }
+  RDMACC_RETURN_IF_ERROR(read_candidates(context_, keys_, {candidates.data(), candidates.size()}));
+  for (Search* search : tried) {
+    if (search->pending() && search->work->access.header.null()) note_rejected(*search);
   }
   return Status();
 }
 
-Status Finder::read_overflow_blocks(std::span<Search*> found) {
-  DoorbellBatch batch = context_.batch();
-  for (Search* search : found) {
-    RDMACC_RETURN_IF_ERROR(
-        fetch_overflow(context_, *search->work, search->table->record_size, batch));
-  }
-  return batch.execute();
+// The candidate was not the searched key. Once every entry with the key's tag was something else,
+// that is a miss if the group did not change from before the walk until after these reads: a second
+// walk that finds the same stamp. A transaction that locks what it reads need not know: it walks
+// again under the gap's lock, which an earlier key of its own may have taken already.
+void Finder::note_rejected(Search& search) const {
+  search.candidates.pop_back();
+  if (!search.candidates.empty() || !search.walked) return;
+  const bool unchanged =
+      search.failed && search.failed_wts == search.pre_read.wts && search.pre_read.lock == 0;
+  search.failed = true;
+  search.failed_wts = search.post_read.wts;
+  const bool settled = unchanged || search.work->gap.held() || context_.rules.locks_what_it_reads();
+  if (!settled) search.walked = false;
 }
 
 // Keys whose chain holds no entry with their tag (or only others'): absent, once the gap header
@@ -302,16 +219,16 @@ Status Finder::settle_missing() {
       work.result = KeyWork::Result::kMissing;
       continue;
     }
-    if (context_.rules.locks_what_it_reads) {
+    if (context_.rules.locks_what_it_reads()) {
       to_lock.push_back(&search);
       continue;
     }
-    const HeaderSnapshot snapshot{search.pre_read, search.post_read, 0, 0, 0, {}, nullptr, 0};
-    const bool same = same_identity(work.gap, snapshot.post_read);
+    const bool same = same_identity(work.gap, search.post_read);
     const Step step =
-        same ? context_.rules.read(work.gap, &snapshot, context_.stamps) : Step::again(kNoVerbs);
+        same ? context_.rules.read_gap(search.pre_read, search.post_read, context_.stamps)
+             : Step::again(kNoVerbs);
     if (step.verdict == Verdict::kDone) {
-      context_.note_gap_read(work.gap, snapshot);
+      context_.note_gap_read(work.gap, search.pre_read, search.post_read);
       work.result = KeyWork::Result::kMissing;
     } else if (step.verdict == Verdict::kAbort) {
       fail(search, step.reason);

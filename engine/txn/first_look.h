@@ -9,8 +9,4 @@ namespace rdmacc {
 // for the walk that looks at their gap headers, too. As find_keys() otherwise.
 Status look_first(StageContext& context, std::span<KeyWork> keys);
 
-// Two keys of one batch may have met on one header, which is locked once. Shares are counted. The
-// other one may also have tried in vain, before a lock was free that the stale location then got.
-bool wanted_by_other(std::span<const KeyWork> keys, const KeyWork& self);
-
 }  // namespace rdmacc

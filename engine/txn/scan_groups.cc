@@ -28,7 +28,7 @@ class GroupScan {
       RDMACC_RETURN_IF_ERROR(locate());
       if (work_.result != GroupWork::Result::kPending) return Status();
       if (!located_) continue;
-      if (context_.rules.locks_what_it_reads && !work_.gap.held()) {
+      if (context_.rules.locks_what_it_reads() && !work_.gap.held()) {
         RDMACC_RETURN_IF_ERROR(lock_gap());
         if (work_.result != GroupWork::Result::kPending) return Status();
         if (!work_.gap.held()) continue;
@@ -154,10 +154,7 @@ Status GroupScan::read_entries() {
       }
       const uint64_t next = buckets[b].next;
       buckets[b] = Bucket{};
-      if (next == 0 || next % 64 != 0 ||
-          next + sizeof(Bucket) > context_.engine.layout.region_bytes) {
-        continue;
-      }
+      if (!context_.engine.layout.holds_bucket(next)) continue;
       batch.read(address(next), &buckets[b], sizeof(Bucket));
       chained = true;
     }
@@ -178,7 +175,8 @@ Status GroupScan::judge_gap(bool& stable) {
     return Status();
   }
   if (context_.rules.skips_locked && owner_moves_entries()) return Status();
-  const Step step = context_.rules.read(work_.gap, snapshot_, context_.stamps);
+  const Step step =
+      context_.rules.read_gap(snapshot_->pre_read, snapshot_->post_read, context_.stamps);
   if (step.verdict == Verdict::kTry) {
     CHECK((step.verbs & kCas) != 0);
     DoorbellBatch batch = context_.batch();
@@ -187,7 +185,7 @@ Status GroupScan::judge_gap(bool& stable) {
     return batch.execute();
   }
   stable = step.verdict == Verdict::kDone;
-  if (stable) context_.note_gap_read(work_.gap, *snapshot_);
+  if (stable) context_.note_gap_read(work_.gap, snapshot_->pre_read, snapshot_->post_read);
   return Status();
 }
 
@@ -234,7 +232,7 @@ Status GroupScan::read_some(size_t begin, size_t end, bool& again) {
   for (size_t i = 0; i < count; i++) {
     ScannedTuple& tuple = work_.tuples[first_new + i];
     if (record_states[i].end == RecordState::End::kAbort) return fail(record_states[i].reason);
-    const Header& header = record_states[i].accepted;
+    const RecordState::Accepted& header = record_states[i].accepted;
     if (passed_over(record_states[i])) continue;
     if (record_states[i].end != RecordState::End::kDone || (header.flags & kFlagLive) == 0) {
       again = true;  // unlinked since the entry was read: the gap header has changed

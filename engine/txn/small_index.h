@@ -17,10 +17,10 @@ class SmallIndex {
   SmallIndex& operator=(const SmallIndex&) = delete;
 
   // nullptr when there is none.
-  T* find(uint64_t number) const { return places_[distribution_key_of(number)].object; }
+  T* find(uint64_t number) const { return places_[slot_of(number)].object; }
   // Takes the place of the one that has the number, if there is one.
   void put(uint64_t number, T* object) {
-    Place* place = &places_[distribution_key_of(number)];
+    Place* place = &places_[slot_of(number)];
     if (place->object == nullptr) {
       if (++used_ * 2 > mask_) place = grow(number);
       place->number = number;
@@ -36,7 +36,7 @@ class SmallIndex {
   static constexpr size_t kFirstPlaces = 32;
 
   // Where the number is, or where it would be.
-  size_t distribution_key_of(uint64_t number) const {
+  size_t slot_of(uint64_t number) const {
     // Neighbouring numbers and those that differ in their high bits alone part here.
     size_t at = static_cast<size_t>((number ^ number >> 32) * 0x9E3779B97F4A7C15ull >> 32) & mask_;
     while (places_[at].object != nullptr && places_[at].number != number) at = (at + 1) & mask_;
@@ -49,9 +49,9 @@ class SmallIndex {
     mask_ = 2 * count - 1;
     for (size_t i = 0; i < 2 * count; i++) new (&places_[i]) Place();
     for (size_t i = 0; i < count; i++) {
-      if (old[i].object != nullptr) places_[distribution_key_of(old[i].number)] = old[i];
+      if (old[i].object != nullptr) places_[slot_of(old[i].number)] = old[i];
     }
-    return &places_[distribution_key_of(number)];
+    return &places_[slot_of(number)];
   }
 
   std::pmr::memory_resource* const memory_;

@@ -59,7 +59,7 @@ class Serving {
   }
 
   Status validate() {
-    if (context_.rules.validate == nullptr) return malformed();
+    if (!context_.rules.validate) return malformed();
     std::vector<Access> accesses(header_.count);
     std::vector<Access*> pointers;
     for (Access& access : accesses) {

@@ -29,9 +29,10 @@ inline const ProtocolRules& right(Protocol protocol, LockMode mode = LockMode::k
   return *rules_of(protocol, mode);
 }
 // The same rules but for one. Where a read is a lock, both are replaced.
-ProtocolRules with_read(ProtocolRules rules, Rule read);
-ProtocolRules with_lock(ProtocolRules rules, Rule lock);
-ProtocolRules with_validate(ProtocolRules rules, Rule validate);
+ProtocolRules with_read(ProtocolRules rules, StageRule read);
+ProtocolRules with_gap(ProtocolRules rules, GapRule read_gap);
+ProtocolRules with_lock(ProtocolRules rules, StageRule lock);
+ProtocolRules with_validate(ProtocolRules rules, StageRule validate);
 ProtocolRules with_effects(ProtocolRules rules, std::span<const Effect> effects);
 
 // Wrong rules that show in more than one engine.

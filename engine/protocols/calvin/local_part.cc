@@ -91,9 +91,7 @@ bool LocalPart::group_unchanged(const OrderedGroup& group) const {
   for (uint32_t home = 0; home < kBucketsPerGroup; home++) {
     uint64_t bucket = bucket_offset(at, home);
     for (uint32_t links = 0; bucket != 0; links++) {
-      const bool inside = bucket % 64 == 0 && bucket >= area_.layout().pages &&
-                          bucket + sizeof(Bucket) <= area_.layout().region_bytes;
-      if (!inside || links > kChainMax) return false;
+      if (!area_.layout().holds_bucket(bucket) || links > kChainMax) return false;
       for (uint32_t i = 0; i < kEntriesPerBucket; i++) {
         const uint64_t entry = region.load(bucket + i * sizeof(uint64_t));
         const uint64_t tuple = entry_offset(entry);

@@ -43,7 +43,7 @@ TEST(NowaitLock, LooksBehindItsCas) {
 }
 
 TEST(NowaitLock, TakesWhatItHoldsAndAbortsAtAnothers) {
-  const Rule lock = rules_of(Protocol::kNowait)->lock;
+  const StageRule lock = rules_of(Protocol::kNowait)->lock;
   const HeaderSnapshot free = snapshot_behind_cas(0, 0, 5), other = snapshot_behind_cas(7, 7, 5);
   EXPECT_EQ(lock(locked_access(), &free, kTxn).verdict, Verdict::kDone);
   const Step lost = lock(Access{}, &other, kTxn);
@@ -78,8 +78,32 @@ TEST(NowaitShared, CountsItselfInAndUpgradesOnlyAlone) {
   EXPECT_EQ(upgrade.desired, kTxn.ctts);
 }
 
+TEST(WoundwaitLock, OlderWoundsAndYoungerWaits) {
+  const StageRule lock = rules_of(Protocol::kWoundwait)->lock;
+  EXPECT_EQ(lock(Access{}, nullptr, kTxn).desired, kTxn.ctts) << "the CAS comes first";
+  const HeaderSnapshot older = snapshot_behind_cas(800, 800, 5),
+                       younger = snapshot_behind_cas(1000, 1000, 5);
+  const Step wait = lock(Access{}, &older, kTxn), wound = lock(Access{}, &younger, kTxn);
+  EXPECT_EQ(wait.verdict, Verdict::kLookAgain);
+  EXPECT_EQ(wait.verbs, kPreRead | kReadWound) << "one that waits looks for its own wound";
+  EXPECT_EQ(wound.verdict, Verdict::kLookAgain);
+  EXPECT_EQ(wound.verbs, kPreRead | kReadWound | kWound);
+  EXPECT_EQ(wound.desired, 1000u);
+
+  const auto looked = [&wait](uint64_t holder, uint64_t wounded) {
+    HeaderSnapshot seen = snapshot(holder, 5, 0);
+    seen.posted = wait;
+    seen.wound = wounded;
+    return seen;
+  };
+  const HeaderSnapshot other_is = looked(800, 850), is = looked(800, 900), free = looked(0, 850);
+  EXPECT_EQ(lock(Access{}, &other_is, kTxn).verdict, Verdict::kLookAgain);
+  EXPECT_EQ(lock(Access{}, &is, kTxn).reason, AbortReason::kWounded);
+  EXPECT_EQ(lock(Access{}, &free, kTxn).expected, 0u);
+}
+
 TEST(WaitdieLock, OlderWaitsAndYoungerDies) {
-  const Rule lock = rules_of(Protocol::kWaitdie)->lock;
+  const StageRule lock = rules_of(Protocol::kWaitdie)->lock;
   const auto seen = [](uint64_t holder, uint64_t waiter) {
     HeaderSnapshot at = snapshot(holder, 5, 0);
     at.pre_read.waiter = waiter;
@@ -103,7 +127,7 @@ TEST(WaitdieLock, OlderWaitsAndYoungerDies) {
 }
 
 TEST(OccRead, TakesOnlyAnUntornUnlockedRecord) {
-  const Rule read = rules_of(Protocol::kOcc)->read;
+  const StageRule read = rules_of(Protocol::kOcc)->read;
   EXPECT_EQ(read(Access{}, nullptr, kTxn).verbs, kPreRead | kReadRecord | kPostRead);
   const HeaderSnapshot whole = snapshot(0, 5, 5), torn = snapshot(0, 5, 6),
                        locked = snapshot(7, 5, 5);
@@ -120,7 +144,7 @@ TEST(OccRead, TakesOnlyAnUntornUnlockedRecord) {
 }
 
 TEST(OccLock, WantsTheVersionThatWasRead) {
-  const Rule lock = rules_of(Protocol::kOcc)->lock;
+  const StageRule lock = rules_of(Protocol::kOcc)->lock;
   Access read;
   read.read = true;
   read.read_wts = 5;
@@ -137,7 +161,7 @@ TEST(OccLock, WantsTheVersionThatWasRead) {
 }
 
 TEST(OccValidate, WantsTheSameVersionUnlockedOrOwn) {
-  const Rule validate = rules_of(Protocol::kOcc)->validate;
+  const StageRule validate = rules_of(Protocol::kOcc)->validate;
   EXPECT_EQ(validate(Access{}, nullptr, kTxn).verbs, kPostRead);
   Access read;
   read.read = true;
@@ -151,7 +175,7 @@ TEST(OccValidate, WantsTheSameVersionUnlockedOrOwn) {
 }
 
 TEST(MvccRead, RaisesRtsBeforeItBelievesTheNewest) {
-  const Rule read = rules_of(Protocol::kMvcc)->read;
+  const StageRule read = rules_of(Protocol::kMvcc)->read;
   HeaderSnapshot seen = snapshot(0, 5, 5);
   const Step raise = read(Access{}, &seen, kTxn);
   EXPECT_EQ(raise.word, kOffsetOfRts);
@@ -169,7 +193,7 @@ TEST(MvccRead, RaisesRtsBeforeItBelievesTheNewest) {
 }
 
 TEST(MvccRead, TakesTheYoungestVersionBeforeIt) {
-  const Rule read = rules_of(Protocol::kMvcc)->read;
+  const StageRule read = rules_of(Protocol::kMvcc)->read;
   HeaderSnapshot seen = snapshot(0, 1000, 1000);
   VersionHead versions[] = {{850, 0, 0}, {700, 0, 0}, {930, 0, 0}};
   seen.versions = versions;
@@ -202,7 +226,7 @@ TEST(MvccRead, TakesTheYoungestVersionBeforeIt) {
 }
 
 TEST(MvccLock, ComesTooLateBehindLaterReadersAndWriters) {
-  const Rule lock = rules_of(Protocol::kMvcc)->lock;
+  const StageRule lock = rules_of(Protocol::kMvcc)->lock;
   HeaderSnapshot seen = snapshot_behind_cas(0, 900, 5);
   seen.pre_read.rts = 900;  // our own read
   EXPECT_EQ(lock(locked_access(), &seen, kTxn).verdict, Verdict::kDone);
@@ -214,7 +238,7 @@ TEST(MvccLock, ComesTooLateBehindLaterReadersAndWriters) {
 }
 
 TEST(SundialLock, FreezesTheLeaseUnderTheLock) {
-  const Rule lock = rules_of(Protocol::kSundial)->lock;
+  const StageRule lock = rules_of(Protocol::kSundial)->lock;
   HeaderSnapshot seen = snapshot_behind_cas(0, 900, 5);
   seen.pre_read.sundial = sundial_unlocked_word(3, 4);
   const Step freeze = lock(locked_access(), &seen, kTxn);
@@ -230,7 +254,7 @@ TEST(SundialLock, FreezesTheLeaseUnderTheLock) {
 }
 
 TEST(SundialRenew, ExtendsOnlyTheVersionThatWasRead) {
-  const Rule renew = rules_of(Protocol::kSundial)->validate;
+  const StageRule renew = rules_of(Protocol::kSundial)->validate;
   const TxnStamps txn{.ctts = 900, .commit_tts = 20};
   Access read;
   read.read = true;
