@@ -62,7 +62,7 @@ Status StorageNode::handle_reserve_version_blocks(WorkerId from, Bytes bytes, Re
   const uint64_t tag = worker_.endpoint().now_us() << 16 | from;
   MessageWriter out(reply);
   for (uint32_t i = 0; i < count; ++i) {
-    const Result<uint64_t> block = arena_.allocate(PageKind::kOverflow, unit_bytes);
+    Result<uint64_t> block = arena_.allocate(PageKind::kOverflow, unit_bytes);
     if (!block.ok()) return i > 0 ? Status() : block.status();
     const uint64_t room = arena_.unit_bytes(*block) - sizeof(OverflowHeader);
     region_.store(*block + offsetof(OverflowHeader, capacity), room);

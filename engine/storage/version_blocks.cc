@@ -5,7 +5,7 @@
 namespace rdmacc {
 
 void VersionBlocks::reserve(uint64_t block, WorkerId worker) {
-  reserved_[block] = Reserved{worker, worker_.endpoint().incarnation_of(worker)};
+  reserved_[block] = {worker, worker_.endpoint().incarnation_of(worker), region_.load(block)};
 }
 
 uint64_t VersionBlocks::named_by(uint64_t slot) const {
@@ -16,6 +16,16 @@ uint64_t VersionBlocks::named_by(uint64_t slot) const {
   return arena_.in_use(PageKind::kOverflow, block) ? block : 0;
 }
 
+// What the block says of its slot is a hint until the slot says so, too.
+bool VersionBlocks::named(uint64_t block) const {
+  return named_by(region_.load(block + kVersionsSlotPlace)) == block;
+}
+
+// A row may have had it and lost it since, and it may be another transaction's by now.
+bool VersionBlocks::still_handed_out(uint64_t block, const Reserved& by) const {
+  return arena_.in_use(PageKind::kOverflow, block) && region_.load(block) == by.tag;
+}
+
 void VersionBlocks::note_slot(uint64_t slot) {
   const uint64_t block = named_by(slot);
   if (block != 0) attached_.push_back({slot, block});
@@ -24,9 +34,7 @@ void VersionBlocks::note_slot(uint64_t slot) {
 uint64_t VersionBlocks::reserved_bytes() const {
   uint64_t bytes = 0;
   for (const auto& [block, by] : reserved_) {
-    const bool kept =
-        arena_.in_use(PageKind::kOverflow, block) && region_.load(block + kVersionsSlotPlace) == 0;
-    if (kept) bytes += arena_.unit_bytes(block);
+    if (still_handed_out(block, by) && !named(block)) bytes += arena_.unit_bytes(block);
   }
   return bytes;
 }
@@ -38,16 +46,15 @@ bool VersionBlocks::pending() const {
 void VersionBlocks::look_at_reserved() {
   std::erase_if(reserved_, [&](const auto& each) {
     const auto& [block, by] = each;
-    if (!arena_.in_use(PageKind::kOverflow, block)) return true;
-    const uint64_t slot = region_.load(block + kVersionsSlotPlace);
-    if (slot != 0) {
-      attached_.push_back({slot, block});
+    if (!still_handed_out(block, by)) return true;
+    if (named(block)) {
+      attached_.push_back({region_.load(block + kVersionsSlotPlace), block});
       return true;
     }
     const uint32_t now = worker_.endpoint().incarnation_of(by.worker);
     if (now != 0 && now == by.incarnation) return false;
     // Its transactions may still be resolved: these may name the block.
-    orphans_.add_of_dead({PageKind::kOverflow, block, region_.load(block)});
+    orphans_.add_of_dead({PageKind::kOverflow, block, by.tag});
     return true;
   });
 }

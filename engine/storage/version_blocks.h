@@ -9,7 +9,7 @@ namespace rdmacc {
 
 // Blocks of old versions (tuple.h), from when a worker takes some in advance until no transaction
 // reads the versions any more. A worker gives one to a row with verbs alone, so the owner finds out
-// by looking: a block that says which slot it belongs to has been named there before. What a worker
+// by looking: a block says which slot it is to belong to, and then the slot names it. What a worker
 // that has gone did not use is freed.
 //
 // A row's block goes when every transaction that is or comes is younger than its newest version,
@@ -46,13 +46,16 @@ class VersionBlocks {
   struct Reserved {
     WorkerId worker;
     uint32_t incarnation;
+    uint64_t tag;  // of the block
   };
   struct Attached {
     uint64_t slot, block;
   };
   enum class Fate { kStays, kGone };
 
-  uint64_t named_by(uint64_t slot) const;
+  uint64_t named_by(uint64_t slot) const;  // 0: none
+  bool named(uint64_t block) const;
+  bool still_handed_out(uint64_t block, const Reserved& by) const;
   void look_at_reserved();
   void raise_horizon();
   Fate look_at(const Attached& attached);

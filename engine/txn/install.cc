@@ -15,7 +15,7 @@ constexpr size_t kFewWrites = 16;
 // What a read before the writes tells of one header, in registered memory.
 struct Before {
   Header header;
-  std::byte* record;    // the newest, of a slot whose version is to be kept, behind a VersionHead
+  std::byte* record;    // the newest, of a slot whose version is to be kept, behind kBeforeRecord
   std::byte* versions;  // heads of the old ones and what follows: kVersionBytes each
   uint64_t block;       // where these are; 0: in none yet
   bool lost;            // there were others, which are gone
@@ -23,6 +23,9 @@ struct Before {
 };
 // A head and, behind it, the reference to an overflow block.
 constexpr size_t kVersionBytes = sizeof(VersionHead) + 8;
+// A new block's beginning: the slot that it belongs to, and the first version's head.
+constexpr size_t kBeforeRecord = sizeof(uint64_t) + sizeof(VersionHead);
+static_assert(kVersionsSlotPlace + sizeof(uint64_t) == version_place(0, 0));
 
 // The words that the effects of one write come from, in registered memory.
 struct Words {
@@ -32,7 +35,7 @@ struct Words {
   uint64_t lease;
   uint64_t zero;
   uint64_t version_stamp;
-  uint64_t reference, slot;
+  uint64_t reference;
   uint64_t lost_stamp;
 };
 
@@ -109,11 +112,11 @@ Status Installer::look(size_t begin, size_t end) {
     batch_.read(write.header, &headers[i - begin], sizeof(Header));
     if (!keeps_version(write)) continue;
     Before& before = before_[i - begin];
-    // The head of the version that the newest record becomes stands in front of it, and behind it
-    // where the older ones are.
-    before.record = arena_.allocate(sizeof(VersionHead) + write.record_size + sizeof(uint64_t));
+    // What the newest record becomes as a version stands in front of it, and behind it where the
+    // older ones are.
+    before.record = arena_.allocate(kBeforeRecord + write.record_size + sizeof(uint64_t));
     if (before.record == nullptr) return out_of_registered_memory();
-    batch_.read(write.header.plus(kOffsetOfRecord), before.record + sizeof(VersionHead),
+    batch_.read(write.header.plus(kOffsetOfRecord), before.record + kBeforeRecord,
                 write.record_size + sizeof(uint64_t));
   }
   RDMACC_RETURN_IF_ERROR(batch_.execute());
@@ -135,7 +138,7 @@ Status Installer::look_at_versions(size_t begin, size_t end) {
     Before& before = before_[i - begin];
     if (!has_versions_to_keep(write, before)) continue;
     uint64_t reference = 0;
-    memcpy(&reference, before.record + sizeof(VersionHead) + write.record_size, sizeof(reference));
+    memcpy(&reference, before.record + kBeforeRecord + write.record_size, sizeof(reference));
     if (may_be_versions(reference, write.record_size, write.history, options_.region_bytes)) {
       before.block = reference;
       continue;
@@ -173,7 +176,6 @@ Status Installer::install(const Write& write, Before& before) {
                  0,
                  0,
                  0,
-                 write.header.offset(),
                  kLostVersionStamp};
   // A lease that was written already may have been renewed since: it is not written again.
   const uint64_t lease = before.header.sundial;
@@ -193,10 +195,12 @@ Status Installer::carry_out(Effect effect, const Write& write, Words& words) {
   const bool gap = write.kind == WriteKind::kGap;
   switch (effect) {
     case Effect::kVersionStamp:
-      if (version_ != nullptr) batch_.write(version_at_, &words.version_stamp, 8);
+      if (version_ != nullptr && fresh_.null()) {
+        batch_.write(version_at_, &words.version_stamp, 8);
+      }
       break;
     case Effect::kVersionRecord:
-      if (version_ != nullptr) {
+      if (version_ != nullptr && fresh_.null()) {
         batch_.write(version_at_.plus(8), version_ + 8,
                      sizeof(VersionHead) - 8 + write.record_size);
       }
@@ -270,23 +274,26 @@ void Installer::prepare_version(const Write& write, const Before& before, Words&
     words.reference = fresh_.offset();
     version_at_ = fresh_.plus(version_place(write.record_size, 0));
   }
-  version_ = before.record;
+  version_ = before.record + sizeof(uint64_t);
   words.version_stamp = stamp;
   const VersionHead head{stamp, before.header.length, before.header.flags};
   memcpy(version_, &head, sizeof(head));
 }
 
-// A row's first block is whole before the row names it, and says whose it is afterwards: that is
-// how the owner knows that it is no worker's any more.
+// A row's first block is whole before the row names it, and says whose it is: the owner looks
+// there.
 void Installer::attach(const Write& write, Words& words) {
   const GlobalAddress reference = write.header.plus(versions_reference_place(write.record_size));
   if (tells_loss_) batch_.write(reference, &words.reference, 8);
   if (fresh_.null()) return;
+  std::byte* const block = version_ - sizeof(uint64_t);
+  const uint64_t slot = write.header.offset();
+  memcpy(block, &slot, sizeof(slot));
+  batch_.write(fresh_.plus(kVersionsSlotPlace), block, kBeforeRecord + write.record_size);
   for (uint32_t v = 1; lost_ && v < write.history; v++) {
     batch_.write(fresh_.plus(version_place(write.record_size, v)), &words.lost_stamp, 8);
   }
   batch_.write(reference, &words.reference, 8);
-  batch_.write(fresh_.plus(kVersionsSlotPlace), &words.slot, 8);
 }
 
 Status Installer::record(const Write& write) {

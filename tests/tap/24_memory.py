@@ -44,4 +44,17 @@ def memory_serves_other_shapes(box):
                    f"memory comes back after round {number}")
 
 
-run(an_empty_node_is_small, memory_serves_other_shapes, settings=SETTINGS)
+def a_row_takes_little_more_than_its_bytes(box):
+    for method in ("heap", "rdmacc"):
+        box.psql(f"CREATE TABLE {method}_rows (id int PRIMARY KEY, n int, t text) USING {method};"
+                 f"INSERT INTO {method}_rows"
+                 " SELECT i, i, repeat('x', 32) FROM generate_series(1, 100000) i")
+    heap = int(box.psql("SELECT pg_relation_size('heap_rows')"
+                        " + pg_relation_size('heap_rows_pkey')"))
+    rdmacc = int(box.psql("SELECT rdmacc.relation_size('rdmacc_rows')"))
+    box.psql("DROP TABLE heap_rows, rdmacc_rows")
+    true(rdmacc < 2.3 * heap, f"rows take {rdmacc} bytes, the heap's {heap}")
+
+
+run(an_empty_node_is_small, a_row_takes_little_more_than_its_bytes, memory_serves_other_shapes,
+    settings=SETTINGS)
