@@ -3,6 +3,7 @@
 #include "engine/cluster/timestamp.h"
 #include "engine/storage/storage_client.h"
 #include "engine/txn/location_cache.h"
+#include "engine/txn/message_memory.h"
 #include "engine/txn/rule.h"
 #include "engine/txn/table_cache.h"
 #include "rdma/rpc/worker.h"
@@ -30,6 +31,7 @@ struct EngineContext {
   StorageClient storage;
   TableCache tables;
   LocationCache locations;
+  MessageMemory messages;
 };
 
 // One transaction's (or one RPC handler's) use of a context.
