@@ -62,7 +62,7 @@ struct Scheduler::Impl {
   std::vector<Coroutine*> idle;
   Coroutine* first_ready = nullptr;
   Coroutine* last_ready = nullptr;
-  size_t& ready;               // how many
+  size_t& ready;  // how many
   uint64_t& progress;
   Coroutine* alone = nullptr;  // the only one that may run; nullptr: all may
   Coroutine* current = nullptr;
