@@ -18,7 +18,7 @@ import threading
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-PROTOCOLS = ("nowait", "waitdie", "occ", "mvcc", "sundial", "calvin")
+PROTOCOLS = ("nowait", "waitdie", "woundwait", "occ", "mvcc", "sundial", "calvin")
 # How often a workload is drawn, and its settings: small, since a delayed load takes long.
 WORKLOADS = {
     "ycsb": 8,

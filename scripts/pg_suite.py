@@ -25,7 +25,7 @@ SHOWN_CHARACTERS = 1500
 # Of one statement, and of one run. The slowest statement of the control takes a few seconds.
 STATEMENT_SECONDS_MAX = 60
 RUN_SECONDS_MAX = 3600
-PROTOCOLS = ("nowait", "waitdie", "occ", "mvcc", "sundial", "calvin")
+PROTOCOLS = ("nowait", "waitdie", "woundwait", "occ", "mvcc", "sundial", "calvin")
 DEFAULT_PROTOCOL = "occ"
 
 

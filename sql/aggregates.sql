@@ -104,6 +104,7 @@ BEGIN
 END $$;
 CALL under('nowait');
 CALL under('waitdie');
+CALL under('woundwait');
 CALL under('mvcc');
 CALL under('sundial');
 CALL under('calvin');

@@ -96,6 +96,8 @@ CALL mixed_transfer('nowait', 'one_sided');
 CALL mixed_transfer('nowait', 'rpc');
 CALL mixed_transfer('waitdie', 'one_sided');
 CALL mixed_transfer('waitdie', 'rpc');
+CALL mixed_transfer('woundwait', 'one_sided');
+CALL mixed_transfer('woundwait', 'rpc');
 CALL mixed_transfer('occ', 'one_sided');
 CALL mixed_transfer('occ', 'rpc');
 CALL mixed_transfer('mvcc', 'one_sided');

@@ -59,6 +59,7 @@ BEGIN
 END $$;
 CALL play('nowait');
 CALL play('waitdie');
+CALL play('woundwait');
 CALL play('occ');
 CALL play('mvcc');
 CALL play('sundial');

@@ -29,6 +29,7 @@ const ProtocolRules kCalvinRules = {
     .stages = static_cast<uint16_t>(Stage::kBroadcast) | static_cast<uint16_t>(Stage::kForward),
     .commits_in_order = true,
     .read = driven_by<read_untorn>,
+    .read_gap = read_untorn_gap,
     .lock = driven_by<lock>,
     .effects = kInPlaceEffects,
 };

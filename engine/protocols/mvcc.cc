@@ -29,12 +29,11 @@ bool passes(uint64_t lock, const TxnStamps& txn) { return lock == 0 || lock >= t
 // pre-read and post-read, without an older inserter. A CPU loads the lock of the pre-read before
 // its rts: an inserter that came between the two still has its lock at the post-read, or has
 // stamped the header.
-Step read_gap(const HeaderSnapshot& seen, const TxnStamps& txn) {
-  const Header &pre_read = seen.pre_read, &post_read = seen.post_read;
-  if (!passes(pre_read.lock, txn)) return Step::again(kUntornRead);
-  if (pre_read.rts < txn.ctts) return Step::cas(kNoVerbs, kOffsetOfRts, pre_read.rts, txn.ctts);
-  const bool unchanged = passes(post_read.lock, txn) && post_read.wts == pre_read.wts;
-  return unchanged ? Step::done() : Step::again(kUntornRead);
+Step read_gap(const Header& before, const Header& after, const TxnStamps& txn) {
+  if (!passes(before.lock, txn)) return Step::again(kNoVerbs);
+  if (before.rts < txn.ctts) return Step::cas(kNoVerbs, kOffsetOfRts, before.rts, txn.ctts);
+  const bool unchanged = passes(after.lock, txn) && after.wts == before.wts;
+  return unchanged ? Step::done() : Step::again(kNoVerbs);
 }
 
 // The youngest of the versions before the ctts. Slots that were never filled mean that all versions
@@ -64,9 +63,8 @@ Step accept_newest(const HeaderSnapshot& seen, const TxnStamps& txn) {
   return Step::cas(kPostRead, kOffsetOfRts, post_read.rts, txn.ctts);
 }
 
-Step read(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {
+Step read(const Access& /*access*/, const HeaderSnapshot* seen, const TxnStamps& txn) {
   if (seen == nullptr) return Step::attempt(kUntornRead);
-  if (access.gap) return read_gap(*seen, txn);
   const uint8_t did = seen->posted.verbs;
   if ((did & kReadVersion) != 0) {
     const int16_t version = seen->posted.version;
@@ -91,6 +89,9 @@ Step lock(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn
   return in_time ? taken : Step::abort(AbortReason::kTooLate);
 }
 
+// A slot's stamps never go back, in its next life neither.
+bool may_take_slot(const Access& slot, const TxnStamps& txn) { return slot.locked_wts < txn.ctts; }
+
 // The stamp of an old version before its bytes, as everywhere.
 constexpr Effect kEffects[] = {Effect::kVersionStamp, Effect::kVersionRecord, Effect::kStamp,
                                Effect::kLength,       Effect::kIdentity,      Effect::kRecord,
@@ -102,8 +103,11 @@ const ProtocolRules kMvccRules = {
     .protocol = Protocol::kMvcc,
     .stages = kCommonStages | static_cast<uint16_t>(Stage::kRead),
     .reads_at_ctts = true,
+    .strictly_serializable = false,
     .read = driven_by<read>,
+    .read_gap = read_gap,
     .lock = driven_by<lock>,
+    .may_take_slot = may_take_slot,
     .effects = kEffects,
 };
 

@@ -60,7 +60,6 @@ Step share(const Access& access, const HeaderSnapshot* seen, const TxnStamps& tx
 const ProtocolRules kNowaitRules = {
     .protocol = Protocol::kNowait,
     .stages = kCommonStages,
-    .locks_what_it_reads = true,
     .read = driven_by<lock>,
     .lock = driven_by<lock>,
     .effects = kInPlaceEffects,
@@ -70,7 +69,6 @@ const ProtocolRules kNowaitSharedRules = {
     .protocol = Protocol::kNowait,
     .lock_mode = LockMode::kShared,
     .stages = kCommonStages,
-    .locks_what_it_reads = true,
     .read = driven_by<share>,
     .lock = driven_by<lock>,
     .effects = kInPlaceEffects,

@@ -22,9 +22,14 @@ namespace rdmacc {
 // What the transaction itself has locked early no other transaction writes.
 Step read_untorn(const Access& /*access*/, const HeaderSnapshot* seen, const TxnStamps& txn) {
   if (seen == nullptr) return Step::attempt(kUntornRead);
-  const bool free = seen->pre_read.lock == 0 || seen->pre_read.lock == txn.ctts;
-  const bool untorn = free && same_version(*seen);
-  return untorn ? Step::done() : Step::again(kUntornRead);
+  return read_untorn_gap(seen->pre_read, seen->post_read, txn).verdict == Verdict::kDone
+             ? Step::done()
+             : Step::again(kUntornRead);
+}
+
+Step read_untorn_gap(const Header& before, const Header& after, const TxnStamps& txn) {
+  const bool free = before.lock == 0 || before.lock == txn.ctts;
+  return free && same_version(before, after) ? Step::done() : Step::again(kNoVerbs);
 }
 
 // What was read before must still be what the lock covers; a blind write takes what is there.
@@ -43,6 +48,7 @@ const ProtocolRules kOccRules = {
               static_cast<uint16_t>(Stage::kValidate),
     .single_read_is_atomic = true,
     .read = driven_by<read_untorn>,
+    .read_gap = read_untorn_gap,
     .lock = driven_by<lock_unchanged>,
     .validate = driven_by<still_current>,
     .effects = kInPlaceEffects,

@@ -7,6 +7,7 @@ namespace rdmacc {
 extern const ProtocolRules kNowaitRules;
 extern const ProtocolRules kNowaitSharedRules;
 extern const ProtocolRules kWaitdieRules;
+extern const ProtocolRules kWoundwaitRules;
 extern const ProtocolRules kOccRules;
 extern const ProtocolRules kMvccRules;
 extern const ProtocolRules kSundialRules;
@@ -22,6 +23,7 @@ Step lock_unchanged(const Access& access, const HeaderSnapshot* seen, const TxnS
 
 // An atomic read without a lock, as OCC and the reconnaissance of CALVIN want it (occ.cc).
 Step read_untorn(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn);
+Step read_untorn_gap(const Header& before, const Header& after, const TxnStamps& txn);
 
 // Commit of the protocols that keep one version in place and stamp it only with wts.
 constexpr Effect kInPlaceEffects[] = {Effect::kStamp,  Effect::kLength,  Effect::kIdentity,

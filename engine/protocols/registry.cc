@@ -7,8 +7,9 @@
 namespace rdmacc {
 namespace {
 
-constexpr std::array kAvailable = {Protocol::kNowait, Protocol::kWaitdie, Protocol::kOcc,
-                                   Protocol::kMvcc,   Protocol::kSundial, Protocol::kCalvin};
+constexpr std::array kAvailable = {Protocol::kNowait, Protocol::kWaitdie, Protocol::kWoundwait,
+                                   Protocol::kOcc,    Protocol::kMvcc,    Protocol::kSundial,
+                                   Protocol::kCalvin};
 
 }  // namespace
 
@@ -18,6 +19,8 @@ const ProtocolRules* rules_of(Protocol protocol, LockMode mode) {
       return mode == LockMode::kShared ? &kNowaitSharedRules : &kNowaitRules;
     case Protocol::kWaitdie:
       return &kWaitdieRules;
+    case Protocol::kWoundwait:
+      return &kWoundwaitRules;
     case Protocol::kOcc:
       return &kOccRules;
     case Protocol::kMvcc:
@@ -44,17 +47,9 @@ bool executes_procedures(Protocol protocol) {
 }
 
 bool strictly_serializable(Protocol protocol) {
-  switch (protocol) {
-    case Protocol::kNowait:
-    case Protocol::kWaitdie:
-    case Protocol::kOcc:
-    case Protocol::kCalvin:
-      return true;
-    case Protocol::kMvcc:
-    case Protocol::kSundial:
-      return false;
-  }
-  CHECK(false);
+  const ProtocolRules* rules = rules_of(protocol, LockMode::kExclusive);
+  CHECK(rules != nullptr);
+  return rules->strictly_serializable;
 }
 
 std::string available_protocol_names() {

@@ -26,11 +26,16 @@ namespace {
 
 // What the transaction itself has locked early no other transaction writes; its lease is noted
 // already.
+Step read_gap(const Header& before, const Header& after, const TxnStamps& txn) {
+  const bool free = !sundial_locked(before.sundial) || before.lock == txn.ctts;
+  return free && same_version(before, after) ? Step::done() : Step::again(kNoVerbs);
+}
+
 Step read(const Access& /*access*/, const HeaderSnapshot* seen, const TxnStamps& txn) {
   if (seen == nullptr) return Step::attempt(kUntornRead);
-  const bool free = !sundial_locked(seen->pre_read.sundial) || seen->pre_read.lock == txn.ctts;
-  const bool whole = free && same_version(*seen);
-  return whole ? Step::done() : Step::again(kUntornRead);
+  return read_gap(seen->pre_read, seen->post_read, txn).verdict == Verdict::kDone
+             ? Step::done()
+             : Step::again(kUntornRead);
 }
 
 Step freeze_lease(uint64_t word, const TxnStamps& txn) {
@@ -62,6 +67,24 @@ Step renew(const Access& access, const HeaderSnapshot* seen, const TxnStamps& tx
   return Step::cas(kPostRead, kOffsetOfSundial, word, sundial_renewed(word, txn.commit_tts));
 }
 
+void note_cas(Access& access, const Step& won) {
+  CHECK(won.word == kOffsetOfSundial);
+  access.lease_locked = sundial_locked(won.desired);
+  access.lease = access.lease_locked ? won.expected : won.desired;
+}
+
+// The lock word alone is what a reader locks early; a writer freezes the lease, too.
+bool locked_whole(const Access& access) { return access.locked && access.lease_locked; }
+
+uint64_t commits_at_least(const Access& access) {
+  if (access.write) return sundial_rts_bound(access.lease) + 1;
+  return access.read ? sundial_wts(access.lease) : 0;
+}
+
+bool holds_until_commit(const Access& access, const TxnStamps& txn) {
+  return sundial_rts_bound(access.lease) >= txn.commit_tts;
+}
+
 constexpr Effect kEffects[] = {Effect::kStamp,  Effect::kLength,  Effect::kIdentity,
                                Effect::kRecord, Effect::kEntries, Effect::kLease,
                                Effect::kUnlock};
@@ -73,10 +96,17 @@ const ProtocolRules kSundialRules = {
     .stages =
         kCommonStages | static_cast<uint16_t>(Stage::kRead) | static_cast<uint16_t>(Stage::kRenew),
     .validation = Stage::kRenew,
-    .has_leases = true,
+    // A frozen lease cannot be renewed: the row is written as it is, which is behind its lease.
+    .writes_what_it_locked = true,
+    .strictly_serializable = false,
     .read = driven_by<read>,
+    .read_gap = read_gap,
     .lock = driven_by<lock>,
     .validate = driven_by<renew>,
+    .note_cas = note_cas,
+    .locked_whole = locked_whole,
+    .commits_at_least = commits_at_least,
+    .holds_until_commit = holds_until_commit,
     .effects = kEffects,
 };
 

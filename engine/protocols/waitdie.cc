@@ -43,7 +43,6 @@ Step lock(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn
 const ProtocolRules kWaitdieRules = {
     .protocol = Protocol::kWaitdie,
     .stages = kCommonStages,
-    .locks_what_it_reads = true,
     .keeps_age = true,
     .looks_max = kLooksMax,
     .read = driven_by<lock>,

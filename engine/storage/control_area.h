@@ -2,8 +2,9 @@
 #include "engine/storage/region_layout.h"
 
 // The control area of node 0's region: the gate's line, then one line per worker, each written by
-// that worker alone (and cleared by the resolution of a dead one). All access is by verbs, so it
-// works on every fabric. engine/cluster/gate.h has the rules; the arena reads the epochs.
+// that worker alone (and cleared by the resolution of a dead one), then one line of wounds per
+// worker (RegionLayout::wound_word). All access is by verbs, so it works on every fabric.
+// engine/cluster/gate.h has the rules; the arena reads the epochs.
 
 namespace rdmacc {
 

@@ -20,7 +20,8 @@ uint64_t pages_begin(uint64_t page_table, uint64_t page_count) {
 RegionLayout::RegionLayout(const Topology& topology) {
   region_bytes = topology.region_bytes;
   control = kSuperblockBytes;
-  directory = round_up(control + 64 + topology.workers_max * 64ull, kPartAlignment);
+  workers_max = topology.workers_max;
+  directory = round_up(control + 64 + 2 * workers_max * 64ull, kPartAlignment);
   log_rings = round_up(directory + kDirectoryEntries * sizeof(DirectoryEntry), kPartAlignment);
   nodes = topology.nodes;
   order = round_up(log_rings + topology.workers_max * (64 + kLogRingBytes), kPartAlignment);

@@ -12,7 +12,7 @@ Status Transaction::check_reads() {
   CHECK(started() && !prepared_);
   const ProtocolRules& own = *parameters_.rules;
   if (own.commits_in_order) return check_reads_in_order();
-  if (own.validate.step == nullptr) return Status();
+  if (!own.validate) return Status();
   std::vector<Access*> reads;
   for (Access& access : accesses_) {
     if (access.read && !access.held()) reads.push_back(&access);

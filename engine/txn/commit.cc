@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "engine/storage/sundial_word.h"
 #include "engine/txn/transaction.h"
 #include "rdma/base/check.h"
 
@@ -19,10 +18,9 @@ constexpr int kGapLooksMax = 16;
 
 }  // namespace
 
-// A row that was locked early and whose write was rolled back. A frozen lease cannot be renewed, so
-// the row is written as it is: that is behind its lease, and the commit time follows.
+// A row that was locked early and whose write was rolled back.
 void Transaction::keep_locked_row(KeyState& state) {
-  if (!parameters_.rules->has_leases || state.base != KeyState::Base::kExists ||
+  if (!parameters_.rules->writes_what_it_locked || state.base != KeyState::Base::kExists ||
       !state.tuple->locked || state.own != nullptr) {
     return;
   }
@@ -80,43 +78,36 @@ Status Transaction::lock_writes(StageContext& stage) {
 // Everything that is written is locked: when the transaction happens follows from that.
 Status Transaction::fix_commit_time(StageContext& stage) {
   const ProtocolRules& rules = *parameters_.rules;
-  if (rules.reads_at_ctts) {
-    // A slot's stamps never go back, in its next life neither.
+  if (rules.may_take_slot != nullptr) {
     for (const PlannedWrite& write : writes_.all()) {
-      if (write.kind != WriteKind::kInsert || write.tuple->locked_wts < stamps_.ctts) continue;
+      if (write.kind != WriteKind::kInsert || rules.may_take_slot(*write.tuple, stamps_)) continue;
       stage.engine.clock.observe(write.tuple->locked_wts);
       return aborted(AbortReason::kTooLate);
     }
   }
-  if (!rules.has_leases) return Status();
+  if (rules.commits_at_least == nullptr) return Status();
   for (const Access& access : accesses_) {
-    if (access.write) {
-      stamps_.commit_tts = std::max(stamps_.commit_tts, sundial_rts_bound(access.lease) + 1);
-    } else if (access.read) {
-      stamps_.commit_tts = std::max(stamps_.commit_tts, sundial_wts(access.lease));
-    }
+    stamps_.commit_tts = std::max(stamps_.commit_tts, rules.commits_at_least(access));
   }
   stage.stamps = stamps_;
   return Status();
 }
 
 Status Transaction::validate_reads(StageContext& stage) {
-  if (parameters_.rules->validate.step == nullptr) return Status();
-  if (parameters_.rules->single_read_is_atomic && writes_.empty() && !scanned_ && reads_ <= 1) {
-    return Status();
-  }
+  const ProtocolRules& rules = *parameters_.rules;
+  if (!rules.validate) return Status();
+  if (rules.single_read_is_atomic && writes_.empty() && !scanned_ && reads_ <= 1) return Status();
   boost::container::small_vector<Access*, 32> reads;
   for (Access& access : accesses_) {
     if (!access.read || access.locked) continue;
-    // A lease that lasts long enough needs nothing.
-    const bool lasts =
-        parameters_.rules->has_leases && sundial_rts_bound(access.lease) >= stamps_.commit_tts;
-    if (!lasts) reads.push_back(&access);
+    const bool holds =
+        rules.holds_until_commit != nullptr && rules.holds_until_commit(access, stamps_);
+    if (!holds) reads.push_back(&access);
   }
   if (reads.empty()) return Status();
   const uint64_t start_ns = stage.engine.worker.endpoint().now_ns();
   const Status status = carry_out_validate(stage, parameters_.plan, {reads.data(), reads.size()});
-  time_stage(parameters_.rules->validation, start_ns);
+  time_stage(rules.validation, start_ns);
   return status;
 }
 

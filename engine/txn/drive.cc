@@ -37,19 +37,45 @@ Status DriverBase::make_room(RecordState& record, const Step& step) {
   return Status();
 }
 
+void DriverBase::post_wounds(RecordState& record, const Step& step) {
+  const RegionLayout& layout = context_.engine.layout;
+  HeaderSnapshot& snapshot = *record.snapshot;
+  const WorkerId holder = worker_of_ctts(step.desired);
+  // What a dead node's memory left in a lock word need not be a transaction.
+  if ((step.verbs & kWound) != 0 && holder < context_.engine.topology.workers_max) {
+    snapshot.wounded = step.desired;
+    batch_.write(GlobalAddress::make(0, layout.wound_word(holder, step.desired)), &snapshot.wounded,
+                 sizeof(snapshot.wounded));
+  }
+  if ((step.verbs & kReadWound) != 0) {
+    const uint64_t self = context_.stamps.ctts;
+    batch_.read(GlobalAddress::make(0, layout.wound_word(worker_of_ctts(self), self)),
+                &snapshot.wound, sizeof(snapshot.wound));
+  }
+}
+
 void DriverBase::give_up(RecordState& record, const Step& step) {
   record.end = RecordState::End::kAbort;
-  record.reason = step.verdict == Verdict::kAbort      ? step.reason
-                  : context_.rules.locks_what_it_reads ? AbortReason::kWaitedTooLong
-                                                       : AbortReason::kReadUnstable;
+  record.reason = step.verdict == Verdict::kAbort        ? step.reason
+                  : context_.rules.locks_what_it_reads() ? AbortReason::kWaitedTooLong
+                                                         : AbortReason::kReadUnstable;
   context_.engine.clock.observe(
       std::max(record.snapshot->pre_read.wts, record.snapshot->pre_read.rts));
   aborted_ = true;
+  waits_ = waits_ || record.reason == AbortReason::kWounded;
 }
 
-// A transaction that stops waiting, with the lock or without, leaves no waiter word behind.
+// A transaction that stops waiting, with the lock or without, leaves no waiter word behind; and one
+// that gives way no wound, which would be its next attempt's, of the same ctts.
 Status DriverBase::stop_waiting() {
   for (RecordState& record : records_) {
+    if (record.reason == AbortReason::kWounded) {
+      const uint64_t self = context_.stamps.ctts;
+      record.snapshot->wounded = 0;
+      batch_.write(
+          GlobalAddress::make(0, context_.engine.layout.wound_word(worker_of_ctts(self), self)),
+          &record.snapshot->wounded, sizeof(uint64_t));
+    }
     if (!record.waiting) continue;
     record.waiting = false;
     batch_.compare_swap(record.access->header.plus(kOffsetOfWaiter), context_.stamps.ctts, 0,

@@ -1,7 +1,6 @@
 #pragma once
 #include <algorithm>
 
-#include "engine/storage/sundial_word.h"
 #include "engine/txn/drive.h"
 #include "rdma/base/check.h"
 
@@ -30,6 +29,7 @@ class DriverBase {
   bool lacks_room(const RecordState& record, const Step& step) const;
   Status make_room(RecordState& record, const Step& step);
   void post(RecordState& record, const Step& step);
+  void post_wounds(RecordState& record, const Step& step);
   bool note(RecordState& record, const Step& step);
   void note_won(RecordState& record, const Step& step);
   void accept(RecordState& record, const Step& step) const;
@@ -40,7 +40,7 @@ class DriverBase {
   const std::span<RecordState> records_;
   DoorbellBatch batch_;
   bool aborted_ = false;
-  bool waits_ = false;  // a record's waiter word may hold this transaction's ctts
+  bool waits_ = false;  // a record's waiter word may hold this transaction's ctts, or its wound
 };
 
 // `RuleType` is called as a Rule is.
@@ -198,6 +198,7 @@ inline void DriverBase::post(RecordState& record, const Step& step) {
   if ((step.verbs & kPostRead) != 0) {
     batch_.read(header, &snapshot.post_read, sizeof(Header), WordOrder::kDescending);
   }
+  if ((step.verbs & (kWound | kReadWound)) != 0) post_wounds(record, step);
   if ((step.verbs & kReadStamps) != 0) {
     for (uint32_t i = 0; i < record.history; i++) {
       batch_.read(version_at(i), &snapshot.versions[i], sizeof(VersionHead));
@@ -238,11 +239,10 @@ inline void DriverBase::note_won(RecordState& record, const Step& step) {
     } else {
       access.reader_count++;
     }
-  } else if (step.word == kOffsetOfSundial) {
-    access.lease_locked = sundial_locked(step.desired);
-    access.lease = access.lease_locked ? step.expected : step.desired;
   } else if (step.word == kOffsetOfWaiter) {
     record.waiting = waits_ = true;
+  } else if (context_.rules.note_cas != nullptr) {
+    context_.rules.note_cas(access, step);
   }
 }
 

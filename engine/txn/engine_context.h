@@ -3,6 +3,7 @@
 #include "engine/cluster/timestamp.h"
 #include "engine/storage/storage_client.h"
 #include "engine/txn/location_cache.h"
+#include "engine/txn/message_memory.h"
 #include "engine/txn/rule.h"
 #include "engine/txn/table_cache.h"
 #include "rdma/rpc/worker.h"
@@ -30,6 +31,7 @@ struct EngineContext {
   StorageClient storage;
   TableCache tables;
   LocationCache locations;
+  MessageMemory messages;
 };
 
 // One transaction's (or one RPC handler's) use of a context.
@@ -51,12 +53,12 @@ struct StageContext {
     engine.worker.scheduler().sleep_for(std::min(pause_us, kPauseUsMax));
   }
   // A gap header that the read rule has accepted.
-  void note_gap_read(Access& gap, const HeaderSnapshot& snapshot) const {
+  void note_gap_read(Access& gap, const Header& before, const Header& after) const {
     gap.read = true;
     // Under timestamp ordering what counts is the time of the look; others may insert later.
-    gap.read_wts = rules.reads_at_ctts ? stamps.just_before() : snapshot.post_read.wts;
-    gap.lease = snapshot.pre_read.sundial;
-    engine.clock.observe(snapshot.post_read.wts);
+    gap.read_wts = rules.reads_at_ctts ? stamps.just_before() : after.wts;
+    gap.lease = before.sundial;
+    engine.clock.observe(after.wts);
   }
   // A table that this protocol can work with: several versions need room for them.
   Result<CachedTable*> table(TableId id) const {

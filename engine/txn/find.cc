@@ -202,7 +202,7 @@ void Finder::note_rejected(Search& search) const {
       search.failed && search.failed_wts == search.pre_read.wts && search.pre_read.lock == 0;
   search.failed = true;
   search.failed_wts = search.post_read.wts;
-  const bool settled = unchanged || search.work->gap.held() || context_.rules.locks_what_it_reads;
+  const bool settled = unchanged || search.work->gap.held() || context_.rules.locks_what_it_reads();
   if (!settled) search.walked = false;
 }
 
@@ -219,16 +219,16 @@ Status Finder::settle_missing() {
       work.result = KeyWork::Result::kMissing;
       continue;
     }
-    if (context_.rules.locks_what_it_reads) {
+    if (context_.rules.locks_what_it_reads()) {
       to_lock.push_back(&search);
       continue;
     }
-    const HeaderSnapshot snapshot{search.pre_read, search.post_read, 0, 0, {}, nullptr, 0};
-    const bool same = same_identity(work.gap, snapshot.post_read);
+    const bool same = same_identity(work.gap, search.post_read);
     const Step step =
-        same ? context_.rules.read(work.gap, &snapshot, context_.stamps) : Step::again(kNoVerbs);
+        same ? context_.rules.read_gap(search.pre_read, search.post_read, context_.stamps)
+             : Step::again(kNoVerbs);
     if (step.verdict == Verdict::kDone) {
-      context_.note_gap_read(work.gap, snapshot);
+      context_.note_gap_read(work.gap, search.pre_read, search.post_read);
       work.result = KeyWork::Result::kMissing;
     } else if (step.verdict == Verdict::kAbort) {
       fail(search, step.reason);

@@ -119,7 +119,7 @@ Status lock_accesses(StageContext& context, std::span<LockWork> works) {
   boost::container::small_vector<RecordState, 16> record_states;
   for (LockWork& work : works) {
     DCHECK(work.access != nullptr && !work.access->header.null());
-    if (work.access->locked && (!context.rules.has_leases || work.access->lease_locked)) continue;
+    if (context.rules.locked_whole(*work.access)) continue;
     RecordState record;
     record.access = work.access;
     record_states.push_back(record);

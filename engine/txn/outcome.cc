@@ -34,6 +34,8 @@ const char* abort_reason_name(AbortReason reason) {
       return "lease_lost";
     case AbortReason::kReconnaissanceStale:
       return "reconnaissance_stale";
+    case AbortReason::kWounded:
+      return "wounded";
     case AbortReason::kCount:
       break;
   }

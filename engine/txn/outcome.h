@@ -21,6 +21,7 @@ enum class AbortReason : uint16_t {
   kNoVersion,            // no version is old enough (MVCC)
   kLeaseLost,            // the lease could not be renewed (SUNDIAL)
   kReconnaissanceStale,  // what it had read was changed before its place in the order (CALVIN)
+  kWounded,              // an older transaction waits for a lock of this one (WOUND_WAIT)
   kCount
 };
 

@@ -1,7 +1,7 @@
 #include "engine/txn/row_lock.h"
 
+#include "engine/txn/driver.h"
 #include "engine/txn/transaction.h"
-#include "rdma/base/check.h"
 
 namespace rdmacc {
 namespace {
@@ -14,12 +14,18 @@ bool locked_by_another(uint64_t lock, const TxnStamps& txn) {
   return locked_exclusively(lock) && lock != txn.ctts;
 }
 
-// An atomic read, unless the header is locked: then there is nothing to read. Of a gap header only
-// that nothing is being installed: a scanner's or an inserter's lock does not change the entries.
-Step read_unless_locked(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {
+// An atomic read, unless the header is locked: then there is nothing to read.
+Step read_unless_locked(const Access& /*access*/, const HeaderSnapshot* seen,
+                        const TxnStamps& txn) {
   if (seen == nullptr) return Step::attempt(kUntornRead);
-  if (!access.gap && was_skipped(*seen, txn)) return Step::done();
-  return same_version(*seen) ? Step::done() : Step::again(kUntornRead);
+  const bool done = was_skipped(*seen, txn) || same_version(seen->pre_read, seen->post_read);
+  return done ? Step::done() : Step::again(kUntornRead);
+}
+
+// Nothing is being installed: a scanner's or an inserter's lock does not change the entries.
+Step read_gap_unless_installed(const Header& before, const Header& after,
+                               const TxnStamps& /*txn*/) {
+  return same_version(before, after) ? Step::done() : Step::again(kNoVerbs);
 }
 
 }  // namespace
@@ -31,15 +37,15 @@ bool is_held_by_another(AbortReason reason) {
 
 ProtocolRules no_wait_rules(const ProtocolRules& rules) {
   ProtocolRules changed = rules;
-  changed.looks_max = rules.locks_what_it_reads ? 0 : kLooksAtInstalls;
+  changed.looks_max = rules.locks_what_it_reads() ? 0 : kLooksAtInstalls;
   return changed;
 }
 
 ProtocolRules skipping_locked(const ProtocolRules& rules) {
   ProtocolRules changed = rules;
-  changed.locks_what_it_reads = false;
   changed.skips_locked = true;
-  changed.read = read_unless_locked;
+  changed.read = driven_by<read_unless_locked>;
+  changed.read_gap = read_gap_unless_installed;
   return changed;
 }
 

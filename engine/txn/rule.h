@@ -21,6 +21,8 @@ enum StepVerbs : uint8_t {
   kReadVersion = 8,  // one old version, then its stamp again
   kPostRead = 16,
   kReadStamps = 32,  // heads of all old versions
+  kWound = 64,       // WRITE the wound of the transaction `desired`
+  kReadWound = 128,  // of the transaction itself
 };
 
 enum class Verdict : uint8_t {
@@ -40,7 +42,7 @@ struct Step {
   AbortReason reason = AbortReason::kNone;
   int16_t version = kNewestVersion;    // or the number of an old one
   uint64_t word = 0;                   // of the CAS: offset in the header
-  uint64_t expected = 0, desired = 0;  // of the CAS
+  uint64_t expected = 0, desired = 0;  // of the CAS; of a wound, the ctts that is wounded
 
   static Step attempt(int verbs) { return Step{Verdict::kTry, static_cast<uint8_t>(verbs)}; }
   static Step cas(int verbs, uint64_t word, uint64_t expected, uint64_t desired) {
@@ -61,6 +63,12 @@ struct Step {
     return step;
   }
   static Step again(int verbs) { return Step{Verdict::kLookAgain, static_cast<uint8_t>(verbs)}; }
+  // Looks again, and asks the holder of the lock to give way.
+  static Step wound(int verbs, uint64_t holder) {
+    Step step = again(verbs | kWound);
+    step.desired = holder;
+    return step;
+  }
   static Step abort(AbortReason reason) { return Step{Verdict::kAbort, kNoVerbs, reason}; }
 };
 
@@ -70,6 +78,8 @@ struct HeaderSnapshot {
   Header post_read;        // loaded in descending order, after the record
   uint64_t cas_seen;       // what the CAS found
   uint64_t version_stamp;  // of the old version that was read, after its bytes
+  uint64_t wound;          // kReadWound: the ctts of what was wounded last, of some of its worker
+  uint64_t wounded;        // what kWound writes
   // Not filled by verbs:
   Step posted;            // what the latest round did
   VersionHead* versions;  // of all old versions (kReadStamps)
@@ -88,14 +98,17 @@ struct TxnStamps {
 // An untorn read: the record between a pre-read and a post-read of its header, and whether both
 // saw the same version of it.
 constexpr int kUntornRead = kPreRead | kReadRecord | kPostRead;
-inline bool same_version(const HeaderSnapshot& seen) {
-  return seen.pre_read.wts == seen.post_read.wts &&
-         seen.pre_read.incarnation == seen.post_read.incarnation;
+inline bool same_version(const Header& before, const Header& after) {
+  return before.wts == after.wts && before.incarnation == after.incarnation;
 }
 
 // `seen` is nullptr before the first round. The identity of the header was checked already, and
 // locks that a CAS has taken are noted in `access`.
 using Rule = Step (*)(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn);
+
+// What a gap header says of the entries that were read between these two looks at it: kDone, they
+// are the group's; kTry, after this CAS they are to be read again.
+using GapRule = Step (*)(const Header& before, const Header& after, const TxnStamps& txn);
 
 struct StageContext;
 struct RecordState;
@@ -149,15 +162,15 @@ struct ProtocolRules {
   LockMode lock_mode = LockMode::kExclusive;
   uint16_t stages;                      // bits of Stage that it has
   Stage validation = Stage::kValidate;  // which of them checks the read set
-  // Two-phase locking: a read is the Lock stage, and there is nothing to validate.
-  bool locks_what_it_reads = false;
   // One record read and nothing else commits without validation.
   bool single_read_is_atomic = false;
   // Multi-version: everything happens at the ctts, updates keep the version before, and a delete
   // leaves a tombstone.
   bool reads_at_ctts = false;
-  // Validation extends leases to a commit time that follows from what was read and locked.
-  bool has_leases = false;
+  // A row that was locked early is written at the commit even if its own write was rolled back.
+  bool writes_what_it_locked = false;
+  // Histories respect real time, too, not only some serial order.
+  bool strictly_serializable = true;
   // A restarted attempt keeps the ctts of the first, and with it its age.
   bool keeps_age = false;
   // Deterministic: commit hands the transaction over to be executed in a global order
@@ -169,9 +182,25 @@ struct ProtocolRules {
   // Rounds of waiting for another transaction before the attempt aborts.
   int looks_max = 200;
   StageRule read;
+  GapRule read_gap = nullptr;
   StageRule lock;
   StageRule validate = {};  // empty when it validates nothing
+  // What a CAS of a word of the protocol's own has changed; lock and waiter are the driver's.
+  void (*note_cas)(Access& access, const Step& won) = nullptr;
+  // Nothing is left for its lock rule to do.
+  bool (*locked_whole)(const Access& access) = [](const Access& access) { return access.locked; };
+  // Once everything that is written is locked: the commit_tts is the largest of these. nullptr: the
+  // protocol has no such time.
+  uint64_t (*commits_at_least)(const Access& access) = nullptr;
+  // What was read holds at the commit_tts as it is, and is not validated. nullptr: nothing does.
+  bool (*holds_until_commit)(const Access& access, const TxnStamps& txn) = nullptr;
+  // May a row be put into this slot, whose former lives left a stamp? nullptr: into any.
+  bool (*may_take_slot)(const Access& slot, const TxnStamps& txn) = nullptr;
   std::span<const Effect> effects;
+
+  // Two-phase locking: the gap headers of absent keys and of scans are not read but locked, by
+  // `read`, too. A read is the Lock stage then, and there is nothing to validate.
+  constexpr bool locks_what_it_reads() const { return read_gap == nullptr; }
 };
 
 // The stages that every protocol but CALVIN has.

@@ -28,7 +28,7 @@ class GroupScan {
       RDMACC_RETURN_IF_ERROR(locate());
       if (work_.result != GroupWork::Result::kPending) return Status();
       if (!located_) continue;
-      if (context_.rules.locks_what_it_reads && !work_.gap.held()) {
+      if (context_.rules.locks_what_it_reads() && !work_.gap.held()) {
         RDMACC_RETURN_IF_ERROR(lock_gap());
         if (work_.result != GroupWork::Result::kPending) return Status();
         if (!work_.gap.held()) continue;
@@ -175,7 +175,8 @@ Status GroupScan::judge_gap(bool& stable) {
     return Status();
   }
   if (context_.rules.skips_locked && owner_moves_entries()) return Status();
-  const Step step = context_.rules.read(work_.gap, snapshot_, context_.stamps);
+  const Step step =
+      context_.rules.read_gap(snapshot_->pre_read, snapshot_->post_read, context_.stamps);
   if (step.verdict == Verdict::kTry) {
     CHECK((step.verbs & kCas) != 0);
     DoorbellBatch batch = context_.batch();
@@ -184,7 +185,7 @@ Status GroupScan::judge_gap(bool& stable) {
     return batch.execute();
   }
   stable = step.verdict == Verdict::kDone;
-  if (stable) context_.note_gap_read(work_.gap, *snapshot_);
+  if (stable) context_.note_gap_read(work_.gap, snapshot_->pre_read, snapshot_->post_read);
   return Status();
 }
 

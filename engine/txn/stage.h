@@ -34,8 +34,16 @@ const char* stage_name(Stage stage);  // "lock"
 enum class Primitive : uint8_t { kRpc = 0, kOneSided = 1 };
 const char* primitive_name(Primitive primitive);  // "rpc", "one_sided"
 
-enum class Protocol : ProtocolId { kNowait = 0, kWaitdie, kOcc, kMvcc, kSundial, kCalvin };
-constexpr uint32_t kProtocolCount = 6;
+enum class Protocol : ProtocolId {
+  kNowait = 0,
+  kWaitdie,
+  kOcc,
+  kMvcc,
+  kSundial,
+  kCalvin,
+  kWoundwait
+};
+constexpr uint32_t kProtocolCount = 7;
 const char* protocol_name(Protocol protocol);                   // "nowait"
 std::optional<Protocol> parse_protocol(std::string_view name);  // any case
 

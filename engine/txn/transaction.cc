@@ -206,7 +206,7 @@ Status Transaction::look_up_many(TableId table, std::span<const std::string_view
   StageContext stage = context(scratch_);
   const uint64_t start_ns = coordinator_.engine.worker.endpoint().now_ns();
   Status status = carry_out_find(stage, parameters_.plan, {works.data(), works.size()});
-  time_stage(parameters_.rules->locks_what_it_reads ? Stage::kLock : Stage::kRead, start_ns);
+  time_stage(parameters_.rules->locks_what_it_reads() ? Stage::kLock : Stage::kRead, start_ns);
   for (size_t i = 0; i < works.size(); i++) {
     wanted[i]->asked = false;
     Status noted = note_found(works[i], *wanted[i]);
@@ -282,7 +282,7 @@ Status Transaction::scan(std::span<GroupWork> groups, VerbArena& arena, ScanMode
   const uint64_t start_ns = coordinator_.engine.worker.endpoint().now_ns();
   Status status = mode == ScanMode::kNoWait ? scan_at_once(stage, groups)
                                             : carry_out_scan(stage, parameters_.plan, groups);
-  time_stage(parameters_.rules->locks_what_it_reads ? Stage::kLock : Stage::kRead, start_ns);
+  time_stage(parameters_.rules->locks_what_it_reads() ? Stage::kLock : Stage::kRead, start_ns);
   scanned_ = scanned_table_ = true;
   for (GroupWork& group : groups) {
     Access* access = nullptr;

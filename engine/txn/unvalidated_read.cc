@@ -1,6 +1,6 @@
 #include "engine/txn/unvalidated_read.h"
 
-#include "rdma/base/check.h"
+#include "engine/txn/driver.h"
 
 namespace rdmacc {
 namespace {
@@ -10,11 +10,16 @@ Step take_anything(const Access& /*access*/, const HeaderSnapshot* seen, const T
   return seen == nullptr ? Step::attempt(kUntornRead) : Step::done();
 }
 
+Step take_any_gap(const Header& /*before*/, const Header& /*after*/, const TxnStamps& /*txn*/) {
+  return Step::done();
+}
+
 const ProtocolRules kUnvalidatedReadRules = {
     .protocol = Protocol{},
     .stages = 0,
-    .read = take_anything,
-    .lock = nullptr,
+    .read = driven_by<take_anything>,
+    .read_gap = take_any_gap,
+    .lock = {},
     .effects = {},
 };
 

@@ -97,7 +97,8 @@ std::string ExploredWorld::describe_outcomes() const {
 
 bool ExploredWorld::oldest_died() const {
   const Client& oldest = setup_.younger_first ? *clients_.back() : *clients_.front();
-  return reason_of(oldest.status) == AbortReason::kDied;
+  const AbortReason reason = reason_of(oldest.status);
+  return reason == AbortReason::kDied || reason == AbortReason::kWounded;
 }
 
 }  // namespace rdmacc

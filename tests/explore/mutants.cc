@@ -31,6 +31,10 @@ Step read_without_last_look(const Access&, const HeaderSnapshot* seen, const Txn
   return seen->pre_read.lock == 0 ? Step::done() : Step::again(kPreRead | kReadRecord | kPostRead);
 }
 
+Step read_gap_without_last_look(const Header& before, const Header&, const TxnStamps&) {
+  return before.lock == 0 ? Step::done() : Step::again(kNoVerbs);
+}
+
 // What was read and is locked by another will be written: two of them miss each other.
 Step validate_whether_locked_or_not(const Access& access, const HeaderSnapshot* seen,
                                     const TxnStamps&) {
@@ -53,8 +57,9 @@ Step lock_without_comparing(const Access& access, const HeaderSnapshot* seen,
 }
 
 // A CAS that has failed is taken for one that has won.
+template <Protocol kProtocol>
 Step lock_without_checking(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {
-  return seen == nullptr ? right(Protocol::kNowait).lock(access, seen, txn) : Step::done();
+  return seen == nullptr ? right(kProtocol).lock(access, seen, txn) : Step::done();
 }
 
 template <Protocol kProtocol, LockMode kMode = LockMode::kExclusive>
@@ -139,8 +144,13 @@ const ProtocolRules* rules_in_use = nullptr;
 }  // namespace
 
 ProtocolRules with_read(ProtocolRules rules, StageRule read) {
-  if (rules.locks_what_it_reads) rules.lock = read;
+  if (rules.locks_what_it_reads()) rules.lock = read;
   rules.read = read;
+  return rules;
+}
+
+ProtocolRules with_gap(ProtocolRules rules, GapRule read_gap) {
+  rules.read_gap = read_gap;
   return rules;
 }
 
@@ -180,14 +190,17 @@ std::span<const ExploreMutant> explore_mutants() {
   const auto& nowait = right(kNowait);
   const auto& shared = right(kNowait, LockMode::kShared);
   const auto& waitdie = right(Protocol::kWaitdie);
+  const auto& woundwait = right(Protocol::kWoundwait);
   const auto& mvcc = right(Protocol::kMvcc);
   const auto& sundial = right(kSundial);
   const ProtocolRules blind_occ = with_lock(occ, lock_without_comparing<kOcc>);
   const ProtocolRules blind_sundial = with_lock(sundial, lock_without_comparing<kSundial>);
   const Rule share_anything = read_without_checking<kNowait, LockMode::kShared>;
   const Rule never_die = read_without_checking<Protocol::kWaitdie>;
+  const Rule never_wait = lock_without_checking<Protocol::kWoundwait>;
   static const std::vector<ExploreMutant> mutants = {
-      {"OccWithoutPostRead", "gx,gy|px,py", with_read(occ, read_without_last_look)},
+      {"OccWithoutPostRead", "gx,gy|px,py",
+       with_gap(with_read(occ, read_without_last_look), read_gap_without_last_look)},
       {"OccReadsUnderTheLock", "gx|px", with_read(occ, read_whether_locked_or_not)},
       {"OccValidationIgnoresLocks", "gx,py|gy,px",
        with_validate(occ, validate_whether_locked_or_not)},
@@ -200,7 +213,7 @@ std::span<const ExploreMutant> explore_mutants() {
       {"OccLengthBeforeStamp", "px|gx", with_effects(occ, kLengthFirst), nullptr, kStageCodeMax,
        /*words=*/true},
       {"OccEntriesAfterUnlock", "gz,gx|iz,px", with_effects(occ, kEntriesAfterUnlock)},
-      {"NowaitLockDoesNotCheck", "gx,px|gx,px", with_read(nowait, lock_without_checking)},
+      {"NowaitLockDoesNotCheck", "gx,px|gx,px", with_read(nowait, lock_without_checking<kNowait>)},
       {"NowaitSharesWithoutChecking", "gx,gy|px,py",
        with_lock(with_read(shared, share_anything), shared.lock)},
       {"NowaitUnlocksFirst", "gx|px", with_effects(nowait, kUnlockFirst)},
@@ -208,10 +221,12 @@ std::span<const ExploreMutant> explore_mutants() {
       {"NowaitUnlocksWithTheRecord", "gx|px", nowait, unlock_with_the_record},
       {"NowaitForgetsToUnlock", "gx,gy|gy,gx", nowait, forget_to_unlock},
       {"WaitdieLockDoesNotCheck", "gx,px|gx,px", with_read(waitdie, never_die)},
+      {"WoundwaitLockDoesNotCheck", "gx,px|gx,px", with_read(woundwait, never_wait)},
       {"MvccDoesNotRaiseRts", "px,gy|gx,py", with_read(mvcc, mvcc_read_without_raising)},
       {"MvccReadsPastOlderLocks", "px|gx", with_read(mvcc, mvcc_read_whether_locked_or_not)},
       {"MvccWritesWhatWasReadLater", "gx,px|gx,px", with_lock(mvcc, mvcc_lock_whatever_was_read)},
-      {"SundialWithoutPostRead", "gx|px", with_read(sundial, read_without_last_look)},
+      {"SundialWithoutPostRead", "gx|px",
+       with_gap(with_read(sundial, read_without_last_look), read_gap_without_last_look)},
       {"SundialRenewsNothing", "gx,py|gy,px", with_validate(sundial, validate_nothing)},
       {"SundialLockDoesNotCompare", "gx,px|gx,px", blind_sundial},
       {"SundialGivesTheLeaseFirst", "gx|px", with_effects(sundial, kLeaseFirst)},

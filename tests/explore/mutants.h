@@ -30,6 +30,7 @@ inline const ProtocolRules& right(Protocol protocol, LockMode mode = LockMode::k
 }
 // The same rules but for one. Where a read is a lock, both are replaced.
 ProtocolRules with_read(ProtocolRules rules, StageRule read);
+ProtocolRules with_gap(ProtocolRules rules, GapRule read_gap);
 ProtocolRules with_lock(ProtocolRules rules, StageRule lock);
 ProtocolRules with_validate(ProtocolRules rules, StageRule validate);
 ProtocolRules with_effects(ProtocolRules rules, std::span<const Effect> effects);

@@ -282,6 +282,7 @@ std::vector<SimMutant> make_mutants() {
   const ProtocolRules& nowait = right(Protocol::kNowait);
   const ProtocolRules& shared = right(Protocol::kNowait, LockMode::kShared);
   const ProtocolRules& waitdie = right(Protocol::kWaitdie);
+  const ProtocolRules& woundwait = right(Protocol::kWoundwait);
   const ProtocolRules& occ = right(Protocol::kOcc);
   const ProtocolRules& mvcc = right(Protocol::kMvcc);
   const ProtocolRules& sundial = right(Protocol::kSundial);
@@ -305,6 +306,8 @@ std::vector<SimMutant> make_mutants() {
   add("NowaitReleasesWhatItDoesNotHold", "another's lock is gone", nowait,
       releases_what_it_does_not_hold, 100);
   add("WaitdieReleasesWhatItDoesNotHold", "another's lock is gone", waitdie,
+      releases_what_it_does_not_hold, 100);
+  add("WoundwaitReleasesWhatItDoesNotHold", "another's lock is gone", woundwait,
       releases_what_it_does_not_hold, 100);
   add("OccReleasesWhatItDoesNotHold", "another's lock is gone", occ, releases_what_it_does_not_hold,
       100);

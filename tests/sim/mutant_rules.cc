@@ -39,15 +39,23 @@ Step mvcc_lock_after_own_read(const Access& access, const HeaderSnapshot* seen,
 }
 
 // Scanners and misses leave no trace: an older inserter may still come.
-Step mvcc_gap_not_raised(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {
-  const Step step = right(Protocol::kMvcc).read(access, seen, txn);
-  return access.gap && seen != nullptr && step.verdict == Verdict::kTry ? Step::done() : step;
+Step mvcc_gap_not_raised(const Header& before, const Header& after, const TxnStamps& txn) {
+  const Step step = right(Protocol::kMvcc).read_gap(before, after, txn);
+  return step.verdict == Verdict::kTry ? Step::done() : step;
 }
 
 // Scanners and misses do not look whether an older inserter is at work.
-Step mvcc_gap_lock_ignored(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {
-  return access.gap ? mvcc_read_whether_locked_or_not(access, seen, txn)
-                    : right(Protocol::kMvcc).read(access, seen, txn);
+Step mvcc_gap_lock_ignored(const Header& before, const Header& after, const TxnStamps& txn) {
+  Header unlocked_before = before, unlocked_after = after;
+  unlocked_before.lock = unlocked_after.lock = 0;
+  return right(Protocol::kMvcc).read_gap(unlocked_before, unlocked_after, txn);
+}
+
+// WOUND_WAIT: two that wait for each other, and neither gives way.
+Step wait_for_any(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {
+  Step step = right(Protocol::kWoundwait).lock(access, seen, txn);
+  step.verbs = static_cast<uint8_t>(step.verbs & ~kWound);
+  return step;
 }
 
 // The writer is not compared with later readers.
@@ -137,6 +145,7 @@ constexpr Shared kShared[] = {
     {"NowaitUnlocksWithTheRecord", "lock and record in one WRITE (docs/sequences.md §8.4)", 200},
     {"NowaitForgetsToUnlock", "locks left by aborts", 40},
     {"WaitdieLockDoesNotCheck", "a lost CAS taken for a lock", 40},
+    {"WoundwaitLockDoesNotCheck", "a lost CAS taken for a lock", 40},
     {"MvccDoesNotRaiseRts", "an older writer behind a reader's back", 40},
     {"MvccReadsPastOlderLocks", "no R2: misses an older writer", 100},
     {"MvccWritesWhatWasReadLater", "W1 dropped: versions out of order", 40},
@@ -180,15 +189,17 @@ std::vector<SimMutant> make_mutants() {
       with_validate(occ, occ_trusts_gaps), 40);
   add("OccForgetsTheRecord", "a new stamp over the old bytes", with_effects(occ, kForgetsTheRecord),
       40);
+  add("WoundwaitDoesNotWound", "two wait for each other, and lose both",
+      with_read(right(Protocol::kWoundwait), wait_for_any), 40);
   add("OccForgetsToUnlock", "locks left by commits", with_effects(occ, kForgetsToUnlock), 10);
   add_rare("MvccVersionUnchecked", "no look at the old version's stamp after its bytes",
            with_read(mvcc, mvcc_version_unchecked));
   add("MvccCannotWriteWhatItRead", "W1 as ctts > rts: aborts for ever (docs/sequences.md §8.2)",
       with_lock(mvcc, mvcc_lock_after_own_read), 10);
   add("MvccGapNotRaised", "an older insert behind a scan's back (docs/sequences.md §8.7)",
-      with_read(mvcc, mvcc_gap_not_raised), 100);
+      with_gap(mvcc, mvcc_gap_not_raised), 100);
   add("MvccGapLockIgnored", "a scan beside an older inserter (docs/sequences.md §8.7)",
-      with_read(mvcc, mvcc_gap_lock_ignored), 200);
+      with_gap(mvcc, mvcc_gap_lock_ignored), 200);
   add("MvccLockIgnoresReaders", "W1 without rts: writes behind a reader's back",
       with_lock(mvcc, mvcc_lock_ignores_readers), 40);
   add_rare("MvccVersionBeforeItsStamp", "the slot before its stamp",

@@ -10,7 +10,7 @@ import time
 from harness import (Session, equal, eventually, fails_with, kill_a_client_backend, matches, run,
                      true, wait_until_up)
 
-PROTOCOLS = ("nowait", "waitdie", "occ", "mvcc", "sundial")
+PROTOCOLS = ("nowait", "waitdie", "woundwait", "occ", "mvcc", "sundial")
 ACCOUNTS = 40
 INITIAL = 1000
 LOAD_SECONDS = 2

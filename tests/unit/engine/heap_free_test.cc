@@ -126,8 +126,9 @@ TEST_P(HeapFree, SteadyStateTakesNothing) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Protocols, HeapFree,
-                         testing::Values(Protocol::kNowait, Protocol::kWaitdie, Protocol::kOcc,
-                                         Protocol::kMvcc, Protocol::kSundial),
+                         testing::Values(Protocol::kNowait, Protocol::kWaitdie,
+                                         Protocol::kWoundwait, Protocol::kOcc, Protocol::kMvcc,
+                                         Protocol::kSundial),
                          [](const testing::TestParamInfo<Protocol>& each) {
                            return std::string(protocol_name(each.param));
                          });

@@ -98,7 +98,7 @@ TEST_P(MonitoringTest, LocksAndTheGateShowTheSession) {
     ASSERT_TRUE(session.begin(options_).ok());
     RowView row;
     ASSERT_TRUE(session.get(table, "key", row).ok());
-    if (rules_of(GetParam())->locks_what_it_reads) {
+    if (rules_of(GetParam())->locks_what_it_reads()) {
       const std::vector<LockedHeader> headers = locked(session);
       ASSERT_EQ(headers.size(), 1u);
       EXPECT_EQ(headers[0].relfilenode, 77u);

@@ -150,8 +150,8 @@ TEST_P(PortsTest, TouchTheSameWordsInTheSameOrder) {
 
 INSTANTIATE_TEST_SUITE_P(Protocols, PortsTest,
                          testing::Combine(testing::Values(Protocol::kNowait, Protocol::kWaitdie,
-                                                          Protocol::kOcc, Protocol::kMvcc,
-                                                          Protocol::kSundial),
+                                                          Protocol::kWoundwait, Protocol::kOcc,
+                                                          Protocol::kMvcc, Protocol::kSundial),
                                           testing::Values(kOneSided)),
                          name_of);
 

@@ -169,8 +169,9 @@ TEST_P(Prepare, ADeadCoordinatorsStaysInDoubtUntilItIsAborted) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Prepare,
-                         testing::Values(Protocol::kNowait, Protocol::kWaitdie, Protocol::kOcc,
-                                         Protocol::kMvcc, Protocol::kSundial),
+                         testing::Values(Protocol::kNowait, Protocol::kWaitdie,
+                                         Protocol::kWoundwait, Protocol::kOcc, Protocol::kMvcc,
+                                         Protocol::kSundial),
                          [](const auto& tested) { return protocol_name(tested.param); });
 
 TEST(PrepareInOrder, IsRefusedAndLeavesTheTransaction) {

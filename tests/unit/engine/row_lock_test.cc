@@ -246,8 +246,8 @@ TEST_P(AnyRowLockTest, StormsKeepPairsAndCounts) {
 
 INSTANTIATE_TEST_SUITE_P(Protocols, RowLockTest,
                          testing::Combine(testing::Values(Protocol::kNowait, Protocol::kWaitdie,
-                                                          Protocol::kOcc, Protocol::kMvcc,
-                                                          Protocol::kSundial),
+                                                          Protocol::kWoundwait, Protocol::kOcc,
+                                                          Protocol::kMvcc, Protocol::kSundial),
                                           testing::Values(kOneSided, kRpc)),
                          name_of);
 INSTANTIATE_TEST_SUITE_P(Protocols, AnyRowLockTest, every_protocol(), name_of);

@@ -78,6 +78,30 @@ TEST(NowaitShared, CountsItselfInAndUpgradesOnlyAlone) {
   EXPECT_EQ(upgrade.desired, kTxn.ctts);
 }
 
+TEST(WoundwaitLock, OlderWoundsAndYoungerWaits) {
+  const StageRule lock = rules_of(Protocol::kWoundwait)->lock;
+  EXPECT_EQ(lock(Access{}, nullptr, kTxn).desired, kTxn.ctts) << "the CAS comes first";
+  const HeaderSnapshot older = snapshot_behind_cas(800, 800, 5),
+                       younger = snapshot_behind_cas(1000, 1000, 5);
+  const Step wait = lock(Access{}, &older, kTxn), wound = lock(Access{}, &younger, kTxn);
+  EXPECT_EQ(wait.verdict, Verdict::kLookAgain);
+  EXPECT_EQ(wait.verbs, kPreRead | kReadWound) << "one that waits looks for its own wound";
+  EXPECT_EQ(wound.verdict, Verdict::kLookAgain);
+  EXPECT_EQ(wound.verbs, kPreRead | kReadWound | kWound);
+  EXPECT_EQ(wound.desired, 1000u);
+
+  const auto looked = [&wait](uint64_t holder, uint64_t wounded) {
+    HeaderSnapshot seen = snapshot(holder, 5, 0);
+    seen.posted = wait;
+    seen.wound = wounded;
+    return seen;
+  };
+  const HeaderSnapshot other_is = looked(800, 850), is = looked(800, 900), free = looked(0, 850);
+  EXPECT_EQ(lock(Access{}, &other_is, kTxn).verdict, Verdict::kLookAgain);
+  EXPECT_EQ(lock(Access{}, &is, kTxn).reason, AbortReason::kWounded);
+  EXPECT_EQ(lock(Access{}, &free, kTxn).expected, 0u);
+}
+
 TEST(WaitdieLock, OlderWaitsAndYoungerDies) {
   const StageRule lock = rules_of(Protocol::kWaitdie)->lock;
   const auto seen = [](uint64_t holder, uint64_t waiter) {

@@ -18,9 +18,10 @@ inline std::string name_of(const testing::TestParamInfo<ProtocolAndStages>& each
 }
 
 inline auto every_protocol() {
-  return testing::Combine(testing::Values(Protocol::kNowait, Protocol::kWaitdie, Protocol::kOcc,
-                                          Protocol::kMvcc, Protocol::kSundial, Protocol::kCalvin),
-                          testing::Values(kOneSided, kRpc));
+  return testing::Combine(
+      testing::Values(Protocol::kNowait, Protocol::kWaitdie, Protocol::kWoundwait, Protocol::kOcc,
+                      Protocol::kMvcc, Protocol::kSundial, Protocol::kCalvin),
+      testing::Values(kOneSided, kRpc));
 }
 
 // Two sessions of a simulated cluster that take turns, on a table with the rows "a", "b" and "c",
