@@ -53,8 +53,11 @@ bool SessionPump::resume() {
 
 void SessionPump::wait(uint64_t us_max) {
   Scheduler& scheduler = coordinator_.worker().scheduler();
+  if (!scheduler.quiet()) return;  // it has only made room for others
   const uint64_t now = coordinator_.worker().endpoint().now_us();
   coordinator_.worker().endpoint().wait(std::min(now + us_max, scheduler.next_timer_us()));
 }
+
+uint64_t SessionPump::progress() const { return coordinator_.worker().scheduler().progress(); }
 
 }  // namespace rdmacc

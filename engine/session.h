@@ -272,6 +272,7 @@ class SessionPump {
   bool busy() const { return busy_; }
   bool resume();               // true: finished, see result()
   void wait(uint64_t us_max);  // sleeps until something may be done; a signal ends it early
+  uint64_t progress() const;   // grows while the command gets on, however long it takes
   const Status& result() const { return result_; }
 
  private:

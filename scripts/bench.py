@@ -7,6 +7,8 @@ import os
 import subprocess
 import sys
 
+from bench_targets import print_targets
+
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BENCH = os.path.join(ROOT, "build/release/bin/rdmacc_bench")
 ROUNDS = 3
@@ -105,6 +107,7 @@ def main():
     if len(sys.argv) > 1:
         os.execv(BENCH, [BENCH, *sys.argv[1:]])
     subprocess.run([BENCH, "limits"], check=True, timeout=300)
+    print_targets()
     compare()
     interleave()
     fabrics()

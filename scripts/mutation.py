@@ -37,7 +37,8 @@ RATE_MIN = 0.95
 EVENTS_FACTOR, EVENTS_MORE = 4, 300_000
 # A run that takes more without a fault is not repeated: with one it would have no time to end.
 EVENTS_MAX = 15_000_000
-SEEDS_OF_BLOCK = 10
+# Of the time for a fault, what one that stands in the list with a reason gets.
+LISTED_SHARE = 0.25
 ROWS_PER_REPORT = 20
 
 
@@ -148,23 +149,42 @@ def note_planted(numbered):
 # ---- Running
 
 def reach(flags):
-    """What each run comes to without any fault: {(variant, seed): line}."""
+    """What each run comes to without any fault, and how often."""
     def part(first):
         command = ["nice", PROGRAM, "reach", f"--first={first + 1}",
-                   f"--step={flags.jobs}", f"--seeds={flags.seeds}"]
+                   f"--step={flags.jobs}", f"--seeds={flags.seeds}",
+                   f"--events-max={EVENTS_MAX}"]
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
     with concurrent.futures.ThreadPoolExecutor(flags.jobs) as pool:
         lines = [json.loads(line) for output in pool.map(part, range(flags.jobs))
                  for line in output.splitlines()]
+    # What a run that was given up has come to says nothing.
+    lines = [line for line in lines if line["events"] < EVENTS_MAX]
     for line in lines:
         if line["problem"]:
             print(f"left out, fails without any fault: {line['variant']} {line['seed']}: "
                   + line["problem"])
     flags.left_out = sum(bool(line["problem"]) for line in lines)
-    lines = [line for line in lines if not line["problem"] and line["events"] <= EVENTS_MAX]
-    # Short runs first, but not those of one kind alone.
-    return sorted(lines, key=lambda line: (line["seed"] // SEEDS_OF_BLOCK, line["cpu_s"]))
+    return [line for line in lines if not line["problem"]]
+
+
+def in_order(number, lines, noticed_by):
+    """The runs that come to a fault: what noticed it last time, then all kinds of runs and all
+    protocols in turns, each beginning with what comes to it most often for its time."""
+    groups = collections.defaultdict(list)
+    for line in lines:
+        hits = line["reached"].get(str(number), 0)
+        if hits:
+            score = hits ** 0.5 / line["cpu_s"]
+            groups[line["kind"], line["variant"]].append((score, line))
+    turns = []
+    for group in groups.values():
+        group.sort(key=lambda each: -each[0])
+        turns += [(turn, -score, line) for turn, (score, line) in enumerate(group)]
+    turns.sort(key=lambda each: each[:2])
+    runs = [line for _, _, line in turns]
+    return sorted(runs, key=lambda line: f"{line['variant']} {line['seed']}" != noticed_by)
 
 
 KINDS = (("hangs", "hang"), ("lock is left", "lock left"), ("share is left", "lock left"),
@@ -182,12 +202,12 @@ def limit_memory():
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def try_fault(flags, number, runs):
+def try_fault(cpu_s, number, runs):
     """(what noticed it, where, the problem, seconds), or None in place of what noticed it."""
     text = "".join(f"{line['variant']} {line['seed']} "
                    f"{line['events'] * EVENTS_FACTOR + EVENTS_MORE}\n" for line in runs)
     begin = time.monotonic()
-    command = ["nice", PROGRAM, "run", f"--fault={number}", f"--cpu-s={flags.cpu_s}"]
+    command = ["nice", PROGRAM, "run", f"--fault={number}", f"--cpu-s={cpu_s}"]
     done = subprocess.run(command, input=text, capture_output=True, text=True, errors="replace",
                           preexec_fn=limit_memory)
     seconds = time.monotonic() - begin
@@ -206,14 +226,14 @@ def try_fault(flags, number, runs):
 
 def try_all(flags, planted, reached):
     """The rows, with what noticed each."""
-    runs_of = collections.defaultdict(list)
-    for line in reached:
-        for number in line["reached"]:
-            runs_of[number].append(line)
+    known = {row["key"]: row for row in json.load(open(RESULTS))} if os.path.exists(RESULTS) else {}
+    listed = {key for key, (name, _) in survivors.read_reasons().items() if name != "missing"}
 
     def one(row):
-        runs = runs_of[row["number"]]
-        kind, run, problem, seconds = (try_fault(flags, row["number"], runs) if runs
+        key = row["key"]
+        runs = in_order(row["number"], reached, known.get(key, {}).get("run"))
+        cpu_s = flags.cpu_s * (LISTED_SHARE if key in listed else 1)
+        kind, run, problem, seconds = (try_fault(cpu_s, row["number"], runs) if runs
                                        else (None, "", "", 0.0))
         return {**row, "noticed": kind, "run": run, "problem": problem,
                 "seconds": round(seconds, 2), "runs": len(runs)}
@@ -222,8 +242,6 @@ def try_all(flags, planted, reached):
     wanted = [row for row in planted if not flags.only or re.search(flags.only, row["key"])]
     rows = []
     if flags.again:
-        listed = survivors.read_reasons()
-        known = {row["key"]: row for row in json.load(open(RESULTS))}
         settled = {key for key, row in known.items() if row["noticed"] or key in listed}
         rows = [known[row["key"]] for row in wanted if row["key"] in settled]
         wanted = [row for row in wanted if row["key"] not in settled]
@@ -243,7 +261,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--seeds", type=int, default=100, help="of each protocol")
-    parser.add_argument("--cpu-s", type=float, default=20, help="for each fault")
+    parser.add_argument("--cpu-s", type=float, default=12, help="for each fault")
     parser.add_argument("--share", type=float, default=faults.SHARE, help="of all candidates")
     parser.add_argument("--only", default="", help="faults whose key this pattern matches")
     parser.add_argument("--built", action="store_true", help="the faults of the last build")

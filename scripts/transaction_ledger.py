@@ -1,16 +1,20 @@
 #!/usr/bin/env python3
-"""Instructions and allocations of a transaction, protocol by protocol.
+"""Instructions and allocations of a transaction: workload by protocol by primitive.
 
-    make ledger ARGS='[--bench=FILE] [--protocols=nowait,occ] [-- OPTIONS OF rdmacc_bench ycsb]'
+    make ledger ARGS='[--workloads=ycsb] [--protocols=nowait,occ] [--stages=one_sided] [--functions=N]
+                      [--write] [-- MORE OPTIONS OF rdmacc_bench]'
 
-Times on a shared machine are worth little; instructions repeat to within a percent. Each protocol runs
-YCSB under callgrind, one coordinator with one coroutine. The rows are loaded before the counting begins,
-and what is counted is everything the coordinator's process does in some seconds, scheduler and load
-generator included, over the transactions in it. The ten most expensive functions (by themselves) follow
-with --functions. Needs the Debian package valgrind. Exit code 1: nothing could be counted.
+Times on a shared machine are worth little; instructions repeat to within a percent. Each run is one coordinator
+with one coroutine and one node under callgrind. The rows are loaded before the counting begins, and what is
+counted is everything that the coordinator's process does in some seconds, scheduler and load generator included,
+over the transactions in it; what nodes do for stages by RPC is not. Beside each figure stands that of
+docs/ledger.tsv and the difference, marked from 5 % on; --write puts the new figures there. The most expensive
+functions (by themselves) follow with --functions. Needs the Debian package valgrind. Exit code 1: nothing could
+be counted.
 """
 
 import argparse
+import itertools
 import os
 import re
 import subprocess
@@ -18,12 +22,18 @@ import sys
 import tempfile
 import time
 
-COUNT_SECONDS = 4
-RUN_SECONDS = 12
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+BOOK = os.path.join(ROOT, "docs", "ledger.tsv")
+COUNT_SECONDS = 3
+RUN_SECONDS = 9
 START_SECONDS_MAX = 240
-TRANSACTION = "rdmacc::Ycsb::execute"
+MARK_PERCENT = 5
 ALLOCATORS = ("malloc", "calloc", "realloc", "aligned_alloc", "posix_memalign", "memalign")
-DEFAULTS = ["--records=200000", "--nodes=1"]
+# Of each workload: what a transaction calls once, and how much of it is loaded.
+WORKLOADS = {"ycsb": ("rdmacc::Ycsb::execute", ["--records=200000"]),
+             "smallbank": ("rdmacc::Smallbank::execute", ["--accounts=100000"]),
+             "tpcc": ("rdmacc::Tpcc::execute", ["--items=10000", "--customers=300"])}
+PROTOCOLS = "nowait,waitdie,woundwait,occ,mvcc,sundial"
 
 
 class Profile:
@@ -85,12 +95,12 @@ def wait_for_progress(process, stderr_path):
     return False
 
 
-def count(bench, protocol, options, folder):
+def count(bench, workload, protocol, stages, options, folder):
     stderr_path = os.path.join(folder, "stderr")
     command = ["valgrind", "--tool=callgrind", "--instr-atstart=no",
                f"--callgrind-out-file={folder}/profile.%p", f"--log-file={folder}/log.%p",
-               bench, "ycsb", f"--protocol={protocol}", "-j", "1", "-c", "1", "-P", "1",
-               f"-T{RUN_SECONDS}", "--check=workload"] + options
+               bench, workload, f"--protocol={protocol}", f"--stages={stages}", "--nodes=1", "-j", "1", "-c", "1",
+               "-P", "1", f"-T{RUN_SECONDS}", "--check=workload"] + WORKLOADS[workload][1] + options
     with open(os.path.join(folder, "stdout"), "wb") as out, open(stderr_path, "wb") as err:
         process = subprocess.Popen(command, stdout=out, stderr=err)
     try:
@@ -111,26 +121,59 @@ def count(bench, protocol, options, folder):
     return Profile(os.path.join(folder, f"profile.{process.pid}"))
 
 
+def read_book():
+    """(workload, protocol, stages) -> (instructions, allocations), as noted last."""
+    with open(BOOK, encoding="ascii") as file:
+        rows = [line.rstrip("\n").split("\t") for line in file][1:]
+    return {tuple(row[:3]): (float(row[3]), float(row[4])) for row in rows}
+
+
+def write_book(book):
+    with open(BOOK, "w", encoding="ascii") as file:
+        file.write("workload\tprotocol\tstages\tinstructions\tallocations\n")
+        for (workload, protocol, stages), (instructions, allocations) in book.items():
+            file.write(f"{workload}\t{protocol}\t{stages}\t{instructions:.0f}\t{allocations:.2f}\n")
+
+
+def beside(noted, instructions):
+    if noted is None:
+        return f"{'-':>10} {'':>9}"
+    percent = 100 * (instructions / noted[0] - 1)
+    return f"{noted[0]:>10.0f} {percent:>+7.1f} %{' <<' if percent >= MARK_PERCENT else ''}"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--bench", default="build/release/bin/rdmacc_bench")
-    parser.add_argument("--protocols", default="nowait,waitdie,woundwait,occ,mvcc,sundial")
+    parser.add_argument("--bench", default=os.path.join(ROOT, "build/release/bin/rdmacc_bench"))
+    parser.add_argument("--workloads", default=",".join(WORKLOADS))
+    parser.add_argument("--protocols", default=PROTOCOLS)
+    parser.add_argument("--stages", default="one_sided,rpc")
     parser.add_argument("--functions", type=int, default=0, metavar="N",
                         help="list the N functions that cost most by themselves")
-    parser.add_argument("options", nargs="*", help="more options of rdmacc_bench ycsb")
+    parser.add_argument("--write", action="store_true", help="note the figures in docs/ledger.tsv")
+    parser.add_argument("options", nargs="*", help="more options of rdmacc_bench")
     arguments = parser.parse_args()
-    print(f"{'protocol':10} {'instructions':>12} {'allocations':>12}   a transaction", flush=True)
-    for protocol in arguments.protocols.split(","):
+    book = read_book()
+    print(f"{'workload':10} {'protocol':10} {'stages':10} {'instructions':>12} {'allocations':>12} {'noted':>10}"
+          "   a transaction", flush=True)
+    runs = itertools.product(arguments.workloads.split(","), arguments.protocols.split(","),
+                             arguments.stages.split(","))
+    for workload, protocol, stages in runs:
         with tempfile.TemporaryDirectory() as folder:
-            profile = count(arguments.bench, protocol, DEFAULTS + arguments.options, folder)
-        transactions = profile.calls_of(TRANSACTION) if profile else 0
+            profile = count(arguments.bench, workload, protocol, stages, arguments.options, folder)
+        transactions = profile.calls_of(WORKLOADS[workload][0]) if profile else 0
         if transactions == 0:
-            print(f"{protocol}: no transaction was counted", file=sys.stderr)
+            print(f"{workload} {protocol} {stages}: no transaction was counted", file=sys.stderr)
             return 1
-        print(f"{protocol:10} {profile.total / transactions:12.0f} "
-              f"{profile.allocations() / transactions:12.2f}", flush=True)
+        instructions, allocations = profile.total / transactions, profile.allocations() / transactions
+        noted = book.get((workload, protocol, stages))
+        print(f"{workload:10} {protocol:10} {stages:10} {instructions:12.0f} {allocations:12.2f} "
+              f"{beside(noted, instructions)}", flush=True)
         for name, cost in sorted(profile.own.items(), key=lambda item: -item[1])[:arguments.functions]:
             print(f"    {cost / transactions:8.0f}  {name[:100]}")
+        if arguments.write:
+            book[workload, protocol, stages] = (instructions, allocations)
+            write_book(book)
     return 0
 
 

@@ -84,7 +84,7 @@ int run(int argc, char** argv) {
   if (parsed.options->command != BenchOptions::Command::kLimits) {
     return run_workload(*parsed.options);
   }
-  const Status status = print_limits(interrupted);
+  const Status status = print_limits(parsed.options->format, interrupted);
   return status.ok() ? 0 : report_failure(status);
 }
 

@@ -2,7 +2,9 @@
 
 #include <cstdio>
 #include <cstring>
+#include <nlohmann/json.hpp>
 
+#include "engine/bench/handwritten.h"
 #include "engine/bench/machine_limits.h"
 #include "engine/bench/node_processes.h"
 #include "rdma/base/random.h"
@@ -132,15 +134,21 @@ class OurCosts {
   Random random_{4};
 };
 
-void print_pair(const char* ours, double our_ns, const char* machines, double machine_ns) {
-  std::printf("%-38s %8.1f ns   %-38s %8.1f ns   ratio %.2f\n", ours, our_ns, machines, machine_ns,
-              our_ns / machine_ns);
+// One thing that both do.
+struct Pair {
+  const char* name;
+  const char* machine_name;
+  const char* key;  // in JSON
+  double our_ns, machine_ns;
+};
+
+void print_pair(const Pair& pair) {
+  std::printf("%-38s %8.1f ns   %-38s %8.1f ns   ratio %.2f\n", pair.name, pair.our_ns,
+              pair.machine_name, pair.machine_ns, pair.our_ns / pair.machine_ns);
   std::fflush(stdout);
 }
 
-}  // namespace
-
-Status print_limits(const std::atomic<bool>& interrupted) {
+Result<std::vector<Pair>> measure_pairs(bool print, const std::atomic<bool>& interrupted) {
   const uint64_t bytes = measured_memory_bytes();
   const Result<MachineLimits> measured = measure_machine(bytes);
   if (!measured.ok()) return measured.status();
@@ -158,30 +166,58 @@ Status print_limits(const std::atomic<bool>& interrupted) {
   OurCosts ours(std::move(*endpoint), topology, interrupted);
   RDMACC_RETURN_IF_ERROR(ours.touch_all());
 
-  std::printf("random 64-byte accesses over %llu MB; ratio = ours / the machine's\n",
-              static_cast<unsigned long long>(bytes >> 20));
-  struct Pair {
-    const char* name;
-    Result<double> ns;
-    const char* machine_name;
-    double machine_ns;
-  };
-  const auto print = [&interrupted](const Pair& pair) {
+  if (print) {
+    std::printf("random 64-byte accesses over %llu MB; ratio = ours / the machine's\n",
+                static_cast<unsigned long long>(bytes >> 20));
+  }
+  std::vector<Pair> pairs;
+  const auto add = [&](Pair pair, const Result<double>& our_ns) {
     if (interrupted.load()) return Status(Code::kCancelled, "interrupted");
-    if (!pair.ns.ok()) return pair.ns.status();
-    print_pair(pair.name, pair.ns.value(), pair.machine_name, pair.machine_ns);
+    if (!our_ns.ok()) return our_ns.status();
+    pair.our_ns = our_ns.value();
+    pairs.push_back(pair);
+    if (print) print_pair(pair);
     return Status();
   };
-  RDMACC_RETURN_IF_ERROR(print({"one-sided READ, 1 in flight", ours.read_ns(1),
-                                "dependent random read", machine.dependent_read_ns}));
-  RDMACC_RETURN_IF_ERROR(print({"one-sided READ, 8 in flight", ours.read_ns(kInFlight),
-                                "independent random read", machine.independent_read_ns}));
-  RDMACC_RETURN_IF_ERROR(print({"one-sided CAS, 1 in flight", ours.compare_swap_ns(),
-                                "CAS on a random line", machine.compare_swap_ns}));
-  RDMACC_RETURN_IF_ERROR(print({"RPC round trip", ours.call_ns(), "ring round trip, two processes",
-                                machine.ring_round_trip_ns}));
-  return print(
-      {"scheduler yield", ours.yield_ns(), "coroutine switch", machine.coroutine_switch_ns});
+  RDMACC_RETURN_IF_ERROR(add({"one-sided READ, 1 in flight", "dependent random read", "read_1", 0,
+                              machine.dependent_read_ns},
+                             ours.read_ns(1)));
+  RDMACC_RETURN_IF_ERROR(add({"one-sided READ, 8 in flight", "independent random read", "read_8", 0,
+                              machine.independent_read_ns},
+                             ours.read_ns(kInFlight)));
+  RDMACC_RETURN_IF_ERROR(add({"one-sided CAS, 1 in flight", "CAS on a random line", "compare_swap",
+                              0, machine.compare_swap_ns},
+                             ours.compare_swap_ns()));
+  RDMACC_RETURN_IF_ERROR(add(
+      {"RPC round trip", "ring round trip, two processes", "rpc", 0, machine.ring_round_trip_ns},
+      ours.call_ns()));
+  RDMACC_RETURN_IF_ERROR(
+      add({"scheduler yield", "coroutine switch", "yield", 0, machine.coroutine_switch_ns},
+          ours.yield_ns()));
+  return pairs;
+}
+
+}  // namespace
+
+Status print_limits(ReportFormat format, const std::atomic<bool>& interrupted) {
+  const bool text = format == ReportFormat::kText;
+  const Result<std::vector<Pair>> pairs = measure_pairs(text, interrupted);
+  if (!pairs.ok()) return pairs.status();
+  const Result<double> by_hand = handwritten_transactions_per_second(interrupted);
+  if (interrupted.load()) return Status(Code::kCancelled, "interrupted");
+  if (!by_hand.ok()) return by_hand.status();
+  if (text) {
+    std::printf("%-38s %8.0f a second (YCSB, NOWAIT, 1 M records)\n", "transaction written by hand",
+                by_hand.value());
+    return Status();
+  }
+  nlohmann::ordered_json limits;
+  for (const Pair& pair : pairs.value()) {
+    limits[pair.key] = {{"ours_ns", pair.our_ns}, {"machine_ns", pair.machine_ns}};
+  }
+  limits["handwritten_transactions_per_second"] = by_hand.value();
+  std::printf("%s\n", limits.dump(2).c_str());
+  return Status();
 }
 
 }  // namespace rdmacc

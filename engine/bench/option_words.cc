@@ -96,9 +96,10 @@ OptionWords parse_words(int argc, const char* const* argv) {
     add_cluster_options(*command, words);
     commands.emplace_back(command, kind);
   }
-  commands.emplace_back(
-      app.add_subcommand("limits", "what this machine can do at best, and what our verbs cost"),
-      nullptr);
+  CLI::App* limits =
+      app.add_subcommand("limits", "what this machine can do at best, and what our verbs cost");
+  limits->add_option("--format", words.format, "text or json")->capture_default_str();
+  commands.emplace_back(limits, nullptr);
   const auto given = [&commands] {
     return std::find_if(commands.begin(), commands.end(),
                         [](const auto& command) { return command.first->parsed(); });

@@ -172,7 +172,7 @@ Status take_workload(const OptionWords& words, BenchOptions& options) {
 Status take(OptionWords& words, BenchOptions& options) {
   if (words.workload == nullptr) {
     options.command = BenchOptions::Command::kLimits;
-    return Status();
+    return take_choice("--format", words.format, {"text", "json"}, options.format);
   }
   RDMACC_RETURN_IF_ERROR(take_names(words, options));
   RDMACC_RETURN_IF_ERROR(take_config(words, options));

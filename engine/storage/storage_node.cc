@@ -162,6 +162,9 @@ void StorageNode::note_live_unlinked(std::vector<OrphanedAllocation>& found) con
   for (uint64_t page = 0; page < arena_.page_count(); ++page) {
     arena_.for_each_unit(page, PageKind::kSlot, [&](uint64_t slot, bool used) {
       if (used || directory_.live(region_.table_of(slot)) == nullptr) return;
+      // A tombstone was linked before: the process before this one had just unlinked it.
+      const bool deleted = (region_.header(slot).flags & kFlagDeleted) != 0;
+      if (deleted && !index_.linked(slot)) return;
       const uint64_t holder = OrphanedAllocations::holder_of(region_, slot);
       if (holder != 0) found.push_back({PageKind::kSlot, slot, holder});
     });

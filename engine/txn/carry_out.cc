@@ -1,18 +1,14 @@
 #include "engine/txn/carry_out.h"
 
 #include <algorithm>
-#include <map>
 
 #include "engine/txn/overflow_read.h"
-#include "engine/txn/stage_message.h"
+#include "engine/txn/stage_requests.h"
 #include "rdma/base/check.h"
 
 namespace rdmacc {
 namespace {
 
-// A request is closed once it has this many bytes or items.
-constexpr size_t kRequestBytesMax = 512 * 1024;
-constexpr uint32_t kRequestItemsMax = 2048;
 // An answer holds a record and what is known of its header for each key.
 constexpr uint32_t kFindKeysPerRequest = 1024;
 static_assert(kFindKeysPerRequest * (kRecordInlineMax + 160) < kMaxMessageBytes);
@@ -22,8 +18,6 @@ static_assert(kScanTuplesPerMessage * (kRecordInlineMax + 96) < kMaxMessageBytes
 // A gap header with more entry changes than this is locked and placed one-sided: the owner would
 // only walk for it what the batch of one transaction makes long.
 constexpr size_t kEntryChangesPerRequest = 4096;
-
-Status corrupt_answer() { return Status(Code::kCorrupt, "a stage's answer does not parse"); }
 
 // Can what a node has answered be one of its headers? Null is none, and is not locked.
 bool may_be_on(const StageContext& context, NodeId node, const Access& access) {
@@ -64,104 +58,19 @@ bool is_placed(const LockWork& work) {
                      [&](const IndexEntryChange& each) { return claims(*work.access, each.hash); });
 }
 
-// Requests under construction: one open one per node.
-class Requests {
- public:
-  Requests(StageContext& context, StageWork work) : context_(context), work_(work) {}
-
-  // Where to write the next item for `node`; `item` is remembered for the answer.
-  MessageWriter add(NodeId node, size_t item, uint32_t items_max = kRequestItemsMax) {
-    CHECK(node < context_.engine.topology.nodes);
-    Open& open = open_[node];
-    if (open.call == kNone || calls_[open.call].request.size() > kRequestBytesMax ||
-        items_[open.call].size() >= items_max) {
-      open.call = calls_.size();
-      calls_.emplace_back();
-      items_.emplace_back();
-      Rpc::Call& call = calls_.back();
-      // Only thread 0 of a node has its storage, which is asked for all locks of a transaction.
-      const uint16_t thread = work_ == StageWork::kReleaseCtts ? 0 : context_.engine.worker.id();
-      call.to = context_.engine.topology.worker_of(node, thread);
-      call.method = kMethodStage;
-      call.cancelled = context_.cancelled;
-      MessageWriter out(call.request);
-      write_header(out, StageHeader{work_, context_.rules.protocol, context_.rules.lock_mode,
-                                    context_.stamps, 0});
-    }
-    items_[open.call].push_back(item);
-    return MessageWriter(calls_[open.call].request);
-  }
-
-  void send() {
-    for (size_t i = 0; i < calls_.size(); i++) {
-      const auto count = static_cast<uint32_t>(items_[i].size());
-      memcpy(calls_[i].request.data() + kStageHeaderBytes - sizeof(count), &count, sizeof(count));
-    }
-    if (!calls_.empty()) context_.engine.worker.rpc().call_all(calls_, context_.counters);
-  }
-
-  // Gives each answer's reader, positioned behind the status, with the items it is about. All
-  // answers are read, errors or not: they say what was locked. The first error is given back.
-  template <typename ReadItem, typename Lost>
-  Status read(ReadItem read_item, Lost lost) {
-    Status result;
-    for (size_t i = 0; i < calls_.size(); i++) {
-      Status status = calls_[i].status;
-      if (status.ok()) {
-        MessageReader in(calls_[i].reply);
-        status = read_status(in);
-        context_.engine.clock.observe(in.u64());  // what the owner has seen
-        for (const size_t item : items_[i]) {
-          if (!read_item(in, item)) {
-            status = corrupt_answer();
-            break;
-          }
-        }
-      } else {
-        for (const size_t item : items_[i]) lost(item);
-        // Whatever kept the answer from the coordinator, the owner may have locked before.
-        if (status.code() == Code::kUnavailable || locks()) {
-          status = aborted(AbortReason::kNodeRestarted);
-        }
-      }
-      if (status.code() == Code::kCorrupt && locks()) {
-        status = aborted(AbortReason::kNodeRestarted);
-      }
-      // A lost node outranks conflicts: what it locked is not known and must be looked for.
-      const bool lost_node = reason_of(status) == AbortReason::kNodeRestarted;
-      if (!status.ok() && (result.ok() || lost_node)) result = status;
-    }
-    return result;
-  }
-
- private:
-  bool locks() const {
-    return work_ == StageWork::kFind || work_ == StageWork::kScan || work_ == StageWork::kLock;
-  }
-
-  static constexpr size_t kNone = SIZE_MAX;
-  struct Open {
-    size_t call = kNone;
-  };
-  StageContext& context_;
-  const StageWork work_;
-  std::map<NodeId, Open> open_;
-  std::vector<Rpc::Call> calls_;
-  std::vector<std::vector<size_t>> items_;
-};
-
 // How many of the keys go into one round of requests. A node gets one of them at a time: two of one
 // transaction would take its ctts in a lock word for their own.
 size_t keys_of_round(std::span<const KeyWork> keys) {
   size_t bytes = 0, count = 0;
-  while (count < keys.size() && count < kFindKeysPerRequest && bytes < kRequestBytesMax / 2) {
+  while (count < keys.size() && count < kFindKeysPerRequest &&
+         bytes < StageRequests::kBytesMax / 2) {
     bytes += keys[count++].key.size() + kKeyRequestBytes;
   }
   return count;
 }
 
 Status ask_for_keys(StageContext& context, std::span<KeyWork> keys) {
-  Requests requests(context, StageWork::kFind);
+  StageRequests requests(context, StageWork::kFind);
   for (size_t i = 0; i < keys.size(); i++) {
     MessageWriter out =
         requests.add(context.engine.map.primary_of(keys[i].hash), i, kFindKeysPerRequest);
@@ -190,6 +99,58 @@ Status ask_for_keys(StageContext& context, std::span<KeyWork> keys) {
   return status.ok() ? fetched : status;
 }
 
+// A commit is cut by size, records before gap headers: a later part is sent when the earlier ones
+// have been carried out.
+size_t end_of_part(std::span<const Write> writes, size_t begin) {
+  constexpr size_t kFew = 64;
+  const bool gap = writes[begin].kind == WriteKind::kGap;
+  size_t bytes = 0, end = begin;
+  while (end < writes.size() &&
+         (writes.size() <= kFew || (writes[end].kind == WriteKind::kGap) == gap)) {
+    const size_t more = 128 + writes[end].record.size() + writes[end].entries.size() * 16;
+    if (bytes > 0 && bytes + more > StageRequests::kBytesMax) break;  // a long one goes by itself
+    bytes += more;
+    end++;
+  }
+  CHECK(end > begin);
+  return end;
+}
+
+// To each node its own writes of the part; those of nodes that did not answer are lost.
+void send_part(StageContext& context, const LogRecord& record, size_t begin, size_t end,
+               std::vector<GlobalAddress>& evicted,
+               boost::container::small_vector<size_t, 8>& lost) {
+  const auto of_node = [&](size_t i, size_t node) {
+    return record.writes[i].header.node() == node;
+  };
+  StageRequests requests(context, StageWork::kCommit);
+  LogRecord own;
+  for (NodeId node = 0; node < context.engine.topology.nodes; node++) {
+    own.writes.clear();
+    for (size_t i = begin; i < end; i++) {
+      if (of_node(i, node)) own.writes.push_back(record.writes[i]);
+    }
+    if (own.writes.empty()) continue;
+    own.copy_head(record);
+    MessageWriter out = requests.add(node, node, 1);
+    const size_t bytes = encoded_bytes(own);
+    out.u32(static_cast<uint32_t>(bytes));
+    encode_to(own, out.room(bytes));
+  }
+  requests.send();
+  // Whatever a node answers, its part is committed: what it did not do is done by the caller.
+  const Status status = requests.read(
+      [&](MessageReader& in, size_t node) {
+        return read_evicted(in, static_cast<NodeId>(node), evicted);
+      },
+      [&](size_t node) {
+        for (size_t i = begin; i < end; i++) {
+          if (of_node(i, node)) lost.push_back(i);
+        }
+      });
+  static_cast<void>(status);
+}
+
 }  // namespace
 
 Status carry_out_find(StageContext& context, StagePlan plan, std::span<KeyWork> keys) {
@@ -210,7 +171,7 @@ Status carry_out_find(StageContext& context, StagePlan plan, std::span<KeyWork> 
 Status carry_out_scan(StageContext& context, StagePlan plan, std::span<GroupWork> groups) {
   const Stage stage = context.rules.locks_what_it_reads() ? Stage::kLock : Stage::kRead;
   if (plan.of(stage) == Primitive::kOneSided) return scan_groups(context, groups, 0);
-  Requests requests(context, StageWork::kScan);
+  StageRequests requests(context, StageWork::kScan);
   for (size_t i = 0; i < groups.size(); i++) {
     MessageWriter out = requests.add(groups[i].node, i, kScanGroupsPerRequest);
     write_group_request(out, groups[i]);
@@ -243,7 +204,7 @@ Status carry_out_scan(StageContext& context, StagePlan plan, std::span<GroupWork
 
 Status carry_out_lock(StageContext& context, StagePlan plan, std::span<LockWork> works) {
   if (plan.of(Stage::kLock) == Primitive::kOneSided) return lock_accesses(context, works);
-  Requests requests(context, StageWork::kLock);
+  StageRequests requests(context, StageWork::kLock);
   std::vector<LockWork*> long_ones;
   for (size_t i = 0; i < works.size(); i++) {
     DCHECK(works[i].access != nullptr);
@@ -272,7 +233,7 @@ Status carry_out_validate(StageContext& context, StagePlan plan, std::span<Acces
   if (plan.of(context.rules.validation) == Primitive::kOneSided) {
     return validate_accesses(context, accesses);
   }
-  Requests requests(context, StageWork::kValidate);
+  StageRequests requests(context, StageWork::kValidate);
   for (size_t i = 0; i < accesses.size(); i++) {
     MessageWriter out = requests.add(accesses[i]->header.node(), i);
     write_access(out, *accesses[i]);
@@ -292,7 +253,7 @@ Status carry_out_log(StageContext& context, StagePlan plan, std::span<LogPlaceme
     }
     return batch.execute();
   }
-  Requests requests(context, StageWork::kLog);
+  StageRequests requests(context, StageWork::kLog);
   std::vector<size_t> lost;
   for (size_t i = 0; i < placements.size(); i++) {
     MessageWriter out = requests.add(placements[i].node, i, 1);
@@ -318,52 +279,16 @@ Status carry_out_commit(StageContext& context, StagePlan plan, const LogRecord& 
   if (plan.of(Stage::kCommit) == Primitive::kOneSided) {
     return install(context.engine.worker, record, options, context.counters);
   }
-  // Cut per node and by size, records before gap headers: a later part is sent when the earlier
-  // ones have been carried out.
-  std::vector<bool> lost(record.writes.size(), false);
+  boost::container::small_vector<size_t, 8> lost;
   for (size_t begin = 0; begin < record.writes.size();) {
-    std::map<NodeId, std::pair<LogRecord, std::vector<size_t>>> parts;
-    size_t bytes = 0;
-    const bool gap = record.writes[begin].kind == WriteKind::kGap;
-    size_t end = begin;
-    while (end < record.writes.size() &&
-           (record.writes.size() <= 64 || (record.writes[end].kind == WriteKind::kGap) == gap)) {
-      const Write& write = record.writes[end];
-      const size_t more = 128 + write.record.size() + write.entries.size() * 16;
-      if (bytes > 0 && bytes + more > kRequestBytesMax) break;  // a long one goes by itself
-      auto& [part, items] = parts[write.header.node()];
-      part.writes.push_back(write);
-      items.push_back(end);
-      bytes += more;
-      end++;
-    }
-    CHECK(end > begin);
-    Requests requests(context, StageWork::kCommit);
-    for (auto& [node, part] : parts) {
-      part.first.copy_head(record);
-      std::vector<std::byte> encoded;
-      encode(part.first, encoded);
-      MessageWriter out = requests.add(node, node, 1);
-      out.bytes(std::string_view(reinterpret_cast<const char*>(encoded.data()), encoded.size()));
-    }
-    requests.send();
-    // Whatever a node answers, its part is committed: what it did not do is done below.
-    const Status status = requests.read(
-        [&](MessageReader& in, size_t node) {
-          return read_evicted(in, static_cast<NodeId>(node), evicted);
-        },
-        [&](size_t node) {
-          for (const size_t i : parts[static_cast<NodeId>(node)].second) lost[i] = true;
-        });
-    static_cast<void>(status);
+    const size_t end = end_of_part(record.writes, begin);
+    send_part(context, record, begin, end, evicted, lost);
     begin = end;
   }
+  if (lost.empty()) return Status();
   LogRecord rest;
   rest.copy_head(record);
-  for (size_t i = 0; i < record.writes.size(); i++) {
-    if (lost[i]) rest.writes.push_back(record.writes[i]);
-  }
-  if (rest.writes.empty()) return Status();
+  for (const size_t i : lost) rest.writes.push_back(record.writes[i]);
   options.guarded = true;
   return install(context.engine.worker, rest, options, context.counters);
 }
@@ -373,7 +298,7 @@ Status carry_out_release(StageContext& context, StagePlan plan, std::span<const 
   if (plan.of(Stage::kRelease) == Primitive::kOneSided) {
     return release_accesses(context, held, true);
   }
-  Requests requests(context, StageWork::kRelease);
+  StageRequests requests(context, StageWork::kRelease);
   for (size_t i = 0; i < held.size(); i++) {
     MessageWriter out = requests.add(held[i].header.node(), i);
     write_held(out, held[i]);
@@ -391,7 +316,7 @@ Status carry_out_release(StageContext& context, StagePlan plan, std::span<const 
 
 Status release_everywhere(StageContext& context) {
   CHECK(locked_exclusively(context.stamps.ctts));
-  Requests requests(context, StageWork::kReleaseCtts);
+  StageRequests requests(context, StageWork::kReleaseCtts);
   for (NodeId node = 0; node < context.engine.topology.nodes; node++) requests.add(node, node);
   requests.send();
   return requests.read([](MessageReader&, size_t) { return true; }, [](size_t) {});

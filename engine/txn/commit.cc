@@ -182,8 +182,7 @@ void Transaction::install_record(StageContext& stage) {
 }
 
 void Transaction::release_locks(StageContext& stage) {
-  // A node died under a request that may have locked: it is asked once it is back, or until the
-  // wait is over and its memory is lost anyway.
+  // A node that died under a request that may have locked is asked once it is back, if it ever is.
   const uint64_t deadline_us = stage.engine.worker.endpoint().now_us() + kNodeReturnUsMax;
   while (lock_state_unknown_ && !release_everywhere(stage).ok() &&
          stage.engine.worker.endpoint().now_us() < deadline_us) {
@@ -212,8 +211,7 @@ void Transaction::release_locks(StageContext& stage) {
   time_stage(Stage::kRelease, start_ns);
 }
 
-// A transaction that made chains grow waits for the splits, so that later ones, often in the
-// same session, do not lose to them.
+// Later transactions, often of the same session, are not to lose to this one's splits.
 void Transaction::wait_for_pending_splits() {
   std::vector<NodeId> nodes;
   for (const LockWork& work : writes_.locks()) {
@@ -343,6 +341,9 @@ void Transaction::finish(HistoryOutcome outcome) {
   if (shares_locks() && (lock_state_unknown_ || reader_counts_unknown_)) {
     coordinator_.gate.lost_reader_counts();
   }
+  // Before anything waits: a worker that dies while it leaves the gate takes no outcome with it.
+  report(outcome);
+  log_begun_ = false;
   coordinator_.gate.leave(gate_entry_);
   WorkerStats& stats = coordinator_.stats;
   if (outcome == HistoryOutcome::kCommitted) {
@@ -360,7 +361,6 @@ void Transaction::finish(HistoryOutcome outcome) {
   stats.allocation_verbs.add(allocation_counters_);
   stats.log_full_waits = coordinator_.log.full_waits();
   coordinator_.engine.worker.counters().add(counters_);
-  report(outcome);
 }
 
 void Transaction::note_writes() {

@@ -79,9 +79,9 @@ template <typename RuleType>
 Status Driver<RuleType>::one_by_one() {
   for (RecordState& record : records_) {
     RDMACC_RETURN_IF_ERROR(alone(record));
-    if (aborted_) return Status();
+    if (aborted_) break;
   }
-  return Status();
+  return batch_.execute();
 }
 
 template <typename RuleType>
@@ -92,7 +92,7 @@ template <typename RuleType>
     if (looks > 0 && step.verdict == Verdict::kLookAgain) context_.backoff(looks);
     if (lacks_room(record, step)) RDMACC_RETURN_IF_ERROR(make_room(record, step));
     post(record, step);
-    RDMACC_RETURN_IF_ERROR(batch_.execute());
+    RDMACC_RETURN_IF_ERROR(batch_.settle());
     judge(record, step, looks);
   }
   return Status();

@@ -5,6 +5,7 @@
 #include "engine/cluster/timestamp.h"
 #include "engine/storage/storage_client.h"
 #include "engine/txn/location_cache.h"
+#include "engine/txn/message_memory.h"
 #include "engine/txn/rule.h"
 #include "engine/txn/table_cache.h"
 #include "engine/txn/version_pool.h"
@@ -51,6 +52,7 @@ struct EngineContext {
   VersionPool versions;
   LocationCache locations;
   uint64_t era = 0;
+  MessageMemory messages;
 };
 
 // One transaction's (or one RPC handler's) use of a context.

@@ -14,9 +14,33 @@ enum AccessBits : uint8_t {
   kLeaseBit = 32
 };
 
-bool copy_bytes(MessageReader& in, VerbArena& arena, std::string_view& to) {
-  const std::string_view bytes = in.bytes();
-  if (!in.ok()) return false;
+// As messages have it.
+struct AccessFields {
+  uint64_t header, key_hash, read_wts, locked_wts, lease;
+  uint32_t table, incarnation, depth, reader_count;
+  uint64_t bits;
+};
+
+struct HeldFields {
+  uint64_t header, lease;
+  uint32_t reader_count, bits;
+};
+
+struct KeyRequestFields {
+  uint64_t hash;
+  uint32_t table, mode, key_bytes, unused;
+};
+
+struct KeyResultFields {
+  uint64_t overflow;
+  uint32_t flags, record_bytes;
+  uint32_t copied_bytes;  // of them that follow
+  uint16_t reason;
+  uint8_t result;
+  uint8_t located;  // 1: access follows, 2: gap, too
+};
+
+bool copy_bytes(std::string_view bytes, VerbArena& arena, std::string_view& to) {
   to = {};
   if (bytes.empty()) return true;
   std::byte* copy = arena.allocate(round_up(bytes.size(), 8));
@@ -72,56 +96,47 @@ Status read_status(MessageReader& in) {
 }
 
 void write_access(MessageWriter& out, const Access& access) {
-  out.u64(access.header.bits);
-  out.u8(static_cast<uint8_t>((access.gap ? kGapBit : 0) | (access.read ? kReadBit : 0) |
-                              (access.write ? kWriteBit : 0) | (access.locked ? kLockedBit : 0) |
-                              (access.key_known ? kKeyBit : 0) |
-                              (access.lease_locked ? kLeaseBit : 0)));
-  out.u32(access.table);
-  out.u64(access.key_hash);
-  out.u32(access.incarnation);
-  out.u32(access.depth);
-  out.u64(access.read_wts);
-  out.u64(access.locked_wts);
-  out.u64(access.lease);
-  out.u32(access.reader_count);
+  const int bits = (access.gap ? kGapBit : 0) | (access.read ? kReadBit : 0) |
+                   (access.write ? kWriteBit : 0) | (access.locked ? kLockedBit : 0) |
+                   (access.key_known ? kKeyBit : 0) | (access.lease_locked ? kLeaseBit : 0);
+  out.layout(AccessFields{access.header.bits, access.key_hash, access.read_wts, access.locked_wts,
+                          access.lease, access.table, access.incarnation, access.depth,
+                          access.reader_count, static_cast<uint64_t>(bits)});
 }
 
 bool read_access(MessageReader& in, Access& access) {
-  access.header.bits = in.u64();
-  const uint8_t bits = in.u8();
-  access.gap = (bits & kGapBit) != 0;
-  access.read = (bits & kReadBit) != 0;
-  access.write = (bits & kWriteBit) != 0;
-  access.locked = (bits & kLockedBit) != 0;
-  access.key_known = (bits & kKeyBit) != 0;
-  access.table = in.u32();
-  access.key_hash = in.u64();
-  access.incarnation = in.u32();
-  access.depth = in.u32();
-  access.read_wts = in.u64();
-  access.locked_wts = in.u64();
-  access.lease = in.u64();
-  access.reader_count = in.u32();
-  access.lease_locked = (bits & kLeaseBit) != 0;
+  const auto fields = in.layout<AccessFields>();
+  access.header.bits = fields.header;
+  access.key_hash = fields.key_hash;
+  access.read_wts = fields.read_wts;
+  access.locked_wts = fields.locked_wts;
+  access.lease = fields.lease;
+  access.table = fields.table;
+  access.incarnation = fields.incarnation;
+  access.depth = fields.depth;
+  access.reader_count = fields.reader_count;
+  access.gap = (fields.bits & kGapBit) != 0;
+  access.read = (fields.bits & kReadBit) != 0;
+  access.write = (fields.bits & kWriteBit) != 0;
+  access.locked = (fields.bits & kLockedBit) != 0;
+  access.key_known = (fields.bits & kKeyBit) != 0;
+  access.lease_locked = (fields.bits & kLeaseBit) != 0;
   return in.ok() && access.reader_count <= kReadersMax;
 }
 
 void write_held(MessageWriter& out, const Held& held) {
-  out.u64(held.header.bits);
-  out.u8(
-      static_cast<uint8_t>((held.locked ? kLockedBit : 0) | (held.lease_locked ? kLeaseBit : 0)));
-  out.u32(held.reader_count);
-  out.u64(held.lease);
+  const int bits = (held.locked ? kLockedBit : 0) | (held.lease_locked ? kLeaseBit : 0);
+  out.layout(
+      HeldFields{held.header.bits, held.lease, held.reader_count, static_cast<uint32_t>(bits)});
 }
 
 bool read_held(MessageReader& in, Held& held) {
-  held.header.bits = in.u64();
-  const uint8_t bits = in.u8();
-  held.locked = (bits & kLockedBit) != 0;
-  held.lease_locked = (bits & kLeaseBit) != 0;
-  held.reader_count = in.u32();
-  held.lease = in.u64();
+  const auto fields = in.layout<HeldFields>();
+  held.header.bits = fields.header;
+  held.locked = (fields.bits & kLockedBit) != 0;
+  held.lease_locked = (fields.bits & kLeaseBit) != 0;
+  held.reader_count = fields.reader_count;
+  held.lease = fields.lease;
   return in.ok() && held.reader_count <= kReadersMax;
 }
 
@@ -141,46 +156,48 @@ bool read_evicted(MessageReader& in, NodeId node, std::vector<GlobalAddress>& ev
 }
 
 void write_key_request(MessageWriter& out, const KeyWork& work) {
-  out.u32(work.table);
-  out.u64(work.hash);
-  out.u8(static_cast<uint8_t>(work.mode));
-  out.bytes(work.key);
+  const auto key_bytes = static_cast<uint32_t>(work.key.size());
+  out.layout(
+      KeyRequestFields{work.hash, work.table, static_cast<uint32_t>(work.mode), key_bytes, 0});
+  out.raw(work.key.data(), key_bytes);
 }
 
 bool read_key_request(MessageReader& in, KeyWork& work) {
-  work.table = in.u32();
-  work.hash = in.u64();
-  const uint8_t mode = in.u8();
-  work.key = in.bytes();  // stays in the request
-  if (!in.ok() || mode > static_cast<uint8_t>(KeyWork::Mode::kGapOnly)) return false;
-  work.mode = static_cast<KeyWork::Mode>(mode);
+  const auto fields = in.layout<KeyRequestFields>();
+  work.table = fields.table;
+  work.hash = fields.hash;
+  work.key = in.text(fields.key_bytes);  // stays in the request
+  if (!in.ok() || fields.mode > static_cast<uint32_t>(KeyWork::Mode::kGapOnly)) return false;
+  work.mode = static_cast<KeyWork::Mode>(fields.mode);
   return work.key.size() <= kKeyBytesMax;
 }
 
 void write_key_result(MessageWriter& out, const KeyWork& work) {
-  out.u8(static_cast<uint8_t>(work.result));
-  out.u16(static_cast<uint16_t>(work.reason));
-  write_access(out, work.access);
-  write_access(out, work.gap);
-  out.u32(work.flags);
-  out.u64(work.overflow);
   const bool found = work.result == KeyWork::Result::kFound;
-  out.u32(found ? static_cast<uint32_t>(work.record.size()) : 0);
-  out.bytes(found && work.overflow == 0 ? work.record : std::string_view());
+  const auto record_bytes = static_cast<uint32_t>(found ? work.record.size() : 0);
+  const bool access = !work.access.header.null(), gap = !work.gap.header.null();
+  const uint32_t copied_bytes = work.overflow == 0 ? record_bytes : 0;
+  out.layout(KeyResultFields{work.overflow, work.flags, record_bytes, copied_bytes,
+                             static_cast<uint16_t>(work.reason), static_cast<uint8_t>(work.result),
+                             static_cast<uint8_t>((access ? 1 : 0) | (gap ? 2 : 0))});
+  if (access) write_access(out, work.access);
+  if (gap) write_access(out, work.gap);
+  out.raw(work.record.data(), copied_bytes);
 }
 
 bool read_key_result(MessageReader& in, VerbArena& arena, KeyWork& work) {
   DCHECK(work.result == KeyWork::Result::kPending);
-  const uint8_t result = in.u8();
-  work.reason = static_cast<AbortReason>(in.u16());
-  if (!read_access(in, work.access) || !read_access(in, work.gap)) return false;
-  work.flags = in.u32();
-  work.overflow = in.u64();
-  const uint32_t bytes = in.u32();
-  if (!copy_bytes(in, arena, work.record)) return false;
-  if (work.overflow != 0) work.record = std::string_view(nullptr, bytes);
-  if (result > static_cast<uint8_t>(KeyWork::Result::kAborted)) return false;
-  work.result = static_cast<KeyWork::Result>(result);
+  const auto fields = in.layout<KeyResultFields>();
+  if ((fields.located & 1) != 0 && !read_access(in, work.access)) return false;
+  if ((fields.located & 2) != 0 && !read_access(in, work.gap)) return false;
+  work.reason = static_cast<AbortReason>(fields.reason);
+  work.flags = fields.flags;
+  work.overflow = fields.overflow;
+  const std::string_view record = in.text(fields.copied_bytes);
+  if (!in.ok() || !copy_bytes(record, arena, work.record)) return false;
+  if (work.overflow != 0) work.record = std::string_view(nullptr, fields.record_bytes);
+  if (fields.result > static_cast<uint8_t>(KeyWork::Result::kAborted)) return false;
+  work.result = static_cast<KeyWork::Result>(fields.result);
   return true;
 }
 
@@ -286,7 +303,8 @@ bool read_group_result(MessageReader& in, VerbArena& arena, GroupWork& work) {
     tuple.flags = in.u32();
     tuple.overflow = in.u64();
     const uint32_t bytes = in.u32();
-    if (!copy_bytes(in, arena, tuple.record)) return false;
+    const std::string_view record = in.bytes();
+    if (!in.ok() || !copy_bytes(record, arena, tuple.record)) return false;
     if ((tuple.flags & kFlagOverflow) != 0) tuple.record = std::string_view(nullptr, bytes);
     work.tuples.push_back(tuple);
   }

@@ -23,34 +23,6 @@ uint64_t filler(uint64_t record, uint64_t updates) {
   return Random(record * 0x2545F4914F6CDD1Dull ^ updates).next();
 }
 
-// The bytes of a record that was updated so often; `bytes` is its length.
-void write_record(uint64_t record, uint64_t updates, uint32_t bytes, char* out) {
-  const uint64_t word = filler(record, updates);
-  std::memcpy(out, &updates, 8);
-  uint32_t at = 8;
-  for (; at + 8 <= bytes; at += 8) std::memcpy(out + at, &word, 8);
-  std::memcpy(out + at, &word, bytes - at);
-}
-
-// Gives the count of a record that is there and whole.
-Status read_record(uint64_t record, const RowView& row, uint32_t bytes, uint64_t& updates) {
-  const auto wrong = [record](const char* what) {
-    return Status(Code::kCorrupt, "record " + std::to_string(record) + " " + what);
-  };
-  if (!row.found) return wrong("is missing");
-  if (row.row.size() != bytes) return wrong("has another length than it was given");
-  std::memcpy(&updates, row.row.data(), 8);
-  const uint64_t word = filler(record, updates);
-  uint64_t differing = 0, seen = 0;
-  uint32_t at = 8;
-  for (; at + 8 <= bytes; at += 8) {
-    std::memcpy(&seen, row.row.data() + at, 8);
-    differing |= seen ^ word;
-  }
-  const bool whole = differing == 0 && std::memcmp(row.row.data() + at, &word, bytes - at) == 0;
-  return whole ? Status() : wrong("is not whole");
-}
-
 constexpr std::array kSettings = {
     WorkloadSetting{"records", nullptr, "records", 1, 4'294'967'296, 100'000},
     WorkloadSetting{"operations", nullptr, "records that a transaction accesses", 1,
@@ -194,6 +166,32 @@ TxnInputs Ycsb::draw(Random& random) const {
 }
 
 // ---- The transaction
+
+void Ycsb::write_record(uint64_t record, uint64_t updates, uint32_t bytes, char* out) {
+  const uint64_t word = filler(record, updates);
+  std::memcpy(out, &updates, 8);
+  uint32_t at = 8;
+  for (; at + 8 <= bytes; at += 8) std::memcpy(out + at, &word, 8);
+  std::memcpy(out + at, &word, bytes - at);
+}
+
+Status Ycsb::read_record(uint64_t record, const RowView& row, uint32_t bytes, uint64_t& updates) {
+  const auto wrong = [record](const char* what) {
+    return Status(Code::kCorrupt, "record " + std::to_string(record) + " " + what);
+  };
+  if (!row.found) return wrong("is missing");
+  if (row.row.size() != bytes) return wrong("has another length than it was given");
+  std::memcpy(&updates, row.row.data(), 8);
+  const uint64_t word = filler(record, updates);
+  uint64_t differing = 0, seen = 0;
+  uint32_t at = 8;
+  for (; at + 8 <= bytes; at += 8) {
+    std::memcpy(&seen, row.row.data() + at, 8);
+    differing |= seen ^ word;
+  }
+  const bool whole = differing == 0 && std::memcmp(row.row.data() + at, &word, bytes - at) == 0;
+  return whole ? Status() : wrong("is not whole");
+}
 
 Status Ycsb::execute(Session& session, const TxnInputs& inputs, TxnEffect& effect) const {
   std::array<NumberKey, kYcsbOperationsMax> numbers;

@@ -50,6 +50,11 @@ class Ycsb : public Workload {
   Status check(Session& session, const TxnOptions& options, int64_t delta,
                std::string& violation) const override;
 
+  // Gives the count of a record that is there and whole; `bytes` is its length.
+  static Status read_record(uint64_t record, const RowView& row, uint32_t bytes, uint64_t& updates);
+  // The bytes of a record that was updated so often.
+  static void write_record(uint64_t record, uint64_t updates, uint32_t bytes, char* out);
+
   // A record number and whether it is updated, as an input has them.
   static constexpr uint64_t kWriteBit = 1ull << 63;
 

@@ -220,6 +220,8 @@ void bridge_wait(uint64_t us_max) {
   if (Attachment* at = attached()) no_throw([&] { at->pump->wait(us_max); });
 }
 
+uint64_t bridge_progress(void) { return attached() != nullptr ? attached()->pump->progress() : 0; }
+
 void bridge_cancel(void) {
   Attachment* at = attached();
   if (at == nullptr) return;

@@ -158,6 +158,7 @@ const BridgeError* bridge_error(void); /* of the last finished command or failed
 bool bridge_busy(void);
 bool bridge_resume(void);          /* true: no command is under way (any more) */
 void bridge_wait(uint64_t us_max); /* sleep; a signal or progress ends it */
+uint64_t bridge_progress(void);    /* grows while the command gets on */
 void bridge_cancel(void);          /* the command under way ends soon with kCancelled */
 
 /* ---- Transactions. */

@@ -22,7 +22,7 @@ extern "C" {
 namespace {
 
 constexpr uint64 kWaitUsMax = 10'000;
-constexpr int64 kUninterruptedUsMax = 30'000'000;
+constexpr int64 kStandstillUsMax = 30'000'000;
 constexpr int kNever = 0;
 
 bool database_dropped;
@@ -313,9 +313,15 @@ void rdmacc_enter_write(CommandId command) {
   bridge_set_command(command);
 }
 
+/* A commit of many rows takes its time; only one that does not get on is given up. */
 bool rdmacc_pump_uninterrupted(void) {
-  const int64 deadline_us = rdmacc_now_us() + kUninterruptedUsMax;
+  int64 deadline_us = rdmacc_now_us() + kStandstillUsMax;
+  uint64_t progress = bridge_progress();
   while (!bridge_resume()) {
+    if (const uint64_t now_at = bridge_progress(); now_at != progress) {
+      progress = now_at;
+      deadline_us = rdmacc_now_us() + kStandstillUsMax;
+    }
     if (rdmacc_now_us() > deadline_us) {
       const BridgeError error = {.code = rdmacc::Code::kUnavailable,
                                  .reason = "",

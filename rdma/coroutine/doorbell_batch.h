@@ -81,6 +81,11 @@ class DoorbellBatch {
     failed_ = false;
     return unreachable();
   }
+  // In place, what was added is done: its results may be looked at, and the round goes on.
+  Status settle() {
+    if (mapped_ != nullptr && !failed_) return Status();
+    return execute();
+  }
   // Rings without waiting. The local buffers must stay valid until the next execute() of any
   // batch to the same nodes has returned (chains to one node complete in order).
   void ring_unacknowledged();

@@ -42,8 +42,8 @@ struct Scheduler::Impl {
     }
   };
 
-  Impl(Endpoint& its_endpoint, size_t& its_ready, Options its_options)
-      : endpoint(its_endpoint), options(its_options), ready(its_ready) {}
+  Impl(Endpoint& its_endpoint, size_t& its_ready, uint64_t& its_progress, Options its_options)
+      : endpoint(its_endpoint), options(its_options), ready(its_ready), progress(its_progress) {}
 
   void make_ready(Coroutine* coroutine);
   Coroutine* take_ready();
@@ -62,7 +62,8 @@ struct Scheduler::Impl {
   std::vector<Coroutine*> idle;
   Coroutine* first_ready = nullptr;
   Coroutine* last_ready = nullptr;
-  size_t& ready;               // how many
+  size_t& ready;  // how many
+  uint64_t& progress;
   Coroutine* alone = nullptr;  // the only one that may run; nullptr: all may
   Coroutine* current = nullptr;
   std::vector<Timer> timers;  // heap
@@ -200,6 +201,7 @@ void Scheduler::Impl::on_completion_done(Completion* completion) {
   auto* coroutine = static_cast<Coroutine*>(completion->waiter);
   completion->waiter = nullptr;
   completion->on_done = nullptr;
+  if (!completion->failed) coroutine->owner->progress++;
   coroutine->owner->make_ready(coroutine);
 }
 
@@ -209,7 +211,7 @@ Scheduler::Scheduler(Endpoint& endpoint, Options options)
     : endpoint_(endpoint),
       port_(endpoint.port()),
       mapped_(endpoint.mapped()),
-      impl_(std::make_unique<Impl>(endpoint, ready_, options)) {
+      impl_(std::make_unique<Impl>(endpoint, ready_, progress_, options)) {
   CHECK((mapped_ != nullptr) == (port_ == Endpoint::Port::kMapped));
   CHECK(options.coroutines_max > 0 && options.stack_bytes >= 16 * 1024);
 }
@@ -317,6 +319,7 @@ bool Scheduler::in_coroutine() const { return impl_->current != nullptr; }
 
 void Scheduler::yield() {
   CHECK(in_coroutine());
+  progress_++;
   impl_->make_ready(impl_->current);
   impl_->suspend();
 }

@@ -44,6 +44,9 @@ class Scheduler {
   // Nothing is runnable now (coroutines may be suspended).
   bool quiet() const;
   size_t busy_coroutines() const;
+  // Grows whenever a coroutine goes on for another reason than a timer or a peer that failed: what
+  // does not grow for long waits for something that may never come.
+  uint64_t progress() const { return progress_; }
   // Steps and sleeps (after spinning for spin_us) until `done` says so.
   void run_until(const std::function<bool()>& done, uint32_t spin_us = 50);
 
@@ -84,6 +87,7 @@ class Scheduler {
   const Endpoint::Port port_;
   MappedMemory* const mapped_;
   size_t ready_ = 0;  // coroutines
+  uint64_t progress_ = 0;
   uint32_t rounds_ = 0;
   std::unique_ptr<Impl> impl_;
 };

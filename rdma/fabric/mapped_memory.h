@@ -42,6 +42,13 @@ class MappedMemory {
     return true;
   }
 
+  // Where the node's region is mapped; nullptr: it has none (yet).
+  std::byte* region(NodeId node) {
+    CHECK(node < bases_.size());
+    if (bases_[node] == nullptr) bases_[node] = map(node);
+    return bases_[node];
+  }
+
   // Of a few lines, for a read that is soon to come; the hardware follows a longer run itself.
   // Inlined by force: as a function of its own it has no effect that GCC 12 knows of, and every
   // call of it is dropped.

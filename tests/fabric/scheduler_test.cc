@@ -59,6 +59,14 @@ TEST_P(SchedulerOn, YieldLetsTheOthersRunInTurn) {
   EXPECT_EQ("abab", order);
 }
 
+TEST_P(SchedulerOn, ProgressIsWhatNoTimerMade) {
+  const uint64_t before = scheduler.progress();
+  cluster.run({{&worker, [&] { scheduler.sleep_for(100); }}});
+  EXPECT_EQ(before, scheduler.progress());
+  cluster.run({{&worker, [&] { scheduler.yield(); }}});
+  EXPECT_EQ(before + 1, scheduler.progress());
+}
+
 TEST_P(SchedulerOn, TimersFireInTheOrderOfTheirDeadlines) {
   std::string order;
   uint64_t late_by_us = 0;

@@ -1,7 +1,8 @@
 // rdmacc_mutants: runs of the campaign in this process, with one planted fault or with none.
 //
 //   rdmacc_mutants reach --seeds=N [--first=1] [--step=1] [--protocols=all]
-//       one line of JSON for each run, without a fault: which faults it came to, and how long it is
+//       one line of JSON for each run, without a fault: how often it came to which faults, and how
+//       long it is
 //   rdmacc_mutants run --fault=N --cpu-s=20  < lines "variant seed events_max"
 //       these runs in their order, as far as none fails and the time lasts; one line for each
 //
@@ -24,7 +25,7 @@
 namespace rdmacc {
 
 uint32_t planted::chosen = 0;
-std::array<uint8_t, planted::kFaultsMax> planted::reached{};
+std::array<uint64_t, planted::kFaultsMax> planted::reached{};
 
 namespace {
 
@@ -36,12 +37,24 @@ constexpr time_t kRunCpuSecondsMax = 8;
 // Of seven runs one loads rows beside splits, two have deaths when log entries are written, one of
 // them with long rows and the other with transactions that are decided from outside; two crowd
 // moments that are rare (directed.h), and the others are the campaign's.
+constexpr uint64_t kTurns = 7, kDirected = 2;
+
+// Of a seed whose turn it is.
+uint64_t directed_seed(uint64_t seed) {
+  return seed / kTurns * kDirected + seed % kTurns - (kTurns - kDirected);
+}
+
+// Runs of one kind crowd the same moments.
+std::string kind_of(uint64_t seed) {
+  const uint64_t turn = seed % kTurns;
+  return turn < kTurns - kDirected
+             ? "turn " + std::to_string(turn)
+             : "directed " + std::to_string(directed_seed(seed) % kDirectedKinds);
+}
+
 SimScenario scenario_of(const CampaignVariant& variant, uint64_t seed) {
-  constexpr uint64_t kTurns = 7, kDirected = 2;
   if (seed % kTurns == 0) return loads_scenario(variant, seed);
-  if (const uint64_t turn = seed % kTurns; turn >= kTurns - kDirected) {
-    return directed_scenario(variant, seed / kTurns * kDirected + turn - (kTurns - kDirected));
-  }
+  if (seed % kTurns >= kTurns - kDirected) return directed_scenario(variant, directed_seed(seed));
   SimScenario scenario = campaign_scenario(variant, seed);
   // What takes long is more frequent here than in the campaign.
   scenario.restarts_after = scenario.restarts_after || seed % 3 == 0;
@@ -80,22 +93,25 @@ void say(const Json& line) {
 }
 
 Json reached_faults() {
-  Json numbers = Json::array();
+  Json times = Json::object();
   for (uint32_t i = 1; i < planted::kFaultsMax; i++) {
-    if (planted::reached[i] != 0) numbers.push_back(i);
+    if (planted::reached[i] != 0) times[std::to_string(i)] = planted::reached[i];
   }
-  return numbers;
+  return times;
 }
 
 int reach(const std::vector<CampaignVariant>& variants, uint64_t first, uint64_t seeds,
-          uint64_t step) {
+          uint64_t step, uint64_t events_max) {
   for (uint64_t seed = first; seed <= seeds; seed += step) {
     for (const CampaignVariant& variant : variants) {
       planted::reached.fill(0);
       const double begin = cpu_seconds();
-      const SimResult result = run_scenario(0, scenario_of(variant, seed));
+      SimScenario scenario = scenario_of(variant, seed);
+      scenario.events_max = events_max;
+      const SimResult result = run_scenario(0, scenario);
       say({{"variant", variant.name()},
            {"seed", seed},
+           {"kind", kind_of(seed)},
            {"problem", result.problem},
            {"events", result.events},
            {"cpu_s", cpu_seconds() - begin},
@@ -124,7 +140,7 @@ int run(uint32_t fault, double cpu_s_max) {
 }
 
 int run_main(int argc, char** argv) {
-  uint64_t seeds = 100, first = 1, step = 1;
+  uint64_t seeds = 100, first = 1, step = 1, events_max = 15'000'000;
   uint32_t fault = 0;
   double cpu_s_max = 20;
   std::string protocols = "all";
@@ -133,6 +149,7 @@ int run_main(int argc, char** argv) {
   reach_command->add_option("--seeds", seeds, "the last of them");
   reach_command->add_option("--first", first, "the first of them");
   reach_command->add_option("--step", step, "every how manieth");
+  reach_command->add_option("--events-max", events_max, "of a run; a longer one is given up");
   reach_command->add_option("--protocols", protocols, "all, or a list");
   CLI::App* run_command = app.add_subcommand("run", "with one fault, until it is noticed");
   run_command->add_option("--fault", fault)->check(CLI::Range(0u, planted::kFaultsMax - 1));
@@ -142,7 +159,7 @@ int run_main(int argc, char** argv) {
   if (!run_command->parsed()) {
     Result<std::vector<CampaignVariant>> variants = parse_campaign_variants(protocols);
     if (!variants.ok() || step == 0) return 2;
-    return reach(*variants, first, seeds, step);
+    return reach(*variants, first, seeds, step, events_max);
   }
   return run(fault, cpu_s_max);
 }

@@ -208,6 +208,8 @@ std::string describe(const CampaignVariant& variant, const SimScenario& scenario
   if (scenario.tight) text += ", little memory";
   if (scenario.prepared) text += ", prepared";
   if (scenario.aimed) text += ", aimed";
+  say(scenario.cut_short, "installs cut short");
+  if (scenario.die_at_end) text += ", dead at the end";
   if (scenario.late) text += ", late";
   if (scenario.lazy) text += ", lazy";
   if (scenario.tall && scenario.load == SimScenario::Load::kIndexed) text += ", tall";

@@ -10,6 +10,7 @@
 
 #include "engine/protocols/registry.h"
 #include "tests/sim/campaign.h"
+#include "tests/sim/directed.h"
 #include "tests/sim/sim_farm.h"
 
 namespace rdmacc {
@@ -29,7 +30,9 @@ struct Flags {
   uint64_t seeds = kSeedsDefault, first = 1;
   size_t jobs = 1;
   std::string protocols = "all", json_file, history_file;
-  bool check_share = false, loads = false;
+  bool check_share = false, loads = false, directed = false;
+
+  bool all_draws() const { return !loads && !directed; }
 };
 
 // What the runs of one variant came to.
@@ -74,8 +77,9 @@ class Campaign {
   const CampaignVariant& variant(size_t index) const { return variants_[index % variants_.size()]; }
   SimScenario scenario(size_t index) const {
     const uint64_t seed = flags_.first + index / variants_.size();
-    return flags_.loads ? loads_scenario(variant(index), seed)
-                        : campaign_scenario(variant(index), seed);
+    return flags_.loads      ? loads_scenario(variant(index), seed)
+           : flags_.directed ? directed_scenario(variant(index), seed)
+                             : campaign_scenario(variant(index), seed);
   }
 
   void check_structure();
@@ -96,7 +100,7 @@ class Campaign {
 
 // What can happen has happened, when enough was run.
 void Campaign::check_structure() {
-  if (flags_.loads || flags_.seeds < kCheckSeeds ||
+  if (!flags_.all_draws() || flags_.seeds < kCheckSeeds ||
       variants_.size() < all_campaign_variants().size())
     return;
   const std::string zeros = structure_.zeros();
@@ -131,7 +135,9 @@ void Campaign::fail(const SimResult& result) {
   const std::string name = variant(result.index).name();
   const std::string command = "build/release/tests/rdmacc_campaign --protocols=" + name +
                               " --first=" + std::to_string(failed.seed) + " --seeds=1" +
-                              (flags_.loads ? " --loads" : "");
+                              (flags_.loads      ? " --loads"
+                               : flags_.directed ? " --directed"
+                                                 : "");
   std::printf("FAILED %s\n%s\nrepeat: %s\n", describe(variant(result.index), failed).c_str(),
               result.problem.c_str(), command.c_str());
   std::fflush(stdout);
@@ -220,7 +226,8 @@ int run_main(int argc, char** argv) {
       ->capture_default_str()
       ->check(CLI::Range(size_t{1}, size_t{256}));
   app.add_flag("--check-share", flags.check_share, "the fixed share of make check");
-  app.add_flag("--loads", flags.loads, "bulk loads beside splits alone");
+  auto* loads = app.add_flag("--loads", flags.loads, "bulk loads beside splits alone");
+  app.add_flag("--directed", flags.directed, "runs that crowd rare moments alone")->excludes(loads);
   app.add_option("--json", flags.json_file, "write a summary there");
   app.add_option("--history", flags.history_file, "keep the failed run's history there");
   CLI11_PARSE(app, argc, argv);

@@ -11,6 +11,11 @@ constexpr uint32_t kHotKeys = 5;
 constexpr uint64_t kEventsMax = 150'000'000;
 // All rows of a run in one transaction.
 constexpr uint32_t kRowsAtOnce = 1'500;
+constexpr uint32_t kFillersPercent = 15;
+constexpr uint32_t kCutShort = 12;
+// Longer than a commit is tried again for.
+constexpr uint64_t kAwayUsMin = 61'000'000, kAwayUsMax = 70'000'000;
+constexpr uint32_t kLeaseTransactions = 40;
 
 // Nodes die again and again under the requests of many transactions on few rows: what a lost
 // request has locked, allocated or installed is looked for, and done once more.
@@ -45,10 +50,34 @@ void die_after_long_records(SimScenario& scenario, Random& random) {
   scenario.coroutines = 1 + static_cast<uint32_t>(random.below(2));
 }
 
+// Coordinators die while nodes still serve their requests, of which each takes long.
+void die_under_requests(SimScenario& scenario, Random& random) {
+  scenario.load = SimScenario::Load::kDoor;
+  scenario.code = 0;  // all stages by RPC
+  scenario.late = true;
+  scenario.delays = SimDelays::draw(random);
+  scenario.kills = kDeadCoordinators;
+  scenario.coordinators = kDeadCoordinators + 2;
+  scenario.coroutines = 2;
+  scenario.transactions = 20;
+}
+
+// Requests for memory that are undone; what is left is what the nodes open again.
+void fill_memory(SimScenario& scenario, Random& random) {
+  scenario.load = SimScenario::Load::kDoor;
+  scenario.tight = !executes_procedures(scenario.protocol);
+  scenario.restarts_after = true;
+  scenario.coordinators = 3;
+  scenario.coroutines = 1 + static_cast<uint32_t>(random.below(3));
+  scenario.transactions = 20;
+}
+
 // Few rows, written all the time, and READs of one batch that are far apart: whether the bytes
 // belong to the stamps around them.
 void read_beside_writes(SimScenario& scenario, Random& random) {
-  scenario.load = random.percent(30) ? SimScenario::Load::kBank : SimScenario::Load::kMixed;
+  scenario.load = random.percent(30)   ? SimScenario::Load::kBank
+                  : random.percent(40) ? SimScenario::Load::kDoor
+                                       : SimScenario::Load::kMixed;
   if (random.percent(75)) scenario.code = stages_of(scenario.protocol);  // all one-sided
   scenario.keys = kHotKeys;
   scenario.coordinators = 4;
@@ -56,6 +85,47 @@ void read_beside_writes(SimScenario& scenario, Random& random) {
   scenario.transactions = 30;
   scenario.cpu_moves = random.percent(50);
   scenario.delays = random.percent(50) ? SimDelays::between_reads(random) : SimDelays::draw(random);
+}
+
+// Absences that were read before a split, and rows whose logical time is far behind the group's:
+// few of those that add a row add others beside it.
+void split_under_leases(SimScenario& scenario, Random& random) {
+  scenario.load = SimScenario::Load::kHeads;
+  scenario.fillers_percent = kFillersPercent;
+  scenario.coordinators = 4;
+  scenario.coroutines = 3;
+  scenario.transactions = kLeaseTransactions;
+  if (random.percent(30)) scenario.delays = SimDelays::draw(random);
+}
+
+// Nodes die when a part of what installs a row has arrived: it is installed once more.
+void cut_installs_short(SimScenario& scenario, Random& random) {
+  scenario.load = random.percent(80) ? SimScenario::Load::kDoor : SimScenario::Load::kMixed;
+  if (random.percent(70)) scenario.code = stages_of(scenario.protocol);  // all one-sided
+  scenario.keys = kHotKeys;
+  scenario.cut_short = kCutShort;
+  scenario.coordinators = 3;
+  scenario.coroutines = 2;
+  scenario.transactions = 20;
+  scenario.history = 1 + static_cast<uint32_t>(random.below(2));
+  if (random.percent(30)) scenario.kills = 2;
+}
+
+// A node stays away for longer than any transaction waits for it; what its coordinators leave is
+// resolved when they die.
+void lose_a_node_for_long(SimScenario& scenario, Random& random) {
+  scenario.load = random.percent(60)   ? SimScenario::Load::kHeads
+                  : random.percent(50) ? SimScenario::Load::kBank
+                                       : SimScenario::Load::kMixed;
+  scenario.prepared = !executes_procedures(scenario.protocol) && random.percent(70);
+  scenario.aimed = random.percent(85);
+  scenario.node_restarts = 2;
+  scenario.away_us_min = kAwayUsMin;
+  scenario.away_us_max = kAwayUsMax;
+  scenario.die_at_end = true;
+  scenario.coordinators = 3;
+  scenario.coroutines = 2;
+  scenario.transactions = 15;
 }
 
 // One transaction loads everything, beside another that does so; nothing is written afterwards.
@@ -81,9 +151,13 @@ SimScenario directed_scenario(const CampaignVariant& variant, uint64_t seed) {
   Random random(seed ^ 0xD1'2EC7);
   switch (seed % kDirectedKinds) {
     case 0:
-    case 3:
-    case 6:
       lose_nodes(scenario, random);
+      break;
+    case 3:
+      fill_memory(scenario, random);
+      break;
+    case 8:
+      die_under_requests(scenario, random);
       break;
     case 1:
       lose_nodes_in_doubt(scenario, random);
@@ -93,6 +167,19 @@ SimScenario directed_scenario(const CampaignVariant& variant, uint64_t seed) {
       break;
     case 4:
       load_at_once(scenario);
+      break;
+    case 6:
+    case 9:
+    case 12:
+    case 13:
+      split_under_leases(scenario, random);
+      break;
+    case 7:
+    case 11:
+      cut_installs_short(scenario, random);
+      break;
+    case 10:
+      lose_a_node_for_long(scenario, random);
       break;
     default:
       read_beside_writes(scenario, random);

@@ -10,7 +10,6 @@ namespace {
 constexpr uint32_t kTableNumber = 67;
 constexpr uint32_t kRecordSize = 48;
 constexpr uint32_t kLookPercent = 45, kScanPercent = 8;
-constexpr uint64_t kPauseUsMax = 400;
 constexpr uint64_t kRowsLookedFor = 4;
 constexpr uint64_t kNumberBits = 40;
 
@@ -66,7 +65,8 @@ Status Heads::add(Session& session, uint64_t head, uint64_t drawn) const {
   if (added.code() == Code::kDuplicateKey) return session.abort_on_conflict();
   RDMACC_RETURN_IF_ERROR(added);
   const uint64_t first = random.next() >> (64 - kNumberBits);
-  for (uint64_t i = random.below(options_.fillers_max + 1); i > 0; --i) {
+  const uint64_t fillers = random.below(options_.fillers_max + 1);
+  for (uint64_t i = random.percent(options_.fillers_percent) ? fillers : 0; i > 0; --i) {
     const std::string filler = keys_.key(table(0), 'f', first + i);
     RDMACC_RETURN_IF_ERROR(session.insert_unchecked(table(0), filler, "0"));
   }
@@ -81,7 +81,7 @@ Status Heads::look(Session& session, uint64_t head, uint64_t drawn, std::string&
   RDMACC_RETURN_IF_ERROR(session.unvalidated_read(table(0), head_key(head), hint));
   const uint64_t first = hint.found ? number_in(hint.row) : 1;
   uint64_t counted = 0;
-  const bool head_first = random.percent(40);
+  const bool head_first = random.percent(options_.head_first_percent);
   if (head_first) RDMACC_RETURN_IF_ERROR(count(session, head, counted));
   std::vector<std::string> keys;
   for (uint64_t i = 0; i < kRowsLookedFor; ++i) keys.push_back(row_key(head, first + i));
@@ -94,7 +94,7 @@ Status Heads::look(Session& session, uint64_t head, uint64_t drawn, std::string&
       RDMACC_RETURN_IF_ERROR(session.get(table(0), keys[i], views[i]));
     }
   }
-  session.scheduler().sleep_for(random.below(kPauseUsMax));
+  session.scheduler().sleep_for(random.below(options_.pause_us_max));
   if (!head_first) RDMACC_RETURN_IF_ERROR(count(session, head, counted));
   const bool checked = random.percent(40);
   if (checked) RDMACC_RETURN_IF_ERROR(session.check_reads());

@@ -6,8 +6,11 @@ namespace rdmacc {
 
 struct HeadsOptions {
   uint32_t heads = 4;
-  uint32_t hot_groups = 2;    // of a node's first 16 that all rows fall into
-  uint32_t fillers_max = 12;  // rows that a transaction adds for the sake of splits
+  uint32_t hot_groups = 2;           // of a node's first 16 that all rows fall into
+  uint32_t fillers_max = 12;         // rows that a transaction adds for the sake of splits
+  uint32_t fillers_percent = 100;    // of the transactions that add
+  uint64_t pause_us_max = 400;       // of a look, between the rows and their head
+  uint32_t head_first_percent = 40;  // of the looks: the head, and then the rows
   uint32_t history = kDefaultHistory;
 };
 

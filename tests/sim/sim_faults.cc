@@ -8,8 +8,6 @@ namespace rdmacc {
 namespace {
 
 constexpr uint64_t kFaultWindowEvents = 12'000;  // a run without faults takes about so many
-constexpr uint64_t kDownNsMax = 5'000'000;
-
 }  // namespace
 
 void SimRun::start_surroundings() {
@@ -68,7 +66,21 @@ void SimRun::inject_due_faults(uint64_t event) {
       inject({Fault::kKillCoordinator, event, c});
     }
   }
+  if (scenario_.die_at_end) end_coordinators(event);
   start_due_nodes();
+}
+
+// Not at once: for some seconds they live beside what the nodes have found when they came back.
+void SimRun::end_coordinators(uint64_t event) {
+  const bool down = std::any_of(nodes_.begin(), nodes_.end(),
+                                [](const auto& threads) { return threads.empty(); });
+  const bool running = std::any_of(clients_.begin(), clients_.end(), [](const auto& client) {
+    return client->coordinator != nullptr && client->running > 0;
+  });
+  const uint64_t now_ns = fabric_->now_ns();
+  if (down || running) end_at_ns_ = now_ns + linger_ns_;
+  if (now_ns < end_at_ns_) return;
+  for (uint32_t c = 0; c < clients_.size(); ++c) inject({Fault::kKillCoordinator, event, c});
 }
 
 void SimRun::inject(const Fault& fault) {
@@ -76,13 +88,15 @@ void SimRun::inject(const Fault& fault) {
     std::unique_ptr<Coordinator> dead = std::move(clients_[fault.target]->coordinator);
     if (dead == nullptr) return;
     fabric_->kill(dead->worker().id());
+    ++killed_;
     close_coordinator(std::move(dead));
     return;
   }
   const auto node = static_cast<NodeId>(fault.target);
   if (nodes_[node].empty()) return;
   close_node(node, /*kill=*/true);
-  back_at_ns_[node] = fabric_->now_ns() + random_.below(kDownNsMax);
+  const uint64_t away_ns = random_.below((scenario_.away_us_max - scenario_.away_us_min) * 1'000);
+  back_at_ns_[node] = fabric_->now_ns() + scenario_.away_us_min * 1'000 + away_ns;
 }
 
 void SimRun::start_due_nodes() {

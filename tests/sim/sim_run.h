@@ -49,12 +49,17 @@ struct SimScenario {
   bool tight = false;          // kDoor: so little memory that it is full now and then
   uint32_t strikes = 0;        // nodes that die while their index changes (strikes.h)
   bool aimed = false;          // kills and node_restarts come when a log entry was written
+  uint32_t cut_short = 0;      // nodes that die while a row is installed
+  uint64_t away_us_min = 0;
+  uint64_t away_us_max = 5'000;  // how long a dead node stays away
+  bool die_at_end = false;       // coordinators end by dying: what they have left is resolved
   // What follows on a run that was sound (second_life.cc): its nodes are started again, its tables
   // are dropped and made again; then transactions go on, and all is checked once more.
   bool restarts_after = false, drops_after = false;
   uint32_t lone_transactions = 0;  // at the very end (lone_session.h)
   uint32_t deep_rows = 0;          // of each of kLoads' transactions (hot_keys.h)
   uint32_t rows_at_once = 0;       // of each of kLoads' transactions; 0: drawn
+  uint32_t fillers_percent = 100;  // of kHeads' transactions that add: those that add many rows
   bool long_rows = false;          // kDoor: a few that take more than a page
   bool tall = false;               // kIndexed: indexes of three levels
   bool lazy = false;               // kDoor: long pauses, in which tombstones are due
@@ -129,16 +134,21 @@ class SimRun {
   bool ends_properly(const Status& status, const TxnInputs& inputs, Scheduler& scheduler) const;
   void run_transactions(Client& client, uint64_t seed);
   bool clients_ended() const;
+  uint32_t resolved_so_far() const;
   bool run_until_clients_ended();
   std::string describe_hang() const;
   void plan_faults();
   void inject_due_faults(uint64_t event);
   void inject(const Fault& fault);
   void start_due_nodes();
-  bool loses_nodes() const { return scenario_.node_restarts + scenario_.strikes > 0; }
+  void end_coordinators(uint64_t event);
+  bool loses_nodes() const {
+    return scenario_.node_restarts + scenario_.strikes + scenario_.cut_short > 0;
+  }
+  bool loses_coordinators() const { return scenario_.kills > 0 || scenario_.die_at_end; }
   // Does nothing excuse a unit of memory, or a row's count, that is lost?
   bool loses_nothing() const {
-    return !loses_nodes() && scenario_.kills == 0 && door_ == nullptr &&
+    return !loses_nodes() && !loses_coordinators() && door_ == nullptr &&
            scenario_.loss_percent == 0;
   }
 
@@ -182,8 +192,9 @@ class SimRun {
   std::vector<std::unique_ptr<Client>> clients_;
   std::unique_ptr<Coordinator> keeper_;  // loads and checks
   OutsideDecider decider_;
-  std::vector<Fault> faults_;         // by event
-  std::vector<uint64_t> back_at_ns_;  // when a dead node comes back, by node
+  std::vector<Fault> faults_;               // by event
+  std::vector<uint64_t> back_at_ns_;        // when a dead node comes back, by node
+  uint64_t linger_ns_ = 0, end_at_ns_ = 0;  // of coordinators that die at the end
   // What the nodes of a deterministic protocol have executed, by ctts.
   struct Ordered {
     uint64_t stamp = 0;
@@ -193,7 +204,7 @@ class SimRun {
   uint32_t transactions_ = 0;  // of each coroutine
   int64_t delta_ = 0;
   uint64_t committed_ = 0;
-  uint32_t resolved_ = 0;
+  uint32_t resolved_ = 0, killed_ = 0;
   uint64_t real_time_violations_ = 0;
   uint64_t reader_count_sweeps_ = 0;
   std::map<uint32_t, uint32_t> attempts_max_;

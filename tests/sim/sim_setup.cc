@@ -16,7 +16,12 @@ namespace {
 constexpr uint64_t kVersionsKeptUs = 100;
 constexpr uint64_t kDoorMaintainUs = 200;
 constexpr uint32_t kLateNsMax = 4'000'000;
+// A node looks every second at what it has found when it came back.
+constexpr uint64_t kLingerNsMin = 4'000'000'000;
+// While a node is away for minutes the others poll less often, or a run would do nothing else.
+constexpr uint64_t kAwayUsLong = 1'000'000, kPollUsOfLong = 20'000;
 constexpr uint32_t kTallRecords = 200, kTallFillerBytes = 200;
+constexpr uint32_t kFillersOfBurst = 40, kLongLookUs = 1'000;
 constexpr uint32_t kLargeRunsPercent = 40, kLargePercent = 3;
 
 SimOptions fabric_options(const SimScenario& scenario) {
@@ -50,8 +55,8 @@ SimRun::SimRun(const SimScenario& scenario)
     node_options_.maintain_every_us = kDoorMaintainUs;
     node_options_.structure = &ledger_;
   }
-  if (scenario.strikes > 0 || scenario.aimed) {
-    Strikes::Counts counts{.in_changes = scenario.strikes};
+  if (scenario.strikes + scenario.cut_short > 0 || scenario.aimed) {
+    Strikes::Counts counts{.in_changes = scenario.strikes, .nodes_in_rows = scenario.cut_short};
     if (scenario.aimed) {
       counts.coordinators_logged = scenario.kills;
       counts.nodes_logged = scenario.node_restarts;
@@ -63,6 +68,9 @@ SimRun::SimRun(const SimScenario& scenario)
   node_options_.drain_us_max = 5'000;
   // Half of the runs take old versions away as soon as they may.
   if (scenario.seed % 2 == 0) node_options_.keep_versions_us = kVersionsKeptUs;
+  if (scenario.away_us_max > kAwayUsLong) {
+    node_options_.resolve_every_us = node_options_.maintain_every_us = kPollUsOfLong;
+  }
   node_options_.order.observer = [this](const OrderedAt& at, const OrderedOutcome& outcome,
                                         bool effective) {
     // One that only asks whether what it has read belongs together may come before its commit.
@@ -83,6 +91,7 @@ SimRun::SimRun(const SimScenario& scenario)
   if (scenario.prepare) scenario.prepare(*fabric_);
   nodes_.resize(topology_.nodes);
   back_at_ns_.resize(topology_.nodes);
+  if (scenario.die_at_end) linger_ns_ = kLingerNsMin + random_.below(kLingerNsMin);
   workload_ = make_workload();
   procedures_.add(procedure_number_of(*workload_), procedure_of(*workload_));
   node_options_.order.procedures = &procedures_;
@@ -103,7 +112,7 @@ std::unique_ptr<Workload> SimRun::make_workload() {
       options.accounts = 8;
       options.hot_accounts = 2;
       options.hot_access_percent = 30;
-      options.transfers_only = scenario_.kills > 0 || loses_nodes();
+      options.transfers_only = loses_coordinators() || loses_nodes();
       return std::make_unique<Smallbank>(options);
     }
     case SimScenario::Load::kPredicate: {
@@ -138,6 +147,15 @@ std::unique_ptr<Workload> SimRun::make_workload() {
       options.heads = 1 + static_cast<uint32_t>(random_.below(5));
       options.hot_groups = 1 + static_cast<uint32_t>(random_.below(3));
       options.fillers_max = 4 + static_cast<uint32_t>(random_.below(30));
+      // Rows of few heads in one group, and looks in which it is split and a row is added.
+      if (scenario_.fillers_percent < 100) {
+        options.heads = 2 + static_cast<uint32_t>(random_.below(2));
+        options.hot_groups = 1;
+        options.fillers_max = kFillersOfBurst;
+        options.fillers_percent = scenario_.fillers_percent;
+        options.pause_us_max = kLongLookUs;
+        options.head_first_percent = 0;
+      }
       return std::make_unique<Heads>(options);
     }
     case SimScenario::Load::kDoor: {

@@ -3,7 +3,10 @@
 namespace rdmacc {
 namespace {
 
-constexpr uint32_t kStrikePercent = 15, kStrikeLogPercent = 8;
+constexpr uint32_t kStrikePercent = 15, kStrikeLogPercent = 8, kStrikeInstallPercent = 8;
+constexpr uint32_t kStrikeReadPercent = 3, kReadBytesShort = 64;
+// An install writes a row and its stamp, and unlocks it.
+constexpr int64_t kInstallWritesMin = 3;
 // A split takes some forty events of its own, among those of all others.
 constexpr uint64_t kEventsMax = 400;
 
@@ -33,14 +36,15 @@ Strikes::Strikes(uint64_t seed, const Counts& counts, const Topology& topology,
 }
 
 void Strikes::watch(SimFabric& fabric) {
-  fabric.set_rewriter(
-      [this](WorkerId, NodeId node, std::vector<Verb>& verbs) { may_strike_log(node, verbs); });
+  fabric.set_rewriter([this](WorkerId, NodeId node, std::vector<Verb>& verbs) {
+    may_strike_log(node, verbs);
+    may_strike_row(node, verbs);
+  });
 }
 
-// A short change is soon over: half of the strikes come at once.
-void Strikes::strike(const Struck& struck) {
+void Strikes::strike(const Struck& struck, uint64_t events_max) {
   struck_ = struck;
-  events_to_go_ = random_.below(random_.percent(50) ? kEventsMax / 10 : kEventsMax);
+  events_to_go_ = random_.below(events_max);
 }
 
 void Strikes::may_strike(NodeId node, StructureChange change) {
@@ -48,7 +52,8 @@ void Strikes::may_strike(NodeId node, StructureChange change) {
                      change == StructureChange::kUnlink || change == StructureChange::kDrop;
   if (left_.in_changes == 0 || struck_ || !lasts || !random_.percent(kStrikePercent)) return;
   --left_.in_changes;
-  strike({.node = node});
+  // A short change is soon over: half of the strikes come at once.
+  strike({.node = node}, random_.percent(50) ? kEventsMax / 10 : kEventsMax);
 }
 
 // Where an entry is written says whose it is, whichever process writes it.
@@ -63,8 +68,27 @@ void Strikes::may_strike_log(NodeId node, const std::vector<Verb>& verbs) {
         left_.nodes_logged == 0 || (left_.coordinators_logged > 0 && random_.percent(50));
     --(coordinator ? left_.coordinators_logged : left_.nodes_logged);
     const uint64_t ring = (verb.remote_offset - layout_.log_rings) / (64 + kLogRingBytes);
-    return strike({coordinator, static_cast<WorkerId>(ring), node});
+    return strike({coordinator, static_cast<WorkerId>(ring), node},
+                  random_.percent(50) ? kEventsMax / 10 : kEventsMax);
   }
+}
+
+// So soon that some of the verbs have arrived and others have not.
+void Strikes::may_strike_row(NodeId node, const std::vector<Verb>& verbs) {
+  if (left_.nodes_in_rows == 0 || struck_) return;
+  int64_t writes = 0;
+  bool reads_long = false;
+  for (const Verb& verb : verbs) {
+    if (verb.remote_offset < layout_.pages) continue;
+    writes += verb.opcode == Opcode::kWrite ? 1 : 0;
+    reads_long = reads_long || (verb.opcode == Opcode::kRead && verb.bytes > kReadBytesShort);
+  }
+  const bool drawn = writes >= kInstallWritesMin ? random_.percent(kStrikeInstallPercent)
+                     : reads_long                ? random_.percent(kStrikeReadPercent)
+                                                 : false;
+  if (!drawn) return;
+  --left_.nodes_in_rows;
+  strike({.node = node}, 2 * verbs.size());
 }
 
 std::optional<Strikes::Struck> Strikes::due() {

@@ -12,12 +12,14 @@ namespace rdmacc {
 
 // Lets processes die where it matters, since a death at any event of a run hardly ever does: a node
 // while it changes an index, which it has to repair when it is opened again; a coordinator, or a
-// node, soon after a log entry was written, when a transaction is committed and not yet installed.
+// node, soon after a log entry was written, when a transaction is committed and not yet installed;
+// a node in the middle of the WRITEs that install a row, or of the READ of a long one.
 class Strikes {
  public:
   struct Counts {
     uint32_t in_changes = 0;  // nodes
     uint32_t coordinators_logged = 0, nodes_logged = 0;
+    uint32_t nodes_in_rows = 0;
   };
   struct Struck {
     bool coordinator = false;
@@ -27,7 +29,7 @@ class Strikes {
 
   // What nodes tell of changes is passed on to `next`.
   Strikes(uint64_t seed, const Counts& counts, const Topology& topology, StructureObserver* next);
-  // From now on it sees what is written into the logs.
+  // From now on it sees what is written into the logs and into rows.
   void watch(SimFabric& fabric);
 
   // What the node is to tell of its index.
@@ -41,7 +43,8 @@ class Strikes {
   class Observer;
   void may_strike(NodeId node, StructureChange change);
   void may_strike_log(NodeId node, const std::vector<Verb>& verbs);
-  void strike(const Struck& struck);
+  void may_strike_row(NodeId node, const std::vector<Verb>& verbs);
+  void strike(const Struck& struck, uint64_t events_max);
 
   Random random_;
   Counts left_;

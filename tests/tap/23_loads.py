@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Tables that were loaded in one transaction, by COPY and by INSERT ... SELECT: every row is found
-by its key, in a bounded number of round trips, with nothing written afterwards. LONG_LOADS=1: a million rows by both."""
+by its key, in a bounded number of round trips, with nothing written afterwards, and one
+transaction deletes all of them. LONG_LOADS=1: a million rows by both."""
 
 import json
 import os
@@ -42,6 +43,8 @@ def loaded(box, rows, load):
     box.psql(f"CREATE TABLE {table} (id int PRIMARY KEY, value int) USING rdmacc")
     load(table)
     look_ups_are_short(box, table, rows)
+    equal(box.psql(f"WITH gone AS (DELETE FROM {table} RETURNING id) SELECT count(*) FROM gone;"
+                   f" SELECT count(*) FROM {table}"), f"{rows}\n0", "rows that were deleted, left")
     box.psql(f"DROP TABLE {table}")
 
 

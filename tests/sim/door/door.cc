@@ -110,7 +110,8 @@ bool Door::declare(const TxnInputs& inputs, KeyDeclaration& keys) const {
   const DoorTransaction::Surroundings around{
       options_, keys_, {table(kFirst), table(kSecond)}, kNoTable, nullptr};
   DoorTransaction transaction(session, around, inputs);
-  if (!transaction.run().ok()) return false;
+  const Status run = transaction.run();
+  CHECK(run.ok());
   for (const KeyState& state : nothing.keys().all()) {
     const bool writes = transaction.written().contains({state.table, std::string(state.key)});
     keys.add(state.table, state.key, writes ? KeyUse::kWrite : KeyUse::kRead);

@@ -1,5 +1,7 @@
 #include "tests/sim/second_life/lone_session.h"
 
+#include "engine/log/log_entry.h"
+#include "engine/log/log_record.h"
 #include "engine/protocols/registry.h"
 #include "engine/storage/hash_index.h"
 #include "engine/workloads/workload.h"
@@ -15,6 +17,8 @@ constexpr uint64_t kOperationsMax = 20;
 constexpr uint64_t kShortBytesMax = 100, kLongBytesMax = 900;
 constexpr uint64_t kSystemId = 0x10'7E;
 constexpr const char* kFresh = "fresh";  // keys that are inserted without a look
+constexpr size_t kWholeSegments = 3;
+static_assert(kWholeSegments * kLogSegmentBytes > kInlinePayloadMax);
 
 }  // namespace
 
@@ -45,6 +49,9 @@ Status LoneSession::run(uint32_t transactions, std::string& violation) {
   if (violation_.empty()) RDMACC_RETURN_IF_ERROR(compare_all());
   if (violation_.empty()) RDMACC_RETURN_IF_ERROR(look_at_locks({}, false));
   if (violation_.empty()) RDMACC_RETURN_IF_ERROR(look_at_tables());
+  if (violation_.empty() && !in_order_) {
+    RDMACC_RETURN_IF_ERROR(retry_aborted(session_.scheduler(), [this] { return fill_segments(); }));
+  }
   violation = violation_;
   return Status();
 }
@@ -66,6 +73,7 @@ Status LoneSession::learn() {
     if (i++ % step == 0) keys_.push_back(key);
   }
   for (size_t n = 0; n < kNewKeys; ++n) keys_.push_back("lone" + std::to_string(n));
+  keys_.push_back("lone" + std::string(kLongBytesMax, 'g'));  // takes a block of its own
   add_twins();
   return Status();
 }
@@ -294,6 +302,29 @@ Status LoneSession::look_at_tables() {
   if (!size.ok()) return size.status();
   expect(size->rows >= rows_.size() && size->bytes > 0, "the table's size");
   return session_.drop_table(made->id);
+}
+
+// A row whose log record takes a whole number of segments.
+Status LoneSession::fill_segments() {
+  const std::string key = "segments";
+  RowView view;
+  RDMACC_RETURN_IF_ERROR(session_.begin(txn_));
+  RDMACC_RETURN_IF_ERROR(abort_unless_ok(session_, session_.get(table_, key, view)));
+  if (!view.found) {
+    RDMACC_RETURN_IF_ERROR(abort_unless_ok(session_, session_.insert(table_, key, "")));
+  }
+  RDMACC_RETURN_IF_ERROR(abort_unless_ok(session_, session_.commit()));
+  LogRecord update;
+  update.writes.resize(1);
+  const size_t others = encoded_bytes(update) + sizeof(uint32_t) + key.size();
+  const std::string row(kWholeSegments * kLogSegmentBytes - others, 's');
+  RDMACC_RETURN_IF_ERROR(session_.begin(txn_));
+  RDMACC_RETURN_IF_ERROR(abort_unless_ok(session_, session_.put(table_, key, row)));
+  RDMACC_RETURN_IF_ERROR(abort_unless_ok(session_, session_.commit()));
+  RDMACC_RETURN_IF_ERROR(session_.begin(txn_));
+  RDMACC_RETURN_IF_ERROR(abort_unless_ok(session_, session_.get(table_, key, view)));
+  expect(view.found && view.row == row, "a row of whole log segments");
+  return abort_unless_ok(session_, session_.commit());
 }
 
 Status LoneSession::compare_all() {

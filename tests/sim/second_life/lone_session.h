@@ -32,6 +32,7 @@ class LoneSession {
   Status learn();
   void add_twins();
   Status look_at_tables();
+  Status fill_segments();
   Status attempt();
   Status operate();
   Status read(const std::string& key);

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <set>
 
 #include "engine/storage/overflow.h"
@@ -85,6 +86,39 @@ TEST(Reopen, FindsWhatWasThereAndKeepsIdsAndRows) {
     TestIndex index(c, cluster.topology(), table);
     for (uint64_t key = 0; key < 700; ++key) ASSERT_EQ(index.find(key)->null(), key < 100);
   });
+}
+
+// Its writer lives on, and has nothing to do with it any more.
+TEST(Reopen, FreesATombstoneThatWasBeingUnlinked) {
+  StorageCluster cluster({.nodes = 1});
+  const TableMeta table = make_table(cluster);
+  GlobalAddress slot;
+  cluster.run([&](Coordinator& c) {
+    TestIndex index(c, cluster.topology(), table);
+    for (uint64_t key = 0; key < 20; ++key) ASSERT_TRUE(index.insert(key).ok());
+    slot = index.find(7).value();
+  });
+  cluster.settle();
+  const NodeStatistics before = cluster.storage(0).statistics();
+  cluster.kill_node(0);
+  std::byte* region = cluster.region(0);
+  Header header;
+  std::memcpy(&header, region + slot.offset(), sizeof(header));
+  header.flags |= kFlagDeleted;
+  std::memcpy(region + slot.offset(), &header, sizeof(header));
+  const uint64_t entry = make_entry(header.key_hash, slot.offset());
+  uint32_t entries = 0;
+  for (uint64_t at = cluster.layout().pages; at < cluster.layout().region_bytes; at += 8) {
+    if (std::memcmp(region + at, &entry, sizeof(entry)) != 0) continue;
+    std::memset(region + at, 0, sizeof(entry));
+    ++entries;
+  }
+  ASSERT_EQ(entries, 1u);
+  cluster.start_node(0);
+  cluster.settle();
+  const NodeStatistics after = cluster.storage(0).statistics();
+  EXPECT_EQ(after.rows, before.rows - 1);
+  EXPECT_EQ(after.used_bytes, before.used_bytes - slot_bytes(TestIndex::kRecordSize, 0));
 }
 
 TEST(Reopen, AtAnyEventOfInsertsAndSplitsLosesNothing) {

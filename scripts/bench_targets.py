@@ -1,0 +1,57 @@
+"""The engine against what it is meant to reach: ratios to a transaction that is written by hand for
+the same memory (rdmacc_bench limits), and of the engine's own ways to each other. Rounds are
+interleaved, so that a slow moment of the machine meets all of them."""
+
+import json
+import os
+import subprocess
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+BENCH = os.path.join(ROOT, "build/release/bin/rdmacc_bench")
+ROUNDS = 3
+SECONDS = 2
+
+YCSB = ["ycsb", "--nodes=1", "--records=1000000", "-j", "1"]
+SMALLBANK = ["smallbank", "--nodes=1", "--protocol=nowait", "-j", "1", "-c", "1"]
+RUNS = {"by hand": ["limits"]}
+for protocol in ("nowait", "waitdie", "woundwait", "occ", "mvcc", "sundial"):
+    RUNS[protocol] = YCSB + [f"--protocol={protocol}", "-c", "1"]
+for coroutines in (1, 16):
+    RUNS[f"one read at a time, {coroutines} coroutines"] = \
+        YCSB + ["--protocol=nowait", "--reads-per-batch=1", "-c", str(coroutines)]
+for stages in ("one_sided", "rpc"):
+    RUNS[f"SmallBank, {stages}"] = SMALLBANK + [f"--stages={stages}"]
+
+# What over what, and what the ratio is meant to be at least.
+TARGETS = [("nowait", "by hand", 0.7), ("waitdie", "by hand", 0.55), ("woundwait", "by hand", 0.55),
+           ("occ", "by hand", 0.55), ("mvcc", "by hand", 0.45), ("sundial", "by hand", 0.45),
+           ("one read at a time, 16 coroutines", "one read at a time, 1 coroutines", 1.8),
+           ("SmallBank, rpc", "SmallBank, one_sided", 0.5)]
+
+
+def per_second(words):
+    more = [] if words == ["limits"] else ["-T", str(SECONDS), "--check=workload"]
+    done = subprocess.run([BENCH, *words, *more, "--format=json"], stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL, timeout=300, check=True)
+    result = json.loads(done.stdout)
+    return result.get("committed_per_second") or result["handwritten_transactions_per_second"]
+
+
+def print_targets():
+    seen = {name: [] for name in RUNS}
+    for turn in range(ROUNDS):
+        for number, (name, words) in enumerate(RUNS.items()):
+            print(f"\rtargets, round {turn + 1} of {ROUNDS}, run {number + 1} of {len(RUNS)} ", end="",
+                  file=sys.stderr, flush=True)
+            seen[name].append(per_second(words))
+    print(file=sys.stderr)
+    median = {name: sorted(rates)[len(rates) // 2] for name, rates in seen.items()}
+    print(f"\nYCSB, uniform, 1 M rows, batch reads, and SmallBank; one thread, one coroutine unless said;"
+          f" medians of {ROUNDS} runs of {SECONDS} s")
+    print(f"{'what':<36}{'a second':>10}   {'over':<36}{'ratio':>6}{'wanted':>8}")
+    for name, over, wanted in TARGETS:
+        ratio = median[name] / median[over]
+        print(f"{name:<36}{median[name]:>10,.0f}   {over:<36}{ratio:>6.2f}{wanted:>8}"
+              f"   {'pass' if ratio >= wanted else 'short'}")
+    print(f"by hand: {median['by hand']:,.0f} a second")
