@@ -10,11 +10,11 @@ namespace rdmacc {
 
 struct InstallOptions {
   std::span<const Effect> effects;  // of the record's protocol
-  // Only headers that still hold the record's lock_ctts are touched, so that doing it again (after
-  // a node's restart, or for a coordinator that died) does nothing twice.
+  // Only headers that the record's transaction still holds are touched, so that doing it again
+  // (after a node's restart, or for a coordinator that died) does nothing twice.
   bool guarded = false;
-  // Overflow blocks of old versions that had to make room are appended: nothing refers to them
-  // any more. May be nullptr: they are found at the node's next start.
+  // Overflow blocks of versions that had to make room, or got none, are appended: nothing refers to
+  // them any more. May be nullptr: they are found at the node's next start.
   std::vector<GlobalAddress>* evicted = nullptr;
   // Registered memory of the caller's, used for a few writes; nullptr: some of its own is used.
   VerbArena* arena = nullptr;
