@@ -90,6 +90,10 @@ void NodeThread::maintain() {
   sequencer_->pause();
   const bool got_on = storage_->maintain();
   sequencer_->resume();
+  if (storage_->out_of_eras() && !told_out_of_eras_) {
+    told_out_of_eras_ = true;
+    log("no empty page serves another size any more until the cluster is started anew");
+  }
   pause_us_ = got_on ? options_.maintain_every_us
                      : std::min(2 * std::max(pause_us_, options_.maintain_every_us),
                                 options_.maintain_every_us_max);

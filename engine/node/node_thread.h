@@ -79,6 +79,7 @@ class NodeThread {
   std::unique_ptr<DoubtTable> doubts_;           // of thread 0 of node 0
   std::unique_ptr<Sequencer> sequencer_;         // thread 0
   bool maintaining_ = false;
+  bool told_out_of_eras_ = false;
   uint64_t maintained_us_ = 0;  // when maintenance last ended
   uint64_t pause_us_ = 0;       // how long it pauses after that
   uint64_t resolved_workers_ = 0;

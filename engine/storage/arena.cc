@@ -16,9 +16,6 @@ bool serves(PageKind page, PageKind kind) {
   return page == kind || (kind == PageKind::kOverflow && page == PageKind::kOverflowRun);
 }
 
-// Transactions have addresses of headers there from earlier ones.
-bool holds_headers(PageKind kind) { return kind == PageKind::kSlot || kind == PageKind::kGroup; }
-
 bool bit_of(const std::vector<uint64_t>& words, uint32_t i) {
   return (words[i / 64] >> (i % 64) & 1) != 0;
 }
@@ -198,13 +195,24 @@ Result<Arena::SizeClass*> Arena::class_with_room(PageKind kind, uint32_t unit_by
     return &units;
   }
   if (index.status().code() != Code::kNoSpace) return index.status();
+  if (restore_one(kind, unit_bytes)) return &size_class(kind, unit_bytes);
+  const bool any_size = kind == PageKind::kSlot || kind == PageKind::kOverflow;
+  if (!any_size) return no_space();
+  SizeClass* larger = smallest_above(kind, unit_bytes);
+  if (larger == nullptr && restore_one_above(kind, unit_bytes)) {
+    larger = smallest_above(kind, unit_bytes);
+  }
+  if (larger == nullptr) return no_space();
+  return larger;
+}
+
+// Of those that have room; nullptr: there is none.
+Arena::SizeClass* Arena::smallest_above(PageKind kind, uint32_t unit_bytes) {
   SizeClass* larger = nullptr;
   for (SizeClass& units : classes_) {
     const bool serves = units.kind == kind && units.unit_bytes > unit_bytes && !units.pages.empty();
     if (serves && (larger == nullptr || units.unit_bytes < larger->unit_bytes)) larger = &units;
   }
-  const bool any_size = kind == PageKind::kSlot || kind == PageKind::kOverflow;
-  if (larger == nullptr || !any_size) return no_space();
   return larger;
 }
 
@@ -232,7 +240,7 @@ uint64_t Arena::take_unit(SizeClass& units) {
   const uint32_t unit = word * 64 + static_cast<uint32_t>(std::countr_one(page.taken[word]));
   CHECK(unit < page.units);
   set_bit(page.taken, unit);
-  if (holds_headers(page.kind) && page.free == page.units) --empty_pages_;
+  if (holds_headers(page.kind) && page.free == page.units) leave_empty(page);
   if (--page.free == 0) units.pages.pop_back();
   used_bytes_ += page.unit_bytes;
   return layout_.page(index) + uint64_t{unit} * page.unit_bytes;
@@ -305,94 +313,6 @@ void Arena::free_unit(const Place& place) {
     }
   }
   if (page.free == 1) size_class(page.kind, page.unit_bytes).pages.push_back(place.page);
-}
-
-// One page with free units stays with each size, so that a page does not go back and forth.
-bool Arena::give_back_page(uint64_t index) {
-  const Page& page = pages_[index];
-  std::vector<uint64_t>& others = size_class(page.kind, page.unit_bytes).pages;
-  if (others.empty() || (others.size() == 1 && others[0] == index)) return false;
-  std::erase(others, index);
-  give_back_unlisted(index);
-  return true;
-}
-
-void Arena::give_back_unlisted(uint64_t index) {
-  const Page& page = pages_[index];
-  CHECK(page.free == page.units && !holds_headers(page.kind));
-  // Free blocks keep their size, by which they are known to have been handed out.
-  for (uint32_t unit = 0; page.kind == PageKind::kOverflow && unit < page.units; ++unit) {
-    region_.zero(layout_.page(index) + uint64_t{unit} * page.unit_bytes, sizeof(OverflowHeader));
-  }
-  page_table_.give_back(index);
-  load_page(index);
-}
-
-// Those that give_back_page() has left with their size.
-bool Arena::give_back_spare_pages() {
-  bool any = false;
-  for (SizeClass& units : classes_) {
-    if (holds_headers(units.kind)) continue;
-    any |= std::erase_if(units.pages, [this](uint64_t index) {
-             if (pages_[index].free != pages_[index].units) return false;
-             give_back_unlisted(index);
-             return true;
-           }) > 0;
-  }
-  return any;
-}
-
-std::vector<uint64_t> Arena::withdraw_empty_pages() {
-  std::vector<uint64_t> withdrawn;
-  for (SizeClass& units : classes_) {
-    if (!holds_headers(units.kind)) continue;
-    std::erase_if(units.pages, [&](uint64_t index) {
-      if (pages_[index].free != pages_[index].units) return false;
-      withdrawn.push_back(index);
-      return true;
-    });
-  }
-  CHECK(withdrawn.size() == empty_pages_);
-  empty_pages_ = 0;
-  return withdrawn;
-}
-
-void Arena::restore(uint64_t index) {
-  const Page& page = pages_[index];
-  CHECK(holds_headers(page.kind) && page.free == page.units);
-  ++empty_pages_;
-  size_class(page.kind, page.unit_bytes).pages.push_back(index);
-}
-
-bool Arena::recycle(uint64_t index) {
-  const Page& page = pages_[index];
-  CHECK(holds_headers(page.kind) && page.free == page.units);
-  for (uint32_t unit = 0; unit < page.units; ++unit) {
-    const Header header = region_.header(layout_.page(index) + uint64_t{unit} * page.unit_bytes);
-    if (header.lock == 0 && header.waiter == 0 && !sundial_locked(header.sundial)) continue;
-    restore(index);
-    return false;
-  }
-  const uint64_t used = offsetof(Superblock, incarnations_used);
-  for (uint32_t unit = 0; unit < page.units; ++unit) {
-    const uint64_t header = layout_.page(index) + uint64_t{unit} * page.unit_bytes;
-    const uint64_t incarnation = region_.load(header + kOffsetOfIdentity) >> 32;
-    if (incarnation > region_.load(used)) region_.store(used, incarnation);
-  }
-  region_.zero(layout_.page(index), kPageBytes);
-  page_table_.give_back(index);
-  load_page(index);
-  return true;
-}
-
-// An incarnation is never seen twice at an address, whatever was there in between.
-void Arena::continue_incarnations(uint64_t index) {
-  const auto used = static_cast<uint32_t>(region_.load(offsetof(Superblock, incarnations_used)));
-  const Page& page = pages_[index];
-  for (uint32_t unit = 0; used != 0 && unit < page.units; ++unit) {
-    const uint64_t header = layout_.page(index) + uint64_t{unit} * page.unit_bytes;
-    region_.store(header + kOffsetOfIdentity, pack_words(kNoTable, used));
-  }
 }
 
 }  // namespace rdmacc

@@ -57,13 +57,17 @@ class Arena {
   bool has_retired() const { return !retired_.empty(); }
 
   // ---- Empty pages of slots and groups, for the recycler.
-  uint64_t empty_pages() const { return empty_pages_; }
   uint64_t pages_left() const { return page_table_.pages_left(); }
-  // All of them: no unit there is handed out any more.
-  std::vector<uint64_t> withdraw_empty_pages();
-  // Makes it a page of any use; one with a header that is locked goes back to its units.
-  bool recycle(uint64_t page);
-  void restore(uint64_t page);
+  uint64_t empty_pages() const { return empty_pages_; }  // that may be withdrawn
+  // All of them: no unit there is handed out, unless no other page serves.
+  void withdraw_empty_pages();
+  uint64_t withdrawn_pages() const { return withdrawn_.size(); }
+  void restore_withdrawn();
+  // Makes them pages of any use, but for those with a header that is locked.
+  void recycle_withdrawn();
+  // Those are empty pages again when they can be recycled.
+  bool has_refused() const { return !refused_.empty(); }
+  void look_at_refused();
 
   uint64_t used_bytes() const { return used_bytes_; }  // retired units included
   uint64_t backed_bytes() const { return page_table_.backed_bytes(); }
@@ -74,6 +78,7 @@ class Arena {
     uint32_t unit_bytes = 0, units = 0;
     uint32_t free = 0;
     uint32_t first_free_word = 0;          // no free unit in an earlier word of `taken`
+    bool refused = false;                  // empty, but was not to be recycled; in refused_
     std::vector<uint64_t> taken, retired;  // bit per unit; taken: used or retired
   };
   struct SizeClass {
@@ -86,11 +91,22 @@ class Arena {
     uint32_t unit;
   };
 
+  // Of a header, whose incarnation is to rise for long after its page was recycled.
+  static constexpr uint32_t kIncarnationsMax = 0xF000'0000;
+
   SizeClass& size_class(PageKind kind, uint32_t unit_bytes);
   void load_page(uint64_t index);
   Result<uint64_t> allocate_run(PageKind kind, uint64_t bytes);
   Result<SizeClass*> class_with_room(PageKind kind, uint32_t unit_bytes);
+  SizeClass* smallest_above(PageKind kind, uint32_t unit_bytes);
   bool give_back_spare_pages();
+  void leave_empty(Page& page);
+  void restore(uint64_t page);
+  bool restore_one(PageKind kind, uint32_t unit_bytes);
+  bool restore_one_above(PageKind kind, uint32_t unit_bytes);
+  bool may_become_another(uint64_t page) const;
+  void recycle(uint64_t page);
+  void refuse(uint64_t page);
   void give_back_unlisted(uint64_t index);
   void continue_incarnations(uint64_t index);
   uint64_t take_unit(SizeClass& units);
@@ -108,7 +124,10 @@ class Arena {
   std::vector<SizeClass> classes_;
   std::vector<uint64_t> retired_;
   uint64_t used_bytes_ = 0;
-  uint64_t empty_pages_ = 0;  // of slots and groups, and not withdrawn
+  // Empty pages of slots and groups are counted here, or are withdrawn, or refused.
+  uint64_t empty_pages_ = 0;
+  std::vector<uint64_t> withdrawn_;
+  std::vector<uint64_t> refused_;  // some of them in use again
 };
 
 // Unit that holds an overflow block of `bytes` behind its header: four classes per doubling.

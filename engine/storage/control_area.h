@@ -41,8 +41,9 @@ constexpr uint64_t kFirstEpoch = 2;
 // The epoch's word counts epochs in its low bits and eras in the others. A new era begins when
 // pages of slots or groups are about to become something else: what a worker has cached of
 // addresses in an earlier one is not to be used any more. One word, so that a transaction that
-// announces an epoch knows of the eras before it.
-constexpr uint32_t kEraShift = 40;
+// announces an epoch knows of the eras before it. At the fastest, a thousand epochs and fifty eras
+// a second, either lasts for two years at least (page_recycler.h lengthens the pauses).
+constexpr uint32_t kEraShift = 36;
 constexpr uint64_t kEra = 1ull << kEraShift;
 constexpr uint64_t kErasMax = 1ull << (64 - kEraShift);
 constexpr uint64_t era_of(uint64_t epoch_word) { return epoch_word >> kEraShift; }

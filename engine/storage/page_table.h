@@ -23,6 +23,11 @@ constexpr bool is_run(PageKind kind) {
   return kind == PageKind::kRun || kind == PageKind::kOverflowRun;
 }
 
+// Transactions have addresses of headers there from earlier ones.
+constexpr bool holds_headers(PageKind kind) {
+  return kind == PageKind::kSlot || kind == PageKind::kGroup;
+}
+
 // One page's word in the region's page table: 8 bits of kind, then the size of its units in
 // bytes (of runs: the number of pages).
 struct PageWord {

@@ -61,14 +61,15 @@ bool Reclaimer::all_quiet() const {
   return true;
 }
 
-bool Reclaimer::raise_epoch() { return replace_epoch_word(epoch_word_ + 1); }
+// Epochs end before they would become eras: what is retired stays so from then on.
+bool Reclaimer::raise_epoch() { return epoch() + 1 < kEra && replace_epoch_word(epoch_word_ + 1); }
 
 uint64_t Reclaimer::raise_era() {
   if (busy_) return 0;
   busy_ = true;
   uint64_t began_in = 0;
   for (int i = 0; i < kEraTries && began_in == 0; ++i) {
-    if (!read_lines() || era_of(epoch_word_) + 1 == kErasMax) break;
+    if (!read_lines() || eras_left() == 0) break;
     const uint64_t wanted = epoch_word_ + kEra;
     if (replace_epoch_word(wanted) && epoch_word_ == wanted) began_in = epoch();
   }

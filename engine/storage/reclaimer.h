@@ -28,6 +28,8 @@ class Reclaimer {
   // Begins a new era. The epoch in which it began: when two have gone by since, every transaction
   // under way knows of it. 0: not now.
   uint64_t raise_era();
+  // As last seen.
+  uint64_t eras_left() const { return kErasMax - 1 - era_of(epoch_word_); }
   // How often it was read.
   uint64_t looks() const { return looks_; }
 

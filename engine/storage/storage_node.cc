@@ -185,7 +185,7 @@ StorageNode::Progress StorageNode::progress() const {
                   .tombstones = tombstones_.count(),
                   .dropped_tables = dropped_tables_.count(),
                   .deferred_frees = deferred_frees_.size(),
-                  .withdrawn_pages = recycler_.count(),
+                  .withdrawn_pages = arena_.withdrawn_pages(),
                   .version_blocks = versions_.count()};
 }
 

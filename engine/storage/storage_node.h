@@ -28,6 +28,7 @@ class StorageNode : public StorageService {
   void set_order_hold(OrderHold hold) override { order_hold_ = std::move(hold); }
   bool maintenance_pending() const override;
   bool maintain() override;
+  bool out_of_eras() const override { return recycler_.out_of_eras(); }
   void keep_versions_for(uint64_t us) override { versions_.keep_for(us); }
   void observe(StructureObserver* observer) override { index_.observe(observer); }
   bool reopened() const override { return reopened_; }
@@ -65,7 +66,8 @@ class StorageNode : public StorageService {
   struct Progress {
     uint64_t splits, epoch;
     size_t groups_queued, orphaned_allocations, tombstones, dropped_tables, deferred_frees;
-    size_t withdrawn_pages, version_blocks;
+    uint64_t withdrawn_pages;
+    size_t version_blocks;
     friend bool operator==(const Progress&, const Progress&) = default;
   };
 

@@ -81,6 +81,10 @@ class StorageService {
   // and again does not help.
   virtual bool maintain() = 0;
 
+  // Empty pages of slots and groups keep their unit sizes from now on, until all nodes are formatted
+  // anew: the counter of eras is at its end (control_area.h).
+  virtual bool out_of_eras() const = 0;
+
   // How long a row that is not written keeps its block of old versions, once no transaction reads
   // them any more.
   static constexpr uint64_t kKeepVersionsUs = 10'000'000;

@@ -114,6 +114,24 @@ TEST_F(RecycledPages, WaitForTransactionsThatBeganBefore) {
   });
 }
 
+// Pages that are about to become anything are the last ones for their own size.
+TEST_F(RecycledPages, ServeTheirOwnSizeWhileTheyWait) {
+  std::optional<AnnouncedEpoch> transaction;
+  cluster_.run([&](Coordinator& c) {
+    const TableId table = create(c, 1, kShapes[0]);
+    const std::vector<Free> units = fill(c, table, kShapes[0]);
+    ASSERT_TRUE(c.client.free(units, kCtts, c.worker.counters()).ok());
+    for (int i = 0; i < 10'000 && eras() == 0; ++i) c.worker.scheduler().sleep_for(10);
+    transaction.emplace(c);
+    // The era cannot end: every page is withdrawn.
+    c.worker.scheduler().sleep_for(2'000'000);
+    EXPECT_EQ(eras(), 1u);
+    EXPECT_EQ(fill(c, create(c, 2, kShapes[3]), kShapes[3]).size(), 0u);
+    EXPECT_EQ(fill(c, table, kShapes[0]).size(), units.size());
+  });
+  cluster_.run([&](Coordinator&) { transaction.reset(); });
+}
+
 TEST_F(RecycledPages, LockedHeadersKeepTheirPage) {
   cluster_.run([&](Coordinator& c) {
     const TableId table = create(c, 1, kShapes[0]);
@@ -126,9 +144,51 @@ TEST_F(RecycledPages, LockedHeadersKeepTheirPage) {
     word(locked) = 0x77'0003;  // of a transaction with a stale address
     c.worker.scheduler().sleep_for(50'000);
     const TableId other = create(c, 2, kShapes[1]);
-    fill(c, other, kShapes[1]);
+    const std::vector<Free> rows = fill(c, other, kShapes[1]);
     EXPECT_EQ(word(locked), 0x77'0003u);
+    // It serves nothing else until it is unlocked, and no era begins because of it.
+    const uint64_t before = eras();
+    c.worker.scheduler().sleep_for(10'000'000);
+    EXPECT_EQ(eras(), before);
+    EXPECT_EQ(fill(c, other, kShapes[1]).size(), 0u);
     word(locked) = 0;
+    c.worker.scheduler().sleep_for(5'000'000);
+    EXPECT_EQ(eras(), before + 1);
+    EXPECT_GT(fill(c, other, kShapes[1]).size(), 100u);
+  });
+}
+
+// A peer may write anything into a header: incarnations go on all the same.
+TEST_F(RecycledPages, IncarnationsDoNotRunOut) {
+  cluster_.run([&](Coordinator& c) {
+    const TableId table = create(c, 1, kShapes[0]);
+    const std::vector<Free> units = fill(c, table, kShapes[0]);
+    free_all(c, units);
+    word(units[units.size() / 2].address.offset() + kOffsetOfIdentity) = pack_words(kNoTable, ~0u);
+    free_all(c, fill(c, create(c, 2, kShapes[1]), kShapes[1]));
+    c.worker.scheduler().sleep_for(2'000'000);
+    EXPECT_LT(word(offsetof(Superblock, incarnations_used)), 1'000u);
+  });
+}
+
+TEST_F(RecycledPages, CountersOfErasAndEpochsEnd) {
+  const RegionLayout layout(cluster_.topology());
+  uint64_t& epoch_word = word(layout.control + offsetof(GateLine, epoch));
+  cluster_.run([&](Coordinator& c) {
+    const TableId table = create(c, 1, kShapes[0]);
+    const std::vector<Free> units = fill(c, table, kShapes[0]);
+    EXPECT_FALSE(cluster_.storage(0).out_of_eras());
+    epoch_word = epoch_of(epoch_word) + (kErasMax - 1) * kEra;
+    const uint64_t before = eras();
+    free_all(c, units);
+    c.worker.scheduler().sleep_for(2'000'000);
+    EXPECT_TRUE(cluster_.storage(0).out_of_eras());
+    EXPECT_EQ(eras(), before);
+    EXPECT_EQ(fill(c, table, kShapes[0]).size(), units.size()) << "its own size it serves";
+    epoch_word = kEra - 1;
+    ASSERT_TRUE(c.client.drop_table(table, c.worker.counters()).ok());
+    c.worker.scheduler().sleep_for(2'000'000);
+    EXPECT_EQ(epoch_word, kEra - 1);
   });
 }
 
