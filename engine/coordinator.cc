@@ -14,7 +14,10 @@ Coordinator::Coordinator(std::unique_ptr<Endpoint> endpoint, const Topology& top
 Coordinator::~Coordinator() { impl_->worker.scheduler().unwind(); }
 
 Worker& Coordinator::worker() { return impl_->worker; }
-void Coordinator::finish_background(uint64_t us_max) { impl_->state.log.finish_freeing(us_max); }
+void Coordinator::finish_background(uint64_t us_max) {
+  impl_->state.log.finish_freeing(us_max);
+  impl_->state.engine.versions.give_back(worker().counters());
+}
 const Topology& Coordinator::topology() const { return impl_->state.engine.topology; }
 WorkerStats& Coordinator::stats() { return impl_->state.stats; }
 void Coordinator::set_observer(TxnObserver* observer) { impl_->state.observer = observer; }

@@ -67,7 +67,8 @@ class Coordinator {
   // Is told what the transactions measure, while they run (nullptr: none). Not owned.
   void set_observer(TxnObserver* observer);
   // From a coroutine, before the worker leaves: waits until blocks that are freed in the background
-  // are free, for `us_max` at most. Those that are not leak until their node starts again.
+  // are free, for `us_max` at most, and gives back what it keeps in advance. What is not freed
+  // leaks until its node starts again.
   void finish_background(uint64_t us_max);
   // Every committed and aborted transaction is reported to `history` (nullptr: none). Not owned.
   void set_history(HistoryWriter* history);

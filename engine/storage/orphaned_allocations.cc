@@ -13,11 +13,6 @@ void OrphanedAllocations::add(OrphanedAllocation orphan) {
   orphaned_allocations_.push_back(orphan);
 }
 
-void OrphanedAllocations::add_of_dead(OrphanedAllocation orphan) {
-  CHECK(orphan.ctts != 0 && orphan.incarnation == 0);
-  orphaned_allocations_.push_back(orphan);
-}
-
 // What the deterministic order left has no allocator from the start: its own restart takes what it
 // still needs before the first sweep.
 uint32_t OrphanedAllocations::incarnation_of_holder(uint64_t ctts) const {

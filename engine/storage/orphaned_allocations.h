@@ -31,8 +31,6 @@ class OrphanedAllocations {
         reclaimer_(reclaimer) {}
 
   void add(OrphanedAllocation orphan);
-  // Its worker is gone; another one may have the id by now.
-  void add_of_dead(OrphanedAllocation orphan);
   // The ctts that locks a slot or, if it is live and unlocked, its stamp; 0 = neither. Transactions
   // that share a lock hold nothing that is theirs to free.
   static uint64_t holder_of(const OwnedRegion& region, uint64_t slot);

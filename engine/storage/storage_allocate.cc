@@ -15,6 +15,8 @@ constexpr int kLockTries = 8;
 // Reclamation rounds before memory is said to be used up.
 constexpr int kReclaimTries = 3;
 constexpr size_t kLocksPerBatch = 1024;
+// Blocks of old versions for one worker at a time.
+constexpr uint32_t kReservedWhenScarce = 16;
 
 Status no_such_table(TableId id) {
   return Status(Code::kNotFound, "table " + std::to_string(id) + " does not exist");
@@ -51,24 +53,34 @@ Status StorageNode::handle_allocate(WorkerId, Bytes bytes, Reply& reply) {
   return Status();
 }
 
-// As many as there are. The tag names the worker that keeps them, and no transaction.
 Status StorageNode::handle_reserve_version_blocks(WorkerId from, Bytes bytes, Reply& reply) {
   MessageReader in(bytes);
   const uint32_t versions_bytes = in.u32(), count = in.u32();
   if (!in.at_end() || versions_bytes > kVersionsBytesMax || count > kVersionBlocksMax) {
     return Status(Code::kInvalidArgument, "reserve: malformed request");
   }
-  const uint32_t unit_bytes = overflow_unit_bytes(versions_bytes);
-  const uint64_t tag = worker_.endpoint().now_us() << 16 | from;
+  std::vector<uint64_t> blocks;
+  RDMACC_RETURN_IF_ERROR(reserve_version_blocks(from, versions_bytes, count, blocks));
   MessageWriter out(reply);
-  for (uint32_t i = 0; i < count; ++i) {
+  for (const uint64_t block : blocks) out.u64(block);
+  return Status();
+}
+
+// The tag names the worker that keeps them, and no transaction. Does not yield.
+Status StorageNode::reserve_version_blocks(WorkerId worker, uint32_t versions_bytes, uint32_t count,
+                                           std::vector<uint64_t>& blocks) {
+  CHECK(versions_bytes <= kVersionsBytesMax && blocks.empty());
+  const uint32_t unit_bytes = overflow_unit_bytes(versions_bytes);
+  const uint64_t tag = worker_.endpoint().now_us() << 16 | worker;
+  const uint32_t most = versions_.scarce() ? std::min(count, kReservedWhenScarce) : count;
+  for (uint32_t i = 0; i < most; ++i) {
     Result<uint64_t> block = arena_.allocate(PageKind::kOverflow, unit_bytes);
     if (!block.ok()) return i > 0 ? Status() : block.status();
     const uint64_t room = arena_.unit_bytes(*block) - sizeof(OverflowHeader);
     region_.store(*block + offsetof(OverflowHeader, capacity), room);
     region_.store(*block + offsetof(OverflowHeader, owner_ctts), tag);
-    versions_.reserve(*block, from);
-    out.u64(*block);
+    versions_.reserve(*block, worker);
+    blocks.push_back(*block);
   }
   return Status();
 }

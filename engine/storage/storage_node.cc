@@ -25,7 +25,7 @@ StorageNode::StorageNode(Worker& worker, const Topology& topology)
       reclaimer_(worker, topology, arena_),
       orphaned_allocations_(worker, region_, arena_, directory_, index_, reclaimer_),
       tombstones_(worker, region_, arena_, index_, reclaimer_),
-      versions_(worker, region_, arena_, directory_, index_, reclaimer_, orphaned_allocations_),
+      versions_(worker, region_, arena_, directory_, index_, reclaimer_),
       dropped_tables_(worker, region_, arena_, directory_, index_, reclaimer_),
       recycler_(worker, region_, arena_, reclaimer_),
       started_us_(worker.endpoint().now_us()) {}

@@ -30,6 +30,8 @@ class StorageNode : public StorageService {
   bool maintain() override;
   bool out_of_eras() const override { return recycler_.out_of_eras(); }
   void keep_versions_for(uint64_t us) override { versions_.keep_for(us); }
+  Status reserve_version_blocks(WorkerId worker, uint32_t versions_bytes, uint32_t count,
+                                std::vector<uint64_t>& blocks) override;
   void observe(StructureObserver* observer) override { index_.observe(observer); }
   bool reopened() const override { return reopened_; }
   NodeStatistics statistics() const override;

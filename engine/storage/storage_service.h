@@ -81,14 +81,18 @@ class StorageService {
   // and again does not help.
   virtual bool maintain() = 0;
 
-  // Empty pages of slots and groups keep their unit sizes from now on, until all nodes are formatted
-  // anew: the counter of eras is at its end (control_area.h).
+  // Empty pages of slots and groups keep their unit sizes from now on, until all nodes are
+  // formatted anew: the counter of eras is at its end (control_area.h).
   virtual bool out_of_eras() const = 0;
 
   // How long a row that is not written keeps its block of old versions, once no transaction reads
   // them any more.
   static constexpr uint64_t kKeepVersionsUs = 10'000'000;
   virtual void keep_versions_for(uint64_t us) = 0;
+  // Offsets of blocks for old versions that a worker keeps in advance: at most `count`, fewer while
+  // memory is scarce. Of thread 0 itself; others ask by kMethodReserveVersionBlocks.
+  virtual Status reserve_version_blocks(WorkerId worker, uint32_t versions_bytes, uint32_t count,
+                                        std::vector<uint64_t>& blocks) = 0;
 
   // Is told how indexes change from now on (nullptr: none is). Not owned.
   virtual void observe(StructureObserver* observer) = 0;

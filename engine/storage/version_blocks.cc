@@ -44,19 +44,27 @@ bool VersionBlocks::pending() const {
 }
 
 void VersionBlocks::look_at_reserved() {
-  std::erase_if(reserved_, [&](const auto& each) {
-    const auto& [block, by] = each;
-    if (!still_handed_out(block, by)) return true;
-    if (named(block)) {
-      attached_.push_back({region_.load(block + kVersionsSlotPlace), block});
-      return true;
-    }
-    const uint32_t now = worker_.endpoint().incarnation_of(by.worker);
-    if (now != 0 && now == by.incarnation) return false;
-    // Its transactions may still be resolved: these may name the block.
-    orphans_.add_of_dead({PageKind::kOverflow, block, by.tag});
+  for (auto each = reserved_.begin(); each != reserved_.end();) {
+    each = is_done(each->first, each->second) ? reserved_.erase(each) : std::next(each);
+  }
+}
+
+// It is in advance no more.
+bool VersionBlocks::is_done(uint64_t block, Reserved& by) {
+  if (!still_handed_out(block, by)) return true;
+  if (named(block)) {
+    attached_.push_back({region_.load(block + kVersionsSlotPlace), block});
     return true;
-  });
+  }
+  const uint64_t epoch = reclaimer_.epoch();
+  if (by.dead_epoch == 0) {
+    const uint32_t now = worker_.endpoint().incarnation_of(by.worker);
+    if (now == 0 || now != by.incarnation) by.dead_epoch = epoch;
+    return false;
+  }
+  if (epoch < by.dead_epoch + 2) return false;
+  arena_.retire(block);
+  return true;
 }
 
 // As for tombstones (tombstones.h): the clock is read first, then the epoch by a look that was not
@@ -78,12 +86,11 @@ VersionBlocks::Fate VersionBlocks::look_at(const Attached& attached) {
   if (named_by(attached.slot) != attached.block) return Fate::kGone;
   const uint64_t wts = region_.load(attached.slot + kOffsetOfWts);
   const uint64_t written_us = wts >> 16;
-  const bool scarce = arena_.pages_left() < arena_.page_count() / kScarce;
-  const uint64_t kept_us = scarce ? 0 : kept_us_;
+  const uint64_t kept_us = scarce() ? 0 : kept_us_;
   if (written_us >= horizon_us_ || worker_.endpoint().now_us() < written_us + kept_us) {
     return Fate::kStays;
   }
-  return index_.drop_versions(attached.slot, attached.block, wts) ? Fate::kGone : Fate::kStays;
+  return index_.drop_versions(attached.slot, attached.block, wts) ? Fate::kDropped : Fate::kStays;
 }
 
 void VersionBlocks::sweep() {
@@ -91,12 +98,16 @@ void VersionBlocks::sweep() {
   look_at_reserved();
   raise_horizon();
   const size_t looks = std::min(attached_.size(), kLooksPerRound);
-  for (size_t i = 0; i < looks && !attached_.empty(); ++i) {
+  size_t dropped = 0;
+  for (size_t i = 0; i < looks && dropped < kDropsPerRound && !attached_.empty(); ++i) {
     const Attached attached = attached_.front();
     attached_.pop_front();
-    if (look_at(attached) == Fate::kStays) attached_.push_back(attached);
+    const Fate fate = look_at(attached);
+    if (fate == Fate::kStays) attached_.push_back(attached);
+    if (fate == Fate::kDropped) ++dropped;
   }
-  next_look_us_ = worker_.endpoint().now_us() + std::min(kLookEveryUs, kept_us_);
+  const uint64_t pause_us = dropped < kDropsPerRound ? std::min(kLookEveryUs, kept_us_) : 0;
+  next_look_us_ = worker_.endpoint().now_us() + pause_us;
 }
 
 }  // namespace rdmacc

@@ -26,14 +26,17 @@ bool HashIndexOwner::drop_versions_locked(uint64_t slot, uint64_t block, uint64_
     if (region_.load(reference) == block) {
       for_each_block_of_versions(region_, block, table->record_size, table->history,
                                  [&](uint64_t each) { blocks.push_back(each); });
+      std::erase_if(blocks,
+                    [&](uint64_t each) { return !arena_.in_use(PageKind::kOverflow, each); });
+      // A block without owner that no row names is free when the node is opened again, should it
+      // die before the next step.
+      for (const uint64_t each : blocks) region_.store(each, 0);
       verbs.store(reference, kOlderVersionsLost);
     }
   }
   splitter_.unlock(slot, splitter_.lease_end(header.sundial), verbs);
   if (!verbs.flush().ok()) return false;  // the node itself is at its end
-  for (const uint64_t each : blocks) {
-    if (arena_.in_use(PageKind::kOverflow, each)) arena_.retire(each);
-  }
+  for (const uint64_t each : blocks) arena_.retire(each);
   return true;
 }
 

@@ -86,8 +86,10 @@ Status WritePlan::allocate_room(StageContext& stage, Accesses& accesses) {
     owners.push_back(&write);
   }
   if (requests.empty()) return Status();
-  RDMACC_RETURN_IF_ERROR(
-      stage.engine.storage.allocate(requests, stage.stamps.ctts, stage.allocation_counters));
+  const Status status =
+      stage.engine.storage.allocate(requests, stage.stamps.ctts, stage.allocation_counters);
+  if (status.code() == Code::kNoSpace) stage.engine.versions.give_back(stage.allocation_counters);
+  RDMACC_RETURN_IF_ERROR(status);
   for (size_t i = 0; i < requests.size(); i++) {
     take_room(requests[i], *owners[i], accesses);
   }

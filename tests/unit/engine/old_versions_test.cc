@@ -1,5 +1,6 @@
 // Old versions of rows under MVCC: there when a reader needs them, and no memory for them else.
 #include "engine/storage/arena.h"
+#include "engine/storage/control_area.h"
 #include "engine/storage/overflow.h"
 #include "tests/unit/engine/two_sessions.h"
 
@@ -39,6 +40,26 @@ class OldVersionsTest : public TwoSessions {
   void one_begins() {
     as_one([&] { ASSERT_TRUE(one_.begin(options()).ok()); });
     EXPECT_EQ(one_reads("c"), "0");  // enters the gate
+  }
+
+  // Blocks that workers keep in advance, or have given to rows.
+  size_t handed_out_blocks() {
+    size_t count = 0;
+    const RegionLayout layout(there_.topology());
+    for (NodeId node = 0; node < 2; ++node) {
+      const std::byte* region = engine_.node(node).worker().endpoint().local_region();
+      const auto word = [region](uint64_t at) {
+        return *reinterpret_cast<const uint64_t*>(region + at);
+      };
+      for (uint64_t page = 0; page < word(offsetof(Superblock, pages_used)); ++page) {
+        const PageWord kind{word(layout.page_table + page * sizeof(uint64_t))};
+        if (kind.kind() != PageKind::kOverflow) continue;
+        for (uint64_t unit = 0; unit < kPageBytes / kind.value(); ++unit) {
+          if (word(layout.page(page) + unit * kind.value()) != 0) ++count;
+        }
+      }
+    }
+    return count;
   }
 
   const uint64_t block_bytes_ = overflow_unit_bytes(versions_bytes(64, 3));
@@ -94,6 +115,86 @@ TEST_P(OldVersionsTest, GoWithTheirRow) {
   });
   a_while_passes();
   EXPECT_LT(used(), start);
+}
+
+TEST_P(OldVersionsTest, AWorkerThatEndsGivesBackWhatItKept) {
+  for (const char* key : {"a", "b", "c"}) other_writes(key, "1");
+  if (std::get<1>(GetParam()) == kRpc) return;  // the nodes keep them
+  EXPECT_GT(handed_out_blocks(), 16u);
+  as_other([&] { there_.finish_background(1'000'000); });
+  EXPECT_EQ(handed_out_blocks(), 3u);
+}
+
+TEST_P(OldVersionsTest, WritesAtOnceAskOnce) {
+  constexpr int kWriters = 12;
+  as_one([&] {
+    ASSERT_TRUE(one_.begin(options()).ok());
+    for (int i = 0; i < kWriters; ++i) {
+      ASSERT_TRUE(one_.insert(table_, "w" + std::to_string(i), "0").ok());
+    }
+    ASSERT_TRUE(one_.commit().ok());
+  });
+  int done = 0;
+  std::vector<std::unique_ptr<Session>> sessions;
+  for (int i = 0; i < kWriters; ++i) {
+    Session& session = *sessions.emplace_back(std::make_unique<Session>(there_));
+    ASSERT_TRUE(there_.worker().scheduler().spawn([&, i] {
+      EXPECT_TRUE(session.begin(options()).ok());
+      EXPECT_TRUE(session.put(table_, "w" + std::to_string(i), "1").ok());
+      EXPECT_TRUE(session.commit().ok());
+      ++done;
+    }));
+  }
+  ASSERT_TRUE(engine_.run_until([&] { return done == kWriters; }));
+  // Of each node 16, and 32 more where these were not enough.
+  EXPECT_LE(handed_out_blocks(), 2 * (16u + 32u));
+  one_begins();
+  EXPECT_EQ(one_reads("w7"), "1");
+}
+
+// The thread that owns the memory asks itself for nothing.
+TEST_P(OldVersionsTest, AStageAtTheOwnerTakesThemThere) {
+  if (std::get<1>(GetParam()) != kRpc) return;
+  const auto requests = [&] {
+    return engine_.node(0).storage()->statistics().requests +
+           engine_.node(1).storage()->statistics().requests;
+  };
+  as_other([&] {  // the logs are there from now on
+    ASSERT_TRUE(other_.begin(options()).ok());
+    for (const char* key : {"x", "y", "z"}) ASSERT_TRUE(other_.insert(table_, key, "0").ok());
+    ASSERT_TRUE(other_.commit().ok());
+  });
+  const uint64_t before = requests();
+  for (const char* key : {"a", "b", "c"}) other_writes(key, "1");
+  EXPECT_EQ(requests(), before);
+}
+
+TEST_P(OldVersionsTest, WhatADeadWorkerKeptIsFreed) {
+  if (std::get<1>(GetParam()) == kRpc) return;
+  Coordinator& doomed = engine_.add_coordinator();
+  auto session = std::make_unique<Session>(doomed);
+  engine_.run(doomed, [&] {
+    for (const char* key : {"a", "b", "c"}) {
+      ASSERT_TRUE(session->begin(options()).ok());
+      ASSERT_TRUE(session->put(table_, key, "1").ok());
+      ASSERT_TRUE(session->commit().ok());
+    }
+  });
+  EXPECT_GT(handed_out_blocks(), 16u);
+  session.reset();
+  engine_.fabric().kill(doomed.worker().id());
+  as_one([&] {
+    RowView row;
+    TxnOptions asks = options();
+    asks.plan = StagePlan(kRpc);  // simulated nodes do nothing while they are asked nothing
+    for (int i = 0; i < 20; ++i) {
+      ASSERT_TRUE(one_.begin(asks).ok());
+      for (const char* key : {"a", "b", "c"}) ASSERT_TRUE(one_.get(table_, key, row).ok());
+      ASSERT_TRUE(one_.commit().ok());
+      here_.worker().scheduler().sleep_for(300'000);
+    }
+  });
+  EXPECT_EQ(handed_out_blocks(), 3u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Mvcc, OldVersionsTest,
