@@ -40,6 +40,7 @@ Result<std::unique_ptr<NodeThread>> NodeThread::open(Fabric& fabric, NodeId node
     opened->storage_ = std::move(*storage);
     opened->storage_->observe(options.structure);
     opened->storage_->keep_versions_for(options.keep_versions_us);
+    opened->storage_->recycle_every(options.recycle_every_us);
   }
   opened->serve();
   return opened;

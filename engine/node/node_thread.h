@@ -24,6 +24,7 @@ struct NodeOptions {
   std::function<void(const std::string&)> log;
   SequencerOptions order;
   uint64_t keep_versions_us = StorageService::kKeepVersionsUs;
+  uint64_t recycle_every_us = StorageService::kRecycleEveryUs;
   StructureObserver* structure = nullptr;  // told how indexes change; not owned
 };
 

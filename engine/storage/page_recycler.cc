@@ -1,5 +1,7 @@
 #include "engine/storage/page_recycler.h"
 
+#include <algorithm>
+
 namespace rdmacc {
 
 bool PageRecycler::worth_it() const {
@@ -8,7 +10,7 @@ bool PageRecycler::worth_it() const {
   if (!begun_) return true;
   const bool scarce = arena_.pages_left() < kScarce * empty;
   const bool few_eras = reclaimer_.eras_left() < kErasMax / 2;
-  const uint64_t pause_us = scarce && !few_eras ? kPauseUsScarce : kPauseUs;
+  const uint64_t pause_us = scarce && !few_eras ? std::min(kPauseUsScarce, pause_us_) : pause_us_;
   return worker_.endpoint().now_us() >= begun_us_ + pause_us;
 }
 
@@ -22,27 +24,34 @@ bool PageRecycler::pending() const {
 
 void PageRecycler::begin() {
   arena_.withdraw_empty_pages();
+  span_.emplace(observer_, StructureChange::kRecycle, kNoTable);
   begun_us_ = worker_.endpoint().now_us();
   begun_ = true;
   // Here first: a request of a transaction that knows the new era must find it.
   const uint64_t word = offsetof(Superblock, address_era);
   region_.store(word, region_.load(word) + 1);
   epoch_ = reclaimer_.raise_era();
-  if (epoch_ == 0) arena_.restore_withdrawn();
+  if (epoch_ != 0) return;
+  arena_.restore_withdrawn();
+  span_.reset();
 }
 
 void PageRecycler::advance() {
   if (refused_due()) {
     arena_.look_at_refused();
-    refused_look_us_ = worker_.endpoint().now_us() + kPauseUs;
+    refused_look_us_ = worker_.endpoint().now_us() + pause_us_;
   }
   if (arena_.withdrawn_pages() == 0) {
+    span_.reset();  // all of them were taken back
     if (worth_it()) begin();
     return;
   }
   reclaimer_.advance();
   if (reclaimer_.epoch() < epoch_ + 2) return;
+  const uint64_t before = arena_.pages_left();
   arena_.recycle_withdrawn();
+  if (arena_.pages_left() > before) span_->happened();
+  span_.reset();
 }
 
 }  // namespace rdmacc

@@ -1,5 +1,8 @@
 #pragma once
+#include <optional>
+
 #include "engine/storage/reclaimer.h"
+#include "engine/storage/storage_service.h"
 
 namespace rdmacc {
 
@@ -24,6 +27,8 @@ class PageRecycler {
   PageRecycler(Worker& worker, const OwnedRegion& region, Arena& arena, Reclaimer& reclaimer)
       : worker_(worker), region_(region), arena_(arena), reclaimer_(reclaimer) {}
 
+  void recycle_every(uint64_t us) { pause_us_ = us; }
+  void observe(StructureObserver* observer) { observer_ = observer; }
   bool pending() const;
   // The next step, if it may be made; yields.
   void advance();
@@ -37,14 +42,17 @@ class PageRecycler {
 
   // Caches of addresses are emptied that often at most: while memory is scarce, and while not, or
   // when half of all eras are used up.
-  static constexpr uint64_t kPauseUsScarce = 20'000, kPauseUs = 1'000'000;
+  static constexpr uint64_t kPauseUsScarce = 20'000;
   static constexpr uint64_t kScarce = 4;  // pages left for each empty one
 
   Worker& worker_;
   const OwnedRegion& region_;
   Arena& arena_;
   Reclaimer& reclaimer_;
-  uint64_t epoch_ = 0;  // in which the era began
+  uint64_t pause_us_ = StorageService::kRecycleEveryUs;
+  StructureObserver* observer_ = nullptr;
+  std::optional<StructureSpan> span_;  // while pages are withdrawn
+  uint64_t epoch_ = 0;                 // in which the era began
   uint64_t begun_us_ = 0, refused_look_us_ = 0;
   bool begun_ = false;  // ever
 };

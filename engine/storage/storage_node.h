@@ -28,11 +28,15 @@ class StorageNode : public StorageService {
   void set_order_hold(OrderHold hold) override { order_hold_ = std::move(hold); }
   bool maintenance_pending() const override;
   bool maintain() override;
+  void recycle_every(uint64_t us) override { recycler_.recycle_every(us); }
   bool out_of_eras() const override { return recycler_.out_of_eras(); }
   void keep_versions_for(uint64_t us) override { versions_.keep_for(us); }
   Status reserve_version_blocks(WorkerId worker, uint32_t versions_bytes, uint32_t count,
                                 std::vector<uint64_t>& blocks) override;
-  void observe(StructureObserver* observer) override { index_.observe(observer); }
+  void observe(StructureObserver* observer) override {
+    index_.observe(observer);
+    recycler_.observe(observer);
+  }
   bool reopened() const override { return reopened_; }
   NodeStatistics statistics() const override;
   std::vector<GlobalAddress> locks_of(WorkerId worker) override;

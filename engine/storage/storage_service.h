@@ -81,6 +81,10 @@ class StorageService {
   // and again does not help.
   virtual bool maintain() = 0;
 
+  // Pauses between two times that empty pages become usable for anything, while they are not
+  // scarce: transactions forget addresses then.
+  static constexpr uint64_t kRecycleEveryUs = 1'000'000;
+  virtual void recycle_every(uint64_t us) = 0;
   // Empty pages of slots and groups keep their unit sizes from now on, until all nodes are
   // formatted anew: the counter of eras is at its end (control_area.h).
   virtual bool out_of_eras() const = 0;

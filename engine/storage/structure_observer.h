@@ -14,13 +14,15 @@ enum class StructureChange : uint8_t {
   kUnlink,      // a tombstone leaves its group
   kDrop,        // a table's parts are given back
   kFull,        // there was no memory for the table; does not yield
+  kForget,      // a row's block of old versions goes
+  kRecycle,     // empty pages become something else, from their withdrawal on: of all tables
 };
-constexpr size_t kStructureChanges = 7;
+constexpr size_t kStructureChanges = 9;
 
 class StructureObserver {
  public:
   virtual ~StructureObserver() = default;
-  // A change begins; what is returned names it.
+  // A change begins; what is returned names it. kNoTable: every table's.
   virtual uint64_t begins(StructureChange change, TableId table) = 0;
   // It has ended; not `happened`: it came to nothing. Must not throw.
   virtual void ends(uint64_t name, bool happened) = 0;

@@ -18,6 +18,7 @@ bool HashIndexOwner::drop_versions_locked(uint64_t slot, uint64_t block, uint64_
   if (locked(slot) || !verbs.prepare().ok()) return false;
   if (!splitter_.lock(slot, cleaning_lock(worker_.id()))) return false;
   const Header header = region_.header(slot);
+  StructureSpan span(observer(), StructureChange::kForget, header.table);
   const DirectoryEntry* table =
       arena_.in_use(PageKind::kSlot, slot) ? directory_.live(header.table) : nullptr;
   std::vector<uint64_t> blocks;
@@ -37,6 +38,7 @@ bool HashIndexOwner::drop_versions_locked(uint64_t slot, uint64_t block, uint64_
   splitter_.unlock(slot, splitter_.lease_end(header.sundial), verbs);
   if (!verbs.flush().ok()) return false;  // the node itself is at its end
   for (const uint64_t each : blocks) arena_.retire(each);
+  if (!blocks.empty()) span.happened();
   return true;
 }
 

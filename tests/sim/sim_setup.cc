@@ -13,7 +13,7 @@
 namespace rdmacc {
 namespace {
 
-constexpr uint64_t kVersionsKeptUs = 100;
+constexpr uint64_t kVersionsKeptUs = 100, kRecycleEveryUs = 1'000;
 constexpr uint64_t kDoorMaintainUs = 200;
 constexpr uint32_t kLateNsMax = 4'000'000;
 // A node looks every second at what it has found when it came back.
@@ -68,6 +68,8 @@ SimRun::SimRun(const SimScenario& scenario)
   node_options_.drain_us_max = 5'000;
   // Half of the runs take old versions away as soon as they may.
   if (scenario.seed % 2 == 0) node_options_.keep_versions_us = kVersionsKeptUs;
+  // And half of them make empty pages usable for anything again and again.
+  if (scenario.seed / 2 % 2 == 0) node_options_.recycle_every_us = kRecycleEveryUs;
   if (scenario.away_us_max > kAwayUsLong) {
     node_options_.resolve_every_us = node_options_.maintain_every_us = kPollUsOfLong;
   }

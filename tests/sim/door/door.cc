@@ -10,7 +10,6 @@ namespace rdmacc {
 namespace {
 
 constexpr uint32_t kFirstTableNumber = 71, kVisitedNumber = 79;
-constexpr uint32_t kRecordSize = 64;
 constexpr uint64_t kLoadsDrawn = 4;  // known loads that a transaction may look for rows of
 constexpr uint64_t kNumberMask = 0xFFFF'FFFF'FF00;
 constexpr size_t kFirstRows = 20;
@@ -21,13 +20,13 @@ constexpr uint32_t kVisitPercent = 12, kRowsAlonePercent = 40;
 std::vector<TableSpec> Door::table_specs() const {
   std::vector<TableSpec> specs;
   for (uint32_t i = 0; i < kTables; ++i) {
-    specs.push_back(native_table(kFirstTableNumber + i, kRecordSize, options_.history));
+    specs.push_back(native_table(kFirstTableNumber + i, kDoorRecordSize, options_.history));
   }
   return specs;
 }
 
-TableSpec Door::visited_spec(uint32_t history) {
-  return native_table(kVisitedNumber, kRecordSize, history);
+TableSpec Door::visited_spec(uint32_t history, uint32_t record_size) {
+  return native_table(kVisitedNumber, record_size, history);
 }
 
 // Some of the keys that come and go; they crowd in the groups that loads make split.

@@ -19,6 +19,8 @@ struct DoorOptions {
 // the middle of the traffic, so that their groups split again and again, and on a third one that is
 // dropped and made again beside them (door_surroundings.h). A fourth is filled until a node's
 // memory is full. What is under way beside which change of an index is counted.
+constexpr uint32_t kDoorRecordSize = 64;
+
 class Door : public Workload {
  public:
   enum Kind : uint32_t { kAll, kRowsAlone, kReadOnly, kVisit, kKinds };
@@ -46,7 +48,7 @@ class Door : public Workload {
   void acknowledge(const TxnInputs& inputs, const TxnEffect& effect);
 
   // ---- The table that is dropped; kNoTable while there is none.
-  static TableSpec visited_spec(uint32_t history);
+  static TableSpec visited_spec(uint32_t history, uint32_t record_size = kDoorRecordSize);
   TableId visited() const { return visited_; }
   void set_visited(TableId table);
   bool was_visited(TableId table) const;

@@ -9,6 +9,8 @@ constexpr uint64_t kFillerBytes = 135'000;  // takes a page
 constexpr uint64_t kFillersMax = 200, kRemovedMax = 4;
 constexpr uint64_t kBuriedAtATime = 8, kBetweenBurialsUs = 1'000;
 constexpr uint32_t kAttempts = 20;
+// Record sizes whose slots have different sizes.
+constexpr uint32_t kShapes[] = {16, 64, 200, 400, 512};
 
 // What there is to be done about it is to try again later.
 bool passes(const Status& status) {
@@ -34,7 +36,9 @@ Status DoorSurroundings::drop(Session& session) {
 }
 
 Status DoorSurroundings::make(Session& session) {
-  Result<TableMeta> made = session.create_table(Door::visited_spec(door_.history()));
+  const uint32_t size =
+      other_shapes_ ? kShapes[shapes_.below(std::size(kShapes))] : kDoorRecordSize;
+  Result<TableMeta> made = session.create_table(Door::visited_spec(door_.history(), size));
   if (made.ok()) door_.set_visited(made->id);
   // Node 0 has forgotten the reservation: it was restarted in between.
   if (made.status().code() == Code::kInvalidArgument) return Status();

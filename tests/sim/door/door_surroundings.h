@@ -9,9 +9,10 @@ namespace rdmacc {
 class DoorSurroundings {
  public:
   DoorSurroundings(Door& door, const TxnOptions& options, uint64_t seed)
-      : door_(door), options_(options), random_(seed) {}
+      : door_(door), options_(options), random_(seed), shapes_(seed ^ 0x5A4E) {}
 
-  // Drops and makes again. Not ok: neither a lack of memory nor a node that is away.
+  // Drops and makes again, in half of the runs with rows of another size each time. Not ok: neither
+  // a lack of memory nor a node that is away.
   Status drop_again_and_again(Session& session);
   // Rows of a page each, until there is no room.
   Status fill_up(Session& session);
@@ -37,6 +38,8 @@ class DoorSurroundings {
   Door& door_;
   const TxnOptions options_;
   Random random_;
+  Random shapes_;  // of the visited table; apart, so that all else of a seed stays as it was
+  const bool other_shapes_ = shapes_.percent(50);
   bool stopped_ = false;
   uint64_t first_filler_ = 0, next_filler_ = 0;
   uint64_t next_buried_ = 0;

@@ -36,7 +36,7 @@ constexpr std::array<const char*, kDoorOps> kOpNames = {"get",
                                                         "abort_prepared",
                                                         "execute_procedure"};
 constexpr std::array<const char*, kStructureChanges> kChangeNames = {
-    "split", "root growth", "chain", "clean", "unlink", "drop", "full"};
+    "split", "root growth", "chain", "clean", "unlink", "drop", "full", "forget", "recycle"};
 
 void for_each_cell(auto visit) {
   for (size_t op = 0; op < kDoorOps; ++op) {
@@ -57,9 +57,9 @@ void StructureCounts::add(std::span<const uint64_t> cells) {
 }
 
 const char* StructureCounts::impossible(DoorOp op, StructureChange change) {
-  const bool tombstones = change == StructureChange::kUnlink;
-  if (op == DoorOp::kProcedure && tombstones) {
-    return "tombstones are MVCC's, procedures CALVIN's";
+  const bool versions = change == StructureChange::kUnlink || change == StructureChange::kForget;
+  if (op == DoorOp::kProcedure && versions) {
+    return "old versions are MVCC's, procedures CALVIN's";
   }
   if (op == DoorOp::kProcedure && change == StructureChange::kFull) {
     return "CALVIN's order waits for memory that another transaction would have to free";
@@ -110,7 +110,7 @@ StructureLedger::Operation::Operation(StructureLedger* ledger, DoorOp op, TableI
   if (ledger == nullptr) return;
   place_ = ledger->operations_.insert(ledger->operations_.end(), this);
   for (Change& change : ledger->changes_) {
-    if (change.table == table) ++change.beside[static_cast<size_t>(op)];
+    if (change.is_of(table)) ++change.beside[static_cast<size_t>(op)];
   }
 }
 
@@ -121,7 +121,7 @@ StructureLedger::Operation::~Operation() {
 uint64_t StructureLedger::begins(StructureChange change, TableId table) {
   Change& begun = changes_.emplace_back(Change{++last_name_, change, table});
   for (const Operation* operation : operations_) {
-    if (operation->table_ == table) ++begun.beside[static_cast<size_t>(operation->op_)];
+    if (begun.is_of(operation->table_)) ++begun.beside[static_cast<size_t>(operation->op_)];
   }
   return begun.name;
 }

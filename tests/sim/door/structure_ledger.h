@@ -100,6 +100,8 @@ class StructureLedger : public StructureObserver {
     StructureChange change;
     TableId table;
     std::array<uint32_t, kDoorOps> beside{};
+
+    bool is_of(TableId each) const { return table == kNoTable || table == each; }
   };
 
   StructureCounts counts_;
