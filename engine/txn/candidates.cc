@@ -5,6 +5,7 @@
 #include "engine/txn/drive.h"
 #include "engine/txn/lock.h"
 #include "engine/txn/overflow_read.h"
+#include "rdma/base/check.h"
 
 namespace rdmacc {
 namespace {
@@ -16,6 +17,7 @@ class CandidateReader {
       : context_(context), all_(all), candidates_(candidates), records_(candidates.size()) {}
 
   Status run() {
+    DCHECK(!records_.empty());
     RDMACC_RETURN_IF_ERROR(take_memory());
     // What was locked is noted in the keys' accesses, whatever comes of it.
     RDMACC_RETURN_IF_ERROR(
@@ -116,6 +118,7 @@ Status CandidateReader::settle(size_t i) {
     return Status();
   }
   // A stale location, or an entry with the same tag.
+  DCHECK(!work.access.header.null());
   work.result = KeyWork::Result::kPending;
   work.record = {};
   context_.engine.locations.forget(work.hash);
