@@ -227,8 +227,7 @@ Status Finder::settle_missing() {
     }
     const bool same = same_identity(work.gap, search.post_read);
     const Step step =
-        same ? context_.rules.read_gap(search.pre_read, search.post_read, context_.stamps)
-             : Step::again(kNoVerbs);
+        same ? context_.judge_gap(search.pre_read, search.post_read) : Step::again(kNoVerbs);
     if (step.verdict == Verdict::kDone) {
       context_.note_gap_read(work.gap, search.pre_read, search.post_read);
       work.result = KeyWork::Result::kMissing;
