@@ -106,8 +106,9 @@ class RunJob : public CoordinatorJob {
   Status status_;
 };
 
-// Checks that the tables are sound, unless the options leave that out, and the invariant. A protocol
-// that commits in a global order has a bound on what one transaction may read: then OCC reads.
+// Checks that the tables are sound, unless the options leave that out, and the invariant. A
+// protocol that commits in a global order has a bound on what one transaction may read: then OCC
+// reads.
 class CheckJob : public CoordinatorJob {
  public:
   CheckJob(const RunShared& shared, int64_t delta)
