@@ -14,7 +14,12 @@ Coordinator::Coordinator(std::unique_ptr<Endpoint> endpoint, const Topology& top
 Coordinator::~Coordinator() { impl_->worker.scheduler().unwind(); }
 
 Worker& Coordinator::worker() { return impl_->worker; }
-void Coordinator::finish_background(uint64_t us_max) { impl_->state.log.finish_freeing(us_max); }
+void Coordinator::finish_background(uint64_t us_max) {
+  const uint64_t until_us = impl_->worker.endpoint().now_us() + us_max;
+  impl_->state.log.finish_freeing(us_max);
+  const uint64_t now_us = impl_->worker.endpoint().now_us();
+  impl_->state.slots.give_back(until_us - std::min(until_us, now_us));
+}
 const Topology& Coordinator::topology() const { return impl_->state.engine.topology; }
 WorkerStats& Coordinator::stats() { return impl_->state.stats; }
 void Coordinator::set_observer(TxnObserver* observer) { impl_->state.observer = observer; }

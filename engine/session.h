@@ -50,6 +50,8 @@ struct EngineOptions {
   uint64_t write_set_bytes_max = 256ull << 20;  // kNoSpace beyond
   uint32_t location_cache_entries = 64 * 1024;
   uint32_t unvalidated_read_cache_entries = 4096;  // rows from unvalidated reads; 0: none are kept
+  // Slots of a table on a node that are kept in advance for inserts, at most; 0: none are.
+  uint32_t reserved_slots_max = 256;
   // Where a protocol's rules come from; nullptr: the registry. Tests of the tests put wrong rules
   // there, and into NodeOptions.
   const ProtocolRules* (*rules_of)(Protocol, LockMode) = nullptr;
@@ -69,7 +71,8 @@ class Coordinator {
   // Is told what the transactions measure, while they run (nullptr: none). Not owned.
   void set_observer(TxnObserver* observer);
   // From a coroutine, before the worker leaves: waits until blocks that are freed in the background
-  // are free, for `us_max` at most. Those that are not leak until their node starts again.
+  // are free, for `us_max` at most, and gives back what was kept in advance for inserts. Blocks
+  // that are not free then leak until their node starts again.
   void finish_background(uint64_t us_max);
   // Every committed and aborted transaction is reported to `history` (nullptr: none). Not owned.
   void set_history(HistoryWriter* history);

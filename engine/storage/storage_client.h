@@ -34,6 +34,11 @@ class StorageClient {
   // has been freed.
   Status allocate(std::span<SlotRequest> requests, uint64_t ctts, VerbCounters& counters);
 
+  // Slots of a table, to be kept until inserts need them, locked by `tag`: a ctts of
+  // this worker that no transaction has. All that were asked for are appended, or none.
+  Status reserve_slots(NodeId node, TableId table, uint32_t count, uint64_t tag,
+                       std::vector<SlotRequest>& slots, VerbCounters& counters);
+
   struct FreeRequest {
     GlobalAddress address;
     FreeKind kind;

@@ -25,6 +25,7 @@ StorageNode::StorageNode(Worker& worker, const Topology& topology)
       orphaned_allocations_(worker, region_, arena_, directory_, index_, reclaimer_),
       tombstones_(worker, region_, arena_, index_, reclaimer_),
       dropped_tables_(worker, region_, arena_, directory_, index_, reclaimer_),
+      reserved_slots_(worker, region_, arena_, directory_, index_, orphaned_allocations_),
       started_us_(worker.endpoint().now_us()) {}
 
 Result<std::unique_ptr<StorageService>> StorageService::open(Worker& worker,
@@ -167,7 +168,8 @@ void StorageNode::note_live_unlinked(std::vector<OrphanedAllocation>& found) con
 
 bool StorageNode::maintenance_pending() const {
   return index_.split_pending() || index_.retry_due() || reclaimer_.pending() ||
-         orphaned_allocations_.pending() || tombstones_.pending() || dropped_tables_.pending();
+         orphaned_allocations_.pending() || tombstones_.pending() || dropped_tables_.pending() ||
+         reserved_slots_.pending();
 }
 
 StorageNode::Progress StorageNode::progress() const {
@@ -177,7 +179,8 @@ StorageNode::Progress StorageNode::progress() const {
                   .orphaned_allocations = orphaned_allocations_.count(),
                   .tombstones = tombstones_.count(),
                   .dropped_tables = dropped_tables_.count(),
-                  .deferred_frees = deferred_frees_.size()};
+                  .deferred_frees = deferred_frees_.size(),
+                  .reserved_slots = reserved_slots_.count()};
 }
 
 bool StorageNode::maintain() {
@@ -187,6 +190,7 @@ bool StorageNode::maintain() {
   if (reclaimer_.pending()) reclaimer_.advance();
   if (orphaned_allocations_.pending()) orphaned_allocations_.sweep();
   if (tombstones_.pending()) tombstones_.collect();
+  if (reserved_slots_.pending()) reserved_slots_.sweep();
   if (dropped_tables_.pending()) dropped_tables_.sweep();
   free_deferred();
   return progress() != before;
@@ -198,7 +202,7 @@ NodeStatistics StorageNode::statistics() const {
   statistics.backed_bytes = arena_.backed_bytes();
   statistics.used_bytes = arena_.used_bytes();
   statistics.tables = directory_.live_count();
-  statistics.rows = directory_.rows();
+  statistics.rows = directory_.rows() - reserved_slots_.unused();
   statistics.splits = index_.splits();
   statistics.requests = requests_;
   statistics.started_us = started_us_;
@@ -242,6 +246,7 @@ LockedHeaders StorageNode::locked_headers(uint64_t from_page) {
   const auto look = [&](uint64_t at, bool) {
     const Header header = region_.header(at);
     if (header.lock == 0 && header.waiter == 0 && !sundial_locked(header.sundial)) return;
+    if (reserved_slots_.lists(at)) return;  // by no transaction
     LockedHeader& seen = locked.headers.emplace_back();
     seen.address = region_.address(at);
     seen.table = header.table;

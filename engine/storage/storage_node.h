@@ -3,6 +3,7 @@
 #include "engine/storage/hash_index_owner.h"
 #include "engine/storage/orphaned_allocations.h"
 #include "engine/storage/reclaimer.h"
+#include "engine/storage/reserved_slots.h"
 #include "engine/storage/storage_messages.h"
 #include "engine/storage/storage_service.h"
 #include "engine/storage/tombstones.h"
@@ -43,6 +44,7 @@ class StorageNode : public StorageService {
 
   void handle(MethodId method, HandlerMethod handler);
   Status handle_allocate(WorkerId from, Bytes request, Reply& reply);
+  Status handle_reserve_slots(WorkerId from, Bytes request, Reply& reply);
   Status handle_free(WorkerId from, Bytes request, Reply& reply);
   Status handle_extend_bucket(WorkerId from, Bytes request, Reply& reply);
   Status handle_create_table(WorkerId from, Bytes request, Reply& reply);
@@ -58,6 +60,7 @@ class StorageNode : public StorageService {
   struct Progress {
     uint64_t splits, epoch;
     size_t groups_queued, orphaned_allocations, tombstones, dropped_tables, deferred_frees;
+    size_t reserved_slots;
     friend bool operator==(const Progress&, const Progress&) = default;
   };
 
@@ -68,6 +71,7 @@ class StorageNode : public StorageService {
   bool split_some(uint64_t deadline_us);
   Status handle_wait_for_pending_splits(WorkerId from, Bytes request, Reply& reply);
 
+  Status allocate(const AllocateRequest& request, std::vector<Allocation>& taken, Reply& reply);
   Status allocate_all(const AllocateRequest& request, std::vector<Allocation>& taken);
   Status take_units(const AllocateRequest& request, std::vector<Allocation>& taken);
   Status lock_slots(uint64_t ctts, std::vector<Allocation>& taken);
@@ -98,6 +102,7 @@ class StorageNode : public StorageService {
   OrphanedAllocations orphaned_allocations_;
   Tombstones tombstones_;
   DroppedTables dropped_tables_;
+  ReservedSlots reserved_slots_;
   bool reopened_ = false;
   uint64_t requests_ = 0;
   Guard guard_;

@@ -5,6 +5,7 @@
 #include "engine/txn/location_cache.h"
 #include "engine/txn/message_memory.h"
 #include "engine/txn/rule.h"
+#include "engine/txn/slot_pool.h"
 #include "engine/txn/table_cache.h"
 #include "rdma/rpc/worker.h"
 
@@ -32,6 +33,7 @@ struct EngineContext {
   TableCache tables;
   LocationCache locations;
   MessageMemory messages;
+  SlotPool* slots = nullptr;  // of a coordinator
 };
 
 // One transaction's (or one RPC handler's) use of a context.

@@ -26,6 +26,7 @@ struct Words {
   uint64_t stamp;
   uint64_t length_flags;
   uint64_t identity;
+  uint64_t key_hash;
   uint64_t lease;
   uint64_t zero;
   uint64_t version_stamp;
@@ -121,6 +122,7 @@ Status Installer::install(const Write& write, Before& before) {
   *words = Words{record_.stamp,
                  pack_words(static_cast<uint32_t>(write.record.size()), flags),
                  pack_words(write.table, write.incarnation + 1),
+                 write.key_hash,
                  sundial_unlocked_word(record_.lease, 0),
                  0,
                  0};
@@ -157,6 +159,8 @@ Status Installer::carry_out(Effect effect, const Write& write, Words& words) {
     case Effect::kIdentity:
       if (write.kind == WriteKind::kUnlink) {
         batch_.write(at.plus(kOffsetOfIdentity), &words.identity, 8);
+      } else if (write.kind == WriteKind::kInsert) {
+        batch_.write(at, &words.key_hash, 8);  // a slot that was reserved knows its table alone
       }
       break;
     case Effect::kRecord:
