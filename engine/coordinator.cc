@@ -15,7 +15,11 @@ Coordinator::~Coordinator() { impl_->worker.scheduler().unwind(); }
 
 Worker& Coordinator::worker() { return impl_->worker; }
 void Coordinator::finish_background(uint64_t us_max) {
+  CHECK(impl_->worker.scheduler().in_coroutine());
+  const uint64_t until_us = impl_->worker.endpoint().now_us() + us_max;
   impl_->state.log.finish_freeing(us_max);
+  const uint64_t now_us = impl_->worker.endpoint().now_us();
+  impl_->state.slots.give_back(until_us - std::min(until_us, now_us));
   impl_->state.engine.versions.give_back(worker().counters());
 }
 const Topology& Coordinator::topology() const { return impl_->state.engine.topology; }
@@ -31,6 +35,7 @@ constexpr int kStepsAfterCommandMax = 64;
 
 void SessionPump::start(std::function<Status()> command) {
   CHECK(!busy_);
+  CHECK(command != nullptr);
   busy_ = true;
   const bool spawned =
       coordinator_.worker().scheduler().spawn([this, command = std::move(command)] {

@@ -14,7 +14,8 @@ struct Coordinator::Impl {
        Scheduler::Options scheduler_options)
       : worker(std::move(endpoint), scheduler_options),
         state(worker, topology, options.replicas, options.write_set_bytes_max,
-              options.location_cache_entries, options.unvalidated_read_cache_entries),
+              options.location_cache_entries, options.unvalidated_read_cache_entries,
+              options.reserved_slots_max),
         rules_of_protocol(options.rules_of != nullptr ? options.rules_of : &rules_of),
         order(worker, topology) {
     state.order = &order;

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/cluster/partition_map.h"
 #include "engine/log/in_doubt.h"
 #include "engine/storage/lock_holds.h"
 #include "engine/storage/storage_client.h"
@@ -36,6 +37,7 @@ namespace rdmacc {
 
 class Transaction;
 class DetachedTransaction;
+class RowSource;
 struct KeyState;
 class HistoryWriter;
 struct ProtocolRules;
@@ -48,6 +50,8 @@ struct EngineOptions {
   uint64_t write_set_bytes_max = 256ull << 20;  // kNoSpace beyond
   uint32_t location_cache_entries = 64 * 1024;
   uint32_t unvalidated_read_cache_entries = 4096;  // rows from unvalidated reads; 0: none are kept
+  // Slots of a table on a node that are kept in advance for inserts, at most; 0: none are.
+  uint32_t reserved_slots_max = 256;
   // Where a protocol's rules come from; nullptr: the registry. Tests of the tests put wrong rules
   // there, and into NodeOptions.
   const ProtocolRules* (*rules_of)(Protocol, LockMode) = nullptr;
@@ -67,7 +71,7 @@ class Coordinator {
   // Is told what the transactions measure, while they run (nullptr: none). Not owned.
   void set_observer(TxnObserver* observer);
   // From a coroutine, before the worker leaves: waits until blocks that are freed in the background
-  // are free, for `us_max` at most, and gives back what it keeps in advance. What is not freed
+  // are free, for `us_max` at most, and gives back what it keeps in advance. What is not freed then
   // leaks until its node starts again.
   void finish_background(uint64_t us_max);
   // Every committed and aborted transaction is reported to `history` (nullptr: none). Not owned.
@@ -243,19 +247,19 @@ class Session {
   uint64_t draw_number();
 
  private:
-  bool started() const;
-  Status start(uint64_t first_access);
+  // The transaction starts at its first access.
+  Status enter(uint64_t first_access);
   void end_transaction();
-  Result<KeyState*> look_up(TableId table, std::string_view key);
   Result<KeyState*> find_for_write(TableId table, std::string_view key, std::string_view row);
-  Status look_up_many(TableId table, std::span<const std::string_view> keys,
-                      std::span<KeyState*> states);
-  Status write(KeyState& state, bool deleted, std::string_view row);
+  RowSource& rows();
+  Transaction& txn();
   Coordinator::Impl& engine();
 
-  Coordinator* const coordinator_;  // exactly one of these two
-  DetachedTransaction* const detached_;
+  Coordinator* const coordinator_;  // nullptr: rows are given, and there is nothing but them
+  Scheduler* const scheduler_;
+  const PartitionMap map_;  // given rows are all on node 0
   std::unique_ptr<Transaction> txn_;
+  RowSource* rows_;  // the transaction, or the given rows; nullptr: no transaction is active
   bool cancelled_ = false;
   bool outcome_unknown_ = false;
   Restart restart_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "engine/protocols/registry.h"
 #include "engine/verify/verify.h"
 #include "engine/workloads/procedures.h"
 
@@ -146,6 +147,15 @@ void RunJob::report_progress(Coordinator& coordinator) const {
 }
 
 // ---- CheckJob
+
+TxnOptions CheckJob::scanning(const TxnOptions& of_run) {
+  TxnOptions txn = of_run;
+  if (executes_procedures(txn.protocol)) {
+    txn.protocol = Protocol::kOcc;
+    txn.plan = StagePlan();
+  }
+  return txn;
+}
 
 void CheckJob::start(Coordinator& coordinator) {
   CHECK(coordinator.worker().scheduler().spawn([this, &coordinator] {

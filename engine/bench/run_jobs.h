@@ -106,13 +106,15 @@ class RunJob : public CoordinatorJob {
   Status status_;
 };
 
-// Checks that the tables are sound, unless the options leave that out, and the invariant.
+// Checks that the tables are sound, unless the options leave that out, and the invariant. A
+// protocol that commits in a global order has a bound on what one transaction may read: then OCC
+// reads.
 class CheckJob : public CoordinatorJob {
  public:
   CheckJob(const RunShared& shared, int64_t delta)
       : workload_(shared.workload),
         options_(shared.options),
-        txn_(shared.txn),
+        txn_(scanning(shared.txn)),
         interrupted_(shared.interrupted),
         delta_(delta) {}
   void start(Coordinator& coordinator) override;
@@ -121,6 +123,7 @@ class CheckJob : public CoordinatorJob {
   const std::string& violation() const { return violation_; }
 
  private:
+  static TxnOptions scanning(const TxnOptions& of_run);
   Status verify(Session& session);
   Status check(Session& session);
 

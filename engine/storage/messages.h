@@ -31,6 +31,7 @@ enum Method : MethodId {
   kMethodAudit = 17,
   kMethodBackLogRing = 18,
   kMethodReserveVersionBlocks = 19,
+  kMethodReserveSlots = 21,
   // transaction stages (engine/txn/carry_out.h)
   kMethodStage = 20,
   // resolution (engine/log/resolve.h)

@@ -34,11 +34,34 @@ Status StorageNode::handle_allocate(WorkerId, Bytes bytes, Reply& reply) {
     }
   }
   std::vector<Allocation> taken;
-  Status status = allocate_all(request, taken);
-  if (status.ok()) status = hand_out(request, taken);
+  const Status status = allocate(request, taken, reply);
   if (status.code() == Code::kNoSpace && !request.items.empty()) {
     note_change(index_.observer(), StructureChange::kFull, request.items.front().table);
   }
+  return status;
+}
+
+// The worker keeps them: no transaction has the tag.
+Status StorageNode::handle_reserve_slots(WorkerId from, Bytes bytes, Reply& reply) {
+  ReserveRequest reserve;
+  const bool sound = reserve.parse(bytes) && locked_exclusively(reserve.tag) &&
+                     static_cast<WorkerId>(reserve.tag) == from;
+  if (!sound) return Status(Code::kInvalidArgument, "reserve: malformed request");
+  AllocateRequest request;
+  request.ctts = reserve.tag;
+  AllocateItem item;
+  item.table = reserve.table;
+  request.items.assign(reserve.count, item);
+  std::vector<Allocation> taken;
+  RDMACC_RETURN_IF_ERROR(allocate(request, taken, reply));
+  for (const Allocation& each : taken) reserved_slots_.add(each.slot, reserve.tag);
+  return Status();
+}
+
+Status StorageNode::allocate(const AllocateRequest& request, std::vector<Allocation>& taken,
+                             Reply& reply) {
+  Status status = allocate_all(request, taken);
+  if (status.ok()) status = hand_out(request, taken);
   if (!status.ok()) {
     undo(request.ctts, taken);
     return status;

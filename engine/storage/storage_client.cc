@@ -109,6 +109,30 @@ Status StorageClient::allocate(std::span<SlotRequest> requests, uint64_t ctts,
   return status;
 }
 
+Status StorageClient::reserve_slots(NodeId node, TableId table, uint32_t count, uint64_t tag,
+                                    std::vector<SlotRequest>& slots, VerbCounters& counters) {
+  CHECK(node < topology_.nodes && count > 0 && count <= kReservedSlotsMax);
+  Rpc::Call call = call_to(topology_, node, kMethodReserveSlots);
+  ReserveRequest{table, count, tag}.write(call.request);
+  RDMACC_RETURN_IF_ERROR(worker_.rpc().call_one(call, counters));
+  std::vector<AllocateReplyItem> items;
+  if (!parse_allocate_reply(call.reply, count, &items)) return bad_reply(node);
+  const RegionLayout layout(topology_);
+  for (const AllocateReplyItem& item : items) {
+    if (!layout.holds_header(item.slot)) return bad_reply(node);
+  }
+  for (const AllocateReplyItem& item : items) {
+    SlotRequest& slot = slots.emplace_back();
+    slot.table = table;
+    slot.node = node;
+    slot.slot = GlobalAddress::make(node, item.slot);
+    slot.incarnation = item.incarnation;
+    slot.wts = item.wts;
+    slot.lease = item.lease;
+  }
+  return Status();
+}
+
 Status StorageClient::free(std::span<const FreeRequest> requests, uint64_t ctts,
                            VerbCounters& counters) {
   std::vector<Outgoing<FreeMessage>> all;

@@ -40,6 +40,10 @@ class StorageClient {
                                 std::vector<GlobalAddress>& blocks, VerbCounters& counters);
   // There is memory behind the worker's log ring on the node from then on.
   Status back_log_ring(NodeId node, VerbCounters& counters);
+  // Slots of a table, to be kept until inserts need them, locked by `tag`: a ctts of
+  // this worker that no transaction has. All that were asked for are appended, or none.
+  Status reserve_slots(NodeId node, TableId table, uint32_t count, uint64_t tag,
+                       std::vector<SlotRequest>& slots, VerbCounters& counters);
 
   struct FreeRequest {
     GlobalAddress address;

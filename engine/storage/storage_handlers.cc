@@ -31,6 +31,7 @@ void StorageNode::handle(MethodId method, HandlerMethod handler) {
 void StorageNode::serve(const Guard& guard) {
   guard_ = guard;
   handle(kMethodAllocate, &StorageNode::handle_allocate);
+  handle(kMethodReserveSlots, &StorageNode::handle_reserve_slots);
   handle(kMethodFree, &StorageNode::handle_free);
   handle(kMethodExtendBucket, &StorageNode::handle_extend_bucket);
   handle(kMethodCreateTable, &StorageNode::handle_create_table);
@@ -179,6 +180,7 @@ void StorageNode::drop(TableId id) {
   if (directory_.live(id) == nullptr) return;  // dropped by another request meanwhile
   directory_.set_dropped(id);
   index_.retire_all(id);
+  reserved_slots_.take_back();
   dropped_tables_.add(id);
 }
 
@@ -221,7 +223,7 @@ Status StorageNode::handle_table_size(WorkerId, Bytes bytes, Reply& reply) {
 // Units that are about to be free have an owner: this node.
 bool StorageNode::will_be_freed(uint64_t offset) const {
   return orphaned_allocations_.lists(offset) || versions_.lists(offset) ||
-         dropped_tables_.awaits(offset) ||
+         dropped_tables_.awaits(offset) || reserved_slots_.lists(offset) ||
          std::any_of(deferred_frees_.begin(), deferred_frees_.end(),
                      [offset](const DeferredFree& each) { return each.slot == offset; });
 }

@@ -56,6 +56,21 @@ bool parse_allocate_reply(std::span<const std::byte> in, size_t count,
   return reader.at_end();
 }
 
+void ReserveRequest::write(Rpc::Bytes& out) const {
+  MessageWriter writer(out);
+  writer.u32(table);
+  writer.u32(count);
+  writer.u64(tag);
+}
+
+bool ReserveRequest::parse(std::span<const std::byte> in) {
+  MessageReader reader(in);
+  table = reader.u32();
+  count = reader.u32();
+  tag = reader.u64();
+  return reader.at_end() && count > 0 && count <= kReservedSlotsMax;
+}
+
 void FreeMessage::write(Rpc::Bytes& out) const {
   CHECK(items.size() <= kItemsPerMessage);
   MessageWriter writer(out);

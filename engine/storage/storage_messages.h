@@ -27,6 +27,18 @@ struct AllocateRequest {
   bool parse(std::span<const std::byte> in);
 };
 
+// Slots of a table that the caller keeps, locked by `tag`, until its inserts need them; what is
+// answered is as for an AllocateRequest.
+constexpr uint32_t kReservedSlotsMax = 256;
+struct ReserveRequest {
+  TableId table = kNoTable;
+  uint32_t count = 0;
+  uint64_t tag = 0;
+
+  void write(Rpc::Bytes& out) const;
+  bool parse(std::span<const std::byte> in);
+};
+
 struct AllocateReplyItem {
   uint64_t slot = 0;  // offsets, 0 = none
   uint32_t incarnation = 0;

@@ -28,6 +28,7 @@ StorageNode::StorageNode(Worker& worker, const Topology& topology)
       versions_(worker, region_, arena_, directory_, index_, reclaimer_),
       dropped_tables_(worker, region_, arena_, directory_, index_, reclaimer_),
       recycler_(worker, region_, arena_, reclaimer_),
+      reserved_slots_(worker, region_, arena_, directory_, index_, orphaned_allocations_),
       started_us_(worker.endpoint().now_us()) {}
 
 Result<std::unique_ptr<StorageService>> StorageService::open(Worker& worker,
@@ -174,7 +175,7 @@ void StorageNode::note_live_unlinked(std::vector<OrphanedAllocation>& found) con
 bool StorageNode::maintenance_pending() const {
   return index_.split_pending() || index_.retry_due() || reclaimer_.pending() ||
          orphaned_allocations_.pending() || tombstones_.pending() || dropped_tables_.pending() ||
-         recycler_.pending() || versions_.pending();
+         recycler_.pending() || versions_.pending() || reserved_slots_.pending();
 }
 
 StorageNode::Progress StorageNode::progress() const {
@@ -186,7 +187,8 @@ StorageNode::Progress StorageNode::progress() const {
                   .dropped_tables = dropped_tables_.count(),
                   .deferred_frees = deferred_frees_.size(),
                   .withdrawn_pages = arena_.withdrawn_pages(),
-                  .version_blocks = versions_.count()};
+                  .version_blocks = versions_.count(),
+                  .reserved_slots = reserved_slots_.count()};
 }
 
 bool StorageNode::maintain() {
@@ -196,6 +198,7 @@ bool StorageNode::maintain() {
   if (reclaimer_.pending()) reclaimer_.advance();
   if (orphaned_allocations_.pending()) orphaned_allocations_.sweep();
   if (tombstones_.pending()) tombstones_.collect();
+  if (reserved_slots_.pending()) reserved_slots_.sweep();
   if (dropped_tables_.pending()) dropped_tables_.sweep();
   if (versions_.pending()) versions_.sweep();
   free_deferred();
@@ -210,7 +213,7 @@ NodeStatistics StorageNode::statistics() const {
   // What workers keep in advance is no row's yet.
   statistics.used_bytes = arena_.used_bytes() - versions_.reserved_bytes();
   statistics.tables = directory_.live_count();
-  statistics.rows = directory_.rows();
+  statistics.rows = directory_.rows() - reserved_slots_.unused();
   statistics.splits = index_.splits();
   statistics.requests = requests_;
   statistics.started_us = started_us_;
@@ -254,6 +257,7 @@ LockedHeaders StorageNode::locked_headers(uint64_t from_page) {
   const auto look = [&](uint64_t at, bool) {
     const Header header = region_.header(at);
     if (header.lock == 0 && header.waiter == 0 && !sundial_locked(header.sundial)) return;
+    if (reserved_slots_.lists(at)) return;  // by no transaction
     LockedHeader& seen = locked.headers.emplace_back();
     seen.address = region_.address(at);
     seen.table = header.table;

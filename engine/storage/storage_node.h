@@ -4,6 +4,8 @@
 #include "engine/storage/hash_index_owner.h"
 #include "engine/storage/orphaned_allocations.h"
 #include "engine/storage/page_recycler.h"
+#include "engine/storage/reclaimer.h"
+#include "engine/storage/reserved_slots.h"
 #include "engine/storage/storage_messages.h"
 #include "engine/storage/storage_service.h"
 #include "engine/storage/tombstones.h"
@@ -55,6 +57,7 @@ class StorageNode : public StorageService {
 
   void handle(MethodId method, HandlerMethod handler);
   Status handle_allocate(WorkerId from, Bytes request, Reply& reply);
+  Status handle_reserve_slots(WorkerId from, Bytes request, Reply& reply);
   Status handle_free(WorkerId from, Bytes request, Reply& reply);
   Status handle_extend_bucket(WorkerId from, Bytes request, Reply& reply);
   Status handle_create_table(WorkerId from, Bytes request, Reply& reply);
@@ -73,7 +76,7 @@ class StorageNode : public StorageService {
     uint64_t splits, epoch;
     size_t groups_queued, orphaned_allocations, tombstones, dropped_tables, deferred_frees;
     uint64_t withdrawn_pages;
-    size_t version_blocks;
+    size_t version_blocks, reserved_slots;
     friend bool operator==(const Progress&, const Progress&) = default;
   };
 
@@ -84,6 +87,7 @@ class StorageNode : public StorageService {
   bool split_some(uint64_t deadline_us);
   Status handle_wait_for_pending_splits(WorkerId from, Bytes request, Reply& reply);
 
+  Status allocate(const AllocateRequest& request, std::vector<Allocation>& taken, Reply& reply);
   Status allocate_all(const AllocateRequest& request, std::vector<Allocation>& taken);
   Status take_units(const AllocateRequest& request, std::vector<Allocation>& taken);
   Status lock_slots(uint64_t ctts, std::vector<Allocation>& taken);
@@ -117,6 +121,7 @@ class StorageNode : public StorageService {
   VersionBlocks versions_;
   DroppedTables dropped_tables_;
   PageRecycler recycler_;
+  ReservedSlots reserved_slots_;
   bool reopened_ = false;
   uint64_t requests_ = 0;
   Guard guard_;

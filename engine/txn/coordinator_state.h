@@ -17,16 +17,20 @@ namespace rdmacc {
 struct CoordinatorState {
   CoordinatorState(Worker& worker, const Topology& topology, uint32_t replicas,
                    uint64_t of_write_set_bytes_max, uint32_t location_cache_entries,
-                   uint32_t unvalidated_read_cache_entries)
+                   uint32_t unvalidated_read_cache_entries, uint32_t reserved_slots_max)
       : engine(worker, topology, location_cache_entries),
+        slots(worker, engine.storage, engine.clock, reserved_slots_max),
         log_map(topology.nodes, replicas),
         gate(worker, topology, engine.clock),
         log(worker, topology, engine.storage),
         write_set_bytes_max(of_write_set_bytes_max),
         unvalidated_reads(unvalidated_read_cache_entries),
-        frames(worker.pool()) {}
+        frames(worker.pool()) {
+    engine.slots = &slots;
+  }
 
   EngineContext engine;
+  SlotPool slots;
   const PartitionMap log_map;  // which nodes keep the log
   Gate gate;
   LogWriter log;

@@ -7,6 +7,7 @@
 #include "engine/txn/location_cache.h"
 #include "engine/txn/message_memory.h"
 #include "engine/txn/rule.h"
+#include "engine/txn/slot_pool.h"
 #include "engine/txn/table_cache.h"
 #include "engine/txn/version_pool.h"
 #include "rdma/rpc/worker.h"
@@ -53,6 +54,7 @@ struct EngineContext {
   LocationCache locations;
   uint64_t era = 0;
   MessageMemory messages;
+  SlotPool* slots = nullptr;  // of a coordinator
 };
 
 // One transaction's (or one RPC handler's) use of a context.
@@ -72,6 +74,18 @@ struct StageContext {
     constexpr uint64_t kPauseUsMax = 200;
     const uint64_t pause_us = 1 + static_cast<uint64_t>(attempt) / 8;
     engine.worker.scheduler().sleep_for(std::min(pause_us, kPauseUsMax));
+  }
+  // The read rule's word on entries that were read between these two looks at their gap header. A
+  // split moves entries within their chains, under its lock and a stamp that both looks may have
+  // seen: a reader that other locks do not hinder might meet an entry twice, or not at all.
+  Step judge_gap(const Header& before, const Header& after) const {
+    const auto by_owner = [this](const Header& gap) {
+      return locked_exclusively(gap.lock) &&
+             engine.topology.is_node_worker(worker_of_ctts(gap.lock));
+    };
+    const bool passes_locks = rules.reads_at_ctts || rules.skips_locked;
+    if (passes_locks && (by_owner(before) || by_owner(after))) return Step::again(kNoVerbs);
+    return rules.read_gap(before, after, stamps);
   }
   // A gap header that the read rule has accepted.
   void note_gap_read(Access& gap, const Header& before, const Header& after) const {

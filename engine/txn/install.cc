@@ -40,6 +40,7 @@ Status Installer::install(const Write& write, Before& before) {
   *words = Words{record_.stamp,
                  pack_words(static_cast<uint32_t>(write.record.size()), flags),
                  pack_words(write.table, write.incarnation + 1),
+                 write.key_hash,
                  sundial_unlocked_word(record_.lease, 0),
                  0,
                  0,
@@ -83,6 +84,8 @@ Status Installer::carry_out(Effect effect, const Write& write, Words& words) {
     case Effect::kIdentity:
       if (write.kind == WriteKind::kUnlink) {
         batch_.write(at.plus(kOffsetOfIdentity), &words.identity, 8);
+      } else if (write.kind == WriteKind::kInsert) {
+        batch_.write(at, &words.key_hash, 8);  // a slot that was reserved knows its table alone
       }
       break;
     case Effect::kRecord:

@@ -58,6 +58,7 @@ class Installer {
     uint64_t stamp;
     uint64_t length_flags;
     uint64_t identity;
+    uint64_t key_hash;
     uint64_t lease;
     uint64_t zero;
     uint64_t version_stamp;
@@ -67,10 +68,12 @@ class Installer {
 
   // Is the header still the one that the transaction has locked? A record stays in its ring for a
   // while after it was installed, and the page may be another table's by then, or hold a block
-  // whose bytes happen to be the lock word's.
+  // whose bytes happen to be the lock word's. A slot that was kept for inserts learns its key when
+  // the row is installed, and keeps its incarnation until then.
   bool holds(const Write& write, const Header& header) const {
-    return header.lock == record_.lock_ctts && header.table == write.table &&
-           header.key_hash == write.key_hash;
+    const bool same = write.kind == WriteKind::kInsert ? header.incarnation == write.incarnation
+                                                       : header.key_hash == write.key_hash;
+    return header.lock == record_.lock_ctts && header.table == write.table && same;
   }
   bool keeps_version(const Write& write) const {
     return keeps_versions_ && write.history > 0 &&

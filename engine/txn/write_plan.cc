@@ -65,9 +65,9 @@ void WritePlan::forget_moved_gaps() {
 }
 
 Status WritePlan::allocate_room(StageContext& stage, Accesses& accesses) {
-  CHECK(allocated_.empty());
-  std::vector<SlotRequest> requests;
-  std::vector<PlannedWrite*> owners;
+  CHECK(allocated_.empty() && pooled_.empty());
+  SlotRequests requests;
+  boost::container::small_vector<PlannedWrite*, 16> owners;
   for (PlannedWrite& write : writes_) {
     auto table = stage.table(write.table);
     if (!table.ok()) return table.status();
@@ -86,8 +86,7 @@ Status WritePlan::allocate_room(StageContext& stage, Accesses& accesses) {
     owners.push_back(&write);
   }
   if (requests.empty()) return Status();
-  const Status status =
-      stage.engine.storage.allocate(requests, stage.stamps.ctts, stage.allocation_counters);
+  const Status status = allocate(stage, requests);
   if (status.code() == Code::kNoSpace) stage.engine.versions.give_back(stage.allocation_counters);
   RDMACC_RETURN_IF_ERROR(status);
   for (size_t i = 0; i < requests.size(); i++) {
@@ -96,14 +95,47 @@ Status WritePlan::allocate_room(StageContext& stage, Accesses& accesses) {
   return Status();
 }
 
+// Slots that the worker has kept, if it keeps some; the nodes are asked for the rest.
+Status WritePlan::allocate(StageContext& stage, SlotRequests& requests) {
+  const std::span<SlotRequest> all(requests.data(), requests.size());
+  StorageClient& storage = stage.engine.storage;
+  const uint64_t ctts = stage.stamps.ctts;
+  VerbCounters& counters = stage.allocation_counters;
+  if (stage.engine.slots == nullptr) {
+    RDMACC_RETURN_IF_ERROR(storage.allocate(all, ctts, counters));
+    note_allocated(all);
+    return Status();
+  }
+  SlotPool& pool = *stage.engine.slots;
+  RDMACC_RETURN_IF_ERROR(pool.take(all, ctts, pooled_, stage.arena, counters));
+  if (pooled_.size() == all.size()) return Status();
+  const auto lacks = [](const SlotRequest& request) { return request.slot.null(); };
+  SlotRequests lacking;
+  for (const SlotRequest& request : all) {
+    if (lacks(request)) lacking.push_back(request);
+  }
+  const std::span<SlotRequest> asked(lacking.data(), lacking.size());
+  const Status status = storage.allocate(asked, ctts, counters);
+  if (!status.ok()) return status;  // what is pooled is given back by the caller's abort
+  note_allocated(asked);
+  size_t next = 0;
+  for (SlotRequest& request : all) {
+    if (lacks(request)) request = lacking[next++];
+  }
+  return Status();
+}
+
+void WritePlan::note_allocated(std::span<const SlotRequest> got) {
+  for (const SlotRequest& each : got) {
+    if (!each.overflow.null()) allocated_.push_back({each.overflow, FreeKind::kOverflow});
+    if (each.want_slot) allocated_.push_back({each.slot, FreeKind::kSlot});
+  }
+}
+
 void WritePlan::take_room(const SlotRequest& got, PlannedWrite& write, Accesses& accesses) {
   CHECK(!got.want_slot || (write.tuple == nullptr && !got.slot.null()));
-  if (!got.overflow.null()) {
-    write.new_overflow = got.overflow;
-    allocated_.push_back({got.overflow, FreeKind::kOverflow});
-  }
+  write.new_overflow = got.overflow;
   if (!got.want_slot) return;
-  allocated_.push_back({got.slot, FreeKind::kSlot});
   Access& access = accesses.emplace_back();
   access.header = got.slot;
   access.write = true;
@@ -165,11 +197,16 @@ void WritePlan::list_writes(LogRecord& record) {
 }
 
 Status WritePlan::give_back_room(StageContext& stage) {
-  if (allocated_.empty()) return Status();
-  const Status status =
+  Status status;
+  if (!pooled_.empty()) {
+    status = stage.engine.slots->put_back(pooled_, stage.stamps.ctts, stage.arena,
+                                          stage.allocation_counters);
+  }
+  if (allocated_.empty()) return status;
+  const Status freed =
       stage.engine.storage.free(allocated_, stage.stamps.ctts, stage.allocation_counters);
   allocated_.clear();
-  return status;
+  return status.ok() ? freed : status;
 }
 
 void WritePlan::free_replaced(StageContext& stage, std::span<const GlobalAddress> evicted) {

@@ -54,6 +54,7 @@ class WritePlan {
     writes_.clear();
     locks_.clear();
     allocated_.clear();
+    pooled_.clear();
     made_records_.clear();
   }
 
@@ -72,7 +73,10 @@ class WritePlan {
   void list_writes(LogRecord& record);
 
   // What was allocated is part of the table now.
-  void keep_room() { allocated_.clear(); }
+  void keep_room() {
+    allocated_.clear();
+    pooled_.clear();
+  }
   // Or nothing uses it: given back, if there is any.
   Status give_back_room(StageContext& stage);
   // Blocks and slots that the installed writes have replaced, and `evicted` blocks with them.
@@ -80,11 +84,15 @@ class WritePlan {
 
  private:
   using SlotRequest = StorageClient::SlotRequest;
+  using SlotRequests = boost::container::small_vector<SlotRequest, 16>;
+  Status allocate(StageContext& stage, SlotRequests& requests);
+  void note_allocated(std::span<const SlotRequest> got);
   void take_room(const SlotRequest& got, PlannedWrite& write, Accesses& accesses);
 
   std::vector<PlannedWrite> writes_;
   std::vector<LockWork> locks_;
-  std::vector<StorageClient::FreeRequest> allocated_;
+  std::vector<StorageClient::FreeRequest> allocated_;  // by the nodes
+  SlotPool::Slots pooled_;                             // kept by this worker before
   std::deque<std::string> made_records_;
 };
 

@@ -16,6 +16,7 @@ namespace {
 constexpr uint64_t kUntilFreeUs =
     500'000;  // virtual: epochs pass, and what waits for them is freed
 constexpr uint64_t kUntilSplitUs = 10'000;
+constexpr uint64_t kBackgroundUs = 300'000;
 constexpr uint32_t kLooksMax = 40;
 constexpr uint32_t kTransactionsAfter = 4;
 constexpr uint32_t kLoneIndexNumber = 89;
@@ -95,6 +96,20 @@ Status SimRun::run_clients_again() {
   return ended ? Status() : Status(Code::kTimeout, "a second life: " + describe_hang());
 }
 
+// As if all left: what they keep for inserts is locked.
+Status SimRun::finish_background() {
+  const auto finish = [this](Coordinator& coordinator) {
+    return run_task(coordinator.worker().scheduler(), [&coordinator] {
+      coordinator.finish_background(kBackgroundUs);
+      return Status();
+    });
+  };
+  for (const std::unique_ptr<Client>& client : clients_) {
+    if (client->coordinator != nullptr) RDMACC_RETURN_IF_ERROR(finish(*client->coordinator));
+  }
+  return finish(*keeper_);
+}
+
 // What chains have grown has been split.
 Status SimRun::check_splits(NodeId node) {
   if (door_ != nullptr) return Status();
@@ -143,6 +158,7 @@ Status SimRun::check_alone() {
   }));
   if (!violation.empty()) return Status(Code::kCorrupt, violation);
   RDMACC_RETURN_IF_ERROR(check_index_alone());
+  RDMACC_RETURN_IF_ERROR(finish_background());
   for (NodeId node = 0; node < topology_.nodes; ++node) RDMACC_RETURN_IF_ERROR(check_locks(node));
   return check_tables();
 }

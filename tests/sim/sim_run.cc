@@ -288,6 +288,7 @@ uint32_t SimRun::resolved_so_far() const {
 
 Status SimRun::check_at_rest() {
   // Frees and other work that is not waited for comes to its end first.
+  RDMACC_RETURN_IF_ERROR(finish_background());
   Scheduler& scheduler = keeper_->worker().scheduler();
   RDMACC_RETURN_IF_ERROR(run_task(scheduler, [&scheduler] {
     scheduler.sleep_for(kRestUs);

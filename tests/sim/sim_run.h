@@ -164,6 +164,7 @@ class SimRun {
   Status check_index_alone();
 
   Status check_at_rest();
+  Status finish_background();
   Status check_locks(NodeId node);
   Status find_lock(NodeThread& thread, NodeId node) const;
   Status find_share(NodeThread& thread) const;

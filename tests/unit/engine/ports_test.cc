@@ -28,6 +28,7 @@ class PortsTest : public testing::TestWithParam<ProtocolAndStages> {
   // Everything that a session can do to rows, alone, on a cluster of its own.
   std::vector<Touch> touches(bool one_by_one) {
     SimEngine engine(7, 1, 2, 192ull << 20, one_by_one);
+    engine.options().reserved_slots_max = 0;  // which ones there are follows from the time
     Coordinator& coordinator = engine.add_coordinator();
     const WorkerId self = coordinator.worker().id();
     const RegionLayout layout(coordinator.topology());
