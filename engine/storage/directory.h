@@ -74,7 +74,7 @@ class Directory {
   std::map<Identity, TableId> by_identity_;  // live tables
   std::map<TableId, Reservation> reservations_;
   TableId next_number_ = 1;  // see number_of_table()
-  uint64_t rows_ = 0;  // of all live tables
+  uint64_t rows_ = 0;        // of all live tables
 };
 
 }  // namespace rdmacc

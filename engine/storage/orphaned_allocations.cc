@@ -9,7 +9,7 @@ namespace rdmacc {
 void OrphanedAllocations::add(OrphanedAllocation orphan) {
   CHECK(orphan.ctts != 0);  // what no transaction has is free
   CHECK(orphan.kind == PageKind::kSlot || orphan.kind == PageKind::kOverflow);
-  orphan.incarnation = incarnation_of_holder(orphan.ctts);
+  if (orphan.incarnation == 0) orphan.incarnation = incarnation_of_holder(orphan.ctts);
   orphaned_allocations_.push_back(orphan);
 }
 

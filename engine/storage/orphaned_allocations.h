@@ -11,7 +11,7 @@ struct OrphanedAllocation {
   PageKind kind;
   uint64_t offset;
   uint64_t ctts;             // by which it was held: see holder_of
-  uint32_t incarnation = 0;  // of that worker when the unit was found, 0 = dead already
+  uint32_t incarnation = 0;  // of that worker; 0: as it is when the unit is added, if it lives
   uint64_t dead_epoch = 0;   // epoch at which the worker was seen to be gone, 0 = alive
 };
 

@@ -12,8 +12,8 @@ namespace rdmacc {
 // takes them back by CAS from the tag to 0: of the two, one wins. Those of a worker that has gone
 // become orphaned allocations, unless its resolution has discarded them before.
 //
-// The node's thread 0 alone. When a node is opened again nothing is listed: what is locked then is
-// an orphaned allocation.
+// The node's thread 0 alone. When a node is opened again, what is locked by a living worker and no
+// row's is listed again; what is locked otherwise is an orphaned allocation.
 class ReservedSlots {
  public:
   ReservedSlots(Worker& worker, const OwnedRegion& region, Arena& arena, Directory& directory,
@@ -25,14 +25,20 @@ class ReservedSlots {
         index_(index),
         orphans_(orphans) {}
 
-  // Handed out and locked by `tag`.
-  void add(uint64_t slot, uint64_t tag);
+  // Handed out and locked by `tag`, of a worker of this incarnation.
+  void add(uint64_t slot, uint64_t tag, uint32_t incarnation);
+  // When the node is opened again: a slot that is locked by `word`, a tag or the ctts of a
+  // transaction that has taken it. False: it never was kept, it is a row's, or its worker is gone.
+  bool adopt(uint64_t slot, uint64_t word);
   // It is kept, and no transaction's at the moment.
   bool lists(uint64_t slot) const;
+  // It is kept, or a transaction of its worker has it and may give it back.
+  bool held_by_worker(uint64_t slot) const;
   // How many are, of live tables.
   uint64_t unused() const;
-  // Takes back what is kept of tables that are gone; yields.
-  void take_back();
+  enum class OfTables : uint8_t { kGone, kAll };
+  // Takes back what is kept, some hundred at a time; yields. How many it got.
+  size_t take_back(OfTables of);
   bool pending() const;
   size_t count() const { return slots_.size(); }
   // Forgets what rows have got, and takes back what has no user any more; yields.
@@ -46,6 +52,7 @@ class ReservedSlots {
   };
 
   bool as_added(uint64_t slot, const Reserved& reserved) const;
+  bool held_by_worker(uint64_t slot, const Reserved& reserved) const;
   void hand_over_of_dead();
 
   static constexpr uint64_t kLookEveryUs = 500'000;

@@ -32,7 +32,13 @@ Status StorageNode::handle_allocate(WorkerId, Bytes bytes, Reply& reply) {
     }
   }
   std::vector<Allocation> taken;
-  const Status status = allocate(request, taken, reply);
+  Status status = allocate(request, taken, reply);
+  for (int i = 0; i < kReclaimTries && status.code() == Code::kNoSpace; ++i) {
+    // What workers keep for inserts to come is less urgent than this one.
+    if (reserved_slots_.take_back(ReservedSlots::OfTables::kAll) == 0) break;
+    taken.clear();
+    status = allocate(request, taken, reply);
+  }
   if (status.code() == Code::kNoSpace && !request.items.empty()) {
     note_change(index_.observer(), StructureChange::kFull, request.items.front().table);
   }
@@ -50,9 +56,10 @@ Status StorageNode::handle_reserve_slots(WorkerId from, Bytes bytes, Reply& repl
   AllocateItem item;
   item.table = reserve.table;
   request.items.assign(reserve.count, item);
+  const uint32_t incarnation = worker_.endpoint().incarnation_of(from);
   std::vector<Allocation> taken;
   RDMACC_RETURN_IF_ERROR(allocate(request, taken, reply));
-  for (const Allocation& each : taken) reserved_slots_.add(each.slot, reserve.tag);
+  for (const Allocation& each : taken) reserved_slots_.add(each.slot, reserve.tag, incarnation);
   return Status();
 }
 

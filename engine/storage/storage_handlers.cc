@@ -61,6 +61,9 @@ Status StorageNode::handle_free(WorkerId, Bytes bytes, Reply&) {
       continue;
     }
     const uint64_t lock = region_.lock_of(item.offset);
+    // Of a table that has gone it was taken back, and may be another worker's by now.
+    const bool taken_back = lock != request.ctts || !arena_.in_use(PageKind::kSlot, item.offset);
+    if (item.kind == FreeKind::kReserved && taken_back) continue;
     if (lock != 0 && lock != request.ctts && arena_.in_use(PageKind::kSlot, item.offset)) {
       defer_free(item.offset);
       continue;
@@ -83,11 +86,13 @@ void StorageNode::defer_free(uint64_t slot) {
 void StorageNode::free_deferred() {
   std::vector<DeferredFree> again;
   for (const DeferredFree& each : deferred_frees_) {
+    // Before the rest: a row that is being installed is not unlocked before it is live.
+    const uint64_t lock = region_.lock_of(each.slot);
     const bool same = arena_.in_use(PageKind::kSlot, each.slot) &&
                       region_.load(each.slot + kOffsetOfIdentity) == each.identity &&
                       region_.header(each.slot).flags == 0 && !index_.linked(each.slot);
     if (!same) continue;
-    if (region_.lock_of(each.slot) != 0) {
+    if (lock != 0) {
       again.push_back(each);
     } else {
       index_.retire_slot(each.slot);
@@ -173,7 +178,7 @@ void StorageNode::drop(TableId id) {
   if (directory_.live(id) == nullptr) return;  // dropped by another request meanwhile
   directory_.set_dropped(id);
   index_.retire_all(id);
-  reserved_slots_.take_back();
+  reserved_slots_.take_back(ReservedSlots::OfTables::kGone);
   dropped_tables_.add(id);
 }
 
@@ -216,7 +221,7 @@ Status StorageNode::handle_table_size(WorkerId, Bytes bytes, Reply& reply) {
 // Units that are about to be free have an owner: this node.
 bool StorageNode::will_be_freed(uint64_t offset) const {
   return orphaned_allocations_.lists(offset) || dropped_tables_.awaits(offset) ||
-         reserved_slots_.lists(offset) ||
+         reserved_slots_.held_by_worker(offset) ||
          std::any_of(deferred_frees_.begin(), deferred_frees_.end(),
                      [offset](const DeferredFree& each) { return each.slot == offset; });
 }

@@ -91,7 +91,7 @@ bool FreeMessage::parse(std::span<const std::byte> in) {
   for (FreeItem& item : items) {
     item.offset = reader.u64();
     const uint8_t kind = reader.u8();
-    if (kind > static_cast<uint8_t>(FreeKind::kTombstone)) return false;
+    if (kind > static_cast<uint8_t>(FreeKind::kReserved)) return false;
     item.kind = static_cast<FreeKind>(kind);
   }
   return reader.at_end();

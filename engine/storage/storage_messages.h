@@ -55,6 +55,7 @@ enum class FreeKind : uint8_t {
   kOverflow = 0,
   kSlot = 1,
   kTombstone = 2,  // a slot that is to be unlinked and freed once its versions are not needed
+  kReserved = 3,   // a slot that was kept in advance, if its lock still is the message's ctts
 };
 struct FreeItem {
   uint64_t offset = 0;

@@ -110,8 +110,10 @@ Status StorageNode::mark_tables() {
   note_live_unlinked(found);
   for (const OrphanedAllocation& each : found) {
     if (!arena_.mark_used(each.kind, each.offset)) continue;  // some index's
-    orphaned_allocations_.add(each);
     if (each.kind == PageKind::kSlot) ++rows[region_.table_of(each.offset)];
+    if (each.kind != PageKind::kSlot || !reserved_slots_.adopt(each.offset, each.ctts)) {
+      orphaned_allocations_.add(each);
+    }
   }
   // The sibling of a split that was undone, and groups of a drop that was cut short.
   for (uint64_t page = 0; page < arena_.page_count(); ++page) {
@@ -278,11 +280,11 @@ LockedHeaders StorageNode::locked_headers(uint64_t from_page) {
 
 // A slot that an index names holds a row, and one that is free was locked by a stale address:
 // these are only unlocked.
-void StorageNode::discard_slot(uint64_t offset) {
-  if (!arena_.is_unit(PageKind::kSlot, offset)) return;
-  const uint64_t lock = region_.lock_of(offset);
+void StorageNode::discard_slot(uint64_t offset, uint64_t ctts) {
+  CHECK(locked_exclusively(ctts));
+  if (!arena_.is_unit(PageKind::kSlot, offset) || region_.lock_of(offset) != ctts) return;
   if (arena_.in_use(PageKind::kSlot, offset) && !index_.linked(offset)) index_.retire_slot(offset);
-  unlock_slots(lock, {offset});
+  unlock_slots(ctts, {offset});
 }
 
 }  // namespace rdmacc

@@ -30,7 +30,7 @@ class StorageNode : public StorageService {
   NodeStatistics statistics() const override;
   std::vector<GlobalAddress> locks_of(WorkerId worker) override;
   std::vector<GlobalAddress> shared_headers() override;
-  void discard_slot(uint64_t offset) override;
+  void discard_slot(uint64_t offset, uint64_t ctts) override;
   uint64_t last_split_us() const override { return index_.last_split_us(); }
 
  private:

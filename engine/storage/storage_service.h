@@ -92,9 +92,9 @@ class StorageService {
   // Addresses of every header whose lock word counts readers; yields while scanning. For the sweep
   // of shared locks.
   virtual std::vector<GlobalAddress> shared_headers() = 0;
-  // Frees a slot that an unfinished insert left allocated (its lock is held by the caller's
-  // victim): incarnation + 1, unlocked, back to the free list.
-  virtual void discard_slot(uint64_t offset) = 0;
+  // Frees a slot that an unfinished insert left allocated, locked by `ctts` of the caller's victim:
+  // incarnation + 1, unlocked, back to the free list. One that is locked otherwise stays.
+  virtual void discard_slot(uint64_t offset, uint64_t ctts) = 0;
   // Microseconds of the largest stamp that a split has given out; 0 = none yet.
   virtual uint64_t last_split_us() const = 0;
 };

@@ -49,7 +49,7 @@ void SlotPool::free(std::vector<Taken> slots) {
                    [](const Taken& a, const Taken& b) { return a.tag < b.tag; });
   std::vector<StorageClient::FreeRequest> requests;
   for (size_t i = 0; i < slots.size(); ++i) {
-    requests.push_back({slots[i].slot.slot, FreeKind::kSlot});
+    requests.push_back({slots[i].slot.slot, FreeKind::kReserved});
     if (i + 1 < slots.size() && slots[i + 1].tag == slots[i].tag) continue;
     static_cast<void>(storage_.free(requests, slots[i].tag, worker_.counters()));
     requests.clear();
@@ -105,20 +105,22 @@ Status SlotPool::take(std::span<SlotRequest> requests, uint64_t ctts, Slots& tak
 Status SlotPool::put_back(Slots& taken, uint64_t ctts, VerbArena& arena, VerbCounters& counters) {
   if (taken.empty()) return Status();
   const Slots slots = std::exchange(taken, Slots());
-  auto* tags = arena.allocate_array<uint64_t>(slots.size());
-  if (tags == nullptr) {
+  auto* seen = arena.allocate_array<uint64_t>(slots.size());
+  if (seen == nullptr) {
     std::vector<StorageClient::FreeRequest> requests;
     for (const Taken& each : slots) requests.push_back({each.slot.slot, FreeKind::kSlot});
     return storage_.free(requests, ctts, counters);
   }
   DoorbellBatch batch(worker_.scheduler(), counters);
   for (size_t i = 0; i < slots.size(); ++i) {
-    tags[i] = slots[i].tag;
-    batch.write(slots[i].slot.slot.plus(kOffsetOfLock), &tags[i], 8);
+    batch.compare_swap(slots[i].slot.slot.plus(kOffsetOfLock), ctts, slots[i].tag, &seen[i]);
   }
-  RDMACC_RETURN_IF_ERROR(batch.execute());
-  for (const Taken& each : slots) keep(each);
-  return Status();
+  const Status status = batch.execute();
+  // After an error some may be kept in vain, which take() finds out.
+  for (size_t i = 0; i < slots.size(); ++i) {
+    if (!status.ok() || seen[i] == ctts) keep(slots[i]);
+  }
+  return status;
 }
 
 void SlotPool::keep(const Taken& slot) {

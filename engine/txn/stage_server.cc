@@ -139,7 +139,7 @@ class Serving {
       }
       if (seen->lock != ctts) continue;
       if (seen->flags == 0) {
-        storage->discard_slot(header.offset());
+        storage->discard_slot(header.offset(), ctts);
         continue;
       }
       Held each;
