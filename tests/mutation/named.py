@@ -32,6 +32,11 @@ FAULTS = {
          "writer.store(group + kOffsetOfWts, halves.stamp);",
          "if (!FAULT) writer.store(group + kOffsetOfWts, halves.stamp);"),
     ],
+    "engine/txn/engine_context.h": [
+        ("a reader is let through the lock of a split that moves entries",
+         "if (passes_locks && (by_owner(before) || by_owner(after)))",
+         "if (!FAULT && passes_locks && (by_owner(before) || by_owner(after)))"),
+    ],
     "engine/txn/access.h": [
         ("the table of a header is not compared",
          "return seen.table == access.table &&", "return (FAULT || seen.table == access.table) &&"),

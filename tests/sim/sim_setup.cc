@@ -21,7 +21,7 @@ constexpr uint64_t kLingerNsMin = 4'000'000'000;
 constexpr uint64_t kAwayUsLong = 1'000'000, kPollUsOfLong = 20'000;
 constexpr uint32_t kTallRecords = 200, kTallFillerBytes = 200;
 constexpr uint32_t kFillersOfBurst = 40, kLongLookUs = 1'000;
-constexpr uint32_t kLargeRunsPercent = 40, kLargePercent = 3;
+constexpr uint32_t kLargeRunsPercent = 40, kLargePercent = 3, kVisitPercentOfMost = 70;
 
 SimOptions fabric_options(const SimScenario& scenario) {
   Random random(scenario.seed ^ 0x5EED);
@@ -167,6 +167,9 @@ std::unique_ptr<Workload> SimRun::make_workload() {
       if (drawn || scenario_.long_rows) {
         options.large_percent = kLargePercent;
       }
+      options.long_keys = scenario_.long_keys;
+      options.scan_percent = scenario_.scan_percent;
+      if (scenario_.visited) options.visit_percent = kVisitPercentOfMost;
       auto door = std::make_unique<Door>(options, &ledger_);
       door_ = door.get();
       decider_.observe(door_);
