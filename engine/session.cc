@@ -9,8 +9,13 @@
 
 namespace rdmacc {
 
-Session::Session(Coordinator& coordinator) : coordinator_(&coordinator), detached_(nullptr) {}
-Session::Session(DetachedTransaction& detached) : coordinator_(nullptr), detached_(&detached) {}
+Session::Session(Coordinator& coordinator)
+    : coordinator_(&coordinator),
+      scheduler_(&coordinator.worker().scheduler()),
+      map_(coordinator.topology().nodes, 0),
+      rows_(nullptr) {}
+Session::Session(DetachedTransaction& detached)
+    : coordinator_(nullptr), scheduler_(detached.scheduler()), map_(1, 0), rows_(&detached) {}
 
 Session::~Session() = default;
 
@@ -19,10 +24,19 @@ Coordinator::Impl& Session::engine() {
   return coordinator_->impl();
 }
 
+RowSource& Session::rows() {
+  CHECK(rows_ != nullptr);
+  return *rows_;
+}
+
+Transaction& Session::txn() {
+  CHECK(txn_ != nullptr);
+  return *txn_;
+}
+
 Scheduler& Session::scheduler() {
-  if (detached_ == nullptr) return coordinator_->worker().scheduler();
-  CHECK(detached_->scheduler() != nullptr);
-  return *detached_->scheduler();
+  CHECK(scheduler_ != nullptr);
+  return *scheduler_;
 }
 
 // ---- Transactions
@@ -58,34 +72,30 @@ Status Session::begin(const TxnOptions& options) {
   parameters.cancelled = &cancelled_;
   CoordinatorState& state = engine().state;
   txn_.reset(new (state) Transaction(state, parameters));
+  rows_ = txn_.get();
   outcome_unknown_ = false;
   return Status();
 }
 
 bool Session::active() const { return txn_ != nullptr; }
 
-bool Session::started() const {
-  if (detached_ != nullptr) return true;
-  CHECK(txn_ != nullptr);
-  return txn_->started();
-}
-
-Status Session::start(uint64_t first_access) {
+Status Session::enter(uint64_t first_access) {
+  RowSource& source = rows();
+  if (source.started()) return Status();
   restart_.begin(first_access);
-  return txn_->start(restart_);
+  return source.start(restart_);
 }
 
 Status Session::commit() {
-  CHECK(txn_ != nullptr);
+  Transaction& ending = txn();
   Status status;
-  if (txn_->started()) status = txn_->commit();
+  if (ending.started()) status = ending.commit();
   end_transaction();
   return status;
 }
 
 Status Session::prepare(Gtid gtid) {
-  CHECK(txn_ != nullptr);
-  if (txn_->rules().commits_in_order) {
+  if (txn().rules().commits_in_order) {
     return Status(Code::kInvalidArgument, std::string("protocol ") +
                                               protocol_name(txn_->rules().protocol) +
                                               " cannot prepare transactions");
@@ -99,8 +109,7 @@ Status Session::prepare(Gtid gtid) {
 bool Session::prepared() const { return txn_ != nullptr && txn_->prepared(); }
 
 Status Session::commit_prepared() {
-  CHECK(txn_ != nullptr);
-  const Status status = txn_->commit_prepared();
+  const Status status = txn().commit_prepared();
   end_transaction();
   return status;
 }
@@ -134,6 +143,7 @@ Status Session::execute_procedure(const TxnOptions& options, OrderedRequest requ
 void Session::end_transaction() {
   outcome_unknown_ = txn_->outcome_unknown();
   if (txn_->ctts() != 0) restart_.end(txn_->end());
+  rows_ = nullptr;
   txn_.reset();
 }
 
@@ -147,29 +157,10 @@ void Session::cancel() { cancelled_ = true; }
 
 // ---- Commands and savepoints
 
-void Session::set_command(uint32_t command) {
-  if (detached_ != nullptr) return detached_->set_command(command);
-  CHECK(txn_ != nullptr);
-  txn_->set_command(command);
-}
-
-uint32_t Session::savepoint() {
-  if (detached_ != nullptr) return detached_->savepoint();
-  CHECK(txn_ != nullptr);
-  return txn_->savepoint();
-}
-
-void Session::rollback_to(uint32_t level) {
-  if (detached_ != nullptr) return detached_->rollback_to(level);
-  CHECK(txn_ != nullptr);
-  txn_->rollback_to(level);
-}
-
-void Session::release(uint32_t level) {
-  if (detached_ != nullptr) return detached_->release(level);
-  CHECK(txn_ != nullptr);
-  txn_->release(level);
-}
+void Session::set_command(uint32_t command) { rows().set_command(command); }
+uint32_t Session::savepoint() { return rows().savepoint(); }
+void Session::rollback_to(uint32_t level) { rows().rollback_to(level); }
+void Session::release(uint32_t level) { rows().release(level); }
 
 bool Session::has_writes() const { return txn_ != nullptr && txn_->has_writes(); }
 bool Session::touched_engine() const { return txn_ != nullptr && txn_->started(); }

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/cluster/partition_map.h"
 #include "engine/log/in_doubt.h"
 #include "engine/storage/lock_holds.h"
 #include "engine/storage/storage_client.h"
@@ -36,6 +37,7 @@ namespace rdmacc {
 
 class Transaction;
 class DetachedTransaction;
+class RowSource;
 struct KeyState;
 class HistoryWriter;
 struct ProtocolRules;
@@ -248,19 +250,19 @@ class Session {
   uint64_t draw_number();
 
  private:
-  bool started() const;
-  Status start(uint64_t first_access);
+  // The transaction starts at its first access.
+  Status enter(uint64_t first_access);
   void end_transaction();
-  Result<KeyState*> look_up(TableId table, std::string_view key);
   Result<KeyState*> find_for_write(TableId table, std::string_view key, std::string_view row);
-  Status look_up_many(TableId table, std::span<const std::string_view> keys,
-                      std::span<KeyState*> states);
-  Status write(KeyState& state, bool deleted, std::string_view row);
+  RowSource& rows();
+  Transaction& txn();
   Coordinator::Impl& engine();
 
-  Coordinator* const coordinator_;  // exactly one of these two
-  DetachedTransaction* const detached_;
+  Coordinator* const coordinator_;  // nullptr: rows are given, and there is nothing but them
+  Scheduler* const scheduler_;
+  const PartitionMap map_;  // given rows are all on node 0
   std::unique_ptr<Transaction> txn_;
+  RowSource* rows_;  // the transaction, or the given rows; nullptr: no transaction is active
   bool cancelled_ = false;
   bool outcome_unknown_ = false;
   Restart restart_;

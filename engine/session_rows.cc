@@ -45,16 +45,21 @@ void view(const KeyState& state, uint32_t visible_before, NodeId node, RowView& 
 uint64_t name_of_access(TableId table, std::string_view key) { return hash_key(table, key) | 1; }
 uint64_t name_of_scan(TableId table) { return (uint64_t{table} << 1) + 2; }
 
-Status check_sizes(std::string_view key, std::string_view row) {
+[[gnu::cold]] Status too_large(std::string_view key, std::string_view row) {
   if (key.size() > kKeyBytesMax) {
     return Status(Code::kTooLarge, "the key has " + std::to_string(key.size()) +
                                        " bytes, the limit is " + std::to_string(kKeyBytesMax));
   }
-  if (row.size() > kRowBytesMax) {
-    return Status(Code::kTooLarge, "the row has " + std::to_string(row.size()) +
-                                       " bytes, the limit is " + std::to_string(kRowBytesMax));
-  }
-  return Status();
+  return Status(Code::kTooLarge, "the row has " + std::to_string(row.size()) +
+                                     " bytes, the limit is " + std::to_string(kRowBytesMax));
+}
+
+bool fits(std::string_view key, std::string_view row) {
+  return key.size() <= kKeyBytesMax && row.size() <= kRowBytesMax;
+}
+
+Status check_sizes(std::string_view key, std::string_view row) {
+  return fits(key, row) ? Status() : too_large(key, row);
 }
 
 // Does the key have a row, as the transaction's newest own write or the engine says?
@@ -64,23 +69,6 @@ bool live(const KeyState& state) {
 
 }  // namespace
 
-Status Session::look_up_many(TableId table, std::span<const std::string_view> keys,
-                             std::span<KeyState*> states) {
-  return detached_ != nullptr ? detached_->look_up_many(table, keys, states)
-                              : txn_->look_up_many(table, keys, states);
-}
-
-Result<KeyState*> Session::look_up(TableId table, std::string_view key) {
-  KeyState* state = nullptr;
-  RDMACC_RETURN_IF_ERROR(look_up_many(table, std::span(&key, 1), std::span(&state, 1)));
-  return state;
-}
-
-Status Session::write(KeyState& state, bool deleted, std::string_view row) {
-  return detached_ != nullptr ? detached_->write(state, deleted, row)
-                              : txn_->write(state, deleted, row);
-}
-
 Status Session::get(TableId table, std::string_view key, RowView& out, uint32_t visible_before) {
   return get_many(table, std::span(&key, 1), std::span(&out, 1), visible_before);
 }
@@ -89,14 +77,14 @@ Status Session::get_many(TableId table, std::span<const std::string_view> keys,
                          std::span<RowView> out, uint32_t visible_before) {
   CHECK(keys.size() == out.size());
   if (keys.empty()) return Status();
-  if (!started()) RDMACC_RETURN_IF_ERROR(start(name_of_access(table, keys[0])));
-  for (const std::string_view key : keys) RDMACC_RETURN_IF_ERROR(check_sizes(key, {}));
+  RDMACC_RETURN_IF_ERROR(enter(name_of_access(table, keys[0])));
+  for (const std::string_view key : keys) {
+    if (!fits(key, {})) return too_large(key, {});
+  }
   boost::container::small_vector<KeyState*, 16> states(keys.size());
-  RDMACC_RETURN_IF_ERROR(look_up_many(table, keys, {states.data(), states.size()}));
-  const PartitionMap* map = detached_ == nullptr ? &engine().state.engine.map : nullptr;
+  RDMACC_RETURN_IF_ERROR(rows().look_up_many(table, keys, {states.data(), states.size()}));
   for (size_t i = 0; i < keys.size(); i++) {
-    const NodeId node = map == nullptr ? 0 : map->primary_of(states[i]->hash);
-    view(*states[i], visible_before, node, out[i]);
+    view(*states[i], visible_before, map_.primary_of(states[i]->hash), out[i]);
   }
   return Status();
 }
@@ -104,72 +92,67 @@ Status Session::get_many(TableId table, std::span<const std::string_view> keys,
 // The key's state, looked up, once key and row have been found to fit.
 Result<KeyState*> Session::find_for_write(TableId table, std::string_view key,
                                           std::string_view row) {
-  if (!started()) RDMACC_RETURN_IF_ERROR(start(name_of_access(table, key)));
+  RDMACC_RETURN_IF_ERROR(enter(name_of_access(table, key)));
   RDMACC_RETURN_IF_ERROR(check_sizes(key, row));
-  return look_up(table, key);
+  KeyState* state = nullptr;
+  RDMACC_RETURN_IF_ERROR(rows().look_up_many(table, std::span(&key, 1), std::span(&state, 1)));
+  return state;
 }
 
 Status Session::put(TableId table, std::string_view key, std::string_view row) {
   auto state = find_for_write(table, key, row);
   if (!state.ok()) return state.status();
   if (!live(**state)) return Status(Code::kNotFound);
-  return write(**state, false, row);
+  return rows().write(**state, false, row);
 }
 
 Status Session::amend(TableId table, std::string_view key, std::string_view row) {
-  if (detached_ != nullptr) return put(table, key, row);
   auto state = find_for_write(table, key, row);
   if (!state.ok()) return state.status();
   if (!live(**state)) return Status(Code::kNotFound);
-  return txn_->amend(**state, row);
+  return rows().amend(**state, row);
 }
 
 Status Session::insert(TableId table, std::string_view key, std::string_view row) {
   auto state = find_for_write(table, key, row);
   if (!state.ok()) return state.status();
   if (live(**state)) return Status(Code::kDuplicateKey);
-  return write(**state, false, row);
+  return rows().write(**state, false, row);
 }
 
 Status Session::insert_unchecked(TableId table, std::string_view key, std::string_view row) {
-  if (!started()) RDMACC_RETURN_IF_ERROR(start(name_of_access(table, key)));
+  RDMACC_RETURN_IF_ERROR(enter(name_of_access(table, key)));
   RDMACC_RETURN_IF_ERROR(check_sizes(key, row));
-  KeyState& state = detached_ != nullptr ? detached_->touch_unchecked(table, key)
-                                         : txn_->touch_unchecked(table, key);
+  KeyState& state = rows().touch_unchecked(table, key);
   if (live(state)) return Status(Code::kDuplicateKey);
-  return write(state, false, row);
+  return rows().write(state, false, row);
 }
 
 Status Session::remove(TableId table, std::string_view key) {
   auto state = find_for_write(table, key, {});
   if (!state.ok()) return state.status();
   if (!live(**state)) return Status(Code::kNotFound);
-  return write(**state, true, {});
+  return rows().write(**state, true, {});
 }
 
 // ---- Hints
 
 bool Session::read_own_sets(TableId table, std::string_view key, RowView& out,
                             uint32_t visible_before) {
-  if (detached_ != nullptr) return false;
-  CHECK(txn_ != nullptr);
-  const KeyState* state = txn_->keys().find(table, key);
+  const KeyState* state = rows().known(table, key);
   if (state == nullptr) return false;
   const bool asked =
       state->base == KeyState::Base::kExists || state->base == KeyState::Base::kAbsent;
   if (!asked && state->own_before(visible_before) == nullptr) return false;
-  view(*state, visible_before, engine().state.engine.map.primary_of(state->hash), out);
+  view(*state, visible_before, map_.primary_of(state->hash), out);
   return true;
 }
 
 Status Session::unvalidated_read(TableId table, std::string_view key, RowView& out) {
-  if (detached_ != nullptr) {
-    return Status(Code::kInvalidArgument, "a procedure's transaction reads nothing unvalidated");
-  }
-  if (!started()) RDMACC_RETURN_IF_ERROR(start(name_of_access(table, key)));
+  RDMACC_RETURN_IF_ERROR(enter(name_of_access(table, key)));
   RDMACC_RETURN_IF_ERROR(check_sizes(key, {}));
   out = RowView{};
-  return txn_->unvalidated_read(table, key, out.found, out.row);
+  return rows().unvalidated_read(table, key, out.found, out.row);
 }
 
 uint64_t Session::draw_number() { return engine().worker.endpoint().random().next(); }
@@ -195,22 +178,19 @@ void Session::forget_unvalidated_read(TableId table, std::string_view key) {
 }
 
 Result<RowLock> Session::try_lock(TableId table, std::string_view key, bool exclusive) {
-  if (detached_ != nullptr) {
-    return Status(Code::kInvalidArgument, "a procedure's transaction locks nothing by itself");
-  }
-  if (!started()) RDMACC_RETURN_IF_ERROR(start(name_of_access(table, key)));
+  RDMACC_RETURN_IF_ERROR(enter(name_of_access(table, key)));
   RDMACC_RETURN_IF_ERROR(check_sizes(key, {}));
   RowLock result = RowLock::kAbsent;
-  RDMACC_RETURN_IF_ERROR(txn_->try_lock(table, key, exclusive, result));
+  RDMACC_RETURN_IF_ERROR(rows().try_lock(table, key, exclusive, result));
   return result;
 }
 
 Result<ScanHandle> Session::scan(TableId table, uint32_t visible_before, ScanMode mode,
                                  uint32_t row_bytes_max) {
-  if (detached_ != nullptr) {
+  if (coordinator_ == nullptr) {
     return Status(Code::kInvalidArgument, "a procedure's transaction cannot scan");
   }
-  if (!started()) RDMACC_RETURN_IF_ERROR(start(name_of_scan(table)));
+  RDMACC_RETURN_IF_ERROR(enter(name_of_scan(table)));
   return ScanHandle(new ScanCursor(*txn_, table, visible_before, mode, row_bytes_max));
 }
 

@@ -84,7 +84,8 @@ int run(int argc, char** argv) {
   if (parsed.options->command != BenchOptions::Command::kLimits) {
     return run_workload(*parsed.options);
   }
-  const Status status = print_limits(parsed.options->format, interrupted);
+  const Status status =
+      print_limits(parsed.options->format, parsed.options->handwritten_records, interrupted);
   return status.ok() ? 0 : report_failure(status);
 }
 

@@ -17,6 +17,7 @@ constexpr size_t kKeyBytes = sizeof(uint64_t);
 constexpr size_t kStoredBytes = sizeof(uint32_t) + kKeyBytes + kRecordBytes;
 constexpr size_t kStoredWords = (kStoredBytes + 7) / 8;
 constexpr uint64_t kSeconds = 3;
+constexpr uint64_t kNodeBytesPerRecord = 512;
 constexpr uint32_t kTransactionsPerLook = 1024;  // at the clock
 
 uint64_t load(const uint64_t* word) { return __atomic_load_n(word, __ATOMIC_ACQUIRE); }
@@ -234,13 +235,15 @@ void HandwrittenJob::update(Operation& operation, uint64_t stamp) {
 
 }  // namespace
 
-Result<double> handwritten_transactions_per_second(const std::atomic<bool>& interrupted) {
+Result<double> handwritten_transactions_per_second(uint64_t records,
+                                                   const std::atomic<bool>& interrupted) {
   BenchOptions options;
   options.workload = "ycsb";
   options.nodes = 1;
   options.protocol = Protocol::kNowait;
+  options.memory_mb += records * kNodeBytesPerRecord >> 20;
   YcsbOptions ycsb;
-  ycsb.records = 1'000'000;
+  ycsb.records = records;
   ycsb.history = 0;
   Ycsb workload(ycsb, options.workload_cluster());
   Result<std::unique_ptr<BenchCluster>> cluster = BenchCluster::start(options, interrupted);

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/bench/handwritten.h"
+#include "engine/bench/loopback_ping.h"
 #include "engine/bench/machine_limits.h"
 #include "engine/bench/node_processes.h"
 #include "rdma/base/random.h"
@@ -16,6 +17,7 @@ namespace {
 constexpr MethodId kMethodEcho = 1;
 constexpr uint64_t kLineBytes = 64;
 constexpr uint64_t kPageBytes = 4096;
+constexpr uint64_t kTcpRegionBytes = 16ull << 20;
 constexpr uint64_t kReads = 200'000;  // of one measurement
 constexpr uint64_t kCalls = 20'000;
 constexpr uint64_t kYields = 400'000;
@@ -142,6 +144,27 @@ struct Pair {
   double our_ns, machine_ns;
 };
 
+// The echo of a node that is reached over TCP, and a bare ping-pong beside it.
+Result<Pair> measure_tcp(const std::atomic<bool>& interrupted) {
+  const Result<double> bare_ns = loopback_round_trip_ns(kLineBytes);
+  if (!bare_ns.ok()) return bare_ns.status();
+  Topology topology;
+  topology.nodes = 1;
+  topology.workers_max = 3;
+  topology.region_bytes = kTcpRegionBytes;
+  FabricChoice choice;
+  choice.kind = FabricKind::kTcp;
+  Result<std::unique_ptr<NodeProcesses>> node =
+      NodeProcesses::start_with(choice, topology, serve_echo, interrupted);
+  if (!node.ok()) return node.status();
+  Result<std::unique_ptr<Endpoint>> endpoint = (*node)->fabric().join();
+  if (!endpoint.ok()) return endpoint.status();
+  const Result<double> ours_ns = OurCosts(std::move(*endpoint), topology, interrupted).call_ns();
+  if (!ours_ns.ok()) return ours_ns.status();
+  return Pair{"RPC round trip, tcp", "ping-pong over loopback TCP", "rpc_tcp", ours_ns.value(),
+              bare_ns.value()};
+}
+
 void print_pair(const Pair& pair) {
   std::printf("%-38s %8.1f ns   %-38s %8.1f ns   ratio %.2f\n", pair.name, pair.our_ns,
               pair.machine_name, pair.machine_ns, pair.our_ns / pair.machine_ns);
@@ -194,21 +217,25 @@ Result<std::vector<Pair>> measure_pairs(bool print, const std::atomic<bool>& int
   RDMACC_RETURN_IF_ERROR(
       add({"scheduler yield", "coroutine switch", "yield", 0, machine.coroutine_switch_ns},
           ours.yield_ns()));
+  const Result<Pair> tcp = measure_tcp(interrupted);
+  if (!tcp.ok()) return tcp.status();
+  RDMACC_RETURN_IF_ERROR(add(tcp.value(), tcp.value().our_ns));
   return pairs;
 }
 
 }  // namespace
 
-Status print_limits(ReportFormat format, const std::atomic<bool>& interrupted) {
+Status print_limits(ReportFormat format, uint64_t records, const std::atomic<bool>& interrupted) {
   const bool text = format == ReportFormat::kText;
   const Result<std::vector<Pair>> pairs = measure_pairs(text, interrupted);
   if (!pairs.ok()) return pairs.status();
-  const Result<double> by_hand = handwritten_transactions_per_second(interrupted);
+  const Result<double> by_hand = handwritten_transactions_per_second(records, interrupted);
   if (interrupted.load()) return Status(Code::kCancelled, "interrupted");
   if (!by_hand.ok()) return by_hand.status();
   if (text) {
-    std::printf("%-38s %8.0f a second (YCSB, NOWAIT, 1 M records)\n", "transaction written by hand",
-                by_hand.value());
+    std::printf("%-38s %8.0f a second (YCSB, NOWAIT, %llu records)\n",
+                "transaction written by hand", by_hand.value(),
+                static_cast<unsigned long long>(records));
     return Status();
   }
   nlohmann::ordered_json limits;

@@ -99,6 +99,10 @@ OptionWords parse_words(int argc, const char* const* argv) {
   CLI::App* limits =
       app.add_subcommand("limits", "what this machine can do at best, and what our verbs cost");
   limits->add_option("--format", words.format, "text or json")->capture_default_str();
+  limits
+      ->add_option("--records", words.handwritten_records,
+                   "records of the transaction written by hand")
+      ->capture_default_str();
   commands.emplace_back(limits, nullptr);
   const auto given = [&commands] {
     return std::find_if(commands.begin(), commands.end(),

@@ -22,6 +22,7 @@ struct OptionWords {
   bool stages_given = false, enumerate = false;
   bool cluster_sized = false;  // --nodes, --threads-per-node or --memory was given
   int64_t nodes = 2, threads_per_node = 1, threads = 1, coroutines = 8, replicas = 0;
+  int64_t handwritten_records = 1'000'000;  // `limits`
   int64_t memory_mb = 1024, spin_us = 50, queue_pairs = 1;
   double seconds = 10, progress = -1;
   uint64_t seed = 1;

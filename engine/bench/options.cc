@@ -15,6 +15,7 @@ namespace {
 constexpr uint64_t kMegabyte = 1ull << 20;
 constexpr uint32_t kNodesMax = 64, kThreadsMax = 256, kCoroutinesMax = 512;
 constexpr uint32_t kThreadsPerNodeMax = 64;
+constexpr uint64_t kHandwrittenRecordsMin = 1'000, kHandwrittenRecordsMax = 20'000'000;
 constexpr uint64_t kMemoryMbMax = 1ull << 24;
 constexpr double kSecondsMax = 1e6;
 constexpr double kTtyProgressSeconds = 5;
@@ -172,6 +173,9 @@ Status take_workload(const OptionWords& words, BenchOptions& options) {
 Status take(OptionWords& words, BenchOptions& options) {
   if (words.workload == nullptr) {
     options.command = BenchOptions::Command::kLimits;
+    RDMACC_RETURN_IF_ERROR(take_number("--records", words.handwritten_records,
+                                       kHandwrittenRecordsMin, kHandwrittenRecordsMax,
+                                       options.handwritten_records));
     return take_choice("--format", words.format, {"text", "json"}, options.format);
   }
   RDMACC_RETURN_IF_ERROR(take_names(words, options));

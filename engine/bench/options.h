@@ -31,7 +31,8 @@ struct BenchOptions {
   std::string verbs_device;  // names by commas; empty: the first that works
   uint16_t queue_pairs = 1;
   double seconds = 10;
-  uint64_t memory_mb = 1024;  // of each node
+  uint64_t memory_mb = 1024;                 // of each node
+  uint64_t handwritten_records = 1'000'000;  // `limits`
   uint32_t spin_us = 50;
   uint64_t seed = 1;
   std::optional<uint64_t> verb_delays;  // seed of pauses between verbs, in every process

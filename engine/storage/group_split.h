@@ -17,9 +17,10 @@ namespace rdmacc {
 //   5  entries that moved leave the group, its chains are compacted, empty buckets cut off
 //   6  both are unlocked
 //
-// So at every point every key is reachable in a group that claims it or that is locked. The
-// sibling's rts is larger than the lock: a reader that was let through because its timestamp is
-// older than the lock has raised at most that far.
+// So at every point every key is reachable in a group that claims it or that is locked. While
+// entries move, one that walks a chain may pass an entry by, or meet it twice: no reader believes
+// what it has read under the owner's lock, whatever its timestamp (StageContext::judge_gap). The
+// sibling's rts is larger than the lock: what an older reader has raised is not larger.
 class GroupSplitter {
  public:
   // A group is worth splitting when a home bucket has chained buckets and this much is in it.

@@ -24,6 +24,7 @@ void note_entries(BucketWalk& walk, const RegionLayout& layout, uint64_t bucket_
 }  // namespace
 
 Status walk_buckets(StageContext& context, std::span<BucketWalk> walks) {
+  CHECK(!walks.empty());
   auto* images = context.arena.allocate_array<Image>(walks.size());
   if (images == nullptr) return out_of_registered_memory();
   boost::container::small_vector<uint64_t, 4> at(

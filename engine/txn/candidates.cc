@@ -5,6 +5,7 @@
 #include "engine/txn/drive.h"
 #include "engine/txn/lock.h"
 #include "engine/txn/overflow_read.h"
+#include "rdma/base/check.h"
 
 namespace rdmacc {
 namespace {
@@ -16,19 +17,25 @@ class CandidateReader {
       : context_(context), all_(all), candidates_(candidates), records_(candidates.size()) {}
 
   Status run() {
+    DCHECK(!records_.empty());
     RDMACC_RETURN_IF_ERROR(take_memory());
     // What was locked is noted in the keys' accesses, whatever comes of it.
     RDMACC_RETURN_IF_ERROR(
         drive(context_, context_.rules.read, {records_.data(), records_.size()}));
-    note_found();
-    RDMACC_RETURN_IF_ERROR(read_overflow_blocks());
+    bool overflows = false;
+    for (size_t i = 0; i < records_.size(); i++) {
+      note_found(i);
+      overflows = overflows || (key(i).flags & kFlagOverflow) != 0 ||
+                  key(i).record.size() > records_[i].record_bytes;
+    }
+    if (overflows) RDMACC_RETURN_IF_ERROR(read_overflow_blocks());
     for (size_t i = 0; i < records_.size(); i++) RDMACC_RETURN_IF_ERROR(settle(i));
     return Status();
   }
 
  private:
   Status take_memory();
-  void note_found();
+  void note_found(size_t i);
   Status read_overflow_blocks();
   Status settle(size_t i);
   bool wanted_by_other(const KeyWork& self) const;
@@ -63,21 +70,19 @@ Status CandidateReader::take_memory() {
 }
 
 // What is kDone and live is the key's, unless the bytes say otherwise.
-void CandidateReader::note_found() {
-  for (size_t i = 0; i < records_.size(); i++) {
-    const RecordState& record = records_[i];
-    KeyWork& work = key(i);
-    if (record.end == RecordState::End::kAbort) {
-      work.result = KeyWork::Result::kAborted;
-      work.reason = record.reason;
-    } else if (record.end == RecordState::End::kDone && (record.accepted.flags & kFlagLive) != 0) {
-      const bool deleted = (record.accepted.flags & kFlagDeleted) != 0;
-      work.result = deleted ? KeyWork::Result::kMissing : KeyWork::Result::kFound;
-      work.flags = record.accepted.flags;
-      note_read(context_, record, work.access);
-      work.record =
-          std::string_view(reinterpret_cast<const char*>(record.record), record.accepted.length);
-    }
+void CandidateReader::note_found(size_t i) {
+  const RecordState& record = records_[i];
+  KeyWork& work = key(i);
+  if (record.end == RecordState::End::kAbort) {
+    work.result = KeyWork::Result::kAborted;
+    work.reason = record.reason;
+  } else if (record.end == RecordState::End::kDone && (record.accepted.flags & kFlagLive) != 0) {
+    const bool deleted = (record.accepted.flags & kFlagDeleted) != 0;
+    work.result = deleted ? KeyWork::Result::kMissing : KeyWork::Result::kFound;
+    work.flags = record.accepted.flags;
+    note_read(context_, record, work.access);
+    work.record =
+        std::string_view(reinterpret_cast<const char*>(record.record), record.accepted.length);
   }
 }
 
@@ -113,6 +118,7 @@ Status CandidateReader::settle(size_t i) {
     return Status();
   }
   // A stale location, or an entry with the same tag.
+  DCHECK(!work.access.header.null());
   work.result = KeyWork::Result::kPending;
   work.record = {};
   context_.engine.locations.forget(work.hash);

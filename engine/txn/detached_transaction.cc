@@ -11,6 +11,19 @@ void DetachedTransaction::give(TableId table, std::string_view key, const Ordere
   state.version = row.version;
 }
 
+Status DetachedTransaction::start(const Restart& /*before*/) {
+  CHECK(!"rows that are given are those of a transaction under way");
+  return Status(Code::kInvalidArgument);
+}
+
+Status DetachedTransaction::unvalidated_read(TableId, std::string_view, bool&, std::string_view&) {
+  return Status(Code::kInvalidArgument, "a procedure's transaction reads nothing unvalidated");
+}
+
+Status DetachedTransaction::try_lock(TableId, std::string_view, bool, RowLock&) {
+  return Status(Code::kInvalidArgument, "a procedure's transaction locks nothing by itself");
+}
+
 Status DetachedTransaction::look_up_many(TableId table, std::span<const std::string_view> keys,
                                          std::span<KeyState*> states) {
   CHECK(keys.size() == states.size());

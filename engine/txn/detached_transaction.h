@@ -1,6 +1,6 @@
 #pragma once
-#include "engine/txn/key_state.h"
 #include "engine/txn/ordered_request.h"
+#include "engine/txn/row_source.h"
 #include "rdma/coroutine/scheduler.h"
 
 namespace rdmacc {
@@ -8,7 +8,7 @@ namespace rdmacc {
 // A transaction without an engine: the rows that it may read are given to it, and its writes are
 // collected. A procedure of a deterministic protocol runs a Session's logic on one, so that every
 // node that has the same rows comes to the same writes. Used by one coroutine.
-class DetachedTransaction {
+class DetachedTransaction final : public RowSource {
  public:
   // What a look-up of a key comes to whose row was not given.
   enum class Ungiven : uint8_t {
@@ -25,15 +25,22 @@ class DetachedTransaction {
   // Before anything else, once for each key.
   void give(TableId table, std::string_view key, const OrderedRow& row);
 
-  // As Transaction's.
+  Status start(const Restart& before) override;  // CHECKs: it has begun
+  bool started() const override { return true; }
   Status look_up_many(TableId table, std::span<const std::string_view> keys,
-                      std::span<KeyState*> states);
-  KeyState& touch_unchecked(TableId table, std::string_view key);
-  Status write(KeyState& state, bool deleted, std::string_view row);
-  void set_command(uint32_t command) { command_ = command; }
-  uint32_t savepoint() { return ++level_; }
-  void rollback_to(uint32_t level);
-  void release(uint32_t level);
+                      std::span<KeyState*> states) override;
+  KeyState& touch_unchecked(TableId table, std::string_view key) override;
+  Status write(KeyState& state, bool deleted, std::string_view row) override;
+  Status amend(KeyState& state, std::string_view row) override { return write(state, false, row); }
+  // Hints are for those that read more than they declare.
+  const KeyState* known(TableId, std::string_view) override { return nullptr; }
+  Status unvalidated_read(TableId table, std::string_view key, bool& found,
+                          std::string_view& row) override;
+  Status try_lock(TableId table, std::string_view key, bool exclusive, RowLock& result) override;
+  void set_command(uint32_t command) override { command_ = command; }
+  uint32_t savepoint() override { return ++level_; }
+  void rollback_to(uint32_t level) override;
+  void release(uint32_t level) override;
 
   // Something looked for a key that was not given.
   bool asked_for_more() const { return asked_for_more_; }

@@ -14,6 +14,7 @@ Status DriverBase::take_snapshots() {
   if (snapshot == nullptr) return out_of_registered_memory();
   for (RecordState& record : records_) {
     if (record.snapshot != nullptr) continue;
+    DCHECK(snapshot != nullptr);
     record.snapshot = snapshot;
     if (!shared) snapshot++;
   }
@@ -21,6 +22,7 @@ Status DriverBase::take_snapshots() {
 }
 
 Status DriverBase::make_room(RecordState& record, const Step& step) {
+  DCHECK(lacks_room(record, step));
   HeaderSnapshot& snapshot = *record.snapshot;
   if ((step.verbs & kReadRecord) != 0 && record.record == nullptr && record.record_bytes > 0) {
     record.record = context_.arena.allocate(record.record_bytes);
@@ -49,12 +51,14 @@ void DriverBase::post_wounds(RecordState& record, const Step& step) {
   }
   if ((step.verbs & kReadWound) != 0) {
     const uint64_t self = context_.stamps.ctts;
+    CHECK(locked_exclusively(self));
     batch_.read(GlobalAddress::make(0, layout.wound_word(worker_of_ctts(self), self)),
                 &snapshot.wound, sizeof(snapshot.wound));
   }
 }
 
 void DriverBase::give_up(RecordState& record, const Step& step) {
+  DCHECK(pending(record) && step.verdict != Verdict::kDone);
   record.end = RecordState::End::kAbort;
   record.reason = step.verdict == Verdict::kAbort        ? step.reason
                   : context_.rules.locks_what_it_reads() ? AbortReason::kWaitedTooLong

@@ -67,6 +67,7 @@ class Driver : DriverBase {
  private:
   Status one_by_one();
   Status alone(RecordState& record);
+  Status look_again(RecordState& record, Step step);
   Status rounds();
   Step begin(RecordState& record);
   void judge(RecordState& record, Step& step, int looks);
@@ -86,9 +87,21 @@ Status Driver<RuleType>::one_by_one() {
 template <typename RuleType>
 [[gnu::flatten]] Status Driver<RuleType>::alone(RecordState& record) {
   Step step = begin(record);
-  for (int looks = 0; pending(record); looks++) {
+  if (!pending(record)) return Status();
+  // Written out, so that what the rule begins with is known here.
+  if (context_.is_cancelled()) return Status(Code::kCancelled);
+  if (lacks_room(record, step)) RDMACC_RETURN_IF_ERROR(make_room(record, step));
+  post(record, step);
+  RDMACC_RETURN_IF_ERROR(batch_.settle());
+  judge(record, step, 0);
+  return pending(record) ? look_again(record, step) : Status();
+}
+
+template <typename RuleType>
+[[gnu::noinline]] Status Driver<RuleType>::look_again(RecordState& record, Step step) {
+  for (int looks = 1; pending(record); looks++) {
     if (context_.is_cancelled()) return Status(Code::kCancelled);
-    if (looks > 0 && step.verdict == Verdict::kLookAgain) context_.backoff(looks);
+    if (step.verdict == Verdict::kLookAgain) context_.backoff(looks);
     if (lacks_room(record, step)) RDMACC_RETURN_IF_ERROR(make_room(record, step));
     post(record, step);
     RDMACC_RETURN_IF_ERROR(batch_.settle());
@@ -173,6 +186,7 @@ inline bool DriverBase::lacks_room(const RecordState& record, const Step& step) 
 inline void DriverBase::post(RecordState& record, const Step& step) {
   DCHECK(step.verdict == Verdict::kTry || step.verdict == Verdict::kLookAgain);
   const GlobalAddress header = record.access->header;
+  const VerbTarget slot = batch_.target(header, kOffsetOfRecord + record.record_bytes);
   HeaderSnapshot& snapshot = *record.snapshot;
   const auto version_at = [&](uint32_t i) {
     return header.plus(version_place(record.record_bytes, i));
@@ -180,14 +194,14 @@ inline void DriverBase::post(RecordState& record, const Step& step) {
   snapshot.posted = step;
   if ((step.verbs & kCas) != 0) {
     DCHECK(step.word % 8 == 0 && step.word < sizeof(Header));
-    batch_.compare_swap(header.plus(step.word), step.expected, step.desired, &snapshot.cas_seen);
+    batch_.compare_swap(slot, step.word, step.expected, step.desired, &snapshot.cas_seen);
   }
   if ((step.verbs & kPreRead) != 0) {
-    batch_.read(header, &snapshot.pre_read, sizeof(Header), WordOrder::kAscending);
+    batch_.read(slot, 0, &snapshot.pre_read, sizeof(Header), WordOrder::kAscending);
   }
   if ((step.verbs & kReadRecord) != 0 && record.record_bytes != 0) {
     DCHECK(record.record != nullptr);
-    batch_.read(header.plus(kOffsetOfRecord), record.record, record.record_bytes);
+    batch_.read(slot, kOffsetOfRecord, record.record, record.record_bytes);
   }
   if ((step.verbs & kReadVersion) != 0) {
     const auto i = static_cast<uint32_t>(step.version);
@@ -196,7 +210,7 @@ inline void DriverBase::post(RecordState& record, const Step& step) {
     batch_.read(version_at(i), &snapshot.version_stamp, sizeof(snapshot.version_stamp));
   }
   if ((step.verbs & kPostRead) != 0) {
-    batch_.read(header, &snapshot.post_read, sizeof(Header), WordOrder::kDescending);
+    batch_.read(slot, 0, &snapshot.post_read, sizeof(Header), WordOrder::kDescending);
   }
   if ((step.verbs & (kWound | kReadWound)) != 0) post_wounds(record, step);
   if ((step.verbs & kReadStamps) != 0) {

@@ -54,6 +54,18 @@ struct StageContext {
     const uint64_t pause_us = 1 + static_cast<uint64_t>(attempt) / 8;
     engine.worker.scheduler().sleep_for(std::min(pause_us, kPauseUsMax));
   }
+  // The read rule's word on entries that were read between these two looks at their gap header. A
+  // split moves entries within their chains, under its lock and a stamp that both looks may have
+  // seen: a reader that other locks do not hinder might meet an entry twice, or not at all.
+  Step judge_gap(const Header& before, const Header& after) const {
+    const auto by_owner = [this](const Header& gap) {
+      return locked_exclusively(gap.lock) &&
+             engine.topology.is_node_worker(worker_of_ctts(gap.lock));
+    };
+    const bool passes_locks = rules.reads_at_ctts || rules.skips_locked;
+    if (passes_locks && (by_owner(before) || by_owner(after))) return Step::again(kNoVerbs);
+    return rules.read_gap(before, after, stamps);
+  }
   // A gap header that the read rule has accepted.
   void note_gap_read(Access& gap, const Header& before, const Header& after) const {
     gap.read = true;

@@ -94,6 +94,7 @@ Status Finder::prepare() {
     if (!table.ok()) return table.status();
     search.table = *table;
     search.node = context_.engine.map.primary_of(work.hash);
+    CHECK(search.node < search.table->roots.size());
     RDMACC_RETURN_IF_ERROR(
         context_.engine.tables.load_root(*search.table, search.node, false, context_.counters));
   }
@@ -196,6 +197,7 @@ Status Finder::try_candidates() {
 // walk that finds the same stamp. A transaction that locks what it reads need not know: it walks
 // again under the gap's lock, which an earlier key of its own may have taken already.
 void Finder::note_rejected(Search& search) const {
+  CHECK(!search.candidates.empty());
   search.candidates.pop_back();
   if (!search.candidates.empty() || !search.walked) return;
   const bool unchanged =
@@ -225,8 +227,7 @@ Status Finder::settle_missing() {
     }
     const bool same = same_identity(work.gap, search.post_read);
     const Step step =
-        same ? context_.rules.read_gap(search.pre_read, search.post_read, context_.stamps)
-             : Step::again(kNoVerbs);
+        same ? context_.judge_gap(search.pre_read, search.post_read) : Step::again(kNoVerbs);
     if (step.verdict == Verdict::kDone) {
       context_.note_gap_read(work.gap, search.pre_read, search.post_read);
       work.result = KeyWork::Result::kMissing;
@@ -244,6 +245,7 @@ Status Finder::settle_missing() {
 // What a rule wants to change in a gap header before it believes the entries: they are walked once
 // more, whether or not the CAS has won.
 Status Finder::raise_gaps(std::span<Search*> missing, std::span<const Step> steps) {
+  CHECK(missing.size() == steps.size());
   auto* seen = context_.arena.allocate_array<uint64_t>(missing.size());
   if (seen == nullptr) return out_of_registered_memory();
   DoorbellBatch batch = context_.batch();
@@ -258,6 +260,7 @@ Status Finder::raise_gaps(std::span<Search*> missing, std::span<const Step> step
 // Two-phase locking: the absence is protected by the gap header's lock, and the chain is walked
 // once more under it.
 Status Finder::lock_gaps(std::span<Search*> missing) {
+  CHECK(context_.rules.locks_what_it_reads());
   std::vector<RecordState> record_states(missing.size());
   for (size_t i = 0; i < missing.size(); i++) record_states[i].access = &missing[i]->work->gap;
   RDMACC_RETURN_IF_ERROR(drive(context_, context_.rules.read, record_states));

@@ -4,6 +4,7 @@
 #include <boost/container/static_vector.hpp>
 
 #include "engine/txn/candidates.h"
+#include "rdma/base/check.h"
 
 namespace rdmacc {
 namespace {
@@ -26,6 +27,7 @@ class FirstLook {
       : context_(context), all_(keys), batch_(context.batch()) {}
 
   Status at(std::span<KeyWork> keys) {
+    CHECK(keys.size() <= kKeysAtOnce);
     RDMACC_RETURN_IF_ERROR(locate(keys));
     RDMACC_RETURN_IF_ERROR(read_buckets());
     return read_records();
@@ -101,6 +103,7 @@ Status FirstLook::locate(std::span<KeyWork> keys) {
 // Takes the first entry with the key's tag: if it is another key's, the walk will tell them apart.
 // The bucket to be read next; null: none.
 GlobalAddress FirstLook::choose_entry(const Look& look, const Bucket& bucket) const {
+  DCHECK(look.key->access.header.null());
   const RegionLayout& layout = context_.engine.layout;
   const uint16_t tag = tag_of(look.key->hash);
   for (const uint64_t entry : bucket.entries) {

@@ -68,14 +68,14 @@ class KeyStates {
     return touch(table, key, hash_key(table, key));
   }
   KeyState& touch(TableId table, std::string_view key, uint64_t hash) {
-    KeyState* first = index_.find(hash);
+    KeyState*& first = index_.at(hash);
     if (KeyState* known = among(first, table, key)) return *known;
     KeyState& state = states_.emplace_back();
     state.table = table;
     state.key = memory_.keep(key);
     state.hash = hash;
     state.same_hash = first;
-    index_.put(hash, &state);
+    first = &state;
     return state;
   }
   void keep_row(KeyState& state, std::string_view row) { state.row = memory_.keep(row); }

@@ -47,6 +47,7 @@ Several<Placement> gather(std::span<LockWork> works) {
 // again in the same transaction: a reader's walk must not find a new key's entry where it just
 // saw the old one's.
 Status place(Placement& placement, const BucketWalk& walk, uint32_t& lacking) {
+  DCHECK(walk.all_entries && placement.work->access->gap);
   boost::container::small_vector<EntryWrite, 4> entries;
   size_t next_free = 0;
   lacking = 0;
@@ -120,6 +121,7 @@ Status place_entries(StageContext& context, std::span<LockWork> works) {
 }  // namespace
 
 Status lock_accesses(StageContext& context, std::span<LockWork> works) {
+  CHECK(context.rules.lock);
   boost::container::small_vector<RecordState, 16> record_states;
   for (LockWork& work : works) {
     DCHECK(work.access != nullptr && !work.access->header.null());
@@ -143,6 +145,7 @@ Status lock_accesses(StageContext& context, std::span<LockWork> works) {
 }
 
 Status validate_accesses(StageContext& context, std::span<Access* const> accesses) {
+  CHECK(context.rules.validate);
   constexpr size_t kBatchMax = 4096;  // bounds the registered memory of a long scan's validation
   for (size_t begin = 0; begin < accesses.size(); begin += kBatchMax) {
     const size_t count = std::min(kBatchMax, accesses.size() - begin);
@@ -199,6 +202,7 @@ Status drop_foreign(StageContext& context, std::span<Held> held, VerbArena& aren
 [[gnu::flatten]] Status release_some(StageContext& context, std::span<const Held> some,
                                      bool certain) {
   // Memory of the operation's own for a few; a long release does not make that grow.
+  CHECK(!some.empty());
   constexpr size_t kFew = 32;
   VerbArena apart(context.engine.worker.pool());
   VerbArena& arena = some.size() <= kFew ? context.arena : apart;

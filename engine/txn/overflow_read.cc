@@ -7,6 +7,7 @@ namespace rdmacc {
 
 Status add_overflow_read(StageContext& context, NodeId node, uint64_t overflow,
                          std::string_view& record, DoorbellBatch& batch) {
+  CHECK(node < context.engine.topology.nodes);
   const uint64_t bytes = round_up(record.size(), 8);
   if (bytes > kOverflowBytesMax || overflow % 8 != 0 ||
       overflow + sizeof(OverflowHeader) + bytes > context.engine.layout.region_bytes) {

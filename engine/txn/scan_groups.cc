@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "engine/cluster/timestamp.h"
 #include "engine/txn/drive.h"
 #include "engine/txn/lock.h"
 #include "engine/txn/overflow_read.h"
@@ -61,7 +60,6 @@ class GroupScan {
   Status lock_gap();
   Status read_entries();
   Status judge_gap(bool& stable);
-  bool owner_moves_entries() const;
   Status read_tuples(bool& again);
   Status read_some(size_t begin, size_t end, bool& again);
   Status fetch_overflow(size_t begin);
@@ -174,9 +172,7 @@ Status GroupScan::judge_gap(bool& stable) {
       !same_identity(work_.gap, snapshot_->post_read)) {
     return Status();
   }
-  if (context_.rules.skips_locked && owner_moves_entries()) return Status();
-  const Step step =
-      context_.rules.read_gap(snapshot_->pre_read, snapshot_->post_read, context_.stamps);
+  const Step step = context_.judge_gap(snapshot_->pre_read, snapshot_->post_read);
   if (step.verdict == Verdict::kTry) {
     CHECK((step.verbs & kCas) != 0);
     DoorbellBatch batch = context_.batch();
@@ -187,16 +183,6 @@ Status GroupScan::judge_gap(bool& stable) {
   stable = step.verdict == Verdict::kDone;
   if (stable) context_.note_gap_read(work_.gap, snapshot_->pre_read, snapshot_->post_read);
   return Status();
-}
-
-// A split cleans its group under an unchanged stamp: until then entries are there that the sibling
-// has, too, and an entry that moves forward in its chain may be met twice, or not at all.
-bool GroupScan::owner_moves_entries() const {
-  const auto by_owner = [this](const Header& gap) {
-    return locked_exclusively(gap.lock) &&
-           context_.engine.topology.is_node_worker(worker_of_ctts(gap.lock));
-  };
-  return by_owner(snapshot_->pre_read) || by_owner(snapshot_->post_read);
 }
 
 Status GroupScan::read_tuples(bool& again) {

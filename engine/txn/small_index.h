@@ -18,14 +18,14 @@ class SmallIndex {
 
   // nullptr when there is none.
   T* find(uint64_t number) const { return places_[slot_of(number)].object; }
-  // Takes the place of the one that has the number, if there is one.
-  void put(uint64_t number, T* object) {
+  // The number's place. That of a new number holds nullptr, which its caller replaces at once.
+  T*& at(uint64_t number) {
     Place* place = &places_[slot_of(number)];
     if (place->object == nullptr) {
       if (++used_ * 2 > mask_) place = grow(number);
       place->number = number;
     }
-    place->object = object;
+    return place->object;
   }
 
  private:

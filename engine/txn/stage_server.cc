@@ -21,7 +21,9 @@ class Serving {
  public:
   Serving(StageContext& context, NodeId node, const StageHeader& header, MessageReader& in,
           Rpc::Bytes& reply)
-      : context_(context), node_(node), header_(header), in_(in), out_(reply) {}
+      : context_(context), node_(node), header_(header), in_(in), out_(reply) {
+    CHECK(node < context.engine.topology.nodes && header.count <= kItemsMax);
+  }
 
   Status find() {
     std::vector<KeyWork> keys(header_.count);
@@ -121,6 +123,7 @@ class Serving {
   Status release_ctts(StorageService* storage) {
     if (storage == nullptr) return malformed();
     const uint64_t ctts = context_.stamps.ctts;
+    CHECK(locked_exclusively(ctts));
     const WorkerId worker = worker_of_ctts(ctts);
     auto* seen = context_.arena.allocate_array<Header>(1);
     auto* was = context_.arena.allocate_array<uint64_t>(1);

@@ -43,6 +43,7 @@ Status TableCache::load_root(CachedTable& table, NodeId node, bool again, VerbCo
   CHECK(node < table.roots.size());
   if (!again && table.roots[node].bits != 0) return Status();
   const TableId id = table.id;
+  CHECK(id != kNoTable);
   VerbArena arena(worker_.pool());
   auto* entry = arena.allocate_array<DirectoryEntry>(1);
   if (entry == nullptr) return out_of_registered_memory();

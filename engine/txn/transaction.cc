@@ -88,8 +88,7 @@ Status Transaction::abort_on_conflict() {
   return lost;
 }
 
-void Transaction::event(HistoryOp op, TableId table, std::string_view key, uint64_t version) {
-  if (coordinator_.history == nullptr) return;
+void Transaction::note_event(HistoryOp op, TableId table, std::string_view key, uint64_t version) {
   HistoryEvent happened;
   happened.op = op;
   happened.table = table;
@@ -105,11 +104,10 @@ void Transaction::event(HistoryOp op, TableId table, std::string_view key, uint6
 // (lock.cc).
 Status Transaction::merge(const Access& seen, Access** merged) {
   CHECK(!seen.header.null());
-  Access* known = access_of_.find(seen.header.bits);
+  Access*& known = access_of_.at(seen.header.bits);
   if (known == nullptr) {
     accesses_.push_back(seen);
-    *merged = &accesses_.back();
-    access_of_.put(seen.header.bits, *merged);
+    *merged = known = &accesses_.back();
     return Status();
   }
   *merged = known;
@@ -175,12 +173,6 @@ Status Transaction::note_found(const KeyWork& work, KeyState& state) {
     event(HistoryOp::kMiss, state.table, state.key, (met ? tuple : gap)->read_wts);
   }
   return Status();
-}
-
-Result<KeyState*> Transaction::look_up(TableId table, std::string_view key) {
-  KeyState* state = nullptr;
-  RDMACC_RETURN_IF_ERROR(look_up_many(table, std::span(&key, 1), std::span(&state, 1)));
-  return state;
 }
 
 Status Transaction::look_up_many(TableId table, std::span<const std::string_view> keys,

@@ -7,7 +7,7 @@
 #include "engine/txn/coordinator_state.h"
 #include "engine/txn/key_state.h"
 #include "engine/txn/restart.h"
-#include "engine/txn/row_lock.h"
+#include "engine/txn/row_source.h"
 #include "engine/txn/set_memory.h"
 #include "engine/txn/txn_frame.h"
 
@@ -25,7 +25,7 @@ struct TxnParameters {
   const bool* cancelled = nullptr;
 };
 
-class Transaction final {
+class Transaction final : public RowSource {
  public:
   Transaction(CoordinatorState& coordinator, const TxnParameters& parameters);
   // It must have ended (no lock held, gate left), unless its worker died and is being dropped.
@@ -46,29 +46,26 @@ class Transaction final {
   }
 
   // Enters the gate and draws the ctts. `before`: what is kept of attempts that lost.
-  Status start(const Restart& before);
-  bool started() const { return gate_entry_.inside; }
+  Status start(const Restart& before) override;
+  bool started() const override { return gate_entry_.inside; }
 
-  // The key's state with its base known; for an own write whose base was not asked for, no verb is
-  // spent. Conflicts abort (the caller calls abort()).
-  Result<KeyState*> look_up(TableId table, std::string_view key);
   Status look_up_many(TableId table, std::span<const std::string_view> keys,
-                      std::span<KeyState*> states);
-  // Adds an own write to a key whose base is known (or kUnchecked).
-  Status write(KeyState& state, bool deleted, std::string_view row);
-  // As write(), but the newest own write is replaced if command and savepoint level are the same.
-  Status amend(KeyState& state, std::string_view row);
-  KeyState& touch_unchecked(TableId table, std::string_view key);
+                      std::span<KeyState*> states) override;
+  Status write(KeyState& state, bool deleted, std::string_view row) override;
+  Status amend(KeyState& state, std::string_view row) override;
+  KeyState& touch_unchecked(TableId table, std::string_view key) override;
+  const KeyState* known(TableId table, std::string_view key) override {
+    return keys_.find(table, key);
+  }
 
   // For the next attempt: this one reads as much as a scan.
   void note_wide_read() { scanned_table_ = true; }
   // What was read does not fit together, as no serializable state does: the attempt has lost.
   Status abort_on_conflict();
-  // Outside of the protocol (unvalidated_read.h); `row` lives until the coroutine yields.
-  Status unvalidated_read(TableId table, std::string_view key, bool& found, std::string_view& row);
-  // row_lock.cc: reads the key and, if `exclusive`, locks its row now, by the protocol's rules but
-  // without waiting. Under protocols that lock nothing it is only read.
-  Status try_lock(TableId table, std::string_view key, bool exclusive, RowLock& result);
+  Status unvalidated_read(TableId table, std::string_view key, bool& found,
+                          std::string_view& row) override;
+  Status try_lock(TableId table, std::string_view key, bool exclusive,
+                  RowLock& result) override;  // lock_rows.cc
 
   // check_reads.cc: aborted unless everything that was read is current; a matter of course where
   // reads are locked, or of one timestamp.
@@ -99,11 +96,10 @@ class Transaction final {
   // For the next attempt, after commit() or abort().
   AttemptEnd end() const;
 
-  // Tags of own writes from now on.
-  void set_command(uint32_t command) { command_ = command; }
-  uint32_t savepoint() { return ++level_; }
-  void rollback_to(uint32_t level);
-  void release(uint32_t level);
+  void set_command(uint32_t command) override { command_ = command; }
+  uint32_t savepoint() override { return ++level_; }
+  void rollback_to(uint32_t level) override;
+  void release(uint32_t level) override;
 
   bool has_writes() const { return own_writes_ > 0; }
   KeyStates& keys() { return keys_; }
@@ -118,7 +114,10 @@ class Transaction final {
   Status merge(const Access& seen, Access** merged);
   Status note_found(const KeyWork& work, KeyState& state);
   void time_stage(Stage stage, uint64_t start_ns);
-  void event(HistoryOp op, TableId table, std::string_view key, uint64_t version);
+  void event(HistoryOp op, TableId table, std::string_view key, uint64_t version) {
+    if (coordinator_.history != nullptr) note_event(op, table, key, version);
+  }
+  void note_event(HistoryOp op, TableId table, std::string_view key, uint64_t version);
 
   Status lock_now(StageContext& stage, Access& access);
   Status find_and_lock(StageContext& stage, KeyState& state, bool exclusive, RowLock& result);

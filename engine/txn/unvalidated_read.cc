@@ -78,6 +78,7 @@ void UnvalidatedReadCache::put(TableId table, std::string_view key, std::string_
 void UnvalidatedReadCache::forget(TableId table, std::string_view key) {
   const Entries::iterator* place = locate(table, key);
   if (place == nullptr) return;
+  CHECK(places_.size() == entries_.size());
   entries_.erase(*place);
   places_.erase(hash_key(table, key));
 }

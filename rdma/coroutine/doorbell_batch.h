@@ -24,6 +24,13 @@
 
 namespace rdmacc {
 
+// Memory that several verbs of a round go to, at distances from its start: looked up once.
+struct VerbTarget {
+  GlobalAddress start;
+  size_t bytes = 0;
+  uint64_t* words = nullptr;  // mapped: where it lies, unless the node is not there
+};
+
 class DoorbellBatch {
  public:
   DoorbellBatch(Scheduler& scheduler, VerbCounters& counters)
@@ -52,6 +59,31 @@ class DoorbellBatch {
     ++counters_.atomics;
     if (mapped_ == nullptr) return post_fetch_add(at, addend, seen);
     note(at.node(), mapped_->fetch_add(at, addend, seen));
+  }
+
+  VerbTarget target(GlobalAddress start, size_t bytes) {
+    VerbTarget target{start, bytes};
+    if (mapped_ == nullptr) return target;
+    target.words = mapped_->words(start, bytes);
+    note(start.node(), target.words != nullptr);
+    return target;
+  }
+  void read(const VerbTarget& from, size_t distance, void* local, size_t bytes,
+            WordOrder order = WordOrder::kAscending) {
+    CHECK(distance + bytes <= from.bytes);
+    ++counters_.reads;
+    if (mapped_ == nullptr) return post_read(from.start.plus(distance), local, bytes, order);
+    if (from.words != nullptr) mapped_->read_words(from.words + distance / 8, local, bytes, order);
+  }
+  void compare_swap(const VerbTarget& at, size_t distance, uint64_t expected, uint64_t desired,
+                    uint64_t* seen) {
+    CHECK(distance + sizeof(uint64_t) <= at.bytes);
+    ++counters_.atomics;
+    if (mapped_ == nullptr) {
+      return post_compare_swap(at.start.plus(distance), expected, desired, seen);
+    }
+    if (at.words == nullptr) return;
+    *seen = mapped_->compare_swap_word(at.words + distance / 8, expected, desired);
   }
 
   // A round that is about to be added will touch these bytes.

@@ -1,5 +1,6 @@
 #pragma once
 #include "rdma/fabric/verb.h"
+#include "rdma/fabric/words_in_order.h"
 
 // One-sided verbs carried out by a CPU that maps the region: what shm does for itself, and tcp for
 // its peers. F2 and F3 of fabric.h hold for all verbs that go through here.
@@ -32,17 +33,15 @@ class CpuVerbs {
     if (unfenced_write_) __atomic_thread_fence(__ATOMIC_SEQ_CST);
     unfenced_write_ = false;
     if (order == WordOrder::kAscending) {
-      for (size_t i = 0; i < words; ++i) local[i] = __atomic_load_n(remote + i, __ATOMIC_ACQUIRE);
+      words_.load_ascending(remote, local, words);
     } else {
-      for (size_t i = words; i > 0; --i) {
-        local[i - 1] = __atomic_load_n(remote + i - 1, __ATOMIC_ACQUIRE);
-      }
+      words_.load_descending(remote, local, words);
     }
   }
 
   void write(uint64_t* remote, const uint64_t* local, size_t words) {
     unfenced_write_ = true;
-    for (size_t i = 0; i < words; ++i) __atomic_store_n(remote + i, local[i], __ATOMIC_RELEASE);
+    words_.store_ascending(remote, local, words);
   }
 
   // What was there.
@@ -60,6 +59,7 @@ class CpuVerbs {
 
  private:
   bool unfenced_write_ = false;  // a WRITE may still be in the store buffer
+  const WordsInOrder words_;
 };
 
 }  // namespace rdmacc

@@ -18,28 +18,48 @@ class MappedMemory {
 
   // False: the node has no region (yet), and nothing was done.
   bool read(GlobalAddress from, void* local, size_t bytes, WordOrder order) {
-    const uint64_t* remote = words_at(from, bytes, local);
+    const uint64_t* remote = words(from, bytes, local);
     if (remote == nullptr) return false;
     cpu_.read(remote, static_cast<uint64_t*>(local), bytes / 8, order);
     return true;
   }
   bool write(GlobalAddress to, const void* local, size_t bytes) {
-    uint64_t* remote = words_at(to, bytes, local);
+    uint64_t* remote = words(to, bytes, local);
     if (remote == nullptr) return false;
     cpu_.write(remote, static_cast<const uint64_t*>(local), bytes / 8);
     return true;
   }
   bool compare_swap(GlobalAddress at, uint64_t expected, uint64_t desired, uint64_t* seen) {
-    uint64_t* remote = words_at(at, 8, seen);
+    uint64_t* remote = words(at, 8, seen);
     if (remote == nullptr) return false;
     *seen = cpu_.compare_swap(remote, expected, desired);
     return true;
   }
+  // The same where words() has found them.
+  void read_words(const uint64_t* remote, void* local, size_t bytes, WordOrder order) {
+    cpu_.read(remote, static_cast<uint64_t*>(local), bytes / 8, order);
+  }
+  uint64_t compare_swap_word(uint64_t* remote, uint64_t expected, uint64_t desired) {
+    return cpu_.compare_swap(remote, expected, desired);
+  }
   bool fetch_add(GlobalAddress at, uint64_t addend, uint64_t* seen) {
-    uint64_t* remote = words_at(at, 8, seen);
+    uint64_t* remote = words(at, 8, seen);
     if (remote == nullptr) return false;
     *seen = cpu_.fetch_add(remote, addend);
     return true;
+  }
+
+  // Where so many bytes of whole words lie; nullptr: the node has no region (yet).
+  uint64_t* words(GlobalAddress at, size_t bytes) {
+    const uint64_t offset = at.offset();
+    CHECK(at.node() < bases_.size() && bytes > 0 && (bytes | offset) % 8 == 0);
+    CHECK(bytes <= region_bytes_ && offset <= region_bytes_ - bytes);
+    std::byte*& base = bases_[at.node()];
+    if (base == nullptr) [[unlikely]] {
+      base = map(at.node());
+      if (base == nullptr) return nullptr;
+    }
+    return reinterpret_cast<uint64_t*>(base + offset);
   }
 
   // Where the node's region is mapped; nullptr: it has none (yet).
@@ -69,17 +89,9 @@ class MappedMemory {
   virtual std::byte* map(NodeId node) = 0;
 
  private:
-  uint64_t* words_at(GlobalAddress at, size_t bytes, const void* local) {
-    const uint64_t offset = at.offset();
-    CHECK(at.node() < bases_.size() && bytes > 0 && (bytes | offset) % 8 == 0);
-    CHECK(bytes <= region_bytes_ && offset <= region_bytes_ - bytes);
+  uint64_t* words(GlobalAddress at, size_t bytes, const void* local) {
     CHECK(local != nullptr && reinterpret_cast<uintptr_t>(local) % 8 == 0);
-    std::byte*& base = bases_[at.node()];
-    if (base == nullptr) [[unlikely]] {
-      base = map(at.node());
-      if (base == nullptr) return nullptr;
-    }
-    return reinterpret_cast<uint64_t*>(base + offset);
+    return words(at, bytes);
   }
 
   const uint64_t region_bytes_;

@@ -23,7 +23,7 @@ TEST(SmallIndex, FindsWhatWasPutThereHoweverMuchThatIs) {
     // Addresses of headers on two nodes, some of them more than once.
     const uint64_t number = random.below(2) << 48 | random.below(3'000) * 448;
     objects.push_back(number);
-    index.put(number, &objects.back());
+    index.at(number) = &objects.back();
     model[number] = &objects.back();
     const uint64_t other = random.below(2) << 48 | random.below(3'000) * 448;
     const auto expected = model.find(other);
