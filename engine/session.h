@@ -203,6 +203,9 @@ class Session {
   // nothing joins the read set. The view ends as soon as the coroutine yields.
   Status unvalidated_read(TableId table, std::string_view key, RowView& out);
   void forget_unvalidated_read(TableId table, std::string_view key);  // the next one reads anew
+  // What follows are rows that many transactions want: other coroutines of the worker, which would
+  // only lose to this one, get no turn before it has ended, unless it has to wait for something.
+  void meet_hot_rows();
   // The transaction reads so much that writers may make it lose again and again, as if it scanned
   // a table: the attempt after some lost ones asks for exclusive gate mode.
   void note_wide_read();

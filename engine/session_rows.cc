@@ -157,6 +157,10 @@ Status Session::unvalidated_read(TableId table, std::string_view key, RowView& o
 
 uint64_t Session::draw_number() { return engine().worker.endpoint().random().next(); }
 
+void Session::meet_hot_rows() {
+  if (coordinator_ != nullptr) engine().worker.scheduler().stay(true);
+}
+
 void Session::note_wide_read() {
   if (txn_ != nullptr) txn_->note_wide_read();
 }

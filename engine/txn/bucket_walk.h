@@ -1,7 +1,6 @@
 #pragma once
 #include <boost/container/small_vector.hpp>
 #include <span>
-#include <vector>
 
 #include "engine/txn/engine_context.h"
 
@@ -22,7 +21,7 @@ struct BucketWalk {
     uint64_t offset;  // of the entry
     uint64_t value;
   };
-  std::vector<Place> places;
+  boost::container::small_vector<Place, kEntriesPerBucket> places;
 };
 
 // Walks all chains together; the last round of each walk has its post-read. kCorrupt when a chain

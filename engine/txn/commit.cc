@@ -277,12 +277,20 @@ Status Transaction::commit_prepared() {
   return Status(Code::kUnavailable, "a prepared transaction is not installed everywhere");
 }
 
+// What a short commit touches is in the cache already, and others would only lose to it.
+void Transaction::stay_until_the_end() {
+  constexpr size_t kFewWrites = 64;
+  if (writes_.all().size() <= kFewWrites) coordinator_.engine.worker.scheduler().stay(true);
+}
+
 // Everything up to the log; when that fails the transaction is aborted.
 Status Transaction::reach_commit_point(StageContext& stage, Gtid gtid) {
   collect_writes();
+  stay_until_the_end();
   Status status;
   if (!writes_.empty()) status = find_missing_gaps(stage);
   if (status.ok() && !writes_.empty()) status = writes_.allocate_room(stage, accesses_);
+  stay_until_the_end();  // it may have waited for room
   if (status.ok() && !writes_.empty()) status = lock_writes(stage);
   if (status.ok()) status = fix_commit_time(stage);
   if (status.ok()) status = validate_reads(stage);
@@ -338,6 +346,7 @@ void Transaction::abort() {
 void Transaction::finish(HistoryOutcome outcome) {
   CHECK(started() && placements_.empty());
   for (const Access& access : accesses_) CHECK(!access.held());
+  coordinator_.engine.worker.scheduler().stay(false);
   if (shares_locks() && (lock_state_unknown_ || reader_counts_unknown_)) {
     coordinator_.gate.lost_reader_counts();
   }

@@ -16,12 +16,16 @@ constexpr int kPlaceAttempts = 4;
 struct Placement {
   LockWork* work;
   uint32_t bucket;
-  std::vector<const IndexEntryChange*> entry_changes;
+  boost::container::small_vector<const IndexEntryChange*, 2> entry_changes;
   bool placed = false;
 };
 
-std::vector<Placement> gather(std::span<LockWork> works) {
-  std::vector<Placement> placements;
+// Room for so many is on the stack: a new-order of TPC-C has 17 at most.
+template <typename T>
+using Several = boost::container::small_vector<T, 16>;
+
+Several<Placement> gather(std::span<LockWork> works) {
+  Several<Placement> placements;
   for (LockWork& work : works) {
     if (work.entry_changes.empty()) continue;
     std::array<size_t, kBucketsPerGroup> index{};
@@ -44,7 +48,7 @@ std::vector<Placement> gather(std::span<LockWork> works) {
 // saw the old one's.
 Status place(Placement& placement, const BucketWalk& walk, uint32_t& lacking) {
   DCHECK(walk.all_entries && placement.work->access->gap);
-  std::vector<EntryWrite> entries;
+  boost::container::small_vector<EntryWrite, 4> entries;
   size_t next_free = 0;
   lacking = 0;
   for (const IndexEntryChange* entry_change : placement.entry_changes) {
@@ -80,11 +84,11 @@ Status place(Placement& placement, const BucketWalk& walk, uint32_t& lacking) {
 }
 
 Status place_entries(StageContext& context, std::span<LockWork> works) {
-  std::vector<Placement> placements = gather(works);
+  Several<Placement> placements = gather(works);
   for (LockWork& work : works) work.entries.clear();
   for (int attempt = 0; attempt < kPlaceAttempts; attempt++) {
-    std::vector<Placement*> open;
-    std::vector<BucketWalk> walks;
+    Several<Placement*> open;
+    Several<BucketWalk> walks;
     for (Placement& placement : placements) {
       DCHECK(placement.work->access->locked);
       if (placement.placed) continue;
@@ -96,7 +100,7 @@ Status place_entries(StageContext& context, std::span<LockWork> works) {
       walks.push_back(std::move(walk));
     }
     if (open.empty()) return Status();
-    RDMACC_RETURN_IF_ERROR(walk_buckets(context, walks));
+    RDMACC_RETURN_IF_ERROR(walk_buckets(context, {walks.data(), walks.size()}));
     for (size_t i = 0; i < open.size(); i++) {
       uint32_t lacking = 0;
       RDMACC_RETURN_IF_ERROR(place(*open[i], walks[i], lacking));

@@ -132,6 +132,7 @@ class Transaction final : public RowSource {
   void finish_ordered(const Status& status, bool rolled_back);
   void note_ordered(const OrderedRequest& request, const OrderedOutcome& outcome);
 
+  void stay_until_the_end();
   Status reach_commit_point(StageContext& stage, Gtid gtid);
   void finish_commit(StageContext& stage);
   Status decide_log(StageContext& stage);
