@@ -1,5 +1,6 @@
 #pragma once
 #include "engine/storage/dropped_tables.h"
+#include "engine/storage/fixed_parts.h"
 #include "engine/storage/hash_index_owner.h"
 #include "engine/storage/orphaned_allocations.h"
 #include "engine/storage/reclaimer.h"
@@ -16,6 +17,8 @@ class StorageNode : public StorageService {
  public:
   StorageNode(Worker& worker, const Topology& topology);
 
+  // There is memory behind what lies in front of the pages, as far as it is used.
+  Status back_fixed_parts() { return fixed_parts_.back(); }
   // The region's first use, or its next one by a new process.
   Status format();
   Status reopen();
@@ -53,6 +56,7 @@ class StorageNode : public StorageService {
   Status handle_list_tables(WorkerId from, Bytes request, Reply& reply);
   Status handle_table_size(WorkerId from, Bytes request, Reply& reply);
   Status handle_audit(WorkerId from, Bytes request, Reply& reply);
+  Status handle_back_log_ring(WorkerId from, Bytes request, Reply& reply);
   Status handle_reserve_table_id(WorkerId from, Bytes request, Reply& reply);
   Status handle_node_statistics(WorkerId from, Bytes request, Reply& reply);
   Status handle_locked_headers(WorkerId from, Bytes request, Reply& reply);
@@ -96,6 +100,7 @@ class StorageNode : public StorageService {
   const RegionLayout layout_;
   const OwnedRegion region_;
   Arena arena_;
+  FixedParts fixed_parts_;
   Directory directory_;
   HashIndexOwner index_;
   Reclaimer reclaimer_;
