@@ -60,9 +60,15 @@ class UnknownOutcomes {
           pending.push_back(writer->second);
         }
       };
+      // Under timestamp ordering an absence is as of the transaction's time, and tells of no stamp:
+      // the ctts before it may be another worker's.
+      const bool sees_gaps = history_[t].protocol != Protocol::kMvcc;
       for (const HistoryEvent& event : history_[t].events) {
-        if (event.op == HistoryOp::kRead || event.op == HistoryOp::kMiss) seen(event.version);
-        for (const ScannedGroup& group : event.groups) seen(group.stamp);
+        const bool read = event.op == HistoryOp::kRead;
+        if (read || (event.op == HistoryOp::kMiss && sees_gaps)) seen(event.version);
+        for (const ScannedGroup& group : event.groups) {
+          if (sees_gaps) seen(group.stamp);
+        }
       }
     }
   }

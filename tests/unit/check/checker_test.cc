@@ -103,6 +103,12 @@ TEST(Checker, CountsUnknownOutcomesOnlyWhenTheyAreNeeded) {
   EXPECT_FALSE(check({kLoad, unknown, txn(2, {op('r', "x", 2), op('r', "y", 1)}),
                       txn(3, {op('w', "y", 3), op('r', "x", 1)})})
                    .serializable);
+  // Under timestamp ordering an absence has the time of its reader, which is no stamp that was
+  // seen.
+  HistoryTransaction reader = txn(2, {scan(2), op('m', "z", 2), op('r', "x", 1), op('w', "x", 3)});
+  EXPECT_EQ(check({kLoad, unknown, reader}).committed, 3u);
+  reader.protocol = Protocol::kMvcc;
+  EXPECT_EQ(check({kLoad, unknown, reader}).committed, 2u);
   // A delete that a later insert or miss needs, an insert that a later write needs.
   const HistoryTransaction deleted = txn(1, {op('d', "x", 2)}, HistoryOutcome::kUnknown);
   EXPECT_TRUE(check({kLoad, deleted, txn(2, {op('i', "x", 3)})}).serializable);
