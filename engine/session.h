@@ -8,13 +8,13 @@
 
 #include "engine/cluster/partition_map.h"
 #include "engine/log/in_doubt.h"
-#include "engine/storage/lock_holds.h"
-#include "engine/storage/storage_client.h"
-#include "engine/txn/outcome.h"
-#include "engine/txn/restart.h"
-#include "engine/txn/row_lock.h"
-#include "engine/txn/stage.h"
-#include "engine/txn/worker_stats.h"
+#include "engine/storage/wire/lock_holds.h"
+#include "engine/storage/wire/storage_client.h"
+#include "engine/txn/rule/outcome.h"
+#include "engine/txn/rule/stage.h"
+#include "engine/txn/stages/row_lock.h"
+#include "engine/txn/transaction/restart.h"
+#include "engine/txn/transaction/worker_stats.h"
 #include "rdma/rpc/worker.h"
 
 // The engine's public interface. A Coordinator is what one worker thread (a bench thread, a
@@ -28,8 +28,9 @@
 // kDuplicateKey, kNotFound, kTooLarge and kInvalidArgument leave it as it was.
 //
 // A transaction that was aborted and is begun again, with the same first access, is another attempt
-// of the same (engine/txn/restart.h): it keeps its age where the protocol goes by age, and after
-// some lost scans it asks for exclusive gate mode, so that it ends however much others write.
+// of the same (engine/txn/transaction/restart.h): it keeps its age where the protocol goes by age,
+// and after some lost scans it asks for exclusive gate mode, so that it ends however much others
+// write.
 //
 // Isolation is always serializable. Keys and rows are bytes; keys are unique per table.
 

@@ -1,7 +1,7 @@
 #include "engine/coordinator_impl.h"
-#include "engine/txn/detached_transaction.h"
-#include "engine/txn/scan_cursor.h"
-#include "engine/txn/transaction.h"
+#include "engine/txn/transaction/detached_transaction.h"
+#include "engine/txn/transaction/scan_cursor.h"
+#include "engine/txn/transaction/transaction.h"
 
 // Reading, writing and locking rows, scans, and hints for code that builds structures on rows.
 

@@ -3,7 +3,7 @@
 
 #include "engine/cluster/timestamp.h"
 #include "engine/log/resolve.h"
-#include "engine/storage/sundial_word.h"
+#include "engine/storage/layout/sundial_word.h"
 
 namespace rdmacc {
 namespace {

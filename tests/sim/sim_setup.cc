@@ -1,6 +1,6 @@
 // What a scenario's seed makes of a run before it begins: the cluster, its options, the workload.
-#include "engine/storage/region_layout.h"
-#include "engine/txn/ordered_events.h"
+#include "engine/storage/layout/region_layout.h"
+#include "engine/txn/transaction/ordered_events.h"
 #include "engine/workloads/procedures.h"
 #include "engine/workloads/smallbank.h"
 #include "tests/sim/heads.h"

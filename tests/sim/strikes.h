@@ -3,8 +3,8 @@
 #include <optional>
 #include <vector>
 
-#include "engine/storage/region_layout.h"
-#include "engine/storage/structure_observer.h"
+#include "engine/storage/layout/region_layout.h"
+#include "engine/storage/wire/structure_observer.h"
 #include "rdma/base/random.h"
 #include "rdma/sim/sim_fabric.h"
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "engine/txn/detached_transaction.h"
+#include "engine/txn/transaction/detached_transaction.h"
 #include "engine/workloads/bulk_load.h"
 #include "tests/sim/door/door_transaction.h"
 

@@ -1,7 +1,7 @@
 #pragma once
 #include <string>
 
-#include "engine/storage/hash_index.h"
+#include "engine/storage/layout/hash_index.h"
 
 namespace rdmacc {
 

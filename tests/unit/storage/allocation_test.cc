@@ -4,8 +4,8 @@
 #include <optional>
 #include <set>
 
-#include "engine/storage/control_area.h"
-#include "engine/storage/overflow.h"
+#include "engine/storage/layout/control_area.h"
+#include "engine/storage/layout/overflow.h"
 #include "region_audit.h"
 #include "storage_cluster.h"
 

@@ -4,8 +4,8 @@
 #include <set>
 #include <vector>
 
-#include "engine/storage/lock_holds.h"
-#include "engine/storage/sundial_word.h"
+#include "engine/storage/layout/sundial_word.h"
+#include "engine/storage/wire/lock_holds.h"
 #include "region_audit.h"
 #include "storage_cluster.h"
 

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <set>
 
-#include "engine/storage/overflow.h"
+#include "engine/storage/layout/overflow.h"
 #include "region_audit.h"
 #include "test_index.h"
 
