@@ -158,7 +158,7 @@ Status Session::unvalidated_read(TableId table, std::string_view key, RowView& o
 uint64_t Session::draw_number() { return engine().worker.endpoint().random().next(); }
 
 void Session::meet_hot_rows() {
-  if (detached_ == nullptr) engine().worker.scheduler().stay(true);
+  if (txn_ != nullptr) scheduler().stay(true);
 }
 
 void Session::note_wide_read() {
