@@ -15,6 +15,7 @@ Coordinator::~Coordinator() { impl_->worker.scheduler().unwind(); }
 
 Worker& Coordinator::worker() { return impl_->worker; }
 void Coordinator::finish_background(uint64_t us_max) {
+  CHECK(impl_->worker.scheduler().in_coroutine());
   const uint64_t until_us = impl_->worker.endpoint().now_us() + us_max;
   impl_->state.log.finish_freeing(us_max);
   const uint64_t now_us = impl_->worker.endpoint().now_us();

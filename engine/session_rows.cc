@@ -158,7 +158,9 @@ Status Session::unvalidated_read(TableId table, std::string_view key, RowView& o
 uint64_t Session::draw_number() { return engine().worker.endpoint().random().next(); }
 
 void Session::meet_hot_rows() {
-  if (coordinator_ != nullptr) engine().worker.scheduler().stay(true);
+  if (txn_ == nullptr) return;
+  CHECK(scheduler().in_coroutine());
+  scheduler().stay(true);
 }
 
 void Session::note_wide_read() {

@@ -54,8 +54,6 @@ class PageTable {
 
   PageWord word(uint64_t index) const;
   uint64_t pages_used() const { return pages_used_; }
-  // Pages that may be taken, never used ones included.
-  uint64_t pages_left() const { return layout_.page_count - pages_used_ + unused_count_; }
   uint64_t backed_bytes() const { return backed_end_ - layout_.pages; }
 
  private:
