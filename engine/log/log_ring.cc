@@ -102,17 +102,6 @@ Status LogWriter::wait_for_room(std::span<const NodeId> nodes, uint64_t entry_by
   return status;
 }
 
-// Once for each node.
-Status LogWriter::back_rings(std::span<const NodeId> nodes, VerbCounters& counters) {
-  for (const NodeId node : nodes) {
-    CHECK(node < rings_.size());
-    if (rings_[node].backed) continue;
-    RDMACC_RETURN_IF_ERROR(storage_.back_log_ring(node, counters));
-    rings_[node].backed = true;
-  }
-  return Status::ok_status();
-}
-
 Status LogWriter::place(std::span<const std::byte> payload, uint64_t lock_ctts,
                         std::span<const NodeId> nodes, VerbArena& arena, const bool* cancelled,
                         VerbCounters& counters, std::vector<LogPlacement>& placements) {
@@ -121,10 +110,10 @@ Status LogWriter::place(std::span<const std::byte> payload, uint64_t lock_ctts,
   if (payload.size() > kLogPayloadMax) {
     return Status(Code::kNoSpace, "the transaction's log record is too large");
   }
-  RDMACC_RETURN_IF_ERROR(back_rings(nodes, counters));
   start_freeing();
   placements.resize(nodes.size());
   for (size_t i = 0; i < nodes.size(); ++i) {
+    CHECK(nodes[i] < rings_.size());
     placements[i].node = nodes[i];
     placements[i].ring_of = worker_.id();
     placements[i].lock_ctts = lock_ctts;

@@ -80,7 +80,6 @@ class LogWriter {
   };
   struct Ring {
     uint64_t tail = 0;
-    bool backed = false;     // there is memory behind it
     std::vector<Live> live;  // from `first` on, oldest first
     size_t first = 0;
     // Everything below has been applied.
@@ -92,7 +91,6 @@ class LogWriter {
     uint64_t ctts;
   };
 
-  Status back_rings(std::span<const NodeId> nodes, VerbCounters& counters);
   static uint64_t place_for(const Ring& ring, uint64_t bytes);
   bool has_room(std::span<const NodeId> nodes, uint64_t entry_bytes) const;
   Status wait_for_room(std::span<const NodeId> nodes, uint64_t entry_bytes, const bool* cancelled);

@@ -55,9 +55,6 @@ Status read_ring(Worker& by, const RegionLayout& layout, NodeId node, WorkerId d
   }
   DoorbellBatch batch(by.scheduler(), counters);
   batch.read(ring, head, sizeof(LogRingHead));
-  RDMACC_RETURN_IF_ERROR(batch.execute());
-  // Then there may be no memory behind the rest.
-  if (head->incarnation == 0) return Status::ok_status();
   for (uint64_t at = 0; at < kLogRingBytes; at += kReadBytes) {
     batch.read(ring.plus(sizeof(LogRingHead) + at), image + at, kReadBytes);
   }

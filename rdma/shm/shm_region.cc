@@ -18,7 +18,7 @@ namespace {
 #define MADV_COLLAPSE 25
 #endif
 
-constexpr uint64_t kHugePageBytes = ShmRegions::kChunkBytes;
+constexpr uint64_t kHugePageBytes = 2ull << 20;
 
 // Maps the object where it can have huge pages: at a multiple of their size.
 void* map_aligned(int fd, uint64_t bytes) {
@@ -60,7 +60,8 @@ ShmRegions::ShmRegions(std::string cluster, const Topology& topology, bool huge_
       mapped_bytes_((topology.region_bytes + kShmPageBytes - 1) / kShmPageBytes * kShmPageBytes),
       huge_pages_(huge_pages),
       bases_(topology.nodes),
-      fds_(topology.nodes, -1) {}
+      fds_(topology.nodes, -1),
+      backed_(topology.nodes) {}
 
 ShmRegions::~ShmRegions() {
   for (std::atomic<std::byte*>& base : bases_) {
@@ -125,16 +126,21 @@ Status ShmRegions::back(NodeId node, uint64_t offset, uint64_t bytes) {
   if (bytes == 0) return Status::ok_status();
   const std::lock_guard<std::mutex> lock(mutex_);
   CHECK(fds_[node] >= 0);
-  const uint64_t first_chunk = (offset + kChunkBytes - 1) / kChunkBytes * kChunkBytes;
-  const uint64_t chunks_end = (offset + bytes) / kChunkBytes * kChunkBytes;
-  if (huge_pages_ && first_chunk < chunks_end &&
-      back_with_huge_pages(fds_[node], bases_[node].load() + first_chunk, first_chunk,
-                           chunks_end - first_chunk)) {
-    huge_pages_used_.store(true, std::memory_order_relaxed);
+  std::vector<bool>& backed = backed_[node];
+  backed.resize((mapped_bytes_ + kChunkBytes - 1) / kChunkBytes);
+  for (uint64_t chunk = offset / kChunkBytes; chunk <= (offset + bytes - 1) / kChunkBytes;
+       ++chunk) {
+    if (backed[chunk]) continue;
+    const uint64_t start = chunk * kChunkBytes;
+    const uint64_t length = std::min(kChunkBytes, mapped_bytes_ - start);
+    if (huge_pages_ &&
+        back_with_huge_pages(fds_[node], bases_[node].load() + start, start, length)) {
+      huge_pages_used_.store(true, std::memory_order_relaxed);
+    }
+    RDMACC_RETURN_IF_ERROR(shm_back(fds_[node], start, length));
+    backed[chunk] = true;
   }
-  const uint64_t start = offset / kShmPageBytes * kShmPageBytes;
-  const uint64_t end = (offset + bytes + kShmPageBytes - 1) / kShmPageBytes * kShmPageBytes;
-  return shm_back(fds_[node], start, std::min(end, mapped_bytes_) - start);
+  return Status::ok_status();
 }
 
 }  // namespace rdmacc

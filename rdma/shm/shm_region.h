@@ -13,7 +13,7 @@ namespace rdmacc {
 // first needed, without memory behind them. Thread-safe.
 class ShmRegions {
  public:
-  static constexpr uint64_t kChunkBytes = 2ull << 20;  // what may become a huge page
+  static constexpr uint64_t kChunkBytes = 64ull << 20;
 
   ShmRegions(std::string cluster, const Topology& topology, bool huge_pages);
   ~ShmRegions();
@@ -27,8 +27,7 @@ class ShmRegions {
   }
   // Makes the region if it does not exist, keeps its content if it does.
   Result<std::byte*> make(NodeId node);
-  // Backs the range, so that running out of memory is a Status here and never a SIGBUS. Whole
-  // chunks in it get huge pages where that is possible.
+  // Backs whole chunks, so that running out of memory is a Status here and never a SIGBUS.
   Status back(NodeId node, uint64_t offset, uint64_t bytes);
   bool huge_pages_used() const { return huge_pages_used_.load(std::memory_order_relaxed); }
 
@@ -45,6 +44,7 @@ class ShmRegions {
 
   std::mutex mutex_;  // guards what follows, and the making of mappings
   std::vector<int> fds_;
+  std::vector<std::vector<bool>> backed_;  // by node and chunk; what this process has backed
 };
 
 }  // namespace rdmacc

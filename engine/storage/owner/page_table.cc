@@ -6,7 +6,7 @@ namespace rdmacc {
 
 namespace {
 
-constexpr uint64_t kChunkBytes = 4ull << 20;  // some huge pages
+constexpr uint64_t kChunkBytes = 64ull << 20;
 
 bool plausible(PageWord word, uint64_t pages_left) {
   switch (word.kind()) {
@@ -66,11 +66,12 @@ void PageTable::set_word(uint64_t index, PageWord word) {
 }
 
 Status PageTable::back_until(uint64_t page_end) {
-  if (layout_.page(page_end) <= backed_end_) return Status();
-  const uint64_t pages_end = layout_.page(layout_.page_count);
-  const uint64_t end = std::min(round_up(layout_.page(page_end), kChunkBytes), pages_end);
-  RDMACC_RETURN_IF_ERROR(endpoint_.back_region(backed_end_, end - backed_end_));
-  backed_end_ = end;
+  while (backed_end_ < layout_.page(page_end)) {
+    const uint64_t pages_end = layout_.page(layout_.page_count);
+    const uint64_t bytes = std::min(kChunkBytes, pages_end - backed_end_);
+    RDMACC_RETURN_IF_ERROR(endpoint_.back_region(backed_end_, bytes));
+    backed_end_ += bytes;
+  }
   return Status();
 }
 

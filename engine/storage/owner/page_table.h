@@ -54,7 +54,7 @@ class PageTable {
 
   PageWord word(uint64_t index) const;
   uint64_t pages_used() const { return pages_used_; }
-  uint64_t backed_bytes() const { return backed_end_ - layout_.pages; }
+  uint64_t backed_bytes() const { return backed_end_; }
 
  private:
   Result<uint64_t> take_contiguous(uint64_t pages);

@@ -44,12 +44,6 @@ void StorageNode::serve(const Guard& guard) {
   handle(kMethodListTables, &StorageNode::handle_list_tables);
   handle(kMethodTableSize, &StorageNode::handle_table_size);
   handle(kMethodAudit, &StorageNode::handle_audit);
-  handle(kMethodBackLogRing, &StorageNode::handle_back_log_ring);
-}
-
-Status StorageNode::handle_back_log_ring(WorkerId from, Bytes bytes, Reply&) {
-  if (!bytes.empty()) return malformed("back log ring");
-  return fixed_parts_.back_log_ring(from);
 }
 
 Status StorageNode::handle_free(WorkerId, Bytes bytes, Reply&) {

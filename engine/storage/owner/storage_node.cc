@@ -18,7 +18,6 @@ StorageNode::StorageNode(Worker& worker, const Topology& topology)
       layout_(topology),
       region_(worker.endpoint().local_region(), topology.region_bytes,
               static_cast<NodeId>(worker.id() / topology.threads_per_node)),
-      fixed_parts_(worker.endpoint(), layout_, topology.workers_max, region_),
       arena_(worker.endpoint(), layout_, region_),
       directory_(layout_, region_, worker.endpoint()),
       index_(worker, topology, region_, arena_, directory_),
@@ -32,15 +31,17 @@ StorageNode::StorageNode(Worker& worker, const Topology& topology)
 Result<std::unique_ptr<StorageService>> StorageService::open(Worker& worker,
                                                              const Topology& topology) {
   CHECK(topology.is_node_worker(worker.id()));
+  const RegionLayout layout(topology);
   if (topology.region_bytes < region_bytes_min(topology)) {
     return Status(Code::kInvalidArgument, "node memory of " +
                                               std::to_string(topology.region_bytes) +
                                               " bytes is too small; the minimum is " +
                                               std::to_string(region_bytes_min(topology)));
   }
+  // All that lies in front of the pages is used from the beginning.
+  RDMACC_RETURN_IF_ERROR(worker.endpoint().back_region(0, layout.pages));
   auto node = std::make_unique<StorageNode>(worker, topology);
   const Status status = node->formatted() ? node->reopen() : node->format();
-  RDMACC_RETURN_IF_ERROR(node->back_fixed_parts());
   if (!status.ok()) return status;
   return std::unique_ptr<StorageService>(std::move(node));
 }
@@ -200,7 +201,7 @@ bool StorageNode::maintain() {
 NodeStatistics StorageNode::statistics() const {
   NodeStatistics statistics{};
   statistics.region_bytes = layout_.region_bytes;
-  statistics.backed_bytes = fixed_parts_.backed_bytes() + arena_.backed_bytes();
+  statistics.backed_bytes = arena_.backed_bytes();
   statistics.used_bytes = arena_.used_bytes();
   statistics.tables = directory_.live_count();
   statistics.rows = directory_.rows() - reserved_slots_.unused();

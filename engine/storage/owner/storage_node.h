@@ -1,6 +1,5 @@
 #pragma once
 #include "engine/storage/owner/dropped_tables.h"
-#include "engine/storage/owner/fixed_parts.h"
 #include "engine/storage/owner/hash_index_owner.h"
 #include "engine/storage/owner/orphaned_allocations.h"
 #include "engine/storage/owner/reclaimer.h"
@@ -17,8 +16,6 @@ class StorageNode : public StorageService {
  public:
   StorageNode(Worker& worker, const Topology& topology);
 
-  // There is memory behind what lies in front of the pages, as far as it is used.
-  Status back_fixed_parts() { return fixed_parts_.back(); }
   // The region's first use, or its next one by a new process.
   Status format();
   Status reopen();
@@ -56,7 +53,6 @@ class StorageNode : public StorageService {
   Status handle_list_tables(WorkerId from, Bytes request, Reply& reply);
   Status handle_table_size(WorkerId from, Bytes request, Reply& reply);
   Status handle_audit(WorkerId from, Bytes request, Reply& reply);
-  Status handle_back_log_ring(WorkerId from, Bytes request, Reply& reply);
   Status handle_reserve_table_id(WorkerId from, Bytes request, Reply& reply);
   Status handle_node_statistics(WorkerId from, Bytes request, Reply& reply);
   Status handle_locked_headers(WorkerId from, Bytes request, Reply& reply);
@@ -100,7 +96,6 @@ class StorageNode : public StorageService {
   const RegionLayout layout_;
   const OwnedRegion region_;
   Arena arena_;
-  FixedParts fixed_parts_;
   Directory directory_;
   HashIndexOwner index_;
   Reclaimer reclaimer_;

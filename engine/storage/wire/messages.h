@@ -29,7 +29,6 @@ enum Method : MethodId {
   kMethodListTables = 15,
   kMethodTableSize = 16,
   kMethodAudit = 17,
-  kMethodBackLogRing = 18,
   kMethodReserveSlots = 21,
   // transaction stages (engine/txn/remote/carry_out.h)
   kMethodStage = 20,

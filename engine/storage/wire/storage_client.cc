@@ -269,12 +269,6 @@ Result<NodeStatistics> StorageClient::statistics(NodeId node, VerbCounters& coun
   return statistics;
 }
 
-Status StorageClient::back_log_ring(NodeId node, VerbCounters& counters) {
-  CHECK(node < topology_.nodes);
-  Rpc::Call call = call_to(topology_, node, kMethodBackLogRing);
-  return worker_.rpc().call_one(call, counters);
-}
-
 Result<AuditReport> StorageClient::audit(NodeId node, TableId table, VerbCounters& counters) {
   CHECK(node < topology_.nodes);
   Rpc::Call call = call_to(topology_, node, kMethodAudit);

@@ -39,9 +39,6 @@ class StorageClient {
   Status reserve_slots(NodeId node, TableId table, uint32_t count, uint64_t tag,
                        std::vector<SlotRequest>& slots, VerbCounters& counters);
 
-  // There is memory behind the worker's log ring on the node from then on.
-  Status back_log_ring(NodeId node, VerbCounters& counters);
-
   struct FreeRequest {
     GlobalAddress address;
     FreeKind kind;

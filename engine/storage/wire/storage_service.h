@@ -62,7 +62,7 @@ class StorageService {
   static Result<std::unique_ptr<StorageService>> open(Worker& worker, const Topology& topology);
   virtual ~StorageService() = default;
 
-  // Registers kMethodAllocate .. kMethodBackLogRing with the worker's Rpc.
+  // Registers kMethodAllocate .. kMethodAudit with the worker's Rpc.
   // Every handler passes through `guard`, which keeps requests of dead callers out (nullptr: none).
   using Guard = std::function<Rpc::Handler(Rpc::Handler)>;
   virtual void serve(const Guard& guard) = 0;
