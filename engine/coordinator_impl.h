@@ -2,8 +2,8 @@
 #include "engine/protocols/calvin/order_client.h"
 #include "engine/protocols/registry.h"
 #include "engine/session.h"
-#include "engine/txn/coordinator_state.h"
-#include "engine/txn/install.h"
+#include "engine/txn/stages/install.h"
+#include "engine/txn/transaction/coordinator_state.h"
 
 // What a Coordinator is made of: private to the sources that implement session.h.
 

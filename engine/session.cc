@@ -1,8 +1,8 @@
 #include "engine/session.h"
 
 #include "engine/coordinator_impl.h"
-#include "engine/txn/detached_transaction.h"
-#include "engine/txn/transaction.h"
+#include "engine/txn/transaction/detached_transaction.h"
+#include "engine/txn/transaction/transaction.h"
 
 // Transactions from begin() to their end, their commands and savepoints. Rows are in
 // session_rows.cc, tables in session_tables.cc.
@@ -88,6 +88,7 @@ Status Session::enter(uint64_t first_access) {
 
 Status Session::commit() {
   Transaction& ending = txn();
+  CHECK(!ending.prepared());
   Status status;
   if (ending.started()) status = ending.commit();
   end_transaction();
@@ -141,6 +142,7 @@ Status Session::execute_procedure(const TxnOptions& options, OrderedRequest requ
 }
 
 void Session::end_transaction() {
+  CHECK(rows_ == txn_.get());
   outcome_unknown_ = txn_->outcome_unknown();
   if (txn_->ctts() != 0) restart_.end(txn_->end());
   rows_ = nullptr;

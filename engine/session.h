@@ -8,13 +8,13 @@
 
 #include "engine/cluster/partition_map.h"
 #include "engine/log/in_doubt.h"
-#include "engine/storage/lock_holds.h"
-#include "engine/storage/storage_client.h"
-#include "engine/txn/outcome.h"
-#include "engine/txn/restart.h"
-#include "engine/txn/row_lock.h"
-#include "engine/txn/stage.h"
-#include "engine/txn/worker_stats.h"
+#include "engine/storage/wire/lock_holds.h"
+#include "engine/storage/wire/storage_client.h"
+#include "engine/txn/rule/outcome.h"
+#include "engine/txn/rule/stage.h"
+#include "engine/txn/stages/row_lock.h"
+#include "engine/txn/transaction/restart.h"
+#include "engine/txn/transaction/worker_stats.h"
 #include "rdma/rpc/worker.h"
 
 // The engine's public interface. A Coordinator is what one worker thread (a bench thread, a
@@ -28,8 +28,9 @@
 // kDuplicateKey, kNotFound, kTooLarge and kInvalidArgument leave it as it was.
 //
 // A transaction that was aborted and is begun again, with the same first access, is another attempt
-// of the same (engine/txn/restart.h): it keeps its age where the protocol goes by age, and after
-// some lost scans it asks for exclusive gate mode, so that it ends however much others write.
+// of the same (engine/txn/transaction/restart.h): it keeps its age where the protocol goes by age,
+// and after some lost scans it asks for exclusive gate mode, so that it ends however much others
+// write.
 //
 // Isolation is always serializable. Keys and rows are bytes; keys are unique per table.
 
@@ -203,6 +204,9 @@ class Session {
   // nothing joins the read set. The view ends as soon as the coroutine yields.
   Status unvalidated_read(TableId table, std::string_view key, RowView& out);
   void forget_unvalidated_read(TableId table, std::string_view key);  // the next one reads anew
+  // What follows are rows that many transactions want: other coroutines of the worker, which would
+  // only lose to this one, get no turn before it has ended, unless it has to wait for something.
+  void meet_hot_rows();
   // The transaction reads so much that writers may make it lose again and again, as if it scanned
   // a table: the attempt after some lost ones asks for exclusive gate mode.
   void note_wide_read();

@@ -1,7 +1,7 @@
 #include "engine/coordinator_impl.h"
-#include "engine/txn/detached_transaction.h"
-#include "engine/txn/scan_cursor.h"
-#include "engine/txn/transaction.h"
+#include "engine/txn/transaction/detached_transaction.h"
+#include "engine/txn/transaction/scan_cursor.h"
+#include "engine/txn/transaction/transaction.h"
 
 // Reading, writing and locking rows, scans, and hints for code that builds structures on rows.
 
@@ -156,6 +156,12 @@ Status Session::unvalidated_read(TableId table, std::string_view key, RowView& o
 }
 
 uint64_t Session::draw_number() { return engine().worker.endpoint().random().next(); }
+
+void Session::meet_hot_rows() {
+  if (txn_ == nullptr) return;
+  CHECK(scheduler().in_coroutine());
+  scheduler().stay(true);
+}
 
 void Session::note_wide_read() {
   if (txn_ != nullptr) txn_->note_wide_read();

@@ -4,8 +4,8 @@
 
 #include "engine/bench/run_jobs.h"
 #include "engine/cluster/timestamp.h"
-#include "engine/storage/key_hash.h"
-#include "engine/txn/table_cache.h"
+#include "engine/storage/layout/key_hash.h"
+#include "engine/txn/driver/table_cache.h"
 #include "engine/workloads/number_key.h"
 #include "engine/workloads/ycsb.h"
 

@@ -11,7 +11,7 @@
 #include <exception>
 
 #include "engine/node/node.h"
-#include "engine/storage/region_rights.h"
+#include "engine/storage/layout/region_rights.h"
 #include "engine/workloads/procedures.h"
 
 namespace rdmacc {

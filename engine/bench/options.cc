@@ -4,7 +4,7 @@
 
 #include "engine/bench/option_words.h"
 #include "engine/protocols/registry.h"
-#include "engine/storage/region_layout.h"
+#include "engine/storage/layout/region_layout.h"
 #include "engine/workloads/registry.h"
 #include "rdma/bootstrap/cluster_config.h"
 #include "rdma/fabric/verb_delays.h"

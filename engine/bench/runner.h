@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "engine/bench/options.h"
-#include "engine/txn/worker_stats.h"
+#include "engine/txn/transaction/worker_stats.h"
 #include "rdma/base/histogram.h"
 
 namespace rdmacc {

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/txn/history.h"
+#include "engine/txn/transaction/history.h"
 
 // The serializability checker. A key's versions are ordered by their stamps (every protocol
 // guarantees it). It builds the dependency graph of the committed transactions (ww, wr, rw; reads

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/txn/history.h"
+#include "engine/txn/transaction/history.h"
 
 namespace rdmacc {
 

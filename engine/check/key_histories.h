@@ -5,7 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "engine/txn/history.h"
+#include "engine/txn/transaction/history.h"
 
 // What happened to each key: its versions in the order of their stamps, which transactions read
 // each, and which found it absent as of when (by a miss or by a scan of its group). Built from the

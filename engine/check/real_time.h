@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "engine/check/graph.h"
-#include "engine/txn/history.h"
+#include "engine/txn/transaction/history.h"
 
 // Does a serial order exist that also respects real time: one that ended before another began comes
 // before it? Of a history without cycles this needs no edge between any two transactions: such an

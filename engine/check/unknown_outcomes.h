@@ -2,7 +2,7 @@
 #include <span>
 #include <vector>
 
-#include "engine/txn/history.h"
+#include "engine/txn/transaction/history.h"
 
 namespace rdmacc {
 

@@ -3,7 +3,7 @@
 
 #include "engine/cluster/line_images.h"
 #include "engine/cluster/timestamp.h"
-#include "engine/storage/region_layout.h"
+#include "engine/storage/layout/region_layout.h"
 #include "rdma/rpc/worker.h"
 
 // The protocol gate (docs/architecture.md §6: protocols must not meet on a record). A transaction

@@ -2,7 +2,7 @@
 #include <deque>
 #include <vector>
 
-#include "engine/storage/control_area.h"
+#include "engine/storage/layout/control_area.h"
 #include "rdma/fabric/memory_region.h"
 
 namespace rdmacc {

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "engine/storage/key_hash.h"
+#include "engine/storage/layout/key_hash.h"
 #include "rdma/fabric/fabric.h"
 
 namespace rdmacc {

@@ -1,7 +1,7 @@
 #pragma once
 #include <map>
 
-#include "engine/storage/messages.h"
+#include "engine/storage/wire/messages.h"
 #include "rdma/rpc/worker.h"
 
 namespace rdmacc {

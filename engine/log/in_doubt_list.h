@@ -2,7 +2,7 @@
 #include <compare>
 #include <vector>
 
-#include "engine/storage/messages.h"
+#include "engine/storage/wire/messages.h"
 #include "rdma/fabric/fabric.h"
 
 // Transactions in doubt, as they are named and listed.

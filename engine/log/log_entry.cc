@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "engine/storage/overflow.h"
+#include "engine/storage/layout/overflow.h"
 #include "rdma/base/check.h"
 
 namespace rdmacc {

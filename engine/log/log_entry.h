@@ -3,7 +3,7 @@
 #include <span>
 #include <vector>
 
-#include "engine/storage/region_layout.h"
+#include "engine/storage/layout/region_layout.h"
 #include "rdma/fabric/verb.h"
 
 // The bytes of a log ring.

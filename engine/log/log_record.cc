@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "engine/storage/messages.h"
+#include "engine/storage/wire/messages.h"
 
 namespace rdmacc {
 namespace {

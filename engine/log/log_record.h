@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "engine/log/in_doubt_list.h"
-#include "engine/storage/tuple.h"
+#include "engine/storage/layout/tuple.h"
 #include "rdma/base/status.h"
 
 // What a transaction changes, as its log record holds it: the one description that the Commit

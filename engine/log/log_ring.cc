@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "engine/storage/overflow.h"
+#include "engine/storage/layout/overflow.h"
 
 namespace rdmacc {
 namespace {

@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "engine/log/log_entry.h"
-#include "engine/storage/messages.h"
-#include "engine/storage/region_layout.h"
-#include "engine/storage/storage_client.h"
+#include "engine/storage/layout/region_layout.h"
+#include "engine/storage/wire/messages.h"
+#include "engine/storage/wire/storage_client.h"
 #include "rdma/rpc/worker.h"
 
 // One coordinator's log rings, one on each node (in RegionLayout::log_ring). The coordinator alone

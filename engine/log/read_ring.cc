@@ -2,7 +2,7 @@
 #include <cstring>
 
 #include "engine/log/resolve.h"
-#include "engine/storage/overflow.h"
+#include "engine/storage/layout/overflow.h"
 
 namespace rdmacc {
 namespace {

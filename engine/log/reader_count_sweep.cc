@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "engine/storage/tuple.h"
+#include "engine/storage/layout/tuple.h"
 
 namespace rdmacc {
 namespace {

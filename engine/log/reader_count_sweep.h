@@ -3,7 +3,7 @@
 
 #include "engine/cluster/gate_drain.h"
 #include "engine/log/caller_fence.h"
-#include "engine/storage/storage_service.h"
+#include "engine/storage/wire/storage_service.h"
 
 // The sweep of reader counts. A shared lock is a count of readers in the lock word that names none
 // of them, so what a coordinator that died has left in them, or a request whose node died before it

@@ -3,7 +3,7 @@
 
 #include "engine/cluster/timestamp.h"
 #include "engine/log/resolve.h"
-#include "engine/storage/sundial_word.h"
+#include "engine/storage/layout/sundial_word.h"
 
 namespace rdmacc {
 namespace {
@@ -45,7 +45,7 @@ Status release_round(Worker& worker, StorageService& storage, const Departed& de
     if (locked && departed.keeps(header.lock)) continue;
     if (locked && header.flags == 0) {
       // Allocated for an insert that nothing committed; no other transaction knew of it.
-      storage.discard_slot(headers[i].offset());
+      storage.discard_slot(headers[i].offset(), header.lock);
       ++report.slots_discarded;
       continue;
     }

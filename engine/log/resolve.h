@@ -4,7 +4,7 @@
 #include "engine/log/caller_fence.h"
 #include "engine/log/log_entry.h"
 #include "engine/log/log_record.h"
-#include "engine/storage/storage_service.h"
+#include "engine/storage/wire/storage_service.h"
 
 // Resolution: what happens to the transactions of a coordinator that died. Complete log entry on
 // any node: committed, so it is installed wherever its locks still stand. No complete entry:

@@ -4,7 +4,7 @@
 
 #include "engine/log/resolve.h"
 #include "engine/protocols/registry.h"
-#include "engine/txn/install.h"
+#include "engine/txn/stages/install.h"
 
 namespace rdmacc {
 namespace {

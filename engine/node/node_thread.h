@@ -6,8 +6,8 @@
 #include "engine/log/in_doubt.h"
 #include "engine/log/reader_count_sweep.h"
 #include "engine/protocols/calvin/sequencer.h"
-#include "engine/storage/storage_service.h"
-#include "engine/txn/stage_server.h"
+#include "engine/storage/wire/storage_service.h"
+#include "engine/txn/remote/stage_server.h"
 #include "rdma/rpc/worker.h"
 
 namespace rdmacc {

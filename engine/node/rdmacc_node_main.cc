@@ -8,8 +8,8 @@
 
 #include "engine/node/node.h"
 #include "engine/node/process_watch.h"
-#include "engine/storage/region_layout.h"
-#include "engine/storage/region_rights.h"
+#include "engine/storage/layout/region_layout.h"
+#include "engine/storage/layout/region_rights.h"
 #include "engine/workloads/procedures.h"
 #include "rdma/bootstrap/cluster_config.h"
 #include "rdma/open/open_fabric.h"

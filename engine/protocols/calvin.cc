@@ -12,7 +12,7 @@
 // even a single row, is only known to be current there.
 
 #include "engine/protocols/protocols.h"
-#include "engine/txn/driver.h"
+#include "engine/txn/driver/driver.h"
 
 namespace rdmacc {
 namespace {

@@ -16,7 +16,7 @@
 // older writer's lock, and the stamp of the bytes that were read.
 
 #include "engine/protocols/protocols.h"
-#include "engine/txn/driver.h"
+#include "engine/txn/driver/driver.h"
 
 namespace rdmacc {
 namespace {

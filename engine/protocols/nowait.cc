@@ -13,11 +13,11 @@
 // The READs stand behind the CAS in the batch: under the lock the header and record are stable,
 // so that one READ is an untorn read, and a failed CAS makes it worthless. There is nothing to
 // validate: no other transaction changes what is locked. A node's cleaning lock
-// (engine/storage/tuple.h) is no transaction's, and is waited for instead, in every protocol that
-// begins with take_lock().
+// (engine/storage/layout/tuple.h) is no transaction's, and is waited for instead, in every protocol
+// that begins with take_lock().
 
 #include "engine/protocols/protocols.h"
-#include "engine/txn/driver.h"
+#include "engine/txn/driver/driver.h"
 
 namespace rdmacc {
 

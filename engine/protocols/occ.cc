@@ -12,7 +12,7 @@
 // of it. So a phantom is a version of a gap header that changed.
 
 #include "engine/protocols/protocols.h"
-#include "engine/txn/driver.h"
+#include "engine/txn/driver/driver.h"
 
 namespace rdmacc {
 

@@ -1,5 +1,5 @@
 #pragma once
-#include "engine/txn/rule.h"
+#include "engine/txn/rule/rule.h"
 
 namespace rdmacc {
 

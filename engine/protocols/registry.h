@@ -1,7 +1,7 @@
 #pragma once
 #include <span>
 
-#include "engine/txn/stage.h"
+#include "engine/txn/rule/stage.h"
 
 // The only place that names all protocols.
 

@@ -1,7 +1,7 @@
 // SUNDIAL: logical leases (RCC §4.5). A version is valid from wts to rts in logical time; a
 // transaction commits at one logical time, commit_tts, at which everything that it read is valid
 // and which lies behind the leases of everything that it writes. Lock, wts and rts are one word,
-// so that a renewal fails if anything changed (engine/storage/sundial_word.h).
+// so that a renewal fails if anything changed (engine/storage/layout/sundial_word.h).
 //
 //   Read     READ header | READ record | READ header     commit_tts >= wts
 //   Lock     CAS lock 0 -> ctts | READ header            names the holder to others
@@ -18,8 +18,8 @@
 
 #include "engine/cluster/timestamp.h"
 #include "engine/protocols/protocols.h"
-#include "engine/storage/sundial_word.h"
-#include "engine/txn/driver.h"
+#include "engine/storage/layout/sundial_word.h"
+#include "engine/txn/driver/driver.h"
 
 namespace rdmacc {
 namespace {

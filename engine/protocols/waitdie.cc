@@ -11,7 +11,7 @@
 // its own word: the driver does.
 
 #include "engine/protocols/protocols.h"
-#include "engine/txn/driver.h"
+#include "engine/txn/driver/driver.h"
 
 namespace rdmacc {
 namespace {

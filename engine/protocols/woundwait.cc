@@ -17,7 +17,7 @@
 // "committed" protects a holder whose lock is taken away, and here none is.
 
 #include "engine/protocols/protocols.h"
-#include "engine/txn/driver.h"
+#include "engine/txn/driver/driver.h"
 
 namespace rdmacc {
 namespace {

@@ -1,7 +1,7 @@
 #pragma once
 #include <array>
 
-#include "engine/txn/stage.h"
+#include "engine/txn/rule/stage.h"
 #include "rdma/base/random.h"
 
 // Chooses stage plans by what stages cost: which primitive is cheaper for a stage depends on the

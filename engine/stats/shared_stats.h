@@ -2,8 +2,8 @@
 #include <array>
 #include <atomic>
 
-#include "engine/txn/outcome.h"
-#include "engine/txn/stage.h"
+#include "engine/txn/rule/outcome.h"
+#include "engine/txn/rule/stage.h"
 
 // What the transactions of many processes have measured, in memory that they share: counters that
 // any process adds to and reads without a lock. The memory's owner makes it (format) and keeps it

@@ -3,7 +3,7 @@
 
 #include "engine/stats/plan_chooser.h"
 #include "engine/stats/shared_stats.h"
-#include "engine/txn/txn_observer.h"
+#include "engine/txn/transaction/txn_observer.h"
 
 namespace rdmacc {
 

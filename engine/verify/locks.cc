@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "engine/storage/sundial_word.h"
+#include "engine/storage/layout/sundial_word.h"
 
 namespace rdmacc {
 

@@ -6,8 +6,8 @@
 
 namespace rdmacc {
 
-// What the nodes' audits (engine/storage/index_audit.h) say of a table, or of units that no table
-// leads to, audited again until each suspicion is confirmed or gone:
+// What the nodes' audits (engine/storage/owner/index_audit.h) say of a table, or of units that no
+// table leads to, audited again until each suspicion is confirmed or gone:
 //
 //   structure      seen in two passes, the later one settled: no change was half done
 //   slots, blocks  seen in several passes with the same identity, from an epoch of reclamation to

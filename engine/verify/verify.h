@@ -15,7 +15,7 @@ namespace rdmacc {
 
 // Something that is wrong for certain.
 struct Finding {
-  std::string kind;  // a fault_name (engine/storage/audit_message.h), or one of those below
+  std::string kind;  // a fault_name (engine/storage/wire/audit_message.h), or one of those below
   TableId table = kNoTable;
   NodeId node = 0;
   uint64_t offset = 0;  // of the header, the entry or the unit in the node's region; 0: none

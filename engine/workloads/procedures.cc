@@ -2,8 +2,8 @@
 
 #include <mutex>
 
-#include "engine/storage/messages.h"
-#include "engine/txn/detached_transaction.h"
+#include "engine/storage/wire/messages.h"
+#include "engine/txn/transaction/detached_transaction.h"
 #include "engine/workloads/registry.h"
 
 namespace rdmacc {

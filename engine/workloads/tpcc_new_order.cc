@@ -124,6 +124,7 @@ Status Tpcc::new_order(Session& session, const TxnInputs& drawn, TxnEffect& effe
   RDMACC_RETURN_IF_ERROR(
       session.get(table(tpcc::kCustomer), tpcc::customer_key(of, inputs.customer()), view));
   RDMACC_RETURN_IF_ERROR(row_of(view, "a customer", customer));
+  session.meet_hot_rows();
   tpcc::WarehouseRow warehouse;
   RDMACC_RETURN_IF_ERROR(
       session.get(table(tpcc::kWarehouse), tpcc::warehouse_key(of.warehouse), view));

@@ -129,6 +129,7 @@ Status Tpcc::payment(Session& session, const TxnInputs& drawn) const {
         session.put(table(tpcc::kCustomerData), customer_key, remind(inputs, id, view.row)));
   }
   // The rows that all payments of a warehouse change come last.
+  session.meet_hot_rows();
   const NumberKey district_key = tpcc::district_key(of);
   tpcc::DistrictRow district;
   RDMACC_RETURN_IF_ERROR(session.get(table(tpcc::kDistrict), district_key, view));

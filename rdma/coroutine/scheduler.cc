@@ -42,8 +42,13 @@ struct Scheduler::Impl {
     }
   };
 
-  Impl(Endpoint& its_endpoint, size_t& its_ready, uint64_t& its_progress, Options its_options)
-      : endpoint(its_endpoint), options(its_options), ready(its_ready), progress(its_progress) {}
+  Impl(Endpoint& its_endpoint, size_t& its_ready, uint64_t& its_progress, bool& its_stays,
+       Options its_options)
+      : endpoint(its_endpoint),
+        options(its_options),
+        ready(its_ready),
+        progress(its_progress),
+        stays(its_stays) {}
 
   void make_ready(Coroutine* coroutine);
   Coroutine* take_ready();
@@ -64,6 +69,7 @@ struct Scheduler::Impl {
   Coroutine* last_ready = nullptr;
   size_t& ready;  // how many
   uint64_t& progress;
+  bool& stays;
   Coroutine* alone = nullptr;  // the only one that may run; nullptr: all may
   Coroutine* current = nullptr;
   std::vector<Timer> timers;  // heap
@@ -165,6 +171,7 @@ void Scheduler::Impl::resume(Coroutine* coroutine) {
 void Scheduler::Impl::suspend() {
   Coroutine* coroutine = current;
   CHECK(coroutine != nullptr);
+  stays = false;
   coroutine->fiber.leave(own_stack);
   (*coroutine->yielder)();
   coroutine->fiber.arrive(&own_stack);
@@ -211,7 +218,7 @@ Scheduler::Scheduler(Endpoint& endpoint, Options options)
     : endpoint_(endpoint),
       port_(endpoint.port()),
       mapped_(endpoint.mapped()),
-      impl_(std::make_unique<Impl>(endpoint, ready_, progress_, options)) {
+      impl_(std::make_unique<Impl>(endpoint, ready_, progress_, stays_, options)) {
   CHECK((mapped_ != nullptr) == (port_ == Endpoint::Port::kMapped));
   CHECK(options.coroutines_max > 0 && options.stack_bytes >= 16 * 1024);
 }

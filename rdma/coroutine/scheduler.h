@@ -72,12 +72,15 @@ class Scheduler {
   void await_alone(Completion& completion);
   // Yields if another coroutine is ready to run.
   void yield_to_ready() {
-    if (ready_ > 0) yield();
+    if (ready_ > 0 && !stays_) yield();
   }
   // A coroutine that never has to wait lets the endpoint be polled and timers fire now and then.
   void count_round() {
-    if (++rounds_ % kRoundsPerYield == 0) yield();
+    if (++rounds_ % kRoundsPerYield == 0 && !stays_) yield();
   }
+  // The two above do not yield from now on, until the coroutine has to wait for something or takes
+  // this back: others would only meet what it is about to give free.
+  void stay(bool stays) { stays_ = stays; }
 
  private:
   static constexpr uint32_t kRoundsPerYield = 32;
@@ -89,6 +92,7 @@ class Scheduler {
   size_t ready_ = 0;  // coroutines
   uint64_t progress_ = 0;
   uint32_t rounds_ = 0;
+  bool stays_ = false;  // the coroutine that runs
   std::unique_ptr<Impl> impl_;
 };
 

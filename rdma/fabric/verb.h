@@ -24,7 +24,7 @@ enum class Opcode : uint8_t { kRead, kWrite, kCompareSwap, kFetchAdd };
 // In which order a READ loads its 8-byte words where a CPU carries it out (shm, tcp, an RPC
 // handler's verbs to itself). A NIC takes a cache line whole and needs no order. A header is
 // looked at first in ascending order (stamps, then lock) and last in descending order (rts,
-// lock, then stamps): see engine/storage/tuple.h.
+// lock, then stamps): see engine/storage/layout/tuple.h.
 enum class WordOrder : uint8_t { kAscending, kDescending };
 
 // One one-sided operation on one node's region. Offsets, lengths and local buffers are multiples

@@ -1,7 +1,7 @@
 #include <cstring>
 
 #include "engine/check/checker.h"
-#include "engine/storage/sundial_word.h"
+#include "engine/storage/layout/sundial_word.h"
 #include "tests/explore/explored_world.h"
 
 // Running the transactions, how they ended, and what must hold then.

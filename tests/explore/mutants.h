@@ -2,7 +2,7 @@
 #include <span>
 
 #include "engine/protocols/registry.h"
-#include "engine/txn/rule.h"
+#include "engine/txn/rule/rule.h"
 #include "rdma/sim/sim_choice.h"
 #include "tests/explore/program.h"
 

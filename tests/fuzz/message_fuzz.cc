@@ -1,9 +1,9 @@
 // Every request and reply of the engine, parsed from any bytes: the first byte says which.
 #include "engine/log/in_doubt_list.h"
 #include "engine/protocols/calvin/request.h"
-#include "engine/storage/audit_message.h"
-#include "engine/storage/storage_messages.h"
-#include "engine/txn/stage_message.h"
+#include "engine/storage/wire/audit_message.h"
+#include "engine/storage/wire/storage_messages.h"
+#include "engine/txn/remote/stage_message.h"
 #include "tests/fuzz/heap_endpoint.h"
 #include "tests/fuzz/reread.h"
 

@@ -1,5 +1,5 @@
 #pragma once
-#include "engine/storage/messages.h"
+#include "engine/storage/wire/messages.h"
 #include "rdma/base/check.h"
 
 namespace rdmacc {

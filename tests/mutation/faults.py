@@ -12,8 +12,8 @@ SEED = 11
 SHARE = 0.026  # of all candidates, about
 
 # Not what transactions see of each other: statistics, monitoring, and what reads it.
-SKIPPED_FILES = ("engine/txn/worker_stats.*", "engine/storage/table_size.cc",
-                 "engine/txn/stage.cc", "engine/storage/lock_holds.*", "engine/txn/txn_observer.h",
+SKIPPED_FILES = ("engine/txn/transaction/worker_stats.*", "engine/storage/owner/table_size.cc",
+                 "engine/txn/rule/stage.cc", "engine/storage/wire/lock_holds.*", "engine/txn/transaction/txn_observer.h",
                  "engine/log/in_doubt_list.cc")
 # The history is what the campaign judges, not what it runs. A check of a message that no node
 # sends, and of registered memory that is used up, is the fuzzers' and the unit tests' (tests/fuzz);

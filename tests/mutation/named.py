@@ -6,18 +6,18 @@ exactly once; FAULT in the mutated text asks the switch. Entries of one name are
 MOVED = "an insert goes into the group that the look for another key has found"
 
 FAULTS = {
-    "engine/txn/lock.cc": [
+    "engine/txn/stages/lock.cc": [
         (MOVED, "if (!claims(walk.post_read, placement.work->access->table, entry_change->hash)) {",
          "if (!FAULT && !claims(walk.post_read, placement.work->access->table, "
          "entry_change->hash)) {"),
     ],
-    "engine/txn/write_plan.cc": [
+    "engine/txn/transaction/write_plan.cc": [
         (MOVED, "write.gap != nullptr && !claims(*write.gap, write.hash)",
          "write.gap != nullptr && !FAULT && !claims(*write.gap, write.hash)"),
         (MOVED, "CHECK(claims(*lock.access, entry_change.hash));",
          "CHECK(FAULT || claims(*lock.access, entry_change.hash));"),
     ],
-    "engine/storage/group_split.cc": [
+    "engine/storage/owner/group_split.cc": [
         ("a split asks whether it is worth it before it looks at the lock",
          "if (region_.lock_of(group) != 0) return Outcome::kBusy;",
          "if (FAULT && !worth_splitting(group)) return Outcome::kNotNeeded; "
@@ -32,7 +32,12 @@ FAULTS = {
          "writer.store(group + kOffsetOfWts, halves.stamp);",
          "if (!FAULT) writer.store(group + kOffsetOfWts, halves.stamp);"),
     ],
-    "engine/txn/access.h": [
+    "engine/txn/driver/engine_context.h": [
+        ("a reader is let through the lock of a split that moves entries",
+         "if (passes_locks && (by_owner(before) || by_owner(after)))",
+         "if (!FAULT && passes_locks && (by_owner(before) || by_owner(after)))"),
+    ],
+    "engine/txn/rule/access.h": [
         ("the table of a header is not compared",
          "return seen.table == access.table &&", "return (FAULT || seen.table == access.table) &&"),
         ("the hash of a header is not compared",
@@ -45,7 +50,7 @@ FAULTS = {
          "(!access.gap || seen.length == access.depth)",
          "(FAULT || !access.gap || seen.length == access.depth)"),
     ],
-    "engine/txn/install.cc": [
+    "engine/txn/stages/install.cc": [
         ("the lock is given back before the record is written",
          "for (const Effect effect : options_.effects) {",
          "for (const Effect as_listed : options_.effects) { const Effect effect = !FAULT ? as_listed "

@@ -20,7 +20,7 @@ constexpr uint32_t kRestartsAfterPercent = 5, kDropsAfterPercent = 4, kLonePerce
 constexpr uint32_t kLoneTransactions = 20;
 constexpr uint32_t kLatePercent = 3, kLazyPercent = 4;
 constexpr uint32_t kAimedPercent = 50, kHeadsPercent = 6, kTallPercent = 5;
-constexpr uint32_t kLongRowsPercent = 6, kStrikesPercent = 10;
+constexpr uint32_t kLongRowsPercent = 6, kStrikesPercent = 10, kLongKeysPercent = 10;
 constexpr uint32_t kDeepPercent = 15, kDeepRows = 8;
 constexpr uint32_t kHeadsOfLoadsPercent = 50, kHeadsTransactions = 15;
 constexpr uint32_t kDelaysPercent = 50, kReadDelaysPercent = 30;
@@ -90,6 +90,7 @@ void draw_after(SimScenario& scenario, uint64_t seed) {
   scenario.long_rows = random.percent(kLongRowsPercent) && !scenario.tight;
   if (random.percent(kStrikesPercent))
     scenario.strikes = 1 + static_cast<uint32_t>(random.below(3));
+  scenario.long_keys = random.percent(kLongKeysPercent) && !scenario.tight;
 }
 
 }  // namespace
@@ -216,6 +217,9 @@ std::string describe(const CampaignVariant& variant, const SimScenario& scenario
   say(scenario.strikes, "struck");
   say(scenario.deep_rows, "deep rows");
   if (scenario.long_rows) text += ", long rows";
+  if (scenario.long_keys) text += ", long keys";
+  if (scenario.visited) text += ", visited";
+  say(scenario.scan_percent, "% scans");
   if (scenario.drops_after) text += ", dropped after";
   if (scenario.restarts_after) text += ", restarted after";
   say(scenario.lone_transactions, "alone");

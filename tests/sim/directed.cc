@@ -7,14 +7,20 @@ namespace {
 
 constexpr uint32_t kLostNodes = 10, kDeadCoordinators = 6;
 constexpr uint32_t kHotKeys = 5;
+// Runs that move much take millions of events.
+constexpr uint64_t kLongWindowEvents = 500'000;
 // A coordinator may wait for seconds until what a lost request has locked is settled.
 constexpr uint64_t kEventsMax = 150'000'000;
 // All rows of a run in one transaction.
 constexpr uint32_t kRowsAtOnce = 1'500;
 constexpr uint32_t kFillersPercent = 15;
-constexpr uint32_t kCutShort = 12;
+constexpr uint32_t kScanPercent = 25;
+constexpr uint64_t kSlowWriteNs = 8'000;
+constexpr uint32_t kCutShort = 40;
 // Longer than a commit is tried again for.
 constexpr uint64_t kAwayUsMin = 61'000'000, kAwayUsMax = 70'000'000;
+// So that most transactions are still to come when the node is back.
+constexpr uint64_t kAwayUsShort = 400;
 constexpr uint32_t kLeaseTransactions = 40;
 
 // Nodes die again and again under the requests of many transactions on few rows: what a lost
@@ -29,6 +35,8 @@ void lose_nodes(SimScenario& scenario, Random& random) {
   scenario.transactions = 20;
   scenario.aimed = random.percent(40);
   scenario.long_rows = random.percent(50);
+  if (random.percent(50)) scenario.away_us_max = kAwayUsShort;
+  if (random.percent(60)) scenario.fault_window_events = kLongWindowEvents;
 }
 
 // Transactions in doubt keep what they have allocated while nodes come and go.
@@ -50,13 +58,25 @@ void die_after_long_records(SimScenario& scenario, Random& random) {
   scenario.coroutines = 1 + static_cast<uint32_t>(random.below(2));
 }
 
+SimDelays slow(uint8_t kinds, uint8_t initiators, uint64_t ns_max) {
+  SimDelays delays;
+  delays.kinds = kinds;
+  delays.initiators = initiators;
+  delays.ns_min = ns_max / 4;
+  delays.ns_max = ns_max;
+  return delays;
+}
+
 // Coordinators die while nodes still serve their requests, of which each takes long.
 void die_under_requests(SimScenario& scenario, Random& random) {
   scenario.load = SimScenario::Load::kDoor;
   scenario.code = 0;  // all stages by RPC
   scenario.late = true;
-  scenario.delays = SimDelays::draw(random);
+  scenario.delays = random.percent(50)
+                        ? slow(SimDelays::kAtomics, SimDelays::kOfNodes, SimDelays::kNsMax)
+                        : SimDelays::draw(random);
   scenario.kills = kDeadCoordinators;
+  scenario.fault_window_events = kLongWindowEvents;
   scenario.coordinators = kDeadCoordinators + 2;
   scenario.coroutines = 2;
   scenario.transactions = 20;
@@ -85,6 +105,8 @@ void read_beside_writes(SimScenario& scenario, Random& random) {
   scenario.transactions = 30;
   scenario.cpu_moves = random.percent(50);
   scenario.delays = random.percent(50) ? SimDelays::between_reads(random) : SimDelays::draw(random);
+  scenario.one_by_one = random.percent(40);
+  scenario.long_keys = random.percent(40);
 }
 
 // Absences that were read before a split, and rows whose logical time is far behind the group's:
@@ -98,17 +120,33 @@ void split_under_leases(SimScenario& scenario, Random& random) {
   if (random.percent(30)) scenario.delays = SimDelays::draw(random);
 }
 
+// Scans beside splits that take as long as the walk along a chain. Under MVCC locks of a later time
+// do not keep readers from a group.
+void scan_beside_splits(SimScenario& scenario, Random& random) {
+  scenario.load = SimScenario::Load::kDoor;
+  scenario.scan_percent = kScanPercent;
+  scenario.coordinators = 3;
+  scenario.coroutines = 2;
+  scenario.transactions = 10;
+  scenario.read_only_percent = 20;
+  scenario.delays = slow(SimDelays::kReads | SimDelays::kWrites,
+                         SimDelays::kOfCoordinators | SimDelays::kOfNodes, kSlowWriteNs);
+  scenario.one_by_one = random.percent(30);
+}
+
 // Nodes die when a part of what installs a row has arrived: it is installed once more.
 void cut_installs_short(SimScenario& scenario, Random& random) {
   scenario.load = random.percent(80) ? SimScenario::Load::kDoor : SimScenario::Load::kMixed;
-  if (random.percent(70)) scenario.code = stages_of(scenario.protocol);  // all one-sided
+  scenario.code = random.percent(60) ? stages_of(scenario.protocol) : 0;  // one-sided, or by RPC
   scenario.keys = kHotKeys;
   scenario.cut_short = kCutShort;
   scenario.coordinators = 3;
   scenario.coroutines = 2;
-  scenario.transactions = 20;
+  scenario.transactions = 50;
   scenario.history = 1 + static_cast<uint32_t>(random.below(2));
   if (random.percent(30)) scenario.kills = 2;
+  scenario.long_keys = random.percent(30);
+  scenario.away_us_max = kAwayUsShort;
 }
 
 // A node stays away for longer than any transaction waits for it; what its coordinators leave is
@@ -128,12 +166,27 @@ void lose_a_node_for_long(SimScenario& scenario, Random& random) {
   scenario.transactions = 15;
 }
 
-// One transaction loads everything, beside another that does so; nothing is written afterwards.
-void load_at_once(SimScenario& scenario) {
+// A table is dropped under most transactions, whose requests take long: what they have allocated
+// is undone.
+void drop_under_requests(SimScenario& scenario, Random& random) {
+  scenario.load = SimScenario::Load::kDoor;
+  scenario.visited = true;
+  scenario.restarts_after = true;
+  scenario.delays = SimDelays::draw(random);
+  scenario.delays.initiators |= SimDelays::kOfNodes;
+  scenario.delays.kinds |= SimDelays::kAtomics;
+  scenario.coordinators = 4;
+  scenario.coroutines = 2;
+  scenario.transactions = 20;
+}
+
+// One transaction loads everything, alone or beside another that does so; nothing is written
+// afterwards.
+void load_at_once(SimScenario& scenario, Random& random) {
   scenario.load = SimScenario::Load::kLoads;
   scenario.deep_rows = 0;
   scenario.rows_at_once = kRowsAtOnce;
-  scenario.coordinators = 2;
+  scenario.coordinators = 1 + static_cast<uint32_t>(random.below(2));
   scenario.coroutines = 1;
   scenario.transactions = 1;
 }
@@ -166,20 +219,25 @@ SimScenario directed_scenario(const CampaignVariant& variant, uint64_t seed) {
       die_after_long_records(scenario, random);
       break;
     case 4:
-      load_at_once(scenario);
+      load_at_once(scenario, random);
       break;
     case 6:
-    case 9:
     case 12:
-    case 13:
       split_under_leases(scenario, random);
       break;
     case 7:
+    case 9:
     case 11:
       cut_installs_short(scenario, random);
       break;
     case 10:
       lose_a_node_for_long(scenario, random);
+      break;
+    case 13:
+      scan_beside_splits(scenario, random);
+      break;
+    case 14:
+      drop_under_requests(scenario, random);
       break;
     default:
       read_beside_writes(scenario, random);

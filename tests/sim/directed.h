@@ -6,7 +6,7 @@
 
 namespace rdmacc {
 
-constexpr uint64_t kDirectedKinds = 14;  // the first eight seeds are of different ones
+constexpr uint64_t kDirectedKinds = 15;  // the first eight seeds are of different ones
 
 SimScenario directed_scenario(const CampaignVariant& variant, uint64_t seed);
 

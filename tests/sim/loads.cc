@@ -2,7 +2,7 @@
 
 #include <map>
 
-#include "engine/storage/key_hash.h"
+#include "engine/storage/layout/key_hash.h"
 
 namespace rdmacc {
 namespace {

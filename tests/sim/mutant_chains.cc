@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "engine/log/log_entry.h"
-#include "engine/storage/tuple.h"
+#include "engine/storage/layout/tuple.h"
 #include "tests/sim/mutants.h"
 
 namespace rdmacc {

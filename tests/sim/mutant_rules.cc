@@ -5,7 +5,7 @@
 #include <cstring>
 #include <vector>
 
-#include "engine/storage/sundial_word.h"
+#include "engine/storage/layout/sundial_word.h"
 #include "tests/sim/mutants.h"
 
 namespace rdmacc {

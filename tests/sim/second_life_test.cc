@@ -108,6 +108,11 @@ TEST(Strikes, MeetTheNodeThatChangesItsIndex) {
   Topology topology;
   topology.nodes = 3;
   Strikes strikes(/*seed=*/1, {.in_changes = 2}, topology, &ledger);
+  for (uint64_t i = 0; i < 1'000; ++i) {
+    const StructureSpan while_loading(strikes.at(1), StructureChange::kSplit, 7);
+    ASSERT_FALSE(strikes.due());
+  }
+  strikes.begin();
   uint32_t struck = 0;
   for (uint64_t i = 0; i < 100'000; ++i) {
     if (i % 10 == 0) const StructureSpan split(strikes.at(1), StructureChange::kSplit, 7);

@@ -5,11 +5,6 @@
 #include "tests/sim/sim_run.h"
 
 namespace rdmacc {
-namespace {
-
-constexpr uint64_t kFaultWindowEvents = 12'000;  // a run without faults takes about so many
-}  // namespace
-
 void SimRun::start_surroundings() {
   if (door_ == nullptr) return;
   const auto run_beside = [this](Status (DoorSurroundings::*work)(Session&)) {
@@ -40,11 +35,11 @@ void SimRun::plan_faults() {
   if (scenario_.aimed) return;
   const uint64_t now = fabric_->events();
   for (uint32_t k = 0; k < scenario_.kills; ++k) {
-    faults_.push_back({Fault::kKillCoordinator, now + random_.below(kFaultWindowEvents),
+    faults_.push_back({Fault::kKillCoordinator, now + random_.below(scenario_.fault_window_events),
                        k % scenario_.coordinators});
   }
   for (uint32_t k = 0; k < scenario_.node_restarts; ++k) {
-    faults_.push_back({Fault::kRestartNode, now + random_.below(kFaultWindowEvents),
+    faults_.push_back({Fault::kRestartNode, now + random_.below(scenario_.fault_window_events),
                        static_cast<uint32_t>(random_.below(topology_.nodes))});
   }
   std::stable_sort(faults_.begin(), faults_.end(),

@@ -141,6 +141,7 @@ Status SimRun::run_clients() {
   }
   start_surroundings();
   plan_faults();
+  if (strikes_ != nullptr) strikes_->begin();
   if (!faults_.empty() || strikes_ != nullptr || scenario_.die_at_end) {
     fabric_->set_observer([this](uint64_t event) { inject_due_faults(event); });
   }

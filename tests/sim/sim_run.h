@@ -40,8 +40,9 @@ struct SimScenario {
   // Transactions are prepared, and decided from outside (outside_decider.h).
   bool prepared = false;
   uint32_t loss_percent = 0, duplicate_percent = 0;
-  uint32_t kills = 0;          // coordinators that die
-  uint32_t node_restarts = 0;  // nodes that die and come back
+  uint32_t kills = 0;                     // coordinators that die
+  uint32_t node_restarts = 0;             // nodes that die and come back
+  uint64_t fault_window_events = 12'000;  // within which they come; a short run takes so many
   uint32_t coordinators = 3;
   uint32_t coroutines = 2;     // of each
   uint32_t transactions = 10;  // of each coroutine
@@ -61,6 +62,9 @@ struct SimScenario {
   uint32_t rows_at_once = 0;       // of each of kLoads' transactions; 0: drawn
   uint32_t fillers_percent = 100;  // of kHeads' transactions that add: those that add many rows
   bool long_rows = false;          // kDoor: a few that take more than a page
+  bool long_keys = false;          // kDoor: a third of the keys take a block
+  uint32_t scan_percent = 0;       // kDoor: of the operations, besides those that are drawn
+  bool visited = false;            // kDoor: most visit the table that is dropped, again and again
   bool tall = false;               // kIndexed: indexes of three levels
   bool lazy = false;               // kDoor: long pauses, in which tombstones are due
   bool late = false;               // some events come milliseconds late

@@ -1,6 +1,6 @@
 // What a scenario's seed makes of a run before it begins: the cluster, its options, the workload.
-#include "engine/storage/region_layout.h"
-#include "engine/txn/ordered_events.h"
+#include "engine/storage/layout/region_layout.h"
+#include "engine/txn/transaction/ordered_events.h"
 #include "engine/workloads/procedures.h"
 #include "engine/workloads/smallbank.h"
 #include "tests/sim/heads.h"
@@ -22,7 +22,7 @@ constexpr uint64_t kLingerNsMin = 4'000'000'000;
 constexpr uint64_t kAwayUsLong = 1'000'000, kPollUsOfLong = 20'000;
 constexpr uint32_t kTallRecords = 200, kTallFillerBytes = 200;
 constexpr uint32_t kFillersOfBurst = 40, kLongLookUs = 1'000;
-constexpr uint32_t kLargeRunsPercent = 40, kLargePercent = 3;
+constexpr uint32_t kLargeRunsPercent = 40, kLargePercent = 3, kVisitPercentOfMost = 70;
 
 SimOptions fabric_options(const SimScenario& scenario) {
   Random random(scenario.seed ^ 0x5EED);
@@ -172,6 +172,9 @@ std::unique_ptr<Workload> SimRun::make_workload() {
       if (drawn || scenario_.long_rows) {
         options.large_percent = kLargePercent;
       }
+      options.long_keys = scenario_.long_keys;
+      options.scan_percent = scenario_.scan_percent;
+      if (scenario_.visited) options.visit_percent = kVisitPercentOfMost;
       auto door = std::make_unique<Door>(options, &ledger_);
       door_ = door.get();
       decider_.observe(door_);

@@ -3,10 +3,11 @@
 namespace rdmacc {
 namespace {
 
-constexpr uint32_t kStrikePercent = 15, kStrikeLogPercent = 8, kStrikeInstallPercent = 8;
-constexpr uint32_t kStrikeReadPercent = 3, kReadBytesShort = 64;
+constexpr uint32_t kStrikePercent = 15, kStrikeLogPercent = 8, kStrikeInstallPercent = 15;
+constexpr uint32_t kStrikeReadPercent = 8, kReadBytesShort = 64;
 // An install writes a row and its stamp, and unlocks it.
 constexpr int64_t kInstallWritesMin = 3;
+constexpr uint64_t kEventsPerVerb = 20;
 // A split takes some forty events of its own, among those of all others.
 constexpr uint64_t kEventsMax = 400;
 
@@ -29,7 +30,7 @@ class Strikes::Observer : public StructureObserver {
 
 Strikes::Strikes(uint64_t seed, const Counts& counts, const Topology& topology,
                  StructureObserver* next)
-    : random_(seed), left_(counts), layout_(topology), next_(next) {
+    : random_(seed), counts_(counts), layout_(topology), next_(next) {
   for (NodeId node = 0; node < topology.nodes; ++node) {
     observers_.push_back(std::make_unique<Observer>(*this, node));
   }
@@ -73,7 +74,7 @@ void Strikes::may_strike_log(NodeId node, const std::vector<Verb>& verbs) {
   }
 }
 
-// So soon that some of the verbs have arrived and others have not.
+// So soon that some of the verbs have arrived and others have not, among the events of all others.
 void Strikes::may_strike_row(NodeId node, const std::vector<Verb>& verbs) {
   if (left_.nodes_in_rows == 0 || struck_) return;
   int64_t writes = 0;
@@ -88,7 +89,7 @@ void Strikes::may_strike_row(NodeId node, const std::vector<Verb>& verbs) {
                                                  : false;
   if (!drawn) return;
   --left_.nodes_in_rows;
-  strike({.node = node}, 2 * verbs.size());
+  strike({.node = node}, (random_.percent(40) ? 2 : kEventsPerVerb) * verbs.size());
 }
 
 std::optional<Strikes::Struck> Strikes::due() {

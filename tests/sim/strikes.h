@@ -3,8 +3,8 @@
 #include <optional>
 #include <vector>
 
-#include "engine/storage/region_layout.h"
-#include "engine/storage/structure_observer.h"
+#include "engine/storage/layout/region_layout.h"
+#include "engine/storage/wire/structure_observer.h"
 #include "rdma/base/random.h"
 #include "rdma/sim/sim_fabric.h"
 
@@ -29,8 +29,10 @@ class Strikes {
 
   // What nodes tell of changes is passed on to `next`.
   Strikes(uint64_t seed, const Counts& counts, const Topology& topology, StructureObserver* next);
-  // From now on it sees what is written into the logs and into rows.
+  // It sees what is written into the logs and into rows.
   void watch(SimFabric& fabric);
+  // Nothing dies before: what loads the tables is not to use the deaths up.
+  void begin() { left_ = counts_; }
 
   // What the node is to tell of its index.
   StructureObserver* at(NodeId node) { return observers_[node].get(); }
@@ -47,6 +49,7 @@ class Strikes {
   void strike(const Struck& struck, uint64_t events_max);
 
   Random random_;
+  const Counts counts_;
   Counts left_;
   const RegionLayout layout_;
   uint32_t count_ = 0;

@@ -8,7 +8,7 @@
 #include "engine/check/history_file.h"
 #include "engine/node/node.h"
 #include "engine/protocols/registry.h"
-#include "engine/storage/region_rights.h"
+#include "engine/storage/layout/region_rights.h"
 #include "engine/workloads/procedures.h"
 #include "engine/workloads/registry.h"
 #include "rdma/bootstrap/loopback_cluster.h"

@@ -4,7 +4,7 @@
 #include <optional>
 #include <set>
 
-#include "engine/txn/detached_transaction.h"
+#include "engine/txn/transaction/detached_transaction.h"
 
 #include "engine/workloads/bulk_load.h"
 

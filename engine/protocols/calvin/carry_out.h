@@ -1,7 +1,7 @@
 #pragma once
 #include "engine/protocols/calvin/order_area.h"
-#include "engine/storage/messages.h"
-#include "engine/txn/stage.h"
+#include "engine/storage/wire/messages.h"
+#include "engine/txn/rule/stage.h"
 #include "rdma/rpc/worker.h"
 
 // How one node's bytes get into another's order area: the one place of this protocol that knows

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "engine/protocols/protocols.h"
-#include "engine/txn/install.h"
+#include "engine/txn/stages/install.h"
 
 namespace rdmacc {
 namespace {

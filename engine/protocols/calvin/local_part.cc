@@ -1,7 +1,7 @@
 #include "engine/protocols/calvin/local_part.h"
 
-#include "engine/txn/install.h"
-#include "engine/txn/lock.h"
+#include "engine/txn/stages/install.h"
+#include "engine/txn/stages/lock.h"
 
 namespace rdmacc {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "engine/protocols/calvin/order_area.h"
 #include "engine/protocols/calvin/request.h"
-#include "engine/txn/write_plan.h"
+#include "engine/txn/transaction/write_plan.h"
 
 namespace rdmacc {
 

@@ -1,5 +1,5 @@
 #pragma once
-#include "engine/storage/region_layout.h"
+#include "engine/storage/layout/region_layout.h"
 
 // The global order: epochs, and within an epoch the requests of node 0's batch, then node 1's, …
 //

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "engine/protocols/calvin/order.h"
-#include "engine/storage/owned_region.h"
+#include "engine/storage/owner/owned_region.h"
 
 namespace rdmacc {
 

@@ -3,7 +3,7 @@
 #include <map>
 #include <string_view>
 
-#include "engine/txn/ordered_request.h"
+#include "engine/txn/transaction/ordered_request.h"
 #include "rdma/coroutine/scheduler.h"
 
 namespace rdmacc {

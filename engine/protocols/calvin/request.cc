@@ -1,6 +1,6 @@
 #include "engine/protocols/calvin/request.h"
 
-#include "engine/txn/stage_message.h"
+#include "engine/txn/remote/stage_message.h"
 
 namespace rdmacc {
 namespace {

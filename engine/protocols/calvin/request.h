@@ -1,6 +1,6 @@
 #pragma once
-#include "engine/storage/messages.h"
-#include "engine/txn/ordered_request.h"
+#include "engine/storage/wire/messages.h"
+#include "engine/txn/transaction/ordered_request.h"
 
 // Requests of the order as bytes: what coordinators submit, what batches hold and are replayed
 // from, and what participants tell one another. All readers refuse what does not parse.

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "engine/txn/detached_transaction.h"
+#include "engine/txn/transaction/detached_transaction.h"
 #include "engine/workloads/bulk_load.h"
 #include "tests/sim/door/door_transaction.h"
 
@@ -13,7 +13,7 @@ constexpr uint32_t kFirstTableNumber = 71, kVisitedNumber = 79;
 constexpr uint64_t kLoadsDrawn = 4;  // known loads that a transaction may look for rows of
 constexpr uint64_t kNumberMask = 0xFFFF'FFFF'FF00;
 constexpr size_t kFirstRows = 20;
-constexpr uint32_t kVisitPercent = 12, kRowsAlonePercent = 40;
+constexpr uint32_t kRowsAlonePercent = 40;
 
 }  // namespace
 
@@ -49,9 +49,9 @@ Status Door::load(Session& session, const TxnOptions& options, uint64_t part, ui
 
 TxnInputs Door::draw(Random& random) const {
   TxnInputs inputs;
-  inputs.kind = random.percent(kVisitPercent)       ? kVisit
-                : random.percent(kRowsAlonePercent) ? kRowsAlone
-                                                    : kAll;
+  inputs.kind = random.percent(options_.visit_percent) ? kVisit
+                : random.percent(kRowsAlonePercent)    ? kRowsAlone
+                                                       : kAll;
   if (random.percent(options_.read_only_percent)) inputs.kind = kReadOnly;
   inputs.add(random.next());
   inputs.add(random.next() & kNumberMask);
@@ -103,7 +103,7 @@ Status Door::attempt_observed(Session& session, const TxnOptions& options, const
 
 // Keys follow from the inputs alone, so that a run on no rows at all touches those of every other.
 bool Door::declare(const TxnInputs& inputs, KeyDeclaration& keys) const {
-  if (inputs.kind != kRowsAlone) return false;
+  if (inputs.kind != kRowsAlone || options_.long_keys) return false;  // these have no room in it
   DetachedTransaction nothing(nullptr, DetachedTransaction::Ungiven::kAbsent);
   Session session(nothing);
   const DoorTransaction::Surroundings around{

@@ -12,6 +12,9 @@ struct DoorOptions {
   uint32_t operations_max = 8;      // of one transaction
   uint32_t read_only_percent = 20;  // of the transactions
   uint32_t large_percent = 0;       // of the rows: of several log segments, some of several pages
+  uint32_t visit_percent = 12;      // of the transactions that are not read-only
+  uint32_t scan_percent = 0;        // of the operations, besides those that are drawn
+  bool long_keys = false;           // some that take a block (hot_keys.h)
   uint32_t history = kDefaultHistory;
 };
 
@@ -27,7 +30,7 @@ class Door : public Workload {
   enum Table : size_t { kFirst, kSecond, kFiller, kTables };
 
   Door(const DoorOptions& options, StructureLedger* ledger)
-      : options_(options), keys_(options.hot_groups), ledger_(ledger) {}
+      : options_(options), keys_(options.hot_groups, options.long_keys), ledger_(ledger) {}
 
   const char* name() const override { return "door"; }
   std::vector<TableSpec> table_specs() const override;
@@ -35,7 +38,7 @@ class Door : public Workload {
   bool grows() const override { return true; }
   TxnInputs draw(Random& random) const override;
   Status execute(Session& session, const TxnInputs& inputs, TxnEffect& effect) const override;
-  // Those of rows alone.
+  // Those of rows alone, if their keys are short.
   bool declare(const TxnInputs& inputs, KeyDeclaration& keys) const override;
   bool knows(const TxnInputs& inputs) const override { return inputs.kind < kKinds; }
   Status check(Session&, const TxnOptions&, int64_t, std::string& violation) const override;

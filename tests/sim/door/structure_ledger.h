@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/storage/structure_observer.h"
+#include "engine/storage/wire/structure_observer.h"
 
 namespace rdmacc {
 

@@ -3,7 +3,7 @@
 #include "engine/log/log_entry.h"
 #include "engine/log/log_record.h"
 #include "engine/protocols/registry.h"
-#include "engine/storage/hash_index.h"
+#include "engine/storage/layout/hash_index.h"
 #include "engine/workloads/workload.h"
 
 namespace rdmacc {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "engine/storage/group_split.h"
+#include "engine/storage/owner/group_split.h"
 
 namespace rdmacc {
 namespace {

@@ -1,7 +1,7 @@
 #pragma once
 #include <string>
 
-#include "engine/storage/region_layout.h"
+#include "engine/storage/layout/region_layout.h"
 
 namespace rdmacc {
 

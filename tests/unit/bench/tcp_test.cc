@@ -11,7 +11,7 @@
 #include "engine/check/history_file.h"
 #include "engine/node/node.h"
 #include "engine/protocols/registry.h"
-#include "engine/storage/region_layout.h"
+#include "engine/storage/layout/region_layout.h"
 #include "rdma/bootstrap/loopback_cluster.h"
 #include "rdma/open/open_fabric.h"
 #include "tests/unit/bench/bench_run.h"

@@ -5,7 +5,7 @@
 
 #include <cstring>
 
-#include "engine/storage/hash_index.h"
+#include "engine/storage/layout/hash_index.h"
 #include "tests/unit/engine/sim_engine.h"
 
 namespace rdmacc {

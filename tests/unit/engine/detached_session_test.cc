@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/session.h"
-#include "engine/txn/detached_transaction.h"
+#include "engine/txn/transaction/detached_transaction.h"
 
 namespace rdmacc {
 namespace {

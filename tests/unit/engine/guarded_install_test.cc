@@ -1,6 +1,6 @@
 // An install that is repeated: for a coordinator that died, or after one that was cut short.
-#include "engine/storage/overflow.h"
-#include "engine/txn/install.h"
+#include "engine/storage/layout/overflow.h"
+#include "engine/txn/stages/install.h"
 #include "tests/unit/engine/two_sessions.h"
 
 namespace rdmacc {

@@ -5,8 +5,8 @@
 
 #include "engine/protocols/registry.h"
 #include "engine/session.h"
-#include "engine/txn/rule.h"
-#include "engine/txn/txn_observer.h"
+#include "engine/txn/rule/rule.h"
+#include "engine/txn/transaction/txn_observer.h"
 #include "tests/unit/engine/sim_engine.h"
 
 namespace rdmacc {

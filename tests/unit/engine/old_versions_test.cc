@@ -1,7 +1,7 @@
 // Old versions of rows under MVCC: there when a reader needs them, and no memory for them else.
-#include "engine/storage/arena.h"
-#include "engine/storage/control_area.h"
-#include "engine/storage/overflow.h"
+#include "engine/storage/owner/arena.h"
+#include "engine/storage/layout/control_area.h"
+#include "engine/storage/layout/overflow.h"
 #include "tests/unit/engine/two_sessions.h"
 
 namespace rdmacc {

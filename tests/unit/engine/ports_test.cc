@@ -4,7 +4,7 @@
 #include <set>
 #include <tuple>
 
-#include "engine/storage/region_layout.h"
+#include "engine/storage/layout/region_layout.h"
 #include "tests/unit/engine/two_sessions.h"
 
 namespace rdmacc {

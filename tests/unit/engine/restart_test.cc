@@ -1,11 +1,11 @@
 // What is kept of attempts that lost: the rule itself, and what it means to sessions.
-#include "engine/txn/restart.h"
+#include "engine/txn/transaction/restart.h"
 
 #include <gtest/gtest.h>
 
 #include "engine/check/history_file.h"
 #include "engine/protocols/registry.h"
-#include "engine/txn/rule.h"
+#include "engine/txn/rule/rule.h"
 #include "tests/unit/engine/sim_engine.h"
 
 namespace rdmacc {

@@ -1,6 +1,6 @@
 // Locks that do not wait, and scans that pass over locked rows, under every protocol and with
 // stages one-sided and by RPC: two sessions of a simulated cluster take turns.
-#include "engine/txn/row_lock.h"
+#include "engine/txn/stages/row_lock.h"
 
 #include <set>
 #include <string>

@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "engine/protocols/registry.h"
-#include "engine/storage/sundial_word.h"
-#include "engine/txn/rule.h"
+#include "engine/storage/layout/sundial_word.h"
+#include "engine/txn/rule/rule.h"
 
 namespace rdmacc {
 namespace {

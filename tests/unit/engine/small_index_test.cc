@@ -1,13 +1,13 @@
 // What a transaction and a worker find things by: the index of keys and headers, and the cache of
 // locations.
-#include "engine/txn/small_index.h"
+#include "engine/txn/transaction/small_index.h"
 
 #include <gtest/gtest.h>
 
 #include <deque>
 #include <unordered_map>
 
-#include "engine/txn/location_cache.h"
+#include "engine/txn/driver/location_cache.h"
 #include "rdma/base/random.h"
 
 namespace rdmacc {

@@ -2,8 +2,8 @@
 // gap header at different depths. Each of them must end in the group that holds its hash.
 #include <cstring>
 
-#include "engine/storage/hash_index.h"
-#include "engine/storage/key_hash.h"
+#include "engine/storage/layout/hash_index.h"
+#include "engine/storage/layout/key_hash.h"
 #include "tests/unit/engine/two_sessions.h"
 
 namespace rdmacc {

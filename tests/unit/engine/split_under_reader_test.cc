@@ -3,10 +3,10 @@
 // entry comes to stand before it does, and be where the entry stood after it has left.
 #include <cstring>
 
-#include "engine/storage/hash_index.h"
-#include "engine/storage/key_hash.h"
-#include "engine/storage/region_layout.h"
-#include "engine/txn/outcome.h"
+#include "engine/storage/layout/hash_index.h"
+#include "engine/storage/layout/key_hash.h"
+#include "engine/storage/layout/region_layout.h"
+#include "engine/txn/rule/outcome.h"
 #include "tests/unit/engine/two_sessions.h"
 
 namespace rdmacc {

@@ -1,10 +1,10 @@
 // Stage plans as text and numbers, and stage messages as bytes that are not trusted.
-#include "engine/txn/stage.h"
+#include "engine/txn/rule/stage.h"
 
 #include <gtest/gtest.h>
 
 #include "engine/protocols/registry.h"
-#include "engine/txn/stage_message.h"
+#include "engine/txn/remote/stage_message.h"
 #include "rdma/base/random.h"
 
 namespace rdmacc {

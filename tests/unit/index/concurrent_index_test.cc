@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/protocols/registry.h"
-#include "engine/txn/restart.h"
+#include "engine/txn/transaction/restart.h"
 #include "tests/unit/index/indexed_engine.h"
 
 namespace rdmacc {

@@ -1,7 +1,7 @@
 #include "engine/log/resolve.h"
 
 #include "engine/cluster/gate.h"
-#include "engine/storage/sundial_word.h"
+#include "engine/storage/layout/sundial_word.h"
 #include "tests/unit/log/log_cluster.h"
 
 namespace rdmacc {

@@ -2,9 +2,10 @@
 
 #include <map>
 #include <optional>
+#include <set>
 
-#include "engine/storage/control_area.h"
-#include "engine/storage/overflow.h"
+#include "engine/storage/layout/control_area.h"
+#include "engine/storage/layout/overflow.h"
 #include "region_audit.h"
 #include "storage_cluster.h"
 
@@ -252,6 +253,42 @@ TEST_F(Allocation, IgnoresARepeatedFree) {
     ASSERT_TRUE(c.client.free(frees, 0x10001, c.worker.counters()).ok());
     ASSERT_TRUE(c.client.free(frees, 0x10001, c.worker.counters()).ok());
     EXPECT_EQ(cluster_.storage(0).statistics().rows, rows - 1);
+  });
+}
+
+// The owner took it back, and another insert has it: as its row is unlocked before it is linked, it
+// looks like one that was freed. Only its lock says that the sender still has it.
+TEST_F(Allocation, ALateReturnOfAReservedSlotFreesNothing) {
+  cluster_.run([&](Coordinator& c) {
+    const uint64_t tag = 0x70000 | c.worker.id();
+    std::vector<Slot> kept;
+    ASSERT_TRUE(c.client.reserve_slots(0, table_, 2, tag, kept, c.worker.counters()).ok());
+    ASSERT_EQ(2u, kept.size());
+    header(kept[0].slot).lock = 0;
+    for (const Slot& each : kept) {
+      const Free returned{each.slot, FreeKind::kReserved};
+      ASSERT_TRUE(c.client.free(std::span(&returned, 1), tag, c.worker.counters()).ok());
+    }
+    EXPECT_EQ(0u, header(kept[1].slot).lock);
+    header(kept[1].slot).lock = 0;
+    c.worker.scheduler().sleep_for(5'000);
+    // What was freed is handed out again; what another one has is not.
+    for (const Slot& each : fill(c, 0x20001, 0, true)) EXPECT_NE(each.slot, kept[0].slot);
+  });
+}
+
+TEST_F(Allocation, TakesReservedSlotsBackBeforeMemoryIsUsedUp) {
+  cluster_.run([&](Coordinator& c) {
+    const std::vector<Slot> all = fill(c, 0x20001, 0, true);
+    ASSERT_GT(all.size(), 100u);
+    ASSERT_TRUE(c.client.free(frees_of(all), 0x20001, c.worker.counters()).ok());
+    c.worker.scheduler().sleep_for(5'000);
+    const uint64_t tag = 0x70000 | c.worker.id();
+    std::vector<Slot> kept;
+    ASSERT_TRUE(c.client.reserve_slots(0, table_, 64, tag, kept, c.worker.counters()).ok());
+    std::set<uint64_t> got;
+    for (const Slot& each : fill(c, 0x30001, 0, true)) got.insert(each.slot.bits);
+    for (const Slot& each : kept) EXPECT_TRUE(got.contains(each.slot.bits));
   });
 }
 

@@ -1,4 +1,4 @@
-#include "engine/storage/key_hash.h"
+#include "engine/storage/layout/key_hash.h"
 
 #include <gtest/gtest.h>
 

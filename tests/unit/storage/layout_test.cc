@@ -3,10 +3,10 @@
 #include <cstring>
 #include <vector>
 
-#include "engine/storage/arena.h"
-#include "engine/storage/control_area.h"
-#include "engine/storage/region_layout.h"
-#include "engine/storage/sundial_word.h"
+#include "engine/storage/layout/control_area.h"
+#include "engine/storage/layout/region_layout.h"
+#include "engine/storage/layout/sundial_word.h"
+#include "engine/storage/owner/arena.h"
 
 namespace rdmacc {
 namespace {

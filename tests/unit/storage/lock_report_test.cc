@@ -4,8 +4,8 @@
 #include <set>
 #include <vector>
 
-#include "engine/storage/lock_holds.h"
-#include "engine/storage/sundial_word.h"
+#include "engine/storage/layout/sundial_word.h"
+#include "engine/storage/wire/lock_holds.h"
 #include "region_audit.h"
 #include "storage_cluster.h"
 
@@ -42,7 +42,8 @@ TEST(LocksOf, FindsExactlyTheHeadersOfOneWorker) {
          cluster.storage(0).locks_of(cluster.coordinator(0).worker.id())) {
       found.insert(each.bits);
     }
-    for (const uint64_t each : found) cluster.storage(0).discard_slot(each);
+    const uint64_t ctts = (9ull << 16) | cluster.coordinator(0).worker.id();
+    for (const uint64_t each : found) cluster.storage(0).discard_slot(each, ctts);
   });
   EXPECT_EQ(found, expected);
   EXPECT_EQ(cluster.storage(0).statistics().rows, 15u);

@@ -1,8 +1,8 @@
-#include "engine/storage/messages.h"
+#include "engine/storage/wire/messages.h"
 
 #include <gtest/gtest.h>
 
-#include "engine/storage/storage_messages.h"
+#include "engine/storage/wire/storage_messages.h"
 #include "rdma/base/random.h"
 
 namespace rdmacc {

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <optional>
 
-#include "engine/storage/control_area.h"
+#include "engine/storage/layout/control_area.h"
 #include "region_audit.h"
 #include "storage_cluster.h"
 

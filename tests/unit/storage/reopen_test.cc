@@ -3,7 +3,7 @@
 #include <cstring>
 #include <set>
 
-#include "engine/storage/overflow.h"
+#include "engine/storage/layout/overflow.h"
 #include "region_audit.h"
 #include "test_index.h"
 
@@ -251,6 +251,7 @@ void keep_what_is_held(uint32_t overflow_bytes) {
   const TableMeta table = make_table(cluster);
   Slot slot{};
   slot.table = table.id;
+  slot.key_hash = 77;  // one without a key is kept in advance
   slot.overflow_bytes = overflow_bytes;
   uint64_t ctts = 0;
   cluster.run([&](Coordinator& c) {

@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
-#include "engine/storage/overflow.h"
-#include "engine/storage/storage_messages.h"
-#include "engine/storage/sundial_word.h"
+#include "engine/storage/layout/overflow.h"
+#include "engine/storage/layout/sundial_word.h"
+#include "engine/storage/wire/storage_messages.h"
 #include "region_audit.h"
 #include "test_index.h"
 

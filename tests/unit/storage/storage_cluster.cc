@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "engine/storage/control_area.h"
+#include "engine/storage/layout/control_area.h"
 
 namespace rdmacc {
 

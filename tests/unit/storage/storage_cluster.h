@@ -3,8 +3,8 @@
 #include <memory>
 #include <vector>
 
-#include "engine/storage/storage_client.h"
-#include "engine/storage/storage_service.h"
+#include "engine/storage/wire/storage_client.h"
+#include "engine/storage/wire/storage_service.h"
 #include "rdma/sim/sim_fabric.h"
 
 namespace rdmacc {

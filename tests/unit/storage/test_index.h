@@ -1,7 +1,7 @@
 #pragma once
 #include <optional>
 
-#include "engine/storage/hash_index.h"
+#include "engine/storage/layout/hash_index.h"
 #include "storage_cluster.h"
 
 namespace rdmacc {

@@ -1,5 +1,5 @@
 // Memory that is damaged on purpose: verification sees what was done, and nothing else.
-#include "engine/storage/overflow.h"
+#include "engine/storage/layout/overflow.h"
 #include "tests/unit/verify/verified_engine.h"
 
 namespace rdmacc {

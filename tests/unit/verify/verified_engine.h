@@ -5,7 +5,7 @@
 #include <cstring>
 #include <set>
 
-#include "engine/storage/hash_index.h"
+#include "engine/storage/layout/hash_index.h"
 #include "engine/verify/verify.h"
 #include "tests/unit/engine/sim_engine.h"
 

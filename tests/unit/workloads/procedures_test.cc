@@ -4,7 +4,7 @@
 
 #include <set>
 
-#include "engine/storage/messages.h"
+#include "engine/storage/wire/messages.h"
 #include "tests/unit/workloads/loaded_workload.h"
 
 namespace rdmacc {

@@ -1,0 +1,43 @@
+#include "engine/storage/layout/region_layout.h"
+
+#include "rdma/base/check.h"
+
+namespace rdmacc {
+
+namespace {
+
+constexpr uint64_t kSuperblockBytes = 4096;
+constexpr uint64_t kPartAlignment = 4096;
+// One page of every kind that a table with rows needs, and as many to spare.
+constexpr uint64_t kPagesMin = 16;
+
+uint64_t pages_begin(uint64_t page_table, uint64_t page_count) {
+  return round_up(page_table + page_count * sizeof(uint64_t), kPageBytes);
+}
+
+}  // namespace
+
+RegionLayout::RegionLayout(const Topology& topology) {
+  region_bytes = topology.region_bytes;
+  control = kSuperblockBytes;
+  workers_max = topology.workers_max;
+  directory = round_up(control + 64 + 2 * workers_max * 64ull, kPartAlignment);
+  log_rings = round_up(directory + kDirectoryEntries * sizeof(DirectoryEntry), kPartAlignment);
+  nodes = topology.nodes;
+  order = round_up(log_rings + topology.workers_max * (64 + kLogRingBytes), kPartAlignment);
+  page_table = round_up(order_end(), kPartAlignment);
+  page_count = region_bytes > page_table ? (region_bytes - page_table) / kPageBytes : 0;
+  while (page_count > 0 &&
+         pages_begin(page_table, page_count) + page_count * kPageBytes > region_bytes) {
+    --page_count;
+  }
+  pages = pages_begin(page_table, page_count);
+  CHECK(page_count == 0 || page(page_count) <= region_bytes);
+}
+
+uint64_t region_bytes_min(const Topology& topology) {
+  const RegionLayout layout(topology);
+  return pages_begin(layout.page_table, kPagesMin) + kPagesMin * kPageBytes;
+}
+
+}  // namespace rdmacc

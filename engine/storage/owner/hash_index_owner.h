@@ -1,0 +1,127 @@
+#pragma once
+#include <deque>
+#include <set>
+
+#include "engine/storage/owner/directory.h"
+#include "engine/storage/owner/group_split.h"
+#include "engine/storage/owner/index_walk.h"
+
+namespace rdmacc {
+
+// What the owner node alone does with the indexes of its tables: build, chain buckets, split,
+// take apart. Used by the node's thread 0.
+//
+// Splits and drops are coroutines that yield; index_busy_ keeps them apart. Chaining a bucket
+// does not yield, and needs the gap header's lock that a split would hold.
+class HashIndexOwner {
+ public:
+  // An extend request asks for no more empty entries than this.
+  static constexpr uint32_t kExtendEntriesMax = 1u << 20;
+  static constexpr int kSplitsPerRound = 64;
+
+  HashIndexOwner(Worker& worker, const Topology& topology, const OwnedRegion& region, Arena& arena,
+                 Directory& directory);
+
+  // The parts of an empty index; the caller publishes the root. kNoSpace leaves nothing behind.
+  Result<IndexRoot> build(TableId id);
+  // Gives everything that is reachable from a dropped table's root to limbo; yields.
+  void retire_all(TableId id);
+
+  // What the table's part here occupies; kNotFound. Yields; other changes to the index's form wait.
+  Result<TableSize> size_of(TableId id);
+
+  // Chains buckets behind a home bucket until its chain has `entries` empty entries.
+  // kInvalidArgument unless `ctts` holds the gap header's lock.
+  Status extend(uint64_t group, uint32_t bucket, uint32_t entries, uint64_t ctts);
+  bool linked(uint64_t slot) const;
+  // By a transaction, in its lock word or in SUNDIAL's.
+  bool locked(uint64_t header) const;
+  // Retires a slot under a new incarnation. False if it is not in use.
+  bool retire_slot(uint64_t slot);
+
+  // Takes a tombstone with that stamp, last read at `rts`, out of the index and retires its slot;
+  // yields. False: not now.
+  bool unlink_tombstone(uint64_t slot, uint64_t wts, uint64_t rts);
+
+  // Takes the block of old versions from a slot whose newest version has that stamp; yields. False:
+  // not now.
+  bool drop_versions(uint64_t slot, uint64_t block, uint64_t wts);
+
+  // Is told of changes from now on (nullptr: none is). Not owned.
+  void observe(StructureObserver* observer) { splitter_.observe(observer); }
+  StructureObserver* observer() const { return splitter_.observer(); }
+
+  // Waits, yielding, until no split, no drop and no Still is under way. False: not by the deadline.
+  bool wait_until_idle(uint64_t deadline_us = UINT64_MAX);
+  // No split and no drop begins while it lives; none is under way once it is there. Yields.
+  class Still {
+   public:
+    explicit Still(HashIndexOwner& index) : index_(index) {
+      index_.wait_until_idle();
+      index_.index_busy_ = true;
+    }
+    ~Still() { index_.index_busy_ = false; }
+    Still(const Still&) = delete;
+    Still& operator=(const Still&) = delete;
+
+   private:
+    HashIndexOwner& index_;
+  };
+  bool split_pending() const { return index_busy_ || !queue_.empty(); }
+  // Groups whose split found no memory are due for another try.
+  bool retry_due() const { return !failed_.empty() && worker_.endpoint().now_us() >= retry_at_us_; }
+  // Splits what is queued, at most kSplitsPerRound groups; yields.
+  void split_queued();
+  uint64_t splits() const { return splits_; }
+  uint64_t last_split_us() const { return splitter_.last_stamp_us(); }
+  size_t groups_queued() const { return queue_.size(); }
+
+  // ---- While the node is being opened: no yields.
+  // Finishes or undoes the split that the earlier process was in.
+  Status repair(TableId id) { return splitter_.repair(id); }
+  // Unlocks a header that one of this node's threads had locked, and that no split needs.
+  void break_own_lock(uint64_t header) { splitter_.break_own_lock(header); }
+  bool own_lock(uint64_t lock) const { return splitter_.own_lock(lock); }
+  bool own_worker(WorkerId worker) const { return splitter_.own_worker(worker); }
+  // Marks all units that are reachable from a live table's root as used; *slots is the number of
+  // linked ones. kCorrupt if the index makes no sense.
+  Status mark(TableId id, uint64_t* slots);
+
+ private:
+  struct Candidate {
+    TableId table;
+    uint64_t group;
+    auto operator<=>(const Candidate&) const = default;
+  };
+  void enqueue(Candidate candidate);
+  void enqueue_half(Candidate candidate);
+  void try_later(Candidate candidate);
+  void enqueue_failed();
+  uint64_t entry_place(uint64_t group, uint64_t slot) const;
+  bool drop_versions_locked(uint64_t slot, uint64_t block, uint64_t wts);
+  bool unlink_locked(uint64_t slot, uint64_t wts, uint64_t rts);
+  Status chain_behind(uint64_t tail, uint32_t buckets);
+  void retire_group(TableId id, uint64_t group);
+  void add_group(const DirectoryEntry& table, uint64_t group, TableSize& size) const;
+  void retire_blocks_of(uint64_t slot, const DirectoryEntry& table);
+  Status mark_group(const DirectoryEntry& table, uint64_t group, uint64_t* slots);
+  void mark_blocks_of(uint64_t slot, const DirectoryEntry& table);
+
+  Worker& worker_;
+  const OwnedRegion& region_;
+  Arena& arena_;
+  Directory& directory_;
+  const IndexWalk walk_;
+  GroupSplitter splitter_;
+  std::deque<Candidate> queue_;
+  std::set<Candidate> queued_;
+  // Without memory for their split; all of them are queued again after a while, which doubles up to
+  // kRetryUsMax until a split succeeds.
+  static constexpr uint64_t kRetryUsMin = 1'000, kRetryUsMax = 1'000'000;
+  std::set<Candidate> failed_;
+  uint64_t retry_at_us_ = 0, retry_after_us_ = kRetryUsMin;
+  bool index_busy_ = false;
+  uint64_t splits_ = 0;
+};
+
+}  // namespace rdmacc

@@ -1,0 +1,69 @@
+#include "engine/storage/owner/index_walk.h"
+
+namespace rdmacc {
+
+bool IndexWalk::root_valid(IndexRoot root) const {
+  if (root.depth() > kDepthMax) return false;
+  const uint64_t bytes = 8ull << root.depth();
+  for (const PageKind kind : {PageKind::kArray, PageKind::kRun}) {
+    if (arena_.is_unit(kind, root.offset())) return arena_.unit_bytes(root.offset()) >= bytes;
+  }
+  return false;
+}
+
+uint64_t IndexWalk::group_at(IndexRoot root, uint64_t i) const {
+  CHECK(i < 1ull << root.depth());
+  const uint64_t group = region_.load(root_slot(root, i));
+  return arena_.is_unit(PageKind::kGroup, group) ? group : 0;
+}
+
+uint64_t IndexWalk::group_first_at(IndexRoot root, uint64_t i) const {
+  const uint64_t group = group_at(root, i);
+  if (group == 0 || region_.load(group) != i) return 0;
+  const uint32_t depth = static_cast<uint32_t>(region_.load(group + kOffsetOfLength));
+  return depth <= kDepthMax && i < 1ull << depth ? group : 0;
+}
+
+bool IndexWalk::chain(uint64_t group, uint32_t bucket, std::vector<uint64_t>* buckets) const {
+  CHECK(bucket < kBucketsPerGroup);
+  buckets->assign(1, bucket_offset(group, bucket));
+  while (true) {
+    const uint64_t next = region_.load(buckets->back() + offsetof(Bucket, next));
+    if (next == 0) return true;
+    if (!arena_.is_unit(PageKind::kBucket, next) || buckets->size() >= kChainMax) return false;
+    buckets->push_back(next);
+  }
+}
+
+std::vector<uint64_t> IndexWalk::entries(const std::vector<uint64_t>& buckets) const {
+  std::vector<uint64_t> found(buckets.size() * kEntriesPerBucket);
+  for (size_t i = 0; i < buckets.size(); ++i) {
+    region_.load_words(buckets[i], &found[i * kEntriesPerBucket], kEntriesPerBucket);
+  }
+  return found;
+}
+
+bool IndexWalk::for_each_entry(uint64_t group, const std::function<void(uint64_t)>& visit) const {
+  std::vector<uint64_t> buckets;
+  for (uint32_t bucket = 0; bucket < kBucketsPerGroup; ++bucket) {
+    if (!chain(group, bucket, &buckets)) return false;
+    for (const uint64_t entry : entries(buckets)) {
+      if (entry != 0) visit(entry);
+    }
+  }
+  return true;
+}
+
+bool IndexWalk::linked(IndexRoot root, uint64_t slot) const {
+  if (!root_valid(root)) return false;
+  const uint64_t hash = region_.load(slot);
+  const uint64_t group = group_at(root, group_bits_of(hash, root.depth()));
+  std::vector<uint64_t> buckets;
+  if (group == 0 || !chain(group, home_bucket_of(hash), &buckets)) return false;
+  for (const uint64_t entry : entries(buckets)) {
+    if (entry_offset(entry) == slot) return true;
+  }
+  return false;
+}
+
+}  // namespace rdmacc

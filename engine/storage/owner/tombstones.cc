@@ -1,0 +1,67 @@
+#include "engine/storage/owner/tombstones.h"
+
+#include <algorithm>
+
+namespace rdmacc {
+
+void Tombstones::add(uint64_t slot) {
+  if (queue_.size() >= kQueueMax || !arena_.in_use(PageKind::kSlot, slot)) return;
+  const Header header = region_.header(slot);
+  queue_.push_back({.slot = slot,
+                    .identity = region_.load(slot + kOffsetOfIdentity),
+                    .wts = header.wts,
+                    .rts = header.rts,
+                    .until_us = worker_.endpoint().now_us() + kLeftToReadersUs});
+  pause_us_ = kPauseUsMin;
+}
+
+bool Tombstones::pending() const {
+  return !queue_.empty() && worker_.endpoint().now_us() >= next_look_us_;
+}
+
+bool Tombstones::as_added(const Tombstone& tombstone) const {
+  if (!arena_.in_use(PageKind::kSlot, tombstone.slot)) return false;
+  const Header header = region_.header(tombstone.slot);
+  return (header.flags & kFlagDeleted) != 0 && header.wts == tombstone.wts &&
+         region_.load(tombstone.slot + kOffsetOfIdentity) == tombstone.identity;
+}
+
+Tombstones::Fate Tombstones::look_at(Tombstone& tombstone) {
+  if (!as_added(tombstone)) return Fate::kGone;
+  const uint64_t rts = region_.header(tombstone.slot).rts;
+  if (rts != tombstone.rts && worker_.endpoint().now_us() < tombstone.until_us) {
+    tombstone.rts = rts;
+    tombstone.looks = tombstone.epoch = 0;
+    return Fate::kWaits;
+  }
+  if (tombstone.looks == 0) {
+    if (worker_.endpoint().now_us() > tombstone.wts >> 16) tombstone.looks = reclaimer_.looks();
+    return Fate::kWaits;
+  }
+  // The epoch is read after the clock, by a poll of the gate that was not under way then: a worker
+  // that sees the next epoch draws a larger ctts.
+  if (tombstone.epoch == 0) {
+    if (reclaimer_.looks() >= tombstone.looks + 2) tombstone.epoch = reclaimer_.epoch();
+    return Fate::kWaits;
+  }
+  if (reclaimer_.epoch() < tombstone.epoch + 2) return Fate::kWaits;
+  return index_.unlink_tombstone(tombstone.slot, tombstone.wts, rts) ? Fate::kGone : Fate::kWaits;
+}
+
+void Tombstones::collect() {
+  reclaimer_.advance();
+  const size_t before = queue_.size();
+  if (reclaimer_.epoch() != 0) {
+    const size_t looks = std::min(before, kLooksPerRound);
+    for (size_t i = 0; i < looks && !queue_.empty(); ++i) {
+      Tombstone tombstone = queue_.front();
+      queue_.pop_front();
+      if (look_at(tombstone) == Fate::kWaits) queue_.push_back(tombstone);
+    }
+  }
+  // A transaction that stays open for hours holds the epoch: no use in looking all the time.
+  pause_us_ = queue_.size() < before ? kPauseUsMin : std::min(2 * pause_us_, kPauseUsMax);
+  next_look_us_ = worker_.endpoint().now_us() + pause_us_;
+}
+
+}  // namespace rdmacc

@@ -1,0 +1,323 @@
+#include "engine/storage/wire/storage_client.h"
+
+#include "engine/storage/layout/overflow.h"
+#include "engine/storage/wire/storage_messages.h"
+
+namespace rdmacc {
+
+namespace {
+
+// Items for one node, cut into messages, and where in the caller's list each item came from.
+template <typename Message>
+struct Outgoing {
+  NodeId node;
+  Message message;
+  std::vector<size_t> from;
+};
+
+template <typename Message>
+Outgoing<Message>& outgoing_to(std::vector<Outgoing<Message>>& all, NodeId node, uint64_t ctts) {
+  for (auto it = all.rbegin(); it != all.rend(); ++it) {
+    if (it->node == node && it->message.items.size() < kItemsPerMessage) return *it;
+  }
+  Outgoing<Message>& fresh = all.emplace_back();
+  fresh.node = node;
+  fresh.message.ctts = ctts;
+  return fresh;
+}
+
+template <typename Message>
+std::vector<Rpc::Call> calls_of(const std::vector<Outgoing<Message>>& all, const Topology& topology,
+                                MethodId method) {
+  std::vector<Rpc::Call> calls(all.size());
+  for (size_t i = 0; i < all.size(); ++i) {
+    calls[i].to = topology.worker_of(all[i].node);
+    calls[i].method = method;
+    all[i].message.write(calls[i].request);
+  }
+  return calls;
+}
+
+Rpc::Call call_to(const Topology& topology, NodeId node, MethodId method) {
+  Rpc::Call call;
+  call.to = topology.worker_of(node);
+  call.method = method;
+  return call;
+}
+
+// Of a request to wait for pending splits, which a node answers after 0.2 s at the latest.
+constexpr int kSettleRoundsMax = 10;
+
+Status first_error(std::span<const Rpc::Call> calls) {
+  for (const Rpc::Call& call : calls) {
+    if (!call.status.ok()) return call.status;
+  }
+  return Status();
+}
+
+Status bad_reply(NodeId node) {
+  return Status(Code::kCorrupt, "node " + std::to_string(node) + ": malformed reply");
+}
+
+}  // namespace
+
+Status StorageClient::allocate(std::span<SlotRequest> requests, uint64_t ctts,
+                               VerbCounters& counters) {
+  CHECK(ctts != 0);
+  std::vector<Outgoing<AllocateRequest>> all;
+  for (size_t i = 0; i < requests.size(); ++i) {
+    SlotRequest& request = requests[i];
+    CHECK(request.node < topology_.nodes);
+    request.slot = request.overflow = GlobalAddress{};
+    Outgoing<AllocateRequest>& out = outgoing_to(all, request.node, ctts);
+    out.message.items.push_back(
+        {request.table, request.key_hash, request.overflow_bytes, request.want_slot});
+    out.from.push_back(i);
+  }
+  if (all.empty()) return Status();
+  std::vector<Rpc::Call> calls = calls_of(all, topology_, kMethodAllocate);
+  worker_.rpc().call_all(calls, counters);
+  Status status = first_error(calls);
+  std::vector<AllocateReplyItem> items;
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (!calls[i].status.ok()) continue;
+    const NodeId node = all[i].node;
+    if (!parse_allocate_reply(calls[i].reply, all[i].from.size(), &items)) {
+      if (status.ok()) status = bad_reply(node);
+      continue;
+    }
+    for (size_t k = 0; k < items.size(); ++k) {
+      SlotRequest& request = requests[all[i].from[k]];
+      const bool lacks = (request.want_slot && items[k].slot == 0) ||
+                         (request.overflow_bytes != 0 && items[k].block == 0);
+      if (lacks && status.ok()) status = bad_reply(node);
+      if (items[k].slot != 0) request.slot = GlobalAddress::make(node, items[k].slot);
+      if (items[k].block != 0) request.overflow = GlobalAddress::make(node, items[k].block);
+      request.incarnation = items[k].incarnation;
+      request.wts = items[k].wts;
+      request.lease = items[k].lease;
+    }
+  }
+  if (status.ok()) return status;
+  std::vector<FreeRequest> got;
+  for (SlotRequest& request : requests) {
+    if (!request.slot.null()) got.push_back({request.slot, FreeKind::kSlot});
+    if (!request.overflow.null()) got.push_back({request.overflow, FreeKind::kOverflow});
+    request.slot = request.overflow = GlobalAddress{};
+  }
+  static_cast<void>(free(got, ctts, counters));
+  return status;
+}
+
+Status StorageClient::reserve_slots(NodeId node, TableId table, uint32_t count, uint64_t tag,
+                                    std::vector<SlotRequest>& slots, VerbCounters& counters) {
+  CHECK(node < topology_.nodes && count > 0 && count <= kReservedSlotsMax);
+  Rpc::Call call = call_to(topology_, node, kMethodReserveSlots);
+  ReserveRequest{table, count, tag}.write(call.request);
+  RDMACC_RETURN_IF_ERROR(worker_.rpc().call_one(call, counters));
+  std::vector<AllocateReplyItem> items;
+  if (!parse_allocate_reply(call.reply, count, &items)) return bad_reply(node);
+  const RegionLayout layout(topology_);
+  for (const AllocateReplyItem& item : items) {
+    if (!layout.holds_header(item.slot)) return bad_reply(node);
+  }
+  for (const AllocateReplyItem& item : items) {
+    SlotRequest& slot = slots.emplace_back();
+    slot.table = table;
+    slot.node = node;
+    slot.slot = GlobalAddress::make(node, item.slot);
+    slot.incarnation = item.incarnation;
+    slot.wts = item.wts;
+    slot.lease = item.lease;
+  }
+  return Status();
+}
+
+Status StorageClient::free(std::span<const FreeRequest> requests, uint64_t ctts,
+                           VerbCounters& counters) {
+  std::vector<Outgoing<FreeMessage>> all;
+  for (const FreeRequest& request : requests) {
+    CHECK(request.address.node() < topology_.nodes);
+    outgoing_to(all, request.address.node(), ctts)
+        .message.items.push_back({request.address.offset(), request.kind});
+  }
+  if (all.empty()) return Status();
+  std::vector<Rpc::Call> calls = calls_of(all, topology_, kMethodFree);
+  worker_.rpc().call_all(calls, counters);
+  return first_error(calls);
+}
+
+Status StorageClient::extend_bucket(GlobalAddress group, uint32_t bucket, uint32_t entries,
+                                    uint64_t ctts, VerbCounters& counters) {
+  CHECK(group.node() < topology_.nodes);
+  Rpc::Call call = call_to(topology_, group.node(), kMethodExtendBucket);
+  ExtendRequest{group.offset(), bucket, entries, ctts}.write(call.request);
+  return worker_.rpc().call_one(call, counters);
+}
+
+// Node 0 comes last: a table that it knows is complete on every node. What a create that did not
+// get so far leaves on other nodes is dropped here or, if the caller dies, by the identity's next
+// create.
+Result<TableMeta> StorageClient::create_table(const TableSpec& spec, VerbCounters& counters) {
+  Rpc::Call reserve = call_to(topology_, 0, kMethodReserveTableId);
+  TableRequest{kNoTable, spec}.write(reserve.request);
+  RDMACC_RETURN_IF_ERROR(worker_.rpc().call_one(reserve, counters));
+  MessageReader reader(reserve.reply);
+  const TableId id = reader.u32();
+  if (!reader.at_end()) return bad_reply(0);
+
+  std::vector<Rpc::Call> calls;
+  for (NodeId node = 1; node < topology_.nodes; ++node) {
+    TableRequest{id, spec}.write(
+        calls.emplace_back(call_to(topology_, node, kMethodCreateTable)).request);
+  }
+  if (!calls.empty()) worker_.rpc().call_all(calls, counters);
+  Status status = first_error(calls);
+  TableMeta meta;
+  if (status.ok()) {
+    Rpc::Call last = call_to(topology_, 0, kMethodCreateTable);
+    TableRequest{id, spec}.write(last.request);
+    status = worker_.rpc().call_one(last, counters);
+    if (status.ok() && !parse_table_meta(last.reply, &meta)) status = bad_reply(0);
+  }
+  if (status.ok()) return meta;
+  static_cast<void>(drop_table(id, counters));
+  return status;
+}
+
+Status StorageClient::drop_table(TableId id, VerbCounters& counters) {
+  std::vector<Rpc::Call> calls;
+  for (NodeId node = 0; node < topology_.nodes; ++node) {
+    MessageWriter(calls.emplace_back(call_to(topology_, node, kMethodDropTable)).request).u32(id);
+  }
+  // First node 0: a table that is half gone is not found any more.
+  const std::span<Rpc::Call> first(calls.data(), 1), others(calls.data() + 1, calls.size() - 1);
+  worker_.rpc().call_all(first, counters);
+  if (!first[0].status.ok() && first[0].status.code() != Code::kNotFound) return first[0].status;
+  if (!others.empty()) worker_.rpc().call_all(others, counters);
+  for (const Rpc::Call& call : others) {
+    if (!call.status.ok() && call.status.code() != Code::kNotFound) return call.status;
+  }
+  return first[0].status;
+}
+
+Result<TableMeta> StorageClient::find_table(const TableSpec& identity, VerbCounters& counters) {
+  Rpc::Call call = call_to(topology_, 0, kMethodFindTable);
+  TableRequest{kNoTable, identity}.write(call.request);
+  RDMACC_RETURN_IF_ERROR(worker_.rpc().call_one(call, counters));
+  TableMeta meta;
+  if (!parse_table_meta(call.reply, &meta)) return bad_reply(0);
+  return meta;
+}
+
+Result<std::vector<ListedTable>> StorageClient::list_tables(VerbCounters& counters) {
+  std::vector<ListedTable> all, some;
+  do {
+    Rpc::Call call = call_to(topology_, 0, kMethodListTables);
+    MessageWriter(call.request).u32(all.empty() ? 0 : all.back().id);
+    RDMACC_RETURN_IF_ERROR(worker_.rpc().call_one(call, counters));
+    if (!parse_tables(call.reply, &some)) return bad_reply(0);
+    if (!some.empty() && !all.empty() && some.front().id <= all.back().id) return bad_reply(0);
+    all.insert(all.end(), some.begin(), some.end());
+  } while (some.size() == kListedTablesMax);
+  return all;
+}
+
+Result<TableSize> StorageClient::table_size(TableId id, VerbCounters& counters) {
+  std::vector<Rpc::Call> calls;
+  for (NodeId node = 0; node < topology_.nodes; ++node) {
+    MessageWriter(calls.emplace_back(call_to(topology_, node, kMethodTableSize)).request).u32(id);
+  }
+  worker_.rpc().call_all(calls, counters);
+  RDMACC_RETURN_IF_ERROR(first_error(calls));
+  TableSize total;
+  for (NodeId node = 0; node < topology_.nodes; ++node) {
+    TableSize part;
+    if (!parse_table_size(calls[node].reply, &part)) return bad_reply(node);
+    total.rows += part.rows;
+    total.bytes += part.bytes;
+  }
+  return total;
+}
+
+Status StorageClient::wait_for_pending_splits(std::span<const NodeId> nodes,
+                                              VerbCounters& counters) {
+  std::vector<NodeId> splitting(nodes.begin(), nodes.end());
+  for (int round = 0; round < kSettleRoundsMax && !splitting.empty(); ++round) {
+    std::vector<Rpc::Call> calls;
+    for (const NodeId node : splitting) {
+      calls.push_back(call_to(topology_, node, kMethodWaitForPendingSplits));
+    }
+    worker_.rpc().call_all(calls, counters);
+    RDMACC_RETURN_IF_ERROR(first_error(calls));
+    std::vector<NodeId> more;
+    for (size_t i = 0; i < calls.size(); ++i) {
+      MessageReader in(calls[i].reply);
+      if (in.u8() != 0) more.push_back(splitting[i]);
+      if (!in.at_end()) return bad_reply(splitting[i]);
+    }
+    splitting = std::move(more);
+  }
+  return Status();
+}
+
+Result<NodeStatistics> StorageClient::statistics(NodeId node, VerbCounters& counters) {
+  CHECK(node < topology_.nodes);
+  Rpc::Call call = call_to(topology_, node, kMethodNodeStatistics);
+  RDMACC_RETURN_IF_ERROR(worker_.rpc().call_one(call, counters));
+  NodeStatistics statistics{};
+  if (!parse_statistics(call.reply, &statistics)) return bad_reply(node);
+  return statistics;
+}
+
+Status StorageClient::reserve_version_blocks(NodeId node, uint32_t versions_bytes, uint32_t count,
+                                             std::vector<GlobalAddress>& blocks,
+                                             VerbCounters& counters) {
+  CHECK(node < topology_.nodes && count <= kVersionBlocksMax);
+  Rpc::Call call = call_to(topology_, node, kMethodReserveVersionBlocks);
+  MessageWriter request(call.request);
+  request.u32(versions_bytes);
+  request.u32(count);
+  RDMACC_RETURN_IF_ERROR(worker_.rpc().call_one(call, counters));
+  const size_t got = call.reply.size() / sizeof(uint64_t);
+  if (got == 0 || got > count) return bad_reply(node);
+  MessageReader in(call.reply);
+  for (size_t i = 0; i < got; ++i) {
+    const uint64_t offset = in.u64();
+    const bool possible = offset % 64 == 0 && offset != 0 && offset < topology_.region_bytes &&
+                          versions_bytes + sizeof(OverflowHeader) < topology_.region_bytes - offset;
+    if (!possible) return bad_reply(node);
+    blocks.push_back(GlobalAddress::make(node, offset));
+  }
+  return in.at_end() ? Status() : bad_reply(node);
+}
+
+Status StorageClient::back_log_ring(NodeId node, VerbCounters& counters) {
+  CHECK(node < topology_.nodes);
+  Rpc::Call call = call_to(topology_, node, kMethodBackLogRing);
+  return worker_.rpc().call_one(call, counters);
+}
+
+Result<AuditReport> StorageClient::audit(NodeId node, TableId table, VerbCounters& counters) {
+  CHECK(node < topology_.nodes);
+  Rpc::Call call = call_to(topology_, node, kMethodAudit);
+  MessageWriter(call.request).u32(table);
+  RDMACC_RETURN_IF_ERROR(worker_.rpc().call_one(call, counters));
+  AuditReport report;
+  if (!report.parse(call.reply)) return bad_reply(node);
+  return report;
+}
+
+Result<LockedHeaders> StorageClient::locked_headers(NodeId node, uint64_t from,
+                                                    VerbCounters& counters) {
+  CHECK(node < topology_.nodes);
+  Rpc::Call call = call_to(topology_, node, kMethodLockedHeaders);
+  MessageWriter(call.request).u64(from);
+  RDMACC_RETURN_IF_ERROR(worker_.rpc().call_one(call, counters));
+  LockedHeaders locked;
+  const bool parsed = parse_locked_headers(call.reply, &locked);
+  if (!parsed || (locked.next != 0 && locked.next <= from)) return bad_reply(node);
+  return locked;
+}
+
+}  // namespace rdmacc

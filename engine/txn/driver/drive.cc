@@ -1,0 +1,127 @@
+#include "engine/txn/driver/drive.h"
+
+#include "engine/txn/driver/driver.h"
+
+namespace rdmacc {
+
+Status DriverBase::take_snapshots() {
+  const auto lacking = static_cast<size_t>(
+      std::count_if(records_.begin(), records_.end(),
+                    [](const RecordState& record) { return record.snapshot == nullptr; }));
+  if (lacking == 0) return Status();
+  const bool shared = batch_.in_place() && !context_.rules.skips_locked;
+  auto* snapshot = context_.arena.allocate_array<HeaderSnapshot>(shared ? 1 : lacking);
+  if (snapshot == nullptr) return out_of_registered_memory();
+  for (RecordState& record : records_) {
+    if (record.snapshot != nullptr) continue;
+    DCHECK(snapshot != nullptr);
+    record.snapshot = snapshot;
+    if (!shared) snapshot++;
+  }
+  return Status();
+}
+
+Status DriverBase::make_room(RecordState& record, const Step& step) {
+  DCHECK(lacks_room(record, step));
+  HeaderSnapshot& snapshot = *record.snapshot;
+  if ((step.verbs & kReadRecord) != 0 && record.record == nullptr && record.record_bytes > 0) {
+    record.record = context_.arena.allocate(record.record_bytes);
+    if (record.record == nullptr) return out_of_registered_memory();
+  }
+  if ((step.verbs & kReadVersion) != 0 && record.version == nullptr) {
+    record.version = context_.arena.allocate(sizeof(VersionHead) + record.record_bytes);
+    if (record.version == nullptr) return out_of_registered_memory();
+  }
+  if ((step.verbs & kReadStamps) != 0 && snapshot.versions == nullptr && record.history > 0) {
+    snapshot.versions = context_.arena.allocate_array<VersionHead>(record.history);
+    if (snapshot.versions == nullptr) return out_of_registered_memory();
+  }
+  return Status();
+}
+
+void DriverBase::post_wounds(RecordState& record, const Step& step) {
+  const RegionLayout& layout = context_.engine.layout;
+  HeaderSnapshot& snapshot = *record.snapshot;
+  const WorkerId holder = worker_of_ctts(step.desired);
+  // What a dead node's memory left in a lock word need not be a transaction.
+  if ((step.verbs & kWound) != 0 && holder < context_.engine.topology.workers_max) {
+    snapshot.wounded = step.desired;
+    batch_.write(GlobalAddress::make(0, layout.wound_word(holder, step.desired)), &snapshot.wounded,
+                 sizeof(snapshot.wounded));
+  }
+  if ((step.verbs & kReadWound) != 0) {
+    const uint64_t self = context_.stamps.ctts;
+    CHECK(locked_exclusively(self));
+    batch_.read(GlobalAddress::make(0, layout.wound_word(worker_of_ctts(self), self)),
+                &snapshot.wound, sizeof(snapshot.wound));
+  }
+}
+
+// What leads nowhere is no reference.
+void DriverBase::check_reference(RecordState& record) const {
+  uint64_t& at = record.snapshot->versions_at;
+  const uint64_t region_bytes = context_.engine.layout.region_bytes;
+  if (at == kNoOlderVersion) return;
+  if (!may_be_versions(at, record.record_bytes, record.history, region_bytes)) {
+    at = kOlderVersionsLost;
+  }
+}
+
+void DriverBase::give_up(RecordState& record, const Step& step) {
+  DCHECK(pending(record) && step.verdict != Verdict::kDone);
+  record.end = RecordState::End::kAbort;
+  record.reason = step.verdict == Verdict::kAbort        ? step.reason
+                  : context_.rules.locks_what_it_reads() ? AbortReason::kWaitedTooLong
+                                                         : AbortReason::kReadUnstable;
+  context_.engine.clock.observe(
+      std::max(record.snapshot->pre_read.wts, record.snapshot->pre_read.rts));
+  aborted_ = true;
+  waits_ = waits_ || record.reason == AbortReason::kWounded;
+}
+
+// A transaction that stops waiting, with the lock or without, leaves no waiter word behind; and one
+// that gives way no wound, which would be its next attempt's, of the same ctts.
+Status DriverBase::stop_waiting() {
+  for (RecordState& record : records_) {
+    if (record.reason == AbortReason::kWounded) {
+      const uint64_t self = context_.stamps.ctts;
+      record.snapshot->wounded = 0;
+      batch_.write(
+          GlobalAddress::make(0, context_.engine.layout.wound_word(worker_of_ctts(self), self)),
+          &record.snapshot->wounded, sizeof(uint64_t));
+    }
+    if (!record.waiting) continue;
+    record.waiting = false;
+    batch_.compare_swap(record.access->header.plus(kOffsetOfWaiter), context_.stamps.ctts, 0,
+                        &record.snapshot->cas_seen);
+  }
+  return batch_.execute();
+}
+
+StageRule::StageRule(Rule rule)
+    : StageRule(rule, [](StageContext& context, Rule by, std::span<RecordState> records) {
+        return Driver(context, by, records).run();
+      }) {}
+
+void note_read(const StageContext& context, const RecordState& record, Access& access) {
+  DCHECK(record.end == RecordState::End::kDone);
+  const bool absent = (record.accepted.flags & kFlagDeleted) != 0;
+  access.read = true;
+  access.locked_wts = record.accepted.wts;
+  // Under timestamp ordering an absence is as of the transaction's time, whichever version shows
+  // it.
+  access.read_wts =
+      absent && context.rules.reads_at_ctts ? context.stamps.just_before() : record.accepted.wts;
+  if (!access.lease_locked) access.lease = record.accepted.lease;
+}
+
+Status outcome_of(std::span<const RecordState> records) {
+  bool stale = false;
+  for (const RecordState& record : records) {
+    if (record.end == RecordState::End::kAbort) return aborted(record.reason);
+    stale = stale || record.end == RecordState::End::kStale;
+  }
+  return stale ? aborted(AbortReason::kStaleLocation) : Status();
+}
+
+}  // namespace rdmacc

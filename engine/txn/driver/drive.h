@@ -1,0 +1,63 @@
+#pragma once
+#include <span>
+
+#include "engine/txn/driver/engine_context.h"
+
+// The rule driver: carries a rule out over all records of a stage (docs/architecture.md §2).
+//
+//   posted       in rounds: each record's next verbs go into its node's doorbell batch, all
+//                doorbells ring, the coroutine yields once, every record steps
+//   in place     record by record: there is nothing to wait for, and what one record needs stays in
+//                the nearest cache
+
+namespace rdmacc {
+
+// A record under a rule. `access` learns what the rounds find: locks, incarnation.
+struct RecordState {
+  Access* access = nullptr;
+  // Registered; allocated by the driver when nullptr, and one for all records then if they take
+  // turns: only rules that skip leave it to be looked at.
+  HeaderSnapshot* snapshot = nullptr;
+  std::byte* record =
+      nullptr;  // registered; where kReadRecord goes, `record_bytes` of it; likewise
+  uint32_t record_bytes = 0;
+  uint32_t history = 0;  // old versions that the slot has room for
+  // Out:
+  enum class End : uint8_t { kPending, kDone, kStale, kAbort } end = End::kPending;
+  AbortReason reason = AbortReason::kNone;
+  bool newly_locked = false;  // this drive's CAS took the lock (the transaction had not held it)
+  // The header as the rule accepted it: the post-read if there was one, else the pre-read. For an
+  // old version its stamp, length and flags are that version's, and `record` points at its bytes.
+  // With kFlagDeleted the key is absent, and the record's bytes are good for nothing but the key.
+  struct Accepted {
+    uint64_t wts = 0;
+    uint64_t key_hash = 0;
+    uint64_t lease = 0;  // SUNDIAL's word of the pre-read
+    uint32_t length = 0;
+    uint32_t flags = 0;
+  } accepted;
+
+ private:
+  friend class DriverBase;
+  template <typename>
+  friend class Driver;
+  bool waiting = false;            // the header's waiter word holds this transaction's ctts
+  const Header* latest = nullptr;  // of the snapshot: what the latest rounds have read last
+  std::byte* version = nullptr;    // registered; head and record of an old version
+};
+
+// Runs `rule` until every record is done, stale (the header belongs to something else now; if the
+// lock was got, access->locked says so) or one aborts (the others then stay pending, but their
+// locks are noted). Returns an error only for cancellation, dead nodes and lack of memory;
+// conflicts are in `end`.
+inline Status drive(StageContext& context, const StageRule& rule, std::span<RecordState> records) {
+  return rule.drive(context, rule.step, records);
+}
+
+// Notes in `access` which version a read has accepted.
+void note_read(const StageContext& context, const RecordState& record, Access& access);
+
+// The first abort among them as a Status, else stale as kStaleLocation, else ok.
+Status outcome_of(std::span<const RecordState> records);
+
+}  // namespace rdmacc

@@ -1,0 +1,115 @@
+#pragma once
+#include <atomic>
+
+#include "engine/cluster/partition_map.h"
+#include "engine/cluster/timestamp.h"
+#include "engine/storage/wire/storage_client.h"
+#include "engine/txn/driver/location_cache.h"
+#include "engine/txn/driver/message_memory.h"
+#include "engine/txn/driver/slot_pool.h"
+#include "engine/txn/driver/table_cache.h"
+#include "engine/txn/driver/version_pool.h"
+#include "engine/txn/rule/rule.h"
+#include "rdma/rpc/worker.h"
+
+namespace rdmacc {
+
+// What a worker needs to carry out stages, be it a coordinator or a node's thread serving RPC
+// stages: the same code runs on both. One per worker, its thread alone.
+struct EngineContext {
+  EngineContext(Worker& of_worker, const Topology& of_topology, uint32_t location_cache_entries)
+      : worker(of_worker),
+        topology(of_topology),
+        layout(of_topology),
+        map(of_topology.nodes, 0),
+        clock(of_worker.endpoint()),
+        storage(of_worker, of_topology),
+        tables(of_worker, of_topology),
+        versions(of_worker, storage),
+        locations(location_cache_entries) {}
+
+  // The era of addresses in which what follows begins (engine/storage/layout/control_area.h, or the
+  // region's own): what is known from another one is not to be used.
+  void enter_era(uint64_t now) {
+    if (now == era) return;
+    era = now;
+    locations.forget_all();
+    tables.doubt_roots();
+  }
+
+  // Of a thread of a node, which serves transactions that are inside.
+  void enter_own_era() {
+    std::byte* word = worker.endpoint().local_region() + offsetof(Superblock, address_era);
+    enter_era(std::atomic_ref<uint64_t>(*reinterpret_cast<uint64_t*>(word)).load());
+  }
+
+  Worker& worker;
+  const Topology topology;
+  const RegionLayout layout;
+  const PartitionMap map;  // placement only; a coordinator has its own for the log's nodes
+  TimestampClock clock;
+  StorageClient storage;
+  TableCache tables;
+  VersionPool versions;
+  LocationCache locations;
+  uint64_t era = 0;
+  MessageMemory messages;
+  SlotPool* slots = nullptr;  // of a coordinator
+};
+
+// One transaction's (or one RPC handler's) use of a context.
+struct StageContext {
+  EngineContext& engine;
+  const ProtocolRules& rules;
+  TxnStamps stamps;
+  VerbArena& arena;
+  VerbCounters& counters;
+  VerbCounters& allocation_counters;  // allocate, free, chain
+  const bool* cancelled;              // nullptr: cannot be cancelled
+
+  bool is_cancelled() const { return cancelled != nullptr && *cancelled; }
+  // The rest of a wait for another transaction: short at first, since a commit takes a few rounds,
+  // and what is waited for lies idle until the next look.
+  void backoff(int attempt) const {
+    constexpr uint64_t kPauseUsMax = 200;
+    const uint64_t pause_us = 1 + static_cast<uint64_t>(attempt) / 8;
+    engine.worker.scheduler().sleep_for(std::min(pause_us, kPauseUsMax));
+  }
+  // The read rule's word on entries that were read between these two looks at their gap header. A
+  // split moves entries within their chains, under its lock and a stamp that both looks may have
+  // seen: a reader that other locks do not hinder might meet an entry twice, or not at all.
+  Step judge_gap(const Header& before, const Header& after) const {
+    const auto by_owner = [this](const Header& gap) {
+      return locked_exclusively(gap.lock) &&
+             engine.topology.is_node_worker(worker_of_ctts(gap.lock));
+    };
+    const bool passes_locks = rules.reads_at_ctts || rules.skips_locked;
+    if (passes_locks && (by_owner(before) || by_owner(after))) return Step::again(kNoVerbs);
+    return rules.read_gap(before, after, stamps);
+  }
+  // A gap header that the read rule has accepted.
+  void note_gap_read(Access& gap, const Header& before, const Header& after) const {
+    gap.read = true;
+    // Under timestamp ordering what counts is the time of the look; others may insert later.
+    gap.read_wts = rules.reads_at_ctts ? stamps.just_before() : after.wts;
+    gap.lease = before.sundial;
+    engine.clock.observe(after.wts);
+  }
+  // A table that this protocol can work with: several versions need room for them.
+  Result<CachedTable*> table(TableId id) const {
+    auto found = engine.tables.get(id, counters);
+    if (found.ok() && rules.reads_at_ctts && (*found)->history == 0) {
+      return Status(Code::kInvalidArgument, "table " + std::to_string(id) +
+                                                " keeps no history, which protocol " +
+                                                protocol_name(rules.protocol) + " needs");
+    }
+    return found;
+  }
+  DoorbellBatch batch() { return DoorbellBatch(engine.worker.scheduler(), counters); }
+  // The same use by other rules, which outlive it.
+  StageContext by(const ProtocolRules& others) const {
+    return StageContext{engine, others, stamps, arena, counters, allocation_counters, cancelled};
+  }
+};
+
+}  // namespace rdmacc

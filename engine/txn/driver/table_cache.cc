@@ -1,0 +1,97 @@
+#include "engine/txn/driver/table_cache.h"
+
+#include "rdma/base/check.h"
+
+namespace rdmacc {
+namespace {
+
+// Root arrays change during a search only by growing; a handful of reads always suffices.
+constexpr int kRootAttempts = 8;
+
+Status gone(TableId id) {
+  return Status(Code::kNotFound, "table " + std::to_string(id) + " does not exist (any more)");
+}
+
+}  // namespace
+
+Result<CachedTable*> TableCache::get(TableId id, VerbCounters& counters) {
+  const auto found = tables_.find(id);
+  if (found != tables_.end()) return found->second.get();
+  if (id == kNoTable) return gone(id);
+
+  VerbArena arena(worker_.pool());
+  auto* entry = arena.allocate_array<DirectoryEntry>(1);
+  if (entry == nullptr) return out_of_registered_memory();
+  DoorbellBatch batch(worker_.scheduler(), counters);
+  batch.read(GlobalAddress::make(0, layout_.directory_entry(id)), entry, sizeof(*entry));
+  RDMACC_RETURN_IF_ERROR(batch.execute());
+  if (entry->id != id || entry->state != TableState::kLive) return gone(id);
+  if (entry->record_size == 0 || entry->record_size > kRecordInlineMax ||
+      entry->history > kHistoryMax) {
+    return Status(Code::kCorrupt, "directory entry of table " + std::to_string(id));
+  }
+  auto table = std::make_unique<CachedTable>();
+  table->id = id;
+  table->record_size = entry->record_size;
+  table->history = entry->history;
+  table->roots.resize(topology_.nodes);
+  // Another coroutine may have put it there while this one waited.
+  return tables_.try_emplace(id, std::move(table)).first->second.get();
+}
+
+void TableCache::doubt_roots() {
+  for (auto& [id, table] : tables_) {
+    for (CachedRoot& root : table->roots) root.doubtful = true;
+  }
+}
+
+Status TableCache::load_root(CachedTable& table, NodeId node, bool again, VerbCounters& counters) {
+  CHECK(node < table.roots.size());
+  if (!again && !needs_root(table, node)) return Status();
+  const TableId id = table.id;
+  CHECK(id != kNoTable);
+  VerbArena arena(worker_.pool());
+  auto* entry = arena.allocate_array<DirectoryEntry>(1);
+  if (entry == nullptr) return out_of_registered_memory();
+  const GlobalAddress place = GlobalAddress::make(node, layout_.directory_entry(id));
+
+  for (int attempt = 0; attempt < kRootAttempts; attempt++) {
+    DoorbellBatch batch(worker_.scheduler(), counters);
+    batch.read(place, entry, sizeof(*entry));
+    RDMACC_RETURN_IF_ERROR(batch.execute());
+    if (entry->id != id || entry->state != TableState::kLive) {
+      // Others may hold the table's address, so it stays; what is large goes.
+      for (CachedRoot& root : table.roots) root = CachedRoot{};
+      return gone(id);
+    }
+    if (!again && entry->root == table.roots[node].bits) {
+      table.roots[node].doubtful = false;
+      return Status();
+    }
+    const IndexRoot root{entry->root};
+    const uint64_t groups = 1ull << root.depth();
+    if (root.depth() > kDepthMax || root.offset() + groups * 8 > layout_.region_bytes) {
+      return Status(Code::kCorrupt, "index root of table " + std::to_string(id));
+    }
+    auto* array = arena.allocate_array<uint64_t>(groups);
+    if (array == nullptr) return out_of_registered_memory();
+    // The entry again behind the array: an array that was replaced meanwhile may be reused.
+    batch.read(GlobalAddress::make(node, root.offset()), array, groups * 8);
+    batch.read(place, entry, sizeof(*entry));
+    RDMACC_RETURN_IF_ERROR(batch.execute());
+    if (entry->id != id || entry->root != root.bits) continue;
+    for (uint64_t i = 0; i < groups; i++) {
+      if (!layout_.holds_header(array[i])) {
+        return Status(Code::kCorrupt, "index root of table " + std::to_string(id));
+      }
+    }
+    CachedRoot& cached = table.roots[node];
+    cached.bits = root.bits;
+    cached.doubtful = false;
+    cached.groups.assign(array, array + groups);
+    return Status();
+  }
+  return Status(Code::kUnavailable, "index root of table " + std::to_string(id) + " is moving");
+}
+
+}  // namespace rdmacc

@@ -1,0 +1,33 @@
+#pragma once
+#include <span>
+
+#include "engine/log/log_ring.h"
+#include "engine/txn/stages/find.h"
+#include "engine/txn/stages/install.h"
+#include "engine/txn/stages/lock.h"
+#include "engine/txn/stages/scan_groups.h"
+
+// The one place that knows primitives: carries a stage out by verbs over the wire (one_sided) or
+// by asking the owner to do the same with verbs to itself (rpc, stage_server.h). What the stage
+// does is the same code either way; stage_message.h carries its arguments and results.
+
+namespace rdmacc {
+
+Status carry_out_find(StageContext& context, StagePlan plan, std::span<KeyWork> keys);
+Status carry_out_scan(StageContext& context, StagePlan plan, std::span<GroupWork> groups);
+Status carry_out_lock(StageContext& context, StagePlan plan, std::span<LockWork> works);
+Status carry_out_validate(StageContext& context, StagePlan plan, std::span<Access*> accesses);
+// After an rpc whose node died the same bytes are written one-sided: the entry is whole or it is
+// not, whichever process wrote it.
+Status carry_out_log(StageContext& context, StagePlan plan, std::span<LogPlacement> placements);
+// Past the commit point nothing may stop: a node that dies under the request is finished
+// one-sided, guarded by the locks. `evicted`: see InstallOptions.
+Status carry_out_commit(StageContext& context, StagePlan plan, const LogRecord& record,
+                        std::vector<GlobalAddress>& evicted);
+// Not ok when reader counts may still include this attempt.
+Status carry_out_release(StageContext& context, StagePlan plan, std::span<const Held> held);
+// Asks every node to release whatever still holds this attempt's ctts: for an attempt that does
+// not know what it has locked, because a node died under its request.
+Status release_everywhere(StageContext& context);
+
+}  // namespace rdmacc

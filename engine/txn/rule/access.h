@@ -1,0 +1,63 @@
+#pragma once
+#include "engine/storage/layout/hash_index.h"
+#include "engine/storage/layout/tuple.h"
+#include "rdma/fabric/verb.h"
+
+namespace rdmacc {
+
+// One header in a transaction's read or write set: a record's or a gap's. There is one Access per
+// header address and transaction, however many operations touch it, so that it is locked once and
+// unlocked after all of its effects.
+struct Access {
+  GlobalAddress header;
+  uint64_t key_hash = 0;    // gap: the group's bits
+  uint64_t read_wts = 0;    // version that was read
+  uint64_t locked_wts = 0;  // version that the lock covers
+  uint64_t lease = 0;       // SUNDIAL's word as it was read, or as the lock found it
+  TableId table = kNoTable;
+  uint32_t incarnation = 0;   // 0: not known yet (learnt at the pre-read)
+  uint32_t depth = 0;         // gap: local depth of the group
+  uint32_t reader_count = 0;  // shared locks that this attempt counts in the lock word
+  bool gap = false;
+  bool read = false;          // its version matters: noted in read_wts
+  bool write = false;         // to be locked before the log
+  bool locked = false;        // exclusively, by this attempt
+  bool lease_locked = false;  // SUNDIAL: so is the word that holds the lease
+  bool key_known = true;      // false while a scan has only an entry's tag
+
+  bool held() const { return locked || reader_count > 0; }
+};
+
+static_assert(sizeof(Access) == kCacheLineBytes);
+
+// What has to be undone to give a header back.
+struct Held {
+  GlobalAddress header;
+  bool locked = false;
+  bool lease_locked = false;
+  uint32_t reader_count = 0;
+  uint64_t lease = 0;  // the word that the lock replaced, with lease_locked
+
+  explicit Held(const Access& access)
+      : header(access.header),
+        locked(access.locked),
+        lease_locked(access.lease_locked),
+        reader_count(access.reader_count),
+        lease(access.lease) {}
+  Held() = default;
+};
+
+// Does a header still belong to what the access means?
+inline bool same_identity(const Access& access, const Header& seen) {
+  return seen.table == access.table && (!access.key_known || seen.key_hash == access.key_hash) &&
+         (access.incarnation == 0 || seen.incarnation == access.incarnation) &&
+         (!access.gap || seen.length == access.depth);
+}
+
+// Does the group of a gap header, as far as the access knows it, hold the keys of this hash? Keys
+// of one group share an access: what was seen for one of them need not hold for the others.
+inline bool claims(const Access& gap, uint64_t hash) {
+  return gap.gap && gap.depth <= kDepthMax && gap.key_hash == group_bits_of(hash, gap.depth);
+}
+
+}  // namespace rdmacc

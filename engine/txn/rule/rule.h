@@ -1,0 +1,213 @@
+#pragma once
+#include <span>
+
+#include "engine/txn/rule/access.h"
+#include "engine/txn/rule/outcome.h"
+#include "engine/txn/rule/stage.h"
+
+// A protocol is a ProtocolRules in one file. Its conditional stages are rules: pure functions from
+// what was last seen of one record to what to try next. The driver (drive.h) turns the answer into
+// verbs, wherever it runs: at the coordinator over the wire or in the owner's RPC handler. Its
+// Commit stage is a list of effects in their order (install.h).
+
+namespace rdmacc {
+
+// The verbs of one round on one record; always posted in this order.
+enum StepVerbs : uint16_t {
+  kNoVerbs = 0,
+  kCas = 1,  // on a word of the header
+  kPreRead = 2,
+  kReadRecord = 4,   // the newest record
+  kReadVersion = 8,  // one old version, then its stamp again
+  kPostRead = 16,
+  kReadStamps = 32,      // heads of all old versions
+  kWound = 64,           // WRITE the wound of the transaction `desired`
+  kReadWound = 128,      // of the transaction itself
+  kReadReference = 256,  // where the old versions are
+};
+
+enum class Verdict : uint8_t {
+  kTry,  // post `verbs`
+  kDone,
+  kLookAgain,  // post `verbs` again after a backoff
+  kAbort,
+};
+
+// Which version a rule has accepted, or asks for.
+constexpr int16_t kNewestVersion = -1;
+constexpr int16_t kBeforeFirstVersion = -2;  // the key was absent: the record came later
+
+struct Step {
+  Verdict verdict = Verdict::kAbort;
+  uint16_t verbs = kNoVerbs;
+  AbortReason reason = AbortReason::kNone;
+  int16_t version = kNewestVersion;    // or the number of an old one
+  uint64_t word = 0;                   // of the CAS: offset in the header
+  uint64_t expected = 0, desired = 0;  // of the CAS; of a wound, the ctts that is wounded
+
+  static Step attempt(int verbs) { return Step{Verdict::kTry, static_cast<uint16_t>(verbs)}; }
+  static Step cas(int verbs, uint64_t word, uint64_t expected, uint64_t desired) {
+    Step step = attempt(verbs | kCas);
+    step.word = word;
+    step.expected = expected;
+    step.desired = desired;
+    return step;
+  }
+  static Step read_version(int16_t version) {
+    Step step = attempt(kReadVersion);
+    step.version = version;
+    return step;
+  }
+  static Step done(int16_t version = kNewestVersion) {
+    Step step{Verdict::kDone};
+    step.version = version;
+    return step;
+  }
+  static Step again(int verbs) { return Step{Verdict::kLookAgain, static_cast<uint16_t>(verbs)}; }
+  // Looks again, and asks the holder of the lock to give way.
+  static Step wound(int verbs, uint64_t holder) {
+    Step step = again(verbs | kWound);
+    step.desired = holder;
+    return step;
+  }
+  static Step abort(AbortReason reason) { return Step{Verdict::kAbort, kNoVerbs, reason}; }
+};
+
+// What the rounds so far saw of one record. In registered memory.
+struct HeaderSnapshot {
+  Header pre_read;         // loaded in ascending order, before the record
+  Header post_read;        // loaded in descending order, after the record
+  uint64_t cas_seen;       // what the CAS found
+  uint64_t version_stamp;  // of the old version that was read, after its bytes
+  uint64_t versions_at;    // kReadReference: their block's offset, or that there is none
+  uint64_t wound;          // kReadWound: the ctts of what was wounded last, of some of its worker
+  uint64_t wounded;        // what kWound writes
+  // Not filled by verbs:
+  Step posted;            // what the latest round did
+  VersionHead* versions;  // of all old versions (kReadStamps)
+  uint32_t history;       // how many there are
+};
+
+// What a rule may know of its transaction.
+struct TxnStamps {
+  uint64_t ctts = 0;        // what its lock words hold; MVCC's timestamp
+  uint64_t commit_tts = 0;  // SUNDIAL, once everything is locked: the logical time of the commit
+
+  // No version that the transaction reads is later, and it writes none that early.
+  uint64_t just_before() const { return ctts - 1; }
+};
+
+// An untorn read: the record between a pre-read and a post-read of its header, and whether both
+// saw the same version of it.
+constexpr int kUntornRead = kPreRead | kReadRecord | kPostRead;
+inline bool same_version(const Header& before, const Header& after) {
+  return before.wts == after.wts && before.incarnation == after.incarnation;
+}
+
+// `seen` is nullptr before the first round. The identity of the header was checked already, and
+// locks that a CAS has taken are noted in `access`.
+using Rule = Step (*)(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn);
+
+// What a gap header says of the entries that were read between these two looks at it: kDone, they
+// are the group's; kTry, after this CAS they are to be read again.
+using GapRule = Step (*)(const Header& before, const Header& after, const TxnStamps& txn);
+
+struct StageContext;
+struct RecordState;
+
+// A rule and the driver that carries it out: `driven_by<rule>` (driver.h), compiled for this rule
+// alone. A plain function is carried out through its pointer.
+struct StageRule {
+  using Drive = Status (*)(StageContext& context, Rule rule, std::span<RecordState> records);
+
+  StageRule() = default;
+  StageRule(Rule rule);  // NOLINT(google-explicit-constructor): any function of the type is a rule
+  constexpr StageRule(Rule rule, Drive by) : step(rule), drive(by) {}
+  explicit operator bool() const { return step != nullptr; }
+  Step operator()(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) const {
+    return step(access, seen, txn);
+  }
+
+  Rule step = nullptr;
+  Drive drive = nullptr;
+};
+
+// What was read is what is there, and no other transaction is about to change it. Rts, lock, then
+// stamps: a writer that locks after the lock was seen free stamps after that read, and is
+// ordered behind this transaction.
+inline Step still_current(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {
+  if (seen == nullptr) return Step::attempt(kPostRead);
+  if (seen->post_read.wts != access.read_wts) {
+    return Step::abort(access.gap ? AbortReason::kGapChanged : AbortReason::kValidationFailed);
+  }
+  const uint64_t lock = seen->post_read.lock;
+  const bool free = lock == 0 || lock == txn.ctts || is_cleaning_lock(lock);
+  return free ? Step::done() : Step::abort(AbortReason::kValidationFailed);
+}
+
+// What the Commit stage does to a header, in the order of a list; what does not concern a write
+// (entries of a tuple, say) is skipped. The list is carried out for each header in one chain.
+enum class Effect : uint8_t {
+  kVersionStamp,   // stamp of the old version that makes room for the newest
+  kVersionRecord,  // its length, flags and record
+  kStamp,          // wts
+  kLength,         // length and flags
+  kIdentity,       // table and incarnation, of an unlinked tuple
+  kRecord,
+  kEntries,  // of a gap header's group
+  kLease,    // SUNDIAL's word, unlocked
+  kUnlock,
+};
+
+struct ProtocolRules {
+  Protocol protocol;
+  LockMode lock_mode = LockMode::kExclusive;
+  uint16_t stages;                      // bits of Stage that it has
+  Stage validation = Stage::kValidate;  // which of them checks the read set
+  // One record read and nothing else commits without validation.
+  bool single_read_is_atomic = false;
+  // Multi-version: everything happens at the ctts, updates keep the version before, and a delete
+  // leaves a tombstone.
+  bool reads_at_ctts = false;
+  // A row that was locked early is written at the commit even if its own write was rolled back.
+  bool writes_what_it_locked = false;
+  // Histories respect real time, too, not only some serial order.
+  bool strictly_serializable = true;
+  // A restarted attempt keeps the ctts of the first, and with it its age.
+  bool keeps_age = false;
+  // Deterministic: commit hands the transaction over to be executed in a global order
+  // (ordered_request.h) in place of the stages from Lock on.
+  bool commits_in_order = false;
+  // A transaction under these rules skips what others have locked; what it reads is no part of its
+  // read set (row_lock.h).
+  bool skips_locked = false;
+  // Rounds of waiting for another transaction before the attempt aborts.
+  int looks_max = 200;
+  StageRule read;
+  GapRule read_gap = nullptr;
+  StageRule lock;
+  StageRule validate = {};  // empty when it validates nothing
+  // What a CAS of a word of the protocol's own has changed; lock and waiter are the driver's.
+  void (*note_cas)(Access& access, const Step& won) = nullptr;
+  // Nothing is left for its lock rule to do.
+  bool (*locked_whole)(const Access& access) = [](const Access& access) { return access.locked; };
+  // Once everything that is written is locked: the commit_tts is the largest of these. nullptr: the
+  // protocol has no such time.
+  uint64_t (*commits_at_least)(const Access& access) = nullptr;
+  // What was read holds at the commit_tts as it is, and is not validated. nullptr: nothing does.
+  bool (*holds_until_commit)(const Access& access, const TxnStamps& txn) = nullptr;
+  // May a row be put into this slot, whose former lives left a stamp? nullptr: into any.
+  bool (*may_take_slot)(const Access& slot, const TxnStamps& txn) = nullptr;
+  std::span<const Effect> effects;
+
+  // Two-phase locking: the gap headers of absent keys and of scans are not read but locked, by
+  // `read`, too. A read is the Lock stage then, and there is nothing to validate.
+  constexpr bool locks_what_it_reads() const { return read_gap == nullptr; }
+};
+
+// The stages that every protocol but CALVIN has.
+constexpr uint16_t kCommonStages =
+    static_cast<uint16_t>(Stage::kLock) | static_cast<uint16_t>(Stage::kLog) |
+    static_cast<uint16_t>(Stage::kRelease) | static_cast<uint16_t>(Stage::kCommit);
+
+}  // namespace rdmacc

@@ -1,0 +1,200 @@
+#include <algorithm>
+
+#include "engine/storage/layout/overflow.h"
+#include "engine/storage/layout/sundial_word.h"
+#include "engine/txn/stages/installer.h"
+#include "rdma/base/check.h"
+
+namespace rdmacc {
+namespace {
+constexpr size_t kWritesPerRound = 256;
+}  // namespace
+
+// We hold the locks, so all of this stays as it is.
+Status Installer::look(size_t begin, size_t end) {
+  auto* headers = arena_.allocate_array<Header>(end - begin);
+  if (headers == nullptr) return out_of_registered_memory();
+  for (size_t i = begin; i < end; i++) {
+    const Write& write = record_.writes[i];
+    batch_.read(write.header, &headers[i - begin], sizeof(Header));
+    if (!keeps_version(write)) continue;
+    Before& before = before_[i - begin];
+    // What the newest record becomes as a version stands in front of it, and behind it where the
+    // older ones are.
+    before.record = arena_.allocate(kBeforeRecord + write.record_size + sizeof(uint64_t));
+    if (before.record == nullptr) return out_of_registered_memory();
+    batch_.read(write.header.plus(kOffsetOfRecord), before.record + kBeforeRecord,
+                write.record_size + sizeof(uint64_t));
+  }
+  RDMACC_RETURN_IF_ERROR(batch_.execute());
+  for (size_t i = begin; i < end; i++) before_[i - begin].header = headers[i - begin];
+  return keeps_versions_ ? look_at_versions(begin, end) : Status();
+}
+
+Status Installer::install(const Write& write, Before& before) {
+  auto* words = arena_.allocate_array<Words>(1);
+  if (words == nullptr) return out_of_registered_memory();
+  const bool gone = write.kind == WriteKind::kUnlink;
+  const uint32_t flags = (gone ? 0 : kFlagLive) | (write.overflow.null() ? 0 : kFlagOverflow) |
+                         (write.kind == WriteKind::kTombstone ? kFlagDeleted : 0);
+  *words = Words{record_.stamp,
+                 pack_words(static_cast<uint32_t>(write.record.size()), flags),
+                 pack_words(write.table, write.incarnation + 1),
+                 write.key_hash,
+                 sundial_unlocked_word(record_.lease, 0),
+                 0,
+                 0,
+                 0,
+                 kLostVersionStamp};
+  // A lease that was written already may have been renewed since: it is not written again.
+  const uint64_t lease = before.header.sundial;
+  leased_ = options_.guarded && !sundial_locked(lease) && sundial_wts(lease) >= record_.lease;
+  version_ = nullptr;
+  fresh_ = GlobalAddress{};
+  tells_loss_ = false;
+  if (has_versions_to_keep(write, before)) prepare_version(write, before, *words);
+  for (const Effect effect : options_.effects) {
+    RDMACC_RETURN_IF_ERROR(carry_out(effect, write, *words));
+  }
+  return Status();
+}
+
+Status Installer::carry_out(Effect effect, const Write& write, Words& words) {
+  const GlobalAddress at = write.header;
+  const bool gap = write.kind == WriteKind::kGap;
+  switch (effect) {
+    case Effect::kVersionStamp:
+      if (version_ != nullptr && fresh_.null()) {
+        batch_.write(version_at_, &words.version_stamp, 8);
+      }
+      break;
+    case Effect::kVersionRecord:
+      if (version_ != nullptr && fresh_.null()) {
+        batch_.write(version_at_.plus(8), version_ + 8,
+                     sizeof(VersionHead) - 8 + write.record_size);
+      }
+      attach(write, words);
+      break;
+    case Effect::kStamp:
+      batch_.write(at.plus(kOffsetOfWts), &words.stamp, 8);
+      break;
+    case Effect::kLength:
+      if (!gap) batch_.write(at.plus(kOffsetOfLength), &words.length_flags, 8);
+      break;
+    case Effect::kIdentity:
+      if (write.kind == WriteKind::kUnlink) {
+        batch_.write(at.plus(kOffsetOfIdentity), &words.identity, 8);
+      } else if (write.kind == WriteKind::kInsert) {
+        batch_.write(at, &words.key_hash, 8);  // a slot that was reserved knows its table alone
+      }
+      break;
+    case Effect::kRecord:
+      return write.record.empty() ? Status() : record(write);
+    case Effect::kEntries:
+      return entries(write);
+    case Effect::kLease:
+      if (!leased_) batch_.write(at.plus(kOffsetOfSundial), &words.lease, 8);
+      break;
+    case Effect::kUnlock:
+      batch_.write(at.plus(kOffsetOfLock), &words.zero, 8);
+      break;
+  }
+  return Status();
+}
+
+Status Installer::record(const Write& write) {
+  CHECK(!write.overflow.null() || write.record.size() <= write.record_size);
+  if (write.overflow.null()) return bytes(write.header.plus(kOffsetOfRecord), write.record);
+  RDMACC_RETURN_IF_ERROR(bytes(write.overflow.plus(sizeof(OverflowHeader)), write.record));
+  auto* reference = arena_.allocate_array<uint64_t>(1);
+  if (reference == nullptr) return out_of_registered_memory();
+  *reference = write.overflow.offset();
+  batch_.write(write.header.plus(kOffsetOfRecord), reference, 8);
+  return Status();
+}
+
+Status Installer::entries(const Write& write) {
+  if (write.entries.empty()) return Status();
+  auto* values = arena_.allocate_array<uint64_t>(write.entries.size());
+  if (values == nullptr) return out_of_registered_memory();
+  for (size_t i = 0; i < write.entries.size(); i++) {
+    values[i] = write.entries[i].value;
+    batch_.write(GlobalAddress::make(write.header.node(), write.entries[i].offset), &values[i], 8);
+  }
+  return Status();
+}
+
+Status Installer::bytes(GlobalAddress to, std::string_view from) {
+  CHECK(!from.empty());
+  const uint64_t padded = round_up(from.size(), 8);
+  std::byte* copy = arena_.allocate(padded);
+  if (copy == nullptr) return out_of_registered_memory();
+  memset(copy + padded - 8, 0, 8);
+  memcpy(copy, from.data(), from.size());
+  batch_.write(to, copy, padded);
+  return Status();
+}
+
+Status install(Worker& worker, const LogRecord& record, const InstallOptions& options,
+               VerbCounters& counters) {
+  Installer installer(worker, record, options, counters);
+  // A small transaction takes one round: verbs of one node's chain keep their order, and a gap
+  // header is on the node of its records. In a large one gap headers follow all records in rounds
+  // of their own: an entry is visible only when the record behind it is whole.
+  const size_t count = record.writes.size();
+  const auto first_gap =
+      std::find_if(record.writes.begin(), record.writes.end(),
+                   [](const Write& write) { return write.kind == WriteKind::kGap; });
+  const auto tuples = static_cast<size_t>(first_gap - record.writes.begin());
+  for (size_t begin = 0; begin < count;) {
+    size_t end = std::min(begin + kWritesPerRound, count);
+    if (count > kWritesPerRound && begin < tuples) end = std::min(end, tuples);
+    RDMACC_RETURN_IF_ERROR(installer.round(begin, end));
+    begin = end;
+  }
+  return Status();
+}
+
+bool may_install(const Write& write, const RegionLayout& layout) {
+  const auto within = [&](uint64_t offset, uint64_t bytes) {
+    return offset % 8 == 0 && offset >= layout.pages && bytes <= layout.region_bytes &&
+           offset <= layout.region_bytes - bytes;
+  };
+  const uint64_t slot = write.header.offset();
+  if (write.kind == WriteKind::kGap) {
+    if (slot % 64 != 0 || !within(slot, sizeof(Header))) return false;
+    return std::all_of(write.entries.begin(), write.entries.end(),
+                       [&](const EntryWrite& entry) { return within(entry.offset, 8); });
+  }
+  if (write.record_size < kRecordSizeMin || write.record_size % 8 != 0 || slot % 64 != 0 ||
+      !within(slot, slot_bytes(write.record_size, write.history))) {
+    return false;
+  }
+  const uint64_t bytes = round_up(write.record.size(), 8);
+  if (write.overflow.null()) return bytes <= write.record_size;
+  return write.overflow.node() == write.header.node() &&
+         within(write.overflow.offset(), sizeof(OverflowHeader) + bytes);
+}
+
+InstallCommitted make_installer(Worker& worker, const Topology& topology, RulesOf rules_of) {
+  CHECK(rules_of != nullptr);
+  return [&worker, topology, layout = RegionLayout(topology), rules_of](const LogRecord& record,
+                                                                        VerbCounters& counters) {
+    const ProtocolRules* rules =
+        record.protocol < kProtocolCount
+            ? rules_of(static_cast<Protocol>(record.protocol), LockMode::kExclusive)
+            : nullptr;
+    const bool sound =
+        std::all_of(record.writes.begin(), record.writes.end(), [&](const Write& write) {
+          return write.header.node() < topology.nodes && may_install(write, layout);
+        });
+    if (rules == nullptr || !sound) return Status(Code::kCorrupt, "log record: impossible write");
+    InstallOptions options;
+    options.effects = rules->effects;
+    options.guarded = true;
+    options.region_bytes = topology.region_bytes;
+    return install(worker, record, options, counters);
+  };
+}
+
+}  // namespace rdmacc

@@ -1,0 +1,244 @@
+#include "engine/txn/stages/lock.h"
+
+#include <array>
+
+#include "engine/storage/layout/sundial_word.h"
+#include "engine/txn/driver/drive.h"
+#include "engine/txn/stages/bucket_walk.h"
+#include "rdma/base/check.h"
+
+namespace rdmacc {
+namespace {
+
+constexpr int kPlaceAttempts = 4;
+
+// The entry changes of one home bucket of one locked group.
+struct Placement {
+  LockWork* work;
+  uint32_t bucket;
+  boost::container::small_vector<const IndexEntryChange*, 2> entry_changes;
+  bool placed = false;
+};
+
+// Room for so many is on the stack: a new-order of TPC-C has 17 at most.
+template <typename T>
+using Several = boost::container::small_vector<T, 16>;
+
+Several<Placement> gather(std::span<LockWork> works) {
+  Several<Placement> placements;
+  for (LockWork& work : works) {
+    if (work.entry_changes.empty()) continue;
+    std::array<size_t, kBucketsPerGroup> index{};
+    for (const IndexEntryChange& entry_change : work.entry_changes) {
+      const uint32_t bucket = home_bucket_of(entry_change.hash);
+      if (index[bucket] == 0) {
+        placements.push_back(Placement{&work, bucket, {}});
+        index[bucket] = placements.size();
+      }
+      placements[index[bucket] - 1].entry_changes.push_back(&entry_change);
+    }
+  }
+  return placements;
+}
+
+// Decides the entries of one chain, which was walked under the group's lock: each key is judged by
+// the header that was read then. `lacking`: how many inserts found no room. An unlink whose
+// entry is gone has lost its record to another transaction. Entries that are cleared are not used
+// again in the same transaction: a reader's walk must not find a new key's entry where it just
+// saw the old one's.
+Status place(Placement& placement, const BucketWalk& walk, uint32_t& lacking) {
+  DCHECK(walk.all_entries && placement.work->access->gap);
+  boost::container::small_vector<EntryWrite, 4> entries;
+  size_t next_free = 0;
+  lacking = 0;
+  for (const IndexEntryChange* entry_change : placement.entry_changes) {
+    if (!claims(walk.post_read, placement.work->access->table, entry_change->hash)) {
+      return aborted(AbortReason::kIndexMoved);
+    }
+    bool found = false;
+    if (entry_change->insert) {
+      for (; next_free < walk.places.size() && !found; next_free++) {
+        if (walk.places[next_free].value != 0) continue;
+        entries.push_back(
+            {walk.places[next_free].offset, make_entry(entry_change->hash, entry_change->tuple)});
+        found = true;
+      }
+      if (!found) lacking++;
+    } else {
+      const uint64_t value = make_entry(entry_change->hash, entry_change->tuple);
+      for (const BucketWalk::Place& at : walk.places) {
+        if (at.value != value) continue;
+        entries.push_back({at.offset, 0});
+        found = true;
+        break;
+      }
+      if (!found) return aborted(AbortReason::kStaleLocation);
+    }
+  }
+  if (lacking == 0) {
+    auto& out = placement.work->entries;
+    out.insert(out.end(), entries.begin(), entries.end());
+    placement.placed = true;
+  }
+  return Status();
+}
+
+Status place_entries(StageContext& context, std::span<LockWork> works) {
+  Several<Placement> placements = gather(works);
+  for (LockWork& work : works) work.entries.clear();
+  for (int attempt = 0; attempt < kPlaceAttempts; attempt++) {
+    Several<Placement*> open;
+    Several<BucketWalk> walks;
+    for (Placement& placement : placements) {
+      DCHECK(placement.work->access->locked);
+      if (placement.placed) continue;
+      BucketWalk walk;
+      walk.group = placement.work->access->header;
+      walk.bucket = placement.bucket;
+      walk.all_entries = true;
+      open.push_back(&placement);
+      walks.push_back(std::move(walk));
+    }
+    if (open.empty()) return Status();
+    RDMACC_RETURN_IF_ERROR(walk_buckets(context, {walks.data(), walks.size()}));
+    for (size_t i = 0; i < open.size(); i++) {
+      uint32_t lacking = 0;
+      RDMACC_RETURN_IF_ERROR(place(*open[i], walks[i], lacking));
+      if (lacking == 0) continue;
+      open[i]->work->extended = true;
+      uint32_t inserts = 0;
+      for (const IndexEntryChange* entry_change : open[i]->entry_changes) {
+        inserts += entry_change->insert ? 1 : 0;
+      }
+      RDMACC_RETURN_IF_ERROR(context.engine.storage.extend_bucket(walks[i].group, open[i]->bucket,
+                                                                  inserts, context.stamps.ctts,
+                                                                  context.allocation_counters));
+    }
+  }
+  return Status(Code::kNoSpace, "a bucket chain could not be extended");
+}
+
+}  // namespace
+
+Status lock_accesses(StageContext& context, std::span<LockWork> works) {
+  CHECK(context.rules.lock);
+  boost::container::small_vector<RecordState, 16> record_states;
+  for (LockWork& work : works) {
+    DCHECK(work.access != nullptr && !work.access->header.null());
+    if (context.rules.locked_whole(*work.access)) continue;
+    RecordState record;
+    record.access = work.access;
+    record_states.push_back(record);
+  }
+  if (!record_states.empty()) {
+    const std::span<RecordState> records(record_states.data(), record_states.size());
+    RDMACC_RETURN_IF_ERROR(drive(context, context.rules.lock, records));
+    RDMACC_RETURN_IF_ERROR(outcome_of(records));
+  }
+  for (RecordState& record : record_states) {
+    if ((record.accepted.flags & (kFlagLive | kFlagGap)) == 0) {
+      return aborted(AbortReason::kStaleLocation);
+    }
+    record.access->locked_wts = record.accepted.wts;
+  }
+  return place_entries(context, works);
+}
+
+Status validate_accesses(StageContext& context, std::span<Access* const> accesses) {
+  CHECK(context.rules.validate);
+  constexpr size_t kBatchMax = 4096;  // bounds the registered memory of a long scan's validation
+  for (size_t begin = 0; begin < accesses.size(); begin += kBatchMax) {
+    const size_t count = std::min(kBatchMax, accesses.size() - begin);
+    boost::container::small_vector<RecordState, 16> record_states(count);
+    // Memory of the operation's own for a few; a long validation does not make that grow.
+    constexpr size_t kFew = 64;
+    VerbArena apart(context.engine.worker.pool());
+    VerbArena& arena = count <= kFew ? context.arena : apart;
+    auto* snapshots = arena.allocate_array<HeaderSnapshot>(count);
+    if (snapshots == nullptr) return out_of_registered_memory();
+    for (size_t i = 0; i < count; i++) {
+      DCHECK(accesses[begin + i] != nullptr);
+      record_states[i].access = accesses[begin + i];
+      record_states[i].snapshot = &snapshots[i];
+    }
+    const std::span<RecordState> records(record_states.data(), count);
+    RDMACC_RETURN_IF_ERROR(drive(context, context.rules.validate, records));
+    for (const RecordState& record : record_states) {
+      // Another row lives there now, or the group was split: what was read is no longer current.
+      if (record.end == RecordState::End::kStale) {
+        return aborted(record.access->gap ? AbortReason::kIndexMoved
+                                          : AbortReason::kValidationFailed);
+      }
+    }
+    RDMACC_RETURN_IF_ERROR(outcome_of(records));
+  }
+  return Status();
+}
+
+namespace {
+
+// Registered memory for giving one header back.
+struct Word {
+  uint64_t lock, lease, reader_count;
+};
+
+// Takes from `held` what is not the attempt's any more: only a lock word with its ctts proves that
+// the lock is, and with it a lease that its worker has locked.
+Status drop_foreign(StageContext& context, std::span<Held> held, VerbArena& arena) {
+  auto* headers = arena.allocate_array<Header>(held.size());
+  if (headers == nullptr) return out_of_registered_memory();
+  DoorbellBatch batch = context.batch();
+  for (size_t i = 0; i < held.size(); i++) batch.read(held[i].header, &headers[i], sizeof(Header));
+  RDMACC_RETURN_IF_ERROR(batch.execute());
+  for (size_t i = 0; i < held.size(); i++) {
+    const uint64_t lease = headers[i].sundial;
+    held[i].locked = held[i].locked && headers[i].lock == context.stamps.ctts;
+    held[i].lease_locked = held[i].lease_locked && held[i].locked && sundial_locked(lease) &&
+                           worker_of_ctts(lease) == worker_of_ctts(context.stamps.ctts);
+  }
+  return Status();
+}
+
+[[gnu::flatten]] Status release_some(StageContext& context, std::span<const Held> some,
+                                     bool certain) {
+  // Memory of the operation's own for a few; a long release does not make that grow.
+  CHECK(!some.empty());
+  constexpr size_t kFew = 32;
+  VerbArena apart(context.engine.worker.pool());
+  VerbArena& arena = some.size() <= kFew ? context.arena : apart;
+  auto* words = arena.allocate_array<Word>(some.size());
+  if (words == nullptr) return out_of_registered_memory();
+  boost::container::small_vector<Held, kFew> held(some.begin(), some.end());
+  if (!certain) {
+    RDMACC_RETURN_IF_ERROR(drop_foreign(context, {held.data(), held.size()}, arena));
+  }
+  DoorbellBatch batch = context.batch();
+  for (size_t i = 0; i < held.size(); i++) {
+    const Held& each = held[i];
+    const GlobalAddress lock = each.header.plus(kOffsetOfLock);
+    words[i] = Word{0, each.lease, 0};
+    if (certain && each.reader_count > 0) {
+      batch.fetch_add(lock, 0 - uint64_t{each.reader_count}, &words[i].reader_count);
+    }
+    // The lease first: the lock's holder may lock the lease.
+    if (each.lease_locked) {
+      batch.write(each.header.plus(kOffsetOfSundial), &words[i].lease, 8);
+    }
+    if (each.locked) batch.write(lock, &words[i].lock, 8);
+  }
+  return batch.execute();
+}
+
+}  // namespace
+
+Status release_accesses(StageContext& context, std::span<const Held> held, bool certain) {
+  CHECK(certain || locked_exclusively(context.stamps.ctts));
+  constexpr size_t kBatchMax = 512;
+  for (size_t begin = 0; begin < held.size(); begin += kBatchMax) {
+    const size_t count = std::min(kBatchMax, held.size() - begin);
+    RDMACC_RETURN_IF_ERROR(release_some(context, held.subspan(begin, count), certain));
+  }
+  return Status();
+}
+
+}  // namespace rdmacc

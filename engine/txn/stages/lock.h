@@ -1,0 +1,41 @@
+#pragma once
+#include <span>
+#include <vector>
+
+#include "engine/log/log_record.h"
+#include "engine/txn/driver/engine_context.h"
+
+// The Lock stage of the write set, and Validate: what both do to headers that were found before.
+
+namespace rdmacc {
+
+// An index entry that a transaction wants to set or clear in a group.
+struct IndexEntryChange {
+  uint64_t hash;
+  uint64_t tuple;  // offset of the tuple's header
+  bool insert;     // else: unlink
+};
+
+struct LockWork {
+  Access* access = nullptr;
+  std::vector<IndexEntryChange> entry_changes;  // gap headers only
+  // Out: where the entries go, decided under the lock, and whether a chain had to grow for them.
+  std::vector<EntryWrite> entries;
+  bool extended = false;
+};
+
+// Locks every header that is not locked yet, by the protocol's rule, then places the entries of
+// gap headers (asking the owner for room where a chain is full). A conflict is kAborted; whatever
+// was locked is noted in the accesses.
+Status lock_accesses(StageContext& context, std::span<LockWork> works);
+
+// Checks the read set by the protocol's rule, after all locks.
+Status validate_accesses(StageContext& context, std::span<Access* const> accesses);
+
+// Releases what an attempt holds; a header that is not held does not change. When `certain` is
+// false (a node restarted under a Lock or Release request) only words that are still the attempt's
+// are changed, and no reader count: one that may or may not include the attempt is left to the
+// sweep (engine/log/reader_count_sweep.h).
+Status release_accesses(StageContext& context, std::span<const Held> held, bool certain);
+
+}  // namespace rdmacc

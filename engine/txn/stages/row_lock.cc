@@ -1,0 +1,54 @@
+#include "engine/txn/stages/row_lock.h"
+
+#include "engine/txn/driver/driver.h"
+
+namespace rdmacc {
+namespace {
+
+// What is being installed is whole again after a few reads; one that locks while it runs is not.
+constexpr int kLooksAtInstalls = 3;
+
+bool locked_by_another(uint64_t lock, const TxnStamps& txn) {
+  return locked_exclusively(lock) && lock != txn.ctts;
+}
+
+// An atomic read, unless the header is locked: then there is nothing to read.
+Step read_unless_locked(const Access& /*access*/, const HeaderSnapshot* seen,
+                        const TxnStamps& txn) {
+  if (seen == nullptr) return Step::attempt(kUntornRead);
+  const bool done = was_skipped(*seen, txn) || same_version(seen->pre_read, seen->post_read);
+  return done ? Step::done() : Step::again(kUntornRead);
+}
+
+// Nothing is being installed: a scanner's or an inserter's lock does not change the entries.
+Step read_gap_unless_installed(const Header& before, const Header& after,
+                               const TxnStamps& /*txn*/) {
+  return same_version(before, after) ? Step::done() : Step::again(kNoVerbs);
+}
+
+}  // namespace
+
+bool is_held_by_another(AbortReason reason) {
+  return reason == AbortReason::kLockHeld || reason == AbortReason::kDied ||
+         reason == AbortReason::kWaitedTooLong || reason == AbortReason::kReadUnstable;
+}
+
+ProtocolRules no_wait_rules(const ProtocolRules& rules) {
+  ProtocolRules changed = rules;
+  changed.looks_max = rules.locks_what_it_reads() ? 0 : kLooksAtInstalls;
+  return changed;
+}
+
+ProtocolRules skipping_locked(const ProtocolRules& rules) {
+  ProtocolRules changed = rules;
+  changed.skips_locked = true;
+  changed.read = driven_by<read_unless_locked>;
+  changed.read_gap = read_gap_unless_installed;
+  return changed;
+}
+
+bool was_skipped(const HeaderSnapshot& seen, const TxnStamps& txn) {
+  return locked_by_another(seen.pre_read.lock, txn) || locked_by_another(seen.post_read.lock, txn);
+}
+
+}  // namespace rdmacc

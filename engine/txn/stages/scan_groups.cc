@@ -1,0 +1,279 @@
+#include "engine/txn/stages/scan_groups.h"
+
+#include <algorithm>
+
+#include "engine/txn/driver/drive.h"
+#include "engine/txn/stages/lock.h"
+#include "engine/txn/stages/overflow_read.h"
+#include "engine/txn/stages/row_lock.h"
+#include "rdma/base/check.h"
+
+namespace rdmacc {
+namespace {
+
+constexpr int kAttemptsMax = 200;
+constexpr size_t kTuplesPerRound = 256;
+
+// One group while it is scanned.
+class GroupScan {
+ public:
+  GroupScan(StageContext& context, GroupWork& work, CachedTable& table, size_t tuples_max)
+      : context_(context), work_(work), table_(table), tuples_max_(tuples_max) {}
+
+  Status run() {
+    for (int attempt = 0; attempt < kAttemptsMax; attempt++) {
+      if (context_.is_cancelled()) return Status(Code::kCancelled);
+      if (attempt > 1) context_.backoff(attempt);
+      RDMACC_RETURN_IF_ERROR(locate());
+      if (work_.result != GroupWork::Result::kPending) return Status();
+      if (!located_) continue;
+      if (context_.rules.locks_what_it_reads() && !work_.gap.held()) {
+        RDMACC_RETURN_IF_ERROR(lock_gap());
+        if (work_.result != GroupWork::Result::kPending) return Status();
+        if (!work_.gap.held()) continue;
+      }
+      RDMACC_RETURN_IF_ERROR(read_entries());
+      bool stable = false;
+      RDMACC_RETURN_IF_ERROR(judge_gap(stable));
+      if (!stable) continue;
+      if (tuples_max_ != 0 && entries_.size() > tuples_max_) {
+        work_.result = GroupWork::Result::kTooLarge;
+        return Status();
+      }
+      bool again = false;
+      RDMACC_RETURN_IF_ERROR(read_tuples(again));
+      if (again) continue;
+      if (work_.result == GroupWork::Result::kPending) work_.result = GroupWork::Result::kDone;
+      return Status();
+    }
+    return fail(AbortReason::kReadUnstable);
+  }
+
+ private:
+  Status fail(AbortReason reason) {
+    work_.result = GroupWork::Result::kAborted;
+    work_.reason = reason;
+    return Status();
+  }
+  GlobalAddress address(uint64_t offset) const { return GlobalAddress::make(work_.node, offset); }
+  Status locate();
+  Status lock_gap();
+  Status read_entries();
+  Status judge_gap(bool& stable);
+  Status read_tuples(bool& again);
+  Status read_some(size_t begin, size_t end, bool& again);
+  Status fetch_overflow(size_t begin);
+  // By rules that skip: a record that has gone, is still to come, or that another transaction has
+  // locked.
+  bool passed_over(const RecordState& record_state) const {
+    return context_.rules.skips_locked && (record_state.end != RecordState::End::kDone ||
+                                           (record_state.accepted.flags & kFlagLive) == 0 ||
+                                           was_skipped(*record_state.snapshot, context_.stamps));
+  }
+
+  StageContext& context_;
+  GroupWork& work_;
+  CachedTable& table_;
+  const size_t tuples_max_;
+  bool located_ = false;
+  HeaderSnapshot* snapshot_ = nullptr;
+  std::vector<uint64_t> entries_;
+};
+
+// Reads the gap header that the cached root names for the range, to learn what it covers.
+Status GroupScan::locate() {
+  located_ = work_.gap.held();
+  if (located_) return Status();
+  RDMACC_RETURN_IF_ERROR(
+      context_.engine.tables.load_root(table_, work_.node, false, context_.counters));
+  const GlobalAddress group = address(TableCache::group_of(table_, work_.node, work_.range.bits));
+  if (snapshot_ == nullptr) snapshot_ = context_.arena.allocate_array<HeaderSnapshot>(1);
+  if (snapshot_ == nullptr) return out_of_registered_memory();
+  DoorbellBatch batch = context_.batch();
+  batch.read(group, &snapshot_->pre_read, sizeof(Header));
+  RDMACC_RETURN_IF_ERROR(batch.execute());
+  const Header& gap = snapshot_->pre_read;
+  const bool right = gap.table == work_.table && (gap.flags & kFlagGap) != 0 &&
+                     gap.length <= kDepthMax && gap.length >= work_.range.depth &&
+                     group_bits_of(gap.key_hash, work_.range.depth) == work_.range.bits &&
+                     gap.key_hash == group_bits_of(gap.key_hash, gap.length);
+  if (!right) {
+    return context_.engine.tables.load_root(table_, work_.node, true, context_.counters);
+  }
+  if (gap.length > work_.range.depth) {
+    work_.result = GroupWork::Result::kSplit;
+    return Status();
+  }
+  work_.gap = Access{};
+  work_.gap.header = group;
+  work_.gap.gap = true;
+  work_.gap.table = work_.table;
+  work_.gap.key_hash = gap.key_hash;
+  work_.gap.depth = gap.length;
+  work_.gap.incarnation = gap.incarnation;
+  located_ = true;
+  return Status();
+}
+
+Status GroupScan::lock_gap() {
+  CHECK(!work_.gap.held() && !work_.gap.header.null());
+  RecordState record;
+  record.access = &work_.gap;
+  RDMACC_RETURN_IF_ERROR(drive(context_, context_.rules.read, std::span(&record, 1)));
+  if (record.end == RecordState::End::kAbort) return fail(record.reason);
+  if (record.end == RecordState::End::kStale && record.newly_locked) {
+    const Held held(work_.gap);
+    RDMACC_RETURN_IF_ERROR(release_accesses(context_, std::span(&held, 1), true));
+    work_.gap = Access{};
+  }
+  if (record.end == RecordState::End::kDone) note_read(context_, record, work_.gap);
+  return Status();
+}
+
+// All entries of the group, between pre-read and post-read of its gap header.
+Status GroupScan::read_entries() {
+  CHECK(!work_.gap.header.null());
+  entries_.clear();
+  auto* buckets = context_.arena.allocate_array<Bucket>(kBucketsPerGroup);
+  if (snapshot_ == nullptr) snapshot_ = context_.arena.allocate_array<HeaderSnapshot>(1);
+  if (buckets == nullptr || snapshot_ == nullptr) return out_of_registered_memory();
+  const GlobalAddress group = work_.gap.header;
+  DoorbellBatch batch = context_.batch();
+  batch.read(group, &snapshot_->pre_read, sizeof(Header));
+  batch.read(address(bucket_offset(group.offset(), 0)), buckets, sizeof(Bucket) * kBucketsPerGroup);
+  batch.read(group, &snapshot_->post_read, sizeof(Header), WordOrder::kDescending);
+  RDMACC_RETURN_IF_ERROR(batch.execute());
+  for (uint32_t round = 0; round < kChainMax; round++) {
+    bool chained = false;
+    for (uint32_t b = 0; b < kBucketsPerGroup; b++) {
+      for (const uint64_t entry : buckets[b].entries) {
+        const uint64_t offset = entry_offset(entry);
+        if (entry != 0 && context_.engine.layout.holds_header(offset)) entries_.push_back(offset);
+      }
+      const uint64_t next = buckets[b].next;
+      buckets[b] = Bucket{};
+      if (!context_.engine.layout.holds_bucket(next)) continue;
+      batch.read(address(next), &buckets[b], sizeof(Bucket));
+      chained = true;
+    }
+    if (!chained) return Status();
+    batch.read(group, &snapshot_->post_read, sizeof(Header), WordOrder::kDescending);
+    RDMACC_RETURN_IF_ERROR(batch.execute());
+  }
+  return Status(Code::kCorrupt, "a bucket chain does not end");
+}
+
+// The gap header's read rule over both of its reads; under two-phase locking the transaction holds
+// its lock. What the rule wants to change first is changed, and the entries are read once more.
+Status GroupScan::judge_gap(bool& stable) {
+  stable = work_.gap.held();
+  if (stable) return Status();
+  if (!same_identity(work_.gap, snapshot_->pre_read) ||
+      !same_identity(work_.gap, snapshot_->post_read)) {
+    return Status();
+  }
+  const Step step = context_.judge_gap(snapshot_->pre_read, snapshot_->post_read);
+  if (step.verdict == Verdict::kTry) {
+    CHECK((step.verbs & kCas) != 0);
+    DoorbellBatch batch = context_.batch();
+    batch.compare_swap(work_.gap.header.plus(step.word), step.expected, step.desired,
+                       &snapshot_->cas_seen);
+    return batch.execute();
+  }
+  stable = step.verdict == Verdict::kDone;
+  if (stable) context_.note_gap_read(work_.gap, snapshot_->pre_read, snapshot_->post_read);
+  return Status();
+}
+
+Status GroupScan::read_tuples(bool& again) {
+  // What an earlier attempt locked stays in the list, so that it is released with the rest.
+  std::erase_if(work_.tuples, [](const ScannedTuple& tuple) { return !tuple.access.held(); });
+  for (ScannedTuple& tuple : work_.tuples) tuple.record = {};
+  for (size_t begin = 0; begin < entries_.size() && !again; begin += kTuplesPerRound) {
+    const size_t end = std::min(begin + kTuplesPerRound, entries_.size());
+    RDMACC_RETURN_IF_ERROR(read_some(begin, end, again));
+    if (work_.result != GroupWork::Result::kPending) return Status();
+  }
+  return Status();
+}
+
+Status GroupScan::read_some(size_t begin, size_t end, bool& again) {
+  CHECK(begin < end && end <= entries_.size());
+  const size_t count = end - begin;
+  const size_t first_new = work_.tuples.size();
+  std::vector<RecordState> record_states(count);
+  work_.tuples.resize(first_new + count);
+  for (size_t i = 0; i < count; i++) {
+    Access& access = work_.tuples[first_new + i].access;
+    access.header = address(entries_[begin + i]);
+    access.table = work_.table;
+    access.key_known = false;
+    record_states[i].access = &access;
+    record_states[i].record_bytes = table_.record_size;
+    record_states[i].history = table_.history;
+    record_states[i].record = context_.arena.allocate(table_.record_size);
+    if (record_states[i].record == nullptr) return out_of_registered_memory();
+  }
+  RDMACC_RETURN_IF_ERROR(drive(context_, context_.rules.read, record_states));
+  for (size_t i = 0; i < count; i++) {
+    ScannedTuple& tuple = work_.tuples[first_new + i];
+    if (record_states[i].end == RecordState::End::kAbort) return fail(record_states[i].reason);
+    const RecordState::Accepted& header = record_states[i].accepted;
+    if (passed_over(record_states[i])) continue;
+    if (record_states[i].end != RecordState::End::kDone || (header.flags & kFlagLive) == 0) {
+      again = true;  // unlinked since the entry was read: the gap header has changed
+      continue;
+    }
+    tuple.access.key_known = true;
+    tuple.access.key_hash = header.key_hash;
+    note_read(context_, record_states[i], tuple.access);
+    tuple.flags = header.flags;
+    tuple.record =
+        std::string_view(reinterpret_cast<const char*>(record_states[i].record), header.length);
+  }
+  if (again) return Status();
+  const Status fetched = fetch_overflow(first_new);
+  if (!fetched.ok()) {
+    // Lengths that are not checked must not be believed by the caller.
+    for (ScannedTuple& tuple : work_.tuples) tuple.record = {};
+  }
+  return fetched;
+}
+
+Status GroupScan::fetch_overflow(size_t begin) {
+  DoorbellBatch batch = context_.batch();
+  for (size_t i = begin; i < work_.tuples.size(); i++) {
+    ScannedTuple& tuple = work_.tuples[i];
+    if ((tuple.flags & kFlagOverflow) == 0) {
+      if (tuple.record.size() > table_.record_size) {
+        return Status(Code::kCorrupt, "a record is longer than its slot");
+      }
+      continue;
+    }
+    memcpy(&tuple.overflow, tuple.record.data(), sizeof(tuple.overflow));
+    tuple.record = tuple.record.substr(0, record_bytes_wanted(work_, tuple.record.size()));
+    RDMACC_RETURN_IF_ERROR(
+        add_overflow_read(context_, work_.node, tuple.overflow, tuple.record, batch));
+  }
+  return batch.execute();
+}
+
+}  // namespace
+
+size_t record_bytes_wanted(const GroupWork& group, size_t record_bytes) {
+  const uint64_t wanted = sizeof(uint32_t) + kKeyBytesMax + uint64_t{group.row_bytes_max};
+  return std::min<uint64_t>(record_bytes, wanted);
+}
+
+Status scan_groups(StageContext& context, std::span<GroupWork> groups, size_t tuples_max) {
+  for (GroupWork& work : groups) {
+    CHECK(work.result == GroupWork::Result::kPending);
+    auto table = context.table(work.table);
+    if (!table.ok()) return table.status();
+    RDMACC_RETURN_IF_ERROR(GroupScan(context, work, **table, tuples_max).run());
+    if (work.result == GroupWork::Result::kAborted) return Status();
+  }
+  return Status();
+}
+
+}  // namespace rdmacc

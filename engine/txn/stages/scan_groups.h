@@ -1,0 +1,61 @@
+#pragma once
+#include <span>
+#include <vector>
+
+#include "engine/txn/stages/find.h"
+#include "engine/txn/stages/row_lock.h"
+
+// Scanning groups of a table's index: the gap header by the protocol, then every tuple that the
+// group's entries name, by the protocol (docs/protocols.md §2).
+
+namespace rdmacc {
+
+// A part of a node's hash space: the keys with group_bits_of(hash, depth) == bits.
+struct HashRange {
+  uint64_t bits = 0;
+  uint32_t depth = 0;
+};
+
+struct ScannedTuple {
+  Access access;
+  uint32_t flags = 0;
+  uint64_t overflow = 0;    // offset of the overflow block, 0 = none
+  std::string_view record;  // in the context's arena
+};
+
+struct GroupWork {
+  // In:
+  TableId table = kNoTable;
+  NodeId node = 0;
+  HashRange range;
+  // So many bytes of each row's beginning are wanted: what lies behind them need not be sent, nor
+  // read where it is in an overflow block.
+  uint32_t row_bytes_max = kWholeRow;
+  // Out:
+  enum class Result : uint8_t {
+    kPending,
+    kDone,   // gap and tuples hold all of the range
+    kSplit,  // the group covers only part of the range: scan its two halves
+    kAborted,
+    kTooLarge,  // rpc only: the answer does not fit a message; nothing was done
+  } result = Result::kPending;
+  AbortReason reason = AbortReason::kNone;
+  Access gap;
+  std::vector<ScannedTuple> tuples;
+};
+
+// How much of a record is wanted, before its key is known and after.
+size_t record_bytes_wanted(const GroupWork& group, size_t record_bytes);
+inline std::string_view wanted_part(const GroupWork& group, std::string_view record) {
+  std::string_view key, row;
+  if (!split_record(record, key, row) || row.size() <= group.row_bytes_max) return record;
+  return record.substr(0, record.size() - row.size() + group.row_bytes_max);
+}
+
+// Tuples that one request may return; a fuller group is scanned one-sided.
+constexpr size_t kScanTuplesPerMessage = 1024;
+
+// `tuples_max`: groups with more entries end as kTooLarge (0 = no limit).
+Status scan_groups(StageContext& context, std::span<GroupWork> groups, size_t tuples_max);
+
+}  // namespace rdmacc

@@ -1,0 +1,400 @@
+// The commit pipeline of a transaction, stage by stage (docs/protocols.md §1, §5): allocate room,
+// Lock, second ctts, Validate, Log (the commit point), Commit, Release.
+
+#include <algorithm>
+
+#include "engine/txn/transaction/transaction.h"
+#include "rdma/base/check.h"
+
+namespace rdmacc {
+namespace {
+
+// How long an abort waits for a node to come back that may hold locks of the attempt.
+constexpr uint64_t kNodeReturnUsMax = 15'000'000;
+constexpr uint64_t kNodeReturnPauseUs = 10'000;
+constexpr uint64_t kInstallAgainUsMax = 60'000'000;
+// Look-ups of the gap headers of one write set, while groups are split under them.
+constexpr int kGapLooksMax = 16;
+
+}  // namespace
+
+// A row that was locked early and whose write was rolled back.
+void Transaction::keep_locked_row(KeyState& state) {
+  if (!parameters_.rules->writes_what_it_locked || state.base != KeyState::Base::kExists ||
+      !state.tuple->locked || state.own != nullptr) {
+    return;
+  }
+  state.kept = true;
+  writes_.add(
+      *parameters_.rules,
+      {state.table, state.hash, state.key, false, state.row, {}, state.tuple, state.overflow});
+}
+
+// What each key's own writes come to, against what the engine had.
+void Transaction::collect_writes() {
+  CHECK(writes_.empty());
+  for (KeyState& state : keys_.all()) {
+    const OwnVersion* last = state.to_write();
+    if (last == nullptr) {
+      keep_locked_row(state);
+      continue;
+    }
+    CHECK(state.base != KeyState::Base::kUnknown);
+    PlannedWrite& planned =
+        writes_.add(*parameters_.rules, {state.table, state.hash, state.key, last->deleted,
+                                         last->row, last->record, state.tuple, state.overflow});
+    if (planned.relinks()) planned.gap = state.gap;
+  }
+}
+
+// Unlinks and unchecked inserts have not met their gap header yet. Keys of one group share an
+// access, and the group may be split between the look-ups of two of them: those that it does not
+// hold any more are looked up again. Nothing is decided here; the lock of each group decides
+// (lock.cc).
+Status Transaction::find_missing_gaps(StageContext& stage) {
+  for (int look = 0; look < kGapLooksMax; look++) {
+    std::vector<PlannedWrite*> lacking;
+    std::vector<KeyWork> works = writes_.missing_gaps(lacking);
+    if (works.empty()) return Status();
+    RDMACC_RETURN_IF_ERROR(carry_out_find(stage, parameters_.plan, works));
+    for (size_t i = 0; i < works.size(); i++) {
+      if (works[i].result != KeyWork::Result::kMissing) return aborted(AbortReason::kIndexMoved);
+      RDMACC_RETURN_IF_ERROR(merge(works[i].gap, &lacking[i]->gap));
+    }
+    writes_.forget_moved_gaps();
+  }
+  return aborted(AbortReason::kIndexMoved);
+}
+
+Status Transaction::lock_writes(StageContext& stage) {
+  CHECK(!writes_.empty());
+  std::vector<LockWork>& works = writes_.plan_locks();
+  const uint64_t start_ns = stage.engine.worker.endpoint().now_ns();
+  const Status status = carry_out_lock(stage, parameters_.plan, works);
+  time_stage(Stage::kLock, start_ns);
+  return status;
+}
+
+// Everything that is written is locked: when the transaction happens follows from that.
+Status Transaction::fix_commit_time(StageContext& stage) {
+  const ProtocolRules& rules = *parameters_.rules;
+  if (rules.may_take_slot != nullptr) {
+    for (const PlannedWrite& write : writes_.all()) {
+      if (write.kind != WriteKind::kInsert || rules.may_take_slot(*write.tuple, stamps_)) continue;
+      stage.engine.clock.observe(write.tuple->locked_wts);
+      return aborted(AbortReason::kTooLate);
+    }
+  }
+  if (rules.commits_at_least == nullptr) return Status();
+  for (const Access& access : accesses_) {
+    stamps_.commit_tts = std::max(stamps_.commit_tts, rules.commits_at_least(access));
+  }
+  stage.stamps = stamps_;
+  return Status();
+}
+
+Status Transaction::validate_reads(StageContext& stage) {
+  const ProtocolRules& rules = *parameters_.rules;
+  if (!rules.validate) return Status();
+  if (rules.single_read_is_atomic && writes_.empty() && !scanned_ && reads_ <= 1) return Status();
+  boost::container::small_vector<Access*, 32> reads;
+  for (Access& access : accesses_) {
+    if (!access.read || access.locked) continue;
+    const bool holds =
+        rules.holds_until_commit != nullptr && rules.holds_until_commit(access, stamps_);
+    if (!holds) reads.push_back(&access);
+  }
+  if (reads.empty()) return Status();
+  const uint64_t start_ns = stage.engine.worker.endpoint().now_ns();
+  const Status status = carry_out_validate(stage, parameters_.plan, {reads.data(), reads.size()});
+  time_stage(rules.validation, start_ns);
+  return status;
+}
+
+void Transaction::build_record() {
+  CHECK(record_.writes.empty());
+  TimestampClock& clock = coordinator_.engine.clock;
+  for (const LockWork& work : writes_.locks()) clock.observe(work.access->locked_wts);
+  for (const PlannedWrite& write : writes_.all()) clock.observe(write.tuple->locked_wts);
+  record_.lock_ctts = stamps_.ctts;
+  record_.stamp = parameters_.rules->reads_at_ctts ? stamps_.ctts : clock.next();
+  record_.lease = stamps_.commit_tts;
+  record_.protocol = static_cast<uint8_t>(parameters_.rules->protocol);
+  writes_.list_writes(record_);
+}
+
+Status Transaction::log_record(StageContext& stage) {
+  CHECK(!record_.writes.empty() && placements_.empty() && !log_begun_);
+  boost::container::small_vector<NodeId, 16> nodes;
+  for (const Write& write : record_.writes) {
+    coordinator_.log_map.add_log_nodes(write.header.node(), nodes);
+  }
+  const size_t payload_bytes = encoded_bytes(record_);
+  std::byte* payload = scratch_.allocate(round_up(payload_bytes, 8));
+  if (payload == nullptr) return out_of_registered_memory();
+  encode_to(record_, payload);
+  const uint64_t start_ns = stage.engine.worker.endpoint().now_ns();
+  RDMACC_RETURN_IF_ERROR(coordinator_.log.place({payload, payload_bytes}, stamps_.ctts,
+                                                {nodes.data(), nodes.size()}, scratch_,
+                                                parameters_.cancelled, counters_, placements_));
+  if (parameters_.cancelled != nullptr && *parameters_.cancelled) return Status(Code::kCancelled);
+  if (!record_.gtid.null()) {
+    for (const LogPlacement& placement : placements_) mark_prepared(placement);
+  }
+  log_begun_ = true;
+  const Status status = carry_out_log(stage, parameters_.plan, placements_);
+  time_stage(Stage::kLog, start_ns);
+  return status;
+}
+
+// Past the commit point there is no way back: what a lack of memory or a lost node kept from being
+// done is tried again, for a bounded time.
+bool Transaction::try_again(const std::function<bool()>& attempt) {
+  Worker& worker = coordinator_.engine.worker;
+  const uint64_t deadline_us = worker.endpoint().now_us() + kInstallAgainUsMax;
+  while (worker.endpoint().now_us() < deadline_us) {
+    worker.scheduler().sleep_for(kNodeReturnPauseUs);
+    if (attempt()) return true;
+  }
+  return false;
+}
+
+// The entry stays in the ring: the resolution of this worker finishes what it lists.
+void Transaction::leave_to_resolution() {
+  outcome_unknown_ = true;
+  placements_.clear();
+}
+
+void Transaction::install_record(StageContext& stage) {
+  CHECK(log_begun_ && !placements_.empty());
+  const uint64_t start_ns = stage.engine.worker.endpoint().now_ns();
+  const Status status = carry_out_commit(stage, parameters_.plan, record_, evicted_);
+  time_stage(Stage::kCommit, start_ns);
+  const auto again = [&] {
+    const InstallOptions options = install_options(stage, &evicted_, /*guarded=*/true);
+    return install(stage.engine.worker, record_, options, counters_).ok();
+  };
+  if (!status.ok() && !try_again(again)) leave_to_resolution();
+  const auto unlocked = [](Access& access) { access.locked = access.lease_locked = false; };
+  for (const LockWork& work : writes_.locks()) unlocked(*work.access);
+  for (const PlannedWrite& write : writes_.all()) unlocked(*write.tuple);
+  coordinator_.log.applied(placements_);
+}
+
+void Transaction::release_locks(StageContext& stage) {
+  // A node that died under a request that may have locked is asked once it is back, if it ever is.
+  const uint64_t deadline_us = stage.engine.worker.endpoint().now_us() + kNodeReturnUsMax;
+  while (lock_state_unknown_ && !release_everywhere(stage).ok() &&
+         stage.engine.worker.endpoint().now_us() < deadline_us) {
+    stage.engine.worker.scheduler().sleep_for(kNodeReturnPauseUs);
+  }
+  boost::container::small_vector<Held, 16> held;
+  for (Access& access : accesses_) {
+    if (!access.held()) continue;
+    held.emplace_back(access);
+    access.locked = access.lease_locked = false;
+    access.reader_count = 0;
+  }
+  if (held.empty()) return;
+  const uint64_t start_ns = stage.engine.worker.endpoint().now_ns();
+  // Locks that the nodes were asked to look for may be others' by now. A reader count does not say
+  // whose it is, and an upgrade may have used it up: all of them are left to the sweep.
+  const std::span<const Held> all(held.data(), held.size());
+  Status status = lock_state_unknown_ ? release_accesses(stage, all, /*certain=*/false)
+                                      : carry_out_release(stage, parameters_.plan, all);
+  reader_counts_unknown_ = !status.ok();
+  while (!status.ok() && stage.engine.worker.endpoint().now_us() < deadline_us) {
+    lock_state_unknown_ = true;
+    stage.engine.worker.scheduler().sleep_for(kNodeReturnPauseUs);
+    status = release_accesses(stage, all, /*certain=*/false);
+  }
+  time_stage(Stage::kRelease, start_ns);
+}
+
+// Later transactions, often of the same session, are not to lose to this one's splits.
+void Transaction::wait_for_pending_splits() {
+  std::vector<NodeId> nodes;
+  for (const LockWork& work : writes_.locks()) {
+    const NodeId node = work.access->header.node();
+    if (work.extended && std::find(nodes.begin(), nodes.end(), node) == nodes.end()) {
+      nodes.push_back(node);
+    }
+  }
+  if (nodes.empty()) return;
+  static_cast<void>(
+      coordinator_.engine.storage.wait_for_pending_splits(nodes, allocation_counters_));
+}
+
+Status Transaction::commit() {
+  CHECK(started() && !prepared_);
+  if (parameters_.rules->commits_in_order) return commit_in_order();
+  scratch_.reset();
+  StageContext stage = context(scratch_);
+  const Status status = reach_commit_point(stage, Gtid{});
+  if (status.ok()) finish_commit(stage);
+  return status;
+}
+
+Status Transaction::prepare(Gtid gtid) {
+  CHECK(!parameters_.rules->commits_in_order && !gtid.null() && !prepared_);
+  scratch_.reset();
+  StageContext stage = context(scratch_);
+  RDMACC_RETURN_IF_ERROR(reach_commit_point(stage, gtid));
+  prepared_ = true;
+  return writes_.empty() ? commit_prepared() : Status();
+}
+
+// No copy of the log may leave it in doubt when others see the first of its rows.
+Status Transaction::decide_log(StageContext& stage) {
+  CHECK(log_begun_ && !placements_.empty());
+  const auto attempt = [&] {
+    DoorbellBatch batch(stage.engine.worker.scheduler(), counters_);
+    for (const LogPlacement& placement : placements_) {
+      if (!add_log_deciding(stage.engine.layout, placement, scratch_, batch)) return false;
+    }
+    return batch.execute().ok();
+  };
+  if (attempt() || try_again(attempt)) return Status();
+  return Status(Code::kUnavailable, "the log of a prepared transaction cannot be told its end");
+}
+
+Status Transaction::commit_prepared() {
+  CHECK(started());
+  CHECK(prepared_);
+  StageContext stage = context(scratch_, /*cancellable=*/false);
+  const Status status = writes_.empty() ? Status() : decide_log(stage);
+  if (!status.ok()) {
+    // Its locks stand until the worker is resolved: nothing here may release them.
+    note_writes();
+    leave_to_resolution();
+    for (Access& access : accesses_) access.locked = access.lease_locked = false;
+    release_locks(stage);
+    finish(HistoryOutcome::kUnknown);
+    return status;
+  }
+  finish_commit(stage);
+  if (!outcome_unknown_) return Status();
+  return Status(Code::kUnavailable, "a prepared transaction is not installed everywhere");
+}
+
+// What a short commit touches is in the cache already, and others would only lose to it.
+void Transaction::stay_until_the_end() {
+  constexpr size_t kFewWrites = 64;
+  if (writes_.all().size() <= kFewWrites) coordinator_.engine.worker.scheduler().stay(true);
+}
+
+// Everything up to the log; when that fails the transaction is aborted.
+Status Transaction::reach_commit_point(StageContext& stage, Gtid gtid) {
+  collect_writes();
+  stay_until_the_end();
+  Status status;
+  if (!writes_.empty()) status = find_missing_gaps(stage);
+  if (status.ok() && !writes_.empty()) status = writes_.allocate_room(stage, accesses_);
+  stay_until_the_end();  // it may have waited for room
+  if (status.ok() && !writes_.empty()) status = lock_writes(stage);
+  if (status.ok()) status = fix_commit_time(stage);
+  if (status.ok()) status = validate_reads(stage);
+  if (status.ok() && !writes_.empty()) {
+    build_record();
+    record_.gtid = gtid;
+    stage.cancelled = nullptr;  // a log that has begun is not left half done
+    status = log_record(stage);
+  }
+  note_failure(status);
+  if (!status.ok()) abort();
+  return status;
+}
+
+void Transaction::finish_commit(StageContext& stage) {
+  if (!writes_.empty()) {
+    install_record(stage);
+    writes_.keep_room();
+    note_writes();
+    // What is not installed still refers to what it would replace.
+    if (!outcome_unknown_) writes_.free_replaced(stage, evicted_);
+  }
+  release_locks(stage);
+  wait_for_pending_splits();
+  finish(HistoryOutcome::kCommitted);
+}
+
+// A log entry that may have arrived somewhere is made void before anything is unlocked, so that
+// no reader of the log finds a transaction that its client was told is aborted.
+void Transaction::void_log() {
+  if (placements_.empty()) return;
+  if (log_begun_) {
+    DoorbellBatch batch(coordinator_.engine.worker.scheduler(), counters_);
+    bool added = true;
+    for (const LogPlacement& placement : placements_) {
+      added = added && add_log_voiding(coordinator_.engine.layout, placement, scratch_, batch);
+    }
+    if (!added || !batch.execute().ok()) outcome_unknown_ = true;
+  }
+  if (outcome_unknown_) note_writes();
+  coordinator_.log.applied(placements_);
+}
+
+void Transaction::abort() {
+  if (!started()) return;
+  StageContext stage = context(scratch_, /*cancellable=*/false);
+  void_log();
+  note_failure(writes_.give_back_room(stage));
+  release_locks(stage);
+  finish(outcome_unknown_ ? HistoryOutcome::kUnknown : HistoryOutcome::kAborted);
+}
+
+void Transaction::finish(HistoryOutcome outcome) {
+  CHECK(started() && placements_.empty());
+  for (const Access& access : accesses_) CHECK(!access.held());
+  coordinator_.engine.worker.scheduler().stay(false);
+  if (shares_locks() && (lock_state_unknown_ || reader_counts_unknown_)) {
+    coordinator_.gate.lost_reader_counts();
+  }
+  // Before anything waits: a worker that dies while it leaves the gate takes no outcome with it.
+  report(outcome);
+  log_begun_ = false;
+  coordinator_.gate.leave(gate_entry_);
+  WorkerStats& stats = coordinator_.stats;
+  if (outcome == HistoryOutcome::kCommitted) {
+    stats.committed++;
+  } else {
+    stats.aborted++;
+    stats.aborts[static_cast<size_t>(reason_of(failure_))]++;
+  }
+  if (coordinator_.observer != nullptr) {
+    coordinator_.observer->transaction_done(
+        {parameters_.rules->protocol, parameters_.plan.canonical(parameters_.rules->stages),
+         outcome == HistoryOutcome::kCommitted, reason_of(failure_)});
+  }
+  stats.verbs.add(counters_);
+  stats.allocation_verbs.add(allocation_counters_);
+  stats.log_full_waits = coordinator_.log.full_waits();
+  coordinator_.engine.worker.counters().add(counters_);
+}
+
+void Transaction::note_writes() {
+  if (coordinator_.history == nullptr) return;
+  for (const KeyState& state : keys_.all()) {
+    const OwnVersion* last = state.to_write();
+    if (last == nullptr && !state.kept) continue;
+    const HistoryOp written =
+        state.base == KeyState::Base::kExists ? HistoryOp::kWrite : HistoryOp::kInsert;
+    const HistoryOp op = last != nullptr && last->deleted ? HistoryOp::kDelete : written;
+    event(op, state.table, state.key, record_.stamp);
+  }
+}
+
+void Transaction::report(HistoryOutcome outcome) {
+  if (coordinator_.history == nullptr) return;
+  history_.ctts = stamps_.ctts;
+  history_.worker = coordinator_.engine.worker.id();
+  history_.protocol = parameters_.rules->protocol;
+  history_.stages = parameters_.plan.canonical(parameters_.rules->stages).code();
+  history_.outcome = outcome;
+  history_.reason = reason_of(failure_);
+  history_.start_us = start_us_;
+  history_.end_us = coordinator_.engine.worker.endpoint().now_us();
+  coordinator_.history->add(std::move(history_));
+}
+
+}  // namespace rdmacc

@@ -1,0 +1,47 @@
+#pragma once
+#include "engine/cluster/gate.h"
+#include "engine/log/log_ring.h"
+#include "engine/txn/driver/engine_context.h"
+#include "engine/txn/stages/unvalidated_read.h"
+#include "engine/txn/transaction/history.h"
+#include "engine/txn/transaction/object_memory.h"
+#include "engine/txn/transaction/ordered_request.h"
+#include "engine/txn/transaction/txn_frame.h"
+#include "engine/txn/transaction/txn_observer.h"
+#include "engine/txn/transaction/worker_stats.h"
+
+namespace rdmacc {
+
+// What all transactions of one coordinator share, besides what stages need. Its worker's thread
+// alone.
+struct CoordinatorState {
+  CoordinatorState(Worker& worker, const Topology& topology, uint32_t replicas,
+                   uint64_t of_write_set_bytes_max, uint32_t location_cache_entries,
+                   uint32_t unvalidated_read_cache_entries, uint32_t reserved_slots_max)
+      : engine(worker, topology, location_cache_entries),
+        slots(worker, engine.storage, engine.clock, reserved_slots_max),
+        log_map(topology.nodes, replicas),
+        gate(worker, topology, engine.clock),
+        log(worker, topology, engine.storage),
+        write_set_bytes_max(of_write_set_bytes_max),
+        unvalidated_reads(unvalidated_read_cache_entries),
+        frames(worker.pool()) {
+    engine.slots = &slots;
+  }
+
+  EngineContext engine;
+  SlotPool slots;
+  const PartitionMap log_map;  // which nodes keep the log
+  Gate gate;
+  LogWriter log;
+  const uint64_t write_set_bytes_max;
+  UnvalidatedReadCache unvalidated_reads;
+  ObjectMemory transactions;
+  TxnFrames frames;
+  WorkerStats stats;
+  HistoryWriter* history = nullptr;
+  TxnObserver* observer = nullptr;
+  OrderedCommit* order = nullptr;  // where transactions of deterministic protocols go
+};
+
+}  // namespace rdmacc

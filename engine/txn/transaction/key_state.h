@@ -1,0 +1,139 @@
+#pragma once
+#include <string_view>
+
+#include "engine/storage/layout/key_hash.h"
+#include "engine/txn/rule/access.h"
+#include "engine/txn/transaction/set_memory.h"
+#include "engine/txn/transaction/small_index.h"
+#include "engine/txn/transaction/stable_list.h"
+
+// What a transaction knows of each key that it has touched: what the engine had, and its own
+// writes on top of that, tagged by command and savepoint level. The private write set.
+
+namespace rdmacc {
+
+// One own write, with the record as the log and the slot will have it: [key length][key][row],
+// behind this and padded with zeros to whole words.
+struct OwnVersion {
+  OwnVersion* before;  // the write before; nullptr: this is the first
+  size_t bytes;        // of this and the record
+  uint32_t command;
+  uint32_t level;
+  bool deleted;
+  std::string_view record;  // of a delete: without a row
+  std::string_view row;
+};
+
+struct KeyState {
+  TableId table = kNoTable;
+  std::string_view key;
+  uint64_t hash = 0;
+  KeyState* same_hash = nullptr;  // the next one with this hash
+  bool asked = false;             // looked up right now
+  bool kept = false;              // locked early and not written: installed as it is
+
+  // The engine's part: kUnknown until it was looked up.
+  enum class Base : uint8_t { kUnknown, kExists, kAbsent, kUnchecked } base = Base::kUnknown;
+  Access* tuple = nullptr;  // kExists; kAbsent: the tombstone that said so
+  Access* gap = nullptr;    // kAbsent: the gap header that was read, unless a tombstone was
+  uint64_t overflow = 0;    // of the tuple: offset of its overflow block, 0 = none
+  std::string_view row;     // kExists
+  uint64_t version = 0;     // kExists: stamp
+
+  OwnVersion* own = nullptr;  // the newest own write
+
+  // What they come to; nullptr when there is nothing to write: none, or inserted and deleted again.
+  const OwnVersion* to_write() const {
+    return own != nullptr && own->deleted && base != Base::kExists ? nullptr : own;
+  }
+  // The newest own write of a command below `visible_before`; nullptr when there is none.
+  const OwnVersion* own_before(uint32_t visible_before) const {
+    const OwnVersion* seen = own;
+    while (seen != nullptr && seen->command >= visible_before) seen = seen->before;
+    return seen;
+  }
+};
+
+// Keys are kept in the order in which they were touched, so that scans and commits are the same
+// in every run of one seed.
+class KeyStates {
+ public:
+  explicit KeyStates(SetMemory& memory)
+      : memory_(memory), index_(memory.lasting()), states_(memory.lasting()) {}
+
+  KeyState* find(TableId table, std::string_view key) {
+    return among(index_.find(hash_key(table, key)), table, key);
+  }
+  KeyState& touch(TableId table, std::string_view key) {
+    return touch(table, key, hash_key(table, key));
+  }
+  KeyState& touch(TableId table, std::string_view key, uint64_t hash) {
+    KeyState*& first = index_.at(hash);
+    if (KeyState* known = among(first, table, key)) return *known;
+    KeyState& state = states_.emplace_back();
+    state.table = table;
+    state.key = memory_.keep(key);
+    state.hash = hash;
+    state.same_hash = first;
+    first = &state;
+    return state;
+  }
+  void keep_row(KeyState& state, std::string_view row) { state.row = memory_.keep(row); }
+
+  // An own write on top of the others, and back.
+  void write(KeyState& state, uint32_t command, uint32_t level, bool deleted,
+             std::string_view row) {
+    const auto key_bytes = static_cast<uint32_t>(state.key.size());
+    const size_t record_bytes = rdmacc::record_bytes(key_bytes, row.size());
+    const size_t bytes = sizeof(OwnVersion) + round_up(record_bytes, 8);
+    void* memory = memory_.take(bytes);
+    char* record = static_cast<char*>(memory) + sizeof(OwnVersion);
+    memset(record + round_up(record_bytes, 8) - 8, 0, 8);
+    memcpy(record, &key_bytes, sizeof(key_bytes));
+    memcpy(record + sizeof(key_bytes), state.key.data(), key_bytes);
+    char* const row_at = record + sizeof(key_bytes) + key_bytes;
+    if (!row.empty()) memcpy(row_at, row.data(), row.size());
+    state.own = new (memory) OwnVersion{state.own,
+                                        bytes,
+                                        command,
+                                        level,
+                                        deleted,
+                                        std::string_view(record, record_bytes),
+                                        std::string_view(row_at, row.size())};
+  }
+  void forget_newest(KeyState& state) {
+    OwnVersion* newest = state.own;
+    state.own = newest->before;
+    memory_.give_back(newest, newest->bytes);
+  }
+  // `row` may be that of the write which it replaces.
+  void replace_newest(KeyState& state, std::string_view row) {
+    OwnVersion* replaced = state.own;
+    write(state, replaced->command, replaced->level, false, row);
+    state.own->before = replaced->before;
+    memory_.give_back(replaced, replaced->bytes);
+  }
+  // Hands own writes of levels >= `level` to the level below.
+  void release(uint32_t level) {
+    for (KeyState& state : states_) {
+      for (OwnVersion* own = state.own; own != nullptr && own->level >= level; own = own->before) {
+        own->level = level - 1;
+      }
+    }
+  }
+  StableList<KeyState>& all() { return states_; }
+  const StableList<KeyState>& all() const { return states_; }
+
+ private:
+  static KeyState* among(KeyState* first, TableId table, std::string_view key) {
+    while (first != nullptr && (first->table != table || first->key != key)) {
+      first = first->same_hash;
+    }
+    return first;
+  }
+  SetMemory& memory_;
+  SmallIndex<KeyState> index_;  // by hash
+  StableList<KeyState> states_;
+};
+
+}  // namespace rdmacc

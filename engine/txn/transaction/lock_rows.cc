@@ -1,0 +1,96 @@
+// A transaction's locks before its commit, which do not wait, and its scans that pass over locked
+// rows.
+
+#include <utility>
+
+#include "engine/txn/stages/lock.h"
+#include "engine/txn/stages/row_lock.h"
+#include "engine/txn/transaction/transaction.h"
+
+namespace rdmacc {
+namespace {
+
+constexpr int kAttemptsMax = 4;
+
+}  // namespace
+
+// Takes the header's lock by the protocol's rule, or leaves it as it was.
+Status Transaction::lock_now(StageContext& stage, Access& access) {
+  if (access.locked || parameters_.rules->commits_in_order) return Status();
+  CHECK(!access.header.null() && !access.gap);
+  LockWork work{&access, {}, {}, false};
+  const Status status = lock_accesses(stage, std::span(&work, 1));
+  if (status.ok() || !access.locked) return status;
+  Held held(access);
+  held.reader_count = 0;
+  RDMACC_RETURN_IF_ERROR(release_accesses(stage, std::span(&held, 1), /*certain=*/true));
+  access.locked = access.lease_locked = false;
+  return status;
+}
+
+// One look-up and lock of a key that nothing is known of. What two-phase locking has locked on the
+// way stays locked, found or not.
+Status Transaction::find_and_lock(StageContext& stage, KeyState& state, bool exclusive,
+                                  RowLock& result) {
+  KeyWork work = KeyWork::of(state.table, state.hash, state.key);
+  Status status = find_keys(stage, std::span(&work, 1));
+  if (status.ok() && work.result == KeyWork::Result::kFound && exclusive) {
+    Access* known = access_of_.find(work.access.header.bits);
+    if (known != nullptr) {
+      // Every share that this transaction counts is its own, whichever look-up took it.
+      known->reader_count += std::exchange(work.access.reader_count, 0);
+    }
+    status = lock_now(stage, known != nullptr ? *known : work.access);
+  } else if (status.ok() && work.result == KeyWork::Result::kAborted) {
+    status = aborted(work.reason);
+  }
+  if (status.ok()) {
+    result = work.result == KeyWork::Result::kFound ? RowLock::kGot : RowLock::kAbsent;
+    return note_found(work, state);
+  }
+  work.result = KeyWork::Result::kPending;
+  if (!work.access.held()) work.access = Access{};
+  const Status noted = note_found(work, state);
+  return noted.ok() ? status : noted;
+}
+
+Status Transaction::try_lock(TableId table, std::string_view key, bool exclusive, RowLock& result) {
+  CHECK(started() && !prepared_);
+  KeyState& state = keys_.touch(table, key);
+  const ProtocolRules rules = no_wait_rules(*parameters_.rules);
+  Status status;
+  for (int attempt = 0; attempt < kAttemptsMax; attempt++) {
+    scratch_.reset();
+    StageContext at_once = context(scratch_).by(rules);
+    result = state.base == KeyState::Base::kExists ? RowLock::kGot : RowLock::kAbsent;
+    if (state.base == KeyState::Base::kUnknown) {
+      status = find_and_lock(at_once, state, exclusive, result);
+      const bool changed = reason_of(status) == AbortReason::kVersionChanged ||
+                           reason_of(status) == AbortReason::kStaleLocation;
+      if (changed) continue;  // between read and lock: nothing has been relied on yet
+    } else if (state.base == KeyState::Base::kExists && exclusive) {
+      CHECK(state.tuple != nullptr);
+      status = lock_now(at_once, *state.tuple);
+    }
+    break;
+  }
+  if (is_held_by_another(reason_of(status))) {
+    result = RowLock::kBusy;
+    return Status();
+  }
+  note_failure(status);
+  return status;
+}
+
+Status Transaction::look_at(std::span<GroupWork> groups, VerbArena& arena) {
+  const ProtocolRules rules = skipping_locked(*parameters_.rules);
+  StageContext stage = context(arena).by(rules);
+  Status status = scan_groups(stage, groups, 0);
+  for (const GroupWork& group : groups) {
+    if (status.ok() && group.result == GroupWork::Result::kAborted) status = aborted(group.reason);
+  }
+  note_failure(status);
+  return status;
+}
+
+}  // namespace rdmacc

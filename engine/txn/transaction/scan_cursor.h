@@ -1,0 +1,53 @@
+#pragma once
+#include <deque>
+#include <unordered_set>
+
+#include "engine/txn/transaction/transaction.h"
+
+namespace rdmacc {
+
+struct ScannedRow {
+  std::string_view key;
+  std::string_view row;
+  uint64_t version;  // 0: an own write
+  NodeId node;
+};
+
+// A scan over all rows of a table within a transaction: every group of every node by the protocol,
+// own writes laid over what the engine has, own inserts at the end. Rows of a batch live until
+// the next one.
+class TableScan {
+ public:
+  TableScan(Transaction& txn, TableId table, uint32_t visible_before, ScanMode mode,
+            uint32_t row_bytes_max);
+
+  // An empty batch is the end.
+  Status next(std::vector<ScannedRow>& batch);
+
+ private:
+  static constexpr size_t kGroupsPerBatch = 16;
+  static constexpr size_t kBatchBytesWanted = 1 << 20;  // rows may be long
+
+  // What it sees is part of the read set, and of the history.
+  bool reads() const { return mode_ != ScanMode::kSkipLocked; }
+  Status plan_node();
+  static bool plan_ranges(const CachedRoot& root, std::deque<HashRange>& ranges);
+  Status read_batch(std::vector<ScannedRow>& batch);
+  void emit(const GroupWork& group, std::vector<ScannedRow>& batch);
+  void note(const GroupWork& group);
+  void own_inserts(std::vector<ScannedRow>& batch);
+
+  Transaction& txn_;
+  const TableId table_;
+  const uint32_t visible_before_;
+  const ScanMode mode_;
+  const uint32_t row_bytes_max_;
+  VerbArena arena_;
+  NodeId node_ = 0;  // whose ranges are in work_
+  bool planned_ = false;
+  std::deque<HashRange> work_;  // of node_
+  size_t groups_wanted_ = 4;    // of the next batch, by what the last had
+  bool own_done_ = false;
+};
+
+}  // namespace rdmacc

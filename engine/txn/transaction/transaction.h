@@ -1,0 +1,200 @@
+#pragma once
+#include <array>
+#include <functional>
+#include <memory_resource>
+
+#include "engine/txn/remote/carry_out.h"
+#include "engine/txn/transaction/coordinator_state.h"
+#include "engine/txn/transaction/key_state.h"
+#include "engine/txn/transaction/restart.h"
+#include "engine/txn/transaction/row_source.h"
+#include "engine/txn/transaction/set_memory.h"
+#include "engine/txn/transaction/txn_frame.h"
+
+// One attempt of one transaction at its coordinator: read and write sets, own writes, and the
+// stages in their order. It knows rules and stages, but no protocol and no primitive by name.
+// Used by one coroutine at a time.
+
+namespace rdmacc {
+
+struct TxnParameters {
+  const ProtocolRules* rules = nullptr;
+  StagePlan plan;
+  uint64_t gate_timeout_us = 0;
+  bool exclusive = false;  // asks for exclusive gate mode, as after many losses
+  const bool* cancelled = nullptr;
+};
+
+class Transaction final : public RowSource {
+ public:
+  Transaction(CoordinatorState& coordinator, const TxnParameters& parameters);
+  // It must have ended (no lock held, gate left), unless its worker died and is being dropped.
+  ~Transaction();
+  Transaction(const Transaction&) = delete;
+  Transaction& operator=(const Transaction&) = delete;
+  // Its memory is its coordinator's.
+  static void* operator new(size_t bytes, CoordinatorState& coordinator) {
+    return coordinator.transactions.take(bytes);
+  }
+  static void operator delete(void* memory, CoordinatorState& coordinator) {
+    coordinator.transactions.give_back(memory);
+  }
+  static void operator delete(Transaction* transaction, std::destroying_delete_t) {
+    ObjectMemory& memory = transaction->coordinator_.transactions;
+    transaction->~Transaction();
+    memory.give_back(transaction);
+  }
+
+  // Enters the gate and draws the ctts. `before`: what is kept of attempts that lost.
+  Status start(const Restart& before) override;
+  bool started() const override { return gate_entry_.inside; }
+
+  Status look_up_many(TableId table, std::span<const std::string_view> keys,
+                      std::span<KeyState*> states) override;
+  Status write(KeyState& state, bool deleted, std::string_view row) override;
+  Status amend(KeyState& state, std::string_view row) override;
+  KeyState& touch_unchecked(TableId table, std::string_view key) override;
+  const KeyState* known(TableId table, std::string_view key) override {
+    return keys_.find(table, key);
+  }
+
+  // For the next attempt: this one reads as much as a scan.
+  void note_wide_read() { scanned_table_ = true; }
+  // What was read does not fit together, as no serializable state does: the attempt has lost.
+  Status abort_on_conflict();
+  Status unvalidated_read(TableId table, std::string_view key, bool& found,
+                          std::string_view& row) override;
+  Status try_lock(TableId table, std::string_view key, bool exclusive,
+                  RowLock& result) override;  // lock_rows.cc
+
+  // check_reads.cc: aborted unless everything that was read is current; a matter of course where
+  // reads are locked, or of one timestamp.
+  Status check_reads();
+
+  // Scans the groups and adds what it saw to the read set. Tuples' records live in `arena`.
+  Status scan(std::span<GroupWork> groups, VerbArena& arena, ScanMode mode);
+
+  void note_scanned(TableId table, const ScannedGroup& group);
+  // A row that a scan has met, or the tombstone of one.
+  void note_scanned_row(TableId table, std::string_view key, uint64_t version, bool deleted) {
+    event(deleted ? HistoryOp::kMiss : HistoryOp::kRead, table, key, version);
+  }
+
+  Status commit();
+  // As commit(), up to where nothing but an outside decision is missing: its locks are
+  // held and its log says that it is prepared under `gtid`. Then commit_prepared() or abort(). One
+  // that writes nothing is committed by it. Not for rules that commit in a global order.
+  Status prepare(Gtid gtid);
+  bool prepared() const { return prepared_; }
+  // Ends it. Not ok: its log could not be told, or not everything was installed; it is left to
+  // the resolution of this worker.
+  Status commit_prepared();
+  // In place of all others, for rules that commit in a global order.
+  Status execute_procedure(OrderedRequest request, OrderedOutcome& outcome);
+  void abort();
+  bool outcome_unknown() const { return outcome_unknown_; }
+  // For the next attempt, after commit() or abort().
+  AttemptEnd end() const;
+
+  void set_command(uint32_t command) override { command_ = command; }
+  uint32_t savepoint() override { return ++level_; }
+  void rollback_to(uint32_t level) override;
+  void release(uint32_t level) override;
+
+  bool has_writes() const { return own_writes_ > 0; }
+  KeyStates& keys() { return keys_; }
+  CoordinatorState& coordinator() { return coordinator_; }
+  const VerbCounters& counters() const { return counters_; }
+  uint64_t ctts() const { return stamps_.ctts; }
+  const ProtocolRules& rules() const { return *parameters_.rules; }
+
+ private:
+  bool shares_locks() const { return parameters_.rules->lock_mode == LockMode::kShared; }
+  StageContext context(VerbArena& arena, bool cancellable = true);
+  Status merge(const Access& seen, Access** merged);
+  Status note_found(const KeyWork& work, KeyState& state);
+  void time_stage(Stage stage, uint64_t start_ns);
+  void event(HistoryOp op, TableId table, std::string_view key, uint64_t version) {
+    if (coordinator_.history != nullptr) note_event(op, table, key, version);
+  }
+  void note_event(HistoryOp op, TableId table, std::string_view key, uint64_t version);
+
+  Status lock_now(StageContext& stage, Access& access);
+  Status find_and_lock(StageContext& stage, KeyState& state, bool exclusive, RowLock& result);
+  // ScanMode::kSkipLocked.
+  Status look_at(std::span<GroupWork> groups, VerbArena& arena);
+
+  // commit_in_order.cc: for rules that commit in a global order.
+  Status commit_in_order();
+  OrderedRequest make_ordered() const;
+  Status check_reads_in_order();
+  Status submit_ordered(const OrderedRequest& request, OrderedOutcome& outcome, bool& unknown);
+  void finish_ordered(const Status& status, bool rolled_back);
+  void note_ordered(const OrderedRequest& request, const OrderedOutcome& outcome);
+
+  void stay_until_the_end();
+  Status reach_commit_point(StageContext& stage, Gtid gtid);
+  void finish_commit(StageContext& stage);
+  Status decide_log(StageContext& stage);
+  bool try_again(const std::function<bool()>& attempt);
+  void leave_to_resolution();
+  void keep_locked_row(KeyState& state);
+  void collect_writes();
+  Status find_missing_gaps(StageContext& stage);
+  Status lock_writes(StageContext& stage);
+  Status fix_commit_time(StageContext& stage);
+  Status validate_reads(StageContext& stage);
+  void build_record();
+  Status log_record(StageContext& stage);
+  void install_record(StageContext& stage);
+  void release_locks(StageContext& stage);
+  void void_log();
+  void wait_for_pending_splits();
+  void settle_after(std::span<const OrderedWrite> writes);
+  void finish(HistoryOutcome outcome);
+  void note_writes();
+  void report(HistoryOutcome outcome);
+  void note_failure(const Status& status);
+
+  CoordinatorState& coordinator_;
+  const TxnParameters parameters_;
+  TxnStamps stamps_;
+  GateEntry gate_entry_;
+  uint64_t start_us_ = 0;
+
+  // Read and write sets only grow, and go together; those of a short transaction fit in here.
+  std::array<std::byte, 8 * 1024> set_bytes_;
+  SetMemory set_memory_{set_bytes_};
+  StableList<Access> accesses_{set_memory_.lasting()};
+  SmallIndex<Access> access_of_{set_memory_.lasting()};  // by header address
+  KeyStates keys_{set_memory_};
+  uint64_t own_writes_ = 0;
+  uint64_t write_set_bytes_ = 0;
+  uint32_t command_ = 0;
+  uint32_t level_ = 0;
+  uint64_t reads_ = 0;    // look-ups and scans that found their answer
+  bool scanned_ = false;  // more than one header may have decided what it saw
+  bool scanned_table_ = false;
+  bool exclusive_ = false;                    // it was let in in exclusive gate mode
+  std::vector<OrderedGroup> ordered_groups_;  // scanned, for rules that commit in order
+
+  std::unique_ptr<TxnFrame> frame_;
+  // Of the frame:
+  VerbArena& scratch_;
+  WritePlan& writes_;
+  LogRecord& record_;
+  std::vector<LogPlacement>& placements_;
+  std::vector<GlobalAddress>& evicted_;
+  bool log_begun_ = false;
+  bool prepared_ = false;
+  bool outcome_unknown_ = false;
+  Status failure_;                      // the first that a stage ended with
+  bool lock_state_unknown_ = false;     // a node died under a locking or allocating request
+  bool reader_counts_unknown_ = false;  // or one that may have changed reader counts
+
+  VerbCounters counters_;
+  VerbCounters allocation_counters_;
+  HistoryTransaction history_;
+};
+
+}  // namespace rdmacc

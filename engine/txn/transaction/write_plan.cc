@@ -1,0 +1,233 @@
+#include "engine/txn/transaction/write_plan.h"
+
+#include <unordered_map>
+
+#include "rdma/base/check.h"
+
+namespace rdmacc {
+namespace {
+
+std::string make_record(std::string_view key, std::string_view row) {
+  const auto key_bytes = static_cast<uint32_t>(key.size());
+  std::string record;
+  record.reserve(record_bytes(key.size(), row.size()));
+  record.append(reinterpret_cast<const char*>(&key_bytes), sizeof(key_bytes));
+  record.append(key);
+  record.append(row);
+  return record;
+}
+
+WriteKind kind_of(const ProtocolRules& rules, const KeyWrite& write) {
+  if (!write.deleted) return write.tuple != nullptr ? WriteKind::kUpdate : WriteKind::kInsert;
+  return rules.reads_at_ctts ? WriteKind::kTombstone : WriteKind::kUnlink;
+}
+
+}  // namespace
+
+PlannedWrite& WritePlan::add(const ProtocolRules& rules, const KeyWrite& write) {
+  CHECK(write.tuple != nullptr || !write.deleted);
+  PlannedWrite& planned = writes_.emplace_back();
+  planned.table = write.table;
+  planned.hash = write.hash;
+  planned.key = write.key;
+  planned.kind = kind_of(rules, write);
+  planned.tuple = write.tuple;
+  if (planned.kind != WriteKind::kUnlink) {
+    planned.record = !write.record.empty()
+                         ? write.record
+                         : made_records_.emplace_back(make_record(write.key, write.row));
+  }
+  if (write.tuple == nullptr) return planned;
+  write.tuple->write = true;
+  if (write.overflow != 0) {
+    planned.old_overflow = GlobalAddress::make(write.tuple->header.node(), write.overflow);
+  }
+  return planned;
+}
+
+std::vector<KeyWork> WritePlan::missing_gaps(std::vector<PlannedWrite*>& of) {
+  CHECK(of.empty());
+  std::vector<KeyWork> works;
+  for (PlannedWrite& write : writes_) {
+    if (!write.relinks() || write.gap != nullptr) continue;
+    works.push_back(KeyWork::of(write.table, write.hash, write.key, KeyWork::Mode::kGapOnly));
+    of.push_back(&write);
+  }
+  return works;
+}
+
+void WritePlan::forget_moved_gaps() {
+  for (PlannedWrite& write : writes_) {
+    if (write.relinks() && write.gap != nullptr && !claims(*write.gap, write.hash)) {
+      write.gap = nullptr;
+    }
+  }
+}
+
+Status WritePlan::allocate_room(StageContext& stage, Accesses& accesses) {
+  CHECK(allocated_.empty() && pooled_.empty());
+  SlotRequests requests;
+  boost::container::small_vector<PlannedWrite*, 16> owners;
+  for (PlannedWrite& write : writes_) {
+    auto table = stage.table(write.table);
+    if (!table.ok()) return table.status();
+    write.record_size = static_cast<uint16_t>((*table)->record_size);
+    write.history = static_cast<uint16_t>((*table)->history);
+    SlotRequest request{};
+    request.table = write.table;
+    request.key_hash = write.hash;
+    request.node = stage.engine.map.primary_of(write.hash);
+    request.want_slot = write.kind == WriteKind::kInsert;
+    if (write.record.size() > (*table)->record_size) {
+      request.overflow_bytes = static_cast<uint32_t>(round_up(write.record.size(), 8));
+    }
+    if (!request.want_slot && request.overflow_bytes == 0) continue;
+    requests.push_back(request);
+    owners.push_back(&write);
+  }
+  if (requests.empty()) return Status();
+  const Status status = allocate(stage, requests);
+  if (status.code() == Code::kNoSpace) stage.engine.versions.give_back(stage.allocation_counters);
+  RDMACC_RETURN_IF_ERROR(status);
+  for (size_t i = 0; i < requests.size(); i++) {
+    take_room(requests[i], *owners[i], accesses);
+  }
+  return Status();
+}
+
+// Slots that the worker has kept, if it keeps some; the nodes are asked for the rest.
+Status WritePlan::allocate(StageContext& stage, SlotRequests& requests) {
+  const std::span<SlotRequest> all(requests.data(), requests.size());
+  StorageClient& storage = stage.engine.storage;
+  const uint64_t ctts = stage.stamps.ctts;
+  VerbCounters& counters = stage.allocation_counters;
+  if (stage.engine.slots == nullptr) {
+    RDMACC_RETURN_IF_ERROR(storage.allocate(all, ctts, counters));
+    note_allocated(all);
+    return Status();
+  }
+  SlotPool& pool = *stage.engine.slots;
+  RDMACC_RETURN_IF_ERROR(pool.take(all, ctts, pooled_, stage.arena, counters));
+  if (pooled_.size() == all.size()) return Status();
+  const auto lacks = [](const SlotRequest& request) { return request.slot.null(); };
+  SlotRequests lacking;
+  for (const SlotRequest& request : all) {
+    if (lacks(request)) lacking.push_back(request);
+  }
+  const std::span<SlotRequest> asked(lacking.data(), lacking.size());
+  const Status status = storage.allocate(asked, ctts, counters);
+  if (!status.ok()) return status;  // what is pooled is given back by the caller's abort
+  note_allocated(asked);
+  size_t next = 0;
+  for (SlotRequest& request : all) {
+    if (lacks(request)) request = lacking[next++];
+  }
+  return Status();
+}
+
+void WritePlan::note_allocated(std::span<const SlotRequest> got) {
+  for (const SlotRequest& each : got) {
+    if (!each.overflow.null()) allocated_.push_back({each.overflow, FreeKind::kOverflow});
+    if (each.want_slot) allocated_.push_back({each.slot, FreeKind::kSlot});
+  }
+}
+
+void WritePlan::take_room(const SlotRequest& got, PlannedWrite& write, Accesses& accesses) {
+  CHECK(!got.want_slot || (write.tuple == nullptr && !got.slot.null()));
+  write.new_overflow = got.overflow;
+  if (!got.want_slot) return;
+  Access& access = accesses.emplace_back();
+  access.header = got.slot;
+  access.write = true;
+  access.locked = false;  // held, but given back by free(), not by Release
+  access.table = write.table;
+  access.key_hash = write.hash;
+  access.incarnation = got.incarnation;
+  access.locked_wts = got.wts;
+  access.lease = got.lease;
+  write.tuple = &access;
+}
+
+std::vector<LockWork>& WritePlan::plan_locks() {
+  locks_.clear();
+  std::unordered_map<const Access*, size_t> gap_locks;  // takes no memory while it is empty
+  for (const PlannedWrite& write : writes_) {
+    CHECK(write.tuple != nullptr);
+    if (write.kind != WriteKind::kInsert && !write.tuple->locked) {
+      locks_.push_back(LockWork{write.tuple, {}, {}, false});
+    }
+    if (!write.relinks()) continue;
+    CHECK(write.gap != nullptr && write.gap->gap);
+    write.gap->write = true;
+    auto [at, fresh] = gap_locks.try_emplace(write.gap, locks_.size());
+    if (fresh) locks_.push_back(LockWork{write.gap, {}, {}, false});
+    locks_[at->second].entry_changes.push_back(IndexEntryChange{
+        write.hash, write.tuple->header.offset(), write.kind == WriteKind::kInsert});
+  }
+  return locks_;
+}
+
+void WritePlan::list_writes(LogRecord& record) {
+  const auto add = [&record](const Access& access, WriteKind kind) -> Write& {
+    Write& write = record.writes.emplace_back();
+    write.header = access.header;
+    write.kind = kind;
+    write.table = access.table;
+    write.key_hash = access.key_hash;
+    write.incarnation = access.incarnation;
+    return write;
+  };
+  record.writes.reserve(writes_.size() + locks_.size());
+  for (const PlannedWrite& planned : writes_) {
+    Write& write = add(*planned.tuple, planned.kind);
+    write.key_hash = planned.hash;  // a record that a scan has met may not know its key
+    write.overflow = planned.new_overflow;
+    write.record = planned.record;
+    write.record_size = planned.record_size;
+    write.history = planned.history;
+  }
+  for (LockWork& lock : locks_) {
+    if (!lock.access->gap) continue;
+    for (const IndexEntryChange& entry_change : lock.entry_changes) {
+      CHECK(claims(*lock.access, entry_change.hash));
+    }
+    CHECK(lock.entries.size() == lock.entry_changes.size());
+    add(*lock.access, WriteKind::kGap).entries = std::move(lock.entries);
+  }
+}
+
+Status WritePlan::give_back_room(StageContext& stage) {
+  Status status;
+  if (!pooled_.empty()) {
+    status = stage.engine.slots->put_back(pooled_, stage.stamps.ctts, stage.arena,
+                                          stage.allocation_counters);
+  }
+  if (allocated_.empty()) return status;
+  const Status freed =
+      stage.engine.storage.free(allocated_, stage.stamps.ctts, stage.allocation_counters);
+  allocated_.clear();
+  return status.ok() ? freed : status;
+}
+
+void WritePlan::free_replaced(StageContext& stage, std::span<const GlobalAddress> evicted) {
+  CHECK(allocated_.empty());
+  std::vector<StorageClient::FreeRequest> freed;
+  for (const PlannedWrite& write : writes_) {
+    const bool kept = stage.rules.reads_at_ctts;  // by the version before
+    if (!write.old_overflow.null() && !kept) {
+      freed.push_back({write.old_overflow, FreeKind::kOverflow});
+    }
+    if (write.kind == WriteKind::kUnlink) {
+      freed.push_back({write.tuple->header, FreeKind::kSlot});
+    } else if (write.kind == WriteKind::kTombstone) {
+      freed.push_back({write.tuple->header, FreeKind::kTombstone});
+    }
+  }
+  for (const GlobalAddress block : evicted) freed.push_back({block, FreeKind::kOverflow});
+  if (freed.empty()) return;
+  const Status status =
+      stage.engine.storage.free(freed, stage.stamps.ctts, stage.allocation_counters);
+  static_cast<void>(status);  // leaks until the node's next start
+}
+
+}  // namespace rdmacc

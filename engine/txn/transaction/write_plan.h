@@ -1,0 +1,99 @@
+#pragma once
+#include <algorithm>
+#include <deque>
+#include <string>
+
+#include "engine/txn/stages/find.h"
+#include "engine/txn/stages/lock.h"
+#include "engine/txn/transaction/stable_list.h"
+
+namespace rdmacc {
+
+// A key that is going to be written, and what was found of it.
+struct KeyWrite {
+  TableId table = kNoTable;
+  uint64_t hash = 0;
+  std::string_view key;  // outlives the plan
+  bool deleted = false;
+  std::string_view row;     // unless deleted
+  std::string_view record;  // as the log has it, and outlives the plan; empty: it is made here
+  Access* tuple = nullptr;  // of a row, or of the tombstone of one; nullptr: there is none
+  uint64_t overflow = 0;    // offset of its overflow block, 0 = none
+};
+
+// What the write of one key comes to.
+struct PlannedWrite {
+  TableId table = kNoTable;
+  uint64_t hash = 0;
+  std::string_view key;
+  WriteKind kind = WriteKind::kUpdate;
+  Access* tuple = nullptr;  // of an insert: known once room is allocated
+  Access* gap = nullptr;    // of what relinks: the gap header that guards the key
+  std::string_view record;
+  GlobalAddress new_overflow, old_overflow;
+  uint16_t record_size = 0, history = 0;  // of the table
+
+  // Sets or clears an index entry, under the lock of the gap header.
+  bool relinks() const { return kind == WriteKind::kInsert || kind == WriteKind::kUnlink; }
+};
+
+// All that one worker writes for a transaction, on the way from keys to what Commit installs:
+// used by a coordinator for a whole transaction, and by a participant of a deterministic one for
+// its part. Its user finds the gap headers. Used by one coroutine.
+class WritePlan {
+ public:
+  using Accesses = StableList<Access>;
+
+  // A delete unlinks the tuple, or leaves a tombstone where old versions are read.
+  PlannedWrite& add(const ProtocolRules& rules, const KeyWrite& write);
+  bool empty() const { return writes_.empty(); }
+  size_t room() const { return std::max(writes_.capacity(), locks_.capacity()); }
+  std::span<PlannedWrite> all() { return writes_; }
+  // For the next transaction; the memory is kept.
+  void clear() {
+    writes_.clear();
+    locks_.clear();
+    allocated_.clear();
+    pooled_.clear();
+    made_records_.clear();
+  }
+
+  // Look-ups of the gap headers that are not known yet, and in `of` the writes that need them.
+  std::vector<KeyWork> missing_gaps(std::vector<PlannedWrite*>& of);
+  // Forgets gap headers that were only located and, as looks for other keys have shown since, do
+  // not hold the key any more: they are missing again.
+  void forget_moved_gaps();
+  // Slots for inserts, blocks for records that do not fit their slot: all or nothing. `accesses`
+  // outlives this, and gets those of inserted tuples.
+  Status allocate_room(StageContext& stage, Accesses& accesses);
+  // What has to be locked, gap headers with the entries that are wanted in their groups.
+  std::vector<LockWork>& plan_locks();
+  std::vector<LockWork>& locks() { return locks_; }
+  // Tuples first, then gap headers: the order in which they are installed. Views of this.
+  void list_writes(LogRecord& record);
+
+  // What was allocated is part of the table now.
+  void keep_room() {
+    allocated_.clear();
+    pooled_.clear();
+  }
+  // Or nothing uses it: given back, if there is any.
+  Status give_back_room(StageContext& stage);
+  // Blocks and slots that the installed writes have replaced, and `evicted` blocks with them.
+  void free_replaced(StageContext& stage, std::span<const GlobalAddress> evicted = {});
+
+ private:
+  using SlotRequest = StorageClient::SlotRequest;
+  using SlotRequests = boost::container::small_vector<SlotRequest, 16>;
+  Status allocate(StageContext& stage, SlotRequests& requests);
+  void note_allocated(std::span<const SlotRequest> got);
+  void take_room(const SlotRequest& got, PlannedWrite& write, Accesses& accesses);
+
+  std::vector<PlannedWrite> writes_;
+  std::vector<LockWork> locks_;
+  std::vector<StorageClient::FreeRequest> allocated_;  // by the nodes
+  SlotPool::Slots pooled_;                             // kept by this worker before
+  std::deque<std::string> made_records_;
+};
+
+}  // namespace rdmacc
