@@ -9,7 +9,7 @@ import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BENCH = os.path.join(ROOT, "build/release/bin/rdmacc_bench")
-ROUNDS = 1
+ROUNDS = 3
 SECONDS = 2
 
 YCSB = ["ycsb", "--nodes=1", "--records=1000000", "-j", "1"]

@@ -76,7 +76,9 @@ class Scheduler {
   }
   // A coroutine that never has to wait lets the endpoint be polled and timers fire now and then.
   void count_round() {
-    if (++rounds_ % kRoundsPerYield == 0 && !stays_) yield();
+    if (++rounds_ < kRoundsPerYield || stays_) return;
+    rounds_ = 0;
+    yield();
   }
   // The two above do not yield from now on, until the coroutine has to wait for something or takes
   // this back: others would only meet what it is about to give free.

@@ -59,7 +59,7 @@ class CpuVerbs {
 
  private:
   bool unfenced_write_ = false;  // a WRITE may still be in the store buffer
-  const WordsInOrder words_;
+  const WordsInOrder words_{};
 };
 
 }  // namespace rdmacc

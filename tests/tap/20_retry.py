@@ -77,7 +77,9 @@ def no_client_sees_a_conflict(box):
             equal(hammer(box, protocol, script, mode), 0, f"{protocol}, {name}: failed")
             equal(value(box), CLIENTS * EACH, f"{protocol}, {name}: additions")
         print(f"  {protocol}: {retries(box, protocol) - before} retries", flush=True)
-        true(retries(box, protocol) > before, f"{protocol}: no session had to retry")
+        # Under WOUND_WAIT a holder that has its only lock commits, whether it is wounded or not.
+        if protocol != "woundwait":
+            true(retries(box, protocol) > before, f"{protocol}: no session had to retry")
 
 
 def without_it_clients_see_conflicts(box):

@@ -35,6 +35,7 @@ struct EngineContext {
     era = now;
     locations.forget_all();
     tables.doubt_roots();
+    if (slots != nullptr) slots->renew();
   }
 
   // Of a thread of a node, which serves transactions that are inside.

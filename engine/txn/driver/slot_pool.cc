@@ -1,6 +1,7 @@
 #include "engine/txn/driver/slot_pool.h"
 
 #include <algorithm>
+#include <memory>
 
 #include "rdma/base/check.h"
 
@@ -38,10 +39,27 @@ void SlotPool::make_room() {
   if (oldest == stocks_.end()) return;
   std::vector<Taken> slots = std::move(oldest->slots);
   stocks_.erase(oldest);
-  if (slots.empty()) return;
   // When no coroutine is to be had, the nodes have them back once this worker has gone.
-  static_cast<void>(worker_.scheduler().spawn(
-      [this, slots = std::move(slots)]() mutable { free(std::move(slots)); }));
+  static_cast<void>(spawn_free(slots));
+}
+
+// False: no coroutine is to be had, and `slots` are as they were.
+bool SlotPool::spawn_free(std::vector<Taken>& slots) {
+  if (slots.empty()) return true;
+  auto moved = std::make_shared<std::vector<Taken>>(std::move(slots));
+  if (worker_.scheduler().spawn([this, moved] { free(std::move(*moved)); })) return true;
+  slots = std::move(*moved);
+  return false;
+}
+
+void SlotPool::renew() {
+  std::vector<Taken> all;
+  for (Stock& stock : stocks_) {
+    all.insert(all.end(), stock.slots.begin(), stock.slots.end());
+    stock.slots.clear();
+  }
+  if (spawn_free(all)) return;
+  for (const Taken& each : all) keep(each);
 }
 
 void SlotPool::free(std::vector<Taken> slots) {

@@ -44,6 +44,9 @@ class SlotPool {
   // When the worker inserts no more: the nodes have all of them back. Waits for `us_max` at most
   // for those that are on their way.
   void give_back(uint64_t us_max);
+  // Addresses of a dropped table may become anything now: what is kept goes back to its nodes, by a
+  // coroutine of its own, and whatever is used gets new ones.
+  void renew();
   // How many are kept of a table on a node.
   size_t kept(NodeId node, TableId table) const;
 
@@ -67,6 +70,7 @@ class SlotPool {
   Stock* find(NodeId node, TableId table);
   Stock& stock_of(NodeId node, TableId table);
   void make_room();
+  bool spawn_free(std::vector<Taken>& slots);
   void keep(const Taken& slot);
   void note_use(Stock& stock);
   void refill(Stock& stock);

@@ -45,6 +45,18 @@ void TableCache::doubt_roots() {
   }
 }
 
+void TableCache::forget(TableId id) {
+  const auto found = tables_.find(id);
+  if (found == tables_.end()) return;
+  std::unique_ptr<CachedTable> table = std::move(found->second);
+  tables_.erase(found);
+  for (CachedRoot& root : table->roots) root = CachedRoot{};
+  forgotten_.push_back(std::move(table));
+  const Scheduler& scheduler = worker_.scheduler();
+  const size_t callers = scheduler.in_coroutine() ? 1 : 0;
+  if (scheduler.busy_coroutines() <= callers) forgotten_.clear();
+}
+
 Status TableCache::load_root(CachedTable& table, NodeId node, bool again, VerbCounters& counters) {
   CHECK(node < table.roots.size());
   if (!again && !needs_root(table, node)) return Status();

@@ -46,7 +46,8 @@ class TableCache {
     const CachedRoot& root = table.roots[node];
     if (root.bits != 0) __builtin_prefetch(&root.groups[group_bits_of(hash, root.depth())]);
   }
-  void forget(TableId id) { tables_.erase(id); }
+  // Other coroutines may hold the table's address: it lives until none is under way.
+  void forget(TableId id);
   // Root arrays name groups; those of a dropped table may become anything now.
   void doubt_roots();
   static bool needs_root(const CachedTable& table, NodeId node) {
@@ -58,6 +59,7 @@ class TableCache {
   const Topology topology_;
   const RegionLayout layout_;
   std::unordered_map<TableId, std::unique_ptr<CachedTable>> tables_;
+  std::vector<std::unique_ptr<CachedTable>> forgotten_;
 };
 
 }  // namespace rdmacc

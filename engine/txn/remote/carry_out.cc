@@ -154,6 +154,7 @@ void send_part(StageContext& context, const LogRecord& record, size_t begin, siz
 }  // namespace
 
 Status carry_out_find(StageContext& context, StagePlan plan, std::span<KeyWork> keys) {
+  CHECK(!keys.empty());
   const Stage stage = context.rules.locks_what_it_reads() ? Stage::kLock : Stage::kRead;
   if (plan.of(stage) == Primitive::kOneSided) return find_keys(context, keys);
   while (!keys.empty()) {
@@ -203,6 +204,7 @@ Status carry_out_scan(StageContext& context, StagePlan plan, std::span<GroupWork
 }
 
 Status carry_out_lock(StageContext& context, StagePlan plan, std::span<LockWork> works) {
+  CHECK(!works.empty());
   if (plan.of(Stage::kLock) == Primitive::kOneSided) return lock_accesses(context, works);
   StageRequests requests(context, StageWork::kLock);
   std::vector<LockWork*> long_ones;
@@ -230,6 +232,7 @@ Status carry_out_lock(StageContext& context, StagePlan plan, std::span<LockWork>
 }
 
 Status carry_out_validate(StageContext& context, StagePlan plan, std::span<Access*> accesses) {
+  CHECK(!accesses.empty());
   if (plan.of(context.rules.validation) == Primitive::kOneSided) {
     return validate_accesses(context, accesses);
   }

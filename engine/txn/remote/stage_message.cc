@@ -125,7 +125,6 @@ bool read_access(MessageReader& in, Access& access) {
 }
 
 void write_held(MessageWriter& out, const Held& held) {
-  DCHECK(held.locked || held.reader_count > 0 || held.lease_locked);
   const int bits = (held.locked ? kLockedBit : 0) | (held.lease_locked ? kLeaseBit : 0);
   out.layout(
       HeldFields{held.header.bits, held.lease, held.reader_count, static_cast<uint32_t>(bits)});
@@ -157,7 +156,6 @@ bool read_evicted(MessageReader& in, NodeId node, std::vector<GlobalAddress>& ev
 }
 
 void write_key_request(MessageWriter& out, const KeyWork& work) {
-  DCHECK(work.table != kNoTable);
   const auto key_bytes = static_cast<uint32_t>(work.key.size());
   out.layout(
       KeyRequestFields{work.hash, work.table, static_cast<uint32_t>(work.mode), key_bytes, 0});
@@ -262,7 +260,6 @@ bool read_lock_result(MessageReader& in, LockWork& work) {
 }
 
 void write_group_request(MessageWriter& out, const GroupWork& work) {
-  DCHECK(work.table != kNoTable && work.result == GroupWork::Result::kPending);
   out.u32(work.table);
   out.u16(work.node);
   out.u64(work.range.bits);

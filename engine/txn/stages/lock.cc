@@ -47,7 +47,7 @@ Several<Placement> gather(std::span<LockWork> works) {
 // again in the same transaction: a reader's walk must not find a new key's entry where it just
 // saw the old one's.
 Status place(Placement& placement, const BucketWalk& walk, uint32_t& lacking) {
-  DCHECK(walk.all_entries && placement.work->access->gap);
+  DCHECK(walk.all_entries);
   boost::container::small_vector<EntryWrite, 4> entries;
   size_t next_free = 0;
   lacking = 0;

@@ -127,6 +127,24 @@ TEST_P(SlotPoolTest, ADropTakesThemBack) {
   });
 }
 
+TEST_P(SlotPoolTest, ANewEraRenewsThem) {
+  Coordinator& coordinator = engine_.add_coordinator();
+  engine_.run(coordinator, [&] {
+    Session session(coordinator);
+    const TableId table = make_table(session);
+    uint64_t rows = insert_until_kept(coordinator, session, table);
+    const uint64_t used = statistics(session).used_bytes;
+    EngineContext& engine = coordinator.impl().state.engine;
+    engine.enter_era(engine.era);
+    EXPECT_GT(kept(coordinator, table), 0u);
+    engine.enter_era(engine.era + 1);
+    EXPECT_EQ(0u, kept(coordinator, table));
+    session.scheduler().sleep_for(1'000'000);
+    EXPECT_LT(statistics(session).used_bytes, used);
+    insert(session, table, "key " + std::to_string(rows));
+  });
+}
+
 TEST_P(SlotPoolTest, AWorkerThatLeavesGivesThemBack) {
   Coordinator& coordinator = engine_.add_coordinator();
   engine_.run(coordinator, [&] {
