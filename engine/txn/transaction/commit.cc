@@ -69,6 +69,7 @@ Status Transaction::find_missing_gaps(StageContext& stage) {
 Status Transaction::lock_writes(StageContext& stage) {
   CHECK(!writes_.empty());
   std::vector<LockWork>& works = writes_.plan_locks();
+  if (works.empty()) return Status();  // all of it was locked early
   const uint64_t start_ns = stage.engine.worker.endpoint().now_ns();
   const Status status = carry_out_lock(stage, parameters_.plan, works);
   time_stage(Stage::kLock, start_ns);
