@@ -52,7 +52,7 @@ struct EngineOptions {
   uint32_t location_cache_entries = 64 * 1024;
   uint32_t unvalidated_read_cache_entries = 4096;  // rows from unvalidated reads; 0: none are kept
   // Slots of a table on a node that are kept in advance for inserts, at most; 0: none are.
-  uint32_t reserved_slots_max = 256;
+  uint32_t reserved_slots_max = 512;
   // Where a protocol's rules come from; nullptr: the registry. Tests of the tests put wrong rules
   // there, and into NodeOptions.
   const ProtocolRules* (*rules_of)(Protocol, LockMode) = nullptr;

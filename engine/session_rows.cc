@@ -192,6 +192,8 @@ Result<ScanHandle> Session::scan(TableId table, uint32_t visible_before, ScanMod
   if (coordinator_ == nullptr) {
     return Status(Code::kInvalidArgument, "a procedure's transaction cannot scan");
   }
+  // Splits that this worker has caused, and that the scan would lose to.
+  engine().state.full_groups.wait_for_splits();
   RDMACC_RETURN_IF_ERROR(enter(name_of_scan(table)));
   return ScanHandle(new ScanCursor(*txn_, table, visible_before, mode, row_bytes_max));
 }

@@ -30,12 +30,16 @@ uint64_t GroupSplitter::next_ctts(uint64_t larger_than) {
 
 bool GroupSplitter::worth_splitting(uint64_t group) const {
   uint32_t entries = 0;
-  bool chained = false;
+  bool full = false;
   const bool sound = walk_.for_each_entry(group, [&](uint64_t) { ++entries; });
   for (uint32_t bucket = 0; bucket < kBucketsPerGroup; ++bucket) {
-    chained |= region_.load(bucket_offset(group, bucket) + offsetof(Bucket, next)) != 0;
+    const uint64_t home = bucket_offset(group, bucket);
+    uint32_t used = 0;
+    for (uint32_t i = 0; i < kEntriesPerBucket; ++i)
+      used += region_.load(home + 8 * i) != 0 ? 1 : 0;
+    full |= used == kEntriesPerBucket || region_.load(home + offsetof(Bucket, next)) != 0;
   }
-  return sound && chained && entries >= kSplitEntriesMin;
+  return sound && full && entries >= kSplitEntriesMin;
 }
 
 uint64_t GroupSplitter::before_empty_buckets(uint64_t group, uint32_t bucket,

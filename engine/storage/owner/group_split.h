@@ -23,8 +23,9 @@ namespace rdmacc {
 // sibling's rts is larger than the lock: what an older reader has raised is not larger.
 class GroupSplitter {
  public:
-  // A group is worth splitting when a home bucket has chained buckets and this much is in it.
-  static constexpr uint32_t kSplitEntriesMin = kEntriesPerBucket * kBucketsPerGroup / 2;
+  // A group is worth splitting when a home bucket is full, or has chained buckets, and this much is
+  // in it: little enough that few groups chain a bucket before.
+  static constexpr uint32_t kSplitEntriesMin = kEntriesPerBucket * kBucketsPerGroup / 4;
 
   enum class Outcome {
     kSplit,

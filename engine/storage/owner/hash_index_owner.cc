@@ -66,6 +66,12 @@ Status HashIndexOwner::extend(uint64_t group, uint32_t bucket, uint32_t entries,
   return Status();
 }
 
+void HashIndexOwner::split_soon(uint64_t group) {
+  if (!arena_.is_unit(PageKind::kGroup, group) || !arena_.in_use(PageKind::kGroup, group)) return;
+  const TableId id = region_.table_of(group);
+  if (directory_.live(id) != nullptr) enqueue({id, group});
+}
+
 // The new buckets are linked among themselves first, so that one store makes all reachable.
 Status HashIndexOwner::chain_behind(uint64_t tail, uint32_t buckets) {
   std::vector<uint64_t> fresh;
@@ -178,7 +184,7 @@ void HashIndexOwner::split_queued() {
   if (index_busy_) return;
   index_busy_ = true;
   enqueue_failed();
-  const size_t tries = std::min<size_t>(queue_.size() * 2, kSplitsPerRound);
+  const size_t tries = std::min<size_t>(queue_.size() * 3, kTriesPerRound);
   for (size_t i = 0; i < tries && !queue_.empty(); ++i) {
     const Candidate candidate = queue_.front();
     queue_.pop_front();

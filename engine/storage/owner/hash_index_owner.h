@@ -17,7 +17,7 @@ class HashIndexOwner {
  public:
   // An extend request asks for no more empty entries than this.
   static constexpr uint32_t kExtendEntriesMax = 1u << 20;
-  static constexpr int kSplitsPerRound = 64;
+  static constexpr size_t kTriesPerRound = 256;
 
   HashIndexOwner(Worker& worker, const Topology& topology, const OwnedRegion& region, Arena& arena,
                  Directory& directory);
@@ -33,6 +33,9 @@ class HashIndexOwner {
   // Chains buckets behind a home bucket until its chain has `entries` empty entries.
   // kInvalidArgument unless `ctts` holds the gap header's lock.
   Status extend(uint64_t group, uint32_t bucket, uint32_t entries, uint64_t ctts);
+  // A worker says that a chain of the group has no empty entry left. What is none of a live table's
+  // is passed over: a hint may be late.
+  void split_soon(uint64_t group);
   bool linked(uint64_t slot) const;
   // By a transaction, in its lock word or in SUNDIAL's.
   bool locked(uint64_t header) const;
@@ -70,7 +73,7 @@ class HashIndexOwner {
   bool split_pending() const { return index_busy_ || !queue_.empty(); }
   // Groups whose split found no memory are due for another try.
   bool retry_due() const { return !failed_.empty() && worker_.endpoint().now_us() >= retry_at_us_; }
-  // Splits what is queued, at most kSplitsPerRound groups; yields.
+  // Splits what is queued, in kTriesPerRound tries at most, of which a split takes three; yields.
   void split_queued();
   uint64_t splits() const { return splits_; }
   uint64_t last_split_us() const { return splitter_.last_stamp_us(); }

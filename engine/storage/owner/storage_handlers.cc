@@ -34,6 +34,7 @@ void StorageNode::serve(const Guard& guard) {
   handle(kMethodReserveSlots, &StorageNode::handle_reserve_slots);
   handle(kMethodFree, &StorageNode::handle_free);
   handle(kMethodExtendBucket, &StorageNode::handle_extend_bucket);
+  handle(kMethodSplitSoon, &StorageNode::handle_split_soon);
   handle(kMethodCreateTable, &StorageNode::handle_create_table);
   handle(kMethodDropTable, &StorageNode::handle_drop_table);
   handle(kMethodFindTable, &StorageNode::handle_find_table);
@@ -129,6 +130,13 @@ Status StorageNode::handle_extend_bucket(WorkerId, Bytes bytes, Reply&) {
   ExtendRequest request;
   if (!request.parse(bytes)) return malformed("extend");
   return index_.extend(request.group, request.bucket, request.entries, request.ctts);
+}
+
+Status StorageNode::handle_split_soon(WorkerId, Bytes bytes, Reply&) {
+  FullGroupsMessage full;
+  if (!full.parse(bytes)) return malformed("split soon");
+  for (const uint64_t group : full.groups) index_.split_soon(group);
+  return Status();
 }
 
 Status StorageNode::handle_reserve_table_id(WorkerId from, Bytes bytes, Reply& reply) {

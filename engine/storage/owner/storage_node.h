@@ -60,6 +60,7 @@ class StorageNode : public StorageService {
   Status handle_reserve_slots(WorkerId from, Bytes request, Reply& reply);
   Status handle_free(WorkerId from, Bytes request, Reply& reply);
   Status handle_extend_bucket(WorkerId from, Bytes request, Reply& reply);
+  Status handle_split_soon(WorkerId from, Bytes request, Reply& reply);
   Status handle_create_table(WorkerId from, Bytes request, Reply& reply);
   Status handle_drop_table(WorkerId from, Bytes request, Reply& reply);
   Status handle_find_table(WorkerId from, Bytes request, Reply& reply);

@@ -32,6 +32,7 @@ enum Method : MethodId {
   kMethodBackLogRing = 18,
   kMethodReserveVersionBlocks = 19,
   kMethodReserveSlots = 21,
+  kMethodSplitSoon = 22,
   // transaction stages (engine/txn/remote/carry_out.h)
   kMethodStage = 20,
   // resolution (engine/log/resolve.h)

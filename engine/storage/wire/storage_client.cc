@@ -155,6 +155,22 @@ Status StorageClient::extend_bucket(GlobalAddress group, uint32_t bucket, uint32
   return worker_.rpc().call_one(call, counters);
 }
 
+Status StorageClient::split_soon(std::span<const GlobalAddress> groups, VerbCounters& counters) {
+  CHECK(groups.size() <= kFullGroupsMax);
+  std::vector<FullGroupsMessage> by_node(topology_.nodes);
+  for (const GlobalAddress group : groups) {
+    CHECK(group.node() < topology_.nodes);
+    by_node[group.node()].groups.push_back(group.offset());
+  }
+  std::vector<Rpc::Call> calls;
+  for (NodeId node = 0; node < topology_.nodes; ++node) {
+    if (by_node[node].groups.empty()) continue;
+    by_node[node].write(calls.emplace_back(call_to(topology_, node, kMethodSplitSoon)).request);
+  }
+  worker_.rpc().call_all(calls, counters);
+  return first_error(calls);
+}
+
 // Node 0 comes last: a table that it knows is complete on every node. What a create that did not
 // get so far leaves on other nodes is dropped here or, if the caller dies, by the identity's next
 // create.

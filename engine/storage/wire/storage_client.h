@@ -58,6 +58,10 @@ class StorageClient {
   Status extend_bucket(GlobalAddress group, uint32_t bucket, uint32_t entries, uint64_t ctts,
                        VerbCounters& counters);
 
+  // Tells the owners of groups that these are full: they are split soon, if they are worth it. At
+  // most kFullGroupsMax.
+  Status split_soon(std::span<const GlobalAddress> groups, VerbCounters& counters);
+
   Result<TableMeta> create_table(const TableSpec& spec, VerbCounters& counters);
   Status drop_table(TableId id, VerbCounters& counters);
   // By (system id, database, relfilenode), at node 0; kNotFound.

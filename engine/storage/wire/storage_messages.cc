@@ -114,6 +114,22 @@ bool ExtendRequest::parse(std::span<const std::byte> in) {
   return reader.at_end();
 }
 
+void FullGroupsMessage::write(Rpc::Bytes& out) const {
+  CHECK(groups.size() <= kFullGroupsMax);
+  MessageWriter writer(out);
+  writer.u32(static_cast<uint32_t>(groups.size()));
+  for (const uint64_t group : groups) writer.u64(group);
+}
+
+bool FullGroupsMessage::parse(std::span<const std::byte> in) {
+  MessageReader reader(in);
+  const uint32_t count = reader.u32();
+  if (!reader.ok() || count > kFullGroupsMax) return false;
+  groups.resize(count);
+  for (uint64_t& group : groups) group = reader.u64();
+  return reader.at_end();
+}
+
 void TableRequest::write(Rpc::Bytes& out) const {
   MessageWriter writer(out);
   writer.u32(id);

@@ -29,7 +29,7 @@ struct AllocateRequest {
 
 // Slots of a table that the caller keeps, locked by `tag`, until its inserts need them; what is
 // answered is as for an AllocateRequest.
-constexpr uint32_t kReservedSlotsMax = 256;
+constexpr uint32_t kReservedSlotsMax = 512;
 struct ReserveRequest {
   TableId table = kNoTable;
   uint32_t count = 0;
@@ -75,6 +75,15 @@ struct ExtendRequest {
   uint32_t bucket = 0;
   uint32_t entries = 0;
   uint64_t ctts = 0;
+
+  void write(Rpc::Bytes& out) const;
+  bool parse(std::span<const std::byte> in);
+};
+
+// Groups whose next inserts may find no room; more are sent in several messages.
+constexpr uint32_t kFullGroupsMax = 256;
+struct FullGroupsMessage {
+  std::vector<uint64_t> groups;
 
   void write(Rpc::Bytes& out) const;
   bool parse(std::span<const std::byte> in);

@@ -229,7 +229,7 @@ bool read_lock_request(MessageReader& in, Access& access, LockWork& work) {
 void write_lock_result(MessageWriter& out, const LockWork& work) {
   DCHECK(work.access != nullptr);
   write_access(out, *work.access);
-  out.u8(work.extended ? 1 : 0);
+  out.u8(static_cast<uint8_t>(work.room));
   out.u32(static_cast<uint32_t>(work.entries.size()));
   for (const EntryWrite& entry : work.entries) {
     out.u64(entry.offset);
@@ -247,7 +247,9 @@ bool read_lock_result(MessageReader& in, LockWork& work) {
   work.access->reader_count = seen.reader_count;
   work.access->incarnation = seen.incarnation;
   work.access->locked_wts = seen.locked_wts;
-  work.extended = in.u8() != 0;
+  const uint8_t room = in.u8();
+  if (room > static_cast<uint8_t>(LockWork::Room::kBehind)) return false;
+  work.room = static_cast<LockWork::Room>(room);
   const uint32_t entries = in.u32();
   work.entries.clear();
   for (uint32_t i = 0; i < entries && in.ok(); i++) {

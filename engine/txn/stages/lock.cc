@@ -1,5 +1,6 @@
 #include "engine/txn/stages/lock.h"
 
+#include <algorithm>
 #include <array>
 
 #include "engine/storage/layout/sundial_word.h"
@@ -41,6 +42,8 @@ Several<Placement> gather(std::span<LockWork> works) {
   return placements;
 }
 
+void note_room(LockWork& work, LockWork::Room room) { work.room = std::max(work.room, room); }
+
 // Decides the entries of one chain, which was walked under the group's lock: each key is judged by
 // the header that was read then. `lacking`: how many inserts found no room. An unlink whose
 // entry is gone has lost its record to another transaction. Entries that are cleared are not used
@@ -75,11 +78,14 @@ Status place(Placement& placement, const BucketWalk& walk, uint32_t& lacking) {
       if (!found) return aborted(AbortReason::kStaleLocation);
     }
   }
-  if (lacking == 0) {
-    auto& out = placement.work->entries;
-    out.insert(out.end(), entries.begin(), entries.end());
-    placement.placed = true;
-  }
+  if (lacking > 0) return Status();
+  auto& out = placement.work->entries;
+  out.insert(out.end(), entries.begin(), entries.end());
+  placement.placed = true;
+  const bool full = next_free > 0 &&
+                    std::none_of(walk.places.begin() + static_cast<std::ptrdiff_t>(next_free),
+                                 walk.places.end(), [](const auto& at) { return at.value == 0; });
+  if (full) note_room(*placement.work, LockWork::Room::kFull);
   return Status();
 }
 
@@ -105,7 +111,8 @@ Status place_entries(StageContext& context, std::span<LockWork> works) {
       uint32_t lacking = 0;
       RDMACC_RETURN_IF_ERROR(place(*open[i], walks[i], lacking));
       if (lacking == 0) continue;
-      open[i]->work->extended = true;
+      const bool behind = walks[i].places.size() > kEntriesPerBucket || lacking > kEntriesPerBucket;
+      note_room(*open[i]->work, behind ? LockWork::Room::kBehind : LockWork::Room::kGrown);
       uint32_t inserts = 0;
       for (const IndexEntryChange* entry_change : open[i]->entry_changes) {
         inserts += entry_change->insert ? 1 : 0;

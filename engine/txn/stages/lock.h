@@ -19,9 +19,14 @@ struct IndexEntryChange {
 struct LockWork {
   Access* access = nullptr;
   std::vector<IndexEntryChange> entry_changes;  // gap headers only
-  // Out: where the entries go, decided under the lock, and whether a chain had to grow for them.
+  // Out: where the entries go, decided under the lock, and the room that the group has then.
   std::vector<EntryWrite> entries;
-  bool extended = false;
+  enum class Room : uint8_t {
+    kLeft,
+    kFull,    // a chain has no empty entry left
+    kGrown,   // a chain had to grow
+    kBehind,  // a chain that was long already had to: its owner's splits lag behind
+  } room = Room::kLeft;
 };
 
 // Locks every header that is not locked yet, by the protocol's rule, then places the entries of

@@ -212,13 +212,19 @@ void Transaction::release_locks(StageContext& stage) {
   time_stage(Stage::kRelease, start_ns);
 }
 
-// Later transactions, often of the same session, are not to lose to this one's splits.
-void Transaction::wait_for_pending_splits() {
+// Owners hear of full groups while this transaction goes on. It waits for splits where they lag
+// behind, or chains would grow and grow; and, if it relied on absences, for all that its inserts
+// have caused: the next transaction, often of the same session, may do so, too, and is not to lose
+// to them.
+void Transaction::care_for_full_groups() {
   std::vector<NodeId> nodes;
   for (const LockWork& work : writes_.locks()) {
-    const NodeId node = work.access->header.node();
-    if (work.extended && std::find(nodes.begin(), nodes.end(), node) == nodes.end()) {
-      nodes.push_back(node);
+    const GlobalAddress group = work.access->header;
+    if (work.room == LockWork::Room::kFull && !scanned_) coordinator_.full_groups.note(group);
+    const auto wait_from = scanned_ ? LockWork::Room::kGrown : LockWork::Room::kBehind;
+    if (work.room >= wait_from &&
+        std::find(nodes.begin(), nodes.end(), group.node()) == nodes.end()) {
+      nodes.push_back(group.node());
     }
   }
   if (nodes.empty()) return;
@@ -315,7 +321,7 @@ void Transaction::finish_commit(StageContext& stage) {
     if (!outcome_unknown_) writes_.free_replaced(stage, evicted_);
   }
   release_locks(stage);
-  wait_for_pending_splits();
+  care_for_full_groups();
   finish(HistoryOutcome::kCommitted);
 }
 

@@ -97,7 +97,7 @@ Status Transaction::check_reads_in_order() {
   return status;
 }
 
-// As wait_for_pending_splits() does. The nodes do not say whether chains grew: few writes are not
+// As care_for_full_groups() does. The nodes do not say whether chains grew: few writes are not
 // worth asking.
 void Transaction::settle_after(std::span<const OrderedWrite> writes) {
   constexpr size_t kManyWrites = 64;

@@ -2,6 +2,7 @@
 #include "engine/cluster/gate.h"
 #include "engine/log/log_ring.h"
 #include "engine/txn/driver/engine_context.h"
+#include "engine/txn/driver/full_groups.h"
 #include "engine/txn/stages/unvalidated_read.h"
 #include "engine/txn/transaction/history.h"
 #include "engine/txn/transaction/object_memory.h"
@@ -20,6 +21,7 @@ struct CoordinatorState {
                    uint32_t unvalidated_read_cache_entries, uint32_t reserved_slots_max)
       : engine(worker, topology, location_cache_entries),
         slots(worker, engine.storage, engine.clock, reserved_slots_max),
+        full_groups(worker, engine.storage),
         log_map(topology.nodes, replicas),
         gate(worker, topology, engine.clock),
         log(worker, topology, engine.storage),
@@ -31,6 +33,7 @@ struct CoordinatorState {
 
   EngineContext engine;
   SlotPool slots;
+  FullGroups full_groups;
   const PartitionMap log_map;  // which nodes keep the log
   Gate gate;
   LogWriter log;

@@ -18,7 +18,7 @@ constexpr int kAttemptsMax = 4;
 Status Transaction::lock_now(StageContext& stage, Access& access) {
   if (access.locked || parameters_.rules->commits_in_order) return Status();
   CHECK(!access.header.null() && !access.gap);
-  LockWork work{&access, {}, {}, false};
+  LockWork work{&access, {}, {}};
   const Status status = lock_accesses(stage, std::span(&work, 1));
   if (status.ok() || !access.locked) return status;
   Held held(access);

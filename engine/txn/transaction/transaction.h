@@ -149,7 +149,7 @@ class Transaction final : public RowSource {
   void install_record(StageContext& stage);
   void release_locks(StageContext& stage);
   void void_log();
-  void wait_for_pending_splits();
+  void care_for_full_groups();
   void settle_after(std::span<const OrderedWrite> writes);
   void finish(HistoryOutcome outcome);
   void note_writes();

@@ -154,13 +154,13 @@ std::vector<LockWork>& WritePlan::plan_locks() {
   for (const PlannedWrite& write : writes_) {
     CHECK(write.tuple != nullptr);
     if (write.kind != WriteKind::kInsert && !write.tuple->locked) {
-      locks_.push_back(LockWork{write.tuple, {}, {}, false});
+      locks_.push_back(LockWork{write.tuple, {}, {}});
     }
     if (!write.relinks()) continue;
     CHECK(write.gap != nullptr && write.gap->gap);
     write.gap->write = true;
     auto [at, fresh] = gap_locks.try_emplace(write.gap, locks_.size());
-    if (fresh) locks_.push_back(LockWork{write.gap, {}, {}, false});
+    if (fresh) locks_.push_back(LockWork{write.gap, {}, {}});
     locks_[at->second].entry_changes.push_back(IndexEntryChange{
         write.hash, write.tuple->header.offset(), write.kind == WriteKind::kInsert});
   }
