@@ -127,6 +127,7 @@ void Scheduler::Impl::body_loop(Coroutine* coroutine, Yielder& yielder) {
       coroutine->task();
       coroutine->task = nullptr;
       coroutine->busy = false;
+      stays = false;
       idle.push_back(coroutine);
       suspend();
     }
@@ -152,6 +153,7 @@ void Scheduler::Impl::resume(Coroutine* coroutine) {
     ~Arrival() {
       impl.own_stack.arrive(nullptr);
       impl.current = nullptr;
+      impl.stays = false;
       if (*coroutine.body) return;
       coroutine.body.reset();  // ended by an exception: a new one next time
       coroutine.task = nullptr;
@@ -171,10 +173,11 @@ void Scheduler::Impl::resume(Coroutine* coroutine) {
 void Scheduler::Impl::suspend() {
   Coroutine* coroutine = current;
   CHECK(coroutine != nullptr);
-  stays = false;
+  const bool stayed = std::exchange(stays, false);
   coroutine->fiber.leave(own_stack);
   (*coroutine->yielder)();
   coroutine->fiber.arrive(&own_stack);
+  stays = stayed;
 }
 
 void Scheduler::Impl::set_timer(Timer timer) {

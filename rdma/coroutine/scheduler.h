@@ -76,16 +76,17 @@ class Scheduler {
   }
   // A coroutine that never has to wait lets the endpoint be polled and timers fire now and then.
   void count_round() {
-    if (++rounds_ < kRoundsPerYield || stays_) return;
+    if (++rounds_ < (stays_ ? kRoundsPerStay : kRoundsPerYield)) return;
     rounds_ = 0;
     yield();
   }
-  // The two above do not yield from now on, until the coroutine has to wait for something or takes
-  // this back: others would only meet what it is about to give free.
+  // The two above do not yield in this coroutine from now on, until it has done kRoundsPerStay
+  // rounds, takes this back or ends: others would only meet what it is about to give free. They get
+  // their turn while it has to wait for something.
   void stay(bool stays) { stays_ = stays; }
 
  private:
-  static constexpr uint32_t kRoundsPerYield = 32;
+  static constexpr uint32_t kRoundsPerYield = 32, kRoundsPerStay = 512;
 
   struct Impl;
   Endpoint& endpoint_;

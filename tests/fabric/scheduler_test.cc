@@ -59,6 +59,66 @@ TEST_P(SchedulerOn, YieldLetsTheOthersRunInTurn) {
   EXPECT_EQ("abab", order);
 }
 
+TEST_P(SchedulerOn, OneThatStaysLetsOthersRunOnlyWhenItIsTold) {
+  std::string order;
+  cluster.run({{&worker,
+                [&] {
+                  scheduler.stay(true);
+                  for (int i = 0; i < 100; ++i) scheduler.count_round();
+                  scheduler.yield_to_ready();
+                  order += 'a';
+                  scheduler.stay(false);
+                  scheduler.yield_to_ready();
+                  order += 'c';
+                }},
+               {&worker, [&] { order += 'b'; }}});
+  EXPECT_EQ("abc", order);
+}
+
+TEST_P(SchedulerOn, OneThatStaysDoesSoAgainAfterAWait) {
+  std::string order;
+  cluster.run({{&worker,
+                [&] {
+                  scheduler.stay(true);
+                  order += 'a';
+                  scheduler.yield();
+                  scheduler.yield_to_ready();
+                  order += 'a';
+                }},
+               {&worker, [&] {
+                  order += 'b';
+                  scheduler.yield();
+                  scheduler.yield_to_ready();
+                  order += 'b';
+                }}});
+  EXPECT_EQ("abab", order);
+}
+
+TEST_P(SchedulerOn, NoneStaysForEver) {
+  std::string order;
+  cluster.run({{&worker,
+                [&] {
+                  scheduler.stay(true);
+                  for (int i = 0; i < 1'000; ++i) scheduler.count_round();
+                  order += 'a';
+                }},
+               {&worker, [&] { order += 'b'; }}});
+  EXPECT_EQ("ba", order);
+}
+
+TEST_P(SchedulerOn, StayingEndsWithItsTask) {
+  std::string order;
+  cluster.run({{&worker, [&] { scheduler.stay(true); }}});
+  cluster.run({{&worker,
+                [&] {
+                  order += 'a';
+                  scheduler.yield_to_ready();
+                  order += 'c';
+                }},
+               {&worker, [&] { order += 'b'; }}});
+  EXPECT_EQ("abc", order);
+}
+
 TEST_P(SchedulerOn, ProgressIsWhatNoTimerMade) {
   const uint64_t before = scheduler.progress();
   cluster.run({{&worker, [&] { scheduler.sleep_for(100); }}});

@@ -67,6 +67,26 @@ void DriverBase::check_reference(RecordState& record) const {
   }
 }
 
+// Which other transaction of this coordinator has the record locked, as the last round has seen it;
+// 0: none.
+uint64_t DriverBase::holder_here(const RecordState& record) const {
+  const HeaderSnapshot& seen = *record.snapshot;
+  const bool tried = (seen.posted.verbs & kCas) != 0 && seen.posted.word == kOffsetOfLock;
+  const uint64_t latest = record.latest != nullptr ? record.latest->lock : 0;
+  const uint64_t holder = tried ? seen.cas_seen : latest;
+  if (!locked_exclusively(holder) || holder == context_.stamps.ctts) return 0;
+  return worker_of_ctts(holder) == worker_of_ctts(context_.stamps.ctts) ? holder : 0;
+}
+
+// True: a transaction of this coordinator had the lock, and has ended.
+bool DriverBase::waits_for_holder(const RecordState& record, const Step& step) const {
+  const bool held = step.verdict == Verdict::kAbort &&
+                    (step.reason == AbortReason::kLockHeld || step.reason == AbortReason::kDied);
+  if (!held || context_.place == nullptr) return false;
+  const uint64_t holder = holder_here(record);
+  return holder != 0 && context_.place->wait_for(holder);
+}
+
 void DriverBase::give_up(RecordState& record, const Step& step) {
   DCHECK(pending(record) && step.verdict != Verdict::kDone);
   record.end = RecordState::End::kAbort;
@@ -75,6 +95,7 @@ void DriverBase::give_up(RecordState& record, const Step& step) {
                                                          : AbortReason::kReadUnstable;
   context_.engine.clock.observe(
       std::max(record.snapshot->pre_read.wts, record.snapshot->pre_read.rts));
+  if (context_.place != nullptr) context_.place->lost_to = holder_here(record);
   aborted_ = true;
   waits_ = waits_ || record.reason == AbortReason::kWounded;
 }

@@ -35,6 +35,8 @@ class DriverBase {
   void check_reference(RecordState& record) const;
   void accept(RecordState& record, const Step& step) const;
   void give_up(RecordState& record, const Step& step);
+  uint64_t holder_here(const RecordState& record) const;
+  bool waits_for_holder(const RecordState& record, const Step& step) const;
   Status stop_waiting();
 
   StageContext& context_;
@@ -167,6 +169,10 @@ void Driver<RuleType>::judge(RecordState& record, Step& step, int looks) {
   if (step.verdict == Verdict::kDone) return accept(record, step);
   if (step.verdict == Verdict::kTry && looks < kRoundsMax) return;
   if (step.verdict == Verdict::kLookAgain && looks < context_.rules.looks_max) return;
+  if (waits_for_holder(record, step)) {
+    step = begin(record);
+    return;
+  }
   give_up(record, step);
 }
 

@@ -4,6 +4,7 @@
 #include "engine/cluster/partition_map.h"
 #include "engine/cluster/timestamp.h"
 #include "engine/storage/wire/storage_client.h"
+#include "engine/txn/driver/admission.h"
 #include "engine/txn/driver/location_cache.h"
 #include "engine/txn/driver/message_memory.h"
 #include "engine/txn/driver/slot_pool.h"
@@ -67,6 +68,8 @@ struct StageContext {
   VerbCounters& counters;
   VerbCounters& allocation_counters;  // allocate, free, chain
   const bool* cancelled;              // nullptr: cannot be cancelled
+  // Of the transaction, among its coordinator's; nullptr: it waits for none of them.
+  Admission::Place* place = nullptr;
 
   bool is_cancelled() const { return cancelled != nullptr && *cancelled; }
   // The rest of a wait for another transaction: short at first, since a commit takes a few rounds,
@@ -107,7 +110,7 @@ struct StageContext {
     return found;
   }
   DoorbellBatch batch() { return DoorbellBatch(engine.worker.scheduler(), counters); }
-  // The same use by other rules, which outlive it.
+  // The same use by other rules, which outlive it, and which do not wait.
   StageContext by(const ProtocolRules& others) const {
     return StageContext{engine, others, stamps, arena, counters, allocation_counters, cancelled};
   }

@@ -354,6 +354,8 @@ void Transaction::finish(HistoryOutcome outcome) {
   CHECK(started() && placements_.empty());
   for (const Access& access : accesses_) CHECK(!access.held());
   coordinator_.engine.worker.scheduler().stay(false);
+  place_.end();
+  coordinator_.admission.note_end(reason_of(failure_) != AbortReason::kNone);
   if (shares_locks() && (lock_state_unknown_ || reader_counts_unknown_)) {
     coordinator_.gate.lost_reader_counts();
   }

@@ -1,6 +1,7 @@
 #pragma once
 #include "engine/cluster/gate.h"
 #include "engine/log/log_ring.h"
+#include "engine/txn/driver/admission.h"
 #include "engine/txn/driver/engine_context.h"
 #include "engine/txn/driver/full_groups.h"
 #include "engine/txn/stages/unvalidated_read.h"
@@ -25,6 +26,7 @@ struct CoordinatorState {
         log_map(topology.nodes, replicas),
         gate(worker, topology, engine.clock),
         log(worker, topology, engine.storage),
+        admission(worker.scheduler()),
         write_set_bytes_max(of_write_set_bytes_max),
         unvalidated_reads(unvalidated_read_cache_entries),
         frames(worker.pool()) {
@@ -37,6 +39,7 @@ struct CoordinatorState {
   const PartitionMap log_map;  // which nodes keep the log
   Gate gate;
   LogWriter log;
+  Admission admission;
   const uint64_t write_set_bytes_max;
   UnvalidatedReadCache unvalidated_reads;
   ObjectMemory transactions;

@@ -8,12 +8,14 @@ namespace rdmacc {
 struct AttemptEnd {
   bool lost = false;     // aborted by concurrency control; else committed, rolled back or in error
   uint64_t age = 0;      // that the next attempt may keep; 0: none
+  uint64_t lost_to = 0;  // a transaction of the same coordinator; 0: none that is known
   bool scanned = false;  // it had scanned a table,
   bool missed = false;   // or relied on a key's absence
   bool exclusive = false;  // it was in exclusive gate mode
 };
 
-// What a session keeps of an attempt that lost, for the next one: its age (WAITDIE), and how often
+// What a session keeps of an attempt that lost, for the next one: its age (WAITDIE), which other
+// transaction of its coordinator held what it wanted (admission.h has the use), and how often
 // in a row it lost though it had scanned. A scan conflicts with every writer, so that it may lose
 // again and again; after kScanLossesMax attempts the next asks for exclusive gate mode, and so does
 // one that has relied on absent keys (gap headers, of which a few guard many keys), after many
@@ -33,6 +35,7 @@ class Restart {
     first_access_ = first_access;
   }
   uint64_t age() const { return age_; }
+  uint64_t lost_to() const { return lost_to_; }
   bool wants_exclusive() const { return weight_ >= ask_at_; }
 
   // It has ended. After anything but a conflict the next transaction is a new one.
@@ -43,6 +46,7 @@ class Restart {
     }
     const bool asked = wants_exclusive();
     age_ = attempt.age;
+    lost_to_ = attempt.lost_to;
     if (attempt.scanned) {
       weight_ += kMissLossesMax / kScanLossesMax;
     } else if (attempt.missed) {
@@ -56,6 +60,7 @@ class Restart {
 
   uint64_t first_access_ = 0;
   uint64_t age_ = 0;
+  uint64_t lost_to_ = 0;
   uint64_t weight_ = 0;  // a lost scan counts as so many lost misses
   uint64_t ask_at_ = kMissLossesMax;
 };

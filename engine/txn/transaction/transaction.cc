@@ -33,11 +33,14 @@ StageContext Transaction::context(VerbArena& arena, bool cancellable) {
                       arena,
                       counters_,
                       allocation_counters_,
-                      cancellable ? parameters_.cancelled : nullptr};
+                      cancellable ? parameters_.cancelled : nullptr,
+                      &place_};
 }
 
 Status Transaction::start(const Restart& before) {
   CHECK(!started());
+  Admission& admission = coordinator_.admission;
+  if (before.lost_to() != 0) admission.wait_for(before.lost_to());
   Endpoint& endpoint = coordinator_.engine.worker.endpoint();
   start_us_ = endpoint.now_us();
   const auto protocol = static_cast<ProtocolId>(parameters_.rules->protocol);
@@ -54,6 +57,8 @@ Status Transaction::start(const Restart& before) {
   const bool older = parameters_.rules->keeps_age && before.age() != 0;
   stamps_.ctts = older ? before.age() : ctts;
   CHECK(locked_exclusively(stamps_.ctts));
+  admission.begin(place_, stamps_.ctts);
+  if (admission.crowded()) coordinator_.engine.worker.scheduler().stay(true);
   return Status();
 }
 
@@ -62,6 +67,7 @@ AttemptEnd Transaction::end() const {
   AttemptEnd end;
   end.lost = reason_of(failure_) != AbortReason::kNone && !outcome_unknown_;
   if (end.lost && parameters_.rules->keeps_age && !lock_state_unknown_) end.age = stamps_.ctts;
+  if (end.lost) end.lost_to = place_.lost_to;
   end.scanned = scanned_table_;
   end.missed = scanned_;
   end.exclusive = exclusive_;

@@ -160,6 +160,7 @@ class Transaction final : public RowSource {
   const TxnParameters parameters_;
   TxnStamps stamps_;
   GateEntry gate_entry_;
+  Admission::Place place_;
   uint64_t start_us_ = 0;
 
   // Read and write sets only grow, and go together; those of a short transaction fit in here.
