@@ -79,6 +79,23 @@ TEST_F(Requests, ToFreeWhatIsNotTheirsAreRefused) {
   });
 }
 
+TEST_F(Requests, ToSplitSoonAreHints) {
+  cluster_.run([&](Coordinator& c) {
+    VerbCounters& counters = c.worker.counters();
+    const GlobalAddress hints[] = {
+        GlobalAddress::make(0, group_), GlobalAddress::make(0, group_ + 8),
+        GlobalAddress::make(0, linked_slot_), GlobalAddress::make(0, (1ull << 48) - 64)};
+    EXPECT_TRUE(c.client.split_soon(hints, counters).ok());
+    EXPECT_TRUE(c.client.wait_for_pending_splits(std::vector<NodeId>{0}, counters).ok());
+    EXPECT_EQ(c.client.statistics(0, counters)->splits, 0u) << "none of them is full";
+    Rpc::Bytes request;
+    MessageWriter(request).u32(kFullGroupsMax + 1);
+    for (uint32_t i = 0; i <= kFullGroupsMax; ++i) MessageWriter(request).u64(group_);
+    EXPECT_EQ(send(c, kMethodSplitSoon, request), Code::kInvalidArgument);
+  });
+  EXPECT_EQ(RegionAudit::of(cluster_.region(0), cluster_.layout()).fault, "");
+}
+
 TEST_F(Requests, ToExtendNeedTheLockAndARealBucket) {
   cluster_.run([&](Coordinator& c) {
     VerbCounters& counters = c.worker.counters();

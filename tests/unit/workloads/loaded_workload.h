@@ -13,8 +13,11 @@ class LoadedWorkload {
  public:
   static constexpr NodeId kNodes = 3;
 
-  LoadedWorkload(std::string_view name, std::string_view settings)
-      : engine_(1, 0, kNodes, 256ull << 20), coordinator_(engine_.add_coordinator()) {
+  LoadedWorkload(std::string_view name, std::string_view settings,
+                 const TxnOptions& options = TxnOptions())
+      : options_(options),
+        engine_(1, 0, kNodes, 256ull << 20),
+        coordinator_(engine_.add_coordinator()) {
     Result<std::unique_ptr<Workload>> made =
         make_workload(name, settings, WorkloadCluster{kNodes, true});
     CHECK(made.ok());
@@ -23,7 +26,7 @@ class LoadedWorkload {
       ok(workload_->create_tables(session));
       const uint64_t parts = workload_->load_parts();
       for (uint64_t part = 0; part < parts; ++part) {
-        ok(workload_->load(session, TxnOptions(), part, parts));
+        ok(workload_->load(session, options_, part, parts));
       }
     });
     coordinator_.set_history(&history_);
@@ -45,6 +48,15 @@ class LoadedWorkload {
     return effect;
   }
 
+  // As the options say, again until it meets no conflict.
+  void run_to_end(const TxnInputs& inputs) {
+    with_session([&](Session& session) {
+      TxnEffect effect;
+      ok(retry_aborted(session.scheduler(),
+                       [&] { return workload_->attempt(session, options_, inputs, effect); }));
+      delta_ += effect.delta;
+    });
+  }
   // What the workload's check finds wrong.
   std::string violation(int64_t more = 0) {
     std::string found;
@@ -97,6 +109,7 @@ class LoadedWorkload {
     });
   }
 
+  const TxnOptions options_;
   SimEngine engine_;
   Coordinator& coordinator_;
   std::unique_ptr<Workload> workload_;

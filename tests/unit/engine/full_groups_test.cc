@@ -1,0 +1,61 @@
+// Groups that a worker's inserts fill are split before inserts need room, and the worker's own scan
+// does not lose to that.
+#include "engine/coordinator_impl.h"
+#include "tests/unit/engine/two_sessions.h"
+
+namespace rdmacc {
+namespace {
+
+constexpr int kRows = 4'000;
+
+class FullGroupsTest : public TwoSessions {
+ protected:
+  // In transactions of one row each that rely on no absence.
+  void load() {
+    for (int i = 0; i < kRows; i++) {
+      ASSERT_TRUE(one_.begin(options()).ok());
+      ASSERT_TRUE(one_.insert_unchecked(table_, "row " + std::to_string(i), "row").ok());
+      const Status status = one_.commit();
+      if (!status.ok()) --i;  // it met a split
+      here_.worker().scheduler().sleep_for(20);
+    }
+  }
+  uint64_t splits() { return one_.node_statistics(0)->splits + one_.node_statistics(1)->splits; }
+};
+
+TEST_P(FullGroupsTest, AreSplitWhileInsertsGoOn) {
+  as_one([&] {
+    const uint64_t before = splits(), messages = here_.stats().allocation_verbs.messages;
+    load();
+    EXPECT_GT(splits(), before + kRows / 56);
+    // Neither slots nor room are asked for with locks held, but for the first and a few.
+    EXPECT_LT(here_.stats().allocation_verbs.messages, messages + kRows / 40);
+  });
+}
+
+TEST_P(FullGroupsTest, AScanOfTheSameWorkerDoesNotLose) {
+  as_one([&] {
+    load();
+    ASSERT_TRUE(one_.begin(options()).ok());
+    auto cursor = one_.scan(table_);
+    ASSERT_TRUE(cursor.ok());
+    std::vector<RowView> batch;
+    size_t rows = 0;
+    do {
+      const Status status = one_.scan_next(**cursor, batch);
+      ASSERT_TRUE(status.ok()) << status.to_string();
+      rows += batch.size();
+    } while (!batch.empty());
+    EXPECT_EQ(rows, size_t{kRows} + 3);
+    EXPECT_TRUE(one_.commit().ok());
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Protocols, FullGroupsTest,
+                         testing::Combine(testing::Values(Protocol::kNowait, Protocol::kOcc,
+                                                          Protocol::kMvcc, Protocol::kSundial),
+                                          testing::Values(kOneSided)),
+                         name_of);
+
+}  // namespace
+}  // namespace rdmacc
