@@ -212,26 +212,6 @@ void Transaction::release_locks(StageContext& stage) {
   time_stage(Stage::kRelease, start_ns);
 }
 
-// Owners hear of full groups while this transaction goes on. It waits for splits where they lag
-// behind, or chains would grow and grow; and, if it relied on absences, for all that its inserts
-// have caused: the next transaction, often of the same session, may do so, too, and is not to lose
-// to them.
-void Transaction::care_for_full_groups() {
-  std::vector<NodeId> nodes;
-  for (const LockWork& work : writes_.locks()) {
-    const GlobalAddress group = work.access->header;
-    if (work.room == LockWork::Room::kFull && !scanned_) coordinator_.full_groups.note(group);
-    const auto wait_from = scanned_ ? LockWork::Room::kGrown : LockWork::Room::kBehind;
-    if (work.room >= wait_from &&
-        std::find(nodes.begin(), nodes.end(), group.node()) == nodes.end()) {
-      nodes.push_back(group.node());
-    }
-  }
-  if (nodes.empty()) return;
-  static_cast<void>(
-      coordinator_.engine.storage.wait_for_pending_splits(nodes, allocation_counters_));
-}
-
 Status Transaction::commit() {
   CHECK(started() && !prepared_);
   if (parameters_.rules->commits_in_order) return commit_in_order();

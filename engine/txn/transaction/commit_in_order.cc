@@ -97,23 +97,6 @@ Status Transaction::check_reads_in_order() {
   return status;
 }
 
-// As care_for_full_groups() does. The nodes do not say whether chains grew: few writes are not
-// worth asking.
-void Transaction::settle_after(std::span<const OrderedWrite> writes) {
-  constexpr size_t kManyWrites = 64;
-  if (writes.size() < kManyWrites) return;
-  EngineContext& engine = coordinator_.engine;
-  std::vector<bool> written(engine.map.nodes());
-  for (const OrderedWrite& write : writes) {
-    written[engine.map.primary_of(hash_key(write.table, write.key))] = true;
-  }
-  std::vector<NodeId> nodes;
-  for (NodeId node = 0; node < written.size(); node++) {
-    if (written[node]) nodes.push_back(node);
-  }
-  static_cast<void>(engine.storage.wait_for_pending_splits(nodes, allocation_counters_));
-}
-
 Status Transaction::execute_procedure(OrderedRequest request, OrderedOutcome& outcome) {
   CHECK(request.procedure != 0 && keys_.all().empty());
   request.ctts = stamps_.ctts;

@@ -1,0 +1,46 @@
+// What a commit's inserts leave to the owners of the index: groups that are to be split.
+
+#include <algorithm>
+
+#include "engine/txn/transaction/transaction.h"
+
+namespace rdmacc {
+
+// Owners hear of full groups while this transaction goes on. It waits for splits where they lag
+// behind, or chains would grow and grow; and, if it relied on absences, for all that its inserts
+// have caused: the next transaction, often of the same session, may do so, too, and is not to lose
+// to them.
+void Transaction::care_for_full_groups() {
+  std::vector<NodeId> nodes;
+  for (const LockWork& work : writes_.locks()) {
+    const GlobalAddress group = work.access->header;
+    if (work.room == LockWork::Room::kFull && !scanned_) coordinator_.full_groups.note(group);
+    const auto wait_from = scanned_ ? LockWork::Room::kGrown : LockWork::Room::kBehind;
+    if (work.room >= wait_from &&
+        std::find(nodes.begin(), nodes.end(), group.node()) == nodes.end()) {
+      nodes.push_back(group.node());
+    }
+  }
+  if (nodes.empty()) return;
+  static_cast<void>(
+      coordinator_.engine.storage.wait_for_pending_splits(nodes, allocation_counters_));
+}
+
+// As care_for_full_groups() does. The nodes do not say whether chains grew: few writes are not
+// worth asking.
+void Transaction::settle_after(std::span<const OrderedWrite> writes) {
+  constexpr size_t kManyWrites = 64;
+  if (writes.size() < kManyWrites) return;
+  EngineContext& engine = coordinator_.engine;
+  std::vector<bool> written(engine.map.nodes());
+  for (const OrderedWrite& write : writes) {
+    written[engine.map.primary_of(hash_key(write.table, write.key))] = true;
+  }
+  std::vector<NodeId> nodes;
+  for (NodeId node = 0; node < written.size(); node++) {
+    if (written[node]) nodes.push_back(node);
+  }
+  static_cast<void>(engine.storage.wait_for_pending_splits(nodes, allocation_counters_));
+}
+
+}  // namespace rdmacc
