@@ -18,8 +18,8 @@ COLOURS = sys.stdout.isatty()
 LINES_OF_A_FAILURE = 60
 # Unit and simulator tests, which run under the sanitizers, too: slowly, so with fewer seeds.
 SANITIZED_SEEDS = {"SEEDS_PERCENT": "25"}
-SANITIZED = ("check_test", "cluster_test", "engine_test", "index_test", "log_test", "sim_test",
-             "stats_test", "storage_test", "workloads_test")
+SANITIZED = ("check_test", "cluster_test", "engine_test", "index_test", "log_test",
+             "node_process_test", "sim_test", "stats_test", "storage_test", "workloads_test")
 LONGEST = "sim_test"
 
 running = set()  # processes of parts under way, each the leader of its group

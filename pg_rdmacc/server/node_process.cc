@@ -12,7 +12,7 @@
 namespace {
 
 /* Only async-signal-safe calls: the parent may have had anything locked. Ends in exec or _exit. */
-[[noreturn]] void become(const char* program, char* const* arguments, int stdout_fd) {
+[[noreturn]] void become(const char* program, char* const* arguments, int stdout_fd, int go_fd) {
   setsid(); /* the postmaster signals whole process groups: a node must not be in one of its */
   for (int signal_number = 1; signal_number < NSIG; ++signal_number) {
     signal(signal_number, SIG_DFL);
@@ -23,13 +23,29 @@ namespace {
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
   const int null_fd = open("/dev/null", O_RDONLY);
-  if (null_fd < 0 || dup2(null_fd, STDIN_FILENO) < 0 || dup2(stdout_fd, STDOUT_FILENO) < 0) {
+  if (null_fd < 0 || dup2(stdout_fd, STDOUT_FILENO) < 0 || dup2(go_fd, STDIN_FILENO) < 0) {
     _exit(126);
   }
-  /* The server's files, sockets and the pipe by which it knows that the postmaster lives. */
-  close_range(STDERR_FILENO + 1, ~0U, 0);
+  /* The server's files, sockets and the pipe by which it knows that the postmaster lives; and the
+   * other ends of this process's pipes, or it would wait for itself. */
+  if (null_fd > STDERR_FILENO + 1) close_range(STDERR_FILENO + 1, null_fd - 1, 0);
+  close_range(null_fd + 1, ~0U, 0);
+  char go = 0;
+  ssize_t got = 0;
+  do {
+    got = read(STDIN_FILENO, &go, 1);
+  } while (got < 0 && errno == EINTR);
+  if (got != 1 || dup2(null_fd, STDIN_FILENO) < 0) _exit(126);
+  close(null_fd);
   execv(program, arguments);
   _exit(127);
+}
+
+void close_both(const int* ends) {
+  const int saved_errno = errno;
+  close(ends[0]);
+  close(ends[1]);
+  errno = saved_errno;
 }
 
 }  // namespace
@@ -66,9 +82,14 @@ void process_signal(ProcessIdentity process, int signal_number) {
 }
 
 bool process_start(const char* program, char* const* arguments, ProcessIdentity* process,
-                   int* ready_fd) {
+                   int* ready_fd, int* go_fd) {
   int ends[2];
+  int go_ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return false;
+  if (pipe2(go_ends, O_CLOEXEC) != 0) {
+    close_both(ends);
+    return false;
+  }
   fcntl(ends[0], F_SETFL, O_NONBLOCK);
   /* No handler of this process may run in the child. */
   sigset_t all;
@@ -76,19 +97,32 @@ bool process_start(const char* program, char* const* arguments, ProcessIdentity*
   sigfillset(&all);
   sigprocmask(SIG_SETMASK, &all, &before);
   const pid_t child = fork();
-  if (child == 0) become(program, arguments, ends[1]);
+  if (child == 0) become(program, arguments, ends[1], go_ends[0]);
   const int saved_errno = errno;
   sigprocmask(SIG_SETMASK, &before, nullptr);
-  close(ends[1]);
   if (child < 0) {
-    close(ends[0]);
+    close_both(ends);
+    close_both(go_ends);
     errno = saved_errno;
     return false;
   }
+  close(ends[1]);
+  close(go_ends[0]);
   process->pid = child;
   process->start_ticks = process_start_ticks(child);
   *ready_fd = ends[0];
+  *go_fd = go_ends[1];
   return true;
+}
+
+void process_let_go(int go_fd) {
+  /* One that has been killed meanwhile reads nothing: SIGPIPE is ignored in server processes. */
+  const char go = 1;
+  ssize_t written = 0;
+  do {
+    written = write(go_fd, &go, 1);
+  } while (written < 0 && errno == EINTR);
+  close(go_fd);
 }
 
 bool process_said_ready(int ready_fd) {

@@ -24,9 +24,13 @@ void process_signal(ProcessIdentity process, int signal_number);
 
 /* Starts `program` with `arguments` (argv, NULL-terminated) in a session of its own, with default
  * signal handling, nothing open but /dev/null, *ready_fd's pipe as standard output and this
- * process's standard error. False with errno when it cannot be started at all. */
+ * process's standard error. False with errno when it cannot be started at all.
+ *
+ * The program begins when process_let_go() is called with *go_fd. If this process ends before, or
+ * closes it, the new one ends, too: so that none runs that was not written down. */
 bool process_start(const char* program, char* const* arguments, ProcessIdentity* process,
-                   int* ready_fd);
+                   int* ready_fd, int* go_fd);
+void process_let_go(int go_fd);
 
 /* Reads what came from a ready_fd without blocking: true once a line "ready" is there. */
 bool process_said_ready(int ready_fd);

@@ -72,7 +72,7 @@ bool spawn(SupervisedNode* node, const char* program, bool create_cluster) {
   for (int i = 0; i < count; ++i) arguments[i] = text[i];
   char no_huge_pages[] = "--no-huge-pages";
   if (rdmacc_huge_pages == 0) arguments[count] = no_huge_pages;
-  return process_start(program, arguments, &node->process, &node->ready_fd);
+  return process_start(program, arguments, &node->process, &node->ready_fd, &node->go_fd);
 }
 
 void postpone(SupervisedNode* node) {
@@ -81,9 +81,10 @@ void postpone(SupervisedNode* node) {
   node->next_start = GetCurrentTimestamp() + static_cast<TimestampTz>(pause_ms) * 1000;
 }
 
-void close_ready_fd(SupervisedNode* node) {
+void close_pipes(SupervisedNode* node) {
   if (node->ready_fd >= 0) close(node->ready_fd);
-  node->ready_fd = -1;
+  if (node->go_fd >= 0) close(node->go_fd);
+  node->ready_fd = node->go_fd = -1;
 }
 
 void describe_end(int wait_status, char* text, size_t text_bytes) {
@@ -128,7 +129,7 @@ void note_ended(SupervisedNode* node, const char* how) {
   node->process = {};
   node->ready = false;
   ++node->restarts;
-  close_ready_fd(node);
+  close_pipes(node);
   publish(node);
 }
 
@@ -154,8 +155,14 @@ bool check_ready(SupervisedNode* node) {
 void supervised_node_init(SupervisedNode* node, int number) {
   memset(node, 0, sizeof(*node));
   node->number = number;
-  node->ready_fd = -1;
+  node->ready_fd = node->go_fd = -1;
   publish(node);
+}
+
+void supervised_node_let_go(SupervisedNode* node) {
+  if (node->go_fd < 0) return;
+  process_let_go(node->go_fd);
+  node->go_fd = -1;
 }
 
 bool supervised_node_adopt(SupervisedNode* node, ProcessIdentity process, uint32 restarts) {
@@ -196,7 +203,7 @@ bool supervised_node_ended(SupervisedNode* node) {
   char how[64];
   if (!has_ended(node, how, sizeof(how))) return false;
   node->process = {};
-  close_ready_fd(node);
+  close_pipes(node);
   publish(node);
   return true;
 }

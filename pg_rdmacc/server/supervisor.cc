@@ -61,6 +61,8 @@ void sleep_ms(long timeout_ms) {
   rdmacc_resolver_step();
 }
 
+/* Nodes that were started begin once they are in the file: after a crash in between, none runs that
+ * the next start does not know. */
 void save_cluster_file(bool stopped) {
   ClusterFile file = {};
   strlcpy(file.name, rdmacc_cluster_name(), sizeof(file.name));
@@ -74,6 +76,7 @@ void save_cluster_file(bool stopped) {
     file.restarts[i] = nodes[i].restarts;
   }
   cluster_file_write(&file);
+  for (int i = 0; i < rdmacc_nodes; ++i) supervised_node_let_go(&nodes[i]);
 }
 
 /* Ends what is left of a cluster whose postmaster is gone. */

@@ -34,8 +34,9 @@ ROOMS = (
     "tests/coverage", "tests/explore", "tests/fabric", "tests/fuzz", "tests/workloads",
     "tests/sim/door", "tests/sim/second_life", "tests/sim", "tests/mutation",
     "tests/unit/bench", "tests/unit/check", "tests/unit/cluster", "tests/unit/engine",
-    "tests/unit/calvin", "tests/unit/index", "tests/unit/log", "tests/unit/stats",
-    "tests/unit/storage", "tests/unit/verify", "tests/unit/workloads", "tests/verbs",
+    "tests/unit/calvin", "tests/unit/index", "tests/unit/log", "tests/unit/server",
+    "tests/unit/stats", "tests/unit/storage", "tests/unit/verify", "tests/unit/workloads",
+    "tests/verbs",
 )
 RANKS = {room: rank for rank, room in enumerate(ROOMS)}
 # What PostgreSQL's side sees of the engine, too: these include each other and C's headers alone.

@@ -1,5 +1,6 @@
 #pragma once
 #include <span>
+#include <string_view>
 
 #include "engine/txn/driver/engine_context.h"
 
@@ -36,6 +37,10 @@ struct RecordState {
     uint32_t length = 0;
     uint32_t flags = 0;
   } accepted;
+
+  std::string_view bytes() const {
+    return {reinterpret_cast<const char*>(record), accepted.length};
+  }
 
  private:
   friend class DriverBase;

@@ -153,10 +153,14 @@ void send_part(StageContext& context, const LogRecord& record, size_t begin, siz
 
 }  // namespace
 
+bool begins_with_first_look(const ProtocolRules& rules, StagePlan plan) {
+  const Stage stage = rules.locks_what_it_reads() ? Stage::kLock : Stage::kRead;
+  return plan.of(stage) == Primitive::kOneSided;
+}
+
 Status carry_out_find(StageContext& context, StagePlan plan, std::span<KeyWork> keys) {
   CHECK(!keys.empty());
-  const Stage stage = context.rules.locks_what_it_reads() ? Stage::kLock : Stage::kRead;
-  if (plan.of(stage) == Primitive::kOneSided) return find_keys(context, keys);
+  if (begins_with_first_look(context.rules, plan)) return find_keys(context, keys);
   while (!keys.empty()) {
     const std::span<KeyWork> round = keys.first(keys_of_round(keys));
     CHECK(!round.empty());

@@ -16,4 +16,9 @@ inline bool split_record(std::string_view record, std::string_view& key, std::st
   return true;
 }
 
+inline bool is_record_of(std::string_view key, std::string_view record) {
+  std::string_view found, row;
+  return split_record(record, found, row) && found == key;
+}
+
 }  // namespace rdmacc

@@ -81,8 +81,7 @@ void CandidateReader::note_found(size_t i) {
     work.result = deleted ? KeyWork::Result::kMissing : KeyWork::Result::kFound;
     work.flags = record.accepted.flags;
     note_read(context_, record, work.access);
-    work.record =
-        std::string_view(reinterpret_cast<const char*>(record.record), record.accepted.length);
+    work.record = record.bytes();
   }
 }
 
@@ -111,9 +110,7 @@ Status CandidateReader::settle(size_t i) {
   KeyWork& work = key(i);
   if (work.result == KeyWork::Result::kAborted) return Status();
   if (record.end == RecordState::End::kPending) return Status();  // another one aborted first
-  std::string_view bytes, row;
-  if (work.result != KeyWork::Result::kPending && split_record(work.record, bytes, row) &&
-      bytes == work.key) {
+  if (work.result != KeyWork::Result::kPending && is_record_of(work.key, work.record)) {
     context_.engine.locations.put(work.hash, work.access.header.offset());
     return Status();
   }

@@ -287,10 +287,35 @@ Status Finder::lock_gaps(std::span<Search*> missing) {
   return Status();
 }
 
+// Its results become the keys'.
+Status look_first_at(StageContext& context, std::span<KeyWork> keys) {
+  Few<KeyLook> looks;
+  Few<KeyWork*> looked_at;
+  looks.reserve(keys.size());
+  looked_at.reserve(keys.size());
+  for (KeyWork& key : keys) {
+    if (key.mode != KeyWork::Mode::kRead || key.looked) continue;
+    looks.push_back({key.table, key.hash, key.key, &key.access});
+    looked_at.push_back(&key);
+  }
+  if (looks.empty()) return Status();
+  const Status status = look_first(context, {looks.data(), looks.size()});
+  for (size_t i = 0; i < looks.size(); i++) {
+    const KeyLook& look = looks[i];
+    if (look.result == KeyLook::Result::kOpen) continue;
+    const bool found = look.result == KeyLook::Result::kFound;
+    looked_at[i]->result = found ? KeyWork::Result::kFound : KeyWork::Result::kAborted;
+    looked_at[i]->reason = look.reason;
+    looked_at[i]->overflow = look.overflow;
+    looked_at[i]->record = look.record;
+  }
+  return status;
+}
+
 }  // namespace
 
 Status find_keys(StageContext& context, std::span<KeyWork> keys) {
-  RDMACC_RETURN_IF_ERROR(look_first(context, keys));
+  RDMACC_RETURN_IF_ERROR(look_first_at(context, keys));
   bool pending = false;
   for (const KeyWork& key : keys) {
     // What has lost anyhow locks and reads no more.

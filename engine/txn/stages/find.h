@@ -31,6 +31,7 @@ struct KeyWork {
   uint64_t hash = 0;
   std::string_view key;
   Mode mode = Mode::kRead;
+  bool looked = false;  // in vain, by look_first()
   // Out:
   enum class Result : uint8_t { kPending, kFound, kMissing, kAborted } result = Result::kPending;
   AbortReason reason = AbortReason::kNone;

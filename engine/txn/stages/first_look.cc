@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <boost/container/static_vector.hpp>
 
-#include "engine/txn/stages/candidates.h"
+#include "engine/txn/driver/drive.h"
+#include "engine/txn/rule/record_bytes.h"
+#include "engine/txn/stages/lock.h"
+#include "engine/txn/stages/overflow_read.h"
 #include "rdma/base/check.h"
 
 namespace rdmacc {
@@ -14,87 +17,100 @@ constexpr size_t kKeysAtOnce = 16;
 // Of one chain: a longer one is left to the walk.
 constexpr uint32_t kBucketsMax = 8;
 
-struct Look {
-  KeyWork* key;
-  const CachedTable* table;
-  NodeId node;
-  GlobalAddress bucket;  // to be read; null: there is none (any more)
-};
+template <typename T>
+using OfBatch = boost::container::static_vector<T, kKeysAtOnce>;
 
 class FirstLook {
  public:
-  FirstLook(StageContext& context, std::span<KeyWork> keys)
-      : context_(context), all_(keys), batch_(context.batch()) {}
+  FirstLook(StageContext& context, std::span<KeyLook> all)
+      : context_(context), all_(all), batch_(context.batch()) {}
 
-  Status at(std::span<KeyWork> keys) {
-    CHECK(keys.size() <= kKeysAtOnce);
-    RDMACC_RETURN_IF_ERROR(locate(keys));
-    RDMACC_RETURN_IF_ERROR(read_buckets());
-    return read_records();
+  Status at(std::span<KeyLook> looks) {
+    CHECK(looks.size() <= kKeysAtOnce);
+    RDMACC_RETURN_IF_ERROR(locate(looks));
+    RDMACC_RETURN_IF_ERROR(read_buckets(looks));
+    return read_records(looks);
   }
 
  private:
-  Status locate(std::span<KeyWork> keys);
-  Status read_buckets();
-  GlobalAddress choose_entry(const Look& look, const Bucket& bucket) const;
-  Status read_records();
+  // Where a key is looked for.
+  struct Place {
+    const CachedTable* table;
+    NodeId node;
+    GlobalAddress bucket;  // to be read; null: there is none (any more)
+  };
+
+  Status locate(std::span<KeyLook> looks);
+  Status read_buckets(std::span<KeyLook> looks);
+  GlobalAddress choose_entry(const KeyLook& look, NodeId node, const Bucket& bucket) const;
+  Status read_records(std::span<KeyLook> looks);
+  bool keep_if_whole(size_t i);
+  Status settle_others();
+  Status read_overflow_blocks();
+  void keep(KeyLook& look, const RecordState& record);
+  Status give_up(KeyLook& look, const RecordState& record);
+  bool wanted_by_other(const KeyLook& self) const;
 
   StageContext& context_;
-  const std::span<KeyWork> all_;
+  const std::span<KeyLook> all_;
   DoorbellBatch batch_;
-  boost::container::static_vector<Look, kKeysAtOnce> looks_;
+  OfBatch<Place> places_;
+  OfBatch<RecordState> records_;  // of those that have somewhere to look
+  OfBatch<KeyLook*> read_;        // of each record
 };
 
 // Where each key is to be looked for, in two passes: what the first touches, the second reads.
-Status FirstLook::locate(std::span<KeyWork> keys) {
+Status FirstLook::locate(std::span<KeyLook> looks) {
   EngineContext& engine = context_.engine;
-  looks_.clear();
+  places_.clear();
   CachedTable* table = nullptr;
-  for (KeyWork& key : keys) {
-    if (key.mode != KeyWork::Mode::kRead) continue;
-    if (table == nullptr || table->id != key.table) {
-      auto known = context_.table(key.table);
+  for (const KeyLook& look : looks) {
+    DCHECK(look.result == KeyLook::Result::kOpen && look.access->header.null());
+    if (table == nullptr || table->id != look.table) {
+      auto known = context_.table(look.table);
       if (!known.ok()) return known.status();
       table = *known;
     }
-    const NodeId node = engine.map.primary_of(key.hash);
+    const NodeId node = engine.map.primary_of(look.hash);
     if (TableCache::needs_root(*table, node)) {
       RDMACC_RETURN_IF_ERROR(engine.tables.load_root(*table, node, false, context_.counters));
     }
-    looks_.emplace_back(Look{&key, table, node, GlobalAddress{}});
-    engine.locations.prefetch(key.hash);
-    TableCache::prefetch_group(*table, node, key.hash);
+    CHECK(node < table->roots.size());
+    places_.emplace_back(Place{table, node, GlobalAddress{}});
+    engine.locations.prefetch(look.hash);
+    TableCache::prefetch_group(*table, node, look.hash);
   }
-  for (Look& look : looks_) {
-    KeyWork& key = *look.key;
-    const uint64_t known_at = engine.locations.find(key.hash);
+  for (size_t i = 0; i < looks.size(); i++) {
+    Place& place = places_[i];
+    const uint64_t hash = looks[i].hash;
+    const uint64_t known_at = engine.locations.find(hash);
     if (known_at != 0) {
-      key.access.header = GlobalAddress::make(look.node, known_at);
+      looks[i].access->header = GlobalAddress::make(place.node, known_at);
       continue;
     }
     // Another coroutine may have found since then that the table is gone: the walk will say so.
-    if (look.table->roots[look.node].bits == 0) continue;
-    const uint64_t group = TableCache::group_of(*look.table, look.node, key.hash);
-    look.bucket = GlobalAddress::make(look.node, bucket_offset(group, home_bucket_of(key.hash)));
-    batch_.prefetch(look.bucket, sizeof(Bucket));
+    if (place.table->roots[place.node].bits == 0) continue;
+    const uint64_t group = TableCache::group_of(*place.table, place.node, hash);
+    place.bucket = GlobalAddress::make(place.node, bucket_offset(group, home_bucket_of(hash)));
+    batch_.prefetch(place.bucket, sizeof(Bucket));
   }
   return Status();
 }
 
 // The home buckets of all keys in one round, then what is chained to those that have no entry.
-[[gnu::flatten]] Status FirstLook::read_buckets() {
-  if (looks_.empty()) return Status();
-  auto* images = context_.arena.allocate_array<Bucket>(looks_.size());
+[[gnu::flatten]] Status FirstLook::read_buckets(std::span<KeyLook> looks) {
+  auto* images = context_.arena.allocate_array<Bucket>(looks.size());
   if (images == nullptr) return out_of_registered_memory();
   batch_.await_prefetched();
   for (uint32_t round = 0; round < kBucketsMax; round++) {
-    for (size_t i = 0; i < looks_.size(); i++) {
-      if (!looks_[i].bucket.null()) batch_.read(looks_[i].bucket, &images[i], sizeof(Bucket));
+    for (size_t i = 0; i < looks.size(); i++) {
+      if (!places_[i].bucket.null()) batch_.read(places_[i].bucket, &images[i], sizeof(Bucket));
     }
     if (batch_.empty()) return Status();
     RDMACC_RETURN_IF_ERROR(batch_.execute());
-    for (size_t i = 0; i < looks_.size(); i++) {
-      if (!looks_[i].bucket.null()) looks_[i].bucket = choose_entry(looks_[i], images[i]);
+    for (size_t i = 0; i < looks.size(); i++) {
+      Place& place = places_[i];
+      if (!place.bucket.null()) place.bucket = choose_entry(looks[i], place.node, images[i]);
     }
   }
   return Status();
@@ -102,40 +118,147 @@ Status FirstLook::locate(std::span<KeyWork> keys) {
 
 // Takes the first entry with the key's tag: if it is another key's, the walk will tell them apart.
 // The bucket to be read next; null: none.
-GlobalAddress FirstLook::choose_entry(const Look& look, const Bucket& bucket) const {
-  DCHECK(look.key->access.header.null());
+GlobalAddress FirstLook::choose_entry(const KeyLook& look, NodeId node,
+                                      const Bucket& bucket) const {
+  DCHECK(look.access->header.null());
   const RegionLayout& layout = context_.engine.layout;
-  const uint16_t tag = tag_of(look.key->hash);
+  const uint16_t tag = tag_of(look.hash);
   for (const uint64_t entry : bucket.entries) {
     const uint64_t offset = entry_offset(entry);
     if (entry_tag(entry) != tag || entry == 0 || !layout.holds_header(offset)) continue;
-    look.key->access.header = GlobalAddress::make(look.node, offset);
+    look.access->header = GlobalAddress::make(node, offset);
     return GlobalAddress{};
   }
   // A recycled group's bytes may be anything.
-  return layout.holds_bucket(bucket.next) ? GlobalAddress::make(look.node, bucket.next)
+  return layout.holds_bucket(bucket.next) ? GlobalAddress::make(node, bucket.next)
                                           : GlobalAddress{};
 }
 
-// The records of the keys that have somewhere to look.
-Status FirstLook::read_records() {
-  boost::container::static_vector<Candidate, kKeysAtOnce> candidates;
-  for (const Look& look : looks_) {
-    if (!look.key->access.header.null()) candidates.push_back({look.key, look.table});
+// The records of the keys that have somewhere to look, by the protocol's read rule.
+Status FirstLook::read_records(std::span<KeyLook> looks) {
+  records_.clear();
+  read_.clear();
+  size_t bytes = 0;
+  for (size_t i = 0; i < looks.size(); i++) {
+    Access& access = *looks[i].access;
+    if (access.header.null()) continue;
+    access.table = looks[i].table;
+    access.key_hash = looks[i].hash;
+    RecordState& record = records_.emplace_back();
+    record.access = &access;
+    record.record_bytes = places_[i].table->record_size;
+    record.history = places_[i].table->history;
+    bytes += record.record_bytes;
+    read_.push_back(&looks[i]);
   }
-  if (candidates.empty()) return Status();
-  return read_candidates(context_, all_, {candidates.data(), candidates.size()});
+  if (records_.empty()) return Status();
+  std::byte* memory = context_.arena.allocate(bytes);
+  if (memory == nullptr) return out_of_registered_memory();
+  for (RecordState& record : records_) {
+    record.record = memory;
+    memory += record.record_bytes;
+  }
+  // What was locked is noted in the accesses, whatever comes of it.
+  RDMACC_RETURN_IF_ERROR(drive(context_, context_.rules.read, {records_.data(), records_.size()}));
+  bool all_kept = true;
+  for (size_t i = 0; i < records_.size(); i++) all_kept = keep_if_whole(i) && all_kept;
+  return all_kept ? Status() : settle_others();
+}
+
+// The usual case: a live record, whole in its slot, and the key's.
+inline bool FirstLook::keep_if_whole(size_t i) {
+  const RecordState& record = records_[i];
+  KeyLook& look = *read_[i];
+  DCHECK(look.result == KeyLook::Result::kOpen);
+  constexpr uint32_t kKinds = kFlagLive | kFlagDeleted | kFlagOverflow;
+  if (record.end != RecordState::End::kDone || (record.accepted.flags & kKinds) != kFlagLive ||
+      record.accepted.length > record.record_bytes) {
+    return false;
+  }
+  look.record = record.bytes();
+  if (!is_record_of(look.key, look.record)) return false;
+  keep(look, record);
+  return true;
+}
+
+void FirstLook::keep(KeyLook& look, const RecordState& record) {
+  look.result = KeyLook::Result::kFound;
+  note_read(context_, record, *look.access);
+  context_.engine.locations.put(look.hash, look.access->header.offset());
+}
+
+Status FirstLook::settle_others() {
+  RDMACC_RETURN_IF_ERROR(read_overflow_blocks());
+  for (size_t i = 0; i < records_.size(); i++) {
+    KeyLook& look = *read_[i];
+    if (look.result != KeyLook::Result::kOpen) continue;
+    if (records_[i].end == RecordState::End::kAbort) {
+      look.result = KeyLook::Result::kAborted;
+      look.reason = records_[i].reason;
+    } else if (look.overflow != 0 && is_record_of(look.key, look.record)) {
+      keep(look, records_[i]);
+    }
+  }
+  for (size_t i = 0; i < records_.size(); i++) {
+    // Pending: another one aborted first.
+    if (read_[i]->result != KeyLook::Result::kOpen ||
+        records_[i].end == RecordState::End::kPending) {
+      continue;
+    }
+    RDMACC_RETURN_IF_ERROR(give_up(*read_[i], records_[i]));
+  }
+  return Status();
+}
+
+Status FirstLook::read_overflow_blocks() {
+  for (size_t i = 0; i < records_.size(); i++) {
+    const RecordState& record = records_[i];
+    constexpr uint32_t kKinds = kFlagLive | kFlagDeleted | kFlagOverflow;
+    if (record.end != RecordState::End::kDone ||
+        (record.accepted.flags & kKinds) != (kFlagLive | kFlagOverflow)) {
+      continue;
+    }
+    KeyLook& look = *read_[i];
+    memcpy(&look.overflow, record.record, sizeof(look.overflow));
+    look.record = record.bytes();
+    RDMACC_RETURN_IF_ERROR(add_overflow_read(context_, look.access->header.node(), look.overflow,
+                                             look.record, batch_));
+  }
+  return batch_.execute();
+}
+
+// A stale location, an entry with the same tag, or a record that is no row (any more).
+Status FirstLook::give_up(KeyLook& look, const RecordState& record) {
+  look.record = {};
+  look.overflow = 0;
+  context_.engine.locations.forget(look.hash);
+  if (record.newly_locked && !wanted_by_other(look)) {
+    // A lock whose release fails stays noted: the transaction gives it back as it ends.
+    const Held held(*look.access);
+    RDMACC_RETURN_IF_ERROR(release_accesses(context_, std::span(&held, 1), /*certain=*/true));
+  }
+  *look.access = Access{};
+  return Status();
+}
+
+// Two keys of one operation may have met on one header, which is locked once. Shares are counted.
+bool FirstLook::wanted_by_other(const KeyLook& self) const {
+  return self.access->locked && std::any_of(all_.begin(), all_.end(), [&](const KeyLook& other) {
+           return &other != &self && other.result != KeyLook::Result::kOpen &&
+                  other.access->locked && other.access->header == self.access->header;
+         });
 }
 
 }  // namespace
 
-Status look_first(StageContext& context, std::span<KeyWork> keys) {
-  FirstLook look(context, keys);
-  for (size_t begin = 0; begin < keys.size(); begin += kKeysAtOnce) {
-    const size_t count = std::min(kKeysAtOnce, keys.size() - begin);
-    RDMACC_RETURN_IF_ERROR(look.at(keys.subspan(begin, count)));
-    for (const KeyWork& key : keys.subspan(begin, count)) {
-      if (key.result == KeyWork::Result::kAborted) return Status();
+Status look_first(StageContext& context, std::span<KeyLook> looks) {
+  CHECK(!looks.empty());
+  FirstLook first(context, looks);
+  for (size_t begin = 0; begin < looks.size(); begin += kKeysAtOnce) {
+    const size_t count = std::min(kKeysAtOnce, looks.size() - begin);
+    RDMACC_RETURN_IF_ERROR(first.at(looks.subspan(begin, count)));
+    for (const KeyLook& look : looks.subspan(begin, count)) {
+      if (look.result == KeyLook::Result::kAborted) return Status();
     }
   }
   return Status();

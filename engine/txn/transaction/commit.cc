@@ -69,7 +69,7 @@ Status Transaction::find_missing_gaps(StageContext& stage) {
 Status Transaction::lock_writes(StageContext& stage) {
   CHECK(!writes_.empty());
   std::vector<LockWork>& works = writes_.plan_locks();
-  if (works.empty()) return Status();  // all of it was locked early
+  if (works.empty()) return Status();
   const uint64_t start_ns = stage.engine.worker.endpoint().now_ns();
   const Status status = carry_out_lock(stage, parameters_.plan, works);
   time_stage(Stage::kLock, start_ns);
@@ -260,8 +260,7 @@ Status Transaction::decide_log(StageContext& stage) {
 }
 
 Status Transaction::commit_prepared() {
-  CHECK(started());
-  CHECK(prepared_);
+  CHECK(started() && prepared_);
   StageContext stage = context(scratch_, /*cancellable=*/false);
   const Status status = writes_.empty() ? Status() : decide_log(stage);
   if (!status.ok()) {
@@ -290,7 +289,7 @@ Status Transaction::reach_commit_point(StageContext& stage, Gtid gtid) {
   stay_until_the_end();
   Status status;
   if (!writes_.empty()) status = find_missing_gaps(stage);
-  if (status.ok() && !writes_.empty()) status = writes_.allocate_room(stage, accesses_);
+  if (status.ok() && !writes_.empty()) status = writes_.allocate_room(stage, accesses_.list());
   stay_until_the_end();  // it may have waited for room
   if (status.ok() && !writes_.empty()) status = lock_writes(stage);
   if (status.ok()) status = fix_commit_time(stage);

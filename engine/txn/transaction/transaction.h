@@ -1,9 +1,12 @@
 #pragma once
 #include <array>
+#include <boost/container/small_vector.hpp>
 #include <functional>
 #include <memory_resource>
 
 #include "engine/txn/remote/carry_out.h"
+#include "engine/txn/stages/first_look.h"
+#include "engine/txn/transaction/access_set.h"
 #include "engine/txn/transaction/coordinator_state.h"
 #include "engine/txn/transaction/key_state.h"
 #include "engine/txn/transaction/restart.h"
@@ -111,8 +114,15 @@ class Transaction final : public RowSource {
  private:
   bool shares_locks() const { return parameters_.rules->lock_mode == LockMode::kShared; }
   StageContext context(VerbArena& arena, bool cancellable = true);
+  // look_up.cc
+  using Wanted = boost::container::small_vector<KeyState*, 16>;
+  Status look_first_at(StageContext& stage, Wanted& wanted);
+  void keep_locks_of_lost(std::span<const KeyLook> looks);
+  Status find(StageContext& stage, std::span<KeyState* const> wanted, bool looked);
   Status merge(const Access& seen, Access** merged);
   Status note_found(const KeyWork& work, KeyState& state);
+  bool note_row(std::string_view record, uint64_t overflow, Access& tuple, KeyState& state);
+
   void time_stage(Stage stage, uint64_t start_ns);
   void event(HistoryOp op, TableId table, std::string_view key, uint64_t version) {
     if (coordinator_.history != nullptr) note_event(op, table, key, version);
@@ -165,8 +175,7 @@ class Transaction final : public RowSource {
   // Read and write sets only grow, and go together; those of a short transaction fit in here.
   std::array<std::byte, 8 * 1024> set_bytes_;
   SetMemory set_memory_{set_bytes_};
-  StableList<Access> accesses_{set_memory_.lasting()};
-  SmallIndex<Access> access_of_{set_memory_.lasting()};  // by header address
+  AccessSet accesses_{set_memory_.lasting()};
   KeyStates keys_{set_memory_};
   uint64_t own_writes_ = 0;
   uint64_t write_set_bytes_ = 0;
