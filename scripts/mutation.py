@@ -3,7 +3,8 @@
 once, and runs the concurrent campaign with each until a run fails. Prints what noticed how many,
 and every fault that nothing noticed. A fault that no run can notice stands in
 tests/mutation/survivors.txt with the reason. Exit code 1 if less than 95 % of the others are
-noticed, or if that list says what is no longer so."""
+noticed, or if that list says what is no longer so. Runs that notice what few others do stand in
+tests/mutation/noticed_by.txt, and are tried first."""
 
 import argparse
 import collections
@@ -22,6 +23,7 @@ sys.path.insert(0, os.path.join(ROOT, "tests/mutation"))
 
 import faults  # noqa: E402
 import mutator  # noqa: E402
+import noticed_by  # noqa: E402
 import survivors  # noqa: E402
 
 WORK = os.path.join(ROOT, "build/mutation")
@@ -38,7 +40,7 @@ EVENTS_FACTOR, EVENTS_MORE = 4, 300_000
 # A run that takes more without a fault is not repeated: with one it would have no time to end.
 EVENTS_MAX = 15_000_000
 # Of the time for a fault, what one that stands in the list with a reason gets.
-LISTED_SHARE = 0.25
+LISTED_SHARE = 0.1
 ROWS_PER_REPORT = 20
 
 
@@ -150,14 +152,17 @@ def note_planted(numbered):
 
 def reach(flags):
     """What each run comes to without any fault, and how often."""
-    def part(first):
-        command = ["nice", PROGRAM, "reach", f"--first={first + 1}",
-                   f"--step={flags.jobs}", f"--seeds={flags.seeds}",
-                   f"--events-max={EVENTS_MAX}"]
+    def part(wanted):
+        command = ["nice", PROGRAM, "reach", f"--events-max={EVENTS_MAX}", *wanted]
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
+    parts = [[f"--first={first + 1}", f"--step={flags.jobs}", f"--seeds={flags.seeds}"]
+             for first in range(flags.jobs)]
+    for variant, seed in sorted(noticed_by.read_runs()):
+        if seed > flags.seeds:
+            parts.append([f"--first={seed}", f"--seeds={seed}", f"--protocols={variant}"])
     with concurrent.futures.ThreadPoolExecutor(flags.jobs) as pool:
-        lines = [json.loads(line) for output in pool.map(part, range(flags.jobs))
+        lines = [json.loads(line) for output in pool.map(part, parts)
                  for line in output.splitlines()]
     # What a run that was given up has come to says nothing.
     lines = [line for line in lines if line["events"] < EVENTS_MAX]
@@ -169,9 +174,9 @@ def reach(flags):
     return [line for line in lines if not line["problem"]]
 
 
-def in_order(number, lines, noticed_by):
-    """The runs that come to a fault: what noticed it last time, then all kinds of runs and all
-    protocols in turns, each beginning with what comes to it most often for its time."""
+def in_order(number, lines, known):
+    """The runs that come to a fault: what is `known` to have noticed it, then all kinds of runs
+    and all protocols in turns, each beginning with what comes to it most often for its time."""
     groups = collections.defaultdict(list)
     for line in lines:
         hits = line["reached"].get(str(number), 0)
@@ -184,7 +189,7 @@ def in_order(number, lines, noticed_by):
         turns += [(turn, -score, line) for turn, (score, line) in enumerate(group)]
     turns.sort(key=lambda each: each[:2])
     runs = [line for _, _, line in turns]
-    return sorted(runs, key=lambda line: f"{line['variant']} {line['seed']}" != noticed_by)
+    return sorted(runs, key=lambda line: f"{line['variant']} {line['seed']}" not in known)
 
 
 KINDS = (("hangs", "hang"), ("lock is left", "lock left"), ("share is left", "lock left"),
@@ -228,10 +233,11 @@ def try_all(flags, planted, reached):
     """The rows, with what noticed each."""
     known = {row["key"]: row for row in json.load(open(RESULTS))} if os.path.exists(RESULTS) else {}
     listed = {key for key, (name, _) in survivors.read_reasons().items() if name != "missing"}
+    kept = noticed_by.read()
 
     def one(row):
         key = row["key"]
-        runs = in_order(row["number"], reached, known.get(key, {}).get("run"))
+        runs = in_order(row["number"], reached, {kept.get(key), known.get(key, {}).get("run")})
         cpu_s = flags.cpu_s * (LISTED_SHARE if key in listed else 1)
         kind, run, problem, seconds = (try_fault(cpu_s, row["number"], runs) if runs
                                        else (None, "", "", 0.0))
@@ -260,15 +266,19 @@ def try_all(flags, planted, reached):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--seeds", type=int, default=100, help="of each protocol")
-    parser.add_argument("--cpu-s", type=float, default=12, help="for each fault")
+    parser.add_argument("--seeds", type=int, default=60, help="of each protocol")
+    parser.add_argument("--cpu-s", type=float, default=20, help="for each fault")
     parser.add_argument("--share", type=float, default=faults.SHARE, help="of all candidates")
     parser.add_argument("--only", default="", help="faults whose key this pattern matches")
     parser.add_argument("--built", action="store_true", help="the faults of the last build")
     parser.add_argument("--again", action="store_true",
                         help="of these, those that were neither noticed nor have a reason")
     parser.add_argument("--judge", action="store_true", help="the last run's results once more")
+    parser.add_argument("--keep", action="store_true",
+                        help="the last run's results: writes tests/mutation/noticed_by.txt")
     flags = parser.parse_args()
+    if flags.keep:
+        return noticed_by.keep(json.load(open(RESULTS)))
     if flags.judge:
         return survivors.judge(json.load(open(RESULTS)), whole=True)
     begin = time.monotonic()

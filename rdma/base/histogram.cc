@@ -1,21 +1,10 @@
 #include "rdma/base/histogram.h"
 
 #include <algorithm>
-#include <bit>
 
 #include "rdma/base/check.h"
 
 namespace rdmacc {
-
-// Values below 2^kSubBits have a bucket each. Above, the highest set bit picks the group and the
-// kSubBits bits behind it pick the bucket.
-size_t Histogram::bucket_of(uint64_t ns) {
-  constexpr uint64_t kSub = 1ull << kSubBits;
-  if (ns < kSub) return static_cast<size_t>(ns);
-  const uint32_t top = 63u - static_cast<uint32_t>(std::countl_zero(ns));
-  const uint32_t shift = top - kSubBits;
-  return static_cast<size_t>(((shift + 1ull) << kSubBits) + ((ns >> shift) & (kSub - 1)));
-}
 
 uint64_t Histogram::middle_of(size_t bucket) {
   constexpr uint64_t kSub = 1ull << kSubBits;
@@ -23,16 +12,6 @@ uint64_t Histogram::middle_of(size_t bucket) {
   const uint64_t shift = (bucket >> kSubBits) - 1;
   const uint64_t low = (kSub + (bucket & (kSub - 1))) << shift;
   return low + ((1ull << shift) >> 1);
-}
-
-void Histogram::record(uint64_t ns) {
-  const size_t bucket = bucket_of(ns);
-  CHECK(bucket < kBuckets);
-  ++buckets_[bucket];
-  ++count_;
-  sum_ += static_cast<double>(ns);
-  min_ = std::min(min_, ns);
-  max_ = std::max(max_, ns);
 }
 
 void Histogram::merge(const Histogram& other) {

@@ -1,7 +1,10 @@
 #pragma once
+#include <algorithm>
 #include <array>
+#include <bit>
 
 #include "rdma/base/base.h"
+#include "rdma/base/check.h"
 
 namespace rdmacc {
 
@@ -10,7 +13,15 @@ namespace rdmacc {
 // the value's size. Values are nanoseconds by convention. One thread; merge() to sum up workers.
 class Histogram {
  public:
-  void record(uint64_t ns);
+  void record(uint64_t ns) {
+    const size_t bucket = bucket_of(ns);
+    CHECK(bucket < kBuckets);
+    ++buckets_[bucket];
+    ++count_;
+    sum_ += static_cast<double>(ns);
+    min_ = std::min(min_, ns);
+    max_ = std::max(max_, ns);
+  }
   void merge(const Histogram& other);
   void clear();
 
@@ -25,7 +36,15 @@ class Histogram {
   static constexpr uint32_t kSubBits = 5;
   static constexpr size_t kBuckets = (64 - kSubBits + 1) << kSubBits;
 
-  static size_t bucket_of(uint64_t ns);
+  // Values below 2^kSubBits have a bucket each. Above, the highest set bit picks the group and the
+  // kSubBits bits behind it pick the bucket.
+  static size_t bucket_of(uint64_t ns) {
+    constexpr uint64_t kSub = 1ull << kSubBits;
+    if (ns < kSub) return static_cast<size_t>(ns);
+    const uint32_t top = 63u - static_cast<uint32_t>(std::countl_zero(ns));
+    const uint32_t shift = top - kSubBits;
+    return static_cast<size_t>(((shift + 1ull) << kSubBits) + ((ns >> shift) & (kSub - 1)));
+  }
   static uint64_t middle_of(size_t bucket);
 
   uint64_t count_ = 0;

@@ -43,19 +43,13 @@ VerbArena::~VerbArena() {
   for (const Block& block : blocks_) pool_.give_back(block.start, block.bytes);
 }
 
-std::byte* VerbArena::allocate(size_t bytes) {
-  const size_t alignment = bytes >= kCacheLineBytes ? kCacheLineBytes : 8;
-  const size_t start = (used_in_last_ + alignment - 1) & ~(alignment - 1);
-  if (!blocks_.empty() && start <= blocks_.back().bytes && bytes <= blocks_.back().bytes - start) {
-    used_in_last_ = start + bytes;
-    allocated_ += bytes;
-    return blocks_.back().start + start;
-  }
+std::byte* VerbArena::allocate_in_new_block(size_t bytes) {
   const size_t block_bytes =
       bytes <= RegisteredPool::kBlockBytes ? RegisteredPool::kBlockBytes : std::bit_ceil(bytes);
   std::byte* block = pool_.take(block_bytes);
   if (block == nullptr) return nullptr;
-  blocks_.push_back(Block{block, block_bytes});
+  last_ = Block{block, block_bytes};
+  blocks_.push_back(last_);
   used_in_last_ = bytes;
   allocated_ += bytes;
   return block;
@@ -69,6 +63,7 @@ void VerbArena::reset() {
     pool_.give_back(blocks_[i].start, blocks_[i].bytes);
   }
   blocks_.resize(keep);
+  last_ = keep > 0 ? blocks_.front() : Block();
   used_in_last_ = 0;
   allocated_ = 0;
 }

@@ -42,7 +42,16 @@ class VerbArena {
   VerbArena& operator=(const VerbArena&) = delete;
 
   // 8-byte aligned, uninitialised; 64-byte aligned when bytes >= 64. nullptr: pool used up.
-  std::byte* allocate(size_t bytes);
+  std::byte* allocate(size_t bytes) {
+    const size_t alignment = bytes >= kCacheLineBytes ? kCacheLineBytes : 8;
+    const size_t start = (used_in_last_ + alignment - 1) & ~(alignment - 1);
+    if (start > last_.bytes || bytes > last_.bytes - start) [[unlikely]] {
+      return allocate_in_new_block(bytes);
+    }
+    used_in_last_ = start + bytes;
+    allocated_ += bytes;
+    return last_.start + start;
+  }
   template <typename T>
   T* allocate_array(size_t count) {
     return reinterpret_cast<T*>(allocate(sizeof(T) * count));
@@ -54,11 +63,14 @@ class VerbArena {
 
  private:
   struct Block {
-    std::byte* start;
-    size_t bytes;
+    std::byte* start = nullptr;
+    size_t bytes = 0;
   };
+  std::byte* allocate_in_new_block(size_t bytes);
+
   RegisteredPool& pool_;
   std::vector<Block> blocks_;
+  Block last_;  // of them
   size_t used_in_last_ = 0;
   size_t allocated_ = 0;
 };

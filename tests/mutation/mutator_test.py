@@ -8,10 +8,12 @@ import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
-sys.path[:0] = [HERE, os.path.join(ROOT, "tests/coverage")]
+sys.path[:0] = [HERE, os.path.join(ROOT, "tests/coverage"), os.path.join(ROOT, "scripts")]
 
 import faults  # noqa: E402
+import mutation  # noqa: E402
 import mutator  # noqa: E402
+import noticed_by  # noqa: E402
 import survivors  # noqa: E402
 import unreached  # noqa: E402
 from cpp_tokens import Source  # noqa: E402
@@ -170,6 +172,14 @@ class Choice(unittest.TestCase):
         self.assertEqual({each.path for each in mutator.choose(candidates, 3, 0.0)},
                          {"a.cc", "b.cc"})
 
+    def test_a_file_that_moves_to_another_room_keeps_its_faults(self):
+        def hashes(path):
+            candidates = mutator.Finder(path, body("  if (a < 1) b();")).candidates()
+            return [each.hash(1) for each in candidates]
+        self.assertEqual(hashes("engine/txn/f.cc"), hashes("engine/txn/stages/f.cc"))
+        self.assertNotEqual(hashes("engine/txn/f.cc"), hashes("engine/txn/g.cc"))
+        self.assertNotEqual(hashes("engine/txn/f.cc"), hashes("engine/storage/owner/f.cc"))
+
     def test_equal_places_have_keys_of_their_own(self):
         candidates = mutator.Finder("f.cc", body("  a();\n  a();")).candidates()
         self.assertEqual(len({each.key for each in candidates}), len(candidates))
@@ -217,6 +227,37 @@ class Judgement(unittest.TestCase):
         for text in ("a\nb\n  speed: x\n", "a\n", "a\n  because\n", "  speed: x\n"):
             with self.assertRaises(ValueError):
                 survivors.parse(text)
+
+
+class NoticedBy(unittest.TestCase):
+    ROWS = [{"key": "slow", "noticed": "cycle", "run": "occ 3", "seconds": 30.0},
+            {"key": "quick", "noticed": "cycle", "run": "occ 4", "seconds": 0.1},
+            {"key": "kept", "noticed": "cycle", "run": "mvcc 5", "seconds": 0.1},
+            {"key": "moved", "noticed": "cycle", "run": "mvcc 7", "seconds": 0.1},
+            {"key": "lost", "noticed": None, "run": "", "seconds": 60.0}]
+    KEPT = {"kept": "mvcc 5", "moved": "mvcc 6", "lost": "occ 9"}
+
+    def test_what_is_slow_to_notice_is_kept_and_what_is_kept_stays(self):
+        self.assertEqual(noticed_by.worth_keeping(self.ROWS, self.KEPT),
+                         {"slow": "occ 3", "kept": "mvcc 5"})
+
+    def test_what_is_written_is_what_is_read(self):
+        self.assertEqual(noticed_by.parse(noticed_by.text_of(self.KEPT)), self.KEPT)
+
+    def test_a_list_without_runs_is_refused(self):
+        for text in ("a\nb\n  occ 1\n", "a\n", "  occ 1\n", "a\n  occ\n", "a\n  occ x\n"):
+            with self.assertRaises(ValueError):
+                noticed_by.parse(text)
+
+    def test_known_runs_come_first(self):
+        lines = [{"variant": "occ", "seed": seed, "kind": "turn 1", "cpu_s": seed,
+                  "reached": {"9": 1}} for seed in (1, 2, 3)]
+        order = mutation.in_order(9, lines, {"occ 3", None})
+        self.assertEqual([line["seed"] for line in order], [3, 1, 2])
+
+    def test_what_is_kept_is_planted_here(self):
+        planted = {each.key for each in faults.chosen(ROOT)}
+        self.assertEqual(sorted(set(noticed_by.read()) - planted), [])
 
 
 class Unreached(unittest.TestCase):

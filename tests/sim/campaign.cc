@@ -26,6 +26,8 @@ constexpr uint32_t kHeadsOfLoadsPercent = 50, kHeadsTransactions = 15;
 constexpr uint32_t kDelaysPercent = 50, kReadDelaysPercent = 30;
 // As the mapped port does it (Endpoint::Port::kOneByOne).
 constexpr uint32_t kOneByOnePercent = 40;
+// Of the runs: what is asked of a node that is down fails, as over a wire; else its memory stays.
+constexpr uint32_t kByWirePercent = 40;
 // Only writers that read now and then, the usual share, read-mostly, all but a few, readers alone.
 constexpr std::array<uint32_t, 5> kReaderPercents = {0, 20, 50, 90, 100};
 
@@ -139,6 +141,8 @@ Result<std::vector<CampaignVariant>> parse_campaign_variants(const std::string& 
   return chosen;
 }
 
+bool drawn_by_wire(uint64_t seed) { return Random(seed ^ 0x317E).percent(kByWirePercent); }
+
 SimScenario campaign_scenario(const CampaignVariant& variant, uint64_t seed) {
   const std::vector<uint16_t> codes = variant.codes();
   SimScenario scenario;
@@ -156,6 +160,7 @@ SimScenario campaign_scenario(const CampaignVariant& variant, uint64_t seed) {
   draw_delays(scenario, random);
   scenario.one_by_one = random.percent(kOneByOnePercent);
   draw_after(scenario, seed);
+  scenario.unreachable = drawn_by_wire(seed);
   return scenario;
 }
 
@@ -187,6 +192,7 @@ SimScenario loads_scenario(const CampaignVariant& variant, uint64_t seed) {
   }
   if (after.percent(kStrikesPercent)) scenario.strikes = 1 + static_cast<uint32_t>(after.below(3));
   draw_after(scenario, seed);
+  scenario.unreachable = drawn_by_wire(seed);
   return scenario;
 }
 
@@ -210,6 +216,7 @@ std::string describe(const CampaignVariant& variant, const SimScenario& scenario
   if (scenario.prepared) text += ", prepared";
   if (scenario.aimed) text += ", aimed";
   say(scenario.cut_short, "installs cut short");
+  if (scenario.unreachable) text += ", by wire";
   if (scenario.die_at_end) text += ", dead at the end";
   if (scenario.late) text += ", late";
   if (scenario.lazy) text += ", lazy";

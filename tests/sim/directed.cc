@@ -16,6 +16,8 @@ constexpr uint32_t kRowsAtOnce = 1'500;
 constexpr uint32_t kFillersPercent = 15;
 constexpr uint32_t kScanPercent = 25;
 constexpr uint64_t kSlowWriteNs = 8'000;
+// Of all events: a request then often comes when its caller, which is dead, has been resolved.
+constexpr uint32_t kLatePercent = 8;
 constexpr uint32_t kCutShort = 40;
 // Longer than a commit is tried again for.
 constexpr uint64_t kAwayUsMin = 61'000'000, kAwayUsMax = 70'000'000;
@@ -72,6 +74,7 @@ void die_under_requests(SimScenario& scenario, Random& random) {
   scenario.load = SimScenario::Load::kDoor;
   scenario.code = 0;  // all stages by RPC
   scenario.late = true;
+  if (random.percent(50)) scenario.stall_percent = kLatePercent;
   scenario.delays = random.percent(50)
                         ? slow(SimDelays::kAtomics, SimDelays::kOfNodes, SimDelays::kNsMax)
                         : SimDelays::draw(random);
@@ -242,6 +245,7 @@ SimScenario directed_scenario(const CampaignVariant& variant, uint64_t seed) {
     default:
       read_beside_writes(scenario, random);
   }
+  scenario.unreachable = drawn_by_wire(seed);
   return scenario;
 }
 

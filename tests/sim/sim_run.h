@@ -53,6 +53,7 @@ struct SimScenario {
   uint32_t cut_short = 0;      // nodes that die while a row is installed
   uint64_t away_us_min = 0;
   uint64_t away_us_max = 5'000;  // how long a dead node stays away
+  bool unreachable = false;      // a dead node's memory, as over a wire
   bool die_at_end = false;       // coordinators end by dying: what they have left is resolved
   // What follows on a run that was sound (second_life.cc): its nodes are started again, its tables
   // are dropped and made again; then transactions go on, and all is checked once more.

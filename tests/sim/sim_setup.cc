@@ -35,6 +35,7 @@ SimOptions fabric_options(const SimScenario& scenario) {
   options.duplicate_percent = scenario.duplicate_percent;
   options.cpu_reads = scenario.cpu_moves;
   options.one_by_one = scenario.one_by_one;
+  options.dead_node_unreachable = scenario.unreachable;
   options.delays = scenario.delays;
   return options;
 }

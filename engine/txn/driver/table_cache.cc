@@ -14,9 +14,9 @@ Status gone(TableId id) {
 
 }  // namespace
 
-Result<CachedTable*> TableCache::get(TableId id, VerbCounters& counters) {
+Result<CachedTable*> TableCache::find(TableId id, VerbCounters& counters) {
   const auto found = tables_.find(id);
-  if (found != tables_.end()) return found->second.get();
+  if (found != tables_.end()) return latest_ = found->second.get();
   if (id == kNoTable) return gone(id);
 
   VerbArena arena(worker_.pool());
@@ -50,6 +50,7 @@ void TableCache::forget(TableId id) {
   if (found == tables_.end()) return;
   std::unique_ptr<CachedTable> table = std::move(found->second);
   tables_.erase(found);
+  if (latest_ == table.get()) latest_ = nullptr;
   for (CachedRoot& root : table->roots) root = CachedRoot{};
   forgotten_.push_back(std::move(table));
   const Scheduler& scheduler = worker_.scheduler();

@@ -32,7 +32,10 @@ class TableCache {
       : worker_(worker), topology_(topology), layout_(topology) {}
 
   // The table with at least its sizes known. kNotFound: dropped, or never was.
-  Result<CachedTable*> get(TableId id, VerbCounters& counters);
+  Result<CachedTable*> get(TableId id, VerbCounters& counters) {
+    if (latest_ != nullptr && latest_->id == id) return latest_;
+    return find(id, counters);
+  }
   // Makes sure that the root array of `node` is there; with `again`, reads it anew.
   Status load_root(CachedTable& table, NodeId node, bool again, VerbCounters& counters);
   // The group that a hash belongs to, as far as the cached root of `node` knows.
@@ -55,10 +58,13 @@ class TableCache {
   }
 
  private:
+  Result<CachedTable*> find(TableId id, VerbCounters& counters);
+
   Worker& worker_;
   const Topology topology_;
   const RegionLayout layout_;
   std::unordered_map<TableId, std::unique_ptr<CachedTable>> tables_;
+  CachedTable* latest_ = nullptr;  // of them, the one that was asked for last
   std::vector<std::unique_ptr<CachedTable>> forgotten_;
 };
 

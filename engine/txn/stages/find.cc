@@ -289,10 +289,8 @@ Status Finder::lock_gaps(std::span<Search*> missing) {
 
 // Its results become the keys'.
 Status look_first_at(StageContext& context, std::span<KeyWork> keys) {
-  Few<KeyLook> looks;
-  Few<KeyWork*> looked_at;
-  looks.reserve(keys.size());
-  looked_at.reserve(keys.size());
+  boost::container::small_vector<SoughtKey, 16> looks;
+  boost::container::small_vector<KeyWork*, 16> looked_at;
   for (KeyWork& key : keys) {
     if (key.mode != KeyWork::Mode::kRead || key.looked) continue;
     looks.push_back({key.table, key.hash, key.key, &key.access});
@@ -301,10 +299,11 @@ Status look_first_at(StageContext& context, std::span<KeyWork> keys) {
   if (looks.empty()) return Status();
   const Status status = look_first(context, {looks.data(), looks.size()});
   for (size_t i = 0; i < looks.size(); i++) {
-    const KeyLook& look = looks[i];
-    if (look.result == KeyLook::Result::kOpen) continue;
-    const bool found = look.result == KeyLook::Result::kFound;
-    looked_at[i]->result = found ? KeyWork::Result::kFound : KeyWork::Result::kAborted;
+    const SoughtKey& look = looks[i];
+    if (look.result == SoughtKey::Result::kOpen) continue;
+    looked_at[i]->result = look.result == SoughtKey::Result::kFound     ? KeyWork::Result::kFound
+                           : look.result == SoughtKey::Result::kMissing ? KeyWork::Result::kMissing
+                                                                        : KeyWork::Result::kAborted;
     looked_at[i]->reason = look.reason;
     looked_at[i]->overflow = look.overflow;
     looked_at[i]->record = look.record;

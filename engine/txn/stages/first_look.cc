@@ -22,10 +22,10 @@ using OfBatch = boost::container::static_vector<T, kKeysAtOnce>;
 
 class FirstLook {
  public:
-  FirstLook(StageContext& context, std::span<KeyLook> all)
+  FirstLook(StageContext& context, std::span<SoughtKey> all)
       : context_(context), all_(all), batch_(context.batch()) {}
 
-  Status at(std::span<KeyLook> looks) {
+  Status at(std::span<SoughtKey> looks) {
     CHECK(looks.size() <= kKeysAtOnce);
     RDMACC_RETURN_IF_ERROR(locate(looks));
     RDMACC_RETURN_IF_ERROR(read_buckets(looks));
@@ -40,32 +40,32 @@ class FirstLook {
     GlobalAddress bucket;  // to be read; null: there is none (any more)
   };
 
-  Status locate(std::span<KeyLook> looks);
-  Status read_buckets(std::span<KeyLook> looks);
-  GlobalAddress choose_entry(const KeyLook& look, NodeId node, const Bucket& bucket) const;
-  Status read_records(std::span<KeyLook> looks);
+  Status locate(std::span<SoughtKey> looks);
+  Status read_buckets(std::span<SoughtKey> looks);
+  GlobalAddress choose_entry(const SoughtKey& look, NodeId node, const Bucket& bucket) const;
+  Status read_records(std::span<SoughtKey> looks);
   bool keep_if_whole(size_t i);
   Status settle_others();
   Status read_overflow_blocks();
-  void keep(KeyLook& look, const RecordState& record);
-  Status give_up(KeyLook& look, const RecordState& record);
-  bool wanted_by_other(const KeyLook& self) const;
+  void keep(SoughtKey& look, const RecordState& record);
+  Status give_up(SoughtKey& look, const RecordState& record);
+  bool wanted_by_other(const SoughtKey& self) const;
 
   StageContext& context_;
-  const std::span<KeyLook> all_;
+  const std::span<SoughtKey> all_;
   DoorbellBatch batch_;
   OfBatch<Place> places_;
   OfBatch<RecordState> records_;  // of those that have somewhere to look
-  OfBatch<KeyLook*> read_;        // of each record
+  OfBatch<SoughtKey*> read_;      // of each record
 };
 
 // Where each key is to be looked for, in two passes: what the first touches, the second reads.
-Status FirstLook::locate(std::span<KeyLook> looks) {
+Status FirstLook::locate(std::span<SoughtKey> looks) {
   EngineContext& engine = context_.engine;
   places_.clear();
   CachedTable* table = nullptr;
-  for (const KeyLook& look : looks) {
-    DCHECK(look.result == KeyLook::Result::kOpen && look.access->header.null());
+  for (const SoughtKey& look : looks) {
+    DCHECK(look.result == SoughtKey::Result::kOpen && look.access->header.null());
     if (table == nullptr || table->id != look.table) {
       auto known = context_.table(look.table);
       if (!known.ok()) return known.status();
@@ -98,7 +98,7 @@ Status FirstLook::locate(std::span<KeyLook> looks) {
 }
 
 // The home buckets of all keys in one round, then what is chained to those that have no entry.
-[[gnu::flatten]] Status FirstLook::read_buckets(std::span<KeyLook> looks) {
+[[gnu::flatten]] Status FirstLook::read_buckets(std::span<SoughtKey> looks) {
   auto* images = context_.arena.allocate_array<Bucket>(looks.size());
   if (images == nullptr) return out_of_registered_memory();
   batch_.await_prefetched();
@@ -118,7 +118,7 @@ Status FirstLook::locate(std::span<KeyLook> looks) {
 
 // Takes the first entry with the key's tag: if it is another key's, the walk will tell them apart.
 // The bucket to be read next; null: none.
-GlobalAddress FirstLook::choose_entry(const KeyLook& look, NodeId node,
+GlobalAddress FirstLook::choose_entry(const SoughtKey& look, NodeId node,
                                       const Bucket& bucket) const {
   DCHECK(look.access->header.null());
   const RegionLayout& layout = context_.engine.layout;
@@ -135,7 +135,7 @@ GlobalAddress FirstLook::choose_entry(const KeyLook& look, NodeId node,
 }
 
 // The records of the keys that have somewhere to look, by the protocol's read rule.
-Status FirstLook::read_records(std::span<KeyLook> looks) {
+Status FirstLook::read_records(std::span<SoughtKey> looks) {
   records_.clear();
   read_.clear();
   size_t bytes = 0;
@@ -165,13 +165,13 @@ Status FirstLook::read_records(std::span<KeyLook> looks) {
   return all_kept ? Status() : settle_others();
 }
 
-// The usual case: a live record, whole in its slot, and the key's.
+// The usual case: the key's record, whole in its slot.
 inline bool FirstLook::keep_if_whole(size_t i) {
   const RecordState& record = records_[i];
-  KeyLook& look = *read_[i];
-  DCHECK(look.result == KeyLook::Result::kOpen);
-  constexpr uint32_t kKinds = kFlagLive | kFlagDeleted | kFlagOverflow;
-  if (record.end != RecordState::End::kDone || (record.accepted.flags & kKinds) != kFlagLive ||
+  SoughtKey& look = *read_[i];
+  DCHECK(look.result == SoughtKey::Result::kOpen);
+  if (record.end != RecordState::End::kDone ||
+      (record.accepted.flags & (kFlagLive | kFlagOverflow)) != kFlagLive ||
       record.accepted.length > record.record_bytes) {
     return false;
   }
@@ -181,8 +181,9 @@ inline bool FirstLook::keep_if_whole(size_t i) {
   return true;
 }
 
-void FirstLook::keep(KeyLook& look, const RecordState& record) {
-  look.result = KeyLook::Result::kFound;
+void FirstLook::keep(SoughtKey& look, const RecordState& record) {
+  const bool deleted = (record.accepted.flags & kFlagDeleted) != 0;
+  look.result = deleted ? SoughtKey::Result::kMissing : SoughtKey::Result::kFound;
   note_read(context_, record, *look.access);
   context_.engine.locations.put(look.hash, look.access->header.offset());
 }
@@ -190,10 +191,10 @@ void FirstLook::keep(KeyLook& look, const RecordState& record) {
 Status FirstLook::settle_others() {
   RDMACC_RETURN_IF_ERROR(read_overflow_blocks());
   for (size_t i = 0; i < records_.size(); i++) {
-    KeyLook& look = *read_[i];
-    if (look.result != KeyLook::Result::kOpen) continue;
+    SoughtKey& look = *read_[i];
+    if (look.result != SoughtKey::Result::kOpen) continue;
     if (records_[i].end == RecordState::End::kAbort) {
-      look.result = KeyLook::Result::kAborted;
+      look.result = SoughtKey::Result::kAborted;
       look.reason = records_[i].reason;
     } else if (look.overflow != 0 && is_record_of(look.key, look.record)) {
       keep(look, records_[i]);
@@ -201,7 +202,7 @@ Status FirstLook::settle_others() {
   }
   for (size_t i = 0; i < records_.size(); i++) {
     // Pending: another one aborted first.
-    if (read_[i]->result != KeyLook::Result::kOpen ||
+    if (read_[i]->result != SoughtKey::Result::kOpen ||
         records_[i].end == RecordState::End::kPending) {
       continue;
     }
@@ -213,12 +214,12 @@ Status FirstLook::settle_others() {
 Status FirstLook::read_overflow_blocks() {
   for (size_t i = 0; i < records_.size(); i++) {
     const RecordState& record = records_[i];
-    constexpr uint32_t kKinds = kFlagLive | kFlagDeleted | kFlagOverflow;
+    constexpr uint32_t kElsewhere = kFlagLive | kFlagOverflow;
     if (record.end != RecordState::End::kDone ||
-        (record.accepted.flags & kKinds) != (kFlagLive | kFlagOverflow)) {
+        (record.accepted.flags & kElsewhere) != kElsewhere) {
       continue;
     }
-    KeyLook& look = *read_[i];
+    SoughtKey& look = *read_[i];
     memcpy(&look.overflow, record.record, sizeof(look.overflow));
     look.record = record.bytes();
     RDMACC_RETURN_IF_ERROR(add_overflow_read(context_, look.access->header.node(), look.overflow,
@@ -228,7 +229,7 @@ Status FirstLook::read_overflow_blocks() {
 }
 
 // A stale location, an entry with the same tag, or a record that is no row (any more).
-Status FirstLook::give_up(KeyLook& look, const RecordState& record) {
+Status FirstLook::give_up(SoughtKey& look, const RecordState& record) {
   look.record = {};
   look.overflow = 0;
   context_.engine.locations.forget(look.hash);
@@ -236,29 +237,34 @@ Status FirstLook::give_up(KeyLook& look, const RecordState& record) {
     // A lock whose release fails stays noted: the transaction gives it back as it ends.
     const Held held(*look.access);
     RDMACC_RETURN_IF_ERROR(release_accesses(context_, std::span(&held, 1), /*certain=*/true));
+    // Of others that have met on the header, and that it is no row of either.
+    for (const SoughtKey& other : all_) {
+      const bool open = other.result == SoughtKey::Result::kOpen;
+      if (open && other.access->header == held.header) *other.access = Access{};
+    }
   }
   *look.access = Access{};
   return Status();
 }
 
 // Two keys of one operation may have met on one header, which is locked once. Shares are counted.
-bool FirstLook::wanted_by_other(const KeyLook& self) const {
-  return self.access->locked && std::any_of(all_.begin(), all_.end(), [&](const KeyLook& other) {
-           return &other != &self && other.result != KeyLook::Result::kOpen &&
+bool FirstLook::wanted_by_other(const SoughtKey& self) const {
+  return self.access->locked && std::any_of(all_.begin(), all_.end(), [&](const SoughtKey& other) {
+           return &other != &self && other.result != SoughtKey::Result::kOpen &&
                   other.access->locked && other.access->header == self.access->header;
          });
 }
 
 }  // namespace
 
-Status look_first(StageContext& context, std::span<KeyLook> looks) {
+Status look_first(StageContext& context, std::span<SoughtKey> looks) {
   CHECK(!looks.empty());
   FirstLook first(context, looks);
   for (size_t begin = 0; begin < looks.size(); begin += kKeysAtOnce) {
     const size_t count = std::min(kKeysAtOnce, looks.size() - begin);
     RDMACC_RETURN_IF_ERROR(first.at(looks.subspan(begin, count)));
-    for (const KeyLook& look : looks.subspan(begin, count)) {
-      if (look.result == KeyLook::Result::kAborted) return Status();
+    for (const SoughtKey& look : looks.subspan(begin, count)) {
+      if (look.result == SoughtKey::Result::kAborted) return Status();
     }
   }
   return Status();

@@ -34,6 +34,8 @@ class AccessSet {
     if (!indexed()) index_all();
     return index_->find(header.bits);
   }
+  // One header was found by two keys: it has become another's, as after a node lost its memory.
+  bool ambiguous() const { return ambiguous_; }
   // False: nothing has asked yet, and a key's record is not here before it is found.
   bool indexed() const { return index_.has_value(); }
 
@@ -47,8 +49,8 @@ class AccessSet {
  private:
   void enter(Access& access) {
     Access*& place = index_->at(access.header.bits);
-    CHECK(place == nullptr);
-    place = &access;
+    ambiguous_ = ambiguous_ || place != nullptr;
+    if (place == nullptr) place = &access;
   }
   void index_all() {
     index_.emplace(memory_);
@@ -60,6 +62,7 @@ class AccessSet {
   std::pmr::memory_resource* const memory_;
   StableList<Access> list_;
   std::optional<SmallIndex<Access>> index_;  // by header address
+  bool ambiguous_ = false;
 };
 
 }  // namespace rdmacc

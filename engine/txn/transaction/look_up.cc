@@ -41,13 +41,15 @@ Status Transaction::look_up_many(TableId table, std::span<const std::string_view
 Status Transaction::merge(const Access& seen, Access** merged) {
   CHECK(!seen.header.null());
   Access* known = accesses_.find(seen.header);
+  const Status sound = accesses_.ambiguous() ? aborted(AbortReason::kStaleLocation) : Status();
   *merged = known != nullptr ? known : &accesses_.add(seen);
-  if (known == nullptr) return Status();
+  if (known == nullptr) return sound;
   const bool locked_before = known->locked;
   const bool fixed = known->read || known->held();
   known->locked = known->locked || seen.locked;
   known->reader_count += seen.reader_count;
   if (seen.locked && !locked_before) known->locked_wts = seen.locked_wts;
+  if (!sound.ok()) return sound;
   if (fixed && known->incarnation != 0 && seen.incarnation != 0 &&
       seen.incarnation != known->incarnation) {
     return aborted(AbortReason::kStaleLocation);
@@ -89,16 +91,19 @@ Status Transaction::note_found(const KeyWork& work, KeyState& state) {
     const bool parses = note_row(work.record, work.overflow, *tuple, state);
     return parses ? Status() : Status(Code::kCorrupt, "a record");
   }
-  if (missing) {
-    state.base = KeyState::Base::kAbsent;
-    state.gap = met ? nullptr : gap;
-    state.tuple = tuple;  // a tombstone: an insert revives it
-    state.overflow = work.overflow;
-    reads_++;
-    scanned_ = true;  // more than one header may have decided it: always validated
-    event(HistoryOp::kMiss, state.table, state.key, (met ? tuple : gap)->read_wts);
-  }
+  if (missing) note_absence(work.overflow, tuple, met ? nullptr : gap, state);
   return Status();
+}
+
+// By a tombstone, which an insert revives, or else by its group's gap header.
+void Transaction::note_absence(uint64_t overflow, Access* tombstone, Access* gap, KeyState& state) {
+  state.base = KeyState::Base::kAbsent;
+  state.gap = gap;
+  state.tuple = tombstone;
+  state.overflow = overflow;
+  reads_++;
+  scanned_ = true;  // more than one header may have decided it: always validated
+  event(HistoryOp::kMiss, state.table, state.key, (gap != nullptr ? gap : tombstone)->read_wts);
 }
 
 // False: it does not parse, as after an answer that was cut short.
@@ -118,7 +123,7 @@ inline bool Transaction::note_row(std::string_view record, uint64_t overflow, Ac
 
 // The keys that are left in `wanted` are not found yet. Their accesses are not the transaction's.
 Status Transaction::look_first_at(StageContext& stage, Wanted& wanted) {
-  boost::container::small_vector<KeyLook, 16> looks;
+  boost::container::small_vector<SoughtKey, 16> looks;
   looks.reserve(wanted.size());
   for (KeyState* state : wanted) {
     looks.push_back({state->table, state->hash, state->key, &accesses_.add_empty()});
@@ -126,14 +131,19 @@ Status Transaction::look_first_at(StageContext& stage, Wanted& wanted) {
   Status status = look_first(stage, {looks.data(), looks.size()});
   size_t left = 0;
   for (size_t i = 0; i < looks.size(); i++) {
-    const KeyLook& look = looks[i];
-    if (look.result == KeyLook::Result::kFound) {
+    const SoughtKey& look = looks[i];
+    if (look.result == SoughtKey::Result::kFound) {
       wanted[i]->asked = false;
       const bool parses = note_row(look.record, look.overflow, *look.access, *wanted[i]);
       CHECK(parses);  // it was compared
       continue;
     }
-    if (look.result == KeyLook::Result::kAborted && status.ok()) status = aborted(look.reason);
+    if (look.result == SoughtKey::Result::kMissing) {
+      wanted[i]->asked = false;
+      note_absence(look.overflow, look.access, nullptr, *wanted[i]);
+      continue;
+    }
+    if (look.result == SoughtKey::Result::kAborted && status.ok()) status = aborted(look.reason);
     wanted[left++] = wanted[i];
   }
   if (left > 0) keep_locks_of_lost({looks.data(), looks.size()});
@@ -142,10 +152,12 @@ Status Transaction::look_first_at(StageContext& stage, Wanted& wanted) {
 }
 
 // What a look that found no row has still locked, once for each header.
-void Transaction::keep_locks_of_lost(std::span<const KeyLook> looks) {
+void Transaction::keep_locks_of_lost(std::span<const SoughtKey> looks) {
   boost::container::small_vector<Access, 4> held;
-  for (const KeyLook& look : looks) {
-    if (look.result == KeyLook::Result::kFound) continue;
+  for (const SoughtKey& look : looks) {
+    if (look.result == SoughtKey::Result::kFound || look.result == SoughtKey::Result::kMissing) {
+      continue;
+    }
     if (look.access->held()) held.push_back(*look.access);
     *look.access = Access{};
   }
@@ -158,7 +170,7 @@ void Transaction::keep_locks_of_lost(std::span<const KeyLook> looks) {
 
 // The whole search, for keys that the first look has not found.
 Status Transaction::find(StageContext& stage, std::span<KeyState* const> wanted, bool looked) {
-  boost::container::small_vector<KeyWork, 4> works;
+  boost::container::small_vector<KeyWork, 16> works;
   works.reserve(wanted.size());
   for (const KeyState* state : wanted) {
     KeyWork& work = works.emplace_back();

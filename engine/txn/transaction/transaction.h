@@ -117,10 +117,11 @@ class Transaction final : public RowSource {
   // look_up.cc
   using Wanted = boost::container::small_vector<KeyState*, 16>;
   Status look_first_at(StageContext& stage, Wanted& wanted);
-  void keep_locks_of_lost(std::span<const KeyLook> looks);
+  void keep_locks_of_lost(std::span<const SoughtKey> looks);
   Status find(StageContext& stage, std::span<KeyState* const> wanted, bool looked);
   Status merge(const Access& seen, Access** merged);
   Status note_found(const KeyWork& work, KeyState& state);
+  void note_absence(uint64_t overflow, Access* tombstone, Access* gap, KeyState& state);
   bool note_row(std::string_view record, uint64_t overflow, Access& tuple, KeyState& state);
 
   void time_stage(Stage stage, uint64_t start_ns);

@@ -1,0 +1,49 @@
+// A transaction's headers: found by their address once something asks.
+#include "engine/txn/transaction/access_set.h"
+
+#include <gtest/gtest.h>
+
+namespace rdmacc {
+namespace {
+
+Access at(uint64_t offset) {
+  Access access;
+  access.header = GlobalAddress::make(0, offset);
+  return access;
+}
+
+class AccessSetTest : public testing::Test {
+ protected:
+  std::pmr::monotonic_buffer_resource memory_;
+  AccessSet set_{&memory_};
+};
+
+TEST_F(AccessSetTest, FindsWhatCameBeforeAndAfterTheFirstQuestion) {
+  Access& first = set_.add_empty();
+  first = at(64);
+  set_.add_empty();  // its look-up found nothing
+  Access& second = set_.add(at(128));
+  EXPECT_FALSE(set_.indexed());
+  EXPECT_EQ(&first, set_.find(GlobalAddress::make(0, 64)));
+  EXPECT_TRUE(set_.indexed());
+  EXPECT_EQ(&second, set_.find(GlobalAddress::make(0, 128)));
+  EXPECT_EQ(nullptr, set_.find(GlobalAddress::make(1, 64)));
+  Access& third = set_.add(at(192));
+  EXPECT_EQ(&third, set_.find(GlobalAddress::make(0, 192)));
+  EXPECT_FALSE(set_.ambiguous());
+  size_t count = 0;
+  for (const Access& access : set_) count += access.header.null() ? 0 : 1;
+  EXPECT_EQ(3u, count);
+}
+
+TEST_F(AccessSetTest, TellsThatAHeaderHasBecomeAnothers) {
+  Access& first = set_.add_empty();
+  first = at(64);
+  set_.add_empty() = at(64);
+  EXPECT_FALSE(set_.ambiguous());
+  EXPECT_EQ(&first, set_.find(GlobalAddress::make(0, 64)));
+  EXPECT_TRUE(set_.ambiguous());
+}
+
+}  // namespace
+}  // namespace rdmacc
