@@ -2,7 +2,7 @@
 // lock is left.
 #include <gtest/gtest.h>
 
-#include "tests/sim/campaign.h"
+#include "tests/sim/directed.h"
 #include "tests/sim/each_protocol.h"
 
 namespace rdmacc {
@@ -63,6 +63,7 @@ TEST(Campaign, SeedsThatFailedOnce) {
     uint64_t seed;
     const char* what;
     bool long_rows = false;
+    bool directed = false;
   };
   const std::array failed = {
       Failed{{Protocol::kWaitdie, LockMode::kExclusive},
@@ -78,9 +79,15 @@ TEST(Campaign, SeedsThatFailedOnce) {
       Failed{{Protocol::kNowait, LockMode::kShared},
              91,
              "room was asked for in a group of a table that had been dropped: an invalid argument"},
+      Failed{{Protocol::kCalvin, LockMode::kExclusive},
+             104,
+             "a group was dropped between its lock and its install, which left it locked",
+             false,
+             true},
   };
   for (const Failed& each : failed) {
-    SimScenario scenario = campaign_scenario(each.variant, each.seed);
+    SimScenario scenario = each.directed ? directed_scenario(each.variant, each.seed)
+                                         : campaign_scenario(each.variant, each.seed);
     scenario.long_rows = each.long_rows;
     SimRun run(scenario);
     EXPECT_EQ(run.run(), "") << each.variant.name() << " seed " << each.seed << ": " << each.what;

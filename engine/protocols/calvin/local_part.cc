@@ -174,7 +174,7 @@ Status LocalPart::apply() {
   // From here on the request is done: whatever is lacking, it is finished.
   InstallOptions options;
   options.effects = stage_.rules.effects;
-  options.guarded = true;
+  options.guarded = options.underway = true;
   while (!install(stage_.engine.worker, record, options, stage_.counters).ok()) {
     stage_.engine.worker.scheduler().sleep_for(1'000);
   }

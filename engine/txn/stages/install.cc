@@ -59,6 +59,21 @@ Status Installer::install(const Write& write, Before& before) {
   return Status();
 }
 
+// The header went with its table and has another identity now: nothing but the lock is written, and
+// the lease where the lock's holder has locked it.
+Status Installer::unlock_dropped(const Write& write, const Header& header) {
+  auto* words = arena_.allocate_array<Words>(1);
+  if (words == nullptr) return out_of_registered_memory();
+  words->lease = sundial_unlocked_word(record_.lease, 0);
+  words->zero = 0;
+  if (sundial_locked(header.sundial) &&
+      worker_of_ctts(header.sundial) == worker_of_ctts(record_.lock_ctts)) {
+    batch_.write(write.header.plus(kOffsetOfSundial), &words->lease, 8);
+  }
+  batch_.write(write.header.plus(kOffsetOfLock), &words->zero, 8);
+  return Status();
+}
+
 Status Installer::carry_out(Effect effect, const Write& write, Words& words) {
   const GlobalAddress at = write.header;
   const bool gap = write.kind == WriteKind::kGap;

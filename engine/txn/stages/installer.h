@@ -37,7 +37,13 @@ class Installer {
     if (options_.guarded || keeps_versions_) RDMACC_RETURN_IF_ERROR(look(begin, end));
     for (size_t i = begin; i < end; i++) {
       const Write& write = record_.writes[i];
-      if (options_.guarded && !holds(write, before_[i - begin].header)) continue;
+      const Header& header = before_[i - begin].header;
+      if (options_.guarded && !holds(write, header)) {
+        if (options_.underway && header.lock == record_.lock_ctts) {
+          RDMACC_RETURN_IF_ERROR(unlock_dropped(write, header));
+        }
+        continue;
+      }
       RDMACC_RETURN_IF_ERROR(install(write, before_[i - begin]));
     }
     return batch_.execute();
@@ -87,6 +93,7 @@ class Installer {
   void keep(GlobalAddress block);
   void attach(const Write& write, Words& words);
   Status install(const Write& write, Before& before);
+  Status unlock_dropped(const Write& write, const Header& header);
   Status carry_out(Effect effect, const Write& write, Words& words);
   void prepare_version(const Write& write, const Before& before, Words& words);
   void make_room(const Write& write, const Before& before);

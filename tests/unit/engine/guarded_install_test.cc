@@ -59,7 +59,7 @@ class GuardedInstall : public TwoSessions {
     return in_region<uint64_t>(header_.plus(versions_reference_place(kRecordSize)));
   }
   // Guarded, with blocks for old versions or without.
-  void install_again(std::span<const Effect> effects, bool with_blocks) {
+  void install_again(std::span<const Effect> effects, bool with_blocks, bool underway = false) {
     as_other([&] {
       Worker& worker = there_.worker();
       StorageClient client(worker, there_.topology());
@@ -67,6 +67,7 @@ class GuardedInstall : public TwoSessions {
       InstallOptions options;
       options.effects = effects;
       options.guarded = true;
+      options.underway = underway;
       options.evicted = &evicted_;
       options.versions = with_blocks ? &pool : nullptr;
       options.region_bytes = there_.topology().region_bytes;
@@ -104,6 +105,18 @@ TEST_P(GuardedInstall, TouchesWhatTheTransactionHoldsAlone) {
   install_again(all_effects(), true);
   EXPECT_EQ(header.lock, 0u);
   EXPECT_EQ(header.wts, record_.stamp);
+}
+
+TEST_P(GuardedInstall, UnlocksWhatWasDroppedUnderItsTransaction) {
+  Header& header = in_region<Header>(header_);
+  Header unlocked = header;
+  unlocked.lock = 0;
+  record_.writes.front().table = header.table + 1;
+  install_again(all_effects(), true, /*underway=*/true);
+  EXPECT_EQ(memcmp(&header, &unlocked, sizeof(Header)), 0);
+  header.lock = record_.lock_ctts + 1;
+  install_again(all_effects(), true, /*underway=*/true);
+  EXPECT_EQ(header.lock, record_.lock_ctts + 1) << "another transaction's";
 }
 
 TEST_P(GuardedInstall, ALostVersionsBlockIsGivenUp) {
