@@ -70,7 +70,11 @@ Status IndexScan::next(Session& session, std::vector<std::string_view>& batch) {
     RDMACC_RETURN_IF_ERROR(descent.find_leaves({side_, from_}, reach, leaves));
     CHECK(!leaves.empty());
     for (const FoundNode& leaf : leaves) take(leaf.node);
+    const bool from_the_end = side_ == TreePlace::Side::kEnd;
+    const std::string stood_at = std::move(from_);
     step_behind(leaves.back());
+    const bool gets_on = from_the_end || (backward_ ? from_ < stood_at : from_ > stood_at);
+    if (!ended_ && !gets_on) return Status(Code::kCorrupt, "an index leaf that leads nowhere");
     leaves_ahead_ = std::min(leaves_ahead_ * 2, kLeavesAheadMax);
   }
   size_t at = 0;

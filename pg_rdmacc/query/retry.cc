@@ -38,6 +38,8 @@ namespace {
 constexpr int kCrowdedAfter = 4; /* attempts lost before one asks for exclusive gate mode */
 constexpr double kBackOffUs = 200;
 constexpr double kBackOffUsMax = 20'000;
+constexpr int kMemoryWaitsMax = 2;
+constexpr int kMemoryWaitMs = 100; /* the first, the next is four times as long */
 
 /* ---- Whether */
 
@@ -72,6 +74,13 @@ bool may_use_tables_of_ours(const PlannedStmt* plan) {
 bool is_worth_retrying(const RdmaccHeldRows* held) {
   return geterrcode() == ERRCODE_T_R_SERIALIZATION_FAILURE && rdmacc_conflict_protocol() >= 0 &&
          !held->passing;
+}
+
+/* Memory of rows that are gone serves others when all transactions have ended that may know its
+ * addresses, and the one that has failed is such a one. */
+bool may_find_memory(const RdmaccHeldRows* held, int waits) {
+  return geterrcode() == ERRCODE_OUT_OF_MEMORY && rdmacc_memory_was_short() && !held->passing &&
+         waits < kMemoryWaitsMax;
 }
 
 /* ---- The engine's commit at the statement's end, and not in PostgreSQL's commit, which follows:
@@ -134,9 +143,18 @@ void back_off(int lost) {
   CHECK_FOR_INTERRUPTS();
 }
 
-/* NULL when the attempt has succeeded; otherwise the conflict, of a transaction that is still to be
- * rolled back. Other errors pass. */
-ErrorData* run_once(QueryDesc* query, RdmaccAttempt attempt, RdmaccHeldRows* held, bool last) {
+void wait_for_memory(int waits) {
+  constexpr int kLookMs = 10;
+  for (int ms = kMemoryWaitMs << (2 * waits); ms > 0; ms -= kLookMs) {
+    pg_usleep(kLookMs * 1000L);
+    CHECK_FOR_INTERRUPTS();
+  }
+}
+
+/* NULL when the attempt has succeeded; otherwise the conflict, or that memory was short, of a
+ * transaction that is still to be rolled back. Other errors pass. */
+ErrorData* run_once(QueryDesc* query, RdmaccAttempt attempt, RdmaccHeldRows* held, bool last,
+                    int memory_waits) {
   const MemoryContext context = CurrentMemoryContext;
   ErrorData* volatile conflict = nullptr;
   PG_TRY();
@@ -154,7 +172,7 @@ ErrorData* run_once(QueryDesc* query, RdmaccAttempt attempt, RdmaccHeldRows* hel
   {
     const bool again = is_worth_retrying(held);
     if (again) bridge_stat_add_retry(rdmacc_conflict_protocol(), last);
-    if (!again || last) PG_RE_THROW();
+    if (!(again && !last) && !may_find_memory(held, memory_waits)) PG_RE_THROW();
     MemoryContextSwitchTo(context);
     conflict = CopyErrorData();
     FlushErrorState();
@@ -190,15 +208,22 @@ void rdmacc_run_with_retries(QueryDesc* query, RdmaccAttempt attempt) {
   rdmacc_hold_rows(&held, query->dest, static_cast<Size>(work_mem) * 1024);
   query->dest = &held.receiver;
   const int retries_max = rdmacc_auto_retry;
-  for (int lost = 0;; lost++) {
-    ErrorData* conflict = run_once(query, attempt, &held, lost == retries_max);
-    if (conflict == nullptr) break;
+  int lost = 0;
+  int memory_waits = 0;
+  for (;;) {
+    ErrorData* error = run_once(query, attempt, &held, lost == retries_max, memory_waits);
+    if (error == nullptr) break;
     rdmacc_drop_held_rows(&held);
-    if (!rdmacc_begin_attempt(query, context)) ReThrowError(conflict);
+    if (!rdmacc_begin_attempt(query, context)) ReThrowError(error);
     CHECK(!rdmacc_transaction_used()); /* the attempt that has failed is rolled back */
-    FreeErrorData(conflict);
+    const bool memory_short = error->sqlerrcode == ERRCODE_OUT_OF_MEMORY;
+    FreeErrorData(error);
+    if (memory_short) {
+      wait_for_memory(memory_waits++);
+      continue;
+    }
     if (asks_for_exclusive_gate(lost + 1, retries_max)) rdmacc_ask_for_exclusive_gate();
-    back_off(lost);
+    back_off(lost++);
   }
   rdmacc_release_held_rows(&held, query);
   query->dest = held.real;

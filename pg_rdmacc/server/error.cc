@@ -8,6 +8,7 @@ namespace {
 
 constexpr int kNoConflict = -1;
 int conflict_protocol = kNoConflict; /* under which this transaction has raised a conflict */
+bool memory_short = false;           /* its commit has found no memory on a node */
 
 }  // namespace
 
@@ -24,7 +25,14 @@ void rdmacc_note_conflict(int protocol) {
 
 int rdmacc_conflict_protocol(void) { return conflict_protocol; }
 
-void rdmacc_forget_conflict(void) { conflict_protocol = kNoConflict; }
+void rdmacc_note_memory_short(void) { memory_short = true; }
+
+bool rdmacc_memory_was_short(void) { return memory_short; }
+
+void rdmacc_forget_conflict(void) {
+  conflict_protocol = kNoConflict;
+  memory_short = false;
+}
 
 void rdmacc_check(const char* action, const char* relation) {
   if (bridge_error()->code == rdmacc::Code::kOk) return;

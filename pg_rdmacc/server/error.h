@@ -23,5 +23,9 @@ void rdmacc_note_conflict(int protocol);
 /* The protocol of the transaction's last conflict; -1 when it has met none. */
 int rdmacc_conflict_protocol(void);
 
+/* The same of a commit for which a node has no memory. */
+void rdmacc_note_memory_short(void);
+bool rdmacc_memory_was_short(void);
+
 void rdmacc_forget_conflict(void); /* at the transaction's end */
 }

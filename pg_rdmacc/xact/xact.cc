@@ -90,6 +90,7 @@ void refuse_mixed_writes(void) {
 
 [[noreturn]] void raise_failed_commit(BridgeError error, int protocol) {
   if (error.code == rdmacc::Code::kUnavailable) rdmacc_attach_again();
+  if (error.code == rdmacc::Code::kNoSpace) rdmacc_note_memory_short();
   doom_by(&error);
   rdmacc_raise(&error, protocol, "could not commit", nullptr);
 }
