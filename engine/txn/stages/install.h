@@ -13,6 +13,10 @@ struct InstallOptions {
   // Only headers that the record's transaction still holds are touched, so that doing it again
   // (after a node's restart, or for a coordinator that died) does nothing twice.
   bool guarded = false;
+  // The record's transaction is still under way, so that no page that it uses becomes something
+  // else: a guarded install takes its locks off what was dropped meanwhile. Otherwise resolution
+  // looks for them.
+  bool underway = false;
   // Overflow blocks of versions that had to make room, or got none, are appended: nothing refers to
   // them any more. May be nullptr: they are found at the node's next start.
   std::vector<GlobalAddress>* evicted = nullptr;
@@ -22,17 +26,12 @@ struct InstallOptions {
   VersionPool* versions = nullptr;
   // Of every node; needed where versions are kept.
   uint64_t region_bytes = 0;
-  // The record's transaction is still under way, so that no page that it uses becomes something
-  // else: a guarded install takes its locks off what was dropped meanwhile. Otherwise resolution
-  // looks for them.
-  bool underway = false;
 };
 
 // Where a transaction's Commit stage runs. What may be repeated takes no memory of the transaction.
 inline InstallOptions install_options(const StageContext& context,
                                       std::vector<GlobalAddress>* evicted, bool guarded = false) {
-  InstallOptions options{context.rules.effects, guarded, evicted};
-  options.underway = true;
+  InstallOptions options{context.rules.effects, guarded, /*underway=*/true, evicted};
   options.arena = guarded ? nullptr : &context.arena;
   options.versions = &context.engine.versions;
   options.region_bytes = context.engine.layout.region_bytes;
