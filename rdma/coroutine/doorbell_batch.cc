@@ -10,6 +10,8 @@ void DoorbellBatch::add(NodeId node, const Verb& verb) {
   if (port_ == Endpoint::Port::kOneByOne && !verbs_.empty() && scheduler_.in_coroutine()) {
     execute_alone();
   }
+  // As in a chain that has broken: what follows is not carried out either.
+  if ((broken_ & bit_of(node)) != 0) return;
   if (verbs_.empty()) node_min_ = node_max_ = node;
   node_min_ = std::min(node_min_, node);
   node_max_ = std::max(node_max_, node);
@@ -60,26 +62,30 @@ Status DoorbellBatch::unreachable() {
 }
 
 Status DoorbellBatch::execute_posted() {
-  if (empty()) return Status();
-  CHECK(scheduler_.in_coroutine());
-  Completion completion;
-  ring(&completion);
-  ++counters_.round_trips;
-  scheduler_.await(completion);
-  const bool failed = std::exchange(failed_, false) || completion.failed;
+  bool failed = std::exchange(broken_, 0) != 0;
+  if (!verbs_.empty()) {
+    CHECK(scheduler_.in_coroutine());
+    Completion completion;
+    ring(&completion);
+    ++counters_.round_trips;
+    scheduler_.await(completion);
+    failed = failed || completion.failed;
+  }
   return failed ? unreachable() : Status();
 }
 
 void DoorbellBatch::execute_alone() {
+  CHECK(!nodes_.empty());
+  const NodeId node = nodes_.back();
   Completion completion;
   ring(&completion);
   scheduler_.await_alone(completion);
-  failed_ = failed_ || completion.failed;
+  if (completion.failed) broken_ |= bit_of(node);
 }
 
 void DoorbellBatch::ring_unacknowledged() {
   if (!verbs_.empty()) ring(nullptr);
-  touched_ = 0;
+  touched_ = broken_ = 0;
   failed_ = false;
 }
 

@@ -126,8 +126,9 @@ class DoorbellBatch {
   template <typename T>
   using Verbs = boost::container::small_vector<T, 8>;
 
+  static constexpr uint64_t bit_of(NodeId node) { return uint64_t{1} << (node % 64); }
   void note(NodeId node, bool done) {
-    touched_ |= uint64_t{1} << (node % 64);
+    touched_ |= bit_of(node);
     failed_ = failed_ || !done;
   }
   void post_read(GlobalAddress from, void* local, size_t bytes, WordOrder order);
@@ -149,7 +150,8 @@ class DoorbellBatch {
   const Endpoint::Port port_;
   MappedMemory* const mapped_;  // nullptr: verbs are posted
   uint64_t touched_ = 0;        // mapped: nodes of this round, a bit for each (mod 64)
-  bool failed_ = false;         // mapped, one by one: a node was not there
+  bool failed_ = false;         // mapped: a node was not there
+  uint64_t broken_ = 0;         // one by one: nodes that were not, likewise
   Verbs<Verb> verbs_;           // of all nodes, in the order they came
   Verbs<NodeId> nodes_;         // of each verb
   NodeId node_min_ = 0, node_max_ = 0;

@@ -11,6 +11,9 @@ constexpr uint64_t kPartAlignment = 4096;
 // One page of every kind that a table with rows needs, and as many to spare.
 constexpr uint64_t kPagesMin = 16;
 
+// Behind the last page: a header anywhere in it may be read with the largest inline record.
+constexpr uint64_t kTailBytes = sizeof(Header) + kRecordInlineMax;
+
 uint64_t pages_begin(uint64_t page_table, uint64_t page_count) {
   return round_up(page_table + page_count * sizeof(uint64_t), kPageBytes);
 }
@@ -28,16 +31,18 @@ RegionLayout::RegionLayout(const Topology& topology) {
   page_table = round_up(order_end(), kPartAlignment);
   page_count = region_bytes > page_table ? (region_bytes - page_table) / kPageBytes : 0;
   while (page_count > 0 &&
-         pages_begin(page_table, page_count) + page_count * kPageBytes > region_bytes) {
+         pages_begin(page_table, page_count) + page_count * kPageBytes + kTailBytes >
+             region_bytes) {
     --page_count;
   }
   pages = pages_begin(page_table, page_count);
-  CHECK(page_count == 0 || page(page_count) <= region_bytes);
+  // Or rows in the last slots would be taken for impossible ones.
+  CHECK(page_count == 0 || holds_header(page(page_count) - 64));
 }
 
 uint64_t region_bytes_min(const Topology& topology) {
   const RegionLayout layout(topology);
-  return pages_begin(layout.page_table, kPagesMin) + kPagesMin * kPageBytes;
+  return pages_begin(layout.page_table, kPagesMin) + kPagesMin * kPageBytes + kTailBytes;
 }
 
 }  // namespace rdmacc

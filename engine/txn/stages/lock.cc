@@ -186,24 +186,43 @@ namespace {
 
 // Registered memory for giving one header back.
 struct Word {
-  uint64_t lock, lease, reader_count;
+  uint64_t lock, lease, reader_count, seen;
 };
 
 // Takes from `held` what is not the attempt's any more: only a lock word with its ctts proves that
-// the lock is, and with it a lease that its worker has locked.
-Status drop_foreign(StageContext& context, std::span<Held> held, VerbArena& arena) {
+// the lock is, and with it a lease that its worker has locked: `leases` has these words.
+Status drop_foreign(StageContext& context, std::span<Held> held, std::span<uint64_t> leases,
+                    VerbArena& arena) {
   auto* headers = arena.allocate_array<Header>(held.size());
   if (headers == nullptr) return out_of_registered_memory();
   DoorbellBatch batch = context.batch();
   for (size_t i = 0; i < held.size(); i++) batch.read(held[i].header, &headers[i], sizeof(Header));
   RDMACC_RETURN_IF_ERROR(batch.execute());
   for (size_t i = 0; i < held.size(); i++) {
-    const uint64_t lease = headers[i].sundial;
+    const uint64_t lease = leases[i] = headers[i].sundial;
     held[i].locked = held[i].locked && headers[i].lock == context.stamps.ctts;
     held[i].lease_locked = held[i].lease_locked && held[i].locked && sundial_locked(lease) &&
                            worker_of_ctts(lease) == worker_of_ctts(context.stamps.ctts);
   }
   return Status();
+}
+
+// Where a node may release the same locks meanwhile, for a request that came late: by CAS, or one
+// that another transaction has got since would be given away.
+Status release_own(StageContext& context, std::span<Held> held, Word* words, VerbArena& arena) {
+  boost::container::small_vector<uint64_t, 32> leases(held.size());
+  RDMACC_RETURN_IF_ERROR(drop_foreign(context, held, {leases.data(), leases.size()}, arena));
+  DoorbellBatch batch = context.batch();
+  for (size_t i = 0; i < held.size(); i++) {
+    const GlobalAddress header = held[i].header;
+    if (held[i].lease_locked) {
+      batch.compare_swap(header.plus(kOffsetOfSundial), leases[i], held[i].lease, &words[i].seen);
+    }
+    if (held[i].locked) {
+      batch.compare_swap(header.plus(kOffsetOfLock), context.stamps.ctts, 0, &words[i].seen);
+    }
+  }
+  return batch.execute();
 }
 
 [[gnu::flatten]] Status release_some(StageContext& context, std::span<const Held> some,
@@ -216,15 +235,13 @@ Status drop_foreign(StageContext& context, std::span<Held> held, VerbArena& aren
   auto* words = arena.allocate_array<Word>(some.size());
   if (words == nullptr) return out_of_registered_memory();
   boost::container::small_vector<Held, kFew> held(some.begin(), some.end());
-  if (!certain) {
-    RDMACC_RETURN_IF_ERROR(drop_foreign(context, {held.data(), held.size()}, arena));
-  }
+  if (!certain) return release_own(context, {held.data(), held.size()}, words, arena);
   DoorbellBatch batch = context.batch();
   for (size_t i = 0; i < held.size(); i++) {
     const Held& each = held[i];
     const GlobalAddress lock = each.header.plus(kOffsetOfLock);
-    words[i] = Word{0, each.lease, 0};
-    if (certain && each.reader_count > 0) {
+    words[i] = Word{0, each.lease, 0, 0};
+    if (each.reader_count > 0) {
       batch.fetch_add(lock, 0 - uint64_t{each.reader_count}, &words[i].reader_count);
     }
     // The lease first: the lock's holder may lock the lease.
