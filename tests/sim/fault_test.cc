@@ -84,6 +84,11 @@ TEST(Campaign, SeedsThatFailedOnce) {
              "a group was dropped between its lock and its install, which left it locked",
              false,
              true},
+      Failed{{Protocol::kCalvin, LockMode::kExclusive},
+             98,
+             "a decided insert waited for a bucket while memory waited for the order to go on",
+             false,
+             true},
   };
   for (const Failed& each : failed) {
     SimScenario scenario = each.directed ? directed_scenario(each.variant, each.seed)

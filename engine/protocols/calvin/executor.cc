@@ -76,6 +76,7 @@ std::vector<uint32_t> OrderExecutor::dependencies() const {
 void OrderExecutor::begin(std::vector<OrderedAt> requests, uint32_t done) {
   CHECK(underway_.empty() && forwards_.empty());
   engine_.enter_own_era();
+  entries_wanted_.clear();
   arena_ = std::make_unique<VerbArena>(link_.worker.pool());
   for (OrderedAt& at : requests) {
     Shares shares = shares_of(*at.request);
@@ -175,7 +176,7 @@ void OrderExecutor::judge(const OrderedAt& at, const Shares& shares, LocalPart& 
       verdict.reads.clear();
       pause();
     }
-    if (verdict.status.ok() && makes_room) verdict.status = local.make_room(at.request->writes);
+    if (verdict.status.ok() && makes_room) verdict.status = make_room(at, local);
     if (another_look(verdict.status)) verdict.status = aborted(AbortReason::kNodeRestarted);
     std::vector<std::byte> bytes;
     MessageWriter out(bytes);
@@ -191,6 +192,12 @@ void OrderExecutor::judge(const OrderedAt& at, const Shares& shares, LocalPart& 
     link_.area.store(place, OrderArea::make_block(at.position.word(), 0, bytes));
   }
   note_forward(at, shares);
+}
+
+// All that a decided request could lack: slots, blocks and entries of the index.
+Status OrderExecutor::make_room(const OrderedAt& at, LocalPart& local) {
+  RDMACC_RETURN_IF_ERROR(local.make_room(at.request->writes));
+  return local.make_entry_room(entries_wanted_);
 }
 
 void OrderExecutor::note_forward(const OrderedAt& at, const Shares& shares) {

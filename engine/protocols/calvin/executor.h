@@ -76,6 +76,7 @@ class OrderExecutor {
   std::vector<uint32_t> dependencies() const;
   void judge_after(uint32_t installed);
   void judge(const OrderedAt& at, const Shares& shares, LocalPart& local);
+  Status make_room(const OrderedAt& at, LocalPart& local);
   void note_forward(const OrderedAt& at, const Shares& shares);
   void forward();
   bool is_gone(TableId table, StageContext& stage);
@@ -97,6 +98,7 @@ class OrderExecutor {
   std::unique_ptr<VerbArena> arena_;
   std::deque<Underway> underway_;
   std::vector<std::vector<uint32_t>> judged_after_;  // by how many must be installed first
+  EntriesWanted entries_wanted_;                     // by the inserts that were judged
   std::vector<OrderForward> forwards_;               // judged, and not on their way yet
   Completion forwarding_;
 };

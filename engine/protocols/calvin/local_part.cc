@@ -1,5 +1,7 @@
 #include "engine/protocols/calvin/local_part.h"
 
+#include <map>
+
 #include "engine/txn/stages/install.h"
 #include "engine/txn/stages/lock.h"
 
@@ -89,20 +91,31 @@ bool LocalPart::group_unchanged(const OrderedGroup& group) const {
   }
   OrderedGroup now;
   for (uint32_t home = 0; home < kBucketsPerGroup; home++) {
-    uint64_t bucket = bucket_offset(at, home);
-    for (uint32_t links = 0; bucket != 0; links++) {
-      if (!area_.layout().holds_bucket(bucket) || links > kChainMax) return false;
-      for (uint32_t i = 0; i < kEntriesPerBucket; i++) {
-        const uint64_t entry = region.load(bucket + i * sizeof(uint64_t));
-        const uint64_t tuple = entry_offset(entry);
-        if (entry == 0 || !area_.layout().holds_header(tuple)) continue;
-        const Header header = region.header(tuple);
-        now.add(tuple, header.incarnation, header.wts);
-      }
-      bucket = region.load(bucket + offsetof(Bucket, next));
-    }
+    const bool whole = for_each_entry(at, home, [&](uint64_t entry) {
+      const uint64_t tuple = entry_offset(entry);
+      if (entry == 0 || !area_.layout().holds_header(tuple)) return true;
+      const Header header = region.header(tuple);
+      now.add(tuple, header.incarnation, header.wts);
+      return true;
+    });
+    if (!whole) return false;
   }
   return now.digest == group.digest;
+}
+
+// Of one chain, empty ones included; `visit` says whether to go on. False: the chain is broken.
+bool LocalPart::for_each_entry(uint64_t group, uint32_t home,
+                               const std::function<bool(uint64_t)>& visit) const {
+  const OwnedRegion& region = area_.region();
+  uint64_t bucket = bucket_offset(group, home);
+  for (uint32_t links = 0; bucket != 0; links++) {
+    if (!area_.layout().holds_bucket(bucket) || links > kChainMax) return false;
+    for (uint32_t i = 0; i < kEntriesPerBucket; i++) {
+      if (!visit(region.load(bucket + i * sizeof(uint64_t)))) return true;
+    }
+    bucket = region.load(bucket + offsetof(Bucket, next));
+  }
+  return true;
 }
 
 void LocalPart::add_write(const OrderedWrite& write) {
@@ -158,6 +171,41 @@ Status LocalPart::find_gaps() {
   return Status();
 }
 
+// A request that cannot have them is refused. Once it is decided it would wait for memory, and the
+// order with it, while memory waits for the end of the transactions in the order.
+Status LocalPart::make_entry_room(EntriesWanted& wanted) {
+  CHECK(has_room_);
+  std::map<uint64_t, PlannedWrite*> inserted;  // by home bucket: one of those that go there
+  for (PlannedWrite& write : writes_.all()) {
+    if (write.kind != WriteKind::kInsert) continue;
+    const uint64_t home = bucket_offset(write.gap->header.offset(), home_bucket_of(write.hash));
+    ++wanted[home];
+    inserted.emplace(home, &write);
+  }
+  for (const auto& [home, write] : inserted) {
+    const uint32_t bucket = home_bucket_of(write->hash), needed = wanted[home];
+    uint32_t empty = 0;
+    for_each_entry(write->gap->header.offset(), bucket, [&](uint64_t entry) {
+      empty += entry == 0 ? 1 : 0;
+      return empty < needed;
+    });
+    if (empty < needed) RDMACC_RETURN_IF_ERROR(extend(*write->gap, bucket, needed));
+  }
+  return Status();
+}
+
+// The owner chains buckets only for the holder of the group's lock.
+Status LocalPart::extend(Access& gap, uint32_t home, uint32_t entries) {
+  LockWork lock{&gap, {}, {}};
+  Status status = lock_accesses(stage_, {&lock, 1});
+  if (status.ok()) {
+    status = stage_.engine.storage.extend_bucket(gap.header, home, entries, stage_.stamps.ctts,
+                                                 stage_.allocation_counters);
+  }
+  unlock();
+  return status;
+}
+
 Status LocalPart::apply() {
   CHECK(has_room_);
   if (writes_.empty()) return Status();
@@ -186,6 +234,10 @@ Status LocalPart::apply() {
 // Locks, too: the next look-up may lead to other headers, since a group can split meanwhile.
 void LocalPart::give_back() {
   static_cast<void>(writes_.give_back_room(stage_));  // leaks until the node's next start
+  unlock();
+}
+
+void LocalPart::unlock() {
   std::vector<Held> held;
   for (Access& access : accesses_) {
     if (!access.held()) continue;

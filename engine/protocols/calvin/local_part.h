@@ -1,5 +1,6 @@
 #pragma once
 #include <deque>
+#include <functional>
 #include <memory_resource>
 #include <unordered_map>
 
@@ -8,6 +9,9 @@
 #include "engine/txn/transaction/write_plan.h"
 
 namespace rdmacc {
+
+// Index entries that requests are going to set, by the offset of their home bucket.
+using EntriesWanted = std::unordered_map<uint64_t, uint32_t>;
 
 // One request at one of its participants: what this node stores of it. Used by one coroutine, which
 // looks once all earlier requests that write its keys here are installed, and applies one request
@@ -25,6 +29,9 @@ class LocalPart {
   // back when this goes.
   Status make_room(const std::vector<OrderedWrite>& writes);
   bool has_room() const { return has_room_; }
+  // Empty entries in the index for what room was made for, beside those that earlier requests are
+  // still going to set: `wanted` has these, and gets the own ones.
+  Status make_entry_room(EntriesWanted& wanted);
   // Installs them, once: the redo record is stored before, so that a restarted node that finds it
   // ends what was begun. Errors (no memory, another node away, a group that split) leave nothing
   // changed but locks of the request's own: give_back(), and begin again.
@@ -43,7 +50,11 @@ class LocalPart {
   LocalKey* touch(TableId table, const std::string& key);
   Status check(LocalVerdict& verdict);
   bool group_unchanged(const OrderedGroup& group) const;
+  bool for_each_entry(uint64_t group, uint32_t home,
+                      const std::function<bool(uint64_t entry)>& visit) const;
   void add_write(const OrderedWrite& write);
+  Status extend(Access& gap, uint32_t home, uint32_t entries);
+  void unlock();
   void release(std::span<const Held> held);
   Access* share_gap(const Access& gap);
   Status find_gaps();

@@ -1,4 +1,4 @@
-// What a participant gives back when it cannot apply a request.
+// What a participant gives back when it cannot apply a request, and what it needs before it can.
 #include "engine/protocols/calvin/local_part.h"
 
 #include <gtest/gtest.h>
@@ -113,6 +113,55 @@ TEST_F(LocalPartTest, WaitsForRegisteredMemoryToUnlock) {
     EXPECT_EQ(header("b").lock, kOthersCtts);
   });
   header("b").lock = 0;
+}
+
+// An insert that is decided finds its place without asking for memory, whatever was judged before
+// it and is installed first.
+TEST_F(LocalPartTest, HasEntriesForAllThatIsJudgedBeforeItIsDecided) {
+  std::vector<std::string> keys;  // of one home bucket, which no other key is in
+  const auto home_of = [&](const std::string& key) {
+    const uint64_t hash = hash_key(cluster_.table(), key);
+    return std::pair(group_bits_of(hash, kInitialDepth), home_bucket_of(hash));
+  };
+  for (int i = 0; keys.size() <= kEntriesPerBucket; i++) {
+    const std::string key = "k" + std::to_string(i);
+    const bool apart = home_of(key) != home_of("a") && home_of(key) != home_of("b");
+    if (apart && (keys.empty() || home_of(key) == home_of(keys[0]))) keys.push_back(key);
+  }
+  Worker& worker = cluster_.node_worker(0);
+  const OrderArea area = cluster_.area(0);
+  EngineContext engine(worker, cluster_.topology(), 16);
+  VerbArena arena(worker.pool());
+  VerbCounters counters, allocations;
+  const uint64_t now = header("a").wts + (1ull << 30);
+  StageContext first{engine, kCalvinRules, TxnStamps{now}, arena, counters, allocations, nullptr};
+  StageContext then{engine,      kCalvinRules, TxnStamps{now + (1 << 16)}, arena, counters,
+                    allocations, nullptr};
+  const auto insert_of = [&](size_t begin, size_t end) {
+    OrderedRequest request;
+    for (size_t i = begin; i < end; i++) {
+      request.writes.push_back({cluster_.table(), keys[i], false, "x"});
+    }
+    return request;
+  };
+  const OrderedRequest seven = insert_of(0, kEntriesPerBucket);
+  const OrderedRequest one = insert_of(kEntriesPerBucket, keys.size());
+  on_node([&] {
+    LocalPart before(first, area, 0, seven), after(then, area, 0, one);
+    EntriesWanted wanted;
+    LocalVerdict verdict;
+    ASSERT_TRUE(before.look(verdict).ok() && after.look(verdict).ok());
+    ASSERT_TRUE(before.make_room(seven.writes).ok() && after.make_room(one.writes).ok());
+    const uint64_t asked = allocations.messages;
+    ASSERT_TRUE(before.make_entry_room(wanted).ok());
+    EXPECT_EQ(allocations.messages, asked);  // they fit
+    ASSERT_TRUE(after.make_entry_room(wanted).ok());
+    EXPECT_EQ(allocations.messages, asked + 1);
+    ASSERT_TRUE(before.apply().ok());
+    ASSERT_TRUE(after.apply().ok());
+    EXPECT_EQ(allocations.messages, asked + 1);
+  });
+  for (const std::string& key : keys) EXPECT_EQ(header(key).lock, 0u);
 }
 
 }  // namespace
