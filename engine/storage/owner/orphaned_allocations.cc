@@ -38,7 +38,14 @@ bool OrphanedAllocations::lists(uint64_t offset) const {
 bool OrphanedAllocations::as_found(const OrphanedAllocation& orphan) const {
   if (!arena_.in_use(orphan.kind, orphan.offset)) return false;
   if (orphan.kind == PageKind::kOverflow) return region_.load(orphan.offset) == orphan.ctts;
+  if (left_by_table(orphan)) return true;
   return holder_of(region_, orphan.offset) == orphan.ctts && !index_.linked(orphan.offset);
+}
+
+// A row of a table that is dropped: its transaction, or resolution, has unlocked it since.
+bool OrphanedAllocations::left_by_table(const OrphanedAllocation& orphan) const {
+  return orphan.kind == PageKind::kSlot && !index_.locked(orphan.offset) &&
+         directory_.live(region_.table_of(orphan.offset)) == nullptr;
 }
 
 void OrphanedAllocations::sweep() {
@@ -51,7 +58,8 @@ void OrphanedAllocations::sweep() {
     if (!as_found(each)) return true;
     if (each.dead_epoch == 0) {
       const uint32_t now = incarnation_of_holder(each.ctts);
-      if (now == 0 || now != each.incarnation) each.dead_epoch = epoch;
+      const bool gone = now == 0 || now != each.incarnation;
+      if (gone || left_by_table(each)) each.dead_epoch = epoch;
       return false;
     }
     if (epoch < each.dead_epoch + 2) return false;

@@ -12,13 +12,14 @@ struct OrphanedAllocation {
   uint64_t offset;
   uint64_t ctts;             // by which it was held: see holder_of
   uint32_t incarnation = 0;  // of that worker; 0: as it is when the unit is added, if it lives
-  uint64_t dead_epoch = 0;   // epoch at which the worker was seen to be gone, 0 = alive
+  uint64_t dead_epoch = 0;   // epoch at which it was seen to have no owner, 0 = it has one
 };
 
 // Slots that are locked or that an insert is about to link, and overflow blocks that carry their
 // allocator's ctts. They may belong to a transaction under way (a block also to a log record), so
 // they stay until the worker that allocated them is gone and resolved: when the epochs show that
-// nothing of its is under way any more, what is still as it was found is freed.
+// nothing of its is under way any more, what is still as it was found is freed. Rows of dropped
+// tables have no owner once they are unlocked.
 class OrphanedAllocations {
  public:
   OrphanedAllocations(Worker& worker, const OwnedRegion& region, Arena& arena, Directory& directory,
@@ -44,6 +45,7 @@ class OrphanedAllocations {
  private:
   uint32_t incarnation_of_holder(uint64_t ctts) const;
   bool as_found(const OrphanedAllocation& orphan) const;
+  bool left_by_table(const OrphanedAllocation& orphan) const;
   void forget_referenced(std::vector<uint64_t>& blocks);
 
   static constexpr uint64_t kLookEveryUs = 1'000'000;

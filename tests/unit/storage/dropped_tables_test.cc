@@ -85,5 +85,28 @@ TEST_F(DroppedTable, LeavesASlotToTheTransactionThatHoldsIt) {
   EXPECT_EQ(used(), before);
 }
 
+// The node finds it locked and linked nowhere when it is opened again.
+TEST_F(DroppedTable, KeepsNoRowThatWasLockedWhenTheNodeDied) {
+  cluster_.settle();
+  const uint64_t before = used();
+  Slot row{};
+  cluster_.run([&](Coordinator& c) {
+    const TableMeta table = c.client.create_table(spec(), c.worker.counters()).value();
+    TestIndex index(c, cluster_.topology(), table);
+    ASSERT_TRUE(index.insert(7).ok());
+    row.slot = index.find(7).value();
+    header(row).lock = kCtts;
+    ASSERT_TRUE(c.client.drop_table(table.id, c.worker.counters()).ok());
+  });
+  cluster_.kill_node(0);
+  cluster_.start_node(0);
+  cluster_.settle();
+  EXPECT_GT(used(), before) << "a transaction holds it";
+  header(row).lock = 0;
+  cluster_.run([](Coordinator& c) { c.worker.scheduler().sleep_for(5'000'000); });
+  cluster_.settle();
+  EXPECT_EQ(used(), before);
+}
+
 }  // namespace
 }  // namespace rdmacc
