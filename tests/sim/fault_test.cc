@@ -89,6 +89,11 @@ TEST(Campaign, SeedsThatFailedOnce) {
              "a decided insert waited for a bucket while memory waited for the order to go on",
              false,
              true},
+      Failed{{Protocol::kNowait, LockMode::kExclusive},
+             1075,
+             "a lock that its coordinator had left to resolution was waited for, for ever",
+             false,
+             true},
   };
   for (const Failed& each : failed) {
     SimScenario scenario = each.directed ? directed_scenario(each.variant, each.seed)

@@ -78,13 +78,16 @@ uint64_t DriverBase::holder_here(const RecordState& record) const {
   return worker_of_ctts(holder) == worker_of_ctts(context_.stamps.ctts) ? holder : 0;
 }
 
-// True: a transaction of this coordinator had the lock, and has ended.
-bool DriverBase::waits_for_holder(const RecordState& record, const Step& step) const {
+// True: a transaction of this coordinator had the lock, and has ended. One that has left its locks
+// to resolution has them still, for as long as this coordinator lives.
+bool DriverBase::waits_for_holder(RecordState& record, const Step& step) const {
   const bool held = step.verdict == Verdict::kAbort &&
                     (step.reason == AbortReason::kLockHeld || step.reason == AbortReason::kDied);
   if (!held || context_.place == nullptr) return false;
   const uint64_t holder = holder_here(record);
-  return holder != 0 && context_.place->wait_for(holder);
+  if (holder == 0 || holder == record.waited_for) return false;
+  record.waited_for = holder;
+  return context_.place->wait_for(holder);
 }
 
 void DriverBase::give_up(RecordState& record, const Step& step) {

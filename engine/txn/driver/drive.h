@@ -47,6 +47,7 @@ struct RecordState {
   template <typename>
   friend class Driver;
   bool waiting = false;            // the header's waiter word holds this transaction's ctts
+  uint64_t waited_for = 0;         // a holder that has ended
   const Header* latest = nullptr;  // of the snapshot: what the latest rounds have read last
   std::byte* version = nullptr;    // registered; head and record of an old version
 };

@@ -36,7 +36,7 @@ class DriverBase {
   void accept(RecordState& record, const Step& step) const;
   void give_up(RecordState& record, const Step& step);
   uint64_t holder_here(const RecordState& record) const;
-  bool waits_for_holder(const RecordState& record, const Step& step) const;
+  bool waits_for_holder(RecordState& record, const Step& step) const;
   Status stop_waiting();
 
   StageContext& context_;

@@ -84,6 +84,39 @@ TEST_P(AdmissionTest, AHolderThatDoesNotEndIsNotWaitedForForEver) {
       });
 }
 
+// A transaction that a lost node kept from its end has left its locks to resolution.
+TEST_P(AdmissionTest, ALockWhoseHolderHasEndedIsNotWaitedFor) {
+  as_one([&] {
+    ASSERT_TRUE(one_.begin(options()).ok());
+    ASSERT_TRUE(get(one_, "a").ok());
+  });
+  GlobalAddress locked;
+  for (NodeId node = 0; node < 2; ++node) {
+    bool done = false;
+    NodeThread& thread = engine_.node(node);
+    ASSERT_TRUE(thread.worker().scheduler().spawn([&] {
+      const auto locks = thread.storage()->locks_of(here_.worker().id());
+      if (!locks.empty()) locked = locks.front();
+      done = true;
+    }));
+    ASSERT_TRUE(engine_.run_until([&] { return done; }));
+  }
+  ASSERT_FALSE(locked.null());
+  as_one([&] { ASSERT_TRUE(one_.commit().ok()); });
+  auto* header = reinterpret_cast<Header*>(
+      engine_.node(locked.node()).worker().endpoint().local_region() + locked.offset());
+  ASSERT_EQ(header->lock, 0u);
+  header->lock = uint64_t{1'000} << 16 | here_.worker().id();
+  as_one([&] {
+    const uint64_t since_us = scheduler().endpoint().now_us();
+    ASSERT_TRUE(one_.begin(options()).ok());
+    EXPECT_EQ(get(one_, "a").code(), Code::kAborted);
+    EXPECT_LT(scheduler().endpoint().now_us(), since_us + 5'000);
+    one_.abort();
+  });
+  header->lock = 0;
+}
+
 INSTANTIATE_TEST_SUITE_P(Protocols, AdmissionTest,
                          testing::Combine(testing::Values(Protocol::kNowait),
                                           testing::Values(kOneSided)),
