@@ -220,6 +220,7 @@ std::string describe(const CampaignVariant& variant, const SimScenario& scenario
   if (scenario.die_at_end) text += ", dead at the end";
   if (scenario.late) text += ", late";
   if (scenario.lazy) text += ", lazy";
+  if (scenario.rest_us > 0) text += ", rests";
   if (scenario.tall && scenario.load == SimScenario::Load::kIndexed) text += ", tall";
   say(scenario.strikes, "struck");
   say(scenario.deep_rows, "deep rows");

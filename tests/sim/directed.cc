@@ -16,6 +16,10 @@ constexpr uint32_t kRowsAtOnce = 1'500;
 constexpr uint32_t kFillersPercent = 15;
 constexpr uint32_t kScanPercent = 25;
 constexpr uint64_t kSlowWriteNs = 8'000;
+// Twice as long as a node takes to free what a worker that is gone had allocated.
+constexpr uint64_t kRestUs = 4'000'000;
+constexpr uint32_t kRestPercent = 30;
+constexpr uint32_t kLostUnderDrops = 8;
 // Of all events: a request then often comes when its caller, which is dead, has been resolved.
 constexpr uint32_t kLatePercent = 8;
 constexpr uint32_t kCutShort = 40;
@@ -83,6 +87,8 @@ void die_under_requests(SimScenario& scenario, Random& random) {
   scenario.coordinators = kDeadCoordinators + 2;
   scenario.coroutines = 2;
   scenario.transactions = 20;
+  // What is done for dead coordinators is cut short then, and done once more.
+  if (random.percent(30)) scenario.node_restarts = kLostNodes;
 }
 
 // Requests for memory that are undone; what is left is what the nodes open again.
@@ -135,6 +141,10 @@ void scan_beside_splits(SimScenario& scenario, Random& random) {
   scenario.delays = slow(SimDelays::kReads | SimDelays::kWrites,
                          SimDelays::kOfCoordinators | SimDelays::kOfNodes, kSlowWriteNs);
   scenario.one_by_one = random.percent(30);
+  // Or the group is split between the READs of its buckets and of what is chained to them.
+  if (random.percent(50)) {
+    scenario.delays = slow(SimDelays::kReads, SimDelays::kOfCoordinators, SimDelays::kNsMax);
+  }
 }
 
 // Nodes die when a part of what installs a row has arrived: it is installed once more.
@@ -150,6 +160,8 @@ void cut_installs_short(SimScenario& scenario, Random& random) {
   if (random.percent(30)) scenario.kills = 2;
   scenario.long_keys = random.percent(30);
   scenario.away_us_max = kAwayUsShort;
+  // What workers have kept since before the deaths is used long after them.
+  if (random.percent(kRestPercent)) scenario.rest_us = kRestUs;
 }
 
 // A node stays away for longer than any transaction waits for it; what its coordinators leave is
@@ -181,6 +193,14 @@ void drop_under_requests(SimScenario& scenario, Random& random) {
   scenario.coordinators = 4;
   scenario.coroutines = 2;
   scenario.transactions = 20;
+  if (random.percent(50)) return;
+  // Most drops come within an allocation then, or while a commit is repeated for a lost node.
+  scenario.delays = slow(SimDelays::kAtomics, SimDelays::kOfNodes, SimDelays::kNsMax);
+  if (!random.percent(70)) return;
+  scenario.code = 0;  // all stages by RPC
+  scenario.node_restarts = kLostUnderDrops;
+  scenario.away_us_max = kAwayUsShort;
+  scenario.fault_window_events = kLongWindowEvents;
 }
 
 // One transaction loads everything, alone or beside another that does so; nothing is written

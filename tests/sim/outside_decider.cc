@@ -5,7 +5,6 @@ namespace {
 
 constexpr uint64_t kSystemId = 0x5157'EA15;
 constexpr uint64_t kThinkUsMax = 40, kToldUsMax = 300;
-constexpr uint64_t kLookUsMax = 1'500;
 constexpr uint32_t kAbortPercent = 25;
 constexpr uint32_t kPutOffPercent = 60;
 
@@ -71,7 +70,7 @@ void OutsideDecider::look(Session& session) {
 void OutsideDecider::serve(Session& session) {
   serving_ = true;
   while (!stopped_) {
-    session.scheduler().sleep_for(1 + random_.below(kLookUsMax));
+    session.scheduler().sleep_for(1 + random_.below(look_us_max_));
     look(session);
   }
   serving_ = false;

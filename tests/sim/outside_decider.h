@@ -21,6 +21,7 @@ class OutsideDecider {
   // In a coroutine of its own, until stop(): decides what is in doubt, some of it only when it was
   // seen several times.
   void serve(Session& session);
+  void look_every(uint64_t us_max) { look_us_max_ = us_max; }
   void stop() { stopped_ = true; }
   bool serving() const { return serving_; }
 
@@ -34,6 +35,7 @@ class OutsideDecider {
   Status tell(Session& session, bool commit);
 
   Random random_;
+  uint64_t look_us_max_ = 1'500;
   uint64_t last_xid_ = 0;
   std::map<Gtid, bool> decisions_;     // committed?
   std::map<uint64_t, bool> outcomes_;  // by ctts

@@ -243,6 +243,7 @@ void SimRun::run_transactions(Client& client, uint64_t seed) {
       // Longer and longer: scans that lock what they pass would hardly ever get through.
       scheduler.sleep_for(random.below(kBackOffUsMax * (1 + attempt / 4)));
     }
+    if (scenario_.rest_us > 0 && t == transactions_ / 2) scheduler.sleep_for(scenario_.rest_us);
     // The nodes' own work comes between.
     if (door_ != nullptr && random.percent(scenario_.lazy ? kLazyPercent : kThinkPercent)) {
       const bool long_pause = random.percent(scenario_.lazy ? kLazyPercent : kLongPausePercent);

@@ -69,6 +69,7 @@ struct SimScenario {
   bool tall = false;               // kIndexed: indexes of three levels
   bool lazy = false;               // kDoor: long pauses, in which tombstones are due
   bool late = false;               // some events come milliseconds late
+  uint64_t rest_us = 0;            // of every client, half way
   // For tests of the tests: other rules than the registry's, and other hooks of the fabric.
   RulesOf rules_of = nullptr;
   std::function<void(SimFabric&)> prepare;

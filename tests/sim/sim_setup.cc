@@ -19,7 +19,7 @@ constexpr uint32_t kLateNsMax = 4'000'000;
 // A node looks every second at what it has found when it came back.
 constexpr uint64_t kLingerNsMin = 4'000'000'000;
 // While a node is away for minutes the others poll less often, or a run would do nothing else.
-constexpr uint64_t kAwayUsLong = 1'000'000, kPollUsOfLong = 20'000;
+constexpr uint64_t kAwayUsLong = 1'000'000, kPollUsOfLong = 20'000, kLookUsOfLong = 200'000;
 constexpr uint32_t kTallRecords = 200, kTallFillerBytes = 200;
 constexpr uint32_t kFillersOfBurst = 40, kLongLookUs = 1'000;
 constexpr uint32_t kLargeRunsPercent = 40, kLargePercent = 3, kVisitPercentOfMost = 70;
@@ -73,6 +73,7 @@ SimRun::SimRun(const SimScenario& scenario)
   if (scenario.seed / 2 % 2 == 0) node_options_.recycle_every_us = kRecycleEveryUs;
   if (scenario.away_us_max > kAwayUsLong) {
     node_options_.resolve_every_us = node_options_.maintain_every_us = kPollUsOfLong;
+    decider_.look_every(kLookUsOfLong);
   }
   node_options_.order.observer = [this](const OrderedAt& at, const OrderedOutcome& outcome,
                                         bool effective) {
