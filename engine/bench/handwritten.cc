@@ -5,6 +5,7 @@
 #include "engine/bench/run_jobs.h"
 #include "engine/cluster/timestamp.h"
 #include "engine/storage/layout/key_hash.h"
+#include "engine/storage/wire/storage_client.h"
 #include "engine/txn/driver/table_cache.h"
 #include "engine/workloads/number_key.h"
 #include "engine/workloads/ycsb.h"
@@ -16,7 +17,6 @@ constexpr uint32_t kRecordBytes = 64;
 constexpr size_t kKeyBytes = sizeof(uint64_t);
 constexpr size_t kStoredBytes = sizeof(uint32_t) + kKeyBytes + kRecordBytes;
 constexpr size_t kStoredWords = (kStoredBytes + 7) / 8;
-constexpr uint64_t kSeconds = 3;
 constexpr uint64_t kNodeBytesPerRecord = 512;
 constexpr uint32_t kTransactionsPerLook = 1024;  // at the clock
 
@@ -25,9 +25,12 @@ void store(uint64_t* word, uint64_t value) { __atomic_store_n(word, value, __ATO
 
 class HandwrittenJob : public CoordinatorJob {
  public:
-  HandwrittenJob(const Workload& workload, const TxnOptions& txn,
+  HandwrittenJob(const Workload& workload, const TxnOptions& txn, double seconds,
                  const std::atomic<bool>& interrupted)
-      : workload_(workload), txn_(txn), interrupted_(interrupted) {}
+      : workload_(workload),
+        txn_(txn),
+        nanoseconds_(static_cast<uint64_t>(seconds * 1e9)),
+        interrupted_(interrupted) {}
 
   void start(Coordinator& coordinator) override {
     CHECK(coordinator.worker().scheduler().spawn([this, &coordinator] {
@@ -62,6 +65,7 @@ class HandwrittenJob : public CoordinatorJob {
 
   const Workload& workload_;
   const TxnOptions txn_;
+  const uint64_t nanoseconds_;
   const std::atomic<bool>& interrupted_;
   std::byte* base_ = nullptr;  // of node 0's region
   std::byte* ring_ = nullptr;
@@ -83,7 +87,7 @@ Status HandwrittenJob::run(Coordinator& coordinator) {
   uint64_t committed = 0;
   const uint64_t start_ns = endpoint.now_ns();
   uint64_t elapsed_ns = 0;
-  while (elapsed_ns < kSeconds * 1'000'000'000 && !interrupted_.load()) {
+  while (elapsed_ns < nanoseconds_ && !interrupted_.load()) {
     for (uint32_t i = 0; i < kTransactionsPerLook; i++) {
       if (!execute(random, clock.next())) {
         return Status(Code::kCorrupt, "a record is not what was loaded");
@@ -112,6 +116,11 @@ Status HandwrittenJob::find_region(Coordinator& coordinator, Session& session) {
   Worker& worker = coordinator.worker();
   VerbCounters counters;
   TableCache tables(worker, coordinator.topology());
+  // The load's full groups may still be waiting for their split: what is read of the index here is
+  // not to change any more.
+  StorageClient storage(worker, coordinator.topology());
+  const NodeId node = 0;
+  RDMACC_RETURN_IF_ERROR(storage.wait_for_pending_splits(std::span(&node, 1), counters));
   Result<CachedTable*> cached = tables.get(table_, counters);
   if (!cached.ok()) return cached.status();
   RDMACC_RETURN_IF_ERROR(tables.load_root(**cached, 0, false, counters));
@@ -235,7 +244,7 @@ void HandwrittenJob::update(Operation& operation, uint64_t stamp) {
 
 }  // namespace
 
-Result<double> handwritten_transactions_per_second(uint64_t records,
+Result<double> handwritten_transactions_per_second(uint64_t records, double seconds,
                                                    const std::atomic<bool>& interrupted) {
   BenchOptions options;
   options.workload = "ycsb";
@@ -254,7 +263,7 @@ Result<double> handwritten_transactions_per_second(uint64_t records,
   CoordinatorJob* const loads[] = {&load};
   RDMACC_RETURN_IF_ERROR((*cluster)->run(loads));
   RDMACC_RETURN_IF_ERROR(load.status());
-  HandwrittenJob job(workload, txn, interrupted);
+  HandwrittenJob job(workload, txn, seconds, interrupted);
   CoordinatorJob* const jobs[] = {&job};
   RDMACC_RETURN_IF_ERROR((*cluster)->run(jobs));
   RDMACC_RETURN_IF_ERROR(job.status());

@@ -10,7 +10,7 @@ namespace rdmacc {
 // purpose: no session, no rules, no verbs, nothing between them and the cache lines. What the
 // engine reaches of it is what its generality costs. It loads a cluster of its own; to be called
 // before the process has threads.
-Result<double> handwritten_transactions_per_second(uint64_t records,
+Result<double> handwritten_transactions_per_second(uint64_t records, double seconds,
                                                    const std::atomic<bool>& interrupted);
 
 }  // namespace rdmacc

@@ -23,6 +23,7 @@ constexpr uint64_t kCalls = 20'000;
 constexpr uint64_t kYields = 400'000;
 constexpr uint32_t kInFlight = 8;
 constexpr uint32_t kSpinUs = 1'000;
+constexpr double kHandwrittenSeconds = 3;
 
 // What a node does here: back its region, answer echoes.
 Status serve_echo(Fabric& fabric, NodeId node, const std::atomic<bool>& stop,
@@ -229,7 +230,8 @@ Status print_limits(ReportFormat format, uint64_t records, const std::atomic<boo
   const bool text = format == ReportFormat::kText;
   const Result<std::vector<Pair>> pairs = measure_pairs(text, interrupted);
   if (!pairs.ok()) return pairs.status();
-  const Result<double> by_hand = handwritten_transactions_per_second(records, interrupted);
+  const Result<double> by_hand =
+      handwritten_transactions_per_second(records, kHandwrittenSeconds, interrupted);
   if (interrupted.load()) return Status(Code::kCancelled, "interrupted");
   if (!by_hand.ok()) return by_hand.status();
   if (text) {

@@ -98,7 +98,7 @@ class DoorbellBatch {
   // Nothing is gathered: a caller that adds less at a time loses nothing.
   bool in_place() const { return port_ != Endpoint::Port::kPosted; }
 
-  bool empty() const { return touched_ == 0 && verbs_.empty(); }
+  bool empty() const { return (touched_ | broken_) == 0 && verbs_.empty(); }
   // Rings, yields until everything is done, and is empty again. kUnavailable when a node could
   // not be reached: which of its verbs took effect is unknown. No-op when empty.
   Status execute() {

@@ -98,6 +98,36 @@ TEST(Ports, InPlaceANodeThatIsMissingFailsItsRoundAlone) {
   EXPECT_EQ(7u, harness.word_at(0, kPlaceBegin));
 }
 
+// Of a missing node one verb is tried, and what follows is not, as in a chain that has broken.
+TEST(Ports, OneByOneANodeThatIsMissingIsAskedOnce) {
+  HarnessOptions options = with_port(Endpoint::Port::kOneByOne);
+  options.nodes_down = 1;
+  FabricHarness harness(FabricKind::kSim, options);
+  Worker& worker = harness.coordinator(0);
+  harness.run(worker, [&] {
+    VerbArena arena(worker.pool());
+    VerbCounters counters;
+    auto* word = arena.allocate_array<uint64_t>(1);
+    *word = 7;
+    const auto here = GlobalAddress::make(0, kPlaceBegin);
+    const auto away = GlobalAddress::make(1, kPlaceBegin);
+    DoorbellBatch batch(worker.scheduler(), counters);
+    for (int i = 0; i < 5; ++i) batch.write(away, word, 8);
+    EXPECT_FALSE(batch.empty());  // though none of them is left to be carried out
+    batch.write(here, word, 8);
+    EXPECT_EQ(Code::kUnavailable, batch.execute().code());
+    EXPECT_EQ(2u, counters.doorbells);
+    for (int i = 0; i < 2; ++i) batch.write(away, word, 8);
+    EXPECT_EQ(Code::kUnavailable, batch.execute().code());
+    EXPECT_EQ(3u, counters.doorbells);
+    EXPECT_TRUE(batch.empty());
+    batch.write(here.plus(8), word, 8);
+    EXPECT_TRUE(batch.execute().ok());
+  });
+  EXPECT_EQ(7u, harness.word_at(0, kPlaceBegin));
+  EXPECT_EQ(7u, harness.word_at(0, kPlaceBegin + 8));
+}
+
 // A coroutine that never has to wait does not keep timers and others from their turn.
 TEST(Ports, InPlaceOthersGetTheirTurn) {
   FabricHarness harness(FabricKind::kShm, with_port(Endpoint::Port::kMapped));

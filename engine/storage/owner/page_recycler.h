@@ -15,8 +15,7 @@ namespace rdmacc {
 //      their workers emptied, at this node's threads (Superblock::address_era) as at coordinators
 //   3  two epochs later every transaction that began before has ended
 //   4  pages without a locked header are zeroed and given back; the others serve their own size,
-//   and
-//      come into question again when their headers are unlocked
+//      and come into question again when their headers are unlocked
 //
 // The last step comes between two epochs of a deterministic protocol's order (maintenance does),
 // whose executors forget addresses when they begin one.

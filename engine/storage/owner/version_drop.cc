@@ -38,7 +38,8 @@ bool HashIndexOwner::drop_versions_locked(uint64_t slot, uint64_t block, uint64_
   splitter_.unlock(slot, splitter_.lease_end(header.sundial), verbs);
   if (!verbs.flush().ok()) return false;  // the node itself is at its end
   for (const uint64_t each : blocks) arena_.retire(each);
-  if (!blocks.empty()) span.happened();
+  if (blocks.empty()) return false;
+  span.happened();
   return true;
 }
 

@@ -7,6 +7,16 @@
 
 namespace rdmacc {
 
+struct Admission::Waiter {
+  Completion over{.outstanding = 1};
+  bool in_vain = false;
+  void wake(bool its_in_vain) {
+    if (over.outstanding == 0) return;
+    in_vain = its_in_vain;
+    over.finish_one();
+  }
+};
+
 void Admission::Place::end() {
   unlink();
   for (const std::shared_ptr<Waiter>& waiter : std::exchange(waiting_, {})) waiter->wake(false);

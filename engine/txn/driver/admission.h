@@ -9,36 +9,24 @@ namespace rdmacc {
 
 // When the transactions of one coordinator begin, wait for each other, and take turns. Coroutines
 // of one thread cannot wait by looking again: the one that is waited for gets no turn meanwhile. So
-//   - one that another of its coordinator keeps from a lock goes on when that has ended, unless
-//   that
-//     waits for it in turn (the graph of waits is known here), in the place of an abort;
+//   - one that another of its coordinator keeps from a lock goes on when that has ended, in the
+//     place of an abort, unless that waits for it in turn (the graph of waits is known here);
 //   - an attempt that has lost to another all the same begins again when that has ended;
 //   - where many attempts lose, a transaction runs through, so that others get their turn only when
 //     it has to wait: what turns hide of memory's latency is less than what lost attempts cost.
 //
 // One per coordinator, its thread alone.
 class Admission {
+  struct Waiter;
+
  public:
   explicit Admission(Scheduler& scheduler) : scheduler_(scheduler) {}
   Admission(const Admission&) = delete;
   Admission& operator=(const Admission&) = delete;
 
- private:
-  using Hook =
-      boost::intrusive::list_base_hook<boost::intrusive::link_mode<boost::intrusive::auto_unlink>>;
-  struct Waiter {
-    Completion over{.outstanding = 1};
-    bool in_vain = false;
-    void wake(bool its_in_vain) {
-      if (over.outstanding == 0) return;
-      in_vain = its_in_vain;
-      over.finish_one();
-    }
-  };
-
- public:
   // A transaction's place among those under way, from begin() to end().
-  class Place : public Hook {
+  class Place : public boost::intrusive::list_base_hook<
+                    boost::intrusive::link_mode<boost::intrusive::auto_unlink>> {
    public:
     ~Place() { end(); }
     void end();

@@ -52,12 +52,17 @@ bool SlotPool::spawn_free(std::vector<Taken>& slots) {
   return false;
 }
 
-void SlotPool::renew() {
+std::vector<SlotPool::Taken> SlotPool::take_all() {
   std::vector<Taken> all;
   for (Stock& stock : stocks_) {
     all.insert(all.end(), stock.slots.begin(), stock.slots.end());
     stock.slots.clear();
   }
+  return all;
+}
+
+void SlotPool::renew() {
+  std::vector<Taken> all = take_all();
   if (spawn_free(all)) return;
   for (const Taken& each : all) keep(each);
 }
@@ -195,12 +200,7 @@ void SlotPool::refilled(NodeId node, TableId table, const Status& status, uint64
 void SlotPool::give_back(uint64_t us_max) {
   constexpr uint64_t kPauseUs = 20;
   closed_ = true;
-  std::vector<Taken> all;
-  for (Stock& stock : stocks_) {
-    all.insert(all.end(), stock.slots.begin(), stock.slots.end());
-    stock.slots.clear();
-  }
-  free(std::move(all));
+  free(take_all());
   const uint64_t deadline_us = worker_.endpoint().now_us() + us_max;
   while (on_their_way_ > 0 && worker_.endpoint().now_us() < deadline_us) {
     worker_.scheduler().sleep_for(kPauseUs);

@@ -70,6 +70,7 @@ class SlotPool {
   Stock* find(NodeId node, TableId table);
   Stock& stock_of(NodeId node, TableId table);
   void make_room();
+  std::vector<Taken> take_all();
   bool spawn_free(std::vector<Taken>& slots);
   void keep(const Taken& slot);
   void note_use(Stock& stock);

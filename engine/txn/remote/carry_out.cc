@@ -1,6 +1,7 @@
 #include "engine/txn/remote/carry_out.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "engine/txn/remote/stage_requests.h"
 #include "engine/txn/stages/overflow_read.h"
@@ -116,22 +117,29 @@ size_t end_of_part(std::span<const Write> writes, size_t begin) {
   return end;
 }
 
+// Those of the part's writes that are on the node; the record itself if it has no others.
+const LogRecord& part_of(const LogRecord& record, size_t begin, size_t end, NodeId node,
+                         LogRecord& part) {
+  const auto on_node = [node](const Write& write) { return write.header.node() == node; };
+  const std::span<const Write> writes(record.writes.data() + begin, end - begin);
+  const auto count = static_cast<size_t>(std::count_if(writes.begin(), writes.end(), on_node));
+  if (count == record.writes.size()) return record;
+  part.copy_head(record);
+  part.writes.clear();
+  part.writes.reserve(count);
+  std::copy_if(writes.begin(), writes.end(), std::back_inserter(part.writes), on_node);
+  return part;
+}
+
 // To each node its own writes of the part; those of nodes that did not answer are lost.
 void send_part(StageContext& context, const LogRecord& record, size_t begin, size_t end,
                std::vector<GlobalAddress>& evicted,
                boost::container::small_vector<size_t, 8>& lost) {
-  const auto of_node = [&](size_t i, size_t node) {
-    return record.writes[i].header.node() == node;
-  };
   StageRequests requests(context, StageWork::kCommit);
-  LogRecord own;
+  LogRecord part;
   for (NodeId node = 0; node < context.engine.topology.nodes; node++) {
-    own.writes.clear();
-    for (size_t i = begin; i < end; i++) {
-      if (of_node(i, node)) own.writes.push_back(record.writes[i]);
-    }
+    const LogRecord& own = part_of(record, begin, end, node, part);
     if (own.writes.empty()) continue;
-    own.copy_head(record);
     MessageWriter out = requests.add(node, node, 1);
     const size_t bytes = encoded_bytes(own);
     out.u32(static_cast<uint32_t>(bytes));
@@ -145,7 +153,7 @@ void send_part(StageContext& context, const LogRecord& record, size_t begin, siz
       },
       [&](size_t node) {
         for (size_t i = begin; i < end; i++) {
-          if (of_node(i, node)) lost.push_back(i);
+          if (record.writes[i].header.node() == node) lost.push_back(i);
         }
       });
   static_cast<void>(status);

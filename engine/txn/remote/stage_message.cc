@@ -33,11 +33,12 @@ struct KeyRequestFields {
 
 struct KeyResultFields {
   uint64_t overflow;
-  uint32_t flags, record_bytes;
+  uint32_t record_bytes;
   uint32_t copied_bytes;  // of them that follow
   uint16_t reason;
   uint8_t result;
   uint8_t located;  // 1: access follows, 2: gap, too
+  uint32_t unused;
 };
 
 bool copy_bytes(std::string_view bytes, VerbArena& arena, std::string_view& to) {
@@ -177,9 +178,9 @@ void write_key_result(MessageWriter& out, const KeyWork& work) {
   const auto record_bytes = static_cast<uint32_t>(found ? work.record.size() : 0);
   const bool access = !work.access.header.null(), gap = !work.gap.header.null();
   const uint32_t copied_bytes = work.overflow == 0 ? record_bytes : 0;
-  out.layout(KeyResultFields{work.overflow, work.flags, record_bytes, copied_bytes,
+  out.layout(KeyResultFields{work.overflow, record_bytes, copied_bytes,
                              static_cast<uint16_t>(work.reason), static_cast<uint8_t>(work.result),
-                             static_cast<uint8_t>((access ? 1 : 0) | (gap ? 2 : 0))});
+                             static_cast<uint8_t>((access ? 1 : 0) | (gap ? 2 : 0)), 0});
   if (access) write_access(out, work.access);
   if (gap) write_access(out, work.gap);
   out.raw(work.record.data(), copied_bytes);
@@ -191,7 +192,6 @@ bool read_key_result(MessageReader& in, VerbArena& arena, KeyWork& work) {
   if ((fields.located & 1) != 0 && !read_access(in, work.access)) return false;
   if ((fields.located & 2) != 0 && !read_access(in, work.gap)) return false;
   work.reason = static_cast<AbortReason>(fields.reason);
-  work.flags = fields.flags;
   work.overflow = fields.overflow;
   const std::string_view record = in.text(fields.copied_bytes);
   if (!in.ok() || !copy_bytes(record, arena, work.record)) return false;

@@ -22,13 +22,8 @@ class CandidateReader {
     // What was locked is noted in the keys' accesses, whatever comes of it.
     RDMACC_RETURN_IF_ERROR(
         drive(context_, context_.rules.read, {records_.data(), records_.size()}));
-    bool overflows = false;
-    for (size_t i = 0; i < records_.size(); i++) {
-      note_found(i);
-      overflows = overflows || (key(i).flags & kFlagOverflow) != 0 ||
-                  key(i).record.size() > records_[i].record_bytes;
-    }
-    if (overflows) RDMACC_RETURN_IF_ERROR(read_overflow_blocks());
+    for (size_t i = 0; i < records_.size(); i++) note_found(i);
+    RDMACC_RETURN_IF_ERROR(read_overflow_blocks());
     for (size_t i = 0; i < records_.size(); i++) RDMACC_RETURN_IF_ERROR(settle(i));
     return Status();
   }
@@ -37,6 +32,12 @@ class CandidateReader {
   Status take_memory();
   void note_found(size_t i);
   Status read_overflow_blocks();
+  Status add_overflow_read_of(size_t i, DoorbellBatch& batch);
+  static void forget(KeyWork& work) {
+    work.result = KeyWork::Result::kPending;
+    work.overflow = 0;
+    work.record = {};
+  }
   Status settle(size_t i);
   bool wanted_by_other(const KeyWork& self) const;
 
@@ -79,10 +80,21 @@ void CandidateReader::note_found(size_t i) {
   } else if (record.end == RecordState::End::kDone && (record.accepted.flags & kFlagLive) != 0) {
     const bool deleted = (record.accepted.flags & kFlagDeleted) != 0;
     work.result = deleted ? KeyWork::Result::kMissing : KeyWork::Result::kFound;
-    work.flags = record.accepted.flags;
     note_read(context_, record, work.access);
     work.record = record.bytes();
   }
+}
+
+// If the record is elsewhere.
+Status CandidateReader::add_overflow_read_of(size_t i, DoorbellBatch& batch) {
+  const RecordState& record = records_[i];
+  KeyWork& work = key(i);
+  if ((record.accepted.flags & kFlagOverflow) == 0) {
+    if (record.accepted.length <= record.record_bytes) return Status();
+    return Status(Code::kCorrupt, "a record is longer than its slot");
+  }
+  memcpy(&work.overflow, record.record, sizeof(work.overflow));
+  return add_overflow_read(context_, work.access.header.node(), work.overflow, work.record, batch);
 }
 
 Status CandidateReader::read_overflow_blocks() {
@@ -91,15 +103,14 @@ Status CandidateReader::read_overflow_blocks() {
   for (size_t i = 0; i < records_.size() && status.ok(); i++) {
     const KeyWork::Result result = key(i).result;
     const bool read = result == KeyWork::Result::kFound || result == KeyWork::Result::kMissing;
-    if (read) status = fetch_overflow(context_, key(i), records_[i].record_bytes, batch);
+    if (read) status = add_overflow_read_of(i, batch);
   }
   if (status.ok()) status = batch.execute();
   if (status.ok()) return status;
   // Lengths that are not checked must not be believed by the caller.
   for (size_t i = 0; i < records_.size(); i++) {
     if (key(i).result == KeyWork::Result::kAborted) continue;
-    key(i).record = {};
-    key(i).result = KeyWork::Result::kPending;
+    forget(key(i));
   }
   return status;
 }
@@ -116,8 +127,7 @@ Status CandidateReader::settle(size_t i) {
   }
   // A stale location, or an entry with the same tag.
   DCHECK(!work.access.header.null());
-  work.result = KeyWork::Result::kPending;
-  work.record = {};
+  forget(work);
   context_.engine.locations.forget(work.hash);
   if (record.newly_locked && !wanted_by_other(work)) {
     // A lock whose release fails stays noted: the transaction gives it back as it ends.

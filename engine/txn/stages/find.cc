@@ -287,6 +287,14 @@ Status Finder::lock_gaps(std::span<Search*> missing) {
   return Status();
 }
 
+// Of a key that is not open any more.
+KeyWork::Result result_of(const SoughtKey& look) {
+  DCHECK(look.result != SoughtKey::Result::kOpen);
+  if (look.result == SoughtKey::Result::kFound) return KeyWork::Result::kFound;
+  const bool missing = look.result == SoughtKey::Result::kMissing;
+  return missing ? KeyWork::Result::kMissing : KeyWork::Result::kAborted;
+}
+
 // Its results become the keys'.
 Status look_first_at(StageContext& context, std::span<KeyWork> keys) {
   boost::container::small_vector<SoughtKey, 16> looks;
@@ -301,9 +309,7 @@ Status look_first_at(StageContext& context, std::span<KeyWork> keys) {
   for (size_t i = 0; i < looks.size(); i++) {
     const SoughtKey& look = looks[i];
     if (look.result == SoughtKey::Result::kOpen) continue;
-    looked_at[i]->result = look.result == SoughtKey::Result::kFound     ? KeyWork::Result::kFound
-                           : look.result == SoughtKey::Result::kMissing ? KeyWork::Result::kMissing
-                                                                        : KeyWork::Result::kAborted;
+    looked_at[i]->result = result_of(look);
     looked_at[i]->reason = look.reason;
     looked_at[i]->overflow = look.overflow;
     looked_at[i]->record = look.record;

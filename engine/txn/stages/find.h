@@ -38,7 +38,6 @@ struct KeyWork {
   // kFound: the record. kMissing: not null when the key is absent by a tombstone, or by a record
   // that came after the transaction's timestamp; no gap header was read then.
   Access access;
-  uint32_t flags = 0;       // of the header that `access` has
   uint64_t overflow = 0;    // offset of its overflow block, 0 = none
   std::string_view record;  // [key length][key][row], in the context's arena
   Access gap;               // header not null: a gap header was read or locked on the way

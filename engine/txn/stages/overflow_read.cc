@@ -20,16 +20,6 @@ Status add_overflow_read(StageContext& context, NodeId node, uint64_t overflow,
   return Status();
 }
 
-Status fetch_overflow(StageContext& context, KeyWork& key, uint32_t record_size,
-                      DoorbellBatch& batch) {
-  if ((key.flags & kFlagOverflow) == 0) {
-    if (key.record.size() <= record_size) return Status();
-    return Status(Code::kCorrupt, "a record is longer than its slot");
-  }
-  memcpy(&key.overflow, key.record.data(), sizeof(key.overflow));
-  return add_overflow_read(context, key.access.header.node(), key.overflow, key.record, batch);
-}
-
 Status read_overflow(StageContext& context, GroupWork& group) {
   CHECK(group.node < context.engine.topology.nodes);
   DoorbellBatch batch = context.batch();

@@ -12,9 +12,4 @@ Status read_overflow(StageContext& context, GroupWork& group);
 Status add_overflow_read(StageContext& context, NodeId node, uint64_t overflow,
                          std::string_view& record, DoorbellBatch& batch);
 
-// The same for the record that was found for a key, if it has one; kCorrupt, too, when the record
-// is longer than its slot.
-Status fetch_overflow(StageContext& context, KeyWork& key, uint32_t record_size,
-                      DoorbellBatch& batch);
-
 }  // namespace rdmacc

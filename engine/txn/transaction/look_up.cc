@@ -23,7 +23,7 @@ Status Transaction::look_up_many(TableId table, std::span<const std::string_view
   const bool looks_first =
       begins_with_first_look(*parameters_.rules, parameters_.plan) && !accesses_.indexed();
   Status status;
-  if (looks_first) status = look_first_at(stage, wanted);
+  if (looks_first) status = find_at_first_look(stage, wanted);
   if (status.ok() && !wanted.empty()) {
     status = find(stage, {wanted.data(), wanted.size()}, looks_first);
   }
@@ -122,7 +122,7 @@ inline bool Transaction::note_row(std::string_view record, uint64_t overflow, Ac
 }
 
 // The keys that are left in `wanted` are not found yet. Their accesses are not the transaction's.
-Status Transaction::look_first_at(StageContext& stage, Wanted& wanted) {
+Status Transaction::find_at_first_look(StageContext& stage, Wanted& wanted) {
   boost::container::small_vector<SoughtKey, 16> looks;
   looks.reserve(wanted.size());
   for (KeyState* state : wanted) {

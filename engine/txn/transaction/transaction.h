@@ -116,7 +116,7 @@ class Transaction final : public RowSource {
   StageContext context(VerbArena& arena, bool cancellable = true);
   // look_up.cc
   using Wanted = boost::container::small_vector<KeyState*, 16>;
-  Status look_first_at(StageContext& stage, Wanted& wanted);
+  Status find_at_first_look(StageContext& stage, Wanted& wanted);
   void keep_locks_of_lost(std::span<const SoughtKey> looks);
   Status find(StageContext& stage, std::span<KeyState* const> wanted, bool looked);
   Status merge(const Access& seen, Access** merged);

@@ -1,7 +1,7 @@
 // Old versions of rows under MVCC: there when a reader needs them, and no memory for them else.
-#include "engine/storage/owner/arena.h"
 #include "engine/storage/layout/control_area.h"
 #include "engine/storage/layout/overflow.h"
+#include "engine/storage/owner/arena.h"
 #include "tests/unit/engine/two_sessions.h"
 
 namespace rdmacc {
@@ -64,6 +64,27 @@ class OldVersionsTest : public TwoSessions {
 
   const uint64_t block_bytes_ = overflow_unit_bytes(versions_bytes(64, 3));
 };
+
+// The owner looks at a row, locks it, and finds it written meanwhile.
+TEST_P(OldVersionsTest, ARowThatIsWrittenJustThenLosesThemLater) {
+  const uint64_t start = used();
+  other_writes("a", "1");
+  bool written = false;
+  engine_.fabric().set_rewriter([&](WorkerId, NodeId node, std::vector<Verb>& verbs) {
+    for (const Verb& verb : verbs) {
+      const bool locks = verb.opcode == Opcode::kCompareSwap && is_cleaning_lock(verb.operand);
+      if (written || !locks) continue;
+      std::byte* const region = engine_.node(node).worker().endpoint().local_region();
+      reinterpret_cast<Header*>(region + verb.remote_offset - kOffsetOfLock)->wts++;
+      written = true;
+    }
+  });
+  a_while_passes();
+  engine_.fabric().set_rewriter({});
+  EXPECT_TRUE(written);
+  a_while_passes();
+  EXPECT_EQ(used(), start);
+}
 
 TEST_P(OldVersionsTest, RowsThatWereNotWrittenOverHaveNone) {
   const uint64_t start = used();

@@ -56,6 +56,29 @@ TEST_P(OrderedIndexTest, AnEmptyTableIsAnEmptyIndex) {
   });
 }
 
+// As a peer may have left it: a scan would look for the next leaf at the same place for ever.
+TEST_P(OrderedIndexTest, AScanEndsAtALeafThatLeadsNowhere) {
+  indexed_.transact([&](Session& session) { EXPECT_EQ(indexed_.insert(session, "b"), Code::kOk); });
+  for (const bool backward : {false, true}) {
+    TreeNode leaf;
+    leaf.high_bounded = true;
+    if (backward) leaf.low = leaf.high = "m";
+    indexed_.transact([&](Session& session) {
+      ASSERT_TRUE(
+          session.put(indexed_.index().table, NodeKey(kRootNumber).view(), leaf.encode(kRootNumber))
+              .ok());
+    });
+    indexed_.transact([&](Session& session) {
+      IndexScan scan;
+      scan.seek(indexed_.index(), backward ? between("a", "m") : IndexRange{}, backward,
+                kEveryCommand);
+      std::vector<std::string_view> batch;
+      EXPECT_EQ(scan.next(session, batch).code(), Code::kCorrupt);
+      EXPECT_TRUE(batch.empty());
+    });
+  }
+}
+
 TEST_P(OrderedIndexTest, IsASetInBothDirections) {
   Random random(11);
   Entries model;
