@@ -107,6 +107,12 @@ Status Session::prepare(Gtid gtid) {
   return status;
 }
 
+std::vector<LoggedWrite> Session::prepared_writes() {
+  std::vector<LoggedWrite> writes;
+  txn().list_prepared(writes);
+  return writes;
+}
+
 bool Session::prepared() const { return txn_ != nullptr && txn_->prepared(); }
 
 Status Session::commit_prepared() {

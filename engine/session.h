@@ -13,6 +13,7 @@
 #include "engine/txn/rule/outcome.h"
 #include "engine/txn/rule/stage.h"
 #include "engine/txn/stages/row_lock.h"
+#include "engine/txn/transaction/logged_write.h"
 #include "engine/txn/transaction/restart.h"
 #include "engine/txn/transaction/worker_stats.h"
 #include "rdma/rpc/worker.h"
@@ -143,6 +144,8 @@ class Session {
   // coordinator dies while it is prepared is in doubt: it keeps its locks until decide() is told.
   Status prepare(Gtid gtid);
   bool prepared() const;
+  // What a prepared transaction writes, for a log of its caller's: views that live until it ends.
+  std::vector<LoggedWrite> prepared_writes();
   // The transaction is committed in any case and ends here; not ok: nodes were lost, and what could
   // not be done now is done once this coordinator has left.
   Status commit_prepared();
@@ -227,7 +230,8 @@ class Session {
 
   // ---- Tables. Not transactional: the caller keeps a pending list (drop what was created when
   // its transaction aborts, drop what was replaced when it commits).
-  Result<TableMeta> create_table(const TableSpec& spec);
+  // `wanted`: the id that it had, for a table that is made again; kNoSpace when it is in use.
+  Result<TableMeta> create_table(const TableSpec& spec, TableId wanted = kNoTable);
   Status drop_table(TableId table);
   Result<TableMeta> find_table(const TableSpec& identity);
   Result<std::vector<ListedTable>> list_tables();  // of all front ends

@@ -4,9 +4,9 @@
 
 namespace rdmacc {
 
-Result<TableMeta> Session::create_table(const TableSpec& spec) {
+Result<TableMeta> Session::create_table(const TableSpec& spec, TableId wanted) {
   CoordinatorState& state = engine().state;
-  return state.engine.storage.create_table(spec, state.stats.allocation_verbs);
+  return state.engine.storage.create_table(spec, state.stats.allocation_verbs, wanted);
 }
 
 Status Session::drop_table(TableId table) {

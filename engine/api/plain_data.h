@@ -35,6 +35,9 @@ struct ListedTable {
   uint64_t system_id = 0;
   uint32_t database = 0;
   uint32_t relfilenode = 0;
+  uint32_t record_size = 0;
+  uint32_t history = 0;
+  bool has_distribution_key = false;
 };
 
 struct TableToVerify {
@@ -62,6 +65,9 @@ enum class ScanMode : uint8_t {
   kNoWait,      // the same, but a lock of another transaction ends it at once
   kSkipLocked,  // rows that others hold are left out. What is seen is committed, whole, and no
                 // part of the read set: lock it to rely on it
+  kAsStored,    // every row as it is in memory, locked or not, and no part of the read set: for a
+                // copy over which what commits meanwhile is written again. The row of one that is
+                // being installed may be torn (not its key), or come twice
 };
 
 // A scan that wants the whole of each row, not only so many bytes of its beginning.

@@ -41,7 +41,27 @@ bool Directory::expired(const Reservation& reservation) const {
          endpoint_.now_us() > reservation.until_us;
 }
 
-Result<TableId> Directory::reserve(const TableSpec& spec, WorkerId by) {
+TableId Directory::promise(TableId id, const TableSpec& spec, WorkerId by) {
+  at(id)->id = id;  // remembered across a restart: never given out again
+  reservations_[id] = Reservation{identity_of(spec), by, endpoint_.incarnation_of(by),
+                                  endpoint_.now_us() + kReservationUs};
+  return id;
+}
+
+Result<TableId> Directory::reserve_wanted(TableId id, const TableSpec& spec, WorkerId by) {
+  const bool distributed = (id & kDistributedTable) != 0;
+  if (distributed != spec.has_distribution_key || number_of_table(id) == 0) {
+    return Status(Code::kInvalidArgument, "table id " + std::to_string(id) + " is of another kind");
+  }
+  if (at(id)->state != TableState::kFree || reservations_.contains(id) ||
+      entry_is_reserved(number_of_table(id))) {
+    return Status(Code::kNoSpace, "table id " + std::to_string(id) + " or its entry is in use");
+  }
+  next_number_ = std::max(next_number_, number_of_table(id) + 1);
+  return promise(id, spec, by);
+}
+
+Result<TableId> Directory::reserve(const TableSpec& spec, WorkerId by, TableId wanted) {
   std::erase_if(reservations_, [&](const auto& each) { return expired(each.second); });
   const Identity identity = identity_of(spec);
   if (by_identity_.contains(identity)) return Status(Code::kDuplicateKey, "table exists");
@@ -50,18 +70,14 @@ Result<TableId> Directory::reserve(const TableSpec& spec, WorkerId by) {
       return Status(Code::kDuplicateKey, "table is being created by another session");
     }
   }
+  if (wanted != kNoTable) return reserve_wanted(wanted, spec, by);
   for (uint32_t tried = 0; tried < kDirectoryEntries; ++tried) {
     const TableId number = next_number_;
     if (number == kNoTable || (number & kDistributedTable) != 0) break;  // 2^31 tables were created
     next_number_++;
     const TableId id = spec.has_distribution_key ? number | kDistributedTable : number;
-    DirectoryEntry* entry = at(id);
-    if (entry->state != TableState::kFree) continue;
-    if (entry_is_reserved(number)) continue;
-    entry->id = id;  // remembered across a restart: never given out again
-    reservations_[id] = Reservation{identity, by, endpoint_.incarnation_of(by),
-                                    endpoint_.now_us() + kReservationUs};
-    return id;
+    if (at(id)->state != TableState::kFree || entry_is_reserved(number)) continue;
+    return promise(id, spec, by);
   }
   return Status(Code::kNoSpace, "node " + std::to_string(region_.node()) +
                                     ": table directory is full (" +

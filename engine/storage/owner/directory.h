@@ -28,8 +28,9 @@ class Directory {
   // Learns what is in the region. kCorrupt when an entry makes no sense.
   Status open();
 
-  // Node 0: an id for a new table. kDuplicateKey, kNoSpace.
-  Result<TableId> reserve(const TableSpec& spec, WorkerId by);
+  // Node 0: an id for a new table; `wanted` if that is not kNoTable, which a table had that is made
+  // again. kDuplicateKey, kNoSpace.
+  Result<TableId> reserve(const TableSpec& spec, WorkerId by, TableId wanted = kNoTable);
   bool reserved(TableId id, const TableSpec& spec, WorkerId by) const;
   void cancel_reservation(TableId id);
 
@@ -67,6 +68,8 @@ class Directory {
   void set_state(TableId id, TableState state);
   bool expired(const Reservation& reservation) const;
   bool entry_is_reserved(TableId number) const;
+  TableId promise(TableId id, const TableSpec& spec, WorkerId by);
+  Result<TableId> reserve_wanted(TableId id, const TableSpec& spec, WorkerId by);
 
   const RegionLayout layout_;
   const OwnedRegion& region_;

@@ -143,7 +143,7 @@ Status StorageNode::handle_reserve_table_id(WorkerId from, Bytes bytes, Reply& r
   TableRequest request;
   if (!request.parse(bytes)) return malformed("reserve table id");
   if (region_.node() != 0) return Status(Code::kInvalidArgument, "node 0 allots table ids");
-  Result<TableId> id = directory_.reserve(request.spec, from);
+  Result<TableId> id = directory_.reserve(request.spec, from, request.id);
   if (!id.ok()) return id.status();
   MessageWriter(reply).u32(*id);
   return Status();
@@ -218,7 +218,8 @@ Status StorageNode::handle_list_tables(WorkerId, Bytes bytes, Reply& reply) {
     const DirectoryEntry* table = id > after ? directory_.live(id) : nullptr;
     if (table == nullptr) continue;
     if (tables.size() == kListedTablesMax) break;
-    tables.push_back({id, table->system_id, table->database, table->relfilenode});
+    tables.push_back({id, table->system_id, table->database, table->relfilenode, table->record_size,
+                      table->history, (id & kDistributedTable) != 0});
   }
   write_tables(tables, reply);
   return Status();

@@ -174,9 +174,10 @@ Status StorageClient::split_soon(std::span<const GlobalAddress> groups, VerbCoun
 // Node 0 comes last: a table that it knows is complete on every node. What a create that did not
 // get so far leaves on other nodes is dropped here or, if the caller dies, by the identity's next
 // create.
-Result<TableMeta> StorageClient::create_table(const TableSpec& spec, VerbCounters& counters) {
+Result<TableMeta> StorageClient::create_table(const TableSpec& spec, VerbCounters& counters,
+                                              TableId wanted) {
   Rpc::Call reserve = call_to(topology_, 0, kMethodReserveTableId);
-  TableRequest{kNoTable, spec}.write(reserve.request);
+  TableRequest{wanted, spec}.write(reserve.request);
   RDMACC_RETURN_IF_ERROR(worker_.rpc().call_one(reserve, counters));
   MessageReader reader(reserve.reply);
   const TableId id = reader.u32();

@@ -62,7 +62,9 @@ class StorageClient {
   // most kFullGroupsMax.
   Status split_soon(std::span<const GlobalAddress> groups, VerbCounters& counters);
 
-  Result<TableMeta> create_table(const TableSpec& spec, VerbCounters& counters);
+  // `wanted`: the id that it had, of a table that is made again (kNoSpace: it is in use).
+  Result<TableMeta> create_table(const TableSpec& spec, VerbCounters& counters,
+                                 TableId wanted = kNoTable);
   Status drop_table(TableId id, VerbCounters& counters);
   // By (system id, database, relfilenode), at node 0; kNotFound.
   Result<TableMeta> find_table(const TableSpec& identity, VerbCounters& counters);

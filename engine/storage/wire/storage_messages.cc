@@ -236,6 +236,8 @@ void write_tables(std::span<const ListedTable> tables, Rpc::Bytes& out) {
     writer.u64(table.system_id);
     writer.u32(table.database);
     writer.u32(table.relfilenode);
+    writer.u32(table.record_size);
+    writer.u32(table.history);
   }
 }
 
@@ -249,6 +251,9 @@ bool parse_tables(std::span<const std::byte> in, std::vector<ListedTable>* table
     table.system_id = reader.u64();
     table.database = reader.u32();
     table.relfilenode = reader.u32();
+    table.record_size = reader.u32();
+    table.history = reader.u32();
+    table.has_distribution_key = (table.id & kDistributedTable) != 0;
   }
   return reader.at_end();
 }

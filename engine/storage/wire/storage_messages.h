@@ -102,7 +102,7 @@ void write_table_meta(const TableMeta& meta, Rpc::Bytes& out);
 bool parse_table_meta(std::span<const std::byte> in, TableMeta* meta);
 void write_statistics(const NodeStatistics& statistics, Rpc::Bytes& out);
 bool parse_statistics(std::span<const std::byte> in, NodeStatistics* statistics);
-constexpr size_t kListedTablesMax = 4096;
+constexpr size_t kListedTablesMax = 3072;
 void write_tables(std::span<const ListedTable> tables, Rpc::Bytes& out);
 bool parse_tables(std::span<const std::byte> in, std::vector<ListedTable>* tables);
 

@@ -181,6 +181,8 @@ struct ProtocolRules {
   // A transaction under these rules skips what others have locked; what it reads is no part of its
   // read set (row_lock.h).
   bool skips_locked = false;
+  // Or takes it as it is in memory (ScanMode::kAsStored).
+  bool reads_as_stored = false;
   // Rounds of waiting for another transaction before the attempt aborts.
   int looks_max = 200;
   StageRule read;

@@ -47,6 +47,13 @@ ProtocolRules skipping_locked(const ProtocolRules& rules) {
   return changed;
 }
 
+ProtocolRules reading_as_stored(const ProtocolRules& rules) {
+  ProtocolRules changed = skipping_locked(rules);
+  changed.skips_locked = false;
+  changed.reads_as_stored = true;
+  return changed;
+}
+
 bool was_skipped(const HeaderSnapshot& seen, const TxnStamps& txn) {
   return locked_by_another(seen.pre_read.lock, txn) || locked_by_another(seen.post_read.lock, txn);
 }

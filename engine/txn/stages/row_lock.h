@@ -10,9 +10,10 @@ namespace rdmacc {
 // The reasons that mean no more than that another transaction holds a lock.
 bool is_held_by_another(AbortReason reason);
 
-// `rules` without waiting for others, and as they are for ScanMode::kSkipLocked.
+// `rules` without waiting for others, and as they are for ScanMode::kSkipLocked and kAsStored.
 ProtocolRules no_wait_rules(const ProtocolRules& rules);
 ProtocolRules skipping_locked(const ProtocolRules& rules);
+ProtocolRules reading_as_stored(const ProtocolRules& rules);
 
 // By rules that skip: did the accepted snapshot show a lock of another transaction?
 bool was_skipped(const HeaderSnapshot& seen, const TxnStamps& txn);

@@ -82,8 +82,9 @@ Status Transaction::try_lock(TableId table, std::string_view key, bool exclusive
   return status;
 }
 
-Status Transaction::look_at(std::span<GroupWork> groups, VerbArena& arena) {
-  const ProtocolRules rules = skipping_locked(*parameters_.rules);
+Status Transaction::look_at(const ProtocolRules& rules, std::span<GroupWork> groups,
+                            VerbArena& arena) {
+  CHECK(rules.skips_locked || rules.reads_as_stored);
   StageContext stage = context(arena).by(rules);
   Status status = scan_groups(stage, groups, 0);
   for (const GroupWork& group : groups) {

@@ -29,7 +29,7 @@ class TableScan {
   static constexpr size_t kBatchBytesWanted = 1 << 20;  // rows may be long
 
   // What it sees is part of the read set, and of the history.
-  bool reads() const { return mode_ != ScanMode::kSkipLocked; }
+  bool reads() const { return mode_ != ScanMode::kSkipLocked && mode_ != ScanMode::kAsStored; }
   Status plan_node();
   static bool plan_ranges(const CachedRoot& root, std::deque<HashRange>& ranges);
   Status read_batch(std::vector<ScannedRow>& batch);

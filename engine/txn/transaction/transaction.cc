@@ -165,7 +165,12 @@ Status scan_at_once(const StageContext& stage, std::span<GroupWork> groups) {
 
 Status Transaction::scan(std::span<GroupWork> groups, VerbArena& arena, ScanMode mode) {
   CHECK(started() && !prepared_);
-  if (mode == ScanMode::kSkipLocked) return look_at(groups, arena);
+  if (mode == ScanMode::kSkipLocked) {
+    return look_at(skipping_locked(*parameters_.rules), groups, arena);
+  }
+  if (mode == ScanMode::kAsStored) {
+    return look_at(reading_as_stored(*parameters_.rules), groups, arena);
+  }
   StageContext stage = context(arena);
   const uint64_t start_ns = coordinator_.engine.worker.endpoint().now_ns();
   Status status = mode == ScanMode::kNoWait ? scan_at_once(stage, groups)

@@ -89,6 +89,11 @@ class Transaction final : public RowSource {
   // that writes nothing is committed by it. Not for rules that commit in a global order.
   Status prepare(Gtid gtid);
   bool prepared() const { return prepared_; }
+  // All that it writes, once it is prepared; views that live until it ends.
+  void list_prepared(std::vector<LoggedWrite>& writes) const {
+    CHECK(prepared_);
+    writes_.list_logged(writes);
+  }
   // Ends it. Not ok: its log could not be told, or not everything was installed; it is left to
   // the resolution of this worker.
   Status commit_prepared();
@@ -132,8 +137,8 @@ class Transaction final : public RowSource {
 
   Status lock_now(StageContext& stage, Access& access);
   Status find_and_lock(StageContext& stage, KeyState& state, bool exclusive, RowLock& result);
-  // ScanMode::kSkipLocked.
-  Status look_at(std::span<GroupWork> groups, VerbArena& arena);
+  // ScanMode::kSkipLocked and kAsStored, by their rules.
+  Status look_at(const ProtocolRules& rules, std::span<GroupWork> groups, VerbArena& arena);
 
   // commit_in_order.cc: for rules that commit in a global order.
   Status commit_in_order();

@@ -196,6 +196,19 @@ void WritePlan::list_writes(LogRecord& record) {
   }
 }
 
+void WritePlan::list_logged(std::vector<LoggedWrite>& writes) const {
+  writes.reserve(writes.size() + writes_.size());
+  for (const PlannedWrite& planned : writes_) {
+    LoggedWrite& write = writes.emplace_back();
+    write.table = planned.table;
+    write.key = planned.key;
+    write.deleted = planned.kind == WriteKind::kUnlink || planned.kind == WriteKind::kTombstone;
+    if (write.deleted) continue;
+    std::string_view key;
+    CHECK(split_record(planned.record, key, write.row) && key == planned.key);
+  }
+}
+
 Status WritePlan::give_back_room(StageContext& stage) {
   Status status;
   if (!pooled_.empty()) {

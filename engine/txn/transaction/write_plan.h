@@ -5,6 +5,7 @@
 
 #include "engine/txn/stages/find.h"
 #include "engine/txn/stages/lock.h"
+#include "engine/txn/transaction/logged_write.h"
 #include "engine/txn/transaction/stable_list.h"
 
 namespace rdmacc {
@@ -71,6 +72,8 @@ class WritePlan {
   std::vector<LockWork>& locks() { return locks_; }
   // Tuples first, then gap headers: the order in which they are installed. Views of this.
   void list_writes(LogRecord& record);
+  // By their keys; views of this.
+  void list_logged(std::vector<LoggedWrite>& writes) const;
 
   // What was allocated is part of the table now.
   void keep_room() {

@@ -28,8 +28,9 @@ inline auto every_protocol() {
 // all "0".
 class TwoSessions : public testing::TestWithParam<ProtocolAndStages> {
  protected:
-  TwoSessions()
-      : engine_(std::get<1>(GetParam()) + 3u, 1),
+  // `one_by_one`: others come between any two accesses to memory.
+  explicit TwoSessions(bool one_by_one = false)
+      : engine_(std::get<1>(GetParam()) + 3u, 1, 2, 192ull << 20, one_by_one),
         here_(engine_.add_coordinator()),
         there_(engine_.add_coordinator()),
         one_(here_),

@@ -60,6 +60,38 @@ TEST(Tables, NeverShareAnIdEvenAfterRestarts) {
   }
 }
 
+// A copy that is restored refers to its tables by their ids.
+TEST(Tables, AreMadeAgainWithTheIdThatTheyHad) {
+  StorageCluster cluster({.nodes = 2});
+  cluster.run([&](Coordinator& c) {
+    VerbCounters& counters = c.worker.counters();
+    const TableSpec plain = spec_of(1);
+    TableSpec placed = spec_of(2);
+    placed.has_distribution_key = true;
+    constexpr TableId kWanted = 40;
+    EXPECT_EQ(c.client.create_table(plain, counters, kWanted).value().id, kWanted);
+    EXPECT_EQ(c.client.find_table(plain, counters).value().id, kWanted);
+    EXPECT_EQ(c.client.create_table(spec_of(3), counters, kWanted).status().code(), Code::kNoSpace);
+    EXPECT_EQ(c.client.create_table(plain, counters, kWanted + 1).status().code(),
+              Code::kDuplicateKey);
+    EXPECT_EQ(c.client.create_table(placed, counters, kWanted + 2).status().code(),
+              Code::kInvalidArgument);
+    const TableId distributed = (kWanted + 2) | kDistributedTable;
+    EXPECT_EQ(c.client.create_table(placed, counters, distributed).value().id, distributed);
+    EXPECT_EQ(c.client.create_table(spec_of(4), counters, 7).value().id, 7u);
+    // No other table gets one of these, or an earlier one.
+    EXPECT_GT(c.client.create_table(spec_of(5), counters).value().id, kWanted + 2);
+    auto listed = c.client.list_tables(counters);
+    ASSERT_TRUE(listed.ok());
+    ASSERT_EQ(listed->size(), 4u);
+    for (const ListedTable& table : *listed) {
+      EXPECT_EQ(table.record_size, TestIndex::kRecordSize);
+      EXPECT_EQ(table.history, 0u);
+      EXPECT_EQ(table.has_distribution_key, table.id == distributed);
+    }
+  });
+}
+
 TEST(Tables, OfOneIdentityAreCreatedOnceByConcurrentSessions) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     StorageCluster cluster({.seed = seed, .nodes = 2, .coordinators = 3, .lossy = true});
