@@ -15,6 +15,10 @@
 #include "pg_rdmacc/plan/row_stream.h"
 #include "pg_rdmacc/plan/scan.h"
 #include "pg_rdmacc/query/executor.h"
+#include "pg_rdmacc/recovery/backup_watch.h"
+#include "pg_rdmacc/recovery/checkpointer.h"
+#include "pg_rdmacc/recovery/status.h"
+#include "pg_rdmacc/recovery/wal_slot.h"
 #include "pg_rdmacc/relation/access_method.h"
 #include "pg_rdmacc/relation/engine_table.h"
 #include "pg_rdmacc/relation/pending_tables.h"
@@ -26,6 +30,7 @@
 #include "pg_rdmacc/server/supervisor.h"
 #include "pg_rdmacc/table/deferred_key_check.h"
 #include "pg_rdmacc/table/tableam.h"
+#include "pg_rdmacc/wal/commit_log.h"
 #include "pg_rdmacc/xact/transaction_part.h"
 #include "pg_rdmacc/xact/xact.h"
 
@@ -73,5 +78,11 @@ void _PG_init(void) {
   rdmacc_row_stream_init();
   if (!rdmacc_preloaded) return;
   rdmacc_shmem_init();
+  rdmacc_commit_log_init();
+  rdmacc_durability_status_init();
+  rdmacc_wal_slot_init();
+  rdmacc_backup_watch_init();
   rdmacc_supervisor_register();
+  rdmacc_supervisor_at_each_round(rdmacc_log_mark_time);
+  rdmacc_checkpointer_register();
 }

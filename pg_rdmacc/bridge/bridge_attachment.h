@@ -75,6 +75,7 @@ struct Attachment {
   std::vector<BridgeGateSession> gate_sessions;
   std::vector<BridgeInDoubt> in_doubt;
   std::vector<ListedTable> tables;
+  std::vector<BridgeWrite> writes;  // of the prepared transaction
   uint64_t unresolved = 0;
   // Of the last bridge_start_verify(); while it is under way, its session.
   std::vector<Finding> found;

@@ -28,6 +28,15 @@ void bridge_start_prepare(uint64_t system_id, uint64_t xid) {
   rdmacc::bridge::start([at, system_id, xid](Session& session) {
     CHECK(!session.prepared());
     const Status status = session.prepare(Gtid{system_id, xid});
+    at->writes.clear();
+    if (session.prepared()) {
+      for (const rdmacc::LoggedWrite& write : session.prepared_writes()) {
+        at->writes.push_back({write.table,
+                              write.deleted,
+                              {write.key.data(), write.key.size()},
+                              {write.row.data(), write.row.size()}});
+      }
+    }
     if (!session.active()) end_transaction(*at);
     return status;
   });
@@ -35,6 +44,12 @@ void bridge_start_prepare(uint64_t system_id, uint64_t xid) {
 
 bool bridge_prepared(void) {
   return bridge_txn_active() && attached()->txn.begun && attached()->session->prepared();
+}
+
+size_t bridge_prepared_writes(const BridgeWrite** writes) {
+  CHECK(bridge_prepared());
+  *writes = attached()->writes.data();
+  return attached()->writes.size();
 }
 
 void bridge_start_commit_prepared(void) {

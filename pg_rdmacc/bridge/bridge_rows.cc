@@ -84,6 +84,29 @@ void bridge_start_remove(uint32_t table, BridgeBytes key) {
   start([=](rdmacc::Session& session) { return session.remove(table, view(key)); });
 }
 
+namespace {
+
+Status apply(rdmacc::Session& session, const BridgeWrite& write) {
+  const std::string_view key = view(write.key);
+  if (write.deleted) {
+    const Status removed = session.remove(write.table, key);
+    return removed.code() == rdmacc::Code::kNotFound ? Status() : removed;
+  }
+  const Status put = session.put(write.table, key, view(write.row));
+  if (put.code() != rdmacc::Code::kNotFound) return put;
+  return session.insert(write.table, key, view(write.row));
+}
+
+}  // namespace
+
+void bridge_start_apply(const BridgeWrite* writes, size_t count) {
+  CHECK(writes != nullptr && count > 0);
+  start([=](rdmacc::Session& session) {
+    for (size_t i = 0; i < count; i++) RDMACC_RETURN_IF_ERROR(apply(session, writes[i]));
+    return Status();
+  });
+}
+
 void bridge_start_try_lock(uint32_t table, BridgeBytes key, bool exclusive, uint32_t visible_before,
                            BridgeRow* out, rdmacc::RowLock* result) {
   CHECK(table != rdmacc::kNoTable && key.size > 0 && out != nullptr && result != nullptr);
@@ -169,6 +192,19 @@ void bridge_start_create_table(const rdmacc::TableSpec* spec, uint32_t* id) {
     const Result<rdmacc::TableMeta> table = session.create_table(*spec);
     if (table.ok()) *id = table.value().id;
     return table.status();
+  });
+}
+
+void bridge_start_create_again(const rdmacc::ListedTable* table) {
+  CHECK(table != nullptr && table->id != rdmacc::kNoTable);
+  start([again = *table](rdmacc::Session& session) {
+    const rdmacc::TableSpec spec{.system_id = again.system_id,
+                                 .database = again.database,
+                                 .relfilenode = again.relfilenode,
+                                 .record_size = again.record_size,
+                                 .history = again.history,
+                                 .has_distribution_key = again.has_distribution_key};
+    return session.create_table(spec, again.id).status();
   });
 }
 

@@ -175,6 +175,14 @@ void bridge_start_abort(void);
 bool bridge_can_prepare(int protocol);
 void bridge_start_prepare(uint64_t system_id, uint64_t xid);
 bool bridge_prepared(void);
+/* What the prepared transaction writes; valid until it ends. */
+typedef struct BridgeWrite {
+  uint32_t table;
+  bool deleted;
+  BridgeBytes key;
+  BridgeBytes row; /* unless deleted */
+} BridgeWrite;
+size_t bridge_prepared_writes(const BridgeWrite** writes);
 void bridge_start_commit_prepared(void);
 /* Gives the attachment up without leaving the cluster: nodes finish what this process has left once
  * it has ended. */
@@ -196,6 +204,8 @@ void bridge_start_check_reads(void);
 void bridge_start_put(uint32_t table, BridgeBytes key, BridgeBytes row);
 void bridge_start_insert(uint32_t table, BridgeBytes key, BridgeBytes row, bool check_absent);
 void bridge_start_remove(uint32_t table, BridgeBytes key);
+/* Rows as they are to be, whatever there is now: for a copy that is loaded or replayed. */
+void bridge_start_apply(const BridgeWrite* writes, size_t count);
 
 /* As bridge_start_get(), and the row is locked at once if `exclusive`. `out` is not filled when
  * the row is busy, which does the transaction no harm. */
@@ -251,6 +261,8 @@ void bridge_index_scan_free(BridgeIndexScan* scan); /* also of a scan that is go
 
 /* ---- Tables; not transactional (see Session). `id` is filled when done. */
 void bridge_start_create_table(const rdmacc::TableSpec* spec, uint32_t* id);
+/* Makes a table again, with the id that it had. */
+void bridge_start_create_again(const rdmacc::ListedTable* table);
 void bridge_start_find_table(const rdmacc::TableSpec* identity, uint32_t* id);
 void bridge_start_drop_table(uint32_t id);
 void bridge_start_list_tables(void);

@@ -1,6 +1,7 @@
 #include "pg_rdmacc/relation/pending_tables.h"
 
 #include "pg_rdmacc/server/error.h"
+#include "pg_rdmacc/wal/commit_log.h"
 #include "pg_rdmacc/xact/xact.h"
 
 extern "C" {
@@ -55,6 +56,13 @@ bool is_pending_drop(uint32 id) {
   return false;
 }
 
+void start_drop(uint32 id) {
+  rdmacc::ListedTable table = {};
+  table.id = id;
+  rdmacc_log_table(RDMACC_REDO_DROP, &table);
+  bridge_start_drop_table(id);
+}
+
 /* False when the identity is taken. */
 bool create(const rdmacc::TableSpec* spec, uint32* id) {
   *id = RDMACC_NO_TABLE;
@@ -63,6 +71,14 @@ bool create(const rdmacc::TableSpec* spec, uint32* id) {
   if (bridge_error()->code == rdmacc::Code::kDuplicateKey) return false;
   rdmacc_check("could not create a table in the rdmacc nodes", nullptr);
   CHECK(*id != RDMACC_NO_TABLE);
+  const rdmacc::ListedTable table = {.id = *id,
+                                     .system_id = spec->system_id,
+                                     .database = spec->database,
+                                     .relfilenode = spec->relfilenode,
+                                     .record_size = spec->record_size,
+                                     .history = spec->history,
+                                     .has_distribution_key = spec->has_distribution_key};
+  rdmacc_log_table(RDMACC_REDO_CREATE, &table);
   return true;
 }
 
@@ -78,7 +94,7 @@ uint32 create_engine_table(const rdmacc::TableSpec* spec) {
                       errhint("Use one transaction for each.")));
     }
     if (left != RDMACC_NO_TABLE) {
-      bridge_start_drop_table(left);
+      start_drop(left);
       rdmacc_pump();
       rdmacc_check("could not drop a table that an earlier transaction left", nullptr);
     }
@@ -98,7 +114,7 @@ void finish(bool committed) {
     CHECK(!committed || table->nest == 1); /* subtransactions have handed on what is theirs */
     const bool goes = committed ? !table->created || table->aborted : table->created;
     if (!goes) continue;
-    bridge_start_drop_table(table->id);
+    start_drop(table->id);
     if (!rdmacc_pump_uninterrupted()) break;
     const rdmacc::Code code = bridge_error()->code;
     if (code != rdmacc::Code::kOk && code != rdmacc::Code::kNotFound) {

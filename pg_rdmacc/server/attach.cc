@@ -20,6 +20,7 @@ constexpr int64 kRemoteWaitUsMax =
 constexpr long kPollUs = 20'000;
 
 bool again;
+bool recovers;
 bool exit_registered;
 bool joined; /* attached, and all that belongs to it is done */
 uint32 epoch;
@@ -31,13 +32,23 @@ void detach_at_exit(int, Datum) {
   rdmacc_leave_cluster();
 }
 
+bool local_nodes_serve(void) { return recovers ? rdmacc_nodes_are_up() : rdmacc_cluster_serving(); }
+
 bool interrupted(void) { return INTERRUPTS_PENDING_CONDITION(); }
 
 /* `why` may be NULL. */
 void wait_for_nodes(int64 deadline_us, const char* why) {
   CHECK(!bridge_txn_active()); /* no locks are held that long */
-  if (rdmacc_now_us() >= deadline_us) {
+  const bool failed = rdmacc_control != nullptr && !recovers &&
+                      pg_atomic_read_u32(&rdmacc_control->recovering) == RDMACC_RECOVERY_FAILED;
+  if (rdmacc_now_us() >= deadline_us || failed) {
     if (rdmacc_nodes_are_remote()) rdmacc_raise_nodes_away(why);
+    if (rdmacc_rows_are_recovering() && !recovers) {
+      ereport(ERROR, (errcode(ERRCODE_CANNOT_CONNECT_NOW),
+                      failed ? errmsg("the rows of rdmacc tables could not be recovered")
+                             : errmsg("the rows of rdmacc tables are being recovered"),
+                      errhint("See rdmacc.stat_durability, and the server log.")));
+    }
     ereport(ERROR, (errcode(ERRCODE_CANNOT_CONNECT_NOW), errmsg("the rdmacc nodes are not up yet"),
                     errhint("See the server log for what the rdmacc supervisor reports.")));
   }
@@ -57,6 +68,8 @@ void rdmacc_at_exit(void (*end_transaction)(void)) {
   CHECK(at_exit_first == nullptr && end_transaction != nullptr);
   at_exit_first = end_transaction;
 }
+
+void rdmacc_attach_to_recover(void) { recovers = true; }
 
 uint32 rdmacc_attach_epoch(void) { return epoch; }
 
@@ -79,8 +92,7 @@ void rdmacc_ensure_attached(void) {
   const bool remote = rdmacc_nodes_are_remote();
   const int64 deadline_us = rdmacc_now_us() + (remote ? kRemoteWaitUsMax : kAttachWaitUsMax);
   /* A remote node 0 that does not answer is asked here, for its reason. */
-  while (remote ? rdmacc_node_answers(0) && !rdmacc_remote_nodes_serve()
-                : !rdmacc_cluster_serving()) {
+  while (remote ? rdmacc_node_answers(0) && !rdmacc_remote_nodes_serve() : !local_nodes_serve()) {
     wait_for_nodes(deadline_us, nullptr);
   }
   if (!exit_registered) before_shmem_exit(detach_at_exit, 0);

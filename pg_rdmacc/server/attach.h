@@ -9,6 +9,9 @@ extern "C" {
  * preloaded), 57P03 (the nodes are not up within 10 s), 53300 (no slot). */
 void rdmacc_ensure_attached(void);
 
+/* This process gives the nodes their rows back: it need not wait for them. */
+void rdmacc_attach_to_recover(void);
+
 /* What an attached backend does at its exit, before it gives its place up. */
 void rdmacc_at_exit(void (*end_transaction)(void));
 

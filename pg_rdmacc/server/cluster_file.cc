@@ -29,6 +29,8 @@ bool read_lines(FILE* stream, ClusterFile* file) {
       file->stopped = flag != 0;
     } else if (sscanf(line, "fresh %d", &flag) == 1) {
       file->fresh = flag != 0;
+    } else if (sscanf(line, "disk %d", &flag) == 1) {
+      file->on_disk = flag != 0;
     } else if (sscanf(line, "fabric %15[a-z]", file->fabric) == 1) {
       continue;
     } else if (sscanf(line, "stamp %lx", &ticks) == 1) {
@@ -73,9 +75,10 @@ void cluster_file_write(const ClusterFile* file) {
     ereport(ERROR,
             (errcode_for_file_access(), errmsg("could not create file \"%s\": %m", kNewPath)));
   }
-  fprintf(stream, "%sname %s\npostmaster %d %lu\nstopped %d\nfresh %d\nfabric %s\nstamp %lx\n",
+  fprintf(stream,
+          "%sname %s\npostmaster %d %lu\nstopped %d\nfresh %d\ndisk %d\nfabric %s\nstamp %lx\n",
           kFirstLine, file->name, file->postmaster.pid, file->postmaster.start_ticks, file->stopped,
-          file->fresh, file->fabric, file->stamp);
+          file->fresh, file->on_disk, file->fabric, file->stamp);
   for (int node = 0; node < file->nodes; ++node) {
     fprintf(stream, "node %d %d %lu %u\n", node, file->processes[node].pid,
             file->processes[node].start_ticks, file->restarts[node]);

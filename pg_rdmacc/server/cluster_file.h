@@ -16,6 +16,7 @@ typedef struct ClusterFile {
   ProcessIdentity postmaster; /* that the cluster belongs to */
   bool stopped;               /* ended cleanly: no process and no memory is left */
   bool fresh;                 /* see rdmacc_cluster_is_fresh() */
+  bool on_disk;               /* there have been rows in checkpoints and the WAL */
   char fabric[RDMACC_FABRIC_NAME_MAX + 1];
   uint64 stamp; /* of nodes that others run (bridge_watch_stamp()); 0: they are this server's */
   int nodes;

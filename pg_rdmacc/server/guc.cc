@@ -20,7 +20,8 @@ int rdmacc_nodes = 2;
 int rdmacc_node_threads = 1;
 int rdmacc_node_memory_mb = 1024;
 int rdmacc_replicas = 1;
-char* rdmacc_durability = nullptr;
+int rdmacc_durability = RDMACC_DURABILITY_DISK;
+int rdmacc_checkpoint_timeout_s = 300;
 int rdmacc_max_workers = -1;
 int rdmacc_spin_us = 50;
 int rdmacc_gate_timeout_ms = 10000;
@@ -53,6 +54,10 @@ const config_enum_entry stop_entries[] = {{"nowhere", RDMACC_STOP_NOWHERE, false
                                           {"prepared", RDMACC_STOP_PREPARED, false},
                                           {"recorded", RDMACC_STOP_RECORDED, false},
                                           {nullptr, 0, false}};
+
+constexpr config_enum_entry kDurabilityEntries[] = {{"memory", RDMACC_DURABILITY_MEMORY, false},
+                                                    {"disk", RDMACC_DURABILITY_DISK, false},
+                                                    {nullptr, 0, false}};
 
 constexpr config_enum_entry kHugePagesEntries[] = {
     {"off", 0, false}, {"try", 1, false}, {nullptr, 0, false}};
@@ -123,20 +128,6 @@ void assign_stages(const char*, void* extra) {
 bool check_lock_mode(int* newval, void**, GucSource source) {
   return source < PGC_S_INTERACTIVE || *newval == rdmacc_lock_mode ||
          refuse_within_transaction("rdmacc.lock_mode");
-}
-
-bool check_durability(char** newval, void**, GucSource) {
-  if (pg_strcasecmp(*newval, "memory") == 0) return true;
-  if (pg_strcasecmp(*newval, "disk") == 0) {
-    GUC_check_errcode(ERRCODE_FEATURE_NOT_SUPPORTED);
-    GUC_check_errmsg("rdmacc.durability = 'disk' is not supported");
-    GUC_check_errhint(
-        "The only available value is \"memory\": rows outlive a crash restart of "
-        "the server, but not a stop.");
-    return false;
-  }
-  GUC_check_errhint("Available values: memory.");
-  return false;
 }
 
 bool check_max_workers(int* newval, void**, GucSource) {
@@ -258,9 +249,15 @@ void define_server_settings(void) {
   DefineCustomIntVariable("rdmacc.max_workers", "Sessions that can use rdmacc tables at a time.",
                           "-1 means all possible server processes + 16.", &rdmacc_max_workers, -1,
                           -1, kWorkersMax, PGC_POSTMASTER, 0, check_max_workers, nullptr, nullptr);
-  DefineCustomStringVariable("rdmacc.durability", "Where committed rows are kept.", nullptr,
-                             &rdmacc_durability, "memory", PGC_POSTMASTER, 0, check_durability,
-                             nullptr, nullptr);
+  DefineCustomEnumVariable("rdmacc.durability", "Where committed rows are kept.",
+                           "disk: in the server's WAL, and in checkpoints of its own.",
+                           &rdmacc_durability, RDMACC_DURABILITY_DISK, kDurabilityEntries,
+                           PGC_POSTMASTER, 0, nullptr, nullptr, nullptr);
+  DefineCustomIntVariable("rdmacc.checkpoint_timeout",
+                          "Longest time between two checkpoints of the rows of rdmacc tables.",
+                          "Each checkpoint of the server makes one, too.",
+                          &rdmacc_checkpoint_timeout_s, 300, 5, 86400, PGC_SIGHUP, GUC_UNIT_S,
+                          nullptr, nullptr, nullptr);
   DefineCustomEnumVariable("rdmacc.huge_pages", "Use of huge pages for the nodes' memory.", nullptr,
                            &rdmacc_huge_pages, 1, kHugePagesEntries, PGC_POSTMASTER, 0, nullptr,
                            nullptr, nullptr);
@@ -300,79 +297,21 @@ void define_cluster_settings(void) {
                              nullptr, nullptr, nullptr);
 }
 
-/* Settings in postgresql.conf are strings until the library defines them, and PostgreSQL only
- * warns when one is refused then. A server must not run with another number of nodes or weaker
- * promises than asked for, so a refused one ends the start as it does for built-in settings. */
-constexpr const char* kSettings[] = {
-    "rdmacc.protocol",     "rdmacc.stages",        "rdmacc.spin_us",
-    "rdmacc.gate_timeout", "rdmacc.nodes",         "rdmacc.node_memory",
-    "rdmacc.replicas",     "rdmacc.max_write_set", "rdmacc.durability",
-    "rdmacc.max_workers",  "rdmacc.huge_pages",    "rdmacc.node_program",
-    "rdmacc.lock_mode",    "rdmacc.node_threads",  "rdmacc.fabric",
-    "rdmacc.cluster",      "rdmacc.cluster_name",  "rdmacc.cluster_secret_file",
-    "rdmacc.verbs_device", "rdmacc.verbs_port",    "rdmacc.verbs_gid_index"};
-constexpr size_t kSettingsCount = sizeof(kSettings) / sizeof(kSettings[0]);
-bool configured[kSettingsCount];
-
-bool has_default_source(const char* name) {
-  config_generic** all = get_guc_variables();
-  for (int i = 0; i < GetNumConfigOptions(); ++i) {
-    if (strcmp(all[i]->name, name) == 0) return all[i]->source == PGC_S_DEFAULT;
-  }
-  return true;
-}
-
-void note_configured(void) {
-  for (size_t i = 0; i < kSettingsCount; ++i) {
-    configured[i] = GetConfigOption(kSettings[i], true, false) != nullptr;
-  }
-}
-
-void refuse_invalid_configuration(void) {
-  for (size_t i = 0; i < kSettingsCount; ++i) {
-    if (!configured[i] || !has_default_source(kSettings[i])) continue;
-    ereport(FATAL, (errcode(ERRCODE_CONFIG_FILE_ERROR),
-                    errmsg("invalid value for parameter \"%s\" in the server's configuration",
-                           kSettings[i]),
-                    errdetail("The warning above says why.")));
-  }
-}
-
-/* The list of nodes says how many there are. */
-void take_number_of_nodes(void) {
-  if (rdmacc_cluster[0] == '\0') return;
-  const int count = bridge_count_nodes(rdmacc_cluster);
-  if (!has_default_source("rdmacc.nodes") && rdmacc_nodes != count) {
-    ereport(FATAL,
-            (errcode(ERRCODE_CONFIG_FILE_ERROR),
-             errmsg("rdmacc.nodes is %d, but rdmacc.cluster names %d nodes", rdmacc_nodes, count),
-             errhint("Leave rdmacc.nodes out: the list says how many there are.")));
-  }
-  char text[16];
-  snprintf(text, sizeof(text), "%d", count);
-  SetConfigOption("rdmacc.nodes", text, PGC_POSTMASTER, PGC_S_OVERRIDE);
-}
-
 }  // namespace
 
 void rdmacc_guc_init(bool preloaded) {
-  if (preloaded) note_configured();
+  if (preloaded) rdmacc_guc_note_configured();
   define_session_settings();
   if (!preloaded) return;
   define_server_settings();
   define_cluster_settings();
-  refuse_invalid_configuration();
+  rdmacc_guc_refuse_invalid();
   MarkGUCPrefixReserved("rdmacc");
 }
 
-void rdmacc_guc_check_at_start(void) {
-  take_number_of_nodes();
-  if (rdmacc_effective_replicas() >= rdmacc_nodes) {
-    ereport(FATAL, (errcode(ERRCODE_CONFIG_FILE_ERROR),
-                    errmsg("rdmacc.replicas (%d) must be less than rdmacc.nodes (%d)",
-                           rdmacc_replicas, rdmacc_nodes),
-                    errhint("A backup is kept on another node than the partition itself.")));
-  }
+bool rdmacc_rows_are_durable(void) {
+  return rdmacc_durability == RDMACC_DURABILITY_DISK && rdmacc_cluster != nullptr &&
+         rdmacc_cluster[0] == '\0';
 }
 
 int rdmacc_worker_ids(void) {
@@ -381,10 +320,6 @@ int rdmacc_worker_ids(void) {
   }
   const int sessions =
       rdmacc_max_workers > 0 ? rdmacc_max_workers : Min(MaxBackends + 16, kWorkersMax);
-  return sessions + rdmacc_nodes * rdmacc_node_threads;
-}
-
-int rdmacc_effective_replicas(void) {
-  if (has_default_source("rdmacc.replicas")) return Min(rdmacc_replicas, rdmacc_nodes - 1);
-  return rdmacc_replicas;
+  const int checkpointer = rdmacc_rows_are_durable() ? 1 : 0;
+  return sessions + checkpointer + rdmacc_nodes * rdmacc_node_threads;
 }

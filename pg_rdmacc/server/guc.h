@@ -25,6 +25,11 @@ extern char* rdmacc_cluster_secret_file;
  * refuses to add PGC_POSTMASTER settings later. */
 void rdmacc_guc_init(bool preloaded);
 
+/* guc_at_start.cc. Before settings are defined: which of them the configuration names; and after:
+ * FATAL for one of these that was refused. */
+void rdmacc_guc_note_configured(void);
+void rdmacc_guc_refuse_invalid(void);
+
 /* Refuses combinations that one check hook cannot see; FATAL at server start. */
 void rdmacc_guc_check_at_start(void);
 

@@ -23,7 +23,10 @@ extern int rdmacc_lock_mode; /* the bridge's number */
 extern int rdmacc_nodes;
 extern int rdmacc_node_memory_mb;
 extern int rdmacc_replicas;
-extern char* rdmacc_durability;
+extern int rdmacc_durability; /* one of: */
+#define RDMACC_DURABILITY_MEMORY 0
+#define RDMACC_DURABILITY_DISK 1
+extern int rdmacc_checkpoint_timeout_s;
 extern int rdmacc_max_workers;
 extern int rdmacc_spin_us;
 extern int rdmacc_gate_timeout_ms;
@@ -34,6 +37,9 @@ extern int rdmacc_debug_stop_at; /* one of: */
 #define RDMACC_STOP_NOWHERE 0
 #define RDMACC_STOP_PREPARED 1 /* a committing session stands still before PostgreSQL's record */
 #define RDMACC_STOP_RECORDED 2 /* and after it, for a while, so that a test can kill it there */
+
+/* Are commits of this server's own nodes in its WAL? Nodes that others run have no disk. */
+bool rdmacc_rows_are_durable(void);
 
 /* Own writes of whichever command are visible: for what reads as of now. */
 #define RDMACC_EVERY_COMMAND PG_UINT32_MAX

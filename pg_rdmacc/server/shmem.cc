@@ -75,6 +75,11 @@ void startup_shmem(void) {
     pg_atomic_init_u32(&rdmacc_control->stopping, 0);
     pg_atomic_init_u32(&rdmacc_control->fresh, 0);
     pg_atomic_init_u32(&rdmacc_control->looks, 0);
+    pg_atomic_init_u32(&rdmacc_control->made, 0);
+    pg_atomic_init_u32(&rdmacc_control->recovering,
+                       rdmacc_rows_are_durable() ? RDMACC_RECOVERING : RDMACC_RECOVERED);
+    pg_atomic_init_u32(&rdmacc_control->was_on_disk, 0);
+    pg_atomic_init_u32(&rdmacc_control->checkpointer_pid, 0);
     pg_atomic_init_u32(&rdmacc_control->doubts, 0);
     for (RdmaccNodeStatus& node : rdmacc_control->nodes) {
       pg_atomic_init_u32(&node.state, RDMACC_NODE_STOPPED);
@@ -121,9 +126,18 @@ int rdmacc_worker_pid(int worker) {
   return static_cast<int>(pg_atomic_read_u32(&worker_pids[worker]));
 }
 
+bool rdmacc_nodes_are_up(void) {
+  return rdmacc_control != nullptr && pg_atomic_read_u32(&rdmacc_control->serving) != 0;
+}
+
 bool rdmacc_cluster_serving(void) {
-  return rdmacc_control != nullptr && pg_atomic_read_u32(&rdmacc_control->serving) != 0 &&
+  return rdmacc_nodes_are_up() && !rdmacc_rows_are_recovering() &&
          pg_atomic_read_u32(&rdmacc_control->stopping) == 0;
+}
+
+bool rdmacc_rows_are_recovering(void) {
+  return rdmacc_control != nullptr &&
+         pg_atomic_read_u32(&rdmacc_control->recovering) != RDMACC_RECOVERED;
 }
 
 bool rdmacc_cluster_is_fresh(void) {

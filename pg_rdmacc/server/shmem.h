@@ -32,7 +32,14 @@ typedef struct RdmaccControl {
   pg_atomic_uint32 stopping; /* 1 from the supervisor's SIGTERM on */
   pg_atomic_uint32 fresh;    /* 1: an earlier cluster of this data directory is gone */
   pg_atomic_uint32 looks;    /* how often nodes of others have told whether `fresh` is still so */
-  pg_atomic_uint32 doubts;   /* not 0: a transaction may be in doubt; counts the reasons for it */
+  pg_atomic_uint32 made;     /* 1: the nodes that run have been started since this block was made */
+  pg_atomic_uint32 recovering; /* until the nodes have what is on disk: */
+#define RDMACC_RECOVERED 0
+#define RDMACC_RECOVERING 1
+#define RDMACC_RECOVERY_FAILED 2     /* and is tried again */
+  pg_atomic_uint32 was_on_disk;      /* rows of an earlier life of this data directory were */
+  pg_atomic_uint32 checkpointer_pid; /* 0: none runs */
+  pg_atomic_uint32 doubts; /* not 0: a transaction may be in doubt; counts the reasons for it */
   RdmaccNodeStatus nodes[RDMACC_NODES_MAX];
 } RdmaccControl;
 
@@ -56,8 +63,14 @@ int rdmacc_worker_pid(int worker);
 /* Draws the cluster's name and asks for the block; from _PG_init under preload only. */
 void rdmacc_shmem_init(void);
 
-/* True once the nodes serve; false before and while the server stops. */
+/* True once the nodes serve, with all rows; false before and while the server stops. */
 bool rdmacc_cluster_serving(void);
+
+/* The nodes serve, with whatever rows. */
+bool rdmacc_nodes_are_up(void);
+
+/* Rows that are on disk are not in all nodes yet. */
+bool rdmacc_rows_are_recovering(void);
 
 /* True when tables that existed before this server's start have lost their rows with the nodes
  * of the server's earlier life (rows are kept in memory only). */

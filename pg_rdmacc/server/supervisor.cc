@@ -7,6 +7,8 @@
  *   backend crashes  PostgreSQL ends all its processes, this one too, and starts anew: the nodes
  *                    (sessions of their own, no children any more) go on and are adopted
  *   server stops     sessions end first, then the nodes; the shared memory is removed
+ *   rows on disk     after a crash nodes are made anew as well: rows that went with the WAL's end
+ *                    have to go from memory, too (pg_rdmacc/recovery/)
  *   postmaster dies  nodes see it (--watch-pid) and end; the next start removes the leftovers
  *
  * Where others run the nodes (rdmacc.cluster) it starts and ends nothing: remote_nodes.h. */
@@ -38,13 +40,17 @@ PGDLLEXPORT void rdmacc_supervisor_main(Datum argument);
 namespace {
 
 constexpr long kIdleMs = 1000;
-constexpr long kBusyMs = 20;         /* while a node starts */
-constexpr long kAdoptedMs = 200;     /* an adopted node's end raises no SIGCHLD here */
-constexpr int kSessionsMsMax = 1500; /* a stop waits that long for sessions to end */
-constexpr int kNodesMsMax = 1500;    /* and that long for nodes before it kills them */
+constexpr long kBusyMs = 20;                     /* while a node starts */
+constexpr long kAdoptedMs = 200;                 /* an adopted node's end raises no SIGCHLD here */
+constexpr int kSessionsMsMax = 1500;             /* a stop waits that long for sessions to end */
+constexpr int kLastCheckpointMsMax = 600 * 1000; /* what it lacks is in the WAL */
+constexpr int kNodesMsMax = 1500;                /* and that long for nodes before it kills them */
 
 SupervisedNode nodes[RDMACC_NODES_MAX];
 bool fresh;
+bool on_disk; /* rows are, from the first checkpoint on */
+void (*at_each_round)(void);
+TimestampTz last_round;
 
 void wake_on_child_end(int) {
   const int saved_errno = errno;
@@ -70,6 +76,7 @@ void save_cluster_file(bool stopped) {
   file.stopped = stopped;
   strlcpy(file.fabric, rdmacc_fabric, sizeof(file.fabric));
   file.fresh = fresh;
+  file.on_disk = on_disk;
   file.nodes = rdmacc_nodes;
   for (int i = 0; i < rdmacc_nodes; ++i) {
     file.processes[i] = nodes[i].process;
@@ -152,18 +159,35 @@ void adopt_cluster(const ClusterFile* file) {
   ereport(LOG, (errmsg("rdmacc nodes outlived the restart of the server")));
 }
 
+/* Nodes that ran before the last crash, where rows are on disk, may have some that are not. */
+bool may_be_adopted(void) {
+  return !rdmacc_rows_are_durable() || pg_atomic_read_u32(&rdmacc_control->made) != 0;
+}
+
+void end_nodes_of(const ClusterFile* file) {
+  CHECK(rdmacc_rows_are_durable()); /* or their rows would go */
+  for (int i = 0; i < file->nodes; ++i) process_signal(file->processes[i], SIGKILL);
+  ereport(LOG, (errmsg("rdmacc nodes are made anew, from what is on disk")));
+}
+
 bool find_or_create_cluster(void) {
   ClusterFile file;
   const bool known = cluster_file_read(&file);
   const bool ours = known && strcmp(file.name, rdmacc_cluster_name()) == 0;
-  if (ours && file.nodes == rdmacc_nodes && own_cluster_exists()) {
+  if (ours && !may_be_adopted()) {
+    end_nodes_of(&file);
+  } else if (ours && file.nodes == rdmacc_nodes && own_cluster_exists()) {
     fresh = file.fresh;
+    on_disk = file.on_disk;
     adopt_cluster(&file);
     return false;
   }
   fresh = known;
+  on_disk = known && file.on_disk && rdmacc_rows_are_durable();
+  pg_atomic_write_u32(&rdmacc_control->was_on_disk, on_disk ? 1 : 0);
   if (known && !ours) remove_leftovers(&file);
   create_cluster();
+  pg_atomic_write_u32(&rdmacc_control->made, 1);
   return true;
 }
 
@@ -183,31 +207,29 @@ void watch_nodes(void) {
   bool changed = false;
   for (int i = 0; i < rdmacc_nodes; ++i) changed |= supervised_node_step(&nodes[i]);
   if (ready_count() == rdmacc_nodes) pg_atomic_write_u32(&rdmacc_control->serving, 1);
+  if (!on_disk && rdmacc_rows_are_durable() && !rdmacc_rows_are_recovering()) {
+    on_disk = changed = true;
+  }
   if (!changed) return;
   save_cluster_file(false);
   report_activity();
 }
 
+void work_of_a_round(void) {
+  const TimestampTz now = GetCurrentTimestamp();
+  if (at_each_round == nullptr || !TimestampDifferenceExceeds(last_round, now, kIdleMs)) return;
+  last_round = now;
+  at_each_round();
+}
+
 long idle_ms(void) {
   long timeout_ms = kIdleMs;
+  if (!on_disk && rdmacc_rows_are_durable()) return kBusyMs; /* it soon is */
   for (int i = 0; i < rdmacc_nodes; ++i) {
     if (!nodes[i].ready) return kBusyMs;
     if (!nodes[i].child) timeout_ms = kAdoptedMs;
   }
   return timeout_ms;
-}
-
-/* The postmaster says so in its lock file. Told to end for any other reason (pg_terminate_backend),
- * the supervisor leaves the nodes alone, and the one started after it adopts them. */
-bool server_is_stopping(void) {
-  FILE* stream = AllocateFile("postmaster.pid", "r");
-  if (stream == nullptr) return true;
-  char line[MAXPGPATH] = "";
-  for (int number = 1; number <= LOCK_FILE_LINE_PM_STATUS; ++number) {
-    if (fgets(line, sizeof(line), stream) == nullptr) line[0] = '\0';
-  }
-  FreeFile(stream);
-  return strncmp(line, PM_STATUS_STOPPING, strlen(PM_STATUS_STOPPING)) == 0;
 }
 
 bool wait_for(bool (*condition)(void), int ms_max) {
@@ -219,8 +241,16 @@ bool wait_for(bool (*condition)(void), int ms_max) {
   return true;
 }
 
-/* Sessions that still end their transactions need the nodes. The supervisor counts itself. */
-bool sessions_have_ended(void) { return CountDBBackends(InvalidOid) <= 1; }
+/* Sessions that still end their transactions need the nodes. The supervisor counts itself, and the
+ * checkpointer, which waits for the same. */
+bool sessions_have_ended(void) {
+  const bool checkpointer = pg_atomic_read_u32(&rdmacc_control->checkpointer_pid) != 0;
+  return CountDBBackends(InvalidOid) <= (checkpointer ? 2 : 1);
+}
+
+bool last_checkpoint_is_made(void) {
+  return pg_atomic_read_u32(&rdmacc_control->checkpointer_pid) == 0;
+}
 
 bool nodes_have_ended(void) {
   bool all = true;
@@ -231,6 +261,7 @@ bool nodes_have_ended(void) {
 void stop_cluster(void) {
   pg_atomic_write_u32(&rdmacc_control->stopping, 1);
   wait_for(sessions_have_ended, kSessionsMsMax);
+  wait_for(last_checkpoint_is_made, kLastCheckpointMsMax);
   for (int i = 0; i < rdmacc_nodes; ++i) process_signal(nodes[i].process, SIGTERM);
   if (!wait_for(nodes_have_ended, kNodesMsMax)) {
     for (int i = 0; i < rdmacc_nodes; ++i) process_signal(nodes[i].process, SIGKILL);
@@ -242,6 +273,24 @@ void stop_cluster(void) {
 }
 
 }  // namespace
+
+void rdmacc_supervisor_at_each_round(void (*step)(void)) {
+  CHECK(at_each_round == nullptr && step != nullptr);
+  at_each_round = step;
+}
+
+/* The postmaster says so in its lock file. Told to end for any other reason (pg_terminate_backend),
+ * the supervisor leaves the nodes alone, and the one started after it adopts them. */
+bool rdmacc_server_is_stopping(void) {
+  FILE* stream = AllocateFile("postmaster.pid", "r");
+  if (stream == nullptr) return true;
+  char line[MAXPGPATH] = "";
+  for (int number = 1; number <= LOCK_FILE_LINE_PM_STATUS; ++number) {
+    if (fgets(line, sizeof(line), stream) == nullptr) line[0] = '\0';
+  }
+  FreeFile(stream);
+  return strncmp(line, PM_STATUS_STOPPING, strlen(PM_STATUS_STOPPING)) == 0;
+}
 
 void rdmacc_supervisor_register(void) {
   CHECK(process_shared_preload_libraries_in_progress); /* later ones would be ignored */
@@ -270,7 +319,7 @@ void rdmacc_supervisor_main(Datum) {
     if (cluster_file_read(&earlier)) remove_leftovers(&earlier);
     rdmacc_watch_remote_nodes(sleep_ms);
     /* Told to end for another reason than a stop, it is started again. */
-    if (!server_is_stopping()) proc_exit(1);
+    if (!rdmacc_server_is_stopping()) proc_exit(1);
     pg_atomic_write_u32(&rdmacc_control->stopping, 1);
     proc_exit(0);
   }
@@ -280,18 +329,19 @@ void rdmacc_supervisor_main(Datum) {
   /* Nodes that outlived sessions may keep what these had prepared. */
   if (!created) rdmacc_note_doubt();
   report_activity();
-  if (created && fresh) rdmacc_empty_tables_start();
+  if (created && fresh && !rdmacc_rows_are_durable()) rdmacc_empty_tables_start();
 
   while (!ShutdownRequestPending) {
     watch_nodes();
     rdmacc_empty_tables_step();
+    work_of_a_round();
     if (ConfigReloadPending) {
       ConfigReloadPending = false;
       ProcessConfigFile(PGC_SIGHUP);
     }
     sleep_ms(idle_ms());
   }
-  if (!server_is_stopping()) proc_exit(1);
+  if (!rdmacc_server_is_stopping()) proc_exit(1);
   stop_cluster();
   proc_exit(0);
 }

@@ -97,3 +97,46 @@ COMMENT ON FUNCTION @extschema@.stat_reset() IS
 -- Exclusive gate mode by its name.
 ALTER VIEW @extschema@.gate RENAME COLUMN alone TO exclusive_worker;
 ALTER VIEW @extschema@.gate RENAME COLUMN passages_alone TO exclusive_entries;
+
+-- Rows on disk.
+CREATE FUNCTION @extschema@.durability_statistics(
+  OUT state pg_catalog.text,
+  OUT redo pg_catalog.pg_lsn,
+  OUT lag pg_catalog.int8,
+  OUT wal_kept pg_catalog.int8,
+  OUT made_at pg_catalog.timestamptz,
+  OUT duration pg_catalog.float8,
+  OUT tables pg_catalog.int8,
+  OUT rows pg_catalog.int8,
+  OUT bytes pg_catalog.int8,
+  OUT written pg_catalog.int8,
+  OUT checkpoints pg_catalog.int8,
+  OUT failures pg_catalog.int8,
+  OUT loaded_rows pg_catalog.int8,
+  OUT replayed_writes pg_catalog.int8,
+  OUT replayed_until pg_catalog.pg_lsn,
+  OUT replay_end pg_catalog.pg_lsn,
+  OUT recovery pg_catalog.float8,
+  OUT backup pg_catalog.bool)
+RETURNS SETOF pg_catalog.record
+AS 'MODULE_PATHNAME', 'rdmacc_stat_durability'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION @extschema@.durability_statistics() IS 'what rdmacc.stat_durability shows';
+
+CREATE VIEW @extschema@.stat_durability AS SELECT * FROM @extschema@.durability_statistics();
+COMMENT ON VIEW @extschema@.stat_durability IS
+  'the last checkpoint of rows, the WAL kept for the next start, and how the last start recovered; no row: rows are in memory only';
+
+CREATE FUNCTION @extschema@.checkpoint()
+RETURNS pg_catalog.pg_lsn
+AS 'MODULE_PATHNAME', 'rdmacc_sql_checkpoint'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION @extschema@.checkpoint() IS
+  'makes a checkpoint of the rows of rdmacc tables and waits for it; its redo position';
+
+REVOKE ALL ON FUNCTION @extschema@.durability_statistics() FROM PUBLIC;
+REVOKE ALL ON @extschema@.stat_durability FROM PUBLIC;
+REVOKE ALL ON FUNCTION @extschema@.checkpoint() FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION @extschema@.durability_statistics() TO pg_monitor;
+GRANT SELECT ON @extschema@.stat_durability TO pg_monitor;
+GRANT EXECUTE ON FUNCTION @extschema@.checkpoint() TO pg_checkpoint;

@@ -3,6 +3,7 @@
 #include "pg_rdmacc/server/attach.h"
 #include "pg_rdmacc/server/remote_nodes.h"
 #include "pg_rdmacc/server/short_worker.h"
+#include "pg_rdmacc/wal/commit_log.h"
 #include "pg_rdmacc/xact/xact.h"
 
 extern "C" {
@@ -150,6 +151,7 @@ bool contains(const List* sorted, Oid oid) {
 
 void drop(const rdmacc::ListedTable& table) {
   CHECK(rdmacc_is_own_name(table.system_id)); /* other servers' tables are in the same nodes */
+  rdmacc_log_table(RDMACC_REDO_DROP, &table);
   bridge_start_drop_table(table.id);
   rdmacc_pump();
   const rdmacc::Code code = bridge_error()->code;

@@ -29,11 +29,19 @@ constexpr long kLookMs = 100;
 /* Dead sessions are told to node 0 at once here, but only after a while by hosts of their own. */
 constexpr int kQuietLocalMs = 3'000;
 constexpr int kQuietRemoteMs = 60'000;
+constexpr int64 kUnloggedUsMin = 15'000'000;
 constexpr int kAskAgainMsMax = 60'000; /* nodes that do not answer for so long end the worker */
+
+/* A session that logs a record commits it, or all processes end and the memory of the nodes with
+ * them: after a while it is clear that this one has gone without a record. */
+RdmaccOutcome outcome_of(const BridgeInDoubt& doubt) {
+  if ((doubt.xid & RDMACC_DECIDED_BY_RECORD) == 0) return rdmacc_outcome_of(doubt.xid);
+  return doubt.age_us > kUnloggedUsMin ? RDMACC_OUTCOME_ABORTED : RDMACC_OUTCOME_OPEN;
+}
 
 void decide(const BridgeInDoubt& doubt) {
   CHECK(doubt.system_id == GetSystemIdentifier()); /* pg_xact knows no other server's */
-  const RdmaccOutcome outcome = rdmacc_outcome_of(doubt.xid);
+  const RdmaccOutcome outcome = outcome_of(doubt);
   if (outcome != RDMACC_OUTCOME_COMMITTED && outcome != RDMACC_OUTCOME_ABORTED) return;
   const bool commit = outcome == RDMACC_OUTCOME_COMMITTED;
   bridge_start_decide(doubt.system_id, doubt.xid, commit);
@@ -57,7 +65,7 @@ int look(void) {
   size_t ours_count = 0;
   for (size_t i = 0; i < count; i++) {
     if (found[i].system_id != GetSystemIdentifier()) continue;
-    if (rdmacc_outcome_of(found[i].xid) != RDMACC_OUTCOME_UNKNOWN) left++;
+    if (outcome_of(found[i]) != RDMACC_OUTCOME_UNKNOWN) left++;
     if (!found[i].decided) ours[ours_count++] = found[i];
   }
   for (size_t i = 0; i < ours_count; i++) decide(ours[i]);

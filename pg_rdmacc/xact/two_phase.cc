@@ -3,6 +3,7 @@
 #include <signal.h>
 
 #include "pg_rdmacc/server/short_worker.h"
+#include "pg_rdmacc/wal/commit_log.h"
 #include "pg_rdmacc/xact/xact.h"
 
 extern "C" {
@@ -34,6 +35,16 @@ void stop_if_asked(int point) {
            errhint("Use another rdmacc.protocol, or one transaction for each kind of table.")));
 }
 
+/* It is in the WAL, so it is committed. Nodes that cannot be told so are made anew from the WAL,
+ * with all of this server's processes. */
+void install_prepared(void) {
+  bridge_start_commit_prepared();
+  if (rdmacc_pump_uninterrupted() && bridge_error()->code == rdmacc::Code::kOk) return;
+  ereport(PANIC, (errcode(ERRCODE_INTERNAL_ERROR),
+                  errmsg("rdmacc nodes do not answer to a commit that is in the WAL: %s",
+                         bridge_error()->message)));
+}
+
 /* In the log, and on disk, before anything else remembers the XID: after a crash PostgreSQL gives
  * out again what it has not logged, and another transaction's end would pass for ours. */
 FullTransactionId durable_xid(void) {
@@ -54,17 +65,10 @@ bool is_known(FullTransactionId full) {
          !TransactionIdPrecedes(xid, ShmemVariableCache->oldestClogXid);
 }
 
-}  // namespace
-
-bool rdmacc_prepare_engine(void) {
-  CHECK(bridge_txn_has_writes() && !bridge_prepared());
-  const int protocol = Max(bridge_txn_protocol(), 0);
-  if (!bridge_can_prepare(protocol)) refuse_to_prepare(protocol);
-  const FullTransactionId xid = durable_xid();
-  /* The record that decides must not get lost either. */
-  ForceSyncCommit();
+/* In the engine, under this number. */
+bool prepare_under(uint64 number) {
   HOLD_INTERRUPTS();
-  bridge_start_prepare(GetSystemIdentifier(), U64FromFullTransactionId(xid));
+  bridge_start_prepare(GetSystemIdentifier(), number);
   const bool ended = rdmacc_pump_uninterrupted();
   RESUME_INTERRUPTS();
   if (!ended || bridge_error()->code == rdmacc::Code::kUnavailable) {
@@ -78,9 +82,56 @@ bool rdmacc_prepare_engine(void) {
   return true;
 }
 
+}  // namespace
+
+bool rdmacc_prepare_engine(void) {
+  CHECK(bridge_txn_has_writes() && !bridge_prepared());
+  const int protocol = Max(bridge_txn_protocol(), 0);
+  if (!bridge_can_prepare(protocol)) refuse_to_prepare(protocol);
+  if (!rdmacc_rows_are_durable()) {
+    const FullTransactionId xid = durable_xid();
+    /* The record that decides must not get lost either. */
+    ForceSyncCommit();
+    return prepare_under(U64FromFullTransactionId(xid));
+  }
+  /* Both records are in the WAL, in this order, and what is not flushed of it goes with the memory
+   * of the nodes. */
+  const uint64 xid = U64FromFullTransactionId(GetTopFullTransactionId());
+  if (!prepare_under(xid)) return false;
+  if (!bridge_prepared()) return true; /* its writes came to nothing, and it has ended */
+  HOLD_INTERRUPTS();
+  rdmacc_log_prepared(xid);
+  RESUME_INTERRUPTS();
+  return true;
+}
+
+bool rdmacc_commit_engine_by_record(void) {
+  CHECK(rdmacc_rows_are_durable() && bridge_txn_has_writes() && !bridge_prepared());
+  CHECK(bridge_can_prepare(Max(bridge_txn_protocol(), 0))); /* rdmacc_enter() */
+  if (!prepare_under(RDMACC_DECIDED_BY_RECORD | static_cast<uint64>(MyProcPid))) return false;
+  if (!bridge_prepared()) {
+    /* Its writes came to nothing, and it has ended. */
+    rdmacc_log_wait_for_what_was_read();
+    return true;
+  }
+  HOLD_INTERRUPTS();
+  rdmacc_log_prepared(0);
+  stop_if_asked(RDMACC_STOP_RECORDED);
+  install_prepared();
+  rdmacc_log_installed();
+  rdmacc_log_wait_durable();
+  RESUME_INTERRUPTS();
+  return true;
+}
+
 void rdmacc_commit_prepared_engine(void) {
   CHECK(bridge_prepared());
   stop_if_asked(RDMACC_STOP_RECORDED);
+  if (rdmacc_rows_are_durable()) {
+    install_prepared();
+    rdmacc_log_installed();
+    return;
+  }
   bridge_start_commit_prepared();
   const bool ended = rdmacc_pump_uninterrupted();
   if (ended && bridge_error()->code == rdmacc::Code::kOk) return;

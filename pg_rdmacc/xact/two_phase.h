@@ -10,6 +10,13 @@ extern "C" {
  * the protocol cannot; any other failure is told (false) and in bridge_error(). */
 bool rdmacc_prepare_engine(void);
 
+/* In PRE_COMMIT, for a transaction that has written rows of rdmacc tables alone and whose rows are
+ * to be on disk: commits it by a record in the WAL. Fails as rdmacc_prepare_engine(). */
+bool rdmacc_commit_engine_by_record(void);
+
+/* Of the number under which such a transaction is prepared in the engine. */
+#define RDMACC_DECIDED_BY_RECORD (UINT64_C(1) << 63)
+
 /* In XACT_EVENT_COMMIT: commits what is prepared. Raises nothing; what cannot be done now is left
  * to the resolver. */
 void rdmacc_commit_prepared_engine(void);

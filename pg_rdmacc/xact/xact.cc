@@ -3,16 +3,16 @@
 #include "pg_rdmacc/server/attach.h"
 #include "pg_rdmacc/server/error.h"
 #include "pg_rdmacc/server/short_worker.h"
+#include "pg_rdmacc/wal/commit_log.h"
+#include "pg_rdmacc/xact/entry.h"
 #include "pg_rdmacc/xact/savepoint.h"
 #include "pg_rdmacc/xact/transaction_part.h"
 #include "pg_rdmacc/xact/two_phase.h"
 
 extern "C" {
-#include "access/parallel.h"
 #include "access/xact.h"
 #include "access/xlog.h"
 #include "miscadmin.h"
-#include "replication/logicalworker.h"
 #include "storage/predicate.h"
 #include "storage/proc.h"
 #include "utils/resowner.h"
@@ -95,10 +95,10 @@ void refuse_mixed_writes(void) {
   rdmacc_raise(&error, protocol, "could not commit", nullptr);
 }
 
-void prepare_engine(void) {
+void commit_or_prepare(bool (*step)(void)) {
   CHECK_FOR_INTERRUPTS();
   const int protocol = Max(bridge_txn_protocol(), 0);
-  if (rdmacc_prepare_engine()) return;
+  if (step()) return;
   BridgeError error = *bridge_error();
   if (error.code == rdmacc::Code::kOk) error.code = rdmacc::Code::kUnavailable;
   raise_failed_commit(error, protocol);
@@ -110,6 +110,11 @@ void commit_engine(void) {
   /* PostgreSQL's own serializability check comes after this callback; done here first, so that
    * it does not find a reason to fail once the engine has committed. */
   if (IsolationIsSerializable()) PreCommit_CheckForSerializationFailure();
+  if (rdmacc_rows_are_durable() && bridge_txn_has_writes()) {
+    commit_or_prepare(rdmacc_commit_engine_by_record);
+    CHECK(!bridge_txn_active());
+    return;
+  }
   const int protocol = Max(bridge_txn_protocol(), 0);
   HOLD_INTERRUPTS();
   bridge_start_commit();
@@ -123,6 +128,7 @@ void commit_engine(void) {
   CHECK(!bridge_busy());
   if (error.code != rdmacc::Code::kOk) raise_failed_commit(error, protocol);
   CHECK(!bridge_txn_active());
+  rdmacc_log_wait_for_what_was_read();
 }
 
 void pre_commit(void) {
@@ -130,7 +136,7 @@ void pre_commit(void) {
   rdmacc_parts_before_commit();
   refuse_mixed_writes();
   if (needs_two_phases()) {
-    prepare_engine();
+    commit_or_prepare(rdmacc_prepare_engine);
   } else {
     commit_engine();
   }
@@ -157,6 +163,7 @@ void end_early_commit(bool committed) {
 
 void forget_transaction(void) {
   CHECK(!bridge_txn_has_writes() && !bridge_busy()); /* what was written is decided */
+  rdmacc_log_installed();
   used_servers = ran_utility = asks_for_exclusive_gate = false;
   used = doomed = snapshot_imported = database_dropped = false;
   foreign_write_nest = catalog_write_nest = kNever;
@@ -181,6 +188,7 @@ void abandon_transaction(void) {
     /* Memory has run out on the way: what is left of it ends with this place in the cluster. */
     if (bridge_txn_active()) rdmacc_leave_cluster();
   }
+  rdmacc_log_installed(); /* what was logged of it counts for nothing */
   rdmacc_parts_finish(false);
 }
 
@@ -249,18 +257,6 @@ void owner_released(ResourceReleasePhase phase, bool committed, bool, void*) {
   rdmacc_parts_owner_released(CurrentResourceOwner, committed);
 }
 
-[[noreturn]] void refuse_here(const char* where) {
-  ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-                  errmsg("rdmacc tables cannot be used %s", where)));
-}
-
-[[noreturn]] void refuse_imported_snapshot(void) {
-  ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-                  errmsg("rdmacc tables cannot be read under an imported snapshot"),
-                  errdetail("Their rows would be those of another moment."),
-                  errhint("Run pg_dump without --jobs.")));
-}
-
 /* An interrupt has come while a command is under way. If it is an error, the command is ended
  * before the error passes. */
 void serve_interrupts(bool waiting) {
@@ -289,11 +285,9 @@ void rdmacc_xact_init(void) {
 void rdmacc_enter(void) {
   if (committed_early) elog(ERROR, "rdmacc tables are used after their transaction's commit");
   if (doomed) rdmacc_raise(&doom, doom_protocol, "could not go on", nullptr);
-  if (snapshot_imported) refuse_imported_snapshot();
+  if (snapshot_imported) rdmacc_refuse_imported_snapshot();
   if (bridge_txn_active()) return;
-  if (IsParallelWorker()) refuse_here("in a parallel worker");
-  if (RecoveryInProgress()) refuse_here("during recovery");
-  if (IsLogicalWorker()) refuse_here("by logical replication");
+  rdmacc_check_entry();
   rdmacc_ensure_attached();
   /* What PostgreSQL lets wait until nothing can make it fail, may wait here, too. */
   const bool deferrable = IsolationIsSerializable() && XactReadOnly && XactDeferrable;

@@ -1,0 +1,182 @@
+#include "pg_rdmacc/recovery/checkpointer.h"
+
+#include "pg_rdmacc/recovery/backup_watch.h"
+#include "pg_rdmacc/recovery/checkpoint.h"
+#include "pg_rdmacc/recovery/recover.h"
+#include "pg_rdmacc/recovery/status.h"
+#include "pg_rdmacc/recovery/wal_slot.h"
+#include "pg_rdmacc/server/attach.h"
+#include "pg_rdmacc/server/shmem.h"
+#include "pg_rdmacc/server/supervisor.h"
+#include "pg_rdmacc/wal/commit_log.h"
+
+extern "C" {
+#include <sys/stat.h>
+
+#include "access/xlog.h"
+#include "common/file_perm.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "postmaster/bgworker.h"
+#include "postmaster/interrupt.h"
+#include "storage/fd.h"
+#include "storage/ipc.h"
+#include "storage/latch.h"
+#include "storage/proc.h"
+#include "storage/procarray.h"
+#include "storage/sinvaladt.h"
+#include "utils/guc.h"
+#include "utils/timestamp.h"
+
+PGDLLEXPORT void rdmacc_checkpointer_main(Datum argument);
+}
+
+namespace {
+
+constexpr long kStepMs = 20;
+constexpr int kSessionsMsMax = 5000;
+constexpr int kOwnProcesses = 2; /* this one and the supervisor */
+
+Manifest last;
+uint32 changed_since;
+bool at_work; /* on what sessions may wait for */
+
+/* PostgreSQL writes no checkpoint record while this process holds it back: that of rows is made
+ * before, so that rows never need older WAL than the rest of the server does, and every base backup
+ * begins with a checkpoint of rows that is as new as its own. What its checkpointer waits for is a
+ * virtual transaction, so that a new one, now and then, lets it go on (access/xlog.c,
+ * GetVirtualXIDsDelayingChkpt()). */
+void hold_back_checkpoints(void) {
+  MyProc->delayChkptFlags |= DELAY_CHKPT_COMPLETE;
+  MyProc->lxid = GetNextLocalTransactionId();
+  pg_memory_barrier();
+}
+
+void leave(int code, Datum) {
+  if (code != 0 && rdmacc_rows_are_recovering()) {
+    pg_atomic_write_u32(&rdmacc_control->recovering, RDMACC_RECOVERY_FAILED);
+  }
+  if (at_work) {
+    pg_atomic_fetch_add_u64(&rdmacc_durability_status->failures, 1);
+    pg_atomic_write_u64(&rdmacc_durability_status->answered,
+                        pg_atomic_read_u64(&rdmacc_durability_status->requested));
+  }
+  pg_atomic_write_u32(&rdmacc_control->checkpointer_pid, 0);
+}
+
+void make_checkpoint(void) {
+  const uint64 requested = pg_atomic_read_u64(&rdmacc_durability_status->requested);
+  at_work = true;
+  pgstat_report_activity(STATE_RUNNING, "writes a checkpoint of rows");
+  if (rdmacc_checkpoint(&last, &changed_since)) {
+    rdmacc_wal_slot_ensure(last.redo); /* by the first one */
+    rdmacc_wal_slot_advance(last.redo);
+    pg_atomic_write_u64(&rdmacc_durability_status->kept_from, last.redo);
+    if (!rdmacc_backup_runs()) rdmacc_manifest_remove_older(&last);
+  } else {
+    pg_atomic_fetch_add_u64(&rdmacc_durability_status->failures, 1);
+  }
+  pg_atomic_write_u64(&rdmacc_durability_status->answered, requested);
+  pgstat_report_activity(STATE_IDLE, nullptr);
+  at_work = false;
+}
+
+bool is_asked(void) {
+  return pg_atomic_read_u64(&rdmacc_durability_status->requested) !=
+         pg_atomic_read_u64(&rdmacc_durability_status->answered);
+}
+
+bool is_due(TimestampTz since) {
+  return TimestampDifferenceExceeds(since, GetCurrentTimestamp(),
+                                    rdmacc_checkpoint_timeout_s * 1000) &&
+         rdmacc_log_any_changed_since(changed_since);
+}
+
+void step(void) {
+  static TimestampTz since = 0;
+  if (since == 0) since = GetCurrentTimestamp();
+  if (GetRedoRecPtr() > last.redo || is_asked() || is_due(since)) {
+    make_checkpoint();
+    since = GetCurrentTimestamp();
+  }
+  if (GetRedoRecPtr() <= last.redo) hold_back_checkpoints();
+}
+
+/* Rows that committed to the last are in the last checkpoint, so that the next start replays
+ * nothing. If they take their time, it replays them. */
+void finish(void) {
+  const TimestampTz begin = GetCurrentTimestamp();
+  while (CountDBBackends(InvalidOid) > kOwnProcesses &&
+         !TimestampDifferenceExceeds(begin, GetCurrentTimestamp(), kSessionsMsMax)) {
+    pg_usleep(10 * 1000);
+  }
+  if (rdmacc_log_any_changed_since(changed_since)) make_checkpoint();
+}
+
+void sleep_a_step(void) {
+  WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, kStepMs, PG_WAIT_EXTENSION);
+  ResetLatch(MyLatch);
+  CHECK_FOR_INTERRUPTS();
+  if (!ConfigReloadPending) return;
+  ConfigReloadPending = false;
+  ProcessConfigFile(PGC_SIGHUP);
+}
+
+}  // namespace
+
+void rdmacc_checkpointer_register(void) {
+  CHECK(process_shared_preload_libraries_in_progress);
+  if (!rdmacc_rows_are_durable()) return;
+  BackgroundWorker worker = {};
+  worker.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION;
+  worker.bgw_start_time = BgWorkerStart_RecoveryFinished;
+  worker.bgw_restart_time = 1;
+  strlcpy(worker.bgw_library_name, "pg_rdmacc", sizeof(worker.bgw_library_name));
+  strlcpy(worker.bgw_function_name, "rdmacc_checkpointer_main", sizeof(worker.bgw_function_name));
+  strlcpy(worker.bgw_name, "rdmacc checkpointer", sizeof(worker.bgw_name));
+  strlcpy(worker.bgw_type, "rdmacc checkpointer", sizeof(worker.bgw_type));
+  RegisterBackgroundWorker(&worker);
+}
+
+void rdmacc_checkpointer_main(Datum) {
+  pqsignal(SIGTERM, SignalHandlerForShutdownRequest);
+  pqsignal(SIGHUP, SignalHandlerForConfigReload);
+  BackgroundWorkerUnblockSignals();
+  BackgroundWorkerInitializeConnection(nullptr, nullptr, 0);
+  CHECK(rdmacc_control != nullptr && rdmacc_durability_status != nullptr);
+  before_shmem_exit(leave, 0);
+  pg_atomic_write_u32(&rdmacc_control->checkpointer_pid, static_cast<uint32>(MyProcPid));
+  hold_back_checkpoints();
+  if (MakePGDirectory(RDMACC_CHECKPOINT_FOLDER) == 0) {
+    fsync_fname(".", true);
+  } else if (errno != EEXIST) {
+    ereport(ERROR, (errcode_for_file_access(),
+                    errmsg("could not create directory \"%s\": %m", RDMACC_CHECKPOINT_FOLDER)));
+  }
+  rdmacc_attach_to_recover();
+  while (!rdmacc_nodes_are_up()) {
+    if (ShutdownRequestPending) proc_exit(0);
+    sleep_a_step();
+  }
+  rdmacc_ensure_attached();
+  if (rdmacc_rows_are_recovering()) {
+    pg_atomic_write_u32(&rdmacc_control->recovering, RDMACC_RECOVERING);
+    rdmacc_recover(&last);
+    /* The first of all tells the next start that there are rows on disk. */
+    while (last.redo == InvalidXLogRecPtr) {
+      make_checkpoint();
+      if (ShutdownRequestPending) proc_exit(1);
+    }
+    pg_atomic_write_u32(&rdmacc_control->recovering, RDMACC_RECOVERED);
+  } else {
+    rdmacc_manifest_read(GetXLogInsertRecPtr(), &last);
+  }
+  pg_atomic_write_u64(&rdmacc_durability_status->kept_from, rdmacc_wal_slot_position());
+  while (!ShutdownRequestPending) {
+    step();
+    sleep_a_step();
+  }
+  if (!rdmacc_server_is_stopping()) proc_exit(1); /* and is started again */
+  finish();
+  proc_exit(0);
+}

@@ -1,0 +1,21 @@
+/* The replication slot "rdmacc", which nothing streams from: PostgreSQL keeps the WAL from the redo
+ * of the last checkpoint of rows on. Base backups leave slots out, so that one is made while such a
+ * copy recovers, before the WAL that it came with is removed. */
+#pragma once
+#include "pg_rdmacc/server/pg_rdmacc.h"
+
+extern "C" {
+#include "access/xlogdefs.h"
+
+#define RDMACC_SLOT "rdmacc"
+
+/* From _PG_init under preload: makes the slot in the startup process when it lacks. */
+void rdmacc_wal_slot_init(void);
+/* Makes it unless it is there, for the checkpoint whose redo is `from`. FATAL when WAL from there
+ * on is not all here. */
+void rdmacc_wal_slot_ensure(XLogRecPtr from);
+/* From where on WAL is kept; InvalidXLogRecPtr: there is no slot. */
+XLogRecPtr rdmacc_wal_slot_position(void);
+/* WAL before `to` is not needed any more. On disk when it returns. */
+void rdmacc_wal_slot_advance(XLogRecPtr to);
+}
