@@ -84,9 +84,10 @@ def make_database(box, access_method, protocol):
                      for name, value in settings.items()))
 
 
-def settings_of(statement_seconds_max):
+def settings_of(protocol, statement_seconds_max):
     return {"rdmacc.nodes": 2, "rdmacc.node_memory": "1GB", "autovacuum": "off",
-            "log_line_prefix": LOG_PREFIX, 
+            "log_line_prefix": LOG_PREFIX,
+            "rdmacc.durability": "memory" if protocol == "calvin" else "disk",
             "statement_timeout": f"{statement_seconds_max}s", "max_connections": 60,
             # As pg_regress sets it for a server of its own.
             "max_prepared_transactions": 2, "log_autovacuum_min_duration": -1,
@@ -109,7 +110,8 @@ def read_log(text):
 def run(inputs, access_method, protocol, tests, statement_seconds_max, seconds_max):
     """Runs `tests` one after the other on a server of their own."""
     place = os.path.join(PLACE, f"{access_method}-{protocol}")
-    box = Sandbox(os.path.join(place, "server"), settings=settings_of(statement_seconds_max))
+    box = Sandbox(os.path.join(place, "server"),
+                  settings=settings_of(protocol, statement_seconds_max))
     box.remove()
     shutil.rmtree(place, ignore_errors=True)
     results = os.path.join(place, "output")

@@ -93,8 +93,10 @@ def main():
         print("0 passed, 0 failed")
         return 0
     directory = flags.dir or tempfile.mkdtemp(prefix="rdmacc-" + flags.suite + "-")
-    box = Sandbox(directory, settings={"rdmacc.nodes": 2, "max_prepared_transactions": 5},
-                  build=flags.build)
+    settings = {"rdmacc.nodes": 2, "max_prepared_transactions": 5}
+    if flags.suite == "isolation":  # under every protocol, calvin included
+        settings["rdmacc.durability"] = "memory"
+    box = Sandbox(directory, settings=settings, build=flags.build)
     try:
         box.stop()
         box.create()

@@ -107,7 +107,6 @@ CALL under('waitdie');
 CALL under('woundwait');
 CALL under('mvcc');
 CALL under('sundial');
-CALL under('calvin');
 SET rdmacc.protocol = 'occ';
 SET rdmacc.stages = 'rpc';
 CALL same_answers(3);

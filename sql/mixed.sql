@@ -107,11 +107,6 @@ CALL mixed_transfer('sundial', 'rpc');
 SELECT o.v AS ours, h.v AS heap, mixed_total() FROM mixed_ours o JOIN mixed_heap h USING (id)
   WHERE id = 1;
 RESET rdmacc.stages;
-SET rdmacc.protocol = calvin;
-BEGIN;
-UPDATE mixed_ours SET v = v - 1 WHERE id = 1;
-UPDATE mixed_heap SET v = v + 1 WHERE id = 1;
-COMMIT;
 SET rdmacc.protocol = occ;
 SELECT mixed_total();
 

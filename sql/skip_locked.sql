@@ -1,5 +1,5 @@
 -- NOWAIT and SKIP LOCKED under every protocol: rows that another session holds are an error or are
--- left out. Under calvin nobody holds anything, and conflicts show at COMMIT.
+-- left out.
 CREATE TABLE jobs (id int PRIMARY KEY, v text) USING rdmacc;
 INSERT INTO jobs SELECT i, 'job ' || i FROM generate_series(1, 6) i;
 CREATE EXTENSION dblink;
@@ -63,7 +63,6 @@ CALL play('woundwait');
 CALL play('occ');
 CALL play('mvcc');
 CALL play('sundial');
-CALL play('calvin');
 
 -- a job that is taken and given back, with its write rolled back before the end
 SET rdmacc.protocol = sundial;

@@ -28,8 +28,6 @@ SET rdmacc.protocol = 'nowait';
 SELECT * FROM rdmacc.verify('sound');
 SET rdmacc.protocol = 'mvcc';
 SELECT * FROM rdmacc.verify('sound');
-SET rdmacc.protocol = 'calvin';
-SELECT * FROM rdmacc.verify('sound');
 RESET rdmacc.protocol;
 
 -- an expression that is not what it was when rows were written: entries and rows do not agree

@@ -97,7 +97,7 @@ def bad_configuration_ends_the_start(box):
             ("rdmacc.node_threads", 0, "outside the valid range"),
             ("rdmacc.node_threads", 65, "outside the valid range"),
             ("rdmacc.node_memory", "1MB", "outside the valid range"),
-            ("rdmacc.durability", "disk", "not supported"),
+            ("rdmacc.durability", "tape", "Available values"),
             ("rdmacc.protocol", "nonsense", "Available values"),
             ("rdmacc.nonsense", 1, None),
             ("rdmacc.replicas", 2, "must be less than rdmacc.nodes")):

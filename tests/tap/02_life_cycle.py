@@ -141,4 +141,4 @@ run(memory_is_private, not_preloaded, stop_is_quick_with_open_transactions,
     stop_empties_tables_and_says_so, crash_restart_keeps_rows_and_nodes,
     supervisor_can_be_replaced, databases_can_be_dropped, postmaster_death_ends_the_nodes,
     immediate_stop_ends_the_nodes, missing_program_is_reported,
-    settings={"rdmacc.nodes": 2, "rdmacc.node_memory": "256MB"})
+    settings={"rdmacc.nodes": 2, "rdmacc.durability": "memory", "rdmacc.node_memory": "256MB"})

@@ -91,4 +91,5 @@ def smallbank(box):
             equal(bank.money(), bank.expected_money(), f"money under {protocol}, {stages}")
 
 
-run(tpcb, all_builtins, smallbank, settings={"rdmacc.nodes": 2, "rdmacc.node_memory": "512MB"})
+run(tpcb, all_builtins, smallbank, settings={"rdmacc.nodes": 2, "rdmacc.durability": "memory",
+                                             "rdmacc.node_memory": "512MB"})

@@ -149,6 +149,15 @@ def transfers_without_crashes(box):
         check_total(box)
 
 
+def calvin_cannot_prepare(box):
+    set_up(box)
+    said = fails_with(box, "SET rdmacc.protocol = calvin; BEGIN;"
+                           "UPDATE ours SET v = v - 1 WHERE id = 1;"
+                           "UPDATE heap SET v = v + 1 WHERE id = 1; COMMIT", "0A000")
+    matches("calvin cannot prepare", said, "DETAIL")
+    check_total(box)
+
+
 def decided_by_a_person(box):
     """Without a process that could do it, transactions stay in doubt until they are decided."""
     box.psql("ALTER SYSTEM SET max_worker_processes = 2")  # the supervisor's, and replication's
@@ -176,5 +185,5 @@ def decided_by_a_person(box):
 
 run(set_up, killed_between_the_phases, killed_with_catalog_changes,
     tables_follow_the_catalog, transfers_without_crashes,
-    crashes_under_load, decided_by_a_person,
-    settings={"rdmacc.nodes": 2, "rdmacc.node_memory": "256MB"})
+    crashes_under_load, calvin_cannot_prepare, decided_by_a_person,
+    settings={"rdmacc.nodes": 2, "rdmacc.durability": "memory", "rdmacc.node_memory": "256MB"})

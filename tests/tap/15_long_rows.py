@@ -70,4 +70,5 @@ def memory_comes_back(box):
 
 run(set_up, written_and_read_under_every_protocol, one_byte_more_is_refused, rows_outlive_a_node,
     memory_comes_back,
-    settings={"rdmacc.nodes": 2, "rdmacc.node_memory": "512MB", "autovacuum": "off"})
+    settings={"rdmacc.nodes": 2, "rdmacc.durability": "memory",
+              "rdmacc.node_memory": "512MB", "autovacuum": "off"})

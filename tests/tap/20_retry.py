@@ -247,5 +247,6 @@ run(set_up, no_client_sees_a_conflict, without_it_clients_see_conflicts, it_give
     it_ends_as_soon_as_the_other_does, timeouts_end_it, every_value_is_returned_once,
     what_is_pipelined_stays_one_transaction, readers_see_one_moment,
     what_waits_for_the_commit_comes_before_an_early_one, statistics_count_statements_once,
-    settings={"rdmacc.nodes": 2, "rdmacc.node_memory": "256MB", "autovacuum": "off",
+    settings={"rdmacc.nodes": 2, "rdmacc.durability": "memory",
+              "rdmacc.node_memory": "256MB", "autovacuum": "off",
               "shared_preload_libraries": "pg_rdmacc,pg_stat_statements"})

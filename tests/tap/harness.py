@@ -65,9 +65,11 @@ def sqlstate(result):
 
 
 def protocols(box):
-    """All that the server offers."""
-    return box.psql("SELECT unnest(enumvals) FROM pg_settings"
-                    " WHERE name = 'rdmacc.protocol'").split("\n")
+    """All that the server offers, and that can write there."""
+    offered = box.psql("SELECT unnest(enumvals) FROM pg_settings"
+                       " WHERE name = 'rdmacc.protocol'").split("\n")
+    durable = box.psql("SHOW rdmacc.durability") == "disk"
+    return [protocol for protocol in offered if protocol != "calvin" or not durable]
 
 
 def fails_with(box, sql, state, dbname="postgres"):
@@ -105,12 +107,16 @@ class Session:
             env=box.environment(dbname), cwd="/", text=True, stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, bufsize=1)
         self.count = 0
+        self.ended = False  # psql has ended, with its connection or before it had one
 
     def send(self, sql):
         """Starts statements without waiting for them."""
         self.count += 1
-        self.process.stdin.write(f"{sql}\n\\echo :done{self.count}:\n")
-        self.process.stdin.flush()
+        try:
+            self.process.stdin.write(f"{sql}\n\\echo :done{self.count}:\n")
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            self.ended = True
 
     def result(self):
         """What the statements sent last printed, errors included."""
@@ -119,6 +125,7 @@ class Session:
             if line.strip() == f":done{self.count}:":
                 return "".join(lines).rstrip("\n")
             lines.append(line)
+        self.ended = True
         return "".join(lines).rstrip("\n")
 
     def run(self, sql):
@@ -144,11 +151,11 @@ def node_pids(box):
 def nodes_running(box):
     count = box.psql("SELECT count(*) = current_setting('rdmacc.nodes')::int"
                      " FROM rdmacc.stat_nodes WHERE state = 'running'")
-    return count == "t"
+    return count == "t" and box.psql("SELECT state FROM rdmacc.stat_durability") in ("", "serving")
 
 
-def wait_until_up(box, seconds=30):
-    eventually(lambda: nodes_running(box), "server and nodes are up", seconds)
+def wait_until_up(box, seconds=60):
+    eventually(lambda: nodes_running(box), "server and nodes are up, with all rows", seconds)
 
 
 def alive(pid):
