@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """make demo: a throw-away server with SmallBank in rdmacc tables, run through SQL and natively
-under every protocol. Prints one table and leaves nothing behind."""
+under every protocol, stopped and started again in between. Prints one table and leaves nothing
+behind."""
 
 import argparse
 import json
@@ -57,6 +58,20 @@ def run_sql(bank, protocol):
             f"{result['p99_ms']:.3f}", "ok" if kept else "LOST")
 
 
+def restart(box, bank):
+    """Pulls the plug: every process of the server ends at once, and it is started again."""
+    before = bank.money()
+    begin = time.monotonic()
+    box.stop("immediate")
+    box.start()
+    after = bank.money()
+    seconds = time.monotonic() - begin
+    rows = int(box.psql("SELECT loaded_rows + replayed_writes FROM rdmacc.stat_durability"))
+    say(f"Stopped at once and started again: {rows:,} rows recovered, {seconds:.1f} s")
+    kept = after == before == bank.expected_money()
+    return ("SQL", "restart", "", "", "", "", "", "ok" if kept else "LOST")
+
+
 def run_native(box, protocol, stages):
     command = [os.path.join(box.bin, "rdmacc_bench"), "smallbank", f"--protocol={protocol}",
                f"--stages={stages}", f"--accounts={CUSTOMERS}", "--nodes=2", "--threads=1",
@@ -80,8 +95,11 @@ def run_all(box):
                          " WHERE name = 'rdmacc.protocol'").split("\n")
     rows = []
     for protocol in protocols:
+        if protocol == "calvin":  # its transactions cannot be logged before they are executed
+            continue
         say(f"Running SmallBank through SQL under {protocol} for {SQL_SECONDS} s")
         rows.append(run_sql(bank, protocol))
+    rows.append(restart(box, bank))
     box.stop()
     for protocol in protocols:
         for stages in NATIVE_STAGES:
@@ -96,7 +114,8 @@ def show(rows):
     print(ROW.format(*HEADINGS))
     for row in rows:
         print(ROW.format(*row))
-    print("\nmoney: the balances add up to what was there plus what transactions put in.")
+    print("\nmoney: the balances add up to what was there plus what transactions put in; "
+          "restart:\nafter all processes were stopped at once, and the server started again.")
 
 
 def main():

@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+"""What COMMIT on disk costs: pgbench updates rows by primary key on rdmacc tables on disk and in memory, and
+on a heap, in turns, at SERIALIZABLE; transactions a second, and the ratio to the heap's.
+
+    scripts/durability_cost.py [--clients=1,8] [--seconds=5] [--rounds=3] [--no-fsync]"""
+
+import argparse
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+
+from sandbox import Sandbox
+
+ROWS = 100_000
+SETTINGS = {"rdmacc.nodes": 2, "rdmacc.node_memory": "512MB",
+            "default_transaction_isolation": "serializable"}
+MAKE = ("CREATE TABLE {0} (id int PRIMARY KEY, balance int, filler text) USING {0};"
+        f"INSERT INTO {{0}} SELECT i, 0, repeat('x', 80) FROM generate_series(1, {ROWS}) i;")
+UPDATE = f"\\set id random(1, {ROWS})\nUPDATE {{0}} SET balance = balance + 1 WHERE id = :id;\n"
+TPS = re.compile(r"^tps = ([\d.]+)", re.M)
+
+
+def server(folder, durability, fsync):
+    box = Sandbox(os.path.join(folder, durability),
+                  settings={**SETTINGS, "rdmacc.durability": durability, "fsync": fsync})
+    box.create()
+    box.start()
+    box.psql("CREATE EXTENSION rdmacc")
+    for table in ("rdmacc", "heap"):
+        box.psql(MAKE.format(table))
+    box.psql("VACUUM ANALYZE")
+    box.psql("CHECKPOINT")
+    return box
+
+
+def measure(box, table, clients, seconds):
+    command = box.command("pgbench", "-n", "-M", "prepared", "-T", str(seconds), "-c", str(clients),
+                          "-j", "2", "--max-tries=20", "-f", "/dev/stdin")
+    done = subprocess.run(command, env=box.environment("postgres"), cwd="/", text=True,
+                          input=UPDATE.format(table), capture_output=True,
+                          timeout=seconds + 60)
+    match = TPS.search(done.stdout)
+    if match is None:
+        raise SystemExit(f"pgbench failed: {done.stderr[-500:]}")
+    return float(match.group(1))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--clients", default="1,8")
+    parser.add_argument("--seconds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--no-fsync", action="store_true")
+    flags = parser.parse_args()
+    fsync = "off" if flags.no_fsync else "on"
+    with tempfile.TemporaryDirectory(prefix="rdmacc-cost-", dir="/var/tmp") as folder:
+        os.chmod(folder, 0o755)
+        boxes = {name: server(folder, name, fsync) for name in ("disk", "memory")}
+        kinds = (("disk", boxes["disk"], "rdmacc"), ("memory", boxes["memory"], "rdmacc"),
+                 ("heap", boxes["disk"], "heap"))
+        try:
+            print(f"fsync {fsync}, medians of {flags.rounds} rounds of {flags.seconds} s\n"
+                  f"{'clients':>8} {'disk':>9} {'memory':>9} {'heap':>9} {'disk/heap':>10}")
+            for clients in map(int, flags.clients.split(",")):
+                rates = {name: [] for name, _, _ in kinds}
+                for _ in range(flags.rounds):
+                    for name, box, table in kinds:
+                        rates[name].append(measure(box, table, clients, flags.seconds))
+                middle = {name: statistics.median(each) for name, each in rates.items()}
+                print(f"{clients:>8} {middle['disk']:>9.0f} {middle['memory']:>9.0f}"
+                      f" {middle['heap']:>9.0f} {middle['disk'] / middle['heap']:>10.2f}", flush=True)
+        finally:
+            for box in boxes.values():
+                box.stop("fast")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
