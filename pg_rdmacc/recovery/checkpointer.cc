@@ -34,6 +34,7 @@ PGDLLEXPORT void rdmacc_checkpointer_main(Datum argument);
 namespace {
 
 constexpr long kStepMs = 20;
+constexpr int kPauseAfterFailureMs = 5000;
 constexpr int kSessionsMsMax = 5000;
 constexpr int kOwnProcesses = 2; /* this one and the supervisor */
 
@@ -64,12 +65,14 @@ void leave(int code, Datum) {
   pg_atomic_write_u32(&rdmacc_control->checkpointer_pid, 0);
 }
 
-void make_checkpoint(void) {
+/* False, and said in the log, when it could not be made now. */
+bool make_checkpoint(void) {
   const uint64 requested = pg_atomic_read_u64(&rdmacc_durability_status->requested);
   at_work = true;
   pgstat_report_activity(STATE_RUNNING, "writes a checkpoint of rows");
-  if (rdmacc_checkpoint(&last, &changed_since)) {
-    rdmacc_wal_slot_ensure(last.redo); /* by the first one */
+  const bool made = rdmacc_checkpoint(&last, &changed_since);
+  if (made) {
+    rdmacc_wal_slot_hold(last.redo); /* from the first one on */
     rdmacc_wal_slot_advance(last.redo);
     pg_atomic_write_u64(&rdmacc_durability_status->kept_from, last.redo);
     if (!rdmacc_backup_runs()) rdmacc_manifest_remove_older(&last);
@@ -79,6 +82,7 @@ void make_checkpoint(void) {
   pg_atomic_write_u64(&rdmacc_durability_status->answered, requested);
   pgstat_report_activity(STATE_IDLE, nullptr);
   at_work = false;
+  return made;
 }
 
 bool is_asked(void) {
@@ -92,14 +96,19 @@ bool is_due(TimestampTz since) {
          rdmacc_log_any_changed_since(changed_since);
 }
 
+/* One that cannot be made holds PostgreSQL's up no longer: the slot keeps the WAL. It is tried
+ * again after a pause. */
 void step(void) {
   static TimestampTz since = 0;
-  if (since == 0) since = GetCurrentTimestamp();
+  static bool failed = false;
+  const TimestampTz now = GetCurrentTimestamp();
+  if (since == 0) since = now;
+  if (failed && !TimestampDifferenceExceeds(since, now, kPauseAfterFailureMs)) return;
   if (GetRedoRecPtr() > last.redo || is_asked() || is_due(since)) {
-    make_checkpoint();
+    failed = !make_checkpoint();
     since = GetCurrentTimestamp();
   }
-  if (GetRedoRecPtr() <= last.redo) hold_back_checkpoints();
+  if (GetRedoRecPtr() <= last.redo || failed) hold_back_checkpoints();
 }
 
 /* Rows that committed to the last are in the last checkpoint, so that the next start replays
@@ -162,6 +171,7 @@ void rdmacc_checkpointer_main(Datum) {
   if (rdmacc_rows_are_recovering()) {
     pg_atomic_write_u32(&rdmacc_control->recovering, RDMACC_RECOVERING);
     rdmacc_recover(&last);
+    changed_since = RDMACC_FIRST_GENERATION; /* replay has noted what it changed */
     /* The first of all tells the next start that there are rows on disk. */
     while (last.redo == InvalidXLogRecPtr) {
       make_checkpoint();
@@ -170,6 +180,7 @@ void rdmacc_checkpointer_main(Datum) {
     pg_atomic_write_u32(&rdmacc_control->recovering, RDMACC_RECOVERED);
   } else {
     rdmacc_manifest_read(GetXLogInsertRecPtr(), &last);
+    rdmacc_wal_slot_hold(last.redo);
   }
   pg_atomic_write_u64(&rdmacc_durability_status->kept_from, rdmacc_wal_slot_position());
   while (!ShutdownRequestPending) {

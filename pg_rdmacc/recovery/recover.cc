@@ -80,7 +80,7 @@ void rdmacc_recover(Manifest* manifest) {
     MemoryContextSwitchTo(previous);
     return;
   }
-  rdmacc_wal_slot_ensure(manifest->redo);
+  rdmacc_wal_slot_hold(manifest->redo);
   const uint64 rows = load(manifest);
   ReplayResult replayed;
   rdmacc_replay(manifest->redo, &replayed);

@@ -4,7 +4,7 @@
 
 #include "pg_rdmacc/recovery/loader.h"
 #include "pg_rdmacc/recovery/status.h"
-#include "pg_rdmacc/wal/redo_record.h"
+#include "pg_rdmacc/wal/commit_log.h"
 
 extern "C" {
 #include "access/transam.h"
@@ -48,7 +48,10 @@ void apply(RdmaccRedoRecord record) {
   BridgeWrite write;
   uint32 count = 0;
   while (rdmacc_redo_next(&record, &write)) {
-    if (rdmacc_loader_add(&write)) replayed->writes++;
+    if (rdmacc_loader_add(&write)) {
+      rdmacc_log_note_changed(write.table); /* its file is not the newest */
+      replayed->writes++;
+    }
     count++;
   }
   if (count != record.head.count) rdmacc_redo_corrupt(replayed->end);

@@ -12,25 +12,9 @@ extern "C" {
 
 namespace {
 
-/* Before the first record is redone. A server whose slot is there has had it all along. */
-void make_slot_for_copy(void) {
-  if (!rdmacc_rows_are_durable() || SearchNamedReplicationSlot(RDMACC_SLOT, true) != nullptr) {
-    return;
-  }
-  Manifest manifest;
-  if (rdmacc_manifest_read(InvalidXLogRecPtr, &manifest)) rdmacc_wal_slot_ensure(manifest.redo);
-}
-
-}  // namespace
-
-void rdmacc_wal_slot_init(void) {
-  CHECK(RmgrTable[RM_LOGICALMSG_ID].rm_startup == nullptr);
-  RmgrTable[RM_LOGICALMSG_ID].rm_startup = make_slot_for_copy;
-}
-
-void rdmacc_wal_slot_ensure(XLogRecPtr from) {
+/* It is this process's then. */
+void make_slot(XLogRecPtr from) {
   CHECK(from != InvalidXLogRecPtr);
-  if (SearchNamedReplicationSlot(RDMACC_SLOT, true) != nullptr) return;
   ReplicationSlotCreate(RDMACC_SLOT, false, RS_EPHEMERAL, false);
   ReplicationSlotReserveWal(); /* from PostgreSQL's redo on, checked against removal */
   const XLogRecPtr reserved = MyReplicationSlot->data.restart_lsn;
@@ -45,7 +29,33 @@ void rdmacc_wal_slot_ensure(XLogRecPtr from) {
                     errhint("Take another base backup.")));
   }
   ReplicationSlotPersist();
+}
+
+/* Before the first record is redone. A server whose slot is there has had it all along. */
+void make_slot_for_copy(void) {
+  if (!rdmacc_rows_are_durable() || SearchNamedReplicationSlot(RDMACC_SLOT, true) != nullptr) {
+    return;
+  }
+  Manifest manifest;
+  if (!rdmacc_manifest_read(InvalidXLogRecPtr, &manifest)) return;
+  make_slot(manifest.redo);
   ReplicationSlotRelease();
+}
+
+}  // namespace
+
+void rdmacc_wal_slot_init(void) {
+  CHECK(RmgrTable[RM_LOGICALMSG_ID].rm_startup == nullptr);
+  RmgrTable[RM_LOGICALMSG_ID].rm_startup = make_slot_for_copy;
+}
+
+void rdmacc_wal_slot_hold(XLogRecPtr from) {
+  if (MyReplicationSlot != nullptr) return;
+  if (SearchNamedReplicationSlot(RDMACC_SLOT, true) == nullptr) {
+    make_slot(from);
+  } else {
+    ReplicationSlotAcquire(RDMACC_SLOT, true);
+  }
 }
 
 XLogRecPtr rdmacc_wal_slot_position(void) {
@@ -58,16 +68,13 @@ XLogRecPtr rdmacc_wal_slot_position(void) {
 }
 
 void rdmacc_wal_slot_advance(XLogRecPtr to) {
-  CHECK(to != InvalidXLogRecPtr && MyReplicationSlot == nullptr);
-  ReplicationSlotAcquire(RDMACC_SLOT, true);
   ReplicationSlot* slot = MyReplicationSlot;
-  if (slot->data.restart_lsn < to) {
-    SpinLockAcquire(&slot->mutex);
-    slot->data.restart_lsn = to;
-    SpinLockRelease(&slot->mutex);
-    ReplicationSlotMarkDirty();
-    ReplicationSlotSave(); /* on disk before WAL may go */
-    ReplicationSlotsComputeRequiredLSN();
-  }
-  ReplicationSlotRelease();
+  CHECK(to != InvalidXLogRecPtr && slot != nullptr);
+  if (slot->data.restart_lsn >= to) return;
+  SpinLockAcquire(&slot->mutex);
+  slot->data.restart_lsn = to;
+  SpinLockRelease(&slot->mutex);
+  ReplicationSlotMarkDirty();
+  ReplicationSlotSave(); /* on disk before WAL may go */
+  ReplicationSlotsComputeRequiredLSN();
 }

@@ -75,7 +75,7 @@ void startup_shmem(void) {
   if (!found) {
     pg_atomic_init_u64(&commit_log->transactions, 0);
     pg_atomic_init_u64(&commit_log->seen_until, 0);
-    pg_atomic_init_u32(&commit_log->generation, 1);
+    pg_atomic_init_u32(&commit_log->generation, RDMACC_FIRST_GENERATION);
     for (pg_atomic_uint32& word : commit_log->changed) pg_atomic_init_u32(&word, 0);
     for (int i = 0; i <= MaxBackends; i++) pg_atomic_init_u64(&commit_log->in_flight[i], 0);
   }

@@ -38,6 +38,7 @@ void rdmacc_log_mark_time(void);
 /* ---- For checkpoints, which one process at a time makes. */
 
 /* Begins to note changed tables under a new number, which is returned. */
+#define RDMACC_FIRST_GENERATION 1 /* of a server's life */
 uint32 rdmacc_log_begin_generation(void);
 bool rdmacc_log_changed_since(uint32 table, uint32 generation);
 bool rdmacc_log_any_changed_since(uint32 generation);
