@@ -35,6 +35,7 @@ namespace {
 
 constexpr long kStepMs = 20;
 constexpr int kPauseAfterFailureMs = 5000;
+constexpr int kPauseAfterFailedRecoveryMs = 10'000; /* it may take long, and fails again */
 constexpr int kSessionsMsMax = 5000;
 constexpr int kOwnProcesses = 2; /* this one and the supervisor */
 
@@ -54,7 +55,7 @@ void hold_back_checkpoints(void) {
 }
 
 void leave(int code, Datum) {
-  if (code != 0 && rdmacc_rows_are_recovering()) {
+  if (code != 0 && !ShutdownRequestPending && rdmacc_rows_are_recovering()) {
     pg_atomic_write_u32(&rdmacc_control->recovering, RDMACC_RECOVERY_FAILED);
   }
   if (at_work) {
@@ -131,6 +132,42 @@ void sleep_a_step(void) {
   ProcessConfigFile(PGC_SIGHUP);
 }
 
+void end_if_asked(void) {
+  if (ShutdownRequestPending) proc_exit(1); /* the next one begins anew */
+}
+
+void pause_after_failure(void) {
+  if (pg_atomic_read_u32(&rdmacc_control->recovering) != RDMACC_RECOVERY_FAILED) return;
+  const TimestampTz begin = GetCurrentTimestamp();
+  while (!TimestampDifferenceExceeds(begin, GetCurrentTimestamp(), kPauseAfterFailedRecoveryMs)) {
+    end_if_asked();
+    sleep_a_step();
+  }
+}
+
+void make_folder(void) {
+  if (MakePGDirectory(RDMACC_CHECKPOINT_FOLDER) == 0) {
+    fsync_fname(".", true);
+  } else if (errno != EEXIST) {
+    ereport(ERROR, (errcode_for_file_access(),
+                    errmsg("could not create directory \"%s\": %m", RDMACC_CHECKPOINT_FOLDER)));
+  }
+}
+
+/* Of a life of the server: the nodes have all rows, or this process ends. */
+void recover(void) {
+  pause_after_failure();
+  pg_atomic_write_u32(&rdmacc_control->recovering, RDMACC_RECOVERING);
+  rdmacc_recover(&last);
+  changed_since = RDMACC_FIRST_GENERATION; /* replay has noted what it changed */
+  /* The first of all tells the next start that there are rows on disk. */
+  while (last.redo == InvalidXLogRecPtr && !make_checkpoint()) {
+    end_if_asked();
+    sleep_a_step();
+  }
+  pg_atomic_write_u32(&rdmacc_control->recovering, RDMACC_RECOVERED);
+}
+
 }  // namespace
 
 void rdmacc_checkpointer_register(void) {
@@ -156,28 +193,15 @@ void rdmacc_checkpointer_main(Datum) {
   before_shmem_exit(leave, 0);
   pg_atomic_write_u32(&rdmacc_control->checkpointer_pid, static_cast<uint32>(MyProcPid));
   hold_back_checkpoints();
-  if (MakePGDirectory(RDMACC_CHECKPOINT_FOLDER) == 0) {
-    fsync_fname(".", true);
-  } else if (errno != EEXIST) {
-    ereport(ERROR, (errcode_for_file_access(),
-                    errmsg("could not create directory \"%s\": %m", RDMACC_CHECKPOINT_FOLDER)));
-  }
+  make_folder();
   rdmacc_attach_to_recover();
   while (!rdmacc_nodes_are_up()) {
-    if (ShutdownRequestPending) proc_exit(0);
+    end_if_asked();
     sleep_a_step();
   }
   rdmacc_ensure_attached();
   if (rdmacc_rows_are_recovering()) {
-    pg_atomic_write_u32(&rdmacc_control->recovering, RDMACC_RECOVERING);
-    rdmacc_recover(&last);
-    changed_since = RDMACC_FIRST_GENERATION; /* replay has noted what it changed */
-    /* The first of all tells the next start that there are rows on disk. */
-    while (last.redo == InvalidXLogRecPtr) {
-      make_checkpoint();
-      if (ShutdownRequestPending) proc_exit(1);
-    }
-    pg_atomic_write_u32(&rdmacc_control->recovering, RDMACC_RECOVERED);
+    recover();
   } else {
     rdmacc_manifest_read(GetXLogInsertRecPtr(), &last);
     rdmacc_wal_slot_hold(last.redo);
