@@ -77,9 +77,7 @@ bool prepare_under(uint64 number) {
     if (!ended) kill(MyProcPid, SIGTERM);
     return false;
   }
-  if (bridge_error()->code != rdmacc::Code::kOk) return false;
-  stop_if_asked(RDMACC_STOP_PREPARED);
-  return true;
+  return bridge_error()->code == rdmacc::Code::kOk;
 }
 
 }  // namespace
@@ -92,7 +90,9 @@ bool rdmacc_prepare_engine(void) {
     const FullTransactionId xid = durable_xid();
     /* The record that decides must not get lost either. */
     ForceSyncCommit();
-    return prepare_under(U64FromFullTransactionId(xid));
+    if (!prepare_under(U64FromFullTransactionId(xid))) return false;
+    stop_if_asked(RDMACC_STOP_PREPARED);
+    return true;
   }
   /* Both records are in the WAL, in this order, and what is not flushed of it goes with the memory
    * of the nodes. */
@@ -102,6 +102,7 @@ bool rdmacc_prepare_engine(void) {
   HOLD_INTERRUPTS();
   rdmacc_log_prepared(xid);
   RESUME_INTERRUPTS();
+  stop_if_asked(RDMACC_STOP_PREPARED);
   return true;
 }
 
@@ -114,6 +115,7 @@ bool rdmacc_commit_engine_by_record(void) {
     rdmacc_log_wait_for_what_was_read();
     return true;
   }
+  stop_if_asked(RDMACC_STOP_PREPARED);
   HOLD_INTERRUPTS();
   rdmacc_log_prepared(0);
   stop_if_asked(RDMACC_STOP_RECORDED);
