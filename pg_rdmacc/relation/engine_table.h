@@ -28,9 +28,9 @@ typedef struct RdmaccTable {
  * cache entry is rebuilt: copy it before anything that takes a lock. */
 RdmaccTable* rdmacc_table(Relation relation);
 
-/* The engine table of the relation's file in one layout, as earlier transactions left it. Rows live
- * in memory: after a stop of the nodes the table is made anew, empty, by the first session that
- * uses it. */
+/* The engine table of the relation's file in one layout, as earlier transactions left it. Where
+ * rows are in memory only, and it has gone with the nodes, it is made anew, empty, by the first
+ * session that uses it. */
 uint32 rdmacc_committed_table(Relation relation, const RdmaccKeyLayout* layout);
 
 /* rdmacc_table() for a relation that is about to be written: its rows' keys are what the catalog

@@ -1,4 +1,4 @@
-/* Rows are kept in memory only, so after a stop every rdmacc table is empty. A query
+/* With rdmacc.durability = memory every rdmacc table is empty after a stop. A query
  * should not be the first to say so: at the first start after a stop the server log has a warning
  * per database. Only a process that is connected to a database can see its tables, hence a
  * short-lived worker for one database after the other. */

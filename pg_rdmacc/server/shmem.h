@@ -73,7 +73,7 @@ bool rdmacc_nodes_are_up(void);
 bool rdmacc_rows_are_recovering(void);
 
 /* True when tables that existed before this server's start have lost their rows with the nodes
- * of the server's earlier life (rows are kept in memory only). */
+ * of the server's earlier life, since they were in memory only. */
 bool rdmacc_cluster_is_fresh(void);
 
 const char* rdmacc_node_state_name(uint32 state);
