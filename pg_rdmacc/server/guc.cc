@@ -53,6 +53,7 @@ config_enum_entry lock_mode_entries[kLockModesMax + 1];
 const config_enum_entry stop_entries[] = {{"nowhere", RDMACC_STOP_NOWHERE, false},
                                           {"prepared", RDMACC_STOP_PREPARED, false},
                                           {"recorded", RDMACC_STOP_RECORDED, false},
+                                          {"installed", RDMACC_STOP_INSTALLED, false},
                                           {nullptr, 0, false}};
 
 constexpr config_enum_entry kDurabilityEntries[] = {{"memory", RDMACC_DURABILITY_MEMORY, false},

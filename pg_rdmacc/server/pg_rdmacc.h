@@ -36,6 +36,7 @@ extern int rdmacc_auto_retry;    /* times; 0: never */
 extern int rdmacc_debug_stop_at; /* one of: */
 #define RDMACC_STOP_NOWHERE 0
 #define RDMACC_STOP_PREPARED 1 /* a committing session stands still before PostgreSQL's record */
+#define RDMACC_STOP_INSTALLED 3 /* others see its rows, and its record is not flushed */
 #define RDMACC_STOP_RECORDED 2 /* and after it, for a while, so that a test can kill it there */
 
 /* Are commits of this server's own nodes in its WAL? Nodes that others run have no disk. */

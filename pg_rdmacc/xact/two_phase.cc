@@ -121,6 +121,7 @@ bool rdmacc_commit_engine_by_record(void) {
   stop_if_asked(RDMACC_STOP_RECORDED);
   install_prepared();
   rdmacc_log_installed();
+  stop_if_asked(RDMACC_STOP_INSTALLED);
   rdmacc_log_wait_durable();
   RESUME_INTERRUPTS();
   return true;

@@ -1,11 +1,15 @@
 #!/usr/bin/env python3
-"""Sessions that are killed at the steps of a commit on disk, with all that they have logged flushed by
-others: a record of rows alone decides, one that names a transaction waits for PostgreSQL's."""
+"""Sessions that are killed, or stand still, at the steps of a commit on disk. With all that they have
+logged flushed by others, a record of rows alone decides, and one that names a transaction waits for
+PostgreSQL's; what a reader was told is on disk; a checkpoint waits for what it would miss."""
 
 import os
 import signal
+import time
 
-from harness import Session, equal, eventually, protocols, run, wait_until_up
+import outage
+
+from harness import Session, alive, equal, eventually, protocols, run, wait_until_up
 from verify import verify
 
 ROWS = "UPDATE ours SET v = v + 1 WHERE id = 1; INSERT INTO ours VALUES ({number}, 0);"
@@ -21,14 +25,20 @@ def set_up(box):
              "INSERT INTO heap VALUES (1, 0)")
 
 
-def kill_at(box, point, protocol, statements):
-    """Others' commits, and a checkpoint, go on while it stands there; their flush has its record."""
+def stand_at(box, point, protocol, statements):
+    """A session that stands there, and its backend."""
     seen = box.log_text().count("stands still")
     session = Session(box)
     session.run(f"SET rdmacc.protocol = {protocol}; SET rdmacc.debug_stop_at = {point};")
     backend = session.backend()
     session.send(f"BEGIN; {statements} COMMIT;")
     eventually(lambda: box.log_text().count("stands still") > seen, f"the session is at {point}")
+    return session, backend
+
+
+def kill_at(box, point, protocol, statements):
+    """Others' commits go on while it stands there; their flush has its record."""
+    session, backend = stand_at(box, point, protocol, statements)
     box.psql("INSERT INTO flushed DEFAULT VALUES")
     os.kill(backend, signal.SIGKILL)
     session.process.wait(timeout=20)
@@ -62,5 +72,40 @@ def rows_of_both_kinds(box):
     verify(box, "rows of both kinds")
 
 
-run(set_up, rows_alone, rows_of_both_kinds,
+def start_again(box, session):
+    outage.kill_everything(box)
+    session.close()
+    box.start()
+    wait_until_up(box)
+
+
+def what_a_reader_was_told_is_on_disk(box):
+    """Of a session that has installed its row and not flushed it."""
+    for number, protocol in enumerate(protocols(box), 300):
+        session, _ = stand_at(box, "installed", protocol, f"INSERT INTO ours VALUES ({number}, 7);")
+        asked = f"SET rdmacc.protocol = {protocol}; SELECT v FROM ours WHERE id = {number}"
+        equal(box.psql(asked), "7", f"{protocol}: what a reader sees")
+        start_again(box, session)
+        equal(box.psql(asked), "7", f"{protocol}: the row that it has seen")
+
+
+def checkpoint_waits_for_rows_under_way(box):
+    """Of a session whose record is in the WAL, and whose row is not in memory yet."""
+    for number, protocol in enumerate(protocols(box), 400):
+        asked = Session(box)
+        session, backend = stand_at(box, "recorded", protocol,
+                                    f"INSERT INTO ours VALUES ({number}, 7);")
+        asked.send("SELECT rdmacc.checkpoint();")
+        time.sleep(0.3)
+        # Told to end, it ends once its commit is over.
+        box.psql(f"SELECT pg_terminate_backend({backend})")
+        eventually(lambda gone=backend: not alive(gone), "it has ended")
+        asked.result()
+        asked.close()
+        start_again(box, session)
+        equal(box.psql(f"SELECT v FROM ours WHERE id = {number}"), "7", f"{protocol}: its row")
+
+
+run(set_up, rows_alone, rows_of_both_kinds, what_a_reader_was_told_is_on_disk,
+    checkpoint_waits_for_rows_under_way,
     settings={"rdmacc.nodes": 2, "rdmacc.node_memory": "256MB"})
