@@ -16,6 +16,10 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 LOGS = os.path.join(ROOT, "build/check")
 COLOURS = sys.stdout.isatty()
 LINES_OF_A_FAILURE = 60
+# Where a part says what failed, which may be far above the end of its output.
+POINTS_AT_FAILURE = re.compile(r"Failure$|^\[  FAILED  \]|^not ok|CHECK failed|Sanitizer|PANIC|"
+                               r"suite-ended \S+ [1-9]")
+LINES_BESIDE = 8
 # Unit and simulator tests, which run under the sanitizers, too: slowly, so with fewer seeds.
 SANITIZED_SEEDS = {"SEEDS_PERCENT": "25"}
 SANITIZED = ("check_test", "cluster_test", "engine_test", "index_test", "log_test",
@@ -83,8 +87,17 @@ def report(part):
         if line.startswith("skipped: "):
             print("    " + line, flush=True)
     if part.failed:
-        print("\n".join("    " + line for line in part.output.splitlines()[-LINES_OF_A_FAILURE:]),
-              flush=True)
+        print("\n".join("    " + line for line in lines_of_failure(part.output)), flush=True)
+
+
+def lines_of_failure(output):
+    """The lines around what failed, and the last ones: at most two times LINES_OF_A_FAILURE."""
+    lines = output.splitlines()
+    end = max(0, len(lines) - LINES_OF_A_FAILURE)
+    near = sorted({number for at, line in enumerate(lines[:end]) if POINTS_AT_FAILURE.search(line)
+                   for number in range(max(0, at - LINES_BESIDE), min(end, at + LINES_BESIDE))})
+    near = near[:LINES_OF_A_FAILURE]
+    return [lines[number] for number in near] + (["..."] if near else []) + lines[end:]
 
 
 def count_nothing(_):
