@@ -16,6 +16,7 @@ extern "C" {
 #include "postmaster/bgworker.h"
 #include "postmaster/interrupt.h"
 #include "storage/latch.h"
+#include "storage/procarray.h"
 #include "tcop/tcopprot.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
@@ -33,10 +34,13 @@ constexpr int64 kUnloggedUsMin = 15'000'000;
 constexpr int kAskAgainMsMax = 60'000; /* nodes that do not answer for so long end the worker */
 
 /* A session that logs a record commits it, or all processes end and the memory of the nodes with
- * them: after a while it is clear that this one has gone without a record. */
+ * them: one that has ended alone has logged none. Where another has its process id by now, that is
+ * clear after a while. */
 RdmaccOutcome outcome_of(const BridgeInDoubt& doubt) {
   if ((doubt.xid & RDMACC_DECIDED_BY_RECORD) == 0) return rdmacc_outcome_of(doubt.xid);
-  return doubt.age_us > kUnloggedUsMin ? RDMACC_OUTCOME_ABORTED : RDMACC_OUTCOME_OPEN;
+  const auto pid = static_cast<int>(doubt.xid & ~RDMACC_DECIDED_BY_RECORD);
+  const bool gone = BackendPidGetProc(pid) == nullptr || doubt.age_us > kUnloggedUsMin;
+  return gone ? RDMACC_OUTCOME_ABORTED : RDMACC_OUTCOME_OPEN;
 }
 
 void decide(const BridgeInDoubt& doubt) {

@@ -4,6 +4,7 @@
 
 #include "pg_rdmacc/server/short_worker.h"
 #include "pg_rdmacc/wal/commit_log.h"
+#include "pg_rdmacc/xact/pump.h"
 #include "pg_rdmacc/xact/xact.h"
 
 extern "C" {
@@ -39,7 +40,7 @@ void stop_if_asked(int point) {
  * with all of this server's processes. */
 void install_prepared(void) {
   bridge_start_commit_prepared();
-  if (rdmacc_pump_uninterrupted() && bridge_error()->code == rdmacc::Code::kOk) return;
+  if (rdmacc_pump_committed() && bridge_error()->code == rdmacc::Code::kOk) return;
   ereport(PANIC, (errcode(ERRCODE_INTERNAL_ERROR),
                   errmsg("rdmacc nodes do not answer to a commit that is in the WAL: %s",
                          bridge_error()->message)));
@@ -74,7 +75,6 @@ bool prepare_under(uint64 number) {
   if (!ended || bridge_error()->code == rdmacc::Code::kUnavailable) {
     /* Some nodes may have logged it, and take this session for dead sooner or later. */
     rdmacc_note_doubt();
-    if (!ended) kill(MyProcPid, SIGTERM);
     return false;
   }
   return bridge_error()->code == rdmacc::Code::kOk;
@@ -136,7 +136,7 @@ void rdmacc_commit_prepared_engine(void) {
     return;
   }
   bridge_start_commit_prepared();
-  const bool ended = rdmacc_pump_uninterrupted();
+  const bool ended = rdmacc_pump_committed();
   if (ended && bridge_error()->code == rdmacc::Code::kOk) return;
   ereport(WARNING,
           (errmsg("the rows that this transaction wrote to rdmacc tables are not in place yet"),

@@ -14,7 +14,8 @@ bool rdmacc_prepare_engine(void);
  * to be on disk: commits it by a record in the WAL. Fails as rdmacc_prepare_engine(). */
 bool rdmacc_commit_engine_by_record(void);
 
-/* Of the number under which such a transaction is prepared in the engine. */
+/* Of the number under which such a transaction is prepared in the engine; the session's process id
+ * is the rest of it. */
 #define RDMACC_DECIDED_BY_RECORD (UINT64_C(1) << 63)
 
 /* In XACT_EVENT_COMMIT: commits what is prepared. Raises nothing; what cannot be done now is left

@@ -5,6 +5,7 @@
 #include "pg_rdmacc/server/short_worker.h"
 #include "pg_rdmacc/wal/commit_log.h"
 #include "pg_rdmacc/xact/entry.h"
+#include "pg_rdmacc/xact/pump.h"
 #include "pg_rdmacc/xact/savepoint.h"
 #include "pg_rdmacc/xact/transaction_part.h"
 #include "pg_rdmacc/xact/two_phase.h"
@@ -21,8 +22,6 @@ extern "C" {
 
 namespace {
 
-constexpr uint64 kWaitUsMax = 10'000;
-constexpr int64 kStandstillUsMax = 30'000'000;
 constexpr int kNever = 0;
 
 bool database_dropped;
@@ -39,26 +38,10 @@ int foreign_write_nest; /* the lowest level that wrote foreign rows */
 int catalog_write_nest; /* and that changed the catalog */
 uint32 transaction_number = 1;
 
-void doom_by(const BridgeError* error) {
-  if (doomed) return;
-  CHECK(error->code != rdmacc::Code::kOk);
-  doomed = true;
-  doom = *error;
-  doom_protocol = Max(bridge_txn_protocol(), 0);
-  /* What was raised first said how it ended; a repetition only says that it did. */
-  doom.outcome_unknown = false;
-}
-
 void note_nest(int* lowest) {
   const int nest = GetCurrentTransactionNestLevel();
   CHECK(nest > kNever); /* outside of a transaction it would be the next one's */
   if (*lowest == kNever || nest < *lowest) *lowest = nest;
-}
-
-void note_doom(void) {
-  const BridgeError* error = bridge_error();
-  if (error->code == rdmacc::Code::kUnavailable) rdmacc_attach_again();
-  if (rdmacc_error_is_fatal(error->code)) doom_by(error);
 }
 
 uint64 gate_timeout_us(void) {
@@ -91,7 +74,7 @@ void refuse_mixed_writes(void) {
 [[noreturn]] void raise_failed_commit(BridgeError error, int protocol) {
   if (error.code == rdmacc::Code::kUnavailable) rdmacc_attach_again();
   if (error.code == rdmacc::Code::kNoSpace) rdmacc_note_memory_short();
-  doom_by(&error);
+  rdmacc_doom(&error);
   rdmacc_raise(&error, protocol, "could not commit", nullptr);
 }
 
@@ -168,6 +151,7 @@ void forget_transaction(void) {
   used = doomed = snapshot_imported = database_dropped = false;
   foreign_write_nest = catalog_write_nest = kNever;
   transaction_number++;
+  rdmacc_pump_forget();
   rdmacc_savepoints_forget();
   rdmacc_forget_conflict();
   rdmacc_parts_forget();
@@ -257,22 +241,6 @@ void owner_released(ResourceReleasePhase phase, bool committed, bool, void*) {
   rdmacc_parts_owner_released(CurrentResourceOwner, committed);
 }
 
-/* An interrupt has come while a command is under way. If it is an error, the command is ended
- * before the error passes. */
-void serve_interrupts(bool waiting) {
-  PG_TRY();
-  { CHECK_FOR_INTERRUPTS(); }
-  PG_CATCH();
-  {
-    if (waiting) pgstat_report_wait_end();
-    bridge_cancel();
-    rdmacc_pump_uninterrupted();
-    note_doom();
-    PG_RE_THROW();
-  }
-  PG_END_TRY();
-}
-
 }  // namespace
 
 void rdmacc_xact_init(void) {
@@ -280,6 +248,22 @@ void rdmacc_xact_init(void) {
   RegisterXactCallback(xact_callback, nullptr);
   RegisterSubXactCallback(subxact_callback, nullptr);
   RegisterResourceReleaseCallback(owner_released, nullptr);
+}
+
+void rdmacc_doom(const BridgeError* error) {
+  if (doomed) return;
+  CHECK(error->code != rdmacc::Code::kOk);
+  doomed = true;
+  doom = *error;
+  doom_protocol = Max(bridge_txn_protocol(), 0);
+  /* What was raised first said how it ended; a repetition only says that it did. */
+  doom.outcome_unknown = false;
+}
+
+void rdmacc_note_failed_command(void) {
+  const BridgeError* error = bridge_error();
+  if (error->code == rdmacc::Code::kUnavailable) rdmacc_attach_again();
+  if (rdmacc_error_is_fatal(error->code)) rdmacc_doom(error);
 }
 
 void rdmacc_enter(void) {
@@ -306,46 +290,6 @@ void rdmacc_enter_write(CommandId command) {
   rdmacc_enter();
   rdmacc_savepoint_before_write();
   bridge_set_command(command);
-}
-
-/* A commit of many rows takes its time; only one that does not get on is given up. */
-bool rdmacc_pump_uninterrupted(void) {
-  int64 deadline_us = rdmacc_now_us() + kStandstillUsMax;
-  uint64_t progress = bridge_progress();
-  while (!bridge_resume()) {
-    if (const uint64_t now_at = bridge_progress(); now_at != progress) {
-      progress = now_at;
-      deadline_us = rdmacc_now_us() + kStandstillUsMax;
-    }
-    if (rdmacc_now_us() > deadline_us) {
-      const BridgeError error = {.code = rdmacc::Code::kUnavailable,
-                                 .reason = "",
-                                 .message = "",
-                                 .outcome_unknown = false,
-                                 .held_by_another = false};
-      doom_by(&error);
-      rdmacc_leave_cluster();
-      return false;
-    }
-    bridge_wait(kWaitUsMax);
-  }
-  return true;
-}
-
-void rdmacc_pump(void) {
-  const int64 spin_until_us = rdmacc_now_us() + rdmacc_spin_us;
-  bool waiting = false;
-  while (!bridge_resume()) {
-    if (INTERRUPTS_PENDING_CONDITION()) serve_interrupts(waiting);
-    if (!waiting) {
-      if (rdmacc_now_us() < spin_until_us) continue;
-      pgstat_report_wait_start(PG_WAIT_EXTENSION);
-      waiting = true;
-    }
-    bridge_wait(kWaitUsMax);
-  }
-  if (waiting) pgstat_report_wait_end();
-  if (bridge_error()->code != rdmacc::Code::kOk && bridge_txn_active()) note_doom();
 }
 
 void rdmacc_note_foreign_write(void) { note_nest(&foreign_write_nest); }

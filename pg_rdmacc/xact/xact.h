@@ -7,7 +7,7 @@
  *    raises the same error again, also after ROLLBACK TO: the engine cannot go on.
  * 2. No bridge command is under way when control returns to PostgreSQL, by error or not. */
 #pragma once
-#include "pg_rdmacc/server/pg_rdmacc.h"
+#include "pg_rdmacc/xact/pump.h"
 
 extern "C" {
 
@@ -19,13 +19,10 @@ void rdmacc_enter(void);
 /* Before every write: rdmacc_enter(), a savepoint if this subtransaction has none, the command. */
 void rdmacc_enter_write(CommandId command);
 
-/* Runs the bridge command that was just started to its end, serving interrupts; raises theirs. The
- * result is in bridge_error(). */
-void rdmacc_pump(void);
-
-/* The same without serving interrupts: for the commit round and for clean-up.
- * False when it did not end in time; this backend has left the cluster then. */
-bool rdmacc_pump_uninterrupted(void);
+/* The transaction cannot go on, for this reason: whatever uses the engine next raises it. */
+void rdmacc_doom(const BridgeError* error);
+/* The last bridge command has failed: what that means for the transaction. */
+void rdmacc_note_failed_command(void);
 
 /* This (sub)transaction changed rows of a table that the engine does not keep. */
 void rdmacc_note_foreign_write(void);

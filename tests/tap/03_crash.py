@@ -6,8 +6,8 @@ import random
 import signal
 import time
 
-from harness import (Session, check_money, equal, eventually, kill_a_client_backend, node_pids, run,
-                     true, wait_until_up)
+from harness import (Session, check_money, equal, eventually, kill_a_client_backend, matches,
+                     node_pids, run, true, wait_until_up)
 from smallbank import SmallBank
 from verify import verify
 
@@ -75,6 +75,45 @@ def stopped_node_only_delays(box):
     check_bank(box, "occ")
 
 
+def cancels_end_beside_a_stopped_node(box):
+    """Whatever a node does, or does not do: what a timeout, a cancel or a termination ends has ended
+    long before the 30 s for which a session waits for a node by itself."""
+    names = ("timeout", "cancel", "terminate", "commit", "view")
+    touch = {name: f"UPDATE savings SET bal = bal WHERE custid BETWEEN {100 * i + 1} AND {100 * i + 99};"
+             for i, name in enumerate(names)}
+    sessions = {name: Session(box) for name in names}
+    pids = {name: session.backend() for name, session in sessions.items()}
+    for name, session in sessions.items():
+        session.run("SET rdmacc.protocol = nowait; SET rdmacc.stages = 'rpc';" + touch[name])
+    sessions["commit"].run("BEGIN;" + touch["commit"])
+    stopped = node_pids(box)[1]
+    watcher = Session(box)
+    os.kill(stopped, signal.SIGSTOP)
+    try:
+        sessions["timeout"].send("SET statement_timeout = '500ms';" + touch["timeout"])
+        sessions["view"].send("SET statement_timeout = '500ms'; SELECT * FROM rdmacc.stat_nodes;")
+        sessions["cancel"].send(touch["cancel"])
+        sessions["terminate"].send(touch["terminate"])
+        sessions["commit"].send("COMMIT;")
+        time.sleep(1)
+        for name, how in (("cancel", "cancel"), ("commit", "cancel"), ("terminate", "terminate")):
+            equal(watcher.run(f"SELECT pg_{how}_backend({pids[name]});"), "t", how)
+        gone = f"SELECT count(*) FROM pg_stat_activity WHERE pid = {pids['terminate']};"
+        eventually(lambda: watcher.run(gone) == "0", "the terminated session is gone", 10)
+        busy = ("SELECT count(*) FROM pg_stat_activity WHERE state <> 'idle' AND pid IN"
+                f" ({', '.join(str(pid) for pid in pids.values())});")
+        eventually(lambda: watcher.run(busy) == "0", "all statements have ended", 10)
+    finally:
+        os.kill(stopped, signal.SIGCONT)
+    for name in ("timeout", "cancel"):
+        matches("57014", sessions[name].result(), name)
+    matches("08007|57014|40001", sessions["commit"].result(), "commit")
+    for session in sessions.values():
+        session.close()
+    eventually(lambda: check_bank(box, "nowait") or True, "no lock is left", 60)
+    verify(box, "nowait", losses=True)
+
+
 def clients_that_vanish_leave_no_lock(box):
     for protocol in PROTOCOLS:
         session = Session(box)
@@ -87,6 +126,6 @@ def clients_that_vanish_leave_no_lock(box):
         check_bank(box, protocol)
 
 
-run(set_up, killed_backends, killed_nodes, stopped_node_only_delays,
+run(set_up, killed_backends, killed_nodes, stopped_node_only_delays, cancels_end_beside_a_stopped_node,
     clients_that_vanish_leave_no_lock,
     settings={"rdmacc.nodes": 2, "rdmacc.node_memory": "256MB"})

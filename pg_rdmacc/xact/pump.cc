@@ -1,0 +1,96 @@
+#include "pg_rdmacc/xact/pump.h"
+
+#include <signal.h>
+
+#include "pg_rdmacc/server/attach.h"
+#include "pg_rdmacc/server/short_worker.h"
+#include "pg_rdmacc/xact/xact.h"
+
+extern "C" {
+#include "miscadmin.h"
+#include "storage/ipc.h"
+#include "utils/wait_event.h"
+}
+
+namespace {
+
+constexpr uint64 kWaitUsMax = 10'000;
+constexpr int64 kStandstillUsMax = 30'000'000;
+constexpr int64 kUnwantedUsMax = 1'000'000; /* the same, of what is not wanted any more */
+
+bool cancelled; /* an interrupt has ended a command of this transaction */
+
+/* Without what a node was asked for there is no way back: the process has to end, and what it holds
+ * is found by the nodes then. */
+bool give_up(void) {
+  const BridgeError error = {.code = rdmacc::Code::kUnavailable,
+                             .reason = "",
+                             .message = "",
+                             .outcome_unknown = false,
+                             .held_by_another = false};
+  rdmacc_doom(&error);
+  bridge_detach_uncleanly();
+  rdmacc_note_doubt();
+  if (!proc_exit_inprogress) kill(MyProcPid, SIGTERM);
+  return false;
+}
+
+/* A commit of many rows takes its time; only one that does not get on is given up. */
+bool pump_to_the_end(bool may_be_cancelled) {
+  int64 since_us = rdmacc_now_us();
+  uint64_t progress = bridge_progress();
+  while (!bridge_resume()) {
+    if (const uint64_t now_at = bridge_progress(); now_at != progress) {
+      progress = now_at;
+      since_us = rdmacc_now_us();
+    }
+    const bool unwanted = may_be_cancelled && (cancelled || QueryCancelPending || ProcDiePending ||
+                                               proc_exit_inprogress);
+    if (rdmacc_now_us() - since_us > (unwanted ? kUnwantedUsMax : kStandstillUsMax)) {
+      return give_up();
+    }
+    bridge_wait(kWaitUsMax);
+  }
+  return true;
+}
+
+/* An interrupt has come while a command is under way. If it is an error, the command is ended
+ * before the error passes. */
+void serve_interrupts(bool waiting) {
+  PG_TRY();
+  { CHECK_FOR_INTERRUPTS(); }
+  PG_CATCH();
+  {
+    if (waiting) pgstat_report_wait_end();
+    cancelled = true;
+    bridge_cancel();
+    pump_to_the_end(true);
+    rdmacc_note_failed_command();
+    PG_RE_THROW();
+  }
+  PG_END_TRY();
+}
+
+}  // namespace
+
+void rdmacc_pump_forget(void) { cancelled = false; }
+
+bool rdmacc_pump_uninterrupted(void) { return pump_to_the_end(true); }
+bool rdmacc_pump_committed(void) { return pump_to_the_end(false); }
+
+void rdmacc_pump(void) {
+  const int64 spin_until_us = rdmacc_now_us() + rdmacc_spin_us;
+  bool waiting = false;
+  while (!bridge_resume()) {
+    if (INTERRUPTS_PENDING_CONDITION()) serve_interrupts(waiting);
+    if (!waiting) {
+      if (rdmacc_now_us() < spin_until_us) continue;
+      pgstat_report_wait_start(PG_WAIT_EXTENSION);
+      waiting = true;
+    }
+    bridge_wait(kWaitUsMax);
+  }
+  if (waiting) pgstat_report_wait_end();
+  if (bridge_error()->code != rdmacc::Code::kOk && bridge_txn_active())
+    rdmacc_note_failed_command();
+}
