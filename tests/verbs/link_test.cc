@@ -61,8 +61,12 @@ class VerbsLink : public testing::Test {
   Wire wire;
 };
 
+// The WRITE has a batch of its own: a responder of Linux's soft-RoCE (6.1) answers a WRITE that it
+// gets twice with an ACK that covers the atomics it has carried out since, and the requester takes
+// that for their answer, without an old value (docs/limitations.md).
 TEST_F(VerbsLink, LossDoublesNothingAndLosesNothing) {
   constexpr int kRounds = 200;
+  constexpr uint64_t kUnwritten = ~0ull;
   wire.lose("loss 5%");
   Worker& w = cluster->coordinator(0);
   cluster->run(w, [&] {
@@ -71,7 +75,9 @@ TEST_F(VerbsLink, LossDoublesNothingAndLosesNothing) {
     DoorbellBatch batch(w.scheduler(), w.counters());
     for (uint64_t i = 0; i < kRounds; ++i) {
       words[0] = i;
+      words[1] = words[2] = kUnwritten;
       batch.write(GlobalAddress::make(0, 128), &words[0], 8);
+      ASSERT_TRUE(batch.execute().ok());
       batch.fetch_add(GlobalAddress::make(0, 64), 1, &words[1]);
       batch.read(GlobalAddress::make(0, 128), &words[2], 8);
       ASSERT_TRUE(batch.execute().ok());
