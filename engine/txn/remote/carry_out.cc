@@ -131,7 +131,12 @@ const LogRecord& part_of(const LogRecord& record, size_t begin, size_t end, Node
   return part;
 }
 
-// To each node its own writes of the part; those of nodes that did not answer are lost.
+bool writes_to(const LogRecord& record, size_t write, NodeId node) {
+  return record.writes[write].header.node() == node;
+}
+
+// To each node its own writes of the part; those of nodes that did not answer are lost. A node that
+// has lost an earlier part gets no other: an entry would be there before its record.
 void send_part(StageContext& context, const LogRecord& record, size_t begin, size_t end,
                std::vector<GlobalAddress>& evicted,
                boost::container::small_vector<size_t, 8>& lost) {
@@ -140,6 +145,13 @@ void send_part(StageContext& context, const LogRecord& record, size_t begin, siz
   for (NodeId node = 0; node < context.engine.topology.nodes; node++) {
     const LogRecord& own = part_of(record, begin, end, node, part);
     if (own.writes.empty()) continue;
+    if (std::any_of(lost.begin(), lost.end(),
+                    [&](size_t i) { return writes_to(record, i, node); })) {
+      for (size_t i = begin; i < end; i++) {
+        if (writes_to(record, i, node)) lost.push_back(i);
+      }
+      continue;
+    }
     MessageWriter out = requests.add(node, node, 1);
     const size_t bytes = encoded_bytes(own);
     out.u32(static_cast<uint32_t>(bytes));
@@ -153,7 +165,7 @@ void send_part(StageContext& context, const LogRecord& record, size_t begin, siz
       },
       [&](size_t node) {
         for (size_t i = begin; i < end; i++) {
-          if (record.writes[i].header.node() == node) lost.push_back(i);
+          if (writes_to(record, i, static_cast<NodeId>(node))) lost.push_back(i);
         }
       });
   static_cast<void>(status);
@@ -303,6 +315,7 @@ Status carry_out_commit(StageContext& context, StagePlan plan, const LogRecord& 
   if (lost.empty()) return Status();
   LogRecord rest;
   rest.copy_head(record);
+  std::sort(lost.begin(), lost.end());  // records before gap headers
   for (const size_t i : lost) rest.writes.push_back(record.writes[i]);
   options.guarded = true;
   return install(context.engine.worker, rest, options, context.counters);
