@@ -17,10 +17,10 @@ Worker& Coordinator::worker() { return impl_->worker; }
 void Coordinator::finish_background(uint64_t us_max) {
   CHECK(impl_->worker.scheduler().in_coroutine());
   const uint64_t until_us = impl_->worker.endpoint().now_us() + us_max;
-  impl_->state.log.finish_freeing(us_max);
+  impl_->state.frees.finish(us_max);
   const uint64_t now_us = impl_->worker.endpoint().now_us();
   impl_->state.slots.give_back(until_us - std::min(until_us, now_us));
-  impl_->state.engine.versions.give_back(worker().counters());
+  impl_->state.engine.blocks.give_back(worker().counters());
 }
 const Topology& Coordinator::topology() const { return impl_->state.engine.topology; }
 WorkerStats& Coordinator::stats() { return impl_->state.stats; }

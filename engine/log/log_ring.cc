@@ -61,10 +61,12 @@ void mark_prepared(const LogPlacement& placement) {
   std::memcpy(bytes, &kLogPreparedMagic, sizeof(kLogPreparedMagic));
 }
 
-LogWriter::LogWriter(Worker& worker, const Topology& topology, StorageClient& storage)
+LogWriter::LogWriter(Worker& worker, const Topology& topology, StorageClient& storage,
+                     BackgroundFree& frees)
     : worker_(worker),
       layout_(topology),
       storage_(storage),
+      frees_(frees),
       salt_(worker.endpoint().random().next()),
       rings_(topology.nodes) {}
 
@@ -122,7 +124,7 @@ Status LogWriter::place(std::span<const std::byte> payload, uint64_t lock_ctts,
     return Status(Code::kNoSpace, "the transaction's log record is too large");
   }
   RDMACC_RETURN_IF_ERROR(back_rings(nodes, counters));
-  start_freeing();
+  frees_.start();
   placements.resize(nodes.size());
   for (size_t i = 0; i < nodes.size(); ++i) {
     placements[i].node = nodes[i];
@@ -131,9 +133,8 @@ Status LogWriter::place(std::span<const std::byte> payload, uint64_t lock_ctts,
   }
   Status status = prepare(payload, nodes, arena, cancelled, counters, placements);
   if (!status.ok()) {
-    for (LogPlacement& placement : placements) free_later(placement);
+    free_segments(placements);
     placements.clear();
-    start_freeing();
     return status;
   }
   // Room was found and nothing yields from here on.
@@ -254,43 +255,18 @@ void LogWriter::applied(std::vector<LogPlacement>& placements) {
     CHECK(live != ring.live.end() && !live->applied);
     live->applied = true;
     ring.forget_applied();
-    free_later(placement);
   }
+  free_segments(placements);
   placements.clear();
-  start_freeing();
 }
 
-void LogWriter::free_later(LogPlacement& placement) {
-  if (placement.segments.empty()) return;
-  Freed freed{{}, placement.lock_ctts};
-  for (const GlobalAddress segment : placement.segments) {
-    freed.blocks.push_back({segment, FreeKind::kOverflow});
+void LogWriter::free_segments(const std::vector<LogPlacement>& placements) {
+  for (const LogPlacement& placement : placements) {
+    // Their owner words name this worker, so that no start of a node frees them while it lives.
+    const uint32_t incarnation = frees_.incarnation_of(placement.node);
+    for (const GlobalAddress segment : placement.segments) frees_.add(segment, incarnation);
   }
-  placement.segments.clear();
-  freed_.push_back(std::move(freed));
-}
-
-// One coroutine at a time; when none is to be had the next transaction asks again. What a node
-// that went away does not hear of is found free when it starts again.
-void LogWriter::start_freeing() {
-  if (freeing_ || freed_.empty()) return;
-  freeing_ = worker_.scheduler().spawn([this] {
-    while (!freed_.empty()) {
-      const Freed freed = std::move(freed_.front());
-      freed_.pop_front();
-      static_cast<void>(storage_.free(freed.blocks, freed.ctts, worker_.counters()).ok());
-    }
-    freeing_ = false;
-  });
-}
-
-void LogWriter::finish_freeing(uint64_t us_max) {
-  constexpr uint64_t kPauseUs = 20;
-  const uint64_t deadline_us = worker_.endpoint().now_us() + us_max;
-  while ((freeing_ || !freed_.empty()) && worker_.endpoint().now_us() < deadline_us) {
-    start_freeing();
-    worker_.scheduler().sleep_for(kPauseUs);
-  }
+  frees_.start();
 }
 
 }  // namespace rdmacc

@@ -6,6 +6,7 @@
 #include "engine/log/log_entry.h"
 #include "engine/storage/layout/region_layout.h"
 #include "engine/storage/wire/messages.h"
+#include "engine/storage/wire/background_free.h"
 #include "engine/storage/wire/storage_client.h"
 #include "rdma/rpc/worker.h"
 
@@ -49,12 +50,12 @@ void encode_placement(const LogPlacement& placement, MessageWriter& out);
 Result<LogPlacement> decode_placement(MessageReader& in, WorkerId from, NodeId own,
                                       VerbArena& arena);
 
-// Keep it as long as its worker's scheduler is stepped: segments are freed by a coroutine of its.
 class LogWriter {
  public:
   static constexpr uint64_t kWaitUsMin = 20, kWaitUsMax = 2'000;
 
-  LogWriter(Worker& worker, const Topology& topology, StorageClient& storage);
+  LogWriter(Worker& worker, const Topology& topology, StorageClient& storage,
+            BackgroundFree& frees);
   LogWriter(const LogWriter&) = delete;
   LogWriter& operator=(const LogWriter&) = delete;
 
@@ -69,8 +70,6 @@ class LogWriter {
   // void: its room may be used again. Frees segments in the background; clears `placements`.
   void applied(std::vector<LogPlacement>& placements);
 
-  // Blocks of applied entries are freed in the background: waits for that, for `us_max` at most.
-  void finish_freeing(uint64_t us_max);
   uint64_t full_waits() const { return full_waits_; }
 
  private:
@@ -87,10 +86,6 @@ class LogWriter {
     uint64_t head() const { return first == live.size() ? tail : live[first].position; }
     void forget_applied();
   };
-  struct Freed {
-    std::vector<StorageClient::FreeRequest> blocks;
-    uint64_t ctts;
-  };
 
   Status back_rings(std::span<const NodeId> nodes, VerbCounters& counters);
   static uint64_t place_for(const Ring& ring, uint64_t bytes);
@@ -103,17 +98,15 @@ class LogWriter {
                            std::vector<LogPlacement>& placements);
   Status write_segments(std::span<const std::byte> payload, VerbArena& arena, const bool* cancelled,
                         VerbCounters& counters, const std::vector<LogPlacement>& placements);
-  void free_later(LogPlacement& placement);
-  void start_freeing();
+  void free_segments(const std::vector<LogPlacement>& placements);
 
   Worker& worker_;
   const RegionLayout layout_;
   StorageClient& storage_;
+  BackgroundFree& frees_;
   const uint64_t salt_;
   std::vector<Ring> rings_;        // by node
   std::deque<const void*> queue_;  // coroutines that wait for room, oldest first
-  std::deque<Freed> freed_;
-  bool freeing_ = false;
   uint64_t full_waits_ = 0;
 };
 

@@ -233,7 +233,8 @@ Status LocalPart::apply() {
 
 // Locks, too: the next look-up may lead to other headers, since a group can split meanwhile.
 void LocalPart::give_back() {
-  static_cast<void>(writes_.give_back_room(stage_));  // leaks until the node's next start
+  // What cannot be given back leaks until the node's next start.
+  static_cast<void>(writes_.give_back_room(stage_, /*outcome_unknown=*/false));
   unlock();
 }
 

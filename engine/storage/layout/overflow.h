@@ -1,5 +1,9 @@
 #pragma once
+#include <bit>
+
+#include "engine/storage/layout/region_layout.h"
 #include "engine/storage/layout/tuple.h"
+#include "rdma/base/check.h"
 
 namespace rdmacc {
 
@@ -15,5 +19,20 @@ static_assert(sizeof(OverflowHeader) == 16);
 static_assert(sizeof(OverflowHeader) == kVersionsSlotPlace);
 
 constexpr uint64_t kOverflowBytesMax = 4 + kKeyBytesMax + kRowBytesMax + 8;
+
+// Unit that holds an overflow block of `bytes` behind its header: four classes per doubling, and
+// whole pages beyond a page.
+inline uint32_t overflow_unit_bytes(uint64_t bytes) {
+  CHECK(bytes <= kOverflowBytesMax);
+  const uint64_t total = sizeof(OverflowHeader) + bytes;
+  if (total > kPageBytes) return static_cast<uint32_t>(round_up(total, kPageBytes));
+  if (total <= 256) return static_cast<uint32_t>(round_up(total, 64));
+  return static_cast<uint32_t>(round_up(total, std::bit_floor(total - 1) / 4));
+}
+
+// The longest that workers keep in advance, and how many they ask for at a time.
+constexpr uint64_t kKeptBlockBytesMax = 16 * 1024;
+constexpr uint32_t kReservedBlocksMax = 1024;
+static_assert(kVersionsBytesMax <= kKeptBlockBytesMax);
 
 }  // namespace rdmacc

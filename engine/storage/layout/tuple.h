@@ -128,7 +128,6 @@ constexpr uint64_t versions_bytes(uint32_t record_size, uint32_t history) {
   return version_place(record_size, history) - kVersionsSlotPlace;
 }
 constexpr uint64_t kVersionsBytesMax = versions_bytes(kRecordInlineMax, kHistoryMax);
-constexpr uint32_t kVersionBlocksMax = 1024;  // that a worker asks for at a time
 
 // Can such a block be there? References are asked before anything is read where they lead.
 constexpr bool may_be_versions(uint64_t block, uint32_t record_size, uint32_t history,

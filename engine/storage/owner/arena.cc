@@ -24,14 +24,6 @@ void clear_bit(std::vector<uint64_t>& words, uint32_t i) { words[i / 64] &= ~(1u
 
 }  // namespace
 
-uint32_t overflow_unit_bytes(uint64_t bytes) {
-  CHECK(bytes <= kOverflowBytesMax);
-  const uint64_t total = sizeof(OverflowHeader) + bytes;
-  if (total > kPageBytes) return static_cast<uint32_t>(round_up(total, kPageBytes));
-  if (total <= 256) return static_cast<uint32_t>(round_up(total, 64));
-  return static_cast<uint32_t>(round_up(total, std::bit_floor(total - 1) / 4));
-}
-
 Arena::Arena(Endpoint& endpoint, const RegionLayout& layout, const OwnedRegion& region)
     : layout_(layout), region_(region), page_table_(endpoint, layout, region) {}
 

@@ -130,7 +130,4 @@ class Arena {
   std::vector<uint64_t> refused_;  // some of them in use again
 };
 
-// Unit that holds an overflow block of `bytes` behind its header: four classes per doubling.
-uint32_t overflow_unit_bytes(uint64_t bytes);
-
 }  // namespace rdmacc

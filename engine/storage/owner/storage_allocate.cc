@@ -83,24 +83,25 @@ Status StorageNode::allocate(const AllocateRequest& request, std::vector<Allocat
   return Status();
 }
 
-Status StorageNode::handle_reserve_version_blocks(WorkerId from, Bytes bytes, Reply& reply) {
+Status StorageNode::handle_reserve_blocks(WorkerId from, Bytes bytes, Reply& reply) {
   MessageReader in(bytes);
-  const uint32_t versions_bytes = in.u32(), count = in.u32();
-  if (!in.at_end() || versions_bytes > kVersionsBytesMax || count > kVersionBlocksMax) {
+  const uint32_t block_bytes = in.u32(), count = in.u32();
+  if (!in.at_end() || block_bytes > kKeptBlockBytesMax || count > kReservedBlocksMax) {
     return Status(Code::kInvalidArgument, "reserve: malformed request");
   }
   std::vector<uint64_t> blocks;
-  RDMACC_RETURN_IF_ERROR(reserve_version_blocks(from, versions_bytes, count, blocks));
+  RDMACC_RETURN_IF_ERROR(reserve_blocks(from, block_bytes, count, blocks));
   MessageWriter out(reply);
   for (const uint64_t block : blocks) out.u64(block);
   return Status();
 }
 
 // The tag names the worker that keeps them, and no transaction. Does not yield.
-Status StorageNode::reserve_version_blocks(WorkerId worker, uint32_t versions_bytes, uint32_t count,
+Status StorageNode::reserve_blocks(WorkerId worker, uint32_t block_bytes, uint32_t count,
                                            std::vector<uint64_t>& blocks) {
-  CHECK(versions_bytes <= kVersionsBytesMax && blocks.empty());
-  const uint32_t unit_bytes = overflow_unit_bytes(versions_bytes);
+  CHECK(block_bytes <= kKeptBlockBytesMax && blocks.empty());
+  CHECK(count <= kReservedBlocksMax);
+  const uint32_t unit_bytes = overflow_unit_bytes(block_bytes);
   const uint64_t tag = worker_.endpoint().now_us() << 16 | worker;
   const uint32_t most = versions_.scarce() ? std::min(count, kReservedWhenScarce) : count;
   for (uint32_t i = 0; i < most; ++i) {

@@ -46,7 +46,7 @@ void StorageNode::serve(const Guard& guard) {
   handle(kMethodTableSize, &StorageNode::handle_table_size);
   handle(kMethodAudit, &StorageNode::handle_audit);
   handle(kMethodBackLogRing, &StorageNode::handle_back_log_ring);
-  handle(kMethodReserveVersionBlocks, &StorageNode::handle_reserve_version_blocks);
+  handle(kMethodReserveBlocks, &StorageNode::handle_reserve_blocks);
 }
 
 Status StorageNode::handle_back_log_ring(WorkerId from, Bytes bytes, Reply&) {

@@ -143,7 +143,7 @@ void StorageNode::note_locked(std::vector<OrphanedAllocation>& found) {
     });
     arena_.for_each_unit(page, PageKind::kOverflow, [&](uint64_t block, bool) {
       const uint64_t owner = region_.load(block);
-      // What this node's threads had kept for old versions has no user any more.
+      // What this node's threads had kept in advance has no user any more.
       if (owner == 0 || index_.own_worker(static_cast<WorkerId>(owner))) return;
       found.push_back({PageKind::kOverflow, block, owner});
     });

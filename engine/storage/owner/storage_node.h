@@ -33,7 +33,7 @@ class StorageNode : public StorageService {
   void recycle_every(uint64_t us) override { recycler_.recycle_every(us); }
   bool out_of_eras() const override { return recycler_.out_of_eras(); }
   void keep_versions_for(uint64_t us) override { versions_.keep_for(us); }
-  Status reserve_version_blocks(WorkerId worker, uint32_t versions_bytes, uint32_t count,
+  Status reserve_blocks(WorkerId worker, uint32_t block_bytes, uint32_t count,
                                 std::vector<uint64_t>& blocks) override;
   void observe(StructureObserver* observer) override {
     index_.observe(observer);
@@ -67,7 +67,7 @@ class StorageNode : public StorageService {
   Status handle_list_tables(WorkerId from, Bytes request, Reply& reply);
   Status handle_table_size(WorkerId from, Bytes request, Reply& reply);
   Status handle_audit(WorkerId from, Bytes request, Reply& reply);
-  Status handle_reserve_version_blocks(WorkerId from, Bytes request, Reply& reply);
+  Status handle_reserve_blocks(WorkerId from, Bytes request, Reply& reply);
   Status handle_back_log_ring(WorkerId from, Bytes request, Reply& reply);
   Status handle_reserve_table_id(WorkerId from, Bytes request, Reply& reply);
   Status handle_node_statistics(WorkerId from, Bytes request, Reply& reply);

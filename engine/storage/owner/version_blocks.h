@@ -8,11 +8,12 @@
 
 namespace rdmacc {
 
-// Blocks of old versions (tuple.h), from when a worker takes some in advance until no transaction
-// reads the versions any more. A worker gives one to a row with verbs alone, so the owner finds out
-// by looking: a block says which slot it is to belong to, and then the slot names it. What a worker
-// that has gone did not use is freed when the epochs show that it is resolved: resolution gives no
-// row a block.
+// Blocks that workers have taken in advance, and those of old versions (tuple.h) until no
+// transaction reads the versions any more. A worker gives one to a row with verbs alone, so the
+// owner finds out by looking: a block of versions says which slot it is to belong to, and then the
+// slot names it; one that holds a long record has another owner word. What a worker that has gone
+// did not use is freed when the epochs show that it is resolved: resolution gives no row a block of
+// versions, and the blocks of records that it installs other owner words.
 //
 // A row's block goes when every transaction that is or comes is younger than its newest version,
 // and the row was not written for a while: one that is written all the time keeps it.

@@ -30,7 +30,7 @@ enum Method : MethodId {
   kMethodTableSize = 16,
   kMethodAudit = 17,
   kMethodBackLogRing = 18,
-  kMethodReserveVersionBlocks = 19,
+  kMethodReserveBlocks = 19,
   kMethodReserveSlots = 21,
   kMethodSplitSoon = 22,
   // transaction stages (engine/txn/remote/carry_out.h)

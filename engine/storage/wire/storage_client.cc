@@ -287,13 +287,13 @@ Result<NodeStatistics> StorageClient::statistics(NodeId node, VerbCounters& coun
   return statistics;
 }
 
-Status StorageClient::reserve_version_blocks(NodeId node, uint32_t versions_bytes, uint32_t count,
+Status StorageClient::reserve_blocks(NodeId node, uint32_t block_bytes, uint32_t count,
                                              std::vector<GlobalAddress>& blocks,
                                              VerbCounters& counters) {
-  CHECK(node < topology_.nodes && count <= kVersionBlocksMax);
-  Rpc::Call call = call_to(topology_, node, kMethodReserveVersionBlocks);
+  CHECK(node < topology_.nodes && count <= kReservedBlocksMax);
+  Rpc::Call call = call_to(topology_, node, kMethodReserveBlocks);
   MessageWriter request(call.request);
-  request.u32(versions_bytes);
+  request.u32(block_bytes);
   request.u32(count);
   RDMACC_RETURN_IF_ERROR(worker_.rpc().call_one(call, counters));
   const size_t got = call.reply.size() / sizeof(uint64_t);
@@ -302,7 +302,7 @@ Status StorageClient::reserve_version_blocks(NodeId node, uint32_t versions_byte
   for (size_t i = 0; i < got; ++i) {
     const uint64_t offset = in.u64();
     const bool possible = offset % 64 == 0 && offset != 0 && offset < topology_.region_bytes &&
-                          versions_bytes + sizeof(OverflowHeader) < topology_.region_bytes - offset;
+                          block_bytes + sizeof(OverflowHeader) < topology_.region_bytes - offset;
     if (!possible) return bad_reply(node);
     blocks.push_back(GlobalAddress::make(node, offset));
   }

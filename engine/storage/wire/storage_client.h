@@ -34,9 +34,9 @@ class StorageClient {
   // has been freed.
   Status allocate(std::span<SlotRequest> requests, uint64_t ctts, VerbCounters& counters);
 
-  // Up to `count` blocks for old versions of `versions_bytes`, to be kept until rows need them, are
+  // Up to `count` overflow blocks for `block_bytes`, to be kept until rows need them, are
   // appended to `blocks`. kNoSpace: none.
-  Status reserve_version_blocks(NodeId node, uint32_t versions_bytes, uint32_t count,
+  Status reserve_blocks(NodeId node, uint32_t block_bytes, uint32_t count,
                                 std::vector<GlobalAddress>& blocks, VerbCounters& counters);
   // There is memory behind the worker's log ring on the node from then on.
   Status back_log_ring(NodeId node, VerbCounters& counters);

@@ -63,7 +63,7 @@ class StorageService {
   static Result<std::unique_ptr<StorageService>> open(Worker& worker, const Topology& topology);
   virtual ~StorageService() = default;
 
-  // Registers kMethodAllocate .. kMethodReserveVersionBlocks with the worker's Rpc.
+  // Registers kMethodAllocate .. kMethodReserveBlocks with the worker's Rpc.
   // Every handler passes through `guard`, which keeps requests of dead callers out (nullptr: none).
   using Guard = std::function<Rpc::Handler(Rpc::Handler)>;
   virtual void serve(const Guard& guard) = 0;
@@ -93,9 +93,9 @@ class StorageService {
   // them any more.
   static constexpr uint64_t kKeepVersionsUs = 10'000'000;
   virtual void keep_versions_for(uint64_t us) = 0;
-  // Offsets of blocks for old versions that a worker keeps in advance: at most `count`, fewer while
-  // memory is scarce. Of thread 0 itself; others ask by kMethodReserveVersionBlocks.
-  virtual Status reserve_version_blocks(WorkerId worker, uint32_t versions_bytes, uint32_t count,
+  // Offsets of overflow blocks that a worker keeps in advance: at most `count`, fewer while
+  // memory is scarce. Of thread 0 itself; others ask by kMethodReserveBlocks.
+  virtual Status reserve_blocks(WorkerId worker, uint32_t block_bytes, uint32_t count,
                                         std::vector<uint64_t>& blocks) = 0;
 
   // Is told how indexes change from now on (nullptr: none is). Not owned.

@@ -3,13 +3,14 @@
 
 #include "engine/cluster/partition_map.h"
 #include "engine/cluster/timestamp.h"
+#include "engine/storage/wire/background_free.h"
 #include "engine/storage/wire/storage_client.h"
 #include "engine/txn/driver/admission.h"
+#include "engine/txn/driver/block_pool.h"
 #include "engine/txn/driver/location_cache.h"
 #include "engine/txn/driver/message_memory.h"
 #include "engine/txn/driver/slot_pool.h"
 #include "engine/txn/driver/table_cache.h"
-#include "engine/txn/driver/version_pool.h"
 #include "engine/txn/rule/rule.h"
 #include "rdma/rpc/worker.h"
 
@@ -26,7 +27,7 @@ struct EngineContext {
         clock(of_worker.endpoint()),
         storage(of_worker, of_topology),
         tables(of_worker, of_topology),
-        versions(of_worker, storage),
+        blocks(of_worker, of_topology, storage),
         locations(location_cache_entries) {}
 
   // The era of addresses in which what follows begins (engine/storage/layout/control_area.h, or the
@@ -52,11 +53,13 @@ struct EngineContext {
   TimestampClock clock;
   StorageClient storage;
   TableCache tables;
-  VersionPool versions;
+  BlockPool blocks;
   LocationCache locations;
   uint64_t era = 0;
   MessageMemory messages;
-  SlotPool* slots = nullptr;  // of a coordinator
+  // Of a coordinator.
+  SlotPool* slots = nullptr;
+  BackgroundFree* frees = nullptr;
 };
 
 // One transaction's (or one RPC handler's) use of a context.

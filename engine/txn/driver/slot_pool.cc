@@ -84,7 +84,7 @@ Status SlotPool::take(std::span<SlotRequest> requests, uint64_t ctts, Slots& tak
   CHECK(taken.empty() && locked_exclusively(ctts));
   boost::container::small_vector<SlotRequest*, 16> of;  // of what is taken
   for (SlotRequest& request : requests) {
-    if (!request.want_slot || request.overflow_bytes != 0) continue;
+    if (!request.want_slot) continue;
     Stock& stock = stock_of(request.node, request.table);
     ++stock.taken;
     if (stock.slots.empty()) continue;

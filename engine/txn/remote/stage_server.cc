@@ -181,7 +181,7 @@ StageServer::StageServer(Worker& worker, const Topology& topology, CallerFence& 
       rules_of_(rules_of),
       node_(static_cast<NodeId>(worker.id() / topology.threads_per_node)) {
   CHECK(rules_of_ != nullptr && node_ < topology.nodes);
-  if (storage != nullptr) engine_.versions.take_from(*storage);
+  if (storage != nullptr) engine_.blocks.take_from(*storage);
   worker.rpc().handle(
       kMethodStage, fence.guard([this](WorkerId from, std::span<const std::byte> request,
                                        Rpc::Bytes& reply) { return serve(from, request, reply); }));

@@ -120,11 +120,15 @@ Status Installer::carry_out(Effect effect, const Write& write, Words& words) {
 Status Installer::record(const Write& write) {
   CHECK(!write.overflow.null() || write.record.size() <= write.record_size);
   if (write.overflow.null()) return bytes(write.header.plus(kOffsetOfRecord), write.record);
+  // First the block's owner word: until the record is the row's, the block is its writer's to free,
+  // and one that a worker had kept is not that worker's any more.
+  auto* words = arena_.allocate_array<uint64_t>(2);
+  if (words == nullptr) return out_of_registered_memory();
+  words[0] = record_.lock_ctts;
+  words[1] = write.overflow.offset();
+  batch_.write(write.overflow.plus(offsetof(OverflowHeader, owner_ctts)), &words[0], 8);
   RDMACC_RETURN_IF_ERROR(bytes(write.overflow.plus(sizeof(OverflowHeader)), write.record));
-  auto* reference = arena_.allocate_array<uint64_t>(1);
-  if (reference == nullptr) return out_of_registered_memory();
-  *reference = write.overflow.offset();
-  batch_.write(write.header.plus(kOffsetOfRecord), reference, 8);
+  batch_.write(write.header.plus(kOffsetOfRecord), &words[1], 8);
   return Status();
 }
 

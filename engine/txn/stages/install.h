@@ -23,7 +23,7 @@ struct InstallOptions {
   // Registered memory of the caller's, used for a few writes; nullptr: some of its own is used.
   VerbArena* arena = nullptr;
   // Where a row that has none gets a block for its old versions; nullptr: it loses them.
-  VersionPool* versions = nullptr;
+  BlockPool* blocks = nullptr;
   // Of every node; needed where versions are kept.
   uint64_t region_bytes = 0;
 };
@@ -33,7 +33,7 @@ inline InstallOptions install_options(const StageContext& context,
                                       std::vector<GlobalAddress>* evicted, bool guarded = false) {
   InstallOptions options{context.rules.effects, guarded, /*underway=*/true, evicted};
   options.arena = guarded ? nullptr : &context.arena;
-  options.versions = &context.engine.versions;
+  options.blocks = &context.engine.blocks;
   options.region_bytes = context.engine.layout.region_bytes;
   return options;
 }

@@ -37,9 +37,11 @@ Status Installer::look_at_versions(size_t begin, size_t end) {
       continue;
     }
     before.lost = reference != kNoOlderVersion;
-    if (options_.versions == nullptr) continue;
-    before.fresh = options_.versions->take(write.header.node(), write.record_size, write.history,
-                                           allocation_counters_);
+    if (options_.blocks == nullptr) continue;
+    before.fresh = options_.blocks
+                       ->take(write.header.node(), versions_bytes(write.record_size, write.history),
+                              allocation_counters_)
+                       .block;
   }
   for (size_t i = begin; i < end; i++) {
     const Write& write = record_.writes[i];

@@ -324,7 +324,7 @@ void Transaction::abort() {
   if (!started()) return;
   StageContext stage = context(scratch_, /*cancellable=*/false);
   void_log();
-  note_failure(writes_.give_back_room(stage));
+  note_failure(writes_.give_back_room(stage, outcome_unknown_));
   release_locks(stage);
   finish(outcome_unknown_ ? HistoryOutcome::kUnknown : HistoryOutcome::kAborted);
 }

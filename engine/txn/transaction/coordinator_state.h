@@ -25,12 +25,14 @@ struct CoordinatorState {
         full_groups(worker, engine.storage),
         log_map(topology.nodes, replicas),
         gate(worker, topology, engine.clock),
-        log(worker, topology, engine.storage),
+        frees(worker, topology, engine.storage),
+        log(worker, topology, engine.storage, frees),
         admission(worker.scheduler()),
         write_set_bytes_max(of_write_set_bytes_max),
         unvalidated_reads(unvalidated_read_cache_entries),
         frames(worker.pool()) {
     engine.slots = &slots;
+    engine.frees = &frees;
   }
 
   EngineContext engine;
@@ -38,6 +40,7 @@ struct CoordinatorState {
   FullGroups full_groups;
   const PartitionMap log_map;  // which nodes keep the log
   Gate gate;
+  BackgroundFree frees;
   LogWriter log;
   Admission admission;
   const uint64_t write_set_bytes_max;

@@ -65,7 +65,7 @@ void WritePlan::forget_moved_gaps() {
 }
 
 Status WritePlan::allocate_room(StageContext& stage, Accesses& accesses) {
-  CHECK(allocated_.empty() && pooled_.empty());
+  CHECK(allocated_.empty() && pooled_.empty() && kept_blocks_.empty());
   SlotRequests requests;
   boost::container::small_vector<PlannedWrite*, 16> owners;
   for (PlannedWrite& write : writes_) {
@@ -73,6 +73,9 @@ Status WritePlan::allocate_room(StageContext& stage, Accesses& accesses) {
     if (!table.ok()) return table.status();
     write.record_size = static_cast<uint16_t>((*table)->record_size);
     write.history = static_cast<uint16_t>((*table)->history);
+    if (write.tuple != nullptr && stage.engine.frees != nullptr) {
+      write.node_incarnation = stage.engine.frees->incarnation_of(write.tuple->header.node());
+    }
     SlotRequest request{};
     request.table = write.table;
     request.key_hash = write.hash;
@@ -87,7 +90,7 @@ Status WritePlan::allocate_room(StageContext& stage, Accesses& accesses) {
   }
   if (requests.empty()) return Status();
   const Status status = allocate(stage, requests);
-  if (status.code() == Code::kNoSpace) stage.engine.versions.give_back(stage.allocation_counters);
+  if (status.code() == Code::kNoSpace) stage.engine.blocks.give_back(stage.allocation_counters);
   RDMACC_RETURN_IF_ERROR(status);
   for (size_t i = 0; i < requests.size(); i++) {
     take_room(requests[i], *owners[i], accesses);
@@ -95,34 +98,56 @@ Status WritePlan::allocate_room(StageContext& stage, Accesses& accesses) {
   return Status();
 }
 
-// Slots that the worker has kept, if it keeps some; the nodes are asked for the rest.
+// What the worker has kept, if it keeps some; the nodes are asked for the rest.
 Status WritePlan::allocate(StageContext& stage, SlotRequests& requests) {
   const std::span<SlotRequest> all(requests.data(), requests.size());
-  StorageClient& storage = stage.engine.storage;
-  const uint64_t ctts = stage.stamps.ctts;
-  VerbCounters& counters = stage.allocation_counters;
-  if (stage.engine.slots == nullptr) {
-    RDMACC_RETURN_IF_ERROR(storage.allocate(all, ctts, counters));
-    note_allocated(all);
-    return Status();
-  }
-  SlotPool& pool = *stage.engine.slots;
-  RDMACC_RETURN_IF_ERROR(pool.take(all, ctts, pooled_, stage.arena, counters));
-  if (pooled_.size() == all.size()) return Status();
-  const auto lacks = [](const SlotRequest& request) { return request.slot.null(); };
+  if (stage.engine.slots == nullptr) return ask_nodes(stage, all);
+  take_blocks(stage, all);
+  RDMACC_RETURN_IF_ERROR(stage.engine.slots->take(all, stage.stamps.ctts, pooled_, stage.arena,
+                                                  stage.allocation_counters));
   SlotRequests lacking;
   for (const SlotRequest& request : all) {
-    if (lacks(request)) lacking.push_back(request);
+    SlotRequest rest = request;
+    rest.want_slot = request.want_slot && request.slot.null();
+    rest.overflow_bytes = request.overflow.null() ? request.overflow_bytes : 0;
+    if (rest.want_slot || rest.overflow_bytes != 0) lacking.push_back(rest);
   }
+  if (lacking.empty()) return Status();
   const std::span<SlotRequest> asked(lacking.data(), lacking.size());
-  const Status status = storage.allocate(asked, ctts, counters);
-  if (!status.ok()) return status;  // what is pooled is given back by the caller's abort
-  note_allocated(asked);
+  RDMACC_RETURN_IF_ERROR(ask_nodes(stage, asked));  // the caller's abort gives back what is pooled
   size_t next = 0;
   for (SlotRequest& request : all) {
-    if (lacks(request)) request = lacking[next++];
+    const bool block = request.overflow_bytes != 0 && request.overflow.null();
+    const bool slot = request.want_slot && request.slot.null();
+    if (!slot && !block) continue;
+    const SlotRequest& got = lacking[next++];
+    if (block) request.overflow = got.overflow;
+    if (!slot) continue;
+    request.slot = got.slot;
+    request.incarnation = got.incarnation;
+    request.wts = got.wts;
+    request.lease = got.lease;
   }
   return Status();
+}
+
+Status WritePlan::ask_nodes(StageContext& stage, std::span<SlotRequest> requests) {
+  RDMACC_RETURN_IF_ERROR(stage.engine.storage.allocate(requests, stage.stamps.ctts,
+                                                       stage.allocation_counters));
+  note_allocated(requests);
+  return Status();
+}
+
+void WritePlan::take_blocks(StageContext& stage, std::span<SlotRequest> requests) {
+  CHECK(kept_blocks_.empty());
+  for (SlotRequest& request : requests) {
+    if (request.overflow_bytes == 0) continue;
+    const BlockPool::Taken taken = stage.engine.blocks.take(request.node, request.overflow_bytes,
+                                                            stage.allocation_counters);
+    if (taken.block.null()) continue;
+    request.overflow = taken.block;
+    kept_blocks_.push_back(taken);
+  }
 }
 
 void WritePlan::note_allocated(std::span<const SlotRequest> got) {
@@ -209,8 +234,13 @@ void WritePlan::list_logged(std::vector<LoggedWrite>& writes) const {
   }
 }
 
-Status WritePlan::give_back_room(StageContext& stage) {
+Status WritePlan::give_back_room(StageContext& stage, bool outcome_unknown) {
   Status status;
+  // A record in a log may name them still: then they stay until this worker has gone.
+  for (const BlockPool::Taken& taken : kept_blocks_) {
+    if (!outcome_unknown) stage.engine.blocks.put_back(taken);
+  }
+  kept_blocks_.clear();
   if (!pooled_.empty()) {
     status = stage.engine.slots->put_back(pooled_, stage.stamps.ctts, stage.arena,
                                           stage.allocation_counters);
@@ -222,21 +252,37 @@ Status WritePlan::give_back_room(StageContext& stage) {
   return status.ok() ? freed : status;
 }
 
+// Slots go back before the transaction leaves the gate: an unlinked one is its own no longer than
+// that. Blocks may go later (background_free.h).
 void WritePlan::free_replaced(StageContext& stage, std::span<const GlobalAddress> evicted) {
   CHECK(allocated_.empty());
   std::vector<StorageClient::FreeRequest> freed;
+  bool frees_blocks = false;
+  const auto free_block = [&](GlobalAddress block, const PlannedWrite& by) {
+    CHECK(by.tuple->header.node() == block.node());
+    if (stage.engine.frees == nullptr) {
+      freed.push_back({block, FreeKind::kOverflow});
+    } else {
+      stage.engine.frees->add(block, by.node_incarnation);
+      frees_blocks = true;
+    }
+  };
   for (const PlannedWrite& write : writes_) {
     const bool kept = stage.rules.reads_at_ctts;  // by the version before
-    if (!write.old_overflow.null() && !kept) {
-      freed.push_back({write.old_overflow, FreeKind::kOverflow});
-    }
+    if (!write.old_overflow.null() && !kept) free_block(write.old_overflow, write);
     if (write.kind == WriteKind::kUnlink) {
       freed.push_back({write.tuple->header, FreeKind::kSlot});
     } else if (write.kind == WriteKind::kTombstone) {
       freed.push_back({write.tuple->header, FreeKind::kTombstone});
     }
   }
-  for (const GlobalAddress block : evicted) freed.push_back({block, FreeKind::kOverflow});
+  for (const GlobalAddress block : evicted) {
+    const auto by = std::find_if(writes_.begin(), writes_.end(), [&](const PlannedWrite& write) {
+      return write.tuple->header.node() == block.node() && write.kind != WriteKind::kInsert;
+    });
+    if (by != writes_.end()) free_block(block, *by);
+  }
+  if (frees_blocks) stage.engine.frees->start();
   if (freed.empty()) return;
   const Status status =
       stage.engine.storage.free(freed, stage.stamps.ctts, stage.allocation_counters);

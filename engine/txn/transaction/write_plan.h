@@ -33,6 +33,8 @@ struct PlannedWrite {
   std::string_view record;
   GlobalAddress new_overflow, old_overflow;
   uint16_t record_size = 0, history = 0;  // of the table
+  // When what is there before was still named by the row.
+  uint32_t node_incarnation = 0;
 
   // Sets or clears an index entry, under the lock of the gap header.
   bool relinks() const { return kind == WriteKind::kInsert || kind == WriteKind::kUnlink; }
@@ -56,6 +58,7 @@ class WritePlan {
     locks_.clear();
     allocated_.clear();
     pooled_.clear();
+    kept_blocks_.clear();
     made_records_.clear();
   }
 
@@ -79,9 +82,10 @@ class WritePlan {
   void keep_room() {
     allocated_.clear();
     pooled_.clear();
+    kept_blocks_.clear();
   }
-  // Or nothing uses it: given back, if there is any.
-  Status give_back_room(StageContext& stage);
+  // Or nothing uses it: given back, if there is any. `outcome_unknown`: a log may still name it.
+  Status give_back_room(StageContext& stage, bool outcome_unknown);
   // Blocks and slots that the installed writes have replaced, and `evicted` blocks with them.
   void free_replaced(StageContext& stage, std::span<const GlobalAddress> evicted = {});
 
@@ -89,13 +93,17 @@ class WritePlan {
   using SlotRequest = StorageClient::SlotRequest;
   using SlotRequests = boost::container::small_vector<SlotRequest, 16>;
   Status allocate(StageContext& stage, SlotRequests& requests);
+  Status ask_nodes(StageContext& stage, std::span<SlotRequest> requests);
+  void take_blocks(StageContext& stage, std::span<SlotRequest> requests);
   void note_allocated(std::span<const SlotRequest> got);
   void take_room(const SlotRequest& got, PlannedWrite& write, Accesses& accesses);
 
   std::vector<PlannedWrite> writes_;
   std::vector<LockWork> locks_;
   std::vector<StorageClient::FreeRequest> allocated_;  // by the nodes
-  SlotPool::Slots pooled_;                             // kept by this worker before
+  // Kept by this worker before.
+  SlotPool::Slots pooled_;
+  boost::container::small_vector<BlockPool::Taken, 16> kept_blocks_;
   std::deque<std::string> made_records_;
 };
 

@@ -63,13 +63,13 @@ class GuardedInstall : public TwoSessions {
     as_other([&] {
       Worker& worker = there_.worker();
       StorageClient client(worker, there_.topology());
-      VersionPool pool(worker, client);
+      BlockPool pool(worker, there_.topology(), client);
       InstallOptions options;
       options.effects = effects;
       options.guarded = true;
       options.underway = underway;
       options.evicted = &evicted_;
-      options.versions = with_blocks ? &pool : nullptr;
+      options.blocks = with_blocks ? &pool : nullptr;
       options.region_bytes = there_.topology().region_bytes;
       ASSERT_TRUE(install(worker, record_, options, worker.counters()).ok());
     });

@@ -2,6 +2,7 @@
 #include "engine/storage/layout/control_area.h"
 #include "engine/storage/layout/overflow.h"
 #include "engine/storage/owner/arena.h"
+#include "tests/unit/engine/handed_out_blocks.h"
 #include "tests/unit/engine/two_sessions.h"
 
 namespace rdmacc {
@@ -42,25 +43,7 @@ class OldVersionsTest : public TwoSessions {
     EXPECT_EQ(one_reads("c"), "0");  // enters the gate
   }
 
-  // Blocks that workers keep in advance, or have given to rows.
-  size_t handed_out_blocks() {
-    size_t count = 0;
-    const RegionLayout layout(there_.topology());
-    for (NodeId node = 0; node < 2; ++node) {
-      const std::byte* region = engine_.node(node).worker().endpoint().local_region();
-      const auto word = [region](uint64_t at) {
-        return *reinterpret_cast<const uint64_t*>(region + at);
-      };
-      for (uint64_t page = 0; page < word(offsetof(Superblock, pages_used)); ++page) {
-        const PageWord kind{word(layout.page_table + page * sizeof(uint64_t))};
-        if (kind.kind() != PageKind::kOverflow) continue;
-        for (uint64_t unit = 0; unit < kPageBytes / kind.value(); ++unit) {
-          if (word(layout.page(page) + unit * kind.value()) != 0) ++count;
-        }
-      }
-    }
-    return count;
-  }
+  size_t blocks() { return handed_out_blocks(engine_, there_.topology()); }
 
   const uint64_t block_bytes_ = overflow_unit_bytes(versions_bytes(64, 3));
 };
@@ -141,9 +124,9 @@ TEST_P(OldVersionsTest, GoWithTheirRow) {
 TEST_P(OldVersionsTest, AWorkerThatEndsGivesBackWhatItKept) {
   for (const char* key : {"a", "b", "c"}) other_writes(key, "1");
   if (std::get<1>(GetParam()) == kRpc) return;  // the nodes keep them
-  EXPECT_GT(handed_out_blocks(), 16u);
+  EXPECT_GT(blocks(), 3u);
   as_other([&] { there_.finish_background(1'000'000); });
-  EXPECT_EQ(handed_out_blocks(), 3u);
+  EXPECT_EQ(blocks(), 3u);
 }
 
 TEST_P(OldVersionsTest, WritesAtOnceAskOnce) {
@@ -167,8 +150,8 @@ TEST_P(OldVersionsTest, WritesAtOnceAskOnce) {
     }));
   }
   ASSERT_TRUE(engine_.run_until([&] { return done == kWriters; }));
-  // Of each node 16, and 32 more where these were not enough.
-  EXPECT_LE(handed_out_blocks(), 2 * (16u + 32u));
+  // Of each node 4, and 8 and then 16 more where these were not enough.
+  EXPECT_LE(blocks(), 2 * (4u + 8u + 16u));
   one_begins();
   EXPECT_EQ(one_reads("w7"), "1");
 }
@@ -201,7 +184,7 @@ TEST_P(OldVersionsTest, WhatADeadWorkerKeptIsFreed) {
       ASSERT_TRUE(session->commit().ok());
     }
   });
-  EXPECT_GT(handed_out_blocks(), 16u);
+  EXPECT_GT(blocks(), 3u);
   session.reset();
   engine_.fabric().kill(doomed.worker().id());
   as_one([&] {
@@ -215,7 +198,7 @@ TEST_P(OldVersionsTest, WhatADeadWorkerKeptIsFreed) {
       here_.worker().scheduler().sleep_for(300'000);
     }
   });
-  EXPECT_EQ(handed_out_blocks(), 3u);
+  EXPECT_EQ(blocks(), 3u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Mvcc, OldVersionsTest,

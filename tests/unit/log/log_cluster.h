@@ -46,11 +46,15 @@ struct LogNode {
 
 struct LogUser {
   LogUser(std::unique_ptr<Endpoint> endpoint, const Topology& topology)
-      : worker(std::move(endpoint)), storage(worker, topology), log(worker, topology, storage) {}
+      : worker(std::move(endpoint)),
+        storage(worker, topology),
+        frees(worker, topology, storage),
+        log(worker, topology, storage, frees) {}
   ~LogUser() { worker.scheduler().unwind(); }
 
   Worker worker;
   StorageClient storage;
+  BackgroundFree frees;
   LogWriter log;
   bool killed = false;
 };
