@@ -18,6 +18,7 @@ bool ReservedSlots::adopt(uint64_t slot, uint64_t word) {
   const uint32_t incarnation = worker_.endpoint().incarnation_of(worker);
   if (incarnation == 0) return false;
   add(slot, word, incarnation);
+  slots_[slot].adopted = true;
   return true;
 }
 
@@ -57,7 +58,7 @@ size_t ReservedSlots::take_back(OfTables of) {
   for (const auto& [slot, reserved] : slots_) {
     if (gone.size() == kTakenPerBatch) break;
     const bool wanted = of == OfTables::kAll || directory_.live(region_.table_of(slot)) == nullptr;
-    if (wanted && lists(slot)) {
+    if (wanted && !reserved.adopted && lists(slot)) {
       gone.emplace_back(slot, reserved.tag);
     }
   }

@@ -30,14 +30,14 @@ class ReservedSlots {
   // When the node is opened again: a slot that is locked by `word`, a tag or the ctts of a
   // transaction that has taken it. False: it never was kept, it is a row's, or its worker is gone.
   bool adopt(uint64_t slot, uint64_t word);
-  // It is kept, and no transaction's at the moment.
+  // It is kept, and no transaction's at the moment (or it was adopted, and has not changed).
   bool lists(uint64_t slot) const;
   // It is kept, or a transaction of its worker has it and may give it back.
   bool held_by_worker(uint64_t slot) const;
   // How many are, of live tables.
   uint64_t unused() const;
   enum class OfTables : uint8_t { kGone, kAll };
-  // Takes back what is kept, some hundred at a time; yields. How many it got.
+  // Takes back what is kept and was not adopted, some hundred at a time; yields. How many it got.
   size_t take_back(OfTables of);
   bool pending() const;
   size_t count() const { return slots_.size(); }
@@ -49,6 +49,9 @@ class ReservedSlots {
     uint64_t tag;
     uint64_t identity;         // table and incarnation: another owner's slot has another
     uint32_t incarnation = 0;  // of the worker
+    // Locked by the worker when the node was opened: the tag may be a transaction's ctts, whose
+    // insert is committed and not installed yet. It is the worker's alone to give back.
+    bool adopted = false;
   };
 
   bool as_added(uint64_t slot, const Reserved& reserved) const;
