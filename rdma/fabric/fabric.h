@@ -78,6 +78,11 @@ class Endpoint {
 
   // Hands over a datagram; false when there is no room for it now (it counts as lost).
   virtual bool send(WorkerId to, std::span<const std::byte> datagram) = 0;
+  // The same for a datagram that can wait: a receiver that sleeps in wait() need not be woken for
+  // it, and reads it when that ends.
+  virtual bool send_quietly(WorkerId to, std::span<const std::byte> datagram) {
+    return send(to, datagram);
+  }
   virtual void set_datagram_handler(DatagramHandler handler) = 0;
 
   // Completes finished chains and delivers datagrams; true if there was anything.

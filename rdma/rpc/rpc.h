@@ -38,6 +38,8 @@ class Rpc {
     // Becomes true when the caller no longer wants what it asked for (nullptr: always does). It is
     // looked at every kCancelLookUs, and the handler is told; the call ends when that returns.
     const bool* cancelled = nullptr;
+    // It can wait until the callee wakes for something else, or for Options::retry_us.
+    bool patient = false;
     Bytes request{};
     Bytes reply{};
     Status status{};

@@ -66,7 +66,11 @@ void RpcClient::start(Peer& peer, const Waiting& waiting) {
   slot.active_at = active_.size();
   active_.push_back(Active{to, index});
   arm(next_look_us(slot, now_us));
-  outbox_.push(to, RpcOutMessage{RpcKind::kRequest, index, false, slot.sequence});
+  outbox_.push(to, RpcOutMessage{.kind = RpcKind::kRequest,
+                                 .slot = index,
+                                 .first_only = false,
+                                 .sequence = slot.sequence,
+                                 .patient = slot.call->patient});
 }
 
 void RpcClient::end(Active ended, Status status) {

@@ -96,9 +96,11 @@ bool RpcOutbox::append(WorkerId, RpcOutMessage& message, const RpcMessageView& v
   const uint32_t bytes = std::min(total - message.offset, payload_bytes_);
   if (datagram_.empty()) {
     to_incarnation_ = view.to_incarnation;
+    patient_ = true;
     append_object(datagram_, RpcDatagramHeader{kRpcMagic, scheduler_.endpoint().incarnation(),
                                                to_incarnation_, 0});
   }
+  patient_ = patient_ && message.patient;
   append_object(datagram_, RpcFragmentHeader{.sequence = message.sequence,
                                              .total_bytes = total,
                                              .offset = message.offset,
@@ -119,7 +121,7 @@ bool RpcOutbox::ship(WorkerId to) {
   Endpoint& endpoint = scheduler_.endpoint();
   if (to == endpoint.worker()) {
     loopback_.push_back(datagram_);
-  } else if (!endpoint.send(to, datagram_)) {
+  } else if (!(patient_ ? endpoint.send_quietly(to, datagram_) : endpoint.send(to, datagram_))) {
     return false;
   }
   datagram_.clear();

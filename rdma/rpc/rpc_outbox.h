@@ -13,6 +13,7 @@ struct RpcOutMessage {
   bool first_only;  // a probe: the receiver has the rest
   uint32_t sequence;
   uint32_t offset = 0;  // sent up to here
+  bool patient = false;
 };
 
 struct RpcMessageView {
@@ -60,6 +61,7 @@ class RpcOutbox {
   std::vector<WorkerId> listed_, listed_now_;
   Rpc::Bytes datagram_;          // under construction
   uint32_t to_incarnation_ = 0;  // of the datagram under construction
+  bool patient_ = false;         // all that it holds is
   std::vector<Rpc::Bytes> loopback_;
 };
 

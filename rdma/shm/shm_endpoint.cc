@@ -69,6 +69,13 @@ uint64_t ShmEndpoint::now_ns() {
 }
 
 bool ShmEndpoint::send(WorkerId to, std::span<const std::byte> datagram) {
+  const bool sent = send_quietly(to, datagram);
+  // Also when the ring is full: the receiver may not know yet.
+  wake_if_sleeping(control_.slot(to));
+  return sent;
+}
+
+bool ShmEndpoint::send_quietly(WorkerId to, std::span<const std::byte> datagram) {
   CHECK(!datagram.empty() && datagram.size() <= kShmDatagramBytesMax);
   CHECK(control_.has_ring(worker_, to));  // two coordinators never talk
   ShmSlot& receiver = control_.slot(to);
@@ -76,10 +83,8 @@ bool ShmEndpoint::send(WorkerId to, std::span<const std::byte> datagram) {
   if (owner.state != ShmOwner::State::kLive) return true;  // lost
   if (delays_ != nullptr) delays_->before_message();
   const bool sent = control_.ring(worker_, to).push({incarnation_, owner.incarnation}, datagram);
-  // Also when the ring is full: the receiver may not know yet.
   control_.dirty_words(to)[worker_ / 64].fetch_or(1ull << (worker_ % 64),
                                                   std::memory_order_seq_cst);
-  wake_if_sleeping(receiver);
   return sent;
 }
 

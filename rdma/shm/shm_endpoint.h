@@ -32,6 +32,7 @@ class ShmEndpoint : public Endpoint {
   Port port() const override { return mapped_ != nullptr ? Port::kMapped : Port::kPosted; }
   MappedMemory* mapped() override { return mapped_.get(); }
   bool send(WorkerId to, std::span<const std::byte> datagram) override;
+  bool send_quietly(WorkerId to, std::span<const std::byte> datagram) override;
   void set_datagram_handler(DatagramHandler handler) override;
   bool poll() override;
   void wait(uint64_t deadline_us) override;

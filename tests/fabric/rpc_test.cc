@@ -84,6 +84,14 @@ TEST_P(RpcOn, CallAllIsOneRoundTrip) {
   EXPECT_EQ(200u, counters.messages);
 }
 
+TEST_P(RpcOn, PatientCallsAreAnsweredToo) {
+  for (size_t bytes : {size_t{8}, size_t{50'000}}) {
+    Rpc::Call patient{.to = 1, .method = kEcho, .patient = true, .request = pattern(bytes)};
+    ASSERT_TRUE(call(caller, patient).ok()) << bytes;
+    EXPECT_EQ(patient.request, patient.reply) << bytes;
+  }
+}
+
 TEST_P(RpcOn, ErrorsOfHandlersTravel) {
   Rpc::Call failing{.to = 1, .method = kFail, .request = pattern(8)};
   const Status status = call(caller, failing);

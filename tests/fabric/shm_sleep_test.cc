@@ -68,6 +68,25 @@ TEST_F(ShmSleep, ADatagramEndsASleep) {
   EXPECT_LT(receiver->now_us() - start_us, 5'000'000u);
 }
 
+TEST_F(ShmSleep, AQuietDatagramIsThereWhenASleepEnds) {
+  auto receiver = std::move(*fabric->join_as_node(0, 0));
+  auto sender = std::move(*fabric->join());
+  int received = 0;
+  receiver->set_datagram_handler([&](WorkerId, std::span<const std::byte>) { ++received; });
+  const std::byte byte{1};
+  std::thread thread([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    EXPECT_TRUE(sender->send_quietly(0, {&byte, 1}));
+    EXPECT_TRUE(sender->send(0, {&byte, 1}));
+  });
+  for (int i = 0; i < 100 && received < 2; ++i) {
+    receiver->wait(receiver->now_us() + 1'000'000);
+    receiver->poll();
+  }
+  thread.join();
+  EXPECT_EQ(received, 2);
+}
+
 TEST_F(ShmSleep, WakeEndsASleepOfThisOrTheNextWait) {
   auto endpoint = std::move(*fabric->join());
   const uint64_t start_us = endpoint->now_us();

@@ -33,7 +33,7 @@ void BackgroundFree::send() {
   }
   freed_.clear();
   // What a node that goes away does not hear of is found free when it starts again.
-  static_cast<void>(storage_.free(requests, 0, worker_.counters()));
+  static_cast<void>(storage_.free(requests, 0, worker_.counters(), /*patient=*/true));
 }
 
 void BackgroundFree::finish(uint64_t us_max) {

@@ -6,7 +6,8 @@
 namespace rdmacc {
 
 // Overflow blocks that nothing names any more, given back to their nodes while their worker goes
-// on: by a coroutine of its, all that have gathered in one request per node.
+// on: by a coroutine of its, one request per node at a time, for which no node is woken. What is
+// replaced before a node has answered goes in the next one.
 //
 // A request may arrive when the transaction that replaced the block has long left the gate. That is
 // sound for blocks and for nothing else: in use, and named by nothing, a block can be freed by this

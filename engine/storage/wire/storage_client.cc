@@ -134,7 +134,7 @@ Status StorageClient::reserve_slots(NodeId node, TableId table, uint32_t count, 
 }
 
 Status StorageClient::free(std::span<const FreeRequest> requests, uint64_t ctts,
-                           VerbCounters& counters) {
+                           VerbCounters& counters, bool patient) {
   std::vector<Outgoing<FreeMessage>> all;
   for (const FreeRequest& request : requests) {
     CHECK(request.address.node() < topology_.nodes);
@@ -143,6 +143,7 @@ Status StorageClient::free(std::span<const FreeRequest> requests, uint64_t ctts,
   }
   if (all.empty()) return Status();
   std::vector<Rpc::Call> calls = calls_of(all, topology_, kMethodFree);
+  for (Rpc::Call& call : calls) call.patient = patient;
   worker_.rpc().call_all(calls, counters);
   return first_error(calls);
 }

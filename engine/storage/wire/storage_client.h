@@ -50,8 +50,10 @@ class StorageClient {
     FreeKind kind;
     // kSlot: unlocked and unlinked already, or never linked (then still locked with `ctts`).
   };
-  // Gives back slots and blocks. Lost requests leak until the node's next start.
-  Status free(std::span<const FreeRequest> requests, uint64_t ctts, VerbCounters& counters);
+  // Gives back slots and blocks. Lost requests leak until the node's next start. `patient`: nodes
+  // that sleep need not be woken for it.
+  Status free(std::span<const FreeRequest> requests, uint64_t ctts, VerbCounters& counters,
+              bool patient = false);
 
   // Chains buckets behind home bucket `bucket` of `group` until its chain has `entries` empty
   // entries. The caller holds the gap header's lock with `ctts`.
