@@ -94,6 +94,11 @@ TEST(Campaign, SeedsThatFailedOnce) {
              "a lock that its coordinator had left to resolution was waited for, for ever",
              false,
              true},
+      Failed{{Protocol::kWoundwait, LockMode::kExclusive},
+             5020,
+             "what had failed to prepare was committed from outside, when others had its locks",
+             false,
+             true},
   };
   for (const Failed& each : failed) {
     SimScenario scenario = each.directed ? directed_scenario(each.variant, each.seed)

@@ -10,8 +10,10 @@ constexpr uint32_t kPutOffPercent = 60;
 
 }  // namespace
 
+// What it never heard to be prepared may be found in doubt all the same: Session::prepare.
 bool OutsideDecider::decide(const Gtid& gtid) {
-  return decisions_.try_emplace(gtid, !random_.percent(kAbortPercent)).first->second;
+  const bool commit = !random_.percent(kAbortPercent) && prepared_.contains(gtid);
+  return decisions_.try_emplace(gtid, commit).first->second;
 }
 
 std::optional<bool> OutsideDecider::outcome_of(uint64_t ctts) const {
@@ -33,7 +35,9 @@ Status OutsideDecider::attempt(const Workload& workload, Session& session,
   const Gtid gtid{kSystemId, ++last_xid_};
   std::optional<DoorEnd> prepared;
   if (door_ != nullptr) prepared.emplace(*door_, DoorOp::kPrepare);
-  RDMACC_RETURN_IF_ERROR(abort_unless_ok(session, session.prepare(gtid)));
+  Status status = session.prepare(gtid);
+  if (status.ok()) prepared_.insert(gtid);
+  RDMACC_RETURN_IF_ERROR(abort_unless_ok(session, std::move(status)));
   if (session.active()) {
     session.scheduler().sleep_for(random_.below(kThinkUsMax));
     const bool commit = decide(gtid);

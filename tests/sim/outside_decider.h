@@ -1,6 +1,7 @@
 #pragma once
 #include <map>
 #include <optional>
+#include <set>
 
 #include "tests/sim/door/door.h"
 
@@ -8,7 +9,8 @@ namespace rdmacc {
 
 // Stands for the party that decides prepared transactions from outside the engine: it draws what
 // becomes of each, remembers it before anything follows from it, and tells the engine of those that
-// are in doubt. One per run; the coroutines of all its clients use it.
+// are in doubt. It commits nothing but what it has heard to be prepared. One per run; the
+// coroutines of all its clients use it.
 class OutsideDecider {
  public:
   explicit OutsideDecider(uint64_t seed) : random_(seed) {}
@@ -37,6 +39,7 @@ class OutsideDecider {
   Random random_;
   uint64_t look_us_max_ = 1'500;
   uint64_t last_xid_ = 0;
+  std::set<Gtid> prepared_;            // as its session has heard
   std::map<Gtid, bool> decisions_;     // committed?
   std::map<uint64_t, bool> outcomes_;  // by ctts
   const Door* door_ = nullptr;
