@@ -216,6 +216,8 @@ std::string describe(const CampaignVariant& variant, const SimScenario& scenario
   if (scenario.prepared) text += ", prepared";
   if (scenario.aimed) text += ", aimed";
   say(scenario.cut_short, "installs cut short");
+  say(scenario.in_doubt, "lost in doubt");
+  say(scenario.cancel_percent, "% cancelled");
   if (scenario.unreachable) text += ", by wire";
   if (scenario.die_at_end) text += ", dead at the end";
   if (scenario.late) text += ", late";

@@ -28,6 +28,7 @@ constexpr uint64_t kAwayUsMin = 61'000'000, kAwayUsMax = 70'000'000;
 // So that most transactions are still to come when the node is back.
 constexpr uint64_t kAwayUsShort = 400;
 constexpr uint32_t kLeaseTransactions = 40;
+constexpr uint32_t kCancelPercent = 40;
 
 // Nodes die again and again under the requests of many transactions on few rows: what a lost
 // request has locked, allocated or installed is looked for, and done once more.
@@ -129,6 +130,16 @@ void split_under_leases(SimScenario& scenario, Random& random) {
   if (random.percent(30)) scenario.delays = SimDelays::draw(random);
 }
 
+// The user cancels while a transaction waits for a lock, and has others, or reads several keys.
+void cancel_under_waits(SimScenario& scenario, Random& random) {
+  scenario.load = random.percent(60) ? SimScenario::Load::kHeads : SimScenario::Load::kDoor;
+  scenario.cancel_percent = kCancelPercent;
+  scenario.coordinators = 4;
+  scenario.coroutines = 3;
+  scenario.transactions = kLeaseTransactions;
+  if (random.percent(50)) scenario.delays = SimDelays::draw(random);
+}
+
 // Scans beside splits that take as long as the walk along a chain. Under MVCC locks of a later time
 // do not keep readers from a group.
 void scan_beside_splits(SimScenario& scenario, Random& random) {
@@ -164,6 +175,22 @@ void cut_installs_short(SimScenario& scenario, Random& random) {
   if (random.percent(kRestPercent)) scenario.rest_us = kRestUs;
 }
 
+// What was prepared is committed while a node with a copy of its log is away: that can be told its
+// end neither then nor in the minute that it is tried for. Others want the rows meanwhile.
+void lose_a_node_in_doubt(SimScenario& scenario, Random& random) {
+  scenario.load = random.percent(50) ? SimScenario::Load::kBank : SimScenario::Load::kMixed;
+  scenario.keys = kHotKeys;
+  scenario.prepared = true;
+  scenario.aimed = false;
+  scenario.node_restarts = 0;
+  scenario.in_doubt = 1;
+  // One at a time, so that it is known whose outcome the session could not settle.
+  scenario.coroutines = 1;
+  scenario.transactions = 6;
+  // They go on when the others have given up what was in doubt, and the node is back.
+  scenario.rest_us = kAwayUsMax;
+}
+
 // A node stays away for longer than any transaction waits for it; what its coordinators leave is
 // resolved when they die.
 void lose_a_node_for_long(SimScenario& scenario, Random& random) {
@@ -179,6 +206,9 @@ void lose_a_node_for_long(SimScenario& scenario, Random& random) {
   scenario.coordinators = 3;
   scenario.coroutines = 2;
   scenario.transactions = 15;
+  if (!executes_procedures(scenario.protocol) && Random(scenario.seed ^ 0xD0'0B75).percent(50)) {
+    lose_a_node_in_doubt(scenario, random);
+  }
 }
 
 // A table is dropped under most transactions, whose requests take long: what they have allocated
@@ -244,8 +274,10 @@ SimScenario directed_scenario(const CampaignVariant& variant, uint64_t seed) {
     case 4:
       load_at_once(scenario, random);
       break;
-    case 6:
     case 12:
+      cancel_under_waits(scenario, random);
+      break;
+    case 6:
       split_under_leases(scenario, random);
       break;
     case 7:
@@ -265,7 +297,7 @@ SimScenario directed_scenario(const CampaignVariant& variant, uint64_t seed) {
     default:
       read_beside_writes(scenario, random);
   }
-  scenario.unreachable = drawn_by_wire(seed);
+  scenario.unreachable = scenario.in_doubt > 0 || drawn_by_wire(seed);
   return scenario;
 }
 

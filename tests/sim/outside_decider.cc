@@ -36,7 +36,10 @@ Status OutsideDecider::attempt(const Workload& workload, Session& session,
   std::optional<DoorEnd> prepared;
   if (door_ != nullptr) prepared.emplace(*door_, DoorOp::kPrepare);
   Status status = session.prepare(gtid);
-  if (status.ok()) prepared_.insert(gtid);
+  if (status.ok()) {
+    prepared_.insert(gtid);
+    if (session.active() && on_prepared_ != nullptr) on_prepared_();
+  }
   RDMACC_RETURN_IF_ERROR(abort_unless_ok(session, std::move(status)));
   if (session.active()) {
     session.scheduler().sleep_for(random_.below(kThinkUsMax));
@@ -54,9 +57,27 @@ Status OutsideDecider::tell(Session& session, bool commit) {
     under_way.emplace(*door_, commit ? DoorOp::kCommitPrepared : DoorOp::kAbortPrepared);
     session.scheduler().sleep_for(random_.below(kToldUsMax));
   }
-  if (commit) return session.commit_prepared();
+  if (commit) return commit_prepared(session);
   session.abort();
   return Status();
+}
+
+// It is committed whatever the session says. Which one it was stands in the history, unless another
+// one of the worker has ended so at the same time.
+Status OutsideDecider::commit_prepared(Session& session) {
+  const WorkerId worker = session.scheduler().endpoint().worker();
+  const size_t begin = history_.transactions().size();
+  Status status = session.commit_prepared();
+  if (status.ok()) return status;
+  std::vector<uint64_t> ended;
+  for (size_t i = begin; i < history_.transactions().size(); ++i) {
+    const HistoryTransaction& each = history_.transactions()[i];
+    if (each.worker == worker && each.outcome == HistoryOutcome::kUnknown) {
+      ended.push_back(each.ctts);
+    }
+  }
+  if (ended.size() == 1) outcomes_[ended[0]] = true;
+  return status;
 }
 
 void OutsideDecider::look(Session& session) {

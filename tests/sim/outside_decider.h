@@ -1,8 +1,10 @@
 #pragma once
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
 
+#include "engine/check/history_file.h"
 #include "tests/sim/door/door.h"
 
 namespace rdmacc {
@@ -13,7 +15,7 @@ namespace rdmacc {
 // coroutines of all its clients use it.
 class OutsideDecider {
  public:
-  explicit OutsideDecider(uint64_t seed) : random_(seed) {}
+  OutsideDecider(uint64_t seed, const HistoryMemory& history) : random_(seed), history_(history) {}
 
   // As Workload::attempt, in two phases. A transaction that it decides to abort is a proper end.
   Status attempt(const Workload& workload, Session& session, const TxnOptions& options,
@@ -24,10 +26,13 @@ class OutsideDecider {
   // seen several times.
   void serve(Session& session);
   void look_every(uint64_t us_max) { look_us_max_ = us_max; }
+  // Called when one that writes has been prepared, before it is decided.
+  void when_prepared(std::function<void()> call) { on_prepared_ = std::move(call); }
   void stop() { stopped_ = true; }
   bool serving() const { return serving_; }
 
-  // What became of the transaction that held `ctts` when it was in doubt; nothing: it never was.
+  // What became of the transaction that held `ctts` when it was in doubt, or when its session could
+  // not finish it; nothing: neither.
   std::optional<bool> outcome_of(uint64_t ctts) const;
   uint64_t doubts() const { return outcomes_.size(); }
 
@@ -35,8 +40,11 @@ class OutsideDecider {
   bool decide(const Gtid& gtid);
   void look(Session& session);
   Status tell(Session& session, bool commit);
+  Status commit_prepared(Session& session);
 
   Random random_;
+  const HistoryMemory& history_;
+  std::function<void()> on_prepared_;
   uint64_t look_us_max_ = 1'500;
   uint64_t last_xid_ = 0;
   std::set<Gtid> prepared_;            // as its session has heard

@@ -1,10 +1,17 @@
 // What happens to a run from outside: coordinators and nodes that die at an event, nodes that come
-// back, tables that are dropped and memory that is used up.
+// back, users that cancel, tables that are dropped and memory that is used up.
 #include <algorithm>
 
 #include "tests/sim/sim_run.h"
 
 namespace rdmacc {
+namespace {
+
+constexpr uint32_t kStrikePreparedPercent = 25;
+constexpr uint64_t kCancelUsMax = 60;
+
+}  // namespace
+
 void SimRun::start_surroundings() {
   if (door_ == nullptr) return;
   const auto run_beside = [this](Status (DoorSurroundings::*work)(Session&)) {
@@ -31,7 +38,25 @@ Status SimRun::end_surroundings() {
   return Status(Code::kTimeout, "what goes on beside the clients does not come to an end");
 }
 
+// The user cancels at any moment: while it waits for a lock, or has locked some of what it reads.
+Status SimRun::run_attempt(Session& session, const TxnInputs& inputs, TxnEffect& effect) {
+  if (scenario_.cancel_percent == 0 || !random_.percent(scenario_.cancel_percent)) {
+    return attempt_in_its_way(session, inputs, effect);
+  }
+  const auto under_way = std::make_shared<bool>(true);
+  const uint64_t after_us = random_.below(kCancelUsMax);
+  CHECK(session.scheduler().spawn([under_way, after_us, &session] {
+    session.scheduler().sleep_for(after_us);
+    if (*under_way) session.cancel();
+  }));
+  const Status status = attempt_in_its_way(session, inputs, effect);
+  *under_way = false;
+  return status;
+}
+
 void SimRun::plan_faults() {
+  left_in_doubt_ = scenario_.in_doubt;
+  if (left_in_doubt_ > 0) decider_.when_prepared([this] { may_strike_prepared(); });
   if (scenario_.aimed) return;
   const uint64_t now = fabric_->events();
   for (uint32_t k = 0; k < scenario_.kills; ++k) {
@@ -44,6 +69,14 @@ void SimRun::plan_faults() {
   }
   std::stable_sort(faults_.begin(), faults_.end(),
                    [](const Fault& a, const Fault& b) { return a.event < b.event; });
+}
+
+// Before its log is told the outcome. Which nodes have a copy of that is not known here.
+void SimRun::may_strike_prepared() {
+  if (left_in_doubt_ == 0 || !random_.percent(kStrikePreparedPercent)) return;
+  --left_in_doubt_;
+  const auto node = static_cast<uint32_t>(random_.below(topology_.nodes));
+  faults_.insert(faults_.begin(), {Fault::kRestartNode, fabric_->events(), node});
 }
 
 void SimRun::inject_due_faults(uint64_t event) {

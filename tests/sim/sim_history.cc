@@ -3,6 +3,7 @@
 
 #include "engine/check/checker.h"
 #include "engine/protocols/registry.h"
+#include "tests/sim/acknowledged_rows.h"
 #include "tests/sim/sim_run.h"
 
 namespace rdmacc {
@@ -49,6 +50,27 @@ Status judge_history(const std::vector<HistoryTransaction>& history, Protocol pr
 
 Status SimRun::check_history() {
   return judge_history(settled_history(), scenario_.protocol, real_time_violations_);
+}
+
+Status SimRun::check_acknowledged() {
+  const AcknowledgedRows rows(settled_history());
+  std::string violation;
+  RDMACC_RETURN_IF_ERROR(run_task(keeper_->worker().scheduler(), [&, this] {
+    Session session(*keeper_);
+    return retry_aborted(keeper_->worker().scheduler(),
+                         [&] { return rows.check(session, txn_, workload_->tables(), violation); });
+  }));
+  return violation.empty() ? Status() : Status(Code::kCorrupt, violation);
+}
+
+Status SimRun::check_workload() {
+  std::string violation;
+  RDMACC_RETURN_IF_ERROR(run_task(keeper_->worker().scheduler(), [this, &violation] {
+    Session session(*keeper_);
+    return retry_aborted(keeper_->worker().scheduler(),
+                         [&] { return workload_->check(session, txn_, delta_, violation); });
+  }));
+  return violation.empty() ? Status() : Status(Code::kCorrupt, violation);
 }
 
 std::string SimRun::history_text() const {

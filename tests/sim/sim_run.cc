@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "engine/workloads/procedures.h"
-#include "tests/sim/acknowledged_rows.h"
 #include "tests/sim/verify_at_rest.h"
 
 namespace rdmacc {
@@ -142,7 +141,7 @@ Status SimRun::run_clients() {
   start_surroundings();
   plan_faults();
   if (strikes_ != nullptr) strikes_->begin();
-  if (!faults_.empty() || strikes_ != nullptr || scenario_.die_at_end) {
+  if (!faults_.empty() || strikes_ != nullptr || scenario_.die_at_end || left_in_doubt_ > 0) {
     fabric_->set_observer([this](uint64_t event) { inject_due_faults(event); });
   }
   const bool ended = run_until_clients_ended();
@@ -201,7 +200,7 @@ void SimRun::start_client(Client& client) {
   }
 }
 
-Status SimRun::run_attempt(Session& session, const TxnInputs& inputs, TxnEffect& effect) {
+Status SimRun::attempt_in_its_way(Session& session, const TxnInputs& inputs, TxnEffect& effect) {
   KeyDeclaration keys;
   const bool undeclared = door_ != nullptr && !door_->declare(inputs, keys);
   if (scenario_.declared && !undeclared) {
@@ -255,6 +254,7 @@ void SimRun::run_transactions(Client& client, uint64_t seed) {
 // The user has cancelled, the table that was visited is gone, or there is no memory for now.
 bool SimRun::ends_properly(const Status& status, const TxnInputs& inputs,
                            Scheduler& scheduler) const {
+  if (status.code() == Code::kCancelled && scenario_.cancel_percent > 0) return true;
   if (door_ == nullptr) return false;
   if (status.code() == Code::kNoSpace) {
     scheduler.sleep_for(kUnavailableUs);
@@ -358,27 +358,6 @@ Status SimRun::check_tables() {
     const bool losses = loses_coordinators() || loses_nodes();
     return verify_at_rest(session, *workload_, txn_, losses);
   });
-}
-
-Status SimRun::check_acknowledged() {
-  const AcknowledgedRows rows(settled_history());
-  std::string violation;
-  RDMACC_RETURN_IF_ERROR(run_task(keeper_->worker().scheduler(), [&, this] {
-    Session session(*keeper_);
-    return retry_aborted(keeper_->worker().scheduler(),
-                         [&] { return rows.check(session, txn_, workload_->tables(), violation); });
-  }));
-  return violation.empty() ? Status() : Status(Code::kCorrupt, violation);
-}
-
-Status SimRun::check_workload() {
-  std::string violation;
-  RDMACC_RETURN_IF_ERROR(run_task(keeper_->worker().scheduler(), [this, &violation] {
-    Session session(*keeper_);
-    return retry_aborted(keeper_->worker().scheduler(),
-                         [&] { return workload_->check(session, txn_, delta_, violation); });
-  }));
-  return violation.empty() ? Status() : Status(Code::kCorrupt, violation);
 }
 
 uint64_t SimRun::splits() const {

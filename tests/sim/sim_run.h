@@ -44,13 +44,15 @@ struct SimScenario {
   uint32_t node_restarts = 0;             // nodes that die and come back
   uint64_t fault_window_events = 12'000;  // within which they come; a short run takes so many
   uint32_t coordinators = 3;
-  uint32_t coroutines = 2;     // of each
-  uint32_t transactions = 10;  // of each coroutine
-  SimDelays delays;            // between verbs
-  bool tight = false;          // kDoor: so little memory that it is full now and then
-  uint32_t strikes = 0;        // nodes that die while their index changes (strikes.h)
-  bool aimed = false;          // kills and node_restarts come when a log entry was written
-  uint32_t cut_short = 0;      // nodes that die while a row is installed
+  uint32_t coroutines = 2;      // of each
+  uint32_t transactions = 10;   // of each coroutine
+  SimDelays delays;             // between verbs
+  bool tight = false;           // kDoor: so little memory that it is full now and then
+  uint32_t strikes = 0;         // nodes that die while their index changes (strikes.h)
+  bool aimed = false;           // kills and node_restarts come when a log entry was written
+  uint32_t cut_short = 0;       // nodes that die while a row is installed
+  uint32_t in_doubt = 0;        // nodes that die when a transaction has been prepared
+  uint32_t cancel_percent = 0;  // of the attempts: the user cancels, at any moment
   uint64_t away_us_min = 0;
   uint64_t away_us_max = 5'000;  // how long a dead node stays away
   bool unreachable = false;      // a dead node's memory, as over a wire
@@ -134,6 +136,7 @@ class SimRun {
   Status run_clients();
   void start_client(Client& client);
   Status run_attempt(Session& session, const TxnInputs& inputs, TxnEffect& effect);
+  Status attempt_in_its_way(Session& session, const TxnInputs& inputs, TxnEffect& effect);
   Status end_decider();
   void start_surroundings();
   Status end_surroundings();
@@ -144,12 +147,14 @@ class SimRun {
   bool run_until_clients_ended();
   std::string describe_hang() const;
   void plan_faults();
+  void may_strike_prepared();
   void inject_due_faults(uint64_t event);
   void inject(const Fault& fault);
   void start_due_nodes();
   void end_coordinators(uint64_t event);
   bool loses_nodes() const {
-    return scenario_.node_restarts + scenario_.strikes + scenario_.cut_short > 0;
+    return scenario_.node_restarts + scenario_.strikes + scenario_.cut_short + scenario_.in_doubt >
+           0;
   }
   bool loses_coordinators() const { return scenario_.kills > 0 || scenario_.die_at_end; }
   // Does nothing excuse a unit of memory, or a row's count, that is lost?
@@ -212,6 +217,7 @@ class SimRun {
   int64_t delta_ = 0;
   uint64_t committed_ = 0;
   uint32_t resolved_ = 0, killed_ = 0;
+  uint32_t left_in_doubt_ = 0;  // nodes that are still to die when a transaction was prepared
   uint64_t real_time_violations_ = 0;
   uint64_t reader_count_sweeps_ = 0;
   std::map<uint32_t, uint32_t> attempts_max_;

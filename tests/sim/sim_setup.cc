@@ -43,7 +43,9 @@ SimOptions fabric_options(const SimScenario& scenario) {
 }  // namespace
 
 SimRun::SimRun(const SimScenario& scenario)
-    : scenario_(scenario), random_(scenario.seed * 7 + 1), decider_(scenario.seed * 11 + 3) {
+    : scenario_(scenario),
+      random_(scenario.seed * 7 + 1),
+      decider_(scenario.seed * 11 + 3, history_) {
   topology_.nodes = static_cast<NodeId>(2 + random_.below(2));
   topology_.threads_per_node = static_cast<uint16_t>(1 + random_.below(2));
   topology_.workers_max =
