@@ -177,6 +177,7 @@ def server_parts():
                   if re.match(r"\d+_.*\.py$", name))
     return [python_part("regress", "scripts/run_regress.py", "regress"),
             python_part("isolation", "scripts/run_regress.py", "isolation"),
+            python_part("power layer", "tests/power/layer_test.py", limit_s=60),
             *(python_part("tap " + name[:-3], os.path.join("tests/tap", name), limit_s=300)
               for name in taps),
             python_part("pg_suite", "scripts/pg_suite.py", "--share", limit_s=400)]
