@@ -39,6 +39,7 @@ class Sandbox:
         self.log = os.path.join(self.dir, "log/server.log")
         self.build = build or os.environ.get("RDMACC_BUILD") or os.path.join(ROOT, "build/release")
         self.settings = dict(settings or {})
+        self.server_environment = {}  # besides the caller's
         self.socket_dir = self._socket_dir()
         self.port = port or self._port_of_running() or free_port()
 
@@ -212,8 +213,11 @@ class Sandbox:
 
     def run(self, program, *arguments, dbname="postgres", check=True, **options):
         options.setdefault("cwd", "/")
-        return subprocess.run(self.command(program, *arguments), env=self.environment(dbname),
-                              check=check, **options)
+        environment = self.environment(dbname)
+        if program in SERVER_PROGRAMS:
+            environment.update(self.server_environment)
+        return subprocess.run(self.command(program, *arguments), env=environment, check=check,
+                              **options)
 
     def psql(self, sql, dbname="postgres", check=True, timeout=120):
         """Unaligned output of `sql`, without the last newline."""

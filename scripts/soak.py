@@ -97,6 +97,17 @@ def pg_suite(_):
                              for protocol in PROTOCOLS if protocol != DEFAULT_PROTOCOL)])
 
 
+def power_cuts(flags):
+    """And tables of all kinds over power cuts in the place of the ends of all processes."""
+    cycles = {"POWER_CYCLES": str(flags.power_cycles)}
+    taps = (("30_power_cuts", cycles), *(
+        (name, {"POWER_CUTS": "1", "STORM_CYCLES": str(flags.power_cycles)})
+        for name in ("25_durability", "27_crash_storm", "29_commit_points")))
+    return in_turn([Part(f"power cuts {name}", [sys.executable, f"tests/tap/{name}.py"],
+                         check.count_counted, 12 * HOUR_S, environment)
+                    for name, environment in taps])
+
+
 # In this order; `make soak` runs all of them, --only some. A part that needs another build brings
 # it along.
 PARTS = {
@@ -105,6 +116,7 @@ PARTS = {
     "mutants": mutants,
     "exploration": exploration,
     "delays": delays,
+    "power_cuts": power_cuts,
     "sanitized": sanitized,
     "fuzz": fuzz,
     "threads": threads,
@@ -125,6 +137,8 @@ def main():
     parser.add_argument("--delay-hours", type=float, default=2,
                         help="how long benchmarks run with delayed verbs")
     parser.add_argument("--delay-first", type=int, help="number of the first of those runs")
+    parser.add_argument("--power-cycles", type=int, default=200,
+                        help="how many power cuts, and failures of the disk")
     parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS))
     flags = parser.parse_args()
     os.makedirs(check.LOGS, exist_ok=True)

@@ -21,6 +21,7 @@ import time
 import traceback
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../scripts"))
+import power  # noqa: E402
 from sandbox import Failure, Sandbox  # noqa: E402
 
 TEST_SECONDS_MAX = 120
@@ -213,8 +214,9 @@ def run_one(test, box):
         signal.alarm(0)
 
 
-def run(*tests, settings=None, extension=True):
-    """Runs the tests one after the other on one sandbox and exits."""
+def run(*tests, settings=None, extension=True, power_cuts=bool(os.environ.get("POWER_CUTS"))):
+    """Runs the tests one after the other on one sandbox and exits. With POWER_CUTS in the environment,
+    whatever kills all processes is a power cut."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--build", default=os.environ.get("RDMACC_BUILD"))
     parser.add_argument("names", nargs="*", help="tests to run (default: all)")
@@ -225,6 +227,8 @@ def run(*tests, settings=None, extension=True):
     failed = passed = 0
     try:
         box.create()
+        if power_cuts:
+            power.attach(box)
         if extension:
             box.start()
             box.psql("CREATE EXTENSION rdmacc")

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import time
 
+import power
 from harness import Unmet, eventually, node_pids, true, wait_until_up
 
 SERVER = ("postgres", "rdmacc_node")
@@ -32,7 +33,8 @@ def send(pid, number):
 
 def kill_everything(box):
     """All processes of the server and all nodes at one moment: they are stopped before any is
-    killed, so that none of them sees another end."""
+    killed, so that none of them sees another end. With the power layer, what they had not synced
+    goes with them."""
     seen = set()
     for _ in range(100):
         pids = server_processes(box)
@@ -42,7 +44,7 @@ def kill_everything(box):
         seen.update(pids)
         # A postmaster whose parent has not yet asked for its end would count as running.
         if not any(os.path.exists(f"/proc/{pid}") for pid in seen):
-            return
+            return power.cut(box)
         time.sleep(0.05)
     raise Unmet(f"processes that do not end: {seen}")
 
