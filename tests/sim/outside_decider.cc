@@ -62,21 +62,20 @@ Status OutsideDecider::tell(Session& session, bool commit) {
   return Status();
 }
 
-// It is committed whatever the session says. Which one it was stands in the history, unless another
-// one of the worker has ended so at the same time.
+// It is committed whatever the session says. Which one it was stands in the history, unless others
+// of the worker have ended meanwhile: their outcomes may be unknown for another reason.
 Status OutsideDecider::commit_prepared(Session& session) {
   const WorkerId worker = session.scheduler().endpoint().worker();
   const size_t begin = history_.transactions().size();
   Status status = session.commit_prepared();
   if (status.ok()) return status;
-  std::vector<uint64_t> ended;
+  std::vector<const HistoryTransaction*> ended;
   for (size_t i = begin; i < history_.transactions().size(); ++i) {
     const HistoryTransaction& each = history_.transactions()[i];
-    if (each.worker == worker && each.outcome == HistoryOutcome::kUnknown) {
-      ended.push_back(each.ctts);
-    }
+    if (each.worker == worker) ended.push_back(&each);
   }
-  if (ended.size() == 1) outcomes_[ended[0]] = true;
+  const bool certain = ended.size() == 1 && ended[0]->outcome == HistoryOutcome::kUnknown;
+  if (certain) outcomes_[ended[0]->ctts] = true;
   return status;
 }
 
