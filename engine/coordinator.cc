@@ -22,6 +22,7 @@ void Coordinator::finish_background(uint64_t us_max) {
   impl_->state.slots.give_back(until_us - std::min(until_us, now_us));
   impl_->state.engine.blocks.give_back(worker().counters());
 }
+bool Coordinator::left_to_resolution() const { return impl_->state.left_to_resolution; }
 const Topology& Coordinator::topology() const { return impl_->state.engine.topology; }
 WorkerStats& Coordinator::stats() { return impl_->state.stats; }
 void Coordinator::set_observer(TxnObserver* observer) { impl_->state.observer = observer; }

@@ -76,6 +76,10 @@ class Coordinator {
   // are free, for `us_max` at most, and gives back what it keeps in advance. What is not freed then
   // leaks until its node starts again.
   void finish_background(uint64_t us_max);
+  // A transaction has ended with an unknown outcome, or committed and not installed everywhere,
+  // because a node was away for a minute: its locks stand until the worker is resolved. So the
+  // worker must not leave its slot: the process ends without.
+  bool left_to_resolution() const;
   // Every committed and aborted transaction is reported to `history` (nullptr: none). Not owned.
   void set_history(HistoryWriter* history);
 

@@ -183,6 +183,7 @@ void bridge_detach(void) {
     if (!drain(*at)) return;
     // Only a worker at rest leaves its slot. Otherwise the process just ends, and node 0 resolves
     // what it left as it does for one that was killed.
+    if (at->coordinator->left_to_resolution()) return;
     end_transaction(*at);
     delete at;
   });

@@ -234,7 +234,7 @@ Status LocalPart::apply() {
 // Locks, too: the next look-up may lead to other headers, since a group can split meanwhile.
 void LocalPart::give_back() {
   // What cannot be given back leaks until the node's next start.
-  static_cast<void>(writes_.give_back_room(stage_, /*outcome_unknown=*/false));
+  static_cast<void>(writes_.give_back_room(stage_));
   unlock();
 }
 

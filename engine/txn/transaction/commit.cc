@@ -150,9 +150,9 @@ Status Transaction::log_record(StageContext& stage) {
 
 // Past the commit point there is no way back: what a lack of memory or a lost node kept from being
 // done is tried again, for a bounded time.
-bool Transaction::try_again(const std::function<bool()>& attempt) {
+bool Transaction::try_again(const std::function<bool()>& attempt, uint64_t us_max) {
   Worker& worker = coordinator_.engine.worker;
-  const uint64_t deadline_us = worker.endpoint().now_us() + kInstallAgainUsMax;
+  const uint64_t deadline_us = worker.endpoint().now_us() + us_max;
   while (worker.endpoint().now_us() < deadline_us) {
     worker.scheduler().sleep_for(kNodeReturnPauseUs);
     if (attempt()) return true;
@@ -163,7 +163,16 @@ bool Transaction::try_again(const std::function<bool()>& attempt) {
 // The entry stays in the ring: the resolution of this worker finishes what it lists.
 void Transaction::leave_to_resolution() {
   outcome_unknown_ = true;
+  coordinator_.left_to_resolution = true;
   placements_.clear();
+}
+
+// Its locks stand until the worker is resolved: nothing here may release them.
+void Transaction::leave_locks_to_resolution() {
+  leave_to_resolution();
+  writes_.keep_room();
+  lock_state_unknown_ = false;
+  for (Access& access : accesses_) access.locked = access.lease_locked = false;
 }
 
 void Transaction::install_record(StageContext& stage) {
@@ -175,7 +184,7 @@ void Transaction::install_record(StageContext& stage) {
     const InstallOptions options = install_options(stage, &evicted_, /*guarded=*/true);
     return install(stage.engine.worker, record_, options, counters_).ok();
   };
-  if (!status.ok() && !try_again(again)) leave_to_resolution();
+  if (!status.ok() && !try_again(again, kInstallAgainUsMax)) leave_to_resolution();
   const auto unlocked = [](Access& access) { access.locked = access.lease_locked = false; };
   for (const LockWork& work : writes_.locks()) unlocked(*work.access);
   for (const PlannedWrite& write : writes_.all()) unlocked(*write.tuple);
@@ -235,13 +244,14 @@ Status Transaction::prepare(Gtid gtid) {
 Status Transaction::decide_log(StageContext& stage) {
   CHECK(log_begun_ && !placements_.empty());
   const auto attempt = [&] {
+    VerbArena arena(stage.engine.worker.pool());
     DoorbellBatch batch(stage.engine.worker.scheduler(), counters_);
     for (const LogPlacement& placement : placements_) {
-      if (!add_log_deciding(stage.engine.layout, placement, scratch_, batch)) return false;
+      if (!add_log_deciding(stage.engine.layout, placement, arena, batch)) return false;
     }
     return batch.execute().ok();
   };
-  if (attempt() || try_again(attempt)) return Status();
+  if (attempt() || try_again(attempt, kInstallAgainUsMax)) return Status();
   return Status(Code::kUnavailable, "the log of a prepared transaction cannot be told its end");
 }
 
@@ -250,10 +260,8 @@ Status Transaction::commit_prepared() {
   StageContext stage = context(scratch_, /*cancellable=*/false);
   const Status status = writes_.empty() ? Status() : decide_log(stage);
   if (!status.ok()) {
-    // Its locks stand until the worker is resolved: nothing here may release them.
     note_writes();
-    leave_to_resolution();
-    for (Access& access : accesses_) access.locked = access.lease_locked = false;
+    leave_locks_to_resolution();
     release_locks(stage);
     finish(HistoryOutcome::kUnknown);
     return status;
@@ -305,18 +313,22 @@ void Transaction::finish_commit(StageContext& stage) {
 }
 
 // A log entry that may have arrived somewhere is made void before anything is unlocked, so that
-// no reader of the log finds a transaction that its client was told is aborted.
+// no reader of the log finds a transaction that its client was told is aborted, or one of which
+// only a part is still locked. A node that is away for long leaves the outcome to resolution.
 void Transaction::void_log() {
   if (placements_.empty()) return;
-  if (log_begun_) {
+  const auto attempt = [&] {
+    VerbArena arena(coordinator_.engine.worker.pool());
     DoorbellBatch batch(coordinator_.engine.worker.scheduler(), counters_);
-    bool added = true;
     for (const LogPlacement& placement : placements_) {
-      added = added && add_log_voiding(coordinator_.engine.layout, placement, scratch_, batch);
+      if (!add_log_voiding(coordinator_.engine.layout, placement, arena, batch)) return false;
     }
-    if (!added || !batch.execute().ok()) outcome_unknown_ = true;
+    return batch.execute().ok();
+  };
+  if (log_begun_ && !attempt() && !try_again(attempt, kInstallAgainUsMax)) {
+    note_writes();
+    leave_locks_to_resolution();
   }
-  if (outcome_unknown_) note_writes();
   coordinator_.log.applied(placements_);
 }
 
@@ -324,7 +336,7 @@ void Transaction::abort() {
   if (!started()) return;
   StageContext stage = context(scratch_, /*cancellable=*/false);
   void_log();
-  note_failure(writes_.give_back_room(stage, outcome_unknown_));
+  note_failure(writes_.give_back_room(stage));
   release_locks(stage);
   finish(outcome_unknown_ ? HistoryOutcome::kUnknown : HistoryOutcome::kAborted);
 }

@@ -50,6 +50,8 @@ struct CoordinatorState {
   WorkerStats stats;
   HistoryWriter* history = nullptr;
   TxnObserver* observer = nullptr;
+  // A transaction whose log could not be made void or be installed: only resolution ends it.
+  bool left_to_resolution = false;
   OrderedCommit* order = nullptr;  // where transactions of deterministic protocols go
 };
 

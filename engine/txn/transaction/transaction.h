@@ -152,8 +152,9 @@ class Transaction final : public RowSource {
   Status reach_commit_point(StageContext& stage, Gtid gtid);
   void finish_commit(StageContext& stage);
   Status decide_log(StageContext& stage);
-  bool try_again(const std::function<bool()>& attempt);
+  bool try_again(const std::function<bool()>& attempt, uint64_t us_max);
   void leave_to_resolution();
+  void leave_locks_to_resolution();
   void keep_locked_row(KeyState& state);
   void collect_writes();
   Status find_missing_gaps(StageContext& stage);

@@ -234,12 +234,9 @@ void WritePlan::list_logged(std::vector<LoggedWrite>& writes) const {
   }
 }
 
-Status WritePlan::give_back_room(StageContext& stage, bool outcome_unknown) {
+Status WritePlan::give_back_room(StageContext& stage) {
   Status status;
-  // A record in a log may name them still: then they stay until this worker has gone.
-  for (const BlockPool::Taken& taken : kept_blocks_) {
-    if (!outcome_unknown) stage.engine.blocks.put_back(taken);
-  }
+  for (const BlockPool::Taken& taken : kept_blocks_) stage.engine.blocks.put_back(taken);
   kept_blocks_.clear();
   if (!pooled_.empty()) {
     status = stage.engine.slots->put_back(pooled_, stage.stamps.ctts, stage.arena,

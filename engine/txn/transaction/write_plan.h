@@ -84,8 +84,8 @@ class WritePlan {
     pooled_.clear();
     kept_blocks_.clear();
   }
-  // Or nothing uses it: given back, if there is any. `outcome_unknown`: a log may still name it.
-  Status give_back_room(StageContext& stage, bool outcome_unknown);
+  // Or nothing uses it, nor any log names it: given back, if there is any.
+  Status give_back_room(StageContext& stage);
   // Blocks and slots that the installed writes have replaced, and `evicted` blocks with them.
   void free_replaced(StageContext& stage, std::span<const GlobalAddress> evicted = {});
 

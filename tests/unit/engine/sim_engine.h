@@ -12,25 +12,40 @@ namespace rdmacc {
 class SimEngine {
  public:
   explicit SimEngine(uint64_t seed, uint32_t replicas = 0, NodeId nodes = 2,
-                     uint64_t region_bytes = 192ull << 20, bool one_by_one = false) {
+                     uint64_t region_bytes = 192ull << 20, bool one_by_one = false,
+                     bool dead_node_unreachable = false) {
     topology_.nodes = nodes;
     topology_.workers_max = 16;
     topology_.region_bytes = region_bytes;
     SimOptions options;
     options.seed = seed;
     options.one_by_one = one_by_one;
+    options.dead_node_unreachable = dead_node_unreachable;
     fabric_ = SimFabric::create(topology_, options);
-    for (NodeId node = 0; node < nodes; node++) {
-      auto thread = NodeThread::open(*fabric_, node, 0, NodeOptions{});
-      CHECK(thread.ok());
-      nodes_.push_back(std::move(*thread));
-      fabric_->attach(nodes_.back()->worker().id(), &nodes_.back()->worker().scheduler());
-    }
+    nodes_.resize(nodes);
+    for (NodeId node = 0; node < nodes; node++) start_node(node);
     options_.replicas = replicas;
   }
   ~SimEngine() {
     for (auto& coordinator : coordinators_) fabric_->attach(coordinator->worker().id(), nullptr);
-    for (auto& node : nodes_) fabric_->attach(node->worker().id(), nullptr);
+    for (auto& node : nodes_) {
+      if (node != nullptr) fabric_->attach(node->worker().id(), nullptr);
+    }
+  }
+
+  // Starts a node, or starts one again that was killed.
+  void start_node(NodeId node) {
+    CHECK(nodes_[node] == nullptr);
+    auto thread = NodeThread::open(*fabric_, node, 0, NodeOptions{});
+    CHECK(thread.ok());
+    nodes_[node] = std::move(*thread);
+    fabric_->attach(nodes_[node]->worker().id(), &nodes_[node]->worker().scheduler());
+  }
+  void kill_node(NodeId node) {
+    const WorkerId worker = nodes_[node]->worker().id();
+    fabric_->kill(worker);
+    fabric_->attach(worker, nullptr);
+    nodes_[node].reset();
   }
 
   EngineOptions& options() { return options_; }
