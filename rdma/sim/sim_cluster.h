@@ -74,6 +74,7 @@ struct SimSlot {
   Scheduler* scheduler = nullptr;
   bool step_scheduled = false;
   uint64_t timer_ns = UINT64_MAX;
+  uint64_t held_until_ns = 0;
   uint64_t clock_ns = 0;  // of the worker alone, with a chooser
 
   bool live() const { return state == State::kLive; }

@@ -113,6 +113,11 @@ void SimCluster::step_worker(WorkerId worker) {
   SimSlot& slot = slots[worker];
   slot.step_scheduled = false;
   if (slot.scheduler == nullptr || !slot.live()) return;
+  if (slot.held_until_ns > now_ns) {
+    slot.step_scheduled = true;
+    schedule(slot.held_until_ns, SimEventKind::kStep, worker);
+    return;
+  }
   slot.scheduler->step();
   // The step may have killed this worker, or detached it.
   if (slot.scheduler == nullptr || !slot.live()) return;
@@ -208,6 +213,10 @@ class SimFabricImpl : public SimFabric {
   }
 
   void kill(WorkerId worker) override { cluster_->kill(worker); }
+  void hold(WorkerId worker, uint64_t until_ns) override {
+    CHECK(worker < cluster_->slots.size());
+    cluster_->slots[worker].held_until_ns = until_ns;
+  }
   uint64_t now_ns() const override { return cluster_->now_ns; }
   uint64_t events() const override { return events_; }
   Random& random() override { return cluster_->random; }

@@ -53,6 +53,8 @@ class SimFabric : public Fabric {
   // outside any of its coroutines). Killing all threads of a node leaves its region as it is;
   // join_as_node() then starts it again with a new incarnation.
   virtual void kill(WorkerId worker) = 0;
+  // The worker does nothing until then, as a process that is stopped; what it has posted goes on.
+  virtual void hold(WorkerId worker, uint64_t until_ns) = 0;
 
   virtual uint64_t now_ns() const = 0;
   virtual uint64_t events() const = 0;

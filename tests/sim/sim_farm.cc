@@ -25,6 +25,7 @@ std::string to_line(const SimResult& result) {
               {"aborted", result.aborted},
               {"unknown", result.unknown},
               {"resolved", result.resolved},
+              {"aimed", result.aimed_struck},
               {"violations", result.real_time_violations},
               {"events", result.events},
               {"structure", std::vector<uint64_t>(result.structure.cells().begin(),
@@ -164,6 +165,7 @@ class Farm {
     result.aborted = line["aborted"];
     result.unknown = line["unknown"];
     result.resolved = line["resolved"];
+    result.aimed_struck = line["aimed"];
     result.real_time_violations = line["violations"];
     result.events = line["events"];
     result.structure.add(line["structure"].get<std::vector<uint64_t>>());
@@ -196,6 +198,7 @@ SimResult run_scenario(size_t index, const SimScenario& scenario) {
     result.unknown += transaction.outcome == HistoryOutcome::kUnknown ? 1 : 0;
   }
   result.resolved = run.resolved();
+  result.aimed_struck = run.aimed_struck();
   result.real_time_violations = run.real_time_violations();
   result.events = run.events();
   result.structure = run.structure();

@@ -14,6 +14,7 @@ struct SimResult {
   std::string problem;  // empty, or what SimRun::run said, or how its process ended
   uint64_t committed = 0, aborted = 0, unknown = 0;  // attempts in its history
   uint64_t resolved = 0;                             // dead coordinators
+  uint64_t aimed_struck = 0;                         // faults of SimScenario::aim
   uint64_t real_time_violations = 0;
   uint64_t events = 0;
   StructureCounts structure;

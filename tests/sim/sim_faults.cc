@@ -9,6 +9,8 @@ namespace {
 
 constexpr uint32_t kStrikePreparedPercent = 25;
 constexpr uint64_t kCancelUsMax = 60;
+// Longer than a node waits for anything of a worker that lives.
+constexpr uint64_t kHeldNs = 200'000'000;
 
 }  // namespace
 
@@ -57,7 +59,7 @@ Status SimRun::run_attempt(Session& session, const TxnInputs& inputs, TxnEffect&
 void SimRun::plan_faults() {
   left_in_doubt_ = scenario_.in_doubt;
   if (left_in_doubt_ > 0) decider_.when_prepared([this] { may_strike_prepared(); });
-  if (scenario_.aimed) return;
+  if (scenario_.aimed || aimed_ != nullptr) return;
   const uint64_t now = fabric_->events();
   for (uint32_t k = 0; k < scenario_.kills; ++k) {
     faults_.push_back({Fault::kKillCoordinator, now + random_.below(scenario_.fault_window_events),
@@ -94,6 +96,11 @@ void SimRun::inject_due_faults(uint64_t event) {
       inject({Fault::kKillCoordinator, event, c});
     }
   }
+  if (aimed_ != nullptr) {
+    for (const AimedFaults::Action& action : aimed_->due()) {
+      if (inject(action)) aimed_->note_struck(action);
+    }
+  }
   if (scenario_.die_at_end) end_coordinators(event);
   start_due_nodes();
 }
@@ -111,20 +118,75 @@ void SimRun::end_coordinators(uint64_t event) {
   for (uint32_t c = 0; c < clients_.size(); ++c) inject({Fault::kKillCoordinator, event, c});
 }
 
-void SimRun::inject(const Fault& fault) {
+bool SimRun::inject(const Fault& fault) {
   if (fault.kind == Fault::kKillCoordinator) {
     std::unique_ptr<Coordinator> dead = std::move(clients_[fault.target]->coordinator);
-    if (dead == nullptr) return;
+    if (dead == nullptr) return false;
     fabric_->kill(dead->worker().id());
     ++killed_;
     close_coordinator(std::move(dead));
-    return;
+    return true;
   }
   const auto node = static_cast<NodeId>(fault.target);
-  if (nodes_[node].empty()) return;
+  if (nodes_[node].empty()) return false;
   close_node(node, /*kill=*/true);
   const uint64_t away_ns = random_.below((scenario_.away_us_max - scenario_.away_us_min) * 1'000);
   back_at_ns_[node] = fabric_->now_ns() + scenario_.away_us_min * 1'000 + away_ns;
+  return true;
+}
+
+bool SimRun::inject(const AimedFaults::Action& action) {
+  const uint64_t event = fabric_->events();
+  switch (action.kind) {
+    case AimedFaults::Action::kRestartNode:
+      return inject({Fault::kRestartNode, event, action.node});
+    case AimedFaults::Action::kHoldNode:
+      return hold(action.node);
+    case AimedFaults::Action::kHoldCoordinator:
+      fabric_->hold(action.worker, fabric_->now_ns() + kHeldNs);
+      return true;
+    case AimedFaults::Action::kFlipBit:
+      return flip_a_bit(action);
+    case AimedFaults::Action::kKillCoordinator:
+      break;
+  }
+  for (uint32_t c = 0; c < clients_.size(); ++c) {
+    const Coordinator* coordinator = clients_[c]->coordinator.get();
+    if (coordinator == nullptr || clients_[c]->coordinator->worker().id() != action.worker)
+      continue;
+    return inject({Fault::kKillCoordinator, event, c});
+  }
+  return false;
+}
+
+// A line that node 0 lost when it died says `inside` until the worker's next transaction (G5).
+Status SimRun::use_every_worker() {
+  if (aimed_ == nullptr) return Status();
+  transactions_ = 1;
+  for (const std::unique_ptr<Client>& client : clients_) {
+    if (client->coordinator == nullptr) continue;
+    const uint64_t seed = random_.next();
+    RDMACC_RETURN_IF_ERROR(run_task(client->coordinator->worker().scheduler(), [&, this] {
+      run_transactions(*client, seed);
+      return failure_;
+    }));
+  }
+  transactions_ = scenario_.transactions;
+  return Status();
+}
+
+bool SimRun::hold(NodeId node) {
+  for (const std::unique_ptr<NodeThread>& thread : nodes_[node]) {
+    fabric_->hold(thread->worker().id(), fabric_->now_ns() + kHeldNs);
+  }
+  return !nodes_[node].empty();
+}
+
+bool SimRun::flip_a_bit(const AimedFaults::Action& action) {
+  if (nodes_[action.node].empty()) return false;
+  std::byte* region = nodes_[action.node][0]->worker().endpoint().local_region();
+  region[action.offset] ^= std::byte{1} << random_.below(8);
+  return true;
 }
 
 void SimRun::start_due_nodes() {

@@ -130,6 +130,7 @@ Status SimRun::run_clients() {
     if (!coordinator.ok()) return coordinator.status();
     clients_.push_back(std::make_unique<Client>());
     clients_.back()->coordinator = std::move(*coordinator);
+    if (aimed_ != nullptr) aimed_->observe(*clients_.back()->coordinator);
     start_client(*clients_.back());
   }
   if (scenario_.prepared) {
@@ -141,9 +142,7 @@ Status SimRun::run_clients() {
   start_surroundings();
   plan_faults();
   if (strikes_ != nullptr) strikes_->begin();
-  if (!faults_.empty() || strikes_ != nullptr || scenario_.die_at_end || left_in_doubt_ > 0) {
-    fabric_->set_observer([this](uint64_t event) { inject_due_faults(event); });
-  }
+  fabric_->set_observer([this](uint64_t event) { inject_due_faults(event); });
   const bool ended = run_until_clients_ended();
   fabric_->set_observer(nullptr);
   RDMACC_RETURN_IF_ERROR(end_decider());
@@ -289,6 +288,7 @@ uint32_t SimRun::resolved_so_far() const {
 // ---- What must hold at rest
 
 Status SimRun::check_at_rest() {
+  RDMACC_RETURN_IF_ERROR(use_every_worker());
   // Frees and other work that is not waited for comes to its end first.
   RDMACC_RETURN_IF_ERROR(finish_background());
   Scheduler& scheduler = keeper_->worker().scheduler();

@@ -10,6 +10,7 @@
 #include "engine/node/node_thread.h"
 #include "engine/workloads/workload.h"
 #include "rdma/sim/sim_fabric.h"
+#include "tests/sim/aim/aimed_faults.h"
 #include "tests/sim/door/door_surroundings.h"
 #include "tests/sim/outside_decider.h"
 #include "tests/sim/strikes.h"
@@ -72,6 +73,7 @@ struct SimScenario {
   bool lazy = false;               // kDoor: long pauses, in which tombstones are due
   bool late = false;               // some events come milliseconds late
   uint64_t rest_us = 0;            // of every client, half way
+  std::optional<FaultAim> aim;     // of kills and node_restarts, in place of any event
   // For tests of the tests: other rules than the registry's, and other hooks of the fabric.
   RulesOf rules_of = nullptr;
   std::function<void(SimFabric&)> prepare;
@@ -108,6 +110,7 @@ class SimRun {
   const StructureCounts& structure() const { return ledger_.counts(); }
   uint64_t drops() const { return surroundings_ == nullptr ? 0 : surroundings_->drops(); }
   uint32_t struck() const { return strikes_ == nullptr ? 0 : strikes_->struck(); }
+  uint32_t aimed_struck() const { return aimed_ == nullptr ? 0 : aimed_->struck(); }
   uint64_t full() const { return surroundings_ == nullptr ? 0 : surroundings_->full(); }
   // The most attempts that one transaction has made, by TxnInputs::kind.
   const std::map<uint32_t, uint32_t>& attempts_max() const { return attempts_max_; }
@@ -149,7 +152,11 @@ class SimRun {
   void plan_faults();
   void may_strike_prepared();
   void inject_due_faults(uint64_t event);
-  void inject(const Fault& fault);
+  bool inject(const Fault& fault);  // false: it is dead already
+  bool inject(const AimedFaults::Action& action);
+  bool hold(NodeId node);
+  bool flip_a_bit(const AimedFaults::Action& action);
+  Status use_every_worker();
   void start_due_nodes();
   void end_coordinators(uint64_t event);
   bool loses_nodes() const {
@@ -197,6 +204,7 @@ class SimRun {
   Door* door_ = nullptr;    // workload_, if it is kDoor
   StructureLedger ledger_;  // outlives the nodes, and so does strikes_
   std::unique_ptr<Strikes> strikes_;
+  std::unique_ptr<AimedFaults> aimed_;
   std::unique_ptr<DoorSurroundings> surroundings_;
   uint32_t surrounding_ = 0;  // coroutines that run
   HistoryMemory history_;

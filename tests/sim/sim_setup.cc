@@ -66,6 +66,9 @@ SimRun::SimRun(const SimScenario& scenario)
     }
     strikes_ = std::make_unique<Strikes>(scenario.seed * 17 + 7, counts, topology_, &ledger_);
   }
+  if (scenario.aim) {
+    aimed_ = std::make_unique<AimedFaults>(*scenario.aim, scenario.seed * 19 + 11, topology_);
+  }
   transactions_ = scenario.transactions;
   node_options_.resolve_every_us = 400;
   node_options_.drain_us_max = 5'000;
@@ -87,6 +90,10 @@ SimRun::SimRun(const SimScenario& scenario)
     if (at.request->procedure != 0) ordered.events = events_of_procedure(*at.request, outcome);
   };
   engine_options_.replicas = static_cast<uint32_t>(random_.below(topology_.nodes));
+  // Another copy of what is damaged.
+  if (scenario.aim && scenario.aim->role == FaultRole::kDamagedCopy) {
+    engine_options_.replicas = std::max(engine_options_.replicas, 1u);
+  }
   engine_options_.location_cache_entries = 64;
   node_options_.rules_of = engine_options_.rules_of = scenario.rules_of;
   txn_.protocol = scenario.protocol;
@@ -94,6 +101,7 @@ SimRun::SimRun(const SimScenario& scenario)
   txn_.plan = StagePlan(scenario.code);
   fabric_ = SimFabric::create(topology_, fabric_options(scenario));
   if (strikes_ != nullptr) strikes_->watch(*fabric_);
+  if (aimed_ != nullptr) aimed_->watch(*fabric_);
   if (scenario.prepare) scenario.prepare(*fabric_);
   nodes_.resize(topology_.nodes);
   back_at_ns_.resize(topology_.nodes);

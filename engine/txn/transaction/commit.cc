@@ -70,7 +70,7 @@ Status Transaction::lock_writes(StageContext& stage) {
   CHECK(!writes_.empty());
   std::vector<LockWork>& works = writes_.plan_locks();
   if (works.empty()) return Status();
-  const uint64_t start_ns = stage.engine.worker.endpoint().now_ns();
+  const uint64_t start_ns = begin_stage(Stage::kLock);
   const Status status = carry_out_lock(stage, parameters_.plan, works);
   time_stage(Stage::kLock, start_ns);
   return status;
@@ -106,7 +106,7 @@ Status Transaction::validate_reads(StageContext& stage) {
     if (!holds) reads.push_back(&access);
   }
   if (reads.empty()) return Status();
-  const uint64_t start_ns = stage.engine.worker.endpoint().now_ns();
+  const uint64_t start_ns = begin_stage(rules.validation);
   const Status status = carry_out_validate(stage, parameters_.plan, {reads.data(), reads.size()});
   time_stage(rules.validation, start_ns);
   return status;
@@ -134,7 +134,7 @@ Status Transaction::log_record(StageContext& stage) {
   std::byte* payload = scratch_.allocate(round_up(payload_bytes, 8));
   if (payload == nullptr) return out_of_registered_memory();
   encode_to(record_, payload);
-  const uint64_t start_ns = stage.engine.worker.endpoint().now_ns();
+  const uint64_t start_ns = begin_stage(Stage::kLog);
   RDMACC_RETURN_IF_ERROR(coordinator_.log.place({payload, payload_bytes}, stamps_.ctts,
                                                 {nodes.data(), nodes.size()}, scratch_,
                                                 parameters_.cancelled, counters_, placements_));
@@ -177,7 +177,7 @@ void Transaction::leave_locks_to_resolution() {
 
 void Transaction::install_record(StageContext& stage) {
   CHECK(log_begun_ && !placements_.empty());
-  const uint64_t start_ns = stage.engine.worker.endpoint().now_ns();
+  const uint64_t start_ns = begin_stage(Stage::kCommit);
   const Status status = carry_out_commit(stage, parameters_.plan, record_, evicted_);
   time_stage(Stage::kCommit, start_ns);
   const auto again = [&] {
@@ -206,7 +206,7 @@ void Transaction::release_locks(StageContext& stage) {
     access.reader_count = 0;
   }
   if (held.empty()) return;
-  const uint64_t start_ns = stage.engine.worker.endpoint().now_ns();
+  const uint64_t start_ns = begin_stage(Stage::kRelease);
   // Locks that the nodes were asked to look for may be others' by now. A reader count does not say
   // whose it is, and an upgrade may have used it up: all of them are left to the sweep.
   const std::span<const Held> all(held.data(), held.size());

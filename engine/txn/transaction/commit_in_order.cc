@@ -53,7 +53,7 @@ Status Transaction::submit_ordered(const OrderedRequest& request, OrderedOutcome
   if (parameters_.cancelled != nullptr && *parameters_.cancelled) return Status(Code::kCancelled);
   // From here on the transaction may be executed, whatever becomes of this coordinator.
   log_begun_ = !request.writes.empty();
-  const uint64_t start_ns = coordinator_.engine.worker.endpoint().now_ns();
+  const uint64_t start_ns = begin_stage(Stage::kBroadcast);
   const Status status = coordinator_.order->submit(request, outcome, unknown, counters_);
   time_stage(Stage::kBroadcast, start_ns);  // and all that follows at the nodes
   log_begun_ = false;

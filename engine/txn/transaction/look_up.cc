@@ -19,7 +19,7 @@ Status Transaction::look_up_many(TableId table, std::span<const std::string_view
   if (wanted.empty()) return Status();
   scratch_.reset();
   StageContext stage = context(scratch_);
-  const uint64_t start_ns = coordinator_.engine.worker.endpoint().now_ns();
+  const uint64_t start_ns = begin_stage(reading_stage());
   const bool looks_first =
       begins_with_first_look(*parameters_.rules, parameters_.plan) && !accesses_.indexed();
   Status status;
@@ -28,7 +28,7 @@ Status Transaction::look_up_many(TableId table, std::span<const std::string_view
     status = find(stage, {wanted.data(), wanted.size()}, looks_first);
   }
   for (KeyState* state : wanted) state->asked = false;
-  time_stage(parameters_.rules->locks_what_it_reads() ? Stage::kLock : Stage::kRead, start_ns);
+  time_stage(reading_stage(), start_ns);
   note_failure(status);
   return status;
 }

@@ -74,6 +74,11 @@ AttemptEnd Transaction::end() const {
   return end;
 }
 
+uint64_t Transaction::begin_stage(Stage stage) {
+  if (coordinator_.observer != nullptr) coordinator_.observer->stage_begins(stage);
+  return coordinator_.engine.worker.endpoint().now_ns();
+}
+
 void Transaction::time_stage(Stage stage, uint64_t start_ns) {
   const Primitive primitive = parameters_.plan.of(stage);
   const uint64_t ns = coordinator_.engine.worker.endpoint().now_ns() - start_ns;
@@ -172,10 +177,10 @@ Status Transaction::scan(std::span<GroupWork> groups, VerbArena& arena, ScanMode
     return look_at(reading_as_stored(*parameters_.rules), groups, arena);
   }
   StageContext stage = context(arena);
-  const uint64_t start_ns = coordinator_.engine.worker.endpoint().now_ns();
+  const uint64_t start_ns = begin_stage(reading_stage());
   Status status = mode == ScanMode::kNoWait ? scan_at_once(stage, groups)
                                             : carry_out_scan(stage, parameters_.plan, groups);
-  time_stage(parameters_.rules->locks_what_it_reads() ? Stage::kLock : Stage::kRead, start_ns);
+  time_stage(reading_stage(), start_ns);
   scanned_ = scanned_table_ = true;
   for (GroupWork& group : groups) {
     Access* access = nullptr;

@@ -129,6 +129,10 @@ class Transaction final : public RowSource {
   void note_absence(uint64_t overflow, Access* tombstone, Access* gap, KeyState& state);
   bool note_row(std::string_view record, uint64_t overflow, Access& tuple, KeyState& state);
 
+  Stage reading_stage() const {
+    return parameters_.rules->locks_what_it_reads() ? Stage::kLock : Stage::kRead;
+  }
+  uint64_t begin_stage(Stage stage);  // the time
   void time_stage(Stage stage, uint64_t start_ns);
   void event(HistoryOp op, TableId table, std::string_view key, uint64_t version) {
     if (coordinator_.history != nullptr) note_event(op, table, key, version);

@@ -18,6 +18,8 @@ struct TxnEnd {
 class TxnObserver {
  public:
   virtual ~TxnObserver() = default;
+  // Before a round of a stage; stage_done() follows if the round is carried out.
+  virtual void stage_begins(Stage) {}
   // Once per round of a stage, with the time that the whole round took.
   virtual void stage_done(Protocol protocol, Stage stage, Primitive primitive, uint64_t ns) = 0;
   virtual void transaction_done(const TxnEnd& end) = 0;

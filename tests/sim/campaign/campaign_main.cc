@@ -11,6 +11,7 @@
 #include "engine/protocols/registry.h"
 #include "tests/sim/campaign.h"
 #include "tests/sim/directed.h"
+#include "tests/sim/campaign/fault_table.h"
 #include "tests/sim/sim_farm.h"
 
 namespace rdmacc {
@@ -29,8 +30,8 @@ constexpr double kProgressSeconds = 15;
 struct Flags {
   uint64_t seeds = kSeedsDefault, first = 1;
   size_t jobs = 1;
-  std::string protocols = "all", json_file, history_file;
-  bool check_share = false, loads = false, directed = false;
+  std::string protocols = "all", json_file, history_file, aim;
+  bool check_share = false, loads = false, directed = false, faults = false;
 
   bool all_draws() const { return !loads && !directed; }
 };
@@ -212,6 +213,18 @@ void Campaign::write_json(const std::string& name) const {
   std::ofstream(name) << summary.dump(2) << "\n";
 }
 
+int run_faults(const Flags& flags, std::vector<CampaignVariant> variants) {
+  FaultTable table({flags.seeds, flags.first, flags.jobs, flags.aim}, std::move(variants));
+  if (table.cells() == 0) {
+    std::fprintf(stderr, "rdmacc_campaign: there is no fault \"%s\"\n", flags.aim.c_str());
+    return 2;
+  }
+  const bool passed = table.run();
+  table.print();
+  if (!flags.json_file.empty()) table.write_json(flags.json_file);
+  return passed ? 0 : 1;
+}
+
 int run_main(int argc, char** argv) {
   Flags flags;
   CLI::App app{"Runs seeds of every protocol and hybrid code in the simulator."};
@@ -228,6 +241,10 @@ int run_main(int argc, char** argv) {
   app.add_flag("--check-share", flags.check_share, "the fixed share of make check");
   auto* loads = app.add_flag("--loads", flags.loads, "bulk loads beside splits alone");
   app.add_flag("--directed", flags.directed, "runs that crowd rare moments alone")->excludes(loads);
+  app.add_flag("--faults", flags.faults,
+               "one fault at one step of one stage in each run, as a table")
+      ->excludes(loads);
+  app.add_option("--aim", flags.aim, "of --faults: one alone, as a failure prints it");
   app.add_option("--json", flags.json_file, "write a summary there");
   app.add_option("--history", flags.history_file, "keep the failed run's history there");
   CLI11_PARSE(app, argc, argv);
@@ -240,6 +257,7 @@ int run_main(int argc, char** argv) {
     std::fprintf(stderr, "rdmacc_campaign: %s\n", variants.status().message().c_str());
     return 2;
   }
+  if (flags.faults) return run_faults(flags, std::move(*variants));
   Campaign campaign(flags, std::move(*variants));
   const bool passed = campaign.run();
   campaign.print();
