@@ -4,6 +4,12 @@
 #include <cstring>
 
 namespace rdmacc {
+namespace {
+
+constexpr WorkerId kGateWorker = 0;  // of the node that has the gate
+constexpr uint64_t kPollUsOfAway = 20'000;
+
+}  // namespace
 
 Gate::Gate(Worker& worker, const Topology& topology, TimestampClock& clock)
     : worker_(worker),
@@ -94,6 +100,36 @@ void Gate::publish() {
   } else {
     images_.unacknowledged(image, chain);
   }
+}
+
+Status Gate::publish_and_wait(VerbCounters& counters) {
+  LineImages::Image* image = images_.take();
+  if (image == nullptr) return out_of_registered_memory();
+  compose(image->line);
+  const uint64_t chain = images_.number_chain();
+  DoorbellBatch batch(worker_.scheduler(), counters);
+  batch.write(line_address().plus(offsetof(WorkerLine, last_ctts)), &image->line.last_ctts, 8);
+  batch.write(line_address(), &image->line, sizeof(WorkerLine));
+  const Status status = batch.execute();
+  images_.completed(image, chain);
+  return status;
+}
+
+// G5. In place, what is told arrives whether or not the node lives.
+void Gate::tell_when_node_is_back() {
+  if (telling_again_ || worker_.scheduler().mapped() != nullptr) return;
+  if (worker_.endpoint().incarnation_of(kGateWorker) != 0) return;
+  telling_again_ = worker_.scheduler().spawn([this] {
+    uint64_t pause_us = kPollUsMin;
+    for (bool told = false; !told;) {
+      worker_.scheduler().sleep_for(pause_us);
+      pause_us = std::min(2 * pause_us, kPollUsOfAway);
+      if (users_ > 0 || !waiters_.empty()) break;
+      told = worker_.endpoint().incarnation_of(kGateWorker) != 0 &&
+             publish_and_wait(worker_.counters()).ok();
+    }
+    telling_again_ = false;
+  });
 }
 
 void Gate::count_epoch(uint64_t epoch) {
@@ -293,6 +329,7 @@ void Gate::leave(GateEntry& entry) {
   --insiders_;
   withdraw(entry.epoch);
   if (users_ == 0 || oldest_epoch() != published_epoch_) publish();
+  if (users_ == 0) tell_when_node_is_back();
 }
 
 Result<ProtocolId> Gate::open_protocol(VerbCounters& counters) {

@@ -52,6 +52,11 @@
 //      goes in with the others; so it does when half its time to wait is over. The mode
 //      ends when its worker is dead, does not come in for kHoldOffUs, has left, or stays for
 //      kExclusiveUsMax: others of the protocol then join it. Another protocol never does.
+//  G5  What is told while node 0 is down is lost over a wire, and a worker that rests afterwards
+//  would
+//      be inside for all others. So the line of one that leaves then is told again when node 0 is
+//      back, unless a next transaction tells it before. One that node 0 loses in the moment of its
+//      death stays: until the worker's next transaction, or its end.
 //
 // One Gate per worker; its coroutines share it. The wait is bounded by `deadline_us` and ends
 // when *cancelled becomes true (looked at between two sleeps of at most kPollUsMax).
@@ -173,6 +178,8 @@ class Gate {
   void withdraw(uint64_t epoch);
   void compose(WorkerLine& line);
   void publish();
+  Status publish_and_wait(VerbCounters& counters);
+  void tell_when_node_is_back();
 
   // gate_switch.cc: what a waiter does for the switch after a look. True: look again at once.
   Result<bool> advance(Waiter& self, const View& view, VerbCounters& counters);
@@ -202,6 +209,7 @@ class Gate {
 
   LineImages images_;
   LineImages::Image* reserve_ = nullptr;  // for a leave() when no other image can be had
+  bool telling_again_ = false;            // a coroutine does
   bool adopted_ = false;                  // the line's former content was looked at
   uint64_t word_ = 0;                     // of the gate, as last seen
   uint64_t known_epoch_ = 1;              // likewise; older is safe, 0 would mean none
