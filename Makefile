@@ -8,6 +8,8 @@
 #   make soak [SEEDS=2000] [EXPLORE_BUDGET=…]  the long tests: seeds of every protocol, hybrid code
 #                                             and fault in the simulator, all of the exploration,
 #                                             everything under the sanitizers; prints what was run
+#   make faults [ARGS=…]      what fails x at which step x under which protocol, in the simulator and
+#                       on real processes, as tables; a share is part of check
 #   make check-tsan     threads under ThreadSanitizer; long, not part of check
 #   make check-verbs    the verbs fabric, and the engine on it, in a guest that has RDMA devices;
 #                       part of check
@@ -42,7 +44,7 @@ PKGLIBDIR = $(DESTDIR)$(shell $(PG_CONFIG) --pkglibdir)
 SHAREDIR = $(DESTDIR)$(shell $(PG_CONFIG) --sharedir)
 BINDIR = $(DESTDIR)$(shell $(PG_CONFIG) --bindir)
 
-.PHONY: all deps test-deps build demo check soak check-tsan check-verbs check-assert \
+.PHONY: all deps test-deps build demo check soak faults check-tsan check-verbs check-assert \
   check-pg-suite coverage mutation ledger sandbox sandbox-stop bench format clean install uninstall
 .NOTPARALLEL:
 
@@ -69,6 +71,10 @@ check: test-deps
 
 soak: test-deps
 	@scripts/soak.py --jobs $(JOBS) --seeds $(SEEDS) --explore-budget $(EXPLORE_BUDGET)
+
+faults: test-deps build
+	@cmake --build --preset release -j $(JOBS) --target rdmacc_campaign power
+	@scripts/faults.py --jobs $(JOBS) $(ARGS)
 
 check-verbs: test-deps $(BUILD)/build.ninja
 	@cmake --build --preset release -j $(JOBS)

@@ -207,6 +207,7 @@ def run_everything(jobs):
         sanitized = pool.submit(sanitized_parts, jobs)
         done += in_turn(gtest_parts("release"))
         done += in_turn([campaign_part("release", "--check-share", f"--jobs={jobs}")])
+        done += in_turn([python_part("faults", "scripts/faults.py", "--share", f"--jobs={jobs}")])
         done += in_turn(server_parts())
         done += in_turn(delay_parts())
         done += in_turn(fuzz_parts())

@@ -10,8 +10,8 @@
 
 #include "engine/protocols/registry.h"
 #include "tests/sim/campaign.h"
-#include "tests/sim/directed.h"
 #include "tests/sim/campaign/fault_table.h"
+#include "tests/sim/directed.h"
 #include "tests/sim/sim_farm.h"
 
 namespace rdmacc {
