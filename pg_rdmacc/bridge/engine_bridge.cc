@@ -190,6 +190,10 @@ void bridge_detach(void) {
   attachment = nullptr;
 }
 
+bool bridge_left_to_resolution(void) {
+  return attached() != nullptr && attached()->coordinator->left_to_resolution();
+}
+
 int bridge_worker_id(void) {
   return attached() != nullptr ? attached()->coordinator->worker().id() : -1;
 }

@@ -187,6 +187,8 @@ void bridge_start_commit_prepared(void);
 /* Gives the attachment up without leaving the cluster: nodes finish what this process has left once
  * it has ended. */
 void bridge_detach_uncleanly(void);
+/* A transaction of this process is left to resolution (engine/session.h): it has to end. */
+bool bridge_left_to_resolution(void);
 void bridge_set_command(uint32_t command);
 uint32_t bridge_savepoint(void);
 void bridge_rollback_to(uint32_t level);

@@ -1,5 +1,7 @@
 #include "pg_rdmacc/xact/xact.h"
 
+#include <signal.h>
+
 #include "pg_rdmacc/server/attach.h"
 #include "pg_rdmacc/server/error.h"
 #include "pg_rdmacc/server/short_worker.h"
@@ -15,6 +17,7 @@ extern "C" {
 #include "access/xlog.h"
 #include "miscadmin.h"
 #include "storage/predicate.h"
+#include "storage/ipc.h"
 #include "storage/proc.h"
 #include "utils/resowner.h"
 #include "utils/wait_event.h"
@@ -176,11 +179,22 @@ void abandon_transaction(void) {
   rdmacc_parts_finish(false);
 }
 
+/* A node was away for so long that only resolution ends the transaction: when this process has. */
+void end_for_resolution(void) {
+  ereport(WARNING,
+          (errmsg("the nodes decide on the outcome of the transaction when this session has ended"),
+           errhint("The session ends, and its rows stay locked until then.")));
+  bridge_detach_uncleanly();
+  rdmacc_note_doubt();
+  if (!proc_exit_inprogress) kill(MyProcPid, SIGTERM);
+}
+
 void finish(bool committed) {
   if (bridge_attached()) {
     if (!committed) abandon_transaction();
     if (committed && bridge_prepared()) rdmacc_commit_prepared_engine();
     rdmacc_parts_finish(committed);
+    if (bridge_left_to_resolution()) end_for_resolution();
   }
   if (committed && database_dropped) rdmacc_note_doubt();
   forget_transaction();

@@ -101,8 +101,20 @@ void SimRun::inject_due_faults(uint64_t event) {
       if (inject(action)) aimed_->note_struck(action);
     }
   }
+  if (left_to_resolution_) end_those_left_to_resolution(event);
   if (scenario_.die_at_end) end_coordinators(event);
   start_due_nodes();
+}
+
+// As a session does that a node has been away from for too long.
+void SimRun::end_those_left_to_resolution(uint64_t event) {
+  left_to_resolution_ = false;
+  for (uint32_t c = 0; c < clients_.size(); ++c) {
+    const Coordinator* coordinator = clients_[c]->coordinator.get();
+    if (coordinator != nullptr && coordinator->left_to_resolution()) {
+      inject({Fault::kKillCoordinator, event, c});
+    }
+  }
 }
 
 // Not at once: for some seconds they live beside what the nodes have found when they came back.

@@ -223,6 +223,7 @@ void SimRun::run_transactions(Client& client, uint64_t seed) {
       uint32_t& attempts_max = attempts_max_[inputs.kind];
       attempts_max = std::max(attempts_max, attempt + 1);
       const Status status = run_attempt(session, inputs, effect);
+      left_to_resolution_ = left_to_resolution_ || client.coordinator->left_to_resolution();
       if (status.ok()) {
         ++committed_;
         delta_ += effect.delta;

@@ -159,6 +159,7 @@ class SimRun {
   Status use_every_worker();
   void start_due_nodes();
   void end_coordinators(uint64_t event);
+  void end_those_left_to_resolution(uint64_t event);
   bool loses_nodes() const {
     return scenario_.node_restarts + scenario_.strikes + scenario_.cut_short + scenario_.in_doubt >
            0;
@@ -225,6 +226,7 @@ class SimRun {
   int64_t delta_ = 0;
   uint64_t committed_ = 0;
   uint32_t resolved_ = 0, killed_ = 0;
+  bool left_to_resolution_ = false;  // a client has a transaction that only its end decides
   uint32_t left_in_doubt_ = 0;  // nodes that are still to die when a transaction was prepared
   uint64_t real_time_violations_ = 0;
   uint64_t reader_count_sweeps_ = 0;
