@@ -28,12 +28,12 @@ const BridgeRow* rdmacc_rows_next(RdmaccRows* rows, Relation relation);
 void rdmacc_rows_end(RdmaccRows* rows);
 
 /* ---- Rows of a whole table in the order in which they were written, as PostgreSQL's own tables
- * return them. SQL promises no order, but users and tests expect that of small tables. The
- * order costs a copy of the rows, so only tables whose rows take no more than
- * RDMACC_ORDERED_BYTES_MAX have it: larger ones are returned as the nodes hold them.
+ * return them. SQL promises no order, but people who look at a small table expect one. It costs a
+ * copy of all rows before the first is returned, so only tables have it for which that is less than
+ * a millisecond (RDMACC_ORDERED_BYTES_MAX): others are returned as the nodes hold them.
  *
  * POD, as RdmaccRows is. The copies are in a memory context below that of begin()'s caller. */
-#define RDMACC_ORDERED_BYTES_MAX (8 * 1024 * 1024)
+#define RDMACC_ORDERED_BYTES_MAX (256 * 1024)
 
 typedef struct RdmaccOrderedRow {
   uint64 time;          /* see rdmacc_row_time() */
