@@ -28,7 +28,7 @@ const BridgeRow* rdmacc_rows_next(RdmaccRows* rows, Relation relation);
 void rdmacc_rows_end(RdmaccRows* rows);
 
 /* ---- Rows of a whole table in the order in which they were written, as PostgreSQL's own tables
- * return them. SQL promises no order, but people who look at a small table expect one. It costs a
+ * return them. SQL promises no order, but a small table is expected to have one. It costs a
  * copy of all rows before the first is returned, so only tables have it for which that is less than
  * a millisecond (RDMACC_ORDERED_BYTES_MAX): others are returned as the nodes hold them.
  *
