@@ -99,6 +99,14 @@ TEST(Campaign, SeedsThatFailedOnce) {
              "what had failed to prepare was committed from outside, when others had its locks",
              false,
              true},
+      Failed{{Protocol::kWoundwait, LockMode::kExclusive},
+             30117,
+             "a node started again took the slot of a committed insert for one that was kept"},
+      Failed{{Protocol::kWaitdie, LockMode::kExclusive},
+             6205,
+             "a transaction left to resolution had left the gate: its block was another row's",
+             false,
+             true},
   };
   for (const Failed& each : failed) {
     SimScenario scenario = each.directed ? directed_scenario(each.variant, each.seed)

@@ -160,9 +160,10 @@ bool Transaction::try_again(const std::function<bool()>& attempt, uint64_t us_ma
   return false;
 }
 
-// The entry stays in the ring: the resolution of this worker finishes what it lists.
+// The entry stays in the ring: the resolution of this worker finishes what it lists. Until then the
+// transaction is inside the gate, so that no memory that its record names is used for anything else.
 void Transaction::leave_to_resolution() {
-  outcome_unknown_ = true;
+  outcome_unknown_ = stays_inside_ = true;
   coordinator_.left_to_resolution = true;
   placements_.clear();
 }
@@ -353,7 +354,11 @@ void Transaction::finish(HistoryOutcome outcome) {
   // Before anything waits: a worker that dies while it leaves the gate takes no outcome with it.
   report(outcome);
   log_begun_ = false;
-  coordinator_.gate.leave(gate_entry_);
+  if (stays_inside_) {
+    gate_entry_ = GateEntry{};
+  } else {
+    coordinator_.gate.leave(gate_entry_);
+  }
   WorkerStats& stats = coordinator_.stats;
   if (outcome == HistoryOutcome::kCommitted) {
     stats.committed++;

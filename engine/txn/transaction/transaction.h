@@ -209,6 +209,7 @@ class Transaction final : public RowSource {
   bool log_begun_ = false;
   bool prepared_ = false;
   bool outcome_unknown_ = false;
+  bool stays_inside_ = false;  // the gate, until the worker is resolved
   Status failure_;                      // the first that a stage ended with
   bool lock_state_unknown_ = false;     // a node died under a locking or allocating request
   bool reader_counts_unknown_ = false;  // or one that may have changed reader counts
