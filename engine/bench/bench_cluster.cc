@@ -13,6 +13,23 @@
 namespace rdmacc {
 namespace {
 
+constexpr uint64_t kLeaveUsMax = 1'000'000;
+constexpr uint64_t kEventsOfLeave = 10'000'000;  // in the simulator
+
+// What a worker keeps in advance, and what it has to free, goes back to the nodes; then `left`.
+void leave(Coordinator& coordinator, bool& left) {
+  left = !coordinator.worker().scheduler().spawn([&coordinator, &left] {
+    coordinator.finish_background(kLeaveUsMax);
+    left = true;
+  });
+}
+
+Status end_of(const Coordinator& coordinator) {
+  if (!coordinator.left_to_resolution()) return Status();
+  return Status(Code::kUnavailable,
+                "nodes were away for so long that transactions are left to them");
+}
+
 EngineOptions engine_options(const BenchOptions& options) {
   EngineOptions engine;
   engine.replicas = options.replicas;
@@ -44,9 +61,13 @@ class ProcessBenchCluster final : public BenchCluster {
     if (!endpoint.ok()) return endpoint.status();
     Coordinator coordinator(std::move(*endpoint), fabric_.topology(), engine_options(options_));
     job.start(coordinator);
-    coordinator.worker().scheduler().run_until([&job] { return job.finished(); }, options_.spin_us);
+    Scheduler& scheduler = coordinator.worker().scheduler();
+    scheduler.run_until([&job] { return job.finished(); }, options_.spin_us);
     job.finish(coordinator);
-    return Status();
+    bool left = false;
+    leave(coordinator, left);
+    scheduler.run_until([&left] { return left; }, options_.spin_us);
+    return end_of(coordinator);
   }
 
   const BenchOptions options_;
@@ -117,10 +138,16 @@ class SimBenchCluster final : public BenchCluster {
           return true;
         },
         UINT64_MAX);
+    Status status;
     for (size_t i = 0; i < jobs.size(); ++i) {
       jobs[i]->finish(*coordinators[i]);
+      bool left = !ended;
+      if (ended) leave(*coordinators[i], left);
+      fabric_->run_until([&left] { return left; }, kEventsOfLeave);
       fabric_->attach(coordinators[i]->worker().id(), nullptr);
+      if (status.ok()) status = end_of(*coordinators[i]);
     }
+    if (!status.ok()) return status;
     return ended || interrupted_.load()
                ? Status()
                : Status(Code::kUnavailable, "nothing is left to happen, yet not all has ended");

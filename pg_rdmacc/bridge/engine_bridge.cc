@@ -58,7 +58,7 @@ Status attach(const BridgeFabric& described, const EngineOptions& options,
   // A backend runs one command at a time; a few coroutines serve the engine's own needs.
   made->coordinator =
       std::make_unique<Coordinator>(std::move(endpoint.value()), made->fabric->topology(), options,
-                                    Scheduler::Options{.coroutines_max = 16});
+                                    Scheduler::Options{.coroutines_max = 64});
   made->coordinator->set_observer(&made->recorder);
   made->session = std::make_unique<Session>(*made->coordinator);
   made->pump = std::make_unique<SessionPump>(*made->coordinator);

@@ -6,8 +6,9 @@
 namespace rdmacc {
 
 // Overflow blocks that nothing names any more, given back to their nodes while their worker goes
-// on: by a coroutine of its, one request per node at a time, for which no node is woken. What is
-// replaced before a node has answered goes in the next one.
+// on: by coroutines of its. No node is woken for the first requests, which it answers when it wakes
+// for something else; it is for those that follow while these are under way. So each is on its way
+// when its transaction ends: the worker may be a session that then waits for its client for hours.
 //
 // A request may arrive when the transaction that replaced the block has long left the gate. That is
 // sound for blocks and for nothing else: in use, and named by nothing, a block can be freed by this
@@ -25,8 +26,8 @@ class BackgroundFree {
   // `node_incarnation` is that of a moment at which something still named it.
   void add(GlobalAddress block, uint32_t node_incarnation);
   uint32_t incarnation_of(NodeId node) const;
-  // Sends what was added, unless a request is on its way: then that one's coroutine does. Where no
-  // coroutine is to be had the next call does. Does not yield.
+  // Sends what was added; yields only if too many requests are under way. Where none ends soon, or
+  // no coroutine is to be had, the next call does.
   void start();
   // Waits until all have been sent and answered, for `us_max` at most.
   void finish(uint64_t us_max);
@@ -36,15 +37,17 @@ class BackgroundFree {
     GlobalAddress block;
     uint32_t node_incarnation;
   };
-  void send();
+  bool wait_for_others(uint64_t us_max);
+  void send(const std::vector<Freed>& freed, bool patient);
 
-  static constexpr uint64_t kPauseUs = 20;
+  static constexpr uint64_t kPauseUs = 20, kWaitUsMax = 10'000;
+  static constexpr uint32_t kPatientMax = 12, kUnderWayMax = 24;  // requests
 
   Worker& worker_;
   const Topology topology_;
   StorageClient& storage_;
   std::vector<Freed> freed_;
-  bool sending_ = false;
+  uint32_t under_way_ = 0;  // requests
 };
 
 }  // namespace rdmacc

@@ -13,8 +13,7 @@ BlockPool::Stock& BlockPool::stock_of(NodeId node, uint32_t unit_bytes) {
   const auto found = std::find_if(stocks_.begin(), stocks_.end(), [&](const Stock& stock) {
     return stock.node == node && stock.unit_bytes == unit_bytes;
   });
-  Stock& stock =
-      found != stocks_.end() ? *found : stocks_.emplace_back(Stock{node, unit_bytes});
+  Stock& stock = found != stocks_.end() ? *found : stocks_.emplace_back(Stock{node, unit_bytes});
   const uint32_t incarnation = worker_.endpoint().incarnation_of(topology_.worker_of(node));
   if (stock.node_incarnation != incarnation) stock.blocks.clear();
   stock.node_incarnation = incarnation;
@@ -60,7 +59,8 @@ void BlockPool::ask(NodeId node, uint32_t unit_bytes, VerbCounters& counters) {
   stock.asking = false;
   if (!status.ok()) stock.ask_again_us = worker_.endpoint().now_us() + kAskAgainUs;
   // A node that gives fewer is short of memory.
-  const uint32_t most = std::min<uint32_t>(kStockBytesMax / unit_bytes, kBlocksMax);
+  const auto most =
+      static_cast<uint32_t>(std::min<uint64_t>(kStockBytesMax / unit_bytes, kBlocksMax));
   stock.ask_for = std::min(got.size() < count ? kBlocksMin : 2 * count, std::max(most, 1u));
   if (stock.node_incarnation != incarnation) return;
   stock.blocks.insert(stock.blocks.end(), got.begin(), got.end());

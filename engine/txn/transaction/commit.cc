@@ -12,7 +12,6 @@ namespace {
 // How long an abort waits for a node to come back that may hold locks of the attempt.
 constexpr uint64_t kNodeReturnUsMax = 15'000'000;
 constexpr uint64_t kNodeReturnPauseUs = 10'000;
-constexpr uint64_t kInstallAgainUsMax = 60'000'000;
 // Look-ups of the gap headers of one write set, while groups are split under them.
 constexpr int kGapLooksMax = 16;
 
@@ -124,58 +123,6 @@ void Transaction::build_record() {
   writes_.list_writes(record_);
 }
 
-Status Transaction::log_record(StageContext& stage) {
-  CHECK(!record_.writes.empty() && placements_.empty() && !log_begun_);
-  boost::container::small_vector<NodeId, 16> nodes;
-  for (const Write& write : record_.writes) {
-    coordinator_.log_map.add_log_nodes(write.header.node(), nodes);
-  }
-  const size_t payload_bytes = encoded_bytes(record_);
-  std::byte* payload = scratch_.allocate(round_up(payload_bytes, 8));
-  if (payload == nullptr) return out_of_registered_memory();
-  encode_to(record_, payload);
-  const uint64_t start_ns = begin_stage(Stage::kLog);
-  RDMACC_RETURN_IF_ERROR(coordinator_.log.place({payload, payload_bytes}, stamps_.ctts,
-                                                {nodes.data(), nodes.size()}, scratch_,
-                                                parameters_.cancelled, counters_, placements_));
-  if (parameters_.cancelled != nullptr && *parameters_.cancelled) return Status(Code::kCancelled);
-  if (!record_.gtid.null()) {
-    for (const LogPlacement& placement : placements_) mark_prepared(placement);
-  }
-  log_begun_ = true;
-  const Status status = carry_out_log(stage, parameters_.plan, placements_);
-  time_stage(Stage::kLog, start_ns);
-  return status;
-}
-
-// Past the commit point there is no way back: what a lack of memory or a lost node kept from being
-// done is tried again, for a bounded time.
-bool Transaction::try_again(const std::function<bool()>& attempt, uint64_t us_max) {
-  Worker& worker = coordinator_.engine.worker;
-  const uint64_t deadline_us = worker.endpoint().now_us() + us_max;
-  while (worker.endpoint().now_us() < deadline_us) {
-    worker.scheduler().sleep_for(kNodeReturnPauseUs);
-    if (attempt()) return true;
-  }
-  return false;
-}
-
-// The entry stays in the ring: the resolution of this worker finishes what it lists. Until then the
-// transaction is inside the gate, so that no memory that its record names is used for anything else.
-void Transaction::leave_to_resolution() {
-  outcome_unknown_ = stays_inside_ = true;
-  coordinator_.left_to_resolution = true;
-  placements_.clear();
-}
-
-// Its locks stand until the worker is resolved: nothing here may release them.
-void Transaction::leave_locks_to_resolution() {
-  leave_to_resolution();
-  writes_.keep_room();
-  lock_state_unknown_ = false;
-  for (Access& access : accesses_) access.locked = access.lease_locked = false;
-}
-
 void Transaction::install_record(StageContext& stage) {
   CHECK(log_begun_ && !placements_.empty());
   const uint64_t start_ns = begin_stage(Stage::kCommit);
@@ -185,7 +132,7 @@ void Transaction::install_record(StageContext& stage) {
     const InstallOptions options = install_options(stage, &evicted_, /*guarded=*/true);
     return install(stage.engine.worker, record_, options, counters_).ok();
   };
-  if (!status.ok() && !try_again(again, kInstallAgainUsMax)) leave_to_resolution();
+  if (!status.ok() && !try_again(again)) leave_to_resolution();
   const auto unlocked = [](Access& access) { access.locked = access.lease_locked = false; };
   for (const LockWork& work : writes_.locks()) unlocked(*work.access);
   for (const PlannedWrite& write : writes_.all()) unlocked(*write.tuple);
@@ -239,21 +186,6 @@ Status Transaction::prepare(Gtid gtid) {
   RDMACC_RETURN_IF_ERROR(reach_commit_point(stage, gtid));
   prepared_ = true;
   return writes_.empty() ? commit_prepared() : Status();
-}
-
-// No copy of the log may leave it in doubt when others see the first of its rows.
-Status Transaction::decide_log(StageContext& stage) {
-  CHECK(log_begun_ && !placements_.empty());
-  const auto attempt = [&] {
-    VerbArena arena(stage.engine.worker.pool());
-    DoorbellBatch batch(stage.engine.worker.scheduler(), counters_);
-    for (const LogPlacement& placement : placements_) {
-      if (!add_log_deciding(stage.engine.layout, placement, arena, batch)) return false;
-    }
-    return batch.execute().ok();
-  };
-  if (attempt() || try_again(attempt, kInstallAgainUsMax)) return Status();
-  return Status(Code::kUnavailable, "the log of a prepared transaction cannot be told its end");
 }
 
 Status Transaction::commit_prepared() {
@@ -311,26 +243,6 @@ void Transaction::finish_commit(StageContext& stage) {
   release_locks(stage);
   care_for_full_groups();
   finish(HistoryOutcome::kCommitted);
-}
-
-// A log entry that may have arrived somewhere is made void before anything is unlocked, so that
-// no reader of the log finds a transaction that its client was told is aborted, or one of which
-// only a part is still locked. A node that is away for long leaves the outcome to resolution.
-void Transaction::void_log() {
-  if (placements_.empty()) return;
-  const auto attempt = [&] {
-    VerbArena arena(coordinator_.engine.worker.pool());
-    DoorbellBatch batch(coordinator_.engine.worker.scheduler(), counters_);
-    for (const LogPlacement& placement : placements_) {
-      if (!add_log_voiding(coordinator_.engine.layout, placement, arena, batch)) return false;
-    }
-    return batch.execute().ok();
-  };
-  if (log_begun_ && !attempt() && !try_again(attempt, kInstallAgainUsMax)) {
-    note_writes();
-    leave_locks_to_resolution();
-  }
-  coordinator_.log.applied(placements_);
 }
 
 void Transaction::abort() {

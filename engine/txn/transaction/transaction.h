@@ -156,7 +156,7 @@ class Transaction final : public RowSource {
   Status reach_commit_point(StageContext& stage, Gtid gtid);
   void finish_commit(StageContext& stage);
   Status decide_log(StageContext& stage);
-  bool try_again(const std::function<bool()>& attempt, uint64_t us_max);
+  bool try_again(const std::function<bool()>& attempt);
   void leave_to_resolution();
   void leave_locks_to_resolution();
   void keep_locked_row(KeyState& state);
