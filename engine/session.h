@@ -149,11 +149,11 @@ class Session {
   //
   // Only what prepare() has said ok of may be committed, here or by decide(gtid, true). After an
   // error the transaction is aborted, whatever commit_outcome_unknown() says: its locks are
-  // released, so that others may write what it would have written; it may begin again, under
-  // another gtid. in_doubt() may list it all the same, long after: a lost node may keep a copy of
-  // its log that could not be made void. Such a one, and one whose coordinator died within
-  // prepare(), is decided by decide(gtid, false). So what decides takes all that it does not know
-  // to be prepared for aborted.
+  // released (unless the coordinator has left it to resolution), so that others may write what it
+  // would have written; it may begin again, under another gtid. in_doubt() may list it all the
+  // same, long after: a lost node may keep a copy of its log that could not be made void. Such a
+  // one, and one whose coordinator died within prepare(), is decided by decide(gtid, false). So what
+  // decides takes all that it does not know to be prepared for aborted.
   Status prepare(Gtid gtid);
   bool prepared() const;
   // What a prepared transaction writes, for a log of its caller's: views that live until it ends.

@@ -210,6 +210,7 @@ Result<bool> Gate::try_enter(const Waiter& self, GateEntry& entry, VerbCounters&
   if (!status.ok()) {
     withdraw(epoch);
     publish();
+    if (users_ == 0) tell_when_node_is_back();
     return status;
   }
   note(seen);

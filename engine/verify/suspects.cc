@@ -1,6 +1,7 @@
 #include "engine/verify/suspects.h"
 
 #include "engine/log/log_entry.h"
+#include "engine/storage/layout/overflow.h"
 
 namespace rdmacc {
 
@@ -118,7 +119,8 @@ Finding Suspects::finding_of(NodeId node, const Fault& fault) const {
       break;
     case FaultKind::kLeakedBlock:
       finding.detail = "of worker " + std::to_string(fault.identity & 0xFFFF) + ", allocated " +
-                       std::to_string(fault.identity >> 16) + " us into the cluster's time";
+                       std::to_string((fault.identity & ~kKeptBit) >> 16) +
+                       " us into the cluster's time";
       break;
     case FaultKind::kLeakedUnit:
       finding.detail = "in use, and nothing leads there";

@@ -70,7 +70,6 @@ uint64_t ShmEndpoint::now_ns() {
 
 bool ShmEndpoint::send(WorkerId to, std::span<const std::byte> datagram) {
   const bool sent = send_quietly(to, datagram);
-  // Also when the ring is full: the receiver may not know yet.
   wake_if_sleeping(control_.slot(to));
   return sent;
 }
@@ -85,6 +84,8 @@ bool ShmEndpoint::send_quietly(WorkerId to, std::span<const std::byte> datagram)
   const bool sent = control_.ring(worker_, to).push({incarnation_, owner.incarnation}, datagram);
   control_.dirty_words(to)[worker_ / 64].fetch_or(1ull << (worker_ % 64),
                                                   std::memory_order_seq_cst);
+  // When the ring is full: the receiver may not know yet.
+  if (!sent) wake_if_sleeping(receiver);
   return sent;
 }
 

@@ -102,7 +102,7 @@ Status StorageNode::reserve_blocks(WorkerId worker, uint32_t block_bytes, uint32
   CHECK(block_bytes <= kKeptBlockBytesMax && blocks.empty());
   CHECK(count <= kReservedBlocksMax);
   const uint32_t unit_bytes = overflow_unit_bytes(block_bytes);
-  const uint64_t tag = worker_.endpoint().now_us() << 16 | worker;
+  const uint64_t tag = kept_tag(worker_.endpoint().now_us(), worker);
   const uint32_t most = versions_.scarce() ? std::min(count, kReservedWhenScarce) : count;
   for (uint32_t i = 0; i < most; ++i) {
     Result<uint64_t> block = arena_.allocate(PageKind::kOverflow, unit_bytes);

@@ -28,6 +28,7 @@ void BackgroundFree::start() {
   if (freed_.empty() || !wait_for_others(kWaitUsMax) || freed_.empty()) return;
   auto freed = std::make_shared<std::vector<Freed>>(std::move(freed_));
   freed_.clear();
+  if (freed->size() > kBlocksAtOnceMax) return send(*freed, /*patient=*/false);
   const bool spawned =
       worker_.scheduler().spawn([this, freed, patient = under_way_ < kPatientMax] {
         send(*freed, patient);

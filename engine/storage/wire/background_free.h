@@ -26,8 +26,8 @@ class BackgroundFree {
   // `node_incarnation` is that of a moment at which something still named it.
   void add(GlobalAddress block, uint32_t node_incarnation);
   uint32_t incarnation_of(NodeId node) const;
-  // Sends what was added; yields only if too many requests are under way. Where none ends soon, or
-  // no coroutine is to be had, the next call does.
+  // Sends what was added; yields only if too many requests are under way, or to wait for one of
+  // very many blocks. Where none ends soon, or no coroutine is to be had, the next call does.
   void start();
   // Waits until all have been sent and answered, for `us_max` at most.
   void finish(uint64_t us_max);
@@ -42,6 +42,7 @@ class BackgroundFree {
 
   static constexpr uint64_t kPauseUs = 20, kWaitUsMax = 10'000;
   static constexpr uint32_t kPatientMax = 12, kUnderWayMax = 24;  // requests
+  static constexpr size_t kBlocksAtOnceMax = 512;
 
   Worker& worker_;
   const Topology topology_;

@@ -292,6 +292,23 @@ TEST_F(Allocation, TakesReservedSlotsBackBeforeMemoryIsUsedUp) {
   });
 }
 
+// Otherwise a record that is installed in it would look as if the worker still kept the block,
+// which is freed when that one has gone.
+TEST_F(Allocation, NoTransactionHasTheTagOfAKeptBlock) {
+  cluster_.run([&](Coordinator& c) {
+    for (const uint64_t bytes : {uint64_t{8}, kKeptBlockBytesMax}) {
+      std::vector<GlobalAddress> blocks;
+      ASSERT_TRUE(
+          c.client.reserve_blocks(0, static_cast<uint32_t>(bytes), 4, blocks, c.worker.counters())
+              .ok());
+      for (const GlobalAddress block : blocks) {
+        EXPECT_GE(word(block.offset()), kKeptBit);
+        EXPECT_EQ(static_cast<WorkerId>(word(block.offset())), c.worker.id());
+      }
+    }
+  });
+}
+
 // After a restart of its node a slot that is locked may be kept, or that of an insert that is
 // committed and not yet installed: its owner cannot tell.
 TEST_F(Allocation, ARestartedNodeTakesNothingBackThatMayBeAnInserts) {
