@@ -152,8 +152,8 @@ class Session {
   // released (unless the coordinator has left it to resolution), so that others may write what it
   // would have written; it may begin again, under another gtid. in_doubt() may list it all the
   // same, long after: a lost node may keep a copy of its log that could not be made void. Such a
-  // one, and one whose coordinator died within prepare(), is decided by decide(gtid, false). So what
-  // decides takes all that it does not know to be prepared for aborted.
+  // one, and one whose coordinator died within prepare(), is decided by decide(gtid, false). So
+  // what decides takes all that it does not know to be prepared for aborted.
   Status prepare(Gtid gtid);
   bool prepared() const;
   // What a prepared transaction writes, for a log of its caller's: views that live until it ends.
