@@ -90,9 +90,12 @@ SimRun::SimRun(const SimScenario& scenario)
     if (at.request->procedure != 0) ordered.events = events_of_procedure(*at.request, outcome);
   };
   engine_options_.replicas = static_cast<uint32_t>(random_.below(topology_.nodes));
-  // Another copy of what is damaged.
+  // Another copy of what is damaged, once it is committed: with one replica the log of one node's
+  // rows is on one node.
   if (scenario.aim && scenario.aim->role == FaultRole::kDamagedCopy) {
-    engine_options_.replicas = std::max(engine_options_.replicas, 1u);
+    const uint32_t least = scenario.aim->stage == FaultStage::kLog ? 1 : 2;
+    engine_options_.replicas =
+        std::max(engine_options_.replicas, std::min(least, topology_.nodes - 1u));
   }
   engine_options_.location_cache_entries = 64;
   node_options_.rules_of = engine_options_.rules_of = scenario.rules_of;

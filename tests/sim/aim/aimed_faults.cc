@@ -199,7 +199,13 @@ std::vector<AimedFaults::Action> AimedFaults::fail(WorkerId worker) {
       return {first};
     case FaultRole::kDamagedCopy: {
       const std::vector<Copy>& copies = seen_[worker].copies;
-      if (copies.empty()) return {first};
+      // A record that is committed, and of which there is no other copy, would be lost.
+      const bool logging = aim_.stage == FaultStage::kLog && aim_.moment != FaultMoment::kAfter;
+      const bool others =
+          logging || std::any_of(copies.begin(), copies.end(), [&](const Copy& copy) {
+            return copy.node != copies.front().node;
+          });
+      if (copies.empty() || !others) return {first};
       const Copy& copy = copies[random_.below(copies.size())];
       // Behind the state, which no checksum covers.
       const uint64_t offset = copy.offset + 8 + random_.below(copy.bytes - 8);
