@@ -151,33 +151,50 @@ Status lock_accesses(StageContext& context, std::span<LockWork> works) {
   return place_entries(context, works);
 }
 
+namespace {
+
+Status validate_some(StageContext& context, std::span<RecordState> records) {
+  RDMACC_RETURN_IF_ERROR(drive(context, context.rules.validate, records));
+  for (const RecordState& record : records) {
+    // Another row lives there now, or the group was split: what was read is no longer current.
+    if (record.end == RecordState::End::kStale) {
+      return aborted(record.access->gap ? AbortReason::kIndexMoved
+                                        : AbortReason::kValidationFailed);
+    }
+  }
+  return outcome_of(records);
+}
+
+}  // namespace
+
+// A long scan's reads come in parts. Posted, a part bounds the registered memory; in place, records
+// take turns with one snapshot, and the part stays in the nearest cache while the headers of the
+// next are on their way there.
 Status validate_accesses(StageContext& context, std::span<Access* const> accesses) {
   CHECK(context.rules.validate);
-  constexpr size_t kBatchMax = 4096;  // bounds the registered memory of a long scan's validation
-  for (size_t begin = 0; begin < accesses.size(); begin += kBatchMax) {
-    const size_t count = std::min(kBatchMax, accesses.size() - begin);
-    boost::container::small_vector<RecordState, 16> record_states(count);
-    // Memory of the operation's own for a few; a long validation does not make that grow.
-    constexpr size_t kFew = 64;
-    VerbArena apart(context.engine.worker.pool());
-    VerbArena& arena = count <= kFew ? context.arena : apart;
-    auto* snapshots = arena.allocate_array<HeaderSnapshot>(count);
-    if (snapshots == nullptr) return out_of_registered_memory();
+  DoorbellBatch ahead = context.batch();
+  const bool in_place = ahead.in_place();
+  const size_t part = std::min<size_t>(in_place ? 32 : 4096, accesses.size());
+  // Memory of the operation's own for a few; a long validation does not make that grow.
+  constexpr size_t kFew = 64;
+  VerbArena apart(context.engine.worker.pool());
+  VerbArena& arena = part <= kFew ? context.arena : apart;
+  auto* snapshots = arena.allocate_array<HeaderSnapshot>(in_place ? 1 : part);
+  if (snapshots == nullptr) return out_of_registered_memory();
+  boost::container::small_vector<RecordState, 16> records;
+  for (size_t begin = 0; begin < accesses.size(); begin += part) {
+    const size_t count = std::min(part, accesses.size() - begin);
+    records.assign(count, RecordState{});
     for (size_t i = 0; i < count; i++) {
       DCHECK(accesses[begin + i] != nullptr);
-      record_states[i].access = accesses[begin + i];
-      record_states[i].snapshot = &snapshots[i];
+      records[i].access = accesses[begin + i];
+      records[i].snapshot = in_place ? snapshots : &snapshots[i];
     }
-    const std::span<RecordState> records(record_states.data(), count);
-    RDMACC_RETURN_IF_ERROR(drive(context, context.rules.validate, records));
-    for (const RecordState& record : record_states) {
-      // Another row lives there now, or the group was split: what was read is no longer current.
-      if (record.end == RecordState::End::kStale) {
-        return aborted(record.access->gap ? AbortReason::kIndexMoved
-                                          : AbortReason::kValidationFailed);
-      }
+    for (Access* next :
+         accesses.subspan(begin + count, std::min(part, accesses.size() - begin - count))) {
+      ahead.prefetch(next->header, sizeof(Header));
     }
-    RDMACC_RETURN_IF_ERROR(outcome_of(records));
+    RDMACC_RETURN_IF_ERROR(validate_some(context, {records.data(), count}));
   }
   return Status();
 }

@@ -1,6 +1,8 @@
 #include "engine/txn/stages/scan_groups.h"
 
 #include <algorithm>
+#include <deque>
+#include <utility>
 
 #include "engine/txn/driver/drive.h"
 #include "engine/txn/stages/lock.h"
@@ -20,22 +22,23 @@ class GroupScan {
   GroupScan(StageContext& context, GroupWork& work, CachedTable& table, size_t tuples_max)
       : context_(context), work_(work), table_(table), tuples_max_(tuples_max) {}
 
-  Status run() {
+  // Its header and buckets are on their way when begin() comes.
+  void prefetch();
+  // Reads the entries, so that what they name is on its way when finish() comes. For rules that
+  // lock nothing: what other groups end with leaves nothing behind here.
+  Status begin() {
+    CHECK(!context_.rules.locks_what_it_reads());
+    RDMACC_RETURN_IF_ERROR(find_entries());
+    if (entries_known_) prefetch_tuples();
+    return Status();
+  }
+  Status finish() {
     for (int attempt = 0; attempt < kAttemptsMax; attempt++) {
       if (context_.is_cancelled()) return Status(Code::kCancelled);
       if (attempt > 1) context_.backoff(attempt);
-      RDMACC_RETURN_IF_ERROR(locate());
+      if (!entries_known_) RDMACC_RETURN_IF_ERROR(find_entries());
       if (work_.result != GroupWork::Result::kPending) return Status();
-      if (!located_) continue;
-      if (context_.rules.locks_what_it_reads() && !work_.gap.held()) {
-        RDMACC_RETURN_IF_ERROR(lock_gap());
-        if (work_.result != GroupWork::Result::kPending) return Status();
-        if (!work_.gap.held()) continue;
-      }
-      RDMACC_RETURN_IF_ERROR(read_entries());
-      bool stable = false;
-      RDMACC_RETURN_IF_ERROR(judge_gap(stable));
-      if (!stable) continue;
+      if (!std::exchange(entries_known_, false)) continue;
       if (tuples_max_ != 0 && entries_.size() > tuples_max_) {
         work_.result = GroupWork::Result::kTooLarge;
         return Status();
@@ -56,6 +59,8 @@ class GroupScan {
     return Status();
   }
   GlobalAddress address(uint64_t offset) const { return GlobalAddress::make(work_.node, offset); }
+  Status find_entries();
+  void prefetch_tuples();
   Status locate();
   Status lock_gap();
   Status read_entries();
@@ -82,9 +87,37 @@ class GroupScan {
   CachedTable& table_;
   const size_t tuples_max_;
   bool located_ = false;
+  bool entries_known_ = false;  // entries_ are those of the group as its gap header was judged
   HeaderSnapshot* snapshot_ = nullptr;
   std::vector<uint64_t> entries_;
 };
+
+void GroupScan::prefetch() {
+  if (TableCache::needs_root(table_, work_.node)) return;
+  const uint64_t group = TableCache::group_of(table_, work_.node, work_.range.bits);
+  DoorbellBatch batch = context_.batch();
+  batch.prefetch(address(group), sizeof(Header) + sizeof(Bucket) * kBucketsPerGroup);
+}
+
+void GroupScan::prefetch_tuples() {
+  DoorbellBatch batch = context_.batch();
+  for (const uint64_t entry : entries_) {
+    batch.prefetch(address(entry), sizeof(Header) + table_.record_size);
+  }
+}
+
+// One try: entries_known_, unless the group is locked, is being changed or is none of this range's.
+Status GroupScan::find_entries() {
+  entries_known_ = false;
+  RDMACC_RETURN_IF_ERROR(locate());
+  if (work_.result != GroupWork::Result::kPending || !located_) return Status();
+  if (context_.rules.locks_what_it_reads() && !work_.gap.held()) {
+    RDMACC_RETURN_IF_ERROR(lock_gap());
+    if (work_.result != GroupWork::Result::kPending || !work_.gap.held()) return Status();
+  }
+  RDMACC_RETURN_IF_ERROR(read_entries());
+  return judge_gap(entries_known_);
+}
 
 // Reads the gap header that the cached root names for the range, to learn what it covers.
 Status GroupScan::locate() {
@@ -295,13 +328,25 @@ size_t record_bytes_wanted(const GroupWork& group, size_t record_bytes) {
   return std::min<uint64_t>(record_bytes, wanted);
 }
 
+// Group by group. In place, and under rules that lock nothing, the cache misses of one overlap with
+// the work on the one before: a group's entries are read while the tuples before are, and its
+// buckets are fetched one group earlier still.
 Status scan_groups(StageContext& context, std::span<GroupWork> groups, size_t tuples_max) {
+  const bool ahead = context.batch().in_place() && !context.rules.locks_what_it_reads();
+  std::deque<GroupScan> scans;
   for (GroupWork& work : groups) {
     CHECK(work.result == GroupWork::Result::kPending);
     auto table = context.table(work.table);
     if (!table.ok()) return table.status();
-    RDMACC_RETURN_IF_ERROR(GroupScan(context, work, **table, tuples_max).run());
-    if (work.result == GroupWork::Result::kAborted) return Status();
+    GroupScan& scan = scans.emplace_back(context, work, **table, tuples_max);
+    if (ahead && scans.size() <= 2) scan.prefetch();
+  }
+  if (ahead && !scans.empty()) RDMACC_RETURN_IF_ERROR(scans.front().begin());
+  for (size_t i = 0; i < groups.size(); i++) {
+    if (ahead && i + 2 < scans.size()) scans[i + 2].prefetch();
+    if (ahead && i + 1 < scans.size()) RDMACC_RETURN_IF_ERROR(scans[i + 1].begin());
+    RDMACC_RETURN_IF_ERROR(scans[i].finish());
+    if (groups[i].result == GroupWork::Result::kAborted) return Status();
   }
   return Status();
 }
