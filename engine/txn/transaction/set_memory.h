@@ -7,6 +7,8 @@
 #include <span>
 #include <string_view>
 
+#include "engine/txn/transaction/large_blocks.h"
+
 namespace rdmacc {
 
 // The memory of a transaction's read and write sets. What is read stays until the transaction
@@ -15,8 +17,9 @@ namespace rdmacc {
 class SetMemory {
  public:
   // The sets of a short transaction fit into `first`, which outlives this.
-  explicit SetMemory(std::span<std::byte> first) : lasting_(first.data(), first.size()) {}
-  SetMemory() = default;
+  explicit SetMemory(std::span<std::byte> first)
+      : lasting_(first.data(), first.size(), LargeBlocks::get()) {}
+  SetMemory() : lasting_(LargeBlocks::get()) {}
   ~SetMemory() {
     while (large_ != nullptr) give_back(large_ + 1, large_->bytes);
   }
