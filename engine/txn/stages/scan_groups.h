@@ -21,6 +21,7 @@ struct ScannedTuple {
   uint32_t flags = 0;
   uint64_t overflow = 0;    // offset of the overflow block, 0 = none
   std::string_view record;  // in the context's arena
+  Access* kept = nullptr;   // the transaction's, once it has taken the tuple over
 };
 
 struct GroupWork {

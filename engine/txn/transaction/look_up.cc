@@ -12,7 +12,7 @@ Status Transaction::look_up_many(TableId table, std::span<const std::string_view
   for (size_t i = 0; i < keys.size(); i++) {
     KeyState& state = keys_.touch(table, keys[i]);
     states[i] = &state;
-    if (state.base != KeyState::Base::kUnknown || state.asked) continue;
+    if (state.base != KeyState::Base::kUnknown || state.asked || take_from_scan(state)) continue;
     state.asked = true;
     wanted.push_back(&state);
   }
@@ -21,7 +21,7 @@ Status Transaction::look_up_many(TableId table, std::span<const std::string_view
   StageContext stage = context(scratch_);
   const uint64_t start_ns = begin_stage(reading_stage());
   const bool looks_first =
-      begins_with_first_look(*parameters_.rules, parameters_.plan) && !accesses_.indexed();
+      begins_with_first_look(*parameters_.rules, parameters_.plan) && accesses_.only_looks_up();
   Status status;
   if (looks_first) status = find_at_first_look(stage, wanted);
   if (status.ok() && !wanted.empty()) {
@@ -31,6 +31,21 @@ Status Transaction::look_up_many(TableId table, std::span<const std::string_view
   time_stage(reading_stage(), start_ns);
   note_failure(status);
   return status;
+}
+
+// True: a scan has just returned the row, which is part of the read set and of the history with it.
+bool Transaction::take_from_scan(KeyState& state) {
+  if (scanned_batch_.expired() || parameters_.rules->commits_in_order) return false;
+  const ScannedTuple* tuple = scanned_batch_.lock()->find(state.table, state.key, state.hash);
+  std::string_view key, row;
+  if (tuple == nullptr || !split_record(tuple->record, key, row)) return false;
+  CHECK(tuple->kept != nullptr && tuple->kept->table == state.table);
+  state.base = KeyState::Base::kExists;
+  state.tuple = tuple->kept;
+  state.overflow = tuple->overflow;
+  keys_.keep_row(state, row);
+  state.version = tuple->access.read_wts;
+  return true;
 }
 
 // One Access per header. Seeing another version than before means that the transaction has lost

@@ -14,6 +14,7 @@ TableScan::TableScan(Transaction& txn, TableId table, uint32_t visible_before, S
       visible_before_(visible_before),
       mode_(mode),
       row_bytes_max_(row_bytes_max),
+      first_(reads() && txn.begin_scan(table)),
       arena_(txn.coordinator().engine.worker.pool()) {}
 
 // The hash ranges of a node's groups, as the cached root array has them: a group that fills n of
@@ -54,6 +55,7 @@ bool TableScan::plan_ranges(const CachedRoot& root, std::deque<HashRange>& range
 
 Status TableScan::next(std::vector<ScannedRow>& batch) {
   batch.clear();
+  scanned_->clear();  // it refers to the arena
   arena_.reset();
   const NodeId nodes = txn_.coordinator().engine.topology.nodes;
   while (batch.empty() && node_ < nodes) {
@@ -63,6 +65,7 @@ Status TableScan::next(std::vector<ScannedRow>& batch) {
       planned_ = false;
       continue;
     }
+    scanned_->clear();
     arena_.reset();  // nothing of an empty batch refers to it
     RDMACC_RETURN_IF_ERROR(read_batch(batch));
   }
@@ -82,7 +85,7 @@ Status TableScan::read_batch(std::vector<ScannedRow>& batch) {
     groups.push_back(std::move(group));
   }
   CHECK(!groups.empty());
-  RDMACC_RETURN_IF_ERROR(txn_.scan(groups, arena_, mode_));
+  RDMACC_RETURN_IF_ERROR(txn_.scan(groups, arena_, mode_, first_));
   for (const GroupWork& group : groups) {
     if (group.result == GroupWork::Result::kSplit) {
       const uint32_t depth = group.range.depth;
@@ -94,6 +97,10 @@ Status TableScan::read_batch(std::vector<ScannedRow>& batch) {
     CHECK(group.result == GroupWork::Result::kDone);
     note(group);
     emit(group, batch);
+  }
+  if (reads() && row_bytes_max_ == kWholeRow) {
+    scanned_->keep(std::move(groups));
+    txn_.scanned(scanned_);
   }
   const bool long_rows = arena_.allocated_bytes() > kBatchBytesWanted;
   groups_wanted_ = long_rows ? std::max<size_t>(groups_wanted_ / 2, 1)

@@ -42,7 +42,9 @@ class TableScan {
   const uint32_t visible_before_;
   const ScanMode mode_;
   const uint32_t row_bytes_max_;
+  const bool first_;  // of its transaction's scans of the table
   VerbArena arena_;
+  const std::shared_ptr<ScannedBatch> scanned_ = std::make_shared<ScannedBatch>();
   NodeId node_ = 0;  // whose ranges are in work_
   bool planned_ = false;
   std::deque<HashRange> work_;  // of node_

@@ -168,7 +168,14 @@ Status scan_at_once(const StageContext& stage, std::span<GroupWork> groups) {
 
 }  // namespace
 
-Status Transaction::scan(std::span<GroupWork> groups, VerbArena& arena, ScanMode mode) {
+// `first`: the scan meets no header that anything else has met (AccessSet::begin_scan). What an
+// earlier attempt at its group has locked may be among its tuples twice.
+Status Transaction::keep_scanned(const Access& seen, bool first, Access** kept) {
+  *kept = first && !seen.held() ? accesses_.add_scanned(seen) : nullptr;
+  return *kept != nullptr ? Status() : merge(seen, kept);
+}
+
+Status Transaction::scan(std::span<GroupWork> groups, VerbArena& arena, ScanMode mode, bool first) {
   CHECK(started() && !prepared_);
   if (mode == ScanMode::kSkipLocked) {
     return look_at(skipping_locked(*parameters_.rules), groups, arena);
@@ -183,9 +190,9 @@ Status Transaction::scan(std::span<GroupWork> groups, VerbArena& arena, ScanMode
   time_stage(reading_stage(), start_ns);
   scanned_ = scanned_table_ = true;
   for (GroupWork& group : groups) {
-    Access* access = nullptr;
     if (!group.gap.header.null() && (group.gap.held() || group.gap.read)) {
-      const Status merged = merge(group.gap, &access);
+      Access* gap = nullptr;
+      const Status merged = keep_scanned(group.gap, first, &gap);
       if (status.ok()) status = merged;
     }
     if (parameters_.rules->commits_in_order && group.result == GroupWork::Result::kDone) {
@@ -196,7 +203,7 @@ Status Transaction::scan(std::span<GroupWork> groups, VerbArena& arena, ScanMode
     }
     for (ScannedTuple& tuple : group.tuples) {
       if (!tuple.access.held() && group.result != GroupWork::Result::kDone) continue;
-      const Status merged = merge(tuple.access, &access);
+      const Status merged = keep_scanned(tuple.access, first, &tuple.kept);
       if (status.ok()) status = merged;
       reads_++;
     }

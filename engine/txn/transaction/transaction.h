@@ -2,6 +2,7 @@
 #include <array>
 #include <boost/container/small_vector.hpp>
 #include <functional>
+#include <memory>
 #include <memory_resource>
 
 #include "engine/txn/remote/carry_out.h"
@@ -11,6 +12,7 @@
 #include "engine/txn/transaction/key_state.h"
 #include "engine/txn/transaction/restart.h"
 #include "engine/txn/transaction/row_source.h"
+#include "engine/txn/transaction/scanned_batch.h"
 #include "engine/txn/transaction/set_memory.h"
 #include "engine/txn/transaction/txn_frame.h"
 
@@ -74,8 +76,12 @@ class Transaction final : public RowSource {
   // reads are locked, or of one timestamp.
   Status check_reads();
 
+  // A scan of the whole table begins; what it is told goes into its calls of scan().
+  bool begin_scan(TableId table) { return accesses_.begin_scan(table); }
+  // What a scan has returned last, as long as the scan keeps it. Of several scans the last one's.
+  void scanned(const std::shared_ptr<ScannedBatch>& batch) { scanned_batch_ = batch; }
   // Scans the groups and adds what it saw to the read set. Tuples' records live in `arena`.
-  Status scan(std::span<GroupWork> groups, VerbArena& arena, ScanMode mode);
+  Status scan(std::span<GroupWork> groups, VerbArena& arena, ScanMode mode, bool first);
 
   void note_scanned(TableId table, const ScannedGroup& group);
   // A row that a scan has met, or the tombstone of one.
@@ -125,6 +131,8 @@ class Transaction final : public RowSource {
   void keep_locks_of_lost(std::span<const SoughtKey> looks);
   Status find(StageContext& stage, std::span<KeyState* const> wanted, bool looked);
   Status merge(const Access& seen, Access** merged);
+  bool take_from_scan(KeyState& state);
+  Status keep_scanned(const Access& seen, bool first, Access** kept);
   Status note_found(const KeyWork& work, KeyState& state);
   void note_absence(uint64_t overflow, Access* tombstone, Access* gap, KeyState& state);
   bool note_row(std::string_view record, uint64_t overflow, Access& tuple, KeyState& state);
@@ -196,7 +204,8 @@ class Transaction final : public RowSource {
   uint64_t reads_ = 0;    // look-ups and scans that found their answer
   bool scanned_ = false;  // more than one header may have decided what it saw
   bool scanned_table_ = false;
-  bool exclusive_ = false;                    // it was let in in exclusive gate mode
+  bool exclusive_ = false;  // it was let in in exclusive gate mode
+  std::weak_ptr<ScannedBatch> scanned_batch_;
   std::vector<OrderedGroup> ordered_groups_;  // scanned, for rules that commit in order
 
   std::unique_ptr<TxnFrame> frame_;
@@ -209,7 +218,7 @@ class Transaction final : public RowSource {
   bool log_begun_ = false;
   bool prepared_ = false;
   bool outcome_unknown_ = false;
-  bool stays_inside_ = false;  // the gate, until the worker is resolved
+  bool stays_inside_ = false;           // the gate, until the worker is resolved
   Status failure_;                      // the first that a stage ended with
   bool lock_state_unknown_ = false;     // a node died under a locking or allocating request
   bool reader_counts_unknown_ = false;  // or one that may have changed reader counts

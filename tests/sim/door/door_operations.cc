@@ -125,9 +125,11 @@ Status DoorTransaction::scan(TableId table, DoorOp op) {
   Result<ScanHandle> cursor =
       session_.scan(table, kEveryCommand, mode, cut ? kCutRowBytes : kWholeRow);
   if (!cursor.ok()) return cursor.status();
+  const std::map<Place, Noted> before = own_;
   std::set<std::string> seen;
   std::vector<RowView> batch;
   do {
+    if (!batch.empty()) RDMACC_RETURN_IF_ERROR(write_scanned(table, batch));
     RDMACC_RETURN_IF_ERROR(session_.scan_next(**cursor, batch));
     for (const RowView& view : batch) {
       const Place place{table, std::string(view.key)};
@@ -138,11 +140,22 @@ Status DoorTransaction::scan(TableId table, DoorOp op) {
     }
   } while (!batch.empty() && !random_.percent(5));
   if (!batch.empty() || mode == ScanMode::kSkipLocked) return Status();
-  for (const auto& [place, row] : own_) {
-    if (place.first != table || row.has_value() == seen.contains(place.second)) continue;
+  for (const auto& [place, row] : before) {
+    const bool changed_since = own_[place].has_value() != row.has_value();
+    if (place.first != table || changed_since) continue;
+    if (row.has_value() == seen.contains(place.second)) continue;
     doubt_ = "a scan did not see the own write of " + place.second;
   }
   return Status();
+}
+
+// A row that the scan has just returned, as an UPDATE or DELETE of many rows does; and perhaps one
+// of another place, which may be in the batch as well.
+Status DoorTransaction::write_scanned(TableId table, const std::vector<RowView>& batch) {
+  if (inputs_.kind == Door::kReadOnly || !random_.percent(30)) return Status();
+  const Place place{table, std::string(batch[random_.below(batch.size())].key)};
+  RDMACC_RETURN_IF_ERROR(write(random_.percent(70) ? DoorOp::kPut : DoorOp::kRemove, place));
+  return random_.percent(20) ? write(DoorOp::kPut, draw_place()) : Status();
 }
 
 Status DoorTransaction::save() {

@@ -56,6 +56,7 @@ class DoorTransaction {
   Status upsert(const Place& place);
   Status lock(const Place& place);
   Status scan(TableId table, DoorOp op);
+  Status write_scanned(TableId table, const std::vector<RowView>& batch);
   Status save();
   Status check_reads(TableId table);
   Status give_up();

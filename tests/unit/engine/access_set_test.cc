@@ -23,9 +23,9 @@ TEST_F(AccessSetTest, FindsWhatCameBeforeAndAfterTheFirstQuestion) {
   first = at(64);
   set_.add_empty();  // its look-up found nothing
   Access& second = set_.add(at(128));
-  EXPECT_FALSE(set_.indexed());
+  EXPECT_TRUE(set_.only_looks_up());
   EXPECT_EQ(&first, set_.find(GlobalAddress::make(0, 64)));
-  EXPECT_TRUE(set_.indexed());
+  EXPECT_FALSE(set_.only_looks_up());
   EXPECT_EQ(&second, set_.find(GlobalAddress::make(0, 128)));
   EXPECT_EQ(nullptr, set_.find(GlobalAddress::make(1, 64)));
   Access& third = set_.add(at(192));
@@ -43,6 +43,25 @@ TEST_F(AccessSetTest, TellsThatAHeaderHasBecomeAnothers) {
   EXPECT_FALSE(set_.ambiguous());
   EXPECT_EQ(&first, set_.find(GlobalAddress::make(0, 64)));
   EXPECT_TRUE(set_.ambiguous());
+}
+
+TEST_F(AccessSetTest, ScansSearchNothingUntilSomethingElseHasCome) {
+  ASSERT_TRUE(set_.begin_scan(7));
+  Access* first = set_.add_scanned(at(64));
+  ASSERT_NE(nullptr, first);
+  EXPECT_FALSE(set_.only_looks_up()) << "what a look-up finds may be there";
+  EXPECT_FALSE(set_.begin_scan(7)) << "a second scan meets the same headers";
+  ASSERT_TRUE(set_.begin_scan(8));
+  ASSERT_NE(nullptr, set_.add_scanned(at(128)));
+  EXPECT_EQ(first, set_.find(GlobalAddress::make(0, 64)));
+  EXPECT_EQ(nullptr, set_.add_scanned(at(192))) << "it would have to be found, too";
+}
+
+TEST_F(AccessSetTest, AScanSearchesForWhatALookUpMayHaveMet) {
+  set_.add_empty() = at(64);
+  ASSERT_TRUE(set_.begin_scan(7));
+  EXPECT_EQ(nullptr, set_.add_scanned(at(64)));
+  EXPECT_NE(nullptr, set_.find(GlobalAddress::make(0, 64)));
 }
 
 }  // namespace
