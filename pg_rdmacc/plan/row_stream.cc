@@ -73,9 +73,7 @@ TupleTableSlot* access_next(ScanState* state) {
   TupleTableSlot* slot = state->ss_ScanTupleSlot;
   Relation relation = state->ss_currentRelation;
   if (!stream->started) start(stream);
-  const uint64 before = bridge_counters().round_trips;
   const BridgeRow* row = rdmacc_rows_next(&stream->rows, relation);
-  stream->round_trips += bridge_counters().round_trips - before;
   if (row == nullptr) return ExecClearTuple(slot);
   pgstat_count_heap_getnext(relation);
   if (stream->counts_only) return ExecStoreAllNullTuple(slot);
@@ -93,7 +91,10 @@ TupleTableSlot* exec(CustomScanState* node) {
 
 void stop(RdmaccRowStream* stream) {
   ExecClearTuple(stream->custom.ss.ss_ScanTupleSlot);
-  if (stream->started) rdmacc_rows_end(&stream->rows);
+  if (!stream->started) return;
+  rdmacc_rows_end(&stream->rows);
+  stream->round_trips += stream->rows.round_trips;
+  stream->rows.round_trips = 0;
   stream->started = false;
 }
 
@@ -105,7 +106,8 @@ void rescan(CustomScanState* node) {
 }
 
 void explain(CustomScanState* node, List*, ExplainState* es) {
-  rdmacc_explain_scan(stream_of(node)->round_trips, es);
+  const RdmaccRowStream* stream = stream_of(node);
+  rdmacc_explain_scan(stream->round_trips + stream->rows.round_trips, es);
 }
 
 const CustomExecMethods state_methods = rdmacc_node_methods(

@@ -19,7 +19,7 @@ typedef struct RdmaccRowStream {
   uint32 row_bytes; /* that have all columns which are wanted */
   bool counts_only; /* no column is wanted */
   bool started;
-  uint64 round_trips;
+  uint64 round_trips; /* of runs before this one */
 } RdmaccRowStream;
 
 /* A path that gives the rows of `scan`, a scan of a whole table. */

@@ -41,6 +41,7 @@ const BridgeRow* rdmacc_rows_next(RdmaccRows* rows, Relation relation) {
   if (rows->next < rows->count) return &rows->batch[rows->next++];
   if (rows->ended) return nullptr;
   rdmacc_enter();
+  const uint64 before = bridge_counters().round_trips;
   if (rows->scan == nullptr) {
     rows->scan = bridge_scan_create(CurrentResourceOwner);
     bridge_start_scan(rows->scan, rows->table, rows->visible_before, mode_for(rows->wait_policy),
@@ -54,6 +55,7 @@ const BridgeRow* rdmacc_rows_next(RdmaccRows* rows, Relation relation) {
     rdmacc_raise_row_locked(relation);
   }
   rdmacc_check("could not scan", RelationGetRelationName(relation));
+  rows->round_trips += bridge_counters().round_trips - before;
   rows->count = bridge_scan_rows(rows->scan, &rows->batch);
   rows->next = 0;
   if (rows->count > 0) return &rows->batch[rows->next++];

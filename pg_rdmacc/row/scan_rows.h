@@ -18,6 +18,7 @@ typedef struct RdmaccRows {
   LockWaitPolicy wait_policy; /* what others hold: waited for (as _begin sets it), or else */
   uint32_t row_bytes_max;     /* of each row, at least, whose end may be left out; so set, too */
   bool ended;
+  uint64 round_trips; /* that its batches took */
 } RdmaccRows;
 
 void rdmacc_rows_begin(RdmaccRows* rows, uint32 table, uint32 visible_before);

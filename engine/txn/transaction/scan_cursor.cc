@@ -36,21 +36,29 @@ Status TableScan::plan_node() {
 // of the hash space. The whole space as one range is always right: a group that covers only a
 // part of a range has it halved, at the price of one READ of a gap header each time.
 bool TableScan::plan_ranges(const CachedRoot& root, std::deque<HashRange>& ranges) {
-  std::unordered_map<uint64_t, uint32_t> shares;
-  for (const uint64_t group : root.groups) shares[group]++;
-  std::unordered_map<uint64_t, HashRange> range_of;
+  const std::vector<uint64_t>& groups = root.groups;
+  if (!std::has_single_bit(groups.size())) return false;
+  // A group of depth n is at every place that has its n bits, so at the one that differs in the
+  // next bit alone.
+  const auto depth_at = [&](uint64_t place) {
+    uint32_t depth = root.depth();
+    while (depth > 0 && groups[place ^ (1ull << (depth - 1))] == groups[place]) depth--;
+    return depth;
+  };
   ranges.clear();
-  for (uint64_t i = 0; i < root.groups.size(); i++) {
-    const uint32_t share = shares[root.groups[i]];
-    if (!std::has_single_bit(share)) return false;
-    DCHECK(static_cast<uint32_t>(std::countr_zero(share)) <= root.depth());
-    const uint32_t depth = root.depth() - static_cast<uint32_t>(std::countr_zero(share));
-    const HashRange range{group_bits_of(i, depth), depth};
-    const auto [known, fresh] = range_of.try_emplace(root.groups[i], range);
-    if (!fresh && known->second.bits != range.bits) return false;
-    if (fresh) ranges.push_back(range);
+  uint64_t covered = 0;
+  for (uint64_t place = 0; place < groups.size(); place++) {
+    const uint32_t depth = depth_at(place);
+    const uint64_t first = group_bits_of(place, depth);
+    if (first == place) {
+      ranges.push_back(HashRange{place, depth});
+      covered += groups.size() >> depth;
+    } else if (groups[first] != groups[place] || depth_at(first) != depth) {
+      return false;
+    }
   }
-  return true;
+  // Every place is in its own group's range, so that what is covered twice makes too many.
+  return covered == groups.size();
 }
 
 Status TableScan::next(std::vector<ScannedRow>& batch) {
