@@ -13,6 +13,7 @@ extern "C" {
 #include "executor/executor.h"
 #include "nodes/execnodes.h"
 #include "nodes/plannodes.h"
+#include "parser/parsetree.h"
 }
 
 namespace {
@@ -27,11 +28,33 @@ bool modifies(const QueryDesc* query) {
   return query->operation != CMD_SELECT || query->plannedstmt->hasModifyingCTE;
 }
 
+bool changes_primary_key(const QueryDesc* query, Relation relation, Index number) {
+  if (query->operation != CMD_UPDATE) return false;
+  const RangeTblEntry* entry = rt_fetch(number, query->plannedstmt->rtable);
+  Bitmapset* key = RelationGetIndexAttrBitmap(relation, INDEX_ATTR_BITMAP_PRIMARY_KEY);
+  return bms_overlap(key, entry->updatedCols);
+}
+
+/* An UPDATE or DELETE of what one scan of one table returns: the scan sees no write of its own
+ * command. Triggers and rows that take others' keys ask for marks. */
+bool meets_rows_once(const QueryDesc* query) {
+  if (query->operation != CMD_UPDATE && query->operation != CMD_DELETE) return false;
+  if (query->plannedstmt->hasModifyingCTE || !IsA(query->planstate, ModifyTableState)) return false;
+  const auto* modify = reinterpret_cast<const ModifyTableState*>(query->planstate);
+  const Plan* source = outerPlan(modify->ps.plan);
+  if (modify->mt_nrels != 1 || !IsA(source, SeqScan)) return false;
+  const Relation relation = modify->resultRelInfo->ri_RelationDesc;
+  const Index number = modify->resultRelInfo->ri_RangeTableIndex;
+  return reinterpret_cast<const Scan*>(source)->scanrelid == number &&
+         relation->trigdesc == nullptr && !changes_primary_key(query, relation, number);
+}
+
 /* A query that starts to modify while no other does: older marks are not needed any more. */
 void begin_modifying(const QueryDesc* query) {
   if (!modifies(query)) return;
   CHECK(modifying_depth >= 0);
   if (modifying_depth++ == 0) rdmacc_write_marks_forget();
+  rdmacc_write_marks_want(modifying_depth > 1 || !meets_rows_once(query));
 }
 
 /* Other servers have commits of their own, which may fail. */
@@ -46,6 +69,7 @@ void note_foreign_servers(const PlannedStmt* plan) {
 void run(QueryDesc* query, ScanDirection direction, uint64 count, bool execute_once) {
   const QueryDesc* const outer = rdmacc_running_query();
   const int depth = modifying_depth;
+  const bool marks = rdmacc_write_marks_want(true);
   PG_TRY();
   {
     rdmacc_set_running_query(query);
@@ -61,6 +85,7 @@ void run(QueryDesc* query, ScanDirection direction, uint64 count, bool execute_o
   {
     rdmacc_set_running_query(outer);
     modifying_depth = depth;
+    rdmacc_write_marks_want(marks);
   }
   PG_END_TRY();
 }
@@ -74,6 +99,7 @@ void finish(QueryDesc* query) {
   CHECK(query->estate != nullptr && query->plannedstmt != nullptr);
   const QueryDesc* const outer = rdmacc_running_query();
   const int depth = modifying_depth;
+  const bool marks = rdmacc_write_marks_want(true);
   PG_TRY();
   {
     rdmacc_set_running_query(query);
@@ -92,6 +118,7 @@ void finish(QueryDesc* query) {
   {
     rdmacc_set_running_query(outer);
     modifying_depth = depth;
+    rdmacc_write_marks_want(marks);
   }
   PG_END_TRY();
 }

@@ -25,7 +25,8 @@ constexpr uint32 kHandlesPerBlock = 2047; /* what offset numbers of TIDs may rea
 constexpr uint32 kHandlesInitial = 8;
 constexpr int64 kBlocksInitial = 64;
 
-HTAB* blocks; /* in TopTransactionContext, as are the blocks' contexts */
+HTAB* blocks;              /* in TopTransactionContext, as are the blocks' contexts */
+RdmaccHandleBlock* latest; /* of those that were asked for; NULL: it is gone */
 BlockNumber next_block;
 uint32 transaction_epoch = 1;
 RdmaccHandleBlock* owned_blocks; /* those that have an owner */
@@ -86,6 +87,7 @@ void disown(RdmaccHandleBlock* block) {
 
 void remove(RdmaccHandleBlock* block) {
   CHECK(blocks != nullptr && !block->wanted);
+  if (latest == block) latest = nullptr;
   const BlockNumber number = block->number;
   disown(block);
   MemoryContextDelete(block->memory);
@@ -126,7 +128,10 @@ RdmaccHandle* handle_in(RdmaccHandleBlock* block, const ItemPointerData* tid) {
 RdmaccHandleBlock* find_block(const ItemPointerData* tid, Relation relation) {
   if (blocks == nullptr || !ItemPointerIsValid(tid)) return nullptr;
   const BlockNumber number = ItemPointerGetBlockNumber(tid);
-  auto* block = static_cast<RdmaccHandleBlock*>(hash_search(blocks, &number, HASH_FIND, nullptr));
+  if (latest == nullptr || latest->number != number) {
+    latest = static_cast<RdmaccHandleBlock*>(hash_search(blocks, &number, HASH_FIND, nullptr));
+  }
+  RdmaccHandleBlock* block = latest;
   if (block == nullptr || ItemPointerGetOffsetNumber(tid) > block->count) return nullptr;
   return handle_in(block, tid)->relation == RelationGetRelid(relation) ? block : nullptr;
 }
@@ -150,6 +155,7 @@ void release(ResourceOwner owner, bool committed) {
 void forget(void) {
   /* Their memory goes with the transaction's. */
   blocks = nullptr;
+  latest = nullptr;
   owned_blocks = nullptr;
   next_block = 0;
   transaction_epoch++;

@@ -25,6 +25,7 @@ struct Mark {
 
 constexpr int64 kMarksInitial = 128;
 
+bool marks_wanted = true;
 HTAB* marks;
 MemoryContext memory; /* of the marks */
 
@@ -58,6 +59,7 @@ StringInfoData updated_key;
 
 void rdmacc_write_mark(uint32 table, BridgeBytes key, CommandId command) {
   CHECK(command != InvalidCommandId && key.size > 0);
+  if (!marks_wanted) return;
   if (marks == nullptr) create();
   const RdmaccKeyId wanted = rdmacc_key_id(table, key);
   const SubTransactionId subtransaction = GetCurrentSubTransactionId();
@@ -83,6 +85,12 @@ bool rdmacc_write_marked_since(uint32 table, BridgeBytes key, CommandId command,
   if (write == nullptr || write->command < command) return false;
   *at = write->command;
   return true;
+}
+
+bool rdmacc_write_marks_want(bool wanted) {
+  const bool before = marks_wanted;
+  marks_wanted = wanted;
+  return before;
 }
 
 void rdmacc_write_marks_forget(void) {

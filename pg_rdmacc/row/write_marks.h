@@ -10,10 +10,15 @@
 extern "C" {
 #include "utils/rel.h"
 
+/* Nothing, while marks are not wanted. */
 void rdmacc_write_mark(uint32 table, BridgeBytes key, CommandId command);
 
 /* True, and *at set, when the key was marked at `command` or later and not rolled back since. */
 bool rdmacc_write_marked_since(uint32 table, BridgeBytes key, CommandId command, CommandId* at);
+
+/* Whether the query that runs from now on has to mark what it writes: not one that meets each row
+ * once, as long as no query runs within it. Returns what held before. */
+bool rdmacc_write_marks_want(bool wanted);
 
 void rdmacc_write_marks_forget(void);
 
