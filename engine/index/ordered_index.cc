@@ -5,22 +5,34 @@ namespace {
 
 constexpr int kNumbersDrawnMax = 16;
 
-Status check_entry(std::string_view entry) {
-  if (entry.size() <= kIndexEntryBytesMax) return Status();
-  return Status(Code::kTooLarge, "the index entry has " + std::to_string(entry.size()) +
-                                     " bytes, the limit is " + std::to_string(kIndexEntryBytesMax));
-}
-
 bool holds(const TreeNode& leaf, size_t at, std::string_view entry) {
   return at < leaf.items.size() && leaf.items[at].bytes == entry;
 }
 
 }  // namespace
 
+Status check_index_entry(std::string_view entry) {
+  if (entry.size() <= kIndexEntryBytesMax) return Status();
+  return Status(Code::kTooLarge, "the index entry has " + std::to_string(entry.size()) +
+                                     " bytes, the limit is " + std::to_string(kIndexEntryBytesMax));
+}
+
+// There is no allocator of ids: they are drawn, and one that is taken is drawn again.
+Status insert_new_node(Session& session, const IndexRef& index, const TreeNode& node,
+                       NodeNumber& number) {
+  for (int i = 0; i < kNumbersDrawnMax; i++) {
+    number = session.draw_number();
+    if (number <= kRootNumber) continue;
+    const Status status = session.insert(index.table, NodeKey(number).view(), node.encode(number));
+    if (status.code() != Code::kDuplicateKey) return status;
+  }
+  return Status(Code::kNoSpace, "no id is free for a node of an ordered index");
+}
+
 // The leaf for the entry, and where in it the entry is or would be.
 Status OrderedIndex::find(std::string_view entry, Descent& descent, FoundNode& leaf, size_t& at) {
   CHECK(index_.table != kNoTable);
-  RDMACC_RETURN_IF_ERROR(check_entry(entry));
+  RDMACC_RETURN_IF_ERROR(check_index_entry(entry));
   RDMACC_RETURN_IF_ERROR(descent.find_leaf({TreePlace::Side::kAt, entry}, leaf));
   at = leaf.node.lower_bound(entry);
   return Status();
@@ -60,18 +72,6 @@ Status OrderedIndex::store(const FoundNode& place, const TreeNode& changed, size
   return split_below_root(place, changed, added, path);
 }
 
-// There is no allocator of ids: they are drawn, and one that is taken is drawn again.
-Status OrderedIndex::create(TreeNode& node, NodeNumber& number) {
-  for (int i = 0; i < kNumbersDrawnMax; i++) {
-    number = session_.draw_number();
-    if (number <= kRootNumber) continue;
-    const Status status =
-        session_.insert(index_.table, NodeKey(number).view(), node.encode(number));
-    if (status.code() != Code::kDuplicateKey) return status;
-  }
-  return Status(Code::kNoSpace, "no id is free for a node of an ordered index");
-}
-
 // The root's content moves into two children, and the root is their parent.
 Status OrderedIndex::grow_root(const TreeNode& root, size_t added) {
   SplitNode halves;
@@ -80,8 +80,8 @@ Status OrderedIndex::grow_root(const TreeNode& root, size_t added) {
   grown.height = static_cast<uint8_t>(root.height + 1);
   grown.items.resize(2);
   grown.items[1].bytes = halves.separator;
-  RDMACC_RETURN_IF_ERROR(create(halves.left, grown.items[0].child));
-  RDMACC_RETURN_IF_ERROR(create(halves.right, grown.items[1].child));
+  RDMACC_RETURN_IF_ERROR(insert_new_node(session_, index_, halves.left, grown.items[0].child));
+  RDMACC_RETURN_IF_ERROR(insert_new_node(session_, index_, halves.right, grown.items[1].child));
   return session_.amend(index_.table, NodeKey(kRootNumber).view(), grown.encode(kRootNumber));
 }
 
@@ -94,7 +94,7 @@ Status OrderedIndex::split_below_root(const FoundNode& place, const TreeNode& ch
   split(changed, added, halves);
   NodeItem told;
   told.bytes = halves.separator;
-  RDMACC_RETURN_IF_ERROR(create(halves.right, told.child));
+  RDMACC_RETURN_IF_ERROR(insert_new_node(session_, index_, halves.right, told.child));
   const std::string left = halves.left.encode(place.number);
 
   Descent upward(session_, index_);

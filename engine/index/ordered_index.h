@@ -16,6 +16,12 @@
 
 namespace rdmacc {
 
+// kTooLarge: more than kIndexEntryBytesMax bytes.
+Status check_index_entry(std::string_view entry);
+// Gives a new node a number and writes it.
+Status insert_new_node(Session& session, const IndexRef& index, const TreeNode& node,
+                       NodeNumber& number);
+
 class OrderedIndex {
  public:
   // Of a transaction that has begun; used by its coroutine. `session` outlives it.
@@ -32,7 +38,6 @@ class OrderedIndex {
   Status grow_root(const TreeNode& root, size_t added);
   Status split_below_root(const FoundNode& place, const TreeNode& changed, size_t added,
                           const TreePath& path);
-  Status create(TreeNode& node, NodeNumber& number);
 
   Session& session_;
   const IndexRef index_;

@@ -28,12 +28,6 @@ size_t item_bytes(const TreeNode& node, size_t i) {
   return sizeof(uint16_t) + node.items[i].bytes.size() + (node.leaf() ? 0 : sizeof(NodeNumber));
 }
 
-// The shortest bytes that are above `left` and not above `right`.
-std::string_view shortest_separator(std::string_view left, std::string_view right) {
-  const auto end = std::mismatch(left.begin(), left.end(), right.begin(), right.end()).second;
-  return right.substr(0, static_cast<size_t>(end - right.begin()) + 1);
-}
-
 // Where the larger part is smallest; both get an item.
 size_t middle_of(const TreeNode& node) {
   size_t all = 0, left = 0;
@@ -50,6 +44,11 @@ size_t middle_of(const TreeNode& node) {
 }
 
 }  // namespace
+
+std::string_view shortest_separator(std::string_view left, std::string_view right) {
+  const auto end = std::mismatch(left.begin(), left.end(), right.begin(), right.end()).second;
+  return right.substr(0, static_cast<size_t>(end - right.begin()) + 1);
+}
 
 NodeKey::NodeKey(NodeNumber number) { memcpy(bytes_, &number, sizeof(bytes_)); }
 

@@ -76,6 +76,9 @@ struct TreeNode {
   std::string_view low_of(size_t i) const { return i == 0 ? low : items[i].bytes; }
 };
 
+// The shortest bytes that are above `left` and not above `right`, a part of it.
+std::string_view shortest_separator(std::string_view left, std::string_view right);
+
 // A node that is too large for one record, cut in two.
 struct SplitNode {
   TreeNode left, right;

@@ -4,9 +4,11 @@
 #include <map>
 #include <memory>
 #include <new>
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include "engine/index/index_loader.h"
 #include "engine/index/index_scan.h"
 #include "engine/session.h"
 #include "engine/stats/stats_recorder.h"
@@ -40,6 +42,13 @@ struct RangeScan {
   std::vector<BridgeBytes> entries;
 };
 
+// What a handle of a BridgeIndexLoad stands for.
+struct IndexLoad {
+  const void* owner;
+  uint32_t index;
+  std::optional<IndexLoader> loader;  // once the transaction has begun
+};
+
 // The transaction as PostgreSQL sees it. The session's own begins with the first command, because
 // only a command can ask the gate which protocol to join; savepoints made before it are repeated
 // then.
@@ -68,7 +77,8 @@ struct Attachment {
   // Handles are numbers that are never used again, so that a stale one is harmless.
   std::map<uintptr_t, std::unique_ptr<Scan>> scans;
   std::map<uintptr_t, std::unique_ptr<RangeScan>> range_scans;
-  uintptr_t last_scan = 0;  // of either kind
+  std::map<uintptr_t, std::unique_ptr<IndexLoad>> index_loads;
+  uintptr_t last_scan = 0;  // of any kind
   // For views: of the last bridge_start_locks(), bridge_start_gate() and bridge_start_in_doubt().
   std::vector<BridgeLock> locks;
   uint64_t locks_next = 0;

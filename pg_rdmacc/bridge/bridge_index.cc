@@ -42,6 +42,7 @@ using rdmacc::bridge::attached;
 using rdmacc::bridge::Attachment;
 using rdmacc::bridge::find_range_scan;
 using rdmacc::bridge::index_range;
+using rdmacc::bridge::IndexLoad;
 using rdmacc::bridge::no_throw;
 using rdmacc::bridge::RangeScan;
 using rdmacc::bridge::read_batch;
@@ -60,6 +61,42 @@ void bridge_start_index_remove(uint32_t index, BridgeBytes entry) {
   start(
       [=](Session& session) { return OrderedIndex(session, IndexRef{index}).remove(view(entry)); });
 }
+
+// ---- Loads
+
+BridgeIndexLoad* bridge_index_load_create(const void* owner, uint32_t index) {
+  CHECK(owner != nullptr && index != rdmacc::kNoTable);
+  Attachment* at = attached();
+  if (at == nullptr) return nullptr;
+  uintptr_t handle = 0;
+  no_throw([&] {
+    auto load = std::make_unique<IndexLoad>();
+    load->owner = owner;
+    load->index = index;
+    at->index_loads.emplace(at->last_scan + 1, std::move(load));
+    handle = ++at->last_scan;
+  });
+  return reinterpret_cast<BridgeIndexLoad*>(handle);
+}
+
+void bridge_start_index_load(BridgeIndexLoad* handle, const BridgeBytes* entries, size_t count,
+                             bool last) {
+  CHECK(entries != nullptr || count == 0);
+  start([=](Session& session) -> Status {
+    const auto found = attached()->index_loads.find(reinterpret_cast<uintptr_t>(handle));
+    if (found == attached()->index_loads.end()) return scan_ended();
+    IndexLoad& load = *found->second;
+    if (!load.loader) load.loader.emplace(session, IndexRef{load.index});
+    for (size_t i = 0; i < count; i++) RDMACC_RETURN_IF_ERROR(load.loader->add(view(entries[i])));
+    return last ? load.loader->finish() : Status();
+  });
+}
+
+void bridge_index_load_free(BridgeIndexLoad* handle) {
+  if (Attachment* at = attached()) at->index_loads.erase(reinterpret_cast<uintptr_t>(handle));
+}
+
+// ---- Scans
 
 BridgeIndexScan* bridge_index_scan_create(const void* owner) {
   CHECK(owner != nullptr);

@@ -182,6 +182,7 @@ void bridge_scans_free_of(const void* owner) {
   const auto owned = [owner](const auto& scan) { return scan.second->owner == owner; };
   std::erase_if(at->scans, owned);
   std::erase_if(at->range_scans, owned);
+  std::erase_if(at->index_loads, owned);
 }
 
 // ---- Tables

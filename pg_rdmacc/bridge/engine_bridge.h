@@ -231,6 +231,15 @@ void bridge_scans_free_of(const void* owner);
 void bridge_start_index_insert(uint32_t index, BridgeBytes entry); /* kDuplicateKey */
 void bridge_start_index_remove(uint32_t index, BridgeBytes entry); /* kNotFound */
 
+typedef struct BridgeIndexLoad BridgeIndexLoad;
+/* Fills an empty index with entries that come in memcmp order, in parts; it is there with the last
+ * part, when the transaction commits. Freed by bridge_index_load_free, with all scans of its owner,
+ * or when the transaction ends. */
+BridgeIndexLoad* bridge_index_load_create(const void* owner, uint32_t index);
+void bridge_start_index_load(BridgeIndexLoad* load, const BridgeBytes* entries, size_t count,
+                             bool last);
+void bridge_index_load_free(BridgeIndexLoad* load); /* also of one that is gone already */
+
 /* low <= entry < high; where it is not bounded, all entries. */
 typedef struct BridgeRange {
   BridgeBytes low;

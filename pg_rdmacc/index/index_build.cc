@@ -17,22 +17,60 @@ extern "C" {
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "utils/lsyscache.h"
+#include "utils/resowner.h"
 }
 
 namespace {
 
-void insert_entry(Relation relation, const RdmaccIndex* index, BridgeBytes entry, bool may_exist) {
-  CHECK(index->id != RDMACC_NO_TABLE && entry.size > 0);
+constexpr int kEntriesAtOnce = 256;
+constexpr int kBytesAtOnce = 64 * 1024;
+
+/* Sorted entries on their way into an index: one by one where some may be there, else in parts. */
+struct Filling {
+  Relation relation;
+  const RdmaccIndex* index;
+  BridgeIndexLoad* load; /* NULL: some may be there */
+  StringInfoData bytes;  /* of the part that is being gathered */
+  int ends[kEntriesAtOnce];
+  int count;
+};
+
+void insert_entry(const Filling* filling, BridgeBytes entry) {
   rdmacc_enter_write(GetCurrentCommandId(true));
-  bridge_start_index_insert(index->id, entry);
+  bridge_start_index_insert(filling->index->id, entry);
   rdmacc_pump();
-  if (may_exist && bridge_error()->code == rdmacc::Code::kDuplicateKey) return;
-  rdmacc_check("could not build an index", RelationGetRelationName(relation));
+  if (bridge_error()->code == rdmacc::Code::kDuplicateKey) return;
+  rdmacc_check("could not build an index", RelationGetRelationName(filling->relation));
+}
+
+void load_part(Filling* filling, bool last) {
+  BridgeBytes entries[kEntriesAtOnce];
+  int begin = 0;
+  for (int i = 0; i < filling->count; i++) {
+    entries[i] = {filling->bytes.data + begin, static_cast<size_t>(filling->ends[i] - begin)};
+    begin = filling->ends[i];
+  }
+  rdmacc_enter_write(GetCurrentCommandId(true));
+  bridge_start_index_load(filling->load, entries, static_cast<size_t>(filling->count), last);
+  rdmacc_pump();
+  rdmacc_check("could not build an index", RelationGetRelationName(filling->relation));
+  resetStringInfo(&filling->bytes);
+  filling->count = 0;
+}
+
+void add_entry(Filling* filling, BridgeBytes entry) {
+  CHECK(entry.size > 0 && filling->count < kEntriesAtOnce);
+  if (filling->load == nullptr) return insert_entry(filling, entry);
+  appendBinaryStringInfo(&filling->bytes, entry.data, static_cast<int>(entry.size));
+  filling->ends[filling->count++] = filling->bytes.len;
+  if (filling->count == kEntriesAtOnce || filling->bytes.len >= kBytesAtOnce) {
+    load_part(filling, false);
+  }
 }
 
 /* The sorted entries, each compared with the one before. */
-void insert_sorted(RdmaccSortedEntries* sorted, Relation relation, const RdmaccIndex* index,
-                   bool may_exist) {
+void add_sorted(RdmaccSortedEntries* sorted, Filling* filling) {
+  const RdmaccIndex* index = filling->index;
   StringInfoData before;
   initStringInfo(&before);
   int32 columns_before = -1;
@@ -45,22 +83,36 @@ void insert_sorted(RdmaccSortedEntries* sorted, Relation relation, const RdmaccI
       if (next.columns_size == columns_before &&
           memcmp(before.data, entry.data, static_cast<size_t>(columns_before)) == 0) {
         rdmacc_raise_index_duplicate(
-            relation, index, rdmacc_entry_key(entry),
+            filling->relation, index, rdmacc_entry_key(entry),
             rdmacc_entry_key({before.data, static_cast<size_t>(before.len)}), true);
       }
       resetStringInfo(&before);
       appendBinaryStringInfo(&before, entry.data, static_cast<int>(entry.size));
       columns_before = next.columns_size;
     }
-    insert_entry(relation, index, entry, may_exist);
+    add_entry(filling, entry);
   }
   pfree(before.data);
 }
 
-double fill(Relation relation, const RdmaccIndex* index, bool may_exist) {
+/* `fresh`: nothing has ever been in it. */
+double fill(Relation relation, const RdmaccIndex* index, bool fresh) {
+  CHECK(index->id != RDMACC_NO_TABLE);
   RdmaccSortedEntries sorted;
   rdmacc_sort_entries(relation, index, &sorted);
-  insert_sorted(&sorted, relation, index, may_exist);
+  Filling filling = {
+      .relation = relation, .index = index, .load = nullptr, .bytes = {}, .ends = {}, .count = 0};
+  initStringInfo(&filling.bytes);
+  if (fresh) {
+    rdmacc_enter();
+    filling.load = bridge_index_load_create(CurrentResourceOwner, index->id);
+  }
+  add_sorted(&sorted, &filling);
+  if (fresh) {
+    load_part(&filling, true);
+    bridge_index_load_free(filling.load);
+  }
+  pfree(filling.bytes.data);
   rdmacc_sorted_entries_end(&sorted);
   return sorted.rows;
 }
@@ -89,8 +141,9 @@ double rdmacc_build_index(Relation relation, Relation index_relation, const Inde
   rdmacc_table(relation); /* enters, and makes it if the nodes have lost it */
   RdmaccIndex index;
   rdmacc_describe_index(relation, index_relation, &index);
-  index.id = rdmacc_new_index(index_relation);
-  return info->ii_Concurrent ? unchanged : fill(relation, &index, false);
+  bool fresh = false;
+  index.id = rdmacc_new_index(index_relation, &fresh);
+  return info->ii_Concurrent ? unchanged : fill(relation, &index, fresh);
 }
 
 void rdmacc_complete_index(Relation relation, Relation index_relation) {
@@ -100,7 +153,7 @@ void rdmacc_complete_index(Relation relation, Relation index_relation) {
   const RdmaccIndex* found = rdmacc_secondary_index(relation, index_relation);
   if (found == nullptr) return; /* the primary key's twin */
   const RdmaccIndex index = *found;
-  fill(relation, &index, true);
+  fill(relation, &index, false);
 }
 
 void rdmacc_rebuild_indexes(Relation relation) {

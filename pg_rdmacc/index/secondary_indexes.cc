@@ -189,9 +189,10 @@ uint32 rdmacc_find_index(Relation index) {
   return rdmacc_find_engine_table(&spec);
 }
 
-uint32 rdmacc_new_index(Relation index) {
+uint32 rdmacc_new_index(Relation index, bool* fresh) {
   const uint32 present = rdmacc_find_index(index);
-  if (present != RDMACC_NO_TABLE && rdmacc_created_by_transaction(present)) {
+  *fresh = present == RDMACC_NO_TABLE || !rdmacc_created_by_transaction(present);
+  if (!*fresh) {
     rdmacc_clear_index(present, RelationGetRelationName(index));
     return present;
   }

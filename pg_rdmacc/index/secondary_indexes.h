@@ -35,8 +35,9 @@ bool rdmacc_has_entries(Relation index); /* the same */
 uint32 rdmacc_find_index(Relation index);
 
 /* An engine table without entries for the file of an index that is being built: a new one, which
- * goes when the transaction aborts, or the one that this transaction has made, emptied. */
-uint32 rdmacc_new_index(Relation index);
+ * goes when the transaction aborts, or the one that this transaction has made, emptied: its nodes
+ * are there (*fresh is false). */
+uint32 rdmacc_new_index(Relation index, bool* fresh);
 
 /* Removes all entries. */
 void rdmacc_clear_index(uint32 id, const char* name);

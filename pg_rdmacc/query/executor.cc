@@ -13,7 +13,6 @@ extern "C" {
 #include "executor/executor.h"
 #include "nodes/execnodes.h"
 #include "nodes/plannodes.h"
-#include "parser/parsetree.h"
 }
 
 namespace {
@@ -28,11 +27,11 @@ bool modifies(const QueryDesc* query) {
   return query->operation != CMD_SELECT || query->plannedstmt->hasModifyingCTE;
 }
 
-bool changes_primary_key(const QueryDesc* query, Relation relation, Index number) {
-  if (query->operation != CMD_UPDATE) return false;
-  const RangeTblEntry* entry = rt_fetch(number, query->plannedstmt->rtable);
-  Bitmapset* key = RelationGetIndexAttrBitmap(relation, INDEX_ATTR_BITMAP_PRIMARY_KEY);
-  return bms_overlap(key, entry->updatedCols);
+bool changes_primary_key(const ModifyTableState* modify) {
+  ResultRelInfo* result = modify->resultRelInfo;
+  Bitmapset* key =
+      RelationGetIndexAttrBitmap(result->ri_RelationDesc, INDEX_ATTR_BITMAP_PRIMARY_KEY);
+  return bms_overlap(key, ExecGetAllUpdatedCols(result, modify->ps.state));
 }
 
 /* An UPDATE or DELETE of what one scan of one table returns: the scan sees no write of its own
@@ -46,7 +45,8 @@ bool meets_rows_once(const QueryDesc* query) {
   const Relation relation = modify->resultRelInfo->ri_RelationDesc;
   const Index number = modify->resultRelInfo->ri_RangeTableIndex;
   return reinterpret_cast<const Scan*>(source)->scanrelid == number &&
-         relation->trigdesc == nullptr && !changes_primary_key(query, relation, number);
+         relation->trigdesc == nullptr &&
+         (query->operation == CMD_DELETE || !changes_primary_key(modify));
 }
 
 /* A query that starts to modify while no other does: older marks are not needed any more. */

@@ -49,7 +49,7 @@ BRIDGE_HEADERS = {"rdma/base/check.h", "engine/api/plain_data.h", "engine/sessio
                   "rdma/bootstrap/cluster_watch.h", "rdma/bootstrap/cluster_config.h",
                   "rdma/bootstrap/loopback_files.h", "engine/stats/shared_stats.h",
                   "engine/stats/stats_recorder.h", "engine/index/ordered_index.h",
-                  "engine/index/index_scan.h", "engine/verify/verify.h"}
+                  "engine/index/index_loader.h", "engine/index/index_scan.h", "engine/verify/verify.h"}
 SERVER_HEADERS = re.compile(r'#include "(postgres|fmgr|miscadmin|executor/|access/|utils/|storage/'
                             r"(ipc|lwlock|latch|shmem|procarray|fd)|catalog/|commands/|nodes/)")
 PROTOCOL_NAMES = re.compile(r"\bProtocol::k(Nowait|Waitdie|Occ|Mvcc|Sundial|Calvin)\b")

@@ -145,6 +145,7 @@ std::unique_ptr<Workload> SimRun::make_workload() {
       options.filler_bytes = static_cast<uint32_t>(random_.below(120));
       options.read_only_percent = scenario_.read_only_percent.value_or(options.read_only_percent);
       options.covers = scenario_.covers;
+      options.sorted = options.records % 2 == 0;
       if (scenario_.tall) {
         options.records = kTallRecords;
         options.filler_bytes = kTallFillerBytes;

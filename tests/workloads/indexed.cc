@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
+#include "engine/index/index_loader.h"
 #include "engine/index/index_scan.h"
 #include "engine/index/ordered_index.h"
 
@@ -61,6 +63,25 @@ class IndexedTransaction {
         return audit();
     }
     return Status(Code::kInvalidArgument, "no such kind of transaction");
+  }
+
+  // Rows of every second key, as a new index is made for rows that are there.
+  Status load(uint64_t rows) {
+    std::set<std::string> tags, entries[kTables];
+    for (uint64_t i = 0; i < rows; i++) {
+      const std::string key = digits(2 * i);
+      const IndexedRow row{draw_attribute(), draw_tag()};
+      if (!tags.insert(row.tag).second) continue;
+      RDMACC_RETURN_IF_ERROR(session_.insert(tables_[kRows], key, row.encode()));
+      for (const Table table : {kByAttribute, kByTag})
+        entries[table].insert(entry_of(table, row, key));
+    }
+    for (const Table table : {kByAttribute, kByTag}) {
+      IndexLoader loader(session_, IndexRef{tables_[table], options_.covers});
+      for (const std::string& entry : entries[table]) RDMACC_RETURN_IF_ERROR(loader.add(entry));
+      RDMACC_RETURN_IF_ERROR(loader.finish());
+    }
+    return Status();
   }
 
   // Adds the row unless its tag is taken.
@@ -229,6 +250,8 @@ constexpr std::array kSettings = {
     WorkloadSetting{"reads", nullptr, "percent of the transactions that only read", 0, 100, 30},
     WorkloadSetting{"audits", nullptr, "percent of those that read all", 0, 100, 10},
     WorkloadSetting{"span", nullptr, "values of a range, at most; 0: any", 0, 100'000, 0},
+    WorkloadSetting{"sorted", nullptr,
+                    "1: indexes are loaded with sorted entries, in one transaction", 0, 1, 0},
     kHistorySetting,
 };
 
@@ -241,6 +264,7 @@ Result<std::unique_ptr<Workload>> make_indexed(const WorkloadSettings& settings,
   options.read_only_percent = settings.number32("reads");
   options.audit_percent = settings.number32("audits");
   options.span = settings.number32("span");
+  options.sorted = settings.number32("sorted") != 0;
   options.history = settings.number32("history");
   return Result<std::unique_ptr<Workload>>(std::make_unique<Indexed>(options));
 }
@@ -263,8 +287,18 @@ std::vector<TableSpec> Indexed::table_specs() const {
   return specs;
 }
 
+Status Indexed::load_at_once(Session& session, const TxnOptions& options) {
+  return retry_aborted(session.scheduler(), [&]() -> Status {
+    RDMACC_RETURN_IF_ERROR(session.begin(options));
+    IndexedTransaction transaction(session, options_, tables(), options_.records);
+    RDMACC_RETURN_IF_ERROR(abort_unless_ok(session, transaction.load(options_.records / 2)));
+    return abort_unless_ok(session, session.commit());
+  });
+}
+
 // Every second key has a row at first, unless the tag drawn for it is taken.
 Status Indexed::load(Session& session, const TxnOptions& options, uint64_t part, uint64_t parts) {
+  if (options_.sorted) return part == 0 ? load_at_once(session, options) : Status();
   const uint64_t rows = options_.records / 2, end = rows * (part + 1) / parts;
   for (uint64_t first = rows * part / parts; first < end; first += kLoadedPerTransaction) {
     const auto add_some = [&]() -> Status {

@@ -13,6 +13,7 @@ struct IndexedOptions {
   uint32_t read_only_percent = 30;  // of the transactions
   uint32_t audit_percent = 10;      // of those
   uint32_t span = 0;                // values of a range, at most; 0: all, or unbounded
+  bool sorted = false;              // indexes are loaded by IndexLoader
   uint32_t history = 3;             // old versions kept of a row
   Covers covers = covers_by_fences;
 };
@@ -40,6 +41,8 @@ class Indexed : public Workload {
                std::string& violation) const override;
 
  private:
+  Status load_at_once(Session& session, const TxnOptions& options);
+
   const IndexedOptions options_;
 };
 

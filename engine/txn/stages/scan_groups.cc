@@ -28,7 +28,11 @@ class GroupScan {
   // lock nothing: what other groups end with leaves nothing behind here.
   Status begin() {
     CHECK(!context_.rules.locks_what_it_reads());
-    RDMACC_RETURN_IF_ERROR(find_entries());
+    // Twice: a rule may have to raise the header's rts first.
+    for (int look = 0; look < 2 && !entries_known_; look++) {
+      RDMACC_RETURN_IF_ERROR(find_entries());
+      if (work_.result != GroupWork::Result::kPending) return Status();
+    }
     if (entries_known_) prefetch_tuples();
     return Status();
   }
@@ -36,7 +40,9 @@ class GroupScan {
     for (int attempt = 0; attempt < kAttemptsMax; attempt++) {
       if (context_.is_cancelled()) return Status(Code::kCancelled);
       if (attempt > 1) context_.backoff(attempt);
-      if (!entries_known_) RDMACC_RETURN_IF_ERROR(find_entries());
+      if (work_.result == GroupWork::Result::kPending && !entries_known_) {
+        RDMACC_RETURN_IF_ERROR(find_entries());
+      }
       if (work_.result != GroupWork::Result::kPending) return Status();
       if (!std::exchange(entries_known_, false)) continue;
       if (tuples_max_ != 0 && entries_.size() > tuples_max_) {
@@ -141,6 +147,7 @@ Status GroupScan::locate() {
   }
   if (gap.length > work_.range.depth) {
     work_.result = GroupWork::Result::kSplit;
+    work_.gap = Access{};  // as an earlier look may have read it: its halves are read instead
     return Status();
   }
   work_.gap = Access{};

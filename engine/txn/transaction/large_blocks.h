@@ -12,8 +12,8 @@ namespace rdmacc {
 class LargeBlocks final : public std::pmr::memory_resource {
  public:
   static LargeBlocks* get() {
-    static LargeBlocks blocks;
-    return &blocks;
+    static auto* const blocks = new LargeBlocks;  // for whatever is destroyed last
+    return blocks;
   }
 
  private:

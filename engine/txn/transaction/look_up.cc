@@ -39,7 +39,8 @@ bool Transaction::take_from_scan(KeyState& state) {
   const ScannedTuple* tuple = scanned_batch_.lock()->find(state.table, state.key, state.hash);
   std::string_view key, row;
   if (tuple == nullptr || !split_record(tuple->record, key, row)) return false;
-  CHECK(tuple->kept != nullptr && tuple->kept->table == state.table);
+  CHECK(tuple->kept != nullptr);
+  if (tuple->kept->table != state.table) return false;  // as a hostile node may have answered
   state.base = KeyState::Base::kExists;
   state.tuple = tuple->kept;
   state.overflow = tuple->overflow;

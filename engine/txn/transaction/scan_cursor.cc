@@ -25,23 +25,21 @@ Status TableScan::plan_node() {
   auto table = engine.tables.get(table_, counters);
   if (!table.ok()) return table.status();
   RDMACC_RETURN_IF_ERROR(engine.tables.load_root(**table, node_, false, counters));
-  if (!plan_ranges((*table)->roots[node_], work_)) {
+  if (!plan_ranges((*table)->roots[node_].groups, work_)) {
     work_.assign(1, HashRange{0, 0});
   }
   planned_ = true;
   return Status();
 }
 
-// False when the array was read in the middle of a split's publication, so that it is no partition
-// of the hash space. The whole space as one range is always right: a group that covers only a
+// Where this fails, the whole space as one range is always right: a group that covers only a
 // part of a range has it halved, at the price of one READ of a gap header each time.
-bool TableScan::plan_ranges(const CachedRoot& root, std::deque<HashRange>& ranges) {
-  const std::vector<uint64_t>& groups = root.groups;
+bool plan_ranges(std::span<const uint64_t> groups, std::deque<HashRange>& ranges) {
   if (!std::has_single_bit(groups.size())) return false;
   // A group of depth n is at every place that has its n bits, so at the one that differs in the
   // next bit alone.
   const auto depth_at = [&](uint64_t place) {
-    uint32_t depth = root.depth();
+    auto depth = static_cast<uint32_t>(std::countr_zero(groups.size()));
     while (depth > 0 && groups[place ^ (1ull << (depth - 1))] == groups[place]) depth--;
     return depth;
   };
@@ -57,8 +55,13 @@ bool TableScan::plan_ranges(const CachedRoot& root, std::deque<HashRange>& range
       return false;
     }
   }
-  // Every place is in its own group's range, so that what is covered twice makes too many.
-  return covered == groups.size();
+  // Every place is in its own group's range, so that what is covered twice makes too many. A group
+  // with two ranges is no group's whole range.
+  std::vector<uint64_t> owners;
+  for (const HashRange& range : ranges) owners.push_back(groups[range.bits]);
+  std::sort(owners.begin(), owners.end());
+  return covered == groups.size() &&
+         std::adjacent_find(owners.begin(), owners.end()) == owners.end();
 }
 
 Status TableScan::next(std::vector<ScannedRow>& batch) {

@@ -1,5 +1,6 @@
 #pragma once
 #include <deque>
+#include <span>
 #include <unordered_set>
 
 #include "engine/txn/transaction/transaction.h"
@@ -12,6 +13,11 @@ struct ScannedRow {
   uint64_t version;  // 0: an own write
   NodeId node;
 };
+
+// The hash ranges of the groups at the places of a root array, each once. False when the array was
+// read in the middle of a split's publication, so that they would be no partition of the hash
+// space.
+bool plan_ranges(std::span<const uint64_t> groups, std::deque<HashRange>& ranges);
 
 // A scan over all rows of a table within a transaction: every group of every node by the protocol,
 // own writes laid over what the engine has, own inserts at the end. Rows of a batch live until
@@ -31,7 +37,6 @@ class TableScan {
   // What it sees is part of the read set, and of the history.
   bool reads() const { return mode_ != ScanMode::kSkipLocked && mode_ != ScanMode::kAsStored; }
   Status plan_node();
-  static bool plan_ranges(const CachedRoot& root, std::deque<HashRange>& ranges);
   Status read_batch(std::vector<ScannedRow>& batch);
   void emit(const GroupWork& group, std::vector<ScannedRow>& batch);
   void note(const GroupWork& group);

@@ -23,7 +23,7 @@ class ScannedBatch {
   const ScannedTuple* find(TableId table, std::string_view key, uint64_t hash) {
     if (groups_.empty() || groups_.front().table != table) return nullptr;
     if (places_.empty()) index();
-    for (size_t at = hash & mask();; at = (at + 1) & mask()) {
+    for (size_t at = place_of(hash);; at = (at + 1) & mask()) {
       const Place& place = places_[at];
       if (place.tuple == nullptr) return nullptr;
       if (place.tuple->access.key_hash == hash && place.key == key) return place.tuple;
@@ -36,6 +36,8 @@ class ScannedBatch {
     const ScannedTuple* tuple = nullptr;
   };
   size_t mask() const { return places_.size() - 1; }
+  // Not the low bits: they name the group, of which a batch has neighbours.
+  size_t place_of(uint64_t hash) const { return (hash >> 32) & mask(); }
 
   void index() {
     size_t rows = 0;
@@ -46,7 +48,7 @@ class ScannedBatch {
         std::string_view key, row;
         const bool there = tuple.kept != nullptr && (tuple.flags & kFlagDeleted) == 0;
         if (!there || !split_record(tuple.record, key, row)) continue;
-        size_t at = tuple.access.key_hash & mask();
+        size_t at = place_of(tuple.access.key_hash);
         while (places_[at].tuple != nullptr) at = (at + 1) & mask();
         places_[at] = {key, &tuple};
       }

@@ -1,0 +1,95 @@
+#include "engine/index/index_loader.h"
+
+#include "engine/index/ordered_index.h"
+#include "rdma/base/check.h"
+
+namespace rdmacc {
+namespace {
+
+// Of a record, so that the first entries that come later split no node.
+constexpr size_t kBytesFilled = kNodeBytesInline * 85 / 100;
+constexpr size_t kItemsMin = 3;  // however long they are
+constexpr size_t kHeadBytes = 16;
+
+size_t item_bytes(size_t height, size_t bytes) {
+  return sizeof(uint16_t) + bytes + (height > 0 ? sizeof(NodeNumber) : 0);
+}
+
+}  // namespace
+
+// The high fence is not known yet: it is about as long as the item.
+bool IndexLoader::has_room(size_t height, size_t bytes) const {
+  const OpenNode& node = open_[height];
+  if (node.items.size() < kItemsMin) return true;
+  const size_t filled = kHeadBytes + node.low.size() + node.item_bytes;
+  return filled + item_bytes(height, bytes) + bytes <= kBytesFilled;
+}
+
+Status IndexLoader::add(std::string_view entry) {
+  RDMACC_RETURN_IF_ERROR(check_index_entry(entry));
+  if (!open_.empty() && entry <= last_) {
+    return Status(Code::kInvalidArgument, "entries to load are not in order");
+  }
+  last_ = entry;
+  return add_item(0, entry, 0);
+}
+
+Status IndexLoader::add_item(size_t height, std::string_view bytes, NodeNumber child) {
+  CHECK(height <= open_.size());
+  if (height == open_.size()) open_.emplace_back();
+  if (!has_room(height, bytes.size())) {
+    const std::string_view before = open_[height].items.back().bytes;
+    const std::string separator(height == 0 ? shortest_separator(before, bytes) : bytes);
+    RDMACC_RETURN_IF_ERROR(close(height, separator));
+  }
+  OpenNode& node = open_[height];
+  // A node's first child needs no separator: its low fence is the node's.
+  const bool first_child = height > 0 && node.items.empty();
+  node.items.push_back({first_child ? std::string() : std::string(bytes), child});
+  node.item_bytes += item_bytes(height, node.items.back().bytes.size());
+  return Status();
+}
+
+TreeNode IndexLoader::node_at(size_t height) const {
+  const OpenNode& open = open_[height];
+  CHECK(!open.items.empty());
+  TreeNode node;
+  node.height = static_cast<uint8_t>(height);
+  node.low = open.low;
+  for (const Item& item : open.items) node.items.push_back({item.bytes, item.child});
+  return node;
+}
+
+// The node ends below `high`, where the next one of its height begins.
+Status IndexLoader::close(size_t height, const std::string& high) {
+  TreeNode node = node_at(height);
+  node.high = high;
+  node.high_bounded = true;
+  RDMACC_RETURN_IF_ERROR(write(height, node));
+  open_[height] = OpenNode{.low = high, .items = {}, .item_bytes = 0};
+  return Status();
+}
+
+// Below the root: its parent is told.
+Status IndexLoader::write(size_t height, const TreeNode& node) {
+  NodeNumber number = 0;
+  RDMACC_RETURN_IF_ERROR(insert_new_node(session_, index_, node, number));
+  return add_item(height + 1, node.low, number);
+}
+
+Status IndexLoader::finish() {
+  for (size_t height = 0; height < open_.size(); height++) {
+    const TreeNode node = node_at(height);
+    if (height + 1 < open_.size()) {
+      RDMACC_RETURN_IF_ERROR(write(height, node));
+      continue;
+    }
+    RDMACC_RETURN_IF_ERROR(
+        session_.insert(index_.table, NodeKey(kRootNumber).view(), node.encode(kRootNumber)));
+    break;
+  }
+  open_.clear();
+  return Status();
+}
+
+}  // namespace rdmacc
