@@ -57,9 +57,19 @@ INSERT INTO versions VALUES ('insert with triggers', :id, :'x');
 SELECT how, version = t.xmin AS same FROM versions JOIN t USING (id) WHERE how <> 'insert' ORDER BY how;
 SELECT version <> t.xmin AS changed FROM versions JOIN t USING (id) WHERE how = 'insert';
 
+-- whether a row was inserted or was there
+INSERT INTO t VALUES (7, 'sept'), (8, 'huit') ON CONFLICT (id) DO UPDATE SET v = excluded.v
+  RETURNING id, xmax = 0 AS inserted;
+WITH w AS (INSERT INTO t VALUES (8, 'acht'), (9, 'neun') ON CONFLICT (id) DO UPDATE SET v = excluded.v
+             RETURNING id, xmax = 0 AS inserted)
+  SELECT * FROM w ORDER BY id;
+UPDATE t SET v = 'nine' WHERE id = 9 RETURNING xmax = 0 AS not_in_conflict;
+SELECT count(*) FROM t WHERE xmax <> 0;
+
 -- a table without a primary key, and partitions
 CREATE TABLE bare (v text) USING rdmacc;
 INSERT INTO bare VALUES ('x') RETURNING xmin AS x \gset
+INSERT INTO bare VALUES ('z') RETURNING xmax = 0 AS inserted;
 UPDATE bare SET v = 'y' WHERE xmin = :'x' RETURNING xmin <> :'x' AS changed;
 CREATE TABLE parts (id int PRIMARY KEY, v text) PARTITION BY RANGE (id);
 CREATE TABLE parts_1 PARTITION OF parts FOR VALUES FROM (0) TO (10) USING rdmacc;

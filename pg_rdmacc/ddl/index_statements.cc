@@ -50,7 +50,8 @@ bool drops_concurrently(const Node* node) {
 bool refreshes_concurrently(const Node* node) {
   if (!IsA(node, RefreshMatViewStmt)) return false;
   const auto* refresh = reinterpret_cast<const RefreshMatViewStmt*>(node);
-  return refresh->concurrent && is_ours(refresh->relation);
+  /* PostgreSQL refuses CONCURRENTLY WITH NO DATA. */
+  return refresh->concurrent && !refresh->skipData && is_ours(refresh->relation);
 }
 
 void check_add_constraint(const AlterTableStmt* statement, const AlterTableCmd* command) {

@@ -25,7 +25,8 @@ void rdmacc_slot_store(TupleTableSlot* slot, Relation relation, const BridgeRow*
   }
 }
 
-void rdmacc_slot_set_tid(TupleTableSlot* slot, Relation relation, const ItemPointerData* tid) {
+void rdmacc_slot_set_written(TupleTableSlot* slot, Relation relation, const ItemPointerData* tid,
+                             bool in_conflict) {
   CHECK(ItemPointerIsValid(tid));
   slot->tts_tid = *tid;
   slot->tts_tableOid = RelationGetRelid(relation);
@@ -34,6 +35,7 @@ void rdmacc_slot_set_tid(TupleTableSlot* slot, Relation relation, const ItemPoin
   HeapTuple tuple = reinterpret_cast<HeapTupleTableSlot*>(slot)->tuple;
   if (tuple == nullptr) return;
   HeapTupleHeaderSetXmin(tuple->t_data, rdmacc_row_stamp());
+  HeapTupleHeaderSetXmax(tuple->t_data, in_conflict ? rdmacc_row_stamp() : InvalidTransactionId);
   tuple->t_self = *tid;
   tuple->t_tableOid = RelationGetRelid(relation);
 }

@@ -12,6 +12,9 @@ extern "C" {
 void rdmacc_slot_store(TupleTableSlot* slot, Relation relation, const BridgeRow* row,
                        const ItemPointerData* tid);
 
-/* The row in the slot was just written; `tid` names it now. */
-void rdmacc_slot_set_tid(TupleTableSlot* slot, Relation relation, const ItemPointerData* tid);
+/* The row in the slot was just written; `tid` names it now. xmax is 0 but for ON CONFLICT DO UPDATE
+ * (`in_conflict`), which locks the row first: statements ask by RETURNING (xmax = 0) whether they
+ * have inserted. */
+void rdmacc_slot_set_written(TupleTableSlot* slot, Relation relation, const ItemPointerData* tid,
+                             bool in_conflict);
 }

@@ -53,9 +53,14 @@ BridgeBytes key_of(const RdmaccTable* table, TupleTableSlot* slot) {
   rdmacc_raise(&error, bridge_txn_protocol(), "", RelationGetRelationName(rel));
 }
 
+/* Handles from a search for conflicting keys see all own writes. */
+bool is_of_conflict(const RdmaccHandle* handle) {
+  return handle->visible_before == RDMACC_EVERY_COMMAND;
+}
+
 /* The slot's row is stored under a TID of its own. */
 void name_written_row(Relation rel, const RdmaccTable* table, BridgeBytes key, CommandId cid,
-                      TupleTableSlot* slot) {
+                      TupleTableSlot* slot, bool in_conflict) {
   const RdmaccHandle handle = {.relation = RelationGetRelid(rel),
                                .table = table->id,
                                .visible_before = cid + 1,
@@ -63,7 +68,7 @@ void name_written_row(Relation rel, const RdmaccTable* table, BridgeBytes key, C
                                .row = {}};
   ItemPointerData tid;
   rdmacc_handle_assign(rdmacc_handle_write_stream(rel->trigdesc != nullptr), &handle, &tid);
-  rdmacc_slot_set_tid(slot, rel, &tid);
+  rdmacc_slot_set_written(slot, rel, &tid, in_conflict);
 }
 
 /* False when the key exists. */
@@ -96,7 +101,7 @@ void insert(Relation rel, TupleTableSlot* slot, CommandId cid, bool speculative)
   }
   rdmacc_index_row_inserted(rel, slot, key, cid);
   rdmacc_note_inserted();
-  name_written_row(rel, &table, key, cid, slot);
+  name_written_row(rel, &table, key, cid, slot, false);
   MemoryContextSwitchTo(previous);
   pgstat_count_heap_insert(rel, 1);
 }
@@ -231,7 +236,7 @@ TM_Result rdmacc_tuple_update(Relation rel, ItemPointer otid, TupleTableSlot* sl
     rdmacc_index_row_moved(rel, slot, key, cid);
   }
   rdmacc_note_updated(rel, key);
-  name_written_row(rel, &table, key, cid, slot);
+  name_written_row(rel, &table, key, cid, slot, is_of_conflict(&handle));
   MemoryContextSwitchTo(previous);
   pgstat_count_heap_update(rel, false);
   return TM_Ok;
