@@ -113,3 +113,16 @@ DROP TABLE pairs, bytes, sizes, names, days, padded;
 DROP FUNCTION try_key;
 DROP TYPE mood, point2;
 DROP DOMAIN positive, label;
+
+-- rows as keys, compared with rows that have other columns
+CREATE TYPE pair AS (a int, b int);
+CREATE TABLE pairs (k pair PRIMARY KEY, u pair UNIQUE) USING rdmacc;
+INSERT INTO pairs SELECT row(i, i)::pair, row(i, i + 1)::pair FROM generate_series(1, 50) i;
+SELECT * FROM pairs WHERE k = row(3, 3);
+SELECT * FROM pairs WHERE u = row(3, 4);
+SELECT * FROM pairs WHERE k IN (row(3, 3), row(4, 4)::pair) ORDER BY k;
+SELECT * FROM pairs WHERE k = row(3, 'three');
+SELECT * FROM pairs WHERE k = row(3);
+SELECT * FROM pairs WHERE u = row(3, 'four');
+DROP TABLE pairs;
+DROP TYPE pair;

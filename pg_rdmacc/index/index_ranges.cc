@@ -3,6 +3,7 @@
 #include "pg_rdmacc/codec/key_codec.h"
 
 extern "C" {
+#include "access/htup_details.h"
 #include "access/stratnum.h"
 #include "catalog/pg_type.h"
 #include "utils/lsyscache.h"
@@ -33,7 +34,11 @@ void assign(StringInfo to, const StringInfoData* from) {
 bool value_type(const RdmaccIndexColumn* column, const ScanKeyData* key, Oid* type) {
   const Oid subtype = key->sk_subtype;
   *type = column->type;
-  if (!OidIsValid(subtype) || IsPolymorphicType(subtype) || subtype == RECORDOID) return true;
+  if (subtype == RECORDOID) { /* a row, perhaps with other columns, which comparing it says */
+    if ((key->sk_flags & (SK_SEARCHARRAY | SK_ISNULL)) != 0) return false;
+    return HeapTupleHeaderGetTypeId(DatumGetHeapTupleHeader(key->sk_argument)) == column->type;
+  }
+  if (!OidIsValid(subtype) || IsPolymorphicType(subtype)) return true;
   *type = subtype;
   return rdmacc_key_types_match(column->type, subtype);
 }

@@ -58,18 +58,26 @@ bool take_operator(const IndexOptInfo* index, int column, Oid opno, RdmaccKeyMat
   return true;
 }
 
+/* A row of no type of its own has perhaps other columns than the key, which comparing them says. */
+bool is_comparable(Node* value) {
+  const Oid type = exprType(value);
+  return type != RECORDOID && type != RECORDARRAYOID;
+}
+
 bool take_clause(const IndexOptInfo* index, int column, const RestrictInfo* restriction,
                  RdmaccKeyMatch* match) {
   Expr* clause = restriction->clause;
   if (IsA(clause, OpExpr)) {
     const auto* operation = reinterpret_cast<const OpExpr*>(clause);
     if (list_length(operation->args) != 2) return false;
+    if (!is_comparable(static_cast<Node*>(lsecond(operation->args)))) return false;
     if (!take_operator(index, column, operation->opno, match)) return false;
     match->values = lappend(match->values, lsecond(operation->args));
     return true;
   }
   if (IsA(clause, ScalarArrayOpExpr) && index->nkeycolumns == 1) {
     const auto* operation = reinterpret_cast<const ScalarArrayOpExpr*>(clause);
+    if (!is_comparable(static_cast<Node*>(lsecond(operation->args)))) return false;
     if (!operation->useOr || !take_operator(index, column, operation->opno, match)) return false;
     match->values = lappend(match->values, lsecond(operation->args));
     match->is_array = true;
