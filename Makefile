@@ -25,6 +25,7 @@
 #   make sandbox [DIR=…] [NODES=2] [PORT=…]   a server to play with; prints how to connect
 #   make sandbox-stop [DIR=…]
 #   make bench [ARGS=…]                        ratios side by side; with ARGS, rdmacc_bench itself
+#   make bench-sql [ARGS=…]   SQL on rdmacc tables beside the same on heaps: ratios, targets
 #   make install | uninstall                  into PostgreSQL's own directories
 #   make format | clean
 
@@ -45,7 +46,7 @@ SHAREDIR = $(DESTDIR)$(shell $(PG_CONFIG) --sharedir)
 BINDIR = $(DESTDIR)$(shell $(PG_CONFIG) --bindir)
 
 .PHONY: all deps test-deps build demo check soak faults check-tsan check-verbs check-assert \
-  check-pg-suite coverage mutation ledger sandbox sandbox-stop bench format clean install uninstall
+  check-pg-suite coverage mutation ledger sandbox sandbox-stop bench bench-sql format clean install uninstall
 .NOTPARALLEL:
 
 all: $(BUILD)/build.ninja
@@ -108,6 +109,9 @@ sandbox-stop:
 
 bench: build
 	@scripts/bench.py $(ARGS)
+
+bench-sql: build
+	@scripts/bench_sql.py $(ARGS)
 
 format:
 	@git ls-files -co --exclude-standard '*.h' '*.cc' | xargs clang-format -i

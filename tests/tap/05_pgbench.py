@@ -1,10 +1,14 @@
 #!/usr/bin/env python3
-"""pgbench's own scripts on rdmacc tables, and SmallBank, under every protocol."""
+"""pgbench's own scripts on rdmacc tables, and SmallBank, under every protocol; the table of make bench-sql."""
 
+import json
+import os
 import re
 import subprocess
+import sys
 
-from harness import equal, protocols, run, true
+from harness import equal, matches, protocols, run, true
+from sandbox import ROOT
 from smallbank import SmallBank
 
 CLIENTS = 8
@@ -91,5 +95,30 @@ def smallbank(box):
             equal(bank.money(), bank.expected_money(), f"money under {protocol}, {stages}")
 
 
-run(tpcb, all_builtins, smallbank, settings={"rdmacc.nodes": 2, "rdmacc.durability": "memory",
+BENCH_LINES = {"SELECT by primary key, prepared": "1/s", "LIMIT 1": "ms"}
+
+
+def bench_sql_prints_its_table(box):
+    """A line of load, and one of a statement; on a server of its own."""
+    path = os.path.join(box.dir, "bench.json")
+    done = subprocess.run(
+        [sys.executable, os.path.join(ROOT, "scripts/bench_sql.py"), "--rows=1000", "--rounds=1",
+         "--seconds=0.2", "--only=^load: SELECT by.*prepared|^all rows: LIMIT", f"--json={path}",
+         f"--build={box.build}"], cwd="/", text=True, capture_output=True, timeout=100)
+    equal(done.returncode, 0, (done.stdout + done.stderr)[-1500:])
+    with open(path, encoding="utf-8") as file:
+        lines = json.load(file)["lines"]
+    equal({line["name"]: line["unit"] for line in lines}, BENCH_LINES, "lines")
+    for line in lines:
+        true(line["verdict"] in ("pass", "short"), f"what became of a line: {line}")
+        heap, rdmacc = line["heap"][0], line["rdmacc"][0]
+        speeds = (heap, rdmacc) if line["unit"] == "ms" else (rdmacc, heap)
+        true(abs(line["ratio"] - speeds[0] / speeds[1]) < 1e-6, f"the ratio of speeds: {line}")
+        equal(line["verdict"] == "pass", line["ratio"] >= line["target"], f"verdict: {line}")
+        matches(re.escape(line["name"]) + r" +[\d,.]+ +[\d,.]+ " + line["unit"]
+                + rf" +{line['ratio']:.2f} +[\d.]+-[\d.]+ +[\d.]+  {line['verdict']}\b",
+                done.stdout, "a row of the table")
+
+
+run(tpcb, all_builtins, smallbank, bench_sql_prints_its_table, settings={"rdmacc.nodes": 2, "rdmacc.durability": "memory",
                                              "rdmacc.node_memory": "512MB"})
