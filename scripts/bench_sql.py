@@ -96,8 +96,9 @@ def main():
     flags = arguments()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     slow_server = instructions.Server(flags)
-    lines = [*loads.lines(flags), *sysbench.lines(flags), *statements.read("large.sql", flags),
-             *statements.read("small.sql", flags), *instructions.lines(slow_server)]
+    lines = [*loads.lines(flags), *sysbench.lines(flags),
+             *(line for file in statements.FILES for line in statements.read(file, flags)),
+             *instructions.lines(slow_server)]
     lines = [line for line in lines if re.search(flags.only, f"{line.group}: {line.name}")]
     if flags.list:
         for line in lines:

@@ -21,11 +21,13 @@ from sql_bench.lines import Line, Sample
 from sql_bench.psql import CANCELLED
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
+FILES = ("large.sql", "queries.sql", "writes.sql")
 DIRECTIVE = re.compile(r"^-- (group|rows|target|setup|line|before): ?(.*)$")
 CONFLICT = "40001"
 TRIES_MAX = 10  # a node's own clean-up of deleted rows may win even against a session that is alone
 REPEAT_SECONDS = 0.2
 REPEATS_MAX = 15
+SETUP_GRACE_S = 240  # what comes before a line may load the table anew
 
 
 class Script:
@@ -97,9 +99,6 @@ class Statement(Line):
             if answer.error.state != CONFLICT:
                 break
         return answer, spent, lost
-
-
-SETUP_GRACE_S = 240  # what comes before a line may load the table anew
 
 
 def read(file, flags):

@@ -1,9 +1,9 @@
--- group: anything else
+-- group: queries
 -- rows: 10
 -- target: 0.33
--- Whatever else a table can do, on tables of a tenth of --rows. a has indexes on n and t; b refers to a by
--- ids that do not repeat; w is what is written.
--- setup: DROP TABLE IF EXISTS a, b, w, log, made, parent, child CASCADE;
+-- Tables of a tenth of --rows: a has indexes on n and t, b refers to a by ids that do not repeat, long has a
+-- key of two columns and a twentieth as many rows, of 4 KB, and p four partitions.
+-- setup: DROP TABLE IF EXISTS a, b, long, p CASCADE;
 -- setup: CREATE :TABLE a (id int PRIMARY KEY, part int, n int, t text COLLATE "C", at timestamp, j jsonb, x numeric);
 -- setup: INSERT INTO a SELECT i, i % 100, (i * 7919::bigint % :rows)::int, 'text ' || i, timestamp '2020-01-01' + i * interval '1 minute', jsonb_build_object('k', i % 10, 'v', i), i / 4.0 FROM generate_series(1, :rows) i;
 -- setup: CREATE INDEX a_n ON a (n);
@@ -11,14 +11,15 @@
 -- setup: CREATE :TABLE b (id int PRIMARY KEY, a_id int, v int);
 -- setup: INSERT INTO b SELECT i, (i * 104729::bigint % :rows)::int, i % 1000 FROM generate_series(1, :rows) i;
 -- setup: CREATE INDEX b_a ON b (a_id);
--- setup: CREATE :TABLE w (id int PRIMARY KEY, n int, t text);
--- setup: INSERT INTO w SELECT i, i % 1000, 'text ' || i FROM generate_series(1, :rows) i;
--- setup: CREATE INDEX w_n ON w (n);
--- setup: CREATE :TABLE log (id int PRIMARY KEY, n int, t text);
--- setup: CREATE :TABLE parent (id int PRIMARY KEY);
--- setup: INSERT INTO parent SELECT generate_series(1, 1000);
--- setup: CREATE :TABLE child (id int PRIMARY KEY, parent_id int REFERENCES parent);
--- setup: VACUUM ANALYZE a, b, w, parent;
+-- setup: CREATE :TABLE long (id int, k text, v int, body text, PRIMARY KEY (id, k));
+-- setup: INSERT INTO long SELECT i, 'key ' || i, i % 7, repeat(md5(i::text), 125) FROM generate_series(1, :rows / 20) i;
+-- setup: CREATE TABLE p (id int PRIMARY KEY, n int) PARTITION BY HASH (id);
+-- setup: CREATE :TABLE p0 PARTITION OF p FOR VALUES WITH (MODULUS 4, REMAINDER 0);
+-- setup: CREATE :TABLE p1 PARTITION OF p FOR VALUES WITH (MODULUS 4, REMAINDER 1);
+-- setup: CREATE :TABLE p2 PARTITION OF p FOR VALUES WITH (MODULUS 4, REMAINDER 2);
+-- setup: CREATE :TABLE p3 PARTITION OF p FOR VALUES WITH (MODULUS 4, REMAINDER 3);
+-- setup: INSERT INTO p SELECT i, i % 1000 FROM generate_series(1, :rows) i;
+-- setup: VACUUM ANALYZE a, b, long, p;
 -- setup: CHECKPOINT;
 
 -- line: count(*)
@@ -43,6 +44,10 @@ SELECT part, j -> 'k', count(*) FROM a GROUP BY ROLLUP (part, j -> 'k');
 SELECT part FROM a GROUP BY part HAVING sum(n) > 0;
 -- line: string_agg in order
 SELECT md5(string_agg(t, ',' ORDER BY id)) FROM a WHERE part < 10;
+-- line: array_agg, jsonb_agg
+SELECT md5(array_agg(n ORDER BY id)::text), jsonb_agg(n ORDER BY id) ->> 5 FROM a WHERE part < 10;
+-- line: GROUP BY CUBE
+SELECT part % 3, n % 5, count(*) FROM a GROUP BY CUBE (part % 3, n % 5);
 -- line: DISTINCT
 SELECT DISTINCT part FROM a;
 -- line: DISTINCT ON
@@ -153,6 +158,18 @@ SELECT count(*) FROM (SELECT n FROM a EXCEPT SELECT v FROM b) u;
 WITH s AS MATERIALIZED (SELECT part, sum(n) n FROM a GROUP BY part) SELECT count(*) FROM s x, s y WHERE x.n < y.n;
 -- line: recursive CTE, 1,000 steps by primary key
 WITH RECURSIVE r (id, steps) AS (SELECT 1, 1 UNION ALL SELECT a.n, steps + 1 FROM r JOIN a ON a.id = r.id WHERE steps < 1000) SELECT count(*) FROM r;
+-- line: partitions, count and sum
+SELECT count(*), sum(n) FROM p;
+-- line: partitions, 1,000 look-ups
+DO $$ DECLARE v int; BEGIN FOR i IN 1..1000 LOOP SELECT n INTO v FROM p WHERE id = i; END LOOP; END $$;
+-- line: partitions, join by primary key
+SELECT count(*) FROM b JOIN p ON p.id = b.a_id WHERE b.v < 100;
+-- line: rows of 4 KB, read whole
+SELECT sum(length(body)), max(md5(body)) FROM long;
+-- line: rows of 4 KB, other columns
+SELECT sum(v) FROM long;
+-- line: key of two columns, 1,000 look-ups
+DO $$ DECLARE l int; BEGIN FOR i IN 1..1000 LOOP SELECT v INTO l FROM long WHERE id = i AND k = 'key ' || i; END LOOP; END $$;
 -- line: cursor, row by row
 BEGIN;
 DECLARE c CURSOR FOR SELECT id, n FROM a WHERE part < 50;
@@ -166,120 +183,3 @@ DO $$ DECLARE s bigint := 0; v int; BEGIN FOR i IN 1..10000 LOOP SELECT n INTO v
 SELECT count(*) FROM (SELECT id FROM a WHERE n BETWEEN 50 AND 1049 FOR UPDATE) l;
 -- line: SELECT FOR SHARE of 1,000 rows
 SELECT count(*) FROM (SELECT id FROM a WHERE n BETWEEN 50 AND 1049 FOR SHARE) l;
-
--- line: INSERT of 1,000 rows
--- before: TRUNCATE log;
-INSERT INTO log SELECT i, i, 'new' FROM generate_series(1, 1000) i;
--- line: INSERT … SELECT of all rows
--- before: TRUNCATE log;
-INSERT INTO log SELECT id, n, t FROM a;
--- line: INSERT … RETURNING
--- before: TRUNCATE log;
-WITH i AS (INSERT INTO log SELECT id, n, t FROM a WHERE part < 10 RETURNING n) SELECT count(*), sum(n) FROM i;
--- line: INSERT … ON CONFLICT DO NOTHING
-INSERT INTO w SELECT i, 0, 'other' FROM generate_series(1, :rows / 10) i ON CONFLICT DO NOTHING;
--- line: INSERT … ON CONFLICT DO UPDATE
-INSERT INTO w SELECT i, 0, 'other' FROM generate_series(1, :rows / 10) i ON CONFLICT (id) DO UPDATE SET t = excluded.t;
--- line: MERGE
-MERGE INTO w USING (SELECT id, n FROM a WHERE part < 10) s ON w.id = s.id WHEN MATCHED AND s.id % 2 = 0 THEN UPDATE SET t = 'merged' WHEN NOT MATCHED THEN INSERT VALUES (s.id, s.n, 'new');
--- line: UPDATE of all rows
--- before: VACUUM w;
-UPDATE w SET t = t || '.';
--- line: UPDATE of an indexed column of all rows
--- before: VACUUM w;
-UPDATE w SET n = n + 1;
--- line: UPDATE of a tenth by a condition
--- before: VACUUM w;
-UPDATE w SET t = 'tenth' WHERE id % 10 = 0;
--- line: UPDATE by secondary index
-UPDATE w SET t = 'by index' WHERE n = 500;
--- line: UPDATE … FROM
--- before: VACUUM w;
-UPDATE w SET n = a.part FROM a WHERE a.id = w.id AND a.part < 20;
--- line: UPDATE … RETURNING
--- before: VACUUM w;
-WITH u AS (UPDATE w SET t = 'returned' WHERE id % 10 = 1 RETURNING id) SELECT count(*) FROM u;
--- line: UPDATE of the primary key, 1,000 rows
-UPDATE w SET id = id + 10000000 WHERE id BETWEEN :turn * 1000 + 1 AND :turn * 1000 + 1000;
--- line: DELETE of a tenth, and back
-DELETE FROM w WHERE id % 10 = 2;
-INSERT INTO w SELECT i, i % 1000, 'back' FROM generate_series(2, :rows, 10) i ON CONFLICT DO NOTHING;
--- line: DELETE USING
--- before: INSERT INTO w SELECT i, i % 1000, 'back' FROM generate_series(1, :rows) i ON CONFLICT DO NOTHING;
-DELETE FROM w USING a WHERE a.id = w.id AND a.part = 5;
--- line: DELETE … WHERE IN
--- before: INSERT INTO w SELECT i, i % 1000, 'back' FROM generate_series(1, :rows) i ON CONFLICT DO NOTHING;
-DELETE FROM w WHERE id IN (SELECT a_id FROM b WHERE v = 7);
--- line: 1,000 UPDATEs in one transaction
-DO $$ BEGIN FOR i IN 1..1000 LOOP UPDATE w SET t = 'loop' WHERE id = i * 3; END LOOP; END $$;
--- line: 1,000 INSERTs in one transaction
--- before: TRUNCATE log;
-DO $$ BEGIN FOR i IN 1..1000 LOOP INSERT INTO log VALUES (i, i, 'loop'); END LOOP; END $$;
--- line: 100 transactions in a procedure
--- before: TRUNCATE log;
-DO $$ BEGIN FOR i IN 1..100 LOOP INSERT INTO log VALUES (i, i, 'loop'); COMMIT; END LOOP; END $$;
--- line: 1,000 savepoints
-DO $$ BEGIN FOR i IN 1..1000 LOOP BEGIN UPDATE w SET t = 'saved' WHERE id = i * 3; EXCEPTION WHEN division_by_zero THEN NULL; END; END LOOP; END $$;
--- line: 1,000 savepoints that are rolled back
-DO $$ BEGIN FOR i IN 1..1000 LOOP BEGIN UPDATE w SET n = i WHERE id = i * 3; RAISE division_by_zero; EXCEPTION WHEN division_by_zero THEN NULL; END; END LOOP; END $$;
--- line: ROLLBACK of an UPDATE of all rows
--- before: VACUUM w;
-BEGIN;
-UPDATE w SET t = 'never';
-ROLLBACK;
--- line: foreign key, 1,000 children
--- before: TRUNCATE child;
-INSERT INTO child SELECT i, i FROM generate_series(1, 1000) i;
--- line: trigger of each row
--- before: TRUNCATE log; CREATE OR REPLACE FUNCTION bench_trigger() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN NEW.n := NEW.n + 1; RETURN NEW; END'; DROP TRIGGER IF EXISTS bench ON log; CREATE TRIGGER bench BEFORE INSERT ON log FOR EACH ROW EXECUTE FUNCTION bench_trigger();
-INSERT INTO log SELECT id, n, t FROM a WHERE part < 10;
-
--- line: COPY TO
-COPY a TO :'csv';
--- line: COPY FROM
--- before: DROP TRIGGER IF EXISTS bench ON log; TRUNCATE log; COPY (SELECT id, n, t FROM a) TO :'csv';
-COPY log FROM :'csv';
--- line: CREATE TABLE AS
--- before: DROP TABLE IF EXISTS made;
-CREATE :TABLE made AS SELECT * FROM a;
--- line: CREATE UNIQUE INDEX
--- before: DROP INDEX IF EXISTS a_unique;
-CREATE UNIQUE INDEX a_unique ON a (x);
--- line: CREATE INDEX of an expression
--- before: DROP INDEX IF EXISTS a_upper;
-CREATE INDEX a_upper ON a (upper(t));
--- line: partial index
--- before: DROP INDEX IF EXISTS a_some;
-CREATE INDEX a_some ON a (at) WHERE part < 10;
--- line: REINDEX
-REINDEX INDEX a_n;
--- line: VACUUM
-VACUUM w;
--- line: ANALYZE
-ANALYZE a;
--- line: ADD COLUMN with a constant default
--- before: ALTER TABLE w DROP COLUMN IF EXISTS added;
-ALTER TABLE w ADD COLUMN added int DEFAULT 7;
--- line: ADD COLUMN with a volatile default
--- before: ALTER TABLE w DROP COLUMN IF EXISTS added;
-ALTER TABLE w ADD COLUMN added float8 DEFAULT random();
--- line: DROP COLUMN
--- before: ALTER TABLE w ADD COLUMN IF NOT EXISTS added int DEFAULT 7;
-ALTER TABLE w DROP COLUMN added;
--- line: ADD CHECK
--- before: ALTER TABLE w DROP CONSTRAINT IF EXISTS positive;
-ALTER TABLE w ADD CONSTRAINT positive CHECK (id > 0);
--- line: SET NOT NULL
--- before: ALTER TABLE w ALTER n DROP NOT NULL;
-ALTER TABLE w ALTER n SET NOT NULL;
--- line: REFRESH MATERIALIZED VIEW
--- before: DROP MATERIALIZED VIEW IF EXISTS bench_view; CREATE MATERIALIZED VIEW bench_view AS SELECT part, count(*) FROM a GROUP BY part;
-REFRESH MATERIALIZED VIEW bench_view;
--- line: CREATE and DROP TABLE
--- before: DROP TABLE IF EXISTS made;
-CREATE :TABLE made (id int PRIMARY KEY);
-DROP TABLE made;
--- line: rows of w afterwards
-SELECT count(*), sum(n), sum(hashtext(t)::bigint), sum(id::bigint) FROM w;
--- line: rows of a and log afterwards
-SELECT (SELECT count(*) FROM log), (SELECT sum(hashtext(a::text)::bigint) FROM a);
