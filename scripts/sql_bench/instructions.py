@@ -15,7 +15,8 @@ from sandbox import Failure
 
 from sql_bench import sides as both_sides
 from sql_bench.lines import Line, Sample, Skipped
-from sql_bench.loads import FIVE, KEYED, ONE_KEY, SELECT, TWO_KEYS, UPDATE, rows_of
+from sql_bench.loads import (FIVE, KEYED, ONE_KEY, SELECT, SHORT, TWO_KEYS, UPDATE,
+                             rows_of)
 
 ROWS = 100_000  # instead of --rows: they are loaded under valgrind, too
 FEW, MANY = 200, 1200
@@ -24,7 +25,8 @@ EXIT_SECONDS_MAX = 20
 SESSIONS = 2  # pgbench's: one asks first, the other runs the script
 SUMMARY = re.compile(r"^summary: (\d+)", re.M)
 LINES = (("SELECT by primary key", 45, ONE_KEY + SELECT), ("UPDATE by primary key", 60, ONE_KEY + UPDATE),
-         ("5 statements", 145, TWO_KEYS + FIVE))
+         ("5 statements, BEGIN and COMMIT among them", 145, TWO_KEYS + SHORT),
+         ("BEGIN, 5 statements, COMMIT", 145, TWO_KEYS + FIVE))
 # pg_ctl asks the program for its version first. Nodes are another program, which runs as it is.
 WRAPPER = """#!/bin/sh
 case "$1" in -V|--version) exec "{program}" "$@";; esac

@@ -32,6 +32,7 @@ ONE_KEY = "\\set id random(1, :rows)\n"
 TWO_KEYS = ONE_KEY + "\\set other random(1, :rows)\n"
 SELECT = "SELECT filler FROM kv WHERE id = :id;\n"
 UPDATE = "UPDATE kv SET n = n + 1 WHERE id = :id;\n"
+SHORT = "BEGIN;\n" + SELECT + UPDATE + UPDATE.replace(":id", ":other") + "COMMIT;\n"
 FIVE = ("BEGIN;\n" + SELECT + SELECT.replace(":id", ":other") + UPDATE
         + UPDATE.replace(":id", ":other") + SELECT + "COMMIT;\n")
 RANGE = "\\set id random(1, :rows - 99)\nSELECT id, n, filler FROM kv_ordered WHERE {0} BETWEEN :id AND :id + 99;\n"
@@ -154,7 +155,7 @@ class Inserts(Load):
 
 def lines(flags):
     scripts = {"SELECT by primary key": ONE_KEY + SELECT, "UPDATE by primary key": ONE_KEY + UPDATE,
-               "5 statements": TWO_KEYS + FIVE}
+               "BEGIN, 5 statements, COMMIT": TWO_KEYS + FIVE}
     bank = [word for name, weight in MIX.items() for word in ("-f", f"{SCRIPTS}/{name}.sql@{weight}")]
     for mode, target in (("prepared", 1.2), ("simple", 1.0)):
         for name, script in scripts.items():

@@ -133,7 +133,7 @@ SELECT count(*), count(b.id) FROM a LEFT JOIN b ON b.a_id = a.id AND b.v < 100;
 -- line: FULL JOIN
 SELECT count(*) FROM a FULL JOIN b ON a.id = b.a_id;
 -- line: three tables
-SELECT count(*) FROM a JOIN b ON b.a_id = a.id JOIN w ON w.id = b.id WHERE a.part < 20;
+SELECT count(*) FROM a JOIN b ON b.a_id = a.id JOIN p ON p.id = b.id WHERE a.part < 20;
 -- line: LATERAL, the newest of each
 SELECT count(l.id) FROM generate_series(1, 100) g, LATERAL (SELECT id FROM a WHERE a.n = g LIMIT 1) l;
 -- line: EXISTS

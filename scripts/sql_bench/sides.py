@@ -97,6 +97,7 @@ def settings(flags):
         "shared_buffers": "1GB",
         "work_mem": "64MB",
         "max_wal_size": "8GB",
+        "max_pred_locks_per_transaction": 1024,  # for the heap's side of sysbench's ranges
         # What would strike one side or the other by chance.
         "autovacuum": "off",
         "checkpoint_timeout": "1h",
