@@ -46,17 +46,19 @@ def arguments():
 
 
 class Progress:
-    """One line that is overwritten on a terminal; elsewhere a line when some time has passed."""
+    """A text that is overwritten on a terminal; elsewhere one for each line of the table, and more of
+    them when some time has passed."""
 
     def __init__(self):
         self.terminal = sys.stderr.isatty()
         self.last = time.monotonic()
+        self.line = None
 
-    def __call__(self, text):
+    def __call__(self, text, line=None):
         if self.terminal:
             print("\r\033[K" + text, end="", file=sys.stderr, flush=True)
-        elif time.monotonic() - self.last > PROGRESS_SECONDS:
-            self.last = time.monotonic()
+        elif line is not self.line or time.monotonic() - self.last > PROGRESS_SECONDS:
+            self.last, self.line = time.monotonic(), line
             print(text, file=sys.stderr, flush=True)
 
     def clear(self):

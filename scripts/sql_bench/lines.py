@@ -54,7 +54,8 @@ class Line:
             for turn in range(rounds):
                 samples = {}
                 for side in sides if turn % 2 == 0 else sides[::-1]:
-                    progress(f"{self.group}: {self.name}, {side.name}, round {turn + 1} of {rounds}")
+                    progress(f"{self.group}: {self.name}, {side.name}, round {turn + 1} of {rounds}",
+                             self)
                     samples[side.name] = self.sample(side, turn)
                 self._add(result, samples, counts)
                 if result.verdict or any(sample.last for sample in samples.values()):

@@ -16,7 +16,8 @@ TRIES_MAX = 1000
 PER_SECOND = re.compile(r"^tps = ([\d.]+)", re.M)
 COUNTS = {"retries": re.compile(r"^total number of retries: (\d+)", re.M),
           "given up": re.compile(r"^number of failed transactions: (\d+)", re.M)}
-ERROR = re.compile(r"(?:ERROR|FATAL): +(.*)")
+# As pgbench and sysbench tell it; sysbench names its call before.
+ERROR = re.compile(r"(?:ERROR|FATAL): +(?:\w+\(\) failed: \d+ +)?(.*)")
 KEYED = """DROP TABLE IF EXISTS kv, kv_ordered, inserted, inserted_ordered;
 CREATE :TABLE kv (id int PRIMARY KEY, n int, filler text);
 CREATE :TABLE kv_ordered (id int PRIMARY KEY, n int, filler text) :ORDERED;

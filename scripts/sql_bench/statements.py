@@ -66,11 +66,11 @@ class Statement(Line):
             return Sample(refused=f"setup: {error}")
         side.psql.set("rows", script.rows)
         side.psql.set("turn", turn)
-        before = side.psql.run("RESET ALL;\nSET client_min_messages = warning;\n" + self.before
-                               + f"\nSET statement_timeout = '{limit_s}s';",
-                               limit_s + SETUP_GRACE_S)
+        prelude = "RESET ALL;\nSET client_min_messages = warning;\n"
+        before, _, _ = until_no_conflict(side, prelude + self.before, limit_s + SETUP_GRACE_S)
         if before.error is not None:
             return Sample(refused=f"before: {before.error}")
+        side.psql.run(f"SET statement_timeout = '{limit_s}s';", limit_s)
         return self._timed(side, limit_s)
 
     def _timed(self, side, limit_s):
@@ -78,7 +78,7 @@ class Statement(Line):
         end = time.monotonic() + REPEAT_SECONDS
         once = not self.sql.lstrip().upper().startswith("SELECT")
         while not times or not once and len(times) < REPEATS_MAX and time.monotonic() < end:
-            answer, spent, lost = self._until_no_conflict(side, limit_s)
+            answer, spent, lost = until_no_conflict(side, self.sql, limit_s)
             if answer.error is not None:
                 if answer.error.state == CANCELLED:
                     return Sample(1000.0 * limit_s, note=f"timeout after {limit_s} s", last=True)
@@ -87,18 +87,19 @@ class Statement(Line):
         return Sample(statistics.median(times), rows=sorted(answer.rows),
                       counts={"conflicts": lost})
 
-    def _until_no_conflict(self, side, limit_s):
-        """Time that was lost to conflicts is counted."""
-        spent = 0.0
-        for lost in range(TRIES_MAX):
-            answer = side.psql.run(self.sql, limit_s)
-            spent += answer.milliseconds
-            if answer.error is None:
-                break
-            side.psql.run("ROLLBACK;", limit_s)
-            if answer.error.state != CONFLICT:
-                break
-        return answer, spent, lost
+
+def until_no_conflict(side, sql, limit_s):
+    """Answer, time, and conflicts that were lost, whose time counts."""
+    spent = 0.0
+    for lost in range(TRIES_MAX):
+        answer = side.psql.run(sql, limit_s)
+        spent += answer.milliseconds
+        if answer.error is None:
+            break
+        side.psql.run("ROLLBACK;", limit_s)
+        if answer.error.state != CONFLICT:
+            break
+    return answer, spent, lost
 
 
 def read(file, flags):
