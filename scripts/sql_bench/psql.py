@@ -24,11 +24,11 @@ class Answer:
     def __init__(self, lines, ended):
         self.milliseconds = sum(float(match.group(1)) for match in map(TIME.match, lines) if match)
         errors = [match for match in map(ERROR.match, lines) if match]
-        self.error = None
-        if errors:
-            self.error = Error(*errors[0].groups())
-        elif ended:
-            self.error = Error("", "the connection was lost: " + " ".join(lines[-2:])[:200])
+        self.error = Error(*errors[0].groups()) if errors else None
+        self.ended = ended
+        if ended:
+            state, message = errors[0].groups() if errors else ("", " ".join(lines[-2:])[:200])
+            self.error = Error(state, "the connection was lost: " + message)
         self.rows = [line for line in lines if not TIME.match(line)]
 
 

@@ -94,7 +94,7 @@ def until_no_conflict(side, sql, limit_s):
     for lost in range(TRIES_MAX):
         answer = side.psql.run(sql, limit_s)
         spent += answer.milliseconds
-        if answer.error is None:
+        if answer.error is None or answer.ended:
             break
         side.psql.run("ROLLBACK;", limit_s)
         if answer.error.state != CONFLICT:
