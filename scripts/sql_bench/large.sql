@@ -5,7 +5,7 @@
 -- setup: CREATE :TABLE ranged (id int PRIMARY KEY, n int, filler text) :ORDERED;
 -- setup: COPY (SELECT i, i % 100, (i * 7919::bigint % :rows)::int, repeat('x', 60) FROM generate_series(1, :rows) i) TO :'csv' (FORMAT csv);
 -- setup: COPY big FROM :'csv' (FORMAT csv);
--- setup: INSERT INTO ranged SELECT i, (i * 7919::bigint % (:rows / 5))::int, repeat('x', 60) FROM generate_series(1, :rows / 5) i;
+-- setup: INSERT INTO ranged SELECT i, (i * 7919::bigint % :rows)::int, repeat('x', 60) FROM generate_series(1, :rows) i;
 -- setup: CREATE INDEX ranged_n ON ranged (n);
 -- setup: VACUUM ANALYZE big, ranged;
 -- setup: CHECKPOINT;
