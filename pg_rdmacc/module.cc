@@ -31,6 +31,7 @@
 #include "pg_rdmacc/table/deferred_key_check.h"
 #include "pg_rdmacc/table/tableam.h"
 #include "pg_rdmacc/wal/commit_log.h"
+#include "pg_rdmacc/xact/exported_snapshot.h"
 #include "pg_rdmacc/xact/transaction_part.h"
 #include "pg_rdmacc/xact/xact.h"
 
@@ -78,6 +79,7 @@ void _PG_init(void) {
   rdmacc_row_stream_init();
   if (!rdmacc_preloaded) return;
   rdmacc_shmem_init();
+  rdmacc_exported_snapshot_init();
   rdmacc_commit_log_init();
   rdmacc_durability_status_init();
   rdmacc_wal_slot_init();

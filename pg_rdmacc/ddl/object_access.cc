@@ -3,6 +3,7 @@
 #include "pg_rdmacc/ddl/table_files.h"
 #include "pg_rdmacc/ddl/utility.h"
 #include "pg_rdmacc/relation/access_method.h"
+#include "pg_rdmacc/xact/exported_snapshot.h"
 #include "pg_rdmacc/xact/xact.h"
 
 extern "C" {
@@ -101,8 +102,12 @@ void object_access(ObjectAccessType access, Oid class_id, Oid object, int sub_id
   if (access == OAT_POST_CREATE || access == OAT_DROP || access == OAT_POST_ALTER) {
     rdmacc_note_catalog_write();
   }
+  const bool exports = access == OAT_FUNCTION_EXECUTE && object == F_PG_EXPORT_SNAPSHOT;
+  if (access == OAT_FUNCTION_EXECUTE && !exports) return;
   if (!OidIsValid(rdmacc_access_method())) return;
-  if (access == OAT_DROP && class_id == RelationRelationId && sub_id == 0) {
+  if (exports) {
+    rdmacc_snapshot_is_exported();
+  } else if (access == OAT_DROP && class_id == RelationRelationId && sub_id == 0) {
     dropped_relation(object);
   } else if (access == OAT_POST_CREATE && class_id == ConstraintRelationId) {
     look_at_constraint(object);

@@ -6,6 +6,7 @@
 #include "pg_rdmacc/ddl/index_statements.h"
 #include "pg_rdmacc/index/shadow_index.h"
 #include "pg_rdmacc/relation/access_method.h"
+#include "pg_rdmacc/xact/exported_snapshot.h"
 #include "pg_rdmacc/xact/own_tables.h"
 #include "pg_rdmacc/xact/xact.h"
 
@@ -140,10 +141,12 @@ void after(Node* statement) {
   }
 }
 
-bool imports_snapshot(const Node* statement) {
-  if (!IsA(statement, VariableSetStmt)) return false;
+/* Of the snapshot that the statement imports, a copy; nullptr when it imports none. */
+const char* imported_snapshot(const Node* statement) {
+  if (!IsA(statement, VariableSetStmt)) return nullptr;
   const auto* set = reinterpret_cast<const VariableSetStmt*>(statement);
-  return set->kind == VAR_SET_MULTI && strcmp(set->name, "TRANSACTION SNAPSHOT") == 0;
+  if (set->kind != VAR_SET_MULTI || strcmp(set->name, "TRANSACTION SNAPSHOT") != 0) return nullptr;
+  return pstrdup(strVal(&linitial_node(A_Const, set->args)->val));
 }
 
 void run(PlannedStmt* statement, const char* text, bool read_only_tree,
@@ -181,9 +184,9 @@ void process_utility(PlannedStmt* statement, const char* text, bool read_only_tr
   /* Statements that commit by themselves may free their own tree. */
   const bool looks_after =
       looks && (tag == T_CopyStmt || tag == T_CreateTableAsStmt || tag == T_AlterTableStmt);
-  const bool imports = imports_snapshot(statement->utilityStmt);
+  const char* imported = imported_snapshot(statement->utilityStmt);
   run(statement, text, read_only_tree, context, params, environment, destination, completion);
-  if (imports) rdmacc_note_imported_snapshot();
+  if (imported != nullptr) rdmacc_snapshot_is_imported(imported);
   if (tag == T_NotifyStmt) rdmacc_note_catalog_write();
   if (tag == T_DropdbStmt) rdmacc_note_dropped_database();
   if (looks_after) after(statement->utilityStmt);

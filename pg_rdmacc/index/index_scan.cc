@@ -9,6 +9,7 @@
 #include "pg_rdmacc/row/handle.h"
 #include "pg_rdmacc/row/row_lock.h"
 #include "pg_rdmacc/server/error.h"
+#include "pg_rdmacc/xact/exported_snapshot.h"
 #include "pg_rdmacc/xact/running_query.h"
 #include "pg_rdmacc/xact/xact.h"
 
@@ -101,6 +102,7 @@ void take_batch(IndexScanDesc scan) {
 
 void seek(IndexScanDesc scan, BridgeRange range) {
   EntryScan* state = state_of(scan);
+  rdmacc_check_reads_by_key();
   rdmacc_enter();
   if (state->entries == nullptr) state->entries = bridge_index_scan_create(CurrentResourceOwner);
   bridge_start_index_seek(state->entries, state->index.id, &range, state->backward,

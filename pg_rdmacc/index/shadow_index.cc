@@ -7,6 +7,7 @@
 #include "pg_rdmacc/relation/access_method.h"
 #include "pg_rdmacc/row/handle.h"
 #include "pg_rdmacc/server/error.h"
+#include "pg_rdmacc/xact/exported_snapshot.h"
 #include "pg_rdmacc/xact/xact.h"
 
 extern "C" {
@@ -150,6 +151,7 @@ bool look_up(IndexScanDesc scan) {
   append_scan_keys(scan, &table.key, &key);
   pgstat_count_index_scan(scan->indexRelation);
   lookup->row.found = false;
+  rdmacc_check_reads_by_key();
   const BridgeBytes bytes = {key.data, static_cast<size_t>(key.len)};
   bridge_start_get(table.id, bytes, visible_before(scan->xs_snapshot), &lookup->row);
   rdmacc_pump();

@@ -6,6 +6,7 @@
 #include "pg_rdmacc/row/row_lock.h"
 #include "pg_rdmacc/row/slot.h"
 #include "pg_rdmacc/server/error.h"
+#include "pg_rdmacc/xact/exported_snapshot.h"
 #include "pg_rdmacc/xact/running_query.h"
 #include "pg_rdmacc/xact/xact.h"
 
@@ -215,6 +216,7 @@ uint64 rdmacc_lookup_many(const RdmaccKeyLookup* lookup, uint32 table, const Bri
                           size_t count, BridgeRow* rows) {
   const uint32 visible_before = lookup->custom.ss.ps.state->es_snapshot->curcid;
   const uint64 before = bridge_counters().round_trips;
+  rdmacc_check_reads_by_key();
   for (size_t at = 0; at < count; at += kKeysPerExchange) {
     bridge_start_get_many(table, keys + at, Min(count - at, kKeysPerExchange), visible_before,
                           rows + at);

@@ -8,6 +8,7 @@
 #include "pg_rdmacc/index/secondary_indexes.h"
 #include "pg_rdmacc/plan/scan.h"
 #include "pg_rdmacc/relation/access_method.h"
+#include "pg_rdmacc/xact/exported_snapshot.h"
 
 extern "C" {
 #include "access/htup_details.h"
@@ -168,6 +169,7 @@ void relation_info(PlannerInfo* root, Oid relation, bool inherits, RelOptInfo* r
   if (previous_relation_info != nullptr) previous_relation_info(root, relation, inherits, rel);
   if (!rdmacc_relation_is_ours(relation)) return;
   rel->rel_parallel_workers = 0;
+  if (rdmacc_reads_as_stored()) rel->indexlist = NIL; /* which scans of the whole table can do */
   ListCell* cell;
   foreach (cell, rel->indexlist) {
     auto* index = static_cast<IndexOptInfo*>(lfirst(cell));

@@ -5,6 +5,7 @@
 #include "pg_rdmacc/relation/access_method.h"
 #include "pg_rdmacc/row/write_marks.h"
 #include "pg_rdmacc/table/deferred_key_check.h"
+#include "pg_rdmacc/xact/exported_snapshot.h"
 #include "pg_rdmacc/xact/running_query.h"
 #include "pg_rdmacc/xact/xact.h"
 
@@ -13,6 +14,7 @@ extern "C" {
 #include "executor/executor.h"
 #include "nodes/execnodes.h"
 #include "nodes/plannodes.h"
+#include "parser/parsetree.h"
 }
 
 namespace {
@@ -57,6 +59,27 @@ void begin_modifying(const QueryDesc* query) {
   rdmacc_write_marks_want(modifying_depth > 1 || !meets_rows_once(query));
 }
 
+bool is_ours(const PlannedStmt* plan, Index number) {
+  const RangeTblEntry* entry = rt_fetch(number, plan->rtable);
+  return entry->rtekind == RTE_RELATION && rdmacc_relation_is_ours(entry->relid);
+}
+
+/* Before it reads what it writes, or it would wait with locks of the engine. */
+void await_leave_to_write(const PlannedStmt* plan) {
+  ListCell* cell;
+  foreach (cell, plan->resultRelations) {
+    if (is_ours(plan, static_cast<Index>(lfirst_int(cell)))) return rdmacc_await_leave_to_write();
+  }
+  foreach (cell, plan->rowMarks) {
+    const auto* mark = static_cast<const PlanRowMark*>(lfirst(cell));
+    const bool writes =
+        mark->markType == ROW_MARK_EXCLUSIVE || mark->markType == ROW_MARK_NOKEYEXCLUSIVE;
+    /* What is read as it is stored cannot be locked. */
+    const bool locks = RowMarkRequiresRowShareLock(mark->markType) && rdmacc_reads_as_stored();
+    if ((writes || locks) && is_ours(plan, mark->rti)) return rdmacc_await_leave_to_write();
+  }
+}
+
 /* Other servers have commits of their own, which may fail. */
 void note_foreign_servers(const PlannedStmt* plan) {
   ListCell* cell;
@@ -75,6 +98,7 @@ void run(QueryDesc* query, ScanDirection direction, uint64 count, bool execute_o
     rdmacc_set_running_query(query);
     begin_modifying(query);
     note_foreign_servers(query->plannedstmt);
+    await_leave_to_write(query->plannedstmt);
     if (previous_run != nullptr) {
       previous_run(query, direction, count, execute_once);
     } else {

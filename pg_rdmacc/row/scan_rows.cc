@@ -6,6 +6,7 @@
 #include "pg_rdmacc/relation/row_estimate.h"
 #include "pg_rdmacc/row/row_lock.h"
 #include "pg_rdmacc/server/error.h"
+#include "pg_rdmacc/xact/exported_snapshot.h"
 #include "pg_rdmacc/xact/xact.h"
 
 extern "C" {
@@ -16,6 +17,7 @@ extern "C" {
 namespace {
 
 rdmacc::ScanMode mode_for(LockWaitPolicy wait_policy) {
+  if (rdmacc_reads_as_stored()) return rdmacc::ScanMode::kAsStored;
   switch (wait_policy) {
     case LockWaitError:
       return rdmacc::ScanMode::kNoWait;
@@ -55,6 +57,7 @@ const BridgeRow* rdmacc_rows_next(RdmaccRows* rows, Relation relation) {
     rdmacc_raise_row_locked(relation);
   }
   rdmacc_check("could not scan", RelationGetRelationName(relation));
+  if (rdmacc_reads_as_stored()) rdmacc_check_exporter_lives();
   rows->round_trips += bridge_counters().round_trips - before;
   rows->count = bridge_scan_rows(rows->scan, &rows->batch);
   rows->next = 0;

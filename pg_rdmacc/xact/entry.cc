@@ -23,13 +23,6 @@ namespace {
 
 }  // namespace
 
-void rdmacc_refuse_imported_snapshot(void) {
-  ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-                  errmsg("rdmacc tables cannot be read under an imported snapshot"),
-                  errdetail("Their rows would be those of another moment."),
-                  errhint("Run pg_dump without --jobs.")));
-}
-
 void rdmacc_check_entry(void) {
   if (IsParallelWorker()) refuse_here("in a parallel worker");
   if (RecoveryInProgress()) refuse_here("during recovery");

@@ -6,5 +6,4 @@ extern "C" {
 
 /* Raises 0A000 in processes, and under settings, in which no transaction can enter the engine. */
 void rdmacc_check_entry(void);
-[[noreturn]] void rdmacc_refuse_imported_snapshot(void);
 }

@@ -7,6 +7,7 @@
 #include "pg_rdmacc/server/short_worker.h"
 #include "pg_rdmacc/wal/commit_log.h"
 #include "pg_rdmacc/xact/entry.h"
+#include "pg_rdmacc/xact/exported_snapshot.h"
 #include "pg_rdmacc/xact/pump.h"
 #include "pg_rdmacc/xact/savepoint.h"
 #include "pg_rdmacc/xact/transaction_part.h"
@@ -16,8 +17,8 @@ extern "C" {
 #include "access/xact.h"
 #include "access/xlog.h"
 #include "miscadmin.h"
-#include "storage/predicate.h"
 #include "storage/ipc.h"
+#include "storage/predicate.h"
 #include "storage/proc.h"
 #include "utils/resowner.h"
 #include "utils/wait_event.h"
@@ -28,7 +29,6 @@ namespace {
 constexpr int kNever = 0;
 
 bool database_dropped;
-bool snapshot_imported;       /* PostgreSQL's rows are as another transaction saw them */
 bool used;                    /* the engine was entered in this transaction */
 bool used_servers;            /* and other servers, which have their own commits */
 bool ran_utility;             /* and statements that may have left work for the commit */
@@ -151,12 +151,13 @@ void forget_transaction(void) {
   CHECK(!bridge_txn_has_writes() && !bridge_busy()); /* what was written is decided */
   rdmacc_log_installed();
   used_servers = ran_utility = asks_for_exclusive_gate = false;
-  used = doomed = snapshot_imported = database_dropped = false;
+  used = doomed = database_dropped = false;
   foreign_write_nest = catalog_write_nest = kNever;
   transaction_number++;
   rdmacc_pump_forget();
   rdmacc_savepoints_forget();
   rdmacc_forget_conflict();
+  rdmacc_forget_snapshot();
   rdmacc_parts_forget();
 }
 
@@ -283,24 +284,28 @@ void rdmacc_note_failed_command(void) {
 void rdmacc_enter(void) {
   if (committed_early) elog(ERROR, "rdmacc tables are used after their transaction's commit");
   if (doomed) rdmacc_raise(&doom, doom_protocol, "could not go on", nullptr);
-  if (snapshot_imported) rdmacc_refuse_imported_snapshot();
   if (bridge_txn_active()) return;
   rdmacc_check_entry();
+  rdmacc_check_snapshot();
   rdmacc_ensure_attached();
   /* What PostgreSQL lets wait until nothing can make it fail, may wait here, too. */
   const bool deferrable = IsolationIsSerializable() && XactReadOnly && XactDeferrable;
-  const BridgeTxnOptions options = {.protocol = rdmacc_protocol,
-                                    .stages = rdmacc_stages_code,
-                                    .auto_stages = rdmacc_stages_auto,
-                                    .lock_mode = static_cast<rdmacc::LockMode>(rdmacc_lock_mode),
-                                    .gate_timeout_us = gate_timeout_us(),
-                                    .exclusive_gate = deferrable || asks_for_exclusive_gate};
+  /* Rows as they are stored are read under any protocol: none is written meanwhile. */
+  const bool as_stored = rdmacc_reads_as_stored();
+  const BridgeTxnOptions options = {
+      .protocol = as_stored ? -1 : rdmacc_protocol,
+      .stages = rdmacc_stages_code,
+      .auto_stages = rdmacc_stages_auto,
+      .lock_mode = static_cast<rdmacc::LockMode>(rdmacc_lock_mode),
+      .gate_timeout_us = gate_timeout_us(),
+      .exclusive_gate = !as_stored && (deferrable || asks_for_exclusive_gate)};
   bridge_begin(&options);
   used = true;
 }
 
 void rdmacc_enter_write(CommandId command) {
   CHECK(command != InvalidCommandId);
+  if (!doomed) rdmacc_await_leave_to_write();
   rdmacc_enter();
   rdmacc_savepoint_before_write();
   bridge_set_command(command);
@@ -334,7 +339,5 @@ void rdmacc_note_utility(void) { ran_utility = true; }
 void rdmacc_note_catalog_write(void) { note_nest(&catalog_write_nest); }
 
 void rdmacc_note_dropped_database(void) { database_dropped = true; }
-
-void rdmacc_note_imported_snapshot(void) { snapshot_imported = true; }
 
 uint32 rdmacc_transaction_number(void) { return transaction_number; }

@@ -54,10 +54,6 @@ void rdmacc_note_catalog_write(void);
 /* This transaction has dropped a database: its engine tables go once it is committed. */
 void rdmacc_note_dropped_database(void);
 
-/* This transaction has taken another one's snapshot, which the engine does not know: it cannot use
- * the engine. */
-void rdmacc_note_imported_snapshot(void);
-
 /* Counts this backend's transactions that have ended. */
 uint32 rdmacc_transaction_number(void);
 }

@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 """What outlives a table's server: dumps that are restored, and upgrades of the extension."""
 
-from harness import equal, matches, run, true
+import subprocess
+
+from harness import (Session, equal, eventually, fails_with, matches, protocols, retried, run,
+                     sqlstate, true)
 
 # One of each that a dump has to say in an order of its own.
 SCHEMA = """
@@ -52,6 +55,34 @@ SELECT pg_describe_object(classid, objid, objsubid),
    AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'rdmacc')
    AND classid <> 'pg_type'::regclass ORDER BY 1"""
 
+# Money that moves from one table to another, and what says of each account how much.
+BANK = """
+CREATE TABLE one (id int PRIMARY KEY, v int) USING rdmacc;
+CREATE TABLE two (id int PRIMARY KEY, v int, pad text) USING rdmacc;
+CREATE TABLE moved (payer int, payee int, amount int) USING rdmacc;
+CREATE INDEX ON two (v);
+INSERT INTO one SELECT i, 1000 FROM generate_series(1, 400) AS i;
+INSERT INTO two SELECT i, 1000, repeat('p', 200) FROM generate_series(1, 400) AS i;
+"""
+MOVE = """
+\\set a random(1, 400)
+\\set b random(1, 400)
+\\set x random(1, 9)
+BEGIN;
+UPDATE one SET v = v - :x WHERE id = :a;
+UPDATE two SET v = v + :x WHERE id = :b;
+INSERT INTO moved VALUES (:a, :b, :x);
+COMMIT;
+"""
+UNEXPLAINED = """
+SELECT (SELECT sum(v) FROM one) + (SELECT sum(v) FROM two),
+       (SELECT count(*) FROM one) + (SELECT count(*) FROM two),
+       (SELECT count(*) FROM one LEFT JOIN (SELECT payer, sum(amount) FROM moved GROUP BY 1) AS m
+          ON id = payer WHERE v <> 1000 - coalesce(sum, 0)),
+       (SELECT count(*) FROM two LEFT JOIN (SELECT payee, sum(amount) FROM moved GROUP BY 1) AS m
+          ON id = payee WHERE v <> 1000 + coalesce(sum, 0))"""
+SHARING = "BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY;"
+
 
 def dump(box, database, *options):
     text = box.run("pg_dump", *options, database, capture_output=True, text=True).stdout
@@ -94,6 +125,147 @@ def a_custom_dump_restores_part_by_part(box):
     equal(box.psql(CONTENTS, dbname="parts"), box.psql(CONTENTS, dbname="origin"), "contents")
 
 
+def move_money(box):
+    script = box.data + "/move.sql"
+    with open(script, "w") as file:
+        file.write(MOVE)
+    return subprocess.Popen(
+        box.command("pgbench", "-n", "-f", script, "-c", "3", "-T", "100", "--max-tries=0"),
+        env=box.environment("bank"), cwd="/", text=True, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT)
+
+
+def rows_moved(box, database="bank"):
+    return int(retried(box, "SELECT count(*) FROM moved", dbname=database).stdout)
+
+
+def restore_folder(box, folder, database):
+    """ADD PRIMARY KEY writes the rows anew in one transaction, which may lose to splits of the index."""
+    for _ in range(5):
+        box.psql(f"CREATE DATABASE {database} TEMPLATE template0")
+        done = box.run("pg_restore", "--exit-on-error", "-j", "2", "-d", database, folder,
+                       check=False, capture_output=True, text=True)
+        if done.returncode == 0:
+            return
+        true("could not serialize" in done.stderr, done.stderr[-1000:])
+        box.psql(f"DROP DATABASE {database}")
+    true(False, "five restores have lost")
+
+
+def parallel_dumps_are_of_one_moment(box):
+    box.psql("CREATE DATABASE bank")
+    box.psql("CREATE EXTENSION rdmacc;" + BANK, dbname="bank")
+    for number, protocol in enumerate(protocols(box)):
+        box.psql(f"ALTER DATABASE bank SET rdmacc.protocol = {protocol}")
+        folder = f"{box.data}/bank_{protocol}"
+        deferrable = ["--serializable-deferrable"] if number % 2 else []
+        before = rows_moved(box)
+        load = move_money(box)
+        try:
+            eventually(lambda: rows_moved(box) > before, "money moves")
+            box.run("pg_dump", "-Fd", "-j", "4", "-f", folder, *deferrable, "bank")
+            after = rows_moved(box)
+            eventually(lambda: rows_moved(box) > after, "money moves again")
+        finally:
+            load.terminate()
+            said = load.communicate(timeout=60)[0]
+        true("aborted" not in said, said[-1000:])
+        restore_folder(box, folder, "saved")
+        equal(box.psql(UNEXPLAINED, dbname="saved"), "800000|800|0|0", f"what {protocol} saved")
+        true(before < rows_moved(box, "saved") <= after, f"{protocol}: a moment of the dump's")
+        box.psql("DROP DATABASE saved")
+
+
+def exported(box, begin=SHARING):
+    session = Session(box, "bank")
+    session.run(begin)
+    return session, session.run("SELECT pg_export_snapshot();")
+
+
+def imported(box, name):
+    session = Session(box, "bank")
+    session.run("BEGIN ISOLATION LEVEL REPEATABLE READ;")
+    equal(session.run(f"SET TRANSACTION SNAPSHOT '{name}';"), "", "the import")
+    return session
+
+
+def writers_wait_for_the_exporting_transaction(box):
+    leader, name = exported(box)
+    fails_with(box, "SET lock_timeout = '100ms'; UPDATE one SET v = v", "55P03", "bank")
+    fails_with(box, "SET lock_timeout = '100ms'; SELECT * FROM one FOR UPDATE", "55P03", "bank")
+    equal(box.psql("SELECT count(*) FROM one", dbname="bank"), "400", "what others read")
+    equal(box.psql("SELECT mode, granted FROM pg_locks WHERE classid = 'pg_am'::regclass"),
+          "ShareLock|t", "what views show")
+    worker = imported(box, name)
+    writer = Session(box, "bank")
+    writer.send("INSERT INTO one VALUES (1001, 0);")
+    eventually(lambda: box.psql("SELECT count(*) FROM pg_locks WHERE NOT granted") == "1",
+               "the writer waits")
+    equal(worker.run("SELECT count(*), max(id) FROM one;"), "400|400", "under the snapshot")
+    equal(worker.run("SELECT id FROM two WHERE id = 7 OR v = -1;"), "7", "by the whole table")
+    equal(leader.run("SELECT count(*) FROM one;"), "400", "in the exporting transaction")
+    matches("25006", worker.run("SAVEPOINT s; DELETE FROM one;"), "a write under the snapshot")
+    worker.run("ROLLBACK TO s;")
+    pid = leader.backend()
+    box.psql(f"SELECT pg_terminate_backend({pid})")
+    equal(writer.result(), "", "the writer's INSERT")
+    matches("55000.*has ended", worker.run("SELECT count(*) FROM one;"), "a leader that has gone")
+    equal(box.psql("DELETE FROM one WHERE id = 1001 RETURNING id", dbname="bank"), "1001", "the row")
+    for session in (leader, worker, writer):
+        session.close()
+
+
+def an_export_waits_for_writers(box):
+    writer = Session(box, "bank")
+    writer.run("BEGIN; UPDATE one SET v = v - 5 WHERE id = 1;")
+    matches("55P03", exported(box, "SET lock_timeout = '100ms';" + SHARING)[1], "beside a writer")
+    leader = Session(box, "bank")
+    leader.run(SHARING)
+    leader.send("SELECT pg_export_snapshot();")
+    equal(writer.run("UPDATE two SET v = v + 5 WHERE id = 1;"
+                     "INSERT INTO moved VALUES (1, 1, 5); COMMIT;"), "", "what it had begun")
+    worker = imported(box, leader.result())
+    equal(worker.run(UNEXPLAINED + ";"), "800000|800|0|0", "after the writer")
+    for session in (writer, leader, worker):
+        session.close()
+
+
+def snapshots_that_are_not_shared_are_refused(box):
+    for begin in ("BEGIN;", "BEGIN ISOLATION LEVEL REPEATABLE READ;", "BEGIN READ ONLY;"):
+        leader, name = exported(box, begin)
+        equal(box.psql("UPDATE one SET v = v WHERE id = 1 RETURNING id", dbname="bank"), "1",
+              "a writer beside " + begin)
+        worker = imported(box, name)
+        matches("0A000.*this snapshot", worker.run("SELECT count(*) FROM one;"), begin)
+        leader.close()
+        worker.close()
+    box.psql("CREATE ROLE clerk; GRANT SELECT ON one TO clerk", dbname="bank")
+    leader, name = exported(box, "SET ROLE clerk;" + SHARING)
+    worker = imported(box, name)
+    matches("0A000.*this snapshot", worker.run("SELECT count(*) FROM one;"), "a clerk's")
+    worker.close()
+    leader.run("COMMIT;")
+    equal(sqlstate(box.psql(f"BEGIN ISOLATION LEVEL REPEATABLE READ;"
+                            f"SET TRANSACTION SNAPSHOT '{name}'", "bank", check=False)),
+          "22023", "a transaction that has ended")
+    leader.close()
+
+
+def plans_by_keys_are_refused_under_a_snapshot(box):
+    leader, name = exported(box)
+    worker = Session(box, "bank")
+    worker.run("SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off;"
+               "PREPARE by_key(int) AS SELECT v FROM one WHERE id = $1;"
+               "PREPARE by_value(int) AS SELECT id FROM two WHERE v = $1;"
+               "EXPLAIN EXECUTE by_key(1); EXPLAIN EXECUTE by_value(1);")
+    for statement in ("by_key(1)", "by_value(-1)"):
+        worker.run(f"BEGIN ISOLATION LEVEL REPEATABLE READ; SET TRANSACTION SNAPSHOT '{name}';")
+        matches("0A000.*scans alone", worker.run(f"EXECUTE {statement};"), statement)
+        worker.run("ROLLBACK;")
+    leader.close()
+    worker.close()
+
+
 def options_take_effect_in_the_nodes(box):
     def taken(options):
         box.psql(f"CREATE TABLE sized (id int PRIMARY KEY) USING rdmacc WITH ({options});"
@@ -121,5 +293,8 @@ def an_upgrade_ends_where_a_fresh_install_does(box):
 
 
 run(a_dump_restores_schema_and_rows, a_custom_dump_restores_part_by_part,
+    parallel_dumps_are_of_one_moment, writers_wait_for_the_exporting_transaction,
+    an_export_waits_for_writers, snapshots_that_are_not_shared_are_refused,
+    plans_by_keys_are_refused_under_a_snapshot,
     options_take_effect_in_the_nodes, an_upgrade_ends_where_a_fresh_install_does,
     settings={"rdmacc.nodes": 2, "rdmacc.node_memory": "256MB"})
