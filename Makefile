@@ -8,6 +8,8 @@
 #   make soak [SEEDS=2000] [EXPLORE_BUDGET=…]  the long tests: seeds of every protocol, hybrid code
 #                                             and fault in the simulator, all of the exploration,
 #                                             everything under the sanitizers; prints what was run
+#   make kills [ARGS="--kills=500 --seed=7"]   kills sessions, nodes and whole servers under load, and counts
+#                       what was acknowledged and is lost, and what is there and was not sent
 #   make faults [ARGS=…]      what fails x at which step x under which protocol, in the simulator and
 #                       on real processes, as tables; a share is part of check
 #   make check-tsan     threads under ThreadSanitizer; long, not part of check
@@ -45,8 +47,9 @@ PKGLIBDIR = $(DESTDIR)$(shell $(PG_CONFIG) --pkglibdir)
 SHAREDIR = $(DESTDIR)$(shell $(PG_CONFIG) --sharedir)
 BINDIR = $(DESTDIR)$(shell $(PG_CONFIG) --bindir)
 
-.PHONY: all deps test-deps build demo check soak faults check-tsan check-verbs check-assert \
-  check-pg-suite coverage mutation ledger sandbox sandbox-stop bench bench-sql format clean install uninstall
+.PHONY: all deps test-deps build demo check soak kills faults check-tsan check-verbs check-assert \
+  check-pg-suite coverage mutation ledger sandbox sandbox-stop bench bench-sql format clean install \
+  uninstall
 .NOTPARALLEL:
 
 all: $(BUILD)/build.ninja
@@ -72,6 +75,9 @@ check: test-deps
 
 soak: test-deps
 	@scripts/soak.py --jobs $(JOBS) --seeds $(SEEDS) --explore-budget $(EXPLORE_BUDGET)
+
+kills: test-deps build
+	@scripts/kills.py $(ARGS)
 
 faults: test-deps build
 	@cmake --build --preset release -j $(JOBS) --target rdmacc_campaign power

@@ -41,7 +41,7 @@ TAPS = (
         ("all killed at once", "under load", r"^  killed_whole"),
         ("immediate stop", "under load", r"^  immediate_stop"),
         ("session killed", "under load", r"^  killed_client"),
-        ("node killed", "under load", r"^  killed_node"),
+        ("node killed", "under load", r"^  killed_a_node"),
         ("checkpointer killed", "under load", r"^  killed_checkpointer"),
         ("supervisor killed", "under load", r"^  killed_supervisor"),
         ("all killed, again and again", "while recovering", r"^  killed_while_recovering"))),

@@ -97,6 +97,12 @@ def pg_suite(_):
                              for protocol in PROTOCOLS if protocol != DEFAULT_PROTOCOL)])
 
 
+def kills(flags):
+    """Of sessions, nodes and whole servers under load."""
+    return in_turn([check.python_part("kills", "scripts/kills.py", f"--kills={flags.kills}",
+                                      limit_s=12 * HOUR_S)])
+
+
 def power_cuts(flags):
     """And tables of all kinds over power cuts in the place of the ends of all processes."""
     cycles = {"POWER_CYCLES": str(flags.power_cycles)}
@@ -116,6 +122,7 @@ PARTS = {
     "mutants": mutants,
     "exploration": exploration,
     "delays": delays,
+    "kills": kills,
     "power_cuts": power_cuts,
     "sanitized": sanitized,
     "fuzz": fuzz,
@@ -137,6 +144,7 @@ def main():
     parser.add_argument("--delay-hours", type=float, default=2,
                         help="how long benchmarks run with delayed verbs")
     parser.add_argument("--delay-first", type=int, help="number of the first of those runs")
+    parser.add_argument("--kills", type=int, default=500, help="how many processes are killed")
     parser.add_argument("--power-cycles", type=int, default=200,
                         help="how many power cuts, and failures of the disk")
     parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS))

@@ -18,14 +18,7 @@ SEED = int(os.environ.get("STORM_SEED", str(random.randrange(1 << 30))))
 randomness = random.Random(SEED)
 
 
-def killed_client(box):
-    pids = box.psql("SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend'"
-                    " AND pid <> pg_backend_pid() AND query LIKE '%accounts%'").split("\n")
-    outage.killed_by_pid(box, int(randomness.choice(pids)))
-
-
-CRASHES = [outage.killed_whole, outage.immediate_stop, killed_client, outage.killed_node,
-           outage.killed_checkpointer, outage.killed_supervisor, outage.killed_while_recovering]
+CRASHES = outage.kills(randomness)
 
 
 def set_up(box):

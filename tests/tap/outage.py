@@ -112,10 +112,10 @@ def ended_checkpointer(box):
                "there is another checkpointer")
 
 
-def killed_node(box):
-    pid = node_pids(box)[1]
+def killed_node(box, node=1):
+    pid = node_pids(box)[node]
     send(pid, signal.SIGKILL)
-    running = "SELECT pid FROM rdmacc.stat_nodes WHERE node = 1 AND state = 'running'"
+    running = f"SELECT pid FROM rdmacc.stat_nodes WHERE node = {node} AND state = 'running'"
     eventually(lambda: box.psql(running) not in ("", str(pid)), "the node is back")
 
 
@@ -130,6 +130,20 @@ def killed_while_recovering(box):
         time.sleep(delay_s)
         kill_everything(box)
     box.start()
+
+
+def kills(randomness):
+    """One of each kind, for storms under Load."""
+    def killed_client(box):
+        pids = box.psql("SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend'"
+                        " AND pid <> pg_backend_pid() AND query LIKE '%accounts%'").split("\n")
+        killed_by_pid(box, int(randomness.choice(pids)))
+
+    def killed_a_node(box):
+        killed_node(box, randomness.choice((0, 1)))
+
+    return [killed_whole, immediate_stop, killed_client, killed_a_node, killed_checkpointer,
+            killed_supervisor, killed_while_recovering]
 
 
 def workers_killed_while_recovering(box):

@@ -157,19 +157,26 @@ def stop_all(workers):
         worker.end()
 
 
-def check_journal(box, clients, all_kept):
-    """`all_kept`: what was acknowledged is there; else the first ones of each client, in order."""
+def judge_journal(box, clients, all_kept):
+    """What was acknowledged and is lost, and what is there of no transaction that was sent, as
+    (client, number). `all_kept`: all has to be there; else the first ones of each client, in order."""
+    lost, invented = [], []
     rows = box.psql("SELECT client, string_agg(n::text, ' ' ORDER BY n) FROM journal GROUP BY 1")
     found = {int(line.split("|")[0]): [int(n) for n in line.split("|")[1].split()]
              for line in rows.split("\n") if line}
     for client in clients:
         here = found.get(client.number, [])
         committed = set(client.committed)
-        invented = set(here) - committed - set(client.unknown)
-        equal(invented, set(), f"client {client.number}: rows of no transaction that was sent")
         last = client.n if all_kept else max(here, default=0)
-        lost = sorted(n for n in committed - set(here) if all_kept or n < last)
-        equal(lost, [], f"client {client.number}: acknowledged and lost")
+        invented += [(client.number, n) for n in set(here) - committed - set(client.unknown)]
+        lost += [(client.number, n) for n in committed - set(here) if all_kept or n < last]
+    return sorted(lost), sorted(invented)
+
+
+def check_journal(box, clients, all_kept):
+    lost, invented = judge_journal(box, clients, all_kept)
+    equal(invented, [], "rows of no transaction that was sent, as (client, number)")
+    equal(lost, [], "acknowledged and lost")
 
 
 def check_tables(box):
