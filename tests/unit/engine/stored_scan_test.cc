@@ -80,7 +80,11 @@ class StoredScanTest : public TwoSessions {
     do {
       const Status status = other_.scan_next(**cursor, batch);
       ASSERT_TRUE(status.ok()) << status.to_string();
-      for (const RowView& row : batch) rows[std::string(row.key)] = std::string(row.row);
+      for (const RowView& row : batch) {
+        const bool fresh = rows.emplace(row.key, row.row).second;
+        EXPECT_TRUE(fresh || row.key[0] != 's') << row.key << " comes twice";
+        if (!fresh) rows[std::string(row.key)] = std::string(row.row);
+      }
       there_.worker().scheduler().sleep_for(5);
     } while (!batch.empty());
     other_.abort();
