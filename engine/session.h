@@ -248,13 +248,15 @@ class Session {
   Result<TableMeta> find_table(const TableSpec& identity);
   Result<std::vector<ListedTable>> list_tables();  // of all front ends
   Result<TableSize> table_size(TableId table);     // of all nodes together; kNotFound
-  Result<NodeStatistics> node_statistics(NodeId node);
+  // kTimeout, here and in locked_headers(): the node has given no sign of life for `silence_us_max`
+  // (0: it is waited for).
+  Result<NodeStatistics> node_statistics(NodeId node, uint64_t silence_us_max = 0);
   // What a node says of its part of a table, or (kNoTable) of what no table of it leads to, in one
   // pass: engine/verify makes others before it reports anything. kNotFound.
   Result<AuditReport> audit(NodeId node, TableId table);
   // Headers of a node that are locked or waited for, from where `from` (0, or the `next` of the
   // answer before) says. Not a snapshot.
-  Result<LockedHeaders> locked_headers(NodeId node, uint64_t from);
+  Result<LockedHeaders> locked_headers(NodeId node, uint64_t from, uint64_t silence_us_max = 0);
   // The gate, and the line of every worker at it.
   Status gate_state(GateLine* gate, std::vector<WorkerLine>* lines);
   // What protocol the gate has open; nothing when none was opened since the cluster began.
@@ -270,6 +272,7 @@ class Session {
   // The transaction starts at its first access.
   Status enter(uint64_t first_access);
   void end_transaction();
+  Patience patience(uint64_t silence_us_max);
   Result<KeyState*> find_for_write(TableId table, std::string_view key, std::string_view row);
   RowSource& rows();
   Transaction& txn();

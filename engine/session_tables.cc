@@ -30,9 +30,16 @@ Result<TableSize> Session::table_size(TableId table) {
   return state.engine.storage.table_size(table, state.stats.allocation_verbs);
 }
 
-Result<NodeStatistics> Session::node_statistics(NodeId node) {
+// Outside of a transaction a cancel that has come before is no longer meant.
+Patience Session::patience(uint64_t silence_us_max) {
+  if (!active()) cancelled_ = false;
+  return {.silence_us_max = silence_us_max, .cancelled = &cancelled_};
+}
+
+Result<NodeStatistics> Session::node_statistics(NodeId node, uint64_t silence_us_max) {
   CoordinatorState& state = engine().state;
-  return state.engine.storage.statistics(node, state.stats.allocation_verbs);
+  return state.engine.storage.statistics(node, state.stats.allocation_verbs,
+                                         patience(silence_us_max));
 }
 
 const Topology& Session::topology() { return engine().state.engine.topology; }
@@ -42,9 +49,10 @@ Result<AuditReport> Session::audit(NodeId node, TableId table) {
   return state.engine.storage.audit(node, table, state.stats.allocation_verbs);
 }
 
-Result<LockedHeaders> Session::locked_headers(NodeId node, uint64_t from) {
+Result<LockedHeaders> Session::locked_headers(NodeId node, uint64_t from, uint64_t silence_us_max) {
   CoordinatorState& state = engine().state;
-  return state.engine.storage.locked_headers(node, from, state.stats.allocation_verbs);
+  return state.engine.storage.locked_headers(node, from, state.stats.allocation_verbs,
+                                             patience(silence_us_max));
 }
 
 Status Session::gate_state(GateLine* gate, std::vector<WorkerLine>* lines) {

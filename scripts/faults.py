@@ -26,7 +26,8 @@ TAPS = (
         ("session killed, rows in memory", "under load", r"^ok - killed_backends"),
         ("node killed, rows in memory", "under load", r"^ok - killed_nodes"),
         ("node stands still", "under load", r"^ok - stopped_node"),
-        ("node stands still", "a cancel", r"^ok - cancels_end"))),
+        ("node stands still", "a cancel", r"^ok - cancels_end"),
+        ("node stands still", "a view", r"^ok - views_do_not_wait"))),
     ("10_network", {}, (
         ("packets lost", "under load", r"^ok - lost_packets"),
         ("hosts part for a moment", "under load", r"^ok - link_away_for_a_moment"),

@@ -82,6 +82,7 @@ struct Attachment {
   // For views: of the last bridge_start_locks(), bridge_start_gate() and bridge_start_in_doubt().
   std::vector<BridgeLock> locks;
   uint64_t locks_next = 0;
+  bool node_answered = false;  // the one that was asked last
   std::vector<BridgeGateSession> gate_sessions;
   std::vector<BridgeInDoubt> in_doubt;
   std::vector<ListedTable> tables;

@@ -251,7 +251,10 @@ void bridge_start_table_size(uint32_t id, uint64_t* bytes) {
 void bridge_start_node_statistics(int node, rdmacc::NodeStatistics* out) {
   start([=](rdmacc::Session& session) {
     CHECK(node >= 0 && node < session.topology().nodes && out != nullptr);
-    const auto statistics = session.node_statistics(static_cast<rdmacc::NodeId>(node));
+    const auto statistics =
+        session.node_statistics(static_cast<rdmacc::NodeId>(node), BRIDGE_SILENCE_US_MAX);
+    attached()->node_answered = statistics.status().code() != rdmacc::Code::kTimeout;
+    if (!attached()->node_answered) return Status();
     if (!statistics.ok()) return statistics.status();
     *out = statistics.value();
     return Status();

@@ -171,7 +171,10 @@ void bridge_start_locks(int node, uint64_t from) {
     at.locks.clear();
     at.locks_next = 0;
     CHECK(node >= 0 && node < session.topology().nodes);
-    auto locked = session.locked_headers(static_cast<rdmacc::NodeId>(node), from);
+    auto locked =
+        session.locked_headers(static_cast<rdmacc::NodeId>(node), from, BRIDGE_SILENCE_US_MAX);
+    at.node_answered = locked.status().code() != rdmacc::Code::kTimeout;
+    if (!at.node_answered) return Status();
     if (!locked.ok()) return locked.status();
     const uint64_t now_us = at.coordinator->worker().endpoint().now_us();
     for (const rdmacc::LockedHeader& header : locked->headers) {
@@ -182,6 +185,11 @@ void bridge_start_locks(int node, uint64_t from) {
     at.locks_next = locked->next;
     return Status();
   });
+}
+
+bool bridge_node_answered(void) {
+  const Attachment* at = attached();
+  return at != nullptr && at->node_answered;
 }
 
 size_t bridge_locks(const BridgeLock** locks, uint64_t* next) {

@@ -281,6 +281,10 @@ size_t bridge_tables(const rdmacc::ListedTable** tables); /* of the last list; o
 /* Bytes of memory in all nodes together. */
 void bridge_start_table_size(uint32_t id, uint64_t* bytes);
 void bridge_start_node_statistics(int node, rdmacc::NodeStatistics* out);
+/* Did the node that was asked last, for its statistics or its locks, give a sign of life within
+ * BRIDGE_SILENCE_US_MAX? If not, there is no answer, and no error that would end a transaction. */
+#define BRIDGE_SILENCE_US_MAX 1200000
+bool bridge_node_answered(void);
 
 /* ---- Statistics of all sessions of the server, in memory that the server gives: bytes() of it,
  * aligned to 64, made by format() once and named to every process that is to use it. */

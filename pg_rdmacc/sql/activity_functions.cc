@@ -96,9 +96,11 @@ void put_locks_of(ReturnSetInfo* result, int node) {
     CHECK_FOR_INTERRUPTS();
     bridge_start_locks(node, from);
     rdmacc_pump();
-    if (bridge_error()->code != rdmacc::Code::kOk) {
+    if (bridge_error()->code != rdmacc::Code::kOk || !bridge_node_answered()) {
+      const bool answered = bridge_node_answered();
       ereport(WARNING, (errmsg("rdmacc node %d does not tell its locks", node),
-                        errdetail_internal("%s", bridge_error()->message)));
+                        errdetail_internal(
+                            "%s", answered ? bridge_error()->message : "It does not answer.")));
       return;
     }
     const BridgeLock* locks = nullptr;

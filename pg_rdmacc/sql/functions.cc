@@ -36,6 +36,8 @@ enum StatNodesColumn {
   kColumnCount
 };
 
+constexpr char kSilentState[] = "not answering";
+
 /* What the node says of itself; NULLs when it does not answer. */
 void fill_from_node(int node, Datum* values, bool* nulls) {
   static rdmacc::NodeStatistics statistics; /* outlives an error that ends the command */
@@ -43,6 +45,10 @@ void fill_from_node(int node, Datum* values, bool* nulls) {
   bridge_start_node_statistics(node, &statistics);
   rdmacc_pump();
   if (bridge_error()->code != rdmacc::Code::kOk) return;
+  if (!bridge_node_answered()) {
+    values[kState] = CStringGetTextDatum(kSilentState);
+    return;
+  }
   const struct {
     int column;
     uint64 value;

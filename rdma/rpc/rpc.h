@@ -16,6 +16,8 @@
 //  R2  A call carries the incarnation of the callee it was made to. When that process is gone the
 //      call ends with kUnavailable: whether its handler ran, and how far, is unknown.
 //  R3  Memory for a peer is bounded: at most kCallsPerPeer calls under way, one cached reply each.
+//  R4  A call that its caller has given up (silence_us_max) keeps its slot until the callee has
+//      answered or has gone.
 //
 // One Rpc per worker, used by its thread alone.
 
@@ -40,6 +42,10 @@ class Rpc {
     const bool* cancelled = nullptr;
     // It can wait until the callee wakes for something else, or for Options::retry_us.
     bool patient = false;
+    // When the callee has given no sign of life for so long, or `cancelled` is true, the call ends
+    // with kTimeout, or kCancelled, whatever becomes of it at the callee (0: it is waited for). For
+    // handlers that change nothing.
+    uint64_t silence_us_max = 0;
     Bytes request{};
     Bytes reply{};
     Status status{};

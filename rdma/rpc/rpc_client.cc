@@ -1,6 +1,12 @@
 #include "rdma/rpc/rpc_client.h"
 
 namespace rdmacc {
+namespace {
+
+// More of them say no more of a peer, and would take its slots from calls that wait.
+constexpr uint32_t kOrphansMax = 4;
+
+}  // namespace
 
 RpcClient::RpcClient(Scheduler& scheduler, RpcOutbox& outbox, Rpc::Options options,
                      uint32_t payload_bytes, std::shared_ptr<const bool> alive)
@@ -35,6 +41,9 @@ void RpcClient::post(Rpc::Call& call, Completion& completion) {
   }
   if (incarnation == 0) return finish(waiting, Status(Code::kUnavailable, "no such worker"));
   Peer& peer = peer_of(call.to);
+  if (call.silence_us_max != 0 && peer.orphans >= kOrphansMax) {
+    return finish(waiting, Status(Code::kTimeout, "the worker does not answer"));
+  }
   if (peer.free.empty()) {
     peer.waiting.push_back(waiting);
   } else {
@@ -62,6 +71,7 @@ void RpcClient::start(Peer& peer, const Waiting& waiting) {
   slot.reply.clear();
   slot.timeout_us = options_.retry_us;
   const uint64_t now_us = scheduler_.endpoint().now_us();
+  slot.heard_us = now_us;
   slot.deadline_us = now_us + slot.timeout_us;
   slot.active_at = active_.size();
   active_.push_back(Active{to, index});
@@ -80,12 +90,15 @@ void RpcClient::end(Active ended, Status status) {
   const Waiting done{slot.call, slot.completion, slot.callee_incarnation};
   slot.call = nullptr;
   slot.completion = nullptr;
+  const bool wanted = slot.orphan == nullptr;
+  if (!wanted) --peer.orphans;
+  slot.orphan = nullptr;
   const Active last = active_.back();
   active_[slot.active_at] = last;
   peers_[last.to]->slots[last.slot].active_at = slot.active_at;
   active_.pop_back();
   peer.free.push_back(ended.slot);
-  finish(done, std::move(status));
+  if (wanted) finish(done, std::move(status));
   // The next in line; it was made to the process that was there when it was posted.
   while (!peer.waiting.empty() && !peer.free.empty()) {
     const Waiting next = peer.waiting.front();
@@ -107,6 +120,7 @@ void RpcClient::on_reply(WorkerId from, const RpcDatagramHeader& header,
     return;  // of a call that has ended
   }
   slot.accepted = true;
+  slot.heard_us = scheduler_.endpoint().now_us();
   if (fragment.kind == RpcKind::kWorking) return;
   Rpc::Bytes& reply = slot.call->reply;
   if (slot.reply.add(fragment, payload, payload_bytes_, reply) != RpcAssembly::Outcome::kComplete) {
@@ -130,6 +144,24 @@ bool RpcClient::view(WorkerId to, const RpcOutMessage& message, RpcMessageView* 
   view->to_incarnation = slot.callee_incarnation;
   view->method = slot.call->method;
   return true;
+}
+
+void RpcClient::give_up(Peer& peer, Slot& slot, uint64_t now_us) {
+  if (slot.orphan != nullptr || slot.call->silence_us_max == 0) return;
+  const bool cancelled = slot.call->cancelled != nullptr && *slot.call->cancelled;
+  if (!cancelled && now_us - slot.heard_us < slot.call->silence_us_max) return;
+  const Waiting caller{slot.call, slot.completion, slot.callee_incarnation};
+  ++peer.orphans;
+  slot.orphan = std::make_unique<Rpc::Call>();
+  slot.orphan->to = slot.call->to;
+  slot.orphan->method = slot.call->method;
+  slot.orphan->request = slot.call->request;
+  slot.call = slot.orphan.get();
+  slot.completion = nullptr;
+  slot.reply.clear();
+  caller.call->reply.clear();
+  finish(caller, cancelled ? Status(Code::kCancelled)
+                           : Status(Code::kTimeout, "the worker does not answer"));
 }
 
 uint64_t RpcClient::next_look_us(const Slot& slot, uint64_t now_us) const {
@@ -160,6 +192,7 @@ void RpcClient::on_timer() {
       slot.cancelled = true;
       outbox_.push(active.to, RpcOutMessage{RpcKind::kCancel, active.slot, false, slot.sequence});
     }
+    give_up(*peers_[active.to], slot, now_us);
     if (slot.deadline_us > now_us) continue;
     if (scheduler_.endpoint().incarnation_of(active.to) != slot.callee_incarnation) {
       end(active, Status(Code::kUnavailable, "the worker ended during the call"));

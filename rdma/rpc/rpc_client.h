@@ -30,6 +30,8 @@ class RpcClient {
     uint32_t callee_incarnation = 0;
     bool accepted = false;   // the callee has the whole request
     bool cancelled = false;  // the callee has been told that the call is not wanted any more
+    std::unique_ptr<Rpc::Call> orphan;  // the call, when its caller has given it up
+    uint64_t heard_us = 0;              // of the callee; when it was made
     uint64_t deadline_us = 0;
     uint32_t timeout_us = 0;
     size_t active_at = 0;  // in active_
@@ -44,6 +46,7 @@ class RpcClient {
     std::array<Slot, Rpc::kCallsPerPeer> slots;
     std::vector<uint8_t> free;
     std::deque<Waiting> waiting;  // all slots are busy
+    uint32_t orphans = 0;         // calls that were given up
   };
   struct Active {
     WorkerId to;
@@ -54,6 +57,8 @@ class RpcClient {
   void start(Peer& peer, const Waiting& waiting);
   void end(Active active, Status status);
   static void finish(const Waiting& waiting, Status status);
+  // Ends the call for its caller alone (R4), if it is one that may be given up and time is over.
+  void give_up(Peer& peer, Slot& slot, uint64_t now_us);
   // When something may have to be done for a call under way.
   uint64_t next_look_us(const Slot& slot, uint64_t now_us) const;
   void arm(uint64_t deadline_us);

@@ -114,6 +114,36 @@ def cancels_end_beside_a_stopped_node(box):
     verify(box, "nowait", losses=True)
 
 
+def views_do_not_wait_for_a_stopped_node(box):
+    columns = ("SELECT node, state, pid = {pid}, rows IS NULL, requests IS NULL, region_bytes IS NULL"
+               " FROM rdmacc.stat_nodes WHERE node = 1;")
+    used = Session(box)  # a session that has asked before, and one that has not
+    used.run("SET statement_timeout = '20s'; SELECT * FROM rdmacc.stat_nodes;")
+    stopped = node_pids(box)[1]
+    fresh = Session(box)
+    fresh.run("SET statement_timeout = '20s';")
+    os.kill(stopped, signal.SIGSTOP)
+    try:
+        for session in (used, fresh, used):
+            equal(session.run(columns.format(pid=stopped)), "1|not answering|t|t|t|t", "the node")
+        equal(used.run("SELECT state, rows IS NOT NULL FROM rdmacc.stat_nodes WHERE node = 0;"),
+              "running|t", "the other one")
+        used.run("BEGIN; UPDATE savings SET bal = bal WHERE custid = 1;")
+        matches("node 1 does not tell its locks", used.run("SELECT count(*) FROM rdmacc.locks;"),
+                "locks")
+        for _ in range(6):  # questions that are left unanswered do not add up
+            used.run("SELECT count(*) FROM rdmacc.stat_nodes;")
+    finally:
+        os.kill(stopped, signal.SIGCONT)
+    # What was not answered has done the transaction no harm.
+    equal(used.run("ROLLBACK;"), "", "the transaction")
+    eventually(lambda: used.run("SELECT string_agg(state, ' '), count(rows) FROM rdmacc.stat_nodes;")
+               == "running running|2", "the node answers again")
+    for session in (used, fresh):
+        session.close()
+    check_bank(box, "occ")
+
+
 def clients_that_vanish_leave_no_lock(box):
     for protocol in PROTOCOLS:
         session = Session(box)
@@ -127,5 +157,5 @@ def clients_that_vanish_leave_no_lock(box):
 
 
 run(set_up, killed_backends, killed_nodes, stopped_node_only_delays, cancels_end_beside_a_stopped_node,
-    clients_that_vanish_leave_no_lock,
+    views_do_not_wait_for_a_stopped_node, clients_that_vanish_leave_no_lock,
     settings={"rdmacc.nodes": 2, "rdmacc.node_memory": "256MB"})

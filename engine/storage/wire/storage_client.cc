@@ -279,9 +279,12 @@ Status StorageClient::wait_for_pending_splits(std::span<const NodeId> nodes,
   return Status();
 }
 
-Result<NodeStatistics> StorageClient::statistics(NodeId node, VerbCounters& counters) {
+Result<NodeStatistics> StorageClient::statistics(NodeId node, VerbCounters& counters,
+                                                 Patience patience) {
   CHECK(node < topology_.nodes);
   Rpc::Call call = call_to(topology_, node, kMethodNodeStatistics);
+  call.cancelled = patience.cancelled;
+  call.silence_us_max = patience.silence_us_max;
   RDMACC_RETURN_IF_ERROR(worker_.rpc().call_one(call, counters));
   NodeStatistics statistics{};
   if (!parse_statistics(call.reply, &statistics)) return bad_reply(node);
@@ -327,9 +330,11 @@ Result<AuditReport> StorageClient::audit(NodeId node, TableId table, VerbCounter
 }
 
 Result<LockedHeaders> StorageClient::locked_headers(NodeId node, uint64_t from,
-                                                    VerbCounters& counters) {
+                                                    VerbCounters& counters, Patience patience) {
   CHECK(node < topology_.nodes);
   Rpc::Call call = call_to(topology_, node, kMethodLockedHeaders);
+  call.cancelled = patience.cancelled;
+  call.silence_us_max = patience.silence_us_max;
   MessageWriter(call.request).u64(from);
   RDMACC_RETURN_IF_ERROR(worker_.rpc().call_one(call, counters));
   LockedHeaders locked;

@@ -11,6 +11,13 @@
 
 namespace rdmacc {
 
+// How long a question for views waits for a node that gives no sign of life (0: as long as it
+// takes): kTimeout; kCancelled as soon as *cancelled is true, whatever the node does.
+struct Patience {
+  uint64_t silence_us_max = 0;
+  const bool* cancelled = nullptr;
+};
+
 class StorageClient {
  public:
   StorageClient(Worker& worker, const Topology& topology) : worker_(worker), topology_(topology) {}
@@ -77,10 +84,11 @@ class StorageClient {
   // What the node says of its part of a table, or (kNoTable) of units that no table leads to.
   // kNotFound: there is no such table.
   Result<AuditReport> audit(NodeId node, TableId table, VerbCounters& counters);
-  Result<NodeStatistics> statistics(NodeId node, VerbCounters& counters);
+  Result<NodeStatistics> statistics(NodeId node, VerbCounters& counters, Patience patience = {});
   // Locked headers of a node from where `from` (0, or the `next` of the answer before) says. Not a
   // snapshot: each was seen at a moment of its own.
-  Result<LockedHeaders> locked_headers(NodeId node, uint64_t from, VerbCounters& counters);
+  Result<LockedHeaders> locked_headers(NodeId node, uint64_t from, VerbCounters& counters,
+                                       Patience patience = {});
   // Waits (bounded) until the nodes have split the groups that extend_bucket made too long, so
   // that the index does not move under the transactions that follow.
   Status wait_for_pending_splits(std::span<const NodeId> nodes, VerbCounters& counters);
