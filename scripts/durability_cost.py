@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What COMMIT on disk costs: pgbench updates rows by primary key on rdmacc tables on disk and in memory, and
-on a heap, in turns, at SERIALIZABLE; transactions a second, and the ratio to the heap's.
+on a heap, in turns, at SERIALIZABLE; transactions a second, and the ratio to the heap's. Then transactions of
+two updates: of an rdmacc table on disk and a heap (mixed), and of two heaps.
 
     scripts/durability_cost.py [--clients=1,8] [--seconds=5] [--rounds=3] [--no-fsync]"""
 
@@ -17,9 +18,11 @@ from sandbox import Sandbox
 ROWS = 100_000
 SETTINGS = {"rdmacc.nodes": 2, "rdmacc.node_memory": "512MB",
             "default_transaction_isolation": "serializable"}
-MAKE = ("CREATE TABLE {0} (id int PRIMARY KEY, balance int, filler text) USING {0};"
+TABLES = {"rdmacc": "rdmacc", "heap": "heap", "other": "heap"}  # and their access methods
+MAKE = ("CREATE TABLE {0} (id int PRIMARY KEY, balance int, filler text) USING {1};"
         f"INSERT INTO {{0}} SELECT i, 0, repeat('x', 80) FROM generate_series(1, {ROWS}) i;")
-UPDATE = f"\\set id random(1, {ROWS})\nUPDATE {{0}} SET balance = balance + 1 WHERE id = :id;\n"
+DRAW = f"\\set id random(1, {ROWS})\n"
+UPDATE = "UPDATE {0} SET balance = balance + 1 WHERE id = :id;\n"
 TPS = re.compile(r"^tps = ([\d.]+)", re.M)
 
 
@@ -29,23 +32,49 @@ def server(folder, durability, fsync):
     box.create()
     box.start()
     box.psql("CREATE EXTENSION rdmacc")
-    for table in ("rdmacc", "heap"):
-        box.psql(MAKE.format(table))
+    for table, method in TABLES.items():
+        box.psql(MAKE.format(table, method))
     box.psql("VACUUM ANALYZE")
     box.psql("CHECKPOINT")
     return box
 
 
-def measure(box, table, clients, seconds):
+def script(tables):
+    """One transaction: an update of each of them."""
+    updates = DRAW + "".join(UPDATE.format(table) for table in tables)
+    if len(tables) == 1:
+        return updates
+    return updates.replace(DRAW, DRAW + "BEGIN;\n") + "COMMIT;\n"
+
+
+def measure(box, tables, clients, seconds):
     command = box.command("pgbench", "-n", "-M", "prepared", "-T", str(seconds), "-c", str(clients),
                           "-j", "2", "--max-tries=20", "-f", "/dev/stdin")
     done = subprocess.run(command, env=box.environment("postgres"), cwd="/", text=True,
-                          input=UPDATE.format(table), capture_output=True,
+                          input=script(tables), capture_output=True,
                           timeout=seconds + 60)
     match = TPS.search(done.stdout)
     if match is None:
         raise SystemExit(f"pgbench failed: {done.stderr[-500:]}")
     return float(match.group(1))
+
+
+def medians(kinds, clients, flags):
+    """Transactions a second of each kind, in turns."""
+    rates = {name: [] for name, _, _ in kinds}
+    for _ in range(flags.rounds):
+        for name, box, tables in kinds:
+            rates[name].append(measure(box, tables, clients, flags.seconds))
+    return {name: statistics.median(each) for name, each in rates.items()}
+
+
+def print_table(kinds, of, to, flags):
+    """And the ratio of two of the kinds."""
+    print(f"{'clients':>8} " + " ".join(f"{name:>9}" for name, _, _ in kinds) + f" {of + '/' + to:>12}")
+    for clients in map(int, flags.clients.split(",")):
+        middle = medians(kinds, clients, flags)
+        print(f"{clients:>8} " + " ".join(f"{middle[name]:>9.0f}" for name, _, _ in kinds)
+              + f" {middle[of] / middle[to]:>12.2f}", flush=True)
 
 
 def main():
@@ -59,19 +88,13 @@ def main():
     with tempfile.TemporaryDirectory(prefix="rdmacc-cost-", dir="/var/tmp") as folder:
         os.chmod(folder, 0o755)
         boxes = {name: server(folder, name, fsync) for name in ("disk", "memory")}
-        kinds = (("disk", boxes["disk"], "rdmacc"), ("memory", boxes["memory"], "rdmacc"),
-                 ("heap", boxes["disk"], "heap"))
+        disk, memory = boxes["disk"], boxes["memory"]
         try:
-            print(f"fsync {fsync}, medians of {flags.rounds} rounds of {flags.seconds} s\n"
-                  f"{'clients':>8} {'disk':>9} {'memory':>9} {'heap':>9} {'disk/heap':>10}")
-            for clients in map(int, flags.clients.split(",")):
-                rates = {name: [] for name, _, _ in kinds}
-                for _ in range(flags.rounds):
-                    for name, box, table in kinds:
-                        rates[name].append(measure(box, table, clients, flags.seconds))
-                middle = {name: statistics.median(each) for name, each in rates.items()}
-                print(f"{clients:>8} {middle['disk']:>9.0f} {middle['memory']:>9.0f}"
-                      f" {middle['heap']:>9.0f} {middle['disk'] / middle['heap']:>10.2f}", flush=True)
+            print(f"fsync {fsync}, medians of {flags.rounds} rounds of {flags.seconds} s")
+            print_table((("disk", disk, ["rdmacc"]), ("memory", memory, ["rdmacc"]),
+                         ("heap", disk, ["heap"])), "disk", "heap", flags)
+            print_table((("mixed", disk, ["rdmacc", "other"]), ("heaps", disk, ["heap", "other"])),
+                        "mixed", "heaps", flags)
         finally:
             for box in boxes.values():
                 box.stop("fast")
