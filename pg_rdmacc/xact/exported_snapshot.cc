@@ -66,10 +66,12 @@ void startup_shmem(void) {
   LWLockRelease(AddinShmemInitLock);
 }
 
-/* Of the database, until the transaction has ended, whatever becomes of its subtransactions. */
+/* Of the database, until the transaction has ended, whatever becomes of its subtransactions. As a
+ * lock on a relation: writers then have it by PostgreSQL's fast path, without the shared table of
+ * locks. Nothing else asks for a strong lock on pg_am but VACUUM and the like. */
 void take_writers_lock(LOCKMODE mode) {
   LOCKTAG tag;
-  SET_LOCKTAG_OBJECT(tag, MyDatabaseId, AccessMethodRelationId, InvalidOid, 0);
+  SET_LOCKTAG_RELATION(tag, MyDatabaseId, AccessMethodRelationId);
   const ResourceOwner owner = CurrentResourceOwner;
   CurrentResourceOwner = TopTransactionResourceOwner;
   LockAcquire(&tag, mode, false, false);

@@ -3,7 +3,7 @@
  * transaction that exports keeps writers of rdmacc tables out of its database until it ends, and it
  * and those that import its snapshot read rows as they are stored, since nothing changes them.
  *
- *  S1  A transaction holds the writers' lock (RowExclusiveLock on an object of the database) from
+ *  S1  A transaction holds the writers' lock (RowExclusiveLock on pg_am of the database) from
  *      before its first write until PostgreSQL releases its locks, after its rows were installed.
  *  S2  The exporting transaction holds it as ShareLock, and says so in shared memory after it has
  *      it and until before it gives it up. Rows that were read before a look that finds it said
