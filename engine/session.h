@@ -225,6 +225,9 @@ class Session {
   // The transaction reads so much that writers may make it lose again and again, as if it scanned
   // a table: the attempt after some lost ones asks for exclusive gate mode.
   void note_wide_read();
+  // Before a table is read whole by what is not run again when it loses: waits until nodes have
+  // split what earlier loads have made too long, up to a minute and as long as they get on.
+  Status wait_for_splits();
   // What was read does not fit together, as no serializable state does: kAborted, for the caller to
   // return, and the transaction counts as one that lost.
   Status abort_on_conflict();

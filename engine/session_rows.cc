@@ -1,3 +1,5 @@
+#include <numeric>
+
 #include "engine/coordinator_impl.h"
 #include "engine/txn/transaction/detached_transaction.h"
 #include "engine/txn/transaction/scan_cursor.h"
@@ -196,6 +198,17 @@ Result<ScanHandle> Session::scan(TableId table, uint32_t visible_before, ScanMod
   engine().state.full_groups.wait_for_splits();
   RDMACC_RETURN_IF_ERROR(enter(name_of_scan(table)));
   return ScanHandle(new ScanCursor(*txn_, table, visible_before, mode, row_bytes_max));
+}
+
+Status Session::wait_for_splits() {
+  if (coordinator_ == nullptr) {
+    return Status(Code::kInvalidArgument, "a procedure's transaction waits for nothing");
+  }
+  constexpr uint64_t kRoundsMax = 300;
+  EngineContext& context = engine().state.engine;
+  std::vector<NodeId> nodes(context.topology.nodes);
+  std::iota(nodes.begin(), nodes.end(), NodeId{0});
+  return context.storage.wait_for_pending_splits(nodes, context.worker.counters(), kRoundsMax);
 }
 
 Status Session::scan_next(ScanCursor& cursor, std::vector<RowView>& batch) {

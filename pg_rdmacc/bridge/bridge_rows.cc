@@ -53,6 +53,10 @@ void bridge_start_check_reads(void) {
   start([](rdmacc::Session& session) { return session.check_reads(); });
 }
 
+void bridge_start_wait_for_splits(void) {
+  start([](rdmacc::Session& session) { return session.wait_for_splits(); });
+}
+
 void bridge_start_get_many(uint32_t table, const BridgeBytes* keys, size_t count,
                            uint32_t visible_before, BridgeRow* out) {
   CHECK(table != rdmacc::kNoTable && (count == 0 || (keys != nullptr && out != nullptr)));

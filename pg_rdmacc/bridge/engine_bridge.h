@@ -203,6 +203,8 @@ void bridge_start_get_many(uint32_t table, const BridgeBytes* keys, size_t count
                            uint32_t visible_before, BridgeRow* out);
 /* kAborted when what the transaction has read is of different moments. */
 void bridge_start_check_reads(void);
+/* Before what is not run again when it loses reads a table whole (Session::wait_for_splits). */
+void bridge_start_wait_for_splits(void);
 void bridge_start_put(uint32_t table, BridgeBytes key, BridgeBytes row);
 void bridge_start_insert(uint32_t table, BridgeBytes key, BridgeBytes row, bool check_absent);
 void bridge_start_remove(uint32_t table, BridgeBytes key);

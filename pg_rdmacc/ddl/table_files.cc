@@ -58,6 +58,7 @@ double copy_rows(Relation relation, uint32 source, uint32 target, const RdmaccKe
   TupleTableSlot* slot = MakeSingleTupleTableSlot(RelationGetDescr(relation), &TTSOpsHeapTuple);
   MemoryContext workspace =
       AllocSetContextCreate(CurrentMemoryContext, "rdmacc re-key", ALLOCSET_DEFAULT_SIZES);
+  rdmacc_rows_settle(relation);
   RdmaccRows rows;
   rdmacc_rows_begin(&rows, source, RDMACC_EVERY_COMMAND);
   for (const BridgeRow* row = rdmacc_rows_next(&rows, relation); row != nullptr;

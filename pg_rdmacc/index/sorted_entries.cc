@@ -48,6 +48,7 @@ double sort_rows(Tuplesortstate* sort, Relation relation, const RdmaccIndex* ind
   double count = 0;
   MemoryContext workspace =
       AllocSetContextCreate(CurrentMemoryContext, "rdmacc index entries", ALLOCSET_DEFAULT_SIZES);
+  rdmacc_rows_settle(relation);
   RdmaccRows rows;
   rdmacc_rows_begin(&rows, rdmacc_table(relation)->id, RDMACC_EVERY_COMMAND);
   for (const BridgeRow* row = rdmacc_rows_next(&rows, relation); row != nullptr;

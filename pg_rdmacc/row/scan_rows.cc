@@ -31,6 +31,13 @@ rdmacc::ScanMode mode_for(LockWaitPolicy wait_policy) {
 
 }  // namespace
 
+void rdmacc_rows_settle(Relation relation) {
+  rdmacc_enter();
+  bridge_start_wait_for_splits();
+  rdmacc_pump();
+  rdmacc_check("could not wait for the index", RelationGetRelationName(relation));
+}
+
 void rdmacc_rows_begin(RdmaccRows* rows, uint32 table, uint32 visible_before) {
   memset(rows, 0, sizeof(*rows));
   rows->table = table;

@@ -21,6 +21,10 @@ typedef struct RdmaccRows {
   uint64 round_trips; /* that its batches took */
 } RdmaccRows;
 
+/* Before a statement reads a whole table that is not run again if it loses to splits of the table's
+ * index, as an earlier load causes them: until nodes have done them, at most a minute. */
+void rdmacc_rows_settle(Relation relation);
+
 void rdmacc_rows_begin(RdmaccRows* rows, uint32 table, uint32 visible_before);
 
 /* The next row, valid until the one after; NULL at the end. */

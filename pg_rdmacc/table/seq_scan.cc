@@ -35,6 +35,10 @@ void start(RdmaccScan* scan) {
   const uint32 visible_before =
       snapshot != nullptr && IsMVCCSnapshot(snapshot) ? snapshot->curcid : RDMACC_EVERY_COMMAND;
   const LockWaitPolicy wait_policy = wait_policy_of(&scan->base);
+  /* Of a statement that defines something: it is not run again. */
+  if (rdmacc_running_query() == nullptr && (scan->base.rs_flags & SO_TYPE_ANALYZE) == 0) {
+    rdmacc_rows_settle(relation);
+  }
   /* Rows that are going to be written must not get other keys on the way. */
   const bool writes = rdmacc_query_needs_handles(relation);
   const uint32 table = (writes ? rdmacc_table_to_write(relation) : rdmacc_table(relation))->id;

@@ -45,9 +45,6 @@ Rpc::Call call_to(const Topology& topology, NodeId node, MethodId method) {
   return call;
 }
 
-// Of a request to wait for pending splits, which a node answers after 0.2 s at the latest.
-constexpr int kSettleRoundsMax = 10;
-
 Status first_error(std::span<const Rpc::Call> calls) {
   for (const Rpc::Call& call : calls) {
     if (!call.status.ok()) return call.status;
@@ -258,10 +255,10 @@ Result<TableSize> StorageClient::table_size(TableId id, VerbCounters& counters) 
   return total;
 }
 
-Status StorageClient::wait_for_pending_splits(std::span<const NodeId> nodes,
-                                              VerbCounters& counters) {
+Status StorageClient::wait_for_pending_splits(std::span<const NodeId> nodes, VerbCounters& counters,
+                                              uint64_t rounds_max) {
   std::vector<NodeId> splitting(nodes.begin(), nodes.end());
-  for (int round = 0; round < kSettleRoundsMax && !splitting.empty(); ++round) {
+  for (uint64_t round = 0; round < rounds_max && !splitting.empty(); ++round) {
     std::vector<Rpc::Call> calls;
     for (const NodeId node : splitting) {
       calls.push_back(call_to(topology_, node, kMethodWaitForPendingSplits));
@@ -292,8 +289,7 @@ Result<NodeStatistics> StorageClient::statistics(NodeId node, VerbCounters& coun
 }
 
 Status StorageClient::reserve_blocks(NodeId node, uint32_t block_bytes, uint32_t count,
-                                             std::vector<GlobalAddress>& blocks,
-                                             VerbCounters& counters) {
+                                     std::vector<GlobalAddress>& blocks, VerbCounters& counters) {
   CHECK(node < topology_.nodes && count <= kReservedBlocksMax);
   Rpc::Call call = call_to(topology_, node, kMethodReserveBlocks);
   MessageWriter request(call.request);

@@ -44,7 +44,7 @@ class StorageClient {
   // Up to `count` overflow blocks for `block_bytes`, to be kept until rows need them, are
   // appended to `blocks`. kNoSpace: none.
   Status reserve_blocks(NodeId node, uint32_t block_bytes, uint32_t count,
-                                std::vector<GlobalAddress>& blocks, VerbCounters& counters);
+                        std::vector<GlobalAddress>& blocks, VerbCounters& counters);
   // There is memory behind the worker's log ring on the node from then on.
   Status back_log_ring(NodeId node, VerbCounters& counters);
   // Slots of a table, to be kept until inserts need them, locked by `tag`: a ctts of
@@ -89,9 +89,12 @@ class StorageClient {
   // snapshot: each was seen at a moment of its own.
   Result<LockedHeaders> locked_headers(NodeId node, uint64_t from, VerbCounters& counters,
                                        Patience patience = {});
-  // Waits (bounded) until the nodes have split the groups that extend_bucket made too long, so
-  // that the index does not move under the transactions that follow.
-  Status wait_for_pending_splits(std::span<const NodeId> nodes, VerbCounters& counters);
+  // Waits until the nodes have split the groups that extend_bucket made too long, so that the
+  // index does not move under the transactions that follow: for so many rounds, which a node ends
+  // after 0.2 s, and no longer than splits get on.
+  static constexpr uint64_t kSettleRounds = 10;
+  Status wait_for_pending_splits(std::span<const NodeId> nodes, VerbCounters& counters,
+                                 uint64_t rounds_max = kSettleRounds);
 
  private:
   Worker& worker_;

@@ -53,6 +53,27 @@ TEST_P(LoadedIndexTest, IsSplitOnceItsLoaderHasCommitted) {
   });
 }
 
+// What is not run again when it loses waits for the splits that a load has caused.
+TEST_P(LoadedIndexTest, AScanAfterTheWaitForSplitsHasEveryRow) {
+  as_one([&] { load(one_, options(), table_, kRows / 2); });
+  as_other([&] {
+    ASSERT_TRUE(other_.begin(options()).ok());
+    ASSERT_TRUE(other_.wait_for_splits().ok());
+    auto cursor = other_.scan(table_);
+    ASSERT_TRUE(cursor.ok()) << cursor.status().to_string();
+    std::vector<RowView> batch;
+    size_t rows = 0;
+    do {
+      const Status status = other_.scan_next(**cursor, batch);
+      ASSERT_TRUE(status.ok()) << status.to_string();
+      rows += batch.size();
+    } while (!batch.empty());
+    EXPECT_EQ(rows, kRows / 2 + 3u);
+    const Status committed = other_.commit();
+    EXPECT_TRUE(committed.ok()) << committed.to_string();
+  });
+}
+
 // A loader that aborts has had buckets chained for rows that never came: they go again.
 class AbortedLoadTest : public TwoSessions {};
 
