@@ -202,16 +202,15 @@ def run_everything(jobs):
     done.append(build("release", jobs, 1800))
     if done[-1].failed:
         return done
-    # The sanitized build is long and waits for nothing; the servers' tests mostly wait.
+    # The sanitized build is long and waits for nothing; the servers' tests mostly wait, and take
+    # longer by now.
     with concurrent.futures.ThreadPoolExecutor(max_workers=2) as pool:
-        sanitized = pool.submit(sanitized_parts, jobs)
+        beside = pool.submit(lambda: sanitized_parts(jobs) + in_turn(fuzz_parts() + delay_parts()))
         done += in_turn(gtest_parts("release"))
         done += in_turn([campaign_part("release", "--check-share", f"--jobs={jobs}")])
         done += in_turn([python_part("faults", "scripts/faults.py", "--share", f"--jobs={jobs}")])
         done += in_turn(server_parts())
-        done += in_turn(delay_parts())
-        done += in_turn(fuzz_parts())
-        done += sanitized.result()
+        done += beside.result()
     # The guest emulates two processors, and wants ours.
     return done + in_turn(verbs_parts())
 
