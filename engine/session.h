@@ -227,6 +227,7 @@ class Session {
   void note_wide_read();
   // Before a table is read whole by what is not run again when it loses: waits until nodes have
   // split what earlier loads have made too long, up to a minute and as long as they get on.
+  // kCancelled: by cancel().
   Status wait_for_splits();
   // What was read does not fit together, as no serializable state does: kAborted, for the caller to
   // return, and the transaction counts as one that lost.

@@ -204,11 +204,12 @@ Status Session::wait_for_splits() {
   if (coordinator_ == nullptr) {
     return Status(Code::kInvalidArgument, "a procedure's transaction waits for nothing");
   }
-  constexpr uint64_t kRoundsMax = 300;
+  constexpr int kRoundsMax = 300;  // a minute
   EngineContext& context = engine().state.engine;
   std::vector<NodeId> nodes(context.topology.nodes);
   std::iota(nodes.begin(), nodes.end(), NodeId{0});
-  return context.storage.wait_for_pending_splits(nodes, context.worker.counters(), kRoundsMax);
+  return context.storage.wait_for_pending_splits(nodes, context.worker.counters(), kRoundsMax,
+                                                 &cancelled_);
 }
 
 Status Session::scan_next(ScanCursor& cursor, std::vector<RowView>& batch) {

@@ -78,7 +78,7 @@ struct Attachment {
   std::map<uintptr_t, std::unique_ptr<Scan>> scans;
   std::map<uintptr_t, std::unique_ptr<RangeScan>> range_scans;
   std::map<uintptr_t, std::unique_ptr<IndexLoad>> index_loads;
-  uintptr_t last_scan = 0;  // of any kind
+  uintptr_t last_handle = 0;
   // For views: of the last bridge_start_locks(), bridge_start_gate() and bridge_start_in_doubt().
   std::vector<BridgeLock> locks;
   uint64_t locks_next = 0;
@@ -135,6 +135,20 @@ bool no_throw(Call&& call) noexcept {
     set_plain_error(Code::kSystem, "unknown exception");
   }
   return false;
+}
+
+// A handle of a new object in one of the attachment's maps; nullptr when there is no attachment, or
+// no memory (bridge_error()).
+template <typename Handle, typename Object>
+Handle* add_object(std::map<uintptr_t, std::unique_ptr<Object>> Attachment::*objects, Object made) {
+  Attachment* at = attached();
+  if (at == nullptr) return nullptr;
+  uintptr_t handle = 0;
+  no_throw([&] {
+    (at->*objects).emplace(at->last_handle + 1, std::make_unique<Object>(std::move(made)));
+    handle = ++at->last_handle;
+  });
+  return reinterpret_cast<Handle*>(handle);
 }
 
 // Runs a command on its coroutine. Only what derives from std::exception is caught there: the

@@ -38,12 +38,12 @@ using rdmacc::IndexRef;
 using rdmacc::OrderedIndex;
 using rdmacc::Session;
 using rdmacc::Status;
+using rdmacc::bridge::add_object;
 using rdmacc::bridge::attached;
 using rdmacc::bridge::Attachment;
 using rdmacc::bridge::find_range_scan;
 using rdmacc::bridge::index_range;
 using rdmacc::bridge::IndexLoad;
-using rdmacc::bridge::no_throw;
 using rdmacc::bridge::RangeScan;
 using rdmacc::bridge::read_batch;
 using rdmacc::bridge::scan_ended;
@@ -66,17 +66,7 @@ void bridge_start_index_remove(uint32_t index, BridgeBytes entry) {
 
 BridgeIndexLoad* bridge_index_load_create(const void* owner, uint32_t index) {
   CHECK(owner != nullptr && index != rdmacc::kNoTable);
-  Attachment* at = attached();
-  if (at == nullptr) return nullptr;
-  uintptr_t handle = 0;
-  no_throw([&] {
-    auto load = std::make_unique<IndexLoad>();
-    load->owner = owner;
-    load->index = index;
-    at->index_loads.emplace(at->last_scan + 1, std::move(load));
-    handle = ++at->last_scan;
-  });
-  return reinterpret_cast<BridgeIndexLoad*>(handle);
+  return add_object<BridgeIndexLoad>(&Attachment::index_loads, IndexLoad{owner, index, {}});
 }
 
 void bridge_start_index_load(BridgeIndexLoad* handle, const BridgeBytes* entries, size_t count,
@@ -100,16 +90,9 @@ void bridge_index_load_free(BridgeIndexLoad* handle) {
 
 BridgeIndexScan* bridge_index_scan_create(const void* owner) {
   CHECK(owner != nullptr);
-  Attachment* at = attached();
-  if (at == nullptr) return nullptr;
-  uintptr_t handle = 0;
-  no_throw([&] {
-    auto scan = std::make_unique<RangeScan>();
-    scan->owner = owner;
-    at->range_scans.emplace(at->last_scan + 1, std::move(scan));
-    handle = ++at->last_scan;
-  });
-  return reinterpret_cast<BridgeIndexScan*>(handle);
+  RangeScan scan;
+  scan.owner = owner;
+  return add_object<BridgeIndexScan>(&Attachment::range_scans, std::move(scan));
 }
 
 void bridge_start_index_seek(BridgeIndexScan* handle, uint32_t index, const BridgeRange* range,

@@ -27,11 +27,11 @@ Scan* find_scan(Attachment* at, BridgeScan* handle) {
 
 using rdmacc::Result;
 using rdmacc::Status;
+using rdmacc::bridge::add_object;
 using rdmacc::bridge::attached;
 using rdmacc::bridge::Attachment;
 using rdmacc::bridge::bridge_row;
 using rdmacc::bridge::find_scan;
-using rdmacc::bridge::no_throw;
 using rdmacc::bridge::Scan;
 using rdmacc::bridge::scan_ended;
 using rdmacc::bridge::start;
@@ -129,16 +129,9 @@ void bridge_start_try_lock(uint32_t table, BridgeBytes key, bool exclusive, uint
 
 BridgeScan* bridge_scan_create(const void* owner) {
   CHECK(owner != nullptr);
-  Attachment* at = attached();
-  if (at == nullptr) return nullptr;
-  uintptr_t handle = 0;
-  no_throw([&] {
-    auto scan = std::make_unique<Scan>();
-    scan->owner = owner;
-    at->scans.emplace(at->last_scan + 1, std::move(scan));
-    handle = ++at->last_scan;
-  });
-  return reinterpret_cast<BridgeScan*>(handle);
+  Scan scan;
+  scan.owner = owner;
+  return add_object<BridgeScan>(&Attachment::scans, std::move(scan));
 }
 
 void bridge_start_scan(BridgeScan* handle, uint32_t table, uint32_t visible_before,

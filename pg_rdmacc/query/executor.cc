@@ -10,6 +10,7 @@
 #include "pg_rdmacc/xact/xact.h"
 
 extern "C" {
+#include "access/xact.h"
 #include "catalog/pg_class.h"
 #include "executor/executor.h"
 #include "nodes/execnodes.h"
@@ -51,12 +52,15 @@ bool meets_rows_once(const QueryDesc* query) {
          (query->operation == CMD_DELETE || !changes_primary_key(modify));
 }
 
-/* A query that starts to modify while no other does: older marks are not needed any more. */
-void begin_modifying(const QueryDesc* query) {
+/* A query that starts to modify while no other does: older marks are not needed any more. Its own
+ * are, where something else of the transaction may come to its rows: a query around it, a cursor.
+ */
+void begin_modifying(const QueryDesc* query, const QueryDesc* outer) {
   if (!modifies(query)) return;
   CHECK(modifying_depth >= 0);
   if (modifying_depth++ == 0) rdmacc_write_marks_forget();
-  rdmacc_write_marks_want(modifying_depth > 1 || !meets_rows_once(query));
+  const bool alone = modifying_depth == 1 && outer == nullptr && !IsTransactionBlock();
+  rdmacc_write_marks_want(!alone || !meets_rows_once(query));
 }
 
 bool is_ours(const PlannedStmt* plan, Index number) {
@@ -96,7 +100,7 @@ void run(QueryDesc* query, ScanDirection direction, uint64 count, bool execute_o
   PG_TRY();
   {
     rdmacc_set_running_query(query);
-    begin_modifying(query);
+    begin_modifying(query, outer);
     note_foreign_servers(query->plannedstmt);
     await_leave_to_write(query->plannedstmt);
     if (previous_run != nullptr) {

@@ -5,6 +5,7 @@
 #include "pg_rdmacc/relation/row_estimate.h"
 #include "pg_rdmacc/row/row_lock.h"
 #include "pg_rdmacc/row/slot.h"
+#include "pg_rdmacc/xact/exported_snapshot.h"
 #include "pg_rdmacc/xact/running_query.h"
 
 extern "C" {
@@ -36,7 +37,8 @@ void start(RdmaccScan* scan) {
       snapshot != nullptr && IsMVCCSnapshot(snapshot) ? snapshot->curcid : RDMACC_EVERY_COMMAND;
   const LockWaitPolicy wait_policy = wait_policy_of(&scan->base);
   /* Of a statement that defines something: it is not run again. */
-  if (rdmacc_running_query() == nullptr && (scan->base.rs_flags & SO_TYPE_ANALYZE) == 0) {
+  if (rdmacc_running_query() == nullptr && (scan->base.rs_flags & SO_TYPE_ANALYZE) == 0 &&
+      !rdmacc_reads_as_stored()) {
     rdmacc_rows_settle(relation);
   }
   /* Rows that are going to be written must not get other keys on the way. */

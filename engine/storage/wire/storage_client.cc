@@ -256,9 +256,10 @@ Result<TableSize> StorageClient::table_size(TableId id, VerbCounters& counters) 
 }
 
 Status StorageClient::wait_for_pending_splits(std::span<const NodeId> nodes, VerbCounters& counters,
-                                              uint64_t rounds_max) {
+                                              int rounds_max, const bool* cancelled) {
   std::vector<NodeId> splitting(nodes.begin(), nodes.end());
-  for (uint64_t round = 0; round < rounds_max && !splitting.empty(); ++round) {
+  for (int round = 0; round < rounds_max && !splitting.empty(); ++round) {
+    if (cancelled != nullptr && *cancelled) return Status(Code::kCancelled);
     std::vector<Rpc::Call> calls;
     for (const NodeId node : splitting) {
       calls.push_back(call_to(topology_, node, kMethodWaitForPendingSplits));

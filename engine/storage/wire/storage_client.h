@@ -91,10 +91,10 @@ class StorageClient {
                                        Patience patience = {});
   // Waits until the nodes have split the groups that extend_bucket made too long, so that the
   // index does not move under the transactions that follow: for so many rounds, which a node ends
-  // after 0.2 s, and no longer than splits get on.
-  static constexpr uint64_t kSettleRounds = 10;
+  // after 0.2 s, and no longer than splits get on. kCancelled: *cancelled was true before a round.
+  static constexpr int kSettleRounds = 10;
   Status wait_for_pending_splits(std::span<const NodeId> nodes, VerbCounters& counters,
-                                 uint64_t rounds_max = kSettleRounds);
+                                 int rounds_max = kSettleRounds, const bool* cancelled = nullptr);
 
  private:
   Worker& worker_;

@@ -5,16 +5,6 @@
 #include "engine/txn/transaction/transaction.h"
 
 namespace rdmacc {
-namespace {
-
-// A large load causes splits for longer than a short transaction is to wait for those of others.
-constexpr uint64_t kWritesOfRound = 5'000;
-
-uint64_t rounds_after(uint64_t writes) {
-  return StorageClient::kSettleRounds + writes / kWritesOfRound;
-}
-
-}  // namespace
 
 // Owners hear of full groups while this transaction goes on. It waits for splits where they lag
 // behind, or chains would grow and grow; and, if it relied on absences, for all that its inserts
@@ -32,8 +22,8 @@ void Transaction::care_for_full_groups() {
     }
   }
   if (nodes.empty()) return;
-  static_cast<void>(coordinator_.engine.storage.wait_for_pending_splits(
-      nodes, allocation_counters_, rounds_after(writes_.all().size())));
+  static_cast<void>(
+      coordinator_.engine.storage.wait_for_pending_splits(nodes, allocation_counters_));
 }
 
 // As care_for_full_groups() does. The nodes do not say whether chains grew: few writes are not
@@ -50,8 +40,7 @@ void Transaction::settle_after(std::span<const OrderedWrite> writes) {
   for (NodeId node = 0; node < written.size(); node++) {
     if (written[node]) nodes.push_back(node);
   }
-  static_cast<void>(engine.storage.wait_for_pending_splits(nodes, allocation_counters_,
-                                                           rounds_after(writes.size())));
+  static_cast<void>(engine.storage.wait_for_pending_splits(nodes, allocation_counters_));
 }
 
 }  // namespace rdmacc

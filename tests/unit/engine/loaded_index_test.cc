@@ -59,6 +59,10 @@ TEST_P(LoadedIndexTest, AScanAfterTheWaitForSplitsHasEveryRow) {
   as_other([&] {
     ASSERT_TRUE(other_.begin(options()).ok());
     ASSERT_TRUE(other_.wait_for_splits().ok());
+    other_.cancel();
+    EXPECT_EQ(other_.wait_for_splits().code(), Code::kCancelled);
+    other_.abort();
+    ASSERT_TRUE(other_.begin(options()).ok());
     auto cursor = other_.scan(table_);
     ASSERT_TRUE(cursor.ok()) << cursor.status().to_string();
     std::vector<RowView> batch;
