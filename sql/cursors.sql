@@ -71,6 +71,13 @@ DELETE FROM t WHERE id = 4;
 FETCH ALL FROM held;
 CLOSE held;
 
+-- rows that are updated under a cursor that locks them are not its any more
+BEGIN;
+DECLARE sharing CURSOR FOR SELECT id FROM t FOR SHARE;
+UPDATE t SET v = v || '.';
+FETCH ALL FROM sharing;
+ROLLBACK;
+
 -- loops
 DO $$
 DECLARE

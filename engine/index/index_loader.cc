@@ -8,21 +8,15 @@ namespace {
 
 // Of a record, so that the first entries that come later split no node.
 constexpr size_t kBytesFilled = kNodeBytesInline * 85 / 100;
-constexpr size_t kItemsMin = 3;  // however long they are
-constexpr size_t kHeadBytes = 16;
-
-size_t item_bytes(size_t height, size_t bytes) {
-  return sizeof(uint16_t) + bytes + (height > 0 ? sizeof(NodeNumber) : 0);
-}
 
 }  // namespace
 
 // The high fence is not known yet: it is about as long as the item.
 bool IndexLoader::has_room(size_t height, size_t bytes) const {
   const OpenNode& node = open_[height];
-  if (node.items.size() < kItemsMin) return true;
-  const size_t filled = kHeadBytes + node.low.size() + node.item_bytes;
-  return filled + item_bytes(height, bytes) + bytes <= kBytesFilled;
+  if (node.items.size() + 1 < kItemsToSplit) return true;
+  const size_t filled = kNodeHeadBytes + node.low.size() + node.item_bytes;
+  return filled + encoded_item_bytes(height == 0, bytes) + bytes <= kBytesFilled;
 }
 
 Status IndexLoader::add(std::string_view entry) {
@@ -46,7 +40,7 @@ Status IndexLoader::add_item(size_t height, std::string_view bytes, NodeNumber c
   // A node's first child needs no separator: its low fence is the node's.
   const bool first_child = height > 0 && node.items.empty();
   node.items.push_back({first_child ? std::string() : std::string(bytes), child});
-  node.item_bytes += item_bytes(height, node.items.back().bytes.size());
+  node.item_bytes += encoded_item_bytes(height == 0, node.items.back().bytes.size());
   return Status();
 }
 

@@ -11,21 +11,20 @@ namespace rdmacc {
 namespace {
 
 constexpr uint8_t kFlagHighBounded = 1;
-constexpr size_t kItemsToSplit = 4;
 
 struct NodeHead {
   uint64_t checksum;
   uint8_t height, flags;
   uint16_t count, low_bytes, high_bytes;
 };
-static_assert(sizeof(NodeHead) == 16);
+static_assert(sizeof(NodeHead) == kNodeHeadBytes);
 
 uint64_t checksum_of(NodeNumber number, std::string_view row) {
   return XXH3_64bits_withSeed(row.data() + sizeof(uint64_t), row.size() - sizeof(uint64_t), number);
 }
 
 size_t item_bytes(const TreeNode& node, size_t i) {
-  return sizeof(uint16_t) + node.items[i].bytes.size() + (node.leaf() ? 0 : sizeof(NodeNumber));
+  return encoded_item_bytes(node.leaf(), node.items[i].bytes.size());
 }
 
 // Where the larger part is smallest; both get an item.

@@ -31,6 +31,14 @@ constexpr size_t kNodeBytesInline = kIndexRecordSize - 4 - kNodeKeyBytes;
 // Two keys of 2 KB, and what marks their columns.
 constexpr size_t kIndexEntryBytesMax = 4096 + 256;
 
+// Encoded: before the fences, and for an item with so many bytes.
+constexpr size_t kNodeHeadBytes = 16;
+constexpr size_t encoded_item_bytes(bool leaf, size_t bytes) {
+  return sizeof(uint16_t) + bytes + (leaf ? 0 : sizeof(NodeNumber));
+}
+// Nodes of fewer items are not split, however long these are.
+constexpr size_t kItemsToSplit = 4;
+
 // The key of a node's record.
 class NodeKey {
  public:

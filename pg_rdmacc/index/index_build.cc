@@ -29,7 +29,7 @@ constexpr int kBytesAtOnce = 64 * 1024;
 struct Filling {
   Relation relation;
   const RdmaccIndex* index;
-  BridgeIndexLoad* load; /* NULL: some may be there */
+  BridgeIndexLoad* load; /* NULL: one by one */
   StringInfoData bytes;  /* of the part that is being gathered */
   int ends[kEntriesAtOnce];
   int count;
@@ -108,7 +108,7 @@ double fill(Relation relation, const RdmaccIndex* index, bool fresh) {
     filling.load = bridge_index_load_create(CurrentResourceOwner, index->id);
   }
   add_sorted(&sorted, &filling);
-  if (fresh) {
+  if (filling.load != nullptr) {
     load_part(&filling, true);
     bridge_index_load_free(filling.load);
   }

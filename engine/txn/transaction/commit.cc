@@ -191,7 +191,7 @@ Status Transaction::prepare(Gtid gtid) {
 Status Transaction::commit_prepared() {
   CHECK(started() && prepared_);
   StageContext stage = context(scratch_, /*cancellable=*/false);
-  const Status status = writes_.empty() ? Status() : decide_log(stage);
+  const Status status = writes_.empty() ? Status() : decide_log();
   if (!status.ok()) {
     note_writes();
     leave_locks_to_resolution();

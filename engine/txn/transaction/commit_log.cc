@@ -64,17 +64,21 @@ void Transaction::leave_locks_to_resolution() {
   for (Access& access : accesses_) access.locked = access.lease_locked = false;
 }
 
+// False: not every copy has been written to.
+bool Transaction::tell_log(decltype(add_log_voiding)* add) {
+  EngineContext& engine = coordinator_.engine;
+  VerbArena arena(engine.worker.pool());
+  DoorbellBatch batch(engine.worker.scheduler(), counters_);
+  for (const LogPlacement& placement : placements_) {
+    if (!add(engine.layout, placement, arena, batch)) return false;
+  }
+  return batch.execute().ok();
+}
+
 // No copy of the log may leave it in doubt when others see the first of its rows.
-Status Transaction::decide_log(StageContext& stage) {
+Status Transaction::decide_log() {
   CHECK(log_begun_ && !placements_.empty());
-  const auto attempt = [&] {
-    VerbArena arena(stage.engine.worker.pool());
-    DoorbellBatch batch(stage.engine.worker.scheduler(), counters_);
-    for (const LogPlacement& placement : placements_) {
-      if (!add_log_deciding(stage.engine.layout, placement, arena, batch)) return false;
-    }
-    return batch.execute().ok();
-  };
+  const auto attempt = [this] { return tell_log(add_log_deciding); };
   if (attempt() || try_again(attempt)) return Status();
   return Status(Code::kUnavailable, "the log of a prepared transaction cannot be told its end");
 }
@@ -84,14 +88,7 @@ Status Transaction::decide_log(StageContext& stage) {
 // only a part is still locked. A node that is away for long leaves the outcome to resolution.
 void Transaction::void_log() {
   if (placements_.empty()) return;
-  const auto attempt = [&] {
-    VerbArena arena(coordinator_.engine.worker.pool());
-    DoorbellBatch batch(coordinator_.engine.worker.scheduler(), counters_);
-    for (const LogPlacement& placement : placements_) {
-      if (!add_log_voiding(coordinator_.engine.layout, placement, arena, batch)) return false;
-    }
-    return batch.execute().ok();
-  };
+  const auto attempt = [this] { return tell_log(add_log_voiding); };
   if (log_begun_ && !attempt() && !try_again(attempt)) {
     note_writes();
     leave_locks_to_resolution();

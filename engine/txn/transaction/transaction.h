@@ -163,7 +163,8 @@ class Transaction final : public RowSource {
   void stay_until_the_end();
   Status reach_commit_point(StageContext& stage, Gtid gtid);
   void finish_commit(StageContext& stage);
-  Status decide_log(StageContext& stage);
+  bool tell_log(decltype(add_log_voiding)* add);
+  Status decide_log();
   bool try_again(const std::function<bool()>& attempt);
   void leave_to_resolution();
   void leave_locks_to_resolution();

@@ -3,6 +3,7 @@
 #include <map>
 #include <string>
 
+#include "engine/workloads/workload.h"
 #include "tests/unit/engine/two_sessions.h"
 
 namespace rdmacc {
@@ -21,21 +22,9 @@ class ScannedRowsTest : public TwoSessions {
       ASSERT_TRUE(one_.commit().ok());
     });
   }
-  // Calls `visit` for each row while its batch is the latest.
-  template <typename Visit>
-  static Status for_each(Session& session, TableId table, Visit visit) {
-    auto cursor = session.scan(table);
-    if (!cursor.ok()) return cursor.status();
-    std::vector<RowView> batch;
-    do {
-      RDMACC_RETURN_IF_ERROR(session.scan_next(**cursor, batch));
-      for (const RowView& row : batch) RDMACC_RETURN_IF_ERROR(visit(row));
-    } while (!batch.empty());
-    return Status();
-  }
   std::map<std::string, std::string> rows_of(Session& session) {
     std::map<std::string, std::string> rows;
-    const Status status = for_each(session, table_, [&](const RowView& row) {
+    const Status status = for_each_row(session, table_, [&](const RowView& row) {
       EXPECT_TRUE(rows.emplace(row.key, row.row).second) << row.key << " came twice";
       return Status();
     });
@@ -48,7 +37,7 @@ TEST_P(ScannedRowsTest, AreWrittenAndRemovedOnTheWay) {
   as_one([&] {
     ASSERT_TRUE(one_.begin(options()).ok());
     int number = 0;
-    const Status status = for_each(one_, table_, [&](const RowView& row) {
+    const Status status = for_each_row(one_, table_, [&](const RowView& row) {
       return number++ % 2 == 0 ? one_.put(table_, row.key, std::string(row.key) + " again")
                                : one_.remove(table_, row.key);
     });
@@ -71,7 +60,7 @@ TEST_P(ScannedRowsTest, RowsOfEarlierBatchesAreFoundAsWell) {
   as_one([&] {
     ASSERT_TRUE(one_.begin(options()).ok());
     std::string before;
-    const Status status = for_each(one_, table_, [&](const RowView& row) {
+    const Status status = for_each_row(one_, table_, [&](const RowView& row) {
       const std::string now(row.key);
       Status written = before.empty() ? Status() : one_.put(table_, before, "1");
       before = now;
@@ -96,7 +85,7 @@ TEST_P(ScannedRowsTest, AWriteOfAnotherSessionIsNotOverwritten) {
   bool scanned = false;
   as_one([&] {
     ASSERT_TRUE(one_.begin(options()).ok());
-    const Status status = for_each(
+    const Status status = for_each_row(
         one_, table_, [&](const RowView& row) { return one_.put(table_, row.key, "mine"); });
     scanned = status.ok();
   });
@@ -130,7 +119,7 @@ TEST_P(ScannedRowsTest, TakeNoVerbsBeforeTheCommit) {
   if (protocol() == Protocol::kCalvin) GTEST_SKIP() << "its requests name what was looked up";
   as_one([&] {
     ASSERT_TRUE(one_.begin(options()).ok());
-    const Status status = for_each(one_, table_, [&](const RowView& row) {
+    const Status status = for_each_row(one_, table_, [&](const RowView& row) {
       const uint64_t before = one_.verb_counters().round_trips;
       const Status put = one_.put(table_, row.key, "1");
       EXPECT_EQ(one_.verb_counters().round_trips, before);
