@@ -187,6 +187,10 @@ class Session {
   Status insert(TableId table, std::string_view key, std::string_view row);  // or kDuplicateKey
   // For keys that the caller knows to be new (hidden row ids): the absent key is not checked.
   Status insert_unchecked(TableId table, std::string_view key, std::string_view row);
+  // Many of one table, looked up in one batch of rounds; unchecked without `check_absent`. In their
+  // order: after kDuplicateKey those before keys[*duplicate] are written, and no others.
+  Status insert_many(TableId table, std::span<const std::string_view> keys,
+                     std::span<const std::string_view> rows, bool check_absent, size_t* duplicate);
   Status remove(TableId table, std::string_view key);  // or kNotFound
   // As put(); a write of the same command and savepoint level is replaced, whose views so end. For
   // rows that one command may change a thousand times.
@@ -265,6 +269,25 @@ class Session {
   Status gate_state(GateLine* gate, std::vector<WorkerLine>* lines);
   // What protocol the gate has open; nothing when none was opened since the cluster began.
   Result<std::optional<Protocol>> open_protocol();
+
+  // ---- Loads of tables that no other transaction has heard of before this one has committed, and
+  // that are dropped if it does not. The nodes put the rows in place at once, without the protocol:
+  // from then on they are there like rows of an earlier transaction, and the write set need not
+  // hold them. After any error, kDuplicateKey of keys[*duplicate] among them, some rows are in
+  // place, and the transaction has to be aborted.
+  //
+  // Only for a table that the transaction has not met (has_met()): its locks would be in the way,
+  // and what it has read would be old. kInvalidArgument: the protocol gives rows stamps that the
+  // transaction's end decides, or commits in a global order (may_load()).
+  Status load_rows(TableId table, std::span<const std::string_view> keys,
+                   std::span<const std::string_view> rows, bool check_absent, size_t* duplicate);
+  bool may_load() const;
+  // Has the transaction read, locked or written anything of the table? Looks through all that it
+  // has met.
+  bool has_met(TableId table) const;
+  // A hint before a load: the table will have about that many rows, so that its index grows at once
+  // and not beside the load. Waits for that, for a few seconds at most.
+  Status expect_rows(TableId table, uint64_t rows);
 
   const Topology& topology();
   // Of the worker: to yield, to sleep, to read the clock (its endpoint's).

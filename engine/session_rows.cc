@@ -130,11 +130,51 @@ Status Session::insert_unchecked(TableId table, std::string_view key, std::strin
   return rows().write(state, false, row);
 }
 
+Status Session::insert_many(TableId table, std::span<const std::string_view> keys,
+                            std::span<const std::string_view> rows, bool check_absent,
+                            size_t* duplicate) {
+  CHECK(keys.size() == rows.size() && duplicate != nullptr);
+  if (keys.empty()) return Status();
+  RDMACC_RETURN_IF_ERROR(enter(name_of_access(table, keys[0])));
+  for (size_t i = 0; i < keys.size(); i++) {
+    RDMACC_RETURN_IF_ERROR(check_sizes(keys[i], rows[i]));
+  }
+  RowSource& source = this->rows();
+  std::vector<KeyState*> states(keys.size());
+  if (check_absent) {
+    RDMACC_RETURN_IF_ERROR(source.look_up_many(table, keys, {states.data(), states.size()}));
+  }
+  for (size_t i = 0; i < keys.size(); i++) {
+    KeyState& state = check_absent ? *states[i] : source.touch_unchecked(table, keys[i]);
+    *duplicate = i;
+    if (live(state)) return Status(Code::kDuplicateKey);
+    RDMACC_RETURN_IF_ERROR(source.write(state, false, rows[i]));
+  }
+  return Status();
+}
+
 Status Session::remove(TableId table, std::string_view key) {
   auto state = find_for_write(table, key, {});
   if (!state.ok()) return state.status();
   if (!live(**state)) return Status(Code::kNotFound);
   return rows().write(**state, true, {});
+}
+
+Status Session::load_rows(TableId table, std::span<const std::string_view> keys,
+                          std::span<const std::string_view> rows, bool check_absent,
+                          size_t* duplicate) {
+  CHECK(keys.size() == rows.size() && duplicate != nullptr);
+  if (!may_load()) {
+    return Status(Code::kInvalidArgument, "the protocol loads no rows before the commit");
+  }
+  if (keys.empty()) return Status();
+  RDMACC_RETURN_IF_ERROR(enter(name_of_access(table, keys[0])));
+  std::vector<RowToLoad> all;
+  for (size_t i = 0; i < keys.size(); i++) {
+    RDMACC_RETURN_IF_ERROR(check_sizes(keys[i], rows[i]));
+    all.push_back({keys[i], rows[i], 0});
+  }
+  return txn_->load_rows(all, table, check_absent, duplicate);
 }
 
 // ---- Hints

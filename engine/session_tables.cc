@@ -15,6 +15,11 @@ Status Session::drop_table(TableId table) {
   return state.engine.storage.drop_table(table, state.stats.allocation_verbs);
 }
 
+Status Session::expect_rows(TableId table, uint64_t rows) {
+  CoordinatorState& state = engine().state;
+  return state.engine.storage.expect_rows(table, rows, state.stats.allocation_verbs);
+}
+
 Result<TableMeta> Session::find_table(const TableSpec& identity) {
   CoordinatorState& state = engine().state;
   return state.engine.storage.find_table(identity, state.stats.allocation_verbs);

@@ -67,8 +67,33 @@ Status IndexLoader::close(size_t height, const std::string& high) {
 // Below the root: its parent is told.
 Status IndexLoader::write(size_t height, const TreeNode& node) {
   NodeNumber number = 0;
-  RDMACC_RETURN_IF_ERROR(insert_new_node(session_, index_, node, number));
+  if (gathers_) {
+    while (number <= kRootNumber) number = session_.draw_number();
+    gather(number, node);
+  } else {
+    RDMACC_RETURN_IF_ERROR(insert_new_node(session_, index_, node, number));
+  }
   return add_item(height + 1, node.low, number);
+}
+
+void IndexLoader::gather(NodeNumber number, const TreeNode& node) {
+  CHECK(gathers_);
+  gathered_.emplace_back(NodeKey(number).view(), node.encode(number));
+}
+
+Status IndexLoader::put_in_place() {
+  std::vector<std::string_view> keys, rows;
+  for (const auto& [key, row] : gathered_) {
+    keys.push_back(key);
+    rows.push_back(row);
+  }
+  size_t duplicate = 0;
+  const Status status = session_.load_rows(index_.table, keys, rows, true, &duplicate);
+  if (status.code() == Code::kDuplicateKey) return session_.abort_on_conflict();
+  RDMACC_RETURN_IF_ERROR(status);
+  in_place_ = std::move(gathered_);
+  gathered_.clear();
+  return Status();
 }
 
 Status IndexLoader::finish() {
@@ -78,8 +103,12 @@ Status IndexLoader::finish() {
       RDMACC_RETURN_IF_ERROR(write(height, node));
       continue;
     }
-    RDMACC_RETURN_IF_ERROR(
-        session_.insert(index_.table, NodeKey(kRootNumber).view(), node.encode(kRootNumber)));
+    if (gathers_) {
+      gather(kRootNumber, node);
+    } else {
+      RDMACC_RETURN_IF_ERROR(
+          session_.insert(index_.table, NodeKey(kRootNumber).view(), node.encode(kRootNumber)));
+    }
     break;
   }
   open_.clear();

@@ -16,13 +16,20 @@ class IndexLoader {
  public:
   // Of a transaction that has begun; `index` is empty, and nothing else writes to it before the
   // transaction ends. `session` outlives this.
-  IndexLoader(Session& session, const IndexRef& index) : session_(session), index_(index) {}
+  // With `gathers`, nodes are written by put_in_place() alone.
+  IndexLoader(Session& session, const IndexRef& index, bool gathers = false)
+      : session_(session), index_(index), gathers_(gathers) {}
 
   // Above all entries before (kInvalidArgument), and not too long (kTooLarge); else what the
   // session says, which ends the load.
   Status add(std::string_view entry);
   // No more entries come. Without it the index has no root.
   Status finish();
+
+  // Session::load_rows() of the nodes that are full; they are in_place() until the next time.
+  Status put_in_place();
+  using Row = std::pair<std::string, std::string>;  // key and row of a node
+  const std::vector<Row>& in_place() const { return in_place_; }
 
  private:
   // The node of a height that is being filled.
@@ -41,9 +48,12 @@ class IndexLoader {
   Status add_item(size_t height, std::string_view bytes, NodeNumber child);
   Status close(size_t height, const std::string& high);
   Status write(size_t height, const TreeNode& node);
+  void gather(NodeNumber number, const TreeNode& node);
 
   Session& session_;
   const IndexRef index_;
+  const bool gathers_;
+  std::vector<Row> gathered_, in_place_;
   std::deque<OpenNode> open_;  // by height; stays where it is when a higher one comes
   std::string last_;           // that came
 };

@@ -20,7 +20,7 @@ FAULTS = {
     "engine/storage/owner/group_split.cc": [
         ("a split asks whether it is worth it before it looks at the lock",
          "if (region_.lock_of(group) != 0) return Outcome::kBusy;",
-         "if (FAULT && !worth_splitting(group)) return Outcome::kNotNeeded; "
+         "if (FAULT && !worth_splitting(group, depth_wanted)) return Outcome::kNotNeeded; "
          "if (region_.lock_of(group) != 0) return Outcome::kBusy;"),
         ("a split does not end the leases of those that missed a key",
          "halves.sundial_wts = std::max(lease_end(low.sundial), lease_end(high.sundial)) + 1;",

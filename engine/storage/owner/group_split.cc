@@ -28,7 +28,8 @@ uint64_t GroupSplitter::next_ctts(uint64_t larger_than) {
   return (last_us_ << 16) | worker_.id();
 }
 
-bool GroupSplitter::worth_splitting(uint64_t group) const {
+bool GroupSplitter::worth_splitting(uint64_t group, uint32_t depth_wanted) const {
+  if (walk_.depth_of(group) < depth_wanted) return true;
   uint32_t entries = 0;
   bool full = false;
   const bool sound = walk_.for_each_entry(group, [&](uint64_t) { ++entries; });
@@ -76,7 +77,8 @@ void GroupSplitter::cut_empty_buckets(uint64_t group, std::vector<uint64_t>* cut
   }
 }
 
-GroupSplitter::Outcome GroupSplitter::split(TableId id, uint64_t group, uint64_t* sibling) {
+GroupSplitter::Outcome GroupSplitter::split(TableId id, uint64_t group, uint32_t depth_wanted,
+                                            uint64_t* sibling) {
   const auto still_there = [&] {
     return directory_.live(id) != nullptr && arena_.in_use(PageKind::kGroup, group) &&
            region_.table_of(group) == id;
@@ -85,14 +87,16 @@ GroupSplitter::Outcome GroupSplitter::split(TableId id, uint64_t group, uint64_t
   // The lock first: the group of a transaction that has made room, but not yet put its entries
   // there, seems to need no split.
   if (region_.lock_of(group) != 0) return Outcome::kBusy;
-  if (!worth_splitting(group) && !has_empty_buckets(group)) return Outcome::kNotNeeded;
+  if (!worth_splitting(group, depth_wanted) && !has_empty_buckets(group)) {
+    return Outcome::kNotNeeded;
+  }
   if (!verbs_.prepare().ok()) return Outcome::kFailed;
   const Header before = region_.header(group);
   const uint64_t ctts = next_ctts(std::max(before.wts, before.rts));
   if (!lock(group, ctts)) return Outcome::kBusy;
   CHECK(still_there());  // drops wait for the split
   StructureSpan span(observer_, StructureChange::kSplit, id);
-  const bool worth = worth_splitting(group);
+  const bool worth = worth_splitting(group, depth_wanted);
   const Outcome outcome = worth ? split_locked(id, group, ctts, sibling) : Outcome::kNotNeeded;
   std::vector<uint64_t> cut;
   if (!worth) cut_empty_buckets(group, &cut);
@@ -132,7 +136,7 @@ void GroupSplitter::unlock(uint64_t header, uint64_t sundial_wts, OwnerWriter& w
 
 GroupSplitter::Outcome GroupSplitter::split_locked(TableId id, uint64_t group, uint64_t ctts,
                                                    uint64_t* sibling) {
-  const auto depth = static_cast<uint32_t>(region_.load(group + kOffsetOfLength));
+  const uint32_t depth = walk_.depth_of(group);
   const IndexRoot root{directory_.live(id)->root};
   if (depth >= kDepthMax || depth > root.depth()) return Outcome::kNotNeeded;
   if (depth == root.depth() && !grow_root(id).ok()) return Outcome::kFailed;

@@ -37,8 +37,9 @@ class GroupSplitter {
   GroupSplitter(Worker& worker, const Topology& topology, const OwnedRegion& region, Arena& arena,
                 Directory& directory);
 
-  // From a coroutine, one at a time; the table is not dropped meanwhile.
-  Outcome split(TableId id, uint64_t group, uint64_t* sibling);
+  // From a coroutine, one at a time; the table is not dropped meanwhile. A group of less than
+  // `depth_wanted` is worth splitting whatever is in it.
+  Outcome split(TableId id, uint64_t group, uint32_t depth_wanted, uint64_t* sibling);
   uint64_t last_stamp_us() const { return last_us_; }
   void observe(StructureObserver* observer) { observer_ = observer; }
   StructureObserver* observer() const { return observer_; }
@@ -71,7 +72,7 @@ class GroupSplitter {
     uint64_t sundial_wts = 0;  // new wts and rts of both in SUNDIAL's word
   };
 
-  bool worth_splitting(uint64_t group) const;
+  bool worth_splitting(uint64_t group, uint32_t depth_wanted) const;
   // Behind which bucket of a chain there are only empty ones, which are listed; 0: nowhere.
   uint64_t before_empty_buckets(uint64_t group, uint32_t bucket,
                                 std::vector<uint64_t>* empty) const;

@@ -72,6 +72,66 @@ void HashIndexOwner::split_soon(uint64_t group) {
   if (directory_.live(id) != nullptr) enqueue({id, group});
 }
 
+void HashIndexOwner::find_place(TableId id, uint64_t hash, Place& place) const {
+  const DirectoryEntry* table = directory_.live(id);
+  CHECK(table != nullptr);
+  place = Place{};
+  const IndexRoot root{table->root};
+  place.group = walk_.group_at(root, group_bits_of(hash, root.depth()));
+  if (place.group == 0) return;
+  place.locked = locked(place.group);
+  if (place.locked) return;
+  uint64_t bucket = bucket_offset(place.group, home_bucket_of(hash));
+  for (uint32_t i = 0; i < kChainMax && bucket != 0; ++i) {
+    for (uint32_t k = 0; k < kEntriesPerBucket; ++k) {
+      const uint64_t entry = region_.load(bucket + 8 * k);
+      if (entry == 0 && place.empty++ == 0) place.entry = bucket + 8 * k;
+      if (entry != 0 && entry_tag(entry) == tag_of(hash)) {
+        place.same_tag.push_back(entry_offset(entry));
+      }
+    }
+    bucket = region_.load(bucket + offsetof(Bucket, next));
+    if (bucket != 0 && !arena_.in_use(PageKind::kBucket, bucket)) place.group = bucket = 0;
+  }
+}
+
+Status HashIndexOwner::extend(TableId id, uint64_t hash, Place& place) {
+  CHECK(place.group != 0 && !place.locked && place.empty == 0);
+  std::vector<uint64_t> buckets;
+  if (!walk_.chain(place.group, home_bucket_of(hash), &buckets)) {
+    return Status(Code::kCorrupt, "broken chain");
+  }
+  const Status chained = chain_behind(buckets.back(), 1);
+  note_change(observer(), chained.ok() ? StructureChange::kChain : StructureChange::kFull, id);
+  RDMACC_RETURN_IF_ERROR(chained);
+  place.entry = region_.load(buckets.back() + offsetof(Bucket, next));
+  place.empty = kEntriesPerBucket;
+  enqueue({id, place.group});
+  return Status();
+}
+
+void HashIndexOwner::expect_rows(TableId id, uint64_t rows) {
+  const DirectoryEntry* table = directory_.live(id);
+  if (table == nullptr) return;
+  const uint64_t groups_max = region_.bytes() / kExpectedShare / sizeof(Group);
+  uint32_t depth = kInitialDepth;
+  while (depth < kDepthMax && rows >> depth > kEntriesExpected && 2ull << depth <= groups_max) {
+    ++depth;
+  }
+  if (depth <= depth_wanted(id)) return;
+  depths_wanted_[id] = depth;
+  const IndexRoot root{table->root};
+  for (uint64_t i = 0; i < 1ull << root.depth(); ++i) {
+    const uint64_t group = walk_.group_first_at(root, i);
+    if (group != 0 && walk_.depth_of(group) < depth) enqueue({id, group});
+  }
+}
+
+uint32_t HashIndexOwner::depth_wanted(TableId id) const {
+  const auto found = depths_wanted_.find(id);
+  return found == depths_wanted_.end() ? kInitialDepth : found->second;
+}
+
 // The new buckets are linked among themselves first, so that one store makes all reachable.
 Status HashIndexOwner::chain_behind(uint64_t tail, uint32_t buckets) {
   std::vector<uint64_t> fresh;
@@ -108,10 +168,15 @@ bool HashIndexOwner::retire_slot(uint64_t slot) {
   return arena_.retire(slot);
 }
 
-void HashIndexOwner::retire_all(TableId id) {
+void HashIndexOwner::begin_drop() {
   wait_until_idle();
   index_busy_ = true;
+}
+
+void HashIndexOwner::retire_all(TableId id) {
+  CHECK(index_busy_);
   StructureSpan span(observer(), StructureChange::kDrop, id);
+  depths_wanted_.erase(id);
   const DirectoryEntry* table = directory_.present(id);
   CHECK(table != nullptr && table->state == TableState::kDropped);
   const IndexRoot root{table->root};
@@ -190,7 +255,8 @@ void HashIndexOwner::split_queued() {
     queue_.pop_front();
     queued_.erase(candidate);
     uint64_t sibling = 0;
-    switch (splitter_.split(candidate.table, candidate.group, &sibling)) {
+    const uint32_t wanted = depth_wanted(candidate.table);
+    switch (splitter_.split(candidate.table, candidate.group, wanted, &sibling)) {
       case GroupSplitter::Outcome::kSplit:
         ++splits_;
         retry_after_us_ = kRetryUsMin;
@@ -201,6 +267,7 @@ void HashIndexOwner::split_queued() {
         enqueue(candidate);
         break;
       case GroupSplitter::Outcome::kFailed:
+        depths_wanted_.erase(candidate.table);
         try_later(candidate);
         break;
       case GroupSplitter::Outcome::kNotNeeded:

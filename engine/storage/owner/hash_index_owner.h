@@ -1,5 +1,7 @@
 #pragma once
+#include <boost/container/small_vector.hpp>
 #include <deque>
+#include <map>
 #include <set>
 
 #include "engine/storage/owner/directory.h"
@@ -18,14 +20,22 @@ class HashIndexOwner {
   // An extend request asks for no more empty entries than this.
   static constexpr uint32_t kExtendEntriesMax = 1u << 20;
   static constexpr size_t kTriesPerRound = 256;
+  // Entries of a group that a table is expected to have, at most; the share of the memory that may
+  // be taken for groups that are expected.
+  static constexpr uint64_t kEntriesExpected = 40, kExpectedShare = 16;
 
   HashIndexOwner(Worker& worker, const Topology& topology, const OwnedRegion& region, Arena& arena,
                  Directory& directory);
 
   // The parts of an empty index; the caller publishes the root. kNoSpace leaves nothing behind.
   Result<IndexRoot> build(TableId id);
-  // Gives everything that is reachable from a dropped table's root to limbo; yields.
+  // A table is about to be dropped: no split, no other drop and no Still begins before
+  // retire_all(), and none is under way; yields.
+  void begin_drop();
+  // Gives everything that is reachable from the dropped table's root to limbo, and ends what
+  // begin_drop() began; yields.
   void retire_all(TableId id);
+  void cancel_drop() { index_busy_ = false; }
 
   // What the table's part here occupies; kNotFound. Yields; other changes to the index's form wait.
   Result<TableSize> size_of(TableId id);
@@ -36,6 +46,23 @@ class HashIndexOwner {
   // A worker says that a chain of the group has no empty entry left. What is none of a live table's
   // is passed over: a hint may be late.
   void split_soon(uint64_t group);
+  // A table is about to have that many rows here: its groups are split, as far as a small part of
+  // the memory will do, before they fill. A hint, too; it is forgotten when memory has run out.
+  void expect_rows(TableId id, uint64_t rows);
+  // ---- For rows that the owner puts in place itself (storage_load.cc); does not yield. Where a
+  // key's entry goes: in its group's chain of that bucket.
+  struct Place {
+    uint64_t group = 0;   // 0: the index makes no sense
+    bool locked = false;  // the group, by a split or a transaction: what follows is not looked for
+    uint32_t empty = 0;   // entries of the chain
+    uint64_t entry = 0;   // the first of these
+    boost::container::small_vector<uint64_t, 4> same_tag;  // slots whose keys may be this one
+  };
+  void find_place(TableId id, uint64_t hash, Place& place) const;
+  // Chains a bucket behind it, where it has no empty entry.
+  Status extend(TableId id, uint64_t hash, Place& place);
+  // A chain has no empty entry left, or will have none.
+  void note_full(TableId id, uint64_t group) { enqueue({id, group}); }
   bool linked(uint64_t slot) const;
   // By a transaction, in its lock word or in SUNDIAL's.
   bool locked(uint64_t header) const;
@@ -96,6 +123,7 @@ class HashIndexOwner {
     uint64_t group;
     auto operator<=>(const Candidate&) const = default;
   };
+  uint32_t depth_wanted(TableId id) const;
   void enqueue(Candidate candidate);
   void enqueue_half(Candidate candidate);
   void try_later(Candidate candidate);
@@ -123,6 +151,7 @@ class HashIndexOwner {
   static constexpr uint64_t kRetryUsMin = 1'000, kRetryUsMax = 1'000'000;
   std::set<Candidate> failed_;
   uint64_t retry_at_us_ = 0, retry_after_us_ = kRetryUsMin;
+  std::map<TableId, uint32_t> depths_wanted_;  // of tables that expect rows
   bool index_busy_ = false;
   uint64_t splits_ = 0;
 };

@@ -20,7 +20,7 @@ uint64_t IndexWalk::group_at(IndexRoot root, uint64_t i) const {
 uint64_t IndexWalk::group_first_at(IndexRoot root, uint64_t i) const {
   const uint64_t group = group_at(root, i);
   if (group == 0 || region_.load(group) != i) return 0;
-  const uint32_t depth = static_cast<uint32_t>(region_.load(group + kOffsetOfLength));
+  const uint32_t depth = depth_of(group);
   return depth <= kDepthMax && i < 1ull << depth ? group : 0;
 }
 

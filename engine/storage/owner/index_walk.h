@@ -21,6 +21,9 @@ class IndexWalk {
   // The group in root slot `i` if `i` is the lowest slot that names it, else 0: so a loop over
   // all slots meets every group once.
   uint64_t group_first_at(IndexRoot root, uint64_t i) const;
+  uint32_t depth_of(uint64_t group) const {
+    return static_cast<uint32_t>(region_.load(group + kOffsetOfLength));
+  }
 
   // Offsets of a home bucket and what is chained behind it; false if the chain is broken.
   bool chain(uint64_t group, uint32_t bucket, std::vector<uint64_t>* buckets) const;

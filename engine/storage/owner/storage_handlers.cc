@@ -35,6 +35,8 @@ void StorageNode::serve(const Guard& guard) {
   handle(kMethodFree, &StorageNode::handle_free);
   handle(kMethodExtendBucket, &StorageNode::handle_extend_bucket);
   handle(kMethodSplitSoon, &StorageNode::handle_split_soon);
+  handle(kMethodExpectRows, &StorageNode::handle_expect_rows);
+  handle(kMethodLoadRows, &StorageNode::handle_load_rows);
   handle(kMethodCreateTable, &StorageNode::handle_create_table);
   handle(kMethodDropTable, &StorageNode::handle_drop_table);
   handle(kMethodFindTable, &StorageNode::handle_find_table);
@@ -139,6 +141,15 @@ Status StorageNode::handle_split_soon(WorkerId, Bytes bytes, Reply&) {
   return Status();
 }
 
+Status StorageNode::handle_expect_rows(WorkerId, Bytes bytes, Reply&) {
+  MessageReader reader(bytes);
+  const TableId id = reader.u32();
+  const uint64_t rows = reader.u64();
+  if (!reader.at_end()) return malformed("expect rows");
+  index_.expect_rows(id, rows);
+  return Status();
+}
+
 Status StorageNode::handle_reserve_table_id(WorkerId from, Bytes bytes, Reply& reply) {
   TableRequest request;
   if (!request.parse(bytes)) return malformed("reserve table id");
@@ -188,14 +199,19 @@ Status StorageNode::handle_drop_table(WorkerId, Bytes bytes, Reply&) {
   return Status();
 }
 
+// The table is gone at once. Its memory follows in a coroutine of its own: that of many rows takes
+// its time, and is nothing to wait for.
 void StorageNode::drop(TableId id) {
-  // A split that is under way counts on its table; none of this one begins after this wait.
-  index_.wait_until_idle();
-  if (directory_.live(id) == nullptr) return;  // dropped by another request meanwhile
+  // A split that is under way counts on its table; none of this one begins after this.
+  index_.begin_drop();
+  if (directory_.live(id) == nullptr) return index_.cancel_drop();  // by another request meanwhile
   directory_.set_dropped(id);
-  index_.retire_all(id);
-  reserved_slots_.take_back(ReservedSlots::OfTables::kGone);
-  dropped_tables_.add(id);
+  const auto retire = [this, id] {
+    index_.retire_all(id);
+    reserved_slots_.take_back(ReservedSlots::OfTables::kGone);
+    dropped_tables_.add(id);
+  };
+  if (!worker_.scheduler().spawn(retire)) retire();
 }
 
 Status StorageNode::handle_find_table(WorkerId, Bytes bytes, Reply& reply) {

@@ -8,6 +8,7 @@
 #include "engine/storage/owner/reserved_slots.h"
 #include "engine/storage/owner/tombstones.h"
 #include "engine/storage/owner/version_blocks.h"
+#include "engine/storage/wire/loaded_rows.h"
 #include "engine/storage/wire/storage_messages.h"
 #include "engine/storage/wire/storage_service.h"
 
@@ -34,7 +35,7 @@ class StorageNode : public StorageService {
   bool out_of_eras() const override { return recycler_.out_of_eras(); }
   void keep_versions_for(uint64_t us) override { versions_.keep_for(us); }
   Status reserve_blocks(WorkerId worker, uint32_t block_bytes, uint32_t count,
-                                std::vector<uint64_t>& blocks) override;
+                        std::vector<uint64_t>& blocks) override;
   void observe(StructureObserver* observer) override {
     index_.observe(observer);
     recycler_.observe(observer);
@@ -61,6 +62,8 @@ class StorageNode : public StorageService {
   Status handle_free(WorkerId from, Bytes request, Reply& reply);
   Status handle_extend_bucket(WorkerId from, Bytes request, Reply& reply);
   Status handle_split_soon(WorkerId from, Bytes request, Reply& reply);
+  Status handle_expect_rows(WorkerId from, Bytes request, Reply& reply);
+  Status handle_load_rows(WorkerId from, Bytes request, Reply& reply);  // storage_load.cc
   Status handle_create_table(WorkerId from, Bytes request, Reply& reply);
   Status handle_drop_table(WorkerId from, Bytes request, Reply& reply);
   Status handle_find_table(WorkerId from, Bytes request, Reply& reply);
@@ -94,6 +97,12 @@ class StorageNode : public StorageService {
   Status lock_slots(uint64_t ctts, std::vector<Allocation>& taken);
   Status hand_out(const AllocateRequest& request, const std::vector<Allocation>& taken);
   void undo(uint64_t ctts, const std::vector<Allocation>& taken);
+  Status load_row(const LoadedRows& load, const RowToLoad& row, bool* exists);
+  Status find_unlocked_place(const LoadedRows& load, uint64_t hash, HashIndexOwner::Place& place);
+  bool holds_key(uint64_t slot, TableId table, uint64_t hash, std::string_view key) const;
+  Result<uint64_t> take_unit(PageKind kind, uint64_t bytes);
+  Result<uint64_t> take_quiet_slot(const DirectoryEntry& table, uint64_t stamp);
+  Status write_loaded(const LoadedRows& load, const RowToLoad& row, uint64_t hash, uint64_t slot);
   Status check_free(const FreeMessage& request) const;
   void unlock_slots(uint64_t ctts, const std::vector<uint64_t>& slots);
   void drop(TableId id);

@@ -33,6 +33,8 @@ enum Method : MethodId {
   kMethodReserveBlocks = 19,
   kMethodReserveSlots = 21,
   kMethodSplitSoon = 22,
+  kMethodExpectRows = 23,
+  kMethodLoadRows = 24,
   // transaction stages (engine/txn/remote/carry_out.h)
   kMethodStage = 20,
   // resolution (engine/log/resolve.h)

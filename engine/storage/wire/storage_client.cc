@@ -169,6 +169,21 @@ Status StorageClient::split_soon(std::span<const GlobalAddress> groups, VerbCoun
   return first_error(calls);
 }
 
+Status StorageClient::expect_rows(TableId table, uint64_t rows, VerbCounters& counters) {
+  CHECK(table != kNoTable);
+  std::vector<NodeId> nodes;
+  std::vector<Rpc::Call> calls;
+  for (NodeId node = 0; node < topology_.nodes; ++node) {
+    nodes.push_back(node);
+    MessageWriter out(calls.emplace_back(call_to(topology_, node, kMethodExpectRows)).request);
+    out.u32(table);
+    out.u64(rows / topology_.nodes);
+  }
+  worker_.rpc().call_all(calls, counters);
+  RDMACC_RETURN_IF_ERROR(first_error(calls));
+  return wait_for_pending_splits(nodes, counters);
+}
+
 // Node 0 comes last: a table that it knows is complete on every node. What a create that did not
 // get so far leaves on other nodes is dropped here or, if the caller dies, by the identity's next
 // create.

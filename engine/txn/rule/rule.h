@@ -205,6 +205,12 @@ struct ProtocolRules {
   // Two-phase locking: the gap headers of absent keys and of scans are not read but locked, by
   // `read`, too. A read is the Lock stage then, and there is nothing to validate.
   constexpr bool locks_what_it_reads() const { return read_gap == nullptr; }
+  // Rows happen when they are committed, and not at a stamp that the transaction has beforehand or
+  // finds at its end. So what it loads into a table of its own may be there before it commits
+  // (Session::load_rows).
+  constexpr bool may_load_beforehand() const {
+    return !reads_at_ctts && commits_at_least == nullptr && !commits_in_order;
+  }
 };
 
 // The stages that every protocol but CALVIN has.

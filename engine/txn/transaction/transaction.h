@@ -63,6 +63,9 @@ class Transaction final : public RowSource {
     return keys_.find(table, key);
   }
 
+  // engine/session.h says what for.
+  Status load_rows(std::span<RowToLoad> rows, TableId table, bool check_absent, size_t* duplicate);
+  bool has_met(TableId table) const;
   // For the next attempt: this one reads as much as a scan.
   void note_wide_read() { scanned_table_ = true; }
   // What was read does not fit together, as no serializable state does: the attempt has lost.
