@@ -86,7 +86,11 @@ void KeyHistories::add_transaction(uint32_t number, const HistoryTransaction& tr
     if (event.op == HistoryOp::kMiss) {
       keys_[key].misses.push_back({event.version, number});
     } else if (event.op == HistoryOp::kRead) {
-      keys_[key].reads.push_back({event.version, number});
+      // What it has loaded itself before it commits is read like any row, and tells nothing new.
+      const std::vector<KeyEvent>& events = keys_[key].events;
+      const bool own =
+          !events.empty() && events.back().txn == number && events.back().stamp == event.version;
+      if (!own) keys_[key].reads.push_back({event.version, number});
     } else {
       add_write(number, key, event);
     }

@@ -109,6 +109,8 @@ class Workload {
                        std::string& violation) const = 0;
 
  protected:
+  // One more, that was made by a transaction.
+  void add_table(TableId table) { tables_.push_back(table); }
   TableId table(size_t number) const {
     CHECK(number < tables_.size());
     return tables_[number];

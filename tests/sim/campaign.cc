@@ -11,8 +11,8 @@ namespace {
 constexpr std::array kLoads = {SimScenario::Load::kMixed, SimScenario::Load::kBank,
                                SimScenario::Load::kPredicate};
 constexpr std::array kLoadNames = {"mixed", "bank", "predicate", "indexed",
-                                   "loads", "door", "heads"};
-constexpr uint32_t kIndexedPercent = 20;
+                                   "loads", "door", "heads",     "fresh"};
+constexpr uint32_t kIndexedPercent = 20, kFreshPercent = 8;
 constexpr uint32_t kDoorPercent = 40, kTightPercent = 40, kPreparedPercent = 25;
 constexpr uint32_t kDoorTransactions = 20;
 constexpr uint64_t kLoadsEventsMax = 400'000'000;
@@ -82,6 +82,10 @@ void draw_after(SimScenario& scenario, uint64_t seed) {
   scenario.aimed = deaths && random.percent(kAimedPercent);
   scenario.late = random.percent(kLatePercent);
   const bool in_order = executes_procedures(scenario.protocol);
+  // Not in a node's memory that may run out: a load has no other way to go on than to begin again.
+  if (scenario.load == SimScenario::Load::kMixed && Random(seed ^ 0xF4E5).percent(kFreshPercent)) {
+    scenario.load = SimScenario::Load::kFresh;
+  }
   if (scenario.load != SimScenario::Load::kDoor) {
     if (random.percent(kHeadsPercent)) scenario.load = SimScenario::Load::kHeads;
     scenario.prepared = scenario.kills > 0 && !in_order && random.percent(kPreparedPercent);
@@ -193,6 +197,13 @@ SimScenario loads_scenario(const CampaignVariant& variant, uint64_t seed) {
   if (after.percent(kStrikesPercent)) scenario.strikes = 1 + static_cast<uint32_t>(after.below(3));
   draw_after(scenario, seed);
   scenario.unreachable = drawn_by_wire(seed);
+  return scenario;
+}
+
+SimScenario fresh_scenario(const CampaignVariant& variant, uint64_t seed) {
+  SimScenario scenario = campaign_scenario(variant, seed);
+  scenario.load = SimScenario::Load::kFresh;
+  scenario.tight = scenario.drops_after = false;
   return scenario;
 }
 

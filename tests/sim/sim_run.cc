@@ -297,6 +297,12 @@ Status SimRun::check_at_rest() {
     scheduler.sleep_for(kRestUs);
     return Status();
   }));
+  if (fresh_ != nullptr) {
+    RDMACC_RETURN_IF_ERROR(run_task(scheduler, [this] {
+      Session session(*keeper_);
+      return fresh_->settle(session, txn_);
+    }));
+  }
   RDMACC_RETURN_IF_ERROR(check_history());
   for (NodeId node = 0; node < topology_.nodes; ++node) {
     RDMACC_RETURN_IF_ERROR(check_locks(node));

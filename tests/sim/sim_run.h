@@ -12,6 +12,7 @@
 #include "rdma/sim/sim_fabric.h"
 #include "tests/sim/aim/aimed_faults.h"
 #include "tests/sim/door/door_surroundings.h"
+#include "tests/sim/growing/fresh_tables.h"
 #include "tests/sim/outside_decider.h"
 #include "tests/sim/strikes.h"
 
@@ -21,7 +22,7 @@
 namespace rdmacc {
 
 struct SimScenario {
-  enum class Load : uint8_t { kMixed, kBank, kPredicate, kIndexed, kLoads, kDoor, kHeads };
+  enum class Load : uint8_t { kMixed, kBank, kPredicate, kIndexed, kLoads, kDoor, kHeads, kFresh };
 
   uint64_t seed = 1;
   Protocol protocol = Protocol::kNowait;
@@ -101,7 +102,11 @@ class SimRun {
   uint64_t committed() const { return committed_; }
   uint64_t events() const { return fabric_->events(); }
   uint32_t resolved() const { return resolved_; }
-  uint64_t splits() const;  // of the nodes' present lives
+  uint64_t splits() const;
+  // Of the workload kFresh: those before a commit.
+  uint64_t loads() const {
+    return fresh_ != nullptr ? fresh_->loads() : 0;
+  }  // of the nodes' present lives
   // Of a protocol that does not promise to respect real time.
   uint64_t real_time_violations() const { return real_time_violations_; }
   uint64_t reader_count_sweeps() const { return reader_count_sweeps_; }
@@ -202,8 +207,9 @@ class SimRun {
   TxnOptions txn_;
   std::unique_ptr<SimFabric> fabric_;
   std::unique_ptr<Workload> workload_;
-  Door* door_ = nullptr;    // workload_, if it is kDoor
-  StructureLedger ledger_;  // outlives the nodes, and so does strikes_
+  Door* door_ = nullptr;          // workload_, if it is kDoor
+  FreshTables* fresh_ = nullptr;  // or kFresh
+  StructureLedger ledger_;        // outlives the nodes, and so does strikes_
   std::unique_ptr<Strikes> strikes_;
   std::unique_ptr<AimedFaults> aimed_;
   std::unique_ptr<DoorSurroundings> surroundings_;
@@ -227,7 +233,7 @@ class SimRun {
   uint64_t committed_ = 0;
   uint32_t resolved_ = 0, killed_ = 0;
   bool left_to_resolution_ = false;  // a client has a transaction that only its end decides
-  uint32_t left_in_doubt_ = 0;  // nodes that are still to die when a transaction was prepared
+  uint32_t left_in_doubt_ = 0;       // nodes that are still to die when a transaction was prepared
   uint64_t real_time_violations_ = 0;
   uint64_t reader_count_sweeps_ = 0;
   std::map<uint32_t, uint32_t> attempts_max_;

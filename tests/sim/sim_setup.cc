@@ -3,8 +3,8 @@
 #include "engine/txn/transaction/ordered_events.h"
 #include "engine/workloads/procedures.h"
 #include "engine/workloads/smallbank.h"
-#include "tests/sim/heads.h"
-#include "tests/sim/loads.h"
+#include "tests/sim/growing/heads.h"
+#include "tests/sim/growing/loads.h"
 #include "tests/sim/sim_run.h"
 #include "tests/workloads/indexed.h"
 #include "tests/workloads/mixed.h"
@@ -175,6 +175,14 @@ std::unique_ptr<Workload> SimRun::make_workload() {
         options.head_first_percent = 0;
       }
       return std::make_unique<Heads>(options);
+    }
+    case SimScenario::Load::kFresh: {
+      FreshTablesOptions options;
+      options.cells = 2 + static_cast<uint32_t>(random_.below(4));
+      options.hot_groups = 1 + static_cast<uint32_t>(random_.below(4));
+      auto fresh = std::make_unique<FreshTables>(options);
+      fresh_ = fresh.get();
+      return fresh;
     }
     case SimScenario::Load::kDoor: {
       DoorOptions options;

@@ -1,4 +1,4 @@
-#include "tests/sim/loads.h"
+#include "tests/sim/growing/loads.h"
 
 #include <map>
 

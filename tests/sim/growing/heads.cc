@@ -1,4 +1,4 @@
-#include "tests/sim/heads.h"
+#include "tests/sim/growing/heads.h"
 
 #include <map>
 

@@ -1,0 +1,167 @@
+#include "tests/sim/growing/fresh_tables.h"
+
+#include <set>
+
+#include "engine/workloads/bulk_load.h"
+
+namespace rdmacc {
+namespace {
+
+constexpr uint32_t kTableNumber = 71, kFirstFreshNumber = 10'000;
+constexpr uint32_t kRecordSize = 40;  // less than some rows
+constexpr uint32_t kMakePercent = 35, kUsePercent = 45;
+constexpr size_t kTablesMax = 40;
+constexpr uint64_t kPauseUsMax = 200;
+
+uint64_t number_in(std::string_view row) {
+  return std::strtoull(std::string(row).c_str(), nullptr, 10);
+}
+
+}  // namespace
+
+std::vector<TableSpec> FreshTables::table_specs() const {
+  return {native_table(kTableNumber, kRecordSize, options_.history)};
+}
+
+Status FreshTables::load(Session& session, const TxnOptions& options, uint64_t part, uint64_t) {
+  for (uint64_t i = 0; i < options_.cells && part == 0; ++i) {
+    RDMACC_RETURN_IF_ERROR(insert_alone(session, options, table(0), cell(i), "0"));
+  }
+  return Status();
+}
+
+TxnInputs FreshTables::draw(Random& random) const {
+  TxnInputs inputs;
+  inputs.kind = random.percent(kMakePercent) ? kMake : random.percent(kUsePercent) ? kUse : kCells;
+  inputs.add(random.next());
+  return inputs;
+}
+
+Status FreshTables::execute(Session& session, const TxnInputs& inputs, TxnEffect& effect) const {
+  Random random(inputs.values[0]);
+  uint64_t value = 0;
+  if (inputs.kind == kMake && made_.size() < kTablesMax) return make(session, random);
+  if (inputs.kind == kUse) return use(session, random, effect.doubt);
+  RDMACC_RETURN_IF_ERROR(change_cell(session, random, &value));
+  return change_cell(session, random, &value);
+}
+
+Status FreshTables::change_cell(Session& session, Random& random, uint64_t* value) const {
+  const std::string key = cell(random.below(options_.cells));
+  RowView view;
+  RDMACC_RETURN_IF_ERROR(session.get(table(0), key, view));
+  if (!view.found) return Status(Code::kCorrupt, "a cell is missing");
+  *value = number_in(view.row) + 1;
+  return session.put(table(0), key, std::to_string(*value));
+}
+
+Status FreshTables::make(Session& session, Random& random) const {
+  uint64_t value = 0;
+  if (random.percent(50)) RDMACC_RETURN_IF_ERROR(change_cell(session, random, &value));
+  const auto number = static_cast<uint32_t>(made_.size());
+  made_.push_back(kNoTable);
+  auto created =
+      session.create_table(native_table(kFirstFreshNumber + number, kRecordSize, options_.history));
+  // Node 0 has forgotten the reservation: it was restarted in between.
+  if (created.status().code() == Code::kInvalidArgument) return session.abort_on_conflict();
+  // Another attempt, whose request was taken for lost, has made it.
+  if (created.status().code() == Code::kDuplicateKey) return session.abort_on_conflict();
+  if (!created.ok()) return created.status();
+  const TableId made = made_[number] = created->id;
+  RDMACC_RETURN_IF_ERROR(fill(session, made, value, random));
+  if (random.percent(40)) RDMACC_RETURN_IF_ERROR(change_rows(session, made, random));
+  if (random.percent(70)) RDMACC_RETURN_IF_ERROR(change_cell(session, random, &value));
+  return session.insert(table(0), announcement(number), std::to_string(made));
+}
+
+Status FreshTables::fill(Session& session, TableId made, uint64_t value, Random& random) const {
+  const bool loads = session.may_load();
+  const uint64_t batches = 1 + random.below(options_.batches_max);
+  if (random.percent(50)) RDMACC_RETURN_IF_ERROR(session.expect_rows(made, random.below(4000)));
+  for (uint64_t batch = 0; batch < batches; ++batch) {
+    std::vector<std::string> keys, rows;
+    const uint64_t count = 1 + random.below(options_.rows_max);
+    for (uint64_t i = 0; i < count; ++i) {
+      keys.push_back(keys_.key(made, 'r', batch << 20 | i));
+      rows.push_back(std::to_string(value) + std::string(random.percent(20) ? 50 : 0, ' '));
+    }
+    const std::vector<std::string_view> k(keys.begin(), keys.end()), r(rows.begin(), rows.end());
+    const bool check_absent = random.percent(60);
+    size_t duplicate = 0;
+    RDMACC_RETURN_IF_ERROR(loads ? session.load_rows(made, k, r, check_absent, &duplicate)
+                                 : session.insert_many(made, k, r, check_absent, &duplicate));
+    loads_ += loads ? 1 : 0;
+    session.scheduler().sleep_for(random.below(kPauseUsMax));
+  }
+  return Status();
+}
+
+Status FreshTables::change_rows(Session& session, TableId of, Random& random) const {
+  for (int i = 0; i < 3; ++i) {
+    const std::string key = keys_.key(of, 'r', random.below(options_.rows_max));
+    RowView view;
+    RDMACC_RETURN_IF_ERROR(session.get(of, key, view));
+    const std::string row = std::to_string(random.below(100));
+    Status status = !view.found          ? session.insert(of, key, row)
+                    : random.percent(30) ? session.remove(of, key)
+                                         : session.put(of, key, row);
+    RDMACC_RETURN_IF_ERROR(status);
+  }
+  return Status();
+}
+
+// What is known of the table is not read by the protocol.
+Status FreshTables::use(Session& session, Random& random, std::string& doubt) const {
+  uint64_t value = 0;
+  RowView view;
+  if (random.percent(50)) {
+    RDMACC_RETURN_IF_ERROR(session.get(table(0), cell(random.below(options_.cells)), view));
+  }
+  if (made_.empty()) return change_cell(session, random, &value);
+  session.scheduler().sleep_for(random.below(kPauseUsMax));
+  const std::string key = announcement(random.below(made_.size()));
+  session.forget_unvalidated_read(table(0), key);
+  RDMACC_RETURN_IF_ERROR(session.unvalidated_read(table(0), key, view));
+  if (!view.found) return change_cell(session, random, &value);
+  const auto made = static_cast<TableId>(number_in(view.row));
+  if (random.percent(40)) {
+    std::set<std::string> seen;
+    RDMACC_RETURN_IF_ERROR(for_each_row(session, made, [&](const RowView& row) {
+      if (!seen.emplace(row.key).second) doubt = "a scan gave " + std::string(row.key) + " twice";
+      return Status();
+    }));
+  }
+  if (random.percent(70)) RDMACC_RETURN_IF_ERROR(change_rows(session, made, random));
+  return random.percent(60) ? change_cell(session, random, &value) : Status();
+}
+
+Status FreshTables::settle(Session& session, const TxnOptions& options) {
+  for (size_t i = 0; i < made_.size(); ++i) {
+    if (made_[i] == kNoTable) continue;
+    RowView view;
+    const auto look = [&] {
+      RDMACC_RETURN_IF_ERROR(session.begin(options));
+      const Status got = session.get(table(0), announcement(i), view);
+      const bool found = got.ok() && view.found;
+      RDMACC_RETURN_IF_ERROR(abort_unless_ok(session, got));
+      view.found = found;
+      return abort_unless_ok(session, session.commit());
+    };
+    RDMACC_RETURN_IF_ERROR(retry_aborted(session.scheduler(), look));
+    if (view.found) {
+      add_table(made_[i]);
+    } else {
+      RDMACC_RETURN_IF_ERROR(session.drop_table(made_[i]));
+    }
+  }
+  made_.clear();
+  return Status();
+}
+
+// What must be there is checked of every workload alike (acknowledged_rows.h).
+Status FreshTables::check(Session&, const TxnOptions&, int64_t, std::string& violation) const {
+  violation.clear();
+  return Status();
+}
+
+}  // namespace rdmacc
