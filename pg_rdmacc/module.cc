@@ -28,6 +28,7 @@
 #include "pg_rdmacc/server/guc.h"
 #include "pg_rdmacc/server/shmem.h"
 #include "pg_rdmacc/server/supervisor.h"
+#include "pg_rdmacc/table/bulk_insert.h"
 #include "pg_rdmacc/table/deferred_key_check.h"
 #include "pg_rdmacc/table/tableam.h"
 #include "pg_rdmacc/wal/commit_log.h"
@@ -50,9 +51,9 @@ namespace {
  * step runs. What it has to be: uniqueness is checked before rows of tables that have lost their
  * primary key get other keys, and before it is known which engine tables go. */
 const RdmaccTransactionPart* const kTransactionParts[] = {
-    &rdmacc_unique_checks_part, &rdmacc_table_files_part, &rdmacc_pending_tables_part,
-    &rdmacc_handles_part,       &rdmacc_write_marks_part, &rdmacc_deferred_keys_part,
-    &rdmacc_index_rows_part,    &rdmacc_bitmap_scans_part};
+    &rdmacc_unique_checks_part, &rdmacc_table_files_part,  &rdmacc_pending_tables_part,
+    &rdmacc_handles_part,       &rdmacc_write_marks_part,  &rdmacc_deferred_keys_part,
+    &rdmacc_index_rows_part,    &rdmacc_bitmap_scans_part, &rdmacc_bulk_insert_part};
 
 const RdmaccTableHooks kTableHooks = {.settle_layout = rdmacc_settle_layout,
                                       .create_lost_indexes = rdmacc_create_lost_indexes};

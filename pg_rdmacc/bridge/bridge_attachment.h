@@ -46,7 +46,9 @@ struct RangeScan {
 struct IndexLoad {
   const void* owner;
   uint32_t index;
+  bool in_place;
   std::optional<IndexLoader> loader;  // once the transaction has begun
+  std::vector<BridgeWrite> loaded;    // in place, by the last call
 };
 
 // The transaction as PostgreSQL sees it. The session's own begins with the first command, because

@@ -64,9 +64,10 @@ void bridge_start_index_remove(uint32_t index, BridgeBytes entry) {
 
 // ---- Loads
 
-BridgeIndexLoad* bridge_index_load_create(const void* owner, uint32_t index) {
+BridgeIndexLoad* bridge_index_load_create(const void* owner, uint32_t index, bool in_place) {
   CHECK(owner != nullptr && index != rdmacc::kNoTable);
-  return add_object<BridgeIndexLoad>(&Attachment::index_loads, IndexLoad{owner, index, {}});
+  return add_object<BridgeIndexLoad>(&Attachment::index_loads,
+                                     IndexLoad{owner, index, in_place, {}, {}});
 }
 
 void bridge_start_index_load(BridgeIndexLoad* handle, const BridgeBytes* entries, size_t count,
@@ -76,10 +77,28 @@ void bridge_start_index_load(BridgeIndexLoad* handle, const BridgeBytes* entries
     const auto found = attached()->index_loads.find(reinterpret_cast<uintptr_t>(handle));
     if (found == attached()->index_loads.end()) return scan_ended();
     IndexLoad& load = *found->second;
-    if (!load.loader) load.loader.emplace(session, IndexRef{load.index});
+    if (!load.loader) load.loader.emplace(session, IndexRef{load.index}, load.in_place);
     for (size_t i = 0; i < count; i++) RDMACC_RETURN_IF_ERROR(load.loader->add(view(entries[i])));
-    return last ? load.loader->finish() : Status();
+    if (last) RDMACC_RETURN_IF_ERROR(load.loader->finish());
+    if (!load.in_place) return Status();
+    RDMACC_RETURN_IF_ERROR(load.loader->put_in_place());
+    load.loaded.clear();
+    for (const auto& [key, row] : load.loader->in_place()) {
+      load.loaded.push_back(
+          {load.index, false, {key.data(), key.size()}, {row.data(), row.size()}});
+    }
+    return Status();
   });
+}
+
+size_t bridge_index_loaded(BridgeIndexLoad* handle, const BridgeWrite** writes) {
+  CHECK(writes != nullptr);
+  Attachment* at = attached();
+  if (at == nullptr) return 0;
+  const auto found = at->index_loads.find(reinterpret_cast<uintptr_t>(handle));
+  if (found == at->index_loads.end()) return 0;
+  *writes = found->second->loaded.data();
+  return found->second->loaded.size();
 }
 
 void bridge_index_load_free(BridgeIndexLoad* handle) {

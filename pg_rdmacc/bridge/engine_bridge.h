@@ -208,6 +208,16 @@ void bridge_start_wait_for_splits(void);
 void bridge_start_put(uint32_t table, BridgeBytes key, BridgeBytes row);
 void bridge_start_insert(uint32_t table, BridgeBytes key, BridgeBytes row, bool check_absent);
 void bridge_start_remove(uint32_t table, BridgeBytes key);
+/* Rows of one table, all new. */
+typedef struct BridgeRows {
+  uint32_t table;
+  bool check_absent;
+  const BridgeBytes* keys;
+  const BridgeBytes* rows;
+  size_t count;
+} BridgeRows;
+/* In their order, in one batch. After kDuplicateKey those before *duplicate are inserted. */
+void bridge_start_insert_many(const BridgeRows* rows, size_t* duplicate);
 /* Rows as they are to be, whatever there is now: for a copy that is loaded or replayed. */
 void bridge_start_apply(const BridgeWrite* writes, size_t count);
 
@@ -215,6 +225,15 @@ void bridge_start_apply(const BridgeWrite* writes, size_t count);
  * the row is busy, which does the transaction no harm. */
 void bridge_start_try_lock(uint32_t table, BridgeBytes key, bool exclusive, uint32_t visible_before,
                            BridgeRow* out, rdmacc::RowLock* result);
+
+/* ---- Loads into a table that the transaction has made, and that goes if it aborts: the nodes put
+ * rows in place before the commit (Session::load_rows). */
+/* *possible: the protocol lets it, and the transaction has not met the table. */
+void bridge_start_ask_for_load(uint32_t table, bool* possible);
+/* The table is about to have that many rows: its index grows now, and this waits for it. */
+void bridge_start_expect_rows(uint32_t table, uint64_t rows);
+/* After any error, kDuplicateKey included, the transaction has to be aborted. */
+void bridge_start_load_rows(const BridgeRows* rows, size_t* duplicate);
 
 typedef struct BridgeScan BridgeScan;
 /* Freed by bridge_scan_free, with all others of its owner, or when the transaction ends. */
@@ -236,10 +255,12 @@ void bridge_start_index_remove(uint32_t index, BridgeBytes entry); /* kNotFound 
 typedef struct BridgeIndexLoad BridgeIndexLoad;
 /* Fills an empty index with entries that come in memcmp order, in parts; it is there with the last
  * part, when the transaction commits. Freed by bridge_index_load_free, with all scans of its owner,
- * or when the transaction ends. */
-BridgeIndexLoad* bridge_index_load_create(const void* owner, uint32_t index);
+ * or when the transaction ends. `in_place`: as by bridge_start_load_rows(), and what each call has
+ * put there is listed by bridge_index_loaded() until the next one. */
+BridgeIndexLoad* bridge_index_load_create(const void* owner, uint32_t index, bool in_place);
 void bridge_start_index_load(BridgeIndexLoad* load, const BridgeBytes* entries, size_t count,
                              bool last);
+size_t bridge_index_loaded(BridgeIndexLoad* load, const BridgeWrite** writes);
 void bridge_index_load_free(BridgeIndexLoad* load); /* also of one that is gone already */
 
 /* low <= entry < high; where it is not bounded, all entries. */

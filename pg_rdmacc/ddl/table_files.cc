@@ -6,6 +6,7 @@
 #include "pg_rdmacc/relation/key_layout.h"
 #include "pg_rdmacc/relation/pending_tables.h"
 #include "pg_rdmacc/row/duplicate_key.h"
+#include "pg_rdmacc/row/row_load.h"
 #include "pg_rdmacc/row/scan_rows.h"
 #include "pg_rdmacc/row/slot.h"
 #include "pg_rdmacc/server/error.h"
@@ -35,21 +36,29 @@ void check_no_nulls(Relation relation, const RdmaccKeyLayout* layout, TupleTable
   }
 }
 
-void copy_row(Relation relation, const BridgeRow* row, uint32 target, const RdmaccKeyLayout* layout,
-              TupleTableSlot* slot) {
+bool add_row(Relation relation, const BridgeRow* row, const RdmaccKeyLayout* layout,
+             TupleTableSlot* slot, RdmaccRowLoad* load) {
   StringInfoData key;
   initStringInfo(&key);
   rdmacc_slot_store(slot, relation, row, nullptr);
   check_no_nulls(relation, layout, slot);
   rdmacc_table_key(layout, slot, &key);
-  rdmacc_enter_write(GetCurrentCommandId(true));
-  const BridgeBytes key_bytes = {key.data, static_cast<size_t>(key.len)};
-  bridge_start_insert(target, key_bytes, row->row, layout->number != 0);
-  rdmacc_pump();
-  if (bridge_error()->code == rdmacc::Code::kDuplicateKey) {
+  return rdmacc_load_add(load, {key.data, static_cast<size_t>(key.len)}, row->row);
+}
+
+void flush(Relation relation, const RdmaccKeyLayout* layout, TupleTableSlot* slot,
+           RdmaccRowLoad* load) {
+  const int duplicate = rdmacc_load_flush(load, GetCurrentCommandId(true));
+  if (duplicate >= 0) {
+    const BridgeRow row = {.found = true,
+                           .key = rdmacc_load_key(load, duplicate),
+                           .row = rdmacc_load_row(load, duplicate),
+                           .version = 0,
+                           .node = 0};
+    rdmacc_slot_store(slot, relation, &row, nullptr);
     rdmacc_raise_duplicate_in_build(relation, layout, slot);
   }
-  rdmacc_check("could not build the primary key", RelationGetRelationName(relation));
+  rdmacc_load_reset(load);
 }
 
 /* The rows of one engine table into another one, keyed by the layout; how many there were. */
@@ -59,19 +68,27 @@ double copy_rows(Relation relation, uint32 source, uint32 target, const RdmaccKe
   MemoryContext workspace =
       AllocSetContextCreate(CurrentMemoryContext, "rdmacc re-key", ALLOCSET_DEFAULT_SIZES);
   rdmacc_rows_settle(relation);
+  RdmaccLoadTarget where;
+  rdmacc_load_target(target, layout, &where);
+  auto* load = static_cast<RdmaccRowLoad*>(palloc(sizeof(RdmaccRowLoad)));
+  rdmacc_load_begin(load, relation, &where);
   RdmaccRows rows;
   rdmacc_rows_begin(&rows, source, RDMACC_EVERY_COMMAND);
   for (const BridgeRow* row = rdmacc_rows_next(&rows, relation); row != nullptr;
        row = rdmacc_rows_next(&rows, relation)) {
     CHECK_FOR_INTERRUPTS();
     const MemoryContext previous = MemoryContextSwitchTo(workspace);
-    copy_row(relation, row, target, layout, slot);
+    const bool full = add_row(relation, row, layout, slot, load);
     ExecClearTuple(slot);
     MemoryContextSwitchTo(previous);
     MemoryContextReset(workspace);
+    if (full) flush(relation, layout, slot, load);
     count += 1;
   }
   rdmacc_rows_end(&rows);
+  flush(relation, layout, slot, load);
+  rdmacc_load_end(load);
+  pfree(load);
   ExecDropSingleTupleTableSlot(slot);
   MemoryContextDelete(workspace);
   return count;

@@ -7,6 +7,7 @@
 #include "pg_rdmacc/relation/engine_table.h"
 #include "pg_rdmacc/relation/key_layout.h"
 #include "pg_rdmacc/relation/pending_tables.h"
+#include "pg_rdmacc/row/row_load.h"
 #include "pg_rdmacc/server/error.h"
 #include "pg_rdmacc/xact/xact.h"
 
@@ -22,8 +23,8 @@ extern "C" {
 
 namespace {
 
-constexpr int kEntriesAtOnce = 256;
-constexpr int kBytesAtOnce = 64 * 1024;
+constexpr int kEntriesAtOnce = 2048;
+constexpr int kBytesAtOnce = 256 * 1024;
 
 /* Sorted entries on their way into an index: one by one where some may be there, else in parts. */
 struct Filling {
@@ -54,6 +55,10 @@ void load_part(Filling* filling, bool last) {
   bridge_start_index_load(filling->load, entries, static_cast<size_t>(filling->count), last);
   rdmacc_pump();
   rdmacc_check("could not build an index", RelationGetRelationName(filling->relation));
+  const BridgeWrite* loaded = nullptr;
+  const size_t nodes = bridge_index_loaded(filling->load, &loaded);
+  rdmacc_log_load(loaded, nodes);
+  if (nodes > 0) rdmacc_expect_more_rows(filling->index->id, nodes);
   resetStringInfo(&filling->bytes);
   filling->count = 0;
 }
@@ -103,13 +108,16 @@ double fill(Relation relation, const RdmaccIndex* index, bool fresh) {
   Filling filling = {
       .relation = relation, .index = index, .load = nullptr, .bytes = {}, .ends = {}, .count = 0};
   initStringInfo(&filling.bytes);
+  bool in_place = false;
   if (fresh) {
     rdmacc_enter();
-    filling.load = bridge_index_load_create(CurrentResourceOwner, index->id);
+    in_place = rdmacc_may_load_in_place(index->id);
+    filling.load = bridge_index_load_create(CurrentResourceOwner, index->id, in_place);
   }
   add_sorted(&sorted, &filling);
   if (filling.load != nullptr) {
     load_part(&filling, true);
+    if (in_place) rdmacc_settle_load(index->id);
     bridge_index_load_free(filling.load);
   }
   pfree(filling.bytes.data);

@@ -20,6 +20,7 @@ extern "C" {
 
 namespace {
 
+ExecutorStart_hook_type previous_start;
 ExecutorRun_hook_type previous_run;
 ExecutorFinish_hook_type previous_finish;
 ExecutorEnd_hook_type previous_end;
@@ -183,6 +184,15 @@ void run_to_end(QueryDesc* query) {
   note_foreign_writes(query);
 }
 
+void executor_start(QueryDesc* query, int flags) {
+  rdmacc_query_opened();
+  if (previous_start != nullptr) {
+    previous_start(query, flags);
+  } else {
+    standard_ExecutorStart(query, flags);
+  }
+}
+
 void executor_run(QueryDesc* query, ScanDirection direction, uint64 count, bool execute_once) {
   if (rdmacc_running_query() == nullptr && rdmacc_may_run_again(query, direction, count)) {
     rdmacc_run_with_retries(query, run_to_end);
@@ -199,6 +209,7 @@ void executor_finish(QueryDesc* query) {
 void executor_end(QueryDesc* query) {
   CHECK(rdmacc_running_query() != query); /* its memory goes */
   note_foreign_writes(query);
+  rdmacc_query_closed();
   if (previous_end != nullptr) {
     previous_end(query);
   } else {
@@ -209,6 +220,8 @@ void executor_end(QueryDesc* query) {
 }  // namespace
 
 void rdmacc_executor_init(void) {
+  previous_start = ExecutorStart_hook;
+  ExecutorStart_hook = executor_start;
   previous_run = ExecutorRun_hook;
   ExecutorRun_hook = executor_run;
   previous_finish = ExecutorFinish_hook;

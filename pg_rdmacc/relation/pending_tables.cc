@@ -56,6 +56,15 @@ bool is_pending_drop(uint32 id) {
   return false;
 }
 
+const PendingTable* find_created(uint32 id) {
+  ListCell* cell;
+  foreach (cell, pending) {
+    const auto* table = static_cast<const PendingTable*>(lfirst(cell));
+    if (table->id == id && table->created && !table->aborted) return table;
+  }
+  return nullptr;
+}
+
 void start_drop(uint32 id) {
   rdmacc::ListedTable table = {};
   table.id = id;
@@ -192,13 +201,11 @@ uint32 rdmacc_create_engine_table(const rdmacc::TableSpec* spec) {
 
 void rdmacc_drop_at_commit(uint32 id) { add_pending(id, false); }
 
-bool rdmacc_created_by_transaction(uint32 id) {
-  ListCell* cell;
-  foreach (cell, pending) {
-    const auto* table = static_cast<const PendingTable*>(lfirst(cell));
-    if (table->id == id && table->created && !table->aborted) return true;
-  }
-  return false;
+bool rdmacc_created_by_transaction(uint32 id) { return find_created(id) != nullptr; }
+
+bool rdmacc_created_at_this_level(uint32 id) {
+  const PendingTable* table = find_created(id);
+  return table != nullptr && table->nest == GetCurrentTransactionNestLevel();
 }
 
 void rdmacc_note_layout(Relation relation, Oid relfilenode, uint32 id, const RdmaccKeyLayout* key) {

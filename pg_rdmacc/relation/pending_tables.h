@@ -24,6 +24,8 @@ void rdmacc_drop_at_commit(uint32 id);
 
 /* True for a table that was created so by this transaction. */
 bool rdmacc_created_by_transaction(uint32 id);
+/* And by the running subtransaction, so that it goes with everything that is done now. */
+bool rdmacc_created_at_this_level(uint32 id);
 
 /* ---- Where the rows of a file are, if this transaction has changed that. */
 typedef struct RdmaccLayoutNote {

@@ -6,6 +6,7 @@
 #include "pg_rdmacc/index/secondary_indexes.h"
 #include "pg_rdmacc/relation/access_method.h"
 #include "pg_rdmacc/relation/row_estimate.h"
+#include "pg_rdmacc/table/bulk_insert.h"
 #include "pg_rdmacc/table/modify.h"
 #include "pg_rdmacc/table/seq_scan.h"
 
@@ -102,16 +103,7 @@ void rdmacc_relation_copy_for_cluster(Relation OldTable, Relation NewTable, Rela
   *multi_cutoff = InvalidMultiXactId;
   *num_tuples = *tups_vacuumed = *tups_recently_dead = 0;
   CHECK(rdmacc_is_ours(OldTable) && rdmacc_is_ours(NewTable));
-  const CommandId command = GetCurrentCommandId(true);
-  TupleTableSlot* slot = table_slot_create(OldTable, nullptr);
-  TableScanDesc scan = rdmacc_scan_begin(OldTable, SnapshotAny, 0, nullptr, nullptr, 0);
-  while (rdmacc_scan_getnextslot(scan, ForwardScanDirection, slot)) {
-    CHECK_FOR_INTERRUPTS();
-    rdmacc_tuple_insert(NewTable, slot, command, 0, nullptr);
-    *num_tuples += 1;
-  }
-  rdmacc_scan_end(scan);
-  ExecDropSingleTupleTableSlot(slot);
+  *num_tuples = rdmacc_copy_all_rows(OldTable, NewTable, GetCurrentCommandId(true));
 }
 
 /* The engine frees what no transaction sees any more by itself. ALTER TABLE may have given the

@@ -12,6 +12,7 @@
 #include "pg_rdmacc/row/slot.h"
 #include "pg_rdmacc/row/write_marks.h"
 #include "pg_rdmacc/server/error.h"
+#include "pg_rdmacc/table/bulk_insert.h"
 #include "pg_rdmacc/table/deferred_key_check.h"
 #include "pg_rdmacc/xact/running_query.h"
 #include "pg_rdmacc/xact/xact.h"
@@ -99,9 +100,7 @@ void insert(Relation rel, TupleTableSlot* slot, CommandId cid, bool speculative)
     }
     rdmacc_raise_duplicate(rel, &table, key, slot);
   }
-  rdmacc_index_row_inserted(rel, slot, key, cid);
-  rdmacc_note_inserted();
-  name_written_row(rel, &table, key, cid, slot, false);
+  rdmacc_row_was_inserted(rel, &table, key, slot, cid);
   MemoryContextSwitchTo(previous);
   pgstat_count_heap_insert(rel, 1);
 }
@@ -170,9 +169,16 @@ void rdmacc_put_row(Relation rel, const RdmaccHandle* handle, BridgeBytes row, C
   rdmacc_check("could not update a row", RelationGetRelationName(rel));
 }
 
+void rdmacc_row_was_inserted(Relation rel, const RdmaccTable* table, BridgeBytes key,
+                             TupleTableSlot* slot, CommandId cid) {
+  rdmacc_index_row_inserted(rel, slot, key, cid);
+  rdmacc_note_inserted();
+  name_written_row(rel, table, key, cid, slot, false);
+}
+
 void rdmacc_tuple_insert(Relation rel, TupleTableSlot* slot, CommandId cid, int,
                          struct BulkInsertStateData*) {
-  insert(rel, slot, cid, false);
+  if (!rdmacc_gather_row(rel, slot, cid)) insert(rel, slot, cid, false);
 }
 
 void rdmacc_tuple_insert_speculative(Relation rel, TupleTableSlot* slot, CommandId cid, int,
@@ -183,14 +189,6 @@ void rdmacc_tuple_insert_speculative(Relation rel, TupleTableSlot* slot, Command
 void rdmacc_tuple_complete_speculative(Relation rel, TupleTableSlot*, uint32, bool succeeded) {
   /* The insertion itself has found out, so the executor never takes it back. */
   if (!succeeded) raise_conflict("key_inserted", rel);
-}
-
-void rdmacc_multi_insert(Relation rel, TupleTableSlot** slots, int nslots, CommandId cid, int,
-                         struct BulkInsertStateData*) {
-  for (int i = 0; i < nslots; i++) {
-    CHECK_FOR_INTERRUPTS();
-    insert(rel, slots[i], cid, false);
-  }
 }
 
 TM_Result rdmacc_tuple_delete(Relation rel, ItemPointer tid, CommandId cid, Snapshot, Snapshot,

@@ -3,6 +3,7 @@
  * Every conflict with another transaction is an error (40001), so none of them returns TM_Updated
  * or TM_Deleted, and the executor never re-evaluates a row. */
 #pragma once
+#include "pg_rdmacc/relation/engine_table.h"
 #include "pg_rdmacc/row/handle.h"
 
 extern "C" {
@@ -14,8 +15,6 @@ void rdmacc_tuple_insert_speculative(Relation rel, TupleTableSlot* slot, Command
                                      struct BulkInsertStateData* bistate, uint32 specToken);
 void rdmacc_tuple_complete_speculative(Relation rel, TupleTableSlot* slot, uint32 specToken,
                                        bool succeeded);
-void rdmacc_multi_insert(Relation rel, TupleTableSlot** slots, int nslots, CommandId cid,
-                         int options, struct BulkInsertStateData* bistate);
 TM_Result rdmacc_tuple_delete(Relation rel, ItemPointer tid, CommandId cid, Snapshot snapshot,
                               Snapshot crosscheck, bool wait, TM_FailureData* tmfd,
                               bool changingPart);
@@ -26,6 +25,10 @@ TM_Result rdmacc_tuple_update(Relation rel, ItemPointer otid, TupleTableSlot* sl
 /* True, and tmfd says so, when `cid` or a later command has written the row. */
 bool rdmacc_modified_by_own_command(const RdmaccHandle* handle, ItemPointer tid, CommandId cid,
                                     TM_FailureData* tmfd);
+
+/* What follows the insertion of the slot's row: index entries, and a TID. */
+void rdmacc_row_was_inserted(Relation rel, const RdmaccTable* table, BridgeBytes key,
+                             TupleTableSlot* slot, CommandId cid);
 
 /* Writes the row of a key that exists. */
 void rdmacc_put_row(Relation rel, const RdmaccHandle* handle, BridgeBytes row, CommandId cid);

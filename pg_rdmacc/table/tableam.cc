@@ -5,6 +5,7 @@
 #include "pg_rdmacc/index/index_fetch.h"
 #include "pg_rdmacc/index/shadow_index.h"
 #include "pg_rdmacc/row/fetch.h"
+#include "pg_rdmacc/table/bulk_insert.h"
 #include "pg_rdmacc/table/maintenance.h"
 #include "pg_rdmacc/table/modify.h"
 #include "pg_rdmacc/table/seq_scan.h"
@@ -88,7 +89,7 @@ const TableAmRoutine rdmacc_routine = {
     .tuple_delete = rdmacc_tuple_delete,
     .tuple_update = rdmacc_tuple_update,
     .tuple_lock = rdmacc_tuple_lock,
-    .finish_bulk_insert = nullptr, /* optional: nothing is buffered */
+    .finish_bulk_insert = rdmacc_finish_bulk_insert,
     .relation_set_new_filenode = rdmacc_relation_set_new_filenode,
     .relation_nontransactional_truncate = rdmacc_relation_nontransactional_truncate,
     .relation_copy_data = rdmacc_relation_copy_data,

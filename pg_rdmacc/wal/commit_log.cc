@@ -127,6 +127,16 @@ void rdmacc_log_prepared(uint64 xid) {
   }
 }
 
+/* In place already, so that a checkpoint from here on finds them, or this record. */
+void rdmacc_log_loaded(const BridgeWrite* writes, size_t count, uint64 xid) {
+  CHECK(count > 0 && xid != 0 && commit_log != nullptr);
+  const uint64 number = pg_atomic_fetch_add_u64(&commit_log->transactions, 1);
+  rdmacc_log_note_changed(writes[0].table);
+  HOLD_INTERRUPTS();
+  rdmacc_redo_insert_writes(writes, count, number, xid);
+  RESUME_INTERRUPTS();
+}
+
 void rdmacc_log_installed(void) {
   if (!in_flight) return;
   pg_memory_barrier();

@@ -5,11 +5,13 @@ extern "C" {
 #include "nodes/execnodes.h"
 #include "nodes/plannodes.h"
 #include "parser/parsetree.h"
+#include "tcop/dest.h"
 }
 
 namespace {
 
 const QueryDesc* running;
+int open_queries; /* in the executor, the running one included */
 
 }  // namespace
 
@@ -41,5 +43,18 @@ bool rdmacc_query_scrolls(void) {
   return running != nullptr && running->estate != nullptr &&
          (running->estate->es_top_eflags & EXEC_FLAG_BACKWARD) != 0;
 }
+
+bool rdmacc_query_fills_new_table(void) {
+  if (running == nullptr || running->dest == nullptr) return false;
+  return running->dest->mydest == DestIntoRel || running->dest->mydest == DestTransientRel;
+}
+
+bool rdmacc_may_show_rows_early(void) {
+  return open_queries == (rdmacc_query_fills_new_table() ? 1 : 0);
+}
+
+void rdmacc_query_opened(void) { open_queries++; }
+void rdmacc_query_closed(void) { open_queries = Max(open_queries - 1, 0); }
+void rdmacc_forget_queries(void) { open_queries = 0; }
 
 void rdmacc_set_running_query(const QueryDesc* query) { running = query; }

@@ -20,6 +20,19 @@ bool rdmacc_query_returns(void);
 /* True when the running query may be asked for rows it has passed (a scrollable cursor). */
 bool rdmacc_query_scrolls(void);
 
+/* False while other queries are open besides the running one (cursors, callers of functions), or
+ * that one is not only filling a table which it has made: they might see rows too soon. */
+bool rdmacc_may_show_rows_early(void);
+
+/* Its executor has started, or ended. Those that an error has ended are forgotten with the
+ * transaction. */
+void rdmacc_query_opened(void);
+void rdmacc_query_closed(void);
+void rdmacc_forget_queries(void);
+
+/* True for the query of CREATE TABLE AS or REFRESH MATERIALIZED VIEW. */
+bool rdmacc_query_fills_new_table(void);
+
 /* The query that runs from now on; NULL for none. Whichever ran before is set again at its end. */
 void rdmacc_set_running_query(const QueryDesc* query);
 }

@@ -8,7 +8,7 @@ from harness import Session, ask, equal, eventually, protocols, retried, run
 from verify import verify
 
 TABLES = ("keyed", "plain", "coded", "parent", "child", "parted", "long", "emptied",
-          "shaped")
+          "shaped", "copied")
 SCHEMA = """
 CREATE TABLE keyed (id int PRIMARY KEY, v int, note text);
 CREATE INDEX keyed_v ON keyed (v);
@@ -25,6 +25,7 @@ CREATE TABLE long (id int PRIMARY KEY, body text);
 CREATE TABLE emptied (id int PRIMARY KEY);
 CREATE TABLE made_0 (id int, v int);
 CREATE TABLE shaped (id int PRIMARY KEY, v int, w int DEFAULT 1);
+CREATE TABLE copied (id int PRIMARY KEY);
 """
 # Round {k}'s transactions, separated by lines of dashes.
 CHANGES = """
@@ -68,6 +69,14 @@ FROM generate_series(1, 6) AS i;
 BEGIN; TRUNCATE emptied; INSERT INTO emptied SELECT generate_series(1, {k}); COMMIT;
 --
 BEGIN; TRUNCATE emptied; INSERT INTO emptied VALUES (-1); ROLLBACK;
+--
+BEGIN; TRUNCATE copied; COPY copied FROM PROGRAM 'seq {k} {k}500';
+DELETE FROM copied WHERE id % 3 = 0; UPDATE copied SET id = -id WHERE id % 7 = {k} % 7; COMMIT;
+--
+BEGIN; TRUNCATE copied; COPY copied FROM PROGRAM 'seq 1 3000'; ROLLBACK;
+--
+CREATE TABLE taken AS SELECT * FROM copied; ALTER TABLE taken ADD PRIMARY KEY (id);
+BEGIN; TRUNCATE copied; INSERT INTO copied TABLE taken; COMMIT; DROP TABLE taken;
 --
 INSERT INTO shaped SELECT {k} * 100 + i, i FROM generate_series(1, 30) AS i;
 --

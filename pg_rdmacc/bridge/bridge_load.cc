@@ -1,0 +1,56 @@
+// The loads of engine_bridge.h: many rows at once, in the transaction or before it commits.
+#include <algorithm>
+
+#include "pg_rdmacc/bridge/bridge_attachment.h"
+#include "rdma/base/check.h"
+
+using rdmacc::Session;
+using rdmacc::bridge::start;
+using rdmacc::bridge::view;
+
+namespace {
+
+// What a session's calls for many rows take.
+struct Views {
+  explicit Views(const BridgeRows& of) : keys(of.count), rows(of.count) {
+    std::transform(of.keys, of.keys + of.count, keys.begin(), view);
+    std::transform(of.rows, of.rows + of.count, rows.begin(), view);
+  }
+  std::vector<std::string_view> keys, rows;
+};
+
+void check(const BridgeRows* rows, const size_t* duplicate) {
+  CHECK(rows != nullptr && rows->table != rdmacc::kNoTable && duplicate != nullptr);
+  CHECK(rows->count == 0 || (rows->keys != nullptr && rows->rows != nullptr));
+}
+
+}  // namespace
+
+void bridge_start_insert_many(const BridgeRows* rows, size_t* duplicate) {
+  check(rows, duplicate);
+  start([=](Session& session) {
+    const Views views(*rows);
+    return session.insert_many(rows->table, views.keys, views.rows, rows->check_absent, duplicate);
+  });
+}
+
+void bridge_start_ask_for_load(uint32_t table, bool* possible) {
+  CHECK(table != rdmacc::kNoTable && possible != nullptr);
+  start([=](Session& session) {
+    *possible = session.may_load() && !session.has_met(table);
+    return rdmacc::Status();
+  });
+}
+
+void bridge_start_expect_rows(uint32_t table, uint64_t rows) {
+  CHECK(table != rdmacc::kNoTable);
+  start([=](Session& session) { return session.expect_rows(table, rows); });
+}
+
+void bridge_start_load_rows(const BridgeRows* rows, size_t* duplicate) {
+  check(rows, duplicate);
+  start([=](Session& session) {
+    const Views views(*rows);
+    return session.load_rows(rows->table, views.keys, views.rows, rows->check_absent, duplicate);
+  });
+}

@@ -1,0 +1,162 @@
+-- Tables that a transaction fills before it commits: rows are in place at once where no other
+-- query may see them too soon, and go with the table.
+SET client_min_messages = warning;
+SET default_table_access_method = rdmacc;
+CREATE FUNCTION same(ours regclass, n int) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE found int; distinct_ids int; read_by_key int;
+BEGIN
+  EXECUTE format('SELECT count(*), count(DISTINCT id) FROM %s', ours) INTO found, distinct_ids;
+  EXECUTE format('SELECT count(*) FROM generate_series(1, %s) g, LATERAL (SELECT 1 FROM %s t
+    WHERE t.id = g) x', n, ours) INTO read_by_key;
+  RETURN found = n AND distinct_ids = n AND read_by_key = n;
+END $$;
+-- COPY, under protocols of each kind.
+SET rdmacc.protocol = nowait;
+BEGIN;
+CREATE TABLE made (id int PRIMARY KEY, t text);
+COPY made FROM PROGRAM 'seq -f %.0f,row 1 5000' (FORMAT csv);
+SELECT same('made', 5000);
+UPDATE made SET t = 'changed' WHERE id = 77;
+DELETE FROM made WHERE id = 78;
+INSERT INTO made VALUES (78, 'again'), (5001, 'more');
+COMMIT;
+SELECT same('made', 5001);
+SELECT * FROM made WHERE id IN (76, 77, 78, 5001) ORDER BY id;
+SELECT * FROM rdmacc.verify('made');
+DROP TABLE made;
+SET rdmacc.protocol = mvcc;
+BEGIN;
+CREATE TABLE made (id int PRIMARY KEY, t text);
+COPY made FROM PROGRAM 'seq -f %.0f,row 1 5000' (FORMAT csv);
+SELECT same('made', 5000);
+COMMIT;
+SELECT same('made', 5000);
+DROP TABLE made;
+SET rdmacc.protocol = sundial;
+BEGIN;
+CREATE TABLE made (id int PRIMARY KEY, t text);
+COPY made FROM PROGRAM 'seq -f %.0f,row 1 5000' (FORMAT csv);
+COMMIT;
+SELECT same('made', 5000);
+DROP TABLE made;
+SET rdmacc.protocol = occ;
+-- More than the write set may hold: what the statement has to write by itself is refused.
+CREATE TABLE made (id int PRIMARY KEY, t text);
+\set narrow 'dbname=' :DBNAME ' options=-crdmacc.max_write_set=1MB'
+\set wide 'dbname=' :DBNAME
+\c :narrow
+SET rdmacc.protocol = occ;
+SET client_min_messages = warning;
+SET default_table_access_method = rdmacc;
+COPY made FROM PROGRAM 'seq -f %.0f,row 1 20000' (FORMAT csv);
+CREATE TABLE many AS SELECT g AS id, repeat('x', 100) AS t FROM generate_series(1, 20000) g;
+ALTER TABLE many ADD PRIMARY KEY (id);
+CREATE INDEX many_t ON many (t, id);
+ALTER TABLE many ADD COLUMN n float8 DEFAULT random();
+SELECT same('many', 20000), count(n) FROM many;
+DROP TABLE many;
+\c :wide
+SET rdmacc.protocol = occ;
+SET client_min_messages = warning;
+SET default_table_access_method = rdmacc;
+-- A first load, and one after that.
+BEGIN;
+TRUNCATE made;
+COPY made FROM PROGRAM 'seq -f %.0f,row 1 20000' (FORMAT csv);
+SELECT same('made', 20000);
+-- A second load into what has been read is the transaction's own.
+COPY made FROM PROGRAM 'seq -f %.0f,row 20001 20100' (FORMAT csv);
+SELECT same('made', 20100);
+ROLLBACK;
+SELECT count(*) FROM made;
+-- Duplicates: among the rows, and with rows that are there.
+BEGIN;
+TRUNCATE made;
+COPY made FROM PROGRAM '(seq 1 3000; echo 17) | sed s/$/,x/' (FORMAT csv);
+ROLLBACK;
+BEGIN;
+TRUNCATE made;
+INSERT INTO made VALUES (2500, 'own');
+COPY made FROM PROGRAM 'seq -f %.0f,row 1 3000' (FORMAT csv);
+ROLLBACK;
+SELECT count(*) FROM made;
+-- Savepoints: rows go with the table, and not before it.
+BEGIN;
+TRUNCATE made;
+SAVEPOINT a;
+COPY made FROM PROGRAM 'seq -f %.0f,row 1 100' (FORMAT csv);
+ROLLBACK TO a;
+SELECT count(*) FROM made;
+SAVEPOINT b;
+TRUNCATE made;
+COPY made FROM PROGRAM 'seq -f %.0f,row 1 200' (FORMAT csv);
+RELEASE b;
+SELECT same('made', 200);
+SAVEPOINT c;
+TRUNCATE made;
+COPY made FROM PROGRAM 'seq -f %.0f,row 1 300' (FORMAT csv);
+ROLLBACK TO c;
+COMMIT;
+SELECT same('made', 200);
+-- A cursor does not see what comes after it.
+BEGIN;
+TRUNCATE made;
+DECLARE before CURSOR FOR SELECT count(*) FROM made;
+COPY made FROM PROGRAM 'seq -f %.0f,row 1 50' (FORMAT csv);
+FETCH before;
+SELECT same('made', 50);
+COMMIT;
+-- Triggers and foreign keys see the rows.
+CREATE TABLE noted (n bigint);
+CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN INSERT INTO noted SELECT count(*) FROM fresh; RETURN NULL; END $$;
+BEGIN;
+CREATE TABLE fresh (id int PRIMARY KEY REFERENCES made);
+CREATE TRIGGER note AFTER INSERT ON fresh EXECUTE FUNCTION note();
+COPY fresh FROM PROGRAM 'seq 1 50';
+COMMIT;
+SELECT * FROM noted;
+BEGIN;
+TRUNCATE fresh;
+COPY fresh FROM PROGRAM 'seq 1 51';
+ROLLBACK;
+SELECT count(*) FROM fresh;
+-- CREATE TABLE AS, materialized views, rewrites and indexes.
+CREATE TABLE taken AS SELECT g AS id, g % 7 AS n, repeat('x', g % 900) AS t FROM generate_series(1, 3000) g;
+SELECT same('taken', 3000);
+ALTER TABLE taken ADD PRIMARY KEY (id);
+CREATE INDEX taken_n ON taken (n);
+ALTER TABLE taken ALTER n TYPE bigint;
+SELECT same('taken', 3000), count(*) FILTER (WHERE n = 3) FROM taken;
+SELECT count(*), max(length(t)) FROM taken WHERE n = 3;
+VACUUM FULL taken;
+SELECT same('taken', 3000);
+CREATE MATERIALIZED VIEW seen AS SELECT n, count(*) AS id FROM taken GROUP BY n;
+REFRESH MATERIALIZED VIEW seen;
+SELECT * FROM seen ORDER BY n;
+SELECT * FROM rdmacc.verify('taken');
+BEGIN;
+CREATE TABLE again AS SELECT * FROM taken;
+ALTER TABLE again ADD UNIQUE (n);
+ROLLBACK;
+-- Within a function the caller's query is open: the write set has the rows.
+CREATE FUNCTION makes() RETURNS bigint LANGUAGE plpgsql AS $$
+BEGIN
+  CREATE TABLE inside AS SELECT g AS id FROM generate_series(1, 500) g;
+  RETURN (SELECT count(*) FROM inside);
+END $$;
+SELECT makes();
+SELECT same('inside', 500);
+DO $$ BEGIN
+  CREATE TABLE beside AS SELECT g AS id FROM generate_series(1, 500) g;
+  BEGIN
+    CREATE TABLE undone AS SELECT g AS id FROM generate_series(1, 500) g;
+    RAISE EXCEPTION 'no';
+  EXCEPTION WHEN raise_exception THEN NULL;
+  END;
+END $$;
+SELECT same('beside', 500), to_regclass('undone');
+DROP TABLE beside, inside, noted, fresh, made;
+DROP MATERIALIZED VIEW seen;
+DROP TABLE taken;
+DROP FUNCTION makes(), note(), same(regclass, int);
