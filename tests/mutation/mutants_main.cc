@@ -55,6 +55,8 @@ std::string kind_of(uint64_t seed) {
 SimScenario scenario_of(const CampaignVariant& variant, uint64_t seed) {
   if (seed % kTurns == 0) return loads_scenario(variant, seed);
   if (seed % kTurns >= kTurns - kDirected) return directed_scenario(variant, directed_seed(seed));
+  // Of the campaign's own every third makes tables.
+  if (seed % kTurns == 3 && seed / kTurns % 3 == 2) return fresh_scenario(variant, seed);
   SimScenario scenario = campaign_scenario(variant, seed);
   // What takes long is more frequent here than in the campaign.
   scenario.restarts_after = scenario.restarts_after || seed % 3 == 0;
