@@ -17,6 +17,20 @@ uint64_t number_in(std::string_view row) {
   return std::strtoull(std::string(row).c_str(), nullptr, 10);
 }
 
+// A row of a fresh table names its key, so that bytes of another row, or of none, are seen.
+std::string row_of(std::string_view key, uint64_t value, Random& random) {
+  std::string row = std::to_string(value) + "=" + std::string(key);
+  if (random.percent(20)) row.append(50, ' ');
+  return row;
+}
+
+void look_at(std::string_view key, std::string_view row, std::string& doubt) {
+  const size_t end_of_value = row.find('=');
+  const bool named =
+      end_of_value != std::string_view::npos && row.substr(end_of_value + 1, key.size()) == key;
+  if (!named) doubt = "row \"" + std::string(row) + "\" of key " + std::string(key);
+}
+
 }  // namespace
 
 std::vector<TableSpec> FreshTables::table_specs() const {
@@ -40,7 +54,7 @@ TxnInputs FreshTables::draw(Random& random) const {
 Status FreshTables::execute(Session& session, const TxnInputs& inputs, TxnEffect& effect) const {
   Random random(inputs.values[0]);
   uint64_t value = 0;
-  if (inputs.kind == kMake && made_.size() < kTablesMax) return make(session, random);
+  if (inputs.kind == kMake && made_.size() < kTablesMax) return make(session, random, effect.doubt);
   if (inputs.kind == kUse) return use(session, random, effect.doubt);
   RDMACC_RETURN_IF_ERROR(change_cell(session, random, &value));
   return change_cell(session, random, &value);
@@ -55,7 +69,7 @@ Status FreshTables::change_cell(Session& session, Random& random, uint64_t* valu
   return session.put(table(0), key, std::to_string(*value));
 }
 
-Status FreshTables::make(Session& session, Random& random) const {
+Status FreshTables::make(Session& session, Random& random, std::string& doubt) const {
   uint64_t value = 0;
   if (random.percent(50)) RDMACC_RETURN_IF_ERROR(change_cell(session, random, &value));
   const auto number = static_cast<uint32_t>(made_.size());
@@ -69,21 +83,25 @@ Status FreshTables::make(Session& session, Random& random) const {
   if (!created.ok()) return created.status();
   const TableId made = made_[number] = created->id;
   RDMACC_RETURN_IF_ERROR(fill(session, made, value, random));
-  if (random.percent(40)) RDMACC_RETURN_IF_ERROR(change_rows(session, made, random));
+  if (random.percent(40)) {
+    RDMACC_RETURN_IF_ERROR(change_rows(session, made, random, doubt));
+    if (random.percent(30)) RDMACC_RETURN_IF_ERROR(fill(session, made, value, random));
+  }
   if (random.percent(70)) RDMACC_RETURN_IF_ERROR(change_cell(session, random, &value));
   return session.insert(table(0), announcement(number), std::to_string(made));
 }
 
 Status FreshTables::fill(Session& session, TableId made, uint64_t value, Random& random) const {
-  const bool loads = session.may_load();
+  const bool again = session.has_met(made);
+  const bool loads = session.may_load() && !again;
   const uint64_t batches = 1 + random.below(options_.batches_max);
   if (random.percent(50)) RDMACC_RETURN_IF_ERROR(session.expect_rows(made, random.below(4000)));
   for (uint64_t batch = 0; batch < batches; ++batch) {
     std::vector<std::string> keys, rows;
     const uint64_t count = 1 + random.below(options_.rows_max);
     for (uint64_t i = 0; i < count; ++i) {
-      keys.push_back(keys_.key(made, 'r', batch << 20 | i));
-      rows.push_back(std::to_string(value) + std::string(random.percent(20) ? 50 : 0, ' '));
+      keys.push_back(keys_.key(made, again ? 'a' : 'r', batch << 20 | i));
+      rows.push_back(row_of(keys.back(), value, random));
     }
     const std::vector<std::string_view> k(keys.begin(), keys.end()), r(rows.begin(), rows.end());
     const bool check_absent = random.percent(60);
@@ -96,12 +114,14 @@ Status FreshTables::fill(Session& session, TableId made, uint64_t value, Random&
   return Status();
 }
 
-Status FreshTables::change_rows(Session& session, TableId of, Random& random) const {
+Status FreshTables::change_rows(Session& session, TableId of, Random& random,
+                                std::string& doubt) const {
   for (int i = 0; i < 3; ++i) {
     const std::string key = keys_.key(of, 'r', random.below(options_.rows_max));
     RowView view;
     RDMACC_RETURN_IF_ERROR(session.get(of, key, view));
-    const std::string row = std::to_string(random.below(100));
+    if (view.found) look_at(key, view.row, doubt);
+    const std::string row = row_of(key, random.below(100), random);
     Status status = !view.found          ? session.insert(of, key, row)
                     : random.percent(30) ? session.remove(of, key)
                                          : session.put(of, key, row);
@@ -128,10 +148,11 @@ Status FreshTables::use(Session& session, Random& random, std::string& doubt) co
     std::set<std::string> seen;
     RDMACC_RETURN_IF_ERROR(for_each_row(session, made, [&](const RowView& row) {
       if (!seen.emplace(row.key).second) doubt = "a scan gave " + std::string(row.key) + " twice";
+      look_at(row.key, row.row, doubt);
       return Status();
     }));
   }
-  if (random.percent(70)) RDMACC_RETURN_IF_ERROR(change_rows(session, made, random));
+  if (random.percent(70)) RDMACC_RETURN_IF_ERROR(change_rows(session, made, random, doubt));
   return random.percent(60) ? change_cell(session, random, &value) : Status();
 }
 
