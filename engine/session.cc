@@ -79,7 +79,7 @@ Status Session::begin(const TxnOptions& options) {
 
 bool Session::active() const { return txn_ != nullptr; }
 bool Session::may_load() const { return txn_ != nullptr && txn_->rules().may_load_beforehand(); }
-bool Session::has_met(TableId table) const { return txn_ != nullptr && txn_->has_met(table); }
+bool Session::has_met(TableId table) { return txn_ != nullptr && txn_->has_met(table); }
 
 Status Session::enter(uint64_t first_access) {
   RowSource& source = rows();

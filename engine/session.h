@@ -284,7 +284,7 @@ class Session {
   bool may_load() const;
   // Has the transaction read, locked or written anything of the table? Looks through all that it
   // has met.
-  bool has_met(TableId table) const;
+  bool has_met(TableId table);
   // A hint before a load: the table will have about that many rows, so that its index grows at once
   // and not beside the load. Waits for that, for a few seconds at most.
   Status expect_rows(TableId table, uint64_t rows);

@@ -33,6 +33,7 @@
 #include "pg_rdmacc/table/tableam.h"
 #include "pg_rdmacc/wal/commit_log.h"
 #include "pg_rdmacc/xact/exported_snapshot.h"
+#include "pg_rdmacc/xact/running_query.h"
 #include "pg_rdmacc/xact/transaction_part.h"
 #include "pg_rdmacc/xact/xact.h"
 
@@ -53,7 +54,8 @@ namespace {
 const RdmaccTransactionPart* const kTransactionParts[] = {
     &rdmacc_unique_checks_part, &rdmacc_table_files_part,  &rdmacc_pending_tables_part,
     &rdmacc_handles_part,       &rdmacc_write_marks_part,  &rdmacc_deferred_keys_part,
-    &rdmacc_index_rows_part,    &rdmacc_bitmap_scans_part, &rdmacc_bulk_insert_part};
+    &rdmacc_index_rows_part,    &rdmacc_bitmap_scans_part, &rdmacc_bulk_insert_part,
+    &rdmacc_running_query_part};
 
 const RdmaccTableHooks kTableHooks = {.settle_layout = rdmacc_settle_layout,
                                       .create_lost_indexes = rdmacc_create_lost_indexes};

@@ -160,3 +160,59 @@ DROP TABLE beside, inside, noted, fresh, made;
 DROP MATERIALIZED VIEW seen;
 DROP TABLE taken;
 DROP FUNCTION makes(), note(), same(regclass, int);
+
+-- What the query of CREATE TABLE AS writes by itself: in a CTE, into another new table, ...
+BEGIN;
+CREATE TABLE n_other (a int);
+CREATE TABLE n_made AS WITH i AS (INSERT INTO n_other SELECT generate_series(1, 10)) SELECT 1 AS b;
+SELECT count(*) FROM n_other;
+INSERT INTO n_other VALUES (11);
+CREATE TABLE n_more AS WITH i AS (INSERT INTO n_other SELECT generate_series(12, 20) RETURNING a)
+  SELECT a FROM i;
+COMMIT;
+SELECT (SELECT count(*) FROM n_other) AS other, (SELECT count(*) FROM n_made) AS made,
+  (SELECT sum(a) FROM n_more) AS more;
+DROP TABLE n_other, n_made, n_more;
+-- ... in a function, into the table that it fills, ...
+CREATE FUNCTION n_adds(n int) RETURNS int LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO n_filled VALUES (-n);
+  RETURN n;
+END $$;
+CREATE TABLE n_filled AS SELECT n_adds(g) AS a FROM generate_series(1, 1500) AS g;
+SELECT count(*), sum(a) FROM n_filled;
+DROP TABLE n_filled;
+-- ... whose rows it has looked at, ...
+CREATE FUNCTION n_looks(n int) RETURNS int LANGUAGE plpgsql AS $$
+BEGIN
+  IF n % 700 = 0 THEN PERFORM count(*) FROM n_filled; END IF;
+  RETURN n;
+END $$;
+CREATE TABLE n_filled AS SELECT n_looks(g) AS a FROM generate_series(1, 5000) AS g;
+SELECT count(*), sum(a) FROM n_filled;
+DROP TABLE n_filled;
+-- ... or by COPY, row by row for a default's sake: the query that calls the function does not see
+-- these rows.
+BEGIN;
+CREATE TABLE n_source (a int, r float DEFAULT random());
+CREATE FUNCTION n_copies() RETURNS int LANGUAGE plpgsql AS $$
+BEGIN
+  EXECUTE 'COPY n_source (a) FROM PROGRAM ''seq 1 5''';
+  RETURN 1;
+END $$;
+CREATE TABLE n_filled AS
+  SELECT s.a FROM (SELECT n_copies() OFFSET 0) AS f, n_source AS s;
+SELECT count(*) FROM n_source;
+COMMIT;
+SELECT (SELECT count(*) FROM n_filled) AS filled, (SELECT count(*) FROM n_source) AS source;
+DROP TABLE n_filled, n_source;
+DROP FUNCTION n_adds, n_looks, n_copies;
+-- An error that a savepoint takes back leaves no query open.
+BEGIN;
+SAVEPOINT a;
+SELECT 1 / g FROM generate_series(0, 1) AS g;
+ROLLBACK TO a;
+CREATE TABLE n_filled AS SELECT g AS a FROM generate_series(1, 3000) AS g;
+COMMIT;
+SELECT count(*) FROM n_filled;
+DROP TABLE n_filled;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/storage/layout/tuple.h"
+#include "rdma/base/check.h"
 
 namespace rdmacc {
 namespace {
@@ -15,8 +16,14 @@ constexpr uint64_t kPauseUs = 20;
 // A clearing under way on this node.
 class Clearing {
  public:
-  explicit Clearing(bool& under_way) : under_way_(under_way) { under_way_ = true; }
-  ~Clearing() { under_way_ = false; }
+  explicit Clearing(bool& under_way) : under_way_(under_way) {
+    CHECK(!under_way_);
+    under_way_ = true;
+  }
+  ~Clearing() {
+    CHECK(under_way_);  // one at a time
+    under_way_ = false;
+  }
   Clearing(const Clearing&) = delete;
   Clearing& operator=(const Clearing&) = delete;
 

@@ -47,10 +47,16 @@ void bridge_start_expect_rows(uint32_t table, uint64_t rows) {
   start([=](Session& session) { return session.expect_rows(table, rows); });
 }
 
-void bridge_start_load_rows(const BridgeRows* rows, size_t* duplicate) {
+void bridge_start_load_rows(const BridgeRows* rows, bool* in_place, size_t* duplicate) {
   check(rows, duplicate);
+  CHECK(in_place != nullptr);
   start([=](Session& session) {
     const Views views(*rows);
+    *in_place = session.may_load() && !session.has_met(rows->table);
+    if (!*in_place) {
+      return session.insert_many(rows->table, views.keys, views.rows, rows->check_absent,
+                                 duplicate);
+    }
     return session.load_rows(rows->table, views.keys, views.rows, rows->check_absent, duplicate);
   });
 }

@@ -8,6 +8,7 @@
 #include "pg_rdmacc/relation/access_method.h"
 #include "pg_rdmacc/xact/exported_snapshot.h"
 #include "pg_rdmacc/xact/own_tables.h"
+#include "pg_rdmacc/xact/running_query.h"
 #include "pg_rdmacc/xact/xact.h"
 
 extern "C" {
@@ -24,7 +25,6 @@ extern "C" {
 namespace {
 
 ProcessUtility_hook_type previous_hook;
-int depth; /* utility statements within each other */
 
 bool default_is_ours(void) {
   return strcmp(default_table_access_method, RDMACC_ACCESS_METHOD) == 0;
@@ -152,7 +152,7 @@ const char* imported_snapshot(const Node* statement) {
 void run(PlannedStmt* statement, const char* text, bool read_only_tree,
          ProcessUtilityContext context, ParamListInfo params, QueryEnvironment* environment,
          DestReceiver* destination, QueryCompletion* completion) {
-  const int outer = depth++;
+  const int outer = rdmacc_begin_utility();
   rdmacc_note_utility();
   PG_TRY();
   {
@@ -160,7 +160,7 @@ void run(PlannedStmt* statement, const char* text, bool read_only_tree,
                   completion);
   }
   PG_FINALLY();
-  { depth = outer; }
+  { rdmacc_end_utility(outer); }
   PG_END_TRY();
 }
 
@@ -193,8 +193,6 @@ void process_utility(PlannedStmt* statement, const char* text, bool read_only_tr
 }
 
 }  // namespace
-
-bool rdmacc_in_utility(void) { return depth > 0; }
 
 void rdmacc_ddl_init(void) {
   rdmacc_shadow_index_init();

@@ -9,9 +9,6 @@ extern "C" {
 void rdmacc_ddl_init(void);
 void rdmacc_option_statements_init(void);
 
-/* True while a utility statement is being run. */
-bool rdmacc_in_utility(void);
-
 /* ---- Catalog changes that have no callback of their own: drops, and what is made on our tables
  * that they cannot have. */
 void rdmacc_object_access_init(void);

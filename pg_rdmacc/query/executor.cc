@@ -95,13 +95,12 @@ void note_foreign_servers(const PlannedStmt* plan) {
 }
 
 void run(QueryDesc* query, ScanDirection direction, uint64 count, bool execute_once) {
-  const QueryDesc* const outer = rdmacc_running_query();
   const int depth = modifying_depth;
   const bool marks = rdmacc_write_marks_want(true);
+  const RdmaccRunningQuery outer = rdmacc_begin_running(query);
   PG_TRY();
   {
-    rdmacc_set_running_query(query);
-    begin_modifying(query, outer);
+    begin_modifying(query, outer.query);
     note_foreign_servers(query->plannedstmt);
     await_leave_to_write(query->plannedstmt);
     if (previous_run != nullptr) {
@@ -112,7 +111,7 @@ void run(QueryDesc* query, ScanDirection direction, uint64 count, bool execute_o
   }
   PG_FINALLY();
   {
-    rdmacc_set_running_query(outer);
+    rdmacc_end_running(outer);
     modifying_depth = depth;
     rdmacc_write_marks_want(marks);
   }
@@ -126,12 +125,11 @@ void check_uniqueness(const QueryDesc* query) {
 
 void finish(QueryDesc* query) {
   CHECK(query->estate != nullptr && query->plannedstmt != nullptr);
-  const QueryDesc* const outer = rdmacc_running_query();
   const int depth = modifying_depth;
   const bool marks = rdmacc_write_marks_want(true);
+  const RdmaccRunningQuery outer = rdmacc_begin_running(query);
   PG_TRY();
   {
-    rdmacc_set_running_query(query);
     /* Marks of the run just ended still count for the rest of the query. */
     modifying_depth++;
     /* Before triggers rely on it, unless modifying CTEs are still to be run to their end. */
@@ -145,7 +143,7 @@ void finish(QueryDesc* query) {
   }
   PG_FINALLY();
   {
-    rdmacc_set_running_query(outer);
+    rdmacc_end_running(outer);
     modifying_depth = depth;
     rdmacc_write_marks_want(marks);
   }
@@ -185,7 +183,7 @@ void run_to_end(QueryDesc* query) {
 }
 
 void executor_start(QueryDesc* query, int flags) {
-  rdmacc_query_opened();
+  rdmacc_query_opened(query);
   if (previous_start != nullptr) {
     previous_start(query, flags);
   } else {
@@ -209,7 +207,7 @@ void executor_finish(QueryDesc* query) {
 void executor_end(QueryDesc* query) {
   CHECK(rdmacc_running_query() != query); /* its memory goes */
   note_foreign_writes(query);
-  rdmacc_query_closed();
+  rdmacc_query_closed(query);
   if (previous_end != nullptr) {
     previous_end(query);
   } else {

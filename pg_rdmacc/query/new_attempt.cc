@@ -1,5 +1,7 @@
 #include "pg_rdmacc/query/new_attempt.h"
 
+#include "pg_rdmacc/xact/running_query.h"
+
 extern "C" {
 #include "access/xact.h"
 #include "executor/executor.h"
@@ -114,6 +116,7 @@ void rdmacc_start_attempt(QueryDesc* query) {
   /* Popped by the caller that has pushed the one that is gone. */
   PushCopiedSnapshot(snapshot);
   query->snapshot = RegisterSnapshot(GetActiveSnapshot());
+  rdmacc_query_opened(query);
   standard_ExecutorStart(query, executor.flags);
   /* Measurements of the statement go on where the failed attempt ended. */
   if (executor.timed && query->totaltime == nullptr) {

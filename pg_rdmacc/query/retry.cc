@@ -1,11 +1,11 @@
 #include "pg_rdmacc/query/retry.h"
 
-#include "pg_rdmacc/ddl/utility.h"
 #include "pg_rdmacc/index/unique_check.h"
 #include "pg_rdmacc/query/held_rows.h"
 #include "pg_rdmacc/query/new_attempt.h"
 #include "pg_rdmacc/relation/access_method.h"
 #include "pg_rdmacc/server/error.h"
+#include "pg_rdmacc/xact/running_query.h"
 #include "pg_rdmacc/xact/xact.h"
 
 extern "C" {

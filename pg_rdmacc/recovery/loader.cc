@@ -122,7 +122,9 @@ void rdmacc_loader_flush(void) {
   if (ShutdownRequestPending) proc_exit(1); /* the next start begins again */
   BridgeError error = {};
   for (int tries = 0; !write_batch(&error); tries++) {
-    if (error.code != rdmacc::Code::kAborted || tries == kTriesMax) {
+    const bool may_pass = error.code == rdmacc::Code::kAborted ||
+                          error.code == rdmacc::Code::kNoSpace; /* dropped rows are on their way */
+    if (!may_pass || tries == kTriesMax) {
       rdmacc_raise(&error, 0, "could not give the rdmacc nodes their rows back", nullptr);
     }
     pg_usleep(kPauseUs);

@@ -159,6 +159,9 @@ void take(XLogReaderState* reader) {
     case RDMACC_REDO_WRITES:
       take_writes(&record);
       break;
+    case RDMACC_REDO_LOADED:
+      apply(record);
+      break;
     case RDMACC_REDO_CREATE:
       rdmacc_loader_create_table(&record.table);
       break;

@@ -7,9 +7,6 @@
 #include "pg_rdmacc/xact/xact.h"
 
 extern "C" {
-#include "access/transam.h"
-#include "access/xact.h"
-#include "access/xlog.h"
 #include "miscadmin.h"
 }
 
@@ -74,7 +71,7 @@ void rdmacc_settle_load(uint32 table) {
 
 void rdmacc_log_load(const BridgeWrite* writes, size_t count) {
   if (count == 0 || !rdmacc_rows_are_durable()) return;
-  rdmacc_log_loaded(writes, count, U64FromFullTransactionId(GetTopFullTransactionId()));
+  rdmacc_log_loaded(writes, count);
 }
 
 void rdmacc_load_target(uint32 table, const RdmaccKeyLayout* layout, RdmaccLoadTarget* target) {
@@ -88,6 +85,7 @@ void rdmacc_load_begin(RdmaccRowLoad* load, Relation relation, const RdmaccLoadT
   load->relation = relation;
   load->target = *target;
   load->count = 0;
+  load->placed = false;
   initStringInfo(&load->bytes);
 }
 
@@ -130,14 +128,17 @@ int rdmacc_load_flush(RdmaccRowLoad* load, CommandId command) {
   rdmacc_enter_write(command);
   if (load->target.in_place) {
     rdmacc_expect_more_rows(load->target.table, all.count);
-    bridge_start_load_rows(&all, &duplicate);
+    bridge_start_load_rows(&all, &load->target.in_place, &duplicate);
   } else {
     bridge_start_insert_many(&all, &duplicate);
   }
   rdmacc_pump();
   if (bridge_error()->code == rdmacc::Code::kDuplicateKey) return static_cast<int>(duplicate);
   rdmacc_check("could not insert rows", RelationGetRelationName(load->relation));
-  if (load->target.in_place) log_batch(&all);
+  if (load->target.in_place) {
+    load->placed = true;
+    log_batch(&all);
+  }
   return -1;
 }
 
@@ -147,7 +148,7 @@ void rdmacc_load_reset(RdmaccRowLoad* load) {
 }
 
 void rdmacc_load_end(RdmaccRowLoad* load) {
-  if (load->target.in_place) rdmacc_settle_load(load->target.table);
+  if (load->placed) rdmacc_settle_load(load->target.table);
   pfree(load->bytes.data);
   memset(load, 0, sizeof(*load));
 }

@@ -28,6 +28,7 @@ typedef struct RdmaccRowLoad {
   int key_ends[RDMACC_LOAD_ROWS_MAX];
   int row_ends[RDMACC_LOAD_ROWS_MAX];
   int count;
+  bool placed; /* some of its rows in place */
 } RdmaccRowLoad;
 
 /* Its memory is in the current context. */
@@ -53,7 +54,6 @@ void rdmacc_expect_more_rows(uint32 table, uint64 more);
 /* It has got all: waits for what its index still has to do, which the next statement would lose
  * to. */
 void rdmacc_settle_load(uint32 table);
-/* In the WAL, for PostgreSQL's commit record to decide about. Nothing where rows are in memory
- * alone: a table that is not committed goes with all of its rows. */
+/* In the WAL. A table that is not committed goes with all of its rows. */
 void rdmacc_log_load(const BridgeWrite* writes, size_t count);
 }

@@ -13,6 +13,7 @@
 #include "pg_rdmacc/xact/xact.h"
 
 extern "C" {
+#include "access/heapam.h"
 #include "access/xact.h"
 #include "miscadmin.h"
 #include "pgstat.h"
@@ -91,8 +92,10 @@ void forget_filling(void) {
 }
 
 /* A transient table of a rewrite, or the table of CREATE TABLE AS: rows come one after the other,
- * nothing reads the table meanwhile, and rdmacc_finish_bulk_insert() comes at the end. */
-bool is_being_filled(Relation rel) {
+ * and rdmacc_finish_bulk_insert() comes at the end. Only such statements, and COPY, have a bulk
+ * insert's state: what the query inserts by itself, in a CTE or a function, is none of it. */
+bool is_being_filled(Relation rel, const BulkInsertStateData* state) {
+  if (state == nullptr) return false;
   if (OidIsValid(rel->rd_rel->relrewrite)) return true;
   return rdmacc_query_fills_new_table() && rel->rd_createSubid == GetCurrentSubTransactionId();
 }
@@ -115,6 +118,13 @@ void begin_filling(Relation rel, CommandId cid) {
 
 void subtransaction_aborted(int nest) {
   if (filling.context != nullptr && filling.nest >= nest) forget_filling();
+}
+
+/* Whatever fills a table says when it has ended: rows that are left would be lost. */
+void before_commit(void) {
+  if (filling.context == nullptr || filling.load.count == 0) return;
+  elog(ERROR, "%d rows of relation %u have not been inserted", filling.load.count,
+       filling.relation);
 }
 
 void finish(bool) { forget_filling(); }
@@ -141,15 +151,17 @@ void rdmacc_multi_insert(Relation rel, TupleTableSlot** slots, int nslots, Comma
   pgstat_count_heap_insert(rel, nslots);
 }
 
-bool rdmacc_gather_row(Relation rel, TupleTableSlot* slot, CommandId cid) {
+bool rdmacc_gather_row(Relation rel, TupleTableSlot* slot, CommandId cid,
+                       const BulkInsertStateData* state) {
+  if (!is_being_filled(rel, state)) return false;
   if (filling.context == nullptr) {
-    if (rel->trigdesc != nullptr || !is_being_filled(rel)) return false;
+    if (rel->trigdesc != nullptr) return false;
     if (rdmacc_secondary_indexes(rel).count > 0) return false;
     begin_filling(rel, cid);
     if (filling.table.key.number != 0) forget_filling(); /* keys that may be there twice */
   }
   if (filling.context == nullptr || filling.relation != RelationGetRelid(rel)) return false;
-  CHECK(filling.command == cid);
+  if (filling.command != cid) return false;
   MemoryContextReset(filling.row);
   const MemoryContext previous = MemoryContextSwitchTo(filling.row);
   const bool full = add_row(&filling.load, &filling.table, slot);
@@ -176,17 +188,20 @@ void rdmacc_finish_bulk_insert(Relation rel, int) {
 double rdmacc_copy_all_rows(Relation from, Relation to, CommandId cid) {
   double rows = 0;
   TupleTableSlot* slot = table_slot_create(from, nullptr);
+  const BulkInsertState state = GetBulkInsertState();
   TableScanDesc scan = rdmacc_scan_begin(from, SnapshotAny, 0, nullptr, nullptr, 0);
   while (rdmacc_scan_getnextslot(scan, ForwardScanDirection, slot)) {
     CHECK_FOR_INTERRUPTS();
-    rdmacc_tuple_insert(to, slot, cid, 0, nullptr);
+    rdmacc_tuple_insert(to, slot, cid, 0, state);
     rows += 1;
   }
   rdmacc_scan_end(scan);
+  FreeBulkInsertState(state);
   ExecDropSingleTupleTableSlot(slot);
   rdmacc_finish_bulk_insert(to, 0);
   return rows;
 }
 
 const RdmaccTransactionPart rdmacc_bulk_insert_part = {
+    .before_commit = before_commit,
     .finish = finish, .subtransaction_aborted = subtransaction_aborted};

@@ -11,7 +11,8 @@ void rdmacc_multi_insert(Relation rel, TupleTableSlot** slots, int nslots, Comma
                          int options, struct BulkInsertStateData* bistate);
 
 /* True: the row of a statement that fills a table is kept for the next batch. */
-bool rdmacc_gather_row(Relation rel, TupleTableSlot* slot, CommandId cid);
+bool rdmacc_gather_row(Relation rel, TupleTableSlot* slot, CommandId cid,
+                       const struct BulkInsertStateData* bistate);
 
 /* Such a statement has no more rows. */
 void rdmacc_finish_bulk_insert(Relation rel, int options);

@@ -177,8 +177,8 @@ void rdmacc_row_was_inserted(Relation rel, const RdmaccTable* table, BridgeBytes
 }
 
 void rdmacc_tuple_insert(Relation rel, TupleTableSlot* slot, CommandId cid, int,
-                         struct BulkInsertStateData*) {
-  if (!rdmacc_gather_row(rel, slot, cid)) insert(rel, slot, cid, false);
+                         struct BulkInsertStateData* bistate) {
+  if (!rdmacc_gather_row(rel, slot, cid, bistate)) insert(rel, slot, cid, false);
 }
 
 void rdmacc_tuple_insert_speculative(Relation rel, TupleTableSlot* slot, CommandId cid, int,

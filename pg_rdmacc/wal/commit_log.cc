@@ -87,6 +87,13 @@ pg_atomic_uint64* own_flight(void) {
   return &commit_log->in_flight[MyBackendId];
 }
 
+/* A checkpoint sees it, or this session sees the checkpoint's generation. */
+void announce_flight(void) {
+  in_flight = true;
+  pg_atomic_write_u64(own_flight(), GetXLogInsertRecPtr());
+  pg_memory_barrier();
+}
+
 void raise_to(pg_atomic_uint64* word, uint64 value) {
   uint64 now = pg_atomic_read_u64(word);
   while (now < value && !pg_atomic_compare_exchange_u64(word, &now, value)) {
@@ -117,23 +124,24 @@ void rdmacc_log_prepared(uint64 xid) {
   const size_t count = bridge_prepared_writes(&writes);
   CHECK(count > 0);
   const uint64 number = pg_atomic_fetch_add_u64(&commit_log->transactions, 1);
-  in_flight = true;
-  pg_atomic_write_u64(own_flight(), GetXLogInsertRecPtr());
-  pg_memory_barrier(); /* a checkpoint sees it, or this sees the checkpoint's generation */
+  announce_flight();
   for (size_t i = 0; i < count; i++) rdmacc_log_note_changed(writes[i].table);
-  logged_until = rdmacc_redo_insert_writes(writes, count, number, xid);
+  logged_until = rdmacc_redo_insert_writes(RDMACC_REDO_WRITES, writes, count, number, xid);
   if (xid == 0 && synchronous_commit > SYNCHRONOUS_COMMIT_OFF) {
     raise_to(&commit_log->seen_until, logged_until);
   }
 }
 
-/* In place already, so that a checkpoint from here on finds them, or this record. */
-void rdmacc_log_loaded(const BridgeWrite* writes, size_t count, uint64 xid) {
-  CHECK(count > 0 && xid != 0 && commit_log != nullptr);
+/* In place already: in flight for as long only as a checkpoint could begin between the note that
+ * the table has changed and the record. */
+void rdmacc_log_loaded(const BridgeWrite* writes, size_t count) {
+  CHECK(count > 0 && commit_log != nullptr && !in_flight);
   const uint64 number = pg_atomic_fetch_add_u64(&commit_log->transactions, 1);
-  rdmacc_log_note_changed(writes[0].table);
   HOLD_INTERRUPTS();
-  rdmacc_redo_insert_writes(writes, count, number, xid);
+  announce_flight();
+  rdmacc_log_note_changed(writes[0].table);
+  rdmacc_redo_insert_writes(RDMACC_REDO_LOADED, writes, count, number, 0);
+  rdmacc_log_installed();
   RESUME_INTERRUPTS();
 }
 

@@ -20,8 +20,8 @@ void rdmacc_commit_log_init(void);
 /* Of a prepared transaction: its writes, decided by PostgreSQL's transaction `xid` or, if that is
  * 0, by the record itself. Interrupts are held by the caller; from here on nothing may fail. */
 void rdmacc_log_prepared(uint64 xid);
-/* Rows that nodes have put in place before the transaction `xid` commits, in a table of its own. */
-void rdmacc_log_loaded(const BridgeWrite* writes, size_t count, uint64 xid);
+/* Rows that nodes have put in place before the transaction commits, in a table of its own. */
+void rdmacc_log_loaded(const BridgeWrite* writes, size_t count);
 /* Its rows are installed, or (an xid's that aborts) never will be. Harmless when none is logged. */
 void rdmacc_log_installed(void);
 /* Waits as synchronous_commit says, standbys included, for what rdmacc_log_prepared() inserted. */

@@ -80,10 +80,11 @@ void add_write(const BridgeWrite* write) {
 
 }  // namespace
 
-XLogRecPtr rdmacc_redo_insert_writes(const BridgeWrite* writes, size_t count, uint64 transaction,
-                                     uint64 xid) {
+XLogRecPtr rdmacc_redo_insert_writes(RdmaccRedoKind kind, const BridgeWrite* writes, size_t count,
+                                     uint64 transaction, uint64 xid) {
   CHECK(count > 0);
-  RdmaccRedoHead head = head_of(RDMACC_REDO_WRITES);
+  CHECK(kind == RDMACC_REDO_WRITES || (kind == RDMACC_REDO_LOADED && xid == 0));
+  RdmaccRedoHead head = head_of(kind);
   head.transaction = transaction;
   head.xid = xid;
   XLogRecPtr end = InvalidXLogRecPtr;
@@ -137,7 +138,7 @@ RdmaccRedoKind rdmacc_redo_read(XLogReaderState* reader, RdmaccRedoRecord* recor
   if (message.message_size < sizeof(record->head)) rdmacc_redo_corrupt(reader->ReadRecPtr);
   memcpy(&record->head, payload, sizeof(record->head));
   if (record->head.magic != kMagic || record->head.version != kVersion ||
-      record->head.kind == RDMACC_REDO_NONE || record->head.kind > RDMACC_REDO_MARK) {
+      record->head.kind == RDMACC_REDO_NONE || record->head.kind > RDMACC_REDO_LOADED) {
     rdmacc_redo_corrupt(reader->ReadRecPtr);
   }
   record->at = payload + sizeof(record->head);

@@ -20,7 +20,8 @@ typedef enum RdmaccRedoKind {
   RDMACC_REDO_WRITES,   /* of a transaction; large ones come in several records */
   RDMACC_REDO_CREATE,   /* a table of the engine was made */
   RDMACC_REDO_DROP,     /* or is about to go */
-  RDMACC_REDO_MARK      /* says nothing */
+  RDMACC_REDO_MARK,     /* says nothing */
+  RDMACC_REDO_LOADED    /* rows in place in a table that goes if its maker does not commit */
 } RdmaccRedoKind;
 
 /* Bytes of rows after which a transaction goes on in another record. */
@@ -38,9 +39,10 @@ typedef struct RdmaccRedoHead {
   uint32 chunk; /* 0, 1, ... */
 } RdmaccRedoHead;
 
-/* Inserts a transaction's writes; where the last record ends. Nothing is flushed. */
-XLogRecPtr rdmacc_redo_insert_writes(const BridgeWrite* writes, size_t count, uint64 transaction,
-                                     uint64 xid);
+/* Inserts a transaction's writes, or rows that are loaded, which nothing decides about (xid 0);
+ * where the last record ends. Nothing is flushed. */
+XLogRecPtr rdmacc_redo_insert_writes(RdmaccRedoKind kind, const BridgeWrite* writes, size_t count,
+                                     uint64 transaction, uint64 xid);
 /* A table is there before any row of it is logged. */
 XLogRecPtr rdmacc_redo_insert_table(RdmaccRedoKind kind, const rdmacc::ListedTable* table);
 /* A position in the WAL that can be flushed to. */

@@ -1,17 +1,46 @@
 #include "pg_rdmacc/xact/running_query.h"
 
 extern "C" {
+#include "access/xact.h"
 #include "executor/executor.h"
 #include "nodes/execnodes.h"
 #include "nodes/plannodes.h"
 #include "parser/parsetree.h"
 #include "tcop/dest.h"
+#include "utils/memutils.h"
 }
 
 namespace {
 
+struct OpenQuery {
+  const QueryDesc* query;
+  int nest; /* of the subtransaction that it ends with, at the latest */
+};
+
 const QueryDesc* running;
-int open_queries; /* in the executor, the running one included */
+int utility_depth;
+int depth_of_running; /* of utility statements */
+List* open_queries;   /* in the executor, the running one included; in TopMemoryContext */
+
+void forget_from(int nest) {
+  ListCell* cell;
+  foreach (cell, open_queries) {
+    auto* each = static_cast<OpenQuery*>(lfirst(cell));
+    if (each->nest < nest) continue;
+    open_queries = foreach_delete_current(open_queries, cell);
+    pfree(each);
+  }
+}
+
+void subtransaction_committed(int nest) {
+  ListCell* cell;
+  foreach (cell, open_queries) {
+    auto* each = static_cast<OpenQuery*>(lfirst(cell));
+    each->nest = Min(each->nest, nest - 1);
+  }
+}
+
+void forget(void) { forget_from(0); }
 
 }  // namespace
 
@@ -46,15 +75,49 @@ bool rdmacc_query_scrolls(void) {
 
 bool rdmacc_query_fills_new_table(void) {
   if (running == nullptr || running->dest == nullptr) return false;
+  if (utility_depth != depth_of_running) return false;
   return running->dest->mydest == DestIntoRel || running->dest->mydest == DestTransientRel;
 }
 
 bool rdmacc_may_show_rows_early(void) {
-  return open_queries == (rdmacc_query_fills_new_table() ? 1 : 0);
+  return list_length(open_queries) == (rdmacc_query_fills_new_table() ? 1 : 0);
 }
 
-void rdmacc_query_opened(void) { open_queries++; }
-void rdmacc_query_closed(void) { open_queries = Max(open_queries - 1, 0); }
-void rdmacc_forget_queries(void) { open_queries = 0; }
+void rdmacc_query_opened(const QueryDesc* query) {
+  const MemoryContext previous = MemoryContextSwitchTo(TopMemoryContext);
+  auto* opened = static_cast<OpenQuery*>(palloc(sizeof(OpenQuery)));
+  *opened = {query, GetCurrentTransactionNestLevel()};
+  open_queries = lappend(open_queries, opened);
+  MemoryContextSwitchTo(previous);
+}
 
-void rdmacc_set_running_query(const QueryDesc* query) { running = query; }
+void rdmacc_query_closed(const QueryDesc* query) {
+  ListCell* cell;
+  foreach (cell, open_queries) {
+    auto* each = static_cast<OpenQuery*>(lfirst(cell));
+    if (each->query != query) continue;
+    open_queries = foreach_delete_current(open_queries, cell);
+    pfree(each);
+  }
+}
+
+RdmaccRunningQuery rdmacc_begin_running(const QueryDesc* query) {
+  const RdmaccRunningQuery outer = {running, depth_of_running};
+  running = query;
+  depth_of_running = utility_depth;
+  return outer;
+}
+
+void rdmacc_end_running(RdmaccRunningQuery outer) {
+  running = outer.query;
+  depth_of_running = outer.utility_depth;
+}
+
+int rdmacc_begin_utility(void) { return utility_depth++; }
+void rdmacc_end_utility(int outer) { utility_depth = outer; }
+bool rdmacc_in_utility(void) { return utility_depth > 0; }
+
+const RdmaccTransactionPart rdmacc_running_query_part = {
+    .subtransaction_committed = subtransaction_committed,
+    .subtransaction_aborted = forget_from,
+    .forget = forget};

@@ -1,7 +1,7 @@
 /* The query that the executor runs just now, as far as the access method's callbacks ask for it.
  * executor.cc sets it. */
 #pragma once
-#include "pg_rdmacc/server/pg_rdmacc.h"
+#include "pg_rdmacc/xact/transaction_part.h"
 
 extern "C" {
 #include "executor/execdesc.h"
@@ -24,15 +24,28 @@ bool rdmacc_query_scrolls(void);
  * that one is not only filling a table which it has made: they might see rows too soon. */
 bool rdmacc_may_show_rows_early(void);
 
-/* Its executor has started, or ended. Those that an error has ended are forgotten with the
- * transaction. */
-void rdmacc_query_opened(void);
-void rdmacc_query_closed(void);
-void rdmacc_forget_queries(void);
+/* Its executor starts, or has ended. Those that an error has ended are forgotten with their
+ * subtransaction. */
+void rdmacc_query_opened(const QueryDesc* query);
+void rdmacc_query_closed(const QueryDesc* query);
 
-/* True for the query of CREATE TABLE AS or REFRESH MATERIALIZED VIEW. */
+/* True for the query of CREATE TABLE AS or REFRESH MATERIALIZED VIEW, but not while a function of
+ * it executes a utility statement. */
 bool rdmacc_query_fills_new_table(void);
 
-/* The query that runs from now on; NULL for none. Whichever ran before is set again at its end. */
-void rdmacc_set_running_query(const QueryDesc* query);
+typedef struct RdmaccRunningQuery {
+  const QueryDesc* query;
+  int utility_depth; /* utility statements that it runs in */
+} RdmaccRunningQuery;
+
+/* The query that runs from now on. Returns what ran before, for rdmacc_end_running() at its end. */
+RdmaccRunningQuery rdmacc_begin_running(const QueryDesc* query);
+void rdmacc_end_running(RdmaccRunningQuery outer);
+
+/* Utility statements within each other: the depth before, for rdmacc_end_utility(). */
+int rdmacc_begin_utility(void);
+void rdmacc_end_utility(int outer);
+bool rdmacc_in_utility(void);
+
+extern const RdmaccTransactionPart rdmacc_running_query_part;
 }

@@ -9,7 +9,6 @@
 #include "pg_rdmacc/xact/entry.h"
 #include "pg_rdmacc/xact/exported_snapshot.h"
 #include "pg_rdmacc/xact/pump.h"
-#include "pg_rdmacc/xact/running_query.h"
 #include "pg_rdmacc/xact/savepoint.h"
 #include "pg_rdmacc/xact/transaction_part.h"
 #include "pg_rdmacc/xact/two_phase.h"
@@ -159,7 +158,6 @@ void forget_transaction(void) {
   rdmacc_savepoints_forget();
   rdmacc_forget_conflict();
   rdmacc_forget_snapshot();
-  rdmacc_forget_queries();
   rdmacc_parts_forget();
 }
 

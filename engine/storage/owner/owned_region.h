@@ -47,6 +47,7 @@ class OwnedRegion {
   uint64_t lock_of(uint64_t header) const { return load(header + kOffsetOfLock); }
   // Makes every copy of the address that is cached anywhere stale.
   void bump_incarnation(uint64_t header, TableId table) const {
+    CHECK(header != 0);  // the superblock is no header
     const uint64_t identity = load(header + kOffsetOfIdentity);
     store(header + kOffsetOfIdentity, pack_words(table, static_cast<uint32_t>(identity >> 32) + 1));
   }

@@ -22,6 +22,7 @@ class Reclaimer {
   // enough. From a coroutine; a second caller returns at once. Nothing happens while node 0 is
   // away.
   void advance();
+  bool busy() const { return busy_; }  // another coroutine advances
   bool pending() const { return busy_ || arena_.has_retired() || !limbo_.empty(); }
   // As last seen; 0 before the first advance().
   uint64_t epoch() const { return epoch_of(epoch_word_); }

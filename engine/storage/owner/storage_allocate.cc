@@ -14,6 +14,9 @@ namespace {
 constexpr int kLockTries = 8;
 // Reclamation rounds before memory is said to be used up.
 constexpr int kReclaimTries = 3;
+constexpr uint64_t kReclaimPauseUs = 20;
+// What a request waits at most for the memory of tables that are being dropped.
+constexpr uint64_t kDropUsMax = 10'000'000;
 constexpr size_t kLocksPerBatch = 1024;
 // Blocks of old versions for one worker at a time.
 constexpr uint32_t kReservedWhenScarce = 16;
@@ -98,7 +101,7 @@ Status StorageNode::handle_reserve_blocks(WorkerId from, Bytes bytes, Reply& rep
 
 // The tag names the worker that keeps them, and no transaction. Does not yield.
 Status StorageNode::reserve_blocks(WorkerId worker, uint32_t block_bytes, uint32_t count,
-                                           std::vector<uint64_t>& blocks) {
+                                   std::vector<uint64_t>& blocks) {
   CHECK(block_bytes <= kKeptBlockBytesMax && blocks.empty());
   CHECK(count <= kReservedBlocksMax);
   const uint32_t unit_bytes = overflow_unit_bytes(block_bytes);
@@ -119,12 +122,24 @@ Status StorageNode::reserve_blocks(WorkerId worker, uint32_t block_bytes, uint32
 Status StorageNode::allocate_all(const AllocateRequest& request, std::vector<Allocation>& taken) {
   Status status = take_units(request, taken);
   for (int i = 0; i < kReclaimTries && status.code() == Code::kNoSpace; ++i) {
-    if (!reclaimer_.pending()) break;
-    reclaimer_.advance();
+    if (!reclaim_some()) break;
     status = take_units(request, taken);
   }
   RDMACC_RETURN_IF_ERROR(status);
   return lock_slots(request.ctts, taken);
+}
+
+// For a request that finds no memory: one step towards what is on its way back, that of dropped
+// tables included. False: there is none. Yields.
+bool StorageNode::reclaim_some() {
+  const uint64_t deadline_us = worker_.endpoint().now_us() + kDropUsMax;
+  while (drops_under_way_ > 0 && worker_.endpoint().now_us() < deadline_us) {
+    worker_.scheduler().sleep_for(kReclaimPauseUs);
+  }
+  if (!reclaimer_.pending()) return false;
+  if (reclaimer_.busy()) worker_.scheduler().sleep_for(kReclaimPauseUs);
+  reclaimer_.advance();
+  return true;
 }
 
 // On kNoSpace nothing is taken. Does not yield.

@@ -13,6 +13,9 @@ namespace {
 
 // How long one request waits for splits; a transaction that chained many buckets asks again.
 constexpr uint64_t kPendingSplitsUsMax = 200'000;
+// Of its pages, so that a dropped table's memory is not waited for; reclamation rounds, else.
+constexpr uint64_t kPlenty = 2;
+constexpr int kEpochsOfLimbo = 3;
 
 Status malformed(const char* request) {
   return Status(Code::kInvalidArgument, std::string(request) + ": malformed request");
@@ -25,7 +28,7 @@ void StorageNode::handle(MethodId method, HandlerMethod handler) {
     ++requests_;
     return (this->*handler)(from, request, reply);
   };
-  worker_.rpc().handle(method, guard_ == nullptr ? std::move(served) : guard_(std::move(served)));
+  worker_.rpc().handle(method, guard_(std::move(served)));
 }
 
 void StorageNode::serve(const Guard& guard) {
@@ -200,18 +203,24 @@ Status StorageNode::handle_drop_table(WorkerId, Bytes bytes, Reply&) {
 }
 
 // The table is gone at once. Its memory follows in a coroutine of its own: that of many rows takes
-// its time, and is nothing to wait for.
+// its time, and is nothing to wait for. Where memory is scarce the caller may want it next, in a
+// transaction that would begin too soon for it.
 void StorageNode::drop(TableId id) {
   // A split that is under way counts on its table; none of this one begins after this.
   index_.begin_drop();
   if (directory_.live(id) == nullptr) return index_.cancel_drop();  // by another request meanwhile
   directory_.set_dropped(id);
+  ++drops_under_way_;
   const auto retire = [this, id] {
     index_.retire_all(id);
     reserved_slots_.take_back(ReservedSlots::OfTables::kGone);
     dropped_tables_.add(id);
+    --drops_under_way_;
   };
-  if (!worker_.scheduler().spawn(retire)) retire();
+  const bool scarce = arena_.pages_left() < arena_.page_count() / kPlenty;
+  if (!scarce && worker_.scheduler().spawn(retire)) return;
+  retire();
+  for (int i = 0; i < kEpochsOfLimbo; ++i) reclaim_some();
 }
 
 Status StorageNode::handle_find_table(WorkerId, Bytes bytes, Reply& reply) {
@@ -302,11 +311,11 @@ Status StorageNode::handle_locked_headers(WorkerId, Bytes bytes, Reply& reply) {
 bool StorageNode::split_some(uint64_t deadline_us) {
   CHECK(worker_.scheduler().in_coroutine());
   if (!index_.wait_until_idle(deadline_us)) return false;
-  if (order_hold_.begin && !order_hold_.begin(deadline_us)) return false;
+  if (!order_hold_.begin(deadline_us)) return false;
   const uint64_t splits = index_.splits();
   const size_t queued = index_.groups_queued();
   index_.split_queued();
-  if (order_hold_.end) order_hold_.end();
+  order_hold_.end();
   return index_.splits() != splits || index_.groups_queued() < queued;
 }
 

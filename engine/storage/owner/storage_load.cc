@@ -13,7 +13,13 @@ namespace {
 constexpr uint32_t kRowsPerYield = 64;
 // A split of the group is under way, or another transaction does what none may.
 constexpr uint64_t kLockedUsMax = 2'000'000, kLockedPauseUs = 20;
-constexpr int kReclaimTries = 3, kSlotTries = 64;
+// Rounds before memory is said to be used up; after so many of them, slots that workers keep.
+constexpr int kRoomTries = 8, kReclaimTries = 4;
+constexpr int kSlotTries = 64;
+
+Status no_such_table(TableId id) {
+  return Status(Code::kNotFound, "table " + std::to_string(id) + " does not exist");
+}
 }  // namespace
 
 Status StorageNode::handle_load_rows(WorkerId, Bytes bytes, Reply& reply) {
@@ -30,33 +36,79 @@ Status StorageNode::handle_load_rows(WorkerId, Bytes bytes, Reply& reply) {
   return Status();
 }
 
+// Room first: to find some may yield, and the place that is found for the row must stay as it is
+// until its entry is there.
 Status StorageNode::load_row(const LoadedRows& load, const RowToLoad& row, bool* exists) {
+  UnitsOfRow units;
+  Status status(Code::kNoSpace);
+  for (int i = 0; i < kRoomTries && status.code() == Code::kNoSpace; ++i) {
+    if (i == kReclaimTries) reserved_slots_.take_back(ReservedSlots::OfTables::kAll);
+    if (i > 0) reclaim_some();
+    status = take_units_of_row(load, row, units);
+    if (status.ok()) status = place_row(load, row, units, exists);
+  }
+  if (units.slot != 0) arena_.give_back(units.slot);
+  if (units.block != 0) arena_.give_back(units.block);
+  return status;
+}
+
+// What is missing of them. Does not yield.
+Status StorageNode::take_units_of_row(const LoadedRows& load, const RowToLoad& row,
+                                      UnitsOfRow& units) {
+  const DirectoryEntry* table = directory_.live(load.table);
+  if (table == nullptr) return no_such_table(load.table);
+  for (int i = 0; i < kSlotTries && units.slot == 0; ++i) {
+    auto slot =
+        arena_.allocate(PageKind::kSlot, slot_bytes(table->record_size, table->history));
+    if (!slot.ok()) return slot.status();
+    units.slot = *slot;
+    drop_unless_quiet(load, units);
+  }
+  if (units.slot == 0) return Status(Code::kNoSpace, "no slot is free of its former life");
+  const uint64_t bytes = record_bytes(row.key.size(), row.row.size());
+  if (bytes <= table->record_size || units.block != 0) return Status();
+  auto block = arena_.allocate(PageKind::kOverflow, overflow_unit_bytes(round_up(bytes, 8)));
+  if (block.ok()) units.block = *block;
+  return block.status();
+}
+
+// A slot that a stale reader or writer is at, or whose stamps would go back, is none for the row.
+void StorageNode::drop_unless_quiet(const LoadedRows& load, UnitsOfRow& units) {
+  const Header header = region_.header(units.slot);
+  if (header.lock == 0 && header.wts < load.stamp && header.rts < load.stamp) return;
+  CHECK(arena_.retire(units.slot));
+  units.slot = 0;
+}
+
+Status StorageNode::place_row(const LoadedRows& load, const RowToLoad& row, UnitsOfRow& units,
+                              bool* exists) {
   const uint64_t hash = hash_key(load.table, row.key);
   HashIndexOwner::Place place;
   RDMACC_RETURN_IF_ERROR(find_unlocked_place(load, hash, place));
+  // Nothing yields from here on: the place stays as it was found.
   if (load.check_absent) {
     *exists = std::any_of(place.same_tag.begin(), place.same_tag.end(), [&](uint64_t slot) {
       return holds_key(slot, load.table, hash, row.key);
     });
     if (*exists) return Status();
   }
+  drop_unless_quiet(load, units);  // that may have yielded
+  if (units.slot == 0) return Status(Code::kNoSpace, "a slot's former life has reached it");
   if (place.empty == 0) RDMACC_RETURN_IF_ERROR(index_.extend(load.table, hash, place));
-  const DirectoryEntry& table = *directory_.live(load.table);
-  Result<uint64_t> slot = take_quiet_slot(table, load.stamp);
-  if (!slot.ok()) return slot.status();
-  RDMACC_RETURN_IF_ERROR(write_loaded(load, row, hash, *slot));
-  region_.store(place.entry, make_entry(hash, *slot));
+  write_loaded(load, row, hash, units);
+  region_.store(place.entry, make_entry(hash, units.slot));
   if (place.empty == 1) index_.note_full(load.table, place.group);
+  units = {};
   return Status();
 }
 
-// Nothing here yields behind it: the place stays empty until it is used.
+// Yields while the group is locked, and not after that.
 Status StorageNode::find_unlocked_place(const LoadedRows& load, uint64_t hash,
                                         HashIndexOwner::Place& place) {
   const uint64_t deadline_us = worker_.endpoint().now_us() + kLockedUsMax;
   while (true) {
     if (directory_.live(load.table) == nullptr) {
-      return Status(Code::kNotFound, "table " + std::to_string(load.table) + " does not exist");
+      return no_such_table(load.table);
     }
     index_.find_place(load.table, hash, place);
     if (place.group == 0) return Status(Code::kCorrupt, "load: the index makes no sense");
@@ -88,36 +140,12 @@ bool StorageNode::holds_key(uint64_t slot, TableId table, uint64_t hash,
          memcmp(region_.base() + at + sizeof(key_bytes), key.data(), key.size()) == 0;
 }
 
-Result<uint64_t> StorageNode::take_unit(PageKind kind, uint64_t bytes) {
-  Result<uint64_t> unit = arena_.allocate(kind, bytes);
-  for (int i = 0; i < kReclaimTries && unit.status().code() == Code::kNoSpace; ++i) {
-    if (reclaimer_.pending()) {
-      reclaimer_.advance();
-    } else if (reserved_slots_.take_back(ReservedSlots::OfTables::kAll) == 0) {
-      break;
-    }
-    unit = arena_.allocate(kind, bytes);
-  }
-  return unit;
-}
-
-// One that no stale reader is at, and whose stamps never go back.
-Result<uint64_t> StorageNode::take_quiet_slot(const DirectoryEntry& table, uint64_t stamp) {
-  const uint64_t bytes = slot_bytes(table.record_size, table.history);
-  for (int i = 0; i < kSlotTries; ++i) {
-    Result<uint64_t> slot = take_unit(PageKind::kSlot, bytes);
-    if (!slot.ok()) return slot;
-    const Header header = region_.header(*slot);
-    if (header.lock == 0 && header.wts < stamp && header.rts < stamp) return slot;
-    CHECK(arena_.retire(*slot));
-  }
-  return Status(Code::kNoSpace, "no slot is free of its former life");
-}
-
-Status StorageNode::write_loaded(const LoadedRows& load, const RowToLoad& row, uint64_t hash,
-                                 uint64_t slot) {
+void StorageNode::write_loaded(const LoadedRows& load, const RowToLoad& row, uint64_t hash,
+                               const UnitsOfRow& units) {
   const DirectoryEntry& table = *directory_.live(load.table);
+  const uint64_t slot = units.slot;
   const uint64_t bytes = record_bytes(row.key.size(), row.row.size());
+  CHECK((bytes > table.record_size) == (units.block != 0));
   std::vector<uint64_t> words(round_up(bytes, 8) / 8);
   auto* record = reinterpret_cast<char*>(words.data());
   const auto key_bytes = static_cast<uint32_t>(row.key.size());
@@ -125,17 +153,12 @@ Status StorageNode::write_loaded(const LoadedRows& load, const RowToLoad& row, u
   memcpy(record + sizeof(key_bytes), row.key.data(), row.key.size());
   memcpy(record + sizeof(key_bytes) + row.key.size(), row.row.data(), row.row.size());
   uint32_t flags = kFlagLive;
-  if (bytes > table.record_size) {
-    Result<uint64_t> block = take_unit(PageKind::kOverflow, overflow_unit_bytes(words.size() * 8));
-    if (!block.ok()) {
-      CHECK(arena_.retire(slot));
-      return block.status();
-    }
-    region_.store(*block + offsetof(OverflowHeader, capacity),
-                  arena_.unit_bytes(*block) - sizeof(OverflowHeader));
-    region_.store(*block + offsetof(OverflowHeader, owner_ctts), load.stamp);
-    region_.store_words(*block + sizeof(OverflowHeader), words.data(), words.size());
-    words.assign(1, *block);
+  if (units.block != 0) {
+    region_.store(units.block + offsetof(OverflowHeader, capacity),
+                  arena_.unit_bytes(units.block) - sizeof(OverflowHeader));
+    region_.store(units.block + offsetof(OverflowHeader, owner_ctts), load.stamp);
+    region_.store_words(units.block + sizeof(OverflowHeader), words.data(), words.size());
+    words.assign(1, units.block);
     flags |= kFlagOverflow;
   }
   region_.bump_incarnation(slot, load.table);
@@ -147,7 +170,6 @@ Status StorageNode::write_loaded(const LoadedRows& load, const RowToLoad& row, u
     region_.store(slot + versions_reference_place(table.record_size), kNoOlderVersion);
   }
   directory_.add_rows(load.table, 1);
-  return Status();
 }
 
 }  // namespace rdmacc

@@ -100,12 +100,18 @@ class StorageNode : public StorageService {
   Status load_row(const LoadedRows& load, const RowToLoad& row, bool* exists);
   Status find_unlocked_place(const LoadedRows& load, uint64_t hash, HashIndexOwner::Place& place);
   bool holds_key(uint64_t slot, TableId table, uint64_t hash, std::string_view key) const;
-  Result<uint64_t> take_unit(PageKind kind, uint64_t bytes);
-  Result<uint64_t> take_quiet_slot(const DirectoryEntry& table, uint64_t stamp);
-  Status write_loaded(const LoadedRows& load, const RowToLoad& row, uint64_t hash, uint64_t slot);
+  struct UnitsOfRow {
+    uint64_t slot = 0, block = 0;  // 0: none
+  };
+  Status take_units_of_row(const LoadedRows& load, const RowToLoad& row, UnitsOfRow& units);
+  void drop_unless_quiet(const LoadedRows& load, UnitsOfRow& units);
+  Status place_row(const LoadedRows& load, const RowToLoad& row, UnitsOfRow& units, bool* exists);
+  void write_loaded(const LoadedRows& load, const RowToLoad& row, uint64_t hash,
+                    const UnitsOfRow& units);
   Status check_free(const FreeMessage& request) const;
   void unlock_slots(uint64_t ctts, const std::vector<uint64_t>& slots);
   void drop(TableId id);
+  bool reclaim_some();
 
   LockedHeaders locked_headers(uint64_t from_page);
   // Yields after each page.
@@ -134,6 +140,7 @@ class StorageNode : public StorageService {
   ReservedSlots reserved_slots_;
   bool reopened_ = false;
   uint64_t requests_ = 0;
+  uint32_t drops_under_way_ = 0;  // tables that are gone, and whose memory follows
   Guard guard_;
   OrderHold order_hold_;
   struct DeferredFree {

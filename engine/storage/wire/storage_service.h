@@ -64,8 +64,9 @@ class StorageService {
   virtual ~StorageService() = default;
 
   // Registers kMethodAllocate .. kMethodReserveBlocks with the worker's Rpc.
-  // Every handler passes through `guard`, which keeps requests of dead callers out (nullptr: none).
+  // Every handler passes through `guard`, which keeps requests of dead callers out.
   using Guard = std::function<Rpc::Handler(Rpc::Handler)>;
+  static Rpc::Handler unguarded(Rpc::Handler handler) { return handler; }  // no caller dies
   virtual void serve(const Guard& guard) = 0;
   // Groups are split in a request's name only while these hold back the order of a deterministic
   // protocol: begin(deadline_us) false: not by then. maintain() is called while it is held back.
@@ -73,7 +74,10 @@ class StorageService {
     std::function<bool(uint64_t deadline_us)> begin;
     std::function<void()> end;
   };
-  virtual void set_order_hold(OrderHold hold) = 0;
+  static OrderHold without_order() {
+    return {[](uint64_t) { return true; }, [] {}};
+  }
+  virtual void set_order_hold(OrderHold hold) = 0;  // before the first request
   // Splits groups whose buckets have become chains; advances reclamation. Called by the node's
   // loop as a coroutine, at most every few milliseconds and only while pending() says so.
   virtual bool maintenance_pending() const = 0;
@@ -96,7 +100,7 @@ class StorageService {
   // Offsets of overflow blocks that a worker keeps in advance: at most `count`, fewer while
   // memory is scarce. Of thread 0 itself; others ask by kMethodReserveBlocks.
   virtual Status reserve_blocks(WorkerId worker, uint32_t block_bytes, uint32_t count,
-                                        std::vector<uint64_t>& blocks) = 0;
+                                std::vector<uint64_t>& blocks) = 0;
 
   // Is told how indexes change from now on (nullptr: none is). Not owned.
   virtual void observe(StructureObserver* observer) = 0;

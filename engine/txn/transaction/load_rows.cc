@@ -4,13 +4,20 @@
 
 namespace rdmacc {
 
-bool Transaction::has_met(TableId table) const {
-  for (const Access& access : accesses_) {
-    if (access.table == table) return true;
+// A load asks for each of its batches: what has been looked through for the same table is not looked
+// through again.
+bool Transaction::has_met(TableId table) {
+  if (looked_for_.table != table) looked_for_ = {.table = table};
+  const StableList<Access>& accesses = accesses_.list();
+  const StableList<KeyState>& keys = keys_.all();
+  for (auto at = accesses.begin_after(looked_for_.accesses); at != accesses.end(); ++at) {
+    if ((*at).table == table) return true;
   }
-  for (const KeyState& state : keys_.all()) {
-    if (state.table == table) return true;
+  for (auto at = keys.begin_after(looked_for_.keys); at != keys.end(); ++at) {
+    if ((*at).table == table) return true;
   }
+  looked_for_.accesses = accesses.mark();
+  looked_for_.keys = keys.mark();
   return false;
 }
 

@@ -33,7 +33,7 @@ class StableList {
   template <typename Object, typename InChunk>
   class Iterator {
    public:
-    explicit Iterator(InChunk* chunk) : chunk_(chunk) {}
+    explicit Iterator(InChunk* chunk, size_t at = 0) : chunk_(chunk), at_(at) {}
     Object& operator*() const { return chunk_->objects()[at_]; }
     Iterator& operator++() {
       if (++at_ == chunk_->used) {
@@ -48,12 +48,30 @@ class StableList {
 
    private:
     InChunk* chunk_;
-    size_t at_ = 0;
+    size_t at_;
   };
   auto begin() { return Iterator<T, Chunk>(first_); }
   auto end() { return Iterator<T, Chunk>(nullptr); }
   auto begin() const { return Iterator<const T, const Chunk>(first_); }
   auto end() const { return Iterator<const T, const Chunk>(nullptr); }
+
+  // Where the list ends at the time: what comes later begins there.
+  class Mark {
+    friend class StableList;
+    const Chunk* chunk = nullptr;
+    size_t at = 0;
+  };
+  Mark mark() const {
+    Mark mark;
+    mark.chunk = last_;
+    mark.at = last_ == nullptr ? 0 : last_->used;
+    return mark;
+  }
+  auto begin_after(const Mark& mark) const {
+    if (mark.chunk == nullptr) return begin();
+    if (mark.at == mark.chunk->used) return Iterator<const T, const Chunk>(mark.chunk->next);
+    return Iterator<const T, const Chunk>(mark.chunk, mark.at);
+  }
 
  private:
   static constexpr size_t kRoomMin = 12, kRoomMax = 1024;

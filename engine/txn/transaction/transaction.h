@@ -65,7 +65,7 @@ class Transaction final : public RowSource {
 
   // engine/session.h says what for.
   Status load_rows(std::span<RowToLoad> rows, TableId table, bool check_absent, size_t* duplicate);
-  bool has_met(TableId table) const;
+  bool has_met(TableId table);
   // For the next attempt: this one reads as much as a scan.
   void note_wide_read() { scanned_table_ = true; }
   // What was read does not fit together, as no serializable state does: the attempt has lost.
@@ -201,6 +201,12 @@ class Transaction final : public RowSource {
   SetMemory set_memory_{set_bytes_};
   AccessSet accesses_{set_memory_.lasting()};
   KeyStates keys_{set_memory_};
+  struct LookedFor {  // in vain, among these (has_met())
+    TableId table = kNoTable;
+    StableList<Access>::Mark accesses{};
+    StableList<KeyState>::Mark keys{};
+  };
+  LookedFor looked_for_;
   uint64_t own_writes_ = 0;
   uint64_t write_set_bytes_ = 0;
   uint32_t command_ = 0;

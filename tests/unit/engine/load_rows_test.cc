@@ -10,9 +10,12 @@ namespace rdmacc {
 namespace {
 
 constexpr int kBatches = 5, kRowsOfBatch = 100;
+constexpr uint64_t kRecyclingUs = 2'000'000;  // until pages may become anything
 
 class LoadRowsTest : public TwoSessions {
  protected:
+  explicit LoadRowsTest(uint64_t region_bytes = 192ull << 20)
+      : TwoSessions(/*one_by_one=*/false, region_bytes) {}
   bool may_load() const {
     return protocol() != Protocol::kMvcc && protocol() != Protocol::kSundial &&
            protocol() != Protocol::kCalvin;
@@ -63,6 +66,22 @@ class LoadRowsTest : public TwoSessions {
   }
 
   uint32_t files_ = 10;
+};
+
+class LoadsOfSmallNodes : public LoadRowsTest {
+ protected:
+  LoadsOfSmallNodes() : LoadRowsTest(36ull << 20) {}
+  // Until all of the batches are there, or an error.
+  Status fill(TableId table, int batches, int* loaded) {
+    for (*loaded = 0; *loaded < batches; ++*loaded) {
+      const int rows = *loaded * kRowsOfBatch;
+      if ((rows & (rows - 1)) == 0 || *loaded % 1000 == 0) {
+        RDMACC_RETURN_IF_ERROR(one_.expect_rows(table, static_cast<uint64_t>(2 * rows)));
+      }
+      RDMACC_RETURN_IF_ERROR(load(table, rows));
+    }
+    return Status();
+  }
 };
 
 TEST_P(LoadRowsTest, AreReadByTheTransactionAndThenByOthers) {
@@ -162,6 +181,29 @@ TEST_P(LoadRowsTest, FillGroupsThatSplitMeanwhile) {
   });
 }
 
+// Rows that take nearly all of the nodes' memory, again and again: that of the table before is on
+// its way back when the next load needs it, and groups split where the load waits for it.
+TEST_P(LoadsOfSmallNodes, FindTheMemoryOfDroppedTables) {
+  as_one([&] {
+    int batches = 0, loaded = 0;
+    for (int round = 0; round < 4; round++) {
+      const TableId table = new_table();
+      ASSERT_TRUE(one_.begin(options()).ok());
+      const int wanted = round == 0 ? 1'000'000 : batches * 8 / 10;
+      const Status status = fill(table, wanted, &loaded);
+      EXPECT_EQ(status.code(), round == 0 ? Code::kNoSpace : Code::kOk)
+          << status.to_string() << " in round " << round << ", " << loaded << " of " << batches;
+      if (round == 0) batches = loaded;
+      if (round > 0) {
+        EXPECT_EQ(count(one_, table), static_cast<size_t>(wanted) * kRowsOfBatch);
+      }
+      one_.abort();
+      ASSERT_TRUE(one_.drop_table(table).ok());
+      one_.scheduler().sleep_for(kRecyclingUs);
+    }
+  });
+}
+
 // Many keys in one batch, in the transaction itself; what it has written before is met.
 TEST_P(LoadRowsTest, InsertManyInOneTransaction) {
   as_one([&] {
@@ -193,6 +235,10 @@ TEST_P(LoadRowsTest, InsertManyInOneTransaction) {
 }
 
 INSTANTIATE_TEST_SUITE_P(, LoadRowsTest, every_protocol(), name_of);
+INSTANTIATE_TEST_SUITE_P(, LoadsOfSmallNodes,
+                         testing::Combine(testing::Values(Protocol::kNowait),
+                                          testing::Values(kOneSided)),
+                         name_of);
 
 }  // namespace
 }  // namespace rdmacc

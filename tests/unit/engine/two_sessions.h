@@ -29,8 +29,8 @@ inline auto every_protocol() {
 class TwoSessions : public testing::TestWithParam<ProtocolAndStages> {
  protected:
   // `one_by_one`: others come between any two accesses to memory.
-  explicit TwoSessions(bool one_by_one = false)
-      : engine_(std::get<1>(GetParam()) + 3u, 1, 2, 192ull << 20, one_by_one),
+  explicit TwoSessions(bool one_by_one = false, uint64_t region_bytes = 192ull << 20)
+      : engine_(std::get<1>(GetParam()) + 3u, 1, 2, region_bytes, one_by_one),
         here_(engine_.add_coordinator()),
         there_(engine_.add_coordinator()),
         one_(here_),

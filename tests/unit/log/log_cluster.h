@@ -34,6 +34,7 @@ struct LogNode {
     CHECK(opened.ok());
     storage = std::move(opened.value());
     storage->serve([this](Rpc::Handler handler) { return fence.guard(std::move(handler)); });
+    storage->set_order_hold(StorageService::without_order());
     serve_resolution(worker, *storage, fence);
     serve_reader_count_sweep(worker, *storage, fence);
   }

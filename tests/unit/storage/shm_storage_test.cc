@@ -19,7 +19,8 @@ class ShmNode {
   ShmNode(ShmFabric& fabric, NodeId node, std::atomic<bool>& stop)
       : worker_(std::move(fabric.join_as_node(node, 0).value())),
         storage_(std::move(StorageService::open(worker_, fabric.topology()).value())) {
-    storage_->serve(nullptr);
+    storage_->serve(StorageService::unguarded);
+    storage_->set_order_hold(StorageService::without_order());
     region = worker_.endpoint().local_region();
     CHECK(worker_.scheduler().spawn([this] {
       while (true) {

@@ -66,7 +66,8 @@ Status StorageCluster::open_node(NodeId id) {
   auto storage = StorageService::open(*node.worker, topology_);
   if (!storage.ok()) return storage.status();
   node.storage = std::move(*storage);
-  node.storage->serve(nullptr);
+  node.storage->serve(StorageService::unguarded);
+  node.storage->set_order_hold(StorageService::without_order());
   node.region = node.worker->endpoint().local_region();
   if (!maintain_) return Status();
   Worker* worker = node.worker.get();
