@@ -232,8 +232,8 @@ void bridge_start_try_lock(uint32_t table, BridgeBytes key, bool exclusive, uint
 void bridge_start_ask_for_load(uint32_t table, bool* possible);
 /* The table is about to have that many rows: its index grows now, and this waits for it. */
 void bridge_start_expect_rows(uint32_t table, uint64_t rows);
-/* *in_place false: the transaction has met the table since, and has inserted them as it does others.
- * After any error, kDuplicateKey included, the transaction has to be aborted. */
+/* *in_place false: the transaction has met the table since, and has inserted them as it does
+ * others. After any error, kDuplicateKey included, the transaction has to be aborted. */
 void bridge_start_load_rows(const BridgeRows* rows, bool* in_place, size_t* duplicate);
 
 typedef struct BridgeScan BridgeScan;

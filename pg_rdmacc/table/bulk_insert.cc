@@ -101,6 +101,7 @@ bool is_being_filled(Relation rel, const BulkInsertStateData* state) {
 }
 
 void begin_filling(Relation rel, CommandId cid) {
+  CHECK(filling.context == nullptr && cid != InvalidCommandId);
   rdmacc_override_indexes(rel, rdmacc_table_to_write(rel));
   const RdmaccTable table = *rdmacc_table(rel);
   const RdmaccLoadTarget target = target_of(rel, &table, cid);

@@ -162,7 +162,8 @@ Status LocalPart::make_room(const std::vector<OrderedWrite>& writes) {
 
 Status LocalPart::find_gaps() {
   std::vector<PlannedWrite*> lacking;
-  std::vector<KeyWork> works = writes_.missing_gaps(lacking);
+  size_t from = 0;
+  std::vector<KeyWork> works = writes_.missing_gaps(from, SIZE_MAX, lacking);
   RDMACC_RETURN_IF_ERROR(find_keys(stage_, works));
   for (size_t i = 0; i < works.size(); i++) {
     if (works[i].gap.header.null()) return aborted(AbortReason::kIndexMoved);

@@ -95,6 +95,7 @@ Status StorageNode::place_row(const LoadedRows& load, const RowToLoad& row, Unit
   drop_unless_quiet(load, units);  // that may have yielded
   if (units.slot == 0) return Status(Code::kNoSpace, "a slot's former life has reached it");
   if (place.empty == 0) RDMACC_RETURN_IF_ERROR(index_.extend(load.table, hash, place));
+  CHECK(place.entry != 0 && region_.load(place.entry) == 0);
   write_loaded(load, row, hash, units);
   region_.store(place.entry, make_entry(hash, units.slot));
   if (place.empty == 1) index_.note_full(load.table, place.group);

@@ -14,6 +14,7 @@ constexpr uint64_t kNodeReturnUsMax = 15'000'000;
 constexpr uint64_t kNodeReturnPauseUs = 10'000;
 // Look-ups of the gap headers of one write set, while groups are split under them.
 constexpr int kGapLooksMax = 16;
+constexpr size_t kWritesAtOnce = 1024;
 
 }  // namespace
 
@@ -32,6 +33,7 @@ void Transaction::keep_locked_row(KeyState& state) {
 // What each key's own writes come to, against what the engine had.
 void Transaction::collect_writes() {
   CHECK(writes_.empty());
+  writes_.expect(own_writes_);
   for (KeyState& state : keys_.all()) {
     const OwnVersion* last = state.to_write();
     if (last == nullptr) {
@@ -46,20 +48,37 @@ void Transaction::collect_writes() {
   }
 }
 
+// What many writes need comes in parts, so that it stays in the caches, and registered memory does
+// not grow with them.
+template <typename Work>
+Status Transaction::in_memory_of_its_own(StageContext& stage, const Work& work) {
+  if (writes_.all().size() <= kWritesAtOnce) return work(stage);
+  VerbArena arena(coordinator_.engine.worker.pool());
+  StageContext part = context(arena);
+  return work(part);
+}
+
 // Unlinks and unchecked inserts have not met their gap header yet. Keys of one group share an
 // access, and the group may be split between the look-ups of two of them: those that it does not
 // hold any more are looked up again. Nothing is decided here; the lock of each group decides
 // (lock.cc).
 Status Transaction::find_missing_gaps(StageContext& stage) {
   for (int look = 0; look < kGapLooksMax; look++) {
-    std::vector<PlannedWrite*> lacking;
-    std::vector<KeyWork> works = writes_.missing_gaps(lacking);
-    if (works.empty()) return Status();
-    RDMACC_RETURN_IF_ERROR(carry_out_find(stage, parameters_.plan, works));
-    for (size_t i = 0; i < works.size(); i++) {
-      if (works[i].result != KeyWork::Result::kMissing) return aborted(AbortReason::kIndexMoved);
-      RDMACC_RETURN_IF_ERROR(merge(works[i].gap, &lacking[i]->gap));
+    bool all_known = true;
+    for (size_t from = 0; from < writes_.all().size();) {
+      std::vector<PlannedWrite*> lacking;
+      std::vector<KeyWork> works = writes_.missing_gaps(from, kWritesAtOnce, lacking);
+      if (works.empty()) break;
+      all_known = false;
+      RDMACC_RETURN_IF_ERROR(in_memory_of_its_own(stage, [&](StageContext& part) {
+        return carry_out_find(part, parameters_.plan, works);
+      }));
+      for (size_t i = 0; i < works.size(); i++) {
+        if (works[i].result != KeyWork::Result::kMissing) return aborted(AbortReason::kIndexMoved);
+        RDMACC_RETURN_IF_ERROR(merge(works[i].gap, &lacking[i]->gap));
+      }
     }
+    if (all_known) return Status();
     writes_.forget_moved_gaps();
   }
   return aborted(AbortReason::kIndexMoved);
@@ -70,7 +89,12 @@ Status Transaction::lock_writes(StageContext& stage) {
   std::vector<LockWork>& works = writes_.plan_locks();
   if (works.empty()) return Status();
   const uint64_t start_ns = begin_stage(Stage::kLock);
-  const Status status = carry_out_lock(stage, parameters_.plan, works);
+  Status status;
+  for (size_t at = 0; at < works.size() && status.ok(); at += kWritesAtOnce) {
+    const auto some = std::span(works).subspan(at, std::min(kWritesAtOnce, works.size() - at));
+    status = in_memory_of_its_own(
+        stage, [&](StageContext& part) { return carry_out_lock(part, parameters_.plan, some); });
+  }
   time_stage(Stage::kLock, start_ns);
   return status;
 }

@@ -4,8 +4,8 @@
 
 namespace rdmacc {
 
-// A load asks for each of its batches: what has been looked through for the same table is not looked
-// through again.
+// A load asks for each of its batches: what has been looked through for the same table is not
+// looked through again.
 bool Transaction::has_met(TableId table) {
   if (looked_for_.table != table) looked_for_ = {.table = table};
   const StableList<Access>& accesses = accesses_.list();

@@ -174,6 +174,8 @@ class Transaction final : public RowSource {
   void keep_locked_row(KeyState& state);
   void collect_writes();
   Status find_missing_gaps(StageContext& stage);
+  template <typename Work>
+  Status in_memory_of_its_own(StageContext& stage, const Work& work);
   Status lock_writes(StageContext& stage);
   Status fix_commit_time(StageContext& stage);
   Status validate_reads(StageContext& stage);

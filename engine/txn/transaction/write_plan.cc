@@ -7,6 +7,8 @@
 namespace rdmacc {
 namespace {
 
+constexpr size_t kRelinkedPerGroup = 4;  // or more: that many rows of a group come or go at once
+
 std::string make_record(std::string_view key, std::string_view row) {
   const auto key_bytes = static_cast<uint32_t>(key.size());
   std::string record;
@@ -45,10 +47,12 @@ PlannedWrite& WritePlan::add(const ProtocolRules& rules, const KeyWrite& write) 
   return planned;
 }
 
-std::vector<KeyWork> WritePlan::missing_gaps(std::vector<PlannedWrite*>& of) {
-  CHECK(of.empty());
+std::vector<KeyWork> WritePlan::missing_gaps(size_t& from, size_t at_most,
+                                             std::vector<PlannedWrite*>& of) {
+  CHECK(of.empty() && at_most > 0);
   std::vector<KeyWork> works;
-  for (PlannedWrite& write : writes_) {
+  for (; from < writes_.size() && works.size() < at_most; from++) {
+    PlannedWrite& write = writes_[from];
     if (!write.relinks() || write.gap != nullptr) continue;
     works.push_back(KeyWork::of(write.table, write.hash, write.key, KeyWork::Mode::kGapOnly));
     of.push_back(&write);
@@ -175,6 +179,12 @@ void WritePlan::take_room(const SlotRequest& got, PlannedWrite& write, Accesses&
 
 std::vector<LockWork>& WritePlan::plan_locks() {
   locks_.clear();
+  size_t tuples = 0, relinked = 0;
+  for (const PlannedWrite& write : writes_) {
+    tuples += write.kind != WriteKind::kInsert ? 1 : 0;
+    relinked += write.relinks() ? 1 : 0;
+  }
+  locks_.reserve(tuples + relinked / kRelinkedPerGroup);
   std::unordered_map<const Access*, size_t> gap_locks;  // takes no memory while it is empty
   for (const PlannedWrite& write : writes_) {
     CHECK(write.tuple != nullptr);

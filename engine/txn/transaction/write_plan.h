@@ -50,6 +50,7 @@ class WritePlan {
   // A delete unlinks the tuple, or leaves a tombstone where old versions are read.
   PlannedWrite& add(const ProtocolRules& rules, const KeyWrite& write);
   bool empty() const { return writes_.empty(); }
+  void expect(size_t writes) { writes_.reserve(writes); }
   size_t room() const { return std::max(writes_.capacity(), locks_.capacity()); }
   std::span<PlannedWrite> all() { return writes_; }
   // For the next transaction; the memory is kept.
@@ -62,8 +63,9 @@ class WritePlan {
     made_records_.clear();
   }
 
-  // Look-ups of the gap headers that are not known yet, and in `of` the writes that need them.
-  std::vector<KeyWork> missing_gaps(std::vector<PlannedWrite*>& of);
+  // Look-ups of gap headers that are not known yet, `at_most` of them, and in `of` the writes that
+  // need them. `from`: the write to begin with, and then the first one that was not looked at.
+  std::vector<KeyWork> missing_gaps(size_t& from, size_t at_most, std::vector<PlannedWrite*>& of);
   // Forgets gap headers that were only located and, as looks for other keys have shown since, do
   // not hold the key any more: they are missing again.
   void forget_moved_gaps();
