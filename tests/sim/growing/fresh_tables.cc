@@ -84,7 +84,8 @@ Status FreshTables::make(Session& session, Random& random, std::string& doubt) c
   const TableId made = made_[number] = created->id;
   RDMACC_RETURN_IF_ERROR(fill(session, made, value, random));
   if (random.percent(40)) {
-    RDMACC_RETURN_IF_ERROR(change_rows(session, made, random, doubt));
+    RDMACC_RETURN_IF_ERROR(random.percent(70) ? change_rows(session, made, random, doubt)
+                                              : look_through(session, made, doubt));
     if (random.percent(30)) RDMACC_RETURN_IF_ERROR(fill(session, made, value, random));
   }
   if (random.percent(70)) RDMACC_RETURN_IF_ERROR(change_cell(session, random, &value));
@@ -93,7 +94,6 @@ Status FreshTables::make(Session& session, Random& random, std::string& doubt) c
 
 Status FreshTables::fill(Session& session, TableId made, uint64_t value, Random& random) const {
   const bool again = session.has_met(made);
-  const bool loads = session.may_load() && !again;
   const uint64_t batches = 1 + random.below(options_.batches_max);
   if (random.percent(50)) RDMACC_RETURN_IF_ERROR(session.expect_rows(made, random.below(4000)));
   for (uint64_t batch = 0; batch < batches; ++batch) {
@@ -106,6 +106,7 @@ Status FreshTables::fill(Session& session, TableId made, uint64_t value, Random&
     const std::vector<std::string_view> k(keys.begin(), keys.end()), r(rows.begin(), rows.end());
     const bool check_absent = random.percent(60);
     size_t duplicate = 0;
+    const bool loads = session.may_load() && !session.has_met(made);
     RDMACC_RETURN_IF_ERROR(loads ? session.load_rows(made, k, r, check_absent, &duplicate)
                                  : session.insert_many(made, k, r, check_absent, &duplicate));
     loads_ += loads ? 1 : 0;
@@ -130,6 +131,15 @@ Status FreshTables::change_rows(Session& session, TableId of, Random& random,
   return Status();
 }
 
+Status FreshTables::look_through(Session& session, TableId of, std::string& doubt) const {
+  std::set<std::string> seen;
+  return for_each_row(session, of, [&](const RowView& row) {
+    if (!seen.emplace(row.key).second) doubt = "a scan gave " + std::string(row.key) + " twice";
+    look_at(row.key, row.row, doubt);
+    return Status();
+  });
+}
+
 // What is known of the table is not read by the protocol.
 Status FreshTables::use(Session& session, Random& random, std::string& doubt) const {
   uint64_t value = 0;
@@ -144,14 +154,7 @@ Status FreshTables::use(Session& session, Random& random, std::string& doubt) co
   RDMACC_RETURN_IF_ERROR(session.unvalidated_read(table(0), key, view));
   if (!view.found) return change_cell(session, random, &value);
   const auto made = static_cast<TableId>(number_in(view.row));
-  if (random.percent(40)) {
-    std::set<std::string> seen;
-    RDMACC_RETURN_IF_ERROR(for_each_row(session, made, [&](const RowView& row) {
-      if (!seen.emplace(row.key).second) doubt = "a scan gave " + std::string(row.key) + " twice";
-      look_at(row.key, row.row, doubt);
-      return Status();
-    }));
-  }
+  if (random.percent(40)) RDMACC_RETURN_IF_ERROR(look_through(session, made, doubt));
   if (random.percent(70)) RDMACC_RETURN_IF_ERROR(change_rows(session, made, random, doubt));
   return random.percent(60) ? change_cell(session, random, &value) : Status();
 }

@@ -44,6 +44,7 @@ class FreshTables : public Workload {
   Status change_cell(Session& session, Random& random, uint64_t* value) const;
   Status fill(Session& session, TableId made, uint64_t value, Random& random) const;
   Status change_rows(Session& session, TableId of, Random& random, std::string& doubt) const;
+  Status look_through(Session& session, TableId of, std::string& doubt) const;
   std::string cell(uint64_t number) const { return keys_.key(table(0), 'c', number); }
   std::string announcement(uint64_t number) const { return keys_.key(table(0), 't', number); }
 
