@@ -43,6 +43,7 @@ struct GroupWork {
   AbortReason reason = AbortReason::kNone;
   Access gap;
   std::vector<ScannedTuple> tuples;
+  Access* kept_gap = nullptr;  // where the transaction keeps it (Transaction::scan)
 };
 
 // How much of a record is wanted, before its key is known and after.

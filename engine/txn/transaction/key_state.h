@@ -35,7 +35,9 @@ struct KeyState {
   // The engine's part: kUnknown until it was looked up.
   enum class Base : uint8_t { kUnknown, kExists, kAbsent, kUnchecked } base = Base::kUnknown;
   Access* tuple = nullptr;  // kExists; kAbsent: the tombstone that said so
-  Access* gap = nullptr;    // kAbsent: the gap header that was read, unless a tombstone was
+  // kAbsent: the gap header that was read, unless a tombstone was. kExists: that of the scan which
+  // has returned the row.
+  Access* gap = nullptr;
   uint64_t overflow = 0;    // of the tuple: offset of its overflow block, 0 = none
   std::string_view row;     // kExists
   uint64_t version = 0;     // kExists: stamp

@@ -36,13 +36,16 @@ Status Transaction::look_up_many(TableId table, std::span<const std::string_view
 // True: a scan has just returned the row, which is part of the read set and of the history with it.
 bool Transaction::take_from_scan(KeyState& state) {
   if (scanned_batch_.expired() || parameters_.rules->commits_in_order) return false;
-  const ScannedTuple* tuple = scanned_batch_.lock()->find(state.table, state.key, state.hash);
+  const ScannedBatch::Place* place =
+      scanned_batch_.lock()->find(state.table, state.key, state.hash);
   std::string_view key, row;
-  if (tuple == nullptr || !split_record(tuple->record, key, row)) return false;
+  if (place == nullptr || !split_record(place->tuple->record, key, row)) return false;
+  const ScannedTuple* tuple = place->tuple;
   CHECK(tuple->kept != nullptr);
   if (tuple->kept->table != state.table) return false;  // as a hostile node may have answered
   state.base = KeyState::Base::kExists;
   state.tuple = tuple->kept;
+  state.gap = place->gap;
   state.overflow = tuple->overflow;
   keys_.keep_row(state, row);
   state.version = tuple->access.read_wts;

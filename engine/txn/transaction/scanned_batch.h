@@ -19,22 +19,23 @@ class ScannedBatch {
   }
   void clear() { keep({}); }
 
+  struct Place {
+    std::string_view key;
+    const ScannedTuple* tuple = nullptr;
+    Access* gap = nullptr;  // of its group; nullptr: not kept
+  };
   // nullptr: it is not among them.
-  const ScannedTuple* find(TableId table, std::string_view key, uint64_t hash) {
+  const Place* find(TableId table, std::string_view key, uint64_t hash) {
     if (groups_.empty() || groups_.front().table != table) return nullptr;
     if (places_.empty()) index();
     for (size_t at = place_of(hash);; at = (at + 1) & mask()) {
       const Place& place = places_[at];
       if (place.tuple == nullptr) return nullptr;
-      if (place.tuple->access.key_hash == hash && place.key == key) return place.tuple;
+      if (place.tuple->access.key_hash == hash && place.key == key) return &place;
     }
   }
 
  private:
-  struct Place {
-    std::string_view key;
-    const ScannedTuple* tuple = nullptr;
-  };
   size_t mask() const { return places_.size() - 1; }
   // Not the low bits: they name the group, of which a batch has neighbours.
   size_t place_of(uint64_t hash) const { return (hash >> 32) & mask(); }
@@ -50,7 +51,7 @@ class ScannedBatch {
         if (!there || !split_record(tuple.record, key, row)) continue;
         size_t at = place_of(tuple.access.key_hash);
         while (places_[at].tuple != nullptr) at = (at + 1) & mask();
-        places_[at] = {key, &tuple};
+        places_[at] = {key, &tuple, group.kept_gap};
       }
     }
     CHECK(places_.size() > rows);  // or a search would have no end

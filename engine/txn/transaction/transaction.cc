@@ -194,6 +194,7 @@ Status Transaction::scan(std::span<GroupWork> groups, VerbArena& arena, ScanMode
       Access* gap = nullptr;
       const Status merged = keep_scanned(group.gap, first, &gap);
       if (status.ok()) status = merged;
+      if (group.result == GroupWork::Result::kDone) group.kept_gap = gap;
     }
     if (parameters_.rules->commits_in_order && group.result == GroupWork::Result::kDone) {
       OrderedGroup& ordered = ordered_groups_.emplace_back(OrderedGroup{group.gap});
