@@ -10,7 +10,7 @@ void DroppedTables::add(TableId id) {
   if (table->rows == 0) {
     directory_.set_free(id);
   } else {
-    tables_.push_back({.id = id, .looks = reclaimer_.looks()});
+    tables_.emplace_back(Dropped{.id = id}).gone.begin(reclaimer_);
   }
 }
 
@@ -25,28 +25,25 @@ bool DroppedTables::pending() const {
   return !tables_.empty() && worker_.endpoint().now_us() >= next_look_us_;
 }
 
-DroppedTables::Dropped* DroppedTables::due(uint64_t slot) {
+DroppedTables::Dropped* DroppedTables::due_table_of(uint64_t slot) {
   const TableId id = region_.table_of(slot);
   const auto found = std::find_if(tables_.begin(), tables_.end(),
                                   [id](const Dropped& each) { return each.id == id; });
-  const bool listed = found != tables_.end() && found->epoch != 0;
-  return listed && reclaimer_.epoch() >= found->epoch + 2 ? &*found : nullptr;
+  return found != tables_.end() && found->due ? &*found : nullptr;
 }
 
 void DroppedTables::sweep() {
   reclaimer_.advance();
   bool any_due = false;
   for (Dropped& each : tables_) {
-    // The first look after the drop may have been under way when it happened.
-    if (each.epoch == 0 && reclaimer_.looks() >= each.looks + 2) each.epoch = reclaimer_.epoch();
+    each.due = each.gone.over(reclaimer_);
     each.held = false;
-    any_due = any_due || (each.epoch != 0 && reclaimer_.epoch() >= each.epoch + 2);
+    any_due = any_due || each.due;
   }
   if (!any_due) return;
-  const uint64_t epoch = reclaimer_.epoch();  // the walk yields, and the epoch may rise
   for (uint64_t page = 0; page < arena_.page_count(); ++page) {
     arena_.for_each_unit(page, PageKind::kSlot, [&](uint64_t slot, bool used) {
-      Dropped* table = used ? due(slot) : nullptr;
+      Dropped* table = used ? due_table_of(slot) : nullptr;
       if (table == nullptr) return;
       if (index_.locked(slot)) {
         table->held = true;
@@ -57,7 +54,7 @@ void DroppedTables::sweep() {
     worker_.scheduler().yield();
   }
   std::erase_if(tables_, [&](const Dropped& each) {
-    const bool done = each.epoch != 0 && epoch >= each.epoch + 2 && !each.held;
+    const bool done = each.due && !each.held;
     if (done) directory_.set_free(each.id);
     return done;
   });

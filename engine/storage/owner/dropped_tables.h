@@ -1,8 +1,8 @@
 #pragma once
 #include <vector>
 
+#include "engine/storage/owner/grace_period.h"
 #include "engine/storage/owner/hash_index_owner.h"
-#include "engine/storage/owner/reclaimer.h"
 
 namespace rdmacc {
 
@@ -38,12 +38,12 @@ class DroppedTables {
  private:
   struct Dropped {
     TableId id;
-    uint64_t looks;      // at the epoch, when it was dropped
-    uint64_t epoch = 0;  // as a look showed it that began after that; 0: not yet
-    bool held = false;   // a slot was still locked when it was due
+    GracePeriod gone{};  // since it was dropped
+    bool due = false;    // all that knew it has ended: its slots are gone through
+    bool held = false;   // one of them was still locked
   };
 
-  Dropped* due(uint64_t slot);
+  Dropped* due_table_of(uint64_t slot);
 
   // For a lock of a transaction that began after the drop, with a stale address.
   static constexpr uint64_t kLockedPauseUs = 10'000;

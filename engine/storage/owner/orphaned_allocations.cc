@@ -51,18 +51,17 @@ bool OrphanedAllocations::left_by_table(const OrphanedAllocation& orphan) const 
 void OrphanedAllocations::sweep() {
   next_look_us_ = worker_.endpoint().now_us() + kLookEveryUs;
   reclaimer_.advance();
-  const uint64_t epoch = reclaimer_.epoch();
-  if (epoch == 0) return;
+  if (reclaimer_.epoch() == 0) return;
   std::vector<uint64_t> blocks;
   std::erase_if(orphaned_allocations_, [&](OrphanedAllocation& each) {
     if (!as_found(each)) return true;
-    if (each.dead_epoch == 0) {
+    if (!each.ownerless.begun()) {
       const uint32_t now = incarnation_of_holder(each.ctts);
       const bool gone = now == 0 || now != each.incarnation;
-      if (gone || left_by_table(each)) each.dead_epoch = epoch;
+      if (gone || left_by_table(each)) each.ownerless.begin(reclaimer_);
       return false;
     }
-    if (epoch < each.dead_epoch + 2) return false;
+    if (!each.ownerless.over(reclaimer_)) return false;
     if (each.kind == PageKind::kOverflow) {
       blocks.push_back(each.offset);
     } else {

@@ -1,8 +1,8 @@
 #pragma once
 #include <vector>
 
+#include "engine/storage/owner/grace_period.h"
 #include "engine/storage/owner/hash_index_owner.h"
-#include "engine/storage/owner/reclaimer.h"
 
 namespace rdmacc {
 
@@ -12,7 +12,7 @@ struct OrphanedAllocation {
   uint64_t offset;
   uint64_t ctts;             // by which it was held: see holder_of
   uint32_t incarnation = 0;  // of that worker; 0: as it is when the unit is added, if it lives
-  uint64_t dead_epoch = 0;   // epoch at which it was seen to have no owner, 0 = it has one
+  GracePeriod ownerless{};   // since it was seen to have no owner
 };
 
 // Slots that are locked or that an insert is about to link, and overflow blocks that carry their

@@ -31,20 +31,15 @@ Tombstones::Fate Tombstones::look_at(Tombstone& tombstone) {
   const uint64_t rts = region_.header(tombstone.slot).rts;
   if (rts != tombstone.rts && worker_.endpoint().now_us() < tombstone.until_us) {
     tombstone.rts = rts;
-    tombstone.looks = tombstone.epoch = 0;
+    tombstone.past = {};
     return Fate::kWaits;
   }
-  if (tombstone.looks == 0) {
-    if (worker_.endpoint().now_us() > tombstone.wts >> 16) tombstone.looks = reclaimer_.looks();
+  // A transaction that begins after the clock was read draws a larger ctts.
+  if (!tombstone.past.begun()) {
+    if (worker_.endpoint().now_us() > tombstone.wts >> 16) tombstone.past.begin(reclaimer_);
     return Fate::kWaits;
   }
-  // The epoch is read after the clock, by a poll of the gate that was not under way then: a worker
-  // that sees the next epoch draws a larger ctts.
-  if (tombstone.epoch == 0) {
-    if (reclaimer_.looks() >= tombstone.looks + 2) tombstone.epoch = reclaimer_.epoch();
-    return Fate::kWaits;
-  }
-  if (reclaimer_.epoch() < tombstone.epoch + 2) return Fate::kWaits;
+  if (!tombstone.past.over(reclaimer_)) return Fate::kWaits;
   return index_.unlink_tombstone(tombstone.slot, tombstone.wts, rts) ? Fate::kGone : Fate::kWaits;
 }
 

@@ -1,8 +1,8 @@
 #pragma once
 #include <deque>
 
+#include "engine/storage/owner/grace_period.h"
 #include "engine/storage/owner/hash_index_owner.h"
-#include "engine/storage/owner/reclaimer.h"
 
 namespace rdmacc {
 
@@ -36,8 +36,7 @@ class Tombstones {
     uint64_t slot;
     uint64_t identity, wts;  // as they were when it was added
     uint64_t rts;            // at the last look
-    uint64_t looks = 0;      // at the epoch, when the clock had passed wts; 0: not yet
-    uint64_t epoch = 0;      // as a look showed it that began after that; 0: not yet
+    GracePeriod past{};      // since the clock had passed wts
     uint64_t until_us = 0;   // it is left to its readers no longer
   };
   enum class Fate { kWaits, kGone };

@@ -56,29 +56,24 @@ bool VersionBlocks::is_done(uint64_t block, Reserved& by) {
     attached_.push_back({region_.load(block + kVersionsSlotPlace), block});
     return true;
   }
-  const uint64_t epoch = reclaimer_.epoch();
-  if (by.dead_epoch == 0) {
+  if (!by.worker_gone.begun()) {
     const uint32_t now = worker_.endpoint().incarnation_of(by.worker);
-    if (now == 0 || now != by.incarnation) by.dead_epoch = epoch;
+    if (now == 0 || now != by.incarnation) by.worker_gone.begin(reclaimer_);
     return false;
   }
-  if (epoch < by.dead_epoch + 2) return false;
+  if (!by.worker_gone.over(reclaimer_)) return false;
   arena_.retire(block);
   return true;
 }
 
-// As for tombstones (tombstones.h): the clock is read first, then the epoch by a look that was not
-// under way then, and two epochs later every transaction has a ctts after that time.
+// A transaction that begins after the clock was read draws a larger ctts.
 void VersionBlocks::raise_horizon() {
-  if (probe_us_ == 0) {
-    probe_us_ = worker_.endpoint().now_us();
-    probe_looks_ = reclaimer_.looks();
-    probe_epoch_ = 0;
-  } else if (probe_epoch_ == 0) {
-    if (reclaimer_.looks() >= probe_looks_ + 2) probe_epoch_ = reclaimer_.epoch();
-  } else if (reclaimer_.epoch() >= probe_epoch_ + 2) {
-    horizon_us_ = probe_us_;
-    probe_us_ = 0;
+  if (!until_horizon_.begun()) {
+    next_horizon_us_ = worker_.endpoint().now_us();
+    until_horizon_.begin(reclaimer_);
+  } else if (until_horizon_.over(reclaimer_)) {
+    horizon_us_ = next_horizon_us_;
+    until_horizon_ = {};
   }
 }
 

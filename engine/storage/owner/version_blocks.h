@@ -2,8 +2,8 @@
 #include <deque>
 #include <unordered_map>
 
+#include "engine/storage/owner/grace_period.h"
 #include "engine/storage/owner/hash_index_owner.h"
-#include "engine/storage/owner/reclaimer.h"
 #include "engine/storage/wire/storage_service.h"
 
 namespace rdmacc {
@@ -50,8 +50,8 @@ class VersionBlocks {
   struct Reserved {
     WorkerId worker;
     uint32_t incarnation;
-    uint64_t tag;             // of the block
-    uint64_t dead_epoch = 0;  // at which the worker was seen to be gone, 0 = alive
+    uint64_t tag;               // of the block
+    GracePeriod worker_gone{};  // since the worker was seen to be gone
   };
   struct Attached {
     uint64_t slot, block;
@@ -83,7 +83,8 @@ class VersionBlocks {
   uint64_t kept_us_ = StorageService::kKeepVersionsUs;
   // Every transaction that is or comes is younger than the horizon.
   uint64_t horizon_us_ = 0;
-  uint64_t probe_us_ = 0, probe_looks_ = 0, probe_epoch_ = 0;
+  uint64_t next_horizon_us_ = 0;
+  GracePeriod until_horizon_;
 };
 
 }  // namespace rdmacc

@@ -17,6 +17,7 @@ StorageCluster::StorageCluster(const Options& options) : maintain_(options.maint
   SimOptions sim;
   sim.seed = options.seed;
   sim.loss_percent = sim.duplicate_percent = options.lossy ? 3 : 0;
+  sim.dead_node_unreachable = options.dead_node_unreachable;
   fabric_ = SimFabric::create(topology_, sim);
   nodes_.resize(options.nodes);
   for (NodeId node = 0; node < options.nodes; ++node) start_node(node);

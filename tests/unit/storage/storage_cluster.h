@@ -35,6 +35,7 @@ class StorageCluster {
     uint64_t memory_bytes = 8ull << 20;  // beyond the smallest region
     bool maintain = true;
     bool lossy = false;
+    bool dead_node_unreachable = false;
   };
 
   explicit StorageCluster(const Options& options);
