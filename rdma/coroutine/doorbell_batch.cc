@@ -8,7 +8,8 @@ namespace rdmacc {
 void DoorbellBatch::add(NodeId node, const Verb& verb) {
   // The one before, not this one: a round of one verb waits no more often than any other.
   if (port_ == Endpoint::Port::kOneByOne && !verbs_.empty() && scheduler_.in_coroutine()) {
-    execute_alone();
+    const NodeId before = nodes_.back();
+    if (!wait_alone()) broken_ |= bit_of(before);
   }
   // As in a chain that has broken: what follows is not carried out either.
   if ((broken_ & bit_of(node)) != 0) return;
@@ -74,13 +75,17 @@ Status DoorbellBatch::execute_posted() {
   return failed ? unreachable() : Status();
 }
 
-void DoorbellBatch::execute_alone() {
-  CHECK(!nodes_.empty());
-  const NodeId node = nodes_.back();
+bool DoorbellBatch::wait_alone() {
+  CHECK(!verbs_.empty());
   Completion completion;
   ring(&completion);
   scheduler_.await_alone(completion);
-  if (completion.failed) broken_ |= bit_of(node);
+  return !completion.failed;
+}
+
+Status DoorbellBatch::execute_alone() {
+  ++counters_.round_trips;
+  return wait_alone() ? Status() : unreachable();
 }
 
 void DoorbellBatch::ring_unacknowledged() {

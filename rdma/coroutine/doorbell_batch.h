@@ -73,7 +73,9 @@ class DoorbellBatch {
     CHECK(distance + bytes <= from.bytes);
     ++counters_.reads;
     if (mapped_ == nullptr) return post_read(from.start.plus(distance), local, bytes, order);
-    if (from.words != nullptr) mapped_->read_words(from.words + distance / 8, local, bytes, order);
+    if (from.words == nullptr) return;
+    mapped_->fence();
+    mapped_->read_fenced(from.words + distance / 8, local, bytes, order);
   }
   void compare_swap(const VerbTarget& at, size_t distance, uint64_t expected, uint64_t desired,
                     uint64_t* seen) {
@@ -113,6 +115,9 @@ class DoorbellBatch {
     failed_ = false;
     return unreachable();
   }
+  // As execute(), of verbs that are posted, while the worker's other coroutines stand still.
+  Status execute_alone();
+  static Status unreachable();
   // In place, what was added is done: its results may be looked at, and the round goes on.
   Status settle() {
     if (mapped_ != nullptr && !failed_) return Status();
@@ -136,11 +141,10 @@ class DoorbellBatch {
   void post_compare_swap(GlobalAddress at, uint64_t expected, uint64_t desired, uint64_t* seen);
   void post_fetch_add(GlobalAddress at, uint64_t addend, uint64_t* seen);
   Status execute_posted();
-  static Status unreachable();
 
   void add(NodeId node, const Verb& verb);
-  // Rings for the verb that is held and waits for it, alone.
-  void execute_alone();
+  // Rings for what is held and waits for it, alone. False: a node did not carry it out.
+  bool wait_alone();
   // Counts the chains in `completion`, unless it is nullptr, and rings their doorbells.
   void ring(Completion* completion);
   void ring_by_node(Completion* completion);

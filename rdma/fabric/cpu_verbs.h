@@ -27,11 +27,28 @@ class CpuVerbs {
     }
   }
 
-  void read(const uint64_t* remote, uint64_t* local, size_t words, WordOrder order) {
-    // F2: a process that reads what this chain wrote, or misses it, agrees with what this READ
-    // sees.
+  // What comes before a read() does by itself, and the three below do not.
+  void fence() {
+    // F2: a process that reads what this chain wrote, or misses it, agrees with what a READ behind
+    // it sees.
     if (unfenced_write_) __atomic_thread_fence(__ATOMIC_SEQ_CST);
     unfenced_write_ = false;
+  }
+  // Of a cache line.
+  [[gnu::always_inline]] void read_line(const uint64_t* remote, uint64_t* local,
+                                        WordOrder order) const {
+    if (order == WordOrder::kAscending) {
+      words_.load_line_ascending(remote, local);
+    } else {
+      words_.load_line_descending(remote, local);
+    }
+  }
+  void read(const uint64_t* remote, uint64_t* local, size_t words, WordOrder order) {
+    fence();
+    read_fenced(remote, local, words, order);
+  }
+  [[gnu::always_inline]] void read_fenced(const uint64_t* remote, uint64_t* local, size_t words,
+                                          WordOrder order) const {
     if (order == WordOrder::kAscending) {
       words_.load_ascending(remote, local, words);
     } else {

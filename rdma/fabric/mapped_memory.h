@@ -36,8 +36,20 @@ class MappedMemory {
     return true;
   }
   // The same where words() has found them.
-  void read_words(const uint64_t* remote, void* local, size_t bytes, WordOrder order) {
-    cpu_.read(remote, static_cast<uint64_t*>(local), bytes / 8, order);
+  void fence() { cpu_.fence(); }  // before reads that have none of their own
+  [[gnu::always_inline]] void read_line(const uint64_t* remote, void* local,
+                                        WordOrder order) const {
+    cpu_.read_line(remote, static_cast<uint64_t*>(local), order);
+  }
+  [[gnu::always_inline]] void read_fenced(const uint64_t* remote, void* local, size_t bytes,
+                                          WordOrder order) const {
+    cpu_.read_fenced(remote, static_cast<uint64_t*>(local), bytes / 8, order);
+  }
+  void write_words(uint64_t* remote, const void* local, size_t bytes) {
+    cpu_.write(remote, static_cast<const uint64_t*>(local), bytes / 8);
+  }
+  uint64_t fetch_add_word(uint64_t* remote, uint64_t addend) {
+    return cpu_.fetch_add(remote, addend);
   }
   uint64_t compare_swap_word(uint64_t* remote, uint64_t expected, uint64_t desired) {
     return cpu_.compare_swap(remote, expected, desired);
@@ -62,6 +74,17 @@ class MappedMemory {
     return reinterpret_cast<uint64_t*>(base + offset);
   }
 
+  // The same of an address that was found to lie within a region.
+  uint64_t* words_within(GlobalAddress at) {
+    DCHECK(at.node() < bases_.size() && at.offset() % 8 == 0 && at.offset() < region_bytes_);
+    std::byte*& base = bases_[at.node()];
+    if (base == nullptr) [[unlikely]] {
+      base = map(at.node());
+      if (base == nullptr) return nullptr;
+    }
+    return reinterpret_cast<uint64_t*>(base + at.offset());
+  }
+
   // Where the node's region is mapped; nullptr: it has none (yet).
   std::byte* region(NodeId node) {
     CHECK(node < bases_.size());
@@ -69,6 +92,19 @@ class MappedMemory {
     return bases_[node];
   }
 
+  // Of one line, or of a header and the lines in which most records end.
+  [[gnu::always_inline]] void prefetch_line(GlobalAddress at) {
+    const std::byte* base = bases_.data()[at.node()];
+    if (base != nullptr) __builtin_prefetch(base + at.offset());
+  }
+  [[gnu::always_inline]] void prefetch_slot(GlobalAddress at) {
+    const std::byte* base = bases_.data()[at.node()];
+    if (base == nullptr) return;
+    const std::byte* header = base + at.offset();
+    __builtin_prefetch(header);
+    __builtin_prefetch(header + kCacheLineBytes);
+    __builtin_prefetch(header + 2 * kCacheLineBytes);
+  }
   // Of a few lines, for a read that is soon to come; the hardware follows a longer run itself.
   // Inlined by force: as a function of its own it has no effect that GCC 12 knows of, and every
   // call of it is dropped.

@@ -20,6 +20,12 @@ class WordsInOrder {
 #ifdef RDMACC_WORD_PAIRS
     if (pairs_ && words >= 2) {
       if (!aligned(remote)) i = load(remote, local, 0);
+      for (; i + kLineWords <= words; i += kLineWords) {
+        load_pair(remote + i, local + i);
+        load_pair(remote + i + 2, local + i + 2);
+        load_pair(remote + i + 4, local + i + 4);
+        load_pair(remote + i + 6, local + i + 6);
+      }
       for (; i + 2 <= words; i += 2) load_pair(remote + i, local + i);
     }
 #endif
@@ -37,11 +43,43 @@ class WordsInOrder {
     while (left > 0) load(remote, local, --left);
   }
 
+  // A cache line, which begins at `remote`.
+  void load_line_ascending(const uint64_t* remote, uint64_t* local) const {
+#ifdef RDMACC_WORD_PAIRS
+    if (pairs_) [[likely]] {
+      load_pair(remote, local);
+      load_pair(remote + 2, local + 2);
+      load_pair(remote + 4, local + 4);
+      load_pair(remote + 6, local + 6);
+      return;
+    }
+#endif
+    load_ascending(remote, local, kLineWords);
+  }
+  void load_line_descending(const uint64_t* remote, uint64_t* local) const {
+#ifdef RDMACC_WORD_PAIRS
+    if (pairs_) [[likely]] {
+      load_pair(remote + 6, local + 6);
+      load_pair(remote + 4, local + 4);
+      load_pair(remote + 2, local + 2);
+      load_pair(remote, local);
+      return;
+    }
+#endif
+    load_descending(remote, local, kLineWords);
+  }
+
   void store_ascending(uint64_t* remote, const uint64_t* local, size_t words) const {
     size_t i = 0;
 #ifdef RDMACC_WORD_PAIRS
     if (pairs_ && words >= 2) {
       if (!aligned(remote)) i = store(remote, local, 0);
+      for (; i + kLineWords <= words; i += kLineWords) {
+        store_pair(remote + i, local + i);
+        store_pair(remote + i + 2, local + i + 2);
+        store_pair(remote + i + 4, local + i + 4);
+        store_pair(remote + i + 6, local + i + 6);
+      }
       for (; i + 2 <= words; i += 2) store_pair(remote + i, local + i);
     }
 #endif
@@ -49,6 +87,8 @@ class WordsInOrder {
   }
 
  private:
+  static constexpr size_t kLineWords = 8;
+
   // The next one's number.
   static size_t load(const uint64_t* remote, uint64_t* local, size_t i) {
     local[i] = __atomic_load_n(remote + i, __ATOMIC_ACQUIRE);
