@@ -20,11 +20,9 @@ LogEntryHeader header_of(std::span<const std::byte> bytes) {
 
 uint64_t checksum_of(LogEntryHeader header, std::span<const std::byte> stored,
                      const LogRingHead& owner) {
-  header.checksum = 0;
+  header.checksum = XXH3_64bits(stored.data(), stored.size());
   header.magic = kLogEntryMagic;  // whatever its state
-  const uint64_t seed =
-      XXH3_64bits_withSeed(&header, sizeof(header), owner.salt ^ owner.incarnation);
-  return XXH3_64bits_withSeed(stored.data(), stored.size(), seed);
+  return XXH3_64bits_withSeed(&header, sizeof(header), owner.salt ^ owner.incarnation);
 }
 
 // Lengths and kind agree, and the entry ends within the ring.

@@ -32,7 +32,7 @@ enum class LogPayload : uint32_t { kInline = 1, kSegments = 2 };
 struct LogEntryHeader {
   uint64_t magic;          // kLogEntryMagic: committed; kLogPreparedMagic: prepared
   uint64_t position;       // bytes since the ring's beginning; place = position mod kLogRingBytes
-  uint64_t checksum;       // of this header (with checksum 0) and the stored bytes
+  uint64_t checksum;       // of this header, with that of the stored bytes in its place
   uint64_t lock_ctts;      // of the transaction
   uint32_t payload_bytes;  // whole payload
   LogPayload kind;
