@@ -1,8 +1,8 @@
 #pragma once
 #include <deque>
 
-#include "engine/storage/owner/grace_period.h"
 #include "engine/storage/owner/hash_index_owner.h"
+#include "engine/storage/owner/reclaimer.h"
 
 namespace rdmacc {
 

@@ -2,8 +2,8 @@
 #include <deque>
 #include <unordered_map>
 
-#include "engine/storage/owner/grace_period.h"
 #include "engine/storage/owner/hash_index_owner.h"
+#include "engine/storage/owner/reclaimer.h"
 #include "engine/storage/wire/storage_service.h"
 
 namespace rdmacc {
