@@ -298,6 +298,7 @@ class Session {
  private:
   // The transaction starts at its first access.
   Status enter(uint64_t first_access);
+  Status enter_at(TableId table, std::string_view key);
   void end_transaction();
   Patience patience(uint64_t silence_us_max);
   Result<KeyState*> find_for_write(TableId table, std::string_view key, std::string_view row);

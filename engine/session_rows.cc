@@ -71,6 +71,10 @@ bool live(const KeyState& state) {
 
 }  // namespace
 
+Status Session::enter_at(TableId table, std::string_view key) {
+  return rows().started() ? Status() : enter(name_of_access(table, key));
+}
+
 Status Session::get(TableId table, std::string_view key, RowView& out, uint32_t visible_before) {
   return get_many(table, std::span(&key, 1), std::span(&out, 1), visible_before);
 }
@@ -79,7 +83,7 @@ Status Session::get_many(TableId table, std::span<const std::string_view> keys,
                          std::span<RowView> out, uint32_t visible_before) {
   CHECK(keys.size() == out.size());
   if (keys.empty()) return Status();
-  RDMACC_RETURN_IF_ERROR(enter(name_of_access(table, keys[0])));
+  RDMACC_RETURN_IF_ERROR(enter_at(table, keys[0]));
   for (const std::string_view key : keys) {
     if (!fits(key, {})) return too_large(key, {});
   }
@@ -94,7 +98,7 @@ Status Session::get_many(TableId table, std::span<const std::string_view> keys,
 // The key's state, looked up, once key and row have been found to fit.
 Result<KeyState*> Session::find_for_write(TableId table, std::string_view key,
                                           std::string_view row) {
-  RDMACC_RETURN_IF_ERROR(enter(name_of_access(table, key)));
+  RDMACC_RETURN_IF_ERROR(enter_at(table, key));
   RDMACC_RETURN_IF_ERROR(check_sizes(key, row));
   KeyState* state = nullptr;
   RDMACC_RETURN_IF_ERROR(rows().look_up_many(table, std::span(&key, 1), std::span(&state, 1)));
@@ -123,7 +127,7 @@ Status Session::insert(TableId table, std::string_view key, std::string_view row
 }
 
 Status Session::insert_unchecked(TableId table, std::string_view key, std::string_view row) {
-  RDMACC_RETURN_IF_ERROR(enter(name_of_access(table, key)));
+  RDMACC_RETURN_IF_ERROR(enter_at(table, key));
   RDMACC_RETURN_IF_ERROR(check_sizes(key, row));
   KeyState& state = rows().touch_unchecked(table, key);
   if (live(state)) return Status(Code::kDuplicateKey);
@@ -135,7 +139,7 @@ Status Session::insert_many(TableId table, std::span<const std::string_view> key
                             size_t* duplicate) {
   CHECK(keys.size() == rows.size() && duplicate != nullptr);
   if (keys.empty()) return Status();
-  RDMACC_RETURN_IF_ERROR(enter(name_of_access(table, keys[0])));
+  RDMACC_RETURN_IF_ERROR(enter_at(table, keys[0]));
   for (size_t i = 0; i < keys.size(); i++) {
     RDMACC_RETURN_IF_ERROR(check_sizes(keys[i], rows[i]));
   }
@@ -168,7 +172,7 @@ Status Session::load_rows(TableId table, std::span<const std::string_view> keys,
     return Status(Code::kInvalidArgument, "the protocol loads no rows before the commit");
   }
   if (keys.empty()) return Status();
-  RDMACC_RETURN_IF_ERROR(enter(name_of_access(table, keys[0])));
+  RDMACC_RETURN_IF_ERROR(enter_at(table, keys[0]));
   std::vector<RowToLoad> all;
   for (size_t i = 0; i < keys.size(); i++) {
     RDMACC_RETURN_IF_ERROR(check_sizes(keys[i], rows[i]));
@@ -191,7 +195,7 @@ bool Session::read_own_sets(TableId table, std::string_view key, RowView& out,
 }
 
 Status Session::unvalidated_read(TableId table, std::string_view key, RowView& out) {
-  RDMACC_RETURN_IF_ERROR(enter(name_of_access(table, key)));
+  RDMACC_RETURN_IF_ERROR(enter_at(table, key));
   RDMACC_RETURN_IF_ERROR(check_sizes(key, {}));
   out = RowView{};
   return rows().unvalidated_read(table, key, out.found, out.row);
@@ -222,7 +226,7 @@ void Session::forget_unvalidated_read(TableId table, std::string_view key) {
 }
 
 Result<RowLock> Session::try_lock(TableId table, std::string_view key, bool exclusive) {
-  RDMACC_RETURN_IF_ERROR(enter(name_of_access(table, key)));
+  RDMACC_RETURN_IF_ERROR(enter_at(table, key));
   RDMACC_RETURN_IF_ERROR(check_sizes(key, {}));
   RowLock result = RowLock::kAbsent;
   RDMACC_RETURN_IF_ERROR(rows().try_lock(table, key, exclusive, result));

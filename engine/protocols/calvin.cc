@@ -12,7 +12,7 @@
 // even a single row, is only known to be current there.
 
 #include "engine/protocols/protocols.h"
-#include "engine/txn/driver/driver.h"
+#include "engine/txn/stages/look_in_place.h"
 
 namespace rdmacc {
 namespace {
@@ -28,7 +28,7 @@ const ProtocolRules kCalvinRules = {
     .protocol = Protocol::kCalvin,
     .stages = static_cast<uint16_t>(Stage::kBroadcast) | static_cast<uint16_t>(Stage::kForward),
     .commits_in_order = true,
-    .read = driven_by<read_untorn>,
+    .read = read_by<read_untorn>,
     .read_gap = read_untorn_gap,
     .lock = driven_by<lock>,
     .effects = kInPlaceEffects,

@@ -17,7 +17,7 @@
 // that begins with take_lock().
 
 #include "engine/protocols/protocols.h"
-#include "engine/txn/driver/driver.h"
+#include "engine/txn/stages/look_in_place.h"
 
 namespace rdmacc {
 
@@ -60,7 +60,7 @@ Step share(const Access& access, const HeaderSnapshot* seen, const TxnStamps& tx
 const ProtocolRules kNowaitRules = {
     .protocol = Protocol::kNowait,
     .stages = kCommonStages,
-    .read = driven_by<lock>,
+    .read = read_by<lock>,
     .lock = driven_by<lock>,
     .effects = kInPlaceEffects,
 };
@@ -69,7 +69,7 @@ const ProtocolRules kNowaitSharedRules = {
     .protocol = Protocol::kNowait,
     .lock_mode = LockMode::kShared,
     .stages = kCommonStages,
-    .read = driven_by<share>,
+    .read = read_by<share, 2>,
     .lock = driven_by<lock>,
     .effects = kInPlaceEffects,
 };

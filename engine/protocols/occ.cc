@@ -12,7 +12,8 @@
 // of it. So a phantom is a version of a gap header that changed.
 
 #include "engine/protocols/protocols.h"
-#include "engine/txn/driver/driver.h"
+#include "engine/txn/stages/check_in_place.h"
+#include "engine/txn/stages/look_in_place.h"
 
 namespace rdmacc {
 
@@ -47,10 +48,10 @@ const ProtocolRules kOccRules = {
     .stages = kCommonStages | static_cast<uint16_t>(Stage::kRead) |
               static_cast<uint16_t>(Stage::kValidate),
     .single_read_is_atomic = true,
-    .read = driven_by<read_untorn>,
+    .read = read_by<read_untorn>,
     .read_gap = read_untorn_gap,
     .lock = driven_by<lock_unchanged>,
-    .validate = driven_by<still_current>,
+    .validate = checked_by<still_current>,
     .effects = kInPlaceEffects,
 };
 

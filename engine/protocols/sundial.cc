@@ -19,7 +19,8 @@
 #include "engine/cluster/timestamp.h"
 #include "engine/protocols/protocols.h"
 #include "engine/storage/layout/sundial_word.h"
-#include "engine/txn/driver/driver.h"
+#include "engine/txn/stages/check_in_place.h"
+#include "engine/txn/stages/look_in_place.h"
 
 namespace rdmacc {
 namespace {
@@ -67,10 +68,10 @@ Step renew(const Access& access, const HeaderSnapshot* seen, const TxnStamps& tx
   return Step::cas(kPostRead, kOffsetOfSundial, word, sundial_renewed(word, txn.commit_tts));
 }
 
-void note_cas(Access& access, const Step& won) {
-  CHECK(won.word == kOffsetOfSundial);
-  access.lease_locked = sundial_locked(won.desired);
-  access.lease = access.lease_locked ? won.expected : won.desired;
+HeldLease note_cas(uint64_t word, uint64_t expected, uint64_t desired) {
+  CHECK(word == kOffsetOfSundial);
+  const bool locked = sundial_locked(desired);
+  return {locked, locked ? expected : desired};
 }
 
 // The lock word alone is what a reader locks early; a writer freezes the lease, too.
@@ -99,10 +100,10 @@ const ProtocolRules kSundialRules = {
     // A frozen lease cannot be renewed: the row is written as it is, which is behind its lease.
     .writes_what_it_locked = true,
     .strictly_serializable = false,
-    .read = driven_by<read>,
+    .read = read_by<read>,
     .read_gap = read_gap,
     .lock = driven_by<lock>,
-    .validate = driven_by<renew>,
+    .validate = checked_by<renew>,
     .note_cas = note_cas,
     .locked_whole = locked_whole,
     .commits_at_least = commits_at_least,

@@ -11,7 +11,7 @@
 // its own word: the driver does.
 
 #include "engine/protocols/protocols.h"
-#include "engine/txn/driver/driver.h"
+#include "engine/txn/stages/look_in_place.h"
 
 namespace rdmacc {
 namespace {
@@ -45,7 +45,7 @@ const ProtocolRules kWaitdieRules = {
     .stages = kCommonStages,
     .keeps_age = true,
     .looks_max = kLooksMax,
-    .read = driven_by<lock>,
+    .read = read_by<lock, 2>,
     .lock = driven_by<lock>,
     .effects = kInPlaceEffects,
 };

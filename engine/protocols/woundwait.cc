@@ -17,7 +17,7 @@
 // "committed" protects a holder whose lock is taken away, and here none is.
 
 #include "engine/protocols/protocols.h"
-#include "engine/txn/driver/driver.h"
+#include "engine/txn/stages/look_in_place.h"
 
 namespace rdmacc {
 namespace {
@@ -49,7 +49,7 @@ const ProtocolRules kWoundwaitRules = {
     .stages = kCommonStages,
     .keeps_age = true,
     .looks_max = kLooksMax,
-    .read = driven_by<lock>,
+    .read = read_by<lock>,
     .lock = driven_by<lock>,
     .effects = kInPlaceEffects,
 };

@@ -1,6 +1,6 @@
 #include "engine/txn/driver/drive.h"
 
-#include "engine/txn/driver/driver.h"
+#include "engine/txn/driver/driver_base.h"
 
 namespace rdmacc {
 
@@ -9,14 +9,12 @@ Status DriverBase::take_snapshots() {
       std::count_if(records_.begin(), records_.end(),
                     [](const RecordState& record) { return record.snapshot == nullptr; }));
   if (lacking == 0) return Status();
-  const bool shared = batch_.in_place() && !context_.rules.skips_locked;
-  auto* snapshot = context_.arena.allocate_array<HeaderSnapshot>(shared ? 1 : lacking);
+  auto* snapshot = context_.arena.allocate_array<HeaderSnapshot>(lacking);
   if (snapshot == nullptr) return out_of_registered_memory();
   for (RecordState& record : records_) {
     if (record.snapshot != nullptr) continue;
     DCHECK(snapshot != nullptr);
-    record.snapshot = snapshot;
-    if (!shared) snapshot++;
+    record.snapshot = snapshot++;
   }
   return Status();
 }
@@ -120,23 +118,6 @@ Status DriverBase::stop_waiting() {
                         &record.snapshot->cas_seen);
   }
   return batch_.execute();
-}
-
-StageRule::StageRule(Rule rule)
-    : StageRule(rule, [](StageContext& context, Rule by, std::span<RecordState> records) {
-        return Driver(context, by, records).run();
-      }) {}
-
-void note_read(const StageContext& context, const RecordState& record, Access& access) {
-  DCHECK(record.end == RecordState::End::kDone);
-  const bool absent = (record.accepted.flags & kFlagDeleted) != 0;
-  access.read = true;
-  access.locked_wts = record.accepted.wts;
-  // Under timestamp ordering an absence is as of the transaction's time, whichever version shows
-  // it.
-  access.read_wts =
-      absent && context.rules.reads_at_ctts ? context.stamps.just_before() : record.accepted.wts;
-  if (!access.lease_locked) access.lease = record.accepted.lease;
 }
 
 Status outcome_of(std::span<const RecordState> records) {

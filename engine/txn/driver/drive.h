@@ -16,8 +16,8 @@ namespace rdmacc {
 // A record under a rule. `access` learns what the rounds find: locks, incarnation.
 struct RecordState {
   Access* access = nullptr;
-  // Registered; allocated by the driver when nullptr, and one for all records then if they take
-  // turns: only rules that skip leave it to be looked at.
+  // Registered; allocated by the driver when nullptr and it needs one. In place only rules that
+  // skip leave it to be looked at.
   HeaderSnapshot* snapshot = nullptr;
   std::byte* record =
       nullptr;  // registered; where kReadRecord goes, `record_bytes` of it; likewise
@@ -61,7 +61,17 @@ inline Status drive(StageContext& context, const StageRule& rule, std::span<Reco
 }
 
 // Notes in `access` which version a read has accepted.
-void note_read(const StageContext& context, const RecordState& record, Access& access);
+inline void note_read(const StageContext& context, const RecordState::Accepted& accepted,
+                      Access& access) {
+  const bool absent = (accepted.flags & kFlagDeleted) != 0;
+  access.read = true;
+  access.locked_wts = accepted.wts;
+  // Under timestamp ordering an absence is as of the transaction's time, whichever version shows
+  // it.
+  access.read_wts =
+      absent && context.rules.reads_at_ctts ? context.stamps.just_before() : accepted.wts;
+  if (!access.lease_locked) access.lease = accepted.lease;
+}
 
 // The first abort among them as a Status, else stale as kStaleLocation, else ok.
 Status outcome_of(std::span<const RecordState> records);

@@ -321,6 +321,11 @@ Status carry_out_commit(StageContext& context, StagePlan plan, const LogRecord& 
   return install(context.engine.worker, rest, options, context.counters);
 }
 
+bool releases_in_place(const StageContext& context, StagePlan plan) {
+  return plan.of(Stage::kRelease) == Primitive::kOneSided &&
+         context.engine.worker.scheduler().port() != Endpoint::Port::kPosted;
+}
+
 Status carry_out_release(StageContext& context, StagePlan plan, std::span<const Held> held) {
   CHECK(!held.empty());
   if (plan.of(Stage::kRelease) == Primitive::kOneSided) {

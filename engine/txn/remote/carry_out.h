@@ -27,6 +27,8 @@ Status carry_out_log(StageContext& context, StagePlan plan, std::span<LogPlaceme
 Status carry_out_commit(StageContext& context, StagePlan plan, const LogRecord& record,
                         std::vector<GlobalAddress>& evicted);
 // Not ok when reader counts may still include this attempt.
+// The locks may be given back with verbs in place.
+bool releases_in_place(const StageContext& context, StagePlan plan);
 Status carry_out_release(StageContext& context, StagePlan plan, std::span<const Held> held);
 // Asks every node to release whatever still holds this attempt's ctts: for an attempt that does
 // not know what it has locked, because a node died under its request.

@@ -16,9 +16,28 @@ inline bool split_record(std::string_view record, std::string_view& key, std::st
   return true;
 }
 
+// Of a record that is known to be the key's.
+inline std::string_view row_of(std::string_view key, std::string_view record) {
+  return record.substr(sizeof(uint32_t) + key.size());
+}
+
+// Most keys are short.
+inline bool same_bytes(const char* one, const char* other, size_t bytes) {
+  if (bytes < 8 || bytes > 16) return memcmp(one, other, bytes) == 0;
+  uint64_t a, b, last_a, last_b;
+  memcpy(&a, one, 8);
+  memcpy(&b, other, 8);
+  memcpy(&last_a, one + bytes - 8, 8);
+  memcpy(&last_b, other + bytes - 8, 8);
+  return ((a ^ b) | (last_a ^ last_b)) == 0;
+}
+
 inline bool is_record_of(std::string_view key, std::string_view record) {
-  std::string_view found, row;
-  return split_record(record, found, row) && found == key;
+  uint32_t key_bytes = 0;
+  if (record.size() < sizeof(key_bytes) + key.size()) return false;
+  memcpy(&key_bytes, record.data(), sizeof(key_bytes));
+  return key_bytes == key.size() &&
+         same_bytes(key.data(), record.data() + sizeof(key_bytes), key.size());
 }
 
 }  // namespace rdmacc

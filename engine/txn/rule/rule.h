@@ -38,14 +38,44 @@ constexpr int16_t kNewestVersion = -1;
 constexpr int16_t kBeforeFirstVersion = -2;  // the key was absent: the record came later
 
 struct Step {
-  Verdict verdict = Verdict::kAbort;
-  uint16_t verbs = kNoVerbs;
-  AbortReason reason = AbortReason::kNone;
-  int16_t version = kNewestVersion;    // or the number of an old one
-  uint64_t word = 0;                   // of the CAS: offset in the header
-  uint64_t expected = 0, desired = 0;  // of the CAS; of a wound, the ctts that is wounded
+  Verdict verdict;
+  uint16_t verbs;
+  AbortReason reason;
+  int16_t version;             // kNewestVersion, or the number of an old one
+  uint64_t word;               // of the CAS: offset in the header
+  uint64_t expected, desired;  // of the CAS; of a wound, the ctts that is wounded
 
-  static Step attempt(int verbs) { return Step{Verdict::kTry, static_cast<uint16_t>(verbs)}; }
+  // Field by field: of an aggregate that it copies, the compiler forgets what the fields are, and a
+  // driver that is compiled for a rule lives of their being known.
+  constexpr Step() : Step(Verdict::kAbort) {}
+  constexpr explicit Step(Verdict of, int of_verbs = kNoVerbs, AbortReason why = AbortReason::kNone)
+      : verdict(of),
+        verbs(static_cast<uint16_t>(of_verbs)),
+        reason(why),
+        version(kNewestVersion),
+        word(0),
+        expected(0),
+        desired(0) {}
+  constexpr Step(const Step& other)
+      : verdict(other.verdict),
+        verbs(other.verbs),
+        reason(other.reason),
+        version(other.version),
+        word(other.word),
+        expected(other.expected),
+        desired(other.desired) {}
+  constexpr Step& operator=(const Step& other) {
+    verdict = other.verdict;
+    verbs = other.verbs;
+    reason = other.reason;
+    version = other.version;
+    word = other.word;
+    expected = other.expected;
+    desired = other.desired;
+    return *this;
+  }
+
+  static Step attempt(int verbs) { return Step(Verdict::kTry, verbs); }
   static Step cas(int verbs, uint64_t word, uint64_t expected, uint64_t desired) {
     Step step = attempt(verbs | kCas);
     step.word = word;
@@ -59,18 +89,18 @@ struct Step {
     return step;
   }
   static Step done(int16_t version = kNewestVersion) {
-    Step step{Verdict::kDone};
+    Step step(Verdict::kDone);
     step.version = version;
     return step;
   }
-  static Step again(int verbs) { return Step{Verdict::kLookAgain, static_cast<uint16_t>(verbs)}; }
+  static Step again(int verbs) { return Step(Verdict::kLookAgain, verbs); }
   // Looks again, and asks the holder of the lock to give way.
   static Step wound(int verbs, uint64_t holder) {
     Step step = again(verbs | kWound);
     step.desired = holder;
     return step;
   }
-  static Step abort(AbortReason reason) { return Step{Verdict::kAbort, kNoVerbs, reason}; }
+  static Step abort(AbortReason reason) { return Step(Verdict::kAbort, kNoVerbs, reason); }
 };
 
 // What the rounds so far saw of one record. In registered memory.
@@ -112,17 +142,23 @@ using Rule = Step (*)(const Access& access, const HeaderSnapshot* seen, const Tx
 // are the group's; kTry, after this CAS they are to be read again.
 using GapRule = Step (*)(const Header& before, const Header& after, const TxnStamps& txn);
 
+class FirstLook;
 struct StageContext;
 struct RecordState;
 
-// A rule and the driver that carries it out: `driven_by<rule>` (driver.h), compiled for this rule
-// alone. A plain function is carried out through its pointer.
+// A rule and the code that carries it out, compiled for this rule alone: `driven_by<rule>`
+// (driver.h), for rules that read `read_by<rule>` (look_in_place.h), which has the first look at
+// keys as well, and for rules that validate `checked_by<rule>` (check_in_place.h). A plain function
+// is carried out through its pointer.
 struct StageRule {
   using Drive = Status (*)(StageContext& context, Rule rule, std::span<RecordState> records);
+  using Look = Status (*)(StageContext& context, Rule rule, FirstLook& first);
+  using Check = Status (*)(StageContext& context, Rule rule, std::span<Access* const> accesses);
 
   StageRule() = default;
   StageRule(Rule rule);  // NOLINT(google-explicit-constructor): any function of the type is a rule
-  constexpr StageRule(Rule rule, Drive by) : step(rule), drive(by) {}
+  constexpr StageRule(Rule rule, Drive by, Look look_by = nullptr, Check check_by = nullptr)
+      : step(rule), drive(by), look(look_by), check(check_by) {}
   explicit operator bool() const { return step != nullptr; }
   Step operator()(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) const {
     return step(access, seen, txn);
@@ -130,6 +166,8 @@ struct StageRule {
 
   Rule step = nullptr;
   Drive drive = nullptr;
+  Look look = nullptr;    // nullptr: through the rule's pointer
+  Check check = nullptr;  // nullptr: by the driver
 };
 
 // What was read is what is there, and no other transaction is about to change it. Rts, lock, then
@@ -157,6 +195,12 @@ enum class Effect : uint8_t {
   kEntries,  // of a gap header's group
   kLease,    // SUNDIAL's word, unlocked
   kUnlock,
+};
+
+// What an Access notes of the lease.
+struct HeldLease {
+  bool locked;
+  uint64_t word;
 };
 
 struct ProtocolRules {
@@ -189,8 +233,9 @@ struct ProtocolRules {
   GapRule read_gap = nullptr;
   StageRule lock;
   StageRule validate = {};  // empty when it validates nothing
-  // What a CAS of a word of the protocol's own has changed; lock and waiter are the driver's.
-  void (*note_cas)(Access& access, const Step& won) = nullptr;
+  // What a CAS of the word of the protocol's own has changed; lock and waiter are the driver's. By
+  // values: what a function that is not compiled into the driver may look at lives in memory.
+  HeldLease (*note_cas)(uint64_t word, uint64_t expected, uint64_t desired) = nullptr;
   // Nothing is left for its lock rule to do.
   bool (*locked_whole)(const Access& access) = [](const Access& access) { return access.locked; };
   // Once everything that is written is locked: the commit_tts is the largest of these. nullptr: the

@@ -80,7 +80,7 @@ void CandidateReader::note_found(size_t i) {
   } else if (record.end == RecordState::End::kDone && (record.accepted.flags & kFlagLive) != 0) {
     const bool deleted = (record.accepted.flags & kFlagDeleted) != 0;
     work.result = deleted ? KeyWork::Result::kMissing : KeyWork::Result::kFound;
-    note_read(context_, record, work.access);
+    note_read(context_, record.accepted, work.access);
     work.record = record.bytes();
   }
 }

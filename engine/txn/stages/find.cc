@@ -1,6 +1,7 @@
 #include "engine/txn/stages/find.h"
 
 #include <algorithm>
+#include <boost/container/static_vector.hpp>
 
 #include "engine/txn/driver/drive.h"
 #include "engine/txn/stages/bucket_walk.h"
@@ -274,7 +275,7 @@ Status Finder::lock_gaps(std::span<Search*> missing) {
     if (record_states[i].end == RecordState::End::kAbort) {
       fail(*missing[i], record_states[i].reason);
     } else if (record_states[i].end == RecordState::End::kDone) {
-      note_read(context_, record_states[i], work.gap);
+      note_read(context_, record_states[i].accepted, work.gap);
     } else if (record_states[i].end == RecordState::End::kStale && work.gap.held()) {
       // The group was split between the walk and the CAS. The lock is given back at once unless
       // the transaction held it before.
@@ -295,26 +296,45 @@ KeyWork::Result result_of(const SoughtKey& look) {
   return missing ? KeyWork::Result::kMissing : KeyWork::Result::kAborted;
 }
 
-// Its results become the keys'.
-Status look_first_at(StageContext& context, std::span<KeyWork> keys) {
-  boost::container::small_vector<SoughtKey, 16> looks;
-  boost::container::small_vector<KeyWork*, 16> looked_at;
-  for (KeyWork& key : keys) {
-    if (key.mode != KeyWork::Mode::kRead || key.looked) continue;
-    looks.push_back({key.table, key.hash, key.key, &key.access});
-    looked_at.push_back(&key);
-  }
-  if (looks.empty()) return Status();
-  const Status status = look_first(context, {looks.data(), looks.size()});
+bool any_aborted(std::span<KeyWork* const> keys) {
+  return std::any_of(keys.begin(), keys.end(),
+                     [](const KeyWork* key) { return key->result == KeyWork::Result::kAborted; });
+}
+
+// Their results become the keys'. All of them are of one table.
+Status look_first_at(StageContext& context, std::span<KeyWork* const> keys) {
+  CHECK(!keys.empty() && keys.size() <= kKeysAtOnce);
+  auto table = context.table(keys.front()->table);
+  if (!table.ok()) return table.status();
+  boost::container::static_vector<SoughtKey, kKeysAtOnce> looks;
+  for (KeyWork* key : keys) looks.push_back({key->hash, key->key, &key->access});
+  std::byte* room = nullptr;
+  const Status status = look_first(context, **table, {looks.data(), looks.size()}, room);
   for (size_t i = 0; i < looks.size(); i++) {
     const SoughtKey& look = looks[i];
     if (look.result == SoughtKey::Result::kOpen) continue;
-    looked_at[i]->result = result_of(look);
-    looked_at[i]->reason = look.reason;
-    looked_at[i]->overflow = look.overflow;
-    looked_at[i]->record = look.record;
+    keys[i]->result = result_of(look);
+    keys[i]->reason = look.reason;
+    keys[i]->overflow = look.overflow;
+    keys[i]->record = look.record;
   }
   return status;
+}
+
+Status look_first_at(StageContext& context, std::span<KeyWork> keys) {
+  boost::container::static_vector<KeyWork*, kKeysAtOnce> some;
+  for (KeyWork& key : keys) {
+    if (key.mode != KeyWork::Mode::kRead || key.looked) continue;
+    const bool full = some.size() == kKeysAtOnce;
+    if (full || (!some.empty() && some.front()->table != key.table)) {
+      RDMACC_RETURN_IF_ERROR(look_first_at(context, {some.data(), some.size()}));
+      // What has lost anyhow locks and reads no more.
+      if (any_aborted({some.data(), some.size()})) return Status();
+      some.clear();
+    }
+    some.push_back(&key);
+  }
+  return some.empty() ? Status() : look_first_at(context, {some.data(), some.size()});
 }
 
 }  // namespace

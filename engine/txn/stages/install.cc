@@ -34,18 +34,7 @@ Status Installer::look(size_t begin, size_t end) {
 Status Installer::install(const Write& write, Before& before) {
   auto* words = arena_.allocate_array<Words>(1);
   if (words == nullptr) return out_of_registered_memory();
-  const bool gone = write.kind == WriteKind::kUnlink;
-  const uint32_t flags = (gone ? 0 : kFlagLive) | (write.overflow.null() ? 0 : kFlagOverflow) |
-                         (write.kind == WriteKind::kTombstone ? kFlagDeleted : 0);
-  *words = Words{record_.stamp,
-                 pack_words(static_cast<uint32_t>(write.record.size()), flags),
-                 pack_words(write.table, write.incarnation + 1),
-                 write.key_hash,
-                 sundial_unlocked_word(record_.lease, 0),
-                 0,
-                 0,
-                 0,
-                 kLostVersionStamp};
+  *words = Words{effect_words(record_, write), 0, 0, kLostVersionStamp};
   // A lease that was written already may have been renewed since: it is not written again.
   const uint64_t lease = before.header.sundial;
   leased_ = options_.guarded && !sundial_locked(lease) && sundial_wts(lease) >= record_.lease;
@@ -54,7 +43,7 @@ Status Installer::install(const Write& write, Before& before) {
   tells_loss_ = false;
   if (has_versions_to_keep(write, before)) prepare_version(write, before, *words);
   for (const Effect effect : options_.effects) {
-    RDMACC_RETURN_IF_ERROR(carry_out(effect, write, *words));
+    RDMACC_RETURN_IF_ERROR(carry_out_effect(effect, write, *words));
   }
   return Status();
 }
@@ -74,47 +63,19 @@ Status Installer::unlock_dropped(const Write& write, const Header& header) {
   return Status();
 }
 
-Status Installer::carry_out(Effect effect, const Write& write, Words& words) {
-  const GlobalAddress at = write.header;
-  const bool gap = write.kind == WriteKind::kGap;
-  switch (effect) {
-    case Effect::kVersionStamp:
-      if (version_ != nullptr && fresh_.null()) {
-        batch_.write(version_at_, &words.version_stamp, 8);
-      }
-      break;
-    case Effect::kVersionRecord:
-      if (version_ != nullptr && fresh_.null()) {
-        batch_.write(version_at_.plus(8), version_ + 8,
-                     sizeof(VersionHead) - 8 + write.record_size);
-      }
-      attach(write, words);
-      break;
-    case Effect::kStamp:
-      batch_.write(at.plus(kOffsetOfWts), &words.stamp, 8);
-      break;
-    case Effect::kLength:
-      if (!gap) batch_.write(at.plus(kOffsetOfLength), &words.length_flags, 8);
-      break;
-    case Effect::kIdentity:
-      if (write.kind == WriteKind::kUnlink) {
-        batch_.write(at.plus(kOffsetOfIdentity), &words.identity, 8);
-      } else if (write.kind == WriteKind::kInsert) {
-        batch_.write(at, &words.key_hash, 8);  // a slot that was reserved knows its table alone
-      }
-      break;
-    case Effect::kRecord:
-      return write.record.empty() ? Status() : record(write);
-    case Effect::kEntries:
-      return entries(write);
-    case Effect::kLease:
-      if (!leased_) batch_.write(at.plus(kOffsetOfSundial), &words.lease, 8);
-      break;
-    case Effect::kUnlock:
-      batch_.write(at.plus(kOffsetOfLock), &words.zero, 8);
-      break;
+Status Installer::carry_out_effect(Effect effect, const Write& write, Words& words) {
+  if (effect == Effect::kVersionStamp && version_ != nullptr && fresh_.null()) {
+    batch_.write(version_at_, &words.version_stamp, 8);
   }
-  return Status();
+  if (effect == Effect::kVersionRecord) {
+    if (version_ != nullptr && fresh_.null()) {
+      batch_.write(version_at_.plus(8), version_ + 8, sizeof(VersionHead) - 8 + write.record_size);
+    }
+    attach(write, words);
+  }
+  if (effect == Effect::kLease && leased_) return Status();
+  Out out{*this, write};
+  return carry_out(effect, write, words, out);
 }
 
 Status Installer::record(const Write& write) {
@@ -133,7 +94,7 @@ Status Installer::record(const Write& write) {
 }
 
 Status Installer::entries(const Write& write) {
-  if (write.entries.empty()) return Status();
+  CHECK(!write.entries.empty());
   auto* values = arena_.allocate_array<uint64_t>(write.entries.size());
   if (values == nullptr) return out_of_registered_memory();
   for (size_t i = 0; i < write.entries.size(); i++) {
@@ -156,6 +117,9 @@ Status Installer::bytes(GlobalAddress to, std::string_view from) {
 
 Status install(Worker& worker, const LogRecord& record, const InstallOptions& options,
                VerbCounters& counters) {
+  if (goes_in_place(worker, record, options)) {
+    return install_in_place(worker, record, options, counters);
+  }
   Installer installer(worker, record, options, counters);
   // A small transaction takes one round: verbs of one node's chain keep their order, and a gap
   // header is on the node of its records. In a large one gap headers follow all records in rounds

@@ -1,7 +1,9 @@
 #pragma once
+#include "engine/txn/stages/effects.h"
 #include "engine/txn/stages/install.h"
 
-// How install() works: private to its sources, install.cc and install_versions.cc.
+// How install() works: private to its sources, install.cc, install_versions.cc and
+// install_in_place.cc.
 
 namespace rdmacc {
 
@@ -13,7 +15,12 @@ constexpr size_t kVersionBytes = sizeof(VersionHead) + 8;
 constexpr size_t kBeforeRecord = sizeof(uint64_t) + sizeof(VersionHead);
 static_assert(kVersionsSlotPlace + sizeof(uint64_t) == version_place(0, 0));
 
-// One install().
+// Verbs are carried out in place, and the writes go into their slots and keep no version.
+bool goes_in_place(Worker& worker, const LogRecord& record, const InstallOptions& options);
+Status install_in_place(Worker& worker, const LogRecord& record, const InstallOptions& options,
+                        VerbCounters& counters);
+
+// One install() whose verbs are gathered to rounds.
 class Installer {
  public:
   Installer(Worker& worker, const LogRecord& record, const InstallOptions& options,
@@ -59,17 +66,21 @@ class Installer {
     bool lost;            // there were others, which are gone
     GlobalAddress fresh;  // the block that the row gets
   };
-  // The words that the effects of one write come from, in registered memory.
-  struct Words {
-    uint64_t stamp;
-    uint64_t length_flags;
-    uint64_t identity;
-    uint64_t key_hash;
-    uint64_t lease;
-    uint64_t zero;
+  // In registered memory: what is written, and what of versions.
+  struct Words : EffectWords {
     uint64_t version_stamp;
     uint64_t reference;
     uint64_t lost_stamp;
+  };
+  // One write, for carry_out().
+  struct Out {
+    Installer& installer;
+    const Write& write;
+    void word(size_t distance, const uint64_t& from) {
+      installer.batch_.write(write.header.plus(distance), &from, 8);
+    }
+    Status record(const Write& of) { return installer.record(of); }
+    Status entries(const Write& of) { return installer.entries(of); }
   };
 
   // Is the header still the one that the transaction has locked? A record stays in its ring for a
@@ -94,7 +105,7 @@ class Installer {
   void attach(const Write& write, Words& words);
   Status install(const Write& write, Before& before);
   Status unlock_dropped(const Write& write, const Header& header);
-  Status carry_out(Effect effect, const Write& write, Words& words);
+  Status carry_out_effect(Effect effect, const Write& write, Words& words);
   void prepare_version(const Write& write, const Before& before, Words& words);
   void make_room(const Write& write, const Before& before);
   uint32_t choose_place(const Write& write, const Before& before) const;

@@ -5,7 +5,10 @@
 
 #include "engine/storage/layout/sundial_word.h"
 #include "engine/txn/driver/drive.h"
+#include "engine/txn/driver/in_place_rounds.h"
 #include "engine/txn/stages/bucket_walk.h"
+#include "engine/txn/stages/check_in_place.h"
+#include "engine/txn/stages/release_held.h"
 #include "rdma/base/check.h"
 
 namespace rdmacc {
@@ -155,32 +158,30 @@ namespace {
 
 Status validate_some(StageContext& context, std::span<RecordState> records) {
   RDMACC_RETURN_IF_ERROR(drive(context, context.rules.validate, records));
+  Status status;
   for (const RecordState& record : records) {
-    // Another row lives there now, or the group was split: what was read is no longer current.
-    if (record.end == RecordState::End::kStale) {
-      return aborted(record.access->gap ? AbortReason::kIndexMoved
-                                        : AbortReason::kValidationFailed);
-    }
+    const Status each = outcome_of_check(record);
+    // A header that is another's tells more than that others have met on it.
+    if (status.ok() || record.end == RecordState::End::kStale) status = each.ok() ? status : each;
   }
-  return outcome_of(records);
+  return status;
 }
 
 }  // namespace
 
-// A long scan's reads come in parts. Posted, a part bounds the registered memory; in place, records
-// take turns with one snapshot, and the part stays in the nearest cache while the headers of the
-// next are on their way there.
+// A long scan's reads come in parts, which bound the registered memory.
 Status validate_accesses(StageContext& context, std::span<Access* const> accesses) {
-  CHECK(context.rules.validate);
+  const StageRule& rule = context.rules.validate;
+  CHECK(rule);
   if (accesses.empty()) return Status();
-  DoorbellBatch ahead = context.batch();
-  const bool in_place = ahead.in_place();
-  const size_t part = std::min<size_t>(in_place ? 32 : 4096, accesses.size());
+  const bool in_place = context.engine.worker.scheduler().port() != Endpoint::Port::kPosted;
+  if (in_place && rule.check != nullptr) return rule.check(context, rule.step, accesses);
+  const size_t part = std::min<size_t>(4096, accesses.size());
   // Memory of the operation's own for a few; a long validation does not make that grow.
   constexpr size_t kFew = 64;
   VerbArena apart(context.engine.worker.pool());
   VerbArena& arena = part <= kFew ? context.arena : apart;
-  auto* snapshots = arena.allocate_array<HeaderSnapshot>(in_place ? 1 : part);
+  auto* snapshots = arena.allocate_array<HeaderSnapshot>(part);
   if (snapshots == nullptr) return out_of_registered_memory();
   boost::container::small_vector<RecordState, 16> records;
   for (size_t begin = 0; begin < accesses.size(); begin += part) {
@@ -189,11 +190,7 @@ Status validate_accesses(StageContext& context, std::span<Access* const> accesse
     for (size_t i = 0; i < count; i++) {
       DCHECK(accesses[begin + i] != nullptr);
       records[i].access = accesses[begin + i];
-      records[i].snapshot = in_place ? snapshots : &snapshots[i];
-    }
-    for (Access* next :
-         accesses.subspan(begin + count, std::min(part, accesses.size() - begin - count))) {
-      ahead.prefetch(next->header, sizeof(Header));
+      records[i].snapshot = &snapshots[i];
     }
     RDMACC_RETURN_IF_ERROR(validate_some(context, {records.data(), count}));
   }
@@ -243,8 +240,17 @@ Status release_own(StageContext& context, std::span<Held> held, Word* words, Ver
   return batch.execute();
 }
 
-[[gnu::flatten]] Status release_some(StageContext& context, std::span<const Held> some,
-                                     bool certain) {
+Status release_in_place(StageContext& context, std::span<const Held> held) {
+  return with_port_in_place(context, [held](auto& port) {
+    for (const Held& each : held) {
+      if (!release_held(port, each)) return DoorbellBatch::unreachable();
+    }
+    port.end_round();
+    return Status();
+  });
+}
+
+Status release_some(StageContext& context, std::span<const Held> some, bool certain) {
   // Memory of the operation's own for a few; a long release does not make that grow.
   CHECK(!some.empty());
   constexpr size_t kFew = 32;
@@ -276,6 +282,8 @@ Status release_own(StageContext& context, std::span<Held> held, Word* words, Ver
 Status release_accesses(StageContext& context, std::span<const Held> held, bool certain) {
   CHECK(certain || locked_exclusively(context.stamps.ctts));
   constexpr size_t kBatchMax = 512;
+  const bool in_place = context.engine.worker.scheduler().port() != Endpoint::Port::kPosted;
+  if (certain && in_place) return release_in_place(context, held);
   for (size_t begin = 0; begin < held.size(); begin += kBatchMax) {
     const size_t count = std::min(kBatchMax, held.size() - begin);
     RDMACC_RETURN_IF_ERROR(release_some(context, held.subspan(begin, count), certain));

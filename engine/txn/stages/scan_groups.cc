@@ -172,7 +172,7 @@ Status GroupScan::lock_gap() {
     RDMACC_RETURN_IF_ERROR(release_accesses(context_, std::span(&held, 1), true));
     work_.gap = Access{};
   }
-  if (record.end == RecordState::End::kDone) note_read(context_, record, work_.gap);
+  if (record.end == RecordState::End::kDone) note_read(context_, record.accepted, work_.gap);
   return Status();
 }
 
@@ -276,7 +276,7 @@ Status GroupScan::read_some(size_t begin, size_t end, bool& again) {
     }
     tuple.access.key_known = true;
     tuple.access.key_hash = header.key_hash;
-    note_read(context_, record_states[i], tuple.access);
+    note_read(context_, record_states[i].accepted, tuple.access);
     tuple.flags = header.flags;
     tuple.record =
         std::string_view(reinterpret_cast<const char*>(record_states[i].record), header.length);

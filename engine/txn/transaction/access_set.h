@@ -28,12 +28,13 @@ class AccessSet {
     if (indexed()) enter(added);
     return added;
   }
-  // For a look-up that is about to find its header. One that does not leaves it empty.
-  Access& add_empty() {
+  // Keys are about to be looked up, and their headers to be found: each has an access, which stays
+  // empty if it is not found.
+  void begin_look_up() {
     CHECK(only_looks_up());
     only_scans_ = false;
-    return list_.emplace_back();
   }
+  Access& add_empty() { return list_.emplace_back(); }
   // A scan of the whole table begins. True: it is the first one, and its headers are added by
   // add_scanned() for as long as that is possible.
   bool begin_scan(TableId table) {

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "engine/txn/driver/in_place_rounds.h"
+#include "engine/txn/stages/release_held.h"
 #include "engine/txn/transaction/transaction.h"
 #include "rdma/base/check.h"
 
@@ -170,6 +172,10 @@ void Transaction::release_locks(StageContext& stage) {
          stage.engine.worker.endpoint().now_us() < deadline_us) {
     stage.engine.worker.scheduler().sleep_for(kNodeReturnPauseUs);
   }
+  if (!lock_state_unknown_ && releases_in_place(stage, parameters_.plan)) {
+    release_in_place(stage);
+    return;
+  }
   boost::container::small_vector<Held, 16> held;
   for (Access& access : accesses_) {
     if (!access.held()) continue;
@@ -193,8 +199,33 @@ void Transaction::release_locks(StageContext& stage) {
   time_stage(Stage::kRelease, start_ns);
 }
 
+// Where verbs are carried out in place each lock is given back where it is found. What a lost node
+// has left is given back like the locks of one that was lost before.
+void Transaction::release_in_place(StageContext& stage) {
+  constexpr size_t kPart = 64;  // between two looks at what else there is to do
+  uint64_t start_ns = 0;
+  size_t released = 0;
+  const Status status = with_port_in_place(stage, [&](auto& port) {
+    for (Access& access : accesses_) {
+      if (!access.held()) continue;
+      if (released == 0) start_ns = begin_stage(Stage::kRelease);
+      if (++released % kPart == 0) port.end_round();
+      if (!release_held(port, access)) return DoorbellBatch::unreachable();
+      access.locked = access.lease_locked = false;
+      access.reader_count = 0;
+    }
+    if (released > 0) port.end_round();
+    return Status();
+  });
+  if (released > 0) time_stage(Stage::kRelease, start_ns);
+  if (status.ok()) return;
+  lock_state_unknown_ = true;
+  release_locks(stage);
+}
+
 Status Transaction::commit() {
   CHECK(started() && !prepared_);
+  stage_end_ns_ = 0;
   if (parameters_.rules->commits_in_order) return commit_in_order();
   scratch_.reset();
   StageContext stage = context(scratch_);
@@ -205,6 +236,7 @@ Status Transaction::commit() {
 
 Status Transaction::prepare(Gtid gtid) {
   CHECK(!parameters_.rules->commits_in_order && !gtid.null() && !prepared_);
+  stage_end_ns_ = 0;
   scratch_.reset();
   StageContext stage = context(scratch_);
   RDMACC_RETURN_IF_ERROR(reach_commit_point(stage, gtid));
@@ -214,6 +246,7 @@ Status Transaction::prepare(Gtid gtid) {
 
 Status Transaction::commit_prepared() {
   CHECK(started() && prepared_);
+  stage_end_ns_ = 0;
   StageContext stage = context(scratch_, /*cancellable=*/false);
   const Status status = writes_.empty() ? Status() : decide_log();
   if (!status.ok()) {
@@ -239,7 +272,7 @@ Status Transaction::reach_commit_point(StageContext& stage, Gtid gtid) {
   collect_writes();
   stay_until_the_end();
   Status status;
-  if (!writes_.empty()) status = find_missing_gaps(stage);
+  if (writes_.relinks()) status = find_missing_gaps(stage);
   if (status.ok() && !writes_.empty()) status = writes_.allocate_room(stage, accesses_.list());
   stay_until_the_end();  // it may have waited for room
   if (status.ok() && !writes_.empty()) status = lock_writes(stage);
@@ -271,6 +304,7 @@ void Transaction::finish_commit(StageContext& stage) {
 
 void Transaction::abort() {
   if (!started()) return;
+  stage_end_ns_ = 0;
   StageContext stage = context(scratch_, /*cancellable=*/false);
   void_log();
   note_failure(writes_.give_back_room(stage));

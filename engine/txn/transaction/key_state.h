@@ -38,9 +38,9 @@ struct KeyState {
   // kAbsent: the gap header that was read, unless a tombstone was. kExists: that of the scan which
   // has returned the row.
   Access* gap = nullptr;
-  uint64_t overflow = 0;    // of the tuple: offset of its overflow block, 0 = none
-  std::string_view row;     // kExists
-  uint64_t version = 0;     // kExists: stamp
+  uint64_t overflow = 0;  // of the tuple: offset of its overflow block, 0 = none
+  std::string_view row;   // kExists
+  uint64_t version = 0;   // kExists: stamp
 
   OwnVersion* own = nullptr;  // the newest own write
 
@@ -72,7 +72,7 @@ class KeyStates {
   KeyState& touch(TableId table, std::string_view key, uint64_t hash) {
     KeyState*& first = index_.at(hash);
     if (KeyState* known = among(first, table, key)) return *known;
-    KeyState& state = states_.emplace_back();
+    KeyState& state = states_.emplace_zero();
     state.table = table;
     state.key = memory_.keep(key);
     state.hash = hash;

@@ -1,3 +1,5 @@
+#include <boost/container/static_vector.hpp>
+
 #include "engine/txn/rule/record_bytes.h"
 #include "engine/txn/transaction/transaction.h"
 #include "rdma/base/check.h"
@@ -9,16 +11,19 @@ Status Transaction::look_up_many(TableId table, std::span<const std::string_view
   CHECK(keys.size() == states.size());
   CHECK(started() && !prepared_);
   Wanted wanted;
+  const bool scanned = !scanned_batch_.expired() && !parameters_.rules->commits_in_order;
   for (size_t i = 0; i < keys.size(); i++) {
     KeyState& state = keys_.touch(table, keys[i]);
     states[i] = &state;
-    if (state.base != KeyState::Base::kUnknown || state.asked || take_from_scan(state)) continue;
+    if (state.base != KeyState::Base::kUnknown || state.asked) continue;
+    if (scanned && take_from_scan(state)) continue;
     state.asked = true;
     wanted.push_back(&state);
   }
   if (wanted.empty()) return Status();
   scratch_.reset();
   StageContext stage = context(scratch_);
+  stage_end_ns_ = 0;
   const uint64_t start_ns = begin_stage(reading_stage());
   const bool looks_first =
       begins_with_first_look(*parameters_.rules, parameters_.plan) && accesses_.only_looks_up();
@@ -35,7 +40,7 @@ Status Transaction::look_up_many(TableId table, std::span<const std::string_view
 
 // True: a scan has just returned the row, which is part of the read set and of the history with it.
 bool Transaction::take_from_scan(KeyState& state) {
-  if (scanned_batch_.expired() || parameters_.rules->commits_in_order) return false;
+  CHECK(!scanned_batch_.expired());
   const ScannedBatch::Place* place =
       scanned_batch_.lock()->find(state.table, state.key, state.hash);
   std::string_view key, row;
@@ -107,8 +112,11 @@ Status Transaction::note_found(const KeyWork& work, KeyState& state) {
   RDMACC_RETURN_IF_ERROR(status);
   if (work.result == KeyWork::Result::kAborted) return aborted(work.reason);
   if (work.result == KeyWork::Result::kFound) {
-    const bool parses = note_row(work.record, work.overflow, *tuple, state);
-    return parses ? Status() : Status(Code::kCorrupt, "a record");
+    std::string_view key, row;
+    // As after an answer that was cut short.
+    if (!split_record(work.record, key, row)) return Status(Code::kCorrupt, "a record");
+    note_row(row, /*kept=*/false, work.overflow, *tuple, state);
+    return Status();
   }
   if (missing) note_absence(work.overflow, tuple, met ? nullptr : gap, state);
   return Status();
@@ -125,48 +133,64 @@ void Transaction::note_absence(uint64_t overflow, Access* tombstone, Access* gap
   event(HistoryOp::kMiss, state.table, state.key, (gap != nullptr ? gap : tombstone)->read_wts);
 }
 
-// False: it does not parse, as after an answer that was cut short.
-inline bool Transaction::note_row(std::string_view record, uint64_t overflow, Access& tuple,
+// `kept`: the row lies where it stays as long as the transaction.
+inline void Transaction::note_row(std::string_view row, bool kept, uint64_t overflow, Access& tuple,
                                   KeyState& state) {
-  std::string_view key, row;
-  if (!split_record(record, key, row)) return false;
   state.base = KeyState::Base::kExists;
   state.tuple = &tuple;
   state.overflow = overflow;
-  keys_.keep_row(state, row);
+  state.row = kept ? row : set_memory_.keep(row);
   state.version = tuple.read_wts;
   reads_++;
   event(HistoryOp::kRead, state.table, state.key, state.version);
-  return true;
 }
 
 // The keys that are left in `wanted` are not found yet. Their accesses are not the transaction's.
 Status Transaction::find_at_first_look(StageContext& stage, Wanted& wanted) {
-  boost::container::small_vector<SoughtKey, 16> looks;
-  looks.reserve(wanted.size());
-  for (KeyState* state : wanted) {
-    looks.push_back({state->table, state->hash, state->key, &accesses_.add_empty()});
-  }
-  Status status = look_first(stage, {looks.data(), looks.size()});
+  auto table = stage.table(wanted.front()->table);
+  if (!table.ok()) return table.status();
+  Status status;
   size_t left = 0;
+  for (size_t begin = 0; begin < wanted.size(); begin += kKeysAtOnce) {
+    const size_t count = std::min(kKeysAtOnce, wanted.size() - begin);
+    const std::span<KeyState*> some(wanted.data() + begin, count);
+    // Locks that a look has kept in vain have to be found by their address: the others are the
+    // walk's.
+    if (status.ok() && accesses_.only_looks_up()) status = look_first_at(stage, **table, some);
+    for (KeyState* state : some) {
+      if (state->base == KeyState::Base::kUnknown) wanted[left++] = state;
+    }
+  }
+  wanted.resize(left);
+  return status;
+}
+
+Status Transaction::look_first_at(StageContext& stage, CachedTable& table,
+                                  std::span<KeyState*> wanted) {
+  boost::container::static_vector<SoughtKey, kKeysAtOnce> looks;
+  accesses_.begin_look_up();
+  for (KeyState* state : wanted) {
+    looks.push_back({state->hash, state->key, &accesses_.add_empty()});
+  }
+  std::byte* room = set_memory_.room(looks.size() * table.record_size);
+  Status status = look_first(stage, table, {looks.data(), looks.size()}, room);
+  set_memory_.take_room(room);
+  bool all_found = true;
   for (size_t i = 0; i < looks.size(); i++) {
     const SoughtKey& look = looks[i];
+    KeyState& state = *wanted[i];
     if (look.result == SoughtKey::Result::kFound) {
-      wanted[i]->asked = false;
-      const bool parses = note_row(look.record, look.overflow, *look.access, *wanted[i]);
-      CHECK(parses);  // it was compared
-      continue;
+      state.asked = false;
+      note_row(row_of(look.key, look.record), look.in_room, look.overflow, *look.access, state);
+    } else if (look.result == SoughtKey::Result::kMissing) {
+      state.asked = false;
+      note_absence(look.overflow, look.access, nullptr, state);
+    } else {
+      all_found = false;
+      if (look.result == SoughtKey::Result::kAborted && status.ok()) status = aborted(look.reason);
     }
-    if (look.result == SoughtKey::Result::kMissing) {
-      wanted[i]->asked = false;
-      note_absence(look.overflow, look.access, nullptr, *wanted[i]);
-      continue;
-    }
-    if (look.result == SoughtKey::Result::kAborted && status.ok()) status = aborted(look.reason);
-    wanted[left++] = wanted[i];
   }
-  if (left > 0) keep_locks_of_lost({looks.data(), looks.size()});
-  wanted.resize(left);
+  if (!all_found) keep_locks_of_lost({looks.data(), looks.size()});
   return status;
 }
 

@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstring>
@@ -29,10 +30,19 @@ class SetMemory {
   std::pmr::memory_resource* lasting() { return &lasting_; }
   std::string_view keep(std::string_view bytes) {
     if (bytes.empty()) return {};
-    auto* copy = static_cast<char*>(lasting_.allocate(bytes.size(), 1));
-    std::memcpy(copy, bytes.data(), bytes.size());
+    char* copy = reinterpret_cast<char*>(room(bytes.size()));
+    copy_bytes(copy, bytes.data(), bytes.size());
+    take_room(room_ + round_up(bytes.size()));
     return {copy, bytes.size()};
   }
+  // Room for so much, 8-byte aligned, of which take_room() takes what is in front of `end`.
+  std::byte* room(size_t bytes) {
+    if (static_cast<size_t>(room_end_ - room_) < round_up(bytes)) [[unlikely]] {
+      more_room(round_up(bytes));
+    }
+    return room_;
+  }
+  void take_room(std::byte* end) { room_ = end; }
 
   // 8-byte aligned.
   void* take(size_t bytes) {
@@ -50,6 +60,7 @@ class SetMemory {
 
  private:
   static constexpr size_t kBlockBytesMin = 64, kBlockBytesMax = 4096;
+  static constexpr size_t kRoomBytesMin = 1024, kRoomBytesMax = 64 * 1024;
 
   struct Free {
     Free* next;
@@ -59,6 +70,26 @@ class SetMemory {
     size_t bytes;
   };
 
+  // Most keys are short.
+  static void copy_bytes(char* to, const char* from, size_t bytes) {
+    if (bytes < 8 || bytes > 16) {
+      std::memcpy(to, from, bytes);
+      return;
+    }
+    uint64_t first, last;
+    std::memcpy(&first, from, 8);
+    std::memcpy(&last, from + bytes - 8, 8);
+    std::memcpy(to, &first, 8);
+    std::memcpy(to + bytes - 8, &last, 8);
+  }
+  static constexpr size_t round_up(size_t bytes) { return (bytes + 7) / 8 * 8; }
+  // What is left of the last piece is lost: the next one is larger.
+  [[gnu::noinline]] void more_room(size_t bytes) {
+    const size_t piece = std::max(bytes, next_room_bytes_);
+    next_room_bytes_ = std::min(2 * piece, kRoomBytesMax);
+    room_ = static_cast<std::byte*>(lasting_.allocate(piece, 8));
+    room_end_ = room_ + piece;
+  }
   static size_t kind_of(size_t bytes) {
     return bytes <= kBlockBytesMin ? 0
                                    : static_cast<size_t>(std::bit_width(bytes - 1) -
@@ -78,6 +109,9 @@ class SetMemory {
   }
 
   std::pmr::monotonic_buffer_resource lasting_;
+  std::byte* room_ = nullptr;
+  std::byte* room_end_ = nullptr;
+  size_t next_room_bytes_ = kRoomBytesMin;
   std::array<Free*, 7> free_{};  // by size: 64 << index
   Large* large_ = nullptr;
 };

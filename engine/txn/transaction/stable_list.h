@@ -1,5 +1,6 @@
 #pragma once
 #include <algorithm>
+#include <cstring>
 #include <memory_resource>
 #include <new>
 #include <type_traits>
@@ -23,6 +24,13 @@ class StableList {
   T& emplace_back(Arguments&&... arguments) {
     if (last_ == nullptr || last_->used == last_->room) grow();
     return *new (&last_->objects()[last_->used++]) T(std::forward<Arguments>(arguments)...);
+  }
+  // One whose default is all zeros.
+  T& emplace_zero() {
+    static_assert(std::is_trivially_copyable_v<T>);
+    if (last_ == nullptr || last_->used == last_->room) grow();
+    void* place = &last_->objects()[last_->used++];
+    return *static_cast<T*>(std::memset(place, 0, sizeof(T)));
   }
   void push_back(const T& object) { emplace_back(object); }
   bool empty() const { return first_ == nullptr; }

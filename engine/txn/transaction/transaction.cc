@@ -76,12 +76,13 @@ AttemptEnd Transaction::end() const {
 
 uint64_t Transaction::begin_stage(Stage stage) {
   if (coordinator_.observer != nullptr) coordinator_.observer->stage_begins(stage);
-  return coordinator_.engine.worker.endpoint().now_ns();
+  return stage_end_ns_ != 0 ? stage_end_ns_ : coordinator_.engine.worker.endpoint().now_ns();
 }
 
 void Transaction::time_stage(Stage stage, uint64_t start_ns) {
   const Primitive primitive = parameters_.plan.of(stage);
-  const uint64_t ns = coordinator_.engine.worker.endpoint().now_ns() - start_ns;
+  stage_end_ns_ = coordinator_.engine.worker.endpoint().now_ns();
+  const uint64_t ns = stage_end_ns_ - start_ns;
   coordinator_.stats.stage_ns[stage_index(stage)][static_cast<size_t>(primitive)].record(ns);
   if (coordinator_.observer == nullptr) return;
   coordinator_.observer->stage_done(parameters_.rules->protocol, stage, primitive, ns);

@@ -131,6 +131,7 @@ class Transaction final : public RowSource {
   // look_up.cc
   using Wanted = boost::container::small_vector<KeyState*, 16>;
   Status find_at_first_look(StageContext& stage, Wanted& wanted);
+  Status look_first_at(StageContext& stage, CachedTable& table, std::span<KeyState*> wanted);
   void keep_locks_of_lost(std::span<const SoughtKey> looks);
   Status find(StageContext& stage, std::span<KeyState* const> wanted, bool looked);
   Status merge(const Access& seen, Access** merged);
@@ -138,12 +139,13 @@ class Transaction final : public RowSource {
   Status keep_scanned(const Access& seen, bool first, Access** kept);
   Status note_found(const KeyWork& work, KeyState& state);
   void note_absence(uint64_t overflow, Access* tombstone, Access* gap, KeyState& state);
-  bool note_row(std::string_view record, uint64_t overflow, Access& tuple, KeyState& state);
+  void note_row(std::string_view row, bool kept, uint64_t overflow, Access& tuple, KeyState& state);
 
   Stage reading_stage() const {
     return parameters_.rules->locks_what_it_reads() ? Stage::kLock : Stage::kRead;
   }
-  uint64_t begin_stage(Stage stage);  // the time
+  // The time. Stages of a commit follow each other: the end of one is the beginning of the next.
+  uint64_t begin_stage(Stage stage);
   void time_stage(Stage stage, uint64_t start_ns);
   void event(HistoryOp op, TableId table, std::string_view key, uint64_t version) {
     if (coordinator_.history != nullptr) note_event(op, table, key, version);
@@ -183,6 +185,7 @@ class Transaction final : public RowSource {
   Status log_record(StageContext& stage);
   void install_record(StageContext& stage);
   void release_locks(StageContext& stage);
+  void release_in_place(StageContext& stage);
   void void_log();
   void care_for_full_groups();
   void settle_after(std::span<const OrderedWrite> writes);
@@ -197,6 +200,7 @@ class Transaction final : public RowSource {
   GateEntry gate_entry_;
   Admission::Place place_;
   uint64_t start_us_ = 0;
+  uint64_t stage_end_ns_ = 0;  // of the latest of a commit's stages; 0: the clock is to be read
 
   // Read and write sets only grow, and go together; those of a short transaction fit in here.
   std::array<std::byte, 8 * 1024> set_bytes_;

@@ -33,6 +33,7 @@ PlannedWrite& WritePlan::add(const ProtocolRules& rules, const KeyWrite& write) 
   planned.hash = write.hash;
   planned.key = write.key;
   planned.kind = kind_of(rules, write);
+  relinks_ = relinks_ || planned.relinks();
   planned.tuple = write.tuple;
   if (planned.kind != WriteKind::kUnlink) {
     planned.record = !write.record.empty()
@@ -77,7 +78,9 @@ Status WritePlan::allocate_room(StageContext& stage, Accesses& accesses) {
     if (!table.ok()) return table.status();
     write.record_size = static_cast<uint16_t>((*table)->record_size);
     write.history = static_cast<uint16_t>((*table)->history);
-    if (write.tuple != nullptr && stage.engine.frees != nullptr) {
+    // A block of what it replaces may have to be freed.
+    const bool replaces = !write.old_overflow.null() || stage.rules.reads_at_ctts;
+    if (replaces && write.tuple != nullptr && stage.engine.frees != nullptr) {
       write.node_incarnation = stage.engine.frees->incarnation_of(write.tuple->header.node());
     }
     SlotRequest request{};
@@ -136,8 +139,8 @@ Status WritePlan::allocate(StageContext& stage, SlotRequests& requests) {
 }
 
 Status WritePlan::ask_nodes(StageContext& stage, std::span<SlotRequest> requests) {
-  RDMACC_RETURN_IF_ERROR(stage.engine.storage.allocate(requests, stage.stamps.ctts,
-                                                       stage.allocation_counters));
+  RDMACC_RETURN_IF_ERROR(
+      stage.engine.storage.allocate(requests, stage.stamps.ctts, stage.allocation_counters));
   note_allocated(requests);
   return Status();
 }
@@ -146,8 +149,8 @@ void WritePlan::take_blocks(StageContext& stage, std::span<SlotRequest> requests
   CHECK(kept_blocks_.empty());
   for (SlotRequest& request : requests) {
     if (request.overflow_bytes == 0) continue;
-    const BlockPool::Taken taken = stage.engine.blocks.take(request.node, request.overflow_bytes,
-                                                            stage.allocation_counters);
+    const BlockPool::Taken taken =
+        stage.engine.blocks.take(request.node, request.overflow_bytes, stage.allocation_counters);
     if (taken.block.null()) continue;
     request.overflow = taken.block;
     kept_blocks_.push_back(taken);
@@ -263,6 +266,11 @@ Status WritePlan::give_back_room(StageContext& stage) {
 // that. Blocks may go later (background_free.h).
 void WritePlan::free_replaced(StageContext& stage, std::span<const GlobalAddress> evicted) {
   CHECK(allocated_.empty());
+  const bool any = !evicted.empty() || relinks_ ||
+                   std::any_of(writes_.begin(), writes_.end(), [](const PlannedWrite& write) {
+                     return !write.old_overflow.null() || write.kind == WriteKind::kTombstone;
+                   });
+  if (!any) return;
   std::vector<StorageClient::FreeRequest> freed;
   bool frees_blocks = false;
   const auto free_block = [&](GlobalAddress block, const PlannedWrite& by) {

@@ -50,12 +50,15 @@ class WritePlan {
   // A delete unlinks the tuple, or leaves a tombstone where old versions are read.
   PlannedWrite& add(const ProtocolRules& rules, const KeyWrite& write);
   bool empty() const { return writes_.empty(); }
+  // Does any of the writes?
+  bool relinks() const { return relinks_; }
   void expect(size_t writes) { writes_.reserve(writes); }
   size_t room() const { return std::max(writes_.capacity(), locks_.capacity()); }
   std::span<PlannedWrite> all() { return writes_; }
   // For the next transaction; the memory is kept.
   void clear() {
     writes_.clear();
+    relinks_ = false;
     locks_.clear();
     allocated_.clear();
     pooled_.clear();
@@ -101,6 +104,7 @@ class WritePlan {
   void take_room(const SlotRequest& got, PlannedWrite& write, Accesses& accesses);
 
   std::vector<PlannedWrite> writes_;
+  bool relinks_ = false;  // one of them does
   std::vector<LockWork> locks_;
   std::vector<StorageClient::FreeRequest> allocated_;  // by the nodes
   // Kept by this worker before.

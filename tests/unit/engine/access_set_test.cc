@@ -58,6 +58,7 @@ TEST_F(AccessSetTest, ScansSearchNothingUntilSomethingElseHasCome) {
 }
 
 TEST_F(AccessSetTest, AScanSearchesForWhatALookUpMayHaveMet) {
+  set_.begin_look_up();
   set_.add_empty() = at(64);
   ASSERT_TRUE(set_.begin_scan(7));
   EXPECT_EQ(nullptr, set_.add_scanned(at(64)));

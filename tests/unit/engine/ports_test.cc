@@ -28,7 +28,8 @@ class PortsTest : public testing::TestWithParam<ProtocolAndStages> {
   // Everything that a session can do to rows, alone, on a cluster of its own.
   std::vector<Touch> touches(bool one_by_one) {
     SimEngine engine(7, 1, 2, 192ull << 20, one_by_one);
-    engine.options().reserved_slots_max = 0;  // which ones there are follows from the time
+    engine.options().reserved_slots_max = 0;      // which ones there are follows from the time
+    engine.options().location_cache_entries = 0;  // in place a bucket is as near
     Coordinator& coordinator = engine.add_coordinator();
     const WorkerId self = coordinator.worker().id();
     const RegionLayout layout(coordinator.topology());

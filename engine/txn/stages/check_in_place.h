@@ -1,0 +1,81 @@
+#pragma once
+#include "engine/txn/driver/driver.h"
+
+// Validation where verbs are carried out in place, compiled for each rule that validates, in its
+// protocol's file: header by header, in nothing but registers as long as all is as it was.
+
+namespace rdmacc {
+
+// What a header that does not hold means for its transaction.
+inline Status outcome_of_check(const RecordState& record) {
+  // Another row lives there now, or the group was split: what was read is no longer current.
+  if (record.end == RecordState::End::kStale) {
+    return aborted(record.access->gap ? AbortReason::kIndexMoved : AbortReason::kValidationFailed);
+  }
+  return record.end == RecordState::End::kAbort ? aborted(record.reason) : Status();
+}
+
+// The rule is not done with the header after its first rounds.
+template <typename RuleType>
+[[gnu::noinline]] Status check_on(StageContext& context, RuleType rule, Access& access,
+                                  const InPlaceRounds& begun, InPlaceRounds::End end) {
+  if (end == InPlaceRounds::End::kLost) return DoorbellBatch::unreachable();
+  RecordState record;
+  record.access = &access;
+  if (end == InPlaceRounds::End::kStale) record.end = RecordState::End::kStale;
+  if (end == InPlaceRounds::End::kAccepted) record.end = RecordState::End::kDone;
+  RDMACC_RETURN_IF_ERROR(
+      Driver<RuleType>(context, rule, std::span(&record, 1)).go_on_with(record, begun));
+  return outcome_of_check(record);
+}
+
+template <typename Port, typename RuleType>
+Status check_in_place(Port& port, StageContext& context, RuleType rule,
+                      std::span<Access* const> accesses) {
+  using End = InPlaceRounds::End;
+  constexpr size_t kPart = 32;   // between two looks at what else there is to do
+  constexpr size_t kAhead = 16;  // headers that are on their way here
+  constexpr int kRounds = 2;     // a lease may have to be renewed
+  uint64_t observed = 0;
+  Status status;
+  for (size_t i = 0; i < accesses.size() && status.ok(); ++i) {
+    if (i % kPart == 0 && i > 0) port.end_round();
+    if (i % kPart == 0 && context.is_cancelled()) return Status(Code::kCancelled);
+    if (i + kAhead < accesses.size()) {
+      port.prefetch(accesses[i + kAhead]->header, sizeof(Header));
+    }
+    Access& access = *accesses[i];
+    const auto slot = port.find(access.header, sizeof(Header));
+    InPlaceRounds rounds;
+    End end = End::kLost;
+    if (!port.lost(slot)) {
+      end = run_rounds<kRounds>(port, rule, context, slot, access, nullptr, 0, rounds);
+    }
+    if (end == End::kNothing) continue;
+    if (end == End::kAccepted && !rounds.waiting) {
+      static_cast<void>(rounds.accepted(observed));
+      continue;
+    }
+    const InPlaceRounds begun = rounds;
+    status = check_on(context, rule, access, begun, end);
+  }
+  context.engine.clock.observe(observed);
+  port.end_round();
+  return status;
+}
+
+template <Rule kRule>
+[[gnu::flatten]] Status check_in_place_fixed(StageContext& context, Rule,
+                                             std::span<Access* const> accesses) {
+  const auto rule = [](const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {
+    return kRule(access, seen, txn);
+  };
+  return with_port_in_place(
+      context, [&](auto& port) { return check_in_place(port, context, rule, accesses); });
+}
+
+// A rule that validates, with all that carries it out.
+template <Rule kRule>
+constexpr StageRule checked_by{kRule, drive_fixed<kRule>, nullptr, check_in_place_fixed<kRule>};
+
+}  // namespace rdmacc

@@ -1,0 +1,21 @@
+#pragma once
+#include "engine/storage/layout/tuple.h"
+#include "engine/txn/rule/access.h"
+
+namespace rdmacc {
+
+// Gives a header back, where verbs are carried out in place (rdma/coroutine/in_place.h). `held`: an
+// Access, or what has been noted of one. False: the node is not there, or did not do it.
+template <typename Port, typename HeldType>
+bool release_held(Port& port, const HeldType& held) {
+  const auto at = port.find(held.header, sizeof(Header));
+  if (port.lost(at)) return false;
+  if (held.reader_count > 0) port.fetch_add(at, kOffsetOfLock, 0 - uint64_t{held.reader_count});
+  // The lease first: the lock's holder may lock the lease.
+  if (held.lease_locked) port.write(at, kOffsetOfSundial, &held.lease, 8);
+  constexpr uint64_t kFree = 0;
+  if (held.locked) port.write(at, kOffsetOfLock, &kFree, 8);
+  return !port.failed();
+}
+
+}  // namespace rdmacc
