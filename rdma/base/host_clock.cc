@@ -42,7 +42,7 @@ uint64_t HostClock::monotonic_ns() {
 
 // A thread that was put to sleep between the two readings must not take them for simultaneous.
 uint64_t HostClock::look_anew() {
-  if (!counts_) return monotonic_ns();
+  if (!counts_) return last_ns_ = monotonic_ns();
   uint64_t ns = 0;
   for (int i = 0; i < kLooksMax; ++i) {
     const uint64_t before = count();

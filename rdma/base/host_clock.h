@@ -25,6 +25,8 @@ class HostClock {
     last_ns_ = std::max(last_ns_, anchor_ns_ + (counted * ns_per_count_ >> 32));
     return last_ns_;
   }
+  // What now_ns() gave last.
+  uint64_t last_ns() const { return last_ns_; }
 
   // The plain system call.
   static uint64_t monotonic_ns();

@@ -302,15 +302,17 @@ void Scheduler::run_until(const std::function<bool()>& done, uint32_t spin_us) {
   SpinBudget budget(spin_us);
   uint64_t idle_since_us = 0, spin_until_us = 0;  // 0: it is not idle
   while (!done()) {
-    if (step() || !quiet()) {
-      if (idle_since_us != 0) budget.found(impl_->step_us - idle_since_us);
+    const bool any = step();
+    if (any && idle_since_us != 0) {
+      budget.found(impl_->step_us - idle_since_us);
       idle_since_us = 0;
-      continue;
     }
-    const uint64_t now_us = impl_->step_us;
+    if (!quiet()) continue;
+    // What spins or sleeps looks first: no step of its own is needed to see that there is nothing.
+    const uint64_t now_us = any ? endpoint_.now_us() : impl_->step_us;
     if (idle_since_us == 0) {
       idle_since_us = now_us;
-      spin_until_us = now_us + budget.us();
+      spin_until_us = now_us + budget.begin();
     }
     if (now_us < spin_until_us) {
       endpoint_.spin(std::min(spin_until_us, next_timer_us()));

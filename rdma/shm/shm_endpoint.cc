@@ -13,7 +13,9 @@
 namespace rdmacc {
 namespace {
 
-constexpr uint64_t kLivenessUs = 50'000;  // how old the answer of incarnation_of() may be
+constexpr uint64_t kLivenessNs = 50'000'000;  // how old the answer of incarnation_of() may be
+// So often it reads the clock itself; else it relies on the worker's event loop to do so.
+constexpr uint32_t kAskedPerReading = 16;
 constexpr int kDatagramsPerPoll = 64;     // of one sender, so that none starves the others
 constexpr int kLooksPerReading = 8;       // of spin(), of the clock
 constexpr uint32_t kReceivesPerClearing = 4096;
@@ -234,8 +236,9 @@ Status ShmEndpoint::back_region(uint64_t offset, uint64_t bytes) {
 uint32_t ShmEndpoint::incarnation_of(WorkerId worker) {
   const uint64_t word = control_.slot(worker).owner.load(std::memory_order_acquire);
   Liveness& known = liveness_[worker];
-  const uint64_t now = now_us();
-  if (known.owner_word == word && now - known.checked_us < kLivenessUs) [[likely]]
+  if (++liveness_asked_ % kAskedPerReading == 0) clock_.now_ns();
+  const uint64_t now = clock_.last_ns();
+  if (known.owner_word == word && now - known.checked_ns < kLivenessNs) [[likely]]
     return known.incarnation;
   const ShmOwner owner = ShmOwner::unpack(word);
   const bool own = owner.pid == process_.pid && owner.start_time == process_.start_time;

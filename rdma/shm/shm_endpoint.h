@@ -77,7 +77,7 @@ class ShmEndpoint final : public Endpoint {
   };
   struct Liveness {
     uint64_t owner_word = 0;
-    uint64_t checked_us = 0;
+    uint64_t checked_ns = 0;
     uint32_t incarnation = 0;  // 0: it is dead
   };
   struct Block {
@@ -116,6 +116,7 @@ class ShmEndpoint final : public Endpoint {
   std::unique_ptr<VerbDelays> delays_;  // nullptr: no such fault
   std::unique_ptr<Mapped> mapped_;      // nullptr: verbs are posted, as with delays between them
   std::vector<Liveness> liveness_;      // by worker
+  uint32_t liveness_asked_ = 0;
   std::vector<Block> blocks_;
   std::atomic<bool> wake_requested_ = false;  // by any thread
 };
