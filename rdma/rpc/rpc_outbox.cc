@@ -23,6 +23,8 @@ void RpcOutbox::push(WorkerId to, const RpcOutMessage& message) {
   }
   peer.queue.push_back(message);
   if (peer.listed) return;
+  // No other coroutine of this step can have something to say that would go along with it.
+  if (scheduler_.stepping() && scheduler_.quiet() && flush_peer(to, peer)) return;
   peer.listed = true;
   listed_.push_back(to);
   if (!scheduler_.stepping()) scheduler_.endpoint().wake();

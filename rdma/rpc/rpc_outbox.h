@@ -31,8 +31,9 @@ class RpcMessageSource {
 };
 
 // The messages of one step, by receiver: flush() packs small ones into common datagrams and cuts
-// large ones. What the fabric has no room for stays queued and is tried again soon after, so a
-// large message flows at the receiver's pace. A worker's messages to itself do not use the fabric.
+// large ones. When no other coroutine is ready, a message leaves at once. What the fabric has no
+// room for stays queued and is tried again soon after, so a large message flows at the receiver's
+// pace. A worker's messages to itself do not use the fabric.
 class RpcOutbox {
  public:
   RpcOutbox(Scheduler& scheduler, RpcMessageSource& source, uint32_t datagram_bytes_max);
