@@ -16,8 +16,8 @@ namespace {
 constexpr uint64_t kLivenessNs = 50'000'000;  // how old the answer of incarnation_of() may be
 // So often it reads the clock itself; else it relies on the worker's event loop to do so.
 constexpr uint32_t kAskedPerReading = 16;
-constexpr int kDatagramsPerPoll = 64;     // of one sender, so that none starves the others
-constexpr int kLooksPerReading = 8;       // of spin(), of the clock
+constexpr int kDatagramsPerPoll = 64;  // of one sender, so that none starves the others
+constexpr int kLooksPerReading = 8;    // of spin(), of the clock
 constexpr uint32_t kReceivesPerClearing = 4096;
 
 void futex_wake(std::atomic<uint32_t>& word) {
