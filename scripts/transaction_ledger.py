@@ -7,10 +7,10 @@
 Times on a shared machine are worth little; instructions repeat to within a percent. Each run is one coordinator
 with one coroutine and one node under callgrind. The rows are loaded before the counting begins, and what is
 counted is everything that the coordinator's process does in some seconds, scheduler and load generator included,
-over the transactions in it; what nodes do for stages by RPC is not. Beside each figure stands that of
-docs/ledger.tsv and the difference, marked from 5 % on; --write puts the new figures there. The most expensive
-functions (by themselves) follow with --functions. Needs the Debian package valgrind. Exit code 1: nothing could
-be counted.
+over the transactions in it, but for spins and sleeps that wait for an answer; and what the node's process does,
+likewise. Beside each figure of the coordinator stands that of docs/ledger.tsv and the difference, marked from
+5 % on; --write puts the new figures there. The most expensive functions (by themselves) of both follow with
+--functions. Needs the Debian package valgrind. Exit code 1: nothing could be counted.
 """
 
 import argparse
@@ -33,6 +33,9 @@ ALLOCATORS = ("malloc", "calloc", "realloc", "aligned_alloc", "posix_memalign", 
 WORKLOADS = {"ycsb": ("rdmacc::Ycsb::execute", ["--records=200000"]),
              "smallbank": ("rdmacc::Smallbank::execute", ["--accounts=100000"]),
              "tpcc": ("rdmacc::Tpcc::execute", ["--items=10000", "--customers=300"])}
+# Of the endpoint: what a worker does while it waits.
+IDLE = ("rdmacc::ShmEndpoint::spin", "rdmacc::ShmEndpoint::wait", "rdmacc::ShmEndpoint::anything_there",
+        "rdmacc::ShmEndpoint::forget_senders")
 PROTOCOLS = "nowait,waitdie,woundwait,occ,mvcc,sundial"
 
 
@@ -72,6 +75,9 @@ class Profile:
                     callee_line = False
         self.total = sum(self.own.values())
 
+    def busy(self):
+        return self.total - sum(cost for name, cost in self.own.items() if name.startswith(IDLE))
+
     def calls_of(self, prefix):
         return sum(count for name, count in self.calls.items() if name.startswith(prefix))
 
@@ -97,7 +103,8 @@ def wait_for_progress(process, stderr_path):
 
 def count(bench, workload, protocol, stages, options, folder):
     stderr_path = os.path.join(folder, "stderr")
-    command = ["valgrind", "--tool=callgrind", "--instr-atstart=no",
+    # A child is reached by callgrind_control only with --trace-children.
+    command = ["valgrind", "--tool=callgrind", "--instr-atstart=no", "--trace-children=yes",
                f"--callgrind-out-file={folder}/profile.%p", f"--log-file={folder}/log.%p",
                bench, workload, f"--protocol={protocol}", f"--stages={stages}", "--nodes=1", "-j", "1", "-c", "1",
                "-P", "1", f"-T{RUN_SECONDS}", "--check=workload"] + WORKLOADS[workload][1] + options
@@ -106,11 +113,13 @@ def count(bench, workload, protocol, stages, options, folder):
     try:
         if not wait_for_progress(process, stderr_path):
             return None
-        switch = ["callgrind_control", "-i"]
-        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        subprocess.run(switch + ["on", str(process.pid)], check=True, **quiet)
-        time.sleep(COUNT_SECONDS)
-        subprocess.run(switch + ["off", str(process.pid)], check=True, **quiet)
+        node = children_of(process.pid)[0]
+        for switch in ("on", "off"):
+            for pid in (node, process.pid):
+                subprocess.run(["callgrind_control", "-i", switch, str(pid)], check=True, stdout=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL)
+            if switch == "on":
+                time.sleep(COUNT_SECONDS)
         process.wait(timeout=START_SECONDS_MAX)
     finally:
         if process.poll() is None:
@@ -118,7 +127,7 @@ def count(bench, workload, protocol, stages, options, folder):
             process.wait()
     if process.returncode != 0:
         return None
-    return Profile(os.path.join(folder, f"profile.{process.pid}"))
+    return [Profile(os.path.join(folder, f"profile.{pid}")) for pid in (process.pid, node)]
 
 
 def read_book():
@@ -154,23 +163,25 @@ def main():
     parser.add_argument("options", nargs="*", help="more options of rdmacc_bench")
     arguments = parser.parse_args()
     book = read_book()
-    print(f"{'workload':10} {'protocol':10} {'stages':10} {'instructions':>12} {'allocations':>12} {'noted':>10}"
-          "   a transaction", flush=True)
+    print(f"{'workload':10} {'protocol':10} {'stages':10} {'instructions':>12} {'allocations':>12} {'node':>8} "
+          f"{'allocations':>12} {'noted':>10}   a transaction", flush=True)
     runs = itertools.product(arguments.workloads.split(","), arguments.protocols.split(","),
                              arguments.stages.split(","))
     for workload, protocol, stages in runs:
         with tempfile.TemporaryDirectory() as folder:
-            profile = count(arguments.bench, workload, protocol, stages, arguments.options, folder)
-        transactions = profile.calls_of(WORKLOADS[workload][0]) if profile else 0
+            profiles = count(arguments.bench, workload, protocol, stages, arguments.options, folder)
+        transactions = profiles[0].calls_of(WORKLOADS[workload][0]) if profiles else 0
         if transactions == 0:
             print(f"{workload} {protocol} {stages}: no transaction was counted", file=sys.stderr)
             return 1
-        instructions, allocations = profile.total / transactions, profile.allocations() / transactions
+        (instructions, allocations), (of_node, nodes_own) = [
+            (profile.busy() / transactions, profile.allocations() / transactions) for profile in profiles]
         noted = book.get((workload, protocol, stages))
-        print(f"{workload:10} {protocol:10} {stages:10} {instructions:12.0f} {allocations:12.2f} "
-              f"{beside(noted, instructions)}", flush=True)
-        for name, cost in sorted(profile.own.items(), key=lambda item: -item[1])[:arguments.functions]:
-            print(f"    {cost / transactions:8.0f}  {name[:100]}")
+        print(f"{workload:10} {protocol:10} {stages:10} {instructions:12.0f} {allocations:12.2f} {of_node:8.0f} "
+              f"{nodes_own:12.2f} {beside(noted, instructions)}", flush=True)
+        for which, profile in zip(("coordinator", "node"), profiles):
+            for name, cost in sorted(profile.own.items(), key=lambda item: -item[1])[:arguments.functions]:
+                print(f"    {cost / transactions:8.0f}  {which}: {name[:100]}")
         if arguments.write:
             book[workload, protocol, stages] = (instructions, allocations)
             write_book(book)

@@ -26,13 +26,13 @@ Rpc::Handler CallerFence::guard(Rpc::Handler handler) {
 }
 
 Status CallerFence::fence(WorkerId dead) {
-  if (dead >= workers_max_) return Status(Code::kInvalidArgument, "no such worker");
+  if (dead >= running_.size()) return Status(Code::kInvalidArgument, "no such worker");
   const uint64_t deadline_us = worker_.endpoint().now_us() + kFenceUsMax;
   while (true) {
     if (worker_.endpoint().incarnation_of(dead) != 0) {
       return Status(Code::kInvalidArgument, "the worker is alive");
     }
-    if (!running_.contains(dead)) return Status::ok_status();
+    if (running_[dead] == 0) return Status::ok_status();
     if (worker_.endpoint().now_us() >= deadline_us) {
       return Status(Code::kTimeout, "a request of the dead worker does not end");
     }

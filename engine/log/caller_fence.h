@@ -1,5 +1,5 @@
 #pragma once
-#include <map>
+#include <vector>
 
 #include "engine/storage/wire/messages.h"
 #include "rdma/rpc/worker.h"
@@ -16,7 +16,7 @@ namespace rdmacc {
 class CallerFence {
  public:
   CallerFence(Worker& worker, const Topology& topology)
-      : worker_(worker), workers_max_(topology.workers_max) {}
+      : worker_(worker), running_(topology.workers_max) {}
   CallerFence(const CallerFence&) = delete;
   CallerFence& operator=(const CallerFence&) = delete;
 
@@ -24,9 +24,13 @@ class CallerFence {
   Rpc::Handler guard(Rpc::Handler handler);
   // Between them `caller` counts as one for which a handler runs, alive or dead: for what a node
   // still has to do of an earlier process's requests.
-  void begin(WorkerId caller) { ++running_[caller]; }
+  void begin(WorkerId caller) {
+    CHECK(caller < running_.size());
+    ++running_[caller];
+  }
   void end(WorkerId caller) {
-    if (--running_[caller] == 0) running_.erase(caller);
+    CHECK(running_[caller] > 0);
+    --running_[caller];
   }
   // Waits until no guarded handler runs for `dead`; none starts any more. kInvalidArgument if it
   // is alive (or no worker id), kTimeout if a handler does not end.
@@ -34,8 +38,7 @@ class CallerFence {
 
  private:
   Worker& worker_;
-  const WorkerId workers_max_;
-  std::map<WorkerId, uint32_t> running_;
+  std::vector<uint32_t> running_;  // handlers, by caller
 };
 
 constexpr MethodId kMethodFenceCaller = 31;

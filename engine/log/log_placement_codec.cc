@@ -4,15 +4,20 @@
 #include "engine/log/log_ring.h"
 
 namespace rdmacc {
+namespace {
+
+struct PlacementFields {
+  uint64_t position, head_position, incarnation, salt, lock_ctts, entry_bytes;
+};
+
+}  // namespace
 
 void encode_placement(const LogPlacement& placement, MessageWriter& out) {
   CHECK(placement.entry.size() >= 64 && placement.head.position <= placement.position);
-  out.u64(placement.position);
-  out.u64(placement.head.position);
-  out.u64(placement.head.incarnation);
-  out.u64(placement.head.salt);
-  out.u64(placement.lock_ctts);
-  out.bytes({reinterpret_cast<const char*>(placement.entry.data()), placement.entry.size()});
+  out.layout(PlacementFields{placement.position, placement.head.position,
+                             placement.head.incarnation, placement.head.salt, placement.lock_ctts,
+                             placement.entry.size()});
+  out.raw(placement.entry.data(), placement.entry.size());
 }
 
 Result<LogPlacement> decode_placement(MessageReader& in, WorkerId from, NodeId own,
@@ -20,12 +25,13 @@ Result<LogPlacement> decode_placement(MessageReader& in, WorkerId from, NodeId o
   LogPlacement placement;
   placement.node = own;
   placement.ring_of = from;
-  placement.position = in.u64();
-  placement.head.position = in.u64();
-  placement.head.incarnation = in.u64();
-  placement.head.salt = in.u64();
-  placement.lock_ctts = in.u64();
-  const std::string_view entry = in.bytes();
+  const auto fields = in.layout<PlacementFields>();
+  placement.position = fields.position;
+  placement.head.position = fields.head_position;
+  placement.head.incarnation = fields.incarnation;
+  placement.head.salt = fields.salt;
+  placement.lock_ctts = fields.lock_ctts;
+  const std::span<const std::byte> entry = in.raw(fields.entry_bytes);
   const uint64_t place = placement.position % kLogRingBytes;
   if (!in.ok() || entry.size() < 64 || entry.size() % 64 != 0 || place % 64 != 0 ||
       entry.size() > kLogRingBytes - place || placement.head.position > placement.position) {

@@ -122,8 +122,14 @@ void encode(const LogRecord& record, std::vector<std::byte>& out) {
 }
 
 Result<LogRecord> decode_log_record(std::span<const std::byte> bytes) {
-  MessageReader in(bytes);
   LogRecord record;
+  RDMACC_RETURN_IF_ERROR(decode_log_record(bytes, record));
+  return record;
+}
+
+Status decode_log_record(std::span<const std::byte> bytes, LogRecord& record) {
+  MessageReader in(bytes);
+  record.writes.clear();
   const uint32_t version = in.u32();
   record.lock_ctts = in.u64();
   record.stamp = in.u64();
@@ -142,7 +148,7 @@ Result<LogRecord> decode_log_record(std::span<const std::byte> bytes) {
     }
   }
   if (!in.at_end()) return Status(Code::kCorrupt, "log record: bytes left over");
-  return record;
+  return Status();
 }
 
 }  // namespace rdmacc

@@ -65,5 +65,7 @@ void encode_to(const LogRecord& record, std::byte* out);
 void encode(const LogRecord& record, std::vector<std::byte>& out);
 // The views in the result point into `bytes`. kCorrupt when they do not parse.
 Result<LogRecord> decode_log_record(std::span<const std::byte> bytes);
+// The same into a record whose memory is used again.
+Status decode_log_record(std::span<const std::byte> bytes, LogRecord& record);
 
 }  // namespace rdmacc

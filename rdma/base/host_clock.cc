@@ -2,15 +2,10 @@
 
 #include <time.h>
 
-#include <algorithm>
 #include <fstream>
 #include <string>
 
 #include "rdma/base/check.h"
-
-#ifdef __x86_64__
-#include <x86intrin.h>
-#endif
 
 namespace rdmacc {
 namespace {
@@ -20,14 +15,6 @@ constexpr uint64_t kMeasureNs = 10'000'000;  // so long until the rate is known 
 constexpr uint64_t kSystemCallNsMax = 2'000;
 constexpr int kLooksMax = 4;
 constexpr uint64_t kOne = 1ull << 32;  // of ns_per_count_
-
-uint64_t count() {
-#ifdef __x86_64__
-  return __rdtsc();
-#else
-  return 0;
-#endif
-}
 
 bool kernel_counts() {
 #ifdef __x86_64__
@@ -53,17 +40,9 @@ uint64_t HostClock::monotonic_ns() {
   return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
 }
 
-uint64_t HostClock::now_ns() {
-  if (!counts_) return monotonic_ns();
-  const uint64_t counted = count() - anchor_count_;
-  // Also when the counter went back: the difference is huge then.
-  if (counted >= counts_max_) return look_anew();
-  last_ns_ = std::max(last_ns_, anchor_ns_ + (counted * ns_per_count_ >> 32));
-  return last_ns_;
-}
-
 // A thread that was put to sleep between the two readings must not take them for simultaneous.
 uint64_t HostClock::look_anew() {
+  if (!counts_) return last_ns_ = monotonic_ns();
   uint64_t ns = 0;
   for (int i = 0; i < kLooksMax; ++i) {
     const uint64_t before = count();

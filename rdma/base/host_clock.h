@@ -1,5 +1,11 @@
 #pragma once
+#include <algorithm>
+
 #include "rdma/base/base.h"
+
+#ifdef __x86_64__
+#include <x86intrin.h>
+#endif
 
 namespace rdmacc {
 
@@ -11,12 +17,28 @@ namespace rdmacc {
 class HostClock {
  public:
   HostClock();
-  uint64_t now_ns();
+  uint64_t now_ns() {
+    const uint64_t counted = counts_ ? count() - anchor_count_ : UINT64_MAX;
+    // Also when the counter went back: the difference is huge then.
+    if (counted >= counts_max_) [[unlikely]]
+      return look_anew();
+    last_ns_ = std::max(last_ns_, anchor_ns_ + (counted * ns_per_count_ >> 32));
+    return last_ns_;
+  }
+  // What now_ns() gave last.
+  uint64_t last_ns() const { return last_ns_; }
 
   // The plain system call.
   static uint64_t monotonic_ns();
 
  private:
+  static uint64_t count() {
+#ifdef __x86_64__
+    return __rdtsc();
+#else
+    return 0;
+#endif
+  }
   uint64_t look_anew();
 
   const bool counts_;                          // the counter may be used

@@ -6,6 +6,7 @@
 
 #include "rdma/coroutine/coroutine_stack.h"
 #include "rdma/coroutine/fiber_switch.h"
+#include "rdma/coroutine/spin_budget.h"
 
 namespace rdmacc {
 namespace {
@@ -56,7 +57,7 @@ struct Scheduler::Impl {
   void resume(Coroutine* coroutine);
   void suspend();
   void set_timer(Timer timer);
-  bool run_due_timers();
+  bool run_due_timers(uint64_t now_us);
   void start_body(Coroutine* coroutine);
   void body_loop(Coroutine* coroutine, Yielder& yielder);
   static void on_completion_done(Completion* completion);
@@ -74,6 +75,7 @@ struct Scheduler::Impl {
   Coroutine* current = nullptr;
   std::vector<Timer> timers;  // heap
   uint64_t timer_sequence = 0;
+  uint64_t step_us = 0;  // when the latest step began
   std::vector<std::function<void()>> after_step;
   FiberSwitch own_stack;
   bool stepping = false;
@@ -186,9 +188,8 @@ void Scheduler::Impl::set_timer(Timer timer) {
   std::push_heap(timers.begin(), timers.end());
 }
 
-bool Scheduler::Impl::run_due_timers() {
-  if (timers.empty()) return false;
-  const uint64_t now_us = endpoint.now_us();
+bool Scheduler::Impl::run_due_timers(uint64_t now_us) {
+  if (timers.empty() || timers.front().deadline_us > now_us) return false;
   bool any = false;
   // Timers that callbacks set for now run in the next step, so that the loop ends.
   const uint64_t last_sequence = timer_sequence;
@@ -276,8 +277,9 @@ bool Scheduler::step() {
     ~Stepping() { flag = false; }
   };
   const Stepping stepping(impl.stepping);
+  impl.step_us = endpoint_.now_us();
   bool any = endpoint_.poll();
-  any |= impl.run_due_timers();
+  any |= impl.run_due_timers(impl.step_us);
   if (impl.alone != nullptr && impl.take_alone()) impl.resume(std::exchange(impl.alone, nullptr));
   // Only those ready now: what they make ready, or yield themselves, waits for the next step.
   const size_t runnable = impl.ready;
@@ -297,22 +299,32 @@ size_t Scheduler::busy_coroutines() const { return impl_->all.size() - impl_->id
 bool Scheduler::stepping() const { return impl_->stepping; }
 
 void Scheduler::run_until(const std::function<bool()>& done, uint32_t spin_us) {
-  uint64_t spin_until_us = 0;
+  SpinBudget budget(spin_us);
+  uint64_t idle_since_us = 0, spin_until_us = 0;  // 0: it is not idle
   while (!done()) {
-    if (step() || !quiet()) {
-      spin_until_us = 0;
-      continue;
+    const bool any = step();
+    if (any && idle_since_us != 0) {
+      budget.found(impl_->step_us - idle_since_us);
+      idle_since_us = 0;
     }
-    const uint64_t now_us = endpoint_.now_us();
-    if (spin_until_us == 0) spin_until_us = now_us + spin_us;
+    if (!quiet()) continue;
+    // What spins or sleeps looks first: no step of its own is needed to see that there is nothing.
+    const uint64_t now_us = any ? endpoint_.now_us() : impl_->step_us;
+    if (idle_since_us == 0) {
+      idle_since_us = now_us;
+      spin_until_us = now_us + budget.begin();
+    }
     if (now_us < spin_until_us) {
-      __builtin_ia32_pause();
+      endpoint_.spin(std::min(spin_until_us, next_timer_us()));
     } else {
+      if (spin_until_us > idle_since_us) budget.found_nothing();
       endpoint_.wait(next_timer_us());
-      spin_until_us = 0;
+      idle_since_us = 0;
     }
   }
 }
+
+uint64_t Scheduler::recent_us() { return impl_->stepping ? impl_->step_us : endpoint_.now_us(); }
 
 void Scheduler::add_after_step(std::function<void()> hook) {
   impl_->after_step.push_back(std::move(hook));

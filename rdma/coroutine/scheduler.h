@@ -47,13 +47,17 @@ class Scheduler {
   // Grows whenever a coroutine goes on for another reason than a timer or a peer that failed: what
   // does not grow for long waits for something that may never come.
   uint64_t progress() const { return progress_; }
-  // Steps and sleeps (after spinning for spin_us) until `done` says so.
+  // Steps and sleeps until `done` says so. Before it sleeps it spins, for spin_us at most
+  // (spin_budget.h).
   void run_until(const std::function<bool()>& done, uint32_t spin_us = 50);
 
   // Called at the end of every step; RPC flushes its per-peer batches there.
   void add_after_step(std::function<void()> hook);
   // Calls `callback` once, on the scheduler's own stack, in the first step at or after then.
   void call_at(uint64_t deadline_us, std::function<void()> callback);
+  // The clock as it was when the step under way began; outside of steps, as it is. For deadlines
+  // that need not be kept to the microsecond.
+  uint64_t recent_us();
   // True inside step(): its hooks are still to come.
   bool stepping() const;
 

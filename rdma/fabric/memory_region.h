@@ -1,5 +1,6 @@
 #pragma once
 #include <array>
+#include <boost/container/small_vector.hpp>
 #include <vector>
 
 #include "rdma/fabric/fabric.h"
@@ -69,7 +70,7 @@ class VerbArena {
   std::byte* allocate_in_new_block(size_t bytes);
 
   RegisteredPool& pool_;
-  std::vector<Block> blocks_;
+  boost::container::small_vector<Block, 4> blocks_;
   Block last_;  // of them
   size_t used_in_last_ = 0;
   size_t allocated_ = 0;

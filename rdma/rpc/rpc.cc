@@ -28,6 +28,8 @@ struct Rpc::Impl : RpcMessageSource {
   }
 
   void on_datagram(WorkerId from, std::span<const std::byte> datagram);
+  void on_fragment(WorkerId from, const RpcDatagramHeader& header,
+                   const RpcFragmentHeader& fragment, std::span<const std::byte> payload);
   void after_step();
 
   Scheduler& scheduler;
@@ -47,33 +49,44 @@ void Rpc::Impl::on_datagram(WorkerId from, std::span<const std::byte> datagram) 
   std::span<const std::byte> payload;
   // All or nothing: a datagram that ends in garbage is not believed at its start either.
   RpcDatagramReader check(datagram, payload_bytes);
-  while (check.next(&fragment, &payload)) continue;
+  const bool any = check.next(&fragment, &payload);
+  const bool single = any && check.at_end();
+  RpcFragmentHeader other;
+  std::span<const std::byte> others;
+  while (check.next(&other, &others)) continue;
   if (check.malformed()) {
     ++malformed;
     return;
   }
-  RpcDatagramReader reader(datagram, payload_bytes);
-  if (reader.header().to_incarnation != endpoint.incarnation()) {
+  const RpcDatagramHeader header = check.header();
+  if (header.to_incarnation != endpoint.incarnation()) {
     ++refused;
     return;
   }
-  while (reader.next(&fragment, &payload)) {
-    if (fragment.kind == RpcKind::kCancel) {
-      server.on_cancel(from, reader.header(), fragment);
-    } else if (fragment.kind != RpcKind::kRequest) {
-      client.on_reply(from, reader.header(), fragment, payload);
-    } else if (!server.on_request(from, reader.header(), fragment, payload)) {
-      ++malformed;
-    }
+  if (single) return on_fragment(from, header, fragment, payload);
+  RpcDatagramReader reader(datagram, payload_bytes);
+  while (reader.next(&fragment, &payload)) on_fragment(from, header, fragment, payload);
+}
+
+void Rpc::Impl::on_fragment(WorkerId from, const RpcDatagramHeader& header,
+                            const RpcFragmentHeader& fragment, std::span<const std::byte> payload) {
+  if (fragment.kind == RpcKind::kCancel) {
+    server.on_cancel(from, header, fragment);
+  } else if (fragment.kind != RpcKind::kRequest) {
+    client.on_reply(from, header, fragment, payload);
+  } else if (!server.on_request(from, header, fragment, payload)) {
+    ++malformed;
   }
 }
 
 void Rpc::Impl::after_step() {
   server.run_waiting();
   const bool all_sent = outbox.flush();
-  for (const Bytes& datagram : outbox.take_loopback()) {
-    on_datagram(endpoint.worker(), datagram);
-    endpoint.wake();  // what that caused is for the next step
+  if (outbox.has_loopback()) {
+    for (const Bytes& datagram : outbox.take_loopback()) {
+      on_datagram(endpoint.worker(), datagram);
+      endpoint.wake();  // what that caused is for the next step
+    }
   }
   if (all_sent || pacing) return;
   pacing = true;

@@ -70,7 +70,7 @@ void RpcClient::start(Peer& peer, const Waiting& waiting) {
   slot.accepted = slot.cancelled = false;
   slot.reply.clear();
   slot.timeout_us = options_.retry_us;
-  const uint64_t now_us = scheduler_.endpoint().now_us();
+  const uint64_t now_us = scheduler_.recent_us();
   slot.heard_us = now_us;
   slot.deadline_us = now_us + slot.timeout_us;
   slot.active_at = active_.size();
@@ -120,7 +120,7 @@ void RpcClient::on_reply(WorkerId from, const RpcDatagramHeader& header,
     return;  // of a call that has ended
   }
   slot.accepted = true;
-  slot.heard_us = scheduler_.endpoint().now_us();
+  slot.heard_us = scheduler_.recent_us();
   if (fragment.kind == RpcKind::kWorking) return;
   Rpc::Bytes& reply = slot.call->reply;
   if (slot.reply.add(fragment, payload, payload_bytes_, reply) != RpcAssembly::Outcome::kComplete) {

@@ -31,8 +31,9 @@ class RpcMessageSource {
 };
 
 // The messages of one step, by receiver: flush() packs small ones into common datagrams and cuts
-// large ones. What the fabric has no room for stays queued and is tried again soon after, so a
-// large message flows at the receiver's pace. A worker's messages to itself do not use the fabric.
+// large ones. When no other coroutine is ready, a message leaves at once. What the fabric has no
+// room for stays queued and is tried again soon after, so a large message flows at the receiver's
+// pace. A worker's messages to itself do not use the fabric.
 class RpcOutbox {
  public:
   RpcOutbox(Scheduler& scheduler, RpcMessageSource& source, uint32_t datagram_bytes_max);
@@ -41,6 +42,7 @@ class RpcOutbox {
   // False when something is left over (the fabric had no room).
   bool flush();
   // Datagrams from this worker to itself since the last call.
+  bool has_loopback() const { return !loopback_.empty(); }
   std::vector<Rpc::Bytes> take_loopback() { return std::exchange(loopback_, {}); }
 
  private:
@@ -50,7 +52,8 @@ class RpcOutbox {
   };
 
   bool flush_peer(WorkerId to, Peer& peer);
-  bool append(WorkerId to, RpcOutMessage& message, const RpcMessageView& view);
+  bool append(RpcOutMessage& message, const RpcMessageView& view);
+  void put(const void* from, size_t bytes);
   bool ship(WorkerId to);
 
   Scheduler& scheduler_;
@@ -59,9 +62,10 @@ class RpcOutbox {
   const uint32_t payload_bytes_;
   std::vector<std::unique_ptr<Peer>> peers_;  // by worker
   std::vector<WorkerId> listed_, listed_now_;
-  Rpc::Bytes datagram_;          // under construction
-  uint32_t to_incarnation_ = 0;  // of the datagram under construction
-  bool patient_ = false;         // all that it holds is
+  const std::unique_ptr<std::byte[]> datagram_;  // under construction, and
+  size_t datagram_bytes_ = 0;                    // of it so far
+  uint32_t to_incarnation_ = 0;                  // of the datagram under construction
+  bool patient_ = false;                         // all that it holds is
   std::vector<Rpc::Bytes> loopback_;
 };
 

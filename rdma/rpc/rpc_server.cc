@@ -6,6 +6,15 @@ namespace rdmacc {
 namespace {
 
 constexpr size_t kStatusTextBytesMax = 200;
+constexpr MethodId kMethodsMax = 1024;
+constexpr size_t kTakenMax = 1024;  // entries of the queue that are left in front of it
+// What a slot keeps of a message's memory for the next call (R3).
+constexpr size_t kKeptBytes = 8 * 1024;
+
+void empty(Rpc::Bytes& bytes) {
+  bytes.clear();
+  if (bytes.capacity() > kKeptBytes) bytes = Rpc::Bytes();
+}
 
 Rpc::Bytes text_of(const Status& status) {
   const std::string& text = status.message();
@@ -19,8 +28,10 @@ RpcServer::RpcServer(Scheduler& scheduler, RpcOutbox& outbox, uint32_t payload_b
     : scheduler_(scheduler), outbox_(outbox), payload_bytes_(payload_bytes) {}
 
 void RpcServer::handle(MethodId method, Rpc::Handler handler) {
-  CHECK(handler != nullptr && !handlers_.contains(method));
-  handlers_.emplace(method, std::move(handler));
+  CHECK(handler != nullptr && method < kMethodsMax);
+  if (method >= handlers_.size()) handlers_.resize(method + size_t{1});
+  CHECK(handlers_[method] == nullptr);
+  handlers_[method] = std::move(handler);
 }
 
 // The state of the live process `incarnation` of `from`; nullptr for one that is gone. A new
@@ -63,7 +74,7 @@ bool RpcServer::on_request(WorkerId from, const RpcDatagramHeader& header,
     slot.method = fragment.method;
     slot.cancelled = false;
     slot.assembly.clear();
-    slot.reply = Rpc::Bytes();
+    empty(slot.reply);
   }
   if (slot.state != State::kReceiving) return on_known(from, slot, fragment);
   switch (slot.assembly.add(fragment, payload, payload_bytes_, slot.request)) {
@@ -75,8 +86,8 @@ bool RpcServer::on_request(WorkerId from, const RpcDatagramHeader& header,
       break;
   }
   slot.state = State::kWaiting;
-  const CallId id{from, fragment.slot, peer->incarnation, slot.sequence};
-  if (!waiting_.empty() || !try_run(id)) waiting_.push_back(id);
+  waiting_.push_back({from, fragment.slot, peer->incarnation, slot.sequence});
+  start_coroutines();
   return true;
 }
 
@@ -99,12 +110,25 @@ bool RpcServer::on_known(WorkerId from, Slot& slot, const RpcFragmentHeader& fra
   return true;
 }
 
-bool RpcServer::try_run(const CallId& id) {
-  return scheduler_.spawn([this, id] { run(id); });
+void RpcServer::start_coroutines() {
+  while (waiting_.size() > first_waiting_ + coming_ &&
+         scheduler_.spawn([this] { run(take_waiting()); })) {
+    ++coming_;
+  }
 }
 
-void RpcServer::run_waiting() {
-  while (!waiting_.empty() && try_run(waiting_.front())) waiting_.pop_front();
+RpcServer::CallId RpcServer::take_waiting() {
+  CHECK(coming_ > 0 && first_waiting_ < waiting_.size());
+  --coming_;
+  const CallId id = waiting_[first_waiting_++];
+  if (first_waiting_ == waiting_.size()) {
+    waiting_.clear();
+    first_waiting_ = 0;
+  } else if (first_waiting_ >= kTakenMax) {
+    waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<ptrdiff_t>(first_waiting_));
+    first_waiting_ = 0;
+  }
+  return id;
 }
 
 void RpcServer::run(const CallId& id) {
@@ -112,23 +136,25 @@ void RpcServer::run(const CallId& id) {
   if (slot == nullptr) return;  // the caller has gone
   if (scheduler_.endpoint().incarnation_of(id.from) != id.incarnation) return;
   slot->state = State::kRunning;
-  const Rpc::Bytes request = std::exchange(slot->request, {});
-  Rpc::Bytes reply;
+  Rpc::Bytes request = std::exchange(slot->request, {});
+  Rpc::Bytes reply = std::exchange(slot->reply, {});
+  CHECK(reply.empty());
   Status status;
   bool cancelled = slot->cancelled;
   CHECK(slot->handlers == nullptr);
   slot->handlers = &cancelled;
   starting_ = &cancelled;
-  const auto handler = handlers_.find(slot->method);
-  if (handler == handlers_.end()) {
+  if (slot->method >= handlers_.size() || handlers_[slot->method] == nullptr) {
     status = Status(Code::kInvalidArgument, "unknown method " + std::to_string(slot->method));
   } else {
-    status = handler->second(id.from, request, reply);
+    status = handlers_[slot->method](id.from, request, reply);
   }
   // The handler may have yielded: look the slot up again.
   slot = find(id, State::kRunning);
   if (slot == nullptr) return;
   slot->handlers = nullptr;
+  empty(request);
+  slot->request = std::move(request);
   if (status.ok() && reply.size() > kMaxMessageBytes) {
     status = Status(Code::kTooLarge, "reply longer than a message may be");
   }

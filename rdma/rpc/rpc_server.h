@@ -1,7 +1,5 @@
 #pragma once
 #include <array>
-#include <deque>
-#include <map>
 #include <memory>
 #include <vector>
 
@@ -23,7 +21,9 @@ class RpcServer {
   void on_cancel(WorkerId from, const RpcDatagramHeader& header, const RpcFragmentHeader& fragment);
   const bool* call_cancelled() const { return starting_; }
   // Runs requests that found no free coroutine; at the end of every step.
-  void run_waiting();
+  void run_waiting() {
+    if (waiting_.size() > first_waiting_ + coming_) start_coroutines();
+  }
   bool view(WorkerId to, const RpcOutMessage& message, RpcMessageView* view) const;
 
  private:
@@ -55,16 +55,20 @@ class RpcServer {
   Peer* peer_for(WorkerId from, uint32_t incarnation);
   Slot* find(const CallId& id, State state);
   bool on_known(WorkerId from, Slot& slot, const RpcFragmentHeader& fragment);
-  bool try_run(const CallId& id);
+  // Handlers get their coroutines in the order in which the requests were complete.
+  void start_coroutines();
+  CallId take_waiting();
   void run(const CallId& id);
 
   Scheduler& scheduler_;
   RpcOutbox& outbox_;
   const uint32_t payload_bytes_;
-  std::map<MethodId, Rpc::Handler> handlers_;
+  std::vector<Rpc::Handler> handlers_;        // by method
   std::vector<std::unique_ptr<Peer>> peers_;  // by worker
-  std::deque<CallId> waiting_;                // bounded by R3
-  const bool* starting_ = nullptr;            // of the handler that runs, until it yields
+  std::vector<CallId> waiting_;               // bounded by R3; from first_waiting_ on
+  size_t first_waiting_ = 0;
+  size_t coming_ = 0;               // coroutines that were started and take one each
+  const bool* starting_ = nullptr;  // of the handler that runs, until it yields
 };
 
 }  // namespace rdmacc

@@ -69,6 +69,7 @@ class RpcDatagramReader {
 
   const RpcDatagramHeader& header() const { return header_; }
   bool malformed() const { return malformed_; }
+  bool at_end() const { return rest_.empty(); }
 
   bool next(RpcFragmentHeader* fragment, std::span<const std::byte>* payload) {
     if (malformed_ || rest_.empty()) return false;
@@ -108,9 +109,13 @@ class RpcAssembly {
 
   void clear() { started_ = false; }
 
-  // kComplete once, with the fragment that was missing last.
+  // kComplete with the fragment that was missing last; nothing is to be added after that.
   Outcome add(const RpcFragmentHeader& fragment, std::span<const std::byte> payload,
               uint32_t payload_bytes, Rpc::Bytes& buffer) {
+    if (!started_ && payload.size() == fragment.total_bytes) {  // all of it
+      buffer.assign(payload.begin(), payload.end());
+      return Outcome::kComplete;
+    }
     if (!started_) start(fragment.total_bytes, payload_bytes, buffer);
     if (fragment.total_bytes != total_bytes_) return Outcome::kMismatch;
     const uint32_t number = fragment.offset / payload_bytes;

@@ -81,7 +81,9 @@ class ShmControl {
   uint64_t epoch_ns() const { return header().epoch_ns; }
 
   ShmSlot& slot(WorkerId worker) const;
-  // The senders of which `worker` has not looked at a ring yet, one bit each.
+  // The senders whose rings `worker` looks at, one bit each. One that has sent something sets its
+  // bit if it is not set; the worker clears those of senders that have been silent for a while, and
+  // all before it sleeps, and then looks at their rings once more.
   std::atomic<uint64_t>* dirty_words(WorkerId worker) const;
   size_t dirty_word_count() const { return dirty_word_count_; }
   // False for two coordinators: they have no rings.

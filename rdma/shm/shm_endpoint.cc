@@ -13,8 +13,12 @@
 namespace rdmacc {
 namespace {
 
-constexpr uint64_t kLivenessUs = 50'000;  // how old the answer of incarnation_of() may be
-constexpr int kDatagramsPerPoll = 64;     // of one sender, so that none starves the others
+constexpr uint64_t kLivenessNs = 50'000'000;  // how old the answer of incarnation_of() may be
+// So often it reads the clock itself; else it relies on the worker's event loop to do so.
+constexpr uint32_t kAskedPerReading = 16;
+constexpr int kDatagramsPerPoll = 64;  // of one sender, so that none starves the others
+constexpr int kLooksPerReading = 8;    // of spin(), of the clock
+constexpr uint32_t kReceivesPerClearing = 4096;
 
 void futex_wake(std::atomic<uint32_t>& word) {
   syscall(SYS_futex, reinterpret_cast<uint32_t*>(&word), FUTEX_WAKE, 1, nullptr, nullptr, 0);
@@ -34,7 +38,9 @@ ShmEndpoint::ShmEndpoint(std::shared_ptr<ShmCluster> cluster, WorkerId worker, u
       control_(*cluster_->control),
       regions_(*cluster_->regions),
       slot_(control_.slot(worker)),
+      dirty_(control_.dirty_words(worker)),
       process_(HostProcess::self()),
+      epoch_ns_(control_.epoch_ns()),
       random_(HostClock::monotonic_ns() ^ (static_cast<uint64_t>(process_.pid) << 32) ^ worker),
       delays_(VerbDelays::of_worker(cluster_->options.verb_delays, control_.topology(), worker,
                                     incarnation)),
@@ -45,11 +51,19 @@ ShmEndpoint::ShmEndpoint(std::shared_ptr<ShmCluster> cluster, WorkerId worker, u
   worker_ = worker;
   incarnation_ = incarnation;
   slot_.sleeping.store(0, std::memory_order_seq_cst);
+  const Topology& topology = control_.topology();
+  const WorkerId peers =
+      topology.is_node_worker(worker) ? topology.workers_max : topology.node_workers();
+  for (WorkerId peer = 0; peer < peers; ++peer) {
+    in_.push_back(control_.ring(peer, worker));
+    out_.push_back(control_.ring(worker, peer));
+  }
+  heard_.resize(control_.dirty_word_count());
   // The rings to a former owner may be full of what it never read: try all of them once.
   for (WorkerId from = 0; from < control_.topology().workers_max; ++from) {
     const uint64_t word = control_.slot(from).owner.load(std::memory_order_acquire);
     if (control_.has_ring(from, worker) && ShmOwner::unpack(word).state == ShmOwner::State::kLive) {
-      control_.dirty_words(worker)[from / 64].fetch_or(1ull << (from % 64));
+      dirty_[from / 64].fetch_or(1ull << (from % 64));
     }
   }
   control_.publish(worker, incarnation);
@@ -63,11 +77,6 @@ ShmEndpoint::~ShmEndpoint() {
   for (const Block& block : blocks_) munmap(block.start, block.bytes);
 }
 
-uint64_t ShmEndpoint::now_ns() {
-  const uint64_t now = clock_.now_ns();
-  return now > control_.epoch_ns() ? now - control_.epoch_ns() : 0;
-}
-
 bool ShmEndpoint::send(WorkerId to, std::span<const std::byte> datagram) {
   const bool sent = send_quietly(to, datagram);
   wake_if_sleeping(control_.slot(to));
@@ -76,14 +85,17 @@ bool ShmEndpoint::send(WorkerId to, std::span<const std::byte> datagram) {
 
 bool ShmEndpoint::send_quietly(WorkerId to, std::span<const std::byte> datagram) {
   CHECK(!datagram.empty() && datagram.size() <= kShmDatagramBytesMax);
-  CHECK(control_.has_ring(worker_, to));  // two coordinators never talk
+  CHECK(to < out_.size());  // two coordinators never talk
   ShmSlot& receiver = control_.slot(to);
   const ShmOwner owner = ShmOwner::unpack(receiver.owner.load(std::memory_order_acquire));
   if (owner.state != ShmOwner::State::kLive) return true;  // lost
   if (delays_ != nullptr) delays_->before_message();
-  const bool sent = control_.ring(worker_, to).push({incarnation_, owner.incarnation}, datagram);
-  control_.dirty_words(to)[worker_ / 64].fetch_or(1ull << (worker_ % 64),
-                                                  std::memory_order_seq_cst);
+  const bool sent = out_[to].push({incarnation_, owner.incarnation}, datagram);
+  std::atomic<uint64_t>& senders = control_.dirty_words(to)[worker_ / 64];
+  const uint64_t bit = 1ull << (worker_ % 64);
+  if ((senders.load(std::memory_order_seq_cst) & bit) == 0) {
+    senders.fetch_or(bit, std::memory_order_seq_cst);
+  }
   // When the ring is full: the receiver may not know yet.
   if (!sent) wake_if_sleeping(receiver);
   return sent;
@@ -97,25 +109,32 @@ bool ShmEndpoint::poll() {
 }
 
 bool ShmEndpoint::receive() {
-  std::atomic<uint64_t>* dirty = control_.dirty_words(worker_);
+  const bool clears = ++receives_ % kReceivesPerClearing == 0;
   bool any = false;
-  for (size_t i = 0; i < control_.dirty_word_count(); ++i) {
-    if (dirty[i].load(std::memory_order_relaxed) == 0) continue;
-    uint64_t senders = dirty[i].exchange(0, std::memory_order_seq_cst);
-    while (senders != 0) {
+  for (size_t i = 0; i < heard_.size(); ++i) {
+    uint64_t senders = dirty_[i].load(std::memory_order_relaxed);
+    if (senders == 0) continue;
+    if (clears) dirty_[i].fetch_and(~(senders & ~heard_[i]), std::memory_order_seq_cst);
+    if (clears) heard_[i] = 0;
+    for (; senders != 0; senders &= senders - 1) {
       const auto bit = static_cast<size_t>(std::countr_zero(senders));
-      senders &= senders - 1;
-      const auto from = static_cast<WorkerId>(i * 64 + bit);
-      if (!control_.has_ring(from, worker_)) continue;  // no correct worker sets such a bit
-      receive_from(from);
-      any = true;
+      const size_t from = i * 64 + bit;
+      if (from >= in_.size()) {  // no correct worker sets such a bit
+        dirty_[i].fetch_and(~(1ull << bit));
+      } else if (in_[from].anything()) {
+        heard_[i] |= 1ull << bit;
+        if (clears) dirty_[i].fetch_or(1ull << bit);  // there may be more than is received now
+        receive_from(static_cast<WorkerId>(from));
+        any = true;
+      }
     }
   }
   return any;
 }
 
 void ShmEndpoint::receive_from(WorkerId from) {
-  ShmRing ring = control_.ring(from, worker_);
+  ShmRing& ring = in_[from];
+  ring.prefetch();
   const uint64_t word = control_.slot(from).owner.load(std::memory_order_acquire);
   const ShmIncarnations incarnations{ShmOwner::unpack(word).incarnation, incarnation_};
   for (int i = 0; i < kDatagramsPerPoll; ++i) {
@@ -124,15 +143,48 @@ void ShmEndpoint::receive_from(WorkerId from) {
     if (handler_) handler_(from, datagram);
     ring.pop();
   }
-  control_.dirty_words(worker_)[from / 64].fetch_or(1ull << (from % 64));
 }
 
-bool ShmEndpoint::anything_dirty() const {
-  const std::atomic<uint64_t>* dirty = control_.dirty_words(worker_);
-  for (size_t i = 0; i < control_.dirty_word_count(); ++i) {
-    if (dirty[i].load(std::memory_order_seq_cst) != 0) return true;
+bool ShmEndpoint::anything_there() const {
+  for (size_t i = 0; i < heard_.size(); ++i) {
+    for (uint64_t senders = dirty_[i].load(std::memory_order_relaxed); senders != 0;
+         senders &= senders - 1) {
+      const size_t from = i * 64 + static_cast<size_t>(std::countr_zero(senders));
+      if (from >= in_.size() || in_[from].anything()) return true;
+    }
   }
   return false;
+}
+
+// True: one of them has sent something.
+bool ShmEndpoint::forget_senders() {
+  bool any = false;
+  for (size_t i = 0; i < heard_.size(); ++i) {
+    uint64_t heard = 0;
+    for (uint64_t senders = dirty_[i].exchange(0, std::memory_order_seq_cst); senders != 0;
+         senders &= senders - 1) {
+      const size_t from = i * 64 + static_cast<size_t>(std::countr_zero(senders));
+      if (from < in_.size() && in_[from].anything()) heard |= senders & (0 - senders);
+    }
+    if (heard == 0) continue;
+    dirty_[i].fetch_or(heard);
+    any = true;
+  }
+  return any;
+}
+
+void ShmEndpoint::spin(uint64_t deadline_us) {
+  if (!posted_.chains.empty() || !executing_.chains.empty()) return;
+  do {
+    for (int look = 0; look < kLooksPerReading; ++look) {
+      if (anything_there()) return;
+      if (wake_requested_.load(std::memory_order_relaxed)) {
+        wake_requested_.store(false, std::memory_order_seq_cst);
+        return;
+      }
+      pause_processor();
+    }
+  } while (now_us() < deadline_us);
 }
 
 void ShmEndpoint::wait(uint64_t deadline_us) {
@@ -142,7 +194,7 @@ void ShmEndpoint::wait(uint64_t deadline_us) {
   if (!executing_.chains.empty()) us = std::min(us, delays_->held_us());
   if (us == 0) return;
   slot_.sleeping.store(1, std::memory_order_seq_cst);
-  if (!anything_dirty() && !wake_requested_.load(std::memory_order_seq_cst)) {
+  if (!forget_senders() && !wake_requested_.load(std::memory_order_seq_cst)) {
     timespec timeout;
     timeout.tv_sec = static_cast<time_t>(us / 1'000'000);
     timeout.tv_nsec = static_cast<long>(us % 1'000'000) * 1000;
@@ -183,16 +235,16 @@ Status ShmEndpoint::back_region(uint64_t offset, uint64_t bytes) {
 
 uint32_t ShmEndpoint::incarnation_of(WorkerId worker) {
   const uint64_t word = control_.slot(worker).owner.load(std::memory_order_acquire);
-  const ShmOwner owner = ShmOwner::unpack(word);
-  if (owner.state != ShmOwner::State::kLive) return 0;
-  if (owner.pid == process_.pid && owner.start_time == process_.start_time)
-    return owner.incarnation;
   Liveness& known = liveness_[worker];
-  const uint64_t now = now_us();
-  if (known.owner_word != word || now - known.checked_us >= kLivenessUs) {
-    known = Liveness{word, now, owner.process().alive()};
-  }
-  return known.alive ? owner.incarnation : 0;
+  if (++liveness_asked_ % kAskedPerReading == 0) clock_.now_ns();
+  const uint64_t now = clock_.last_ns();
+  if (known.owner_word == word && now - known.checked_ns < kLivenessNs) [[likely]]
+    return known.incarnation;
+  const ShmOwner owner = ShmOwner::unpack(word);
+  const bool own = owner.pid == process_.pid && owner.start_time == process_.start_time;
+  const bool alive = owner.state == ShmOwner::State::kLive && (own || owner.process().alive());
+  known = Liveness{word, now, alive ? owner.incarnation : 0};
+  return known.incarnation;
 }
 
 }  // namespace rdmacc

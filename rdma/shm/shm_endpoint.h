@@ -20,7 +20,7 @@ struct ShmCluster {
 
 // One worker's end of the shm fabric. After fork() it belongs to the parent: the child must not
 // use it, and its destructor there leaves the parent's slot alone. (A child attaches anew.)
-class ShmEndpoint : public Endpoint {
+class ShmEndpoint final : public Endpoint {
  public:
   // Takes over the claimed slot: it is published here, and freed by the destructor.
   ShmEndpoint(std::shared_ptr<ShmCluster> cluster, WorkerId worker, uint32_t incarnation);
@@ -35,10 +35,14 @@ class ShmEndpoint : public Endpoint {
   bool send_quietly(WorkerId to, std::span<const std::byte> datagram) override;
   void set_datagram_handler(DatagramHandler handler) override;
   bool poll() override;
+  void spin(uint64_t deadline_us) override;
   void wait(uint64_t deadline_us) override;
   void wake() override;
   uint64_t now_us() override { return now_ns() / 1000; }
-  uint64_t now_ns() override;
+  uint64_t now_ns() override {
+    const uint64_t now = clock_.now_ns();
+    return now > epoch_ns_ ? now - epoch_ns_ : 0;
+  }
   Random& random() override { return random_; }
   Result<std::byte*> allocate_registered(size_t bytes) override;
   std::byte* local_region() override;
@@ -73,8 +77,8 @@ class ShmEndpoint : public Endpoint {
   };
   struct Liveness {
     uint64_t owner_word = 0;
-    uint64_t checked_us = 0;
-    bool alive = false;
+    uint64_t checked_ns = 0;
+    uint32_t incarnation = 0;  // 0: it is dead
   };
   struct Block {
     void* start;
@@ -89,23 +93,30 @@ class ShmEndpoint : public Endpoint {
   void carry_out_chain(std::span<const Verb> verbs, std::byte* region);
   bool receive();
   void receive_from(WorkerId from);
-  bool anything_dirty() const;
+  bool anything_there() const;
+  bool forget_senders();
   NodeId own_node() const;
 
   const std::shared_ptr<ShmCluster> cluster_;
   ShmControl& control_;
   ShmRegions& regions_;
   ShmSlot& slot_;
-  const HostProcess process_;  // that joined
+  std::atomic<uint64_t>* const dirty_;  // this worker's
+  const HostProcess process_;           // that joined
+  const uint64_t epoch_ns_;
   HostClock clock_;
   Random random_;
   DatagramHandler handler_;
+  std::vector<ShmRing> in_, out_;  // by the worker at the other end
+  std::vector<uint64_t> heard_;    // senders since receive() has cleared bits last, as dirty words
+  uint32_t receives_ = 0;
   Posted posted_, executing_;
   size_t next_chain_ = 0, next_verb_ = 0;  // of executing_, where a pause holds it up
   CpuVerbs cpu_;
   std::unique_ptr<VerbDelays> delays_;  // nullptr: no such fault
   std::unique_ptr<Mapped> mapped_;      // nullptr: verbs are posted, as with delays between them
   std::vector<Liveness> liveness_;      // by worker
+  uint32_t liveness_asked_ = 0;
   std::vector<Block> blocks_;
   std::atomic<bool> wake_requested_ = false;  // by any thread
 };

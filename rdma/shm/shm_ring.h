@@ -32,7 +32,8 @@ struct ShmIncarnations {
   friend bool operator==(const ShmIncarnations&, const ShmIncarnations&) = default;
 };
 
-// A view of a ring; cheap to copy.
+// A view of a ring; cheap to copy. An end that stays with one view reads what the other end writes
+// only when it has to: a line that two processors write in turns costs more than all else here.
 class ShmRing {
  public:
   static constexpr size_t kHeaderBytes = 4096;
@@ -44,6 +45,14 @@ class ShmRing {
   // Producer: false when there is no room.
   bool push(ShmIncarnations incarnations, std::span<const std::byte> datagram);
 
+  // Consumer: is there anything to look at? In one order with the producer's push() and what both
+  // do before and after it by sequentially consistent accesses.
+  bool anything() const {
+    return header_.tail.load(std::memory_order_seq_cst) !=
+           header_.head.load(std::memory_order_relaxed);
+  }
+  // Consumer: the bytes that are there are about to be read.
+  void prefetch() const;
   // Consumer: the next datagram between these incarnations, in place; empty span when there is
   // none. It stays valid until pop().
   std::span<const std::byte> front(ShmIncarnations incarnations);
@@ -66,6 +75,7 @@ class ShmRing {
 
   ShmRingHeader& header_;
   std::byte* const bytes_;
+  uint64_t head_seen_ = 0;  // producer: at least so much has been consumed
 };
 
 }  // namespace rdmacc

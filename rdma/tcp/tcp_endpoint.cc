@@ -1,19 +1,16 @@
 #include "rdma/tcp/tcp_endpoint.h"
 
-#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 
 #include "rdma/fabric/check_chain.h"
 
 namespace rdmacc {
 namespace {
 
-constexpr int kEventsPerPoll = 64;
 constexpr int kAcceptsPerPoll = 16;
 constexpr size_t kUnauthenticatedMax = 64;
 constexpr uint64_t kTickUs = 50'000;
@@ -187,7 +184,7 @@ void TcpEndpoint::deliver(WorkerId from, std::span<const std::byte> datagram) {
   if (handler_) handler_(from, datagram);
 }
 
-// ---- poll() and wait()
+// ---- poll()
 
 bool TcpEndpoint::poll() {
   bool any = take_answers();
@@ -229,10 +226,13 @@ void TcpEndpoint::flush_all() {
 }
 
 bool TcpEndpoint::handle_events() {
-  epoll_event events[kEventsPerPoll];
-  const int count = epoll_wait(epoll_.get(), events, kEventsPerPoll, 0);
+  if (event_count_ <= 0) event_count_ = epoll_wait(epoll_.get(), events_.data(), kEventsPerPoll, 0);
+  const int count = std::exchange(event_count_, 0);
   bool any = false;
-  for (int i = 0; i < count; ++i) handle_event(events[i].data.u64, events[i].events, &any);
+  for (int i = 0; i < count; ++i) {
+    handle_event(events_[static_cast<size_t>(i)].data.u64, events_[static_cast<size_t>(i)].events,
+                 &any);
+  }
   return any;
 }
 
@@ -282,29 +282,6 @@ void TcpEndpoint::spread_losses() {
       if (peer != lost && peer->node() == lost->node()) peer->lose_with_node();
     }
   }
-}
-
-void TcpEndpoint::wait(uint64_t deadline_us) {
-  const uint64_t now = now_us();
-  flush_all();
-  if (!own_chains_.empty() || deadline_us <= now) return;
-  const uint64_t local = local_us();
-  uint64_t us = std::min<uint64_t>(deadline_us - now, cluster_->options.wait_us_max);
-  us = std::min(us, next_tick_us_ > local ? next_tick_us_ - local : 0);
-  if (!delayed_.empty()) us = std::min(us, delays_->held_us());
-  self_.inbox->sleeping.store(true, std::memory_order_seq_cst);
-  if (us > 0 && !self_.inbox->wake_requested.load(std::memory_order_seq_cst)) {
-    timespec timeout;
-    timeout.tv_sec = static_cast<time_t>(us / 1'000'000);
-    timeout.tv_nsec = static_cast<long>(us % 1'000'000) * 1000;
-    epoll_event event;
-    // However it ends: the next poll() sees the same events again.
-    if (epoll_pwait2(epoll_.get(), &event, 1, &timeout, nullptr) < 0 && errno == ENOSYS) {
-      epoll_wait(epoll_.get(), &event, 1, static_cast<int>(us / 1000) + 1);
-    }
-  }
-  self_.inbox->sleeping.store(false, std::memory_order_seq_cst);
-  self_.inbox->wake_requested.store(false, std::memory_order_seq_cst);
 }
 
 // ---- Server-side connections

@@ -1,4 +1,7 @@
 #pragma once
+#include <sys/epoll.h>
+
+#include <array>
 #include <deque>
 
 #include "rdma/fabric/verb_delays.h"
@@ -26,6 +29,7 @@ class TcpEndpoint : public Endpoint {
   bool send(WorkerId to, std::span<const std::byte> datagram) override;
   void set_datagram_handler(DatagramHandler handler) override { handler_ = std::move(handler); }
   bool poll() override;
+  void spin(uint64_t deadline_us) override;
   void wait(uint64_t deadline_us) override;
   void wake() override { self_.inbox->wake(); }
   uint64_t now_us() override { return now_ns() / 1000; }
@@ -84,6 +88,10 @@ class TcpEndpoint : public Endpoint {
   std::vector<std::unique_ptr<TcpPeer>> peers_;  // by the node thread's worker id
   std::vector<TcpPeer*> known_peers_;
   std::vector<TcpWay> ways_;  // by node
+  // What spin() or wait() has found, for the next poll().
+  static constexpr int kEventsPerPoll = 64;
+  std::array<epoll_event, kEventsPerPoll> events_;
+  int event_count_ = 0;
   uint64_t next_tick_us_ = 0;
   uint64_t seen_version_ = 0;
   std::vector<Block> blocks_;

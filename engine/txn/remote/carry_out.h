@@ -22,6 +22,21 @@ Status carry_out_validate(StageContext& context, StagePlan plan, std::span<Acces
 // After an rpc whose node died the same bytes are written one-sided: the entry is whole or it is
 // not, whichever process wrote it.
 Status carry_out_log(StageContext& context, StagePlan plan, std::span<LogPlacement> placements);
+// Log, Commit and Release in one request: for a transaction with all that it writes, and its only
+// log, on one node, if all three stages are by rpc. `record` is what `placements` log.
+bool ends_at_owner(StagePlan plan, std::span<const LogPlacement> placements,
+                   const LogRecord& record);
+// So many of the locks that only have to be released go along; they are exclusive, and on the node.
+constexpr size_t kEndHeldMax = 64;
+struct EndAtOwner {
+  // Not ok: nothing was installed, unless the reason is kNodeRestarted: then the owner has done all
+  // of it, a part, or nothing, and what decides is whether the log can be written.
+  Status logged;
+  bool installed = false;  // false: to be done guarded
+  bool released = false;   // likewise
+};
+EndAtOwner carry_out_end(StageContext& context, const LogPlacement& placement,
+                         std::span<const Held> held, std::vector<GlobalAddress>& evicted);
 // Past the commit point nothing may stop: a node that dies under the request is finished
 // one-sided, guarded by the locks. `evicted`: see InstallOptions.
 Status carry_out_commit(StageContext& context, StagePlan plan, const LogRecord& record,

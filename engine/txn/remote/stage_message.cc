@@ -14,7 +14,21 @@ enum AccessBits : uint8_t {
   kLeaseBit = 32
 };
 
-// As messages have it.
+// As messages have them.
+struct HeaderFields {
+  uint64_t ctts, commit_tts;
+  uint32_t count;
+  uint8_t work, protocol, lock_mode, unused;
+};
+
+constexpr size_t kStatusTextBytesMax = 200;
+struct StatusFields {
+  uint16_t detail;
+  uint8_t code;
+  uint8_t text_bytes;  // that follow
+};
+static_assert(kStatusTextBytesMax <= UINT8_MAX);
+
 struct AccessFields {
   uint64_t header, key_hash, read_wts, locked_wts, lease;
   uint32_t table, incarnation, depth, reader_count;
@@ -55,45 +69,47 @@ bool copy_bytes(std::string_view bytes, VerbArena& arena, std::string_view& to) 
 
 void write_header(MessageWriter& out, const StageHeader& header) {
   CHECK(header.work < StageWork::kCount);
-  out.u8(static_cast<uint8_t>(header.work));
-  out.u8(static_cast<uint8_t>(header.protocol));
-  out.u8(static_cast<uint8_t>(header.lock_mode));
-  out.u64(header.stamps.ctts);
-  out.u64(header.stamps.commit_tts);
-  out.u32(header.count);
+  out.layout(HeaderFields{header.stamps.ctts, header.stamps.commit_tts, header.count,
+                          static_cast<uint8_t>(header.work), static_cast<uint8_t>(header.protocol),
+                          static_cast<uint8_t>(header.lock_mode), 0});
+}
+
+void set_count(std::span<std::byte> request, uint32_t count) {
+  CHECK(request.size() >= sizeof(HeaderFields));
+  memcpy(request.data() + offsetof(HeaderFields, count), &count, sizeof(count));
 }
 
 bool read_header(MessageReader& in, StageHeader& header) {
-  const uint8_t work = in.u8();
-  const uint8_t protocol = in.u8();
-  const uint8_t lock_mode = in.u8();
-  header.stamps.ctts = in.u64();
-  header.stamps.commit_tts = in.u64();
-  header.count = in.u32();
-  if (!in.ok() || work >= static_cast<uint8_t>(StageWork::kCount) || protocol >= kProtocolCount ||
-      lock_mode > static_cast<uint8_t>(LockMode::kShared)) {
+  const auto fields = in.layout<HeaderFields>();
+  if (!in.ok() || fields.work >= static_cast<uint8_t>(StageWork::kCount) ||
+      fields.protocol >= kProtocolCount ||
+      fields.lock_mode > static_cast<uint8_t>(LockMode::kShared)) {
     return false;
   }
-  header.lock_mode = static_cast<LockMode>(lock_mode);
-  header.work = static_cast<StageWork>(work);
-  header.protocol = static_cast<Protocol>(protocol);
+  header.stamps = TxnStamps{fields.ctts, fields.commit_tts};
+  header.count = fields.count;
+  header.lock_mode = static_cast<LockMode>(fields.lock_mode);
+  header.work = static_cast<StageWork>(fields.work);
+  header.protocol = static_cast<Protocol>(fields.protocol);
   return true;
 }
 
 void write_status(MessageWriter& out, const Status& status) {
-  out.u8(static_cast<uint8_t>(status.code()));
-  out.u16(status.detail());
-  out.bytes(std::string_view(status.message()).substr(0, 200));
+  const std::string_view text = std::string_view(status.message()).substr(0, kStatusTextBytesMax);
+  out.layout(StatusFields{status.detail(), static_cast<uint8_t>(status.code()),
+                          static_cast<uint8_t>(text.size())});
+  out.raw(text.data(), text.size());
 }
 
 Status read_status(MessageReader& in) {
-  const uint8_t code = in.u8();
-  const uint16_t detail = in.u16();
-  const std::string_view message = in.bytes();
-  if (!in.ok() || code > static_cast<uint8_t>(Code::kSystem)) {
+  const auto fields = in.layout<StatusFields>();
+  const std::string_view text = in.text(fields.text_bytes);
+  if (!in.ok() || fields.code > static_cast<uint8_t>(Code::kSystem)) {
     return Status(Code::kCorrupt, "a stage's answer does not parse");
   }
-  return Status(static_cast<Code>(code), std::string(message), detail);
+  const auto code = static_cast<Code>(fields.code);
+  return text.empty() ? Status::with_detail(code, fields.detail)
+                      : Status(code, std::string(text), fields.detail);
 }
 
 void write_access(MessageWriter& out, const Access& access) {
@@ -139,6 +155,16 @@ bool read_held(MessageReader& in, Held& held) {
   held.reader_count = fields.reader_count;
   held.lease = fields.lease;
   return in.ok() && held.reader_count <= kReadersMax;
+}
+
+void write_end_result(MessageWriter& out, const EndResult& result) {
+  out.u32((result.installed ? 1u : 0u) | (result.released ? 2u : 0u));
+}
+
+bool read_end_result(MessageReader& in, EndResult& result) {
+  const uint32_t bits = in.u32();
+  result = EndResult{(bits & 1) != 0, (bits & 2) != 0};
+  return in.ok() && bits <= 3;
 }
 
 void write_evicted(MessageWriter& out, std::span<const GlobalAddress> evicted) {

@@ -20,6 +20,7 @@ enum class StageWork : uint8_t {
   kLog,          // LogPlacement
   kCommit,       // one encoded LogRecord
   kRelease,      // Held
+  kEnd,          // one LogPlacement, and Held: Log, then Commit of what it logs, then Release
   kReleaseCtts,  // no items: every lock of this node that still holds the ctts
   kCount
 };
@@ -32,9 +33,10 @@ struct StageHeader {
   TxnStamps stamps;
   uint32_t count = 0;
 };
-constexpr size_t kStageHeaderBytes = 1 + 1 + 1 + 8 + 8 + 4;
 void write_header(MessageWriter& out, const StageHeader& header);
 bool read_header(MessageReader& in, StageHeader& header);
+// The count in a request that begins with a header, once it is known.
+void set_count(std::span<std::byte> request, uint32_t count);
 
 void write_status(MessageWriter& out, const Status& status);
 Status read_status(MessageReader& in);
@@ -51,6 +53,13 @@ bool read_key_result(MessageReader& in, VerbArena& arena, KeyWork& work);
 
 void write_held(MessageWriter& out, const Held& held);
 bool read_held(MessageReader& in, Held& held);
+// What an owner has done of kEnd, once it has logged.
+struct EndResult {
+  bool installed = false;
+  bool released = false;
+};
+void write_end_result(MessageWriter& out, const EndResult& result);
+bool read_end_result(MessageReader& in, EndResult& result);
 void write_evicted(MessageWriter& out, std::span<const GlobalAddress> evicted);
 bool read_evicted(MessageReader& in, NodeId node, std::vector<GlobalAddress>& evicted);
 

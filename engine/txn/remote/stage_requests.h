@@ -42,8 +42,7 @@ class StageRequests {
 
   void send() {
     for (size_t i = 0; i < calls_.size(); i++) {
-      std::byte* head = calls_[i].request.data();
-      memcpy(head + kStageHeaderBytes - sizeof(counts_[i]), &counts_[i], sizeof(counts_[i]));
+      set_count(calls_[i].request, counts_[i]);
     }
     if (calls_.empty()) return;
     context_.engine.worker.rpc().call_all({calls_.data(), calls_.size()}, context_.counters);
@@ -70,11 +69,11 @@ class StageRequests {
           if (call == i) lost(item);
         }
         // Whatever kept the answer from the coordinator, the owner may have locked before.
-        if (status.code() == Code::kUnavailable || locks()) {
+        if (status.code() == Code::kUnavailable || must_be_known()) {
           status = aborted(AbortReason::kNodeRestarted);
         }
       }
-      if (status.code() == Code::kCorrupt && locks()) {
+      if (status.code() == Code::kCorrupt && must_be_known()) {
         status = aborted(AbortReason::kNodeRestarted);
       }
       // A lost node outranks conflicts: what it locked is not known and must be looked for.
@@ -90,8 +89,10 @@ class StageRequests {
     size_t number;
   };
 
-  bool locks() const {
-    return work_ == StageWork::kFind || work_ == StageWork::kScan || work_ == StageWork::kLock;
+  // What locks, or commits: what the owner has done cannot be left open.
+  bool must_be_known() const {
+    return work_ == StageWork::kFind || work_ == StageWork::kScan || work_ == StageWork::kLock ||
+           work_ == StageWork::kEnd;
   }
   WorkerId worker_of(NodeId node) const {
     // Only thread 0 of a node has its storage, which is asked for all locks of a transaction.

@@ -4,6 +4,7 @@
 #include "engine/log/caller_fence.h"
 #include "engine/storage/wire/storage_service.h"
 #include "engine/txn/driver/engine_context.h"
+#include "engine/txn/remote/serving_frame.h"
 #include "engine/txn/stages/install.h"
 
 // The owner's side of the rpc primitive: carries out the same stages with verbs to itself, in a
@@ -29,6 +30,7 @@ class StageServer {
   StorageService* const storage_;
   const RulesOf rules_of_;
   const NodeId node_;
+  ServingFrames frames_;
   uint64_t requests_ = 0;
 };
 

@@ -151,9 +151,14 @@ void Transaction::build_record() {
 
 void Transaction::install_record(StageContext& stage) {
   CHECK(log_begun_ && !placements_.empty());
-  const uint64_t start_ns = begin_stage(Stage::kCommit);
-  const Status status = carry_out_commit(stage, parameters_.plan, record_, evicted_);
-  time_stage(Stage::kCommit, start_ns);
+  Status status;
+  if (!end_begun_) {
+    const uint64_t start_ns = begin_stage(Stage::kCommit);
+    status = carry_out_commit(stage, parameters_.plan, record_, evicted_);
+    time_stage(Stage::kCommit, start_ns);
+  } else if (!installed_) {
+    status = Status(Code::kUnavailable);
+  }
   const auto again = [&] {
     const InstallOptions options = install_options(stage, &evicted_, /*guarded=*/true);
     return install(stage.engine.worker, record_, options, counters_).ok();

@@ -1,5 +1,7 @@
 // The log of a transaction on its way through commit.cc: placed, decided, made void, or left to the
 // resolution of its worker.
+#include <algorithm>
+
 #include "engine/txn/transaction/transaction.h"
 #include "rdma/base/check.h"
 
@@ -31,9 +33,54 @@ Status Transaction::log_record(StageContext& stage) {
     for (const LogPlacement& placement : placements_) mark_prepared(placement);
   }
   log_begun_ = true;
-  const Status status = carry_out_log(stage, parameters_.plan, placements_);
+  const Status status = ends_at_owner(parameters_.plan, placements_, record_)
+                            ? end_at_owner(stage)
+                            : carry_out_log(stage, parameters_.plan, placements_);
   time_stage(Stage::kLog, start_ns);
   return status;
+}
+
+// Does Commit give the lock of this header back?
+bool Transaction::is_written(const Access& access) {
+  const std::span<PlannedWrite> writes = writes_.all();
+  const std::vector<LockWork>& locks = writes_.locks();
+  return std::any_of(writes.begin(), writes.end(),
+                     [&](const PlannedWrite& write) { return write.tuple == &access; }) ||
+         std::any_of(locks.begin(), locks.end(),
+                     [&](const LockWork& work) { return work.access == &access; });
+}
+
+Status Transaction::end_at_owner(StageContext& stage) {
+  CHECK(placements_.size() == 1 && !end_begun_);
+  const NodeId owner = placements_.front().node;
+  boost::container::small_vector<Access*, 16> given;
+  boost::container::small_vector<Held, 16> held;
+  for (Access& access : accesses_) {
+    if (held.size() == kEndHeldMax) break;
+    const bool fits = access.locked && access.reader_count == 0 && access.header.node() == owner;
+    if (!fits || is_written(access)) continue;
+    given.push_back(&access);
+    held.emplace_back(access);
+  }
+  const EndAtOwner end =
+      carry_out_end(stage, placements_.front(), {held.data(), held.size()}, evicted_);
+  const bool unknown = reason_of(end.logged) == AbortReason::kNodeRestarted;
+  if (!end.logged.ok() && !unknown) return end.logged;
+  end_begun_ = true;
+  installed_ = end.installed;
+  // Others may have read already what it has installed: there is no way back.
+  const auto log_again = [this] { return tell_log(add_log_writes); };
+  if (unknown && !log_again() && !try_again(log_again)) {
+    note_writes();
+    leave_locks_to_resolution();
+    return Status(Code::kUnavailable, "whether a transaction is logged is not known");
+  }
+  const auto release_rest = [&] {
+    return release_accesses(stage, {held.data(), held.size()}, /*certain=*/false).ok();
+  };
+  if (!end.released && !held.empty() && !release_rest()) static_cast<void>(try_again(release_rest));
+  for (Access* access : given) access->locked = access->lease_locked = false;
+  return Status();
 }
 
 // Past the commit point there is no way back: what a lack of memory or a lost node kept from being

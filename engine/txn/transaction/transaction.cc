@@ -91,6 +91,7 @@ void Transaction::time_stage(Stage stage, uint64_t start_ns) {
 void Transaction::note_failure(const Status& status) {
   if (status.ok()) return;
   if (failure_.ok()) failure_ = status;
+  if (outcome_unknown_) return;  // its locks are left to resolution
   lock_state_unknown_ = lock_state_unknown_ || status.code() == Code::kUnavailable ||
                         reason_of(status) == AbortReason::kNodeRestarted;
 }

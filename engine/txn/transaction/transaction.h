@@ -183,6 +183,8 @@ class Transaction final : public RowSource {
   Status validate_reads(StageContext& stage);
   void build_record();
   Status log_record(StageContext& stage);
+  Status end_at_owner(StageContext& stage);
+  bool is_written(const Access& access);
   void install_record(StageContext& stage);
   void release_locks(StageContext& stage);
   void release_in_place(StageContext& stage);
@@ -232,6 +234,9 @@ class Transaction final : public RowSource {
   std::vector<LogPlacement>& placements_;
   std::vector<GlobalAddress>& evicted_;
   bool log_begun_ = false;
+  // The owner was asked to log, install and release; what it has not confirmed may be done, too.
+  bool end_begun_ = false;
+  bool installed_ = false;
   bool prepared_ = false;
   bool outcome_unknown_ = false;
   bool stays_inside_ = false;           // the gate, until the worker is resolved

@@ -102,6 +102,7 @@ class HeapFree : public testing::TestWithParam<Protocol> {
   TxnOptions options() const {
     TxnOptions options;
     options.protocol = GetParam();
+    options.plan = plan_;
     return options;
   }
 
@@ -112,6 +113,7 @@ class HeapFree : public testing::TestWithParam<Protocol> {
   std::unique_ptr<NodeThread> node_;
   std::unique_ptr<Coordinator> coordinator_;
   TableId table_ = kNoTable;
+  StagePlan plan_;
   std::vector<std::string> names_;
 };
 
@@ -123,6 +125,21 @@ TEST_P(HeapFree, SteadyStateTakesNothing) {
     const uint64_t before = allocations.load();
     for (int i = 0; i < kCounted && !HasFailure(); i++) transact(session, i);
     EXPECT_EQ(0u, allocations.load() - before);
+  });
+}
+
+// Neither at the coordinator nor at the node, but for their timers, of which there are some a
+// second.
+TEST_P(HeapFree, SteadyStateByRpcTakesNothing) {
+  constexpr int kWarmUp = 300, kCounted = 300;
+  constexpr uint64_t kOfTimers = 60;
+  plan_ = StagePlan(0);
+  run([&](Session& session) {
+    load(session);
+    for (int i = 0; i < kWarmUp && !HasFailure(); i++) transact(session, i);
+    const uint64_t before = allocations.load();
+    for (int i = 0; i < kCounted && !HasFailure(); i++) transact(session, i);
+    EXPECT_LT(allocations.load() - before, kOfTimers);
   });
 }
 
