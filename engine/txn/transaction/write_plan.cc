@@ -10,12 +10,8 @@ namespace {
 constexpr size_t kRelinkedPerGroup = 4;  // or more: that many rows of a group come or go at once
 
 std::string make_record(std::string_view key, std::string_view row) {
-  const auto key_bytes = static_cast<uint32_t>(key.size());
-  std::string record;
-  record.reserve(record_bytes(key.size(), row.size()));
-  record.append(reinterpret_cast<const char*>(&key_bytes), sizeof(key_bytes));
-  record.append(key);
-  record.append(row);
+  std::string record(record_bytes(key.size(), row.size()), '\0');
+  put_record(record.data(), key, row);
   return record;
 }
 
@@ -136,8 +132,8 @@ Status WritePlan::allocate(StageContext& stage, SlotRequests& requests) {
 }
 
 Status WritePlan::ask_nodes(StageContext& stage, std::span<SlotRequest> requests) {
-  RDMACC_RETURN_IF_ERROR(stage.engine.storage.allocate(requests, stage.stamps.ctts,
-                                                       stage.allocation_counters));
+  RDMACC_RETURN_IF_ERROR(
+      stage.engine.storage.allocate(requests, stage.stamps.ctts, stage.allocation_counters));
   note_allocated(requests);
   return Status();
 }
@@ -146,8 +142,8 @@ void WritePlan::take_blocks(StageContext& stage, std::span<SlotRequest> requests
   CHECK(kept_blocks_.empty());
   for (SlotRequest& request : requests) {
     if (request.overflow_bytes == 0) continue;
-    const BlockPool::Taken taken = stage.engine.blocks.take(request.node, request.overflow_bytes,
-                                                            stage.allocation_counters);
+    const BlockPool::Taken taken =
+        stage.engine.blocks.take(request.node, request.overflow_bytes, stage.allocation_counters);
     if (taken.block.null()) continue;
     request.overflow = taken.block;
     kept_blocks_.push_back(taken);
