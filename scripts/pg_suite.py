@@ -17,6 +17,7 @@ import sys
 
 import pg_source
 from pg_suite_allowed import Allowed
+from pg_suite_choice import CHOICE, ORDER
 from pg_suite_judge import differences
 from pg_suite_server import OURS, PLACE, STATEMENT_TIMEOUT, prepare_inputs, run, tests_of
 from sandbox import ROOT
@@ -84,22 +85,23 @@ def reason_of(difference, rule, follows):
 
 def compare(tests, control, ours, inputs, allowed, shown):
     """{file: number of unexpected differences} of those that differ, and the others; prints the
-    differences and the reasons. Rows of a statement without ORDER BY may come in any order."""
+    differences and the reasons. What SQL leaves open is no difference (pg_suite_choice.py)."""
     unexpected = collections.Counter()
     reasons = collections.Counter()
     files = collections.defaultdict(set)
-    equal = set()
+    equal = {}  # and in what they differ all the same
     for name in tests:
         if name not in ours.outputs or name not in control.outputs:
             continue
         if ours.outputs[name] == control.outputs[name]:
-            equal.add(name)
+            equal[name] = None
             continue
         script = os.path.join(inputs, "sql", name + ".sql")
         told_apart = differences(name, script, control.path(name), ours.path(name))
-        found = [each for each in told_apart if not each.in_free_order()]
+        found = [each for each in told_apart if not each.open]
         if told_apart and not found:
-            equal.add(name)
+            kinds = {each.open for each in told_apart}
+            equal[name] = CHOICE if CHOICE in kinds else ORDER
             continue
         unexpected[name] = 0
         counts = collections.Counter()
@@ -122,10 +124,13 @@ def compare(tests, control, ours, inputs, allowed, shown):
     print("Reasons, by the statements that differ:")
     for reason, count in reasons.most_common():
         print(f"{count:6} in {len(files[reason]):3} files: {reason}")
-    print(f"{len(equal)} of {len(tests)} files as the control; "
+    open_in = collections.Counter(equal.values())
+    print(f"{len(equal)} of {len(tests)} files as the control ({open_in[None]} to the letter, "
+          f"{open_in[ORDER]} but for the order of rows, {open_in[CHOICE]} but for which rows a "
+          "statement without ORDER BY takes); "
           f"{sum(1 for count in unexpected.values() if count == 0)} with allowed differences, "
           f"{sum(1 for count in unexpected.values() if count)} with unexpected ones")
-    return unexpected, equal
+    return unexpected, set(equal)
 
 
 def main():

@@ -7,32 +7,33 @@ import hashlib
 import re
 import subprocess
 
+from pg_suite_choice import ORDER, what_is_open
+from pg_suite_order import lines_of
+
 ERROR = re.compile(r"^(?:psql:.*?: )?ERROR:  (.*)$", re.M)
 # What two runs of one server may print differently, too.
 VOLATILE = ((re.compile(r"\b\d{5,}\b"), "N"), (re.compile(r"[ \t]+"), " "), (re.compile(r"-{4,}"), "-"))
 KEY_DIGITS = 12
-ORDERED = re.compile(r"\border\s+by\b", re.I)
+ECHOES_MAX = 3
 STATEMENT_END = re.compile(r";\s*(--.*)?$|^\s*(--|\\)|^\s*$")
 
 
 class Difference:
-    """The line `line` of a test has two answers."""
+    """The line `line` of a test has two answers; `open` says whether in nothing but what SQL leaves
+    open (pg_suite_choice.py)."""
 
-    def __init__(self, file, line, sql, control, ours):
+    def __init__(self, file, line, sql, control, ours, is_open):
         self.file = file
         self.line = line
         self.sql = sql
         self.control = control
         self.ours = ours
+        self.open = is_open
         self.errors = ERROR.findall(ours)
         self.control_errors = ERROR.findall(control)
         self.kind = self._kind()
         self.key = hashlib.sha256("\0".join(
             [file, sql, normalised(control), normalised(ours)]).encode()).hexdigest()[:KEY_DIGITS]
-
-    def in_free_order(self):
-        """The same rows, of a statement that asks for no order of them."""
-        return self.kind == "order of rows" and not ORDERED.search(self.sql)
 
     def _kind(self):
         if "QUERY PLAN" in self.control or "QUERY PLAN" in self.ours:
@@ -44,10 +45,6 @@ class Difference:
         if lines_of(self.control) == lines_of(self.ours):
             return "order of rows"
         return "other"
-
-
-def lines_of(text):
-    return collections.Counter(line.rstrip() for line in text.split("\n"))
 
 
 def normalised(text):
@@ -81,10 +78,21 @@ def answers(script, output):
 
 def statement_at(lines, number):
     """The statement that ends in this line, as far as layout tells, on one line."""
+    while number > 0 and not lines[number - 1].strip():
+        number -= 1  # psql does not echo empty lines: an answer's own may stand for one
     start = max(number - 1, 0)
     while start > 0 and not STATEMENT_END.search(lines[start - 1]):
         start -= 1
     return " ".join(line.strip() for line in lines[start:number])
+
+
+def join_echoes(before, after):
+    """A row that looks like a line of the script parts one answer in two: both are one."""
+    if before.open or after.open or after.line - before.line > ECHOES_MAX:
+        return
+    if lines_of(before.control + "\n" + after.control) == lines_of(
+            before.ours + "\n" + after.ours):
+        before.open = after.open = ORDER
 
 
 def differences(name, script, control, ours):
@@ -92,7 +100,14 @@ def differences(name, script, control, ours):
     with open(script, errors="replace") as file:
         lines = file.read().split("\n")
     first, second = answers(script, control), answers(script, ours)
-    return [Difference(name, number, statement_at(lines, number), first.get(number, ""),
-                       second.get(number, ""))
-            for number in sorted(first.keys() | second.keys())
-            if first.get(number) != second.get(number)]
+    found = []
+    for number in sorted(first.keys() | second.keys()):
+        one, other = first.get(number, ""), second.get(number, "")
+        if one == other:
+            continue
+        sql = statement_at(lines, number)
+        found.append(Difference(name, number, sql, one, other, what_is_open(
+            sql, "\n".join(lines[:number]), one, other)))
+    for before, after in zip(found, found[1:]):
+        join_echoes(before, after)
+    return found

@@ -17,7 +17,7 @@ EXPLAIN (COSTS OFF, VERBOSE) SELECT sum(i + s) + 1 AS total FROM m WHERE id > 5;
 EXPLAIN (COSTS OFF, ANALYZE, TIMING OFF, SUMMARY OFF) SELECT count(*) FROM m WHERE s = 3;
 EXPLAIN (COSTS OFF, FORMAT json) SELECT count(*) FROM m WHERE s = 3;
 EXPLAIN (COSTS OFF) SELECT (SELECT count(*) FROM m WHERE m.s = x) FROM generate_series(1, 2) x;
--- what shows the order of rows has them in the order of writing; an index knows its ends
+-- whatever the aggregate; an index knows its ends
 EXPLAIN (COSTS OFF) SELECT sum(f) FROM m;
 EXPLAIN (COSTS OFF) SELECT array_agg(id), count(*) FROM m;
 EXPLAIN (COSTS OFF) SELECT min(n) FROM m;

@@ -72,19 +72,19 @@ ALTER TABLE t SET ACCESS METHOD rdmacc;
 SELECT id FROM t WHERE b = 'name 100' ORDER BY id;
 DROP INDEX t_hash;
 
--- Bitmaps: of one index, of both, of either; rows come in the order in which they were written.
+-- Bitmaps: of one index, of both, of either; rows come in no order.
 CREATE INDEX t_a ON t (a);
 CREATE INDEX t_d ON t (d);
 ANALYZE t;
 SET enable_indexscan = off;
 SET enable_seqscan = off;
 EXPLAIN (COSTS OFF) SELECT id FROM t WHERE a = 20 OR d < '2020-01-05';
-SELECT id FROM t WHERE a = 20 AND id < 300 OR d < '2020-01-05';
+SELECT id FROM t WHERE a = 20 AND id < 300 OR d < '2020-01-05' ORDER BY id;
 SELECT count(*), sum(id) FROM t WHERE a BETWEEN 10 AND 29 AND d BETWEEN '2020-06-01' AND '2020-07-30';
 BEGIN;
 UPDATE t SET a = 20 WHERE a = 21;
 DELETE FROM t WHERE a = 20 AND id > 100;
-SELECT id FROM t WHERE a = 20;
+SELECT id FROM t WHERE a = 20 ORDER BY id;
 ROLLBACK;
 -- A cursor, up to its end and beyond a savepoint; the inner side of a join.
 BEGIN;

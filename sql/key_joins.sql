@@ -135,7 +135,7 @@ ROLLBACK;
 -- rows of both sides are locked
 BEGIN;
 SELECT l.no, i.v IS NOT NULL AS there FROM line l JOIN item i ON i.id = l.no WHERE l.no BETWEEN 4 AND 6 ORDER BY l.no FOR UPDATE;
-UPDATE item SET v = -1 FROM line l WHERE l.no = item.id AND l.no BETWEEN 4 AND 6 RETURNING item.id, item.v, l.q;
+WITH u AS (UPDATE item SET v = -1 FROM line l WHERE l.no = item.id AND l.no BETWEEN 4 AND 6 RETURNING item.id, item.v, l.q) SELECT * FROM u ORDER BY id;
 COMMIT;
 
 -- keys as parameters, prepared and generic

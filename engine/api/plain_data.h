@@ -21,13 +21,25 @@ struct TableSpec {
   uint64_t system_id = 0;
   uint32_t database = 0;
   uint32_t relfilenode = 0;
-  uint32_t record_size = 64;  // inline record bytes: 4 + key + row, 16 .. 512, multiple of 8
+  uint32_t record_size = 64;  // inline record bytes: 2 + key + row, 16 .. 512, multiple of 8
   uint32_t history = 3;       // old versions that a slot has room for
   // Keys begin with kDistributionLengthBytes of length, the lower byte first, and a distribution
   // key: rows with equal ones are on one node, of whichever table that has any.
   bool has_distribution_key = false;
 };
 constexpr size_t kDistributionLengthBytes = 2;
+constexpr size_t kKeyLengthBytes = 2;  // in front of a record's key
+
+// The record size that takes no more memory than `record_bytes` do, and leaves none of it unused:
+// slots are whole lines, the last of which also says where old versions are, if any are kept.
+constexpr uint32_t kRecordInlineMax = 512;  // record bytes kept in the slot itself
+constexpr uint32_t record_size_of_slot(uint32_t record_bytes, uint32_t history) {
+  constexpr uint32_t kLine = 64, kWord = 8;
+  const uint32_t reference = history > 0 ? kWord : 0;
+  const uint32_t lines = (record_bytes + reference + kLine - 1) / kLine;
+  const uint32_t size = lines * kLine - reference;
+  return size < kRecordInlineMax ? size : kRecordInlineMax;
+}
 
 // A table that is there, by the identity that its front end gave it.
 struct ListedTable {

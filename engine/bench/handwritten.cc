@@ -15,7 +15,7 @@ namespace {
 
 constexpr uint32_t kRecordBytes = 64;
 constexpr size_t kKeyBytes = sizeof(uint64_t);
-constexpr size_t kStoredBytes = sizeof(uint32_t) + kKeyBytes + kRecordBytes;
+constexpr size_t kStoredBytes = record_bytes(kKeyBytes, kRecordBytes);
 constexpr size_t kStoredWords = (kStoredBytes + 7) / 8;
 constexpr uint64_t kNodeBytesPerRecord = 512;
 constexpr uint32_t kTransactionsPerLook = 1024;  // at the clock
@@ -204,13 +204,13 @@ bool HandwrittenJob::read(Operation& operation) const {
   for (size_t i = 0; i < kStoredWords; i++) operation.stored[i] = load(record + i);
   const auto* bytes = reinterpret_cast<const char*>(operation.stored.data());
   const uint64_t number = operation.input & ~Ycsb::kWriteBit;
-  const std::string_view key(bytes + sizeof(uint32_t), kKeyBytes);
+  const std::string_view key(bytes + kKeyLengthBytes, kKeyBytes);
   RowView row;
   row.found = key == std::string_view(NumberKey(number));
   row.row = std::string_view(key.data() + kKeyBytes, kRecordBytes);
   if (!Ycsb::read_record(number, row, kRecordBytes, operation.updates).ok()) return false;
   if ((operation.input & Ycsb::kWriteBit) == 0) return true;
-  char* const changed = reinterpret_cast<char*>(operation.stored.data()) + sizeof(uint32_t);
+  char* const changed = reinterpret_cast<char*>(operation.stored.data()) + kKeyLengthBytes;
   Ycsb::write_record(number, operation.updates + 1, kRecordBytes, changed + kKeyBytes);
   return true;
 }

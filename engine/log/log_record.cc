@@ -7,7 +7,7 @@
 namespace rdmacc {
 namespace {
 
-constexpr uint32_t kRecordVersion = 3;
+constexpr uint32_t kRecordVersion = 4;
 // Bytes that a write and an entry take at least: they bound the counts that a record may claim.
 constexpr size_t kWriteBytesMin = 8 + 1 + 4 + 8 + 4 + 8 + 2 + 2 + 4 + 4;
 constexpr size_t kEntryBytes = 16;
@@ -17,12 +17,13 @@ constexpr bool carries_record(WriteKind kind) {
   return kind == WriteKind::kUpdate || kind == WriteKind::kInsert || kind == WriteKind::kTombstone;
 }
 
-// [key length 4][key][row]: what is installed from a log must parse as a slot's record does.
+// What is installed from a log must parse as a slot's record does.
 bool record_is_sound(std::string_view record) {
-  if (record.size() < 4 || record.size() > record_bytes(kKeyBytesMax, kRowBytesMax)) return false;
-  uint32_t key_length;
-  std::memcpy(&key_length, record.data(), 4);
-  return key_length <= kKeyBytesMax && key_length <= record.size() - 4;
+  if (record.size() < kKeyLengthBytes || record.size() > record_bytes(kKeyBytesMax, kRowBytesMax)) {
+    return false;
+  }
+  const size_t key_bytes = key_bytes_of(record.data());
+  return key_bytes <= kKeyBytesMax && key_bytes <= record.size() - kKeyLengthBytes;
 }
 
 bool address_is_sound(GlobalAddress address) {

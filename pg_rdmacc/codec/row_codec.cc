@@ -9,7 +9,6 @@ extern "C" {
 #include "common/hashfn.h"
 #include "common/pg_prng.h"
 #include "fmgr.h"
-#include "utils/timestamp.h"
 }
 
 namespace {
@@ -17,15 +16,21 @@ namespace {
 uint32 stamp;
 uint32 stamped_transaction; /* the one that has it */
 
-/* What follows the stamp begins where MinimalTuple and HeapTupleHeader first agree. */
-constexpr size_t kMinimalSkipped = offsetof(MinimalTupleData, t_infomask2);
-constexpr size_t kHeapSkipped = offsetof(HeapTupleHeaderData, t_infomask2);
 constexpr size_t kStampBytes = sizeof(uint32);
-constexpr size_t kTimeBytes = sizeof(uint64);
-constexpr size_t kRowBytesMin =
-    kStampBytes + SizeofMinimalTupleHeader - kMinimalSkipped + kTimeBytes;
+constexpr unsigned kHasNulls = 0x80, kMoreAttributes = 0x40;
+constexpr int kAttributeBits = 6; /* in the first byte */
+constexpr size_t kAttributeBytesMax = 2;
+static_assert(MaxHeapAttributeNumber < 1 << (kAttributeBits + 8));
 
-uint64 last_time;
+/* A row's bytes in their parts. */
+struct RowParts {
+  uint32 stamp;
+  int attributes;
+  const char* bitmap;
+  size_t bitmap_bytes; /* 0: no nulls */
+  const char* values;
+  size_t value_bytes;
+};
 
 bool is_plain(const FormData_pg_attribute* attribute, Datum value) {
   if (attribute->attlen != -1) return true;
@@ -34,29 +39,85 @@ bool is_plain(const FormData_pg_attribute* attribute, Datum value) {
   return !VARATT_IS_EXTERNAL(datum) && !VARATT_IS_COMPRESSED(datum);
 }
 
-void check_size(BridgeBytes row) {
-  if (row.size >= kRowBytesMin) return;
+size_t attribute_bytes(int attributes) { return attributes < 1 << kAttributeBits ? 1 : 2; }
+
+[[noreturn]] void raise_damaged(BridgeBytes row) {
   ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED),
-                  errmsg("row of %zu bytes in an rdmacc table is too short", row.size)));
+                  errmsg("row of %zu bytes in an rdmacc table makes no sense", row.size)));
 }
 
-size_t tuple_length(BridgeBytes row) {
-  check_size(row);
-  return kHeapSkipped + row.size - kStampBytes - kTimeBytes;
+RowParts parts_of(BridgeBytes row) {
+  RowParts parts = {};
+  if (row.size <= kStampBytes) raise_damaged(row);
+  memcpy(&parts.stamp, row.data, kStampBytes);
+  const char* at = row.data + kStampBytes;
+  const char* const end = row.data + row.size;
+  const auto first = static_cast<unsigned char>(*at++);
+  parts.attributes = first & (kMoreAttributes - 1);
+  if ((first & kMoreAttributes) != 0) {
+    if (at == end) raise_damaged(row);
+    parts.attributes |= static_cast<unsigned char>(*at++) << kAttributeBits;
+  }
+  if ((first & kHasNulls) != 0) {
+    parts.bitmap_bytes = static_cast<size_t>(BITMAPLEN(parts.attributes));
+  }
+  if (parts.attributes > MaxHeapAttributeNumber ||
+      parts.bitmap_bytes > static_cast<size_t>(end - at)) {
+    raise_damaged(row);
+  }
+  parts.bitmap = at;
+  parts.values = at + parts.bitmap_bytes;
+  parts.value_bytes = static_cast<size_t>(end - parts.values);
+  return parts;
 }
 
-/* Of tuple_length() bytes at `data`, aligned as palloc() does. */
-void fill_tuple(BridgeBytes row, size_t length, char* data, HeapTuple tuple) {
-  uint32 written_by = 0;
-  memcpy(&written_by, row.data, kStampBytes);
-  tuple->t_len = static_cast<uint32>(length);
+size_t values_place(const RowParts& parts) {
+  return MAXALIGN(SizeofHeapTupleHeader + parts.bitmap_bytes);
+}
+
+size_t tuple_length(const RowParts& parts) { return values_place(parts) + parts.value_bytes; }
+
+/* Of tuple_length() bytes at `data`, aligned as palloc() does. That there are attributes of
+ * variable width may be said of any tuple. */
+void fill_tuple(const RowParts& parts, char* data, HeapTuple tuple) {
+  const size_t place = values_place(parts);
+  tuple->t_len = static_cast<uint32>(place + parts.value_bytes);
   ItemPointerSetInvalid(&tuple->t_self);
   tuple->t_tableOid = InvalidOid;
   tuple->t_data = reinterpret_cast<HeapTupleHeader>(data);
-  memset(tuple->t_data, 0, kHeapSkipped);
-  ItemPointerSetInvalid(&tuple->t_data->t_ctid);
-  memcpy(data + kHeapSkipped, row.data + kStampBytes, length - kHeapSkipped);
-  HeapTupleHeaderSetXmin(tuple->t_data, written_by);
+  HeapTupleHeader header = tuple->t_data;
+  memset(header, 0, place);
+  ItemPointerSetInvalid(&header->t_ctid);
+  HeapTupleHeaderSetNatts(header, parts.attributes);
+  header->t_infomask = HEAP_HASVARWIDTH | (parts.bitmap_bytes > 0 ? HEAP_HASNULL : 0);
+  header->t_hoff = static_cast<uint8>(place);
+  memcpy(header->t_bits, parts.bitmap, parts.bitmap_bytes);
+  memcpy(data + place, parts.values, parts.value_bytes);
+  HeapTupleHeaderSetXmin(header, parts.stamp);
+}
+
+/* The row that a tuple's values make: its head is put together right before them, where the tuple
+ * has a longer one. */
+BridgeBytes row_of(MinimalTuple tuple) {
+  const int attributes = HeapTupleHeaderGetNatts(tuple);
+  const bool nulls = (tuple->t_infomask & HEAP_HASNULL) != 0;
+  const size_t bitmap_bytes = nulls ? static_cast<size_t>(BITMAPLEN(attributes)) : 0;
+  char* const begin = reinterpret_cast<char*>(tuple);
+  char* at = begin + tuple->t_hoff - MINIMAL_TUPLE_OFFSET;
+  const char* const end = begin + tuple->t_len;
+  static_assert(SizeofMinimalTupleHeader >= kStampBytes + kAttributeBytesMax);
+  at -= bitmap_bytes;
+  memmove(at, tuple->t_bits, bitmap_bytes);
+  at -= attribute_bytes(attributes);
+  const bool more = attribute_bytes(attributes) > 1;
+  at[0] = static_cast<char>((attributes & (kMoreAttributes - 1)) | (more ? kMoreAttributes : 0) |
+                            (nulls ? kHasNulls : 0));
+  if (more) at[1] = static_cast<char>(attributes >> kAttributeBits);
+  at -= kStampBytes;
+  const uint32 written_by = rdmacc_row_stamp();
+  memcpy(at, &written_by, kStampBytes);
+  CHECK(at >= begin && at < end);
+  return {at, static_cast<size_t>(end - at)};
 }
 
 }  // namespace
@@ -89,16 +150,8 @@ BridgeBytes rdmacc_row_encode(TupleTableSlot* slot) {
     }
   }
   MinimalTuple tuple = heap_form_minimal_tuple(descriptor, values, nulls);
-  static_assert(kMinimalSkipped >= kStampBytes);
-  const size_t tuple_bytes = tuple->t_len;
-  char* bytes = static_cast<char*>(repalloc(tuple, tuple_bytes + kTimeBytes));
-  char* begin = bytes + kMinimalSkipped - kStampBytes;
-  const uint32 written_by = rdmacc_row_stamp();
-  memcpy(begin, &written_by, kStampBytes);
-  last_time = Max(last_time + 1, static_cast<uint64>(GetCurrentTimestamp()));
-  memcpy(bytes + tuple_bytes, &last_time, kTimeBytes);
-  const BridgeBytes row = {begin, static_cast<size_t>(bytes + tuple_bytes + kTimeBytes - begin)};
-  CHECK(row.size >= kRowBytesMin); /* or it could not be decoded */
+  CHECK((tuple->t_infomask & ~(HEAP_HASNULL | HEAP_HASVARWIDTH)) == 0); /* what decoding makes */
+  const BridgeBytes row = row_of(tuple);
   if (row.size > RDMACC_ROW_BYTES_MAX) {
     ereport(ERROR,
             (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
@@ -111,34 +164,31 @@ BridgeBytes rdmacc_row_encode(TupleTableSlot* slot) {
 
 uint32 rdmacc_row_bytes_of(TupleDesc descriptor, int columns) {
   CHECK(columns >= 0 && columns <= descriptor->natts);
-  size_t end = MAXALIGN(SizeofHeapTupleHeader + BITMAPLEN(descriptor->natts));
+  size_t end = 0; /* of the values, which begin aligned */
   for (int i = 0; i < columns; i++) {
     const FormData_pg_attribute* attribute = TupleDescAttr(descriptor, i);
     if (attribute->attlen < 0) return rdmacc::kWholeRow;
     end = att_align_nominal(end, attribute->attalign) + static_cast<size_t>(attribute->attlen);
   }
-  /* Decoding takes the last bytes for the time, whatever they are. */
-  return static_cast<uint32>(kStampBytes + end - kHeapSkipped + kTimeBytes);
+  return static_cast<uint32>(rdmacc_row_head_bytes(descriptor) +
+                             static_cast<size_t>(BITMAPLEN(descriptor->natts)) + end);
 }
 
-uint64 rdmacc_row_time(BridgeBytes row) {
-  check_size(row);
-  uint64 time = 0;
-  memcpy(&time, row.data + row.size - kTimeBytes, kTimeBytes);
-  return time;
+uint32 rdmacc_row_head_bytes(TupleDesc descriptor) {
+  return static_cast<uint32>(kStampBytes + attribute_bytes(descriptor->natts));
 }
 
 HeapTuple rdmacc_row_decode(BridgeBytes row) {
-  const size_t length = tuple_length(row);
-  auto* tuple = static_cast<HeapTuple>(palloc(HEAPTUPLESIZE + length));
-  fill_tuple(row, length, reinterpret_cast<char*>(tuple) + HEAPTUPLESIZE, tuple);
+  const RowParts parts = parts_of(row);
+  auto* tuple = static_cast<HeapTuple>(palloc(HEAPTUPLESIZE + tuple_length(parts)));
+  fill_tuple(parts, reinterpret_cast<char*>(tuple) + HEAPTUPLESIZE, tuple);
   return tuple;
 }
 
 void rdmacc_row_decode_into(BridgeBytes row, StringInfo bytes, HeapTuple tuple) {
-  const size_t length = tuple_length(row);
   CHECK(bytes->data != nullptr && tuple != nullptr);
+  const RowParts parts = parts_of(row);
   resetStringInfo(bytes);
-  enlargeStringInfo(bytes, static_cast<int>(length));
-  fill_tuple(row, length, bytes->data, tuple);
+  enlargeStringInfo(bytes, static_cast<int>(tuple_length(parts)));
+  fill_tuple(parts, bytes->data, tuple);
 }

@@ -1,7 +1,13 @@
-/* Rows as bytes: the stamp of the transaction that wrote them (xmin), a MinimalTuple without its
- * length word, every value inline and uncompressed, then eight bytes: the time at which the row was
- * written. The tuple's own attribute count is in it, so a row written before ADD COLUMN is read as
- * one that lacks the attribute. */
+/* Rows as bytes, in as few as a tuple can be made of again:
+ *
+ *   0   stamp          4    of the transaction that wrote the row (xmin)
+ *   4   attributes  1, 2    how many (6 bits, and where kMoreAttributes is set 5 in the next byte),
+ *                           and kHasNulls
+ *       bitmap              with kHasNulls: PostgreSQL's, a bit for each attribute
+ *       values              as in a heap tuple, aligned to its t_hoff; inline and uncompressed
+ *
+ * The row's own number of attributes is in it, so a row written before ADD COLUMN is read as one
+ * that lacks the attribute. */
 #pragma once
 #include "pg_rdmacc/server/pg_rdmacc.h"
 
@@ -25,10 +31,8 @@ BridgeBytes rdmacc_row_encode(TupleTableSlot* slot);
  * kWholeRow when that depends on the row. */
 uint32 rdmacc_row_bytes_of(TupleDesc descriptor, int columns);
 
-/* When the row was written: microseconds on this server's clock, but later for each row that a
- * session writes. Rows of a table have an order by it, as versions in PostgreSQL's own files do; no
- * more is to be read from it. */
-uint64 rdmacc_row_time(BridgeBytes row);
+/* Bytes before the values of a row that has no nulls. */
+uint32 rdmacc_row_head_bytes(TupleDesc descriptor);
 
 /* A heap tuple in the current memory context; free with heap_freetuple(). */
 HeapTuple rdmacc_row_decode(BridgeBytes row);

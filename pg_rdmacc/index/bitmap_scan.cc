@@ -1,8 +1,5 @@
 #include "pg_rdmacc/index/bitmap_scan.h"
 
-#include <algorithm>
-
-#include "pg_rdmacc/codec/row_codec.h"
 #include "pg_rdmacc/index/index_entries.h"
 #include "pg_rdmacc/index/index_scan.h"
 #include "pg_rdmacc/relation/engine_table.h"
@@ -30,7 +27,6 @@ constexpr BlockNumber kLastPage = 131070;
 constexpr uint32 kNumbersAtFirst = 256;
 constexpr int64 kHashSizeAtFirst = 1024;
 constexpr size_t kRowsOfBatch = 256;
-constexpr size_t kOrderedRowsMax = 65536;
 
 /* ---- Numbers of a table's keys */
 
@@ -139,7 +135,6 @@ void add_number(TIDBitmap* bitmap, uint32 number, bool recheck) {
 /* ---- Returning what a bitmap holds */
 
 struct FoundRow {
-  uint64 time;
   uint32 number;
   BridgeRow row;
 };
@@ -185,39 +180,30 @@ void note_number(RdmaccBitmapScan* state, uint32 number) {
   state->numbers[state->number_count++] = number;
 }
 
-/* Appends the next batch of rows to those at hand. One that is not there was removed by others
- * meanwhile: the commit will find out. */
+/* The next batch of rows. One that is not there was removed by others meanwhile: the commit will
+ * find out. */
 void fetch_batch(RdmaccBitmapScan* state, Relation relation) {
-  CHECK(state->numbers_fetched < state->number_count && state->rows != nullptr);
+  CHECK(state->numbers_fetched < state->number_count);
+  CHECK(state->row_next == state->row_count); /* what was fetched before has been returned */
+  if (state->rows == nullptr) {
+    state->rows =
+        static_cast<FoundRow*>(MemoryContextAlloc(state->memory, sizeof(FoundRow) * kRowsOfBatch));
+  }
   BridgeBytes keys[kRowsOfBatch];
   BridgeRow rows[kRowsOfBatch] = {};
   const size_t count = Min(kRowsOfBatch, state->number_count - state->numbers_fetched);
   const uint32* numbers = &state->numbers[state->numbers_fetched];
   for (size_t i = 0; i < count; i++) keys[i] = state->numbering->keys[numbers[i]];
+  state->row_next = state->row_count = 0;
   rdmacc_enter();
   bridge_start_get_many(state->table, keys, count, state->visible_before, rows);
   rdmacc_pump();
   rdmacc_check("could not read the rows of a bitmap", RelationGetRelationName(relation));
   for (size_t i = 0; i < count; i++) {
     if (!rows[i].found) continue;
-    state->rows[state->row_count++] = {rdmacc_row_time(rows[i].row), numbers[i], rows[i]};
+    state->rows[state->row_count++] = {numbers[i], rows[i]};
   }
   state->numbers_fetched += count;
-}
-
-/* All rows in order, or, where there are too many, the first batch. */
-void fetch_first(RdmaccBitmapScan* state, Relation relation) {
-  CHECK(state->rows == nullptr && state->row_count == 0); /* the last page comes once */
-  const bool in_order = state->number_count <= kOrderedRowsMax;
-  const size_t room = in_order ? state->number_count : kRowsOfBatch;
-  state->rows = static_cast<FoundRow*>(
-      MemoryContextAllocHuge(state->memory, sizeof(FoundRow) * Max(room, 1)));
-  while (in_order && state->numbers_fetched < state->number_count) {
-    CHECK_FOR_INTERRUPTS();
-    fetch_batch(state, relation);
-  }
-  std::sort(state->rows, state->rows + state->row_count,
-            [](const FoundRow& a, const FoundRow& b) { return a.time < b.time; });
 }
 
 /* False at the end. */
@@ -225,7 +211,6 @@ bool have_row(RdmaccBitmapScan* state, Relation relation) {
   while (state->row_next == state->row_count) {
     if (state->numbers_fetched == state->number_count) return false;
     CHECK_FOR_INTERRUPTS();
-    state->row_next = state->row_count = 0;
     fetch_batch(state, relation);
   }
   return true;
@@ -290,10 +275,7 @@ bool rdmacc_bitmap_scan_next_block(RdmaccBitmapScan* state, TableScanDesc scan,
                                    struct TBMIterateResult* page) {
   if (!state->started) start(state, scan);
   const uint32 first = page->blockno * kRowsPerPage;
-  if (page->blockno == kLastPage) {
-    fetch_first(state, scan->rs_rd);
-    return true;
-  }
+  if (page->blockno == kLastPage) return true;
   if (page->ntuples < 0) {
     for (uint32 i = 0; i < kRowsPerPage; i++) note_number(state, first + i);
   }

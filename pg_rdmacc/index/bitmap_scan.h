@@ -3,8 +3,8 @@
  * one from every index, as long as a bitmap scan of the table is open; a TID is such a number.
  *
  * A bitmap's last page, which every index adds, stands for no row: when the scan comes to it, it
- * knows all that it has to return, fetches rows many at a time, and returns them in the order in
- * which they were written, unless there are too many of them. */
+ * knows all that it has to return, and fetches rows many at a time, however few of a page's there
+ * are. */
 #pragma once
 #include "pg_rdmacc/xact/transaction_part.h"
 

@@ -1,7 +1,6 @@
-/* A query that only adds a table's rows up gets a RdmaccRowStream (row_stream.h) in place of the
- * scan, if no aggregate's result depends on the order of rows: PostgreSQL promises none, but rows
- * of small tables come in the order of writing, and what shows it goes on to do so. Aggregates
- * themselves are PostgreSQL's, with their types, overflows, FILTER, DISTINCT and HAVING. */
+/* A query that only aggregates a table's rows gets a RdmaccRowStream (row_stream.h) in place of the
+ * scan. Aggregates themselves are PostgreSQL's, with their types, overflows, ORDER BY, FILTER,
+ * DISTINCT and HAVING. */
 
 #include "pg_rdmacc/plan/planner.h"
 #include "pg_rdmacc/plan/row_stream.h"
@@ -9,6 +8,7 @@
 #include "pg_rdmacc/relation/row_estimate.h"
 
 extern "C" {
+#include "access/sysattr.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
@@ -16,7 +16,6 @@ extern "C" {
 #include "optimizer/prep.h"
 #include "optimizer/tlist.h"
 #include "parser/parsetree.h"
-#include "utils/fmgroids.h"
 }
 
 namespace {
@@ -25,46 +24,7 @@ constexpr double kRowsMin = 100; /* below, nothing is to be gained */
 
 create_upper_paths_hook_type previous_upper_paths;
 
-/* Not so floating-point sums, which are rounded on the way, nor the extremes of types whose equal
- * values may look different. */
-bool is_free_of_order(Oid aggregate) {
-  switch (aggregate) {
-    case F_COUNT_:
-    case F_COUNT_ANY:
-    case F_SUM_INT2:
-    case F_SUM_INT4:
-    case F_SUM_INT8:
-    case F_SUM_NUMERIC:
-    case F_AVG_INT2:
-    case F_AVG_INT4:
-    case F_AVG_INT8:
-    case F_AVG_NUMERIC:
-    case F_MIN_INT2:
-    case F_MIN_INT4:
-    case F_MIN_INT8:
-    case F_MIN_OID:
-    case F_MIN_DATE:
-    case F_MIN_TIME:
-    case F_MIN_TIMESTAMP:
-    case F_MIN_TIMESTAMPTZ:
-    case F_MAX_INT2:
-    case F_MAX_INT4:
-    case F_MAX_INT8:
-    case F_MAX_OID:
-    case F_MAX_DATE:
-    case F_MAX_TIME:
-    case F_MAX_TIMESTAMP:
-    case F_MAX_TIMESTAMPTZ:
-    case F_BOOL_AND:
-    case F_BOOL_OR:
-    case F_EVERY:
-      return true;
-    default:
-      return false;
-  }
-}
-
-bool all_free_of_order(const PathTarget* target, Node* having) {
+bool only_aggregates(const PathTarget* target, Node* having) {
   auto* results = reinterpret_cast<Node*>(target->exprs);
   if (contain_volatile_functions(results) || contain_volatile_functions(having)) return false;
   List* parts =
@@ -72,10 +32,7 @@ bool all_free_of_order(const PathTarget* target, Node* having) {
                   pull_var_clause(having, PVC_INCLUDE_AGGREGATES | PVC_RECURSE_PLACEHOLDERS));
   ListCell* cell;
   foreach (cell, parts) {
-    auto* part = static_cast<Node*>(lfirst(cell));
-    if (!IsA(part, Aggref) || !is_free_of_order(reinterpret_cast<Aggref*>(part)->aggfnoid)) {
-      return false;
-    }
+    if (!IsA(lfirst(cell), Aggref)) return false;
   }
   return true;
 }
@@ -89,6 +46,12 @@ bool has_rows_enough(Oid table) {
   return enough;
 }
 
+/* A row's identity, which a stream does not give. */
+bool wants_ctid(const RelOptInfo* input) {
+  CHECK(input->min_attr <= SelfItemPointerAttributeNumber && input->attr_needed != nullptr);
+  return !bms_is_empty(input->attr_needed[SelfItemPointerAttributeNumber - input->min_attr]);
+}
+
 /* The scan of a whole table of ours that the input is; NULL when it is something else. */
 Path* scan_of(PlannerInfo* root, const RelOptInfo* input) {
   if (input->reloptkind != RELOPT_BASEREL || input->rtekind != RTE_RELATION ||
@@ -97,7 +60,7 @@ Path* scan_of(PlannerInfo* root, const RelOptInfo* input) {
   }
   const RangeTblEntry* entry = planner_rt_fetch(input->relid, root);
   if (entry->inh || !rdmacc_relation_is_ours(entry->relid)) return nullptr;
-  if (!has_rows_enough(entry->relid)) return nullptr;
+  if (wants_ctid(input) || !has_rows_enough(entry->relid)) return nullptr;
   Path* cheapest = input->cheapest_total_path;
   return cheapest->pathtype == T_SeqScan ? cheapest : nullptr;
 }
@@ -112,7 +75,7 @@ void create_upper_paths(PlannerInfo* root, UpperRelationKind stage, RelOptInfo* 
   }
   const Path* scan = scan_of(root, input);
   Node* having = static_cast<GroupPathExtraData*>(extra)->havingQual;
-  if (scan == nullptr || !all_free_of_order(output->reltarget, having)) return;
+  if (scan == nullptr || !only_aggregates(output->reltarget, having)) return;
   AggClauseCosts costs = {};
   get_agg_clause_costs(root, AGGSPLIT_SIMPLE, &costs);
   add_path(output, reinterpret_cast<Path*>(create_agg_path(

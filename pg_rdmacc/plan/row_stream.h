@@ -1,9 +1,8 @@
-/* The custom scan RdmaccRowStream: all rows of a table as the nodes hold them, for plans that want
- * no more than what they add up to. Unlike a scan it does not put them into the order of writing
- * and gives them no identity, so that nothing is copied but the row at hand, into one buffer; where
- * no column is wanted, not even that. Where the columns that are wanted come first in the row and
- * have fixed widths, the rest is neither sent by nodes nor read from overflow blocks. What it reads
- * is protected as by any scan. */
+/* The custom scan RdmaccRowStream: all rows of a table, for plans that want no more than what they
+ * add up to. Unlike a scan it gives them no identity, so that nothing is copied but the row at
+ * hand, into one buffer; where no column is wanted, not even that. Where the columns that are
+ * wanted come first in the row and have fixed widths, the rest is neither sent by nodes nor read
+ * from overflow blocks. What it reads is protected as by any scan. */
 #pragma once
 #include "pg_rdmacc/row/scan_rows.h"
 

@@ -2,6 +2,7 @@
 
 #include "pg_rdmacc/relation/access_method.h"
 #include "pg_rdmacc/relation/pending_tables.h"
+#include "pg_rdmacc/relation/record_size.h"
 #include "pg_rdmacc/relation/table_options.h"
 #include "pg_rdmacc/server/attach.h"
 #include "pg_rdmacc/server/remote_nodes.h"
@@ -11,39 +12,14 @@
 extern "C" {
 #include "common/hashfn.h"
 #include "miscadmin.h"
-#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 }
 
 namespace {
 
-constexpr int32 kRecordBytesMin = 32;
-constexpr int32 kRecordBytesMax = 512;
-constexpr int32 kRecordHeaderBytes = 4;
-constexpr int32 kRecordAlignment = 8;
-constexpr int32 kHiddenKeyBytes = 16;
-constexpr int32 kRowHeaderBytes = 26; /* stamp, tuple header, time */
 constexpr uint32 kIndexHistory = 3;
 
 const RdmaccTableHooks* hooks;
-
-int32 estimated_record_bytes(Relation relation, const RdmaccKeyLayout* layout) {
-  int32 bytes = kRecordHeaderBytes + kRowHeaderBytes;
-  if (layout->number == 0) bytes += kHiddenKeyBytes;
-  TupleDesc descriptor = RelationGetDescr(relation);
-  for (int i = 0; i < descriptor->natts; i++) {
-    const FormData_pg_attribute* attribute = TupleDescAttr(descriptor, i);
-    if (attribute->attisdropped) continue;
-    int32 width = get_typavgwidth(attribute->atttypid, attribute->atttypmod);
-    for (int k = 0; k < layout->column_count; k++) {
-      if (layout->columns[k].attno == attribute->attnum) width += Max(width, 8);
-    }
-    bytes += width;
-    if (bytes >= kRecordBytesMax) return kRecordBytesMax;
-  }
-  bytes = (bytes + kRecordAlignment - 1) / kRecordAlignment * kRecordAlignment;
-  return Max(bytes, kRecordBytesMin);
-}
 
 /* Files of two tablespaces may have one number. */
 uint64 tablespace_variant(Oid tablespace) {
@@ -62,7 +38,7 @@ void rdmacc_index_spec(Oid tablespace, Oid relfilenode, rdmacc::TableSpec* spec)
   spec->system_id = rdmacc_system_name(tablespace_variant(tablespace));
   spec->database = MyDatabaseId;
   spec->relfilenode = relfilenode;
-  spec->record_size = kRecordBytesMax;
+  spec->record_size = rdmacc::kRecordInlineMax;
   spec->history = kIndexHistory;
   spec->has_distribution_key = false;
 }
@@ -77,9 +53,9 @@ void rdmacc_table_spec(Relation relation, Oid relfilenode, const RdmaccKeyLayout
   spec->relfilenode = relfilenode;
   RdmaccTableOptions options;
   rdmacc_table_options(relation, &options);
-  spec->record_size = static_cast<uint32>(
-      options.record_size > 0 ? options.record_size : estimated_record_bytes(relation, layout));
   spec->history = static_cast<uint32>(options.history);
+  spec->record_size = options.record_size > 0 ? static_cast<uint32>(options.record_size)
+                                              : rdmacc_record_size(relation, layout, spec->history);
   spec->has_distribution_key = layout->distribution_columns > 0;
 }
 

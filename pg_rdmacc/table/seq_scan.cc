@@ -35,7 +35,6 @@ void start(RdmaccScan* scan) {
   const Snapshot snapshot = scan->base.rs_snapshot;
   const uint32 visible_before =
       snapshot != nullptr && IsMVCCSnapshot(snapshot) ? snapshot->curcid : RDMACC_EVERY_COMMAND;
-  const LockWaitPolicy wait_policy = wait_policy_of(&scan->base);
   /* Of a statement that defines something: it is not run again. */
   if (rdmacc_running_query() == nullptr && (scan->base.rs_flags & SO_TYPE_ANALYZE) == 0 &&
       !rdmacc_reads_as_stored()) {
@@ -44,13 +43,8 @@ void start(RdmaccScan* scan) {
   /* Rows that are going to be written must not get other keys on the way. */
   const bool writes = rdmacc_query_needs_handles(relation);
   const uint32 table = (writes ? rdmacc_table_to_write(relation) : rdmacc_table(relation))->id;
-  /* The rows in order belong to the scan, not to the row that is asked for first. A scan that
-   * skips what other transactions hold wants the first that is free. */
-  const MemoryContext previous = MemoryContextSwitchTo(GetMemoryChunkContext(scan));
-  rdmacc_ordered_rows_begin(&scan->rows, relation, table, visible_before,
-                            wait_policy != LockWaitSkip);
-  MemoryContextSwitchTo(previous);
-  scan->rows.rows.wait_policy = wait_policy;
+  rdmacc_rows_begin(&scan->rows, table, visible_before);
+  scan->rows.wait_policy = wait_policy_of(&scan->base);
   rdmacc_handle_stream_begin(&scan->handles, writes);
   scan->started = true;
   if ((scan->base.rs_flags & SO_TYPE_ANALYZE) == 0) pgstat_count_heap_scan(relation);
@@ -60,8 +54,8 @@ void store_row(RdmaccScan* scan, const BridgeRow* row, TupleTableSlot* slot) {
   CHECK(scan->started); /* or the handles had no owner */
   const RdmaccHandle handle = {
       .relation = RelationGetRelid(scan->base.rs_rd),
-      .table = scan->rows.rows.table,
-      .visible_before = scan->rows.rows.visible_before,
+      .table = scan->rows.table,
+      .visible_before = scan->rows.visible_before,
       .key = row->key,
       .row = {.found = false, .key = {}, .row = {}, .version = row->version, .node = 0}};
   ItemPointerData tid;
@@ -71,7 +65,7 @@ void store_row(RdmaccScan* scan, const BridgeRow* row, TupleTableSlot* slot) {
 
 void stop(RdmaccScan* scan) {
   if (!scan->started) return;
-  rdmacc_ordered_rows_end(&scan->rows);
+  rdmacc_rows_end(&scan->rows);
   rdmacc_handle_stream_end(&scan->handles);
   scan->started = false;
 }
@@ -174,7 +168,7 @@ void rdmacc_scan_rescan(TableScanDesc base, struct ScanKeyData*, bool, bool, boo
 
 bool rdmacc_scan_next(RdmaccScan* scan, TupleTableSlot* slot) {
   if (!scan->started) start(scan);
-  const BridgeRow* row = rdmacc_ordered_rows_next(&scan->rows, scan->base.rs_rd);
+  const BridgeRow* row = rdmacc_rows_next(&scan->rows, scan->base.rs_rd);
   if (row == nullptr) {
     ExecClearTuple(slot);
     return false;

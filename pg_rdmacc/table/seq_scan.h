@@ -17,7 +17,7 @@ typedef struct RdmaccHistory {
 
 typedef struct RdmaccScan {
   TableScanDescData base;
-  RdmaccOrderedRows rows;
+  RdmaccRows rows;
   RdmaccHandleStream handles;
   RdmaccHistory history;
   RdmaccBitmapScan* bitmap;     /* NULL but for a bitmap scan */

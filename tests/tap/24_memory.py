@@ -21,10 +21,10 @@ def an_empty_node_is_small(box):
 
 # Columns, number of rows, and how they go. Together they need more than a node has.
 SHAPES = (
-    ("n int, t text", "i, repeat('x', 32)", 300_000, "DELETE FROM {}"),
+    ("n int, t text", "i, repeat('x', 32)", 400_000, "DELETE FROM {}"),
     ("t text", "repeat('y', 400)", 120_000, "TRUNCATE {}"),
     ("t text", "repeat('z', 3000)", 30_000, "DROP TABLE {}"),
-    ("a bigint, b bigint", "i, -i", 300_000, "DROP TABLE {}"),
+    ("a bigint, b bigint", "i, -i", 400_000, "DROP TABLE {}"),
 )
 
 
@@ -53,7 +53,8 @@ def a_row_takes_little_more_than_its_bytes(box):
                         " + pg_relation_size('heap_rows_pkey')"))
     rdmacc = int(box.psql("SELECT rdmacc.relation_size('rdmacc_rows')"))
     box.psql("DROP TABLE heap_rows, rdmacc_rows")
-    true(rdmacc < 2.3 * heap, f"rows take {rdmacc} bytes, the heap's {heap}")
+    print(f"# rows take {rdmacc} bytes, the heap's {heap}: {rdmacc / heap:.3f}")
+    true(rdmacc <= 1.6 * heap, f"rows take {rdmacc} bytes, the heap's {heap}")
 
 
 run(an_empty_node_is_small, a_row_takes_little_more_than_its_bytes, memory_serves_other_shapes,

@@ -19,7 +19,7 @@ static_assert(sizeof(OverflowHeader) == 16);
 
 static_assert(sizeof(OverflowHeader) == kVersionsSlotPlace);
 
-constexpr uint64_t kOverflowBytesMax = 4 + kKeyBytesMax + kRowBytesMax + 8;
+constexpr uint64_t kOverflowBytesMax = record_bytes(kKeyBytesMax, kRowBytesMax) + 8;
 
 // Unit that holds an overflow block of `bytes` behind its header: four classes per doubling, and
 // whole pages beyond a page.

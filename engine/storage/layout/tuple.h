@@ -1,5 +1,6 @@
 #pragma once
 #include <cstring>
+#include <string_view>
 
 #include "engine/api/plain_data.h"
 #include "rdma/fabric/verb.h"
@@ -15,7 +16,7 @@
 //   40  lock              8    0, the ctts of the holder, or how many share it (<= kReadersMax)
 //   48  rts               8    MVCC: largest ctts that read the newest version
 //   56  waiter            8    WAITDIE: ctts of the oldest waiter
-//   64  record …               [key length 4][key][row], or, with kFlagOverflow, the 8-byte
+//   64  record …               [key length 2][key][row], or, with kFlagOverflow, the 8-byte
 //                              address of an overflow block that holds those bytes
 //
 // Two orders of looking at it: ascending sees the stamp before the lock, descending sees rts,
@@ -31,7 +32,7 @@ struct Header {
   uint32_t table;
   uint32_t incarnation;
   uint64_t wts;
-  uint32_t length;  // of the record's bytes: key length word, key and row
+  uint32_t length;  // of the record's bytes: key length, key and row
   uint32_t flags;
   uint64_t sundial;
   uint64_t lock;
@@ -76,14 +77,30 @@ constexpr uint64_t pack_words(uint32_t low, uint32_t high) {
 
 constexpr uint32_t kRowBytesMax = 1024 * 1024;  // row bytes (key excluded)
 constexpr uint32_t kKeyBytesMax = 2 * 1024;
-constexpr uint32_t kRecordSizeMin = 16;     // room for an overflow address
-constexpr uint32_t kRecordInlineMax = 512;  // record bytes kept in the slot itself
+constexpr uint32_t kRecordSizeMin = 16;  // room for an overflow address
 constexpr uint32_t kHistoryMax = 15;
 
 constexpr uint64_t round_up(uint64_t value, uint64_t to) { return (value + to - 1) / to * to; }
 
-// Bytes of the record proper for a key and a row.
-constexpr uint64_t record_bytes(size_t key, size_t row) { return 4 + key + row; }
+// A record proper: the key's length, the key and the row.
+static_assert(kKeyBytesMax <= UINT16_MAX && kKeyLengthBytes == sizeof(uint16_t));
+constexpr uint64_t record_bytes(size_t key, size_t row) { return kKeyLengthBytes + key + row; }
+
+inline size_t key_bytes_of(const void* record) {
+  uint16_t bytes = 0;
+  memcpy(&bytes, record, sizeof(bytes));
+  return bytes;
+}
+
+// Returns the row's place. `at` has room for record_bytes().
+inline char* put_record(char* at, std::string_view key, std::string_view row) {
+  const auto bytes = static_cast<uint16_t>(key.size());
+  memcpy(at, &bytes, sizeof(bytes));
+  memcpy(at + kKeyLengthBytes, key.data(), key.size());
+  char* const row_at = at + kKeyLengthBytes + key.size();
+  if (!row.empty()) memcpy(row_at, row.data(), row.size());
+  return row_at;
+}
 
 // A multi-version protocol keeps the old versions of a row in a block of its own, which is given to
 // the row when it is first written over. An overflow block (overflow.h) holds them:
@@ -112,6 +129,8 @@ constexpr uint64_t slot_bytes(uint32_t record_size, uint32_t history) {
   const uint64_t reference = history > 0 ? sizeof(uint64_t) : 0;
   return round_up(sizeof(Header) + round_up(record_size, 8) + reference, 64);
 }
+static_assert(slot_bytes(record_size_of_slot(57, 3), 3) == slot_bytes(57, 3) &&
+              slot_bytes(record_size_of_slot(57, 3) + 1, 3) > slot_bytes(57, 3));
 // From the slot's beginning.
 constexpr uint64_t versions_reference_place(uint32_t record_size) {
   return kOffsetOfRecord + record_size;

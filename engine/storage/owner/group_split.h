@@ -24,8 +24,9 @@ namespace rdmacc {
 class GroupSplitter {
  public:
   // A group is worth splitting when a home bucket is full, or has chained buckets, and this much is
-  // in it: little enough that few groups chain a bucket before.
-  static constexpr uint32_t kSplitEntriesMin = kEntriesPerBucket * kBucketsPerGroup / 4;
+  // in it: little enough that one insert of 1,000 finds its bucket full before, and so much that
+  // groups are a third full on average.
+  static constexpr uint32_t kSplitEntriesMin = kEntriesPerBucket * kBucketsPerGroup * 3 / 7;
 
   enum class Outcome {
     kSplit,

@@ -184,13 +184,14 @@ std::optional<std::string> IndexAudit::key_of(const DirectoryEntry& table, uint6
     room = arena_.unit_bytes(block) - sizeof(OverflowHeader);
   }
   const uint64_t first = region_.load(from);
-  const auto key_bytes = static_cast<uint32_t>(first);
-  if (header.length > room || uint64_t{key_bytes} + 4 > header.length || key_bytes > kKeyBytesMax) {
+  const size_t key_bytes = key_bytes_of(&first);
+  const uint64_t bytes = record_bytes(key_bytes, 0);
+  if (header.length > room || bytes > header.length || key_bytes > kKeyBytesMax) {
     return std::nullopt;
   }
-  std::vector<uint64_t> words(round_up(key_bytes + 4ull, 8) / 8);
+  std::vector<uint64_t> words(round_up(bytes, 8) / 8);
   region_.load_words(from, words.data(), words.size());
-  return std::string(reinterpret_cast<const char*>(words.data()) + 4, key_bytes);
+  return std::string(reinterpret_cast<const char*>(words.data()) + kKeyLengthBytes, key_bytes);
 }
 
 // ---- From the pages to the index: what is in use and in no group that a look-up comes to.

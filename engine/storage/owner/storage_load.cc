@@ -58,8 +58,7 @@ Status StorageNode::take_units_of_row(const LoadedRows& load, const RowToLoad& r
   const DirectoryEntry* table = directory_.live(load.table);
   if (table == nullptr) return no_such_table(load.table);
   for (int i = 0; i < kSlotTries && units.slot == 0; ++i) {
-    auto slot =
-        arena_.allocate(PageKind::kSlot, slot_bytes(table->record_size, table->history));
+    auto slot = arena_.allocate(PageKind::kSlot, slot_bytes(table->record_size, table->history));
     if (!slot.ok()) return slot.status();
     units.slot = *slot;
     drop_unless_quiet(load, units);
@@ -135,10 +134,9 @@ bool StorageNode::holds_key(uint64_t slot, TableId table, uint64_t hash,
   }
   const uint64_t bytes = record_bytes(key.size(), 0);
   if (bytes > header.length || at + bytes > region_.bytes()) return false;
-  uint32_t key_bytes = 0;
-  memcpy(&key_bytes, region_.base() + at, sizeof(key_bytes));
-  return key_bytes == key.size() &&
-         memcmp(region_.base() + at + sizeof(key_bytes), key.data(), key.size()) == 0;
+  const std::byte* const record = region_.base() + at;
+  return key_bytes_of(record) == key.size() &&
+         memcmp(record + kKeyLengthBytes, key.data(), key.size()) == 0;
 }
 
 void StorageNode::write_loaded(const LoadedRows& load, const RowToLoad& row, uint64_t hash,
@@ -148,11 +146,7 @@ void StorageNode::write_loaded(const LoadedRows& load, const RowToLoad& row, uin
   const uint64_t bytes = record_bytes(row.key.size(), row.row.size());
   CHECK((bytes > table.record_size) == (units.block != 0));
   std::vector<uint64_t> words(round_up(bytes, 8) / 8);
-  auto* record = reinterpret_cast<char*>(words.data());
-  const auto key_bytes = static_cast<uint32_t>(row.key.size());
-  memcpy(record, &key_bytes, sizeof(key_bytes));
-  memcpy(record + sizeof(key_bytes), row.key.data(), row.key.size());
-  memcpy(record + sizeof(key_bytes) + row.key.size(), row.row.data(), row.row.size());
+  put_record(reinterpret_cast<char*>(words.data()), row.key, row.row);
   uint32_t flags = kFlagLive;
   if (units.block != 0) {
     region_.store(units.block + offsetof(OverflowHeader, capacity),

@@ -102,6 +102,7 @@ Status TableCache::load_root(CachedTable& table, NodeId node, bool again, VerbCo
     cached.bits = root.bits;
     cached.doubtful = false;
     cached.groups.assign(array, array + groups);
+    cached.partition.reset();
     return Status();
   }
   return Status(Code::kUnavailable, "index root of table " + std::to_string(id) + " is moving");

@@ -1,5 +1,6 @@
 #pragma once
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -12,9 +13,10 @@
 namespace rdmacc {
 
 struct CachedRoot {
-  uint64_t bits = 0;             // IndexRoot; 0 = not read yet
-  bool doubtful = false;         // its table may be gone: the directory is to be asked
-  std::vector<uint64_t> groups;  // 2^depth offsets
+  uint64_t bits = 0;              // IndexRoot; 0 = not read yet
+  bool doubtful = false;          // its table may be gone: the directory is to be asked
+  std::vector<uint64_t> groups;   // 2^depth offsets
+  std::optional<bool> partition;  // is_partition(groups), once a scan has asked
 
   uint32_t depth() const { return IndexRoot{bits}.depth(); }
 };

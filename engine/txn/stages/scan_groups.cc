@@ -331,7 +331,7 @@ Status GroupScan::fetch_overflow(size_t begin) {
 }  // namespace
 
 size_t record_bytes_wanted(const GroupWork& group, size_t record_bytes) {
-  const uint64_t wanted = sizeof(uint32_t) + kKeyBytesMax + uint64_t{group.row_bytes_max};
+  const uint64_t wanted = rdmacc::record_bytes(kKeyBytesMax, group.row_bytes_max);
   return std::min<uint64_t>(record_bytes, wanted);
 }
 

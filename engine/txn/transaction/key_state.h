@@ -85,16 +85,12 @@ class KeyStates {
   // An own write on top of the others, and back.
   void write(KeyState& state, uint32_t command, uint32_t level, bool deleted,
              std::string_view row) {
-    const auto key_bytes = static_cast<uint32_t>(state.key.size());
-    const size_t record_bytes = rdmacc::record_bytes(key_bytes, row.size());
+    const size_t record_bytes = rdmacc::record_bytes(state.key.size(), row.size());
     const size_t bytes = sizeof(OwnVersion) + round_up(record_bytes, 8);
     void* memory = memory_.take(bytes);
     char* record = static_cast<char*>(memory) + sizeof(OwnVersion);
     memset(record + round_up(record_bytes, 8) - 8, 0, 8);
-    memcpy(record, &key_bytes, sizeof(key_bytes));
-    memcpy(record + sizeof(key_bytes), state.key.data(), key_bytes);
-    char* const row_at = record + sizeof(key_bytes) + key_bytes;
-    if (!row.empty()) memcpy(row_at, row.data(), row.size());
+    const char* const row_at = put_record(record, state.key, row);
     state.own = new (memory) OwnVersion{state.own,
                                         bytes,
                                         command,

@@ -1,7 +1,6 @@
 #include "engine/txn/transaction/scan_cursor.h"
 
 #include <algorithm>
-#include <bit>
 
 #include "rdma/base/check.h"
 
@@ -17,51 +16,17 @@ TableScan::TableScan(Transaction& txn, TableId table, uint32_t visible_before, S
       first_(reads() && txn.begin_scan(table)),
       arena_(txn.coordinator().engine.worker.pool()) {}
 
-// The hash ranges of a node's groups, as the cached root array has them: a group that fills n of
-// its slots has log2(n) bits less than the array.
-Status TableScan::plan_node() {
+// As many ranges as the next batch wants, as far as the node has them.
+Status TableScan::add_work() {
   EngineContext& engine = txn_.coordinator().engine;
   VerbCounters counters;
   auto table = engine.tables.get(table_, counters);
   if (!table.ok()) return table.status();
   RDMACC_RETURN_IF_ERROR(engine.tables.load_root(**table, node_, false, counters));
-  if (!plan_ranges((*table)->roots[node_].groups, work_)) {
-    work_.assign(1, HashRange{0, 0});
+  while (work_.size() < groups_wanted_ && !walk_.ended()) {
+    work_.push_back(walk_.next((*table)->roots[node_]));
   }
-  planned_ = true;
   return Status();
-}
-
-// Where this fails, the whole space as one range is always right: a group that covers only a
-// part of a range has it halved, at the price of one READ of a gap header each time.
-bool plan_ranges(std::span<const uint64_t> groups, std::deque<HashRange>& ranges) {
-  if (!std::has_single_bit(groups.size())) return false;
-  // A group of depth n is at every place that has its n bits, so at the one that differs in the
-  // next bit alone.
-  const auto depth_at = [&](uint64_t place) {
-    auto depth = static_cast<uint32_t>(std::countr_zero(groups.size()));
-    while (depth > 0 && groups[place ^ (1ull << (depth - 1))] == groups[place]) depth--;
-    return depth;
-  };
-  ranges.clear();
-  uint64_t covered = 0;
-  for (uint64_t place = 0; place < groups.size(); place++) {
-    const uint32_t depth = depth_at(place);
-    const uint64_t first = group_bits_of(place, depth);
-    if (first == place) {
-      ranges.push_back(HashRange{place, depth});
-      covered += groups.size() >> depth;
-    } else if (groups[first] != groups[place] || depth_at(first) != depth) {
-      return false;
-    }
-  }
-  // Every place is in its own group's range, so that what is covered twice makes too many. A group
-  // with two ranges is no group's whole range.
-  std::vector<uint64_t> owners;
-  for (const HashRange& range : ranges) owners.push_back(groups[range.bits]);
-  std::sort(owners.begin(), owners.end());
-  return covered == groups.size() &&
-         std::adjacent_find(owners.begin(), owners.end()) == owners.end();
 }
 
 Status TableScan::next(std::vector<ScannedRow>& batch) {
@@ -70,10 +35,10 @@ Status TableScan::next(std::vector<ScannedRow>& batch) {
   arena_.reset();
   const NodeId nodes = txn_.coordinator().engine.topology.nodes;
   while (batch.empty() && node_ < nodes) {
-    if (!planned_) RDMACC_RETURN_IF_ERROR(plan_node());
+    if (work_.size() < groups_wanted_ && !walk_.ended()) RDMACC_RETURN_IF_ERROR(add_work());
     if (work_.empty()) {
       node_++;
-      planned_ = false;
+      walk_ = RangeWalk();
       continue;
     }
     scanned_->clear();

@@ -1,8 +1,8 @@
 #pragma once
 #include <deque>
-#include <span>
 #include <unordered_set>
 
+#include "engine/txn/transaction/scan_ranges.h"
 #include "engine/txn/transaction/transaction.h"
 
 namespace rdmacc {
@@ -13,11 +13,6 @@ struct ScannedRow {
   uint64_t version;  // 0: an own write
   NodeId node;
 };
-
-// The hash ranges of the groups at the places of a root array, each once. False when the array was
-// read in the middle of a split's publication, so that they would be no partition of the hash
-// space.
-bool plan_ranges(std::span<const uint64_t> groups, std::deque<HashRange>& ranges);
 
 // A scan over all rows of a table within a transaction: every group of every node by the protocol,
 // own writes laid over what the engine has, own inserts at the end. Rows of a batch live until
@@ -36,7 +31,7 @@ class TableScan {
 
   // What it sees is part of the read set, and of the history.
   bool reads() const { return mode_ != ScanMode::kSkipLocked && mode_ != ScanMode::kAsStored; }
-  Status plan_node();
+  Status add_work();
   Status read_batch(std::vector<ScannedRow>& batch);
   void emit(const GroupWork& group, std::vector<ScannedRow>& batch);
   void note(const GroupWork& group);
@@ -50,9 +45,9 @@ class TableScan {
   const bool first_;  // of its transaction's scans of the table
   VerbArena arena_;
   const std::shared_ptr<ScannedBatch> scanned_ = std::make_shared<ScannedBatch>();
-  NodeId node_ = 0;  // whose ranges are in work_
-  bool planned_ = false;
-  std::deque<HashRange> work_;  // of node_
+  NodeId node_ = 0;  // whose ranges these are
+  RangeWalk walk_;
+  std::deque<HashRange> work_;  // taken from it, and halves of groups that were split meanwhile
   size_t groups_wanted_ = 4;    // of the next batch, by what the last had
   bool own_done_ = false;
 };

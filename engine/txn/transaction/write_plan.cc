@@ -10,12 +10,8 @@ namespace {
 constexpr size_t kRelinkedPerGroup = 4;  // or more: that many rows of a group come or go at once
 
 std::string make_record(std::string_view key, std::string_view row) {
-  const auto key_bytes = static_cast<uint32_t>(key.size());
-  std::string record;
-  record.reserve(record_bytes(key.size(), row.size()));
-  record.append(reinterpret_cast<const char*>(&key_bytes), sizeof(key_bytes));
-  record.append(key);
-  record.append(row);
+  std::string record(record_bytes(key.size(), row.size()), '\0');
+  put_record(record.data(), key, row);
   return record;
 }
 

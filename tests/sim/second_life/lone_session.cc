@@ -316,7 +316,7 @@ Status LoneSession::fill_segments() {
   RDMACC_RETURN_IF_ERROR(abort_unless_ok(session_, session_.commit()));
   LogRecord update;
   update.writes.resize(1);
-  const size_t others = encoded_bytes(update) + sizeof(uint32_t) + key.size();
+  const size_t others = encoded_bytes(update) + record_bytes(key.size(), 0);
   const std::string row(kWholeSegments * kLogSegmentBytes - others, 's');
   RDMACC_RETURN_IF_ERROR(session_.begin(txn_));
   RDMACC_RETURN_IF_ERROR(abort_unless_ok(session_, session_.put(table_, key, row)));

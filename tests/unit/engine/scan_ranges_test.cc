@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "engine/txn/transaction/scan_cursor.h"
+#include "engine/txn/transaction/scan_ranges.h"
 
 namespace rdmacc {
 namespace {
@@ -13,7 +13,7 @@ namespace {
 using Array = std::vector<uint64_t>;
 
 // By definition: each group is at all places of one range, and at no other.
-bool is_partition(const Array& groups) {
+bool is_partition_by_definition(const Array& groups) {
   const auto depth = static_cast<uint32_t>(std::countr_zero(groups.size()));
   std::map<uint64_t, std::set<uint64_t>> places;
   for (uint64_t place = 0; place < groups.size(); place++) places[groups[place]].insert(place);
@@ -31,11 +31,24 @@ bool is_partition(const Array& groups) {
   return true;
 }
 
+CachedRoot root_of(const Array& groups) {
+  CachedRoot root;
+  root.groups = groups;
+  return root;
+}
+
+std::vector<HashRange> walk(CachedRoot& root) {
+  std::vector<HashRange> ranges;
+  for (RangeWalk walk; !walk.ended();) ranges.push_back(walk.next(root));
+  return ranges;
+}
+
 void check(const Array& groups) {
-  std::deque<HashRange> ranges;
-  const bool planned = plan_ranges(groups, ranges);
-  ASSERT_EQ(planned, is_partition(groups)) << testing::PrintToString(groups);
-  if (!planned) return;
+  CachedRoot root = root_of(groups);
+  const std::vector<HashRange> ranges = walk(root);
+  ASSERT_EQ(root.partition, is_partition_by_definition(groups)) << testing::PrintToString(groups);
+  const bool whole = *root.partition;
+  ASSERT_TRUE(whole || ranges.size() == 1);
   std::vector<int> covered(groups.size());
   std::set<uint64_t> seen;
   for (const HashRange& range : ranges) {
@@ -45,6 +58,7 @@ void check(const Array& groups) {
     }
   }
   EXPECT_EQ(covered, std::vector<int>(groups.size(), 1)) << testing::PrintToString(groups);
+  EXPECT_TRUE(!whole || seen == std::set<uint64_t>(groups.begin(), groups.end()));
 }
 
 TEST(ScanRangesTest, EveryArrayOfFourGroupsIsAPartitionOrIsRefused) {
@@ -59,11 +73,39 @@ TEST(ScanRangesTest, EveryArrayOfFourGroupsIsAPartitionOrIsRefused) {
 }
 
 TEST(ScanRangesTest, AGroupThatWasSplitTwiceUnderTheReaderIsRefused) {
-  std::deque<HashRange> ranges;
-  EXPECT_FALSE(plan_ranges(Array{0, 0, 2, 1}, ranges));
-  EXPECT_FALSE(plan_ranges(Array{}, ranges));
-  EXPECT_TRUE(plan_ranges(Array{0, 1, 0, 2}, ranges));
-  EXPECT_EQ(ranges.size(), 3u);
+  EXPECT_FALSE(is_partition(Array{0, 0, 2, 1}));
+  EXPECT_FALSE(is_partition(Array{}));
+  EXPECT_TRUE(is_partition(Array{0, 1, 0, 2}));
+  CachedRoot root = root_of(Array{0, 1, 0, 2});
+  EXPECT_EQ(walk(root).size(), 3u);
+}
+
+// Every order of two arrays of 4 and 8 places, the second with each group of the first split once
+// or not: each part of the space comes once, wherever the array is read anew, torn in between or
+// not.
+TEST(ScanRangesTest, AnArrayThatIsReadAnewGoesOnWhereTheOldOneEnded) {
+  for (const Array& before :
+       {Array{1, 2}, Array{1, 2, 1, 3}, Array{1, 2, 4, 3}, Array{1, 1, 2, 1}}) {
+    for (uint32_t split = 0; split < 16; split++) {
+      Array after(8);
+      for (uint64_t place = 0; place < 8; place++) {
+        after[place] = before[place % before.size()];
+        if (place >= 4 && (split >> place % 4 & 1) != 0) after[place] = 10 + place;
+      }
+      for (size_t turn = 0; turn <= before.size(); turn++) {
+        CachedRoot old_root = root_of(before), new_root = root_of(after);
+        std::vector<int> covered(after.size());
+        RangeWalk walk;
+        for (size_t i = 0; !walk.ended(); i++) {
+          const HashRange range = walk.next(i < turn ? old_root : new_root);
+          for (uint64_t place = 0; place < after.size(); place++) {
+            if (group_bits_of(place, range.depth) == range.bits) covered[place]++;
+          }
+        }
+        EXPECT_EQ(covered, std::vector<int>(after.size(), 1));
+      }
+    }
+  }
 }
 
 }  // namespace

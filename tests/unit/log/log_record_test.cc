@@ -8,10 +8,11 @@ namespace rdmacc {
 namespace {
 
 std::string make_record(Random& random) {
-  const auto key = static_cast<uint32_t>(random.below(20));
-  std::string record(4 + key + random.below(60), '\0');
-  for (char& c : record) c = static_cast<char>(random.below(256));
-  std::memcpy(record.data(), &key, 4);
+  std::string key(random.below(20), '\0'), row(random.below(60), '\0');
+  for (char& c : key) c = static_cast<char>(random.below(256));
+  for (char& c : row) c = static_cast<char>(random.below(256));
+  std::string record(record_bytes(key.size(), row.size()), '\0');
+  put_record(record.data(), key, row);
   return record;
 }
 

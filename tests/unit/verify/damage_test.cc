@@ -167,9 +167,8 @@ TEST_F(Damage, OverflowBlockOfNobody) {
   const uint64_t slot = entry_offset(verified_.entry(place));
   const std::string key = VerifiedEngine::key(VerifiedEngine::kLongRowEvery);
   record.flags &= ~kFlagOverflow;
-  record.length = static_cast<uint32_t>(4 + key.size());
-  verified_.at<uint32_t>(place.node, slot + kOffsetOfRecord) = static_cast<uint32_t>(key.size());
-  std::memcpy(&verified_.at<char>(place.node, slot + kOffsetOfRecord + 4), key.data(), key.size());
+  record.length = static_cast<uint32_t>(record_bytes(key.size(), 0));
+  put_record(&verified_.at<char>(place.node, slot + kOffsetOfRecord), key, {});
   EXPECT_THAT(verified_.kinds(), ElementsAre("leaked block"));
 }
 

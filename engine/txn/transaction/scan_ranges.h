@@ -1,0 +1,31 @@
+#pragma once
+#include <span>
+
+#include "engine/txn/driver/table_cache.h"
+#include "engine/txn/stages/scan_groups.h"
+
+namespace rdmacc {
+
+// Is each group of a root array at all places of one hash range, and at no other? Not so when the
+// array was read in the middle of a split's publication: then the depth of a group cannot be told
+// from its places.
+bool is_partition(std::span<const uint64_t> groups);
+
+// The hash ranges of a node's groups, one after the other: all of the hash space, each part once.
+// Nothing is planned ahead, so that the first range of a large index costs no more than that of a
+// small one, and the array may be read anew meanwhile: groups are split and never joined, so that
+// the rest of the space begins where ranges of the new one do.
+class RangeWalk {
+ public:
+  bool ended() const { return ended_; }
+  // Of a group, where the array tells which. Any range is right that is not deeper than its group:
+  // one that covers a part of it has it halved, at the price of one READ of a gap header each time.
+  HashRange next(CachedRoot& root);
+
+ private:
+  uint64_t bits_ = 0;  // the rest of the space begins with this range
+  uint32_t depth_ = 0;
+  bool ended_ = false;
+};
+
+}  // namespace rdmacc
