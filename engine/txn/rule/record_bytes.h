@@ -1,4 +1,5 @@
 #pragma once
+#include <cstring>
 #include <string_view>
 
 #include "engine/storage/layout/tuple.h"
@@ -17,7 +18,7 @@ inline bool split_record(std::string_view record, std::string_view& key, std::st
 
 // Of a record that is known to be the key's.
 inline std::string_view row_of(std::string_view key, std::string_view record) {
-  return record.substr(sizeof(uint32_t) + key.size());
+  return record.substr(kKeyLengthBytes + key.size());
 }
 
 // Most keys are short.
@@ -32,11 +33,9 @@ inline bool same_bytes(const char* one, const char* other, size_t bytes) {
 }
 
 inline bool is_record_of(std::string_view key, std::string_view record) {
-  uint32_t key_bytes = 0;
-  if (record.size() < sizeof(key_bytes) + key.size()) return false;
-  memcpy(&key_bytes, record.data(), sizeof(key_bytes));
-  return key_bytes == key.size() &&
-         same_bytes(key.data(), record.data() + sizeof(key_bytes), key.size());
+  return record.size() >= kKeyLengthBytes + key.size() &&
+         key_bytes_of(record.data()) == key.size() &&
+         same_bytes(key.data(), record.data() + kKeyLengthBytes, key.size());
 }
 
 }  // namespace rdmacc
