@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <thread>
@@ -247,6 +248,36 @@ TEST_F(Shm, AFullRingRefuses) {
   while (receiver->poll()) continue;
   EXPECT_EQ(sent, received);
   EXPECT_TRUE(sender->send(0, datagram));
+}
+
+// A receiver stops looking at the rings of senders that are silent, and at all before it sleeps: a
+// datagram that is sent just then is found all the same, without another behind it.
+TEST_F(Shm, ADatagramIsFoundWhateverTheReceiverDoes) {
+  constexpr uint32_t kDatagrams = 400;
+  constexpr uint64_t kPollsMax = 400'000'000;
+  std::unique_ptr<Endpoint> receiver = std::move(*fabric->join_as_node(0, 0));
+  std::unique_ptr<Endpoint> sender = std::move(*fabric->join());
+  std::atomic<uint32_t> received = 0;
+  receiver->set_datagram_handler(
+      [&](WorkerId, std::span<const std::byte>) { received.fetch_add(1); });
+  std::thread sending([&] {
+    Random random(3);
+    const std::byte datagram[16] = {};
+    for (uint32_t i = 0; i < kDatagrams; ++i) {
+      while (!sender->send(0, datagram)) pause_processor();
+      while (received.load() <= i) pause_processor();
+      if (i % 4 == 0) {
+        std::this_thread::sleep_for(std::chrono::microseconds(random.below(400)));
+      }
+    }
+  });
+  // Some rounds with polls alone, which forgets it after some thousand, some with sleeps.
+  for (uint64_t poll = 0; poll < kPollsMax && received.load() < kDatagrams; ++poll) {
+    receiver->poll();
+    if (received.load() % 2 == 1) receiver->wait(receiver->now_us() + 10'000'000);
+  }
+  sending.join();
+  EXPECT_EQ(kDatagrams, received.load());
 }
 
 TEST_F(Shm, DatagramsOfFormerOwnersAreDropped) {
