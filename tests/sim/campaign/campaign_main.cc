@@ -40,9 +40,11 @@ struct Flags {
 struct Tally {
   uint64_t runs = 0, failed = 0, committed = 0, aborted = 0, unknown = 0, resolved = 0, events = 0;
   uint64_t violations = 0, runs_with_violations = 0;
+  uint64_t loads = 0;  // of `committed`, bulk loads
 
-  void add(const SimResult& result) {
+  void add(const SimResult& result, bool of_loads) {
     ++runs;
+    loads += of_loads ? result.committed : 0;
     failed += result.problem.empty() ? 0 : 1;
     committed += result.committed;
     aborted += result.aborted;
@@ -111,7 +113,8 @@ void Campaign::check_structure() {
 }
 
 bool Campaign::take(const SimResult& result) {
-  tallies_[result.index % variants_.size()].add(result);
+  const bool of_loads = scenario(result.index).load == SimScenario::Load::kLoads;
+  tallies_[result.index % variants_.size()].add(result, of_loads);
   structure_.add(result.structure.cells());
   ++done_;
   if (!result.problem.empty()) {
@@ -155,7 +158,7 @@ void Campaign::fail(const SimResult& result) {
 void Campaign::print() const {
   std::printf("%-14s %8s %6s %11s %11s %8s %9s  %s\n", "protocol", "runs", "codes", "committed",
               "aborted", "unknown", "resolved", "against real time");
-  uint64_t failed = 0;
+  uint64_t failed = 0, loads_min = UINT64_MAX;
   Tally all;
   for (size_t v = 0; v < variants_.size(); ++v) {
     const Tally& tally = tallies_[v];
@@ -170,12 +173,17 @@ void Campaign::print() const {
     failed += tally.failed > 0 ? 1 : 0;
     all.committed += tally.committed;
     all.events += tally.events;
+    all.loads += tally.loads;
+    loads_min = std::min(loads_min, tally.loads);
   }
   std::printf("\n%s\n", structure_.table().c_str());
   std::printf("%lu runs, %lu transactions committed, %lu events in %.0f s%s\n", done_,
               all.committed, all.events,
               std::chrono::duration<double>(Clock::now() - begin_).count(),
               failures_.empty() ? ": no cycle, no hang, no lock left, every row whole" : "");
+  if (flags_.loads) {
+    std::printf("%lu of them bulk loads, at least %lu under each protocol\n", all.loads, loads_min);
+  }
   const uint64_t others = failed == 0 && !failures_.empty() ? 1 : 0;
   std::printf("%zu protocols passed, %lu failed\n", variants_.size() - failed, failed + others);
 }
@@ -199,6 +207,7 @@ void Campaign::write_json(const std::string& name) const {
     protocols.push_back({{"protocol", variants_[v].name()},
                          {"runs", tally.runs},
                          {"committed", tally.committed},
+                         {"loads", tally.loads},
                          {"aborted", tally.aborted},
                          {"unknown", tally.unknown},
                          {"resolved_coordinators", tally.resolved},

@@ -118,7 +118,7 @@ Status LoneSession::operate() {
   if (drawn < 44) return write(key);
   if (drawn < 49) return insert_unchecked();
   if (drawn < 58) return lock(key);
-  if (drawn < 68) return scan();
+  if (drawn < 68) return scan(/*writes=*/random_.percent(60));
   if (drawn < 76) return hint(key);
   if (drawn < 80) return session_.check_reads();
   savepoints();
@@ -187,14 +187,18 @@ Status LoneSession::lock(const std::string& key) {
   return Status();
 }
 
-Status LoneSession::scan() {
+// Own writes between the batches are not seen, whatever the scan has met before: as an UPDATE of
+// many rows does.
+Status LoneSession::scan(bool writes) {
   const ScanMode modes[] = {ScanMode::kSerializable, ScanMode::kNoWait, ScanMode::kSkipLocked};
   const uint32_t before = draw_before();
   Result<ScanHandle> cursor = session_.scan(table_, before, modes[random_.below(3)]);
   if (!cursor.ok()) return cursor.status();
+  writes = writes && before != kEveryCommand;
   Rows seen;
   std::vector<RowView> batch;
   do {
+    if (writes && !batch.empty()) RDMACC_RETURN_IF_ERROR(write(draw_key()));
     RDMACC_RETURN_IF_ERROR(session_.scan_next(**cursor, batch));
     for (const RowView& view : batch) {
       const std::string key(view.key);
@@ -332,7 +336,7 @@ Status LoneSession::compare_all() {
   return retry_aborted(session_.scheduler(), [this] {
     RDMACC_RETURN_IF_ERROR(session_.begin(txn_));
     command_ = 1;
-    RDMACC_RETURN_IF_ERROR(abort_unless_ok(session_, scan()));
+    RDMACC_RETURN_IF_ERROR(abort_unless_ok(session_, scan(/*writes=*/false)));
     return abort_unless_ok(session_, session_.commit());
   });
 }

@@ -40,7 +40,7 @@ class LoneSession {
   Status write(const std::string& key);
   Status insert_unchecked();
   Status lock(const std::string& key);
-  Status scan();
+  Status scan(bool writes);
   Status hint(const std::string& key);
   void savepoints();
   Status end();
