@@ -5,6 +5,13 @@ exactly once; FAULT in the mutated text asks the switch. Entries of one name are
 # group that did not hold them any more. Three places see to it now; this is the code without them.
 MOVED = "an insert goes into the group that the look for another key has found"
 
+UNLOCKED_FIRST = "the lock is given back before the record is written"
+SWAP_UNLOCK = ("!FAULT ? as_listed : as_listed == Effect::kUnlock ? Effect::kRecord "
+               ": as_listed == Effect::kRecord ? Effect::kUnlock : as_listed;")
+RECORD_FIRST = "the record is written before its stamp"
+SWAP_STAMP = ("!FAULT ? effect : effect == Effect::kStamp ? Effect::kRecord "
+              ": effect == Effect::kRecord ? Effect::kStamp : effect")
+
 FAULTS = {
     "engine/txn/stages/lock.cc": [
         (MOVED, "if (!claims(walk.post_read, placement.work->access->table, entry_change->hash)) {",
@@ -51,14 +58,15 @@ FAULTS = {
          "(FAULT || !access.gap || seen.length == access.depth)"),
     ],
     "engine/txn/stages/install.cc": [
-        ("the lock is given back before the record is written",
-         "for (const Effect effect : options_.effects) {",
-         "for (const Effect as_listed : options_.effects) { const Effect effect = !FAULT ? as_listed "
-         ": as_listed == Effect::kUnlock ? Effect::kRecord "
-         ": as_listed == Effect::kRecord ? Effect::kUnlock : as_listed;"),
-        ("the record is written before its stamp",
-         "carry_out(effect, write, *words)",
-         "carry_out(!FAULT ? effect : effect == Effect::kStamp ? Effect::kRecord "
-         ": effect == Effect::kRecord ? Effect::kStamp : effect, write, *words)"),
+        (UNLOCKED_FIRST, "for (const Effect effect : options_.effects) {",
+         "for (const Effect as_listed : options_.effects) { const Effect effect = " + SWAP_UNLOCK),
+        (RECORD_FIRST, "carry_out_effect(effect, write, *words)",
+         "carry_out_effect(" + SWAP_STAMP + ", write, *words)"),
+    ],
+    "engine/txn/stages/install_in_place.cc": [
+        (UNLOCKED_FIRST, "for (const Effect effect : effects_) {",
+         "for (const Effect as_listed : effects_) { const Effect effect = " + SWAP_UNLOCK),
+        (RECORD_FIRST, "carry_out(effect, write, words, *this)",
+         "carry_out(" + SWAP_STAMP + ", write, words, *this)"),
     ],
 }
