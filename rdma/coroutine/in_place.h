@@ -16,10 +16,23 @@
 //   port.find_within(start, bytes)        the same, where the layout is known to hold so much
 //   port.read_line(at, local, order)      the cache line that begins there
 //   port.read(at, distance, local, bytes, order), write(…), write_bytes(…), compare_swap(…), …
-//   port.failed()                         a node did not carry out a verb; the later ones are none
+//   port.failed()                         a node did not carry out a verb; the later ones are none,
+//                                         until port.forget_failure()
 //   port.end_round()                      counts what was done as one round, of one doorbell
 
 namespace rdmacc {
+
+// Nodes that did not carry out their verbs: what is wanted of others goes on.
+class LostNodes {
+ public:
+  bool any() const { return nodes_ != 0; }
+  bool has(NodeId node) const { return (nodes_ & bit_of(node)) != 0; }
+  void add(NodeId node) { nodes_ |= bit_of(node); }
+
+ private:
+  static constexpr uint64_t bit_of(NodeId node) { return uint64_t{1} << (node % 64); }
+  uint64_t nodes_ = 0;
+};
 
 class MappedPort {
  public:
@@ -34,6 +47,7 @@ class MappedPort {
   Place find_within(GlobalAddress start, size_t /*bytes*/) { return memory_.words_within(start); }
   static bool lost(Place at) { return at == nullptr; }
   static constexpr bool failed() { return false; }
+  static constexpr void forget_failure() {}
 
   [[gnu::always_inline]] void read_line(Place at, void* local, WordOrder order) {
     fence();
@@ -114,6 +128,7 @@ class SteppedPort {
   static Place find_within(GlobalAddress start, size_t bytes) { return {start, bytes}; }
   static bool lost(const Place&) { return false; }
   bool failed() const { return failed_; }
+  void forget_failure() { failed_ = false; }
 
   void read_line(const Place& at, void* local, WordOrder order) {
     read(at, 0, local, kCacheLineBytes, order);

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #if defined(__SSE2__) && !defined(__SANITIZE_THREAD__)
 #include <emmintrin.h>
@@ -95,7 +96,9 @@ class WordsInOrder {
     return i + 1;
   }
   static size_t store(uint64_t* remote, const uint64_t* local, size_t i) {
-    __atomic_store_n(remote + i, local[i], __ATOMIC_RELEASE);
+    uint64_t word;  // bytes of a message may lie anywhere
+    std::memcpy(&word, local + i, sizeof(word));
+    __atomic_store_n(remote + i, word, __ATOMIC_RELEASE);
     return i + 1;
   }
 

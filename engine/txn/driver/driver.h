@@ -112,7 +112,7 @@ template <typename RuleType>
 [[gnu::noinline]] Status Driver<RuleType>::go_on(RecordState& record, const InPlaceRounds& begun) {
   if (record.snapshot == nullptr) {
     record.snapshot = context_.arena.allocate_array<HeaderSnapshot>(1);
-    if (record.snapshot == nullptr) return out_of_registered_memory();
+    if (record.snapshot == nullptr) return cannot_go_on(begun);
   }
   HeaderSnapshot& snapshot = *record.snapshot;
   snapshot = begun.seen;

@@ -133,6 +133,12 @@ template <int kRounds, typename Port, typename RuleType>
   return go_rounds<kRounds>(port, rule, context, step, slot, access, record, record_bytes, rounds);
 }
 
+// There is no registered memory to go on with. A waiter word that may have been left has to be
+// looked for, as after a lost node.
+inline Status cannot_go_on(const InPlaceRounds& begun) {
+  return begun.waiting ? DoorbellBatch::unreachable() : out_of_registered_memory();
+}
+
 // Does `work` with the port on which this worker's verbs are carried out in place.
 template <typename Work>
 Status with_port_in_place(StageContext& context, const Work& work) {

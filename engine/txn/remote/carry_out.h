@@ -41,9 +41,9 @@ EndAtOwner carry_out_end(StageContext& context, const LogPlacement& placement,
 // one-sided, guarded by the locks. `evicted`: see InstallOptions.
 Status carry_out_commit(StageContext& context, StagePlan plan, const LogRecord& record,
                         std::vector<GlobalAddress>& evicted);
-// Not ok when reader counts may still include this attempt.
 // The locks may be given back with verbs in place.
 bool releases_in_place(const StageContext& context, StagePlan plan);
+// Not ok when reader counts may still include this attempt.
 Status carry_out_release(StageContext& context, StagePlan plan, std::span<const Held> held);
 // Asks every node to release whatever still holds this attempt's ctts: for an attempt that does
 // not know what it has locked, because a node died under its request.

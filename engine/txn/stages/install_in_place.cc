@@ -19,19 +19,27 @@ class InPlaceInstaller {
   Status run() {
     constexpr size_t kPart = 64;  // between two looks at what else there is to do
     size_t done = 0;
+    LostNodes lost;
     for (const Write& write : record_.writes) {
+      const NodeId node = write.header.node();
+      if (lost.has(node)) continue;
       if (++done % kPart == 0) port_.end_round();
       CHECK(write.overflow.null() && write.record.size() <= write.record_size);
       slot_ = port_.find(write.header, sizeof(Header) + write.record_size);
-      if (port_.lost(slot_)) return DoorbellBatch::unreachable();
+      if (port_.lost(slot_)) {
+        lost.add(node);
+        continue;
+      }
       const EffectWords words = effect_words(record_, write);
       for (const Effect effect : effects_) {
         RDMACC_RETURN_IF_ERROR(carry_out(effect, write, words, *this));
       }
-      if (port_.failed()) return DoorbellBatch::unreachable();
+      if (!port_.failed()) continue;
+      lost.add(node);
+      port_.forget_failure();
     }
     port_.end_round();
-    return Status();
+    return lost.any() ? DoorbellBatch::unreachable() : Status();
   }
 
   void word(size_t distance, const uint64_t& word) { port_.write(slot_, distance, &word, 8); }

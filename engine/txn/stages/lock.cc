@@ -242,11 +242,10 @@ Status release_own(StageContext& context, std::span<Held> held, Word* words, Ver
 
 Status release_in_place(StageContext& context, std::span<const Held> held) {
   return with_port_in_place(context, [held](auto& port) {
-    for (const Held& each : held) {
-      if (!release_held(port, each)) return DoorbellBatch::unreachable();
-    }
+    LostNodes lost;
+    for (const Held& each : held) release_held(port, each, lost);
     port.end_round();
-    return Status();
+    return lost.any() ? DoorbellBatch::unreachable() : Status();
   });
 }
 

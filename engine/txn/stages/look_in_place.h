@@ -21,7 +21,7 @@ template <typename RuleType>
   state.history = first.table().history;
   state.record = context.arena.allocate(state.record_bytes);  // the room is the next key's
   if (end == End::kLost) status = DoorbellBatch::unreachable();
-  if (state.record == nullptr && status.ok()) status = out_of_registered_memory();
+  if (state.record == nullptr && status.ok()) status = cannot_go_on(begun);
   if (!status.ok()) return false;
   memcpy(state.record, first.room(), state.record_bytes);
   if (end == End::kAccepted) {

@@ -163,7 +163,10 @@ void Transaction::install_record(StageContext& stage) {
     const InstallOptions options = install_options(stage, &evicted_, /*guarded=*/true);
     return install(stage.engine.worker, record_, options, counters_).ok();
   };
-  if (!status.ok() && !try_again(again)) leave_to_resolution();
+  if (!status.ok()) {
+    stage_end_ns_ = 0;
+    if (!try_again(again)) leave_to_resolution();
+  }
   const auto unlocked = [](Access& access) { access.locked = access.lease_locked = false; };
   for (const LockWork& work : writes_.locks()) unlocked(*work.access);
   for (const PlannedWrite& write : writes_.all()) unlocked(*write.tuple);
@@ -178,8 +181,8 @@ void Transaction::release_locks(StageContext& stage) {
     stage.engine.worker.scheduler().sleep_for(kNodeReturnPauseUs);
   }
   if (!lock_state_unknown_ && releases_in_place(stage, parameters_.plan)) {
-    release_in_place(stage);
-    return;
+    if (release_in_place(stage)) return;
+    lock_state_unknown_ = true;  // of what is still noted
   }
   boost::container::small_vector<Held, 16> held;
   for (Access& access : accesses_) {
@@ -204,28 +207,27 @@ void Transaction::release_locks(StageContext& stage) {
   time_stage(Stage::kRelease, start_ns);
 }
 
-// Where verbs are carried out in place each lock is given back where it is found. What a lost node
-// has left is given back like the locks of one that was lost before.
-void Transaction::release_in_place(StageContext& stage) {
+// Where verbs are carried out in place each lock is given back where it is found. False: those of
+// lost nodes are not.
+bool Transaction::release_in_place(StageContext& stage) {
   constexpr size_t kPart = 64;  // between two looks at what else there is to do
   uint64_t start_ns = 0;
   size_t released = 0;
   const Status status = with_port_in_place(stage, [&](auto& port) {
+    LostNodes lost;
     for (Access& access : accesses_) {
       if (!access.held()) continue;
       if (released == 0) start_ns = begin_stage(Stage::kRelease);
       if (++released % kPart == 0) port.end_round();
-      if (!release_held(port, access)) return DoorbellBatch::unreachable();
+      if (!release_held(port, access, lost)) continue;
       access.locked = access.lease_locked = false;
       access.reader_count = 0;
     }
     if (released > 0) port.end_round();
-    return Status();
+    return lost.any() ? DoorbellBatch::unreachable() : Status();
   });
-  if (released > 0) time_stage(Stage::kRelease, start_ns);
-  if (status.ok()) return;
-  lock_state_unknown_ = true;
-  release_locks(stage);
+  if (status.ok() && released > 0) time_stage(Stage::kRelease, start_ns);
+  return status.ok();
 }
 
 Status Transaction::commit() {
@@ -300,7 +302,7 @@ void Transaction::finish_commit(StageContext& stage) {
     writes_.keep_room();
     note_writes();
     // What is not installed still refers to what it would replace.
-    if (!outcome_unknown_) writes_.free_replaced(stage, evicted_);
+    if (!outcome_unknown_ && writes_.free_replaced(stage, evicted_)) stage_end_ns_ = 0;
   }
   release_locks(stage);
   care_for_full_groups();

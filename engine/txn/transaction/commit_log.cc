@@ -36,7 +36,11 @@ Status Transaction::log_record(StageContext& stage) {
   const Status status = ends_at_owner(parameters_.plan, placements_, record_)
                             ? end_at_owner(stage)
                             : carry_out_log(stage, parameters_.plan, placements_);
-  time_stage(Stage::kLog, start_ns);
+  if (end_begun_) {
+    time_stages({Stage::kLog, Stage::kCommit, Stage::kRelease}, start_ns);
+  } else {
+    time_stage(Stage::kLog, start_ns);
+  }
   return status;
 }
 

@@ -80,9 +80,21 @@ uint64_t Transaction::begin_stage(Stage stage) {
 }
 
 void Transaction::time_stage(Stage stage, uint64_t start_ns) {
-  const Primitive primitive = parameters_.plan.of(stage);
   stage_end_ns_ = coordinator_.engine.worker.endpoint().now_ns();
-  const uint64_t ns = stage_end_ns_ - start_ns;
+  note_stage_time(stage, stage_end_ns_ - start_ns);
+}
+
+// Of stages that one request has carried out each has its share: what chooses among primitives
+// takes the times of stages for independent.
+void Transaction::time_stages(std::initializer_list<Stage> stages, uint64_t start_ns) {
+  stage_end_ns_ = coordinator_.engine.worker.endpoint().now_ns();
+  for (const Stage stage : stages) {
+    note_stage_time(stage, (stage_end_ns_ - start_ns) / stages.size());
+  }
+}
+
+void Transaction::note_stage_time(Stage stage, uint64_t ns) {
+  const Primitive primitive = parameters_.plan.of(stage);
   coordinator_.stats.stage_ns[stage_index(stage)][static_cast<size_t>(primitive)].record(ns);
   if (coordinator_.observer == nullptr) return;
   coordinator_.observer->stage_done(parameters_.rules->protocol, stage, primitive, ns);
@@ -179,6 +191,7 @@ Status Transaction::keep_scanned(const Access& seen, bool first, Access** kept) 
 
 Status Transaction::scan(std::span<GroupWork> groups, VerbArena& arena, ScanMode mode, bool first) {
   CHECK(started() && !prepared_);
+  stage_end_ns_ = 0;
   if (mode == ScanMode::kSkipLocked) {
     return look_at(skipping_locked(*parameters_.rules), groups, arena);
   }

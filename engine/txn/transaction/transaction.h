@@ -147,6 +147,8 @@ class Transaction final : public RowSource {
   // The time. Stages of a commit follow each other: the end of one is the beginning of the next.
   uint64_t begin_stage(Stage stage);
   void time_stage(Stage stage, uint64_t start_ns);
+  void time_stages(std::initializer_list<Stage> stages, uint64_t start_ns);
+  void note_stage_time(Stage stage, uint64_t ns);
   void event(HistoryOp op, TableId table, std::string_view key, uint64_t version) {
     if (coordinator_.history != nullptr) note_event(op, table, key, version);
   }
@@ -187,7 +189,7 @@ class Transaction final : public RowSource {
   bool is_written(const Access& access);
   void install_record(StageContext& stage);
   void release_locks(StageContext& stage);
-  void release_in_place(StageContext& stage);
+  bool release_in_place(StageContext& stage);
   void void_log();
   void care_for_full_groups();
   void settle_after(std::span<const OrderedWrite> writes);

@@ -260,13 +260,13 @@ Status WritePlan::give_back_room(StageContext& stage) {
 
 // Slots go back before the transaction leaves the gate: an unlinked one is its own no longer than
 // that. Blocks may go later (background_free.h).
-void WritePlan::free_replaced(StageContext& stage, std::span<const GlobalAddress> evicted) {
+bool WritePlan::free_replaced(StageContext& stage, std::span<const GlobalAddress> evicted) {
   CHECK(allocated_.empty());
   const bool any = !evicted.empty() || relinks_ ||
                    std::any_of(writes_.begin(), writes_.end(), [](const PlannedWrite& write) {
                      return !write.old_overflow.null() || write.kind == WriteKind::kTombstone;
                    });
-  if (!any) return;
+  if (!any) return false;
   std::vector<StorageClient::FreeRequest> freed;
   bool frees_blocks = false;
   const auto free_block = [&](GlobalAddress block, const PlannedWrite& by) {
@@ -294,10 +294,11 @@ void WritePlan::free_replaced(StageContext& stage, std::span<const GlobalAddress
     if (by != writes_.end()) free_block(block, *by);
   }
   if (frees_blocks) stage.engine.frees->start();
-  if (freed.empty()) return;
+  if (freed.empty()) return true;
   const Status status =
       stage.engine.storage.free(freed, stage.stamps.ctts, stage.allocation_counters);
   static_cast<void>(status);  // leaks until the node's next start
+  return true;
 }
 
 }  // namespace rdmacc

@@ -92,7 +92,8 @@ class WritePlan {
   // Or nothing uses it, nor any log names it: given back, if there is any.
   Status give_back_room(StageContext& stage);
   // Blocks and slots that the installed writes have replaced, and `evicted` blocks with them.
-  void free_replaced(StageContext& stage, std::span<const GlobalAddress> evicted = {});
+  // False: there were none.
+  bool free_replaced(StageContext& stage, std::span<const GlobalAddress> evicted = {});
 
  private:
   using SlotRequest = StorageClient::SlotRequest;
