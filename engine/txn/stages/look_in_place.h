@@ -107,6 +107,7 @@ template <int kRounds, typename Port, typename RuleType>
   for (size_t i = 0; i < count; ++i) {
     if (!find_header(port, first, looks[i].hash, places[i])) return DoorbellBatch::unreachable();
   }
+  port.end_round();  // the records are another, as they are over a network
   port.await_prefetched();
   if (context.is_cancelled()) return Status(Code::kCancelled);
   Status status;
