@@ -8,7 +8,8 @@ import re
 import subprocess
 
 from pg_suite_choice import ORDER, what_is_open
-from pg_suite_order import lines_of
+from pg_suite_order import END_OF_TABLE, PLAN, RULE_OF_TABLE, lines_of
+from pg_suite_sql import order_of
 
 ERROR = re.compile(r"^(?:psql:.*?: )?ERROR:  (.*)$", re.M)
 # What two runs of one server may print differently, too.
@@ -36,7 +37,7 @@ class Difference:
             [file, sql, normalised(control), normalised(ours)]).encode()).hexdigest()[:KEY_DIGITS]
 
     def _kind(self):
-        if "QUERY PLAN" in self.control or "QUERY PLAN" in self.ours:
+        if PLAN in self.control or PLAN in self.ours:
             return "plan"
         if set(self.errors) - set(self.control_errors):
             return "error: " + re.sub(r'"[^"]*"', '"…"', self.errors[0])
@@ -86,12 +87,29 @@ def statement_at(lines, number):
     return " ".join(line.strip() for line in lines[start:number])
 
 
+def is_cut(before, after):
+    """Is the first part the start of a table, and the second the rest of it?"""
+    starts, ends = before.strip("\n").split("\n"), after.strip("\n").split("\n")
+    return (len(starts) > 1 and bool(RULE_OF_TABLE.match(starts[1].strip()))
+            and not END_OF_TABLE.match(starts[-1]) and bool(END_OF_TABLE.match(ends[-1]))
+            and not (len(ends) > 1 and RULE_OF_TABLE.match(ends[1].strip())))
+
+
 def join_echoes(before, after):
     """A row that looks like a line of the script parts one answer in two: both are one."""
     if before.open or after.open or after.line - before.line > ECHOES_MAX:
         return
-    if lines_of(before.control + "\n" + after.control) == lines_of(
-            before.ours + "\n" + after.ours):
+    if "plan" in (before.kind, after.kind):
+        return
+    if not (is_cut(before.control, after.control) or is_cut(before.ours, after.ours)):
+        return
+    control, ours = (one + "\n" + other for one, other in
+                     ((before.control, after.control), (before.ours, after.ours)))
+    if order_of(before.sql) or order_of(after.sql):
+        same = control.split("\n") == ours.split("\n")
+    else:
+        same = lines_of(control) == lines_of(ours)
+    if same:
         before.open = after.open = ORDER
 
 

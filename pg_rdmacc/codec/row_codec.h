@@ -1,7 +1,7 @@
 /* Rows as bytes, in as few as a tuple can be made of again:
  *
  *   0   stamp          4    of the transaction that wrote the row (xmin)
- *   4   attributes  1, 2    how many (6 bits, and where kMoreAttributes is set 5 in the next byte),
+ *   4   attributes  1, 2    how many (6 bits, and where kMoreAttributes is set 8 in the next byte),
  *                           and kHasNulls
  *       bitmap              with kHasNulls: PostgreSQL's, a bit for each attribute
  *       values              as in a heap tuple, aligned to its t_hoff; inline and uncompressed

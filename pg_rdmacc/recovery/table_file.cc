@@ -25,6 +25,7 @@ struct TableFile {
 namespace {
 
 constexpr uint64 kMagic = UINT64CONST(0x3273776f72646d72); /* "rmdrows2" */
+constexpr uint64 kVersionBits = UINT64CONST(0xff) << 56;   /* the last character */
 constexpr int kBlockBytes = 256 * 1024;                    /* after which a block ends */
 constexpr uint32 kBlockBytesMax = 4 * 1024 * 1024;         /* with the longest of rows */
 
@@ -61,6 +62,13 @@ uint32 checksum(BlockHead head, const char* data, Size bytes) {
   ereport(ERROR,
           (errcode(ERRCODE_DATA_CORRUPTED),
            errmsg("file \"%s\" is damaged after row " UINT64_FORMAT, file->path, file->size.rows)));
+}
+
+void check_version(const TableFile* file, const FileHead& head) {
+  if (head.magic == kMagic || (head.magic & ~kVersionBits) != (kMagic & ~kVersionBits)) return;
+  ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                  errmsg("file \"%s\" was written by another version of rdmacc", file->path),
+                  errhint("Dump the database with that version, and restore it with this one.")));
 }
 
 void write_all(TableFile* file, const void* data, Size bytes) {
@@ -203,6 +211,7 @@ TableFile* table_file_open(const char* path, uint32 table) {
   TableFile* file = open_file(path, table, O_RDONLY);
   FileHead head;
   read_all(file, &head, sizeof(head));
+  check_version(file, head);
   if (head.magic != kMagic || head.table != table) damaged(file);
   return file;
 }

@@ -13,7 +13,8 @@ typedef struct TableFileSize {
 } TableFileSize;
 
 /* Everything here raises an ERROR that names the file when it cannot be read or written, and
- * XX001 when what it holds is damaged. Memory is of the caller's context. */
+ * XX001 when what it holds is damaged, 55000 when another version of rdmacc has written it. Memory
+ * is of the caller's context. */
 TableFile* table_file_create(const char* path, uint32 table);
 void table_file_add(TableFile* file, BridgeBytes key, BridgeBytes row);
 /* It is whole, and on disk. */

@@ -108,6 +108,8 @@ int32 value_bytes(TupleDesc descriptor, bool least) {
     const FormData_pg_attribute* attribute = TupleDescAttr(descriptor, i);
     dropped = dropped || attribute->attisdropped;
     if (!attribute->attisdropped) end = end_of_value(end, attribute, least);
+    /* More than a slot may hold is enough to know, and a sum of all may be more than an int32. */
+    if (end > static_cast<int32>(rdmacc::kRecordInlineMax)) return end;
   }
   return end + (dropped ? BITMAPLEN(descriptor->natts) : 0);
 }

@@ -122,6 +122,19 @@ void rdmacc_redo_corrupt(XLogRecPtr from) {
                   errmsg("the record of rdmacc rows at %X/%X makes no sense", RDMACC_LSN(from))));
 }
 
+namespace {
+
+void check_version(const RdmaccRedoHead& head, XLogRecPtr from) {
+  if (head.magic != kMagic || head.version == kVersion) return;
+  ereport(ERROR,
+          (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+           errmsg("the record of rdmacc rows at %X/%X was written by another version of rdmacc",
+                  RDMACC_LSN(from)),
+           errhint("Dump the database with that version, and restore it with this one.")));
+}
+
+}  // namespace
+
 RdmaccRedoKind rdmacc_redo_read(XLogReaderState* reader, RdmaccRedoRecord* record) {
   if (XLogRecGetRmid(reader) != RM_LOGICALMSG_ID) return RDMACC_REDO_NONE;
   const Size bytes = XLogRecGetDataLen(reader);
@@ -137,8 +150,9 @@ RdmaccRedoKind rdmacc_redo_read(XLogReaderState* reader, RdmaccRedoRecord* recor
   payload += sizeof(prefix);
   if (message.message_size < sizeof(record->head)) rdmacc_redo_corrupt(reader->ReadRecPtr);
   memcpy(&record->head, payload, sizeof(record->head));
-  if (record->head.magic != kMagic || record->head.version != kVersion ||
-      record->head.kind == RDMACC_REDO_NONE || record->head.kind > RDMACC_REDO_LOADED) {
+  check_version(record->head, reader->ReadRecPtr);
+  if (record->head.magic != kMagic || record->head.kind == RDMACC_REDO_NONE ||
+      record->head.kind > RDMACC_REDO_LOADED) {
     rdmacc_redo_corrupt(reader->ReadRecPtr);
   }
   record->at = payload + sizeof(record->head);

@@ -57,7 +57,8 @@ typedef struct RdmaccRedoRecord {
   const char* end;
 } RdmaccRedoRecord;
 
-/* What the reader's record is; views of its memory. An ERROR when it is ours and makes no sense. */
+/* What the reader's record is; views of its memory. An ERROR when it is ours and makes no sense, or
+ * when another version of rdmacc has written it. */
 RdmaccRedoKind rdmacc_redo_read(XLogReaderState* reader, RdmaccRedoRecord* record);
 /* The next write; false at the end. */
 bool rdmacc_redo_next(RdmaccRedoRecord* record, BridgeWrite* write);

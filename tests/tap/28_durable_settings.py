@@ -111,6 +111,17 @@ def damaged_rows(box):
     with_file(box, cut_the_end, path, os.path.basename(path))
 
 
+def rows_of_another_version(box):
+    path = max(checkpoint_files(box, ".rows"), key=os.path.getsize)
+    with_file(box, make_version_one, path,
+              f'{os.path.basename(path)}" was written by another version of rdmacc', no_session_gets_in)
+
+
+def make_version_one(path, whole):
+    equal(whole[:8], b"rmdrows2", "the head of the file")
+    overwrite(path, b"rmdrows1" + whole[8:])
+
+
 def overwrite(path, content):
     with open(path, "r+b") as file:
         file.truncate()
@@ -160,5 +171,5 @@ def slot_is_held(box):
 
 
 run(set_up, tables_that_rest_keep_their_files, slot_is_held, wal_that_is_not_kept, memory_over_rows_on_disk, calvin_does_not_write,
-    damaged_rows, lost_manifest,
+    damaged_rows, rows_of_another_version, lost_manifest,
     settings={"rdmacc.nodes": 2, "rdmacc.node_memory": "256MB"})
