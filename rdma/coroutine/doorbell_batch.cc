@@ -84,7 +84,6 @@ bool DoorbellBatch::wait_alone() {
 }
 
 Status DoorbellBatch::execute_alone() {
-  ++counters_.round_trips;
   return wait_alone() ? Status() : unreachable();
 }
 

@@ -115,7 +115,8 @@ class DoorbellBatch {
     failed_ = false;
     return unreachable();
   }
-  // As execute(), of verbs that are posted, while the worker's other coroutines stand still.
+  // As execute(), of verbs that are posted, while the worker's other coroutines stand still. The
+  // caller counts its rounds.
   Status execute_alone();
   static Status unreachable();
   // In place, what was added is done: its results may be looked at, and the round goes on.

@@ -31,16 +31,19 @@ uint64_t GroupSplitter::next_ctts(uint64_t larger_than) {
 bool GroupSplitter::worth_splitting(uint64_t group, uint32_t depth_wanted) const {
   if (walk_.depth_of(group) < depth_wanted) return true;
   uint32_t entries = 0;
+  uint32_t in_longest_chain = 0;
   bool full = false;
-  const bool sound = walk_.for_each_entry(group, [&](uint64_t) { ++entries; });
+  std::vector<uint64_t> buckets;
   for (uint32_t bucket = 0; bucket < kBucketsPerGroup; ++bucket) {
-    const uint64_t home = bucket_offset(group, bucket);
+    buckets.clear();
+    if (!walk_.chain(group, bucket, &buckets)) return false;
     uint32_t used = 0;
-    for (uint32_t i = 0; i < kEntriesPerBucket; ++i)
-      used += region_.load(home + 8 * i) != 0 ? 1 : 0;
-    full |= used == kEntriesPerBucket || region_.load(home + offsetof(Bucket, next)) != 0;
+    for (const uint64_t entry : walk_.entries(buckets)) used += entry != 0 ? 1 : 0;
+    full |= used >= kEntriesPerBucket || buckets.size() > 1;
+    in_longest_chain = std::max(in_longest_chain, used);
+    entries += used;
   }
-  return sound && full && entries >= kSplitEntriesMin;
+  return full && (entries >= kSplitEntriesMin || in_longest_chain > kChainEntriesMax);
 }
 
 uint64_t GroupSplitter::before_empty_buckets(uint64_t group, uint32_t bucket,

@@ -27,6 +27,9 @@ class GroupSplitter {
   // in it: little enough that one insert of 1,000 finds its bucket full before, and so much that
   // groups are a third full on average.
   static constexpr uint32_t kSplitEntriesMin = kEntriesPerBucket * kBucketsPerGroup * 3 / 7;
+  // Or when so much is in one of its buckets and the one chained behind it: from there on a look-up
+  // takes another round trip.
+  static constexpr uint32_t kChainEntriesMax = 2 * kEntriesPerBucket;
 
   enum class Outcome {
     kSplit,

@@ -2,6 +2,8 @@
 
 #include <set>
 
+#include "engine/storage/layout/key_hash.h"
+#include "engine/storage/owner/group_split.h"
 #include "region_audit.h"
 #include "test_index.h"
 
@@ -87,6 +89,37 @@ TEST(HashIndex, KeepsErasedKeysAbsentAndOthersPresent) {
     EXPECT_EQ(index.insert(1).code(), Code::kDuplicateKey);
   });
   EXPECT_EQ(cluster.storage(0).statistics().rows, 250u);
+}
+
+// Keys of one bucket of one group, which the first bits that the group does not claim tell apart.
+std::vector<uint64_t> keys_of_one_bucket(TableMeta table, size_t count) {
+  std::vector<uint64_t> keys;
+  for (uint64_t key = 0; keys.size() < count; ++key) {
+    const std::string bytes(reinterpret_cast<const char*>(&key), sizeof(key));
+    const uint64_t hash = hash_key(table.id, bytes);
+    if (group_bits_of(hash, kInitialDepth) == 0 && home_bucket_of(hash) == 0) keys.push_back(key);
+  }
+  return keys;
+}
+
+// A look-up reads one chained bucket at most, however few keys the group has.
+TEST(GroupSplit, ShortensChains) {
+  StorageCluster cluster({.nodes = 1});
+  const TableMeta table = make_table(cluster);
+  constexpr size_t kKeys = GroupSplitter::kChainEntriesMax + 1;
+  static_assert(kKeys < GroupSplitter::kSplitEntriesMin);
+  cluster.run([&](Coordinator& c) {
+    TestIndex index(c, cluster.topology(), table);
+    for (const uint64_t key : keys_of_one_bucket(table, kKeys)) {
+      ASSERT_TRUE(index.insert(key).ok());
+    }
+  });
+  cluster.settle();
+  const RegionAudit audit = RegionAudit::of(cluster.region(0), cluster.layout());
+  EXPECT_EQ(audit.fault, "");
+  EXPECT_EQ(audit.entries, kKeys);
+  EXPECT_GT(cluster.storage(0).statistics().splits, 0u);
+  EXPECT_LE(audit.chained_buckets, 2u);
 }
 
 // Readers look for keys that are there all the time while the groups around them split.
