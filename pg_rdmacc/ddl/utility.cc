@@ -149,11 +149,31 @@ const char* imported_snapshot(const Node* statement) {
   return pstrdup(strVal(&linitial_node(A_Const, set->args)->val));
 }
 
+/* By itself it leaves nothing for the end of the transaction to do. What it runs is asked, too. */
+bool leaves_nothing_for_commit(const Node* statement) {
+  switch (nodeTag(statement)) {
+    case T_TransactionStmt:
+    case T_VariableSetStmt:
+    case T_VariableShowStmt:
+    case T_ConstraintsSetStmt:
+    case T_PrepareStmt:
+    case T_ExecuteStmt:
+    case T_DeallocateStmt:
+    case T_DoStmt:
+    case T_CallStmt:
+    case T_ExplainStmt:
+    case T_LockStmt:
+      return true;
+    default:
+      return false;
+  }
+}
+
 void run(PlannedStmt* statement, const char* text, bool read_only_tree,
          ProcessUtilityContext context, ParamListInfo params, QueryEnvironment* environment,
          DestReceiver* destination, QueryCompletion* completion) {
   const int outer = rdmacc_begin_utility();
-  rdmacc_note_utility();
+  if (!leaves_nothing_for_commit(statement->utilityStmt)) rdmacc_note_utility();
   PG_TRY();
   {
     previous_hook(statement, text, read_only_tree, context, params, environment, destination,

@@ -1,6 +1,8 @@
 #include "pg_rdmacc/query/executor.h"
 
 #include "pg_rdmacc/index/unique_check.h"
+#include "pg_rdmacc/query/client_statements.h"
+#include "pg_rdmacc/query/replay.h"
 #include "pg_rdmacc/query/retry.h"
 #include "pg_rdmacc/relation/access_method.h"
 #include "pg_rdmacc/row/write_marks.h"
@@ -191,12 +193,26 @@ void executor_start(QueryDesc* query, int flags) {
   }
 }
 
-void executor_run(QueryDesc* query, ScanDirection direction, uint64 count, bool execute_once) {
-  if (rdmacc_running_query() == nullptr && rdmacc_may_run_again(query, direction, count)) {
-    rdmacc_run_with_retries(query, run_to_end);
-  } else {
-    run(query, direction, count, execute_once);
+/* False: it is none of the client's, or not all of a statement. */
+bool run_again_if_it_loses(QueryDesc* query, ScanDirection direction, uint64 count) {
+  if (rdmacc_running_query() != nullptr || rdmacc_replaying()) return false;
+  if (!rdmacc_is_whole_statement(query, direction, count)) {
+    rdmacc_note_partial_query(query);
+    return false;
   }
+  rdmacc_note_client_query();
+  if (rdmacc_journal_is_open()) {
+    rdmacc_run_in_block(query, run_to_end);
+    return true;
+  }
+  if (!rdmacc_may_run_again(query)) return false;
+  rdmacc_run_with_retries(query, run_to_end);
+  return true;
+}
+
+void executor_run(QueryDesc* query, ScanDirection direction, uint64 count, bool execute_once) {
+  if (run_again_if_it_loses(query, direction, count)) return;
+  run(query, direction, count, execute_once);
 }
 
 void executor_finish(QueryDesc* query) {
@@ -227,4 +243,5 @@ void rdmacc_executor_init(void) {
   previous_end = ExecutorEnd_hook;
   ExecutorEnd_hook = executor_end;
   rdmacc_retry_init();
+  rdmacc_client_statements_init();
 }

@@ -104,9 +104,9 @@ void rdmacc_drop_held_rows(RdmaccHeldRows* held) {
   held->started = false;
 }
 
-void rdmacc_release_held_rows(RdmaccHeldRows* held, const QueryDesc* query) {
+void rdmacc_release_held_rows(RdmaccHeldRows* held, MemoryContext context) {
   if (!held->started) return;
-  const MemoryContext previous = MemoryContextSwitchTo(query->estate->es_query_cxt);
+  const MemoryContext previous = MemoryContextSwitchTo(context);
   if (!held->passing) pass(held);
   held->real->rShutdown(held->real);
   MemoryContextSwitchTo(previous);

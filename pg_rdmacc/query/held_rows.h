@@ -34,6 +34,7 @@ void rdmacc_hold_rows(RdmaccHeldRows* held, DestReceiver* real, Size bytes_max);
 /* Forgets the rows of an attempt that has failed. Nothing may have gone on. */
 void rdmacc_drop_held_rows(RdmaccHeldRows* held);
 
-/* Sends what is held on, and ends the real receiver's work. `query` has run. */
-void rdmacc_release_held_rows(RdmaccHeldRows* held, const QueryDesc* query);
+/* Sends what is held on, and ends the real receiver's work. The statement has run; `context`: for
+ * what the receiver allocates. */
+void rdmacc_release_held_rows(RdmaccHeldRows* held, MemoryContext context);
 }

@@ -16,6 +16,7 @@ extern "C" {
 #include "utils/portal.h"
 #include "utils/resowner.h"
 #include "utils/snapmgr.h"
+#include "utils/syscache.h"
 }
 
 namespace {
@@ -37,22 +38,27 @@ void relation_changed(Datum, Oid relation) {
   stale = stale || !OidIsValid(relation) || list_member_oid(watched->relationOids, relation);
 }
 
-/* The plan has been made under these locks. */
-void lock_relations(const PlannedStmt* plan) {
+/* The plan has been made under these locks. False: a relation of it is gone, as one that the
+ * transaction itself had made. */
+bool lock_relations(const PlannedStmt* plan) {
   ListCell* cell;
+  bool all = true;
   foreach (cell, plan->rtable) {
     const auto* entry = static_cast<const RangeTblEntry*>(lfirst(cell));
-    if (entry->rtekind == RTE_RELATION) LockRelationOid(entry->relid, entry->rellockmode);
+    if (entry->rtekind != RTE_RELATION) continue;
+    LockRelationOid(entry->relid, entry->rellockmode);
+    all = all && SearchSysCacheExists1(RELOID, ObjectIdGetDatum(entry->relid));
   }
   /* A lock that is held twice would not have looked. */
   AcceptInvalidationMessages();
+  return all;
 }
 
 /* The executor's memory is the portal's, and outlives the transaction; what else it has does not.
  */
 void forget_executor(QueryDesc* query) {
-  CHECK(query->estate != nullptr);
   EState* state = query->estate;
+  if (state == nullptr) return; /* it has not been started since the last time */
   executor.flags = state->es_top_eflags;
   executor.timed = query->totaltime != nullptr;
   if (executor.timed) {
@@ -68,42 +74,65 @@ void forget_executor(QueryDesc* query) {
   MemoryContextDelete(state->es_query_cxt);
 }
 
-/* AbortTransaction() takes from the portals what is of the transaction. This one keeps its plan. */
-void abort_transaction(Portal portal) {
-  void (*const cleanup)(Portal) = portal->cleanup;
-  CachedPlan* const plan = portal->cplan;
-  portal->cleanup = nullptr;
-  portal->cplan = nullptr;
-  AbortCurrentTransaction();
-  portal->cleanup = cleanup;
-  portal->cplan = plan;
+/* As that of a cursor that an earlier transaction has left, which the end of one leaves alone: it
+ * keeps plan, memory and status. */
+void take_out_of_transaction(Portal portal) {
+  portal->createSubid = portal->activeSubid = InvalidSubTransactionId;
+  portal->resowner = nullptr;
+  portal->portalSnapshot = nullptr;
+}
+
+void put_into_transaction(Portal portal) {
+  const bool inside = IsTransactionState();
+  portal->createSubid = portal->activeSubid =
+      inside ? GetCurrentSubTransactionId() : TopSubTransactionId;
+  portal->createLevel = inside ? GetCurrentTransactionNestLevel() : 1;
+}
+
+void begin_again(QueryDesc* query, RdmaccBegin begin, MemoryContext context) {
+  Portal portal = ActivePortal;
+  CHECK(portal != nullptr && portal->status == PORTAL_ACTIVE);
+  LWLockReleaseAll(); /* the error may have passed locks of PostgreSQL's own */
+  take_out_of_transaction(portal);
+  PG_TRY();
+  {
+    AbortOutOfAnyTransaction();
+    if (query != nullptr) forget_executor(query);
+    begin();
+  }
+  PG_FINALLY();
+  { put_into_transaction(portal); }
+  PG_END_TRY();
+  CHECK(IsTransactionState() && ActivePortal == portal);
+  portal->resowner = ResourceOwnerCreate(CurTransactionResourceOwner, "Portal");
+  CurrentResourceOwner = portal->resowner;
+  MemoryContextSwitchTo(context);
 }
 
 }  // namespace
 
-bool rdmacc_begin_attempt(QueryDesc* query, MemoryContext context) {
-  Portal portal = ActivePortal;
-  CHECK(portal != nullptr && watched == nullptr);
+void rdmacc_begin_transaction_again(RdmaccBegin begin, MemoryContext context) {
+  begin_again(nullptr, begin, context);
+}
+
+bool rdmacc_begin_attempt(QueryDesc* query, MemoryContext context, RdmaccBegin begin) {
+  CHECK(watched == nullptr);
+  bool usable = false;
   /* What others have changed so far they have changed in spite of our locks, which they do not
-   * conflict with. The error may have passed locks of PostgreSQL's own. */
+   * conflict with. */
   LWLockReleaseAll();
   AcceptInvalidationMessages();
   stale = false;
   PG_TRY();
   {
     watched = query->plannedstmt;
-    abort_transaction(portal);
-    forget_executor(query);
-    StartTransactionCommand();
-    lock_relations(query->plannedstmt);
+    begin_again(query, begin, context);
+    usable = lock_relations(query->plannedstmt) && !stale;
   }
   PG_FINALLY();
   { watched = nullptr; }
   PG_END_TRY();
-  portal->resowner = ResourceOwnerCreate(CurTransactionResourceOwner, "Portal");
-  CurrentResourceOwner = portal->resowner;
-  MemoryContextSwitchTo(context);
-  return !stale;
+  return usable;
 }
 
 void rdmacc_start_attempt(QueryDesc* query) {

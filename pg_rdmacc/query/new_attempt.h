@@ -11,11 +11,19 @@
 extern "C" {
 #include "executor/execdesc.h"
 
-/* After a PG_CATCH that has flushed the error, of a query that is the only statement of the active
- * portal, and outside of transaction blocks. Afterwards the query is about to be started
- * (rdmacc_start_attempt), in a new transaction that holds the plan's locks. False: another session
- * has changed the tables meanwhile, the plan must not be run again. */
-bool rdmacc_begin_attempt(QueryDesc* query, MemoryContext context);
+/* Brings the new transaction to where the statement begins: StartTransactionCommand(), and in a
+ * block what came before the statement. May raise. */
+typedef void (*RdmaccBegin)(void);
+
+/* After a PG_CATCH that has flushed the error, in the active portal, which is the client's. Rolls
+ * back and calls `begin`. `context` is current again afterwards. */
+void rdmacc_begin_transaction_again(RdmaccBegin begin, MemoryContext context);
+
+/* The same for a query that is the only statement of the portal. Afterwards it is about to be
+ * started (rdmacc_start_attempt), and the transaction holds the plan's locks. False: another
+ * session has changed the tables meanwhile, the plan must not be run again. May be called again
+ * when `begin` has raised an error. */
+bool rdmacc_begin_attempt(QueryDesc* query, MemoryContext context, RdmaccBegin begin);
 
 /* Takes a snapshot and starts the executor. */
 void rdmacc_start_attempt(QueryDesc* query);

@@ -2,6 +2,7 @@
 
 #include "pg_rdmacc/index/unique_check.h"
 #include "pg_rdmacc/query/held_rows.h"
+#include "pg_rdmacc/query/lost_attempt.h"
 #include "pg_rdmacc/query/new_attempt.h"
 #include "pg_rdmacc/relation/access_method.h"
 #include "pg_rdmacc/server/error.h"
@@ -14,7 +15,6 @@ extern "C" {
 #include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
 #include "commands/trigger.h"
-#include "common/pg_prng.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "nodes/execnodes.h"
@@ -35,9 +35,6 @@ extern bool pq_buffer_has_data(void);
 
 namespace {
 
-constexpr int kCrowdedAfter = 4; /* attempts lost before one asks for exclusive gate mode */
-constexpr double kBackOffUs = 200;
-constexpr double kBackOffUsMax = 20'000;
 constexpr int kMemoryWaitsMax = 2;
 constexpr int kMemoryWaitMs = 100; /* the first, the next is four times as long */
 
@@ -67,13 +64,6 @@ bool may_use_tables_of_ours(const PlannedStmt* plan) {
     tables = tables || entry->relkind != RELKIND_VIEW;
   }
   return !tables && OidIsValid(rdmacc_access_method());
-}
-
-/* The error that has been caught comes of a conflict of the engine's, and another attempt may do
- * without it. */
-bool is_worth_retrying(const RdmaccHeldRows* held) {
-  return geterrcode() == ERRCODE_T_R_SERIALIZATION_FAILURE && rdmacc_conflict_protocol() >= 0 &&
-         !held->passing;
 }
 
 /* Memory of rows that are gone serves others when all transactions have ended that may know its
@@ -131,18 +121,6 @@ void commit_early(const RdmaccHeldRows* held) {
 
 /* ---- How */
 
-/* It makes all other transactions wait: the attempts in between, each time twice as many, do not.
- * The last one does again. */
-bool asks_for_exclusive_gate(int lost, int retries_max) {
-  return lost >= kCrowdedAfter && ((lost & (lost - 1)) == 0 || lost == retries_max);
-}
-
-void back_off(int lost) {
-  const double longest = Min(kBackOffUs * static_cast<double>(1 << Min(lost, 16)), kBackOffUsMax);
-  pg_usleep(static_cast<long>(pg_prng_double(&pg_global_prng_state) * longest));
-  CHECK_FOR_INTERRUPTS();
-}
-
 void wait_for_memory(int waits) {
   constexpr int kLookMs = 10;
   for (int ms = kMemoryWaitMs << (2 * waits); ms > 0; ms -= kLookMs) {
@@ -170,8 +148,8 @@ ErrorData* run_once(QueryDesc* query, RdmaccAttempt attempt, RdmaccHeldRows* hel
   }
   PG_CATCH();
   {
-    const bool again = is_worth_retrying(held);
-    if (again) bridge_stat_add_retry(rdmacc_conflict_protocol(), last);
+    const bool again = rdmacc_caught_conflict() && !held->passing;
+    if (again) rdmacc_count_loss(last);
     if (!(again && !last) && !may_find_memory(held, memory_waits)) PG_RE_THROW();
     MemoryContextSwitchTo(context);
     conflict = CopyErrorData();
@@ -183,22 +161,24 @@ ErrorData* run_once(QueryDesc* query, RdmaccAttempt attempt, RdmaccHeldRows* hel
 
 }  // namespace
 
-bool rdmacc_may_run_again(const QueryDesc* query, ScanDirection direction, uint64 count) {
-  if (rdmacc_auto_retry == 0 || count != 0 || !ScanDirectionIsForward(direction)) return false;
+bool rdmacc_is_whole_statement(const QueryDesc* query, ScanDirection direction, uint64 count) {
+  if (count != 0 || !ScanDirectionIsForward(direction)) return false;
   const PortalData* portal = ActivePortal;
   if (portal == nullptr || portal->status != PORTAL_ACTIVE || !portal->atStart ||
       list_length(portal->stmts) != 1 || linitial(portal->stmts) != query->plannedstmt) {
     return false;
   }
   /* Not of a cursor, or of a function that a utility statement runs. */
-  if (rdmacc_in_utility() || CurrentMemoryContext != portal->portalContext ||
-      portal->resowner == nullptr || CurrentResourceOwner != portal->resowner) {
-    return false;
-  }
+  return !rdmacc_in_utility() && CurrentMemoryContext == portal->portalContext &&
+         portal->resowner != nullptr && CurrentResourceOwner == portal->resowner;
+}
+
+bool rdmacc_may_run_again(const QueryDesc* query) {
+  if (rdmacc_auto_retry == 0) return false;
   if (IsTransactionBlock() || IsSubTransaction() || (MyXactFlags & XACT_FLAGS_PIPELINING) != 0) {
     return false;
   }
-  return may_use_tables_of_ours(query->plannedstmt) && ends_transaction(portal);
+  return may_use_tables_of_ours(query->plannedstmt) && ends_transaction(ActivePortal);
 }
 
 void rdmacc_run_with_retries(QueryDesc* query, RdmaccAttempt attempt) {
@@ -214,7 +194,7 @@ void rdmacc_run_with_retries(QueryDesc* query, RdmaccAttempt attempt) {
     ErrorData* error = run_once(query, attempt, &held, lost == retries_max, memory_waits);
     if (error == nullptr) break;
     rdmacc_drop_held_rows(&held);
-    if (!rdmacc_begin_attempt(query, context)) ReThrowError(error);
+    if (!rdmacc_begin_attempt(query, context, StartTransactionCommand)) ReThrowError(error);
     CHECK(!rdmacc_transaction_used()); /* the attempt that has failed is rolled back */
     const bool memory_short = error->sqlerrcode == ERRCODE_OUT_OF_MEMORY;
     FreeErrorData(error);
@@ -222,10 +202,9 @@ void rdmacc_run_with_retries(QueryDesc* query, RdmaccAttempt attempt) {
       wait_for_memory(memory_waits++);
       continue;
     }
-    if (asks_for_exclusive_gate(lost + 1, retries_max)) rdmacc_ask_for_exclusive_gate();
-    back_off(lost++);
+    rdmacc_back_off(++lost, retries_max);
   }
-  rdmacc_release_held_rows(&held, query);
+  rdmacc_release_held_rows(&held, query->estate->es_query_cxt);
   query->dest = held.real;
 }
 

@@ -19,8 +19,11 @@ extern "C" {
 typedef void (*RdmaccAttempt)(QueryDesc* query);
 
 /* True when ExecutorRun() with these arguments, called by the portal, is all of a statement that
- * may be run again. */
-bool rdmacc_may_run_again(const QueryDesc* query, ScanDirection direction, uint64 count);
+ * the client has sent. */
+bool rdmacc_is_whole_statement(const QueryDesc* query, ScanDirection direction, uint64 count);
+
+/* Of such a one: it is all of its transaction, too, and may be run again. */
+bool rdmacc_may_run_again(const QueryDesc* query);
 
 /* Such a query. `attempt` is called as often as the setting allows. */
 void rdmacc_run_with_retries(QueryDesc* query, RdmaccAttempt attempt);

@@ -15,6 +15,9 @@ bool rdmacc_stages_auto = false;
 bool rdmacc_mixed_transactions = true;
 int rdmacc_debug_stop_at = RDMACC_STOP_NOWHERE;
 int rdmacc_auto_retry = 20;
+int rdmacc_replay_limit = 20;
+int rdmacc_replay_statements = 1000;
+int rdmacc_replay_memory_kb = 1024;
 int rdmacc_lock_mode = 0;
 int rdmacc_nodes = 2;
 int rdmacc_node_threads = 1;
@@ -226,6 +229,19 @@ void define_session_settings(void) {
       "Statements outside of transaction blocks, as long as no row has gone to the client. 0: "
       "never.",
       &rdmacc_auto_retry, 20, 0, 10000, PGC_USERSET, 0, nullptr, nullptr, nullptr);
+  DefineCustomIntVariable(
+      "rdmacc.replay_limit",
+      "How often a transaction block that loses against other transactions is run again.",
+      "By the server, as long as its statements return what they have returned before. 0: never.",
+      &rdmacc_replay_limit, 20, 0, 10000, PGC_USERSET, 0, nullptr, nullptr, nullptr);
+  DefineCustomIntVariable("rdmacc.replay_statements",
+                          "Of how many statements a block may be that is run again.", nullptr,
+                          &rdmacc_replay_statements, 1000, 1, INT_MAX, PGC_USERSET, 0, nullptr,
+                          nullptr, nullptr);
+  DefineCustomIntVariable("rdmacc.replay_memory",
+                          "Memory for the statements of a block that may be run again.", nullptr,
+                          &rdmacc_replay_memory_kb, 1024, 8, MAX_KILOBYTES, PGC_USERSET,
+                          GUC_UNIT_KB, nullptr, nullptr, nullptr);
   /* Fixed when the session attaches to the nodes, so it cannot change within the session. */
   DefineCustomIntVariable("rdmacc.max_write_set", "Most memory for the writes of a transaction.",
                           nullptr, &rdmacc_max_write_set_mb, 256, 1, MAX_KILOBYTES / 1024,

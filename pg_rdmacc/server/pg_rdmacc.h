@@ -33,6 +33,9 @@ extern int rdmacc_gate_timeout_ms;
 extern int rdmacc_max_write_set_mb;
 extern bool rdmacc_mixed_transactions;
 extern int rdmacc_auto_retry;    /* times; 0: never */
+extern int rdmacc_replay_limit;  /* times; 0: never; with the two below */
+extern int rdmacc_replay_statements;
+extern int rdmacc_replay_memory_kb;
 extern int rdmacc_debug_stop_at; /* one of: */
 #define RDMACC_STOP_NOWHERE 0
 #define RDMACC_STOP_PREPARED 1 /* a committing session stands still before PostgreSQL's record */

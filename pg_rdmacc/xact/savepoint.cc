@@ -80,7 +80,7 @@ void rdmacc_savepoint_committed(int nest) {
   const bool parent_has_own =
       parent <= 1 || (savepoint_count > 1 && savepoints[savepoint_count - 2].nest == parent);
   if (parent_has_own) {
-    bridge_release(top->level);
+    if (bridge_txn_active()) bridge_release(top->level); /* else COMMIT has ended it already */
     savepoint_count--;
   } else {
     top->nest = parent;

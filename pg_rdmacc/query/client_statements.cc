@@ -1,0 +1,249 @@
+#include "pg_rdmacc/query/client_statements.h"
+
+#include "pg_rdmacc/query/replay.h"
+#include "pg_rdmacc/xact/running_query.h"
+
+extern "C" {
+#include "access/htup_details.h"
+#include "access/transam.h"
+#include "access/xact.h"
+#include "catalog/objectaccess.h"
+#include "catalog/pg_language.h"
+#include "catalog/pg_proc.h"
+#include "commands/defrem.h"
+#include "commands/explain.h"
+#include "nodes/parsenodes.h"
+#include "nodes/plannodes.h"
+#include "tcop/pquery.h"
+#include "tcop/utility.h"
+#include "utils/fmgroids.h"
+#include "utils/portal.h"
+#include "utils/syscache.h"
+}
+
+namespace {
+
+ProcessUtility_hook_type previous_utility;
+object_access_hook_type previous_access;
+
+bool began; /* the client has had a statement run in this transaction */
+
+/* ---- Utility statements */
+
+struct Utility {
+  PlannedStmt* statement;
+  const char* text;
+  bool read_only_tree;
+  ProcessUtilityContext context;
+  ParamListInfo params;
+  QueryEnvironment* environment;
+};
+
+void run_utility(const Utility* utility, DestReceiver* receiver, QueryCompletion* completion) {
+  previous_utility(utility->statement, utility->text, utility->read_only_tree, utility->context,
+                   utility->params, utility->environment, receiver, completion);
+}
+
+void run_step(void* argument, DestReceiver* receiver, QueryCompletion* completion) {
+  run_utility(static_cast<const Utility*>(argument), receiver, completion);
+}
+
+RdmaccStatementText text_of(const Utility* utility) {
+  return {utility->text, utility->statement->stmt_location, utility->statement->stmt_len};
+}
+
+bool analyzes(const ExplainStmt* explain) {
+  bool analyze = false;
+  ListCell* cell;
+  foreach (cell, explain->options) {
+    auto* option = static_cast<DefElem*>(lfirst(cell));
+    if (strcmp(option->defname, "analyze") == 0) analyze = defGetBoolean(option);
+  }
+  return analyze;
+}
+
+/* It has no effect that a ROLLBACK takes back, and tells nothing that others can change. */
+bool leaves_nothing(const Node* node) {
+  switch (nodeTag(node)) {
+    case T_PrepareStmt:
+    case T_DeallocateStmt:
+    case T_VariableShowStmt:
+      return true;
+    case T_ExplainStmt:
+      return !analyzes(reinterpret_cast<const ExplainStmt*>(node));
+    default:
+      return false;
+  }
+}
+
+/* Rows come from the client or from outside, go to it as no rows do, or stay in a cursor. */
+bool cannot_be_run_again(const Node* node) {
+  switch (nodeTag(node)) {
+    case T_CopyStmt:
+    case T_DeclareCursorStmt:
+    case T_FetchStmt:
+    case T_ExplainStmt:
+    case T_CheckPointStmt:
+    case T_LoadStmt:
+      return true;
+    case T_VariableSetStmt:
+      return strcmp(reinterpret_cast<const VariableSetStmt*>(node)->name != nullptr
+                        ? reinterpret_cast<const VariableSetStmt*>(node)->name
+                        : "",
+                    "TRANSACTION SNAPSHOT") == 0;
+    default:
+      return false;
+  }
+}
+
+/* Subtransactions begin and end when the statement has ended. */
+void run_savepoint(const Utility* utility, DestReceiver* receiver, QueryCompletion* completion) {
+  RdmaccSent* sent = rdmacc_journal_add(text_of(utility), utility->params);
+  run_utility(utility, receiver, completion);
+  if (sent != nullptr) sent->ended = true;
+}
+
+void run_transaction_statement(const Utility* utility, DestReceiver* receiver,
+                               QueryCompletion* completion) {
+  const auto* node = reinterpret_cast<const TransactionStmt*>(utility->statement->utilityStmt);
+  switch (node->kind) {
+    case TRANS_STMT_BEGIN:
+    case TRANS_STMT_START: {
+      const bool first = !began;
+      began = true;
+      run_utility(utility, receiver, completion);
+      if (first) {
+        rdmacc_journal_begin(text_of(utility));
+      } else {
+        rdmacc_journal_spoil();
+      }
+      return;
+    }
+    case TRANS_STMT_SAVEPOINT:
+    case TRANS_STMT_RELEASE:
+    case TRANS_STMT_ROLLBACK_TO:
+      return run_savepoint(utility, receiver, completion);
+    case TRANS_STMT_COMMIT:
+      if (!IsAbortedTransactionBlockState()) rdmacc_commit_block();
+      break;
+    default:
+      break;
+  }
+  run_utility(utility, receiver, completion);
+}
+
+void run_client_utility(Utility* utility, DestReceiver* receiver, QueryCompletion* completion) {
+  const Node* node = utility->statement->utilityStmt;
+  if (IsA(node, TransactionStmt)) {
+    return run_transaction_statement(utility, receiver, completion);
+  }
+  began = true;
+  if (leaves_nothing(node)) return run_utility(utility, receiver, completion);
+  if (cannot_be_run_again(node)) rdmacc_journal_spoil();
+  if (!rdmacc_journal_is_open()) return run_utility(utility, receiver, completion);
+  const RdmaccStep step = {.run = run_step,
+                           .argument = utility,
+                           .text = text_of(utility),
+                           .params = utility->params,
+                           .receiver = receiver,
+                           .completion = completion};
+  rdmacc_run_step_in_block(&step);
+}
+
+void process_utility(PlannedStmt* statement, const char* text, bool read_only_tree,
+                     ProcessUtilityContext context, ParamListInfo params,
+                     QueryEnvironment* environment, DestReceiver* destination,
+                     QueryCompletion* completion) {
+  Utility utility = {statement, text, read_only_tree, context, params, environment};
+  const bool of_client = context == PROCESS_UTILITY_TOPLEVEL && ActivePortal != nullptr &&
+                         !rdmacc_in_utility() && rdmacc_running_query() == nullptr &&
+                         !rdmacc_replaying();
+  if (of_client) {
+    run_client_utility(&utility, destination, completion);
+  } else {
+    run_utility(&utility, destination, completion);
+  }
+}
+
+/* ---- Functions */
+
+/* Effects that no ROLLBACK takes back, and that matter when they come twice. */
+bool has_lasting_effect(Oid function) {
+  switch (function) {
+    case F_PG_ADVISORY_LOCK_INT8:
+    case F_PG_ADVISORY_LOCK_SHARED_INT8:
+    case F_PG_TRY_ADVISORY_LOCK_INT8:
+    case F_PG_TRY_ADVISORY_LOCK_SHARED_INT8:
+    case F_PG_ADVISORY_UNLOCK_INT8:
+    case F_PG_ADVISORY_UNLOCK_SHARED_INT8:
+    case F_PG_ADVISORY_LOCK_INT4_INT4:
+    case F_PG_ADVISORY_LOCK_SHARED_INT4_INT4:
+    case F_PG_TRY_ADVISORY_LOCK_INT4_INT4:
+    case F_PG_TRY_ADVISORY_LOCK_SHARED_INT4_INT4:
+    case F_PG_ADVISORY_UNLOCK_INT4_INT4:
+    case F_PG_ADVISORY_UNLOCK_SHARED_INT4_INT4:
+    case F_PG_ADVISORY_UNLOCK_ALL:
+    case F_SETVAL_REGCLASS_INT8:
+    case F_SETVAL_REGCLASS_INT8_BOOL:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool is_trusted(Oid language) {
+  HeapTuple tuple = SearchSysCache1(LANGOID, ObjectIdGetDatum(language));
+  if (!HeapTupleIsValid(tuple)) return false;
+  const bool trusted = reinterpret_cast<Form_pg_language>(GETSTRUCT(tuple))->lanpltrusted;
+  ReleaseSysCache(tuple);
+  return trusted;
+}
+
+/* Volatile functions in C, as those of dblink, and untrusted languages reach beyond the server. */
+bool may_reach_outside(Oid function) {
+  if (function < FirstNormalObjectId) return false;
+  HeapTuple tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+  if (!HeapTupleIsValid(tuple)) return true;
+  const auto* form = reinterpret_cast<Form_pg_proc>(GETSTRUCT(tuple));
+  const Oid language = form->prolang;
+  const bool changes_something = form->provolatile == PROVOLATILE_VOLATILE;
+  ReleaseSysCache(tuple);
+  if (language == SQLlanguageId) return false;
+  return language == ClanguageId ? changes_something : !is_trusted(language);
+}
+
+void object_access(ObjectAccessType access, Oid class_id, Oid object, int sub_id, void* argument) {
+  if (previous_access != nullptr) previous_access(access, class_id, object, sub_id, argument);
+  if (access != OAT_FUNCTION_EXECUTE || !rdmacc_journal_is_open() || rdmacc_replaying()) return;
+  /* Without a portal the client has called it by the protocol alone. */
+  if (ActivePortal == nullptr || has_lasting_effect(object) || may_reach_outside(object)) {
+    rdmacc_journal_spoil();
+  }
+}
+
+void transaction_ended(XactEvent event, void*) {
+  const bool ended =
+      event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE;
+  if (!ended || rdmacc_replaying()) return;
+  rdmacc_journal_forget();
+  began = false;
+}
+
+}  // namespace
+
+void rdmacc_note_partial_query(const QueryDesc* query) {
+  const PortalData* portal = ActivePortal;
+  if (!rdmacc_journal_is_open() || rdmacc_replaying() || rdmacc_in_utility()) return;
+  if (portal == nullptr || !list_member_ptr(portal->stmts, query->plannedstmt)) return;
+  rdmacc_journal_spoil();
+}
+
+void rdmacc_note_client_query(void) { began = true; }
+
+void rdmacc_client_statements_init(void) {
+  previous_utility = ProcessUtility_hook != nullptr ? ProcessUtility_hook : standard_ProcessUtility;
+  ProcessUtility_hook = process_utility;
+  previous_access = object_access_hook;
+  object_access_hook = object_access;
+  RegisterXactCallback(transaction_ended, nullptr);
+}

@@ -1,0 +1,90 @@
+#include "pg_rdmacc/query/journal.h"
+
+extern "C" {
+#include "access/xact.h"
+#include "nodes/pg_list.h"
+#include "utils/datum.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+}
+
+namespace {
+
+MemoryContext memory; /* of the journal, under TopMemoryContext; NULL before the first block */
+List* statements;     /* RdmaccSent*, in `memory` */
+bool is_open;
+TimestampTz started_at;
+
+char* copy_text(RdmaccStatementText where) {
+  const Size whole = strlen(where.source);
+  const Size from = where.location > 0 ? static_cast<Size>(where.location) : 0;
+  CHECK(from <= whole);
+  const bool all = where.location < 0 || where.length <= 0;
+  const Size length = all ? whole - from : Min(static_cast<Size>(where.length), whole - from);
+  return pnstrdup(where.source + from, length);
+}
+
+bool has_room(void) {
+  return list_length(statements) < rdmacc_replay_statements &&
+         MemoryContextMemAllocated(memory, true) <=
+             static_cast<Size>(rdmacc_replay_memory_kb) * 1024;
+}
+
+RdmaccSent* append(RdmaccStatementText where, ParamListInfo params) {
+  const MemoryContext previous = MemoryContextSwitchTo(memory);
+  auto* sent = static_cast<RdmaccSent*>(palloc0(sizeof(RdmaccSent)));
+  sent->text = copy_text(where);
+  sent->params = params != nullptr ? copyParamList(params) : nullptr;
+  sent->at = GetCurrentStatementStartTimestamp();
+  statements = lappend(statements, sent);
+  MemoryContextSwitchTo(previous);
+  return sent;
+}
+
+}  // namespace
+
+void rdmacc_journal_begin(RdmaccStatementText where) {
+  CHECK(!is_open);
+  if (rdmacc_replay_limit == 0) return;
+  if (memory == nullptr) {
+    memory = AllocSetContextCreate(TopMemoryContext, "rdmacc journal", ALLOCSET_SMALL_SIZES);
+  }
+  is_open = true;
+  started_at = GetCurrentTransactionStartTimestamp();
+  append(where, nullptr)->ended = true;
+}
+
+RdmaccSent* rdmacc_journal_add(RdmaccStatementText where, ParamListInfo params) {
+  if (!is_open) return nullptr;
+  /* One that has not ended has failed where that could not be noted. */
+  if (!rdmacc_journal_is_whole() || !has_room()) {
+    rdmacc_journal_spoil();
+    return nullptr;
+  }
+  return append(where, params);
+}
+
+/* A statement that is being run still has its entry. */
+void rdmacc_journal_spoil(void) { is_open = false; }
+
+void rdmacc_journal_forget(void) {
+  is_open = false;
+  if (statements == NIL) return;
+  statements = NIL;
+  MemoryContextReset(memory);
+}
+
+bool rdmacc_journal_is_open(void) { return is_open; }
+
+bool rdmacc_journal_is_whole(void) {
+  return is_open && static_cast<RdmaccSent*>(llast(statements))->ended;
+}
+
+TimestampTz rdmacc_journal_started_at(void) { return started_at; }
+
+int rdmacc_journal_count(void) { return list_length(statements); }
+
+RdmaccSent* rdmacc_journal_at(int index) {
+  CHECK(index >= 0 && index < list_length(statements));
+  return static_cast<RdmaccSent*>(list_nth(statements, index));
+}

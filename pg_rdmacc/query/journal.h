@@ -1,0 +1,51 @@
+/* What the client has sent since its BEGIN, and what it was told, so that the block can be run
+ * again (replay.h).
+ *
+ * Invariants:
+ * 1. Every statement that may have had an effect in the transaction is in the journal, in order, or
+ *    the journal is spoiled: it is then good for nothing until the transaction ends.
+ * 2. Only the last one may not have ended. */
+#pragma once
+#include "pg_rdmacc/query/told_rows.h"
+
+extern "C" {
+#include "datatype/timestamp.h"
+#include "nodes/params.h"
+
+typedef struct RdmaccSent {
+  const char* text; /* of this statement alone */
+  ParamListInfo params;
+  TimestampTz at; /* the time of its statement_timestamp() */
+  RdmaccTold told;
+  bool ended; /* and has told all that it tells */
+} RdmaccSent;
+
+/* Where a statement stands in what the client has sent. */
+typedef struct RdmaccStatementText {
+  const char* source;
+  int location; /* in bytes; -1 when unknown: all of it */
+  int length;   /* 0: to the end */
+} RdmaccStatementText;
+
+/* A BEGIN of the client's has been executed. Nothing of its transaction has been before. */
+void rdmacc_journal_begin(RdmaccStatementText text);
+
+/* The next statement, about to be run. NULL if the journal does not have, or does not take it. */
+RdmaccSent* rdmacc_journal_add(RdmaccStatementText text, ParamListInfo params);
+
+/* Something is being done in the block that cannot be done again. */
+void rdmacc_journal_spoil(void);
+
+/* The transaction has ended. */
+void rdmacc_journal_forget(void);
+
+/* All that was sent is in the journal, and has ended. */
+bool rdmacc_journal_is_whole(void);
+/* There is a journal, and nothing has spoiled it yet. */
+bool rdmacc_journal_is_open(void);
+
+/* Of BEGIN's transaction_timestamp(). */
+TimestampTz rdmacc_journal_started_at(void);
+int rdmacc_journal_count(void);
+RdmaccSent* rdmacc_journal_at(int index); /* 0: BEGIN */
+}

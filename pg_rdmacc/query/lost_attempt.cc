@@ -1,0 +1,41 @@
+#include "pg_rdmacc/query/lost_attempt.h"
+
+#include "pg_rdmacc/server/error.h"
+#include "pg_rdmacc/xact/xact.h"
+
+extern "C" {
+#include "common/pg_prng.h"
+#include "miscadmin.h"
+}
+
+namespace {
+
+constexpr int kCrowdedAfter = 4; /* attempts lost before one asks for exclusive gate mode */
+constexpr double kBackOffUs = 200;
+constexpr double kBackOffUsMax = 20'000;
+
+/* It makes all other transactions wait: the attempts in between, each time twice as many, do not.
+ * The last one does again. */
+bool asks_for_exclusive_gate(int lost, int losses_max) {
+  return lost >= kCrowdedAfter && ((lost & (lost - 1)) == 0 || lost == losses_max);
+}
+
+}  // namespace
+
+bool rdmacc_caught_conflict(void) {
+  return geterrcode() == ERRCODE_T_R_SERIALIZATION_FAILURE && rdmacc_conflict_protocol() >= 0;
+}
+
+void rdmacc_count_loss(bool last) {
+  CHECK(rdmacc_conflict_protocol() >= 0);
+  bridge_stat_add_retry(rdmacc_conflict_protocol(), last);
+}
+
+void rdmacc_back_off(int lost, int losses_max) {
+  CHECK(lost > 0);
+  if (asks_for_exclusive_gate(lost, losses_max)) rdmacc_ask_for_exclusive_gate();
+  const double longest =
+      Min(kBackOffUs * static_cast<double>(1 << Min(lost - 1, 16)), kBackOffUsMax);
+  pg_usleep(static_cast<long>(pg_prng_double(&pg_global_prng_state) * longest));
+  CHECK_FOR_INTERRUPTS();
+}

@@ -1,0 +1,18 @@
+/* What comes of an attempt that has lost against another transaction, whether a statement is run
+ * again (retry.h) or a whole block (replay.h). */
+#pragma once
+#include "pg_rdmacc/server/pg_rdmacc.h"
+
+extern "C" {
+
+/* In a PG_CATCH: the error comes of a conflict of the engine's, and another attempt may do without
+ * it. */
+bool rdmacc_caught_conflict(void);
+
+/* For rdmacc.stat_retries. `last`: the client sees it. In the same PG_CATCH. */
+void rdmacc_count_loss(bool last);
+
+/* In the transaction of the next attempt, before it does anything: a random pause of up to 20 ms.
+ * After 4, 8, 16 losses, and before the last attempt, it asks for exclusive gate mode. */
+void rdmacc_back_off(int lost, int losses_max);
+}

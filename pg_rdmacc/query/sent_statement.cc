@@ -1,0 +1,47 @@
+#include "pg_rdmacc/query/sent_statement.h"
+
+extern "C" {
+#include "nodes/parsenodes.h"
+#include "parser/analyze.h"
+#include "tcop/pquery.h"
+#include "tcop/tcopprot.h"
+#include "tcop/utility.h"
+#include "utils/memutils.h"
+#include "utils/portal.h"
+#include "utils/snapmgr.h"
+}
+
+namespace {
+
+Oid* parameter_types(ParamListInfo params) {
+  if (params == nullptr || params->numParams == 0) return nullptr;
+  auto* types = static_cast<Oid*>(palloc(sizeof(Oid) * static_cast<Size>(params->numParams)));
+  for (int i = 0; i < params->numParams; i++) types[i] = params->params[i].ptype;
+  return types;
+}
+
+List* plan(const RdmaccSent* sent, RawStmt* raw) {
+  const bool needs_snapshot = analyze_requires_snapshot(raw);
+  if (needs_snapshot) PushActiveSnapshot(GetTransactionSnapshot());
+  const int count = sent->params != nullptr ? sent->params->numParams : 0;
+  List* queries = pg_analyze_and_rewrite_fixedparams(raw, sent->text, parameter_types(sent->params),
+                                                     count, nullptr);
+  List* plans = pg_plan_queries(queries, sent->text, CURSOR_OPT_PARALLEL_OK, sent->params);
+  if (needs_snapshot) PopActiveSnapshot();
+  return plans;
+}
+
+}  // namespace
+
+void rdmacc_run_sent(const RdmaccSent* sent, DestReceiver* receiver, QueryCompletion* completion) {
+  List* parsed = pg_parse_query(sent->text);
+  CHECK(list_length(parsed) == 1);
+  auto* raw = linitial_node(RawStmt, parsed);
+  List* plans = plan(sent, raw);
+  Portal portal = CreateNewPortal();
+  portal->visible = false;
+  PortalDefineQuery(portal, nullptr, sent->text, CreateCommandTag(raw->stmt), plans, nullptr);
+  PortalStart(portal, sent->params, 0, InvalidSnapshot);
+  static_cast<void>(PortalRun(portal, FETCH_ALL, true, true, receiver, receiver, completion));
+  PortalDrop(portal, false);
+}

@@ -1,0 +1,12 @@
+/* Runs a statement of the journal as if the client had just sent it. */
+#pragma once
+#include "pg_rdmacc/query/journal.h"
+
+extern "C" {
+#include "tcop/cmdtag.h"
+#include "tcop/dest.h"
+
+/* Parses, plans and runs it in a portal of its own; its rows go to `receiver`. In a transaction,
+ * which has no snapshot set. Raises what the statement raises. */
+void rdmacc_run_sent(const RdmaccSent* sent, DestReceiver* receiver, QueryCompletion* completion);
+}

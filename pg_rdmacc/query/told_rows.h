@@ -1,0 +1,30 @@
+/* What a statement told its client: how many rows, and which, in whatever order. A receiver that
+ * passes rows on and keeps a sum of their hashes, so that another run of the statement can be
+ * compared with the first one without its rows. */
+#pragma once
+#include "pg_rdmacc/server/pg_rdmacc.h"
+
+extern "C" {
+#include "tcop/dest.h"
+
+typedef struct RdmaccTold {
+  uint64 rows;
+  uint64 hash;      /* the sum of all rows' */
+  uint64 processed; /* as the command tag says */
+  int sqlstate;     /* of the error that it ended with; 0 for none */
+} RdmaccTold;
+
+typedef struct RdmaccToldRows {
+  DestReceiver receiver; /* first: PostgreSQL sees nothing else */
+  DestReceiver* next;
+  RdmaccTold told; /* so far */
+} RdmaccToldRows;
+
+/* Rows go on to `next`. */
+void rdmacc_tell_rows(RdmaccToldRows* rows, DestReceiver* next);
+
+/* Another run of the statement begins. */
+void rdmacc_tell_again(RdmaccToldRows* rows);
+
+bool rdmacc_told_the_same(const RdmaccTold* one, const RdmaccTold* other);
+}
