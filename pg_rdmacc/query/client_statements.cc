@@ -1,6 +1,7 @@
 #include "pg_rdmacc/query/client_statements.h"
 
 #include "pg_rdmacc/query/replay.h"
+#include "pg_rdmacc/relation/access_method.h"
 #include "pg_rdmacc/xact/running_query.h"
 
 extern "C" {
@@ -206,9 +207,10 @@ bool may_reach_outside(Oid function) {
   if (!HeapTupleIsValid(tuple)) return true;
   const auto* form = reinterpret_cast<Form_pg_proc>(GETSTRUCT(tuple));
   const Oid language = form->prolang;
+  const bool ours = form->pronamespace == rdmacc_extension_schema();
   const bool changes_something = form->provolatile == PROVOLATILE_VOLATILE;
   ReleaseSysCache(tuple);
-  if (language == SQLlanguageId) return false;
+  if (ours || language == SQLlanguageId) return false;
   return language == ClanguageId ? changes_something : !is_trusted(language);
 }
 

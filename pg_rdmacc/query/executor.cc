@@ -2,6 +2,7 @@
 
 #include "pg_rdmacc/index/unique_check.h"
 #include "pg_rdmacc/query/client_statements.h"
+#include "pg_rdmacc/query/noted_draws.h"
 #include "pg_rdmacc/query/replay.h"
 #include "pg_rdmacc/query/retry.h"
 #include "pg_rdmacc/relation/access_method.h"
@@ -244,4 +245,5 @@ void rdmacc_executor_init(void) {
   ExecutorEnd_hook = executor_end;
   rdmacc_retry_init();
   rdmacc_client_statements_init();
+  rdmacc_noted_draws_init();
 }

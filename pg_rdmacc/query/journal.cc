@@ -2,7 +2,6 @@
 
 extern "C" {
 #include "access/xact.h"
-#include "nodes/pg_list.h"
 #include "utils/datum.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -62,6 +61,16 @@ RdmaccSent* rdmacc_journal_add(RdmaccStatementText where, ParamListInfo params) 
     return nullptr;
   }
   return append(where, params);
+}
+
+void rdmacc_journal_note_draw(RdmaccSent* sent, const RdmaccDraw* draw) {
+  if (!is_open) return;
+  const MemoryContext previous = MemoryContextSwitchTo(memory);
+  auto* copy = static_cast<RdmaccDraw*>(palloc(sizeof(RdmaccDraw)));
+  *copy = *draw;
+  sent->draws = lappend(sent->draws, copy);
+  MemoryContextSwitchTo(previous);
+  if (!has_room()) rdmacc_journal_spoil();
 }
 
 /* A statement that is being run still has its entry. */

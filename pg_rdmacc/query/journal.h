@@ -11,11 +11,21 @@
 extern "C" {
 #include "datatype/timestamp.h"
 #include "nodes/params.h"
+#include "nodes/pg_list.h"
+
+/* What a function has drawn for it (noted_draws.h). */
+typedef struct RdmaccDraw {
+  Oid function;
+  Oid object; /* a sequence, or none */
+  char bytes[16];
+} RdmaccDraw;
 
 typedef struct RdmaccSent {
   const char* text; /* of this statement alone */
   ParamListInfo params;
-  TimestampTz at; /* the time of its statement_timestamp() */
+  TimestampTz at;  /* the time of its statement_timestamp() */
+  List* draws;     /* RdmaccDraw*, in the order in which they were drawn */
+  int draws_given; /* of them, since the statement has begun the last time */
   RdmaccTold told;
   bool ended; /* and has told all that it tells */
 } RdmaccSent;
@@ -32,6 +42,9 @@ void rdmacc_journal_begin(RdmaccStatementText text);
 
 /* The next statement, about to be run. NULL if the journal does not have, or does not take it. */
 RdmaccSent* rdmacc_journal_add(RdmaccStatementText text, ParamListInfo params);
+
+/* Appends it to the statement's draws. */
+void rdmacc_journal_note_draw(RdmaccSent* sent, const RdmaccDraw* draw);
 
 /* Something is being done in the block that cannot be done again. */
 void rdmacc_journal_spoil(void);

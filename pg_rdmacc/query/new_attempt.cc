@@ -6,6 +6,7 @@ extern "C" {
 #include "access/xact.h"
 #include "executor/executor.h"
 #include "executor/instrument.h"
+#include "miscadmin.h"
 #include "nodes/execnodes.h"
 #include "nodes/plannodes.h"
 #include "storage/lmgr.h"
@@ -89,9 +90,21 @@ void put_into_transaction(Portal portal) {
   portal->createLevel = inside ? GetCurrentTransactionNestLevel() : 1;
 }
 
+/* An error has ended the attempt before its BEGIN. The client, which is in a block, is told so by
+ * every further statement until it ends it: none may be taken for a transaction of its own. */
+void fail_in_block(void) {
+  HOLD_INTERRUPTS();
+  AbortOutOfAnyTransaction();
+  StartTransactionCommand();
+  BeginTransactionBlock();
+  CommitTransactionCommand();
+  RESUME_INTERRUPTS();
+}
+
 void begin_again(QueryDesc* query, RdmaccBegin begin, MemoryContext context) {
   Portal portal = ActivePortal;
   CHECK(portal != nullptr && portal->status == PORTAL_ACTIVE);
+  const bool in_block = IsTransactionBlock();
   LWLockReleaseAll(); /* the error may have passed locks of PostgreSQL's own */
   take_out_of_transaction(portal);
   PG_TRY();
@@ -100,9 +113,14 @@ void begin_again(QueryDesc* query, RdmaccBegin begin, MemoryContext context) {
     if (query != nullptr) forget_executor(query);
     begin();
   }
-  PG_FINALLY();
-  { put_into_transaction(portal); }
+  PG_CATCH();
+  {
+    if (in_block && !IsTransactionBlock()) fail_in_block();
+    put_into_transaction(portal);
+    PG_RE_THROW();
+  }
   PG_END_TRY();
+  put_into_transaction(portal);
   CHECK(IsTransactionState() && ActivePortal == portal);
   portal->resowner = ResourceOwnerCreate(CurTransactionResourceOwner, "Portal");
   CurrentResourceOwner = portal->resowner;

@@ -4,6 +4,7 @@
 #include "pg_rdmacc/query/held_rows.h"
 #include "pg_rdmacc/query/lost_attempt.h"
 #include "pg_rdmacc/query/new_attempt.h"
+#include "pg_rdmacc/query/noted_draws.h"
 #include "pg_rdmacc/query/sent_statement.h"
 #include "pg_rdmacc/xact/xact.h"
 
@@ -74,12 +75,13 @@ void run_one(const RdmaccSent* sent, RdmaccToldRows* rows) {
 }
 
 void run_again(int index, MemoryContext memory) {
-  const RdmaccSent* sent = rdmacc_journal_at(index);
+  RdmaccSent* sent = rdmacc_journal_at(index);
   StartTransactionCommand();
   set_time(rdmacc_journal_started_at(), sent->at);
   MemoryContextSwitchTo(memory);
   RdmaccToldRows rows;
   rdmacc_tell_rows(&rows, None_Receiver);
+  rdmacc_note_draws_of(sent);
   run_one(sent, &rows);
   if (!rdmacc_told_the_same(&rows.told, &sent->told)) raise_difference(index, sent);
   CHECK_FOR_INTERRUPTS();
@@ -128,6 +130,15 @@ bool take_loss(MemoryContext context, bool told_already) {
   return true;
 }
 
+/* In a PG_CATCH: an error that was raised while nothing went to the client is raised anew. */
+[[noreturn]] void throw_to_client(MemoryContext context) {
+  MemoryContextSwitchTo(context);
+  ErrorData* error = CopyErrorData();
+  FlushErrorState();
+  ThrowErrorData(error);
+  pg_unreachable();
+}
+
 [[noreturn]] void raise_changed_tables(void) {
   ereport(ERROR, (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
                   errmsg("could not serialize access among transactions of rdmacc tables"),
@@ -148,11 +159,13 @@ bool try_again(QueryDesc* query, MemoryContext context) {
       rdmacc_begin_transaction_again(run_journal_again, context);
     }
     replaying = false;
+    rdmacc_note_draws_of(nullptr);
   }
   PG_CATCH();
   {
     replaying = false;
-    if (!take_loss(context, false)) PG_RE_THROW();
+    rdmacc_note_draws_of(nullptr);
+    if (!take_loss(context, false)) throw_to_client(context);
     there = false;
   }
   PG_END_TRY();
@@ -186,6 +199,7 @@ void drop(Held* held) {
 }
 
 void note_end(RdmaccSent* sent, const Held* held, uint64 processed) {
+  rdmacc_note_draws_of(nullptr);
   sent->told = held->told.told;
   sent->told.processed = processed;
   sent->ended = true;
@@ -193,6 +207,7 @@ void note_end(RdmaccSent* sent, const Held* held, uint64 processed) {
 
 /* In a PG_CATCH, of an error that goes to the client. */
 void note_error(RdmaccSent* sent) {
+  rdmacc_note_draws_of(nullptr);
   if (!rdmacc_journal_is_open()) return;
   sent->told.sqlstate = geterrcode();
   sent->ended = true;
@@ -204,6 +219,7 @@ bool try_query(QueryDesc* query, RdmaccAttempt attempt, Held* held, RdmaccSent* 
   volatile bool done = true;
   PG_TRY();
   {
+    rdmacc_note_draws_of(sent);
     if (query->estate == nullptr) rdmacc_start_attempt(query);
     attempt(query);
   }
@@ -224,6 +240,7 @@ bool try_step(const RdmaccStep* step, Held* held, RdmaccSent* sent, bool first) 
   volatile bool done = true;
   PG_TRY();
   {
+    rdmacc_note_draws_of(sent);
     if (first) {
       step->run(step->argument, &held->told.receiver, step->completion);
     } else {
@@ -255,6 +272,7 @@ bool try_commit(void) {
     AfterTriggerFireDeferred();
     rdmacc_check_unique(nullptr);
     if (rdmacc_engine_may_commit_early()) rdmacc_commit_engine_early();
+    if (rdmacc_engine_may_prepare_early()) rdmacc_prepare_engine_early();
   }
   PG_CATCH();
   {
@@ -308,5 +326,15 @@ void rdmacc_commit_block(void) {
   if (!rdmacc_journal_is_whole() || !rdmacc_transaction_used()) return;
   const MemoryContext context = CurrentMemoryContext;
   losses = 0;
-  while (!try_commit()) come_to(nullptr, context);
+  PG_TRY();
+  {
+    while (!try_commit()) come_to(nullptr, context);
+  }
+  PG_CATCH();
+  {
+    /* An error of COMMIT ends the block. */
+    if (IsTransactionBlock()) EndTransactionBlock(false);
+    PG_RE_THROW();
+  }
+  PG_END_TRY();
 }

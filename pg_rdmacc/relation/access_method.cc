@@ -2,8 +2,10 @@
 
 extern "C" {
 #include "access/htup_details.h"
+#include "catalog/pg_am.h"
 #include "catalog/pg_class.h"
 #include "commands/defrem.h"
+#include "utils/lsyscache.h"
 #include "utils/syscache.h"
 }
 
@@ -19,6 +21,14 @@ void rdmacc_set_table_routine(const TableAmRoutine* table_routine) {
 }
 
 Oid rdmacc_access_method(void) { return get_table_am_oid(RDMACC_ACCESS_METHOD, true); }
+
+Oid rdmacc_extension_schema(void) {
+  HeapTuple tuple = SearchSysCache1(AMOID, ObjectIdGetDatum(rdmacc_access_method()));
+  if (!HeapTupleIsValid(tuple)) return InvalidOid;
+  const Oid handler = reinterpret_cast<Form_pg_am>(GETSTRUCT(tuple))->amhandler;
+  ReleaseSysCache(tuple);
+  return get_func_namespace(handler);
+}
 
 bool rdmacc_is_ours(Relation relation) {
   CHECK(RelationIsValid(relation));

@@ -15,6 +15,9 @@ bool rdmacc_relation_is_ours(Oid relation);
 /* OID of the access method in this database; InvalidOid without the extension. */
 Oid rdmacc_access_method(void);
 
+/* Of the extension's functions; InvalidOid without it. */
+Oid rdmacc_extension_schema(void);
+
 /* The access method's callbacks (tableam.h); once, when the library is loaded. */
 void rdmacc_set_table_routine(const TableAmRoutine* table_routine);
 }

@@ -140,3 +140,41 @@ REVOKE ALL ON FUNCTION @extschema@.checkpoint() FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION @extschema@.durability_statistics() TO pg_monitor;
 GRANT SELECT ON @extschema@.stat_durability TO pg_monitor;
 GRANT EXECUTE ON FUNCTION @extschema@.checkpoint() TO pg_checkpoint;
+
+-- In the plans of statements of a transaction block these stand for nextval(), identity columns,
+-- gen_random_uuid(), random() and clock_timestamp(), so that a block that is run again
+-- (rdmacc.replay_limit) draws what it has drawn before.
+CREATE FUNCTION @extschema@.noted_nextval(sequence pg_catalog.regclass)
+RETURNS pg_catalog.int8
+AS 'MODULE_PATHNAME', 'rdmacc_noted_nextval'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION @extschema@.noted_nextval(pg_catalog.regclass) IS
+  'nextval(), noted for another attempt of the transaction block';
+
+CREATE FUNCTION @extschema@.noted_identity(sequence pg_catalog.regclass)
+RETURNS pg_catalog.int8
+AS 'MODULE_PATHNAME', 'rdmacc_noted_identity'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION @extschema@.noted_identity(pg_catalog.regclass) IS
+  'the next value of an identity column, noted for another attempt of the transaction block';
+
+CREATE FUNCTION @extschema@.noted_uuid()
+RETURNS pg_catalog.uuid
+AS 'MODULE_PATHNAME', 'rdmacc_noted_uuid'
+LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION @extschema@.noted_uuid() IS
+  'gen_random_uuid(), noted for another attempt of the transaction block';
+
+CREATE FUNCTION @extschema@.noted_random()
+RETURNS pg_catalog.float8
+AS 'MODULE_PATHNAME', 'rdmacc_noted_random'
+LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION @extschema@.noted_random() IS
+  'random(), noted for another attempt of the transaction block';
+
+CREATE FUNCTION @extschema@.noted_clock()
+RETURNS pg_catalog.timestamptz
+AS 'MODULE_PATHNAME', 'rdmacc_noted_clock'
+LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION @extschema@.noted_clock() IS
+  'clock_timestamp(), noted for another attempt of the transaction block';

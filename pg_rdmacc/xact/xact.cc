@@ -120,6 +120,7 @@ void commit_engine(void) {
 void pre_commit(void) {
   if (doomed) rdmacc_raise(&doom, doom_protocol, "could not commit", nullptr);
   rdmacc_parts_before_commit();
+  if (bridge_prepared()) return; /* early */
   refuse_mixed_writes();
   if (needs_two_phases()) {
     commit_or_prepare(rdmacc_prepare_engine);
@@ -199,6 +200,13 @@ void finish(bool committed) {
   }
   if (committed && database_dropped) rdmacc_note_doubt();
   forget_transaction();
+}
+
+/* As far as the transaction's tables and statements tell, PostgreSQL's commit has nothing left to do
+ * that may fail, or that may still use the engine. */
+bool may_end_early(void) {
+  return bridge_txn_active() && !doomed && !used_servers && !ran_utility &&
+         catalog_write_nest == kNever && !rdmacc_parts_pending();
 }
 
 void xact_callback(XactEvent event, void*) {
@@ -282,7 +290,9 @@ void rdmacc_note_failed_command(void) {
 }
 
 void rdmacc_enter(void) {
-  if (committed_early) elog(ERROR, "rdmacc tables are used after their transaction's commit");
+  if (committed_early || bridge_prepared()) {
+    elog(ERROR, "rdmacc tables are used after their transaction's commit");
+  }
   if (doomed) rdmacc_raise(&doom, doom_protocol, "could not go on", nullptr);
   if (bridge_txn_active()) return;
   rdmacc_check_entry();
@@ -318,9 +328,18 @@ bool rdmacc_transaction_used(void) { return used; }
 void rdmacc_ask_for_exclusive_gate(void) { asks_for_exclusive_gate = true; }
 
 bool rdmacc_engine_may_commit_early(void) {
-  return bridge_txn_active() && !doomed && !used_servers && !ran_utility &&
-         !(foreign_write_nest != kNever && bridge_txn_has_writes()) &&
-         catalog_write_nest == kNever && !rdmacc_parts_pending();
+  return may_end_early() && !(foreign_write_nest != kNever && bridge_txn_has_writes());
+}
+
+bool rdmacc_engine_may_prepare_early(void) {
+  return may_end_early() && foreign_write_nest != kNever && bridge_txn_has_writes() &&
+         !bridge_prepared() && rdmacc_mixed_transactions &&
+         bridge_can_prepare(bridge_txn_protocol());
+}
+
+void rdmacc_prepare_engine_early(void) {
+  CHECK(rdmacc_engine_may_prepare_early());
+  commit_or_prepare(rdmacc_prepare_engine);
 }
 
 void rdmacc_commit_engine_early(void) {

@@ -42,6 +42,12 @@ bool rdmacc_engine_may_commit_early(void);
  * written, no interrupt is served until PostgreSQL's commit has ended, too. */
 void rdmacc_commit_engine_early(void);
 
+/* The same of a transaction that has written other tables, too, whose commit record decides: the
+ * engine's part is prepared before PostgreSQL begins to commit, and decided as ever. Raises what
+ * comes in its way. */
+bool rdmacc_engine_may_prepare_early(void);
+void rdmacc_prepare_engine_early(void);
+
 /* This transaction has used a table of another server. */
 void rdmacc_note_foreign_server(void);
 

@@ -114,7 +114,8 @@ def counts(box):
 def loses(box, sql, settings=""):
     """Fails against a session that holds row 1: how often it was retried and given up."""
     box.psql("SELECT rdmacc.stat_reset()")
-    message = fails_with(box, f"SET rdmacc.protocol = nowait; SET rdmacc.auto_retry = 3; {settings}"
+    message = fails_with(box, "SET rdmacc.protocol = nowait; SET rdmacc.auto_retry = 3;"
+                         f"SET rdmacc.replay_limit = 0; {settings}"
                          + sql, "40001")
     matches("Protocol nowait, reason ", message, "the conflict's detail")
     return counts(box)

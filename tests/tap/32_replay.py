@@ -6,7 +6,7 @@ import os
 import re
 import subprocess
 
-from harness import Session, equal, matches, protocols, run, true
+from harness import Session, equal, eventually, matches, protocols, run, true
 
 CLIENTS = 4
 EACH = 40
@@ -15,6 +15,8 @@ CREATE TABLE t (id int PRIMARY KEY, v int NOT NULL) USING rdmacc;
 INSERT INTO t SELECT i, 0 FROM generate_series(1, 100) i;
 CREATE TABLE log (id bigserial PRIMARY KEY, v int) USING rdmacc;
 CREATE TABLE plain (v int);
+CREATE TABLE drawn (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, u uuid DEFAULT gen_random_uuid(),
+                    r float8 DEFAULT random()) USING rdmacc;
 CREATE FUNCTION add_one(wanted int) RETURNS int LANGUAGE plpgsql AS $$
 BEGIN
   BEGIN
@@ -24,6 +26,10 @@ BEGIN
   UPDATE t SET v = v + 1 WHERE id = wanted;
   RETURN wanted;
 END $$;
+CREATE FUNCTION add_to_5() RETURNS trigger LANGUAGE plpgsql AS
+  $$ BEGIN UPDATE t SET v = v + 1 WHERE id = 5; RETURN NULL; END $$;
+CREATE CONSTRAINT TRIGGER later AFTER UPDATE ON t DEFERRABLE INITIALLY DEFERRED
+  FOR EACH ROW WHEN (NEW.id = 4) EXECUTE FUNCTION add_to_5();
 CREATE PROCEDURE add_by_call(wanted int) LANGUAGE plpgsql AS
   $$ BEGIN UPDATE t SET v = v + 1 WHERE id = wanted; END $$;
 """
@@ -43,6 +49,12 @@ BLOCKS = {
     "functions": ("BEGIN;\nSELECT add_one(1);\nSELECT add_one(2);\nCOMMIT;", "simple"),
     "utility": ("BEGIN;\nSET LOCAL work_mem = '1MB';\nCALL add_by_call(1);\n"
                 "DO 'BEGIN UPDATE t SET v = v + 1 WHERE id = 2; END';\nSHOW work_mem;\nCOMMIT;", "simple"),
+    "mixed": (f"BEGIN;\nSELECT v FROM t WHERE id = 9;\n{ADD}\nINSERT INTO plain VALUES (1);\nCOMMIT;",
+              "simple"),
+    "draws": (f"BEGIN;\nINSERT INTO drawn DEFAULT VALUES RETURNING *;\n"
+              f"INSERT INTO log (v) VALUES (1), (2) RETURNING id;\n{ADD}\n"
+              "SELECT clock_timestamp();\nUPDATE t SET v = v WHERE id = 2;\nCOMMIT;", "prepared"),
+    "deferred": (f"BEGIN;\nUPDATE t SET v = v WHERE id = 4;\n{ADD}\nCOMMIT;", "simple"),
     "now": (f"BEGIN;\nSELECT now(), statement_timestamp();\n{ADD}\nSELECT now();\nCOMMIT;", "simple"),
 }
 
@@ -80,12 +92,136 @@ def no_client_sees_a_conflict(box):
     for protocol in protocols(box):
         before = retries(box, protocol)
         for name, (script, mode) in BLOCKS.items():
-            box.psql("UPDATE t SET v = 0 WHERE id = 1")
+            if name == "mixed" and protocol == "calvin":  # which cannot prepare
+                continue
+            box.psql("UPDATE t SET v = 0 WHERE id IN (1, 5)")
             equal(hammer(box, protocol, script, mode), 0, f"{protocol}, {name}: failed")
             equal(value(box), CLIENTS * EACH, f"{protocol}, {name}: additions")
+            if name == "deferred":
+                equal(value(box, 5), CLIENTS * EACH, f"{protocol}: what triggers have added")
         print(f"  {protocol}: {retries(box, protocol) - before} attempts lost", flush=True)
+        # Under WOUND_WAIT a holder that has its only lock commits, whether it is wounded or not.
+        if protocol != "woundwait":
+            true(retries(box, protocol) > before, f"{protocol}: no block had to be run again")
+    equal(box.psql("SELECT count(*) = max(id), count(DISTINCT u) = count(*), count(DISTINCT r) = count(*)"
+                   " FROM drawn"), "t|t|t", "no number is used up or given twice")
 
 
-run(set_up, no_client_sees_a_conflict,
+def without_it_clients_see_conflicts(box):
+    box.psql("UPDATE t SET v = 0 WHERE id = 1; SELECT rdmacc.stat_reset()")
+    failed = 0
+    for protocol in ("nowait", "occ"):
+        failed += hammer(box, protocol, BLOCKS["reads"][0], settings="-c rdmacc.replay_limit=0")
+    true(failed > 0, "no session lost")
+    equal(value(box), 2 * CLIENTS * EACH - failed, "additions of those that did not")
+    equal(box.psql("SELECT sum(retries), sum(given_up) FROM rdmacc.stat_retries"), "0|0", "retries")
+
+
+def loses_at_commit(box, before, between="UPDATE t SET v = v + 1 WHERE id = 6", after="COMMIT;",
+                    settings=""):
+    """A block under OCC, of which another session changes what it has read: what it prints."""
+    box.psql("UPDATE t SET v = 0 WHERE id IN (6, 7)")
+    with Loser(box, f"SET rdmacc.protocol = occ; {settings}") as loser:
+        said = loser.run("BEGIN;\n" + before)
+        box.psql(between)
+        return said, loser.run(after), loser.run("ROLLBACK; SELECT txid_current_if_assigned();")
+
+
+class Loser:
+    def __init__(self, box, settings):
+        self.session = Session(box)
+        self.session.run(settings)
+
+    def __enter__(self):
+        return self.session
+
+    def __exit__(self, *_):
+        self.session.close()
+
+
+WRITE = "UPDATE t SET v = v + 10 WHERE id = 7;"
+
+
+def what_the_client_was_told_has_to_come_again(box):
+    read = "SELECT v FROM t WHERE id = 6;\n" + WRITE
+    _, said, _ = loses_at_commit(box, read)
+    matches("40001: could not serialize access", said, "its conflict")
+    matches("statement 1 would now return something else: SELECT v FROM t WHERE id = 6", said, "detail")
+    equal(value(box, 7), 0, "what it has written is undone")
+    _, said, _ = loses_at_commit(box, "SELECT v < 100 FROM t WHERE id = 6;\n" + WRITE)
+    equal(said, "", "the same answer from another row")
+    equal(value(box, 7), 10, "it is committed")
+    _, said, _ = loses_at_commit(box, "UPDATE t SET v = v + 1 WHERE id = 6;\n" + WRITE)
+    equal((said, value(box, 6)), ("", 2), "additions of both")
+    _, said, _ = loses_at_commit(box, "UPDATE t SET v = 5 WHERE id = 6 AND v = 0;\n" + WRITE)
+    matches("40001", said, "another number of rows")
+
+
+def errors_come_again_too(box):
+    block = ("SAVEPOINT a;\nINSERT INTO t VALUES (1, 1);\nROLLBACK TO a;\n"
+             "SELECT count(v) FROM t WHERE id = 6;\n" + WRITE)
+    told, said, _ = loses_at_commit(box, block)
+    matches("23505", told, "its error")
+    equal((said, value(box, 7)), ("", 10), "it is committed")
+    block = "SAVEPOINT a;\nSELECT 1 / (5 - v) FROM t WHERE id = 6;\nROLLBACK TO a;\n" + WRITE
+    _, said, _ = loses_at_commit(box, block, "UPDATE t SET v = 5 WHERE id = 6")
+    matches("22012|40001", said, "an error that did not come before")
+    matches("ERROR", said, "and it is one")
+
+
+def what_cannot_be_done_twice_is_not(box):
+    for step in ("SELECT pg_advisory_lock(1);", "SELECT setval('log_id_seq', 1000);",
+                 "COPY t TO STDOUT;", "COPY plain FROM STDIN;\n1\n\\.",
+                 "DECLARE c CURSOR FOR SELECT v FROM t WHERE id = 6; FETCH c;",
+                 "EXPLAIN ANALYZE SELECT 1;"):
+        _, said, _ = loses_at_commit(box, f"{step}\nSELECT v < 100 FROM t WHERE id = 6;\n{WRITE}")
+        matches("40001", said, f"a conflict after {step}")
+    for limit in ("rdmacc.replay_statements = 2", "rdmacc.replay_memory = '8kB'"):
+        fill = "SELECT 1;\nSELECT 2;\n" + f"SELECT '{'x' * 9000}';\n"
+        _, said, _ = loses_at_commit(box, f"{fill}\nSELECT v < 100 FROM t WHERE id = 6;\n{WRITE}",
+                                     settings=f"SET {limit};")
+        matches("40001", said, f"a conflict with {limit}")
+
+
+def notices_come_once(box):
+    block = f"DO 'BEGIN RAISE NOTICE ''once''; END';\nSELECT v < 100 FROM t WHERE id = 6;\n{WRITE}"
+    told, said, _ = loses_at_commit(box, block)
+    equal((told.count("once"), said), (1, ""), "notices")
+
+
+def tables_that_the_block_makes(box):
+    block = ("CREATE TABLE made (id int PRIMARY KEY) USING rdmacc;\nINSERT INTO made VALUES (1);\n"
+             "CREATE TEMP TABLE mine ON COMMIT DROP AS SELECT 1 AS v;\n")
+    with Loser(box, "SET rdmacc.protocol = nowait;") as loser:
+        with Loser(box, "SET rdmacc.protocol = nowait; BEGIN; UPDATE t SET v = v WHERE id = 6;") as holder:
+            loser.run("BEGIN;\n" + block + "SELECT * FROM made;")
+            loser.send("SELECT count(*) FROM t;")
+            eventually(lambda: retries(box, "nowait") > 0, "a block that is run again")
+            holder.run("COMMIT;")
+        equal(loser.result(), "100", "what it waited for")
+        equal(loser.run("COMMIT; SELECT * FROM made;"), "1", "its table")
+    box.psql("DROP TABLE made")
+
+
+def it_ends(box):
+    box.psql("SELECT rdmacc.stat_reset()")
+    block = "BEGIN;\nSELECT 1;\nUPDATE t SET v = v WHERE id = 6;"
+    settings = "SET rdmacc.protocol = nowait; SET rdmacc.replay_limit = 3;"
+    with Loser(box, "SET rdmacc.protocol = nowait; BEGIN; UPDATE t SET v = v WHERE id = 6;"), \
+            Loser(box, settings) as loser:
+        matches("40001", loser.run(block), "after its attempts")
+        matches("25P02", loser.run("SELECT 1;"), "the block has failed")
+        equal(loser.run("ROLLBACK;\nSELECT 1;"), "1", "and is over")
+        equal(box.psql("SELECT retries, given_up FROM rdmacc.stat_retries WHERE protocol = 'nowait'"),
+              "3|1", "attempts")
+        loser.run("SET rdmacc.replay_limit = 10000; SET statement_timeout = '300ms';")
+        matches("57014", loser.run(block), "the statement's time is over")
+        matches("25P02", loser.run("SELECT 1;"), "the block has failed")
+        loser.run("ROLLBACK;")
+
+
+run(set_up, no_client_sees_a_conflict, without_it_clients_see_conflicts,
+    what_the_client_was_told_has_to_come_again, errors_come_again_too,
+    what_cannot_be_done_twice_is_not, notices_come_once, tables_that_the_block_makes, it_ends,
     settings={"rdmacc.nodes": 2, "rdmacc.durability": "memory", "rdmacc.node_memory": "256MB",
               "autovacuum": "off"})

@@ -1,0 +1,18 @@
+/* What a statement of a block draws and no ROLLBACK takes back, or what comes out differently each
+ * time: numbers of sequences, random numbers, the time. A statement that is run again is given what
+ * it drew the first time, in the same order, since the client may have been told (INSERT …
+ * RETURNING), and numbers are not used up.
+ *
+ * In the plans of statements of a block, nextval(), identity columns, gen_random_uuid(), random()
+ * and clock_timestamp() are replaced by functions of the extension, which ask here. */
+#pragma once
+#include "pg_rdmacc/query/journal.h"
+
+extern "C" {
+
+/* The statement whose draws are noted from now on, and given again as far as it has drawn before.
+ * NULL: none. */
+void rdmacc_note_draws_of(RdmaccSent* sent);
+
+void rdmacc_noted_draws_init(void);
+}
