@@ -101,6 +101,13 @@ void SharedStats::add_retry(Protocol protocol, bool gives_up) {
   add(gives_up ? stats.given_up : stats.retries);
 }
 
+void SharedStats::add_replay(Protocol protocol, uint64_t statements, uint64_t us, bool differed) {
+  PerProtocol& stats = of(protocols_, protocol);
+  stats.replayed_statements.fetch_add(statements, kRelaxed);
+  stats.replay_us.fetch_add(us, kRelaxed);
+  if (differed) add(stats.replays_differed);
+}
+
 SharedHistogram::Summary SharedStats::stage(Protocol protocol, Stage stage,
                                             Primitive primitive) const {
   const PerProtocol& stats = of(protocols_, protocol);
@@ -122,7 +129,11 @@ SharedStats::PlanCount SharedStats::plan(Protocol protocol, StagePlan plan) cons
 
 SharedStats::RetryCount SharedStats::retries(Protocol protocol) const {
   const PerProtocol& stats = of(protocols_, protocol);
-  return {.retries = stats.retries.load(kRelaxed), .given_up = stats.given_up.load(kRelaxed)};
+  return {.retries = stats.retries.load(kRelaxed),
+          .given_up = stats.given_up.load(kRelaxed),
+          .replayed_statements = stats.replayed_statements.load(kRelaxed),
+          .replay_us = stats.replay_us.load(kRelaxed),
+          .replays_differed = stats.replays_differed.load(kRelaxed)};
 }
 
 void SharedStats::reset() {
@@ -138,6 +149,9 @@ void SharedStats::reset() {
     }
     stats.retries.store(0, kRelaxed);
     stats.given_up.store(0, kRelaxed);
+    stats.replayed_statements.store(0, kRelaxed);
+    stats.replay_us.store(0, kRelaxed);
+    stats.replays_differed.store(0, kRelaxed);
   }
 }
 

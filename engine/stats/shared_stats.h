@@ -51,6 +51,9 @@ class SharedStats {
   struct RetryCount {
     uint64_t retries = 0;   // attempts of statements that the server has begun anew
     uint64_t given_up = 0;  // statements that lost once more than they may
+    uint64_t replayed_statements = 0;  // earlier ones of blocks, run again for the one that lost
+    uint64_t replay_us = 0;            // what that has taken, pauses included
+    uint64_t replays_differed = 0;     // blocks whose statements would have told something else
   };
 
   // Makes empty statistics of sizeof(SharedStats) bytes at `memory`, aligned to 64.
@@ -61,6 +64,7 @@ class SharedStats {
                        bool explored);
 
   void add_retry(Protocol protocol, bool gives_up);
+  void add_replay(Protocol protocol, uint64_t statements, uint64_t us, bool differed);
 
   SharedHistogram::Summary stage(Protocol protocol, Stage stage, Primitive primitive) const;
   uint64_t aborts(Protocol protocol, AbortReason reason) const;
@@ -79,6 +83,7 @@ class SharedStats {
     std::array<std::atomic<uint64_t>, kReasons> aborts{};
     std::array<AtomicPlanCount, kPlans> plans;  // by canonical hybrid code
     std::atomic<uint64_t> retries{0}, given_up{0};
+    std::atomic<uint64_t> replayed_statements{0}, replay_us{0}, replays_differed{0};
   };
 
   std::array<PerProtocol, kProtocolCount> protocols_;

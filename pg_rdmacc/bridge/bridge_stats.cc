@@ -152,7 +152,10 @@ size_t bridge_stat_retries(BridgeRetryStat* out, size_t max) {
     const auto retries = statistics->retries(protocol);
     out[count++] = {.protocol = static_cast<int>(protocol),
                     .retries = retries.retries,
-                    .given_up = retries.given_up};
+                    .given_up = retries.given_up,
+                    .replayed_statements = retries.replayed_statements,
+                    .replay_us = retries.replay_us,
+                    .replays_differed = retries.replays_differed};
   }
   return count;
 }
@@ -161,6 +164,12 @@ void bridge_stat_add_retry(int protocol, bool gives_up) {
   if (statistics == nullptr || protocol < 0) return;
   CHECK(protocol < static_cast<int>(rdmacc::kProtocolCount));
   statistics->add_retry(static_cast<Protocol>(protocol), gives_up);
+}
+
+void bridge_stat_add_replay(int protocol, uint64_t statements, uint64_t us, bool differed) {
+  if (statistics == nullptr || protocol < 0) return;
+  CHECK(protocol < static_cast<int>(rdmacc::kProtocolCount));
+  statistics->add_replay(static_cast<Protocol>(protocol), statements, us, differed);
 }
 
 // ---- The cluster

@@ -77,6 +77,7 @@ typedef struct BridgeAbortStat {
 typedef struct BridgeRetryStat {
   int protocol;
   uint64_t retries, given_up;
+  uint64_t replayed_statements, replay_us, replays_differed;
 } BridgeRetryStat;
 
 typedef struct BridgePlanStat {
@@ -327,6 +328,7 @@ size_t bridge_stat_plans(BridgePlanStat* out, size_t max); /* those that were us
 size_t bridge_stat_retries(BridgeRetryStat* out, size_t max); /* of each protocol */
 /* A statement has lost under the protocol: it is run again, or not any more. */
 void bridge_stat_add_retry(int protocol, bool gives_up);
+void bridge_stat_add_replay(int protocol, uint64_t statements, uint64_t us, bool differed);
 
 /* ---- What goes on in the cluster. The results live until the next command of their kind. */
 void bridge_start_locks(int node, uint64_t from); /* from: 0, or *next of the answer before */

@@ -2,6 +2,7 @@
 
 #include "pg_rdmacc/index/unique_check.h"
 #include "pg_rdmacc/query/client_statements.h"
+#include "pg_rdmacc/query/lost_attempt.h"
 #include "pg_rdmacc/query/noted_draws.h"
 #include "pg_rdmacc/query/replay.h"
 #include "pg_rdmacc/query/retry.h"
@@ -101,6 +102,8 @@ void run(QueryDesc* query, ScanDirection direction, uint64 count, bool execute_o
   const int depth = modifying_depth;
   const bool marks = rdmacc_write_marks_want(true);
   const RdmaccRunningQuery outer = rdmacc_begin_running(query);
+  const bool outermost = outer.query == nullptr && !rdmacc_in_utility();
+  const MemoryContext context = CurrentMemoryContext;
   PG_TRY();
   {
     begin_modifying(query, outer.query);
@@ -112,13 +115,19 @@ void run(QueryDesc* query, ScanDirection direction, uint64 count, bool execute_o
       standard_ExecutorRun(query, direction, count, execute_once);
     }
   }
-  PG_FINALLY();
+  PG_CATCH();
   {
     rdmacc_end_running(outer);
     modifying_depth = depth;
     rdmacc_write_marks_want(marks);
+    /* What a function around it catches is based on the same reads, which the commit validates. */
+    if (outermost) rdmacc_validate_error(context);
+    PG_RE_THROW();
   }
   PG_END_TRY();
+  rdmacc_end_running(outer);
+  modifying_depth = depth;
+  rdmacc_write_marks_want(marks);
 }
 
 void check_uniqueness(const QueryDesc* query) {

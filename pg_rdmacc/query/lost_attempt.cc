@@ -6,6 +6,7 @@
 extern "C" {
 #include "common/pg_prng.h"
 #include "miscadmin.h"
+#include "storage/lwlock.h"
 }
 
 namespace {
@@ -20,7 +21,42 @@ bool asks_for_exclusive_gate(int lost, int losses_max) {
   return lost >= kCrowdedAfter && ((lost & (lost - 1)) == 0 || lost == losses_max);
 }
 
+/* Errors that say something about what was read, or follow from it. */
+bool may_come_of_reads(int sqlstate) {
+  switch (ERRCODE_TO_CATEGORY(sqlstate)) {
+    case ERRCODE_TO_CATEGORY(ERRCODE_T_R_SERIALIZATION_FAILURE):
+    case ERRCODE_TO_CATEGORY(ERRCODE_CONNECTION_EXCEPTION):
+    case ERRCODE_TO_CATEGORY(ERRCODE_INSUFFICIENT_RESOURCES):
+    case ERRCODE_TO_CATEGORY(ERRCODE_OPERATOR_INTERVENTION):
+    case ERRCODE_TO_CATEGORY(ERRCODE_SYSTEM_ERROR):
+    case ERRCODE_TO_CATEGORY(ERRCODE_INTERNAL_ERROR):
+    case ERRCODE_TO_CATEGORY(ERRCODE_FEATURE_NOT_SUPPORTED):
+      return false;
+    default:
+      return true;
+  }
+}
+
 }  // namespace
+
+void rdmacc_validate_error(MemoryContext context) {
+  if (!may_come_of_reads(geterrcode()) || !bridge_txn_active() || bridge_prepared()) return;
+  CHECK(!bridge_busy()); /* an error ends the command that it comes from */
+  const MemoryContext previous = MemoryContextSwitchTo(context);
+  ErrorData* error = CopyErrorData();
+  FlushErrorState();
+  LWLockReleaseAll(); /* the error may have passed some */
+  PG_TRY();
+  {
+    bridge_start_check_reads();
+    rdmacc_pump();
+    rdmacc_check("could not check what was read", nullptr);
+    ReThrowError(error);
+  }
+  PG_CATCH();
+  { MemoryContextSwitchTo(previous); } /* one of the two, for the caller's PG_CATCH */
+  PG_END_TRY();
+}
 
 bool rdmacc_caught_conflict(void) {
   return geterrcode() == ERRCODE_T_R_SERIALIZATION_FAILURE && rdmacc_conflict_protocol() >= 0;

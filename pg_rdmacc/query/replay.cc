@@ -6,6 +6,7 @@
 #include "pg_rdmacc/query/new_attempt.h"
 #include "pg_rdmacc/query/noted_draws.h"
 #include "pg_rdmacc/query/sent_statement.h"
+#include "pg_rdmacc/server/error.h"
 #include "pg_rdmacc/xact/xact.h"
 
 extern "C" {
@@ -26,7 +27,9 @@ namespace {
 constexpr int kTextShown = 200; /* bytes of a statement in an error */
 
 bool replaying;
-int losses; /* of the statement that is being run, so far */
+int losses;        /* of the statement that is being run, so far */
+int lost_protocol; /* the last time */
+ErrorData* lost_error;
 
 /* ---- Running the journal again */
 
@@ -40,6 +43,7 @@ void set_time(TimestampTz transaction, TimestampTz statement) {
 }
 
 [[noreturn]] void raise_difference(int number, const RdmaccSent* sent) {
+  bridge_stat_add_replay(lost_protocol, 0, 0, true);
   const int length = pg_mbcliplen(sent->text, static_cast<int>(strlen(sent->text)), kTextShown);
   ereport(ERROR,
           (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
@@ -88,10 +92,22 @@ void run_again(int index, MemoryContext memory) {
   if (rows.told.sqlstate == 0) CommitTransactionCommand();
 }
 
+/* For rdmacc.stat_retries. */
+void count_replay(TimestampTz begin) {
+  const TimestampTz us = Max(GetCurrentTimestamp() - begin, 0);
+  const int statements = rdmacc_journal_count() - (rdmacc_journal_is_whole() ? 0 : 1);
+  bridge_stat_add_replay(lost_protocol, static_cast<uint64>(statements), static_cast<uint64>(us),
+                         false);
+}
+
 /* A new transaction, up to the statement that has lost. */
 void run_journal_again(void) {
   CHECK(replaying && losses > 0);
+  /* The session ends with the attempt, as one whose transaction the nodes have to resolve: there is
+   * no other one. */
+  if (ProcDiePending) ReThrowError(lost_error);
   const TimestampTz now = GetCurrentStatementStartTimestamp();
+  const TimestampTz begin = GetCurrentTimestamp();
   const CommandDest destination = whereToSendOutput;
   MemoryContext memory =
       AllocSetContextCreate(TopMemoryContext, "rdmacc replay", ALLOCSET_DEFAULT_SIZES);
@@ -107,6 +123,7 @@ void run_journal_again(void) {
     }
     StartTransactionCommand();
     set_time(rdmacc_journal_started_at(), now);
+    count_replay(begin);
   }
   PG_FINALLY();
   {
@@ -124,8 +141,10 @@ bool take_loss(MemoryContext context, bool told_already) {
   const bool last = losses >= rdmacc_replay_limit;
   rdmacc_count_loss(last);
   if (last) return false;
+  lost_protocol = rdmacc_conflict_protocol();
   losses++;
   MemoryContextSwitchTo(context);
+  lost_error = CopyErrorData();
   FlushErrorState();
   return true;
 }
@@ -225,6 +244,7 @@ bool try_query(QueryDesc* query, RdmaccAttempt attempt, Held* held, RdmaccSent* 
   }
   PG_CATCH();
   {
+    rdmacc_validate_error(context);
     if (!take_loss(context, held->rows.passing)) {
       note_error(sent);
       PG_RE_THROW();
@@ -252,6 +272,7 @@ bool try_step(const RdmaccStep* step, Held* held, RdmaccSent* sent, bool first) 
   PG_CATCH();
   {
     replaying = false;
+    rdmacc_validate_error(context);
     if (!take_loss(context, held->rows.passing)) {
       note_error(sent);
       PG_RE_THROW();
@@ -276,6 +297,7 @@ bool try_commit(void) {
   }
   PG_CATCH();
   {
+    rdmacc_validate_error(context);
     if (!take_loss(context, false)) PG_RE_THROW();
     done = false;
   }

@@ -148,6 +148,7 @@ ErrorData* run_once(QueryDesc* query, RdmaccAttempt attempt, RdmaccHeldRows* hel
   }
   PG_CATCH();
   {
+    rdmacc_validate_error(context);
     const bool again = rdmacc_caught_conflict() && !held->passing;
     if (again) rdmacc_count_loss(last);
     if (!(again && !last) && !may_find_memory(held, memory_waits)) PG_RE_THROW();

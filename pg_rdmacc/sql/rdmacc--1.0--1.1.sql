@@ -73,11 +73,14 @@ REVOKE ALL ON @extschema@.in_doubt FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION @extschema@.transactions_in_doubt() TO pg_monitor;
 GRANT SELECT ON @extschema@.in_doubt TO pg_monitor;
 
--- Statements that lose are run again (rdmacc.auto_retry).
+-- Statements that lose are run again (rdmacc.auto_retry), and so are blocks (rdmacc.replay_limit).
 CREATE FUNCTION @extschema@.retry_statistics(
   OUT protocol pg_catalog.text,
   OUT retries pg_catalog.int8,
-  OUT given_up pg_catalog.int8)
+  OUT given_up pg_catalog.int8,
+  OUT replayed_statements pg_catalog.int8,
+  OUT replay_ms pg_catalog.float8,
+  OUT replays_differed pg_catalog.int8)
 RETURNS SETOF pg_catalog.record
 AS 'MODULE_PATHNAME', 'rdmacc_stat_retries'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
@@ -85,7 +88,7 @@ COMMENT ON FUNCTION @extschema@.retry_statistics() IS 'what rdmacc.stat_retries 
 
 CREATE VIEW @extschema@.stat_retries AS SELECT * FROM @extschema@.retry_statistics();
 COMMENT ON VIEW @extschema@.stat_retries IS
-  'how often statements that lost were run again, and how many lost once too often';
+  'how often statements and blocks that lost were run again, how many lost once too often, and what that took';
 
 REVOKE ALL ON FUNCTION @extschema@.retry_statistics() FROM PUBLIC;
 REVOKE ALL ON @extschema@.stat_retries FROM PUBLIC;

@@ -72,6 +72,9 @@ void fill_retries(const BridgeRetryStat& stat, Datum* values, bool*) {
   values[0] = CStringGetTextDatum(bridge_protocol_name(stat.protocol));
   values[1] = rdmacc_int8_datum(stat.retries);
   values[2] = rdmacc_int8_datum(stat.given_up);
+  values[3] = rdmacc_int8_datum(stat.replayed_statements);
+  values[4] = Float8GetDatum(static_cast<double>(stat.replay_us) / 1000);
+  values[5] = rdmacc_int8_datum(stat.replays_differed);
 }
 
 }  // namespace

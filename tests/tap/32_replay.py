@@ -169,6 +169,21 @@ def errors_come_again_too(box):
     matches("ERROR", said, "and it is one")
 
 
+def no_error_comes_of_reads_that_do_not_fit_together(box):
+    """Rows 6 and 7 are always equal. Row 6 has been read before both change, and row 7 after it."""
+    compare = ("1 / (CASE WHEN (SELECT v FROM t WHERE id = 6) = (SELECT v FROM t WHERE id = 7)"
+               " THEN 1 ELSE 0 END)")
+    both = "UPDATE t SET v = 5 WHERE id IN (6, 7)"
+    for protocol in ("occ", "sundial", "calvin"):
+        settings = f"SET rdmacc.protocol = {protocol};"
+        for after in (f"SELECT {compare};", f"DO 'BEGIN PERFORM {compare}; END';"):
+            _, said, _ = loses_at_commit(box, "SELECT v < 100 FROM t WHERE id = 6;", settings + both,
+                                         after + "\nCOMMIT;", settings)
+            equal(said.strip(), "1" if after.startswith("SELECT") else "", f"{protocol}, {after}")
+    told, _, _ = loses_at_commit(box, "SELECT 1 / v FROM t WHERE id = 6;")
+    matches("22012", told, "an error that is one")
+
+
 def what_cannot_be_done_twice_is_not(box):
     for step in ("SELECT pg_advisory_lock(1);", "SELECT setval('log_id_seq', 1000);",
                  "COPY t TO STDOUT;", "COPY plain FROM STDIN;\n1\n\\.",
@@ -222,6 +237,7 @@ def it_ends(box):
 
 run(set_up, no_client_sees_a_conflict, without_it_clients_see_conflicts,
     what_the_client_was_told_has_to_come_again, errors_come_again_too,
+    no_error_comes_of_reads_that_do_not_fit_together,
     what_cannot_be_done_twice_is_not, notices_come_once, tables_that_the_block_makes, it_ends,
     settings={"rdmacc.nodes": 2, "rdmacc.durability": "memory", "rdmacc.node_memory": "256MB",
               "autovacuum": "off"})
