@@ -16,6 +16,7 @@ extern "C" {
 #include "nodes/parsenodes.h"
 #include "nodes/plannodes.h"
 #include "tcop/pquery.h"
+#include "tcop/tcopprot.h"
 #include "tcop/utility.h"
 #include "utils/fmgroids.h"
 #include "utils/portal.h"
@@ -134,6 +135,7 @@ void run_transaction_statement(const Utility* utility, DestReceiver* receiver,
 }
 
 void run_client_utility(Utility* utility, DestReceiver* receiver, QueryCompletion* completion) {
+  CHECK(ActivePortal != nullptr && !rdmacc_replaying());
   const Node* node = utility->statement->utilityStmt;
   if (IsA(node, TransactionStmt)) {
     return run_transaction_statement(utility, receiver, completion);
@@ -217,8 +219,8 @@ bool may_reach_outside(Oid function) {
 void object_access(ObjectAccessType access, Oid class_id, Oid object, int sub_id, void* argument) {
   if (previous_access != nullptr) previous_access(access, class_id, object, sub_id, argument);
   if (access != OAT_FUNCTION_EXECUTE || !rdmacc_journal_is_open() || rdmacc_replaying()) return;
-  /* Without a portal the client has called it by the protocol alone. */
-  if (ActivePortal == nullptr || has_lasting_effect(object) || may_reach_outside(object)) {
+  /* Without a statement the client has called it by the protocol's function message. */
+  if (debug_query_string == nullptr || has_lasting_effect(object) || may_reach_outside(object)) {
     rdmacc_journal_spoil();
   }
 }

@@ -30,6 +30,7 @@ bool has_room(void) {
 }
 
 RdmaccSent* append(RdmaccStatementText where, ParamListInfo params) {
+  CHECK(is_open && where.source != nullptr);
   const MemoryContext previous = MemoryContextSwitchTo(memory);
   auto* sent = static_cast<RdmaccSent*>(palloc0(sizeof(RdmaccSent)));
   sent->text = copy_text(where);
@@ -65,6 +66,7 @@ RdmaccSent* rdmacc_journal_add(RdmaccStatementText where, ParamListInfo params) 
 
 void rdmacc_journal_note_draw(RdmaccSent* sent, const RdmaccDraw* draw) {
   if (!is_open) return;
+  CHECK(OidIsValid(draw->function));
   const MemoryContext previous = MemoryContextSwitchTo(memory);
   auto* copy = static_cast<RdmaccDraw*>(palloc(sizeof(RdmaccDraw)));
   *copy = *draw;

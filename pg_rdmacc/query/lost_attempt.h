@@ -11,8 +11,8 @@ bool rdmacc_caught_conflict(void);
 
 /* In a PG_CATCH, of an error that is about to leave the executor: where reads are validated at the
  * end of a transaction, it may come of reads that do not fit together (a division by what has never
- * been zero). They are validated now. If they do not fit, the conflict takes the error's place in the
- * PG_CATCH, and else nothing has changed. `context`: the memory to use. */
+ * been zero). They are validated now. If they do not fit, the conflict takes the error's place in
+ * the PG_CATCH, and else nothing has changed. `context`: the memory to use. */
 void rdmacc_validate_error(MemoryContext context);
 
 /* For rdmacc.stat_retries. `last`: the client sees it. In the same PG_CATCH. */

@@ -172,6 +172,7 @@ PlannedStmt* plan(Query* query, const char* text, int options, ParamListInfo par
 }  // namespace
 
 void rdmacc_note_draws_of(RdmaccSent* sent) {
+  CHECK(sent == nullptr || sent->draws_given <= list_length(sent->draws));
   drawing = sent;
   if (sent != nullptr) sent->draws_given = 0;
 }

@@ -43,6 +43,7 @@ void set_time(TimestampTz transaction, TimestampTz statement) {
 }
 
 [[noreturn]] void raise_difference(int number, const RdmaccSent* sent) {
+  CHECK(number > 0); /* BEGIN tells nothing */
   bridge_stat_add_replay(lost_protocol, 0, 0, true);
   const int length = pg_mbcliplen(sent->text, static_cast<int>(strlen(sent->text)), kTextShown);
   ereport(ERROR,
@@ -90,6 +91,7 @@ void run_again(int index, MemoryContext memory) {
   if (!rdmacc_told_the_same(&rows.told, &sent->told)) raise_difference(index, sent);
   CHECK_FOR_INTERRUPTS();
   if (rows.told.sqlstate == 0) CommitTransactionCommand();
+  CHECK(IsTransactionBlock()); /* BEGIN came first, and the block has not ended */
 }
 
 /* For rdmacc.stat_retries. */
@@ -167,6 +169,7 @@ bool take_loss(MemoryContext context, bool told_already) {
 
 /* False: another conflict has come up on the way. */
 bool try_again(QueryDesc* query, MemoryContext context) {
+  CHECK(!replaying && lost_error != nullptr);
   volatile bool there = true;
   volatile bool usable = true;
   PG_TRY();
@@ -218,6 +221,7 @@ void drop(Held* held) {
 }
 
 void note_end(RdmaccSent* sent, const Held* held, uint64 processed) {
+  CHECK(!sent->ended);
   rdmacc_note_draws_of(nullptr);
   sent->told = held->told.told;
   sent->told.processed = processed;
@@ -323,6 +327,7 @@ void rdmacc_run_in_block(QueryDesc* query, RdmaccAttempt attempt) {
     drop(&held);
     come_to(query, context);
   }
+  CHECK(query->estate != nullptr);
   const uint64 processed = query->estate->es_processed;
   rdmacc_release_held_rows(&held.rows, query->estate->es_query_cxt);
   query->dest = held.rows.real;

@@ -37,6 +37,7 @@ void rdmacc_run_sent(const RdmaccSent* sent, DestReceiver* receiver, QueryComple
   List* parsed = pg_parse_query(sent->text);
   CHECK(list_length(parsed) == 1);
   auto* raw = linitial_node(RawStmt, parsed);
+  CHECK(!ActiveSnapshotSet()); /* each statement sees what is there when it begins */
   List* plans = plan(sent, raw);
   Portal portal = CreateNewPortal();
   portal->visible = false;

@@ -51,6 +51,7 @@ bool receive(TupleTableSlot* slot, DestReceiver* receiver) {
 }
 
 void start(DestReceiver* receiver, int operation, TupleDesc type) {
+  CHECK(type != nullptr && rows_of(receiver)->next != nullptr);
   rows_of(receiver)->next->rStartup(rows_of(receiver)->next, operation, type);
 }
 

@@ -202,8 +202,8 @@ void finish(bool committed) {
   forget_transaction();
 }
 
-/* As far as the transaction's tables and statements tell, PostgreSQL's commit has nothing left to do
- * that may fail, or that may still use the engine. */
+/* As far as the transaction's tables and statements tell, PostgreSQL's commit has nothing left to
+ * do that may fail, or that may still use the engine. */
 bool may_end_early(void) {
   return bridge_txn_active() && !doomed && !used_servers && !ran_utility &&
          catalog_write_nest == kNever && !rdmacc_parts_pending();

@@ -9,7 +9,7 @@ import subprocess
 from harness import Session, equal, eventually, matches, protocols, run, true
 
 CLIENTS = 4
-EACH = 40
+EACH = 25
 SET_UP = """
 CREATE TABLE t (id int PRIMARY KEY, v int NOT NULL) USING rdmacc;
 INSERT INTO t SELECT i, 0 FROM generate_series(1, 100) i;
@@ -45,7 +45,12 @@ BLOCKS = {
                  f"{ADD}\nINSERT INTO log (v) VALUES (:i);\nCOMMIT;", "prepared"),
     "savepoints": (f"BEGIN;\nSAVEPOINT a;\nUPDATE t SET v = v + 5 WHERE id = 1;\nROLLBACK TO a;\n"
                    f"SAVEPOINT b;\n{ADD}\nRELEASE b;\nSELECT v FROM t WHERE id = 3;\nCOMMIT;", "simple"),
-    "in a savepoint": (f"BEGIN;\nSAVEPOINT a;\n{ADD}\nRELEASE a;\nCOMMIT;", "extended"),
+    "in a savepoint": (f"BEGIN;\nSAVEPOINT a;\n{ADD}\nSELECT count(*) FROM plain;\nSELECT 1;\nRELEASE a;\n"
+                       "COMMIT;", "extended"),
+    "in two savepoints": ("BEGIN;\nSAVEPOINT a;\nSAVEPOINT b;\nUPDATE t SET v = v WHERE id = 2;\nRELEASE b;\n"
+                          f"SELECT relname FROM pg_class LIMIT 1;\nSAVEPOINT c;\n{ADD}\n"
+                          "SELECT count(*) FROM pg_am;\nUPDATE t SET v = v WHERE id = 3;\n"
+                          "SELECT attname FROM pg_attribute LIMIT 1;\nRELEASE a;\nSELECT 1;\nCOMMIT;", "simple"),
     "functions": ("BEGIN;\nSELECT add_one(1);\nSELECT add_one(2);\nCOMMIT;", "simple"),
     "utility": ("BEGIN;\nSET LOCAL work_mem = '1MB';\nCALL add_by_call(1);\n"
                 "DO 'BEGIN UPDATE t SET v = v + 1 WHERE id = 2; END';\nSHOW work_mem;\nCOMMIT;", "simple"),
