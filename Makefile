@@ -125,12 +125,21 @@ format:
 install: all
 	install -D -m 755 $(BUILD)/lib/pg_rdmacc.so $(PKGLIBDIR)/pg_rdmacc.so
 	install -D -m 644 -t $(SHAREDIR)/extension rdmacc.control $(wildcard pg_rdmacc/sql/rdmacc--*.sql)
+	install -D -m 644 -t $(SHAREDIR)/extension rdmacc_workloads.control
+	cat pg_rdmacc/workload/script/*.sql > $(SHAREDIR)/extension/rdmacc_workloads--1.1.sql
+	chmod 644 $(SHAREDIR)/extension/rdmacc_workloads--1.1.sql
+	for script in $$(cd pg_rdmacc/workload/pgbench && find . -name '*.sql'); do \
+	  install -D -m 644 pg_rdmacc/workload/pgbench/$$script \
+	    $(SHAREDIR)/rdmacc_workloads/$$script || exit 1; \
+	done
 	install -D -m 755 -t $(BINDIR) $(addprefix $(BUILD)/bin/,$(PROGRAMS))
 
 uninstall:
 	rm -f $(PKGLIBDIR)/pg_rdmacc.so $(SHAREDIR)/extension/rdmacc.control \
 	  $(addprefix $(SHAREDIR)/extension/,$(notdir $(wildcard pg_rdmacc/sql/rdmacc--*.sql))) \
-	  $(addprefix $(BINDIR)/,$(PROGRAMS))
+	  $(SHAREDIR)/extension/rdmacc_workloads.control \
+	  $(SHAREDIR)/extension/rdmacc_workloads--1.1.sql $(addprefix $(BINDIR)/,$(PROGRAMS))
+	rm -rf $(SHAREDIR)/rdmacc_workloads
 
 clean:
 	rm -rf build
