@@ -158,6 +158,43 @@ UPDATE usertable SET updates = updates + 1 WHERE ycsb_key = 2;
 SELECT * FROM rdmacc.ycsb_check();
 DROP TABLE usertable;
 
+-- ---- what is loaded: rows of a table that the transaction has made
+CREATE TABLE old (id int PRIMARY KEY, v text) USING rdmacc;
+CALL rdmacc.load_rows('old', 'SELECT 1, ''one''::text');
+CALL rdmacc.load_rows('old', NULL);
+CALL rdmacc.load_rows(NULL, 'SELECT 1');
+DROP TABLE old;
+BEGIN;
+CREATE TABLE made (id int PRIMARY KEY, v text) USING rdmacc;
+CALL rdmacc.load_rows('made', 'SELECT i, ''row'' || i FROM generate_series(1, 2500) i');
+SELECT count(*), min(v), max(id) FROM made;
+SAVEPOINT s;
+CALL rdmacc.load_rows('made', 'SELECT 7, ''one more''::text');
+ROLLBACK TO s;
+ROLLBACK;
+\set VERBOSITY terse
+BEGIN;
+CREATE TABLE made (id int PRIMARY KEY, v text) USING rdmacc;
+CALL rdmacc.load_rows('made', 'SELECT i % 5, ''row'' || i FROM generate_series(1, 10) i');
+ROLLBACK;
+BEGIN;
+CREATE TABLE made (id int PRIMARY KEY, v text) USING rdmacc;
+CALL rdmacc.load_rows('made', 'SELECT NULL::int, ''row''::text');
+ROLLBACK;
+BEGIN;
+CREATE TABLE made (id int PRIMARY KEY, v text) USING rdmacc;
+CALL rdmacc.load_rows('made', 'SELECT 1');
+ROLLBACK;
+BEGIN;
+CREATE TABLE made (id int PRIMARY KEY, v text) USING rdmacc;
+CALL rdmacc.load_rows('made', 'DROP TABLE made');
+ROLLBACK;
+BEGIN;
+CREATE TABLE made (id int PRIMARY KEY, v text) USING heap;
+CALL rdmacc.load_rows('made', 'SELECT 1, ''one''::text');
+ROLLBACK;
+\set VERBOSITY default
+
 -- ---- TATP
 CALL rdmacc.tatp_create(subscribers => 40);
 SELECT * FROM rdmacc.tatp_check();

@@ -4,25 +4,39 @@
 -- Tables are made in, and found by, the caller's search_path: the same functions run on rdmacc
 -- tables and on heaps. Those named ..._sql are plain; those without are the engine's own path.
 
--- Procedures, not functions: where no query is open around CREATE TABLE AS, the nodes put its rows
--- in place before the commit.
+-- Procedures, not functions: where no query is open around a load, the nodes put its rows in place
+-- before the commit.
+CREATE PROCEDURE @extschema@.load_rows(relation regclass, query text)
+AS 'MODULE_PATHNAME', 'rdmacc_load_rows' LANGUAGE C;
+COMMENT ON PROCEDURE @extschema@.load_rows(regclass, text) IS
+  'inserts a query''s rows into a plain rdmacc table that the transaction has made';
+
+-- Rows of an rdmacc table go to their keys at once; an index of a heap is made when its rows are
+-- there.
 CREATE PROCEDURE @extschema@.load_table(
   table_name name, access_method name, query text, primary_key text, settings text DEFAULT NULL)
 LANGUAGE plpgsql AS $$
 DECLARE
   begun timestamptz := clock_timestamp();
-  loaded bigint;
+  columns name := table_name || '_columns';
 BEGIN
-  EXECUTE format('CREATE TABLE %I USING %I AS %s', table_name, access_method, query);
-  GET DIAGNOSTICS loaded = ROW_COUNT;
-  IF settings IS NOT NULL AND access_method = 'rdmacc' THEN
-    EXECUTE format('ALTER TABLE %I SET (%s)', table_name, settings);
+  IF access_method <> 'rdmacc' THEN
+    EXECUTE format('CREATE TABLE %I USING %I AS %s', table_name, access_method, query);
+    IF primary_key IS NOT NULL THEN
+      EXECUTE format('ALTER TABLE %I ADD PRIMARY KEY (%s)', table_name, primary_key);
+    END IF;
+  ELSE
+    EXECUTE format('CREATE TABLE %I USING heap AS %s WITH NO DATA', columns, query);
+    EXECUTE format('CREATE TABLE %I (LIKE %I%s) USING rdmacc', table_name, columns,
+                   ', PRIMARY KEY (' || primary_key || ')');
+    EXECUTE format('DROP TABLE %I', columns);
+    CALL @extschema@.load_rows(quote_ident(table_name)::regclass, query);
+    IF settings IS NOT NULL THEN
+      EXECUTE format('ALTER TABLE %I SET (%s)', table_name, settings);
+    END IF;
   END IF;
-  IF primary_key IS NOT NULL THEN
-    EXECUTE format('ALTER TABLE %I ADD PRIMARY KEY (%s)', table_name, primary_key);
-  END IF;
-  RAISE NOTICE 'table "%": % rows', table_name, loaded
-    USING DETAIL = format('Loaded in %s s.',
+  RAISE NOTICE 'table "%" is loaded', table_name
+    USING DETAIL = format('It took %s s.',
       round(extract(epoch FROM clock_timestamp() - begun)::numeric, 1));
 END $$;
 COMMENT ON PROCEDURE @extschema@.load_table(name, name, text, text, text) IS
