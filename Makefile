@@ -28,6 +28,7 @@
 #   make sandbox-stop [DIR=…]
 #   make bench [ARGS=…]                        ratios side by side; with ARGS, rdmacc_bench itself
 #   make bench-sql [ARGS=…]   SQL on rdmacc tables beside the same on heaps: ratios, targets
+#   make bench-workloads [ARGS=…]   SmallBank, YCSB, TATP and TPC-C in SQL, heaps beside rdmacc tables
 #   make install | uninstall                  into PostgreSQL's own directories
 #   make format | clean
 
@@ -48,8 +49,8 @@ SHAREDIR = $(DESTDIR)$(shell $(PG_CONFIG) --sharedir)
 BINDIR = $(DESTDIR)$(shell $(PG_CONFIG) --bindir)
 
 .PHONY: all deps test-deps build demo check soak kills faults check-tsan check-verbs check-assert \
-  check-pg-suite coverage mutation ledger sandbox sandbox-stop bench bench-sql format clean install \
-  uninstall
+  check-pg-suite coverage mutation ledger sandbox sandbox-stop bench bench-sql bench-workloads \
+  format clean install uninstall
 .NOTPARALLEL:
 
 all: $(BUILD)/build.ninja
@@ -118,6 +119,9 @@ bench: build
 
 bench-sql: build
 	@scripts/bench_sql.py $(ARGS)
+
+bench-workloads: build
+	@scripts/workload_bench.py $(ARGS)
 
 format:
 	@git ls-files -co --exclude-standard '*.h' '*.cc' | xargs clang-format -i
