@@ -49,6 +49,47 @@ SELECT rdmacc.smallbank_deposit_checking(20, 100);
 FETCH older;
 ROLLBACK;
 
+-- beside other writes of the same statement or transaction
+UPDATE checking SET bal = bal + 1 WHERE custid = 22 AND rdmacc.smallbank_deposit_checking(22, 1) IS NOT NULL;
+WITH updated AS (UPDATE checking SET bal = bal + 1, inflow = inflow + 1 WHERE custid = 23 RETURNING custid)
+  SELECT rdmacc.smallbank_deposit_checking(custid, 1) FROM updated;
+CREATE TABLE journal (entry text) USING heap;
+BEGIN;
+INSERT INTO journal VALUES ('kept');
+SELECT rdmacc.smallbank_deposit_checking(24, 1);
+COMMIT;
+DO $$
+BEGIN
+  PERFORM rdmacc.smallbank_deposit_checking(25, 1);
+  BEGIN
+    PERFORM rdmacc.smallbank_deposit_checking(25, 10);
+    RAISE EXCEPTION 'taken back';
+  EXCEPTION WHEN raise_exception THEN NULL;
+  END;
+END $$;
+SELECT custid, bal FROM checking WHERE custid BETWEEN 22 AND 25 ORDER BY 1;
+DROP TABLE journal;
+-- a table that the transaction has rewritten, emptied, or keyed anew
+BEGIN;
+SELECT rdmacc.smallbank_deposit_checking(26, 1);
+ALTER TABLE checking ALTER inflow TYPE numeric USING inflow + 0;
+SELECT rdmacc.set_option('checking', 'history', '1');
+SELECT rdmacc.smallbank_deposit_checking(26, 1);
+SELECT bal FROM checking WHERE custid = 26;
+TRUNCATE checking;
+SELECT rdmacc.smallbank_balance(26);
+ROLLBACK;
+BEGIN;
+ALTER TABLE checking DROP CONSTRAINT checking_pkey;
+SELECT rdmacc.smallbank_balance(26);
+ROLLBACK;
+SELECT rdmacc.smallbank_balance(26);
+-- a table of that name that comes before it in search_path
+CREATE TEMP TABLE checking (custid bigint PRIMARY KEY, bal numeric, inflow numeric);
+SELECT rdmacc.smallbank_balance(26);
+DROP TABLE pg_temp.checking;
+SELECT rdmacc.smallbank_balance(26);
+
 -- indexes have what a call writes
 CREATE INDEX checking_bal ON checking (bal);
 SELECT rdmacc.smallbank_deposit_checking(30, 123456);
