@@ -28,6 +28,7 @@
 #   make sandbox-stop [DIR=…]
 #   make bench [ARGS=…]                        ratios side by side; with ARGS, rdmacc_bench itself
 #   make bench-sql [ARGS=…]   SQL on rdmacc tables beside the same on heaps: ratios, targets
+#   make bench-workloads [ARGS=…]   SmallBank, YCSB, TATP and TPC-C in SQL, heaps beside rdmacc tables
 #   make install | uninstall                  into PostgreSQL's own directories
 #   make format | clean
 
@@ -48,8 +49,8 @@ SHAREDIR = $(DESTDIR)$(shell $(PG_CONFIG) --sharedir)
 BINDIR = $(DESTDIR)$(shell $(PG_CONFIG) --bindir)
 
 .PHONY: all deps test-deps build demo check soak kills faults check-tsan check-verbs check-assert \
-  check-pg-suite coverage mutation ledger sandbox sandbox-stop bench bench-sql format clean install \
-  uninstall
+  check-pg-suite coverage mutation ledger sandbox sandbox-stop bench bench-sql bench-workloads \
+  format clean install uninstall
 .NOTPARALLEL:
 
 all: $(BUILD)/build.ninja
@@ -119,18 +120,30 @@ bench: build
 bench-sql: build
 	@scripts/bench_sql.py $(ARGS)
 
+bench-workloads: build
+	@scripts/workload_bench.py $(ARGS)
+
 format:
 	@git ls-files -co --exclude-standard '*.h' '*.cc' | xargs clang-format -i
 
 install: all
 	install -D -m 755 $(BUILD)/lib/pg_rdmacc.so $(PKGLIBDIR)/pg_rdmacc.so
 	install -D -m 644 -t $(SHAREDIR)/extension rdmacc.control $(wildcard pg_rdmacc/sql/rdmacc--*.sql)
+	install -D -m 644 -t $(SHAREDIR)/extension rdmacc_workloads.control
+	cat pg_rdmacc/workload/script/*.sql > $(SHAREDIR)/extension/rdmacc_workloads--1.1.sql
+	chmod 644 $(SHAREDIR)/extension/rdmacc_workloads--1.1.sql
+	for script in $$(cd pg_rdmacc/workload/pgbench && find . -name '*.sql'); do \
+	  install -D -m 644 pg_rdmacc/workload/pgbench/$$script \
+	    $(SHAREDIR)/rdmacc_workloads/$$script || exit 1; \
+	done
 	install -D -m 755 -t $(BINDIR) $(addprefix $(BUILD)/bin/,$(PROGRAMS))
 
 uninstall:
 	rm -f $(PKGLIBDIR)/pg_rdmacc.so $(SHAREDIR)/extension/rdmacc.control \
 	  $(addprefix $(SHAREDIR)/extension/,$(notdir $(wildcard pg_rdmacc/sql/rdmacc--*.sql))) \
-	  $(addprefix $(BINDIR)/,$(PROGRAMS))
+	  $(SHAREDIR)/extension/rdmacc_workloads.control \
+	  $(SHAREDIR)/extension/rdmacc_workloads--1.1.sql $(addprefix $(BINDIR)/,$(PROGRAMS))
+	rm -rf $(SHAREDIR)/rdmacc_workloads
 
 clean:
 	rm -rf build

@@ -32,5 +32,10 @@ copy "$build/lib/pg_rdmacc.so" "$lib"/
 for program in rdmacc_node rdmacc_bench; do
   [ ! -e "$build/bin/$program" ] || copy "$build/bin/$program" "$bin"/
 done
-copy "$root/rdmacc.control" "$root"/pg_rdmacc/sql/rdmacc--*.sql "$share/extension"/
+copy "$root/rdmacc.control" "$root/rdmacc_workloads.control" "$root"/pg_rdmacc/sql/rdmacc--*.sql \
+  "$share/extension"/
+rm -f "$share/extension/rdmacc_workloads--1.1.sql" # perhaps a link
+cat "$root"/pg_rdmacc/workload/script/*.sql > "$share/extension/rdmacc_workloads--1.1.sql"
+mkdir -p "$share/rdmacc_workloads"
+copy -R "$root"/pg_rdmacc/workload/pgbench/. "$share/rdmacc_workloads"/
 chmod -R a+rX "$dir/usr"

@@ -169,6 +169,13 @@ void rdmacc_put_row(Relation rel, const RdmaccHandle* handle, BridgeBytes row, C
   rdmacc_check("could not update a row", RelationGetRelationName(rel));
 }
 
+void rdmacc_rewrite_row(Relation rel, const RdmaccHandle* handle, TupleTableSlot* slot,
+                        CommandId cid) {
+  rdmacc_index_row_updated(rel, handle, slot, cid);
+  rdmacc_put_row(rel, handle, rdmacc_row_encode(slot), cid);
+  rdmacc_write_mark(handle->table, handle->key, cid);
+}
+
 void rdmacc_row_was_inserted(Relation rel, const RdmaccTable* table, BridgeBytes key,
                              TupleTableSlot* slot, CommandId cid) {
   rdmacc_index_row_inserted(rel, slot, key, cid);
@@ -221,9 +228,7 @@ TM_Result rdmacc_tuple_update(Relation rel, ItemPointer otid, TupleTableSlot* sl
       MemoryContextSwitchTo(previous);
       rdmacc_raise_duplicate(rel, &table, key, slot);
     }
-    rdmacc_index_row_updated(rel, &handle, slot, cid);
-    rdmacc_put_row(rel, &handle, rdmacc_row_encode(slot), cid);
-    rdmacc_write_mark(handle.table, handle.key, cid);
+    rdmacc_rewrite_row(rel, &handle, slot, cid);
   } else {
     *lockmode = LockTupleExclusive;
     remove_row(rel, &handle, cid);

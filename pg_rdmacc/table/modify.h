@@ -33,6 +33,10 @@ void rdmacc_row_was_inserted(Relation rel, const RdmaccTable* table, BridgeBytes
 /* Writes the row of a key that exists. */
 void rdmacc_put_row(Relation rel, const RdmaccHandle* handle, BridgeBytes row, CommandId cid);
 
+/* The handle's row becomes that of the slot, whose key is the same; with its index entries. */
+void rdmacc_rewrite_row(Relation rel, const RdmaccHandle* handle, TupleTableSlot* slot,
+                        CommandId cid);
+
 /* Removes every row of the relation, as part of the transaction. */
 void rdmacc_remove_all_rows(Relation rel, CommandId cid);
 }

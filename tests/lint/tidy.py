@@ -31,7 +31,7 @@ ROOMS = (
     "pg_rdmacc/bridge", "pg_rdmacc/server", "pg_rdmacc/wal", "pg_rdmacc/xact",
     "pg_rdmacc/recovery", "pg_rdmacc/codec",
     "pg_rdmacc/relation", "pg_rdmacc/row", "pg_rdmacc/index", "pg_rdmacc/ddl", "pg_rdmacc/table",
-    "pg_rdmacc/plan", "pg_rdmacc/query", "pg_rdmacc/sql", "pg_rdmacc",
+    "pg_rdmacc/plan", "pg_rdmacc/query", "pg_rdmacc/sql", "pg_rdmacc/workload", "pg_rdmacc",
     "tests/coverage", "tests/explore", "tests/fabric", "tests/fuzz", "tests/workloads",
     "tests/power", "tests/sim/aim", "tests/sim/door", "tests/sim/growing", "tests/sim/second_life", "tests/sim",
     "tests/sim/campaign", "tests/mutation",

@@ -1,0 +1,12 @@
+-- The first thousandth of the customers get a tenth of the accesses.
+\set hot random(1, 10)
+\set a case when :hot = 1 then random(1, greatest(:customers / 1000, 1)) else random(1, :customers) end
+\set b random(1, :customers - 1)
+\set b case when :b >= :a then :b + 1 else :b end
+BEGIN;
+SELECT bal AS savings FROM savings WHERE custid = :a \gset
+SELECT bal AS checking FROM checking WHERE custid = :a \gset
+UPDATE savings SET bal = 0 WHERE custid = :a;
+UPDATE checking SET bal = 0 WHERE custid = :a;
+UPDATE checking SET bal = bal + (:savings::numeric + :checking::numeric) WHERE custid = :b;
+COMMIT;

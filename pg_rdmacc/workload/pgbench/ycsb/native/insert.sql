@@ -1,0 +1,1 @@
+SELECT rdmacc.ycsb_insert(nextval('usertable_key')::int);

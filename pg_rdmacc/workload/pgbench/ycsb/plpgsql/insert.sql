@@ -1,0 +1,1 @@
+SELECT rdmacc.ycsb_insert_sql(nextval('usertable_key')::int);

@@ -1,0 +1,2 @@
+\set record random(0, :records - 1)
+SELECT rdmacc.ycsb_read_sql(:record);
