@@ -151,6 +151,8 @@ def what_the_client_was_told_has_to_come_again(box):
     read = "SELECT v FROM t WHERE id = 6;\n" + WRITE
     _, said, _ = loses_at_commit(box, read)
     matches("40001: could not serialize access", said, "its conflict")
+    equal(box.psql("SELECT replays_differed > 0, replayed_statements > 0, replay_ms > 0"
+                   " FROM rdmacc.stat_retries WHERE protocol = 'occ'"), "t|t|t", "what is counted")
     matches("statement 1 would now return something else: SELECT v FROM t WHERE id = 6", said, "detail")
     equal(value(box, 7), 0, "what it has written is undone")
     _, said, _ = loses_at_commit(box, "SELECT v < 100 FROM t WHERE id = 6;\n" + WRITE)

@@ -77,6 +77,25 @@ TEST_F(SharedStatsTest, CountTransactionsByPlanAndReason) {
   EXPECT_EQ(stats_.aborts(protocol_, AbortReason::kLockHeld), 0u);
 }
 
+TEST_F(SharedStatsTest, CountWhatIsRunAgain) {
+  stats_.add_retry(Protocol::kOcc, /*gives_up=*/false);
+  stats_.add_retry(Protocol::kOcc, /*gives_up=*/false);
+  stats_.add_retry(Protocol::kOcc, /*gives_up=*/true);
+  stats_.add_replay(Protocol::kOcc, 3, 200, /*differed=*/false);
+  stats_.add_replay(Protocol::kOcc, 1, 50, /*differed=*/true);
+  const SharedStats::RetryCount count = stats_.retries(Protocol::kOcc);
+  EXPECT_EQ(count.retries, 2u);
+  EXPECT_EQ(count.given_up, 1u);
+  EXPECT_EQ(count.replayed_statements, 4u);
+  EXPECT_EQ(count.replay_us, 250u);
+  EXPECT_EQ(count.replays_differed, 1u);
+  EXPECT_EQ(stats_.retries(Protocol::kMvcc).retries, 0u);
+  stats_.reset();
+  EXPECT_EQ(stats_.retries(Protocol::kOcc).replayed_statements, 0u);
+  EXPECT_EQ(stats_.retries(Protocol::kOcc).replay_us, 0u);
+  EXPECT_EQ(stats_.retries(Protocol::kOcc).replays_differed, 0u);
+}
+
 TEST_F(SharedStatsTest, LoseNothingThatManyAddAtOnce) {
   constexpr int kThreads = 4, kEach = 20'000;
   std::vector<std::thread> threads;
