@@ -94,10 +94,9 @@ void run_again(int index, MemoryContext memory) {
   CHECK(IsTransactionBlock()); /* BEGIN came first, and the block has not ended */
 }
 
-/* For rdmacc.stat_retries. */
-void count_replay(TimestampTz begin) {
+/* For rdmacc.stat_retries, whatever has come of it. */
+void count_replay(int statements, TimestampTz begin) {
   const TimestampTz us = Max(GetCurrentTimestamp() - begin, 0);
-  const int statements = rdmacc_journal_count() - (rdmacc_journal_is_whole() ? 0 : 1);
   bridge_stat_add_replay(lost_protocol, static_cast<uint64>(statements), static_cast<uint64>(us),
                          false);
 }
@@ -113,11 +112,13 @@ void run_journal_again(void) {
   const CommandDest destination = whereToSendOutput;
   MemoryContext memory =
       AllocSetContextCreate(TopMemoryContext, "rdmacc replay", ALLOCSET_DEFAULT_SIZES);
+  volatile int begun = 0;
   PG_TRY();
   {
     whereToSendOutput = DestNone; /* NOTICEs have been sent */
     set_time(rdmacc_journal_started_at(), rdmacc_journal_started_at());
     for (int i = 0; i < rdmacc_journal_count() && rdmacc_journal_at(i)->ended; i++) {
+      begun = i + 1;
       run_again(i, memory);
       MemoryContextSwitchTo(TopMemoryContext);
       MemoryContextReset(memory);
@@ -125,10 +126,10 @@ void run_journal_again(void) {
     }
     StartTransactionCommand();
     set_time(rdmacc_journal_started_at(), now);
-    count_replay(begin);
   }
   PG_FINALLY();
   {
+    count_replay(begun, begin);
     whereToSendOutput = destination;
     MemoryContextDelete(memory);
   }
