@@ -19,8 +19,9 @@ sys.path.insert(0, os.path.join(ROOT, "tests/coverage"))
 import unreached  # noqa: E402
 
 BUILD = os.path.join(ROOT, "build/coverage")
-# Beside the campaign's draws, runs that crowd rare moments (tests/sim/directed.h).
-DIRECTED_PERCENT = 24
+# Beside the campaign's draws: runs that crowd rare moments (tests/sim/directed.h), bulk loads, and
+# tables that transactions make and fill. As percentages of the campaign's seeds.
+OTHERS = (("--directed", 24), ("--loads", 5), ("--fresh", 15))
 FOLDERS = ("engine/txn", "engine/storage", "engine/index", "engine/log", "engine/protocols")
 # The failing side of a CHECK ends the process.
 GCOVR = ("--exclude-throw-branches", "--exclude-unreachable-branches",
@@ -40,9 +41,10 @@ def run_campaign(flags):
     for counters in glob.glob(os.path.join(BUILD, "**/*.gcda"), recursive=True):
         os.remove(counters)
     program = os.path.join(BUILD, "tests/rdmacc_campaign")
-    for seeds in ([f"--seeds={flags.seeds}"],
-                  ["--directed", f"--seeds={max(1, flags.seeds * DIRECTED_PERCENT // 100)}"]):
-        subprocess.run(["nice", program, *seeds, f"--jobs={flags.jobs}"], cwd=ROOT, check=True)
+    shares = [[f"--seeds={flags.seeds}"]]
+    shares += [[kind, f"--seeds={max(1, flags.seeds * share // 100)}"] for kind, share in OTHERS]
+    for share in shares:
+        subprocess.run(["nice", program, *share, f"--jobs={flags.jobs}"], cwd=ROOT, check=True)
 
 
 def measure(jobs):

@@ -223,6 +223,10 @@ void drop_under_requests(SimScenario& scenario, Random& random) {
   scenario.coordinators = 4;
   scenario.coroutines = 2;
   scenario.transactions = 20;
+  // A request for slots of the table that goes is one for other rows' blocks, too.
+  Random apart(scenario.seed ^ 0xB10C);
+  scenario.long_keys = apart.percent(40);
+  scenario.long_rows = apart.percent(40);
   if (random.percent(50)) return;
   // Most drops come within an allocation then, or while a commit is repeated for a lost node.
   scenario.delays = slow(SimDelays::kAtomics, SimDelays::kOfNodes, SimDelays::kNsMax);

@@ -75,10 +75,11 @@ class GroupScan {
   Status read_some(size_t begin, size_t end, bool& again);
   Status fetch_overflow(size_t begin);
   Status take_as_stored(size_t begin, bool& again);
-  // A node that splits the group, or cleans in it, moves its entries.
+  // A node that splits the group, or cleans in it, moves its entries. A number of readers is no
+  // lock.
   bool owner_works_on(const Header& gap) const {
-    const WorkerId holder = worker_of_ctts(gap.lock);
-    return gap.lock != 0 && holder < context_.engine.topology.node_workers();
+    return locked_exclusively(gap.lock) &&
+           context_.engine.topology.is_node_worker(worker_of_ctts(gap.lock));
   }
   // By rules that skip: a record that has gone, is still to come, or that another transaction has
   // locked.

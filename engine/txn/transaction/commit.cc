@@ -354,8 +354,10 @@ void Transaction::finish(HistoryOutcome outcome) {
   coordinator_.engine.worker.counters().add(counters_);
 }
 
+// Once: a worker may die when its transaction has noted them, and waits for a lost node.
 void Transaction::note_writes() {
-  if (coordinator_.history == nullptr) return;
+  if (coordinator_.history == nullptr || writes_noted_) return;
+  writes_noted_ = true;
   for (const KeyState& state : keys_.all()) {
     const OwnVersion* last = state.to_write();
     if (last == nullptr && !state.kept) continue;

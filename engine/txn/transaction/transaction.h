@@ -241,6 +241,7 @@ class Transaction final : public RowSource {
   bool installed_ = false;
   bool prepared_ = false;
   bool outcome_unknown_ = false;
+  bool writes_noted_ = false;           // in the history
   bool stays_inside_ = false;           // the gate, until the worker is resolved
   Status failure_;                      // the first that a stage ended with
   bool lock_state_unknown_ = false;     // a node died under a locking or allocating request

@@ -31,9 +31,9 @@ struct Flags {
   uint64_t seeds = kSeedsDefault, first = 1;
   size_t jobs = 1;
   std::string protocols = "all", json_file, history_file, aim;
-  bool check_share = false, loads = false, directed = false, faults = false;
+  bool check_share = false, loads = false, fresh = false, directed = false, faults = false;
 
-  bool all_draws() const { return !loads && !directed; }
+  bool all_draws() const { return !loads && !fresh && !directed; }
 };
 
 // What the runs of one variant came to.
@@ -81,6 +81,7 @@ class Campaign {
   SimScenario scenario(size_t index) const {
     const uint64_t seed = flags_.first + index / variants_.size();
     return flags_.loads      ? loads_scenario(variant(index), seed)
+           : flags_.fresh    ? fresh_scenario(variant(index), seed)
            : flags_.directed ? directed_scenario(variant(index), seed)
                              : campaign_scenario(variant(index), seed);
   }
@@ -140,6 +141,7 @@ void Campaign::fail(const SimResult& result) {
   const std::string command = "build/release/tests/rdmacc_campaign --protocols=" + name +
                               " --first=" + std::to_string(failed.seed) + " --seeds=1" +
                               (flags_.loads      ? " --loads"
+                               : flags_.fresh    ? " --fresh"
                                : flags_.directed ? " --directed"
                                                  : "");
   std::printf("FAILED %s\n%s\nrepeat: %s\n", describe(variant(result.index), failed).c_str(),
@@ -249,7 +251,11 @@ int run_main(int argc, char** argv) {
       ->check(CLI::Range(size_t{1}, size_t{256}));
   app.add_flag("--check-share", flags.check_share, "the fixed share of make check");
   auto* loads = app.add_flag("--loads", flags.loads, "bulk loads beside splits alone");
-  app.add_flag("--directed", flags.directed, "runs that crowd rare moments alone")->excludes(loads);
+  auto* fresh = app.add_flag("--fresh", flags.fresh, "tables that are made and filled, alone")
+                    ->excludes(loads);
+  app.add_flag("--directed", flags.directed, "runs that crowd rare moments alone")
+      ->excludes(loads)
+      ->excludes(fresh);
   app.add_flag("--faults", flags.faults,
                "one fault at one step of one stage in each run, as a table")
       ->excludes(loads);

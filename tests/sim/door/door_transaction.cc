@@ -28,7 +28,7 @@ Status DoorTransaction::operate() {
   const bool reads = inputs_.kind == Door::kReadOnly;
   const uint32_t scans = around_.options.scan_percent;
   if (scans != 0 && inputs_.kind != Door::kRowsAlone && random_.percent(scans)) {
-    return scan(draw_place().first, DoorOp::kScan);
+    return scan(draw_place().first, random_.percent(85) ? DoorOp::kScan : DoorOp::kScanSkipLocked);
   }
   if (inputs_.kind == Door::kRowsAlone || random_.percent(50)) {
     return operate_on_rows(random_.below(reads ? kReadKinds : 100));

@@ -2,14 +2,18 @@
 
 #include <set>
 
+#include "engine/index/ordered_index.h"
 #include "engine/workloads/bulk_load.h"
+#include "tests/sim/growing/fresh_index.h"
 
 namespace rdmacc {
 namespace {
 
-constexpr uint32_t kTableNumber = 71, kFirstFreshNumber = 10'000;
+constexpr uint32_t kTableNumber = 71, kFirstFreshNumber = 10'000, kFirstIndexNumber = 20'000;
 constexpr uint32_t kRecordSize = 40;  // less than some rows
 constexpr uint32_t kMakePercent = 35, kUsePercent = 45;
+constexpr uint32_t kIndexPercent = 25, kFillAgainPercent = 10;
+constexpr uint64_t kEntriesMax = 120;
 constexpr size_t kTablesMax = 40;
 constexpr uint64_t kPauseUsMax = 200;
 
@@ -74,6 +78,7 @@ Status FreshTables::make(Session& session, Random& random, std::string& doubt) c
   if (random.percent(50)) RDMACC_RETURN_IF_ERROR(change_cell(session, random, &value));
   const auto number = static_cast<uint32_t>(made_.size());
   made_.push_back(kNoTable);
+  indexes_.push_back(kNoTable);
   auto created =
       session.create_table(native_table(kFirstFreshNumber + number, kRecordSize, options_.history));
   // Node 0 has forgotten the reservation: it was restarted in between.
@@ -83,13 +88,61 @@ Status FreshTables::make(Session& session, Random& random, std::string& doubt) c
   if (!created.ok()) return created.status();
   const TableId made = made_[number] = created->id;
   RDMACC_RETURN_IF_ERROR(fill(session, made, value, random));
+  if (random.percent(kFillAgainPercent)) return fill_again(session, made, random);
   if (random.percent(40)) {
     RDMACC_RETURN_IF_ERROR(random.percent(70) ? change_rows(session, made, random, doubt)
                                               : look_through(session, made, doubt));
     if (random.percent(30)) RDMACC_RETURN_IF_ERROR(fill(session, made, value, random));
   }
+  if (random.percent(kIndexPercent)) {
+    RDMACC_RETURN_IF_ERROR(make_index(session, number, random, doubt));
+  }
   if (random.percent(70)) RDMACC_RETURN_IF_ERROR(change_cell(session, random, &value));
-  return session.insert(table(0), announcement(number), std::to_string(made));
+  std::string announced = std::to_string(made);
+  if (indexes_[number] != kNoTable) announced += " " + std::to_string(indexes_[number]);
+  return session.insert(table(0), announcement(number), announced);
+}
+
+// A key that is there already ends a load, which says which of its rows that is.
+Status FreshTables::fill_again(Session& session, TableId made, Random& random) const {
+  const std::string there = keys_.key(made, 'r', 0);
+  const std::string key = keys_.key(made, 'd', 0);
+  const bool first = random.percent(50);
+  const std::vector<std::string_view> keys = {first ? there : key, first ? key : there};
+  const std::vector<std::string_view> rows = {"0=", "0="};
+  size_t duplicate = 2;
+  const bool loads = session.may_load() && !session.has_met(made);
+  const Status status = loads ? session.load_rows(made, keys, rows, true, &duplicate)
+                              : session.insert_many(made, keys, rows, true, &duplicate);
+  if (status.code() == Code::kDuplicateKey && duplicate == (first ? 0u : 1u)) {
+    return session.abort_on_conflict();
+  }
+  if (!status.ok() && status.code() != Code::kDuplicateKey) return status;
+  return Status(Code::kCorrupt, "a key that is there was loaded: " + status.to_string());
+}
+
+// Its number says how many entries it has.
+Status FreshTables::make_index(Session& session, size_t number, Random& random,
+                               std::string& doubt) const {
+  const auto name = kFirstIndexNumber + static_cast<uint32_t>(number);
+  auto created = session.create_table(native_table(name, kIndexRecordSize, options_.history));
+  const Code refusal = created.status().code();
+  if (refusal == Code::kInvalidArgument || refusal == Code::kDuplicateKey) {
+    return session.abort_on_conflict();  // as of the table
+  }
+  if (!created.ok()) return created.status();
+  indexes_[number] = created->id;
+  const uint64_t entries = 1 + created->id % kEntriesMax;
+  RDMACC_RETURN_IF_ERROR(fill_index(session, created->id, entries));
+  return random.percent(30) ? read_index(session, created->id, entries, doubt) : Status();
+}
+
+Status FreshTables::use_index(Session& session, std::string_view announced,
+                              std::string& doubt) const {
+  const size_t space = announced.find(' ');
+  if (space == std::string_view::npos) return Status();
+  const auto index = static_cast<TableId>(number_in(announced.substr(space)));
+  return read_index(session, index, 1 + index % kEntriesMax, doubt);
 }
 
 Status FreshTables::fill(Session& session, TableId made, uint64_t value, Random& random) const {
@@ -154,6 +207,8 @@ Status FreshTables::use(Session& session, Random& random, std::string& doubt) co
   RDMACC_RETURN_IF_ERROR(session.unvalidated_read(table(0), key, view));
   if (!view.found) return change_cell(session, random, &value);
   const auto made = static_cast<TableId>(number_in(view.row));
+  const std::string announced(view.row);
+  RDMACC_RETURN_IF_ERROR(use_index(session, announced, doubt));
   if (random.percent(40)) RDMACC_RETURN_IF_ERROR(look_through(session, made, doubt));
   if (random.percent(70)) RDMACC_RETURN_IF_ERROR(change_rows(session, made, random, doubt));
   return random.percent(60) ? change_cell(session, random, &value) : Status();
@@ -172,13 +227,17 @@ Status FreshTables::settle(Session& session, const TxnOptions& options) {
       return abort_unless_ok(session, session.commit());
     };
     RDMACC_RETURN_IF_ERROR(retry_aborted(session.scheduler(), look));
-    if (view.found) {
-      add_table(made_[i]);
-    } else {
-      RDMACC_RETURN_IF_ERROR(session.drop_table(made_[i]));
+    for (const TableId each : {made_[i], indexes_[i]}) {
+      if (each == kNoTable) continue;
+      if (view.found) {
+        add_table(each);
+      } else {
+        RDMACC_RETURN_IF_ERROR(session.drop_table(each));
+      }
     }
   }
   made_.clear();
+  indexes_.clear();
   return Status();
 }
 

@@ -16,7 +16,7 @@ struct FreshTablesOptions {
 // transactions that know of a table as soon as, and only if, its maker has committed: they do not
 // learn it by the protocol, as sessions of an SQL server learn of tables by the catalog. Both read
 // and write cells of a common table, so that a row of the load and a cell of the same maker tell
-// one from the other's time.
+// one from the other's time. Some makers make an ordered index, too.
 class FreshTables : public Workload {
  public:
   enum Kind : uint32_t { kMake, kUse, kCells, kKinds };
@@ -43,14 +43,18 @@ class FreshTables : public Workload {
   Status use(Session& session, Random& random, std::string& doubt) const;
   Status change_cell(Session& session, Random& random, uint64_t* value) const;
   Status fill(Session& session, TableId made, uint64_t value, Random& random) const;
+  Status fill_again(Session& session, TableId made, Random& random) const;
+  Status make_index(Session& session, size_t number, Random& random, std::string& doubt) const;
   Status change_rows(Session& session, TableId of, Random& random, std::string& doubt) const;
   Status look_through(Session& session, TableId of, std::string& doubt) const;
+  Status use_index(Session& session, std::string_view announced, std::string& doubt) const;
   std::string cell(uint64_t number) const { return keys_.key(table(0), 'c', number); }
   std::string announcement(uint64_t number) const { return keys_.key(table(0), 't', number); }
 
   const FreshTablesOptions options_;
   const HotKeys keys_;
-  mutable std::vector<TableId> made_;  // by all attempts: announcement(i) is that of made_[i]
+  mutable std::vector<TableId> made_;     // by all attempts: announcement(i) is that of made_[i]
+  mutable std::vector<TableId> indexes_;  // of their makers, or kNoTable
   mutable uint64_t loads_ = 0;
 };
 

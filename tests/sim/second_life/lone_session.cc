@@ -190,9 +190,10 @@ Status LoneSession::lock(const std::string& key) {
 // Own writes between the batches are not seen, whatever the scan has met before: as an UPDATE of
 // many rows does.
 Status LoneSession::scan(bool writes) {
-  const ScanMode modes[] = {ScanMode::kSerializable, ScanMode::kNoWait, ScanMode::kSkipLocked};
+  const ScanMode modes[] = {ScanMode::kSerializable, ScanMode::kNoWait, ScanMode::kSkipLocked,
+                            ScanMode::kAsStored};
   const uint32_t before = draw_before();
-  Result<ScanHandle> cursor = session_.scan(table_, before, modes[random_.below(3)]);
+  Result<ScanHandle> cursor = session_.scan(table_, before, modes[random_.below(4)]);
   if (!cursor.ok()) return cursor.status();
   writes = writes && before != kEveryCommand;
   Rows seen;

@@ -157,6 +157,26 @@ TEST_P(StoredScanTest, TakesRowsThatOthersHoldLocked) {
   as_one([&] { one_.abort(); });
 }
 
+// A group that one transaction reads is no group that its node is splitting.
+TEST_P(StoredScanTest, TakesRowsThatOthersShare) {
+  TxnOptions shared = options();
+  shared.lock_mode = LockMode::kShared;
+  as_one([&] {
+    load();
+    ASSERT_TRUE(one_.begin(shared).ok());
+    auto cursor = one_.scan(table_);
+    ASSERT_TRUE(cursor.ok());
+    std::vector<RowView> batch;
+    do {
+      ASSERT_TRUE(one_.scan_next(**cursor, batch).ok());
+    } while (!batch.empty());
+  });
+  std::map<std::string, std::string> rows;
+  as_other([&] { copy(rows); });
+  EXPECT_EQ(rows.size(), size_t{kSteadyRows} + 3);
+  as_one([&] { one_.abort(); });
+}
+
 INSTANTIATE_TEST_SUITE_P(Protocols, StoredScanTest,
                          testing::Combine(testing::Values(Protocol::kNowait, Protocol::kWaitdie,
                                                           Protocol::kWoundwait, Protocol::kOcc,
