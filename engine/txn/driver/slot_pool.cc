@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 
 #include "rdma/base/check.h"
 
@@ -53,7 +54,7 @@ bool SlotPool::spawn_free(std::vector<Taken>& slots) {
 }
 
 std::vector<SlotPool::Taken> SlotPool::take_all() {
-  std::vector<Taken> all;
+  std::vector<Taken> all = std::exchange(outdated_, {});
   for (Stock& stock : stocks_) {
     all.insert(all.end(), stock.slots.begin(), stock.slots.end());
     stock.slots.clear();
@@ -63,8 +64,7 @@ std::vector<SlotPool::Taken> SlotPool::take_all() {
 
 void SlotPool::renew() {
   std::vector<Taken> all = take_all();
-  if (spawn_free(all)) return;
-  for (const Taken& each : all) keep(each);
+  if (!spawn_free(all)) outdated_ = std::move(all);  // no coroutine is to be had: the next time
 }
 
 void SlotPool::free(std::vector<Taken> slots) {

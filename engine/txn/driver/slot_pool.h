@@ -84,8 +84,9 @@ class SlotPool {
   TimestampClock& clock_;
   const uint32_t kept_max_;
   std::vector<Stock> stocks_;
-  uint32_t on_their_way_ = 0;  // refills
-  bool closed_ = false;        // all are to go back
+  std::vector<Taken> outdated_;  // of an era that has ended: not to be used, and still to go back
+  uint32_t on_their_way_ = 0;    // refills
+  bool closed_ = false;          // all are to go back
 };
 
 }  // namespace rdmacc

@@ -53,6 +53,32 @@ class SlotPoolTest : public testing::TestWithParam<Protocol> {
   uint32_t tables_ = 0;
 };
 
+// Addresses of an era that has ended may be anything: they are not used, even when there is no
+// coroutine that could take them back.
+TEST_P(SlotPoolTest, NoneOutlastsItsEra) {
+  Coordinator& coordinator = engine_.add_coordinator();
+  engine_.run(coordinator, [&] {
+    Session session(coordinator);
+    const TableId table = make_table(session);
+    insert_until_kept(coordinator, session, table);
+    bool ended = false;
+    const auto wait = [&] {
+      while (!ended) session.scheduler().sleep_for(100);
+    };
+    for (int i = 0; i < 10'000 && session.scheduler().spawn(wait);) ++i;
+    ASSERT_FALSE(session.scheduler().spawn(wait));
+    SlotPool& slots = coordinator.impl().state.slots;
+    ASSERT_GT(kept(coordinator, table), 0u);
+    slots.renew();
+    EXPECT_EQ(kept(coordinator, table), 0u);
+    ended = true;
+    session.scheduler().sleep_for(1'000);
+    slots.renew();
+    session.scheduler().sleep_for(1'000);
+    insert(session, table, "of the new era");
+  });
+}
+
 TEST_P(SlotPoolTest, InsertsAskNoNodeAndRowsAreCounted) {
   Coordinator& coordinator = engine_.add_coordinator();
   engine_.run(coordinator, [&] {
