@@ -28,7 +28,8 @@ namespace {
 ProcessUtility_hook_type previous_utility;
 object_access_hook_type previous_access;
 
-bool began; /* the client has had a statement run in this transaction */
+bool began;      /* the client has had a statement run in this transaction */
+bool explaining; /* EXPLAIN is being run */
 
 /* ---- Utility statements */
 
@@ -42,8 +43,16 @@ struct Utility {
 };
 
 void run_utility(const Utility* utility, DestReceiver* receiver, QueryCompletion* completion) {
-  previous_utility(utility->statement, utility->text, utility->read_only_tree, utility->context,
-                   utility->params, utility->environment, receiver, completion);
+  const bool outer = explaining;
+  PG_TRY();
+  {
+    explaining = outer || IsA(utility->statement->utilityStmt, ExplainStmt);
+    previous_utility(utility->statement, utility->text, utility->read_only_tree, utility->context,
+                     utility->params, utility->environment, receiver, completion);
+  }
+  PG_FINALLY();
+  { explaining = outer; }
+  PG_END_TRY();
 }
 
 void run_step(void* argument, DestReceiver* receiver, QueryCompletion* completion) {
@@ -68,7 +77,6 @@ bool analyzes(const ExplainStmt* explain) {
 bool leaves_nothing(const Node* node) {
   switch (nodeTag(node)) {
     case T_PrepareStmt:
-    case T_DeallocateStmt:
     case T_VariableShowStmt:
       return true;
     case T_ExplainStmt:
@@ -78,21 +86,33 @@ bool leaves_nothing(const Node* node) {
   }
 }
 
-/* Rows come from the client or from outside, go to it as no rows do, or stay in a cursor. */
+/* A snapshot, and how the text of statements is read: those of one message have been read before.
+ */
+bool sets_what_cannot_be_set_again(const VariableSetStmt* statement) {
+  const char* const names[] = {"TRANSACTION SNAPSHOT", "standard_conforming_strings",
+                               "backslash_quote"};
+  if (statement->name == nullptr) return false;
+  for (const char* name : names) {
+    if (pg_strcasecmp(statement->name, name) == 0) return true;
+  }
+  return false;
+}
+
+/* Rows come from the client or from outside, go to it as no rows do, or stay in a cursor; what the
+ * journal names is no longer there. */
 bool cannot_be_run_again(const Node* node) {
   switch (nodeTag(node)) {
     case T_CopyStmt:
     case T_DeclareCursorStmt:
     case T_FetchStmt:
+    case T_ClosePortalStmt:
+    case T_DeallocateStmt:
     case T_ExplainStmt:
     case T_CheckPointStmt:
     case T_LoadStmt:
       return true;
     case T_VariableSetStmt:
-      return strcmp(reinterpret_cast<const VariableSetStmt*>(node)->name != nullptr
-                        ? reinterpret_cast<const VariableSetStmt*>(node)->name
-                        : "",
-                    "TRANSACTION SNAPSHOT") == 0;
+      return sets_what_cannot_be_set_again(reinterpret_cast<const VariableSetStmt*>(node));
     default:
       return false;
   }
@@ -170,7 +190,8 @@ void process_utility(PlannedStmt* statement, const char* text, bool read_only_tr
 
 /* ---- Functions */
 
-/* Effects that no ROLLBACK takes back, and that matter when they come twice. */
+/* Effects that no ROLLBACK takes back, and that matter when they come twice; and what tells of
+ * such. */
 bool has_lasting_effect(Oid function) {
   switch (function) {
     case F_PG_ADVISORY_LOCK_INT8:
@@ -186,6 +207,9 @@ bool has_lasting_effect(Oid function) {
     case F_PG_ADVISORY_UNLOCK_INT4_INT4:
     case F_PG_ADVISORY_UNLOCK_SHARED_INT4_INT4:
     case F_PG_ADVISORY_UNLOCK_ALL:
+    /* Of a plan that was made outside of a block; within one it is noted. */
+    case F_CURRVAL:
+    case F_LASTVAL:
     case F_SETVAL_REGCLASS_INT8:
     case F_SETVAL_REGCLASS_INT8_BOOL:
       return true;
@@ -237,12 +261,19 @@ void transaction_ended(XactEvent event, void*) {
 
 void rdmacc_note_partial_query(const QueryDesc* query) {
   const PortalData* portal = ActivePortal;
-  if (!rdmacc_journal_is_open() || rdmacc_replaying() || rdmacc_in_utility()) return;
+  if (rdmacc_replaying() || rdmacc_in_utility()) return;
   if (portal == nullptr || !list_member_ptr(portal->stmts, query->plannedstmt)) return;
+  began = true;
   rdmacc_journal_spoil();
 }
 
-void rdmacc_note_client_query(void) { began = true; }
+void rdmacc_note_client_query(void) {
+  began = true;
+  /* A portal that the transaction has begun to read, or that is bound for later. */
+  if (rdmacc_journal_is_open() && !ThereAreNoReadyPortals()) rdmacc_journal_spoil();
+}
+
+bool rdmacc_explaining(void) { return explaining; }
 
 void rdmacc_client_statements_init(void) {
   previous_utility = ProcessUtility_hook != nullptr ? ProcessUtility_hook : standard_ProcessUtility;

@@ -13,5 +13,8 @@ void rdmacc_note_partial_query(const QueryDesc* query);
 /* A statement of the client's has begun that is no utility statement. */
 void rdmacc_note_client_query(void);
 
+/* True while EXPLAIN plans statements, to show them. */
+bool rdmacc_explaining(void);
+
 void rdmacc_client_statements_init(void);
 }

@@ -74,7 +74,10 @@ void start(DestReceiver* receiver, int operation, TupleDesc type) {
   CHECK(!held->started && type != nullptr);
   held->started = true;
   held->operation = operation;
-  held->type = type;
+  /* An inner portal's goes with it, before the rows are passed on. */
+  const MemoryContext previous = MemoryContextSwitchTo(held->parent);
+  held->type = CreateTupleDescCopy(type);
+  MemoryContextSwitchTo(previous);
 }
 
 /* The rows are still to be passed on. */

@@ -17,6 +17,7 @@ extern "C" {
 typedef struct RdmaccDraw {
   Oid function;
   Oid object; /* a sequence, or none */
+  Oid file;   /* of the sequence */
   char bytes[16];
 } RdmaccDraw;
 

@@ -4,31 +4,47 @@
 
 extern "C" {
 #include "access/xact.h"
+#include "utils/memutils.h"
 #include "utils/resowner.h"
 }
 
 namespace {
 
-constexpr int kOwnersMax = 4;
-constexpr int kTriesMax = 64; /* chunks that were freed after the owner's */
+constexpr int kPairsMax = 16; /* statements that lose within one savepoint, and one */
+constexpr int kTriesMax = 64; /* chunks that were freed after the one that is wanted */
 
-/* An owner in the place of another one. */
-struct StandIn {
+struct Pair {
   ResourceOwner owner;
+  MemoryContext context;
+};
+
+/* In the place of another pair. */
+struct StandIn {
+  Pair pair;
   uint32 transaction; /* of which it is, by rdmacc_transaction_number() */
   SubTransactionId subtransaction;
 };
 
-StandIn stand_ins[kOwnersMax]; /* of the statements so far, those that have ended with their
-                                  subtransaction included */
+StandIn stand_ins[kPairsMax]; /* of statements before */
 int stand_in_count;
-ResourceOwner wanted[kOwnersMax]; /* addresses */
+Pair wanted[kPairsMax]; /* addresses */
 int wanted_count;
-int made_count; /* of the wanted ones */
+int owners_made;
+int contexts_made;
+bool noted;
+bool too_many;
 
 bool is_current(const StandIn* each) {
   return each->transaction == rdmacc_transaction_number() &&
          each->subtransaction == GetCurrentSubTransactionId();
+}
+
+void want(Pair pair) {
+  if (wanted_count == kPairsMax) {
+    too_many = true;
+    return;
+  }
+  wanted[wanted_count++] = pair;
 }
 
 /* Memory that was freed last is given out first. */
@@ -45,39 +61,62 @@ bool make_owner_at(ResourceOwner address) {
   return made;
 }
 
+bool make_context_at(MemoryContext address) {
+  MemoryContext others[kTriesMax];
+  int count = 0;
+  bool made = false;
+  while (!made && count < kTriesMax) {
+    MemoryContext context =
+        AllocSetContextCreate(TopMemoryContext, "rdmacc replay", ALLOCSET_DEFAULT_SIZES);
+    made = context == address;
+    if (!made) others[count++] = context;
+  }
+  while (count > 0) MemoryContextDelete(others[--count]);
+  return made;
+}
+
 }  // namespace
 
 void rdmacc_note_owners(void) {
-  wanted_count = made_count = 0;
+  CHECK(owners_made == 0 && contexts_made == 0);
+  if (noted) return;
+  noted = true;
   if (!IsSubTransaction()) return;
-  wanted[wanted_count++] = CurTransactionResourceOwner;
-  /* One of these, if the block has been run again within this savepoint before. */
+  want({CurTransactionResourceOwner, CurTransactionContext});
+  /* One of these, if a statement of this savepoint has been run again before. */
   for (int i = 0; i < stand_in_count; i++) {
-    if (is_current(&stand_ins[i]) && wanted_count < kOwnersMax) {
-      wanted[wanted_count++] = stand_ins[i].owner;
-    }
+    if (is_current(&stand_ins[i])) want(stand_ins[i].pair);
   }
-  CHECK(wanted_count > 0 && wanted_count <= kOwnersMax);
 }
 
 bool rdmacc_make_owners(void) {
-  CHECK(made_count == 0);
+  CHECK(noted && owners_made == 0 && contexts_made == 0);
   stand_in_count = 0;
-  while (made_count < wanted_count && make_owner_at(wanted[made_count])) made_count++;
-  return made_count == wanted_count;
+  while (owners_made < wanted_count && make_owner_at(wanted[owners_made].owner)) owners_made++;
+  while (contexts_made < wanted_count && make_context_at(wanted[contexts_made].context)) {
+    contexts_made++;
+  }
+  return owners_made == wanted_count && contexts_made == wanted_count && !too_many;
 }
 
 void rdmacc_hand_over_owners(void) {
-  CHECK(made_count == wanted_count && stand_in_count == 0);
-  for (int i = 0; i < made_count; i++) {
-    ResourceOwnerNewParent(wanted[i], CurTransactionResourceOwner);
+  CHECK(owners_made == wanted_count && contexts_made == wanted_count && stand_in_count == 0);
+  for (int i = 0; i < wanted_count; i++) {
+    ResourceOwnerNewParent(wanted[i].owner, CurTransactionResourceOwner);
+    MemoryContextSetParent(wanted[i].context, CurTransactionContext);
     stand_ins[stand_in_count++] = {wanted[i], rdmacc_transaction_number(),
                                    GetCurrentSubTransactionId()};
   }
-  made_count = wanted_count = 0;
+  owners_made = contexts_made = 0;
 }
 
 void rdmacc_drop_owners(void) {
-  while (made_count > 0) ResourceOwnerDelete(wanted[--made_count]);
+  while (owners_made > 0) ResourceOwnerDelete(wanted[--owners_made].owner);
+  while (contexts_made > 0) MemoryContextDelete(wanted[--contexts_made].context);
+}
+
+void rdmacc_forget_owners(void) {
+  CHECK(owners_made == 0 && contexts_made == 0);
   wanted_count = 0;
+  noted = too_many = false;
 }

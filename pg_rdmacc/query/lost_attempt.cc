@@ -21,8 +21,8 @@ bool asks_for_exclusive_gate(int lost, int losses_max) {
   return lost >= kCrowdedAfter && ((lost & (lost - 1)) == 0 || lost == losses_max);
 }
 
-/* Errors that say something about what was read, or follow from it. */
-bool may_come_of_reads(int sqlstate) {
+/* Errors that follow from what was read, or from how the statement was meant. */
+bool is_answer(int sqlstate) {
   switch (ERRCODE_TO_CATEGORY(sqlstate)) {
     case ERRCODE_TO_CATEGORY(ERRCODE_T_R_SERIALIZATION_FAILURE):
     case ERRCODE_TO_CATEGORY(ERRCODE_CONNECTION_EXCEPTION):
@@ -30,7 +30,6 @@ bool may_come_of_reads(int sqlstate) {
     case ERRCODE_TO_CATEGORY(ERRCODE_OPERATOR_INTERVENTION):
     case ERRCODE_TO_CATEGORY(ERRCODE_SYSTEM_ERROR):
     case ERRCODE_TO_CATEGORY(ERRCODE_INTERNAL_ERROR):
-    case ERRCODE_TO_CATEGORY(ERRCODE_FEATURE_NOT_SUPPORTED):
       return false;
     default:
       return true;
@@ -40,7 +39,7 @@ bool may_come_of_reads(int sqlstate) {
 }  // namespace
 
 void rdmacc_validate_error(MemoryContext context) {
-  if (!may_come_of_reads(geterrcode()) || !bridge_txn_active() || bridge_prepared()) return;
+  if (!is_answer(geterrcode()) || !bridge_txn_active() || bridge_prepared()) return;
   CHECK(!bridge_busy()); /* an error ends the command that it comes from */
   const MemoryContext previous = MemoryContextSwitchTo(context);
   ErrorData* error = CopyErrorData();
@@ -57,6 +56,8 @@ void rdmacc_validate_error(MemoryContext context) {
   { MemoryContextSwitchTo(previous); } /* one of the two, for the caller's PG_CATCH */
   PG_END_TRY();
 }
+
+bool rdmacc_caught_answer(void) { return is_answer(geterrcode()); }
 
 bool rdmacc_caught_conflict(void) {
   return geterrcode() == ERRCODE_T_R_SERIALIZATION_FAILURE && rdmacc_conflict_protocol() >= 0;

@@ -15,6 +15,10 @@ bool rdmacc_caught_conflict(void);
  * the PG_CATCH, and else nothing has changed. `context`: the memory to use. */
 void rdmacc_validate_error(MemoryContext context);
 
+/* In a PG_CATCH: the error is what the statement answers, in this database as it is, and no
+ * conflict or accident. */
+bool rdmacc_caught_answer(void);
+
 /* For rdmacc.stat_retries. `last`: the client sees it. In the same PG_CATCH. */
 void rdmacc_count_loss(bool last);
 

@@ -18,7 +18,6 @@ extern "C" {
 #include "utils/portal.h"
 #include "utils/resowner.h"
 #include "utils/snapmgr.h"
-#include "utils/syscache.h"
 }
 
 namespace {
@@ -40,20 +39,15 @@ void relation_changed(Datum, Oid relation) {
   stale = stale || !OidIsValid(relation) || list_member_oid(watched->relationOids, relation);
 }
 
-/* The plan has been made under these locks. False: a relation of it is gone, as one that the
- * transaction itself had made. */
-bool lock_relations(const PlannedStmt* plan) {
+/* The plan has been made under these locks. */
+void lock_relations(const PlannedStmt* plan) {
   ListCell* cell;
-  bool all = true;
   foreach (cell, plan->rtable) {
     const auto* entry = static_cast<const RangeTblEntry*>(lfirst(cell));
-    if (entry->rtekind != RTE_RELATION) continue;
-    LockRelationOid(entry->relid, entry->rellockmode);
-    all = all && SearchSysCacheExists1(RELOID, ObjectIdGetDatum(entry->relid));
+    if (entry->rtekind == RTE_RELATION) LockRelationOid(entry->relid, entry->rellockmode);
   }
   /* A lock that is held twice would not have looked. */
   AcceptInvalidationMessages();
-  return all;
 }
 
 /* The executor's memory is the portal's, and outlives the transaction; what else it has does not.
@@ -106,6 +100,7 @@ void fail_in_block(void) {
   StartTransactionCommand();
   BeginTransactionBlock();
   CommitTransactionCommand();
+  CHECK(IsTransactionBlock() && !IsSubTransaction());
   RESUME_INTERRUPTS();
 }
 
@@ -143,12 +138,20 @@ void begin_again(QueryDesc* query, RdmaccBegin begin, MemoryContext context) {
 }  // namespace
 
 void rdmacc_begin_transaction_again(RdmaccBegin begin, MemoryContext context) {
+  ActivePortal->holdSnapshot = nullptr; /* a query takes another one, a step has none */
   begin_again(nullptr, begin, context);
+}
+
+void rdmacc_fail_block(void) {
+  Portal portal = ActivePortal;
+  CHECK(portal != nullptr && portal->status == PORTAL_ACTIVE);
+  take_out_of_transaction(portal);
+  fail_in_block();
+  put_into_transaction(portal);
 }
 
 bool rdmacc_begin_attempt(QueryDesc* query, MemoryContext context, RdmaccBegin begin) {
   CHECK(watched == nullptr);
-  bool usable = false;
   /* What others have changed so far they have changed in spite of our locks, which they do not
    * conflict with. */
   LWLockReleaseAll();
@@ -158,12 +161,12 @@ bool rdmacc_begin_attempt(QueryDesc* query, MemoryContext context, RdmaccBegin b
   {
     watched = query->plannedstmt;
     begin_again(query, begin, context);
-    usable = lock_relations(query->plannedstmt) && !stale;
+    lock_relations(query->plannedstmt);
   }
   PG_FINALLY();
   { watched = nullptr; }
   PG_END_TRY();
-  return usable;
+  return !stale;
 }
 
 void rdmacc_start_attempt(QueryDesc* query) {

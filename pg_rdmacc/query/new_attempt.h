@@ -25,6 +25,10 @@ void rdmacc_begin_transaction_again(RdmaccBegin begin, MemoryContext context);
  * when `begin` has raised an error. */
 bool rdmacc_begin_attempt(QueryDesc* query, MemoryContext context, RdmaccBegin begin);
 
+/* The client is to be told an error of an attempt that has not come to the statement: a block
+ * begins that fails with it, and that has no savepoint of what the attempt had come to. */
+void rdmacc_fail_block(void);
+
 /* Takes a snapshot and starts the executor. */
 void rdmacc_start_attempt(QueryDesc* query);
 

@@ -1,10 +1,14 @@
 #include "pg_rdmacc/query/noted_draws.h"
 
+#include "pg_rdmacc/query/client_statements.h"
 #include "pg_rdmacc/query/replay.h"
 #include "pg_rdmacc/relation/access_method.h"
 
 extern "C" {
+#include "access/htup_details.h"
 #include "catalog/dependency.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "commands/sequence.h"
 #include "fmgr.h"
@@ -13,20 +17,26 @@ extern "C" {
 #include "nodes/nodeFuncs.h"
 #include "nodes/primnodes.h"
 #include "optimizer/planner.h"
-#include "parser/parse_func.h"
 #include "utils/acl.h"
+#include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/fmgrprotos.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/syscache.h"
+#include "utils/timestamp.h"
 #include "utils/uuid.h"
 
 PGDLLEXPORT Datum rdmacc_noted_nextval(PG_FUNCTION_ARGS);
+PGDLLEXPORT Datum rdmacc_noted_currval(PG_FUNCTION_ARGS);
+PGDLLEXPORT Datum rdmacc_noted_lastval(PG_FUNCTION_ARGS);
 PGDLLEXPORT Datum rdmacc_noted_identity(PG_FUNCTION_ARGS);
 PGDLLEXPORT Datum rdmacc_noted_uuid(PG_FUNCTION_ARGS);
 PGDLLEXPORT Datum rdmacc_noted_random(PG_FUNCTION_ARGS);
 PGDLLEXPORT Datum rdmacc_noted_clock(PG_FUNCTION_ARGS);
 PG_FUNCTION_INFO_V1(rdmacc_noted_nextval);
+PG_FUNCTION_INFO_V1(rdmacc_noted_currval);
+PG_FUNCTION_INFO_V1(rdmacc_noted_lastval);
 PG_FUNCTION_INFO_V1(rdmacc_noted_identity);
 PG_FUNCTION_INFO_V1(rdmacc_noted_uuid);
 PG_FUNCTION_INFO_V1(rdmacc_noted_random);
@@ -40,11 +50,21 @@ planner_hook_type previous_planner;
 
 /* ---- Notes */
 
+/* A sequence that the block has restarted has another file in each attempt, and gives its numbers
+ * again. */
+Oid file_of(Oid sequence) {
+  HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(sequence));
+  if (!HeapTupleIsValid(tuple)) return InvalidOid;
+  const Oid file = reinterpret_cast<Form_pg_class>(GETSTRUCT(tuple))->relfilenode;
+  ReleaseSysCache(tuple);
+  return file;
+}
+
 /* The next note, if it is of the same function and object. */
-const RdmaccDraw* noted(Oid function, Oid object) {
+const RdmaccDraw* noted(Oid function, Oid object, Oid file) {
   if (drawing == nullptr || drawing->draws_given >= list_length(drawing->draws)) return nullptr;
   const auto* draw = static_cast<const RdmaccDraw*>(list_nth(drawing->draws, drawing->draws_given));
-  if (draw->function != function || draw->object != object) return nullptr;
+  if (draw->function != function || draw->object != object || draw->file != file) return nullptr;
   drawing->draws_given++;
   return draw;
 }
@@ -52,15 +72,17 @@ const RdmaccDraw* noted(Oid function, Oid object) {
 template <typename Value, typename Draw>
 Value drawn(Oid function, Oid object, Draw draw) {
   static_assert(sizeof(Value) <= sizeof(RdmaccDraw::bytes));
+  CHECK(OidIsValid(function));
   Value value;
-  const RdmaccDraw* before = noted(function, object);
+  const Oid file = drawing != nullptr && OidIsValid(object) ? file_of(object) : InvalidOid;
+  const RdmaccDraw* before = noted(function, object, file);
   if (before != nullptr) {
     memcpy(&value, before->bytes, sizeof(value));
     return value;
   }
   value = draw();
   if (drawing != nullptr) {
-    RdmaccDraw note = {.function = function, .object = object, .bytes = {}};
+    RdmaccDraw note = {.function = function, .object = object, .file = file, .bytes = {}};
     memcpy(note.bytes, &value, sizeof(value));
     rdmacc_journal_note_draw(drawing, &note);
     drawing->draws_given = list_length(drawing->draws);
@@ -85,6 +107,10 @@ const char* replacement_of(Oid function) {
   switch (function) {
     case F_NEXTVAL:
       return "noted_nextval";
+    case F_CURRVAL:
+      return "noted_currval";
+    case F_LASTVAL:
+      return "noted_lastval";
     case F_GEN_RANDOM_UUID:
       return "noted_uuid";
     case F_RANDOM:
@@ -114,12 +140,14 @@ bool draws(Node* node, void* context) {
 
 bool (*walker(void))() { return reinterpret_cast<bool (*)()>(reinterpret_cast<void*>(draws)); }
 
-/* InvalidOid in a database whose extension does not have it (yet). */
+/* InvalidOid in a database whose extension does not have it (yet). The client's rights to the
+ * schema do not matter, as for what stands in a plan. */
 Oid function_named(const char* name, Oid argument) {
   const Oid schema = rdmacc_extension_schema();
   if (!OidIsValid(schema)) return InvalidOid;
-  List* path = list_make2(makeString(get_namespace_name(schema)), makeString(pstrdup(name)));
-  return LookupFuncName(path, OidIsValid(argument) ? 1 : 0, &argument, true);
+  const oidvector* arguments = buildoidvector(&argument, OidIsValid(argument) ? 1 : 0);
+  return GetSysCacheOid3(PROCNAMEARGSNSP, Anum_pg_proc_oid, CStringGetDatum(name),
+                         PointerGetDatum(arguments), ObjectIdGetDatum(schema));
 }
 
 /* Of identity columns, with the type of the column. */
@@ -151,7 +179,8 @@ Node* replace(Node* node, void* context) {
   auto* call = reinterpret_cast<FuncExpr*>(copy);
   const char* name = replacement_of(call->funcid);
   if (name == nullptr) return copy;
-  const Oid argument = call->funcid == F_NEXTVAL ? REGCLASSOID : InvalidOid;
+  const bool of_sequence = call->funcid == F_NEXTVAL || call->funcid == F_CURRVAL;
+  const Oid argument = of_sequence ? REGCLASSOID : InvalidOid;
   const Oid function = function_named(name, argument);
   if (OidIsValid(function)) call->funcid = function;
   return copy;
@@ -159,9 +188,9 @@ Node* replace(Node* node, void* context) {
 
 Node* (*mutator(void))() { return reinterpret_cast<Node* (*)()>(reinterpret_cast<void*>(replace)); }
 
+/* Whether the statement is one of a block or not: its plan may be used in one later. */
 PlannedStmt* plan(Query* query, const char* text, int options, ParamListInfo params) {
-  const bool in_journal = rdmacc_journal_is_open() || rdmacc_replaying();
-  if (in_journal && query->commandType != CMD_UTILITY &&
+  if (rdmacc_replay_limit > 0 && query->commandType != CMD_UTILITY && !rdmacc_explaining() &&
       draws(reinterpret_cast<Node*>(query), nullptr)) {
     query = reinterpret_cast<Query*>(replace(reinterpret_cast<Node*>(query), nullptr));
   }
@@ -188,6 +217,20 @@ Datum rdmacc_noted_nextval(PG_FUNCTION_ARGS) {
   const Oid sequence = PG_GETARG_OID(0);
   PG_RETURN_INT64(drawn<int64>(F_NEXTVAL, sequence, [&] {
     return DatumGetInt64(DirectFunctionCall1(nextval_oid, ObjectIdGetDatum(sequence)));
+  }));
+}
+
+Datum rdmacc_noted_currval(PG_FUNCTION_ARGS) {
+  const Oid sequence = PG_GETARG_OID(0);
+  PG_RETURN_INT64(drawn<int64>(F_CURRVAL, sequence, [&] {
+    return DatumGetInt64(DirectFunctionCall1(currval_oid, ObjectIdGetDatum(sequence)));
+  }));
+}
+
+Datum rdmacc_noted_lastval(PG_FUNCTION_ARGS) {
+  static_cast<void>(fcinfo);
+  PG_RETURN_INT64(drawn<int64>(F_LASTVAL, InvalidOid, [] {
+    return DatumGetInt64(DirectFunctionCall1(lastval, static_cast<Datum>(0)));
   }));
 }
 

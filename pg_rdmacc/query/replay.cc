@@ -2,6 +2,7 @@
 
 #include "pg_rdmacc/index/unique_check.h"
 #include "pg_rdmacc/query/held_rows.h"
+#include "pg_rdmacc/query/kept_owner.h"
 #include "pg_rdmacc/query/lost_attempt.h"
 #include "pg_rdmacc/query/new_attempt.h"
 #include "pg_rdmacc/query/noted_draws.h"
@@ -55,28 +56,28 @@ void set_time(TimestampTz transaction, TimestampTz statement) {
            errhint("Run the transaction again.")));
 }
 
-/* An error that the first attempt has met, too, leaves the subtransaction failed, for the ROLLBACK
- * TO that follows. */
-void run_one(const RdmaccSent* sent, RdmaccToldRows* rows) {
+/* What it tells, which may be an error. That leaves the subtransaction failed, for the ROLLBACK TO
+ * that follows. True when the order of its rows matters. */
+bool run_one(const RdmaccSent* sent, RdmaccToldRows* rows) {
   QueryCompletion completion;
   InitializeQueryCompletion(&completion);
-  if (sent->told.sqlstate == 0) {
-    rdmacc_run_sent(sent, &rows->receiver, &completion);
-    rows->told.processed = completion.nprocessed;
-    return;
-  }
   const MemoryContext context = CurrentMemoryContext;
+  volatile bool ordered = false;
   PG_TRY();
-  { rdmacc_run_sent(sent, &rows->receiver, &completion); }
+  {
+    ordered = rdmacc_run_sent(sent, &rows->receiver, &completion);
+    rows->told.processed = completion.nprocessed;
+  }
   PG_CATCH();
   {
-    if (geterrcode() != sent->told.sqlstate || rdmacc_caught_conflict()) PG_RE_THROW();
+    if (!rdmacc_caught_answer()) PG_RE_THROW();
+    rows->told.sqlstate = geterrcode();
     MemoryContextSwitchTo(context);
     FlushErrorState();
-    rows->told.sqlstate = sent->told.sqlstate;
-    AbortCurrentTransaction();
+    if (rows->told.sqlstate == sent->told.sqlstate) AbortCurrentTransaction();
   }
   PG_END_TRY();
+  return ordered;
 }
 
 void run_again(int index, MemoryContext memory) {
@@ -87,8 +88,8 @@ void run_again(int index, MemoryContext memory) {
   RdmaccToldRows rows;
   rdmacc_tell_rows(&rows, None_Receiver);
   rdmacc_note_draws_of(sent);
-  run_one(sent, &rows);
-  if (!rdmacc_told_the_same(&rows.told, &sent->told)) raise_difference(index, sent);
+  const bool ordered = run_one(sent, &rows);
+  if (!rdmacc_told_the_same(&rows.told, &sent->told, ordered)) raise_difference(index, sent);
   CHECK_FOR_INTERRUPTS();
   if (rows.told.sqlstate == 0) CommitTransactionCommand();
   CHECK(IsTransactionBlock()); /* BEGIN came first, and the block has not ended */
@@ -141,6 +142,8 @@ void run_journal_again(void) {
 /* In a PG_CATCH. True: the error is flushed, and the block is to be run again. */
 bool take_loss(MemoryContext context, bool told_already) {
   if (!rdmacc_caught_conflict() || told_already || !rdmacc_journal_is_open()) return false;
+  /* Plans, and what the session knows of the catalog, may rely on what goes with the attempt. */
+  if (rdmacc_transaction_wrote_catalog()) return false;
   const bool last = losses >= rdmacc_replay_limit;
   rdmacc_count_loss(last);
   if (last) return false;
@@ -154,9 +157,13 @@ bool take_loss(MemoryContext context, bool told_already) {
 
 /* In a PG_CATCH: an error that was raised while nothing went to the client is raised anew. */
 [[noreturn]] void throw_to_client(MemoryContext context) {
+  CHECK(!replaying);
   MemoryContextSwitchTo(context);
   ErrorData* error = CopyErrorData();
   FlushErrorState();
+  rdmacc_fail_block();
+  MemoryContextSwitchTo(context);
+  rdmacc_forget_owners();
   ThrowErrorData(error);
   pg_unreachable();
 }
@@ -320,6 +327,7 @@ void rdmacc_run_in_block(QueryDesc* query, RdmaccAttempt attempt) {
   RdmaccSent* sent =
       rdmacc_journal_add({query->sourceText, plan->stmt_location, plan->stmt_len}, query->params);
   if (sent == nullptr) return attempt(query);
+  rdmacc_forget_owners();
   Held held;
   hold(&held, query->dest);
   query->dest = &held.told.receiver;
@@ -339,6 +347,7 @@ void rdmacc_run_step_in_block(const RdmaccStep* step) {
   const MemoryContext context = CurrentMemoryContext;
   RdmaccSent* sent = rdmacc_journal_add(step->text, step->params);
   if (sent == nullptr) return step->run(step->argument, step->receiver, step->completion);
+  rdmacc_forget_owners();
   Held held;
   hold(&held, step->receiver);
   losses = 0;
@@ -353,6 +362,7 @@ void rdmacc_run_step_in_block(const RdmaccStep* step) {
 void rdmacc_commit_block(void) {
   if (!rdmacc_journal_is_whole() || !rdmacc_transaction_used()) return;
   const MemoryContext context = CurrentMemoryContext;
+  rdmacc_forget_owners();
   losses = 0;
   PG_TRY();
   {
@@ -365,4 +375,5 @@ void rdmacc_commit_block(void) {
     PG_RE_THROW();
   }
   PG_END_TRY();
+  rdmacc_journal_spoil(); /* what follows is PostgreSQL's commit */
 }

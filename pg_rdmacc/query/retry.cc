@@ -2,6 +2,7 @@
 
 #include "pg_rdmacc/index/unique_check.h"
 #include "pg_rdmacc/query/held_rows.h"
+#include "pg_rdmacc/query/kept_owner.h"
 #include "pg_rdmacc/query/lost_attempt.h"
 #include "pg_rdmacc/query/new_attempt.h"
 #include "pg_rdmacc/relation/access_method.h"
@@ -169,7 +170,9 @@ bool rdmacc_is_whole_statement(const QueryDesc* query, ScanDirection direction, 
       list_length(portal->stmts) != 1 || linitial(portal->stmts) != query->plannedstmt) {
     return false;
   }
-  /* Not of a cursor, or of a function that a utility statement runs. */
+  /* Not of a cursor, which COMMIT may run to its end, or of a function that a utility statement
+   * runs. */
+  if ((portal->cursorOptions & CURSOR_OPT_HOLD) != 0) return false;
   return !rdmacc_in_utility() && CurrentMemoryContext == portal->portalContext &&
          portal->resowner != nullptr && CurrentResourceOwner == portal->resowner;
 }
@@ -188,6 +191,7 @@ void rdmacc_run_with_retries(QueryDesc* query, RdmaccAttempt attempt) {
   RdmaccHeldRows held;
   rdmacc_hold_rows(&held, query->dest, static_cast<Size>(work_mem) * 1024);
   query->dest = &held.receiver;
+  rdmacc_forget_owners();
   const int retries_max = rdmacc_auto_retry;
   int lost = 0;
   int memory_waits = 0;

@@ -20,12 +20,23 @@ Oid* parameter_types(ParamListInfo params) {
   return types;
 }
 
-List* plan(const RdmaccSent* sent, RawStmt* raw) {
+/* Of a utility statement it is not known. */
+bool has_order(List* queries) {
+  ListCell* cell;
+  foreach (cell, queries) {
+    const auto* query = lfirst_node(Query, cell);
+    if (query->commandType == CMD_UTILITY || query->sortClause != NIL) return true;
+  }
+  return false;
+}
+
+List* plan(const RdmaccSent* sent, RawStmt* raw, bool* ordered) {
   const bool needs_snapshot = analyze_requires_snapshot(raw);
   if (needs_snapshot) PushActiveSnapshot(GetTransactionSnapshot());
   const int count = sent->params != nullptr ? sent->params->numParams : 0;
   List* queries = pg_analyze_and_rewrite_fixedparams(raw, sent->text, parameter_types(sent->params),
                                                      count, nullptr);
+  *ordered = has_order(queries);
   List* plans = pg_plan_queries(queries, sent->text, CURSOR_OPT_PARALLEL_OK, sent->params);
   if (needs_snapshot) PopActiveSnapshot();
   return plans;
@@ -33,16 +44,22 @@ List* plan(const RdmaccSent* sent, RawStmt* raw) {
 
 }  // namespace
 
-void rdmacc_run_sent(const RdmaccSent* sent, DestReceiver* receiver, QueryCompletion* completion) {
+bool rdmacc_run_sent(const RdmaccSent* sent, DestReceiver* receiver, QueryCompletion* completion) {
   List* parsed = pg_parse_query(sent->text);
-  CHECK(list_length(parsed) == 1);
+  /* Where a statement stands in a message that has several is not always known. */
+  if (list_length(parsed) != 1) {
+    ereport(ERROR, (errcode(ERRCODE_SYNTAX_ERROR),
+                    errmsg("a statement cannot be told from others of its message")));
+  }
   auto* raw = linitial_node(RawStmt, parsed);
   CHECK(!ActiveSnapshotSet()); /* each statement sees what is there when it begins */
-  List* plans = plan(sent, raw);
+  bool ordered = false;
+  List* plans = plan(sent, raw, &ordered);
   Portal portal = CreateNewPortal();
   portal->visible = false;
   PortalDefineQuery(portal, nullptr, sent->text, CreateCommandTag(raw->stmt), plans, nullptr);
   PortalStart(portal, sent->params, 0, InvalidSnapshot);
   static_cast<void>(PortalRun(portal, FETCH_ALL, true, true, receiver, receiver, completion));
   PortalDrop(portal, false);
+  return ordered;
 }

@@ -7,6 +7,7 @@ extern "C" {
 #include "tcop/dest.h"
 
 /* Parses, plans and runs it in a portal of its own; its rows go to `receiver`. In a transaction,
- * which has no snapshot set. Raises what the statement raises. */
-void rdmacc_run_sent(const RdmaccSent* sent, DestReceiver* receiver, QueryCompletion* completion);
+ * which has no snapshot set. Raises what the statement raises. True when the order of its rows
+ * matters. */
+bool rdmacc_run_sent(const RdmaccSent* sent, DestReceiver* receiver, QueryCompletion* completion);
 }

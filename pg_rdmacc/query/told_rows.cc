@@ -46,7 +46,9 @@ RdmaccToldRows* rows_of(DestReceiver* receiver) {
 bool receive(TupleTableSlot* slot, DestReceiver* receiver) {
   RdmaccToldRows* rows = rows_of(receiver);
   rows->told.rows++;
-  rows->told.hash += hash_row(slot);
+  const uint64 hash = hash_row(slot);
+  rows->told.hash += hash;
+  rows->told.in_order = hash_combine64(rows->told.in_order, hash);
   return rows->next->receiveSlot(slot, rows->next);
 }
 
@@ -77,7 +79,10 @@ void rdmacc_tell_rows(RdmaccToldRows* rows, DestReceiver* next) {
 
 void rdmacc_tell_again(RdmaccToldRows* rows) { memset(&rows->told, 0, sizeof(rows->told)); }
 
-bool rdmacc_told_the_same(const RdmaccTold* one, const RdmaccTold* other) {
+bool rdmacc_told_the_same(const RdmaccTold* one, const RdmaccTold* other, bool ordered) {
   if (one->sqlstate != 0 || other->sqlstate != 0) return one->sqlstate == other->sqlstate;
-  return one->rows == other->rows && one->hash == other->hash && one->processed == other->processed;
+  if (one->rows != other->rows || one->hash != other->hash) return false;
+  /* Of utility statements that return rows not every command tag has their number. */
+  if (one->rows == 0) return one->processed == other->processed;
+  return !ordered || one->in_order == other->in_order;
 }

@@ -10,6 +10,7 @@ extern "C" {
 typedef struct RdmaccTold {
   uint64 rows;
   uint64 hash;      /* the sum of all rows' */
+  uint64 in_order;  /* the hash of all rows in their order */
   uint64 processed; /* as the command tag says */
   int sqlstate;     /* of the error that it ended with; 0 for none */
 } RdmaccTold;
@@ -26,5 +27,6 @@ void rdmacc_tell_rows(RdmaccToldRows* rows, DestReceiver* next);
 /* Another run of the statement begins. */
 void rdmacc_tell_again(RdmaccToldRows* rows);
 
-bool rdmacc_told_the_same(const RdmaccTold* one, const RdmaccTold* other);
+/* `ordered`: the statement has asked for an order of its rows. */
+bool rdmacc_told_the_same(const RdmaccTold* one, const RdmaccTold* other, bool ordered);
 }

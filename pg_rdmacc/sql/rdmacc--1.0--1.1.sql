@@ -144,8 +144,8 @@ GRANT EXECUTE ON FUNCTION @extschema@.durability_statistics() TO pg_monitor;
 GRANT SELECT ON @extschema@.stat_durability TO pg_monitor;
 GRANT EXECUTE ON FUNCTION @extschema@.checkpoint() TO pg_checkpoint;
 
--- In the plans of statements of a transaction block these stand for nextval(), identity columns,
--- gen_random_uuid(), random() and clock_timestamp(), so that a block that is run again
+-- In the plans of statements these stand for nextval(), currval(), lastval(), identity columns,
+-- gen_random_uuid(), random() and clock_timestamp(), so that a transaction block that is run again
 -- (rdmacc.replay_limit) draws what it has drawn before.
 CREATE FUNCTION @extschema@.noted_nextval(sequence pg_catalog.regclass)
 RETURNS pg_catalog.int8
@@ -153,6 +153,20 @@ AS 'MODULE_PATHNAME', 'rdmacc_noted_nextval'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 COMMENT ON FUNCTION @extschema@.noted_nextval(pg_catalog.regclass) IS
   'nextval(), noted for another attempt of the transaction block';
+
+CREATE FUNCTION @extschema@.noted_currval(sequence pg_catalog.regclass)
+RETURNS pg_catalog.int8
+AS 'MODULE_PATHNAME', 'rdmacc_noted_currval'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION @extschema@.noted_currval(pg_catalog.regclass) IS
+  'currval(), noted for another attempt of the transaction block';
+
+CREATE FUNCTION @extschema@.noted_lastval()
+RETURNS pg_catalog.int8
+AS 'MODULE_PATHNAME', 'rdmacc_noted_lastval'
+LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION @extschema@.noted_lastval() IS
+  'lastval(), noted for another attempt of the transaction block';
 
 CREATE FUNCTION @extschema@.noted_identity(sequence pg_catalog.regclass)
 RETURNS pg_catalog.int8

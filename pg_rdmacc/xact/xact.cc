@@ -357,6 +357,8 @@ void rdmacc_note_utility(void) { ran_utility = true; }
 
 void rdmacc_note_catalog_write(void) { note_nest(&catalog_write_nest); }
 
+bool rdmacc_transaction_wrote_catalog(void) { return catalog_write_nest != kNever; }
+
 void rdmacc_note_dropped_database(void) { database_dropped = true; }
 
 uint32 rdmacc_transaction_number(void) { return transaction_number; }

@@ -57,6 +57,8 @@ void rdmacc_note_utility(void);
 /* It changed the catalog, or something else that PostgreSQL's commit makes last. */
 void rdmacc_note_catalog_write(void);
 
+bool rdmacc_transaction_wrote_catalog(void);
+
 /* This transaction has dropped a database: its engine tables go once it is committed. */
 void rdmacc_note_dropped_database(void);
 

@@ -74,7 +74,7 @@ def install_script_leaves_nothing_open(box):
     equal(box.psql("SELECT string_agg(proname, ',' ORDER BY proname) FROM pg_proc p"
                    " JOIN pg_namespace n ON n.oid = pronamespace WHERE nspname = 'rdmacc'"
                    " AND has_function_privilege('plain', p.oid, 'EXECUTE')"),
-          "noted_clock,noted_identity,noted_nextval,noted_random,noted_uuid,"
+          "noted_clock,noted_currval,noted_identity,noted_lastval,noted_nextval,noted_random,noted_uuid,"
           "relation_size,set_option,tableam_handler,version", "functions that every user may call")
 
 
