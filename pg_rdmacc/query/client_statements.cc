@@ -1,5 +1,6 @@
 #include "pg_rdmacc/query/client_statements.h"
 
+#include "pg_rdmacc/query/noted_draws.h"
 #include "pg_rdmacc/query/replay.h"
 #include "pg_rdmacc/relation/access_method.h"
 #include "pg_rdmacc/xact/running_query.h"
@@ -253,6 +254,7 @@ void transaction_ended(XactEvent event, void*) {
   const bool ended =
       event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE;
   if (!ended || rdmacc_replaying()) return;
+  rdmacc_note_draws_of(nullptr);
   rdmacc_journal_forget();
   began = false;
 }
