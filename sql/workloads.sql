@@ -277,6 +277,95 @@ SELECT rdmacc.tpcc_stock_level_sql(1, 2, 200) > 0 AS some, rdmacc.tpcc_stock_lev
 SELECT * FROM rdmacc.tpcc_check();
 SELECT cardinality(items) BETWEEN 5 AND 15 AS lines, cardinality(supplies) = cardinality(items) AS supplies, 1 = ALL (supplies) AS all_local, items @> '{-1}' AS unknown_item
   FROM rdmacc.tpcc_draw_lines(1, 2, 200, 0, 100);
+-- native calls do what plain ones do: results, and all rows that the tables have afterwards
+CREATE FUNCTION tpcc_rows() RETURNS text LANGUAGE sql AS $$
+  SELECT md5(string_agg(row, ',' ORDER BY row COLLATE "C")) FROM (
+    SELECT t::text AS row FROM warehouse t UNION ALL SELECT t::text FROM district t
+    UNION ALL SELECT t::text FROM customer t UNION ALL SELECT t::text FROM history t
+    UNION ALL SELECT t::text FROM stock t UNION ALL SELECT t::text FROM oorder t
+    UNION ALL SELECT t::text FROM new_order t UNION ALL SELECT t::text FROM order_line t) rows $$;
+CREATE FUNCTION compare(rows_of text, called text, VARIADIC arguments text[],
+  OUT same_results bool, OUT same_rows bool, OUT written bool)
+LANGUAGE plpgsql AS $$
+DECLARE
+  results text[];
+  rows text[];
+  before text;
+  result text;
+  function_name text;
+BEGIN
+  EXECUTE format('SELECT %I()', rows_of) INTO before;
+  FOREACH function_name IN ARRAY ARRAY[called || '_sql', called] LOOP
+    BEGIN
+      FOR i IN 1 .. cardinality(arguments) LOOP
+        EXECUTE format('SELECT rdmacc.%I(%s)', function_name, arguments[i]) INTO result;
+        results := results || coalesce(result, 'nothing');
+      END LOOP;
+      EXECUTE format('SELECT %I()', rows_of) INTO result;
+      rows := rows || result;
+      RAISE EXCEPTION 'taken back';
+    EXCEPTION WHEN raise_exception THEN NULL;
+    END;
+  END LOOP;
+  same_results := results[: cardinality(arguments)] = results[cardinality(arguments) + 1 :];
+  same_rows := rows[1] = rows[2];
+  written := rows[2] <> before;
+END $$;
+UPDATE customer SET c_credit = CASE c_id WHEN 4 THEN 'BC' ELSE 'GC' END;
+SELECT * FROM compare('tpcc_rows', 'tpcc_new_order', $$1, 2, 3, '{5,7,9}', '{1,1,2}', '{1,2,30}'$$,
+  $$1, 10, 4, '{9,8,9,9}', '{2,1,2,1}', '{60,70,60,99}'$$, $$2, 1, 20, '{}', '{}', '{}'$$);
+SELECT * FROM compare('tpcc_rows', 'tpcc_new_order', $$1, 2, 3, '{5,7,-1}', '{1,1,2}', '{1,2,3}'$$);
+SELECT * FROM compare('tpcc_rows', 'tpcc_payment', $$1, 2, 1, 2, 4, NULL, 12.345$$,
+  $$1, 2, 2, 3, 4, 'NONE', 1000$$, $$2, 9, 2, 9, NULL, rdmacc.tpcc_last_name(4), 0.5$$);
+SELECT * FROM compare('tpcc_rows', 'tpcc_payment', $$1, 2, 1, 2, NULL, 'NONE', 1$$, $$1, 2, 1, 2, NULL, NULL, 1$$);
+-- of several with a name, the one in the middle
+UPDATE customer SET c_last = 'SAME' WHERE c_d_id = 5 AND c_id > 16;
+SELECT * FROM compare('tpcc_rows', 'tpcc_payment', $$1, 5, 1, 5, NULL, 'SAME', 7$$);
+SELECT rdmacc.tpcc_new_order(1, 2, 3, '{5,7}', '{1,2}', '{1,2}') > 0 AS ordered, rdmacc.tpcc_payment(1, 2, 1, 5, NULL, 'SAME', 1) IS NOT NULL AS paid;
+SELECT rdmacc.tpcc_delivery_sql(1, 7) FROM generate_series(1, 2);
+SELECT * FROM rdmacc.tpcc_check();
+SELECT * FROM rdmacc.verify('customer');
+-- what they refuse
+\set VERBOSITY terse
+SELECT rdmacc.tpcc_new_order(3, 2, 3, '{5}', '{1}', '{1}');
+SELECT rdmacc.tpcc_new_order_sql(3, 2, 3, '{5}', '{1}', '{1}');
+SELECT rdmacc.tpcc_new_order(1, 2, 3, '{5}', '{3}', '{1}');
+SELECT rdmacc.tpcc_new_order_sql(1, 2, 3, '{5}', '{3}', '{1}');
+SELECT rdmacc.tpcc_new_order(1, 2, 3, '{5,7}', '{1}', '{1,1}');
+SELECT rdmacc.tpcc_new_order(1, 2, 3, '{5,7}', '{1,NULL}', '{1,1}');
+SELECT rdmacc.tpcc_new_order(1, 2, 3, '[2:2]={5}', '{1}', '{1}');
+SELECT rdmacc.tpcc_new_order(1, 2, 3, array_agg(i), array_agg(1), array_agg(1)) FROM generate_series(1, 101) i;
+SELECT rdmacc.tpcc_new_order(1, 2, 3, '{5}', '{1}', '{10000}');
+SELECT rdmacc.tpcc_new_order_sql(1, 2, 3, '{5}', '{1}', '{10000}');
+SELECT rdmacc.tpcc_new_order(1, 2, NULL, '{5}', '{1}', '{1}');
+SELECT rdmacc.tpcc_payment(1, 2, 1, 2, 30, NULL, 1);
+SELECT rdmacc.tpcc_payment_sql(1, 2, 1, 2, 30, NULL, 1);
+SELECT rdmacc.tpcc_payment(1, 2, 1, 2, 3, NULL, 10000);
+SELECT rdmacc.tpcc_payment_sql(1, 2, 1, 2, 3, NULL, 10000);
+SELECT rdmacc.tpcc_payment(1, 2, 1, 2, 3, NULL, NULL);
+BEGIN;
+UPDATE oorder SET o_carrier_id = 1;
+ALTER TABLE oorder ALTER o_carrier_id SET NOT NULL;
+SELECT rdmacc.tpcc_new_order(1, 2, 3, '{5}', '{1}', '{1}');
+ROLLBACK;
+BEGIN;
+ALTER TABLE history ADD COLUMN h_id int;
+SELECT rdmacc.tpcc_payment(1, 2, 1, 2, 3, NULL, 1);
+ROLLBACK;
+BEGIN;
+ALTER TABLE warehouse ADD CHECK (w_ytd > 0);
+SELECT rdmacc.tpcc_payment(1, 2, 1, 2, 3, NULL, 1);
+ROLLBACK;
+BEGIN;
+DELETE FROM history;
+ALTER TABLE history ADD PRIMARY KEY (h_c_id);
+SELECT rdmacc.tpcc_payment(1, 2, 1, 2, 3, NULL, 1);
+ROLLBACK;
+BEGIN READ ONLY;
+SELECT rdmacc.tpcc_payment(1, 2, 1, 2, 3, NULL, 1);
+ROLLBACK;
+\set VERBOSITY default
+SELECT * FROM rdmacc.tpcc_check();
 -- each condition is seen to be violated
 BEGIN; UPDATE warehouse SET w_ytd = w_ytd + 1 WHERE w_id = 1; SELECT DISTINCT condition FROM rdmacc.tpcc_check() ORDER BY 1; ROLLBACK;
 BEGIN; UPDATE district SET d_ytd = d_ytd + 1 WHERE d_w_id = 1 AND d_id = 1; SELECT DISTINCT condition FROM rdmacc.tpcc_check() ORDER BY 1; ROLLBACK;
