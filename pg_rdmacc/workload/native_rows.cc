@@ -34,6 +34,14 @@ TupleTableSlot* slot_of(const RdmaccNativeAccess* access, const Datum* values, c
   return ExecStoreVirtualTuple(slot);
 }
 
+RdmaccHandle handle_of(const RdmaccNativeAccess* access, BridgeBytes key) {
+  return {.relation = RelationGetRelid(access->relation),
+          .table = access->table.id,
+          .visible_before = access->command,
+          .key = key,
+          .row = {}};
+}
+
 void check_nulls(const RdmaccNativeAccess* access, const bool* nulls) {
   TupleDesc descriptor = RelationGetDescr(access->relation);
   for (int i = 0; i < descriptor->natts; i++) {
@@ -129,11 +137,7 @@ Datum rdmacc_native_assigned(const RdmaccNativeAccess* access, int column, Datum
 }
 
 void rdmacc_native_update(const RdmaccNativeAccess* access, BridgeBytes key, const Datum* values) {
-  const RdmaccHandle handle = {.relation = RelationGetRelid(access->relation),
-                               .table = access->table.id,
-                               .visible_before = access->command,
-                               .key = key,
-                               .row = {}};
+  const RdmaccHandle handle = handle_of(access, key);
   TupleTableSlot* slot = slot_of(access, values, nullptr);
   rdmacc_rewrite_row(access->relation, &handle, slot, access->command);
   ExecDropSingleTupleTableSlot(slot);
@@ -146,4 +150,20 @@ void rdmacc_native_insert(const RdmaccNativeAccess* access, const Datum* values,
   TupleTableSlot* slot = slot_of(access, values, nulls);
   rdmacc_tuple_insert(access->relation, slot, access->command, 0, nullptr);
   ExecDropSingleTupleTableSlot(slot);
+}
+
+void rdmacc_native_insert_absent(const RdmaccNativeAccess* access, const Datum* values) {
+  TupleTableSlot* slot = slot_of(access, values, nullptr);
+  rdmacc_insert_absent_row(access->relation, slot, access->command);
+  ExecDropSingleTupleTableSlot(slot);
+}
+
+void rdmacc_native_delete(const RdmaccNativeAccess* access, BridgeBytes key) {
+  const RdmaccHandle handle = handle_of(access, key);
+  ItemPointerData tid;
+  rdmacc_handle_assign(rdmacc_handle_write_stream(false), &handle, &tid);
+  TM_FailureData failure;
+  const TM_Result result = rdmacc_tuple_delete(access->relation, &tid, access->command, nullptr,
+                                               nullptr, true, &failure, false);
+  CHECK(result == TM_Ok); /* conflicts are errors, and the call has not written the row before */
 }

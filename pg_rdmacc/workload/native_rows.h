@@ -38,4 +38,11 @@ void rdmacc_native_update(const RdmaccNativeAccess* access, BridgeBytes key, con
 
 /* nulls: NULL for none. */
 void rdmacc_native_insert(const RdmaccNativeAccess* access, const Datum* values, const bool* nulls);
+
+/* Of a key that the call has read and not found: a row that has come since is a conflict (40001),
+ * and no duplicate. No value is null. */
+void rdmacc_native_insert_absent(const RdmaccNativeAccess* access, const Datum* values);
+
+/* Removes the row of a key that was read. */
+void rdmacc_native_delete(const RdmaccNativeAccess* access, BridgeBytes key);
 }

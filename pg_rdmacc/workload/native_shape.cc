@@ -4,6 +4,7 @@
 #include "pg_rdmacc/relation/key_layout.h"
 
 extern "C" {
+#include "access/htup_details.h"
 #include "catalog/pg_class.h"
 #include "utils/relcache.h"
 }
@@ -34,16 +35,24 @@ const char* not_plain(Relation relation) {
   return constraints->has_generated_stored ? "has generated columns" : nullptr;
 }
 
-/* Uniqueness of an inserted row is asked for by the executor. */
-bool has_unique_secondary_index(Relation relation) {
+/* Of no attribute that is written, nor by a condition on one. */
+bool may_be_unique(Relation index, const RdmaccNativeShape* shape) {
+  return shape->unique_attribute != 0 && index->rd_index->indnkeyatts == 1 &&
+         index->rd_index->indkey.values[0] == shape->unique_attribute &&
+         heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, nullptr);
+}
+
+/* Uniqueness of a written row is asked for by the executor. */
+bool has_other_unique_index(Relation relation, const RdmaccNativeShape* shape) {
   bool found = false;
   List* indexes = RelationGetIndexList(relation);
   ListCell* cell;
   foreach (cell, indexes) {
     if (lfirst_oid(cell) == relation->rd_pkindex) continue;
     Relation index = RelationIdGetRelation(lfirst_oid(cell));
-    found |= RelationIsValid(index) && index->rd_index->indisunique;
-    if (RelationIsValid(index)) RelationClose(index);
+    if (!RelationIsValid(index)) continue;
+    found |= index->rd_index->indisunique && !may_be_unique(index, shape);
+    RelationClose(index);
   }
   list_free(indexes);
   return found;
@@ -91,7 +100,7 @@ void rdmacc_native_check_shape(const RdmaccNativeShape* shape, Relation relation
   RdmaccKeyLayout layout;
   rdmacc_catalog_layout(relation, &layout);
   if (!has_key(&layout, shape->key_columns)) refuse(shape, relation, "has another primary key");
-  if (has_unique_secondary_index(relation)) {
+  if (has_other_unique_index(relation, shape)) {
     refuse(shape, relation, "has a unique index beside its primary key");
   }
 }

@@ -18,7 +18,8 @@ typedef struct RdmaccNativeShape {
   const char* procedure; /* that makes it */
   const RdmaccNativeColumn* columns;
   int column_count;
-  int key_columns; /* 0: there is no primary key */
+  int key_columns;      /* 0: there is no primary key */
+  int unique_attribute; /* may have a unique index: never written, no row is inserted; 0: none */
 } RdmaccNativeShape;
 
 #define RDMACC_NATIVE_ATTRIBUTES_MAX 40

@@ -34,7 +34,8 @@ constexpr RdmaccNativeShape shape_of(const char* table) {
           .procedure = "smallbank_create",
           .columns = kColumns,
           .column_count = kColumnCount,
-          .key_columns = 1};
+          .key_columns = 1,
+          .unique_attribute = 0};
 }
 
 constexpr RdmaccNativeShape kSavingsShape = shape_of("savings");

@@ -1,6 +1,7 @@
 /* TPC-C's payment as one call that reads and writes the engine itself, but for the look-up of a
  * customer by name, which is a statement; what it does is what rdmacc.tpcc_payment_sql() in
  * script/6_tpcc.sql does. */
+#include "pg_rdmacc/workload/native_query.h"
 #include "pg_rdmacc/workload/native_rows.h"
 #include "pg_rdmacc/workload/numeric_values.h"
 #include "pg_rdmacc/workload/tpcc_tables.h"
@@ -8,7 +9,6 @@
 extern "C" {
 #include "access/xact.h"
 #include "catalog/pg_type.h"
-#include "executor/spi.h"
 #include "utils/timestamp.h"
 
 PGDLLEXPORT Datum rdmacc_tpcc_payment(PG_FUNCTION_ARGS);
@@ -34,34 +34,14 @@ struct Payment {
   Datum amount;
 };
 
-/* The customer in the middle of those with the name, by first names; false where there is none. */
-bool find_by_name(FunctionCallInfo fcinfo, int32* number) {
-  static SPIPlanPtr plan;
-  SPI_connect();
-  if (plan == nullptr) {
-    Oid types[] = {INT4OID, INT4OID, TEXTOID};
-    SPIPlanPtr made = SPI_prepare(
+/* The customer in the middle of those with the name, by first names. */
+RdmaccNativeQuery by_name = {
+    .text =
         "SELECT c_id FROM customer WHERE c_w_id = $1 AND c_d_id = $2 AND c_last = $3"
         " ORDER BY c_first",
-        lengthof(types), types);
-    if (made == nullptr || SPI_keepplan(made) != 0) elog(ERROR, "could not keep a plan");
-    plan = made;
-  }
-  Datum values[] = {PG_GETARG_DATUM(kCustomerWarehouse), PG_GETARG_DATUM(kCustomerDistrict),
-                    PG_GETARG_DATUM(kLastName)};
-  if (SPI_execute_plan(plan, values, nullptr, false, 0) != SPI_OK_SELECT) {
-    elog(ERROR, "could not look up a name");
-  }
-  const uint64 count = SPI_processed;
-  if (count > 0) {
-    bool is_null = false;
-    *number = DatumGetInt32(
-        SPI_getbinval(SPI_tuptable->vals[(count + 1) / 2 - 1], SPI_tuptable->tupdesc, 1, &is_null));
-    CHECK(!is_null); /* of the key */
-  }
-  SPI_finish();
-  return count > 0;
-}
+    .argument_count = 3,
+    .types = {INT4OID, INT4OID, TEXTOID},
+    .plan = nullptr};
 
 void check_arguments(FunctionCallInfo fcinfo) {
   for (int i = 0; i <= kAmount; i++) {
@@ -81,7 +61,10 @@ bool payment_of(FunctionCallInfo fcinfo, Payment* payment) {
               .customer = PG_GETARG_INT32(kCustomer),
               .amount = PG_GETARG_DATUM(kAmount)};
   if (!PG_ARGISNULL(kCustomer)) return true;
-  return !PG_ARGISNULL(kLastName) && find_by_name(fcinfo, &payment->customer);
+  if (PG_ARGISNULL(kLastName)) return false;
+  const Datum named[] = {PG_GETARG_DATUM(kCustomerWarehouse), PG_GETARG_DATUM(kCustomerDistrict),
+                         PG_GETARG_DATUM(kLastName)};
+  return rdmacc_native_find(&by_name, named, &payment->customer);
 }
 
 void add_to(const RdmaccNativeAccess* access, Datum* values, int column, Datum amount) {

@@ -60,7 +60,8 @@ constexpr RdmaccNativeShape shape_of(const char* table,
           .procedure = "tpcc_create",
           .columns = columns,
           .column_count = kColumns,
-          .key_columns = key_columns};
+          .key_columns = key_columns,
+          .unique_attribute = 0};
 }
 
 constexpr RdmaccNativeShape kShapes[] = {

@@ -35,7 +35,8 @@ constexpr RdmaccNativeShape kShape = {.table = "usertable",
                                       .procedure = "ycsb_create",
                                       .columns = kColumns,
                                       .column_count = lengthof(kColumns),
-                                      .key_columns = 1};
+                                      .key_columns = 1,
+                                      .unique_attribute = 0};
 
 RdmaccNativeTable usertable = {
     .shape = &kShape, .relation = InvalidOid, .epoch = 0, .path = nullptr};
