@@ -253,6 +253,93 @@ SELECT rdmacc.tatp_delete_call_forwarding_sql(lpad('17', 15, '0'), 1, 8);
 SELECT rdmacc.tatp_update_location_sql(lpad('17', 15, '0'), 4711), rdmacc.tatp_update_location_sql('17', 4711);
 SELECT vlr_location FROM subscriber WHERE s_id = 17;
 SELECT * FROM rdmacc.tatp_check();
+-- native calls do what plain ones do: results, and all rows that the tables have afterwards
+CREATE FUNCTION compare(rows_of text, called text, VARIADIC arguments text[],
+  OUT same_results bool, OUT same_rows bool, OUT written bool)
+LANGUAGE plpgsql AS $$
+DECLARE
+  results text[];
+  rows text[];
+  before text;
+  result text;
+  function_name text;
+BEGIN
+  EXECUTE format('SELECT %I()', rows_of) INTO before;
+  FOREACH function_name IN ARRAY ARRAY[called || '_sql', called] LOOP
+    BEGIN
+      FOR i IN 1 .. cardinality(arguments) LOOP
+        EXECUTE format('SELECT rdmacc.%I(%s)', function_name, arguments[i]) INTO result;
+        results := results || coalesce(result, 'nothing');
+      END LOOP;
+      EXECUTE format('SELECT %I()', rows_of) INTO result;
+      rows := rows || result;
+      RAISE EXCEPTION 'taken back';
+    EXCEPTION WHEN raise_exception THEN NULL;
+    END;
+  END LOOP;
+  same_results := results[: cardinality(arguments)] = results[cardinality(arguments) + 1 :];
+  same_rows := rows[1] = rows[2];
+  written := rows[2] <> before;
+END $$;
+CREATE FUNCTION tatp_rows() RETURNS text LANGUAGE sql AS $$
+  SELECT md5(string_agg(row, ',' ORDER BY row COLLATE "C")) FROM (
+    SELECT t::text AS row FROM subscriber t UNION ALL SELECT t::text FROM access_info t
+    UNION ALL SELECT t::text FROM special_facility t UNION ALL SELECT t::text FROM call_forwarding t) rows $$;
+INSERT INTO call_forwarding VALUES (17, 1, 0, 5, lpad('3', 15, '0')), (17, 1, 16, 24, lpad('4', 15, '0'));
+UPDATE access_info SET data3 = '",(', data4 = '' WHERE s_id = 16;
+SELECT * FROM compare('tatp_rows', 'tatp_get_subscriber_data', '1', '17', '40');
+SELECT * FROM compare('tatp_rows', 'tatp_get_access_data', '16, 1', '16, 2', '19, 4', '41, 1');
+SELECT * FROM compare('tatp_rows', 'tatp_get_new_destination', '17, 1, 16, 4', '17, 1, 16, 5', '17, 1, 8, 20', '17, 1, 0, 3', '17, 1, -1, 3', '17, 4, 16, 3', '17, 1, 32767, 30');
+SELECT rdmacc.tatp_get_new_destination(17, 1, 16, 4), rdmacc.tatp_get_new_destination(17, 1, 16, 5), rdmacc.tatp_get_new_destination(17, 1, 8, 20);
+SELECT * FROM compare('tatp_rows', 'tatp_update_subscriber_data', '17, 1, 0, 99', '17, 4, 1, 98', '19, 1, 1, 97', '17, 4, 1, 70000');
+SELECT * FROM compare('tatp_rows', 'tatp_update_location', $$lpad('17', 15, '0'), 815$$, $$'17', 816$$);
+SELECT * FROM compare('tatp_rows', 'tatp_insert_call_forwarding', $$lpad('17', 15, '0'), 1, 8, 20, lpad('9', 15, '0')$$,
+  $$lpad('17', 15, '0'), 1, 8, 21, lpad('8', 15, '0')$$, $$lpad('17', 15, '0'), 4, 8, 20, lpad('9', 15, '0')$$);
+SELECT * FROM compare('tatp_rows', 'tatp_delete_call_forwarding', $$lpad('17', 15, '0'), 1, 0$$, $$lpad('17', 15, '0'), 1, 0$$);
+SELECT rdmacc.tatp_insert_call_forwarding(lpad('17', 15, '0'), 1, 8, 20, lpad('9', 15, '0')), rdmacc.tatp_delete_call_forwarding(lpad('17', 15, '0'), 1, 0),
+  rdmacc.tatp_update_location(lpad('17', 15, '0'), 815), rdmacc.tatp_update_subscriber_data(17, 1, 0, 99);
+-- beside a savepoint, and what the transaction has written itself
+BEGIN;
+SELECT rdmacc.tatp_delete_call_forwarding(lpad('17', 15, '0'), 1, 8);
+SAVEPOINT s;
+SELECT rdmacc.tatp_insert_call_forwarding(lpad('17', 15, '0'), 1, 8, 23, lpad('9', 15, '0'));
+SELECT rdmacc.tatp_insert_call_forwarding(lpad('17', 15, '0'), 1, 8, 23, lpad('9', 15, '0'));
+ROLLBACK TO s;
+SELECT count(*) FROM call_forwarding WHERE s_id = 17 AND start_time = 8;
+ROLLBACK;
+SELECT * FROM call_forwarding WHERE s_id = 17 ORDER BY start_time;
+SELECT vlr_location, bit_1, data_a FROM subscriber JOIN special_facility USING (s_id) WHERE s_id = 17 AND sf_type = 1;
+SELECT * FROM rdmacc.tatp_check();
+SELECT * FROM rdmacc.verify('subscriber');
+-- what they refuse
+\set VERBOSITY terse
+SELECT rdmacc.tatp_get_subscriber_data(41);
+SELECT rdmacc.tatp_get_subscriber_data_sql(41);
+SELECT rdmacc.tatp_get_access_data(16, 40000);
+SELECT rdmacc.tatp_get_access_data_sql(16, 40000);
+SELECT rdmacc.tatp_get_new_destination(17, 1, 40000, 30);
+SELECT rdmacc.tatp_update_subscriber_data(17, 1, 1, 40000);
+SELECT rdmacc.tatp_update_subscriber_data_sql(17, 1, 1, 40000);
+SELECT rdmacc.tatp_insert_call_forwarding('17', 1, 8, 20, lpad('9', 15, '0'));
+SELECT rdmacc.tatp_insert_call_forwarding_sql('17', 1, 8, 20, lpad('9', 15, '0'));
+SELECT rdmacc.tatp_insert_call_forwarding(lpad('17', 15, '0'), 1, 8, 20, lpad('9', 16, '0'));
+SELECT rdmacc.tatp_insert_call_forwarding_sql(lpad('17', 15, '0'), 1, 8, 20, lpad('9', 16, '0'));
+SELECT rdmacc.tatp_delete_call_forwarding('17', 1, 8);
+SELECT rdmacc.tatp_get_subscriber_data(NULL);
+GRANT SELECT ON subscriber, special_facility, call_forwarding TO regress_teller;
+SET ROLE regress_teller;
+SELECT rdmacc.tatp_get_new_destination(17, 1, 8, 19);
+SELECT rdmacc.tatp_delete_call_forwarding(lpad('17', 15, '0'), 1, 8);
+SELECT rdmacc.tatp_insert_call_forwarding(lpad('17', 15, '0'), 1, 0, 20, lpad('9', 15, '0'));
+SELECT rdmacc.tatp_update_location(lpad('17', 15, '0'), 1);
+RESET ROLE;
+\set VERBOSITY default
+CREATE UNIQUE INDEX subscriber_location ON subscriber (s_id, vlr_location);
+SELECT rdmacc.tatp_update_location(lpad('17', 15, '0'), 1);
+DROP INDEX subscriber_location;
+CREATE UNIQUE INDEX subscriber_somewhere ON subscriber (sub_nbr) WHERE vlr_location > 0;
+SELECT rdmacc.tatp_update_location(lpad('17', 15, '0'), 1);
+DROP INDEX subscriber_somewhere;
 DELETE FROM subscriber WHERE s_id = 39;
 SELECT DISTINCT condition FROM rdmacc.tatp_check() ORDER BY 1;
 DROP TABLE subscriber, access_info, special_facility, call_forwarding;
@@ -277,6 +364,68 @@ SELECT rdmacc.tpcc_stock_level_sql(1, 2, 200) > 0 AS some, rdmacc.tpcc_stock_lev
 SELECT * FROM rdmacc.tpcc_check();
 SELECT cardinality(items) BETWEEN 5 AND 15 AS lines, cardinality(supplies) = cardinality(items) AS supplies, 1 = ALL (supplies) AS all_local, items @> '{-1}' AS unknown_item
   FROM rdmacc.tpcc_draw_lines(1, 2, 200, 0, 100);
+-- native calls do what plain ones do
+CREATE FUNCTION tpcc_rows() RETURNS text LANGUAGE sql AS $$
+  SELECT md5(string_agg(row, ',' ORDER BY row COLLATE "C")) FROM (
+    SELECT t::text AS row FROM warehouse t UNION ALL SELECT t::text FROM district t
+    UNION ALL SELECT t::text FROM customer t UNION ALL SELECT t::text FROM history t
+    UNION ALL SELECT t::text FROM stock t UNION ALL SELECT t::text FROM oorder t
+    UNION ALL SELECT t::text FROM new_order t UNION ALL SELECT t::text FROM order_line t) rows $$;
+UPDATE customer SET c_credit = CASE c_id WHEN 4 THEN 'BC' ELSE 'GC' END;
+SELECT * FROM compare('tpcc_rows', 'tpcc_new_order', $$1, 2, 3, '{5,7,9}', '{1,1,2}', '{1,2,30}'$$,
+  $$1, 10, 4, '{9,8,9,9}', '{2,1,2,1}', '{60,70,60,99}'$$, $$2, 1, 20, '{}', '{}', '{}'$$);
+SELECT * FROM compare('tpcc_rows', 'tpcc_new_order', $$1, 2, 3, '{5,7,-1}', '{1,1,2}', '{1,2,3}'$$);
+SELECT * FROM compare('tpcc_rows', 'tpcc_payment', $$1, 2, 1, 2, 4, NULL, 12.345$$,
+  $$1, 2, 2, 3, 4, 'NONE', 1000$$, $$2, 9, 2, 9, NULL, rdmacc.tpcc_last_name(4), 0.5$$);
+SELECT * FROM compare('tpcc_rows', 'tpcc_payment', $$1, 2, 1, 2, NULL, 'NONE', 1$$, $$1, 2, 1, 2, NULL, NULL, 1$$);
+-- of several with a name, the one in the middle
+UPDATE customer SET c_last = 'SAME' WHERE c_d_id = 5 AND c_id > 16;
+SELECT * FROM compare('tpcc_rows', 'tpcc_payment', $$1, 5, 1, 5, NULL, 'SAME', 7$$);
+SELECT rdmacc.tpcc_new_order(1, 2, 3, '{5,7}', '{1,2}', '{1,2}') > 0 AS ordered, rdmacc.tpcc_payment(1, 2, 1, 5, NULL, 'SAME', 1) IS NOT NULL AS paid;
+SELECT rdmacc.tpcc_delivery_sql(1, 7) FROM generate_series(1, 2);
+SELECT * FROM rdmacc.tpcc_check();
+SELECT * FROM rdmacc.verify('customer');
+-- what they refuse
+\set VERBOSITY terse
+SELECT rdmacc.tpcc_new_order(3, 2, 3, '{5}', '{1}', '{1}');
+SELECT rdmacc.tpcc_new_order_sql(3, 2, 3, '{5}', '{1}', '{1}');
+SELECT rdmacc.tpcc_new_order(1, 2, 3, '{5}', '{3}', '{1}');
+SELECT rdmacc.tpcc_new_order_sql(1, 2, 3, '{5}', '{3}', '{1}');
+SELECT rdmacc.tpcc_new_order(1, 2, 3, '{5,7}', '{1}', '{1,1}');
+SELECT rdmacc.tpcc_new_order(1, 2, 3, '{5,7}', '{1,NULL}', '{1,1}');
+SELECT rdmacc.tpcc_new_order(1, 2, 3, '[2:2]={5}', '{1}', '{1}');
+SELECT rdmacc.tpcc_new_order(1, 2, 3, array_agg(i), array_agg(1), array_agg(1)) FROM generate_series(1, 101) i;
+SELECT rdmacc.tpcc_new_order(1, 2, 3, '{5}', '{1}', '{10000}');
+SELECT rdmacc.tpcc_new_order_sql(1, 2, 3, '{5}', '{1}', '{10000}');
+SELECT rdmacc.tpcc_new_order(1, 2, NULL, '{5}', '{1}', '{1}');
+SELECT rdmacc.tpcc_payment(1, 2, 1, 2, 30, NULL, 1);
+SELECT rdmacc.tpcc_payment_sql(1, 2, 1, 2, 30, NULL, 1);
+SELECT rdmacc.tpcc_payment(1, 2, 1, 2, 3, NULL, 10000);
+SELECT rdmacc.tpcc_payment_sql(1, 2, 1, 2, 3, NULL, 10000);
+SELECT rdmacc.tpcc_payment(1, 2, 1, 2, 3, NULL, NULL);
+BEGIN;
+UPDATE oorder SET o_carrier_id = 1;
+ALTER TABLE oorder ALTER o_carrier_id SET NOT NULL;
+SELECT rdmacc.tpcc_new_order(1, 2, 3, '{5}', '{1}', '{1}');
+ROLLBACK;
+BEGIN;
+ALTER TABLE history ADD COLUMN h_id int;
+SELECT rdmacc.tpcc_payment(1, 2, 1, 2, 3, NULL, 1);
+ROLLBACK;
+BEGIN;
+ALTER TABLE warehouse ADD CHECK (w_ytd > 0);
+SELECT rdmacc.tpcc_payment(1, 2, 1, 2, 3, NULL, 1);
+ROLLBACK;
+BEGIN;
+DELETE FROM history;
+ALTER TABLE history ADD PRIMARY KEY (h_c_id);
+SELECT rdmacc.tpcc_payment(1, 2, 1, 2, 3, NULL, 1);
+ROLLBACK;
+BEGIN READ ONLY;
+SELECT rdmacc.tpcc_payment(1, 2, 1, 2, 3, NULL, 1);
+ROLLBACK;
+\set VERBOSITY default
+SELECT * FROM rdmacc.tpcc_check();
 -- each condition is seen to be violated
 BEGIN; UPDATE warehouse SET w_ytd = w_ytd + 1 WHERE w_id = 1; SELECT DISTINCT condition FROM rdmacc.tpcc_check() ORDER BY 1; ROLLBACK;
 BEGIN; UPDATE district SET d_ytd = d_ytd + 1 WHERE d_w_id = 1 AND d_id = 1; SELECT DISTINCT condition FROM rdmacc.tpcc_check() ORDER BY 1; ROLLBACK;

@@ -84,7 +84,9 @@ bool insert_row(Relation rel, const RdmaccTable* table, BridgeBytes key, TupleTa
   return true;
 }
 
-void insert(Relation rel, TupleTableSlot* slot, CommandId cid, bool speculative) {
+enum class Sought { kNot, kByArbiter, kAndAbsent }; /* the key, by the same command, before */
+
+void insert(Relation rel, TupleTableSlot* slot, CommandId cid, Sought sought) {
   CHECK(!TTS_EMPTY(slot) && cid != InvalidCommandId);
   RdmaccTable* cached = rdmacc_table_to_write(rel);
   rdmacc_override_indexes(rel, cached);
@@ -93,7 +95,8 @@ void insert(Relation rel, TupleTableSlot* slot, CommandId cid, bool speculative)
   const BridgeBytes key = key_of(&table, slot);
   if (!insert_row(rel, &table, key, slot, cid)) {
     MemoryContextSwitchTo(previous);
-    if (speculative && rdmacc_key_was_absent(table.id, key, cid)) {
+    if (sought == Sought::kAndAbsent ||
+        (sought == Sought::kByArbiter && rdmacc_key_was_absent(table.id, key, cid))) {
       rdmacc_refuse_collision(rel, &table, key, slot);
       /* Just before, the key was found absent: another transaction's row has come since. */
       raise_conflict("key_inserted", rel);
@@ -185,12 +188,16 @@ void rdmacc_row_was_inserted(Relation rel, const RdmaccTable* table, BridgeBytes
 
 void rdmacc_tuple_insert(Relation rel, TupleTableSlot* slot, CommandId cid, int,
                          struct BulkInsertStateData* bistate) {
-  if (!rdmacc_gather_row(rel, slot, cid, bistate)) insert(rel, slot, cid, false);
+  if (!rdmacc_gather_row(rel, slot, cid, bistate)) insert(rel, slot, cid, Sought::kNot);
 }
 
 void rdmacc_tuple_insert_speculative(Relation rel, TupleTableSlot* slot, CommandId cid, int,
                                      struct BulkInsertStateData*, uint32) {
-  insert(rel, slot, cid, true);
+  insert(rel, slot, cid, Sought::kByArbiter);
+}
+
+void rdmacc_insert_absent_row(Relation rel, TupleTableSlot* slot, CommandId cid) {
+  insert(rel, slot, cid, Sought::kAndAbsent);
 }
 
 void rdmacc_tuple_complete_speculative(Relation rel, TupleTableSlot*, uint32, bool succeeded) {

@@ -22,6 +22,10 @@ TM_Result rdmacc_tuple_update(Relation rel, ItemPointer otid, TupleTableSlot* sl
                               Snapshot snapshot, Snapshot crosscheck, bool wait,
                               TM_FailureData* tmfd, LockTupleMode* lockmode, bool* update_indexes);
 
+/* The slot's row, whose key the same command has looked for and not found: a row that has come
+ * since is a conflict, and no duplicate. */
+void rdmacc_insert_absent_row(Relation rel, TupleTableSlot* slot, CommandId cid);
+
 /* True, and tmfd says so, when `cid` or a later command has written the row. */
 bool rdmacc_modified_by_own_command(const RdmaccHandle* handle, ItemPointer tid, CommandId cid,
                                     TM_FailureData* tmfd);

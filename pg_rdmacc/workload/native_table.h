@@ -6,27 +6,11 @@
  * executor, hence it takes plain tables alone: nothing that would have to run for each row. */
 #pragma once
 #include "pg_rdmacc/relation/engine_table.h"
+#include "pg_rdmacc/workload/native_shape.h"
 
 extern "C" {
 #include "nodes/parsenodes.h"
 #include "utils/rel.h"
-
-typedef struct RdmaccNativeColumn {
-  const char* name; /* numbered from 1 where there are several */
-  Oid type;
-  int count;
-} RdmaccNativeColumn;
-
-/* The columns of a table, no more and no less, the primary key's first. */
-typedef struct RdmaccNativeShape {
-  const char* table;
-  const char* procedure; /* that makes it */
-  const RdmaccNativeColumn* columns;
-  int column_count;
-  int key_columns;
-} RdmaccNativeShape;
-
-#define RDMACC_NATIVE_ATTRIBUTES_MAX 32
 
 /* What a session knows of one. Static storage, zero at first but for the shape. */
 typedef struct RdmaccNativeTable {
@@ -45,6 +29,9 @@ typedef struct RdmaccNativeCall {
 /* A function called again by the same statement sees what it has written. */
 RdmaccNativeCall rdmacc_native_call(AclMode rights);
 
+/* The same call, for a table that it has other uses for. */
+RdmaccNativeCall rdmacc_native_call_for(const RdmaccNativeCall* call, AclMode rights);
+
 /* While one function uses it. */
 typedef struct RdmaccNativeAccess {
   Relation relation;
@@ -57,18 +44,4 @@ typedef struct RdmaccNativeAccess {
 void rdmacc_native_open(RdmaccNativeTable* native, const RdmaccNativeCall* call,
                         RdmaccNativeAccess* access);
 void rdmacc_native_close(RdmaccNativeAccess* access);
-
-/* The key with one column, palloc'ed. */
-BridgeBytes rdmacc_native_key(const RdmaccNativeAccess* access, Datum value);
-
-/* Rows by their keys, all in one round. */
-void rdmacc_native_read(const RdmaccNativeAccess* access, const BridgeBytes* keys, size_t count,
-                        BridgeRow* rows);
-
-/* The values of a row that was found; those passed by reference are palloc'ed. */
-void rdmacc_native_values(const RdmaccNativeAccess* access, const BridgeRow* row, Datum* values);
-
-/* Writes the row of a key that was read; no value is null. */
-void rdmacc_native_update(const RdmaccNativeAccess* access, BridgeBytes key, const Datum* values);
-void rdmacc_native_insert(const RdmaccNativeAccess* access, const Datum* values);
 }

@@ -1,12 +1,12 @@
 /* SmallBank's transactions, each as one call that reads and writes the engine itself; what they do
  * is what the functions in script/2_smallbank.sql whose names end in _sql do. */
-#include "pg_rdmacc/workload/native_table.h"
+#include "pg_rdmacc/workload/native_rows.h"
+#include "pg_rdmacc/workload/numeric_values.h"
 
 extern "C" {
 #include "catalog/pg_type.h"
 #include "fmgr.h"
 #include "utils/builtins.h"
-#include "utils/numeric.h"
 
 PGDLLEXPORT Datum rdmacc_smallbank_balance(PG_FUNCTION_ARGS);
 PG_FUNCTION_INFO_V1(rdmacc_smallbank_balance);
@@ -34,7 +34,8 @@ constexpr RdmaccNativeShape shape_of(const char* table) {
           .procedure = "smallbank_create",
           .columns = kColumns,
           .column_count = kColumnCount,
-          .key_columns = 1};
+          .key_columns = 1,
+          .unique_attribute = 0};
 }
 
 constexpr RdmaccNativeShape kSavingsShape = shape_of("savings");
@@ -51,17 +52,9 @@ struct Account {
   Datum values[kColumnCount];
 };
 
-Datum add(Datum a, Datum b) {
-  return NumericGetDatum(numeric_add_opt_error(DatumGetNumeric(a), DatumGetNumeric(b), nullptr));
-}
-
-Datum subtract(Datum a, Datum b) {
-  return NumericGetDatum(numeric_sub_opt_error(DatumGetNumeric(a), DatumGetNumeric(b), nullptr));
-}
-
 bool is_less(Datum a, Datum b) { return DatumGetBool(DirectFunctionCall2(numeric_lt, a, b)); }
 
-Datum zero(void) { return NumericGetDatum(int64_to_numeric(0)); }
+Datum zero(void) { return rdmacc_numeric_of(0); }
 
 void read_accounts(const RdmaccNativeAccess* access, const Datum* customers, size_t count,
                    Account* accounts) {
@@ -69,7 +62,7 @@ void read_accounts(const RdmaccNativeAccess* access, const Datum* customers, siz
   CHECK(count <= kMost);
   BridgeBytes keys[kMost];
   BridgeRow rows[kMost] = {};
-  for (size_t i = 0; i < count; i++) keys[i] = rdmacc_native_key(access, customers[i]);
+  for (size_t i = 0; i < count; i++) keys[i] = rdmacc_native_key(access, &customers[i]);
   rdmacc_native_read(access, keys, count, rows);
   for (size_t i = 0; i < count; i++) {
     if (!rows[i].found) {
@@ -87,8 +80,8 @@ void write_account(const RdmaccNativeAccess* access, const Account* account) {
 
 /* Money of the outside. */
 void come_in(Account* account, Datum amount) {
-  account->values[kBalance] = add(account->values[kBalance], amount);
-  account->values[kInflow] = add(account->values[kInflow], amount);
+  account->values[kBalance] = rdmacc_numeric_add(account->values[kBalance], amount);
+  account->values[kInflow] = rdmacc_numeric_add(account->values[kInflow], amount);
 }
 
 void check_two(Datum one, Datum other) {
@@ -109,7 +102,7 @@ Datum rdmacc_smallbank_balance(PG_FUNCTION_ARGS) {
   read_accounts(&in_checking, &customer, 1, &checked);
   rdmacc_native_close(&in_checking);
   rdmacc_native_close(&in_savings);
-  return add(saved.values[kBalance], checked.values[kBalance]);
+  return rdmacc_numeric_add(saved.values[kBalance], checked.values[kBalance]);
 }
 
 Datum rdmacc_smallbank_deposit_checking(PG_FUNCTION_ARGS) {
@@ -138,8 +131,8 @@ Datum rdmacc_smallbank_send_payment(PG_FUNCTION_ARGS) {
   Datum* payee = accounts[1].values;
   const bool covered = !is_less(payer[kBalance], amount);
   if (covered) {
-    payer[kBalance] = subtract(payer[kBalance], amount);
-    payee[kBalance] = add(payee[kBalance], amount);
+    payer[kBalance] = rdmacc_numeric_subtract(payer[kBalance], amount);
+    payee[kBalance] = rdmacc_numeric_add(payee[kBalance], amount);
     write_account(&access, &accounts[0]);
     write_account(&access, &accounts[1]);
   }
@@ -171,10 +164,10 @@ Datum rdmacc_smallbank_write_check(PG_FUNCTION_ARGS) {
   Account saved, checked;
   read_accounts(&in_savings, &customer, 1, &saved);
   read_accounts(&in_checking, &customer, 1, &checked);
-  if (is_less(add(saved.values[kBalance], checked.values[kBalance]), charge)) {
-    charge = add(charge, NumericGetDatum(int64_to_numeric(1)));
+  if (is_less(rdmacc_numeric_add(saved.values[kBalance], checked.values[kBalance]), charge)) {
+    charge = rdmacc_numeric_add(charge, rdmacc_numeric_of(1));
   }
-  come_in(&checked, subtract(zero(), charge));
+  come_in(&checked, rdmacc_numeric_subtract(zero(), charge));
   write_account(&in_checking, &checked);
   rdmacc_native_close(&in_checking);
   rdmacc_native_close(&in_savings);
@@ -193,7 +186,8 @@ Datum rdmacc_smallbank_amalgamate(PG_FUNCTION_ARGS) {
   read_accounts(&in_checking, customers, 2, accounts);
   Datum* source = accounts[0].values;
   Datum* target = accounts[1].values;
-  target[kBalance] = add(target[kBalance], add(saved.values[kBalance], source[kBalance]));
+  target[kBalance] = rdmacc_numeric_add(
+      target[kBalance], rdmacc_numeric_add(saved.values[kBalance], source[kBalance]));
   saved.values[kBalance] = zero();
   source[kBalance] = zero();
   write_account(&in_savings, &saved);

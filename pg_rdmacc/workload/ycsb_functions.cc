@@ -1,6 +1,6 @@
 /* YCSB's operations, each as one call that reads and writes the engine itself; what they do is what
  * the functions in script/3_ycsb.sql whose names end in _sql do. */
-#include "pg_rdmacc/workload/native_table.h"
+#include "pg_rdmacc/workload/native_rows.h"
 
 extern "C" {
 #include "catalog/pg_type.h"
@@ -35,7 +35,8 @@ constexpr RdmaccNativeShape kShape = {.table = "usertable",
                                       .procedure = "ycsb_create",
                                       .columns = kColumns,
                                       .column_count = lengthof(kColumns),
-                                      .key_columns = 1};
+                                      .key_columns = 1,
+                                      .unique_attribute = 0};
 
 RdmaccNativeTable usertable = {
     .shape = &kShape, .relation = InvalidOid, .epoch = 0, .path = nullptr};
@@ -69,7 +70,8 @@ void check_range(const char* what, int value, int least, int most) {
 /* False when there is no such record. */
 bool read_record(const RdmaccNativeAccess* access, int32 record, BridgeBytes* key, Datum* values) {
   BridgeRow row = {};
-  *key = rdmacc_native_key(access, Int32GetDatum(record));
+  const Datum number = Int32GetDatum(record);
+  *key = rdmacc_native_key(access, &number);
   rdmacc_native_read(access, key, 1, &row);
   if (row.found) rdmacc_native_values(access, &row, values);
   return row.found;
@@ -95,7 +97,8 @@ Records read_records(const RdmaccNativeAccess* access, const int32* records, int
   Records read = {.keys = static_cast<BridgeBytes*>(palloc(size * sizeof(BridgeBytes))),
                   .rows = static_cast<BridgeRow*>(palloc0(size * sizeof(BridgeRow)))};
   for (int i = 0; i < count; i++) {
-    read.keys[i] = rdmacc_native_key(access, Int32GetDatum(records[i]));
+    const Datum number = Int32GetDatum(records[i]);
+    read.keys[i] = rdmacc_native_key(access, &number);
   }
   if (count > 0) rdmacc_native_read(access, read.keys, static_cast<size_t>(count), read.rows);
   return read;
@@ -180,7 +183,7 @@ Datum rdmacc_ycsb_insert(PG_FUNCTION_ARGS) {
   for (int field = 1; field <= kFields; field++) {
     values[field] = make_value(record, field, 0, PG_GETARG_INT32(1));
   }
-  rdmacc_native_insert(&access, values);
+  rdmacc_native_insert(&access, values, nullptr);
   rdmacc_native_close(&access);
   PG_RETURN_VOID();
 }

@@ -16,6 +16,7 @@ KINDS = {  # the arguments of ..._create(), the variables of the scripts
     "tpcc": ("1, items => 1000, customers => 30",
              {"warehouses": 1, "items": 1000, "customers": 30}),
 }
+FEW_KEYS = "tatp-few-keys"
 CLIENTS = 4
 A_WHILE, A_FEW = "-T1", "-t10"
 
@@ -61,6 +62,18 @@ def calvin(box):
         box.psql(f"DROP SCHEMA {schema} CASCADE")
 
 
+def rows_come_and_go(box, offered):
+    """Few keys: what one transaction finds absent others insert, and that is no duplicate."""
+    MIXES[FEW_KEYS] = {"insert_call_forwarding": 1, "delete_call_forwarding": 1}
+    for protocol in offered:
+        for path in paths_of(FEW_KEYS):
+            rate, retries = run_mix(box, FEW_KEYS, path, "tatp", {"subscribers": 2},
+                                    2 * CLIENTS, A_WHILE, [f"rdmacc.protocol={protocol}"])
+            print(f"  few keys, {path}, {protocol}: {rate:.0f}/s, {retries} retries", flush=True)
+    del MIXES[FEW_KEYS]
+    equal(check(box, "tatp", "tatp"), "", "tatp after rows came and went")
+
+
 def every_other_protocol(box):
     box.stop()
     box.settings["rdmacc.durability"] = "disk"
@@ -68,6 +81,7 @@ def every_other_protocol(box):
     wait_until_up(box)
     box.psql("CREATE EXTENSION IF NOT EXISTS rdmacc_workloads")
     under_protocols(box, protocols(box))
+    rows_come_and_go(box, protocols(box))
 
 
 def nothing_is_lost_when_all_is_killed(box):

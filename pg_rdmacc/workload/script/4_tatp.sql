@@ -160,3 +160,46 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION @extschema@.tatp_delete_call_forwarding_sql(text, int, int) IS
   'forwards calls no more, false where they were not; plain SQL';
+
+-- The same, one call of the engine's each: for rdmacc tables alone.
+CREATE FUNCTION @extschema@.tatp_get_subscriber_data(
+  id int) RETURNS text
+AS 'MODULE_PATHNAME', 'rdmacc_tatp_get_subscriber_data' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION @extschema@.tatp_get_subscriber_data(int) IS
+  'a subscriber''s row as text; rdmacc tables alone';
+
+CREATE FUNCTION @extschema@.tatp_get_new_destination(
+  id int, facility int, starts int, ends int) RETURNS text
+AS 'MODULE_PATHNAME', 'rdmacc_tatp_get_new_destination' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION @extschema@.tatp_get_new_destination(int, int, int, int) IS
+  'where a call is forwarded to, NULL for nowhere; rdmacc tables alone';
+
+CREATE FUNCTION @extschema@.tatp_get_access_data(
+  id int, type int) RETURNS text
+AS 'MODULE_PATHNAME', 'rdmacc_tatp_get_access_data' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION @extschema@.tatp_get_access_data(int, int) IS
+  'what a subscriber has of a type of access, NULL for nothing; rdmacc tables alone';
+
+CREATE FUNCTION @extschema@.tatp_update_subscriber_data(
+  id int, facility int, flag int, data int) RETURNS bool
+AS 'MODULE_PATHNAME', 'rdmacc_tatp_update_subscriber_data' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION @extschema@.tatp_update_subscriber_data(int, int, int, int) IS
+  'writes a subscriber''s profile, false where there is no such facility; rdmacc tables alone';
+
+CREATE FUNCTION @extschema@.tatp_update_location(
+  number text, location int) RETURNS bool
+AS 'MODULE_PATHNAME', 'rdmacc_tatp_update_location' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION @extschema@.tatp_update_location(text, int) IS
+  'writes the location of the subscriber with a number; rdmacc tables alone';
+
+CREATE FUNCTION @extschema@.tatp_insert_call_forwarding(
+  number text, facility int, starts int, ends int, target text) RETURNS bool
+AS 'MODULE_PATHNAME', 'rdmacc_tatp_insert_call_forwarding' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION @extschema@.tatp_insert_call_forwarding(text, int, int, int, text) IS
+  'forwards calls, false where they are already or there is no such facility; rdmacc tables alone';
+
+CREATE FUNCTION @extschema@.tatp_delete_call_forwarding(
+  number text, facility int, starts int) RETURNS bool
+AS 'MODULE_PATHNAME', 'rdmacc_tatp_delete_call_forwarding' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION @extschema@.tatp_delete_call_forwarding(text, int, int) IS
+  'forwards calls no more, false where they were not; rdmacc tables alone';

@@ -211,3 +211,18 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION @extschema@.tpcc_stock_level_sql(int, int, int) IS
   'how many items of a district''s last 20 orders are low in stock; plain SQL';
+
+-- The same, one call of the engine's each: for rdmacc tables alone.
+CREATE FUNCTION @extschema@.tpcc_new_order(
+  home int, district_number int, customer_number int, items int[], supplies int[],
+  quantities int[]) RETURNS numeric
+AS 'MODULE_PATHNAME', 'rdmacc_tpcc_new_order' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION @extschema@.tpcc_new_order(int, int, int, int[], int[], int[]) IS
+  'enters an order; its total, NULL if the user has rolled back; rdmacc tables alone';
+
+CREATE FUNCTION @extschema@.tpcc_payment(
+  home int, district_number int, customer_warehouse int, customer_district int,
+  customer_number int, last_name text, amount numeric) RETURNS numeric
+AS 'MODULE_PATHNAME', 'rdmacc_tpcc_payment' LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION @extschema@.tpcc_payment(int, int, int, int, int, text, numeric) IS
+  'a customer pays; the balance; by last name where the number is NULL; rdmacc tables alone';

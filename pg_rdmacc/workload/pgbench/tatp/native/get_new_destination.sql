@@ -1,0 +1,8 @@
+-- Not uniformly: A is 65535 up to a million subscribers.
+\set a random(0, 65535)
+\set b random(1, :subscribers)
+\set s (:a | :b) % :subscribers + 1
+\set facility random(1, 4)
+\set starts 8 * random(0, 2)
+\set ends random(1, 24)
+SELECT rdmacc.tatp_get_new_destination(:s, :facility, :starts, :ends);
