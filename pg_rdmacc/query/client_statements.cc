@@ -1,38 +1,27 @@
 #include "pg_rdmacc/query/client_statements.h"
 
+#include "pg_rdmacc/query/block.h"
 #include "pg_rdmacc/query/noted_draws.h"
 #include "pg_rdmacc/query/replay.h"
-#include "pg_rdmacc/relation/access_method.h"
 #include "pg_rdmacc/xact/running_query.h"
 
 extern "C" {
-#include "access/htup_details.h"
-#include "access/transam.h"
 #include "access/xact.h"
-#include "catalog/objectaccess.h"
-#include "catalog/pg_language.h"
-#include "catalog/pg_proc.h"
 #include "commands/defrem.h"
 #include "commands/explain.h"
 #include "nodes/parsenodes.h"
 #include "nodes/plannodes.h"
 #include "tcop/pquery.h"
-#include "tcop/tcopprot.h"
 #include "tcop/utility.h"
-#include "utils/fmgroids.h"
 #include "utils/portal.h"
-#include "utils/syscache.h"
 }
 
 namespace {
 
 ProcessUtility_hook_type previous_utility;
-object_access_hook_type previous_access;
 
 bool began;      /* the client has had a statement run in this transaction */
 bool explaining; /* EXPLAIN is being run */
-
-/* ---- Utility statements */
 
 struct Utility {
   PlannedStmt* statement;
@@ -189,67 +178,6 @@ void process_utility(PlannedStmt* statement, const char* text, bool read_only_tr
   }
 }
 
-/* ---- Functions */
-
-/* Effects that no ROLLBACK takes back, and that matter when they come twice; and what tells of
- * such. */
-bool has_lasting_effect(Oid function) {
-  switch (function) {
-    case F_PG_ADVISORY_LOCK_INT8:
-    case F_PG_ADVISORY_LOCK_SHARED_INT8:
-    case F_PG_TRY_ADVISORY_LOCK_INT8:
-    case F_PG_TRY_ADVISORY_LOCK_SHARED_INT8:
-    case F_PG_ADVISORY_UNLOCK_INT8:
-    case F_PG_ADVISORY_UNLOCK_SHARED_INT8:
-    case F_PG_ADVISORY_LOCK_INT4_INT4:
-    case F_PG_ADVISORY_LOCK_SHARED_INT4_INT4:
-    case F_PG_TRY_ADVISORY_LOCK_INT4_INT4:
-    case F_PG_TRY_ADVISORY_LOCK_SHARED_INT4_INT4:
-    case F_PG_ADVISORY_UNLOCK_INT4_INT4:
-    case F_PG_ADVISORY_UNLOCK_SHARED_INT4_INT4:
-    case F_PG_ADVISORY_UNLOCK_ALL:
-    /* Of a plan that was made outside of a block; within one it is noted. */
-    case F_CURRVAL:
-    case F_LASTVAL:
-    case F_SETVAL_REGCLASS_INT8:
-    case F_SETVAL_REGCLASS_INT8_BOOL:
-      return true;
-    default:
-      return false;
-  }
-}
-
-bool is_trusted(Oid language) {
-  HeapTuple tuple = SearchSysCache1(LANGOID, ObjectIdGetDatum(language));
-  if (!HeapTupleIsValid(tuple)) return false;
-  const bool trusted = reinterpret_cast<Form_pg_language>(GETSTRUCT(tuple))->lanpltrusted;
-  ReleaseSysCache(tuple);
-  return trusted;
-}
-
-/* Volatile functions in C, as those of dblink, and untrusted languages reach beyond the server. */
-bool may_reach_outside(Oid function) {
-  if (function < FirstNormalObjectId) return false;
-  HeapTuple tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
-  if (!HeapTupleIsValid(tuple)) return true;
-  const auto* form = reinterpret_cast<Form_pg_proc>(GETSTRUCT(tuple));
-  const Oid language = form->prolang;
-  const bool ours = form->pronamespace == rdmacc_extension_schema();
-  const bool changes_something = form->provolatile == PROVOLATILE_VOLATILE;
-  ReleaseSysCache(tuple);
-  if (ours || language == SQLlanguageId) return false;
-  return language == ClanguageId ? changes_something : !is_trusted(language);
-}
-
-void object_access(ObjectAccessType access, Oid class_id, Oid object, int sub_id, void* argument) {
-  if (previous_access != nullptr) previous_access(access, class_id, object, sub_id, argument);
-  if (access != OAT_FUNCTION_EXECUTE || !rdmacc_journal_is_open() || rdmacc_replaying()) return;
-  /* Without a statement the client has called it by the protocol's function message. */
-  if (debug_query_string == nullptr || has_lasting_effect(object) || may_reach_outside(object)) {
-    rdmacc_journal_spoil();
-  }
-}
-
 void transaction_ended(XactEvent event, void*) {
   const bool ended =
       event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE;
@@ -280,7 +208,5 @@ bool rdmacc_explaining(void) { return explaining; }
 void rdmacc_client_statements_init(void) {
   previous_utility = ProcessUtility_hook != nullptr ? ProcessUtility_hook : standard_ProcessUtility;
   ProcessUtility_hook = process_utility;
-  previous_access = object_access_hook;
-  object_access_hook = object_access;
   RegisterXactCallback(transaction_ended, nullptr);
 }

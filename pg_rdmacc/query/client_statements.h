@@ -1,5 +1,5 @@
 /* Which statements of the client's go into the journal (journal.h), and which cannot be run again:
- * hooks around utility statements and functions. */
+ * the hook around utility statements. */
 #pragma once
 #include "pg_rdmacc/server/pg_rdmacc.h"
 

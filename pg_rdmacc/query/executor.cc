@@ -1,9 +1,11 @@
 #include "pg_rdmacc/query/executor.h"
 
 #include "pg_rdmacc/index/unique_check.h"
+#include "pg_rdmacc/query/block.h"
 #include "pg_rdmacc/query/client_statements.h"
+#include "pg_rdmacc/query/draw_plans.h"
+#include "pg_rdmacc/query/lasting_effects.h"
 #include "pg_rdmacc/query/lost_attempt.h"
-#include "pg_rdmacc/query/noted_draws.h"
 #include "pg_rdmacc/query/replay.h"
 #include "pg_rdmacc/query/retry.h"
 #include "pg_rdmacc/relation/access_method.h"
@@ -254,5 +256,6 @@ void rdmacc_executor_init(void) {
   ExecutorEnd_hook = executor_end;
   rdmacc_retry_init();
   rdmacc_client_statements_init();
-  rdmacc_noted_draws_init();
+  rdmacc_lasting_effects_init();
+  rdmacc_draw_plans_init();
 }

@@ -63,6 +63,12 @@ bool rdmacc_caught_conflict(void) {
   return geterrcode() == ERRCODE_T_R_SERIALIZATION_FAILURE && rdmacc_conflict_protocol() >= 0;
 }
 
+void rdmacc_raise_lost(const char* detail) {
+  ereport(ERROR, (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+                  errmsg("could not serialize access among transactions of rdmacc tables"),
+                  errdetail_internal("%s", detail), errhint("Run the transaction again.")));
+}
+
 void rdmacc_count_loss(bool last) {
   CHECK(rdmacc_conflict_protocol() >= 0);
   bridge_stat_add_retry(rdmacc_conflict_protocol(), last);

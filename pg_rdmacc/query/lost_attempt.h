@@ -19,6 +19,9 @@ void rdmacc_validate_error(MemoryContext context);
  * conflict or accident. */
 bool rdmacc_caught_answer(void);
 
+/* 40001 for the client, in place of another attempt; `detail` says why. */
+[[noreturn]] void rdmacc_raise_lost(const char* detail);
+
 /* For rdmacc.stat_retries. `last`: the client sees it. In the same PG_CATCH. */
 void rdmacc_count_loss(bool last);
 

@@ -1,6 +1,7 @@
 #include "pg_rdmacc/query/new_attempt.h"
 
 #include "pg_rdmacc/query/kept_owner.h"
+#include "pg_rdmacc/query/lost_attempt.h"
 #include "pg_rdmacc/xact/running_query.h"
 
 extern "C" {
@@ -85,13 +86,6 @@ void put_into_transaction(Portal portal) {
   portal->createLevel = inside ? GetCurrentTransactionNestLevel() : 1;
 }
 
-[[noreturn]] void raise_no_owner(void) {
-  ereport(ERROR, (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-                  errmsg("could not serialize access among transactions of rdmacc tables"),
-                  errdetail("The block could not be run again within its savepoint."),
-                  errhint("Run the transaction again.")));
-}
-
 /* An error has ended the attempt before its BEGIN. The client, which is in a block, is told so by
  * every further statement until it ends it: none may be taken for a transaction of its own. */
 void fail_in_block(void) {
@@ -116,7 +110,7 @@ void begin_again(QueryDesc* query, RdmaccBegin begin, MemoryContext context) {
     AbortOutOfAnyTransaction();
     const bool owners = rdmacc_make_owners();
     if (query != nullptr) forget_executor(query);
-    if (!owners) raise_no_owner();
+    if (!owners) rdmacc_raise_lost("The block could not be run again within its savepoint.");
     begin();
     rdmacc_hand_over_owners();
   }

@@ -3,8 +3,7 @@
  * it drew the first time, in the same order, since the client may have been told (INSERT …
  * RETURNING), and numbers are not used up.
  *
- * In the plans of statements of a block, nextval(), identity columns, gen_random_uuid(), random()
- * and clock_timestamp() are replaced by functions of the extension, which ask here. */
+ * In plans, functions of the extension that ask here stand for those that draw (draw_plans.h). */
 #pragma once
 #include "pg_rdmacc/query/journal.h"
 
@@ -13,6 +12,4 @@ extern "C" {
 /* The statement whose draws are noted from now on, and given again as far as it has drawn before.
  * NULL: none. */
 void rdmacc_note_draws_of(RdmaccSent* sent);
-
-void rdmacc_noted_draws_init(void);
 }

@@ -15,30 +15,27 @@
  * earlier statements are compared and not sent. */
 #pragma once
 #include "pg_rdmacc/query/journal.h"
-#include "pg_rdmacc/query/retry.h"
 
 extern "C" {
+#include "executor/execdesc.h"
+#include "tcop/cmdtag.h"
 
-/* True while statements of the journal are run again: what comes of that is no statement of the
- * client's. */
+/* True while statements of the journal, or a step that has lost, are run again: what comes of that
+ * is no statement of the client's. */
 bool rdmacc_replaying(void);
 
-/* A query of a block whose journal is open, which is the whole statement
- * (rdmacc_is_whole_statement). `attempt` is called as often as the setting allows. */
-void rdmacc_run_in_block(QueryDesc* query, RdmaccAttempt attempt);
+/* A statement of the client's begins, or COMMIT. */
+void rdmacc_begin_losses(void);
 
-/* A step of the block that is no query, and what it tells. */
-typedef struct RdmaccStep {
-  /* Called with the receiver for its rows, in place of the client's. */
-  void (*run)(void* argument, DestReceiver* receiver, QueryCompletion* completion);
-  void* argument;
-  RdmaccStatementText text;
-  ParamListInfo params;
-  DestReceiver* receiver; /* the client's */
-  QueryCompletion* completion;
-} RdmaccStep;
-void rdmacc_run_step_in_block(const RdmaccStep* step);
+/* In a PG_CATCH. True: the error is flushed, and the block is to be run again. `told_already`: the
+ * client has had rows of the statement. */
+bool rdmacc_take_loss(MemoryContext context, bool told_already);
 
-/* Before PostgreSQL's COMMIT: the engine commits where its conflict can still be met. */
-void rdmacc_commit_block(void);
+/* Runs the block again up to where it lost. The query, if it was one, is to be started anew
+ * (rdmacc_start_attempt). Conflicts on the way count like others. */
+void rdmacc_come_to(QueryDesc* query, MemoryContext context);
+
+/* Of a statement that is no query: once more, with its rows for the client. */
+void rdmacc_run_step_again(const RdmaccSent* sent, DestReceiver* receiver,
+                           QueryCompletion* completion);
 }

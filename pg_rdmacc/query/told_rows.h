@@ -1,6 +1,6 @@
-/* What a statement told its client: how many rows, and which, in whatever order. A receiver that
- * passes rows on and keeps a sum of their hashes, so that another run of the statement can be
- * compared with the first one without its rows. */
+/* What a statement told its client: how many rows, which, and in which order. A receiver that
+ * passes rows on and keeps their hashes' sum, so that another run of the statement can be compared
+ * with the first one without its rows. */
 #pragma once
 #include "pg_rdmacc/server/pg_rdmacc.h"
 

@@ -2,13 +2,11 @@
 """Statements that lose against others are run again by the server (rdmacc.auto_retry): no client
 sees a conflict, nothing is done twice, and what must not be repeated is not."""
 
-import os
-import re
 import subprocess
 
+from hammer import CLIENTS, hammer, retries, value
 from harness import Session, equal, eventually, fails_with, matches, protocols, run, true
 
-CLIENTS = 4
 EACH = 60
 SET_UP = """
 CREATE TABLE t (id int PRIMARY KEY, v int NOT NULL) USING rdmacc;
@@ -41,31 +39,6 @@ SCRIPTS = {
 
 def set_up(box):
     box.psql(SET_UP)
-
-
-def hammer(box, protocol, script, mode="simple", settings=""):
-    """Several sessions with the same statement; how many transactions of them failed."""
-    path = os.path.join(box.dir, "retry.pgbench")
-    with open(path, "w") as file:
-        file.write(script + "\n")
-    os.chmod(path, 0o644)
-    environment = box.environment()
-    environment["PGOPTIONS"] = f"-c rdmacc.protocol={protocol} {settings}"
-    done = subprocess.run(
-        box.command("pgbench", "-n", "-c", str(CLIENTS), "-j", "1", "-t", str(EACH), "-M", mode,
-                    "-f", path),
-        env=environment, cwd="/", text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        timeout=60)
-    equal(done.returncode, 0, f"{protocol}, {script}: {done.stdout[-1500:]}")
-    return int(re.search(r"number of failed transactions: (\d+)", done.stdout).group(1))
-
-
-def value(box, table_key=1):
-    return int(box.psql(f"SELECT v FROM t WHERE id = {table_key}"))
-
-
-def retries(box, protocol):
-    return int(box.psql(f"SELECT retries FROM rdmacc.stat_retries WHERE protocol = '{protocol}'"))
 
 
 def no_client_sees_a_conflict(box):

@@ -1,0 +1,179 @@
+#include "pg_rdmacc/query/block.h"
+
+#include "pg_rdmacc/index/unique_check.h"
+#include "pg_rdmacc/query/held_rows.h"
+#include "pg_rdmacc/query/lost_attempt.h"
+#include "pg_rdmacc/query/new_attempt.h"
+#include "pg_rdmacc/query/noted_draws.h"
+#include "pg_rdmacc/query/replay.h"
+#include "pg_rdmacc/xact/xact.h"
+
+extern "C" {
+#include "access/xact.h"
+#include "commands/trigger.h"
+#include "miscadmin.h"
+#include "nodes/execnodes.h"
+#include "nodes/plannodes.h"
+}
+
+namespace {
+
+/* What the statement tells passes here: held back from the client until it has ended. */
+struct Held {
+  RdmaccHeldRows rows;
+  RdmaccToldRows told;
+};
+
+void hold(Held* held, DestReceiver* receiver) {
+  rdmacc_hold_rows(&held->rows, receiver, static_cast<Size>(work_mem) * 1024);
+  rdmacc_tell_rows(&held->told, &held->rows.receiver);
+}
+
+void drop(Held* held) {
+  rdmacc_drop_held_rows(&held->rows);
+  rdmacc_tell_again(&held->told);
+}
+
+void note_end(RdmaccSent* sent, const Held* held, uint64 processed) {
+  CHECK(!sent->ended);
+  rdmacc_note_draws_of(nullptr);
+  sent->told = held->told.told;
+  sent->told.processed = processed;
+  sent->ended = true;
+}
+
+/* In a PG_CATCH, of an error that goes to the client. A cancel, or memory that has run out, does
+ * not come again. */
+void note_error(RdmaccSent* sent) {
+  rdmacc_note_draws_of(nullptr);
+  if (!rdmacc_caught_answer()) rdmacc_journal_spoil();
+  if (!rdmacc_journal_is_open()) return;
+  sent->told.sqlstate = geterrcode();
+  sent->ended = true;
+}
+
+/* False: it has lost, and the error is flushed. */
+bool try_query(QueryDesc* query, RdmaccAttempt attempt, Held* held, RdmaccSent* sent) {
+  const MemoryContext context = CurrentMemoryContext;
+  volatile bool done = true;
+  PG_TRY();
+  {
+    rdmacc_note_draws_of(sent);
+    if (query->estate == nullptr) rdmacc_start_attempt(query);
+    attempt(query);
+  }
+  PG_CATCH();
+  {
+    rdmacc_validate_error(context);
+    if (!rdmacc_take_loss(context, held->rows.passing)) {
+      note_error(sent);
+      PG_RE_THROW();
+    }
+    done = false;
+  }
+  PG_END_TRY();
+  return done;
+}
+
+bool try_step(const RdmaccStep* step, Held* held, RdmaccSent* sent, bool first) {
+  const MemoryContext context = CurrentMemoryContext;
+  volatile bool done = true;
+  PG_TRY();
+  {
+    rdmacc_note_draws_of(sent);
+    if (first) {
+      step->run(step->argument, &held->told.receiver, step->completion);
+    } else {
+      rdmacc_run_step_again(sent, &held->told.receiver, step->completion);
+    }
+  }
+  PG_CATCH();
+  {
+    rdmacc_validate_error(context);
+    if (!rdmacc_take_loss(context, held->rows.passing)) {
+      note_error(sent);
+      PG_RE_THROW();
+    }
+    done = false;
+  }
+  PG_END_TRY();
+  return done;
+}
+
+/* False: it has lost, and the error is flushed. */
+bool try_commit(void) {
+  const MemoryContext context = CurrentMemoryContext;
+  volatile bool done = true;
+  PG_TRY();
+  {
+    /* As at the commit, which is next: so they may fail here, and it may be early. */
+    AfterTriggerFireDeferred();
+    rdmacc_check_unique(nullptr);
+    if (rdmacc_engine_may_commit_early()) rdmacc_commit_engine_early();
+    if (rdmacc_engine_may_prepare_early()) rdmacc_prepare_engine_early();
+  }
+  PG_CATCH();
+  {
+    rdmacc_validate_error(context);
+    if (!rdmacc_take_loss(context, false)) PG_RE_THROW();
+    done = false;
+  }
+  PG_END_TRY();
+  return done;
+}
+
+}  // namespace
+
+void rdmacc_run_in_block(QueryDesc* query, RdmaccAttempt attempt) {
+  const MemoryContext context = CurrentMemoryContext;
+  const PlannedStmt* plan = query->plannedstmt;
+  RdmaccSent* sent =
+      rdmacc_journal_add({query->sourceText, plan->stmt_location, plan->stmt_len}, query->params);
+  if (sent == nullptr) return attempt(query);
+  Held held;
+  hold(&held, query->dest);
+  query->dest = &held.told.receiver;
+  rdmacc_begin_losses();
+  while (!try_query(query, attempt, &held, sent)) {
+    drop(&held);
+    rdmacc_come_to(query, context);
+  }
+  CHECK(query->estate != nullptr);
+  const uint64 processed = query->estate->es_processed;
+  rdmacc_release_held_rows(&held.rows, query->estate->es_query_cxt);
+  query->dest = held.rows.real;
+  note_end(sent, &held, processed);
+}
+
+void rdmacc_run_step_in_block(const RdmaccStep* step) {
+  const MemoryContext context = CurrentMemoryContext;
+  RdmaccSent* sent = rdmacc_journal_add(step->text, step->params);
+  if (sent == nullptr) return step->run(step->argument, step->receiver, step->completion);
+  Held held;
+  hold(&held, step->receiver);
+  rdmacc_begin_losses();
+  for (bool first = true; !try_step(step, &held, sent, first); first = false) {
+    drop(&held);
+    rdmacc_come_to(nullptr, context);
+  }
+  rdmacc_release_held_rows(&held.rows, context);
+  note_end(sent, &held, step->completion != nullptr ? step->completion->nprocessed : 0);
+}
+
+void rdmacc_commit_block(void) {
+  if (!rdmacc_journal_is_whole() || !rdmacc_transaction_used()) return;
+  const MemoryContext context = CurrentMemoryContext;
+  rdmacc_begin_losses();
+  PG_TRY();
+  {
+    while (!try_commit()) rdmacc_come_to(nullptr, context);
+  }
+  PG_CATCH();
+  {
+    /* An error of COMMIT ends the block. */
+    if (IsTransactionBlock()) EndTransactionBlock(false);
+    PG_RE_THROW();
+  }
+  PG_END_TRY();
+  rdmacc_journal_spoil(); /* what follows is PostgreSQL's commit */
+}

@@ -1,0 +1,27 @@
+/* Statements and COMMIT of a transaction block that may be run again (replay.h): what they tell is
+ * held back until they have ended, and is noted in the journal. */
+#pragma once
+#include "pg_rdmacc/query/journal.h"
+#include "pg_rdmacc/query/retry.h"
+
+extern "C" {
+
+/* A query of a block whose journal is open, which is the whole statement
+ * (rdmacc_is_whole_statement). `attempt` is called as often as the setting allows. */
+void rdmacc_run_in_block(QueryDesc* query, RdmaccAttempt attempt);
+
+/* A step of the block that is no query, and what it tells. */
+typedef struct RdmaccStep {
+  /* Called with the receiver for its rows, in place of the client's. */
+  void (*run)(void* argument, DestReceiver* receiver, QueryCompletion* completion);
+  void* argument;
+  RdmaccStatementText text;
+  ParamListInfo params;
+  DestReceiver* receiver; /* the client's */
+  QueryCompletion* completion;
+} RdmaccStep;
+void rdmacc_run_step_in_block(const RdmaccStep* step);
+
+/* Before PostgreSQL's COMMIT: the engine commits where its conflict can still be met. */
+void rdmacc_commit_block(void);
+}

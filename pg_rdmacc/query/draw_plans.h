@@ -1,0 +1,8 @@
+/* Plans in which nextval(), currval(), lastval(), identity columns, gen_random_uuid(), random() and
+ * clock_timestamp() are functions of the extension, which note what is drawn (noted_draws.h). */
+#pragma once
+#include "pg_rdmacc/server/pg_rdmacc.h"
+
+extern "C" {
+void rdmacc_draw_plans_init(void);
+}

@@ -1,0 +1,8 @@
+/* Functions whose effects no ROLLBACK takes back, and that matter when they come twice: a block
+ * that has called one is not run again. */
+#pragma once
+#include "pg_rdmacc/server/pg_rdmacc.h"
+
+extern "C" {
+void rdmacc_lasting_effects_init(void);
+}
