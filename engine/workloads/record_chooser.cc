@@ -5,7 +5,8 @@
 
 namespace rdmacc {
 
-RecordChooser::RecordChooser(const AccessPattern& pattern) : pattern_(pattern) {
+RecordChooser::RecordChooser(const AccessPattern& pattern)
+    : pattern_(pattern), uniform_(pattern.zipf_theta == 0 && pattern.hot_records == 0) {
   CHECK(pattern.records > 0 && pattern.hot_records <= pattern.records);
   CHECK(pattern.hot_access_percent <= 100);
   CHECK(pattern.zipf_theta >= 0 && pattern.zipf_theta < 1);
@@ -22,9 +23,8 @@ RecordChooser::RecordChooser(const AccessPattern& pattern) : pattern_(pattern) {
                    (1 - share_of_two);
 }
 
-uint64_t RecordChooser::choose(Random& random) const {
+uint64_t RecordChooser::choose_skewed(Random& random) const {
   if (pattern_.zipf_theta > 0) return choose_zipf(random);
-  if (pattern_.hot_records == 0) return random.below(pattern_.records);
   const uint64_t cold = pattern_.records - pattern_.hot_records;
   if (cold == 0 || random.percent(pattern_.hot_access_percent)) {
     return random.below(pattern_.hot_records);

@@ -18,12 +18,16 @@ class RecordChooser {
  public:
   // Zipf: takes time in proportion to the records. CHECKs the pattern.
   explicit RecordChooser(const AccessPattern& pattern);
-  uint64_t choose(Random& random) const;
+  uint64_t choose(Random& random) const {
+    return uniform_ ? random.below(pattern_.records) : choose_skewed(random);
+  }
 
  private:
+  uint64_t choose_skewed(Random& random) const;
   uint64_t choose_zipf(Random& random) const;
 
   const AccessPattern pattern_;
+  const bool uniform_;
   // Of Gray et al., "Quickly generating billion-record synthetic databases" (1994), section 3.2.
   double zeta_ = 0, alpha_ = 0, eta_ = 0, second_ = 0;
 };

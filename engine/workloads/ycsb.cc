@@ -1,6 +1,7 @@
 #include "engine/workloads/ycsb.h"
 
 #include <algorithm>
+#include <boost/container/static_vector.hpp>
 
 #include "engine/workloads/bulk_load.h"
 #include "engine/workloads/number_key.h"
@@ -126,14 +127,14 @@ uint64_t Ycsb::load_parts() const { return options_.records / kRecordsPerPart + 
 
 // ---- Drawing
 
-bool Ycsb::fits(uint64_t record, std::span<const uint64_t> taken, NodeId wanted) const {
+inline bool Ycsb::fits(uint64_t record, std::span<const uint64_t> taken, NodeId wanted) const {
   for (const uint64_t other : taken) {
     if ((other & ~kWriteBit) == record) return false;
   }
   return wanted == kAnyNode || home_node_of(table(0), NumberKey(record), cluster_.nodes) == wanted;
 }
 
-uint64_t Ycsb::draw_record(Random& random, std::span<const uint64_t> taken, NodeId wanted) const {
+inline uint64_t Ycsb::draw_record(Random& random, std::span<const uint64_t> taken, NodeId wanted) const {
   uint64_t record = 0;
   for (uint32_t i = 0; i < kDrawsMax; ++i) {
     record = chooser_.choose(random);
@@ -182,26 +183,24 @@ Status Ycsb::read_record(uint64_t record, const RowView& row, uint32_t bytes, ui
   if (!row.found) return wrong("is missing");
   if (row.row.size() != bytes) return wrong("has another length than it was given");
   std::memcpy(&updates, row.row.data(), 8);
+  // The same word over and over: what follows it is what precedes it.
   const uint64_t word = filler(record, updates);
-  uint64_t differing = 0, seen = 0;
-  uint32_t at = 8;
-  for (; at + 8 <= bytes; at += 8) {
-    std::memcpy(&seen, row.row.data() + at, 8);
-    differing |= seen ^ word;
-  }
-  const bool whole = differing == 0 && std::memcmp(row.row.data() + at, &word, bytes - at) == 0;
+  const char* const words = row.row.data() + sizeof(updates);
+  const bool whole = std::memcmp(words, &word, sizeof(word)) == 0 &&
+                     std::memcmp(words, words + sizeof(word), bytes - 2 * sizeof(word)) == 0;
   return whole ? Status() : wrong("is not whole");
 }
 
 Status Ycsb::execute(Session& session, const TxnInputs& inputs, TxnEffect& effect) const {
-  std::array<NumberKey, kYcsbOperationsMax> numbers;
-  std::array<std::string_view, kYcsbOperationsMax> keys;
-  std::array<RowView, kYcsbOperationsMax> rows;
-  std::array<uint64_t, kYcsbOperationsMax> updates{};
+  CHECK(inputs.count <= kYcsbOperationsMax);
+  boost::container::static_vector<NumberKey, kYcsbOperationsMax> numbers;
+  boost::container::static_vector<std::string_view, kYcsbOperationsMax> keys;
   for (uint32_t i = 0; i < inputs.count; ++i) {
-    numbers[i] = NumberKey(inputs.values[i] & ~kWriteBit);
-    keys[i] = numbers[i];
+    numbers.emplace_back(inputs.values[i] & ~kWriteBit);
+    keys.push_back(numbers.back());
   }
+  boost::container::static_vector<RowView, kYcsbOperationsMax> rows(inputs.count);
+  std::array<uint64_t, kYcsbOperationsMax> updates;
   const uint32_t batch = options_.reads_per_batch == 0 ? inputs.count : options_.reads_per_batch;
   for (uint32_t at = 0; at < inputs.count; at += batch) {
     const uint32_t count = std::min(batch, inputs.count - at);
