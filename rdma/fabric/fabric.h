@@ -119,6 +119,8 @@ class Endpoint {
   // Backs [offset, offset + bytes) of the own region with memory; kNoSpace when there is none.
   // Anything outside what was backed must not be touched.
   virtual Status back_region(uint64_t offset, uint64_t bytes) = 0;
+  // A hint: back_region() will be asked for this next. A fabric may do its work meanwhile.
+  virtual void expect_backing(uint64_t /*offset*/, uint64_t /*bytes*/) {}
 
   // Incarnation of the live owner of `worker`; 0 when it is dead or unclaimed. Cheap.
   virtual uint32_t incarnation_of(WorkerId worker) = 0;

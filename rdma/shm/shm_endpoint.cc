@@ -233,6 +233,11 @@ Status ShmEndpoint::back_region(uint64_t offset, uint64_t bytes) {
   return regions_.back(own_node(), offset, bytes);
 }
 
+void ShmEndpoint::expect_backing(uint64_t offset, uint64_t bytes) {
+  CHECK(control_.topology().is_node_worker(worker_));
+  regions_.back_ahead(own_node(), offset, bytes);
+}
+
 uint32_t ShmEndpoint::incarnation_of(WorkerId worker) {
   const uint64_t word = control_.slot(worker).owner.load(std::memory_order_acquire);
   Liveness& known = liveness_[worker];

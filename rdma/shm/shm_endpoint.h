@@ -47,6 +47,7 @@ class ShmEndpoint final : public Endpoint {
   Result<std::byte*> allocate_registered(size_t bytes) override;
   std::byte* local_region() override;
   Status back_region(uint64_t offset, uint64_t bytes) override;
+  void expect_backing(uint64_t offset, uint64_t bytes) override;
   uint32_t incarnation_of(WorkerId worker) override;
 
  private:

@@ -60,7 +60,8 @@ ShmRegions::ShmRegions(std::string cluster, const Topology& topology, bool huge_
       mapped_bytes_((topology.region_bytes + kShmPageBytes - 1) / kShmPageBytes * kShmPageBytes),
       huge_pages_(huge_pages),
       bases_(topology.nodes),
-      fds_(topology.nodes, -1) {}
+      fds_(topology.nodes, -1),
+      ahead_(topology.nodes) {}
 
 ShmRegions::~ShmRegions() {
   for (std::atomic<std::byte*>& base : bases_) {
@@ -122,8 +123,39 @@ Status ShmRegions::back(NodeId node, uint64_t offset, uint64_t bytes) {
   if (bytes > region_bytes_ || offset > region_bytes_ - bytes) {
     return Status(Code::kNoSpace, "region of node " + std::to_string(node) + " is used up");
   }
-  if (bytes == 0) return Status::ok_status();
   const std::lock_guard<std::mutex> lock(mutex_);
+  const Range ahead = ahead_[node];
+  if (offset >= ahead.begin && offset < ahead.end) {
+    const uint64_t ready = std::min(bytes, ahead.end - offset);
+    offset += ready;
+    bytes -= ready;
+  }
+  return bytes == 0 ? Status() : back_locked(node, offset, bytes);
+}
+
+void ShmRegions::back_ahead(NodeId node, uint64_t offset, uint64_t bytes) {
+  CHECK(node < bases_.size());
+  if (bytes == 0 || bytes > region_bytes_ || offset > region_bytes_ - bytes) return;
+  backing_.ask([this, node, offset, end = offset + bytes] {
+    for (uint64_t at = offset; at < end; at += kChunkBytes) {
+      if (!back_next(node, at, std::min(kChunkBytes, end - at))) return;
+    }
+  });
+}
+
+// A chunk of what is backed ahead. back() waits for no more than that.
+bool ShmRegions::back_next(NodeId node, uint64_t offset, uint64_t bytes) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  Range& ahead = ahead_[node];
+  const uint64_t end = offset + bytes;
+  if (offset >= ahead.begin && end <= ahead.end) return true;
+  if (!back_locked(node, offset, bytes).ok()) return false;
+  const bool goes_on = offset >= ahead.begin && offset <= ahead.end;
+  ahead = Range{goes_on ? ahead.begin : offset, end};
+  return true;
+}
+
+Status ShmRegions::back_locked(NodeId node, uint64_t offset, uint64_t bytes) {
   CHECK(fds_[node] >= 0);
   const uint64_t first_chunk = (offset + kChunkBytes - 1) / kChunkBytes * kChunkBytes;
   const uint64_t chunks_end = (offset + bytes) / kChunkBytes * kChunkBytes;

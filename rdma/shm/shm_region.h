@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "rdma/shm/backing_thread.h"
 #include "rdma/shm/shm_fabric.h"
 
 namespace rdmacc {
@@ -30,11 +31,15 @@ class ShmRegions {
   // Backs the range, so that running out of memory is a Status here and never a SIGBUS. Whole
   // chunks in it get huge pages where that is possible.
   Status back(NodeId node, uint64_t offset, uint64_t bytes);
+  // The same by a thread of its own, before it is asked for; if that fails, back() says so.
+  void back_ahead(NodeId node, uint64_t offset, uint64_t bytes);
   bool huge_pages_used() const { return huge_pages_used_.load(std::memory_order_relaxed); }
 
  private:
   std::byte* map(NodeId node);
   Result<std::byte*> map_locked(NodeId node, int fd);
+  bool back_next(NodeId node, uint64_t offset, uint64_t bytes);
+  Status back_locked(NodeId node, uint64_t offset, uint64_t bytes);
 
   const std::string cluster_;
   const uint64_t region_bytes_;
@@ -45,6 +50,12 @@ class ShmRegions {
 
   std::mutex mutex_;  // guards what follows, and the making of mappings
   std::vector<int> fds_;
+  struct Range {
+    uint64_t begin = 0, end = 0;
+  };
+  std::vector<Range> ahead_;  // by node: what back_ahead() has backed last
+
+  BackingThread backing_;  // the first to end
 };
 
 }  // namespace rdmacc

@@ -370,4 +370,9 @@ Status TcpEndpoint::back_region(uint64_t offset, uint64_t bytes) {
   return cluster_->regions->back(cluster_->own_node, offset, bytes);
 }
 
+void TcpEndpoint::expect_backing(uint64_t offset, uint64_t bytes) {
+  CHECK(host_ != nullptr);
+  cluster_->regions->back_ahead(cluster_->own_node, offset, bytes);
+}
+
 }  // namespace rdmacc

@@ -38,6 +38,7 @@ class TcpEndpoint : public Endpoint {
   Result<std::byte*> allocate_registered(size_t bytes) override;
   std::byte* local_region() override { return host_ != nullptr ? host_->region : nullptr; }
   Status back_region(uint64_t offset, uint64_t bytes) override;
+  void expect_backing(uint64_t offset, uint64_t bytes) override;
   uint32_t incarnation_of(WorkerId worker) override {
     return cluster_->membership->incarnation_of(worker);
   }

@@ -7,6 +7,7 @@ namespace rdmacc {
 namespace {
 
 constexpr uint64_t kChunkBytes = 4ull << 20;  // some huge pages
+constexpr uint64_t kAheadBytesMax = 16ull << 20;
 
 bool plausible(PageWord word, uint64_t pages_left) {
   switch (word.kind()) {
@@ -71,6 +72,10 @@ Status PageTable::back_until(uint64_t page_end) {
   const uint64_t end = std::min(round_up(layout_.page(page_end), kChunkBytes), pages_end);
   RDMACC_RETURN_IF_ERROR(endpoint_.back_region(backed_end_, end - backed_end_));
   backed_end_ = end;
+  // While these pages are handed out the next ones are made ready.
+  // A node that has grown large grows fast.
+  const uint64_t ahead = std::clamp((end - layout_.pages) / 8, kChunkBytes, kAheadBytesMax);
+  endpoint_.expect_backing(end, std::min(round_up(ahead, kChunkBytes), pages_end - end));
   return Status();
 }
 
