@@ -134,7 +134,8 @@ inline bool Ycsb::fits(uint64_t record, std::span<const uint64_t> taken, NodeId 
   return wanted == kAnyNode || home_node_of(table(0), NumberKey(record), cluster_.nodes) == wanted;
 }
 
-inline uint64_t Ycsb::draw_record(Random& random, std::span<const uint64_t> taken, NodeId wanted) const {
+inline uint64_t Ycsb::draw_record(Random& random, std::span<const uint64_t> taken,
+                                  NodeId wanted) const {
   uint64_t record = 0;
   for (uint32_t i = 0; i < kDrawsMax; ++i) {
     record = chooser_.choose(random);
