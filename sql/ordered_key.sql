@@ -72,3 +72,21 @@ SELECT a FROM o WHERE b = 'x' AND a < 53 ORDER BY a FOR UPDATE SKIP LOCKED;
 SELECT a FROM o WHERE b = 'x' AND a < 53 ORDER BY a FOR UPDATE NOWAIT;
 ALTER TABLE o SET (rdmacc.ordered_key = 2);
 DROP TABLE child, o, h;
+-- For all tables that are made, unless they say otherwise.
+SET rdmacc.ordered_keys = on;
+CREATE TABLE asked (a int PRIMARY KEY) USING rdmacc;
+CREATE TABLE hashed (a int PRIMARY KEY) USING rdmacc WITH (rdmacc.ordered_key = off, rdmacc.record_size = 64);
+CREATE TABLE IF NOT EXISTS hashed (a int PRIMARY KEY) USING rdmacc;
+CREATE TABLE copied USING rdmacc AS SELECT i AS a FROM generate_series(1, 9) i;
+ALTER TABLE copied ADD PRIMARY KEY (a);
+CREATE TABLE elsewhere (a int PRIMARY KEY) USING heap;
+CREATE TEMP TABLE elsewhere (a int PRIMARY KEY) USING heap;
+CREATE SCHEMA inner_one CREATE TABLE made (a int PRIMARY KEY);
+SELECT objname, label FROM pg_seclabels WHERE provider = 'rdmacc' AND objname ~ 'asked|hashed|copied|elsewhere|inner_one'
+  ORDER BY objname COLLATE "C";
+EXPLAIN (COSTS OFF) SELECT a FROM asked ORDER BY a LIMIT 1;
+RESET rdmacc.ordered_keys;
+CREATE TABLE later (a int PRIMARY KEY) USING rdmacc;
+SELECT count(*) FROM pg_seclabels WHERE objname = 'later';
+DROP TABLE asked, hashed, copied, later, pg_temp.elsewhere, elsewhere;
+DROP SCHEMA inner_one CASCADE;

@@ -4,6 +4,7 @@
 #include "pg_rdmacc/ddl/utility.h"
 #include "pg_rdmacc/relation/access_method.h"
 #include "pg_rdmacc/relation/table_options.h"
+#include "pg_rdmacc/server/pg_rdmacc.h"
 
 extern "C" {
 #include "access/xact.h"
@@ -82,6 +83,7 @@ void apply(Oid relation, List* elements, bool reset) {
 
 struct OwnOptions {
   const RangeVar* relation;
+  bool creates;
   bool existed; /* CREATE ... IF NOT EXISTS leaves it as it is */
   List* set;
   List* reset;
@@ -133,16 +135,32 @@ PlannedStmt* without_own(PlannedStmt* statement, bool read_only, OwnOptions* own
   PlannedStmt* changed =
       read_only ? static_cast<PlannedStmt*>(copyObjectImpl(statement)) : statement;
   *own = take_from(changed->utilityStmt);
-  if (own->set == NIL && own->reset == NIL) return statement;
+  own->creates = creates;
+  const bool names_some = own->set != NIL || own->reset != NIL;
+  if (!names_some && !(creates && rdmacc_ordered_keys)) return statement;
   own->relation = static_cast<const RangeVar*>(copyObjectImpl(own->relation));
   own->existed = creates && is_there(own->relation);
-  return changed;
+  return names_some ? changed : statement;
 }
 
-void apply_own(const OwnOptions* own) {
-  if ((own->set == NIL && own->reset == NIL) || own->existed) return;
+/* What rdmacc.ordered_keys asks for, where the statement does not say. */
+void add_wanted_for_all(Oid relation, OwnOptions* own) {
+  if (!own->creates || !rdmacc_ordered_keys || !is_one_of_ours(relation)) return;
+  ListCell* cell;
+  foreach (cell, own->set) {
+    if (strcmp(static_cast<DefElem*>(lfirst(cell))->defname, "ordered_key") == 0) return;
+  }
+  char* on = pstrdup("on");
+  own->set = lappend(own->set, makeDefElem(pstrdup("ordered_key"),
+                                           reinterpret_cast<Node*>(makeString(on)), -1));
+}
+
+void apply_own(OwnOptions* own) {
+  if (own->relation == nullptr || own->existed) return;
+  if (own->set == NIL && own->reset == NIL && !(own->creates && rdmacc_ordered_keys)) return;
   const Oid relation = lock_own_table(own->relation);
   if (!OidIsValid(relation)) return; /* ALTER TABLE IF EXISTS, CREATE TABLE ... WITH NO DATA */
+  add_wanted_for_all(relation, own);
   if (own->set != NIL) apply(relation, own->set, false);
   if (own->reset != NIL) apply(relation, own->reset, true);
 }

@@ -13,6 +13,7 @@ char* rdmacc_stages = nullptr;
 uint16 rdmacc_stages_code = 0;
 bool rdmacc_stages_auto = false;
 bool rdmacc_mixed_transactions = true;
+bool rdmacc_ordered_keys = false;
 int rdmacc_debug_stop_at = RDMACC_STOP_NOWHERE;
 int rdmacc_auto_retry = 20;
 int rdmacc_replay_limit = 20;
@@ -200,6 +201,10 @@ void define_two_phase(void) {
                            "Lets one transaction write rows of rdmacc tables and of other tables.",
                            nullptr, &rdmacc_mixed_transactions, true, PGC_USERSET, 0, nullptr,
                            nullptr, nullptr);
+  DefineCustomBoolVariable("rdmacc.ordered_keys",
+                           "Primary keys of tables that are made find ranges and give their order.",
+                           "As the table's option rdmacc.ordered_key, which says otherwise.",
+                           &rdmacc_ordered_keys, false, PGC_USERSET, 0, nullptr, nullptr, nullptr);
   DefineCustomEnumVariable("rdmacc.debug_stop_at",
                            "Where a committing session stands still for a minute.",
                            "For tests of crashes between the two phases of a commit.",
