@@ -19,6 +19,8 @@
 #                       builds; longer, not part of check
 #   make check-pg-suite [ARGS=…]  PostgreSQL's own regression tests, which it fetches, on rdmacc tables;
 #                       a share of them is part of check
+#   make check-clients [ARGS=…]  sysbench, pgbench, SQLAlchemy's and Django's suites, programs on Node's
+#                       libraries, on heaps and on rdmacc tables; a share of them is part of check
 #   make coverage [ARGS=…]   what the simulator's concurrent campaign alone executes of the engine,
 #                       and what it does not and why; longer, not part of check
 #   make mutation [ARGS=…]   small faults planted in the engine, and how many of them the campaign
@@ -49,7 +51,7 @@ SHAREDIR = $(DESTDIR)$(shell $(PG_CONFIG) --sharedir)
 BINDIR = $(DESTDIR)$(shell $(PG_CONFIG) --bindir)
 
 .PHONY: all deps test-deps build demo check soak kills faults check-tsan check-verbs check-assert \
-  check-pg-suite coverage mutation ledger sandbox sandbox-stop bench bench-sql bench-workloads \
+  check-pg-suite check-clients coverage mutation ledger sandbox sandbox-stop bench bench-sql bench-workloads \
   format clean install uninstall
 .NOTPARALLEL:
 
@@ -93,6 +95,10 @@ check-tsan: test-deps
 
 check-pg-suite: test-deps build
 	@scripts/pg_suite.py $(ARGS)
+
+check-clients: test-deps build
+	@scripts/deps.sh packages-clients.txt
+	@scripts/check_clients.py $(ARGS)
 
 check-assert: test-deps
 	@scripts/assert_server.py --jobs $(JOBS)

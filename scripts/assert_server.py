@@ -19,7 +19,7 @@ import subprocess
 import sys
 
 import check
-import pg_source
+import debian_source
 from sandbox import SERVER_USER, Sandbox
 
 PLACE = os.path.join(check.ROOT, "build/pg-assert")
@@ -58,8 +58,8 @@ def fetch():
     if os.path.exists(os.path.join(SOURCE, "configure")):
         return
     try:
-        fetched = pg_source.fetch()
-    except pg_source.Unavailable as reason:
+        fetched = debian_source.fetch(debian_source.POSTGRESQL)
+    except debian_source.Unavailable as reason:
         raise Failure(f"PostgreSQL's source cannot be fetched: {reason}") from None
     shutil.rmtree(SOURCE, ignore_errors=True)
     copied = SOURCE + ".part"

@@ -7,7 +7,7 @@ server with heap: what differs has to be in tests/pg_suite/allowed.txt. See test
 --share runs the files of tests/pg_suite/share.txt; --tests=a,b those and test_setup. With --survive
 outputs are not compared: the server must neither crash nor hang nor report an internal error.
 Prints a line for each file that differs, and the reasons by count; the last line is "N passed, N
-failed". Needs PostgreSQL's source, which it fetches by apt into build/pg-source; where that cannot
+failed". Needs PostgreSQL's source, which it fetches by apt into build/debian-source; where that cannot
 be had, it says "skipped: " and why, and counts nothing."""
 
 import argparse
@@ -15,7 +15,7 @@ import collections
 import os
 import sys
 
-import pg_source
+import debian_source
 from pg_suite_allowed import Allowed
 from pg_suite_choice import CHOICE, ORDER
 from pg_suite_judge import differences
@@ -143,8 +143,8 @@ def main():
                         help="print N unexpected differences of each file")
     flags = parser.parse_args()
     try:
-        source = pg_source.fetch()
-    except pg_source.Unavailable as reason:
+        source = debian_source.fetch(debian_source.POSTGRESQL)
+    except debian_source.Unavailable as reason:
         print(f"skipped: PostgreSQL's source cannot be fetched: {reason}\n0 passed, 0 failed")
         return 0
     inputs = prepare_inputs(source)

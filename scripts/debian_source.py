@@ -1,7 +1,7 @@
-"""The distribution's source of PostgreSQL 15, for the tests that need what no package ships. Apt
-fetches it from the archives that it has configured, with a copy of that configuration and package
-lists of its own, so that nothing of the system is changed; the second caller finds what the first
-one fetched below build/pg-source."""
+"""The distribution's source of a package, such as PostgreSQL's, for the tests that need what no
+package ships. Apt fetches it from the archives that it has configured, with a copy of that
+configuration and package lists of its own, so that nothing of the system is changed; the second
+caller finds what the first one fetched below build/debian-source."""
 
 import fcntl
 import glob
@@ -12,9 +12,8 @@ import subprocess
 
 from sandbox import ROOT
 
-PLACE = os.path.join(ROOT, "build/pg-source")
-SOURCE = os.path.join(PLACE, "source")
-PACKAGE = "postgresql-15"
+PLACE = os.path.join(ROOT, "build/debian-source")
+POSTGRESQL = "postgresql-15"
 APT_SECONDS_MAX = 600
 # What a program cannot be built without; installed by packages-test.txt.
 UNPACK = "dpkg-source"
@@ -81,45 +80,46 @@ def apt_options():
     return [word for setting in settings for word in ("-o", setting)]
 
 
-def offered_versions(options):
-    done = subprocess.run(["apt-cache", "showsrc", "--only-source", PACKAGE, *options],
+def offered_versions(package, options):
+    done = subprocess.run(["apt-cache", "showsrc", "--only-source", package, *options],
                           capture_output=True, text=True, timeout=APT_SECONDS_MAX)
     return list(dict.fromkeys(re.findall(r"^Version: (\S+)$", done.stdout, re.M)))
 
 
-def download(options):
+def download(package, options):
     """Any version serves. An archive of security updates keeps one only until the next and may have
     dropped what the lists still name; that of the point release always has its own."""
-    reason = Unavailable(f"no archive that apt has configured offers the source of {PACKAGE}")
-    for version in offered_versions(options):
+    reason = Unavailable(f"no archive that apt has configured offers the source of {package}")
+    for version in offered_versions(package, options):
         try:
             # apt-get checks what it fetches against the signed lists.
             run("apt-get", "-q", "source", "--download-only", "--only-source",
-                f"{PACKAGE}={version}", *options)
-            return os.path.join(PLACE, f"{PACKAGE}_{version.split(':')[-1]}.dsc")
+                f"{package}={version}", *options)
+            return os.path.join(PLACE, f"{package}_{version.split(':')[-1]}.dsc")
         except Unavailable as failed:
             reason = failed
     raise reason
 
 
-def fetch_once():
+def fetch_once(package, place):
     for program in ("apt-get", UNPACK):
         if shutil.which(program) is None:
             raise Unavailable(f"there is no {program} here")
     options = apt_options()
     run("apt-get", "-q", "update", *options)
-    description = download(options)
-    unpacked = SOURCE + ".part"
+    description = download(package, options)
+    unpacked = place + ".part"
     shutil.rmtree(unpacked, ignore_errors=True)
     run(UNPACK, "-x", description, unpacked)
-    os.rename(unpacked, SOURCE)
+    os.rename(unpacked, place)
 
 
-def fetch():
+def fetch(package):
     """The folder of the unpacked source; raises Unavailable."""
     os.makedirs(PLACE, exist_ok=True)
+    place = os.path.join(PLACE, package)
     with open(os.path.join(PLACE, "lock"), "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not os.path.exists(SOURCE):
-            fetch_once()
-    return SOURCE
+        if not os.path.exists(place):
+            fetch_once(package, place)
+    return place
