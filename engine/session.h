@@ -197,9 +197,12 @@ class Session {
   Status amend(TableId table, std::string_view key, std::string_view row);
   // Reads a key and, if `exclusive`, locks its row until the transaction ends, without waiting for
   // its holder (kBusy, and the transaction goes on). Deterministic protocols lock nothing:
-  // kGot means little there. Rows that are locked should be written, if only as they are: a lock
-  // alone is no write.
+  // kGot means little there. A lock alone is no write: it keeps others out until the end.
   Result<RowLock> try_lock(TableId table, std::string_view key, bool exclusive);
+  // After kBusy, or an operation that only a lock of another transaction has ended
+  // (is_held_by_another()): whose, as far as it is known, else 0. The transaction may wait for it
+  // and go on with try_lock() of the key, or scan_next().
+  uint64_t held_by() const;
 
   // Every row of a table, each once, in no order, phantom-safe. Own writes made after the scan
   // was opened may or may not be seen unless `visible_before` excludes them. Rows of more than

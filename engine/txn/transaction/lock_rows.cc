@@ -14,6 +14,13 @@ constexpr int kAttemptsMax = 4;
 
 }  // namespace
 
+// An operation that may be a repetition of one that has met another transaction's lock: that one
+// was no loss. What it has locked or read on the way is noted, and all else is looked at again.
+void Transaction::begin_again() {
+  held_by_ = 0;
+  if (is_held_by_another(reason_of(failure_)) && !lock_state_unknown_) failure_ = Status();
+}
+
 // Takes the header's lock by the protocol's rule, or leaves it as it was.
 Status Transaction::lock_now(StageContext& stage, Access& access) {
   if (access.locked || parameters_.rules->commits_in_order) return Status();
@@ -56,6 +63,7 @@ Status Transaction::find_and_lock(StageContext& stage, KeyState& state, bool exc
 
 Status Transaction::try_lock(TableId table, std::string_view key, bool exclusive, RowLock& result) {
   CHECK(started() && !prepared_);
+  begin_again();
   KeyState& state = keys_.touch(table, key);
   const ProtocolRules rules = no_wait_rules(*parameters_.rules);
   Status status;

@@ -34,7 +34,8 @@ StageContext Transaction::context(VerbArena& arena, bool cancellable) {
                       counters_,
                       allocation_counters_,
                       cancellable ? parameters_.cancelled : nullptr,
-                      &place_};
+                      &place_,
+                      &held_by_};
 }
 
 Status Transaction::start(const Restart& before) {
@@ -191,6 +192,7 @@ Status Transaction::keep_scanned(const Access& seen, bool first, Access** kept) 
 
 Status Transaction::scan(std::span<GroupWork> groups, VerbArena& arena, ScanMode mode, bool first) {
   CHECK(started() && !prepared_);
+  begin_again();
   stage_end_ns_ = 0;
   if (mode == ScanMode::kSkipLocked) {
     return look_at(skipping_locked(*parameters_.rules), groups, arena);

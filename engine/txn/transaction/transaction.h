@@ -74,6 +74,8 @@ class Transaction final : public RowSource {
                           std::string_view& row) override;
   Status try_lock(TableId table, std::string_view key, bool exclusive,
                   RowLock& result) override;  // lock_rows.cc
+  // Which transaction holds what the last operation was busy for; 0: not known.
+  uint64_t held_by() const { return held_by_; }
 
   // check_reads.cc: aborted unless everything that was read is current; a matter of course where
   // reads are locked, or of one timestamp.
@@ -154,6 +156,7 @@ class Transaction final : public RowSource {
   }
   void note_event(HistoryOp op, TableId table, std::string_view key, uint64_t version);
 
+  void begin_again();
   Status lock_now(StageContext& stage, Access& access);
   Status find_and_lock(StageContext& stage, KeyState& state, bool exclusive, RowLock& result);
   // ScanMode::kSkipLocked and kAsStored, by their rules.
@@ -203,6 +206,7 @@ class Transaction final : public RowSource {
   TxnStamps stamps_;
   GateEntry gate_entry_;
   Admission::Place place_;
+  uint64_t held_by_ = 0;
   uint64_t start_us_ = 0;
   uint64_t stage_end_ns_ = 0;  // of the latest of a commit's stages; 0: the clock is to be read
 

@@ -32,6 +32,7 @@ class RowLockTest : public TwoSessions {
     EXPECT_TRUE(scan(session, ScanMode::kSkipLocked, keys).ok());
     return keys;
   }
+  std::set<std::string> keys_;  // that a scan has seen so far
 };
 
 TEST_P(RowLockTest, WhatOneHoldsTheOtherDoesNotGet) {
@@ -141,6 +142,92 @@ TEST_P(RowLockTest, AScanThatDoesNotWaitSeesAllOrFails) {
   });
 }
 
+// A transaction that meets a lock learns whose it is, may wait for it, and goes on: it has not
+// lost.
+class MetLockTest : public RowLockTest {
+ protected:
+  void lock_and_write() {
+    as_one([&] {
+      ASSERT_TRUE(one_.begin(options()).ok());
+      EXPECT_EQ(outcome(one_.try_lock(table_, "b", true)), RowLock::kGot);
+      ASSERT_TRUE(one_.put(table_, "b", "one").ok());
+    });
+  }
+  void commit_one() {
+    as_one([&] {
+      const Status committed = one_.commit();
+      EXPECT_TRUE(committed.ok()) << committed.to_string();
+    });
+  }
+};
+
+TEST_P(MetLockTest, ALookUpGoesOnOnceItIsFree) {
+  lock_and_write();
+  const std::array<std::string_view, 3> keys = {"a", "b", "c"};
+  std::array<RowView, 3> rows;
+  as_other([&] {
+    ASSERT_TRUE(other_.begin(options()).ok());
+    const Status met = other_.get_many(table_, keys, rows);
+    EXPECT_TRUE(is_held_by_another(reason_of(met))) << met.to_string();
+    EXPECT_EQ(outcome(other_.try_lock(table_, "b", false)), RowLock::kBusy);
+    EXPECT_EQ(worker_of_ctts(other_.held_by()), here_.worker().id());
+    EXPECT_EQ(outcome(other_.try_lock(table_, "b", true)), RowLock::kBusy);
+    EXPECT_EQ(worker_of_ctts(other_.held_by()), here_.worker().id());
+  });
+  commit_one();
+  as_other([&] {
+    EXPECT_EQ(outcome(other_.try_lock(table_, "b", false)), RowLock::kGot);
+    EXPECT_EQ(other_.held_by(), 0u);
+    ASSERT_TRUE(other_.get_many(table_, keys, rows).ok());
+    EXPECT_EQ(rows[1].row, "one");
+    EXPECT_EQ(outcome(other_.try_lock(table_, "b", true)), RowLock::kGot);
+    for (const std::string_view key : keys) ASSERT_TRUE(other_.put(table_, key, "other").ok());
+    const Status committed = other_.commit();
+    EXPECT_TRUE(committed.ok()) << committed.to_string();
+  });
+}
+
+TEST_P(MetLockTest, AScanGoesOnOnceItIsFree) {
+  lock_and_write();
+  ScanHandle cursor;
+  std::vector<RowView> batch;
+  as_other([&] {
+    ASSERT_TRUE(other_.begin(options()).ok());
+    Result<ScanHandle> opened = other_.scan(table_);
+    ASSERT_TRUE(opened.ok());
+    cursor = std::move(opened.value());
+    std::set<std::string> seen;
+    Status met;
+    do {
+      met = other_.scan_next(*cursor, batch);
+      for (const RowView& row : batch) EXPECT_TRUE(seen.insert(std::string(row.key)).second);
+    } while (met.ok() && !batch.empty());
+    EXPECT_TRUE(is_held_by_another(reason_of(met))) << met.to_string();
+    EXPECT_TRUE(is_held_by_another(reason_of(other_.scan_next(*cursor, batch))));
+    EXPECT_EQ(worker_of_ctts(other_.held_by()), here_.worker().id());
+    EXPECT_FALSE(seen.contains("b"));
+    keys_ = seen;
+  });
+  commit_one();
+  as_other([&] {
+    do {
+      const Status went_on = other_.scan_next(*cursor, batch);
+      ASSERT_TRUE(went_on.ok()) << went_on.to_string();
+      for (const RowView& row : batch) {
+        EXPECT_TRUE(keys_.insert(std::string(row.key)).second) << row.key;
+        if (row.key == "b") {
+          EXPECT_EQ(row.row, "one");
+        }
+      }
+    } while (!batch.empty());
+    EXPECT_EQ(keys_.size(), 3u);
+    cursor.reset();
+    for (const std::string& key : keys_) ASSERT_TRUE(other_.put(table_, key, "other").ok());
+    const Status committed = other_.commit();
+    EXPECT_TRUE(committed.ok()) << committed.to_string();
+  });
+}
+
 // A lock that is got late proves what was read before it.
 TEST_P(RowLockTest, AChangeBetweenTheReadAndTheLockIsAConflict) {
   as_one([&] {
@@ -245,6 +332,12 @@ TEST_P(AnyRowLockTest, StormsKeepPairsAndCounts) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Protocols, RowLockTest,
+                         testing::Combine(testing::Values(Protocol::kNowait, Protocol::kWaitdie,
+                                                          Protocol::kWoundwait, Protocol::kOcc,
+                                                          Protocol::kMvcc, Protocol::kSundial),
+                                          testing::Values(kOneSided, kRpc)),
+                         name_of);
+INSTANTIATE_TEST_SUITE_P(Protocols, MetLockTest,
                          testing::Combine(testing::Values(Protocol::kNowait, Protocol::kWaitdie,
                                                           Protocol::kWoundwait, Protocol::kOcc,
                                                           Protocol::kMvcc, Protocol::kSundial),
