@@ -60,7 +60,9 @@ void rdmacc_validate_error(MemoryContext context) {
 bool rdmacc_caught_answer(void) { return is_answer(geterrcode()); }
 
 bool rdmacc_caught_conflict(void) {
-  return geterrcode() == ERRCODE_T_R_SERIALIZATION_FAILURE && rdmacc_conflict_protocol() >= 0;
+  const int code = geterrcode();
+  return (code == ERRCODE_T_R_SERIALIZATION_FAILURE || code == ERRCODE_T_R_DEADLOCK_DETECTED) &&
+         rdmacc_conflict_protocol() >= 0;
 }
 
 void rdmacc_raise_lost(const char* detail) {
