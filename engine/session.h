@@ -245,7 +245,11 @@ class Session {
   // Writes from now on belong to a new level, which is returned (1 = the first savepoint).
   uint32_t savepoint();
   void rollback_to(uint32_t level);  // forgets writes of levels >= `level`; level stays closed
-  void release(uint32_t level);      // hands writes of levels >= `level` to level - 1
+  // After it: other sessions get the rows that try_lock() has locked in these levels, unless the
+  // protocol locks what it reads.
+  Status let_go();
+  bool has_to_let_go() const;
+  void release(uint32_t level);  // hands writes of levels >= `level` to level - 1
 
   bool has_writes() const;
   bool touched_engine() const;                // the gate was entered
@@ -316,6 +320,7 @@ class Session {
   RowSource* rows_;  // the transaction, or the given rows; nullptr: no transaction is active
   bool cancelled_ = false;
   bool outcome_unknown_ = false;
+  uint64_t held_by_ = 0;  // as the transaction that has ended knew it
   Restart restart_;
 };
 

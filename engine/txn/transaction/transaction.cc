@@ -250,6 +250,9 @@ void Transaction::rollback_to(uint32_t level) {
       write_set_bytes_ -= state.own->row.size() + state.key.size() + sizeof(KeyState);
       keys_.forget_newest(state);
     }
+    if (!state.locked_early || state.lock_level < level) continue;
+    state.locked_early = false;
+    if (!parameters_.rules->locks_what_it_reads()) to_let_go_.push_back(state.tuple);
   }
   if (level > 0) level_ = std::min(level_, level - 1);
 }

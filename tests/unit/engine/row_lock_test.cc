@@ -120,6 +120,57 @@ TEST_P(AnyRowLockTest, NoLockIsLeftWhateverBecameOfTheWrite) {
   });
 }
 
+// Of a level that is rolled back, where reads are not locked, other sessions get the rows at once;
+// what was read under the lock holds at the commit, or the attempt loses.
+TEST_P(RowLockTest, RollingBackLetsGoOfWhatTheLevelHasLocked) {
+  const bool lets_go = !locks_what_it_reads(protocol());
+  for (const bool written : {false, true}) {
+    as_one([&] {
+      ASSERT_TRUE(one_.begin(options()).ok());
+      EXPECT_EQ(outcome(one_.try_lock(table_, "a", true)), RowLock::kGot);
+      const uint32_t level = one_.savepoint();
+      EXPECT_EQ(outcome(one_.try_lock(table_, "a", true)), RowLock::kGot);
+      EXPECT_EQ(outcome(one_.try_lock(table_, "b", true)), RowLock::kGot);
+      ASSERT_TRUE(one_.put(table_, "b", "undone").ok());
+      const uint32_t inner = one_.savepoint();
+      EXPECT_EQ(outcome(one_.try_lock(table_, "c", true)), RowLock::kGot);
+      one_.release(inner);
+      one_.rollback_to(level);
+      EXPECT_EQ(one_.has_to_let_go(), lets_go);
+      EXPECT_TRUE(one_.let_go().ok());
+      EXPECT_FALSE(one_.has_to_let_go());
+    });
+    as_other([&] {
+      ASSERT_TRUE(other_.begin(options()).ok());
+      EXPECT_EQ(outcome(other_.try_lock(table_, "a", true)), RowLock::kBusy);
+      const RowLock expected = lets_go ? RowLock::kGot : RowLock::kBusy;
+      EXPECT_EQ(outcome(other_.try_lock(table_, "b", true)), expected);
+      EXPECT_EQ(outcome(other_.try_lock(table_, "c", true)), expected);
+      if (written && lets_go) {
+        ASSERT_TRUE(other_.put(table_, "b", "other").ok());
+        const Status committed = other_.commit();
+        EXPECT_TRUE(committed.ok()) << committed.to_string();
+      } else {
+        other_.abort();
+      }
+    });
+    as_one([&] {
+      ASSERT_TRUE(one_.put(table_, "a", "one").ok());
+      // "b" was read: OCC finds it changed, MVCC comes before that, and SUNDIAL does if it can.
+      const Status committed = one_.commit();
+      const bool loses = written && protocol() == Protocol::kOcc;
+      if (!written || protocol() != Protocol::kSundial) {
+        EXPECT_EQ(committed.ok(), !loses) << committed.to_string();
+      }
+      RowView row;
+      ASSERT_TRUE(one_.begin(options()).ok());
+      ASSERT_TRUE(one_.get(table_, "b", row).ok());
+      EXPECT_EQ(row.row, written && lets_go ? "other" : "0");
+      EXPECT_TRUE(one_.commit().ok());
+    });
+  }
+}
+
 TEST_P(RowLockTest, AScanThatDoesNotWaitSeesAllOrFails) {
   as_one([&] {
     ASSERT_TRUE(one_.begin(options()).ok());
