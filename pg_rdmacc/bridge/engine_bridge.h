@@ -194,6 +194,9 @@ bool bridge_left_to_resolution(void);
 void bridge_set_command(uint32_t command);
 uint32_t bridge_savepoint(void);
 void bridge_rollback_to(uint32_t level);
+/* After it, if it says so: other sessions get the rows that were locked in these levels. */
+bool bridge_has_to_let_go(void);
+void bridge_start_let_go(void);
 void bridge_release(uint32_t level);
 rdmacc::VerbCounters bridge_counters(void); /* of this transaction so far */
 

@@ -167,7 +167,8 @@ void fetch_rows(IndexScanDesc scan) {
   const RdmaccRead read = {.relation = scan->heapRelation,
                            .table = state->table,
                            .visible_before = state->visible_before,
-                           .mark = state->mark};
+                           .mark = state->mark,
+                           .lock_command = InvalidCommandId};
   rdmacc_read_rows(&read, state->keys, count, state->rows);
   state->row_count = count;
   state->row_next = 0;

@@ -7,6 +7,7 @@
 #include "pg_rdmacc/row/slot.h"
 #include "pg_rdmacc/server/error.h"
 #include "pg_rdmacc/xact/exported_snapshot.h"
+#include "pg_rdmacc/xact/lock_holder.h"
 #include "pg_rdmacc/xact/running_query.h"
 #include "pg_rdmacc/xact/xact.h"
 
@@ -195,12 +196,32 @@ void rdmacc_lookup_count_scans(const RdmaccKeyLookup* lookup, size_t count) {
   RelationClose(index);
 }
 
+namespace {
+
+/* What is looked up for nothing but to be locked, or written, is locked in the same step: read
+ * first, it might be another's before it is. */
+bool locks_at_once(const RdmaccKeyLookup* lookup) {
+  const ScanState* scan = &lookup->custom.ss;
+  const PlannedStmt* statement = scan->ps.state->es_plannedstmt;
+  const Plan* plan = scan->ps.plan;
+  if (lookup->is_array || plan->qual != NIL || outerPlan(statement->planTree) != plan) return false;
+  if (IsA(statement->planTree, LockRows)) return lookup->mark.exclusive;
+  return IsA(statement->planTree, ModifyTable) && rdmacc_locks_at_write();
+}
+
+CommandId lock_command_of(const RdmaccKeyLookup* lookup) {
+  return locks_at_once(lookup) ? lookup->custom.ss.ps.state->es_output_cid : InvalidCommandId;
+}
+
+}  // namespace
+
 uint64 rdmacc_lookup_many(const RdmaccKeyLookup* lookup, uint32 table, const BridgeBytes* keys,
                           size_t count, BridgeRow* rows) {
   const RdmaccRead read = {.relation = lookup->custom.ss.ss_currentRelation,
                            .table = table,
                            .visible_before = lookup->custom.ss.ps.state->es_snapshot->curcid,
-                           .mark = lookup->mark};
+                           .mark = lookup->mark,
+                           .lock_command = lock_command_of(lookup)};
   const uint64 before = bridge_counters().round_trips;
   rdmacc_check_reads_by_key();
   for (size_t at = 0; at < count; at += kKeysPerExchange) {

@@ -14,7 +14,8 @@ extern "C" {
 
 namespace {
 
-constexpr RdmaccRowMark kNoMark = {.wait_policy = LockWaitBlock, .locks = false};
+constexpr RdmaccRowMark kNoMark = {
+    .wait_policy = LockWaitBlock, .locks = false, .exclusive = false};
 
 struct ScanSearch {
   const void* scan; /* of a table or of an index */
@@ -79,7 +80,9 @@ RdmaccRowMark rdmacc_row_mark_of(const PlannedStmt* statement, Index number) {
   foreach (cell, statement->rowMarks) {
     const auto* mark = static_cast<const PlanRowMark*>(lfirst(cell));
     if (mark->rti != number || !RowMarkRequiresRowShareLock(mark->markType)) continue;
-    return {.wait_policy = mark->waitPolicy, .locks = mark->strength != LCS_FORKEYSHARE};
+    return {.wait_policy = mark->waitPolicy,
+            .locks = mark->strength >= LCS_FORSHARE,
+            .exclusive = mark->strength >= LCS_FORNOKEYUPDATE};
   }
   return kNoMark;
 }
@@ -108,7 +111,9 @@ bool rdmacc_lock_row(const RdmaccRead* read, BridgeBytes key, bool exclusive, Br
 
 void rdmacc_read_rows(const RdmaccRead* read, const BridgeBytes* keys, size_t count,
                       BridgeRow* rows) {
-  if (read->mark.wait_policy == LockWaitBlock) {
+  const bool locks = read->lock_command != InvalidCommandId;
+  if (locks) rdmacc_enter_write(read->lock_command);
+  if (!locks && read->mark.wait_policy == LockWaitBlock) {
     bridge_start_get_many(read->table, keys, count, read->visible_before, rows);
     if (!rdmacc_pump_unless_held(read->mark.locks)) {
       rdmacc_check("could not read rows", RelationGetRelationName(read->relation));
@@ -117,7 +122,7 @@ void rdmacc_read_rows(const RdmaccRead* read, const BridgeBytes* keys, size_t co
   }
   for (size_t i = 0; i < count; i++) {
     CHECK_FOR_INTERRUPTS();
-    if (!rdmacc_lock_row(read, keys[i], false, &rows[i])) rows[i].found = false;
+    if (!rdmacc_lock_row(read, keys[i], locks, &rows[i])) rows[i].found = false;
   }
 }
 

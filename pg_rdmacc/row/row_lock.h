@@ -12,8 +12,9 @@ extern "C" {
 /* What a statement says of locks on the rows of its range table's entry. */
 typedef struct RdmaccRowMark {
   LockWaitPolicy wait_policy; /* of rows that others hold; LockWaitBlock without a mark */
-  bool locks; /* FOR UPDATE and its kind; not FOR KEY SHARE, which checks of foreign keys use: those
-               * are reads as the protocol has them */
+  bool locks;     /* FOR UPDATE and its kind; not FOR KEY SHARE, which checks of foreign keys
+                   * use: those are reads as the protocol has them */
+  bool exclusive; /* FOR UPDATE and FOR NO KEY UPDATE */
 } RdmaccRowMark;
 
 RdmaccRowMark rdmacc_row_mark_of(const PlannedStmt* statement, Index number);
@@ -28,6 +29,7 @@ typedef struct RdmaccRead {
   uint32 table;
   uint32 visible_before;
   RdmaccRowMark mark;
+  CommandId lock_command; /* what is found is locked for it at once; InvalidCommandId: not */
 } RdmaccRead;
 
 /* Reads a row, and locks it at once if `exclusive`. Of one that another transaction holds the mark

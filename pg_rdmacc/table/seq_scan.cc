@@ -23,7 +23,8 @@ namespace {
 
 /* A sample relies on no row, so it locks none and leaves out what others hold. */
 RdmaccRowMark mark_of(const TableScanDescData* scan) {
-  if ((scan->rs_flags & SO_TYPE_ANALYZE) != 0) return {.wait_policy = LockWaitSkip, .locks = false};
+  if ((scan->rs_flags & SO_TYPE_ANALYZE) != 0)
+    return {.wait_policy = LockWaitSkip, .locks = false, .exclusive = false};
   return rdmacc_row_mark_of_scan(scan);
 }
 

@@ -62,7 +62,8 @@ TM_Result read_row(Relation rel, const RdmaccHandle* handle, Snapshot snapshot, 
       .relation = rel,
       .table = handle->table,
       .visible_before = IsMVCCSnapshot(snapshot) ? snapshot->curcid : RDMACC_EVERY_COMMAND,
-      .mark = {.wait_policy = wait_policy, .locks = true}};
+      .mark = {.wait_policy = wait_policy, .locks = true, .exclusive = exclusive},
+      .lock_command = InvalidCommandId};
   if (!rdmacc_lock_row(&read, handle->key, exclusive, row)) return TM_WouldBlock;
   if (!row->found) return wait_policy == LockWaitSkip ? TM_WouldBlock : TM_Deleted;
   tmfd->traversed = row->version != handle->row.version;

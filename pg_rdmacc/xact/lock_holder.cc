@@ -18,6 +18,10 @@ namespace {
 constexpr int kLooksAtOnce = 8; /* then with pauses: holders follow each other fast */
 constexpr long kPauseMs = 1;
 constexpr long kPauseMsMax = 10;
+constexpr long kLetPassMsMax = 1000;
+
+/* What the last attempt has lost for, when it has; invalid: nothing that can be waited for. */
+VirtualTransactionId lost_to = {InvalidBackendId, InvalidLocalTransactionId};
 
 /* The transaction that the worker's session is in; invalid when it is no other session of this
  * server, or in none. */
@@ -102,4 +106,30 @@ void rdmacc_wait_for_holder(RdmaccHolderWait* wait, const char* relation) {
   if (!same) wait->session = session_of(holder.worker);
   if (!VirtualTransactionIdIsValid(wait->session)) return poll(wait, relation);
   if (++wait->looks > kLooksAtOnce) pause(kPauseMs);
+}
+
+bool rdmacc_locks_at_write(void) {
+  if (rdmacc_lock_writes != RDMACC_LOCK_AT_WRITE) return false;
+  const int joined = bridge_txn_protocol();
+  const int protocol = joined >= 0 ? joined : rdmacc_protocol;
+  return protocol < 0 || (!bridge_locks_what_it_reads(protocol) && bridge_can_prepare(protocol));
+}
+
+void rdmacc_note_holder(bool held_by_another) {
+  SetInvalidVirtualTransactionId(lost_to);
+  if (held_by_another) lost_to = session_of(bridge_lock_holder().worker);
+}
+
+/* The session may be in its next transaction by now: what is waited for holds nothing that this one
+ * knows of, and so no more than a while. */
+void rdmacc_let_holder_pass(void) {
+  const VirtualTransactionId session = lost_to;
+  SetInvalidVirtualTransactionId(lost_to);
+  if (!VirtualTransactionIdIsValid(session)) return;
+  for (long waited_ms = 0; waited_ms < kLetPassMsMax;) {
+    if (VirtualXactLock(session, false)) return;
+    const long ms = Min(kPauseMs + waited_ms / 8, kPauseMsMax);
+    pause(ms);
+    waited_ms += ms;
+  }
 }

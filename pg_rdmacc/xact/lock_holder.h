@@ -23,7 +23,16 @@ typedef struct RdmaccHolderWait {
  * locks; never under a deterministic protocol. */
 bool rdmacc_pump_unless_held(bool locks_rows);
 
+/* True when writes of this transaction, or of one that begins now, lock their rows at once
+ * (rdmacc.lock_writes); a transaction that locks what it reads has them locked already. */
+bool rdmacc_locks_at_write(void);
+
 /* The last command has met a lock of another transaction. Returns when the command is to be tried
  * again; raises what ends the wait. */
 void rdmacc_wait_for_holder(RdmaccHolderWait* wait, const char* relation);
+
+/* A command has failed, perhaps for a lock of another transaction: whose, for the next attempt. */
+void rdmacc_note_holder(bool held_by_another);
+/* Before that begins to run: until the holder's transaction has ended, or for a second. */
+void rdmacc_let_holder_pass(void);
 }

@@ -129,6 +129,64 @@ def a_wait_is_bounded(box):
         waiter.close()
 
 
+def rolling_back_gives_back(box):
+    """What a savepoint, or a block with EXCEPTION, has locked, where reads lock nothing."""
+    for protocol in locking(box):
+        gives_back = protocol in ("occ", "mvcc", "sundial")
+        holder, other = session(box, protocol), session(box, protocol)
+        said = holder.run("BEGIN; SELECT v FROM t WHERE id = 1 FOR UPDATE; SAVEPOINT a;"
+                          "SELECT v FROM t WHERE id = 2 FOR UPDATE;"
+                          "UPDATE t SET v = 99 WHERE id = 2; SAVEPOINT b;"
+                          "SELECT v FROM t WHERE id = 3 FOR UPDATE; RELEASE b; ROLLBACK TO a;"
+                          "DO $$ BEGIN PERFORM v FROM t WHERE id = 4 FOR UPDATE; PERFORM 1 / 0;"
+                          " EXCEPTION WHEN division_by_zero THEN END $$;")
+        true("ERROR" not in said, f"{protocol}: {said}")
+        free = other.run("SELECT id FROM t WHERE id IN (1, 2, 3, 4) FOR UPDATE SKIP LOCKED;").split()
+        equal(sorted(free), ["2", "3", "4"] if gives_back else [], protocol)
+        equal(holder.run("UPDATE t SET v = v + 1 WHERE id = 1; COMMIT;"), "", protocol)
+        equal(box.psql("SELECT count(*) FROM (SELECT FROM t WHERE v < 99 FOR UPDATE NOWAIT) q"), "10",
+              f"{protocol}: no lock is left")
+        holder.close()
+        other.close()
+
+
+def writes_lock_at_once_if_asked(box):
+    for protocol in locking(box):
+        for write in ("UPDATE t SET v = v + 1 WHERE id = 4", "UPDATE t SET v = v + 1 WHERE grp = 2",
+                      "UPDATE t SET v = v + 1 WHERE id + 0 = 4",
+                      "DELETE FROM t WHERE id = 4", "UPDATE t SET id = 44 WHERE id = 4"):
+            said = f"{protocol}: {write}"
+            box.psql("UPDATE t SET v = 0")
+            extra = "SET rdmacc.lock_writes = at_write;"
+            writer, other = session(box, protocol, extra), session(box, protocol, extra)
+            pids = other.backend(), writer.backend()
+            equal(writer.run(f"BEGIN; {write};"), "", said)
+            matches("55P03", other.run("SELECT v FROM t WHERE id = 4 FOR UPDATE NOWAIT;"), said)
+            if protocol in ("occ", "mvcc", "sundial"):
+                other.send("UPDATE t SET v = v + 10 WHERE id = 4 RETURNING v;")
+                waits(box, *pids, said)
+                equal(writer.run("ROLLBACK;"), "", said)
+                equal(other.result(), "10", said)
+            writer.run("ROLLBACK;")
+            equal(other.run("SELECT v >= 0 FROM t WHERE id = 4 FOR UPDATE NOWAIT;"), "t", said)
+            writer.close()
+            other.close()
+
+
+def losers_let_the_holder_pass(box):
+    """Where reads lock, a statement that meets a row lock loses, and is run again when it is free."""
+    for protocol in ("nowait", "waitdie", "woundwait"):
+        box.psql("UPDATE t SET v = 0")
+        holder, other = session(box, protocol), session(box, protocol)
+        holder.run("BEGIN; SELECT v FROM t WHERE id = 4 FOR UPDATE;")
+        other.send("UPDATE t SET v = v + 1 WHERE id = 4 RETURNING v;")
+        box.psql("SELECT pg_sleep(2)")
+        equal(holder.run("UPDATE t SET v = 10 WHERE id = 4; COMMIT;"), "", protocol)
+        equal(other.result(), "11", protocol)
+        holder.close()
+        other.close()
+
+
 def deadlocks_end(box):
     for protocol in locking(box):
         for replays in (0, 20):
@@ -199,6 +257,7 @@ def a_session_that_dies_leaves_no_lock(box):
 
 
 run(set_up, a_lock_is_seen_at_once, a_session_that_meets_one_waits,
-    other_statements_wait_where_reads_lock_nothing, a_wait_is_bounded, deadlocks_end,
+    other_statements_wait_where_reads_lock_nothing, a_wait_is_bounded, rolling_back_gives_back,
+    writes_lock_at_once_if_asked, losers_let_the_holder_pass, deadlocks_end,
     every_job_is_done_once, a_session_that_dies_leaves_no_lock,
     settings={"rdmacc.nodes": 2, "rdmacc.node_memory": "256MB", "autovacuum": "off"})
