@@ -89,6 +89,7 @@ Status Transaction::try_lock(TableId table, std::string_view key, bool exclusive
   begin_again();
   RDMACC_RETURN_IF_ERROR(let_go());
   KeyState& state = keys_.touch(table, key);
+  if (state.base == KeyState::Base::kUnknown && has_scanned()) take_from_scan(state);
   const bool was_locked = state.tuple != nullptr && state.tuple->locked;
   const ProtocolRules rules = no_wait_rules(*parameters_.rules);
   Status status;

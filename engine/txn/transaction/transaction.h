@@ -140,6 +140,9 @@ class Transaction final : public RowSource {
   void keep_locks_of_lost(std::span<const SoughtKey> looks);
   Status find(StageContext& stage, std::span<KeyState* const> wanted, bool looked);
   Status merge(const Access& seen, Access** merged);
+  bool has_scanned() const {
+    return !scanned_batch_.expired() && !parameters_.rules->commits_in_order;
+  }
   bool take_from_scan(KeyState& state);
   Status keep_scanned(const Access& seen, bool first, Access** kept);
   Status note_found(const KeyWork& work, KeyState& state);

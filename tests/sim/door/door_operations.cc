@@ -161,6 +161,7 @@ Status DoorTransaction::scan(TableId table, DoorOp op) {
 Status DoorTransaction::write_scanned(TableId table, const std::vector<RowView>& batch) {
   if (inputs_.kind == Door::kReadOnly || !random_.percent(30)) return Status();
   const Place place{table, std::string(batch[random_.below(batch.size())].key)};
+  if (around_.options.lock_percent != 0 && random_.percent(50)) return lock_early(place);
   RDMACC_RETURN_IF_ERROR(write(random_.percent(70) ? DoorOp::kPut : DoorOp::kRemove, place));
   return random_.percent(20) ? write(DoorOp::kPut, draw_place()) : Status();
 }
