@@ -6,7 +6,7 @@ namespace rdmacc {
 namespace {
 
 constexpr int kLooksMax = 40;  // at a lock of another: the wait may be one of a circle
-constexpr uint64_t kLookUsMax = 20, kHoldUsMax = 60;
+constexpr uint64_t kLookUsMax = 20, kHoldUsMax = 60, kGoneUsMax = 300;
 
 }  // namespace
 
@@ -50,6 +50,14 @@ Status DoorTransaction::use_locked(const Place& place) {
   session_.scheduler().sleep_for(random_.below(kHoldUsMax));
   if (random_.percent(40)) return Status();
   return write(random_.percent(70) ? DoorOp::kPut : DoorOp::kRemove, place);
+}
+
+// What was read of the rows still counts: others write them meanwhile, and what else they have
+// written is read now.
+Status DoorTransaction::let_go() {
+  RDMACC_RETURN_IF_ERROR(session_.let_go());
+  session_.scheduler().sleep_for(random_.below(kGoneUsMax));
+  return get_many();
 }
 
 }  // namespace rdmacc

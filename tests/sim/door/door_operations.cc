@@ -187,9 +187,10 @@ Status DoorTransaction::end_level(TableId table) {
     note(DoorOp::kRollbackTo, table);
     session_.rollback_to(savepoints_[at].level);
     own_ = savepoints_[at].before;
-    // Or its locks stay until the end.
-    if (around_.options.lock_percent != 0 && random_.percent(70)) {
-      RDMACC_RETURN_IF_ERROR(session_.let_go());
+    // Or its locks stay until the end. Procedures have none.
+    if (around_.options.lock_percent != 0 && inputs_.kind != Door::kRowsAlone &&
+        random_.percent(70)) {
+      RDMACC_RETURN_IF_ERROR(let_go());
     }
   }
   savepoints_.resize(at);

@@ -60,6 +60,7 @@ class DoorTransaction {
   Status patiently(const std::function<Status()>& operation);
   Status lock_early(const Place& place);
   Status use_locked(const Place& place);
+  Status let_go();
   Status scan(TableId table, DoorOp op);
   Status write_scanned(TableId table, const std::vector<RowView>& batch);
   Status save();
