@@ -152,6 +152,7 @@ Status Session::execute_procedure(const TxnOptions& options, OrderedRequest requ
 void Session::end_transaction() {
   CHECK(rows_ == txn_.get());
   outcome_unknown_ = txn_->outcome_unknown();
+  held_by_ = txn_->held_by();
   if (txn_->ctts() != 0) restart_.end(txn_->end());
   rows_ = nullptr;
   txn_.reset();
@@ -171,6 +172,9 @@ void Session::set_command(uint32_t command) { rows().set_command(command); }
 uint32_t Session::savepoint() { return rows().savepoint(); }
 void Session::rollback_to(uint32_t level) { rows().rollback_to(level); }
 void Session::release(uint32_t level) { rows().release(level); }
+Status Session::let_go() { return rows_ != nullptr ? rows_->let_go() : Status(); }
+
+bool Session::has_to_let_go() const { return txn_ != nullptr && txn_->has_to_let_go(); }
 
 bool Session::has_writes() const { return txn_ != nullptr && txn_->has_writes(); }
 bool Session::touched_engine() const { return txn_ != nullptr && txn_->started(); }

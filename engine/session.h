@@ -197,9 +197,12 @@ class Session {
   Status amend(TableId table, std::string_view key, std::string_view row);
   // Reads a key and, if `exclusive`, locks its row until the transaction ends, without waiting for
   // its holder (kBusy, and the transaction goes on). Deterministic protocols lock nothing:
-  // kGot means little there. Rows that are locked should be written, if only as they are: a lock
-  // alone is no write.
+  // kGot means little there. A lock alone is no write: it keeps others out until the end.
   Result<RowLock> try_lock(TableId table, std::string_view key, bool exclusive);
+  // After kBusy, or an operation that only a lock of another transaction has ended
+  // (is_held_by_another()): whose, as far as it is known, else 0. The transaction may wait for it
+  // and go on with try_lock() of the key, or scan_next().
+  uint64_t held_by() const;
 
   // Every row of a table, each once, in no order, phantom-safe. Own writes made after the scan
   // was opened may or may not be seen unless `visible_before` excludes them. Rows of more than
@@ -242,7 +245,11 @@ class Session {
   // Writes from now on belong to a new level, which is returned (1 = the first savepoint).
   uint32_t savepoint();
   void rollback_to(uint32_t level);  // forgets writes of levels >= `level`; level stays closed
-  void release(uint32_t level);      // hands writes of levels >= `level` to level - 1
+  // After it: other sessions get the rows that try_lock() has locked in these levels, unless the
+  // protocol locks what it reads.
+  Status let_go();
+  bool has_to_let_go() const;
+  void release(uint32_t level);  // hands writes of levels >= `level` to level - 1
 
   bool has_writes() const;
   bool touched_engine() const;                // the gate was entered
@@ -313,6 +320,7 @@ class Session {
   RowSource* rows_;  // the transaction, or the given rows; nullptr: no transaction is active
   bool cancelled_ = false;
   bool outcome_unknown_ = false;
+  uint64_t held_by_ = 0;  // as the transaction that has ended knew it
   Restart restart_;
 };
 

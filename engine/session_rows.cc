@@ -233,6 +233,8 @@ Result<RowLock> Session::try_lock(TableId table, std::string_view key, bool excl
   return result;
 }
 
+uint64_t Session::held_by() const { return txn_ != nullptr ? txn_->held_by() : held_by_; }
+
 Result<ScanHandle> Session::scan(TableId table, uint32_t visible_before, ScanMode mode,
                                  uint32_t row_bytes_max) {
   if (coordinator_ == nullptr) {

@@ -46,6 +46,11 @@ bool executes_procedures(Protocol protocol) {
   return rules != nullptr && rules->commits_in_order;
 }
 
+bool locks_what_it_reads(Protocol protocol) {
+  const ProtocolRules* rules = rules_of(protocol, LockMode::kExclusive);
+  return rules != nullptr && rules->locks_what_it_reads();
+}
+
 bool strictly_serializable(Protocol protocol) {
   const ProtocolRules* rules = rules_of(protocol, LockMode::kExclusive);
   CHECK(rules != nullptr);

@@ -21,6 +21,8 @@ uint16_t stages_of(Protocol protocol);
 bool strictly_serializable(Protocol protocol);
 // Whether it takes whole transactions as procedures (Session::execute_procedure).
 bool executes_procedures(Protocol protocol);
+// Whether reads are locked until the end (two-phase locking).
+bool locks_what_it_reads(Protocol protocol);
 // "nowait, occ"
 std::string available_protocol_names();
 

@@ -127,6 +127,12 @@ void bridge_start_try_lock(uint32_t table, BridgeBytes key, bool exclusive, uint
   });
 }
 
+BridgeLockHolder bridge_lock_holder(void) {
+  const Attachment* at = attached();
+  const uint64_t holder = at != nullptr ? at->session->held_by() : 0;
+  return {.transaction = holder, .worker = holder != 0 ? rdmacc::worker_of_ctts(holder) : -1};
+}
+
 BridgeScan* bridge_scan_create(const void* owner) {
   CHECK(owner != nullptr);
   Scan scan;

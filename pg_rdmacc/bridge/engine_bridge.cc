@@ -305,6 +305,14 @@ void bridge_rollback_to(uint32_t level) {
   }
 }
 
+bool bridge_has_to_let_go(void) {
+  return bridge_txn_active() && attached()->txn.begun && attached()->session->has_to_let_go();
+}
+
+void bridge_start_let_go(void) {
+  rdmacc::bridge::start([](rdmacc::Session& session) { return session.let_go(); });
+}
+
 void bridge_release(uint32_t level) {
   if (!bridge_txn_active() || level == 0) return;
   TxnState& txn = attached()->txn;

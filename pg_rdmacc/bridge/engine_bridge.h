@@ -174,6 +174,7 @@ void bridge_start_abort(void);
 /* Two phases: prepared under the gtid, a transaction that has written is committed or aborted by
  * what follows. Not ok: it has ended, aborted, but for kInvalidArgument. */
 bool bridge_can_prepare(int protocol);
+bool bridge_locks_what_it_reads(int protocol);
 void bridge_start_prepare(uint64_t system_id, uint64_t xid);
 bool bridge_prepared(void);
 /* What the prepared transaction writes; valid until it ends. */
@@ -193,6 +194,9 @@ bool bridge_left_to_resolution(void);
 void bridge_set_command(uint32_t command);
 uint32_t bridge_savepoint(void);
 void bridge_rollback_to(uint32_t level);
+/* After it, if it says so: other sessions get the rows that were locked in these levels. */
+bool bridge_has_to_let_go(void);
+void bridge_start_let_go(void);
 void bridge_release(uint32_t level);
 rdmacc::VerbCounters bridge_counters(void); /* of this transaction so far */
 
@@ -226,6 +230,15 @@ void bridge_start_apply(const BridgeWrite* writes, size_t count);
  * the row is busy, which does the transaction no harm. */
 void bridge_start_try_lock(uint32_t table, BridgeBytes key, bool exclusive, uint32_t visible_before,
                            BridgeRow* out, rdmacc::RowLock* result);
+
+/* Whose lock the last of these commands has met, or the last batch of a scan: after a busy row, or
+ * an error that says held_by_another. Neither does the transaction harm: a row may be asked for
+ * once more by bridge_start_try_lock(), a scan by bridge_start_scan_next(). */
+typedef struct BridgeLockHolder {
+  uint64_t transaction; /* 0: not known */
+  int worker;           /* its worker id; -1 */
+} BridgeLockHolder;
+BridgeLockHolder bridge_lock_holder(void);
 
 /* ---- Loads into a table that the transaction has made, and that goes if it aborts: the nodes put
  * rows in place before the commit (Session::load_rows). */

@@ -35,7 +35,7 @@ struct EntryScan {
   RdmaccIndex index;
   uint32 table;
   uint32 visible_before;
-  LockWaitPolicy wait_policy;
+  RdmaccRowMark mark;
   RdmaccIndexRanges ranges;
   MemoryContext memory;      /* of the ranges, until the next rescan */
   MemoryContext rows_memory; /* of the rows at hand */
@@ -86,7 +86,7 @@ void start(IndexScanDesc scan) {
     state->stream = &state->handles;
     rdmacc_handle_stream_begin(&state->handles, writes);
   }
-  state->wait_policy = rdmacc_wait_policy_of_index_scan(scan);
+  state->mark = rdmacc_row_mark_of_index_scan(scan);
   state->rows_wanted = 1;
   state->started = true;
   pgstat_count_index_scan(scan->indexRelation);
@@ -152,17 +152,6 @@ bool have_entries(IndexScanDesc scan) {
   return true;
 }
 
-/* Row by row, without waiting for the transactions that hold them. */
-void fetch_at_once(IndexScanDesc scan, size_t count) {
-  EntryScan* state = state_of(scan);
-  for (size_t i = 0; i < count; i++) {
-    if (!rdmacc_try_lock_row(scan->heapRelation, state->table, state->keys[i], false,
-                             state->visible_before, state->wait_policy, &state->rows[i])) {
-      state->rows[i].found = false;
-    }
-  }
-}
-
 void fetch_rows(IndexScanDesc scan) {
   EntryScan* state = state_of(scan);
   CHECK(state->batch_next < state->batch_count && state->rows_wanted > 0);
@@ -175,14 +164,12 @@ void fetch_rows(IndexScanDesc scan) {
   for (size_t i = 0; i < count; i++) {
     state->keys[i] = rdmacc_entry_key(state->batch[state->batch_next + i]);
   }
-  if (state->wait_policy == LockWaitBlock) {
-    bridge_start_get_many(state->table, state->keys, count, state->visible_before, state->rows);
-    rdmacc_pump();
-    rdmacc_check("could not read the rows of an index",
-                 RelationGetRelationName(scan->heapRelation));
-  } else {
-    fetch_at_once(scan, count);
-  }
+  const RdmaccRead read = {.relation = scan->heapRelation,
+                           .table = state->table,
+                           .visible_before = state->visible_before,
+                           .mark = state->mark,
+                           .lock_command = InvalidCommandId};
+  rdmacc_read_rows(&read, state->keys, count, state->rows);
   state->row_count = count;
   state->row_next = 0;
   state->rows_wanted = Min(state->rows_wanted * kRowsGrowth, kRowsMax);

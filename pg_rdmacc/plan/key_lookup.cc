@@ -7,6 +7,7 @@
 #include "pg_rdmacc/row/slot.h"
 #include "pg_rdmacc/server/error.h"
 #include "pg_rdmacc/xact/exported_snapshot.h"
+#include "pg_rdmacc/xact/lock_holder.h"
 #include "pg_rdmacc/xact/running_query.h"
 #include "pg_rdmacc/xact/xact.h"
 
@@ -88,16 +89,6 @@ void make_array_keys(RdmaccKeyLookup* lookup, const RdmaccKeyLayout* layout) {
 
 /* ---- Fetching */
 
-/* Key by key, without waiting for the transactions that hold their rows. */
-void exchange_at_once(RdmaccKeyLookup* lookup, Relation relation, uint32 visible_before) {
-  for (size_t i = 0; i < lookup->count; i++) {
-    CHECK_FOR_INTERRUPTS();
-    const bool got = rdmacc_try_lock_row(relation, lookup->table, lookup->keys[i], false,
-                                         visible_before, lookup->wait_policy, &lookup->rows[i]);
-    if (!got) lookup->rows[i].found = false;
-  }
-}
-
 /* True when the row was looked up beforehand. */
 bool take_prefetched(RdmaccKeyLookup* lookup) {
   const RdmaccPrefetchedRow* prefetched = &lookup->prefetched;
@@ -110,15 +101,8 @@ bool take_prefetched(RdmaccKeyLookup* lookup) {
 
 void exchange(RdmaccKeyLookup* lookup) {
   rdmacc_lookup_count_scans(lookup, 1);
-  if (lookup->wait_policy == LockWaitBlock) {
-    lookup->round_trips +=
-        rdmacc_lookup_many(lookup, lookup->table, lookup->keys, lookup->count, lookup->rows);
-    return;
-  }
-  const uint64 before = bridge_counters().round_trips;
-  exchange_at_once(lookup, lookup->custom.ss.ss_currentRelation,
-                   lookup->custom.ss.ps.state->es_snapshot->curcid);
-  lookup->round_trips += bridge_counters().round_trips - before;
+  lookup->round_trips +=
+      rdmacc_lookup_many(lookup, lookup->table, lookup->keys, lookup->count, lookup->rows);
 }
 
 void fetch(RdmaccKeyLookup* lookup) {
@@ -212,17 +196,36 @@ void rdmacc_lookup_count_scans(const RdmaccKeyLookup* lookup, size_t count) {
   RelationClose(index);
 }
 
+namespace {
+
+/* What is looked up for nothing but to be locked, or written, is locked in the same step: read
+ * first, it might be another's before it is. */
+bool locks_at_once(const RdmaccKeyLookup* lookup) {
+  const ScanState* scan = &lookup->custom.ss;
+  const PlannedStmt* statement = scan->ps.state->es_plannedstmt;
+  const Plan* plan = scan->ps.plan;
+  if (lookup->is_array || plan->qual != NIL || outerPlan(statement->planTree) != plan) return false;
+  if (IsA(statement->planTree, LockRows)) return lookup->mark.exclusive;
+  return IsA(statement->planTree, ModifyTable) && rdmacc_locks_at_write();
+}
+
+CommandId lock_command_of(const RdmaccKeyLookup* lookup) {
+  return locks_at_once(lookup) ? lookup->custom.ss.ps.state->es_output_cid : InvalidCommandId;
+}
+
+}  // namespace
+
 uint64 rdmacc_lookup_many(const RdmaccKeyLookup* lookup, uint32 table, const BridgeBytes* keys,
                           size_t count, BridgeRow* rows) {
-  const uint32 visible_before = lookup->custom.ss.ps.state->es_snapshot->curcid;
+  const RdmaccRead read = {.relation = lookup->custom.ss.ss_currentRelation,
+                           .table = table,
+                           .visible_before = lookup->custom.ss.ps.state->es_snapshot->curcid,
+                           .mark = lookup->mark,
+                           .lock_command = lock_command_of(lookup)};
   const uint64 before = bridge_counters().round_trips;
   rdmacc_check_reads_by_key();
   for (size_t at = 0; at < count; at += kKeysPerExchange) {
-    bridge_start_get_many(table, keys + at, Min(count - at, kKeysPerExchange), visible_before,
-                          rows + at);
-    rdmacc_pump();
-    rdmacc_check("could not look up a key",
-                 RelationGetRelationName(lookup->custom.ss.ss_currentRelation));
+    rdmacc_read_rows(&read, keys + at, Min(count - at, kKeysPerExchange), rows + at);
   }
   return bridge_counters().round_trips - before;
 }
@@ -241,7 +244,7 @@ void rdmacc_lookup_begin(CustomScanState* node, EState* estate, int) {
   lookup->types = static_cast<List*>(linitial(plan->custom_private));
   lookup->index = linitial_oid(flags);
   lookup->is_array = lsecond_oid(flags) != 0;
-  lookup->wait_policy = rdmacc_wait_policy_of(estate->es_plannedstmt, plan->scan.scanrelid);
+  lookup->mark = rdmacc_row_mark_of(estate->es_plannedstmt, plan->scan.scanrelid);
   lookup->memory =
       AllocSetContextCreate(estate->es_query_cxt, "rdmacc key lookup", ALLOCSET_SMALL_SIZES);
   initStringInfo(&lookup->key);

@@ -3,6 +3,7 @@
 #include "pg_rdmacc/relation/engine_table.h"
 #include "pg_rdmacc/relation/key_layout.h"
 #include "pg_rdmacc/row/handle.h"
+#include "pg_rdmacc/row/row_lock.h"
 
 extern "C" {
 #include "nodes/execnodes.h"
@@ -21,7 +22,7 @@ typedef struct RdmaccKeyLookup {
   ExprState* recheck;     /* the comparisons themselves */
   Oid index;
   bool is_array;
-  LockWaitPolicy wait_policy;
+  RdmaccRowMark mark;
   MemoryContext memory;           /* of the present batch */
   StringInfoData key;             /* the only one, without an array */
   RdmaccPrefetchedRow prefetched; /* by a RdmaccKeyPrefetch, which owns the bytes */

@@ -1,6 +1,7 @@
 #include "pg_rdmacc/query/lost_attempt.h"
 
 #include "pg_rdmacc/server/error.h"
+#include "pg_rdmacc/xact/lock_holder.h"
 #include "pg_rdmacc/xact/xact.h"
 
 extern "C" {
@@ -11,7 +12,8 @@ extern "C" {
 
 namespace {
 
-constexpr int kCrowdedAfter = 4; /* attempts lost before one asks for exclusive gate mode */
+constexpr int kCrowdedAfter = 4;   /* attempts lost before one asks for exclusive gate mode */
+constexpr int kShortConflicts = 1; /* with a commit, mostly: that is over before one could wait */
 constexpr double kBackOffUs = 200;
 constexpr double kBackOffUsMax = 20'000;
 
@@ -60,7 +62,9 @@ void rdmacc_validate_error(MemoryContext context) {
 bool rdmacc_caught_answer(void) { return is_answer(geterrcode()); }
 
 bool rdmacc_caught_conflict(void) {
-  return geterrcode() == ERRCODE_T_R_SERIALIZATION_FAILURE && rdmacc_conflict_protocol() >= 0;
+  const int code = geterrcode();
+  return (code == ERRCODE_T_R_SERIALIZATION_FAILURE || code == ERRCODE_T_R_DEADLOCK_DETECTED) &&
+         rdmacc_conflict_protocol() >= 0;
 }
 
 void rdmacc_raise_lost(const char* detail) {
@@ -79,6 +83,7 @@ void rdmacc_back_off(int lost, int losses_max) {
   if (asks_for_exclusive_gate(lost, losses_max)) rdmacc_ask_for_exclusive_gate();
   const double longest =
       Min(kBackOffUs * static_cast<double>(1 << Min(lost - 1, 16)), kBackOffUsMax);
+  if (lost > kShortConflicts) rdmacc_let_holder_pass();
   pg_usleep(static_cast<long>(pg_prng_double(&pg_global_prng_state) * longest));
   CHECK_FOR_INTERRUPTS();
 }

@@ -1,16 +1,21 @@
 #include "pg_rdmacc/row/row_lock.h"
 
 #include "pg_rdmacc/server/error.h"
+#include "pg_rdmacc/xact/lock_holder.h"
 #include "pg_rdmacc/xact/running_query.h"
 #include "pg_rdmacc/xact/xact.h"
 
 extern "C" {
+#include "miscadmin.h"
 #include "nodes/execnodes.h"
 #include "nodes/nodeFuncs.h"
 #include "utils/snapmgr.h"
 }
 
 namespace {
+
+constexpr RdmaccRowMark kNoMark = {
+    .wait_policy = LockWaitBlock, .locks = false, .exclusive = false};
 
 struct ScanSearch {
   const void* scan; /* of a table or of an index */
@@ -34,17 +39,18 @@ bool find_scan(PlanState* state, ScanSearch* search) {
       state, reinterpret_cast<bool (*)()>(reinterpret_cast<void (*)()>(find_scan)), search);
 }
 
-bool has_no_wait_mark(const PlannedStmt* statement) {
+bool locks_rows(const PlannedStmt* statement) {
   ListCell* cell;
   foreach (cell, statement->rowMarks) {
-    if (static_cast<const PlanRowMark*>(lfirst(cell))->waitPolicy != LockWaitBlock) return true;
+    const auto* mark = static_cast<const PlanRowMark*>(lfirst(cell));
+    if (RowMarkRequiresRowShareLock(mark->markType)) return true;
   }
   return false;
 }
 
-LockWaitPolicy policy_of(const void* scan) {
+RdmaccRowMark mark_of_scan(const void* scan) {
   const QueryDesc* query = rdmacc_running_query();
-  if (query == nullptr || !has_no_wait_mark(query->plannedstmt)) return LockWaitBlock;
+  if (query == nullptr || !locks_rows(query->plannedstmt)) return kNoMark;
   CHECK(query->planstate != nullptr && query->estate != nullptr);
   ScanSearch search = {scan, 0};
   if (!find_scan(query->planstate, &search)) {
@@ -53,39 +59,71 @@ LockWaitPolicy policy_of(const void* scan) {
       if (find_scan(static_cast<PlanState*>(lfirst(cell)), &search)) break;
     }
   }
-  return search.number == 0 ? LockWaitBlock
-                            : rdmacc_wait_policy_of(query->plannedstmt, search.number);
+  return search.number == 0 ? kNoMark : rdmacc_row_mark_of(query->plannedstmt, search.number);
+}
+
+/* False when another transaction holds the row. */
+bool try_lock(const RdmaccRead* read, BridgeBytes key, bool exclusive, BridgeRow* row) {
+  rdmacc::RowLock result = rdmacc::RowLock::kAbsent;
+  row->found = false;
+  rdmacc_enter();
+  bridge_start_try_lock(read->table, key, exclusive, read->visible_before, row, &result);
+  rdmacc_pump();
+  rdmacc_check("could not lock a row", RelationGetRelationName(read->relation));
+  return result != rdmacc::RowLock::kBusy;
 }
 
 }  // namespace
 
-LockWaitPolicy rdmacc_wait_policy_of(const PlannedStmt* statement, Index number) {
+RdmaccRowMark rdmacc_row_mark_of(const PlannedStmt* statement, Index number) {
   ListCell* cell;
   foreach (cell, statement->rowMarks) {
     const auto* mark = static_cast<const PlanRowMark*>(lfirst(cell));
-    if (mark->rti == number && RowMarkRequiresRowShareLock(mark->markType)) return mark->waitPolicy;
+    if (mark->rti != number || !RowMarkRequiresRowShareLock(mark->markType)) continue;
+    return {.wait_policy = mark->waitPolicy,
+            .locks = mark->strength >= LCS_FORSHARE,
+            .exclusive = mark->strength >= LCS_FORNOKEYUPDATE};
   }
-  return LockWaitBlock;
+  return kNoMark;
 }
 
-LockWaitPolicy rdmacc_wait_policy_of_scan(const TableScanDescData* scan) { return policy_of(scan); }
+RdmaccRowMark rdmacc_row_mark_of_scan(const TableScanDescData* scan) { return mark_of_scan(scan); }
 
-LockWaitPolicy rdmacc_wait_policy_of_index_scan(const IndexScanDescData* scan) {
-  return policy_of(scan);
+RdmaccRowMark rdmacc_row_mark_of_index_scan(const IndexScanDescData* scan) {
+  return mark_of_scan(scan);
 }
 
-bool rdmacc_try_lock_row(Relation relation, uint32 table, BridgeBytes key, bool exclusive,
-                         uint32 visible_before, LockWaitPolicy wait_policy, BridgeRow* row) {
-  CHECK(wait_policy != LockWaitBlock); /* such a row is read, and checked at the commit */
-  rdmacc::RowLock result = rdmacc::RowLock::kAbsent;
-  row->found = false;
-  rdmacc_enter();
-  bridge_start_try_lock(table, key, exclusive, visible_before, row, &result);
-  rdmacc_pump();
-  rdmacc_check("could not lock a row", RelationGetRelationName(relation));
-  if (result != rdmacc::RowLock::kBusy) return true;
-  if (wait_policy == LockWaitError) rdmacc_raise_row_locked(relation);
-  return false;
+bool rdmacc_lock_row(const RdmaccRead* read, BridgeBytes key, bool exclusive, BridgeRow* row) {
+  RdmaccHolderWait wait = {};
+  while (!try_lock(read, key, exclusive, row)) {
+    switch (read->mark.wait_policy) {
+      case LockWaitSkip:
+        return false;
+      case LockWaitError:
+        rdmacc_raise_row_locked(read->relation);
+      case LockWaitBlock:
+        rdmacc_wait_for_holder(&wait, RelationGetRelationName(read->relation));
+        break;
+    }
+  }
+  return true;
+}
+
+void rdmacc_read_rows(const RdmaccRead* read, const BridgeBytes* keys, size_t count,
+                      BridgeRow* rows) {
+  const bool locks = read->lock_command != InvalidCommandId;
+  if (locks) rdmacc_enter_write(read->lock_command);
+  if (!locks && read->mark.wait_policy == LockWaitBlock) {
+    bridge_start_get_many(read->table, keys, count, read->visible_before, rows);
+    if (!rdmacc_pump_unless_held(read->mark.locks)) {
+      rdmacc_check("could not read rows", RelationGetRelationName(read->relation));
+      return;
+    }
+  }
+  for (size_t i = 0; i < count; i++) {
+    CHECK_FOR_INTERRUPTS();
+    if (!rdmacc_lock_row(read, keys[i], locks, &rows[i])) rows[i].found = false;
+  }
 }
 
 void rdmacc_raise_row_locked(Relation relation) {

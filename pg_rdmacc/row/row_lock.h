@@ -1,5 +1,6 @@
-/* Whether a statement waits for rows that others hold, and locking one without waiting: for the
- * locks of SELECT ... FOR UPDATE and its kind (tuple_lock.h) and for the scans below them. */
+/* What a statement says of locks on the rows that it reads, and reading and locking them
+ * accordingly: for SELECT ... FOR UPDATE and its kind (tuple_lock.h) and for the scans below them.
+ */
 #pragma once
 #include "pg_rdmacc/server/pg_rdmacc.h"
 
@@ -9,16 +10,36 @@ extern "C" {
 #include "nodes/plannodes.h"
 
 /* What a statement says of locks on the rows of its range table's entry. */
-LockWaitPolicy rdmacc_wait_policy_of(const PlannedStmt* statement, Index number);
+typedef struct RdmaccRowMark {
+  LockWaitPolicy wait_policy; /* of rows that others hold; LockWaitBlock without a mark */
+  bool locks;     /* FOR UPDATE and its kind; not FOR KEY SHARE, which checks of foreign keys
+                   * use: those are reads as the protocol has them */
+  bool exclusive; /* FOR UPDATE and FOR NO KEY UPDATE */
+} RdmaccRowMark;
+
+RdmaccRowMark rdmacc_row_mark_of(const PlannedStmt* statement, Index number);
 
 /* The same of a scan that the running query has begun. */
-LockWaitPolicy rdmacc_wait_policy_of_scan(const TableScanDescData* scan);
-LockWaitPolicy rdmacc_wait_policy_of_index_scan(const IndexScanDescData* scan);
+RdmaccRowMark rdmacc_row_mark_of_scan(const TableScanDescData* scan);
+RdmaccRowMark rdmacc_row_mark_of_index_scan(const IndexScanDescData* scan);
 
-/* Reads a row, and locks it if `exclusive`, without waiting. False when another transaction holds
- * it; under LockWaitError that is 55P03. */
-bool rdmacc_try_lock_row(Relation relation, uint32 table, BridgeBytes key, bool exclusive,
-                         uint32 visible_before, LockWaitPolicy wait_policy, BridgeRow* row);
+/* Rows that a statement reads by their keys. */
+typedef struct RdmaccRead {
+  Relation relation;
+  uint32 table;
+  uint32 visible_before;
+  RdmaccRowMark mark;
+  CommandId lock_command; /* what is found is locked for it at once; InvalidCommandId: not */
+} RdmaccRead;
+
+/* Reads a row, and locks it at once if `exclusive`. Of one that another transaction holds the mark
+ * says what happens: it is waited for (lock_holder.h), or 55P03, or the answer is false. */
+bool rdmacc_lock_row(const RdmaccRead* read, BridgeBytes key, bool exclusive, BridgeRow* row);
+
+/* Reads rows, together where they are free. What the mark skips is not found. Where the transaction
+ * may not wait for holders, what they hold is a conflict, by the protocol. */
+void rdmacc_read_rows(const RdmaccRead* read, const BridgeBytes* keys, size_t count,
+                      BridgeRow* rows);
 
 [[noreturn]] void rdmacc_raise_row_locked(Relation relation);
 }

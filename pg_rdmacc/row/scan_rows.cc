@@ -1,8 +1,8 @@
 #include "pg_rdmacc/row/scan_rows.h"
 
-#include "pg_rdmacc/row/row_lock.h"
 #include "pg_rdmacc/server/error.h"
 #include "pg_rdmacc/xact/exported_snapshot.h"
+#include "pg_rdmacc/xact/lock_holder.h"
 #include "pg_rdmacc/xact/xact.h"
 
 extern "C" {
@@ -22,6 +22,22 @@ rdmacc::ScanMode mode_for(LockWaitPolicy wait_policy) {
       break;
   }
   return rdmacc::ScanMode::kSerializable;
+}
+
+/* A scan has to read every row, whether it will be wanted or not. */
+void next_batch(RdmaccRows* rows, Relation relation) {
+  RdmaccHolderWait wait = {};
+  for (;;) {
+    bridge_start_scan_next(rows->scan);
+    if (rows->mark.wait_policy == LockWaitError) {
+      if (rdmacc_pump_or_held()) rdmacc_raise_row_locked(relation);
+    } else if (rdmacc_pump_unless_held(rows->mark.locks)) {
+      rdmacc_wait_for_holder(&wait, RelationGetRelationName(relation));
+      continue;
+    }
+    rdmacc_check("could not scan", RelationGetRelationName(relation));
+    return;
+  }
 }
 
 }  // namespace
@@ -48,17 +64,12 @@ const BridgeRow* rdmacc_rows_next(RdmaccRows* rows, Relation relation) {
   const uint64 before = bridge_counters().round_trips;
   if (rows->scan == nullptr) {
     rows->scan = bridge_scan_create(CurrentResourceOwner);
-    bridge_start_scan(rows->scan, rows->table, rows->visible_before, mode_for(rows->wait_policy),
-                      rows->row_bytes_max);
+    bridge_start_scan(rows->scan, rows->table, rows->visible_before,
+                      mode_for(rows->mark.wait_policy), rows->row_bytes_max);
     rdmacc_pump();
     rdmacc_check("could not scan", RelationGetRelationName(relation));
   }
-  bridge_start_scan_next(rows->scan);
-  rdmacc_pump();
-  if (rows->wait_policy == LockWaitError && bridge_error()->held_by_another) {
-    rdmacc_raise_row_locked(relation);
-  }
-  rdmacc_check("could not scan", RelationGetRelationName(relation));
+  next_batch(rows, relation);
   if (rdmacc_reads_as_stored()) rdmacc_check_exporter_lives();
   rows->round_trips += bridge_counters().round_trips - before;
   rows->count = bridge_scan_rows(rows->scan, &rows->batch);

@@ -2,10 +2,9 @@
  * with the resource owner that the first row was asked for under, as the table's relcache reference
  * does: that of a failed subtransaction or portal, at the latest the transaction's. */
 #pragma once
-#include "pg_rdmacc/server/pg_rdmacc.h"
+#include "pg_rdmacc/row/row_lock.h"
 
 extern "C" {
-#include "nodes/lockoptions.h"
 #include "utils/rel.h"
 
 typedef struct RdmaccRows {
@@ -15,8 +14,8 @@ typedef struct RdmaccRows {
   size_t next;
   uint32 table;
   uint32 visible_before;
-  LockWaitPolicy wait_policy; /* what others hold: waited for (as _begin sets it), or else */
-  uint32_t row_bytes_max;     /* of each row, at least, whose end may be left out; so set, too */
+  RdmaccRowMark mark;     /* what of rows that others hold; _begin sets none */
+  uint32_t row_bytes_max; /* of each row, at least, whose end may be left out; so set, too */
   bool ended;
   uint64 round_trips; /* that its batches took */
 } RdmaccRows;

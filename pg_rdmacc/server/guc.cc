@@ -20,6 +20,7 @@ int rdmacc_replay_limit = 20;
 int rdmacc_replay_statements = 1000;
 int rdmacc_replay_memory_kb = 1024;
 int rdmacc_lock_mode = 0;
+int rdmacc_lock_writes = RDMACC_LOCK_AT_COMMIT;
 int rdmacc_nodes = 2;
 int rdmacc_node_threads = 1;
 int rdmacc_node_memory_mb = 1024;
@@ -62,6 +63,10 @@ const config_enum_entry stop_entries[] = {{"nowhere", RDMACC_STOP_NOWHERE, false
 
 constexpr config_enum_entry kDurabilityEntries[] = {{"memory", RDMACC_DURABILITY_MEMORY, false},
                                                     {"disk", RDMACC_DURABILITY_DISK, false},
+                                                    {nullptr, 0, false}};
+
+constexpr config_enum_entry kLockWritesEntries[] = {{"at_commit", RDMACC_LOCK_AT_COMMIT, false},
+                                                    {"at_write", RDMACC_LOCK_AT_WRITE, false},
                                                     {nullptr, 0, false}};
 
 constexpr config_enum_entry kHugePagesEntries[] = {
@@ -194,6 +199,11 @@ void define_lock_mode(void) {
       "rdmacc.lock_mode", "How nowait locks rows that a transaction has only read.",
       "exclusive, or shared with other readers. Other protocols do not use it.", &rdmacc_lock_mode,
       0, lock_mode_entries, PGC_USERSET, 0, check_lock_mode, nullptr, nullptr);
+  DefineCustomEnumVariable(
+      "rdmacc.lock_writes", "When UPDATE and DELETE lock their rows.",
+      "at_write: as SELECT FOR UPDATE does. Protocols that lock what they read do not use it.",
+      &rdmacc_lock_writes, RDMACC_LOCK_AT_COMMIT, kLockWritesEntries, PGC_USERSET, 0, nullptr,
+      nullptr, nullptr);
 }
 
 void define_two_phase(void) {

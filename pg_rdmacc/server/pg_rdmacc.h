@@ -20,6 +20,9 @@ extern char* rdmacc_stages;
 extern uint16 rdmacc_stages_code; /* of rdmacc_stages, unless it is auto */
 extern bool rdmacc_stages_auto;
 extern int rdmacc_lock_mode; /* the bridge's number */
+extern int rdmacc_lock_writes; /* one of: */
+#define RDMACC_LOCK_AT_COMMIT 0
+#define RDMACC_LOCK_AT_WRITE 1
 extern int rdmacc_nodes;
 extern int rdmacc_node_memory_mb;
 extern int rdmacc_replicas;

@@ -8,12 +8,14 @@
 #include "pg_rdmacc/relation/key_layout.h"
 #include "pg_rdmacc/row/duplicate_key.h"
 #include "pg_rdmacc/row/fetch.h"
+#include "pg_rdmacc/row/row_lock.h"
 #include "pg_rdmacc/row/scan_rows.h"
 #include "pg_rdmacc/row/slot.h"
 #include "pg_rdmacc/row/write_marks.h"
 #include "pg_rdmacc/server/error.h"
 #include "pg_rdmacc/table/bulk_insert.h"
 #include "pg_rdmacc/table/deferred_key_check.h"
+#include "pg_rdmacc/xact/lock_holder.h"
 #include "pg_rdmacc/xact/running_query.h"
 #include "pg_rdmacc/xact/xact.h"
 
@@ -123,12 +125,25 @@ bool take_key(Relation rel, const RdmaccTable* table, BridgeBytes key, TupleTabl
   return true;
 }
 
+/* Before its index entries are written: other sessions may hold the row for long. */
+void lock_to_write(Relation rel, const RdmaccHandle* handle, CommandId cid) {
+  if (!rdmacc_locks_at_write()) return;
+  const RdmaccRead read = {.relation = rel,
+                           .table = handle->table,
+                           .visible_before = RDMACC_EVERY_COMMAND,
+                           .mark = {.wait_policy = LockWaitBlock, .locks = true, .exclusive = true},
+                           .lock_command = cid};
+  BridgeRow row;
+  rdmacc_read_rows(&read, &handle->key, 1, &row);
+}
+
 void remove_row(Relation rel, const RdmaccHandle* handle, CommandId cid) {
   CHECK(handle->relation == RelationGetRelid(rel) && cid != InvalidCommandId);
   if (rdmacc_settle_taken_key(handle->table, handle->key, handle->visible_before)) {
     rdmacc_write_mark(handle->table, handle->key, cid);
     return; /* another row has its key by now, and its index entries are gone */
   }
+  lock_to_write(rel, handle, cid);
   rdmacc_index_row_deleted(rel, handle, cid);
   rdmacc_enter_write(cid);
   bridge_start_remove(handle->table, handle->key);
@@ -174,6 +189,7 @@ void rdmacc_put_row(Relation rel, const RdmaccHandle* handle, BridgeBytes row, C
 
 void rdmacc_rewrite_row(Relation rel, const RdmaccHandle* handle, TupleTableSlot* slot,
                         CommandId cid) {
+  lock_to_write(rel, handle, cid);
   rdmacc_index_row_updated(rel, handle, slot, cid);
   rdmacc_put_row(rel, handle, rdmacc_row_encode(slot), cid);
   rdmacc_write_mark(handle->table, handle->key, cid);

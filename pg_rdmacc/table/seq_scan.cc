@@ -22,9 +22,10 @@ extern "C" {
 namespace {
 
 /* A sample relies on no row, so it locks none and leaves out what others hold. */
-LockWaitPolicy wait_policy_of(const TableScanDescData* scan) {
-  if ((scan->rs_flags & SO_TYPE_ANALYZE) != 0) return LockWaitSkip;
-  return rdmacc_wait_policy_of_scan(scan);
+RdmaccRowMark mark_of(const TableScanDescData* scan) {
+  if ((scan->rs_flags & SO_TYPE_ANALYZE) != 0)
+    return {.wait_policy = LockWaitSkip, .locks = false, .exclusive = false};
+  return rdmacc_row_mark_of_scan(scan);
 }
 
 enum HistoryColumn { kVersion, kKey, kRow, kHistoryColumns };
@@ -44,7 +45,7 @@ void start(RdmaccScan* scan) {
   const bool writes = rdmacc_query_needs_handles(relation);
   const uint32 table = (writes ? rdmacc_table_to_write(relation) : rdmacc_table(relation))->id;
   rdmacc_rows_begin(&scan->rows, table, visible_before);
-  scan->rows.wait_policy = wait_policy_of(&scan->base);
+  scan->rows.mark = mark_of(&scan->base);
   rdmacc_handle_stream_begin(&scan->handles, writes);
   scan->started = true;
   if ((scan->base.rs_flags & SO_TYPE_ANALYZE) == 0) pgstat_count_heap_scan(relation);

@@ -50,19 +50,21 @@ TM_Result gone(const ItemPointerData* tid, TM_FailureData* tmfd) {
   return TM_Deleted;
 }
 
-/* The row as this transaction sees it. A statement that does not wait has perhaps scanned
- * it without protection, so that it may have changed since. */
+/* The row as this transaction sees it, locked at once if it is to be written. A statement that does
+ * not wait has perhaps scanned it without protection, so that it may have changed since. */
 TM_Result read_row(Relation rel, const RdmaccHandle* handle, Snapshot snapshot, bool exclusive,
                    LockWaitPolicy wait_policy, TM_FailureData* tmfd, BridgeRow* row) {
-  if (wait_policy == LockWaitBlock) {
+  if (wait_policy == LockWaitBlock && !exclusive) {
     rdmacc_fetch(rel, handle, snapshot, row);
     return row->found ? TM_Ok : TM_Deleted; /* by an earlier command of this transaction */
   }
-  const uint32 visible_before = IsMVCCSnapshot(snapshot) ? snapshot->curcid : RDMACC_EVERY_COMMAND;
-  if (!rdmacc_try_lock_row(rel, handle->table, handle->key, exclusive, visible_before, wait_policy,
-                           row)) {
-    return TM_WouldBlock;
-  }
+  const RdmaccRead read = {
+      .relation = rel,
+      .table = handle->table,
+      .visible_before = IsMVCCSnapshot(snapshot) ? snapshot->curcid : RDMACC_EVERY_COMMAND,
+      .mark = {.wait_policy = wait_policy, .locks = true, .exclusive = exclusive},
+      .lock_command = InvalidCommandId};
+  if (!rdmacc_lock_row(&read, handle->key, exclusive, row)) return TM_WouldBlock;
   if (!row->found) return wait_policy == LockWaitSkip ? TM_WouldBlock : TM_Deleted;
   tmfd->traversed = row->version != handle->row.version;
   return TM_Ok;
@@ -85,6 +87,7 @@ TM_Result rdmacc_tuple_lock(Relation rel, ItemPointer tid, Snapshot snapshot, Tu
       (flags & TUPLE_LOCK_FLAG_LOCK_UPDATE_IN_PROGRESS) != 0 && mode >= LockTupleNoKeyExclusive;
   const ItemPointerData row_tid = *tid;
   BridgeRow row;
+  if (writes) rdmacc_enter_write(cid); /* nothing else is waited for with the lock */
   const TM_Result read = read_row(rel, &handle, snapshot, writes, wait_policy, tmfd, &row);
   if (read == TM_Deleted) return gone(&row_tid, tmfd);
   if (read != TM_Ok) return read;

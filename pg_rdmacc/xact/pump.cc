@@ -78,7 +78,9 @@ void rdmacc_pump_forget(void) { cancelled = false; }
 bool rdmacc_pump_uninterrupted(void) { return pump_to_the_end(true); }
 bool rdmacc_pump_committed(void) { return pump_to_the_end(false); }
 
-void rdmacc_pump(void) {
+namespace {
+
+void run(void) {
   const int64 spin_until_us = rdmacc_now_us() + rdmacc_spin_us;
   bool waiting = false;
   while (!bridge_resume()) {
@@ -91,6 +93,25 @@ void rdmacc_pump(void) {
     bridge_wait(kWaitUsMax);
   }
   if (waiting) pgstat_report_wait_end();
+}
+
+void note_failure(void) {
   if (bridge_error()->code != rdmacc::Code::kOk && bridge_txn_active())
     rdmacc_note_failed_command();
+}
+
+}  // namespace
+
+void rdmacc_pump(void) {
+  run();
+  note_failure();
+}
+
+bool rdmacc_pump_or_held(void) {
+  run();
+  if (bridge_error()->code == rdmacc::Code::kAborted && bridge_error()->held_by_another) {
+    return true;
+  }
+  note_failure();
+  return false;
 }

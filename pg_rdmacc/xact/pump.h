@@ -8,6 +8,10 @@ extern "C" {
  * result is in bridge_error(). */
 void rdmacc_pump(void);
 
+/* The same of a command that another transaction's lock alone may end without harm. True: it has;
+ * the caller tries again or raises. */
+bool rdmacc_pump_or_held(void);
+
 /* The same without serving interrupts: for the commit round and for clean-up. False when it stood
  * still for 30 s (for 1 s, once the statement is cancelled or the session is to end). Then this
  * backend is out of the cluster and ends soon: nodes find what it holds when it has gone. */

@@ -1,5 +1,7 @@
 #include "pg_rdmacc/xact/savepoint.h"
 
+#include "pg_rdmacc/xact/xact.h"
+
 extern "C" {
 #include "access/xact.h"
 #include "utils/memutils.h"
@@ -38,6 +40,16 @@ void reserve(Element** elements, int* capacity, int count) {
       static_cast<Element*>(*elements == nullptr ? MemoryContextAlloc(TopTransactionContext, bytes)
                                                  : repalloc(*elements, bytes));
   *capacity = wanted;
+}
+
+/* Row locks of what was rolled back. No error may come out of here: one is the transaction's, at
+ * its next use of the engine. */
+void let_go(void) {
+  if (!bridge_has_to_let_go()) return;
+  bridge_start_let_go();
+  if (rdmacc_pump_uninterrupted() && bridge_error()->code != rdmacc::Code::kOk) {
+    rdmacc_note_failed_command();
+  }
 }
 
 }  // namespace
@@ -92,6 +104,7 @@ void rdmacc_savepoint_aborted(int nest, SubTransactionId subtransaction) {
     savepoint_count--;
     if (bridge_txn_active()) bridge_rollback_to(savepoints[savepoint_count].level);
   }
+  let_go();
   /* An enclosing subtransaction follows the nested ones that it takes with it. */
   while (aborted_count > 0 && aborted[aborted_count - 1].first >= subtransaction) aborted_count--;
   if (aborted_count > 0 && aborted[aborted_count - 1].last + 1 >= subtransaction) {

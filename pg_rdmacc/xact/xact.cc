@@ -8,6 +8,7 @@
 #include "pg_rdmacc/wal/commit_log.h"
 #include "pg_rdmacc/xact/entry.h"
 #include "pg_rdmacc/xact/exported_snapshot.h"
+#include "pg_rdmacc/xact/lock_holder.h"
 #include "pg_rdmacc/xact/pump.h"
 #include "pg_rdmacc/xact/savepoint.h"
 #include "pg_rdmacc/xact/transaction_part.h"
@@ -77,6 +78,7 @@ void refuse_mixed_writes(void) {
 [[noreturn]] void raise_failed_commit(BridgeError error, int protocol) {
   if (error.code == rdmacc::Code::kUnavailable) rdmacc_attach_again();
   if (error.code == rdmacc::Code::kNoSpace) rdmacc_note_memory_short();
+  rdmacc_note_holder(error.held_by_another);
   rdmacc_doom(&error);
   rdmacc_raise(&error, protocol, "could not commit", nullptr);
 }
@@ -286,7 +288,10 @@ void rdmacc_doom(const BridgeError* error) {
 void rdmacc_note_failed_command(void) {
   const BridgeError* error = bridge_error();
   if (error->code == rdmacc::Code::kUnavailable) rdmacc_attach_again();
-  if (rdmacc_error_is_fatal(error->code)) rdmacc_doom(error);
+  if (rdmacc_error_is_fatal(error->code)) {
+    rdmacc_note_holder(error->held_by_another);
+    rdmacc_doom(error);
+  }
 }
 
 void rdmacc_enter(void) {

@@ -15,6 +15,7 @@ constexpr std::array kLoadNames = {"mixed", "bank", "predicate", "indexed",
 constexpr uint32_t kIndexedPercent = 20, kFreshPercent = 8;
 constexpr uint32_t kDoorPercent = 40, kTightPercent = 40, kPreparedPercent = 25;
 constexpr uint32_t kDoorTransactions = 20;
+constexpr uint32_t kLocksPercentMin = 20, kLocksPercents = 60;
 constexpr uint64_t kLoadsEventsMax = 400'000'000;
 constexpr uint32_t kRestartsAfterPercent = 5, kDropsAfterPercent = 4, kLonePercent = 5;
 constexpr uint32_t kLoneTransactions = 20;
@@ -207,6 +208,18 @@ SimScenario fresh_scenario(const CampaignVariant& variant, uint64_t seed) {
   return scenario;
 }
 
+SimScenario locks_scenario(const CampaignVariant& variant, uint64_t seed) {
+  SimScenario scenario = campaign_scenario(variant, seed);
+  Random random(seed ^ 0x10C5);
+  scenario.load = SimScenario::Load::kDoor;
+  scenario.coordinators = std::max(scenario.coordinators, 3u);
+  scenario.transactions = kDoorTransactions;
+  scenario.prepared = !executes_procedures(variant.protocol) && random.percent(kPreparedPercent);
+  scenario.lock_percent = kLocksPercentMin + static_cast<uint32_t>(random.below(kLocksPercents));
+  scenario.tall = false;
+  return scenario;
+}
+
 std::string describe(const CampaignVariant& variant, const SimScenario& scenario) {
   std::string text = variant.name() + " seed " + std::to_string(scenario.seed) + ": stages " +
                      std::to_string(scenario.code) + ", " +
@@ -241,6 +254,7 @@ std::string describe(const CampaignVariant& variant, const SimScenario& scenario
   if (scenario.long_keys) text += ", long keys";
   if (scenario.visited) text += ", visited";
   say(scenario.scan_percent, "% scans");
+  say(scenario.lock_percent, "% early locks");
   if (scenario.drops_after) text += ", dropped after";
   if (scenario.restarts_after) text += ", restarted after";
   say(scenario.lone_transactions, "alone");

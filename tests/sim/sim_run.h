@@ -69,6 +69,7 @@ struct SimScenario {
   bool long_rows = false;          // kDoor: a few that take more than a page
   bool long_keys = false;          // kDoor: a third of the keys take a block
   uint32_t scan_percent = 0;       // kDoor: of the operations, besides those that are drawn
+  uint32_t lock_percent = 0;       // likewise, early locks
   bool visited = false;            // kDoor: most visit the table that is dropped, again and again
   bool tall = false;               // kIndexed: indexes of three levels
   bool lazy = false;               // kDoor: long pauses, in which tombstones are due

@@ -198,6 +198,8 @@ std::unique_ptr<Workload> SimRun::make_workload() {
       }
       options.long_keys = scenario_.long_keys;
       options.scan_percent = scenario_.scan_percent;
+      options.lock_percent = scenario_.lock_percent;
+      if (scenario_.lock_percent != 0) options.keys = 2 + options.keys % 5;
       if (scenario_.visited) options.visit_percent = kVisitPercentOfMost;
       auto door = std::make_unique<Door>(options, &ledger_);
       door_ = door.get();

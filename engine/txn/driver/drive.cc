@@ -65,14 +65,19 @@ void DriverBase::check_reference(RecordState& record) const {
   }
 }
 
-// Which other transaction of this coordinator has the record locked, as the last round has seen it;
-// 0: none.
-uint64_t DriverBase::holder_here(const RecordState& record) const {
+// Which other transaction has the record locked, as the last round has seen it; 0: none that is
+// named.
+uint64_t DriverBase::holder_of(const RecordState& record) const {
   const HeaderSnapshot& seen = *record.snapshot;
   const bool tried = (seen.posted.verbs & kCas) != 0 && seen.posted.word == kOffsetOfLock;
   const uint64_t latest = record.latest != nullptr ? record.latest->lock : 0;
   const uint64_t holder = tried ? seen.cas_seen : latest;
-  if (!locked_exclusively(holder) || holder == context_.stamps.ctts) return 0;
+  return locked_exclusively(holder) && holder != context_.stamps.ctts ? holder : 0;
+}
+
+// The same, if it is of this coordinator.
+uint64_t DriverBase::holder_here(const RecordState& record) const {
+  const uint64_t holder = holder_of(record);
   return worker_of_ctts(holder) == worker_of_ctts(context_.stamps.ctts) ? holder : 0;
 }
 
@@ -97,6 +102,7 @@ void DriverBase::give_up(RecordState& record, const Step& step) {
   context_.engine.clock.observe(
       std::max(record.snapshot->pre_read.wts, record.snapshot->pre_read.rts));
   if (context_.place != nullptr) context_.place->lost_to = holder_here(record);
+  if (context_.held_by != nullptr) *context_.held_by = holder_of(record);
   aborted_ = true;
   waits_ = waits_ || record.reason == AbortReason::kWounded;
 }

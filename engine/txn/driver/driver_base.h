@@ -31,6 +31,7 @@ class DriverBase {
   void check_reference(RecordState& record) const;
   void accept(RecordState& record, const Step& step) const;
   void give_up(RecordState& record, const Step& step);
+  uint64_t holder_of(const RecordState& record) const;
   uint64_t holder_here(const RecordState& record) const;
   bool waits_for_holder(RecordState& record, const Step& step) const;
   Status stop_waiting();

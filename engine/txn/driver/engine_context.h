@@ -73,6 +73,8 @@ struct StageContext {
   const bool* cancelled;              // nullptr: cannot be cancelled
   // Of the transaction, among its coordinator's; nullptr: it waits for none of them.
   Admission::Place* place = nullptr;
+  // Where a transaction, of any coordinator, is noted that holds what this one has given up for.
+  uint64_t* held_by = nullptr;
 
   bool is_cancelled() const { return cancelled != nullptr && *cancelled; }
   // The rest of a wait for another transaction: short at first, since a commit takes a few rounds,
@@ -115,7 +117,8 @@ struct StageContext {
   DoorbellBatch batch() { return DoorbellBatch(engine.worker.scheduler(), counters); }
   // The same use by other rules, which outlive it, and which do not wait.
   StageContext by(const ProtocolRules& others) const {
-    return StageContext{engine, others, stamps, arena, counters, allocation_counters, cancelled};
+    return StageContext{engine,    others,  stamps, arena, counters, allocation_counters,
+                        cancelled, nullptr, held_by};
   }
 };
 

@@ -40,6 +40,7 @@ class DetachedTransaction final : public RowSource {
   void set_command(uint32_t command) override { command_ = command; }
   uint32_t savepoint() override { return ++level_; }
   void rollback_to(uint32_t level) override;
+  Status let_go() override { return Status(); }
   void release(uint32_t level) override;
 
   // Something looked for a key that was not given.

@@ -31,9 +31,11 @@ struct KeyState {
   KeyState* same_hash = nullptr;  // the next one with this hash
   bool asked = false;             // looked up right now
   bool kept = false;              // locked early and not written: installed as it is
+  bool locked_early = false;      // before the commit, at savepoint level `lock_level`
 
   // The engine's part: kUnknown until it was looked up.
   enum class Base : uint8_t { kUnknown, kExists, kAbsent, kUnchecked } base = Base::kUnknown;
+  uint32_t lock_level = 0;
   Access* tuple = nullptr;  // kExists; kAbsent: the tombstone that said so
   // kAbsent: the gap header that was read, unless a tombstone was. kExists: that of the scan which
   // has returned the row.
@@ -117,6 +119,7 @@ class KeyStates {
       for (OwnVersion* own = state.own; own != nullptr && own->level >= level; own = own->before) {
         own->level = level - 1;
       }
+      if (state.lock_level >= level) state.lock_level = level - 1;
     }
   }
   StableList<KeyState>& all() { return states_; }

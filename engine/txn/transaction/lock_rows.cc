@@ -14,6 +14,13 @@ constexpr int kAttemptsMax = 4;
 
 }  // namespace
 
+// An operation that may be a repetition of one that has met another transaction's lock: that one
+// was no loss. What it has locked or read on the way is noted, and all else is looked at again.
+void Transaction::begin_again() {
+  held_by_ = 0;
+  if (is_held_by_another(reason_of(failure_)) && !lock_state_unknown_) failure_ = Status();
+}
+
 // Takes the header's lock by the protocol's rule, or leaves it as it was.
 Status Transaction::lock_now(StageContext& stage, Access& access) {
   if (access.locked || parameters_.rules->commits_in_order) return Status();
@@ -21,10 +28,33 @@ Status Transaction::lock_now(StageContext& stage, Access& access) {
   LockWork work{&access, {}, {}};
   const Status status = lock_accesses(stage, std::span(&work, 1));
   if (status.ok() || !access.locked) return status;
+  RDMACC_RETURN_IF_ERROR(unlock(stage, access));
+  return status;
+}
+
+// Not ok: the lock is noted still, for the end.
+Status Transaction::unlock(StageContext& stage, Access& access) {
+  CHECK(access.locked);
   Held held(access);
   held.reader_count = 0;
   RDMACC_RETURN_IF_ERROR(release_accesses(stage, std::span(&held, 1), /*certain=*/true));
   access.locked = access.lease_locked = false;
+  return Status();
+}
+
+// What was read under the lock stays in the read set: from now on it is validated, or has the
+// transaction's read stamp or lease, like all that was never locked.
+Status Transaction::let_go() {
+  if (!started() || prepared_ || to_let_go_.empty()) return Status();
+  scratch_.reset();
+  StageContext stage = context(scratch_, /*cancellable=*/false);
+  Status status;
+  while (!to_let_go_.empty() && status.ok()) {
+    Access& access = *to_let_go_.back();
+    if (access.locked) status = unlock(stage, access);
+    if (status.ok()) to_let_go_.pop_back();
+  }
+  note_failure(status);
   return status;
 }
 
@@ -56,7 +86,11 @@ Status Transaction::find_and_lock(StageContext& stage, KeyState& state, bool exc
 
 Status Transaction::try_lock(TableId table, std::string_view key, bool exclusive, RowLock& result) {
   CHECK(started() && !prepared_);
+  begin_again();
+  RDMACC_RETURN_IF_ERROR(let_go());
   KeyState& state = keys_.touch(table, key);
+  if (state.base == KeyState::Base::kUnknown && has_scanned()) take_from_scan(state);
+  const bool was_locked = state.tuple != nullptr && state.tuple->locked;
   const ProtocolRules rules = no_wait_rules(*parameters_.rules);
   Status status;
   for (int attempt = 0; attempt < kAttemptsMax; attempt++) {
@@ -77,6 +111,10 @@ Status Transaction::try_lock(TableId table, std::string_view key, bool exclusive
   if (is_held_by_another(reason_of(status))) {
     result = RowLock::kBusy;
     return Status();
+  }
+  if (!was_locked && state.tuple != nullptr && state.tuple->locked) {
+    state.locked_early = true;
+    state.lock_level = level_;
   }
   note_failure(status);
   return status;

@@ -11,7 +11,7 @@ Status Transaction::look_up_many(TableId table, std::span<const std::string_view
   CHECK(keys.size() == states.size());
   CHECK(started() && !prepared_);
   Wanted wanted;
-  const bool scanned = !scanned_batch_.expired() && !parameters_.rules->commits_in_order;
+  const bool scanned = has_scanned();
   for (size_t i = 0; i < keys.size(); i++) {
     KeyState& state = keys_.touch(table, keys[i]);
     states[i] = &state;

@@ -43,6 +43,8 @@ class RowSource {
   virtual uint32_t savepoint() = 0;
   virtual void rollback_to(uint32_t level) = 0;
   virtual void release(uint32_t level) = 0;
+  // Gives back the row locks of levels that were rolled back, where that is possible.
+  virtual Status let_go() = 0;
 
  protected:
   RowSource() = default;

@@ -61,7 +61,11 @@ Status TableScan::read_batch(std::vector<ScannedRow>& batch) {
     groups.push_back(std::move(group));
   }
   CHECK(!groups.empty());
-  RDMACC_RETURN_IF_ERROR(txn_.scan(groups, arena_, mode_, first_));
+  const Status status = txn_.scan(groups, arena_, mode_, first_);
+  if (!status.ok()) {
+    if (is_held_by_another(reason_of(status))) put_back(groups);
+    return status;
+  }
   for (const GroupWork& group : groups) {
     if (group.result == GroupWork::Result::kSplit) {
       const uint32_t depth = group.range.depth;
@@ -82,6 +86,15 @@ Status TableScan::read_batch(std::vector<ScannedRow>& batch) {
   groups_wanted_ = long_rows ? std::max<size_t>(groups_wanted_ / 2, 1)
                              : std::min(groups_wanted_ * 2, kGroupsPerBatch);
   return Status();
+}
+
+// The caller may wait for the holder and ask once more: at the owner nothing would be found out
+// about it, and what was met already is met again.
+void TableScan::put_back(std::span<const GroupWork> groups) {
+  CHECK(!groups.empty());
+  for (size_t i = groups.size(); i > 0; i--) work_.push_front(groups[i - 1].range);
+  if (mode_ == ScanMode::kSerializable) mode_ = ScanMode::kNoWait;
+  first_ = false;
 }
 
 void TableScan::note(const GroupWork& group) {

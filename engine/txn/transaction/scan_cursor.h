@@ -22,7 +22,8 @@ class TableScan {
   TableScan(Transaction& txn, TableId table, uint32_t visible_before, ScanMode mode,
             uint32_t row_bytes_max);
 
-  // An empty batch is the end.
+  // An empty batch is the end. After a lock of another transaction (is_held_by_another()) it may be
+  // asked for once more, and then does not wait for it.
   Status next(std::vector<ScannedRow>& batch);
 
  private:
@@ -34,15 +35,16 @@ class TableScan {
   Status add_work();
   Status read_batch(std::vector<ScannedRow>& batch);
   void emit(const GroupWork& group, std::vector<ScannedRow>& batch);
+  void put_back(std::span<const GroupWork> groups);
   void note(const GroupWork& group);
   void own_inserts(std::vector<ScannedRow>& batch);
 
   Transaction& txn_;
   const TableId table_;
   const uint32_t visible_before_;
-  const ScanMode mode_;
+  ScanMode mode_;
   const uint32_t row_bytes_max_;
-  const bool first_;  // of its transaction's scans of the table
+  bool first_;  // of its transaction's scans of the table, and no part of it is read again
   VerbArena arena_;
   const std::shared_ptr<ScannedBatch> scanned_ = std::make_shared<ScannedBatch>();
   NodeId node_ = 0;  // whose ranges these are

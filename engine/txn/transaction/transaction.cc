@@ -34,7 +34,8 @@ StageContext Transaction::context(VerbArena& arena, bool cancellable) {
                       counters_,
                       allocation_counters_,
                       cancellable ? parameters_.cancelled : nullptr,
-                      &place_};
+                      &place_,
+                      &held_by_};
 }
 
 Status Transaction::start(const Restart& before) {
@@ -191,6 +192,7 @@ Status Transaction::keep_scanned(const Access& seen, bool first, Access** kept) 
 
 Status Transaction::scan(std::span<GroupWork> groups, VerbArena& arena, ScanMode mode, bool first) {
   CHECK(started() && !prepared_);
+  begin_again();
   stage_end_ns_ = 0;
   if (mode == ScanMode::kSkipLocked) {
     return look_at(skipping_locked(*parameters_.rules), groups, arena);
@@ -248,6 +250,9 @@ void Transaction::rollback_to(uint32_t level) {
       write_set_bytes_ -= state.own->row.size() + state.key.size() + sizeof(KeyState);
       keys_.forget_newest(state);
     }
+    if (!state.locked_early || state.lock_level < level) continue;
+    state.locked_early = false;
+    if (!parameters_.rules->locks_what_it_reads()) to_let_go_.push_back(state.tuple);
   }
   if (level > 0) level_ = std::min(level_, level - 1);
 }

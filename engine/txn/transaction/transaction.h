@@ -74,6 +74,11 @@ class Transaction final : public RowSource {
                           std::string_view& row) override;
   Status try_lock(TableId table, std::string_view key, bool exclusive,
                   RowLock& result) override;  // lock_rows.cc
+  // lock_rows.cc. Two-phase locking keeps such locks: they cover what was read as well.
+  Status let_go() override;
+  bool has_to_let_go() const { return !to_let_go_.empty(); }
+  // Which transaction holds what the last operation was busy for; 0: not known.
+  uint64_t held_by() const { return held_by_; }
 
   // check_reads.cc: aborted unless everything that was read is current; a matter of course where
   // reads are locked, or of one timestamp.
@@ -135,6 +140,9 @@ class Transaction final : public RowSource {
   void keep_locks_of_lost(std::span<const SoughtKey> looks);
   Status find(StageContext& stage, std::span<KeyState* const> wanted, bool looked);
   Status merge(const Access& seen, Access** merged);
+  bool has_scanned() const {
+    return !scanned_batch_.expired() && !parameters_.rules->commits_in_order;
+  }
   bool take_from_scan(KeyState& state);
   Status keep_scanned(const Access& seen, bool first, Access** kept);
   Status note_found(const KeyWork& work, KeyState& state);
@@ -154,6 +162,8 @@ class Transaction final : public RowSource {
   }
   void note_event(HistoryOp op, TableId table, std::string_view key, uint64_t version);
 
+  void begin_again();
+  Status unlock(StageContext& stage, Access& access);
   Status lock_now(StageContext& stage, Access& access);
   Status find_and_lock(StageContext& stage, KeyState& state, bool exclusive, RowLock& result);
   // ScanMode::kSkipLocked and kAsStored, by their rules.
@@ -203,6 +213,7 @@ class Transaction final : public RowSource {
   TxnStamps stamps_;
   GateEntry gate_entry_;
   Admission::Place place_;
+  uint64_t held_by_ = 0;
   uint64_t start_us_ = 0;
   uint64_t stage_end_ns_ = 0;  // of the latest of a commit's stages; 0: the clock is to be read
 
@@ -224,7 +235,8 @@ class Transaction final : public RowSource {
   uint64_t reads_ = 0;    // look-ups and scans that found their answer
   bool scanned_ = false;  // more than one header may have decided what it saw
   bool scanned_table_ = false;
-  bool exclusive_ = false;  // it was let in in exclusive gate mode
+  std::vector<Access*> to_let_go_;  // early locks of levels that were rolled back
+  bool exclusive_ = false;          // it was let in in exclusive gate mode
   std::weak_ptr<ScannedBatch> scanned_batch_;
   std::vector<OrderedGroup> ordered_groups_;  // scanned, for rules that commit in order
 

@@ -14,6 +14,7 @@ struct DoorOptions {
   uint32_t large_percent = 0;       // of the rows: of several log segments, some of several pages
   uint32_t visit_percent = 12;      // of the transactions that are not read-only
   uint32_t scan_percent = 0;        // of the operations, besides those that are drawn
+  uint32_t lock_percent = 0;        // likewise: rows are locked early, and locks waited for
   bool long_keys = false;           // some that take a block (hot_keys.h)
   uint32_t history = kDefaultHistory;
 };

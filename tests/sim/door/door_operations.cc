@@ -14,11 +14,12 @@ Status DoorTransaction::get(const Place& place) {
   RowView view;
   note(DoorOp::kGet, place.first);
   if (random_.percent(15)) {
-    RDMACC_RETURN_IF_ERROR(session_.get(place.first, place.second, view, kFirstCommand));
+    RDMACC_RETURN_IF_ERROR(
+        patiently([&] { return session_.get(place.first, place.second, view, kFirstCommand); }));
     if (!view.found || view.version != 0) return check_row(place, view);
     return Status(Code::kCorrupt, "an own write of a later command was seen: " + place.second);
   }
-  RDMACC_RETURN_IF_ERROR(session_.get(place.first, place.second, view));
+  RDMACC_RETURN_IF_ERROR(patiently([&] { return session_.get(place.first, place.second, view); }));
   RDMACC_RETURN_IF_ERROR(check_row(place, view));
   const auto own = own_.find(place);
   if (own == own_.end()) return Status();
@@ -39,7 +40,7 @@ Status DoorTransaction::get_many() {
   const std::vector<std::string_view> asked(keys.begin(), keys.end());
   std::vector<RowView> views(keys.size());
   note(DoorOp::kGetMany, table);
-  RDMACC_RETURN_IF_ERROR(session_.get_many(table, asked, views));
+  RDMACC_RETURN_IF_ERROR(patiently([&] { return session_.get_many(table, asked, views); }));
   for (size_t i = 0; i < keys.size(); ++i) {
     RDMACC_RETURN_IF_ERROR(check_row({table, keys[i]}, views[i]));
   }
@@ -135,7 +136,7 @@ Status DoorTransaction::scan(TableId table, DoorOp op) {
   std::vector<RowView> batch;
   do {
     if (!batch.empty()) RDMACC_RETURN_IF_ERROR(write_scanned(table, batch));
-    RDMACC_RETURN_IF_ERROR(session_.scan_next(**cursor, batch));
+    RDMACC_RETURN_IF_ERROR(patiently([&] { return session_.scan_next(**cursor, batch); }));
     for (const RowView& view : batch) {
       const Place place{table, std::string(view.key)};
       if (as_stored) continue;
@@ -160,6 +161,7 @@ Status DoorTransaction::scan(TableId table, DoorOp op) {
 Status DoorTransaction::write_scanned(TableId table, const std::vector<RowView>& batch) {
   if (inputs_.kind == Door::kReadOnly || !random_.percent(30)) return Status();
   const Place place{table, std::string(batch[random_.below(batch.size())].key)};
+  if (around_.options.lock_percent != 0 && random_.percent(50)) return lock_early(place);
   RDMACC_RETURN_IF_ERROR(write(random_.percent(70) ? DoorOp::kPut : DoorOp::kRemove, place));
   return random_.percent(20) ? write(DoorOp::kPut, draw_place()) : Status();
 }
@@ -173,6 +175,10 @@ Status DoorTransaction::save() {
     if (random_.percent(40)) return Status();
     RDMACC_RETURN_IF_ERROR(write(DoorOp::kPut, draw_place()));
   }
+  return end_level(table);
+}
+
+Status DoorTransaction::end_level(TableId table) {
   const size_t at = random_.below(savepoints_.size());
   if (random_.percent(40)) {
     note(DoorOp::kRelease, table);
@@ -181,6 +187,11 @@ Status DoorTransaction::save() {
     note(DoorOp::kRollbackTo, table);
     session_.rollback_to(savepoints_[at].level);
     own_ = savepoints_[at].before;
+    // Or its locks stay until the end. Procedures have none.
+    if (around_.options.lock_percent != 0 && inputs_.kind != Door::kRowsAlone &&
+        random_.percent(70)) {
+      RDMACC_RETURN_IF_ERROR(let_go());
+    }
   }
   savepoints_.resize(at);
   return Status();

@@ -30,6 +30,10 @@ Status DoorTransaction::operate() {
   if (scans != 0 && inputs_.kind != Door::kRowsAlone && random_.percent(scans)) {
     return scan(draw_place().first, random_.percent(85) ? DoorOp::kScan : DoorOp::kScanSkipLocked);
   }
+  const uint32_t locks = around_.options.lock_percent;
+  if (locks != 0 && inputs_.kind == Door::kAll && random_.percent(locks)) {
+    return lock_early(draw_place());
+  }
   if (inputs_.kind == Door::kRowsAlone || random_.percent(50)) {
     return operate_on_rows(random_.below(reads ? kReadKinds : 100));
   }

@@ -1,5 +1,6 @@
 #pragma once
 #include <deque>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -55,9 +56,15 @@ class DoorTransaction {
   Status write(DoorOp op, const Place& place);
   Status upsert(const Place& place);
   Status lock(const Place& place);
+  // door_locks.cc
+  Status patiently(const std::function<Status()>& operation);
+  Status lock_early(const Place& place);
+  Status use_locked(const Place& place);
+  Status let_go();
   Status scan(TableId table, DoorOp op);
   Status write_scanned(TableId table, const std::vector<RowView>& batch);
   Status save();
+  Status end_level(TableId table);
   Status check_reads(TableId table);
   Status give_up();
 

@@ -32,6 +32,7 @@ class RowLockTest : public TwoSessions {
     EXPECT_TRUE(scan(session, ScanMode::kSkipLocked, keys).ok());
     return keys;
   }
+  std::set<std::string> keys_;  // that a scan has seen so far
 };
 
 TEST_P(RowLockTest, WhatOneHoldsTheOtherDoesNotGet) {
@@ -119,6 +120,57 @@ TEST_P(AnyRowLockTest, NoLockIsLeftWhateverBecameOfTheWrite) {
   });
 }
 
+// Of a level that is rolled back, where reads are not locked, other sessions get the rows at once;
+// what was read under the lock holds at the commit, or the attempt loses.
+TEST_P(RowLockTest, RollingBackLetsGoOfWhatTheLevelHasLocked) {
+  const bool lets_go = !locks_what_it_reads(protocol());
+  for (const bool written : {false, true}) {
+    as_one([&] {
+      ASSERT_TRUE(one_.begin(options()).ok());
+      EXPECT_EQ(outcome(one_.try_lock(table_, "a", true)), RowLock::kGot);
+      const uint32_t level = one_.savepoint();
+      EXPECT_EQ(outcome(one_.try_lock(table_, "a", true)), RowLock::kGot);
+      EXPECT_EQ(outcome(one_.try_lock(table_, "b", true)), RowLock::kGot);
+      ASSERT_TRUE(one_.put(table_, "b", "undone").ok());
+      const uint32_t inner = one_.savepoint();
+      EXPECT_EQ(outcome(one_.try_lock(table_, "c", true)), RowLock::kGot);
+      one_.release(inner);
+      one_.rollback_to(level);
+      EXPECT_EQ(one_.has_to_let_go(), lets_go);
+      EXPECT_TRUE(one_.let_go().ok());
+      EXPECT_FALSE(one_.has_to_let_go());
+    });
+    as_other([&] {
+      ASSERT_TRUE(other_.begin(options()).ok());
+      EXPECT_EQ(outcome(other_.try_lock(table_, "a", true)), RowLock::kBusy);
+      const RowLock expected = lets_go ? RowLock::kGot : RowLock::kBusy;
+      EXPECT_EQ(outcome(other_.try_lock(table_, "b", true)), expected);
+      EXPECT_EQ(outcome(other_.try_lock(table_, "c", true)), expected);
+      if (written && lets_go) {
+        ASSERT_TRUE(other_.put(table_, "b", "other").ok());
+        const Status committed = other_.commit();
+        EXPECT_TRUE(committed.ok()) << committed.to_string();
+      } else {
+        other_.abort();
+      }
+    });
+    as_one([&] {
+      ASSERT_TRUE(one_.put(table_, "a", "one").ok());
+      // "b" was read: OCC finds it changed, MVCC comes before that, and SUNDIAL does if it can.
+      const Status committed = one_.commit();
+      const bool loses = written && protocol() == Protocol::kOcc;
+      if (!written || protocol() != Protocol::kSundial) {
+        EXPECT_EQ(committed.ok(), !loses) << committed.to_string();
+      }
+      RowView row;
+      ASSERT_TRUE(one_.begin(options()).ok());
+      ASSERT_TRUE(one_.get(table_, "b", row).ok());
+      EXPECT_EQ(row.row, written && lets_go ? "other" : "0");
+      EXPECT_TRUE(one_.commit().ok());
+    });
+  }
+}
+
 TEST_P(RowLockTest, AScanThatDoesNotWaitSeesAllOrFails) {
   as_one([&] {
     ASSERT_TRUE(one_.begin(options()).ok());
@@ -138,6 +190,92 @@ TEST_P(RowLockTest, AScanThatDoesNotWaitSeesAllOrFails) {
     EXPECT_TRUE(scan(other_, ScanMode::kNoWait, keys).ok());
     EXPECT_EQ(keys.size(), 3u);
     EXPECT_TRUE(other_.commit().ok());
+  });
+}
+
+// A transaction that meets a lock learns whose it is, may wait for it, and goes on: it has not
+// lost.
+class MetLockTest : public RowLockTest {
+ protected:
+  void lock_and_write() {
+    as_one([&] {
+      ASSERT_TRUE(one_.begin(options()).ok());
+      EXPECT_EQ(outcome(one_.try_lock(table_, "b", true)), RowLock::kGot);
+      ASSERT_TRUE(one_.put(table_, "b", "one").ok());
+    });
+  }
+  void commit_one() {
+    as_one([&] {
+      const Status committed = one_.commit();
+      EXPECT_TRUE(committed.ok()) << committed.to_string();
+    });
+  }
+};
+
+TEST_P(MetLockTest, ALookUpGoesOnOnceItIsFree) {
+  lock_and_write();
+  const std::array<std::string_view, 3> keys = {"a", "b", "c"};
+  std::array<RowView, 3> rows;
+  as_other([&] {
+    ASSERT_TRUE(other_.begin(options()).ok());
+    const Status met = other_.get_many(table_, keys, rows);
+    EXPECT_TRUE(is_held_by_another(reason_of(met))) << met.to_string();
+    EXPECT_EQ(outcome(other_.try_lock(table_, "b", false)), RowLock::kBusy);
+    EXPECT_EQ(worker_of_ctts(other_.held_by()), here_.worker().id());
+    EXPECT_EQ(outcome(other_.try_lock(table_, "b", true)), RowLock::kBusy);
+    EXPECT_EQ(worker_of_ctts(other_.held_by()), here_.worker().id());
+  });
+  commit_one();
+  as_other([&] {
+    EXPECT_EQ(outcome(other_.try_lock(table_, "b", false)), RowLock::kGot);
+    EXPECT_EQ(other_.held_by(), 0u);
+    ASSERT_TRUE(other_.get_many(table_, keys, rows).ok());
+    EXPECT_EQ(rows[1].row, "one");
+    EXPECT_EQ(outcome(other_.try_lock(table_, "b", true)), RowLock::kGot);
+    for (const std::string_view key : keys) ASSERT_TRUE(other_.put(table_, key, "other").ok());
+    const Status committed = other_.commit();
+    EXPECT_TRUE(committed.ok()) << committed.to_string();
+  });
+}
+
+TEST_P(MetLockTest, AScanGoesOnOnceItIsFree) {
+  lock_and_write();
+  ScanHandle cursor;
+  std::vector<RowView> batch;
+  as_other([&] {
+    ASSERT_TRUE(other_.begin(options()).ok());
+    Result<ScanHandle> opened = other_.scan(table_);
+    ASSERT_TRUE(opened.ok());
+    cursor = std::move(opened.value());
+    std::set<std::string> seen;
+    Status met;
+    do {
+      met = other_.scan_next(*cursor, batch);
+      for (const RowView& row : batch) EXPECT_TRUE(seen.insert(std::string(row.key)).second);
+    } while (met.ok() && !batch.empty());
+    EXPECT_TRUE(is_held_by_another(reason_of(met))) << met.to_string();
+    EXPECT_TRUE(is_held_by_another(reason_of(other_.scan_next(*cursor, batch))));
+    EXPECT_EQ(worker_of_ctts(other_.held_by()), here_.worker().id());
+    EXPECT_FALSE(seen.contains("b"));
+    keys_ = seen;
+  });
+  commit_one();
+  as_other([&] {
+    do {
+      const Status went_on = other_.scan_next(*cursor, batch);
+      ASSERT_TRUE(went_on.ok()) << went_on.to_string();
+      for (const RowView& row : batch) {
+        EXPECT_TRUE(keys_.insert(std::string(row.key)).second) << row.key;
+        if (row.key == "b") {
+          EXPECT_EQ(row.row, "one");
+        }
+      }
+    } while (!batch.empty());
+    EXPECT_EQ(keys_.size(), 3u);
+    cursor.reset();
+    for (const std::string& key : keys_) ASSERT_TRUE(other_.put(table_, key, "other").ok());
+    const Status committed = other_.commit();
+    EXPECT_TRUE(committed.ok()) << committed.to_string();
   });
 }
 
@@ -245,6 +383,12 @@ TEST_P(AnyRowLockTest, StormsKeepPairsAndCounts) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Protocols, RowLockTest,
+                         testing::Combine(testing::Values(Protocol::kNowait, Protocol::kWaitdie,
+                                                          Protocol::kWoundwait, Protocol::kOcc,
+                                                          Protocol::kMvcc, Protocol::kSundial),
+                                          testing::Values(kOneSided, kRpc)),
+                         name_of);
+INSTANTIATE_TEST_SUITE_P(Protocols, MetLockTest,
                          testing::Combine(testing::Values(Protocol::kNowait, Protocol::kWaitdie,
                                                           Protocol::kWoundwait, Protocol::kOcc,
                                                           Protocol::kMvcc, Protocol::kSundial),
