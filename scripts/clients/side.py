@@ -8,7 +8,8 @@ import subprocess
 SIDES = ("heap", "rdmacc")
 # As docs/applications.md recommends for applications that know nothing of rdmacc.
 SETTINGS = {"default_table_access_method": {"heap": "heap", "rdmacc": "rdmacc"},
-            "rdmacc.ordered_keys": {"heap": "off", "rdmacc": "on"}}
+            "rdmacc.ordered_keys": {"heap": "off", "rdmacc": "on"},
+            "rdmacc.lock_writes": {"heap": "at_commit", "rdmacc": "at_write"}}
 
 
 class Unavailable(Exception):
