@@ -45,6 +45,7 @@ void start(RdmaccScan* scan) {
   const uint32 table = (writes ? rdmacc_table_to_write(relation) : rdmacc_table(relation))->id;
   rdmacc_rows_begin(&scan->rows, table, visible_before);
   scan->rows.wait_policy = wait_policy_of(&scan->base);
+  scan->rows.wants.to_write = writes;
   rdmacc_handle_stream_begin(&scan->handles, writes);
   scan->started = true;
   if ((scan->base.rs_flags & SO_TYPE_ANALYZE) == 0) pgstat_count_heap_scan(relation);
