@@ -47,6 +47,7 @@ const ProtocolRules kOccRules = {
     .protocol = Protocol::kOcc,
     .stages = kCommonStages | static_cast<uint16_t>(Stage::kRead) |
               static_cast<uint16_t>(Stage::kValidate),
+    .validates_moment = true,
     .single_read_is_atomic = true,
     .read = scanned_by<read_untorn>,
     .read_gap = read_untorn_gap,

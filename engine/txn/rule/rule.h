@@ -223,6 +223,8 @@ struct ProtocolRules {
   LockMode lock_mode = LockMode::kExclusive;
   uint16_t stages;                      // bits of Stage that it has
   Stage validation = Stage::kValidate;  // which of them checks the read set
+  // What validation finds is that all that was read is current at one moment.
+  bool validates_moment = false;
   // One record read and nothing else commits without validation.
   bool single_read_is_atomic = false;
   // Multi-version: everything happens at the ctts, updates keep the version before, and a delete

@@ -8,11 +8,22 @@
 
 namespace rdmacc {
 
+// A look at the gate costs a line of each worker, validation one of each row, of which a group has
+// some.
+Status Transaction::watch_others(size_t groups) {
+  const ProtocolRules& rules = *parameters_.rules;
+  if (!rules.validates_moment || watch_.begun() || accesses_.has_reads()) return Status();
+  const Topology& topology = coordinator_.engine.topology;
+  if (4 * groups * topology.nodes < topology.workers_max) return Status();
+  return watch_.begin(coordinator_.gate, counters_);
+}
+
 // What scans have only read: in place as it is, or else in parts of which accesses are made for no
 // longer than they are looked at.
 Status Transaction::validate_scanned(StageContext& stage, const Validate& validate) {
   const StageRule& rule = stage.rules.validate;
   if (!accesses_.has_reads()) return Status();
+  if (stage.rules.validates_moment && watch_.still_alone(counters_)) return Status();
   Status status;
   if (rule.check_reads != nullptr && validates_in_place(stage, parameters_.plan)) {
     accesses_.for_reads([&](TableId table, std::span<const ScannedRead> some) {

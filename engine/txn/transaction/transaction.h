@@ -5,6 +5,7 @@
 #include <memory>
 #include <memory_resource>
 
+#include "engine/cluster/gate_watch.h"
 #include "engine/txn/remote/carry_out.h"
 #include "engine/txn/stages/first_look.h"
 #include "engine/txn/transaction/access_set.h"
@@ -81,6 +82,9 @@ class Transaction final : public RowSource {
 
   // A scan of the whole table begins; what it is told goes into its calls of scan().
   bool begin_scan(TableId table) { return accesses_.begin_scan(table); }
+  // One of `groups` groups, or of more: what others do is watched, so that it need not be validated
+  // if they do nothing. Before it has read any.
+  Status watch_others(size_t groups);
   // May such a scan have GroupWork::only_reads? Asked for each call of scan().
   bool scan_may_only_read() const {
     return !parameters_.rules->locks_what_it_reads() && !parameters_.rules->commits_in_order &&
@@ -235,6 +239,7 @@ class Transaction final : public RowSource {
   bool scanned_ = false;  // more than one header may have decided what it saw
   bool scanned_table_ = false;
   bool exclusive_ = false;  // it was let in in exclusive gate mode
+  GateWatch watch_;         // begun before the first of accesses_.reads()
   std::weak_ptr<ScannedBatch> scanned_batch_;
   std::vector<OrderedGroup> ordered_groups_;  // scanned, for rules that commit in order
 
