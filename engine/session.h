@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/api/row_view.h"
 #include "engine/cluster/partition_map.h"
 #include "engine/log/in_doubt.h"
 #include "engine/storage/wire/lock_holds.h"
@@ -98,16 +99,6 @@ struct TxnOptions {
   // Asks for exclusive gate mode from the start, so that it meets no conflict: for a long reader,
   // for which all others wait (engine/cluster/gate.h, G4, says how long at most).
   bool exclusive = false;
-};
-
-// A row as a get or a scan saw it. The views stay valid until the transaction ends (get) or the
-// next batch is asked for (scan).
-struct RowView {
-  bool found = false;
-  std::string_view key;
-  std::string_view row;
-  uint64_t version = 0;  // stamp of the version read; 0 for an own write
-  NodeId node = 0;       // that stores it; 0 on rows that were given beforehand
 };
 
 // The node that stores a key in a cluster of `nodes` nodes (RowView.node, known beforehand).
@@ -205,13 +196,13 @@ class Session {
   uint64_t held_by() const;
 
   // Every row of a table, each once, in no order, phantom-safe. Own writes made after the scan
-  // was opened may or may not be seen unless `visible_before` excludes them. Rows of more than
-  // `row_bytes_max` bytes may come cut, to no less than that.
+  // was opened may or may not be seen unless `visible_before` excludes them.
   Result<ScanHandle> scan(TableId table, uint32_t visible_before = kEveryCommand,
-                          ScanMode mode = ScanMode::kSerializable,
-                          uint32_t row_bytes_max = kWholeRow);
+                          ScanMode mode = ScanMode::kSerializable, ScanWants wants = {});
   // The next rows; an empty batch is the end. Views live until the next call.
   Status scan_next(ScanCursor& cursor, std::vector<RowView>& batch);
+  // The same for a scan that wants to count: how many rows the batch has; 0 is the end.
+  Status scan_count(ScanCursor& cursor, uint64_t& rows);
   // Before an error is raised because rows do not fit together (a unique value that is there
   // twice): kAborted when they were not read at one moment, so that the transaction has lost.
   Status check_reads();

@@ -16,10 +16,9 @@ NodeId home_node_of(TableId table, std::string_view key, NodeId nodes) {
 class ScanCursor {
  public:
   ScanCursor(Transaction& txn, TableId table, uint32_t visible_before, ScanMode mode,
-             uint32_t row_bytes_max)
-      : scan(txn, table, visible_before, mode, row_bytes_max) {}
+             ScanWants wants)
+      : scan(txn, table, visible_before, mode, wants) {}
   TableScan scan;
-  std::vector<ScannedRow> rows;
 };
 
 void ScanCursorDelete::operator()(ScanCursor* cursor) const { delete cursor; }
@@ -236,14 +235,14 @@ Result<RowLock> Session::try_lock(TableId table, std::string_view key, bool excl
 uint64_t Session::held_by() const { return txn_ != nullptr ? txn_->held_by() : held_by_; }
 
 Result<ScanHandle> Session::scan(TableId table, uint32_t visible_before, ScanMode mode,
-                                 uint32_t row_bytes_max) {
+                                 ScanWants wants) {
   if (coordinator_ == nullptr) {
     return Status(Code::kInvalidArgument, "a procedure's transaction cannot scan");
   }
   // Splits that this worker has caused, and that the scan would lose to.
   engine().state.full_groups.wait_for_splits();
   RDMACC_RETURN_IF_ERROR(enter(name_of_scan(table)));
-  return ScanHandle(new ScanCursor(*txn_, table, visible_before, mode, row_bytes_max));
+  return ScanHandle(new ScanCursor(*txn_, table, visible_before, mode, wants));
 }
 
 Status Session::wait_for_splits() {
@@ -260,12 +259,12 @@ Status Session::wait_for_splits() {
 
 Status Session::scan_next(ScanCursor& cursor, std::vector<RowView>& batch) {
   CHECK(txn_ != nullptr);
-  batch.clear();
-  RDMACC_RETURN_IF_ERROR(cursor.scan.next(cursor.rows));
-  for (const ScannedRow& row : cursor.rows) {
-    batch.push_back(RowView{true, row.key, row.row, row.version, row.node});
-  }
-  return Status();
+  return cursor.scan.next(batch);
+}
+
+Status Session::scan_count(ScanCursor& cursor, uint64_t& rows) {
+  CHECK(txn_ != nullptr);
+  return cursor.scan.count(rows);
 }
 
 }  // namespace rdmacc

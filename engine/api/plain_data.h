@@ -82,8 +82,17 @@ enum class ScanMode : uint8_t {
                 // being installed may be torn (not its key), or come twice
 };
 
-// A scan that wants the whole of each row, not only so many bytes of its beginning.
 constexpr uint32_t kWholeRow = 0xFFFFFFFF;
+
+// What a scan is to give of the rows that it reads. Its isolation is the same in any case.
+struct ScanWants {
+  // Bytes of each row's beginning, at least; longer ones may come cut.
+  uint32_t row_bytes_max = kWholeRow;
+  // Rows are likely to be written as they come: what was read of them is kept at hand for that.
+  bool to_write = false;
+  // How many rows there are, and no more.
+  bool count_only = false;
+};
 
 // How two-phase locking without waiting locks what it only reads.
 enum class LockMode : uint8_t { kExclusive = 0, kShared = 1 };

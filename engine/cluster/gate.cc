@@ -177,6 +177,7 @@ void Gate::share(GateEntry& entry) {
   entry = GateEntry{known_epoch_, true};
   ++users_;
   ++insiders_;
+  ++entries_;
   count_epoch(entry.epoch);
 }
 
@@ -228,6 +229,7 @@ Result<bool> Gate::try_enter(const Waiter& self, GateEntry& entry, VerbCounters&
   discount_epoch(epoch);
   count_epoch(entry.epoch);
   ++insiders_;
+  ++entries_;
   told_shares_ = told_shares_ || tells_shares;
   shown_open_us_ = std::max(shown_open_us_, posted_us);
   if (oldest_epoch() != published_epoch_) publish();
@@ -360,15 +362,16 @@ Status Gate::snapshot(GateLine* gate, std::vector<WorkerLine>* lines, VerbCounte
 Status Gate::clear_line(Worker& by, const RegionLayout& layout, WorkerId dead,
                         VerbCounters& counters) {
   VerbArena arena(by.pool());
-  auto* zero = arena.allocate_array<uint64_t>(2);
+  auto* zero = arena.allocate_array<uint64_t>(4);
   if (zero == nullptr) return out_of_registered_memory();
-  zero[0] = zero[1] = 0;
+  zero[0] = zero[1] = zero[2] = 0;
+  zero[3] = std::max<uint64_t>(by.endpoint().now_us(), 1);
   const GlobalAddress line = GlobalAddress::make(0, layout.worker_line(dead));
   static_assert(offsetof(WorkerLine, inside) == 0 && offsetof(WorkerLine, epoch) == 8);
   static_assert(offsetof(WorkerLine, waiting_since_us) == offsetof(WorkerLine, waiting_for) + 8);
   static_assert(offsetof(WorkerLine, reader_counts_lost) == offsetof(WorkerLine, shares) + 8);
   DoorbellBatch batch(by.scheduler(), counters);
-  batch.write(line.plus(offsetof(WorkerLine, waiting_for)), zero, 16);
+  batch.write(line.plus(offsetof(WorkerLine, waiting_for)), zero + 2, 16);
   batch.write(line, zero, 16);
   batch.write(line.plus(offsetof(WorkerLine, shares)), zero, 16);
   return batch.execute();

@@ -125,6 +125,11 @@ class Gate {
   // A transaction that is inside does not know whether a reader count includes it. Before leave().
   void lost_reader_counts() { reader_counts_lost_ = known_sweeps_ + 1; }
 
+  // Of this worker's transactions: is there one alone inside, and how many have come in so far.
+  bool has_one_inside() const { return insiders_ == 1 && users_ == 1; }
+  uint64_t entries() const { return entries_; }
+  WorkerId worker() const { return worker_.id(); }
+
   // The protocol that is open now; kNoProtocol if none was ever opened.
   static constexpr ProtocolId kNoProtocol = 0xFF;
   Result<ProtocolId> open_protocol(VerbCounters& counters);
@@ -132,7 +137,8 @@ class Gate {
   Status snapshot(GateLine* gate, std::vector<WorkerLine>* lines, VerbCounters& counters);
 
   // Clears the line of a dead, resolved worker. Done before its slot is released. What it
-  // published as last_ctts stays, for the next floor; what it says of reader counts goes last.
+  // published as last_ctts stays, for the next floor; what it says of reader counts goes last. A
+  // time in place of one since which it waits marks a line that was cleared (gate_watch.h).
   static Status clear_line(Worker& by, const RegionLayout& layout, WorkerId dead,
                            VerbCounters& counters);
 
@@ -224,6 +230,7 @@ class Gate {
   };
   uint32_t users_ = 0;                 // coroutines that are inside or trying
   uint32_t insiders_ = 0;              // those that are inside
+  uint64_t entries_ = 0;               // that there have been
   uint8_t announced_ = 0;              // their protocol + 1
   uint32_t exclusive_generation_ = 0;  // generation of the last exclusive mode that was used
   bool exclusive_used_ = false;        // there was one

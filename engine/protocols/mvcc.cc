@@ -16,7 +16,7 @@
 // older writer's lock, and the stamp of the bytes that were read.
 
 #include "engine/protocols/protocols.h"
-#include "engine/txn/stages/look_in_place.h"
+#include "engine/txn/stages/scan_in_place.h"
 
 namespace rdmacc {
 namespace {
@@ -112,7 +112,7 @@ const ProtocolRules kMvccRules = {
     .stages = kCommonStages | static_cast<uint16_t>(Stage::kRead),
     .reads_at_ctts = true,
     .strictly_serializable = false,
-    .read = read_by<read, 2>,
+    .read = scanned_by<read, 2>,
     .read_gap = read_gap,
     .lock = driven_by<lock>,
     .may_take_slot = may_take_slot,

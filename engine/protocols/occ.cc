@@ -13,7 +13,7 @@
 
 #include "engine/protocols/protocols.h"
 #include "engine/txn/stages/check_in_place.h"
-#include "engine/txn/stages/look_in_place.h"
+#include "engine/txn/stages/scan_in_place.h"
 
 namespace rdmacc {
 
@@ -47,8 +47,9 @@ const ProtocolRules kOccRules = {
     .protocol = Protocol::kOcc,
     .stages = kCommonStages | static_cast<uint16_t>(Stage::kRead) |
               static_cast<uint16_t>(Stage::kValidate),
+    .validates_moment = true,
     .single_read_is_atomic = true,
-    .read = read_by<read_untorn>,
+    .read = scanned_by<read_untorn>,
     .read_gap = read_untorn_gap,
     .lock = driven_by<lock_unchanged>,
     .validate = checked_by<still_current>,

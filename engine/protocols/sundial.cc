@@ -20,7 +20,7 @@
 #include "engine/protocols/protocols.h"
 #include "engine/storage/layout/sundial_word.h"
 #include "engine/txn/stages/check_in_place.h"
-#include "engine/txn/stages/look_in_place.h"
+#include "engine/txn/stages/scan_in_place.h"
 
 namespace rdmacc {
 namespace {
@@ -100,7 +100,7 @@ const ProtocolRules kSundialRules = {
     // A frozen lease cannot be renewed: the row is written as it is, which is behind its lease.
     .writes_what_it_locked = true,
     .strictly_serializable = false,
-    .read = read_by<read>,
+    .read = scanned_by<read>,
     .read_gap = read_gap,
     .lock = driven_by<lock>,
     .validate = checked_by<renew>,

@@ -75,7 +75,7 @@ Status LookUpCheck::scan_in_transaction(std::vector<std::string>& keys,
   keys.clear();
   if (nodes != nullptr) nodes->clear();
   Result<ScanHandle> scan =
-      session_.scan(table_, kEveryCommand, ScanMode::kSerializable, /*row_bytes_max=*/0);
+      session_.scan(table_, kEveryCommand, ScanMode::kSerializable, {.row_bytes_max = 0});
   if (!scan.ok()) return scan.status();
   std::vector<RowView> rows;
   do {

@@ -63,8 +63,8 @@ Status retry_aborted(Scheduler& scheduler, const std::function<Status()>& attemp
 }
 
 Status for_each_row(Session& session, TableId table,
-                    const std::function<Status(const RowView& row)>& visit) {
-  Result<ScanHandle> cursor = session.scan(table);
+                    const std::function<Status(const RowView& row)>& visit, ScanWants wants) {
+  Result<ScanHandle> cursor = session.scan(table, kEveryCommand, ScanMode::kSerializable, wants);
   if (!cursor.ok()) return cursor.status();
   std::vector<RowView> batch;
   do {

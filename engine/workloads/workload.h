@@ -133,6 +133,6 @@ Status retry_aborted(Scheduler& scheduler, const std::function<Status()>& attemp
 
 // Visits every row of a table in a transaction that has begun; stops at the first error.
 Status for_each_row(Session& session, TableId table,
-                    const std::function<Status(const RowView& row)>& visit);
+                    const std::function<Status(const RowView& row)>& visit, ScanWants wants = {});
 
 }  // namespace rdmacc

@@ -29,8 +29,10 @@ SharedStats* shared_stats();
 struct Scan {
   const void* owner;  // only ever compared
   ScanHandle cursor;
+  bool counts_only = false;
   std::vector<RowView> batch;
-  std::vector<BridgeRow> rows;
+  std::vector<BridgeRow> rows;  // of the batch, and what is left of longer ones
+  uint64_t count = 0;           // of the batch
 };
 
 // What a handle of a BridgeIndexScan stands for.

@@ -141,16 +141,17 @@ BridgeScan* bridge_scan_create(const void* owner) {
 }
 
 void bridge_start_scan(BridgeScan* handle, uint32_t table, uint32_t visible_before,
-                       rdmacc::ScanMode mode, uint32_t row_bytes_max) {
+                       rdmacc::ScanMode mode, rdmacc::ScanWants wants) {
   CHECK(table != rdmacc::kNoTable);
   start([=](rdmacc::Session& session) {
     Scan* scan = find_scan(attached(), handle);
     if (scan == nullptr) return scan_ended();
     scan->rows.clear();
     CHECK(scan->cursor == nullptr);  // a scan is opened once
-    Result<rdmacc::ScanHandle> opened = session.scan(table, visible_before, mode, row_bytes_max);
+    Result<rdmacc::ScanHandle> opened = session.scan(table, visible_before, mode, wants);
     if (!opened.ok()) return opened.status();
     scan->cursor = std::move(opened.value());
+    scan->counts_only = wants.count_only;
     return Status();
   });
 }
@@ -159,9 +160,11 @@ void bridge_start_scan_next(BridgeScan* handle) {
   start([=](rdmacc::Session& session) {
     Scan* scan = find_scan(attached(), handle);
     if (scan == nullptr || scan->cursor == nullptr) return scan_ended();
-    scan->rows.clear();
+    scan->count = 0;
+    if (scan->counts_only) return session.scan_count(*scan->cursor, scan->count);
     RDMACC_RETURN_IF_ERROR(session.scan_next(*scan->cursor, scan->batch));
-    scan->rows.resize(scan->batch.size());
+    scan->count = scan->batch.size();
+    if (scan->rows.size() < scan->count) scan->rows.resize(scan->count);
     std::transform(scan->batch.begin(), scan->batch.end(), scan->rows.begin(), bridge_row);
     return Status();
   });
@@ -169,8 +172,9 @@ void bridge_start_scan_next(BridgeScan* handle) {
 
 size_t bridge_scan_rows(BridgeScan* handle, const BridgeRow** rows) {
   const Scan* scan = find_scan(attached(), handle);
-  *rows = scan != nullptr ? scan->rows.data() : nullptr;
-  return scan != nullptr ? scan->rows.size() : 0;
+  const bool counts_only = scan != nullptr && scan->counts_only;
+  *rows = scan != nullptr && !counts_only ? scan->rows.data() : nullptr;
+  return scan != nullptr ? scan->count : 0;
 }
 
 void bridge_scan_free(BridgeScan* handle) {

@@ -253,9 +253,8 @@ void bridge_start_load_rows(const BridgeRows* rows, bool* in_place, size_t* dupl
 typedef struct BridgeScan BridgeScan;
 /* Freed by bridge_scan_free, with all others of its owner, or when the transaction ends. */
 BridgeScan* bridge_scan_create(const void* owner);
-/* Rows of more than `row_bytes_max` bytes may come cut, to no less than that. */
 void bridge_start_scan(BridgeScan* scan, uint32_t table, uint32_t visible_before,
-                       rdmacc::ScanMode mode, uint32_t row_bytes_max);
+                       rdmacc::ScanMode mode, rdmacc::ScanWants wants);
 void bridge_start_scan_next(BridgeScan* scan);
 size_t bridge_scan_rows(BridgeScan* scan, const BridgeRow** rows); /* 0 rows: the end */
 void bridge_scan_free(BridgeScan* scan); /* also of a scan that is gone already */

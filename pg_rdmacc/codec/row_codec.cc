@@ -86,12 +86,17 @@ void fill_tuple(const RowParts& parts, char* data, HeapTuple tuple) {
   tuple->t_tableOid = InvalidOid;
   tuple->t_data = reinterpret_cast<HeapTupleHeader>(data);
   HeapTupleHeader header = tuple->t_data;
-  memset(header, 0, place);
+  /* Most rows have no nulls, and so a header of a length that is known here. */
+  if (parts.bitmap_bytes == 0) {
+    memset(header, 0, MAXALIGN(SizeofHeapTupleHeader));
+  } else {
+    memset(header, 0, place);
+    memcpy(header->t_bits, parts.bitmap, parts.bitmap_bytes);
+  }
   ItemPointerSetInvalid(&header->t_ctid);
   HeapTupleHeaderSetNatts(header, parts.attributes);
   header->t_infomask = HEAP_HASVARWIDTH | (parts.bitmap_bytes > 0 ? HEAP_HASNULL : 0);
   header->t_hoff = static_cast<uint8>(place);
-  memcpy(header->t_bits, parts.bitmap, parts.bitmap_bytes);
   memcpy(data + place, parts.values, parts.value_bytes);
   HeapTupleHeaderSetXmin(header, parts.stamp);
 }
@@ -188,7 +193,9 @@ HeapTuple rdmacc_row_decode(BridgeBytes row) {
 void rdmacc_row_decode_into(BridgeBytes row, StringInfo bytes, HeapTuple tuple) {
   CHECK(bytes->data != nullptr && tuple != nullptr);
   const RowParts parts = parts_of(row);
-  resetStringInfo(bytes);
-  enlargeStringInfo(bytes, static_cast<int>(tuple_length(parts)));
+  if (tuple_length(parts) >= static_cast<size_t>(bytes->maxlen)) {
+    resetStringInfo(bytes);
+    enlargeStringInfo(bytes, static_cast<int>(tuple_length(parts)));
+  }
   fill_tuple(parts, bytes->data, tuple);
 }

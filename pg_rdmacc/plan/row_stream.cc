@@ -63,7 +63,8 @@ void start(RdmaccRowStream* stream) {
   Relation relation = scan->ss_currentRelation;
   const uint32 table = rdmacc_table(relation)->id;
   rdmacc_rows_begin(&stream->rows, table, scan->ps.state->es_snapshot->curcid);
-  stream->rows.row_bytes_max = stream->row_bytes;
+  stream->rows.wants.row_bytes_max = stream->row_bytes;
+  stream->rows.wants.count_only = stream->counts_only;
   stream->started = true;
   pgstat_count_heap_scan(relation);
 }
@@ -73,10 +74,14 @@ TupleTableSlot* access_next(ScanState* state) {
   TupleTableSlot* slot = state->ss_ScanTupleSlot;
   Relation relation = state->ss_currentRelation;
   if (!stream->started) start(stream);
+  if (stream->counts_only) {
+    if (!rdmacc_rows_count_next(&stream->rows, relation)) return ExecClearTuple(slot);
+    pgstat_count_heap_getnext(relation);
+    return ExecStoreAllNullTuple(slot);
+  }
   const BridgeRow* row = rdmacc_rows_next(&stream->rows, relation);
   if (row == nullptr) return ExecClearTuple(slot);
   pgstat_count_heap_getnext(relation);
-  if (stream->counts_only) return ExecStoreAllNullTuple(slot);
   rdmacc_row_decode_into(row->row, &stream->bytes, &stream->tuple);
   stream->tuple.t_tableOid = RelationGetRelid(relation);
   return ExecStoreHeapTuple(&stream->tuple, slot, false);

@@ -10,6 +10,7 @@ struct RdmaccHandleBlock {
   BlockNumber number; /* the hash table's key */
   MemoryContext memory;
   RdmaccHandle* handles;
+  const BridgeRow* named; /* rows in place of handles, of which the first is all others' form */
   uint32 count;
   uint32 capacity;
   ResourceOwner owner; /* NULL: the transaction */
@@ -21,7 +22,7 @@ struct RdmaccHandleBlock {
 
 namespace {
 
-constexpr uint32 kHandlesPerBlock = 2047; /* what offset numbers of TIDs may reach */
+constexpr uint32 kHandlesPerBlock = RDMACC_NAMED_ROWS_MAX; /* what offset numbers may reach */
 constexpr uint32 kHandlesInitial = 8;
 constexpr int64 kBlocksInitial = 64;
 
@@ -64,6 +65,7 @@ RdmaccHandleBlock* add_block(const RdmaccHandleStream* stream) {
   auto* block = static_cast<RdmaccHandleBlock*>(hash_search(blocks, &number, HASH_ENTER, &found));
   CHECK(!found); /* numbers are not used again in a transaction */
   block->memory = memory;
+  block->named = nullptr;
   block->capacity = kHandlesInitial;
   block->count = 0;
   block->kept = stream->keep;
@@ -120,8 +122,42 @@ RdmaccHandleBlock* block_with_room(RdmaccHandleStream* stream) {
   return block;
 }
 
+void set_tid(ItemPointer tid, BlockNumber block, uint32 offset) {
+  tid->ip_blkid.bi_hi = static_cast<uint16>(block >> 16);
+  tid->ip_blkid.bi_lo = static_cast<uint16>(block & 0xffff);
+  tid->ip_posid = static_cast<OffsetNumber>(offset);
+}
+
+/* A named row's handle, made when it is asked for: its key is the row's. */
+void make_handle(RdmaccHandle* handle, const BridgeRow* row) {
+  handle->key = row->key;
+  handle->row.version = row->version;
+}
+
 RdmaccHandle* handle_in(RdmaccHandleBlock* block, const ItemPointerData* tid) {
-  return &block->handles[ItemPointerGetOffsetNumber(tid) - 1];
+  const OffsetNumber at = ItemPointerGetOffsetNumber(tid) - 1;
+  if (block->named == nullptr) return &block->handles[at];
+  make_handle(block->handles, &block->named[at]);
+  return block->handles;
+}
+
+/* Named rows become handles of their own, which outlive the rows. */
+void keep_named(RdmaccHandleBlock* block) {
+  if (block->named == nullptr) return;
+  const BridgeRow* rows = block->named;
+  const RdmaccHandle all = block->handles[0];
+  block->capacity = block->count;
+  block->handles = static_cast<RdmaccHandle*>(
+      repalloc(block->handles, Max(block->count, 1) * sizeof(RdmaccHandle)));
+  block->named = nullptr;
+  for (uint32 i = 0; i < block->count; i++) {
+    RdmaccHandle* handle = &block->handles[i];
+    *handle = all;
+    make_handle(handle, &rows[i]);
+    auto* key = static_cast<char*>(MemoryContextAlloc(block->memory, Max(rows[i].key.size, 1)));
+    memcpy(key, rows[i].key.data, rows[i].key.size);
+    handle->key.data = key;
+  }
 }
 
 /* The block with the relation's handle `tid`, or NULL. */
@@ -144,6 +180,7 @@ void release(ResourceOwner owner, bool committed) {
     RdmaccHandleBlock* block = next;
     next = block->next_owned;
     if (block->owner != owner) continue;
+    if (block->named != nullptr) block->count = 0; /* the rows go with their scan */
     if (committed || block->wanted) {
       disown(block);
     } else {
@@ -188,9 +225,26 @@ void rdmacc_handle_assign(RdmaccHandleStream* stream, const RdmaccHandle* handle
   RdmaccHandle* made = &block->handles[block->count++];
   *made = *handle;
   made->key.data = key;
-  tid->ip_blkid.bi_hi = static_cast<uint16>(block->number >> 16);
-  tid->ip_blkid.bi_lo = static_cast<uint16>(block->number & 0xffff);
-  tid->ip_posid = static_cast<OffsetNumber>(block->count);
+  set_tid(tid, block->number, block->count);
+}
+
+void rdmacc_handle_name_rows(RdmaccHandleStream* stream, const RdmaccHandle* all,
+                             const BridgeRow* rows, uint32 count) {
+  CHECK(OidIsValid(all->relation) && count > 0 && count <= RDMACC_NAMED_ROWS_MAX);
+  CHECK(!stream->keep);
+  if (stream->epoch == transaction_epoch) release(stream->current);
+  stream->epoch = transaction_epoch;
+  stream->current = stream->previous = nullptr;
+  stream->current = add_block(stream);
+  stream->current->handles[0] = *all;
+  stream->current->named = rows;
+  stream->current->count = count;
+}
+
+void rdmacc_handle_of_named(const RdmaccHandleStream* stream, uint32 row, ItemPointer tid) {
+  CHECK(stream->current != nullptr && stream->epoch == transaction_epoch);
+  CHECK(row < RDMACC_NAMED_ROWS_MAX);
+  set_tid(tid, stream->current->number, row + 1);
 }
 
 const RdmaccHandle* rdmacc_handle_find(const ItemPointerData* tid, Relation relation) {
@@ -205,7 +259,10 @@ const RdmaccHandle* rdmacc_handle_get(const ItemPointerData* tid, Relation relat
                     errmsg("row identifiers of rdmacc tables are valid only where they were read"),
                     errhint("Use the primary key to find the row again.")));
   }
-  if (relation->trigdesc != nullptr) block->wanted = true;
+  if (relation->trigdesc != nullptr) {
+    keep_named(block);
+    block->wanted = true;
+  }
   return handle_in(block, tid);
 }
 

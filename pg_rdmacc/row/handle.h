@@ -37,6 +37,16 @@ void rdmacc_handle_stream_end(RdmaccHandleStream* stream);
 /* Copies what `handle` points to but for row's bytes, and writes its TID. */
 void rdmacc_handle_assign(RdmaccHandleStream* stream, const RdmaccHandle* handle, ItemPointer tid);
 
+/* Names the rows of a scan's batch that nothing is likely to ask for by TID, all at once: nothing
+ * is copied. They are forgotten when the next ones are named, and have to stay where they are until
+ * then. `all` has what their handles have in common; at most RDMACC_NAMED_ROWS_MAX. */
+#define RDMACC_NAMED_ROWS_MAX 2047
+void rdmacc_handle_name_rows(RdmaccHandleStream* stream, const RdmaccHandle* all,
+                             const BridgeRow* rows, uint32 count);
+
+/* The TID of one of them, counted from 0. */
+void rdmacc_handle_of_named(const RdmaccHandleStream* stream, uint32 row, ItemPointer tid);
+
 /* NULL when this transaction has not given out `tid` for the relation or has forgotten it: TIDs
  * also come from users, and a row of one table is no row of another. */
 const RdmaccHandle* rdmacc_handle_find(const ItemPointerData* tid, Relation relation);

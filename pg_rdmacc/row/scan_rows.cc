@@ -25,7 +25,7 @@ rdmacc::ScanMode mode_for(LockWaitPolicy wait_policy) {
 }
 
 /* A scan has to read every row, whether it will be wanted or not. */
-void next_batch(RdmaccRows* rows, Relation relation) {
+void ask_for_batch(RdmaccRows* rows, Relation relation) {
   RdmaccHolderWait wait = {};
   for (;;) {
     bridge_start_scan_next(rows->scan);
@@ -50,34 +50,49 @@ void rdmacc_rows_settle(Relation relation) {
 }
 
 void rdmacc_rows_begin(RdmaccRows* rows, uint32 table, uint32 visible_before) {
-  memset(rows, 0, sizeof(*rows));
+  *rows = RdmaccRows{};
   rows->table = table;
   rows->visible_before = visible_before;
-  rows->row_bytes_max = rdmacc::kWholeRow;
 }
 
-const BridgeRow* rdmacc_rows_next(RdmaccRows* rows, Relation relation) {
-  CHECK(rows->next <= rows->count && (rows->scan != nullptr || rows->count == 0));
-  if (rows->next < rows->count) return &rows->batch[rows->next++];
-  if (rows->ended) return nullptr;
+namespace {
+
+/* False: there is none. */
+bool next_batch(RdmaccRows* rows, Relation relation) {
+  if (rows->ended) return false;
   rdmacc_enter();
   const uint64 before = bridge_counters().round_trips;
   if (rows->scan == nullptr) {
     rows->scan = bridge_scan_create(CurrentResourceOwner);
     bridge_start_scan(rows->scan, rows->table, rows->visible_before,
-                      mode_for(rows->mark.wait_policy), rows->row_bytes_max);
+                      mode_for(rows->mark.wait_policy), rows->wants);
     rdmacc_pump();
     rdmacc_check("could not scan", RelationGetRelationName(relation));
   }
-  next_batch(rows, relation);
+  ask_for_batch(rows, relation);
   if (rdmacc_reads_as_stored()) rdmacc_check_exporter_lives();
   rows->round_trips += bridge_counters().round_trips - before;
   rows->count = bridge_scan_rows(rows->scan, &rows->batch);
   rows->next = 0;
-  if (rows->count > 0) return &rows->batch[rows->next++];
+  if (rows->count > 0) return true;
   rdmacc_rows_end(rows);
   rows->ended = true;
-  return nullptr;
+  return false;
+}
+
+}  // namespace
+
+const BridgeRow* rdmacc_rows_next(RdmaccRows* rows, Relation relation) {
+  CHECK(rows->next <= rows->count && (rows->scan != nullptr || rows->count == 0));
+  if (rows->next == rows->count && !next_batch(rows, relation)) return nullptr;
+  return &rows->batch[rows->next++];
+}
+
+bool rdmacc_rows_count_next(RdmaccRows* rows, Relation relation) {
+  CHECK(rows->next <= rows->count && rows->wants.count_only);
+  if (rows->next == rows->count && !next_batch(rows, relation)) return false;
+  rows->next++;
+  return true;
 }
 
 void rdmacc_rows_end(RdmaccRows* rows) {

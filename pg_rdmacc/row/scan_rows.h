@@ -8,14 +8,14 @@ extern "C" {
 #include "utils/rel.h"
 
 typedef struct RdmaccRows {
-  BridgeScan* scan; /* NULL before the first row */
-  const BridgeRow* batch;
+  BridgeScan* scan;       /* NULL before the first row */
+  const BridgeRow* batch; /* NULL if they are only counted */
   size_t count;
   size_t next;
   uint32 table;
   uint32 visible_before;
-  RdmaccRowMark mark;     /* what of rows that others hold; _begin sets none */
-  uint32_t row_bytes_max; /* of each row, at least, whose end may be left out; so set, too */
+  RdmaccRowMark mark;      /* what of rows that others hold; _begin sets none */
+  rdmacc::ScanWants wants; /* so set, too */
   bool ended;
   uint64 round_trips; /* that its batches took */
 } RdmaccRows;
@@ -28,6 +28,9 @@ void rdmacc_rows_begin(RdmaccRows* rows, uint32 table, uint32 visible_before);
 
 /* The next row, valid until the one after; NULL at the end. */
 const BridgeRow* rdmacc_rows_next(RdmaccRows* rows, Relation relation);
+
+/* In its place, where they are only counted: whether there is another one. */
+bool rdmacc_rows_count_next(RdmaccRows* rows, Relation relation);
 
 void rdmacc_rows_end(RdmaccRows* rows);
 }

@@ -25,6 +25,16 @@ void rdmacc_slot_store(TupleTableSlot* slot, Relation relation, const BridgeRow*
   }
 }
 
+void rdmacc_slot_show(TupleTableSlot* slot, Relation relation, const BridgeRow* row,
+                      const ItemPointerData* tid, StringInfo bytes, HeapTuple tuple) {
+  if (!TTS_IS_HEAPTUPLE(slot)) return rdmacc_slot_store(slot, relation, row, tid);
+  CHECK(row->found && row->row.data != nullptr);
+  rdmacc_row_decode_into(row->row, bytes, tuple);
+  tuple->t_self = *tid;
+  tuple->t_tableOid = RelationGetRelid(relation);
+  ExecStoreHeapTuple(tuple, slot, false);
+}
+
 void rdmacc_slot_set_written(TupleTableSlot* slot, Relation relation, const ItemPointerData* tid,
                              bool in_conflict) {
   CHECK(ItemPointerIsValid(tid));

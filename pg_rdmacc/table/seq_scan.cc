@@ -46,22 +46,48 @@ void start(RdmaccScan* scan) {
   const uint32 table = (writes ? rdmacc_table_to_write(relation) : rdmacc_table(relation))->id;
   rdmacc_rows_begin(&scan->rows, table, visible_before);
   scan->rows.mark = mark_of(&scan->base);
+  scan->rows.wants.to_write = writes;
   rdmacc_handle_stream_begin(&scan->handles, writes);
+  /* A row that a cursor has passed may come again, from its store. */
+  scan->names_rows = !writes && scan->history.store == nullptr;
+  if (scan->bytes.data == nullptr) {
+    const MemoryContext previous = MemoryContextSwitchTo(GetMemoryChunkContext(scan));
+    initStringInfo(&scan->bytes);
+    MemoryContextSwitchTo(previous);
+  }
   scan->started = true;
   if ((scan->base.rs_flags & SO_TYPE_ANALYZE) == 0) pgstat_count_heap_scan(relation);
 }
 
+RdmaccHandle handle_of(const RdmaccScan* scan, const BridgeRow* row) {
+  return {.relation = RelationGetRelid(scan->base.rs_rd),
+          .table = scan->rows.table,
+          .visible_before = scan->rows.visible_before,
+          .key = row->key,
+          .row = {.found = false, .key = {}, .row = {}, .version = row->version, .node = 0}};
+}
+
 void store_row(RdmaccScan* scan, const BridgeRow* row, TupleTableSlot* slot) {
   CHECK(scan->started); /* or the handles had no owner */
-  const RdmaccHandle handle = {
-      .relation = RelationGetRelid(scan->base.rs_rd),
-      .table = scan->rows.table,
-      .visible_before = scan->rows.visible_before,
-      .key = row->key,
-      .row = {.found = false, .key = {}, .row = {}, .version = row->version, .node = 0}};
+  const RdmaccHandle handle = handle_of(scan, row);
   ItemPointerData tid;
   rdmacc_handle_assign(&scan->handles, &handle, &tid);
   rdmacc_slot_store(slot, scan->base.rs_rd, row, &tid);
+}
+
+/* The row that the scan is at, which stays where it is until the next batch. */
+void show_row(RdmaccScan* scan, const BridgeRow* row, TupleTableSlot* slot) {
+  CHECK(scan->started && scan->rows.next > 0);
+  const size_t at = scan->rows.next - 1;
+  if (at == 0 || at - scan->named_from == RDMACC_NAMED_ROWS_MAX) {
+    const RdmaccHandle all = handle_of(scan, row);
+    const size_t count = Min(scan->rows.count - at, RDMACC_NAMED_ROWS_MAX);
+    rdmacc_handle_name_rows(&scan->handles, &all, row, static_cast<uint32>(count));
+    scan->named_from = at;
+  }
+  ItemPointerData tid;
+  rdmacc_handle_of_named(&scan->handles, static_cast<uint32>(at - scan->named_from), &tid);
+  rdmacc_slot_show(slot, scan->base.rs_rd, row, &tid, &scan->bytes, &scan->tuple);
 }
 
 void stop(RdmaccScan* scan) {
@@ -157,6 +183,7 @@ void rdmacc_scan_end(TableScanDesc base) {
   if ((base->rs_flags & SO_TYPE_ANALYZE) != 0) rdmacc_rows_reported(base->rs_rd);
   RelationDecrementReferenceCount(base->rs_rd);
   if ((base->rs_flags & SO_TEMP_SNAPSHOT) != 0) UnregisterSnapshot(base->rs_snapshot);
+  if (scan->bytes.data != nullptr) pfree(scan->bytes.data);
   pfree(scan);
 }
 
@@ -171,8 +198,13 @@ bool rdmacc_scan_next(RdmaccScan* scan, TupleTableSlot* slot) {
   if (!scan->started) start(scan);
   const BridgeRow* row = rdmacc_rows_next(&scan->rows, scan->base.rs_rd);
   if (row == nullptr) {
+    if (scan->names_rows) rdmacc_handle_stream_end(&scan->handles);
     ExecClearTuple(slot);
     return false;
+  }
+  if (scan->names_rows) {
+    show_row(scan, row, slot);
+    return true;
   }
   store_row(scan, row, slot);
   if (scan->history.store != nullptr) history_append(&scan->history, row);

@@ -19,6 +19,10 @@ typedef struct RdmaccScan {
   TableScanDescData base;
   RdmaccRows rows;
   RdmaccHandleStream handles;
+  size_t named_from;    /* of the batch, whose rows are named by what they are in it */
+  bool names_rows;      /* or else each has a handle */
+  HeapTupleData tuple;  /* the row at hand, in `bytes` */
+  StringInfoData bytes; /* data NULL: nothing yet */
   RdmaccHistory history;
   RdmaccBitmapScan* bitmap;     /* NULL but for a bitmap scan */
   uint64 sample_rows_per_block; /* ANALYZE; 0 before its first block */

@@ -321,6 +321,11 @@ Status carry_out_commit(StageContext& context, StagePlan plan, const LogRecord& 
   return install(context.engine.worker, rest, options, context.counters);
 }
 
+bool validates_in_place(const StageContext& context, StagePlan plan) {
+  return plan.of(context.rules.validation) == Primitive::kOneSided &&
+         context.engine.worker.scheduler().port() != Endpoint::Port::kPosted;
+}
+
 bool releases_in_place(const StageContext& context, StagePlan plan) {
   return plan.of(Stage::kRelease) == Primitive::kOneSided &&
          context.engine.worker.scheduler().port() != Endpoint::Port::kPosted;

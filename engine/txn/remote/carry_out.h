@@ -19,6 +19,8 @@ bool begins_with_first_look(const ProtocolRules& rules, StagePlan plan);
 Status carry_out_scan(StageContext& context, StagePlan plan, std::span<GroupWork> groups);
 Status carry_out_lock(StageContext& context, StagePlan plan, std::span<LockWork> works);
 Status carry_out_validate(StageContext& context, StagePlan plan, std::span<Access*> accesses);
+// Verbs that validate are carried out in place, and here.
+bool validates_in_place(const StageContext& context, StagePlan plan);
 // After an rpc whose node died the same bytes are written one-sided: the entry is whole or it is
 // not, whichever process wrote it.
 Status carry_out_log(StageContext& context, StagePlan plan, std::span<LogPlacement> placements);

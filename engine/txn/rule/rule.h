@@ -143,22 +143,35 @@ using Rule = Step (*)(const Access& access, const HeaderSnapshot* seen, const Tx
 using GapRule = Step (*)(const Header& before, const Header& after, const TxnStamps& txn);
 
 class FirstLook;
+class RowReads;
+struct ScannedRead;
 struct StageContext;
 struct RecordState;
 
 // A rule and the code that carries it out, compiled for this rule alone: `driven_by<rule>`
 // (driver.h), for rules that read `read_by<rule>` (look_in_place.h), which has the first look at
-// keys as well, and for rules that validate `checked_by<rule>` (check_in_place.h). A plain function
-// is carried out through its pointer.
+// keys as well, for those of them that lock nothing `scanned_by<rule>` (scan_in_place.h), and for
+// rules that validate `checked_by<rule>` (check_in_place.h). A plain function is carried out
+// through its pointer.
 struct StageRule {
   using Drive = Status (*)(StageContext& context, Rule rule, std::span<RecordState> records);
   using Look = Status (*)(StageContext& context, Rule rule, FirstLook& first);
   using Check = Status (*)(StageContext& context, Rule rule, std::span<Access* const> accesses);
+  using CheckReads = Status (*)(StageContext& context, Rule rule, TableId table,
+                                std::span<const ScannedRead> reads);
+  using Scan = Status (*)(StageContext& context, Rule rule, RowReads& reads);
 
   StageRule() = default;
   StageRule(Rule rule);  // NOLINT(google-explicit-constructor): any function of the type is a rule
-  constexpr StageRule(Rule rule, Drive by, Look look_by = nullptr, Check check_by = nullptr)
-      : step(rule), drive(by), look(look_by), check(check_by) {}
+  // NOLINTNEXTLINE(bugprone-easily-swappable-parameters): of different types
+  constexpr StageRule(Rule rule, Drive by, Look look_by = nullptr, Check check_by = nullptr,
+                      CheckReads check_reads_by = nullptr, Scan scan_by = nullptr)
+      : step(rule),
+        drive(by),
+        look(look_by),
+        check(check_by),
+        check_reads(check_reads_by),
+        scan(scan_by) {}
   explicit operator bool() const { return step != nullptr; }
   Step operator()(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) const {
     return step(access, seen, txn);
@@ -168,6 +181,8 @@ struct StageRule {
   Drive drive = nullptr;
   Look look = nullptr;    // nullptr: through the rule's pointer
   Check check = nullptr;  // nullptr: by the driver
+  CheckReads check_reads = nullptr;
+  Scan scan = nullptr;
 };
 
 // What was read is what is there, and no other transaction is about to change it. Rts, lock, then
@@ -208,6 +223,8 @@ struct ProtocolRules {
   LockMode lock_mode = LockMode::kExclusive;
   uint16_t stages;                      // bits of Stage that it has
   Stage validation = Stage::kValidate;  // which of them checks the read set
+  // What validation finds is that all that was read is current at one moment.
+  bool validates_moment = false;
   // One record read and nothing else commits without validation.
   bool single_read_is_atomic = false;
   // Multi-version: everything happens at the ctts, updates keep the version before, and a delete

@@ -1,5 +1,6 @@
 #pragma once
 #include "engine/txn/driver/driver.h"
+#include "engine/txn/rule/scanned_read.h"
 
 // Validation where verbs are carried out in place, compiled for each rule that validates, in its
 // protocol's file: header by header, in nothing but registers as long as all is as it was.
@@ -29,22 +30,35 @@ template <typename RuleType>
   return outcome_of_check(record);
 }
 
-template <typename Port, typename RuleType>
-Status check_in_place(Port& port, StageContext& context, RuleType rule,
-                      std::span<Access* const> accesses) {
+// What is checked: accesses of the transaction, or reads, which are made one while they are looked
+// at.
+struct AccessesToCheck {
+  std::span<Access* const> all;
+  GlobalAddress header(size_t i) const { return all[i]->header; }
+  Access& access(size_t i) const { return *all[i]; }
+};
+struct ReadsToCheck {
+  TableId table;
+  std::span<const ScannedRead> all;
+  GlobalAddress header(size_t i) const { return all[i].header; }
+  Access access(size_t i) const { return all[i].access(table); }
+};
+
+template <typename Port, typename RuleType, typename Checked>
+Status check_in_place(Port& port, StageContext& context, RuleType rule, const Checked& checked) {
   using End = InPlaceRounds::End;
   constexpr size_t kPart = 32;   // between two looks at what else there is to do
   constexpr size_t kAhead = 16;  // headers that are on their way here
   constexpr int kRounds = 2;     // a lease may have to be renewed
   uint64_t observed = 0;
   Status status;
-  for (size_t i = 0; i < accesses.size() && status.ok(); ++i) {
+  for (size_t i = 0; i < checked.all.size() && status.ok(); ++i) {
     if (i % kPart == 0 && i > 0) port.end_round();
     if (i % kPart == 0 && context.is_cancelled()) return Status(Code::kCancelled);
-    if (i + kAhead < accesses.size()) {
-      port.prefetch(accesses[i + kAhead]->header, sizeof(Header));
+    if (i + kAhead < checked.all.size()) {
+      port.prefetch(checked.header(i + kAhead), sizeof(Header));
     }
-    Access& access = *accesses[i];
+    auto&& access = checked.access(i);
     const auto slot = port.find(access.header, sizeof(Header));
     InPlaceRounds rounds;
     End end = End::kLost;
@@ -64,18 +78,29 @@ Status check_in_place(Port& port, StageContext& context, RuleType rule,
   return status;
 }
 
-template <Rule kRule>
-[[gnu::flatten]] Status check_in_place_fixed(StageContext& context, Rule,
-                                             std::span<Access* const> accesses) {
+template <Rule kRule, typename Checked>
+[[gnu::flatten]] Status check_in_place_by(StageContext& context, const Checked& checked) {
   const auto rule = [](const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {
     return kRule(access, seen, txn);
   };
   return with_port_in_place(
-      context, [&](auto& port) { return check_in_place(port, context, rule, accesses); });
+      context, [&](auto& port) { return check_in_place(port, context, rule, checked); });
+}
+
+template <Rule kRule>
+Status check_in_place_fixed(StageContext& context, Rule, std::span<Access* const> accesses) {
+  return check_in_place_by<kRule>(context, AccessesToCheck{accesses});
+}
+
+template <Rule kRule>
+Status check_reads_in_place_fixed(StageContext& context, Rule, TableId table,
+                                  std::span<const ScannedRead> reads) {
+  return check_in_place_by<kRule>(context, ReadsToCheck{table, reads});
 }
 
 // A rule that validates, with all that carries it out.
 template <Rule kRule>
-constexpr StageRule checked_by{kRule, drive_fixed<kRule>, nullptr, check_in_place_fixed<kRule>};
+constexpr StageRule checked_by{kRule, drive_fixed<kRule>, nullptr, check_in_place_fixed<kRule>,
+                               check_reads_in_place_fixed<kRule>};
 
 }  // namespace rdmacc

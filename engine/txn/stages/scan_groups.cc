@@ -5,9 +5,11 @@
 #include <utility>
 
 #include "engine/txn/driver/drive.h"
+#include "engine/txn/stages/group_entries.h"
 #include "engine/txn/stages/lock.h"
 #include "engine/txn/stages/overflow_read.h"
 #include "engine/txn/stages/row_lock.h"
+#include "engine/txn/stages/scan_in_place.h"
 #include "rdma/base/check.h"
 
 namespace rdmacc {
@@ -15,6 +17,8 @@ namespace {
 
 constexpr int kAttemptsMax = 200;
 constexpr size_t kTuplesPerRound = 256;
+// In place: how many groups' buckets, and tuples, are on their way while one is read.
+constexpr size_t kBucketsAhead = 6, kEntriesAhead = 2;
 
 // One group while it is scanned.
 class GroupScan {
@@ -22,8 +26,15 @@ class GroupScan {
   GroupScan(StageContext& context, GroupWork& work, CachedTable& table, size_t tuples_max)
       : context_(context), work_(work), table_(table), tuples_max_(tuples_max) {}
 
-  // Its header and buckets are on their way when begin() comes.
-  void prefetch();
+  // Its header and buckets are on their way when begin() comes. Inlined by force, as all that only
+  // prefetches (mapped_memory.h): GCC 12 drops a call of it.
+  [[gnu::always_inline]] void prefetch() {
+    if (TableCache::needs_root(table_, work_.node)) return;
+    const uint64_t group = TableCache::group_of(table_, work_.node, work_.range.bits);
+    DoorbellBatch batch = context_.batch();
+    batch.prefetch(address(group), sizeof(Header));
+    batch.prefetch(address(bucket_offset(group, 0)), sizeof(Bucket) * kBucketsPerGroup);
+  }
   // Reads the entries, so that what they name is on its way when finish() comes. For rules that
   // lock nothing: what other groups end with leaves nothing behind here.
   Status begin() {
@@ -49,8 +60,11 @@ class GroupScan {
         work_.result = GroupWork::Result::kTooLarge;
         return Status();
       }
-      bool again = false;
-      RDMACC_RETURN_IF_ERROR(read_tuples(again));
+      bool read = false, again = false;
+      if (reads_rows() && entries_.size() <= kTuplesPerRound) {
+        RDMACC_RETURN_IF_ERROR(read_rows(read));
+      }
+      if (!read) RDMACC_RETURN_IF_ERROR(read_tuples(again));
       if (again) continue;
       if (work_.result == GroupWork::Result::kPending) work_.result = GroupWork::Result::kDone;
       return Status();
@@ -65,15 +79,27 @@ class GroupScan {
     return Status();
   }
   GlobalAddress address(uint64_t offset) const { return GlobalAddress::make(work_.node, offset); }
+  bool reads_rows() const {
+    return work_.only_reads && context_.rules.read.scan != nullptr &&
+           context_.engine.worker.scheduler().port() != Endpoint::Port::kPosted;
+  }
   Status find_entries();
-  void prefetch_tuples();
+  [[gnu::always_inline]] void prefetch_tuples() {
+    const bool headers = work_.headers_only && reads_rows();
+    const size_t bytes = sizeof(Header) + (headers ? 0 : table_.record_size);
+    DoorbellBatch batch = context_.batch();
+    for (const uint64_t entry : entries_) batch.prefetch(address(entry), bytes);
+  }
   Status locate();
   Status lock_gap();
   Status read_entries();
   Status judge_gap(bool& stable);
+  Status read_rows(bool& all_read);
   Status read_tuples(bool& again);
   Status read_some(size_t begin, size_t end, bool& again);
   Status fetch_overflow(size_t begin);
+  Status complete(uint32_t flags, std::string_view& record, uint64_t& overflow,
+                  DoorbellBatch& batch);
   Status take_as_stored(size_t begin, bool& again);
   // A node that splits the group, or cleans in it, moves its entries. A number of readers is no
   // lock.
@@ -98,20 +124,6 @@ class GroupScan {
   HeaderSnapshot* snapshot_ = nullptr;
   std::vector<uint64_t> entries_;
 };
-
-void GroupScan::prefetch() {
-  if (TableCache::needs_root(table_, work_.node)) return;
-  const uint64_t group = TableCache::group_of(table_, work_.node, work_.range.bits);
-  DoorbellBatch batch = context_.batch();
-  batch.prefetch(address(group), sizeof(Header) + sizeof(Bucket) * kBucketsPerGroup);
-}
-
-void GroupScan::prefetch_tuples() {
-  DoorbellBatch batch = context_.batch();
-  for (const uint64_t entry : entries_) {
-    batch.prefetch(address(entry), sizeof(Header) + table_.record_size);
-  }
-}
 
 // One try: entries_known_, unless the group is locked, is being changed or is none of this range's.
 Status GroupScan::find_entries() {
@@ -180,34 +192,9 @@ Status GroupScan::lock_gap() {
 // All entries of the group, between pre-read and post-read of its gap header.
 Status GroupScan::read_entries() {
   CHECK(!work_.gap.header.null());
-  entries_.clear();
-  auto* buckets = context_.arena.allocate_array<Bucket>(kBucketsPerGroup);
   if (snapshot_ == nullptr) snapshot_ = context_.arena.allocate_array<HeaderSnapshot>(1);
-  if (buckets == nullptr || snapshot_ == nullptr) return out_of_registered_memory();
-  const GlobalAddress group = work_.gap.header;
-  DoorbellBatch batch = context_.batch();
-  batch.read(group, &snapshot_->pre_read, sizeof(Header));
-  batch.read(address(bucket_offset(group.offset(), 0)), buckets, sizeof(Bucket) * kBucketsPerGroup);
-  batch.read(group, &snapshot_->post_read, sizeof(Header), WordOrder::kDescending);
-  RDMACC_RETURN_IF_ERROR(batch.execute());
-  for (uint32_t round = 0; round < kChainMax; round++) {
-    bool chained = false;
-    for (uint32_t b = 0; b < kBucketsPerGroup; b++) {
-      for (const uint64_t entry : buckets[b].entries) {
-        const uint64_t offset = entry_offset(entry);
-        if (entry != 0 && context_.engine.layout.holds_header(offset)) entries_.push_back(offset);
-      }
-      const uint64_t next = buckets[b].next;
-      buckets[b] = Bucket{};
-      if (!context_.engine.layout.holds_bucket(next)) continue;
-      batch.read(address(next), &buckets[b], sizeof(Bucket));
-      chained = true;
-    }
-    if (!chained) return Status();
-    batch.read(group, &snapshot_->post_read, sizeof(Header), WordOrder::kDescending);
-    RDMACC_RETURN_IF_ERROR(batch.execute());
-  }
-  return Status(Code::kCorrupt, "a bucket chain does not end");
+  if (snapshot_ == nullptr) return out_of_registered_memory();
+  return GroupEntries(context_, work_.gap.header, *snapshot_, entries_).read();
 }
 
 // The gap header's read rule over both of its reads; under two-phase locking the transaction holds
@@ -234,6 +221,33 @@ Status GroupScan::judge_gap(bool& stable) {
   stable = step.verdict == Verdict::kDone;
   if (stable) context_.note_gap_read(work_.gap, snapshot_->pre_read, snapshot_->post_read);
   return Status();
+}
+
+// False: not all of them were whole at once, and none is to be used.
+Status GroupScan::read_rows(bool& all_read) {
+  CHECK(!context_.rules.locks_what_it_reads());
+  work_.tuples.clear();  // of an attempt before
+  if (context_.is_cancelled()) return Status(Code::kCancelled);
+  all_read = entries_.empty();
+  if (all_read) return Status();
+  const uint32_t record_bytes = work_.headers_only ? 0 : table_.record_size;
+  std::byte* room = nullptr;
+  if (record_bytes > 0) {
+    room = context_.arena.allocate(record_bytes * entries_.size());
+    if (room == nullptr) return out_of_registered_memory();
+  }
+  CHECK(work_.rows.empty());
+  RowReads reads(work_.node, work_.table, record_bytes, entries_, room, work_.rows);
+  RDMACC_RETURN_IF_ERROR(context_.rules.read.scan(context_, context_.rules.read.step, reads));
+  all_read = reads.all_read();
+  if (!all_read) work_.rows.clear();
+  if (work_.headers_only) return Status();
+  DoorbellBatch batch = context_.batch();
+  for (ScannedRow& row : work_.rows) {
+    uint64_t overflow = 0;
+    RDMACC_RETURN_IF_ERROR(complete(row.flags, row.record, overflow, batch));
+  }
+  return batch.execute();
 }
 
 Status GroupScan::read_tuples(bool& again) {
@@ -315,18 +329,22 @@ Status GroupScan::fetch_overflow(size_t begin) {
   DoorbellBatch batch = context_.batch();
   for (size_t i = begin; i < work_.tuples.size(); i++) {
     ScannedTuple& tuple = work_.tuples[i];
-    if ((tuple.flags & kFlagOverflow) == 0) {
-      if (tuple.record.size() > table_.record_size) {
-        return Status(Code::kCorrupt, "a record is longer than its slot");
-      }
-      continue;
-    }
-    memcpy(&tuple.overflow, tuple.record.data(), sizeof(tuple.overflow));
-    tuple.record = tuple.record.substr(0, record_bytes_wanted(work_, tuple.record.size()));
-    RDMACC_RETURN_IF_ERROR(
-        add_overflow_read(context_, work_.node, tuple.overflow, tuple.record, batch));
+    RDMACC_RETURN_IF_ERROR(complete(tuple.flags, tuple.record, tuple.overflow, batch));
   }
   return batch.execute();
+}
+
+// `record` has the bytes of the slot, and is to have those of the record, once the batch is carried
+// out.
+Status GroupScan::complete(uint32_t flags, std::string_view& record, uint64_t& overflow,
+                           DoorbellBatch& batch) {
+  if ((flags & kFlagOverflow) == 0) {
+    if (record.size() <= table_.record_size) return Status();
+    return Status(Code::kCorrupt, "a record is longer than its slot");
+  }
+  memcpy(&overflow, record.data(), sizeof(overflow));
+  record = record.substr(0, record_bytes_wanted(work_, record.size()));
+  return add_overflow_read(context_, work_.node, overflow, record, batch);
 }
 
 }  // namespace
@@ -347,12 +365,14 @@ Status scan_groups(StageContext& context, std::span<GroupWork> groups, size_t tu
     auto table = context.table(work.table);
     if (!table.ok()) return table.status();
     GroupScan& scan = scans.emplace_back(context, work, **table, tuples_max);
-    if (ahead && scans.size() <= 2) scan.prefetch();
+    if (ahead && scans.size() <= kBucketsAhead) scan.prefetch();
   }
-  if (ahead && !scans.empty()) RDMACC_RETURN_IF_ERROR(scans.front().begin());
+  size_t begun = 0;
   for (size_t i = 0; i < groups.size(); i++) {
-    if (ahead && i + 2 < scans.size()) scans[i + 2].prefetch();
-    if (ahead && i + 1 < scans.size()) RDMACC_RETURN_IF_ERROR(scans[i + 1].begin());
+    if (ahead && i + kBucketsAhead < scans.size()) scans[i + kBucketsAhead].prefetch();
+    while (ahead && begun < scans.size() && begun <= i + kEntriesAhead) {
+      RDMACC_RETURN_IF_ERROR(scans[begun++].begin());
+    }
     RDMACC_RETURN_IF_ERROR(scans[i].finish());
     if (groups[i].result == GroupWork::Result::kAborted) return Status();
   }

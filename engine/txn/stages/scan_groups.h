@@ -2,6 +2,7 @@
 #include <span>
 #include <vector>
 
+#include "engine/txn/rule/scanned_read.h"
 #include "engine/txn/stages/find.h"
 #include "engine/txn/stages/row_lock.h"
 
@@ -24,6 +25,13 @@ struct ScannedTuple {
   Access* kept = nullptr;   // the transaction's, once it has taken the tuple over
 };
 
+// What is left of a tuple in a scan that only reads.
+struct ScannedRow {
+  ScannedRead read;
+  uint32_t flags = 0;
+  std::string_view record;  // in the context's arena; empty where headers alone are wanted
+};
+
 struct GroupWork {
   // In:
   TableId table = kNoTable;
@@ -32,6 +40,9 @@ struct GroupWork {
   // So many bytes of each row's beginning are wanted: what lies behind them need not be sent, nor
   // read where it is in an overflow block.
   uint32_t row_bytes_max = kWholeRow;
+  // The scan only reads: records may come as `rows` in place of `tuples`, all of them or none.
+  bool only_reads = false;
+  bool headers_only = false;  // and wants no record of such rows
   // Out:
   enum class Result : uint8_t {
     kPending,
@@ -43,7 +54,21 @@ struct GroupWork {
   AbortReason reason = AbortReason::kNone;
   Access gap;
   std::vector<ScannedTuple> tuples;
+  std::vector<ScannedRow> rows;
   Access* kept_gap = nullptr;  // where the transaction keeps it (Transaction::scan)
+
+  // For another range; lists keep their memory.
+  void begin(TableId of_table, NodeId of_node, HashRange of_range) {
+    table = of_table;
+    node = of_node;
+    range = of_range;
+    result = Result::kPending;
+    reason = AbortReason::kNone;
+    gap = Access{};
+    tuples.clear();
+    rows.clear();
+    kept_gap = nullptr;
+  }
 };
 
 // How much of a record is wanted, before its key is known and after.

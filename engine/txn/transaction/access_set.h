@@ -1,10 +1,10 @@
 #pragma once
 #include <algorithm>
+#include <list>
 #include <memory_resource>
 #include <optional>
-#include <vector>
 
-#include "engine/txn/rule/access.h"
+#include "engine/txn/rule/scanned_read.h"
 #include "engine/txn/transaction/small_index.h"
 #include "engine/txn/transaction/stable_list.h"
 #include "rdma/base/check.h"
@@ -23,6 +23,7 @@ class AccessSet {
   // Of a header that is not here.
   Access& add(const Access& access) {
     CHECK(!access.header.null());
+    take_reads();
     only_scans_ = false;
     Access& added = list_.emplace_back(access);
     if (indexed()) enter(added);
@@ -38,10 +39,8 @@ class AccessSet {
   // A scan of the whole table begins. True: it is the first one, and its headers are added by
   // add_scanned() for as long as that is possible.
   bool begin_scan(TableId table) {
-    if (std::find(scanned_tables_.begin(), scanned_tables_.end(), table) != scanned_tables_.end()) {
-      return false;
-    }
-    scanned_tables_.push_back(table);
+    if (scanned(table) != nullptr) return false;
+    scanned_tables_.emplace_back(table, memory_);
     return true;
   }
   // Of a header that such a scan meets: once, and nothing else can have met it. nullptr: something
@@ -51,6 +50,25 @@ class AccessSet {
     DCHECK(!access.header.null() && !scanned_tables_.empty());
     return &list_.emplace_back(access);
   }
+  // Headers of which such a scan only reads may be kept as reads.
+  bool takes_reads() const { return only_scans_ && !indexed(); }
+  // The reads of one table, for as long as takes_reads().
+  StableList<ScannedRead>& reads_of(TableId table) {
+    DCHECK(takes_reads() && scanned(table) != nullptr);
+    return scanned(table)->reads;
+  }
+  // What these are, as long as nothing else is asked for: then they are among the rest.
+  bool has_reads() const {
+    return std::any_of(scanned_tables_.begin(), scanned_tables_.end(),
+                       [](const ScannedTable& each) { return !each.reads.empty(); });
+  }
+  // Does `work` with each part of them that lies in one piece, until it does not return true.
+  template <typename Work>
+  bool for_reads(const Work& work) const {
+    return std::all_of(scanned_tables_.begin(), scanned_tables_.end(), [&](const auto& each) {
+      return each.reads.for_parts([&](auto some) { return work(each.table, some); });
+    });
+  }
   // nullptr: it is not here.
   Access* find(GlobalAddress header) {
     if (!indexed()) index_all();
@@ -59,7 +77,9 @@ class AccessSet {
   // One header was found by two keys: it has become another's, as after a node lost its memory.
   bool ambiguous() const { return ambiguous_; }
   // True: nothing has asked yet, and a key's record is not here before it is found.
-  bool only_looks_up() const { return !indexed() && (!only_scans_ || list_.empty()); }
+  bool only_looks_up() const {
+    return !indexed() && (!only_scans_ || (list_.empty() && !has_reads()));
+  }
 
   // For slots of inserts, which nothing asks for by their address.
   StableList<Access>& list() { return list_; }
@@ -69,13 +89,33 @@ class AccessSet {
   auto end() const { return list_.end(); }
 
  private:
+  struct ScannedTable {
+    ScannedTable(TableId of_table, std::pmr::memory_resource* memory)
+        : table(of_table), reads(memory) {}
+    const TableId table;
+    StableList<ScannedRead> reads;
+  };
+
   bool indexed() const { return index_.has_value(); }
+  ScannedTable* scanned(TableId table) {
+    for (ScannedTable& each : scanned_tables_) {
+      if (each.table == table) return &each;
+    }
+    return nullptr;
+  }
   void enter(Access& access) {
     Access*& place = index_->at(access.header.bits);
     ambiguous_ = ambiguous_ || place != nullptr;
     if (place == nullptr) place = &access;
   }
+  void take_reads() {
+    for (ScannedTable& each : scanned_tables_) {
+      for (const ScannedRead& read : each.reads) list_.emplace_back(read.access(each.table));
+      each.reads.clear();
+    }
+  }
   void index_all() {
+    take_reads();
     index_.emplace(memory_);
     for (Access& access : list_) {
       if (!access.header.null()) enter(access);
@@ -85,7 +125,7 @@ class AccessSet {
   std::pmr::memory_resource* const memory_;
   StableList<Access> list_;
   std::optional<SmallIndex<Access>> index_;  // by header address
-  std::pmr::vector<TableId> scanned_tables_;
+  std::pmr::list<ScannedTable> scanned_tables_;
   bool only_scans_ = true;  // every access is one of add_scanned()
   bool ambiguous_ = false;
 };

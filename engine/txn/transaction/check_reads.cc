@@ -7,6 +7,54 @@
 #include "rdma/base/check.h"
 
 namespace rdmacc {
+
+// A look at the gate costs a line of each worker, validation one of each row, of which a group has
+// some.
+Status Transaction::watch_others(size_t groups) {
+  const ProtocolRules& rules = *parameters_.rules;
+  if (!rules.validates_moment || watch_.begun() || accesses_.has_reads()) return Status();
+  const Topology& topology = coordinator_.engine.topology;
+  if (4 * groups * topology.nodes < topology.workers_max) return Status();
+  return watch_.begin(coordinator_.gate, counters_);
+}
+
+// What scans have only read: in place as it is, or else in parts of which accesses are made for no
+// longer than they are looked at.
+Status Transaction::validate_scanned(StageContext& stage, const Validate& validate) {
+  const StageRule& rule = stage.rules.validate;
+  if (!accesses_.has_reads()) return Status();
+  if (stage.rules.validates_moment && watch_.still_alone(counters_)) return Status();
+  Status status;
+  if (rule.check_reads != nullptr && validates_in_place(stage, parameters_.plan)) {
+    accesses_.for_reads([&](TableId table, std::span<const ScannedRead> some) {
+      status = rule.check_reads(stage, rule.step, table, some);
+      return status.ok();
+    });
+    return status;
+  }
+  constexpr size_t kPart = 512;
+  const auto holds = stage.rules.holds_until_commit;
+  std::vector<Access> accesses;
+  std::vector<Access*> some;
+  const auto validate_some = [&] {
+    some.clear();
+    for (Access& access : accesses) some.push_back(&access);
+    status = validate(some);
+    accesses.clear();
+    return status.ok();
+  };
+  const bool all = accesses_.for_reads([&](TableId table, std::span<const ScannedRead> part) {
+    for (const ScannedRead& read : part) {
+      accesses.push_back(read.access(table));
+      if (holds != nullptr && holds(accesses.back(), stamps_)) accesses.pop_back();
+      if (accesses.size() == kPart && !validate_some()) return false;
+    }
+    return true;
+  });
+  if (all) validate_some();
+  return status;
+}
+
 // Stricter than a protocol's validation may be, which can order a writer behind the reader: one
 // that is told no may try again.
 Status Transaction::check_reads() {
@@ -21,9 +69,12 @@ Status Transaction::check_reads() {
   }
   ProtocolRules rules = own;
   rules.validate = checked_by<still_current>;
+  rules.holds_until_commit = nullptr;
   scratch_.reset();
   StageContext stage = context(scratch_).by(rules);
-  const Status status = validate_accesses(stage, reads);
+  const auto validate = [&](std::span<Access*> some) { return validate_accesses(stage, some); };
+  Status status = validate(reads);
+  if (status.ok()) status = validate_scanned(stage, validate);
   note_failure(status);
   return status;
 }

@@ -115,6 +115,13 @@ Status Transaction::fix_commit_time(StageContext& stage) {
   for (const Access& access : accesses_) {
     stamps_.commit_tts = std::max(stamps_.commit_tts, rules.commits_at_least(access));
   }
+  accesses_.for_reads([&](TableId table, std::span<const ScannedRead> some) {
+    for (const ScannedRead& read : some) {
+      const uint64_t at_least = rules.commits_at_least(read.access(table));
+      stamps_.commit_tts = std::max(stamps_.commit_tts, at_least);
+    }
+    return true;
+  });
   stage.stamps = stamps_;
   return Status();
 }
@@ -130,9 +137,13 @@ Status Transaction::validate_reads(StageContext& stage) {
         rules.holds_until_commit != nullptr && rules.holds_until_commit(access, stamps_);
     if (!holds) reads.push_back(&access);
   }
-  if (reads.empty()) return Status();
+  if (reads.empty() && !accesses_.has_reads()) return Status();
   const uint64_t start_ns = begin_stage(rules.validation);
-  const Status status = carry_out_validate(stage, parameters_.plan, {reads.data(), reads.size()});
+  const auto validate = [&](std::span<Access*> some) {
+    return some.empty() ? Status() : carry_out_validate(stage, parameters_.plan, some);
+  };
+  Status status = validate({reads.data(), reads.size()});
+  if (status.ok()) status = validate_scanned(stage, validate);
   time_stage(rules.validation, start_ns);
   return status;
 }

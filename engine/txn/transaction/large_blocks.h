@@ -1,14 +1,17 @@
 #pragma once
 #include <sys/mman.h>
 
+#include <array>
 #include <memory_resource>
+#include <mutex>
 #include <new>
 
 namespace rdmacc {
 
 // Memory for sets that grow by doubling. What is large comes in whole huge pages, where the system
 // has some: a transaction of a million rows then waits for a few hundred page faults and not for a
-// hundred thousand.
+// hundred thousand. The last few of a size are kept for the next such transaction, which the system
+// need not give pages of zeros.
 class LargeBlocks final : public std::pmr::memory_resource {
  public:
   static LargeBlocks* get() {
@@ -19,17 +22,50 @@ class LargeBlocks final : public std::pmr::memory_resource {
  private:
   static constexpr size_t kHugePageBytes = 2u << 20;
 
+  static constexpr size_t kKeptBytesMax = 64u << 20;  // of a process
+  static constexpr size_t kKeptMax = 16;
+
   static bool is_large(size_t bytes) { return bytes >= kHugePageBytes; }
+  void* take_kept(size_t bytes) {
+    const std::scoped_lock lock(mutex_);
+    for (Kept& kept : kept_) {
+      if (kept.bytes != bytes) continue;
+      kept_bytes_ -= bytes;
+      kept.bytes = 0;
+      return kept.memory;
+    }
+    return nullptr;
+  }
+  bool keep(void* memory, size_t bytes) {
+    const std::scoped_lock lock(mutex_);
+    for (Kept& kept : kept_) {
+      if (kept.bytes != 0 || bytes > kKeptBytesMax - kept_bytes_) continue;
+      kept_bytes_ += bytes;
+      kept = {memory, bytes};
+      return true;
+    }
+    return false;
+  }
   void* do_allocate(size_t bytes, size_t alignment) override {
     if (!is_large(bytes)) return ::operator new(bytes, std::align_val_t(alignment));
+    if (void* kept = take_kept(bytes)) return kept;
     void* memory = ::operator new(bytes, std::align_val_t(kHugePageBytes));
     madvise(memory, bytes, MADV_HUGEPAGE);  // a wish: without huge pages, small ones do
     return memory;
   }
   void do_deallocate(void* memory, size_t bytes, size_t alignment) override {
+    if (is_large(bytes) && keep(memory, bytes)) return;
     ::operator delete(memory, std::align_val_t(is_large(bytes) ? kHugePageBytes : alignment));
   }
   bool do_is_equal(const memory_resource& other) const noexcept override { return this == &other; }
+
+  struct Kept {
+    void* memory = nullptr;
+    size_t bytes = 0;  // 0: none
+  };
+  std::mutex mutex_;
+  std::array<Kept, kKeptMax> kept_;
+  size_t kept_bytes_ = 0;
 };
 
 }  // namespace rdmacc

@@ -87,6 +87,7 @@ Status Transaction::merge(const Access& seen, Access** merged) {
     known->read = true;
     known->read_wts = seen.read_wts;
   }
+  if (known->incarnation == 0) known->incarnation = seen.incarnation;  // as a scan may leave it
   if (!fixed) {
     known->incarnation = seen.incarnation;
     known->key_hash = seen.key_hash;

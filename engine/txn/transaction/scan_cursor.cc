@@ -7,12 +7,12 @@
 namespace rdmacc {
 
 TableScan::TableScan(Transaction& txn, TableId table, uint32_t visible_before, ScanMode mode,
-                     uint32_t row_bytes_max)
+                     ScanWants wants)
     : txn_(txn),
       table_(table),
       visible_before_(visible_before),
       mode_(mode),
-      row_bytes_max_(row_bytes_max),
+      wants_(wants),
       first_(reads() && txn.begin_scan(table)),
       arena_(txn.coordinator().engine.worker.pool()) {}
 
@@ -23,18 +23,33 @@ Status TableScan::add_work() {
   auto table = engine.tables.get(table_, counters);
   if (!table.ok()) return table.status();
   RDMACC_RETURN_IF_ERROR(engine.tables.load_root(**table, node_, false, counters));
+  const size_t groups = (*table)->roots[node_].groups.size();
+  if (first_ && !wants_.to_write) RDMACC_RETURN_IF_ERROR(txn_.watch_others(groups));
   while (work_.size() < groups_wanted_ && !walk_.ended()) {
     work_.push_back(walk_.next((*table)->roots[node_]));
   }
   return Status();
 }
 
-Status TableScan::next(std::vector<ScannedRow>& batch) {
+Status TableScan::next(std::vector<RowView>& batch) {
   batch.clear();
+  batch_ = &batch;
+  return next_rows();
+}
+
+Status TableScan::count(uint64_t& rows) {
+  batch_ = nullptr;
+  RDMACC_RETURN_IF_ERROR(next_rows());
+  rows = rows_;
+  return Status();
+}
+
+Status TableScan::next_rows() {
+  rows_ = 0;
   scanned_->clear();  // it refers to the arena
   arena_.reset();
   const NodeId nodes = txn_.coordinator().engine.topology.nodes;
-  while (batch.empty() && node_ < nodes) {
+  while (rows_ == 0 && node_ < nodes) {
     if (work_.size() < groups_wanted_ && !walk_.ended()) RDMACC_RETURN_IF_ERROR(add_work());
     if (work_.empty()) {
       node_++;
@@ -43,43 +58,56 @@ Status TableScan::next(std::vector<ScannedRow>& batch) {
     }
     scanned_->clear();
     arena_.reset();  // nothing of an empty batch refers to it
-    RDMACC_RETURN_IF_ERROR(read_batch(batch));
+    RDMACC_RETURN_IF_ERROR(read_batch());
   }
-  if (batch.empty() && !own_done_) own_inserts(batch);
+  if (rows_ == 0 && !own_done_) own_inserts();
   return Status();
 }
 
-Status TableScan::read_batch(std::vector<ScannedRow>& batch) {
-  std::vector<GroupWork> groups;
-  while (!work_.empty() && groups.size() < groups_wanted_) {
-    GroupWork group;
-    group.table = table_;
-    group.node = node_;
-    group.range = work_.front();
-    group.row_bytes_max = row_bytes_max_;
+// The next groups, as many as the batch is to have.
+void TableScan::begin_groups() {
+  const bool only_reads =
+      first_ && mode_ == ScanMode::kSerializable && !wants_.to_write && txn_.scan_may_only_read();
+  // Own writes are found by their keys, and so are rows in a history.
+  const bool headers_only =
+      wants_.count_only && txn_.keys().all().empty() && txn_.coordinator().history == nullptr;
+  groups_.resize(std::min(work_.size(), groups_wanted_));
+  for (GroupWork& group : groups_) {
+    group.begin(table_, node_, work_.front());
+    group.row_bytes_max = wants_.count_only ? 0 : wants_.row_bytes_max;
+    group.only_reads = only_reads;
+    group.headers_only = headers_only;
     work_.pop_front();
-    groups.push_back(std::move(group));
   }
-  CHECK(!groups.empty());
-  const Status status = txn_.scan(groups, arena_, mode_, first_);
+}
+
+// What a group that was split since covers only a part of.
+void TableScan::halve(HashRange range) {
+  CHECK(range.depth < kDepthMax);
+  work_.push_front(HashRange{range.bits | (1ull << range.depth), range.depth + 1});
+  work_.push_front(HashRange{range.bits, range.depth + 1});
+}
+
+Status TableScan::read_batch() {
+  begin_groups();
+  CHECK(!groups_.empty());
+  const Status status = txn_.scan(groups_, arena_, mode_, first_);
   if (!status.ok()) {
-    if (is_held_by_another(reason_of(status))) put_back(groups);
+    if (is_held_by_another(reason_of(status))) put_back_groups();
     return status;
   }
-  for (const GroupWork& group : groups) {
+  for (const GroupWork& group : groups_) {
     if (group.result == GroupWork::Result::kSplit) {
-      const uint32_t depth = group.range.depth;
-      CHECK(depth < kDepthMax);
-      work_.push_front(HashRange{group.range.bits | (1ull << depth), depth + 1});
-      work_.push_front(HashRange{group.range.bits, depth + 1});
+      halve(group.range);
       continue;
     }
     CHECK(group.result == GroupWork::Result::kDone);
     note(group);
-    emit(group, batch);
+    emit(group);
   }
-  if (reads() && row_bytes_max_ == kWholeRow) {
-    scanned_->keep(std::move(groups));
+  if (reads() && wants_.to_write && wants_.row_bytes_max == kWholeRow) {
+    scanned_->keep(std::move(groups_));
+    groups_.clear();
     txn_.scanned(scanned_);
   }
   const bool long_rows = arena_.allocated_bytes() > kBatchBytesWanted;
@@ -90,9 +118,9 @@ Status TableScan::read_batch(std::vector<ScannedRow>& batch) {
 
 // The caller may wait for the holder and ask once more: at the owner nothing would be found out
 // about it, and what was met already is met again.
-void TableScan::put_back(std::span<const GroupWork> groups) {
-  CHECK(!groups.empty());
-  for (size_t i = groups.size(); i > 0; i--) work_.push_front(groups[i - 1].range);
+void TableScan::put_back_groups() {
+  CHECK(!groups_.empty());
+  for (size_t i = groups_.size(); i > 0; i--) work_.push_front(groups_[i - 1].range);
   if (mode_ == ScanMode::kSerializable) mode_ = ScanMode::kNoWait;
   first_ = false;
 }
@@ -103,31 +131,41 @@ void TableScan::note(const GroupWork& group) {
       table_, ScannedGroup{group.node, group.gap.key_hash, group.gap.depth, group.gap.read_wts});
 }
 
-void TableScan::emit(const GroupWork& group, std::vector<ScannedRow>& batch) {
-  for (const ScannedTuple& tuple : group.tuples) {
-    std::string_view key, row;
-    if (!split_record(tuple.record, key, row)) continue;
-    const bool deleted = (tuple.flags & kFlagDeleted) != 0;
-    if (reads()) txn_.note_scanned_row(table_, key, tuple.access.read_wts, deleted);
-    KeyState* state = txn_.keys().find(table_, key);
-    if (deleted) continue;
-    const OwnVersion* own = state == nullptr ? nullptr : state->own_before(visible_before_);
-    if (own == nullptr) {
-      batch.push_back({key, row, tuple.access.read_wts, group.node});
-    } else if (!own->deleted) {
-      batch.push_back({state->key, own->row, 0, group.node});
+void TableScan::emit(const GroupWork& group) {
+  for (const ScannedRow& row : group.rows) {
+    if (group.headers_only) {
+      if ((row.flags & kFlagDeleted) == 0) rows_++;
+    } else {
+      emit(row, row.read.read_wts, group.node);
     }
+  }
+  for (const ScannedTuple& tuple : group.tuples) emit(tuple, tuple.access.read_wts, group.node);
+}
+
+template <typename Record>
+void TableScan::emit(const Record& record, uint64_t version, NodeId node) {
+  std::string_view key, row;
+  if (!split_record(record.record, key, row)) return;
+  const bool deleted = (record.flags & kFlagDeleted) != 0;
+  if (reads()) txn_.note_scanned_row(table_, key, version, deleted);
+  KeyState* state = txn_.keys().all().empty() ? nullptr : txn_.keys().find(table_, key);
+  if (deleted) return;
+  const OwnVersion* own = state == nullptr ? nullptr : state->own_before(visible_before_);
+  if (own == nullptr) {
+    give(key, row, version, node);
+  } else if (!own->deleted) {
+    give(state->key, own->row, 0, node);
   }
 }
 
 // Own inserts that the engine does not have. A key that it has was emitted with its group.
-void TableScan::own_inserts(std::vector<ScannedRow>& batch) {
+void TableScan::own_inserts() {
   own_done_ = true;
   for (const KeyState& state : txn_.keys().all()) {
     if (state.table != table_ || state.base == KeyState::Base::kExists) continue;
     const OwnVersion* own = state.own_before(visible_before_);
     if (own == nullptr || own->deleted) continue;
-    batch.push_back({state.key, own->row, 0, txn_.coordinator().engine.map.primary_of(state.hash)});
+    give(state.key, own->row, 0, txn_.coordinator().engine.map.primary_of(state.hash));
   }
 }
 

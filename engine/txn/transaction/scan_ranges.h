@@ -23,6 +23,8 @@ class RangeWalk {
   HashRange next(CachedRoot& root);
 
  private:
+  void prefetch(const CachedRoot& root) const;
+
   uint64_t bits_ = 0;  // the rest of the space begins with this range
   uint32_t depth_ = 0;
   bool ended_ = false;

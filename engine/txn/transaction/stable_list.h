@@ -3,6 +3,7 @@
 #include <cstring>
 #include <memory_resource>
 #include <new>
+#include <span>
 #include <type_traits>
 
 namespace rdmacc {
@@ -62,6 +63,15 @@ class StableList {
   auto end() { return Iterator<T, Chunk>(nullptr); }
   auto begin() const { return Iterator<const T, const Chunk>(first_); }
   auto end() const { return Iterator<const T, const Chunk>(nullptr); }
+
+  // Does `work` with each part of the list that lies in one piece, until it does not return true.
+  template <typename Work>
+  bool for_parts(const Work& work) const {
+    for (const Chunk* chunk = first_; chunk != nullptr; chunk = chunk->next) {
+      if (!work(std::span<const T>(chunk->objects(), chunk->used))) return false;
+    }
+    return true;
+  }
 
   // Where the list ends at the time: what comes later begins there.
   class Mark {

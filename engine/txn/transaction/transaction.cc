@@ -190,6 +190,29 @@ Status Transaction::keep_scanned(const Access& seen, bool first, Access** kept) 
   return *kept != nullptr ? Status() : merge(seen, kept);
 }
 
+Status Transaction::keep_tuples(GroupWork& group, bool first) {
+  Status status;
+  for (ScannedTuple& tuple : group.tuples) {
+    if (!tuple.access.held() && group.result != GroupWork::Result::kDone) continue;
+    const Status merged = keep_scanned(tuple.access, first, &tuple.kept);
+    if (status.ok()) status = merged;
+    reads_++;
+  }
+  return status;
+}
+
+// Of a scan that only reads. What is read at one timestamp is not asked for again.
+void Transaction::keep_reads(const GroupWork& group) {
+  reads_ += group.rows.size() + group.tuples.size();
+  if (!parameters_.rules->validate) return;
+  StableList<ScannedRead>& reads = accesses_.reads_of(group.table);
+  for (const ScannedRow& row : group.rows) reads.emplace_back(row.read);
+  for (const ScannedTuple& tuple : group.tuples) {
+    CHECK(!tuple.access.held());
+    reads.emplace_back(tuple.access);
+  }
+}
+
 Status Transaction::scan(std::span<GroupWork> groups, VerbArena& arena, ScanMode mode, bool first) {
   CHECK(started() && !prepared_);
   begin_again();
@@ -219,11 +242,11 @@ Status Transaction::scan(std::span<GroupWork> groups, VerbArena& arena, ScanMode
         ordered.add(tuple.access.header.offset(), tuple.access.incarnation, tuple.access.read_wts);
       }
     }
-    for (ScannedTuple& tuple : group.tuples) {
-      if (!tuple.access.held() && group.result != GroupWork::Result::kDone) continue;
-      const Status merged = keep_scanned(tuple.access, first, &tuple.kept);
-      if (status.ok()) status = merged;
-      reads_++;
+    if (group.only_reads) {
+      if (group.result == GroupWork::Result::kDone) keep_reads(group);
+    } else {
+      const Status kept = keep_tuples(group, first);
+      if (status.ok()) status = kept;
     }
     if (group.result == GroupWork::Result::kAborted && status.ok()) {
       status = aborted(group.reason);

@@ -5,6 +5,7 @@
 #include <memory>
 #include <memory_resource>
 
+#include "engine/cluster/gate_watch.h"
 #include "engine/txn/remote/carry_out.h"
 #include "engine/txn/stages/first_look.h"
 #include "engine/txn/transaction/access_set.h"
@@ -86,6 +87,14 @@ class Transaction final : public RowSource {
 
   // A scan of the whole table begins; what it is told goes into its calls of scan().
   bool begin_scan(TableId table) { return accesses_.begin_scan(table); }
+  // One of `groups` groups, or of more: what others do is watched, so that it need not be validated
+  // if they do nothing. Before it has read any.
+  Status watch_others(size_t groups);
+  // May such a scan have GroupWork::only_reads? Asked for each call of scan().
+  bool scan_may_only_read() const {
+    return !parameters_.rules->locks_what_it_reads() && !parameters_.rules->commits_in_order &&
+           accesses_.takes_reads();
+  }
   // What a scan has returned last, as long as the scan keeps it. Of several scans the last one's.
   void scanned(const std::shared_ptr<ScannedBatch>& batch) { scanned_batch_ = batch; }
   // Scans the groups and adds what it saw to the read set. Tuples' records live in `arena`.
@@ -145,6 +154,8 @@ class Transaction final : public RowSource {
   }
   bool take_from_scan(KeyState& state);
   Status keep_scanned(const Access& seen, bool first, Access** kept);
+  Status keep_tuples(GroupWork& group, bool first);
+  void keep_reads(const GroupWork& group);
   Status note_found(const KeyWork& work, KeyState& state);
   void note_absence(uint64_t overflow, Access* tombstone, Access* gap, KeyState& state);
   void note_row(std::string_view row, bool kept, uint64_t overflow, Access& tuple, KeyState& state);
@@ -193,6 +204,9 @@ class Transaction final : public RowSource {
   Status lock_writes(StageContext& stage);
   Status fix_commit_time(StageContext& stage);
   Status validate_reads(StageContext& stage);
+  // check_reads.cc
+  using Validate = std::function<Status(std::span<Access*> some)>;
+  Status validate_scanned(StageContext& stage, const Validate& validate);
   void build_record();
   Status log_record(StageContext& stage);
   Status end_at_owner(StageContext& stage);
@@ -237,6 +251,7 @@ class Transaction final : public RowSource {
   bool scanned_table_ = false;
   std::vector<Access*> to_let_go_;  // early locks of levels that were rolled back
   bool exclusive_ = false;          // it was let in in exclusive gate mode
+  GateWatch watch_;                 // begun before the first of accesses_.reads()
   std::weak_ptr<ScannedBatch> scanned_batch_;
   std::vector<OrderedGroup> ordered_groups_;  // scanned, for rules that commit in order
 

@@ -4,7 +4,7 @@
 namespace rdmacc {
 namespace {
 
-constexpr uint64_t kCutRowBytes = 24;
+constexpr uint32_t kCutRowBytes = 24;
 constexpr uint32_t kAsStoredPercent = 50;
 constexpr uint32_t kFirstCommand = 1;  // none of the transaction's writes is of an earlier one
 
@@ -128,8 +128,9 @@ Status DoorTransaction::scan(TableId table, DoorOp op) {
                                                     : ScanMode::kSkipLocked;
   const bool cut = random_.percent(20);
   note(op, table);
-  Result<ScanHandle> cursor =
-      session_.scan(table, kEveryCommand, mode, cut ? kCutRowBytes : kWholeRow);
+  const ScanWants wants{.row_bytes_max = cut ? kCutRowBytes : kWholeRow,
+                        .to_write = own_.size() % 2 == 0};
+  Result<ScanHandle> cursor = session_.scan(table, kEveryCommand, mode, wants);
   if (!cursor.ok()) return cursor.status();
   const std::map<Place, Noted> before = own_;
   std::set<std::string> seen;

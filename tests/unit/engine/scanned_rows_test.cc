@@ -22,6 +22,10 @@ class ScannedRowsTest : public TwoSessions {
       ASSERT_TRUE(one_.commit().ok());
     });
   }
+  // What is said beforehand to be written, and what is written all the same.
+  void write_all(bool said);
+  void overtake(bool said);
+
   std::map<std::string, std::string> rows_of(Session& session) {
     std::map<std::string, std::string> rows;
     const Status status = for_each_row(session, table_, [&](const RowView& row) {
@@ -33,14 +37,15 @@ class ScannedRowsTest : public TwoSessions {
   }
 };
 
-TEST_P(ScannedRowsTest, AreWrittenAndRemovedOnTheWay) {
+void ScannedRowsTest::write_all(bool said) {
   as_one([&] {
     ASSERT_TRUE(one_.begin(options()).ok());
     int number = 0;
-    const Status status = for_each_row(one_, table_, [&](const RowView& row) {
+    const auto write = [&](const RowView& row) {
       return number++ % 2 == 0 ? one_.put(table_, row.key, std::string(row.key) + " again")
                                : one_.remove(table_, row.key);
-    });
+    };
+    const Status status = for_each_row(one_, table_, write, {.to_write = said});
     ASSERT_TRUE(status.ok()) << status.to_string();
     const Status committed = one_.commit();
     ASSERT_TRUE(committed.ok()) << committed.to_string();
@@ -54,6 +59,9 @@ TEST_P(ScannedRowsTest, AreWrittenAndRemovedOnTheWay) {
     EXPECT_TRUE(other_.commit().ok());
   });
 }
+
+TEST_P(ScannedRowsTest, AreWrittenAndRemovedOnTheWay) { write_all(true); }
+TEST_P(ScannedRowsTest, AreWrittenAfterAScanThatOnlyReads) { write_all(false); }
 
 // The rows of batches before are found again, as is what no scan has shown.
 TEST_P(ScannedRowsTest, RowsOfEarlierBatchesAreFoundAsWell) {
@@ -81,12 +89,12 @@ TEST_P(ScannedRowsTest, RowsOfEarlierBatchesAreFoundAsWell) {
 }
 
 // What was written after the scan had returned it is lost to no transaction.
-TEST_P(ScannedRowsTest, AWriteOfAnotherSessionIsNotOverwritten) {
+void ScannedRowsTest::overtake(bool said) {
   bool scanned = false;
   as_one([&] {
     ASSERT_TRUE(one_.begin(options()).ok());
-    const Status status = for_each_row(
-        one_, table_, [&](const RowView& row) { return one_.put(table_, row.key, "mine"); });
+    const auto write = [&](const RowView& row) { return one_.put(table_, row.key, "mine"); };
+    const Status status = for_each_row(one_, table_, write, {.to_write = said});
     scanned = status.ok();
   });
   ASSERT_TRUE(scanned);
@@ -114,19 +122,81 @@ TEST_P(ScannedRowsTest, AWriteOfAnotherSessionIsNotOverwritten) {
   EXPECT_TRUE(committed.ok() || overtaken);
 }
 
+TEST_P(ScannedRowsTest, AWriteOfAnotherSessionIsNotOverwritten) { overtake(true); }
+TEST_P(ScannedRowsTest, NorAfterAScanThatOnlyReads) { overtake(false); }
+
 // Where nothing comes between, a row that was just scanned is not read again.
 TEST_P(ScannedRowsTest, TakeNoVerbsBeforeTheCommit) {
   if (protocol() == Protocol::kCalvin) GTEST_SKIP() << "its requests name what was looked up";
   as_one([&] {
     ASSERT_TRUE(one_.begin(options()).ok());
-    const Status status = for_each_row(one_, table_, [&](const RowView& row) {
+    const auto write = [&](const RowView& row) {
       const uint64_t before = one_.verb_counters().round_trips;
       const Status put = one_.put(table_, row.key, "1");
       EXPECT_EQ(one_.verb_counters().round_trips, before);
       return put;
-    });
+    };
+    const Status status = for_each_row(one_, table_, write, {.to_write = true});
     ASSERT_TRUE(status.ok()) << status.to_string();
     ASSERT_TRUE(one_.commit().ok());
+  });
+}
+
+// A reader of the whole table that writes elsewhere, and a writer of one of its rows: not both
+// before the other.
+TEST_P(ScannedRowsTest, OfAScanThatOnlyReadsAreValidated) {
+  size_t rows = 0;
+  Status read;
+  as_one([&] {
+    ASSERT_TRUE(one_.begin(options()).ok());
+    rows = rows_of(one_).size();
+  });
+  EXPECT_EQ(rows, kRows + 3u);
+  Status written;
+  as_other([&] {
+    ASSERT_TRUE(other_.begin(options()).ok());
+    written = other_.put(table_, key_of(11), "theirs");
+    if (written.ok()) written = other_.commit();
+    if (!written.ok()) other_.abort();
+  });
+  as_one([&] {
+    read = one_.insert(table_, "of the reader", "1");
+    if (read.ok()) read = one_.commit();
+    if (!read.ok()) one_.abort();
+  });
+  // The reader comes before the writer by timestamps and leases alone.
+  const bool orders_by_time = protocol() == Protocol::kMvcc || protocol() == Protocol::kSundial;
+  EXPECT_TRUE(read.ok() || written.ok());
+  EXPECT_FALSE(read.ok() && written.ok() && !orders_by_time);
+}
+
+TEST_P(ScannedRowsTest, AreCounted) {
+  const auto count = [&](Session& session) {
+    uint64_t all = 0, rows = 0;
+    auto cursor =
+        session.scan(table_, kEveryCommand, ScanMode::kSerializable, {.count_only = true});
+    EXPECT_TRUE(cursor.ok());
+    do {
+      const Status status = session.scan_count(**cursor, rows);
+      EXPECT_TRUE(status.ok()) << status.to_string();
+      all += rows;
+    } while (rows > 0);
+    return all;
+  };
+  as_one([&] {
+    ASSERT_TRUE(one_.begin(options()).ok());
+    EXPECT_EQ(count(one_), kRows + 3u);
+    ASSERT_TRUE(one_.insert(table_, "one more", "1").ok());
+    ASSERT_TRUE(one_.remove(table_, key_of(1)).ok());
+    ASSERT_TRUE(one_.remove(table_, key_of(2)).ok());
+    EXPECT_EQ(count(one_), kRows + 2u) << "own writes count";
+    const Status committed = one_.commit();
+    ASSERT_TRUE(committed.ok()) << committed.to_string();
+  });
+  as_other([&] {
+    ASSERT_TRUE(other_.begin(options()).ok());
+    EXPECT_EQ(count(other_), kRows + 2u);
+    EXPECT_TRUE(other_.commit().ok());
   });
 }
 

@@ -71,7 +71,8 @@ class SessionTest : public testing::TestWithParam<Variant> {
   }
   static Status scan(Session& session, TableId table, std::map<std::string, std::string>& rows,
                      uint32_t row_bytes_max = kWholeRow) {
-    auto cursor = session.scan(table, kEveryCommand, ScanMode::kSerializable, row_bytes_max);
+    auto cursor = session.scan(table, kEveryCommand, ScanMode::kSerializable,
+                               {.row_bytes_max = row_bytes_max});
     if (!cursor.ok()) return cursor.status();
     std::vector<RowView> batch;
     do {

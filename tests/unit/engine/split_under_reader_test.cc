@@ -45,8 +45,7 @@ class SplitUnderReaderTest : public TwoSessions {
   }
   Status scan(Session& session) {
     RDMACC_RETURN_IF_ERROR(session.begin(options()));
-    Result<ScanHandle> cursor =
-        session.scan(table_, kEveryCommand, ScanMode::kSerializable, kWholeRow);
+    Result<ScanHandle> cursor = session.scan(table_, kEveryCommand, ScanMode::kSerializable);
     Status status = cursor.status();
     std::vector<RowView> rows;
     do {

@@ -1,0 +1,35 @@
+#pragma once
+#include "engine/txn/rule/access.h"
+
+namespace rdmacc {
+
+// A record that a scan has read and locks nothing of: as much of an Access as the read set needs,
+// which such a scan fills by the million. The table is known where it is kept. No incarnation: a
+// stamp is told of one version in a slot's life, and lives do not go back in stamps.
+struct ScannedRead {
+  GlobalAddress header;
+  uint64_t read_wts = 0;
+  uint64_t key_hash = 0;
+  uint64_t lease = 0;
+
+  explicit ScannedRead(const Access& access)
+      : header(access.header),
+        read_wts(access.read_wts),
+        key_hash(access.key_hash),
+        lease(access.lease) {}
+
+  Access access(TableId table) const {
+    Access access;
+    access.header = header;
+    access.key_hash = key_hash;
+    access.read_wts = read_wts;
+    access.locked_wts = read_wts;
+    access.lease = lease;
+    access.table = table;
+    access.read = true;
+    return access;
+  }
+};
+static_assert(sizeof(ScannedRead) == 32);
+
+}  // namespace rdmacc
