@@ -185,6 +185,8 @@ class Transaction final : public RowSource {
   Status validate_reads(StageContext& stage);
   void build_record();
   Status log_record(StageContext& stage);
+  Status place_record();
+  Status flush_log();
   Status end_at_owner(StageContext& stage);
   bool is_written(const Access& access);
   void install_record(StageContext& stage);
