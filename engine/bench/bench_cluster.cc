@@ -36,13 +36,43 @@ EngineOptions engine_options(const BenchOptions& options) {
   return engine;
 }
 
+FabricChoice choice_of(const BenchOptions& options) {
+  FabricChoice choice;
+  choice.kind = options.fabric;
+  choice.verb_delays = options.verb_delays;
+  choice.verbs.device = options.verbs_device;
+  choice.verbs.queue_pairs_per_node = options.queue_pairs;
+  return choice;
+}
+
 class ProcessBenchCluster final : public BenchCluster {
  public:
-  ProcessBenchCluster(const BenchOptions& options, std::unique_ptr<NodeProcesses> processes)
-      : options_(options), processes_(std::move(processes)), fabric_(processes_->fabric()) {}
+  ProcessBenchCluster(const BenchOptions& options, std::unique_ptr<NodeProcesses> processes,
+                      const std::atomic<bool>& interrupted)
+      : options_(options), interrupted_(interrupted), processes_(std::move(processes)) {}
   // Of a cluster that is running.
-  ProcessBenchCluster(const BenchOptions& options, std::unique_ptr<Fabric> running)
-      : options_(options), running_(std::move(running)), fabric_(*running_) {}
+  ProcessBenchCluster(const BenchOptions& options, std::unique_ptr<Fabric> running,
+                      const std::atomic<bool>& interrupted)
+      : options_(options), interrupted_(interrupted), running_(std::move(running)) {}
+
+  // The nodes that follow are a cluster of another name, on the same folders.
+  Status crash() override {
+    if (processes_ == nullptr || options_.data_dir.empty()) {
+      return Status(Code::kInvalidArgument, "there are no nodes that could be killed");
+    }
+    processes_->kill_all();
+    processes_.reset();
+    Result<std::unique_ptr<NodeProcesses>> started = start_processes(options_, interrupted_);
+    if (!started.ok()) return started.status();
+    processes_ = std::move(*started);
+    return Status();
+  }
+
+  static Result<std::unique_ptr<NodeProcesses>> start_processes(
+      const BenchOptions& options, const std::atomic<bool>& interrupted) {
+    return NodeProcesses::start(choice_of(options), options.topology(),
+                                {options.spin_us, options.data_dir}, interrupted);
+  }
 
   Status run(std::span<CoordinatorJob* const> jobs) override {
     std::vector<Status> ended(jobs.size());
@@ -56,10 +86,12 @@ class ProcessBenchCluster final : public BenchCluster {
   }
 
  private:
+  Fabric& fabric() { return processes_ != nullptr ? processes_->fabric() : *running_; }
+
   Status run_one(CoordinatorJob& job) {
-    Result<std::unique_ptr<Endpoint>> endpoint = fabric_.join();
+    Result<std::unique_ptr<Endpoint>> endpoint = fabric().join();
     if (!endpoint.ok()) return endpoint.status();
-    auto made = std::make_unique<Coordinator>(std::move(*endpoint), fabric_.topology(),
+    auto made = std::make_unique<Coordinator>(std::move(*endpoint), fabric().topology(),
                                               engine_options(options_));
     Coordinator& coordinator = *made;
     job.start(coordinator);
@@ -76,19 +108,10 @@ class ProcessBenchCluster final : public BenchCluster {
   }
 
   const BenchOptions options_;
-  const std::unique_ptr<NodeProcesses> processes_;
+  const std::atomic<bool>& interrupted_;
+  std::unique_ptr<NodeProcesses> processes_;
   const std::unique_ptr<Fabric> running_;
-  Fabric& fabric_;
 };
-
-FabricChoice choice_of(const BenchOptions& options) {
-  FabricChoice choice;
-  choice.kind = options.fabric;
-  choice.verb_delays = options.verb_delays;
-  choice.verbs.device = options.verbs_device;
-  choice.verbs.queue_pairs_per_node = options.queue_pairs;
-  return choice;
-}
 
 Result<std::unique_ptr<Fabric>> open_running(const BenchOptions& options) {
   Result<ClusterConfig> config = read_cluster_config(options.config_file);
@@ -122,6 +145,10 @@ class SimBenchCluster final : public BenchCluster {
     for (const std::unique_ptr<NodeThread>& thread : node_threads_) {
       fabric_->attach(thread->worker().id(), nullptr);
     }
+  }
+
+  Status crash() override {
+    return Status(Code::kInvalidArgument, "there are no nodes that could be killed");
   }
 
   Status run(std::span<CoordinatorJob* const> jobs) override {
@@ -193,13 +220,13 @@ Result<std::unique_ptr<BenchCluster>> BenchCluster::start(const BenchOptions& op
     Result<std::unique_ptr<Fabric>> fabric = open_running(options);
     if (!fabric.ok()) return fabric.status();
     return Result<std::unique_ptr<BenchCluster>>(
-        std::make_unique<ProcessBenchCluster>(options, std::move(*fabric)));
+        std::make_unique<ProcessBenchCluster>(options, std::move(*fabric), interrupted));
   }
   Result<std::unique_ptr<NodeProcesses>> processes =
-      NodeProcesses::start(choice_of(options), options.topology(), options.spin_us, interrupted);
+      ProcessBenchCluster::start_processes(options, interrupted);
   if (!processes.ok()) return processes.status();
   return Result<std::unique_ptr<BenchCluster>>(
-      std::make_unique<ProcessBenchCluster>(options, std::move(*processes)));
+      std::make_unique<ProcessBenchCluster>(options, std::move(*processes), interrupted));
 }
 
 }  // namespace rdmacc

@@ -24,6 +24,9 @@ class BenchCluster {
   virtual ~BenchCluster() = default;
   // Gives each job a coordinator and runs all until they have finished.
   virtual Status run(std::span<CoordinatorJob* const> jobs) = 0;
+  // Kills the nodes, forgets their memory and starts them from disk. kInvalidArgument: they are not
+  // the run's own, or have no disk. No job runs, and the process has no threads.
+  virtual Status crash() = 0;
 
   // Nodes as processes of this host or elsewhere, or in virtual time in this thread. To be called
   // before the process has threads. `interrupted` ends every wait of the cluster early.

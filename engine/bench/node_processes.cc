@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -63,25 +64,38 @@ int run_child(const FabricChoice& choice, NodeId node, const NodeProcesses::Body
   }
 }
 
+// A run's cluster has a name of its own, and its folders outlive it.
+DurableOptions durable_options(const std::string& data_dir, NodeId node) {
+  DurableOptions options;
+  options.folder = data_dir + "/node" + std::to_string(node);
+  options.cluster = "rdmacc_bench";
+  return options;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<NodeProcesses>> NodeProcesses::start(FabricChoice choice,
                                                             const Topology& topology,
-                                                            uint32_t spin_us,
+                                                            const NodeSettings& settings,
                                                             const std::atomic<bool>& interrupted) {
+  if (!settings.data_dir.empty() && mkdir(settings.data_dir.c_str(), 0700) != 0 &&
+      errno != EEXIST) {
+    return Status::from_errno("making the folder for rows");
+  }
   choice.verbs.domains = region_domains(RegionLayout(topology));
   return start_with(
       choice, topology,
-      [spin_us](Fabric& fabric, NodeId node, const std::atomic<bool>& stop,
-                const std::function<void()>& ready) {
+      [settings](Fabric& fabric, NodeId node, const std::atomic<bool>& stop,
+                 const std::function<void()>& ready) {
         ProcedureRegistry procedures;
         add_workload_procedures(procedures, WorkloadCluster{fabric.topology().nodes, false});
         NodeOptions options;
         options.order.procedures = &procedures;
+        if (!settings.data_dir.empty()) options.durable = durable_options(settings.data_dir, node);
         Result<std::unique_ptr<Node>> opened = Node::open(fabric, node, options);
         if (!opened.ok()) return opened.status();
-        ready();
-        return (*opened)->run(stop, spin_us);
+        (*opened)->when_serving(ready);
+        return (*opened)->run(stop, settings.spin_us);
       },
       interrupted);
 }
@@ -157,6 +171,10 @@ Status NodeProcesses::check_alive() {
     return Status(Code::kUnavailable, name + " ended during the run");
   }
   return Status();
+}
+
+void NodeProcesses::kill_all() {
+  for (const Child& child : children_) kill(child.pid, SIGKILL);
 }
 
 NodeProcesses::~NodeProcesses() {

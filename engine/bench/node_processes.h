@@ -23,9 +23,13 @@ class NodeProcesses {
   using Body = std::function<Status(Fabric& fabric, NodeId node, const std::atomic<bool>& stop,
                                     const std::function<void()>& ready)>;
 
+  struct NodeSettings {
+    uint32_t spin_us = 50;
+    std::string data_dir;  // empty: rows are in memory alone
+  };
   // `choice` says which fabric and how; the cluster's name or config is made here.
   static Result<std::unique_ptr<NodeProcesses>> start(FabricChoice choice, const Topology& topology,
-                                                      uint32_t spin_us,
+                                                      const NodeSettings& settings,
                                                       const std::atomic<bool>& interrupted);
   static Result<std::unique_ptr<NodeProcesses>> start_with(FabricChoice choice,
                                                            const Topology& topology,
@@ -36,6 +40,8 @@ class NodeProcesses {
   NodeProcesses& operator=(const NodeProcesses&) = delete;
 
   Fabric& fabric() { return *fabric_; }
+  // As if their host had crashed: what this object removes when it goes is lost.
+  void kill_all();
   // kUnavailable names a node that has ended by itself.
   Status check_alive();
 

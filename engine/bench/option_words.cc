@@ -27,6 +27,14 @@ void add_cluster_options(CLI::App& app, OptionWords& words) {
   app.add_option("--replicas", words.replicas, "backups of each partition's log")
       ->capture_default_str();
   app.add_option("--memory", words.memory_mb, "memory of each node in MB")->capture_default_str();
+  app.add_option("--durability", words.durability,
+                 "where the nodes of the run keep rows: memory, or disk (in --data-dir)")
+      ->capture_default_str();
+  app.add_option("--data-dir", words.data_dir,
+                 "disk: an empty folder, or one of a run with as many nodes; its rows stay");
+  app.add_flag("--crash", words.crash,
+               "disk: after the run the nodes are killed and their memory is lost; what they get "
+               "back from disk is checked");
   app.add_option("--spin-us", words.spin_us, "microseconds to spin before sleeping")
       ->capture_default_str();
 }

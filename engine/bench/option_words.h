@@ -19,6 +19,8 @@ struct OptionWords {
   std::string calvin;  // empty: not given
   std::string fabric = "shm", format = "text", check = "full";
   std::string config, verbs_device;
+  std::string durability = "memory", data_dir;
+  bool crash = false;
   bool stages_given = false, enumerate = false;
   bool cluster_sized = false;  // --nodes, --threads-per-node or --memory was given
   int64_t nodes = 2, threads_per_node = 1, threads = 1, coroutines = 8, replicas = 0;

@@ -144,6 +144,28 @@ Status take_verb_delays(const OptionWords& words, BenchOptions& options) {
   return invalid("--verb-delays needs --fabric=shm or tcp");
 }
 
+Status take_durability(const OptionWords& words, BenchOptions& options) {
+  bool on_disk = false;
+  RDMACC_RETURN_IF_ERROR(
+      take_choice("--durability", words.durability, {"memory", "disk"}, on_disk));
+  if (!on_disk) {
+    if (words.data_dir.empty() && !words.crash) return Status();
+    return invalid("--data-dir and --crash need --durability=disk");
+  }
+  if (words.data_dir.empty()) return invalid("--durability=disk needs --data-dir");
+  if (!words.config.empty() || options.fabric == FabricKind::kSim) {
+    return invalid("--durability is for nodes that the run starts as processes");
+  }
+  if (options.replicas > 0) return invalid("--durability=disk needs --replicas=0");
+  if (executes_procedures(options.protocol)) {
+    return invalid("--protocol=" + words.protocol + " does not write to disk");
+  }
+  if (words.crash && words.enumerate) return invalid("--crash is for a single run");
+  options.data_dir = words.data_dir;
+  options.crash = words.crash;
+  return Status();
+}
+
 Status take_rest(const OptionWords& words, BenchOptions& options) {
   bool workload_alone = false;
   RDMACC_RETURN_IF_ERROR(take_choice("--check", words.check, {"full", "workload"}, workload_alone));
@@ -183,6 +205,7 @@ Status take(OptionWords& words, BenchOptions& options) {
   RDMACC_RETURN_IF_ERROR(take_sizes(words, options));
   RDMACC_RETURN_IF_ERROR(take_verbs(words, options));
   RDMACC_RETURN_IF_ERROR(take_verb_delays(words, options));
+  RDMACC_RETURN_IF_ERROR(take_durability(words, options));
   RDMACC_RETURN_IF_ERROR(take_rest(words, options));
   return take_workload(words, options);
 }

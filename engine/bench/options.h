@@ -32,6 +32,8 @@ struct BenchOptions {
   uint16_t queue_pairs = 1;
   double seconds = 10;
   uint64_t memory_mb = 1024;                 // of each node
+  std::string data_dir;                      // of the run's nodes; empty: rows are in memory alone
+  bool crash = false;                        // the nodes are killed before the check
   uint64_t handwritten_records = 1'000'000;  // `limits`
   uint32_t spin_us = 50;
   uint64_t seed = 1;

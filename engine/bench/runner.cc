@@ -30,6 +30,7 @@ class LoadedCluster {
     shared.history = history;
     RunResult result;
     RDMACC_RETURN_IF_ERROR(measure(shared, result));
+    if (options.crash) RDMACC_RETURN_IF_ERROR(unless_interrupted(cluster_->crash()));
     CheckJob check(shared, delta_);
     RDMACC_RETURN_IF_ERROR(run_single(check));
     RDMACC_RETURN_IF_ERROR(check.status());

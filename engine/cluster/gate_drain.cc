@@ -46,12 +46,14 @@ Result<GateDrain::View> GateDrain::look() {
   return View{*seen_gate_, {seen_lines_, workers_max_}};
 }
 
-Status GateDrain::close(std::span<const WorkerId> ended, uint64_t us_max) {
+Status GateDrain::close(std::span<const WorkerId> ended, uint64_t us_max, bool new_gate) {
   CHECK(!gate_entry_.inside);
   const uint64_t deadline_us = worker_.endpoint().now_us() + us_max;
   RDMACC_RETURN_IF_ERROR(read_all());
   const GateWord word = GateWord::unpack(seen_gate_->word);
-  if (word.open == 0) return Status(Code::kNotFound, "no protocol was ever opened");
+  if (word.open == 0 && !new_gate) {
+    return Status(Code::kNotFound, "no protocol was ever opened");
+  }
   if (word.next != 0 && held_by(ended)) {
     held_by_dead_ = true;
     Status status = close_to_newcomers();
@@ -59,8 +61,9 @@ Status GateDrain::close(std::span<const WorkerId> ended, uint64_t us_max) {
     if (!status.ok()) static_cast<void>(open(/*swept=*/false));
     return status;
   }
-  RDMACC_RETURN_IF_ERROR(gate_.enter(static_cast<ProtocolId>(word.open - 1), deadline_us, nullptr,
-                                     worker_.counters(), gate_entry_));
+  const auto open_one = static_cast<ProtocolId>(word.open == 0 ? 0 : word.open - 1);
+  RDMACC_RETURN_IF_ERROR(
+      gate_.enter(open_one, deadline_us, nullptr, worker_.counters(), gate_entry_));
   Status status = close_to_newcomers();
   if (status.ok()) status = wait_until_empty(ended, deadline_us);
   // A gate that cannot be opened is by others, as soon as it has drained.

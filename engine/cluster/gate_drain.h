@@ -46,7 +46,8 @@ class GateDrain {
   // do not count: they are dead and fenced, so that nothing of theirs takes effect any more
   // (engine/log/resolve.h). kTimeout when a transaction stays inside for `us_max`, kUnavailable
   // when one is inside whose worker has died and is not resolved; then the gate is open again.
-  Status close(std::span<const WorkerId> ended, uint64_t us_max);
+  // kNotFound: no protocol was ever opened; `new_gate`: then the first one is, and closed.
+  Status close(std::span<const WorkerId> ended, uint64_t us_max, bool new_gate = false);
   // After close(); counts a completed sweep when it was one. kUnavailable or another error: it was
   // not counted.
   Status open(bool swept);

@@ -41,6 +41,15 @@ bool is_plausible(const LogEntryHeader& header, const LogRingHead& head, uint64_
   return false;
 }
 
+std::optional<FoundEntry> entry_at_place(const LogRingHead& head, std::span<const std::byte> ring,
+                                         uint64_t place) {
+  const LogEntryHeader header = header_of(ring.subspan(place));
+  if (!is_plausible(header, head, place)) return std::nullopt;
+  const auto stored = ring.subspan(place + sizeof(header), header.stored_bytes);
+  if (checksum_of(header, stored, head) != header.checksum) return std::nullopt;
+  return FoundEntry{header, stored};
+}
+
 }  // namespace
 
 uint64_t log_payload_checksum(std::span<const std::byte> payload) {
@@ -63,16 +72,22 @@ std::vector<FoundEntry> find_log_entries(const LogRingHead& head, std::span<cons
   std::vector<FoundEntry> found;
   if (head.incarnation == 0) return found;
   for (uint64_t place = 0; place < kLogRingBytes; place += 64) {
-    const LogEntryHeader header = header_of(ring.subspan(place));
-    if (!is_plausible(header, head, place)) continue;
-    const auto stored = ring.subspan(place + sizeof(header), header.stored_bytes);
-    if (checksum_of(header, stored, head) != header.checksum) continue;
-    found.push_back(FoundEntry{header, stored});
+    if (const std::optional<FoundEntry> entry = entry_at_place(head, ring, place)) {
+      found.push_back(*entry);
+    }
   }
   std::sort(found.begin(), found.end(), [](const FoundEntry& a, const FoundEntry& b) {
     return a.header.position < b.header.position;
   });
   return found;
+}
+
+std::optional<FoundEntry> log_entry_at(const LogRingHead& head, std::span<const std::byte> ring,
+                                       uint64_t position) {
+  CHECK(ring.size() == kLogRingBytes);
+  if (head.incarnation == 0 || position % 64 != 0) return std::nullopt;
+  const std::optional<FoundEntry> entry = entry_at_place(head, ring, position % kLogRingBytes);
+  return entry && entry->header.position == position ? entry : std::nullopt;
 }
 
 std::vector<GlobalAddress> segments_of(const FoundEntry& entry, NodeId node,

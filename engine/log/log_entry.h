@@ -1,5 +1,6 @@
 #pragma once
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -84,6 +85,9 @@ struct FoundEntry {
 // The valid entries of a ring's image (without its head line), by position; a torn or foreign
 // image gives fewer, never wrong ones.
 std::vector<FoundEntry> find_log_entries(const LogRingHead& head, std::span<const std::byte> ring);
+// The one at that position, if it is valid.
+std::optional<FoundEntry> log_entry_at(const LogRingHead& head, std::span<const std::byte> ring,
+                                       uint64_t position);
 // The segments that a kSegments entry on `node` lists; empty if it makes no sense.
 std::vector<GlobalAddress> segments_of(const FoundEntry& entry, NodeId node,
                                        const RegionLayout& layout);

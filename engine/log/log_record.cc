@@ -17,6 +17,11 @@ constexpr bool carries_record(WriteKind kind) {
   return kind == WriteKind::kUpdate || kind == WriteKind::kInsert || kind == WriteKind::kTombstone;
 }
 
+// A row that is deleted needs none, but a log that knows rows by their keys has its key there.
+constexpr bool may_have_record(WriteKind kind) {
+  return carries_record(kind) || kind == WriteKind::kUnlink;
+}
+
 // What is installed from a log must parse as a slot's record does.
 bool record_is_sound(std::string_view record) {
   if (record.size() < kKeyLengthBytes || record.size() > record_bytes(kKeyBytesMax, kRowBytesMax)) {
@@ -48,9 +53,8 @@ bool decode_write(MessageReader& in, size_t bytes_left_max, Write& write) {
   const uint32_t entries = in.u32();
   if (!in.ok() || !address_is_sound(write.header)) return false;
   if (write.record_size > kRecordInlineMax || write.history > kHistoryMax) return false;
-  if (carries_record(write.kind) ? !record_is_sound(write.record) : !write.record.empty()) {
-    return false;
-  }
+  const bool has_record = carries_record(write.kind) || !write.record.empty();
+  if (has_record && !(may_have_record(write.kind) && record_is_sound(write.record))) return false;
   if (!write.overflow.null() &&
       (!carries_record(write.kind) || !address_is_sound(write.overflow))) {
     return false;
@@ -96,7 +100,7 @@ void encode_to(const LogRecord& record, std::byte* out) {
   for (const Write& write : record.writes) {
     CHECK(write.entries.empty() || write.kind == WriteKind::kGap);
     CHECK(!write.header.null());
-    CHECK(write.record.empty() || carries_record(write.kind));
+    CHECK(write.record.empty() || may_have_record(write.kind));
     put(write.header.bits);
     put(static_cast<uint8_t>(write.kind));
     put(write.table);

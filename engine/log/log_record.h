@@ -34,7 +34,7 @@ struct Write {
   uint64_t key_hash = 0;
   uint32_t incarnation = 0;         // that the header has while the transaction holds its lock
   GlobalAddress overflow;           // block for `record`, or null: inline
-  std::string_view record;          // [key length 2][key][row]; kTombstone: without a row
+  std::string_view record;          // [key length 2][key][row]; deleted: without a row
   uint16_t record_size = 0;         // inline record bytes of the table's slots, and
   uint16_t history = 0;             // old versions in each, if the version before is to be kept
   std::vector<EntryWrite> entries;  // kGap

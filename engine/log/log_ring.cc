@@ -64,6 +64,7 @@ void mark_prepared(const LogPlacement& placement) {
 LogWriter::LogWriter(Worker& worker, const Topology& topology, StorageClient& storage,
                      BackgroundFree& frees)
     : worker_(worker),
+      topology_(topology),
       layout_(topology),
       storage_(storage),
       frees_(frees),
@@ -109,7 +110,9 @@ Status LogWriter::back_rings(std::span<const NodeId> nodes, VerbCounters& counte
   for (const NodeId node : nodes) {
     CHECK(node < rings_.size());
     if (rings_[node].backed) continue;
-    RDMACC_RETURN_IF_ERROR(storage_.back_log_ring(node, counters));
+    Result<bool> on_disk = storage_.back_log_ring(node, counters);
+    if (!on_disk.ok()) return on_disk.status();
+    on_disk_ = on_disk_ || *on_disk;
     rings_[node].backed = true;
   }
   return Status::ok_status();
@@ -235,6 +238,21 @@ Status LogWriter::write_segments(std::span<const std::byte> payload, VerbArena& 
     RDMACC_RETURN_IF_ERROR(batch.execute());
   }
   return Status::ok_status();
+}
+
+Status LogWriter::flush(std::span<const LogPlacement> placements, VerbCounters& counters) {
+  std::vector<Rpc::Call> calls;
+  for (const LogPlacement& placement : placements) {
+    Rpc::Call& call = calls.emplace_back();
+    call.to = topology_.worker_of(placement.node);
+    call.method = kMethodFlushLog;
+    MessageWriter(call.request).u64(placement.position);
+  }
+  worker_.rpc().call_all(calls, counters);
+  for (Rpc::Call& call : calls) {
+    if (!call.status.ok()) return std::move(call.status);
+  }
+  return Status();
 }
 
 // The memory stays: what was applied is cut off when it is half of what there is.

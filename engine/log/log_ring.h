@@ -5,8 +5,8 @@
 
 #include "engine/log/log_entry.h"
 #include "engine/storage/layout/region_layout.h"
-#include "engine/storage/wire/messages.h"
 #include "engine/storage/wire/background_free.h"
+#include "engine/storage/wire/messages.h"
 #include "engine/storage/wire/storage_client.h"
 #include "rdma/rpc/worker.h"
 
@@ -70,6 +70,12 @@ class LogWriter {
   // void: its room may be used again. Frees segments in the background; clears `placements`.
   void applied(std::vector<LogPlacement>& placements);
 
+  // Waits until what was written is on disk, where nodes keep their log there: when it is not ok
+  // that is not known, and asking again is harmless.
+  Status flush(std::span<const LogPlacement> placements, VerbCounters& counters);
+  // Have nodes that were logged on their log on disk? All of a cluster have, or none.
+  bool on_disk() const { return on_disk_; }
+
   uint64_t full_waits() const { return full_waits_; }
 
  private:
@@ -101,6 +107,7 @@ class LogWriter {
   void free_segments(const std::vector<LogPlacement>& placements);
 
   Worker& worker_;
+  const Topology topology_;
   const RegionLayout layout_;
   StorageClient& storage_;
   BackgroundFree& frees_;
@@ -108,6 +115,7 @@ class LogWriter {
   std::vector<Ring> rings_;        // by node
   std::deque<const void*> queue_;  // coroutines that wait for room, oldest first
   uint64_t full_waits_ = 0;
+  bool on_disk_ = false;
 };
 
 }  // namespace rdmacc

@@ -25,6 +25,8 @@ class Node {
   Status run(const std::atomic<bool>& stop, uint32_t spin_us);
 
   bool evicted() const;
+  // Calls it once, in the first step in which the node has its rows.
+  void when_serving(std::function<void()> then);
   NodeThread& first() const { return *first_; }
 
  private:

@@ -41,9 +41,50 @@ Result<std::unique_ptr<NodeThread>> NodeThread::open(Fabric& fabric, NodeId node
     opened->storage_->observe(options.structure);
     opened->storage_->keep_versions_for(options.keep_versions_us);
     opened->storage_->recycle_every(options.recycle_every_us);
+    RDMACC_RETURN_IF_ERROR(opened->open_log());
   }
   opened->serve();
   return opened;
+}
+
+// Memory and disk must go together: rows of a memory that had no log are on no disk.
+Status NodeThread::open_log() {
+  using Contents = StorageService::Contents;
+  const Contents contents = storage_->contents();
+  if (!options_.durable) {
+    if (contents == Contents::kMemory) return Status();
+    return Status(Code::kInvalidArgument,
+                  "the memory of this node is of one with durability = disk");
+  }
+  if (storage_->reopened() && contents == Contents::kMemory) {
+    return Status(
+        Code::kInvalidArgument,
+        "the memory of this node is of one with durability = memory, whose rows are on no "
+        "disk. To give them up, start it with --from-disk");
+  }
+  if (storage_->reopened() && contents != Contents::kOnDisk) {
+    return Status(Code::kCorrupt, "the memory of this node has not all of its rows", kHalfRestored);
+  }
+  if (!storage_->reopened()) storage_->set_contents(Contents::kRestoring);
+  Result<std::unique_ptr<NodeLog>> log =
+      NodeLog::open(worker_, fabric_.topology(), *storage_, *options_.durable,
+                    [this](const std::string& sentence) { this->log(sentence); });
+  if (!log.ok()) return log.status();
+  node_log_ = std::move(*log);
+  return Status();
+}
+
+// Nothing is served that a transaction could begin with before the rows are there.
+StorageService::Guard NodeThread::guard() {
+  return [this](Rpc::Handler handler) {
+    Rpc::Handler guarded = fence_->guard(std::move(handler));
+    if (node_log_ == nullptr) return guarded;
+    return Rpc::Handler([this, guarded = std::move(guarded)](
+                            WorkerId from, std::span<const std::byte> request, Rpc::Bytes& reply) {
+      if (serving()) return guarded(from, request, reply);
+      return Status(Code::kUnavailable, "the node is getting its rows back from disk");
+    });
+  };
 }
 
 void NodeThread::serve() {
@@ -52,21 +93,33 @@ void NodeThread::serve() {
   stages_ =
       std::make_unique<StageServer>(worker_, fabric_.topology(), *fence_, storage_.get(),
                                     options_.rules_of != nullptr ? options_.rules_of : &rules_of);
+  if (options_.durable) stages_->log_to_disk();
   if (thread_ != 0) {
     serve_fence(worker_, *fence_);
     return;
   }
-  storage_->serve([this](Rpc::Handler handler) { return fence_->guard(std::move(handler)); });
+  storage_->serve(guard());
   serve_resolution(worker_, *storage_, *fence_);
   serve_reader_count_sweep(worker_, *storage_, *fence_);
-  sequencer_ =
-      std::make_unique<Sequencer>(worker_, fabric_.topology(), *storage_, *fence_, options_.order);
+  SequencerOptions order = options_.order;
+  if (options_.durable) order.refuse = "protocol CALVIN does not write to nodes' disks";
+  sequencer_ = std::make_unique<Sequencer>(worker_, fabric_.topology(), *storage_, *fence_, order);
   sequencer_->serve();
   storage_->set_order_hold({[this](uint64_t deadline_us) { return sequencer_->pause(deadline_us); },
                             [this] { sequencer_->resume(); }});
   log(std::string(storage_->reopened() ? "reopened" : "formatted") + " its region");
   worker_.scheduler().add_after_step([this] { maintain_when_pending(); });
-  if (node_ != 0) return;
+  if (node_ == 0) serve_node_0();
+  if (node_log_ == nullptr) return;
+  node_log_->serve(guard());
+  CHECK(worker_.scheduler().spawn([this] {
+    node_log_->run([this] {
+      if (node_ == 0) CHECK(worker_.scheduler().spawn([this] { resolve_for_ever(); }));
+    });
+  }));
+}
+
+void NodeThread::serve_node_0() {
   sweeper_ =
       std::make_unique<ReaderCountSweeper>(worker_, fabric_.topology(), options_.drain_us_max);
   doubts_ = std::make_unique<DoubtTable>(worker_, fabric_.topology());
@@ -75,6 +128,8 @@ void NodeThread::serve() {
     return static_cast<size_t>(std::count_if(departed.begin(), departed.end(),
                                              [this](WorkerId dead) { return !left_alone(dead); }));
   });
+  // With rows on disk they have to be there first.
+  if (node_log_ != nullptr) return;
   CHECK(worker_.scheduler().spawn([this] { resolve_for_ever(); }));
 }
 
@@ -117,15 +172,33 @@ bool NodeThread::left_alone(WorkerId dead) const {
          std::find(unswept_.begin(), unswept_.end(), dead) != unswept_.end();
 }
 
+// What a dead coordinator had logged in memory alone is on disk before others see it.
+InstallCommitted NodeThread::installer() {
+  InstallCommitted install = make_installer(worker_, fabric_.topology(), rules_of);
+  if (node_log_ == nullptr) return install;
+  return [this, install = std::move(install)](const LogRecord& record, VerbCounters& counters) {
+    told_resolved_ = false;
+    RDMACC_RETURN_IF_ERROR(node_log_->make_durable(record, counters));
+    return install(record, counters);
+  };
+}
+
+// `all`: nothing that was made durable is still to be installed, so that checkpoints may go on.
+void NodeThread::end_resolution(bool all) {
+  if (node_log_ == nullptr || told_resolved_ || !all) return;
+  told_resolved_ = node_log_->resolved(resolution_counters_).ok();
+}
+
 void NodeThread::resolve_departed() {
   CHECK(node_ == 0 && doubts_ != nullptr);
+  bool all = true;
   for (const WorkerId dead : fabric_.departed()) {
     if (left_alone(dead)) continue;
     doubts_->begin_pass(dead);
     const Result<ResolveReport> report =
-        resolve_worker(worker_, fabric_.topology(), dead,
-                       make_installer(worker_, fabric_.topology(), rules_of), resolution_counters_);
+        resolve_worker(worker_, fabric_.topology(), dead, installer(), resolution_counters_);
     if (!report.ok()) {
+      all = false;
       // A node is down, perhaps for long; the next pass tries again.
       doubts_->failed_pass(dead);
       log_failure("cannot resolve worker " + std::to_string(dead) +
@@ -142,6 +215,7 @@ void NodeThread::resolve_departed() {
       release(dead);
     }
   }
+  end_resolution(all);
 }
 
 void NodeThread::log_resolved(WorkerId dead, const ResolveReport& done) const {

@@ -1,8 +1,10 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
+#include "engine/durable/node_log.h"
 #include "engine/log/in_doubt.h"
 #include "engine/log/reader_count_sweep.h"
 #include "engine/protocols/calvin/sequencer.h"
@@ -26,7 +28,12 @@ struct NodeOptions {
   uint64_t keep_versions_us = StorageService::kKeepVersionsUs;
   uint64_t recycle_every_us = StorageService::kRecycleEveryUs;
   StructureObserver* structure = nullptr;  // told how indexes change; not owned
+  std::optional<DurableOptions> durable;   // rows are on disk; else in memory alone
 };
+
+// In the detail of a kCorrupt from open(): the node's memory is what an unfinished recovery has
+// left. It is to be discarded, and the node opened again.
+constexpr uint16_t kHalfRestored = 1;
 
 // One thread of a node: its worker and what it serves. Every thread serves RPC stages; thread 0
 // also owns the node's storage, and thread 0 of node 0 resolves coordinators that died. All of
@@ -43,6 +50,11 @@ class NodeThread {
   NodeThread& operator=(const NodeThread&) = delete;
 
   Worker& worker() { return worker_; }
+  // Its rows are there. False while it gets them back from disk.
+  bool serving() const { return node_log_ == nullptr || node_log_->serving(); }
+  // Not ok: its log on disk has failed, and the node has to end.
+  Status failure() const { return node_log_ == nullptr ? Status() : node_log_->failure(); }
+  bool failed() const { return node_log_ != nullptr && node_log_->failed(); }
   // nullptr but on thread 0.
   StorageService* storage() { return storage_.get(); }
   uint64_t resolved_workers() const { return resolved_workers_; }
@@ -55,11 +67,16 @@ class NodeThread {
   NodeThread(Fabric& fabric, NodeId node, uint16_t thread, const NodeOptions& options,
              std::unique_ptr<Endpoint> endpoint);
 
+  Status open_log();
+  StorageService::Guard guard();
   void serve();
+  void serve_node_0();
   void maintain_when_pending();
   void maintain();
   void resolve_for_ever();
   void resolve_departed();
+  void end_resolution(bool all);
+  InstallCommitted installer();
   bool left_alone(WorkerId dead) const;
   void log_resolved(WorkerId dead, const ResolveReport& done) const;
   void sweep_reader_counts();
@@ -74,6 +91,7 @@ class NodeThread {
   std::unique_ptr<CallerFence> fence_;  // outlives the handlers, which are the worker's
   Worker worker_;
   std::unique_ptr<StorageService> storage_;
+  std::unique_ptr<NodeLog> node_log_;  // thread 0, with durability on disk
   std::unique_ptr<StageServer> stages_;
   std::unique_ptr<ReaderCountSweeper> sweeper_;  // of thread 0 of node 0
   std::vector<WorkerId> unswept_;                // dead, and resolved but for reader counts
@@ -85,6 +103,7 @@ class NodeThread {
   uint64_t pause_us_ = 0;       // how long it pauses after that
   uint64_t resolved_workers_ = 0;
   uint64_t failed_resolutions_ = 0;
+  bool told_resolved_ = false;  // nodes' logs hold nothing that is still to be installed
   VerbCounters resolution_counters_;
 };
 

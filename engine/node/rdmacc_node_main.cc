@@ -40,6 +40,7 @@ struct Flags {
   uint64_t memory_mb = 1024;
   bool create = false;
   bool no_huge_pages = false;
+  bool from_disk = false;
   pid_t watch_pid = 0;
   uint32_t spin_us = 50;
 };
@@ -71,6 +72,10 @@ void add_options(CLI::App& app, Flags& flags) {
   local("--workers-max", flags.workers_max, "worker slots, node threads included");
   app.add_flag("--create", flags.create, "create the cluster's control object first")
       ->excludes(config);
+  app.add_flag("--from-disk", flags.from_disk,
+               "forget the rows that are in memory, and get them back from data_dir (a config with "
+               "durability = disk): after the memory of another node was lost, on all nodes")
+      ->needs(config);
   app.add_flag("--no-huge-pages", flags.no_huge_pages, "do not try to use huge pages");
   app.add_option("--watch-pid", flags.watch_pid,
                  "end when this process, whose cluster it is, is gone; node 0 removes its memory");
@@ -134,6 +139,10 @@ Result<FabricChoice> choose(const Flags& flags) {
     Result<ClusterConfig> config = read_cluster_config(flags.config);
     if (!config.ok()) return config.status();
     RDMACC_RETURN_IF_ERROR(check_memory("memory_mb", config->topology));
+    if (flags.from_disk && config->data_dir.empty()) {
+      return Status(Code::kInvalidArgument,
+                    "--from-disk needs durability = disk in " + flags.config);
+    }
     if (flags.node >= config->nodes.size()) {
       return Status(Code::kInvalidArgument,
                     "there is no node " + std::to_string(flags.node) + " in " + flags.config);
@@ -173,6 +182,23 @@ Result<std::unique_ptr<Fabric>> open_fabric(const Flags& flags, const FabricChoi
   return fabric;
 }
 
+// Each node has a folder of its own in data_dir, so that several may be on one host.
+DurableOptions durable_options(const ClusterConfig& config, uint32_t node) {
+  DurableOptions options;
+  options.folder = config.data_dir + "/node" + std::to_string(node);
+  options.cluster = config.name;
+  options.checkpoint_bytes = config.checkpoint_log_bytes;
+  return options;
+}
+
+// Not while another process of the node has its files.
+Status discard_memory(const Flags& flags, const FabricChoice& choice) {
+  const auto node = static_cast<NodeId>(flags.node);
+  Result<DataFolder> folder = DataFolder::open(durable_options(choice.config, flags.node).folder);
+  if (!folder.ok()) return folder.status();
+  return discard_node_memory(choice, node);
+}
+
 // `again`: it was taken for dead, and is to be opened anew.
 Status serve(const Flags& flags, const FabricChoice& choice, bool* again) {
   *again = false;
@@ -183,6 +209,9 @@ Status serve(const Flags& flags, const FabricChoice& choice, bool* again) {
   NodeOptions options;
   options.order.procedures = &procedures;
   options.log = [](const std::string& sentence) { spdlog::info(sentence); };
+  if (!choice.config.data_dir.empty()) {
+    options.durable = durable_options(choice.config, flags.node);
+  }
   Result<std::unique_ptr<Node>> node =
       Node::open(**fabric, static_cast<NodeId>(flags.node), options);
   if (!node.ok()) return node.status();
@@ -197,9 +226,11 @@ Status serve(const Flags& flags, const FabricChoice& choice, bool* again) {
     });
     CHECK(watching);
   }
-  if (!told_ready) std::printf("ready\n");
-  told_ready = true;
-  std::fflush(stdout);
+  (*node)->when_serving([] {
+    if (!told_ready) std::printf("ready\n");
+    told_ready = true;
+    std::fflush(stdout);
+  });
   const Status ended = (*node)->run(stop, flags.spin_us);
   *again = (*node)->evicted() && !stop.load();
   spdlog::info("node {}: ends", flags.node);
@@ -232,7 +263,13 @@ int run(int argc, char** argv) {
   }
   set_up_process();
   bool again = false;
-  Status status = serve(flags, choice.value(), &again);
+  Status status = flags.from_disk ? discard_memory(flags, choice.value()) : Status();
+  if (status.ok()) status = serve(flags, choice.value(), &again);
+  if (status.code() == Code::kCorrupt && status.detail() == kHalfRestored) {
+    spdlog::warn("node {}: {}; it begins anew", flags.node, status.message());
+    status = discard_memory(flags, choice.value());
+    if (status.ok()) status = serve(flags, choice.value(), &again);
+  }
   while (again) {
     spdlog::warn("node {}: starts anew: {}", flags.node, status.message());
     status = serve(flags, choice.value(), &again);

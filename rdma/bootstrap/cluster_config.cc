@@ -90,6 +90,20 @@ Status take(ClusterConfig& config, std::string_view key, std::string_view value,
     topology.region_bytes <<= 20;
     return Status();
   }
+  if (key == "durability") {
+    if (value != "disk" && value != "memory") return invalid("must be disk or memory");
+    return Status();  // parse_cluster_config() looks at it
+  }
+  if (key == "data_dir") {
+    config.data_dir = std::string(value);
+    if (value.front() != '/' && !folder.empty()) config.data_dir = folder + "/" + config.data_dir;
+    return Status();
+  }
+  if (key == "checkpoint_log_mb") {
+    RDMACC_RETURN_IF_ERROR(number(1, kMemoryMbMax, config.checkpoint_log_bytes));
+    config.checkpoint_log_bytes <<= 20;
+    return Status();
+  }
   return invalid("there is no such setting");
 }
 
@@ -112,6 +126,7 @@ Result<std::vector<HostPort>> parse_node_list(std::string_view text) {
 Result<ClusterConfig> parse_cluster_config(std::string_view text, const std::string& folder) {
   ClusterConfig config;
   std::set<std::string, std::less<>> seen;
+  bool on_disk = false;
   for (size_t line = 1; !text.empty(); ++line) {
     const size_t end = text.find('\n');
     std::string_view row = text.substr(0, end);
@@ -125,9 +140,14 @@ Result<ClusterConfig> parse_cluster_config(std::string_view text, const std::str
     if (!seen.insert(key).second) return invalid(where + key + " is set twice");
     const Status taken = take(config, key, trim(row.substr(equals + 1)), folder);
     if (!taken.ok()) return invalid(where + key + ": " + taken.message());
+    if (key == "durability") on_disk = trim(row.substr(equals + 1)) == "disk";
   }
   for (const char* key : {"name", "nodes", "secret_file"}) {
     if (!seen.contains(key)) return invalid(std::string(key) + " is missing");
+  }
+  if (on_disk != !config.data_dir.empty()) {
+    return invalid(on_disk ? "durability = disk: data_dir is missing"
+                           : "data_dir: it is for durability = disk");
   }
   RDMACC_RETURN_IF_ERROR(check_cluster_config(config));
   return config;

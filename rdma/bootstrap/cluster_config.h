@@ -15,8 +15,12 @@ namespace rdmacc {
 //   threads_per_node = 1
 //   workers_max = 64
 //   memory_mb = 1024                          # of each node
+//   durability = disk                         # or memory, the default
+//   data_dir = /var/lib/rdmacc                # of each node's host; relative as secret_file is
+//   checkpoint_log_mb = 256                   # of a node's log, after which a checkpoint is made
 //
-// name, nodes and secret_file must be there. Errors name the line: kInvalidArgument.
+// name, nodes and secret_file must be there; data_dir, too, with durability = disk. Errors name the
+// line: kInvalidArgument.
 Result<ClusterConfig> read_cluster_config(const std::string& path);
 // `folder` is what a relative secret_file is relative to.
 Result<ClusterConfig> parse_cluster_config(std::string_view text, const std::string& folder);

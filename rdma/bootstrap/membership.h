@@ -29,6 +29,8 @@ struct ClusterConfig {
   std::vector<HostPort> nodes;  // where each node's channel listens, by node id
   std::string secret_file;      // mode 0600, at least 32 bytes: the members' pre-shared key
   Topology topology;            // nodes == nodes.size(); the same in every member
+  std::string data_dir;         // where each node's host keeps its rows on disk; empty: nowhere
+  uint64_t checkpoint_log_bytes = 256ull << 20;  // of a node's log, after which it is cut
   // Where a member tells of refusals and losses, a sentence each and not too often; may be called
   // on any thread. Empty: nowhere.
   std::function<void(const std::string& sentence)> log;

@@ -74,6 +74,15 @@ void destroy_cluster(const FabricChoice& choice) {
   if (choice.kind == FabricKind::kVerbs) VerbsFabric::destroy(choice.config);
 }
 
+Status discard_node_memory(const FabricChoice& choice, NodeId node) {
+  if (choice.kind == FabricKind::kShm) {
+    return Status(Code::kInvalidArgument, "on shared memory all nodes' rows go together");
+  }
+  if (choice.kind == FabricKind::kTcp) TcpFabric::destroy_node(choice.config, node);
+  if (choice.kind == FabricKind::kVerbs) VerbsFabric::destroy_node(choice.config, node);
+  return Status();
+}
+
 bool cluster_exists(const FabricChoice& choice) {
   if (choice.kind == FabricKind::kShm) return ShmFabric::exists(choice.cluster);
   return Membership::exists(choice.config);

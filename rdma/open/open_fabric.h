@@ -47,6 +47,10 @@ Status create_cluster(const FabricChoice& choice, const Topology& topology);
 // Removes what the cluster has left on this host, the rows of its nodes included. No node runs.
 void destroy_cluster(const FabricChoice& choice);
 
+// Forgets the rows that a node, which does not run, has in memory on this host: for one that has
+// them on disk. kInvalidArgument: on shm all nodes go together.
+Status discard_node_memory(const FabricChoice& choice, NodeId node);
+
 // True from create_cluster(), or the start of node 0 on this host, until destroy_cluster().
 bool cluster_exists(const FabricChoice& choice);
 // What a choice must be like before any other process is asked: its config, and its secret file's

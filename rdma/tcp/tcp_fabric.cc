@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include "rdma/bootstrap/claim_table.h"
 #include "rdma/bootstrap/cluster_config.h"
 #include "rdma/shm/shm_control.h"
 #include "rdma/tcp/tcp_endpoint.h"
@@ -159,12 +160,17 @@ Result<std::unique_ptr<TcpFabric>> TcpFabric::open_as_node(const ClusterConfig& 
   return wrap(config, node, options, Membership::open_as_node(config, node));
 }
 
+void TcpFabric::destroy_node(const ClusterConfig& config, NodeId node) {
+  if (node == 0) ClaimTable::destroy(config.name);  // no member comes back with what it had
+  shm_unlink(shm_region_name(region_cluster(config.name), node).c_str());
+  TcpProgress::destroy(config.name, node);
+}
+
 void TcpFabric::destroy(const ClusterConfig& config) {
   if (!check_cluster_config(config).ok()) return;
   Membership::destroy(config);
   for (size_t node = 0; node < config.nodes.size(); ++node) {
-    shm_unlink(shm_region_name(region_cluster(config.name), static_cast<NodeId>(node)).c_str());
-    TcpProgress::destroy(config.name, static_cast<NodeId>(node));
+    destroy_node(config, static_cast<NodeId>(node));
   }
 }
 

@@ -33,6 +33,8 @@ class TcpFabric : public Fabric {
                                                          TcpOptions options = {});
   // Removes what the cluster has left on this host, the rows included; when no node runs here.
   static void destroy(const ClusterConfig& config);
+  // Of one node, which does not run; others may.
+  static void destroy_node(const ClusterConfig& config, NodeId node);
 
   virtual Membership& membership() = 0;
 };

@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include "rdma/bootstrap/claim_table.h"
 #include "rdma/shm/shm_control.h"
 #include "rdma/verbs/verbs_endpoint.h"
 
@@ -110,6 +111,11 @@ Result<std::unique_ptr<VerbsFabric>> VerbsFabric::open_as_node(
   cluster->membership->set_fence([serving](Membership::Claim dead) { serving->fence(dead); });
   return std::unique_ptr<VerbsFabric>(
       std::make_unique<VerbsFabricImpl>(std::move(cluster), serving->device()));
+}
+
+void VerbsFabric::destroy_node(const ClusterConfig& config, NodeId node) {
+  if (node == 0) ClaimTable::destroy(config.name);  // no member comes back with what it had
+  shm_unlink(shm_region_name(verbs_region_cluster(config.name), node).c_str());
 }
 
 void VerbsFabric::destroy(const ClusterConfig& config) {

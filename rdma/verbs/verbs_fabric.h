@@ -50,6 +50,8 @@ class VerbsFabric : public Fabric {
 
   // Removes what the cluster has left on this host, the rows included; when no node runs here.
   static void destroy(const ClusterConfig& config);
+  // Of one node, which does not run; others may.
+  static void destroy_node(const ClusterConfig& config, NodeId node);
 
   // What this process holds of the device.
   struct Usage {

@@ -46,6 +46,24 @@ TEST(ClusterConfigFile, SaysWhatTheClusterIs) {
   EXPECT_EQ(512ull << 20, config.value().topology.region_bytes);
 }
 
+TEST(ClusterConfigFile, SaysWhereRowsAreOnDisk) {
+  const auto parse = [](const std::string& more) {
+    return parse_cluster_config(kGood + more, "/etc/rdmacc");
+  };
+  EXPECT_TRUE(parse("").value().data_dir.empty());
+  EXPECT_TRUE(parse("durability = memory\n").value().data_dir.empty());
+  EXPECT_EQ("/etc/rdmacc/rows", parse("durability = disk\ndata_dir = rows\n").value().data_dir);
+  const Result<ClusterConfig> config =
+      parse("data_dir = /var/rows\ndurability = disk\ncheckpoint_log_mb = 3\n");
+  EXPECT_EQ("/var/rows", config.value().data_dir);
+  EXPECT_EQ(3ull << 20, config.value().checkpoint_log_bytes);
+  EXPECT_EQ("durability = disk: data_dir is missing",
+            parse("durability = disk\n").status().message());
+  EXPECT_EQ("data_dir: it is for durability = disk", parse("data_dir = rows\n").status().message());
+  EXPECT_EQ("line 9: durability: must be disk or memory",
+            parse("durability = tape\n").status().message());
+}
+
 TEST(ClusterConfigFile, NamesWhatIsWrong) {
   const auto refusal = [](const std::string& from, const std::string& to) {
     std::string text = kGood;

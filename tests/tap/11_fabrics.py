@@ -305,6 +305,39 @@ def refused_at_the_start(box):
     nodes.forget()
 
 
+def rows_on_the_nodes_own_disks(box):
+    """The nodes are killed and lose their memory; the server goes on."""
+    with open(nodes.config, encoding="ascii") as file:
+        config = file.read()
+    nodes.write(nodes.config, config + "durability = disk\ndata_dir = rows\n")
+    box.make_private(os.path.join(nodes.folder, "rows"))
+    nodes.start(0, 1)
+    box.settings = nodes.settings()
+    box.start()
+    eventually(lambda: remote(box), "both nodes are seen")
+    box.psql("CREATE TABLE kept (id int PRIMARY KEY, v text) USING rdmacc;"
+             "INSERT INTO kept SELECT i, repeat('x', i) FROM generate_series(1, 500) i;"
+             "UPDATE kept SET v = 'y' WHERE id % 3 = 0; DELETE FROM kept WHERE id % 5 = 0;"
+             "CREATE TABLE made USING rdmacc AS SELECT id FROM kept;"
+             "CREATE INDEX ON kept (v); CREATE TABLE gone (id int PRIMARY KEY) USING rdmacc;"
+             "INSERT INTO gone VALUES (1); DROP TABLE gone")
+    look = ("SELECT count(*), sum(id), sum(length(v)), (SELECT count(*) FROM made),"
+            " (SELECT count(*) FROM kept WHERE v = 'y') FROM kept")
+    before = box.psql(look)
+    fails_with(box, "BEGIN; INSERT INTO kept VALUES (0, 'z'); CREATE TABLE other (id int); COMMIT",
+               "0A000")
+    for _ in range(2):
+        nodes.end(0, 1, by=signal.SIGKILL)
+        nodes.forget()
+        nodes.start(0, 1)
+        eventually(lambda: remote(box), "both nodes are seen")
+        eventually(lambda: box.psql(look) == before, f"rows {before}")
+        box.psql("INSERT INTO kept VALUES (1000, ''); DELETE FROM kept WHERE id = 1000")
+    box.stop()
+    nodes.end(0, 1)
+    nodes.forget()
+
+
 nodes = None
 before_us = shm_objects("rdmacc.tcp.pg_")
 try:
@@ -313,7 +346,7 @@ try:
         a_stop_of_the_front_end_keeps_rows, another_server_has_tables_of_its_own,
         a_node_that_is_away_is_an_error,
         a_node_that_lost_its_memory_alone, nodes_that_lost_their_memory, refused_at_first_use,
-        refused_at_the_start, settings=OWN)
+        refused_at_the_start, rows_on_the_nodes_own_disks, settings=OWN)
 finally:
     if nodes is not None:
         nodes.end(0, 1)

@@ -27,6 +27,7 @@ Sequencer::Sequencer(Worker& worker, const Topology& topology, StorageService& s
       link_(worker, topology, area_),
       executor_(link_, options.procedures, std::move(options.observer),
                 [this](const std::function<bool()>& arrived) { wait_for(arrived); }),
+      refuse_(std::move(options.refuse)),
       whole_(topology.nodes) {}
 
 void Sequencer::wait_for(const std::function<bool()>& arrived) {

@@ -17,6 +17,7 @@ constexpr MethodId kMethodOrderProgress = 44;
 struct SequencerOptions {
   const ProcedureRegistry* procedures = nullptr;  // nullptr: none
   OrderObserver observer;                         // empty: not observed
+  std::string refuse;                             // not empty: no transactions, and why
 };
 
 // Sequencer and scheduler of one node (RCC §4.6), on its thread 0. Coordinators hand requests to
@@ -99,6 +100,7 @@ class Sequencer {
   const OrderArea area_;
   OrderLink link_;
   OrderExecutor executor_;
+  const std::string refuse_;
 
   // By node: the epoch whose batch is known to be whole, so that it is not looked through again.
   mutable std::vector<uint64_t> whole_;

@@ -113,6 +113,7 @@ Status Sequencer::settle() {
 }
 
 Status Sequencer::submit(WorkerId from, std::span<const std::byte> bytes, Rpc::Bytes& reply) {
+  if (!refuse_.empty()) return Status(Code::kInvalidArgument, refuse_);
   auto pending = std::make_shared<Pending>();
   MessageReader in(bytes);
   if (bytes.size() > kOrderedBytesMax || !read_request(in, pending->request) || !in.at_end() ||

@@ -53,6 +53,7 @@ struct Superblock {
   // node has cached of addresses here goes then, as at coordinators by the era (control_area.h).
   uint64_t address_era;
   uint64_t incarnations_used;  // the largest of a header whose page has become something else
+  uint64_t contents;           // StorageService::Contents
 };
 
 // State of a directory entry.

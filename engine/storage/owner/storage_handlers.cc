@@ -17,6 +17,16 @@ constexpr uint64_t kPendingSplitsUsMax = 200'000;
 constexpr uint64_t kPlenty = 2;
 constexpr int kEpochsOfLimbo = 3;
 
+ListedTable listed(const DirectoryEntry& table) {
+  return {table.id,
+          table.system_id,
+          table.database,
+          table.relfilenode,
+          table.record_size,
+          table.history,
+          (table.id & kDistributedTable) != 0};
+}
+
 Status malformed(const char* request) {
   return Status(Code::kInvalidArgument, std::string(request) + ": malformed request");
 }
@@ -54,8 +64,9 @@ void StorageNode::serve(const Guard& guard) {
   handle(kMethodReserveBlocks, &StorageNode::handle_reserve_blocks);
 }
 
-Status StorageNode::handle_back_log_ring(WorkerId from, Bytes bytes, Reply&) {
+Status StorageNode::handle_back_log_ring(WorkerId from, Bytes bytes, Reply& reply) {
   if (!bytes.empty()) return malformed("back log ring");
+  MessageWriter(reply).u8(change_log_.created ? 1 : 0);
   return fixed_parts_.back_log_ring(from);
 }
 
@@ -181,6 +192,7 @@ Status StorageNode::handle_create_table(WorkerId from, Bytes bytes, Reply& reply
     // Node 0 would not have allotted a larger id if the older table had come to exist.
     const TableId unfinished = directory_.find(spec);
     if (unfinished != kNoTable && number_of_table(unfinished) < number_of_table(request.id)) {
+      if (change_log_.dropped) RDMACC_RETURN_IF_ERROR(change_log_.dropped(unfinished));
       drop(unfinished);
     }
   }
@@ -188,6 +200,10 @@ Status StorageNode::handle_create_table(WorkerId from, Bytes bytes, Reply& reply
   Result<IndexRoot> root = index_.build(request.id);
   if (!root.ok()) return root.status();
   directory_.publish(request.id, spec, root->bits);
+  // Told before anything yields: no row of it is logged before.
+  if (change_log_.created) {
+    RDMACC_RETURN_IF_ERROR(change_log_.created(listed(*directory_.live(request.id))));
+  }
   write_table_meta({request.id, spec.record_size, spec.history}, reply);
   return Status();
 }
@@ -198,6 +214,7 @@ Status StorageNode::handle_drop_table(WorkerId, Bytes bytes, Reply&) {
   if (!reader.at_end()) return malformed("drop table");
   directory_.cancel_reservation(id);
   if (directory_.live(id) == nullptr) return Status(Code::kNotFound, "table does not exist");
+  if (change_log_.dropped) RDMACC_RETURN_IF_ERROR(change_log_.dropped(id));
   drop(id);
   return Status();
 }
@@ -232,6 +249,14 @@ Status StorageNode::handle_find_table(WorkerId, Bytes bytes, Reply& reply) {
   return Status();
 }
 
+std::vector<ListedTable> StorageNode::tables() const {
+  std::vector<ListedTable> tables;
+  for (const TableId id : directory_.tables(TableState::kLive)) {
+    tables.push_back(listed(*directory_.live(id)));
+  }
+  return tables;
+}
+
 Status StorageNode::handle_list_tables(WorkerId, Bytes bytes, Reply& reply) {
   MessageReader reader(bytes);
   const TableId after = reader.u32();
@@ -243,8 +268,7 @@ Status StorageNode::handle_list_tables(WorkerId, Bytes bytes, Reply& reply) {
     const DirectoryEntry* table = id > after ? directory_.live(id) : nullptr;
     if (table == nullptr) continue;
     if (tables.size() == kListedTablesMax) break;
-    tables.push_back({id, table->system_id, table->database, table->relfilenode, table->record_size,
-                      table->history, (id & kDistributedTable) != 0});
+    tables.push_back(listed(*table));
   }
   write_tables(tables, reply);
   return Status();

@@ -41,6 +41,15 @@ class StorageNode : public StorageService {
     recycler_.observe(observer);
   }
   bool reopened() const override { return reopened_; }
+  void set_change_log(ChangeLog log) override { change_log_ = std::move(log); }
+  std::vector<ListedTable> tables() const override;
+  uint64_t row_pages() const override { return arena_.page_count(); }
+  void rows_of_page(uint64_t page,
+                    const std::function<void(const StoredRow&)>& visit) override;  // stored_rows.cc
+  Status restore_table(const ListedTable& table) override;
+  Status restore_row(const LoadedRows& load, const RowToLoad& row) override;
+  Contents contents() const override;
+  void set_contents(Contents contents) override;
   NodeStatistics statistics() const override;
   std::vector<GlobalAddress> locks_of(WorkerId worker) override;
   std::vector<GlobalAddress> shared_headers() override;
@@ -108,6 +117,7 @@ class StorageNode : public StorageService {
   Status place_row(const LoadedRows& load, const RowToLoad& row, UnitsOfRow& units, bool* exists);
   void write_loaded(const LoadedRows& load, const RowToLoad& row, uint64_t hash,
                     const UnitsOfRow& units);
+  bool read_row(uint64_t slot, std::string& record, StoredRow& row) const;
   Status check_free(const FreeMessage& request) const;
   void unlock_slots(uint64_t ctts, const std::vector<uint64_t>& slots);
   void drop(TableId id);
@@ -143,6 +153,7 @@ class StorageNode : public StorageService {
   uint32_t drops_under_way_ = 0;  // tables that are gone, and whose memory follows
   Guard guard_;
   OrderHold order_hold_;
+  ChangeLog change_log_;  // empty: nothing is told
   struct DeferredFree {
     uint64_t slot;
     uint64_t identity;  // table and incarnation: another owner's slot has another

@@ -37,6 +37,14 @@ enum Method : MethodId {
   kMethodLoadRows = 24,
   // transaction stages (engine/txn/remote/carry_out.h)
   kMethodStage = 20,
+  // the log on disk (engine/durable/node_log.h)
+  kMethodFlushLog = 50,     // of a coordinator: its entry at a position is on disk
+  kMethodAppendToLog = 51,  // of a node: writes of a transaction of which it may have no entry
+  kMethodLogCovered = 52,   // of a node: it has these transactions on its own disk
+  kMethodLogResolved = 53,  // of node 0: what it had appended is installed
+  kMethodLogState = 54,
+  kMethodLogTables = 55,
+  kMethodFlushOfDead = 56,  // of node 0: a dead coordinator's entry is on disk, if it is there
   // resolution (engine/log/resolve.h)
   kMethodReleaseLocksOf = 30,
   // sweep of reader counts (engine/log/reader_count_sweep.h)

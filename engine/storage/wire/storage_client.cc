@@ -325,10 +325,14 @@ Status StorageClient::reserve_blocks(NodeId node, uint32_t block_bytes, uint32_t
   return in.at_end() ? Status() : bad_reply(node);
 }
 
-Status StorageClient::back_log_ring(NodeId node, VerbCounters& counters) {
+Result<bool> StorageClient::back_log_ring(NodeId node, VerbCounters& counters) {
   CHECK(node < topology_.nodes);
   Rpc::Call call = call_to(topology_, node, kMethodBackLogRing);
-  return worker_.rpc().call_one(call, counters);
+  RDMACC_RETURN_IF_ERROR(worker_.rpc().call_one(call, counters));
+  MessageReader in(call.reply);
+  const uint8_t on_disk = in.u8();
+  if (!in.at_end() || on_disk > 1) return bad_reply(node);
+  return on_disk == 1;
 }
 
 Result<AuditReport> StorageClient::audit(NodeId node, TableId table, VerbCounters& counters) {

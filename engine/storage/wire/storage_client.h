@@ -46,8 +46,9 @@ class StorageClient {
   // appended to `blocks`. kNoSpace: none.
   Status reserve_blocks(NodeId node, uint32_t block_bytes, uint32_t count,
                         std::vector<GlobalAddress>& blocks, VerbCounters& counters);
-  // There is memory behind the worker's log ring on the node from then on.
-  Status back_log_ring(NodeId node, VerbCounters& counters);
+  // There is memory behind the worker's log ring on the node from then on. True: the node has a log
+  // on disk, too, and a transaction commits when that has its record (kMethodFlushLog).
+  Result<bool> back_log_ring(NodeId node, VerbCounters& counters);
   // Slots of a table, to be kept until inserts need them, locked by `tag`: a ctts of
   // this worker that no transaction has. All that were asked for are appended, or none.
   Status reserve_slots(NodeId node, TableId table, uint32_t count, uint64_t tag,

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "engine/storage/layout/tuple.h"
+#include "engine/storage/wire/loaded_rows.h"
 #include "engine/storage/wire/messages.h"
 #include "engine/storage/wire/structure_observer.h"
 #include "rdma/rpc/worker.h"
@@ -55,6 +56,13 @@ struct LockedHeaders {
 // No answer has more: a page's headers are told together.
 constexpr uint32_t kLockedHeadersMax = 2 * kPageBytes / sizeof(Header);
 
+// A row as it is in memory; views that end with the call that gave it.
+struct StoredRow {
+  TableId table = kNoTable;
+  uint64_t stamp = 0;
+  std::string_view key, row;
+};
+
 class StorageService {
  public:
   // Formats the region, or reopens it when its superblock says it is formatted: then the arena's
@@ -106,6 +114,31 @@ class StorageService {
   virtual void observe(StructureObserver* observer) = 0;
 
   virtual bool reopened() const = 0;
+
+  // ---- For a log of this node on disk (engine/durable).
+  // Told of what changes beside transactions: a table that is there, one that is about to go, rows
+  // that are in place. The request is answered when they return, with their errors. May yield.
+  struct ChangeLog {
+    std::function<Status(const ListedTable&)> created;
+    std::function<Status(TableId)> dropped;
+    std::function<Status(const LoadedRows&, std::span<const RowToLoad>)> loaded;
+  };
+  virtual void set_change_log(ChangeLog log) = 0;
+  virtual std::vector<ListedTable> tables() const = 0;
+  // Every row of a page of memory, locked or not: what is being installed may be torn (its key is
+  // not) or left out. Does not yield; a row is in one page for as long as it is there.
+  virtual uint64_t row_pages() const = 0;
+  virtual void rows_of_page(uint64_t page, const std::function<void(const StoredRow&)>& visit) = 0;
+  // Makes a table again with the id that it had, and puts rows into it, before transactions know
+  // of it: on every node for itself. May yield.
+  virtual Status restore_table(const ListedTable& table) = 0;
+  virtual Status restore_row(const LoadedRows& load, const RowToLoad& row) = 0;
+  // What is in the region: of a node without a log on disk, of one whose rows are being restored,
+  // or of one that has them all.
+  enum class Contents : uint64_t { kMemory = 0, kRestoring = 1, kOnDisk = 2 };
+  virtual Contents contents() const = 0;
+  virtual void set_contents(Contents contents) = 0;
+
   virtual NodeStatistics statistics() const = 0;
   // Addresses of every header of this node whose lock, waiter word or SUNDIAL lock was set by
   // `worker` (low 16 bits); a lock that is shared does not name its holders. Yields while scanning.

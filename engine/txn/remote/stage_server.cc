@@ -57,7 +57,7 @@ Status StageServer::serve(WorkerId from, std::span<const std::byte> request, Rpc
     case StageWork::kRelease:
       return serving.release();
     case StageWork::kEnd:
-      return serving.end(from);
+      return on_disk_ ? malformed_stage_request() : serving.end(from);
     case StageWork::kReleaseCtts:
       return serving.release_ctts(storage_);
     case StageWork::kCount:

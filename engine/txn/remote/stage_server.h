@@ -20,6 +20,8 @@ class StageServer {
   StageServer(Worker& worker, const Topology& topology, CallerFence& fence, StorageService* storage,
               RulesOf rules_of);
 
+  // The node has a log on disk: what logs and installs in one request is refused.
+  void log_to_disk() { on_disk_ = true; }
   uint64_t requests() const { return requests_; }
 
  private:
@@ -32,6 +34,7 @@ class StageServer {
   const NodeId node_;
   ServingFrames frames_;
   uint64_t requests_ = 0;
+  bool on_disk_ = false;
 };
 
 }  // namespace rdmacc

@@ -20,7 +20,7 @@ inline EffectWords effect_words(const LogRecord& record, const Write& write) {
   const uint32_t flags = (gone ? 0 : kFlagLive) | (write.overflow.null() ? 0 : kFlagOverflow) |
                          (write.kind == WriteKind::kTombstone ? kFlagDeleted : 0);
   return {record.stamp,
-          pack_words(static_cast<uint32_t>(write.record.size()), flags),
+          pack_words(gone ? 0 : static_cast<uint32_t>(write.record.size()), flags),
           pack_words(write.table, write.incarnation + 1),
           write.key_hash,
           sundial_unlocked_word(record.lease, 0),
@@ -52,6 +52,7 @@ template <typename Out>
       }
       break;
     case Effect::kRecord:
+      if (write.kind == WriteKind::kUnlink) return Status();  // its key is for logs
       return write.record.empty() ? Status() : out.record(write);
     case Effect::kEntries:
       return write.entries.empty() ? Status() : out.entries(write);

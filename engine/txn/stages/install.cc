@@ -153,6 +153,7 @@ bool may_install(const Write& write, const RegionLayout& layout) {
       !within(slot, slot_bytes(write.record_size, write.history))) {
     return false;
   }
+  if (write.kind == WriteKind::kUnlink) return write.overflow.null();  // nothing of it is installed
   const uint64_t bytes = round_up(write.record.size(), 8);
   if (write.overflow.null()) return bytes <= write.record_size;
   return write.overflow.node() == write.header.node() &&

@@ -24,7 +24,8 @@ class InPlaceInstaller {
       const NodeId node = write.header.node();
       if (lost.has(node)) continue;
       if (++done % kPart == 0) port_.end_round();
-      CHECK(write.overflow.null() && write.record.size() <= write.record_size);
+      CHECK(write.overflow.null() &&
+            (write.kind == WriteKind::kUnlink || write.record.size() <= write.record_size));
       slot_ = port_.find(write.header, sizeof(Header) + write.record_size);
       if (port_.lost(slot_)) {
         lost.add(node);

@@ -14,34 +14,60 @@ constexpr uint64_t kNodeReturnPauseUs = 10'000;
 
 }  // namespace
 
-Status Transaction::log_record(StageContext& stage) {
-  CHECK(!record_.writes.empty() && placements_.empty() && !log_begun_);
+Status Transaction::place_record() {
+  CHECK(placements_.empty());
+  const PartitionMap& map =
+      coordinator_.log.on_disk() ? coordinator_.disk_log_map : coordinator_.log_map;
   boost::container::small_vector<NodeId, 16> nodes;
-  for (const Write& write : record_.writes) {
-    coordinator_.log_map.add_log_nodes(write.header.node(), nodes);
-  }
+  for (const Write& write : record_.writes) map.add_log_nodes(write.header.node(), nodes);
   const size_t payload_bytes = encoded_bytes(record_);
   std::byte* payload = scratch_.allocate(round_up(payload_bytes, 8));
   if (payload == nullptr) return out_of_registered_memory();
   encode_to(record_, payload);
+  return coordinator_.log.place({payload, payload_bytes}, stamps_.ctts,
+                                {nodes.data(), nodes.size()}, scratch_, parameters_.cancelled,
+                                counters_, placements_);
+}
+
+Status Transaction::log_record(StageContext& stage) {
+  CHECK(!record_.writes.empty() && placements_.empty() && !log_begun_);
   const uint64_t start_ns = begin_stage(Stage::kLog);
-  RDMACC_RETURN_IF_ERROR(coordinator_.log.place({payload, payload_bytes}, stamps_.ctts,
-                                                {nodes.data(), nodes.size()}, scratch_,
-                                                parameters_.cancelled, counters_, placements_));
+  const bool known_on_disk = coordinator_.log.on_disk();
+  RDMACC_RETURN_IF_ERROR(place_record());
+  const bool on_disk = coordinator_.log.on_disk();
+  if (on_disk && !known_on_disk) {  // the nodes have just said so
+    coordinator_.log.applied(placements_);
+    RDMACC_RETURN_IF_ERROR(place_record());
+  }
   if (parameters_.cancelled != nullptr && *parameters_.cancelled) return Status(Code::kCancelled);
+  if (on_disk && !record_.gtid.null()) {
+    return Status(Code::kInvalidArgument,
+                  "nodes with durability = disk take no transaction that another system decides");
+  }
   if (!record_.gtid.null()) {
     for (const LogPlacement& placement : placements_) mark_prepared(placement);
   }
   log_begun_ = true;
-  const Status status = ends_at_owner(parameters_.plan, placements_, record_)
-                            ? end_at_owner(stage)
-                            : carry_out_log(stage, parameters_.plan, placements_);
+  Status status = ends_at_owner(parameters_.plan, placements_, record_) && !on_disk
+                      ? end_at_owner(stage)
+                      : carry_out_log(stage, parameters_.plan, placements_);
+  if (status.ok() && on_disk) status = flush_log();
   if (end_begun_) {
     time_stages({Stage::kLog, Stage::kCommit, Stage::kRelease}, start_ns);
   } else {
     time_stage(Stage::kLog, start_ns);
   }
   return status;
+}
+
+// All copies in memory are whole: it is committed, whatever becomes of a node. Until its nodes have
+// it on disk others must not see it.
+Status Transaction::flush_log() {
+  const auto attempt = [this] { return coordinator_.log.flush(placements_, counters_).ok(); };
+  if (attempt() || try_again(attempt)) return Status();
+  note_writes();
+  leave_locks_to_resolution();
+  return Status(Code::kUnavailable, "whether a transaction is on disk is not known");
 }
 
 // Does Commit give the lock of this header back?

@@ -24,6 +24,7 @@ struct CoordinatorState {
         slots(worker, engine.storage, engine.clock, reserved_slots_max),
         full_groups(worker, engine.storage),
         log_map(topology.nodes, replicas),
+        disk_log_map(topology.nodes, 0),
         gate(worker, topology, engine.clock),
         frees(worker, topology, engine.storage),
         log(worker, topology, engine.storage, frees),
@@ -38,7 +39,8 @@ struct CoordinatorState {
   EngineContext engine;
   SlotPool slots;
   FullGroups full_groups;
-  const PartitionMap log_map;  // which nodes keep the log
+  const PartitionMap log_map;       // which nodes keep the log
+  const PartitionMap disk_log_map;  // where they have it on disk: those that are written on
   Gate gate;
   BackgroundFree frees;
   LogWriter log;

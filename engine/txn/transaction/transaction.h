@@ -209,6 +209,8 @@ class Transaction final : public RowSource {
   Status validate_scanned(StageContext& stage, const Validate& validate);
   void build_record();
   Status log_record(StageContext& stage);
+  Status place_record();
+  Status flush_log();
   Status end_at_owner(StageContext& stage);
   bool is_written(const Access& access);
   void install_record(StageContext& stage);

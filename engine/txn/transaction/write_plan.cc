@@ -31,11 +31,9 @@ PlannedWrite& WritePlan::add(const ProtocolRules& rules, const KeyWrite& write) 
   planned.kind = kind_of(rules, write);
   relinks_ = relinks_ || planned.relinks();
   planned.tuple = write.tuple;
-  if (planned.kind != WriteKind::kUnlink) {
-    planned.record = !write.record.empty()
-                         ? write.record
-                         : made_records_.emplace_back(make_record(write.key, write.row));
-  }
+  planned.record = !write.record.empty()
+                       ? write.record
+                       : made_records_.emplace_back(make_record(write.key, write.row));
   if (write.tuple == nullptr) return planned;
   write.tuple->write = true;
   if (write.overflow != 0) {
@@ -84,7 +82,7 @@ Status WritePlan::allocate_room(StageContext& stage, Accesses& accesses) {
     request.key_hash = write.hash;
     request.node = stage.engine.map.primary_of(write.hash);
     request.want_slot = write.kind == WriteKind::kInsert;
-    if (write.record.size() > (*table)->record_size) {
+    if (write.record.size() > (*table)->record_size && write.kind != WriteKind::kUnlink) {
       request.overflow_bytes = static_cast<uint32_t>(round_up(write.record.size(), 8));
     }
     if (!request.want_slot && request.overflow_bytes == 0) continue;

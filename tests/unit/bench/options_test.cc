@@ -60,6 +60,26 @@ TEST(BenchOptions, TakeASeedOfVerbDelays) {
             std::string::npos);
 }
 
+TEST(BenchOptions, TakeADiskForTheRunsOwnNodes) {
+  EXPECT_TRUE(options_of({"ycsb"}).data_dir.empty());
+  const BenchOptions options =
+      options_of({"ycsb", "--durability=disk", "--data-dir=/x/rows", "--crash"});
+  EXPECT_EQ(options.data_dir, "/x/rows");
+  EXPECT_TRUE(options.crash);
+  const auto refused = [](std::vector<std::string> words, const char* why) {
+    words.insert(words.begin(), "ycsb");
+    const std::string said = refusal(words);
+    EXPECT_NE(said.find(why), std::string::npos) << said;
+  };
+  refused({"--data-dir=/x/rows"}, "need --durability=disk");
+  refused({"--crash"}, "need --durability=disk");
+  refused({"--durability=disk"}, "needs --data-dir");
+  refused({"--durability=disk", "--data-dir=/x", "--fabric=sim"}, "starts as processes");
+  refused({"--durability=disk", "--data-dir=/x", "--replicas=1"}, "needs --replicas=0");
+  refused({"--durability=disk", "--data-dir=/x", "--protocol=calvin"}, "does not write to disk");
+  refused({"--durability=disk", "--data-dir=/x", "--crash", "--enumerate"}, "a single run");
+}
+
 TEST(BenchOptions, LeaveThePlanToTheRun) {
   const BenchOptions options = options_of({"ycsb", "--stages=auto"});
   EXPECT_TRUE(options.auto_plan);

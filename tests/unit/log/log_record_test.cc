@@ -79,6 +79,23 @@ TEST(LogRecord, DecodesWhatWasEncoded) {
   }
 }
 
+// For logs that know rows by their keys.
+TEST(LogRecord, KeepsTheKeyOfADeletedRow) {
+  Random random(3);
+  const std::string key = make_record(random);
+  LogRecord log;
+  log.lock_ctts = 1;
+  Write& write = log.writes.emplace_back();
+  write.header = GlobalAddress::make(0, 64);
+  write.kind = WriteKind::kUnlink;
+  write.record = key;
+  std::vector<std::byte> bytes;
+  encode(log, bytes);
+  const Result<LogRecord> decoded = decode_log_record(bytes);
+  ASSERT_TRUE(decoded.ok());
+  expect_equal(log, decoded.value());
+}
+
 TEST(LogRecord, RefusesEveryPrefix) {
   Random random(7);
   std::vector<std::string> records;

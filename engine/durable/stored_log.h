@@ -1,0 +1,71 @@
+#pragma once
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "engine/durable/data_folder.h"
+
+namespace rdmacc {
+
+// What a node's folder holds when the node starts: of each key the newest write of the log, the
+// tables, and the rows of the checkpoint, which are read when they are wanted. Where others have
+// writes of the same transactions that this node's log lacks, they are added.
+class StoredLog {
+ public:
+  // Reads the log. A block that was being written is cut off: `told` says so. kCorrupt: something
+  // is damaged or missing; kInvalidArgument: the files are another node's.
+  Status read(const DataFolder& folder, const SegmentIdentity& own,
+              const std::function<void(const std::string&)>& told);
+
+  bool empty() const { return generation_ == 0; }
+  uint64_t generation() const { return generation_; }      // 0: there was nothing
+  uint64_t last_segment() const { return last_segment_; }  // 0: none
+  const std::map<TableId, ListedTable>& tables() const { return tables_; }
+  void keep_tables(const std::map<TableId, ListedTable>& those_of_node_0);
+
+  // A write of this node, by its own log or another node's.
+  void take(const RedoWrite& write, uint64_t stamp);
+  // Visits what other nodes may lack: their parts of its log's transactions, but for those that
+  // they have said to have. The views end with the call.
+  Status for_each_part(const std::function<Status(NodeId, const RedoWrites&)>& visit) const;
+  // The log's transactions, and those of them that wrote on other nodes as well.
+  const std::unordered_set<uint64_t>& transactions() const { return transactions_; }
+  std::vector<std::pair<NodeId, uint64_t>> shared_transactions() const;
+
+  // Every row that the node has, once, in no order; tables that are gone are left out.
+  Status for_each_row(const std::function<Status(const RedoRow&)>& visit);
+  uint64_t checkpoint_rows() const { return checkpoint_rows_; }
+  uint64_t log_writes() const { return log_writes_; }
+
+ private:
+  struct Newest {
+    uint64_t stamp = 0;
+    bool deleted = false;
+    std::string row;
+  };
+  using Keys = std::unordered_map<std::string, Newest>;
+
+  Status read_checkpoint_tables();
+  Status read_log_segment(uint64_t number, bool last,
+                          const std::function<void(const std::string&)>& told);
+  Status take_record(uint8_t kind, std::span<const std::byte> body);
+  Status check_identity(const std::string& path, const SegmentIdentity& found,
+                        SegmentKind kind) const;
+
+  const DataFolder* folder_ = nullptr;
+  SegmentIdentity own_;
+  uint64_t generation_ = 0;
+  uint64_t checkpoint_ = 0;  // its number; 0: there is none
+  uint64_t last_segment_ = 0;
+  std::map<TableId, ListedTable> tables_;
+  std::unordered_map<TableId, Keys> newest_;
+  std::vector<std::vector<std::byte>> shared_;  // records of the log
+  std::unordered_set<uint64_t> transactions_;
+  std::set<std::pair<NodeId, uint64_t>> covered_;
+  uint64_t checkpoint_rows_ = 0, log_writes_ = 0;
+};
+
+}  // namespace rdmacc

@@ -1,0 +1,275 @@
+#!/usr/bin/env python3
+"""Nodes that no server runs keep their rows on disk: killed in every way beside clients that count, on a
+disk that forgets what was not synced, that is full, or that fails."""
+
+import argparse
+import concurrent.futures
+import errno
+import glob
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+import power
+from harness import eventually, matches, true
+from node_cluster import NodeCluster
+
+PROTOCOLS = ("occ", "nowait", "waitdie", "woundwait", "mvcc", "sundial")
+CYCLES = int(os.environ.get("DISK_CYCLES", "3"))
+AT_ONCE = 4  # tests
+COMMITS = 250  # of all clients, before anything happens
+WAIT_S = 60  # for what a busy disk may take
+
+
+def load(cluster, protocol="occ", stages="one_sided", commits=COMMITS):
+    writer = cluster.write(protocol=protocol, stages=stages)
+    eventually(lambda: writer.count() >= commits + sum(cluster.totals.values()),
+               f"commits under {protocol}, {stages}", WAIT_S)
+    return writer
+
+
+def checkpoints(cluster):
+    return sum(cluster.log(node).count("a checkpoint of") for node in (0, 1))
+
+
+def all_killed(cluster):
+    """And all memory lost, again and again."""
+    cluster.start()
+    for cycle in range(CYCLES):
+        writer = load(cluster, random.choice(PROTOCOLS), random.choice(("one_sided", "rpc")))
+        if cycle == 0:
+            eventually(lambda: checkpoints(cluster) > 0, "a checkpoint beside traffic", WAIT_S)
+        time.sleep(random.random() * 0.3)
+        cluster.kill_all()
+        cluster.note(writer)
+        cluster.forget_memory()
+        cluster.start()
+        cluster.check()
+
+
+def all_killed_memory_kept(cluster):
+    """What dead coordinators have left is on disk before others see it."""
+    cluster.start()
+    writer = load(cluster)
+    cluster.kill_all()
+    cluster.note(writer)
+    cluster.start()
+    cluster.check()
+    writer = load(cluster)
+    cluster.kill_all()
+    cluster.note(writer)
+    cluster.forget_memory()
+    cluster.start()
+    cluster.check()
+
+
+def one_killed(cluster):
+    """Its memory is there; clients go on when it is back."""
+    cluster.start()
+    writer = load(cluster)
+    for node in (1, 0):
+        cluster.nodes[node].kill()
+        cluster.nodes[node].wait()
+        cluster.start(nodes=[node])
+        before = writer.count()
+        eventually(lambda: writer.count() > before + COMMITS, f"commits after node {node} is back", WAIT_S)
+    cluster.kill_all()
+    cluster.note(writer)
+    cluster.forget_memory()
+    cluster.start()
+    cluster.check()
+
+
+def killed_client(cluster):
+    """Nodes go on; its transactions are finished or undone, on disk too."""
+    cluster.start()
+    for _ in range(2):
+        cluster.note(load(cluster))
+    eventually(lambda: cluster.log(0).count("died") >= 2, "the clients are resolved")
+    cluster.check()
+    cluster.kill_all()
+    cluster.forget_memory()
+    cluster.start()
+    cluster.check()
+
+
+def clean_stop(cluster):
+    cluster.start()
+    cluster.note(load(cluster))
+    cluster.stop_all()
+    cluster.forget_memory()
+    cluster.start()
+    cluster.check()
+
+
+def clients_outlive_nodes(cluster):
+    """What they know of the nodes' memory is of one that is gone."""
+    cluster.start()
+    writer = load(cluster)
+    cluster.kill_all()
+    cluster.forget_memory()
+    cluster.start()
+    time.sleep(2)
+    cluster.note(writer)
+    cluster.check()
+    cluster.note(load(cluster))
+    cluster.check()
+
+
+def one_memory_lost(cluster):
+    """A node alone must not go on with rows that are older than the others' memory."""
+    cluster.start()
+    writer = load(cluster)
+    cluster.nodes[1].kill()
+    cluster.nodes[1].wait()
+    cluster.forget_memory(node=1)
+    cluster.launch(1)
+    true(cluster.ends(1) != 0, "a node without its memory started beside one that has its own")
+    matches("--from-disk", cluster.log(1), "what node 1 says")
+    cluster.kill_all()
+    cluster.note(writer)
+    cluster.start("--from-disk")
+    cluster.check()
+
+
+def damaged_files(cluster):
+    cluster.start()
+    cluster.note(load(cluster))
+    cluster.kill_all()
+    cluster.forget_memory()
+    log = sorted(glob.glob(os.path.join(cluster.data, "node1", "*.log")))[-1]
+    with open(log, "rb") as file:
+        whole = file.read()
+    with open(log, "wb") as file:
+        file.write(whole[:100] + bytes([whole[100] ^ 1]) + whole[101:])
+    cluster.launch(0)
+    cluster.launch(1)
+    true(cluster.ends(1) != 0, "a node started on a damaged log")
+    cluster.kill_all()
+    cluster.forget_memory()
+    matches("damaged", cluster.log(1), "what node 1 says")
+    with open(log, "wb") as file:
+        file.write(whole + b"torn" * 20)
+    cluster.start()
+    matches("are cut off", cluster.log(1), "what node 1 says of a torn end")
+    cluster.check()
+
+
+def with_power(test):
+    def run(cluster):
+        layer = power.Power(cluster)
+        cluster.environment = layer.environment
+        test(cluster, layer)
+    run.__name__ = test.__name__
+    return run
+
+
+@with_power
+def power_cuts(cluster, layer):
+    cluster.start()
+    for _ in range(CYCLES):
+        writer = load(cluster)
+        cluster.kill_all()
+        cluster.note(writer)
+        cluster.forget_memory()
+        layer.cut()
+        layer.begin()
+        cluster.start()
+        cluster.check()
+
+
+@with_power
+def power_cut_after_a_kill(cluster, layer):
+    """What a node reads when it starts on its memory may not be on disk yet."""
+    cluster.start()
+    for _ in range(CYCLES):
+        writer = load(cluster, commits=COMMITS // 2)
+        for _ in range(3):
+            cluster.nodes[1].kill()
+            cluster.nodes[1].wait()
+            cluster.start(nodes=[1])
+        cluster.kill_all()
+        cluster.note(writer)
+        cluster.forget_memory()
+        layer.cut()
+        layer.begin()
+        cluster.start()
+        cluster.check()
+
+
+@with_power
+def failing_disk(cluster, layer):
+    """Nothing is acknowledged that is not there after the node has ended and power is cut."""
+    for error, operations in ((errno.EIO, power.FSYNC), (errno.ENOSPC, power.WRITE | power.EXTEND)):
+        cluster.start()
+        writer = load(cluster)
+        layer.fail(error, operations, "node1/*.log")
+        true(cluster.ends(1) == 1, "exit code of the node whose disk has failed")
+        matches("cannot (sync|write)", cluster.log(1), "what node 1 says")
+        layer.heal()
+        cluster.kill_all()
+        cluster.note(writer)
+        cluster.forget_memory()
+        layer.cut()
+        layer.begin()
+        cluster.start()
+        cluster.check()
+        cluster.stop_all()
+        cluster.forget_memory()
+
+
+def bench(cluster):
+    """The workloads' own checks after all nodes of a run were killed and have lost their memory."""
+    for workload, *flags in (("ycsb", "--records=2000"),
+                             ("tpcc", "--warehouses=1", "--customers=100", "--items=1000")):
+        with tempfile.TemporaryDirectory() as folder:
+            result = subprocess.run(
+                [os.path.join(cluster.build, "bin/rdmacc_bench"), workload, *flags,
+                 "--durability=disk", f"--data-dir={folder}/rows", "--crash", "-T", "0.5",
+                 "--memory=256"], capture_output=True, text=True, timeout=60)
+            true(result.returncode == 0 and "invariant: ok" in result.stdout,
+                 f"{workload}: {result.stdout}{result.stderr}")
+
+
+TESTS = (all_killed_memory_kept, all_killed, one_killed, killed_client, clean_stop, one_memory_lost,
+         damaged_files, power_cuts, power_cut_after_a_kill, failing_disk, clients_outlive_nodes,
+         bench)
+
+
+def run_one(test, build):
+    cluster = NodeCluster(build=build)
+    began = time.monotonic()
+    try:
+        test(cluster)
+        print(f"ok - {test.__name__} ({time.monotonic() - began:.1f} s)", flush=True)
+        return True
+    except Exception:  # pylint: disable=broad-except
+        said = [f"not ok - {test.__name__}", traceback.format_exc()]
+        for node in (0, 1):
+            if os.path.exists(os.path.join(cluster.dir, f"node{node}.log")):
+                said.append(f"log of node {node}:\n{cluster.log(node)[-2500:]}")
+        print("\n".join(said), flush=True)
+        return False
+    finally:
+        cluster.remove()
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--build", default=None)
+    parser.add_argument("names", nargs="*")
+    flags = parser.parse_args()
+    chosen = [test for test in TESTS if not flags.names or test.__name__ in flags.names]
+    # Each has a cluster of its own, and waits more than it computes.
+    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+        results = list(pool.map(lambda test: run_one(test, flags.build), chosen))
+    print(f"{results.count(True)} passed, {results.count(False)} failed")
+    return 0 if all(results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,170 @@
+"""Nodes that no server runs, with `durability = disk`, on loopback, and clients that count (tests/durable)."""
+
+import collections
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+
+from harness import Unmet, equal, true
+
+REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+START_S = 30
+END_S = 20
+
+
+def free_ports(count):
+    """Of moments ago: a test that loses one to another process says so when its node starts."""
+    with_sockets = [socket.socket() for _ in range(count)]
+    for each in with_sockets:
+        each.bind(("127.0.0.1", 0))
+    ports = [each.getsockname()[1] for each in with_sockets]
+    for each in with_sockets:
+        each.close()
+    return ports
+
+
+class Writer:
+    """rdmacc_ledger's clients; what they were told is kept."""
+
+    def __init__(self, cluster, clients, protocol, stages):
+        self.told = collections.Counter()  # client: the last number that was acknowledged
+        self.process = subprocess.Popen(
+            [cluster.ledger, cluster.config, "write", str(clients), protocol, stages],
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.reader = threading.Thread(target=self.read, daemon=True)
+        self.reader.start()
+
+    def read(self):
+        for line in self.process.stdout:
+            if line.endswith("\n"):
+                client, number = map(int, line.split())
+                self.told[client] = number
+
+    def count(self):
+        return sum(self.told.values())
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+        self.reader.join(END_S)
+
+
+class NodeCluster:
+    def __init__(self, nodes=2, build=None, environment=None):
+        self.dir = tempfile.mkdtemp(prefix="rdmacc-disks-")
+        self.build = build or os.environ.get("RDMACC_BUILD") or os.path.join(REPOSITORY,
+                                                                              "build/release")
+        self.ledger = os.path.join(self.build, "tests/rdmacc_ledger")
+        self.data = os.path.join(self.dir, "data")
+        self.make_private(self.data)
+        self.name = f"disks-{os.getpid()}-{secrets.token_hex(3)}"
+        self.config = os.path.join(self.dir, "config")
+        self.environment = environment or {}
+        self.nodes = [None] * nodes
+        self.totals = collections.Counter()  # of all writers: the last number that was told
+        with open(os.open(os.path.join(self.dir, "secret"), os.O_CREAT | os.O_WRONLY, 0o600),
+                  "wb") as file:
+            file.write(secrets.token_bytes(48))
+        addresses = ", ".join(f"127.0.0.1:{port}" for port in free_ports(nodes))
+        with open(self.config, "w", encoding="ascii") as file:
+            file.write(f"name = {self.name}\nnodes = {addresses}\nsecret_file = secret\n"
+                       "memory_mb = 128\nworkers_max = 16\ndurability = disk\ndata_dir = data\n"
+                       "checkpoint_log_mb = 1\n")
+
+    def make_private(self, folder):
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+
+    def remove(self):
+        self.kill_all()
+        self.forget_memory()
+        shutil.rmtree(self.dir, ignore_errors=True)
+
+    def log(self, node):
+        with open(os.path.join(self.dir, f"node{node}.log"), encoding="utf-8") as file:
+            return file.read()
+
+    def launch(self, node, *flags):
+        with open(os.path.join(self.dir, f"node{node}.log"), "ab") as log:
+            self.nodes[node] = subprocess.Popen(
+                [os.path.join(self.build, "bin/rdmacc_node"), f"--config={self.config}",
+                 f"--node={node}", *flags], stdout=subprocess.PIPE, stderr=log, text=True,
+                env=dict(os.environ, **self.environment))
+
+    def await_ready(self, node):
+        timer = threading.Timer(START_S, self.nodes[node].kill)
+        timer.start()
+        line = self.nodes[node].stdout.readline()
+        timer.cancel()
+        true(line == "ready\n", f"node {node} did not start: {self.log(node)[-1500:]}")
+
+    def start(self, *flags, nodes=None):
+        which = range(len(self.nodes)) if nodes is None else nodes
+        for node in which:
+            self.launch(node, *flags)
+        for node in which:
+            self.await_ready(node)
+
+    def ends(self, node):
+        """Its exit code; it must end by itself."""
+        try:
+            return self.nodes[node].wait(END_S)
+        except subprocess.TimeoutExpired:
+            raise Unmet(f"node {node} does not end: {self.log(node)[-1500:]}") from None
+
+    def stop_all(self, how=signal.SIGTERM):
+        for node in self.nodes:
+            if node is not None and node.poll() is None:
+                node.send_signal(how)
+        for number, node in enumerate(self.nodes):
+            if node is not None:
+                self.ends(number)
+                node.stdout.close()
+                self.nodes[number] = None
+
+    def kill_all(self):
+        self.stop_all(signal.SIGKILL)
+
+    def forget_memory(self, node=None):
+        """As a crash of the hosts does: of all nodes, or of one."""
+        end = "" if node is None else f"node{node}"
+        for name in os.listdir("/dev/shm"):
+            if name.startswith(f"rdmacc.tcp.{self.name}.") and name.endswith(end):
+                os.unlink(os.path.join("/dev/shm", name))
+            elif node is None and self.name in name:
+                os.unlink(os.path.join("/dev/shm", name))
+
+    # ---- What clients were told, and what there is
+
+    def write(self, clients=8, protocol="occ", stages="one_sided"):
+        return Writer(self, clients, protocol, stages)
+
+    def note(self, writer):
+        writer.kill()
+        for client, number in writer.told.items():
+            self.totals[client] = max(self.totals[client], number)
+
+    def rows(self):
+        result = subprocess.run([self.ledger, self.config, "read"], capture_output=True, text=True,
+                                timeout=START_S)
+        equal(result.returncode, 0, f"rdmacc_ledger read: {result.stderr}")
+        return [tuple(map(int, line.split())) for line in result.stdout.splitlines()]
+
+    def check(self):
+        """Of each client: both rows have one number, just its row is there, and no commit that was
+        acknowledged is missing; one that was not may be there."""
+        found = collections.defaultdict(dict)
+        for key, client, number in self.rows():
+            found[client][key] = number
+        for client, told in self.totals.items():
+            rows = found[client]
+            number = rows.get(0)
+            what = f"client {client}, told {told}: {rows}"
+            true(number is not None and rows == {0: number, 1: number, 2**32 + number: number},
+                 f"rows of one transaction: {what}")
+            true(told <= number <= told + 1, f"acknowledged commits: {what}")
+            self.totals[client] = number
