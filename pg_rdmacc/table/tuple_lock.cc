@@ -50,7 +50,7 @@ TM_Result gone(const ItemPointerData* tid, TM_FailureData* tmfd) {
   return TM_Deleted;
 }
 
-/* The row as this transaction sees it, locked at once if it is to be written. A statement that does
+/* The row as this transaction sees it, locked at once if `exclusive`. A statement that does
  * not wait has perhaps scanned it without protection, so that it may have changed since. */
 TM_Result read_row(Relation rel, const RdmaccHandle* handle, Snapshot snapshot, bool exclusive,
                    LockWaitPolicy wait_policy, TM_FailureData* tmfd, BridgeRow* row) {
@@ -99,6 +99,9 @@ TM_Result rdmacc_tuple_lock(Relation rel, ItemPointer tid, Snapshot snapshot, Tu
   }
   CHECK(row.found);
   rdmacc_slot_store(slot, rel, &row, &row_tid);
-  if (writes) rdmacc_put_row(rel, &handle, row.row, cid);
+  /* In an order of all transactions that comes later, only a write tells others. */
+  if (writes && !bridge_can_prepare(bridge_txn_protocol())) {
+    rdmacc_put_row(rel, &handle, row.row, cid);
+  }
   return TM_Ok;
 }

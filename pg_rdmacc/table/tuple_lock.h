@@ -1,8 +1,8 @@
 /* SELECT … FOR UPDATE, NO KEY UPDATE, SHARE and KEY SHARE, and whether they wait.
  *
  * What a transaction reads is protected to its end anyway, so that locks for sharing do nothing
- * more; the others write the row as it is, which conflicts with every other reader and writer.
- * NOWAIT and SKIP LOCKED lock it at once where the protocol locks. */
+ * more. The others lock the row at once, for other sessions to see, and are no writes. Under a
+ * deterministic protocol, which locks nothing before the commit, they write the row as it is. */
 #pragma once
 #include "pg_rdmacc/server/pg_rdmacc.h"
 

@@ -19,9 +19,12 @@ constexpr int kLooksAtOnce = 8; /* then with pauses: holders follow each other f
 constexpr long kPauseMs = 1;
 constexpr long kPauseMsMax = 10;
 constexpr long kLetPassMsMax = 1000;
+constexpr int kLossesToUnknown = 6;
+constexpr long kUnknownMsMax = 500;
 
 /* What the last attempt has lost for, when it has; invalid: nothing that can be waited for. */
 VirtualTransactionId lost_to = {InvalidBackendId, InvalidLocalTransactionId};
+bool lost_to_unknown; /* a lock, and no session of this server is known to hold it */
 
 /* The transaction that the worker's session is in; invalid when it is no other session of this
  * server, or in none. */
@@ -118,14 +121,24 @@ bool rdmacc_locks_at_write(void) {
 void rdmacc_note_holder(bool held_by_another) {
   SetInvalidVirtualTransactionId(lost_to);
   if (held_by_another) lost_to = session_of(bridge_lock_holder().worker);
+  lost_to_unknown = held_by_another && !VirtualTransactionIdIsValid(lost_to);
 }
 
 /* The session may be in its next transaction by now: what is waited for holds nothing that this one
- * knows of, and so no more than a while. */
-void rdmacc_let_holder_pass(void) {
+ * knows of, and so no more than a while. A holder that is not known is met by chance, mostly, and
+ * the first losses are not worth a wait; one that is met again and again holds for long. */
+void rdmacc_let_holder_pass(int lost) {
   const VirtualTransactionId session = lost_to;
+  const bool known = VirtualTransactionIdIsValid(session);
   SetInvalidVirtualTransactionId(lost_to);
-  if (!VirtualTransactionIdIsValid(session)) return;
+  if (!known && lost_to_unknown && lost > kLossesToUnknown) {
+    for (long ms = Min(kPauseMsMax << Min(lost - kLossesToUnknown, 8), kUnknownMsMax); ms > 0;
+         ms -= kPauseMsMax) {
+      pause(kPauseMsMax);
+    }
+  }
+  lost_to_unknown = false;
+  if (!known) return;
   for (long waited_ms = 0; waited_ms < kLetPassMsMax;) {
     if (VirtualXactLock(session, false)) return;
     const long ms = Min(kPauseMs + waited_ms / 8, kPauseMsMax);

@@ -33,6 +33,7 @@ void rdmacc_wait_for_holder(RdmaccHolderWait* wait, const char* relation);
 
 /* A command has failed, perhaps for a lock of another transaction: whose, for the next attempt. */
 void rdmacc_note_holder(bool held_by_another);
-/* Before that begins to run: until the holder's transaction has ended, or for a second. */
-void rdmacc_let_holder_pass(void);
+/* Before that begins to run, for which the block or statement has lost so often: until the holder's
+ * transaction has ended, or for a second. */
+void rdmacc_let_holder_pass(int lost);
 }

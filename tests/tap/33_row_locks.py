@@ -203,11 +203,14 @@ def deadlocks_end(box):
             if replays == 0:
                 results = {each: each.result() for each in (one, two)}
                 lost = [each for each in results if re.search("40P01|40001", results[each])]
-                equal(len(lost), 1, f"{said}: {list(results.values())}")
-                winner = one if lost[0] is two else two
-                equal(results[winner], "0", said)
-                equal(winner.run("UPDATE t SET v = v + 1 WHERE id < 3; COMMIT;"), "", said)
-                lost[0].run("ROLLBACK;")
+                # Under mvcc the older one is too late for a row that the younger one has read.
+                true(len(lost) == 1 or (protocol == "mvcc" and lost),
+                     f"{said}: {list(results.values())}")
+                for each in lost:
+                    each.run("ROLLBACK;")
+                winner = two if lost[0] is one else one
+                equal(winner.run("UPDATE t SET v = v + 1 WHERE id < 3; COMMIT;")[:7],
+                      "" if len(lost) == 1 else "WARNING", said)
             else:
                 # The one that gives way is run again when the other has ended, and comes to what it
                 # would have come to later.
