@@ -149,7 +149,8 @@ Status DoorTransaction::scan(TableId table, DoorOp op) {
   } while (!batch.empty() && !random_.percent(5));
   if (!batch.empty() || op == DoorOp::kScanSkipLocked) return Status();
   for (const auto& [place, row] : before) {
-    const bool changed_since = own_[place].has_value() != row.has_value();
+    const auto now = own_.find(place);  // a rollback within the scan takes it back
+    const bool changed_since = now == own_.end() || now->second.has_value() != row.has_value();
     if (place.first != table || changed_since) continue;
     if (row.has_value() == seen.contains(place.second)) continue;
     doubt_ = "a scan did not see the own write of " + place.second;
