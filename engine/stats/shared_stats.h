@@ -49,8 +49,8 @@ class SharedStats {
   };
 
   struct RetryCount {
-    uint64_t retries = 0;   // attempts of statements that the server has begun anew
-    uint64_t given_up = 0;  // statements that lost once more than they may
+    uint64_t retries = 0;              // attempts of statements that the server has begun anew
+    uint64_t given_up = 0;             // statements that lost once more than they may
     uint64_t replayed_statements = 0;  // earlier ones of blocks, run again for the one that lost
     uint64_t replay_us = 0;            // what that has taken, pauses included
     uint64_t replays_differed = 0;     // blocks whose statements would have told something else

@@ -151,8 +151,8 @@ void add_wanted_for_all(Oid relation, OwnOptions* own) {
     if (strcmp(static_cast<DefElem*>(lfirst(cell))->defname, "ordered_key") == 0) return;
   }
   char* on = pstrdup("on");
-  own->set = lappend(own->set, makeDefElem(pstrdup("ordered_key"),
-                                           reinterpret_cast<Node*>(makeString(on)), -1));
+  own->set = lappend(
+      own->set, makeDefElem(pstrdup("ordered_key"), reinterpret_cast<Node*>(makeString(on)), -1));
 }
 
 void apply_own(OwnOptions* own) {

@@ -19,7 +19,7 @@ extern int rdmacc_protocol; /* the bridge's number; -1: never set, joins what th
 extern char* rdmacc_stages;
 extern uint16 rdmacc_stages_code; /* of rdmacc_stages, unless it is auto */
 extern bool rdmacc_stages_auto;
-extern int rdmacc_lock_mode; /* the bridge's number */
+extern int rdmacc_lock_mode;   /* the bridge's number */
 extern int rdmacc_lock_writes; /* one of: */
 #define RDMACC_LOCK_AT_COMMIT 0
 #define RDMACC_LOCK_AT_WRITE 1
@@ -36,15 +36,15 @@ extern int rdmacc_gate_timeout_ms;
 extern int rdmacc_max_write_set_mb;
 extern bool rdmacc_mixed_transactions;
 extern bool rdmacc_ordered_keys;
-extern int rdmacc_auto_retry;    /* times; 0: never */
-extern int rdmacc_replay_limit;  /* times; 0: never; with the two below */
+extern int rdmacc_auto_retry;   /* times; 0: never */
+extern int rdmacc_replay_limit; /* times; 0: never; with the two below */
 extern int rdmacc_replay_statements;
 extern int rdmacc_replay_memory_kb;
 extern int rdmacc_debug_stop_at; /* one of: */
 #define RDMACC_STOP_NOWHERE 0
-#define RDMACC_STOP_PREPARED 1 /* a committing session stands still before PostgreSQL's record */
+#define RDMACC_STOP_PREPARED 1  /* a committing session stands still before PostgreSQL's record */
 #define RDMACC_STOP_INSTALLED 3 /* others see its rows, and its record is not flushed */
-#define RDMACC_STOP_RECORDED 2 /* and after it, for a while, so that a test can kill it there */
+#define RDMACC_STOP_RECORDED 2  /* and after it, for a while, so that a test can kill it there */
 
 /* Are commits of this server's own nodes in its WAL? Nodes that others run have no disk. */
 bool rdmacc_rows_are_durable(void);

@@ -205,4 +205,5 @@ double rdmacc_copy_all_rows(Relation from, Relation to, CommandId cid) {
 
 const RdmaccTransactionPart rdmacc_bulk_insert_part = {
     .before_commit = before_commit,
-    .finish = finish, .subtransaction_aborted = subtransaction_aborted};
+    .finish = finish,
+    .subtransaction_aborted = subtransaction_aborted};

@@ -83,9 +83,7 @@ bool DoorbellBatch::wait_alone() {
   return !completion.failed;
 }
 
-Status DoorbellBatch::execute_alone() {
-  return wait_alone() ? Status() : unreachable();
-}
+Status DoorbellBatch::execute_alone() { return wait_alone() ? Status() : unreachable(); }
 
 void DoorbellBatch::ring_unacknowledged() {
   if (!verbs_.empty()) ring(nullptr);

@@ -90,7 +90,7 @@ class Tcp : public testing::Test {
     const pid_t child = fork();
     if (child == 0) {
       signal(SIGPIPE, SIG_IGN);  // as the programs do
-      alarm(60);  // whatever happens, it does not stay
+      alarm(60);                 // whatever happens, it does not stay
       body();
       _exit(0);
     }

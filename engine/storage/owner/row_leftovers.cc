@@ -68,7 +68,6 @@ bool HashIndexOwner::unlink_locked(uint64_t slot, uint64_t wts, uint64_t rts) {
   return verbs.flush().ok() && both && !read_since;
 }
 
-
 bool HashIndexOwner::drop_versions(uint64_t slot, uint64_t block, uint64_t wts) {
   if (index_busy_) return false;
   index_busy_ = true;

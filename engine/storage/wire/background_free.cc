@@ -29,12 +29,11 @@ void BackgroundFree::start() {
   auto freed = std::make_shared<std::vector<Freed>>(std::move(freed_));
   freed_.clear();
   if (freed->size() > kBlocksAtOnceMax) return send(*freed, /*patient=*/false);
-  const bool spawned =
-      worker_.scheduler().spawn([this, freed, patient = under_way_ < kPatientMax] {
-        send(*freed, patient);
-        --under_way_;
-        start();
-      });
+  const bool spawned = worker_.scheduler().spawn([this, freed, patient = under_way_ < kPatientMax] {
+    send(*freed, patient);
+    --under_way_;
+    start();
+  });
   if (spawned) {
     ++under_way_;
   } else {

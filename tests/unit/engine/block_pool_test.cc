@@ -134,12 +134,12 @@ TEST_P(BlockPoolTest, WhatADeadWorkerKeptIsFreedAndItsRowsStay) {
   EXPECT_LE(blocks(), blocks_of_rows_max(3));
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    AllProtocols, BlockPoolTest,
-    testing::Combine(testing::Values(Protocol::kNowait, Protocol::kWaitdie, Protocol::kWoundwait,
-                                     Protocol::kOcc, Protocol::kMvcc, Protocol::kSundial),
-                     testing::Values(kOneSided, kRpc)),
-    name_of);
+INSTANTIATE_TEST_SUITE_P(AllProtocols, BlockPoolTest,
+                         testing::Combine(testing::Values(Protocol::kNowait, Protocol::kWaitdie,
+                                                          Protocol::kWoundwait, Protocol::kOcc,
+                                                          Protocol::kMvcc, Protocol::kSundial),
+                                          testing::Values(kOneSided, kRpc)),
+                         name_of);
 
 }  // namespace
 }  // namespace rdmacc
