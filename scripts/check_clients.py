@@ -25,7 +25,7 @@ from clients.side import SIDES, Side, Unavailable
 from sandbox import Failure, Sandbox
 
 ALL = [SqlAlchemy(), *NODE_CLIENTS, Pgbench(), Sysbench(), Django()]
-SHARE = ("sqlalchemy", "pgbench")
+SHARE = ("sqlalchemy",)
 SETTINGS = {
     "rdmacc.nodes": 2,
     "fsync": "off",
@@ -40,7 +40,7 @@ def run_client(client, box, whole):
     client.prepare(whole)
     for name in SIDES:
         begin = time.monotonic()
-        outcomes[name] = client.run(Side(box, name, client.name), whole)
+        outcomes[name] = client.run(Side(box, name, client), whole)
         seconds[name] = time.monotonic() - begin
     return outcomes, seconds
 

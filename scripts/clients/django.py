@@ -42,6 +42,7 @@ NOT_RUN = {
 
 class Django:
     name = "django"
+    settings = {"rdmacc.lock_writes": "at_write"}
 
     def prepare(self, whole):
         self.python = require("django", "psycopg2")
@@ -57,7 +58,7 @@ class Django:
 
     def run(self, side, whole):
         del whole
-        settings = " ".join(f"-c {name}={value}" for name, value in side.settings().items())
+        settings = " ".join(f"-c {name}={value}" for name, value in side.settings.items())
         with tempfile.TemporaryDirectory() as folder:
             with open(os.path.join(folder, "rdmacc_settings.py"), "w", encoding="ascii") as file:
                 file.write(SETTINGS)

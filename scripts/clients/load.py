@@ -28,6 +28,7 @@ class Pgbench(Load):
     """What a script of pgbench's does in blocks of READ COMMITTED, as it comes: a client that does
     not try again sees no conflict."""
     name = "pgbench"
+    settings = {"rdmacc.lock_writes": "at_write"}
     WORKLOADS = {"tpcb-like": 1, "tpcb-like, scale 10": 10, "simple-update": 10, "select-only": 10}
 
     def prepare(self, whole):
@@ -63,6 +64,7 @@ class Pgbench(Load):
 
 class Sysbench(Load):
     name = "sysbench"
+    settings = {}
     WORKLOADS = ("oltp_read_write", "oltp_read_only", "oltp_point_select", "oltp_insert",
                  "oltp_delete", "oltp_update_index", "oltp_update_non_index", "oltp_write_only",
                  "select_random_ranges", "select_random_points")

@@ -29,6 +29,8 @@ def install():
 
 
 class Node:
+    settings = {"rdmacc.lock_writes": "at_write"}
+
     def __init__(self, name):
         self.name = name
 

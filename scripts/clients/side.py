@@ -7,9 +7,8 @@ import subprocess
 
 SIDES = ("heap", "rdmacc")
 # As docs/applications.md recommends for applications that know nothing of rdmacc.
-SETTINGS = {"default_table_access_method": {"heap": "heap", "rdmacc": "rdmacc"},
-            "rdmacc.ordered_keys": {"heap": "off", "rdmacc": "on"},
-            "rdmacc.lock_writes": {"heap": "at_commit", "rdmacc": "at_write"}}
+SETTINGS = {"heap": {"default_table_access_method": "heap"},
+            "rdmacc": {"default_table_access_method": "rdmacc", "rdmacc.ordered_keys": "on"}}
 
 
 class Unavailable(Exception):
@@ -20,14 +19,14 @@ class Side:
     def __init__(self, box, access_method, client):
         self.box = box
         self.access_method = access_method
-        self.database = f"{client}_{access_method}"
+        self.database = f"{client.name}_{access_method}"
+        self.settings = dict(SETTINGS[access_method])
+        if access_method != "heap":
+            self.settings.update(client.settings)
         box.psql(f"DROP DATABASE IF EXISTS {self.database}")
         box.psql(f"CREATE DATABASE {self.database}")
-        for setting, value in self.settings().items():
+        for setting, value in self.settings.items():
             box.psql(f"ALTER DATABASE {self.database} SET {setting} = {value}")
-
-    def settings(self):
-        return {setting: values[self.access_method] for setting, values in SETTINGS.items()}
 
     def environment(self, **more):
         return dict(self.box.environment(self.database), **more)

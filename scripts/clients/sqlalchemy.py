@@ -30,6 +30,7 @@ OUTCOME = re.compile(r"^test_suite\.py::(\w+?)_postgresql\S*?(::\S+.*?) "
 
 class SqlAlchemy:
     name = "sqlalchemy"
+    settings = {}
 
     def prepare(self, whole):
         del whole
