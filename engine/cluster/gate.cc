@@ -342,14 +342,15 @@ Result<ProtocolId> Gate::open_protocol(VerbCounters& counters) {
   return word.open == 0 ? kNoProtocol : static_cast<ProtocolId>(word.open - 1);
 }
 
-Status Gate::snapshot(GateLine* gate, std::vector<WorkerLine>* lines, VerbCounters& counters) {
+Status Gate::snapshot(GateLine* gate, std::vector<WorkerLine>* lines, VerbCounters& counters,
+                      WordOrder order) {
   VerbArena arena(worker_.pool());
   const size_t count = lines != nullptr ? workers_max_ : 0;
   std::byte* image = arena.allocate(sizeof(GateLine) + count * sizeof(WorkerLine));
   if (image == nullptr) return out_of_registered_memory();
   static_assert(sizeof(GateLine) == sizeof(WorkerLine));
   DoorbellBatch batch(worker_.scheduler(), counters);
-  batch.read(gate_address(), image, sizeof(GateLine) + count * sizeof(WorkerLine));
+  batch.read(gate_address(), image, sizeof(GateLine) + count * sizeof(WorkerLine), order);
   RDMACC_RETURN_IF_ERROR(batch.execute());
   if (gate != nullptr) std::memcpy(gate, image, sizeof(GateLine));
   if (lines != nullptr) {

@@ -134,7 +134,8 @@ class Gate {
   static constexpr ProtocolId kNoProtocol = 0xFF;
   Result<ProtocolId> open_protocol(VerbCounters& counters);
   // A copy of the gate's line and of all worker lines, for views and tests.
-  Status snapshot(GateLine* gate, std::vector<WorkerLine>* lines, VerbCounters& counters);
+  Status snapshot(GateLine* gate, std::vector<WorkerLine>* lines, VerbCounters& counters,
+                  WordOrder order = WordOrder::kAscending);
 
   // Clears the line of a dead, resolved worker. Done before its slot is released. What it
   // published as last_ctts stays, for the next floor; what it says of reader counts goes last. A

@@ -11,22 +11,25 @@ bool unchanged(const WorkerLine& before, const WorkerLine& now) {
 
 }  // namespace
 
-Status GateWatch::begin(Gate& gate, VerbCounters& counters) {
+// Of each line `inside` is read last: a later ctts than the line says is that of a transaction
+// which enters after this.
+void GateWatch::begin(Gate& gate, VerbCounters& counters) {
   CHECK(!begun());
-  if (!gate.has_one_inside()) return Status();
+  if (!gate.has_one_inside()) return;
   entries_ = gate.entries();
-  RDMACC_RETURN_IF_ERROR(gate.snapshot(nullptr, &lines_, counters));
+  if (!gate.snapshot(nullptr, &lines_, counters, WordOrder::kDescending).ok()) return;
   for (size_t worker = 0; worker < lines_.size(); worker++) {
-    if (worker != gate.worker() && lines_[worker].inside != 0) return Status();
+    if (worker != gate.worker() && lines_[worker].inside != 0) return;
   }
   gate_ = &gate;
-  return Status();
 }
 
+// And first: a transaction that has left before has told its ctts, and a cleared line its mark.
 bool GateWatch::still_alone(VerbCounters& counters) {
   if (!begun()) return false;
   std::vector<WorkerLine> now;
-  if (!gate_->snapshot(nullptr, &now, counters).ok() || now.size() != lines_.size()) return false;
+  const bool seen = gate_->snapshot(nullptr, &now, counters, WordOrder::kAscending).ok();
+  if (!seen || now.size() != lines_.size()) return false;
   if (!gate_->has_one_inside() || gate_->entries() != entries_) return false;
   if (now[gate_->worker()].inside == 0) return false;  // node 0 has lost its lines
   for (size_t worker = 0; worker < now.size(); worker++) {

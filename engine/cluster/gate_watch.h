@@ -12,8 +12,9 @@ namespace rdmacc {
 // has a mark of its own (Gate::clear_line). By G1 a line says `inside` until after the last effect.
 class GateWatch {
  public:
-  // The first look, of a transaction that is inside. Before whatever it is to speak for.
-  Status begin(Gate& gate, VerbCounters& counters);
+  // The first look, of a transaction that is inside. Before whatever it is to speak for. Nothing
+  // begins where others are inside, or node 0 does not answer.
+  void begin(Gate& gate, VerbCounters& counters);
   bool begun() const { return gate_ != nullptr; }
   // It has been alone since. False if not, or if that is not known.
   bool still_alone(VerbCounters& counters);

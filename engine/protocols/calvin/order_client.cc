@@ -12,7 +12,7 @@ constexpr uint64_t kNodeReturnPauseUs = 1'000;
 
 Status OrderClient::submit(const OrderedRequest& request, OrderedOutcome& outcome, bool& unknown,
                            VerbCounters& counters) {
-  unknown = false;
+  unknown = outcome.may_happen_later = false;
   if (request.writes.size() > kOrderedWritesMax || request.reads.size() > kOrderedKeysMax ||
       request.scanned.size() > kOrderedKeysMax) {
     return Status(Code::kNoSpace, "the transaction has more keys than a deterministic one may");
@@ -31,7 +31,7 @@ Status OrderClient::submit(const OrderedRequest& request, OrderedOutcome& outcom
   const Status sent = worker_.rpc().call_one(call, counters);
   Status status;
   if (sent.ok() && !read_outcome(call.reply, status, outcome)) {
-    unknown = true;
+    unknown = outcome.may_happen_later = true;
     return Status(Code::kCorrupt, "the sequencer's answer does not parse");
   }
   if (sent.code() != Code::kUnavailable) return sent.ok() ? status : sent;
@@ -41,9 +41,10 @@ Status OrderClient::submit(const OrderedRequest& request, OrderedOutcome& outcom
     Rpc::Call settle;
     settle.to = home();
     settle.method = kMethodOrderSettle;
-    if (worker_.rpc().call_one(settle, counters).ok()) break;
+    if (worker_.rpc().call_one(settle, counters).ok()) return sent;
     worker_.scheduler().sleep_for(kNodeReturnPauseUs);
   }
+  outcome.may_happen_later = true;
   return sent;
 }
 

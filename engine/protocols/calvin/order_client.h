@@ -12,7 +12,8 @@ class OrderClient : public OrderedCommit {
 
   // kNoSpace: larger than a request may be. When the home node is lost on the way, it waits until
   // that is back and all that it had sealed is executed, so that nothing of the request takes
-  // place after this has returned; what became of it stays unknown.
+  // place after this has returned, unless the outcome says that it may; what became of it stays
+  // unknown.
   Status submit(const OrderedRequest& request, OrderedOutcome& outcome, bool& unknown,
                 VerbCounters& counters) override;
 

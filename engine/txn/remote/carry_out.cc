@@ -42,7 +42,8 @@ bool is_whole(const StageContext& context, const GroupWork& group) {
   return may_be_on(context, group.node, group.gap) && (!done || !group.gap.header.null()) &&
          (!split || group.range.depth < kDepthMax) &&
          std::all_of(group.tuples.begin(), group.tuples.end(), [&](const ScannedTuple& tuple) {
-           return may_be_on(context, group.node, tuple.access) && !tuple.access.header.null();
+           return may_be_on(context, group.node, tuple.access) && !tuple.access.header.null() &&
+                  (!group.only_reads || !tuple.access.held());
          });
 }
 

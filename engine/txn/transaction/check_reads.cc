@@ -10,12 +10,12 @@ namespace rdmacc {
 
 // A look at the gate costs a line of each worker, validation one of each row, of which a group has
 // some.
-Status Transaction::watch_others(size_t groups) {
+void Transaction::watch_others(size_t groups) {
   const ProtocolRules& rules = *parameters_.rules;
-  if (!rules.validates_moment || watch_.begun() || accesses_.has_reads()) return Status();
+  if (!rules.validates_moment || watch_.begun() || accesses_.has_reads()) return;
   const Topology& topology = coordinator_.engine.topology;
-  if (4 * groups * topology.nodes < topology.workers_max) return Status();
-  return watch_.begin(coordinator_.gate, counters_);
+  if (4 * groups * topology.nodes < topology.workers_max) return;
+  watch_.begin(coordinator_.gate, counters_);
 }
 
 // What scans have only read: in place as it is, or else in parts of which accesses are made for no

@@ -61,10 +61,13 @@ Status Transaction::submit_ordered(const OrderedRequest& request, OrderedOutcome
   return status;
 }
 
-void Transaction::finish_ordered(const Status& status, bool rolled_back) {
+// What may still be executed keeps the gate closed for other protocols, until the resolution of
+// this worker has waited for the order.
+void Transaction::finish_ordered(const Status& status, const OrderedOutcome& outcome) {
   CHECK(!log_begun_);
+  if (outcome_unknown_ && outcome.may_happen_later) leave_to_resolution();
   note_failure(status);
-  finish(status.ok() && !rolled_back
+  finish(status.ok() && !outcome.rolled_back
              ? HistoryOutcome::kCommitted
              : (outcome_unknown_ ? HistoryOutcome::kUnknown : HistoryOutcome::kAborted));
 }
@@ -79,7 +82,7 @@ Status Transaction::commit_in_order() {
   if (status.ok() || outcome_unknown_) note_writes();
   if (status.ok()) note_ordered(request, outcome);
   if (status.ok()) settle_after(request.writes);
-  finish_ordered(status, /*rolled_back=*/false);
+  finish_ordered(status, outcome);
   return status;
 }
 
@@ -112,7 +115,7 @@ Status Transaction::execute_procedure(OrderedRequest request, OrderedOutcome& ou
   if (status.ok() && coordinator_.history != nullptr) {
     history_.events = events_of_procedure(request, outcome);
   }
-  finish_ordered(status, outcome.rolled_back);
+  finish_ordered(status, outcome);
   return status;
 }
 

@@ -67,6 +67,7 @@ struct OrderedOutcome {
   std::vector<OrderedWrite> writes;  // procedures: what was written
   std::string output;                // of the procedure
   bool rolled_back = false;          // by the procedure: nothing was written
+  bool may_happen_later = false;     // with `unknown`: nodes may still execute it
 };
 
 // Where such requests go. One per coordinator.

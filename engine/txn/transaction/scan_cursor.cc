@@ -24,7 +24,7 @@ Status TableScan::add_work() {
   if (!table.ok()) return table.status();
   RDMACC_RETURN_IF_ERROR(engine.tables.load_root(**table, node_, false, counters));
   const size_t groups = (*table)->roots[node_].groups.size();
-  if (first_ && !wants_.to_write) RDMACC_RETURN_IF_ERROR(txn_.watch_others(groups));
+  if (first_ && !wants_.to_write) txn_.watch_others(groups);
   while (work_.size() < groups_wanted_ && !walk_.ended()) {
     work_.push_back(walk_.next((*table)->roots[node_]));
   }

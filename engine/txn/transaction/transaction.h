@@ -89,7 +89,7 @@ class Transaction final : public RowSource {
   bool begin_scan(TableId table) { return accesses_.begin_scan(table); }
   // One of `groups` groups, or of more: what others do is watched, so that it need not be validated
   // if they do nothing. Before it has read any.
-  Status watch_others(size_t groups);
+  void watch_others(size_t groups);
   // May such a scan have GroupWork::only_reads? Asked for each call of scan().
   bool scan_may_only_read() const {
     return !parameters_.rules->locks_what_it_reads() && !parameters_.rules->commits_in_order &&
@@ -185,7 +185,7 @@ class Transaction final : public RowSource {
   OrderedRequest make_ordered() const;
   Status check_reads_in_order();
   Status submit_ordered(const OrderedRequest& request, OrderedOutcome& outcome, bool& unknown);
-  void finish_ordered(const Status& status, bool rolled_back);
+  void finish_ordered(const Status& status, const OrderedOutcome& outcome);
   void note_ordered(const OrderedRequest& request, const OrderedOutcome& outcome);
 
   void stay_until_the_end();

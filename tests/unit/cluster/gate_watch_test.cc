@@ -38,7 +38,7 @@ class GateWatchTest : public testing::Test {
     });
   }
   void begin() {
-    run(reader_, [&] { ASSERT_TRUE(watch_.begin(reader_.gate, counters_).ok()); });
+    run(reader_, [&] { watch_.begin(reader_.gate, counters_); });
   }
   bool still_alone() {
     bool alone = false;
@@ -107,6 +107,71 @@ TEST_F(GateWatchTest, NoticesOneWhoseLineWasCleared) {
   run_on(cluster_.node(), [&] { cluster_.resolve_departed(); });
   EXPECT_EQ(cluster_.line_of(other_).inside, 0u);
   EXPECT_FALSE(still_alone());
+}
+
+// The words of a line are read one after the other: `inside` from before the other has entered must
+// not come with a ctts of its commit. A waiter of the same worker tells the line in between.
+TEST(GateWatchRaceTest, FirstLookIsNotTornWithinALine) {
+  constexpr uint64_t kSeeds = 4'000;  // two of them find a look that reads `inside` first
+  for (uint64_t seed = 1; seed <= kSeeds; seed++) {
+    GateCluster cluster(seed, 2);
+    GateUser& reader = cluster.user(0);
+    GateUser& other = cluster.user(1);
+    VerbCounters counters;
+    GateEntry entry, of_other, of_waiter;
+    const auto start = [](GateUser& user, const std::function<void()>& task) {
+      CHECK(user.worker.scheduler().spawn(task));
+    };
+    const auto enter = [&](GateUser& user, GateEntry& into) {
+      const uint64_t deadline_us = user.worker.endpoint().now_us() + kLongUs;
+      CHECK(user.gate.enter(kProtocol, deadline_us, nullptr, counters, into).ok());
+    };
+    bool ready = false;
+    start(reader, [&] { enter(reader, entry); });
+    start(other, [&] {
+      enter(other, of_other);
+      other.clock.next();
+      other.gate.leave(of_other);
+      other.worker.scheduler().sleep_for(1'000);
+      ready = true;
+    });
+    ASSERT_TRUE(cluster.fabric().run_until([&] { return ready && entry.inside; }, kEventsMax));
+
+    GateWatch watch;
+    bool looked = false, installed_after_look = false, left = false, waited = false, cancel = false;
+    start(other, [&] {
+      other.worker.scheduler().sleep_for(seed % 23);
+      enter(other, of_other);
+      other.clock.next();
+      other.clock.next();  // the stamp of what it installs
+      start(other, [&] {
+        const uint64_t deadline_us = other.worker.endpoint().now_us() + kLongUs;
+        static_cast<void>(
+            other.gate.enter(kProtocol + 1, deadline_us, &cancel, counters, of_waiter));
+        waited = true;
+      });
+      other.worker.scheduler().sleep_for(200);
+      installed_after_look = looked;
+      other.gate.leave(of_other);
+      left = true;
+    });
+    start(reader, [&] {
+      reader.worker.scheduler().sleep_for(seed % 19);
+      watch.begin(reader.gate, counters);
+      looked = true;
+    });
+    ASSERT_TRUE(cluster.fabric().run_until([&] { return looked && left; }, kEventsMax));
+    bool alone = false, ended = false;
+    start(reader, [&] {
+      reader.worker.scheduler().sleep_for(3'000);
+      alone = watch.still_alone(counters);
+      cancel = true;
+      reader.gate.leave(entry);
+      ended = true;
+    });
+    ASSERT_TRUE(cluster.fabric().run_until([&] { return ended && waited; }, kEventsMax));
+    ASSERT_FALSE(alone && installed_after_look) << "seed " << seed;
+  }
 }
 
 }  // namespace
