@@ -94,3 +94,13 @@ END $$;
 SELECT v, count(*) FROM t GROUP BY v ORDER BY v;
 DROP FUNCTION there_and_back;
 DROP TABLE t;
+-- A held cursor is no query of the blocks after its own.
+BEGIN;
+DECLARE held CURSOR WITH HOLD FOR SELECT 1;
+COMMIT;
+BEGIN;
+SAVEPOINT s;
+SELECT 1;
+RELEASE s;
+COMMIT;
+CLOSE held;

@@ -20,8 +20,9 @@ namespace {
 
 ProcessUtility_hook_type previous_utility;
 
-bool began;      /* the client has had a statement run in this transaction */
-bool explaining; /* EXPLAIN is being run */
+bool began;                 /* the client has had a statement run in this transaction */
+bool holds_cursors = false; /* the session has declared one WITH HOLD */
+bool explaining;            /* EXPLAIN is being run */
 
 struct Utility {
   PlannedStmt* statement;
@@ -151,6 +152,10 @@ void run_client_utility(Utility* utility, DestReceiver* receiver, QueryCompletio
     return run_transaction_statement(utility, receiver, completion);
   }
   began = true;
+  if (IsA(node, DeclareCursorStmt)) {
+    const int options = reinterpret_cast<const DeclareCursorStmt*>(node)->options;
+    holds_cursors = holds_cursors || (options & CURSOR_OPT_HOLD) != 0;
+  }
   if (leaves_nothing(node)) return run_utility(utility, receiver, completion);
   if (cannot_be_run_again(node)) rdmacc_journal_spoil();
   if (!rdmacc_journal_is_open()) return run_utility(utility, receiver, completion);
@@ -199,8 +204,13 @@ void rdmacc_note_partial_query(const QueryDesc* query) {
 
 void rdmacc_note_client_query(void) {
   began = true;
-  /* A portal that the transaction has begun to read, or that is bound for later. */
-  if (rdmacc_journal_is_open() && !ThereAreNoReadyPortals()) rdmacc_journal_spoil();
+  if (!rdmacc_journal_is_open()) return;
+  /* A portal that the transaction has begun to read, or that is bound for later. PostgreSQL's
+   * function leaves a scan of its table open when it finds one, and finds held cursors, which are
+   * no query any more. */
+  if (rdmacc_other_queries_open() || (!holds_cursors && !ThereAreNoReadyPortals())) {
+    rdmacc_journal_spoil();
+  }
 }
 
 bool rdmacc_explaining(void) { return explaining; }

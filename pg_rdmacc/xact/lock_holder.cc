@@ -24,6 +24,8 @@ constexpr long kUnknownMsMax = 500;
 
 /* What the last attempt has lost for, when it has; invalid: nothing that can be waited for. */
 VirtualTransactionId lost_to = {InvalidBackendId, InvalidLocalTransactionId};
+int lost_before = 0; /* by the statement or block that has lost last */
+TimestampTz losing_since = 0;
 bool lost_to_unknown; /* a lock, and no session of this server is known to hold it */
 
 /* The transaction that the worker's session is in; invalid when it is no other session of this
@@ -70,14 +72,24 @@ void pause(long ms) {
   CHECK_FOR_INTERRUPTS();
 }
 
+[[noreturn]] void raise_lock_timeout(void) {
+  ereport(ERROR,
+          (errcode(ERRCODE_LOCK_NOT_AVAILABLE), errmsg("canceling statement due to lock timeout")));
+}
+
+/* Of what has lost again and again since. */
+void end_by_lock_timeout(void) {
+  const TimestampTz now = GetCurrentTimestamp();
+  if (LockTimeout > 0 && TimestampDifferenceExceeds(losing_since, now, LockTimeout)) {
+    raise_lock_timeout();
+  }
+}
+
 void poll(RdmaccHolderWait* wait, const char* relation) {
   const TimestampTz now = GetCurrentTimestamp();
   if (wait->polling_since == 0) wait->polling_since = now;
   const long waited_ms = TimestampDifferenceMilliseconds(wait->polling_since, now);
-  if (LockTimeout > 0 && waited_ms >= LockTimeout) {
-    ereport(ERROR, (errcode(ERRCODE_LOCK_NOT_AVAILABLE),
-                    errmsg("canceling statement due to lock timeout")));
-  }
+  if (LockTimeout > 0 && waited_ms >= LockTimeout) raise_lock_timeout();
   if (waited_ms >= DeadlockTimeout) lose(relation);
   pause(Min(kPauseMs + waited_ms / 8, kPauseMsMax));
 }
@@ -129,11 +141,15 @@ void rdmacc_note_holder(bool held_by_another) {
  * the first losses are not worth a wait; one that is met again and again holds for long. */
 void rdmacc_let_holder_pass(int lost) {
   const VirtualTransactionId session = lost_to;
+  const bool again = lost > lost_before;
+  lost_before = lost;
+  if (!again) losing_since = GetCurrentTimestamp();
   const bool known = VirtualTransactionIdIsValid(session);
   SetInvalidVirtualTransactionId(lost_to);
   if (!known && lost_to_unknown && lost > kLossesToUnknown) {
     for (long ms = Min(kPauseMsMax << Min(lost - kLossesToUnknown, 8), kUnknownMsMax); ms > 0;
          ms -= kPauseMsMax) {
+      end_by_lock_timeout();
       pause(kPauseMsMax);
     }
   }
@@ -141,6 +157,7 @@ void rdmacc_let_holder_pass(int lost) {
   if (!known) return;
   for (long waited_ms = 0; waited_ms < kLetPassMsMax;) {
     if (VirtualXactLock(session, false)) return;
+    end_by_lock_timeout();
     const long ms = Min(kPauseMs + waited_ms / 8, kPauseMsMax);
     pause(ms);
     waited_ms += ms;

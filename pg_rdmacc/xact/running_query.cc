@@ -83,6 +83,8 @@ bool rdmacc_may_show_rows_early(void) {
   return list_length(open_queries) == (rdmacc_query_fills_new_table() ? 1 : 0);
 }
 
+bool rdmacc_other_queries_open(void) { return list_length(open_queries) > 1; }
+
 void rdmacc_query_opened(const QueryDesc* query) {
   const MemoryContext previous = MemoryContextSwitchTo(TopMemoryContext);
   auto* opened = static_cast<OpenQuery*>(palloc(sizeof(OpenQuery)));

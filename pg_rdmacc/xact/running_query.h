@@ -24,6 +24,10 @@ bool rdmacc_query_scrolls(void);
  * that one is not only filling a table which it has made: they might see rows too soon. */
 bool rdmacc_may_show_rows_early(void);
 
+/* True when queries are open besides the one whose executor has started last: cursors that are
+ * read, and portals that are bound for later. */
+bool rdmacc_other_queries_open(void);
+
 /* Its executor starts, or has ended. Those that an error has ended are forgotten with their
  * subtransaction. */
 void rdmacc_query_opened(const QueryDesc* query);

@@ -129,6 +129,21 @@ def a_wait_is_bounded(box):
         waiter.close()
 
 
+def losers_keep_to_lock_timeout(box):
+    for protocol in locking(box):
+        holder, loser = session(box, protocol), session(box, protocol)
+        holder.run("BEGIN; SELECT v FROM t WHERE id = 4 FOR UPDATE;")
+        loser.run("SET lock_timeout = '300ms'; SET statement_timeout = '30s';")
+        for statement in ("INSERT INTO t VALUES (4, 0, 0);",
+                          "INSERT INTO t VALUES (4, 0, 0) ON CONFLICT (id) DO UPDATE SET v = 9;",
+                          "UPDATE t SET id = 4 WHERE id = 5;"):
+            matches("55P03", loser.run(statement), f"{protocol}: {statement}")
+        holder.run("ROLLBACK;")
+        matches("23505", loser.run("INSERT INTO t VALUES (4, 0, 0);"), protocol)
+        holder.close()
+        loser.close()
+
+
 def rolling_back_gives_back(box):
     """What a savepoint, or a block with EXCEPTION, has locked, where reads lock nothing."""
     for protocol in locking(box):
@@ -260,7 +275,8 @@ def a_session_that_dies_leaves_no_lock(box):
 
 
 run(set_up, a_lock_is_seen_at_once, a_session_that_meets_one_waits,
-    other_statements_wait_where_reads_lock_nothing, a_wait_is_bounded, rolling_back_gives_back,
+    other_statements_wait_where_reads_lock_nothing, a_wait_is_bounded,
+    losers_keep_to_lock_timeout, rolling_back_gives_back,
     writes_lock_at_once_if_asked, losers_let_the_holder_pass, deadlocks_end,
     every_job_is_done_once, a_session_that_dies_leaves_no_lock,
     settings={"rdmacc.nodes": 2, "rdmacc.node_memory": "256MB", "autovacuum": "off"})
