@@ -1,5 +1,7 @@
 #include "tests/sim/second_life/lone_session.h"
 
+#include <algorithm>
+
 #include "engine/log/log_entry.h"
 #include "engine/log/log_record.h"
 #include "engine/protocols/registry.h"
@@ -193,7 +195,8 @@ Status LoneSession::scan(bool writes) {
   const ScanMode modes[] = {ScanMode::kSerializable, ScanMode::kNoWait, ScanMode::kSkipLocked,
                             ScanMode::kAsStored};
   const uint32_t before = draw_before();
-  Result<ScanHandle> cursor = session_.scan(table_, before, modes[random_.below(4)]);
+  const ScanMode mode = modes[random_.below(4)];
+  Result<ScanHandle> cursor = session_.scan(table_, before, mode);
   if (!cursor.ok()) return cursor.status();
   writes = writes && before != kEveryCommand;
   Rows seen;
@@ -206,9 +209,13 @@ Status LoneSession::scan(bool writes) {
       expect(seen.emplace(key, view.row).second, "a scan gave " + key + " twice");
     }
   } while (!batch.empty());
-  expect(seen == all_visible(before),
-         "a scan gave " + std::to_string(seen.size()) + " rows, not the " +
-             std::to_string(all_visible(before).size()) + " there are");
+  const Rows there = all_visible(before);
+  // A node that cleans up may hold a row for a moment, as it does for try_lock().
+  const bool left_out = mode == ScanMode::kSkipLocked && seen.size() < there.size() &&
+                        std::includes(there.begin(), there.end(), seen.begin(), seen.end());
+  if (left_out) return aborted(AbortReason::kLockHeld);
+  expect(seen == there, "a scan gave " + std::to_string(seen.size()) + " rows, not the " +
+                            std::to_string(there.size()) + " there are");
   return Status();
 }
 
