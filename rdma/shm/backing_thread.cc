@@ -1,5 +1,6 @@
 #include "rdma/shm/backing_thread.h"
 
+#include <pthread.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -41,6 +42,7 @@ void BackingThread::ask(std::function<void()> request) {
 }
 
 void BackingThread::run() {
+  CHECK(pthread_setname_np(pthread_self(), "rdmacc-backing") == 0);
   std::unique_lock<std::mutex> lock(mutex_);
   while (true) {
     changed_.wait(lock, [this] { return ends_ || next_.has_value(); });

@@ -15,20 +15,30 @@ SECONDS = 2
 SHARE_MIN = 0.05
 
 
+def serving_threads(pid):
+    """The folders of a node's threads, without the one that makes memory ready."""
+    folders = [f"/proc/{pid}/task/{thread}" for thread in os.listdir(f"/proc/{pid}/task")]
+    return [folder for folder in folders if name_of(folder) != "rdmacc-backing"]
+
+
+def name_of(thread):
+    with open(f"{thread}/comm", encoding="ascii") as file:
+        return file.read().strip()
+
+
 def busy_ns(pid):
     """Processor time of each thread of a process."""
-    tasks = f"/proc/{pid}/task"
     times = {}
-    for task in os.listdir(tasks):
-        with open(f"{tasks}/{task}/schedstat") as file:
-            times[task] = int(file.read().split()[0])
+    for thread in serving_threads(pid):
+        with open(f"{thread}/schedstat") as file:
+            times[thread] = int(file.read().split()[0])
     return times
 
 
 def each_node_has_as_many(box):
     equal(box.psql("SHOW rdmacc.node_threads"), str(THREADS), "node_threads")
     for pid in node_pids(box):
-        eventually(lambda pid=pid: len(os.listdir(f"/proc/{pid}/task")) == THREADS,
+        eventually(lambda pid=pid: len(serving_threads(pid)) == THREADS,
                    f"threads of node process {pid}")
 
 
