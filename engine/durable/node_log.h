@@ -93,6 +93,7 @@ class NodeLog {
   Status cover(WorkerId from, std::span<const std::byte> request);
   StorageService::ChangeLog change_log();
   Status call(NodeId to, MethodId method, Rpc::Bytes request, Rpc::Bytes* reply);
+  // Those of `to` among them, in requests of a bounded size.
   Status send_parts(const RedoWrites& writes, NodeId to, uint64_t generation);
 
   // node_checkpoint.cc

@@ -99,9 +99,9 @@ Status NodeLog::check_generations(uint64_t* generation) {
 
 // They are on disk there when this returns.
 Status NodeLog::forward() {
-  return stored_->for_each_part([this](NodeId to, const RedoWrites& part) {
+  return stored_->for_each_undelivered([this](NodeId to, const RedoWrites& writes) {
     if (to >= topology_.nodes) return Status(Code::kCorrupt, "a write of a node that is not there");
-    return send_parts(part, to, generation_);
+    return send_parts(writes, to, generation_);
   });
 }
 

@@ -35,16 +35,6 @@ Result<RedoWrites> redo_of(const LogRecord& record) {
   return redo;
 }
 
-RedoWrites part_of(const RedoWrites& writes, NodeId node) {
-  RedoWrites part;
-  part.stamp = writes.stamp;
-  part.lock_ctts = writes.lock_ctts;
-  for (const RedoWrite& write : writes.writes) {
-    if (write.node == node) part.writes.push_back(write);
-  }
-  return part;
-}
-
 void encode(const RedoWrites& writes, std::vector<std::byte>& out) {
   MessageWriter to(out);
   to.u64(writes.stamp);

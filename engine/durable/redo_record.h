@@ -57,8 +57,6 @@ struct RedoCovered {
 // What a log record changes; its gap headers are nothing that lasts. Views into the record.
 // kCorrupt: a key is missing.
 Result<RedoWrites> redo_of(const LogRecord& record);
-// Those of one node.
-RedoWrites part_of(const RedoWrites& writes, NodeId node);
 
 void encode(const RedoWrites& writes, std::vector<std::byte>& out);
 void encode(const ListedTable& table, std::vector<std::byte>& out);

@@ -199,8 +199,8 @@ void StoredLog::keep_tables(const std::map<TableId, ListedTable>& those_of_node_
   std::erase_if(tables_, [&](const auto& each) { return !those_of_node_0.contains(each.first); });
 }
 
-Status StoredLog::for_each_part(
-    const std::function<Status(NodeId, const RedoWrites&)>& visit) const {
+Status StoredLog::for_each_undelivered(
+    const std::function<Status(NodeId to, const RedoWrites& whole)>& visit) const {
   for (const std::vector<std::byte>& record : shared_) {
     RedoWrites writes;
     RDMACC_RETURN_IF_ERROR(decode(record, writes));
@@ -208,7 +208,7 @@ Status StoredLog::for_each_part(
     for (const RedoWrite& write : writes.writes) nodes.insert(write.node);
     for (const NodeId node : nodes) {
       if (node == own_.node || covered_.contains({node, writes.lock_ctts})) continue;
-      RDMACC_RETURN_IF_ERROR(visit(node, part_of(writes, node)));
+      RDMACC_RETURN_IF_ERROR(visit(node, writes));
     }
   }
   return Status();

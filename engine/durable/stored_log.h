@@ -28,9 +28,10 @@ class StoredLog {
 
   // A write of this node, by its own log or another node's.
   void take(const RedoWrite& write, uint64_t stamp);
-  // Visits what other nodes may lack: their parts of its log's transactions, but for those that
-  // they have said to have. The views end with the call.
-  Status for_each_part(const std::function<Status(NodeId, const RedoWrites&)>& visit) const;
+  // Visits each transaction of its log once for each other node that wrote in it and has not said
+  // to have its own part: that node may lack it. The views end with the call.
+  Status for_each_undelivered(
+      const std::function<Status(NodeId to, const RedoWrites& whole)>& visit) const;
   // The log's transactions, and those of them that wrote on other nodes as well.
   const std::unordered_set<uint64_t>& transactions() const { return transactions_; }
   std::vector<std::pair<NodeId, uint64_t>> shared_transactions() const;

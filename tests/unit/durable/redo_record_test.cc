@@ -38,8 +38,9 @@ TEST(RedoRecord, HasTheRowsOfALogRecordByTheirKeys) {
   EXPECT_FALSE(redo->writes[0].deleted);
   EXPECT_EQ(redo->writes[1].key, "b");
   EXPECT_TRUE(redo->writes[1].deleted && redo->writes[2].deleted);
-  EXPECT_EQ(part_of(*redo, 1).writes.size(), 2u);
-  EXPECT_EQ(part_of(*redo, 1).stamp, 5u);
+  EXPECT_EQ(redo->writes[1].node, 1);
+  EXPECT_EQ(redo->stamp, 5u);
+  EXPECT_EQ(redo->lock_ctts, 6u);
 }
 
 // An engine that deletes without naming the key must not write to such a log.

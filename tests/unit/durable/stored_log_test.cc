@@ -172,9 +172,11 @@ TEST_F(StoredLogTest, GivesOthersTheirPartsUnlessTheyHaveThem) {
   EXPECT_EQ(rows().size(), 4u);
   std::vector<std::string> parts;
   ASSERT_TRUE(stored_
-                  .for_each_part([&](NodeId to, const RedoWrites& part) {
+                  .for_each_undelivered([&](NodeId to, const RedoWrites& whole) {
                     EXPECT_EQ(to, 1);
-                    for (const RedoWrite& each : part.writes) parts.emplace_back(each.key);
+                    for (const RedoWrite& each : whole.writes) {
+                      if (each.node == to) parts.emplace_back(each.key);
+                    }
                     return Status();
                   })
                   .ok());
