@@ -83,8 +83,8 @@ void apply(Oid relation, List* elements, bool reset) {
 
 struct OwnOptions {
   const RangeVar* relation;
-  bool creates;
-  bool existed; /* CREATE ... IF NOT EXISTS leaves it as it is */
+  bool orders_key; /* CREATE without a word on ordered_key, which rdmacc.ordered_keys asks for */
+  bool existed;    /* CREATE ... IF NOT EXISTS leaves it as it is */
   List* set;
   List* reset;
 };
@@ -127,6 +127,14 @@ OwnOptions take_from(Node* statement) {
 
 bool is_there(const RangeVar* name) { return OidIsValid(RangeVarGetRelid(name, NoLock, true)); }
 
+bool names(List* elements, const char* option) {
+  ListCell* cell;
+  foreach (cell, elements) {
+    if (strcmp(static_cast<DefElem*>(lfirst(cell))->defname, option) == 0) return true;
+  }
+  return false;
+}
+
 /* The statement without what is ours; a plan in the cache is not touched. */
 PlannedStmt* without_own(PlannedStmt* statement, bool read_only, OwnOptions* own) {
   const Node* node = statement->utilityStmt;
@@ -135,32 +143,25 @@ PlannedStmt* without_own(PlannedStmt* statement, bool read_only, OwnOptions* own
   PlannedStmt* changed =
       read_only ? static_cast<PlannedStmt*>(copyObjectImpl(statement)) : statement;
   *own = take_from(changed->utilityStmt);
-  own->creates = creates;
+  own->orders_key = creates && rdmacc_ordered_keys && !names(own->set, "ordered_key");
   const bool names_some = own->set != NIL || own->reset != NIL;
-  if (!names_some && !(creates && rdmacc_ordered_keys)) return statement;
+  if (!names_some && !own->orders_key) return statement;
   own->relation = static_cast<const RangeVar*>(copyObjectImpl(own->relation));
   own->existed = creates && is_there(own->relation);
   return names_some ? changed : statement;
 }
 
-/* What rdmacc.ordered_keys asks for, where the statement does not say. */
-void add_wanted_for_all(Oid relation, OwnOptions* own) {
-  if (!own->creates || !rdmacc_ordered_keys || !is_one_of_ours(relation)) return;
-  ListCell* cell;
-  foreach (cell, own->set) {
-    if (strcmp(static_cast<DefElem*>(lfirst(cell))->defname, "ordered_key") == 0) return;
-  }
-  char* on = pstrdup("on");
-  own->set = lappend(
-      own->set, makeDefElem(pstrdup("ordered_key"), reinterpret_cast<Node*>(makeString(on)), -1));
+DefElem* ordered_key_on() {
+  return makeDefElem(pstrdup("ordered_key"), reinterpret_cast<Node*>(makeString(pstrdup("on"))),
+                     -1);
 }
 
 void apply_own(OwnOptions* own) {
   if (own->relation == nullptr || own->existed) return;
-  if (own->set == NIL && own->reset == NIL && !(own->creates && rdmacc_ordered_keys)) return;
+  if (own->set == NIL && own->reset == NIL && !own->orders_key) return;
   const Oid relation = lock_own_table(own->relation);
   if (!OidIsValid(relation)) return; /* ALTER TABLE IF EXISTS, CREATE TABLE ... WITH NO DATA */
-  add_wanted_for_all(relation, own);
+  if (own->orders_key && is_one_of_ours(relation)) own->set = lappend(own->set, ordered_key_on());
   if (own->set != NIL) apply(relation, own->set, false);
   if (own->reset != NIL) apply(relation, own->reset, true);
 }
