@@ -66,6 +66,7 @@ class LoneSession {
   std::set<std::string> touched_;
   uint32_t command_ = 0, level_ = 0;
   uint64_t last_number_ = 0;
+  uint32_t left_out_ = 0;  // scans in a row that have left out rows which a node held
   std::string violation_;
 };
 
