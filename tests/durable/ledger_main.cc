@@ -1,9 +1,9 @@
 // rdmacc_ledger: clients that count, against a running cluster, and what its tables say of them.
 //
-//   rdmacc_ledger CONFIG write CLIENTS PROTOCOL STAGES   a line "CLIENT NUMBER" for each commit
-//   that
-//                                                        was acknowledged, until it is killed
-//   rdmacc_ledger CONFIG read                            a line "KEY CLIENT VALUE" for each row
+//   rdmacc_ledger CONFIG write CLIENTS PROTOCOL STAGES
+//       a line "CLIENT NUMBER" for each commit that was acknowledged, until it is killed
+//   rdmacc_ledger CONFIG read
+//       a line "KEY CLIENT VALUE" for each row
 //
 // The transaction of a client's number n writes n into two of its rows, inserts its row n and
 // deletes its row n - 1: so after any crash both rows have one number, and just that row is there.

@@ -76,7 +76,7 @@ def a_session_that_meets_one_waits(box):
             box.psql("UPDATE t SET v = 0 WHERE id = 4")
             holder, waiter = session(box, protocol), session(box, protocol)
             pids = waiter.backend(), holder.backend()
-            holder.run(f"BEGIN; SELECT v FROM t WHERE id = 4 FOR UPDATE;")
+            holder.run("BEGIN; SELECT v FROM t WHERE id = 4 FOR UPDATE;")
             waiter.send(f"BEGIN; SELECT v FROM t WHERE {condition} FOR UPDATE;")
             waits(box, *pids, said + ": the second one waits")
             equal(holder.run("UPDATE t SET v = v + 1 WHERE id = 4; COMMIT;"), "", said)

@@ -44,9 +44,7 @@ def all_killed(cluster):
         if cycle == 0:
             eventually(lambda: checkpoints(cluster) > 0, "a checkpoint beside traffic", WAIT_S)
         time.sleep(random.random() * 0.3)
-        cluster.kill_all()
-        cluster.note(writer)
-        cluster.forget_memory()
+        cluster.lose_all_memory(writer)
         cluster.start()
         cluster.check()
 
@@ -60,9 +58,7 @@ def all_killed_memory_kept(cluster):
     cluster.start()
     cluster.check()
     writer = load(cluster)
-    cluster.kill_all()
-    cluster.note(writer)
-    cluster.forget_memory()
+    cluster.lose_all_memory(writer)
     cluster.start()
     cluster.check()
 
@@ -77,9 +73,7 @@ def one_killed(cluster):
         cluster.start(nodes=[node])
         before = writer.count()
         eventually(lambda: writer.count() > before + COMMITS, f"commits after node {node} is back", WAIT_S)
-    cluster.kill_all()
-    cluster.note(writer)
-    cluster.forget_memory()
+    cluster.lose_all_memory(writer)
     cluster.start()
     cluster.check()
 
@@ -91,8 +85,7 @@ def killed_client(cluster):
         cluster.note(load(cluster))
     eventually(lambda: cluster.log(0).count("died") >= 2, "the clients are resolved")
     cluster.check()
-    cluster.kill_all()
-    cluster.forget_memory()
+    cluster.lose_all_memory()
     cluster.start()
     cluster.check()
 
@@ -110,8 +103,7 @@ def clients_outlive_nodes(cluster):
     """What they know of the nodes' memory is of one that is gone."""
     cluster.start()
     writer = load(cluster)
-    cluster.kill_all()
-    cluster.forget_memory()
+    cluster.lose_all_memory()
     cluster.start()
     time.sleep(2)
     cluster.note(writer)
@@ -139,8 +131,7 @@ def one_memory_lost(cluster):
 def damaged_files(cluster):
     cluster.start()
     cluster.note(load(cluster))
-    cluster.kill_all()
-    cluster.forget_memory()
+    cluster.lose_all_memory()
     log = sorted(glob.glob(os.path.join(cluster.data, "node1", "*.log")))[-1]
     with open(log, "rb") as file:
         whole = file.read()
@@ -149,8 +140,7 @@ def damaged_files(cluster):
     cluster.launch(0)
     cluster.launch(1)
     true(cluster.ends(1) != 0, "a node started on a damaged log")
-    cluster.kill_all()
-    cluster.forget_memory()
+    cluster.lose_all_memory()
     matches("damaged", cluster.log(1), "what node 1 says")
     with open(log, "wb") as file:
         file.write(whole + b"torn" * 20)
@@ -168,18 +158,20 @@ def with_power(test):
     return run
 
 
+def back_after_a_power_cut(cluster, layer):
+    layer.cut()
+    layer.begin()
+    cluster.start()
+    cluster.check()
+
+
 @with_power
 def power_cuts(cluster, layer):
     cluster.start()
     for _ in range(CYCLES):
         writer = load(cluster)
-        cluster.kill_all()
-        cluster.note(writer)
-        cluster.forget_memory()
-        layer.cut()
-        layer.begin()
-        cluster.start()
-        cluster.check()
+        cluster.lose_all_memory(writer)
+        back_after_a_power_cut(cluster, layer)
 
 
 @with_power
@@ -192,13 +184,8 @@ def power_cut_after_a_kill(cluster, layer):
             cluster.nodes[1].kill()
             cluster.nodes[1].wait()
             cluster.start(nodes=[1])
-        cluster.kill_all()
-        cluster.note(writer)
-        cluster.forget_memory()
-        layer.cut()
-        layer.begin()
-        cluster.start()
-        cluster.check()
+        cluster.lose_all_memory(writer)
+        back_after_a_power_cut(cluster, layer)
 
 
 @with_power
@@ -211,13 +198,8 @@ def failing_disk(cluster, layer):
         true(cluster.ends(1) == 1, "exit code of the node whose disk has failed")
         matches("cannot (sync|write)", cluster.log(1), "what node 1 says")
         layer.heal()
-        cluster.kill_all()
-        cluster.note(writer)
-        cluster.forget_memory()
-        layer.cut()
-        layer.begin()
-        cluster.start()
-        cluster.check()
+        cluster.lose_all_memory(writer)
+        back_after_a_power_cut(cluster, layer)
         cluster.stop_all()
         cluster.forget_memory()
 

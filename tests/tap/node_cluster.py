@@ -80,8 +80,7 @@ class NodeCluster:
         os.makedirs(folder, mode=0o700, exist_ok=True)
 
     def remove(self):
-        self.kill_all()
-        self.forget_memory()
+        self.lose_all_memory()
         shutil.rmtree(self.dir, ignore_errors=True)
 
     def log(self, node):
@@ -128,6 +127,13 @@ class NodeCluster:
 
     def kill_all(self):
         self.stop_all(signal.SIGKILL)
+
+    def lose_all_memory(self, writer=None):
+        """All nodes are killed, beside the clients of `writer`, and what their hosts' memory had is gone."""
+        self.kill_all()
+        if writer is not None:
+            self.note(writer)
+        self.forget_memory()
 
     def forget_memory(self, node=None):
         """As a crash of the hosts does: of all nodes, or of one."""
