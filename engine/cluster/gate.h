@@ -133,7 +133,8 @@ class Gate {
   // The protocol that is open now; kNoProtocol if none was ever opened.
   static constexpr ProtocolId kNoProtocol = 0xFF;
   Result<ProtocolId> open_protocol(VerbCounters& counters);
-  // A copy of the gate's line and of all worker lines, for views and tests.
+  // A copy of the gate's line and of all worker lines. `order` is that of each line's words:
+  // what GateWatch concludes from two copies rests on it.
   Status snapshot(GateLine* gate, std::vector<WorkerLine>* lines, VerbCounters& counters,
                   WordOrder order = WordOrder::kAscending);
 

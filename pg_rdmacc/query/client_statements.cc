@@ -20,9 +20,9 @@ namespace {
 
 ProcessUtility_hook_type previous_utility;
 
-bool began;                 /* the client has had a statement run in this transaction */
-bool holds_cursors = false; /* the session has declared one WITH HOLD */
-bool explaining;            /* EXPLAIN is being run */
+bool began;         /* the client has had a statement run in this transaction */
+bool holds_cursors; /* the session has declared one WITH HOLD */
+bool explaining;    /* EXPLAIN is being run */
 
 struct Utility {
   PlannedStmt* statement;

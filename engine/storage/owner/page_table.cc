@@ -72,8 +72,8 @@ Status PageTable::back_until(uint64_t page_end) {
   const uint64_t end = std::min(round_up(layout_.page(page_end), kChunkBytes), pages_end);
   RDMACC_RETURN_IF_ERROR(endpoint_.back_region(backed_end_, end - backed_end_));
   backed_end_ = end;
-  // While these pages are handed out the next ones are made ready.
-  // A node that has grown large grows fast.
+  // The next ones are made ready while these are handed out; the more of them the larger a node has
+  // grown, since it then grows faster.
   const uint64_t ahead = std::clamp((end - layout_.pages) / 8, kChunkBytes, kAheadBytesMax);
   endpoint_.expect_backing(end, std::min(round_up(ahead, kChunkBytes), pages_end - end));
   return Status();
