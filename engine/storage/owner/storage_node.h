@@ -44,8 +44,9 @@ class StorageNode : public StorageService {
   void set_change_log(ChangeLog log) override { change_log_ = std::move(log); }
   std::vector<ListedTable> tables() const override;
   uint64_t row_pages() const override { return arena_.page_count(); }
-  void rows_of_page(uint64_t page,
-                    const std::function<void(const StoredRow&)>& visit) override;  // storage_load.cc
+  void rows_of_page(
+      uint64_t page,
+      const std::function<void(const StoredRow&)>& visit) override;  // storage_load.cc
   Status restore_table(const ListedTable& table) override;
   Status restore_row(const LoadedRows& load, const RowToLoad& row) override;
   Contents contents() const override;

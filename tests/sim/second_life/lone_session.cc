@@ -196,8 +196,7 @@ Status LoneSession::scan(bool writes) {
   const ScanMode modes[] = {ScanMode::kSerializable, ScanMode::kNoWait, ScanMode::kSkipLocked,
                             ScanMode::kAsStored};
   const uint32_t before = draw_before();
-  const ScanMode drawn = modes[random_.below(4)];
-  const ScanMode mode = left_out_ > 0 ? ScanMode::kSkipLocked : drawn;
+  const ScanMode mode = left_out_ > 0 ? ScanMode::kSkipLocked : modes[random_.below(4)];
   Result<ScanHandle> cursor = session_.scan(table_, before, mode);
   if (!cursor.ok()) return cursor.status();
   writes = writes && before != kEveryCommand;
@@ -212,8 +211,7 @@ Status LoneSession::scan(bool writes) {
     }
   } while (!batch.empty());
   const Rows there = all_visible(before);
-  // A node that cleans up may hold a row for a moment, as it does for try_lock(): the next scan has
-  // to find it.
+  // A node that cleans up may hold a row for a moment; the next scan has to find it.
   const bool left_out = mode == ScanMode::kSkipLocked && seen.size() < there.size() &&
                         std::includes(there.begin(), there.end(), seen.begin(), seen.end());
   left_out_ = left_out ? left_out_ + 1 : 0;
