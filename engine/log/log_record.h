@@ -1,4 +1,5 @@
 #pragma once
+#include <boost/container/small_vector.hpp>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -27,17 +28,20 @@ struct EntryWrite {
   uint64_t value;  // 0 clears it
 };
 
+// Of one group: nearly always one.
+using EntryWrites = boost::container::small_vector<EntryWrite, 1>;
+
 struct Write {
   GlobalAddress header;
   WriteKind kind = WriteKind::kUpdate;
   TableId table = kNoTable;
   uint64_t key_hash = 0;
-  uint32_t incarnation = 0;         // that the header has while the transaction holds its lock
-  GlobalAddress overflow;           // block for `record`, or null: inline
-  std::string_view record;          // [key length 2][key][row]; deleted: without a row
-  uint16_t record_size = 0;         // inline record bytes of the table's slots, and
-  uint16_t history = 0;             // old versions in each, if the version before is to be kept
-  std::vector<EntryWrite> entries;  // kGap
+  uint32_t incarnation = 0;  // that the header has while the transaction holds its lock
+  GlobalAddress overflow;    // block for `record`, or null: inline
+  std::string_view record;   // [key length 2][key][row]; deleted: without a row
+  uint16_t record_size = 0;  // inline record bytes of the table's slots, and
+  uint16_t history = 0;      // old versions in each, if the version before is to be kept
+  EntryWrites entries;       // kGap
 };
 
 struct LogRecord {

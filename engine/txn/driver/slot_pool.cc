@@ -83,6 +83,7 @@ Status SlotPool::take(std::span<SlotRequest> requests, uint64_t ctts, Slots& tak
                       VerbArena& arena, VerbCounters& counters) {
   CHECK(taken.empty() && locked_exclusively(ctts));
   boost::container::small_vector<SlotRequest*, 16> of;  // of what is taken
+  MappedMemory* mapped = worker_.scheduler().mapped();
   for (SlotRequest& request : requests) {
     if (!request.want_slot) continue;
     Stock& stock = stock_of(request.node, request.table);
@@ -91,6 +92,9 @@ Status SlotPool::take(std::span<SlotRequest> requests, uint64_t ctts, Slots& tak
     taken.push_back(stock.slots.back());
     stock.slots.pop_back();
     of.push_back(&request);
+    if (mapped == nullptr) continue;
+    mapped->prefetch_slot(taken.back().slot.slot);
+    if (!stock.slots.empty()) mapped->prefetch_slot(stock.slots.back().slot.slot);
   }
   for (Stock& stock : stocks_) {
     if (stock.taken > 0) note_use(stock);

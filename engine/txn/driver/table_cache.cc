@@ -100,12 +100,38 @@ Status TableCache::load_root(CachedTable& table, NodeId node, bool again, VerbCo
     }
     CachedRoot& cached = table.roots[node];
     cached.bits = root.bits;
-    cached.doubtful = false;
+    cached.doubtful = cached.patched = false;
     cached.groups.assign(array, array + groups);
     cached.partition.reset();
     return Status();
   }
   return Status(Code::kUnavailable, "index root of table " + std::to_string(id) + " is moving");
+}
+
+Status TableCache::refresh_group(CachedTable& table, NodeId node, uint64_t hash,
+                                 VerbCounters& counters) {
+  CHECK(node < table.roots.size());
+  if (needs_root(table, node)) return load_root(table, node, true, counters);
+  VerbArena arena(worker_.pool());
+  auto* group = arena.allocate_array<uint64_t>(1);
+  auto* entry = arena.allocate_array<DirectoryEntry>(1);
+  if (group == nullptr || entry == nullptr) return out_of_registered_memory();
+  const IndexRoot root{table.roots[node].bits};
+  const uint64_t at = group_bits_of(hash, root.depth());
+  DoorbellBatch batch(worker_.scheduler(), counters);
+  batch.read(GlobalAddress::make(node, root.offset() + at * 8), group, sizeof(*group));
+  // Behind it: an array that was replaced meanwhile may be reused.
+  batch.read(GlobalAddress::make(node, layout_.directory_entry(table.id)), entry, sizeof(*entry));
+  RDMACC_RETURN_IF_ERROR(batch.execute());
+  CachedRoot& cached = table.roots[node];
+  const bool same = entry->id == table.id && entry->state == TableState::kLive &&
+                    entry->root == root.bits && cached.bits == root.bits &&
+                    layout_.holds_header(*group);
+  if (!same) return load_root(table, node, true, counters);
+  cached.groups[at] = *group;
+  cached.patched = true;
+  cached.partition.reset();
+  return Status();
 }
 
 }  // namespace rdmacc

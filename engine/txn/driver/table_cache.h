@@ -15,6 +15,7 @@ namespace rdmacc {
 struct CachedRoot {
   uint64_t bits = 0;              // IndexRoot; 0 = not read yet
   bool doubtful = false;          // its table may be gone: the directory is to be asked
+  bool patched = false;           // read at several times: it need not be a partition
   std::vector<uint64_t> groups;   // 2^depth offsets
   std::optional<bool> partition;  // is_partition(groups), once a scan has asked
 
@@ -40,6 +41,9 @@ class TableCache {
   }
   // Makes sure that the root array of `node` is there; with `again`, reads it anew.
   Status load_root(CachedTable& table, NodeId node, bool again, VerbCounters& counters);
+  // The group of one hash anew, which was split: where the array is still the one that is cached,
+  // its place in it is all that is read.
+  Status refresh_group(CachedTable& table, NodeId node, uint64_t hash, VerbCounters& counters);
   // The group that a hash belongs to, as far as the cached root of `node` knows.
   static uint64_t group_of(const CachedTable& table, NodeId node, uint64_t hash) {
     const CachedRoot& root = table.roots[node];

@@ -12,6 +12,7 @@ struct BucketWalk {
   GlobalAddress group;
   uint32_t bucket = 0;
   uint16_t tag = 0;
+  bool header_only = false;  // one look at the gap header will do
   // Out:
   Header pre_read{}, post_read{};  // of the gap header, before and after all buckets
   boost::container::small_vector<uint64_t, 2> candidates;  // tuple offsets of entries with the tag

@@ -122,6 +122,7 @@ Status Finder::walk() {
         search.address(TableCache::group_of(*search.table, search.node, search.work->hash));
     walk.bucket = home_bucket_of(search.work->hash);
     walk.tag = tag_of(search.work->hash);
+    walk.header_only = search.work->mode == KeyWork::Mode::kGapOnly;
     walking.push_back(&search);
   }
   if (walking.empty()) return Status();
@@ -131,9 +132,9 @@ Status Finder::walk() {
     const Header& gap = walks[i].pre_read;
     search.walked = false;
     if (!claims(gap, search.work->table, search.work->hash)) {
-      // The group was split, or the table is gone: look the root up again.
-      RDMACC_RETURN_IF_ERROR(
-          context_.engine.tables.load_root(*search.table, search.node, true, context_.counters));
+      // The group was split, or the table is gone: the root array says.
+      RDMACC_RETURN_IF_ERROR(context_.engine.tables.refresh_group(
+          *search.table, search.node, search.work->hash, context_.counters));
       continue;
     }
     Access& gap_access = search.work->gap;

@@ -1,6 +1,5 @@
 #pragma once
 #include <span>
-#include <vector>
 
 #include "engine/log/log_record.h"
 #include "engine/txn/driver/engine_context.h"
@@ -18,9 +17,10 @@ struct IndexEntryChange {
 
 struct LockWork {
   Access* access = nullptr;
-  std::vector<IndexEntryChange> entry_changes;  // gap headers only
+  // Gap headers only; nearly always one.
+  boost::container::small_vector<IndexEntryChange, 1> entry_changes;
   // Out: where the entries go, decided under the lock, and the room that the group has then.
-  std::vector<EntryWrite> entries;
+  EntryWrites entries;
   enum class Room : uint8_t {
     kLeft,
     kFull,    // a chain has no empty entry left

@@ -14,9 +14,6 @@ namespace {
 // How long an abort waits for a node to come back that may hold locks of the attempt.
 constexpr uint64_t kNodeReturnUsMax = 15'000'000;
 constexpr uint64_t kNodeReturnPauseUs = 10'000;
-// Look-ups of the gap headers of one write set, while groups are split under them.
-constexpr int kGapLooksMax = 16;
-constexpr size_t kWritesAtOnce = 1024;
 
 }  // namespace
 
@@ -48,57 +45,6 @@ void Transaction::collect_writes() {
                                          last->row, last->record, state.tuple, state.overflow});
     if (planned.relinks()) planned.gap = state.gap;
   }
-}
-
-// What many writes need comes in parts, so that it stays in the caches, and registered memory does
-// not grow with them.
-template <typename Work>
-Status Transaction::in_memory_of_its_own(StageContext& stage, const Work& work) {
-  if (writes_.all().size() <= kWritesAtOnce) return work(stage);
-  VerbArena arena(coordinator_.engine.worker.pool());
-  StageContext part = context(arena);
-  return work(part);
-}
-
-// Unlinks and unchecked inserts have not met their gap header yet. Keys of one group share an
-// access, and the group may be split between the look-ups of two of them: those that it does not
-// hold any more are looked up again. Nothing is decided here; the lock of each group decides
-// (lock.cc).
-Status Transaction::find_missing_gaps(StageContext& stage) {
-  for (int look = 0; look < kGapLooksMax; look++) {
-    bool all_known = true;
-    for (size_t from = 0; from < writes_.all().size();) {
-      std::vector<PlannedWrite*> lacking;
-      std::vector<KeyWork> works = writes_.missing_gaps(from, kWritesAtOnce, lacking);
-      if (works.empty()) break;
-      all_known = false;
-      RDMACC_RETURN_IF_ERROR(in_memory_of_its_own(stage, [&](StageContext& part) {
-        return carry_out_find(part, parameters_.plan, works);
-      }));
-      for (size_t i = 0; i < works.size(); i++) {
-        if (works[i].result != KeyWork::Result::kMissing) return aborted(AbortReason::kIndexMoved);
-        RDMACC_RETURN_IF_ERROR(merge(works[i].gap, &lacking[i]->gap));
-      }
-    }
-    if (all_known) return Status();
-    writes_.forget_moved_gaps();
-  }
-  return aborted(AbortReason::kIndexMoved);
-}
-
-Status Transaction::lock_writes(StageContext& stage) {
-  CHECK(!writes_.empty());
-  std::vector<LockWork>& works = writes_.plan_locks();
-  if (works.empty()) return Status();
-  const uint64_t start_ns = begin_stage(Stage::kLock);
-  Status status;
-  for (size_t at = 0; at < works.size() && status.ok(); at += kWritesAtOnce) {
-    const auto some = std::span(works).subspan(at, std::min(kWritesAtOnce, works.size() - at));
-    status = in_memory_of_its_own(
-        stage, [&](StageContext& part) { return carry_out_lock(part, parameters_.plan, some); });
-  }
-  time_stage(Stage::kLock, start_ns);
-  return status;
 }
 
 // Everything that is written is locked: when the transaction happens follows from that.

@@ -22,7 +22,8 @@ Status TableScan::add_work() {
   VerbCounters counters;
   auto table = engine.tables.get(table_, counters);
   if (!table.ok()) return table.status();
-  RDMACC_RETURN_IF_ERROR(engine.tables.load_root(**table, node_, false, counters));
+  const bool anew = walk_.at_start() && (*table)->roots[node_].patched;
+  RDMACC_RETURN_IF_ERROR(engine.tables.load_root(**table, node_, anew, counters));
   const size_t groups = (*table)->roots[node_].groups.size();
   if (first_ && !wants_.to_write) txn_.watch_others(groups);
   while (work_.size() < groups_wanted_ && !walk_.ended()) {

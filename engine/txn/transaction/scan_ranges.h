@@ -17,6 +17,7 @@ bool is_partition(std::span<const uint64_t> groups);
 // the rest of the space begins where ranges of the new one do.
 class RangeWalk {
  public:
+  bool at_start() const { return bits_ == 0 && depth_ == 0 && !ended_; }
   bool ended() const { return ended_; }
   // Of a group, where the array tells which. Any range is right that is not deeper than its group:
   // one that covers a part of it has it halved, at the price of one READ of a gap header each time.

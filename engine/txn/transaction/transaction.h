@@ -198,10 +198,13 @@ class Transaction final : public RowSource {
   void leave_locks_to_resolution();
   void keep_locked_row(KeyState& state);
   void collect_writes();
+  // lock_writes.cc
   Status find_missing_gaps(StageContext& stage);
+  Status look_at_gaps(StageContext& stage);
   template <typename Work>
   Status in_memory_of_its_own(StageContext& stage, const Work& work);
   Status lock_writes(StageContext& stage);
+  // commit.cc
   Status fix_commit_time(StageContext& stage);
   Status validate_reads(StageContext& stage);
   // check_reads.cc

@@ -1,7 +1,6 @@
 #include "engine/txn/transaction/write_plan.h"
 
-#include <unordered_map>
-
+#include "engine/txn/transaction/small_index.h"
 #include "rdma/base/check.h"
 
 namespace rdmacc {
@@ -182,8 +181,9 @@ std::vector<LockWork>& WritePlan::plan_locks() {
     relinked += write.relinks() ? 1 : 0;
   }
   locks_.reserve(tuples + relinked / kRelinkedPerGroup);
-  std::unordered_map<const Access*, size_t> gap_locks;  // takes no memory while it is empty
-  for (const PlannedWrite& write : writes_) {
+  std::pmr::monotonic_buffer_resource memory;  // takes none while the index is small
+  SmallIndex<PlannedWrite> first_of_gap(&memory);
+  for (PlannedWrite& write : writes_) {
     CHECK(write.tuple != nullptr);
     if (write.kind != WriteKind::kInsert && !write.tuple->locked) {
       locks_.push_back(LockWork{write.tuple, {}, {}});
@@ -191,9 +191,13 @@ std::vector<LockWork>& WritePlan::plan_locks() {
     if (!write.relinks()) continue;
     CHECK(write.gap != nullptr && write.gap->gap);
     write.gap->write = true;
-    auto [at, fresh] = gap_locks.try_emplace(write.gap, locks_.size());
-    if (fresh) locks_.push_back(LockWork{write.gap, {}, {}});
-    locks_[at->second].entry_changes.push_back(IndexEntryChange{
+    PlannedWrite*& first = first_of_gap.at(write.gap->header.bits);
+    if (first == nullptr) {
+      first = &write;
+      write.gap_lock = locks_.size();
+      locks_.push_back(LockWork{write.gap, {}, {}});
+    }
+    locks_[first->gap_lock].entry_changes.push_back(IndexEntryChange{
         write.hash, write.tuple->header.offset(), write.kind == WriteKind::kInsert});
   }
   return locks_;

@@ -33,6 +33,7 @@ struct PlannedWrite {
   std::string_view record;
   GlobalAddress new_overflow, old_overflow;
   uint16_t record_size = 0, history = 0;  // of the table
+  size_t gap_lock = 0;  // of the first one of its gap: that one's place among the locks
   // When what is there before was still named by the row.
   uint32_t node_incarnation = 0;
 

@@ -34,5 +34,46 @@ TEST(TableCacheTest, ADroppedTableLivesWhileOthersMayHoldIt) {
   });
 }
 
+// A split that leaves the array as large as it was changes some places of it: one of them is asked.
+TEST(TableCacheTest, AGroupThatWasSplitIsFoundByOnePlaceOfTheArray) {
+  SimEngine engine(4);
+  Coordinator& coordinator = engine.add_coordinator();
+  engine.run(coordinator, [&] {
+    Session session(coordinator);
+    TableSpec spec;
+    spec.relfilenode = 1;
+    const TableId id = session.create_table(spec)->id;
+    TableCache& tables = coordinator.impl().state.engine.tables;
+    VerbCounters counters;
+    CachedTable* table = *tables.get(id, counters);
+    constexpr int kRows = 4'000, kRowsAtOnce = 20;
+    int refreshed = 0;
+    for (int row = 0; row < kRows; row += kRowsAtOnce) {
+      ASSERT_TRUE(tables.load_root(*table, 0, true, counters).ok());
+      EXPECT_FALSE(table->roots[0].patched);
+      CachedRoot& before = table->roots[0];
+      const CachedRoot old = before;
+      ASSERT_TRUE(session.begin(TxnOptions{}).ok());
+      for (int i = row; i < row + kRowsAtOnce; i++) {
+        ASSERT_TRUE(session.insert(id, "row " + std::to_string(i), "row").ok());
+      }
+      ASSERT_TRUE(session.commit().ok());
+      ASSERT_TRUE(tables.load_root(*table, 0, true, counters).ok());
+      const CachedRoot now = before;
+      for (uint64_t place = 0; old.bits == now.bits && place < now.groups.size(); place++) {
+        if (old.groups[place] == now.groups[place]) continue;
+        before = old;
+        const uint64_t reads = counters.reads;
+        ASSERT_TRUE(tables.refresh_group(*table, 0, place, counters).ok());
+        EXPECT_EQ(reads + 2, counters.reads) << "the array is read whole";
+        EXPECT_EQ(now.groups[place], TableCache::group_of(*table, 0, place));
+        EXPECT_TRUE(before.patched) << "a scan takes it for a copy of one moment";
+        refreshed++;
+      }
+    }
+    EXPECT_GT(refreshed, 0) << "no group was split without the array";
+  });
+}
+
 }  // namespace
 }  // namespace rdmacc
