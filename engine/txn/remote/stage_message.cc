@@ -115,7 +115,7 @@ Status read_status(MessageReader& in) {
 void write_access(MessageWriter& out, const Access& access) {
   const int bits = (access.gap ? kGapBit : 0) | (access.read ? kReadBit : 0) |
                    (access.write ? kWriteBit : 0) | (access.locked ? kLockedBit : 0) |
-                   (access.key_known ? kKeyBit : 0) | (access.lease_locked ? kLeaseBit : 0);
+                   (access.tag_only ? 0 : kKeyBit) | (access.lease_locked ? kLeaseBit : 0);
   out.layout(AccessFields{access.header.bits, access.key_hash, access.read_wts, access.locked_wts,
                           access.lease, access.table, access.incarnation, access.depth,
                           access.reader_count, static_cast<uint64_t>(bits)});
@@ -136,7 +136,7 @@ bool read_access(MessageReader& in, Access& access) {
   access.read = (fields.bits & kReadBit) != 0;
   access.write = (fields.bits & kWriteBit) != 0;
   access.locked = (fields.bits & kLockedBit) != 0;
-  access.key_known = (fields.bits & kKeyBit) != 0;
+  access.tag_only = (fields.bits & kKeyBit) == 0;
   access.lease_locked = (fields.bits & kLeaseBit) != 0;
   return in.ok() && access.reader_count <= kReadersMax;
 }

@@ -23,7 +23,7 @@ struct Access {
   bool write = false;         // to be locked before the log
   bool locked = false;        // exclusively, by this attempt
   bool lease_locked = false;  // SUNDIAL: so is the word that holds the lease
-  bool key_known = true;      // false while a scan has only an entry's tag
+  bool tag_only = false;      // a scan knows no more of the key yet than its entry's tag
 
   bool held() const { return locked || reader_count > 0; }
 };
@@ -49,7 +49,7 @@ struct Held {
 
 // Does a header still belong to what the access means?
 inline bool same_identity(const Access& access, const Header& seen) {
-  return seen.table == access.table && (!access.key_known || seen.key_hash == access.key_hash) &&
+  return seen.table == access.table && (access.tag_only || seen.key_hash == access.key_hash) &&
          (access.incarnation == 0 || seen.incarnation == access.incarnation) &&
          (!access.gap || seen.length == access.depth);
 }

@@ -1,6 +1,7 @@
 #include "engine/txn/stages/find.h"
 
 #include <algorithm>
+#include <array>
 #include <boost/container/static_vector.hpp>
 
 #include "engine/txn/driver/drive.h"
@@ -289,12 +290,15 @@ Status Finder::lock_gaps(std::span<Search*> missing) {
   return Status();
 }
 
-// Of a key that is not open any more.
-KeyWork::Result result_of(const SoughtKey& look) {
-  DCHECK(look.result != SoughtKey::Result::kOpen);
-  if (look.result == SoughtKey::Result::kFound) return KeyWork::Result::kFound;
-  const bool missing = look.result == SoughtKey::Result::kMissing;
-  return missing ? KeyWork::Result::kMissing : KeyWork::Result::kAborted;
+// What a first look has found of a key.
+void note_look(const KeyState& look, KeyWork& key) {
+  using Base = KeyState::Base;
+  key.overflow = look.overflow;
+  key.reason = look.lost;
+  if (look.base != Base::kUnknown) key.record = record_of(look);
+  if (look.base == Base::kExists) key.result = KeyWork::Result::kFound;
+  if (look.base == Base::kAbsent) key.result = KeyWork::Result::kMissing;
+  if (look.lost != AbortReason::kNone) key.result = KeyWork::Result::kAborted;
 }
 
 bool any_aborted(std::span<KeyWork* const> keys) {
@@ -307,18 +311,17 @@ Status look_first_at(StageContext& context, std::span<KeyWork* const> keys) {
   CHECK(!keys.empty() && keys.size() <= kKeysAtOnce);
   auto table = context.table(keys.front()->table);
   if (!table.ok()) return table.status();
-  boost::container::static_vector<SoughtKey, kKeysAtOnce> looks;
-  for (KeyWork* key : keys) looks.push_back({key->hash, key->key, &key->access});
-  std::byte* room = nullptr;
-  const Status status = look_first(context, **table, {looks.data(), looks.size()}, room);
-  for (size_t i = 0; i < looks.size(); i++) {
-    const SoughtKey& look = looks[i];
-    if (look.result == SoughtKey::Result::kOpen) continue;
-    keys[i]->result = result_of(look);
-    keys[i]->reason = look.reason;
-    keys[i]->overflow = look.overflow;
-    keys[i]->record = look.record;
+  std::array<KeyState, kKeysAtOnce> looks;
+  std::array<KeyState*, kKeysAtOnce> sought;
+  for (size_t i = 0; i < keys.size(); i++) {
+    looks[i].key = keys[i]->key;
+    looks[i].hash = keys[i]->hash;
+    looks[i].tuple = &keys[i]->access;
+    sought[i] = &looks[i];
   }
+  FirstLookOut out;
+  const Status status = look_first(context, **table, {sought.data(), keys.size()}, out);
+  for (size_t i = 0; i < keys.size(); i++) note_look(looks[i], *keys[i]);
   return status;
 }
 

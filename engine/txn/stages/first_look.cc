@@ -10,6 +10,14 @@
 #include "rdma/base/check.h"
 
 namespace rdmacc {
+namespace {
+
+// Neither found nor lost.
+bool is_open(const KeyState& key) {
+  return key.base == KeyState::Base::kUnknown && key.lost == AbortReason::kNone;
+}
+
+}  // namespace
 
 Status FirstLook::run() {
   const bool in_place = context_.engine.worker.scheduler().port() != Endpoint::Port::kPosted;
@@ -19,7 +27,7 @@ Status FirstLook::run() {
     if (!locate(in_place)) return Status();
   }
   if (in_place) {
-    if (room_ == nullptr) room_ = context_.arena.allocate(looks_.size() * table_.record_size);
+    if (room_ == nullptr) room_ = context_.arena.allocate(keys_.size() * table_.record_size);
     if (room_ == nullptr) return out_of_registered_memory();
     const StageRule& rule = context_.rules.read;
     const StageRule::Look look = rule.look != nullptr ? rule.look : look_in_place_by<1, Rule>;
@@ -33,8 +41,8 @@ Status FirstLook::run() {
 
 Status FirstLook::load_roots() {
   EngineContext& engine = context_.engine;
-  for (const SoughtKey& look : looks_) {
-    const NodeId node = engine.map.primary_of(look.hash);
+  for (const KeyState* key : keys_) {
+    const NodeId node = engine.map.primary_of(key->hash);
     if (!TableCache::needs_root(table_, node)) continue;
     RDMACC_RETURN_IF_ERROR(engine.tables.load_root(table_, node, false, context_.counters));
   }
@@ -45,11 +53,11 @@ Status FirstLook::load_roots() {
 // place a bucket is as near as an entry of the location cache. False: a root array is not here.
 bool FirstLook::locate(bool in_place) {
   EngineContext& engine = context_.engine;
-  places_.resize(looks_.size(), boost::container::default_init);
+  places_.resize(keys_.size(), boost::container::default_init);
   std::array<const uint64_t*, kKeysAtOnce> groups;  // in root arrays
-  for (size_t i = 0; i < looks_.size(); i++) {
-    const uint64_t hash = looks_[i].hash;
-    DCHECK(looks_[i].result == SoughtKey::Result::kOpen && looks_[i].access->header.null());
+  for (size_t i = 0; i < keys_.size(); i++) {
+    const uint64_t hash = keys_[i]->hash;
+    DCHECK(keys_[i]->base == KeyState::Base::kUnknown && keys_[i]->tuple->header.null());
     const NodeId node = engine.map.primary_of(hash);
     const CachedRoot& root = table_.roots.data()[node];
     if (root.bits == 0 || root.doubtful) [[unlikely]]
@@ -60,9 +68,9 @@ bool FirstLook::locate(bool in_place) {
     if (!in_place) engine.locations.prefetch(hash);
   }
   MappedMemory* mapped = engine.worker.scheduler().mapped();
-  for (size_t i = 0; i < looks_.size(); i++) {
+  for (size_t i = 0; i < keys_.size(); i++) {
     Place& place = places_[i];
-    const uint64_t hash = looks_[i].hash;
+    const uint64_t hash = keys_[i]->hash;
     const uint64_t known_at = in_place ? 0 : engine.locations.find(hash);
     if (known_at != 0) {
       place = {place.bucket.plus(known_at), {}};
@@ -76,17 +84,17 @@ bool FirstLook::locate(bool in_place) {
 
 // The home buckets of all keys in one round, then what is chained to those that have no entry.
 Status FirstLook::read_buckets() {
-  auto* images = context_.arena.allocate_array<Bucket>(looks_.size());
+  auto* images = context_.arena.allocate_array<Bucket>(keys_.size());
   if (images == nullptr) return out_of_registered_memory();
   DoorbellBatch batch = context_.batch();
   for (uint32_t round = 0; round < kBucketsMax; round++) {
-    for (size_t i = 0; i < looks_.size(); i++) {
+    for (size_t i = 0; i < keys_.size(); i++) {
       if (!places_[i].bucket.null()) batch.read(places_[i].bucket, &images[i], sizeof(Bucket));
     }
     if (batch.empty()) return Status();
     RDMACC_RETURN_IF_ERROR(batch.execute());
-    for (size_t i = 0; i < looks_.size(); i++) {
-      if (!places_[i].bucket.null()) choose_entry(looks_[i].hash, images[i], places_[i]);
+    for (size_t i = 0; i < keys_.size(); i++) {
+      if (!places_[i].bucket.null()) choose_entry(keys_[i]->hash, images[i], places_[i]);
     }
   }
   return Status();
@@ -94,18 +102,18 @@ Status FirstLook::read_buckets() {
 
 // The records of the keys that have somewhere to look, by the protocol's read rule.
 Status FirstLook::read_records() {
-  CHECK(places_.size() == looks_.size());  // locate() came first
-  for (size_t i = 0; i < looks_.size(); i++) {
+  CHECK(places_.size() == keys_.size());  // locate() came first
+  for (size_t i = 0; i < keys_.size(); i++) {
     if (places_[i].header.null()) continue;
-    Access& access = *looks_[i].access;
+    Access& access = *keys_[i]->tuple;
     access.header = places_[i].header;
     access.table = table_.id;
-    access.key_hash = looks_[i].hash;
+    access.key_hash = keys_[i]->hash;
     RecordState record;
     record.access = &access;
     record.record_bytes = table_.record_size;
     record.history = table_.history;
-    judge_later(looks_[i], record);
+    judge_later(*keys_[i], record);
   }
   if (records_.empty()) return Status();
   std::byte* memory = context_.arena.allocate(records_.size() * table_.record_size);
@@ -123,15 +131,17 @@ Status FirstLook::settle() {
   bool all_kept = true;
   for (size_t i = 0; i < records_.size(); i++) {
     const RecordState& record = records_[i];
-    SoughtKey& look = *judged_[i];
+    KeyState& key = *judged_[i].key;
     if (record.end == RecordState::End::kDone &&
-        is_whole(look, record.accepted, record.record, record.record_bytes)) {
-      keep(look, record.accepted, *look.access);
-      context_.engine.locations.put(look.hash, look.access->header.offset());
-      look.record = record.bytes();
-      if (!kept_by_caller_) continue;
-      memcpy(room_, look.record.data(), look.record.size());
-      take_room(look, record.accepted.length);
+        is_whole(key, record.accepted, record.record, record.record_bytes)) {
+      keep(key, record.accepted, *key.tuple);
+      context_.engine.locations.put(key.hash, key.tuple->header.offset());
+      if (!kept_by_caller_) {
+        key.row = row_of(key.key, record.bytes());
+        continue;
+      }
+      memcpy(room_, record.record, record.accepted.length);
+      take_room(key, record.accepted.length);
     } else {
       all_kept = false;
     }
@@ -139,23 +149,21 @@ Status FirstLook::settle() {
   if (all_kept) return Status();
   RDMACC_RETURN_IF_ERROR(read_overflow_blocks());
   for (size_t i = 0; i < records_.size(); i++) {
-    SoughtKey& look = *judged_[i];
-    if (look.result != SoughtKey::Result::kOpen) continue;
+    const auto [key, record] = judged_[i];
+    if (key->base != KeyState::Base::kUnknown) continue;
     if (records_[i].end == RecordState::End::kAbort) {
-      look.result = SoughtKey::Result::kAborted;
-      look.reason = records_[i].reason;
-    } else if (look.overflow != 0 && is_record_of(look.key, look.record)) {
-      keep(look, records_[i].accepted, *look.access);
-      context_.engine.locations.put(look.hash, look.access->header.offset());
+      key->lost = records_[i].reason;
+    } else if (key->overflow != 0 && is_record_of(key->key, record)) {
+      keep(*key, records_[i].accepted, *key->tuple);
+      key->row = row_of(key->key, record);
+      context_.engine.locations.put(key->hash, key->tuple->header.offset());
     }
   }
   for (size_t i = 0; i < records_.size(); i++) {
     // Pending: another one aborted first.
-    if (judged_[i]->result != SoughtKey::Result::kOpen ||
-        records_[i].end == RecordState::End::kPending) {
-      continue;
-    }
-    RDMACC_RETURN_IF_ERROR(give_up(*judged_[i], records_[i]));
+    KeyState& key = *judged_[i].key;
+    if (!is_open(key) || records_[i].end == RecordState::End::kPending) continue;
+    RDMACC_RETURN_IF_ERROR(give_up(key, records_[i]));
   }
   return Status();
 }
@@ -169,48 +177,46 @@ Status FirstLook::read_overflow_blocks() {
         (record.accepted.flags & kElsewhere) != kElsewhere) {
       continue;
     }
-    SoughtKey& look = *judged_[i];
-    memcpy(&look.overflow, record.record, sizeof(look.overflow));
-    look.record = record.bytes();
+    auto& [key, bytes] = judged_[i];
+    memcpy(&key->overflow, record.record, sizeof(key->overflow));
+    bytes = record.bytes();
     RDMACC_RETURN_IF_ERROR(
-        add_overflow_read(context_, look.access->header.node(), look.overflow, look.record, batch));
+        add_overflow_read(context_, key->tuple->header.node(), key->overflow, bytes, batch));
   }
   return batch.execute();
 }
 
 // A stale location, an entry with the same tag, or a record that is no row (any more).
-Status FirstLook::give_up(SoughtKey& look, const RecordState& record) {
-  look.record = {};
-  look.overflow = 0;
-  context_.engine.locations.forget(look.hash);
-  if (record.newly_locked && !wanted_by_other(look)) {
+Status FirstLook::give_up(KeyState& key, const RecordState& record) {
+  key.overflow = 0;
+  context_.engine.locations.forget(key.hash);
+  if (record.newly_locked && !wanted_by_other(key)) {
     // A lock whose release fails stays noted: the transaction gives it back as it ends.
-    const Held held(*look.access);
+    const Held held(*key.tuple);
     RDMACC_RETURN_IF_ERROR(release_accesses(context_, std::span(&held, 1), /*certain=*/true));
     // Of others that have met on the header, and that it is no row of either.
-    for (const SoughtKey& other : looks_) {
-      const bool open = other.result == SoughtKey::Result::kOpen;
-      if (open && other.access->header == held.header) *other.access = Access{};
+    for (const KeyState* other : keys_) {
+      if (is_open(*other) && other->tuple->header == held.header) *other->tuple = Access{};
     }
   }
-  *look.access = Access{};
+  *key.tuple = Access{};
   return Status();
 }
 
 // Two keys of one operation may have met on one header, which is locked once. Shares are counted.
-bool FirstLook::wanted_by_other(const SoughtKey& self) const {
-  return self.access->locked &&
-         std::any_of(looks_.begin(), looks_.end(), [&](const SoughtKey& other) {
-           return &other != &self && other.result != SoughtKey::Result::kOpen &&
-                  other.access->locked && other.access->header == self.access->header;
+bool FirstLook::wanted_by_other(const KeyState& self) const {
+  return self.tuple->locked && std::any_of(keys_.begin(), keys_.end(), [&](const KeyState* other) {
+           return other != &self && !is_open(*other) && other->tuple->locked &&
+                  other->tuple->header == self.tuple->header;
          });
 }
 
-Status look_first(StageContext& context, CachedTable& table, std::span<SoughtKey> looks,
-                  std::byte*& room) {
-  FirstLook first(context, table, looks, room);
+Status look_first(StageContext& context, CachedTable& table, std::span<KeyState* const> keys,
+                  FirstLookOut& out) {
+  FirstLook first(context, table, keys, out.room);
   const Status status = first.run();
-  if (room != nullptr) room = first.room();
+  if (out.room != nullptr) out.room = first.room();
+  out.plain = first.plain();
   return status;
 }
 

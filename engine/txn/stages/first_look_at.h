@@ -14,21 +14,23 @@ class FirstLook {
   template <typename T>
   using OfKeys = boost::container::static_vector<T, kKeysAtOnce>;
 
-  FirstLook(StageContext& context, CachedTable& table, std::span<SoughtKey> looks, std::byte* room)
+  FirstLook(StageContext& context, CachedTable& table, std::span<KeyState* const> keys,
+            std::byte* room)
       : context_(context),
         table_(table),
-        looks_(looks),
+        keys_(keys),
         room_(room),
         kept_by_caller_(room != nullptr) {
-    CHECK(!looks.empty() && looks.size() <= kKeysAtOnce);
+    CHECK(!keys.empty() && keys.size() <= kKeysAtOnce);
   }
 
   Status run();
   std::byte* room() const { return room_; }
+  size_t plain() const { return plain_; }
 
   // ---- For look_in_place.h
   const CachedTable& table() const { return table_; }
-  std::span<SoughtKey> looks() const { return looks_; }
+  std::span<KeyState* const> keys() const { return keys_; }
   // Where the key is looked for next: its header or a bucket. Both null: it is left to the walk.
   struct Place {
     GlobalAddress header, bucket;
@@ -40,44 +42,52 @@ class FirstLook {
   static constexpr uint32_t kBucketsMax = 8;  // of a chain; a longer one is left to the walk
 
   // Is the accepted record the key's, whole in its slot? The usual case.
-  static bool is_whole(const SoughtKey& look, const RecordState::Accepted& accepted,
+  static bool is_whole(const KeyState& key, const RecordState::Accepted& accepted,
                        const std::byte* record, uint32_t record_bytes) {
     return (accepted.flags & (kFlagLive | kFlagOverflow)) == kFlagLive &&
            accepted.length <= record_bytes &&
-           is_record_of(look.key, {reinterpret_cast<const char*>(record), accepted.length});
+           is_record_of(key.key, {reinterpret_cast<const char*>(record), accepted.length});
   }
-  void keep(SoughtKey& look, const RecordState::Accepted& accepted, Access& access) const;
-  // The record is at the room's beginning.
-  void take_room(SoughtKey& look, uint32_t length) {
-    look.record = {reinterpret_cast<const char*>(room_), length};
-    look.in_room = kept_by_caller_;
+  void keep(KeyState& key, const RecordState::Accepted& accepted, Access& access) const;
+  // Its record is at the room's beginning.
+  void take_room(KeyState& key, uint32_t length) {
+    const size_t before = kKeyLengthBytes + key.key.size();
+    key.row = {reinterpret_cast<const char*>(room_) + before, length - before};
     room_ += round_up(length, 8);
+    key.in_room = kept_by_caller_;
+    plain_ += key.base == KeyState::Base::kExists && kept_by_caller_ ? 1 : 0;
   }
   // For a key whose record is not simply there: what the rounds came to is judged when all keys
   // have been read.
-  RecordState& judge_later(SoughtKey& look, const RecordState& record) {
-    judged_.push_back(&look);
+  RecordState& judge_later(KeyState& key, const RecordState& record) {
+    judged_.push_back({&key, {}});
     return records_.emplace_back(record);
   }
 
  private:
+  struct Judged {  // what a record is of
+    KeyState* key;
+    std::string_view record;  // where it is
+  };
+
   Status load_roots();
   bool locate(bool in_place);
   Status read_buckets();
   Status read_records();
   Status settle();
   Status read_overflow_blocks();
-  Status give_up(SoughtKey& look, const RecordState& record);
-  bool wanted_by_other(const SoughtKey& self) const;
+  Status give_up(KeyState& key, const RecordState& record);
+  bool wanted_by_other(const KeyState& self) const;
 
   StageContext& context_;
   CachedTable& table_;
-  const std::span<SoughtKey> looks_;
+  const std::span<KeyState* const> keys_;
   std::byte* room_;
   const bool kept_by_caller_;
   OfKeys<Place> places_;
   OfKeys<RecordState> records_;
-  OfKeys<SoughtKey*> judged_;  // of each record
+  OfKeys<Judged> judged_;  // of each record
+  size_t plain_ = 0;
 };
 
 inline void FirstLook::choose_entry(uint64_t hash, const Bucket& bucket, Place& place) const {
@@ -96,11 +106,12 @@ inline void FirstLook::choose_entry(uint64_t hash, const Bucket& bucket, Place& 
 }
 
 // Notes which version was read.
-inline void FirstLook::keep(SoughtKey& look, const RecordState::Accepted& accepted,
+inline void FirstLook::keep(KeyState& key, const RecordState::Accepted& accepted,
                             Access& access) const {
   const bool deleted = (accepted.flags & kFlagDeleted) != 0;
-  look.result = deleted ? SoughtKey::Result::kMissing : SoughtKey::Result::kFound;
+  key.base = deleted ? KeyState::Base::kAbsent : KeyState::Base::kExists;
   note_read(context_, accepted, access);
+  key.version = access.read_wts;
 }
 
 }  // namespace rdmacc

@@ -11,12 +11,12 @@ namespace rdmacc {
 // later. False: it ends the look at the keys, with `status`.
 template <typename RuleType>
 [[gnu::noinline]] bool read_on(StageContext& context, FirstLook& first, RuleType rule,
-                               SoughtKey& look, const Access& seen, const InPlaceRounds& begun,
+                               KeyState& key, const Access& seen, const InPlaceRounds& begun,
                                InPlaceRounds::End end, Status& status) {
   using End = InPlaceRounds::End;
-  *look.access = seen;  // whatever was locked is noted
+  *key.tuple = seen;  // whatever was locked is noted
   RecordState state;
-  state.access = look.access;
+  state.access = key.tuple;
   state.record_bytes = first.table().record_size;
   state.history = first.table().history;
   state.record = context.arena.allocate(state.record_bytes);  // the room is the next key's
@@ -31,7 +31,7 @@ template <typename RuleType>
   } else if (end == End::kStale) {
     state.end = RecordState::End::kStale;
   }
-  RecordState& record = first.judge_later(look, state);
+  RecordState& record = first.judge_later(key, state);
   Driver<RuleType> driver(context, rule, std::span(&record, 1));
   status = driver.go_on_with(record, begun);
   return status.ok() && !driver.aborted();
@@ -57,7 +57,7 @@ template <typename Port>
 // False: the look at the keys ends, with `status`.
 template <int kRounds, typename Port, typename RuleType>
 [[gnu::always_inline]] inline bool read_slot(Port& port, StageContext& context, FirstLook& first,
-                                             RuleType rule, SoughtKey& look, GlobalAddress header,
+                                             RuleType rule, KeyState& key, GlobalAddress header,
                                              uint64_t& observed, Status& status) {
   using End = InPlaceRounds::End;
   const uint32_t record_bytes = first.table().record_size;
@@ -65,7 +65,7 @@ template <int kRounds, typename Port, typename RuleType>
   Access access;
   access.header = header;
   access.table = first.table().id;
-  access.key_hash = look.hash;
+  access.key_hash = key.hash;
   std::byte* const record = first.room();
   InPlaceRounds rounds;
   End end = End::kLost;
@@ -74,9 +74,9 @@ template <int kRounds, typename Port, typename RuleType>
   }
   if (end == End::kAccepted) [[likely]] {
     const RecordState::Accepted accepted = rounds.accepted(observed);
-    if (!rounds.waiting && FirstLook::is_whole(look, accepted, record, record_bytes)) [[likely]] {
-      first.keep(look, accepted, access);
-      Access& kept = *look.access;
+    if (!rounds.waiting && FirstLook::is_whole(key, accepted, record, record_bytes)) [[likely]] {
+      first.keep(key, accepted, access);
+      Access& kept = *key.tuple;
       kept.header = access.header;
       kept.key_hash = access.key_hash;
       kept.read_wts = access.read_wts;
@@ -87,13 +87,13 @@ template <int kRounds, typename Port, typename RuleType>
       kept.reader_count = access.reader_count;
       kept.read = true;
       kept.locked = access.locked;
-      first.take_room(look, accepted.length);
+      first.take_room(key, accepted.length);
       return true;
     }
   }
   const InPlaceRounds begun = rounds;
   const Access seen = access;
-  return read_on(context, first, rule, look, seen, begun, end, status);
+  return read_on(context, first, rule, key, seen, begun, end, status);
 }
 
 template <int kRounds, typename Port, typename RuleType>
@@ -101,11 +101,11 @@ template <int kRounds, typename Port, typename RuleType>
                                                    FirstLook& first, RuleType rule) {
   CHECK(first.room() != nullptr && first.table().record_size <= kRecordInlineMax);
   port.await_prefetched();
-  SoughtKey* const looks = first.looks().data();
-  const size_t count = first.looks().size();
+  KeyState* const* const keys = first.keys().data();
+  const size_t count = first.keys().size();
   FirstLook::Place* const places = first.places();
   for (size_t i = 0; i < count; ++i) {
-    if (!find_header(port, first, looks[i].hash, places[i])) return DoorbellBatch::unreachable();
+    if (!find_header(port, first, keys[i]->hash, places[i])) return DoorbellBatch::unreachable();
   }
   port.end_round();  // the records are another, as they are over a network
   port.await_prefetched();
@@ -114,7 +114,7 @@ template <int kRounds, typename Port, typename RuleType>
   uint64_t observed = 0;  // the latest stamp
   for (size_t i = 0; i < count; ++i) {
     if (places[i].header.null()) continue;  // left to the walk
-    if (!read_slot<kRounds>(port, context, first, rule, looks[i], places[i].header, observed,
+    if (!read_slot<kRounds>(port, context, first, rule, *keys[i], places[i].header, observed,
                             status)) {
       break;
     }

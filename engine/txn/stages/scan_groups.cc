@@ -272,7 +272,7 @@ Status GroupScan::read_some(size_t begin, size_t end, bool& again) {
     Access& access = work_.tuples[first_new + i].access;
     access.header = address(entries_[begin + i]);
     access.table = work_.table;
-    access.key_known = false;
+    access.tag_only = true;
     record_states[i].access = &access;
     record_states[i].record_bytes = table_.record_size;
     record_states[i].history = table_.history;
@@ -289,7 +289,7 @@ Status GroupScan::read_some(size_t begin, size_t end, bool& again) {
       again = true;  // unlinked since the entry was read: the gap header has changed
       continue;
     }
-    tuple.access.key_known = true;
+    tuple.access.tag_only = false;
     tuple.access.key_hash = header.key_hash;
     note_read(context_, record_states[i].accepted, tuple.access);
     tuple.flags = header.flags;

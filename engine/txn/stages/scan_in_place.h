@@ -36,7 +36,7 @@ class RowReads {
       Access access;
       access.header = GlobalAddress::make(node_, entry);
       access.table = table_;
-      access.key_known = false;
+      access.tag_only = true;
       const auto slot = port.find(access.header, kOffsetOfRecord + record_bytes_);
       if (port.lost(slot)) return DoorbellBatch::unreachable();
       InPlaceRounds rounds;

@@ -29,13 +29,13 @@ class AccessSet {
     if (indexed()) enter(added);
     return added;
   }
-  // Keys are about to be looked up, and their headers to be found: each has an access, which stays
-  // empty if it is not found.
-  void begin_look_up() {
+  // So many keys are about to be looked up, and their headers to be found: each has an access, one
+  // behind the other, which stays empty if it is not found.
+  Access* begin_look_up(size_t keys) {
     CHECK(only_looks_up());
     only_scans_ = false;
+    return list_.emplace_zeros(keys);
   }
-  Access& add_empty() { return list_.emplace_back(); }
   // A scan of the whole table begins. True: it is the first one, and its headers are added by
   // add_scanned() for as long as that is possible.
   bool begin_scan(TableId table) {

@@ -1,4 +1,4 @@
-#include <boost/container/static_vector.hpp>
+#include <utility>
 
 #include "engine/txn/rule/record_bytes.h"
 #include "engine/txn/transaction/transaction.h"
@@ -10,17 +10,29 @@ Status Transaction::look_up_many(TableId table, std::span<const std::string_view
                                  std::span<KeyState*> states) {
   CHECK(keys.size() == states.size());
   CHECK(started() && !prepared_);
-  Wanted wanted;
   const bool scanned = has_scanned();
+  size_t unknown = 0;
   for (size_t i = 0; i < keys.size(); i++) {
     KeyState& state = keys_.touch(table, keys[i]);
     states[i] = &state;
     if (state.base != KeyState::Base::kUnknown || state.asked) continue;
     if (scanned && take_from_scan(state)) continue;
     state.asked = true;
-    wanted.push_back(&state);
+    unknown++;
   }
-  if (wanted.empty()) return Status();
+  if (unknown == 0) return Status();
+  if (unknown == keys.size()) return look_up(states);
+  Wanted wanted;
+  for (KeyState* state : states) {
+    if (state->base == KeyState::Base::kUnknown && std::exchange(state->asked, false)) {
+      wanted.push_back(state);
+    }
+  }
+  return look_up({wanted.data(), wanted.size()});
+}
+
+// What the engine has of these keys, which differ.
+Status Transaction::look_up(std::span<KeyState* const> wanted) {
   scratch_.reset();
   StageContext stage = context(scratch_);
   stage_end_ns_ = 0;
@@ -28,11 +40,16 @@ Status Transaction::look_up_many(TableId table, std::span<const std::string_view
   const bool looks_first =
       begins_with_first_look(*parameters_.rules, parameters_.plan) && accesses_.only_looks_up();
   Status status;
-  if (looks_first) status = find_at_first_look(stage, wanted);
-  if (status.ok() && !wanted.empty()) {
-    status = find(stage, {wanted.data(), wanted.size()}, looks_first);
+  size_t left = wanted.size();
+  if (looks_first) status = find_at_first_look(stage, wanted, left);
+  if (left > 0) {
+    Wanted unknown;
+    for (KeyState* state : wanted) {
+      if (state->base == KeyState::Base::kUnknown) unknown.push_back(state);
+      state->asked = false;
+    }
+    if (status.ok()) status = find(stage, {unknown.data(), unknown.size()}, looks_first);
   }
-  for (KeyState* state : wanted) state->asked = false;
   time_stage(reading_stage(), start_ns);
   note_failure(status);
   return status;
@@ -146,64 +163,66 @@ inline void Transaction::note_row(std::string_view row, bool kept, uint64_t over
   event(HistoryOp::kRead, state.table, state.key, state.version);
 }
 
-// The keys that are left in `wanted` are not found yet. Their accesses are not the transaction's.
-Status Transaction::find_at_first_look(StageContext& stage, Wanted& wanted) {
+// `left`: how many keys are not found yet. Their accesses are not the transaction's.
+Status Transaction::find_at_first_look(StageContext& stage, std::span<KeyState* const> wanted,
+                                       size_t& left) {
   auto table = stage.table(wanted.front()->table);
   if (!table.ok()) return table.status();
-  Status status;
-  size_t left = 0;
   for (size_t begin = 0; begin < wanted.size(); begin += kKeysAtOnce) {
-    const size_t count = std::min(kKeysAtOnce, wanted.size() - begin);
-    const std::span<KeyState*> some(wanted.data() + begin, count);
     // Locks that a look has kept in vain have to be found by their address: the others are the
     // walk's.
-    if (status.ok() && accesses_.only_looks_up()) status = look_first_at(stage, **table, some);
-    for (KeyState* state : some) {
-      if (state->base == KeyState::Base::kUnknown) wanted[left++] = state;
-    }
+    if (!accesses_.only_looks_up()) break;
+    const auto some = wanted.subspan(begin, std::min(kKeysAtOnce, wanted.size() - begin));
+    RDMACC_RETURN_IF_ERROR(look_first_at(stage, **table, some, left));
   }
-  wanted.resize(left);
-  return status;
+  return Status();
 }
 
 Status Transaction::look_first_at(StageContext& stage, CachedTable& table,
-                                  std::span<KeyState*> wanted) {
-  boost::container::static_vector<SoughtKey, kKeysAtOnce> looks;
-  accesses_.begin_look_up();
-  for (KeyState* state : wanted) {
-    looks.push_back({state->hash, state->key, &accesses_.add_empty()});
-  }
-  std::byte* room = set_memory_.room(looks.size() * table.record_size);
-  Status status = look_first(stage, table, {looks.data(), looks.size()}, room);
-  set_memory_.take_room(room);
-  bool all_found = true;
-  for (size_t i = 0; i < looks.size(); i++) {
-    const SoughtKey& look = looks[i];
-    KeyState& state = *wanted[i];
-    if (look.result == SoughtKey::Result::kFound) {
-      state.asked = false;
-      note_row(row_of(look.key, look.record), look.in_room, look.overflow, *look.access, state);
-    } else if (look.result == SoughtKey::Result::kMissing) {
-      state.asked = false;
-      note_absence(look.overflow, look.access, nullptr, state);
-    } else {
-      all_found = false;
-      if (look.result == SoughtKey::Result::kAborted && status.ok()) status = aborted(look.reason);
+                                  std::span<KeyState* const> wanted, size_t& left) {
+  Access* empty = accesses_.begin_look_up(wanted.size());
+  for (KeyState* state : wanted) state->tuple = empty++;
+  FirstLookOut out{set_memory_.room(wanted.size() * table.record_size)};
+  Status status = look_first(stage, table, wanted, out);
+  set_memory_.take_room(out.room);
+  if (out.plain < wanted.size()) return note_looks(status, wanted, left);
+  left -= wanted.size();
+  reads_ += wanted.size();
+  if (coordinator_.history != nullptr) {
+    for (const KeyState* state : wanted) {
+      event(HistoryOp::kRead, state->table, state->key, state->version);
     }
   }
-  if (!all_found) keep_locks_of_lost({looks.data(), looks.size()});
+  return status;
+}
+
+// Of looks that have not simply found each of the rows.
+Status Transaction::note_looks(Status status, std::span<KeyState* const> looks, size_t& left) {
+  const size_t before = left;
+  for (KeyState* state : looks) {
+    if (state->base == KeyState::Base::kUnknown) {
+      if (state->lost != AbortReason::kNone && status.ok()) status = aborted(state->lost);
+      continue;
+    }
+    left--;
+    if (state->base == KeyState::Base::kExists) {
+      note_row(state->row, state->in_room, state->overflow, *state->tuple, *state);
+    } else {
+      note_absence(state->overflow, state->tuple, nullptr, *state);
+    }
+  }
+  if (before - left < looks.size()) keep_locks_of_lost(looks);
   return status;
 }
 
 // What a look that found no row has still locked, once for each header.
-void Transaction::keep_locks_of_lost(std::span<const SoughtKey> looks) {
+void Transaction::keep_locks_of_lost(std::span<KeyState* const> looks) {
   boost::container::small_vector<Access, 4> held;
-  for (const SoughtKey& look : looks) {
-    if (look.result == SoughtKey::Result::kFound || look.result == SoughtKey::Result::kMissing) {
-      continue;
-    }
-    if (look.access->held()) held.push_back(*look.access);
-    *look.access = Access{};
+  for (KeyState* look : looks) {
+    if (look->base != KeyState::Base::kUnknown) continue;
+    Access& access = *std::exchange(look->tuple, nullptr);
+    if (access.held()) held.push_back(access);
+    access = Access{};
   }
   Access* merged = nullptr;
   for (const Access& access : held) {

@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "engine/txn/stages/row_lock.h"
-#include "engine/txn/transaction/key_state.h"
+#include "engine/txn/transaction/key_states.h"
 #include "engine/txn/transaction/restart.h"
 
 namespace rdmacc {

@@ -33,6 +33,14 @@ class StableList {
     void* place = &last_->objects()[last_->used++];
     return *static_cast<T*>(std::memset(place, 0, sizeof(T)));
   }
+  // So many of them, one behind the other. What is left of the last chunk is lost.
+  T* emplace_zeros(size_t count) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    if (last_ == nullptr || last_->room - last_->used < count) grow(count);
+    void* places = &last_->objects()[last_->used];
+    last_->used += count;
+    return static_cast<T*>(std::memset(places, 0, count * sizeof(T)));
+  }
   void push_back(const T& object) { emplace_back(object); }
   bool empty() const { return first_ == nullptr; }
   T& back() { return last_->objects()[last_->used - 1]; }
@@ -102,8 +110,9 @@ class StableList {
   };
   static_assert(alignof(T) <= alignof(Chunk));
 
-  void grow() {
-    const size_t room = last_ == nullptr ? kRoomMin : std::min(2 * last_->room, kRoomMax);
+  void grow(size_t count = 1) {
+    const size_t larger = last_ == nullptr ? kRoomMin : std::min(2 * last_->room, kRoomMax);
+    const size_t room = std::max(larger, count);
     void* memory = memory_->allocate(sizeof(Chunk) + room * sizeof(T), alignof(Chunk));
     Chunk* chunk = new (memory) Chunk{nullptr, 0, room};
     (last_ == nullptr ? first_ : last_->next) = chunk;

@@ -10,7 +10,7 @@
 #include "engine/txn/stages/first_look.h"
 #include "engine/txn/transaction/access_set.h"
 #include "engine/txn/transaction/coordinator_state.h"
-#include "engine/txn/transaction/key_state.h"
+#include "engine/txn/transaction/key_states.h"
 #include "engine/txn/transaction/restart.h"
 #include "engine/txn/transaction/row_source.h"
 #include "engine/txn/transaction/scanned_batch.h"
@@ -144,9 +144,12 @@ class Transaction final : public RowSource {
   StageContext context(VerbArena& arena, bool cancellable = true);
   // look_up.cc
   using Wanted = boost::container::small_vector<KeyState*, 16>;
-  Status find_at_first_look(StageContext& stage, Wanted& wanted);
-  Status look_first_at(StageContext& stage, CachedTable& table, std::span<KeyState*> wanted);
-  void keep_locks_of_lost(std::span<const SoughtKey> looks);
+  Status look_up(std::span<KeyState* const> wanted);
+  Status find_at_first_look(StageContext& stage, std::span<KeyState* const> wanted, size_t& left);
+  Status look_first_at(StageContext& stage, CachedTable& table, std::span<KeyState* const> wanted,
+                       size_t& left);
+  Status note_looks(Status status, std::span<KeyState* const> looks, size_t& left);
+  void keep_locks_of_lost(std::span<KeyState* const> looks);
   Status find(StageContext& stage, std::span<KeyState* const> wanted, bool looked);
   Status merge(const Access& seen, Access** merged);
   bool has_scanned() const {

@@ -19,9 +19,8 @@ class AccessSetTest : public testing::Test {
 };
 
 TEST_F(AccessSetTest, FindsWhatCameBeforeAndAfterTheFirstQuestion) {
-  Access& first = set_.add_empty();
+  Access& first = *set_.begin_look_up(2);  // the second finds nothing
   first = at(64);
-  set_.add_empty();  // its look-up found nothing
   Access& second = set_.add(at(128));
   EXPECT_TRUE(set_.only_looks_up());
   EXPECT_EQ(&first, set_.find(GlobalAddress::make(0, 64)));
@@ -37,9 +36,9 @@ TEST_F(AccessSetTest, FindsWhatCameBeforeAndAfterTheFirstQuestion) {
 }
 
 TEST_F(AccessSetTest, TellsThatAHeaderHasBecomeAnothers) {
-  Access& first = set_.add_empty();
+  Access& first = *set_.begin_look_up(1);
   first = at(64);
-  set_.add_empty() = at(64);
+  *set_.begin_look_up(1) = at(64);
   EXPECT_FALSE(set_.ambiguous());
   EXPECT_EQ(&first, set_.find(GlobalAddress::make(0, 64)));
   EXPECT_TRUE(set_.ambiguous());
@@ -58,8 +57,7 @@ TEST_F(AccessSetTest, ScansSearchNothingUntilSomethingElseHasCome) {
 }
 
 TEST_F(AccessSetTest, AScanSearchesForWhatALookUpMayHaveMet) {
-  set_.begin_look_up();
-  set_.add_empty() = at(64);
+  *set_.begin_look_up(1) = at(64);
   ASSERT_TRUE(set_.begin_scan(7));
   EXPECT_EQ(nullptr, set_.add_scanned(at(64)));
   EXPECT_NE(nullptr, set_.find(GlobalAddress::make(0, 64)));

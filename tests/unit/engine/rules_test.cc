@@ -309,7 +309,7 @@ TEST(Identity, ChecksTableKeyIncarnationAndDepth) {
   EXPECT_TRUE(same_identity(access, header));
   header.key_hash = 78;
   EXPECT_FALSE(same_identity(access, header));
-  access.key_known = false;
+  access.tag_only = true;
   EXPECT_TRUE(same_identity(access, header));
   access.gap = true;
   access.depth = 4;

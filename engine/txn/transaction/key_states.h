@@ -1,65 +1,15 @@
 #pragma once
-#include <string_view>
-
 #include "engine/storage/layout/key_hash.h"
-#include "engine/txn/rule/access.h"
+#include "engine/txn/rule/key_state.h"
 #include "engine/txn/transaction/set_memory.h"
 #include "engine/txn/transaction/small_index.h"
 #include "engine/txn/transaction/stable_list.h"
 
-// What a transaction knows of each key that it has touched: what the engine had, and its own
-// writes on top of that, tagged by command and savepoint level. The private write set.
-
 namespace rdmacc {
 
-// One own write, with the record as the log and the slot will have it: [key length][key][row],
-// behind this and padded with zeros to whole words.
-struct OwnVersion {
-  OwnVersion* before;  // the write before; nullptr: this is the first
-  size_t bytes;        // of this and the record
-  uint32_t command;
-  uint32_t level;
-  bool deleted;
-  std::string_view record;  // of a delete: without a row
-  std::string_view row;
-};
-
-struct KeyState {
-  TableId table = kNoTable;
-  std::string_view key;
-  uint64_t hash = 0;
-  KeyState* same_hash = nullptr;  // the next one with this hash
-  bool asked = false;             // looked up right now
-  bool kept = false;              // locked early and not written: installed as it is
-  bool locked_early = false;      // before the commit, at savepoint level `lock_level`
-
-  // The engine's part: kUnknown until it was looked up.
-  enum class Base : uint8_t { kUnknown, kExists, kAbsent, kUnchecked } base = Base::kUnknown;
-  uint32_t lock_level = 0;
-  Access* tuple = nullptr;  // kExists; kAbsent: the tombstone that said so
-  // kAbsent: the gap header that was read, unless a tombstone was. kExists: that of the scan which
-  // has returned the row.
-  Access* gap = nullptr;
-  uint64_t overflow = 0;  // of the tuple: offset of its overflow block, 0 = none
-  std::string_view row;   // kExists
-  uint64_t version = 0;   // kExists: stamp
-
-  OwnVersion* own = nullptr;  // the newest own write
-
-  // What they come to; nullptr when there is nothing to write: none, or inserted and deleted again.
-  const OwnVersion* to_write() const {
-    return own != nullptr && own->deleted && base != Base::kExists ? nullptr : own;
-  }
-  // The newest own write of a command below `visible_before`; nullptr when there is none.
-  const OwnVersion* own_before(uint32_t visible_before) const {
-    const OwnVersion* seen = own;
-    while (seen != nullptr && seen->command >= visible_before) seen = seen->before;
-    return seen;
-  }
-};
-
-// Keys are kept in the order in which they were touched, so that scans and commits are the same
-// in every run of one seed.
+// All keys that a transaction has touched, by their bytes: with its own writes the private write
+// set. Keys are kept in the order in which they were touched, so that scans and commits are the
+// same in every run of one seed.
 class KeyStates {
  public:
   explicit KeyStates(SetMemory& memory)
