@@ -16,7 +16,7 @@ Status gone(TableId id) {
 
 Result<CachedTable*> TableCache::find(TableId id, VerbCounters& counters) {
   const auto found = tables_.find(id);
-  if (found != tables_.end()) return latest_ = found->second.get();
+  if (found != tables_.end()) return recent_[id % kRecent] = found->second.get();
   if (id == kNoTable) return gone(id);
 
   VerbArena arena(worker_.pool());
@@ -50,7 +50,7 @@ void TableCache::forget(TableId id) {
   if (found == tables_.end()) return;
   std::unique_ptr<CachedTable> table = std::move(found->second);
   tables_.erase(found);
-  if (latest_ == table.get()) latest_ = nullptr;
+  if (recent_[id % kRecent] == table.get()) recent_[id % kRecent] = nullptr;
   for (CachedRoot& root : table->roots) root = CachedRoot{};
   forgotten_.push_back(std::move(table));
   const Scheduler& scheduler = worker_.scheduler();

@@ -1,4 +1,5 @@
 #pragma once
+#include <array>
 #include <memory>
 #include <optional>
 #include <unordered_map>
@@ -36,7 +37,8 @@ class TableCache {
 
   // The table with at least its sizes known. kNotFound: dropped, or never was.
   Result<CachedTable*> get(TableId id, VerbCounters& counters) {
-    if (latest_ != nullptr && latest_->id == id) return latest_;
+    CachedTable* recent = recent_[id % kRecent];
+    if (recent != nullptr && recent->id == id) return recent;
     return find(id, counters);
   }
   // Makes sure that the root array of `node` is there; with `again`, reads it anew.
@@ -70,7 +72,9 @@ class TableCache {
   const Topology topology_;
   const RegionLayout layout_;
   std::unordered_map<TableId, std::unique_ptr<CachedTable>> tables_;
-  CachedTable* latest_ = nullptr;  // of them, the one that was asked for last
+  // Of them, those that were asked for last, by their numbers.
+  static constexpr size_t kRecent = 16;
+  std::array<CachedTable*, kRecent> recent_{};
   std::vector<std::unique_ptr<CachedTable>> forgotten_;
 };
 
