@@ -27,13 +27,19 @@ std::string_view distribution_key_of(std::string_view key) {
   return size <= rest.size() ? rest.substr(0, size) : key;
 }
 
+// Out of line, so that other keys need no registers saved.
+[[gnu::noinline]] uint64_t in_partition_of_its_own(uint64_t hash, std::string_view key) {
+  return (hash & ~kPartitionBits) |
+         (hash_of(kDistributedTable, distribution_key_of(key)) & kPartitionBits);
+}
+
 }  // namespace
 
 uint64_t hash_key(TableId table, std::string_view key) {
   const uint64_t hash = hash_of(table, key);
-  if ((table & kDistributedTable) == 0) return hash;
-  return (hash & ~kPartitionBits) |
-         (hash_of(kDistributedTable, distribution_key_of(key)) & kPartitionBits);
+  if ((table & kDistributedTable) == 0) [[likely]]
+    return hash;
+  return in_partition_of_its_own(hash, key);
 }
 
 }  // namespace rdmacc
