@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 namespace rdmacc {
 namespace {
@@ -81,37 +82,36 @@ void Gate::compose(WorkerLine& line) {
 // about to say "inside: none" must be told; at most one such is in flight, since the next
 // transaction's enter() waits behind it.
 void Gate::publish() {
-  LineImages::Image* image = images_.take();
-  const bool from_reserve = image == nullptr;
+  LineImages::OfChain image(images_, worker_.scheduler());
+  const bool from_reserve = image.none();
   if (from_reserve) {
     if (users_ > 0) return;
     CHECK(reserve_ != nullptr);  // adopt_line() came first
-    image = reserve_;
+    image.borrow(*reserve_);
   }
   compose(image->line);
-  const uint64_t chain = images_.number_chain();
+  image.number();
   DoorbellBatch batch(worker_.scheduler(), worker_.counters());
-  batch.write(line_address().plus(offsetof(WorkerLine, last_ctts)), &image->line.last_ctts, 8);
-  batch.write(line_address(), &image->line, sizeof(WorkerLine));
+  add_line(batch, image->line);
   batch.ring_unacknowledged();
-  if (from_reserve) return;
-  if (worker_.scheduler().mapped() != nullptr) {
-    images_.completed(image, chain);  // it was carried out in place
-  } else {
-    images_.unacknowledged(image, chain);
-  }
+  if (!from_reserve) image.unacknowledged();
+}
+
+// G2
+void Gate::add_line(DoorbellBatch& batch, const WorkerLine& line) {
+  batch.write(line_address().plus(offsetof(WorkerLine, last_ctts)), &line.last_ctts, 8);
+  batch.write(line_address(), &line, sizeof(WorkerLine));
 }
 
 Status Gate::publish_and_wait(VerbCounters& counters) {
-  LineImages::Image* image = images_.take();
-  if (image == nullptr) return out_of_registered_memory();
+  LineImages::OfChain image(images_, worker_.scheduler());
+  if (image.none()) return out_of_registered_memory();
   compose(image->line);
-  const uint64_t chain = images_.number_chain();
+  image.number();
   DoorbellBatch batch(worker_.scheduler(), counters);
-  batch.write(line_address().plus(offsetof(WorkerLine, last_ctts)), &image->line.last_ctts, 8);
-  batch.write(line_address(), &image->line, sizeof(WorkerLine));
+  add_line(batch, image->line);
   const Status status = batch.execute();
-  images_.completed(image, chain);
+  image.completed();
   return status;
 }
 
@@ -181,22 +181,23 @@ void Gate::share(GateEntry& entry) {
   count_epoch(entry.epoch);
 }
 
-// False: not now; the caller tells the line again at once.
-Result<bool> Gate::try_enter(const Waiter& self, GateEntry& entry, VerbCounters& counters) {
+// False: not now; the caller tells the line again at once. `posted_us`: not later than now.
+Result<bool> Gate::try_enter(const Waiter& self, uint64_t posted_us, GateEntry& entry,
+                             VerbCounters& counters) {
   CHECK(may_announce(self.wanted, self.exclusive));
-  VerbArena arena(worker_.pool());
-  auto* claim = self.exclusive ? arena.allocate_array<uint64_t>(1) : nullptr;
+  std::optional<VerbArena> arena;
+  if (self.exclusive) arena.emplace(worker_.pool());
+  auto* claim = self.exclusive ? arena->allocate_array<uint64_t>(1) : nullptr;
   if (self.exclusive && claim == nullptr) return out_of_registered_memory();
-  LineImages::Image* image = images_.take();
-  if (image == nullptr) return out_of_registered_memory();
+  LineImages::OfChain image(images_, worker_.scheduler());
+  if (image.none()) return out_of_registered_memory();
   announced_ = self.wanted;
   ++users_;
   const uint64_t epoch = known_epoch_;
   count_epoch(epoch);
   compose(image->line);
   const bool tells_shares = shares_;
-  const uint64_t posted_us = worker_.endpoint().now_us();
-  const uint64_t chain = images_.number_chain();
+  image.number();
   DoorbellBatch batch(worker_.scheduler(), counters);
   batch.write(line_address(), &image->line, sizeof(WorkerLine));
   // Exclusive mode is claimed, so that no worker ends it that has not seen this one inside.
@@ -207,7 +208,7 @@ Result<bool> Gate::try_enter(const Waiter& self, GateEntry& entry, VerbCounters&
   batch.read(gate_address(), &image->gate, sizeof(GateLine), WordOrder::kAscending);
   const Status status = batch.execute();
   const GateLine seen = image->gate;
-  images_.completed(image, chain);
+  image.completed();
   if (!status.ok()) {
     withdraw(epoch);
     publish();
@@ -226,8 +227,10 @@ Result<bool> Gate::try_enter(const Waiter& self, GateEntry& entry, VerbCounters&
   clock_.observe(seen.ctts_floor);
   // The transaction has read nothing yet: every epoch seen until now is early enough for it.
   entry = GateEntry{known_epoch_, true, self.exclusive};
-  discount_epoch(epoch);
-  count_epoch(entry.epoch);
+  if (entry.epoch != epoch) {
+    discount_epoch(epoch);
+    count_epoch(entry.epoch);
+  }
   ++insiders_;
   ++entries_;
   told_shares_ = told_shares_ || tells_shares;
@@ -263,7 +266,7 @@ Status Gate::enter_as(Waiter& self, uint64_t deadline_us, const bool* cancelled,
     // A newcomer does not announce itself past others of its worker that wait: the line has room
     // for one protocol, and they would find it taken.
     if (may_announce(self.wanted, false) && may_enter(word_, self.wanted, false)) {
-      const Result<bool> entered = try_enter(self, entry, counters);
+      const Result<bool> entered = try_enter(self, self.since_us, entry, counters);
       if (!entered.ok()) return entered.status();
       if (entered.value()) return Status::ok_status();
     }
@@ -277,10 +280,10 @@ Status Gate::enter_as(Waiter& self, uint64_t deadline_us, const bool* cancelled,
 
 // The own line, then the gate, then all lines: in this order (G1).
 Status Gate::look(View& view, VerbCounters& counters) {
-  LineImages::Image* image = images_.take();
-  if (image == nullptr) return out_of_registered_memory();
+  LineImages::OfChain image(images_, worker_.scheduler());
+  if (image.none()) return out_of_registered_memory();
   compose(image->line);
-  const uint64_t chain = images_.number_chain();
+  image.number();
   DoorbellBatch batch(worker_.scheduler(), counters);
   batch.write(line_address(), &image->line, sizeof(WorkerLine));
   batch.read(gate_address(), &image->gate, sizeof(GateLine), WordOrder::kAscending);
@@ -288,7 +291,7 @@ Status Gate::look(View& view, VerbCounters& counters) {
              workers_max_ * sizeof(WorkerLine), WordOrder::kAscending);
   const Status status = batch.execute();
   view.gate = image->gate;
-  images_.completed(image, chain);
+  image.completed();
   if (status.ok()) note(view.gate);
   return status;
 }
@@ -308,7 +311,7 @@ Status Gate::wait_and_enter(Waiter& self, uint64_t deadline_us, const bool* canc
     bool again = false;
     if (may_enter(view.gate.word, self.wanted, self.exclusive)) {
       if (may_announce(self.wanted, self.exclusive)) {
-        const Result<bool> entered = try_enter(self, entry, counters);
+        const Result<bool> entered = try_enter(self, worker_.endpoint().now_us(), entry, counters);
         if (!entered.ok()) return entered.status();
         if (entered.value()) return Status::ok_status();
         again = true;  // the line still says `inside`: tell it anew at once

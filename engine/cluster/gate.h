@@ -175,7 +175,8 @@ class Gate {
   Status adopt_line(VerbCounters& counters);
   Status enter_as(Waiter& self, uint64_t deadline_us, const bool* cancelled, VerbCounters& counters,
                   GateEntry& entry);
-  Result<bool> try_enter(const Waiter& self, GateEntry& entry, VerbCounters& counters);
+  Result<bool> try_enter(const Waiter& self, uint64_t posted_us, GateEntry& entry,
+                         VerbCounters& counters);
   Status wait_and_enter(Waiter& self, uint64_t deadline_us, const bool* cancelled,
                         VerbCounters& counters, GateEntry& entry);
   Status look(View& view, VerbCounters& counters);
@@ -186,6 +187,7 @@ class Gate {
   void withdraw(uint64_t epoch);
   void compose(WorkerLine& line);
   void publish();
+  void add_line(DoorbellBatch& batch, const WorkerLine& line);
   Status publish_and_wait(VerbCounters& counters);
   void tell_when_node_is_back();
 

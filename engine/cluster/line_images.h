@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "engine/storage/layout/control_area.h"
+#include "rdma/coroutine/scheduler.h"
 #include "rdma/fabric/memory_region.h"
 
 namespace rdmacc {
@@ -24,6 +25,34 @@ class LineImages {
   explicit LineImages(RegisteredPool& pool) : pool_(pool) {}
   LineImages(const LineImages&) = delete;
   LineImages& operator=(const LineImages&) = delete;
+
+  // The image of one chain. Where verbs are carried out in place nothing is in flight, and it is
+  // its user's own.
+  class OfChain {
+   public:
+    OfChain(LineImages& images, const Scheduler& scheduler)
+        : images_(images), image_(scheduler.mapped() != nullptr ? &own_ : images.take()) {}
+    bool none() const { return image_ == nullptr; }  // no registered memory left
+    void borrow(Image& image) { image_ = &image; }
+    Image* operator->() { return image_; }
+    // Called right before the doorbell rings.
+    void number() {
+      if (image_ != &own_) chain_ = images_.number_chain();
+    }
+    // The chain was waited for, and its image was read; or it is not waited for.
+    void completed() {
+      if (image_ != &own_) images_.completed(image_, chain_);
+    }
+    void unacknowledged() {
+      if (image_ != &own_) images_.unacknowledged(image_, chain_);
+    }
+
+   private:
+    LineImages& images_;
+    Image own_;
+    Image* image_;
+    uint64_t chain_ = 0;
+  };
 
   // nullptr: no registered memory left.
   Image* take();

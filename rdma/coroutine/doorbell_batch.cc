@@ -20,6 +20,14 @@ void DoorbellBatch::add(NodeId node, const Verb& verb) {
   nodes_.push_back(node);
 }
 
+void DoorbellBatch::read_any(GlobalAddress from, void* local, size_t bytes, WordOrder order) {
+  read_inline(from, local, bytes, order);
+}
+
+void DoorbellBatch::write_any(GlobalAddress to, const void* local, size_t bytes) {
+  write_inline(to, local, bytes);
+}
+
 void DoorbellBatch::post_read(GlobalAddress from, void* local, size_t bytes, WordOrder order) {
   CHECK(bytes > 0 && bytes % 8 == 0 && bytes <= UINT32_MAX && from.offset() % 8 == 0);
   add(from.node(), Verb{.opcode = Opcode::kRead,

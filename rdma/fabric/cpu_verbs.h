@@ -43,7 +43,8 @@ class CpuVerbs {
       words_.load_line_descending(remote, local);
     }
   }
-  void read(const uint64_t* remote, uint64_t* local, size_t words, WordOrder order) {
+  [[gnu::always_inline]] void read(const uint64_t* remote, uint64_t* local, size_t words,
+                                   WordOrder order) {
     fence();
     read_fenced(remote, local, words, order);
   }
@@ -56,7 +57,7 @@ class CpuVerbs {
     }
   }
 
-  void write(uint64_t* remote, const uint64_t* local, size_t words) {
+  [[gnu::always_inline]] void write(uint64_t* remote, const uint64_t* local, size_t words) {
     unfenced_write_ = true;
     words_.store_ascending(remote, local, words);
   }

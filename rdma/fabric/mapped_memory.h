@@ -17,13 +17,13 @@ class MappedMemory {
   MappedMemory& operator=(const MappedMemory&) = delete;
 
   // False: the node has no region (yet), and nothing was done.
-  bool read(GlobalAddress from, void* local, size_t bytes, WordOrder order) {
+  [[gnu::always_inline]] bool read(GlobalAddress from, void* local, size_t bytes, WordOrder order) {
     const uint64_t* remote = words(from, bytes, local);
     if (remote == nullptr) return false;
     cpu_.read(remote, static_cast<uint64_t*>(local), bytes / 8, order);
     return true;
   }
-  bool write(GlobalAddress to, const void* local, size_t bytes) {
+  [[gnu::always_inline]] bool write(GlobalAddress to, const void* local, size_t bytes) {
     uint64_t* remote = words(to, bytes, local);
     if (remote == nullptr) return false;
     cpu_.write(remote, static_cast<const uint64_t*>(local), bytes / 8);
@@ -62,7 +62,7 @@ class MappedMemory {
   }
 
   // Where so many bytes of whole words lie; nullptr: the node has no region (yet).
-  uint64_t* words(GlobalAddress at, size_t bytes) {
+  [[gnu::always_inline]] uint64_t* words(GlobalAddress at, size_t bytes) {
     const uint64_t offset = at.offset();
     CHECK(at.node() < bases_.size() && bytes > 0 && (bytes | offset) % 8 == 0);
     CHECK(bytes <= region_bytes_ && offset <= region_bytes_ - bytes);
@@ -125,7 +125,7 @@ class MappedMemory {
   virtual std::byte* map(NodeId node) = 0;
 
  private:
-  uint64_t* words(GlobalAddress at, size_t bytes, const void* local) {
+  [[gnu::always_inline]] uint64_t* words(GlobalAddress at, size_t bytes, const void* local) {
     CHECK(local != nullptr && reinterpret_cast<uintptr_t>(local) % 8 == 0);
     return words(at, bytes);
   }

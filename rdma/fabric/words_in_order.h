@@ -16,7 +16,8 @@ namespace rdmacc {
 // since it takes them for plain accesses.
 class WordsInOrder {
  public:
-  void load_ascending(const uint64_t* remote, uint64_t* local, size_t words) const {
+  [[gnu::always_inline]] void load_ascending(const uint64_t* remote, uint64_t* local,
+                                             size_t words) const {
     size_t i = 0;
 #ifdef RDMACC_WORD_PAIRS
     if (pairs_ && words >= 2) {
@@ -70,7 +71,8 @@ class WordsInOrder {
     load_descending(remote, local, kLineWords);
   }
 
-  void store_ascending(uint64_t* remote, const uint64_t* local, size_t words) const {
+  [[gnu::always_inline]] void store_ascending(uint64_t* remote, const uint64_t* local,
+                                              size_t words) const {
     size_t i = 0;
 #ifdef RDMACC_WORD_PAIRS
     if (pairs_ && words >= 2) {
