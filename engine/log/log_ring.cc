@@ -280,6 +280,7 @@ void LogWriter::applied(std::vector<LogPlacement>& placements) {
 
 void LogWriter::free_segments(const std::vector<LogPlacement>& placements) {
   for (const LogPlacement& placement : placements) {
+    if (placement.segments.empty()) continue;  // nearly always
     // Their owner words name this worker, so that no start of a node frees them while it lives.
     const uint32_t incarnation = frees_.incarnation_of(placement.node);
     for (const GlobalAddress segment : placement.segments) frees_.add(segment, incarnation);

@@ -17,7 +17,7 @@ struct Admission::Waiter {
   }
 };
 
-void Admission::Place::end() {
+void Admission::Place::leave() {
   unlink();
   for (const std::shared_ptr<Waiter>& waiter : std::exchange(waiting_, {})) waiter->wake(false);
 }

@@ -29,7 +29,9 @@ class Admission {
                     boost::intrusive::link_mode<boost::intrusive::auto_unlink>> {
    public:
     ~Place() { end(); }
-    void end();
+    void end() {
+      if (is_linked()) leave();
+    }
     // Until that transaction has ended. False: it still is under way, and is not waited for (any
     // longer).
     bool wait_for(uint64_t ctts);
@@ -38,6 +40,7 @@ class Admission {
 
    private:
     friend class Admission;
+    void leave();
     Admission* of_ = nullptr;
     uint64_t ctts_ = 0;
     uint64_t waits_for_ = 0;

@@ -243,7 +243,9 @@ Status release_own(StageContext& context, std::span<Held> held, Word* words, Ver
 Status release_in_place(StageContext& context, std::span<const Held> held) {
   return with_port_in_place(context, [held](auto& port) {
     LostNodes lost;
-    for (const Held& each : held) release_held(port, each, lost);
+    for (const Held& each : held) {
+      release_held(port, each, port.find(each.header, sizeof(Header)), lost);
+    }
     port.end_round();
     return lost.any() ? DoorbellBatch::unreachable() : Status();
   });

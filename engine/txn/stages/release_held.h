@@ -6,12 +6,12 @@
 namespace rdmacc {
 
 // Gives a header back, where verbs are carried out in place (rdma/coroutine/in_place.h). `held`: an
-// Access, or what has been noted of one. False: the node is not there, or did not do it; then it is
-// one of the lost, of which nothing else is wanted.
+// Access, or what has been noted of one; `at`: where the port has found it. False: the node is not
+// there, or did not do it; then it is one of the lost, of which nothing else is wanted.
 template <typename Port, typename HeldType>
-bool release_held(Port& port, const HeldType& held, LostNodes& lost) {
+[[gnu::always_inline]] inline bool release_held(Port& port, const HeldType& held,
+                                                const typename Port::Place& at, LostNodes& lost) {
   if (lost.has(held.header.node())) return false;
-  const auto at = port.find(held.header, sizeof(Header));
   if (port.lost(at)) {
     lost.add(held.header.node());
     return false;

@@ -131,16 +131,15 @@ void Transaction::install_record(StageContext& stage) {
 }
 
 void Transaction::release_locks(StageContext& stage) {
+  const bool in_place = !lock_state_unknown_ && releases_in_place(stage, parameters_.plan);
+  if (in_place && release_in_place(stage)) return;
   // A node that died under a request that may have locked is asked once it is back, if it ever is.
   const uint64_t deadline_us = stage.engine.worker.endpoint().now_us() + kNodeReturnUsMax;
   while (lock_state_unknown_ && !release_everywhere(stage).ok() &&
          stage.engine.worker.endpoint().now_us() < deadline_us) {
     stage.engine.worker.scheduler().sleep_for(kNodeReturnPauseUs);
   }
-  if (!lock_state_unknown_ && releases_in_place(stage, parameters_.plan)) {
-    if (release_in_place(stage)) return;
-    lock_state_unknown_ = true;  // of what is still noted
-  }
+  if (in_place) lock_state_unknown_ = true;  // of what is still noted
   boost::container::small_vector<Held, 16> held;
   for (Access& access : accesses_) {
     if (!access.held()) continue;
@@ -176,7 +175,9 @@ bool Transaction::release_in_place(StageContext& stage) {
       if (!access.held()) continue;
       if (released == 0) start_ns = begin_stage(Stage::kRelease);
       if (++released % kPart == 0) port.end_round();
-      if (!release_held(port, access, lost)) continue;
+      // Where a lock was taken there is a header.
+      const auto at = port.find_within(access.header, sizeof(Header));
+      if (!release_held(port, access, at, lost)) continue;
       access.locked = access.lease_locked = false;
       access.reader_count = 0;
     }

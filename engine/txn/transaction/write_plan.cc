@@ -1,5 +1,7 @@
 #include "engine/txn/transaction/write_plan.h"
 
+#include <optional>
+
 #include "engine/txn/transaction/small_index.h"
 #include "rdma/base/check.h"
 
@@ -182,7 +184,8 @@ std::vector<LockWork>& WritePlan::plan_locks() {
   }
   locks_.reserve(tuples + relinked / kRelinkedPerGroup);
   std::pmr::monotonic_buffer_resource memory;  // takes none while the index is small
-  SmallIndex<PlannedWrite> first_of_gap(&memory);
+  std::optional<SmallIndex<PlannedWrite>> first_of_gap;
+  if (relinks_) first_of_gap.emplace(&memory);
   for (PlannedWrite& write : writes_) {
     CHECK(write.tuple != nullptr);
     if (write.kind != WriteKind::kInsert && !write.tuple->locked) {
@@ -191,7 +194,7 @@ std::vector<LockWork>& WritePlan::plan_locks() {
     if (!write.relinks()) continue;
     CHECK(write.gap != nullptr && write.gap->gap);
     write.gap->write = true;
-    PlannedWrite*& first = first_of_gap.at(write.gap->header.bits);
+    PlannedWrite*& first = first_of_gap->at(write.gap->header.bits);
     if (first == nullptr) {
       first = &write;
       write.gap_lock = locks_.size();
