@@ -73,31 +73,35 @@ void add_entry(Filling* filling, BridgeBytes entry) {
   }
 }
 
+bool same_columns(BridgeBytes one, BridgeBytes other) {
+  const char* one_end = rdmacc_entry_key(one).data;
+  const char* other_end = rdmacc_entry_key(other).data;
+  const auto size = static_cast<size_t>(one_end - one.data);
+  return static_cast<size_t>(other_end - other.data) == size &&
+         memcmp(one.data, other.data, size) == 0;
+}
+
 /* The sorted entries, each compared with the one before. */
 void add_sorted(RdmaccSortedEntries* sorted, Filling* filling) {
   const RdmaccIndex* index = filling->index;
-  StringInfoData before;
-  initStringInfo(&before);
-  int32 columns_before = -1;
+  StringInfoData bytes_before;
+  initStringInfo(&bytes_before);
   RdmaccSortedEntry next;
   while (rdmacc_next_sorted_entry(sorted, &next)) {
     CHECK_FOR_INTERRUPTS();
     const BridgeBytes entry = next.entry;
     if (index->unique && (index->nulls_not_distinct || !next.has_null)) {
-      CHECK(next.columns_size > 0 && static_cast<size_t>(next.columns_size) <= entry.size);
-      if (next.columns_size == columns_before &&
-          memcmp(before.data, entry.data, static_cast<size_t>(columns_before)) == 0) {
-        rdmacc_raise_index_duplicate(
-            filling->relation, index, rdmacc_entry_key(entry),
-            rdmacc_entry_key({before.data, static_cast<size_t>(before.len)}), true);
+      const BridgeBytes before = {bytes_before.data, static_cast<size_t>(bytes_before.len)};
+      if (before.size > 0 && same_columns(before, entry)) {
+        rdmacc_raise_index_duplicate(filling->relation, index, rdmacc_entry_key(entry),
+                                     rdmacc_entry_key(before), true);
       }
-      resetStringInfo(&before);
-      appendBinaryStringInfo(&before, entry.data, static_cast<int>(entry.size));
-      columns_before = next.columns_size;
+      resetStringInfo(&bytes_before);
+      appendBinaryStringInfo(&bytes_before, entry.data, static_cast<int>(entry.size));
     }
     add_entry(filling, entry);
   }
-  pfree(before.data);
+  pfree(bytes_before.data);
 }
 
 /* `fresh`: nothing has ever been in it. */

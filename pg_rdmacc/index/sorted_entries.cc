@@ -9,18 +9,30 @@
 extern "C" {
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
+#include "port/pg_bswap.h"
 #include "utils/memutils.h"
 #include "utils/typcache.h"
 }
 
 namespace {
 
-/* What is sorted: an entry, then the size of its columns and whether one of them is NULL. It does
- * not change the order, since no entry is the beginning of another one. */
-struct Trailer {
-  int32 columns_size;
-  bool has_null;
-};
+/* What is sorted: the beginning of an entry as a number, the entry, and whether one of its columns
+ * is NULL. PostgreSQL's sort compares the first eight bytes of what it sorts as one number, and the
+ * rest where they are the same. An entry's own first bytes are the first column's marker and mostly
+ * the upper ones of an integer: rows would differ in none of them. The last byte does not change
+ * the order, since no entry is the beginning of another one. */
+constexpr size_t kBeginningBytes = sizeof(uint64), kNullByte = 1;
+
+/* In the order of entries. The marker says no more than whether the column is NULL, of which those
+ * of one index are either first or last. */
+uint64 beginning_of(const RdmaccIndex* index, BridgeBytes entry) {
+  CHECK(entry.size > 1 && index->column_count > 0);
+  uint64 behind_marker = 0;
+  memcpy(&behind_marker, entry.data + 1, Min(entry.size - 1, sizeof(behind_marker)));
+  const bool has_value = entry.data[0] == RDMACC_INDEX_VALUE;
+  const uint64 above = has_value == index->columns[0].nulls_first ? 1 : 0;
+  return pg_hton64(above << 63 | pg_ntoh64(behind_marker) >> 1);
+}
 
 /* Nothing for a row that a partial index leaves out. */
 void sort_row(Tuplesortstate* sort, Relation relation, const RdmaccIndex* index,
@@ -32,15 +44,15 @@ void sort_row(Tuplesortstate* sort, Relation relation, const RdmaccIndex* index,
   }
   StringInfoData columns;
   initStringInfo(&columns);
-  Trailer trailer = {};
-  trailer.has_null = rdmacc_append_index_columns(&columns, relation, index, values, nulls);
-  trailer.columns_size = columns.len;
+  const bool has_null = rdmacc_append_index_columns(&columns, relation, index, values, nulls);
   const BridgeBytes entry = rdmacc_index_entry(&columns, row->key);
-  const Size size = VARHDRSZ + entry.size + sizeof(Trailer);
+  const uint64 beginning = beginning_of(index, entry);
+  const Size size = VARHDRSZ + kBeginningBytes + entry.size + kNullByte;
   auto* bytes = static_cast<char*>(palloc(size));
   SET_VARSIZE(bytes, size);
-  memcpy(bytes + VARHDRSZ, entry.data, entry.size);
-  memcpy(bytes + VARHDRSZ + entry.size, &trailer, sizeof(Trailer));
+  memcpy(VARDATA(bytes), &beginning, kBeginningBytes);
+  memcpy(VARDATA(bytes) + kBeginningBytes, entry.data, entry.size);
+  bytes[size - kNullByte] = static_cast<char>(has_null);
   tuplesort_putdatum(sort, PointerGetDatum(bytes), false);
 }
 
@@ -90,13 +102,10 @@ bool rdmacc_next_sorted_entry(RdmaccSortedEntries* sorted, RdmaccSortedEntry* ou
   }
   /* A copy for each call, which was never stored elsewhere: detoasting returns it as it is. */
   struct varlena* bytes = PG_DETOAST_DATUM_PACKED(sorted->present);
-  CHECK(VARSIZE_ANY_EXHDR(bytes) > sizeof(Trailer));
-  const size_t size = VARSIZE_ANY_EXHDR(bytes) - sizeof(Trailer);
-  Trailer trailer;
-  memcpy(&trailer, VARDATA_ANY(bytes) + size, sizeof(Trailer));
-  *out = {.entry = {VARDATA_ANY(bytes), size},
-          .columns_size = trailer.columns_size,
-          .has_null = trailer.has_null};
+  CHECK(VARSIZE_ANY_EXHDR(bytes) > kBeginningBytes + kNullByte);
+  const char* entry = VARDATA_ANY(bytes) + kBeginningBytes;
+  const size_t size = VARSIZE_ANY_EXHDR(bytes) - kBeginningBytes - kNullByte;
+  *out = {.entry = {entry, size}, .has_null = entry[size] != 0};
   return true;
 }
 

@@ -14,8 +14,7 @@ typedef struct RdmaccSortedEntries {
 
 typedef struct RdmaccSortedEntry {
   BridgeBytes entry; /* valid until the next one */
-  int32 columns_size;
-  bool has_null; /* one of its columns is */
+  bool has_null;     /* one of its columns is */
 } RdmaccSortedEntry;
 
 /* Reads all rows in the caller's transaction; sorts within maintenance_work_mem and in files. */
