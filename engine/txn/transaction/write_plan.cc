@@ -8,6 +8,9 @@
 namespace rdmacc {
 namespace {
 
+// Several messages to each node, which waits for none of them; and what they take is used again for
+// the next ones.
+constexpr size_t kRequestsAtOnce = 64 * 1024;
 constexpr size_t kRelinkedPerGroup = 4;  // or more: that many rows of a group come or go at once
 
 std::string make_record(std::string_view key, std::string_view row) {
@@ -66,9 +69,20 @@ void WritePlan::forget_moved_gaps() {
 
 Status WritePlan::allocate_room(StageContext& stage, Accesses& accesses) {
   CHECK(allocated_.empty() && pooled_.empty() && kept_blocks_.empty());
+  Status status;
+  for (size_t from = 0; from < writes_.size() && status.ok();) {
+    status = allocate_some(stage, accesses, from);
+  }
+  if (status.code() == Code::kNoSpace) stage.engine.blocks.give_back(stage.allocation_counters);
+  return status;
+}
+
+// For some of the writes, from `from` on, which moves on.
+Status WritePlan::allocate_some(StageContext& stage, Accesses& accesses, size_t& from) {
   SlotRequests requests;
   boost::container::small_vector<PlannedWrite*, 16> owners;
-  for (PlannedWrite& write : writes_) {
+  for (; from < writes_.size() && requests.size() < kRequestsAtOnce; from++) {
+    PlannedWrite& write = writes_[from];
     auto table = stage.table(write.table);
     if (!table.ok()) return table.status();
     write.record_size = static_cast<uint16_t>((*table)->record_size);
@@ -91,9 +105,7 @@ Status WritePlan::allocate_room(StageContext& stage, Accesses& accesses) {
     owners.push_back(&write);
   }
   if (requests.empty()) return Status();
-  const Status status = allocate(stage, requests);
-  if (status.code() == Code::kNoSpace) stage.engine.blocks.give_back(stage.allocation_counters);
-  RDMACC_RETURN_IF_ERROR(status);
+  RDMACC_RETURN_IF_ERROR(allocate(stage, requests));
   for (size_t i = 0; i < requests.size(); i++) {
     take_room(requests[i], *owners[i], accesses);
   }
@@ -105,8 +117,10 @@ Status WritePlan::allocate(StageContext& stage, SlotRequests& requests) {
   const std::span<SlotRequest> all(requests.data(), requests.size());
   if (stage.engine.slots == nullptr) return ask_nodes(stage, all);
   take_blocks(stage, all);
-  RDMACC_RETURN_IF_ERROR(stage.engine.slots->take(all, stage.stamps.ctts, pooled_, stage.arena,
+  SlotPool::Slots taken;
+  RDMACC_RETURN_IF_ERROR(stage.engine.slots->take(all, stage.stamps.ctts, taken, stage.arena,
                                                   stage.allocation_counters));
+  pooled_.insert(pooled_.end(), taken.begin(), taken.end());
   SlotRequests lacking;
   for (const SlotRequest& request : all) {
     SlotRequest rest = request;
@@ -141,7 +155,6 @@ Status WritePlan::ask_nodes(StageContext& stage, std::span<SlotRequest> requests
 }
 
 void WritePlan::take_blocks(StageContext& stage, std::span<SlotRequest> requests) {
-  CHECK(kept_blocks_.empty());
   for (SlotRequest& request : requests) {
     if (request.overflow_bytes == 0) continue;
     const BlockPool::Taken taken =

@@ -99,6 +99,7 @@ class WritePlan {
  private:
   using SlotRequest = StorageClient::SlotRequest;
   using SlotRequests = boost::container::small_vector<SlotRequest, 16>;
+  Status allocate_some(StageContext& stage, Accesses& accesses, size_t& from);
   Status allocate(StageContext& stage, SlotRequests& requests);
   Status ask_nodes(StageContext& stage, std::span<SlotRequest> requests);
   void take_blocks(StageContext& stage, std::span<SlotRequest> requests);
