@@ -58,10 +58,14 @@ bool IndexWalk::linked(IndexRoot root, uint64_t slot) const {
   if (!root_valid(root)) return false;
   const uint64_t hash = region_.load(slot);
   const uint64_t group = group_at(root, group_bits_of(hash, root.depth()));
-  std::vector<uint64_t> buckets;
-  if (group == 0 || !chain(group, home_bucket_of(hash), &buckets)) return false;
-  for (const uint64_t entry : entries(buckets)) {
-    if (entry_offset(entry) == slot) return true;
+  if (group == 0) return false;
+  uint64_t bucket = bucket_offset(group, home_bucket_of(hash));
+  for (uint32_t i = 0; i < kChainMax; ++i) {
+    for (uint32_t k = 0; k < kEntriesPerBucket; ++k) {
+      if (entry_offset(region_.load(bucket + 8 * k)) == slot) return true;
+    }
+    bucket = region_.load(bucket + offsetof(Bucket, next));
+    if (!arena_.is_unit(PageKind::kBucket, bucket)) return false;  // 0: the chain's end
   }
   return false;
 }

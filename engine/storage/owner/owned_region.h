@@ -33,6 +33,12 @@ class OwnedRegion {
   void load_words(uint64_t offset, uint64_t* words, size_t count) const {
     for (size_t i = 0; i < count; ++i) words[i] = load(offset + 8 * i);
   }
+  // A slot that is looked at soon: its header and what follows. Any number will do.
+  void prefetch_slot(uint64_t offset) const {
+    if (offset >= bytes_) return;
+    __builtin_prefetch(base_ + offset);
+    __builtin_prefetch(base_ + offset + kCacheLineBytes);
+  }
   void zero(uint64_t offset, uint64_t bytes) const {
     for (uint64_t at = 0; at < bytes; at += 8) store(offset + at, 0);
   }
