@@ -171,9 +171,11 @@ class Session {
   // ---- Rows. `visible_before`: own writes of commands >= it are not seen (see set_command).
   Status get(TableId table, std::string_view key, RowView& out,
              uint32_t visible_before = kEveryCommand);
-  // All keys in one batch of rounds; out[i] belongs to keys[i].
+  // All keys in one batch of rounds; out[i] belongs to keys[i]. `to_write`: they are going to be
+  // written, so that rows which others have locked with try_lock() are waited for; what only reads
+  // passes them, under protocols that do not lock what they read.
   Status get_many(TableId table, std::span<const std::string_view> keys, std::span<RowView> out,
-                  uint32_t visible_before = kEveryCommand);
+                  uint32_t visible_before = kEveryCommand, bool to_write = false);
   Status put(TableId table, std::string_view key, std::string_view row);     // or kNotFound
   Status insert(TableId table, std::string_view key, std::string_view row);  // or kDuplicateKey
   // For keys that the caller knows to be new (hidden row ids): the absent key is not checked.
@@ -186,10 +188,14 @@ class Session {
   // As put(); a write of the same command and savepoint level is replaced, whose views so end. For
   // rows that one command may change a thousand times.
   Status amend(TableId table, std::string_view key, std::string_view row);
-  // Reads a key and, if `exclusive`, locks its row until the transaction ends, without waiting for
-  // its holder (kBusy, and the transaction goes on). Deterministic protocols lock nothing:
-  // kGot means little there. A lock alone is no write: it keeps others out until the end.
-  Result<RowLock> try_lock(TableId table, std::string_view key, bool exclusive);
+  // Reads a key and, for an exclusive lock, locks its row until the transaction ends, without
+  // waiting for its holder (kBusy, and the transaction goes on). Deterministic protocols lock
+  // nothing: kGot means little there. A lock alone is no write: it keeps other locks and writes out
+  // until the end, and under protocols that lock what they read the reads, too.
+  Result<RowLock> try_lock(TableId table, std::string_view key, RowLockMode mode);
+  Result<RowLock> try_lock(TableId table, std::string_view key, bool exclusive) {
+    return try_lock(table, key, exclusive ? RowLockMode::kExclusive : RowLockMode::kShare);
+  }
   // After kBusy, or an operation that only a lock of another transaction has ended
   // (is_held_by_another()): whose, as far as it is known, else 0. The transaction may wait for it
   // and go on with try_lock() of the key, or scan_next().

@@ -79,7 +79,7 @@ Status Session::get(TableId table, std::string_view key, RowView& out, uint32_t 
 }
 
 Status Session::get_many(TableId table, std::span<const std::string_view> keys,
-                         std::span<RowView> out, uint32_t visible_before) {
+                         std::span<RowView> out, uint32_t visible_before, bool to_write) {
   CHECK(keys.size() == out.size());
   if (keys.empty()) return Status();
   RDMACC_RETURN_IF_ERROR(enter_at(table, keys[0]));
@@ -87,7 +87,8 @@ Status Session::get_many(TableId table, std::span<const std::string_view> keys,
     if (!fits(key, {})) return too_large(key, {});
   }
   boost::container::small_vector<KeyState*, 16> states(keys.size());
-  RDMACC_RETURN_IF_ERROR(rows().look_up_many(table, keys, {states.data(), states.size()}));
+  const std::span<KeyState*> found(states.data(), states.size());
+  RDMACC_RETURN_IF_ERROR(rows().look_up_many(table, keys, found, to_write));
   for (size_t i = 0; i < keys.size(); i++) {
     view(*states[i], visible_before, map_.primary_of(states[i]->hash), out[i]);
   }
@@ -100,7 +101,8 @@ Result<KeyState*> Session::find_for_write(TableId table, std::string_view key,
   RDMACC_RETURN_IF_ERROR(enter_at(table, key));
   RDMACC_RETURN_IF_ERROR(check_sizes(key, row));
   KeyState* state = nullptr;
-  RDMACC_RETURN_IF_ERROR(rows().look_up_many(table, std::span(&key, 1), std::span(&state, 1)));
+  RDMACC_RETURN_IF_ERROR(
+      rows().look_up_many(table, std::span(&key, 1), std::span(&state, 1), /*to_write=*/true));
   return state;
 }
 
@@ -145,7 +147,8 @@ Status Session::insert_many(TableId table, std::span<const std::string_view> key
   RowSource& source = this->rows();
   std::vector<KeyState*> states(keys.size());
   if (check_absent) {
-    RDMACC_RETURN_IF_ERROR(source.look_up_many(table, keys, {states.data(), states.size()}));
+    const std::span<KeyState*> found(states.data(), states.size());
+    RDMACC_RETURN_IF_ERROR(source.look_up_many(table, keys, found, /*to_write=*/true));
   }
   for (size_t i = 0; i < keys.size(); i++) {
     KeyState& state = check_absent ? *states[i] : source.touch_unchecked(table, keys[i]);
@@ -224,11 +227,11 @@ void Session::forget_unvalidated_read(TableId table, std::string_view key) {
   engine().state.unvalidated_reads.forget(table, key);
 }
 
-Result<RowLock> Session::try_lock(TableId table, std::string_view key, bool exclusive) {
+Result<RowLock> Session::try_lock(TableId table, std::string_view key, RowLockMode mode) {
   RDMACC_RETURN_IF_ERROR(enter_at(table, key));
   RDMACC_RETURN_IF_ERROR(check_sizes(key, {}));
   RowLock result = RowLock::kAbsent;
-  RDMACC_RETURN_IF_ERROR(rows().try_lock(table, key, exclusive, result));
+  RDMACC_RETURN_IF_ERROR(rows().try_lock(table, key, mode, result));
   return result;
 }
 

@@ -65,6 +65,13 @@ struct NodeStatistics {
 
 // ---- Rows
 
+// What a row is locked for.
+enum class RowLockMode : uint8_t {
+  kNone,   // it is read, past early locks of others, under protocols that lock no reads
+  kShare,  // it is read if no other has locked it; a lock where the protocol locks reads
+  kExclusive,
+};
+
 // What became of a row that was to be locked without waiting.
 enum class RowLock : uint8_t {
   kGot,     // the row was read, and is locked if that was asked for and the protocol locks
@@ -88,7 +95,8 @@ constexpr uint32_t kWholeRow = 0xFFFFFFFF;
 struct ScanWants {
   // Bytes of each row's beginning, at least; longer ones may come cut.
   uint32_t row_bytes_max = kWholeRow;
-  // Rows are likely to be written as they come: what was read of them is kept at hand for that.
+  // Rows are likely to be written as they come: what was read of them is kept at hand for that, and
+  // those that others have locked early are waited for. A mere reader passes them.
   bool to_write = false;
   // How many rows there are, and no more.
   bool count_only = false;

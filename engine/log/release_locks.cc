@@ -15,7 +15,7 @@ struct Departed {
   WorkerId worker = kNoWorker;
   std::vector<uint64_t> kept;  // their ctts
   bool keeps(uint64_t lock) const {
-    return std::find(kept.begin(), kept.end(), lock) != kept.end();
+    return std::find(kept.begin(), kept.end(), ctts_of_lock(lock)) != kept.end();
   }
 };
 

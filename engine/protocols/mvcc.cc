@@ -5,7 +5,8 @@
 //   Read     READ header | READ record | READ header
 //            newest version is older than ctts: while rts < ctts: CAS rts -> ctts | READ header
 //            else: READ reference => READ all version heads => READ version | READ its stamp
-//   Lock     CAS lock 0 -> ctts | READ header                          W1: ctts > wts, ctts >= rts
+//   Lock     CAS lock 0 or early -> ctts | READ header                 W1: ctts > wts, ctts >= rts
+//   early    CAS lock 0 -> early ctts | READ header                    W1, and again at Lock
 //   Log      the whole transaction to every backup
 //   Commit   WRITE version stamp | WRITE version | [WRITE reference |] WRITE wts = ctts |
 //            WRITE length and record | WRITE lock = 0
@@ -13,7 +14,8 @@
 //
 // A writer locks, then reads rts; a reader raises rts, then reads the lock: one of them sees the
 // other. So the newest version is accepted only under a header that itself shows rts >= ctts, no
-// older writer's lock, and the stamp of the bytes that were read.
+// older writer's lock, and the stamp of the bytes that were read. An early lock becomes a writer's
+// at Lock: readers pass it before, and raise rts, which the writer reads behind the CAS of Lock.
 
 #include "engine/protocols/protocols.h"
 #include "engine/txn/stages/scan_in_place.h"
@@ -21,9 +23,10 @@
 namespace rdmacc {
 namespace {
 
-// R2: an older writer may still write a version that this transaction would have to read. A lock
-// of its own, taken early, hinders no other transaction.
-bool passes(uint64_t lock, const TxnStamps& txn) { return lock == 0 || lock >= txn.ctts; }
+// R2: an older writer may still write a version that this transaction would have to read.
+bool passes(uint64_t lock, const TxnStamps& txn) {
+  return leaves_readable(lock, txn) || ctts_of_lock(lock) > txn.ctts;
+}
 
 // An absent key, or a group that is scanned: rts first, then the entries, read between
 // pre-read and post-read, without an older inserter. A CPU loads the lock of the pre-read before
@@ -89,12 +92,19 @@ Step read(const Access& /*access*/, const HeaderSnapshot* seen, const TxnStamps&
   return whole ? Step::attempt(kReadReference) : Step::again(kUntornRead);
 }
 
-Step lock(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {
-  const Step taken = take_lock(access, seen, txn, kPreRead);
+// W1, on a header read after the CAS.
+Step if_in_time(const Step& taken, const HeaderSnapshot* seen, const TxnStamps& txn) {
   if (taken.verdict != Verdict::kDone) return taken;
-  // W1, on a header read after the CAS.
   const bool in_time = txn.ctts > seen->pre_read.wts && txn.ctts >= seen->pre_read.rts;
   return in_time ? taken : Step::abort(AbortReason::kTooLate);
+}
+
+Step lock(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {
+  return if_in_time(take_lock(access, seen, txn, kPreRead), seen, txn);
+}
+
+Step lock_early(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {
+  return if_in_time(take_early_lock(access, seen, txn), seen, txn);
 }
 
 // A slot's stamps never go back, in its next life neither.
@@ -115,6 +125,7 @@ const ProtocolRules kMvccRules = {
     .read = scanned_by<read, 2>,
     .read_gap = read_gap,
     .lock = driven_by<lock>,
+    .lock_early = driven_by<lock_early>,
     .may_take_slot = may_take_slot,
     .effects = kEffects,
 };

@@ -22,17 +22,26 @@
 namespace rdmacc {
 
 Step take_lock(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn, int verbs) {
+  const uint64_t own = access.early ? early_lock(txn.ctts) : access.reader_count;
   if (seen == nullptr) {
-    return access.locked ? Step::attempt(verbs)
-                         : Step::cas(verbs, kOffsetOfLock, access.reader_count, txn.ctts);
+    return access.locked_to_commit() ? Step::attempt(verbs)
+                                     : Step::cas(verbs, kOffsetOfLock, own, txn.ctts);
   }
-  if (access.locked) return Step::done();
+  if (access.locked_to_commit()) return Step::done();
   const bool tried = (seen->posted.verbs & kCas) != 0;
   const uint64_t word = tried ? seen->cas_seen : seen->pre_read.lock;
   if (is_cleaning_lock(word)) return Step::again(kPreRead);
   // Not tried: there was a cleaning lock before.
-  if (!tried && word == access.reader_count) return Step::cas(verbs, kOffsetOfLock, word, txn.ctts);
-  return Step::abort(AbortReason::kLockHeld);
+  if (!tried && word == own) return Step::cas(verbs, kOffsetOfLock, word, txn.ctts);
+  // Nothing takes an early lock away, but a node that loses its memory.
+  return Step::abort(access.early ? AbortReason::kNodeRestarted : AbortReason::kLockHeld);
+}
+
+Step take_early_lock(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {
+  if (access.early) return Step::done();
+  Step step = take_lock(access, seen, txn, kPreRead);
+  if ((step.verbs & kCas) != 0) step.desired = early_lock(txn.ctts);
+  return step;
 }
 
 namespace {

@@ -2,7 +2,8 @@
 // the transaction runs; what it read is checked after everything that it writes is locked.
 //
 //   Read      READ header | READ record | READ header                atomic read, no lock
-//   Lock      CAS lock 0 -> ctts | READ header                       the whole write set
+//   Lock      CAS lock 0 or early -> ctts | READ header              the whole write set
+//   early     CAS lock 0 -> early ctts | READ header                 a row that is to be locked now
 //   Validate  READ header, of the read set, after ALL locks          still_current (rule.h)
 //   Log       the whole transaction to every backup
 //   Commit    WRITE wts | WRITE length and record | WRITE lock = 0
@@ -10,6 +11,9 @@
 //
 // An absent key and a scanned group are reads of their gap header; an insert or unlink is a write
 // of it. So a phantom is a version of a gap header that changed.
+//
+// To readers and validators an early lock is no lock: it is one from Lock on, as if it were taken
+// then. To all that want to lock it is one at once.
 
 #include "engine/protocols/protocols.h"
 #include "engine/txn/stages/check_in_place.h"
@@ -20,7 +24,6 @@ namespace rdmacc {
 // The lines of one READ come in any order, so only a header read before the record and again
 // after it proves that the record is whole: unlocked before, and the same stamp in both (the
 // stamp is written before the bytes). The second may be locked already: the bytes are not yet new.
-// What the transaction itself has locked early no other transaction writes.
 Step read_untorn(const Access& /*access*/, const HeaderSnapshot* seen, const TxnStamps& txn) {
   if (seen == nullptr) return Step::attempt(kUntornRead);
   return read_untorn_gap(seen->pre_read, seen->post_read, txn).verdict == Verdict::kDone
@@ -29,18 +32,28 @@ Step read_untorn(const Access& /*access*/, const HeaderSnapshot* seen, const Txn
 }
 
 Step read_untorn_gap(const Header& before, const Header& after, const TxnStamps& txn) {
-  const bool free = before.lock == 0 || before.lock == txn.ctts;
+  const bool free = leaves_readable(before.lock, txn);
   return free && same_version(before, after) ? Step::done() : Step::again(kNoVerbs);
 }
 
-// What was read before must still be what the lock covers; a blind write takes what is there.
-Step lock_unchanged(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {
-  const Step taken = take_lock(access, seen, txn, kPreRead);
-  if (taken.verdict != Verdict::kDone) return taken;
-  if (access.read && seen->pre_read.wts != access.read_wts) {
+namespace {
+
+Step if_unchanged(const Step& taken, const Access& access, const HeaderSnapshot* seen) {
+  if (taken.verdict == Verdict::kDone && access.read && seen->pre_read.wts != access.read_wts) {
     return Step::abort(access.gap ? AbortReason::kGapChanged : AbortReason::kVersionChanged);
   }
   return taken;
+}
+
+}  // namespace
+
+// What was read before must still be what the lock covers; a blind write takes what is there.
+Step lock_unchanged(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {
+  return if_unchanged(take_lock(access, seen, txn, kPreRead), access, seen);
+}
+
+Step lock_early_unchanged(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {
+  return if_unchanged(take_early_lock(access, seen, txn), access, seen);
 }
 
 const ProtocolRules kOccRules = {
@@ -52,6 +65,7 @@ const ProtocolRules kOccRules = {
     .read = scanned_by<read_untorn>,
     .read_gap = read_untorn_gap,
     .lock = driven_by<lock_unchanged>,
+    .lock_early = driven_by<lock_early_unchanged>,
     .validate = checked_by<still_current>,
     .effects = kInPlaceEffects,
 };

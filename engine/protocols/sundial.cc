@@ -4,8 +4,9 @@
 // so that a renewal fails if anything changed (engine/storage/layout/sundial_word.h).
 //
 //   Read     READ header | READ record | READ header     commit_tts >= wts
-//   Lock     CAS lock 0 -> ctts | READ header            names the holder to others
+//   Lock     CAS lock 0 or early -> ctts | READ header   names the holder to others
 //            CAS word unlocked -> locked | READ header   freezes the lease; commit_tts >= rts + 1
+//   early    CAS lock 0 -> early ctts | READ header      keeps writers out; the lease goes on
 //   Renew    CAS word rts -> commit_tts | READ header    of what was read, after ALL locks
 //   Log      the whole transaction to every backup
 //   Commit   WRITE wts | WRITE length and record | WRITE word wts = rts = commit_tts |
@@ -14,7 +15,9 @@
 //
 // The header's own wts, which every write changes before its bytes, tells a reader that the bytes
 // are whole and a renewer that its lease is still that of the version it read, although another
-// renewal moved the word.
+// renewal moved the word. Readers and renewers heed no lock but that of the lease, so they pass
+// early ones; what a transaction has locked early and does not write it renews like what it has
+// only read.
 
 #include "engine/cluster/timestamp.h"
 #include "engine/protocols/protocols.h"
@@ -25,10 +28,11 @@
 namespace rdmacc {
 namespace {
 
-// What the transaction itself has locked early no other transaction writes; its lease is noted
-// already.
+// What is held for a commit: the lease. What reads to write waits for early locks, too.
 Step read_gap(const Header& before, const Header& after, const TxnStamps& txn) {
-  const bool free = !sundial_locked(before.sundial) || before.lock == txn.ctts;
+  const bool free =
+      !sundial_locked(before.sundial) &&
+      (!txn.reads_to_write || !locked_early(before.lock) || ctts_of_lock(before.lock) == txn.ctts);
   return free && same_version(before, after) ? Step::done() : Step::again(kNoVerbs);
 }
 
@@ -74,8 +78,7 @@ HeldLease note_cas(uint64_t word, uint64_t expected, uint64_t desired) {
   return {locked, locked ? expected : desired};
 }
 
-// The lock word alone is what a reader locks early; a writer freezes the lease, too.
-bool locked_whole(const Access& access) { return access.locked && access.lease_locked; }
+bool locked_whole(const Access& access) { return access.locked_to_commit() && access.lease_locked; }
 
 uint64_t commits_at_least(const Access& access) {
   if (access.write) return sundial_rts_bound(access.lease) + 1;
@@ -97,12 +100,11 @@ const ProtocolRules kSundialRules = {
     .stages =
         kCommonStages | static_cast<uint16_t>(Stage::kRead) | static_cast<uint16_t>(Stage::kRenew),
     .validation = Stage::kRenew,
-    // A frozen lease cannot be renewed: the row is written as it is, which is behind its lease.
-    .writes_what_it_locked = true,
     .strictly_serializable = false,
     .read = scanned_by<read>,
     .read_gap = read_gap,
     .lock = driven_by<lock>,
+    .lock_early = driven_by<lock_early_unchanged>,
     .validate = checked_by<renew>,
     .note_cas = note_cas,
     .locked_whole = locked_whole,

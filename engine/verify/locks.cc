@@ -100,9 +100,10 @@ bool LockCheck::all_idle() const {
 }
 
 bool LockCheck::in_doubt(const Held& held, WorkerId worker) const {
-  return std::any_of(
-      doubts_.transactions.begin(), doubts_.transactions.end(),
-      [&](const InDoubt& each) { return each.worker == worker || each.lock_ctts == held.value; });
+  return std::any_of(doubts_.transactions.begin(), doubts_.transactions.end(),
+                     [&](const InDoubt& each) {
+                       return each.worker == worker || each.lock_ctts == ctts_of_lock(held.value);
+                     });
 }
 
 LockCheck::Owner LockCheck::owner_of(const Held& held) const {

@@ -58,13 +58,13 @@ void bridge_start_wait_for_splits(void) {
 }
 
 void bridge_start_get_many(uint32_t table, const BridgeBytes* keys, size_t count,
-                           uint32_t visible_before, BridgeRow* out) {
+                           uint32_t visible_before, bool to_write, BridgeRow* out) {
   CHECK(table != rdmacc::kNoTable && (count == 0 || (keys != nullptr && out != nullptr)));
   start([=](rdmacc::Session& session) {
     std::vector<std::string_view> views(count);
     std::transform(keys, keys + count, views.begin(), view);
     std::vector<rdmacc::RowView> rows(count);
-    Status status = session.get_many(table, views, rows, visible_before);
+    Status status = session.get_many(table, views, rows, visible_before, to_write);
     std::transform(rows.begin(), rows.end(), out, bridge_row);
     return status;
   });
@@ -111,11 +111,11 @@ void bridge_start_apply(const BridgeWrite* writes, size_t count) {
   });
 }
 
-void bridge_start_try_lock(uint32_t table, BridgeBytes key, bool exclusive, uint32_t visible_before,
-                           BridgeRow* out, rdmacc::RowLock* result) {
+void bridge_start_try_lock(uint32_t table, BridgeBytes key, rdmacc::RowLockMode mode,
+                           uint32_t visible_before, BridgeRow* out, rdmacc::RowLock* result) {
   CHECK(table != rdmacc::kNoTable && key.size > 0 && out != nullptr && result != nullptr);
   start([=](rdmacc::Session& session) {
-    const auto lock = session.try_lock(table, view(key), exclusive);
+    const auto lock = session.try_lock(table, view(key), mode);
     if (!lock.ok()) return lock.status();
     *result = rdmacc::RowLock::kBusy;
     if (lock.value() == rdmacc::RowLock::kBusy) return Status();

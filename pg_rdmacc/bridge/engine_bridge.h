@@ -204,8 +204,9 @@ rdmacc::VerbCounters bridge_counters(void); /* of this transaction so far */
  * (gets) or the next batch of the same scan. Own writes of commands >= visible_before are not
  * seen. */
 void bridge_start_get(uint32_t table, BridgeBytes key, uint32_t visible_before, BridgeRow* out);
+/* `to_write`: rows that others have locked are in its way. */
 void bridge_start_get_many(uint32_t table, const BridgeBytes* keys, size_t count,
-                           uint32_t visible_before, BridgeRow* out);
+                           uint32_t visible_before, bool to_write, BridgeRow* out);
 /* kAborted when what the transaction has read is of different moments. */
 void bridge_start_check_reads(void);
 /* Before what is not run again when it loses reads a table whole (Session::wait_for_splits). */
@@ -226,10 +227,10 @@ void bridge_start_insert_many(const BridgeRows* rows, size_t* duplicate);
 /* Rows as they are to be, whatever there is now: for a copy that is loaded or replayed. */
 void bridge_start_apply(const BridgeWrite* writes, size_t count);
 
-/* As bridge_start_get(), and the row is locked at once if `exclusive`. `out` is not filled when
+/* As bridge_start_get(), and the row is locked at once as the mode says. `out` is not filled when
  * the row is busy, which does the transaction no harm. */
-void bridge_start_try_lock(uint32_t table, BridgeBytes key, bool exclusive, uint32_t visible_before,
-                           BridgeRow* out, rdmacc::RowLock* result);
+void bridge_start_try_lock(uint32_t table, BridgeBytes key, rdmacc::RowLockMode mode,
+                           uint32_t visible_before, BridgeRow* out, rdmacc::RowLock* result);
 
 /* Whose lock the last of these commands has met, or the last batch of a scan: after a busy row, or
  * an error that says held_by_another. Neither does the transaction harm: a row may be asked for

@@ -196,7 +196,8 @@ void fetch_batch(RdmaccBitmapScan* state, Relation relation) {
   for (size_t i = 0; i < count; i++) keys[i] = state->numbering->keys[numbers[i]];
   state->row_next = state->row_count = 0;
   rdmacc_enter();
-  bridge_start_get_many(state->table, keys, count, state->visible_before, rows);
+  bridge_start_get_many(state->table, keys, count, state->visible_before,
+                        rdmacc_query_needs_handles(relation), rows);
   rdmacc_pump();
   rdmacc_check("could not read the rows of a bitmap", RelationGetRelationName(relation));
   for (size_t i = 0; i < count; i++) {

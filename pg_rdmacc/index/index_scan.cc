@@ -168,6 +168,7 @@ void fetch_rows(IndexScanDesc scan) {
                            .table = state->table,
                            .visible_before = state->visible_before,
                            .mark = state->mark,
+                           .to_write = rdmacc_query_needs_handles(scan->heapRelation),
                            .lock_command = InvalidCommandId};
   rdmacc_read_rows(&read, state->keys, count, state->rows);
   state->row_count = count;

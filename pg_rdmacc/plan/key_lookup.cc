@@ -221,6 +221,7 @@ uint64 rdmacc_lookup_many(const RdmaccKeyLookup* lookup, uint32 table, const Bri
                            .table = table,
                            .visible_before = lookup->custom.ss.ps.state->es_snapshot->curcid,
                            .mark = lookup->mark,
+                           .to_write = lookup->to_write,
                            .lock_command = lock_command_of(lookup)};
   const uint64 before = bridge_counters().round_trips;
   rdmacc_check_reads_by_key();
@@ -245,6 +246,7 @@ void rdmacc_lookup_begin(CustomScanState* node, EState* estate, int) {
   lookup->index = linitial_oid(flags);
   lookup->is_array = lsecond_oid(flags) != 0;
   lookup->mark = rdmacc_row_mark_of(estate->es_plannedstmt, plan->scan.scanrelid);
+  lookup->to_write = rdmacc_writes_rows_of(estate->es_plannedstmt, plan->scan.scanrelid);
   lookup->memory =
       AllocSetContextCreate(estate->es_query_cxt, "rdmacc key lookup", ALLOCSET_SMALL_SIZES);
   initStringInfo(&lookup->key);

@@ -23,6 +23,7 @@ typedef struct RdmaccKeyLookup {
   Oid index;
   bool is_array;
   RdmaccRowMark mark;
+  bool to_write;                  /* rows that others have locked are in its way */
   MemoryContext memory;           /* of the present batch */
   StringInfoData key;             /* the only one, without an array */
   RdmaccPrefetchedRow prefetched; /* by a RdmaccKeyPrefetch, which owns the bytes */

@@ -66,8 +66,11 @@ RdmaccRowMark mark_of_scan(const void* scan) {
 bool try_lock(const RdmaccRead* read, BridgeBytes key, bool exclusive, BridgeRow* row) {
   rdmacc::RowLock result = rdmacc::RowLock::kAbsent;
   row->found = false;
+  rdmacc::RowLockMode mode = rdmacc::RowLockMode::kNone;
+  if (read->to_write || read->mark.locks) mode = rdmacc::RowLockMode::kShare;
+  if (exclusive) mode = rdmacc::RowLockMode::kExclusive;
   rdmacc_enter();
-  bridge_start_try_lock(read->table, key, exclusive, read->visible_before, row, &result);
+  bridge_start_try_lock(read->table, key, mode, read->visible_before, row, &result);
   rdmacc_pump();
   rdmacc_check("could not lock a row", RelationGetRelationName(read->relation));
   return result != rdmacc::RowLock::kBusy;
@@ -85,6 +88,16 @@ RdmaccRowMark rdmacc_row_mark_of(const PlannedStmt* statement, Index number) {
             .exclusive = mark->strength >= LCS_FORNOKEYUPDATE};
   }
   return kNoMark;
+}
+
+bool rdmacc_writes_rows_of(const PlannedStmt* statement, Index number) {
+  if (list_member_int(statement->resultRelations, static_cast<int>(number))) return true;
+  ListCell* cell;
+  foreach (cell, statement->rowMarks) {
+    const auto* mark = static_cast<const PlanRowMark*>(lfirst(cell));
+    if (mark->rti == number && RowMarkRequiresRowShareLock(mark->markType)) return true;
+  }
+  return false;
 }
 
 RdmaccRowMark rdmacc_row_mark_of_scan(const TableScanDescData* scan) { return mark_of_scan(scan); }
@@ -114,7 +127,7 @@ void rdmacc_read_rows(const RdmaccRead* read, const BridgeBytes* keys, size_t co
   const bool locks = read->lock_command != InvalidCommandId;
   if (locks) rdmacc_enter_write(read->lock_command);
   if (!locks && read->mark.wait_policy == LockWaitBlock) {
-    bridge_start_get_many(read->table, keys, count, read->visible_before, rows);
+    bridge_start_get_many(read->table, keys, count, read->visible_before, read->to_write, rows);
     if (!rdmacc_pump_unless_held(read->mark.locks)) {
       rdmacc_check("could not read rows", RelationGetRelationName(read->relation));
       return;

@@ -19,7 +19,10 @@ typedef struct RdmaccRowMark {
 
 RdmaccRowMark rdmacc_row_mark_of(const PlannedStmt* statement, Index number);
 
-/* The same of a scan that the running query has begun. */
+/* Does it write or lock rows of that entry? Of one that it only reads, others' locks are passed. */
+bool rdmacc_writes_rows_of(const PlannedStmt* statement, Index number);
+
+/* The mark of a scan that the running query has begun. */
 RdmaccRowMark rdmacc_row_mark_of_scan(const TableScanDescData* scan);
 RdmaccRowMark rdmacc_row_mark_of_index_scan(const IndexScanDescData* scan);
 
@@ -29,6 +32,7 @@ typedef struct RdmaccRead {
   uint32 table;
   uint32 visible_before;
   RdmaccRowMark mark;
+  bool to_write;          /* rows that others have locked are in its way, whatever the mark says */
   CommandId lock_command; /* what is found is locked for it at once; InvalidCommandId: not */
 } RdmaccRead;
 

@@ -132,6 +132,7 @@ void lock_to_write(Relation rel, const RdmaccHandle* handle, CommandId cid) {
                            .table = handle->table,
                            .visible_before = RDMACC_EVERY_COMMAND,
                            .mark = {.wait_policy = LockWaitBlock, .locks = true, .exclusive = true},
+                           .to_write = true,
                            .lock_command = cid};
   BridgeRow row;
   rdmacc_read_rows(&read, &handle->key, 1, &row);

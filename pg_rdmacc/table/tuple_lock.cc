@@ -63,6 +63,7 @@ TM_Result read_row(Relation rel, const RdmaccHandle* handle, Snapshot snapshot, 
       .table = handle->table,
       .visible_before = IsMVCCSnapshot(snapshot) ? snapshot->curcid : RDMACC_EVERY_COMMAND,
       .mark = {.wait_policy = wait_policy, .locks = true, .exclusive = exclusive},
+      .to_write = true,
       .lock_command = InvalidCommandId};
   if (!rdmacc_lock_row(&read, handle->key, exclusive, row)) return TM_WouldBlock;
   if (!row->found) return wait_policy == LockWaitSkip ? TM_WouldBlock : TM_Deleted;

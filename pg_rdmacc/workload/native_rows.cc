@@ -71,7 +71,7 @@ void rdmacc_native_read(const RdmaccNativeAccess* access, const BridgeBytes* key
                         BridgeRow* rows) {
   rdmacc_enter();
   rdmacc_check_reads_by_key();
-  bridge_start_get_many(access->table.id, keys, count, access->command, rows);
+  bridge_start_get_many(access->table.id, keys, count, access->command, false, rows);
   rdmacc_pump();
   rdmacc_check("could not look up a key", name_of(access));
   pgstat_count_heap_fetch(access->relation);

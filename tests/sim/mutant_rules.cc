@@ -94,6 +94,24 @@ Step sundial_trusts_gaps(const Access& access, const HeaderSnapshot* seen, const
   return right(Protocol::kSundial).validate(access, seen, txn);
 }
 
+// ---- Early locks
+
+// What was locked early stays so: readers go on reading what is installed, and validators trust it.
+template <Protocol kProtocol>
+Step lock_leaves_early_locks(const Access& access, const HeaderSnapshot* seen,
+                             const TxnStamps& txn) {
+  if (!access.early) return right(kProtocol).lock(access, seen, txn);
+  return seen == nullptr ? Step::attempt(kPreRead) : Step::done();
+}
+
+// Readers that have passed the early lock are not looked for when it becomes the commit's.
+Step mvcc_early_lock_is_in_time(const Access& access, const HeaderSnapshot* seen,
+                                const TxnStamps& txn) {
+  const Step step = right(Protocol::kMvcc).lock(access, seen, txn);
+  const bool was_early = seen != nullptr && seen->posted.expected == early_lock(txn.ctts);
+  return was_early && step.reason == AbortReason::kTooLate ? Step::done() : step;
+}
+
 // ---- Effects
 
 constexpr Effect kVersionBeforeItsStamp[] = {
@@ -171,6 +189,14 @@ SimMutant of_exploration(const Shared& shared) {
   return {shared.name, shared.breaks, found->rules, scenario, shared.seeds_max, shared.rare};
 }
 
+// Most transactions lock a row early, and others read it.
+SimScenario locking(const ProtocolRules& rules) {
+  SimScenario scenario = crowded(rules, kStageCodeMax, SimScenario::Load::kDoor);
+  scenario.lock_percent = 60;
+  scenario.transactions = 30;
+  return scenario;
+}
+
 std::vector<SimMutant> make_mutants() {
   std::vector<SimMutant> mutants;
   for (const Shared& shared : kShared) mutants.push_back(of_exploration(shared));
@@ -220,6 +246,18 @@ std::vector<SimMutant> make_mutants() {
   add("SundialTrustsGaps", "phantoms: a gap's lease is not extended",
       with_validate(sundial, sundial_trusts_gaps), 40);
   add_rare("SundialStampsLast", "bytes before the stamp", with_effects(sundial, kSundialStampLast));
+  const auto add_early = [&mutants](const char* name, const char* breaks,
+                                    const ProtocolRules& rules) {
+    mutants.push_back({name, breaks, rules, locking(rules), 100});
+  };
+  add_early("OccLeavesEarlyLocks", "an early lock is trusted during the commit",
+            with_lock(occ, lock_leaves_early_locks<Protocol::kOcc>));
+  add_early("MvccLeavesEarlyLocks", "an early lock is passed during the commit",
+            with_lock(mvcc, lock_leaves_early_locks<Protocol::kMvcc>));
+  add_early("MvccEarlyLockIsInTime", "W1 is not asked again of what was locked early",
+            with_lock(mvcc, mvcc_early_lock_is_in_time));
+  add_early("SundialLeavesEarlyLocks", "the lease of what was locked early is not frozen",
+            with_lock(sundial, lock_leaves_early_locks<Protocol::kSundial>));
   return mutants;
 }
 

@@ -87,10 +87,9 @@ def a_session_that_meets_one_waits(box):
             waiter.close()
 
 
-def other_statements_wait_where_reads_lock_nothing(box):
+def writers_wait_where_reads_lock_nothing(box):
     for protocol in ("occ", "mvcc", "sundial"):
-        for statement, answer in (("SELECT v FROM t WHERE id = 4;", "1"),
-                                  ("SELECT sum(v) FROM t;", "1"),
+        for statement, answer in (("SELECT v FROM t WHERE id = 4 FOR SHARE;", "1"),
                                   ("UPDATE t SET v = v + 1 WHERE id = 4 RETURNING v;", "2"),
                                   ("DELETE FROM t WHERE id = 4 AND v = 0;", "")):
             box.psql("UPDATE t SET v = 0")
@@ -103,6 +102,53 @@ def other_statements_wait_where_reads_lock_nothing(box):
             equal(waiter.result(), answer, f"{protocol}: {statement}")
             holder.close()
             waiter.close()
+
+
+def readers_pass_where_reads_lock_nothing(box):
+    """As of heaps, and one thread may read by one connection what it has locked by another. Under
+    mvcc the holder is too late for a reader that came after it, so its block is run again."""
+    reads = [f"SELECT v FROM t WHERE {condition};" for condition in WAYS.values()]
+    reads += ["SELECT sum(v) FROM t;", "SELECT count(*) FROM t WHERE v < 9;",
+              "SELECT t.v FROM t JOIN jobs j ON j.id = t.id WHERE t.id = 4;"]
+    box.psql("TRUNCATE jobs; INSERT INTO jobs VALUES (4, 'new')")
+    for protocol in ("occ", "mvcc", "sundial"):
+        for at in ("at_commit", "at_write"):
+            for write in ("", "UPDATE t SET v = v + 1 WHERE id = 4;"):
+                said = f"{protocol}, {at}: {write}"
+                box.psql("UPDATE t SET v = 0")
+                extra = f"SET rdmacc.lock_writes = {at};"
+                holder, reader = session(box, protocol, extra), session(box, protocol, extra)
+                reader.run("SET statement_timeout = '5s'; SET rdmacc.auto_retry = 0;")
+                equal(holder.run("BEGIN; SELECT v FROM t WHERE id = 4 FOR UPDATE;"), "0", said)
+                holder.run(write or "SELECT 1;")
+                equal(reader.run("BEGIN;"), "", said)
+                for read in reads:
+                    equal(reader.run(read), "10" if "count" in read else "0", f"{said}: {read}")
+                equal(reader.run("UPDATE t SET v = 5 WHERE id = 9;"), "", said)
+                refused = box.psql(f"SET rdmacc.protocol = {protocol};"
+                                   "SELECT v FROM t WHERE id = 4 FOR UPDATE NOWAIT", check=False)
+                matches("55P03", refused.stderr, said)
+                equal(reader.run("COMMIT;"), "", said + ": the reader")
+                equal(holder.run("COMMIT;"), "", said + ": the holder")
+                equal(box.psql("SELECT sum(v) FROM t"), "6" if write else "5", said)
+                holder.close()
+                reader.close()
+
+
+def a_writer_that_has_read_past_a_lock_waits_in_the_end(box):
+    """What it has read may be old when it writes: the block is run again, and waits then."""
+    for protocol in ("occ", "mvcc", "sundial"):
+        box.psql("UPDATE t SET v = 0")
+        holder, other = session(box, protocol), session(box, protocol)
+        pids = other.backend(), holder.backend()
+        holder.run("BEGIN; SELECT v FROM t WHERE id = 4 FOR UPDATE;")
+        other.send("BEGIN; SELECT v FROM t WHERE id = 4; UPDATE t SET v = v + 1 WHERE id = 4; COMMIT;")
+        waits(box, *pids, protocol)
+        equal(holder.run("ROLLBACK;"), "", protocol)
+        equal(other.result(), "0", protocol)
+        equal(box.psql("SELECT v FROM t WHERE id = 4"), "1", protocol)
+        holder.close()
+        other.close()
 
 
 def a_wait_is_bounded(box):
@@ -275,7 +321,8 @@ def a_session_that_dies_leaves_no_lock(box):
 
 
 run(set_up, a_lock_is_seen_at_once, a_session_that_meets_one_waits,
-    other_statements_wait_where_reads_lock_nothing, a_wait_is_bounded,
+    writers_wait_where_reads_lock_nothing, readers_pass_where_reads_lock_nothing,
+    a_writer_that_has_read_past_a_lock_waits_in_the_end, a_wait_is_bounded,
     losers_keep_to_lock_timeout, rolling_back_gives_back,
     writes_lock_at_once_if_asked, losers_let_the_holder_pass, deadlocks_end,
     every_job_is_done_once, a_session_that_dies_leaves_no_lock,

@@ -13,7 +13,8 @@
 //   16  wts               8    stamp of the newest version; only ever rises
 //   24  length            4    flags         4   (gap header: the group's depth as the length)
 //   32  sundial word      8    lock, wts and rts of SUNDIAL in one word
-//   40  lock              8    0, the ctts of the holder, or how many share it (<= kReadersMax)
+//   40  lock              8    0, the ctts of the holder (early: with kEarlyLockBit), or how many
+//                              share it (<= kReadersMax)
 //   48  rts               8    MVCC: largest ctts that read the newest version
 //   56  waiter            8    WAITDIE: ctts of the oldest waiter
 //   64  record …               [key length 2][key][row], or, with kFlagOverflow, the 8-byte
@@ -54,6 +55,17 @@ constexpr uint32_t kFlagDeleted = 8;   // tombstone: live, but the key is absent
 constexpr uint64_t kReadersMax = 0xFFFF;
 constexpr bool locked_exclusively(uint64_t lock) { return lock > kReadersMax; }
 constexpr bool locked_shared(uint64_t lock) { return lock != 0 && lock <= kReadersMax; }
+
+// A lock that its holder has taken before its commit has this bit beside the ctts, which has it
+// clear for four years after the cluster's epoch. It keeps other locks out; what it covers stays as
+// it is until the holder, at its Lock stage, has taken the bit away: so it is as good as free for
+// what only reads. Of protocols that lock what they read no lock is early.
+constexpr uint64_t kEarlyLockBit = 1ull << 63;
+constexpr uint64_t early_lock(uint64_t ctts) { return ctts | kEarlyLockBit; }
+constexpr bool locked_early(uint64_t lock) { return (lock & kEarlyLockBit) != 0; }
+// The ctts in a lock word that is locked exclusively.
+constexpr uint64_t ctts_of_lock(uint64_t lock) { return lock & ~kEarlyLockBit; }
+static_assert(early_lock(1) > kReadersMax && ctts_of_lock(early_lock(1)) == 1);
 
 // The lock of a node's thread that takes a deleted row out of its group: older than every
 // transaction's. It is held for a moment, by a thread that does not wait and changes nothing that

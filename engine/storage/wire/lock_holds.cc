@@ -18,7 +18,7 @@ LockHold of_ctts(uint64_t ctts, bool granted) {
 std::vector<LockHold> holds_of(const LockedHeader& header) {
   std::vector<LockHold> holds;
   if (header.lock > kReadersMax) {
-    holds.push_back(of_ctts(header.lock, true));
+    holds.push_back(of_ctts(ctts_of_lock(header.lock), true));
   } else if (header.lock != 0) {
     LockHold& shared = holds.emplace_back();
     shared.shared = true;

@@ -65,14 +65,15 @@ void DriverBase::check_reference(RecordState& record) const {
   }
 }
 
-// Which other transaction has the record locked, as the last round has seen it; 0: none that is
-// named.
+// Which other transaction has the record locked, early or not, as the last round has seen it; 0:
+// none that is named.
 uint64_t DriverBase::holder_of(const RecordState& record) const {
   const HeaderSnapshot& seen = *record.snapshot;
   const bool tried = (seen.posted.verbs & kCas) != 0 && seen.posted.word == kOffsetOfLock;
   const uint64_t latest = record.latest != nullptr ? record.latest->lock : 0;
-  const uint64_t holder = tried ? seen.cas_seen : latest;
-  return locked_exclusively(holder) && holder != context_.stamps.ctts ? holder : 0;
+  const uint64_t lock = tried ? seen.cas_seen : latest;
+  const uint64_t holder = ctts_of_lock(lock);
+  return locked_exclusively(lock) && holder != context_.stamps.ctts ? holder : 0;
 }
 
 // The same, if it is of this coordinator.

@@ -10,8 +10,9 @@ inline bool note_won_cas(const StageContext& context, const Step& step, Access& 
                          bool& newly_locked) {
   if (step.word == kOffsetOfLock) {
     newly_locked = step.expected != step.desired;
-    if (step.desired == context.stamps.ctts) {
+    if (ctts_of_lock(step.desired) == context.stamps.ctts) {
       access.locked = true;
+      access.early = locked_early(step.desired);
       access.reader_count = 0;  // the CAS expected no others
     } else {
       access.reader_count++;

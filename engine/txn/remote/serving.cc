@@ -176,7 +176,7 @@ Status Serving::release_ctts(StorageService* storage) {
       batch.compare_swap(header.plus(kOffsetOfWaiter), ctts, 0, was);
       RDMACC_RETURN_IF_ERROR(batch.execute());
     }
-    if (seen->lock != ctts) continue;
+    if (ctts_of_lock(seen->lock) != ctts) continue;
     if (seen->flags == 0) {
       storage->discard_slot(header.offset(), ctts);
       continue;

@@ -11,14 +11,15 @@ enum AccessBits : uint8_t {
   kWriteBit = 4,
   kLockedBit = 8,
   kKeyBit = 16,
-  kLeaseBit = 32
+  kLeaseBit = 32,
+  kEarlyBit = 64
 };
 
 // As messages have them.
 struct HeaderFields {
   uint64_t ctts, commit_tts;
   uint32_t count;
-  uint8_t work, protocol, lock_mode, unused;
+  uint8_t work, protocol, lock_mode, reads_to_write;
 };
 
 constexpr size_t kStatusTextBytesMax = 200;
@@ -71,7 +72,8 @@ void write_header(MessageWriter& out, const StageHeader& header) {
   CHECK(header.work < StageWork::kCount);
   out.layout(HeaderFields{header.stamps.ctts, header.stamps.commit_tts, header.count,
                           static_cast<uint8_t>(header.work), static_cast<uint8_t>(header.protocol),
-                          static_cast<uint8_t>(header.lock_mode), 0});
+                          static_cast<uint8_t>(header.lock_mode),
+                          static_cast<uint8_t>(header.stamps.reads_to_write ? 1 : 0)});
 }
 
 void set_count(std::span<std::byte> request, uint32_t count) {
@@ -83,10 +85,10 @@ bool read_header(MessageReader& in, StageHeader& header) {
   const auto fields = in.layout<HeaderFields>();
   if (!in.ok() || fields.work >= static_cast<uint8_t>(StageWork::kCount) ||
       fields.protocol >= kProtocolCount ||
-      fields.lock_mode > static_cast<uint8_t>(LockMode::kShared)) {
+      fields.lock_mode > static_cast<uint8_t>(LockMode::kShared) || fields.reads_to_write > 1) {
     return false;
   }
-  header.stamps = TxnStamps{fields.ctts, fields.commit_tts};
+  header.stamps = TxnStamps{fields.ctts, fields.commit_tts, fields.reads_to_write != 0};
   header.count = fields.count;
   header.lock_mode = static_cast<LockMode>(fields.lock_mode);
   header.work = static_cast<StageWork>(fields.work);
@@ -115,7 +117,8 @@ Status read_status(MessageReader& in) {
 void write_access(MessageWriter& out, const Access& access) {
   const int bits = (access.gap ? kGapBit : 0) | (access.read ? kReadBit : 0) |
                    (access.write ? kWriteBit : 0) | (access.locked ? kLockedBit : 0) |
-                   (access.tag_only ? 0 : kKeyBit) | (access.lease_locked ? kLeaseBit : 0);
+                   (access.tag_only ? 0 : kKeyBit) | (access.lease_locked ? kLeaseBit : 0) |
+                   (access.early ? kEarlyBit : 0);
   out.layout(AccessFields{access.header.bits, access.key_hash, access.read_wts, access.locked_wts,
                           access.lease, access.table, access.incarnation, access.depth,
                           access.reader_count, static_cast<uint64_t>(bits)});
@@ -138,6 +141,7 @@ bool read_access(MessageReader& in, Access& access) {
   access.locked = (fields.bits & kLockedBit) != 0;
   access.tag_only = (fields.bits & kKeyBit) == 0;
   access.lease_locked = (fields.bits & kLeaseBit) != 0;
+  access.early = (fields.bits & kEarlyBit) != 0;
   return in.ok() && access.reader_count <= kReadersMax;
 }
 
@@ -268,6 +272,7 @@ bool read_lock_result(MessageReader& in, LockWork& work) {
   Access seen;
   if (!read_access(in, seen) || !(seen.header == work.access->header)) return false;
   work.access->locked = seen.locked;
+  work.access->early = seen.early;
   work.access->lease_locked = seen.lease_locked;
   work.access->lease = seen.lease;
   work.access->reader_count = seen.reader_count;

@@ -22,10 +22,13 @@ struct Access {
   bool read = false;          // its version matters: noted in read_wts
   bool write = false;         // to be locked before the log
   bool locked = false;        // exclusively, by this attempt
+  bool early = false;         // but only early so far: others may read it (kEarlyLockBit)
   bool lease_locked = false;  // SUNDIAL: so is the word that holds the lease
   bool tag_only = false;      // a scan knows no more of the key yet than its entry's tag
 
   bool held() const { return locked || reader_count > 0; }
+  bool locked_to_commit() const { return locked && !early; }
+  void note_unlocked() { locked = early = lease_locked = false; }
 };
 
 static_assert(sizeof(Access) == kCacheLineBytes);

@@ -24,7 +24,6 @@ struct OwnVersion {
 struct KeyState {
   TableId table = kNoTable;
   bool asked = false;         // kUnknown: one of the keys that are looked up right now
-  bool kept = false;          // locked early and not written: installed as it is
   bool locked_early = false;  // before the commit, at savepoint level `lock_level`
   // The engine's part: kUnknown until it was looked up.
   enum class Base : uint8_t { kUnknown, kExists, kAbsent, kUnchecked } base = Base::kUnknown;

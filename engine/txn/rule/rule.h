@@ -122,6 +122,8 @@ struct HeaderSnapshot {
 struct TxnStamps {
   uint64_t ctts = 0;        // what its lock words hold; MVCC's timestamp
   uint64_t commit_tts = 0;  // SUNDIAL, once everything is locked: the logical time of the commit
+  // It reads to write, or to lock: others' early locks are in its way as locks for a commit are.
+  bool reads_to_write = false;
 
   // No version that the transaction reads is later, and it writes none that early.
   uint64_t just_before() const { return ctts - 1; }
@@ -185,6 +187,13 @@ struct StageRule {
   Scan scan = nullptr;
 };
 
+// May the transaction read what this lock covers, as protocols see it that do not lock what they
+// read? What it has locked itself no other writes.
+inline bool leaves_readable(uint64_t lock, const TxnStamps& txn) {
+  if (lock == 0 || lock == txn.ctts) return true;
+  return locked_early(lock) && (!txn.reads_to_write || ctts_of_lock(lock) == txn.ctts);
+}
+
 // What was read is what is there, and no other transaction is about to change it. Rts, lock, then
 // stamps: a writer that locks after the lock was seen free stamps after that read, and is
 // ordered behind this transaction.
@@ -194,7 +203,7 @@ inline Step still_current(const Access& access, const HeaderSnapshot* seen, cons
     return Step::abort(access.gap ? AbortReason::kGapChanged : AbortReason::kValidationFailed);
   }
   const uint64_t lock = seen->post_read.lock;
-  const bool free = lock == 0 || lock == txn.ctts || is_cleaning_lock(lock);
+  const bool free = lock == 0 || locked_early(lock) || lock == txn.ctts || is_cleaning_lock(lock);
   return free ? Step::done() : Step::abort(AbortReason::kValidationFailed);
 }
 
@@ -230,8 +239,6 @@ struct ProtocolRules {
   // Multi-version: everything happens at the ctts, updates keep the version before, and a delete
   // leaves a tombstone.
   bool reads_at_ctts = false;
-  // A row that was locked early is written at the commit even if its own write was rolled back.
-  bool writes_what_it_locked = false;
   // Histories respect real time, too, not only some serial order.
   bool strictly_serializable = true;
   // A restarted attempt keeps the ctts of the first, and with it its age.
@@ -249,12 +256,15 @@ struct ProtocolRules {
   StageRule read;
   GapRule read_gap = nullptr;
   StageRule lock;
-  StageRule validate = {};  // empty when it validates nothing
+  StageRule lock_early = {};  // of a row before the commit; empty: as at the commit
+  StageRule validate = {};    // empty when it validates nothing
   // What a CAS of the word of the protocol's own has changed; lock and waiter are the driver's. By
   // values: what a function that is not compiled into the driver may look at lives in memory.
   HeldLease (*note_cas)(uint64_t word, uint64_t expected, uint64_t desired) = nullptr;
   // Nothing is left for its lock rule to do.
-  bool (*locked_whole)(const Access& access) = [](const Access& access) { return access.locked; };
+  bool (*locked_whole)(const Access& access) = [](const Access& access) {
+    return access.locked_to_commit();
+  };
   // Once everything that is written is locked: the commit_tts is the largest of these. nullptr: the
   // protocol has no such time.
   uint64_t (*commits_at_least)(const Access& access) = nullptr;

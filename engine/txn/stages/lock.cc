@@ -205,17 +205,14 @@ struct Word {
 };
 
 // Takes from `held` what is not the attempt's any more: only a lock word with its ctts proves that
-// the lock is, and with it a lease that its worker has locked: `leases` has these words.
-Status drop_foreign(StageContext& context, std::span<Held> held, std::span<uint64_t> leases,
-                    VerbArena& arena) {
-  auto* headers = arena.allocate_array<Header>(held.size());
-  if (headers == nullptr) return out_of_registered_memory();
+// the lock is, and with it a lease that its worker has locked. `headers`: what they were read as.
+Status drop_foreign(StageContext& context, std::span<Held> held, Header* headers) {
   DoorbellBatch batch = context.batch();
   for (size_t i = 0; i < held.size(); i++) batch.read(held[i].header, &headers[i], sizeof(Header));
   RDMACC_RETURN_IF_ERROR(batch.execute());
   for (size_t i = 0; i < held.size(); i++) {
-    const uint64_t lease = leases[i] = headers[i].sundial;
-    held[i].locked = held[i].locked && headers[i].lock == context.stamps.ctts;
+    const uint64_t lease = headers[i].sundial;
+    held[i].locked = held[i].locked && ctts_of_lock(headers[i].lock) == context.stamps.ctts;
     held[i].lease_locked = held[i].lease_locked && held[i].locked && sundial_locked(lease) &&
                            worker_of_ctts(lease) == worker_of_ctts(context.stamps.ctts);
   }
@@ -225,16 +222,18 @@ Status drop_foreign(StageContext& context, std::span<Held> held, std::span<uint6
 // Where a node may release the same locks meanwhile, for a request that came late: by CAS, or one
 // that another transaction has got since would be given away.
 Status release_own(StageContext& context, std::span<Held> held, Word* words, VerbArena& arena) {
-  boost::container::small_vector<uint64_t, 32> leases(held.size());
-  RDMACC_RETURN_IF_ERROR(drop_foreign(context, held, {leases.data(), leases.size()}, arena));
+  auto* headers = arena.allocate_array<Header>(held.size());
+  if (headers == nullptr) return out_of_registered_memory();
+  RDMACC_RETURN_IF_ERROR(drop_foreign(context, held, headers));
   DoorbellBatch batch = context.batch();
   for (size_t i = 0; i < held.size(); i++) {
     const GlobalAddress header = held[i].header;
     if (held[i].lease_locked) {
-      batch.compare_swap(header.plus(kOffsetOfSundial), leases[i], held[i].lease, &words[i].seen);
+      batch.compare_swap(header.plus(kOffsetOfSundial), headers[i].sundial, held[i].lease,
+                         &words[i].seen);
     }
     if (held[i].locked) {
-      batch.compare_swap(header.plus(kOffsetOfLock), context.stamps.ctts, 0, &words[i].seen);
+      batch.compare_swap(header.plus(kOffsetOfLock), headers[i].lock, 0, &words[i].seen);
     }
   }
   return batch.execute();

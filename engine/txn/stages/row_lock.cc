@@ -9,7 +9,7 @@ namespace {
 constexpr int kLooksAtInstalls = 3;
 
 bool locked_by_another(uint64_t lock, const TxnStamps& txn) {
-  return locked_exclusively(lock) && lock != txn.ctts;
+  return locked_exclusively(lock) && ctts_of_lock(lock) != txn.ctts;
 }
 
 // An atomic read, unless the header is locked: then there is nothing to read.
@@ -36,6 +36,7 @@ bool is_held_by_another(AbortReason reason) {
 ProtocolRules no_wait_rules(const ProtocolRules& rules) {
   ProtocolRules changed = rules;
   changed.looks_max = rules.locks_what_it_reads() ? 0 : kLooksAtInstalls;
+  if (rules.lock_early) changed.lock = rules.lock_early;
   return changed;
 }
 

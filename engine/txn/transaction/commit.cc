@@ -17,28 +17,13 @@ constexpr uint64_t kNodeReturnPauseUs = 10'000;
 
 }  // namespace
 
-// A row that was locked early and whose write was rolled back.
-void Transaction::keep_locked_row(KeyState& state) {
-  if (!parameters_.rules->writes_what_it_locked || state.base != KeyState::Base::kExists ||
-      !state.tuple->locked || state.own != nullptr) {
-    return;
-  }
-  state.kept = true;
-  writes_.add(
-      *parameters_.rules,
-      {state.table, state.hash, state.key, false, state.row, {}, state.tuple, state.overflow});
-}
-
 // What each key's own writes come to, against what the engine had.
 void Transaction::collect_writes() {
   CHECK(writes_.empty());
   writes_.expect(own_writes_);
   for (KeyState& state : keys_.all()) {
     const OwnVersion* last = state.to_write();
-    if (last == nullptr) {
-      keep_locked_row(state);
-      continue;
-    }
+    if (last == nullptr) continue;
     CHECK(state.base != KeyState::Base::kUnknown);
     PlannedWrite& planned =
         writes_.add(*parameters_.rules, {state.table, state.hash, state.key, last->deleted,
@@ -78,7 +63,7 @@ Status Transaction::validate_reads(StageContext& stage) {
   if (rules.single_read_is_atomic && writes_.empty() && !scanned_ && reads_ <= 1) return Status();
   boost::container::small_vector<Access*, 32> reads;
   for (Access& access : accesses_) {
-    if (!access.read || access.locked) continue;
+    if (!access.read || access.locked_to_commit()) continue;
     const bool holds =
         rules.holds_until_commit != nullptr && rules.holds_until_commit(access, stamps_);
     if (!holds) reads.push_back(&access);
@@ -124,7 +109,7 @@ void Transaction::install_record(StageContext& stage) {
     stage_end_ns_ = 0;
     if (!try_again(again)) leave_to_resolution();
   }
-  const auto unlocked = [](Access& access) { access.locked = access.lease_locked = false; };
+  const auto unlocked = [](Access& access) { access.note_unlocked(); };
   for (const LockWork& work : writes_.locks()) unlocked(*work.access);
   for (const PlannedWrite& write : writes_.all()) unlocked(*write.tuple);
   coordinator_.log.applied(placements_);
@@ -144,7 +129,7 @@ void Transaction::release_locks(StageContext& stage) {
   for (Access& access : accesses_) {
     if (!access.held()) continue;
     held.emplace_back(access);
-    access.locked = access.lease_locked = false;
+    access.note_unlocked();
     access.reader_count = 0;
   }
   if (held.empty()) return;
@@ -178,7 +163,7 @@ bool Transaction::release_in_place(StageContext& stage) {
       // Where a lock was taken there is a header.
       const auto at = port.find_within(access.header, sizeof(Header));
       if (!release_held(port, access, at, lost)) continue;
-      access.locked = access.lease_locked = false;
+      access.note_unlocked();
       access.reader_count = 0;
     }
     if (released > 0) port.end_round();
@@ -318,10 +303,10 @@ void Transaction::note_writes() {
   writes_noted_ = true;
   for (const KeyState& state : keys_.all()) {
     const OwnVersion* last = state.to_write();
-    if (last == nullptr && !state.kept) continue;
+    if (last == nullptr) continue;
     const HistoryOp written =
         state.base == KeyState::Base::kExists ? HistoryOp::kWrite : HistoryOp::kInsert;
-    const HistoryOp op = last != nullptr && last->deleted ? HistoryOp::kDelete : written;
+    const HistoryOp op = last->deleted ? HistoryOp::kDelete : written;
     event(op, state.table, state.key, record_.stamp);
   }
 }

@@ -109,7 +109,7 @@ Status Transaction::end_at_owner(StageContext& stage) {
     return release_accesses(stage, {held.data(), held.size()}, /*certain=*/false).ok();
   };
   if (!end.released && !held.empty() && !release_rest()) static_cast<void>(try_again(release_rest));
-  for (Access* access : given) access->locked = access->lease_locked = false;
+  for (Access* access : given) access->note_unlocked();
   return Status();
 }
 
@@ -138,7 +138,7 @@ void Transaction::leave_locks_to_resolution() {
   leave_to_resolution();
   writes_.keep_room();
   lock_state_unknown_ = false;
-  for (Access& access : accesses_) access.locked = access.lease_locked = false;
+  for (Access& access : accesses_) access.note_unlocked();
 }
 
 // False: not every copy has been written to.

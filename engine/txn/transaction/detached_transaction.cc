@@ -20,12 +20,12 @@ Status DetachedTransaction::unvalidated_read(TableId, std::string_view, bool&, s
   return Status(Code::kInvalidArgument, "a procedure's transaction reads nothing unvalidated");
 }
 
-Status DetachedTransaction::try_lock(TableId, std::string_view, bool, RowLock&) {
+Status DetachedTransaction::try_lock(TableId, std::string_view, RowLockMode, RowLock&) {
   return Status(Code::kInvalidArgument, "a procedure's transaction locks nothing by itself");
 }
 
 Status DetachedTransaction::look_up_many(TableId table, std::span<const std::string_view> keys,
-                                         std::span<KeyState*> states) {
+                                         std::span<KeyState*> states, bool /*to_write*/) {
   CHECK(keys.size() == states.size());
   for (size_t i = 0; i < keys.size(); i++) {
     states[i] = &keys_.touch(table, keys[i]);

@@ -28,7 +28,7 @@ class DetachedTransaction final : public RowSource {
   Status start(const Restart& before) override;  // CHECKs: it has begun
   bool started() const override { return true; }
   Status look_up_many(TableId table, std::span<const std::string_view> keys,
-                      std::span<KeyState*> states) override;
+                      std::span<KeyState*> states, bool to_write) override;
   KeyState& touch_unchecked(TableId table, std::string_view key) override;
   Status write(KeyState& state, bool deleted, std::string_view row) override;
   Status amend(KeyState& state, std::string_view row) override { return write(state, false, row); }
@@ -36,7 +36,7 @@ class DetachedTransaction final : public RowSource {
   const KeyState* known(TableId, std::string_view) override { return nullptr; }
   Status unvalidated_read(TableId table, std::string_view key, bool& found,
                           std::string_view& row) override;
-  Status try_lock(TableId table, std::string_view key, bool exclusive, RowLock& result) override;
+  Status try_lock(TableId table, std::string_view key, RowLockMode mode, RowLock& result) override;
   void set_command(uint32_t command) override { command_ = command; }
   uint32_t savepoint() override { return ++level_; }
   void rollback_to(uint32_t level) override;

@@ -38,12 +38,11 @@ Status Transaction::unlock(StageContext& stage, Access& access) {
   Held held(access);
   held.reader_count = 0;
   RDMACC_RETURN_IF_ERROR(release_accesses(stage, std::span(&held, 1), /*certain=*/true));
-  access.locked = access.lease_locked = false;
+  access.note_unlocked();
   return Status();
 }
 
-// What was read under the lock stays in the read set: from now on it is validated, or has the
-// transaction's read stamp or lease, like all that was never locked.
+// What was read under the lock stays in the read set: from now on others may change it.
 Status Transaction::let_go() {
   if (!started() || prepared_ || to_let_go_.empty()) return Status();
   scratch_.reset();
@@ -84,18 +83,21 @@ Status Transaction::find_and_lock(StageContext& stage, KeyState& state, bool exc
   return noted.ok() ? status : noted;
 }
 
-Status Transaction::try_lock(TableId table, std::string_view key, bool exclusive, RowLock& result) {
+Status Transaction::try_lock(TableId table, std::string_view key, RowLockMode mode,
+                             RowLock& result) {
   CHECK(started() && !prepared_);
   begin_again();
   RDMACC_RETURN_IF_ERROR(let_go());
   KeyState& state = keys_.touch(table, key);
   if (state.base == KeyState::Base::kUnknown && has_scanned()) take_from_scan(state);
+  const bool exclusive = mode == RowLockMode::kExclusive;
   const bool was_locked = state.tuple != nullptr && state.tuple->locked;
   const ProtocolRules rules = no_wait_rules(*parameters_.rules);
   Status status;
   for (int attempt = 0; attempt < kAttemptsMax; attempt++) {
     scratch_.reset();
     StageContext at_once = context(scratch_).by(rules);
+    at_once.stamps.reads_to_write |= mode != RowLockMode::kNone;
     result = state.base == KeyState::Base::kExists ? RowLock::kGot : RowLock::kAbsent;
     if (state.base == KeyState::Base::kUnknown) {
       status = find_and_lock(at_once, state, exclusive, result);

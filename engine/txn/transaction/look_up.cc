@@ -7,7 +7,7 @@
 namespace rdmacc {
 
 Status Transaction::look_up_many(TableId table, std::span<const std::string_view> keys,
-                                 std::span<KeyState*> states) {
+                                 std::span<KeyState*> states, bool to_write) {
   CHECK(keys.size() == states.size());
   CHECK(started() && !prepared_);
   const bool scanned = has_scanned();
@@ -35,6 +35,7 @@ Status Transaction::look_up_many(TableId table, std::span<const std::string_view
 Status Transaction::look_up(std::span<KeyState* const> wanted) {
   scratch_.reset();
   StageContext stage = context(scratch_);
+  stage.stamps.reads_to_write |= to_write;
   stage_end_ns_ = 0;
   const uint64_t start_ns = begin_stage(reading_stage());
   const bool looks_first =
@@ -89,7 +90,10 @@ Status Transaction::merge(const Access& seen, Access** merged) {
   const bool fixed = known->read || known->held();
   known->locked = known->locked || seen.locked;
   known->reader_count += seen.reader_count;
-  if (seen.locked && !locked_before) known->locked_wts = seen.locked_wts;
+  if (seen.locked && !locked_before) {
+    known->early = seen.early;
+    known->locked_wts = seen.locked_wts;
+  }
   if (!sound.ok()) return sound;
   if (fixed && known->incarnation != 0 && seen.incarnation != 0 &&
       seen.incarnation != known->incarnation) {

@@ -11,7 +11,8 @@ struct AttemptEnd {
   uint64_t lost_to = 0;  // a transaction of the same coordinator; 0: none that is known
   bool scanned = false;  // it had scanned a table,
   bool missed = false;   // or relied on a key's absence
-  bool exclusive = false;  // it was in exclusive gate mode
+  bool exclusive = false;     // it was in exclusive gate mode
+  bool found_locked = false;  // it lost since another transaction held what it wanted to lock
 };
 
 // What a session keeps of an attempt that lost, for the next one: its age (WAITDIE), which other
@@ -19,7 +20,8 @@ struct AttemptEnd {
 // in a row it lost though it had scanned. A scan conflicts with every writer, so that it may lose
 // again and again; after kScanLossesMax attempts the next asks for exclusive gate mode, and so does
 // one that has relied on absent keys (gap headers, of which a few guard many keys), after many
-// more. Where that cannot be had, twice as many attempts are made before it asks again.
+// more. Where that cannot be had, twice as many attempts are made before it asks again. After one
+// that found locked what it wanted to write, the next does not read past such locks.
 //
 // A session is not told that a transaction is another attempt of the one before. It is taken for
 // one when it begins with the same access; any other transaction is new: it has no age yet, and
@@ -37,6 +39,7 @@ class Restart {
   uint64_t age() const { return age_; }
   uint64_t lost_to() const { return lost_to_; }
   bool wants_exclusive() const { return weight_ >= ask_at_; }
+  bool found_locked() const { return found_locked_; }
 
   // It has ended. After anything but a conflict the next transaction is a new one.
   void end(const AttemptEnd& attempt) {
@@ -47,6 +50,7 @@ class Restart {
     const bool asked = wants_exclusive();
     age_ = attempt.age;
     lost_to_ = attempt.lost_to;
+    found_locked_ = attempt.found_locked;
     if (attempt.scanned) {
       weight_ += kMissLossesMax / kScanLossesMax;
     } else if (attempt.missed) {
@@ -61,6 +65,7 @@ class Restart {
   uint64_t first_access_ = 0;
   uint64_t age_ = 0;
   uint64_t lost_to_ = 0;
+  bool found_locked_ = false;
   uint64_t weight_ = 0;  // a lost scan counts as so many lost misses
   uint64_t ask_at_ = kMissLossesMax;
 };

@@ -17,9 +17,10 @@ class RowSource {
   virtual bool started() const = 0;
 
   // The keys' states with their bases known; for an own write whose base was not asked for, no verb
-  // is spent. Conflicts abort (the caller calls abort()).
+  // is spent. `to_write`: rows that others have locked early are in its way. Conflicts abort (the
+  // caller calls abort()).
   virtual Status look_up_many(TableId table, std::span<const std::string_view> keys,
-                              std::span<KeyState*> states) = 0;
+                              std::span<KeyState*> states, bool to_write) = 0;
   // Of a key that its caller knows to be new.
   virtual KeyState& touch_unchecked(TableId table, std::string_view key) = 0;
   // Adds an own write to a key whose base is known (or kUnchecked).
@@ -34,9 +35,10 @@ class RowSource {
   // Outside of the protocol (unvalidated_read.h); `row` lives until the coroutine yields.
   virtual Status unvalidated_read(TableId table, std::string_view key, bool& found,
                                   std::string_view& row) = 0;
-  // Reads the key and, if `exclusive`, locks its row now, by the protocol's rules but without
-  // waiting. Under protocols that lock nothing it is only read.
-  virtual Status try_lock(TableId table, std::string_view key, bool exclusive, RowLock& result) = 0;
+  // Reads the key and, if the mode is exclusive, locks its row now, by the protocol's rules but
+  // without waiting. Under protocols that lock nothing it is only read.
+  virtual Status try_lock(TableId table, std::string_view key, RowLockMode mode,
+                          RowLock& result) = 0;
 
   // Tags of own writes from now on.
   virtual void set_command(uint32_t command) = 0;

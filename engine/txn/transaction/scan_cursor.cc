@@ -13,6 +13,7 @@ TableScan::TableScan(Transaction& txn, TableId table, uint32_t visible_before, S
       visible_before_(visible_before),
       mode_(mode),
       wants_(wants),
+      to_write_(wants.to_write || mode == ScanMode::kNoWait),
       first_(reads() && txn.begin_scan(table)),
       arena_(txn.coordinator().engine.worker.pool()) {}
 
@@ -92,7 +93,7 @@ void TableScan::halve(HashRange range) {
 Status TableScan::read_batch() {
   begin_groups();
   CHECK(!groups_.empty());
-  const Status status = txn_.scan(groups_, arena_, mode_, first_);
+  const Status status = txn_.scan(groups_, arena_, {mode_, first_, to_write_});
   if (!status.ok()) {
     if (is_held_by_another(reason_of(status))) put_back_groups();
     return status;

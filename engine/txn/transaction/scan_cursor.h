@@ -48,7 +48,8 @@ class TableScan {
   const uint32_t visible_before_;
   ScanMode mode_;
   const ScanWants wants_;
-  bool first_;  // of its transaction's scans of the table, and no part of it is read again
+  const bool to_write_;  // or it fails at locks
+  bool first_;           // of its transaction's scans of the table, and no part of it is read again
   VerbArena arena_;
   const std::shared_ptr<ScannedBatch> scanned_ = std::make_shared<ScannedBatch>();
   std::vector<GroupWork> groups_;          // of the batch

@@ -57,8 +57,10 @@ Status Transaction::start(const Restart& before) {
   const uint64_t ctts = coordinator_.engine.clock.next();
   const bool older = parameters_.rules->keeps_age && before.age() != 0;
   stamps_.ctts = older ? before.age() : ctts;
+  stamps_.reads_to_write = before.found_locked();
   CHECK(locked_exclusively(stamps_.ctts));
   admission.begin(place_, stamps_.ctts);
+  if (locked_early(stamps_.ctts)) return Status(Code::kUnavailable, "the clock has run out");
   if (admission.crowded()) coordinator_.engine.worker.scheduler().stay(true);
   return Status();
 }
@@ -71,6 +73,7 @@ AttemptEnd Transaction::end() const {
   if (end.lost) end.lost_to = place_.lost_to;
   end.scanned = scanned_table_;
   end.missed = scanned_;
+  end.found_locked = reason_of(failure_) == AbortReason::kLockHeld;
   end.exclusive = exclusive_;
   return end;
 }
@@ -213,26 +216,27 @@ void Transaction::keep_reads(const GroupWork& group) {
   }
 }
 
-Status Transaction::scan(std::span<GroupWork> groups, VerbArena& arena, ScanMode mode, bool first) {
+Status Transaction::scan(std::span<GroupWork> groups, VerbArena& arena, const ScanOf& of) {
   CHECK(started() && !prepared_);
   begin_again();
   stage_end_ns_ = 0;
-  if (mode == ScanMode::kSkipLocked) {
+  if (of.mode == ScanMode::kSkipLocked) {
     return look_at(skipping_locked(*parameters_.rules), groups, arena);
   }
-  if (mode == ScanMode::kAsStored) {
+  if (of.mode == ScanMode::kAsStored) {
     return look_at(reading_as_stored(*parameters_.rules), groups, arena);
   }
   StageContext stage = context(arena);
+  stage.stamps.reads_to_write |= of.to_write;
   const uint64_t start_ns = begin_stage(reading_stage());
-  Status status = mode == ScanMode::kNoWait ? scan_at_once(stage, groups)
-                                            : carry_out_scan(stage, parameters_.plan, groups);
+  Status status = of.mode == ScanMode::kNoWait ? scan_at_once(stage, groups)
+                                               : carry_out_scan(stage, parameters_.plan, groups);
   time_stage(reading_stage(), start_ns);
   scanned_ = scanned_table_ = true;
   for (GroupWork& group : groups) {
     if (!group.gap.header.null() && (group.gap.held() || group.gap.read)) {
       Access* gap = nullptr;
-      const Status merged = keep_scanned(group.gap, first, &gap);
+      const Status merged = keep_scanned(group.gap, of.first, &gap);
       if (status.ok()) status = merged;
       if (group.result == GroupWork::Result::kDone) group.kept_gap = gap;
     }
@@ -245,7 +249,7 @@ Status Transaction::scan(std::span<GroupWork> groups, VerbArena& arena, ScanMode
     if (group.only_reads) {
       if (group.result == GroupWork::Result::kDone) keep_reads(group);
     } else {
-      const Status kept = keep_tuples(group, first);
+      const Status kept = keep_tuples(group, of.first);
       if (status.ok()) status = kept;
     }
     if (group.result == GroupWork::Result::kAborted && status.ok()) {

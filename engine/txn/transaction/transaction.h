@@ -56,7 +56,7 @@ class Transaction final : public RowSource {
   bool started() const override { return gate_entry_.inside; }
 
   Status look_up_many(TableId table, std::span<const std::string_view> keys,
-                      std::span<KeyState*> states) override;
+                      std::span<KeyState*> states, bool to_write) override;
   Status write(KeyState& state, bool deleted, std::string_view row) override;
   Status amend(KeyState& state, std::string_view row) override;
   KeyState& touch_unchecked(TableId table, std::string_view key) override;
@@ -73,7 +73,7 @@ class Transaction final : public RowSource {
   Status abort_on_conflict();
   Status unvalidated_read(TableId table, std::string_view key, bool& found,
                           std::string_view& row) override;
-  Status try_lock(TableId table, std::string_view key, bool exclusive,
+  Status try_lock(TableId table, std::string_view key, RowLockMode mode,
                   RowLock& result) override;  // lock_rows.cc
   // lock_rows.cc. Two-phase locking keeps such locks: they cover what was read as well.
   Status let_go() override;
@@ -98,7 +98,13 @@ class Transaction final : public RowSource {
   // What a scan has returned last, as long as the scan keeps it. Of several scans the last one's.
   void scanned(const std::shared_ptr<ScannedBatch>& batch) { scanned_batch_ = batch; }
   // Scans the groups and adds what it saw to the read set. Tuples' records live in `arena`.
-  Status scan(std::span<GroupWork> groups, VerbArena& arena, ScanMode mode, bool first);
+  // `to_write`: rows that others have locked early are in its way.
+  struct ScanOf {
+    ScanMode mode;
+    bool first;
+    bool to_write;
+  };
+  Status scan(std::span<GroupWork> groups, VerbArena& arena, const ScanOf& of);
 
   void note_scanned(TableId table, const ScannedGroup& group);
   // A row that a scan has met, or the tombstone of one.
@@ -199,7 +205,6 @@ class Transaction final : public RowSource {
   bool try_again(const std::function<bool()>& attempt);
   void leave_to_resolution();
   void leave_locks_to_resolution();
-  void keep_locked_row(KeyState& state);
   void collect_writes();
   // lock_writes.cc
   Status find_missing_gaps(StageContext& stage);

@@ -201,7 +201,7 @@ std::vector<LockWork>& WritePlan::plan_locks() {
   if (relinks_) first_of_gap.emplace(&memory);
   for (PlannedWrite& write : writes_) {
     CHECK(write.tuple != nullptr);
-    if (write.kind != WriteKind::kInsert && !write.tuple->locked) {
+    if (write.kind != WriteKind::kInsert && !write.tuple->locked_to_commit()) {
       locks_.push_back(LockWork{write.tuple, {}, {}});
     }
     if (!write.relinks()) continue;

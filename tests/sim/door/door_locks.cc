@@ -25,10 +25,12 @@ Status DoorTransaction::patiently(const std::function<Status()>& operation) {
 Status DoorTransaction::lock_early(const Place& place) {
   if (random_.percent(40)) savepoints_.push_back({session_.savepoint(), own_});
   note(DoorOp::kTryLock, place.first);
-  const bool exclusive = random_.percent(80);
+  const RowLockMode mode = random_.percent(80)   ? RowLockMode::kExclusive
+                           : random_.percent(50) ? RowLockMode::kShare
+                                                 : RowLockMode::kNone;
   RowLock result = RowLock::kBusy;
   const Status locked = patiently([&]() -> Status {
-    Result<RowLock> tried = session_.try_lock(place.first, place.second, exclusive);
+    Result<RowLock> tried = session_.try_lock(place.first, place.second, mode);
     if (!tried.ok()) return tried.status();
     result = *tried;
     return result == RowLock::kBusy ? aborted(AbortReason::kLockHeld) : Status();

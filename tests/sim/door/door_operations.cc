@@ -40,7 +40,10 @@ Status DoorTransaction::get_many() {
   const std::vector<std::string_view> asked(keys.begin(), keys.end());
   std::vector<RowView> views(keys.size());
   note(DoorOp::kGetMany, table);
-  RDMACC_RETURN_IF_ERROR(patiently([&] { return session_.get_many(table, asked, views); }));
+  // Where many lock early, others read past the locks, or wait for them.
+  const bool to_write = around_.options.lock_percent != 0 && random_.percent(30);
+  RDMACC_RETURN_IF_ERROR(
+      patiently([&] { return session_.get_many(table, asked, views, kEveryCommand, to_write); }));
   for (size_t i = 0; i < keys.size(); ++i) {
     RDMACC_RETURN_IF_ERROR(check_row({table, keys[i]}, views[i]));
   }

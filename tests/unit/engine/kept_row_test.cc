@@ -1,5 +1,5 @@
-// A row that was locked and whose write was rolled back is written as it is where leases are
-// frozen. Histories tell of that version, too.
+// A row that was locked and whose write was rolled back stays as it is, and histories tell of no
+// other version.
 #include "engine/check/checker.h"
 #include "engine/check/history_file.h"
 #include "tests/unit/engine/two_sessions.h"
@@ -16,7 +16,7 @@ class KeptRow : public TwoSessions {
   HistoryMemory history_;
 };
 
-TEST_P(KeptRow, HasAVersionThatTheHistoryKnows) {
+TEST_P(KeptRow, StaysAsTheHistoryKnowsIt) {
   as_one([&] {
     ASSERT_TRUE(one_.begin(options()).ok());
     ASSERT_TRUE(one_.insert(table_, "k", "1").ok());

@@ -2,38 +2,12 @@
 // stages one-sided and by RPC: two sessions of a simulated cluster take turns.
 #include "engine/txn/stages/row_lock.h"
 
-#include <set>
-#include <string>
-
-#include "tests/unit/engine/two_sessions.h"
+#include "tests/unit/engine/locking_sessions.h"
 
 namespace rdmacc {
 namespace {
 
-class RowLockTest : public TwoSessions {
- protected:
-  static RowLock outcome(Result<RowLock> result) {
-    EXPECT_TRUE(result.ok()) << result.status().to_string();
-    return result.ok() ? result.value() : RowLock::kAbsent;
-  }
-  // The keys of a scan; nothing when it fails.
-  Status scan(Session& session, ScanMode mode, std::set<std::string>& keys) {
-    auto cursor = session.scan(table_, kEveryCommand, mode);
-    if (!cursor.ok()) return cursor.status();
-    std::vector<RowView> batch;
-    do {
-      RDMACC_RETURN_IF_ERROR(session.scan_next(**cursor, batch));
-      for (const RowView& row : batch) keys.insert(std::string(row.key));
-    } while (!batch.empty());
-    return Status();
-  }
-  std::set<std::string> skipping(Session& session) {
-    std::set<std::string> keys;
-    EXPECT_TRUE(scan(session, ScanMode::kSkipLocked, keys).ok());
-    return keys;
-  }
-  std::set<std::string> keys_;  // that a scan has seen so far
-};
+class RowLockTest : public LockingSessions {};
 
 TEST_P(RowLockTest, WhatOneHoldsTheOtherDoesNotGet) {
   as_one([&] {
@@ -218,7 +192,7 @@ TEST_P(MetLockTest, ALookUpGoesOnOnceItIsFree) {
   std::array<RowView, 3> rows;
   as_other([&] {
     ASSERT_TRUE(other_.begin(options()).ok());
-    const Status met = other_.get_many(table_, keys, rows);
+    const Status met = other_.get_many(table_, keys, rows, kEveryCommand, /*to_write=*/true);
     EXPECT_TRUE(is_held_by_another(reason_of(met))) << met.to_string();
     EXPECT_EQ(outcome(other_.try_lock(table_, "b", false)), RowLock::kBusy);
     EXPECT_EQ(worker_of_ctts(other_.held_by()), here_.worker().id());
@@ -244,7 +218,8 @@ TEST_P(MetLockTest, AScanGoesOnOnceItIsFree) {
   std::vector<RowView> batch;
   as_other([&] {
     ASSERT_TRUE(other_.begin(options()).ok());
-    Result<ScanHandle> opened = other_.scan(table_);
+    Result<ScanHandle> opened =
+        other_.scan(table_, kEveryCommand, ScanMode::kSerializable, {.to_write = true});
     ASSERT_TRUE(opened.ok());
     cursor = std::move(opened.value());
     std::set<std::string> seen;

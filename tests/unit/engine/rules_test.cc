@@ -174,6 +174,56 @@ TEST(OccValidate, WantsTheSameVersionUnlockedOrOwn) {
   EXPECT_EQ(validate(read, &newer, kTxn).reason, AbortReason::kValidationFailed);
 }
 
+// Others' early locks are in the way of what reads to write, and of nothing else that reads.
+TEST(EarlyLock, IsNoLockToReaders) {
+  constexpr TxnStamps kWriter{.ctts = 900, .reads_to_write = true};
+  for (const Protocol protocol : {Protocol::kOcc, Protocol::kMvcc, Protocol::kSundial}) {
+    const StageRule read = rules_of(protocol)->read;
+    HeaderSnapshot other = snapshot(early_lock(700), 5, 5), own = snapshot(early_lock(900), 5, 5);
+    other.post_read.rts = own.post_read.rts = 900;
+    EXPECT_EQ(read(Access{}, &other, kTxn).verdict, Verdict::kDone) << protocol_name(protocol);
+    EXPECT_EQ(read(Access{}, &other, kWriter).verdict, Verdict::kLookAgain);
+    EXPECT_EQ(read(Access{}, &own, kTxn).verdict, Verdict::kDone);
+    EXPECT_EQ(read(Access{}, &own, kWriter).verdict, Verdict::kDone);
+  }
+  Access seen;
+  seen.read = true;
+  seen.read_wts = 5;
+  const HeaderSnapshot other = snapshot(early_lock(700), 5, 5),
+                       newer = snapshot(early_lock(7), 5, 6);
+  EXPECT_EQ(still_current(seen, &other, kTxn).verdict, Verdict::kDone);
+  EXPECT_EQ(still_current(seen, &newer, kTxn).verdict, Verdict::kAbort);
+}
+
+TEST(EarlyLock, BecomesALockForTheCommit) {
+  for (const Protocol protocol : {Protocol::kOcc, Protocol::kMvcc, Protocol::kSundial}) {
+    const ProtocolRules& rules = *rules_of(protocol);
+    const Step early = rules.lock_early(Access{}, nullptr, kTxn);
+    EXPECT_EQ(early.expected, 0u);
+    EXPECT_EQ(early.desired, early_lock(kTxn.ctts));
+    Access access = locked_access();
+    access.early = true;
+    EXPECT_FALSE(rules.locked_whole(access));
+    const HeaderSnapshot won = snapshot_behind_cas(0, early_lock(900), 5);
+    EXPECT_EQ(rules.lock_early(access, &won, kTxn).verdict, Verdict::kDone);
+    const Step whole = rules.lock(access, nullptr, kTxn);
+    EXPECT_EQ(whole.expected, early_lock(kTxn.ctts));
+    EXPECT_EQ(whole.desired, kTxn.ctts);
+    const HeaderSnapshot lost = snapshot_behind_cas(0, 0, 5);
+    EXPECT_EQ(rules.lock(access, &lost, kTxn).reason, AbortReason::kNodeRestarted);
+  }
+}
+
+// Readers have passed the early lock: only what is read behind the CAS of Lock tells of them.
+TEST(EarlyLock, IsTooLateOnceAYoungerOneHasRead) {
+  const StageRule lock = rules_of(Protocol::kMvcc)->lock;
+  HeaderSnapshot seen = snapshot_behind_cas(early_lock(900), 900, 5);
+  seen.pre_read.rts = 901;
+  EXPECT_EQ(lock(locked_access(), &seen, kTxn).reason, AbortReason::kTooLate);
+  seen.pre_read.rts = 900;
+  EXPECT_EQ(lock(locked_access(), &seen, kTxn).verdict, Verdict::kDone);
+}
+
 TEST(MvccRead, RaisesRtsBeforeItBelievesTheNewest) {
   const StageRule read = rules_of(Protocol::kMvcc)->read;
   HeaderSnapshot seen = snapshot(0, 5, 5);

@@ -1,0 +1,35 @@
+#pragma once
+#include <set>
+#include <string>
+
+#include "tests/unit/engine/two_sessions.h"
+
+namespace rdmacc {
+
+// What tests of row locks do with their sessions.
+class LockingSessions : public TwoSessions {
+ protected:
+  static RowLock outcome(Result<RowLock> result) {
+    EXPECT_TRUE(result.ok()) << result.status().to_string();
+    return result.ok() ? result.value() : RowLock::kAbsent;
+  }
+  // The keys of a scan; nothing when it fails.
+  Status scan(Session& session, ScanMode mode, std::set<std::string>& keys) {
+    auto cursor = session.scan(table_, kEveryCommand, mode);
+    if (!cursor.ok()) return cursor.status();
+    std::vector<RowView> batch;
+    do {
+      RDMACC_RETURN_IF_ERROR(session.scan_next(**cursor, batch));
+      for (const RowView& row : batch) keys.insert(std::string(row.key));
+    } while (!batch.empty());
+    return Status();
+  }
+  std::set<std::string> skipping(Session& session) {
+    std::set<std::string> keys;
+    EXPECT_TRUE(scan(session, ScanMode::kSkipLocked, keys).ok());
+    return keys;
+  }
+  std::set<std::string> keys_;  // that a scan has seen so far
+};
+
+}  // namespace rdmacc
