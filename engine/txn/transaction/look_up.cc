@@ -21,18 +21,18 @@ Status Transaction::look_up_many(TableId table, std::span<const std::string_view
     unknown++;
   }
   if (unknown == 0) return Status();
-  if (unknown == keys.size()) return look_up(states);
+  if (unknown == keys.size()) return look_up(states, to_write);
   Wanted wanted;
   for (KeyState* state : states) {
     if (state->base == KeyState::Base::kUnknown && std::exchange(state->asked, false)) {
       wanted.push_back(state);
     }
   }
-  return look_up({wanted.data(), wanted.size()});
+  return look_up({wanted.data(), wanted.size()}, to_write);
 }
 
 // What the engine has of these keys, which differ.
-Status Transaction::look_up(std::span<KeyState* const> wanted) {
+Status Transaction::look_up(std::span<KeyState* const> wanted, bool to_write) {
   scratch_.reset();
   StageContext stage = context(scratch_);
   stage.stamps.reads_to_write |= to_write;

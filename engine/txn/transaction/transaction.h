@@ -150,7 +150,7 @@ class Transaction final : public RowSource {
   StageContext context(VerbArena& arena, bool cancellable = true);
   // look_up.cc
   using Wanted = boost::container::small_vector<KeyState*, 16>;
-  Status look_up(std::span<KeyState* const> wanted);
+  Status look_up(std::span<KeyState* const> wanted, bool to_write);
   Status find_at_first_look(StageContext& stage, std::span<KeyState* const> wanted, size_t& left);
   Status look_first_at(StageContext& stage, CachedTable& table, std::span<KeyState* const> wanted,
                        size_t& left);
