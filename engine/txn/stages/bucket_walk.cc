@@ -105,7 +105,8 @@ Status walk_in_place(StageContext& context, std::span<BucketWalk> walks) {
 Status walk_buckets(StageContext& context, std::span<BucketWalk> walks) {
   CHECK(!walks.empty());
   for (BucketWalk& walk : walks) {
-    DCHECK(!walk.group.null() && walk.bucket < kBucketsPerGroup);
+    CHECK(!walk.group.null() && walk.bucket < kBucketsPerGroup);
+    CHECK(!(walk.header_only && walk.all_entries));
     walk.candidates.clear();
     walk.places.clear();
   }
