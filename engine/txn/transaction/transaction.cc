@@ -59,8 +59,11 @@ Status Transaction::start(const Restart& before) {
   stamps_.ctts = older ? before.age() : ctts;
   stamps_.reads_to_write = before.found_locked();
   CHECK(locked_exclusively(stamps_.ctts));
+  if (locked_early(stamps_.ctts)) {
+    coordinator_.gate.leave(gate_entry_);
+    return Status(Code::kUnavailable, "the clock has run out");
+  }
   admission.begin(place_, stamps_.ctts);
-  if (locked_early(stamps_.ctts)) return Status(Code::kUnavailable, "the clock has run out");
   if (admission.crowded()) coordinator_.engine.worker.scheduler().stay(true);
   return Status();
 }
