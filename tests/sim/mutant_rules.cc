@@ -167,7 +167,7 @@ constexpr Shared kShared[] = {
     {"MvccDoesNotRaiseRts", "an older writer behind a reader's back", 40},
     {"MvccReadsPastOlderLocks", "no R2: misses an older writer", 100},
     {"MvccWritesWhatWasReadLater", "W1 dropped: versions out of order", 40},
-    {"SundialWithoutPostRead", "no header after the record: torn", 300},
+    {"SundialWithoutPostRead", "no header after the record: torn", 1000},
     {"SundialRenewsNothing", "leases that have ended", 40},
     {"SundialLockDoesNotCompare", "lost updates", 40},
     {"SundialGivesTheLeaseFirst", "the lease unlocked before the bytes", 100},
