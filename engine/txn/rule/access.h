@@ -57,6 +57,18 @@ inline bool same_identity(const Access& access, const Header& seen) {
          (!access.gap || seen.length == access.depth);
 }
 
+// Of a gap header that was seen there, and says itself which group it is of.
+inline Access gap_as_seen(GlobalAddress at, const Header& seen) {
+  Access gap;
+  gap.header = at;
+  gap.gap = true;
+  gap.table = seen.table;
+  gap.key_hash = seen.key_hash;
+  gap.depth = seen.length;
+  gap.incarnation = seen.incarnation;
+  return gap;
+}
+
 // Does the group of a gap header, as far as the access knows it, hold the keys of this hash? Keys
 // of one group share an access: what was seen for one of them need not hold for the others.
 inline bool claims(const Access& gap, uint64_t hash) {

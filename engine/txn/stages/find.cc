@@ -148,15 +148,7 @@ Status Finder::walk() {
     search.pre_read = walks[i].pre_read;
     search.post_read = walks[i].post_read;
     search.candidates = std::move(walks[i].candidates);
-    if (!gap_access.held()) {
-      gap_access = Access{};
-      gap_access.header = walks[i].group;
-      gap_access.gap = true;
-      gap_access.table = search.work->table;
-      gap_access.key_hash = gap.key_hash;
-      gap_access.depth = gap.length;
-      gap_access.incarnation = gap.incarnation;
-    }
+    if (!gap_access.held()) gap_access = gap_as_seen(walks[i].group, gap);
     if (search.work->mode == KeyWork::Mode::kGapOnly) {
       search.work->result = KeyWork::Result::kMissing;
     }

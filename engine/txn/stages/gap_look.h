@@ -49,13 +49,7 @@ bool look_at_gap(Port& port, StageContext& context, TableId table, uint64_t hash
     port.read_line(at, &seen, WordOrder::kAscending);
     if (port.failed()) return false;
     if (claims(seen, table, hash)) {
-      gap = Access{};
-      gap.header = group;
-      gap.gap = true;
-      gap.table = table;
-      gap.key_hash = seen.key_hash;
-      gap.depth = seen.length;
-      gap.incarnation = seen.incarnation;
+      gap = gap_as_seen(group, seen);
       return true;
     }
     const Status refreshed =

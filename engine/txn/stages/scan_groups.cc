@@ -163,13 +163,7 @@ Status GroupScan::locate() {
     work_.gap = Access{};  // as an earlier look may have read it: its halves are read instead
     return Status();
   }
-  work_.gap = Access{};
-  work_.gap.header = group;
-  work_.gap.gap = true;
-  work_.gap.table = work_.table;
-  work_.gap.key_hash = gap.key_hash;
-  work_.gap.depth = gap.length;
-  work_.gap.incarnation = gap.incarnation;
+  work_.gap = gap_as_seen(group, gap);
   located_ = true;
   return Status();
 }

@@ -57,8 +57,7 @@ Status Transaction::find_missing_gaps(StageContext& stage) {
 
 // Nearly all of them, where a look costs no more than a cache line. The rest is find_keys()'s.
 Status Transaction::look_at_gaps(StageContext& stage) {
-  constexpr size_t kPart =
-      64;  // prefetched at a time; between two looks at what else there is to do
+  constexpr size_t kPart = 64;  // prefetched at a time, and looked at as one round
   const auto lacks = [](const PlannedWrite& write) {
     return write.relinks() && write.gap == nullptr;
   };
