@@ -81,7 +81,8 @@ void SlotPool::free(std::vector<Taken> slots) {
 
 Status SlotPool::take(std::span<SlotRequest> requests, uint64_t ctts, Slots& taken,
                       VerbArena& arena, VerbCounters& counters) {
-  CHECK(taken.empty() && locked_exclusively(ctts));
+  CHECK(locked_exclusively(ctts));
+  const size_t before = taken.size();
   boost::container::small_vector<SlotRequest*, 16> of;  // of what is taken
   MappedMemory* mapped = worker_.scheduler().mapped();
   for (SlotRequest& request : requests) {
@@ -99,33 +100,34 @@ Status SlotPool::take(std::span<SlotRequest> requests, uint64_t ctts, Slots& tak
   for (Stock& stock : stocks_) {
     if (stock.taken > 0) note_use(stock);
   }
-  if (taken.empty()) return Status();
-  auto* seen = arena.allocate_array<uint64_t>(taken.size());
+  if (of.empty()) return Status();
+  const std::span<Taken> fresh(taken.data() + before, of.size());
+  auto* seen = arena.allocate_array<uint64_t>(fresh.size());
   if (seen == nullptr) {
-    for (const Taken& each : taken) keep(each);
-    taken.clear();
+    for (const Taken& each : fresh) keep(each);
+    taken.resize(before);
     return out_of_registered_memory();
   }
   DoorbellBatch batch(worker_.scheduler(), counters);
-  for (size_t i = 0; i < taken.size(); ++i) {
-    batch.compare_swap(taken[i].slot.slot.plus(kOffsetOfLock), taken[i].tag, ctts, &seen[i]);
+  for (size_t i = 0; i < fresh.size(); ++i) {
+    batch.compare_swap(fresh[i].slot.slot.plus(kOffsetOfLock), fresh[i].tag, ctts, &seen[i]);
   }
   const Status status = batch.execute();
   if (!status.ok()) {
-    taken.clear();
+    taken.resize(before);
     return status;
   }
   size_t got = 0;
-  for (size_t i = 0; i < taken.size(); ++i) {
-    if (seen[i] != taken[i].tag) continue;  // its owner took it back, or has lost its memory
+  for (size_t i = 0; i < fresh.size(); ++i) {
+    if (seen[i] != fresh[i].tag) continue;  // its owner took it back, or has lost its memory
     SlotRequest& request = *of[i];
-    request.slot = taken[i].slot.slot;
-    request.incarnation = taken[i].slot.incarnation;
-    request.wts = taken[i].slot.wts;
-    request.lease = taken[i].slot.lease;
-    taken[got++] = taken[i];
+    request.slot = fresh[i].slot.slot;
+    request.incarnation = fresh[i].slot.incarnation;
+    request.wts = fresh[i].slot.wts;
+    request.lease = fresh[i].slot.lease;
+    fresh[got++] = fresh[i];
   }
-  taken.resize(got);
+  taken.resize(before + got);
   return Status();
 }
 

@@ -34,8 +34,8 @@ class SlotPool {
   SlotPool(const SlotPool&) = delete;
   SlotPool& operator=(const SlotPool&) = delete;
 
-  // Fills in the slots of those requests that want nothing else, as far as there are any, locked by
-  // `ctts`; they are in `taken` then. Not ok: a node is lost, and nothing is taken.
+  // Fills in the slots of those requests that want one, as far as there are any, locked by `ctts`;
+  // they are behind the others in `taken` then. Not ok: a node is lost, and nothing more is taken.
   Status take(std::span<SlotRequest> requests, uint64_t ctts, Slots& taken, VerbArena& arena,
               VerbCounters& counters);
   // By a transaction that ends without them and still has them locked; empties `taken`. Not ok:

@@ -117,10 +117,8 @@ Status WritePlan::allocate(StageContext& stage, SlotRequests& requests) {
   const std::span<SlotRequest> all(requests.data(), requests.size());
   if (stage.engine.slots == nullptr) return ask_nodes(stage, all);
   take_blocks(stage, all);
-  SlotPool::Slots taken;
-  RDMACC_RETURN_IF_ERROR(stage.engine.slots->take(all, stage.stamps.ctts, taken, stage.arena,
+  RDMACC_RETURN_IF_ERROR(stage.engine.slots->take(all, stage.stamps.ctts, pooled_, stage.arena,
                                                   stage.allocation_counters));
-  pooled_.insert(pooled_.end(), taken.begin(), taken.end());
   SlotRequests lacking;
   for (const SlotRequest& request : all) {
     SlotRequest rest = request;
