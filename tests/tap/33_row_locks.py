@@ -49,6 +49,14 @@ def session(box, protocol, extra=""):
     return opened
 
 
+def holder_and_other(box, protocol):
+    """Two sessions, of which the first one holds row 4, whose v is 0."""
+    box.psql("UPDATE t SET v = 0")
+    holder, other = session(box, protocol), session(box, protocol)
+    equal(holder.run("BEGIN; SELECT v FROM t WHERE id = 4 FOR UPDATE;"), "0", protocol)
+    return holder, other
+
+
 def waits(box, waiter_pid, holder_pid, what):
     eventually(lambda: box.psql(f"SELECT {holder_pid} = ANY (pg_blocking_pids({waiter_pid}))") == "t",
                what)
@@ -138,10 +146,8 @@ def readers_pass_where_reads_lock_nothing(box):
 def a_writer_that_has_read_past_a_lock_waits_in_the_end(box):
     """What it has read may be old when it writes: the block is run again, and waits then."""
     for protocol in ("occ", "mvcc", "sundial"):
-        box.psql("UPDATE t SET v = 0")
-        holder, other = session(box, protocol), session(box, protocol)
+        holder, other = holder_and_other(box, protocol)
         pids = other.backend(), holder.backend()
-        holder.run("BEGIN; SELECT v FROM t WHERE id = 4 FOR UPDATE;")
         other.send("BEGIN; SELECT v FROM t WHERE id = 4; UPDATE t SET v = v + 1 WHERE id = 4; COMMIT;")
         waits(box, *pids, protocol)
         equal(holder.run("ROLLBACK;"), "", protocol)
@@ -153,9 +159,8 @@ def a_writer_that_has_read_past_a_lock_waits_in_the_end(box):
 
 def a_wait_is_bounded(box):
     for protocol in locking(box):
-        holder, waiter = session(box, protocol), session(box, protocol)
+        holder, waiter = holder_and_other(box, protocol)
         pids = waiter.backend(), holder.backend()
-        holder.run("BEGIN; SELECT v FROM t WHERE id = 4 FOR UPDATE;")
         lock = "SELECT v FROM t WHERE id = 4 FOR UPDATE;"
         matches("55P03", waiter.run("SET lock_timeout = '200ms'; " + lock), protocol)
         matches("57014", waiter.run("RESET lock_timeout; SET statement_timeout = '200ms'; " + lock),
@@ -177,8 +182,7 @@ def a_wait_is_bounded(box):
 
 def losers_keep_to_lock_timeout(box):
     for protocol in locking(box):
-        holder, loser = session(box, protocol), session(box, protocol)
-        holder.run("BEGIN; SELECT v FROM t WHERE id = 4 FOR UPDATE;")
+        holder, loser = holder_and_other(box, protocol)
         loser.run("SET lock_timeout = '300ms'; SET statement_timeout = '30s';")
         for statement in ("INSERT INTO t VALUES (4, 0, 0);",
                           "INSERT INTO t VALUES (4, 0, 0) ON CONFLICT (id) DO UPDATE SET v = 9;",
@@ -237,9 +241,7 @@ def writes_lock_at_once_if_asked(box):
 def losers_let_the_holder_pass(box):
     """Where reads lock, a statement that meets a row lock loses, and is run again when it is free."""
     for protocol in ("nowait", "waitdie", "woundwait"):
-        box.psql("UPDATE t SET v = 0")
-        holder, other = session(box, protocol), session(box, protocol)
-        holder.run("BEGIN; SELECT v FROM t WHERE id = 4 FOR UPDATE;")
+        holder, other = holder_and_other(box, protocol)
         other.send("UPDATE t SET v = v + 1 WHERE id = 4 RETURNING v;")
         box.psql("SELECT pg_sleep(2)")
         equal(holder.run("UPDATE t SET v = 10 WHERE id = 4; COMMIT;"), "", protocol)
