@@ -59,6 +59,7 @@ bool IndexWalk::linked(IndexRoot root, uint64_t slot) const {
   const uint64_t hash = region_.load(slot);
   const uint64_t group = group_at(root, group_bits_of(hash, root.depth()));
   if (group == 0) return false;
+  // Along the chain without a list of it: this is asked of each slot that is freed.
   uint64_t bucket = bucket_offset(group, home_bucket_of(hash));
   for (uint32_t i = 0; i < kChainMax; ++i) {
     for (uint32_t k = 0; k < kEntriesPerBucket; ++k) {
