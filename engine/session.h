@@ -193,9 +193,6 @@ class Session {
   // nothing: kGot means little there. A lock alone is no write: it keeps other locks and writes out
   // until the end, and under protocols that lock what they read the reads, too.
   Result<RowLock> try_lock(TableId table, std::string_view key, RowLockMode mode);
-  Result<RowLock> try_lock(TableId table, std::string_view key, bool exclusive) {
-    return try_lock(table, key, exclusive ? RowLockMode::kExclusive : RowLockMode::kShare);
-  }
   // After kBusy, or an operation that only a lock of another transaction has ended
   // (is_held_by_another()): whose, as far as it is known, else 0. The transaction may wait for it
   // and go on with try_lock() of the key, or scan_next().

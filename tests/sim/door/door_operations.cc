@@ -113,11 +113,11 @@ Status DoorTransaction::upsert(const Place& place) {
 
 // A row that is locked is written, if only as it is.
 Status DoorTransaction::lock(const Place& place) {
-  const bool exclusive = random_.percent(60);
+  const auto mode = random_.percent(60) ? RowLockMode::kExclusive : RowLockMode::kShare;
   note(DoorOp::kTryLock, place.first);
-  Result<RowLock> locked = session_.try_lock(place.first, place.second, exclusive);
+  Result<RowLock> locked = session_.try_lock(place.first, place.second, mode);
   if (!locked.ok()) return locked.status();
-  if (*locked != RowLock::kGot || !exclusive) return Status();
+  if (*locked != RowLock::kGot || mode != RowLockMode::kExclusive) return Status();
   return write(DoorOp::kPut, place);
 }
 

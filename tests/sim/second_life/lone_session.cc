@@ -178,14 +178,14 @@ Status LoneSession::insert_unchecked() {
 
 // A row that is locked need not be written.
 Status LoneSession::lock(const std::string& key) {
-  const bool exclusive = random_.percent(60);
-  Result<RowLock> got = session_.try_lock(table_, key, exclusive);
+  const auto mode = random_.percent(60) ? RowLockMode::kExclusive : RowLockMode::kShare;
+  Result<RowLock> got = session_.try_lock(table_, key, mode);
   if (!got.ok()) return got.status();
   // A node may hold it for a moment.
   if (*got == RowLock::kBusy) return aborted(AbortReason::kLockHeld);
   const bool there = rows_.contains(key);
   expect((*got == RowLock::kGot) == there, "try_lock of " + key + " found it wrongly");
-  if (!there || !exclusive || in_order_) return Status();
+  if (!there || mode != RowLockMode::kExclusive || in_order_) return Status();
   if (random_.percent(30)) return look_at_locks(key, true);
   return Status();
 }

@@ -10,13 +10,6 @@ namespace {
 // read is as good as that of any other row.
 class EarlyLockTest : public LockingSessions {
  protected:
-  void lock_and_write() {
-    as_one([&] {
-      ASSERT_TRUE(one_.begin(options()).ok());
-      EXPECT_EQ(outcome(one_.try_lock(table_, "b", true)), RowLock::kGot);
-      ASSERT_TRUE(one_.put(table_, "b", "one").ok());
-    });
-  }
   // By a look-up, a look-up that does not wait, and a scan.
   void read_all(Session& session, const char* expected) {
     RowView row;
@@ -78,7 +71,7 @@ TEST_P(EarlyLockTest, IsPassedByYoungerReaders) {
 TEST_P(EarlyLockTest, OfARowThatIsNotWrittenChangesNothing) {
   as_one([&] {
     ASSERT_TRUE(one_.begin(options()).ok());
-    EXPECT_EQ(outcome(one_.try_lock(table_, "b", true)), RowLock::kGot);
+    EXPECT_EQ(outcome(one_.try_lock(table_, "b", RowLockMode::kExclusive)), RowLock::kGot);
     ASSERT_TRUE(one_.put(table_, "a", "one").ok());
   });
   as_other([&] {
@@ -95,7 +88,8 @@ TEST_P(EarlyLockTest, OfARowThatIsNotWrittenChangesNothing) {
     const Status committed = other_.commit();
     EXPECT_TRUE(committed.ok()) << committed.to_string();
     ASSERT_TRUE(other_.begin(options()).ok());
-    EXPECT_EQ(outcome(other_.try_lock(table_, "b", true)), RowLock::kGot) << "no lock is left";
+    EXPECT_EQ(outcome(other_.try_lock(table_, "b", RowLockMode::kExclusive)), RowLock::kGot)
+        << "no lock is left";
     other_.abort();
   });
 }
@@ -105,11 +99,11 @@ TEST_P(EarlyLockTest, LeavesNoRoomForWriteSkew) {
   RowView row;
   as_one([&] {
     ASSERT_TRUE(one_.begin(options()).ok());
-    EXPECT_EQ(outcome(one_.try_lock(table_, "a", true)), RowLock::kGot);
+    EXPECT_EQ(outcome(one_.try_lock(table_, "a", RowLockMode::kExclusive)), RowLock::kGot);
   });
   as_other([&] {
     ASSERT_TRUE(other_.begin(options()).ok());
-    EXPECT_EQ(outcome(other_.try_lock(table_, "b", true)), RowLock::kGot);
+    EXPECT_EQ(outcome(other_.try_lock(table_, "b", RowLockMode::kExclusive)), RowLock::kGot);
     ASSERT_TRUE(other_.get(table_, "a", row).ok());
   });
   bool both = true;
@@ -143,7 +137,7 @@ TEST_P(EarlyLockTest, IsARead) {
   });
   as_one([&] {
     ASSERT_TRUE(one_.begin(options()).ok());
-    EXPECT_EQ(outcome(one_.try_lock(table_, "a", true)), RowLock::kGot);
+    EXPECT_EQ(outcome(one_.try_lock(table_, "a", RowLockMode::kExclusive)), RowLock::kGot);
     ASSERT_TRUE(one_.put(table_, "c", "one").ok());
     const Status committed = one_.commit();
     EXPECT_TRUE(committed.ok()) << committed.to_string();

@@ -13,6 +13,13 @@ class LockingSessions : public TwoSessions {
     EXPECT_TRUE(result.ok()) << result.status().to_string();
     return result.ok() ? result.value() : RowLock::kAbsent;
   }
+  void lock_and_write() {
+    as_one([&] {
+      ASSERT_TRUE(one_.begin(options()).ok());
+      EXPECT_EQ(outcome(one_.try_lock(table_, "b", RowLockMode::kExclusive)), RowLock::kGot);
+      ASSERT_TRUE(one_.put(table_, "b", "one").ok());
+    });
+  }
   // The keys of a scan; nothing when it fails.
   Status scan(Session& session, ScanMode mode, std::set<std::string>& keys) {
     auto cursor = session.scan(table_, kEveryCommand, mode);

@@ -7,23 +7,23 @@
 namespace rdmacc {
 namespace {
 
-class KeptRow : public TwoSessions {
+class RolledBackLockTest : public TwoSessions {
  protected:
-  KeptRow() {
+  RolledBackLockTest() {
     here_.set_history(&history_);
     there_.set_history(&history_);
   }
   HistoryMemory history_;
 };
 
-TEST_P(KeptRow, StaysAsTheHistoryKnowsIt) {
+TEST_P(RolledBackLockTest, LeavesTheRowAsTheHistoryKnowsIt) {
   as_one([&] {
     ASSERT_TRUE(one_.begin(options()).ok());
     ASSERT_TRUE(one_.insert(table_, "k", "1").ok());
     ASSERT_TRUE(one_.commit().ok());
     ASSERT_TRUE(one_.begin(options()).ok());
     const uint32_t savepoint = one_.savepoint();
-    ASSERT_TRUE(one_.try_lock(table_, "k", true).ok());
+    ASSERT_TRUE(one_.try_lock(table_, "k", RowLockMode::kExclusive).ok());
     ASSERT_TRUE(one_.put(table_, "k", "2").ok());
     one_.rollback_to(savepoint);
     ASSERT_TRUE(one_.commit().ok());
@@ -39,7 +39,7 @@ TEST_P(KeptRow, StaysAsTheHistoryKnowsIt) {
   EXPECT_TRUE(report.serializable) << report.problem;
 }
 
-INSTANTIATE_TEST_SUITE_P(EveryProtocol, KeptRow, every_protocol(), name_of);
+INSTANTIATE_TEST_SUITE_P(EveryProtocol, RolledBackLockTest, every_protocol(), name_of);
 
 }  // namespace
 }  // namespace rdmacc

@@ -12,16 +12,16 @@ class RowLockTest : public LockingSessions {};
 TEST_P(RowLockTest, WhatOneHoldsTheOtherDoesNotGet) {
   as_one([&] {
     ASSERT_TRUE(one_.begin(options()).ok());
-    EXPECT_EQ(outcome(one_.try_lock(table_, "a", true)), RowLock::kGot);
-    EXPECT_EQ(outcome(one_.try_lock(table_, "a", true)), RowLock::kGot);
-    EXPECT_EQ(outcome(one_.try_lock(table_, "z", true)), RowLock::kAbsent);
+    EXPECT_EQ(outcome(one_.try_lock(table_, "a", RowLockMode::kExclusive)), RowLock::kGot);
+    EXPECT_EQ(outcome(one_.try_lock(table_, "a", RowLockMode::kExclusive)), RowLock::kGot);
+    EXPECT_EQ(outcome(one_.try_lock(table_, "z", RowLockMode::kExclusive)), RowLock::kAbsent);
   });
   as_other([&] {
     ASSERT_TRUE(other_.begin(options()).ok());
-    EXPECT_EQ(outcome(other_.try_lock(table_, "a", true)), RowLock::kBusy);
-    EXPECT_EQ(outcome(other_.try_lock(table_, "a", false)), RowLock::kBusy);
+    EXPECT_EQ(outcome(other_.try_lock(table_, "a", RowLockMode::kExclusive)), RowLock::kBusy);
+    EXPECT_EQ(outcome(other_.try_lock(table_, "a", RowLockMode::kShare)), RowLock::kBusy);
     EXPECT_EQ(skipping(other_), (std::set<std::string>{"b", "c"}));
-    EXPECT_EQ(outcome(other_.try_lock(table_, "b", true)), RowLock::kGot);
+    EXPECT_EQ(outcome(other_.try_lock(table_, "b", RowLockMode::kExclusive)), RowLock::kGot);
     ASSERT_TRUE(other_.put(table_, "b", "other").ok());
     const Status committed = other_.commit();
     EXPECT_TRUE(committed.ok()) << committed.to_string();
@@ -51,7 +51,8 @@ TEST_P(RowLockTest, WhatItHasScannedItGets) {
       std::set<std::string> keys;
       ASSERT_TRUE(scan(one_, ScanMode::kNoWait, keys).ok());
       for (const std::string& key : keys) {
-        EXPECT_EQ(outcome(one_.try_lock(table_, key, true)), RowLock::kGot) << key;
+        EXPECT_EQ(outcome(one_.try_lock(table_, key, RowLockMode::kExclusive)), RowLock::kGot)
+            << key;
         EXPECT_TRUE(one_.put(table_, key, "mine").ok());
       }
       const Status committed = one_.commit();
@@ -68,7 +69,7 @@ TEST_P(AnyRowLockTest, NoLockIsLeftWhateverBecameOfTheWrite) {
     for (const bool commits : {false, true}) {
       ASSERT_TRUE(one_.begin(options()).ok());
       const uint32_t level = one_.savepoint();
-      EXPECT_EQ(outcome(one_.try_lock(table_, "a", true)), RowLock::kGot);
+      EXPECT_EQ(outcome(one_.try_lock(table_, "a", RowLockMode::kExclusive)), RowLock::kGot);
       ASSERT_TRUE(one_.put(table_, "a", "undone").ok());
       one_.rollback_to(level);
       std::set<std::string> keys;
@@ -101,13 +102,13 @@ TEST_P(RowLockTest, RollingBackLetsGoOfWhatTheLevelHasLocked) {
   for (const bool written : {false, true}) {
     as_one([&] {
       ASSERT_TRUE(one_.begin(options()).ok());
-      EXPECT_EQ(outcome(one_.try_lock(table_, "a", true)), RowLock::kGot);
+      EXPECT_EQ(outcome(one_.try_lock(table_, "a", RowLockMode::kExclusive)), RowLock::kGot);
       const uint32_t level = one_.savepoint();
-      EXPECT_EQ(outcome(one_.try_lock(table_, "a", true)), RowLock::kGot);
-      EXPECT_EQ(outcome(one_.try_lock(table_, "b", true)), RowLock::kGot);
+      EXPECT_EQ(outcome(one_.try_lock(table_, "a", RowLockMode::kExclusive)), RowLock::kGot);
+      EXPECT_EQ(outcome(one_.try_lock(table_, "b", RowLockMode::kExclusive)), RowLock::kGot);
       ASSERT_TRUE(one_.put(table_, "b", "undone").ok());
       const uint32_t inner = one_.savepoint();
-      EXPECT_EQ(outcome(one_.try_lock(table_, "c", true)), RowLock::kGot);
+      EXPECT_EQ(outcome(one_.try_lock(table_, "c", RowLockMode::kExclusive)), RowLock::kGot);
       one_.release(inner);
       one_.rollback_to(level);
       EXPECT_EQ(one_.has_to_let_go(), lets_go);
@@ -116,10 +117,10 @@ TEST_P(RowLockTest, RollingBackLetsGoOfWhatTheLevelHasLocked) {
     });
     as_other([&] {
       ASSERT_TRUE(other_.begin(options()).ok());
-      EXPECT_EQ(outcome(other_.try_lock(table_, "a", true)), RowLock::kBusy);
+      EXPECT_EQ(outcome(other_.try_lock(table_, "a", RowLockMode::kExclusive)), RowLock::kBusy);
       const RowLock expected = lets_go ? RowLock::kGot : RowLock::kBusy;
-      EXPECT_EQ(outcome(other_.try_lock(table_, "b", true)), expected);
-      EXPECT_EQ(outcome(other_.try_lock(table_, "c", true)), expected);
+      EXPECT_EQ(outcome(other_.try_lock(table_, "b", RowLockMode::kExclusive)), expected);
+      EXPECT_EQ(outcome(other_.try_lock(table_, "c", RowLockMode::kExclusive)), expected);
       if (written && lets_go) {
         ASSERT_TRUE(other_.put(table_, "b", "other").ok());
         const Status committed = other_.commit();
@@ -148,7 +149,7 @@ TEST_P(RowLockTest, RollingBackLetsGoOfWhatTheLevelHasLocked) {
 TEST_P(RowLockTest, AScanThatDoesNotWaitSeesAllOrFails) {
   as_one([&] {
     ASSERT_TRUE(one_.begin(options()).ok());
-    EXPECT_EQ(outcome(one_.try_lock(table_, "a", true)), RowLock::kGot);
+    EXPECT_EQ(outcome(one_.try_lock(table_, "a", RowLockMode::kExclusive)), RowLock::kGot);
   });
   as_other([&] {
     ASSERT_TRUE(other_.begin(options()).ok());
@@ -171,13 +172,6 @@ TEST_P(RowLockTest, AScanThatDoesNotWaitSeesAllOrFails) {
 // lost.
 class MetLockTest : public RowLockTest {
  protected:
-  void lock_and_write() {
-    as_one([&] {
-      ASSERT_TRUE(one_.begin(options()).ok());
-      EXPECT_EQ(outcome(one_.try_lock(table_, "b", true)), RowLock::kGot);
-      ASSERT_TRUE(one_.put(table_, "b", "one").ok());
-    });
-  }
   void commit_one() {
     as_one([&] {
       const Status committed = one_.commit();
@@ -194,18 +188,18 @@ TEST_P(MetLockTest, ALookUpGoesOnOnceItIsFree) {
     ASSERT_TRUE(other_.begin(options()).ok());
     const Status met = other_.get_many(table_, keys, rows, kEveryCommand, /*to_write=*/true);
     EXPECT_TRUE(is_held_by_another(reason_of(met))) << met.to_string();
-    EXPECT_EQ(outcome(other_.try_lock(table_, "b", false)), RowLock::kBusy);
+    EXPECT_EQ(outcome(other_.try_lock(table_, "b", RowLockMode::kShare)), RowLock::kBusy);
     EXPECT_EQ(worker_of_ctts(other_.held_by()), here_.worker().id());
-    EXPECT_EQ(outcome(other_.try_lock(table_, "b", true)), RowLock::kBusy);
+    EXPECT_EQ(outcome(other_.try_lock(table_, "b", RowLockMode::kExclusive)), RowLock::kBusy);
     EXPECT_EQ(worker_of_ctts(other_.held_by()), here_.worker().id());
   });
   commit_one();
   as_other([&] {
-    EXPECT_EQ(outcome(other_.try_lock(table_, "b", false)), RowLock::kGot);
+    EXPECT_EQ(outcome(other_.try_lock(table_, "b", RowLockMode::kShare)), RowLock::kGot);
     EXPECT_EQ(other_.held_by(), 0u);
     ASSERT_TRUE(other_.get_many(table_, keys, rows).ok());
     EXPECT_EQ(rows[1].row, "one");
-    EXPECT_EQ(outcome(other_.try_lock(table_, "b", true)), RowLock::kGot);
+    EXPECT_EQ(outcome(other_.try_lock(table_, "b", RowLockMode::kExclusive)), RowLock::kGot);
     for (const std::string_view key : keys) ASSERT_TRUE(other_.put(table_, key, "other").ok());
     const Status committed = other_.commit();
     EXPECT_TRUE(committed.ok()) << committed.to_string();
@@ -268,7 +262,7 @@ TEST_P(RowLockTest, AChangeBetweenTheReadAndTheLockIsAConflict) {
   });
   as_one([&] {
     // Seen without protection, so nothing is lost yet; but MVCC's time has passed.
-    auto lock = one_.try_lock(table_, "a", true);
+    auto lock = one_.try_lock(table_, "a", RowLockMode::kExclusive);
     if (std::get<0>(GetParam()) == Protocol::kMvcc) {
       EXPECT_EQ(reason_of(lock.status()), AbortReason::kTooLate);
       one_.abort();
@@ -305,7 +299,7 @@ TEST_P(AnyRowLockTest, StormsKeepPairsAndCounts) {
     const auto pair = static_cast<int>(random.below(kPairs));
     const auto side = static_cast<int>(random.below(2));
     RowView other, mine, count;
-    const auto lock = session.try_lock(table_, key_of(pair, side), true);
+    const auto lock = session.try_lock(table_, key_of(pair, side), RowLockMode::kExclusive);
     if (!lock.ok()) return lock.status();
     if (lock.value() == RowLock::kBusy) busy++;
     if (lock.value() != RowLock::kGot) return Status();

@@ -145,7 +145,7 @@ TEST_P(StoredScanTest, TakesRowsThatOthersHoldLocked) {
     ASSERT_TRUE(one_.begin(options()).ok());
     for (int i = 0; i < 20; i++) {
       const std::string key = "s" + std::to_string(i);
-      EXPECT_TRUE(one_.try_lock(table_, key, true).ok());
+      EXPECT_TRUE(one_.try_lock(table_, key, RowLockMode::kExclusive).ok());
       ASSERT_TRUE(one_.put(table_, key, "not committed").ok());
     }
     ASSERT_TRUE(one_.insert(table_, "new", "not committed").ok());
