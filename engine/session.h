@@ -287,8 +287,7 @@ class Session {
   // has met.
   bool has_met(TableId table);
   // A hint before a load: the table will have about that many rows, so that its index grows at once
-  // and not beside the load. Waits for that, for a few seconds at most. Of a table that the
-  // transaction has met the index stays as it is: the transaction would lose to it.
+  // and not beside the load. Waits for that, for a few seconds at most.
   Status expect_rows(TableId table, uint64_t rows);
 
   const Topology& topology();

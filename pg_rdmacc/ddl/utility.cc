@@ -1,13 +1,11 @@
 /* Utility statements: what default_table_access_method must not mean, what has to be refused before
- * it is half done, and rows of other tables that are written outside the executor. What COPY reads
- * is noted for the table. */
+ * it is half done, and rows of other tables that are written outside the executor. */
 #include "pg_rdmacc/ddl/utility.h"
 
 #include "pg_rdmacc/ddl/foreign_key.h"
 #include "pg_rdmacc/ddl/index_statements.h"
 #include "pg_rdmacc/index/shadow_index.h"
 #include "pg_rdmacc/relation/access_method.h"
-#include "pg_rdmacc/row/copied_file.h"
 #include "pg_rdmacc/xact/exported_snapshot.h"
 #include "pg_rdmacc/xact/own_tables.h"
 #include "pg_rdmacc/xact/running_query.h"
@@ -121,9 +119,6 @@ void before(Node* statement) {
     case T_CreatePublicationStmt:
     case T_AlterPublicationStmt:
       rdmacc_check_publication(statement);
-      break;
-    case T_CopyStmt:
-      rdmacc_note_copy(reinterpret_cast<const CopyStmt*>(statement));
       break;
     default:
       break;

@@ -1,7 +1,6 @@
 #include "pg_rdmacc/row/row_load.h"
 
 #include "pg_rdmacc/relation/pending_tables.h"
-#include "pg_rdmacc/row/copied_file.h"
 #include "pg_rdmacc/server/error.h"
 #include "pg_rdmacc/wal/commit_log.h"
 #include "pg_rdmacc/xact/running_query.h"
@@ -22,12 +21,6 @@ struct Growth {
 };
 
 constexpr uint64 kExpectedAtFirst = 4096, kGrowthFactor = 2;
-
-void expect_rows(uint32 table, uint64 rows) {
-  bridge_start_expect_rows(table, rows);
-  rdmacc_pump();
-  rdmacc_check("could not prepare a load", nullptr);
-}
 
 BridgeBytes bytes_between(const RdmaccRowLoad* load, int begin, int end) {
   CHECK(0 <= begin && begin <= end && end <= load->bytes.len);
@@ -65,16 +58,9 @@ void rdmacc_expect_more_rows(uint32 table, uint64 more) {
   growth.rows += more;
   if (growth.rows <= growth.expected || growth.rows < kExpectedAtFirst / kGrowthFactor) return;
   growth.expected = Max(kExpectedAtFirst, growth.rows * kGrowthFactor);
-  expect_rows(table, growth.expected);
-}
-
-void rdmacc_expect_rows_of_copy(const RdmaccRowLoad* load) {
-  const uint64 rows =
-      rdmacc_rows_of_copy(RelationGetRelid(load->relation), static_cast<uint64>(load->count),
-                          static_cast<uint64>(load->bytes.len));
-  if (rows < kExpectedAtFirst) return;
-  rdmacc_enter();
-  expect_rows(load->target.table, rows);
+  bridge_start_expect_rows(table, growth.expected);
+  rdmacc_pump();
+  rdmacc_check("could not prepare a load", nullptr);
 }
 
 void rdmacc_settle_load(uint32 table) {

@@ -47,10 +47,6 @@ int rdmacc_load_flush(RdmaccRowLoad* load, CommandId command);
 void rdmacc_load_reset(RdmaccRowLoad* load);
 void rdmacc_load_end(RdmaccRowLoad* load);
 
-/* Before the first batch of a COPY is inserted: the table's index grows for all that follow. Groups
- * that are split behind them, in chains, take the nodes as long as COPY itself. */
-void rdmacc_expect_rows_of_copy(const RdmaccRowLoad* load);
-
 /* ---- For other loads (index_build). */
 bool rdmacc_may_load_in_place(uint32 table);
 /* The table has got some more: its index may have to grow. */

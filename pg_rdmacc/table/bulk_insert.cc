@@ -28,7 +28,6 @@ struct KnownTarget {
   uint32 transaction;
   CommandId command;
   RdmaccLoadTarget target;
-  bool announced; /* how many rows come */
 };
 KnownTarget known;
 
@@ -56,7 +55,7 @@ RdmaccLoadTarget target_of(Relation rel, const RdmaccTable* table, CommandId cid
   if (rdmacc_secondary_indexes(rel).count == 0) {
     rdmacc_load_target(table->id, &table->key, &target);
   }
-  known = {rdmacc_transaction_number(), cid, target, false};
+  known = {rdmacc_transaction_number(), cid, target};
   return target;
 }
 
@@ -69,8 +68,6 @@ bool add_row(RdmaccRowLoad* load, const RdmaccTable* table, TupleTableSlot* slot
 
 void flush(Relation rel, RdmaccRowLoad* load, const RdmaccTable* table, TupleTableSlot** slots,
            CommandId cid) {
-  if (!known.announced) rdmacc_expect_rows_of_copy(load);
-  known.announced = true;
   const int duplicate = rdmacc_load_flush(load, cid);
   if (duplicate >= 0) {
     rdmacc_raise_duplicate(rel, table, rdmacc_load_key(load, duplicate), slots[duplicate]);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Tables that were loaded in one transaction, by COPY, out of a file as well, and by INSERT ...
-SELECT: every row is found by its key, in a bounded number of round trips, with nothing written
-afterwards, and one transaction deletes all of them. LONG_LOADS=1: a million rows by both."""
+"""Tables that were loaded in one transaction, by COPY and by INSERT ... SELECT: every row is found
+by its key, in a bounded number of round trips, with nothing written afterwards, and one
+transaction deletes all of them. LONG_LOADS=1: a million rows by both."""
 
 import json
 import os
@@ -54,18 +54,6 @@ def copied(box, rows):
     loaded(box, rows, load)
 
 
-def copied_out_of_a_file(box):
-    """How many rows come is known before the first."""
-    file = os.path.join(box.data, "rows.csv")
-    box.psql(f"COPY (SELECT i, 7 FROM generate_series(1, {ROWS}) i) TO '{file}' (FORMAT csv)")
-
-    def load(table):
-        box.psql(f"COPY {table} FROM '{file}' (FORMAT csv)")
-        failed = box.psql(f"COPY {table} FROM '{file}' (FORMAT csv)", check=False)
-        true("duplicate key" in failed.stderr, f"rows that are there were copied: {failed}")
-    loaded(box, ROWS, load)
-
-
 def selected(box, rows):
     def load(table):
         box.psql(f"INSERT INTO {table} SELECT i, 7 FROM generate_series(1, {rows}) i")
@@ -89,6 +77,6 @@ def a_million_selected_rows_are_found_at_once(box):
 
 
 MANY = (a_million_copied_rows_are_found_at_once, a_million_selected_rows_are_found_at_once)
-run(copied_rows_are_found_at_once, copied_out_of_a_file, selected_rows_are_found_at_once,
+run(copied_rows_are_found_at_once, selected_rows_are_found_at_once,
     *(MANY if "LONG_LOADS" in os.environ else MANY[:1]),
     settings={"rdmacc.nodes": 2, "rdmacc.node_memory": "1GB", "rdmacc.max_write_set": "4GB"})

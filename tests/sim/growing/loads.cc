@@ -11,8 +11,7 @@ constexpr uint32_t kTableNumber = 61;
 constexpr uint32_t kRecordSize = 48;
 constexpr uint64_t kRowsMin = 4;
 constexpr uint64_t kNumberBits = 48;
-constexpr uint64_t kAnnouncedOneOf = 16, kAnnouncedTimes = 4;  // loads, and of their rows
-constexpr size_t kLookUpsMax = 400;                            // whose round trips are counted
+constexpr size_t kLookUpsMax = 400;  // whose round trips are counted
 
 }  // namespace
 
@@ -29,10 +28,6 @@ TxnInputs Loads::draw(Random& random) const {
 }
 
 Status Loads::execute(Session& session, const TxnInputs& inputs, TxnEffect& effect) const {
-  // Beside transactions that have rows of the table, and lose to its splits.
-  if (inputs.values[0] % kAnnouncedOneOf == 0) {
-    RDMACC_RETURN_IF_ERROR(session.expect_rows(table(0), kAnnouncedTimes * inputs.values[1]));
-  }
   for (uint64_t i = 0; i < inputs.values[1]; ++i) {
     const uint64_t number = inputs.values[0] + i;
     const std::string key = i < options_.deep_rows ? keys_.deep_key(table(0), 'd', number)
