@@ -13,6 +13,7 @@ import argparse
 import hashlib
 import os
 import pwd
+import random
 import shutil
 import socket
 import stat
@@ -24,6 +25,8 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SERVER_USER = "postgres"
 SERVER_PROGRAMS = ("initdb", "pg_ctl")
 PG_CONFIG = os.environ.get("PG_CONFIG", "/usr/lib/postgresql/15/bin/pg_config")
+PORTS = (16384, 32767)
+PORT_TRIES = 200
 SOCKET_PATH_MAX = 100  # a Unix socket's path has room for 107 bytes
 
 
@@ -237,10 +240,28 @@ def pgxs_program(path):
     return os.path.join(os.path.dirname(makefile), "..", path)
 
 
+def free_ports(count):
+    """Different ones, below those that Linux gives to connections by itself (as in the engine's
+    loopback_cluster): whatever dials a server that is away would take its port from it otherwise."""
+    held = []
+    try:
+        for _ in range(PORT_TRIES):
+            probe = socket.socket()
+            held.append(probe)
+            try:
+                probe.bind(("127.0.0.1", random.randint(*PORTS)))
+            except OSError:
+                held.pop().close()
+            if len(held) == count:
+                return [probe.getsockname()[1] for probe in held]
+        raise Failure(f"no {count} free ports between {PORTS[0]} and {PORTS[1]}")
+    finally:
+        for probe in held:
+            probe.close()
+
+
 def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    return free_ports(1)[0]
 
 
 def main():

@@ -11,7 +11,7 @@ import time
 from harness import (Session, alive, check_money, equal, eventually, fails_with,
                      kill_a_client_backend, matches, node_pids, retried, run, shm_objects, sqlstate,
                      true, wait_until_up)
-from sandbox import Failure, Sandbox, free_port
+from sandbox import Failure, Sandbox, free_ports
 from smallbank import SmallBank
 
 CUSTOMERS = 1000
@@ -113,7 +113,7 @@ class Nodes:
         self.folder = os.path.join(box.dir, "cluster")
         self.config = os.path.join(self.folder, "rdmacc.conf")
         self.secret = os.path.join(self.folder, "secret")
-        self.addresses = [f"127.0.0.1:{free_port()}" for _ in range(2)]
+        self.addresses = [f"127.0.0.1:{port}" for port in free_ports(2)]
         self.processes = [None, None]
         box.make_private(self.folder)
         self.write(self.secret, os.urandom(24).hex())

@@ -5,27 +5,16 @@ import os
 import secrets
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import threading
 
 from harness import Unmet, equal, true
+from sandbox import free_ports
 
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 START_S = 30
 END_S = 20
-
-
-def free_ports(count):
-    """Of moments ago: a test that loses one to another process says so when its node starts."""
-    with_sockets = [socket.socket() for _ in range(count)]
-    for each in with_sockets:
-        each.bind(("127.0.0.1", 0))
-    ports = [each.getsockname()[1] for each in with_sockets]
-    for each in with_sockets:
-        each.close()
-    return ports
 
 
 class Writer:
