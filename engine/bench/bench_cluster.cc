@@ -114,12 +114,14 @@ class ProcessBenchCluster final : public BenchCluster {
 };
 
 Result<std::unique_ptr<Fabric>> open_running(const BenchOptions& options) {
+  FabricChoice choice = choice_of(options);
+  choice.cluster = options.cluster;
+  if (options.config_file.empty()) return open_fabric(choice);
   Result<ClusterConfig> config = read_cluster_config(options.config_file);
   if (!config.ok()) return config.status();
   config->log = [](const std::string& sentence) {
     std::fprintf(stderr, "rdmacc_bench: %s\n", sentence.c_str());
   };
-  FabricChoice choice = choice_of(options);
   choice.config = std::move(*config);
   return open_fabric(choice);
 }
@@ -216,7 +218,7 @@ class SimBenchCluster final : public BenchCluster {
 Result<std::unique_ptr<BenchCluster>> BenchCluster::start(const BenchOptions& options,
                                                           const std::atomic<bool>& interrupted) {
   if (options.fabric == FabricKind::kSim) return SimBenchCluster::start(options, interrupted);
-  if (!options.config_file.empty()) {
+  if (options.joins_running_cluster()) {
     Result<std::unique_ptr<Fabric>> fabric = open_running(options);
     if (!fabric.ok()) return fabric.status();
     return Result<std::unique_ptr<BenchCluster>>(

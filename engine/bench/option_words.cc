@@ -16,6 +16,11 @@ void add_cluster_options(CLI::App& app, OptionWords& words) {
       ->capture_default_str();
   app.add_option("--config", words.config,
                  "config file of a running cluster; without it the run starts its own nodes");
+  app.add_option("--cluster", words.cluster, "shm: name of a running cluster");
+  app.add_option(
+      "--owner", words.owner,
+      "of the run's tables, SYSTEM:DATABASE, two numbers: the tables are not another run's then, "
+      "and dropped after the run");
   app.add_option("--verbs-device", words.verbs_device,
                  "verbs: RDMA devices, by commas: nodes take turns, coordinators have the last");
   app.add_option("--queue-pairs", words.queue_pairs,
@@ -74,6 +79,8 @@ void add_run_options(CLI::App& app, OptionWords& words) {
 }
 
 void add_settings(CLI::App& app, const WorkloadKind& kind, OptionWords& words) {
+  app.add_option("--settings", words.settings_text,
+                 "settings of the workload as one text, such as records=1000,zipf=0.5");
   for (const WorkloadSetting& setting : kind.settings) {
     std::string names = std::string("--") + setting.name;
     if (setting.alias != nullptr) names += std::string(",--") + setting.alias;

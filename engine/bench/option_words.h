@@ -18,7 +18,8 @@ struct OptionWords {
   std::string protocol = "occ", stages = "one_sided", lock_mode = "exclusive";
   std::string calvin;  // empty: not given
   std::string fabric = "shm", format = "text", check = "full";
-  std::string config, verbs_device;
+  std::string config, cluster, owner, verbs_device;
+  std::string settings_text;  // "records=1000,zipf=0.5"
   std::string durability = "memory", data_dir;
   bool crash = false;
   bool stages_given = false, enumerate = false;

@@ -2,12 +2,15 @@
 
 #include <unistd.h>
 
+#include <cstdio>
+
 #include "engine/bench/option_words.h"
 #include "engine/protocols/registry.h"
 #include "engine/storage/layout/region_layout.h"
 #include "engine/workloads/registry.h"
 #include "rdma/bootstrap/cluster_config.h"
 #include "rdma/fabric/verb_delays.h"
+#include "rdma/open/open_fabric.h"
 
 namespace rdmacc {
 namespace {
@@ -83,22 +86,56 @@ Status take_names(const OptionWords& words, BenchOptions& options) {
   return Status();
 }
 
-// A running cluster has the sizes that its config file says.
+Status refuse_sizes(const OptionWords& words, const std::string& cluster) {
+  if (!words.cluster_sized) return Status();
+  return invalid(cluster + " has its own --nodes, --threads-per-node and --memory: leave them out");
+}
+
+void take_topology(const Topology& topology, OptionWords& words) {
+  words.nodes = topology.nodes;
+  words.threads_per_node = topology.threads_per_node;
+  words.memory_mb = static_cast<int64_t>(topology.region_bytes >> 20);
+}
+
+// A running cluster has the sizes that it was made with.
+Status take_cluster(OptionWords& words, BenchOptions& options) {
+  if (words.cluster.empty()) return Status();
+  if (options.fabric != FabricKind::kShm || !words.config.empty()) {
+    return invalid("--cluster=" + words.cluster + " needs --fabric=shm, without --config");
+  }
+  RDMACC_RETURN_IF_ERROR(refuse_sizes(words, "--cluster=" + words.cluster));
+  Result<std::unique_ptr<Fabric>> fabric = open_fabric(FabricChoice::shm(words.cluster));
+  if (!fabric.ok()) return invalid("--cluster: " + fabric.status().message());
+  take_topology((*fabric)->topology(), words);
+  options.cluster = words.cluster;
+  return Status();
+}
+
+// As its config file says.
 Status take_config(OptionWords& words, BenchOptions& options) {
   if (words.config.empty()) return Status();
   if (!remote_fabric_kind(fabric_name(options.fabric))) {
     return invalid("--config=" + words.config + " needs --fabric=tcp or verbs");
   }
-  if (words.cluster_sized) {
-    return invalid("--config=" + words.config +
-                   " has its own --nodes, --threads-per-node and --memory: leave them out");
-  }
+  RDMACC_RETURN_IF_ERROR(refuse_sizes(words, "--config=" + words.config));
   Result<ClusterConfig> config = read_cluster_config(words.config);
   if (!config.ok()) return invalid("--config: " + config.status().message());
-  words.nodes = config->topology.nodes;
-  words.threads_per_node = config->topology.threads_per_node;
-  words.memory_mb = static_cast<int64_t>(config->topology.region_bytes >> 20);
+  take_topology(config->topology, words);
   options.config_file = words.config;
+  return Status();
+}
+
+Status take_owner(const OptionWords& words, BenchOptions& options) {
+  if (words.owner.empty()) return Status();
+  unsigned long long system = 0;
+  unsigned database = 0;
+  int read = 0;
+  const bool numbers =
+      std::sscanf(words.owner.c_str(), "%llu:%u%n", &system, &database, &read) == 2;
+  if (!numbers || static_cast<size_t>(read) != words.owner.size() || system == 0) {
+    return invalid("--owner=" + words.owner + " must be SYSTEM:DATABASE, two numbers");
+  }
+  options.owner = {system, database};
   return Status();
 }
 
@@ -153,7 +190,7 @@ Status take_durability(const OptionWords& words, BenchOptions& options) {
     return invalid("--data-dir and --crash need --durability=disk");
   }
   if (words.data_dir.empty()) return invalid("--durability=disk needs --data-dir");
-  if (!words.config.empty() || options.fabric == FabricKind::kSim) {
+  if (options.joins_running_cluster() || options.fabric == FabricKind::kSim) {
     return invalid("--durability is for nodes that the run starts as processes");
   }
   if (options.replicas > 0) return invalid("--durability=disk needs --replicas=0");
@@ -186,6 +223,7 @@ Status take_rest(const OptionWords& words, BenchOptions& options) {
 Status take_workload(const OptionWords& words, BenchOptions& options) {
   options.workload = words.workload->name;
   options.settings = WorkloadSettings(words.workload->settings);
+  RDMACC_RETURN_IF_ERROR(options.settings.parse(words.settings_text));
   for (const auto& [name, value] : words.settings) {
     RDMACC_RETURN_IF_ERROR(options.settings.set(name, value));
   }
@@ -201,7 +239,9 @@ Status take(OptionWords& words, BenchOptions& options) {
     return take_choice("--format", words.format, {"text", "json"}, options.format);
   }
   RDMACC_RETURN_IF_ERROR(take_names(words, options));
+  RDMACC_RETURN_IF_ERROR(take_cluster(words, options));
   RDMACC_RETURN_IF_ERROR(take_config(words, options));
+  RDMACC_RETURN_IF_ERROR(take_owner(words, options));
   RDMACC_RETURN_IF_ERROR(take_sizes(words, options));
   RDMACC_RETURN_IF_ERROR(take_verbs(words, options));
   RDMACC_RETURN_IF_ERROR(take_verb_delays(words, options));

@@ -25,7 +25,10 @@ struct BenchOptions {
   LockMode lock_mode = LockMode::kExclusive;
   OrderedBy calvin = OrderedBy::kDeclared;  // where the workload can
   FabricKind fabric = FabricKind::kShm;
-  std::string config_file;  // of a cluster that is running; empty: the run has one of its own
+  // A cluster that is running: its config file, or its name on shm; both empty: the run has one of
+  // its own.
+  std::string config_file, cluster;
+  TableOwner owner;  // of the run's tables; one that is given has them dropped after the run
   uint32_t nodes = 2, threads_per_node = 1;
   uint32_t threads = 1, coroutines = 8, replicas = 0;
   std::string verbs_device;  // names by commas; empty: the first that works
@@ -43,6 +46,7 @@ struct BenchOptions {
   double progress_seconds = 0;  // 0: no progress lines
   bool full_check = true;       // at the end tables are verified, too (engine/verify)
 
+  bool joins_running_cluster() const { return !config_file.empty() || !cluster.empty(); }
   // Transactions whose keys are known run as procedures.
   bool declares() const;
   // How the pauses of `verb_delays` are distributed; empty: there are none.

@@ -37,6 +37,19 @@ Json verbs(const RunResult& result) {
   return counts;
 }
 
+Json timeline(const RunResult& result) {
+  Json list = Json::array();
+  for (const RunSecond& second : result.timeline) {
+    list.push_back({{"committed", second.committed},
+                    {"rolled_back", second.rolled_back},
+                    {"aborted", second.aborted},
+                    {"mean_us", to_us(second.mean_ns)},
+                    {"p50_us", to_us(static_cast<double>(second.p50_ns))},
+                    {"p99_us", to_us(static_cast<double>(second.p99_ns))}});
+  }
+  return list;
+}
+
 Json settings(const WorkloadSettings& settings) {
   Json values = Json::object();
   for (const WorkloadSetting& setting : settings.known()) {
@@ -86,6 +99,7 @@ Json to_json(const BenchRun& run) {
             {"p999", latency.p999}}},
           {"stage_latency", stages(result)},
           {"per_transaction", verbs(result)},
+          {"timeline", timeline(result)},
           {"invariant", invariant(result)}};
 }
 

@@ -75,6 +75,8 @@ std::vector<std::pair<const char*, double>> per_transaction(const RunResult& res
           {"messages", per(verbs.messages)}};
 }
 
+double to_us(double ns) { return us(ns); }
+
 std::string invariant(const RunResult& result) {
   return result.violation.empty() ? "ok" : result.violation;
 }

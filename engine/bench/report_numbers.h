@@ -33,6 +33,7 @@ LatencyUs latency_us(const RunResult& result);
 std::vector<StageLatency> stage_latencies(const RunResult& result);
 // Verbs and the like of all attempts, per committed transaction.
 std::vector<std::pair<const char*, double>> per_transaction(const RunResult& result);
+double to_us(double ns);                         // rounded
 std::string invariant(const RunResult& result);  // "ok", or what is wrong
 
 // Appends one formatted line of at most 511 characters.

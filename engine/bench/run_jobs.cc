@@ -1,6 +1,7 @@
 #include "engine/bench/run_jobs.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 
 #include "engine/protocols/registry.h"
@@ -14,6 +15,7 @@ constexpr uint32_t kLoadCoroutines = 8;
 constexpr uint32_t kCheckAttemptsMax = 1000;
 constexpr uint32_t kBackOffBitsMax = 7;  // up to 127 us
 constexpr uint64_t kSilentUs = 3'000'000;
+constexpr uint64_t kUsPerSecond = 1'000'000;
 
 }  // namespace
 
@@ -25,7 +27,7 @@ void LoadJob::start(Coordinator& coordinator) {
 
 void LoadJob::load_all(Coordinator& coordinator) {
   Session session(coordinator);
-  status_ = workload_.create_tables(session);
+  status_ = workload_.create_tables(session, owner_);
   for (uint32_t i = 0; i < kLoadCoroutines && status_.ok(); ++i) {
     ++running_;
     CHECK(coordinator.worker().scheduler().spawn([this, &coordinator] {
@@ -42,6 +44,16 @@ void LoadJob::load_parts(Coordinator& coordinator) {
     const Status loaded = workload_.load(session, txn_, next_part_++, parts_);
     if (!loaded.ok() && status_.ok()) status_ = loaded;
   }
+}
+
+// ---- DropJob
+
+void DropJob::start(Coordinator& coordinator) {
+  CHECK(coordinator.worker().scheduler().spawn([this, &coordinator] {
+    Session session(coordinator);
+    status_ = workload_.drop_tables(session);
+    finished_ = true;
+  }));
 }
 
 // ---- RunJob
@@ -61,11 +73,23 @@ void RunJob::start(Coordinator& coordinator) {
     CHECK(worker.scheduler().spawn([this, &coordinator, seed] {
       run_transactions(coordinator, seed);
       ended_us_ = std::max(ended_us_, coordinator.worker().endpoint().now_us());
-      --running_;
+      if (--running_ == 0) end_seconds(UINT64_MAX);
     }));
   }
   if (thread_ == 0 && shared_.options.progress_seconds > 0) {
     CHECK(worker.scheduler().spawn([this, &coordinator] { report_progress(coordinator); }));
+  }
+}
+
+// Hands over the seconds that have ended. The last one ends with the run: what is under way when
+// the time is over counts as part of it.
+void RunJob::end_seconds(uint64_t now_us) {
+  const auto seconds = static_cast<uint32_t>(std::ceil(shared_.options.seconds));
+  while (second_ < seconds) {
+    const bool last = second_ + 1 == seconds;
+    if (now_us < (last ? UINT64_MAX : started_us_ + (second_ + 1) * kUsPerSecond)) return;
+    shared_.timeline.add(second_++, counts_);
+    counts_ = SecondCounts();
   }
 }
 
@@ -79,6 +103,7 @@ void RunJob::run_transactions(Coordinator& coordinator, uint64_t seed) {
   Session session(coordinator);
   Endpoint& endpoint = coordinator.worker().endpoint();
   while (!over(endpoint)) {
+    end_seconds(endpoint.now_us());
     const TxnInputs inputs = shared_.workload.draw(random);
     if (!run_one(coordinator, session, inputs, random)) return;
   }
@@ -109,10 +134,14 @@ bool RunJob::run_one(Coordinator& coordinator, Session& session, const TxnInputs
       declared_ += effect.declared ? 1 : 0;
       if (effect.rollback) {
         ++rolled_back_;
+        ++counts_.rolled_back;
         return true;
       }
-      latency_ns_.record(worker.endpoint().now_ns() - start_ns);
+      const uint64_t took_ns = worker.endpoint().now_ns() - start_ns;
+      latency_ns_.record(took_ns);
+      counts_.latency_ns.record(took_ns);
       ++committed_;
+      ++counts_.committed;
       delta_ += effect.delta;
       return true;
     }
@@ -121,6 +150,7 @@ bool RunJob::run_one(Coordinator& coordinator, Session& session, const TxnInputs
       shared_.failed.store(true);
       return false;
     }
+    ++counts_.aborted;
     if (over(worker.endpoint())) return false;
     // Transactions that conflicted once do so again unless they restart at different times.
     worker.scheduler().sleep_for(random.below(uint64_t{1} << std::min(attempt, kBackOffBitsMax)));
@@ -180,7 +210,7 @@ Status CheckJob::check(Session& session) {
 Status CheckJob::verify(Session& session) {
   VerifyOptions options;
   options.txn = txn_;
-  options.units = options_.config_file.empty();
+  options.units = !options_.joins_running_cluster();
   options.cancelled = [this] { return interrupted_.load(); };
   Endpoint& endpoint = session.scheduler().endpoint();
   options.progress = [&endpoint, since_us = endpoint.now_us()](const std::string& line) {

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "engine/bench/bench_cluster.h"
+#include "engine/bench/run_timeline.h"
 #include "engine/protocols/registry.h"
 #include "engine/stats/stats_recorder.h"
 #include "engine/workloads/workload.h"
@@ -18,6 +19,7 @@ struct RunShared {
       : workload(of_workload),
         options(of_options),
         interrupted(of_interrupted),
+        timeline(of_options.threads),
         ready(static_cast<std::ptrdiff_t>(of_options.threads)) {
     txn.protocol = options.protocol;
     txn.plan = options.plan;
@@ -29,6 +31,7 @@ struct RunShared {
   const std::atomic<bool>& interrupted;
   TxnOptions txn;
   HistoryWriter* history = nullptr;
+  RunTimeline timeline;
   std::latch ready;                 // real threads begin together
   std::atomic<bool> failed{false};  // some coroutine met an error: all end
   std::atomic<uint64_t> ended{0};   // transactions so far, for progress lines
@@ -39,8 +42,8 @@ struct RunShared {
 class LoadJob : public CoordinatorJob {
  public:
   LoadJob(Workload& workload, const TxnOptions& txn, uint64_t parts,
-          const std::atomic<bool>& interrupted)
-      : workload_(workload), txn_(txn), parts_(parts), interrupted_(interrupted) {}
+          const std::atomic<bool>& interrupted, TableOwner owner = {})
+      : workload_(workload), txn_(txn), parts_(parts), interrupted_(interrupted), owner_(owner) {}
   void start(Coordinator& coordinator) override;
   bool finished() const override { return running_ == 0; }
   const Status& status() const { return status_; }
@@ -54,7 +57,22 @@ class LoadJob : public CoordinatorJob {
   const uint64_t parts_;
   uint64_t next_part_ = 0;
   const std::atomic<bool>& interrupted_;
+  const TableOwner owner_;
   uint32_t running_ = 1;
+  Status status_;
+};
+
+// Drops the workload's tables.
+class DropJob : public CoordinatorJob {
+ public:
+  explicit DropJob(const Workload& workload) : workload_(workload) {}
+  void start(Coordinator& coordinator) override;
+  bool finished() const override { return finished_; }
+  const Status& status() const { return status_; }
+
+ private:
+  const Workload& workload_;
+  bool finished_ = false;
   Status status_;
 };
 
@@ -90,6 +108,7 @@ class RunJob : public CoordinatorJob {
   void run_transactions(Coordinator& coordinator, uint64_t seed);
   bool run_one(Coordinator& coordinator, Session& session, const TxnInputs& inputs, Random& random);
   void report_progress(Coordinator& coordinator) const;
+  void end_seconds(uint64_t now_us);
   bool over(Endpoint& endpoint) const;
   TxnOptions next_options();
 
@@ -102,6 +121,8 @@ class RunJob : public CoordinatorJob {
   uint64_t committed_ = 0, rolled_back_ = 0, declared_ = 0;
   int64_t delta_ = 0;
   Histogram latency_ns_;
+  uint32_t second_ = 0;  // the one that `counts_` is of
+  SecondCounts counts_;
   WorkerStats stats_;
   Status status_;
 };

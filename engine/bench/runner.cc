@@ -1,6 +1,7 @@
 #include "engine/bench/runner.h"
 
 #include <algorithm>
+#include <cstdio>
 
 #include "engine/bench/run_jobs.h"
 #include "engine/check/history_file.h"
@@ -18,10 +19,21 @@ class LoadedCluster {
     if (!workload.ok()) return workload.status();
     Result<std::unique_ptr<BenchCluster>> cluster = BenchCluster::start(options, interrupted);
     if (!cluster.ok()) return cluster.status();
-    std::unique_ptr<LoadedCluster> loaded(
-        new LoadedCluster(std::move(*workload), std::move(*cluster), interrupted));
+    std::unique_ptr<LoadedCluster> loaded(new LoadedCluster(
+        std::move(*workload), std::move(*cluster), interrupted, options.owner.given()));
     RDMACC_RETURN_IF_ERROR(loaded->load(options));
     return loaded;
+  }
+
+  // However the run has ended, tables that belong to another front end do not stay.
+  ~LoadedCluster() {
+    if (!drops_tables_) return;
+    DropJob drop(*workload_);
+    CoordinatorJob* const jobs[] = {&drop};
+    Status status = cluster_->run(jobs);
+    if (status.ok()) status = drop.status();
+    if (status.ok()) return;
+    std::fprintf(stderr, "rdmacc_bench: tables are left: %s\n", status.to_string().c_str());
   }
 
   // Runs, and checks that everything since the cluster began adds up.
@@ -42,8 +54,11 @@ class LoadedCluster {
 
  private:
   LoadedCluster(std::unique_ptr<Workload> workload, std::unique_ptr<BenchCluster> cluster,
-                const std::atomic<bool>& interrupted)
-      : workload_(std::move(workload)), cluster_(std::move(cluster)), interrupted_(interrupted) {}
+                const std::atomic<bool>& interrupted, bool drops_tables)
+      : workload_(std::move(workload)),
+        cluster_(std::move(cluster)),
+        interrupted_(interrupted),
+        drops_tables_(drops_tables) {}
 
   Status unless_interrupted(const Status& status) const {
     return interrupted_.load() ? Status(Code::kCancelled, "interrupted") : status;
@@ -56,7 +71,7 @@ class LoadedCluster {
 
   Status load(const BenchOptions& options) {
     const RunShared shared(*workload_, options, interrupted_);
-    LoadJob job(*workload_, shared.txn, workload_->load_parts(), interrupted_);
+    LoadJob job(*workload_, shared.txn, workload_->load_parts(), interrupted_, options.owner);
     RDMACC_RETURN_IF_ERROR(run_single(job));
     if (job.status().code() == Code::kNoSpace) {
       return Status(Code::kNoSpace, "--memory=" + std::to_string(options.memory_mb) +
@@ -87,6 +102,7 @@ class LoadedCluster {
       delta_ += job->delta();
     }
     result.seconds = static_cast<double>(elapsed_us) / 1e6;
+    result.timeline = shared.timeline.seconds();
     result.plan = jobs.front()->best_plan();
     return Status();
   }
@@ -94,6 +110,7 @@ class LoadedCluster {
   const std::unique_ptr<Workload> workload_;
   const std::unique_ptr<BenchCluster> cluster_;
   const std::atomic<bool>& interrupted_;
+  const bool drops_tables_;
   int64_t delta_ = 0;  // of all runs
 };
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "engine/bench/options.h"
+#include "engine/bench/run_timeline.h"
 #include "engine/txn/transaction/worker_stats.h"
 #include "rdma/base/histogram.h"
 
@@ -19,8 +20,9 @@ struct RunResult {
   uint64_t declared = 0;     // of both: those that ran as procedures on keys declared beforehand
   WorkerStats stats;         // per attempt
   Histogram latency_ns;      // of committed transactions, retries included
-  std::string violation;     // of the workload's invariant; empty: it holds
-  StagePlan plan;            // with auto_plan: what the first coordinator takes for the cheapest
+  std::vector<RunSecond> timeline;  // second by second, the last perhaps a part of one
+  std::string violation;            // of the workload's invariant; empty: it holds
+  StagePlan plan;  // with auto_plan: what the first coordinator takes for the cheapest
 };
 
 // A run and what it was run with.

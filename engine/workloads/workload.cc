@@ -2,9 +2,11 @@
 
 namespace rdmacc {
 
-Status Workload::create_tables(Session& session) {
+Status Workload::create_tables(Session& session, TableOwner owner) {
   std::vector<TableId> created;
-  for (const TableSpec& spec : table_specs()) {
+  for (TableSpec spec : table_specs()) {
+    spec.system_id = owner.system_id;
+    spec.database = owner.database;
     Result<TableMeta> meta = session.create_table(spec);
     if (meta.status().code() == Code::kDuplicateKey) {
       const Result<TableMeta> earlier = session.find_table(spec);
@@ -16,6 +18,11 @@ Status Workload::create_tables(Session& session) {
     created.push_back(meta.value().id);
   }
   bind_tables(created);
+  return Status();
+}
+
+Status Workload::drop_tables(Session& session) const {
+  for (const TableId table : tables_) RDMACC_RETURN_IF_ERROR(session.drop_table(table));
   return Status();
 }
 

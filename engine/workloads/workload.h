@@ -18,6 +18,13 @@
 
 namespace rdmacc {
 
+// The front end to which a workload's tables belong (TableSpec); zeros: none, as natively.
+struct TableOwner {
+  uint64_t system_id = 0;
+  uint32_t database = 0;
+  bool given() const { return system_id != 0; }
+};
+
 // What a workload has to know of the cluster that it runs on.
 struct WorkloadCluster {
   NodeId nodes = 1;
@@ -63,8 +70,10 @@ class Workload {
   // ---- Tables. In a process that did not create them, bind_tables() takes the ids that tables()
   // gave there.
   virtual std::vector<TableSpec> table_specs() const = 0;
-  // From a coroutine, once, before anything else. Those that an earlier run has left are dropped.
-  Status create_tables(Session& session);
+  // From a coroutine, once, before anything else. Those that an earlier run of the same owner has
+  // left are dropped.
+  Status create_tables(Session& session, TableOwner owner = {});
+  Status drop_tables(Session& session) const;
   std::span<const TableId> tables() const { return tables_; }
   // Whether the table of that place holds the nodes of an ordered index (engine/index).
   virtual bool is_ordered_index(size_t) const { return false; }

@@ -117,6 +117,14 @@ TEST(BenchOptions, AreRefusedWithASentence) {
             "rdmacc_bench: --verbs-device and --queue-pairs need --fabric=verbs\n");
   EXPECT_EQ(refusal({"ycsb", "--fabric=verbs", "--queue-pairs=65"}),
             "rdmacc_bench: --queue-pairs must be 1 .. 64\n");
+  EXPECT_EQ(refusal({"ycsb", "--fabric=tcp", "--cluster=some"}),
+            "rdmacc_bench: --cluster=some needs --fabric=shm, without --config\n");
+  EXPECT_NE(refusal({"ycsb", "--cluster=no-such"}).find("rdmacc_bench: --cluster: "),
+            std::string::npos);
+  EXPECT_EQ(refusal({"ycsb", "--owner=1:2x"}),
+            "rdmacc_bench: --owner=1:2x must be SYSTEM:DATABASE, two numbers\n");
+  EXPECT_EQ(refusal({"ycsb", "--settings=records=x"}),
+            "rdmacc_bench: \"records=x\" is not a setting=number\n");
   EXPECT_EQ(refusal({"ycsb", "--fabric=tcp", "--config=/nowhere"}),
             "rdmacc_bench: --config: /nowhere: cannot be read\n");
   EXPECT_EQ(refusal({"ycsb", "--fabric=tcp", "--config=/nowhere", "--nodes=2"}),
