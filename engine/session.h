@@ -255,8 +255,9 @@ class Session {
   Result<TableMeta> create_table(const TableSpec& spec, TableId wanted = kNoTable);
   Status drop_table(TableId table);
   Result<TableMeta> find_table(const TableSpec& identity);
-  Result<std::vector<ListedTable>> list_tables();  // of all front ends
-  Result<TableSize> table_size(TableId table);     // of all nodes together; kNotFound
+  // Of all front ends.
+  Result<std::vector<ListedTable>> list_tables(TableList which = TableList::kWhole);
+  Result<TableSize> table_size(TableId table);  // of all nodes together; kNotFound
   // kTimeout, here and in locked_headers(): the node has given no sign of life for `silence_us_max`
   // (0: it is waited for).
   Result<NodeStatistics> node_statistics(NodeId node, uint64_t silence_us_max = 0);

@@ -25,9 +25,9 @@ Result<TableMeta> Session::find_table(const TableSpec& identity) {
   return state.engine.storage.find_table(identity, state.stats.allocation_verbs);
 }
 
-Result<std::vector<ListedTable>> Session::list_tables() {
+Result<std::vector<ListedTable>> Session::list_tables(TableList which) {
   CoordinatorState& state = engine().state;
-  return state.engine.storage.list_tables(state.stats.allocation_verbs);
+  return state.engine.storage.list_tables(state.stats.allocation_verbs, which);
 }
 
 Result<TableSize> Session::table_size(TableId table) {

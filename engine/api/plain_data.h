@@ -41,6 +41,10 @@ constexpr uint32_t record_size_of_slot(uint32_t record_bytes, uint32_t history) 
   return size < kRecordInlineMax ? size : kRecordInlineMax;
 }
 
+// Which tables to list: those that there are, or also those of which only some nodes have their
+// part, half made or half dropped.
+enum class TableList : uint8_t { kWhole, kWithParts };
+
 // A table that is there, by the identity that its front end gave it.
 struct ListedTable {
   TableId id = kNoTable;

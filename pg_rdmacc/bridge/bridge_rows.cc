@@ -229,11 +229,11 @@ void bridge_start_drop_table(uint32_t id) {
   start([=](rdmacc::Session& session) { return session.drop_table(id); });
 }
 
-void bridge_start_list_tables(void) {
-  start([](rdmacc::Session& session) -> Status {
+void bridge_start_list_tables(rdmacc::TableList which) {
+  start([=](rdmacc::Session& session) -> Status {
     Attachment& at = *attached();
     at.tables.clear();
-    auto tables = session.list_tables();
+    auto tables = session.list_tables(which);
     if (!tables.ok()) return tables.status();
     at.tables = std::move(*tables);
     return Status();

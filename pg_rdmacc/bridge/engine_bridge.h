@@ -314,7 +314,7 @@ void bridge_start_create_table(const rdmacc::TableSpec* spec, uint32_t* id);
 void bridge_start_create_again(const rdmacc::ListedTable* table);
 void bridge_start_find_table(const rdmacc::TableSpec* identity, uint32_t* id);
 void bridge_start_drop_table(uint32_t id);
-void bridge_start_list_tables(void);
+void bridge_start_list_tables(rdmacc::TableList which);
 size_t bridge_tables(const rdmacc::ListedTable** tables); /* of the last list; of all front ends */
 /* Bytes of memory in all nodes together. */
 void bridge_start_table_size(uint32_t id, uint64_t* bytes);

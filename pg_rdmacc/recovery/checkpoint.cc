@@ -130,7 +130,7 @@ DumpResult dump(ManifestTable* entry, XLogRecPtr redo) {
 
 /* The list, in memory of its own. */
 ManifestTable* list_tables(uint32* count) {
-  bridge_start_list_tables();
+  bridge_start_list_tables(rdmacc::TableList::kWhole);
   rdmacc_pump();
   rdmacc_check("could not make a checkpoint of rows", nullptr);
   const rdmacc::ListedTable* listed = nullptr;

@@ -62,7 +62,7 @@ bool rdmacc_is_own_name(uint64 system_name) {
 int rdmacc_own_tables(rdmacc::ListedTable** own) {
   CHECK(own != nullptr);
   rdmacc_ensure_attached();
-  bridge_start_list_tables();
+  bridge_start_list_tables(rdmacc::TableList::kWithParts);
   rdmacc_pump();
   if (bridge_error()->code != rdmacc::Code::kOk) return -1;
   const rdmacc::ListedTable* all = nullptr;
@@ -92,7 +92,7 @@ void rdmacc_check_template(const CreatedbStmt* statement) {
 }
 
 /* ---- Those that no catalog knows. Tables of the engine are made and dropped at once, beside
- * PostgreSQL's transaction, so a crash may leave one too many; never one too few.
+ * PostgreSQL's transaction, so a crash may leave one too many, or a part of one; never one too few.
  *
  * A table is dropped only if this server made it, no relation of its database has its relfilenode,
  * and every transaction that was under way when it was listed has ended: the one that made it has
@@ -215,6 +215,7 @@ void look_in_database(Oid database) {
 void rdmacc_drop_orphans(void) {
   rdmacc::ListedTable* tables = nullptr;
   const int count = rdmacc_own_tables(&tables);
+  if (count < 0) rdmacc_note_doubt(); /* again, later */
   if (count <= 0) return;
   /* After the list: what it names was made in databases that were there. */
   const List* databases = oids_in(DatabaseRelationId, database_of);

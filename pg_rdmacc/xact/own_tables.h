@@ -5,7 +5,8 @@
 extern "C" {
 #include "nodes/parsenodes.h"
 
-/* All of them, palloc'ed; their number. -1: the nodes do not say. */
+/* All of them, also of those of which only some nodes have a part, palloc'ed; their number. -1: the
+ * nodes do not say. */
 int rdmacc_own_tables(rdmacc::ListedTable** own);
 
 /* The first part of an engine table's name; variants of one relfilenode differ in it. */

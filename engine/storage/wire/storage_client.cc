@@ -1,5 +1,7 @@
 #include "engine/storage/wire/storage_client.h"
 
+#include <map>
+
 #include "engine/storage/layout/overflow.h"
 #include "engine/storage/wire/storage_messages.h"
 
@@ -186,7 +188,7 @@ Status StorageClient::expect_rows(TableId table, uint64_t rows, VerbCounters& co
 
 // Node 0 comes last: a table that it knows is complete on every node. What a create that did not
 // get so far leaves on other nodes is dropped here or, if the caller dies, by the identity's next
-// create.
+// create, or by a front end that lists TableList::kWithParts.
 Result<TableMeta> StorageClient::create_table(const TableSpec& spec, VerbCounters& counters,
                                               TableId wanted) {
   Rpc::Call reserve = call_to(topology_, 0, kMethodReserveTableId);
@@ -220,7 +222,8 @@ Status StorageClient::drop_table(TableId id, VerbCounters& counters) {
   for (NodeId node = 0; node < topology_.nodes; ++node) {
     MessageWriter(calls.emplace_back(call_to(topology_, node, kMethodDropTable)).request).u32(id);
   }
-  // First node 0: a table that is half gone is not found any more.
+  // First node 0: a table that is half gone is not found any more. If the caller dies in between,
+  // TableList::kWithParts has it.
   const std::span<Rpc::Call> first(calls.data(), 1), others(calls.data() + 1, calls.size() - 1);
   worker_.rpc().call_all(first, counters);
   if (!first[0].status.ok() && first[0].status.code() != Code::kNotFound) return first[0].status;
@@ -240,17 +243,31 @@ Result<TableMeta> StorageClient::find_table(const TableSpec& identity, VerbCount
   return meta;
 }
 
-Result<std::vector<ListedTable>> StorageClient::list_tables(VerbCounters& counters) {
+Result<std::vector<ListedTable>> StorageClient::tables_of(NodeId node, VerbCounters& counters) {
   std::vector<ListedTable> all, some;
   do {
-    Rpc::Call call = call_to(topology_, 0, kMethodListTables);
+    Rpc::Call call = call_to(topology_, node, kMethodListTables);
     MessageWriter(call.request).u32(all.empty() ? 0 : all.back().id);
     RDMACC_RETURN_IF_ERROR(worker_.rpc().call_one(call, counters));
-    if (!parse_tables(call.reply, &some)) return bad_reply(0);
-    if (!some.empty() && !all.empty() && some.front().id <= all.back().id) return bad_reply(0);
+    if (!parse_tables(call.reply, &some)) return bad_reply(node);
+    if (!some.empty() && !all.empty() && some.front().id <= all.back().id) return bad_reply(node);
     all.insert(all.end(), some.begin(), some.end());
   } while (some.size() == kListedTablesMax);
   return all;
+}
+
+Result<std::vector<ListedTable>> StorageClient::list_tables(VerbCounters& counters,
+                                                            TableList which) {
+  if (which == TableList::kWhole) return tables_of(0, counters);
+  std::map<TableId, ListedTable> all;
+  for (NodeId node = 0; node < topology_.nodes; ++node) {
+    Result<std::vector<ListedTable>> some = tables_of(node, counters);
+    if (!some.ok()) return some.status();
+    for (const ListedTable& table : *some) all.emplace(table.id, table);
+  }
+  std::vector<ListedTable> list;
+  for (const auto& [id, table] : all) list.push_back(table);
+  return list;
 }
 
 Result<TableSize> StorageClient::table_size(TableId id, VerbCounters& counters) {

@@ -85,8 +85,9 @@ class StorageClient {
   Status drop_table(TableId id, VerbCounters& counters);
   // By (system id, database, relfilenode), at node 0; kNotFound.
   Result<TableMeta> find_table(const TableSpec& identity, VerbCounters& counters);
-  // All tables, from node 0, by id.
-  Result<std::vector<ListedTable>> list_tables(VerbCounters& counters);
+  // All tables by id: as node 0 has them, or any node.
+  Result<std::vector<ListedTable>> list_tables(VerbCounters& counters,
+                                               TableList which = TableList::kWhole);
   // On all nodes; kNotFound.
   Result<TableSize> table_size(TableId id, VerbCounters& counters);
   // What the node says of its part of a table, or (kNoTable) of units that no table leads to.
@@ -105,6 +106,9 @@ class StorageClient {
                                  int rounds_max = kSettleRounds, const bool* cancelled = nullptr);
 
  private:
+  // As the node has them.
+  Result<std::vector<ListedTable>> tables_of(NodeId node, VerbCounters& counters);
+
   Worker& worker_;
   const Topology topology_;
 };

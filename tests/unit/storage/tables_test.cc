@@ -92,6 +92,30 @@ TEST(Tables, AreMadeAgainWithTheIdThatTheyHad) {
   });
 }
 
+// A client that dies as it drops a table has told node 0 alone; what the others keep can be found.
+TEST(Tables, AreListedWithTheirPartsWhereADropWasCutShort) {
+  StorageCluster cluster({.nodes = 3});
+  cluster.run([&](Coordinator& c) {
+    VerbCounters& counters = c.worker.counters();
+    const TableId whole = c.client.create_table(spec_of(1), counters).value().id;
+    const TableId half = c.client.create_table(spec_of(2), counters).value().id;
+    Rpc::Call drop;
+    drop.to = cluster.topology().worker_of(0);
+    drop.method = kMethodDropTable;
+    MessageWriter(drop.request).u32(half);
+    ASSERT_TRUE(c.worker.rpc().call_one(drop, counters).ok());
+    ASSERT_EQ(c.client.list_tables(counters).value().size(), 1u);
+    const auto listed = c.client.list_tables(counters, TableList::kWithParts).value();
+    ASSERT_EQ(listed.size(), 2u);
+    EXPECT_EQ(listed[0].id, whole);
+    EXPECT_EQ(listed[1].id, half);
+    EXPECT_EQ(listed[1].relfilenode, 2u);
+    EXPECT_EQ(c.client.drop_table(half, counters).code(), Code::kNotFound);
+    EXPECT_EQ(c.client.list_tables(counters, TableList::kWithParts).value().size(), 1u);
+  });
+  for (NodeId node = 0; node < 3; ++node) EXPECT_EQ(cluster.storage(node).statistics().tables, 1u);
+}
+
 TEST(Tables, OfOneIdentityAreCreatedOnceByConcurrentSessions) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     StorageCluster cluster({.seed = seed, .nodes = 2, .coordinators = 3, .lossy = true});
