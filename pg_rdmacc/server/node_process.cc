@@ -6,13 +6,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 namespace {
 
 /* Only async-signal-safe calls: the parent may have had anything locked. Ends in exec or _exit. */
-[[noreturn]] void become(const char* program, char* const* arguments, int stdout_fd, int go_fd) {
+[[noreturn]] void become(const char* program, char* const* arguments, int stdout_fd, int go_fd,
+                         int stderr_fd) {
   setsid(); /* the postmaster signals whole process groups: a node must not be in one of its */
   for (int signal_number = 1; signal_number < NSIG; ++signal_number) {
     signal(signal_number, SIG_DFL);
@@ -23,22 +25,36 @@ namespace {
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
   const int null_fd = open("/dev/null", O_RDONLY);
-  if (null_fd < 0 || dup2(stdout_fd, STDOUT_FILENO) < 0 || dup2(go_fd, STDIN_FILENO) < 0) {
-    _exit(126);
-  }
+  if (null_fd < 0 || dup2(stdout_fd, STDOUT_FILENO) < 0) _exit(126);
+  if (go_fd >= 0 && dup2(go_fd, STDIN_FILENO) < 0) _exit(126);
+  if (stderr_fd >= 0 && dup2(stderr_fd, STDERR_FILENO) < 0) _exit(126);
   /* The server's files, sockets and the pipe by which it knows that the postmaster lives; and the
    * other ends of this process's pipes, or it would wait for itself. */
   if (null_fd > STDERR_FILENO + 1) close_range(STDERR_FILENO + 1, null_fd - 1, 0);
   close_range(null_fd + 1, ~0U, 0);
   char go = 0;
-  ssize_t got = 0;
-  do {
+  ssize_t got = go_fd < 0 ? 1 : 0;
+  while (got != 1) {
     got = read(STDIN_FILENO, &go, 1);
-  } while (got < 0 && errno == EINTR);
-  if (got != 1 || dup2(null_fd, STDIN_FILENO) < 0) _exit(126);
+    if (got == 0 || (got < 0 && errno != EINTR)) _exit(126);
+  }
+  if (dup2(null_fd, STDIN_FILENO) < 0) _exit(126);
   close(null_fd);
   execv(program, arguments);
   _exit(127);
+}
+
+/* By the kernel, when the parent has ended; it may have done so before this was asked for. */
+void end_with(pid_t parent) {
+  if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent) _exit(126);
+}
+
+/* fork(); no handler of this process may run in the child. */
+pid_t fork_without_signals(sigset_t* before) {
+  sigset_t all;
+  sigfillset(&all);
+  sigprocmask(SIG_SETMASK, &all, before);
+  return fork();
 }
 
 void close_both(const int* ends) {
@@ -91,13 +107,9 @@ bool process_start(const char* program, char* const* arguments, ProcessIdentity*
     return false;
   }
   fcntl(ends[0], F_SETFL, O_NONBLOCK);
-  /* No handler of this process may run in the child. */
-  sigset_t all;
   sigset_t before;
-  sigfillset(&all);
-  sigprocmask(SIG_SETMASK, &all, &before);
-  const pid_t child = fork();
-  if (child == 0) become(program, arguments, ends[1], go_ends[0]);
+  const pid_t child = fork_without_signals(&before);
+  if (child == 0) become(program, arguments, ends[1], go_ends[0], -1);
   const int saved_errno = errno;
   sigprocmask(SIG_SETMASK, &before, nullptr);
   if (child < 0) {
@@ -112,6 +124,41 @@ bool process_start(const char* program, char* const* arguments, ProcessIdentity*
   process->start_ticks = process_start_ticks(child);
   *ready_fd = ends[0];
   *go_fd = go_ends[1];
+  return true;
+}
+
+bool process_start_attended(const char* program, char* const* arguments, ProcessIdentity* process,
+                            int* output_fd, int* error_fd) {
+  int ends[2];
+  int error_ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return false;
+  if (pipe2(error_ends, O_CLOEXEC) != 0) {
+    close_both(ends);
+    return false;
+  }
+  fcntl(ends[0], F_SETFL, O_NONBLOCK);
+  fcntl(error_ends[0], F_SETFL, O_NONBLOCK);
+  const pid_t parent = getpid();
+  sigset_t before;
+  const pid_t child = fork_without_signals(&before);
+  if (child == 0) {
+    end_with(parent);
+    become(program, arguments, ends[1], -1, error_ends[1]);
+  }
+  const int saved_errno = errno;
+  sigprocmask(SIG_SETMASK, &before, nullptr);
+  close(ends[1]);
+  close(error_ends[1]);
+  if (child < 0) {
+    close(ends[0]);
+    close(error_ends[0]);
+    errno = saved_errno;
+    return false;
+  }
+  process->pid = child;
+  process->start_ticks = process_start_ticks(child);
+  *output_fd = ends[0];
+  *error_fd = error_ends[0];
   return true;
 }
 

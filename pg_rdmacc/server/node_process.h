@@ -1,5 +1,5 @@
-/* Processes rdmacc_node: starting one, telling whether it still runs, ending it. Plain POSIX, no
- * PostgreSQL: what happens between fork and exec must not touch the server's state. */
+/* Processes of our programs: starting one, telling whether it still runs, ending it. Plain POSIX,
+ * no PostgreSQL: what happens between fork and exec must not touch the server's state. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,6 +31,12 @@ void process_signal(ProcessIdentity process, int signal_number);
 bool process_start(const char* program, char* const* arguments, ProcessIdentity* process,
                    int* ready_fd, int* go_fd);
 void process_let_go(int go_fd);
+
+/* The same for a program that works for this process alone: it begins at once, its standard error
+ * is *error_fd's pipe, and it is killed when this process ends. Both pipes are read without
+ * blocking. */
+bool process_start_attended(const char* program, char* const* arguments, ProcessIdentity* process,
+                            int* output_fd, int* error_fd);
 
 /* Reads what came from a ready_fd without blocking: true once a line "ready" is there. */
 bool process_said_ready(int ready_fd);

@@ -1,6 +1,7 @@
 #include "pg_rdmacc/server/supervised_node.h"
 
 #include "pg_rdmacc/server/fabric.h"
+#include "pg_rdmacc/server/programs.h"
 
 extern "C" {
 #include <signal.h>
@@ -17,21 +18,6 @@ constexpr int kRetryMsMax = 10 * 1000; /* pause after repeated failures */
 constexpr int kLastingMs = 10 * 1000;  /* a node that served so long did not fail to start */
 constexpr int kQuickRestartsMax = 4;
 constexpr int kArgumentBytes = MAXPGPATH + 16;
-
-bool find_program(char* path) {
-  if (rdmacc_node_program[0] != '\0') {
-    strlcpy(path, rdmacc_node_program, MAXPGPATH);
-    return access(path, X_OK) == 0;
-  }
-  strlcpy(path, my_exec_path, MAXPGPATH);
-  char* slash = strrchr(path, '/');
-  if (slash != nullptr) {
-    strlcpy(slash + 1, "rdmacc_node", static_cast<size_t>(MAXPGPATH - (slash + 1 - path)));
-    if (access(path, X_OK) == 0) return true;
-  }
-  snprintf(path, MAXPGPATH, "%s/rdmacc_node", pkglib_path);
-  return access(path, X_OK) == 0;
-}
 
 /* Fills the control block's entry, which views and waiting sessions read. */
 void publish(const SupervisedNode* node) {
@@ -181,7 +167,7 @@ bool supervised_node_adopt(SupervisedNode* node, ProcessIdentity process, uint32
 void supervised_node_start(SupervisedNode* node, bool create_cluster) {
   CHECK(node->process.pid == 0 && node->ready_fd < 0); /* or the one before was lost sight of */
   char program[MAXPGPATH];
-  if (!find_program(program)) {
+  if (!rdmacc_find_program("rdmacc_node", program)) {
     ereport(WARNING, (errcode_for_file_access(), errmsg("could not find program \"%s\"", program),
                       errhint("Set rdmacc.node_program to the path of rdmacc_node.")));
     postpone(node);

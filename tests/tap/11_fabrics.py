@@ -35,6 +35,14 @@ def check_bank(box):
     check_money(SmallBank(box, CUSTOMERS))
 
 
+def native_drivers_run_there(box):
+    told = box.psql("CREATE EXTENSION IF NOT EXISTS rdmacc_workloads;"
+                    "SELECT r->>'fabric', r->>'nodes', r->>'invariant', (r->>'committed')::int > 0"
+                    " FROM rdmacc.bench_report('smallbank', 'occ', duration => '0.5 s',"
+                    "                          settings => 'records=500') r")
+    equal(told.splitlines()[-1], "tcp|2|ok|t", "a run of a native driver")
+
+
 # ---- Nodes of the server's own
 
 def money_is_kept_under_two_protocols(box):
@@ -52,6 +60,7 @@ def money_is_kept_under_two_protocols(box):
             true(committed > 0, f"{protocol}, {stages}: nothing committed")
             print(f"  {protocol}, {stages}: {committed}/s")
             check_bank(box)
+    native_drivers_run_there(box)
 
 
 def files_of_the_cluster_are_private(box):
@@ -183,6 +192,7 @@ def a_front_end_of_other_nodes(box):
              "INSERT INTO front SELECT i, i FROM generate_series(1, 1000) i")
     equal(box.psql("SELECT count(*), sum(v) FROM front"), "1000|500500", "rows")
     equal(box.psql("SELECT count(*) FROM earlier"), "0", "rows that its own nodes had")
+    native_drivers_run_there(box)
 
 
 def a_stop_of_the_front_end_keeps_rows(box):

@@ -96,4 +96,49 @@ TEST(NodeProcess, EndsWithAParentThatHasNotLetItGo) {
   close(ends[1]);
 }
 
+TEST(AttendedProcess, SaysWhatItHasToSayByTwoPipes) {
+  std::string shell = "/bin/sh", command = "-c", script = "echo out; echo err >&2; exit 3";
+  char* arguments[] = {shell.data(), command.data(), script.data(), nullptr};
+  ProcessIdentity process{};
+  int output_fd = -1, error_fd = -1;
+  ASSERT_TRUE(process_start_attended(shell.c_str(), arguments, &process, &output_fd, &error_fd));
+  const int wait_status = reaped(process.pid);
+  EXPECT_TRUE(WIFEXITED(wait_status) && WEXITSTATUS(wait_status) == 3);
+  char text[16] = {};
+  EXPECT_EQ(4, read(output_fd, text, sizeof(text)));
+  EXPECT_STREQ("out\n", text);
+  EXPECT_EQ(4, read(error_fd, text, sizeof(text)));
+  EXPECT_STREQ("err\n", text);
+  EXPECT_EQ(0, read(output_fd, text, sizeof(text)));
+  close(output_fd);
+  close(error_fd);
+}
+
+TEST(AttendedProcess, EndsWithItsParent) {
+  int ends[2];
+  ASSERT_EQ(0, pipe(ends));
+  const pid_t parent = fork();
+  ASSERT_GE(parent, 0);
+  if (parent == 0) {
+    std::string sleep = "/bin/sleep", seconds = "600";
+    char* arguments[] = {sleep.data(), seconds.data(), nullptr};
+    ProcessIdentity process{};
+    int output_fd = -1, error_fd = -1;
+    if (!process_start_attended(sleep.c_str(), arguments, &process, &output_fd, &error_fd))
+      _exit(1);
+    if (write(ends[1], &process, sizeof(process)) < 0) _exit(1);
+    pause();
+    _exit(0);
+  }
+  ProcessIdentity process{};
+  ASSERT_EQ(static_cast<ssize_t>(sizeof(process)), read(ends[0], &process, sizeof(process)));
+  EXPECT_TRUE(process_alive(process));
+  ASSERT_EQ(0, kill(parent, SIGKILL));
+  EXPECT_EQ(parent, waitpid(parent, nullptr, 0));
+  EXPECT_TRUE(comes_true([&] { return !process_alive(process); }));
+  process_signal(process, SIGKILL);
+  close(ends[0]);
+  close(ends[1]);
+}
+
 }  // namespace

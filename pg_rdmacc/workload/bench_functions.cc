@@ -1,0 +1,94 @@
+/* rdmacc.bench_report(), and what else runs the native drivers from SQL (script/7_bench.sql). */
+#include "pg_rdmacc/server/attach.h"
+#include "pg_rdmacc/server/shmem.h"
+#include "pg_rdmacc/workload/bench_process.h"
+
+extern "C" {
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/timestamp.h"
+
+PGDLLEXPORT Datum rdmacc_bench_report(PG_FUNCTION_ARGS);
+PG_FUNCTION_INFO_V1(rdmacc_bench_report);
+}
+
+namespace {
+
+enum Argument {
+  kWorkload,
+  kProtocol,
+  kStages,
+  kDuration,
+  kThreads,
+  kCoroutines,
+  kSettings,
+  kLockMode,
+  kSeed,
+  kEnumerate
+};
+constexpr const char* kNames[] = {"workload",   "protocol", "stages",    "duration", "threads",
+                                  "coroutines", "settings", "lock_mode", "seed",     "enumerate"};
+
+void check_arguments(FunctionCallInfo fcinfo) {
+  static_assert(lengthof(kNames) == kEnumerate + 1);
+  for (int i = 0; i <= kEnumerate; i++) {
+    if (!PG_ARGISNULL(i) || i == kProtocol || i == kStages) continue;
+    ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+                    errmsg("argument \"%s\" must not be null", kNames[i])));
+  }
+  if (!bridge_txn_touched()) return;
+  ereport(ERROR, (errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
+                  errmsg("this transaction has used rdmacc tables already"),
+                  errdetail("Its place in the protocol gate would be in the way of the run."),
+                  errhint("Run benchmarks outside of transaction blocks.")));
+}
+
+/* Of the program's options none takes an empty text. */
+char* text_argument(FunctionCallInfo fcinfo, Argument argument) {
+  char* given = text_to_cstring(PG_GETARG_TEXT_PP(argument));
+  if (given[0] != '\0' || argument == kSettings) return given;
+  ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                  errmsg("argument \"%s\" must not be empty", kNames[argument])));
+}
+
+/* Neither an option nor another command. */
+char* workload_of(FunctionCallInfo fcinfo) {
+  char* name = text_argument(fcinfo, kWorkload);
+  if (strspn(name, "abcdefghijklmnopqrstuvwxyz") == strlen(name) && strcmp(name, "limits") != 0) {
+    return name;
+  }
+  ereport(ERROR,
+          (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("there is no workload \"%s\"", name)));
+}
+
+const char* or_setting(FunctionCallInfo fcinfo, Argument argument, const char* setting) {
+  return PG_ARGISNULL(argument) ? GetConfigOption(setting, false, false)
+                                : text_argument(fcinfo, argument);
+}
+
+double seconds_of(const Interval* duration) {
+  constexpr double kDaysPerMonth = 30;
+  return static_cast<double>(duration->time) / USECS_PER_SEC +
+         (duration->day + duration->month * kDaysPerMonth) * SECS_PER_DAY;
+}
+
+}  // namespace
+
+Datum rdmacc_bench_report(PG_FUNCTION_ARGS) {
+  rdmacc_require_preload();
+  check_arguments(fcinfo);
+  RdmaccBenchRun run = {};
+  run.workload = workload_of(fcinfo);
+  run.protocol = or_setting(fcinfo, kProtocol, "rdmacc.protocol");
+  if (!PG_GETARG_BOOL(kEnumerate)) run.stages = or_setting(fcinfo, kStages, "rdmacc.stages");
+  run.lock_mode = text_argument(fcinfo, kLockMode);
+  run.settings = text_argument(fcinfo, kSettings);
+  run.seconds = seconds_of(PG_GETARG_INTERVAL_P(kDuration));
+  run.threads = PG_GETARG_INT32(kThreads);
+  run.coroutines = PG_GETARG_INT32(kCoroutines);
+  run.seed = PG_GETARG_INT64(kSeed);
+  rdmacc_ensure_attached();
+  return DirectFunctionCall1(jsonb_in, CStringGetDatum(rdmacc_run_bench(&run)));
+}
