@@ -169,12 +169,14 @@ bool HashIndexOwner::retire_slot(uint64_t slot) {
 }
 
 void HashIndexOwner::begin_drop() {
-  wait_until_idle();
-  index_busy_ = true;
+  while (busy_) worker_.scheduler().sleep_for(kBusyRetryUs);
+  ++drops_;
 }
 
 void HashIndexOwner::retire_all(TableId id) {
-  CHECK(index_busy_);
+  CHECK(drops_ > 0 && !busy_);
+  while (retiring_) worker_.scheduler().sleep_for(kBusyRetryUs);
+  retiring_ = true;
   StructureSpan span(observer(), StructureChange::kDrop, id);
   depths_wanted_.erase(id);
   const DirectoryEntry* table = directory_.present(id);
@@ -189,7 +191,8 @@ void HashIndexOwner::retire_all(TableId id) {
     arena_.retire(root.offset());
   }
   span.happened();
-  index_busy_ = false;
+  retiring_ = false;
+  --drops_;
 }
 
 void HashIndexOwner::retire_group(TableId id, uint64_t group) {
@@ -239,15 +242,15 @@ void HashIndexOwner::enqueue_failed() {
 }
 
 bool HashIndexOwner::wait_until_idle(uint64_t deadline_us) {
-  while (index_busy_ && worker_.endpoint().now_us() < deadline_us) {
+  while (!idle() && worker_.endpoint().now_us() < deadline_us) {
     worker_.scheduler().sleep_for(kBusyRetryUs);
   }
-  return !index_busy_;
+  return idle();
 }
 
 void HashIndexOwner::split_queued() {
-  if (index_busy_) return;
-  index_busy_ = true;
+  if (!idle()) return;
+  busy_ = true;
   enqueue_failed();
   const size_t tries = std::min<size_t>(queue_.size() * 3, kTriesPerRound);
   for (size_t i = 0; i < tries && !queue_.empty(); ++i) {
@@ -274,7 +277,7 @@ void HashIndexOwner::split_queued() {
         break;
     }
   }
-  index_busy_ = false;
+  busy_ = false;
 }
 
 Status HashIndexOwner::mark(TableId id, uint64_t* slots) {

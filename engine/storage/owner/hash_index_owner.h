@@ -13,8 +13,9 @@ namespace rdmacc {
 // What the owner node alone does with the indexes of its tables: build, chain buckets, split,
 // take apart. Used by the node's thread 0.
 //
-// Splits and drops are coroutines that yield; index_busy_ keeps them apart. Chaining a bucket
-// does not yield, and needs the gap header's lock that a split would hold.
+// Splits and drops are coroutines that yield; idle() keeps them apart. Of dropped tables one is
+// taken apart after the other. Chaining a bucket does not yield, and needs the gap header's lock
+// that a split would hold.
 class HashIndexOwner {
  public:
   // An extend request asks for no more empty entries than this.
@@ -29,13 +30,13 @@ class HashIndexOwner {
 
   // The parts of an empty index; the caller publishes the root. kNoSpace leaves nothing behind.
   Result<IndexRoot> build(TableId id);
-  // A table is about to be dropped: no split, no other drop and no Still begins before
-  // retire_all(), and none is under way; yields.
+  // A table is about to be dropped: no split and no Still begins before the end of retire_all(),
+  // and none is under way; yields. It does not wait for what is left of other dropped tables.
   void begin_drop();
   // Gives everything that is reachable from the dropped table's root to limbo, and ends what
   // begin_drop() began; yields.
   void retire_all(TableId id);
-  void cancel_drop() { index_busy_ = false; }
+  void cancel_drop() { --drops_; }
 
   // What the table's part here occupies; kNotFound. Yields; other changes to the index's form wait.
   Result<TableSize> size_of(TableId id);
@@ -88,16 +89,16 @@ class HashIndexOwner {
    public:
     explicit Still(HashIndexOwner& index) : index_(index) {
       index_.wait_until_idle();
-      index_.index_busy_ = true;
+      index_.busy_ = true;
     }
-    ~Still() { index_.index_busy_ = false; }
+    ~Still() { index_.busy_ = false; }
     Still(const Still&) = delete;
     Still& operator=(const Still&) = delete;
 
    private:
     HashIndexOwner& index_;
   };
-  bool split_pending() const { return index_busy_ || !queue_.empty(); }
+  bool split_pending() const { return !idle() || !queue_.empty(); }
   // Groups whose split found no memory are due for another try.
   bool retry_due() const { return !failed_.empty() && worker_.endpoint().now_us() >= retry_at_us_; }
   // Splits what is queued, in kTriesPerRound tries at most, of which a split takes three; yields.
@@ -118,6 +119,7 @@ class HashIndexOwner {
   Status mark(TableId id, uint64_t* slots);
 
  private:
+  bool idle() const { return !busy_ && drops_ == 0; }
   struct Candidate {
     TableId table;
     uint64_t group;
@@ -152,7 +154,9 @@ class HashIndexOwner {
   std::set<Candidate> failed_;
   uint64_t retry_at_us_ = 0, retry_after_us_ = kRetryUsMin;
   std::map<TableId, uint32_t> depths_wanted_;  // of tables that expect rows
-  bool index_busy_ = false;
+  bool busy_ = false;      // with what is neither the taking apart of a dropped table nor its wait
+  bool retiring_ = false;  // a dropped table is being taken apart
+  uint32_t drops_ = 0;     // begun, and not yet taken apart
   uint64_t splits_ = 0;
 };
 

@@ -22,15 +22,15 @@ uint64_t HashIndexOwner::entry_place(uint64_t group, uint64_t slot) const {
 }
 
 bool HashIndexOwner::unlink_tombstone(uint64_t slot, uint64_t wts, uint64_t rts) {
-  if (index_busy_) return false;
-  index_busy_ = true;
+  if (!idle()) return false;
+  busy_ = true;
   const bool done = unlink_locked(slot, wts, rts);
-  index_busy_ = false;
+  busy_ = false;
   return done;
 }
 
 bool HashIndexOwner::unlink_locked(uint64_t slot, uint64_t wts, uint64_t rts) {
-  CHECK(index_busy_);
+  CHECK(busy_);
   const DirectoryEntry* table = directory_.live(region_.table_of(slot));
   if (table == nullptr) return true;
   const IndexRoot root{table->root};
@@ -69,15 +69,15 @@ bool HashIndexOwner::unlink_locked(uint64_t slot, uint64_t wts, uint64_t rts) {
 }
 
 bool HashIndexOwner::drop_versions(uint64_t slot, uint64_t block, uint64_t wts) {
-  if (index_busy_) return false;
-  index_busy_ = true;
+  if (!idle()) return false;
+  busy_ = true;
   const bool done = drop_versions_locked(slot, block, wts);
-  index_busy_ = false;
+  busy_ = false;
   return done;
 }
 
 bool HashIndexOwner::drop_versions_locked(uint64_t slot, uint64_t block, uint64_t wts) {
-  CHECK(index_busy_);
+  CHECK(busy_);
   OwnerWriter& verbs = splitter_.verbs();
   if (locked(slot) || !verbs.prepare().ok()) return false;
   if (!splitter_.lock(slot, cleaning_lock(worker_.id()))) return false;

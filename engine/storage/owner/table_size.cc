@@ -17,8 +17,8 @@ Result<TableSize> HashIndexOwner::size_of(TableId id) {
   if (!walk_.root_valid(root)) {
     return Status(Code::kCorrupt, "index of table " + std::to_string(id));
   }
-  CHECK(!index_busy_);
-  index_busy_ = true;
+  CHECK(idle());
+  busy_ = true;
   TableSize size;
   size.bytes = arena_.unit_bytes(root.offset());
   for (uint64_t i = 0; i < 1ull << root.depth(); ++i) {
@@ -26,7 +26,7 @@ Result<TableSize> HashIndexOwner::size_of(TableId id) {
     if (group != 0) add_group(*table, group, size);
     if (i % kGroupsPerYield == kGroupsPerYield - 1) worker_.scheduler().yield();
   }
-  index_busy_ = false;
+  busy_ = false;
   return size;
 }
 
