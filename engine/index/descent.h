@@ -36,10 +36,17 @@ struct FoundNode {
   bool exists = true;  // false: the index has no root yet
 };
 
+// How the leaf is come by. kLock: it is locked before it is read, as a row is by try_lock(), so
+// that what is read of it stays; one that another transaction has locked is waited for, some
+// milliseconds at most, and read without a lock then. For a transaction that is about to commit:
+// others that want the leaf wait meanwhile.
+enum class LeafAccess : uint8_t { kRead, kLock };
+
 class Descent {
  public:
-  Descent(Session& session, const IndexRef& index, uint32_t visible_before = kEveryCommand)
-      : session_(session), index_(index), visible_before_(visible_before) {}
+  Descent(Session& session, const IndexRef& index, uint32_t visible_before = kEveryCommand,
+          LeafAccess access = LeafAccess::kRead)
+      : session_(session), index_(index), visible_before_(visible_before), access_(access) {}
 
   // How far to read on: the leaves that follow the first one, in the order or against it.
   struct Reach {
@@ -67,12 +74,14 @@ class Descent {
   Status walk(const TreePlace& place, Way way, const Reach& reach, std::vector<FoundNode>& leaves,
               bool& arrived);
   Status look_at(NodeNumber number, Way way, bool& found);
+  Status lock(NodeNumber leaf);
   Status read_children(const TreePlace& place, const Reach& reach, std::vector<FoundNode>& leaves);
   void forget_path();
 
   Session& session_;
   const IndexRef index_;
   const uint32_t visible_before_;
+  const LeafAccess access_;
   TreePath path_;
   TreeNode inner_;         // looked at last
   std::string inner_row_;  // a copy, since hints do not last

@@ -38,8 +38,8 @@ Status OrderedIndex::find(std::string_view entry, Descent& descent, FoundNode& l
   return Status();
 }
 
-Status OrderedIndex::insert(std::string_view entry) {
-  Descent descent(session_, index_);
+Status OrderedIndex::insert(std::string_view entry, LeafAccess access) {
+  Descent descent(session_, index_, kEveryCommand, access);
   FoundNode leaf;
   size_t at = 0;
   RDMACC_RETURN_IF_ERROR(find(entry, descent, leaf, at));

@@ -29,7 +29,7 @@ class OrderedIndex {
 
   // kDuplicateKey: it is there. kTooLarge: more than kIndexEntryBytesMax bytes. Else what the
   // session says.
-  Status insert(std::string_view entry);
+  Status insert(std::string_view entry, LeafAccess access = LeafAccess::kRead);
   Status remove(std::string_view entry);  // or kNotFound
 
  private:

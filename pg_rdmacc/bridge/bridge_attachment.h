@@ -5,11 +5,13 @@
 #include <memory>
 #include <new>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "engine/index/index_loader.h"
 #include "engine/index/index_scan.h"
+#include "engine/index/ordered_index.h"
 #include "engine/session.h"
 #include "engine/stats/stats_recorder.h"
 #include "engine/verify/verify.h"
@@ -53,6 +55,13 @@ struct IndexLoad {
   std::vector<BridgeWrite> loaded;    // in place, by the last call
 };
 
+// An entry of an index that the transaction has still to insert.
+struct WaitingEntry {
+  uint32_t index;
+  uint32_t command;  // that has made it
+  std::string entry;
+};
+
 // The transaction as PostgreSQL sees it. The session's own begins with the first command, because
 // only a command can ask the gate which protocol to join; savepoints made before it are repeated
 // then.
@@ -64,6 +73,7 @@ struct TxnState {
   StagePlan plan;
   uint32_t early_levels = 0;
   uint32_t command = 0;
+  std::vector<WaitingEntry> waiting_entries;  // by their commands, all behind the last savepoint
 };
 
 struct Attachment {
@@ -121,6 +131,11 @@ void end_transaction(Attachment& at);
 
 void set_error(const Status& status);
 void set_plain_error(Code code, const char* message) noexcept;
+
+// Inserts the entries that wait: before the transaction's commit, which locks leaves at once, and
+// before it reads or changes an index, or sets a savepoint. kAborted: an index has one of them
+// already, so it does not go with the rows that were read.
+Status insert_waiting_entries(Session& session, LeafAccess access = LeafAccess::kRead);
 
 // Begins the session's transaction if PostgreSQL's has begun and this is its first command.
 Status begin_session(Attachment& at);

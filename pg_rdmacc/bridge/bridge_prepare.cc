@@ -32,7 +32,12 @@ void bridge_start_prepare(uint64_t system_id, uint64_t xid) {
   }
   rdmacc::bridge::start([at, system_id, xid](Session& session) {
     CHECK(!session.prepared());
-    const Status status = session.prepare(Gtid{system_id, xid});
+    Status status = rdmacc::bridge::insert_waiting_entries(session, rdmacc::LeafAccess::kLock);
+    if (status.ok()) {
+      status = session.prepare(Gtid{system_id, xid});
+    } else {
+      session.abort();
+    }
     at->writes.clear();
     if (session.prepared()) {
       for (const rdmacc::LoggedWrite& write : session.prepared_writes()) {

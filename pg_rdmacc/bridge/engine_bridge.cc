@@ -269,7 +269,13 @@ int bridge_txn_stages(void) {
 }
 
 void bridge_start_commit(void) {
-  start_finish([](rdmacc::Session& session) { return session.commit(); });
+  start_finish([](rdmacc::Session& session) -> Status {
+    const Status status =
+        rdmacc::bridge::insert_waiting_entries(session, rdmacc::LeafAccess::kLock);
+    if (status.ok()) return session.commit();
+    session.abort();
+    return status;
+  });
 }
 
 void bridge_start_abort(void) {
@@ -287,7 +293,7 @@ void bridge_set_command(uint32_t command) {
 
 uint32_t bridge_savepoint(void) {
   if (!bridge_txn_active()) return 0;
-  CHECK(!attached()->pump->busy());
+  CHECK(!attached()->pump->busy() && !bridge_entries_wait());
   if (!attached()->txn.begun) return ++attached()->txn.early_levels;
   uint32_t level = 0;
   no_throw([&] { level = attached()->session->savepoint(); });
@@ -298,6 +304,7 @@ void bridge_rollback_to(uint32_t level) {
   if (!bridge_txn_active() || level == 0) return;
   TxnState& txn = attached()->txn;
   CHECK(!attached()->pump->busy());
+  txn.waiting_entries.clear();
   if (txn.begun) {
     no_throw([&] { attached()->session->rollback_to(level); });
   } else {

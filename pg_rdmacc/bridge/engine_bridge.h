@@ -265,6 +265,13 @@ void bridge_scans_free_of(const void* owner);
  * its entries are bytes in memcmp order, each once, without a value, of at most 4,352 bytes
  * (kTooLarge). */
 void bridge_start_index_insert(uint32_t index, BridgeBytes entry); /* kDuplicateKey */
+/* The same, when the transaction commits or, before that, when it reads or changes an index or this
+ * many wait: a leaf that all sessions want is then read when it is about to be locked. One that is
+ * there makes the transaction lose. */
+void bridge_start_index_insert_late(uint32_t index, BridgeBytes entry);
+/* Those that wait have to be inserted before a savepoint. */
+bool bridge_entries_wait(void);
+void bridge_start_insert_waiting_entries(void);
 void bridge_start_index_remove(uint32_t index, BridgeBytes entry); /* kNotFound */
 
 typedef struct BridgeIndexLoad BridgeIndexLoad;

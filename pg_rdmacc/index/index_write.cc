@@ -78,9 +78,8 @@ void insert_entry(Relation relation, const RdmaccIndex* index, const Columns* co
                   BridgeBytes key, CommandId cid) {
   rdmacc_enter_write(cid);
   CHECK(columns->taken);
-  bridge_start_index_insert(index->id, rdmacc_index_entry(&columns->bytes, key));
+  bridge_start_index_insert_late(index->id, rdmacc_index_entry(&columns->bytes, key));
   rdmacc_pump();
-  if (bridge_error()->code == rdmacc::Code::kDuplicateKey) raise_conflict("key_inserted", relation);
   rdmacc_check("could not insert an index entry", RelationGetRelationName(relation));
 }
 

@@ -1,5 +1,6 @@
 #include "pg_rdmacc/xact/savepoint.h"
 
+#include "pg_rdmacc/server/error.h"
 #include "pg_rdmacc/xact/xact.h"
 
 extern "C" {
@@ -59,6 +60,11 @@ void rdmacc_savepoint_before_write(void) {
   if (nest <= 1) return;
   if (savepoint_count > 0 && savepoints[savepoint_count - 1].nest == nest) return;
   CHECK(savepoint_count == 0 || savepoints[savepoint_count - 1].nest < nest);
+  if (bridge_entries_wait()) {
+    bridge_start_insert_waiting_entries();
+    rdmacc_pump();
+    rdmacc_check("could not insert index entries", nullptr);
+  }
   reserve(&savepoints, &savepoint_capacity, savepoint_count);
   savepoints[savepoint_count].nest = nest;
   savepoints[savepoint_count].level = bridge_savepoint();

@@ -119,7 +119,8 @@ class IndexedTransaction {
   }
   Status insert(Table table, const IndexedRow& row, std::string_view key) {
     const std::string entry = entry_of(table, row, key);
-    return expect(index(table).insert(entry), entry);
+    const LeafAccess access = random_.percent(50) ? LeafAccess::kLock : LeafAccess::kRead;
+    return expect(index(table).insert(entry, access), entry);
   }
   Status remove(Table table, const IndexedRow& row, std::string_view key) {
     const std::string entry = entry_of(table, row, key);
