@@ -10,8 +10,7 @@ uint64_t Histogram::middle_of(size_t bucket) {
   constexpr uint64_t kSub = 1ull << kSubBits;
   if (bucket < kSub) return bucket;
   const uint64_t shift = (bucket >> kSubBits) - 1;
-  const uint64_t low = (kSub + (bucket & (kSub - 1))) << shift;
-  return low + ((1ull << shift) >> 1);
+  return least_of(bucket) + ((1ull << shift) >> 1);
 }
 
 void Histogram::merge(const Histogram& other) {

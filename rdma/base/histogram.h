@@ -13,12 +13,12 @@ namespace rdmacc {
 // the value's size. Values are nanoseconds by convention. One thread; merge() to sum up workers.
 class Histogram {
  public:
-  void record(uint64_t ns) {
+  void record(uint64_t ns, uint64_t times = 1) {
     const size_t bucket = bucket_of(ns);
-    CHECK(bucket < kBuckets);
-    ++buckets_[bucket];
-    ++count_;
-    sum_ += static_cast<double>(ns);
+    CHECK(bucket < kBuckets && times > 0);
+    buckets_[bucket] += times;
+    count_ += times;
+    sum_ += static_cast<double>(ns) * static_cast<double>(times);
     min_ = std::min(min_, ns);
     max_ = std::max(max_, ns);
   }
@@ -31,6 +31,14 @@ class Histogram {
   uint64_t max() const { return max_; }
   // The value below which `percent` of the recorded ones lie; 0 when nothing was recorded.
   uint64_t percentile(double percent) const;
+  // Calls visit(least, below, count) for each bucket that holds something, from the lowest up: the
+  // values of a bucket are at least `least` and less than `below`.
+  template <typename Visit>
+  void for_each_bucket(const Visit& visit) const {
+    for (size_t i = 0; i < kBuckets; ++i) {
+      if (buckets_[i] > 0) visit(least_of(i), least_of(i + 1), buckets_[i]);
+    }
+  }
 
  private:
   static constexpr uint32_t kSubBits = 5;
@@ -44,6 +52,11 @@ class Histogram {
     const uint32_t top = 63u - static_cast<uint32_t>(std::countl_zero(ns));
     const uint32_t shift = top - kSubBits;
     return static_cast<size_t>(((shift + 1ull) << kSubBits) + ((ns >> shift) & (kSub - 1)));
+  }
+  static uint64_t least_of(size_t bucket) {  // also of kBuckets: where the last one ends, or 0
+    constexpr uint64_t kSub = 1ull << kSubBits;
+    if (bucket < kSub) return bucket;
+    return (kSub + (bucket & (kSub - 1))) << ((bucket >> kSubBits) - 1);
   }
   static uint64_t middle_of(size_t bucket);
 

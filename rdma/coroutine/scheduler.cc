@@ -26,6 +26,8 @@ struct Scheduler::Impl {
     Yielder* yielder = nullptr;
     Coroutine* next_ready = nullptr;
     bool busy = false;  // has a task
+    uint64_t* metered_ns = nullptr;
+    uint64_t runs_since_ns = 0;  // while it is metered
     StackBounds stack;
     FiberSwitch fiber;
   };
@@ -56,6 +58,7 @@ struct Scheduler::Impl {
   bool take_alone();
   void resume(Coroutine* coroutine);
   void suspend();
+  void meter_run(Coroutine& coroutine) const;
   void set_timer(Timer timer);
   bool run_due_timers(uint64_t now_us);
   void start_body(Coroutine* coroutine);
@@ -129,6 +132,7 @@ void Scheduler::Impl::body_loop(Coroutine* coroutine, Yielder& yielder) {
       coroutine->task();
       coroutine->task = nullptr;
       coroutine->busy = false;
+      coroutine->metered_ns = nullptr;
       stays = false;
       idle.push_back(coroutine);
       suspend();
@@ -160,6 +164,7 @@ void Scheduler::Impl::resume(Coroutine* coroutine) {
       coroutine.body.reset();  // ended by an exception: a new one next time
       coroutine.task = nullptr;
       coroutine.busy = false;
+      coroutine.metered_ns = nullptr;
       impl.idle.push_back(&coroutine);
     }
   };
@@ -176,10 +181,18 @@ void Scheduler::Impl::suspend() {
   Coroutine* coroutine = current;
   CHECK(coroutine != nullptr);
   const bool stayed = std::exchange(stays, false);
+  if (coroutine->metered_ns != nullptr) [[unlikely]]
+    meter_run(*coroutine);
   coroutine->fiber.leave(own_stack);
   (*coroutine->yielder)();
   coroutine->fiber.arrive(&own_stack);
+  if (coroutine->metered_ns != nullptr) [[unlikely]]
+    coroutine->runs_since_ns = endpoint.now_ns();
   stays = stayed;
+}
+
+void Scheduler::Impl::meter_run(Coroutine& coroutine) const {
+  *coroutine.metered_ns += endpoint.now_ns() - coroutine.runs_since_ns;
 }
 
 void Scheduler::Impl::set_timer(Timer timer) {
@@ -344,6 +357,14 @@ void Scheduler::yield() {
   progress_++;
   impl_->make_ready(impl_->current);
   impl_->suspend();
+}
+
+void Scheduler::meter(uint64_t* ns) {
+  CHECK(in_coroutine());
+  Impl::Coroutine& coroutine = *impl_->current;
+  if (coroutine.metered_ns != nullptr) impl_->meter_run(coroutine);
+  coroutine.metered_ns = ns;
+  if (ns != nullptr) coroutine.runs_since_ns = endpoint_.now_ns();
 }
 
 void Scheduler::sleep_until(uint64_t deadline_us) {

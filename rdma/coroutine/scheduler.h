@@ -88,6 +88,9 @@ class Scheduler {
   // rounds, takes this back or ends: others would only meet what it is about to give free. They get
   // their turn while it has to wait for something.
   void stay(bool stays) { stays_ = stays; }
+  // Adds to `ns` how long this coroutine runs from now on, without the time that it is suspended,
+  // by the endpoint's clock; until the next call, with nullptr for none. It stays alive until then.
+  void meter(uint64_t* ns);
 
  private:
   static constexpr uint32_t kRoundsPerYield = 32, kRoundsPerStay = 512;

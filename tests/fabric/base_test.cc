@@ -36,6 +36,30 @@ TEST(Histogram, HoldsTheLargestValueAndNothing) {
   EXPECT_EQ(UINT64_MAX, histogram.max());
 }
 
+TEST(Histogram, BucketsHoldWhatWasRecorded) {
+  Histogram histogram, again;
+  Random random(8);
+  std::vector<uint64_t> values{0, 31, 32, 63, 64, 65, 1'000'000};
+  for (int i = 0; i < 1'000; ++i) values.push_back(random.below(1ull << (1 + random.below(40))));
+  for (const uint64_t value : values) histogram.record(value);
+  uint64_t end = 0, counted = 0;
+  histogram.for_each_bucket([&](uint64_t least, uint64_t below, uint64_t count) {
+    EXPECT_GE(least, end);
+    EXPECT_GT(below, least);
+    EXPECT_EQ(count, std::count_if(values.begin(), values.end(), [&](uint64_t value) {
+                return value >= least && value < below;
+              }));
+    end = below;
+    counted += count;
+    again.record(least + (below - least) / 2, count);
+  });
+  EXPECT_EQ(counted, values.size());
+  EXPECT_EQ(again.count(), histogram.count());
+  for (double percent : {1.0, 50.0, 90.0}) {
+    EXPECT_EQ(again.percentile(percent), histogram.percentile(percent));
+  }
+}
+
 TEST(Histogram, MergeAddsUp) {
   Histogram a, b;
   for (uint64_t i = 1; i <= 100; ++i) (i <= 50 ? a : b).record(i);

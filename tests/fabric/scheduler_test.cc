@@ -127,6 +127,41 @@ TEST_P(SchedulerOn, ProgressIsWhatNoTimerMade) {
   EXPECT_EQ(before + 1, scheduler.progress());
 }
 
+TEST_P(SchedulerOn, MeterCountsTheTimeThatTheCoroutineRuns) {
+  constexpr uint64_t kOwnNs = 1'000'000, kOtherNs = 5'000'000;
+  Endpoint& endpoint = worker.endpoint();
+  const auto compute = [&](uint64_t ns) {
+    if (cluster.simulated()) return;  // there time passes for what sleeps alone
+    for (const uint64_t until = endpoint.now_ns() + ns; endpoint.now_ns() < until;) continue;
+  };
+  uint64_t ran_ns = 0, elapsed_ns = 0;
+  bool other_ran = false;
+  cluster.run({{&worker,
+                [&] {
+                  const uint64_t begin_ns = endpoint.now_ns();
+                  scheduler.meter(&ran_ns);
+                  compute(kOwnNs);
+                  while (!other_ran) scheduler.yield();
+                  scheduler.sleep_for(2'000);
+                  scheduler.meter(nullptr);
+                  elapsed_ns = endpoint.now_ns() - begin_ns;
+                  compute(kOwnNs);
+                }},
+               {&worker, [&] {
+                  compute(kOtherNs);
+                  other_ran = true;
+                }}});
+  EXPECT_GE(elapsed_ns, ran_ns + 1'999'000 + (cluster.simulated() ? 0 : kOtherNs));
+  EXPECT_GE(ran_ns, cluster.simulated() ? 0 : kOwnNs);
+}
+
+TEST_P(SchedulerOn, MeterEndsWithItsTask) {
+  auto ran_ns = std::make_unique<uint64_t>(0);
+  cluster.run({{&worker, [&] { scheduler.meter(ran_ns.get()); }}});
+  ran_ns.reset();  // what still counted would write to freed memory
+  cluster.run({{&worker, [&] { scheduler.yield(); }}});
+}
+
 TEST_P(SchedulerOn, TimersFireInTheOrderOfTheirDeadlines) {
   std::string order;
   uint64_t late_by_us = 0;
