@@ -29,6 +29,7 @@
 #   make sandbox [DIR=…] [NODES=2] [PORT=…]   a server to play with; prints how to connect
 #   make sandbox-stop [DIR=…]
 #   make bench [ARGS=…]                        ratios side by side; with ARGS, rdmacc_bench itself
+#                       (ARGS='ycsb -T 10 --report=ycsb.html': a page for a browser)
 #   make bench-sql [ARGS=…]   SQL on rdmacc tables beside the same on heaps: ratios, targets
 #   make bench-workloads [ARGS=…]   SmallBank, YCSB, TATP and TPC-C in SQL, heaps beside rdmacc tables
 #   make install | uninstall                  into PostgreSQL's own directories
@@ -45,7 +46,7 @@ EXPLORE_BUDGET ?= 1000000
 PG_CONFIG ?= $(firstword $(wildcard /usr/lib/postgresql/15/bin/pg_config) pg_config)
 export PG_CONFIG
 
-PROGRAMS := rdmacc_node rdmacc_bench
+PROGRAMS := rdmacc_node rdmacc_bench rdmacc_report
 PKGLIBDIR = $(DESTDIR)$(shell $(PG_CONFIG) --pkglibdir)
 SHAREDIR = $(DESTDIR)$(shell $(PG_CONFIG) --sharedir)
 BINDIR = $(DESTDIR)$(shell $(PG_CONFIG) --bindir)

@@ -27,7 +27,7 @@ ROOMS = (
     "engine/cluster", "engine/log", "engine/durable", "engine/txn/rule", "engine/txn/driver", "engine/txn/stages",
     "engine/txn/remote", "engine/txn/transaction", "engine/protocols",
     "engine/protocols/calvin", "engine/stats", "engine/check", "engine", "engine/index",
-    "engine/verify", "engine/workloads", "engine/node", "engine/bench",
+    "engine/verify", "engine/workloads", "engine/node", "engine/report", "engine/bench/measure", "engine/bench",
     "pg_rdmacc/bridge", "pg_rdmacc/server", "pg_rdmacc/wal", "pg_rdmacc/xact",
     "pg_rdmacc/recovery", "pg_rdmacc/codec",
     "pg_rdmacc/relation", "pg_rdmacc/row", "pg_rdmacc/index", "pg_rdmacc/ddl", "pg_rdmacc/table",
@@ -36,7 +36,7 @@ ROOMS = (
     "tests/power", "tests/sim/aim", "tests/sim/door", "tests/sim/growing", "tests/sim/second_life", "tests/sim",
     "tests/sim/campaign", "tests/mutation",
     "tests/unit/bench", "tests/unit/check", "tests/unit/cluster", "tests/unit/engine",
-    "tests/unit/calvin", "tests/unit/durable", "tests/unit/index", "tests/unit/log", "tests/unit/server",
+    "tests/unit/calvin", "tests/unit/durable", "tests/unit/index", "tests/unit/log", "tests/unit/report", "tests/unit/server",
     "tests/unit/stats", "tests/unit/storage", "tests/unit/verify", "tests/unit/workloads",
     "tests/verbs",
 )
