@@ -180,6 +180,7 @@ def server_parts():
             python_part("power layer", "tests/power/layer_test.py", limit_s=60),
             *(python_part("tap " + name[:-3], os.path.join("tests/tap", name), limit_s=300)
               for name in taps),
+            python_part("pages", "tests/report/page_test.py", limit_s=120),
             python_part("clients", "scripts/check_clients.py", "--share", limit_s=400),
             python_part("pg_suite", "scripts/pg_suite.py", "--share", limit_s=400)]
 

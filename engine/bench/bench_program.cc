@@ -2,6 +2,7 @@
 
 #include <signal.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 
@@ -9,6 +10,8 @@
 #include "engine/bench/options.h"
 #include "engine/bench/report.h"
 #include "engine/bench/runner.h"
+#include "engine/bench/sweep.h"
+#include "engine/report/page.h"
 
 namespace rdmacc {
 namespace {
@@ -38,15 +41,25 @@ void report_one_of_many(const BenchRun& run) {
                run.result.seconds, run.result.violation.empty() ? "ok" : "broken");
 }
 
-Result<std::vector<BenchRun>> run_asked(const BenchOptions& options) {
+void report_point(const BenchRun& run) {
+  std::fprintf(stderr, "%s: %llu committed in %.3f s, invariant %s\n",
+               point_text(run.options.swept).c_str(),
+               static_cast<unsigned long long>(run.result.committed), run.result.seconds,
+               run.result.violation.empty() ? "ok" : "broken");
+}
+
+// Not ok: `done` are the runs before the one that failed.
+Status run_asked(const std::vector<BenchOptions>& asked, std::vector<BenchRun>& done) {
+  const BenchOptions& options = asked.front();
   if (options.command == BenchOptions::Command::kEnumerate) {
-    return run_all_plans(options, interrupted, report_one_of_many);
+    Result<std::vector<BenchRun>> runs = run_all_plans(options, interrupted, report_one_of_many);
+    if (!runs.ok()) return runs.status();
+    done = std::move(*runs);
+    return Status();
   }
-  Result<RunResult> result = run_benchmark(options, interrupted);
-  if (!result.ok()) return result.status();
-  std::vector<BenchRun> runs;
-  runs.push_back(BenchRun{options, std::move(*result)});
-  return runs;
+  const bool sweep = !options.swept.empty();
+  return run_in_turn(
+      asked, interrupted, sweep ? report_point : [](const BenchRun&) {}, done);
 }
 
 // A run that fails prints no report, and what it was up against is wanted all the more.
@@ -55,17 +68,33 @@ void report_verb_delays(const BenchOptions& options) {
   std::fprintf(stderr, "rdmacc_bench: verb delays: %s\n", options.verb_delays_text().c_str());
 }
 
-int run_workload(const BenchOptions& options) {
-  Result<std::vector<BenchRun>> runs = run_asked(options);
-  if (!runs.ok()) {
-    report_verb_delays(options);
-    return report_failure(runs.status());
-  }
-  const std::string text = report(*runs);
-  std::fwrite(text.data(), 1, text.size(), stdout);
-  if (std::fflush(stdout) != 0) return kExitFailed;
+bool write_page(const std::vector<BenchRun>& runs) {
+  const BenchOptions& options = runs.front().options;
+  if (options.page_file.empty()) return true;
+  const std::string page =
+      report_page("rdmacc_bench: " + options.workload, report_json_array(runs));
+  const Status written = write_file_whole(options.page_file, page);
+  if (!written.ok()) std::fprintf(stderr, "rdmacc_bench: %s\n", written.message().c_str());
+  return written.ok();
+}
+
+// A sweep that fails on its way reports the points that it came to.
+int run_workload(const std::vector<BenchOptions>& asked) {
+  std::vector<BenchRun> runs;
+  const Status status = run_asked(asked, runs);
   int exit_code = 0;
-  for (const BenchRun& run : *runs) {
+  if (!status.ok()) {
+    const BenchOptions& failed = asked[std::min(runs.size(), asked.size() - 1)];
+    report_verb_delays(failed);
+    exit_code = report_failure(status);
+    if (runs.empty()) return exit_code;
+    std::fprintf(stderr, "rdmacc_bench: the report is of %zu of %zu runs; not of %s\n", runs.size(),
+                 asked.size(), point_text(failed.swept).c_str());
+  }
+  const std::string text = report(runs);
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  if (std::fflush(stdout) != 0 || !write_page(runs)) exit_code = kExitFailed;
+  for (const BenchRun& run : runs) {
     if (run.result.violation.empty()) continue;
     std::fprintf(stderr, "rdmacc_bench: with stages %u the invariant is broken: %s\n",
                  run.options.plan.code(), run.result.violation.c_str());
@@ -75,17 +104,15 @@ int run_workload(const BenchOptions& options) {
 }
 
 int run(int argc, char** argv) {
-  const ParsedOptions parsed = parse_options(argc, argv);
-  if (!parsed.options) return parsed.exit_code;
+  const ParsedRuns parsed = parse_runs(argc, argv);
+  if (parsed.runs.empty()) return parsed.exit_code;
+  const BenchOptions& options = parsed.runs.front();
   struct sigaction action = {};
   action.sa_handler = on_signal;
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) sigaction(number, &action, nullptr);
   signal(SIGPIPE, SIG_IGN);
-  if (parsed.options->command != BenchOptions::Command::kLimits) {
-    return run_workload(*parsed.options);
-  }
-  const Status status =
-      print_limits(parsed.options->format, parsed.options->handwritten_records, interrupted);
+  if (options.command != BenchOptions::Command::kLimits) return run_workload(parsed.runs);
+  const Status status = print_limits(options.format, options.handwritten_records, interrupted);
   return status.ok() ? 0 : report_failure(status);
 }
 

@@ -44,8 +44,27 @@ void add_cluster_options(CLI::App& app, OptionWords& words) {
       ->capture_default_str();
 }
 
+void add_load_options(CLI::App& app, OptionWords& words) {
+  app.add_option("-t,--transactions", words.transactions,
+                 "transactions of each coroutine, instead of --time");
+  app.add_option("-R,--rate", words.rate,
+                 "starts of transactions a second, of the whole run, at random moments; latency "
+                 "counts from the moment (as fast as it goes)");
+  app.add_option("-L,--latency-limit", words.latency_limit_ms,
+                 "milliseconds: what takes longer is counted; with --rate, what is that late "
+                 "already is skipped");
+  app.add_option("--warm-up", words.warm_up, "seconds to run before anything is measured")
+      ->capture_default_str();
+  app.add_option("--sweep", words.sweeps,
+                 "PARAMETER:VALUE,VALUE,...: a run for each value of an option or setting; "
+                 "several of these: for each combination")
+      ->expected(1)
+      ->take_all();
+}
+
 void add_run_options(CLI::App& app, OptionWords& words) {
-  app.add_option("--protocol", words.protocol, "one of " + available_protocol_names())
+  app.add_option("--protocol", words.protocol,
+                 "one of " + available_protocol_names() + "; several by commas are a sweep")
       ->capture_default_str();
   app.add_option("--stages", words.stages,
                  "one_sided, rpc, a hybrid code 0 .. 511, a list lock=rpc,log=one_sided,..., or "
@@ -64,6 +83,7 @@ void add_run_options(CLI::App& app, OptionWords& words) {
       ->capture_default_str();
   app.add_option("-T,--time", words.seconds, "seconds to run (virtual ones on sim)")
       ->capture_default_str();
+  add_load_options(app, words);
   app.add_option("--seed", words.seed, "seed of all random numbers")->capture_default_str();
   app.add_option("--verb-delays", words.verb_delays,
                  "shm, tcp: pause between verbs, in every process, by a distribution that is drawn "
@@ -74,6 +94,7 @@ void add_run_options(CLI::App& app, OptionWords& words) {
                  "are sound) or workload")
       ->capture_default_str();
   app.add_option("--history-file", words.history_file, "write the history (docs/HISTORY.md)");
+  app.add_option("--report", words.page_file, "write the results as a page for a browser, too");
   app.add_option("-P,--progress", words.progress,
                  "a line on stderr every so many seconds, 0 = none (5 when stderr is a terminal)");
 }
@@ -90,6 +111,42 @@ void add_settings(CLI::App& app, const WorkloadKind& kind, OptionWords& words) {
         std::string(setting.what) + ", " + setting.range() + " [" +
             setting_text(setting.otherwise) + "]");
   }
+}
+
+// Which options were given, and what --sweep and several protocols ask for by the options' names.
+Status take_axes(const CLI::App& command, OptionWords& words) {
+  for (const CLI::Option* option : command.get_options()) {
+    if (option->count() > 0) words.given.push_back(option->get_single_name());
+  }
+  for (const std::string& text : words.sweeps) {
+    Result<SweepAxis> axis = parse_sweep_axis(text);
+    if (!axis.ok()) return axis.status();
+    const bool short_name = axis->parameter.size() == 1;
+    const CLI::Option* option =
+        command.get_option_no_throw((short_name ? "-" : "--") + axis->parameter);
+    const std::string name = option == nullptr ? "" : option->get_single_name();
+    const bool setting =
+        std::any_of(words.workload->settings.begin(), words.workload->settings.end(),
+                    [&name](const WorkloadSetting& each) { return name == each.name; });
+    if (!setting && !may_be_swept(name)) {
+      return Status(Code::kInvalidArgument, "--sweep=" + text + ": there is no number --" +
+                                                axis->parameter + " that could be swept");
+    }
+    if (option->count() > 0) {
+      return Status(Code::kInvalidArgument, "--" + name + " is swept: leave it out");
+    }
+    for (const SweepAxis& other : words.axes) {
+      if (other.parameter != name) continue;
+      return Status(Code::kInvalidArgument, "--" + name + " is swept twice");
+    }
+    axis->parameter = name;
+    words.axes.push_back(std::move(*axis));
+  }
+  if (words.protocol.find(',') == words.protocol.npos) return Status();
+  Result<SweepAxis> axis = parse_sweep_axis("protocol:" + words.protocol);
+  if (!axis.ok()) return axis.status();
+  words.axes.push_back(std::move(*axis));
+  return Status();
 }
 
 }  // namespace
@@ -143,6 +200,12 @@ OptionWords parse_words(int argc, const char* const* argv) {
   words.stages_given = words.workload != nullptr && given()->first->count("--stages") > 0;
   for (const char* size : {"--nodes", "--threads-per-node", "--memory"}) {
     words.cluster_sized |= words.workload != nullptr && given()->first->count(size) > 0;
+  }
+  if (words.workload == nullptr) return words;
+  const Status swept = take_axes(*given()->first, words);
+  if (!swept.ok()) {
+    words.ended = true;
+    words.exit_code = usage_error(swept.message());
   }
   return words;
 }

@@ -1,8 +1,11 @@
 #pragma once
+#include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "engine/bench/sweep.h"
 #include "engine/workloads/settings.h"
 
 namespace rdmacc {
@@ -27,10 +30,19 @@ struct OptionWords {
   int64_t nodes = 2, threads_per_node = 1, threads = 1, coroutines = 8, replicas = 0;
   int64_t handwritten_records = 1'000'000;  // `limits`
   int64_t memory_mb = 1024, spin_us = 50, queue_pairs = 1;
-  double seconds = 10, progress = -1;
+  double seconds = 10, progress = -1, warm_up = 0;
+  std::optional<int64_t> transactions;
+  std::optional<double> rate, latency_limit_ms;
   uint64_t seed = 1;
   std::string verb_delays;  // empty: not given
-  std::string history_file;
+  std::string history_file, page_file;
+  std::vector<std::string> sweeps;  // as they were typed
+  std::vector<SweepAxis> axes;      // the same, with the options' own names
+  std::vector<std::string> given;   // options by their long names: "time"
+
+  bool was_given(const char* option) const {
+    return std::find(given.begin(), given.end(), option) != given.end();
+  }
 };
 
 OptionWords parse_words(int argc, const char* const* argv);

@@ -203,12 +203,25 @@ Status take_durability(const OptionWords& words, BenchOptions& options) {
   return Status();
 }
 
+// A run may be long, and a page that cannot be written is noticed before.
+Status take_page(const OptionWords& words, BenchOptions& options) {
+  if (words.page_file.empty()) return Status();
+  const size_t slash = words.page_file.rfind('/');
+  const std::string folder = slash == words.page_file.npos ? "." : words.page_file.substr(0, slash);
+  if (access((folder + "/").c_str(), W_OK) != 0) {
+    return invalid("--report=" + words.page_file + ": the folder cannot be written to");
+  }
+  options.page_file = words.page_file;
+  return Status();
+}
+
 Status take_rest(const OptionWords& words, BenchOptions& options) {
   bool workload_alone = false;
   RDMACC_RETURN_IF_ERROR(take_choice("--check", words.check, {"full", "workload"}, workload_alone));
   options.full_check = !workload_alone;
   options.seed = words.seed;
   options.history_file = words.history_file;
+  RDMACC_RETURN_IF_ERROR(take_page(words, options));
   options.progress_seconds = words.progress;
   if (words.progress < 0) {
     options.progress_seconds = isatty(STDERR_FILENO) != 0 ? kTtyProgressSeconds : 0;
@@ -243,6 +256,7 @@ Status take(OptionWords& words, BenchOptions& options) {
   RDMACC_RETURN_IF_ERROR(take_config(words, options));
   RDMACC_RETURN_IF_ERROR(take_owner(words, options));
   RDMACC_RETURN_IF_ERROR(take_sizes(words, options));
+  RDMACC_RETURN_IF_ERROR(take_load(words, options.load));
   RDMACC_RETURN_IF_ERROR(take_verbs(words, options));
   RDMACC_RETURN_IF_ERROR(take_verb_delays(words, options));
   RDMACC_RETURN_IF_ERROR(take_durability(words, options));
@@ -290,6 +304,7 @@ ParsedOptions parse_options(int argc, const char* const* argv) {
     parsed.exit_code = words.exit_code;
     return parsed;
   }
+  CHECK(words.axes.empty());
   BenchOptions options;
   const Status status = take(words, options);
   if (status.ok()) {

@@ -2,6 +2,7 @@
 #include <optional>
 #include <string>
 
+#include "engine/bench/load_options.h"
 #include "engine/session.h"
 #include "engine/workloads/settings.h"
 #include "rdma/open/fabric_kind.h"
@@ -34,6 +35,7 @@ struct BenchOptions {
   std::string verbs_device;  // names by commas; empty: the first that works
   uint16_t queue_pairs = 1;
   double seconds = 10;
+  LoadOptions load;
   uint64_t memory_mb = 1024;                 // of each node
   std::string data_dir;                      // of the run's nodes; empty: rows are in memory alone
   bool crash = false;                        // the nodes are killed before the check
@@ -45,6 +47,10 @@ struct BenchOptions {
   std::string history_file;     // empty: none
   double progress_seconds = 0;  // 0: no progress lines
   bool full_check = true;       // at the end tables are verified, too (engine/verify)
+  std::string page_file;        // of the run as a page for a browser; empty: none
+  std::string command_line;     // as a shell would take it; empty: there was none
+  // Of a sweep, this run's parameters and their values, as they were typed.
+  std::vector<std::pair<std::string, std::string>> swept;
 
   bool joins_running_cluster() const { return !config_file.empty() || !cluster.empty(); }
   // Transactions whose keys are known run as procedures.
@@ -64,6 +70,15 @@ struct ParsedOptions {
 };
 constexpr int kExitUsage = 2;
 
+// CHECKs that nothing is swept.
 ParsedOptions parse_options(int argc, const char* const* argv);
+
+// The runs of a command line: one, or all points of a sweep, each of which can be carried out;
+// none: as above.
+struct ParsedRuns {
+  std::vector<BenchOptions> runs;
+  int exit_code = 0;
+};
+ParsedRuns parse_runs(int argc, const char* const* argv);
 
 }  // namespace rdmacc

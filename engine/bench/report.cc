@@ -3,6 +3,7 @@
 #include <cstdarg>
 #include <cstdio>
 
+#include "engine/bench/report_measures.h"
 #include "engine/bench/report_numbers.h"
 #include "engine/protocols/registry.h"
 
@@ -29,18 +30,46 @@ void add_setup(std::string& text, const BenchOptions& options) {
   if (options.verb_delays) add_line(text, "verb delays: %s", options.verb_delays_text().c_str());
 }
 
+namespace {
+
+// Of a schedule and a limit, where there is one.
+void add_load(std::string& text, const BenchRun& run) {
+  const LoadOptions& load = run.options.load;
+  const Measures& measures = run.result.measures;
+  const auto count = [](uint64_t value) { return static_cast<unsigned long long>(value); };
+  if (load.rate > 0) {
+    add_line(text, "schedule: %.15g per second; lag us: mean %.1f, max %.1f", load.rate,
+             measures.lag_ns.mean() / 1000, static_cast<double>(measures.lag_ns.max()) / 1000);
+  }
+  if (load.latency_limit_ms > 0) {
+    add_line(text, "latency limit %.15g ms: %llu took longer, %llu skipped", load.latency_limit_ms,
+             count(measures.late), count(measures.skipped));
+  }
+}
+
+void add_processor_use(std::string& text, const BenchRun& run) {
+  const std::optional<ProcessorUse> use = processor_use(run);
+  if (!use) return;
+  add_line(text, "coordinators' time: %.1f %% in attempts that committed, %.1f %% on a processor",
+           100 * use->effective, 100 * use->busy);
+}
+
+}  // namespace
+
 std::string report(std::span<const BenchRun> runs) {
   CHECK(!runs.empty());
   const BenchOptions& options = runs[0].options;
   const bool ranked = options.command == BenchOptions::Command::kEnumerate;
+  const bool swept = !options.swept.empty();
   switch (options.format) {
     case ReportFormat::kJson:
-      return ranked ? report_json_array(runs) : report_json(runs[0]);
+      return ranked || swept ? report_json_array(runs) : report_json(runs[0]);
     case ReportFormat::kCsv:
       return report_csv(runs);
     case ReportFormat::kText:
       break;
   }
+  if (swept) return report_table(runs);
   return ranked ? report_ranking(runs) : report_text(runs[0]);
 }
 
@@ -75,6 +104,7 @@ std::string report_text(const BenchRun& run) {
   const LatencyUs latency = latency_us(result);
   add_line(text, "latency us: mean %.1f, p50 %.1f, p90 %.1f, p99 %.1f, p99.9 %.1f", latency.mean,
            latency.p50, latency.p90, latency.p99, latency.p999);
+  add_load(text, run);
   for (const StageLatency& stage : stage_latencies(result)) {
     add_line(text, "  %-10s %-10s mean %8.2f us, p50 %8.2f, p99 %8.2f, %llu times",
              stage_name(stage.stage), primitive_name(stage.primitive), stage.mean_us, stage.p50_us,
@@ -86,7 +116,9 @@ std::string report_text(const BenchRun& run) {
     std::snprintf(number, sizeof(number), "%.3f", count);
     text += std::string(" ") + name + " " + number;
   }
-  add_line(text, "\ninvariant: %s", invariant(result).c_str());
+  text += '\n';
+  add_processor_use(text, run);
+  add_line(text, "invariant: %s", invariant(result).c_str());
   return text;
 }
 

@@ -1,7 +1,9 @@
 #include <cstdio>
 
 #include "engine/bench/report.h"
+#include "engine/bench/report_measures.h"
 #include "engine/bench/report_numbers.h"
+#include "engine/bench/sweep.h"
 #include "engine/protocols/registry.h"
 
 namespace rdmacc {
@@ -104,6 +106,38 @@ void add_stages(CsvLine& line, const RunResult& result) {
   }
 }
 
+// A field for each value of the JSON objects that is none itself.
+void add_flat(CsvLine& line, const ReportJson& object, const std::string& prefix = "") {
+  for (const auto& [name, value] : object.items()) {
+    if (value.is_string()) {
+      line.add(prefix + name, value.get<std::string>());
+    } else if (value.is_number()) {
+      line.add(prefix + name, value.get<double>());
+    } else {
+      line.add(prefix + name, "");
+    }
+  }
+}
+
+// The same fields whatever was asked for: what JSON leaves out is empty.
+void add_measures(CsvLine& line, const BenchRun& run) {
+  ReportJson load = load_json(run), measures = measures_json(run), origin = origin_json(run);
+  ReportJson lag = {{"mean", nullptr}, {"max", nullptr}};
+  if (load["schedule_lag_us"].is_object()) lag = load["schedule_lag_us"];
+  ReportJson host = {{"processor", nullptr}, {"cores", nullptr}, {"kernel", nullptr}};
+  if (origin["host"].is_object()) host = origin["host"];
+  load.erase("schedule_lag_us");
+  origin.erase("host");
+  measures.erase("latency_buckets_us");
+  add_flat(line, load);
+  add_flat(line, lag, "schedule_lag_us_");
+  add_flat(line, measures);
+  line.add("timeline", timeline_text(run.result));
+  line.add("latency_buckets_us", latency_buckets_text(run.result));
+  add_flat(line, origin);
+  add_flat(line, host, "host_");
+}
+
 }  // namespace
 
 std::string report_csv(std::span<const BenchRun> runs) {
@@ -114,6 +148,8 @@ std::string report_csv(std::span<const BenchRun> runs) {
     add_numbers(line, run.result);
     add_stages(line, run.result);
     line.add("invariant", invariant(run.result));
+    add_measures(line, run);
+    line.add("swept", point_text(run.options.swept));
     if (text.empty()) text = line.names() + "\n";
     text += line.values() + "\n";
   }

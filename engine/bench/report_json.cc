@@ -2,13 +2,14 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/bench/report.h"
+#include "engine/bench/report_measures.h"
 #include "engine/bench/report_numbers.h"
 #include "engine/protocols/registry.h"
 
 namespace rdmacc {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = ReportJson;
 
 Json aborts(const RunResult& result) {
   Json counts = Json::object();
@@ -66,51 +67,69 @@ Json to_json(const BenchRun& run) {
   const BenchOptions& options = run.options;
   const RunResult& result = run.result;
   const LatencyUs latency = latency_us(result);
-  return {{"workload", options.workload},
-          {"settings", settings(options.settings)},
-          {"protocol", protocol_name(options.protocol)},
-          {"stages", plan_of(run).code()},
-          {"auto_stages", options.auto_plan},
-          {"lock_mode", lock_mode_name(options.lock_mode)},
-          {"calvin", executes_procedures(options.protocol) ? Json(ordered_by_name(options.calvin))
-                                                           : Json(nullptr)},
-          {"fabric", fabric_name(options.fabric)},
-          {"nodes", options.nodes},
-          {"threads_per_node", options.threads_per_node},
-          {"threads", options.threads},
-          {"coroutines", options.coroutines},
-          {"replicas", options.replicas},
-          {"seed", options.seed},
-          {"verb_delays", options.verb_delays ? Json(options.verb_delays_text()) : Json(nullptr)},
-          {"seconds", rounded(result.seconds)},
-          {"committed", result.committed},
-          {"rolled_back", result.rolled_back},
-          {"declared", result.declared},
-          {"aborted", aborted_attempts(result)},
-          {"committed_per_second", rounded(committed_per_second(result))},
-          {"abort_rate", std::round(abort_rate(result) * 1e6) / 1e6},
-          {"aborts", aborts(result)},
-          {"exclusive", result.stats.exclusive},
-          {"latency_us",
-           {{"mean", latency.mean},
-            {"p50", latency.p50},
-            {"p90", latency.p90},
-            {"p99", latency.p99},
-            {"p999", latency.p999}}},
-          {"stage_latency", stages(result)},
-          {"per_transaction", verbs(result)},
-          {"timeline", timeline(result)},
-          {"invariant", invariant(result)}};
+  Json json = {
+      {"workload", options.workload},
+      {"swept", swept_json(options)},
+      {"settings", settings(options.settings)},
+      {"protocol", protocol_name(options.protocol)},
+      {"stages", plan_of(run).code()},
+      {"auto_stages", options.auto_plan},
+      {"lock_mode", lock_mode_name(options.lock_mode)},
+      {"calvin", executes_procedures(options.protocol) ? Json(ordered_by_name(options.calvin))
+                                                       : Json(nullptr)},
+      {"fabric", fabric_name(options.fabric)},
+      {"nodes", options.nodes},
+      {"threads_per_node", options.threads_per_node},
+      {"threads", options.threads},
+      {"coroutines", options.coroutines},
+      {"replicas", options.replicas},
+      {"seed", options.seed},
+      {"verb_delays", options.verb_delays ? Json(options.verb_delays_text()) : Json(nullptr)},
+      {"seconds", rounded(result.seconds)},
+      {"committed", result.committed},
+      {"rolled_back", result.rolled_back},
+      {"declared", result.declared},
+      {"aborted", aborted_attempts(result)},
+      {"committed_per_second", rounded(committed_per_second(result))},
+      {"abort_rate", std::round(abort_rate(result) * 1e6) / 1e6},
+      {"aborts", aborts(result)},
+      {"exclusive", result.stats.exclusive},
+      {"latency_us",
+       {{"mean", latency.mean},
+        {"p50", latency.p50},
+        {"p90", latency.p90},
+        {"p99", latency.p99},
+        {"p999", latency.p999}}},
+      {"stage_latency", stages(result)},
+      {"per_transaction", verbs(result)},
+      {"timeline", timeline(result)},
+      {"invariant", invariant(result)}};
+  json.update(load_json(run));
+  json.update(measures_json(run));
+  json.update(origin_json(run));
+  return json;
+}
+
+// A line for each field: lists of numbers are long.
+std::string lines_of(const BenchRun& run, const std::string& margin) {
+  const Json json = to_json(run);
+  std::string text = margin + "{";
+  const char* between = "\n";
+  for (const auto& [name, value] : json.items()) {
+    text += between + margin + "  " + Json(name).dump() + ": " + value.dump();
+    between = ",\n";
+  }
+  return text + "\n" + margin + "}";
 }
 
 }  // namespace
 
-std::string report_json(const BenchRun& run) { return to_json(run).dump(2) + "\n"; }
+std::string report_json(const BenchRun& run) { return lines_of(run, "") + "\n"; }
 
 std::string report_json_array(std::span<const BenchRun> runs) {
-  Json list = Json::array();
-  for (const BenchRun& run : runs) list.push_back(to_json(run));
-  return list.dump(2) + "\n";
+  std::string text = "[";
+  for (const BenchRun& run : runs) text += (text == "[" ? "\n" : ",\n") + lines_of(run, "  ");
+  return text + "\n]\n";
 }
 
 }  // namespace rdmacc

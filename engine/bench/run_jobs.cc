@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "engine/bench/measure/host.h"
 #include "engine/protocols/registry.h"
 #include "engine/verify/verify.h"
 #include "engine/workloads/procedures.h"
@@ -58,13 +59,33 @@ void DropJob::start(Coordinator& coordinator) {
 
 // ---- RunJob
 
+RunJob::RunJob(RunShared& shared, uint32_t thread)
+    : shared_(shared),
+      thread_(thread),
+      chooser_(shared.options.seed * 1'000'003 + thread),
+      pace_(shared.options.load.rate / shared.options.threads,
+            shared.options.load.latency_limit_ns(), ~(shared.options.seed * 1'000'003 + thread)) {}
+
 void RunJob::start(Coordinator& coordinator) {
   coordinator.set_history(shared_.history);
   if (shared_.options.auto_plan) coordinator.set_observer(&recorder_);
   if (shared_.options.fabric != FabricKind::kSim) shared_.ready.arrive_and_wait();
   Worker& worker = coordinator.worker();
+  const LoadOptions& load = shared_.options.load;
   started_us_ = ended_us_ = worker.endpoint().now_us();
-  deadline_us_ = started_us_ + static_cast<uint64_t>(shared_.options.seconds * 1e6);
+  const uint64_t measured_from_us = started_us_ + static_cast<uint64_t>(load.warm_up_seconds * 1e6);
+  deadline_us_ = load.transactions > 0
+                     ? UINT64_MAX
+                     : measured_from_us + static_cast<uint64_t>(shared_.options.seconds * 1e6);
+  pace_.begin(worker.endpoint().now_ns());
+  if (load.warm_up_seconds > 0) {
+    CHECK(worker.scheduler().spawn([this, &coordinator, measured_from_us] {
+      coordinator.worker().scheduler().sleep_until(measured_from_us);
+      if (running_ > 0) begin_measuring(coordinator);
+    }));
+  } else {
+    begin_measuring(coordinator);
+  }
   // One stream of random numbers per coroutine, all from the one seed.
   Random seeds(shared_.options.seed * 1'000'003 + thread_);
   running_ = shared_.options.coroutines;
@@ -73,7 +94,7 @@ void RunJob::start(Coordinator& coordinator) {
     CHECK(worker.scheduler().spawn([this, &coordinator, seed] {
       run_transactions(coordinator, seed);
       ended_us_ = std::max(ended_us_, coordinator.worker().endpoint().now_us());
-      if (--running_ == 0) end_seconds(UINT64_MAX);
+      --running_;
     }));
   }
   if (thread_ == 0 && shared_.options.progress_seconds > 0) {
@@ -84,13 +105,45 @@ void RunJob::start(Coordinator& coordinator) {
 // Hands over the seconds that have ended. The last one ends with the run: what is under way when
 // the time is over counts as part of it.
 void RunJob::end_seconds(uint64_t now_us) {
-  const auto seconds = static_cast<uint32_t>(std::ceil(shared_.options.seconds));
+  if (!measuring_) return;
+  const bool counts_transactions = shared_.options.load.transactions > 0;
+  const uint32_t seconds =
+      counts_transactions ? UINT32_MAX : static_cast<uint32_t>(std::ceil(shared_.options.seconds));
   while (second_ < seconds) {
     const bool last = second_ + 1 == seconds;
     if (now_us < (last ? UINT64_MAX : started_us_ + (second_ + 1) * kUsPerSecond)) return;
     shared_.timeline.add(second_++, counts_);
     counts_ = SecondCounts();
   }
+}
+
+// What is under way counts when it ends.
+void RunJob::begin_measuring(Coordinator& coordinator) {
+  Endpoint& endpoint = coordinator.worker().endpoint();
+  measuring_ = true;
+  started_us_ = ended_us_ = endpoint.now_us();
+  // On the heap: it is larger than a coroutine's stack.
+  coordinator.stats() = *std::make_unique<WorkerStats>();
+  committed_ = rolled_back_ = declared_ = 0;
+  latency_ns_.clear();
+  counts_ = SecondCounts();
+  pace_.forget_lags();
+  measures_ = Measures();
+  measures_.processor_ns = thread_processor_ns();
+}
+
+void RunJob::end_measuring(Coordinator& coordinator) {
+  if (!measuring_) begin_measuring(coordinator);  // no transaction was due any more
+  if (shared_.options.load.transactions > 0) {
+    end_seconds(ended_us_);
+    shared_.timeline.add(second_++, counts_);
+    shared_.timeline.leave(second_);
+  } else {
+    end_seconds(UINT64_MAX);
+  }
+  measures_.lag_ns = pace_.lag_ns();
+  measures_.processor_ns = thread_processor_ns() - measures_.processor_ns;
+  measures_.coordinator_ns = (ended_us_ - started_us_) * 1000;
 }
 
 bool RunJob::over(Endpoint& endpoint) const {
@@ -101,12 +154,33 @@ bool RunJob::over(Endpoint& endpoint) const {
 void RunJob::run_transactions(Coordinator& coordinator, uint64_t seed) {
   Random random(seed);
   Session session(coordinator);
-  Endpoint& endpoint = coordinator.worker().endpoint();
-  while (!over(endpoint)) {
-    end_seconds(endpoint.now_us());
+  Scheduler& scheduler = coordinator.worker().scheduler();
+  const uint64_t wanted = shared_.options.load.transactions;
+  const uint64_t deadline_ns = wanted > 0 ? UINT64_MAX : deadline_us_ * 1000;
+  uint64_t ran = 0;
+  while (!over(scheduler.endpoint()) && (wanted == 0 || ran < wanted)) {
+    const std::optional<Pace::Start> start = pace_.wait(scheduler, deadline_ns);
+    if (!start) return;
+    end_seconds(scheduler.endpoint().now_us());
+    ran += measuring_ ? 1 : 0;
+    if (start->skipped) {
+      ++measures_.skipped;
+      continue;
+    }
     const TxnInputs inputs = shared_.workload.draw(random);
-    if (!run_one(coordinator, session, inputs, random)) return;
+    measures_.spread.note(shared_.workload, inputs, coordinator.topology().nodes);
+    if (!run_one(coordinator, session, inputs, random, start->at_ns)) return;
   }
+}
+
+void RunJob::count_committed(uint64_t latency_ns, const TxnEffect& effect) {
+  latency_ns_.record(latency_ns);
+  counts_.latency_ns.record(latency_ns);
+  ++committed_;
+  ++counts_.committed;
+  delta_ += effect.delta;
+  const uint64_t limit_ns = shared_.options.load.latency_limit_ns();
+  if (limit_ns > 0 && latency_ns > limit_ns) ++measures_.late;
 }
 
 TxnOptions RunJob::next_options() {
@@ -119,15 +193,17 @@ TxnOptions RunJob::next_options() {
 
 // Attempts until it is committed or its user rolls it back; false when the run is to end.
 bool RunJob::run_one(Coordinator& coordinator, Session& session, const TxnInputs& inputs,
-                     Random& random) {
+                     Random& random, uint64_t start_ns) {
   Worker& worker = coordinator.worker();
-  const uint64_t start_ns = worker.endpoint().now_ns();
+  EffectiveTime::Sample time(measures_.effective, worker.scheduler());
   for (uint32_t attempt = 1;; ++attempt) {
     TxnEffect effect;
     const TxnOptions txn = next_options();
+    time.attempt_begins();
     const Status status = shared_.options.declares()
                               ? attempt_as_procedure(shared_.workload, session, txn, inputs, effect)
                               : shared_.workload.attempt(session, txn, inputs, effect);
+    time.attempt_ends(status.ok() && !effect.rollback);
     shared_.attempts.fetch_add(1, std::memory_order_relaxed);
     if (status.ok()) {
       shared_.ended.fetch_add(1, std::memory_order_relaxed);
@@ -137,12 +213,7 @@ bool RunJob::run_one(Coordinator& coordinator, Session& session, const TxnInputs
         ++counts_.rolled_back;
         return true;
       }
-      const uint64_t took_ns = worker.endpoint().now_ns() - start_ns;
-      latency_ns_.record(took_ns);
-      counts_.latency_ns.record(took_ns);
-      ++committed_;
-      ++counts_.committed;
-      delta_ += effect.delta;
+      count_committed(worker.endpoint().now_ns() - start_ns, effect);
       return true;
     }
     if (status.code() != Code::kAborted) {
@@ -160,9 +231,10 @@ bool RunJob::run_one(Coordinator& coordinator, Session& session, const TxnInputs
 void RunJob::report_progress(Coordinator& coordinator) const {
   Scheduler& scheduler = coordinator.worker().scheduler();
   const double every = shared_.options.progress_seconds;
+  const uint64_t began_us = started_us_;  // a warm-up counts here
   uint64_t ended_before = 0, attempts_before = 0;
   for (uint32_t line = 1;; ++line) {
-    scheduler.sleep_until(started_us_ + static_cast<uint64_t>(line * every * 1e6));
+    scheduler.sleep_until(began_us + static_cast<uint64_t>(line * every * 1e6));
     if (running_ == 0) return;
     const uint64_t ended = shared_.ended.load(), attempts = shared_.attempts.load();
     const uint64_t fresh = ended - ended_before, tried = attempts - attempts_before;

@@ -4,6 +4,8 @@
 #include <string>
 
 #include "engine/bench/bench_cluster.h"
+#include "engine/bench/measure/measures.h"
+#include "engine/bench/measure/pace.h"
 #include "engine/bench/run_timeline.h"
 #include "engine/protocols/registry.h"
 #include "engine/stats/stats_recorder.h"
@@ -77,15 +79,16 @@ class DropJob : public CoordinatorJob {
 };
 
 // One coordinator of the run proper: its coroutines draw transactions and attempt each until it
-// commits, until the time is over.
+// commits, until the time is over or each has run as many as it is told. What it tells was measured
+// once the warm-up was over, but for delta().
 class RunJob : public CoordinatorJob {
  public:
-  RunJob(RunShared& shared, uint32_t thread)
-      : shared_(shared), thread_(thread), chooser_(shared.options.seed * 1'000'003 + thread) {}
+  RunJob(RunShared& shared, uint32_t thread);
   void start(Coordinator& coordinator) override;
   bool finished() const override { return running_ == 0; }
   void finish(Coordinator& coordinator) override {
     coordinator.set_observer(nullptr);
+    end_measuring(coordinator);
     stats_ = coordinator.stats();
   }
 
@@ -100,13 +103,18 @@ class RunJob : public CoordinatorJob {
     const Protocol protocol = shared_.options.protocol;
     return chooser_.best(protocol, stages_of(protocol));
   }
+  const Measures& measures() const { return measures_; }
   int64_t delta() const { return delta_; }
   uint64_t started_us() const { return started_us_; }
   uint64_t ended_us() const { return ended_us_; }
 
  private:
+  void begin_measuring(Coordinator& coordinator);
+  void end_measuring(Coordinator& coordinator);
   void run_transactions(Coordinator& coordinator, uint64_t seed);
-  bool run_one(Coordinator& coordinator, Session& session, const TxnInputs& inputs, Random& random);
+  bool run_one(Coordinator& coordinator, Session& session, const TxnInputs& inputs, Random& random,
+               uint64_t start_ns);
+  void count_committed(uint64_t latency_ns, const TxnEffect& effect);
   void report_progress(Coordinator& coordinator) const;
   void end_seconds(uint64_t now_us);
   bool over(Endpoint& endpoint) const;
@@ -116,6 +124,9 @@ class RunJob : public CoordinatorJob {
   const uint32_t thread_;
   PlanChooser chooser_;
   StatsRecorder recorder_{nullptr, &chooser_};
+  Pace pace_;
+  Measures measures_;
+  bool measuring_ = false;
   uint32_t running_ = 0;
   uint64_t started_us_ = 0, deadline_us_ = 0, ended_us_ = 0;
   uint64_t committed_ = 0, rolled_back_ = 0, declared_ = 0;

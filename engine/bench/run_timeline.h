@@ -30,6 +30,8 @@ class RunTimeline {
   explicit RunTimeline(uint32_t coordinators) : coordinators_(coordinators) {}
 
   void add(uint32_t second, const SecondCounts& counts);
+  // A coordinator has added that many seconds, and adds no more, whatever the others do.
+  void leave(uint32_t seconds);
   // Those that all coordinators have added, from the first on.
   std::vector<RunSecond> seconds() const;
 
@@ -39,10 +41,14 @@ class RunTimeline {
     SecondCounts counts;
   };
 
+  void close();
+  uint32_t due(size_t second) const;  // by so many coordinators
+
   const uint32_t coordinators_;
   mutable std::mutex mutex_;
   std::vector<RunSecond> closed_;
   std::vector<Open> open_;  // the seconds behind the closed ones
+  std::vector<uint32_t> left_;
 };
 
 }  // namespace rdmacc

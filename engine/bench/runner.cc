@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "engine/bench/measure/host.h"
 #include "engine/bench/run_jobs.h"
 #include "engine/check/history_file.h"
 #include "engine/protocols/registry.h"
@@ -89,6 +90,7 @@ class LoadedCluster {
       jobs.push_back(std::make_unique<RunJob>(shared, t));
       started.push_back(jobs.back().get());
     }
+    if (shared.options.fabric != FabricKind::kSim) result.started = utc_now();
     RDMACC_RETURN_IF_ERROR(unless_interrupted(cluster_->run(started)));
     uint64_t elapsed_us = 0;
     for (const std::unique_ptr<RunJob>& job : jobs) {
@@ -99,6 +101,7 @@ class LoadedCluster {
       result.declared += job->declared();
       result.stats.merge(job->stats());
       result.latency_ns.merge(job->latency_ns());
+      result.measures.merge(job->measures());
       delta_ += job->delta();
     }
     result.seconds = static_cast<double>(elapsed_us) / 1e6;
@@ -128,6 +131,18 @@ Result<RunResult> run_benchmark(const BenchOptions& options, const std::atomic<b
   Result<RunResult> result = (*cluster)->run(options, history.get());
   if (result.ok() && history != nullptr) RDMACC_RETURN_IF_ERROR(history->close());
   return result;
+}
+
+Status run_in_turn(std::span<const BenchOptions> points, const std::atomic<bool>& interrupted,
+                   const std::function<void(const BenchRun&)>& report,
+                   std::vector<BenchRun>& runs) {
+  for (const BenchOptions& options : points) {
+    Result<RunResult> result = run_benchmark(options, interrupted);
+    if (!result.ok()) return result.status();
+    runs.push_back(BenchRun{options, std::move(*result)});
+    report(runs.back());
+  }
+  return Status();
 }
 
 std::vector<StagePlan> distinct_plans(Protocol protocol) {

@@ -1,9 +1,11 @@
 #pragma once
 #include <atomic>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "engine/bench/measure/measures.h"
 #include "engine/bench/options.h"
 #include "engine/bench/run_timeline.h"
 #include "engine/txn/transaction/worker_stats.h"
@@ -21,8 +23,10 @@ struct RunResult {
   WorkerStats stats;         // per attempt
   Histogram latency_ns;      // of committed transactions, retries included
   std::vector<RunSecond> timeline;  // second by second, the last perhaps a part of one
-  std::string violation;            // of the workload's invariant; empty: it holds
-  StagePlan plan;  // with auto_plan: what the first coordinator takes for the cheapest
+  Measures measures;
+  std::string started;    // "2024-02-29T12:00:00Z"; empty in virtual time
+  std::string violation;  // of the workload's invariant; empty: it holds
+  StagePlan plan;         // with auto_plan: what the first coordinator takes for the cheapest
 };
 
 // A run and what it was run with.
@@ -33,6 +37,11 @@ struct BenchRun {
 
 // Starts a cluster, loads, runs and checks. kCancelled: `interrupted` became true.
 Result<RunResult> run_benchmark(const BenchOptions& options, const std::atomic<bool>& interrupted);
+
+// Runs one after the other, each on a cluster of its own; `report` is told of each when it has
+// ended. Not ok: `runs` are those before the one that failed.
+Status run_in_turn(std::span<const BenchOptions> points, const std::atomic<bool>& interrupted,
+                   const std::function<void(const BenchRun&)>& report, std::vector<BenchRun>& runs);
 
 // Every hybrid code that is distinct for the protocol: all subsets of its stages.
 std::vector<StagePlan> distinct_plans(Protocol protocol);

@@ -31,6 +31,23 @@ TEST(RunTimeline, SecondIsShownOnceAllCoordinatorsHaveAddedIt) {
   EXPECT_EQ(timeline.seconds()[1].committed, 5u);
 }
 
+TEST(RunTimeline, WhatHasLeftIsNotWaitedFor) {
+  RunTimeline timeline(3);
+  timeline.add(0, counts(1, 1'000));
+  timeline.leave(1);
+  timeline.add(0, counts(2, 1'000));
+  timeline.add(1, counts(4, 1'000));
+  EXPECT_TRUE(timeline.seconds().empty()) << "the third has not added its first";
+  timeline.add(0, counts(8, 1'000));
+  ASSERT_EQ(timeline.seconds().size(), 1u);
+  EXPECT_EQ(timeline.seconds()[0].committed, 11u);
+  timeline.leave(1);
+  ASSERT_EQ(timeline.seconds().size(), 2u);
+  EXPECT_EQ(timeline.seconds()[1].committed, 4u);
+  timeline.leave(2);
+  EXPECT_EQ(timeline.seconds().size(), 2u);
+}
+
 TEST(RunTimeline, SecondsOfARunAddUpToIt) {
   // Virtual time passes as the transactions compute: some hundred in all.
   const BenchOptions options = options_of({"ycsb", "--protocol=nowait", "--fabric=sim", "-T", "2.5",
