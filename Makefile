@@ -32,6 +32,7 @@
 #                       (ARGS='ycsb -T 10 --report=ycsb.html': a page for a browser)
 #   make bench-sql [ARGS=…]   SQL on rdmacc tables beside the same on heaps: ratios, targets
 #   make bench-workloads [ARGS=…]   SmallBank, YCSB, TATP and TPC-C in SQL, heaps beside rdmacc tables
+#   make compare [ARGS=…]   the same natively as well, and all of it as a page for a browser (build/compare)
 #   make install | uninstall                  into PostgreSQL's own directories
 #   make format | clean
 
@@ -52,7 +53,7 @@ SHAREDIR = $(DESTDIR)$(shell $(PG_CONFIG) --sharedir)
 BINDIR = $(DESTDIR)$(shell $(PG_CONFIG) --bindir)
 
 .PHONY: all deps test-deps build demo check soak kills faults check-tsan check-verbs check-assert \
-  check-pg-suite check-clients coverage mutation ledger sandbox sandbox-stop bench bench-sql bench-workloads \
+  check-pg-suite check-clients coverage mutation ledger sandbox sandbox-stop bench bench-sql bench-workloads compare \
   format clean install uninstall
 .NOTPARALLEL:
 
@@ -129,6 +130,9 @@ bench-sql: build
 
 bench-workloads: build
 	@scripts/workload_bench.py $(ARGS)
+
+compare: build
+	@scripts/compare.py $(ARGS)
 
 format:
 	@git ls-files -co --exclude-standard '*.h' '*.cc' | xargs clang-format -i

@@ -199,7 +199,7 @@ def others(folder):
     with open(source, "w") as file:
         json.dump(runs, file)
     report(source, "-o", page, "--title", "Others & <these>")
-    seen = look_at_charts("others", page, [("Comparison", "Throughput")])
+    seen = look_at_charts("others", page, [("Comparison", "Throughput"), ("Comparison", "Cost")])
     check("</script><b>heap</b>" in seen["text"], "others: names are text")
     check("Others & <these>" in seen["text"], "others: the title is text")
 

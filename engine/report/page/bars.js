@@ -23,26 +23,67 @@ function broken(label) {
   return lines;
 }
 
-function compareRuns(runs, labels) {
-  if (runs.length < 2) return;
-  const parent = group("Comparison");
-  const names = labels.map(broken);
-  const bars = (label, values, i) => ({ label, data: values, backgroundColor: colour(i) });
-  const rates = barOptions(axis("committed transactions a second", large, { beginAtZero: true }), count, false);
-  rates.plugins.legend = { display: false };
-  plot(parent, "Throughput", "committed transactions", barsHeight(runs.length * 1.3, 2), {
-    type: "bar", options: rates,
-    data: { labels: names, datasets: [{ ...bars("committed a second",
-      runs.map((run) => run.committed_per_second), 0), backgroundColor: runs.map((_, i) => colour(i)) }] },
-  });
-  if (!runs.some((run) => run.latency_us)) return;
-  plot(parent, "Latency", "including attempts that were repeated; logarithmic",
-    barsHeight(runs.length * 1.3, 2), {
-      type: "bar", options: barOptions(logAxis("latency", duration), duration, false),
-      data: { labels: names, datasets: [
-        bars("median", runs.map((run) => run.latency_us?.p50), 5),
-        bars("p99", runs.map((run) => run.latency_us?.p99), 0)] },
+// The numbers behind the ends of the bars.
+const valuesAtBars = {
+  id: "valuesAtBars",
+  afterDatasetsDraw(chart) {
+    const pen = chart.ctx;
+    pen.save();
+    pen.font = `12px ${Chart.defaults.font.family}`;
+    pen.fillStyle = INK;
+    pen.textBaseline = "middle";
+    chart.getDatasetMeta(0).data.forEach((bar, i) => {
+      const value = chart.data.datasets[0].data[i];
+      if (typeof value === "number") pen.fillText(large(value), bar.x + 5, bar.y);
     });
+    pen.restore();
+  },
+};
+
+// Bars of a number of those runs that have one, in the runs' colours.
+function coloredBars(parent, title, note, runs, labels, places, value, x, format, more) {
+  const having = runs.map((_, i) => i).filter((i) => typeof value(runs[i]) === "number");
+  if (having.length === 0) return;
+  const options = { ...barOptions(x, format, false), layout: { padding: { right: 48 } } };
+  options.plugins.legend = { display: false };
+  plot(parent, title, note, barsHeight(having.length * 1.3, 2), {
+    type: "bar", options, ...more,
+    data: { labels: having.map((i) => labels[i]), datasets: [{ label: title,
+      data: having.map((i) => value(runs[i])), backgroundColor: having.map((i) => colour(places[i])) }] },
+  });
+}
+
+// Runs of one workload; those of others have other numbers. `places` are their numbers on the page.
+function compareWorkload(title, runs, places) {
+  const parent = group(title);
+  const labels = labelRuns(runs).map(broken);
+  coloredBars(parent, "Throughput", "committed transactions", runs, labels, places,
+    (run) => run.committed_per_second,
+    axis("committed transactions a second", large, { beginAtZero: true }), count,
+    { plugins: [valuesAtBars] });
+  coloredBars(parent, "Cost", "processor's time of the server's sessions", runs, labels, places,
+    (run) => run.session_cpu_us,
+    axis("processor's time for one transaction", duration, { beginAtZero: true }), duration, {});
+  const timed = runs.map((_, i) => i).filter((i) => runs[i].latency_us?.p99 > 0);
+  if (timed.length === 0) return;
+  const bars = (label, which, i) => ({ label, backgroundColor: colour(i),
+    data: timed.map((run) => runs[run].latency_us[which]) });
+  plot(parent, "Latency", "including attempts that were repeated; logarithmic",
+    barsHeight(timed.length * 1.3, 2), {
+      type: "bar", options: barOptions(logAxis("latency", duration), duration, false),
+      data: { labels: timed.map((i) => labels[i]),
+        datasets: [bars("median", "p50", 5), bars("p99", "p99", 0)] },
+    });
+}
+
+function compareRuns(runs) {
+  if (runs.length < 2) return;
+  const workloads = distinct(runs.map((run) => run.workload));
+  for (const workload of workloads) {
+    const places = runs.map((_, i) => i).filter((i) => runs[i].workload === workload);
+    compareWorkload(workloads.length > 1 ? `Comparison: ${workload}` : "Comparison",
+      places.map((i) => runs[i]), places);
+  }
 }
 
 const PRIMITIVES = { one_sided: "one-sided", rpc: "RPC" };

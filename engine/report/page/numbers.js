@@ -23,7 +23,7 @@ function duration(us) {
 
 function large(value) {
   const [size, unit] = value >= 1e6 ? [1e6, " M"] : value >= 1e3 ? [1e3, " k"] : [1, ""];
-  return `${parseFloat((value / size).toPrecision(4))}${unit}`;
+  return `${parseFloat((value / size).toPrecision(3))}${unit}`;
 }
 
 // ---- Names of runs
@@ -64,7 +64,9 @@ function labelRuns(runs) {
   if (runs.length === 1) return [runs[0].name || run1(runs[0])];
   const all = runs.map(described);
   const telling = tellingFields(all);
-  const labels = runs.map((run, i) => run.name || telling
+  const workloads = new Set(runs.map((run) => run.workload)).size;
+  const named = (run) => run.name && (workloads > 1 ? `${run.workload}: ${run.name}` : run.name);
+  const labels = runs.map((run, i) => named(run) || telling
     .filter((name) => all[i][name] !== undefined && all[i][name] !== false)
     .map((name) => wordsOf(name, all[i][name])).join(", "));
   return labels.map((label, i) => {

@@ -43,7 +43,7 @@ function showTable(runs, labels, swatch, shown, changed) {
   runs.forEach((run, i) => {
     const row = element("tr", undefined, body);
     const name = element("td", undefined, row);
-    if (boxes) {
+    if (boxes && hasCurves(run)) {
       const box = element("input", undefined, name);
       box.type = "checkbox";
       box.checked = shown.has(i);
