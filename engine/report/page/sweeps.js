@@ -38,7 +38,7 @@ function sweptAxis(name, values) {
   const exact = { afterBuildTicks: (scale) => { scale.ticks = sorted.map((value) => ({ value })); } };
   const far = sorted[0] > 0 && sorted[sorted.length - 1] / sorted[0] >= 16;
   const shown = (value) => value.toLocaleString("en-US");
-  return axis(title, shown, far ? { type: "logarithmic", ...exact } : exact);
+  return axis(title, shown, far ? { type: "logarithmic", min: sorted[0] / 1.15, max: sorted[sorted.length - 1] * 1.15, ...exact } : exact);
 }
 
 function sweeps(runs) {

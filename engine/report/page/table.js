@@ -8,10 +8,10 @@ const COLUMNS = [
   ["p90", "latency", (run) => latency(run, "p90")],
   ["p99", "latency", (run) => latency(run, "p99")],
   ["p99.9", "latency", (run) => latency(run, "p999")],
-  ["rate", "scheduled, per second", (run) => (run.rate ? count(run.rate) : null)],
-  ["schedule lag", "mean", (run) => (run.schedule_lag_us ? duration(run.schedule_lag_us.mean) : null)],
-  ["skipped", "too late to begin", (run) => (run.latency_limit_ms && run.rate ? count(run.skipped) : null)],
-  ["late", "beyond the limit", (run) => (run.latency_limit_ms ? count(run.late) : null)],
+  ["rate", "per second", (run) => (run.rate ? count(run.rate) : null)],
+  ["lag", "mean", (run) => (run.schedule_lag_us ? duration(run.schedule_lag_us.mean) : null)],
+  ["skipped", "count", (run) => (run.latency_limit_ms && run.rate ? count(run.skipped) : null)],
+  ["late", "count", (run) => (run.latency_limit_ms ? count(run.late) : null)],
   ["verbs σ", "each", (run) => number(run.verbs_per_transaction, 2)],
   ["round trips", "each", (run) => number(run.per_transaction?.round_trips, 2)],
   ["nodes θ", "each", (run) => number(run.nodes_per_transaction, 2)],
@@ -61,8 +61,12 @@ function showTable(runs, labels, swatch, shown, changed) {
     if (broken) element("td", run.invariant, row).className = run.invariant === "ok" ? "" : "broken";
   });
   if (columns.some(([title]) => title === "round trips")) {
-    element("p", "Aborted: of all attempts. Latencies include attempts that were repeated. Verbs (reads, writes, " +
-      "atomics, messages) and round trips are those of all attempts, for each committed transaction. " +
-      "Effective CPU: of the coordinators' time, what they ran within attempts that committed.", section).className = "note";
+    const paced = columns.some(([title]) => title === "rate");
+    const schedule = "Latencies count from the scheduled start. Transactions began so much later (lag), or were " +
+      "skipped, being later than the limit already. ";
+    element("p", (paced ? schedule : "") + "Aborted: of all attempts. Latencies include attempts that were " +
+      "repeated. Verbs (reads, writes, atomics, messages) and round trips are those of all attempts, for " +
+      "each committed transaction. Effective CPU: of the coordinators' time, what they ran within attempts " +
+      "that committed.", section).className = "note";
   }
 }
