@@ -17,7 +17,6 @@ using tpcc::kDistricts;
 using tpcc::set_text;
 
 constexpr uint32_t kItemsPerUnit = 1'000;
-constexpr uint64_t kLoadDate = 1;
 constexpr int64_t kInitialPayment = 1'000;  // of each customer, in cents
 
 // The first order that is not delivered is 2,101 of 3,000; as many of a hundred in a district
@@ -64,8 +63,19 @@ class Loader {
     set_text(district.name, tpcc::letters(random_, 6, 10));
     district.address = tpcc::random_address(random_);
     RDMACC_RETURN_IF_ERROR(add(tpcc::kDistrict, tpcc::district_key(of), bytes_of(district)));
-    RDMACC_RETURN_IF_ERROR(customers(of));
-    RDMACC_RETURN_IF_ERROR(orders(of));
+    // Every customer has one order, in a random order.
+    std::vector<uint32_t> ordering(options_.customers), order_of(options_.customers + 1);
+    for (uint32_t c = 0; c < options_.customers; ++c) {
+      ordering[c] = c + 1;
+      std::swap(ordering[c], ordering[random_.below(c + 1)]);
+    }
+    for (uint32_t o = 1; o <= options_.customers; ++o) order_of[ordering[o - 1]] = o;
+    RDMACC_RETURN_IF_ERROR(customers(of, order_of));
+    RDMACC_RETURN_IF_ERROR(orders(of, ordering));
+    if (options_.is_full()) {
+      const tpcc::NextDeliveryRow next{first_undelivered(options_.customers)};
+      RDMACC_RETURN_IF_ERROR(add(tpcc::kNextDelivery, tpcc::district_key(of), bytes_of(next)));
+    }
     return rows_.finish();
   }
 
@@ -86,7 +96,7 @@ class Loader {
     return add(tpcc::kWarehouse, tpcc::warehouse_key(number), bytes_of(warehouse));
   }
 
-  Status customers(DistrictId of) {
+  Status customers(DistrictId of, std::span<const uint32_t> order_of) {
     std::map<uint64_t, SameName> by_last;
     for (uint32_t c = 1; c <= options_.customers; ++c) {
       const uint64_t name =
@@ -95,7 +105,7 @@ class Loader {
               : tpcc::draw_last_name(random_, tpcc::kLastNameConstantOfLoad, options_.customers);
       const std::string first = tpcc::letters(random_, 8, 16);
       by_last[name].emplace_back(first, static_cast<uint16_t>(c));
-      RDMACC_RETURN_IF_ERROR(customer(of, c, name, first));
+      RDMACC_RETURN_IF_ERROR(customer(of, c, name, first, order_of[c]));
     }
     for (auto& [name, same] : by_last) {
       std::sort(same.begin(), same.end());
@@ -108,14 +118,16 @@ class Loader {
     return Status();
   }
 
-  Status customer(DistrictId of, uint32_t number, uint64_t name, const std::string& first) {
+  Status customer(DistrictId of, uint32_t number, uint64_t name, const std::string& first,
+                  uint32_t order) {
     tpcc::CustomerRow customer;
     customer.balance = -kInitialPayment;
     customer.ytd_payment = kInitialPayment;
     customer.credit_limit = 5'000'000;
-    customer.since = kLoadDate;
+    customer.since = tpcc::kLoadDate;
     customer.discount = static_cast<uint32_t>(random_.below(5'001));
     customer.payments = 1;
+    customer.last_order = order;
     set_text(customer.first, first);
     set_text(customer.middle, "OE");
     set_text(customer.last, tpcc::last_name(name));
@@ -126,7 +138,7 @@ class Loader {
     RDMACC_RETURN_IF_ERROR(add(tpcc::kCustomer, key, bytes_of(customer)));
     RDMACC_RETURN_IF_ERROR(add(tpcc::kCustomerData, key, tpcc::letters(random_, 300, 500)));
     tpcc::HistoryRow history;
-    history.date = kLoadDate;
+    history.date = tpcc::kLoadDate;
     history.amount = kInitialPayment;
     history.customer = number;
     history.customer_district = history.district = static_cast<uint32_t>(of.district);
@@ -136,17 +148,11 @@ class Loader {
     return add(tpcc::kHistory, tpcc::history_key(paid), bytes_of(history));
   }
 
-  // Every customer has one order, in a random order.
-  Status orders(DistrictId of) {
-    std::vector<uint32_t> customers(options_.customers);
-    for (uint32_t c = 0; c < options_.customers; ++c) {
-      customers[c] = c + 1;
-      std::swap(customers[c], customers[random_.below(c + 1)]);
-    }
+  Status orders(DistrictId of, std::span<const uint32_t> customers) {
     for (uint32_t o = 1; o <= options_.customers; ++o) {
       const bool delivered = o < first_undelivered(options_.customers);
       tpcc::OrderRow order;
-      order.entry_date = kLoadDate;
+      order.entry_date = tpcc::kLoadDate;
       order.customer = customers[o - 1];
       order.carrier = delivered ? static_cast<uint32_t>(between(random_, 1, 10)) : 0;
       order.lines = static_cast<uint32_t>(between(random_, tpcc::kLinesMin, tpcc::kLinesMax));
@@ -164,7 +170,7 @@ class Loader {
 
   Status order_line(DistrictId of, uint32_t order, uint32_t line, bool delivered) {
     tpcc::OrderLineRow row;
-    row.delivery_date = delivered ? kLoadDate : 0;
+    row.delivery_date = delivered ? tpcc::kLoadDate : 0;
     row.amount = delivered ? 0 : static_cast<int64_t>(between(random_, 1, 999'999));
     row.item = static_cast<uint32_t>(between(random_, 1, options_.items));
     row.supply_warehouse = static_cast<uint32_t>(of.warehouse);

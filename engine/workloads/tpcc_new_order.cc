@@ -13,7 +13,6 @@ using tpcc::kLinesMax;
 using tpcc::row_of;
 
 constexpr uint32_t kHeadValues = 4;  // warehouse, district, customer, date; then the lines
-constexpr uint64_t kDatesMax = 1ull << 40;
 static_assert(kHeadValues + kLinesMax <= kTxnValuesMax);
 
 struct Line {
@@ -80,7 +79,7 @@ TxnInputs Tpcc::draw_new_order(Random& random) const {
   inputs.add(home);
   inputs.add(tpcc::between(random, 1, tpcc::kDistricts));
   inputs.add(tpcc::draw_customer(random, options_.customers));
-  inputs.add(1 + random.below(kDatesMax));
+  inputs.add(tpcc::draw_date(random));
   const uint64_t lines = tpcc::between(random, tpcc::kLinesMin, kLinesMax);
   std::array<uint64_t, kLinesMax> items{};
   for (uint64_t i = 0; i < lines; ++i) {
@@ -121,8 +120,8 @@ Status Tpcc::new_order(Session& session, const TxnInputs& drawn, TxnEffect& effe
   RDMACC_RETURN_IF_ERROR(stocks.get(session, table(tpcc::kStock), lines));
   RowView view;
   tpcc::CustomerRow customer;
-  RDMACC_RETURN_IF_ERROR(
-      session.get(table(tpcc::kCustomer), tpcc::customer_key(of, inputs.customer()), view));
+  const NumberKey customer_key = tpcc::customer_key(of, inputs.customer());
+  RDMACC_RETURN_IF_ERROR(session.get(table(tpcc::kCustomer), customer_key, view));
   RDMACC_RETURN_IF_ERROR(row_of(view, "a customer", customer));
   session.meet_hot_rows();
   tpcc::WarehouseRow warehouse;
@@ -137,6 +136,11 @@ Status Tpcc::new_order(Session& session, const TxnInputs& drawn, TxnEffect& effe
   const uint64_t order = district.next_order++;
   RDMACC_RETURN_IF_ERROR(
       session.put(table(tpcc::kDistrict), district_key, tpcc::bytes_of(district)));
+  if (options_.is_full()) {
+    customer.last_order = static_cast<uint32_t>(order);
+    RDMACC_RETURN_IF_ERROR(
+        session.put(table(tpcc::kCustomer), customer_key, tpcc::bytes_of(customer)));
+  }
   for (uint32_t i = 0; i < lines; ++i) {
     const Line line = inputs.line(i);
     tpcc::ItemRow item;
@@ -178,7 +182,8 @@ void Tpcc::declare_new_order(const TxnInputs& drawn, KeyDeclaration& keys) const
   const DistrictId of = inputs.district();
   keys.add(table(tpcc::kWarehouse), tpcc::warehouse_key(of.warehouse), KeyUse::kRead);
   keys.add(table(tpcc::kDistrict), tpcc::district_key(of), KeyUse::kWrite);
-  keys.add(table(tpcc::kCustomer), tpcc::customer_key(of, inputs.customer()), KeyUse::kRead);
+  keys.add(table(tpcc::kCustomer), tpcc::customer_key(of, inputs.customer()),
+           options_.is_full() ? KeyUse::kWrite : KeyUse::kRead);
   for (uint32_t i = 0; i < inputs.lines(); ++i) {
     const Line line = inputs.line(i);
     keys.add(table(tpcc::kItem), tpcc::item_key(line.item), KeyUse::kRead);

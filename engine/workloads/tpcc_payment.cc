@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "engine/workloads/tpcc.h"
+#include "engine/workloads/tpcc_customer.h"
 #include "engine/workloads/tpcc_random.h"
 
 namespace rdmacc {
@@ -13,8 +14,6 @@ using tpcc::DistrictId;
 using tpcc::row_of;
 
 constexpr uint32_t kValues = 8;
-constexpr uint64_t kByLastBit = 1ull << 63;  // the customer's value is the number of a last name
-constexpr uint64_t kDatesMax = 1ull << 40;
 constexpr uint64_t kAmountMin = 100, kAmountMax = 500'000;  // cents
 constexpr std::string_view kBadCredit = "BC";
 
@@ -26,8 +25,7 @@ class PaymentInputs {
   }
   DistrictId district() const { return {inputs_.values[0], inputs_.values[1]}; }
   DistrictId customers_district() const { return {inputs_.values[2], inputs_.values[3]}; }
-  bool by_last() const { return (inputs_.values[4] & kByLastBit) != 0; }
-  uint64_t customer_or_name() const { return inputs_.values[4] & ~kByLastBit; }
+  uint64_t named() const { return inputs_.values[4]; }
   int64_t amount() const { return static_cast<int64_t>(inputs_.values[5]); }
   uint64_t date() const { return inputs_.values[6]; }
   uint64_t history() const { return inputs_.values[7]; }
@@ -35,16 +33,6 @@ class PaymentInputs {
  private:
   const TxnInputs& inputs_;
 };
-
-// Clause 2.5.2.2: the one in the middle of those with the name, sorted by first name, rounded up.
-Status customer_in_the_middle(const RowView& row, uint64_t& customer) {
-  const size_t count = row.row.size() / sizeof(uint16_t);
-  if (!row.found || count == 0) return Status(Code::kCorrupt, "no customer has a listed last name");
-  uint16_t id = 0;
-  std::memcpy(&id, row.row.data() + (count - 1) / 2 * sizeof(id), sizeof(id));
-  customer = id;
-  return Status();
-}
 
 // What a customer with bad credit is reminded of, before the older reminders.
 std::string remind(const PaymentInputs& inputs, uint64_t customer, std::string_view older) {
@@ -93,12 +81,9 @@ TxnInputs Tpcc::draw_payment(Random& random) const {
   inputs.add(district);
   inputs.add(payer);
   inputs.add(payer == home ? district : tpcc::between(random, 1, tpcc::kDistricts));
-  inputs.add(random.percent(options_.by_last_name_percent)
-                 ? kByLastBit | tpcc::draw_last_name(random, tpcc::kLastNameConstantOfRun,
-                                                     options_.customers)
-                 : tpcc::draw_customer(random, options_.customers));
+  inputs.add(tpcc::draw_named(random, options_.by_last_name_percent, options_.customers));
   inputs.add(tpcc::between(random, kAmountMin, kAmountMax));
-  inputs.add(1 + random.below(kDatesMax));
+  inputs.add(tpcc::draw_date(random));
   inputs.add(tpcc::history_number(random));
   return inputs;
 }
@@ -106,13 +91,10 @@ TxnInputs Tpcc::draw_payment(Random& random) const {
 Status Tpcc::payment(Session& session, const TxnInputs& drawn) const {
   const PaymentInputs inputs(drawn);
   const DistrictId of = inputs.district(), payer = inputs.customers_district();
-  uint64_t id = inputs.customer_or_name();
+  uint64_t id = 0;
+  RDMACC_RETURN_IF_ERROR(
+      tpcc::find_named(session, table(tpcc::kCustomerByLast), payer, inputs.named(), id));
   RowView view;
-  if (inputs.by_last()) {
-    RDMACC_RETURN_IF_ERROR(
-        session.get(table(tpcc::kCustomerByLast), tpcc::by_last_key(payer, id), view));
-    RDMACC_RETURN_IF_ERROR(customer_in_the_middle(view, id));
-  }
   const NumberKey customer_key = tpcc::customer_key(payer, id);
   tpcc::CustomerRow customer;
   RDMACC_RETURN_IF_ERROR(session.get(table(tpcc::kCustomer), customer_key, view));
@@ -152,27 +134,20 @@ bool Tpcc::knows_payment(const TxnInputs& inputs) const { return inputs.count ==
 
 bool Tpcc::declare_payment(const TxnInputs& drawn, KeyDeclaration& keys) const {
   const PaymentInputs inputs(drawn);
-  if (inputs.by_last()) return false;
-  declare_payment_of(drawn, inputs.customer_or_name(), keys);
+  if (tpcc::is_by_last(inputs.named())) return false;
+  declare_payment_of(drawn, inputs.named(), keys);
   return true;
 }
 
 // Which customer a last name means is looked up first; at the payment's place in the order it is
 // looked up again.
-Status Tpcc::survey(Session& session, const TxnOptions& options, const TxnInputs& drawn,
-                    KeyDeclaration& keys, bool& known) const {
-  known = drawn.kind == kPaymentKind;
-  if (!known) return Status();
+Status Tpcc::survey_payment(Session& session, const TxnInputs& drawn, KeyDeclaration& keys) const {
   const PaymentInputs inputs(drawn);
-  const NumberKey name = tpcc::by_last_key(inputs.customers_district(), inputs.customer_or_name());
-  RDMACC_RETURN_IF_ERROR(session.begin(options));
-  RowView view;
+  const DistrictId payer = inputs.customers_district();
+  const TableId by_last = table(tpcc::kCustomerByLast);
   uint64_t customer = 0;
-  Status status = session.get(table(tpcc::kCustomerByLast), name, view);
-  if (status.ok()) status = customer_in_the_middle(view, customer);
-  session.abort();
-  RDMACC_RETURN_IF_ERROR(status);
-  keys.add(table(tpcc::kCustomerByLast), name, KeyUse::kRead);
+  RDMACC_RETURN_IF_ERROR(tpcc::find_named(session, by_last, payer, inputs.named(), customer));
+  keys.add(by_last, tpcc::named_key(payer, inputs.named()), KeyUse::kRead);
   declare_payment_of(drawn, customer, keys);
   return Status();
 }

@@ -14,6 +14,8 @@ constexpr uint64_t kLastNameConstantOfRun = 223;
 constexpr uint64_t kCustomerConstant = 259;
 constexpr uint64_t kItemConstant = 7'911;
 
+constexpr uint64_t kLoadDate = 1;
+
 // Uniform in [least, most].
 inline uint64_t between(Random& random, uint64_t least, uint64_t most) {
   CHECK(least <= most);
@@ -28,18 +30,17 @@ uint64_t draw_customer(Random& random, uint32_t customers);
 uint64_t draw_item(Random& random, uint32_t items);
 uint64_t draw_last_name(Random& random, uint64_t constant, uint32_t customers);
 
+// A date of a transaction; those of loaded rows are smaller.
+inline uint64_t draw_date(Random& random) {
+  constexpr uint64_t kDatesMax = 1ull << 40;
+  return kLoadDate + 1 + random.below(kDatesMax);
+}
+
 // A number for a new row of history; those of loaded rows are smaller.
 inline uint64_t history_number(Random& random) { return random.next() | 1ull << 63; }
 
 // "BARBARBAR" .. "EINGEINGEING", of numbers below kLastNames.
 std::string last_name(uint64_t number);
-
-// The first characters of `text`; the rest is zero.
-template <size_t N>
-void set_text(Text<N>& to, std::string_view text) {
-  to = {};
-  std::memcpy(to.data(), text.data(), std::min(N, text.size()));
-}
 
 // Random letters and digits, `least` .. `most` of them; random digits.
 std::string letters(Random& random, uint64_t least, uint64_t most);

@@ -1,8 +1,5 @@
 #pragma once
-#include <cstring>
-
-#include "engine/workloads/number_key.h"
-#include "engine/workloads/workload.h"
+#include "engine/workloads/rows.h"
 
 // TPC-C's tables: their keys and rows (TPC-C 5.11, clause 1.3). A row is the bytes of its struct;
 // texts are padded with zero bytes. Money is in cents, rates in ten-thousandths, dates are
@@ -10,6 +7,10 @@
 // from 1.
 
 namespace rdmacc::tpcc {
+
+using rdmacc::bytes_of;
+using rdmacc::row_of;
+using rdmacc::set_text;
 
 constexpr uint32_t kDistricts = 10;  // of a warehouse
 constexpr uint32_t kLinesMin = 5, kLinesMax = 15;
@@ -22,6 +23,8 @@ constexpr uint32_t kCustomerDataMax = 500;
 // The numbers of the tables, in the order of Tpcc::tables(). Two are not TPC-C's own: customer
 // data are split from the customer (clause 1.4.5 allows it), as few transactions need them and
 // they would not fit a slot; customer_by_last says which customers of a district have a last name.
+// The last one is there with the full mix alone: of each district the oldest order that is not
+// delivered, so that deliveries neither search nor touch what new orders want.
 enum Table : uint32_t {
   kWarehouse,
   kDistrict,
@@ -34,6 +37,7 @@ enum Table : uint32_t {
   kOrderLine,
   kItem,
   kStock,
+  kNextDelivery,
   kTableCount
 };
 
@@ -69,6 +73,13 @@ inline DistrictId district_of_district_key(std::string_view key) {
   const uint64_t number = NumberKey::number_of(key);
   return {number >> 8, number & 0xFF};
 }
+inline DistrictId district_of_customer_key(std::string_view key) {
+  const uint64_t number = NumberKey::number_of(key);
+  return {number >> 24, number >> 16 & 0xFF};
+}
+inline uint64_t customer_of_customer_key(std::string_view key) {
+  return NumberKey::number_of(key) & 0xFFFF;
+}
 inline DistrictId district_of_order_key(std::string_view key) {
   const uint64_t number = NumberKey::number_of(key);
   return {number >> 40, number >> 32 & 0xFF};
@@ -80,11 +91,11 @@ inline DistrictId district_of_order_line_key(std::string_view key) {
   const uint64_t number = NumberKey::number_of(key);
   return {number >> 48, number >> 44 & 0xF};
 }
+inline uint64_t order_of_order_line_key(std::string_view key) {
+  return NumberKey::number_of(key) >> 12 & 0xFFFFFFFF;
+}
 
 // ---- Rows
-
-template <size_t N>
-using Text = std::array<char, N>;
 
 struct Address {
   Text<20> street_1{}, street_2{}, city{};
@@ -108,9 +119,10 @@ struct DistrictRow {
 };
 
 struct CustomerRow {
-  int64_t balance = 0, ytd_payment = 0, credit_limit = 0;
+  int64_t balance = 0, ytd_payment = 0;
   uint64_t since = 0;
-  uint32_t discount = 0, payments = 0, deliveries = 0;
+  uint32_t credit_limit = 0, discount = 0, payments = 0, deliveries = 0;
+  uint32_t last_order = 0;  // new orders keep it with the full mix alone
   Text<16> first{}, last{}, phone{};
   Text<2> middle{}, credit{};
   Address address;
@@ -158,22 +170,8 @@ struct StockRow {
   Text<50> text{};
 };
 
-// The bytes of a row; a view of `row`.
-template <typename Row>
-std::string_view bytes_of(const Row& row) {
-  static_assert(std::is_trivially_copyable_v<Row>);
-  return {reinterpret_cast<const char*>(&row), sizeof(Row)};
-}
-
-// kCorrupt when it is not there or has another length.
-template <typename Row>
-Status row_of(const RowView& view, const char* what, Row& row) {
-  if (!view.found) return Status(Code::kCorrupt, std::string(what) + " is missing");
-  if (view.row.size() != sizeof(Row)) {
-    return Status(Code::kCorrupt, std::string(what) + " has a wrong length");
-  }
-  std::memcpy(&row, view.row.data(), sizeof(Row));
-  return Status();
-}
+struct NextDeliveryRow {
+  uint64_t order = 0;  // one that may not be there yet
+};
 
 }  // namespace rdmacc::tpcc

@@ -59,6 +59,12 @@ Status abort_unless_ok(Session& session, Status status) {
   return status;
 }
 
+Status unless_it_lost(Session& session, Status status) {
+  if (status.code() != Code::kCorrupt) return status;
+  RDMACC_RETURN_IF_ERROR(session.check_reads());
+  return status;
+}
+
 Status retry_aborted(Scheduler& scheduler, const std::function<Status()>& attempt) {
   Status status;
   for (uint32_t i = 0; i < kAttemptsMax; ++i) {

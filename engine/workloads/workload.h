@@ -136,6 +136,10 @@ TableSpec native_table(uint32_t number, uint64_t record_size, uint32_t history);
 // Ends a transaction after `status`: aborts it when that is an error. Gives the status back.
 Status abort_unless_ok(Session& session, Status status);
 
+// What a transaction says of rows that other rows have led it to, or that do not fit those:
+// kCorrupt only if it has read them all at one moment, else kAborted. Gives any other status back.
+Status unless_it_lost(Session& session, Status status);
+
 // Repeats `attempt` while it is kAborted, yielding between; gives up after kAttemptsMax.
 constexpr uint32_t kAttemptsMax = 1'000'000;
 Status retry_aborted(Scheduler& scheduler, const std::function<Status()>& attempt);

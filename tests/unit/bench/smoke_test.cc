@@ -74,6 +74,41 @@ TEST_P(BenchSmoke, IsSerializableAndKeepsItsInvariant) {
   }
 }
 
+// Workloads in other mixes than the default one.
+struct Mix {
+  const char* name;
+  std::vector<std::string> words;  // the workload first
+  Protocol protocol;
+};
+
+std::vector<Mix> all_mixes() {
+  std::vector<Mix> mixes;
+  for (const Protocol protocol : available_protocols()) {
+    mixes.push_back({"tpcc_of_the_specification", {"tpcc", "--full-mix=1"}, protocol});
+    mixes.push_back({"tpcc_of_others",
+                     {"tpcc", "--order-statuses=20", "--deliveries=20", "--stock-levels=5"},
+                     protocol});
+  }
+  return mixes;
+}
+
+class BenchMixes : public testing::TestWithParam<Mix> {};
+
+TEST_P(BenchMixes, AreSerializableAndKeepTheirInvariant) {
+  for (const char* stages : {"one_sided", "rpc"}) {
+    std::vector<std::string> words = words_of({GetParam().words[0], GetParam().protocol}, kSeconds);
+    words.insert(words.end(), GetParam().words.begin() + 1, GetParam().words.end());
+    words.push_back(std::string("--stages=") + stages);
+    expect_serializable(words);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, BenchMixes, testing::ValuesIn(all_mixes()),
+                         [](const testing::TestParamInfo<Mix>& mix) {
+                           return std::string(mix.param.name) + "_" +
+                                  protocol_name(mix.param.protocol);
+                         });
+
 // Ten hot accounts, or rows that every transaction wants. What is checked is lost now and then;
 // what is declared never is.
 std::vector<std::string> contended_run(const std::string& workload, const char* stages) {

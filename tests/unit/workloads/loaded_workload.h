@@ -66,6 +66,15 @@ class LoadedWorkload {
     return found;
   }
 
+  // The body in a transaction that commits.
+  void in_transaction(const std::function<Status(Session&)>& body) {
+    with_session([&](Session& session) {
+      ok(session.begin(TxnOptions()));
+      ok(body(session));
+      ok(session.commit());
+    });
+  }
+
   // The row; empty when there is none.
   std::string row(TableId table, std::string_view key) {
     std::string row;

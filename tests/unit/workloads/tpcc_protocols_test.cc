@@ -22,6 +22,17 @@ TEST_P(TpccUnder, LoadsRunsAndIsConsistent) {
   EXPECT_EQ(tpcc.violation(), "");
 }
 
+TEST_P(TpccUnder, RunsAllFiveTransactions) {
+  LoadedWorkload tpcc("tpcc",
+                      "warehouses=2,items=100,customers=40,order-statuses=20,deliveries=20,"
+                      "stock-levels=10",
+                      options());
+  Random random(12);
+  for (int i = 0; i < 60; ++i) tpcc.run_to_end(tpcc.workload().draw(random));
+  EXPECT_GT(tpcc.delta(), 5);
+  EXPECT_EQ(tpcc.violation(), "");
+}
+
 INSTANTIATE_TEST_SUITE_P(Protocols, TpccUnder,
                          testing::Values(Protocol::kNowait, Protocol::kWaitdie,
                                          Protocol::kWoundwait, Protocol::kOcc, Protocol::kMvcc,

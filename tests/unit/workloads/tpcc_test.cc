@@ -7,7 +7,7 @@
 #include <set>
 
 #include "engine/workloads/tpcc_random.h"
-#include "tests/unit/workloads/loaded_workload.h"
+#include "tests/unit/workloads/loaded_tpcc.h"
 
 namespace rdmacc {
 namespace {
@@ -34,24 +34,6 @@ using tpcc::WarehouseRow;
 
 constexpr const char* kSmall = "warehouses=2,items=100,customers=40";
 constexpr uint32_t kCustomers = 40;
-
-template <typename Row>
-Row parsed(std::string_view bytes) {
-  Row row;
-  EXPECT_EQ(bytes.size(), sizeof(Row));
-  if (bytes.size() == sizeof(Row)) std::memcpy(&row, bytes.data(), sizeof(Row));
-  return row;
-}
-
-// Counts one field of a row up.
-template <typename Row, typename Field>
-std::function<std::string(std::string_view)> count_up(Field Row::*field) {
-  return [field](std::string_view bytes) {
-    Row row = parsed<Row>(bytes);
-    ++(row.*field);
-    return std::string(bytes_of(row));
-  };
-}
 
 // ---- Random values
 
@@ -93,24 +75,15 @@ TEST(TpccRandom, ConstantsOfLastNamesDifferAsTheSpecificationAsks) {
 
 class TpccTest : public testing::Test {
  protected:
-  LoadedWorkload tpcc_{"tpcc", kSmall};
+  LoadedTpcc tpcc_{kSmall};
   Random random_{6};
 
-  uint32_t count(Table table) {
-    uint32_t rows = 0;
-    tpcc_.for_each(tpcc_.table(table), [&rows](const RowView&) { ++rows; });
-    return rows;
-  }
+  uint32_t count(Table table) { return tpcc_.count(table); }
   template <typename Row>
   Row row(Table table, const NumberKey& key) {
-    return parsed<Row>(tpcc_.row(tpcc_.table(table), key));
+    return tpcc_.parsed_row<Row>(table, key);
   }
-  TxnInputs draw(Tpcc::Kind kind) {
-    TxnInputs inputs;
-    do inputs = tpcc_.workload().draw(random_);
-    while (inputs.kind != kind);
-    return inputs;
-  }
+  TxnInputs draw(Tpcc::Kind kind) { return tpcc_.draw(kind, random_); }
 };
 
 TEST_F(TpccTest, LoadsAsManyRowsAsTheSpecificationAsks) {
