@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "engine/workloads/smallbank.h"
+#include "engine/workloads/tatp.h"
 #include "engine/workloads/tpcc.h"
 #include "engine/workloads/ycsb.h"
 
@@ -10,7 +11,8 @@ namespace rdmacc {
 namespace {
 
 std::vector<const WorkloadKind*>& kinds() {
-  static std::vector<const WorkloadKind*> kinds{&kSmallbankKind, &kYcsbKind, &kTpccKind};
+  static std::vector<const WorkloadKind*> kinds{&kSmallbankKind, &kYcsbKind, &kTpccKind,
+                                                &kTatpKind};
   return kinds;
 }
 
