@@ -10,7 +10,10 @@ namespace rdmacc {
 namespace {
 
 constexpr uint64_t kRecordsPerPart = 1'000;
-constexpr uint32_t kTableNumber = 51;
+constexpr uint32_t kTableNumber = 51, kStreamsTableNumber = 52;
+// YCSB's skew: of the ages of those that are read as the latest, unless another one is told.
+constexpr double kLatestTheta = 0.99;
+constexpr uint32_t kOperationsOtherwise = 10, kWritesOtherwise = 20;
 constexpr NodeId kAnyNode = 0xFFFF;
 constexpr uint32_t kNodesMax = 64;
 // Draws of one record before its neighbours are taken instead: a small hot set may have no record
@@ -27,9 +30,9 @@ uint64_t filler(uint64_t record, uint64_t updates) {
 constexpr std::array kSettings = {
     WorkloadSetting{"records", nullptr, "records", 1, 4'294'967'296, 100'000},
     WorkloadSetting{"operations", nullptr, "records that a transaction accesses", 1,
-                    kYcsbOperationsMax, 10},
+                    kYcsbOperationsMax, kOperationsOtherwise},
     WorkloadSetting{"writes", nullptr, "percent of the operations that update their record", 0, 100,
-                    20},
+                    kWritesOtherwise},
     WorkloadSetting{"record-bytes", nullptr, "bytes of a record", kYcsbRecordBytesMin,
                     kYcsbRecordBytesMax, 64},
     WorkloadSetting{"hot-records", nullptr, "hot records, 0: a thousandth", 0, 4'294'967'296, 0},
@@ -44,8 +47,44 @@ constexpr std::array kSettings = {
     WorkloadSetting{"reads-per-batch", nullptr,
                     "records that a transaction reads together, 0: all of them", 0,
                     kYcsbOperationsMax, 0},
+    WorkloadSetting{"mix", nullptr, "YCSB's workload, 1 for A to 6 for F; 0: none of them", 0, 6,
+                    0},
+    WorkloadSetting{"reads", nullptr, "percent of reads in a mix of one's own", 0, 100, 0},
+    WorkloadSetting{"updates", nullptr, "percent of updates in it", 0, 100, 0},
+    WorkloadSetting{"inserts", nullptr, "percent of inserts in it", 0, 100, 0},
+    WorkloadSetting{"scans", nullptr, "percent of scans in it", 0, 100, 0},
+    WorkloadSetting{"read-modify-writes", nullptr, "percent of read-modify-writes in it", 0, 100,
+                    0},
+    WorkloadSetting{"latest", nullptr, "1: its reads are of the records inserted last", 0, 1, 0},
+    WorkloadSetting{"scan-length", nullptr, "most records of a scan", 1, kYcsbScanMax, 100},
     kHistorySetting,
 };
+
+// YCSB's core workloads A to F.
+constexpr std::array kMixes = {
+    YcsbMix{.reads = 50, .updates = 50},
+    YcsbMix{.reads = 95, .updates = 5},
+    YcsbMix{.reads = 100},
+    YcsbMix{.reads = 95, .inserts = 5, .latest = true},
+    YcsbMix{.inserts = 5, .scans = 95},
+    YcsbMix{.reads = 50, .read_modify_writes = 50},
+};
+
+Status take_mix(const WorkloadSettings& settings, YcsbMix& mix) {
+  mix.reads = settings.number32("reads");
+  mix.updates = settings.number32("updates");
+  mix.inserts = settings.number32("inserts");
+  mix.scans = settings.number32("scans");
+  mix.read_modify_writes = settings.number32("read-modify-writes");
+  mix.latest = settings.number("latest") != 0;
+  const uint64_t number = settings.number("mix");
+  if (number == 0) return Status();
+  if (mix.is_on() || mix.latest) {
+    return Status(Code::kInvalidArgument, "--mix excludes percentages of one's own, and --latest");
+  }
+  mix = kMixes[number - 1];
+  return Status();
+}
 
 Result<std::unique_ptr<Workload>> make_ycsb(const WorkloadSettings& settings,
                                             const WorkloadCluster& cluster) {
@@ -61,6 +100,8 @@ Result<std::unique_ptr<Workload>> make_ycsb(const WorkloadSettings& settings,
   options.compute_us = settings.number32("compute-us");
   options.nodes_per_transaction = settings.number32("nodes-per-transaction");
   options.history = settings.number32("history");
+  options.scan_length = settings.number32("scan-length");
+  RDMACC_RETURN_IF_ERROR(take_mix(settings, options.mix));
   const std::string problem = options.problem(cluster);
   if (!problem.empty()) return Status(Code::kInvalidArgument, problem);
   return Result<std::unique_ptr<Workload>>(std::make_unique<Ycsb>(options, cluster));
@@ -75,13 +116,37 @@ AccessPattern pattern_of(const YcsbOptions& options) {
   return pattern;
 }
 
+// How old the records are that are read as the latest.
+AccessPattern ages_of(const YcsbOptions& options) {
+  if (!options.mix.latest) return AccessPattern{};
+  const double theta = options.zipf_theta > 0 ? options.zipf_theta : kLatestTheta;
+  return AccessPattern{options.records, 0, 0, theta};
+}
+
+// What does not fit together of a mix, or with one; or nothing.
+const char* problem_of_mix(const YcsbOptions& options) {
+  const YcsbMix& mix = options.mix;
+  if (mix.latest && mix.reads == 0) return "--latest needs --reads";
+  if (!mix.is_on()) return "";
+  if (mix.sum() != 100) return "the percentages of a mix must add up to 100";
+  const bool one = options.operations == 1 || options.operations == kOperationsOtherwise;
+  if (!one || options.write_percent != kWritesOtherwise || options.reads_per_batch != 0 ||
+      options.nodes_per_transaction != 0) {
+    return "a mix has one operation a transaction: it excludes --operations, --writes, "
+           "--reads-per-batch and --nodes-per-transaction";
+  }
+  return "";
+}
+
 }  // namespace
 
 const WorkloadKind kYcsbKind = {"ycsb", "YCSB: reads and updates of records of one table",
                                 kSettings, make_ycsb};
 
 std::string YcsbOptions::problem(const WorkloadCluster& cluster) const {
-  if (operations > records) return "--operations must be at most --records";
+  std::string mixed = problem_of_mix(*this);
+  if (!mixed.empty()) return mixed;
+  if (operations > records && !mix.is_on()) return "--operations must be at most --records";
   if (hot_records > records) return "--hot-records must be at most --records";
   if (hot_records > 0 && hot_access_percent == 0) return "--hot-records needs --hot-access";
   if (zipf_theta > 0 && hot_access_percent > 0) {
@@ -99,7 +164,7 @@ std::string YcsbOptions::problem(const WorkloadCluster& cluster) const {
 }
 
 Ycsb::Ycsb(const YcsbOptions& options, const WorkloadCluster& cluster)
-    : options_(options), cluster_(cluster), chooser_(pattern_of(options)) {
+    : options_(options), cluster_(cluster), chooser_(pattern_of(options)), ages_(ages_of(options)) {
   CHECK(options.problem(cluster).empty() && cluster.nodes <= kNodesMax);
   CHECK(options.operations >= 1 && options.operations <= kYcsbOperationsMax);
   CHECK(options.record_bytes >= kYcsbRecordBytesMin && options.record_bytes <= kYcsbRecordBytesMax);
@@ -107,12 +172,18 @@ Ycsb::Ycsb(const YcsbOptions& options, const WorkloadCluster& cluster)
 
 std::vector<TableSpec> Ycsb::table_specs() const {
   const uint64_t record = record_bytes(sizeof(NumberKey), options_.record_bytes);
-  return {
+  std::vector<TableSpec> specs = {
       native_table(kTableNumber, std::min<uint64_t>(record, kRecordInlineMax), options_.history)};
+  if (options_.mix.has_streams()) {
+    specs.push_back(native_table(
+        kStreamsTableNumber, record_bytes(sizeof(NumberKey), sizeof(uint64_t)), options_.history));
+  }
+  return specs;
 }
 
 Status Ycsb::load(Session& session, const TxnOptions& options, uint64_t part, uint64_t parts) {
   CHECK(part < parts);
+  if (part == 0) RDMACC_RETURN_IF_ERROR(load_streams(session, options));
   BulkLoad rows(session, options);
   std::string row(options_.record_bytes, '\0');
   const uint64_t end = options_.records * (part + 1) / parts;
@@ -149,6 +220,7 @@ inline uint64_t Ycsb::draw_record(Random& random, std::span<const uint64_t> take
 }
 
 TxnInputs Ycsb::draw(Random& random) const {
+  if (options_.mix.is_on()) return draw_operation(random);
   // Which nodes: the first of a shuffled list. The operations take them in turn.
   std::array<NodeId, kNodesMax> nodes;
   const uint32_t theta = options_.nodes_per_transaction;
@@ -193,6 +265,7 @@ Status Ycsb::read_record(uint64_t record, const RowView& row, uint32_t bytes, ui
 }
 
 Status Ycsb::execute(Session& session, const TxnInputs& inputs, TxnEffect& effect) const {
+  if (inputs.kind != kTransactionKind) return execute_operation(session, inputs, effect);
   CHECK(inputs.count <= kYcsbOperationsMax);
   boost::container::static_vector<NumberKey, kYcsbOperationsMax> numbers;
   boost::container::static_vector<std::string_view, kYcsbOperationsMax> keys;
@@ -237,6 +310,7 @@ void Ycsb::compute(Session& session) const {
 }
 
 bool Ycsb::declare(const TxnInputs& inputs, KeyDeclaration& keys) const {
+  if (inputs.kind != kTransactionKind) return declare_operation(inputs, keys);
   for (uint32_t i = 0; i < inputs.count; ++i) {
     const bool write = (inputs.values[i] & kWriteBit) != 0;
     keys.add(table(0), NumberKey(inputs.values[i] & ~kWriteBit),
@@ -245,31 +319,50 @@ bool Ycsb::declare(const TxnInputs& inputs, KeyDeclaration& keys) const {
   return true;
 }
 
-bool Ycsb::knows(const TxnInputs& inputs) const { return inputs.count == options_.operations; }
+bool Ycsb::knows(const TxnInputs& inputs) const {
+  if (options_.mix.is_on()) return knows_operation(inputs);
+  return inputs.kind == kTransactionKind && inputs.count == options_.operations;
+}
 
 // ---- The invariant
 
 Status Ycsb::check(Session& session, const TxnOptions& options, int64_t delta,
                    std::string& violation) const {
   violation.clear();
-  uint64_t rows = 0;
-  int64_t sum = 0;
+  std::vector<uint64_t> streams;
   RDMACC_RETURN_IF_ERROR(session.begin(options));
-  RDMACC_RETURN_IF_ERROR(abort_unless_ok(
-      session, for_each_row(session, table(0), [&](const RowView& row) {
-        uint64_t updates = 0;
-        const Status whole =
-            read_record(NumberKey::number_of(row.key), row, options_.record_bytes, updates);
-        if (!whole.ok()) violation = whole.message();
-        sum += static_cast<int64_t>(updates);
-        ++rows;
-        return Status();
-      })));
-  RDMACC_RETURN_IF_ERROR(abort_unless_ok(session, session.commit()));
+  RDMACC_RETURN_IF_ERROR(abort_unless_ok(session, read_streams(session, streams)));
+  RDMACC_RETURN_IF_ERROR(
+      abort_unless_ok(session, check_records(session, streams, delta, violation)));
+  return abort_unless_ok(session, session.commit());
+}
+
+Status Ycsb::check_records(Session& session, std::span<const uint64_t> streams, int64_t delta,
+                           std::string& violation) const {
+  uint64_t rows = 0, expected = options_.records;
+  for (const uint64_t inserted : streams) expected += inserted;
+  int64_t sum = 0;
+  RDMACC_RETURN_IF_ERROR(for_each_row(session, table(0), [&](const RowView& row) {
+    uint64_t updates = 0;
+    const uint64_t record = NumberKey::number_of(row.key);
+    const Status whole = read_record(record, row, options_.record_bytes, updates);
+    if (!whole.ok()) violation = whole.message();
+    if (record >= options_.records) {
+      const uint64_t later = record - options_.records;
+      if (streams.empty() || later / kYcsbStreams >= streams[later % kYcsbStreams]) {
+        violation = "there is a record " + std::to_string(record);
+      }
+    }
+    sum += static_cast<int64_t>(updates);
+    ++rows;
+    return Status();
+  }));
   if (!violation.empty()) return Status();
-  if (rows != options_.records) {
-    violation = "the scan found " + std::to_string(rows) + " of " +
-                std::to_string(options_.records) + " records";
+  // An insert counts as an update does.
+  sum += static_cast<int64_t>(expected - options_.records);
+  if (rows != expected) {
+    violation =
+        "the scan found " + std::to_string(rows) + " of " + std::to_string(expected) + " records";
   } else if (sum != delta) {
     violation = "the records count " + std::to_string(sum) + " updates, but " +
                 std::to_string(delta) + " were committed";

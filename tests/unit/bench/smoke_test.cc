@@ -88,6 +88,13 @@ std::vector<Mix> all_mixes() {
     mixes.push_back({"tpcc_of_others",
                      {"tpcc", "--order-statuses=20", "--deliveries=20", "--stock-levels=5"},
                      protocol});
+    mixes.push_back({"ycsb_a", {"ycsb", "--mix=1", "--zipf=0.9"}, protocol});
+    mixes.push_back({"ycsb_d", {"ycsb", "--mix=4"}, protocol});
+    mixes.push_back({"ycsb_e", {"ycsb", "--mix=5", "--scan-length=20"}, protocol});
+    mixes.push_back({"ycsb_of_all",
+                     {"ycsb", "--reads=20", "--updates=20", "--inserts=30", "--scans=10",
+                      "--read-modify-writes=20", "--latest=1"},
+                     protocol});
   }
   return mixes;
 }

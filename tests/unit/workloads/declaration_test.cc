@@ -76,10 +76,39 @@ TEST(KeyDeclaration, CoversYcsb) {
   EXPECT_EQ(compare(loaded, 20), 20u);
 }
 
+TEST(KeyDeclaration, CoversYcsbsMixes) {
+  for (const char* mix : {"mix=1", "mix=2", "mix=3", "mix=6", "inserts=100"}) {
+    LoadedWorkload loaded("ycsb", std::string("records=50,") + mix);
+    EXPECT_EQ(compare(loaded, 20), 20u) << mix;
+  }
+  // What looks for records that inserts may add is not known before.
+  LoadedWorkload latest("ycsb", "records=50,reads=60,inserts=40,latest=1");
+  LoadedWorkload scans("ycsb", "records=50,scan-length=30,scans=100");
+  for (LoadedWorkload* loaded : {&latest, &scans}) {
+    const uint32_t known = compare(*loaded, 40);
+    EXPECT_GT(known, 5u);
+    EXPECT_LT(known, 40u);
+  }
+}
+
+TEST(KeyDeclaration, CoversTatpButForTelephoneNumbers) {
+  LoadedWorkload loaded("tatp", "records=20");
+  const uint32_t known = compare(loaded, 100);
+  EXPECT_GT(known, 60u);
+  EXPECT_LT(known, 100u);
+}
+
 TEST(KeyDeclaration, CoversTpccButForPaymentsByLastName) {
   LoadedWorkload loaded("tpcc", "warehouses=2,items=100,customers=20,rollbacks=20");
   const uint32_t known = compare(loaded, 60);
   EXPECT_GT(known, 30u);
+  EXPECT_LT(known, 60u);
+}
+
+TEST(KeyDeclaration, CoversNewOrdersOfTheFullMix) {
+  LoadedWorkload loaded("tpcc", "items=100,customers=20,full-mix=1,by-last-name=0");
+  const uint32_t known = compare(loaded, 60);
+  EXPECT_GT(known, 40u);
   EXPECT_LT(known, 60u);
 }
 
