@@ -5,14 +5,15 @@
 #include "engine/workloads/smallbank.h"
 #include "engine/workloads/tatp.h"
 #include "engine/workloads/tpcc.h"
+#include "engine/workloads/tpce.h"
 #include "engine/workloads/ycsb.h"
 
 namespace rdmacc {
 namespace {
 
 std::vector<const WorkloadKind*>& kinds() {
-  static std::vector<const WorkloadKind*> kinds{&kSmallbankKind, &kYcsbKind, &kTpccKind,
-                                                &kTatpKind};
+  static std::vector<const WorkloadKind*> kinds{&kSmallbankKind, &kYcsbKind, &kTpccKind, &kTatpKind,
+                                                &kTpceKind};
   return kinds;
 }
 

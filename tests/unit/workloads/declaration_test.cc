@@ -98,6 +98,13 @@ TEST(KeyDeclaration, CoversTatpButForTelephoneNumbers) {
   EXPECT_LT(known, 100u);
 }
 
+TEST(KeyDeclaration, CoversTpcesMarketFeeds) {
+  LoadedWorkload loaded("tpce", "records=5,feeds=60");
+  const uint32_t known = compare(loaded, 40);
+  EXPECT_GT(known, 10u);
+  EXPECT_LT(known, 40u);
+}
+
 TEST(KeyDeclaration, CoversTpccButForPaymentsByLastName) {
   LoadedWorkload loaded("tpcc", "warehouses=2,items=100,customers=20,rollbacks=20");
   const uint32_t known = compare(loaded, 60);
