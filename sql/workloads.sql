@@ -382,8 +382,37 @@ SELECT * FROM compare('tpcc_rows', 'tpcc_payment', $$1, 2, 1, 2, NULL, 'NONE', 1
 UPDATE customer SET c_last = 'SAME' WHERE c_d_id = 5 AND c_id > 16;
 SELECT * FROM compare('tpcc_rows', 'tpcc_payment', $$1, 5, 1, 5, NULL, 'SAME', 7$$);
 SELECT rdmacc.tpcc_new_order(1, 2, 3, '{5,7}', '{1,2}', '{1,2}') > 0 AS ordered, rdmacc.tpcc_payment(1, 2, 1, 5, NULL, 'SAME', 1) IS NOT NULL AS paid;
-SELECT rdmacc.tpcc_delivery_sql(1, 7) FROM generate_series(1, 2);
+SELECT * FROM compare('tpcc_rows', 'tpcc_order_status', '1, 2, 3, NULL', $$1, 5, NULL, 'SAME'$$, $$1, 2, NULL, 'NONE'$$, '1, 2, NULL, NULL', '2, 9, 20, NULL');
+SELECT rdmacc.tpcc_order_status(1, 2, 3, NULL), rdmacc.tpcc_order_status(1, 2, NULL, 'NONE');
+-- a customer without orders, and orders without lines
+BEGIN;
+INSERT INTO customer SELECT c.c_w_id, c.c_d_id, 21, c.c_discount, c.c_credit, 'NEW', c.c_first, c.c_credit_lim, c.c_balance, c.c_ytd_payment, c.c_payment_cnt,
+  c.c_delivery_cnt, c.c_street_1, c.c_street_2, c.c_city, c.c_state, c.c_zip, c.c_phone, c.c_since, c.c_middle, c.c_data FROM customer c WHERE (c_w_id, c_d_id, c_id) = (1, 2, 3);
+SELECT rdmacc.tpcc_order_status(1, 2, 21, NULL), rdmacc.tpcc_order_status_sql(1, 2, NULL, 'NEW');
+SELECT rdmacc.tpcc_new_order(1, 2, 21, '{}', '{}', '{}'), rdmacc.tpcc_order_status(1, 2, 21, NULL);
+ROLLBACK;
+SELECT * FROM compare('tpcc_rows', 'tpcc_stock_level', '1, 2, 200', '1, 2, 50', '2, 9, 30', '1, 2, 0');
+SELECT rdmacc.tpcc_stock_level(1, 2, 200) > 0 AS some, rdmacc.tpcc_stock_level(1, 2, 0);
+-- the first has one order to deliver, the second six in each district: the seventh finds none
+SELECT * FROM compare('tpcc_rows', 'tpcc_delivery', '1, 7');
+SELECT * FROM compare('tpcc_rows', 'tpcc_delivery', '2, 3', '2, 4', '2, 5', '2, 6', '2, 7', '2, 8', '2, 9');
+SELECT * FROM compare('tpcc_rows', 'tpcc_delivery', '3, 3');
+SELECT rdmacc.tpcc_delivery(2, 7), rdmacc.tpcc_delivery_sql(2, 7);
+-- beside a savepoint, and what the transaction has written itself
+BEGIN;
+SELECT rdmacc.tpcc_new_order(1, 3, 3, '{5,7}', '{1,2}', '{1,2}') > 0 AS ordered;
+SAVEPOINT s;
+SELECT rdmacc.tpcc_delivery(1, 7) FROM generate_series(1, 2);
+SELECT count(*) FROM new_order WHERE no_w_id = 1;
+ROLLBACK TO s;
+SELECT count(*) FROM new_order WHERE no_w_id = 1;
+SELECT rdmacc.tpcc_order_status(1, 3, 3, NULL) = max(o_id) AS last FROM oorder WHERE (o_w_id, o_d_id) = (1, 3);
+COMMIT;
+SELECT rdmacc.tpcc_delivery(1, 7) FROM generate_series(1, 2);
 SELECT * FROM rdmacc.tpcc_check();
+SELECT * FROM rdmacc.verify('new_order');
+SELECT * FROM rdmacc.verify('oorder');
+SELECT * FROM rdmacc.verify('order_line');
 SELECT * FROM rdmacc.verify('customer');
 -- what they refuse
 \set VERBOSITY terse
@@ -403,6 +432,28 @@ SELECT rdmacc.tpcc_payment_sql(1, 2, 1, 2, 30, NULL, 1);
 SELECT rdmacc.tpcc_payment(1, 2, 1, 2, 3, NULL, 10000);
 SELECT rdmacc.tpcc_payment_sql(1, 2, 1, 2, 3, NULL, 10000);
 SELECT rdmacc.tpcc_payment(1, 2, 1, 2, 3, NULL, NULL);
+SELECT rdmacc.tpcc_order_status(1, NULL, 3, NULL);
+SELECT rdmacc.tpcc_order_status(1, 2, 30, NULL);
+SELECT rdmacc.tpcc_order_status_sql(1, 2, 30, NULL);
+SELECT rdmacc.tpcc_stock_level(3, 2, 10);
+SELECT rdmacc.tpcc_stock_level_sql(3, 2, 10);
+SELECT rdmacc.tpcc_stock_level(1, 2, NULL), rdmacc.tpcc_delivery(NULL, 1);
+BEGIN;
+DELETE FROM order_line WHERE (ol_w_id, ol_d_id, ol_o_id, ol_number) = (2, 1, 17, 1);
+SELECT rdmacc.tpcc_delivery(2, 1);
+ROLLBACK;
+BEGIN;
+DELETE FROM order_line WHERE (ol_w_id, ol_d_id, ol_o_id, ol_number) = (2, 1, 17, 1);
+SELECT rdmacc.tpcc_stock_level(2, 1, 10);
+ROLLBACK;
+BEGIN;
+ALTER TABLE new_order ADD CHECK (no_o_id > 0);
+SELECT rdmacc.tpcc_delivery(2, 1);
+ROLLBACK;
+BEGIN READ ONLY;
+SELECT rdmacc.tpcc_order_status(1, 2, 3, NULL) > 0 AS reads, rdmacc.tpcc_stock_level(1, 2, 0);
+SELECT rdmacc.tpcc_delivery(1, 2);
+ROLLBACK;
 BEGIN;
 UPDATE oorder SET o_carrier_id = 1;
 ALTER TABLE oorder ALTER o_carrier_id SET NOT NULL;
@@ -430,7 +481,7 @@ SELECT * FROM rdmacc.tpcc_check();
 BEGIN; UPDATE warehouse SET w_ytd = w_ytd + 1 WHERE w_id = 1; SELECT DISTINCT condition FROM rdmacc.tpcc_check() ORDER BY 1; ROLLBACK;
 BEGIN; UPDATE district SET d_ytd = d_ytd + 1 WHERE d_w_id = 1 AND d_id = 1; SELECT DISTINCT condition FROM rdmacc.tpcc_check() ORDER BY 1; ROLLBACK;
 BEGIN; UPDATE district SET d_next_o_id = 30 WHERE d_w_id = 1 AND d_id = 1; SELECT DISTINCT condition FROM rdmacc.tpcc_check() ORDER BY 1; ROLLBACK;
-BEGIN; DELETE FROM new_order WHERE no_w_id = 2 AND no_d_id = 1 AND no_o_id = 17; SELECT DISTINCT condition FROM rdmacc.tpcc_check() ORDER BY 1; ROLLBACK;
+BEGIN; DELETE FROM new_order WHERE no_w_id = 2 AND no_d_id = 1 AND no_o_id = 18; SELECT DISTINCT condition FROM rdmacc.tpcc_check() ORDER BY 1; ROLLBACK;
 BEGIN; DELETE FROM order_line WHERE ol_w_id = 2 AND ol_d_id = 1 AND ol_o_id = 20 AND ol_number = 1; SELECT DISTINCT condition FROM rdmacc.tpcc_check() ORDER BY 1; ROLLBACK;
 BEGIN; UPDATE oorder SET o_carrier_id = 1 WHERE o_w_id = 2 AND o_d_id = 1 AND o_id = 20; SELECT DISTINCT condition FROM rdmacc.tpcc_check() ORDER BY 1; ROLLBACK;
 BEGIN; UPDATE customer SET c_balance = c_balance + 1 WHERE c_w_id = 2 AND c_d_id = 1 AND c_id = 3; SELECT DISTINCT condition FROM rdmacc.tpcc_check() ORDER BY 1; ROLLBACK;

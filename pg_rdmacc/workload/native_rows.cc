@@ -85,6 +85,8 @@ void rdmacc_native_values(const RdmaccNativeAccess* access, const BridgeRow* row
   heap_deform_tuple(rdmacc_row_decode(row->row), descriptor, values, nulls);
   for (int i = 0; i < descriptor->natts; i++) {
     if (!nulls[i]) continue;
+    values[i] = 0;
+    if (i + 1 == access->nullable_attribute) continue;
     ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
                     errmsg("column \"%s\" of table \"%s\" has a null value",
                            NameStr(TupleDescAttr(descriptor, i)->attname), name_of(access))));

@@ -20,6 +20,7 @@ typedef struct RdmaccNativeShape {
   int column_count;
   int key_columns;      /* 0: there is no primary key */
   int unique_attribute; /* may have a unique index: never written, no row is inserted; 0: none */
+  int nullable_attribute = 0; /* may be null where a row is read, whose value is 0 then; 0: none */
 } RdmaccNativeShape;
 
 #define RDMACC_NATIVE_ATTRIBUTES_MAX 40

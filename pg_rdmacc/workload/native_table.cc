@@ -81,6 +81,7 @@ void rdmacc_native_open(RdmaccNativeTable* native, const RdmaccNativeCall* call,
   if (writes) rdmacc_override_indexes(access->relation, rdmacc_table_to_write(access->relation));
   access->table = *rdmacc_table(access->relation);
   access->command = call->command;
+  access->nullable_attribute = native->shape->nullable_attribute;
   CHECK((access->table.key.number != 0) == (native->shape->key_columns > 0));
 }
 

@@ -37,6 +37,7 @@ typedef struct RdmaccNativeAccess {
   Relation relation;
   RdmaccTable table;
   CommandId command;
+  int nullable_attribute; /* the shape's */
 } RdmaccNativeAccess;
 
 /* Looks the table up, locks it as a statement would until the transaction ends, and enters the

@@ -1,14 +1,12 @@
 /* TPC-C's payment as one call that reads and writes the engine itself, but for the look-up of a
  * customer by name, which is a statement; what it does is what rdmacc.tpcc_payment_sql() in
  * script/6_tpcc.sql does. */
-#include "pg_rdmacc/workload/native_query.h"
 #include "pg_rdmacc/workload/native_rows.h"
 #include "pg_rdmacc/workload/numeric_values.h"
 #include "pg_rdmacc/workload/tpcc_tables.h"
 
 extern "C" {
 #include "access/xact.h"
-#include "catalog/pg_type.h"
 #include "utils/timestamp.h"
 
 PGDLLEXPORT Datum rdmacc_tpcc_payment(PG_FUNCTION_ARGS);
@@ -34,15 +32,6 @@ struct Payment {
   Datum amount;
 };
 
-/* The customer in the middle of those with the name, by first names. */
-RdmaccNativeQuery by_name = {
-    .text =
-        "SELECT c_id FROM customer WHERE c_w_id = $1 AND c_d_id = $2 AND c_last = $3"
-        " ORDER BY c_first",
-    .argument_count = 3,
-    .types = {INT4OID, INT4OID, TEXTOID},
-    .plan = nullptr};
-
 void check_arguments(FunctionCallInfo fcinfo) {
   for (int i = 0; i <= kAmount; i++) {
     if (!PG_ARGISNULL(i) || i == kCustomer || i == kLastName) continue;
@@ -62,9 +51,8 @@ bool payment_of(FunctionCallInfo fcinfo, Payment* payment) {
               .amount = PG_GETARG_DATUM(kAmount)};
   if (!PG_ARGISNULL(kCustomer)) return true;
   if (PG_ARGISNULL(kLastName)) return false;
-  const Datum named[] = {PG_GETARG_DATUM(kCustomerWarehouse), PG_GETARG_DATUM(kCustomerDistrict),
-                         PG_GETARG_DATUM(kLastName)};
-  return rdmacc_native_find(&by_name, named, &payment->customer);
+  return tpcc_find_by_name(PG_GETARG_DATUM(kCustomerWarehouse), PG_GETARG_DATUM(kCustomerDistrict),
+                           PG_GETARG_DATUM(kLastName), &payment->customer);
 }
 
 void add_to(const RdmaccNativeAccess* access, Datum* values, int column, Datum amount) {

@@ -1,5 +1,7 @@
 #include "pg_rdmacc/workload/tpcc_tables.h"
 
+#include "pg_rdmacc/workload/native_query.h"
+
 extern "C" {
 #include "catalog/pg_type.h"
 }
@@ -54,26 +56,38 @@ constexpr RdmaccNativeColumn kLine[] = {
 
 template <int kColumns>
 constexpr RdmaccNativeShape shape_of(const char* table,
-                                     const RdmaccNativeColumn (&columns)[kColumns],
-                                     int key_columns) {
+                                     const RdmaccNativeColumn (&columns)[kColumns], int key_columns,
+                                     int nullable_attribute = 0) {
   return {.table = table,
           .procedure = "tpcc_create",
           .columns = columns,
           .column_count = kColumns,
           .key_columns = key_columns,
-          .unique_attribute = 0};
+          .unique_attribute = 0,
+          .nullable_attribute = nullable_attribute};
 }
 
-constexpr RdmaccNativeShape kShapes[] = {
-    shape_of("item", kItem, 1),         shape_of("warehouse", kWarehouse, 1),
-    shape_of("district", kDistrict, 2), shape_of("customer", kCustomer, 3),
-    shape_of("stock", kStock, 2),       shape_of("history", kHistory, 0),
-    shape_of("oorder", kOrder, 3),      shape_of("new_order", kNewOrder, 3),
-    shape_of("order_line", kLine, 4)};
+constexpr RdmaccNativeShape kShapes[] = {shape_of("item", kItem, 1),
+                                         shape_of("warehouse", kWarehouse, 1),
+                                         shape_of("district", kDistrict, 2),
+                                         shape_of("customer", kCustomer, 3),
+                                         shape_of("stock", kStock, 2),
+                                         shape_of("history", kHistory, 0),
+                                         shape_of("oorder", kOrder, 3, kOrderCarrier + 1),
+                                         shape_of("new_order", kNewOrder, 3),
+                                         shape_of("order_line", kLine, 4, kLineDelivered + 1)};
 
 constexpr RdmaccNativeTable table_of(const RdmaccNativeShape* shape) {
   return {.shape = shape, .relation = InvalidOid, .epoch = 0, .path = nullptr};
 }
+
+RdmaccNativeQuery by_name = {
+    .text =
+        "SELECT c_id FROM customer WHERE c_w_id = $1 AND c_d_id = $2 AND c_last = $3"
+        " ORDER BY c_first",
+    .argument_count = 3,
+    .types = {INT4OID, INT4OID, TEXTOID},
+    .plan = nullptr};
 
 }  // namespace
 
@@ -82,3 +96,8 @@ RdmaccNativeTable tpcc_item = table_of(&kShapes[0]), tpcc_warehouse = table_of(&
                   tpcc_stock = table_of(&kShapes[4]), tpcc_history = table_of(&kShapes[5]),
                   tpcc_oorder = table_of(&kShapes[6]), tpcc_new_order = table_of(&kShapes[7]),
                   tpcc_order_line = table_of(&kShapes[8]);
+
+bool tpcc_find_by_name(Datum warehouse, Datum district, Datum last_name, int32* customer) {
+  const Datum arguments[] = {warehouse, district, last_name};
+  return rdmacc_native_find(&by_name, arguments, customer);
+}

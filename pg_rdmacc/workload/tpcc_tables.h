@@ -1,4 +1,4 @@
-/* The tables of TPC-C that new-order and payment use, as rdmacc.tpcc_create() makes them. */
+/* TPC-C's tables, as rdmacc.tpcc_create() makes them. */
 #pragma once
 #include "pg_rdmacc/workload/native_table.h"
 
@@ -11,6 +11,7 @@ enum CustomerColumn {
   kCustomerBalance = 8,
   kCustomerYtd,
   kCustomerPayments,
+  kCustomerDeliveries,
   kCustomerData = 20
 };
 enum StockColumn {
@@ -60,3 +61,7 @@ constexpr int kDistricts = 10; /* of a warehouse */
 
 extern RdmaccNativeTable tpcc_item, tpcc_warehouse, tpcc_district, tpcc_customer, tpcc_stock,
     tpcc_history, tpcc_oorder, tpcc_new_order, tpcc_order_line;
+
+/* The customer in the middle of those with the name, by first names: a statement, for before the
+ * call. False where there is none. */
+bool tpcc_find_by_name(Datum warehouse, Datum district, Datum last_name, int32* customer);

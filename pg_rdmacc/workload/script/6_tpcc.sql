@@ -226,3 +226,20 @@ CREATE FUNCTION @extschema@.tpcc_payment(
 AS 'MODULE_PATHNAME', 'rdmacc_tpcc_payment' LANGUAGE C VOLATILE PARALLEL UNSAFE;
 COMMENT ON FUNCTION @extschema@.tpcc_payment(int, int, int, int, int, text, numeric) IS
   'a customer pays; the balance; by last name where the number is NULL; rdmacc tables alone';
+
+CREATE FUNCTION @extschema@.tpcc_order_status(
+  home int, district_number int, customer_number int, last_name text) RETURNS int
+AS 'MODULE_PATHNAME', 'rdmacc_tpcc_order_status' LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION @extschema@.tpcc_order_status(int, int, int, text) IS
+  'a customer''s last order, NULL for none; by last name where the number is NULL; rdmacc tables alone';
+
+CREATE FUNCTION @extschema@.tpcc_delivery(home int, carrier int) RETURNS int
+AS 'MODULE_PATHNAME', 'rdmacc_tpcc_delivery' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION @extschema@.tpcc_delivery(int, int) IS
+  'delivers the oldest new order of each district of a warehouse; how many; rdmacc tables alone';
+
+CREATE FUNCTION @extschema@.tpcc_stock_level(home int, district_number int, threshold int)
+RETURNS int
+AS 'MODULE_PATHNAME', 'rdmacc_tpcc_stock_level' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION @extschema@.tpcc_stock_level(int, int, int) IS
+  'how many items of a district''s last 20 orders are low in stock; rdmacc tables alone';
