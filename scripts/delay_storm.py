@@ -24,6 +24,8 @@ WORKLOADS = {
     "ycsb": 8,
     "smallbank": 3,
     "tpcc": 3,
+    "tatp": 1,
+    "tpce": 1,
     "mixed": 2,
     "indexed": 1,
     "predicate": 1,
@@ -40,10 +42,16 @@ Outcome = collections.namedtuple("Outcome", "run reason delays seconds")
 
 
 def settings_of(workload, draw):
-    if workload in ("ycsb", "smallbank"):
+    if workload == "ycsb":
+        return [f"--records={draw.choice((2000, 4000, 8000))}",
+                f"--mix={draw.choice((0, 0, 0, 0, 1, 4, 5, 6))}"]
+    if workload == "smallbank":
         return [f"--records={draw.choice((2000, 4000, 8000))}"]
     if workload == "tpcc":
-        return ["--items=400", "--customers=30", f"--warehouses={draw.choice((1, 2))}"]
+        return ["--items=400", "--customers=30", f"--warehouses={draw.choice((1, 2))}",
+                f"--full-mix={draw.choice((0, 1))}"]
+    if workload in ("tatp", "tpce"):
+        return [f"--records={draw.choice((20, 500))}"]
     if workload == "mixed":
         return [f"--keys={draw.choice((10, 40, 1000))}"]
     if workload == "indexed":
