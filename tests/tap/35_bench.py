@@ -8,7 +8,8 @@ import signal
 from harness import (Session, cluster_name, equal, eventually, fails_with, matches, node_pids, run)
 
 SMALL = {"smallbank": "records=1000", "ycsb": "records=1000,operations=4",
-         "tpcc": "warehouses=1,items=100,customers=10"}
+         "tpcc": "warehouses=1,items=100,customers=10,full-mix=1", "tatp": "records=500",
+         "tpce": "records=100"}
 LONG = "rdmacc.bench('ycsb', duration => '1 h', settings => 'records=1000')"
 
 
