@@ -136,7 +136,7 @@ Status SimRun::check_counts() {
   if (loses_nothing() && reader_count_sweeps_ != 0) {
     return Status(Code::kCorrupt, "shared locks were swept, and none was lost");
   }
-  if (!loses_nothing() || rules_of(scenario_.protocol)->reads_at_ctts) return Status();
+  if (!loses_nothing() || rules_of(scenario_.protocol)->keeps_versions()) return Status();
   const AcknowledgedRows rows(settled_history());
   uint64_t expected = 0, counted = 0;
   for (const TableId table : workload_->tables()) expected += rows.live_rows(table);

@@ -139,6 +139,7 @@ inline void DriverBase::accept(RecordState& record, const Step& step) const {
     VersionHead head;
     memcpy(&head, record.version, sizeof(head));
     record.accepted.wts = head.stamp;
+    record.accepted.lease = kLeaseOfOldVersion;
     record.accepted.length = head.length;
     record.accepted.flags = head.flags;
     record.record = record.version + sizeof(head);

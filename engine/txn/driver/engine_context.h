@@ -94,7 +94,10 @@ struct StageContext {
     };
     const bool passes_locks = rules.reads_at_ctts || rules.skips_locked;
     if (passes_locks && (by_owner(before) || by_owner(after))) return Step::again(kNoVerbs);
-    return rules.read_gap(before, after, stamps);
+    const Step step = rules.read_gap(before, after, stamps);
+    // The next attempt is to be later than what this one was too late for.
+    if (step.verdict == Verdict::kAbort) engine.clock.observe(std::max(before.wts, after.wts));
+    return step;
   }
   // A gap header that the read rule has accepted.
   void note_gap_read(Access& gap, const Header& before, const Header& after) const {
@@ -107,7 +110,7 @@ struct StageContext {
   // A table that this protocol can work with: several versions need room for them.
   Result<CachedTable*> table(TableId id) const {
     auto found = engine.tables.get(id, counters);
-    if (found.ok() && rules.reads_at_ctts && (*found)->history == 0) {
+    if (found.ok() && rules.keeps_versions() && (*found)->history == 0) {
       return Status(Code::kInvalidArgument, "table " + std::to_string(id) +
                                                 " keeps no history, which protocol " +
                                                 protocol_name(rules.protocol) + " needs");

@@ -17,9 +17,9 @@ enum class AbortReason : uint16_t {
   kIndexMoved,           // the group was split during the search
   kDied,                 // an older transaction holds the lock or waits for it (WAITDIE)
   kWaitedTooLong,        // for a lock whose holder does not end
-  kTooLate,              // read or written by a transaction with a larger timestamp (MVCC)
+  kTooLate,              // read or written by a transaction with a larger timestamp
   kNoVersion,            // no version is old enough (MVCC)
-  kLeaseLost,            // the lease could not be renewed (SUNDIAL)
+  kLeaseLost,            // the lease could not be renewed (SUNDIAL, TICTOC)
   kReconnaissanceStale,  // what it had read was changed before its place in the order (CALVIN)
   kWounded,              // an older transaction waits for a lock of this one (WOUND_WAIT)
   kCount

@@ -221,6 +221,9 @@ enum class Effect : uint8_t {
   kUnlock,
 };
 
+// In an Access, in the place of the lease, of a version that was not the newest when it was read.
+constexpr uint64_t kLeaseOfOldVersion = ~uint64_t{0} >> 1;
+
 // What an Access notes of the lease.
 struct HeldLease {
   bool locked;
@@ -236,9 +239,10 @@ struct ProtocolRules {
   bool validates_moment = false;
   // One record read and nothing else commits without validation.
   bool single_read_is_atomic = false;
-  // Multi-version: everything happens at the ctts, updates keep the version before, and a delete
-  // leaves a tombstone.
+  // Everything happens at the ctts. Multi-version, too, unless it keeps one version alone: updates
+  // keep the version before, and a delete leaves a tombstone.
   bool reads_at_ctts = false;
+  bool keeps_one_version = false;
   // Histories respect real time, too, not only some serial order.
   bool strictly_serializable = true;
   // A restarted attempt keeps the ctts of the first, and with it its age.
@@ -274,6 +278,7 @@ struct ProtocolRules {
   bool (*may_take_slot)(const Access& slot, const TxnStamps& txn) = nullptr;
   std::span<const Effect> effects;
 
+  constexpr bool keeps_versions() const { return reads_at_ctts && !keeps_one_version; }
   // Two-phase locking: the gap headers of absent keys and of scans are not read but locked, by
   // `read`, too. A read is the Lock stage then, and there is nothing to validate.
   constexpr bool locks_what_it_reads() const { return read_gap == nullptr; }

@@ -16,6 +16,16 @@ inline Status outcome_of_check(const RecordState& record) {
   return record.end == RecordState::End::kAbort ? aborted(record.reason) : Status();
 }
 
+// Where old versions are, for rules that look whether one of them is what was read.
+inline Status take_sizes(const StageContext& context, RecordState& record) {
+  if (!context.rules.keeps_versions() || record.access->gap) return Status();
+  auto table = context.table(record.access->table);
+  if (!table.ok()) return table.status();
+  record.record_bytes = (*table)->record_size;
+  record.history = (*table)->history;
+  return Status();
+}
+
 // The rule is not done with the header after its first rounds.
 template <typename RuleType>
 [[gnu::noinline]] Status check_on(StageContext& context, RuleType rule, Access& access,
@@ -23,6 +33,7 @@ template <typename RuleType>
   if (end == InPlaceRounds::End::kLost) return DoorbellBatch::unreachable();
   RecordState record;
   record.access = &access;
+  RDMACC_RETURN_IF_ERROR(take_sizes(context, record));
   if (end == InPlaceRounds::End::kStale) record.end = RecordState::End::kStale;
   if (end == InPlaceRounds::End::kAccepted) record.end = RecordState::End::kDone;
   RDMACC_RETURN_IF_ERROR(

@@ -191,6 +191,7 @@ Status validate_accesses(StageContext& context, std::span<Access* const> accesse
       DCHECK(accesses[begin + i] != nullptr);
       records[i].access = accesses[begin + i];
       records[i].snapshot = &snapshots[i];
+      RDMACC_RETURN_IF_ERROR(take_sizes(context, records[i]));
     }
     RDMACC_RETURN_IF_ERROR(validate_some(context, {records.data(), count}));
   }

@@ -212,6 +212,7 @@ Status GroupScan::judge_gap(bool& stable) {
                        &snapshot_->cas_seen);
     return batch.execute();
   }
+  if (step.verdict == Verdict::kAbort) return fail(step.reason);
   stable = step.verdict == Verdict::kDone;
   if (stable) context_.note_gap_read(work_.gap, snapshot_->pre_read, snapshot_->post_read);
   return Status();

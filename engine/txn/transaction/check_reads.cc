@@ -68,8 +68,11 @@ Status Transaction::check_reads() {
     if (access.read && !access.held()) reads.push_back(&access);
   }
   ProtocolRules rules = own;
-  rules.validate = checked_by<still_current>;
-  rules.holds_until_commit = nullptr;
+  // What happens at a time that is known is validated as of that time.
+  if (!own.reads_at_ctts) {
+    rules.validate = checked_by<still_current>;
+    rules.holds_until_commit = nullptr;
+  }
   scratch_.reset();
   StageContext stage = context(scratch_).by(rules);
   const auto validate = [&](std::span<Access*> some) { return validate_accesses(stage, some); };

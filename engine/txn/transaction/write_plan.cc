@@ -21,7 +21,7 @@ std::string make_record(std::string_view key, std::string_view row) {
 
 WriteKind kind_of(const ProtocolRules& rules, const KeyWrite& write) {
   if (!write.deleted) return write.tuple != nullptr ? WriteKind::kUpdate : WriteKind::kInsert;
-  return rules.reads_at_ctts ? WriteKind::kTombstone : WriteKind::kUnlink;
+  return rules.keeps_versions() ? WriteKind::kTombstone : WriteKind::kUnlink;
 }
 
 }  // namespace
@@ -88,7 +88,7 @@ Status WritePlan::allocate_some(StageContext& stage, Accesses& accesses, size_t&
     write.record_size = static_cast<uint16_t>((*table)->record_size);
     write.history = static_cast<uint16_t>((*table)->history);
     // A block of what it replaces may have to be freed.
-    const bool replaces = !write.old_overflow.null() || stage.rules.reads_at_ctts;
+    const bool replaces = !write.old_overflow.null() || stage.rules.keeps_versions();
     if (replaces && write.tuple != nullptr && stage.engine.frees != nullptr) {
       write.node_incarnation = stage.engine.frees->incarnation_of(write.tuple->header.node());
     }
@@ -295,7 +295,7 @@ bool WritePlan::free_replaced(StageContext& stage, std::span<const GlobalAddress
     }
   };
   for (const PlannedWrite& write : writes_) {
-    const bool kept = stage.rules.reads_at_ctts;  // by the version before
+    const bool kept = stage.rules.keeps_versions();  // by the version before
     if (!write.old_overflow.null() && !kept) free_block(write.old_overflow, write);
     if (write.kind == WriteKind::kUnlink) {
       freed.push_back({write.tuple->header, FreeKind::kSlot});
