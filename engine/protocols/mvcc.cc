@@ -21,10 +21,9 @@
 #include "engine/txn/stages/scan_in_place.h"
 
 namespace rdmacc {
-namespace {
 
 // R2: an older writer may still write a version that this transaction would have to read.
-bool passes(uint64_t lock, const TxnStamps& txn) {
+bool passes_at_ctts(uint64_t lock, const TxnStamps& txn) {
   return leaves_readable(lock, txn) || ctts_of_lock(lock) > txn.ctts;
 }
 
@@ -32,10 +31,10 @@ bool passes(uint64_t lock, const TxnStamps& txn) {
 // pre-read and post-read, without an older inserter. A CPU loads the lock of the pre-read before
 // its rts: an inserter that came between the two still has its lock at the post-read, or has
 // stamped the header.
-Step read_gap(const Header& before, const Header& after, const TxnStamps& txn) {
-  if (!passes(before.lock, txn)) return Step::again(kNoVerbs);
+Step read_gap_at_ctts(const Header& before, const Header& after, const TxnStamps& txn) {
+  if (!passes_at_ctts(before.lock, txn)) return Step::again(kNoVerbs);
   if (before.rts < txn.ctts) return Step::cas(kNoVerbs, kOffsetOfRts, before.rts, txn.ctts);
-  const bool unchanged = passes(after.lock, txn) && after.wts == before.wts;
+  const bool unchanged = passes_at_ctts(after.lock, txn) && after.wts == before.wts;
   return unchanged ? Step::done() : Step::again(kNoVerbs);
 }
 
@@ -66,14 +65,14 @@ Step find_versions(const HeaderSnapshot& seen) {
 // The newest version may be read, if a header says so that was read after it.
 Step accept_newest(const HeaderSnapshot& seen, const TxnStamps& txn) {
   const Header& post_read = seen.post_read;
-  if (post_read.wts != seen.pre_read.wts || !passes(post_read.lock, txn)) {
+  if (post_read.wts != seen.pre_read.wts || !passes_at_ctts(post_read.lock, txn)) {
     return Step::again(kUntornRead);
   }
   if (post_read.rts >= txn.ctts) return Step::done();
   return Step::cas(kPostRead, kOffsetOfRts, post_read.rts, txn.ctts);
 }
 
-Step read(const Access& /*access*/, const HeaderSnapshot* seen, const TxnStamps& txn) {
+Step read_at_ctts(const Access& /*access*/, const HeaderSnapshot* seen, const TxnStamps& txn) {
   if (seen == nullptr) return Step::attempt(kUntornRead);
   const uint16_t did = seen->posted.verbs;
   if ((did & kReadVersion) != 0) {
@@ -84,13 +83,15 @@ Step read(const Access& /*access*/, const HeaderSnapshot* seen, const TxnStamps&
   if ((did & kReadStamps) != 0) return choose_version(*seen, txn);
   if ((did & kReadReference) != 0) return find_versions(*seen);
   const Header& pre_read = seen->pre_read;
-  if ((did & kPreRead) != 0 && !passes(pre_read.lock, txn)) return Step::again(kUntornRead);
+  if ((did & kPreRead) != 0 && !passes_at_ctts(pre_read.lock, txn)) return Step::again(kUntornRead);
   if (pre_read.wts < txn.ctts) return accept_newest(*seen, txn);
   // Too new for this transaction. Its bytes still name the key, so they have to be whole: not those
   // of a writer that has stamped already (its stamp is its lock) and has bytes to write.
   const bool whole = pre_read.lock != pre_read.wts && seen->post_read.wts == pre_read.wts;
   return whole ? Step::attempt(kReadReference) : Step::again(kUntornRead);
 }
+
+namespace {
 
 // W1, on a header read after the CAS.
 Step if_in_time(const Step& taken, const HeaderSnapshot* seen, const TxnStamps& txn) {
@@ -99,35 +100,32 @@ Step if_in_time(const Step& taken, const HeaderSnapshot* seen, const TxnStamps& 
   return in_time ? taken : Step::abort(AbortReason::kTooLate);
 }
 
-Step lock(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {
+}  // namespace
+
+Step lock_at_ctts(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {
   return if_in_time(take_lock(access, seen, txn, kPreRead), seen, txn);
 }
 
-Step lock_early(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {
+Step lock_early_at_ctts(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {
   return if_in_time(take_early_lock(access, seen, txn), seen, txn);
 }
 
 // A slot's stamps never go back, in its next life neither.
-bool may_take_slot(const Access& slot, const TxnStamps& txn) { return slot.locked_wts < txn.ctts; }
-
-// The stamp of an old version before its bytes, as everywhere.
-constexpr Effect kEffects[] = {Effect::kVersionStamp, Effect::kVersionRecord, Effect::kStamp,
-                               Effect::kLength,       Effect::kIdentity,      Effect::kRecord,
-                               Effect::kEntries,      Effect::kUnlock};
-
-}  // namespace
+bool may_take_slot_at_ctts(const Access& slot, const TxnStamps& txn) {
+  return slot.locked_wts < txn.ctts;
+}
 
 const ProtocolRules kMvccRules = {
     .protocol = Protocol::kMvcc,
     .stages = kCommonStages | static_cast<uint16_t>(Stage::kRead),
     .reads_at_ctts = true,
     .strictly_serializable = false,
-    .read = scanned_by<read, 2>,
-    .read_gap = read_gap,
-    .lock = driven_by<lock>,
-    .lock_early = driven_by<lock_early>,
-    .may_take_slot = may_take_slot,
-    .effects = kEffects,
+    .read = scanned_by<read_at_ctts, 2>,
+    .read_gap = read_gap_at_ctts,
+    .lock = driven_by<lock_at_ctts>,
+    .lock_early = driven_by<lock_early_at_ctts>,
+    .may_take_slot = may_take_slot_at_ctts,
+    .effects = kVersionedEffects,
 };
 
 }  // namespace rdmacc

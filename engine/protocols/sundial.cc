@@ -26,30 +26,33 @@
 #include "engine/txn/stages/scan_in_place.h"
 
 namespace rdmacc {
-namespace {
 
 // What is held for a commit: the lease. What reads to write waits for early locks, too.
-Step read_gap(const Header& before, const Header& after, const TxnStamps& txn) {
+Step read_leased_gap(const Header& before, const Header& after, const TxnStamps& txn) {
   const bool free =
       !sundial_locked(before.sundial) &&
       (!txn.reads_to_write || !locked_early(before.lock) || ctts_of_lock(before.lock) == txn.ctts);
   return free && same_version(before, after) ? Step::done() : Step::again(kNoVerbs);
 }
 
-Step read(const Access& /*access*/, const HeaderSnapshot* seen, const TxnStamps& txn) {
+Step read_leased(const Access& /*access*/, const HeaderSnapshot* seen, const TxnStamps& txn) {
   if (seen == nullptr) return Step::attempt(kUntornRead);
-  return read_gap(seen->pre_read, seen->post_read, txn).verdict == Verdict::kDone
+  return read_leased_gap(seen->pre_read, seen->post_read, txn).verdict == Verdict::kDone
              ? Step::done()
              : Step::again(kUntornRead);
 }
+
+namespace {
 
 Step freeze_lease(uint64_t word, const TxnStamps& txn) {
   return Step::cas(kPreRead, kOffsetOfSundial, word,
                    sundial_locked_word(sundial_wts(word), worker_of_ctts(txn.ctts)));
 }
 
+}  // namespace
+
 // OCC's lock, and then the lease.
-Step lock(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {
+Step lock_leased(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {
   const Step locked = lock_unchanged(access, seen, txn);
   if (locked.verdict != Verdict::kDone || access.lease_locked) return locked;
   const bool tried = (seen->posted.verbs & kCas) != 0 && seen->posted.word == kOffsetOfSundial;
@@ -57,6 +60,8 @@ Step lock(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn
   // Only the lock's holder locks the word, so it can be locked as soon as renewals allow.
   return sundial_locked(word) ? Step::abort(AbortReason::kLockHeld) : freeze_lease(word, txn);
 }
+
+namespace {
 
 // One CAS from the lease that was read. A renewal by another transaction conflicts with none.
 Step renew(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {
@@ -72,28 +77,26 @@ Step renew(const Access& access, const HeaderSnapshot* seen, const TxnStamps& tx
   return Step::cas(kPostRead, kOffsetOfSundial, word, sundial_renewed(word, txn.commit_tts));
 }
 
-HeldLease note_cas(uint64_t word, uint64_t expected, uint64_t desired) {
+}  // namespace
+
+HeldLease note_lease(uint64_t word, uint64_t expected, uint64_t desired) {
   CHECK(word == kOffsetOfSundial);
   const bool locked = sundial_locked(desired);
   return {locked, locked ? expected : desired};
 }
 
-bool locked_whole(const Access& access) { return access.locked_to_commit() && access.lease_locked; }
+bool locked_with_lease(const Access& access) {
+  return access.locked_to_commit() && access.lease_locked;
+}
 
-uint64_t commits_at_least(const Access& access) {
+uint64_t behind_leases(const Access& access) {
   if (access.write) return sundial_rts_bound(access.lease) + 1;
   return access.read ? sundial_wts(access.lease) : 0;
 }
 
-bool holds_until_commit(const Access& access, const TxnStamps& txn) {
+bool lease_lasts(const Access& access, const TxnStamps& txn) {
   return sundial_rts_bound(access.lease) >= txn.commit_tts;
 }
-
-constexpr Effect kEffects[] = {Effect::kStamp,  Effect::kLength,  Effect::kIdentity,
-                               Effect::kRecord, Effect::kEntries, Effect::kLease,
-                               Effect::kUnlock};
-
-}  // namespace
 
 const ProtocolRules kSundialRules = {
     .protocol = Protocol::kSundial,
@@ -101,16 +104,16 @@ const ProtocolRules kSundialRules = {
         kCommonStages | static_cast<uint16_t>(Stage::kRead) | static_cast<uint16_t>(Stage::kRenew),
     .validation = Stage::kRenew,
     .strictly_serializable = false,
-    .read = scanned_by<read>,
-    .read_gap = read_gap,
-    .lock = driven_by<lock>,
+    .read = scanned_by<read_leased>,
+    .read_gap = read_leased_gap,
+    .lock = driven_by<lock_leased>,
     .lock_early = driven_by<lock_early_unchanged>,
     .validate = checked_by<renew>,
-    .note_cas = note_cas,
-    .locked_whole = locked_whole,
-    .commits_at_least = commits_at_least,
-    .holds_until_commit = holds_until_commit,
-    .effects = kEffects,
+    .note_cas = note_lease,
+    .locked_whole = locked_with_lease,
+    .commits_at_least = behind_leases,
+    .holds_until_commit = lease_lasts,
+    .effects = kLeasedEffects,
 };
 
 }  // namespace rdmacc
