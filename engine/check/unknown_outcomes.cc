@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "engine/check/key_histories.h"
+#include "engine/protocols/registry.h"
 
 namespace rdmacc {
 namespace {
@@ -62,7 +63,7 @@ class UnknownOutcomes {
       };
       // Under timestamp ordering an absence is as of the transaction's time, and tells of no stamp:
       // the ctts before it may be another worker's.
-      const bool sees_gaps = history_[t].protocol != Protocol::kMvcc;
+      const bool sees_gaps = !happens_at_ctts(history_[t].protocol);
       for (const HistoryEvent& event : history_[t].events) {
         const bool read = event.op == HistoryOp::kRead;
         if (read || (event.op == HistoryOp::kMiss && sees_gaps)) seen(event.version);

@@ -12,6 +12,9 @@ extern const ProtocolRules kOccRules;
 extern const ProtocolRules kMvccRules;
 extern const ProtocolRules kSundialRules;
 extern const ProtocolRules kCalvinRules;
+extern const ProtocolRules kTictocRules;
+extern const ProtocolRules kTimestampRules;
+extern const ProtocolRules kCicadaRules;
 
 // The lock word from free (or a reader count of this transaction's reads and no others, or its
 // early lock) to own, and `verbs` behind it; a transaction that finds it held aborts: NOWAIT's
@@ -28,7 +31,7 @@ Step lock_early_unchanged(const Access& access, const HeaderSnapshot* seen, cons
 Step read_untorn(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn);
 Step read_untorn_gap(const Header& before, const Header& after, const TxnStamps& txn);
 
-// Versions with leases, as SUNDIAL has them (sundial.cc): reading one; locking a header
+// Versions with leases, as SUNDIAL and TICTOC have them (sundial.cc): reading one; locking a header
 // and then its lease; what a CAS of the lease's word means for the access; whether both are locked;
 // the commit time that follows from an access; whether a lease lasts until then.
 Step read_leased(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn);
@@ -39,7 +42,7 @@ bool locked_with_lease(const Access& access);
 uint64_t behind_leases(const Access& access);
 bool lease_lasts(const Access& access, const TxnStamps& txn);
 
-// Everything at the ctts, as MVCC has it (mvcc.cc). May a reader go past the
+// Everything at the ctts, as MVCC, TIMESTAMP and CICADA have it (mvcc.cc). May a reader go past the
 // lock; the newest version, once a header shows that no older transaction can write it any more;
 // what older versions there are, and which of them was the youngest at the ctts; all of this for
 // one record, and for a gap; locks that are in time, behind all readers and writers.

@@ -7,8 +7,9 @@
 namespace rdmacc {
 namespace {
 
-constexpr std::array kAvailable = {Protocol::kNowait, Protocol::kWaitdie, Protocol::kWoundwait,
-                                   Protocol::kOcc,    Protocol::kMvcc,    Protocol::kSundial,
+constexpr std::array kAvailable = {Protocol::kNowait, Protocol::kWaitdie,   Protocol::kWoundwait,
+                                   Protocol::kOcc,    Protocol::kMvcc,      Protocol::kSundial,
+                                   Protocol::kTictoc, Protocol::kTimestamp, Protocol::kCicada,
                                    Protocol::kCalvin};
 
 }  // namespace
@@ -27,6 +28,12 @@ const ProtocolRules* rules_of(Protocol protocol, LockMode mode) {
       return &kMvccRules;
     case Protocol::kSundial:
       return &kSundialRules;
+    case Protocol::kTictoc:
+      return &kTictocRules;
+    case Protocol::kTimestamp:
+      return &kTimestampRules;
+    case Protocol::kCicada:
+      return &kCicadaRules;
     case Protocol::kCalvin:
       return &kCalvinRules;
     default:
@@ -55,6 +62,11 @@ bool strictly_serializable(Protocol protocol) {
   const ProtocolRules* rules = rules_of(protocol, LockMode::kExclusive);
   CHECK(rules != nullptr);
   return rules->strictly_serializable;
+}
+
+bool happens_at_ctts(Protocol protocol) {
+  const ProtocolRules* rules = rules_of(protocol, LockMode::kExclusive);
+  return rules != nullptr && rules->reads_at_ctts;
 }
 
 std::string available_protocol_names() {

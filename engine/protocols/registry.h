@@ -11,14 +11,17 @@ struct ProtocolRules;
 
 // nullptr when the protocol is not there (yet). The mode matters to NOWAIT alone.
 const ProtocolRules* rules_of(Protocol protocol, LockMode mode = LockMode::kExclusive);
-// Those that are there, in the order of their numbers.
+// Those that are there, in the order in which they are told of.
 std::span<const Protocol> available_protocols();
 // Bits of Stage that the protocol has.
 uint16_t stages_of(Protocol protocol);
 // Whether every history of the protocol respects real time, too: one that ended before another
-// began comes before it. The multi-version protocols promise serializability alone: their
-// transactions may read, and come, as of a time before they began.
+// began comes before it. Those that order transactions by timestamps or leases promise
+// serializability alone: their transactions may read, and come, as of a time before they began.
 bool strictly_serializable(Protocol protocol);
+// Whether everything that a transaction does happens at its ctts; what it finds absent is so as of
+// that time.
+bool happens_at_ctts(Protocol protocol);
 // Whether it takes whole transactions as procedures (Session::execute_procedure).
 bool executes_procedures(Protocol protocol);
 // Whether reads are locked until the end (two-phase locking).

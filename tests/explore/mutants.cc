@@ -3,6 +3,8 @@
 #include <cstring>
 #include <vector>
 
+#include "engine/storage/layout/sundial_word.h"
+
 namespace rdmacc {
 
 // ---- Rules
@@ -14,16 +16,16 @@ Step read_whether_locked_or_not(const Access&, const HeaderSnapshot* seen, const
   return seen->pre_read.wts == seen->post_read.wts ? Step::done() : Step::again(verbs);
 }
 
-// MVCC: a reader that does not look whether an older writer is at work.
-Step mvcc_read_whether_locked_or_not(const Access& access, const HeaderSnapshot* seen,
-                                     const TxnStamps& txn) {
-  if (seen == nullptr) return right(Protocol::kMvcc).read(access, seen, txn);
+namespace {
+
+// MVCC, TIMESTAMP: a reader that does not look whether an older writer is at work.
+template <Protocol kProtocol>
+Step read_past_older_locks(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {
+  if (seen == nullptr) return right(kProtocol).read(access, seen, txn);
   HeaderSnapshot unlocked = *seen;
   unlocked.pre_read.lock = unlocked.post_read.lock = 0;
-  return right(Protocol::kMvcc).read(access, &unlocked, txn);
+  return right(kProtocol).read(access, &unlocked, txn);
 }
-
-namespace {
 
 // OCC, SUNDIAL: a header looked at only before the record says nothing about the record.
 Step read_without_last_look(const Access&, const HeaderSnapshot* seen, const TxnStamps&) {
@@ -68,17 +70,54 @@ Step read_without_checking(const Access& access, const HeaderSnapshot* seen, con
   return step.verdict == Verdict::kAbort ? Step::done() : step;
 }
 
-// MVCC: a reader that leaves no trace lets an older writer write behind its back.
-Step mvcc_read_without_raising(const Access& access, const HeaderSnapshot* seen,
-                               const TxnStamps& txn) {
-  const Step step = right(Protocol::kMvcc).read(access, seen, txn);
+Step without_raising(const Step& step) {
   return step.verdict == Verdict::kTry && (step.verbs & kCas) != 0 ? Step::done() : step;
 }
 
-Step mvcc_lock_whatever_was_read(const Access& access, const HeaderSnapshot* seen,
-                                 const TxnStamps& txn) {
-  const Step step = right(Protocol::kMvcc).lock(access, seen, txn);
+// MVCC, TIMESTAMP: a reader that leaves no trace lets an older writer write behind its back.
+template <Protocol kProtocol>
+Step read_without_raising(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {
+  return without_raising(right(kProtocol).read(access, seen, txn));
+}
+// CICADA: the same of one that commits.
+Step validate_without_raising(const Access& access, const HeaderSnapshot* seen,
+                              const TxnStamps& txn) {
+  return without_raising(right(Protocol::kCicada).validate(access, seen, txn));
+}
+
+template <Protocol kProtocol>
+Step lock_whatever_was_read(const Access& access, const HeaderSnapshot* seen,
+                            const TxnStamps& txn) {
+  const Step step = right(kProtocol).lock(access, seen, txn);
   return step.reason == AbortReason::kTooLate ? Step::done() : step;
+}
+
+// TIMESTAMP: what was written later.
+Step read_too_late(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {
+  const Step step = right(Protocol::kTimestamp).read(access, seen, txn);
+  return step.reason == AbortReason::kTooLate ? Step::done() : step;
+}
+
+// CICADA: an older writer that is at work may be about to write what was read.
+Step validate_past_older_locks(const Access& access, const HeaderSnapshot* seen,
+                               const TxnStamps& txn) {
+  if (seen == nullptr) return right(Protocol::kCicada).validate(access, seen, txn);
+  HeaderSnapshot unlocked = *seen;
+  unlocked.post_read.lock = 0;
+  return right(Protocol::kCicada).validate(access, &unlocked, txn);
+}
+
+// TICTOC: what another has locked is taken for valid, however soon its lease ends.
+Step validate_what_is_locked(const Access& access, const HeaderSnapshot* seen,
+                             const TxnStamps& txn) {
+  if (seen != nullptr && sundial_locked(seen->cas_seen)) return Step::done();
+  return right(Protocol::kTictoc).validate(access, seen, txn);
+}
+// And a lock that promises others more than its holder keeps.
+Step lock_with_a_later_end(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {
+  Step step = right(Protocol::kTictoc).lock(access, seen, txn);
+  if ((step.verbs & kCas) != 0 && step.word == kOffsetOfSundial) step.desired += 1000ull << 16;
+  return step;
 }
 
 // ---- Effects
@@ -193,6 +232,11 @@ std::span<const ExploreMutant> explore_mutants() {
   const auto& woundwait = right(Protocol::kWoundwait);
   const auto& mvcc = right(Protocol::kMvcc);
   const auto& sundial = right(kSundial);
+  constexpr auto kTictoc = Protocol::kTictoc, kTimestamp = Protocol::kTimestamp,
+                 kCicada = Protocol::kCicada;
+  const auto& tictoc = right(kTictoc);
+  const auto& timestamp = right(kTimestamp);
+  const auto& cicada = right(kCicada);
   const ProtocolRules blind_occ = with_lock(occ, lock_without_comparing<kOcc>);
   const ProtocolRules blind_sundial = with_lock(sundial, lock_without_comparing<kSundial>);
   const Rule share_anything = read_without_checking<kNowait, LockMode::kShared>;
@@ -222,14 +266,34 @@ std::span<const ExploreMutant> explore_mutants() {
       {"NowaitForgetsToUnlock", "gx,gy|gy,gx", nowait, forget_to_unlock},
       {"WaitdieLockDoesNotCheck", "gx,px|gx,px", with_read(waitdie, never_die)},
       {"WoundwaitLockDoesNotCheck", "gx,px|gx,px", with_read(woundwait, never_wait)},
-      {"MvccDoesNotRaiseRts", "px,gy|gx,py", with_read(mvcc, mvcc_read_without_raising)},
-      {"MvccReadsPastOlderLocks", "px|gx", with_read(mvcc, mvcc_read_whether_locked_or_not)},
-      {"MvccWritesWhatWasReadLater", "gx,px|gx,px", with_lock(mvcc, mvcc_lock_whatever_was_read)},
+      {"MvccDoesNotRaiseRts", "px,gy|gx,py",
+       with_read(mvcc, read_without_raising<Protocol::kMvcc>)},
+      {"MvccReadsPastOlderLocks", "px|gx", with_read(mvcc, read_past_older_locks<Protocol::kMvcc>)},
+      {"MvccWritesWhatWasReadLater", "gx,px|gx,px",
+       with_lock(mvcc, lock_whatever_was_read<Protocol::kMvcc>)},
       {"SundialWithoutPostRead", "gx|px",
        with_gap(with_read(sundial, read_without_last_look), read_gap_without_last_look)},
       {"SundialRenewsNothing", "gx,py|gy,px", with_validate(sundial, validate_nothing)},
       {"SundialLockDoesNotCompare", "gx,px|gx,px", blind_sundial},
       {"SundialGivesTheLeaseFirst", "gx|px", with_effects(sundial, kLeaseFirst)},
+      {"TictocRenewsNothing", "gx,py|gy,px", with_validate(tictoc, validate_nothing)},
+      {"TictocLockDoesNotCompare", "gx,px|gx,px",
+       with_lock(tictoc, lock_without_comparing<kTictoc>)},
+      {"TictocTrustsWhatIsLocked", "gx,py|gy,px", with_validate(tictoc, validate_what_is_locked)},
+      {"TictocLockPromisesMore", "gx,py|gy,px", with_lock(tictoc, lock_with_a_later_end)},
+      {"TimestampDoesNotRaiseRts", "px,gy|gx,py",
+       with_read(timestamp, read_without_raising<kTimestamp>)},
+      {"TimestampReadsPastOlderLocks", "px|gx",
+       with_read(timestamp, read_past_older_locks<kTimestamp>)},
+      {"TimestampWritesWhatWasReadLater", "gx,px|gx,px",
+       with_lock(timestamp, lock_whatever_was_read<kTimestamp>)},
+      {"TimestampReadsWhatIsTooNew", "gx,gy|px,py", with_read(timestamp, read_too_late)},
+      {"CicadaValidatesNothing", "gx,py|gy,px", with_validate(cicada, validate_nothing)},
+      {"CicadaDoesNotRaiseRts", "gx,py|gy,px", with_validate(cicada, validate_without_raising)},
+      {"CicadaValidatesPastOlderLocks", "gx,py|gy,px",
+       with_validate(cicada, validate_past_older_locks)},
+      {"CicadaLockDoesNotCompare", "gx,px|gx,px",
+       with_lock(cicada, lock_without_comparing<kCicada>)},
   };
   return mutants;
 }

@@ -35,11 +35,9 @@ ProtocolRules with_lock(ProtocolRules rules, StageRule lock);
 ProtocolRules with_validate(ProtocolRules rules, StageRule validate);
 ProtocolRules with_effects(ProtocolRules rules, std::span<const Effect> effects);
 
-// Wrong rules that show in more than one engine.
+// A wrong rule that shows in more than one engine.
 Step read_whether_locked_or_not(const Access& access, const HeaderSnapshot* seen,
                                 const TxnStamps& txn);
-Step mvcc_read_whether_locked_or_not(const Access& access, const HeaderSnapshot* seen,
-                                     const TxnStamps& txn);
 
 // Makes `rules` those of their protocol in either lock mode for mutated_rules_of(), which gives the
 // right ones of all others. One wrong engine at a time.

@@ -23,8 +23,9 @@ TEST(JudgeHistory, CountsWhatTheProtocolDoesNotPromise) {
     uint64_t violations = 0;
     const Status status = judge_history(stale, protocol, violations);
     EXPECT_EQ(violations, 2u) << protocol_name(protocol);
-    EXPECT_EQ(status.ok(), protocol == Protocol::kMvcc || protocol == Protocol::kSundial)
-        << protocol_name(protocol);
+    const bool by_time = happens_at_ctts(protocol) || protocol == Protocol::kSundial ||
+                         protocol == Protocol::kTictoc;
+    EXPECT_EQ(status.ok(), by_time) << protocol_name(protocol);
   }
 }
 

@@ -94,6 +94,26 @@ Step sundial_trusts_gaps(const Access& access, const HeaderSnapshot* seen, const
   return right(Protocol::kSundial).validate(access, seen, txn);
 }
 
+// ---- TICTOC, CICADA
+
+// A group that changed under a miss or a scan is valid for ever.
+Step tictoc_trusts_gaps(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {
+  return access.gap ? Step::done() : right(Protocol::kTictoc).validate(access, seen, txn);
+}
+// The word that another has locked is believed of whatever version.
+Step tictoc_any_locked_version(const Access& access, const HeaderSnapshot* seen,
+                               const TxnStamps& txn) {
+  Access newest = access;
+  if (seen != nullptr && sundial_locked(seen->cas_seen)) newest.read_wts = seen->post_read.wts;
+  return right(Protocol::kTictoc).validate(newest, seen, txn);
+}
+// What was read is old by now, whichever version was there at the transaction's time.
+Step cicada_any_old_version(const Access& access, const HeaderSnapshot* seen,
+                            const TxnStamps& txn) {
+  const bool looked = seen != nullptr && (seen->posted.verbs & kReadStamps) != 0;
+  return looked ? Step::done() : right(Protocol::kCicada).validate(access, seen, txn);
+}
+
 // ---- Early locks
 
 // What was locked early stays so: readers go on reading what is installed, and validators trust it.
@@ -171,6 +191,18 @@ constexpr Shared kShared[] = {
     {"SundialRenewsNothing", "leases that have ended", 40},
     {"SundialLockDoesNotCompare", "lost updates", 40},
     {"SundialGivesTheLeaseFirst", "the lease unlocked before the bytes", 100},
+    {"TictocRenewsNothing", "versions that had ended before the commit", 40},
+    {"TictocLockDoesNotCompare", "lost updates", 40},
+    {"TictocTrustsWhatIsLocked", "write skew of two that lock first", 100},
+    {"TictocLockPromisesMore", "a locked version is said to be valid beyond its end", 100},
+    {"TimestampDoesNotRaiseRts", "an older writer behind a reader's back", 40},
+    {"TimestampReadsPastOlderLocks", "no wait for an older writer's commit", 100},
+    {"TimestampWritesWhatWasReadLater", "W1 dropped: versions out of order", 40},
+    {"TimestampReadsWhatIsTooNew", "what a younger one has written", 40},
+    {"CicadaValidatesNothing", "reads of different moments", 40},
+    {"CicadaDoesNotRaiseRts", "an older writer behind a reader's back", 40},
+    {"CicadaValidatesPastOlderLocks", "an older writer about to write what was read", 100},
+    {"CicadaLockDoesNotCompare", "lost updates", 40},
 };
 
 SimMutant of_exploration(const Shared& shared) {
@@ -246,6 +278,17 @@ std::vector<SimMutant> make_mutants() {
   add("SundialTrustsGaps", "phantoms: a gap's lease is not extended",
       with_validate(sundial, sundial_trusts_gaps), 40);
   add_rare("SundialStampsLast", "bytes before the stamp", with_effects(sundial, kSundialStampLast));
+  const ProtocolRules& tictoc = right(Protocol::kTictoc);
+  const ProtocolRules& timestamp = right(Protocol::kTimestamp);
+  const ProtocolRules& cicada = right(Protocol::kCicada);
+  add("TictocTrustsGaps", "phantoms: a gap's lease is not extended",
+      with_validate(tictoc, tictoc_trusts_gaps), 40);
+  add("TictocAnyLockedVersion", "the validity of another version",
+      with_validate(tictoc, tictoc_any_locked_version), 100);
+  add("TimestampGapsAreNeverTooNew", "an absence as of before what was inserted and deleted",
+      with_gap(timestamp, mvcc.read_gap), 100);
+  add("CicadaAnyOldVersion", "a version that was written over before the ctts",
+      with_validate(cicada, cicada_any_old_version), 100);
   const auto add_early = [&mutants](const char* name, const char* breaks,
                                     const ProtocolRules& rules) {
     mutants.push_back({name, breaks, rules, locking(rules), 100});
@@ -258,6 +301,12 @@ std::vector<SimMutant> make_mutants() {
             with_lock(mvcc, mvcc_early_lock_is_in_time));
   add_early("SundialLeavesEarlyLocks", "the lease of what was locked early is not frozen",
             with_lock(sundial, lock_leaves_early_locks<Protocol::kSundial>));
+  add_early("TictocLeavesEarlyLocks", "the lease of what was locked early is not frozen",
+            with_lock(tictoc, lock_leaves_early_locks<Protocol::kTictoc>));
+  add_early("TimestampLeavesEarlyLocks", "an early lock is passed during the commit",
+            with_lock(timestamp, lock_leaves_early_locks<Protocol::kTimestamp>));
+  add_early("CicadaLeavesEarlyLocks", "an early lock is passed during the commit",
+            with_lock(cicada, lock_leaves_early_locks<Protocol::kCicada>));
   return mutants;
 }
 

@@ -2,6 +2,8 @@
 // back, users that cancel, tables that are dropped and memory that is used up.
 #include <algorithm>
 
+#include "engine/protocols/registry.h"
+#include "engine/txn/rule/rule.h"
 #include "tests/sim/sim_run.h"
 
 namespace rdmacc {
@@ -27,7 +29,9 @@ void SimRun::start_surroundings() {
   };
   run_beside(&DoorSurroundings::drop_again_and_again);
   if (scenario_.tight) run_beside(&DoorSurroundings::fill_again_and_again);
-  if (scenario_.protocol == Protocol::kMvcc) run_beside(&DoorSurroundings::bury_again_and_again);
+  if (rules_of(scenario_.protocol)->keeps_versions()) {
+    run_beside(&DoorSurroundings::bury_again_and_again);
+  }
 }
 
 Status SimRun::end_surroundings() {

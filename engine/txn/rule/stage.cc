@@ -10,7 +10,8 @@ namespace {
 constexpr std::array<const char*, kStageCount> kStageNames = {
     "lock", "read", "log", "release", "commit", "validate", "renew", "broadcast", "forward"};
 constexpr std::array<const char*, kProtocolCount> kProtocolNames = {
-    "nowait", "waitdie", "occ", "mvcc", "sundial", "calvin", "woundwait"};
+    "nowait", "waitdie",   "occ",    "mvcc",      "sundial",
+    "calvin", "woundwait", "tictoc", "timestamp", "cicada"};
 
 std::string lower(std::string_view text) {
   std::string out(text);

@@ -41,9 +41,12 @@ enum class Protocol : ProtocolId {
   kMvcc,
   kSundial,
   kCalvin,
-  kWoundwait
+  kWoundwait,
+  kTictoc,
+  kTimestamp,
+  kCicada
 };
-constexpr uint32_t kProtocolCount = 7;
+constexpr uint32_t kProtocolCount = 10;
 const char* protocol_name(Protocol protocol);                   // "nowait"
 std::optional<Protocol> parse_protocol(std::string_view name);  // any case
 

@@ -31,10 +31,10 @@ class BlockPoolTest : public TwoSessions {
     return bytes;
   }
   size_t blocks() { return handed_out_blocks(engine_, there_.topology()); }
-  // One a row; under MVCC those of its three old versions, the block that these are in, and the few
-  // that the nodes' own threads keep for stages by RPC.
+  // One a row; with old versions those of its three old versions, the block that these are in, and
+  // the few that the nodes' own threads keep for stages by RPC.
   size_t blocks_of_rows_max(size_t rows) const {
-    return protocol() == Protocol::kMvcc ? 5 * rows + 8 : rows;
+    return rules_of(protocol())->keeps_versions() ? 5 * rows + 8 : rows;
   }
   static uint64_t messages(Coordinator& coordinator) {
     return coordinator.stats().allocation_verbs.messages;
@@ -134,12 +134,13 @@ TEST_P(BlockPoolTest, WhatADeadWorkerKeptIsFreedAndItsRowsStay) {
   EXPECT_LE(blocks(), blocks_of_rows_max(3));
 }
 
-INSTANTIATE_TEST_SUITE_P(AllProtocols, BlockPoolTest,
-                         testing::Combine(testing::Values(Protocol::kNowait, Protocol::kWaitdie,
-                                                          Protocol::kWoundwait, Protocol::kOcc,
-                                                          Protocol::kMvcc, Protocol::kSundial),
-                                          testing::Values(kOneSided, kRpc)),
-                         name_of);
+INSTANTIATE_TEST_SUITE_P(
+    AllProtocols, BlockPoolTest,
+    testing::Combine(testing::Values(Protocol::kNowait, Protocol::kWaitdie, Protocol::kWoundwait,
+                                     Protocol::kOcc, Protocol::kMvcc, Protocol::kSundial,
+                                     Protocol::kTictoc, Protocol::kTimestamp, Protocol::kCicada),
+                     testing::Values(kOneSided, kRpc)),
+    name_of);
 
 }  // namespace
 }  // namespace rdmacc

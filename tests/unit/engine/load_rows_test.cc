@@ -17,8 +17,8 @@ class LoadRowsTest : public TwoSessions {
   explicit LoadRowsTest(uint64_t region_bytes = 192ull << 20)
       : TwoSessions(/*one_by_one=*/false, region_bytes) {}
   bool may_load() const {
-    return protocol() != Protocol::kMvcc && protocol() != Protocol::kSundial &&
-           protocol() != Protocol::kCalvin;
+    return !happens_at_ctts(protocol()) && protocol() != Protocol::kSundial &&
+           protocol() != Protocol::kTictoc && protocol() != Protocol::kCalvin;
   }
   TableId new_table(uint32_t history = 0) {
     TableSpec spec;

@@ -88,8 +88,10 @@ TEST_F(RealTimeOf, MvccReadsAsOfATimeBeforeItBegan) {
 
 // A long transaction has a lease on x that outlasts the logical time at which z is written later
 // on: it comes after the writer of z, and before the writer of x that ended before that began.
-TEST_F(RealTimeOf, SundialCommitsBeforeOneThatHasEnded) {
-  create(Protocol::kSundial, {"q", "x", "z"});
+class LeasesOf : public RealTimeOf, public testing::WithParamInterface<Protocol> {};
+
+TEST_P(LeasesOf, LetItCommitBeforeOneThatHasEnded) {
+  create(GetParam(), {"q", "x", "z"});
   for (int i = 0; i < 5; ++i) write(first_, "q", "x");  // extends the lease on x
   EXPECT_EQ(report().real_time_violations, 0u);
   run(first_, [&](Session& lasting) {
@@ -117,8 +119,12 @@ TEST_F(RealTimeOf, SundialCommitsBeforeOneThatHasEnded) {
   EXPECT_TRUE(seen.serializable) << seen.problem;
   EXPECT_FALSE(seen.strictly_serializable);
   EXPECT_EQ(seen.real_time_violations, 1u) << seen.real_time_problem;
-  EXPECT_FALSE(strictly_serializable(Protocol::kSundial));
+  EXPECT_FALSE(strictly_serializable(GetParam()));
 }
+
+INSTANTIATE_TEST_SUITE_P(Protocols, LeasesOf,
+                         testing::Values(Protocol::kSundial, Protocol::kTictoc),
+                         [](const auto& its) { return protocol_name(its.param); });
 
 }  // namespace
 }  // namespace rdmacc

@@ -131,10 +131,11 @@ TEST_P(RowLockTest, RollingBackLetsGoOfWhatTheLevelHasLocked) {
     });
     as_one([&] {
       ASSERT_TRUE(one_.put(table_, "a", "one").ok());
-      // "b" was read: OCC finds it changed, MVCC comes before that, and SUNDIAL does if it can.
+      // "b" was read: OCC finds it changed, MVCC comes before that, and leases do if they can.
       const Status committed = one_.commit();
       const bool loses = written && protocol() == Protocol::kOcc;
-      if (!written || protocol() != Protocol::kSundial) {
+      const bool has_leases = protocol() == Protocol::kSundial || protocol() == Protocol::kTictoc;
+      if (!written || !has_leases) {
         EXPECT_EQ(committed.ok(), !loses) << committed.to_string();
       }
       RowView row;
@@ -261,9 +262,10 @@ TEST_P(RowLockTest, AChangeBetweenTheReadAndTheLockIsAConflict) {
     ASSERT_TRUE(other_.commit().ok());
   });
   as_one([&] {
-    // Seen without protection, so nothing is lost yet; but MVCC's time has passed.
+    // Seen without protection, so nothing is lost yet; but the time of what happens at its ctts has
+    // passed.
     auto lock = one_.try_lock(table_, "a", RowLockMode::kExclusive);
-    if (std::get<0>(GetParam()) == Protocol::kMvcc) {
+    if (happens_at_ctts(protocol())) {
       EXPECT_EQ(reason_of(lock.status()), AbortReason::kTooLate);
       one_.abort();
       return;
@@ -351,18 +353,20 @@ TEST_P(AnyRowLockTest, StormsKeepPairsAndCounts) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Protocols, RowLockTest,
-                         testing::Combine(testing::Values(Protocol::kNowait, Protocol::kWaitdie,
-                                                          Protocol::kWoundwait, Protocol::kOcc,
-                                                          Protocol::kMvcc, Protocol::kSundial),
-                                          testing::Values(kOneSided, kRpc)),
-                         name_of);
-INSTANTIATE_TEST_SUITE_P(Protocols, MetLockTest,
-                         testing::Combine(testing::Values(Protocol::kNowait, Protocol::kWaitdie,
-                                                          Protocol::kWoundwait, Protocol::kOcc,
-                                                          Protocol::kMvcc, Protocol::kSundial),
-                                          testing::Values(kOneSided, kRpc)),
-                         name_of);
+INSTANTIATE_TEST_SUITE_P(
+    Protocols, RowLockTest,
+    testing::Combine(testing::Values(Protocol::kNowait, Protocol::kWaitdie, Protocol::kWoundwait,
+                                     Protocol::kOcc, Protocol::kMvcc, Protocol::kSundial,
+                                     Protocol::kTictoc, Protocol::kTimestamp, Protocol::kCicada),
+                     testing::Values(kOneSided, kRpc)),
+    name_of);
+INSTANTIATE_TEST_SUITE_P(
+    Protocols, MetLockTest,
+    testing::Combine(testing::Values(Protocol::kNowait, Protocol::kWaitdie, Protocol::kWoundwait,
+                                     Protocol::kOcc, Protocol::kMvcc, Protocol::kSundial,
+                                     Protocol::kTictoc, Protocol::kTimestamp, Protocol::kCicada),
+                     testing::Values(kOneSided, kRpc)),
+    name_of);
 INSTANTIATE_TEST_SUITE_P(Protocols, AnyRowLockTest, every_protocol(), name_of);
 
 }  // namespace

@@ -177,7 +177,8 @@ TEST(OccValidate, WantsTheSameVersionUnlockedOrOwn) {
 // Others' early locks are in the way of what reads to write, and of nothing else that reads.
 TEST(EarlyLock, IsNoLockToReaders) {
   constexpr TxnStamps kWriter{.ctts = 900, .reads_to_write = true};
-  for (const Protocol protocol : {Protocol::kOcc, Protocol::kMvcc, Protocol::kSundial}) {
+  for (const Protocol protocol : {Protocol::kOcc, Protocol::kMvcc, Protocol::kSundial,
+                                  Protocol::kTictoc, Protocol::kTimestamp, Protocol::kCicada}) {
     const StageRule read = rules_of(protocol)->read;
     HeaderSnapshot other = snapshot(early_lock(700), 5, 5), own = snapshot(early_lock(900), 5, 5);
     other.post_read.rts = own.post_read.rts = 900;
@@ -196,7 +197,8 @@ TEST(EarlyLock, IsNoLockToReaders) {
 }
 
 TEST(EarlyLock, BecomesALockForTheCommit) {
-  for (const Protocol protocol : {Protocol::kOcc, Protocol::kMvcc, Protocol::kSundial}) {
+  for (const Protocol protocol : {Protocol::kOcc, Protocol::kMvcc, Protocol::kSundial,
+                                  Protocol::kTictoc, Protocol::kTimestamp, Protocol::kCicada}) {
     const ProtocolRules& rules = *rules_of(protocol);
     const Step early = rules.lock_early(Access{}, nullptr, kTxn);
     EXPECT_EQ(early.expected, 0u);
@@ -339,6 +341,9 @@ TEST(Registry, NamesWhatThereIsAndRefusesTheRest) {
   EXPECT_EQ(stages_of(Protocol::kOcc), 63);
   EXPECT_EQ(stages_of(Protocol::kMvcc), 31);
   EXPECT_EQ(stages_of(Protocol::kSundial), 95);
+  EXPECT_EQ(stages_of(Protocol::kTictoc), 95);
+  EXPECT_EQ(stages_of(Protocol::kTimestamp), 31);
+  EXPECT_EQ(stages_of(Protocol::kCicada), 63);
   EXPECT_EQ(parse_protocol("NoWait"), Protocol::kNowait);
   EXPECT_EQ(parse_lock_mode("SHARED"), LockMode::kShared);
   EXPECT_FALSE(parse_protocol("2pl").has_value());

@@ -165,7 +165,7 @@ TEST_P(ScannedRowsTest, OfAScanThatOnlyReadsAreValidated) {
     if (!read.ok()) one_.abort();
   });
   // The reader comes before the writer by timestamps and leases alone.
-  const bool orders_by_time = protocol() == Protocol::kMvcc || protocol() == Protocol::kSundial;
+  const bool orders_by_time = !strictly_serializable(protocol());
   EXPECT_TRUE(read.ok() || written.ok());
   EXPECT_FALSE(read.ok() && written.ok() && !orders_by_time);
 }

@@ -1,0 +1,85 @@
+// TICTOC: data-driven timestamps (Yu et al., SIGMOD 2016). A transaction finds its time at its
+// commit, from what it has read and writes: behind the end of every version that it replaces, and
+// not before any that it has read. Then what was read has to be valid at that time. Leases, reads
+// and locks are SUNDIAL's; what is here is how a read is validated, and what a lock leaves to see.
+//
+//   Read     READ header | READ record | READ header     no lease is extended
+//   Lock     CAS lock 0 or early -> ctts | READ header   names the holder to others
+//            CAS word unlocked -> locked | READ header   with the lease's end in wts' place
+//   then     commit_tts = max(wts of what was read, rts + 1 of what is written)
+//   Renew    of what was read and ends before commit_tts, after ALL locks:
+//            CAS word rts -> commit_tts | READ header
+//            locked by another meanwhile: holds if its end is not before commit_tts
+//   Log, Commit, Release   as SUNDIAL
+//
+// The paper's word keeps wts and rts beside the lock bit, so that a validator of a locked version
+// can tell whether it is valid for long enough. Here the locked word has its holder's worker in
+// the place of the distance. But nothing asks for the wts of a version that is locked, and its end
+// does as well: the word says that instead (engine/storage/layout/sundial_word.h). The holder comes
+// behind that end, whatever becomes of it, and the header's own wts, read behind the word, says
+// that the version is still the one that was read.
+
+#include "engine/cluster/timestamp.h"
+#include "engine/protocols/protocols.h"
+#include "engine/storage/layout/sundial_word.h"
+#include "engine/txn/stages/check_in_place.h"
+#include "engine/txn/stages/scan_in_place.h"
+
+namespace rdmacc {
+namespace {
+
+// Compiled here, for this protocol.
+Step read(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {
+  return read_leased(access, seen, txn);
+}
+
+// SUNDIAL's lock; the locked word tells where the lease ends.
+Step lock(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {
+  Step step = lock_leased(access, seen, txn);
+  if ((step.verbs & kCas) != 0 && step.word == kOffsetOfSundial) {
+    step.desired = sundial_locked_word(sundial_rts_bound(step.expected), worker_of_ctts(txn.ctts));
+  }
+  return step;
+}
+
+// Where the version's validity ends, as the word tells it.
+uint64_t end_of(uint64_t word) {
+  return sundial_locked(word) ? sundial_wts(word) : sundial_rts_bound(word);
+}
+
+// The same version, and valid at the commit's time: as it is, or once its lease is extended.
+Step validate(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {
+  uint64_t word = access.lease;
+  if (seen != nullptr) {
+    if (seen->cas_seen == seen->posted.expected) return Step::done();
+    word = seen->cas_seen;
+    if (seen->post_read.wts != access.read_wts) {
+      return Step::abort(access.gap ? AbortReason::kGapChanged : AbortReason::kLeaseLost);
+    }
+  }
+  if (end_of(word) >= txn.commit_tts) return Step::done();
+  if (sundial_locked(word)) return Step::abort(AbortReason::kLeaseLost);
+  return Step::cas(kPostRead, kOffsetOfSundial, word, sundial_renewed(word, txn.commit_tts));
+}
+
+}  // namespace
+
+const ProtocolRules kTictocRules = {
+    .protocol = Protocol::kTictoc,
+    .stages =
+        kCommonStages | static_cast<uint16_t>(Stage::kRead) | static_cast<uint16_t>(Stage::kRenew),
+    .validation = Stage::kRenew,
+    .strictly_serializable = false,
+    .read = scanned_by<read>,
+    .read_gap = read_leased_gap,
+    .lock = driven_by<lock>,
+    .lock_early = driven_by<lock_early_unchanged>,
+    .validate = checked_by<validate>,
+    .note_cas = note_lease,
+    .locked_whole = locked_with_lease,
+    .commits_at_least = behind_leases,
+    .holds_until_commit = lease_lasts,
+    .effects = kLeasedEffects,
+};
+
+}  // namespace rdmacc
