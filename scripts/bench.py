@@ -87,7 +87,8 @@ def fabrics():
     """What it costs that nodes do not share memory: messages over loopback, carried out by their
     threads."""
     plans = [(protocol, stages)
-             for protocol in ("nowait", "waitdie", "woundwait", "occ", "mvcc", "sundial", "calvin")
+             for protocol in ("nowait", "waitdie", "woundwait", "occ", "mvcc", "sundial", "tictoc",
+                              "timestamp", "cicada", "calvin")
              for stages in ("one_sided", "rpc")]
     seen = {(plan, fabric): [] for plan in plans for fabric in ("shm", "tcp")}
     for turn in range(ROUNDS):

@@ -18,7 +18,8 @@ import threading
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-PROTOCOLS = ("nowait", "waitdie", "woundwait", "occ", "mvcc", "sundial", "calvin")
+PROTOCOLS = ("nowait", "waitdie", "woundwait", "occ", "mvcc", "sundial", "tictoc",
+             "timestamp", "cicada", "calvin")
 # How often a workload is drawn, and its settings: small, since a delayed load takes long.
 WORKLOADS = {
     "ycsb": 8,

@@ -26,7 +26,8 @@ SHOWN_CHARACTERS = 1500
 # Of one statement, and of one run. The slowest statement of the control takes a few seconds.
 STATEMENT_SECONDS_MAX = 60
 RUN_SECONDS_MAX = 3600
-PROTOCOLS = ("nowait", "waitdie", "woundwait", "occ", "mvcc", "sundial", "calvin")
+PROTOCOLS = ("nowait", "waitdie", "woundwait", "occ", "mvcc", "sundial", "tictoc",
+             "timestamp", "cicada", "calvin")
 DEFAULT_PROTOCOL = "occ"
 
 

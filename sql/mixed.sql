@@ -104,6 +104,12 @@ CALL mixed_transfer('mvcc', 'one_sided');
 CALL mixed_transfer('mvcc', 'rpc');
 CALL mixed_transfer('sundial', 'one_sided');
 CALL mixed_transfer('sundial', 'rpc');
+CALL mixed_transfer('tictoc', 'one_sided');
+CALL mixed_transfer('tictoc', 'rpc');
+CALL mixed_transfer('timestamp', 'one_sided');
+CALL mixed_transfer('timestamp', 'rpc');
+CALL mixed_transfer('cicada', 'one_sided');
+CALL mixed_transfer('cicada', 'rpc');
 SELECT o.v AS ours, h.v AS heap, mixed_total() FROM mixed_ours o JOIN mixed_heap h USING (id)
   WHERE id = 1;
 RESET rdmacc.stages;

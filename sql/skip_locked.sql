@@ -63,6 +63,9 @@ CALL play('woundwait');
 CALL play('occ');
 CALL play('mvcc');
 CALL play('sundial');
+CALL play('tictoc');
+CALL play('timestamp');
+CALL play('cicada');
 
 -- a job that is taken and given back, with its write rolled back before the end
 SET rdmacc.protocol = sundial;

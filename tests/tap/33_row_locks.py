@@ -20,6 +20,8 @@ INSERT INTO t SELECT i, i / 2, 0 FROM generate_series(1, 10) i;
 """
 # By the primary key, by an index, by a scan of the table.
 WAYS = {"key": "id = 4", "index": "grp = 2 AND id = 4", "scan": "id + 0 = 4"}
+LOCK_NO_READS = ("occ", "mvcc", "sundial", "tictoc", "timestamp", "cicada")
+AT_THEIR_TIME = ("mvcc", "timestamp", "cicada")
 # A worker waits for the job that another one has, and then takes the next.
 WORKER = """
 BEGIN;
@@ -96,7 +98,7 @@ def a_session_that_meets_one_waits(box):
 
 
 def writers_wait_where_reads_lock_nothing(box):
-    for protocol in ("occ", "mvcc", "sundial"):
+    for protocol in LOCK_NO_READS:
         for statement, answer in (("SELECT v FROM t WHERE id = 4 FOR SHARE;", "1"),
                                   ("UPDATE t SET v = v + 1 WHERE id = 4 RETURNING v;", "2"),
                                   ("DELETE FROM t WHERE id = 4 AND v = 0;", "")):
@@ -114,12 +116,12 @@ def writers_wait_where_reads_lock_nothing(box):
 
 def readers_pass_where_reads_lock_nothing(box):
     """As of heaps, and one thread may read by one connection what it has locked by another. Under
-    mvcc the holder is too late for a reader that came after it, so its block is run again."""
+    protocols that order by timestamps the holder is too late for a reader that came after it, so its block is run again."""
     reads = [f"SELECT v FROM t WHERE {condition};" for condition in WAYS.values()]
     reads += ["SELECT sum(v) FROM t;", "SELECT count(*) FROM t WHERE v < 9;",
               "SELECT t.v FROM t JOIN jobs j ON j.id = t.id WHERE t.id = 4;"]
     box.psql("TRUNCATE jobs; INSERT INTO jobs VALUES (4, 'new')")
-    for protocol in ("occ", "mvcc", "sundial"):
+    for protocol in LOCK_NO_READS:
         for at in ("at_commit", "at_write"):
             for write in ("", "UPDATE t SET v = v + 1 WHERE id = 4;"):
                 said = f"{protocol}, {at}: {write}"
@@ -145,7 +147,7 @@ def readers_pass_where_reads_lock_nothing(box):
 
 def a_writer_that_has_read_past_a_lock_waits_in_the_end(box):
     """What it has read may be old when it writes: the block is run again, and waits then."""
-    for protocol in ("occ", "mvcc", "sundial"):
+    for protocol in LOCK_NO_READS:
         holder, other = holder_and_other(box, protocol)
         pids = other.backend(), holder.backend()
         other.send("BEGIN; SELECT v FROM t WHERE id = 4; UPDATE t SET v = v + 1 WHERE id = 4; COMMIT;")
@@ -197,7 +199,7 @@ def losers_keep_to_lock_timeout(box):
 def rolling_back_gives_back(box):
     """What a savepoint, or a block with EXCEPTION, has locked, where reads lock nothing."""
     for protocol in locking(box):
-        gives_back = protocol in ("occ", "mvcc", "sundial")
+        gives_back = protocol in LOCK_NO_READS
         holder, other = session(box, protocol), session(box, protocol)
         said = holder.run("BEGIN; SELECT v FROM t WHERE id = 1 FOR UPDATE; SAVEPOINT a;"
                           "SELECT v FROM t WHERE id = 2 FOR UPDATE;"
@@ -227,7 +229,7 @@ def writes_lock_at_once_if_asked(box):
             pids = other.backend(), writer.backend()
             equal(writer.run(f"BEGIN; {write};"), "", said)
             matches("55P03", other.run("SELECT v FROM t WHERE id = 4 FOR UPDATE NOWAIT;"), said)
-            if protocol in ("occ", "mvcc", "sundial"):
+            if protocol in LOCK_NO_READS:
                 other.send("UPDATE t SET v = v + 10 WHERE id = 4 RETURNING v;")
                 waits(box, *pids, said)
                 equal(writer.run("ROLLBACK;"), "", said)
@@ -266,8 +268,8 @@ def deadlocks_end(box):
             if replays == 0:
                 results = {each: each.result() for each in (one, two)}
                 lost = [each for each in results if re.search("40P01|40001", results[each])]
-                # Under mvcc the older one is too late for a row that the younger one has read.
-                true(len(lost) == 1 or (protocol == "mvcc" and lost),
+                # At its time the older one is too late for a row that the younger one has read.
+                true(len(lost) == 1 or (protocol in AT_THEIR_TIME and lost),
                      f"{said}: {list(results.values())}")
                 for each in lost:
                     each.run("ROLLBACK;")
