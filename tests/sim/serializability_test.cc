@@ -19,12 +19,6 @@ std::string name_of(const testing::TestParamInfo<Variant>& variant) {
   return variant.param.protocol.name() + "_" + std::to_string(variant.param.code);
 }
 
-// Its rules are another protocol's for the most part, and so are its stages.
-bool is_like_another(Protocol protocol) {
-  return protocol == Protocol::kTictoc || protocol == Protocol::kTimestamp ||
-         protocol == Protocol::kCicada;
-}
-
 // All subsets of the stages that the protocol has. Of those that are like another each stage is
 // alone, and alone left out; the campaign goes through the rest.
 std::vector<Variant> all_variants() {
