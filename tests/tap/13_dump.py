@@ -269,7 +269,7 @@ def plans_by_keys_are_refused_under_a_snapshot(box):
 
 def options_take_effect_in_the_nodes(box):
     def taken(options):
-        # A table without history is for protocols that keep none; the last one is still in use.
+        # A session that sets no protocol joins the one in use, which may need history.
         box.psql("SET rdmacc.protocol = occ;"
                  f"CREATE TABLE sized (id int PRIMARY KEY) USING rdmacc WITH ({options});"
                  "INSERT INTO sized SELECT generate_series(1, 20000)")
