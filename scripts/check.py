@@ -176,11 +176,15 @@ def server_parts():
     taps = sorted(name for name in os.listdir(os.path.join(ROOT, "tests/tap"))
                   if re.match(r"\d+_.*\.py$", name))
     return [python_part("regress", "scripts/run_regress.py", "regress"),
-            python_part("isolation", "scripts/run_regress.py", "isolation"),
             python_part("power layer", "tests/power/layer_test.py", limit_s=60),
             *(python_part("tap " + name[:-3], os.path.join("tests/tap", name), limit_s=300)
               for name in taps),
-            python_part("pages", "tests/report/page_test.py", limit_s=120),
+            python_part("pages", "tests/report/page_test.py", limit_s=120)]
+
+
+def waiting_parts():
+    """Their sessions wait for each other most of the time."""
+    return [python_part("isolation", "scripts/run_regress.py", "isolation", limit_s=1200),
             python_part("clients", "scripts/check_clients.py", "--share", limit_s=400),
             python_part("pg_suite", "scripts/pg_suite.py", "--share", limit_s=400)]
 
@@ -208,12 +212,13 @@ def run_everything(jobs):
     # The sanitized build is long and waits for nothing; the servers' tests mostly wait, and take
     # longer by now.
     with concurrent.futures.ThreadPoolExecutor(max_workers=2) as pool:
+        waiting = pool.submit(lambda: in_turn(waiting_parts()))
         beside = pool.submit(lambda: sanitized_parts(jobs) + in_turn(fuzz_parts() + delay_parts()))
         done += in_turn(gtest_parts("release"))
         done += in_turn([campaign_part("release", "--check-share", f"--jobs={jobs}")])
         done += in_turn([python_part("faults", "scripts/faults.py", "--share", f"--jobs={jobs}")])
         done += in_turn(server_parts())
-        done += beside.result()
+        done += waiting.result() + beside.result()
     # The guest emulates two processors, and wants ours.
     return done + in_turn(verbs_parts())
 

@@ -68,6 +68,15 @@ const char* or_setting(FunctionCallInfo fcinfo, Argument argument, const char* s
                                 : text_argument(fcinfo, argument);
 }
 
+/* The program would run several, one after the other. */
+const char* protocol_of(FunctionCallInfo fcinfo) {
+  const char* protocol = or_setting(fcinfo, kProtocol, "rdmacc.protocol");
+  if (strchr(protocol, ',') == nullptr) return protocol;
+  ereport(ERROR,
+          (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+           errmsg("there is no protocol \"%s\"", protocol), errhint("A run has one protocol.")));
+}
+
 double seconds_of(const Interval* duration) {
   constexpr double kDaysPerMonth = 30;
   return static_cast<double>(duration->time) / USECS_PER_SEC +
@@ -81,7 +90,7 @@ Datum rdmacc_bench_report(PG_FUNCTION_ARGS) {
   check_arguments(fcinfo);
   RdmaccBenchRun run = {};
   run.workload = workload_of(fcinfo);
-  run.protocol = or_setting(fcinfo, kProtocol, "rdmacc.protocol");
+  run.protocol = protocol_of(fcinfo);
   if (!PG_GETARG_BOOL(kEnumerate)) run.stages = or_setting(fcinfo, kStages, "rdmacc.stages");
   run.lock_mode = text_argument(fcinfo, kLockMode);
   run.settings = text_argument(fcinfo, kSettings);

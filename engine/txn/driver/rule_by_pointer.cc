@@ -2,9 +2,10 @@
 
 namespace rdmacc {
 
-StageRule::StageRule(Rule rule)
-    : StageRule(rule, [](StageContext& context, Rule by, std::span<RecordState> records) {
-        return Driver(context, by, records).run();
-      }) {}
+Status drive_by_pointer(StageContext& context, Rule rule, std::span<RecordState> records) {
+  return Driver(context, rule, records).run();
+}
+
+StageRule::StageRule(Rule rule) : StageRule(rule, drive_by_pointer) {}
 
 }  // namespace rdmacc
