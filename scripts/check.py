@@ -21,10 +21,11 @@ POINTS_AT_FAILURE = re.compile(r"Failure$|^\[  FAILED  \]|^not ok|CHECK failed|S
                                r"suite-ended \S+ [1-9]")
 LINES_BESIDE = 8
 # Unit and simulator tests, which run under the sanitizers, too: slowly, so with fewer seeds.
-SANITIZED_SEEDS = {"SEEDS_PERCENT": "15"}
+SANITIZED_SEEDS = {"SEEDS_PERCENT": "10"}
 SANITIZED = ("cluster_test", "engine_test", "index_test", "log_test",
              "node_process_test", "sim_test", "stats_test", "storage_test", "workloads_test")
 LONGEST = "sim_test"
+WAITING = ("06_monitoring.py", "10_network.py", "14_mixed.py")
 
 running = set()  # processes of parts under way, each the leader of its group
 
@@ -172,19 +173,23 @@ def verbs_parts():
     return [python_part("verbs", "scripts/check_verbs.py", limit_s=1000)]
 
 
+def tap_part(name):
+    return python_part("tap " + name[:-3], os.path.join("tests/tap", name), limit_s=300)
+
+
 def server_parts():
     taps = sorted(name for name in os.listdir(os.path.join(ROOT, "tests/tap"))
-                  if re.match(r"\d+_.*\.py$", name))
+                  if re.match(r"\d+_.*\.py$", name) and name not in WAITING)
     return [python_part("regress", "scripts/run_regress.py", "regress"),
             python_part("power layer", "tests/power/layer_test.py", limit_s=60),
-            *(python_part("tap " + name[:-3], os.path.join("tests/tap", name), limit_s=300)
-              for name in taps),
+            *map(tap_part, taps),
             python_part("pages", "tests/report/page_test.py", limit_s=120)]
 
 
 def waiting_parts():
-    """Their sessions wait for each other most of the time."""
+    """They wait most of the time: sessions for each other, others for a network or a server."""
     return [python_part("isolation", "scripts/run_regress.py", "isolation", limit_s=1200),
+            *map(tap_part, WAITING),
             python_part("clients", "scripts/check_clients.py", "--share", limit_s=400),
             python_part("pg_suite", "scripts/pg_suite.py", "--share", limit_s=400)]
 
@@ -209,8 +214,7 @@ def run_everything(jobs):
     done.append(build("release", jobs, 1800))
     if done[-1].failed:
         return done
-    # The sanitized build is long and waits for nothing; the servers' tests mostly wait, and take
-    # longer by now.
+    # The sanitized build is long and waits for nothing.
     with concurrent.futures.ThreadPoolExecutor(max_workers=2) as pool:
         waiting = pool.submit(lambda: in_turn(waiting_parts()))
         beside = pool.submit(lambda: sanitized_parts(jobs) + in_turn(fuzz_parts() + delay_parts()))
