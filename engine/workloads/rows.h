@@ -21,6 +21,11 @@ void set_text(Text<N>& to, std::string_view text) {
   std::memcpy(to.data(), text.data(), std::min(N, text.size()));
 }
 
+template <size_t N>
+void draw_letters(Random& random, Text<N>& to) {
+  for (char& letter : to) letter = static_cast<char>('A' + random.below(26));
+}
+
 // The bytes of a row; a view of `row`.
 template <typename Row>
 std::string_view bytes_of(const Row& row) {

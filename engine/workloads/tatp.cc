@@ -27,16 +27,8 @@ Result<std::unique_ptr<Workload>> make_tatp(const WorkloadSettings& settings,
   return Result<std::unique_ptr<Workload>>(std::make_unique<Tatp>(options));
 }
 
-uint64_t between(Random& random, uint64_t least, uint64_t most) {
-  return least + random.below(most - least + 1);
-}
 uint8_t draw_byte(Random& random) { return static_cast<uint8_t>(random.below(256)); }
 uint32_t draw_location(Random& random) { return static_cast<uint32_t>(random.next()); }
-
-template <size_t N>
-void draw_letters(Random& random, Text<N>& text) {
-  for (char& letter : text) letter = static_cast<char>('A' + random.below(26));
-}
 
 // So many of the first `of` numbers, each with the same chance, as bits.
 uint32_t draw_subset(Random& random, uint64_t count, uint64_t of) {
@@ -53,8 +45,8 @@ uint32_t draw_subset(Random& random, uint64_t count, uint64_t of) {
 // of these none to three forwardings.
 struct Loaded {
   explicit Loaded(uint64_t subscriber) : random(subscriber * 2 + 1) {
-    accesses = draw_subset(random, between(random, 1, kTypes), kTypes);
-    facilities = draw_subset(random, between(random, 1, kTypes), kTypes);
+    accesses = draw_subset(random, random.between(1, kTypes), kTypes);
+    facilities = draw_subset(random, random.between(1, kTypes), kTypes);
     for (uint64_t f = 0; f < kTypes; ++f) {
       if ((facilities >> f & 1) == 0) continue;
       forwardings[f] = draw_subset(random, random.below(kForwardingsMax + 1), kForwardingsMax);
@@ -155,8 +147,8 @@ Status Tatp::load_subscriber(BulkLoad& rows, uint64_t s) const {
       if ((loaded.forwardings[type - 1] >> f & 1) == 0) continue;
       const uint64_t start = f * kForwardingHours;
       const tatp::CallForwardingRow forwarding{
-          static_cast<uint8_t>(start + between(random, 1, kForwardingHours)),
-          tatp::digits_of(between(random, 1, options_.subscribers))};
+          static_cast<uint8_t>(start + random.between(1, kForwardingHours)),
+          tatp::digits_of(random.between(1, options_.subscribers))};
       RDMACC_RETURN_IF_ERROR(rows.add(table(tatp::kCallForwarding),
                                       tatp::forwarding_key(s, type, start), bytes_of(forwarding)));
     }
@@ -170,7 +162,7 @@ Status Tatp::load_subscriber(BulkLoad& rows, uint64_t s) const {
 uint64_t Tatp::draw_subscriber(Random& random) const {
   const uint64_t n = options_.subscribers;
   const uint64_t a = n <= 1'000'000 ? 65'535 : n <= 10'000'000 ? 1'048'575 : 2'097'151;
-  return (random.below(a + 1) | between(random, 1, n)) % n + 1;
+  return (random.below(a + 1) | random.between(1, n)) % n + 1;
 }
 
 TxnInputs Tatp::draw(Random& random) const {
@@ -179,13 +171,13 @@ TxnInputs Tatp::draw(Random& random) const {
   const uint64_t drawn = random.below(100);
   while (drawn >= kUpTo[inputs.kind]) ++inputs.kind;
   inputs.add(draw_subscriber(random));
-  inputs.add(between(random, 1, kTypes));
+  inputs.add(random.between(1, kTypes));
   const uint64_t start = random.below(kForwardingsMax) * kForwardingHours;
   inputs.add(start);
   // A new forwarding ends after it starts; a call that is looked for, at any hour.
   const bool inserts = inputs.kind == kInsertCallForwarding;
-  inputs.add(inserts ? start + between(random, 1, kForwardingHours) : between(random, 1, 24));
-  inputs.add(inserts ? between(random, 1, options_.subscribers) : draw_location(random));
+  inputs.add(inserts ? start + random.between(1, kForwardingHours) : random.between(1, 24));
+  inputs.add(inserts ? random.between(1, options_.subscribers) : draw_location(random));
   return inputs;
 }
 

@@ -182,7 +182,7 @@ bool Tpcc::knows(const TxnInputs& inputs) const {
 // Any but the home warehouse, unless it is the only one.
 uint64_t Tpcc::other_warehouse(Random& random, uint64_t home) const {
   if (options_.warehouses == 1) return home;
-  const uint64_t drawn = tpcc::between(random, 1, options_.warehouses - 1);
+  const uint64_t drawn = random.between(1, options_.warehouses - 1);
   return drawn < home ? drawn : drawn + 1;
 }
 

@@ -95,8 +95,8 @@ Status credit_customers(Session& session, TableId table, std::span<const Deliver
 TxnInputs Tpcc::draw_delivery(Random& random) const {
   TxnInputs inputs;
   inputs.kind = kDeliveryKind;
-  inputs.add(tpcc::between(random, 1, options_.warehouses));
-  inputs.add(tpcc::between(random, 1, kCarriersMax));
+  inputs.add(random.between(1, options_.warehouses));
+  inputs.add(random.between(1, kCarriersMax));
   inputs.add(tpcc::draw_date(random));
   return inputs;
 }

@@ -10,7 +10,6 @@
 namespace rdmacc {
 namespace {
 
-using tpcc::between;
 using tpcc::bytes_of;
 using tpcc::DistrictId;
 using tpcc::kDistricts;
@@ -34,8 +33,8 @@ class Loader {
   Status items(uint32_t first, uint32_t last) {
     for (uint32_t i = first; i <= last; ++i) {
       tpcc::ItemRow item;
-      item.price = static_cast<int64_t>(between(random_, 100, 10'000));
-      item.image = static_cast<uint32_t>(between(random_, 1, 10'000));
+      item.price = static_cast<int64_t>(random_.between(100, 10'000));
+      item.image = static_cast<uint32_t>(random_.between(1, 10'000));
       set_text(item.name, tpcc::letters(random_, 14, 24));
       set_text(item.text, tpcc::item_text(random_));
       RDMACC_RETURN_IF_ERROR(add(tpcc::kItem, tpcc::item_key(i), bytes_of(item)));
@@ -46,7 +45,7 @@ class Loader {
   Status stock(uint32_t warehouse, uint32_t first, uint32_t last) {
     for (uint32_t i = first; i <= last; ++i) {
       tpcc::StockRow stock;
-      stock.quantity = static_cast<int32_t>(between(random_, 10, 100));
+      stock.quantity = static_cast<int32_t>(random_.between(10, 100));
       for (auto& text : stock.district_text) set_text(text, tpcc::letters(random_, 24, 24));
       set_text(stock.text, tpcc::item_text(random_));
       RDMACC_RETURN_IF_ERROR(add(tpcc::kStock, tpcc::stock_key(warehouse, i), bytes_of(stock)));
@@ -154,8 +153,8 @@ class Loader {
       tpcc::OrderRow order;
       order.entry_date = tpcc::kLoadDate;
       order.customer = customers[o - 1];
-      order.carrier = delivered ? static_cast<uint32_t>(between(random_, 1, 10)) : 0;
-      order.lines = static_cast<uint32_t>(between(random_, tpcc::kLinesMin, tpcc::kLinesMax));
+      order.carrier = delivered ? static_cast<uint32_t>(random_.between(1, 10)) : 0;
+      order.lines = static_cast<uint32_t>(random_.between(tpcc::kLinesMin, tpcc::kLinesMax));
       order.all_local = 1;
       RDMACC_RETURN_IF_ERROR(add(tpcc::kOrders, tpcc::order_key(of, o), bytes_of(order)));
       for (uint32_t l = 1; l <= order.lines; ++l) {
@@ -171,8 +170,8 @@ class Loader {
   Status order_line(DistrictId of, uint32_t order, uint32_t line, bool delivered) {
     tpcc::OrderLineRow row;
     row.delivery_date = delivered ? tpcc::kLoadDate : 0;
-    row.amount = delivered ? 0 : static_cast<int64_t>(between(random_, 1, 999'999));
-    row.item = static_cast<uint32_t>(between(random_, 1, options_.items));
+    row.amount = delivered ? 0 : static_cast<int64_t>(random_.between(1, 999'999));
+    row.item = static_cast<uint32_t>(random_.between(1, options_.items));
     row.supply_warehouse = static_cast<uint32_t>(of.warehouse);
     row.quantity = 5;
     set_text(row.district_text, tpcc::letters(random_, 24, 24));

@@ -75,12 +75,12 @@ void take_from(tpcc::StockRow& stock, const Line& line, bool remote) {
 TxnInputs Tpcc::draw_new_order(Random& random) const {
   TxnInputs inputs;
   inputs.kind = kNewOrderKind;
-  const uint64_t home = tpcc::between(random, 1, options_.warehouses);
+  const uint64_t home = random.between(1, options_.warehouses);
   inputs.add(home);
-  inputs.add(tpcc::between(random, 1, tpcc::kDistricts));
+  inputs.add(random.between(1, tpcc::kDistricts));
   inputs.add(tpcc::draw_customer(random, options_.customers));
   inputs.add(tpcc::draw_date(random));
-  const uint64_t lines = tpcc::between(random, tpcc::kLinesMin, kLinesMax);
+  const uint64_t lines = random.between(tpcc::kLinesMin, kLinesMax);
   std::array<uint64_t, kLinesMax> items{};
   for (uint64_t i = 0; i < lines; ++i) {
     const auto taken = items.begin() + static_cast<std::ptrdiff_t>(i);
@@ -89,8 +89,7 @@ TxnInputs Tpcc::draw_new_order(Random& random) const {
     while (std::find(items.begin(), taken, item) != taken) item = item % options_.items + 1;
     items[i] = item;
     const bool remote = random.percent(options_.remote_stock_percent);
-    inputs.add(
-        pack({item, remote ? other_warehouse(random, home) : home, tpcc::between(random, 1, 10)}));
+    inputs.add(pack({item, remote ? other_warehouse(random, home) : home, random.between(1, 10)}));
   }
   if (random.percent(options_.rollback_percent)) {
     // The last item is none that there is (clause 2.4.1.4).

@@ -52,8 +52,8 @@ Status read_lines(Session& session, TableId table, DistrictId of, Tpcc::OrderSta
 TxnInputs Tpcc::draw_order_status(Random& random) const {
   TxnInputs inputs;
   inputs.kind = kOrderStatusKind;
-  inputs.add(tpcc::between(random, 1, options_.warehouses));
-  inputs.add(tpcc::between(random, 1, tpcc::kDistricts));
+  inputs.add(random.between(1, options_.warehouses));
+  inputs.add(random.between(1, tpcc::kDistricts));
   inputs.add(tpcc::draw_named(random, options_.by_last_name_percent, options_.customers));
   return inputs;
 }

@@ -73,16 +73,16 @@ tpcc::HistoryRow history_row(const PaymentInputs& inputs, uint64_t customer,
 TxnInputs Tpcc::draw_payment(Random& random) const {
   TxnInputs inputs;
   inputs.kind = kPaymentKind;
-  const uint64_t home = tpcc::between(random, 1, options_.warehouses);
-  const uint64_t district = tpcc::between(random, 1, tpcc::kDistricts);
+  const uint64_t home = random.between(1, options_.warehouses);
+  const uint64_t district = random.between(1, tpcc::kDistricts);
   const uint64_t payer =
       random.percent(options_.remote_payment_percent) ? other_warehouse(random, home) : home;
   inputs.add(home);
   inputs.add(district);
   inputs.add(payer);
-  inputs.add(payer == home ? district : tpcc::between(random, 1, tpcc::kDistricts));
+  inputs.add(payer == home ? district : random.between(1, tpcc::kDistricts));
   inputs.add(tpcc::draw_named(random, options_.by_last_name_percent, options_.customers));
-  inputs.add(tpcc::between(random, kAmountMin, kAmountMax));
+  inputs.add(random.between(kAmountMin, kAmountMax));
   inputs.add(tpcc::draw_date(random));
   inputs.add(tpcc::history_number(random));
   return inputs;

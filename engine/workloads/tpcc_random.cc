@@ -4,7 +4,7 @@ namespace rdmacc::tpcc {
 
 uint64_t non_uniform(Random& random, uint64_t a, uint64_t c, uint64_t least, uint64_t most) {
   const uint64_t some = random.below(a + 1);
-  return ((some | between(random, least, most)) + c) % (most - least + 1) + least;
+  return ((some | random.between(least, most)) + c) % (most - least + 1) + least;
 }
 
 uint64_t draw_customer(Random& random, uint32_t customers) {
@@ -30,7 +30,7 @@ std::string last_name(uint64_t number) {
 std::string letters(Random& random, uint64_t least, uint64_t most) {
   constexpr std::string_view kLetters =
       "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-  std::string text(between(random, least, most), ' ');
+  std::string text(random.between(least, most), ' ');
   for (char& letter : text) letter = kLetters[random.below(kLetters.size())];
   return text;
 }

@@ -16,12 +16,6 @@ constexpr uint64_t kItemConstant = 7'911;
 
 constexpr uint64_t kLoadDate = 1;
 
-// Uniform in [least, most].
-inline uint64_t between(Random& random, uint64_t least, uint64_t most) {
-  CHECK(least <= most);
-  return least + random.below(most - least + 1);
-}
-
 // NURand(a, least, most) with the constant `c`.
 uint64_t non_uniform(Random& random, uint64_t a, uint64_t c, uint64_t least, uint64_t most);
 // Of `customers` and `items`, which may be fewer than TPC-C's; the last name is one that a

@@ -45,9 +45,9 @@ Status read_items(Session& session, std::span<const TableId> tables, DistrictId 
 TxnInputs Tpcc::draw_stock_level(Random& random) const {
   TxnInputs inputs;
   inputs.kind = kStockLevelKind;
-  inputs.add(tpcc::between(random, 1, options_.warehouses));
-  inputs.add(tpcc::between(random, 1, tpcc::kDistricts));
-  inputs.add(tpcc::between(random, kThresholdMin, kThresholdMax));
+  inputs.add(random.between(1, options_.warehouses));
+  inputs.add(random.between(1, tpcc::kDistricts));
+  inputs.add(random.between(kThresholdMin, kThresholdMax));
   return inputs;
 }
 

@@ -51,16 +51,8 @@ Result<std::unique_ptr<Workload>> make_tpce(const WorkloadSettings& settings,
   return Result<std::unique_ptr<Workload>>(std::make_unique<Tpce>(options));
 }
 
-uint64_t between(Random& random, uint64_t least, uint64_t most) {
-  return least + random.below(most - least + 1);
-}
 int64_t draw_price(Random& random) {
-  return static_cast<int64_t>(between(random, kPriceMin, kPriceMax));
-}
-
-template <size_t N>
-void draw_letters(Random& random, Text<N>& text) {
-  for (char& letter : text) letter = static_cast<char>('A' + random.below(26));
+  return static_cast<int64_t>(random.between(kPriceMin, kPriceMax));
 }
 
 // A fifth of the customers is in the first tier, a fifth in the last.
@@ -72,7 +64,7 @@ uint32_t draw_tier(Random& random) {
 // The higher the tier the more accounts, five on average.
 uint32_t draw_accounts(Random& random, uint32_t tier) {
   constexpr std::array<std::pair<uint64_t, uint64_t>, kTiers> kRange = {{{1, 4}, {2, 8}, {5, 10}}};
-  return static_cast<uint32_t>(between(random, kRange[tier - 1].first, kRange[tier - 1].second));
+  return static_cast<uint32_t>(random.between(kRange[tier - 1].first, kRange[tier - 1].second));
 }
 
 // The rows of one customer follow from the number.
@@ -100,14 +92,14 @@ class CustomerLoad {
   Status account(uint64_t number) {
     tpce::CustomerAccountRow row;
     row.balance = static_cast<int64_t>(random_.below(1'000'000));
-    row.holdings = static_cast<uint32_t>(between(random_, 1, kHoldingsMax));
+    row.holdings = static_cast<uint32_t>(random_.between(1, kHoldingsMax));
     draw_letters(random_, row.name);
     // Distinct: neighbours of one that is drawn.
     const uint64_t first = random_.below(securities_);
     for (uint64_t h = 1; h <= row.holdings; ++h) {
       tpce::HoldingSummaryRow holding;
       holding.security = static_cast<uint32_t>((first + h) % securities_ + 1);
-      holding.quantity = static_cast<int32_t>(between(random_, 1, kQuantityMax));
+      holding.quantity = static_cast<int32_t>(random_.between(1, kQuantityMax));
       RDMACC_RETURN_IF_ERROR(rows_.add(tables_[tpce::kHoldingSummary],
                                        tpce::holding_key(customer_, number, h), bytes_of(holding)));
     }
@@ -176,7 +168,7 @@ TxnInputs Tpce::draw(Random& random) const {
   TxnInputs inputs;
   if (!random.percent(options_.feed_percent)) {
     inputs.kind = kCustomerPosition;
-    inputs.add(between(random, 1, options_.customers));
+    inputs.add(random.between(1, options_.customers));
     return inputs;
   }
   inputs.kind = kMarketFeed;
@@ -188,7 +180,7 @@ TxnInputs Tpce::draw(Random& random) const {
       security = security % securities_ + 1;
     }
     drawn[i] = security;
-    const uint64_t quantity = between(random, 1, kQuantityMax);
+    const uint64_t quantity = random.between(1, kQuantityMax);
     inputs.add(security | quantity << 24 | static_cast<uint64_t>(draw_price(random)) << 40);
   }
   return inputs;

@@ -22,8 +22,12 @@ Status Workload::create_tables(Session& session, TableOwner owner) {
 }
 
 Status Workload::drop_tables(Session& session) const {
-  for (const TableId table : tables_) RDMACC_RETURN_IF_ERROR(session.drop_table(table));
-  return Status();
+  Status status;
+  for (const TableId table : tables_) {
+    const Status dropped = session.drop_table(table);
+    if (status.ok()) status = dropped;
+  }
+  return status;
 }
 
 void Workload::bind_tables(std::span<const TableId> tables) {

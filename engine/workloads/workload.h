@@ -73,6 +73,7 @@ class Workload {
   // From a coroutine, once, before anything else. Those that an earlier run of the same owner has
   // left are dropped.
   Status create_tables(Session& session, TableOwner owner = {});
+  // All that can be dropped; the first that cannot is what is wrong.
   Status drop_tables(Session& session) const;
   std::span<const TableId> tables() const { return tables_; }
   // Whether the table of that place holds the nodes of an ordered index (engine/index).

@@ -22,6 +22,11 @@ class Random {
     CHECK(bound > 0);
     return static_cast<uint64_t>((static_cast<unsigned __int128>(next()) * bound) >> 64);
   }
+  // Uniform in [least, most].
+  uint64_t between(uint64_t least, uint64_t most) {
+    CHECK(least <= most);
+    return least + below(most - least + 1);
+  }
   bool percent(uint32_t chance) { return below(100) < chance; }
   double unit() { return static_cast<double>(next() >> 11) * 0x1.0p-53; }
 
