@@ -117,13 +117,12 @@ Status Ycsb::execute_operation(Session& session, const TxnInputs& inputs, TxnEff
 
 Status Ycsb::update(Session& session, const TxnInputs& inputs, TxnEffect& effect) const {
   const uint64_t record = inputs.values[0];
-  const bool blind = inputs.kind == kUpdateKind;
   RowBatch rows;
   rows.ask(NumberKey(record));
-  RDMACC_RETURN_IF_ERROR(rows.get(session, table(0), blind));
+  RDMACC_RETURN_IF_ERROR(rows.get(session, table(0), true));
   uint64_t updates = 0;
   RDMACC_RETURN_IF_ERROR(read_record(record, rows.row(0), options_.record_bytes, updates));
-  if (!blind && options_.compute_us > 0) compute(session);
+  if (inputs.kind == kReadModifyWriteKind && options_.compute_us > 0) compute(session);
   char row[kYcsbRecordBytesMax];
   write_record(record, updates + 1, options_.record_bytes, row);
   effect.delta = 1;
