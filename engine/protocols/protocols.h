@@ -31,17 +31,6 @@ Step lock_early_unchanged(const Access& access, const HeaderSnapshot* seen, cons
 Step read_untorn(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn);
 Step read_untorn_gap(const Header& before, const Header& after, const TxnStamps& txn);
 
-// Versions with leases, as SUNDIAL and TICTOC have them (sundial.cc): reading one; locking a header
-// and then its lease; what a CAS of the lease's word means for the access; whether both are locked;
-// the commit time that follows from an access; whether a lease lasts until then.
-Step read_leased(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn);
-Step read_leased_gap(const Header& before, const Header& after, const TxnStamps& txn);
-Step lock_leased(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn);
-HeldLease note_lease(uint64_t word, uint64_t expected, uint64_t desired);
-bool locked_with_lease(const Access& access);
-uint64_t behind_leases(const Access& access);
-bool lease_lasts(const Access& access, const TxnStamps& txn);
-
 // Everything at the ctts, as MVCC, TIMESTAMP and CICADA have it (mvcc.cc). May a reader go past the
 // lock; the newest version, once a header shows that no older transaction can write it any more;
 // what older versions there are, and which of them was the youngest at the ctts; all of this for
@@ -59,10 +48,6 @@ bool may_take_slot_at_ctts(const Access& slot, const TxnStamps& txn);
 // Commit of the protocols that keep one version in place and stamp it only with wts.
 constexpr Effect kInPlaceEffects[] = {Effect::kStamp,  Effect::kLength,  Effect::kIdentity,
                                       Effect::kRecord, Effect::kEntries, Effect::kUnlock};
-// And with the lease's word.
-constexpr Effect kLeasedEffects[] = {Effect::kStamp,  Effect::kLength,  Effect::kIdentity,
-                                     Effect::kRecord, Effect::kEntries, Effect::kLease,
-                                     Effect::kUnlock};
 // And with the version that is written over: its stamp before its bytes, as everywhere.
 constexpr Effect kVersionedEffects[] = {
     Effect::kVersionStamp, Effect::kVersionRecord, Effect::kStamp,   Effect::kLength,

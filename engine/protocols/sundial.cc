@@ -20,7 +20,7 @@
 // only read.
 
 #include "engine/cluster/timestamp.h"
-#include "engine/protocols/protocols.h"
+#include "engine/protocols/leases.h"
 #include "engine/storage/layout/sundial_word.h"
 #include "engine/txn/stages/check_in_place.h"
 #include "engine/txn/stages/scan_in_place.h"
@@ -61,10 +61,8 @@ Step lock_leased(const Access& access, const HeaderSnapshot* seen, const TxnStam
   return sundial_locked(word) ? Step::abort(AbortReason::kLockHeld) : freeze_lease(word, txn);
 }
 
-namespace {
-
 // One CAS from the lease that was read. A renewal by another transaction conflicts with none.
-Step renew(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {
+Step renew_lease(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {
   uint64_t word = access.lease;
   if (seen != nullptr) {
     if (seen->cas_seen == seen->posted.expected) return Step::done();
@@ -76,8 +74,6 @@ Step renew(const Access& access, const HeaderSnapshot* seen, const TxnStamps& tx
   if (sundial_rts_bound(word) >= txn.commit_tts) return Step::done();
   return Step::cas(kPostRead, kOffsetOfSundial, word, sundial_renewed(word, txn.commit_tts));
 }
-
-}  // namespace
 
 HeldLease note_lease(uint64_t word, uint64_t expected, uint64_t desired) {
   CHECK(word == kOffsetOfSundial);
@@ -98,22 +94,7 @@ bool lease_lasts(const Access& access, const TxnStamps& txn) {
   return sundial_rts_bound(access.lease) >= txn.commit_tts;
 }
 
-const ProtocolRules kSundialRules = {
-    .protocol = Protocol::kSundial,
-    .stages =
-        kCommonStages | static_cast<uint16_t>(Stage::kRead) | static_cast<uint16_t>(Stage::kRenew),
-    .validation = Stage::kRenew,
-    .strictly_serializable = false,
-    .read = scanned_by<read_leased>,
-    .read_gap = read_leased_gap,
-    .lock = driven_by<lock_leased>,
-    .lock_early = driven_by<lock_early_unchanged>,
-    .validate = checked_by<renew>,
-    .note_cas = note_lease,
-    .locked_whole = locked_with_lease,
-    .commits_at_least = behind_leases,
-    .holds_until_commit = lease_lasts,
-    .effects = kLeasedEffects,
-};
+const ProtocolRules kSundialRules = leased_rules(Protocol::kSundial, scanned_by<read_leased>,
+                                                 driven_by<lock_leased>, checked_by<renew_lease>);
 
 }  // namespace rdmacc

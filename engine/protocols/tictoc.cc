@@ -20,7 +20,7 @@
 // that the version is still the one that was read.
 
 #include "engine/cluster/timestamp.h"
-#include "engine/protocols/protocols.h"
+#include "engine/protocols/leases.h"
 #include "engine/storage/layout/sundial_word.h"
 #include "engine/txn/stages/check_in_place.h"
 #include "engine/txn/stages/scan_in_place.h"
@@ -28,7 +28,8 @@
 namespace rdmacc {
 namespace {
 
-// Compiled here, for this protocol.
+// A rule of its own, so that SUNDIAL's is compiled in SUNDIAL's file alone, where it is one with
+// the code that carries it out.
 Step read(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {
   return read_leased(access, seen, txn);
 }
@@ -42,44 +43,17 @@ Step lock(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn
   return step;
 }
 
-// Where the version's validity ends, as the word tells it.
-uint64_t end_of(uint64_t word) {
-  return sundial_locked(word) ? sundial_wts(word) : sundial_rts_bound(word);
-}
-
-// The same version, and valid at the commit's time: as it is, or once its lease is extended.
+// SUNDIAL's renewal; and a version that another has locked holds as long as the word says.
 Step validate(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {
-  uint64_t word = access.lease;
-  if (seen != nullptr) {
-    if (seen->cas_seen == seen->posted.expected) return Step::done();
-    word = seen->cas_seen;
-    if (seen->post_read.wts != access.read_wts) {
-      return Step::abort(access.gap ? AbortReason::kGapChanged : AbortReason::kLeaseLost);
-    }
-  }
-  if (end_of(word) >= txn.commit_tts) return Step::done();
-  if (sundial_locked(word)) return Step::abort(AbortReason::kLeaseLost);
-  return Step::cas(kPostRead, kOffsetOfSundial, word, sundial_renewed(word, txn.commit_tts));
+  const bool locked = seen != nullptr && sundial_locked(seen->cas_seen);
+  const bool holds = locked && seen->post_read.wts == access.read_wts &&
+                     sundial_wts(seen->cas_seen) >= txn.commit_tts;
+  return holds ? Step::done() : renew_lease(access, seen, txn);
 }
 
 }  // namespace
 
-const ProtocolRules kTictocRules = {
-    .protocol = Protocol::kTictoc,
-    .stages =
-        kCommonStages | static_cast<uint16_t>(Stage::kRead) | static_cast<uint16_t>(Stage::kRenew),
-    .validation = Stage::kRenew,
-    .strictly_serializable = false,
-    .read = scanned_by<read>,
-    .read_gap = read_leased_gap,
-    .lock = driven_by<lock>,
-    .lock_early = driven_by<lock_early_unchanged>,
-    .validate = checked_by<validate>,
-    .note_cas = note_lease,
-    .locked_whole = locked_with_lease,
-    .commits_at_least = behind_leases,
-    .holds_until_commit = lease_lasts,
-    .effects = kLeasedEffects,
-};
+const ProtocolRules kTictocRules =
+    leased_rules(Protocol::kTictoc, scanned_by<read>, driven_by<lock>, checked_by<validate>);
 
 }  // namespace rdmacc

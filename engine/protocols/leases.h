@@ -1,0 +1,48 @@
+#pragma once
+#include "engine/protocols/protocols.h"
+#include "engine/txn/driver/driver.h"
+
+// What the protocols share whose versions have leases: SUNDIAL and TICTOC.
+
+namespace rdmacc {
+
+// In sundial.cc: reading a version; locking a header and then its lease; extending the lease of
+// what was read to the commit's time; what a CAS of the lease's word means for the access; whether
+// both are locked; the commit time that follows from an access; whether a lease lasts until then.
+Step read_leased(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn);
+Step read_leased_gap(const Header& before, const Header& after, const TxnStamps& txn);
+Step lock_leased(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn);
+Step renew_lease(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn);
+HeldLease note_lease(uint64_t word, uint64_t expected, uint64_t desired);
+bool locked_with_lease(const Access& access);
+uint64_t behind_leases(const Access& access);
+bool lease_lasts(const Access& access, const TxnStamps& txn);
+
+// Commit in place, and with the lease's word.
+constexpr Effect kLeasedEffects[] = {Effect::kStamp,  Effect::kLength,  Effect::kIdentity,
+                                     Effect::kRecord, Effect::kEntries, Effect::kLease,
+                                     Effect::kUnlock};
+
+// The rules of a protocol whose versions have leases, but for these three.
+constexpr ProtocolRules leased_rules(Protocol protocol, StageRule read, StageRule lock,
+                                     StageRule validate) {
+  return {
+      .protocol = protocol,
+      .stages = kCommonStages | static_cast<uint16_t>(Stage::kRead) |
+                static_cast<uint16_t>(Stage::kRenew),
+      .validation = Stage::kRenew,
+      .strictly_serializable = false,
+      .read = read,
+      .read_gap = read_leased_gap,
+      .lock = lock,
+      .lock_early = driven_by<lock_early_unchanged>,
+      .validate = validate,
+      .note_cas = note_lease,
+      .locked_whole = locked_with_lease,
+      .commits_at_least = behind_leases,
+      .holds_until_commit = lease_lasts,
+      .effects = kLeasedEffects,
+  };
+}
+
+}  // namespace rdmacc
