@@ -49,19 +49,52 @@ void end_with(pid_t parent) {
   if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent) _exit(126);
 }
 
-/* fork(); no handler of this process may run in the child. */
-pid_t fork_without_signals(sigset_t* before) {
-  sigset_t all;
-  sigfillset(&all);
-  sigprocmask(SIG_SETMASK, &all, before);
-  return fork();
-}
-
 void close_both(const int* ends) {
   const int saved_errno = errno;
   close(ends[0]);
   close(ends[1]);
   errno = saved_errno;
+}
+
+/* `second_fd` is this process's end of another pipe: of an attended program it is the standard
+ * error's, and else the one on which it waits to be let go. */
+bool start(const char* program, char* const* arguments, bool attended, ProcessIdentity* process,
+           int* output_fd, int* second_fd) {
+  int output[2];
+  int second[2];
+  if (pipe2(output, O_CLOEXEC) != 0) return false;
+  if (pipe2(second, O_CLOEXEC) != 0) {
+    close_both(output);
+    return false;
+  }
+  const int ours = attended ? 0 : 1;
+  fcntl(output[0], F_SETFL, O_NONBLOCK);
+  /* No handler of this process may run in the child. */
+  const pid_t parent = getpid();
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  sigprocmask(SIG_SETMASK, &all, &before);
+  const pid_t child = fork();
+  if (child == 0) {
+    if (attended) end_with(parent);
+    become(program, arguments, output[1], attended ? -1 : second[0], attended ? second[1] : -1);
+  }
+  const int saved_errno = errno;
+  sigprocmask(SIG_SETMASK, &before, nullptr);
+  if (child < 0) {
+    close_both(output);
+    close_both(second);
+    errno = saved_errno;
+    return false;
+  }
+  close(output[1]);
+  close(second[1 - ours]);
+  process->pid = child;
+  process->start_ticks = process_start_ticks(child);
+  *output_fd = output[0];
+  *second_fd = second[ours];
+  return true;
 }
 
 }  // namespace
@@ -99,66 +132,13 @@ void process_signal(ProcessIdentity process, int signal_number) {
 
 bool process_start(const char* program, char* const* arguments, ProcessIdentity* process,
                    int* ready_fd, int* go_fd) {
-  int ends[2];
-  int go_ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return false;
-  if (pipe2(go_ends, O_CLOEXEC) != 0) {
-    close_both(ends);
-    return false;
-  }
-  fcntl(ends[0], F_SETFL, O_NONBLOCK);
-  sigset_t before;
-  const pid_t child = fork_without_signals(&before);
-  if (child == 0) become(program, arguments, ends[1], go_ends[0], -1);
-  const int saved_errno = errno;
-  sigprocmask(SIG_SETMASK, &before, nullptr);
-  if (child < 0) {
-    close_both(ends);
-    close_both(go_ends);
-    errno = saved_errno;
-    return false;
-  }
-  close(ends[1]);
-  close(go_ends[0]);
-  process->pid = child;
-  process->start_ticks = process_start_ticks(child);
-  *ready_fd = ends[0];
-  *go_fd = go_ends[1];
-  return true;
+  return start(program, arguments, false, process, ready_fd, go_fd);
 }
 
 bool process_start_attended(const char* program, char* const* arguments, ProcessIdentity* process,
                             int* output_fd, int* error_fd) {
-  int ends[2];
-  int error_ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return false;
-  if (pipe2(error_ends, O_CLOEXEC) != 0) {
-    close_both(ends);
-    return false;
-  }
-  fcntl(ends[0], F_SETFL, O_NONBLOCK);
-  fcntl(error_ends[0], F_SETFL, O_NONBLOCK);
-  const pid_t parent = getpid();
-  sigset_t before;
-  const pid_t child = fork_without_signals(&before);
-  if (child == 0) {
-    end_with(parent);
-    become(program, arguments, ends[1], -1, error_ends[1]);
-  }
-  const int saved_errno = errno;
-  sigprocmask(SIG_SETMASK, &before, nullptr);
-  close(ends[1]);
-  close(error_ends[1]);
-  if (child < 0) {
-    close(ends[0]);
-    close(error_ends[0]);
-    errno = saved_errno;
-    return false;
-  }
-  process->pid = child;
-  process->start_ticks = process_start_ticks(child);
-  *output_fd = ends[0];
-  *error_fd = error_ends[0];
+  if (!start(program, arguments, true, process, output_fd, error_fd)) return false;
+  fcntl(*error_fd, F_SETFL, O_NONBLOCK);
   return true;
 }
 
