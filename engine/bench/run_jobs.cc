@@ -13,7 +13,9 @@ namespace rdmacc {
 namespace {
 
 constexpr uint32_t kLoadCoroutines = 8;
-constexpr uint32_t kCheckAttemptsMax = 1000;
+// What the nodes are still about may be in a check's way: it waits 1 us, 2, 4 … 8 ms between
+// attempts, some 8 s in all.
+constexpr uint32_t kCheckAttemptsMax = 1000, kCheckPauseBitsMax = 13;
 constexpr uint32_t kBackOffBitsMax = 7;  // up to 127 us
 constexpr uint64_t kSilentUs = 3'000'000;
 constexpr uint64_t kUsPerSecond = 1'000'000;
@@ -161,7 +163,6 @@ void RunJob::run_transactions(Coordinator& coordinator, uint64_t seed) {
   while (!over(scheduler.endpoint()) && (wanted == 0 || ran < wanted)) {
     const std::optional<Pace::Start> start = pace_.wait(scheduler, deadline_ns);
     if (!start) return;
-    end_seconds(scheduler.endpoint().now_us());
     ran += measuring_ ? 1 : 0;
     if (start->skipped) {
       ++measures_.skipped;
@@ -173,7 +174,9 @@ void RunJob::run_transactions(Coordinator& coordinator, uint64_t seed) {
   }
 }
 
-void RunJob::count_committed(uint64_t latency_ns, const TxnEffect& effect) {
+void RunJob::count_committed(uint64_t start_ns, uint64_t now_ns, const TxnEffect& effect) {
+  end_seconds(now_ns / 1000);
+  const uint64_t latency_ns = now_ns - start_ns;
   latency_ns_.record(latency_ns);
   counts_.latency_ns.record(latency_ns);
   ++committed_;
@@ -213,7 +216,7 @@ bool RunJob::run_one(Coordinator& coordinator, Session& session, const TxnInputs
         ++counts_.rolled_back;
         return true;
       }
-      count_committed(worker.endpoint().now_ns() - start_ns, effect);
+      count_committed(start_ns, worker.endpoint().now_ns(), effect);
       return true;
     }
     if (status.code() != Code::kAborted) {
@@ -273,7 +276,7 @@ Status CheckJob::check(Session& session) {
   for (uint32_t i = 0; i < kCheckAttemptsMax; ++i) {
     status = workload_.check(session, txn_, delta_, violation_);
     if (status.code() != Code::kAborted) break;
-    session.scheduler().yield();
+    session.scheduler().sleep_for(uint64_t{1} << std::min(i, kCheckPauseBitsMax));
   }
   return status;
 }

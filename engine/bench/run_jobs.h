@@ -114,7 +114,7 @@ class RunJob : public CoordinatorJob {
   void run_transactions(Coordinator& coordinator, uint64_t seed);
   bool run_one(Coordinator& coordinator, Session& session, const TxnInputs& inputs, Random& random,
                uint64_t start_ns);
-  void count_committed(uint64_t latency_ns, const TxnEffect& effect);
+  void count_committed(uint64_t start_ns, uint64_t now_ns, const TxnEffect& effect);
   void report_progress(Coordinator& coordinator) const;
   void end_seconds(uint64_t now_us);
   bool over(Endpoint& endpoint) const;

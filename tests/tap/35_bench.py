@@ -5,7 +5,8 @@ ends a run before its time, its tables go."""
 import os
 import signal
 
-from harness import (Session, cluster_name, equal, eventually, fails_with, matches, node_pids, run)
+from harness import (Session, cluster_name, equal, eventually, fails_with, matches, node_pids, run,
+                     wait_until_up)
 
 SMALL = {"smallbank": "records=1000", "ycsb": "records=1000,operations=4",
          "tpcc": "warehouses=1,items=100,customers=10,full-mix=1", "tatp": "records=500",
@@ -36,6 +37,7 @@ def bench_pids(box):
 
 def every_protocol(box):
     box.psql("CREATE EXTENSION rdmacc_workloads")
+    wait_until_up(box)
     before = tables(box)
     offered = box.psql("SELECT unnest(enumvals) FROM pg_settings WHERE name = 'rdmacc.protocol'")
     for protocol in offered.split("\n"):
