@@ -119,6 +119,7 @@ class HashIndexOwner {
   Status mark(TableId id, uint64_t* slots);
 
  private:
+  // May a split, a Still or the like begin?
   bool idle() const { return !busy_ && drops_ == 0; }
   struct Candidate {
     TableId table;
@@ -154,9 +155,9 @@ class HashIndexOwner {
   std::set<Candidate> failed_;
   uint64_t retry_at_us_ = 0, retry_after_us_ = kRetryUsMin;
   std::map<TableId, uint32_t> depths_wanted_;  // of tables that expect rows
-  bool busy_ = false;      // with what is neither the taking apart of a dropped table nor its wait
-  bool retiring_ = false;  // a dropped table is being taken apart
-  uint32_t drops_ = 0;     // begun, and not yet taken apart
+  bool busy_ = false;      // a split, a Still or another change or count of an index is under way
+  uint32_t drops_ = 0;     // of tables that are gone, or about to be, and are not yet taken apart
+  bool retiring_ = false;  // one of these is being taken apart
   uint64_t splits_ = 0;
 };
 
