@@ -1,12 +1,28 @@
 #include "engine/index/ordered_index.h"
 
+#include <algorithm>
+
 namespace rdmacc {
 namespace {
 
 constexpr int kNumbersDrawnMax = 16;
 
-bool holds(const TreeNode& leaf, size_t at, std::string_view entry) {
-  return at < leaf.items.size() && leaf.items[at].bytes == entry;
+TreePlace place_of(const EntryChange& change) { return {TreePlace::Side::kAt, change.entry}; }
+
+// To a leaf whose item `at` is the entry, or the first one above it.
+Status apply(const EntryChange& change, TreeNode& leaf, size_t at, bool& changed) {
+  const auto item = leaf.items.begin() + static_cast<ptrdiff_t>(at);
+  const bool there = item != leaf.items.end() && item->bytes == change.entry;
+  if (change.kind == EntryChange::Kind::kInsert) {
+    if (there) return Status(Code::kDuplicateKey);
+    leaf.items.insert(item, NodeItem{change.entry});
+  } else {
+    if (!there && change.kind == EntryChange::Kind::kRemove) return Status(Code::kNotFound);
+    if (!there) return Status();
+    leaf.items.erase(item);
+  }
+  changed = true;
+  return Status();
 }
 
 }  // namespace
@@ -29,42 +45,56 @@ Status insert_new_node(Session& session, const IndexRef& index, const TreeNode& 
   return Status(Code::kNoSpace, "no id is free for a node of an ordered index");
 }
 
-// The leaf for the entry, and where in it the entry is or would be.
-Status OrderedIndex::find(std::string_view entry, Descent& descent, FoundNode& leaf, size_t& at) {
+Status OrderedIndex::insert(std::string_view entry, LeafAccess access) {
+  const EntryChange change{EntryChange::Kind::kInsert, entry};
+  return this->change({&change, 1}, access);
+}
+
+Status OrderedIndex::remove(std::string_view entry, LeafAccess access) {
+  const EntryChange change{EntryChange::Kind::kRemove, entry};
+  return this->change({&change, 1}, access);
+}
+
+Status OrderedIndex::change(std::span<const EntryChange> changes, LeafAccess access) {
   CHECK(index_.table != kNoTable);
-  RDMACC_RETURN_IF_ERROR(check_index_entry(entry));
-  RDMACC_RETURN_IF_ERROR(descent.find_leaf({TreePlace::Side::kAt, entry}, leaf));
-  at = leaf.node.lower_bound(entry);
+  CHECK(std::is_sorted(changes.begin(), changes.end(),
+                       [](const auto& a, const auto& b) { return a.entry < b.entry; }));
+  for (const EntryChange& each : changes) RDMACC_RETURN_IF_ERROR(check_index_entry(each.entry));
+  while (!changes.empty()) {
+    size_t done = 0;
+    RDMACC_RETURN_IF_ERROR(change_leaf(changes, access, done));
+    CHECK(done > 0);
+    changes = changes.subspan(done);
+  }
   return Status();
 }
 
-Status OrderedIndex::insert(std::string_view entry, LeafAccess access) {
+// Of the changes the first ones, which belong to one leaf and leave it no more than one item too
+// large. An index without a root gets one for a single entry.
+Status OrderedIndex::change_leaf(std::span<const EntryChange> changes, LeafAccess access,
+                                 size_t& done) {
   Descent descent(session_, index_, kEveryCommand, access);
   FoundNode leaf;
-  size_t at = 0;
-  RDMACC_RETURN_IF_ERROR(find(entry, descent, leaf, at));
+  RDMACC_RETURN_IF_ERROR(descent.find_leaf(place_of(changes.front()), leaf));
   TreeNode& node = leaf.node;
-  if (holds(node, at, entry)) return Status(Code::kDuplicateKey);
-  node.items.insert(node.items.begin() + static_cast<ptrdiff_t>(at), NodeItem{entry});
-  if (leaf.exists) return store(leaf, node, at, descent.path());
+  size_t last = 0;
+  bool changed = false;
+  do {
+    last = node.lower_bound(changes[done].entry);
+    RDMACC_RETURN_IF_ERROR(apply(changes[done], node, last, changed));
+    ++done;
+  } while (leaf.exists && done < changes.size() && !must_split(node) &&
+           node.covers(place_of(changes[done])));
+  if (!changed) return Status();
+  if (leaf.exists) return store(leaf, node, last, descent.path());
   return session_.insert(index_.table, NodeKey(kRootNumber).view(), node.encode(kRootNumber));
 }
 
-Status OrderedIndex::remove(std::string_view entry) {
-  Descent descent(session_, index_);
-  FoundNode leaf;
-  size_t at = 0;
-  RDMACC_RETURN_IF_ERROR(find(entry, descent, leaf, at));
-  TreeNode& node = leaf.node;
-  if (!leaf.exists || !holds(node, at, entry)) return Status(Code::kNotFound);
-  node.items.erase(node.items.begin() + static_cast<ptrdiff_t>(at));
-  return session_.amend(index_.table, NodeKey(leaf.number).view(), node.encode(leaf.number));
-}
-
-// Writes a node that has got one more item, in as many records as it takes now.
+// Writes a node that has been changed, in as many records as it takes now. `added`: the item that
+// has made it too large, if it is.
 Status OrderedIndex::store(const FoundNode& place, const TreeNode& changed, size_t added,
                            TreePath path) {
-  CHECK(place.exists && added < changed.items.size());
+  CHECK(place.exists);
   if (!must_split(changed)) {
     return session_.amend(index_.table, NodeKey(place.number).view(), changed.encode(place.number));
   }

@@ -1,4 +1,5 @@
 #pragma once
+#include <span>
 #include <string_view>
 
 #include "engine/index/descent.h"
@@ -22,18 +23,27 @@ Status check_index_entry(std::string_view entry);
 Status insert_new_node(Session& session, const IndexRef& index, const TreeNode& node,
                        NodeNumber& number);
 
+struct EntryChange {
+  // kInsert: kDuplicateKey if it is there. kRemove: kNotFound if it is not; kRemoveIfThere: done.
+  enum class Kind : uint8_t { kInsert, kRemove, kRemoveIfThere } kind = Kind::kInsert;
+  std::string_view entry;
+};
+
 class OrderedIndex {
  public:
   // Of a transaction that has begun; used by its coroutine. `session` outlives it.
   OrderedIndex(Session& session, const IndexRef& index) : session_(session), index_(index) {}
 
-  // kDuplicateKey: it is there. kTooLarge: more than kIndexEntryBytesMax bytes. Else what the
-  // session says.
+  // Changes in the order of their entries, those of one entry in the order in which they are made.
+  // A leaf is read and written once for as many of them as belong to it. kDuplicateKey, kNotFound;
+  // kTooLarge: more than kIndexEntryBytesMax bytes; else what the session says. After an error some
+  // of the changes may be there.
+  Status change(std::span<const EntryChange> changes, LeafAccess access = LeafAccess::kRead);
   Status insert(std::string_view entry, LeafAccess access = LeafAccess::kRead);
-  Status remove(std::string_view entry);  // or kNotFound
+  Status remove(std::string_view entry, LeafAccess access = LeafAccess::kRead);
 
  private:
-  Status find(std::string_view entry, Descent& descent, FoundNode& leaf, size_t& at);
+  Status change_leaf(std::span<const EntryChange> changes, LeafAccess access, size_t& done);
   Status store(const FoundNode& place, const TreeNode& changed, size_t added, TreePath path);
   Status grow_root(const TreeNode& root, size_t added);
   Status split_below_root(const FoundNode& place, const TreeNode& changed, size_t added,

@@ -55,11 +55,17 @@ struct IndexLoad {
   std::vector<BridgeWrite> loaded;    // in place, by the last call
 };
 
-// An entry of an index that the transaction has still to insert.
-struct WaitingEntry {
-  uint32_t index;
-  uint32_t command;  // that has made it
+// A change of an index that the transaction has still to make.
+struct WaitingChange {
+  uint32_t command;  // that asked for it
+  EntryChange::Kind kind;
   std::string entry;
+};
+
+// Those that wait, all behind the last savepoint: by index, in the order in which they came.
+struct WaitingChanges {
+  std::map<uint32_t, std::vector<WaitingChange>> of_index;
+  size_t bytes = 0;
 };
 
 // The transaction as PostgreSQL sees it. The session's own begins with the first command, because
@@ -73,7 +79,7 @@ struct TxnState {
   StagePlan plan;
   uint32_t early_levels = 0;
   uint32_t command = 0;
-  std::vector<WaitingEntry> waiting_entries;  // by their commands, all behind the last savepoint
+  WaitingChanges waiting;
 };
 
 struct Attachment {
@@ -132,10 +138,16 @@ void end_transaction(Attachment& at);
 void set_error(const Status& status);
 void set_plain_error(Code code, const char* message) noexcept;
 
-// Inserts the entries that wait: before the transaction's commit, which locks leaves at once, and
-// before it reads or changes an index, or sets a savepoint. kAborted: an index has one of them
-// already, so it does not go with the rows that were read.
-Status insert_waiting_entries(Session& session, LeafAccess access = LeafAccess::kRead);
+// Make the changes that wait (waiting_changes.cc): of one index before the transaction reads it, of
+// all before it sets a savepoint or commits. kAborted: an entry is there that should not be, or is
+// not there that should be, so the index does not go with the rows that were read.
+Status change_index(Session& session, uint32_t index);
+Status change_indexes(Session& session);
+// As the last thing before the commit: leaves are locked before they are read.
+Status change_indexes_to_commit(Session& session);
+// Has a change wait, and makes all of them if they are many.
+Status change_later(Session& session, uint32_t index, EntryChange::Kind kind,
+                    std::string_view entry);
 
 // Begins the session's transaction if PostgreSQL's has begun and this is its first command.
 Status begin_session(Attachment& at);

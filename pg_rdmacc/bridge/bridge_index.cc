@@ -1,8 +1,4 @@
 // The ordered indexes of engine_bridge.h.
-#include <algorithm>
-#include <tuple>
-
-#include "engine/index/ordered_index.h"
 #include "pg_rdmacc/bridge/bridge_attachment.h"
 #include "rdma/base/check.h"
 
@@ -32,37 +28,10 @@ Status read_batch(Session& session, RangeScan& scan) {
   return Status();
 }
 
-// More than so many come to their leaves at once, as they are many anyway.
-constexpr size_t kWaitingEntriesMax = 64;
-
-Status insert(Session& session, const WaitingEntry& waiting, LeafAccess access) {
-  session.set_command(waiting.command);
-  const Status status =
-      OrderedIndex(session, IndexRef{waiting.index}).insert(waiting.entry, access);
-  return status.code() == Code::kDuplicateKey ? session.abort_on_conflict() : status;
-}
-
 }  // namespace
-
-Status insert_waiting_entries(Session& session, LeafAccess access) {
-  TxnState& txn = attached()->txn;
-  if (txn.waiting_entries.empty()) return Status();
-  std::vector<WaitingEntry> waiting;
-  waiting.swap(txn.waiting_entries);
-  // Of one command in the order in which every transaction comes to leaves: none waits in a circle.
-  std::stable_sort(waiting.begin(), waiting.end(), [](const auto& a, const auto& b) {
-    return std::tie(a.command, a.index, a.entry) < std::tie(b.command, b.index, b.entry);
-  });
-  Status status;
-  for (const WaitingEntry& each : waiting) {
-    if (status.ok()) status = insert(session, each, access);
-  }
-  session.set_command(txn.command);
-  return status;
-}
-
 }  // namespace rdmacc::bridge
 
+using rdmacc::EntryChange;
 using rdmacc::IndexRef;
 using rdmacc::OrderedIndex;
 using rdmacc::Session;
@@ -70,11 +39,11 @@ using rdmacc::Status;
 using rdmacc::bridge::add_object;
 using rdmacc::bridge::attached;
 using rdmacc::bridge::Attachment;
+using rdmacc::bridge::change_index;
+using rdmacc::bridge::change_later;
 using rdmacc::bridge::find_range_scan;
 using rdmacc::bridge::index_range;
 using rdmacc::bridge::IndexLoad;
-using rdmacc::bridge::insert_waiting_entries;
-using rdmacc::bridge::kWaitingEntriesMax;
 using rdmacc::bridge::RangeScan;
 using rdmacc::bridge::read_batch;
 using rdmacc::bridge::scan_ended;
@@ -84,37 +53,29 @@ using rdmacc::bridge::view;
 void bridge_start_index_insert(uint32_t index, BridgeBytes entry) {
   CHECK(index != rdmacc::kNoTable && entry.size > 0);
   start([=](Session& session) -> Status {
-    RDMACC_RETURN_IF_ERROR(insert_waiting_entries(session));
+    RDMACC_RETURN_IF_ERROR(change_index(session, index));
     return OrderedIndex(session, IndexRef{index}).insert(view(entry));
   });
 }
 
 void bridge_start_index_insert_late(uint32_t index, BridgeBytes entry) {
   CHECK(index != rdmacc::kNoTable && entry.size > 0);
-  start([=](Session& session) -> Status {
-    RDMACC_RETURN_IF_ERROR(rdmacc::check_index_entry(view(entry)));
-    rdmacc::bridge::TxnState& txn = attached()->txn;
-    txn.waiting_entries.push_back({index, txn.command, std::string(view(entry))});
-    return txn.waiting_entries.size() < kWaitingEntriesMax ? Status()
-                                                           : insert_waiting_entries(session);
+  start([=](Session& session) {
+    return change_later(session, index, EntryChange::Kind::kInsert, view(entry));
   });
 }
 
-bool bridge_entries_wait(void) {
-  return bridge_txn_active() && !attached()->txn.waiting_entries.empty();
-}
-
-void bridge_start_insert_waiting_entries(void) {
-  start([](Session& session) { return insert_waiting_entries(session); });
-}
-
-void bridge_start_index_remove(uint32_t index, BridgeBytes entry) {
+void bridge_start_index_remove_late(uint32_t index, BridgeBytes entry, bool if_there) {
   CHECK(index != rdmacc::kNoTable && entry.size > 0);
-  start([=](Session& session) -> Status {
-    RDMACC_RETURN_IF_ERROR(insert_waiting_entries(session));
-    return OrderedIndex(session, IndexRef{index}).remove(view(entry));
-  });
+  const auto kind = if_there ? EntryChange::Kind::kRemoveIfThere : EntryChange::Kind::kRemove;
+  start([=](Session& session) { return change_later(session, index, kind, view(entry)); });
 }
+
+bool bridge_changes_wait(void) {
+  return bridge_txn_active() && !attached()->txn.waiting.of_index.empty();
+}
+
+void bridge_start_change_indexes(void) { start(rdmacc::bridge::change_indexes); }
 
 // ---- Loads
 
@@ -128,10 +89,10 @@ void bridge_start_index_load(BridgeIndexLoad* handle, const BridgeBytes* entries
                              bool last) {
   CHECK(entries != nullptr || count == 0);
   start([=](Session& session) -> Status {
-    RDMACC_RETURN_IF_ERROR(insert_waiting_entries(session));
     const auto found = attached()->index_loads.find(reinterpret_cast<uintptr_t>(handle));
     if (found == attached()->index_loads.end()) return scan_ended();
     IndexLoad& load = *found->second;
+    RDMACC_RETURN_IF_ERROR(change_index(session, load.index));
     if (!load.loader) load.loader.emplace(session, IndexRef{load.index}, load.in_place);
     for (size_t i = 0; i < count; i++) RDMACC_RETURN_IF_ERROR(load.loader->add(view(entries[i])));
     if (last) RDMACC_RETURN_IF_ERROR(load.loader->finish());
@@ -177,7 +138,7 @@ void bridge_start_index_seek(BridgeIndexScan* handle, uint32_t index, const Brid
   start([=](Session& session) -> Status {
     RangeScan* scan = find_range_scan(handle);
     if (scan == nullptr) return scan_ended();
-    RDMACC_RETURN_IF_ERROR(insert_waiting_entries(session));
+    RDMACC_RETURN_IF_ERROR(change_index(session, index));
     scan->cursor.seek(IndexRef{index}, index_range(*range), backward, visible_before);
     scan->sought = true;
     return read_batch(session, *scan);

@@ -270,8 +270,7 @@ int bridge_txn_stages(void) {
 
 void bridge_start_commit(void) {
   start_finish([](rdmacc::Session& session) -> Status {
-    const Status status =
-        rdmacc::bridge::insert_waiting_entries(session, rdmacc::LeafAccess::kLock);
+    const Status status = rdmacc::bridge::change_indexes_to_commit(session);
     if (status.ok()) return session.commit();
     session.abort();
     return status;
@@ -293,7 +292,7 @@ void bridge_set_command(uint32_t command) {
 
 uint32_t bridge_savepoint(void) {
   if (!bridge_txn_active()) return 0;
-  CHECK(!attached()->pump->busy() && !bridge_entries_wait());
+  CHECK(!attached()->pump->busy() && !bridge_changes_wait());
   if (!attached()->txn.begun) return ++attached()->txn.early_levels;
   uint32_t level = 0;
   no_throw([&] { level = attached()->session->savepoint(); });
@@ -304,7 +303,7 @@ void bridge_rollback_to(uint32_t level) {
   if (!bridge_txn_active() || level == 0) return;
   TxnState& txn = attached()->txn;
   CHECK(!attached()->pump->busy());
-  txn.waiting_entries.clear();
+  txn.waiting = {};
   if (txn.begun) {
     no_throw([&] { attached()->session->rollback_to(level); });
   } else {

@@ -265,14 +265,16 @@ void bridge_scans_free_of(const void* owner);
  * its entries are bytes in memcmp order, each once, without a value, of at most 4,352 bytes
  * (kTooLarge). */
 void bridge_start_index_insert(uint32_t index, BridgeBytes entry); /* kDuplicateKey */
-/* The same, when the transaction commits or, before that, when it reads or changes an index or this
- * many wait: a leaf that all sessions want is then read when it is about to be locked. One that is
- * there makes the transaction lose. */
+/* Changes that are made when the transaction commits or, before that, when it reads the index or
+ * changes it at once, or when those that wait are many: in the order of entries then, and a leaf
+ * that all sessions want is read when it is about to be locked. What should not be there and is, or
+ * should be and is not, makes the transaction lose. `if_there`: an index under construction need
+ * not have it. */
 void bridge_start_index_insert_late(uint32_t index, BridgeBytes entry);
-/* Those that wait have to be inserted before a savepoint. */
-bool bridge_entries_wait(void);
-void bridge_start_insert_waiting_entries(void);
-void bridge_start_index_remove(uint32_t index, BridgeBytes entry); /* kNotFound */
+void bridge_start_index_remove_late(uint32_t index, BridgeBytes entry, bool if_there);
+/* Those that wait have to be made before a savepoint. */
+bool bridge_changes_wait(void);
+void bridge_start_change_indexes(void);
 
 typedef struct BridgeIndexLoad BridgeIndexLoad;
 /* Fills an empty index with entries that come in memcmp order, in parts; it is there with the last

@@ -87,12 +87,9 @@ void remove_entry(Relation relation, const RdmaccIndex* index, const Columns* co
                   BridgeBytes key, CommandId cid) {
   rdmacc_enter_write(cid);
   CHECK(columns->taken);
-  bridge_start_index_remove(index->id, rdmacc_index_entry(&columns->bytes, key));
+  bridge_start_index_remove_late(index->id, rdmacc_index_entry(&columns->bytes, key),
+                                 !index->valid);
   rdmacc_pump();
-  if (bridge_error()->code == rdmacc::Code::kNotFound) {
-    if (!index->valid) return;
-    raise_conflict("row_deleted", relation);
-  }
   rdmacc_check("could not remove an index entry", RelationGetRelationName(relation));
 }
 

@@ -157,7 +157,7 @@ bool rdmacc_has_ordered_key(Relation relation) {
     RdmaccTableOptions options;
     rdmacc_table_options(relation, &options);
     set = entry_of(table); /* an invalidation may have been served */
-    set->ordered_key = options.ordered_key != 0;
+    set->ordered_key = options.ordered_key == 1;
     set->option_epoch = epoch;
   }
   return set->ordered_key;
@@ -223,7 +223,7 @@ void rdmacc_clear_index(uint32 id, const char* name) {
     if (count == 0) break;
     rdmacc_enter_write(GetCurrentCommandId(true));
     for (size_t i = 0; i < count; i++) {
-      bridge_start_index_remove(id, entries[i]);
+      bridge_start_index_remove_late(id, entries[i], false);
       rdmacc_pump();
       rdmacc_check("could not empty an index", name);
     }

@@ -60,10 +60,10 @@ void rdmacc_savepoint_before_write(void) {
   if (nest <= 1) return;
   if (savepoint_count > 0 && savepoints[savepoint_count - 1].nest == nest) return;
   CHECK(savepoint_count == 0 || savepoints[savepoint_count - 1].nest < nest);
-  if (bridge_entries_wait()) {
-    bridge_start_insert_waiting_entries();
+  if (bridge_changes_wait()) {
+    bridge_start_change_indexes();
     rdmacc_pump();
-    rdmacc_check("could not insert index entries", nullptr);
+    rdmacc_check("could not change indexes", nullptr);
   }
   reserve(&savepoints, &savepoint_capacity, savepoint_count);
   savepoints[savepoint_count].nest = nest;

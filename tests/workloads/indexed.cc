@@ -40,7 +40,8 @@ struct IndexedRow {
   const std::string& of(Table index) const { return index == kByTag ? tag : attribute; }
 };
 
-// One attempt of one transaction; everything it does follows from its seed and what it sees.
+// One attempt of one transaction; half of them change indexes at their end. Everything it does
+// follows from its seed and what it sees.
 class IndexedTransaction {
  public:
   IndexedTransaction(Session& session, const IndexedOptions& options,
@@ -49,9 +50,15 @@ class IndexedTransaction {
         options_(options),
         tables_(tables),
         random_(seed),
-        filler_(options.filler_bytes, '.') {}
+        filler_(options.filler_bytes, '.'),
+        late_(random_.percent(50)) {}
 
   Status run(Kind kind) {
+    RDMACC_RETURN_IF_ERROR(run_but_late_changes(kind));
+    return make_late_changes();
+  }
+
+  Status run_but_late_changes(Kind kind) {
     switch (kind) {
       case Kind::kToggle:
         return change_rows(false);
@@ -95,9 +102,21 @@ class IndexedTransaction {
     return insert(kByTag, row, key);
   }
 
+  // As before a commit: those of an index in the order of its entries.
+  Status make_late_changes() {
+    for (const Table table : {kByAttribute, kByTag})
+      RDMACC_RETURN_IF_ERROR(make_late_changes(table));
+    return Status();
+  }
+
   const std::string& doubt() const { return doubt_; }
 
  private:
+  struct LateChange {
+    EntryChange::Kind kind;
+    std::string entry;
+  };
+
   std::string draw_attribute() { return digits(random_.below(options_.attributes)); }
   std::string draw_tag() {
     return digits(random_.below(uint64_t{options_.records} * kTagsPerRecord));
@@ -117,17 +136,33 @@ class IndexedTransaction {
   OrderedIndex index(Table table) {
     return OrderedIndex(session_, IndexRef{tables_[table], options_.covers});
   }
+  LeafAccess draw_access() { return random_.percent(50) ? LeafAccess::kLock : LeafAccess::kRead; }
   Status insert(Table table, const IndexedRow& row, std::string_view key) {
-    const std::string entry = entry_of(table, row, key);
-    const LeafAccess access = random_.percent(50) ? LeafAccess::kLock : LeafAccess::kRead;
-    return expect(index(table).insert(entry, access), entry);
+    return change(table, EntryChange::Kind::kInsert, entry_of(table, row, key));
   }
   Status remove(Table table, const IndexedRow& row, std::string_view key) {
-    const std::string entry = entry_of(table, row, key);
-    return expect(index(table).remove(entry), entry);
+    return change(table, EntryChange::Kind::kRemove, entry_of(table, row, key));
+  }
+  Status change(Table table, EntryChange::Kind kind, std::string entry) {
+    if (late_) {
+      late_changes_[table].push_back({kind, std::move(entry)});
+      return Status();
+    }
+    const EntryChange change{kind, entry};
+    return expect(index(table).change({&change, 1}, draw_access()), entry);
+  }
+  Status make_late_changes(Table table) {
+    std::vector<LateChange> late = std::exchange(late_changes_[table], {});
+    if (late.empty()) return Status();
+    std::stable_sort(late.begin(), late.end(),
+                     [](const auto& a, const auto& b) { return a.entry < b.entry; });
+    std::vector<EntryChange> changes;
+    for (const LateChange& each : late) changes.push_back({each.kind, each.entry});
+    return expect(index(table).change(changes, draw_access()), late.front().entry + " and so on");
   }
 
   Status scan(Table table, IndexRange range, bool backward, std::vector<std::string>& entries) {
+    RDMACC_RETURN_IF_ERROR(make_late_changes(table));
     IndexScan cursor;
     cursor.seek(IndexRef{tables_[table], options_.covers}, std::move(range), backward);
     std::vector<std::string_view> batch;
@@ -241,6 +276,8 @@ class IndexedTransaction {
   const std::span<const TableId> tables_;
   Random random_;
   const std::string filler_;
+  const bool late_;  // changes of indexes wait for the end, or the next scan
+  std::vector<LateChange> late_changes_[kTables];
   std::string doubt_;
 };
 
@@ -307,6 +344,7 @@ Status Indexed::load(Session& session, const TxnOptions& options, uint64_t part,
       for (uint64_t i = first; i < std::min(first + kLoadedPerTransaction, end); i++) {
         IndexedTransaction transaction(session, options_, tables(), i);
         RDMACC_RETURN_IF_ERROR(abort_unless_ok(session, transaction.add(digits(2 * i))));
+        RDMACC_RETURN_IF_ERROR(abort_unless_ok(session, transaction.make_late_changes()));
       }
       return abort_unless_ok(session, session.commit());
     };

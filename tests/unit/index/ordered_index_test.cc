@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "engine/protocols/registry.h"
 #include "tests/unit/index/indexed_engine.h"
 
@@ -96,6 +98,54 @@ TEST_P(OrderedIndexTest, IsASetInBothDirections) {
     }
   });
   EXPECT_GE(height(), 1);
+}
+
+// Also of the same entry: it comes, goes, and comes again.
+TEST_P(OrderedIndexTest, ManyChangesAtOnceAreThoseOneByOne) {
+  using Kind = EntryChange::Kind;
+  Random random(17);
+  Entries model;
+  for (int txn = 0; txn < 30; txn++) {
+    const uint64_t spread = random.percent(50) ? 3000 : 200;
+    std::vector<std::pair<std::string, Kind>> drawn;
+    for (uint64_t i = random.below(400); i > 0; i--) {
+      const std::string entry = number_entry(random.below(spread));
+      const bool there = model.count(entry) == 1;
+      const Kind kind = there                ? Kind::kRemove
+                        : random.percent(70) ? Kind::kInsert
+                                             : Kind::kRemoveIfThere;
+      drawn.emplace_back(entry, kind);
+      if (there) model.erase(entry);
+      if (kind == Kind::kInsert) model.insert(entry);
+    }
+    std::stable_sort(drawn.begin(), drawn.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::vector<EntryChange> changes;
+    for (const auto& [entry, kind] : drawn) changes.push_back({kind, entry});
+    const LeafAccess access = random.percent(50) ? LeafAccess::kLock : LeafAccess::kRead;
+    indexed_.transact([&](Session& session) {
+      EXPECT_EQ(OrderedIndex(session, indexed_.index()).change(changes, access).code(), Code::kOk);
+      indexed_.expect_scans(session, IndexRange{}, model);
+    });
+  }
+  EXPECT_GE(height(), 2);
+}
+
+TEST_P(OrderedIndexTest, AChangeThatIsNotPossibleIsSaid) {
+  using Kind = EntryChange::Kind;
+  const auto code_of = [&](Session& session, std::vector<EntryChange> changes) {
+    return OrderedIndex(session, indexed_.index()).change(changes).code();
+  };
+  indexed_.transact([&](Session& session) {
+    EXPECT_EQ(code_of(session, {}), Code::kOk);
+    EXPECT_EQ(code_of(session, {{Kind::kInsert, "b"}, {Kind::kInsert, "d"}}), Code::kOk);
+    EXPECT_EQ(code_of(session, {{Kind::kInsert, "a"}, {Kind::kInsert, "b"}}), Code::kDuplicateKey);
+    EXPECT_EQ(code_of(session, {{Kind::kRemove, "b"}, {Kind::kRemove, "c"}}), Code::kNotFound);
+    EXPECT_EQ(code_of(session, {{Kind::kRemoveIfThere, "c"}}), Code::kOk);
+    EXPECT_EQ(code_of(session, {{Kind::kInsert, std::string(kIndexEntryBytesMax + 1, 'x')}}),
+              Code::kTooLarge);
+    indexed_.expect_scans(session, IndexRange{}, {"b", "d"});
+  });
 }
 
 TEST_P(OrderedIndexTest, SortedEntriesGrowATreeOfSeveralLevels) {

@@ -1,0 +1,108 @@
+// Changes of indexes that wait for the commit (docs/indexes.md).
+#include <algorithm>
+#include <span>
+
+#include "pg_rdmacc/bridge/bridge_attachment.h"
+#include "rdma/base/check.h"
+
+namespace rdmacc::bridge {
+namespace {
+
+// More than so many bytes do not wait: a transaction that writes so many rows has sets of its own
+// that are larger by far.
+constexpr size_t kWaitingBytesMax = 32 << 20;
+// More than so many come to their leaves without locks, as they would hold too many for too long.
+constexpr size_t kLockedChangesMax = 4096;
+// A long list lets others of the session's thread in between, a cancel among them.
+constexpr size_t kChangesAtOnce = 1024;
+
+using Waiting = std::vector<WaitingChange>;
+
+size_t bytes_of(const WaitingChange& change) { return sizeof(change) + change.entry.size(); }
+
+// All of one command, or as if they were.
+Status make(Session& session, uint32_t index, std::span<WaitingChange> waiting, LeafAccess access) {
+  const auto below = [](const auto& a, const auto& b) { return a.entry < b.entry; };
+  if (!std::is_sorted(waiting.begin(), waiting.end(), below)) {
+    std::stable_sort(waiting.begin(), waiting.end(), below);
+  }
+  std::vector<EntryChange> changes;
+  changes.reserve(std::min(waiting.size(), kChangesAtOnce));
+  while (!waiting.empty()) {
+    const auto some = waiting.first(std::min(waiting.size(), kChangesAtOnce));
+    waiting = waiting.subspan(some.size());
+    changes.clear();
+    for (const WaitingChange& each : some) changes.push_back({each.kind, each.entry});
+    const Status status = OrderedIndex(session, IndexRef{index}).change(changes, access);
+    if (status.code() == Code::kDuplicateKey || status.code() == Code::kNotFound) {
+      return session.abort_on_conflict();
+    }
+    RDMACC_RETURN_IF_ERROR(status);
+    if (!waiting.empty()) session.scheduler().yield();
+  }
+  return Status();
+}
+
+// Each command's by itself, since a cursor that is older than one does not see what it has changed;
+// a trigger's commands come in the midst of another one's.
+Status make_by_command(Session& session, uint32_t index, Waiting& waiting) {
+  std::span<WaitingChange> rest(waiting);
+  Status status;
+  while (status.ok() && !rest.empty()) {
+    const uint32_t command = rest.front().command;
+    const auto next = std::find_if(rest.begin(), rest.end(), [command](const auto& change) {
+      return change.command != command;
+    });
+    const auto count = static_cast<size_t>(next - rest.begin());
+    session.set_command(command);
+    status = make(session, index, rest.first(count), LeafAccess::kRead);
+    rest = rest.subspan(count);
+  }
+  session.set_command(attached()->txn.command);
+  return status;
+}
+
+}  // namespace
+
+Status change_index(Session& session, uint32_t index) {
+  WaitingChanges& waits = attached()->txn.waiting;
+  const auto found = waits.of_index.find(index);
+  if (found == waits.of_index.end()) return Status();
+  Waiting waiting = std::move(found->second);
+  waits.of_index.erase(found);
+  for (const WaitingChange& each : waiting) waits.bytes -= bytes_of(each);
+  return make_by_command(session, index, waiting);
+}
+
+Status change_indexes(Session& session) {
+  WaitingChanges waits = std::exchange(attached()->txn.waiting, {});
+  for (auto& [index, waiting] : waits.of_index) {
+    RDMACC_RETURN_IF_ERROR(make_by_command(session, index, waiting));
+  }
+  return Status();
+}
+
+// In the order in which every transaction comes to leaves, so that none waits in a circle. No
+// cursor is open any more that an older command's changes would matter to.
+Status change_indexes_to_commit(Session& session) {
+  WaitingChanges waits = std::exchange(attached()->txn.waiting, {});
+  size_t count = 0;
+  for (const auto& [index, waiting] : waits.of_index) count += waiting.size();
+  const LeafAccess access = count <= kLockedChangesMax ? LeafAccess::kLock : LeafAccess::kRead;
+  for (auto& [index, waiting] : waits.of_index) {
+    RDMACC_RETURN_IF_ERROR(make(session, index, waiting, access));
+  }
+  return Status();
+}
+
+Status change_later(Session& session, uint32_t index, EntryChange::Kind kind,
+                    std::string_view entry) {
+  RDMACC_RETURN_IF_ERROR(check_index_entry(entry));
+  TxnState& txn = attached()->txn;
+  Waiting& waiting = txn.waiting.of_index[index];
+  waiting.push_back({txn.command, kind, std::string(entry)});
+  txn.waiting.bytes += bytes_of(waiting.back());
+  return txn.waiting.bytes <= kWaitingBytesMax ? Status() : change_indexes(session);
+}
+
+}  // namespace rdmacc::bridge
