@@ -3,6 +3,7 @@
 #include "pg_rdmacc/ddl/table_files.h"
 #include "pg_rdmacc/ddl/utility.h"
 #include "pg_rdmacc/relation/access_method.h"
+#include "pg_rdmacc/relation/table_options.h"
 #include "pg_rdmacc/xact/exported_snapshot.h"
 #include "pg_rdmacc/xact/xact.h"
 
@@ -97,6 +98,17 @@ void look_at_constraint(Oid constraint) {
   table_close(catalog, AccessShareLock);
 }
 
+/* A table that the relcache knows, and the catalog from the next command on. Its indexes come
+ * later, and are made as its options say. */
+void created_relation(Oid relid) {
+  Relation relation = RelationIdGetRelation(relid);
+  if (!RelationIsValid(relation)) return;
+  const bool ours = relation->rd_rel->relkind == RELKIND_RELATION &&
+                    relation->rd_rel->relam == rdmacc_access_method();
+  RelationClose(relation);
+  if (ours && !IsBinaryUpgrade) rdmacc_label_new_table(relid);
+}
+
 void object_access(ObjectAccessType access, Oid class_id, Oid object, int sub_id, void* arg) {
   if (previous_hook != nullptr) previous_hook(access, class_id, object, sub_id, arg);
   if (access == OAT_POST_CREATE || access == OAT_DROP || access == OAT_POST_ALTER) {
@@ -111,6 +123,9 @@ void object_access(ObjectAccessType access, Oid class_id, Oid object, int sub_id
     dropped_relation(object);
   } else if (access == OAT_POST_CREATE && class_id == ConstraintRelationId) {
     look_at_constraint(object);
+  } else if (access == OAT_POST_CREATE && class_id == RelationRelationId && sub_id == 0) {
+    /* A rewrite's table is internal, and has the options of the one that is rewritten. */
+    if (!static_cast<const ObjectAccessPostCreate*>(arg)->is_internal) created_relation(object);
   }
 }
 

@@ -83,8 +83,7 @@ void apply(Oid relation, List* elements, bool reset) {
 
 struct OwnOptions {
   const RangeVar* relation;
-  bool orders_key; /* CREATE without a word on ordered_key, which rdmacc.ordered_keys asks for */
-  bool existed;    /* CREATE ... IF NOT EXISTS leaves it as it is */
+  bool existed; /* CREATE ... IF NOT EXISTS leaves it as it is */
   List* set;
   List* reset;
 };
@@ -127,14 +126,6 @@ OwnOptions take_from(Node* statement) {
 
 bool is_there(const RangeVar* name) { return OidIsValid(RangeVarGetRelid(name, NoLock, true)); }
 
-bool names(List* elements, const char* option) {
-  ListCell* cell;
-  foreach (cell, elements) {
-    if (strcmp(static_cast<DefElem*>(lfirst(cell))->defname, option) == 0) return true;
-  }
-  return false;
-}
-
 /* The statement without what is ours; a plan in the cache is not touched. */
 PlannedStmt* without_own(PlannedStmt* statement, bool read_only, OwnOptions* own) {
   const Node* node = statement->utilityStmt;
@@ -143,25 +134,17 @@ PlannedStmt* without_own(PlannedStmt* statement, bool read_only, OwnOptions* own
   PlannedStmt* changed =
       read_only ? static_cast<PlannedStmt*>(copyObjectImpl(statement)) : statement;
   *own = take_from(changed->utilityStmt);
-  own->orders_key = creates && rdmacc_ordered_keys && !names(own->set, "ordered_key");
-  const bool names_some = own->set != NIL || own->reset != NIL;
-  if (!names_some && !own->orders_key) return statement;
+  if (own->set == NIL && own->reset == NIL) return statement;
   own->relation = static_cast<const RangeVar*>(copyObjectImpl(own->relation));
   own->existed = creates && is_there(own->relation);
-  return names_some ? changed : statement;
-}
-
-DefElem* ordered_key_on() {
-  return makeDefElem(pstrdup("ordered_key"), reinterpret_cast<Node*>(makeString(pstrdup("on"))),
-                     -1);
+  return changed;
 }
 
 void apply_own(OwnOptions* own) {
   if (own->relation == nullptr || own->existed) return;
-  if (own->set == NIL && own->reset == NIL && !own->orders_key) return;
+  if (own->set == NIL && own->reset == NIL) return;
   const Oid relation = lock_own_table(own->relation);
   if (!OidIsValid(relation)) return; /* ALTER TABLE IF EXISTS, CREATE TABLE ... WITH NO DATA */
-  if (own->orders_key && is_one_of_ours(relation)) own->set = lappend(own->set, ordered_key_on());
   if (own->set != NIL) apply(relation, own->set, false);
   if (own->reset != NIL) apply(relation, own->reset, true);
 }
@@ -179,6 +162,36 @@ Oid labelled_table(const Node* node) {
   return OidIsValid(relation) && is_one_of_ours(relation) ? relation : InvalidOid;
 }
 
+/* Of a statement that may make a table one of ours, or of another kind; InvalidOid for any other.
+ */
+Oid converted_table(Node* node) {
+  if (!IsA(node, AlterTableStmt)) return InvalidOid;
+  auto* alter = reinterpret_cast<AlterTableStmt*>(node);
+  ListCell* cell;
+  foreach (cell, alter->cmds) {
+    if (static_cast<AlterTableCmd*>(lfirst(cell))->subtype == AT_SetAccessMethod) {
+      return lock_own_table(alter->relation);
+    }
+  }
+  return InvalidOid;
+}
+
+/* Before the statement, since indexes are made as the label says: one that stays as it was loses it
+ * again. */
+void label_before_conversion(Oid relation) {
+  if (OidIsValid(relation) && get_rel_relkind(relation) == RELKIND_RELATION &&
+      !rdmacc_relation_is_ours(relation)) {
+    rdmacc_label_new_table(relation);
+    CommandCounterIncrement();
+  }
+}
+
+void unlabel_after_conversion(Oid relation) {
+  if (!OidIsValid(relation)) return;
+  CommandCounterIncrement();
+  if (!rdmacc_relation_is_ours(relation)) rdmacc_unlabel_table(relation);
+}
+
 void process_utility(PlannedStmt* statement, const char* text, bool read_only_tree,
                      ProcessUtilityContext context, ParamListInfo params,
                      QueryEnvironment* environment, DestReceiver* destination,
@@ -186,10 +199,13 @@ void process_utility(PlannedStmt* statement, const char* text, bool read_only_tr
   OwnOptions own = {};
   RdmaccTableOptions before;
   Oid labelled = InvalidOid;
+  Oid converted = InvalidOid;
   /* Transaction control may not touch the catalog. */
   if (!IsA(statement->utilityStmt, TransactionStmt) && IsTransactionState()) {
     statement = without_own(statement, read_only_tree, &own);
     labelled = labelled_table(statement->utilityStmt);
+    converted = converted_table(statement->utilityStmt);
+    label_before_conversion(converted);
     if (OidIsValid(labelled)) {
       rdmacc_table_options_of(labelled, &before);
       rdmacc_keep_layout(labelled);
@@ -197,6 +213,7 @@ void process_utility(PlannedStmt* statement, const char* text, bool read_only_tr
   }
   previous_hook(statement, text, read_only_tree, context, params, environment, destination,
                 completion);
+  unlabel_after_conversion(converted);
   apply_own(&own);
   if (!OidIsValid(labelled)) return;
   CommandCounterIncrement();

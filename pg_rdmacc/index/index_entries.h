@@ -18,7 +18,7 @@ extern "C" {
 #include "utils/rel.h"
 
 /* With the row's key it has to be an entry that the engine takes. */
-#define RDMACC_INDEX_COLUMNS_BYTES_MAX 2000
+#define RDMACC_INDEX_COLUMNS_BYTES_MAX 2200
 
 /* Markers. */
 #define RDMACC_INDEX_NULL_FIRST 0

@@ -24,17 +24,23 @@ struct OptionKind {
   int min;
   int max;
   int by_default;
+  const bool* setting; /* or NULL: says what a new table gets, and RESET gives */
 };
 const OptionKind kOptions[] = {
-    {"record_size", &RdmaccTableOptions::record_size, 32, 512, -1},
-    {"history", &RdmaccTableOptions::history, 0, 15, RDMACC_HISTORY_DEFAULT},
-    {"partition_by", &RdmaccTableOptions::partition_by, 0, INDEX_MAX_KEYS, 0},
-    {"ordered_key", &RdmaccTableOptions::ordered_key, 0, 1, 0}};
+    {"record_size", &RdmaccTableOptions::record_size, 32, 512, -1, nullptr},
+    {"history", &RdmaccTableOptions::history, 0, 15, RDMACC_HISTORY_DEFAULT, nullptr},
+    {"partition_by", &RdmaccTableOptions::partition_by, 0, INDEX_MAX_KEYS, 0, nullptr},
+    {"ordered_key", &RdmaccTableOptions::ordered_key, 0, 1, RDMACC_ORDERED_KEY_UNSAID,
+     &rdmacc_ordered_keys}};
 
 /* ---- Values and their text */
 
 void set_defaults(RdmaccTableOptions* options) {
   for (const OptionKind& kind : kOptions) options->*kind.field = kind.by_default;
+}
+
+int value_of_new_table(const OptionKind& kind) {
+  return kind.setting == nullptr ? kind.by_default : *kind.setting ? 1 : 0;
 }
 
 const OptionKind* find_option(const char* name) {
@@ -101,12 +107,19 @@ void set_label(Oid relation, const RdmaccTableOptions* options) {
   ExecSecLabelStmt(statement);
 }
 
+/* Of any table, without a look at it. */
+void put_label(Oid relation, const char* label) {
+  ObjectAddress address;
+  ObjectAddressSet(address, RelationRelationId, relation);
+  SetSecurityLabel(&address, RDMACC_LABEL_PROVIDER, label);
+}
+
 }  // namespace
 
 void rdmacc_set_table_option(RdmaccTableOptions* options, const char* name,
                              const char* value_text) {
   const OptionKind* kind = find_option(name);
-  int value = kind->by_default;
+  int value = value_of_new_table(*kind);
   bool word = false;
   if (value_text != nullptr && kind->max == 1 && parse_bool(value_text, &word)) {
     value = word ? 1 : 0;
@@ -154,6 +167,14 @@ bool rdmacc_change_table_options(Oid relation, const RdmaccTableOptions* options
   set_label(relation, options);
   return true;
 }
+
+void rdmacc_label_new_table(Oid relation) {
+  RdmaccTableOptions options;
+  for (const OptionKind& kind : kOptions) options.*kind.field = value_of_new_table(kind);
+  put_label(relation, options_text(&options));
+}
+
+void rdmacc_unlabel_table(Oid relation) { put_label(relation, nullptr); }
 
 void rdmacc_table_options_init(void) {
   register_label_provider(RDMACC_LABEL_PROVIDER, check_label);

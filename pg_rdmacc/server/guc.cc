@@ -13,7 +13,7 @@ char* rdmacc_stages = nullptr;
 uint16 rdmacc_stages_code = 0;
 bool rdmacc_stages_auto = false;
 bool rdmacc_mixed_transactions = true;
-bool rdmacc_ordered_keys = false;
+bool rdmacc_ordered_keys = true;
 int rdmacc_debug_stop_at = RDMACC_STOP_NOWHERE;
 int rdmacc_auto_retry = 20;
 int rdmacc_replay_limit = 20;
@@ -214,7 +214,7 @@ void define_two_phase(void) {
   DefineCustomBoolVariable("rdmacc.ordered_keys",
                            "Primary keys of tables that are made find ranges and give their order.",
                            "As the table's option rdmacc.ordered_key, which says otherwise.",
-                           &rdmacc_ordered_keys, false, PGC_USERSET, 0, nullptr, nullptr, nullptr);
+                           &rdmacc_ordered_keys, true, PGC_USERSET, 0, nullptr, nullptr, nullptr);
   DefineCustomEnumVariable("rdmacc.debug_stop_at",
                            "Where a committing session stands still for a minute.",
                            "For tests of crashes between the two phases of a commit.",

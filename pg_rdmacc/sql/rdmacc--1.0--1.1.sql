@@ -9,7 +9,7 @@ RETURNS pg_catalog.void
 AS 'MODULE_PATHNAME', 'rdmacc_set_option'
 LANGUAGE C VOLATILE PARALLEL UNSAFE;
 COMMENT ON FUNCTION @extschema@.set_option(pg_catalog.regclass, pg_catalog.text, pg_catalog.text) IS
-  'sets an option of an rdmacc table (record_size, history, partition_by, ordered_key; NULL: its default) and rewrites it';
+  'sets an option of an rdmacc table (record_size, history, partition_by, ordered_key; NULL: what a new table has) and rewrites it';
 
 CREATE VIEW @extschema@.table_options AS
   SELECT objoid::pg_catalog.regclass AS relation, label AS options
@@ -18,7 +18,7 @@ CREATE VIEW @extschema@.table_options AS
     AND classoid OPERATOR(pg_catalog.=) 'pg_catalog.pg_class'::pg_catalog.regclass
     AND objsubid OPERATOR(pg_catalog.=) 0;
 COMMENT ON VIEW @extschema@.table_options IS
-  'options of rdmacc tables that differ from the defaults';
+  'options of rdmacc tables that have been chosen';
 GRANT SELECT ON @extschema@.table_options TO PUBLIC;
 
 CREATE FUNCTION @extschema@.relation_size(relation pg_catalog.regclass)

@@ -44,6 +44,16 @@ struct Filling {
 };
 Filling filling;
 
+/* Entries are the transaction's own writes, which wait; but a unique index is read after each row,
+ * and what it shows has to be a row that the query may see. */
+bool reads_indexes(Relation rel) {
+  const RdmaccIndexSet set = rdmacc_secondary_indexes(rel);
+  for (int i = 0; i < set.count; i++) {
+    if (set.indexes[i].unique) return true;
+  }
+  return false;
+}
+
 RdmaccLoadTarget target_of(Relation rel, const RdmaccTable* table, CommandId cid) {
   if (known.transaction == rdmacc_transaction_number() && known.command == cid &&
       known.target.table == table->id) {
@@ -51,8 +61,7 @@ RdmaccLoadTarget target_of(Relation rel, const RdmaccTable* table, CommandId cid
   }
   RdmaccLoadTarget target = {
       .table = table->id, .check_absent = table->key.number != 0, .in_place = false};
-  /* An index's entries are the transaction's own writes, and refer to rows of the same. */
-  if (rdmacc_secondary_indexes(rel).count == 0) {
+  if (!reads_indexes(rel)) {
     rdmacc_load_target(table->id, &table->key, &target);
   }
   known = {rdmacc_transaction_number(), cid, target};

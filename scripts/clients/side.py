@@ -6,9 +6,8 @@ import signal
 import subprocess
 
 SIDES = ("heap", "rdmacc")
-# As docs/applications.md recommends for applications that know nothing of rdmacc.
 SETTINGS = {"heap": {"default_table_access_method": "heap"},
-            "rdmacc": {"default_table_access_method": "rdmacc", "rdmacc.ordered_keys": "on"}}
+            "rdmacc": {"default_table_access_method": "rdmacc"}}
 
 
 class Unavailable(Exception):

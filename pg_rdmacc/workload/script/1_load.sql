@@ -11,8 +11,8 @@ AS 'MODULE_PATHNAME', 'rdmacc_load_rows' LANGUAGE C;
 COMMENT ON PROCEDURE @extschema@.load_rows(regclass, text) IS
   'inserts a query''s rows into a plain rdmacc table that the transaction has made';
 
--- Rows of an rdmacc table go to their keys at once; an index of a heap is made when its rows are
--- there.
+-- Rows of an rdmacc table go to their keys at once, and are found by whole keys unless the settings
+-- say more; an index of a heap is made when its rows are there.
 CREATE PROCEDURE @extschema@.load_table(
   table_name name, access_method name, query text, primary_key text, settings text DEFAULT NULL)
 LANGUAGE plpgsql AS $$
@@ -27,8 +27,8 @@ BEGIN
     END IF;
   ELSE
     EXECUTE format('CREATE TABLE %I USING heap AS %s WITH NO DATA', columns, query);
-    EXECUTE format('CREATE TABLE %I (LIKE %I%s) USING rdmacc', table_name, columns,
-                   ', PRIMARY KEY (' || primary_key || ')');
+    EXECUTE format('CREATE TABLE %I (LIKE %I%s) USING rdmacc WITH (rdmacc.ordered_key = off)',
+                   table_name, columns, ', PRIMARY KEY (' || primary_key || ')');
     EXECUTE format('DROP TABLE %I', columns);
     CALL @extschema@.load_rows(quote_ident(table_name)::regclass, query);
     IF settings IS NOT NULL THEN
