@@ -190,6 +190,10 @@ void rdmacc_relation_estimate_size(Relation rel, int32* attr_widths, BlockNumber
                                    double* tuples, double* allvisfrac) {
   table_block_relation_estimate_size(rel, attr_widths, pages, tuples, allvisfrac, kRowOverhead,
                                      kPageUsable);
+  /* How many rows there are is known better than by their density in pages that are none; of a
+   * table that was never looked at PostgreSQL expects some. */
+  const double rows = rdmacc_estimated_rows(rel);
+  if (rel->rd_rel->reltuples >= 0 || rows > *tuples) *tuples = rows;
   const double memory_pages = ceil(*tuples / kRowsPerPageRead);
   *pages = Min(*pages, static_cast<BlockNumber>(Min(memory_pages, MaxBlockNumber)));
   if (rel->rd_rel->relhasindex && OidIsValid(RelationGetPrimaryKeyIndex(rel))) {

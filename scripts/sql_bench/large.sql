@@ -2,7 +2,7 @@
 -- Tables of --rows rows. Lines that read come first: later ones change the table.
 -- setup: DROP TABLE IF EXISTS big, ranged;
 -- setup: CREATE :TABLE big (id int PRIMARY KEY, part int, n int, filler text);
--- setup: CREATE :TABLE ranged (id int PRIMARY KEY, n int, filler text) :ORDERED;
+-- setup: CREATE :TABLE ranged (id int PRIMARY KEY, n int, filler text);
 -- setup: COPY (SELECT i, i % 100, (i * 7919::bigint % :rows)::int, repeat('x', 60) FROM generate_series(1, :rows) i) TO :'csv' (FORMAT csv);
 -- setup: COPY big FROM :'csv' (FORMAT csv);
 -- setup: INSERT INTO ranged SELECT i, (i * 7919::bigint % :rows)::int, repeat('x', 60) FROM generate_series(1, :rows) i;

@@ -18,11 +18,11 @@ COUNTS = {"retries": re.compile(r"^total number of retries: (\d+)", re.M),
           "given up": re.compile(r"^number of failed transactions: (\d+)", re.M)}
 # As pgbench and sysbench tell it; sysbench names its call before.
 ERROR = re.compile(r"(?:ERROR|FATAL): +(?:\w+\(\) failed: \d+ +)?(.*)")
-KEYED = """DROP TABLE IF EXISTS kv, kv_ordered, inserted, inserted_ordered;
+KEYED = """DROP TABLE IF EXISTS kv, kv_ordered, inserted, inserted_hashed;
 CREATE :TABLE kv (id int PRIMARY KEY, n int, filler text);
-CREATE :TABLE kv_ordered (id int PRIMARY KEY, n int, filler text) :ORDERED;
+CREATE :TABLE kv_ordered (id int PRIMARY KEY, n int, filler text);
 CREATE :TABLE inserted (id bigint PRIMARY KEY, n int, filler text);
-CREATE :TABLE inserted_ordered (id bigint PRIMARY KEY, n int, filler text) :ORDERED;
+CREATE :TABLE inserted_hashed (id bigint PRIMARY KEY, n int, filler text) :HASHED;
 INSERT INTO kv SELECT i, 0, repeat('x', 60) FROM generate_series(1, :rows) i;
 INSERT INTO kv_ordered SELECT i, i, repeat('x', 60) FROM generate_series(1, :rows) i;
 CREATE INDEX kv_ordered_n ON kv_ordered (n);
@@ -164,7 +164,7 @@ def lines(flags):
         yield Bank(flags, f"SmallBank, {mode}", target,
                    ["-M", mode, "-D", f"customers={customers_of(flags)}", *bank])
     yield Inserts(flags, "INSERT of a row", 1.0, "inserted")
-    yield Inserts(flags, "INSERT of a row, ordered_key", 1.0, "inserted_ordered")
+    yield Inserts(flags, "INSERT of a row, ordered_key = off", 1.0, "inserted_hashed")
     yield Load(flags, "connections with a first SELECT", 0.9, ["-C", "-f", "/dev/stdin"],
                ONE_KEY + SELECT)
     for script in ("tpcb-like", "simple-update"):

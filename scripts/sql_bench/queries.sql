@@ -94,7 +94,7 @@ SELECT sum(n) FROM a WHERE id = ANY (ARRAY(SELECT generate_series(1, :rows, :row
 SELECT count(*), sum(id) FROM a WHERE n BETWEEN 50 AND 1049;
 -- line: count(*) of a range in a secondary index
 SELECT count(*) FROM a WHERE n < :rows / 10;
--- line: range of 1,000 by primary key without ordered_key
+-- line: range of 1,000 by primary key
 SELECT count(*), sum(n) FROM a WHERE id BETWEEN 51 AND 1050;
 -- line: OR of two indexed columns
 SELECT count(*) FROM a WHERE n = 5 OR t = 'text 9';

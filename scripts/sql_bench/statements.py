@@ -8,7 +8,7 @@
     -- before: VACUUM t;          before each round, not timed; may be repeated, as setup may
     SELECT count(*) FROM t;
 
-Variables of psql are :TABLE and :ORDERED (sides.py), :rows, :turn (the round, from 0) and :'csv', a path
+Variables of psql are :TABLE and :HASHED (sides.py), :rows, :turn (the round, from 0) and :'csv', a path
 that the server may write. What a line prints is compared, in any order: both sides have to agree. A line
 that begins with SELECT is run several times in a round, and the median counts."""
 
