@@ -44,6 +44,7 @@ class Part:
         self.environment = {**os.environ, **(environment or {})}
         self.passed = self.failed = 0
         self.seconds = 0.0
+        self.processor_seconds = 0.0  # of it and of the children that it has waited for
         self.output = ""
 
     def run(self):
@@ -54,15 +55,12 @@ class Part:
                                        stderr=subprocess.STDOUT, env=self.environment,
                                        start_new_session=True)
             running.add(process.pid)
-            try:
-                status = process.wait(timeout=self.limit_s)
-            except subprocess.TimeoutExpired:
+            status = self._wait(process, self.limit_s)
+            if status is None:
                 os.killpg(process.pid, signal.SIGTERM)
-                try:
-                    process.wait(timeout=10)
-                except subprocess.TimeoutExpired:
+                if self._wait(process, 10) is None:
                     os.killpg(process.pid, signal.SIGKILL)
-                    process.wait()
+                    self._wait(process, 10)
                 status = f"no end within {self.limit_s} s"
             running.discard(process.pid)
             file.seek(0)
@@ -75,6 +73,18 @@ class Part:
         report(self)
         return self
 
+    def _wait(self, process, limit_s):
+        """Its exit status; None if it does not end within the limit."""
+        end = time.monotonic() + limit_s
+        while time.monotonic() < end:
+            pid, status, usage = os.wait4(process.pid, os.WNOHANG)
+            if pid != 0:
+                process.returncode = os.waitstatus_to_exitcode(status)
+                self.processor_seconds = usage.ru_utime + usage.ru_stime
+                return process.returncode
+            time.sleep(0.05)
+        return None
+
 
 def colour(text, code):
     return f"\033[{code}m{text}\033[0m" if COLOURS else text
@@ -83,7 +93,7 @@ def colour(text, code):
 def report(part):
     mark = colour("FAILED", 31) if part.failed else colour("ok", 32)
     print(f"  {part.name:<34} {part.passed:>5} passed {part.failed:>3} failed "
-          f"{part.seconds:>6.1f} s  {mark}", flush=True)
+          f"{part.seconds:>6.1f} s {part.processor_seconds:>7.1f} s of a processor  {mark}", flush=True)
     for line in part.output.splitlines():
         if line.startswith("skipped: "):
             print("    " + line, flush=True)

@@ -39,7 +39,7 @@ SELECT count(*), sum(a), sum(length(b)), sum((v ->> 'i')::int) FROM pair;
 SELECT v FROM keyless ORDER BY 1;
 SELECT tableoid::regclass, * FROM event ORDER BY 2, 3;
 SELECT * FROM total;
-SELECT * FROM rdmacc.table_options;
+SELECT * FROM rdmacc.table_options ORDER BY relation::text;
 """
 # Everything that belongs to the extension, as the catalog says it.
 MEMBERS = """
@@ -102,7 +102,7 @@ def a_dump_restores_schema_and_rows(box):
     box.psql("CREATE EXTENSION rdmacc", dbname="origin")
     box.psql(SCHEMA + ROWS, dbname="origin")
     schema = dump(box, "origin", "--schema-only")
-    matches("SECURITY LABEL FOR rdmacc ON TABLE public.account IS 'record_size=96, history=5'",
+    matches("SECURITY LABEL FOR rdmacc ON TABLE public.account IS 'record_size=96, history=5, ordered_key=1'",
             schema, "options")
     restore(box, dump(box, "origin"), "copy")
     equal(dump(box, "copy", "--schema-only"), schema, "schema of what was restored")

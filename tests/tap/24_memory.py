@@ -52,9 +52,12 @@ def a_row_takes_little_more_than_its_bytes(box):
     heap = int(box.psql("SELECT pg_relation_size('heap_rows')"
                         " + pg_relation_size('heap_rows_pkey')"))
     rdmacc = int(box.psql("SELECT rdmacc.relation_size('rdmacc_rows')"))
+    order = int(box.psql("SELECT rdmacc.relation_size('rdmacc_rows_pkey')"))
     box.psql("DROP TABLE heap_rows, rdmacc_rows")
-    print(f"# rows take {rdmacc} bytes, the heap's {heap}: {rdmacc / heap:.3f}")
+    print(f"# rows take {rdmacc} bytes, the heap's {heap}: {rdmacc / heap:.3f};"
+          f" the order of the primary key {order}: {(rdmacc + order) / heap:.3f}")
     true(rdmacc <= 1.6 * heap, f"rows take {rdmacc} bytes, the heap's {heap}")
+    true(rdmacc + order <= 2.1 * heap, f"with their order {rdmacc + order}, the heap's {heap}")
 
 
 run(an_empty_node_is_small, a_row_takes_little_more_than_its_bytes, memory_serves_other_shapes,
