@@ -11,7 +11,7 @@ namespace {
 class Directed : public EachProtocol {};
 
 TEST_P(Directed, EveryKindIsSound) {
-  run_seeds(8, [](uint64_t seed) {
+  run_seeds(4, [](uint64_t seed) {
     return directed_scenario({GetParam().protocol, GetParam().lock_mode}, seed);
   });
 }
