@@ -15,6 +15,7 @@ namespace rdmacc {
 // address, by an index that begins with the first question. Two kinds of transactions ask none,
 // since a header is one key's as long as the transaction is under way (epochs keep it from becoming
 // another's): one that only looks keys up, each once, and one that only scans tables, each once.
+// The gap headers that absent keys have in common are found by an index of their own until then.
 class AccessSet {
  public:
   explicit AccessSet(std::pmr::memory_resource* memory)
@@ -26,7 +27,12 @@ class AccessSet {
     take_reads();
     only_scans_ = false;
     Access& added = list_.emplace_back(access);
-    if (indexed()) enter(added);
+    if (indexed()) {
+      enter(added);
+    } else if (added.gap) {
+      if (!gaps_) gaps_.emplace(memory_);
+      gaps_->at(added.header.bits) = &added;
+    }
     return added;
   }
   // So many keys are about to be looked up, and their headers to be found: each has an access, one
@@ -73,6 +79,14 @@ class AccessSet {
   Access* find(GlobalAddress header) {
     if (!indexed()) index_all();
     return index_->find(header.bits);
+  }
+  // The same of what a look-up, or a scan, has met. A key's own header that is not held cannot be
+  // here where keys are only looked up, each once; one that is may have been kept by a look that
+  // has lost.
+  Access* find_met(const Access& seen) {
+    if (!only_looks_up() || !scanned_tables_.empty()) return find(seen.header);
+    if (seen.gap) return gaps_ ? gaps_->find(seen.header.bits) : nullptr;
+    return seen.held() ? find(seen.header) : nullptr;
   }
   // One header was found by two keys: it has become another's, as after a node lost its memory.
   bool ambiguous() const { return ambiguous_; }
@@ -125,6 +139,7 @@ class AccessSet {
   std::pmr::memory_resource* const memory_;
   StableList<Access> list_;
   std::optional<SmallIndex<Access>> index_;  // by header address
+  std::optional<SmallIndex<Access>> gaps_;   // the same of gap headers, until there is the other
   std::pmr::list<ScannedTable> scanned_tables_;
   bool only_scans_ = true;  // every access is one of add_scanned()
   bool ambiguous_ = false;

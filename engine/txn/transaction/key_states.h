@@ -32,6 +32,9 @@ class KeyStates {
     first = &state;
     return state;
   }
+  [[gnu::always_inline]] void prefetch(TableId table, std::string_view key) const {
+    index_.prefetch(hash_key(table, key));
+  }
   void keep_row(KeyState& state, std::string_view row) { state.row = memory_.keep(row); }
 
   // An own write on top of the others, and back.

@@ -5,6 +5,11 @@
 #include "rdma/base/check.h"
 
 namespace rdmacc {
+namespace {
+
+constexpr size_t kKeysToPrefetch = 32;
+
+}  // namespace
 
 Status Transaction::look_up_many(TableId table, std::span<const std::string_view> keys,
                                  std::span<KeyState*> states, bool to_write) {
@@ -12,6 +17,10 @@ Status Transaction::look_up_many(TableId table, std::span<const std::string_view
   CHECK(started() && !prepared_);
   const bool scanned = has_scanned();
   size_t unknown = 0;
+  // A large read set's places are in no cache.
+  if (keys.size() >= kKeysToPrefetch) {
+    for (const std::string_view key : keys) keys_.prefetch(table, key);
+  }
   for (size_t i = 0; i < keys.size(); i++) {
     KeyState& state = keys_.touch(table, keys[i]);
     states[i] = &state;
@@ -82,7 +91,7 @@ bool Transaction::take_from_scan(KeyState& state) {
 // (lock.cc).
 Status Transaction::merge(const Access& seen, Access** merged) {
   CHECK(!seen.header.null());
-  Access* known = accesses_.find(seen.header);
+  Access* known = accesses_.find_met(seen);
   const Status sound = accesses_.ambiguous() ? aborted(AbortReason::kStaleLocation) : Status();
   *merged = known != nullptr ? known : &accesses_.add(seen);
   if (known == nullptr) return sound;

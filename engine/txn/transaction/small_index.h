@@ -18,6 +18,9 @@ class SmallIndex {
 
   // nullptr when there is none.
   T* find(uint64_t number) const { return places_[slot_of(number)].object; }
+  [[gnu::always_inline]] void prefetch(uint64_t number) const {
+    __builtin_prefetch(&places_[first_slot_of(number)]);
+  }
   // The number's place. That of a new number holds nullptr, which its caller replaces at once.
   T*& at(uint64_t number) {
     Place* place = &places_[slot_of(number)];
@@ -35,10 +38,13 @@ class SmallIndex {
   };
   static constexpr size_t kFirstPlaces = 32;
 
+  // Neighbouring numbers and those that differ in their high bits alone part here.
+  size_t first_slot_of(uint64_t number) const {
+    return static_cast<size_t>((number ^ number >> 32) * 0x9E3779B97F4A7C15ull >> 32) & mask_;
+  }
   // Where the number is, or where it would be.
   size_t slot_of(uint64_t number) const {
-    // Neighbouring numbers and those that differ in their high bits alone part here.
-    size_t at = static_cast<size_t>((number ^ number >> 32) * 0x9E3779B97F4A7C15ull >> 32) & mask_;
+    size_t at = first_slot_of(number);
     while (places_[at].object != nullptr && places_[at].number != number) at = (at + 1) & mask_;
     return at;
   }
