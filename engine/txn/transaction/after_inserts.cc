@@ -5,6 +5,16 @@
 #include "engine/txn/transaction/transaction.h"
 
 namespace rdmacc {
+namespace {
+
+// How often to ask for 0.2 s: a load of a million rows takes the owners some seconds, and more on a
+// machine that has others to serve, too.
+int settle_rounds(size_t writes) {
+  constexpr size_t kWritesARound = 10'000;
+  return std::max(StorageClient::kSettleRounds, static_cast<int>(writes / kWritesARound));
+}
+
+}  // namespace
 
 // Owners hear of full groups while this transaction goes on. It waits for splits where they lag
 // behind, or chains would grow and grow; and, if it relied on absences, for all that its inserts
@@ -22,8 +32,8 @@ void Transaction::care_for_full_groups() {
     }
   }
   if (nodes.empty()) return;
-  static_cast<void>(
-      coordinator_.engine.storage.wait_for_pending_splits(nodes, allocation_counters_));
+  static_cast<void>(coordinator_.engine.storage.wait_for_pending_splits(
+      nodes, allocation_counters_, settle_rounds(writes_.locks().size())));
 }
 
 // As care_for_full_groups() does. The nodes do not say whether chains grew: few writes are not
@@ -40,7 +50,8 @@ void Transaction::settle_after(std::span<const OrderedWrite> writes) {
   for (NodeId node = 0; node < written.size(); node++) {
     if (written[node]) nodes.push_back(node);
   }
-  static_cast<void>(engine.storage.wait_for_pending_splits(nodes, allocation_counters_));
+  static_cast<void>(engine.storage.wait_for_pending_splits(nodes, allocation_counters_,
+                                                           settle_rounds(writes.size())));
 }
 
 }  // namespace rdmacc
