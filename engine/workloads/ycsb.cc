@@ -205,13 +205,20 @@ inline bool Ycsb::fits(uint64_t record, std::span<const uint64_t> taken, NodeId 
   return wanted == kAnyNode || home_node_of(table(0), NumberKey(record), cluster_.nodes) == wanted;
 }
 
-inline uint64_t Ycsb::draw_record(Random& random, std::span<const uint64_t> taken,
-                                  NodeId wanted) const {
+[[gnu::always_inline]] inline uint64_t Ycsb::draw_record(Random& random,
+                                                         std::span<const uint64_t> taken,
+                                                         NodeId wanted) const {
   uint64_t record = 0;
   for (uint32_t i = 0; i < kDrawsMax; ++i) {
     record = chooser_.choose(random);
     if (fits(record, taken, wanted)) return record;
   }
+  return next_record(record, taken, wanted);
+}
+
+// Of those behind this one.
+[[gnu::noinline]] uint64_t Ycsb::next_record(uint64_t record, std::span<const uint64_t> taken,
+                                             NodeId wanted) const {
   for (uint64_t i = 0; i < options_.records; ++i) {
     record = (record + 1) % options_.records;
     if (fits(record, taken, wanted)) return record;
@@ -220,7 +227,10 @@ inline uint64_t Ycsb::draw_record(Random& random, std::span<const uint64_t> take
 }
 
 TxnInputs Ycsb::draw(Random& random) const {
-  if (options_.mix.is_on()) return draw_operation(random);
+  return options_.mix.is_on() ? draw_operation(random) : draw_transaction(random);
+}
+
+TxnInputs Ycsb::draw_transaction(Random& random) const {
   // Which nodes: the first of a shuffled list. The operations take them in turn.
   std::array<NodeId, kNodesMax> nodes;
   const uint32_t theta = options_.nodes_per_transaction;
@@ -249,19 +259,30 @@ void Ycsb::write_record(uint64_t record, uint64_t updates, uint32_t bytes, char*
   std::memcpy(out + at, &word, bytes - at);
 }
 
-Status Ycsb::read_record(uint64_t record, const RowView& row, uint32_t bytes, uint64_t& updates) {
-  const auto wrong = [record](const char* what) {
-    return Status(Code::kCorrupt, "record " + std::to_string(record) + " " + what);
-  };
-  if (!row.found) return wrong("is missing");
-  if (row.row.size() != bytes) return wrong("has another length than it was given");
+namespace {
+
+[[gnu::cold]] Status wrong_record(uint64_t record, const RowView& row, uint32_t bytes) {
+  const char* what = "is not whole";
+  if (row.row.size() != bytes) what = "has another length than it was given";
+  if (!row.found) what = "is missing";
+  return Status(Code::kCorrupt, "record " + std::to_string(record) + " " + what);
+}
+
+// False: wrong_record() says why.
+inline bool take_record(uint64_t record, const RowView& row, uint32_t bytes, uint64_t& updates) {
+  if (!row.found || row.row.size() != bytes) return false;
   std::memcpy(&updates, row.row.data(), 8);
   // The same word over and over: what follows it is what precedes it.
   const uint64_t word = filler(record, updates);
   const char* const words = row.row.data() + sizeof(updates);
-  const bool whole = std::memcmp(words, &word, sizeof(word)) == 0 &&
-                     std::memcmp(words, words + sizeof(word), bytes - 2 * sizeof(word)) == 0;
-  return whole ? Status() : wrong("is not whole");
+  return std::memcmp(words, &word, sizeof(word)) == 0 &&
+         std::memcmp(words, words + sizeof(word), bytes - 2 * sizeof(word)) == 0;
+}
+
+}  // namespace
+
+Status Ycsb::read_record(uint64_t record, const RowView& row, uint32_t bytes, uint64_t& updates) {
+  return take_record(record, row, bytes, updates) ? Status() : wrong_record(record, row, bytes);
 }
 
 Status Ycsb::execute(Session& session, const TxnInputs& inputs, TxnEffect& effect) const {
@@ -282,8 +303,10 @@ Status Ycsb::execute(Session& session, const TxnInputs& inputs, TxnEffect& effec
                                             std::span(rows.data() + at, count)));
   }
   for (uint32_t i = 0; i < inputs.count; ++i) {
-    RDMACC_RETURN_IF_ERROR(
-        read_record(inputs.values[i] & ~kWriteBit, rows[i], options_.record_bytes, updates[i]));
+    const uint64_t record = inputs.values[i] & ~kWriteBit;
+    if (!take_record(record, rows[i], options_.record_bytes, updates[i])) {
+      return wrong_record(record, rows[i], options_.record_bytes);
+    }
   }
   if (options_.compute_us > 0) compute(session);
   char row[kYcsbRecordBytesMax];

@@ -94,6 +94,8 @@ class Ycsb : public Workload {
 
  private:
   uint64_t draw_record(Random& random, std::span<const uint64_t> taken, NodeId wanted) const;
+  uint64_t next_record(uint64_t record, std::span<const uint64_t> taken, NodeId wanted) const;
+  TxnInputs draw_transaction(Random& random) const;
   bool fits(uint64_t record, std::span<const uint64_t> taken, NodeId wanted) const;
   void compute(Session& session) const;
   Status check_records(Session& session, std::span<const uint64_t> streams, int64_t delta,
