@@ -1,23 +1,19 @@
 #pragma once
-#include "rdma/base/random.h"
+#include "rdma/base/sampling.h"
 #include "rdma/coroutine/scheduler.h"
 
 namespace rdmacc {
 
 // How long a coordinator's thread runs within attempts that commit: the effective time of RCBench
 // §7.2. What counts is the time that the transaction's coroutine runs: not while it is suspended,
-// not the scheduler, polling and other coroutines. The first kAll transactions are all measured;
-// of those behind them one in kEvery, by chance, stands for as many, so that measuring costs
-// little. One thread.
+// not the scheduler, polling and other coroutines. Of a sample of the transactions. One thread.
 class EffectiveTime {
  public:
-  static constexpr uint64_t kAll = 1'000, kEvery = 8;
-
   // Around one transaction, from its coroutine. attempt_ends() follows each attempt_begins().
   class Sample {
    public:
     Sample(EffectiveTime& times, Scheduler& scheduler)
-        : times_(times), scheduler_(scheduler), weight_(times.draw_weight()) {}
+        : times_(times), scheduler_(scheduler), weight_(times.sampling_.draw_weight()) {}
     void attempt_begins() {
       if (weight_ == 0) return;
       ran_ns_ = 0;
@@ -40,14 +36,8 @@ class EffectiveTime {
   void merge(const EffectiveTime& other) { effective_ns_ += other.effective_ns_; }
 
  private:
-  uint64_t draw_weight() {
-    if (transactions_++ < kAll) return 1;
-    return random_.below(kEvery) == 0 ? kEvery : 0;
-  }
-
-  uint64_t transactions_ = 0;
+  Sampling sampling_;
   double effective_ns_ = 0;
-  Random random_{1};
 };
 
 }  // namespace rdmacc

@@ -11,6 +11,7 @@
 #include "engine/txn/transaction/txn_frame.h"
 #include "engine/txn/transaction/txn_observer.h"
 #include "engine/txn/transaction/worker_stats.h"
+#include "rdma/base/sampling.h"
 
 namespace rdmacc {
 
@@ -50,6 +51,7 @@ struct CoordinatorState {
   ObjectMemory transactions;
   TxnFrames frames;
   WorkerStats stats;
+  Sampling timed;  // transactions, unless an observer hears of all
   HistoryWriter* history = nullptr;
   TxnObserver* observer = nullptr;
   // A transaction whose log could not be made void or be installed: only resolution ends it.

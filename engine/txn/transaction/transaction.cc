@@ -7,6 +7,7 @@ namespace rdmacc {
 Transaction::Transaction(CoordinatorState& coordinator, const TxnParameters& parameters)
     : coordinator_(coordinator),
       parameters_(parameters),
+      timed_(coordinator.observer != nullptr ? 1 : coordinator.timed.draw_weight()),
       frame_(coordinator.frames.take()),
       scratch_(frame_->scratch),
       writes_(frame_->writes),
@@ -82,11 +83,13 @@ AttemptEnd Transaction::end() const {
 }
 
 uint64_t Transaction::begin_stage(Stage stage) {
+  if (timed_ == 0) return 0;
   if (coordinator_.observer != nullptr) coordinator_.observer->stage_begins(stage);
   return stage_end_ns_ != 0 ? stage_end_ns_ : coordinator_.engine.worker.endpoint().now_ns();
 }
 
 void Transaction::time_stage(Stage stage, uint64_t start_ns) {
+  if (timed_ == 0) return;
   stage_end_ns_ = coordinator_.engine.worker.endpoint().now_ns();
   note_stage_time(stage, stage_end_ns_ - start_ns);
 }
@@ -94,6 +97,7 @@ void Transaction::time_stage(Stage stage, uint64_t start_ns) {
 // Of stages that one request has carried out each has its share: what chooses among primitives
 // takes the times of stages for independent.
 void Transaction::time_stages(std::initializer_list<Stage> stages, uint64_t start_ns) {
+  if (timed_ == 0) return;
   stage_end_ns_ = coordinator_.engine.worker.endpoint().now_ns();
   for (const Stage stage : stages) {
     note_stage_time(stage, (stage_end_ns_ - start_ns) / stages.size());
@@ -102,7 +106,8 @@ void Transaction::time_stages(std::initializer_list<Stage> stages, uint64_t star
 
 void Transaction::note_stage_time(Stage stage, uint64_t ns) {
   const Primitive primitive = parameters_.plan.of(stage);
-  coordinator_.stats.stage_ns[stage_index(stage)][static_cast<size_t>(primitive)].record(ns);
+  coordinator_.stats.stage_ns[stage_index(stage)][static_cast<size_t>(primitive)].record(ns,
+                                                                                         timed_);
   if (coordinator_.observer == nullptr) return;
   coordinator_.observer->stage_done(parameters_.rules->protocol, stage, primitive, ns);
 }

@@ -173,6 +173,7 @@ class Transaction final : public RowSource {
     return parameters_.rules->locks_what_it_reads() ? Stage::kLock : Stage::kRead;
   }
   // The time. Stages of a commit follow each other: the end of one is the beginning of the next.
+  // Of those transactions whose stages are timed.
   uint64_t begin_stage(Stage stage);
   void time_stage(Stage stage, uint64_t start_ns);
   void time_stages(std::initializer_list<Stage> stages, uint64_t start_ns);
@@ -237,6 +238,7 @@ class Transaction final : public RowSource {
 
   CoordinatorState& coordinator_;
   const TxnParameters parameters_;
+  const uint64_t timed_;  // for so many transactions the times of its stages stand; 0: for none
   TxnStamps stamps_;
   GateEntry gate_entry_;
   Admission::Place place_;

@@ -15,7 +15,8 @@ struct WorkerStats {
   uint64_t aborted = 0;
   uint64_t exclusive = 0;  // attempts, committed or not, in exclusive gate mode
   std::array<uint64_t, static_cast<size_t>(AbortReason::kCount)> aborts{};
-  // Nanoseconds per stage and primitive, [stage_index][primitive].
+  // Nanoseconds per stage and primitive, [stage_index][primitive]; from some transactions on, those
+  // of a sample (rdma/base/sampling.h).
   std::array<std::array<Histogram, 2>, kStageCount> stage_ns;
   VerbCounters verbs;             // of committed and aborted transactions
   VerbCounters allocation_verbs;  // allocate, free, chain: counted apart
