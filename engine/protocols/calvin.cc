@@ -17,6 +17,10 @@
 namespace rdmacc {
 namespace {
 
+Step read(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {
+  return read_untorn(access, seen, txn);
+}
+
 // Only a slot with a stale lock CAS on it could be held; the node tries again.
 Step lock(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {
   return take_lock(access, seen, txn, kPreRead);
@@ -28,7 +32,7 @@ const ProtocolRules kCalvinRules = {
     .protocol = Protocol::kCalvin,
     .stages = static_cast<uint16_t>(Stage::kBroadcast) | static_cast<uint16_t>(Stage::kForward),
     .commits_in_order = true,
-    .read = read_by<read_untorn>,
+    .read = read_by<read>,
     .read_gap = read_untorn_gap,
     .lock = driven_by<lock>,
     .effects = kInPlaceEffects,

@@ -18,6 +18,12 @@ bool locked_with_lease(const Access& access);
 uint64_t behind_leases(const Access& access);
 bool lease_lasts(const Access& access, const TxnStamps& txn);
 
+// OCC's.
+inline Step lock_early_leased(const Access& access, const HeaderSnapshot* seen,
+                              const TxnStamps& txn) {
+  return lock_early_unchanged(access, seen, txn);
+}
+
 // Commit in place, and with the lease's word.
 constexpr Effect kLeasedEffects[] = {Effect::kStamp,  Effect::kLength,  Effect::kIdentity,
                                      Effect::kRecord, Effect::kEntries, Effect::kLease,
@@ -35,7 +41,7 @@ constexpr ProtocolRules leased_rules(Protocol protocol, StageRule read, StageRul
       .read = read,
       .read_gap = read_leased_gap,
       .lock = lock,
-      .lock_early = driven_by<lock_early_unchanged>,
+      .lock_early = driven_by<lock_early_leased>,
       .validate = validate,
       .note_cas = note_lease,
       .locked_whole = locked_with_lease,

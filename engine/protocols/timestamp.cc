@@ -37,6 +37,14 @@ Step read_gap(const Header& before, const Header& after, const TxnStamps& txn) {
   return late ? Step::abort(AbortReason::kTooLate) : read_gap_at_ctts(before, after, txn);
 }
 
+Step lock(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {
+  return lock_at_ctts(access, seen, txn);
+}
+
+Step lock_early(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {
+  return lock_early_at_ctts(access, seen, txn);
+}
+
 }  // namespace
 
 const ProtocolRules kTimestampRules = {
@@ -47,8 +55,8 @@ const ProtocolRules kTimestampRules = {
     .strictly_serializable = false,
     .read = scanned_by<read, 2>,
     .read_gap = read_gap,
-    .lock = driven_by<lock_at_ctts>,
-    .lock_early = driven_by<lock_early_at_ctts>,
+    .lock = driven_by<lock>,
+    .lock_early = driven_by<lock_early>,
     .may_take_slot = may_take_slot_at_ctts,
     .effects = kInPlaceEffects,
 };

@@ -213,6 +213,18 @@ def check_primitive_names(sources):
                 yield f"{path}:{number}: only carry_out names primitives"
 
 
+def check_compiled_rules(sources):
+    for path, text in sources.items():
+        if not path.startswith("engine/"):
+            continue
+        for match in re.finditer(r"\b(?:driven|read|scanned|checked)_by<(\w+)[,>]", text):
+            body = rf"\bStep {match.group(1)}\([^;{{]*\) {{"
+            here = re.search(body, text) or re.search(body, sources["engine/txn/rule/rule.h"])
+            if not here and match.group(1) not in ("rule", "kRule"):
+                yield (f"{path}:{line_of(text, match.start())}: {match.group(1)} is compiled without "
+                       "its body (engine/protocols/README.md)")
+
+
 def check_lengths(sources):
     for path, text in sources.items():
         count = text.count("\n")
@@ -387,6 +399,7 @@ def main():
         "choice of the fabric": check_fabric_choice(sources),
         "protocol names": check_protocol_names(sources),
         "primitive names": check_primitive_names(sources),
+        "rules with their drivers": check_compiled_rules(sources),
         "file lengths": check_lengths(sources),
         "line lengths": check_columns(sources),
         "checks in 1,000 lines": check_density(sources),
