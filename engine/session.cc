@@ -24,11 +24,6 @@ Coordinator::Impl& Session::engine() {
   return coordinator_->impl();
 }
 
-RowSource& Session::rows() {
-  CHECK(rows_ != nullptr);
-  return *rows_;
-}
-
 Transaction& Session::txn() {
   CHECK(txn_ != nullptr);
   return *txn_;

@@ -303,8 +303,12 @@ class Session {
   Status enter_at(TableId table, std::string_view key);
   void end_transaction();
   Patience patience(uint64_t silence_us_max);
-  Result<KeyState*> find_for_write(TableId table, std::string_view key, std::string_view row);
-  RowSource& rows();
+  Status find_for_write(TableId table, std::string_view key, std::string_view row,
+                        KeyState*& state);
+  RowSource& rows() {
+    CHECK(rows_ != nullptr);
+    return *rows_;
+  }
   Transaction& txn();
   Coordinator::Impl& engine();
 

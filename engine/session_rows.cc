@@ -96,35 +96,32 @@ Status Session::get_many(TableId table, std::span<const std::string_view> keys,
 }
 
 // The key's state, looked up, once key and row have been found to fit.
-Result<KeyState*> Session::find_for_write(TableId table, std::string_view key,
-                                          std::string_view row) {
+Status Session::find_for_write(TableId table, std::string_view key, std::string_view row,
+                               KeyState*& state) {
   RDMACC_RETURN_IF_ERROR(enter_at(table, key));
   RDMACC_RETURN_IF_ERROR(check_sizes(key, row));
-  KeyState* state = nullptr;
-  RDMACC_RETURN_IF_ERROR(
-      rows().look_up_many(table, std::span(&key, 1), std::span(&state, 1), /*to_write=*/true));
-  return state;
+  return rows().look_up_many(table, std::span(&key, 1), std::span(&state, 1), /*to_write=*/true);
 }
 
 Status Session::put(TableId table, std::string_view key, std::string_view row) {
-  auto state = find_for_write(table, key, row);
-  if (!state.ok()) return state.status();
-  if (!live(**state)) return Status(Code::kNotFound);
-  return rows().write(**state, false, row);
+  KeyState* state = nullptr;
+  RDMACC_RETURN_IF_ERROR(find_for_write(table, key, row, state));
+  if (!live(*state)) return Status(Code::kNotFound);
+  return rows().write(*state, false, row);
 }
 
 Status Session::amend(TableId table, std::string_view key, std::string_view row) {
-  auto state = find_for_write(table, key, row);
-  if (!state.ok()) return state.status();
-  if (!live(**state)) return Status(Code::kNotFound);
-  return rows().amend(**state, row);
+  KeyState* state = nullptr;
+  RDMACC_RETURN_IF_ERROR(find_for_write(table, key, row, state));
+  if (!live(*state)) return Status(Code::kNotFound);
+  return rows().amend(*state, row);
 }
 
 Status Session::insert(TableId table, std::string_view key, std::string_view row) {
-  auto state = find_for_write(table, key, row);
-  if (!state.ok()) return state.status();
-  if (live(**state)) return Status(Code::kDuplicateKey);
-  return rows().write(**state, false, row);
+  KeyState* state = nullptr;
+  RDMACC_RETURN_IF_ERROR(find_for_write(table, key, row, state));
+  if (live(*state)) return Status(Code::kDuplicateKey);
+  return rows().write(*state, false, row);
 }
 
 Status Session::insert_unchecked(TableId table, std::string_view key, std::string_view row) {
@@ -160,10 +157,10 @@ Status Session::insert_many(TableId table, std::span<const std::string_view> key
 }
 
 Status Session::remove(TableId table, std::string_view key) {
-  auto state = find_for_write(table, key, {});
-  if (!state.ok()) return state.status();
-  if (!live(**state)) return Status(Code::kNotFound);
-  return rows().write(**state, true, {});
+  KeyState* state = nullptr;
+  RDMACC_RETURN_IF_ERROR(find_for_write(table, key, {}, state));
+  if (!live(*state)) return Status(Code::kNotFound);
+  return rows().write(*state, true, {});
 }
 
 Status Session::load_rows(TableId table, std::span<const std::string_view> keys,

@@ -55,7 +55,7 @@ std::byte* VerbArena::allocate_in_new_block(size_t bytes) {
   return block;
 }
 
-void VerbArena::reset() {
+void VerbArena::reset_blocks() {
   // The first block stays for the next transaction unless it was made for one large buffer.
   const size_t keep =
       !blocks_.empty() && blocks_.front().bytes == RegisteredPool::kBlockBytes ? 1 : 0;

@@ -59,7 +59,11 @@ class VerbArena {
   }
   // Gives all blocks but the first back (that one too when it is a large buffer's); no verb may
   // be in flight on them.
-  void reset();
+  void reset() {
+    if (blocks_.size() != 1 || last_.bytes != RegisteredPool::kBlockBytes) return reset_blocks();
+    used_in_last_ = 0;
+    allocated_ = 0;
+  }
   size_t allocated_bytes() const { return allocated_; }
 
  private:
@@ -68,6 +72,7 @@ class VerbArena {
     size_t bytes = 0;
   };
   std::byte* allocate_in_new_block(size_t bytes);
+  void reset_blocks();
 
   RegisteredPool& pool_;
   boost::container::small_vector<Block, 4> blocks_;
