@@ -1,7 +1,5 @@
 #include "engine/txn/transaction/write_plan.h"
 
-#include <optional>
-
 #include "engine/txn/transaction/small_index.h"
 #include "rdma/base/check.h"
 
@@ -17,6 +15,13 @@ std::string make_record(std::string_view key, std::string_view row) {
   std::string record(record_bytes(key.size(), row.size()), '\0');
   put_record(record.data(), key, row);
   return record;
+}
+
+// The row's own lock, unless it is held, or nothing but the write knows of the row.
+void add_lock_of_row(const PlannedWrite& write, std::vector<LockWork>& locks) {
+  CHECK(write.tuple != nullptr);
+  if (write.kind == WriteKind::kInsert || write.tuple->locked_to_commit()) return;
+  locks.push_back(LockWork{write.tuple, {}, {}});
 }
 
 WriteKind kind_of(const ProtocolRules& rules, const KeyWrite& write) {
@@ -188,6 +193,11 @@ void WritePlan::take_room(const SlotRequest& got, PlannedWrite& write, Accesses&
 
 std::vector<LockWork>& WritePlan::plan_locks() {
   locks_.clear();
+  if (!relinks_) {
+    locks_.reserve(writes_.size());
+    for (const PlannedWrite& write : writes_) add_lock_of_row(write, locks_);
+    return locks_;
+  }
   size_t tuples = 0, relinked = 0;
   for (const PlannedWrite& write : writes_) {
     tuples += write.kind != WriteKind::kInsert ? 1 : 0;
@@ -195,17 +205,13 @@ std::vector<LockWork>& WritePlan::plan_locks() {
   }
   locks_.reserve(tuples + relinked / kRelinkedPerGroup);
   std::pmr::monotonic_buffer_resource memory;  // takes none while the index is small
-  std::optional<SmallIndex<PlannedWrite>> first_of_gap;
-  if (relinks_) first_of_gap.emplace(&memory);
+  SmallIndex<PlannedWrite> first_of_gap(&memory);
   for (PlannedWrite& write : writes_) {
-    CHECK(write.tuple != nullptr);
-    if (write.kind != WriteKind::kInsert && !write.tuple->locked_to_commit()) {
-      locks_.push_back(LockWork{write.tuple, {}, {}});
-    }
+    add_lock_of_row(write, locks_);
     if (!write.relinks()) continue;
     CHECK(write.gap != nullptr && write.gap->gap);
     write.gap->write = true;
-    PlannedWrite*& first = first_of_gap->at(write.gap->header.bits);
+    PlannedWrite*& first = first_of_gap.at(write.gap->header.bits);
     if (first == nullptr) {
       first = &write;
       write.gap_lock = locks_.size();
