@@ -24,12 +24,15 @@ BlockPool::Stock& BlockPool::stock_of(NodeId node, uint32_t unit_bytes) {
 BlockPool::Taken BlockPool::take(NodeId node, uint64_t bytes, VerbCounters& counters) {
   if (bytes > kKeptBlockBytesMax) return Taken{};
   const uint32_t unit_bytes = overflow_unit_bytes(bytes);
-  if (stock_of(node, unit_bytes).asking) wait_for_asker(node, unit_bytes);
-  if (stock_of(node, unit_bytes).blocks.empty()) ask(node, unit_bytes, counters);
-  Stock& stock = stock_of(node, unit_bytes);
-  if (stock.blocks.empty()) return Taken{};
-  const Taken taken{stock.blocks.back(), unit_bytes, stock.node_incarnation};
-  stock.blocks.pop_back();
+  Stock* stock = &stock_of(node, unit_bytes);
+  if (stock->blocks.empty()) {
+    if (stock->asking) wait_for_asker(node, unit_bytes);
+    if (stock_of(node, unit_bytes).blocks.empty()) ask(node, unit_bytes, counters);
+    stock = &stock_of(node, unit_bytes);
+    if (stock->blocks.empty()) return Taken{};
+  }
+  const Taken taken{stock->blocks.back(), unit_bytes, stock->node_incarnation};
+  stock->blocks.pop_back();
   return taken;
 }
 

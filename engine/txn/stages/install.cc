@@ -31,6 +31,22 @@ Status Installer::look(size_t begin, size_t end) {
   return keeps_versions_ ? look_at_versions(begin, end) : Status();
 }
 
+[[gnu::always_inline]] inline Status Installer::carry_out_effect(Effect effect, const Write& write,
+                                                                 Words& words) {
+  if (effect == Effect::kVersionStamp && version_ != nullptr && fresh_.null()) {
+    batch_.write(version_at_, &words.version_stamp, 8);
+  }
+  if (effect == Effect::kVersionRecord) {
+    if (version_ != nullptr && fresh_.null()) {
+      batch_.write(version_at_.plus(8), version_ + 8, sizeof(VersionHead) - 8 + write.record_size);
+    }
+    attach(write, words);
+  }
+  if (effect == Effect::kLease && leased_) return Status();
+  Out out{*this, write};
+  return carry_out(effect, write, words, out);
+}
+
 Status Installer::install(const Write& write, Before& before) {
   auto* words = arena_.allocate_array<Words>(1);
   if (words == nullptr) return out_of_registered_memory();
@@ -61,21 +77,6 @@ Status Installer::unlock_dropped(const Write& write, const Header& header) {
   }
   batch_.write(write.header.plus(kOffsetOfLock), &words->zero, 8);
   return Status();
-}
-
-Status Installer::carry_out_effect(Effect effect, const Write& write, Words& words) {
-  if (effect == Effect::kVersionStamp && version_ != nullptr && fresh_.null()) {
-    batch_.write(version_at_, &words.version_stamp, 8);
-  }
-  if (effect == Effect::kVersionRecord) {
-    if (version_ != nullptr && fresh_.null()) {
-      batch_.write(version_at_.plus(8), version_ + 8, sizeof(VersionHead) - 8 + write.record_size);
-    }
-    attach(write, words);
-  }
-  if (effect == Effect::kLease && leased_) return Status();
-  Out out{*this, write};
-  return carry_out(effect, write, words, out);
 }
 
 Status Installer::record(const Write& write) {
