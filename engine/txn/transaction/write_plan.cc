@@ -21,7 +21,7 @@ std::string make_record(std::string_view key, std::string_view row) {
 void add_lock_of_row(const PlannedWrite& write, std::vector<LockWork>& locks) {
   CHECK(write.tuple != nullptr);
   if (write.kind == WriteKind::kInsert || write.tuple->locked_to_commit()) return;
-  locks.push_back(LockWork{write.tuple, {}, {}});
+  locks.emplace_back().access = write.tuple;
 }
 
 WriteKind kind_of(const ProtocolRules& rules, const KeyWrite& write) {
@@ -215,7 +215,7 @@ std::vector<LockWork>& WritePlan::plan_locks() {
     if (first == nullptr) {
       first = &write;
       write.gap_lock = locks_.size();
-      locks_.push_back(LockWork{write.gap, {}, {}});
+      locks_.emplace_back().access = write.gap;
     }
     locks_[first->gap_lock].entry_changes.push_back(IndexEntryChange{
         write.hash, write.tuple->header.offset(), write.kind == WriteKind::kInsert});
