@@ -53,11 +53,7 @@ StagePlan plan_of(const ProtocolRules& rules, StagePlan plan) {
 Status Session::begin(const TxnOptions& options) {
   CHECK(txn_ == nullptr);
   const ProtocolRules* rules = engine().rules_of_protocol(options.protocol, options.lock_mode);
-  if (rules == nullptr) {
-    return Status(Code::kInvalidArgument,
-                  std::string("protocol ") + protocol_name(options.protocol) +
-                      " is not available; available: " + available_protocol_names());
-  }
+  CHECK(rules != nullptr);
   cancelled_ = false;
   TxnParameters parameters;
   parameters.rules = rules;

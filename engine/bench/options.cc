@@ -53,7 +53,7 @@ Status take_choice(const char* name, const std::string& given,
 
 Status take_names(const OptionWords& words, BenchOptions& options) {
   const std::optional<Protocol> protocol = parse_protocol(words.protocol);
-  if (!protocol || rules_of(*protocol) == nullptr) {
+  if (!protocol) {
     return invalid("--protocol=" + words.protocol + " is not available; possible are " +
                    available_protocol_names());
   }

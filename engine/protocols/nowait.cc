@@ -64,21 +64,22 @@ Step share(const Access& access, const HeaderSnapshot* seen, const TxnStamps& tx
   return Step::cas(kVerbs, kOffsetOfLock, word, word + 1);
 }
 
-}  // namespace
-
-const ProtocolRules kNowaitRules = {
-    .protocol = Protocol::kNowait,
-    .stages = kCommonStages,
-    .read = read_by<lock>,
-    .lock = driven_by<lock>,
-    .effects = kInPlaceEffects,
-};
-
-const ProtocolRules kNowaitSharedRules = {
+const ProtocolRules kShared = {
     .protocol = Protocol::kNowait,
     .lock_mode = LockMode::kShared,
     .stages = kCommonStages,
     .read = read_by<share, 2>,
+    .lock = driven_by<lock>,
+    .effects = kInPlaceEffects,
+};
+
+}  // namespace
+
+const ProtocolRules kNowaitRules = {
+    .protocol = Protocol::kNowait,
+    .with_shared_locks = &kShared,
+    .stages = kCommonStages,
+    .read = read_by<lock>,
     .lock = driven_by<lock>,
     .effects = kInPlaceEffects,
 };

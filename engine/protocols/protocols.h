@@ -3,18 +3,10 @@
 
 namespace rdmacc {
 
-// One per protocol file (and lock mode); the registry lists them.
-extern const ProtocolRules kNowaitRules;
-extern const ProtocolRules kNowaitSharedRules;
-extern const ProtocolRules kWaitdieRules;
-extern const ProtocolRules kWoundwaitRules;
-extern const ProtocolRules kOccRules;
-extern const ProtocolRules kMvccRules;
-extern const ProtocolRules kSundialRules;
-extern const ProtocolRules kCalvinRules;
-extern const ProtocolRules kTictocRules;
-extern const ProtocolRules kTimestampRules;
-extern const ProtocolRules kCicadaRules;
+// kOccRules and so on: one per protocol, and per file.
+#define RDMACC_DECLARED(id, name, number) extern const ProtocolRules k##id##Rules;
+RDMACC_PROTOCOLS(RDMACC_DECLARED)
+#undef RDMACC_DECLARED
 
 // The lock word from free (or a reader count of this transaction's reads and no others, or its
 // early lock) to own, and `verbs` behind it; a transaction that finds it held aborts: NOWAIT's

@@ -7,67 +7,40 @@
 namespace rdmacc {
 namespace {
 
-constexpr std::array kAvailable = {Protocol::kNowait, Protocol::kWaitdie,   Protocol::kWoundwait,
-                                   Protocol::kOcc,    Protocol::kMvcc,      Protocol::kSundial,
-                                   Protocol::kTictoc, Protocol::kTimestamp, Protocol::kCicada,
-                                   Protocol::kCalvin};
+#define RDMACC_LISTED(id, name, number) Protocol::k##id,
+constexpr std::array kAvailable = {RDMACC_PROTOCOLS(RDMACC_LISTED)};
+#undef RDMACC_LISTED
+
+// By the protocols' numbers.
+constexpr auto kRules = [] {
+  std::array<const ProtocolRules*, kProtocolCount> rules{};
+#define RDMACC_RULED(id, name, number) rules.at(number) = &k##id##Rules;
+  RDMACC_PROTOCOLS(RDMACC_RULED)
+#undef RDMACC_RULED
+  return rules;
+}();
 
 }  // namespace
 
 const ProtocolRules* rules_of(Protocol protocol, LockMode mode) {
-  switch (protocol) {
-    case Protocol::kNowait:
-      return mode == LockMode::kShared ? &kNowaitSharedRules : &kNowaitRules;
-    case Protocol::kWaitdie:
-      return &kWaitdieRules;
-    case Protocol::kWoundwait:
-      return &kWoundwaitRules;
-    case Protocol::kOcc:
-      return &kOccRules;
-    case Protocol::kMvcc:
-      return &kMvccRules;
-    case Protocol::kSundial:
-      return &kSundialRules;
-    case Protocol::kTictoc:
-      return &kTictocRules;
-    case Protocol::kTimestamp:
-      return &kTimestampRules;
-    case Protocol::kCicada:
-      return &kCicadaRules;
-    case Protocol::kCalvin:
-      return &kCalvinRules;
-    default:
-      return nullptr;
-  }
+  const auto number = static_cast<size_t>(protocol);
+  CHECK(number < kRules.size());
+  const ProtocolRules* rules = kRules[number];
+  const bool shares = mode == LockMode::kShared && rules->with_shared_locks != nullptr;
+  return shares ? rules->with_shared_locks : rules;
 }
 
 std::span<const Protocol> available_protocols() { return kAvailable; }
 
-uint16_t stages_of(Protocol protocol) {
-  const ProtocolRules* rules = rules_of(protocol, LockMode::kExclusive);
-  return rules == nullptr ? 0 : rules->stages;
-}
+uint16_t stages_of(Protocol protocol) { return rules_of(protocol)->stages; }
 
-bool executes_procedures(Protocol protocol) {
-  const ProtocolRules* rules = rules_of(protocol, LockMode::kExclusive);
-  return rules != nullptr && rules->commits_in_order;
-}
+bool executes_procedures(Protocol protocol) { return rules_of(protocol)->commits_in_order; }
 
-bool locks_what_it_reads(Protocol protocol) {
-  const ProtocolRules* rules = rules_of(protocol, LockMode::kExclusive);
-  return rules != nullptr && rules->locks_what_it_reads();
-}
+bool locks_what_it_reads(Protocol protocol) { return rules_of(protocol)->locks_what_it_reads(); }
 
-bool strictly_serializable(Protocol protocol) {
-  const ProtocolRules* rules = rules_of(protocol, LockMode::kExclusive);
-  CHECK(rules != nullptr);
-  return rules->strictly_serializable;
-}
+bool strictly_serializable(Protocol protocol) { return rules_of(protocol)->strictly_serializable; }
 
-bool happens_at_ctts(Protocol protocol) {
-  const ProtocolRules* rules = rules_of(protocol, LockMode::kExclusive);
-  return rules != nullptr && rules->reads_at_ctts;
-}
+bool happens_at_ctts(Protocol protocol) { return rules_of(protocol)->reads_at_ctts; }
 
 std::string available_protocol_names() {
   std::string names;

@@ -3,15 +3,15 @@
 
 #include "engine/txn/rule/stage.h"
 
-// The only place that names all protocols.
+// What is asked of a protocol by its number. engine/txn/rule/protocol_list.h names them all.
 
 namespace rdmacc {
 
 struct ProtocolRules;
 
-// nullptr when the protocol is not there (yet). The mode matters to NOWAIT alone.
+// The mode matters to NOWAIT alone.
 const ProtocolRules* rules_of(Protocol protocol, LockMode mode = LockMode::kExclusive);
-// Those that are there, in the order in which they are told of.
+// In the order in which they are told of.
 std::span<const Protocol> available_protocols();
 // Bits of Stage that the protocol has.
 uint16_t stages_of(Protocol protocol);

@@ -18,13 +18,12 @@ int bridge_parse_protocol(const char* name) {
 }
 
 const char* bridge_protocol_name(int protocol) {
-  if (protocol < 0 || protocol >= static_cast<int>(rdmacc::kProtocolCount)) return "unknown";
+  if (!bridge_protocol_available(protocol)) return "unknown";
   return rdmacc::protocol_name(static_cast<rdmacc::Protocol>(protocol));
 }
 
 bool bridge_protocol_available(int protocol) {
-  return protocol >= 0 && protocol < static_cast<int>(rdmacc::kProtocolCount) &&
-         rdmacc::rules_of(static_cast<rdmacc::Protocol>(protocol)) != nullptr;
+  return protocol >= 0 && protocol < static_cast<int>(rdmacc::kProtocolCount);
 }
 
 const char* bridge_lock_mode_name(int mode) {
@@ -51,7 +50,7 @@ void bridge_stages_text(int protocol, uint16_t code, char* out, size_t out_bytes
   if (out_bytes == 0) return;
   out[0] = '\0';
   no_throw([&] {
-    CHECK(protocol >= 0 && protocol < static_cast<int>(rdmacc::kProtocolCount));
+    CHECK(bridge_protocol_available(protocol));
     const uint16_t stages = rdmacc::stages_of(static_cast<rdmacc::Protocol>(protocol));
     snprintf(out, out_bytes, "%s", rdmacc::StagePlan(code).to_string(stages).c_str());
   });

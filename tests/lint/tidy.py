@@ -52,7 +52,7 @@ BRIDGE_HEADERS = {"rdma/base/check.h", "engine/api/plain_data.h", "engine/sessio
                   "engine/index/index_loader.h", "engine/index/index_scan.h", "engine/verify/verify.h"}
 SERVER_HEADERS = re.compile(r'#include "(postgres|fmgr|miscadmin|executor/|access/|utils/|storage/'
                             r"(ipc|lwlock|latch|shmem|procarray|fd)|catalog/|commands/|nodes/)")
-PROTOCOL_NAMES = re.compile(r"\bProtocol::k(Nowait|Waitdie|Woundwait|Occ|Mvcc|Sundial|Tictoc|Timestamp|Cicada|Calvin)\b")
+PROTOCOL_NAMES = re.compile(r"\bProtocol::k(\w+)")
 PRIMITIVE_NAMES = re.compile(r"\bPrimitive::k(Rpc|OneSided)\b")
 # What a citation with a section number may name besides a page of docs/.
 PAPERS = ("RCC", "RCBench", "DrTM", "DrTM+H", 'Godefroid, "Partial-Order Methods", 1996,')

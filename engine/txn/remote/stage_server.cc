@@ -28,8 +28,7 @@ Status StageServer::serve(WorkerId from, std::span<const std::byte> request, Rpc
   const ProtocolRules* rules = rules_of_(header.protocol, header.lock_mode);
   // A smaller one would pass for a number of readers, or for no lock.
   const bool locks = locked_exclusively(header.stamps.ctts);
-  if (rules == nullptr || !locks || worker_of_ctts(header.stamps.ctts) != from)
-    return malformed_stage_request();
+  if (!locks || worker_of_ctts(header.stamps.ctts) != from) return malformed_stage_request();
   engine_.enter_own_era();
   const ServingFrames::Taken frame(frames_);
   VerbCounters counters, allocation_counters;

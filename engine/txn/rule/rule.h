@@ -233,6 +233,8 @@ struct HeldLease {
 struct ProtocolRules {
   Protocol protocol;
   LockMode lock_mode = LockMode::kExclusive;
+  // Its rules where shared locks are asked for; nullptr: it has these alone.
+  const ProtocolRules* with_shared_locks = nullptr;
   uint16_t stages;                      // bits of Stage that it has
   Stage validation = Stage::kValidate;  // which of them checks the read set
   // What validation finds is that all that was read is current at one moment.

@@ -9,9 +9,17 @@ namespace {
 
 constexpr std::array<const char*, kStageCount> kStageNames = {
     "lock", "read", "log", "release", "commit", "validate", "renew", "broadcast", "forward"};
-constexpr std::array<const char*, kProtocolCount> kProtocolNames = {
-    "nowait", "waitdie",   "occ",    "mvcc",      "sundial",
-    "calvin", "woundwait", "tictoc", "timestamp", "cicada"};
+
+constexpr auto kProtocolNames = [] {
+  std::array<const char*, kProtocolCount> names{};
+#define RDMACC_NAMED(id, name, number) names.at(number) = name;
+  RDMACC_PROTOCOLS(RDMACC_NAMED)
+#undef RDMACC_NAMED
+  return names;
+}();
+static_assert(std::find(kProtocolNames.begin(), kProtocolNames.end(), nullptr) ==
+                  kProtocolNames.end(),
+              "numbers of protocols follow on each other, and none is given twice");
 
 std::string lower(std::string_view text) {
   std::string out(text);

@@ -5,10 +5,11 @@
 
 #include "engine/api/plain_data.h"
 #include "engine/cluster/gate.h"
+#include "engine/txn/rule/protocol_list.h"
 #include "rdma/base/status.h"
 
 // The stages of a transaction, the primitive of each (the hybrid code, docs/protocols.md §1) and
-// the protocols' names.
+// the protocols' numbers and names.
 
 namespace rdmacc {
 
@@ -34,19 +35,12 @@ const char* stage_name(Stage stage);  // "lock"
 enum class Primitive : uint8_t { kRpc = 0, kOneSided = 1 };
 const char* primitive_name(Primitive primitive);  // "rpc", "one_sided"
 
-enum class Protocol : ProtocolId {
-  kNowait = 0,
-  kWaitdie,
-  kOcc,
-  kMvcc,
-  kSundial,
-  kCalvin,
-  kWoundwait,
-  kTictoc,
-  kTimestamp,
-  kCicada
-};
-constexpr uint32_t kProtocolCount = 10;
+#define RDMACC_NUMBERED(id, name, number) k##id = number,
+enum class Protocol : ProtocolId { RDMACC_PROTOCOLS(RDMACC_NUMBERED) };
+#undef RDMACC_NUMBERED
+#define RDMACC_COUNTED(id, name, number) +1
+constexpr uint32_t kProtocolCount = RDMACC_PROTOCOLS(RDMACC_COUNTED);
+#undef RDMACC_COUNTED
 const char* protocol_name(Protocol protocol);                   // "nowait"
 std::optional<Protocol> parse_protocol(std::string_view name);  // any case
 
