@@ -230,7 +230,8 @@ def run_everything(jobs):
         beside = pool.submit(lambda: sanitized_parts(jobs) + in_turn(fuzz_parts() + delay_parts()))
         done += in_turn(gtest_parts("release"))
         done += in_turn([campaign_part("release", "--check-share", f"--jobs={jobs}")])
-        done += in_turn([python_part("faults", "scripts/faults.py", "--share", f"--jobs={jobs}")])
+        done += in_turn([python_part("faults", "scripts/faults.py", "--share", f"--jobs={jobs}"),
+                         python_part("guide", "tests/guide/follow.py", limit_s=120)])
         done += in_turn(server_parts())
         done += waiting.result() + beside.result()
     # The guest emulates two processors, and wants ours.

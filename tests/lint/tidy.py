@@ -32,7 +32,7 @@ ROOMS = (
     "pg_rdmacc/recovery", "pg_rdmacc/codec",
     "pg_rdmacc/relation", "pg_rdmacc/row", "pg_rdmacc/index", "pg_rdmacc/ddl", "pg_rdmacc/table",
     "pg_rdmacc/plan", "pg_rdmacc/query", "pg_rdmacc/sql", "pg_rdmacc/workload", "pg_rdmacc",
-    "tests/coverage", "tests/durable", "tests/explore", "tests/fabric", "tests/fuzz", "tests/workloads",
+    "tests/coverage", "tests/durable", "tests/guide", "tests/explore", "tests/fabric", "tests/fuzz", "tests/workloads",
     "tests/power", "tests/sim/aim", "tests/sim/door", "tests/sim/growing", "tests/sim/second_life", "tests/sim",
     "tests/sim/campaign", "tests/mutation",
     "tests/unit/bench", "tests/unit/check", "tests/unit/cluster", "tests/unit/engine",

@@ -1,9 +1,9 @@
 #pragma once
 
-// Every protocol, in the order in which they are told of: a new one is registered here alone.
-// Of each: its name in the code (Protocol::kOcc, with the rules kOccRules), its name on command
-// lines and in SQL, and its number. Numbers stand in gate lines, in the log and on disk: a new
-// protocol gets the next one, and none is given twice.
+// Every protocol, in the order in which they are told of: a new one is registered here alone
+// (docs/writing_a_protocol.md). Of each: its name in the code (Protocol::kOcc, with the rules
+// kOccRules), its name on command lines and in SQL, and its number. Numbers stand in gate lines, in
+// the log and on disk: a new protocol gets the next one, and none is given twice.
 
 // clang-format off
 #define RDMACC_PROTOCOLS(each)    \

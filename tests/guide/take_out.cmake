@@ -1,0 +1,45 @@
+# cmake -DPAGE=docs/writing_a_protocol.md -DOUTPUT=… [-DFAULT=ON] -P take_out.cmake
+# Makes a source of the page's one block of C++; with FAULT as the page's last diff changes it. What
+# it defines has a name that no protocol of the engine has, and runs under NOWAIT's number: a program of
+# tests has no number more.
+
+file(READ "${PAGE}" page)
+
+# block_of(<result> <language> [REVERSE]): the text of the first or last block in the language.
+function(block_of result language)
+  string(FIND "${page}" "```${language}\n" begin ${ARGN})
+  if(begin EQUAL -1)
+    message(FATAL_ERROR "${PAGE} has no block of ${language}")
+  endif()
+  string(SUBSTRING "${page}" ${begin} -1 block)
+  string(FIND "${block}" "\n" first)
+  string(FIND "${block}" "\n```" end)
+  math(EXPR first "${first} + 1")
+  math(EXPR bytes "${end} - ${first} + 1")
+  string(SUBSTRING "${block}" ${first} ${bytes} block)
+  set(${result} "${block}" PARENT_SCOPE)
+endfunction()
+
+block_of(source cpp)
+if(NOT source MATCHES "const ProtocolRules (k[A-Za-z]+)Rules = {")
+  message(FATAL_ERROR "the C++ of ${PAGE} defines no rules")
+endif()
+set(protocol "${CMAKE_MATCH_1}")
+set(rules kGuideRules)
+if(FAULT)
+  block_of(change diff REVERSE)
+  if(NOT change MATCHES "^-([^\n]*)\n\\+([^\n]*)\n$")
+    message(FATAL_ERROR "the last diff of ${PAGE} is not one line for another")
+  endif()
+  set(right "\n${CMAKE_MATCH_1}\n")
+  set(wrong "\n${CMAKE_MATCH_2}\n")
+  string(FIND "${source}" "${right}" at)
+  if(at EQUAL -1)
+    message(FATAL_ERROR "the last diff of ${PAGE} takes out a line that its source does not have")
+  endif()
+  string(REPLACE "${right}" "${wrong}" source "${source}")
+  set(rules kGuideFaultyRules)
+endif()
+set(front "#include \"tests/guide/guide.h\"\n")
+string(APPEND front "#define ${protocol} kNowait\n#define ${protocol}Rules ${rules}\n")
+file(WRITE "${OUTPUT}" "${front}${source}")
