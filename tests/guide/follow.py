@@ -161,9 +161,14 @@ def follow_in(folder):
         copy_tree(folder)
         write(LIST, changed(read(LIST, folder), changes()[0]), folder)
     write(path, text, folder)
-    for command in commands():
-        print(f"$ {command}", flush=True)
-        true(subprocess.run(["bash", "-c", command], cwd=folder).returncode == 0, command)
+    try:
+        for command in commands():
+            print(f"$ {command}", flush=True)
+            true(subprocess.run(["bash", "-c", command], cwd=folder).returncode == 0, command)
+    except Unmet:
+        for command in filter(lambda each: "sandbox-stop" in each, commands()):
+            subprocess.run(command, shell=True, cwd=folder)
+        raise
     write(path, changed(text, changes()[1]), folder)
     build = "cmake --build --preset release --target rdmacc_campaign"
     true(subprocess.run(build, shell=True, cwd=folder).returncode == 0, build)
