@@ -201,6 +201,7 @@ def waiting_parts():
     return [python_part("isolation", "scripts/run_regress.py", "isolation", limit_s=1200),
             *map(tap_part, WAITING),
             python_part("clients", "scripts/check_clients.py", "--share", limit_s=400),
+            python_part("differential", "scripts/differential.py", "--seeds=30", limit_s=400),
             python_part("pg_suite", "scripts/pg_suite.py", "--share", limit_s=400)]
 
 

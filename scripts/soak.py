@@ -97,6 +97,15 @@ def pg_suite(_):
                              for protocol in PROTOCOLS if protocol != DEFAULT_PROTOCOL)])
 
 
+def differential(flags):
+    """Random statements beside heap; other seeds than the last time's unless told which."""
+    first = flags.differential_first or int(time.time())
+    return in_turn([check.python_part("differential", "scripts/differential.py",
+                                      f"--seconds={flags.differential_hours * HOUR_S}",
+                                      f"--seed={first}",
+                                      limit_s=int(flags.differential_hours * HOUR_S) + HOUR_S)])
+
+
 def kills(flags):
     """Of sessions, nodes and whole servers under load."""
     return in_turn([check.python_part("kills", "scripts/kills.py", f"--kills={flags.kills}",
@@ -128,6 +137,7 @@ PARTS = {
     "fuzz": fuzz,
     "threads": threads,
     "pg_suite": pg_suite,
+    "differential": differential,
     "assertions": assertions,
 }
 
@@ -144,6 +154,9 @@ def main():
     parser.add_argument("--delay-hours", type=float, default=2,
                         help="how long benchmarks run with delayed verbs")
     parser.add_argument("--delay-first", type=int, help="number of the first of those runs")
+    parser.add_argument("--differential-hours", type=float, default=1,
+                        help="how long random statements are compared with heap")
+    parser.add_argument("--differential-first", type=int, help="the first of their seeds")
     parser.add_argument("--kills", type=int, default=500, help="how many processes are killed")
     parser.add_argument("--power-cycles", type=int, default=200,
                         help="how many power cuts, and failures of the disk")

@@ -1,0 +1,19 @@
+"""What rdmacc tables refuse, and says docs/limitations.md: (SQLSTATE, what the message has). A refused statement
+is left out on both sides, with its transaction block, and counted."""
+
+import re
+
+REFUSED = (
+    ("0A000", "cannot be part of"),  # types without an equality that hashes
+    ("0A000", "foreign keys between rdmacc tables and other tables"),
+    ("0A000", "cannot drop a primary key and add the same again"),
+    ("0A000", "cannot write rows of rdmacc tables and of other tables"),  # calvin
+)
+
+
+def refused(outcome):
+    return any(outcome.state == state and re.search(pattern, outcome.message) for state, pattern in REFUSED)
+
+
+# Conflicts: with the nodes' own work, in sessions that are alone.
+CONFLICTS = ("40001", "40P01")
