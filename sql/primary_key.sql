@@ -82,6 +82,23 @@ ALTER TABLE fresh ADD PRIMARY KEY (id);
 COMMIT;
 INSERT INTO fresh VALUES (1, 'duplicate');
 SELECT * FROM fresh ORDER BY id;
+-- and changes in the transaction that drops it
+BEGIN;
+ALTER TABLE fresh DROP CONSTRAINT fresh_pkey;
+UPDATE fresh SET v = v || ' changed' WHERE id = 1 RETURNING *;
+ROLLBACK;
+CREATE INDEX fresh_v ON fresh (v);
+BEGIN;
+ALTER TABLE fresh DROP CONSTRAINT fresh_pkey;
+SAVEPOINT a;
+DELETE FROM fresh;
+ROLLBACK TO a;
+SET LOCAL enable_seqscan = off;
+DELETE FROM fresh WHERE v = 'before' RETURNING *;
+INSERT INTO fresh SELECT * FROM fresh;
+SELECT * FROM fresh ORDER BY id, v;
+ROLLBACK;
+DROP INDEX fresh_v;
 
 -- the length of a key is limited
 CREATE TABLE named (name text PRIMARY KEY) USING rdmacc;

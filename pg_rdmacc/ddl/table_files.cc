@@ -47,8 +47,8 @@ bool add_row(Relation relation, const BridgeRow* row, const RdmaccKeyLayout* lay
 }
 
 void flush(Relation relation, const RdmaccKeyLayout* layout, TupleTableSlot* slot,
-           RdmaccRowLoad* load) {
-  const int duplicate = rdmacc_load_flush(load, GetCurrentCommandId(true));
+           RdmaccRowLoad* load, CommandId command) {
+  const int duplicate = rdmacc_load_flush(load, command);
   if (duplicate >= 0) {
     const BridgeRow row = {.found = true,
                            .key = rdmacc_load_key(load, duplicate),
@@ -62,7 +62,8 @@ void flush(Relation relation, const RdmaccKeyLayout* layout, TupleTableSlot* slo
 }
 
 /* The rows of one engine table into another one, keyed by the layout; how many there were. */
-double copy_rows(Relation relation, uint32 source, uint32 target, const RdmaccKeyLayout* layout) {
+double copy_rows(Relation relation, uint32 source, uint32 target, const RdmaccKeyLayout* layout,
+                 CommandId command) {
   double count = 0;
   TupleTableSlot* slot = MakeSingleTupleTableSlot(RelationGetDescr(relation), &TTSOpsHeapTuple);
   MemoryContext workspace =
@@ -82,11 +83,11 @@ double copy_rows(Relation relation, uint32 source, uint32 target, const RdmaccKe
     ExecClearTuple(slot);
     MemoryContextSwitchTo(previous);
     MemoryContextReset(workspace);
-    if (full) flush(relation, layout, slot, load);
+    if (full) flush(relation, layout, slot, load, command);
     count += 1;
   }
   rdmacc_rows_end(&rows);
-  flush(relation, layout, slot, load);
+  flush(relation, layout, slot, load, command);
   rdmacc_load_end(load);
   pfree(load);
   ExecDropSingleTupleTableSlot(slot);
@@ -110,14 +111,15 @@ void drop_index_files(void) {
   }
 }
 
-double move_rows(Relation relation, uint32 source, const RdmaccKeyLayout& target) {
+double move_rows(Relation relation, uint32 source, const RdmaccKeyLayout& target,
+                 CommandId command) {
   rdmacc::TableSpec spec;
   rdmacc_table_spec(relation, relation->rd_node.relNode, &target, &spec);
   const uint32 id = rdmacc_create_engine_table(&spec);
-  const double count = copy_rows(relation, source, id, &target);
+  const double count = copy_rows(relation, source, id, &target, command);
   rdmacc_drop_at_commit(source);
   rdmacc_note_layout(relation, relation->rd_node.relNode, id, &target);
-  rdmacc_rebuild_indexes(relation);
+  rdmacc_rebuild_indexes(relation, command);
   return count;
 }
 
@@ -140,7 +142,8 @@ void settle(Relation relation) {
   if (note == nullptr || note->key.number == 0) return;
   RdmaccKeyLayout layout;
   rdmacc_catalog_layout(relation, &layout);
-  if (layout.number == 0) move_rows(relation, note->id, layout);
+  /* For a statement that is about to change the rows: to it they have always been there. */
+  if (layout.number == 0) move_rows(relation, note->id, layout, FirstCommandId);
 }
 
 /* Re-keys what has lost its primary key; finds the engine tables of index files that go. */
@@ -195,7 +198,7 @@ double rdmacc_key_by_index(Relation relation, Relation index) {
   }
   const RdmaccKeyLayout hidden = {};
   const uint32 source = note != nullptr ? note->id : rdmacc_committed_table(relation, &hidden);
-  return move_rows(relation, source, target);
+  return move_rows(relation, source, target, GetCurrentCommandId(true));
 }
 
 void rdmacc_keep_layout(Oid relation_id) {

@@ -30,6 +30,7 @@ constexpr int kBytesAtOnce = 256 * 1024;
 struct Filling {
   Relation relation;
   const RdmaccIndex* index;
+  CommandId command;
   BridgeIndexLoad* load; /* NULL: one by one */
   StringInfoData bytes;  /* of the part that is being gathered */
   int ends[kEntriesAtOnce];
@@ -37,7 +38,7 @@ struct Filling {
 };
 
 void insert_entry(const Filling* filling, BridgeBytes entry) {
-  rdmacc_enter_write(GetCurrentCommandId(true));
+  rdmacc_enter_write(filling->command);
   bridge_start_index_insert(filling->index->id, entry);
   rdmacc_pump();
   if (bridge_error()->code == rdmacc::Code::kDuplicateKey) return;
@@ -51,7 +52,7 @@ void load_part(Filling* filling, bool last) {
     entries[i] = {filling->bytes.data + begin, static_cast<size_t>(filling->ends[i] - begin)};
     begin = filling->ends[i];
   }
-  rdmacc_enter_write(GetCurrentCommandId(true));
+  rdmacc_enter_write(filling->command);
   bridge_start_index_load(filling->load, entries, static_cast<size_t>(filling->count), last);
   rdmacc_pump();
   rdmacc_check("could not build an index", RelationGetRelationName(filling->relation));
@@ -105,12 +106,17 @@ void add_sorted(RdmaccSortedEntries* sorted, Filling* filling) {
 }
 
 /* `fresh`: nothing has ever been in it. */
-double fill(Relation relation, const RdmaccIndex* index, bool fresh) {
+double fill(Relation relation, const RdmaccIndex* index, CommandId command, bool fresh) {
   CHECK(index->id != RDMACC_NO_TABLE);
   RdmaccSortedEntries sorted;
   rdmacc_sort_entries(relation, index, &sorted);
-  Filling filling = {
-      .relation = relation, .index = index, .load = nullptr, .bytes = {}, .ends = {}, .count = 0};
+  Filling filling = {.relation = relation,
+                     .index = index,
+                     .command = command,
+                     .load = nullptr,
+                     .bytes = {},
+                     .ends = {},
+                     .count = 0};
   initStringInfo(&filling.bytes);
   bool in_place = false;
   if (fresh) {
@@ -155,7 +161,8 @@ double rdmacc_build_index(Relation relation, Relation index_relation, const Inde
   rdmacc_describe_index(relation, index_relation, &index);
   bool fresh = false;
   index.id = rdmacc_new_index(index_relation, &fresh);
-  return info->ii_Concurrent ? unchanged : fill(relation, &index, fresh);
+  if (info->ii_Concurrent) return unchanged;
+  return fill(relation, &index, GetCurrentCommandId(true), fresh);
 }
 
 void rdmacc_complete_index(Relation relation, Relation index_relation) {
@@ -165,10 +172,10 @@ void rdmacc_complete_index(Relation relation, Relation index_relation) {
   const RdmaccIndex* found = rdmacc_secondary_index(relation, index_relation);
   if (found == nullptr) return; /* the primary key's twin */
   const RdmaccIndex index = *found;
-  fill(relation, &index, false);
+  fill(relation, &index, GetCurrentCommandId(true), false);
 }
 
-void rdmacc_rebuild_indexes(Relation relation) {
+void rdmacc_rebuild_indexes(Relation relation, CommandId command) {
   List* list = RelationGetIndexList(relation);
   ListCell* cell;
   foreach (cell, list) {
@@ -182,8 +189,8 @@ void rdmacc_rebuild_indexes(Relation relation) {
       rdmacc_describe_index(relation, index_relation, &index);
       index.id = rdmacc_find_index(index_relation);
       if (index.id != RDMACC_NO_TABLE) {
-        rdmacc_clear_index(index.id, RelationGetRelationName(index_relation));
-        fill(relation, &index, false);
+        rdmacc_clear_index(index.id, RelationGetRelationName(index_relation), command);
+        fill(relation, &index, command, false);
       }
     }
     RelationClose(index_relation);

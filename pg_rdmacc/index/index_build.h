@@ -15,6 +15,6 @@ double rdmacc_build_index(Relation relation, Relation index, const IndexInfo* in
  * and wait while the rows that are older are entered. */
 void rdmacc_complete_index(Relation relation, Relation index);
 
-/* The rows have got other keys: makes the entries of all indexes anew. */
-void rdmacc_rebuild_indexes(Relation relation);
+/* The rows have got other keys, written by the command: makes the entries of all indexes anew. */
+void rdmacc_rebuild_indexes(Relation relation, CommandId command);
 }

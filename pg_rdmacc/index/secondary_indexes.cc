@@ -193,7 +193,7 @@ uint32 rdmacc_new_index(Relation index, bool* fresh) {
   const uint32 present = rdmacc_find_index(index);
   *fresh = present == RDMACC_NO_TABLE || !rdmacc_created_by_transaction(present);
   if (!*fresh) {
-    rdmacc_clear_index(present, RelationGetRelationName(index));
+    rdmacc_clear_index(present, RelationGetRelationName(index), GetCurrentCommandId(true));
     return present;
   }
   rdmacc::TableSpec spec;
@@ -201,7 +201,7 @@ uint32 rdmacc_new_index(Relation index, bool* fresh) {
   return rdmacc_create_engine_table(&spec);
 }
 
-void rdmacc_clear_index(uint32 id, const char* name) {
+void rdmacc_clear_index(uint32 id, const char* name, CommandId command) {
   CHECK(id != RDMACC_NO_TABLE && name != nullptr && bridge_txn_active());
   MemoryContext workspace =
       AllocSetContextCreate(CurrentMemoryContext, "rdmacc index removal", ALLOCSET_DEFAULT_SIZES);
@@ -221,7 +221,7 @@ void rdmacc_clear_index(uint32 id, const char* name) {
     BridgeBytes* entries = nullptr;
     const size_t count = copy_batch(scan, &entries);
     if (count == 0) break;
-    rdmacc_enter_write(GetCurrentCommandId(true));
+    rdmacc_enter_write(command);
     for (size_t i = 0; i < count; i++) {
       bridge_start_index_remove_late(id, entries[i], false);
       rdmacc_pump();

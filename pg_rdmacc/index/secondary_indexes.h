@@ -40,7 +40,7 @@ uint32 rdmacc_find_index(Relation index);
 uint32 rdmacc_new_index(Relation index, bool* fresh);
 
 /* Removes all entries. */
-void rdmacc_clear_index(uint32 id, const char* name);
+void rdmacc_clear_index(uint32 id, const char* name, CommandId command);
 
 /* For a table that is about to be made anew because the nodes have lost it: makes its indexes. */
 void rdmacc_create_lost_indexes(Relation relation);
