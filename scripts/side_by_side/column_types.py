@@ -2,6 +2,8 @@
 makes a value out of a number i, for many rows at once. Values that are equal and print otherwise
 (numeric 1 and 1.0) are in the pools of numeric and float alone, where the comparison knows them."""
 
+import re
+
 LONG = ("", "short", "x" * 3000, "long " * 700, "ä" * 2500)
 
 
@@ -31,6 +33,9 @@ class ColumnType:
         return draw.pick(self.values)
 
     def constant(self, draw):
+        """Of the pool, or one that rows have which were made of numbers."""
+        if draw.chance(25):
+            return re.sub(r"\bi\b", str(draw.number(0, 60)), self.of_number)
         return self.literal(self.value(draw))
 
 
@@ -90,7 +95,7 @@ TYPES = {
     "inet": ColumnType("inet", "inet", ["10.0.0.1", "10.0.0.0/8", "10.0.0.1/8", "::1", "192.168.1.5"],
                        "('10.0.' || i / 250 % 250 || '.' || i % 250)::inet"),
     "macaddr": ColumnType("macaddr", "macaddr", ["08:00:2b:01:02:03", "00:00:00:00:00:00", "ff:ff:ff:ff:ff:ff"],
-                          "'08:00:2b:01:02:03'::macaddr"),
+                          "'08:00:2b:01:02:03'::macaddr", wide=False),
     "pair": ColumnType("pair", "pair", ["(1,a)", "(1,b)", "(2,)", "(,)", "(-1,zz)"], "ROW(i % 7, 'p' || i)::pair"),
     "int4range": ColumnType("int4range", "int4range", ["empty", "[1,3)", "[1,4)", "(,5)", "[7,)"],
                             "int4range(i, i + 3)"),

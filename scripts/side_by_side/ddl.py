@@ -39,6 +39,7 @@ def drop_column(draw, model):
     if outcome.good:
         table.columns.remove(column)
         table.uniques = [names for names in table.uniques if column.name not in names]
+        table.indexed = [names for names in table.indexed if column.name not in names]
 
 
 def change_type(draw, model):
@@ -94,6 +95,52 @@ def constrain(draw, model):
             table.mirrored = True
 
 
+def change_key(draw, model):
+    """Takes a primary key away, or gives one to a table that has none."""
+    table = draw.pick(model.plain())
+    if table.moving or table.inherited or table.kind != "table":
+        return
+    if table.key:
+        outcome = yield Statement(f"ALTER TABLE {table.name} DROP CONSTRAINT {table.name}_pkey")
+        if outcome.good:
+            table.key = []
+        return
+    able = [column.name for column in table.columns if column.kind.key]
+    names = draw.some(able, 1, 2)
+    if names:
+        outcome = yield Statement(f"ALTER TABLE {table.name} ADD PRIMARY KEY ({', '.join(names)})")
+        if outcome.good:
+            table.key = names
+            for name in names:
+                table.column(name).nullable = False
+
+
+def rename(draw, model):
+    table = draw.pick(model.plain())
+    able = [column for column in table.columns if column.name not in ("id", "parent", "g")]
+    if table.inherited or not able:
+        return
+    column, new = draw.pick(able), model.name("r")
+    outcome = yield Statement(f"ALTER TABLE {table.name} RENAME COLUMN {column.name} TO {new}")
+    if outcome.good:
+        for names in (table.key, *table.uniques, *table.indexed):
+            names[:] = [new if name == column.name else name for name in names]
+        column.name = new
+
+
+def detach(draw, model):
+    """A partition becomes a table, and may come back where its rows allow it."""
+    able = [table for table in model.plain() if table.kind == "partitioned"]
+    if not able:
+        return
+    table = draw.pick(able)
+    part = f"{table.name}p{draw.number(1, 2)}"
+    outcome = yield Statement(f"ALTER TABLE {table.name} DETACH PARTITION {part}")
+    if outcome.good and draw.chance(70):
+        yield Statement(f"ALTER TABLE {table.name} ATTACH PARTITION {part} "
+                        f"{draw.pick(('DEFAULT', 'FOR VALUES FROM (MINVALUE) TO (12)', 'FOR VALUES FROM (5) TO (12)'))}")
+
+
 def drop_index(draw, model):
     able = [table for table in model.plain() if table.indexes]
     if not able:
@@ -110,10 +157,15 @@ def rewrite(draw, model):
     table = draw.pick(model.plain())
     alter = f"ALTER TABLE {table.name} SET"
     ways = [f"VACUUM FULL {table.name}", f"ANALYZE {table.name}", f"VACUUM {table.name}", f"REINDEX TABLE {table.name}",
-            f"{alter} @OPTION@", f"{alter} ACCESS METHOD @ACCESS@"]
+            f"{alter} ACCESS METHOD @ACCESS@"]
+    if table.kind == "table" and not table.stock:
+        ways.append(f"{alter} @OPTION@")
     if not table.moving:
         ways.append(f"{alter} ACCESS METHOD heap")
-    yield Statement(draw.pick(ways))
+    way = draw.pick(ways)
+    outcome = yield Statement(way)
+    if outcome.good and " ACCESS METHOD " in way:
+        table.stock = way.endswith("heap")
 
 
 def refresh(draw, model):
@@ -157,4 +209,4 @@ def new_table(draw, model):
 
 
 KINDS = {add_column: 16, drop_column: 8, change_type: 10, constrain: 20, schema.index: 16, drop_index: 6, rewrite: 14,
-         refresh: 10, create_as: 5, drop_table: 3, new_table: 6}
+         change_key: 6, rename: 3, detach: 4, refresh: 10, create_as: 5, drop_table: 3, new_table: 6}

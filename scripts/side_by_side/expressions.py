@@ -87,7 +87,7 @@ def value(draw, kind, references_=(), nullable=True, depth=1):
     """Of that type, or one that is assigned to it."""
     if nullable and draw.chance(12):
         return "NULL"
-    same = [one for one in references_ if one.kind.name == kind.name]
+    same = [one for one in references_ if one.kind is kind]
     if depth > 0 and same and draw.chance(60):
         inner = draw.pick(same).text
         form = draw.number(1, 6)

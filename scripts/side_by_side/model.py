@@ -27,7 +27,9 @@ class Table:
     parent: str = None  # the table that a foreign key refers to
     child_columns: list = dataclasses.field(default_factory=list)  # those of the foreign key
     indexes: list = dataclasses.field(default_factory=list)
+    indexed: list = dataclasses.field(default_factory=list)  # lists of names, of columns that indexes have
     constraints: list = dataclasses.field(default_factory=list)
+    stock: bool = False  # USING heap on both sides
     inherited: bool = False  # from, or by, another one
     mirrored: bool = False  # it has unique indexes that cannot arbitrate: partial, of expressions, deferrable
     moving: bool = False  # one statement may move its key's values onto each other

@@ -59,12 +59,14 @@ class Pair:
             self.counts["conflicts"] += 1
         return outcome
 
-    @staticmethod
-    def _lost(outcome):
-        return outcome.state in limits.CONFLICTS or limits.refused(outcome)
+    def _refused(self, outcome):
+        return limits.refused(outcome, self.ours.settings["rdmacc.protocol"])
+
+    def _lost(self, outcome):
+        return outcome.state in limits.CONFLICTS or self._refused(outcome)
 
     def _give_up(self, statement, outcome):
-        self.counts["refused" if limits.refused(outcome) else "lost"] += 1
+        self.counts["refused" if self._refused(outcome) else "lost"] += 1
         if outcome.in_block:
             self.ours.run(Statement("ROLLBACK"))
         in_block = self.theirs.in_block()

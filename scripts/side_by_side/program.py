@@ -1,6 +1,8 @@
 """Draws a program of one session: a schema, rows, and then statements by themselves and in transaction blocks,
 with savepoints, cursors and prepared statements. A generator of statements that gets their outcomes."""
 
+import re
+
 from side_by_side import ddl, schema
 from side_by_side.expressions import condition, references
 from side_by_side.model import Model
@@ -23,10 +25,9 @@ def program(draw, steps):
     if not model.plain():
         return
     for table in model.plain():
-        if draw.chance(70):
-            yield insert_many(draw, model, table)
-        if draw.chance(60):
-            yield insert(draw, model, table)
+        for draw_rows, percent in ((insert_many, 85), (insert, 80), (insert, 60), (insert_many, 20)):
+            if draw.chance(percent):
+                yield draw_rows(draw, model, table)
     for _ in range(steps):
         if not model.plain():
             return
@@ -35,12 +36,16 @@ def program(draw, steps):
         elif draw.chance(10):
             yield from prepared(draw, model)
         else:
-            yield from single(draw, model, 10)
+            yield from single(draw, model, 18)
 
 
-def single(draw, model, ddl_percent):
+def single(draw, model, ddl_percent, in_block=False):
     if draw.chance(ddl_percent):
         yield from ddl.change(draw, model)
+    elif draw.chance(4):
+        yield from several(draw, model)
+    elif draw.chance(5):
+        yield from routine(draw, model, in_block)
     elif draw.chance(50):
         yield query(draw, model)
     else:
@@ -75,6 +80,47 @@ def checked_block(draw, model):
             return False
     outcome = yield Statement("COMMIT" if draw.chance(78) else "ROLLBACK")
     return outcome.good and outcome.tag == "COMMIT"
+
+
+def several(draw, model):
+    """Statements sent together: one transaction, of which the last one's answer is seen."""
+    texts = [write(draw, model).text for _ in range(draw.number(2, 3))]
+    if not any(text.startswith("COPY") for text in texts):
+        yield Statement("; ".join(texts))
+
+
+def routine(draw, model, in_block):
+    """A DO block: errors that it catches, or transactions within it."""
+    texts = []
+    while len(texts) < draw.number(2, 4):
+        text = write(draw, model).text
+        if not re.search(r"^COPY|^WITH| RETURNING ", text):
+            texts.append(text + ";")
+    form = draw.number(1, 3)
+    if form == 1:
+        caught = f"BEGIN {texts[0]} {texts[1]} EXCEPTION WHEN OTHERS THEN {draw.pick(texts)} END;"
+        yield Statement(f"DO $do$ BEGIN {caught} {' '.join(texts[2:])} END $do$")
+    elif form == 2 and not in_block:
+        ends = [draw.pick(("", "COMMIT;", "ROLLBACK;")) for _ in texts]
+        yield Statement(f"DO $do$ BEGIN {' '.join(text + ' ' + end for text, end in zip(texts, ends))} END $do$")
+    else:
+        yield from loop(draw, model)
+
+
+def loop(draw, model):
+    """Changes the rows that its query returns, one by one."""
+    able = [table for table in model.plain() if table.free and len(table.arbiters) == 1 and not table.inherited]
+    if not able:
+        return
+    table = draw.pick(able)
+    names = table.arbiters[0]
+    key = " AND ".join(f"{name} = r.{name}" for name in names)
+    changed = assignments(draw, draw.some(table.free, 1, 1), references(table))
+    act = draw.pick((f"UPDATE {table.name} SET {changed} WHERE {key};", f"DELETE FROM {table.name} WHERE {key};"))
+    wanted = condition(draw, references(table))
+    guarded = f"BEGIN {act} EXCEPTION WHEN OTHERS THEN NULL; END;" if draw.chance(40) else act
+    yield Statement(f"DO $do$ DECLARE r record; BEGIN FOR r IN SELECT {', '.join(names)} FROM {table.name} "
+                    f"WHERE {wanted} ORDER BY {', '.join(names)} LOOP {guarded} END LOOP; END $do$")
 
 
 def observed(statements):
@@ -126,7 +172,7 @@ def step(draw, model, savepoints):
     elif form <= 28 and not any(table.moving for table in model.plain()):
         yield Statement(draw.pick(("SET CONSTRAINTS ALL IMMEDIATE", "SET CONSTRAINTS ALL DEFERRED")))
     elif model.plain():
-        yield from single(draw, model, 6)
+        yield from single(draw, model, 10, True)
 
 
 def cursor(draw, model):

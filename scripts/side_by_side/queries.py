@@ -93,21 +93,29 @@ def plain(draw, model):
     distinct = "DISTINCT " if draw.chance(12) else ""
     filtered = where(draw, model, refs)
     tail, order = ordered(draw, len(outputs))
+    if not distinct and tail and draw.chance(10) and outputs[0].kind.order:
+        # The first of each group is decided, for all columns are in the order.
+        distinct = f"DISTINCT ON ({outputs[0].text}) "
+        tail = " ORDER BY " + ", ".join(map(shown, outputs))
+    elif not distinct and draw.chance(6):
+        tail += " " + draw.pick(LOCKS)
     return Statement(f"SELECT {distinct}{', '.join(map(shown, outputs))} FROM {words}{filtered}{tail}", order)
 
 
 def by_key(draw, model):
     """Whole rows by a primary key or an indexed column, as point queries do."""
-    keyed = [table for table in model.readable() if table.arbiters]
+    keyed = [table for table in model.readable() if table.arbiters + table.indexed]
     if not keyed:
         return plain(draw, model)
     table = draw.pick(keyed)
-    names = draw.pick(table.arbiters)
+    names = draw.pick(table.arbiters + table.indexed)
     parts = []
     for name in names:
         kind = table.column(name).kind
-        form = draw.number(1, 10)
-        if form <= 6:
+        form = draw.number(1, 11)
+        if form == 11:
+            parts.append(f"{name} IS {draw.pick(('', 'NOT '))}NULL")
+        elif form <= 6:
             parts.append(f"{name} = {kind.constant(draw)}")
         elif form <= 8:
             parts.append(f"{name} IN ({', '.join(kind.constant(draw) for _ in range(draw.number(1, 5)))})")

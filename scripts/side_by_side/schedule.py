@@ -4,11 +4,13 @@ still waits for another follows when it has its answer."""
 import dataclasses
 import time
 
+from side_by_side.limits import TOO_LARGE
 from side_by_side.session import SECONDS_MAX, Hang
 from side_by_side.statement import Statement
 
+ENDS = ("BEGIN", "COMMIT", "ROLLBACK")
 PATIENCE_S = 0.05  # a statement that has no answer then waits for another session
-LOST = ("40001", "40P01", "55P03")
+LOST = ("40001", "40P01", "55P03", TOO_LARGE)
 
 
 @dataclasses.dataclass

@@ -28,8 +28,8 @@ def schema(draw, model):
 
 
 def drawn_columns(draw):
-    columns = [Column(f"c{number}", column_types.drawn(draw))
-               for number in range(1, draw.number(2, 6) + 1)]
+    count = draw.number(2, 6) if draw.chance(95) else draw.number(20, 40)
+    columns = [Column(f"c{number}", column_types.drawn(draw)) for number in range(1, count + 1)]
     for column in columns:
         column.nullable = draw.chance(75)
         column.has_default = draw.chance(25)
@@ -62,9 +62,13 @@ def table(draw, model):
     if draw.chance(40):
         make_foreign_key(draw, model, made, parts)
     tail = "@ORDERED@" if draw.chance(40) and made.key else ""
-    if made.key and not made.uniques and not made.moving and draw.chance(15):
+    # Hashes of an enum are those of its values' numbers in the catalog.
+    enum = any(made.column(name).kind.family == "mood" for name in made.key)
+    if made.key and not (made.uniques or made.moving or enum) and draw.chance(15):
         yield from partitioned(draw, model, made, parts)
         return
+    if draw.chance(8) and not (made.moving or draw.several):
+        tail, made.stock = "USING heap", True  # on both sides, beside tables of the other kind
     outcome = yield Statement(f"CREATE TABLE {made.name} ({', '.join(parts)}) {tail}".rstrip())
     if outcome.good:
         model.tables.append(made)
@@ -127,7 +131,8 @@ def partitioned(draw, model, made, parts):
     if way == "HASH":
         bounds = [f"WITH (modulus 2, remainder {number})" for number in range(2)]
     for number, bound in enumerate(bounds, 1):
-        yield Statement(f"CREATE TABLE {made.name}p{number} PARTITION OF {made.name} FOR VALUES {bound}")
+        kind = " USING heap" if draw.chance(10) and not draw.several else ""
+        yield Statement(f"CREATE TABLE {made.name}p{number} PARTITION OF {made.name} FOR VALUES {bound}{kind}")
     if way == "RANGE" and draw.chance(40):
         yield Statement(f"CREATE TABLE {made.name}p0 PARTITION OF {made.name} DEFAULT")
 
@@ -166,6 +171,7 @@ def index(draw, model):
     outcome = yield Statement(text)
     if outcome.good:
         on.indexes.append(name)
+        on.indexed.append([column.name for column in chosen])
         if unique:
             on.uniques.append([column.name for column in chosen])
             on.mirrored = True  # not all of them can arbitrate
@@ -194,7 +200,7 @@ def view(draw, model):
         text = f"CREATE MATERIALIZED VIEW {made.name} AS SELECT {names} FROM {base.name} WHERE {wanted}"
     else:
         made = Table(model.name("v"), [Column(c.name, c.kind, c.nullable, c.has_default, c.given) for c in kept],
-                     kind="view", uniques=[list(base.keyed)] if base.keyed else [])
+                     kind="view", uniques=[list(base.keyed)] if base.keyed else [], moving=base.moving)
         text = f"CREATE VIEW {made.name} AS SELECT {names} FROM {base.name} WHERE {wanted}"
         if draw.chance(40):
             text += " WITH CHECK OPTION"

@@ -24,6 +24,7 @@ class Hang(Exception):
 class Session:
     def __init__(self, side, where, settings):
         self.side = side
+        self.settings = settings
         self.connection = psycopg2.connect(where, options=" ".join(
             f"-c {name}={value}" for name, value in settings.items()))
         self.connection.autocommit = True

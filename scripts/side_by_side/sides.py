@@ -85,6 +85,8 @@ def settings(draw, protocol):
         ours["rdmacc.lock_writes"] = "at_write"
     for name in draw.some(PLANS, 0, 3):
         ours[name] = "off"
+    if draw.chance(40):
+        ours["enable_seqscan"] = "off"
     if draw.chance(20):
         ours["plan_cache_mode"] = draw.pick(("force_generic_plan", "force_custom_plan"))
     return ours

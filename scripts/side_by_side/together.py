@@ -9,7 +9,7 @@ from side_by_side.draw import Draw
 from side_by_side.model import Model
 from side_by_side.pair import TABLES, Difference, Pair
 from side_by_side.queries import by_key, query
-from side_by_side.schedule import Schedule, items, transaction_of
+from side_by_side.schedule import ENDS, Schedule, items, transaction_of
 from side_by_side.serial import Serial, Undecided
 from side_by_side.session import Hang
 from side_by_side.shrink import shrink
@@ -148,6 +148,21 @@ class Together:
                       if kind in ("r", "m")]
         return [(TABLES, tables), *((statement, pair.ours.run(statement)) for statement in statements)]
 
+    @staticmethod
+    def _shortened(order, fails):
+        """Without whole transactions, and then without statements of them that are not their ends."""
+        def without_transactions(kept):
+            return kept if fails([item for item in order if item[0] in kept]) else None
+
+        kept = shrink(sorted({number for number, _ in order}), without_transactions)
+        order = [item for item in order if item[0] in kept]
+
+        def chosen(places):
+            return [item for place, item in enumerate(order) if place in places or item[1].text in ENDS]
+
+        places = shrink(list(range(len(order))), lambda places: places if fails(chosen(places)) else None)
+        return chosen(places)
+
     def _report(self, found, before, transactions, order, sessions):
         """Shortens the batch, then what came before it; raises FailedTogether."""
         last = [found]
@@ -173,7 +188,7 @@ class Together:
         print(f"# before it is shortened: {found[1]}", flush=True)
         repeated = again(before, order)
         if repeated:
-            order = shrink(order, lambda chosen: chosen if again(before, chosen) else None)
+            order = self._shortened(order, lambda chosen: again(before, chosen))
             before = shrink(before, lambda chosen: chosen if again(chosen, order) else None)
         of = {one.number: one.session for one in transactions}
         batch = [f"session {of[number]}, transaction {number}: {statement}" for number, statement in order]

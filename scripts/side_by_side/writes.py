@@ -236,8 +236,7 @@ def copy_in(draw, model):
         writer.writerow(row)
     names = ", ".join(column.name for column in columns)
     data = text.getvalue().replace('"\\N"', "")
-    return Statement(f"COPY {table.name} ({names}) FROM STDIN (FORMAT csv)", data=data,
-                     settled=not table.moving)
+    return Statement(f"COPY {table.name} ({names}) FROM STDIN (FORMAT csv)", data=data)
 
 
 KINDS = {insert: 26, insert_many: 8, insert_select: 10, update: 26, delete: 10, merge: 8, change_with: 4,
