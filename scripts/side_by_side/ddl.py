@@ -40,6 +40,7 @@ def drop_column(draw, model):
         table.columns.remove(column)
         table.uniques = [names for names in table.uniques if column.name not in names]
         table.indexed = [names for names in table.indexed if column.name not in names]
+        table.moving = [name for name in table.moving if name != column.name]
 
 
 def change_type(draw, model):
@@ -123,7 +124,7 @@ def rename(draw, model):
     column, new = draw.pick(able), model.name("r")
     outcome = yield Statement(f"ALTER TABLE {table.name} RENAME COLUMN {column.name} TO {new}")
     if outcome.good:
-        for names in (table.key, *table.uniques, *table.indexed):
+        for names in (table.key, table.moving, *table.uniques, *table.indexed):
             names[:] = [new if name == column.name else name for name in names]
         column.name = new
 

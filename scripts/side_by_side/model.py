@@ -32,7 +32,8 @@ class Table:
     stock: bool = False  # USING heap on both sides
     inherited: bool = False  # from, or by, another one
     mirrored: bool = False  # it has unique indexes that cannot arbitrate: partial, of expressions, deferrable
-    moving: bool = False  # one statement may move its key's values onto each other
+    # Unique columns of which one statement may move the values onto each other.
+    moving: list = dataclasses.field(default_factory=list)
 
     def column(self, name):
         return next(column for column in self.columns if column.name == name)

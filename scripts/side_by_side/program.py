@@ -21,6 +21,7 @@ class Lost(Exception):
 
 def program(draw, steps):
     model = Model()
+    ddl_percent = draw.pick((5, 12, 12, 20, 45))
     yield from schema.schema(draw, model)
     if not model.plain():
         return
@@ -32,11 +33,11 @@ def program(draw, steps):
         if not model.plain():
             return
         if draw.chance(45):
-            yield from block(draw, model)
+            yield from block(draw, model, ddl_percent)
         elif draw.chance(10):
             yield from prepared(draw, model)
         else:
-            yield from single(draw, model, 18)
+            yield from single(draw, model, ddl_percent)
 
 
 def single(draw, model, ddl_percent, in_block=False):
@@ -52,10 +53,10 @@ def single(draw, model, ddl_percent, in_block=False):
         yield write(draw, model)
 
 
-def block(draw, model):
+def block(draw, model, ddl_percent):
     tables = model.snapshot()
     try:
-        kept = yield from checked_block(draw, model)
+        kept = yield from checked_block(draw, model, ddl_percent)
     except Lost:
         yield Statement("ROLLBACK")  # the sides' own end of it, until which they take nothing
         kept = False
@@ -63,14 +64,14 @@ def block(draw, model):
         model.restore(tables)
 
 
-def checked_block(draw, model):
+def checked_block(draw, model, ddl_percent):
     outcome = yield Statement("BEGIN" + draw.pick(LEVELS))
     if outcome.lost:
         raise Lost
     savepoints = []
     for _ in range(draw.number(1, 7)):
         failed = False
-        for statement, reply in observed(step(draw, model, savepoints)):
+        for statement, reply in observed(step(draw, model, savepoints, ddl_percent)):
             outcome = yield statement
             reply(outcome)
             if outcome.lost:
@@ -150,7 +151,7 @@ def recovered(draw, model, savepoints):
     return True
 
 
-def step(draw, model, savepoints):
+def step(draw, model, savepoints, ddl_percent):
     form = draw.number(1, 100)
     if form <= 12:
         name = f"s{len(savepoints)}"
@@ -172,7 +173,7 @@ def step(draw, model, savepoints):
     elif form <= 28 and not any(table.moving for table in model.plain()):
         yield Statement(draw.pick(("SET CONSTRAINTS ALL IMMEDIATE", "SET CONSTRAINTS ALL DEFERRED")))
     elif model.plain():
-        yield from single(draw, model, 10, True)
+        yield from single(draw, model, ddl_percent, True)
 
 
 def cursor(draw, model):

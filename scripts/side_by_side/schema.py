@@ -91,7 +91,7 @@ def make_key(draw, made, parts):
     for name in made.key:
         made.column(name).nullable = False
     # Such a key cannot arbitrate on a heap, nor be referred to.
-    made.moving = form == "number" and draw.chance(15)
+    made.moving = ["id"] if form == "number" and draw.chance(15) else []
     parts.append(f"PRIMARY KEY ({', '.join(made.key)}){' @AT_END@' if made.moving else ''}")
 
 
@@ -100,6 +100,11 @@ def make_unique(draw, made, parts):
                        and not (made.moving and column.name == "id")], 1, 2)
     if names:
         made.uniques.append(names)
+        if not names[1:] and names != made.key and made.column(names[0]).kind.name in ("int4", "int8") and draw.chance(40):
+            made.mirrored = True
+            made.moving.append(names[0])
+            parts.append(f"UNIQUE ({names[0]}) @AT_END@")
+            return
         when = draw.pick(("", "", "", "", " DEFERRABLE", " DEFERRABLE INITIALLY DEFERRED"))
         made.mirrored = when != ""
         parts.append(f"UNIQUE {draw.pick(('', '', 'NULLS NOT DISTINCT '))}({', '.join(names)}){when}")
@@ -200,7 +205,7 @@ def view(draw, model):
         text = f"CREATE MATERIALIZED VIEW {made.name} AS SELECT {names} FROM {base.name} WHERE {wanted}"
     else:
         made = Table(model.name("v"), [Column(c.name, c.kind, c.nullable, c.has_default, c.given) for c in kept],
-                     kind="view", uniques=[list(base.keyed)] if base.keyed else [], moving=base.moving)
+                     kind="view", uniques=[list(base.keyed)] if base.keyed else [], moving=list(base.moving))
         text = f"CREATE VIEW {made.name} AS SELECT {names} FROM {base.name} WHERE {wanted}"
         if draw.chance(40):
             text += " WITH CHECK OPTION"

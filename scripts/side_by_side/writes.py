@@ -137,9 +137,11 @@ def move_keys(draw, model):
     moving = [table for table in model.plain() if table.moving]
     if moving:
         table = draw.pick(moving)
-        new = draw.pick((f"id + {draw.number(1, 3)}", "-id", f"{draw.number(5, 12)} - id", f"id - {draw.number(1, 3)}"))
-        return Statement(f"UPDATE {table.name} SET id = {new} WHERE id BETWEEN {draw.number(-20, 3)} "
-                         f"AND {draw.number(5, 1200)}{returning(draw, table)}")
+        name = draw.pick(table.moving)
+        new = draw.pick((f"{name} + {draw.number(1, 3)}", f"-{name}", f"{draw.number(5, 12)} - {name}",
+                         f"{name} - {draw.number(1, 3)}", f"CASE WHEN {name} = 1 THEN 2 ELSE 1 END"))
+        return Statement(f"UPDATE {table.name} SET {name} = {new} WHERE {name} BETWEEN {draw.number(-20, 3)} "
+                         f"AND {draw.number(2, 1200)}{returning(draw, table)}")
     able = [(table, column) for table in model.plain() for column in table.columns
             if [column.name] in [table.key, *table.uniques] and column.kind.name in ("int4", "int8")
             and column.given and table.kind == "table"]
@@ -240,7 +242,7 @@ def copy_in(draw, model):
 
 
 KINDS = {insert: 26, insert_many: 8, insert_select: 10, update: 26, delete: 10, merge: 8, change_with: 4,
-         move_keys: 4, truncate: 1, copy_out: 3, copy_in: 4}
+         move_keys: 6, truncate: 1, copy_out: 3, copy_in: 4}
 
 
 def write(draw, model):
