@@ -62,6 +62,7 @@ class Table:
 @dataclasses.dataclass
 class Model:
     tables: list = dataclasses.field(default_factory=list)
+    functions: list = dataclasses.field(default_factory=list)  # (name, table): how many rows it has
     count: int = 0  # of names given
 
     def name(self, prefix):

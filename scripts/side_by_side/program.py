@@ -69,7 +69,7 @@ def checked_block(draw, model, ddl_percent):
     if outcome.lost:
         raise Lost
     savepoints = []
-    for _ in range(draw.number(1, 7)):
+    for _ in range(draw.number(1, draw.pick((7, 7, 16)))):
         failed = False
         for statement, reply in observed(step(draw, model, savepoints, ddl_percent)):
             outcome = yield statement

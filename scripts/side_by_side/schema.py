@@ -23,6 +23,8 @@ def schema(draw, model):
         yield from view(draw, model)
     if draw.chance(12):
         yield from child(draw, model)
+    if draw.chance(30):
+        yield from counting_function(draw, model)
     for _ in range(draw.weighted({0: 6, 1: 3, 2: 1})):
         yield from triggers.trigger(draw, model)
 
@@ -212,6 +214,20 @@ def view(draw, model):
     outcome = yield Statement(text)
     if outcome.good:
         model.tables.append(made)
+
+
+def counting_function(draw, model):
+    """A volatile one sees what its statement has written so far, a stable one does not."""
+    on = draw.pick(model.plain() or [None])
+    if on is None:
+        return
+    name = model.name("n")
+    body = draw.pick((f"LANGUAGE sql {draw.pick(('STABLE', 'VOLATILE'))} AS 'SELECT count(*) FROM {on.name}'",
+                      f"LANGUAGE plpgsql {draw.pick(('STABLE', 'VOLATILE'))} AS "
+                      f"'BEGIN RETURN (SELECT count(*) FROM {on.name}); END'"))
+    outcome = yield Statement(f"CREATE FUNCTION {name}() RETURNS int8 {body}")
+    if outcome.good:
+        model.functions.append((name, on.name))
 
 
 def child(draw, model):

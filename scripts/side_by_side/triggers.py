@@ -17,8 +17,8 @@ def trigger(draw, model):
     if not candidates:
         return
     on = draw.pick(candidates)
-    form = draw.weighted({"note": 4, "count": 3, "change": 3, "guard": 2})
-    if form in ("note", "count") and model.find("log") is None:
+    form = draw.weighted({"note": 4, "count": 3, "watch": 3, "change": 3, "guard": 2})
+    if form in ("note", "count", "watch") and model.find("log") is None:
         outcome = yield Statement("CREATE TABLE log (event text, old_row text, new_row text)")
         if not outcome.good:
             return
@@ -37,6 +37,13 @@ def trigger(draw, model):
         yield function(name, "INSERT INTO log SELECT TG_OP, count(*)::text, NULL FROM changed; RETURN NULL;")
         yield Statement(f"CREATE TRIGGER {name} AFTER {event} ON {on.name} REFERENCING {rows} TABLE AS changed "
                         f"FOR EACH STATEMENT EXECUTE FUNCTION {name}()")
+    elif form == "watch":
+        # Whether the statement's other rows are seen: each trigger sees one more or less, in any order.
+        yield function(name, "INSERT INTO log SELECT TG_OP || TG_WHEN, count(*)::text, NULL "
+                             f"FROM {on.name}; RETURN coalesce(NEW, OLD);")
+        event = draw.pick(EVENTS[:3])
+        yield Statement(f"CREATE TRIGGER {name} {draw.pick(('BEFORE', 'BEFORE', 'AFTER'))} {event} ON {on.name} "
+                        f"FOR EACH ROW EXECUTE FUNCTION {name}()")
     elif form == "change" and on.free:
         column = draw.pick(on.free)
         yield function(name, f"NEW.{column.name} := {column.kind.constant(draw)}; RETURN NEW;")

@@ -214,6 +214,23 @@ def change_with(draw, model):
                      f"{assignments(draw, changed, references(second))} WHERE (SELECT count(*) FROM w) > 0")
 
 
+def counted(draw, model):
+    """Values that a function has counted, row after row in a given order."""
+    able = [table for table in model.plain() if any(column.kind.family == "int" for column in table.written)]
+    if not model.functions or not able:
+        return update(draw, model)
+    name, on = draw.pick(model.functions)
+    table = next((one for one in able if one.name == on), None) or draw.pick(able)
+    rows = []
+    for number in range(draw.number(1, 4)):
+        values = [f"{name}() * 100 + {number}" if column.kind.name in ("int4", "int8") else constant_of(draw, column)
+                  for column in table.written]
+        rows.append(f"({', '.join(values)})")
+    names = ", ".join(column.name for column in table.written)
+    return Statement(f"INSERT INTO {table.name} ({names}) VALUES {', '.join(rows)}{conflict(draw, table)}"
+                     f"{returning(draw, table)}", settled=not table.moving)
+
+
 def truncate(draw, model):
     tables = [table.name for table in draw.some(model.plain(), 1, 2)]
     tail = draw.pick(("", "", " CASCADE", " RESTART IDENTITY"))
@@ -242,7 +259,7 @@ def copy_in(draw, model):
 
 
 KINDS = {insert: 26, insert_many: 8, insert_select: 10, update: 26, delete: 10, merge: 8, change_with: 4,
-         move_keys: 6, truncate: 1, copy_out: 3, copy_in: 4}
+         move_keys: 6, counted: 4, truncate: 1, copy_out: 3, copy_in: 4}
 
 
 def write(draw, model):
