@@ -40,6 +40,8 @@ def arguments():
     parser.add_argument("--seconds", type=float, help="no seed is begun after that")
     parser.add_argument("--protocol", choices=PROTOCOLS, help="a seed has its own otherwise")
     parser.add_argument("--sessions", choices=("one", "several"), help="likewise")
+    parser.add_argument("--instead", metavar="LEVEL", choices=("read committed", "repeatable read", "serializable"),
+                        help="heaps at this isolation level in the place of rdmacc tables: whether this is noticed")
     parser.add_argument("--build", help="build/release by default")
     flags = parser.parse_args()
     if flags.seeds is None:
@@ -50,14 +52,14 @@ def arguments():
 class Servers:
     """One whose rows are on disk, and one for CALVIN, which keeps them in memory; started when needed."""
 
-    def __init__(self, build):
-        self.build = build
+    def __init__(self, flags):
+        self.flags = flags
         self.started = {}
 
     def of(self, protocol):
         durability = "memory" if protocol == "calvin" else "disk"
         if durability not in self.started:
-            self.started[durability] = Server(durability, self.build)
+            self.started[durability] = Server(durability, self.flags.build, self.flags.instead)
         return self.started[durability]
 
     def crashes(self):
@@ -120,7 +122,7 @@ def told(counts):
 def main():
     flags = arguments()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    servers = Servers(flags.build)
+    servers = Servers(flags)
     try:
         passed, failed = run(flags, servers)
         for line in servers.crashes():

@@ -7,14 +7,15 @@ COMPARISONS = ("=", "=", "=", "<>", "<", "<=", ">", ">=")
 class Reference:
     """A column within a query."""
 
-    def __init__(self, text, kind):
+    def __init__(self, text, kind, unique=False):
         self.text = text
         self.kind = kind
+        self.unique = unique  # has each value once
 
 
 def references(table, alias=None):
     prefix = f"{alias}." if alias else ""
-    return [Reference(prefix + column.name, column.kind) for column in table.columns]
+    return [Reference(prefix + column.name, column.kind, [column.name] in table.arbiters) for column in table.columns]
 
 
 def condition(draw, references_, depth=1):

@@ -11,6 +11,8 @@ REFUSED = (
 )
 # Of CALVIN alone: a transaction that scans some 300,000 rows, or has more than a megabyte.
 TOO_LARGE = "53200"
+# An index that an open cursor uses, or does not use: plans are not compared.
+IN_USE = "55006"
 # With the nodes' own work, in sessions that are alone.
 CONFLICTS = ("40001", "40P01")
 

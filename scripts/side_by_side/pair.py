@@ -43,6 +43,8 @@ class Pair:
         if self._lost(ours):
             return self._give_up(statement, ours)
         theirs = self.theirs.run(statement)
+        if theirs.in_block and limits.IN_USE in (ours.state, theirs.state) and ours.state != theirs.state:
+            return self._give_up(statement, ours)
         self.counts["statements"] += 1
         self.counts["errors"] += bool(ours.state)
         self._judge(statement, ours, theirs)

@@ -30,10 +30,12 @@ def source(draw, model, alias, tables=None):
 
 def joined(draw, model, most=3):
     words, refs = source(draw, model, "a")
+    small = draw.chance(40)  # by hope: many rows may have one value
     for alias in "bcd"[:draw.weighted({0: 5, 1: 4, 2: 1}) if most > 1 else 0]:
         more, others = source(draw, model, alias)
         pairs = [(one, other) for one in refs for other in others
-                 if one.kind.family == other.kind.family and one.kind.wide and one.kind.order]
+                 if one.kind.family == other.kind.family and one.kind.wide and one.kind.order
+                 and (one.unique or other.unique or (alias == "b" and small))]
         if not pairs:
             continue
         one, other = draw.pick(pairs)

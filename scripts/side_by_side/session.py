@@ -22,11 +22,12 @@ class Hang(Exception):
 
 
 class Session:
-    def __init__(self, side, where, settings):
+    def __init__(self, side, where, settings, words=None):
         self.side = side
+        self.words = words or side  # whose words statements have
         self.settings = settings
         self.connection = psycopg2.connect(where, options=" ".join(
-            f"-c {name}={value}" for name, value in settings.items()))
+            f"-c {name}={value}".replace(" ", "\\ ").replace("-c\\ ", "-c ", 1) for name, value in settings.items()))
         self.connection.autocommit = True
         self.pid = self.connection.info.backend_pid
         self.asked, self.answers = queue.SimpleQueue(), queue.SimpleQueue()
@@ -40,7 +41,7 @@ class Session:
             self.answers.put(self._carry_out(statement))
 
     def _carry_out(self, statement):
-        text = statement.on(self.side)
+        text = statement.on(self.words)
         outcome = Outcome()
         try:
             with self.connection.cursor() as cursor:

@@ -23,7 +23,9 @@ PLANS = ("enable_seqscan", "enable_hashjoin", "enable_mergejoin", "enable_nestlo
 
 
 class Server:
-    def __init__(self, durability, build):
+    def __init__(self, durability, build, instead=None):
+        """`instead`: an isolation level at which heaps are in the place of rdmacc tables."""
+        self.instead = instead
         self.folder = tempfile.mkdtemp(prefix="rdmacc-differential-", dir="/var/tmp")
         os.chmod(self.folder, 0o755)
         self.box = Sandbox(os.path.join(self.folder, "box"), build=build, settings={
@@ -35,12 +37,16 @@ class Server:
         for name in NAMES:
             self.box.psql(f"CREATE DATABASE {name}")
         self.box.psql("CREATE EXTENSION rdmacc", "rdmacc")
-        self.box.psql("ALTER DATABASE rdmacc SET default_table_access_method = rdmacc")
+        self.box.psql("ALTER DATABASE rdmacc SET default_table_access_method = "
+                      + ("heap" if instead else "rdmacc"))
         self.box.wait_for_nodes()
         self.admins = [self.session(name, "public", {}) for name in NAMES]
 
     def session(self, side, schema, settings):
-        return Session(side, self.box.connection_string(side), {**COMMON, "search_path": schema, **settings})
+        settings = {**COMMON, "search_path": schema, **settings}
+        if self.instead and side == "rdmacc":
+            settings["default_transaction_isolation"] = self.instead
+        return Session(side, self.box.connection_string(side), settings, "heap" if self.instead else side)
 
     def revive(self):
         """After a crash: until the server is up again, with its nodes."""
