@@ -50,7 +50,7 @@ TEST_P(EngineMutants, AreNoticed) {
   const SimMutant& mutant = *GetParam();
   if (seeds_percent() < 100) GTEST_SKIP() << "tests the tests, not the engine";
   if (mutant.rare && number_in_environment("RARE_MUTANTS", 0) == 0) {
-    GTEST_SKIP() << "needs many long seeds: RARE_MUTANTS=1 looks for it";
+    GTEST_SKIP() << "needs many seeds, or is the exploration's: RARE_MUTANTS=1 looks for it";
   }
   const SimResult noticed = run_mutant(mutant, mutant.seeds_max);
   if (mutant.harmless != nullptr) {

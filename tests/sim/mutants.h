@@ -17,7 +17,8 @@ struct SimMutant {
   // Where it shows, hooks of the fabric included, and within how many seeds.
   SimScenario scenario;
   uint32_t seeds_max;
-  // Shows in one of some sixty seeds, and those are long: looked for with RARE_MUTANTS=1 alone.
+  // Looked for with RARE_MUTANTS=1 alone: shows in one of some sixty seeds, and those are long, or
+  // is one that the exploration notices.
   bool rare = false;
   // nullptr, or why it does no harm: no seed may notice it.
   const char* harmless = nullptr;
