@@ -24,7 +24,7 @@ LINES_BESIDE = 8
 SANITIZED_SEEDS = {"SEEDS_PERCENT": "10"}
 SANITIZED = ("cluster_test", "engine_test", "index_test", "log_test",
              "node_process_test", "sim_test", "stats_test", "storage_test", "workloads_test")
-# What those of the others look at they look at, too; make soak runs all of them.
+# These run the code of all libraries that the others test; make soak sanitizes all of them.
 SANITIZED_IN_CHECK = ("engine_test", "node_process_test", "sim_test", "stats_test", "storage_test")
 LONGEST = "sim_test"
 # Half of its time: every code once more, and seeds of bugs that the release build repeats.

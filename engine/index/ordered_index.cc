@@ -45,14 +45,14 @@ Status insert_new_node(Session& session, const IndexRef& index, const TreeNode& 
   return Status(Code::kNoSpace, "no id is free for a node of an ordered index");
 }
 
-Status OrderedIndex::insert(std::string_view entry, LeafAccess access) {
-  const EntryChange change{EntryChange::Kind::kInsert, entry};
-  return this->change({&change, 1}, access);
+Status OrderedIndex::insert(std::string_view entry) {
+  const EntryChange one{EntryChange::Kind::kInsert, entry};
+  return change({&one, 1});
 }
 
-Status OrderedIndex::remove(std::string_view entry, LeafAccess access) {
-  const EntryChange change{EntryChange::Kind::kRemove, entry};
-  return this->change({&change, 1}, access);
+Status OrderedIndex::remove(std::string_view entry) {
+  const EntryChange one{EntryChange::Kind::kRemove, entry};
+  return change({&one, 1});
 }
 
 Status OrderedIndex::change(std::span<const EntryChange> changes, LeafAccess access) {

@@ -39,8 +39,8 @@ class OrderedIndex {
   // kTooLarge: more than kIndexEntryBytesMax bytes; else what the session says. After an error some
   // of the changes may be there.
   Status change(std::span<const EntryChange> changes, LeafAccess access = LeafAccess::kRead);
-  Status insert(std::string_view entry, LeafAccess access = LeafAccess::kRead);
-  Status remove(std::string_view entry, LeafAccess access = LeafAccess::kRead);
+  Status insert(std::string_view entry);
+  Status remove(std::string_view entry);
 
  private:
   Status change_leaf(std::span<const EntryChange> changes, LeafAccess access, size_t& done);

@@ -141,10 +141,10 @@ void set_plain_error(Code code, const char* message) noexcept;
 // Make the changes that wait (waiting_changes.cc): of one index before the transaction reads it, of
 // all before it sets a savepoint or commits. kAborted: an entry is there that should not be, or is
 // not there that should be, so the index does not go with the rows that were read.
-Status change_index(Session& session, uint32_t index);
-Status change_indexes(Session& session);
+Status flush_index(Session& session, uint32_t index);
+Status flush_indexes(Session& session);
 // As the last thing before the commit: leaves are locked before they are read.
-Status change_indexes_to_commit(Session& session);
+Status flush_indexes_to_commit(Session& session);
 // Has a change wait, and makes all of them if they are many.
 Status change_later(Session& session, uint32_t index, EntryChange::Kind kind,
                     std::string_view entry);

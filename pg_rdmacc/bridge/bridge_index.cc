@@ -39,9 +39,9 @@ using rdmacc::Status;
 using rdmacc::bridge::add_object;
 using rdmacc::bridge::attached;
 using rdmacc::bridge::Attachment;
-using rdmacc::bridge::change_index;
 using rdmacc::bridge::change_later;
 using rdmacc::bridge::find_range_scan;
+using rdmacc::bridge::flush_index;
 using rdmacc::bridge::index_range;
 using rdmacc::bridge::IndexLoad;
 using rdmacc::bridge::RangeScan;
@@ -53,7 +53,7 @@ using rdmacc::bridge::view;
 void bridge_start_index_insert(uint32_t index, BridgeBytes entry) {
   CHECK(index != rdmacc::kNoTable && entry.size > 0);
   start([=](Session& session) -> Status {
-    RDMACC_RETURN_IF_ERROR(change_index(session, index));
+    RDMACC_RETURN_IF_ERROR(flush_index(session, index));
     return OrderedIndex(session, IndexRef{index}).insert(view(entry));
   });
 }
@@ -75,7 +75,7 @@ bool bridge_changes_wait(void) {
   return bridge_txn_active() && !attached()->txn.waiting.of_index.empty();
 }
 
-void bridge_start_change_indexes(void) { start(rdmacc::bridge::change_indexes); }
+void bridge_start_flush_indexes(void) { start(rdmacc::bridge::flush_indexes); }
 
 // ---- Loads
 
@@ -92,7 +92,7 @@ void bridge_start_index_load(BridgeIndexLoad* handle, const BridgeBytes* entries
     const auto found = attached()->index_loads.find(reinterpret_cast<uintptr_t>(handle));
     if (found == attached()->index_loads.end()) return scan_ended();
     IndexLoad& load = *found->second;
-    RDMACC_RETURN_IF_ERROR(change_index(session, load.index));
+    RDMACC_RETURN_IF_ERROR(flush_index(session, load.index));
     if (!load.loader) load.loader.emplace(session, IndexRef{load.index}, load.in_place);
     for (size_t i = 0; i < count; i++) RDMACC_RETURN_IF_ERROR(load.loader->add(view(entries[i])));
     if (last) RDMACC_RETURN_IF_ERROR(load.loader->finish());
@@ -138,7 +138,7 @@ void bridge_start_index_seek(BridgeIndexScan* handle, uint32_t index, const Brid
   start([=](Session& session) -> Status {
     RangeScan* scan = find_range_scan(handle);
     if (scan == nullptr) return scan_ended();
-    RDMACC_RETURN_IF_ERROR(change_index(session, index));
+    RDMACC_RETURN_IF_ERROR(flush_index(session, index));
     scan->cursor.seek(IndexRef{index}, index_range(*range), backward, visible_before);
     scan->sought = true;
     return read_batch(session, *scan);

@@ -32,7 +32,7 @@ void bridge_start_prepare(uint64_t system_id, uint64_t xid) {
   }
   rdmacc::bridge::start([at, system_id, xid](Session& session) {
     CHECK(!session.prepared());
-    Status status = rdmacc::bridge::change_indexes_to_commit(session);
+    Status status = rdmacc::bridge::flush_indexes_to_commit(session);
     if (status.ok()) {
       status = session.prepare(Gtid{system_id, xid});
     } else {

@@ -270,7 +270,7 @@ int bridge_txn_stages(void) {
 
 void bridge_start_commit(void) {
   start_finish([](rdmacc::Session& session) -> Status {
-    const Status status = rdmacc::bridge::change_indexes_to_commit(session);
+    const Status status = rdmacc::bridge::flush_indexes_to_commit(session);
     if (status.ok()) return session.commit();
     session.abort();
     return status;

@@ -274,7 +274,7 @@ void bridge_start_index_insert_late(uint32_t index, BridgeBytes entry);
 void bridge_start_index_remove_late(uint32_t index, BridgeBytes entry, bool if_there);
 /* Those that wait have to be made before a savepoint. */
 bool bridge_changes_wait(void);
-void bridge_start_change_indexes(void);
+void bridge_start_flush_indexes(void);
 
 typedef struct BridgeIndexLoad BridgeIndexLoad;
 /* Fills an empty index with entries that come in memcmp order, in parts; it is there with the last

@@ -64,7 +64,7 @@ Status make_by_command(Session& session, uint32_t index, Waiting& waiting) {
 
 }  // namespace
 
-Status change_index(Session& session, uint32_t index) {
+Status flush_index(Session& session, uint32_t index) {
   WaitingChanges& waits = attached()->txn.waiting;
   const auto found = waits.of_index.find(index);
   if (found == waits.of_index.end()) return Status();
@@ -74,7 +74,7 @@ Status change_index(Session& session, uint32_t index) {
   return make_by_command(session, index, waiting);
 }
 
-Status change_indexes(Session& session) {
+Status flush_indexes(Session& session) {
   WaitingChanges waits = std::exchange(attached()->txn.waiting, {});
   for (auto& [index, waiting] : waits.of_index) {
     RDMACC_RETURN_IF_ERROR(make_by_command(session, index, waiting));
@@ -84,7 +84,7 @@ Status change_indexes(Session& session) {
 
 // In the order in which every transaction comes to leaves, so that none waits in a circle. No
 // cursor is open any more that an older command's changes would matter to.
-Status change_indexes_to_commit(Session& session) {
+Status flush_indexes_to_commit(Session& session) {
   WaitingChanges waits = std::exchange(attached()->txn.waiting, {});
   size_t count = 0;
   for (const auto& [index, waiting] : waits.of_index) count += waiting.size();
@@ -102,7 +102,7 @@ Status change_later(Session& session, uint32_t index, EntryChange::Kind kind,
   Waiting& waiting = txn.waiting.of_index[index];
   waiting.push_back({txn.command, kind, std::string(entry)});
   txn.waiting.bytes += bytes_of(waiting.back());
-  return txn.waiting.bytes <= kWaitingBytesMax ? Status() : change_indexes(session);
+  return txn.waiting.bytes <= kWaitingBytesMax ? Status() : flush_indexes(session);
 }
 
 }  // namespace rdmacc::bridge

@@ -61,7 +61,7 @@ void rdmacc_savepoint_before_write(void) {
   if (savepoint_count > 0 && savepoints[savepoint_count - 1].nest == nest) return;
   CHECK(savepoint_count == 0 || savepoints[savepoint_count - 1].nest < nest);
   if (bridge_changes_wait()) {
-    bridge_start_change_indexes();
+    bridge_start_flush_indexes();
     rdmacc_pump();
     rdmacc_check("could not change indexes", nullptr);
   }
