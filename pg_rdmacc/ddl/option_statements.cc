@@ -162,8 +162,7 @@ Oid labelled_table(const Node* node) {
   return OidIsValid(relation) && is_one_of_ours(relation) ? relation : InvalidOid;
 }
 
-/* Of a statement that may make a table one of ours, or of another kind; InvalidOid for any other.
- */
+/* The table that ALTER TABLE ... SET ACCESS METHOD names; InvalidOid of any other statement. */
 Oid converted_table(Node* node) {
   if (!IsA(node, AlterTableStmt)) return InvalidOid;
   auto* alter = reinterpret_cast<AlterTableStmt*>(node);
