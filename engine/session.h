@@ -209,6 +209,10 @@ class Session {
   // Before an error is raised because rows do not fit together (a unique value that is there
   // twice): kAborted when they were not read at one moment, so that the transaction has lost.
   Status check_reads();
+  // From here on check_reads() says, under every protocol, whether what is read after this is what
+  // is there, and not what was at the transaction's own time: for what is kept outside of the
+  // engine and refers to its rows. After begin().
+  void need_current_reads();
 
   // ---- Hints, for code that builds structures on rows (engine/index/). Not in a procedure.
   // What the transaction knows of a key without asking: its own write, or what it has read. False:

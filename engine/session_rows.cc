@@ -222,6 +222,8 @@ Status Session::check_reads() {
   return txn_ != nullptr && txn_->started() ? txn_->check_reads() : Status();
 }
 
+void Session::need_current_reads() { txn().need_current_reads(); }
+
 void Session::forget_unvalidated_read(TableId table, std::string_view key) {
   engine().state.unvalidated_reads.forget(table, key);
 }

@@ -26,7 +26,7 @@ import outage  # noqa: E402
 from harness import Unmet, eventually, protocols  # noqa: E402
 from load import Load, checkpoint_now_and_then  # noqa: E402
 from sandbox import Sandbox  # noqa: E402
-from storm import SCHEMA, check_tables, judge_journal  # noqa: E402
+from storm import NEW_SCHEMA, SCHEMA, check_tables, judge_journal  # noqa: E402
 from verify import verify  # noqa: E402
 
 SETTINGS = {"rdmacc.nodes": 2, "rdmacc.node_memory": "256MB", "rdmacc.checkpoint_timeout": "5s"}
@@ -108,7 +108,7 @@ def run(box, flags, tallies):
         if found.wrong():
             good = False
             print(f"Server log:\n{box.log_text()[-LOG_KEPT:]}", flush=True)
-            box.psql("DROP TABLE accounts, hot, journal, heap_journal;" + SCHEMA)
+            box.psql(NEW_SCHEMA)
     return good
 
 

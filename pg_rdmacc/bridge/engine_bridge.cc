@@ -132,6 +132,7 @@ Status begin_session(Attachment& at) {
                                             .lock_mode = txn.options.lock_mode,
                                             .gate_timeout_us = txn.options.gate_timeout_us,
                                             .exclusive = txn.options.exclusive_gate}));
+  if (txn.options.needs_current_reads) at.session->need_current_reads();
   txn.begun = true;
   at.session->set_command(txn.command);
   for (uint32_t level = 0; level < txn.early_levels; ++level) at.session->savepoint();
@@ -250,6 +251,13 @@ void bridge_begin(const BridgeTxnOptions* options) {
   CHECK(!at->pump->busy() && !at->session->active());
   at->txn.active = true;
   at->txn.options = *options;
+}
+
+void bridge_need_current_reads(void) {
+  if (!bridge_txn_active()) return;
+  TxnState& txn = attached()->txn;
+  txn.options.needs_current_reads = true;
+  if (txn.begun && attached()->session->active()) attached()->session->need_current_reads();
 }
 
 bool bridge_txn_touched(void) {

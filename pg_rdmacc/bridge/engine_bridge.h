@@ -57,6 +57,7 @@ typedef struct BridgeTxnOptions {
   rdmacc::LockMode lock_mode;
   uint64_t gate_timeout_us;
   bool exclusive_gate; /* asks for the protocol gate in exclusive mode */
+  bool needs_current_reads = false;
 } BridgeTxnOptions;
 
 /* What views show. Texts are static; protocols are numbers, -1 = none. */
@@ -165,7 +166,8 @@ void bridge_cancel(void);          /* the command under way ends soon with kCanc
 /* ---- Transactions. */
 bool bridge_txn_active(void);
 void bridge_begin(const BridgeTxnOptions* options); /* no engine access yet; cannot fail */
-bool bridge_txn_touched(void);                      /* the gate was entered */
+void bridge_need_current_reads(void);
+bool bridge_txn_touched(void); /* the gate was entered */
 bool bridge_txn_has_writes(void);
 int bridge_txn_protocol(void); /* after the gate was entered; -1 before */
 int bridge_txn_stages(void);   /* likewise: the hybrid code that it runs with */
@@ -207,7 +209,8 @@ void bridge_start_get(uint32_t table, BridgeBytes key, uint32_t visible_before, 
 /* `to_write`: rows that others have locked are in its way. */
 void bridge_start_get_many(uint32_t table, const BridgeBytes* keys, size_t count,
                            uint32_t visible_before, bool to_write, BridgeRow* out);
-/* kAborted when what the transaction has read is of different moments. */
+/* kAborted when what the transaction has read is of different moments, or, from
+ * bridge_need_current_reads() on, is not what is there. */
 void bridge_start_check_reads(void);
 /* Before what is not run again when it loses reads a table whole (Session::wait_for_splits). */
 void bridge_start_wait_for_splits(void);

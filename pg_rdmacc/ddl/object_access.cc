@@ -1,9 +1,10 @@
 
-#include "pg_rdmacc/ddl/foreign_key.h"
 #include "pg_rdmacc/ddl/table_files.h"
 #include "pg_rdmacc/ddl/utility.h"
 #include "pg_rdmacc/relation/access_method.h"
+#include "pg_rdmacc/relation/foreign_keys.h"
 #include "pg_rdmacc/relation/table_options.h"
+#include "pg_rdmacc/xact/current_reads.h"
 #include "pg_rdmacc/xact/exported_snapshot.h"
 #include "pg_rdmacc/xact/xact.h"
 
@@ -17,6 +18,7 @@ extern "C" {
 #include "catalog/pg_constraint.h"
 #include "catalog/pg_index.h"
 #include "miscadmin.h"
+#include "storage/bufmgr.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
@@ -75,9 +77,20 @@ void dropped_relation(Oid relid) {
                   errhint("Leave out DEFERRABLE: an UPDATE is judged when it ends in any case.")));
 }
 
-void created_constraint(HeapTuple tuple) {
-  const auto* form = reinterpret_cast<Form_pg_constraint>(GETSTRUCT(tuple));
-  if (form->contype == CONSTRAINT_FOREIGN) rdmacc_check_foreign_key(form);
+/* Rows that are there are checked after locks that let earlier writers end. What another
+ * transaction has not written yet needs no current reads: an rdmacc table that this one has made,
+ * and an empty table of another kind. Partitions have constraints of their own. */
+void note_foreign_key(const FormData_pg_constraint* form) {
+  if (form->contype != CONSTRAINT_FOREIGN || !form->convalidated) return;
+  if (get_rel_relkind(form->conrelid) != RELKIND_RELATION || !rdmacc_mixes_tables(form)) return;
+  Relation child = table_open(form->conrelid, NoLock);
+  const bool has_rows = rdmacc_is_ours(child) ? child->rd_createSubid == InvalidSubTransactionId
+                                              : RelationGetNumberOfBlocks(child) > 0;
+  table_close(child, NoLock);
+  if (has_rows) rdmacc_need_current_reads();
+}
+
+void created_constraint(const FormData_pg_constraint* form) {
   if (form->contype != CONSTRAINT_PRIMARY || !rdmacc_relation_is_ours(form->conrelid)) return;
   if (form->condeferrable) refuse_deferrable_key(form);
   /* The catalog shows the key from the next command on, the rows have it once it is built: in
@@ -85,15 +98,19 @@ void created_constraint(HeapTuple tuple) {
   rdmacc_keep_layout(form->conrelid);
 }
 
-/* The constraint that was just made, which only SnapshotSelf sees. */
-void look_at_constraint(Oid constraint) {
+/* The constraint as it was just made, or changed: only SnapshotSelf sees it so. */
+void look_at_constraint(Oid constraint, bool created) {
   ScanKeyData key;
   Relation catalog = table_open(ConstraintRelationId, AccessShareLock);
   ScanKeyInit(&key, Anum_pg_constraint_oid, BTEqualStrategyNumber, F_OIDEQ,
               ObjectIdGetDatum(constraint));
   SysScanDesc scan = systable_beginscan(catalog, ConstraintOidIndexId, true, SnapshotSelf, 1, &key);
   HeapTuple tuple = systable_getnext(scan);
-  if (HeapTupleIsValid(tuple)) created_constraint(tuple);
+  if (HeapTupleIsValid(tuple)) {
+    const auto* form = reinterpret_cast<Form_pg_constraint>(GETSTRUCT(tuple));
+    note_foreign_key(form);
+    if (created) created_constraint(form);
+  }
   systable_endscan(scan);
   table_close(catalog, AccessShareLock);
 }
@@ -121,8 +138,9 @@ void object_access(ObjectAccessType access, Oid class_id, Oid object, int sub_id
     rdmacc_snapshot_is_exported();
   } else if (access == OAT_DROP && class_id == RelationRelationId && sub_id == 0) {
     dropped_relation(object);
-  } else if (access == OAT_POST_CREATE && class_id == ConstraintRelationId) {
-    look_at_constraint(object);
+  } else if ((access == OAT_POST_CREATE || access == OAT_POST_ALTER) &&
+             class_id == ConstraintRelationId) {
+    look_at_constraint(object, access == OAT_POST_CREATE);
   } else if (access == OAT_POST_CREATE && class_id == RelationRelationId && sub_id == 0) {
     /* A rewrite's table is internal, and has the options of the one that is rewritten. */
     if (!static_cast<const ObjectAccessPostCreate*>(arg)->is_internal) created_relation(object);

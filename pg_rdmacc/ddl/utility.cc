@@ -2,7 +2,6 @@
  * it is half done, and rows of other tables that are written outside the executor. */
 #include "pg_rdmacc/ddl/utility.h"
 
-#include "pg_rdmacc/ddl/foreign_key.h"
 #include "pg_rdmacc/ddl/index_statements.h"
 #include "pg_rdmacc/index/shadow_index.h"
 #include "pg_rdmacc/relation/access_method.h"
@@ -98,19 +97,6 @@ void note_create_as(const CreateTableAsStmt* statement) {
   if (!is_ours(into->accessMethod)) rdmacc_note_foreign_write();
 }
 
-/* A table that has become ours, or has left us, must not keep foreign keys to the other kind. */
-void check_new_access_method(const AlterTableStmt* statement) {
-  ListCell* cell;
-  bool set = false;
-  foreach (cell, statement->cmds) {
-    const auto* command = static_cast<const AlterTableCmd*>(lfirst(cell));
-    set = set || command->subtype == AT_SetAccessMethod;
-  }
-  if (!set) return;
-  const Oid relid = RangeVarGetRelid(statement->relation, NoLock, true);
-  if (OidIsValid(relid)) rdmacc_check_foreign_keys_of(relid);
-}
-
 void before(Node* statement) {
   switch (nodeTag(statement)) {
     case T_AlterTableStmt:
@@ -132,9 +118,6 @@ void after(Node* statement) {
       break;
     case T_CreateTableAsStmt:
       note_create_as(reinterpret_cast<const CreateTableAsStmt*>(statement));
-      break;
-    case T_AlterTableStmt:
-      check_new_access_method(reinterpret_cast<const AlterTableStmt*>(statement));
       break;
     default:
       break;
@@ -202,8 +185,7 @@ void process_utility(PlannedStmt* statement, const char* text, bool read_only_tr
     rdmacc_check_template(reinterpret_cast<const CreatedbStmt*>(statement->utilityStmt));
   }
   /* Statements that commit by themselves may free their own tree. */
-  const bool looks_after =
-      looks && (tag == T_CopyStmt || tag == T_CreateTableAsStmt || tag == T_AlterTableStmt);
+  const bool looks_after = looks && (tag == T_CopyStmt || tag == T_CreateTableAsStmt);
   const char* imported = imported_snapshot(statement->utilityStmt);
   run(statement, text, read_only_tree, context, params, environment, destination, completion);
   if (imported != nullptr) rdmacc_snapshot_is_imported(imported);

@@ -1,5 +1,6 @@
 #include "pg_rdmacc/table/tuple_lock.h"
 
+#include "pg_rdmacc/relation/foreign_keys.h"
 #include "pg_rdmacc/row/fetch.h"
 #include "pg_rdmacc/row/handle.h"
 #include "pg_rdmacc/row/row_lock.h"
@@ -78,14 +79,16 @@ TM_Result rdmacc_tuple_lock(Relation rel, ItemPointer tid, Snapshot snapshot, Tu
                             uint8 flags, TM_FailureData* tmfd) {
   CHECK(snapshot != nullptr && cid != InvalidCommandId && tmfd != nullptr);
   const RdmaccHandle handle = *rdmacc_handle_get(tid, rel);
+  CHECK(handle.relation == RelationGetRelid(rel)); /* it may be written as it is */
   tmfd->traversed = false;
   if (handle.visible_before == RDMACC_EVERY_COMMAND) {
     refuse_second_conflict(rel, &handle, cid);
   } else if (rdmacc_modified_by_own_command(&handle, tid, cid, tmfd)) {
     return TM_SelfModified;
   }
-  const bool writes =
-      (flags & TUPLE_LOCK_FLAG_LOCK_UPDATE_IN_PROGRESS) != 0 && mode >= LockTupleNoKeyExclusive;
+  const bool asked_for = (flags & TUPLE_LOCK_FLAG_LOCK_UPDATE_IN_PROGRESS) != 0;
+  const bool keeps = asked_for && mode == LockTupleKeyShare && rdmacc_others_refer_to(rel);
+  const bool writes = keeps || (asked_for && mode >= LockTupleNoKeyExclusive);
   const ItemPointerData row_tid = *tid;
   BridgeRow row;
   if (writes) rdmacc_enter_write(cid); /* nothing else is waited for with the lock */
@@ -100,8 +103,10 @@ TM_Result rdmacc_tuple_lock(Relation rel, ItemPointer tid, Snapshot snapshot, Tu
   }
   CHECK(row.found);
   rdmacc_slot_store(slot, rel, &row, &row_tid);
-  /* In an order of all transactions that comes later, only a write tells others. */
-  if (writes && !bridge_can_prepare(bridge_txn_protocol())) {
+  /* In an order of all transactions that comes later, only a write tells others. So does it of a
+   * row that others' tables refer to: what deletes it has read it before it searches these, and
+   * loses if this transaction has come in between. */
+  if (keeps || (writes && !bridge_can_prepare(bridge_txn_protocol()))) {
     rdmacc_put_row(rel, &handle, row.row, cid);
   }
   return TM_Ok;

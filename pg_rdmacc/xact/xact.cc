@@ -6,6 +6,7 @@
 #include "pg_rdmacc/server/error.h"
 #include "pg_rdmacc/server/short_worker.h"
 #include "pg_rdmacc/wal/commit_log.h"
+#include "pg_rdmacc/xact/current_reads.h"
 #include "pg_rdmacc/xact/entry.h"
 #include "pg_rdmacc/xact/exported_snapshot.h"
 #include "pg_rdmacc/xact/lock_holder.h"
@@ -92,9 +93,15 @@ void commit_or_prepare(bool (*step)(void)) {
   raise_failed_commit(error, protocol);
 }
 
+void prepare_engine(void) {
+  rdmacc_check_current_reads();
+  commit_or_prepare(rdmacc_prepare_engine);
+}
+
 void commit_engine(void) {
   if (!bridge_txn_active()) return;
   CHECK_FOR_INTERRUPTS();
+  rdmacc_check_current_reads();
   /* PostgreSQL's own serializability check comes after this callback; done here first, so that
    * it does not find a reason to fail once the engine has committed. */
   if (IsolationIsSerializable()) PreCommit_CheckForSerializationFailure();
@@ -125,7 +132,7 @@ void pre_commit(void) {
   if (bridge_prepared()) return; /* early */
   refuse_mixed_writes();
   if (needs_two_phases()) {
-    commit_or_prepare(rdmacc_prepare_engine);
+    prepare_engine();
   } else {
     commit_engine();
   }
@@ -161,6 +168,7 @@ void forget_transaction(void) {
   rdmacc_savepoints_forget();
   rdmacc_forget_conflict();
   rdmacc_forget_snapshot();
+  rdmacc_forget_current_reads();
   rdmacc_parts_forget();
 }
 
@@ -313,7 +321,8 @@ void rdmacc_enter(void) {
       .auto_stages = rdmacc_stages_auto,
       .lock_mode = static_cast<rdmacc::LockMode>(rdmacc_lock_mode),
       .gate_timeout_us = gate_timeout_us(),
-      .exclusive_gate = !as_stored && (deferrable || asks_for_exclusive_gate)};
+      .exclusive_gate = !as_stored && (deferrable || asks_for_exclusive_gate),
+      .needs_current_reads = rdmacc_needs_current_reads()};
   bridge_begin(&options);
   used = true;
 }
@@ -344,7 +353,7 @@ bool rdmacc_engine_may_prepare_early(void) {
 
 void rdmacc_prepare_engine_early(void) {
   CHECK(rdmacc_engine_may_prepare_early());
-  commit_or_prepare(rdmacc_prepare_engine);
+  prepare_engine();
 }
 
 void rdmacc_commit_engine_early(void) {

@@ -5,7 +5,6 @@ import re
 
 REFUSED = (
     ("0A000", "cannot be part of"),  # types without an equality that hashes
-    ("0A000", "foreign keys between rdmacc tables and other tables"),
     ("0A000", "cannot drop a primary key and add the same again"),
     ("0A000", "cannot write rows of rdmacc tables and of other tables"),  # calvin
 )

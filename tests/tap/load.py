@@ -4,7 +4,7 @@ their tables afterwards."""
 import time
 
 from harness import eventually
-from storm import SCHEMA, Client, Reader, check_journal, check_tables, stop_all
+from storm import NEW_SCHEMA, Client, Reader, check_journal, check_tables, stop_all
 from verify import verify
 
 CLIENTS = 6
@@ -21,7 +21,7 @@ class Load:
         self.box = box
         Load.count += 1
         if Load.count % TABLES_LIVE == 0:
-            box.psql("DROP TABLE accounts, hot, journal, heap_journal;" + SCHEMA)
+            box.psql(NEW_SCHEMA)
         self.clients = [Client(box, Load.count * 100 + i, settings) for i in range(CLIENTS)]
         self.readers = [Reader(box, settings) for _ in range(READERS)]
 

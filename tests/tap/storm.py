@@ -10,7 +10,8 @@ from harness import Session, equal, true
 
 ACCOUNTS = 60
 INITIAL = 1000
-NOT_COMMITTED = ("40001", "40P01", "55P03", "57P03")
+NOT_COMMITTED = ("23503", "40001", "40P01", "55P03", "57P03")
+FAMILIES = 7
 JOIN_S = 40
 SCHEMA = f"""
 CREATE TABLE accounts (id int PRIMARY KEY, v int) USING rdmacc;
@@ -19,9 +20,17 @@ CREATE TABLE journal (client int, n int, payer int, payee int, amount int, kind 
   PRIMARY KEY (client, n)) USING rdmacc;
 CREATE INDEX ON journal (at);
 CREATE TABLE heap_journal (client int, n int, PRIMARY KEY (client, n)) USING heap;
+CREATE TABLE parents (id int PRIMARY KEY) USING rdmacc;
+CREATE TABLE heap_children (client int, n int, p int REFERENCES parents,
+  PRIMARY KEY (client, n)) USING heap;
+CREATE TABLE heap_parents (id int PRIMARY KEY) USING heap;
+CREATE TABLE children (client int, n int, p int REFERENCES heap_parents,
+  PRIMARY KEY (client, n)) USING rdmacc;
 INSERT INTO accounts SELECT i, {INITIAL} FROM generate_series(1, {ACCOUNTS}) AS i;
 INSERT INTO hot VALUES (1, 0);
 """
+NEW_SCHEMA = ("DROP TABLE accounts, hot, journal, heap_journal, heap_children, parents, children,"
+              " heap_parents;" + SCHEMA)
 # One message to the server each. Rows with negative numbers are rolled back.
 MOVE = ("UPDATE accounts SET v = v - {x} WHERE id = {a}\\;"
         "UPDATE accounts SET v = v + {x} WHERE id = {b}\\;")
@@ -35,9 +44,21 @@ TRANSACTIONS = {
              "INSERT INTO heap_journal VALUES ({c}, -{n})\\; DELETE FROM accounts WHERE id = {a}\\;"
              "INSERT INTO journal VALUES ({c}, -{n})\\; ROLLBACK TO s\\; SAVEPOINT s\\;" + NOTE +
              "RELEASE s\\; COMMIT;",
+    "born": "BEGIN\\; INSERT INTO parents VALUES ({f}) ON CONFLICT DO NOTHING\\;"
+            "INSERT INTO heap_children VALUES ({c}, {n}, {f})\\;" + MOVE +
+            "INSERT INTO heap_parents VALUES ({f}) ON CONFLICT DO NOTHING\\;"
+            "INSERT INTO children VALUES ({c}, {n}, {f})\\;" + NOTE + "COMMIT;",
+    "gone": "BEGIN\\; DELETE FROM heap_children WHERE p = {f}\\; DELETE FROM parents WHERE id = {f}\\;"
+            "DELETE FROM children WHERE p = {f}\\; DELETE FROM heap_parents WHERE id = {f}\\;" +
+            MOVE + NOTE + "COMMIT;",
     "undone": "BEGIN\\; INSERT INTO heap_journal VALUES ({c}, -{n})\\;" + MOVE +
               "INSERT INTO journal VALUES ({c}, -{n})\\; ROLLBACK;",
 }
+ORPHANS = """
+SELECT (SELECT count(*) FROM children WHERE p NOT IN (SELECT id FROM heap_parents)),
+  (SELECT count(*) FROM heap_children WHERE p NOT IN (SELECT id FROM parents)),
+  (SELECT count(*) FROM children c FULL JOIN heap_children h USING (client, n)
+   WHERE c.p IS DISTINCT FROM h.p)"""
 DIFFERENT_ACCOUNTS = f"""
 SELECT count(*) FROM accounts AS a FULL JOIN
   (SELECT i AS id, {INITIAL} + coalesce((SELECT sum(CASE WHEN payee = i THEN amount ELSE 0 END
@@ -105,10 +126,11 @@ class Client(Worker):
         super().__init__(box, settings)
 
     def step(self):
-        kind = random.choices(("spread", "hot", "mixed", "undone"), (5, 3, 3, 1))[0]
+        kind = random.choices(("spread", "hot", "mixed", "born", "gone", "undone"),
+                              (5, 3, 3, 2, 1, 1))[0]
         said = self.session.run(TRANSACTIONS[kind].format(
             c=self.number, n=self.n, a=random.randint(1, ACCOUNTS), b=random.randint(1, ACCOUNTS),
-            x=random.randint(1, 9), kind=kind))
+            x=random.randint(1, 9), f=random.randint(1, FAMILIES), kind=kind))
         state = said.partition("ERROR:  ")[2][:5]
         if said == "" and not self.session.ended:
             if kind != "undone":
@@ -182,6 +204,7 @@ def check_journal(box, clients, all_kept):
 def check_tables(box):
     """Of one database state: they agree with each other."""
     equal(box.psql(DIFFERENT_ACCOUNTS), "0", "accounts that the journal does not explain")
+    equal(box.psql(ORPHANS), "0|0|0", "children without a parent, and of one kind alone")
     equal(box.psql("SELECT count(*) = max(at) OR max(at) IS NULL, count(DISTINCT at) = count(*),"
                    " coalesce(max(at), 0) = (SELECT n FROM hot) FROM journal WHERE kind = 'hot'"),
           "t|t|t", "the hot row and the journal")

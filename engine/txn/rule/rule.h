@@ -194,6 +194,12 @@ inline bool leaves_readable(uint64_t lock, const TxnStamps& txn) {
   return locked_early(lock) && (!txn.reads_to_write || ctts_of_lock(lock) == txn.ctts);
 }
 
+// No other transaction is about to change it.
+inline Step if_free_to_commit(uint64_t lock, const TxnStamps& txn) {
+  const bool free = lock == 0 || locked_early(lock) || lock == txn.ctts || is_cleaning_lock(lock);
+  return free ? Step::done() : Step::abort(AbortReason::kValidationFailed);
+}
+
 // What was read is what is there, and no other transaction is about to change it. Rts, lock, then
 // stamps: a writer that locks after the lock was seen free stamps after that read, and is
 // ordered behind this transaction.
@@ -202,9 +208,15 @@ inline Step still_current(const Access& access, const HeaderSnapshot* seen, cons
   if (seen->post_read.wts != access.read_wts) {
     return Step::abort(access.gap ? AbortReason::kGapChanged : AbortReason::kValidationFailed);
   }
-  const uint64_t lock = seen->post_read.lock;
-  const bool free = lock == 0 || locked_early(lock) || lock == txn.ctts || is_cleaning_lock(lock);
-  return free ? Step::done() : Step::abort(AbortReason::kValidationFailed);
+  return if_free_to_commit(seen->post_read.lock, txn);
+}
+
+// The same of what was read as of the ctts: nothing later is there. An absence was noted as of just
+// before the ctts, under whatever stamp.
+inline Step still_newest(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {
+  if (seen == nullptr) return Step::attempt(kPostRead);
+  if (seen->post_read.wts > access.read_wts) return Step::abort(AbortReason::kTooLate);
+  return if_free_to_commit(seen->post_read.lock, txn);
 }
 
 // What the Commit stage does to a header, in the order of a list; what does not concern a write

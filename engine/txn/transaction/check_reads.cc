@@ -62,15 +62,15 @@ Status Transaction::check_reads() {
   stage_end_ns_ = 0;
   const ProtocolRules& own = *parameters_.rules;
   if (own.commits_in_order) return check_reads_in_order();
-  if (!own.validate) return Status();
+  if (own.locks_what_it_reads() || (!own.validate && !needs_current_reads_)) return Status();
   std::vector<Access*> reads;
   for (Access& access : accesses_) {
     if (access.read && !access.held()) reads.push_back(&access);
   }
   ProtocolRules rules = own;
-  // What happens at a time that is known is validated as of that time.
-  if (!own.reads_at_ctts) {
-    rules.validate = checked_by<still_current>;
+  // What happens at a time that is known is validated as of that time, unless it has to be now.
+  if (!own.reads_at_ctts || needs_current_reads_) {
+    rules.validate = own.reads_at_ctts ? checked_by<still_newest> : checked_by<still_current>;
     rules.holds_until_commit = nullptr;
   }
   scratch_.reset();

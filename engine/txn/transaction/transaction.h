@@ -84,6 +84,8 @@ class Transaction final : public RowSource {
   // check_reads.cc: aborted unless everything that was read is current; a matter of course where
   // reads are locked, or of one timestamp.
   Status check_reads();
+  // From here on it is asked of reads at one timestamp, too, whether they are current.
+  void need_current_reads() { needs_current_reads_ = true; }
 
   // A scan of the whole table begins; what it is told goes into its calls of scan().
   bool begin_scan(TableId table) { return accesses_.begin_scan(table); }
@@ -93,7 +95,7 @@ class Transaction final : public RowSource {
   // May such a scan have GroupWork::only_reads? Asked for each call of scan().
   bool scan_may_only_read() const {
     return !parameters_.rules->locks_what_it_reads() && !parameters_.rules->commits_in_order &&
-           accesses_.takes_reads();
+           (parameters_.rules->validate || !needs_current_reads_) && accesses_.takes_reads();
   }
   // What a scan has returned last, as long as the scan keeps it. Of several scans the last one's.
   void scanned(const std::shared_ptr<ScannedBatch>& batch) { scanned_batch_ = batch; }
@@ -264,6 +266,7 @@ class Transaction final : public RowSource {
   uint64_t reads_ = 0;    // look-ups and scans that found their answer
   bool scanned_ = false;  // more than one header may have decided what it saw
   bool scanned_table_ = false;
+  bool needs_current_reads_ = false;
   std::vector<Access*> to_let_go_;  // early locks of levels that were rolled back
   bool exclusive_ = false;          // it was let in in exclusive gate mode
   GateWatch watch_;                 // begun before the first of accesses_.reads()

@@ -1,0 +1,73 @@
+#include "pg_rdmacc/relation/foreign_keys.h"
+
+#include "pg_rdmacc/relation/access_method.h"
+
+extern "C" {
+#include "catalog/pg_class.h"
+#include "catalog/pg_inherits.h"
+#include "commands/trigger.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+}
+
+namespace {
+
+struct Kinds {
+  bool ours;
+  bool others;
+};
+
+void note_table(Oid relation, Kinds* kinds) {
+  if (get_rel_relkind(relation) == RELKIND_PARTITIONED_TABLE) return;
+  bool* kind = rdmacc_relation_is_ours(relation) ? &kinds->ours : &kinds->others;
+  *kind = true;
+}
+
+/* Tables whose rows take part. The children of a table that is not partitioned do not. */
+void note_tables(Oid relation, Kinds* kinds) {
+  if (get_rel_relkind(relation) != RELKIND_PARTITIONED_TABLE) {
+    note_table(relation, kinds);
+    return;
+  }
+  ListCell* cell;
+  foreach (cell, find_all_inheritors(relation, NoLock, nullptr)) {
+    note_table(lfirst_oid(cell), kinds);
+  }
+}
+
+/* Of triggers that look for the rows that refer to one. Each foreign key has one of these. */
+bool follows_deletes(Oid function) {
+  switch (function) {
+    case F_RI_FKEY_NOACTION_DEL:
+    case F_RI_FKEY_RESTRICT_DEL:
+    case F_RI_FKEY_CASCADE_DEL:
+    case F_RI_FKEY_SETNULL_DEL:
+    case F_RI_FKEY_SETDEFAULT_DEL:
+      return true;
+    default:
+      return false;
+  }
+}
+
+Kinds kinds_that_refer_to(Relation relation) {
+  Kinds kinds = {};
+  const TriggerDesc* triggers = relation->trigdesc;
+  for (int i = 0; triggers != nullptr && i < triggers->numtriggers; i++) {
+    const Trigger* trigger = &triggers->triggers[i];
+    if (follows_deletes(trigger->tgfoid)) note_tables(trigger->tgconstrrelid, &kinds);
+  }
+  return kinds;
+}
+
+}  // namespace
+
+bool rdmacc_others_refer_to(Relation relation) { return kinds_that_refer_to(relation).others; }
+
+bool rdmacc_own_refer_to(Relation relation) { return kinds_that_refer_to(relation).ours; }
+
+bool rdmacc_mixes_tables(const FormData_pg_constraint* constraint) {
+  Kinds kinds = {};
+  note_tables(constraint->conrelid, &kinds);
+  note_tables(constraint->confrelid, &kinds);
+  return kinds.ours && kinds.others;
+}

@@ -1,0 +1,18 @@
+/* Foreign keys between rdmacc tables and tables of other kinds. PostgreSQL's own triggers and
+ * queries check them; what keeps them right is in docs/isolation.md, "Foreign keys". */
+#pragma once
+#include "pg_rdmacc/server/pg_rdmacc.h"
+
+extern "C" {
+#include "catalog/pg_constraint.h"
+#include "utils/rel.h"
+
+/* Do tables of other kinds, partitions included, refer to rows of this rdmacc table? */
+bool rdmacc_others_refer_to(Relation relation);
+
+/* Do rdmacc tables refer to rows of this table of another kind? */
+bool rdmacc_own_refer_to(Relation relation);
+
+/* Do tables of both kinds take part? A partitioned table without partitions is of neither. */
+bool rdmacc_mixes_tables(const FormData_pg_constraint* constraint);
+}
