@@ -5,6 +5,8 @@
 #include "pg_rdmacc/relation/key_layout.h"
 
 extern "C" {
+#include "access/genam.h"
+#include "access/relation.h"
 #include "access/xact.h"
 #include "catalog/index.h"
 #include "catalog/namespace.h"
@@ -47,11 +49,30 @@ bool drops_concurrently(const Node* node) {
   return is_index_of_ours(RangeVarGetRelid(name, NoLock, true));
 }
 
+/* As PostgreSQL wants it: one over all rows, of columns alone. */
+bool has_unique_index(Relation view) {
+  ListCell* cell;
+  foreach (cell, RelationGetIndexList(view)) {
+    Relation index = index_open(lfirst_oid(cell), AccessShareLock);
+    const bool usable = index->rd_index->indisunique && index->rd_index->indisvalid &&
+                        RelationGetIndexPredicate(index) == NIL &&
+                        RelationGetIndexExpressions(index) == NIL;
+    index_close(index, AccessShareLock);
+    if (usable) return true;
+  }
+  return false;
+}
+
+/* What PostgreSQL refuses with CONCURRENTLY keeps it, to be refused. */
 bool refreshes_concurrently(const Node* node) {
   if (!IsA(node, RefreshMatViewStmt)) return false;
   const auto* refresh = reinterpret_cast<const RefreshMatViewStmt*>(node);
-  /* PostgreSQL refuses CONCURRENTLY WITH NO DATA. */
-  return refresh->concurrent && !refresh->skipData && is_ours(refresh->relation);
+  if (!refresh->concurrent || refresh->skipData || !is_ours(refresh->relation)) return false;
+  Relation view = relation_openrv(refresh->relation, AccessShareLock);
+  const bool allowed = view->rd_rel->relkind == RELKIND_MATVIEW && RelationIsPopulated(view) &&
+                       has_unique_index(view);
+  relation_close(view, AccessShareLock);
+  return allowed;
 }
 
 void check_add_constraint(const AlterTableStmt* statement, const AlterTableCmd* command) {

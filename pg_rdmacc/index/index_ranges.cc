@@ -110,7 +110,8 @@ const ScanKeyData* fix_column(RdmaccIndexRanges* ranges, const RdmaccIndex* inde
     if (keys[i].sk_attno != number + 1) continue;
     if (!choose(&ranges->choices[number], column, &keys[i], equality)) continue;
     ranges->choices[number].present = 0;
-    ranges->lossy = ranges->lossy || !column->exact;
+    const bool is_null = (keys[i].sk_flags & SK_SEARCHNULL) != 0;
+    ranges->lossy = ranges->lossy || (!column->exact && !is_null);
     return &keys[i];
   }
   return nullptr;

@@ -1,5 +1,6 @@
 #include "pg_rdmacc/index/index_scan.h"
 
+#include "pg_rdmacc/index/arbiter.h"
 #include "pg_rdmacc/index/index_entries.h"
 #include "pg_rdmacc/index/index_fetch.h"
 #include "pg_rdmacc/index/index_only.h"
@@ -50,6 +51,7 @@ struct EntryScan {
   size_t rows_wanted;   /* next time */
   StringInfoData last;  /* the entry returned last */
   RdmaccIndexOnly only; /* of an index-only scan */
+  bool looks_at_rows;   /* whether they are what the scan keys want */
   bool backward;
   bool started;
   Place place;
@@ -79,6 +81,7 @@ void start(IndexScanDesc scan) {
   const MemoryContext previous = MemoryContextSwitchTo(state->memory);
   rdmacc_index_ranges_begin(&state->ranges, &state->index, scan->keyData, scan->numberOfKeys);
   MemoryContextSwitchTo(previous);
+  state->looks_at_rows = state->ranges.lossy && rdmacc_arbiter_wants_nulls(scan);
   if (snapshot->snapshot_type == SNAPSHOT_DIRTY) {
     /* ON CONFLICT ends its search before it uses what it has found. */
     state->stream = rdmacc_handle_write_stream(false);
@@ -184,7 +187,7 @@ void return_row(IndexScanDesc scan, const BridgeRow* row, BridgeBytes key) {
                                .key = key,
                                .row = *row};
   rdmacc_handle_assign(state->stream, &handle, &scan->xs_heaptid);
-  scan->xs_recheck = state->ranges.lossy;
+  scan->xs_recheck = state->ranges.lossy && !state->looks_at_rows;
   scan->xs_recheckorderby = false;
 }
 
@@ -204,6 +207,7 @@ bool next_row(IndexScanDesc scan) {
       note_last(state, entry);
       /* One that is not there was removed by others meanwhile: the commit will find out. */
       if (!row->found) continue;
+      if (state->looks_at_rows && !rdmacc_arbiter_takes(scan, &state->index, row)) continue;
       return_row(scan, row, state->keys[at]);
       return true;
     }
