@@ -59,6 +59,7 @@ struct IndexLoad {
 struct WaitingChange {
   uint32_t command;  // that asked for it
   EntryChange::Kind kind;
+  uint64_t beginning;  // of the entry, as a number in the order of entries
   std::string entry;
 };
 
@@ -146,8 +147,7 @@ Status flush_indexes(Session& session);
 // As the last thing before the commit: leaves are locked before they are read.
 Status flush_indexes_to_commit(Session& session);
 // Has a change wait, and makes all of them if they are many.
-Status change_later(Session& session, uint32_t index, EntryChange::Kind kind,
-                    std::string_view entry);
+bool change_later(uint32_t index, EntryChange::Kind kind, std::string_view entry);
 
 // Begins the session's transaction if PostgreSQL's has begun and this is its first command.
 Status begin_session(Attachment& at);

@@ -58,17 +58,13 @@ void bridge_start_index_insert(uint32_t index, BridgeBytes entry) {
   });
 }
 
-void bridge_start_index_insert_late(uint32_t index, BridgeBytes entry) {
-  CHECK(index != rdmacc::kNoTable && entry.size > 0);
-  start([=](Session& session) {
-    return change_later(session, index, EntryChange::Kind::kInsert, view(entry));
-  });
+bool bridge_index_insert_late(uint32_t index, BridgeBytes entry) {
+  return change_later(index, EntryChange::Kind::kInsert, view(entry));
 }
 
-void bridge_start_index_remove_late(uint32_t index, BridgeBytes entry, bool if_there) {
-  CHECK(index != rdmacc::kNoTable && entry.size > 0);
+bool bridge_index_remove_late(uint32_t index, BridgeBytes entry, bool if_there) {
   const auto kind = if_there ? EntryChange::Kind::kRemoveIfThere : EntryChange::Kind::kRemove;
-  start([=](Session& session) { return change_later(session, index, kind, view(entry)); });
+  return change_later(index, kind, view(entry));
 }
 
 bool bridge_changes_wait(void) {

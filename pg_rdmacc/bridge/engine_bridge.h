@@ -272,9 +272,10 @@ void bridge_start_index_insert(uint32_t index, BridgeBytes entry); /* kDuplicate
  * changes it at once, or when those that wait are many: in the order of entries then, and a leaf
  * that all sessions want is read when it is about to be locked. What should not be there and is, or
  * should be and is not, makes the transaction lose. `if_there`: an index under construction need
- * not have it. */
-void bridge_start_index_insert_late(uint32_t index, BridgeBytes entry);
-void bridge_start_index_remove_late(uint32_t index, BridgeBytes entry, bool if_there);
+ * not have it. No command is started: true when so many wait that bridge_start_flush_indexes() is
+ * due; bridge_error(): kTooLarge, kNoSpace. */
+bool bridge_index_insert_late(uint32_t index, BridgeBytes entry);
+bool bridge_index_remove_late(uint32_t index, BridgeBytes entry, bool if_there);
 /* Those that wait have to be made before a savepoint. */
 bool bridge_changes_wait(void);
 void bridge_start_flush_indexes(void);

@@ -1,5 +1,6 @@
 // Changes of indexes that wait for the commit (docs/indexes.md).
 #include <algorithm>
+#include <cstring>
 #include <span>
 
 #include "pg_rdmacc/bridge/bridge_attachment.h"
@@ -18,11 +19,19 @@ constexpr size_t kChangesAtOnce = 1024;
 
 using Waiting = std::vector<WaitingChange>;
 
+uint64_t beginning_of(std::string_view entry) {
+  uint64_t bytes = 0;
+  std::memcpy(&bytes, entry.data(), std::min(entry.size(), sizeof(bytes)));
+  return __builtin_bswap64(bytes);
+}
+
 size_t bytes_of(const WaitingChange& change) { return sizeof(change) + change.entry.size(); }
 
 // All of one command, or as if they were.
 Status make(Session& session, uint32_t index, std::span<WaitingChange> waiting, LeafAccess access) {
-  const auto below = [](const auto& a, const auto& b) { return a.entry < b.entry; };
+  const auto below = [](const WaitingChange& a, const WaitingChange& b) {
+    return a.beginning != b.beginning ? a.beginning < b.beginning : a.entry < b.entry;
+  };
   if (!std::is_sorted(waiting.begin(), waiting.end(), below)) {
     std::stable_sort(waiting.begin(), waiting.end(), below);
   }
@@ -95,14 +104,18 @@ Status flush_indexes_to_commit(Session& session) {
   return Status();
 }
 
-Status change_later(Session& session, uint32_t index, EntryChange::Kind kind,
-                    std::string_view entry) {
-  RDMACC_RETURN_IF_ERROR(check_index_entry(entry));
+bool change_later(uint32_t index, EntryChange::Kind kind, std::string_view entry) {
+  CHECK(index != kNoTable && !entry.empty() && bridge_txn_active());
+  const Status status = check_index_entry(entry);
+  set_error(status);
+  if (!status.ok()) return false;
   TxnState& txn = attached()->txn;
-  Waiting& waiting = txn.waiting.of_index[index];
-  waiting.push_back({txn.command, kind, std::string(entry)});
-  txn.waiting.bytes += bytes_of(waiting.back());
-  return txn.waiting.bytes <= kWaitingBytesMax ? Status() : flush_indexes(session);
+  no_throw([&] {
+    Waiting& waiting = txn.waiting.of_index[index];
+    waiting.push_back({txn.command, kind, beginning_of(entry), std::string(entry)});
+    txn.waiting.bytes += bytes_of(waiting.back());
+  });
+  return txn.waiting.bytes > kWaitingBytesMax;
 }
 
 }  // namespace rdmacc::bridge

@@ -74,23 +74,31 @@ Columns columns_of_tuple(Relation relation, const RdmaccIndex* index, HeapTuple 
   rdmacc_raise(&error, bridge_txn_protocol(), "", RelationGetRelationName(relation));
 }
 
+/* Of changes that wait. */
+void make_if_many(bool many, const char* change, Relation relation) {
+  rdmacc_check(change, RelationGetRelationName(relation));
+  if (!many) return;
+  bridge_start_flush_indexes();
+  rdmacc_pump();
+  rdmacc_check("could not change an index", RelationGetRelationName(relation));
+}
+
 void insert_entry(Relation relation, const RdmaccIndex* index, const Columns* columns,
                   BridgeBytes key, CommandId cid) {
   rdmacc_enter_write(cid);
   CHECK(columns->taken);
-  bridge_start_index_insert_late(index->id, rdmacc_index_entry(&columns->bytes, key));
-  rdmacc_pump();
-  rdmacc_check("could not insert an index entry", RelationGetRelationName(relation));
+  const BridgeBytes entry = rdmacc_index_entry(&columns->bytes, key);
+  const bool many = bridge_index_insert_late(index->id, entry);
+  make_if_many(many, "could not insert an index entry", relation);
 }
 
 void remove_entry(Relation relation, const RdmaccIndex* index, const Columns* columns,
                   BridgeBytes key, CommandId cid) {
   rdmacc_enter_write(cid);
   CHECK(columns->taken);
-  bridge_start_index_remove_late(index->id, rdmacc_index_entry(&columns->bytes, key),
-                                 !index->valid);
-  rdmacc_pump();
-  rdmacc_check("could not remove an index entry", RelationGetRelationName(relation));
+  const BridgeBytes entry = rdmacc_index_entry(&columns->bytes, key);
+  const bool many = bridge_index_remove_late(index->id, entry, !index->valid);
+  make_if_many(many, "could not remove an index entry", relation);
 }
 
 /* The row that the command has found: it is written by the same command once at most. */

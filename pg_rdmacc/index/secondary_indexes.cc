@@ -222,11 +222,14 @@ void rdmacc_clear_index(uint32 id, const char* name, CommandId command) {
     const size_t count = copy_batch(scan, &entries);
     if (count == 0) break;
     rdmacc_enter_write(command);
+    bool many = false;
     for (size_t i = 0; i < count; i++) {
-      bridge_start_index_remove_late(id, entries[i], false);
-      rdmacc_pump();
+      many = bridge_index_remove_late(id, entries[i], false);
       rdmacc_check("could not empty an index", name);
     }
+    if (many) bridge_start_flush_indexes();
+    if (many) rdmacc_pump();
+    rdmacc_check("could not empty an index", name);
     resetStringInfo(&low);
     appendBinaryStringInfo(&low, entries[count - 1].data,
                            static_cast<int>(entries[count - 1].size));

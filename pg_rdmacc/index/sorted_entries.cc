@@ -4,6 +4,7 @@
 #include "pg_rdmacc/index/index_entries.h"
 #include "pg_rdmacc/index/index_row.h"
 #include "pg_rdmacc/relation/engine_table.h"
+#include "pg_rdmacc/row/row_load.h"
 #include "pg_rdmacc/row/scan_rows.h"
 
 extern "C" {
@@ -58,11 +59,13 @@ void sort_row(Tuplesortstate* sort, Relation relation, const RdmaccIndex* index,
 
 double sort_rows(Tuplesortstate* sort, Relation relation, const RdmaccIndex* index) {
   double count = 0;
+  const uint32 table = rdmacc_table(relation)->id;
+  if (rdmacc_is_still_empty(table)) return count;
   MemoryContext workspace =
       AllocSetContextCreate(CurrentMemoryContext, "rdmacc index entries", ALLOCSET_DEFAULT_SIZES);
   rdmacc_rows_settle(relation);
   RdmaccRows rows;
-  rdmacc_rows_begin(&rows, rdmacc_table(relation)->id, RDMACC_EVERY_COMMAND);
+  rdmacc_rows_begin(&rows, table, RDMACC_EVERY_COMMAND);
   for (const BridgeRow* row = rdmacc_rows_next(&rows, relation); row != nullptr;
        row = rdmacc_rows_next(&rows, relation)) {
     CHECK_FOR_INTERRUPTS();

@@ -18,6 +18,7 @@ struct PendingTable {
   int nest;
   bool created;
   bool aborted; /* created under a subtransaction that was rolled back: goes in any case */
+  bool loaded;  /* rows have been put in place */
 };
 
 struct SeenFile {
@@ -44,7 +45,11 @@ List* append(List* list, const Element& element) {
 
 void add_pending(uint32 id, bool created) {
   CHECK(id != RDMACC_NO_TABLE);
-  pending = append(pending, PendingTable{id, GetCurrentTransactionNestLevel(), created, false});
+  pending = append(pending, PendingTable{.id = id,
+                                         .nest = GetCurrentTransactionNestLevel(),
+                                         .created = created,
+                                         .aborted = false,
+                                         .loaded = false});
 }
 
 bool is_pending_drop(uint32 id) {
@@ -56,10 +61,10 @@ bool is_pending_drop(uint32 id) {
   return false;
 }
 
-const PendingTable* find_created(uint32 id) {
+PendingTable* find_created(uint32 id) {
   ListCell* cell;
   foreach (cell, pending) {
-    const auto* table = static_cast<const PendingTable*>(lfirst(cell));
+    auto* table = static_cast<PendingTable*>(lfirst(cell));
     if (table->id == id && table->created && !table->aborted) return table;
   }
   return nullptr;
@@ -206,6 +211,17 @@ bool rdmacc_created_by_transaction(uint32 id) { return find_created(id) != nullp
 bool rdmacc_created_at_this_level(uint32 id) {
   const PendingTable* table = find_created(id);
   return table != nullptr && table->nest == GetCurrentTransactionNestLevel();
+}
+
+void rdmacc_note_loaded(uint32 id) {
+  PendingTable* table = find_created(id);
+  CHECK(table != nullptr);
+  table->loaded = true;
+}
+
+bool rdmacc_was_loaded(uint32 id) {
+  const PendingTable* table = find_created(id);
+  return table != nullptr && table->loaded;
 }
 
 void rdmacc_note_layout(Relation relation, Oid relfilenode, uint32 id, const RdmaccKeyLayout* key) {

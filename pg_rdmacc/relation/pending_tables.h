@@ -27,6 +27,10 @@ bool rdmacc_created_by_transaction(uint32 id);
 /* And by the running subtransaction, so that it goes with everything that is done now. */
 bool rdmacc_created_at_this_level(uint32 id);
 
+/* Rows have been put in place in a table that was created so, outside of the write set. */
+void rdmacc_note_loaded(uint32 id);
+bool rdmacc_was_loaded(uint32 id);
+
 /* ---- Where the rows of a file are, if this transaction has changed that. */
 typedef struct RdmaccLayoutNote {
   Oid relation;

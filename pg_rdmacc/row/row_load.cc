@@ -48,6 +48,10 @@ bool rdmacc_may_load_in_place(uint32 table) {
   return possible;
 }
 
+bool rdmacc_is_still_empty(uint32 table) {
+  return !rdmacc_was_loaded(table) && rdmacc_may_load_in_place(table);
+}
+
 /* An index that grows under a load is in its way, and the other way round: groups are split beside
  * the batch that fills them. So it grows between two batches, for some times the rows that came. */
 void rdmacc_expect_more_rows(uint32 table, uint64 more) {
@@ -137,6 +141,7 @@ int rdmacc_load_flush(RdmaccRowLoad* load, CommandId command) {
   rdmacc_check("could not insert rows", RelationGetRelationName(load->relation));
   if (load->target.in_place) {
     load->placed = true;
+    rdmacc_note_loaded(load->target.table);
     log_batch(&all);
   }
   return -1;

@@ -49,6 +49,9 @@ void rdmacc_load_end(RdmaccRowLoad* load);
 
 /* ---- For other loads (index_build). */
 bool rdmacc_may_load_in_place(uint32 table);
+/* The running (sub)transaction has made the table and put nothing into it. To look for its rows
+ * would be a use of it, after which nothing could be loaded in place. */
+bool rdmacc_is_still_empty(uint32 table);
 /* The table has got some more: its index may have to grow. */
 void rdmacc_expect_more_rows(uint32 table, uint64 more);
 /* It has got all: waits for what its index still has to do, which the next statement would lose
