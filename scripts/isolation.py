@@ -180,8 +180,10 @@ def variants_of(box):
     kinds = {protocol: "two-phase locking" if protocol in locking else "" for protocol in protocols}
     variants = [(protocol, kind, f"-c rdmacc.protocol={protocol}")
                 for protocol, kind in kinds.items()]
-    shared = "-c rdmacc.protocol=nowait -c rdmacc.lock_mode=shared"
-    return variants + [("nowait-shared", kinds["nowait"], shared)]
+    shared = [(f"{protocol}-shared", kind,
+               f"-c rdmacc.protocol={protocol} -c rdmacc.lock_mode=shared")
+              for protocol, kind in kinds.items() if kind]
+    return variants + shared
 
 
 def listed(spec, what):

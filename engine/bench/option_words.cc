@@ -73,7 +73,7 @@ void add_run_options(CLI::App& app, OptionWords& words) {
   app.add_flag("--enumerate", words.enumerate,
                "run every distinct hybrid code of the protocol and rank them");
   app.add_option("--lock-mode", words.lock_mode,
-                 "how nowait locks what it only reads: exclusive or shared")
+                 "how nowait, waitdie and woundwait lock what they only read: exclusive or shared")
       ->capture_default_str();
   app.add_option("--calvin", words.calvin,
                  "how calvin's transactions come to their keys: declared (where the workload can) "

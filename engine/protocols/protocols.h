@@ -15,6 +15,11 @@ Step take_lock(const Access& access, const HeaderSnapshot* seen, const TxnStamps
 // From free to an early lock, which others may read past until take_lock() has made it whole.
 Step take_early_lock(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn);
 
+// Looks of a wait where shares are held. No word tells whose these are, so that waits may come to a
+// circle which age does not prevent; that one of them is over ends it. 50 are some 0.2 ms of pauses
+// besides the looks' own time.
+constexpr int kLooksMaxBesideShares = 50;
+
 // The same, of what has not changed since it was read: the locks of OCC and SUNDIAL (occ.cc).
 Step lock_unchanged(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn);
 Step lock_early_unchanged(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn);

@@ -9,7 +9,7 @@ namespace rdmacc {
 
 struct ProtocolRules;
 
-// The mode matters to NOWAIT alone.
+// The mode matters to NOWAIT, WAITDIE and WOUND_WAIT.
 const ProtocolRules* rules_of(Protocol protocol, LockMode mode = LockMode::kExclusive);
 // In the order in which they are told of.
 std::span<const Protocol> available_protocols();

@@ -196,9 +196,10 @@ void define_lock_mode(void) {
   CHECK(count > 0 && count < kLockModesMax);
   lock_mode_entries[count] = {nullptr, 0, false};
   DefineCustomEnumVariable(
-      "rdmacc.lock_mode", "How nowait locks rows that a transaction has only read.",
-      "exclusive, or shared with other readers. Other protocols do not use it.", &rdmacc_lock_mode,
-      0, lock_mode_entries, PGC_USERSET, 0, check_lock_mode, nullptr, nullptr);
+      "rdmacc.lock_mode", "How two-phase locking locks rows that a transaction has only read.",
+      "exclusive, or shared with other readers. Protocols that do not lock what they read do not "
+      "use it.",
+      &rdmacc_lock_mode, 0, lock_mode_entries, PGC_USERSET, 0, check_lock_mode, nullptr, nullptr);
   DefineCustomEnumVariable(
       "rdmacc.lock_writes", "When UPDATE and DELETE lock their rows.",
       "at_write: as SELECT FOR UPDATE does. Protocols that lock what they read do not use it.",

@@ -70,6 +70,15 @@ Step read_without_checking(const Access& access, const HeaderSnapshot* seen, con
   return step.verdict == Verdict::kAbort ? Step::done() : step;
 }
 
+// A share is no obstacle to one that wants to write.
+template <Protocol kProtocol>
+Step lock_over_shares(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {
+  const Step step = right(kProtocol, LockMode::kShared).lock(access, seen, txn);
+  const bool shared = seen != nullptr && !access.locked && locked_shared(seen->pre_read.lock);
+  if (!shared || step.verdict == Verdict::kDone) return step;
+  return Step::cas(kPreRead | kReadRecord, kOffsetOfLock, seen->pre_read.lock, txn.ctts);
+}
+
 Step without_raising(const Step& step) {
   return step.verdict == Verdict::kTry && (step.verbs & kCas) != 0 ? Step::done() : step;
 }
@@ -228,8 +237,11 @@ std::span<const ExploreMutant> explore_mutants() {
   const auto& occ = right(kOcc);
   const auto& nowait = right(kNowait);
   const auto& shared = right(kNowait, LockMode::kShared);
-  const auto& waitdie = right(Protocol::kWaitdie);
-  const auto& woundwait = right(Protocol::kWoundwait);
+  constexpr auto kWaitdie = Protocol::kWaitdie, kWoundwait = Protocol::kWoundwait;
+  const auto& waitdie = right(kWaitdie);
+  const auto& woundwait = right(kWoundwait);
+  const auto& waitdie_shared = right(kWaitdie, LockMode::kShared);
+  const auto& woundwait_shared = right(kWoundwait, LockMode::kShared);
   const auto& mvcc = right(Protocol::kMvcc);
   const auto& sundial = right(kSundial);
   constexpr auto kTictoc = Protocol::kTictoc, kTimestamp = Protocol::kTimestamp,
@@ -240,8 +252,9 @@ std::span<const ExploreMutant> explore_mutants() {
   const ProtocolRules blind_occ = with_lock(occ, lock_without_comparing<kOcc>);
   const ProtocolRules blind_sundial = with_lock(sundial, lock_without_comparing<kSundial>);
   const Rule share_anything = read_without_checking<kNowait, LockMode::kShared>;
-  const Rule never_die = read_without_checking<Protocol::kWaitdie>;
-  const Rule never_wait = lock_without_checking<Protocol::kWoundwait>;
+  const Rule never_die = read_without_checking<kWaitdie>;
+  const Rule never_wait = lock_without_checking<kWoundwait>;
+  const Rule share_and_never_die = read_without_checking<kWaitdie, LockMode::kShared>;
   static const std::vector<ExploreMutant> mutants = {
       {"OccWithoutPostRead", "gx,gy|px,py",
        with_gap(with_read(occ, read_without_last_look), read_gap_without_last_look)},
@@ -265,7 +278,13 @@ std::span<const ExploreMutant> explore_mutants() {
       {"NowaitUnlocksWithTheRecord", "gx|px", nowait, unlock_with_the_record},
       {"NowaitForgetsToUnlock", "gx,gy|gy,gx", nowait, forget_to_unlock},
       {"WaitdieLockDoesNotCheck", "gx,px|gx,px", with_read(waitdie, never_die)},
+      {"WaitdieSharesWithoutChecking", "px,py|gx,gy",
+       with_lock(with_read(waitdie_shared, share_and_never_die), waitdie_shared.lock)},
+      {"WaitdieLocksOverShares", "gx,gy|px,py",
+       with_lock(waitdie_shared, lock_over_shares<kWaitdie>)},
       {"WoundwaitLockDoesNotCheck", "gx,px|gx,px", with_read(woundwait, never_wait)},
+      {"WoundwaitLocksOverShares", "gx,gy|px,py",
+       with_lock(woundwait_shared, lock_over_shares<kWoundwait>)},
       {"MvccDoesNotRaiseRts", "px,gy|gx,py",
        with_read(mvcc, read_without_raising<Protocol::kMvcc>)},
       {"MvccReadsPastOlderLocks", "px|gx", with_read(mvcc, read_past_older_locks<Protocol::kMvcc>)},

@@ -33,7 +33,7 @@ TEST_P(ProtocolPrepared, DeadCoordinatorsLeaveTransactionsInDoubt) {
         return deadly;
       },
       [&](const SimRun& run) { doubts += run.doubts(); });
-  if (seeds_percent() == 100 && !is_like_another(GetParam().protocol)) {
+  if (seeds_percent() == 100 && !is_like_another(GetParam().protocol, GetParam().lock_mode)) {
     EXPECT_GT(doubts, 0u);
   }
 }

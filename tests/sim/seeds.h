@@ -36,9 +36,10 @@ inline bool all_seeds_run() {
 
 // Its rules and stages are another protocol's for the most part: what the tests look for with that
 // one they need not look for as long once more. The campaign makes no difference.
-inline bool is_like_another(Protocol protocol) {
+inline bool is_like_another(Protocol protocol, LockMode mode) {
+  const bool waits = protocol == Protocol::kWaitdie || protocol == Protocol::kWoundwait;
   return protocol == Protocol::kTictoc || protocol == Protocol::kTimestamp ||
-         protocol == Protocol::kCicada;
+         protocol == Protocol::kCicada || (waits && mode == LockMode::kShared);
 }
 constexpr uint64_t kShareOfAlike = 3;  // they get a third
 
@@ -48,7 +49,8 @@ constexpr uint64_t kShareOfAlike = 3;  // they get a third
 inline void run_seeds(uint64_t seeds, const std::function<SimScenario(uint64_t seed)>& scenario_of,
                       const std::function<void(const SimRun&)>& look = nullptr) {
   const uint64_t only = number_in_environment("SEED", 0);
-  const uint64_t parts = is_like_another(scenario_of(1).protocol) ? kShareOfAlike : 1;
+  const SimScenario first = scenario_of(1);
+  const uint64_t parts = is_like_another(first.protocol, first.lock_mode) ? kShareOfAlike : 1;
   const uint64_t share = std::max<uint64_t>(1, seeds * seeds_percent() / 100 / parts);
   const uint64_t last = only != 0 ? only : number_in_environment("SEEDS", share);
   for (uint64_t seed = only != 0 ? only : 1; seed <= last; ++seed) {

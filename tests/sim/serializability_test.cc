@@ -28,8 +28,8 @@ std::vector<Variant> all_variants() {
     for (uint16_t code = 0; code <= stages; ++code) {
       if ((code & stages) != code) continue;
       const int others = std::popcount(static_cast<uint16_t>(stages ^ code));
-      const bool left_out =
-          is_like_another(protocol.protocol) && std::popcount(code) > 1 && others > 1;
+      const bool left_out = is_like_another(protocol.protocol, protocol.lock_mode) &&
+                            std::popcount(code) > 1 && others > 1;
       if (!left_out) variants.push_back({protocol, code});
     }
   }

@@ -16,7 +16,8 @@
 //   40  lock              8    0, the ctts of the holder (early: with kEarlyLockBit), or how many
 //                              share it (<= kReadersMax)
 //   48  rts               8    MVCC: largest ctts that read the newest version
-//   56  waiter            8    WAITDIE: ctts of the oldest waiter
+//   56  waiter            8    WAITDIE: ctts of the oldest waiter; WOUND_WAIT:
+//                              of the oldest that waits for readers
 //   64  record …               [key length 2][key][row], or, with kFlagOverflow, the 8-byte
 //                              address of an overflow block that holds those bytes
 //

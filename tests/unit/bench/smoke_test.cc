@@ -224,10 +224,12 @@ INSTANTIATE_TEST_SUITE_P(
     [](const testing::TestParamInfo<Protocol>& protocol) { return protocol_name(protocol.param); });
 
 TEST(BenchRuns, LockShared) {
-  for (const WorkloadKind* kind : workload_kinds()) {
-    std::vector<std::string> words = words_of({kind->name, Protocol::kNowait}, kSeconds);
-    words.emplace_back("--lock-mode=shared");
-    expect_serializable(words);
+  for (const Protocol protocol : {Protocol::kNowait, Protocol::kWaitdie, Protocol::kWoundwait}) {
+    for (const WorkloadKind* kind : workload_kinds()) {
+      std::vector<std::string> words = words_of({kind->name, protocol}, kSeconds);
+      words.emplace_back("--lock-mode=shared");
+      expect_serializable(words);
+    }
   }
 }
 

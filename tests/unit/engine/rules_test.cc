@@ -10,6 +10,11 @@ namespace {
 
 constexpr TxnStamps kTxn{.ctts = 900};
 
+// Where a lock word may count readers, too, a ctts has to be as large as one is: microseconds above
+// a worker's number.
+constexpr uint64_t age(uint64_t microseconds) { return microseconds << 16; }
+constexpr TxnStamps kAged{.ctts = age(900)};
+
 HeaderSnapshot snapshot(uint64_t lock, uint64_t first_wts, uint64_t last_wts) {
   HeaderSnapshot seen{};
   seen.posted = Step::attempt(kPreRead | kReadRecord | kPostRead);
@@ -57,38 +62,17 @@ TEST(NowaitLock, DoesNotLockWhatItHoldsAgain) {
   EXPECT_NE(step.verbs & kReadRecord, 0);
 }
 
-TEST(NowaitShared, CountsItselfInAndUpgradesOnlyAlone) {
-  const ProtocolRules* rules = rules_of(Protocol::kNowait, LockMode::kShared);
-  EXPECT_EQ(rules->read(Access{}, nullptr, kTxn).verbs, kPreRead);
-  const HeaderSnapshot two_others = snapshot(2, 5, 0), writer = snapshot(1 << 20, 5, 0);
-  const Step count = rules->read(Access{}, &two_others, kTxn);
-  EXPECT_EQ(count.expected, 2u);
-  EXPECT_EQ(count.desired, 3u);
-  EXPECT_NE(count.verbs & kReadRecord, 0) << "the record is read behind the CAS";
-  EXPECT_EQ(rules->read(Access{}, &writer, kTxn).reason, AbortReason::kLockHeld);
-  HeaderSnapshot lost = two_others;  // another came or went: once more, from what is there now
-  lost.posted = count;
-  lost.cas_seen = 5;
-  EXPECT_EQ(rules->read(Access{}, &lost, kTxn).expected, 5u);
-  Access sharing;
-  sharing.reader_count = 1;
-  EXPECT_EQ(rules->read(sharing, &two_others, kTxn).verdict, Verdict::kDone);
-  const Step upgrade = rules->lock(sharing, nullptr, kTxn);
-  EXPECT_EQ(upgrade.expected, 1u) << "no other reader may share";
-  EXPECT_EQ(upgrade.desired, kTxn.ctts);
-}
-
 TEST(WoundwaitLock, OlderWoundsAndYoungerWaits) {
   const StageRule lock = rules_of(Protocol::kWoundwait)->lock;
-  EXPECT_EQ(lock(Access{}, nullptr, kTxn).desired, kTxn.ctts) << "the CAS comes first";
-  const HeaderSnapshot older = snapshot_behind_cas(800, 800, 5),
-                       younger = snapshot_behind_cas(1000, 1000, 5);
-  const Step wait = lock(Access{}, &older, kTxn), wound = lock(Access{}, &younger, kTxn);
+  EXPECT_EQ(lock(Access{}, nullptr, kAged).desired, kAged.ctts) << "the CAS comes first";
+  const HeaderSnapshot older = snapshot_behind_cas(age(800), age(800), 5),
+                       younger = snapshot_behind_cas(age(1000), age(1000), 5);
+  const Step wait = lock(Access{}, &older, kAged), wound = lock(Access{}, &younger, kAged);
   EXPECT_EQ(wait.verdict, Verdict::kLookAgain);
   EXPECT_EQ(wait.verbs, kPreRead | kReadWound) << "one that waits looks for its own wound";
   EXPECT_EQ(wound.verdict, Verdict::kLookAgain);
   EXPECT_EQ(wound.verbs, kPreRead | kReadWound | kWound);
-  EXPECT_EQ(wound.desired, 1000u);
+  EXPECT_EQ(wound.desired, age(1000));
 
   const auto looked = [&wait](uint64_t holder, uint64_t wounded) {
     HeaderSnapshot seen = snapshot(holder, 5, 0);
@@ -96,10 +80,11 @@ TEST(WoundwaitLock, OlderWoundsAndYoungerWaits) {
     seen.wound = wounded;
     return seen;
   };
-  const HeaderSnapshot other_is = looked(800, 850), is = looked(800, 900), free = looked(0, 850);
-  EXPECT_EQ(lock(Access{}, &other_is, kTxn).verdict, Verdict::kLookAgain);
-  EXPECT_EQ(lock(Access{}, &is, kTxn).reason, AbortReason::kWounded);
-  EXPECT_EQ(lock(Access{}, &free, kTxn).expected, 0u);
+  const HeaderSnapshot other_is = looked(age(800), age(850)), is = looked(age(800), age(900)),
+                       free = looked(0, age(850));
+  EXPECT_EQ(lock(Access{}, &other_is, kAged).verdict, Verdict::kLookAgain);
+  EXPECT_EQ(lock(Access{}, &is, kAged).reason, AbortReason::kWounded);
+  EXPECT_EQ(lock(Access{}, &free, kAged).expected, 0u);
 }
 
 TEST(WaitdieLock, OlderWaitsAndYoungerDies) {
@@ -109,21 +94,21 @@ TEST(WaitdieLock, OlderWaitsAndYoungerDies) {
     at.pre_read.waiter = waiter;
     return at;
   };
-  EXPECT_EQ(lock(Access{}, nullptr, kTxn).verbs, kPreRead) << "the waiter word comes first";
-  const HeaderSnapshot free = seen(0, 0), older = seen(800, 0), younger = seen(1000, 0);
-  EXPECT_EQ(lock(Access{}, &free, kTxn).desired, kTxn.ctts);
-  EXPECT_EQ(lock(Access{}, &older, kTxn).reason, AbortReason::kDied);
-  const Step wait = lock(Access{}, &younger, kTxn);
+  EXPECT_EQ(lock(Access{}, nullptr, kAged).verbs, kPreRead) << "the waiter word comes first";
+  const HeaderSnapshot free = seen(0, 0), older = seen(age(800), 0), younger = seen(age(1000), 0);
+  EXPECT_EQ(lock(Access{}, &free, kAged).desired, kAged.ctts);
+  EXPECT_EQ(lock(Access{}, &older, kAged).reason, AbortReason::kDied);
+  const Step wait = lock(Access{}, &younger, kAged);
   EXPECT_EQ(wait.word, kOffsetOfWaiter);
-  EXPECT_EQ(wait.desired, kTxn.ctts);
-  const HeaderSnapshot waiting = seen(1000, 900), passed_by = seen(1000, 850),
-                       overtaken = seen(0, 850);
-  EXPECT_EQ(lock(Access{}, &waiting, kTxn).verdict, Verdict::kLookAgain);
-  EXPECT_EQ(lock(Access{}, &passed_by, kTxn).reason, AbortReason::kDied);
-  EXPECT_EQ(lock(Access{}, &overtaken, kTxn).reason, AbortReason::kDied)
+  EXPECT_EQ(wait.desired, kAged.ctts);
+  const HeaderSnapshot waiting = seen(age(1000), age(900)), passed_by = seen(age(1000), age(850)),
+                       overtaken = seen(0, age(850));
+  EXPECT_EQ(lock(Access{}, &waiting, kAged).verdict, Verdict::kLookAgain);
+  EXPECT_EQ(lock(Access{}, &passed_by, kAged).reason, AbortReason::kDied);
+  EXPECT_EQ(lock(Access{}, &overtaken, kAged).reason, AbortReason::kDied)
       << "a free lock is the oldest waiter's";
-  const HeaderSnapshot younger_waits = seen(0, 950);
-  EXPECT_EQ(lock(Access{}, &younger_waits, kTxn).word, kOffsetOfLock);
+  const HeaderSnapshot younger_waits = seen(0, age(950));
+  EXPECT_EQ(lock(Access{}, &younger_waits, kAged).word, kOffsetOfLock);
 }
 
 TEST(OccRead, TakesOnlyAnUntornUnlockedRecord) {
