@@ -33,6 +33,7 @@ Status end_of(const Coordinator& coordinator) {
 EngineOptions engine_options(const BenchOptions& options) {
   EngineOptions engine;
   engine.replicas = options.replicas;
+  if (!options.location_cache) engine.location_cache_entries = 0;
   return engine;
 }
 

@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "engine/bench/options.h"
+#include "engine/protocols/presets.h"
 #include "engine/protocols/registry.h"
 #include "engine/workloads/registry.h"
 
@@ -63,6 +64,9 @@ void add_load_options(CLI::App& app, OptionWords& words) {
 }
 
 void add_run_options(CLI::App& app, OptionWords& words) {
+  app.add_option("--preset", words.preset,
+                 "settings that emulate a system: " + preset_names() +
+                     "; help describes them. What is given beside it wins");
   app.add_option("--protocol", words.protocol,
                  "one of " + available_protocol_names() + "; several by commas are a sweep")
       ->capture_default_str();
@@ -78,6 +82,10 @@ void add_run_options(CLI::App& app, OptionWords& words) {
   app.add_option("--calvin", words.calvin,
                  "how calvin's transactions come to their keys: declared (where the workload can) "
                  "or reconnaissance [declared]");
+  app.add_option("--location-cache", words.location_cache,
+                 "on, or off: one-sided reads walk the index each time (where verbs are posted: "
+                 "not on shm)")
+      ->capture_default_str();
   app.add_option("-j,--threads", words.threads, "coordinator threads")->capture_default_str();
   app.add_option("-c,--coroutines", words.coroutines, "transactions under way on each thread")
       ->capture_default_str();
@@ -202,6 +210,11 @@ OptionWords parse_words(int argc, const char* const* argv) {
     words.cluster_sized |= words.workload != nullptr && given()->first->count(size) > 0;
   }
   if (words.workload == nullptr) return words;
+  if (words.preset == "help") {
+    std::fputs(describe_presets().c_str(), stdout);
+    words.ended = true;
+    return words;
+  }
   const Status swept = take_axes(*given()->first, words);
   if (!swept.ok()) {
     words.ended = true;

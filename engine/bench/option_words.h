@@ -20,6 +20,8 @@ struct OptionWords {
   std::vector<std::pair<std::string, double>> settings;  // of the workload, those that were given
   std::string protocol = "occ", stages = "one_sided", lock_mode = "exclusive";
   std::string calvin;  // empty: not given
+  std::string preset;  // likewise
+  std::string location_cache = "on";
   std::string fabric = "shm", format = "text", check = "full";
   std::string config, cluster, owner, verbs_device;
   std::string settings_text;  // "records=1000,zipf=0.5"

@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "engine/bench/option_words.h"
+#include "engine/bench/preset_words.h"
 #include "engine/protocols/registry.h"
 #include "engine/storage/layout/region_layout.h"
 #include "engine/workloads/registry.h"
@@ -71,6 +72,10 @@ Status take_names(const OptionWords& words, BenchOptions& options) {
       take_choice("--format", words.format, {"text", "json", "csv"}, options.format));
   RDMACC_RETURN_IF_ERROR(
       take_choice("--lock-mode", words.lock_mode, {"exclusive", "shared"}, options.lock_mode));
+  bool no_cache = false;
+  RDMACC_RETURN_IF_ERROR(
+      take_choice("--location-cache", words.location_cache, {"on", "off"}, no_cache));
+  options.location_cache = !no_cache;
   if (!words.calvin.empty()) {
     RDMACC_RETURN_IF_ERROR(
         take_choice("--calvin", words.calvin, {"declared", "reconnaissance"}, options.calvin));
@@ -251,10 +256,13 @@ Status take(OptionWords& words, BenchOptions& options) {
                                        options.handwritten_records));
     return take_choice("--format", words.format, {"text", "json"}, options.format);
   }
+  RDMACC_RETURN_IF_ERROR(take_preset(words));
+  options.preset = words.preset;
   RDMACC_RETURN_IF_ERROR(take_names(words, options));
   RDMACC_RETURN_IF_ERROR(take_cluster(words, options));
   RDMACC_RETURN_IF_ERROR(take_config(words, options));
   RDMACC_RETURN_IF_ERROR(take_owner(words, options));
+  take_preset_sizes(words);
   RDMACC_RETURN_IF_ERROR(take_sizes(words, options));
   RDMACC_RETURN_IF_ERROR(take_load(words, options.load));
   RDMACC_RETURN_IF_ERROR(take_verbs(words, options));

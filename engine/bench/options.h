@@ -20,6 +20,7 @@ struct BenchOptions {
   Command command = Command::kRun;
   std::string workload = "smallbank";
   WorkloadSettings settings;  // of the workload
+  std::string preset;         // whose settings the rest has where no others were given; empty: none
   Protocol protocol = Protocol::kOcc;
   StagePlan plan;  // without the stages that the protocol does not have; kEnumerate: of no meaning
   bool auto_plan = false;  // each coordinator chooses a plan for each attempt
@@ -32,6 +33,7 @@ struct BenchOptions {
   TableOwner owner;  // of the run's tables; one that is given has them dropped after the run
   uint32_t nodes = 2, threads_per_node = 1;
   uint32_t threads = 1, coroutines = 8, replicas = 0;
+  bool location_cache = true;
   std::string verbs_device;  // names by commas; empty: the first that works
   uint16_t queue_pairs = 1;
   double seconds = 10;

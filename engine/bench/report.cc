@@ -78,6 +78,7 @@ std::string report_text(const BenchRun& run) {
   std::string text;
   add_setup(text, run.options);
   const StagePlan plan = plan_of(run);
+  if (!run.options.preset.empty()) add_line(text, "preset: %s", run.options.preset.c_str());
   add_line(text, "protocol: %s, stages %s%u (%s), %s locks", protocol_name(run.options.protocol),
            run.options.auto_plan ? "auto, in the end " : "", plan.code(),
            plan.to_string(stages_of(run.options.protocol)).c_str(),

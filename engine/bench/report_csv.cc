@@ -44,6 +44,7 @@ void add_options(CsvLine& line, const BenchRun& run) {
   const BenchOptions& options = run.options;
   line.add("workload", options.workload);
   line.add("settings", options.settings.to_string());
+  line.add("preset", options.preset);
   line.add("protocol", protocol_name(options.protocol));
   line.add("stages", plan_of(run).code());
   line.add("auto_stages", options.auto_plan ? "true" : "false");
@@ -54,6 +55,7 @@ void add_options(CsvLine& line, const BenchRun& run) {
   line.add("threads_per_node", options.threads_per_node);
   line.add("threads", options.threads);
   line.add("coroutines", options.coroutines);
+  line.add("location_cache", options.location_cache ? "true" : "false");
   line.add("replicas", options.replicas);
   line.add("seed", std::to_string(options.seed));
   line.add("verb_delays", options.verb_delays_text());

@@ -10,7 +10,8 @@ constexpr std::array kSwept = {
     "nodes",       "threads-per-node", "replicas",   "memory", "spin-us",
     "queue-pairs", "threads",          "coroutines", "time",   "transactions",
     "rate",        "latency-limit",    "warm-up",    "seed",   "protocol",
-    "stages",      "lock-mode",        "calvin",     "fabric", "verb-delays"};
+    "stages",      "lock-mode",        "calvin",     "fabric", "verb-delays",
+    "preset",      "location-cache"};
 
 Status refuse(std::string sentence) { return Status(Code::kInvalidArgument, std::move(sentence)); }
 

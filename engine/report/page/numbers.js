@@ -28,11 +28,11 @@ function large(value) {
 
 // ---- Names of runs
 
-const FIELDS = ["workload", "protocol", "stages", "auto_stages", "lock_mode", "calvin", "fabric",
-  "nodes", "threads_per_node", "threads", "coroutines", "replicas", "rate", "latency_limit_ms",
+const FIELDS = ["workload", "preset", "protocol", "stages", "auto_stages", "lock_mode", "calvin", "fabric",
+  "nodes", "threads_per_node", "threads", "coroutines", "location_cache", "replicas", "rate", "latency_limit_ms",
   "transactions_per_coroutine", "warm_up_seconds", "verb_delays", "version", "seed"];
 // Values that say by themselves what they are of.
-const PLAIN = new Set(["workload", "protocol", "fabric"]);
+const PLAIN = new Set(["workload", "preset", "protocol", "fabric"]);
 
 function described(run) {
   const fields = {};
