@@ -1,7 +1,8 @@
-// The names of engine_bridge.h: protocols and stage plans. Needs no attachment.
+// The names of engine_bridge.h: protocols, stage plans and presets. Needs no attachment.
 #include <cstdio>
 #include <optional>
 
+#include "engine/protocols/presets.h"
 #include "engine/protocols/registry.h"
 #include "pg_rdmacc/bridge/bridge_attachment.h"
 #include "rdma/base/check.h"
@@ -29,6 +30,16 @@ bool bridge_protocol_available(int protocol) {
 const char* bridge_lock_mode_name(int mode) {
   if (mode < 0 || mode > static_cast<int>(rdmacc::LockMode::kShared)) return nullptr;
   return rdmacc::lock_mode_name(static_cast<rdmacc::LockMode>(mode));
+}
+
+bool bridge_preset(int number, BridgePreset* preset) {
+  CHECK(preset != nullptr);
+  if (number < 0 || static_cast<size_t>(number) >= rdmacc::presets().size()) return false;
+  const rdmacc::Preset& found = rdmacc::presets()[static_cast<size_t>(number)];
+  *preset = {found.name,          static_cast<int>(found.protocol),
+             found.plan().code(), found.chooses,
+             found.lock_mode,     found.locks_at_write};
+  return true;
 }
 
 bool bridge_parse_stages(const char* text, uint16_t* code, const char** why) {

@@ -376,6 +376,16 @@ int bridge_parse_protocol(const char* name);
 const char* bridge_protocol_name(int protocol);
 bool bridge_protocol_available(int protocol);
 const char* bridge_lock_mode_name(int mode); /* NULL when there is none of that number */
+/* Settings that emulate a system (engine/protocols/presets.h). */
+typedef struct BridgePreset {
+  const char* name; /* static storage */
+  int protocol;
+  uint16_t stages; /* a hybrid code, unless: */
+  bool auto_stages;
+  rdmacc::LockMode lock_mode;
+  bool locks_at_write;
+} BridgePreset;
+bool bridge_preset(int number, BridgePreset* preset); /* false when there is none of that number */
 /* False with a message (in *why, static storage) when `text` is no stage plan. */
 bool bridge_parse_stages(const char* text, uint16_t* code, const char** why);
 /* Canonical text of a code under a protocol, into `out`. */

@@ -8,10 +8,6 @@ extern "C" {
 #include "utils/guc_tables.h"
 }
 
-int rdmacc_protocol = -1;
-char* rdmacc_stages = nullptr;
-uint16 rdmacc_stages_code = 0;
-bool rdmacc_stages_auto = false;
 bool rdmacc_mixed_transactions = true;
 bool rdmacc_ordered_keys = true;
 int rdmacc_debug_stop_at = RDMACC_STOP_NOWHERE;
@@ -19,8 +15,6 @@ int rdmacc_auto_retry = 20;
 int rdmacc_replay_limit = 20;
 int rdmacc_replay_statements = 1000;
 int rdmacc_replay_memory_kb = 1024;
-int rdmacc_lock_mode = 0;
-int rdmacc_lock_writes = RDMACC_LOCK_AT_COMMIT;
 int rdmacc_nodes = 2;
 int rdmacc_node_threads = 1;
 int rdmacc_node_memory_mb = 1024;
@@ -43,17 +37,9 @@ char* rdmacc_cluster_secret_file = nullptr;
 
 namespace {
 
-constexpr const char* kDefaultProtocol = "occ";
-constexpr int kProtocolsMax = 16;
-constexpr int kLockModesMax = 8;
 constexpr int kWorkersMax = 60000;        /* worker ids have 16 bits */
 constexpr int kRemoteWorkersDefault = 64; /* as in a config file that does not say */
 constexpr int kNodeMemoryMbMax = 1 << 24;
-
-/* What SHOW prints; rdmacc_protocol is -1 as long as this is only the default. */
-int protocol_shown;
-config_enum_entry protocol_entries[kProtocolsMax + 1];
-config_enum_entry lock_mode_entries[kLockModesMax + 1];
 
 const config_enum_entry stop_entries[] = {{"nowhere", RDMACC_STOP_NOWHERE, false},
                                           {"prepared", RDMACC_STOP_PREPARED, false},
@@ -65,80 +51,8 @@ constexpr config_enum_entry kDurabilityEntries[] = {{"memory", RDMACC_DURABILITY
                                                     {"disk", RDMACC_DURABILITY_DISK, false},
                                                     {nullptr, 0, false}};
 
-constexpr config_enum_entry kLockWritesEntries[] = {{"at_commit", RDMACC_LOCK_AT_COMMIT, false},
-                                                    {"at_write", RDMACC_LOCK_AT_WRITE, false},
-                                                    {nullptr, 0, false}};
-
 constexpr config_enum_entry kHugePagesEntries[] = {
     {"off", 0, false}, {"try", 1, false}, {nullptr, 0, false}};
-
-/* Settings that a transaction samples at its first engine access must not change after it. */
-bool refuse_within_transaction(const char* setting) {
-  if (!bridge_txn_active() || !bridge_txn_touched()) return true;
-  GUC_check_errcode(ERRCODE_ACTIVE_SQL_TRANSACTION);
-  GUC_check_errmsg("cannot change \"%s\" after the transaction has used an rdmacc table", setting);
-  GUC_check_errhint("Set it before the transaction's first access to an rdmacc table.");
-  return false;
-}
-
-struct ProtocolExtra {
-  int sampled; /* what rdmacc_protocol becomes */
-};
-
-bool check_protocol(int* newval, void** extra, GucSource source) {
-  const bool changes = rdmacc_protocol >= 0 ? rdmacc_protocol != *newval
-                                            : bridge_txn_active() && bridge_txn_touched() &&
-                                                  bridge_txn_protocol() != *newval;
-  if (source >= PGC_S_INTERACTIVE && changes && !refuse_within_transaction("rdmacc.protocol")) {
-    return false;
-  }
-  auto* chosen = static_cast<ProtocolExtra*>(malloc(sizeof(ProtocolExtra)));
-  if (chosen == nullptr) return false;
-  chosen->sampled = source == PGC_S_DEFAULT ? -1 : *newval;
-  *extra = chosen;
-  return true;
-}
-
-void assign_protocol(int, void* extra) {
-  CHECK(extra != nullptr);
-  rdmacc_protocol = static_cast<const ProtocolExtra*>(extra)->sampled;
-}
-
-struct StagesExtra {
-  bool automatic;
-  uint16 code;
-};
-
-bool check_stages(char** newval, void** extra, GucSource source) {
-  StagesExtra stages = {.automatic = pg_strcasecmp(*newval, "auto") == 0, .code = 0};
-  const char* why = nullptr;
-  if (!stages.automatic && !bridge_parse_stages(*newval, &stages.code, &why)) {
-    GUC_check_errdetail("%s; or auto", why);
-    return false;
-  }
-  const bool changes = stages.automatic != rdmacc_stages_auto ||
-                       (!stages.automatic && stages.code != rdmacc_stages_code);
-  if (source >= PGC_S_INTERACTIVE && changes && !refuse_within_transaction("rdmacc.stages")) {
-    return false;
-  }
-  auto* parsed = static_cast<StagesExtra*>(malloc(sizeof(StagesExtra)));
-  if (parsed == nullptr) return false;
-  *parsed = stages;
-  *extra = parsed;
-  return true;
-}
-
-void assign_stages(const char*, void* extra) {
-  CHECK(extra != nullptr);
-  const auto* stages = static_cast<const StagesExtra*>(extra);
-  rdmacc_stages_auto = stages->automatic;
-  rdmacc_stages_code = stages->code;
-}
-
-bool check_lock_mode(int* newval, void**, GucSource source) {
-  return source < PGC_S_INTERACTIVE || *newval == rdmacc_lock_mode ||
-         refuse_within_transaction("rdmacc.lock_mode");
-}
 
 bool check_max_workers(int* newval, void**, GucSource) {
   if (*newval != 0) return true;
@@ -167,46 +81,6 @@ bool check_cluster(char** newval, void**, GucSource) {
   return false;
 }
 
-void define_protocol(void) {
-  int count = 0;
-  /* Names come from the engine's registry: those that are not there are no values. */
-  for (int number = 0; number < kProtocolsMax; ++number) {
-    if (!bridge_protocol_available(number)) continue;
-    protocol_entries[count++] = {bridge_protocol_name(number), number, false};
-  }
-  CHECK(count > 0 && !bridge_protocol_available(kProtocolsMax)); /* all have their place */
-  protocol_entries[count] = {nullptr, 0, false};
-  int boot = bridge_parse_protocol(kDefaultProtocol);
-  if (!bridge_protocol_available(boot) && count > 0) boot = protocol_entries[0].val;
-  protocol_shown = boot;
-  DefineCustomEnumVariable(
-      "rdmacc.protocol", "Concurrency control protocol of transactions on rdmacc tables.",
-      "Sampled at a transaction's first access. A session that never set it joins the protocol "
-      "that is in use.",
-      &protocol_shown, boot, protocol_entries, PGC_USERSET, 0, check_protocol, assign_protocol,
-      nullptr);
-}
-
-void define_lock_mode(void) {
-  int count = 0;
-  while (count < kLockModesMax && bridge_lock_mode_name(count) != nullptr) {
-    lock_mode_entries[count] = {bridge_lock_mode_name(count), count, false};
-    ++count;
-  }
-  CHECK(count > 0 && count < kLockModesMax);
-  lock_mode_entries[count] = {nullptr, 0, false};
-  DefineCustomEnumVariable(
-      "rdmacc.lock_mode", "How two-phase locking locks rows that a transaction has only read.",
-      "exclusive, or shared with other readers. Protocols that do not lock what they read do not "
-      "use it.",
-      &rdmacc_lock_mode, 0, lock_mode_entries, PGC_USERSET, 0, check_lock_mode, nullptr, nullptr);
-  DefineCustomEnumVariable(
-      "rdmacc.lock_writes", "When UPDATE and DELETE lock their rows.",
-      "at_write: as SELECT FOR UPDATE does. Protocols that lock what they read do not use it.",
-      &rdmacc_lock_writes, RDMACC_LOCK_AT_COMMIT, kLockWritesEntries, PGC_USERSET, 0, nullptr,
-      nullptr, nullptr);
-}
-
 void define_two_phase(void) {
   DefineCustomBoolVariable("rdmacc.mixed_transactions",
                            "Lets one transaction write rows of rdmacc tables and of other tables.",
@@ -224,14 +98,8 @@ void define_two_phase(void) {
 }
 
 void define_session_settings(void) {
-  define_protocol();
-  define_lock_mode();
+  rdmacc_guc_define_sampled();
   define_two_phase();
-  DefineCustomStringVariable(
-      "rdmacc.stages", "Which primitive carries out each stage of a transaction.",
-      "one_sided, rpc, a hybrid code 0 .. 511, a list such as \"lock=rpc,log=one_sided\", or auto: "
-      "whatever takes the session's transactions the least time.",
-      &rdmacc_stages, "one_sided", PGC_USERSET, 0, check_stages, assign_stages, nullptr);
   DefineCustomIntVariable(
       "rdmacc.spin_us", "How long a session polls before it sleeps in a wait for the nodes.",
       nullptr, &rdmacc_spin_us, 50, 0, 1000000, PGC_USERSET, 0, nullptr, nullptr, nullptr);

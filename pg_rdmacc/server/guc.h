@@ -25,6 +25,9 @@ extern char* rdmacc_cluster_secret_file;
  * refuses to add PGC_POSTMASTER settings later. */
 void rdmacc_guc_init(bool preloaded);
 
+/* guc_sampled.cc: those that a transaction samples at its first engine access. */
+void rdmacc_guc_define_sampled(void);
+
 /* guc_at_start.cc. Before settings are defined: which of them the configuration names; and after:
  * FATAL for one of these that was refused. */
 void rdmacc_guc_note_configured(void);

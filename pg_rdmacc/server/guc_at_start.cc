@@ -11,15 +11,18 @@ namespace {
 /* Settings in postgresql.conf are strings until the library defines them, and PostgreSQL only
  * warns when one is refused then. A server must not run with another number of nodes or weaker
  * promises than asked for, so a refused one ends the start as it does for built-in settings. */
-constexpr const char* kSettings[] = {
-    "rdmacc.protocol",          "rdmacc.stages",        "rdmacc.spin_us",
-    "rdmacc.gate_timeout",      "rdmacc.nodes",         "rdmacc.node_memory",
-    "rdmacc.replicas",          "rdmacc.max_write_set", "rdmacc.durability",
-    "rdmacc.max_workers",       "rdmacc.huge_pages",    "rdmacc.node_program",
-    "rdmacc.lock_mode",         "rdmacc.node_threads",  "rdmacc.fabric",
-    "rdmacc.cluster",           "rdmacc.cluster_name",  "rdmacc.cluster_secret_file",
-    "rdmacc.verbs_device",      "rdmacc.verbs_port",    "rdmacc.verbs_gid_index",
-    "rdmacc.checkpoint_timeout"};
+constexpr const char* kSettings[] = {"rdmacc.protocol",        "rdmacc.stages",
+                                     "rdmacc.spin_us",         "rdmacc.gate_timeout",
+                                     "rdmacc.nodes",           "rdmacc.node_memory",
+                                     "rdmacc.replicas",        "rdmacc.max_write_set",
+                                     "rdmacc.durability",      "rdmacc.max_workers",
+                                     "rdmacc.huge_pages",      "rdmacc.node_program",
+                                     "rdmacc.lock_mode",       "rdmacc.node_threads",
+                                     "rdmacc.fabric",          "rdmacc.cluster",
+                                     "rdmacc.cluster_name",    "rdmacc.cluster_secret_file",
+                                     "rdmacc.verbs_device",    "rdmacc.verbs_port",
+                                     "rdmacc.verbs_gid_index", "rdmacc.checkpoint_timeout",
+                                     "rdmacc.preset"};
 constexpr size_t kSettingsCount = sizeof(kSettings) / sizeof(kSettings[0]);
 bool configured[kSettingsCount];
 

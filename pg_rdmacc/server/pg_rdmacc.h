@@ -14,10 +14,10 @@ extern "C" {
 
 extern "C" {
 
-/* ---- Settings: defined and registered by guc.cc, which owns them. */
-extern int rdmacc_protocol; /* the bridge's number; -1: never set, joins what the gate has */
-extern char* rdmacc_stages;
-extern uint16 rdmacc_stages_code; /* of rdmacc_stages, unless it is auto */
+/* ---- Settings: defined and registered by guc.cc, which owns them. The first five are what is in
+ * effect: rdmacc.preset's where no others were asked for (guc_sampled.cc). */
+extern int rdmacc_protocol;       /* the bridge's number; -1: never set, joins what the gate has */
+extern uint16 rdmacc_stages_code; /* unless they are auto */
 extern bool rdmacc_stages_auto;
 extern int rdmacc_lock_mode;   /* the bridge's number */
 extern int rdmacc_lock_writes; /* one of: */

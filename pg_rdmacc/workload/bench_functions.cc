@@ -63,8 +63,9 @@ char* workload_of(FunctionCallInfo fcinfo) {
           (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("there is no workload \"%s\"", name)));
 }
 
+/* As SHOW has it, which is the preset's where one is set. */
 const char* or_setting(FunctionCallInfo fcinfo, Argument argument, const char* setting) {
-  return PG_ARGISNULL(argument) ? GetConfigOption(setting, false, false)
+  return PG_ARGISNULL(argument) ? GetConfigOptionByName(setting, nullptr, false)
                                 : text_argument(fcinfo, argument);
 }
 

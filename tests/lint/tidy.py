@@ -45,7 +45,8 @@ RANKS = {room: rank for rank, room in enumerate(ROOMS)}
 PLAIN_HEADERS = {"engine/api/plain_data.h", "rdma/base/code.h", "rdma/base/verb_counters.h"}
 C_HEADERS = {"cstddef", "cstdint"}
 # What pg_rdmacc's bridge may include of the engine.
-BRIDGE_HEADERS = {"rdma/base/check.h", "engine/api/plain_data.h", "engine/session.h", "engine/protocols/registry.h", "rdma/open/open_fabric.h",
+BRIDGE_HEADERS = {"rdma/base/check.h", "engine/api/plain_data.h", "engine/session.h", "engine/protocols/registry.h", "engine/protocols/presets.h",
+                  "rdma/open/open_fabric.h",
                   "rdma/bootstrap/cluster_watch.h", "rdma/bootstrap/cluster_config.h",
                   "rdma/bootstrap/loopback_files.h", "engine/stats/shared_stats.h",
                   "engine/stats/stats_recorder.h", "engine/index/ordered_index.h",

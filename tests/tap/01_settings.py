@@ -42,6 +42,22 @@ def lock_mode_is_sampled_like_the_protocol(box):
              " SET rdmacc.lock_mode = 'shared'; COMMIT; DROP TABLE sampled")
 
 
+def a_preset_wins_over_what_is_said_in_a_more_general_place(box):
+    shown = "SELECT current_setting('rdmacc.protocol'), current_setting('rdmacc.lock_mode')"
+    box.psql("ALTER DATABASE postgres SET rdmacc.protocol = 'waitdie';"
+             " ALTER DATABASE postgres SET rdmacc.lock_mode = 'shared'")
+    equal(box.psql(shown), "waitdie|shared", "of the database")
+    equal(box.psql(f"SET rdmacc.preset = 'motor'; {shown}"), "cicada|exclusive", "the preset")
+    equal(box.psql(f"SET rdmacc.preset = 'motor'; SET rdmacc.protocol = 'nowait'; {shown}"),
+          "nowait|exclusive", "the session's protocol")
+    box.psql("ALTER DATABASE postgres SET rdmacc.preset = 'motor'")
+    equal(box.psql(shown), "waitdie|shared", "beside the database's preset")
+    box.psql("ALTER DATABASE postgres RESET rdmacc.protocol")
+    equal(box.psql(shown), "cicada|shared", "the database's preset")
+    equal(box.psql(f"SET rdmacc.preset = 'none'; {shown}"), "occ|shared", "no preset")
+    box.psql("ALTER DATABASE postgres RESET ALL")
+
+
 def server_settings_need_a_restart(box):
     for name in ("nodes", "node_threads", "node_memory", "replicas", "max_workers", "durability",
                  "huge_pages", "node_program", "fabric", "cluster", "cluster_name",
@@ -125,7 +141,8 @@ def bad_configuration_ends_the_start(box):
 run(protocol_ignores_case_and_names_the_others, protocol_default_is_shown,
     stages_accept_names_numbers_and_lists,
     changing_the_protocol_in_a_transaction_that_used_the_engine,
-    lock_mode_is_sampled_like_the_protocol, server_settings_need_a_restart,
+    lock_mode_is_sampled_like_the_protocol,
+    a_preset_wins_over_what_is_said_in_a_more_general_place, server_settings_need_a_restart,
     unknown_settings_are_refused, plain_roles_see_no_nodes, install_script_leaves_nothing_open,
     every_node_is_listed, supervisor_is_listed, bad_configuration_ends_the_start,
     settings={"rdmacc.nodes": 2, "rdmacc.node_memory": "256MB"})
