@@ -1,5 +1,7 @@
 #include "engine/bench/preset_words.h"
 
+#include <algorithm>
+
 #include "engine/protocols/presets.h"
 
 namespace rdmacc {

@@ -1,7 +1,9 @@
 // Presets: what they set, what wins over them, and that this is what runs.
 #include "engine/protocols/presets.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "engine/bench/report.h"
 #include "engine/bench/runner.h"
