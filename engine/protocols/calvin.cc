@@ -11,6 +11,7 @@
 // set is checked at its transaction's place in the order, so one that spans several nodes, and
 // even a single row, is only known to be current there.
 
+#include "engine/protocols/locks.h"
 #include "engine/protocols/protocols.h"
 #include "engine/txn/stages/look_in_place.h"
 

@@ -20,8 +20,10 @@
 // versions, by which an attempt that is to abort does so before it writes anything, is the order of
 // the stages here.
 
+#include "engine/protocols/locks.h"
 #include "engine/protocols/protocols.h"
 #include "engine/txn/stages/check_in_place.h"
+#include "engine/txn/stages/lock_in_place.h"
 #include "engine/txn/stages/scan_in_place.h"
 
 namespace rdmacc {
@@ -49,11 +51,12 @@ Step if_newest(const Step& taken, const Access& access, const HeaderSnapshot* se
 }
 
 Step lock(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {
-  return if_newest(lock_at_ctts(access, seen, txn), access, seen, txn);
+  return if_newest(if_in_time(take_lock(access, seen, txn, kPreRead), seen, txn), access, seen,
+                   txn);
 }
 
 Step lock_early(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {
-  return if_newest(lock_early_at_ctts(access, seen, txn), access, seen, txn);
+  return if_newest(if_in_time(take_early_lock(access, seen, txn), seen, txn), access, seen, txn);
 }
 
 // An early lock's owner asks W1 again before it writes.
@@ -95,7 +98,7 @@ const ProtocolRules kCicadaRules = {
     .strictly_serializable = false,
     .read = scanned_by<read, 2>,
     .read_gap = read_gap_at_ctts,
-    .lock = driven_by<lock>,
+    .lock = locked_by<lock>,
     .lock_early = driven_by<lock_early>,
     .validate = checked_by<validate>,
     .holds_until_commit = holds,

@@ -1,4 +1,5 @@
 #pragma once
+#include "engine/protocols/locks.h"
 #include "engine/protocols/protocols.h"
 #include "engine/txn/driver/driver.h"
 
@@ -21,7 +22,7 @@ bool lease_lasts(const Access& access, const TxnStamps& txn);
 // OCC's.
 inline Step lock_early_leased(const Access& access, const HeaderSnapshot* seen,
                               const TxnStamps& txn) {
-  return lock_early_unchanged(access, seen, txn);
+  return if_unchanged(take_early_lock(access, seen, txn), access, seen);
 }
 
 // Commit in place, and with the lease's word.

@@ -17,7 +17,9 @@
 // older writer's lock, and the stamp of the bytes that were read. An early lock becomes a writer's
 // at Lock: readers pass it before, and raise rts, which the writer reads behind the CAS of Lock.
 
+#include "engine/protocols/locks.h"
 #include "engine/protocols/protocols.h"
+#include "engine/txn/stages/lock_in_place.h"
 #include "engine/txn/stages/scan_in_place.h"
 
 namespace rdmacc {
@@ -91,17 +93,6 @@ Step read_at_ctts(const Access& /*access*/, const HeaderSnapshot* seen, const Tx
   return whole ? Step::attempt(kReadReference) : Step::again(kUntornRead);
 }
 
-namespace {
-
-// W1, on a header read after the CAS.
-Step if_in_time(const Step& taken, const HeaderSnapshot* seen, const TxnStamps& txn) {
-  if (taken.verdict != Verdict::kDone) return taken;
-  const bool in_time = txn.ctts > seen->pre_read.wts && txn.ctts >= seen->pre_read.rts;
-  return in_time ? taken : Step::abort(AbortReason::kTooLate);
-}
-
-}  // namespace
-
 Step lock_at_ctts(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {
   return if_in_time(take_lock(access, seen, txn, kPreRead), seen, txn);
 }
@@ -122,7 +113,7 @@ const ProtocolRules kMvccRules = {
     .strictly_serializable = false,
     .read = scanned_by<read_at_ctts, 2>,
     .read_gap = read_gap_at_ctts,
-    .lock = driven_by<lock_at_ctts>,
+    .lock = locked_by<lock_at_ctts>,
     .lock_early = driven_by<lock_early_at_ctts>,
     .may_take_slot = may_take_slot_at_ctts,
     .effects = kVersionedEffects,

@@ -14,36 +14,13 @@
 // so that one READ is an untorn read, and a failed CAS makes it worthless. There is nothing to
 // validate: no other transaction changes what is locked. A node's cleaning lock
 // (engine/storage/layout/tuple.h) is no transaction's, and is waited for instead, in every protocol
-// that begins with take_lock().
+// that begins with take_lock() (locks.h).
 
+#include "engine/protocols/locks.h"
 #include "engine/protocols/protocols.h"
 #include "engine/txn/stages/look_in_place.h"
 
 namespace rdmacc {
-
-Step take_lock(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn, int verbs) {
-  const uint64_t own = access.early ? early_lock(txn.ctts) : access.reader_count;
-  if (seen == nullptr) {
-    return access.locked_to_commit() ? Step::attempt(verbs)
-                                     : Step::cas(verbs, kOffsetOfLock, own, txn.ctts);
-  }
-  if (access.locked_to_commit()) return Step::done();
-  const bool tried = (seen->posted.verbs & kCas) != 0;
-  const uint64_t word = tried ? seen->cas_seen : seen->pre_read.lock;
-  if (is_cleaning_lock(word)) return Step::again(kPreRead);
-  // Not tried: there was a cleaning lock before.
-  if (!tried && word == own) return Step::cas(verbs, kOffsetOfLock, word, txn.ctts);
-  // Nothing takes an early lock away, but a node that loses its memory.
-  return Step::abort(access.early ? AbortReason::kNodeRestarted : AbortReason::kLockHeld);
-}
-
-Step take_early_lock(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {
-  if (access.early) return Step::done();
-  Step step = take_lock(access, seen, txn, kPreRead);
-  if ((step.verbs & kCas) != 0) step.desired = early_lock(txn.ctts);
-  return step;
-}
-
 namespace {
 
 constexpr int kVerbs = kPreRead | kReadRecord;

@@ -15,8 +15,10 @@
 // To readers and validators an early lock is no lock: it is one from Lock on, as if it were taken
 // then. To all that want to lock it is one at once.
 
+#include "engine/protocols/locks.h"
 #include "engine/protocols/protocols.h"
 #include "engine/txn/stages/check_in_place.h"
+#include "engine/txn/stages/lock_in_place.h"
 #include "engine/txn/stages/scan_in_place.h"
 
 namespace rdmacc {
@@ -36,18 +38,6 @@ Step read_untorn_gap(const Header& before, const Header& after, const TxnStamps&
   return free && same_version(before, after) ? Step::done() : Step::again(kNoVerbs);
 }
 
-namespace {
-
-Step if_unchanged(const Step& taken, const Access& access, const HeaderSnapshot* seen) {
-  if (taken.verdict == Verdict::kDone && access.read && seen->pre_read.wts != access.read_wts) {
-    return Step::abort(access.gap ? AbortReason::kGapChanged : AbortReason::kVersionChanged);
-  }
-  return taken;
-}
-
-}  // namespace
-
-// What was read before must still be what the lock covers; a blind write takes what is there.
 Step lock_unchanged(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {
   return if_unchanged(take_lock(access, seen, txn, kPreRead), access, seen);
 }
@@ -64,7 +54,7 @@ const ProtocolRules kOccRules = {
     .single_read_is_atomic = true,
     .read = scanned_by<read_untorn>,
     .read_gap = read_untorn_gap,
-    .lock = driven_by<lock_unchanged>,
+    .lock = locked_by<lock_unchanged>,
     .lock_early = driven_by<lock_early_unchanged>,
     .validate = checked_by<still_current>,
     .effects = kInPlaceEffects,

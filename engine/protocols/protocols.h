@@ -8,21 +8,10 @@ namespace rdmacc {
 RDMACC_PROTOCOLS(RDMACC_DECLARED)
 #undef RDMACC_DECLARED
 
-// The lock word from free (or a reader count of this transaction's reads and no others, or its
-// early lock) to own, and `verbs` behind it; a transaction that finds it held aborts: NOWAIT's
-// lock, with which all but WAITDIE's begin (nowait.cc).
-Step take_lock(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn, int verbs);
-// From free to an early lock, which others may read past until take_lock() has made it whole.
-Step take_early_lock(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn);
-
 // Looks of a wait where shares are held. No word tells whose these are, so that waits may come to a
 // circle which age does not prevent; that one of them is over ends it. 50 are some 0.2 ms of pauses
 // besides the looks' own time.
 constexpr int kLooksMaxBesideShares = 50;
-
-// The same, of what has not changed since it was read: the locks of OCC and SUNDIAL (occ.cc).
-Step lock_unchanged(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn);
-Step lock_early_unchanged(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn);
 
 // An atomic read without a lock, as OCC and the reconnaissance of CALVIN want it (occ.cc).
 Step read_untorn(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn);
@@ -31,15 +20,13 @@ Step read_untorn_gap(const Header& before, const Header& after, const TxnStamps&
 // Everything at the ctts, as MVCC, TIMESTAMP and CICADA have it (mvcc.cc). May a reader go past the
 // lock; the newest version, once a header shows that no older transaction can write it any more;
 // what older versions there are, and which of them was the youngest at the ctts; all of this for
-// one record, and for a gap; locks that are in time, behind all readers and writers.
+// one record, and for a gap.
 bool passes_at_ctts(uint64_t lock, const TxnStamps& txn);
 Step accept_newest(const HeaderSnapshot& seen, const TxnStamps& txn);
 Step find_versions(const HeaderSnapshot& seen);
 Step choose_version(const HeaderSnapshot& seen, const TxnStamps& txn);
 Step read_at_ctts(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn);
 Step read_gap_at_ctts(const Header& before, const Header& after, const TxnStamps& txn);
-Step lock_at_ctts(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn);
-Step lock_early_at_ctts(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn);
 bool may_take_slot_at_ctts(const Access& slot, const TxnStamps& txn);
 
 // Commit of the protocols that keep one version in place and stamp it only with wts.

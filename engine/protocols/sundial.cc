@@ -21,8 +21,10 @@
 
 #include "engine/cluster/timestamp.h"
 #include "engine/protocols/leases.h"
+#include "engine/protocols/locks.h"
 #include "engine/storage/layout/sundial_word.h"
 #include "engine/txn/stages/check_in_place.h"
+#include "engine/txn/stages/lock_in_place.h"
 #include "engine/txn/stages/scan_in_place.h"
 
 namespace rdmacc {
@@ -53,7 +55,7 @@ Step freeze_lease(uint64_t word, const TxnStamps& txn) {
 
 // OCC's lock, and then the lease.
 Step lock_leased(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {
-  const Step locked = lock_unchanged(access, seen, txn);
+  const Step locked = if_unchanged(take_lock(access, seen, txn, kPreRead), access, seen);
   if (locked.verdict != Verdict::kDone || access.lease_locked) return locked;
   const bool tried = (seen->posted.verbs & kCas) != 0 && seen->posted.word == kOffsetOfSundial;
   const uint64_t word = tried ? seen->cas_seen : seen->pre_read.sundial;
@@ -94,7 +96,8 @@ bool lease_lasts(const Access& access, const TxnStamps& txn) {
   return sundial_rts_bound(access.lease) >= txn.commit_tts;
 }
 
-const ProtocolRules kSundialRules = leased_rules(Protocol::kSundial, scanned_by<read_leased>,
-                                                 driven_by<lock_leased>, checked_by<renew_lease>);
+const ProtocolRules kSundialRules =
+    leased_rules(Protocol::kSundial, scanned_by<read_leased>, locked_by<lock_leased, 2>,
+                 checked_by<renew_lease>);
 
 }  // namespace rdmacc

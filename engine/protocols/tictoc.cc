@@ -23,6 +23,7 @@
 #include "engine/protocols/leases.h"
 #include "engine/storage/layout/sundial_word.h"
 #include "engine/txn/stages/check_in_place.h"
+#include "engine/txn/stages/lock_in_place.h"
 #include "engine/txn/stages/scan_in_place.h"
 
 namespace rdmacc {
@@ -54,6 +55,6 @@ Step validate(const Access& access, const HeaderSnapshot* seen, const TxnStamps&
 }  // namespace
 
 const ProtocolRules kTictocRules =
-    leased_rules(Protocol::kTictoc, scanned_by<read>, driven_by<lock>, checked_by<validate>);
+    leased_rules(Protocol::kTictoc, scanned_by<read>, locked_by<lock, 2>, checked_by<validate>);
 
 }  // namespace rdmacc

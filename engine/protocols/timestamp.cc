@@ -17,7 +17,9 @@
 // A gap header is a record like any other: an insert or delete in a group makes older readers of
 // absent keys there come too late, and a delete leaves nothing behind.
 
+#include "engine/protocols/locks.h"
 #include "engine/protocols/protocols.h"
+#include "engine/txn/stages/lock_in_place.h"
 #include "engine/txn/stages/scan_in_place.h"
 
 namespace rdmacc {
@@ -38,11 +40,11 @@ Step read_gap(const Header& before, const Header& after, const TxnStamps& txn) {
 }
 
 Step lock(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {
-  return lock_at_ctts(access, seen, txn);
+  return if_in_time(take_lock(access, seen, txn, kPreRead), seen, txn);
 }
 
 Step lock_early(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {
-  return lock_early_at_ctts(access, seen, txn);
+  return if_in_time(take_early_lock(access, seen, txn), seen, txn);
 }
 
 }  // namespace
@@ -55,7 +57,7 @@ const ProtocolRules kTimestampRules = {
     .strictly_serializable = false,
     .read = scanned_by<read, 2>,
     .read_gap = read_gap,
-    .lock = driven_by<lock>,
+    .lock = locked_by<lock>,
     .lock_early = driven_by<lock_early>,
     .may_take_slot = may_take_slot_at_ctts,
     .effects = kInPlaceEffects,

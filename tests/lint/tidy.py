@@ -218,7 +218,7 @@ def check_compiled_rules(sources):
     for path, text in sources.items():
         if not path.startswith("engine/"):
             continue
-        for match in re.finditer(r"\b(?:driven|read|scanned|checked)_by<(\w+)[,>]", text):
+        for match in re.finditer(r"\b(?:driven|read|scanned|locked|checked)_by<(\w+)[,>]", text):
             body = rf"\bStep {match.group(1)}\([^;{{]*\) {{"
             here = re.search(body, text) or re.search(body, sources["engine/txn/rule/rule.h"])
             if not here and match.group(1) not in ("rule", "kRule"):

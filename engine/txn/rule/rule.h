@@ -149,12 +149,13 @@ class RowReads;
 struct ScannedRead;
 struct StageContext;
 struct RecordState;
+struct LockWork;
 
 // A rule and the code that carries it out, compiled for this rule alone: `driven_by<rule>`
 // (driver.h), for rules that read `read_by<rule>` (look_in_place.h), which has the first look at
-// keys as well, for those of them that lock nothing `scanned_by<rule>` (scan_in_place.h), and for
-// rules that validate `checked_by<rule>` (check_in_place.h). A plain function is carried out
-// through its pointer.
+// keys as well, for those of them that lock nothing `scanned_by<rule>` (scan_in_place.h), for rules
+// that lock what was read so `locked_by<rule>` (lock_in_place.h), and for rules that validate
+// `checked_by<rule>` (check_in_place.h). A plain function is carried out through its pointer.
 struct StageRule {
   using Drive = Status (*)(StageContext& context, Rule rule, std::span<RecordState> records);
   using Look = Status (*)(StageContext& context, Rule rule, FirstLook& first);
@@ -162,6 +163,7 @@ struct StageRule {
   using CheckReads = Status (*)(StageContext& context, Rule rule, TableId table,
                                 std::span<const ScannedRead> reads);
   using Scan = Status (*)(StageContext& context, Rule rule, RowReads& reads);
+  using Lock = Status (*)(StageContext& context, Rule rule, std::span<LockWork> works);
 
   StageRule() = default;
   StageRule(Rule rule);  // NOLINT(google-explicit-constructor): any function of the type is a rule
@@ -174,6 +176,11 @@ struct StageRule {
         check(check_by),
         check_reads(check_reads_by),
         scan(scan_by) {}
+  constexpr StageRule that_locks(Lock by) const {
+    StageRule rule = *this;
+    rule.lock = by;
+    return rule;
+  }
   explicit operator bool() const { return step != nullptr; }
   Step operator()(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) const {
     return step(access, seen, txn);
@@ -185,6 +192,7 @@ struct StageRule {
   Check check = nullptr;  // nullptr: by the driver
   CheckReads check_reads = nullptr;
   Scan scan = nullptr;
+  Lock lock = nullptr;  // nullptr: by the driver
 };
 
 // May the transaction read what this lock covers, as protocols see it that do not lock what they

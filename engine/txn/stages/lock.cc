@@ -8,6 +8,7 @@
 #include "engine/txn/driver/in_place_rounds.h"
 #include "engine/txn/stages/bucket_walk.h"
 #include "engine/txn/stages/check_in_place.h"
+#include "engine/txn/stages/lock_in_place.h"
 #include "engine/txn/stages/release_held.h"
 #include "rdma/base/check.h"
 
@@ -130,8 +131,9 @@ Status place_entries(StageContext& context, std::span<LockWork> works) {
 
 }  // namespace
 
-Status lock_accesses(StageContext& context, std::span<LockWork> works) {
-  CHECK(context.rules.lock);
+namespace {
+
+Status lock_by_driver(StageContext& context, std::span<LockWork> works) {
   boost::container::small_vector<RecordState, 16> record_states;
   for (LockWork& work : works) {
     DCHECK(work.access != nullptr && !work.access->header.null());
@@ -145,13 +147,23 @@ Status lock_accesses(StageContext& context, std::span<LockWork> works) {
     RDMACC_RETURN_IF_ERROR(drive(context, context.rules.lock, records));
     RDMACC_RETURN_IF_ERROR(outcome_of(records));
   }
-  for (RecordState& record : record_states) {
-    if ((record.accepted.flags & (kFlagLive | kFlagGap)) == 0) {
-      return aborted(AbortReason::kStaleLocation);
-    }
-    record.access->locked_wts = record.accepted.wts;
+  for (const RecordState& record : record_states) {
+    RDMACC_RETURN_IF_ERROR(note_covered(record.accepted, *record.access));
   }
-  return place_entries(context, works);
+  return Status();
+}
+
+}  // namespace
+
+Status lock_accesses(StageContext& context, std::span<LockWork> works) {
+  const StageRule& rule = context.rules.lock;
+  CHECK(rule);
+  const bool in_place = context.engine.worker.scheduler().port() != Endpoint::Port::kPosted;
+  RDMACC_RETURN_IF_ERROR(in_place && rule.lock != nullptr ? rule.lock(context, rule.step, works)
+                                                          : lock_by_driver(context, works));
+  const bool places = std::any_of(works.begin(), works.end(),
+                                  [](const LockWork& work) { return !work.entry_changes.empty(); });
+  return places ? place_entries(context, works) : Status();
 }
 
 namespace {

@@ -1,0 +1,90 @@
+#pragma once
+#include "engine/txn/driver/driver.h"
+#include "engine/txn/stages/lock.h"
+
+// The locks of a commit where verbs are carried out in place, compiled for each rule that locks
+// what was read without a lock, in its protocol's file: header by header, in nothing but registers
+// as long as nothing is in the way.
+
+namespace rdmacc {
+
+// What the lock covers. Not ok: a slot that is no row's any more.
+[[gnu::always_inline]] inline Status note_covered(const RecordState::Accepted& accepted,
+                                                  Access& access) {
+  if ((accepted.flags & (kFlagLive | kFlagGap)) == 0) return aborted(AbortReason::kStaleLocation);
+  access.locked_wts = accepted.wts;
+  return Status();
+}
+
+// The rule is not done with the header after its first rounds.
+template <typename RuleType>
+[[gnu::noinline]] Status lock_on(StageContext& context, RuleType rule, Access& access,
+                                 const InPlaceRounds& begun, InPlaceRounds::End end) {
+  using End = InPlaceRounds::End;
+  if (end == End::kLost) return DoorbellBatch::unreachable();
+  RecordState record;
+  record.access = &access;
+  if (end == End::kStale) record.end = RecordState::End::kStale;
+  if (end == End::kNothing) return Status();
+  if (end == End::kAccepted) {
+    uint64_t observed = 0;
+    record.end = RecordState::End::kDone;
+    record.accepted = begun.accepted(observed);
+    context.engine.clock.observe(observed);
+  }
+  RDMACC_RETURN_IF_ERROR(
+      Driver<RuleType>(context, rule, std::span(&record, 1)).go_on_with(record, begun));
+  RDMACC_RETURN_IF_ERROR(outcome_of(std::span(&record, 1)));
+  return note_covered(record.accepted, access);
+}
+
+template <int kRounds, typename Port, typename RuleType>
+Status lock_in_place(Port& port, StageContext& context, RuleType rule, std::span<LockWork> works) {
+  using End = InPlaceRounds::End;
+  constexpr size_t kPart = 32;  // between two looks at what else there is to do
+  for (const LockWork& work : works) port.prefetch(work.access->header, sizeof(Header));
+  if (works.size() > 1) port.await_prefetched();
+  uint64_t observed = 0;
+  size_t done = 0;
+  Status status;
+  for (LockWork& work : works) {
+    Access& access = *work.access;
+    if (context.rules.locked_whole(access)) continue;
+    if (++done % kPart == 0) port.end_round();
+    if (context.is_cancelled()) return Status(Code::kCancelled);
+    // Where it was read, or a node said that it is: within the region.
+    const auto slot = port.find_within(access.header, sizeof(Header));
+    InPlaceRounds rounds;
+    End end = End::kLost;
+    if (!port.lost(slot)) {
+      end = run_rounds<kRounds>(port, rule, context, slot, access, nullptr, 0, rounds);
+    }
+    if (end == End::kAccepted && !rounds.waiting) [[likely]] {
+      status = note_covered(rounds.accepted(observed), access);
+    } else {
+      const InPlaceRounds begun = rounds;
+      status = lock_on(context, rule, access, begun, end);
+    }
+    if (!status.ok()) break;
+  }
+  context.engine.clock.observe(observed);
+  if (done > 0) port.end_round();
+  return status;
+}
+
+template <Rule kRule, int kRounds>
+[[gnu::flatten]] Status lock_in_place_fixed(StageContext& context, Rule,
+                                            std::span<LockWork> works) {
+  const auto rule = [](const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {
+    return kRule(access, seen, txn);
+  };
+  return with_port_in_place(
+      context, [&](auto& port) { return lock_in_place<kRounds>(port, context, rule, works); });
+}
+
+// A rule that locks, with all that carries it out; kRounds: how many rounds it takes where nothing
+// is in its way.
+template <Rule kRule, int kRounds = 1>
+constexpr StageRule locked_by = driven_by<kRule>.that_locks(lock_in_place_fixed<kRule, kRounds>);
+
+}  // namespace rdmacc
