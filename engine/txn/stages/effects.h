@@ -27,7 +27,12 @@ inline EffectWords effect_words(const LogRecord& record, const Write& write) {
           0};
 }
 
-// Carries out one effect, but for those on old versions. `out` has
+// Those on old versions (kept_version.h).
+constexpr bool is_of_version(Effect effect) {
+  return effect == Effect::kVersionStamp || effect == Effect::kVersionRecord;
+}
+
+// Carries out one of the others. `out` has
 //   word(distance, word)   writes a word of the header
 //   record(write)          the new bytes
 //   entries(write)         of a gap header's group

@@ -16,9 +16,13 @@ Status Installer::look(size_t begin, size_t end) {
   if (headers == nullptr) return out_of_registered_memory();
   for (size_t i = begin; i < end; i++) {
     const Write& write = record_.writes[i];
-    batch_.read(write.header, &headers[i - begin], sizeof(Header));
-    if (!keeps_version(write)) continue;
-    Before& before = before_[i - begin];
+    const bool keeps = keeps_versions_ && keeps_version(write);
+    headers[i - begin] = Header{};
+    if (options_.guarded || keeps) {
+      batch_.read(write.header, &headers[i - begin], sizeof(Header));
+    }
+    if (!keeps) continue;
+    VersionBefore& before = before_[i - begin];
     // What the newest record becomes as a version stands in front of it, and behind it where the
     // older ones are.
     before.record = arena_.allocate(kBeforeRecord + write.record_size + sizeof(uint64_t));
@@ -31,35 +35,46 @@ Status Installer::look(size_t begin, size_t end) {
   return keeps_versions_ ? look_at_versions(begin, end) : Status();
 }
 
-[[gnu::always_inline]] inline Status Installer::carry_out_effect(Effect effect, const Write& write,
-                                                                 Words& words) {
-  if (effect == Effect::kVersionStamp && version_ != nullptr && fresh_.null()) {
-    batch_.write(version_at_, &words.version_stamp, 8);
+Status Installer::look_at_versions(size_t begin, size_t end) {
+  for (size_t i = begin; i < end; i++) {
+    VersionBefore& before = before_[i - begin];
+    const Write& write = record_.writes[i];
+    if (has_version_to_keep(write, before)) find_block(write, options_, before);
   }
-  if (effect == Effect::kVersionRecord) {
-    if (version_ != nullptr && fresh_.null()) {
-      batch_.write(version_at_.plus(8), version_ + 8, sizeof(VersionHead) - 8 + write.record_size);
+  for (size_t i = begin; i < end; i++) {
+    const Write& write = record_.writes[i];
+    VersionBefore& before = before_[i - begin];
+    if (before.block == 0) continue;
+    before.versions = arena_.allocate(write.history * kVersionBytes);
+    if (before.versions == nullptr) return out_of_registered_memory();
+    const GlobalAddress block = GlobalAddress::make(write.header.node(), before.block);
+    for (uint32_t v = 0; v < write.history; v++) {
+      batch_.read(block.plus(version_place(write.record_size, v)),
+                  before.versions + v * kVersionBytes, kVersionBytes);
     }
-    attach(write, words);
   }
-  if (effect == Effect::kLease && leased_) return Status();
-  Out out{*this, write};
-  return carry_out(effect, write, words, out);
+  return batch_.execute();
 }
 
-Status Installer::install(const Write& write, Before& before) {
+Status Installer::install(const Write& write, const VersionBefore& before) {
   auto* words = arena_.allocate_array<Words>(1);
   if (words == nullptr) return out_of_registered_memory();
-  *words = Words{effect_words(record_, write), 0, 0, kLostVersionStamp};
+  *words = Words{effect_words(record_, write), VersionWords{}};
   // A lease that was written already may have been renewed since: it is not written again.
   const uint64_t lease = before.header.sundial;
-  leased_ = options_.guarded && !sundial_locked(lease) && sundial_wts(lease) >= record_.lease;
-  version_ = nullptr;
-  fresh_ = GlobalAddress{};
-  tells_loss_ = false;
-  if (has_versions_to_keep(write, before)) prepare_version(write, before, *words);
+  const bool leased =
+      options_.guarded && !sundial_locked(lease) && sundial_wts(lease) >= record_.lease;
+  KeptVersion kept;
+  if (has_version_to_keep(write, before)) {
+    kept = KeptVersion(write, before, options_, words->version);
+  }
+  Out out{*this, write};
   for (const Effect effect : options_.effects) {
-    RDMACC_RETURN_IF_ERROR(carry_out_effect(effect, write, *words));
+    if (is_of_version(effect)) {
+      kept.carry_out(effect, write, words->version, out);
+    } else if (effect != Effect::kLease || !leased) {
+      RDMACC_RETURN_IF_ERROR(carry_out(effect, write, words->effects, out));
+    }
   }
   return Status();
 }
@@ -67,7 +82,7 @@ Status Installer::install(const Write& write, Before& before) {
 // The header went with its table and has another identity now: nothing but the lock is written, and
 // the lease where the lock's holder has locked it.
 Status Installer::unlock_dropped(const Write& write, const Header& header) {
-  auto* words = arena_.allocate_array<Words>(1);
+  auto* words = arena_.allocate_array<EffectWords>(1);
   if (words == nullptr) return out_of_registered_memory();
   words->lease = sundial_unlocked_word(record_.lease, 0);
   words->zero = 0;

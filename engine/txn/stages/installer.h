@@ -1,21 +1,14 @@
 #pragma once
 #include "engine/txn/stages/effects.h"
-#include "engine/txn/stages/install.h"
+#include "engine/txn/stages/kept_version.h"
 
-// How install() works: private to its sources, install.cc, install_versions.cc and
-// install_in_place.cc.
+// How install() works: private to its sources, install.cc and install_in_place.cc.
 
 namespace rdmacc {
 
 constexpr size_t kFewWrites = 16;
 
-// A head and, behind it, the reference to an overflow block.
-constexpr size_t kVersionBytes = sizeof(VersionHead) + 8;
-// A new block's beginning: the slot that it belongs to, and the first version's head.
-constexpr size_t kBeforeRecord = sizeof(uint64_t) + sizeof(VersionHead);
-static_assert(kVersionsSlotPlace + sizeof(uint64_t) == version_place(0, 0));
-
-// Verbs are carried out in place, and the writes go into their slots and keep no version.
+// Verbs are carried out in place, and the writes go into their slots.
 bool goes_in_place(Worker& worker, const LogRecord& record, const InstallOptions& options);
 Status install_in_place(Worker& worker, const LogRecord& record, const InstallOptions& options,
                         VerbCounters& counters);
@@ -40,7 +33,7 @@ class Installer {
   Status round(size_t begin, size_t end) {
     CHECK(begin < end && end <= record_.writes.size());
     own_arena_.reset();
-    before_.assign(end - begin, Before{});
+    before_.assign(end - begin, VersionBefore{});
     if (options_.guarded || keeps_versions_) RDMACC_RETURN_IF_ERROR(look(begin, end));
     for (size_t i = begin; i < end; i++) {
       const Write& write = record_.writes[i];
@@ -57,20 +50,10 @@ class Installer {
   }
 
  private:
-  // What a read before the writes tells of one header, in registered memory.
-  struct Before {
-    Header header;
-    std::byte* record;    // the newest, of a slot whose version is to be kept, behind kBeforeRecord
-    std::byte* versions;  // heads of the old ones and what follows: kVersionBytes each
-    uint64_t block;       // where these are; 0: in none yet
-    bool lost;            // there were others, which are gone
-    GlobalAddress fresh;  // the block that the row gets
-  };
   // In registered memory: what is written, and what of versions.
-  struct Words : EffectWords {
-    uint64_t version_stamp;
-    uint64_t reference;
-    uint64_t lost_stamp;
+  struct Words {
+    EffectWords effects;
+    VersionWords version;
   };
   // One write, for carry_out().
   struct Out {
@@ -78,6 +61,9 @@ class Installer {
     const Write& write;
     void word(size_t distance, const uint64_t& from) {
       installer.batch_.write(write.header.plus(distance), &from, 8);
+    }
+    void write_at(GlobalAddress at, const void* from, size_t bytes) {
+      installer.batch_.write(at, from, bytes);
     }
     Status record(const Write& of) { return installer.record(of); }
     Status entries(const Write& of) { return installer.entries(of); }
@@ -92,42 +78,27 @@ class Installer {
                                                        : header.key_hash == write.key_hash;
     return header.lock == record_.lock_ctts && header.table == write.table && same;
   }
-  bool keeps_version(const Write& write) const {
-    return keeps_versions_ && write.history > 0 &&
-           (write.kind == WriteKind::kUpdate || write.kind == WriteKind::kTombstone);
+  // Not when an install that was cut short had come as far as the stamp.
+  bool has_version_to_keep(const Write& write, const VersionBefore& before) const {
+    return keeps_versions_ && keeps_version(write) && before.header.wts != record_.stamp &&
+           (!options_.guarded || holds(write, before.header));
   }
 
   Status look(size_t begin, size_t end);
   Status look_at_versions(size_t begin, size_t end);
-  bool has_versions_to_keep(const Write& write, const Before& before) const;
-  void evict(GlobalAddress block);
-  void keep(GlobalAddress block);
-  void attach(const Write& write, Words& words);
-  Status install(const Write& write, Before& before);
+  Status install(const Write& write, const VersionBefore& before);
   Status unlock_dropped(const Write& write, const Header& header);
-  Status carry_out_effect(Effect effect, const Write& write, Words& words);
-  void prepare_version(const Write& write, const Before& before, Words& words);
-  void make_room(const Write& write, const Before& before);
-  uint32_t choose_place(const Write& write, const Before& before) const;
   Status record(const Write& write);
   Status entries(const Write& write);
   Status bytes(GlobalAddress to, std::string_view from);
 
   const LogRecord& record_;
   const InstallOptions& options_;
-  VerbCounters allocation_counters_;  // none that a transaction's stage shows
   bool keeps_versions_ = false;
   VerbArena own_arena_;
   VerbArena& arena_;
   DoorbellBatch batch_;
-  boost::container::small_vector<Before, kFewWrites> before_;
-  // Of the write under way: the old version that makes room, and the bytes that it will have.
-  GlobalAddress version_at_;
-  std::byte* version_ = nullptr;  // nullptr: none is kept
-  GlobalAddress fresh_;           // the block that becomes the row's
-  bool lost_ = false;             // the row has lost versions
-  bool tells_loss_ = false;       // and is told so
-  bool leased_ = false;           // its lease is in place already
+  boost::container::small_vector<VersionBefore, kFewWrites> before_;
 };
 
 }  // namespace rdmacc
