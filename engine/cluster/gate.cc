@@ -7,8 +7,12 @@
 namespace rdmacc {
 namespace {
 
-constexpr WorkerId kGateWorker = 0;  // of the node that has the gate
-constexpr uint64_t kPollUsOfAway = 20'000;
+// The gate's word once exclusive mode, as this one grants it, is claimed.
+uint64_t claimed(uint64_t word) {
+  GateWord gate = GateWord::unpack(word);
+  ++gate.generation;
+  return gate.pack();
+}
 
 }  // namespace
 
@@ -59,77 +63,6 @@ Status Gate::adopt_line(VerbCounters& counters) {
   }
   images_.completed(image, chain);
   return status;
-}
-
-void Gate::compose(WorkerLine& line) {
-  CHECK(insiders_ <= users_ && (users_ == 0 || announced_ != 0));
-  std::memset(&line, 0, sizeof(line));
-  published_epoch_ = oldest_epoch();
-  line.inside = users_ > 0 ? announced_ : 0;
-  line.epoch = published_epoch_;
-  line.last_ctts = clock_.last();
-  line.incarnation = worker_.endpoint().incarnation();
-  line.shares = shares_ ? 1 : 0;
-  line.reader_counts_lost = reader_counts_lost_;
-  if (!waiters_.empty()) {
-    const Waiter& first = *waiters_.front();
-    line.waiting_for = first.exclusive ? first.wanted | kAskedExclusive : first.wanted;
-    line.waiting_since_us = waiters_.front()->since_us;
-  }
-}
-
-// Tells the line as it is now, without waiting. When no image can be had only a line that is
-// about to say "inside: none" must be told; at most one such is in flight, since the next
-// transaction's enter() waits behind it.
-void Gate::publish() {
-  LineImages::OfChain image(images_, worker_.scheduler());
-  const bool from_reserve = image.none();
-  if (from_reserve) {
-    if (users_ > 0) return;
-    CHECK(reserve_ != nullptr);  // adopt_line() came first
-    image.borrow(*reserve_);
-  }
-  compose(image->line);
-  image.number();
-  DoorbellBatch batch(worker_.scheduler(), worker_.counters());
-  add_line(batch, image->line);
-  batch.ring_unacknowledged();
-  if (!from_reserve) image.unacknowledged();
-}
-
-// G2
-void Gate::add_line(DoorbellBatch& batch, const WorkerLine& line) {
-  batch.write(line_address().plus(offsetof(WorkerLine, last_ctts)), &line.last_ctts, 8);
-  batch.write(line_address(), &line, sizeof(WorkerLine));
-}
-
-Status Gate::publish_and_wait(VerbCounters& counters) {
-  LineImages::OfChain image(images_, worker_.scheduler());
-  if (image.none()) return out_of_registered_memory();
-  compose(image->line);
-  image.number();
-  DoorbellBatch batch(worker_.scheduler(), counters);
-  add_line(batch, image->line);
-  const Status status = batch.execute();
-  image.completed();
-  return status;
-}
-
-// G5. In place, what is told arrives whether or not the node lives.
-void Gate::tell_when_node_is_back() {
-  if (telling_again_ || worker_.scheduler().mapped() != nullptr) return;
-  if (worker_.endpoint().incarnation_of(kGateWorker) != 0) return;
-  telling_again_ = worker_.scheduler().spawn([this] {
-    uint64_t pause_us = kPollUsMin;
-    for (bool told = false; !told;) {
-      worker_.scheduler().sleep_for(pause_us);
-      pause_us = std::min(2 * pause_us, kPollUsOfAway);
-      if (users_ > 0 || !waiters_.empty()) break;
-      told = worker_.endpoint().incarnation_of(kGateWorker) != 0 &&
-             publish_and_wait(worker_.counters()).ok();
-    }
-    telling_again_ = false;
-  });
 }
 
 void Gate::count_epoch(uint64_t epoch) {
@@ -185,43 +118,31 @@ void Gate::share(GateEntry& entry) {
 Result<bool> Gate::try_enter(const Waiter& self, uint64_t posted_us, GateEntry& entry,
                              VerbCounters& counters) {
   CHECK(may_announce(self.wanted, self.exclusive));
-  std::optional<VerbArena> arena;
-  if (self.exclusive) arena.emplace(worker_.pool());
-  auto* claim = self.exclusive ? arena->allocate_array<uint64_t>(1) : nullptr;
-  if (self.exclusive && claim == nullptr) return out_of_registered_memory();
-  LineImages::OfChain image(images_, worker_.scheduler());
-  if (image.none()) return out_of_registered_memory();
   announced_ = self.wanted;
   ++users_;
   const uint64_t epoch = known_epoch_;
   count_epoch(epoch);
-  compose(image->line);
   const bool tells_shares = shares_;
-  image.number();
-  DoorbellBatch batch(worker_.scheduler(), counters);
-  batch.write(line_address(), &image->line, sizeof(WorkerLine));
-  // Exclusive mode is claimed, so that no worker ends it that has not seen this one inside.
-  GateWord claimed = GateWord::unpack(self.word);
-  ++claimed.generation;
-  if (self.exclusive) batch.compare_swap(gate_address(), self.word, claimed.pack(), claim);
-  // Ascending: the floor is read after the word that it belongs to.
-  batch.read(gate_address(), &image->gate, sizeof(GateLine), WordOrder::kAscending);
-  const Status status = batch.execute();
-  const GateLine seen = image->gate;
-  image.completed();
+  Claim claim;
+  GateLine seen;
+  const bool in_place = !self.exclusive && worker_.scheduler().mapped() != nullptr;
+  if (self.exclusive) claim.word = claimed(self.word);
+  const Status status = in_place ? tell_and_look_in_place(seen, counters)
+                                 : tell_and_look(self, claim, seen, counters);
   if (!status.ok()) {
     withdraw(epoch);
+    if (status.code() == Code::kNoSpace) return status;  // nothing was told
     publish();
     if (users_ == 0) tell_when_node_is_back();
     return status;
   }
   note(seen);
-  if (self.exclusive ? *claim != self.word : !may_enter(seen.word, self.wanted, false)) {
+  if (self.exclusive ? !claim.won : !may_enter(seen.word, self.wanted, false)) {
     withdraw(epoch);
     return false;
   }
   if (self.exclusive) {
-    exclusive_generation_ = claimed.generation;
+    exclusive_generation_ = GateWord::unpack(claim.word).generation;
     exclusive_used_ = true;
   }
   clock_.observe(seen.ctts_floor);
@@ -240,16 +161,18 @@ Result<bool> Gate::try_enter(const Waiter& self, uint64_t posted_us, GateEntry& 
 }
 
 Status Gate::enter(ProtocolId protocol, uint64_t deadline_us, const bool* cancelled,
-                   VerbCounters& counters, GateEntry& entry) {
+                   VerbCounters& counters, GateEntry& entry, uint64_t now_us) {
   CHECK(protocol < kAskedExclusive - 1);
-  Waiter self{static_cast<uint8_t>(protocol + 1), false, worker_.endpoint().now_us()};
+  if (now_us == 0) now_us = worker_.endpoint().now_us();
+  Waiter self{static_cast<uint8_t>(protocol + 1), false, now_us};
   return enter_as(self, deadline_us, cancelled, counters, entry);
 }
 
 Status Gate::enter_exclusive(ProtocolId protocol, uint64_t deadline_us, const bool* cancelled,
-                             VerbCounters& counters, GateEntry& entry) {
+                             VerbCounters& counters, GateEntry& entry, uint64_t now_us) {
   CHECK(protocol < kAskedExclusive - 1);
-  Waiter self{static_cast<uint8_t>(protocol + 1), true, worker_.endpoint().now_us()};
+  if (now_us == 0) now_us = worker_.endpoint().now_us();
+  Waiter self{static_cast<uint8_t>(protocol + 1), true, now_us};
   return enter_as(self, deadline_us, cancelled, counters, entry);
 }
 
@@ -282,7 +205,7 @@ Status Gate::enter_as(Waiter& self, uint64_t deadline_us, const bool* cancelled,
 Status Gate::look(View& view, VerbCounters& counters) {
   LineImages::OfChain image(images_, worker_.scheduler());
   if (image.none()) return out_of_registered_memory();
-  compose(image->line);
+  image->line = compose();
   image.number();
   DoorbellBatch batch(worker_.scheduler(), counters);
   batch.write(line_address(), &image->line, sizeof(WorkerLine));

@@ -110,12 +110,12 @@ class Gate {
   Gate& operator=(const Gate&) = delete;
 
   // kTimeout at the deadline, kCancelled, kNoSpace or kUnavailable. On success the transaction is
-  // inside; `cancelled` may be nullptr.
+  // inside; `cancelled` may be nullptr. `now_us`: a reading of the clock; 0: none was made.
   Status enter(ProtocolId protocol, uint64_t deadline_us, const bool* cancelled,
-               VerbCounters& counters, GateEntry& entry);
+               VerbCounters& counters, GateEntry& entry, uint64_t now_us = 0);
   // Likewise, in exclusive mode if that can be had (G4); entry.exclusive tells.
   Status enter_exclusive(ProtocolId protocol, uint64_t deadline_us, const bool* cancelled,
-                         VerbCounters& counters, GateEntry& entry);
+                         VerbCounters& counters, GateEntry& entry, uint64_t now_us = 0);
   // The transaction's last verb has completed. Does not wait.
   void leave(GateEntry& entry);
 
@@ -175,6 +175,12 @@ class Gate {
   Status adopt_line(VerbCounters& counters);
   Status enter_as(Waiter& self, uint64_t deadline_us, const bool* cancelled, VerbCounters& counters,
                   GateEntry& entry);
+  struct Claim {  // of exclusive mode
+    uint64_t word = 0;
+    bool won = false;
+  };
+  Status tell_and_look(const Waiter& self, Claim& claim, GateLine& seen, VerbCounters& counters);
+  Status tell_and_look_in_place(GateLine& seen, VerbCounters& counters);
   Result<bool> try_enter(const Waiter& self, uint64_t posted_us, GateEntry& entry,
                          VerbCounters& counters);
   Status wait_and_enter(Waiter& self, uint64_t deadline_us, const bool* cancelled,
@@ -185,8 +191,9 @@ class Gate {
   void discount_epoch(uint64_t epoch);
   uint64_t oldest_epoch() const;
   void withdraw(uint64_t epoch);
-  void compose(WorkerLine& line);
+  WorkerLine compose();
   void publish();
+  void publish_in_place();
   void add_line(DoorbellBatch& batch, const WorkerLine& line);
   Status publish_and_wait(VerbCounters& counters);
   void tell_when_node_is_back();

@@ -34,7 +34,7 @@ struct Storm {
     const uint64_t now_us = user.worker.endpoint().now_us();
     const uint64_t deadline_us = now_us + (hurried ? random.below(3'000) : 30'000'000);
     const auto enter = random.percent(15) ? &Gate::enter_exclusive : &Gate::enter;
-    const Status status = (user.gate.*enter)(protocol, deadline_us, nullptr, counters, entry);
+    const Status status = (user.gate.*enter)(protocol, deadline_us, nullptr, counters, entry, 0);
     if (!status.ok()) {
       EXPECT_TRUE(hurried && status.code() == Code::kTimeout) << status.to_string();
       ++timeouts;
