@@ -9,14 +9,8 @@ namespace {
 
 constexpr uint64_t kPartitionBits = ~0ull << 54;
 
-// The odd multiplier spreads neighbouring table ids over the whole seed.
 uint64_t hash_of(TableId table, std::string_view bytes) {
-  const uint64_t seed = (table + 1ull) * 0x9E3779B97F4A7C15ull;
-  // Of a length that it knows the compiler makes a third of the code.
-  if (bytes.size() == sizeof(uint64_t)) {
-    return XXH3_64bits_withSeed(bytes.data(), sizeof(uint64_t), seed);
-  }
-  return XXH3_64bits_withSeed(bytes.data(), bytes.size(), seed);
+  return XXH3_64bits_withSeed(bytes.data(), bytes.size(), hash_seed_of(table));
 }
 
 std::string_view distribution_key_of(std::string_view key) {
@@ -35,9 +29,9 @@ std::string_view distribution_key_of(std::string_view key) {
 
 }  // namespace
 
-uint64_t hash_key(TableId table, std::string_view key) {
-  const uint64_t hash = hash_of(table, key);
-  if ((table & kDistributedTable) == 0) [[likely]]
+uint64_t KeyHash::of_any(std::string_view key) const {
+  const uint64_t hash = hash_of(table_, key);
+  if ((table_ & kDistributedTable) == 0) [[likely]]
     return hash;
   return in_partition_of_its_own(hash, key);
 }

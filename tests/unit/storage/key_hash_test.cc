@@ -1,6 +1,7 @@
 #include "engine/storage/layout/key_hash.h"
 
 #include <gtest/gtest.h>
+#include <xxhash.h>
 
 #include <set>
 #include <string>
@@ -12,6 +13,19 @@ TEST(KeyHash, IsTheSameForEqualBytes) {
   EXPECT_EQ(hash_key(7, "alice"), hash_key(7, std::string("alice")));
   EXPECT_NE(hash_key(7, "alice"), hash_key(7, "alicf"));
   EXPECT_NE(hash_key(7, ""), hash_key(8, ""));
+}
+
+// Of keys of one word it is spelled out: keys that are stored already must be found.
+TEST(KeyHash, IsXxh3WhateverTheLength) {
+  const std::string bytes = "0123456789abcdefghij";
+  for (const TableId table : {TableId{0}, TableId{7}, TableId{0x7FFFFFFF}}) {
+    for (size_t length = 0; length <= bytes.size(); ++length) {
+      const uint64_t seed = (table + 1ull) * 0x9E3779B97F4A7C15ull;
+      EXPECT_EQ(hash_key(table, bytes.substr(0, length)),
+                XXH3_64bits_withSeed(bytes.data(), length, seed))
+          << table << ", " << length;
+    }
+  }
 }
 
 TEST(KeyHash, DiffersBetweenTables) {
