@@ -144,8 +144,7 @@ const WorkloadKind kYcsbKind = {"ycsb", "YCSB: reads and updates of records of o
                                 kSettings, make_ycsb};
 
 std::string YcsbOptions::problem(const WorkloadCluster& cluster) const {
-  std::string mixed = problem_of_mix(*this);
-  if (!mixed.empty()) return mixed;
+  if (std::string mixed = problem_of_mix(*this); !mixed.empty()) return mixed;
   if (operations > records && !mix.is_on()) return "--operations must be at most --records";
   if (hot_records > records) return "--hot-records must be at most --records";
   if (hot_records > 0 && hot_access_percent == 0) return "--hot-records needs --hot-access";
@@ -198,15 +197,18 @@ uint64_t Ycsb::load_parts() const { return options_.records / kRecordsPerPart + 
 
 // ---- Drawing
 
-inline bool Ycsb::fits(uint64_t record, std::span<const uint64_t> taken, NodeId wanted) const {
-  for (const uint64_t other : taken) {
-    if ((other & ~kWriteBit) == record) return false;
+constexpr uint64_t mark_of(uint64_t record) { return 1ull << (record % 64); }
+
+inline bool Ycsb::fits(uint64_t record, const Taken& taken, NodeId wanted) const {
+  if ((taken.marks & mark_of(record)) != 0) {
+    for (const uint64_t other : taken.values) {
+      if ((other & ~kWriteBit) == record) return false;
+    }
   }
   return wanted == kAnyNode || home_node_of(table(0), NumberKey(record), cluster_.nodes) == wanted;
 }
 
-[[gnu::always_inline]] inline uint64_t Ycsb::draw_record(Random& random,
-                                                         std::span<const uint64_t> taken,
+[[gnu::always_inline]] inline uint64_t Ycsb::draw_record(Random& random, const Taken& taken,
                                                          NodeId wanted) const {
   uint64_t record = 0;
   for (uint32_t i = 0; i < kDrawsMax; ++i) {
@@ -217,7 +219,7 @@ inline bool Ycsb::fits(uint64_t record, std::span<const uint64_t> taken, NodeId 
 }
 
 // Of those behind this one.
-[[gnu::noinline]] uint64_t Ycsb::next_record(uint64_t record, std::span<const uint64_t> taken,
+[[gnu::noinline]] uint64_t Ycsb::next_record(uint64_t record, const Taken& taken,
                                              NodeId wanted) const {
   for (uint64_t i = 0; i < options_.records; ++i) {
     record = (record + 1) % options_.records;
@@ -241,9 +243,11 @@ TxnInputs Ycsb::draw_transaction(Random& random) const {
     }
   }
   TxnInputs inputs;
+  uint64_t marks = 0;
   for (uint32_t i = 0; i < options_.operations; ++i) {
-    const std::span<const uint64_t> taken(inputs.values.data(), inputs.count);
+    const Taken taken{{inputs.values.data(), inputs.count}, marks};
     const uint64_t record = draw_record(random, taken, theta > 0 ? nodes[i % theta] : kAnyNode);
+    marks |= mark_of(record);
     inputs.add(record | (random.percent(options_.write_percent) ? kWriteBit : 0));
   }
   return inputs;
@@ -288,11 +292,11 @@ Status Ycsb::read_record(uint64_t record, const RowView& row, uint32_t bytes, ui
 Status Ycsb::execute(Session& session, const TxnInputs& inputs, TxnEffect& effect) const {
   if (inputs.kind != kTransactionKind) return execute_operation(session, inputs, effect);
   CHECK(inputs.count <= kYcsbOperationsMax);
-  boost::container::static_vector<NumberKey, kYcsbOperationsMax> numbers;
-  boost::container::static_vector<std::string_view, kYcsbOperationsMax> keys;
+  boost::container::static_vector<NumberKey, kYcsbOperationsMax> numbers(inputs.count);
+  boost::container::static_vector<std::string_view, kYcsbOperationsMax> keys(inputs.count);
   for (uint32_t i = 0; i < inputs.count; ++i) {
-    numbers.emplace_back(inputs.values[i] & ~kWriteBit);
-    keys.push_back(numbers.back());
+    numbers.data()[i] = NumberKey(inputs.values[i] & ~kWriteBit);
+    keys.data()[i] = numbers.data()[i];
   }
   boost::container::static_vector<RowView, kYcsbOperationsMax> rows(inputs.count);
   std::array<uint64_t, kYcsbOperationsMax> updates;
@@ -304,7 +308,7 @@ Status Ycsb::execute(Session& session, const TxnInputs& inputs, TxnEffect& effec
   }
   for (uint32_t i = 0; i < inputs.count; ++i) {
     const uint64_t record = inputs.values[i] & ~kWriteBit;
-    if (!take_record(record, rows[i], options_.record_bytes, updates[i])) {
+    if (!take_record(record, rows.data()[i], options_.record_bytes, updates[i])) {
       return wrong_record(record, rows[i], options_.record_bytes);
     }
   }

@@ -93,10 +93,15 @@ class Ycsb : public Workload {
   static constexpr uint64_t kWriteBit = 1ull << 63;
 
  private:
-  uint64_t draw_record(Random& random, std::span<const uint64_t> taken, NodeId wanted) const;
-  uint64_t next_record(uint64_t record, std::span<const uint64_t> taken, NodeId wanted) const;
+  // The records that a transaction has so far.
+  struct Taken {
+    std::span<const uint64_t> values;
+    uint64_t marks;  // a bit for each, by its number: one that has none is not among them
+  };
+  uint64_t draw_record(Random& random, const Taken& taken, NodeId wanted) const;
+  uint64_t next_record(uint64_t record, const Taken& taken, NodeId wanted) const;
   TxnInputs draw_transaction(Random& random) const;
-  bool fits(uint64_t record, std::span<const uint64_t> taken, NodeId wanted) const;
+  bool fits(uint64_t record, const Taken& taken, NodeId wanted) const;
   void compute(Session& session) const;
   Status check_records(Session& session, std::span<const uint64_t> streams, int64_t delta,
                        std::string& violation) const;
