@@ -98,8 +98,9 @@ Status Session::get_many(TableId table, std::span<const std::string_view> keys,
 }
 
 // The key's state, looked up, once key and row have been found to fit.
-Status Session::find_for_write(TableId table, std::string_view key, std::string_view row,
-                               KeyState*& state) {
+[[gnu::always_inline]] inline Status Session::find_for_write(TableId table, std::string_view key,
+                                                             std::string_view row,
+                                                             KeyState*& state) {
   RDMACC_RETURN_IF_ERROR(enter_at(table, key));
   RDMACC_RETURN_IF_ERROR(check_sizes(key, row));
   return rows().look_up_many(table, std::span(&key, 1), std::span(&state, 1), /*to_write=*/true);

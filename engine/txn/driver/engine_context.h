@@ -111,11 +111,14 @@ struct StageContext {
   Result<CachedTable*> table(TableId id) const {
     auto found = engine.tables.get(id, counters);
     if (found.ok() && rules.keeps_versions() && (*found)->history == 0) {
-      return Status(Code::kInvalidArgument, "table " + std::to_string(id) +
-                                                " keeps no history, which protocol " +
-                                                protocol_name(rules.protocol) + " needs");
+      return keeps_no_history(id);
     }
     return found;
+  }
+  [[gnu::cold]] Status keeps_no_history(TableId id) const {
+    return Status(Code::kInvalidArgument, "table " + std::to_string(id) +
+                                              " keeps no history, which protocol " +
+                                              protocol_name(rules.protocol) + " needs");
   }
   DoorbellBatch batch() { return DoorbellBatch(engine.worker.scheduler(), counters); }
   // The same use by other rules, which outlive it, and which do not wait.

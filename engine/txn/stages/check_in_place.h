@@ -70,7 +70,8 @@ Status check_in_place(Port& port, StageContext& context, RuleType rule, const Ch
       port.prefetch(checked.header(i + kAhead), sizeof(Header));
     }
     auto&& access = checked.access(i);
-    const auto slot = port.find(access.header, sizeof(Header));
+    // Where it was read, or a node said that it is: within the region.
+    const auto slot = port.find_within(access.header, sizeof(Header));
     InPlaceRounds rounds;
     End end = End::kLost;
     if (!port.lost(slot)) {

@@ -17,9 +17,13 @@ bool is_open(const KeyState& key) {
   return key.base == KeyState::Base::kUnknown && key.lost == AbortReason::kNone;
 }
 
+uint64_t home_bucket(uint64_t group, const KeyState& key) {
+  return bucket_offset(group, home_bucket_of(key.hash));
+}
+
 }  // namespace
 
-Status FirstLook::run() {
+[[gnu::always_inline]] inline Status FirstLook::run() {
   const bool in_place = context_.engine.worker.scheduler().port() != Endpoint::Port::kPosted;
   if (!locate(in_place)) {
     RDMACC_RETURN_IF_ERROR(load_roots());
@@ -52,32 +56,48 @@ Status FirstLook::load_roots() {
 // Where each key is to be looked for, in two passes: what the first touches, the second reads. In
 // place a bucket is as near as an entry of the location cache. False: a root array is not here.
 bool FirstLook::locate(bool in_place) {
-  EngineContext& engine = context_.engine;
   places_.resize(keys_.size(), boost::container::default_init);
-  std::array<const uint64_t*, kKeysAtOnce> groups;  // in root arrays
-  for (size_t i = 0; i < keys_.size(); i++) {
-    const uint64_t hash = keys_[i]->hash;
-    DCHECK(keys_[i]->base == KeyState::Base::kUnknown && keys_[i]->tuple->header.null());
-    const NodeId node = engine.map.primary_of(hash);
-    const CachedRoot& root = table_.roots.data()[node];
-    if (root.bits == 0 || root.doubtful) [[unlikely]]
-      return false;
-    places_[i] = {{}, GlobalAddress::make(node, 0)};
-    groups[i] = root.groups.data() + group_bits_of(hash, root.depth());
-    __builtin_prefetch(groups[i]);
-    if (!in_place) engine.locations.prefetch(hash);
+  Groups groups;
+  if (!find_groups(groups)) return false;
+  if (in_place) {
+    MappedMemory* const mapped = context_.engine.worker.scheduler().mapped();
+    for (size_t i = 0; i < keys_.size(); i++) {
+      const GlobalAddress bucket = places_[i].bucket.plus(home_bucket(*groups[i], *keys_[i]));
+      places_[i].bucket = bucket;
+      if (mapped != nullptr) mapped->prefetch_line(bucket);
+    }
+    return true;
   }
-  MappedMemory* mapped = engine.worker.scheduler().mapped();
+  LocationCache& locations = context_.engine.locations;
+  for (const KeyState* key : keys_) locations.prefetch(key->hash);
   for (size_t i = 0; i < keys_.size(); i++) {
     Place& place = places_[i];
-    const uint64_t hash = keys_[i]->hash;
-    const uint64_t known_at = in_place ? 0 : engine.locations.find(hash);
+    const uint64_t known_at = locations.find(keys_[i]->hash);
     if (known_at != 0) {
       place = {place.bucket.plus(known_at), {}};
-      continue;
+    } else {
+      place.bucket = place.bucket.plus(home_bucket(*groups[i], *keys_[i]));
     }
-    place.bucket = place.bucket.plus(bucket_offset(*groups[i], home_bucket_of(hash)));
-    if (mapped != nullptr) mapped->prefetch_line(place.bucket);
+  }
+  return true;
+}
+
+// Each key's place in its node's root array, and the node as that of a bucket not known yet.
+[[gnu::always_inline]] inline bool FirstLook::find_groups(Groups& groups) {
+  const PartitionMap map = context_.engine.map;
+  const CachedRoot* const roots = table_.roots.data();
+  KeyState* const* const keys = keys_.data();
+  Place* const places = places_.data();
+  for (size_t i = 0, count = keys_.size(); i < count; i++) {
+    const uint64_t hash = keys[i]->hash;
+    DCHECK(keys[i]->base == KeyState::Base::kUnknown && keys[i]->tuple->header.null());
+    const NodeId node = map.primary_of(hash);
+    const CachedRoot& root = roots[node];
+    if (root.bits == 0 || root.doubtful) [[unlikely]]
+      return false;
+    places[i] = {{}, GlobalAddress::make(node, 0)};
+    groups[i] = root.groups.data() + group_bits_of(hash, root.depth());
+    __builtin_prefetch(groups[i]);
   }
   return true;
 }

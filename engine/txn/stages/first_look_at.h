@@ -1,4 +1,5 @@
 #pragma once
+#include <array>
 #include <boost/container/static_vector.hpp>
 
 #include "engine/txn/driver/drive.h"
@@ -71,7 +72,9 @@ class FirstLook {
   };
 
   Status load_roots();
+  using Groups = std::array<const uint64_t*, kKeysAtOnce>;  // places in root arrays
   bool locate(bool in_place);
+  bool find_groups(Groups& groups);
   Status read_buckets();
   Status read_records();
   Status settle();

@@ -16,13 +16,14 @@ Status Transaction::look_up_many(TableId table, std::span<const std::string_view
   CHECK(keys.size() == states.size());
   CHECK(started() && !prepared_);
   const bool scanned = has_scanned();
+  const KeyHash hash(table);
   size_t unknown = 0;
   // A large read set's places are in no cache.
   if (keys.size() >= kKeysToPrefetch) {
     for (const std::string_view key : keys) keys_.prefetch(table, key);
   }
   for (size_t i = 0; i < keys.size(); i++) {
-    KeyState& state = keys_.touch(table, keys[i]);
+    KeyState& state = keys_.touch(table, keys[i], hash(keys[i]));
     states[i] = &state;
     if (state.base != KeyState::Base::kUnknown || state.asked) continue;
     if (scanned && take_from_scan(state)) continue;
@@ -177,8 +178,8 @@ inline void Transaction::note_row(std::string_view row, bool kept, uint64_t over
 }
 
 // `left`: how many keys are not found yet. Their accesses are not the transaction's.
-Status Transaction::find_at_first_look(StageContext& stage, std::span<KeyState* const> wanted,
-                                       size_t& left) {
+[[gnu::always_inline]] inline Status Transaction::find_at_first_look(
+    StageContext& stage, std::span<KeyState* const> wanted, size_t& left) {
   auto table = stage.table(wanted.front()->table);
   if (!table.ok()) return table.status();
   for (size_t begin = 0; begin < wanted.size(); begin += kKeysAtOnce) {
@@ -191,8 +192,10 @@ Status Transaction::find_at_first_look(StageContext& stage, std::span<KeyState* 
   return Status();
 }
 
-Status Transaction::look_first_at(StageContext& stage, CachedTable& table,
-                                  std::span<KeyState* const> wanted, size_t& left) {
+[[gnu::always_inline]] inline Status Transaction::look_first_at(StageContext& stage,
+                                                                CachedTable& table,
+                                                                std::span<KeyState* const> wanted,
+                                                                size_t& left) {
   Access* empty = accesses_.begin_look_up(wanted.size());
   for (KeyState* state : wanted) state->tuple = empty++;
   FirstLookOut out{set_memory_.room(wanted.size() * table.record_size)};
