@@ -76,7 +76,8 @@ uint64_t LogWriter::place_for(const Ring& ring, uint64_t bytes) {
   return place + bytes <= kLogRingBytes ? ring.tail : ring.tail - place + kLogRingBytes;
 }
 
-bool LogWriter::has_room(std::span<const NodeId> nodes, uint64_t entry_bytes) const {
+[[gnu::always_inline]] inline bool LogWriter::has_room(std::span<const NodeId> nodes,
+                                                       uint64_t entry_bytes) const {
   CHECK(entry_bytes > 0 && entry_bytes <= kLogRingBytes);  // or it would wait for ever
   return std::all_of(nodes.begin(), nodes.end(), [&](NodeId node) {
     const Ring& ring = rings_[node];
@@ -85,8 +86,9 @@ bool LogWriter::has_room(std::span<const NodeId> nodes, uint64_t entry_bytes) co
 }
 
 // First come first served, so that a large entry gets its turn among small ones.
-Status LogWriter::wait_for_room(std::span<const NodeId> nodes, uint64_t entry_bytes,
-                                const bool* cancelled) {
+[[gnu::always_inline]] inline Status LogWriter::wait_for_room(std::span<const NodeId> nodes,
+                                                              uint64_t entry_bytes,
+                                                              const bool* cancelled) {
   if (queue_.empty() && has_room(nodes, entry_bytes)) return Status::ok_status();
   ++full_waits_;
   const void* self = &entry_bytes;
@@ -106,7 +108,8 @@ Status LogWriter::wait_for_room(std::span<const NodeId> nodes, uint64_t entry_by
 }
 
 // Once for each node.
-Status LogWriter::back_rings(std::span<const NodeId> nodes, VerbCounters& counters) {
+[[gnu::always_inline]] inline Status LogWriter::back_rings(std::span<const NodeId> nodes,
+                                                           VerbCounters& counters) {
   for (const NodeId node : nodes) {
     CHECK(node < rings_.size());
     if (rings_[node].backed) continue;
@@ -128,11 +131,11 @@ Status LogWriter::place(std::span<const std::byte> payload, uint64_t lock_ctts,
   }
   RDMACC_RETURN_IF_ERROR(back_rings(nodes, counters));
   frees_.start();
-  placements.resize(nodes.size());
-  for (size_t i = 0; i < nodes.size(); ++i) {
-    placements[i].node = nodes[i];
-    placements[i].ring_of = worker_.id();
-    placements[i].lock_ctts = lock_ctts;
+  for (const NodeId node : nodes) {
+    LogPlacement& placement = placements.emplace_back();
+    placement.node = node;
+    placement.ring_of = worker_.id();
+    placement.lock_ctts = lock_ctts;
   }
   Status status = prepare(payload, nodes, arena, cancelled, counters, placements);
   if (!status.ok()) {
@@ -156,9 +159,11 @@ Status LogWriter::place(std::span<const std::byte> payload, uint64_t lock_ctts,
 }
 
 // Everything of place() that can fail or wait: segments, the entries' bytes, room.
-Status LogWriter::prepare(std::span<const std::byte> payload, std::span<const NodeId> nodes,
-                          VerbArena& arena, const bool* cancelled, VerbCounters& counters,
-                          std::vector<LogPlacement>& placements) {
+[[gnu::always_inline]] inline Status LogWriter::prepare(std::span<const std::byte> payload,
+                                                        std::span<const NodeId> nodes,
+                                                        VerbArena& arena, const bool* cancelled,
+                                                        VerbCounters& counters,
+                                                        std::vector<LogPlacement>& placements) {
   const bool is_inline = payload.size() <= kInlinePayloadMax;
   uint64_t checksum = 0;
   if (!is_inline) {

@@ -24,8 +24,8 @@ bool BackgroundFree::wait_for_others(uint64_t us_max) {
   return under_way_ < kUnderWayMax;
 }
 
-void BackgroundFree::start() {
-  if (freed_.empty() || !wait_for_others(kWaitUsMax) || freed_.empty()) return;
+void BackgroundFree::start_sending() {
+  if (!wait_for_others(kWaitUsMax) || freed_.empty()) return;
   auto freed = std::make_shared<std::vector<Freed>>(std::move(freed_));
   freed_.clear();
   if (freed->size() > kBlocksAtOnceMax) return send(*freed, /*patient=*/false);

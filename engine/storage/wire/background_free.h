@@ -28,7 +28,9 @@ class BackgroundFree {
   uint32_t incarnation_of(NodeId node) const;
   // Sends what was added; yields only if too many requests are under way, or to wait for one of
   // very many blocks. Where none ends soon, or no coroutine is to be had, the next call does.
-  void start();
+  void start() {
+    if (!freed_.empty()) start_sending();
+  }
   // Waits until all have been sent and answered, for `us_max` at most.
   void finish(uint64_t us_max);
 
@@ -37,6 +39,7 @@ class BackgroundFree {
     GlobalAddress block;
     uint32_t node_incarnation;
   };
+  void start_sending();
   bool wait_for_others(uint64_t us_max);
   void send(const std::vector<Freed>& freed, bool patient);
 

@@ -17,8 +17,7 @@ struct Admission::Waiter {
   }
 };
 
-void Admission::Place::leave() {
-  unlink();
+void Admission::Place::wake_all() {
   for (const std::shared_ptr<Waiter>& waiter : std::exchange(waiting_, {})) waiter->wake(false);
 }
 

@@ -40,7 +40,11 @@ class Admission {
 
    private:
     friend class Admission;
-    void leave();
+    void leave() {
+      unlink();
+      if (!waiting_.empty()) wake_all();
+    }
+    void wake_all();
     Admission* of_ = nullptr;
     uint64_t ctts_ = 0;
     uint64_t waits_for_ = 0;

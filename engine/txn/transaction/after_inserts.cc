@@ -20,7 +20,7 @@ int settle_rounds(size_t writes) {
 // behind, or chains would grow and grow; and, if it relied on absences, for all that its inserts
 // have caused: the next transaction, often of the same session, may do so, too, and is not to lose
 // to them.
-void Transaction::care_for_full_groups() {
+void Transaction::care_for_relinked_groups() {
   std::vector<NodeId> nodes;
   for (const LockWork& work : writes_.locks()) {
     const GlobalAddress group = work.access->header;

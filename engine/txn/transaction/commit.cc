@@ -18,7 +18,7 @@ constexpr uint64_t kNodeReturnPauseUs = 10'000;
 }  // namespace
 
 // What each key's own writes come to, against what the engine had.
-void Transaction::collect_writes() {
+[[gnu::always_inline]] inline void Transaction::collect_writes() {
   CHECK(writes_.empty());
   writes_.expect(own_writes_);
   for (KeyState& state : keys_.all()) {
@@ -33,7 +33,7 @@ void Transaction::collect_writes() {
 }
 
 // Everything that is written is locked: when the transaction happens follows from that.
-Status Transaction::fix_commit_time(StageContext& stage) {
+[[gnu::always_inline]] inline Status Transaction::fix_commit_time(StageContext& stage) {
   const ProtocolRules& rules = *parameters_.rules;
   if (rules.may_take_slot != nullptr) {
     for (const PlannedWrite& write : writes_.all()) {
@@ -57,7 +57,7 @@ Status Transaction::fix_commit_time(StageContext& stage) {
   return Status();
 }
 
-Status Transaction::validate_reads(StageContext& stage) {
+[[gnu::always_inline]] inline Status Transaction::validate_reads(StageContext& stage) {
   const ProtocolRules& rules = *parameters_.rules;
   if (!rules.validate) return Status();
   if (rules.single_read_is_atomic && writes_.empty() && !scanned_ && reads_ <= 1) return Status();
@@ -79,19 +79,19 @@ Status Transaction::validate_reads(StageContext& stage) {
   return status;
 }
 
-void Transaction::build_record() {
+[[gnu::always_inline]] inline void Transaction::build_record() {
   CHECK(record_.writes.empty());
   TimestampClock& clock = coordinator_.engine.clock;
   for (const LockWork& work : writes_.locks()) clock.observe(work.access->locked_wts);
   for (const PlannedWrite& write : writes_.all()) clock.observe(write.tuple->locked_wts);
   record_.lock_ctts = stamps_.ctts;
-  record_.stamp = parameters_.rules->reads_at_ctts ? stamps_.ctts : clock.next();
+  record_.stamp = parameters_.rules->reads_at_ctts ? stamps_.ctts : clock.next_one();
   record_.lease = stamps_.commit_tts;
   record_.protocol = static_cast<uint8_t>(parameters_.rules->protocol);
   writes_.list_writes(record_);
 }
 
-void Transaction::install_record(StageContext& stage) {
+[[gnu::always_inline]] inline void Transaction::install_record(StageContext& stage) {
   CHECK(log_begun_ && !placements_.empty());
   Status status;
   if (!end_begun_) {
@@ -150,7 +150,7 @@ void Transaction::release_locks(StageContext& stage) {
 
 // Where verbs are carried out in place each lock is given back where it is found. False: those of
 // lost nodes are not.
-bool Transaction::release_in_place(StageContext& stage) {
+[[gnu::always_inline]] inline bool Transaction::release_in_place(StageContext& stage) {
   constexpr size_t kPart = 64;  // between two looks at what else there is to do
   uint64_t start_ns = 0;
   size_t released = 0;
@@ -212,7 +212,7 @@ Status Transaction::commit_prepared() {
 }
 
 // What a short commit touches is in the cache already, and others would only lose to it.
-void Transaction::stay_until_the_end() {
+[[gnu::always_inline]] inline void Transaction::stay_until_the_end() {
   constexpr size_t kFewWrites = 64;
   if (writes_.all().size() <= kFewWrites) coordinator_.engine.worker.scheduler().stay(true);
 }
@@ -264,7 +264,7 @@ void Transaction::abort() {
 
 void Transaction::finish(HistoryOutcome outcome) {
   CHECK(started() && placements_.empty());
-  for (const Access& access : accesses_) CHECK(!access.held());
+  for (const Access& access : accesses_) DCHECK(!access.held());
   coordinator_.engine.worker.scheduler().stay(false);
   place_.end();
   coordinator_.admission.note_end(reason_of(failure_) != AbortReason::kNone);

@@ -47,25 +47,27 @@ class StableList {
   // Forgets the objects; their memory stays with its owner.
   void clear() { first_ = last_ = nullptr; }
 
+  // What is appended meanwhile is not seen.
   template <typename Object, typename InChunk>
   class Iterator {
    public:
-    explicit Iterator(InChunk* chunk, size_t at = 0) : chunk_(chunk), at_(at) {}
-    Object& operator*() const { return chunk_->objects()[at_]; }
+    explicit Iterator(InChunk* chunk, size_t at = 0) : chunk_(chunk) {
+      if (chunk == nullptr) return;
+      at_ = chunk->objects() + at;
+      end_ = chunk->objects() + chunk->used;
+    }
+    Object& operator*() const { return *at_; }
     Iterator& operator++() {
-      if (++at_ == chunk_->used) {
-        chunk_ = chunk_->next;
-        at_ = 0;
-      }
+      if (++at_ == end_) [[unlikely]]
+        *this = Iterator(chunk_->next);
       return *this;
     }
-    bool operator!=(const Iterator& other) const {
-      return chunk_ != other.chunk_ || at_ != other.at_;
-    }
+    bool operator!=(const Iterator& other) const { return at_ != other.at_; }
 
    private:
     InChunk* chunk_;
-    size_t at_;
+    Object* at_ = nullptr;
+    Object* end_ = nullptr;  // of the chunk's objects
   };
   auto begin() { return Iterator<T, Chunk>(first_); }
   auto end() { return Iterator<T, Chunk>(nullptr); }

@@ -51,7 +51,7 @@ Status Transaction::start(const Restart& before) {
   const auto enter = exclusive ? &Gate::enter_exclusive : &Gate::enter;
   const uint64_t deadline_us = start_us_ + parameters_.gate_timeout_us;
   RDMACC_RETURN_IF_ERROR((coordinator_.gate.*enter)(protocol, deadline_us, parameters_.cancelled,
-                                                    counters_, gate_entry_));
+                                                    counters_, gate_entry_, start_us_));
   exclusive_ = gate_entry_.exclusive;
   coordinator_.engine.enter_era(era_of(gate_entry_.epoch));
   if (exclusive_) coordinator_.stats.exclusive++;
@@ -82,14 +82,12 @@ AttemptEnd Transaction::end() const {
   return end;
 }
 
-uint64_t Transaction::begin_stage(Stage stage) {
-  if (timed_ == 0) return 0;
+uint64_t Transaction::begin_timed_stage(Stage stage) {
   if (coordinator_.observer != nullptr) coordinator_.observer->stage_begins(stage);
   return stage_end_ns_ != 0 ? stage_end_ns_ : coordinator_.engine.worker.endpoint().now_ns();
 }
 
-void Transaction::time_stage(Stage stage, uint64_t start_ns) {
-  if (timed_ == 0) return;
+void Transaction::end_timed_stage(Stage stage, uint64_t start_ns) {
   stage_end_ns_ = coordinator_.engine.worker.endpoint().now_ns();
   note_stage_time(stage, stage_end_ns_ - start_ns);
 }
@@ -112,8 +110,7 @@ void Transaction::note_stage_time(Stage stage, uint64_t ns) {
   coordinator_.observer->stage_done(parameters_.rules->protocol, stage, primitive, ns);
 }
 
-void Transaction::note_failure(const Status& status) {
-  if (status.ok()) return;
+void Transaction::note_first_failure(const Status& status) {
   if (failure_.ok()) failure_ = status;
   if (outcome_unknown_) return;  // its locks are left to resolution
   lock_state_unknown_ = lock_state_unknown_ || status.code() == Code::kUnavailable ||
@@ -141,13 +138,21 @@ KeyState& Transaction::touch_unchecked(TableId table, std::string_view key) {
   return state;
 }
 
+namespace {
+
+[[gnu::cold]] Status too_much_written(uint64_t bytes_max) {
+  return Status(Code::kNoSpace, "the transaction's write set is larger than " +
+                                    std::to_string(bytes_max) + " bytes");
+}
+
+}  // namespace
+
 Status Transaction::write(KeyState& state, bool deleted, std::string_view row) {
   DCHECK(state.base != KeyState::Base::kUnknown);
   DCHECK(state.own == nullptr || state.own->level <= level_);
   const uint64_t bytes = row.size() + state.key.size() + sizeof(KeyState);
   if (write_set_bytes_ + bytes > coordinator_.write_set_bytes_max) {
-    return Status(Code::kNoSpace, "the transaction's write set is larger than " +
-                                      std::to_string(coordinator_.write_set_bytes_max) + " bytes");
+    return too_much_written(coordinator_.write_set_bytes_max);
   }
   write_set_bytes_ += bytes;
   own_writes_++;

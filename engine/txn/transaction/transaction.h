@@ -176,8 +176,12 @@ class Transaction final : public RowSource {
   }
   // The time. Stages of a commit follow each other: the end of one is the beginning of the next.
   // Of those transactions whose stages are timed.
-  uint64_t begin_stage(Stage stage);
-  void time_stage(Stage stage, uint64_t start_ns);
+  uint64_t begin_stage(Stage stage) { return timed_ == 0 ? 0 : begin_timed_stage(stage); }
+  void time_stage(Stage stage, uint64_t start_ns) {
+    if (timed_ != 0) end_timed_stage(stage, start_ns);
+  }
+  uint64_t begin_timed_stage(Stage stage);
+  void end_timed_stage(Stage stage, uint64_t start_ns);
   void time_stages(std::initializer_list<Stage> stages, uint64_t start_ns);
   void note_stage_time(Stage stage, uint64_t ns);
   void event(HistoryOp op, TableId table, std::string_view key, uint64_t version) {
@@ -231,12 +235,18 @@ class Transaction final : public RowSource {
   void release_locks(StageContext& stage);
   bool release_in_place(StageContext& stage);
   void void_log();
-  void care_for_full_groups();
+  void care_for_full_groups() {
+    if (writes_.relinks()) care_for_relinked_groups();
+  }
+  void care_for_relinked_groups();
   void settle_after(std::span<const OrderedWrite> writes);
   void finish(HistoryOutcome outcome);
   void note_writes();
   void report(HistoryOutcome outcome);
-  void note_failure(const Status& status);
+  void note_failure(const Status& status) {
+    if (!status.ok()) note_first_failure(status);
+  }
+  void note_first_failure(const Status& status);
 
   CoordinatorState& coordinator_;
   const TxnParameters parameters_;

@@ -11,12 +11,6 @@ namespace {
 constexpr size_t kRequestsAtOnce = 64 * 1024;
 constexpr size_t kRelinkedPerGroup = 4;  // or more: that many rows of a group come or go at once
 
-std::string make_record(std::string_view key, std::string_view row) {
-  std::string record(record_bytes(key.size(), row.size()), '\0');
-  put_record(record.data(), key, row);
-  return record;
-}
-
 // The row's own lock, unless it is held, or nothing but the write knows of the row.
 void add_lock_of_row(const PlannedWrite& write, std::vector<LockWork>& locks) {
   CHECK(write.tuple != nullptr);
@@ -24,31 +18,13 @@ void add_lock_of_row(const PlannedWrite& write, std::vector<LockWork>& locks) {
   locks.emplace_back().access = write.tuple;
 }
 
-WriteKind kind_of(const ProtocolRules& rules, const KeyWrite& write) {
-  if (!write.deleted) return write.tuple != nullptr ? WriteKind::kUpdate : WriteKind::kInsert;
-  return rules.keeps_versions() ? WriteKind::kTombstone : WriteKind::kUnlink;
-}
-
 }  // namespace
 
-PlannedWrite& WritePlan::add(const ProtocolRules& rules, const KeyWrite& write) {
-  CHECK(write.tuple != nullptr || !write.deleted);
-  PlannedWrite& planned = writes_.emplace_back();
-  planned.table = write.table;
-  planned.hash = write.hash;
-  planned.key = write.key;
-  planned.kind = kind_of(rules, write);
-  relinks_ = relinks_ || planned.relinks();
-  planned.tuple = write.tuple;
-  planned.record = !write.record.empty()
-                       ? write.record
-                       : made_records_.emplace_back(make_record(write.key, write.row));
-  if (write.tuple == nullptr) return planned;
-  write.tuple->write = true;
-  if (write.overflow != 0) {
-    planned.old_overflow = GlobalAddress::make(write.tuple->header.node(), write.overflow);
-  }
-  return planned;
+std::string_view WritePlan::make_record(const KeyWrite& write) {
+  std::string& record = made_records_.emplace_back();
+  record.resize(record_bytes(write.key.size(), write.row.size()));
+  put_record(record.data(), write.key, write.row);
+  return record;
 }
 
 std::vector<KeyWork> WritePlan::missing_gaps(size_t& from, size_t at_most,
@@ -83,7 +59,8 @@ Status WritePlan::allocate_room(StageContext& stage, Accesses& accesses) {
 }
 
 // For some of the writes, from `from` on, which moves on.
-Status WritePlan::allocate_some(StageContext& stage, Accesses& accesses, size_t& from) {
+[[gnu::always_inline]] inline Status WritePlan::allocate_some(StageContext& stage,
+                                                              Accesses& accesses, size_t& from) {
   SlotRequests requests;
   boost::container::small_vector<PlannedWrite*, 16> owners;
   for (; from < writes_.size() && requests.size() < kRequestsAtOnce; from++) {
@@ -97,15 +74,15 @@ Status WritePlan::allocate_some(StageContext& stage, Accesses& accesses, size_t&
     if (replaces && write.tuple != nullptr && stage.engine.frees != nullptr) {
       write.node_incarnation = stage.engine.frees->incarnation_of(write.tuple->header.node());
     }
+    const bool overflows =
+        write.record.size() > (*table)->record_size && write.kind != WriteKind::kUnlink;
+    if (write.kind != WriteKind::kInsert && !overflows) continue;
     SlotRequest request{};
     request.table = write.table;
     request.key_hash = write.hash;
     request.node = stage.engine.map.primary_of(write.hash);
     request.want_slot = write.kind == WriteKind::kInsert;
-    if (write.record.size() > (*table)->record_size && write.kind != WriteKind::kUnlink) {
-      request.overflow_bytes = static_cast<uint32_t>(round_up(write.record.size(), 8));
-    }
-    if (!request.want_slot && request.overflow_bytes == 0) continue;
+    if (overflows) request.overflow_bytes = static_cast<uint32_t>(round_up(write.record.size(), 8));
     requests.push_back(request);
     owners.push_back(&write);
   }

@@ -49,7 +49,27 @@ class WritePlan {
   using Accesses = StableList<Access>;
 
   // A delete unlinks the tuple, or leaves a tombstone where old versions are read.
-  PlannedWrite& add(const ProtocolRules& rules, const KeyWrite& write);
+  [[gnu::always_inline]] PlannedWrite& add(const ProtocolRules& rules, const KeyWrite& write) {
+    CHECK(write.tuple != nullptr || !write.deleted);
+    PlannedWrite& planned = writes_.emplace_back();
+    planned.table = write.table;
+    planned.hash = write.hash;
+    planned.key = write.key;
+    if (write.deleted) {
+      planned.kind = rules.keeps_versions() ? WriteKind::kTombstone : WriteKind::kUnlink;
+    } else if (write.tuple == nullptr) {
+      planned.kind = WriteKind::kInsert;
+    }
+    relinks_ = relinks_ || planned.relinks();
+    planned.record = !write.record.empty() ? write.record : make_record(write);
+    if (write.tuple == nullptr) return planned;
+    planned.tuple = write.tuple;
+    write.tuple->write = true;
+    if (write.overflow != 0) {
+      planned.old_overflow = GlobalAddress::make(write.tuple->header.node(), write.overflow);
+    }
+    return planned;
+  }
   bool empty() const { return writes_.empty(); }
   // Does any of the writes?
   bool relinks() const { return relinks_; }
@@ -97,6 +117,7 @@ class WritePlan {
   bool free_replaced(StageContext& stage, std::span<const GlobalAddress> evicted = {});
 
  private:
+  std::string_view make_record(const KeyWrite& write);
   using SlotRequest = StorageClient::SlotRequest;
   using SlotRequests = boost::container::small_vector<SlotRequest, 16>;
   Status allocate_some(StageContext& stage, Accesses& accesses, size_t& from);
