@@ -60,12 +60,12 @@ FAULTS = {
     "engine/txn/stages/install.cc": [
         (UNLOCKED_FIRST, "for (const Effect effect : options_.effects) {",
          "for (const Effect as_listed : options_.effects) { const Effect effect = " + SWAP_UNLOCK),
-        (RECORD_FIRST, "carry_out_effect(effect, write, *words)",
-         "carry_out_effect(" + SWAP_STAMP + ", write, *words)"),
+        (RECORD_FIRST, "carry_out(effect, write, words->effects, out)",
+         "carry_out(" + SWAP_STAMP + ", write, words->effects, out)"),
     ],
     "engine/txn/stages/install_in_place.cc": [
-        (UNLOCKED_FIRST, "for (const Effect effect : effects_) {",
-         "for (const Effect as_listed : effects_) { const Effect effect = " + SWAP_UNLOCK),
+        (UNLOCKED_FIRST, "for (const Effect effect : options_.effects) {",
+         "for (const Effect as_listed : options_.effects) { const Effect effect = " + SWAP_UNLOCK),
         (RECORD_FIRST, "carry_out(effect, write, words, *this)",
          "carry_out(" + SWAP_STAMP + ", write, words, *this)"),
     ],
