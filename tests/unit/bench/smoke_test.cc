@@ -197,7 +197,7 @@ class BenchAuto : public testing::TestWithParam<Protocol> {};
 // It tries both primitives of every stage, and goes on with what it takes for the cheapest.
 TEST_P(BenchAuto, LearnsAPlanAndIsSerializable) {
   const std::string file = testing::TempDir() + "bench_auto_" + std::to_string(getpid()) + ".jsonl";
-  std::vector<std::string> words = words_of({"smallbank", GetParam()}, 4 * kSeconds);
+  std::vector<std::string> words = words_of({"smallbank", GetParam()}, 12 * kSeconds);
   words.insert(words.end(), {"--stages=auto", "--format=json", "--history-file=" + file});
   BenchRun run{options_of(words), {}};
   Result<RunResult> result = run_benchmark(run.options, kNotInterrupted);
