@@ -214,8 +214,9 @@ TEST_P(BenchAuto, LearnsAPlanAndIsSerializable) {
   run.result = std::move(*result);
   const auto json = nlohmann::json::parse(report_json(run));
   EXPECT_EQ(json["auto_stages"], true);
-  // The other coordinator may have found another one, or this one learned it late.
-  EXPECT_GT(used[json["stages"].get<uint16_t>()], history->size() / 10);
+  // The other coordinator may have found another one, or this one learned it late. By chance each
+  // of some dozens would be used as often.
+  EXPECT_GT(used[json["stages"].get<uint16_t>()], history->size() / 20);
   EXPECT_NE(report_text(run).find("stages auto, in the end "), std::string::npos);
 }
 
