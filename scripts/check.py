@@ -164,6 +164,12 @@ def in_turn(parts):
     return [part.run() for part in parts]
 
 
+def two_at_a_time(parts):
+    """Parts that wait for a server or a clock about half of their time."""
+    with concurrent.futures.ThreadPoolExecutor(max_workers=2) as pool:
+        return list(pool.map(Part.run, parts))
+
+
 def sharded(part, shards):
     """A GoogleTest program in several processes at a time."""
     environments = [{**part.environment, "GTEST_TOTAL_SHARDS": str(shards),
@@ -238,7 +244,7 @@ def run_everything(jobs):
         done += in_turn([campaign_part("release", "--check-share", f"--jobs={jobs}")])
         done += in_turn([python_part("faults", "scripts/faults.py", "--share", f"--jobs={jobs}"),
                          python_part("guide", "tests/guide/follow.py", limit_s=120)])
-        done += in_turn(server_parts())
+        done += two_at_a_time(server_parts())
         done += waiting.result() + beside.result()
     # The guest emulates two processors, and wants ours.
     return done + in_turn(verbs_parts())
