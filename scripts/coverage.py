@@ -19,9 +19,9 @@ sys.path.insert(0, os.path.join(ROOT, "tests/coverage"))
 import unreached  # noqa: E402
 
 BUILD = os.path.join(ROOT, "build/coverage")
-# Beside the campaign's draws: runs that crowd rare moments (tests/sim/directed.h), bulk loads, and
-# tables that transactions make and fill. As percentages of the campaign's seeds.
-OTHERS = (("--directed", 24), ("--loads", 5), ("--fresh", 15), ("--locks", 5))
+# Beside the campaign's draws: runs that crowd rare moments (tests/sim/directed.h), bulk loads,
+# tables that transactions make and fill, and references out of the engine. As percentages of the campaign's seeds.
+OTHERS = (("--directed", 24), ("--loads", 5), ("--fresh", 15), ("--outside", 10), ("--locks", 5))
 FOLDERS = ("engine/txn", "engine/storage", "engine/index", "engine/log", "engine/protocols")
 # The failing side of a CHECK ends the process.
 GCOVR = ("--exclude-throw-branches", "--exclude-unreachable-branches",

@@ -10,9 +10,9 @@ namespace {
 
 constexpr std::array kLoads = {SimScenario::Load::kMixed, SimScenario::Load::kBank,
                                SimScenario::Load::kPredicate};
-constexpr std::array kLoadNames = {"mixed", "bank", "predicate", "indexed",
-                                   "loads", "door", "heads",     "fresh"};
-constexpr uint32_t kIndexedPercent = 20, kFreshPercent = 8;
+constexpr std::array kLoadNames = {"mixed", "bank",  "predicate", "indexed", "loads",
+                                   "door",  "heads", "fresh",     "outside"};
+constexpr uint32_t kIndexedPercent = 20, kFreshPercent = 8, kOutsidePercent = 8;
 constexpr uint32_t kDoorPercent = 40, kTightPercent = 40, kPreparedPercent = 25;
 constexpr uint32_t kDoorTransactions = 20;
 constexpr uint32_t kLocksPercentMin = 20, kLocksPercents = 60;
@@ -86,6 +86,10 @@ void draw_after(SimScenario& scenario, uint64_t seed) {
   // Not in a node's memory that may run out: a load has no other way to go on than to begin again.
   if (scenario.load == SimScenario::Load::kMixed && Random(seed ^ 0xF4E5).percent(kFreshPercent)) {
     scenario.load = SimScenario::Load::kFresh;
+  }
+  if (scenario.load == SimScenario::Load::kMixed &&
+      Random(seed ^ 0x0751DE).percent(kOutsidePercent)) {
+    scenario.load = SimScenario::Load::kOutside;
   }
   if (scenario.load != SimScenario::Load::kDoor) {
     if (random.percent(kHeadsPercent)) scenario.load = SimScenario::Load::kHeads;
@@ -205,6 +209,12 @@ SimScenario fresh_scenario(const CampaignVariant& variant, uint64_t seed) {
   SimScenario scenario = campaign_scenario(variant, seed);
   scenario.load = SimScenario::Load::kFresh;
   scenario.tight = scenario.drops_after = false;
+  return scenario;
+}
+
+SimScenario outside_scenario(const CampaignVariant& variant, uint64_t seed) {
+  SimScenario scenario = campaign_scenario(variant, seed);
+  scenario.load = SimScenario::Load::kOutside;
   return scenario;
 }
 

@@ -28,6 +28,8 @@ SimScenario campaign_scenario(const CampaignVariant& variant, uint64_t seed);
 SimScenario loads_scenario(const CampaignVariant& variant, uint64_t seed);
 // As campaign_scenario(), with tables that transactions make and fill before they commit.
 SimScenario fresh_scenario(const CampaignVariant& variant, uint64_t seed);
+// Likewise, with rows that refer to something outside of the engine.
+SimScenario outside_scenario(const CampaignVariant& variant, uint64_t seed);
 // Transactions that lock rows early, beside writers that do not.
 SimScenario locks_scenario(const CampaignVariant& variant, uint64_t seed);
 // Whether verbs to a node that is down fail; draws nothing else.

@@ -13,6 +13,7 @@
 #include "tests/sim/aim/aimed_faults.h"
 #include "tests/sim/door/door_surroundings.h"
 #include "tests/sim/growing/fresh_tables.h"
+#include "tests/sim/outside/outside_parents.h"
 #include "tests/sim/outside_decider.h"
 #include "tests/sim/strikes.h"
 
@@ -22,7 +23,17 @@
 namespace rdmacc {
 
 struct SimScenario {
-  enum class Load : uint8_t { kMixed, kBank, kPredicate, kIndexed, kLoads, kDoor, kHeads, kFresh };
+  enum class Load : uint8_t {
+    kMixed,
+    kBank,
+    kPredicate,
+    kIndexed,
+    kLoads,
+    kDoor,
+    kHeads,
+    kFresh,
+    kOutside
+  };
 
   uint64_t seed = 1;
   Protocol protocol = Protocol::kNowait;
@@ -80,6 +91,8 @@ struct SimScenario {
   RulesOf rules_of = nullptr;
   std::function<void(SimFabric&)> prepare;
   Covers covers = covers_by_fences;  // kIndexed's
+  OutsideParentsOptions::LeftOut outside_leaves_out =
+      OutsideParentsOptions::LeftOut::kNothing;  // kOutside's
 };
 
 // Whether a history is what its protocol promises. Violations of real time are counted; they are
@@ -105,9 +118,8 @@ class SimRun {
   uint32_t resolved() const { return resolved_; }
   uint64_t splits() const;
   // Of the workload kFresh: those before a commit.
-  uint64_t loads() const {
-    return fresh_ != nullptr ? fresh_->loads() : 0;
-  }  // of the nodes' present lives
+  uint64_t loads() const { return fresh_ != nullptr ? fresh_->loads() : 0; }
+  const OutsideParents* outside_parents() const { return outside_; }  // the workload kOutside
   // Of a protocol that does not promise to respect real time.
   uint64_t real_time_violations() const { return real_time_violations_; }
   uint64_t reader_count_sweeps() const { return reader_count_sweeps_; }
@@ -208,9 +220,10 @@ class SimRun {
   TxnOptions txn_;
   std::unique_ptr<SimFabric> fabric_;
   std::unique_ptr<Workload> workload_;
-  Door* door_ = nullptr;          // workload_, if it is kDoor
-  FreshTables* fresh_ = nullptr;  // or kFresh
-  StructureLedger ledger_;        // outlives the nodes, and so does strikes_
+  Door* door_ = nullptr;               // workload_, if it is kDoor
+  FreshTables* fresh_ = nullptr;       // or kFresh
+  OutsideParents* outside_ = nullptr;  // or kOutside
+  StructureLedger ledger_;             // outlives the nodes, and so does strikes_
   std::unique_ptr<Strikes> strikes_;
   std::unique_ptr<AimedFaults> aimed_;
   std::unique_ptr<DoorSurroundings> surroundings_;

@@ -184,6 +184,16 @@ std::unique_ptr<Workload> SimRun::make_workload() {
       fresh_ = fresh.get();
       return fresh;
     }
+    case SimScenario::Load::kOutside: {
+      OutsideParentsOptions options;
+      options.parents = 1 + static_cast<uint32_t>(random_.below(5));
+      options.children = 2 + static_cast<uint32_t>(random_.below(30));
+      options.hot_groups = 1 + static_cast<uint32_t>(random_.below(4));
+      options.leaves_out = scenario_.outside_leaves_out;
+      auto outside = std::make_unique<OutsideParents>(options);
+      outside_ = outside.get();
+      return outside;
+    }
     case SimScenario::Load::kDoor: {
       DoorOptions options;
       options.keys = 4 + static_cast<uint32_t>(random_.below(30));

@@ -31,10 +31,10 @@ struct Flags {
   uint64_t seeds = kSeedsDefault, first = 1;
   size_t jobs = 1;
   std::string protocols = "all", json_file, history_file, aim;
-  bool check_share = false, loads = false, fresh = false, locks = false, directed = false,
-       faults = false;
+  bool check_share = false, loads = false, fresh = false, outside = false, locks = false,
+       directed = false, faults = false;
 
-  bool all_draws() const { return !loads && !fresh && !locks && !directed; }
+  bool all_draws() const { return !loads && !fresh && !outside && !locks && !directed; }
 };
 
 // What the runs of one variant came to.
@@ -83,6 +83,7 @@ class Campaign {
     const uint64_t seed = flags_.first + index / variants_.size();
     return flags_.loads      ? loads_scenario(variant(index), seed)
            : flags_.fresh    ? fresh_scenario(variant(index), seed)
+           : flags_.outside  ? outside_scenario(variant(index), seed)
            : flags_.locks    ? locks_scenario(variant(index), seed)
            : flags_.directed ? directed_scenario(variant(index), seed)
                              : campaign_scenario(variant(index), seed);
@@ -144,6 +145,7 @@ void Campaign::fail(const SimResult& result) {
                               " --first=" + std::to_string(failed.seed) + " --seeds=1" +
                               (flags_.loads      ? " --loads"
                                : flags_.fresh    ? " --fresh"
+                               : flags_.outside  ? " --outside"
                                : flags_.locks    ? " --locks"
                                : flags_.directed ? " --directed"
                                                  : "");
@@ -256,12 +258,18 @@ int run_main(int argc, char** argv) {
   auto* loads = app.add_flag("--loads", flags.loads, "bulk loads beside splits alone");
   auto* fresh = app.add_flag("--fresh", flags.fresh, "tables that are made and filled, alone")
                     ->excludes(loads);
+  auto* outside = app.add_flag("--outside", flags.outside,
+                               "rows that refer to something outside of the engine, alone")
+                      ->excludes(loads)
+                      ->excludes(fresh);
   auto* locks = app.add_flag("--locks", flags.locks, "rows that are locked early, alone")
                     ->excludes(loads)
-                    ->excludes(fresh);
+                    ->excludes(fresh)
+                    ->excludes(outside);
   app.add_flag("--directed", flags.directed, "runs that crowd rare moments alone")
       ->excludes(loads)
       ->excludes(fresh)
+      ->excludes(outside)
       ->excludes(locks);
   app.add_flag("--faults", flags.faults,
                "one fault at one step of one stage in each run, as a table")

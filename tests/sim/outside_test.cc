@@ -1,0 +1,59 @@
+// Rows that refer to something outside of the engine (Session::need_current_reads).
+#include <gtest/gtest.h>
+
+#include "engine/protocols/registry.h"
+#include "tests/sim/campaign.h"
+#include "tests/sim/each_protocol.h"
+#include "tests/sim/seeds.h"
+
+namespace rdmacc {
+namespace {
+
+using LeftOut = OutsideParentsOptions::LeftOut;
+
+SimScenario outside(SimProtocol protocol, uint64_t seed) {
+  return outside_scenario({protocol.protocol, protocol.lock_mode}, seed);
+}
+
+class OutsideReferences : public EachProtocol {};
+
+TEST_P(OutsideReferences, NeverLoseWhatTheyReferTo) {
+  uint64_t deaths = 0, births = 0;
+  run_seeds(
+      20, [](uint64_t seed) { return outside(GetParam(), seed); },
+      [&](const SimRun& run) {
+        deaths += run.outside_parents()->deaths();
+        births += run.outside_parents()->births();
+      });
+  std::printf("%lu parents went, %lu children came\n", deaths, births);
+  EXPECT_GT(deaths, 0u);
+  EXPECT_GT(births, 0u);
+}
+
+RDMACC_FOR_EACH_PROTOCOL(OutsideReferences);
+
+// Of the first seeds, one at least has to find a child without its parent.
+bool is_noticed(Protocol protocol, LeftOut what) {
+  constexpr uint64_t kSeedsMax = 60;
+  for (uint64_t seed = 1; seed <= kSeedsMax; ++seed) {
+    SimScenario scenario = outside({protocol, LockMode::kExclusive}, seed);
+    scenario.outside_leaves_out = what;
+    if (SimRun(scenario).run().find("has no parent") != std::string::npos) return true;
+  }
+  return false;
+}
+
+TEST(OutsideFaults, ReadsOfAnotherTimeAreNoticed) {
+  for (const Protocol protocol : {Protocol::kMvcc, Protocol::kTimestamp, Protocol::kCicada}) {
+    EXPECT_TRUE(is_noticed(protocol, LeftOut::kNeed)) << protocol_name(protocol);
+  }
+}
+
+TEST(OutsideFaults, ReadsThatAreNotCheckedAreNoticed) {
+  for (const Protocol protocol : {Protocol::kOcc, Protocol::kMvcc, Protocol::kSundial}) {
+    EXPECT_TRUE(is_noticed(protocol, LeftOut::kCheck)) << protocol_name(protocol);
+  }
+}
+
+}  // namespace
+}  // namespace rdmacc
