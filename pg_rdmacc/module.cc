@@ -21,6 +21,7 @@
 #include "pg_rdmacc/recovery/wal_slot.h"
 #include "pg_rdmacc/relation/access_method.h"
 #include "pg_rdmacc/relation/engine_table.h"
+#include "pg_rdmacc/relation/foreign_keys.h"
 #include "pg_rdmacc/relation/pending_tables.h"
 #include "pg_rdmacc/relation/table_options.h"
 #include "pg_rdmacc/row/handle.h"
@@ -74,6 +75,7 @@ void _PG_init(void) {
   rdmacc_xact_init();
   rdmacc_ddl_init();
   rdmacc_table_options_init();
+  rdmacc_foreign_keys_init();
   rdmacc_option_statements_init();
   rdmacc_planner_init();
   rdmacc_executor_init();

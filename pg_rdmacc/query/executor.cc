@@ -4,15 +4,14 @@
 #include "pg_rdmacc/query/block.h"
 #include "pg_rdmacc/query/client_statements.h"
 #include "pg_rdmacc/query/draw_plans.h"
+#include "pg_rdmacc/query/gone_parents.h"
 #include "pg_rdmacc/query/lasting_effects.h"
 #include "pg_rdmacc/query/lost_attempt.h"
 #include "pg_rdmacc/query/replay.h"
 #include "pg_rdmacc/query/retry.h"
 #include "pg_rdmacc/relation/access_method.h"
-#include "pg_rdmacc/relation/foreign_keys.h"
 #include "pg_rdmacc/row/write_marks.h"
 #include "pg_rdmacc/table/deferred_key_check.h"
-#include "pg_rdmacc/xact/current_reads.h"
 #include "pg_rdmacc/xact/exported_snapshot.h"
 #include "pg_rdmacc/xact/running_query.h"
 #include "pg_rdmacc/xact/xact.h"
@@ -20,7 +19,6 @@
 extern "C" {
 #include "access/xact.h"
 #include "catalog/pg_class.h"
-#include "commands/trigger.h"
 #include "executor/executor.h"
 #include "nodes/execnodes.h"
 #include "nodes/plannodes.h"
@@ -140,29 +138,6 @@ void check_uniqueness(const QueryDesc* query) {
   rdmacc_check_unique(query);
 }
 
-/* As far as triggers before it let the statement say. */
-bool may_take_keys_away(const QueryDesc* query, ResultRelInfo* result) {
-  const Relation relation = result->ri_RelationDesc;
-  const bool updates = query->operation == CMD_UPDATE || query->operation == CMD_INSERT;
-  if (!updates || relation->trigdesc->trig_update_before_row) return true;
-  Bitmapset* keys = RelationGetIndexAttrBitmap(relation, INDEX_ATTR_BITMAP_KEY);
-  return bms_overlap(keys, ExecGetAllUpdatedCols(result, query->estate));
-}
-
-/* Rows to which rdmacc tables refer have perhaps gone: triggers are about to search these. */
-void note_gone_parents(const QueryDesc* query) {
-  if (!modifies(query)) return;
-  ListCell* cell;
-  foreach (cell, query->estate->es_opened_result_relations) {
-    auto* result = static_cast<ResultRelInfo*>(lfirst(cell));
-    const Relation relation = result->ri_RelationDesc;
-    if (relation == nullptr || relation->trigdesc == nullptr || rdmacc_is_ours(relation)) continue;
-    if (may_take_keys_away(query, result) && rdmacc_own_refer_to(relation)) {
-      rdmacc_need_current_reads();
-    }
-  }
-}
-
 void finish(QueryDesc* query) {
   CHECK(query->estate != nullptr && query->plannedstmt != nullptr);
   const int depth = modifying_depth;
@@ -172,7 +147,7 @@ void finish(QueryDesc* query) {
   {
     /* Marks of the run just ended still count for the rest of the query. */
     modifying_depth++;
-    note_gone_parents(query);
+    if (modifies(query)) rdmacc_note_gone_parents(query);
     /* Before triggers rely on it, unless modifying CTEs are still to be run to their end. */
     if (query->estate->es_auxmodifytables == NIL) check_uniqueness(query);
     if (previous_finish != nullptr) {

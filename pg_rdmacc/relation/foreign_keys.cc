@@ -7,6 +7,7 @@ extern "C" {
 #include "catalog/pg_inherits.h"
 #include "commands/trigger.h"
 #include "utils/fmgroids.h"
+#include "utils/inval.h"
 #include "utils/lsyscache.h"
 }
 
@@ -49,7 +50,7 @@ bool follows_deletes(Oid function) {
   }
 }
 
-Kinds kinds_that_refer_to(Relation relation) {
+Kinds find_kinds_that_refer_to(Relation relation) {
   Kinds kinds = {};
   const TriggerDesc* triggers = relation->trigdesc;
   for (int i = 0; triggers != nullptr && i < triggers->numtriggers; i++) {
@@ -59,7 +60,35 @@ Kinds kinds_that_refer_to(Relation relation) {
   return kinds;
 }
 
+/* Asked for each row that a check of a foreign key locks: known until a relation changes. */
+struct Known {
+  Oid relation; /* InvalidOid: none */
+  Kinds kinds;
+};
+constexpr size_t kKnownMax = 16;
+Known known[kKnownMax];
+uint64 changes; /* of relations */
+
+void forget_known(Datum, Oid) {
+  memset(known, 0, sizeof(known));
+  changes++;
+}
+
+Kinds kinds_that_refer_to(Relation relation) {
+  const Oid oid = RelationGetRelid(relation);
+  Known* place = &known[oid % kKnownMax];
+  if (place->relation == oid) return place->kinds;
+  const uint64 before = changes;
+  const Kinds kinds = find_kinds_that_refer_to(relation);
+  if (changes == before) *place = {oid, kinds};
+  return kinds;
+}
+
 }  // namespace
+
+void rdmacc_foreign_keys_init(void) {
+  CacheRegisterRelcacheCallback(forget_known, static_cast<Datum>(0));
+}
 
 bool rdmacc_others_refer_to(Relation relation) { return kinds_that_refer_to(relation).others; }
 

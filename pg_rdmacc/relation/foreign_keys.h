@@ -7,6 +7,8 @@ extern "C" {
 #include "catalog/pg_constraint.h"
 #include "utils/rel.h"
 
+void rdmacc_foreign_keys_init(void);
+
 /* Do tables of other kinds, partitions included, refer to rows of this rdmacc table? */
 bool rdmacc_others_refer_to(Relation relation);
 
