@@ -205,10 +205,8 @@ Status Gate::enter_as(Waiter& self, uint64_t deadline_us, const bool* cancelled,
 Status Gate::look(View& view, VerbCounters& counters) {
   LineImages::OfChain image(images_, worker_.scheduler());
   if (image.none()) return out_of_registered_memory();
-  image->line = compose();
-  image.number();
   DoorbellBatch batch(worker_.scheduler(), counters);
-  batch.write(line_address(), &image->line, sizeof(WorkerLine));
+  begin_with_line(batch, image);
   batch.read(gate_address(), &image->gate, sizeof(GateLine), WordOrder::kAscending);
   batch.read(GlobalAddress::make(0, layout_.worker_line(0)), view.lines,
              workers_max_ * sizeof(WorkerLine), WordOrder::kAscending);

@@ -195,6 +195,7 @@ class Gate {
   void publish();
   void publish_in_place();
   void add_line(DoorbellBatch& batch, const WorkerLine& line);
+  void begin_with_line(DoorbellBatch& batch, LineImages::OfChain& image);
   Status publish_and_wait(VerbCounters& counters);
   void tell_when_node_is_back();
 

@@ -56,7 +56,7 @@ void Gate::publish_in_place() {
   const WorkerLine line = compose();
   MappedMemory& memory = *worker_.scheduler().mapped();
   uint64_t* const at = memory.words_within(line_address());
-  if (at == nullptr) return;
+  if (at == nullptr) return;  // then nothing was told before, either
   worker_.counters().writes += 2;
   memory.write_words(at + offsetof(WorkerLine, last_ctts) / 8, &line.last_ctts, 8);
   memory.write_words(at, &line, sizeof(line));
@@ -97,6 +97,13 @@ void Gate::tell_when_node_is_back() {
   });
 }
 
+// A chain that tells the line before it looks at anything.
+void Gate::begin_with_line(DoorbellBatch& batch, LineImages::OfChain& image) {
+  image->line = compose();
+  image.number();
+  batch.write(line_address(), &image->line, sizeof(WorkerLine));
+}
+
 // The line, then, in exclusive mode, its claim, then the gate. kUnavailable: nothing is known.
 Status Gate::tell_and_look(const Waiter& self, Claim& claim, GateLine& seen,
                            VerbCounters& counters) {
@@ -106,10 +113,8 @@ Status Gate::tell_and_look(const Waiter& self, Claim& claim, GateLine& seen,
   if (self.exclusive && claim_seen == nullptr) return out_of_registered_memory();
   LineImages::OfChain image(images_, worker_.scheduler());
   if (image.none()) return out_of_registered_memory();
-  image->line = compose();
-  image.number();
   DoorbellBatch batch(worker_.scheduler(), counters);
-  batch.write(line_address(), &image->line, sizeof(WorkerLine));
+  begin_with_line(batch, image);
   // Exclusive mode is claimed, so that no worker ends it that has not seen this one inside.
   if (self.exclusive) batch.compare_swap(gate_address(), self.word, claim.word, claim_seen);
   // Ascending: the floor is read after the word that it belongs to.

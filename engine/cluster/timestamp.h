@@ -17,8 +17,9 @@ class TimestampClock {
     last_us_ = std::max(last_us_ + 1, endpoint_.now_us());
     return (last_us_ << 16) | endpoint_.worker();
   }
-  // The same without a reading of the clock, behind a next() of late.
-  uint64_t next_one() { return (++last_us_ << 16) | endpoint_.worker(); }
+  // Larger than whatever was given or seen before, as next() is, but the clock is not read: for a
+  // stamp that is to be behind others, and need not be of now.
+  uint64_t next_in_order() { return (++last_us_ << 16) | endpoint_.worker(); }
   // Whatever next() gives from now on is larger than `seen` (a wts, rts or floor).
   void observe(uint64_t seen) { last_us_ = std::max(last_us_, seen >> 16); }
   uint64_t last() const { return (last_us_ << 16) | endpoint_.worker(); }

@@ -154,8 +154,9 @@ struct LockWork;
 // A rule and the code that carries it out, compiled for this rule alone: `driven_by<rule>`
 // (driver.h), for rules that read `read_by<rule>` (look_in_place.h), which has the first look at
 // keys as well, for those of them that lock nothing `scanned_by<rule>` (scan_in_place.h), for rules
-// that lock what was read so `locked_by<rule>` (lock_in_place.h), and for rules that validate
-// `checked_by<rule>` (check_in_place.h). A plain function is carried out through its pointer.
+// that lock at the commit what was read without a lock `locked_by<rule>` (lock_in_place.h), and for
+// rules that validate `checked_by<rule>` (check_in_place.h). A plain function is carried out
+// through its pointer.
 struct StageRule {
   using Drive = Status (*)(StageContext& context, Rule rule, std::span<RecordState> records);
   using Look = Status (*)(StageContext& context, Rule rule, FirstLook& first);

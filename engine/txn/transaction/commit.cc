@@ -85,7 +85,7 @@ constexpr uint64_t kNodeReturnPauseUs = 10'000;
   for (const LockWork& work : writes_.locks()) clock.observe(work.access->locked_wts);
   for (const PlannedWrite& write : writes_.all()) clock.observe(write.tuple->locked_wts);
   record_.lock_ctts = stamps_.ctts;
-  record_.stamp = parameters_.rules->reads_at_ctts ? stamps_.ctts : clock.next_one();
+  record_.stamp = parameters_.rules->reads_at_ctts ? stamps_.ctts : clock.next_in_order();
   record_.lease = stamps_.commit_tts;
   record_.protocol = static_cast<uint8_t>(parameters_.rules->protocol);
   writes_.list_writes(record_);
@@ -264,7 +264,7 @@ void Transaction::abort() {
 
 void Transaction::finish(HistoryOutcome outcome) {
   CHECK(started() && placements_.empty());
-  for (const Access& access : accesses_) DCHECK(!access.held());
+  for (const Access& access : accesses_) CHECK(!access.held());
   coordinator_.engine.worker.scheduler().stay(false);
   place_.end();
   coordinator_.admission.note_end(reason_of(failure_) != AbortReason::kNone);

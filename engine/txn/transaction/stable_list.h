@@ -47,7 +47,7 @@ class StableList {
   // Forgets the objects; their memory stays with its owner.
   void clear() { first_ = last_ = nullptr; }
 
-  // What is appended meanwhile is not seen.
+  // Nothing is appended while one goes on: it knows the end of the chunk that it is in.
   template <typename Object, typename InChunk>
   class Iterator {
    public:
