@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 from check_density import check_density
+from check_namesakes import check_namesakes
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 LINES_MAX = 400
@@ -33,7 +34,7 @@ ROOMS = (
     "pg_rdmacc/relation", "pg_rdmacc/row", "pg_rdmacc/index", "pg_rdmacc/ddl", "pg_rdmacc/table",
     "pg_rdmacc/plan", "pg_rdmacc/query", "pg_rdmacc/sql", "pg_rdmacc/workload", "pg_rdmacc",
     "tests/coverage", "tests/durable", "tests/guide", "tests/explore", "tests/fabric", "tests/fuzz", "tests/workloads",
-    "tests/power", "tests/sim/aim", "tests/sim/door", "tests/sim/growing", "tests/sim/second_life", "tests/sim",
+    "tests/power", "tests/sim/aim", "tests/sim/door", "tests/sim/growing", "tests/sim/outside", "tests/sim/second_life", "tests/sim",
     "tests/sim/campaign", "tests/mutation",
     "tests/unit/bench", "tests/unit/check", "tests/unit/cluster", "tests/unit/engine",
     "tests/unit/calvin", "tests/unit/durable", "tests/unit/index", "tests/unit/log", "tests/unit/report", "tests/unit/server",
@@ -359,36 +360,6 @@ def check_links(pages):
                 yield f"{where}: {file} has no heading #{anchor}"
 
 
-FUNCTION = re.compile(r"^(?=\w)(?:[\w:<>,*& ]+[ *&])(\w+)\(([^;{}]*)\) \{", re.M)
-COMPILED_TOGETHER = re.compile(r"rdmacc_compile_together\((\w+)([^)]*)\)")
-TEST_FOLDER = re.compile(r"rdmacc_test\((\w+) (\S+)")
-
-
-def check_namesakes(sources):
-    """Where test sources are compiled as one, a call of a function could be one of another
-    source's function of that name. With the same parameters the compiler finds it."""
-    build = read("tests/CMakeLists.txt")
-    folders = {"tests/" + folder: target for target, folder in TEST_FOLDER.findall(build)}
-    folders["tests/sim"] = "sim_test"
-    alone = {"tests/" + path for _, paths in COMPILED_TOGETHER.findall(build)
-             for path in paths.split() if path.endswith(".cc")}
-    together = {target for target, _ in COMPILED_TOGETHER.findall(build)}
-    known = {}
-    for path, text in sorted(sources.items()):
-        target = folders.get(os.path.dirname(path))
-        if target not in together or path in alone or not path.endswith(".cc"):
-            continue
-        if target == "sim_test" and not path.endswith("_test.cc"):
-            continue
-        for name, parameters in FUNCTION.findall(text):
-            if name.startswith("TEST"):
-                continue
-            parameters = " ".join(parameters.split())
-            other = known.setdefault((target, name), (path, parameters))
-            if other[0] != path and other[1] != parameters:
-                yield f"{path}: {name}() has other parameters in {other[0]}, with which it is compiled"
-
-
 def check_sizes(paths):
     for path in paths:
         size = os.path.getsize(os.path.join(ROOT, path))
@@ -431,7 +402,7 @@ def main():
         "protocol names": check_protocol_names(sources),
         "primitive names": check_primitive_names(sources),
         "rules with their drivers": check_compiled_rules(sources),
-        "functions of tests": check_namesakes(sources),
+        "functions of tests": check_namesakes(sources, read("tests/CMakeLists.txt")),
         "file lengths": check_lengths(sources),
         "line lengths": check_columns(sources),
         "checks in 1,000 lines": check_density(sources),
