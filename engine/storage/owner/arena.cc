@@ -265,7 +265,7 @@ void Arena::put_back_retired(std::vector<uint64_t> offsets) {
   retired_.insert(retired_.end(), offsets.begin(), offsets.end());
 }
 
-void Arena::reclaim(const std::vector<uint64_t>& offsets) {
+void Arena::reclaim(std::span<const uint64_t> offsets) {
   for (const uint64_t offset : offsets) {
     Place place;
     CHECK(place_of(offset, &place));

@@ -1,5 +1,6 @@
 #pragma once
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "engine/storage/layout/overflow.h"
@@ -53,7 +54,7 @@ class Arena {
   // ---- Limbo, for the reclaimer.
   std::vector<uint64_t> take_retired();  // all that are in no batch yet
   void put_back_retired(std::vector<uint64_t> offsets);
-  void reclaim(const std::vector<uint64_t>& offsets);  // they can no longer be read
+  void reclaim(std::span<const uint64_t> offsets);  // they can no longer be read
   bool has_retired() const { return !retired_.empty(); }
 
   // ---- Empty pages of slots and groups, for the recycler.

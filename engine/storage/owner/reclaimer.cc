@@ -1,5 +1,7 @@
 #include "engine/storage/owner/reclaimer.h"
 
+#include <algorithm>
+
 namespace rdmacc {
 
 namespace {
@@ -25,10 +27,18 @@ void Reclaimer::advance() {
     return;
   }
   while (!limbo_.empty() && limbo_.front().epoch + 2 <= epoch()) {
-    arena_.reclaim(limbo_.front().offsets);
-    limbo_.pop_front();
+    reclaim_some(limbo_.front().offsets);
+    if (limbo_.front().offsets.empty()) limbo_.pop_front();
+    worker_.scheduler().yield();  // to requests: after a large DELETE there is much
   }
   busy_ = false;
+}
+
+void Reclaimer::reclaim_some(std::vector<uint64_t>& offsets) {
+  constexpr size_t kAtOnce = 64;
+  const size_t left = offsets.size() - std::min(offsets.size(), kAtOnce);
+  arena_.reclaim(std::span<const uint64_t>(offsets).subspan(left));
+  offsets.resize(left);
 }
 
 bool Reclaimer::read_lines() {

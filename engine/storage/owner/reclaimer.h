@@ -39,6 +39,7 @@ class Reclaimer {
     uint64_t epoch;
     std::vector<uint64_t> offsets;
   };
+  void reclaim_some(std::vector<uint64_t>& offsets);
   bool read_lines();
   bool all_quiet() const;
   bool raise_epoch();

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "engine/storage/owner/long_look.h"
+
 namespace rdmacc {
 
 void ReservedSlots::add(uint64_t slot, uint64_t tag, uint32_t incarnation) {
@@ -46,22 +48,25 @@ bool ReservedSlots::held_by_worker(uint64_t slot) const {
   return found != slots_.end() && held_by_worker(slot, found->second);
 }
 
-uint64_t ReservedSlots::unused() const {
-  return static_cast<uint64_t>(std::count_if(slots_.begin(), slots_.end(), [&](const auto& each) {
-    return lists(each.first) && directory_.live(region_.table_of(each.first)) != nullptr;
-  }));
+uint64_t ReservedSlots::unused() {
+  uint64_t unused = 0;
+  look_at_all(worker_.scheduler(), slots_, [&](uint64_t slot, const Reserved&) {
+    unused += lists(slot) && directory_.live(region_.table_of(slot)) != nullptr ? 1 : 0;
+    return false;
+  });
+  return unused;
 }
 
 size_t ReservedSlots::take_back(OfTables of) {
   constexpr size_t kTakenPerBatch = 256;
   std::vector<std::pair<uint64_t, uint64_t>> gone;  // slot, tag
-  for (const auto& [slot, reserved] : slots_) {
-    if (gone.size() == kTakenPerBatch) break;
+  look_at_all(worker_.scheduler(), slots_, [&](uint64_t slot, const Reserved& reserved) {
     const bool wanted = of == OfTables::kAll || directory_.live(region_.table_of(slot)) == nullptr;
-    if (wanted && !reserved.adopted && lists(slot)) {
+    if (gone.size() < kTakenPerBatch && wanted && !reserved.adopted && lists(slot)) {
       gone.emplace_back(slot, reserved.tag);
     }
-  }
+    return false;
+  });
   if (gone.empty()) return 0;
   VerbArena arena(worker_.pool());
   auto* seen = arena.allocate_array<uint64_t>(gone.size());
@@ -82,8 +87,7 @@ size_t ReservedSlots::take_back(OfTables of) {
 }
 
 void ReservedSlots::hand_over_of_dead() {
-  std::erase_if(slots_, [&](const auto& each) {
-    const auto& [slot, reserved] = each;
+  look_at_all(worker_.scheduler(), slots_, [&](uint64_t slot, const Reserved& reserved) {
     if (!as_added(slot, reserved)) return true;
     const auto worker = static_cast<WorkerId>(reserved.tag);
     const uint32_t now = worker_.endpoint().incarnation_of(worker);

@@ -34,8 +34,8 @@ class ReservedSlots {
   bool lists(uint64_t slot) const;
   // It is kept, or a transaction of its worker has it and may give it back.
   bool held_by_worker(uint64_t slot) const;
-  // How many are, of live tables.
-  uint64_t unused() const;
+  // How many are, of live tables; yields where it is called from a coroutine.
+  uint64_t unused();
   enum class OfTables : uint8_t { kGone, kAll };
   // Takes back what is kept and was not adopted, some hundred at a time; yields. How many it got.
   size_t take_back(OfTables of);

@@ -1,5 +1,6 @@
 #include "engine/storage/owner/storage_node.h"
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "engine/storage/layout/sundial_word.h"
@@ -208,14 +209,16 @@ bool StorageNode::maintain() {
   return progress() != before;
 }
 
-NodeStatistics StorageNode::statistics() const {
+NodeStatistics StorageNode::statistics() {
   NodeStatistics statistics{};
   statistics.region_bytes = layout_.region_bytes;
   statistics.backed_bytes = fixed_parts_.backed_bytes() + arena_.backed_bytes();
-  // What workers keep in advance is no row's yet.
-  statistics.used_bytes = arena_.used_bytes() - versions_.reserved_bytes();
+  // What workers keep in advance is no row's yet. To count it yields, so that it may have changed.
+  const uint64_t in_advance = versions_.reserved_bytes();
+  statistics.used_bytes = arena_.used_bytes() - std::min(arena_.used_bytes(), in_advance);
   statistics.tables = directory_.live_count();
-  statistics.rows = directory_.rows() - reserved_slots_.unused();
+  const uint64_t unused = reserved_slots_.unused();
+  statistics.rows = directory_.rows() - std::min(directory_.rows(), unused);
   statistics.splits = index_.splits();
   statistics.requests = requests_;
   statistics.started_us = started_us_;

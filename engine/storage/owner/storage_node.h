@@ -51,7 +51,7 @@ class StorageNode : public StorageService {
   Status restore_row(const LoadedRows& load, const RowToLoad& row) override;
   Contents contents() const override;
   void set_contents(Contents contents) override;
-  NodeStatistics statistics() const override;
+  NodeStatistics statistics() override;
   std::vector<GlobalAddress> locks_of(WorkerId worker) override;
   std::vector<GlobalAddress> shared_headers() override;
   void discard_slot(uint64_t offset, uint64_t ctts) override;

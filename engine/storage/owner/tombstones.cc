@@ -52,6 +52,7 @@ void Tombstones::collect() {
       Tombstone tombstone = queue_.front();
       queue_.pop_front();
       if (look_at(tombstone) == Fate::kWaits) queue_.push_back(tombstone);
+      worker_.scheduler().count_round();
     }
   }
   // A transaction that stays open for hours holds the epoch: no use in looking all the time.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "engine/storage/owner/long_look.h"
+
 namespace rdmacc {
 
 void VersionBlocks::reserve(uint64_t block, WorkerId worker) {
@@ -31,11 +33,12 @@ void VersionBlocks::note_slot(uint64_t slot) {
   if (block != 0) attached_.push_back({slot, block});
 }
 
-uint64_t VersionBlocks::reserved_bytes() const {
+uint64_t VersionBlocks::reserved_bytes() {
   uint64_t bytes = 0;
-  for (const auto& [block, by] : reserved_) {
+  look_at_all(worker_.scheduler(), reserved_, [&](uint64_t block, const Reserved& by) {
     if (still_handed_out(block, by) && !named(block)) bytes += arena_.unit_bytes(block);
-  }
+    return false;
+  });
   return bytes;
 }
 
@@ -44,9 +47,8 @@ bool VersionBlocks::pending() const {
 }
 
 void VersionBlocks::look_at_reserved() {
-  for (auto each = reserved_.begin(); each != reserved_.end();) {
-    each = is_done(each->first, each->second) ? reserved_.erase(each) : std::next(each);
-  }
+  look_at_all(worker_.scheduler(), reserved_,
+              [&](uint64_t block, Reserved& by) { return is_done(block, by); });
 }
 
 // It is in advance no more.
@@ -100,6 +102,7 @@ void VersionBlocks::sweep() {
     const Fate fate = look_at(attached);
     if (fate == Fate::kStays) attached_.push_back(attached);
     if (fate == Fate::kDropped) ++dropped;
+    worker_.scheduler().count_round();
   }
   const uint64_t pause_us = dropped < kDropsPerRound ? std::min(kLookEveryUs, kept_us_) : 0;
   next_look_us_ = worker_.endpoint().now_us() + pause_us;

@@ -36,8 +36,8 @@ class VersionBlocks {
   void note_slot(uint64_t slot);
   // It is kept in advance, or was so a moment ago.
   bool lists(uint64_t block) const { return reserved_.contains(block); }
-  // Of blocks that are kept in advance.
-  uint64_t reserved_bytes() const;
+  // Of blocks that are kept in advance; yields where it is called from a coroutine.
+  uint64_t reserved_bytes();
   void keep_for(uint64_t us) { kept_us_ = us; }
   // Pages are; blocks go as soon as no transaction reads them.
   bool scarce() const { return arena_.pages_left() < arena_.page_count() / kScarce; }

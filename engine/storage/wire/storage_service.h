@@ -139,7 +139,7 @@ class StorageService {
   virtual Contents contents() const = 0;
   virtual void set_contents(Contents contents) = 0;
 
-  virtual NodeStatistics statistics() const = 0;
+  virtual NodeStatistics statistics() = 0;
   // Addresses of every header of this node whose lock, waiter word or SUNDIAL lock was set by
   // `worker` (low 16 bits); a lock that is shared does not name its holders. Yields while scanning.
   // For resolution.
