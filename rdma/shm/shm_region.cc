@@ -123,14 +123,19 @@ Status ShmRegions::back(NodeId node, uint64_t offset, uint64_t bytes) {
   if (bytes > region_bytes_ || offset > region_bytes_ - bytes) {
     return Status(Code::kNoSpace, "region of node " + std::to_string(node) + " is used up");
   }
+  const uint64_t end = offset + bytes;
+  // What is ready does not wait for what the thread is about.
+  if (ready_ahead(node, offset) >= end) return Status();
   const std::lock_guard<std::mutex> lock(mutex_);
-  const Range ahead = ahead_[node];
-  if (offset >= ahead.begin && offset < ahead.end) {
-    const uint64_t ready = std::min(bytes, ahead.end - offset);
-    offset += ready;
-    bytes -= ready;
-  }
-  return bytes == 0 ? Status() : back_locked(node, offset, bytes);
+  offset = ready_ahead(node, offset);
+  return offset >= end ? Status() : back_locked(node, offset, end - offset);
+}
+
+// Where what is backed ahead from `offset` on ends; `offset`: nothing is.
+uint64_t ShmRegions::ready_ahead(NodeId node, uint64_t offset) const {
+  const std::lock_guard<std::mutex> lock(ahead_mutex_);
+  const Range& ahead = ahead_[node];
+  return offset >= ahead.begin ? std::max(offset, ahead.end) : offset;
 }
 
 void ShmRegions::back_ahead(NodeId node, uint64_t offset, uint64_t bytes) {
@@ -146,10 +151,11 @@ void ShmRegions::back_ahead(NodeId node, uint64_t offset, uint64_t bytes) {
 // A chunk of what is backed ahead. back() waits for no more than that.
 bool ShmRegions::back_next(NodeId node, uint64_t offset, uint64_t bytes) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  Range& ahead = ahead_[node];
   const uint64_t end = offset + bytes;
-  if (offset >= ahead.begin && end <= ahead.end) return true;
+  if (ready_ahead(node, offset) >= end) return true;
   if (!back_locked(node, offset, bytes).ok()) return false;
+  const std::lock_guard<std::mutex> ahead_lock(ahead_mutex_);
+  Range& ahead = ahead_[node];
   const bool goes_on = offset >= ahead.begin && offset <= ahead.end;
   ahead = Range{goes_on ? ahead.begin : offset, end};
   return true;

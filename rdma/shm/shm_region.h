@@ -38,6 +38,7 @@ class ShmRegions {
  private:
   std::byte* map(NodeId node);
   Result<std::byte*> map_locked(NodeId node, int fd);
+  uint64_t ready_ahead(NodeId node, uint64_t offset) const;
   bool back_next(NodeId node, uint64_t offset, uint64_t bytes);
   Status back_locked(NodeId node, uint64_t offset, uint64_t bytes);
 
@@ -48,12 +49,14 @@ class ShmRegions {
   std::vector<std::atomic<std::byte*>> bases_;
   std::atomic<bool> huge_pages_used_ = false;
 
-  std::mutex mutex_;  // guards what follows, and the making of mappings
+  std::mutex mutex_;  // guards what follows, and the making of mappings and of memory: milliseconds
   std::vector<int> fds_;
+
   struct Range {
     uint64_t begin = 0, end = 0;
   };
-  std::vector<Range> ahead_;  // by node: what back_ahead() has backed last
+  mutable std::mutex ahead_mutex_;  // guards what follows; held for a moment, inside of the other
+  std::vector<Range> ahead_;        // by node: what back_ahead() has backed last
 
   BackingThread backing_;  // the first to end
 };
