@@ -18,8 +18,11 @@ void Coordinator::finish_background(uint64_t us_max) {
   CHECK(impl_->worker.scheduler().in_coroutine());
   const uint64_t until_us = impl_->worker.endpoint().now_us() + us_max;
   impl_->state.frees.finish(us_max);
-  const uint64_t now_us = impl_->worker.endpoint().now_us();
-  impl_->state.slots.give_back(until_us - std::min(until_us, now_us));
+  const auto left_us = [&] {
+    return until_us - std::min(until_us, impl_->worker.endpoint().now_us());
+  };
+  impl_->state.slots.give_back(left_us());
+  impl_->state.engine.blocks.end_asking(left_us());
   impl_->state.engine.blocks.give_back(worker().counters());
 }
 bool Coordinator::left_to_resolution() const { return impl_->state.left_to_resolution; }

@@ -27,12 +27,14 @@ BlockPool::Taken BlockPool::take(NodeId node, uint64_t bytes, VerbCounters& coun
   Stock* stock = &stock_of(node, unit_bytes);
   if (stock->blocks.empty()) {
     if (stock->asking) wait_for_asker(node, unit_bytes);
-    if (stock_of(node, unit_bytes).blocks.empty()) ask(node, unit_bytes, counters);
+    stock = &stock_of(node, unit_bytes);
+    if (stock->blocks.empty()) ask(*stock, counters);
     stock = &stock_of(node, unit_bytes);
     if (stock->blocks.empty()) return Taken{};
   }
   const Taken taken{stock->blocks.back(), unit_bytes, stock->node_incarnation};
   stock->blocks.pop_back();
+  if (stock->blocks.size() <= stock->ask_for / 2) ask_ahead(*stock);
   return taken;
 }
 
@@ -50,13 +52,30 @@ void BlockPool::wait_for_asker(NodeId node, uint32_t unit_bytes) {
   }
 }
 
-void BlockPool::ask(NodeId node, uint32_t unit_bytes, VerbCounters& counters) {
-  Stock& before = stock_of(node, unit_bytes);
-  if (before.asking || worker_.endpoint().now_us() < before.ask_again_us) return;
-  before.asking = true;
+bool BlockPool::may_ask(const Stock& stock) const {
+  return !stock.asking && worker_.endpoint().now_us() >= stock.ask_again_us;
+}
+
+void BlockPool::ask(Stock& stock, VerbCounters& counters) {
+  if (!may_ask(stock)) return;
+  stock.asking = true;
+  fetch(stock.node, stock.unit_bytes, stock.ask_for, counters);
+}
+
+// The node's own thread has them at once.
+void BlockPool::ask_ahead(Stock& stock) {
+  if (own_ != nullptr || stock.ask_for < kAskAheadMin || !may_ask(stock)) return;
+  const auto count = static_cast<uint32_t>(stock.ask_for - stock.blocks.size());
+  stock.asking =
+      worker_.scheduler().spawn([this, node = stock.node, unit_bytes = stock.unit_bytes, count] {
+        fetch(node, unit_bytes, count, worker_.counters());
+      });
+}
+
+void BlockPool::fetch(NodeId node, uint32_t unit_bytes, uint32_t count, VerbCounters& counters) {
+  CHECK(count > 0);
   std::vector<GlobalAddress> got;
-  const uint32_t count = before.ask_for;
-  const uint32_t incarnation = before.node_incarnation;
+  const uint32_t incarnation = stock_of(node, unit_bytes).node_incarnation;
   const Status status = reserve(node, unit_bytes, count, got, counters);
   Stock& stock = stock_of(node, unit_bytes);
   stock.asking = false;
@@ -64,9 +83,19 @@ void BlockPool::ask(NodeId node, uint32_t unit_bytes, VerbCounters& counters) {
   // A node that gives fewer is short of memory.
   const auto most =
       static_cast<uint32_t>(std::min<uint64_t>(kStockBytesMax / unit_bytes, kBlocksMax));
-  stock.ask_for = std::min(got.size() < count ? kBlocksMin : 2 * count, std::max(most, 1u));
+  stock.ask_for = std::min(got.size() < count ? kBlocksMin : 2 * stock.ask_for, std::max(most, 1u));
   if (stock.node_incarnation != incarnation) return;
   stock.blocks.insert(stock.blocks.end(), got.begin(), got.end());
+}
+
+void BlockPool::end_asking(uint64_t us_max) {
+  constexpr uint64_t kPauseUs = 20;
+  const uint64_t deadline_us = worker_.endpoint().now_us() + us_max;
+  const auto asks = [](const Stock& stock) { return stock.asking; };
+  while (std::any_of(stocks_.begin(), stocks_.end(), asks) &&
+         worker_.endpoint().now_us() < deadline_us) {
+    worker_.scheduler().sleep_for(kPauseUs);
+  }
 }
 
 Status BlockPool::reserve(NodeId node, uint32_t unit_bytes, uint32_t count,

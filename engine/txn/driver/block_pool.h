@@ -10,7 +10,10 @@ namespace rdmacc {
 // Blocks that a worker keeps in advance, for old versions (engine/storage/layout/tuple.h) and for
 // records that do not fit their slot (overflow.h), so that a write asks no node for memory. A kept
 // block's owner word names the worker and no transaction; an install that makes it a
-// row's writes that word. One pool per worker, its thread alone.
+// row's writes that word. One that is used up soon is filled by a coroutine of its own, for which
+// no transaction waits.
+//
+// One pool per worker, its thread alone; keep it as long as its worker's scheduler is stepped.
 class BlockPool {
  public:
   BlockPool(Worker& worker, const Topology& topology, StorageClient& storage)
@@ -25,17 +28,21 @@ class BlockPool {
     uint32_t unit_bytes = 0;
     uint32_t node_incarnation = 0;
   };
-  // A block with room for `bytes` behind its header; asks the node for some when there is none,
+  // A block with room for `bytes` behind its header; waits for the node when there is none,
   // yielding. Null: the node has no memory now, or is away, or `bytes` is more than is kept.
   Taken take(NodeId node, uint64_t bytes, VerbCounters& counters);
   // One that nothing names nor ever will.
   void put_back(const Taken& taken);
 
   // All that it keeps goes back to the nodes: when the worker ends, or memory is used up. Yields.
+  // What is on its way is not waited for; end_asking() does, for `us_max` at most.
   void give_back(VerbCounters& counters);
+  void end_asking(uint64_t us_max);
 
  private:
   static constexpr uint32_t kBlocksMin = 4, kBlocksMax = 256;
+  // From so many on, more are asked for when half of them are left.
+  static constexpr uint32_t kAskAheadMin = 16;
   static constexpr uint64_t kStockBytesMax = 64 * 1024;
   static constexpr uint64_t kAskAgainUs = 100'000;
   static constexpr uint64_t kWaitUs = 5;
@@ -54,7 +61,10 @@ class BlockPool {
   Stock& stock_of(NodeId node, uint32_t unit_bytes);
   Status reserve(NodeId node, uint32_t unit_bytes, uint32_t count, std::vector<GlobalAddress>& got,
                  VerbCounters& counters);
-  void ask(NodeId node, uint32_t unit_bytes, VerbCounters& counters);
+  bool may_ask(const Stock& stock) const;
+  void ask(Stock& stock, VerbCounters& counters);
+  void ask_ahead(Stock& stock);
+  void fetch(NodeId node, uint32_t unit_bytes, uint32_t count, VerbCounters& counters);
   void wait_for_asker(NodeId node, uint32_t unit_bytes);
 
   Worker& worker_;
