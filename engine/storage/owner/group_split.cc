@@ -57,6 +57,9 @@ uint64_t GroupSplitter::before_empty_buckets(uint64_t group, uint32_t bucket,
     return std::all_of(first, first + kEntriesPerBucket, [](uint64_t entry) { return entry == 0; });
   };
   while (used > 1 && is_empty(used - 1)) --used;
+  const auto end = entries.begin() + static_cast<ptrdiff_t>(used * kEntriesPerBucket);
+  // Where all before it are full, one stays for the next insert.
+  if (used < buckets.size() && std::find(entries.begin(), end, 0u) == end) ++used;
   if (used == buckets.size()) return 0;
   empty->insert(empty->end(), buckets.begin() + static_cast<ptrdiff_t>(used), buckets.end());
   return buckets[used - 1];

@@ -24,8 +24,8 @@ namespace rdmacc {
 class GroupSplitter {
  public:
   // A group is worth splitting when a home bucket is full, or has chained buckets, and this much is
-  // in it: little enough that one insert of 1,000 finds its bucket full before, and so much that
-  // groups are a third full on average.
+  // in it: little enough that few groups need a spare bucket before, and so much that groups are a
+  // third full on average.
   static constexpr uint32_t kSplitEntriesMin = kEntriesPerBucket * kBucketsPerGroup * 3 / 7;
   // Or when so much is in one of its buckets and the one chained behind it: from there on a look-up
   // takes another round trip.
@@ -77,7 +77,8 @@ class GroupSplitter {
   };
 
   bool worth_splitting(uint64_t group, uint32_t depth_wanted) const;
-  // Behind which bucket of a chain there are only empty ones, which are listed; 0: nowhere.
+  // Behind which bucket of a chain there are only empty ones, more than an insert may want next;
+  // they are listed. 0: nowhere.
   uint64_t before_empty_buckets(uint64_t group, uint32_t bucket,
                                 std::vector<uint64_t>* empty) const;
   bool has_empty_buckets(uint64_t group) const;

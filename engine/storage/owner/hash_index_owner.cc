@@ -1,5 +1,7 @@
 #include "engine/storage/owner/hash_index_owner.h"
 
+#include <algorithm>
+
 #include "engine/storage/layout/sundial_word.h"
 #include "engine/storage/owner/slot_blocks.h"
 
@@ -69,7 +71,9 @@ Status HashIndexOwner::extend(uint64_t group, uint32_t bucket, uint32_t entries,
 void HashIndexOwner::split_soon(uint64_t group) {
   if (!arena_.is_unit(PageKind::kGroup, group) || !arena_.in_use(PageKind::kGroup, group)) return;
   const TableId id = region_.table_of(group);
-  if (directory_.live(id) != nullptr) enqueue({id, group});
+  if (directory_.live(id) == nullptr) return;
+  enqueue({id, group});
+  if (queue_.size() > kQueuedWithoutSpares) chain_spares({id, group});
 }
 
 void HashIndexOwner::find_place(TableId id, uint64_t hash, Place& place) const {
@@ -146,6 +150,23 @@ Status HashIndexOwner::chain_behind(uint64_t tail, uint32_t buckets) {
   }
   if (!fresh.empty()) region_.store(tail + offsetof(Bucket, next), fresh.front());
   return Status();
+}
+
+// Behind each chain that is full, in a group that is not split for it: so the next insert need not
+// ask for a bucket with its locks held. An empty bucket changes nothing for those that read or lock
+// the group, and neither this nor an extension yields.
+void HashIndexOwner::chain_spares(Candidate candidate) {
+  const auto [id, group] = candidate;
+  if (directory_.live(id) == nullptr || !arena_.in_use(PageKind::kGroup, group)) return;
+  if (region_.table_of(group) != id) return;
+  std::vector<uint64_t> buckets;
+  for (uint32_t bucket = 0; bucket < kBucketsPerGroup; ++bucket) {
+    if (!walk_.chain(group, bucket, &buckets)) return;
+    const std::vector<uint64_t> entries = walk_.entries(buckets);
+    if (std::find(entries.begin(), entries.end(), 0u) != entries.end()) continue;
+    if (!chain_behind(buckets.back(), 1).ok()) return;  // an insert asks, and is told
+    note_change(observer(), StructureChange::kChain, id);
+  }
 }
 
 bool HashIndexOwner::linked(uint64_t slot) const {
@@ -274,8 +295,11 @@ void HashIndexOwner::split_queued() {
         try_later(candidate);
         break;
       case GroupSplitter::Outcome::kNotNeeded:
+        chain_spares(candidate);
         break;
     }
+    // A split does not, where stores to the own memory are made in place; requests wait.
+    worker_.scheduler().yield();
   }
   busy_ = false;
 }

@@ -20,7 +20,10 @@ class HashIndexOwner {
  public:
   // An extend request asks for no more empty entries than this.
   static constexpr uint32_t kExtendEntriesMax = 1u << 20;
-  static constexpr size_t kTriesPerRound = 256;
+  static constexpr size_t kTriesPerRound = 1024;
+  // Groups of a table fill at about the same time. One that has to wait for more than these gets a
+  // spare bucket meanwhile.
+  static constexpr size_t kQueuedWithoutSpares = 32;
   // Entries of a group that a table is expected to have, at most; the share of the memory that may
   // be taken for groups that are expected.
   static constexpr uint64_t kEntriesExpected = 40, kExpectedShare = 16;
@@ -135,6 +138,7 @@ class HashIndexOwner {
   bool drop_versions_locked(uint64_t slot, uint64_t block, uint64_t wts);
   bool unlink_locked(uint64_t slot, uint64_t wts, uint64_t rts);
   Status chain_behind(uint64_t tail, uint32_t buckets);
+  void chain_spares(Candidate candidate);
   void retire_group(TableId id, uint64_t group);
   void add_group(const DirectoryEntry& table, uint64_t group, TableSize& size) const;
   void retire_blocks_of(uint64_t slot, const DirectoryEntry& table);

@@ -15,6 +15,10 @@ void FullGroups::note(GlobalAddress group) {
   if (std::find(splitting_.begin(), splitting_.end(), node) == splitting_.end()) {
     splitting_.push_back(node);
   }
+  if (noted_.size() >= kToldTogether) start_telling();
+}
+
+void FullGroups::start_telling() {
   if (!telling_) telling_ = worker_.scheduler().spawn([this] { tell(); });
 }
 
@@ -22,6 +26,7 @@ void FullGroups::wait_for_splits() {
   constexpr int kPausesMax = 50;
   constexpr uint64_t kPauseUs = 20;
   if (splitting_.empty()) return;
+  if (!noted_.empty()) start_telling();
   for (int i = 0; i < kPausesMax && telling_; ++i) worker_.scheduler().sleep_for(kPauseUs);
   const std::vector<NodeId> nodes = std::exchange(splitting_, {});
   static_cast<void>(storage_.wait_for_pending_splits(nodes, worker_.counters()));

@@ -7,8 +7,8 @@ namespace rdmacc {
 
 // Groups in which this worker's inserts have taken a chain's last empty entry. Their owners are
 // told, and split them before an insert would have to ask for room with its locks held
-// (engine/txn/stages/lock.h). A coroutine of its own tells all that there are in one message, and
-// no transaction waits for it. It is a hint: what is lost costs a later insert its request.
+// (engine/txn/stages/lock.h). A coroutine of its own tells some of them in one message, and no
+// transaction waits for it. It is a hint: what is lost costs a later insert its request.
 //
 // One per coordinator, its thread alone; keep it as long as its worker's scheduler is stepped.
 class FullGroups {
@@ -23,6 +23,10 @@ class FullGroups {
   void wait_for_splits();
 
  private:
+  // Fewer are told only before a wait for their splits.
+  static constexpr size_t kToldTogether = 8;
+
+  void start_telling();
   void tell();
 
   Worker& worker_;

@@ -122,6 +122,44 @@ TEST(GroupSplit, ShortensChains) {
   EXPECT_LE(audit.chained_buckets, 2u);
 }
 
+// So that the next insert need not ask for a bucket with its locks held.
+TEST(GroupSplit, LeavesASpareBucketBehindAChainThatIsFull) {
+  StorageCluster cluster({.nodes = 1});
+  const TableMeta table = make_table(cluster);
+  const auto audit = [&] { return RegionAudit::of(cluster.region(0), cluster.layout()); };
+  const auto insert = [&](const std::vector<uint64_t>& keys) {
+    cluster.run([&](Coordinator& c) {
+      TestIndex index(c, cluster.topology(), table);
+      for (const uint64_t key : keys) ASSERT_TRUE(index.insert(key).ok());
+    });
+  };
+  const auto tell_of_all_groups = [&] {
+    std::vector<GlobalAddress> groups;
+    for (const auto& [offset, bytes] : audit().reachable) {
+      if (bytes == sizeof(Group)) groups.push_back(GlobalAddress::make(0, offset));
+    }
+    cluster.run([&](Coordinator& c) {
+      ASSERT_TRUE(c.client.split_soon(groups, c.worker.counters()).ok());
+    });
+    cluster.settle();
+  };
+  std::vector<uint64_t> keys = keys_of_one_bucket(table, kEntriesPerBucket + 1);
+  const uint64_t last = keys.back();
+  keys.pop_back();
+  insert(keys);
+  EXPECT_EQ(audit().chained_buckets, 0u);
+  for (int i = 0; i < 2; ++i) {
+    tell_of_all_groups();
+    EXPECT_EQ(audit().chained_buckets, 1u) << i;
+  }
+  insert({last});
+  tell_of_all_groups();
+  EXPECT_EQ(audit().chained_buckets, 1u);
+  EXPECT_EQ(audit().entries, kEntriesPerBucket + 1);
+  EXPECT_EQ(audit().fault, "");
+  EXPECT_EQ(cluster.storage(0).statistics().splits, 0u);
+}
+
 // Readers look for keys that are there all the time while the groups around them split.
 TEST(GroupSplit, LosesNoKeyForConcurrentReaders) {
   for (uint64_t seed = 1; seed <= 25; ++seed) {
