@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "engine/storage/owner/long_look.h"
+#include "rdma/coroutine/long_look.h"
 
 namespace rdmacc {
 

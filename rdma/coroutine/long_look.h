@@ -6,10 +6,10 @@
 
 namespace rdmacc {
 
-// Looks at all that a map has by offset, which may be hundreds of thousands, and lets requests be
-// served in between: what they add is left for the next time, what they have taken out is passed
-// over. `look` is given each entry, which it may change, and does not yield; true: it is to go.
-// Outside of a coroutine nothing is served.
+// Looks at all that a map has by offset, which may be hundreds of thousands, and lets other
+// coroutines run in between: what they add is left for the next time, what they have taken out is
+// passed over. `look` is given each entry, which it may change, and does not yield; true: it is to
+// go. Called outside of a coroutine, it looks at all of them at once.
 template <typename Map, typename Look>
 void look_at_all(Scheduler& scheduler, Map& map, Look&& look) {
   std::vector<uint64_t> offsets;
