@@ -7,8 +7,8 @@ extern "C" {
 }
 
 struct RdmaccHandleBlock {
-  BlockNumber number; /* the hash table's key */
-  MemoryContext memory;
+  BlockNumber number;   /* the hash table's key */
+  MemoryContext memory; /* NULL: of the small block, which has what it needs */
   RdmaccHandle* handles;
   const BridgeRow* named; /* rows in place of handles, of which the first is all others' form */
   uint32 count;
@@ -25,6 +25,17 @@ namespace {
 constexpr uint32 kHandlesPerBlock = RDMACC_NAMED_ROWS_MAX; /* what offset numbers may reach */
 constexpr uint32 kHandlesInitial = 8;
 constexpr int64 kBlocksInitial = 64;
+constexpr Size kSmallKeyBytes = 256;
+
+/* Most transactions name a row or a few: for them no hash table and no memory context is made. It
+ * is the block of one stream at a time, whichever wants one first. */
+struct SmallBlock {
+  RdmaccHandleBlock block;
+  RdmaccHandle handles[kHandlesInitial];
+  char keys[kSmallKeyBytes];
+  Size key_bytes; /* of `keys` that are in use */
+  bool in_use;
+} small;
 
 HTAB* blocks;              /* in TopTransactionContext, as are the blocks' contexts */
 RdmaccHandleBlock* latest; /* of those that were asked for; NULL: it is gone */
@@ -52,28 +63,77 @@ void own(RdmaccHandleBlock* block, ResourceOwner owner) {
   owned_blocks = block;
 }
 
-RdmaccHandleBlock* add_block(const RdmaccHandleStream* stream) {
+MemoryContext new_memory(void) {
+  return AllocSetContextCreate(TopTransactionContext, "rdmacc row handle block",
+                               ALLOCSET_SMALL_SIZES);
+}
+
+RdmaccHandleBlock* take_small_block(BlockNumber number) {
+  CHECK(!small.in_use);
+  small.in_use = true;
+  small.key_bytes = 0;
+  small.block.number = number;
+  small.block.memory = nullptr;
+  small.block.handles = small.handles;
+  return &small.block;
+}
+
+RdmaccHandleBlock* make_block(BlockNumber number) {
   if (blocks == nullptr) create();
-  if (next_block == MaxBlockNumber) {
-    ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-                    errmsg("too many rows of rdmacc tables in one transaction")));
-  }
-  MemoryContext memory =
-      AllocSetContextCreate(TopTransactionContext, "rdmacc row handle block", ALLOCSET_SMALL_SIZES);
-  const BlockNumber number = next_block++;
+  MemoryContext memory = new_memory();
   bool found = false;
   auto* block = static_cast<RdmaccHandleBlock*>(hash_search(blocks, &number, HASH_ENTER, &found));
   CHECK(!found); /* numbers are not used again in a transaction */
   block->memory = memory;
+  block->handles = static_cast<RdmaccHandle*>(
+      MemoryContextAlloc(memory, kHandlesInitial * sizeof(RdmaccHandle)));
+  return block;
+}
+
+RdmaccHandleBlock* add_block(const RdmaccHandleStream* stream) {
+  if (next_block == MaxBlockNumber) {
+    ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+                    errmsg("too many rows of rdmacc tables in one transaction")));
+  }
+  const BlockNumber number = next_block++;
+  RdmaccHandleBlock* block = small.in_use ? make_block(number) : take_small_block(number);
   block->named = nullptr;
   block->capacity = kHandlesInitial;
   block->count = 0;
   block->kept = stream->keep;
   block->wanted = false;
-  block->handles = static_cast<RdmaccHandle*>(
-      MemoryContextAlloc(memory, kHandlesInitial * sizeof(RdmaccHandle)));
   own(block, stream->owner);
   return block;
+}
+
+MemoryContext memory_of(RdmaccHandleBlock* block) {
+  if (block->memory == nullptr) block->memory = new_memory();
+  return block->memory;
+}
+
+/* A key's bytes go with their block. */
+char* copy_key(RdmaccHandleBlock* block, const BridgeBytes* key) {
+  char* copy = nullptr;
+  if (block == &small.block && key->size <= kSmallKeyBytes - small.key_bytes) {
+    copy = small.keys + small.key_bytes;
+    small.key_bytes += key->size;
+  } else {
+    copy = static_cast<char*>(MemoryContextAlloc(memory_of(block), Max(key->size, 1)));
+  }
+  memcpy(copy, key->data, key->size);
+  return copy;
+}
+
+void resize(RdmaccHandleBlock* block, uint32 capacity) {
+  CHECK(capacity > 0);
+  const Size bytes = capacity * sizeof(RdmaccHandle);
+  if (block->handles != small.handles) {
+    block->handles = static_cast<RdmaccHandle*>(repalloc(block->handles, bytes));
+  } else if (capacity > kHandlesInitial) {
+    block->handles = static_cast<RdmaccHandle*>(MemoryContextAlloc(memory_of(block), bytes));
+    memcpy(block->handles, small.handles, sizeof(small.handles));
+  }
+  block->capacity = capacity;
 }
 
 void disown(RdmaccHandleBlock* block) {
@@ -88,12 +148,16 @@ void disown(RdmaccHandleBlock* block) {
 }
 
 void remove(RdmaccHandleBlock* block) {
-  CHECK(blocks != nullptr && !block->wanted);
+  CHECK(!block->wanted);
   if (latest == block) latest = nullptr;
   const BlockNumber number = block->number;
   disown(block);
-  MemoryContextDelete(block->memory);
-  hash_search(blocks, &number, HASH_REMOVE, nullptr);
+  if (block->memory != nullptr) MemoryContextDelete(block->memory);
+  if (block == &small.block) {
+    small.in_use = false;
+  } else {
+    hash_search(blocks, &number, HASH_REMOVE, nullptr);
+  }
 }
 
 void release(RdmaccHandleBlock* block) {
@@ -113,12 +177,7 @@ RdmaccHandleBlock* block_with_room(RdmaccHandleStream* stream) {
     stream->current = fresh;
   }
   RdmaccHandleBlock* block = stream->current;
-  if (block->count == block->capacity) {
-    const uint32 wanted = Min(block->capacity * 4, kHandlesPerBlock);
-    block->handles =
-        static_cast<RdmaccHandle*>(repalloc(block->handles, wanted * sizeof(RdmaccHandle)));
-    block->capacity = wanted;
-  }
+  if (block->count == block->capacity) resize(block, Min(block->capacity * 4, kHandlesPerBlock));
   return block;
 }
 
@@ -146,27 +205,27 @@ void keep_named(RdmaccHandleBlock* block) {
   if (block->named == nullptr) return;
   const BridgeRow* rows = block->named;
   const RdmaccHandle all = block->handles[0];
-  block->capacity = block->count;
-  block->handles = static_cast<RdmaccHandle*>(
-      repalloc(block->handles, Max(block->count, 1) * sizeof(RdmaccHandle)));
+  resize(block, Max(block->count, 1));
   block->named = nullptr;
   for (uint32 i = 0; i < block->count; i++) {
     RdmaccHandle* handle = &block->handles[i];
     *handle = all;
     make_handle(handle, &rows[i]);
-    auto* key = static_cast<char*>(MemoryContextAlloc(block->memory, Max(rows[i].key.size, 1)));
-    memcpy(key, rows[i].key.data, rows[i].key.size);
-    handle->key.data = key;
+    handle->key.data = copy_key(block, &rows[i].key);
   }
+}
+
+RdmaccHandleBlock* block_of(BlockNumber number) {
+  if (small.in_use && small.block.number == number) return &small.block;
+  if (blocks == nullptr) return nullptr;
+  return static_cast<RdmaccHandleBlock*>(hash_search(blocks, &number, HASH_FIND, nullptr));
 }
 
 /* The block with the relation's handle `tid`, or NULL. */
 RdmaccHandleBlock* find_block(const ItemPointerData* tid, Relation relation) {
-  if (blocks == nullptr || !ItemPointerIsValid(tid)) return nullptr;
+  if (!ItemPointerIsValid(tid)) return nullptr;
   const BlockNumber number = ItemPointerGetBlockNumber(tid);
-  if (latest == nullptr || latest->number != number) {
-    latest = static_cast<RdmaccHandleBlock*>(hash_search(blocks, &number, HASH_FIND, nullptr));
-  }
+  if (latest == nullptr || latest->number != number) latest = block_of(number);
   RdmaccHandleBlock* block = latest;
   if (block == nullptr || ItemPointerGetOffsetNumber(tid) > block->count) return nullptr;
   return handle_in(block, tid)->relation == RelationGetRelid(relation) ? block : nullptr;
@@ -192,6 +251,7 @@ void release(ResourceOwner owner, bool committed) {
 void forget(void) {
   /* Their memory goes with the transaction's. */
   blocks = nullptr;
+  small.in_use = false;
   latest = nullptr;
   owned_blocks = nullptr;
   next_block = 0;
@@ -219,8 +279,7 @@ void rdmacc_handle_stream_end(RdmaccHandleStream* stream) {
 void rdmacc_handle_assign(RdmaccHandleStream* stream, const RdmaccHandle* handle, ItemPointer tid) {
   CHECK(OidIsValid(handle->relation) && handle->key.data != nullptr && handle->key.size > 0);
   RdmaccHandleBlock* block = block_with_room(stream);
-  auto* key = static_cast<char*>(MemoryContextAlloc(block->memory, Max(handle->key.size, 1)));
-  memcpy(key, handle->key.data, handle->key.size);
+  char* key = copy_key(block, &handle->key);
   CHECK(block->count < block->capacity);
   RdmaccHandle* made = &block->handles[block->count++];
   *made = *handle;

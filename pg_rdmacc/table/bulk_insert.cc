@@ -96,7 +96,8 @@ void flush_filling(Relation rel) {
 }
 
 void forget_filling(void) {
-  if (filling.context != nullptr) MemoryContextDelete(filling.context);
+  if (filling.context == nullptr) return; /* every transaction ends here, and it is large */
+  MemoryContextDelete(filling.context);
   filling = {};
 }
 
