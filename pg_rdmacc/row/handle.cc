@@ -8,7 +8,7 @@ extern "C" {
 
 struct RdmaccHandleBlock {
   BlockNumber number;   /* the hash table's key */
-  MemoryContext memory; /* NULL: of the small block, which has what it needs */
+  MemoryContext memory; /* NULL: of a small block, which has what it needs */
   RdmaccHandle* handles;
   const BridgeRow* named; /* rows in place of handles, of which the first is all others' form */
   uint32 count;
@@ -27,15 +27,16 @@ constexpr uint32 kHandlesInitial = 8;
 constexpr int64 kBlocksInitial = 64;
 constexpr Size kSmallKeyBytes = 256;
 
-/* Most transactions name a row or a few: for them no hash table and no memory context is made. It
- * is the block of one stream at a time, whichever wants one first. */
+/* Most transactions name a row or a few, of a scan and of what it writes: for them no hash table
+ * and no memory context is made. Each is the block of one stream at a time, whichever wants one
+ * first. */
 struct SmallBlock {
   RdmaccHandleBlock block;
   RdmaccHandle handles[kHandlesInitial];
   char keys[kSmallKeyBytes];
   Size key_bytes; /* of `keys` that are in use */
   bool in_use;
-} small;
+} small_blocks[2];
 
 HTAB* blocks;              /* in TopTransactionContext, as are the blocks' contexts */
 RdmaccHandleBlock* latest; /* of those that were asked for; NULL: it is gone */
@@ -68,14 +69,26 @@ MemoryContext new_memory(void) {
                                ALLOCSET_SMALL_SIZES);
 }
 
+/* NULL: all are in use. */
 RdmaccHandleBlock* take_small_block(BlockNumber number) {
-  CHECK(!small.in_use);
-  small.in_use = true;
-  small.key_bytes = 0;
-  small.block.number = number;
-  small.block.memory = nullptr;
-  small.block.handles = small.handles;
-  return &small.block;
+  for (SmallBlock& small : small_blocks) {
+    if (small.in_use) continue;
+    small.in_use = true;
+    small.key_bytes = 0;
+    small.block.number = number;
+    small.block.memory = nullptr;
+    small.block.handles = small.handles;
+    return &small.block;
+  }
+  return nullptr;
+}
+
+/* The one whose block it is, or NULL. */
+SmallBlock* small_of(const RdmaccHandleBlock* block) {
+  for (SmallBlock& small : small_blocks) {
+    if (block == &small.block) return &small;
+  }
+  return nullptr;
 }
 
 RdmaccHandleBlock* make_block(BlockNumber number) {
@@ -96,7 +109,8 @@ RdmaccHandleBlock* add_block(const RdmaccHandleStream* stream) {
                     errmsg("too many rows of rdmacc tables in one transaction")));
   }
   const BlockNumber number = next_block++;
-  RdmaccHandleBlock* block = small.in_use ? make_block(number) : take_small_block(number);
+  RdmaccHandleBlock* block = take_small_block(number);
+  if (block == nullptr) block = make_block(number);
   block->named = nullptr;
   block->capacity = kHandlesInitial;
   block->count = 0;
@@ -114,9 +128,10 @@ MemoryContext memory_of(RdmaccHandleBlock* block) {
 /* A key's bytes go with their block. */
 char* copy_key(RdmaccHandleBlock* block, const BridgeBytes* key) {
   char* copy = nullptr;
-  if (block == &small.block && key->size <= kSmallKeyBytes - small.key_bytes) {
-    copy = small.keys + small.key_bytes;
-    small.key_bytes += key->size;
+  SmallBlock* small = small_of(block);
+  if (small != nullptr && key->size <= kSmallKeyBytes - small->key_bytes) {
+    copy = small->keys + small->key_bytes;
+    small->key_bytes += key->size;
   } else {
     copy = static_cast<char*>(MemoryContextAlloc(memory_of(block), Max(key->size, 1)));
   }
@@ -127,11 +142,12 @@ char* copy_key(RdmaccHandleBlock* block, const BridgeBytes* key) {
 void resize(RdmaccHandleBlock* block, uint32 capacity) {
   CHECK(capacity > 0);
   const Size bytes = capacity * sizeof(RdmaccHandle);
-  if (block->handles != small.handles) {
+  const SmallBlock* small = small_of(block);
+  if (small == nullptr || block->handles != small->handles) {
     block->handles = static_cast<RdmaccHandle*>(repalloc(block->handles, bytes));
   } else if (capacity > kHandlesInitial) {
     block->handles = static_cast<RdmaccHandle*>(MemoryContextAlloc(memory_of(block), bytes));
-    memcpy(block->handles, small.handles, sizeof(small.handles));
+    memcpy(block->handles, small->handles, sizeof(small->handles));
   }
   block->capacity = capacity;
 }
@@ -153,8 +169,9 @@ void remove(RdmaccHandleBlock* block) {
   const BlockNumber number = block->number;
   disown(block);
   if (block->memory != nullptr) MemoryContextDelete(block->memory);
-  if (block == &small.block) {
-    small.in_use = false;
+  SmallBlock* small = small_of(block);
+  if (small != nullptr) {
+    small->in_use = false;
   } else {
     hash_search(blocks, &number, HASH_REMOVE, nullptr);
   }
@@ -216,7 +233,9 @@ void keep_named(RdmaccHandleBlock* block) {
 }
 
 RdmaccHandleBlock* block_of(BlockNumber number) {
-  if (small.in_use && small.block.number == number) return &small.block;
+  for (SmallBlock& small : small_blocks) {
+    if (small.in_use && small.block.number == number) return &small.block;
+  }
   if (blocks == nullptr) return nullptr;
   return static_cast<RdmaccHandleBlock*>(hash_search(blocks, &number, HASH_FIND, nullptr));
 }
@@ -251,7 +270,7 @@ void release(ResourceOwner owner, bool committed) {
 void forget(void) {
   /* Their memory goes with the transaction's. */
   blocks = nullptr;
-  small.in_use = false;
+  for (SmallBlock& small : small_blocks) small.in_use = false;
   latest = nullptr;
   owned_blocks = nullptr;
   next_block = 0;

@@ -24,21 +24,74 @@ struct Mark {
 };
 
 constexpr int64 kMarksInitial = 128;
+constexpr int kFew = 8;
 
 bool marks_wanted = true;
-HTAB* marks;
-MemoryContext memory; /* of the marks */
+/* Most transactions write a row or a few: these are found one by one, and nothing is allocated. */
+Mark few_marks[kFew];
+int few_marks_used;
+Write few_writes[kFew];
+int few_writes_used;
+HTAB* marks;          /* all of them, where they are more than a few */
+MemoryContext memory; /* of the marks, and of further writes; NULL: there is none */
+
+MemoryContext memory_of_marks(void) {
+  CHECK(TopTransactionContext != nullptr);
+  if (memory == nullptr) {
+    memory =
+        AllocSetContextCreate(TopTransactionContext, "rdmacc write marks", ALLOCSET_DEFAULT_SIZES);
+  }
+  return memory;
+}
 
 void create(void) {
-  CHECK(marks == nullptr && TopTransactionContext != nullptr);
-  memory =
-      AllocSetContextCreate(TopTransactionContext, "rdmacc write marks", ALLOCSET_DEFAULT_SIZES);
+  CHECK(marks == nullptr);
   HASHCTL control = {};
   control.keysize = sizeof(RdmaccKeyId);
   control.entrysize = sizeof(Mark);
-  control.hcxt = memory;
+  control.hcxt = memory_of_marks();
   marks = hash_create("rdmacc write marks", kMarksInitial, &control,
                       HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+  for (int i = 0; i < few_marks_used; i++) {
+    auto* mark = static_cast<Mark*>(hash_search(marks, &few_marks[i].key, HASH_ENTER, nullptr));
+    mark->newest = few_marks[i].newest;
+  }
+}
+
+bool is_key(const RdmaccKeyId* one, const RdmaccKeyId* other) {
+  return one->first == other->first && one->second == other->second;
+}
+
+/* NULL: there is none. */
+Mark* find(const RdmaccKeyId* key) {
+  if (marks != nullptr) return static_cast<Mark*>(hash_search(marks, key, HASH_FIND, nullptr));
+  for (int i = 0; i < few_marks_used; i++) {
+    if (is_key(&few_marks[i].key, key)) return &few_marks[i];
+  }
+  return nullptr;
+}
+
+/* There was none. */
+Mark* add(const RdmaccKeyId* key) {
+  Mark* mark = nullptr;
+  if (marks == nullptr && few_marks_used == kFew) create();
+  if (marks == nullptr) {
+    mark = &few_marks[few_marks_used++];
+    mark->key = *key;
+  } else {
+    mark = static_cast<Mark*>(hash_search(marks, key, HASH_ENTER, nullptr));
+  }
+  mark->newest = nullptr;
+  return mark;
+}
+
+Write* new_write(void) {
+  if (few_writes_used < kFew) return &few_writes[few_writes_used++];
+  return static_cast<Write*>(MemoryContextAlloc(memory_of_marks(), sizeof(Write)));
+}
+
+void free_write(Write* write) {
+  if (write < few_writes || write >= few_writes + kFew) pfree(write);
 }
 
 /* The newest write that was not rolled back. */
@@ -46,7 +99,7 @@ Write* live_write(Mark* mark) {
   while (mark->newest != nullptr && rdmacc_subtransaction_aborted(mark->newest->subtransaction)) {
     Write* gone = mark->newest;
     mark->newest = gone->before;
-    pfree(gone);
+    free_write(gone);
   }
   return mark->newest;
 }
@@ -60,15 +113,13 @@ StringInfoData updated_key;
 void rdmacc_write_mark(uint32 table, BridgeBytes key, CommandId command) {
   CHECK(command != InvalidCommandId && key.size > 0);
   if (!marks_wanted) return;
-  if (marks == nullptr) create();
   const RdmaccKeyId wanted = rdmacc_key_id(table, key);
   const SubTransactionId subtransaction = GetCurrentSubTransactionId();
-  bool found = false;
-  auto* mark = static_cast<Mark*>(hash_search(marks, &wanted, HASH_ENTER, &found));
-  if (!found) mark->newest = nullptr;
+  Mark* mark = find(&wanted);
+  if (mark == nullptr) mark = add(&wanted);
   Write* write = live_write(mark);
   if (write == nullptr || write->subtransaction != subtransaction) {
-    auto* made = static_cast<Write*>(MemoryContextAlloc(memory, sizeof(Write)));
+    Write* made = new_write();
     made->subtransaction = subtransaction;
     made->before = write;
     mark->newest = write = made;
@@ -78,9 +129,9 @@ void rdmacc_write_mark(uint32 table, BridgeBytes key, CommandId command) {
 
 bool rdmacc_write_marked_since(uint32 table, BridgeBytes key, CommandId command, CommandId* at) {
   CHECK(at != nullptr);
-  if (marks == nullptr) return false;
+  if (few_marks_used == 0) return false; /* those are the first */
   const RdmaccKeyId wanted = rdmacc_key_id(table, key);
-  auto* mark = static_cast<Mark*>(hash_search(marks, &wanted, HASH_FIND, nullptr));
+  Mark* mark = find(&wanted);
   const Write* write = mark != nullptr ? live_write(mark) : nullptr;
   if (write == nullptr || write->command < command) return false;
   *at = write->command;
@@ -94,8 +145,10 @@ bool rdmacc_write_marks_want(bool wanted) {
 }
 
 void rdmacc_write_marks_forget(void) {
-  if (marks != nullptr) MemoryContextDelete(memory);
+  if (memory != nullptr) MemoryContextDelete(memory);
+  memory = nullptr;
   marks = nullptr;
+  few_marks_used = few_writes_used = 0;
 }
 
 void rdmacc_note_updated(Relation relation, BridgeBytes key) {
