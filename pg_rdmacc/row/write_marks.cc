@@ -50,12 +50,13 @@ void create(void) {
   control.keysize = sizeof(RdmaccKeyId);
   control.entrysize = sizeof(Mark);
   control.hcxt = memory_of_marks();
-  marks = hash_create("rdmacc write marks", kMarksInitial, &control,
-                      HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+  HTAB* made = hash_create("rdmacc write marks", kMarksInitial, &control,
+                           HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
   for (int i = 0; i < few_marks_used; i++) {
-    auto* mark = static_cast<Mark*>(hash_search(marks, &few_marks[i].key, HASH_ENTER, nullptr));
+    auto* mark = static_cast<Mark*>(hash_search(made, &few_marks[i].key, HASH_ENTER, nullptr));
     mark->newest = few_marks[i].newest;
   }
+  marks = made; /* with all of them: an error before is no error of theirs */
 }
 
 bool is_key(const RdmaccKeyId* one, const RdmaccKeyId* other) {

@@ -298,7 +298,7 @@ void HashIndexOwner::split_queued() {
         chain_spares(candidate);
         break;
     }
-    // A split does not, where stores to the own memory are made in place; requests wait.
+    // Where stores to the own memory are made in place a split never yields, and requests may wait.
     worker_.scheduler().yield();
   }
   busy_ = false;
