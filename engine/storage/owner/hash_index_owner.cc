@@ -73,7 +73,9 @@ void HashIndexOwner::split_soon(uint64_t group) {
   const TableId id = region_.table_of(group);
   if (directory_.live(id) == nullptr) return;
   enqueue({id, group});
-  if (queue_.size() > kQueuedWithoutSpares) chain_spares({id, group});
+  // A split under way would cut off what it has not seen of the chain.
+  const bool splits = own_lock(region_.lock_of(group));
+  if (queue_.size() > kQueuedWithoutSpares && !splits) chain_spares({id, group});
 }
 
 void HashIndexOwner::find_place(TableId id, uint64_t hash, Place& place) const {
@@ -154,11 +156,12 @@ Status HashIndexOwner::chain_behind(uint64_t tail, uint32_t buckets) {
 
 // Behind each chain that is full, in a group that is not split for it: so the next insert need not
 // ask for a bucket with its locks held. An empty bucket changes nothing for those that read or lock
-// the group, and neither this nor an extension yields.
+// the group, and neither this nor an extension yields; a split of the group is not under way.
 void HashIndexOwner::chain_spares(Candidate candidate) {
   const auto [id, group] = candidate;
   if (directory_.live(id) == nullptr || !arena_.in_use(PageKind::kGroup, group)) return;
   if (region_.table_of(group) != id) return;
+  CHECK(!own_lock(region_.lock_of(group)));
   std::vector<uint64_t> buckets;
   for (uint32_t bucket = 0; bucket < kBucketsPerGroup; ++bucket) {
     if (!walk_.chain(group, bucket, &buckets)) return;

@@ -14,8 +14,8 @@ namespace rdmacc {
 // take apart. Used by the node's thread 0.
 //
 // Splits and drops are coroutines that yield; idle() keeps them apart. Of dropped tables one is
-// taken apart after the other. Chaining a bucket does not yield, and needs the gap header's lock
-// that a split would hold.
+// taken apart after the other. Chaining a bucket does not yield, and is not done while a split
+// holds the gap header's lock: for a transaction it is done under the lock of that.
 class HashIndexOwner {
  public:
   // An extend request asks for no more empty entries than this.

@@ -66,6 +66,24 @@ TEST_P(BlockPoolTest, UpdatesAskNoNodeInTheLongRun) {
   });
 }
 
+// No transaction waits for them: the worker asks for itself.
+TEST_P(BlockPoolTest, MoreAreAskedForBeforeTheyAreUsedUp) {
+  constexpr int kFirst = 60, kAll = 400;
+  as_other([&] {
+    int version = 0;
+    for (; version < kFirst; ++version) write(other_, "a", version);
+    const uint64_t before = messages(there_);
+    const uint64_t by_worker = there_.worker().counters().messages;
+    for (; version < kAll; ++version) {
+      write(other_, "a", version);
+      other_.scheduler().sleep_for(100);
+    }
+    EXPECT_EQ(messages(there_), before);
+    EXPECT_GT(there_.worker().counters().messages, by_worker);
+    EXPECT_EQ(read(other_, "a"), long_row(kAll - 1));
+  });
+}
+
 TEST_P(BlockPoolTest, InsertsOfLongRowsAskNoNodeInTheLongRun) {
   as_other([&] {
     const auto key = [](int i) { return "key " + std::to_string(i); };

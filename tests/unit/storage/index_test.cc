@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <array>
 #include <set>
 
 #include "engine/storage/layout/key_hash.h"
@@ -92,12 +93,13 @@ TEST(HashIndex, KeepsErasedKeysAbsentAndOthersPresent) {
 }
 
 // Keys of one bucket of one group, which the first bits that the group does not claim tell apart.
-std::vector<uint64_t> keys_of_one_bucket(TableMeta table, size_t count) {
+std::vector<uint64_t> keys_of_one_bucket(TableMeta table, size_t count, uint32_t bucket = 0) {
   std::vector<uint64_t> keys;
   for (uint64_t key = 0; keys.size() < count; ++key) {
     const std::string bytes(reinterpret_cast<const char*>(&key), sizeof(key));
     const uint64_t hash = hash_key(table.id, bytes);
-    if (group_bits_of(hash, kInitialDepth) == 0 && home_bucket_of(hash) == 0) keys.push_back(key);
+    if (group_bits_of(hash, kInitialDepth) != 0) continue;
+    if (home_bucket_of(hash) == bucket) keys.push_back(key);
   }
   return keys;
 }
@@ -158,6 +160,64 @@ TEST(GroupSplit, LeavesASpareBucketBehindAChainThatIsFull) {
   EXPECT_EQ(audit().entries, kEntriesPerBucket + 1);
   EXPECT_EQ(audit().fault, "");
   EXPECT_EQ(cluster.storage(0).statistics().splits, 0u);
+}
+
+// Hints that come while a group is being split: a bucket that is chained then would be cut off with
+// what the split has seen of the chain, and nothing would know of it.
+TEST(GroupSplit, LeavesNoBucketBehindThatIsChainedMeanwhile) {
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    StorageCluster cluster({.seed = seed, .nodes = 1, .coordinators = 2});
+    const TableMeta table = make_table(cluster);
+    for (uint32_t number = 2; number < 5; ++number) make_table(cluster, number);
+    const auto audit = [&] { return RegionAudit::of(cluster.region(0), cluster.layout()); };
+    const auto unreachable_bytes = [&] {
+      uint64_t reachable = 0;
+      for (const auto& [offset, bytes] : audit().reachable) reachable += bytes;
+      return cluster.storage(0).statistics().used_bytes - reachable;
+    };
+    // Two full buckets in one chain, and as many keys as a split wants.
+    cluster.run([&](Coordinator& c) {
+      TestIndex index(c, cluster.topology(), table);
+      constexpr std::array<size_t, 3> kKeys = {2 * kEntriesPerBucket, kEntriesPerBucket, 3};
+      for (uint32_t bucket = 0; bucket < kKeys.size(); ++bucket) {
+        for (const uint64_t key : keys_of_one_bucket(table, kKeys[bucket], bucket)) {
+          ASSERT_TRUE(index.insert(key).ok());
+        }
+        c.worker.scheduler().sleep_for(10'000);
+      }
+    });
+    ASSERT_EQ(audit().chained_buckets, 1u);
+    GlobalAddress full;
+    std::vector<GlobalAddress> all;
+    for (const auto& [offset, bytes] : audit().reachable) {
+      if (bytes != sizeof(Group)) continue;
+      Header gap;
+      std::memcpy(&gap, cluster.region(0) + offset, sizeof(gap));
+      all.push_back(GlobalAddress::make(0, offset));
+      if (gap.table == table.id && gap.key_hash == 0) full = all.back();
+    }
+    ASSERT_FALSE(full.null());
+    all.push_back(full);  // the last: many wait before it
+    const uint64_t before = unreachable_bytes();
+    const auto hint = [&](Coordinator& c, const std::vector<GlobalAddress>& groups) {
+      ASSERT_TRUE(c.client.split_soon(groups, c.worker.counters()).ok());
+    };
+    const auto splits = [&] { return cluster.storage(0).statistics().splits; };
+    cluster.run({[&](Coordinator& c) { hint(c, {full}); },
+                 [&](Coordinator& c) {
+                   const auto* gap =
+                       reinterpret_cast<const Header*>(cluster.region(0) + full.offset());
+                   for (int i = 0; i < 100'000 && gap->lock == 0 && splits() == 0; ++i) {
+                     c.worker.scheduler().sleep_for(1);
+                   }
+                   while (splits() == 0) hint(c, all);
+                 }});
+    cluster.settle();
+    EXPECT_EQ(audit().fault, "");
+    EXPECT_EQ(unreachable_bytes(), before);
+    if (::testing::Test::HasFailure()) return;
+  }
 }
 
 // Readers look for keys that are there all the time while the groups around them split.

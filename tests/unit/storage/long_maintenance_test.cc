@@ -94,7 +94,7 @@ TEST_F(LongMaintenance, MakesFreeWhatWasGivenBack) {
     ASSERT_TRUE(c.client.free(frees, 0, c.worker.counters()).ok());
   });
   const uint64_t used = cluster_.storage(0).statistics().used_bytes;
-  EXPECT_GT(turns_of_maintenance(5), kUnits / 128);  // some epochs
+  EXPECT_GT(turns_of_maintenance(5), kUnits / 64);  // some epochs
   EXPECT_LT(cluster_.storage(0).statistics().used_bytes, used - kUnits * 64);
 }
 
