@@ -1,59 +1,18 @@
 #include "pg_rdmacc/row/handle.h"
 
+#include "pg_rdmacc/row/handle_blocks.h"
+
 extern "C" {
 #include "storage/off.h"
-#include "utils/hsearch.h"
-#include "utils/memutils.h"
 }
-
-struct RdmaccHandleBlock {
-  BlockNumber number;   /* the hash table's key */
-  MemoryContext memory; /* NULL: of a small block, which has what it needs */
-  RdmaccHandle* handles;
-  const BridgeRow* named; /* rows in place of handles, of which the first is all others' form */
-  uint32 count;
-  uint32 capacity;
-  ResourceOwner owner; /* NULL: the transaction */
-  RdmaccHandleBlock* next_owned;
-  RdmaccHandleBlock* previous_owned;
-  bool kept;   /* beyond the stream's passing it */
-  bool wanted; /* perhaps by a trigger, until the transaction ends */
-};
 
 namespace {
 
-constexpr uint32 kHandlesPerBlock = RDMACC_NAMED_ROWS_MAX; /* what offset numbers may reach */
-constexpr uint32 kHandlesInitial = 8;
-constexpr int64 kBlocksInitial = 64;
-constexpr Size kSmallKeyBytes = 256;
-
-/* Most transactions name a row or a few, of a scan and of what it writes: for them no hash table
- * and no memory context is made. Each is the block of one stream at a time, whichever wants one
- * first. */
-struct SmallBlock {
-  RdmaccHandleBlock block;
-  RdmaccHandle handles[kHandlesInitial];
-  char keys[kSmallKeyBytes];
-  Size key_bytes; /* of `keys` that are in use */
-  bool in_use;
-} small_blocks[2];
-
-HTAB* blocks;              /* in TopTransactionContext, as are the blocks' contexts */
 RdmaccHandleBlock* latest; /* of those that were asked for; NULL: it is gone */
-BlockNumber next_block;
 uint32 transaction_epoch = 1;
 RdmaccHandleBlock* owned_blocks; /* those that have an owner */
 RdmaccHandleStream kept_writes;
 RdmaccHandleStream passing_writes;
-
-void create(void) {
-  HASHCTL control = {};
-  control.keysize = sizeof(BlockNumber);
-  control.entrysize = sizeof(RdmaccHandleBlock);
-  control.hcxt = TopTransactionContext;
-  blocks = hash_create("rdmacc row handles", kBlocksInitial, &control,
-                       HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
-}
 
 void own(RdmaccHandleBlock* block, ResourceOwner owner) {
   block->owner = owner;
@@ -64,92 +23,11 @@ void own(RdmaccHandleBlock* block, ResourceOwner owner) {
   owned_blocks = block;
 }
 
-MemoryContext new_memory(void) {
-  return AllocSetContextCreate(TopTransactionContext, "rdmacc row handle block",
-                               ALLOCSET_SMALL_SIZES);
-}
-
-/* NULL: all are in use. */
-RdmaccHandleBlock* take_small_block(BlockNumber number) {
-  for (SmallBlock& small : small_blocks) {
-    if (small.in_use) continue;
-    small.in_use = true;
-    small.key_bytes = 0;
-    small.block.number = number;
-    small.block.memory = nullptr;
-    small.block.handles = small.handles;
-    return &small.block;
-  }
-  return nullptr;
-}
-
-/* The one whose block it is, or NULL. */
-SmallBlock* small_of(const RdmaccHandleBlock* block) {
-  for (SmallBlock& small : small_blocks) {
-    if (block == &small.block) return &small;
-  }
-  return nullptr;
-}
-
-RdmaccHandleBlock* make_block(BlockNumber number) {
-  if (blocks == nullptr) create();
-  MemoryContext memory = new_memory();
-  bool found = false;
-  auto* block = static_cast<RdmaccHandleBlock*>(hash_search(blocks, &number, HASH_ENTER, &found));
-  CHECK(!found); /* numbers are not used again in a transaction */
-  block->memory = memory;
-  block->handles = static_cast<RdmaccHandle*>(
-      MemoryContextAlloc(memory, kHandlesInitial * sizeof(RdmaccHandle)));
-  return block;
-}
-
 RdmaccHandleBlock* add_block(const RdmaccHandleStream* stream) {
-  if (next_block == MaxBlockNumber) {
-    ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-                    errmsg("too many rows of rdmacc tables in one transaction")));
-  }
-  const BlockNumber number = next_block++;
-  RdmaccHandleBlock* block = take_small_block(number);
-  if (block == nullptr) block = make_block(number);
-  block->named = nullptr;
-  block->capacity = kHandlesInitial;
-  block->count = 0;
+  RdmaccHandleBlock* block = rdmacc_handle_block_add();
   block->kept = stream->keep;
-  block->wanted = false;
   own(block, stream->owner);
   return block;
-}
-
-MemoryContext memory_of(RdmaccHandleBlock* block) {
-  if (block->memory == nullptr) block->memory = new_memory();
-  return block->memory;
-}
-
-/* A key's bytes go with their block. */
-char* copy_key(RdmaccHandleBlock* block, const BridgeBytes* key) {
-  char* copy = nullptr;
-  SmallBlock* small = small_of(block);
-  if (small != nullptr && key->size <= kSmallKeyBytes - small->key_bytes) {
-    copy = small->keys + small->key_bytes;
-    small->key_bytes += key->size;
-  } else {
-    copy = static_cast<char*>(MemoryContextAlloc(memory_of(block), Max(key->size, 1)));
-  }
-  memcpy(copy, key->data, key->size);
-  return copy;
-}
-
-void resize(RdmaccHandleBlock* block, uint32 capacity) {
-  CHECK(capacity > 0);
-  const Size bytes = capacity * sizeof(RdmaccHandle);
-  const SmallBlock* small = small_of(block);
-  if (small == nullptr || block->handles != small->handles) {
-    block->handles = static_cast<RdmaccHandle*>(repalloc(block->handles, bytes));
-  } else if (capacity > kHandlesInitial) {
-    block->handles = static_cast<RdmaccHandle*>(MemoryContextAlloc(memory_of(block), bytes));
-    memcpy(block->handles, small->handles, sizeof(small->handles));
-  }
-  block->capacity = capacity;
 }
 
 void disown(RdmaccHandleBlock* block) {
@@ -166,15 +44,8 @@ void disown(RdmaccHandleBlock* block) {
 void remove(RdmaccHandleBlock* block) {
   CHECK(!block->wanted);
   if (latest == block) latest = nullptr;
-  const BlockNumber number = block->number;
   disown(block);
-  if (block->memory != nullptr) MemoryContextDelete(block->memory);
-  SmallBlock* small = small_of(block);
-  if (small != nullptr) {
-    small->in_use = false;
-  } else {
-    hash_search(blocks, &number, HASH_REMOVE, nullptr);
-  }
+  rdmacc_handle_block_remove(block);
 }
 
 void release(RdmaccHandleBlock* block) {
@@ -187,14 +58,16 @@ RdmaccHandleBlock* block_with_room(RdmaccHandleStream* stream) {
     stream->current = stream->previous = nullptr;
     stream->epoch = transaction_epoch;
   }
-  if (stream->current == nullptr || stream->current->count == kHandlesPerBlock) {
+  if (stream->current == nullptr || stream->current->count == RDMACC_HANDLES_PER_BLOCK) {
     RdmaccHandleBlock* fresh = add_block(stream);
     release(stream->previous);
     stream->previous = stream->current;
     stream->current = fresh;
   }
   RdmaccHandleBlock* block = stream->current;
-  if (block->count == block->capacity) resize(block, Min(block->capacity * 4, kHandlesPerBlock));
+  if (block->count == block->capacity) {
+    rdmacc_handle_block_resize(block, Min(block->capacity * 4, RDMACC_HANDLES_PER_BLOCK));
+  }
   return block;
 }
 
@@ -222,29 +95,23 @@ void keep_named(RdmaccHandleBlock* block) {
   if (block->named == nullptr) return;
   const BridgeRow* rows = block->named;
   const RdmaccHandle all = block->handles[0];
-  resize(block, Max(block->count, 1));
+  rdmacc_handle_block_resize(block, Max(block->count, 1));
   block->named = nullptr;
   for (uint32 i = 0; i < block->count; i++) {
     RdmaccHandle* handle = &block->handles[i];
     *handle = all;
     make_handle(handle, &rows[i]);
-    handle->key.data = copy_key(block, &rows[i].key);
+    handle->key.data = rdmacc_handle_block_copy_key(block, &rows[i].key);
   }
-}
-
-RdmaccHandleBlock* block_of(BlockNumber number) {
-  for (SmallBlock& small : small_blocks) {
-    if (small.in_use && small.block.number == number) return &small.block;
-  }
-  if (blocks == nullptr) return nullptr;
-  return static_cast<RdmaccHandleBlock*>(hash_search(blocks, &number, HASH_FIND, nullptr));
 }
 
 /* The block with the relation's handle `tid`, or NULL. */
 RdmaccHandleBlock* find_block(const ItemPointerData* tid, Relation relation) {
   if (!ItemPointerIsValid(tid)) return nullptr;
   const BlockNumber number = ItemPointerGetBlockNumber(tid);
-  if (latest == nullptr || latest->number != number) latest = block_of(number);
+  if (latest == nullptr || latest->number != number) {
+    latest = rdmacc_handle_block_find(number);
+  }
   RdmaccHandleBlock* block = latest;
   if (block == nullptr || ItemPointerGetOffsetNumber(tid) > block->count) return nullptr;
   return handle_in(block, tid)->relation == RelationGetRelid(relation) ? block : nullptr;
@@ -268,12 +135,9 @@ void release(ResourceOwner owner, bool committed) {
 }
 
 void forget(void) {
-  /* Their memory goes with the transaction's. */
-  blocks = nullptr;
-  for (SmallBlock& small : small_blocks) small.in_use = false;
+  rdmacc_handle_blocks_forget();
   latest = nullptr;
   owned_blocks = nullptr;
-  next_block = 0;
   transaction_epoch++;
 }
 
@@ -298,7 +162,7 @@ void rdmacc_handle_stream_end(RdmaccHandleStream* stream) {
 void rdmacc_handle_assign(RdmaccHandleStream* stream, const RdmaccHandle* handle, ItemPointer tid) {
   CHECK(OidIsValid(handle->relation) && handle->key.data != nullptr && handle->key.size > 0);
   RdmaccHandleBlock* block = block_with_room(stream);
-  char* key = copy_key(block, &handle->key);
+  const char* key = rdmacc_handle_block_copy_key(block, &handle->key);
   CHECK(block->count < block->capacity);
   RdmaccHandle* made = &block->handles[block->count++];
   *made = *handle;
