@@ -20,7 +20,7 @@ class HashIndexOwner {
  public:
   // An extend request asks for no more empty entries than this.
   static constexpr uint32_t kExtendEntriesMax = 1u << 20;
-  static constexpr size_t kTriesPerRound = 1024;
+  static constexpr size_t kTriesPerRound = 256;
   // Groups of a table fill at about the same time. One that has to wait for more than these gets a
   // spare bucket meanwhile.
   static constexpr size_t kQueuedWithoutSpares = 32;
