@@ -44,6 +44,19 @@ FAULTS = {
          "if (passes_locks && (by_owner(before) || by_owner(after)))",
          "if (!FAULT && passes_locks && (by_owner(before) || by_owner(after)))"),
     ],
+    "engine/txn/transaction/check_reads.cc": [
+        ("what a scan has only read is not validated for a transaction that writes",
+         "if (!accesses_.has_reads()) return Status();",
+         "if (!accesses_.has_reads() || (FAULT && !writes_.empty())) return Status();"),
+    ],
+    "engine/txn/transaction/access_set.h": [
+        ("what a scan has met is not found by what looks its table up later",
+         "if (scan != nullptr && scan->own) share(*scan);",
+         "if (!FAULT && scan != nullptr && scan->own) share(*scan);"),
+        ("a read that is written is read once more",
+         "if (kept != nullptr) kept->header = {};",
+         "if (!FAULT && kept != nullptr) kept->header = {};"),
+    ],
     "engine/txn/rule/access.h": [
         ("the table of a header is not compared",
          "return seen.table == access.table &&", "return (FAULT || seen.table == access.table) &&"),

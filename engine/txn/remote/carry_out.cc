@@ -43,7 +43,7 @@ bool is_whole(const StageContext& context, const GroupWork& group) {
          (!split || group.range.depth < kDepthMax) &&
          std::all_of(group.tuples.begin(), group.tuples.end(), [&](const ScannedTuple& tuple) {
            return may_be_on(context, group.node, tuple.access) && !tuple.access.header.null() &&
-                  (!group.only_reads || !tuple.access.held());
+                  (!group.takes_rows || !tuple.access.held());
          });
 }
 

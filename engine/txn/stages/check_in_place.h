@@ -45,12 +45,14 @@ template <typename RuleType>
 // at.
 struct AccessesToCheck {
   std::span<Access* const> all;
+  bool is_none(size_t) const { return false; }
   GlobalAddress header(size_t i) const { return all[i]->header; }
   Access& access(size_t i) const { return *all[i]; }
 };
 struct ReadsToCheck {
   TableId table;
   std::span<const ScannedRead> all;
+  bool is_none(size_t i) const { return all[i].header.null(); }  // it was taken out
   GlobalAddress header(size_t i) const { return all[i].header; }
   Access access(size_t i) const { return all[i].access(table); }
 };
@@ -69,6 +71,7 @@ Status check_in_place(Port& port, StageContext& context, RuleType rule, const Ch
     if (i + kAhead < checked.all.size()) {
       port.prefetch(checked.header(i + kAhead), sizeof(Header));
     }
+    if (checked.is_none(i)) continue;
     auto&& access = checked.access(i);
     // Where it was read, or a node said that it is: within the region.
     const auto slot = port.find_within(access.header, sizeof(Header));

@@ -80,7 +80,7 @@ class GroupScan {
   }
   GlobalAddress address(uint64_t offset) const { return GlobalAddress::make(work_.node, offset); }
   bool reads_rows() const {
-    return work_.only_reads && context_.rules.read.scan != nullptr &&
+    return work_.takes_rows && context_.rules.read.scan != nullptr &&
            context_.engine.worker.scheduler().port() != Endpoint::Port::kPosted;
   }
   Status find_entries();
@@ -239,8 +239,7 @@ Status GroupScan::read_rows(bool& all_read) {
   if (work_.headers_only) return Status();
   DoorbellBatch batch = context_.batch();
   for (ScannedRow& row : work_.rows) {
-    uint64_t overflow = 0;
-    RDMACC_RETURN_IF_ERROR(complete(row.flags, row.record, overflow, batch));
+    RDMACC_RETURN_IF_ERROR(complete(row.flags, row.record, row.overflow, batch));
   }
   return batch.execute();
 }

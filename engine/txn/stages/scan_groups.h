@@ -25,11 +25,15 @@ struct ScannedTuple {
   Access* kept = nullptr;   // the transaction's, once it has taken the tuple over
 };
 
-// What is left of a tuple in a scan that only reads.
+// What is left of a tuple in a scan that locks nothing and takes rows for what they mostly are: no
+// more than read.
 struct ScannedRow {
   ScannedRead read;
+  uint32_t incarnation = 0;
   uint32_t flags = 0;
-  std::string_view record;  // in the context's arena; empty where headers alone are wanted
+  uint64_t overflow = 0;        // as above
+  std::string_view record;      // in the context's arena; empty where headers alone are wanted
+  ScannedRead* kept = nullptr;  // in the transaction's read set, if it is there
 };
 
 struct GroupWork {
@@ -40,8 +44,8 @@ struct GroupWork {
   // So many bytes of each row's beginning are wanted: what lies behind them need not be sent, nor
   // read where it is in an overflow block.
   uint32_t row_bytes_max = kWholeRow;
-  // The scan only reads: records may come as `rows` in place of `tuples`, all of them or none.
-  bool only_reads = false;
+  // Records may come as `rows` in place of `tuples`, all of them or none.
+  bool takes_rows = false;
   bool headers_only = false;  // and wants no record of such rows
   // Out:
   enum class Result : uint8_t {

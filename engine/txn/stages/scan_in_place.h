@@ -54,8 +54,11 @@ class RowReads {
       access.key_hash = accepted.key_hash;
       note_read(context, accepted, access);
       const size_t length = record_bytes_ == 0 ? 0 : accepted.length;
-      rows_.push_back({ScannedRead(access), accepted.flags,
-                       std::string_view(reinterpret_cast<const char*>(record), length)});
+      const std::string_view bytes(reinterpret_cast<const char*>(record), length);
+      rows_.push_back({.read = ScannedRead(access),
+                       .incarnation = access.incarnation,
+                       .flags = accepted.flags,
+                       .record = bytes});
       record += record_bytes_;
     }
     context.engine.clock.observe(observed);

@@ -1,8 +1,10 @@
 #pragma once
 #include <algorithm>
+#include <boost/container/small_vector.hpp>
 #include <list>
 #include <memory_resource>
 #include <optional>
+#include <utility>
 
 #include "engine/txn/rule/scanned_read.h"
 #include "engine/txn/transaction/small_index.h"
@@ -12,9 +14,11 @@
 namespace rdmacc {
 
 // The headers of a transaction's read and write sets, one Access for each. They are found by their
-// address, by an index that begins with the first question. Two kinds of transactions ask none,
-// since a header is one key's as long as the transaction is under way (epochs keep it from becoming
-// another's): one that only looks keys up, each once, and one that only scans tables, each once.
+// address, by an index that begins with the first question. What asks none are look-ups of keys,
+// each once, and the first scan of a whole table: a header is one key's, and of one table, as long
+// as the transaction is under way (epochs keep it from becoming another's), so that neither meets
+// what is here already. A table is the scan's own as long as nothing else has met a header of it:
+// the index does not have its headers, and those of which the scan only reads are kept as reads.
 // The gap headers that absent keys have in common are found by an index of their own until then.
 class AccessSet {
  public:
@@ -24,8 +28,7 @@ class AccessSet {
   // Of a header that is not here.
   Access& add(const Access& access) {
     CHECK(!access.header.null());
-    take_reads();
-    only_scans_ = false;
+    meet(access.table);
     Access& added = list_.emplace_back(access);
     if (indexed()) {
       enter(added);
@@ -35,65 +38,81 @@ class AccessSet {
     }
     return added;
   }
-  // So many keys are about to be looked up, and their headers to be found: each has an access, one
-  // behind the other, which stays empty if it is not found.
-  Access* begin_look_up(size_t keys) {
-    CHECK(only_looks_up());
-    only_scans_ = false;
+  // So many keys of the table are about to be looked up, and their headers to be found: each has an
+  // access, one behind the other, which stays empty if it is not found.
+  Access* begin_look_up(TableId table, size_t keys) {
+    CHECK(only_looks_up(table));
+    meet(table);
     return list_.emplace_zeros(keys);
   }
   // A scan of the whole table begins. True: it is the first one, and its headers are added by
-  // add_scanned() for as long as that is possible.
+  // add_scanned() for as long as the table is its own.
   bool begin_scan(TableId table) {
     if (scanned(table) != nullptr) return false;
-    scanned_tables_.emplace_back(table, memory_);
+    const bool met = std::find(met_tables_.begin(), met_tables_.end(), table) != met_tables_.end();
+    scanned_tables_.emplace_back(table, !met, memory_);
     return true;
   }
   // Of a header that such a scan meets: once, and nothing else can have met it. nullptr: something
   // may have, and the header has to be looked for.
   Access* add_scanned(const Access& access) {
-    if (!only_scans_ || indexed()) return nullptr;
-    DCHECK(!access.header.null() && !scanned_tables_.empty());
-    return &list_.emplace_back(access);
+    DCHECK(!access.header.null());
+    return takes_reads(access.table) ? &list_.emplace_back(access) : nullptr;
   }
   // Headers of which such a scan only reads may be kept as reads.
-  bool takes_reads() const { return only_scans_ && !indexed(); }
-  // The reads of one table, for as long as takes_reads().
-  StableList<ScannedRead>& reads_of(TableId table) {
-    DCHECK(takes_reads() && scanned(table) != nullptr);
-    return scanned(table)->reads;
+  bool takes_reads(TableId table) const {
+    return std::any_of(scanned_tables_.begin(), scanned_tables_.end(),
+                       [&](const ScannedTable& each) { return each.table == table && each.own; });
   }
-  // What these are, as long as nothing else is asked for: then they are among the rest.
+  // One of them, for as long as takes_reads().
+  ScannedRead& add_read(TableId table, const ScannedRead& read) {
+    DCHECK(takes_reads(table));
+    return scanned(table)->reads.emplace_back(read);
+  }
+  // The access of a header that such a scan has met, and that is more than read from now on.
+  // `kept`: its read as it was kept, while takes_reads(); nullptr: it was not.
+  Access& take_read(const Access& access, ScannedRead* kept) {
+    CHECK(access.read && !access.held());
+    if (takes_reads(access.table)) {
+      if (kept != nullptr) kept->header = {};
+      return list_.emplace_back(access);
+    }
+    Access* known = find(access);
+    return known != nullptr ? *known : add(access);
+  }
+  // What these are, as long as nothing else asks for headers of their table: then they are among
+  // the rest.
   bool has_reads() const {
     return std::any_of(scanned_tables_.begin(), scanned_tables_.end(),
                        [](const ScannedTable& each) { return !each.reads.empty(); });
   }
   // Does `work` with each part of them that lies in one piece, until it does not return true.
+  // Those that were taken out have no header.
   template <typename Work>
   bool for_reads(const Work& work) const {
     return std::all_of(scanned_tables_.begin(), scanned_tables_.end(), [&](const auto& each) {
       return each.reads.for_parts([&](auto some) { return work(each.table, some); });
     });
   }
-  // nullptr: it is not here.
-  Access* find(GlobalAddress header) {
+  // By its header, and its table. nullptr: it is not here.
+  Access* find(const Access& seen) {
+    meet(seen.table);
     if (!indexed()) index_all();
-    return index_->find(header.bits);
+    return index_->find(seen.header.bits);
   }
   // The same of what a look-up, or a scan, has met. A key's own header that is not held cannot be
   // here where keys are only looked up, each once; one that is may have been kept by a look that
   // has lost.
   Access* find_met(const Access& seen) {
-    if (!only_looks_up() || !scanned_tables_.empty()) return find(seen.header);
+    if (!only_looks_up(seen.table)) return find(seen);
     if (seen.gap) return gaps_ ? gaps_->find(seen.header.bits) : nullptr;
-    return seen.held() ? find(seen.header) : nullptr;
+    return seen.held() ? find(seen) : nullptr;
   }
   // One header was found by two keys: it has become another's, as after a node lost its memory.
   bool ambiguous() const { return ambiguous_; }
-  // True: nothing has asked yet, and a key's record is not here before it is found.
-  bool only_looks_up() const {
-    return !indexed() && (!only_scans_ || (list_.empty() && !has_reads()));
-  }
+  // True: nothing has asked yet, and the record of a key of the table is not here before it is
+  // found.
+  bool only_looks_up(TableId table) { return !indexed() && scanned(table) == nullptr; }
 
   // For slots of inserts, which nothing asks for by their address.
   StableList<Access>& list() { return list_; }
@@ -104,44 +123,68 @@ class AccessSet {
 
  private:
   struct ScannedTable {
-    ScannedTable(TableId of_table, std::pmr::memory_resource* memory)
-        : table(of_table), reads(memory) {}
+    ScannedTable(TableId of_table, bool is_own, std::pmr::memory_resource* memory)
+        : table(of_table), own(is_own), reads(memory) {}
     const TableId table;
+    bool own;  // nothing but its scan has met a header of it
     StableList<ScannedRead> reads;
   };
 
   bool indexed() const { return index_.has_value(); }
   ScannedTable* scanned(TableId table) {
-    for (ScannedTable& each : scanned_tables_) {
-      if (each.table == table) return &each;
-    }
-    return nullptr;
+    const auto at = std::find_if(scanned_tables_.begin(), scanned_tables_.end(),
+                                 [&](const ScannedTable& each) { return each.table == table; });
+    return at != scanned_tables_.end() ? &*at : nullptr;
   }
   void enter(Access& access) {
     Access*& place = index_->at(access.header.bits);
     ambiguous_ = ambiguous_ || place != nullptr;
     if (place == nullptr) place = &access;
   }
-  void take_reads() {
-    for (ScannedTable& each : scanned_tables_) {
-      for (const ScannedRead& read : each.reads) list_.emplace_back(read.access(each.table));
-      each.reads.clear();
+  // Something else than a scan meets a header of the table.
+  void meet(TableId table) {
+    if (!met_tables_.empty() && met_tables_.back() == table) return;
+    meet_another(table);
+  }
+  [[gnu::noinline]] void meet_another(TableId table) {
+    const auto known = std::find(met_tables_.begin(), met_tables_.end(), table);
+    if (known != met_tables_.end()) {
+      std::swap(*known, met_tables_.back());
+      return;
     }
+    met_tables_.push_back(table);
+    ScannedTable* scan = scanned(table);
+    if (scan != nullptr && scan->own) share(*scan);
+  }
+  // Its headers are found as all others from now on.
+  void share(ScannedTable& scan) {
+    if (indexed()) {
+      for (Access& access : list_) {
+        if (access.table == scan.table && !access.header.null()) enter(access);
+      }
+    }
+    for (const ScannedRead& read : scan.reads) {
+      if (read.header.null()) continue;
+      Access& access = list_.emplace_back(read.access(scan.table));
+      if (indexed()) enter(access);
+    }
+    scan.reads.clear();
+    scan.own = false;
   }
   void index_all() {
-    take_reads();
     index_.emplace(memory_);
+    const bool all = scanned_tables_.empty();
     for (Access& access : list_) {
-      if (!access.header.null()) enter(access);
+      if (!access.header.null() && (all || !takes_reads(access.table))) enter(access);
     }
   }
 
   std::pmr::memory_resource* const memory_;
   StableList<Access> list_;
-  std::optional<SmallIndex<Access>> index_;  // by header address
+  std::optional<SmallIndex<Access>> index_;  // by header address, but of tables that are a scan's
   std::optional<SmallIndex<Access>> gaps_;   // the same of gap headers, until there is the other
+  boost::container::small_vector<TableId, 8> met_tables_;  // but by scans; the latest is the last
   std::pmr::list<ScannedTable> scanned_tables_;
-  bool only_scans_ = true;  // every access is one of add_scanned()
   bool ambiguous_ = false;
 };
 

@@ -45,6 +45,7 @@ Status Transaction::validate_scanned(StageContext& stage, const Validate& valida
   };
   const bool all = accesses_.for_reads([&](TableId table, std::span<const ScannedRead> part) {
     for (const ScannedRead& read : part) {
+      if (read.header.null()) continue;  // it was taken out
       accesses.push_back(read.access(table));
       if (holds != nullptr && holds(accesses.back(), stamps_)) accesses.pop_back();
       if (accesses.size() == kPart && !validate_some()) return false;

@@ -64,7 +64,7 @@ Status Transaction::find_and_lock(StageContext& stage, KeyState& state, bool exc
   KeyWork work = KeyWork::of(state.table, state.hash, state.key);
   Status status = find_keys(stage, std::span(&work, 1));
   if (status.ok() && work.result == KeyWork::Result::kFound && exclusive) {
-    Access* known = accesses_.find(work.access.header);
+    Access* known = accesses_.find(work.access);
     if (known != nullptr) {
       // Every share that this transaction counts is its own, whichever look-up took it.
       known->reader_count += std::exchange(work.access.reader_count, 0);

@@ -48,8 +48,8 @@ Status Transaction::look_up(std::span<KeyState* const> wanted, bool to_write) {
   stage.stamps.reads_to_write |= to_write;
   stage_end_ns_ = 0;
   const uint64_t start_ns = begin_stage(reading_stage());
-  const bool looks_first =
-      begins_with_first_look(*parameters_.rules, parameters_.plan) && accesses_.only_looks_up();
+  const bool looks_first = begins_with_first_look(*parameters_.rules, parameters_.plan) &&
+                           accesses_.only_looks_up(wanted.front()->table);
   Status status;
   size_t left = wanted.size();
   if (looks_first) status = find_at_first_look(stage, wanted, left);
@@ -69,19 +69,26 @@ Status Transaction::look_up(std::span<KeyState* const> wanted, bool to_write) {
 // True: a scan has just returned the row, which is part of the read set and of the history with it.
 bool Transaction::take_from_scan(KeyState& state) {
   CHECK(!scanned_batch_.expired());
-  const ScannedBatch::Place* place =
+  const ScannedBatch::Found scanned =
       scanned_batch_.lock()->find(state.table, state.key, state.hash);
-  std::string_view key, row;
-  if (place == nullptr || !split_record(place->tuple->record, key, row)) return false;
-  const ScannedTuple* tuple = place->tuple;
-  CHECK(tuple->kept != nullptr);
-  if (tuple->kept->table != state.table) return false;  // as a hostile node may have answered
+  if (!scanned.found()) return false;
+  if (scanned.read != nullptr) {
+    Access access = scanned.read->read.access(state.table);
+    access.incarnation = scanned.read->incarnation;
+    state.version = access.read_wts;
+    state.tuple = &accesses_.take_read(access, scanned.read->kept);
+    state.overflow = scanned.read->overflow;
+  } else {
+    Access* kept = scanned.tuple->kept;
+    CHECK(kept != nullptr);
+    if (kept->table != state.table) return false;  // as a hostile node may have answered
+    state.version = scanned.tuple->access.read_wts;
+    state.tuple = kept;
+    state.overflow = scanned.tuple->overflow;
+  }
   state.base = KeyState::Base::kExists;
-  state.tuple = tuple->kept;
-  state.gap = place->gap;
-  state.overflow = tuple->overflow;
-  keys_.keep_row(state, row);
-  state.version = tuple->access.read_wts;
+  state.gap = scanned.gap;
+  keys_.keep_row(state, scanned.row);
   return true;
 }
 
@@ -185,7 +192,7 @@ inline void Transaction::note_row(std::string_view row, bool kept, uint64_t over
   for (size_t begin = 0; begin < wanted.size(); begin += kKeysAtOnce) {
     // Locks that a look has kept in vain have to be found by their address: the others are the
     // walk's.
-    if (!accesses_.only_looks_up()) break;
+    if (!accesses_.only_looks_up((*table)->id)) break;
     const auto some = wanted.subspan(begin, std::min(kKeysAtOnce, wanted.size() - begin));
     RDMACC_RETURN_IF_ERROR(look_first_at(stage, **table, some, left));
   }
@@ -196,7 +203,7 @@ inline void Transaction::note_row(std::string_view row, bool kept, uint64_t over
                                                                 CachedTable& table,
                                                                 std::span<KeyState* const> wanted,
                                                                 size_t& left) {
-  Access* empty = accesses_.begin_look_up(wanted.size());
+  Access* empty = accesses_.begin_look_up(table.id, wanted.size());
   for (KeyState* state : wanted) state->tuple = empty++;
   FirstLookOut out{set_memory_.room(wanted.size() * table.record_size)};
   Status status = look_first(stage, table, wanted, out);

@@ -26,7 +26,7 @@ Status TableScan::add_work() {
   const bool anew = walk_.at_start() && (*table)->roots[node_].patched;
   RDMACC_RETURN_IF_ERROR(engine.tables.load_root(**table, node_, anew, counters));
   const size_t groups = (*table)->roots[node_].groups.size();
-  if (first_ && !wants_.to_write) txn_.watch_others(groups);
+  if (first_) txn_.watch_others(groups);
   while (work_.size() < groups_wanted_ && !walk_.ended()) {
     work_.push_back(walk_.next((*table)->roots[node_]));
   }
@@ -68,8 +68,8 @@ Status TableScan::next_rows() {
 
 // The next groups, as many as the batch is to have.
 void TableScan::begin_groups() {
-  const bool only_reads =
-      first_ && mode_ == ScanMode::kSerializable && !wants_.to_write && txn_.scan_may_only_read();
+  const bool takes_rows =
+      first_ && mode_ == ScanMode::kSerializable && txn_.scan_takes_rows(table_);
   // Own writes are found by their keys, and so are rows in a history.
   const bool headers_only =
       wants_.count_only && txn_.keys().all().empty() && txn_.coordinator().history == nullptr;
@@ -77,7 +77,7 @@ void TableScan::begin_groups() {
   for (GroupWork& group : groups_) {
     group.begin(table_, node_, work_.front());
     group.row_bytes_max = wants_.count_only ? 0 : wants_.row_bytes_max;
-    group.only_reads = only_reads;
+    group.takes_rows = takes_rows;
     group.headers_only = headers_only;
     work_.pop_front();
   }
@@ -108,8 +108,7 @@ Status TableScan::read_batch() {
     emit(group);
   }
   if (reads() && wants_.to_write && wants_.row_bytes_max == kWholeRow) {
-    scanned_->keep(std::move(groups_));
-    groups_.clear();
+    scanned_->keep(groups_);
     txn_.scanned(scanned_);
   }
   const bool long_rows = arena_.allocated_bytes() > kBatchBytesWanted;

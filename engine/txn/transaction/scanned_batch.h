@@ -1,5 +1,4 @@
 #pragma once
-#include <bit>
 #include <vector>
 
 #include "engine/txn/stages/scan_groups.h"
@@ -8,57 +7,66 @@
 namespace rdmacc {
 
 // The rows that a scan has returned last, found by key: what is written as it is scanned need not
-// be looked up again. The index is made when the first key is asked for, which scans that only read
-// never do.
+// be looked up again. They are written mostly in the order in which they were returned, so that a
+// search goes on where the one before has ended; else it costs no more than some tens of groups,
+// and the rows of one.
 class ScannedBatch {
  public:
-  // The tuples' records outlive what is kept here.
-  void keep(std::vector<GroupWork>&& groups) {
-    groups_ = std::move(groups);
-    places_.clear();
+  // The tuples' records outlive what is kept here. In its place come groups whose memory may be
+  // used again.
+  void keep(std::vector<GroupWork>& groups) {
+    groups_.swap(groups);
+    kept_ = !groups_.empty();
+    group_ = 0;
   }
-  void clear() { keep({}); }
+  void clear() { kept_ = false; }
 
-  struct Place {
-    std::string_view key;
-    const ScannedTuple* tuple = nullptr;
-    Access* gap = nullptr;  // of its group; nullptr: not kept
+  struct Found {
+    std::string_view row;
+    const ScannedTuple* tuple = nullptr;  // either a tuple
+    const ScannedRow* read = nullptr;     // or what was only read
+    Access* gap = nullptr;                // of its group; nullptr: not kept
+    bool found() const { return tuple != nullptr || read != nullptr; }
   };
-  // nullptr: it is not among them.
-  const Place* find(TableId table, std::string_view key, uint64_t hash) {
-    if (groups_.empty() || groups_.front().table != table) return nullptr;
-    if (places_.empty()) index();
-    for (size_t at = place_of(hash);; at = (at + 1) & mask()) {
-      const Place& place = places_[at];
-      if (place.tuple == nullptr) return nullptr;
-      if (place.tuple->access.key_hash == hash && place.key == key) return &place;
+  Found find(TableId table, std::string_view key, uint64_t hash) {
+    if (!kept_ || groups_.front().table != table) return {};
+    for (size_t looked = 0; looked < groups_.size(); looked++) {
+      const GroupWork& group = groups_[group_];
+      if (group_bits_of(hash, group.range.depth) == group.range.bits) {
+        const Found found = find_in(group, key, hash);
+        if (found.found()) return found;  // and the next one is likely to be here, too
+      }
+      group_ = group_ + 1 < groups_.size() ? group_ + 1 : 0;
     }
+    return {};
   }
 
  private:
-  size_t mask() const { return places_.size() - 1; }
-  // Not the low bits: they name the group, of which a batch has neighbours.
-  size_t place_of(uint64_t hash) const { return (hash >> 32) & mask(); }
-
-  void index() {
-    size_t rows = 0;
-    for (const GroupWork& group : groups_) rows += group.tuples.size();
-    places_.resize(std::bit_ceil(2 * rows + 1));
-    for (const GroupWork& group : groups_) {
-      for (const ScannedTuple& tuple : group.tuples) {
-        std::string_view key, row;
-        const bool there = tuple.kept != nullptr && (tuple.flags & kFlagDeleted) == 0;
-        if (!there || !split_record(tuple.record, key, row)) continue;
-        size_t at = place_of(tuple.access.key_hash);
-        while (places_[at].tuple != nullptr) at = (at + 1) & mask();
-        places_[at] = {key, &tuple, group.kept_gap};
-      }
+  Found find_in(const GroupWork& group, std::string_view key, uint64_t hash) {
+    Found found;
+    found.gap = group.kept_gap;
+    const auto is_it = [&](uint64_t its_hash, uint32_t flags, std::string_view record) {
+      std::string_view its_key;
+      return its_hash == hash && (flags & kFlagDeleted) == 0 &&
+             split_record(record, its_key, found.row) && its_key == key;
+    };
+    for (const ScannedRow& row : group.rows) {
+      if (!is_it(row.read.key_hash, row.flags, row.record)) continue;
+      found.read = &row;
+      return found;
     }
-    CHECK(places_.size() > rows);  // or a search would have no end
+    for (const ScannedTuple& tuple : group.tuples) {
+      if (tuple.kept == nullptr) continue;
+      if (!is_it(tuple.access.key_hash, tuple.flags, tuple.record)) continue;
+      found.tuple = &tuple;
+      return found;
+    }
+    return {};
   }
 
+  bool kept_ = false;
   std::vector<GroupWork> groups_;
-  std::vector<Place> places_;
+  size_t group_ = 0;  // where the next search begins
 };
 
 }  // namespace rdmacc

@@ -217,16 +217,22 @@ Status Transaction::keep_tuples(GroupWork& group, bool first) {
   return status;
 }
 
-// Of a scan that only reads. What is read at one timestamp is not asked for again.
-void Transaction::keep_reads(const GroupWork& group) {
-  reads_ += group.rows.size() + group.tuples.size();
-  if (!parameters_.rules->validate) return;
-  StableList<ScannedRead>& reads = accesses_.reads_of(group.table);
-  for (const ScannedRow& row : group.rows) reads.emplace_back(row.read);
+// What is read at one timestamp is not asked for again. Tuples are among the rows where the scan's
+// rules could not take them at once; of those that are going to be written each has its access.
+Status Transaction::keep_rows(GroupWork& group, const ScanOf& of) {
+  if (group.result != GroupWork::Result::kDone) return Status();
+  const bool validated = static_cast<bool>(parameters_.rules->validate);
+  reads_ += group.rows.size();
+  for (ScannedRow& row : group.rows) {
+    row.kept = validated ? &accesses_.add_read(group.table, row.read) : nullptr;
+  }
+  if (of.to_write) return keep_tuples(group, of.first);
+  reads_ += group.tuples.size();
   for (const ScannedTuple& tuple : group.tuples) {
     CHECK(!tuple.access.held());
-    reads.emplace_back(tuple.access);
+    if (validated) accesses_.add_read(group.table, ScannedRead(tuple.access));
   }
+  return Status();
 }
 
 Status Transaction::scan(std::span<GroupWork> groups, VerbArena& arena, const ScanOf& of) {
@@ -259,12 +265,8 @@ Status Transaction::scan(std::span<GroupWork> groups, VerbArena& arena, const Sc
         ordered.add(tuple.access.header.offset(), tuple.access.incarnation, tuple.access.read_wts);
       }
     }
-    if (group.only_reads) {
-      if (group.result == GroupWork::Result::kDone) keep_reads(group);
-    } else {
-      const Status kept = keep_tuples(group, of.first);
-      if (status.ok()) status = kept;
-    }
+    const Status kept = group.takes_rows ? keep_rows(group, of) : keep_tuples(group, of.first);
+    if (status.ok()) status = kept;
     if (group.result == GroupWork::Result::kAborted && status.ok()) {
       status = aborted(group.reason);
     }

@@ -92,10 +92,10 @@ class Transaction final : public RowSource {
   // One of `groups` groups, or of more: what others do is watched, so that it need not be validated
   // if they do nothing. Before it has read any.
   void watch_others(size_t groups);
-  // May such a scan have GroupWork::only_reads? Asked for each call of scan().
-  bool scan_may_only_read() const {
+  // May such a scan have GroupWork::takes_rows? Asked for each call of scan().
+  bool scan_takes_rows(TableId table) const {
     return !parameters_.rules->locks_what_it_reads() && !parameters_.rules->commits_in_order &&
-           (parameters_.rules->validate || !needs_current_reads_) && accesses_.takes_reads();
+           (parameters_.rules->validate || !needs_current_reads_) && accesses_.takes_reads(table);
   }
   // What a scan has returned last, as long as the scan keeps it. Of several scans the last one's.
   void scanned(const std::shared_ptr<ScannedBatch>& batch) { scanned_batch_ = batch; }
@@ -166,7 +166,7 @@ class Transaction final : public RowSource {
   bool take_from_scan(KeyState& state);
   Status keep_scanned(const Access& seen, bool first, Access** kept);
   Status keep_tuples(GroupWork& group, bool first);
-  void keep_reads(const GroupWork& group);
+  Status keep_rows(GroupWork& group, const ScanOf& of);
   Status note_found(const KeyWork& work, KeyState& state);
   void note_absence(uint64_t overflow, Access* tombstone, Access* gap, KeyState& state);
   void note_row(std::string_view row, bool kept, uint64_t overflow, Access& tuple, KeyState& state);

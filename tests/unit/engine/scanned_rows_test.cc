@@ -1,5 +1,6 @@
 // Rows that are written while they are scanned, as by an UPDATE or DELETE of a whole table: taken
 // from the scan as it is, and held against what others do like any that was looked up.
+#include <algorithm>
 #include <map>
 #include <string>
 
@@ -25,6 +26,8 @@ class ScannedRowsTest : public TwoSessions {
   // What is said beforehand to be written, and what is written all the same.
   void write_all(bool said);
   void overtake(bool said);
+  template <typename Write>
+  void write_one_beside(const Write& theirs);
 
   std::map<std::string, std::string> rows_of(Session& session) {
     std::map<std::string, std::string> rows;
@@ -168,6 +171,73 @@ TEST_P(ScannedRowsTest, OfAScanThatOnlyReadsAreValidated) {
   const bool orders_by_time = !strictly_serializable(protocol());
   EXPECT_TRUE(read.ok() || written.ok());
   EXPECT_FALSE(read.ok() && written.ok() && !orders_by_time);
+}
+
+// Of the rows that a statement looks through in order to write some, the others are read as well.
+template <typename Write>
+void ScannedRowsTest::write_one_beside(const Write& theirs) {
+  Status mine;
+  as_one([&] {
+    ASSERT_TRUE(one_.begin(options()).ok());
+    const auto write = [&](const RowView& row) {
+      return row.key == key_of(5) ? one_.put(table_, row.key, "mine") : Status();
+    };
+    mine = for_each_row(one_, table_, write, {.to_write = true});
+  });
+  Status written;
+  as_other([&] {
+    ASSERT_TRUE(other_.begin(options()).ok());
+    written = theirs();
+    if (written.ok()) written = other_.commit();
+    if (!written.ok()) other_.abort();
+  });
+  as_one([&] {
+    if (mine.ok()) mine = one_.commit();
+    if (!mine.ok()) one_.abort();
+  });
+  const bool orders_by_time = !strictly_serializable(protocol());
+  EXPECT_TRUE(mine.ok() || written.ok());
+  EXPECT_FALSE(mine.ok() && written.ok() && !orders_by_time);
+  as_other([&] {
+    ASSERT_TRUE(other_.begin(options()).ok());
+    EXPECT_EQ(rows_of(other_).at(key_of(5)), mine.ok() ? "mine" : "0");
+    EXPECT_TRUE(other_.commit().ok());
+  });
+}
+
+TEST_P(ScannedRowsTest, ThatAreLookedThroughAreValidated) {
+  write_one_beside([&] { return other_.put(table_, key_of(11), "theirs"); });
+}
+TEST_P(ScannedRowsTest, AsAreTheGapsBetweenThem) {
+  write_one_beside([&] { return other_.insert(table_, "of the other", "theirs"); });
+}
+
+// Nothing is validated for what has been alone, and its locks are given back.
+TEST_P(ScannedRowsTest, SomeAreWrittenAndOthersLeftTwice) {
+  for (const std::string value : {"1", "2"}) {
+    as_one([&] {
+      ASSERT_TRUE(one_.begin(options()).ok());
+      int number = 0;
+      const auto write = [&](const RowView& row) {
+        return number++ % 50 == 7 ? one_.put(table_, row.key, value) : Status();
+      };
+      const Status status = for_each_row(one_, table_, write, {.to_write = true});
+      ASSERT_TRUE(status.ok()) << status.to_string();
+      const Status committed = one_.commit();
+      ASSERT_TRUE(committed.ok()) << committed.to_string();
+    });
+    as_other([&] {
+      ASSERT_TRUE(other_.begin(options()).ok());
+      EXPECT_TRUE(other_.put(table_, key_of(3), value).ok());
+      const Status committed = other_.commit();
+      ASSERT_TRUE(committed.ok()) << committed.to_string();
+      ASSERT_TRUE(other_.begin(options()).ok());
+      const auto rows = rows_of(other_);
+      const auto has_value = [&](const auto& row) { return row.second == value; };
+      EXPECT_GE(std::count_if(rows.begin(), rows.end(), has_value), kRows / 50);
+      EXPECT_TRUE(other_.commit().ok());
+    });
+  }
 }
 
 TEST_P(ScannedRowsTest, AreCounted) {
