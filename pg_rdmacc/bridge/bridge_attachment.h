@@ -55,17 +55,31 @@ struct IndexLoad {
   std::vector<BridgeWrite> loaded;    // in place, by the last call
 };
 
-// A change of an index that the transaction has still to make.
+// A change of an index that the transaction has still to make. In the order of entries: the marker,
+// then the beginning, then the rest, which alone is not here.
 struct WaitingChange {
-  uint32_t command;  // that asked for it
+  uint64_t beginning;  // as a number, the bytes behind the marker
+  uint8_t marker;      // of the entry's first column
   EntryChange::Kind kind;
-  uint64_t beginning;  // of the entry, as a number in the order of entries
-  std::string entry;
+  uint16_t entry_bytes;
+  uint32_t entry_at;  // among the bytes of its index's
+  uint32_t command;   // that asked for it
 };
 
-// Those that wait, all behind the last savepoint: by index, in the order in which they came.
+// Those of one index, in the order in which they came.
+struct WaitingIndex {
+  std::vector<WaitingChange> changes;
+  std::string bytes;  // of all entries
+
+  std::string_view entry(const WaitingChange& change) const {
+    return {bytes.data() + change.entry_at, change.entry_bytes};
+  }
+  size_t memory() const { return changes.size() * sizeof(WaitingChange) + bytes.size(); }
+};
+
+// Those that wait, all behind the last savepoint.
 struct WaitingChanges {
-  std::map<uint32_t, std::vector<WaitingChange>> of_index;
+  std::map<uint32_t, WaitingIndex> of_index;
   size_t bytes = 0;
 };
 

@@ -17,20 +17,19 @@ constexpr size_t kLockedChangesMax = 4096;
 // A long list lets others of the session's thread in between, a cancel among them.
 constexpr size_t kChangesAtOnce = 1024;
 
-using Waiting = std::vector<WaitingChange>;
-
+// The bytes behind the first column's marker: those in which entries differ.
 uint64_t beginning_of(std::string_view entry) {
   uint64_t bytes = 0;
-  std::memcpy(&bytes, entry.data(), std::min(entry.size(), sizeof(bytes)));
+  std::memcpy(&bytes, entry.data() + 1, std::min(entry.size() - 1, sizeof(bytes)));
   return __builtin_bswap64(bytes);
 }
 
-size_t bytes_of(const WaitingChange& change) { return sizeof(change) + change.entry.size(); }
-
 // All of one command, or as if they were.
-Status make(Session& session, uint32_t index, std::span<WaitingChange> waiting, LeafAccess access) {
-  const auto below = [](const WaitingChange& a, const WaitingChange& b) {
-    return a.beginning != b.beginning ? a.beginning < b.beginning : a.entry < b.entry;
+Status make(Session& session, uint32_t index, const WaitingIndex& of,
+            std::span<WaitingChange> waiting, LeafAccess access) {
+  const auto below = [&](const WaitingChange& a, const WaitingChange& b) {
+    if (a.marker != b.marker) return a.marker < b.marker;
+    return a.beginning != b.beginning ? a.beginning < b.beginning : of.entry(a) < of.entry(b);
   };
   if (!std::is_sorted(waiting.begin(), waiting.end(), below)) {
     std::stable_sort(waiting.begin(), waiting.end(), below);
@@ -41,7 +40,7 @@ Status make(Session& session, uint32_t index, std::span<WaitingChange> waiting, 
     const auto some = waiting.first(std::min(waiting.size(), kChangesAtOnce));
     waiting = waiting.subspan(some.size());
     changes.clear();
-    for (const WaitingChange& each : some) changes.push_back({each.kind, each.entry});
+    for (const WaitingChange& each : some) changes.push_back({each.kind, of.entry(each)});
     const Status status = OrderedIndex(session, IndexRef{index}).change(changes, access);
     if (status.code() == Code::kDuplicateKey || status.code() == Code::kNotFound) {
       return session.abort_on_conflict();
@@ -54,8 +53,8 @@ Status make(Session& session, uint32_t index, std::span<WaitingChange> waiting, 
 
 // Each command's by itself, since a cursor that is older than one does not see what it has changed;
 // a trigger's commands come in the midst of another one's.
-Status make_by_command(Session& session, uint32_t index, Waiting& waiting) {
-  std::span<WaitingChange> rest(waiting);
+Status make_by_command(Session& session, uint32_t index, WaitingIndex& waiting) {
+  std::span<WaitingChange> rest(waiting.changes);
   Status status;
   while (status.ok() && !rest.empty()) {
     const uint32_t command = rest.front().command;
@@ -64,7 +63,7 @@ Status make_by_command(Session& session, uint32_t index, Waiting& waiting) {
     });
     const auto count = static_cast<size_t>(next - rest.begin());
     session.set_command(command);
-    status = make(session, index, rest.first(count), LeafAccess::kRead);
+    status = make(session, index, waiting, rest.first(count), LeafAccess::kRead);
     rest = rest.subspan(count);
   }
   session.set_command(attached()->txn.command);
@@ -77,9 +76,9 @@ Status flush_index(Session& session, uint32_t index) {
   WaitingChanges& waits = attached()->txn.waiting;
   const auto found = waits.of_index.find(index);
   if (found == waits.of_index.end()) return Status();
-  Waiting waiting = std::move(found->second);
+  WaitingIndex waiting = std::move(found->second);
   waits.of_index.erase(found);
-  for (const WaitingChange& each : waiting) waits.bytes -= bytes_of(each);
+  waits.bytes -= waiting.memory();
   return make_by_command(session, index, waiting);
 }
 
@@ -96,10 +95,10 @@ Status flush_indexes(Session& session) {
 Status flush_indexes_to_commit(Session& session) {
   WaitingChanges waits = std::exchange(attached()->txn.waiting, {});
   size_t count = 0;
-  for (const auto& [index, waiting] : waits.of_index) count += waiting.size();
+  for (const auto& [index, waiting] : waits.of_index) count += waiting.changes.size();
   const LeafAccess access = count <= kLockedChangesMax ? LeafAccess::kLock : LeafAccess::kRead;
   for (auto& [index, waiting] : waits.of_index) {
-    RDMACC_RETURN_IF_ERROR(make(session, index, waiting, access));
+    RDMACC_RETURN_IF_ERROR(make(session, index, waiting, waiting.changes, access));
   }
   return Status();
 }
@@ -111,9 +110,17 @@ bool change_later(uint32_t index, EntryChange::Kind kind, std::string_view entry
   if (!status.ok()) return false;
   TxnState& txn = attached()->txn;
   no_throw([&] {
-    Waiting& waiting = txn.waiting.of_index[index];
-    waiting.push_back({txn.command, kind, beginning_of(entry), std::string(entry)});
-    txn.waiting.bytes += bytes_of(waiting.back());
+    WaitingIndex& waiting = txn.waiting.of_index[index];
+    CHECK(entry.size() <= UINT16_MAX && waiting.bytes.size() <= UINT32_MAX - entry.size());
+    const auto at = static_cast<uint32_t>(waiting.bytes.size());
+    waiting.bytes.append(entry);
+    waiting.changes.push_back({.beginning = beginning_of(entry),
+                               .marker = static_cast<uint8_t>(entry.front()),
+                               .kind = kind,
+                               .entry_bytes = static_cast<uint16_t>(entry.size()),
+                               .entry_at = at,
+                               .command = txn.command});
+    txn.waiting.bytes += sizeof(WaitingChange) + entry.size();
   });
   return txn.waiting.bytes > kWaitingBytesMax;
 }

@@ -104,6 +104,7 @@ void remove_entry(Relation relation, const RdmaccIndex* index, const Columns* co
 /* The row that the command has found: it is written by the same command once at most. */
 HeapTuple row_before(Relation relation, const RdmaccHandle* handle, CommandId cid) {
   CHECK(handle->relation == RelationGetRelid(relation) && cid != InvalidCommandId);
+  if (handle->row.found && handle->visible_before == cid) return rdmacc_row_decode(handle->row.row);
   BridgeRow row = {};
   rdmacc_enter();
   bridge_start_get(handle->table, handle->key, cid, &row);

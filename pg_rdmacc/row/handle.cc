@@ -80,7 +80,7 @@ void set_tid(ItemPointer tid, BlockNumber block, uint32 offset) {
 /* A named row's handle, made when it is asked for: its key is the row's. */
 void make_handle(RdmaccHandle* handle, const BridgeRow* row) {
   handle->key = row->key;
-  handle->row.version = row->version;
+  handle->row = *row;
 }
 
 RdmaccHandle* handle_in(RdmaccHandleBlock* block, const ItemPointerData* tid) {
@@ -102,6 +102,7 @@ void keep_named(RdmaccHandleBlock* block) {
     *handle = all;
     make_handle(handle, &rows[i]);
     handle->key.data = rdmacc_handle_block_copy_key(block, &rows[i].key);
+    handle->row = {.found = false, .key = {}, .row = {}, .version = rows[i].version, .node = 0};
   }
 }
 

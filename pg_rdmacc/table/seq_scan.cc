@@ -47,9 +47,10 @@ void start(RdmaccScan* scan) {
   rdmacc_rows_begin(&scan->rows, table, visible_before);
   scan->rows.mark = mark_of(&scan->base);
   scan->rows.wants.to_write = writes;
-  rdmacc_handle_stream_begin(&scan->handles, writes);
+  const bool handles_last = writes && !rdmacc_query_writes_as_it_scans();
+  rdmacc_handle_stream_begin(&scan->handles, handles_last);
   /* A row that a cursor has passed may come again, from its store. */
-  scan->names_rows = !writes && scan->history.store == nullptr;
+  scan->names_rows = !handles_last && scan->history.store == nullptr;
   if (scan->bytes.data == nullptr) {
     const MemoryContext previous = MemoryContextSwitchTo(GetMemoryChunkContext(scan));
     initStringInfo(&scan->bytes);

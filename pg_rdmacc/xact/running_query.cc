@@ -66,6 +66,14 @@ bool rdmacc_query_needs_handles(Relation relation) {
   return false;
 }
 
+bool rdmacc_query_writes_as_it_scans(void) {
+  if (running == nullptr) return false;
+  const PlannedStmt* statement = running->plannedstmt;
+  const Plan* plan = statement->planTree;
+  return IsA(plan, ModifyTable) && IsA(outerPlan(plan), SeqScan) && statement->rowMarks == NIL &&
+         list_length(statement->resultRelations) == 1;
+}
+
 bool rdmacc_query_returns(void) { return running != nullptr && running->plannedstmt->hasReturning; }
 
 bool rdmacc_query_scrolls(void) {

@@ -14,6 +14,10 @@ const QueryDesc* rdmacc_running_query(void);
  * by it, so that their handles have to last. */
 bool rdmacc_query_needs_handles(Relation relation);
 
+/* True when each of these rows is written, if it is at all, before the scan returns the next one:
+ * nothing stands between the scan and the UPDATE or DELETE. */
+bool rdmacc_query_writes_as_it_scans(void);
+
 /* True while the running query has RETURNING. */
 bool rdmacc_query_returns(void);
 
