@@ -241,7 +241,8 @@ void rdmacc_lookup_begin(CustomScanState* node, EState* estate, int) {
   ExecAssignScanProjectionInfo(&node->ss);
   node->ss.ps.qual = ExecInitQual(plan->scan.plan.qual, &node->ss.ps);
   lookup->values = ExecInitExprList(static_cast<List*>(linitial(plan->custom_exprs)), &node->ss.ps);
-  lookup->recheck = ExecInitQual(static_cast<List*>(lsecond(plan->custom_exprs)), &node->ss.ps);
+  List* clauses = lfourth_oid(flags) != 0 ? static_cast<List*>(lsecond(plan->custom_exprs)) : NIL;
+  lookup->recheck = ExecInitQual(clauses, &node->ss.ps);
   lookup->types = static_cast<List*>(linitial(plan->custom_private));
   lookup->index = linitial_oid(flags);
   lookup->is_array = lsecond_oid(flags) != 0;

@@ -19,7 +19,7 @@ typedef struct RdmaccKeyLookup {
   CustomScanState custom; /* first */
   List* values;           /* ExprStates: one per key column, or one of an array */
   List* types;            /* of the values; InvalidOid: the key column's own */
-  ExprState* recheck;     /* the comparisons themselves */
+  ExprState* recheck;     /* the comparisons themselves, where keys do not tell; or NULL */
   Oid index;
   bool is_array;
   RdmaccRowMark mark;

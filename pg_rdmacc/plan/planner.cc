@@ -56,6 +56,8 @@ bool take_operator(const IndexOptInfo* index, int column, Oid opno, RdmaccKeyMat
   const bool polymorphic = IsPolymorphicType(right) || right == RECORDOID;
   if (!polymorphic && !rdmacc_key_types_match(column_type, right)) return false;
   match->types = lappend_oid(match->types, polymorphic ? InvalidOid : right);
+  match->compares = match->compares || polymorphic || IsPolymorphicType(column_type) ||
+                    rdmacc_key_kind(column_type) == RDMACC_KEY_HASH;
   return true;
 }
 

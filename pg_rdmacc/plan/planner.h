@@ -14,6 +14,7 @@ typedef struct RdmaccKeyMatch {
   List* clauses;      /* the comparisons, for EXPLAIN and for rechecks */
   List* restrictions; /* RestrictInfos that the lookup makes good */
   bool is_array;
+  bool compares; /* rows with the same key may have other values, as those that are hashed */
 } RdmaccKeyMatch;
 
 /* False when the path does not fix every key column by equality. */

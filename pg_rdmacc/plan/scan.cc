@@ -108,8 +108,8 @@ Path* rdmacc_key_lookup_path(PlannerInfo* root, const IndexPath* path,
   lookup->flags = CUSTOMPATH_SUPPORT_PROJECTION;
   lookup->custom_private =
       list_make5(match->values, match->clauses, match->restrictions, match->types,
-                 list_make3_oid(path->indexinfo->indexoid,
-                                static_cast<Oid>(match->is_array ? 1 : 0), state_param));
+                 list_make4_oid(path->indexinfo->indexoid, static_cast<Oid>(match->is_array),
+                                state_param, static_cast<Oid>(match->compares)));
   lookup->methods = &path_methods;
   return &lookup->path;
 }
