@@ -14,6 +14,8 @@ uint64_t Histogram::middle_of(size_t bucket) {
 }
 
 void Histogram::merge(const Histogram& other) {
+  if (other.count_ == 0) return;
+  buckets_.resize(kBuckets);
   for (size_t i = 0; i < kBuckets; ++i) buckets_[i] += other.buckets_[i];
   count_ += other.count_;
   sum_ += other.sum_;
@@ -31,7 +33,7 @@ uint64_t Histogram::percentile(double percent) const {
   if (percent >= 100) return max_;
   const double wanted = static_cast<double>(count_) * percent / 100.0;
   uint64_t below = 0;
-  for (size_t i = 0; i < kBuckets; ++i) {
+  for (size_t i = 0; i < buckets_.size(); ++i) {
     below += buckets_[i];
     if (buckets_[i] != 0 && static_cast<double>(below) >= wanted) {
       return std::clamp(middle_of(i), min_, max_);

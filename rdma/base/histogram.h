@@ -1,7 +1,7 @@
 #pragma once
 #include <algorithm>
-#include <array>
 #include <bit>
+#include <vector>
 
 #include "rdma/base/base.h"
 #include "rdma/base/check.h"
@@ -11,11 +11,14 @@ namespace rdmacc {
 // A log-linear latency histogram: every power of two is cut into 32 equal buckets, so a percentile
 // is off by at most 1/64 of its value, and recording is a few instructions without branches on
 // the value's size. Values are nanoseconds by convention. One thread; merge() to sum up workers.
+// The buckets, 15 KB, come with the first value.
 class Histogram {
  public:
   void record(uint64_t ns, uint64_t times = 1) {
     const size_t bucket = bucket_of(ns);
     CHECK(bucket < kBuckets && times > 0);
+    if (buckets_.empty()) [[unlikely]]
+      buckets_.resize(kBuckets);
     buckets_[bucket] += times;
     count_ += times;
     sum_ += static_cast<double>(ns) * static_cast<double>(times);
@@ -35,7 +38,7 @@ class Histogram {
   // values of a bucket are at least `least` and less than `below`.
   template <typename Visit>
   void for_each_bucket(const Visit& visit) const {
-    for (size_t i = 0; i < kBuckets; ++i) {
+    for (size_t i = 0; i < buckets_.size(); ++i) {
       if (buckets_[i] > 0) visit(least_of(i), least_of(i + 1), buckets_[i]);
     }
   }
@@ -64,7 +67,7 @@ class Histogram {
   uint64_t min_ = UINT64_MAX;
   uint64_t max_ = 0;
   double sum_ = 0;
-  std::array<uint64_t, kBuckets> buckets_{};
+  std::vector<uint64_t> buckets_;  // none, or all
 };
 
 }  // namespace rdmacc

@@ -1,6 +1,6 @@
 #pragma once
-#include <algorithm>
-#include <vector>
+#include <cstdlib>
+#include <memory>
 
 #include "engine/storage/layout/hash_index.h"
 
