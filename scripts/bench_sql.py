@@ -3,7 +3,8 @@
 throw-away server at SERIALIZABLE; ratio, target, and whether it is met.
 
     scripts/bench_sql.py [--durability=memory|disk] [--clients=8] [--rows=1000000] [--seconds=1]
-                         [--rounds=3] [--timeout=60] [--only=REGEX] [--list] [--check] [--json=FILE]
+                         [--rounds=3] [--timeout=60] [--only=REGEX] [--list] [--check] [--write]
+                         [--json=FILE]
 
 The heap is unlogged beside --durability=memory, and logged beside disk, with fsync. A ratio is one of
 speeds, the median of those of the rounds; spread is the least and the largest. A statement that meets
@@ -39,6 +40,8 @@ def arguments():
     parser.add_argument("--list", action="store_true", help="print the lines and measure nothing")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE",
                         help="a setting of the server")
+    parser.add_argument("--write", action="store_true",
+                        help="note the instructions of backends in docs/ledger_sql.tsv")
     parser.add_argument("--json", metavar="FILE")
     parser.add_argument("--check", action="store_true", help="exit code 1 unless all lines pass")
     parser.add_argument("--build", help="build/release by default")

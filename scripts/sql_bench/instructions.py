@@ -1,6 +1,7 @@
 """Instructions of a backend for a transaction of prepared statements, counted by valgrind: the server's
 processes run under cachegrind, and a session with many transactions is compared with one that has few,
-so that the session's begin and end do not count."""
+so that the session's begin and end do not count. What rdmacc's took when docs/ledger_sql.tsv was written
+(--write) stands beside what differs from it by more than 3 %: times on a shared machine hide as much."""
 
 import argparse
 import glob
@@ -18,6 +19,10 @@ from sql_bench.lines import Line, Sample, Skipped
 from sql_bench.loads import (FIVE, KEYED, ONE_KEY, SELECT, SHORT, TWO_KEYS, UPDATE,
                              rows_of)
 
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BOOK = os.path.join(ROOT, "docs", "ledger_sql.tsv")
+BOOK_HEAD = "transaction\tthousand instructions\n"
+MARK_PERCENT = 3
 ROWS = 100_000  # instead of --rows: they are loaded under valgrind, too
 FEW, MANY = 200, 1200
 RUN_SECONDS_MAX = 150
@@ -33,6 +38,28 @@ case "$1" in -V|--version) exec "{program}" "$@";; esac
 exec valgrind --tool=cachegrind --cache-sim=no --trace-children=no -q \
   --cachegrind-out-file={counts}/%p --log-file=/dev/null "{program}" "$@"
 """
+
+
+def read_book():
+    """{name of a line: thousand instructions}."""
+    if not os.path.exists(BOOK):
+        return {}
+    with open(BOOK, encoding="utf-8") as file:
+        pairs = (line.rstrip("\n").split("\t") for line in file.readlines()[1:])
+        return {name: float(value) for name, value in pairs}
+
+
+def write_book(book):
+    with open(BOOK, "w", encoding="utf-8") as file:
+        file.write(BOOK_HEAD)
+        file.writelines(f"{name}\t{value:.1f}\n" for name, value in book.items())
+
+
+def beside(noted, value):
+    """A remark on a figure that differs from the one that is noted; "" for one that does not."""
+    if noted is None or abs(value / noted - 1) * 100 < MARK_PERCENT:
+        return ""
+    return f"{100 * (value / noted - 1):+.1f} % of the {noted:.1f} K that are noted"
 
 
 class Server:
@@ -123,7 +150,14 @@ class Instructions(Line):
                          for transactions in (FEW, MANY))
         except (Failure, subprocess.SubprocessError) as why:
             raise Skipped(f"under valgrind: {str(why)[-200:]}") from why
-        return Sample((many - few) / (MANY - FEW) / 1000, last=True)
+        value = (many - few) / (MANY - FEW) / 1000
+        if side.name != "rdmacc":
+            return Sample(value, last=True)
+        book = read_book()
+        note = beside(book.get(self.name), value)
+        if self.server.flags.write:
+            write_book({**book, self.name: value})
+        return Sample(value, note, last=True)
 
 
 def lines(server):
