@@ -32,6 +32,7 @@ class Table:
     stock: bool = False  # USING heap on both sides
     inherited: bool = False  # from, or by, another one
     mirrored: bool = False  # it has unique indexes that cannot arbitrate: partial, of expressions, deferrable
+    watched: bool = False  # a row's trigger counts the table's rows
     # Unique columns of which one statement may move the values onto each other.
     moving: list = dataclasses.field(default_factory=list)
 

@@ -42,6 +42,7 @@ def trigger(draw, model):
         yield function(name, "INSERT INTO log SELECT TG_OP || TG_WHEN, count(*)::text, NULL "
                              f"FROM {on.name}; RETURN coalesce(NEW, OLD);")
         event = draw.pick(EVENTS[:3])
+        on.watched = True
         yield Statement(f"CREATE TRIGGER {name} {draw.pick(('BEFORE', 'BEFORE', 'AFTER'))} {event} ON {on.name} "
                         f"FOR EACH ROW EXECUTE FUNCTION {name}()")
     elif form == "change" and on.free:
