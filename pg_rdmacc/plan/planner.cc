@@ -107,34 +107,41 @@ bool take_column(const IndexPath* path, int column, RdmaccKeyMatch* match) {
 
 /* ---- What PostgreSQL may know of the indexes */
 
-void key_lookup_cost(PlannerInfo* root, IndexPath* path, double, Cost* startup, Cost* total,
-                     Selectivity* selectivity, double* correlation, double* pages) {
+/* Of the path's whole keys, if it has any; no page of the table is read: what PostgreSQL adds for
+ * the rows is one page's worth. */
+bool whole_keys_cost(const IndexPath* path, Cost* total, Selectivity* selectivity) {
   RdmaccKeyMatch match = {};
+  if (!rdmacc_match_key(path, &match)) return false;
   const double rows = Max(path->indexinfo->rel->tuples, 1.0);
   double keys = 1;
-  *pages = 1;
-  *correlation = 1; /* keys of one batch travel together */
-  *startup = 0;
-  *selectivity = 1;
-  *total = kNeverCost;
-  if (!rdmacc_match_key(path, &match)) return;
   if (match.is_array) {
     auto* array = static_cast<Node*>(linitial(match.values));
     keys = Max(estimate_array_length(array), 1);
     if (!IsA(array, Const) && !IsA(array, ArrayExpr)) keys = Max(keys, kArrayElementsUnknown);
   }
-  (void)root;
-  /* No page of the table is read: what PostgreSQL adds for the rows is one page's worth. */
   *selectivity = Min(keys / rows, 1.0 / Max(path->indexinfo->rel->pages, 1));
   *total = keys * kLookupCost;
+  return true;
+}
+
+void key_lookup_cost(PlannerInfo*, IndexPath* path, double, Cost* startup, Cost* total,
+                     Selectivity* selectivity, double* correlation, double* pages) {
+  *pages = 1;
+  *correlation = 1; /* keys of one batch travel together */
+  *startup = 0;
+  *selectivity = 1;
+  *total = kNeverCost;
+  whole_keys_cost(path, total, selectivity);
 }
 
 /* Of a primary key that has an order, too. */
 void ordered_key_cost(PlannerInfo* root, IndexPath* path, double loop_count, Cost* startup,
                       Cost* total, Selectivity* selectivity, double* correlation, double* pages) {
-  RdmaccKeyMatch match = {};
-  const auto cost = rdmacc_match_key(path, &match) ? key_lookup_cost : rdmacc_index_scan_cost;
-  cost(root, path, loop_count, startup, total, selectivity, correlation, pages);
+  *pages = 1;
+  *correlation = 1;
+  *startup = 0;
+  if (whole_keys_cost(path, total, selectivity)) return;
+  rdmacc_index_scan_cost(root, path, loop_count, startup, total, selectivity, correlation, pages);
 }
 
 bool costs_by(const IndexPath* path, decltype(&ordered_key_cost) function) {

@@ -5,6 +5,7 @@ extern "C" {
 #include "catalog/pg_am.h"
 #include "catalog/pg_class.h"
 #include "commands/defrem.h"
+#include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 }
@@ -13,6 +14,12 @@ namespace {
 
 const TableAmRoutine* routine;
 
+/* Statements ask for it some times each. Forgotten with any change of pg_am. */
+Oid known_access_method;
+bool watches_changes;
+
+void forget_access_method(Datum, int, uint32) { known_access_method = InvalidOid; }
+
 }  // namespace
 
 void rdmacc_set_table_routine(const TableAmRoutine* table_routine) {
@@ -20,7 +27,13 @@ void rdmacc_set_table_routine(const TableAmRoutine* table_routine) {
   routine = table_routine;
 }
 
-Oid rdmacc_access_method(void) { return get_table_am_oid(RDMACC_ACCESS_METHOD, true); }
+Oid rdmacc_access_method(void) {
+  if (OidIsValid(known_access_method)) return known_access_method;
+  if (!watches_changes) CacheRegisterSyscacheCallback(AMOID, forget_access_method, 0);
+  watches_changes = true;
+  known_access_method = get_table_am_oid(RDMACC_ACCESS_METHOD, true);
+  return known_access_method;
+}
 
 Oid rdmacc_extension_schema(void) {
   HeapTuple tuple = SearchSysCache1(AMOID, ObjectIdGetDatum(rdmacc_access_method()));
