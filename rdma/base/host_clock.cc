@@ -1,9 +1,10 @@
 #include "rdma/base/host_clock.h"
 
+#include <fcntl.h>
 #include <time.h>
+#include <unistd.h>
 
-#include <fstream>
-#include <string>
+#include <string_view>
 
 #include "rdma/base/check.h"
 
@@ -18,9 +19,14 @@ constexpr uint64_t kOne = 1ull << 32;  // of ns_per_count_
 
 bool kernel_counts() {
 #ifdef __x86_64__
-  std::ifstream file("/sys/devices/system/clocksource/clocksource0/current_clocksource");
-  std::string source;
-  return std::getline(file, source) && source == "tsc";
+  constexpr char kSource[] = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+  constexpr std::string_view kWanted = "tsc\n";
+  char source[kWanted.size() + 1];
+  const int file = open(kSource, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return false;
+  const ssize_t bytes = ::read(file, source, sizeof(source));
+  close(file);
+  return bytes > 0 && std::string_view(source, static_cast<size_t>(bytes)) == kWanted;
 #else
   return false;
 #endif
