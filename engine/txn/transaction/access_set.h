@@ -48,21 +48,26 @@ class AccessSet {
   // A scan of the whole table begins. True: it is the first one, and its headers are added by
   // add_scanned() for as long as the table is its own.
   bool begin_scan(TableId table) {
-    if (scanned(table) != nullptr) return false;
+    if (!by_table_) by_table_.emplace(memory_);
+    ScannedTable*& place = by_table_->at(table);
+    if (place != nullptr) return false;
     const bool met = std::find(met_tables_.begin(), met_tables_.end(), table) != met_tables_.end();
-    scanned_tables_.emplace_back(table, !met, memory_);
+    place = &scanned_tables_.emplace_back(table, !met, memory_);
     return true;
   }
   // Of a header that such a scan meets: once, and nothing else can have met it. nullptr: something
   // may have, and the header has to be looked for.
   Access* add_scanned(const Access& access) {
     DCHECK(!access.header.null());
-    return takes_reads(access.table) ? &list_.emplace_back(access) : nullptr;
+    ScannedTable* scan = scanned(access.table);
+    if (scan == nullptr || !scan->own) return nullptr;
+    scan->accesses++;
+    return &list_.emplace_back(access);
   }
   // Headers of which such a scan only reads may be kept as reads.
   bool takes_reads(TableId table) const {
-    return std::any_of(scanned_tables_.begin(), scanned_tables_.end(),
-                       [&](const ScannedTable& each) { return each.table == table && each.own; });
+    const ScannedTable* scan = scanned(table);
+    return scan != nullptr && scan->own;
   }
   // One of them, for as long as takes_reads().
   ScannedRead& add_read(TableId table, const ScannedRead& read) {
@@ -73,8 +78,10 @@ class AccessSet {
   // `kept`: its read as it was kept, while takes_reads(); nullptr: it was not.
   Access& take_read(const Access& access, ScannedRead* kept) {
     CHECK(access.read && !access.held());
-    if (takes_reads(access.table)) {
+    ScannedTable* scan = scanned(access.table);
+    if (scan != nullptr && scan->own) {
       if (kept != nullptr) kept->header = {};
+      scan->accesses++;
       return list_.emplace_back(access);
     }
     Access* known = find(access);
@@ -112,7 +119,7 @@ class AccessSet {
   bool ambiguous() const { return ambiguous_; }
   // True: nothing has asked yet, and the record of a key of the table is not here before it is
   // found.
-  bool only_looks_up(TableId table) { return !indexed() && scanned(table) == nullptr; }
+  bool only_looks_up(TableId table) const { return !indexed() && scanned(table) == nullptr; }
 
   // For slots of inserts, which nothing asks for by their address.
   StableList<Access>& list() { return list_; }
@@ -126,15 +133,14 @@ class AccessSet {
     ScannedTable(TableId of_table, bool is_own, std::pmr::memory_resource* memory)
         : table(of_table), own(is_own), reads(memory) {}
     const TableId table;
-    bool own;  // nothing but its scan has met a header of it
+    bool own;             // nothing but its scan has met a header of it
+    size_t accesses = 0;  // among all, while it is
     StableList<ScannedRead> reads;
   };
 
   bool indexed() const { return index_.has_value(); }
-  ScannedTable* scanned(TableId table) {
-    const auto at = std::find_if(scanned_tables_.begin(), scanned_tables_.end(),
-                                 [&](const ScannedTable& each) { return each.table == table; });
-    return at != scanned_tables_.end() ? &*at : nullptr;
+  ScannedTable* scanned(TableId table) const {
+    return by_table_ ? by_table_->find(table) : nullptr;
   }
   void enter(Access& access) {
     Access*& place = index_->at(access.header.bits);
@@ -158,7 +164,7 @@ class AccessSet {
   }
   // Its headers are found as all others from now on.
   void share(ScannedTable& scan) {
-    if (indexed()) {
+    if (indexed() && scan.accesses > 0) {
       for (Access& access : list_) {
         if (access.table == scan.table && !access.header.null()) enter(access);
       }
@@ -173,7 +179,7 @@ class AccessSet {
   }
   void index_all() {
     index_.emplace(memory_);
-    const bool all = scanned_tables_.empty();
+    const bool all = !by_table_;
     for (Access& access : list_) {
       if (!access.header.null() && (all || !takes_reads(access.table))) enter(access);
     }
@@ -185,6 +191,7 @@ class AccessSet {
   std::optional<SmallIndex<Access>> gaps_;   // the same of gap headers, until there is the other
   boost::container::small_vector<TableId, 8> met_tables_;  // but by scans; the latest is the last
   std::pmr::list<ScannedTable> scanned_tables_;
+  std::optional<SmallIndex<ScannedTable>> by_table_;  // of these, once there are any
   bool ambiguous_ = false;
 };
 
