@@ -147,13 +147,14 @@ TupleTableSlot* access_next(ScanState* state) {
     rdmacc_slot_store(slot, state->ss_currentRelation, row, &tid);
     pgstat_count_heap_fetch(state->ss_currentRelation);
     context->ecxt_scantuple = slot;
-    if (ExecQual(lookup->recheck, context)) return slot;
+    if (!lookup->compares || ExecQual(lookup->recheck, context)) return slot;
   }
   return ExecClearTuple(slot);
 }
 
 bool access_recheck(ScanState* state, TupleTableSlot* slot) {
   auto* lookup = reinterpret_cast<RdmaccKeyLookup*>(state);
+  CHECK(lookup->compares);
   state->ps.ps_ExprContext->ecxt_scantuple = slot;
   return ExecQual(lookup->recheck, state->ps.ps_ExprContext);
 }
@@ -241,8 +242,10 @@ void rdmacc_lookup_begin(CustomScanState* node, EState* estate, int) {
   ExecAssignScanProjectionInfo(&node->ss);
   node->ss.ps.qual = ExecInitQual(plan->scan.plan.qual, &node->ss.ps);
   lookup->values = ExecInitExprList(static_cast<List*>(linitial(plan->custom_exprs)), &node->ss.ps);
-  List* clauses = lfourth_oid(flags) != 0 ? static_cast<List*>(lsecond(plan->custom_exprs)) : NIL;
-  lookup->recheck = ExecInitQual(clauses, &node->ss.ps);
+  /* A row that comes from elsewhere (EvalPlanQual) was not found by the present values. */
+  lookup->compares = lfourth_oid(flags) != 0 || estate->es_epq_active != nullptr;
+  auto* clauses = static_cast<List*>(lsecond(plan->custom_exprs));
+  lookup->recheck = lookup->compares ? ExecInitQual(clauses, &node->ss.ps) : nullptr;
   lookup->types = static_cast<List*>(linitial(plan->custom_private));
   lookup->index = linitial_oid(flags);
   lookup->is_array = lsecond_oid(flags) != 0;

@@ -19,9 +19,10 @@ typedef struct RdmaccKeyLookup {
   CustomScanState custom; /* first */
   List* values;           /* ExprStates: one per key column, or one of an array */
   List* types;            /* of the values; InvalidOid: the key column's own */
-  ExprState* recheck;     /* the comparisons themselves, where keys do not tell; or NULL */
+  ExprState* recheck;     /* the comparisons themselves, if it compares */
   Oid index;
   bool is_array;
+  bool compares; /* a row's values with those it is wanted by */
   RdmaccRowMark mark;
   bool to_write;                  /* rows that others have locked are in its way */
   MemoryContext memory;           /* of the present batch */
