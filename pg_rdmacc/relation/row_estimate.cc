@@ -69,7 +69,7 @@ double live_rows(Relation relation, double pending) {
   const Oid oid = RelationGetRelid(relation);
   if (!pgstat_should_count_relation(relation)) return read_statistics(oid);
   const PgStat_TableStatus* counts = relation->pgstat_info;
-  const TimestampTz now = GetCurrentStatementStartTimestamp();
+  const TimestampTz now = GetCurrentTimestamp();
   Reading* reading = &readings[oid % kReadingsKept];
   const bool holds = reading->relation == oid && reading->counts == counts &&
                      reading->counted <= counted(counts) && reading->pending == pending &&

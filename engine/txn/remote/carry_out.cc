@@ -41,9 +41,11 @@ bool is_whole(const StageContext& context, const GroupWork& group) {
   const bool split = group.result == GroupWork::Result::kSplit;
   return may_be_on(context, group.node, group.gap) && (!done || !group.gap.header.null()) &&
          (!split || group.range.depth < kDepthMax) &&
+         (group.gap.header.null() || group.gap.table == group.table) &&
+         (!group.takes_rows || !group.gap.held()) &&
          std::all_of(group.tuples.begin(), group.tuples.end(), [&](const ScannedTuple& tuple) {
            return may_be_on(context, group.node, tuple.access) && !tuple.access.header.null() &&
-                  (!group.takes_rows || !tuple.access.held());
+                  tuple.access.table == group.table && (!group.takes_rows || !tuple.access.held());
          });
 }
 

@@ -26,7 +26,7 @@ Status TableScan::add_work() {
   const bool anew = walk_.at_start() && (*table)->roots[node_].patched;
   RDMACC_RETURN_IF_ERROR(engine.tables.load_root(**table, node_, anew, counters));
   const size_t groups = (*table)->roots[node_].groups.size();
-  if (first_) txn_.watch_others(groups);
+  if (takes_rows()) txn_.watch_others(groups);
   while (work_.size() < groups_wanted_ && !walk_.ended()) {
     work_.push_back(walk_.next((*table)->roots[node_]));
   }
@@ -68,8 +68,7 @@ Status TableScan::next_rows() {
 
 // The next groups, as many as the batch is to have.
 void TableScan::begin_groups() {
-  const bool takes_rows =
-      first_ && mode_ == ScanMode::kSerializable && txn_.scan_takes_rows(table_);
+  const bool rows = takes_rows();
   // Own writes are found by their keys, and so are rows in a history.
   const bool headers_only =
       wants_.count_only && txn_.keys().all().empty() && txn_.coordinator().history == nullptr;
@@ -77,7 +76,7 @@ void TableScan::begin_groups() {
   for (GroupWork& group : groups_) {
     group.begin(table_, node_, work_.front());
     group.row_bytes_max = wants_.count_only ? 0 : wants_.row_bytes_max;
-    group.takes_rows = takes_rows;
+    group.takes_rows = rows;
     group.headers_only = headers_only;
     work_.pop_front();
   }

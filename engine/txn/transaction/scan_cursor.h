@@ -27,6 +27,9 @@ class TableScan {
 
   // What it sees is part of the read set, and of the history.
   bool reads() const { return mode_ != ScanMode::kSkipLocked && mode_ != ScanMode::kAsStored; }
+  bool takes_rows() const {
+    return first_ && mode_ == ScanMode::kSerializable && txn_.scan_takes_rows(table_);
+  }
   Status next_rows();
   Status add_work();
   Status read_batch();
