@@ -154,9 +154,9 @@ TEST(LoadedIndex, IsSplitForAMillionRowsToo) {
 // verbs.
 INSTANTIATE_TEST_SUITE_P(Protocols, LoadedIndexTest,
                          testing::Combine(testing::Values(Protocol::kNowait, Protocol::kOcc,
-                                                          Protocol::kMvcc, Protocol::kSundial,
-                                                          Protocol::kTictoc, Protocol::kTimestamp,
-                                                          Protocol::kCicada),
+                                                          Protocol::kDrtm, Protocol::kMvcc,
+                                                          Protocol::kSundial, Protocol::kTictoc,
+                                                          Protocol::kTimestamp, Protocol::kCicada),
                                           testing::Values(kOneSided)),
                          name_of);
 
