@@ -296,7 +296,7 @@ std::span<const ExploreMutant> explore_mutants() {
       {"DrtmWritesOverLeases", "gx,py|gy,px", with_lock(drtm, lock_over_leases)},
       {"DrtmWritesOverLeasesByRpc", "gx,py|gy,px", with_lock(drtm, lock_over_leases), nullptr, 0},
       {"DrtmLeasesLastForEver", "gx,gy|px,py", with_hold(drtm, any_lease_holds)},
-      {"DrtmLeasesWithoutLastLook", "gx,py|gy,px", with_read(drtm, lease_without_last_look)},
+      {"DrtmLeasesWithoutLastLook", "gx,gy|px,py", with_read(drtm, lease_without_last_look)},
       {"DrtmLeasesWithoutAWord", "gx,py|gy,px", with_read(drtm, lease_without_a_word)},
       {"DrtmValidatesNothing", "gx,gy|px,py", with_validate(drtm, validate_nothing)},
       {"DrtmLockDoesNotCompare", "gx,px|gx,px", with_lock(drtm, lock_without_comparing<kDrtm>)},

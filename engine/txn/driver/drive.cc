@@ -64,7 +64,7 @@ uint64_t DriverBase::over_us() const {
 // Between two looks. Where all wait for the clock nothing comes before that; in parts, because a
 // transaction may be cancelled.
 void DriverBase::pause(std::span<const Step> steps, int looks) const {
-  constexpr uint64_t kPartUs = 200;
+  constexpr uint64_t kPartUs = 500;
   uint64_t until_us = 0;
   for (const Step& step : steps) {
     if (step.verdict != Verdict::kLookAgain) continue;
@@ -73,7 +73,7 @@ void DriverBase::pause(std::span<const Step> steps, int looks) const {
   }
   const uint64_t over = over_us();
   if (over >= until_us) return;
-  context_.engine.worker.scheduler().sleep_for(std::min(until_us - over, kPartUs));
+  context_.engine.worker.scheduler().sleep_for(std::min(until_us - over + 1, kPartUs));
 }
 
 // What leads nowhere is no reference.
