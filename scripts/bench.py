@@ -88,7 +88,7 @@ def fabrics():
     threads."""
     plans = [(protocol, stages)
              for protocol in ("nowait", "waitdie", "woundwait", "occ", "mvcc", "sundial", "tictoc",
-                              "timestamp", "cicada", "calvin")
+                              "timestamp", "cicada", "drtm", "calvin")
              for stages in ("one_sided", "rpc")]
     seen = {(plan, fabric): [] for plan in plans for fabric in ("shm", "tcp")}
     for turn in range(ROUNDS):

@@ -19,7 +19,7 @@ import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PROTOCOLS = ("nowait", "waitdie", "woundwait", "occ", "mvcc", "sundial", "tictoc",
-             "timestamp", "cicada", "calvin")
+             "timestamp", "cicada", "drtm", "calvin")
 # How often a workload is drawn, and its settings: small, since a delayed load takes long.
 WORKLOADS = {
     "ycsb": 8,

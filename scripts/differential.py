@@ -28,7 +28,8 @@ from side_by_side.alone import Alone, Failed
 from side_by_side.sides import Server
 from side_by_side.together import FailedTogether, Together
 
-PROTOCOLS = ("occ", "mvcc", "nowait", "waitdie", "woundwait", "sundial", "tictoc", "timestamp", "cicada", "calvin")
+PROTOCOLS = ("occ", "drtm", "mvcc", "nowait", "waitdie", "woundwait", "sundial", "tictoc", "timestamp", "cicada",
+             "calvin")
 PROGRESS_SECONDS = 30
 FAILURES_MAX = 10
 

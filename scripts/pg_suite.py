@@ -27,7 +27,7 @@ SHOWN_CHARACTERS = 1500
 STATEMENT_SECONDS_MAX = 60
 RUN_SECONDS_MAX = 3600
 PROTOCOLS = ("nowait", "waitdie", "woundwait", "occ", "mvcc", "sundial", "tictoc",
-             "timestamp", "cicada", "calvin")
+             "timestamp", "cicada", "drtm", "calvin")
 DEFAULT_PROTOCOL = "occ"
 
 

@@ -36,7 +36,7 @@ WORKLOADS = {"ycsb": ("rdmacc::Ycsb::execute", ["--records=200000"]),
 # Of the endpoint: what a worker does while it waits.
 IDLE = ("rdmacc::ShmEndpoint::spin", "rdmacc::ShmEndpoint::wait", "rdmacc::ShmEndpoint::anything_there",
         "rdmacc::ShmEndpoint::forget_senders")
-PROTOCOLS = "nowait,waitdie,woundwait,occ,mvcc,sundial,tictoc,timestamp,cicada"
+PROTOCOLS = "nowait,waitdie,woundwait,occ,drtm,mvcc,sundial,tictoc,timestamp,cicada"
 
 
 class Profile:

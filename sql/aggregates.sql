@@ -111,6 +111,7 @@ CALL under('sundial');
 CALL under('tictoc');
 CALL under('timestamp');
 CALL under('cicada');
+CALL under('drtm');
 SET rdmacc.protocol = 'occ';
 SET rdmacc.stages = 'rpc';
 CALL same_answers(3);

@@ -110,6 +110,8 @@ CALL mixed_transfer('timestamp', 'one_sided');
 CALL mixed_transfer('timestamp', 'rpc');
 CALL mixed_transfer('cicada', 'one_sided');
 CALL mixed_transfer('cicada', 'rpc');
+CALL mixed_transfer('drtm', 'one_sided');
+CALL mixed_transfer('drtm', 'rpc');
 SELECT o.v AS ours, h.v AS heap, mixed_total() FROM mixed_ours o JOIN mixed_heap h USING (id)
   WHERE id = 1;
 RESET rdmacc.stages;

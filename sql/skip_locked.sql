@@ -66,6 +66,7 @@ CALL play('sundial');
 CALL play('tictoc');
 CALL play('timestamp');
 CALL play('cicada');
+CALL play('drtm');
 
 -- a job that is taken and given back, with its write rolled back before the end
 SET rdmacc.protocol = sundial;

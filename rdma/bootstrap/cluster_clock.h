@@ -2,6 +2,7 @@
 #include <atomic>
 
 #include "rdma/bootstrap/claim_table.h"
+#include "rdma/fabric/fabric.h"
 
 namespace rdmacc {
 
@@ -11,50 +12,80 @@ namespace rdmacc {
 // have drifted apart since. set() under the member's mutex, the rest from any thread.
 class ClusterClock {
  public:
-  void set_epoch(uint64_t monotonic_ns) {
-    exact_ = true;
-    epoch_ns_.store(static_cast<int64_t>(monotonic_ns));
-    error_ns_.store(0);
-  }
+  void set_epoch(uint64_t monotonic_ns) { store({static_cast<int64_t>(monotonic_ns), 0, 0, true}); }
 
   // An answer that came when our clock showed `received_ns`, to a question of `asked_ns`.
   void set(const ClockReading& reading, const RandomToken& own_boot_id, uint64_t asked_ns,
            uint64_t received_ns) {
     if (reading.boot_id == own_boot_id) return set_epoch(reading.epoch_ns);
     const uint64_t error_ns = (received_ns - asked_ns) / 2 + 1;
-    if (!exact_ && estimated_at_ns_ != 0 && error_ns >= error_now(received_ns)) return;
-    exact_ = false;
-    estimated_at_ns_.store(received_ns);
-    error_ns_.store(error_ns);
-    epoch_ns_.store(static_cast<int64_t>(asked_ns + error_ns) -
-                    static_cast<int64_t>(reading.now_ns));
+    const Estimate known = load();
+    const bool estimated = !known.exact && known.at_ns != 0;
+    if (estimated && error_ns >= known.error_at(received_ns)) return;
+    store({static_cast<int64_t>(asked_ns + error_ns) - static_cast<int64_t>(reading.now_ns),
+           error_ns, received_ns, false});
   }
 
+  // Never steps back: a better estimate may lie behind what was told before.
   uint64_t now_ns() {
-    const int64_t since = static_cast<int64_t>(monotonic_now_ns()) - epoch_ns_.load();
-    const uint64_t now = since > 0 ? static_cast<uint64_t>(since) : 0;
-    if (exact_.load(std::memory_order_relaxed)) return now;
-    // A better estimate may lie behind what was told before.
+    const Estimate known = load();
+    const uint64_t now = known.time_at(monotonic_now_ns());
+    if (known.exact) return now;
     uint64_t last = last_ns_.load();
     while (last < now && !last_ns_.compare_exchange_weak(last, now)) {
     }
     return std::max(last, now);
   }
 
-  bool exact() const { return exact_.load(); }
-  uint64_t error_ns() const { return exact_ ? 0 : error_now(monotonic_now_ns()); }
+  // Between which times it is, of the latest estimate alone.
+  ClockBounds bounds() const {
+    const Estimate known = load();
+    const uint64_t monotonic_ns = monotonic_now_ns();
+    const uint64_t now = known.time_at(monotonic_ns), error = known.error_at(monotonic_ns);
+    return {(now - std::min(now, error)) / 1000, (now + error) / 1000 + 1};
+  }
+
+  bool exact() const { return load().exact; }
 
  private:
   static constexpr uint64_t kDriftPerMillion = 200;  // of two clocks within their tolerance
 
-  uint64_t error_now(uint64_t monotonic_ns) const {
-    const uint64_t age_ns = monotonic_ns - estimated_at_ns_.load();
-    return error_ns_.load() + age_ns / 1'000'000 * kDriftPerMillion;
+  struct Estimate {
+    int64_t epoch_ns = 0;  // of our CLOCK_MONOTONIC
+    uint64_t error_ns = 0, at_ns = 0;
+    bool exact = true;
+
+    uint64_t time_at(uint64_t monotonic_ns) const {
+      const int64_t since = static_cast<int64_t>(monotonic_ns) - epoch_ns;
+      return since > 0 ? static_cast<uint64_t>(since) : 0;
+    }
+    uint64_t error_at(uint64_t monotonic_ns) const {
+      if (exact) return 0;
+      return error_ns + ((monotonic_ns - at_ns) / 1'000'000 + 1) * kDriftPerMillion;
+    }
+  };
+
+  void store(const Estimate& estimate) {
+    changes_.fetch_add(1);
+    epoch_ns_.store(estimate.epoch_ns);
+    error_ns_.store(estimate.error_ns);
+    at_ns_.store(estimate.at_ns);
+    exact_.store(estimate.exact);
+    changes_.fetch_add(1);
+  }
+  // All of one estimate.
+  Estimate load() const {
+    for (;;) {
+      const uint64_t before = changes_.load();
+      const Estimate estimate{epoch_ns_.load(), error_ns_.load(), at_ns_.load(), exact_.load()};
+      if (before % 2 == 0 && changes_.load() == before) return estimate;
+    }
   }
 
+  std::atomic<uint64_t> changes_ = 0;  // odd while there is one
+  std::atomic<int64_t> epoch_ns_ = 0;
+  std::atomic<uint64_t> error_ns_ = 0, at_ns_ = 0;
   std::atomic<bool> exact_ = true;
-  std::atomic<int64_t> epoch_ns_ = 0;  // of our CLOCK_MONOTONIC
-  std::atomic<uint64_t> error_ns_ = 0, estimated_at_ns_ = 0;
   std::atomic<uint64_t> last_ns_ = 0;
 };
 

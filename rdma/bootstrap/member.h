@@ -35,7 +35,7 @@ class Member final : public Membership {
   std::vector<WorkerId> departed() override;
   void release(WorkerId worker) override;
   uint64_t now_ns() override { return clock_.now_ns(); }
-  uint64_t clock_error_ns() const override { return clock_.error_ns(); }
+  ClockBounds clock_bounds() const override { return clock_.bounds(); }
   bool poll() override;
   int wait_fd() const override { return thread_.joinable() ? -1 : epoll_.get(); }
 

@@ -8,7 +8,9 @@ namespace {
 constexpr uint64_t kSecondNs = 1'000'000'000;
 constexpr uint64_t kGreetingNs = 5 * kSecondNs;
 constexpr uint64_t kBackOffNsMin = 5'000'000, kBackOffNsMax = kSecondNs;
-constexpr uint64_t kClockNs = 10 * kSecondNs;  // how often it is compared
+// How often it is compared: an estimate gets worse with its age, and leases by the clock live of
+// what is left (engine/storage/layout/lease_word.h).
+constexpr uint64_t kClockNs = kSecondNs / 4;
 
 }  // namespace
 

@@ -119,10 +119,10 @@ class Membership {
   virtual std::vector<WorkerId> departed() = 0;
   virtual void release(WorkerId worker) = 0;
 
-  // Nanoseconds since the cluster's epoch, as node 0 counts them; never steps back. On other hosts
-  // it is off by at most clock_error_ns().
+  // Nanoseconds since the cluster's epoch, as node 0 counts them; never steps back, although an
+  // estimate on another host may have been ahead.
   virtual uint64_t now_ns() = 0;
-  virtual uint64_t clock_error_ns() const = 0;
+  virtual ClockBounds clock_bounds() const = 0;
 
   // Reads what has arrived on a coordinator's channels; true if there was anything.
   virtual bool poll() = 0;

@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <span>
@@ -54,6 +55,11 @@ inline void pause_processor() {
 #endif
 }
 
+// What time it is at most and at least, by the cluster's clock as node 0 counts it.
+struct ClockBounds {
+  uint64_t earliest_us, latest_us;
+};
+
 // What one worker thread holds of the fabric. Used by its thread alone.
 class Endpoint {
  public:
@@ -108,6 +114,9 @@ class Endpoint {
   virtual uint64_t now_us() = 0;
   // For durations only.
   virtual uint64_t now_ns() = 0;
+  // Between which two times the cluster's clock is, however far this host's is off. What the clocks
+  // of one host differ by is a matter of nanoseconds (rdma/base/host_clock.h).
+  virtual ClockBounds clock_bounds() { return bounds_around(now_us(), 1); }
   virtual Random& random() = 0;
 
   // Registered memory for verbs' local buffers: `bytes` of zeroed, 64-byte aligned memory that
@@ -126,6 +135,11 @@ class Endpoint {
   virtual uint32_t incarnation_of(WorkerId worker) = 0;
 
  protected:
+  // now_us() has cut off a part of a microsecond.
+  static ClockBounds bounds_around(uint64_t now_us, uint64_t error_us) {
+    return {now_us - std::min(now_us, error_us), now_us + error_us + 1};
+  }
+
   WorkerId worker_ = kNoWorker;
   uint32_t incarnation_ = 0;
 };

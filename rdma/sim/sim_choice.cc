@@ -24,6 +24,16 @@ uint64_t SimCluster::now_ns_of(WorkerId worker) const {
   return chooser == nullptr ? now_ns : slots[worker].clock_ns;
 }
 
+// With a chooser each pause takes time for all: what one has waited for is over for the others.
+ClockBounds SimCluster::clock_bounds_of(WorkerId worker) const {
+  const uint64_t error_us = chooser == nullptr ? options.clock_error_us : 0;
+  const uint64_t now_us = (now_ns + passed_ns) / 1000;
+  // From as far behind as may be to as far ahead.
+  Random places(options.seed ^ (uint64_t{worker} + 1) * 0x9E3779B97F4A7C15);
+  const uint64_t behind_us = places.below(2 * error_us + 1);
+  return {now_us - std::min(now_us, behind_us), now_us + 2 * error_us - behind_us + 1};
+}
+
 void SimCluster::schedule(uint64_t at_ns, SimEventKind kind, uint32_t index) {
   if (chooser == nullptr) return queue.push(at_ns, kind, index);
   switch (kind) {
@@ -138,7 +148,9 @@ void SimCluster::carry_out(const SimChoice& choice) {
     }
     case SimChoice::Kind::kTimer: {
       SimSlot& slot = slots[choice.worker];
-      slot.clock_ns = std::max(slot.clock_ns, choice.deadline_us * 1000);
+      const uint64_t ends_ns = std::max(slot.clock_ns, choice.deadline_us * 1000);
+      passed_ns += ends_ns - slot.clock_ns;
+      slot.clock_ns = ends_ns;
       return request_step(choice.worker);
     }
   }

@@ -111,11 +111,14 @@ class SimCluster {
   void set_chooser(SimChooser* its_chooser);
   bool run_chosen(const std::function<bool()>& done, uint64_t choices_max);
   uint64_t now_ns_of(WorkerId worker) const;
+  // Around the time that all workers share: each is told another part of what it cannot know.
+  ClockBounds clock_bounds_of(WorkerId worker) const;
 
   const Topology topology;
   const SimOptions options;
   Random random;
   uint64_t now_ns = 1'000'000;  // never 0, so that 0 can mean "not yet" above
+  uint64_t passed_ns = 0;       // with a chooser: the pauses of all workers that have ended
   SimEventQueue queue;
   std::vector<SimSlot> slots;
   std::vector<std::byte*> regions;  // nullptr until a thread of the node has joined

@@ -26,6 +26,7 @@ class SimEndpoint : public Endpoint {
   void wake() override;
   uint64_t now_us() override { return now_ns() / 1000; }
   uint64_t now_ns() override { return cluster_->now_ns_of(worker_); }
+  ClockBounds clock_bounds() override { return cluster_->clock_bounds_of(worker_); }
   Random& random() override { return random_; }
   Result<std::byte*> allocate_registered(size_t bytes) override;
   std::byte* local_region() override;

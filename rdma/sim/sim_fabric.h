@@ -25,6 +25,7 @@ struct SimOptions {
   uint32_t step_ns_max = 300;                         // what running a worker costs, at most
   uint32_t stall_percent = 1, stall_ns_max = 60'000;  // a long tail for any event
   uint32_t loss_percent = 0, duplicate_percent = 0;
+  uint32_t clock_error_us = 0;  // by which a worker's bounds of the time may be off, either way
   bool tear = true;
   bool cpu_reads = true;
   // Rounds of verbs are carried out one verb at a time, as the mapped port does in place, with

@@ -67,6 +67,7 @@ class VerbsEndpoint : public Endpoint {
   void wake() override;
   uint64_t now_us() override { return now_ns() / 1000; }
   uint64_t now_ns() override { return cluster_->membership->now_ns(); }
+  ClockBounds clock_bounds() override { return cluster_->membership->clock_bounds(); }
   Random& random() override { return random_; }
   Result<std::byte*> allocate_registered(size_t bytes) override { return memory_.allocate(bytes); }
   std::byte* local_region() override;

@@ -9,7 +9,7 @@ rolled back, are left out."""
 from side_by_side import compare
 from side_by_side.statement import Statement
 
-STRICT = ("nowait", "waitdie", "woundwait", "occ", "calvin")
+STRICT = ("nowait", "waitdie", "woundwait", "occ", "drtm", "calvin")
 PLACED_MAX = 1500  # transactions carried out on the heap for one batch
 
 

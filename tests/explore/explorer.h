@@ -89,6 +89,7 @@ class Explorer : public SimChooser {
   size_t choose_next(std::span<const SimChoice> possible);
   size_t note_choice(std::span<const SimChoice> possible, size_t chosen);
   bool may_end_pause(const SimChoice& timer) const;
+  bool waits_for_clock(const SimChoice& choice) const;
   bool pauses(const SimChoice& timer) const;
   std::vector<SimChoice> enabled(std::span<const SimChoice> possible) const;
   bool exclusive(const SimChoice& choice) const;

@@ -8,6 +8,7 @@ namespace rdmacc {
 namespace {
 
 constexpr uint64_t kPauseUsMax = 1'000;  // a longer timer is a time-out, which never comes
+constexpr uint64_t kClockUsMin = 100;    // as long a one waits for the clock, not for a look
 
 uint64_t id_of(const SimChoice& choice) {
   return (static_cast<uint64_t>(choice.kind) << 56) | (static_cast<uint64_t>(choice.worker) << 40) |
@@ -77,6 +78,12 @@ bool Explorer::pauses(const SimChoice& timer) const {
   return timer.deadline_us <= world_.clock_us(timer.worker) + kPauseUsMax;
 }
 
+// What another worker knows of the time changes with it, too (SimCluster::clock_bounds_of).
+bool Explorer::waits_for_clock(const SimChoice& choice) const {
+  return choice.kind == SimChoice::Kind::kTimer && pauses(choice) &&
+         choice.deadline_us >= world_.clock_us(choice.worker) + kClockUsMin;
+}
+
 // Looking again is worth it once another worker has changed something since the look before. A
 // node's requests count as other workers to one another.
 uint64_t Explorer::others_stores(WorkerId worker) const {
@@ -84,6 +91,7 @@ uint64_t Explorer::others_stores(WorkerId worker) const {
 }
 
 bool Explorer::may_end_pause(const SimChoice& timer) const {
+  if (waits_for_clock(timer)) return true;
   uint64_t looked = 0;
   for (size_t source = 0; source < sources(); ++source) {
     looked = std::max(looked, observed_[timer.worker * sources() + source].stores_at_look);
@@ -128,7 +136,7 @@ bool Explorer::exclusive(const SimChoice& choice) const {
 
 bool Explorer::independent(const SimChoice& a, const SimChoice& b) const {
   using Kind = SimChoice::Kind;
-  if (!reduce_) return false;
+  if (!reduce_ || waits_for_clock(a) || waits_for_clock(b)) return false;
   if (a.worker == b.worker) {
     if (a.kind != Kind::kPiece || b.kind != Kind::kPiece) {
       const SimChoice& piece = a.kind == Kind::kPiece ? a : b;

@@ -129,6 +129,27 @@ Step lock_with_a_later_end(const Access& access, const HeaderSnapshot* seen, con
   return step;
 }
 
+// DRTM: a writer that does not wait for what others have leased.
+Step lock_over_leases(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {
+  const Step step = right(Protocol::kDrtm).lock(access, seen, txn);
+  return (step.verbs & kAwait) != 0 ? Step::done() : step;
+}
+// A lease is taken for one that lasts for ever.
+bool any_lease_holds(const Access& access, const TxnStamps& /*txn*/) { return access.lease != 0; }
+// A lease that was taken beside a writer that has looked for leases before.
+Step lease_without_last_look(const Access& access, const HeaderSnapshot* seen,
+                             const TxnStamps& txn) {
+  if (seen == nullptr) return right(Protocol::kDrtm).read(access, seen, txn);
+  HeaderSnapshot unlocked = *seen;
+  unlocked.post_read.lock = 0;
+  return right(Protocol::kDrtm).read(access, &unlocked, txn);
+}
+// And one that no writer is told of.
+Step lease_without_a_word(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {
+  const Step step = right(Protocol::kDrtm).read(access, seen, txn);
+  return (step.verbs & kCas) != 0 ? Step::done_under(step.desired) : step;
+}
+
 // ---- Effects
 
 constexpr Effect kUnlockFirst[] = {Effect::kUnlock,   Effect::kStamp,  Effect::kLength,
@@ -212,6 +233,11 @@ ProtocolRules with_validate(ProtocolRules rules, StageRule validate) {
   return rules;
 }
 
+ProtocolRules with_hold(ProtocolRules rules, HoldsRule holds) {
+  rules.holds_until_commit = holds;
+  return rules;
+}
+
 ProtocolRules with_effects(ProtocolRules rules, std::span<const Effect> effects) {
   rules.effects = effects;
   return rules;
@@ -249,6 +275,8 @@ std::span<const ExploreMutant> explore_mutants() {
   const auto& tictoc = right(kTictoc);
   const auto& timestamp = right(kTimestamp);
   const auto& cicada = right(kCicada);
+  constexpr auto kDrtm = Protocol::kDrtm;
+  const auto& drtm = right(kDrtm);
   const ProtocolRules blind_occ = with_lock(occ, lock_without_comparing<kOcc>);
   const ProtocolRules blind_sundial = with_lock(sundial, lock_without_comparing<kSundial>);
   const Rule share_anything = read_without_checking<kNowait, LockMode::kShared>;
@@ -265,6 +293,13 @@ std::span<const ExploreMutant> explore_mutants() {
       {"OccValidatesNothingByRpc", "gx,gy|px,py", with_validate(occ, validate_nothing), nullptr, 0},
       {"OccLockDoesNotCompare", "gx,px|gx,px", blind_occ},
       {"OccLockDoesNotCompareByRpc", "gx,px|gx,px", blind_occ, nullptr, 0},
+      {"DrtmWritesOverLeases", "gx,py|gy,px", with_lock(drtm, lock_over_leases)},
+      {"DrtmWritesOverLeasesByRpc", "gx,py|gy,px", with_lock(drtm, lock_over_leases), nullptr, 0},
+      {"DrtmLeasesLastForEver", "gx,py|gy,px", with_hold(drtm, any_lease_holds)},
+      {"DrtmLeasesWithoutLastLook", "gx,gy|px,py", with_read(drtm, lease_without_last_look)},
+      {"DrtmLeasesWithoutAWord", "gx,py|gy,px", with_read(drtm, lease_without_a_word)},
+      {"DrtmValidatesNothing", "gx,py|gy,px", with_validate(drtm, validate_nothing)},
+      {"DrtmLockDoesNotCompare", "gx,px|gx,px", with_lock(drtm, lock_without_comparing<kDrtm>)},
       {"OccUnlocksFirst", "gx|px", with_effects(occ, kUnlockFirst)},
       {"OccStampsLast", "gx|px", with_effects(occ, kStampLast)},
       {"OccLengthBeforeStamp", "px|gx", with_effects(occ, kLengthFirst), nullptr, kStageCodeMax,

@@ -34,6 +34,8 @@ ProtocolRules with_gap(ProtocolRules rules, GapRule read_gap);
 ProtocolRules with_lock(ProtocolRules rules, StageRule lock);
 ProtocolRules with_validate(ProtocolRules rules, StageRule validate);
 ProtocolRules with_effects(ProtocolRules rules, std::span<const Effect> effects);
+using HoldsRule = bool (*)(const Access& access, const TxnStamps& txn);
+ProtocolRules with_hold(ProtocolRules rules, HoldsRule holds);
 
 // A wrong rule that shows in more than one engine.
 Step read_whether_locked_or_not(const Access& access, const HeaderSnapshot* seen,

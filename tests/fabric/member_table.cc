@@ -96,7 +96,10 @@ class MemberTable::Member : public Membership {
     return static_cast<uint64_t>(
         std::chrono::nanoseconds(std::chrono::steady_clock::now() - epoch).count());
   }
-  uint64_t clock_error_ns() const override { return 0; }
+  ClockBounds clock_bounds() const override {
+    const uint64_t now_us = const_cast<Member*>(this)->now_ns() / 1000;
+    return {now_us, now_us + 1};
+  }
   bool poll() override { return false; }
   int wait_fd() const override { return -1; }
 

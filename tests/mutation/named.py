@@ -57,6 +57,18 @@ FAULTS = {
          "if (kept != nullptr) kept->header = {};",
          "if (!FAULT && kept != nullptr) kept->header = {};"),
     ],
+    "engine/protocols/drtm.cc": [
+        ("a writer does not wait for what others have leased",
+         "const bool free = own || awaited ||", "const bool free = own || FAULT || awaited ||"),
+        ("leases are confirmed without a look at the clock",
+         "return access.lease > txn.commit_tts;",
+         "return FAULT ? access.lease != 0 : access.lease > txn.commit_tts;"),
+        ("a lease is taken beside a writer that has looked before",
+         "leaves_readable(after.lock, txn) &&", "(FAULT || leaves_readable(after.lock, txn)) &&"),
+        ("a lease is noted that no writer is told of",
+         "return Step::cas(kPostRead, kOffsetOfRts, word, taken);",
+         "return FAULT ? Step::done_under(taken) : Step::cas(kPostRead, kOffsetOfRts, word, taken);"),
+    ],
     "engine/txn/rule/access.h": [
         ("the table of a header is not compared",
          "return seen.table == access.table &&", "return (FAULT || seen.table == access.table) &&"),

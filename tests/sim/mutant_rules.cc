@@ -114,6 +114,34 @@ Step cicada_any_old_version(const Access& access, const HeaderSnapshot* seen,
   return looked ? Step::done() : right(Protocol::kCicada).validate(access, seen, txn);
 }
 
+// ---- DRTM
+
+// A group's header whose lease no inserter is told of.
+Step drtm_gap_without_a_word(const Header& before, const Header& after, const TxnStamps& txn) {
+  const Step step = right(Protocol::kDrtm).read_gap(before, after, txn);
+  return (step.verbs & kCas) != 0 ? Step::done_under(step.desired) : step;
+}
+// Clocks are taken for exact: a lease is over for its writer, or lasts for its reader, up to the
+// clocks' error too early or too late.
+Step drtm_lock_ahead_of_time(const Access& access, const HeaderSnapshot* seen,
+                             const TxnStamps& txn) {
+  if (seen == nullptr) return right(Protocol::kDrtm).lock(access, seen, txn);
+  HeaderSnapshot late = *seen;
+  late.over_us += kClockWidthUsMax;
+  Step step = right(Protocol::kDrtm).lock(access, &late, txn);
+  if ((step.verbs & kAwait) != 0) step.desired -= kClockWidthUsMax;
+  return step;
+}
+bool drtm_holds_for_too_long(const Access& access, const TxnStamps& txn) {
+  return access.lease + (kClockWidthUsMax << 16) > txn.commit_tts;
+}
+// What another transaction has leased alone is taken for one's own.
+Step drtm_lock_over_unshared(const Access& access, const HeaderSnapshot* seen,
+                             const TxnStamps& txn) {
+  const Step step = right(Protocol::kDrtm).lock(access, seen, txn);
+  return (step.verbs & kAwait) != 0 && !lease_shared(seen->pre_read.rts) ? Step::done() : step;
+}
+
 // ---- Early locks
 
 // What was locked early stays so: readers go on reading what is installed, and validators trust it.
@@ -203,6 +231,11 @@ constexpr Shared kShared[] = {
     {"TimestampReadsPastOlderLocks", "no wait for an older writer's commit", 100},
     {"TimestampWritesWhatWasReadLater", "W1 dropped: versions out of order", 40},
     {"TimestampReadsWhatIsTooNew", "what a younger one has written", 40},
+    {"DrtmWritesOverLeases", "write skew", 40},
+    {"DrtmLeasesLastForEver", "reads of different moments", 100},
+    {"DrtmLeasesWithoutLastLook", "a lease beside a writer that has looked before", 100},
+    {"DrtmLeasesWithoutAWord", "a lease that writers do not heed", 40},
+    {"DrtmLockDoesNotCompare", "lost updates", 40},
     {"CicadaValidatesNothing", "reads of different moments", 40},
     {"CicadaDoesNotRaiseRts", "an older writer behind a reader's back", 40},
     {"CicadaValidatesPastOlderLocks", "an older writer about to write what was read", 100},
@@ -249,6 +282,15 @@ std::vector<SimMutant> make_mutants() {
   const ProtocolRules& sundial = right(Protocol::kSundial);
   add("OccTrustsGaps", "phantoms: a gap header is not validated",
       with_validate(occ, occ_trusts_gaps), 40);
+  const ProtocolRules& drtm = right(Protocol::kDrtm);
+  add("DrtmTrustsGaps", "phantoms: a gap's lease that no writer is told of",
+      with_gap(drtm, drtm_gap_without_a_word), 100);
+  add("DrtmLocksAheadOfTime", "a clock that is ahead ends others' leases",
+      with_lock(drtm, drtm_lock_ahead_of_time), 400);
+  add("DrtmHoldsForTooLong", "a clock that is behind makes leases longer",
+      with_hold(drtm, drtm_holds_for_too_long), 400);
+  add("DrtmLocksOverUnshared", "a lease of one transaction is no lease",
+      with_lock(drtm, drtm_lock_over_unshared), 100);
   add("OccForgetsTheRecord", "a new stamp over the old bytes", with_effects(occ, kForgetsTheRecord),
       40);
   add("WoundwaitDoesNotWound", "two wait for each other, and lose both",

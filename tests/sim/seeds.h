@@ -39,9 +39,10 @@ inline bool all_seeds_run() {
 inline bool is_like_another(Protocol protocol, LockMode mode) {
   const bool waits = protocol == Protocol::kWaitdie || protocol == Protocol::kWoundwait;
   return protocol == Protocol::kTictoc || protocol == Protocol::kTimestamp ||
-         protocol == Protocol::kCicada || (waits && mode == LockMode::kShared);
+         protocol == Protocol::kCicada || protocol == Protocol::kDrtm ||
+         (waits && mode == LockMode::kShared);
 }
-constexpr uint64_t kShareOfAlike = 3;  // they get a third
+constexpr uint64_t kShareOfAlike = 4;  // they get a quarter
 
 // Runs the scenario that `scenario_of` makes of each seed, and stops at the first that fails.
 // SEED=n runs that one alone; SEEDS=n runs n instead of `seeds`; HISTORY_FILE=name keeps the

@@ -1,4 +1,5 @@
 // What a scenario's seed makes of a run before it begins: the cluster, its options, the workload.
+#include "engine/storage/layout/lease_word.h"
 #include "engine/storage/layout/region_layout.h"
 #include "engine/txn/transaction/ordered_events.h"
 #include "engine/workloads/procedures.h"
@@ -16,6 +17,7 @@ namespace {
 constexpr uint64_t kVersionsKeptUs = 100, kRecycleEveryUs = 1'000;
 constexpr uint64_t kDoorMaintainUs = 200;
 constexpr uint32_t kLateNsMax = 4'000'000;
+constexpr uint32_t kClockErrorUsMax = kClockWidthUsMax / 2 + 10;  // some are off by too much
 // A node looks every second at what it has found when it came back.
 constexpr uint64_t kLingerNsMin = 4'000'000'000;
 // While a node is away for minutes the others poll less often, or a run would do nothing else.
@@ -37,6 +39,9 @@ SimOptions fabric_options(const SimScenario& scenario) {
   options.one_by_one = scenario.one_by_one;
   options.dead_node_unreachable = scenario.unreachable;
   options.delays = scenario.delays;
+  if (random.below(4) != 0) {
+    options.clock_error_us = static_cast<uint32_t>(random.below(kClockErrorUsMax + 1));
+  }
   return options;
 }
 

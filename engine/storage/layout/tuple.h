@@ -15,7 +15,8 @@
 //   32  sundial word      8    lock, wts and rts of SUNDIAL in one word
 //   40  lock              8    0, the ctts of the holder (early: with kEarlyLockBit), or how many
 //                              share it (<= kReadersMax)
-//   48  rts               8    MVCC: largest ctts that read the newest version
+//   48  rts               8    MVCC: largest ctts that read the newest version; DRTM: a lease
+//                              (lease_word.h)
 //   56  waiter            8    WAITDIE: ctts of the oldest waiter; WOUND_WAIT:
 //                              of the oldest that waits for readers
 //   64  record …               [key length 2][key][row], or, with kFlagOverflow, the 8-byte

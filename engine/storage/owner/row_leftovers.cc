@@ -3,6 +3,7 @@
 // may), and the block of old versions that no transaction reads any more.
 #include <algorithm>
 
+#include "engine/storage/layout/lease_word.h"
 #include "engine/storage/layout/sundial_word.h"
 #include "engine/storage/owner/hash_index_owner.h"
 #include "engine/storage/owner/slot_blocks.h"
@@ -53,7 +54,8 @@ bool HashIndexOwner::unlink_locked(uint64_t slot, uint64_t wts, uint64_t rts) {
   uint64_t lease = splitter_.lease_end(gap.sundial);
   if (unlink) {
     lease = std::max(lease, splitter_.lease_end(tuple.sundial)) + 1;
-    const uint64_t last_read = std::max(gap.rts, tuple.rts);
+    // As a lease it is one that many may share: those of either header.
+    const uint64_t last_read = shared_lease(std::max(gap.rts, tuple.rts));
     // Its wts stays: nothing that a transaction may have read has changed. The locked word keeps
     // the lease's end for the process that opens the node again.
     verbs.store(group + kOffsetOfRts, last_read);

@@ -55,6 +55,27 @@ void DriverBase::post_wounds(RecordState& record, const Step& step) {
   }
 }
 
+// What is over by the cluster's clock, wherever its bounds have it.
+uint64_t DriverBase::over_us() const {
+  const uint64_t earliest_us = context_.engine.worker.endpoint().clock_bounds().earliest_us;
+  return earliest_us - std::min<uint64_t>(earliest_us, 1);
+}
+
+// Between two looks. Where all wait for the clock nothing comes before that; in parts, because a
+// transaction may be cancelled.
+void DriverBase::pause(std::span<const Step> steps, int looks) const {
+  constexpr uint64_t kPartUs = 500;
+  uint64_t until_us = 0;
+  for (const Step& step : steps) {
+    if (step.verdict != Verdict::kLookAgain) continue;
+    if ((step.verbs & kAwait) == 0) return context_.backoff(looks);
+    until_us = std::max(until_us, step.desired);
+  }
+  const uint64_t over = over_us();
+  if (over >= until_us) return;
+  context_.engine.worker.scheduler().sleep_for(std::min(until_us - over + 1, kPartUs));
+}
+
 // What leads nowhere is no reference.
 void DriverBase::check_reference(RecordState& record) const {
   uint64_t& at = record.snapshot->versions_at;

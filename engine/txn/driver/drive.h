@@ -33,7 +33,7 @@ struct RecordState {
   struct Accepted {
     uint64_t wts = 0;
     uint64_t key_hash = 0;
-    uint64_t lease = 0;  // SUNDIAL's word of the pre-read
+    uint64_t lease = 0;  // SUNDIAL's word of the pre-read; DRTM's lease
     uint32_t length = 0;
     uint32_t flags = 0;
   } accepted;

@@ -134,7 +134,7 @@ template <typename RuleType>
 [[gnu::noinline]] Status Driver<RuleType>::look_again(RecordState& record, Step step, int looks) {
   for (; pending(record); looks++) {
     if (context_.is_cancelled()) return Status(Code::kCancelled);
-    if (step.verdict == Verdict::kLookAgain) context_.backoff(looks);
+    if (step.verdict == Verdict::kLookAgain) pause(std::span(&step, 1), looks);
     if (lacks_room(record, step)) RDMACC_RETURN_IF_ERROR(make_room(record, step));
     post(record, step);
     RDMACC_RETURN_IF_ERROR(batch_.settle());
@@ -164,7 +164,7 @@ Status Driver<RuleType>::rounds() {
         RDMACC_RETURN_IF_ERROR(make_room(records_[i], steps[i]));
       }
     }
-    if (all_wait) context_.backoff(looks);
+    if (all_wait) pause({steps.data(), steps.size()}, looks);
     for (size_t i = 0; i < records_.size(); i++) {
       if (pending(records_[i])) post(records_[i], steps[i]);
     }

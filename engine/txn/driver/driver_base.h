@@ -29,6 +29,8 @@ class DriverBase {
   void post_wounds(RecordState& record, const Step& step);
   bool note(RecordState& record, const Step& step);
   void check_reference(RecordState& record) const;
+  uint64_t over_us() const;
+  void pause(std::span<const Step> steps, int looks) const;
   void accept(RecordState& record, const Step& step) const;
   void give_up(RecordState& record, const Step& step);
   uint64_t holder_of(const RecordState& record) const;
@@ -88,6 +90,7 @@ inline void DriverBase::post(RecordState& record, const Step& step) {
     batch_.read(slot, 0, &snapshot.post_read, sizeof(Header), WordOrder::kDescending);
   }
   if ((step.verbs & (kWound | kReadWound)) != 0) post_wounds(record, step);
+  if ((step.verbs & kAwait) != 0) snapshot.over_us = over_us();
   if ((step.verbs & kReadReference) != 0) {
     batch_.read(header.plus(versions_reference_place(record.record_bytes)), &snapshot.versions_at,
                 sizeof(snapshot.versions_at));
@@ -129,8 +132,9 @@ inline void DriverBase::accept(RecordState& record, const Step& step) const {
   CHECK(latest != nullptr);  // no rule is done before it has seen a header
   record.end = RecordState::End::kDone;
   record.access->incarnation = latest->incarnation;
-  record.accepted = {latest->wts, latest->key_hash, record.snapshot->pre_read.sundial,
-                     latest->length, latest->flags};
+  record.accepted = {latest->wts, latest->key_hash,
+                     step.lease_or(record.snapshot->pre_read.sundial), latest->length,
+                     latest->flags};
   context_.engine.clock.observe(std::max(latest->wts, latest->rts));
   if (step.version == kBeforeFirstVersion) {
     record.accepted.flags |= kFlagDeleted;

@@ -1,6 +1,7 @@
 #pragma once
 #include <atomic>
 
+#include "engine/cluster/lease_clock.h"
 #include "engine/cluster/partition_map.h"
 #include "engine/cluster/timestamp.h"
 #include "engine/storage/wire/background_free.h"
@@ -25,6 +26,7 @@ struct EngineContext {
         layout(of_topology),
         map(of_topology.nodes, 0),
         clock(of_worker.endpoint()),
+        leases(of_worker.endpoint()),
         storage(of_worker, of_topology),
         tables(of_worker, of_topology),
         blocks(of_worker, of_topology, storage),
@@ -56,6 +58,7 @@ struct EngineContext {
   const RegionLayout layout;
   const PartitionMap map;  // placement only; a coordinator has its own for the log's nodes
   TimestampClock clock;
+  LeaseClock leases;
   StorageClient storage;
   TableCache tables;
   BlockPool blocks;
@@ -105,11 +108,12 @@ struct StageContext {
     return step;
   }
   // A gap header that the read rule has accepted.
-  void note_gap_read(Access& gap, const Header& before, const Header& after) const {
+  void note_gap_read(Access& gap, const Header& before, const Header& after,
+                     const Step& accepted) const {
     gap.read = true;
     // Under timestamp ordering what counts is the time of the look; others may insert later.
     gap.read_wts = rules.reads_at_ctts ? stamps.just_before() : after.wts;
-    gap.lease = before.sundial;
+    gap.lease = accepted.lease_or(before.sundial);
     engine.clock.observe(after.wts);
   }
   // A table that this protocol can work with: several versions need room for them.

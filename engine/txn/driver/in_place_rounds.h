@@ -44,6 +44,7 @@ struct InPlaceRounds {
   HeaderSnapshot seen;
   Step next;                         // kOpen
   int16_t version = kNewestVersion;  // kAccepted
+  uint64_t lease = 0;                // likewise
   bool newly_locked = false;
   bool waiting = false;        // the header's waiter word holds this transaction's ctts
   uint16_t latest = kNoVerbs;  // which READ of the header was the last
@@ -57,7 +58,7 @@ struct InPlaceRounds {
     const Header& last = header();
     observed = std::max(observed, std::max(last.wts, last.rts));
     const bool came_later = version == kBeforeFirstVersion;
-    return {last.wts, last.key_hash, seen.pre_read.sundial, last.length,
+    return {last.wts, last.key_hash, lease, last.length,
             last.flags | (came_later ? kFlagDeleted : 0)};
   }
 };
@@ -110,6 +111,7 @@ template <int kRounds, typename Port, typename RuleType>
   if (after.verdict == Verdict::kDone) {
     access.incarnation = rounds.header().incarnation;
     rounds.version = after.version;
+    rounds.lease = after.lease_or(seen.pre_read.sundial);
     return End::kAccepted;
   }
   if constexpr (kRounds > 1) {

@@ -17,7 +17,7 @@ enum AccessBits : uint8_t {
 
 // As messages have them.
 struct HeaderFields {
-  uint64_t ctts, commit_tts;
+  uint64_t ctts, commit_tts, lease;
   uint32_t count;
   uint8_t work, protocol, lock_mode, reads_to_write;
 };
@@ -70,8 +70,9 @@ bool copy_bytes(std::string_view bytes, VerbArena& arena, std::string_view& to) 
 
 void write_header(MessageWriter& out, const StageHeader& header) {
   CHECK(header.work < StageWork::kCount);
-  out.layout(HeaderFields{header.stamps.ctts, header.stamps.commit_tts, header.count,
-                          static_cast<uint8_t>(header.work), static_cast<uint8_t>(header.protocol),
+  out.layout(HeaderFields{header.stamps.ctts, header.stamps.commit_tts, header.stamps.lease,
+                          header.count, static_cast<uint8_t>(header.work),
+                          static_cast<uint8_t>(header.protocol),
                           static_cast<uint8_t>(header.lock_mode),
                           static_cast<uint8_t>(header.stamps.reads_to_write ? 1 : 0)});
 }
@@ -88,7 +89,8 @@ bool read_header(MessageReader& in, StageHeader& header) {
       fields.lock_mode > static_cast<uint8_t>(LockMode::kShared) || fields.reads_to_write > 1) {
     return false;
   }
-  header.stamps = TxnStamps{fields.ctts, fields.commit_tts, fields.reads_to_write != 0};
+  header.stamps =
+      TxnStamps{fields.ctts, fields.commit_tts, fields.lease, fields.reads_to_write != 0};
   header.count = fields.count;
   header.lock_mode = static_cast<LockMode>(fields.lock_mode);
   header.work = static_cast<StageWork>(fields.work);

@@ -13,7 +13,7 @@ struct Access {
   uint64_t key_hash = 0;    // gap: the group's bits
   uint64_t read_wts = 0;    // version that was read
   uint64_t locked_wts = 0;  // version that the lock covers
-  uint64_t lease = 0;       // SUNDIAL's word as it was read, or as the lock found it
+  uint64_t lease = 0;       // SUNDIAL's word as it was read, or as the lock found it; DRTM's lease
   TableId table = kNoTable;
   uint32_t incarnation = 0;   // 0: not known yet (learnt at the pre-read)
   uint32_t depth = 0;         // gap: local depth of the group

@@ -11,6 +11,7 @@
   each(Waitdie, "waitdie", 1)     \
   each(Woundwait, "woundwait", 6) \
   each(Occ, "occ", 2)             \
+  each(Drtm, "drtm", 10)          \
   each(Mvcc, "mvcc", 3)           \
   each(Sundial, "sundial", 4)     \
   each(Tictoc, "tictoc", 7)       \

@@ -24,6 +24,7 @@ enum StepVerbs : uint16_t {
   kWound = 64,           // WRITE the wound of the transaction `desired`
   kReadWound = 128,      // of the transaction itself
   kReadReference = 256,  // where the old versions are
+  kAwait = 512,          // none of the fabric: a look at the clock, after a pause if one is due
 };
 
 enum class Verdict : uint8_t {
@@ -41,9 +42,11 @@ struct Step {
   Verdict verdict;
   uint16_t verbs;
   AbortReason reason;
-  int16_t version;             // kNewestVersion, or the number of an old one
-  uint64_t word;               // of the CAS: offset in the header
-  uint64_t expected, desired;  // of the CAS; of a wound, the ctts that is wounded
+  int16_t version;  // kNewestVersion, or the number of an old one
+  uint64_t word;    // of the CAS: offset in the header
+  uint64_t expected,
+      desired;  // of the CAS; of a wound, the ctts that is wounded; of kAwait, the
+                // time; of what is done, the lease that is noted (word: kOffsetOfRts)
 
   // Field by field: of an aggregate that it copies, the compiler forgets what the fields are, and a
   // driver that is compiled for a rule lives of their being known.
@@ -93,11 +96,26 @@ struct Step {
     step.version = version;
     return step;
   }
+  // Done, and the access is to note this lease by the clock.
+  static Step done_under(uint64_t lease) {
+    Step step = done();
+    step.word = kOffsetOfRts;
+    step.desired = lease;
+    return step;
+  }
+  // What the access is to note as its lease; `sundial`: SUNDIAL's word, as it was read.
+  uint64_t lease_or(uint64_t sundial) const { return word == kOffsetOfRts ? desired : sundial; }
   static Step again(int verbs) { return Step(Verdict::kLookAgain, verbs); }
   // Looks again, and asks the holder of the lock to give way.
   static Step wound(int verbs, uint64_t holder) {
     Step step = again(verbs | kWound);
     step.desired = holder;
+    return step;
+  }
+  // Looks again once this microsecond of the cluster's clock is over.
+  static Step await(uint64_t us) {
+    Step step = again(kAwait);
+    step.desired = us;
     return step;
   }
   static Step abort(AbortReason reason) { return Step(Verdict::kAbort, kNoVerbs, reason); }
@@ -112,6 +130,7 @@ struct HeaderSnapshot {
   uint64_t versions_at;    // kReadReference: their block's offset, or that there is none
   uint64_t wound;          // kReadWound: the ctts of what was wounded last, of some of its worker
   uint64_t wounded;        // what kWound writes
+  uint64_t over_us;        // kAwait: what is over by the cluster's clock
   // Not filled by verbs:
   Step posted;            // what the latest round did
   VersionHead* versions;  // of all old versions (kReadStamps)
@@ -120,8 +139,10 @@ struct HeaderSnapshot {
 
 // What a rule may know of its transaction.
 struct TxnStamps {
-  uint64_t ctts = 0;        // what its lock words hold; MVCC's timestamp
-  uint64_t commit_tts = 0;  // SUNDIAL, once everything is locked: the logical time of the commit
+  uint64_t ctts = 0;  // what its lock words hold; MVCC's timestamp
+  // Once everything is locked: SUNDIAL's logical time of the commit; DRTM's, of the clock.
+  uint64_t commit_tts = 0;
+  uint64_t lease = 0;  // DRTM: what it takes (lease_word.h); 0: none
   // It reads to write, or to lock: others' early locks are in its way as locks for a commit are.
   bool reads_to_write = false;
 
@@ -297,6 +318,9 @@ struct ProtocolRules {
   uint64_t (*commits_at_least)(const Access& access) = nullptr;
   // What was read holds at the commit_tts as it is, and is not validated. nullptr: nothing does.
   bool (*holds_until_commit)(const Access& access, const TxnStamps& txn) = nullptr;
+  // What is read is leased by the clock, and a transaction commits at the latest time that it may
+  // be.
+  bool leases_by_clock = false;
   // May a row be put into this slot, whose former lives left a stamp? nullptr: into any.
   bool (*may_take_slot)(const Access& slot, const TxnStamps& txn) = nullptr;
   std::span<const Effect> effects;

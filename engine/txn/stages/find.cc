@@ -224,7 +224,7 @@ Status Finder::settle_missing() {
     const Step step =
         same ? context_.judge_gap(search.pre_read, search.post_read) : Step::again(kNoVerbs);
     if (step.verdict == Verdict::kDone) {
-      context_.note_gap_read(work.gap, search.pre_read, search.post_read);
+      context_.note_gap_read(work.gap, search.pre_read, search.post_read, step);
       work.result = KeyWork::Result::kMissing;
     } else if (step.verdict == Verdict::kAbort) {
       fail(search, step.reason);

@@ -38,6 +38,33 @@ template <typename RuleType>
   return note_covered(record.accepted, access);
 }
 
+// What is locked, but leased to others: gone on with once the rest is locked, so that all that
+// waits for the clock waits together.
+using AwaitedLocks = boost::container::small_vector<Access*, 16>;
+
+template <typename RuleType>
+[[gnu::noinline]] Status lock_later(StageContext& context, RuleType rule, Access& access,
+                                    const InPlaceRounds& begun, InPlaceRounds::End end,
+                                    AwaitedLocks& awaited) {
+  const bool waits = end == InPlaceRounds::End::kOpen && (begun.next.verbs & kAwait) != 0;
+  if (!waits) return lock_on(context, rule, access, begun, end);
+  awaited.push_back(&access);
+  return Status();
+}
+
+template <typename RuleType>
+[[gnu::noinline]] Status await_locked(StageContext& context, RuleType rule,
+                                      const AwaitedLocks& awaited) {
+  for (Access* access : awaited) {
+    RecordState record;
+    record.access = access;
+    RDMACC_RETURN_IF_ERROR(Driver<RuleType>(context, rule, std::span(&record, 1)).run());
+    RDMACC_RETURN_IF_ERROR(outcome_of(std::span(&record, 1)));
+    RDMACC_RETURN_IF_ERROR(note_covered(record.accepted, *access));
+  }
+  return Status();
+}
+
 template <int kRounds, typename Port, typename RuleType>
 Status lock_in_place(Port& port, StageContext& context, RuleType rule, std::span<LockWork> works) {
   using End = InPlaceRounds::End;
@@ -46,6 +73,7 @@ Status lock_in_place(Port& port, StageContext& context, RuleType rule, std::span
   if (works.size() > 1) port.await_prefetched();
   uint64_t observed = 0;
   size_t done = 0;
+  AwaitedLocks awaited;
   Status status;
   for (LockWork& work : works) {
     Access& access = *work.access;
@@ -63,10 +91,11 @@ Status lock_in_place(Port& port, StageContext& context, RuleType rule, std::span
       status = note_covered(rounds.accepted(observed), access);
     } else {
       const InPlaceRounds begun = rounds;
-      status = lock_on(context, rule, access, begun, end);
+      status = lock_later(context, rule, access, begun, end, awaited);
     }
     if (!status.ok()) break;
   }
+  if (!awaited.empty() && status.ok()) status = await_locked(context, rule, awaited);
   context.engine.clock.observe(observed);
   if (done > 0) port.end_round();
   return status;

@@ -214,7 +214,9 @@ Status GroupScan::judge_gap(bool& stable) {
   }
   if (step.verdict == Verdict::kAbort) return fail(step.reason);
   stable = step.verdict == Verdict::kDone;
-  if (stable) context_.note_gap_read(work_.gap, snapshot_->pre_read, snapshot_->post_read);
+  if (stable) {
+    context_.note_gap_read(work_.gap, snapshot_->pre_read, snapshot_->post_read, step);
+  }
   return Status();
 }
 

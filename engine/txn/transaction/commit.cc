@@ -42,6 +42,11 @@ constexpr uint64_t kNodeReturnPauseUs = 10'000;
       return aborted(AbortReason::kTooLate);
     }
   }
+  if (rules.leases_by_clock) {
+    stamps_.commit_tts =
+        lease_word(stage.engine.worker.endpoint().clock_bounds().latest_us, kSharedLease);
+    stage.stamps.commit_tts = stamps_.commit_tts;
+  }
   if (rules.commits_at_least == nullptr) return Status();
   for (const Access& access : accesses_) {
     stamps_.commit_tts = std::max(stamps_.commit_tts, rules.commits_at_least(access));

@@ -90,6 +90,8 @@ Status Transaction::lock_writes(StageContext& stage) {
   CHECK(!writes_.empty());
   std::vector<LockWork>& works = writes_.plan_locks();
   if (works.empty()) return Status();
+  // Of the latest draw, for what it says of the time: others' leases that are over by now.
+  if (parameters_.rules->leases_by_clock) stage.stamps.lease = stage.engine.leases.next();
   const uint64_t start_ns = begin_stage(Stage::kLock);
   Status status;
   for (size_t at = 0; at < works.size() && status.ok(); at += kWritesAtOnce) {

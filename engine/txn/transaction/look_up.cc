@@ -46,6 +46,7 @@ Status Transaction::look_up(std::span<KeyState* const> wanted, bool to_write) {
   scratch_.reset();
   StageContext stage = context(scratch_);
   stage.stamps.reads_to_write |= to_write;
+  if (stage.rules.leases_by_clock) keep_lease(stage);
   stage_end_ns_ = 0;
   const uint64_t start_ns = begin_stage(reading_stage());
   const bool looks_first = begins_with_first_look(*parameters_.rules, parameters_.plan) &&

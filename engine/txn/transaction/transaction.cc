@@ -247,6 +247,7 @@ Status Transaction::scan(std::span<GroupWork> groups, VerbArena& arena, const Sc
   }
   StageContext stage = context(arena);
   stage.stamps.reads_to_write |= of.to_write;
+  if (stage.rules.leases_by_clock) keep_lease(stage);
   const uint64_t start_ns = begin_stage(reading_stage());
   Status status = of.mode == ScanMode::kNoWait ? scan_at_once(stage, groups)
                                                : carry_out_scan(stage, parameters_.plan, groups);
@@ -273,6 +274,15 @@ Status Transaction::scan(std::span<GroupWork> groups, VerbArena& arena, const Sc
   }
   note_failure(status);
   return status;
+}
+
+// One lease for all that short transactions read, whose word says that it is their own. What was
+// leased before under another stays noted so.
+void Transaction::keep_lease(StageContext& stage) {
+  uint64_t& lease = frame_->lease;
+  const uint64_t now_us = stage.engine.worker.scheduler().recent_us();
+  if (lease_end_us(lease) < now_us + kLeaseUs / 2) lease = stage.engine.leases.next();
+  stage.stamps.lease = stamps_.lease = lease;
 }
 
 void Transaction::note_scanned(TableId table, const ScannedGroup& group) {

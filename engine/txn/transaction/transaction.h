@@ -153,6 +153,7 @@ class Transaction final : public RowSource {
   // look_up.cc
   using Wanted = boost::container::small_vector<KeyState*, 16>;
   Status look_up(std::span<KeyState* const> wanted, bool to_write);
+  void keep_lease(StageContext& stage);
   Status find_at_first_look(StageContext& stage, std::span<KeyState* const> wanted, size_t& left);
   Status look_first_at(StageContext& stage, CachedTable& table, std::span<KeyState* const> wanted,
                        size_t& left);

@@ -17,6 +17,9 @@ struct TxnFrame {
   LogRecord record;
   std::vector<LogPlacement> placements;
   std::vector<GlobalAddress> evicted;  // blocks of versions that made room
+  // DRTM: of the transaction that has the frame, and of no other that runs. Those before it that
+  // had it have ended, so that what they leased is as good as its own.
+  uint64_t lease = 0;
 
   // For the next transaction. False: it has grown too large to be kept.
   bool reset() {

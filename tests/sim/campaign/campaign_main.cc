@@ -22,7 +22,7 @@ using Clock = std::chrono::steady_clock;
 
 // The share of `make check`: every code of the protocol with the most of them, and so many runs
 // that every operation meets every change of an index.
-constexpr uint64_t kCheckSeeds = 120;
+constexpr uint64_t kCheckSeeds = 104;
 constexpr uint64_t kSeedsDefault = 2'000;
 constexpr uint64_t kSeedsMax = 100'000'000;
 constexpr double kProgressSeconds = 15;

@@ -152,13 +152,14 @@ TEST_P(BlockPoolTest, WhatADeadWorkerKeptIsFreedAndItsRowsStay) {
   EXPECT_LE(blocks(), blocks_of_rows_max(3));
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    AllProtocols, BlockPoolTest,
-    testing::Combine(testing::Values(Protocol::kNowait, Protocol::kWaitdie, Protocol::kWoundwait,
-                                     Protocol::kOcc, Protocol::kMvcc, Protocol::kSundial,
-                                     Protocol::kTictoc, Protocol::kTimestamp, Protocol::kCicada),
-                     testing::Values(kOneSided, kRpc)),
-    name_of);
+INSTANTIATE_TEST_SUITE_P(AllProtocols, BlockPoolTest,
+                         testing::Combine(testing::Values(Protocol::kNowait, Protocol::kWaitdie,
+                                                          Protocol::kWoundwait, Protocol::kOcc,
+                                                          Protocol::kDrtm, Protocol::kMvcc,
+                                                          Protocol::kSundial, Protocol::kTictoc,
+                                                          Protocol::kTimestamp, Protocol::kCicada),
+                                          testing::Values(kOneSided, kRpc)),
+                         name_of);
 
 }  // namespace
 }  // namespace rdmacc

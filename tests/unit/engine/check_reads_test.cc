@@ -9,8 +9,9 @@ class CheckReadsTest : public TwoSessions {
  protected:
   // Do others' writes come between its reads?
   bool reads_drift() const {
-    return protocol() == Protocol::kOcc || protocol() == Protocol::kSundial ||
-           protocol() == Protocol::kTictoc || protocol() == Protocol::kCalvin;
+    return protocol() == Protocol::kOcc || protocol() == Protocol::kDrtm ||
+           protocol() == Protocol::kSundial || protocol() == Protocol::kTictoc ||
+           protocol() == Protocol::kCalvin;
   }
   void expect_checked() {
     const Status status = one_.check_reads();

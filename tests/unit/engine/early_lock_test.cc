@@ -173,9 +173,10 @@ TEST_P(EarlyLockTest, IsWaitedForByTheNextAttemptOfAWriter) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Protocols, EarlyLockTest,
-                         testing::Combine(testing::Values(Protocol::kOcc, Protocol::kMvcc,
-                                                          Protocol::kSundial, Protocol::kTictoc,
-                                                          Protocol::kTimestamp, Protocol::kCicada),
+                         testing::Combine(testing::Values(Protocol::kOcc, Protocol::kDrtm,
+                                                          Protocol::kMvcc, Protocol::kSundial,
+                                                          Protocol::kTictoc, Protocol::kTimestamp,
+                                                          Protocol::kCicada),
                                           testing::Values(kOneSided, kRpc)),
                          name_of);
 

@@ -53,9 +53,9 @@ TEST_P(FullGroupsTest, AScanOfTheSameWorkerDoesNotLose) {
 
 INSTANTIATE_TEST_SUITE_P(Protocols, FullGroupsTest,
                          testing::Combine(testing::Values(Protocol::kNowait, Protocol::kOcc,
-                                                          Protocol::kMvcc, Protocol::kSundial,
-                                                          Protocol::kTictoc, Protocol::kTimestamp,
-                                                          Protocol::kCicada),
+                                                          Protocol::kDrtm, Protocol::kMvcc,
+                                                          Protocol::kSundial, Protocol::kTictoc,
+                                                          Protocol::kTimestamp, Protocol::kCicada),
                                           testing::Values(kOneSided)),
                          name_of);
 

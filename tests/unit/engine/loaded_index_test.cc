@@ -48,8 +48,9 @@ TEST_P(LoadedIndexTest, IsSplitOnceItsLoaderHasCommitted) {
   as_one([&] { load(one_, options(), table_, kRows); });
   as_other([&] {
     const uint64_t most = look_up_some(other_, options(), table_, kRows);
-    // Where it leaves its time in the header, in a round of its own.
-    const bool leaves_its_time = happens_at_ctts(protocol()) && protocol() != Protocol::kCicada;
+    // Where it leaves its time or a lease in the header, in a round of its own.
+    const bool leaves_its_time = (happens_at_ctts(protocol()) && protocol() != Protocol::kCicada) ||
+                                 rules_of(protocol())->leases_by_clock;
     EXPECT_LE(most, kRoundTripsMax + (leaves_its_time ? 1 : 0));
   });
 }
@@ -154,9 +155,9 @@ TEST(LoadedIndex, IsSplitForAMillionRowsToo) {
 // verbs.
 INSTANTIATE_TEST_SUITE_P(Protocols, LoadedIndexTest,
                          testing::Combine(testing::Values(Protocol::kNowait, Protocol::kOcc,
-                                                          Protocol::kMvcc, Protocol::kSundial,
-                                                          Protocol::kTictoc, Protocol::kTimestamp,
-                                                          Protocol::kCicada),
+                                                          Protocol::kDrtm, Protocol::kMvcc,
+                                                          Protocol::kSundial, Protocol::kTictoc,
+                                                          Protocol::kTimestamp, Protocol::kCicada),
                                           testing::Values(kOneSided)),
                          name_of);
 

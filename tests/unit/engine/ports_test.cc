@@ -150,13 +150,14 @@ TEST_P(PortsTest, TouchTheSameWordsInTheSameOrder) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Protocols, PortsTest,
-    testing::Combine(testing::Values(Protocol::kNowait, Protocol::kWaitdie, Protocol::kWoundwait,
-                                     Protocol::kOcc, Protocol::kMvcc, Protocol::kSundial,
-                                     Protocol::kTictoc, Protocol::kTimestamp, Protocol::kCicada),
-                     testing::Values(kOneSided)),
-    name_of);
+INSTANTIATE_TEST_SUITE_P(Protocols, PortsTest,
+                         testing::Combine(testing::Values(Protocol::kNowait, Protocol::kWaitdie,
+                                                          Protocol::kWoundwait, Protocol::kOcc,
+                                                          Protocol::kDrtm, Protocol::kMvcc,
+                                                          Protocol::kSundial, Protocol::kTictoc,
+                                                          Protocol::kTimestamp, Protocol::kCicada),
+                                          testing::Values(kOneSided)),
+                         name_of);
 
 }  // namespace
 }  // namespace rdmacc

@@ -170,8 +170,8 @@ TEST_P(Prepare, ADeadCoordinatorsStaysInDoubtUntilItIsAborted) {
 
 INSTANTIATE_TEST_SUITE_P(All, Prepare,
                          testing::Values(Protocol::kNowait, Protocol::kWaitdie,
-                                         Protocol::kWoundwait, Protocol::kOcc, Protocol::kMvcc,
-                                         Protocol::kSundial, Protocol::kTictoc,
+                                         Protocol::kWoundwait, Protocol::kOcc, Protocol::kDrtm,
+                                         Protocol::kMvcc, Protocol::kSundial, Protocol::kTictoc,
                                          Protocol::kTimestamp, Protocol::kCicada),
                          [](const auto& tested) { return protocol_name(tested.param); });
 

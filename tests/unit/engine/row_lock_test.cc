@@ -133,7 +133,7 @@ TEST_P(RowLockTest, RollingBackLetsGoOfWhatTheLevelHasLocked) {
       ASSERT_TRUE(one_.put(table_, "a", "one").ok());
       // "b" was read: OCC finds it changed, MVCC comes before that, and leases do if they can.
       const Status committed = one_.commit();
-      const bool loses = written && protocol() == Protocol::kOcc;
+      const bool loses = written && (protocol() == Protocol::kOcc || protocol() == Protocol::kDrtm);
       const bool has_leases = protocol() == Protocol::kSundial || protocol() == Protocol::kTictoc;
       if (!written || !has_leases) {
         EXPECT_EQ(committed.ok(), !loses) << committed.to_string();
@@ -353,20 +353,22 @@ TEST_P(AnyRowLockTest, StormsKeepPairsAndCounts) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Protocols, RowLockTest,
-    testing::Combine(testing::Values(Protocol::kNowait, Protocol::kWaitdie, Protocol::kWoundwait,
-                                     Protocol::kOcc, Protocol::kMvcc, Protocol::kSundial,
-                                     Protocol::kTictoc, Protocol::kTimestamp, Protocol::kCicada),
-                     testing::Values(kOneSided, kRpc)),
-    name_of);
-INSTANTIATE_TEST_SUITE_P(
-    Protocols, MetLockTest,
-    testing::Combine(testing::Values(Protocol::kNowait, Protocol::kWaitdie, Protocol::kWoundwait,
-                                     Protocol::kOcc, Protocol::kMvcc, Protocol::kSundial,
-                                     Protocol::kTictoc, Protocol::kTimestamp, Protocol::kCicada),
-                     testing::Values(kOneSided, kRpc)),
-    name_of);
+INSTANTIATE_TEST_SUITE_P(Protocols, RowLockTest,
+                         testing::Combine(testing::Values(Protocol::kNowait, Protocol::kWaitdie,
+                                                          Protocol::kWoundwait, Protocol::kOcc,
+                                                          Protocol::kDrtm, Protocol::kMvcc,
+                                                          Protocol::kSundial, Protocol::kTictoc,
+                                                          Protocol::kTimestamp, Protocol::kCicada),
+                                          testing::Values(kOneSided, kRpc)),
+                         name_of);
+INSTANTIATE_TEST_SUITE_P(Protocols, MetLockTest,
+                         testing::Combine(testing::Values(Protocol::kNowait, Protocol::kWaitdie,
+                                                          Protocol::kWoundwait, Protocol::kOcc,
+                                                          Protocol::kDrtm, Protocol::kMvcc,
+                                                          Protocol::kSundial, Protocol::kTictoc,
+                                                          Protocol::kTimestamp, Protocol::kCicada),
+                                          testing::Values(kOneSided, kRpc)),
+                         name_of);
 INSTANTIATE_TEST_SUITE_P(Protocols, AnyRowLockTest, every_protocol(), name_of);
 
 }  // namespace

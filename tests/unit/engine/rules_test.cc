@@ -162,8 +162,9 @@ TEST(OccValidate, WantsTheSameVersionUnlockedOrOwn) {
 // Others' early locks are in the way of what reads to write, and of nothing else that reads.
 TEST(EarlyLock, IsNoLockToReaders) {
   constexpr TxnStamps kWriter{.ctts = 900, .reads_to_write = true};
-  for (const Protocol protocol : {Protocol::kOcc, Protocol::kMvcc, Protocol::kSundial,
-                                  Protocol::kTictoc, Protocol::kTimestamp, Protocol::kCicada}) {
+  for (const Protocol protocol :
+       {Protocol::kOcc, Protocol::kDrtm, Protocol::kMvcc, Protocol::kSundial, Protocol::kTictoc,
+        Protocol::kTimestamp, Protocol::kCicada}) {
     const StageRule read = rules_of(protocol)->read;
     HeaderSnapshot other = snapshot(early_lock(700), 5, 5), own = snapshot(early_lock(900), 5, 5);
     other.post_read.rts = own.post_read.rts = 900;
@@ -182,8 +183,9 @@ TEST(EarlyLock, IsNoLockToReaders) {
 }
 
 TEST(EarlyLock, BecomesALockForTheCommit) {
-  for (const Protocol protocol : {Protocol::kOcc, Protocol::kMvcc, Protocol::kSundial,
-                                  Protocol::kTictoc, Protocol::kTimestamp, Protocol::kCicada}) {
+  for (const Protocol protocol :
+       {Protocol::kOcc, Protocol::kDrtm, Protocol::kMvcc, Protocol::kSundial, Protocol::kTictoc,
+        Protocol::kTimestamp, Protocol::kCicada}) {
     const ProtocolRules& rules = *rules_of(protocol);
     const Step early = rules.lock_early(Access{}, nullptr, kTxn);
     EXPECT_EQ(early.expected, 0u);
@@ -324,6 +326,7 @@ TEST(Registry, NamesWhatThereIsAndRefusesTheRest) {
   EXPECT_EQ(stages_of(Protocol::kNowait), 29);
   EXPECT_EQ(stages_of(Protocol::kWaitdie), 29);
   EXPECT_EQ(stages_of(Protocol::kOcc), 63);
+  EXPECT_EQ(stages_of(Protocol::kDrtm), 63);
   EXPECT_EQ(stages_of(Protocol::kMvcc), 31);
   EXPECT_EQ(stages_of(Protocol::kSundial), 95);
   EXPECT_EQ(stages_of(Protocol::kTictoc), 95);

@@ -210,8 +210,8 @@ TEST_P(SlotPoolTest, ThoseOfADeadWorkerAreFound) {
 
 INSTANTIATE_TEST_SUITE_P(Protocols, SlotPoolTest,
                          testing::Values(Protocol::kNowait, Protocol::kWaitdie,
-                                         Protocol::kWoundwait, Protocol::kOcc, Protocol::kMvcc,
-                                         Protocol::kSundial, Protocol::kTictoc,
+                                         Protocol::kWoundwait, Protocol::kOcc, Protocol::kDrtm,
+                                         Protocol::kMvcc, Protocol::kSundial, Protocol::kTictoc,
                                          Protocol::kTimestamp, Protocol::kCicada),
                          [](const testing::TestParamInfo<Protocol>& each) {
                            return std::string(protocol_name(each.param));

@@ -177,13 +177,14 @@ TEST_P(StoredScanTest, TakesRowsThatOthersShare) {
   as_one([&] { one_.abort(); });
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Protocols, StoredScanTest,
-    testing::Combine(testing::Values(Protocol::kNowait, Protocol::kWaitdie, Protocol::kWoundwait,
-                                     Protocol::kOcc, Protocol::kMvcc, Protocol::kSundial,
-                                     Protocol::kTictoc, Protocol::kTimestamp, Protocol::kCicada),
-                     testing::Values(kOneSided, kRpc)),
-    name_of);
+INSTANTIATE_TEST_SUITE_P(Protocols, StoredScanTest,
+                         testing::Combine(testing::Values(Protocol::kNowait, Protocol::kWaitdie,
+                                                          Protocol::kWoundwait, Protocol::kOcc,
+                                                          Protocol::kDrtm, Protocol::kMvcc,
+                                                          Protocol::kSundial, Protocol::kTictoc,
+                                                          Protocol::kTimestamp, Protocol::kCicada),
+                                          testing::Values(kOneSided, kRpc)),
+                         name_of);
 
 }  // namespace
 }  // namespace rdmacc

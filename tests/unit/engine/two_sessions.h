@@ -20,8 +20,8 @@ inline std::string name_of(const testing::TestParamInfo<ProtocolAndStages>& each
 inline auto every_protocol() {
   return testing::Combine(
       testing::Values(Protocol::kNowait, Protocol::kWaitdie, Protocol::kWoundwait, Protocol::kOcc,
-                      Protocol::kMvcc, Protocol::kSundial, Protocol::kTictoc, Protocol::kTimestamp,
-                      Protocol::kCicada, Protocol::kCalvin),
+                      Protocol::kDrtm, Protocol::kMvcc, Protocol::kSundial, Protocol::kTictoc,
+                      Protocol::kTimestamp, Protocol::kCicada, Protocol::kCalvin),
       testing::Values(kOneSided, kRpc));
 }
 

@@ -126,8 +126,8 @@ TEST_P(IndexLoaderTest, RefusesWhatIsNotInOrderAndWhatIsTooLong) {
 
 INSTANTIATE_TEST_SUITE_P(, IndexLoaderTest,
                          testing::Values(Protocol::kNowait, Protocol::kWaitdie, Protocol::kOcc,
-                                         Protocol::kMvcc, Protocol::kSundial, Protocol::kTictoc,
-                                         Protocol::kTimestamp, Protocol::kCicada,
+                                         Protocol::kDrtm, Protocol::kMvcc, Protocol::kSundial,
+                                         Protocol::kTictoc, Protocol::kTimestamp, Protocol::kCicada,
                                          Protocol::kCalvin),
                          [](const auto& each) { return protocol_name(each.param); });
 

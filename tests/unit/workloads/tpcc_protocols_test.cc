@@ -35,8 +35,8 @@ TEST_P(TpccUnder, RunsAllFiveTransactions) {
 
 INSTANTIATE_TEST_SUITE_P(Protocols, TpccUnder,
                          testing::Values(Protocol::kNowait, Protocol::kWaitdie,
-                                         Protocol::kWoundwait, Protocol::kOcc, Protocol::kMvcc,
-                                         Protocol::kSundial, Protocol::kTictoc,
+                                         Protocol::kWoundwait, Protocol::kOcc, Protocol::kDrtm,
+                                         Protocol::kMvcc, Protocol::kSundial, Protocol::kTictoc,
                                          Protocol::kTimestamp, Protocol::kCicada,
                                          Protocol::kCalvin),
                          [](const auto& each) { return protocol_name(each.param); });
