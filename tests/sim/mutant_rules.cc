@@ -284,7 +284,7 @@ std::vector<SimMutant> make_mutants() {
       with_validate(occ, occ_trusts_gaps), 40);
   const ProtocolRules& drtm = right(Protocol::kDrtm);
   add("DrtmTrustsGaps", "phantoms: a gap's lease that no writer is told of",
-      with_gap(drtm, drtm_gap_without_a_word), 100);
+      with_gap(drtm, drtm_gap_without_a_word), 400);
   add("DrtmLocksAheadOfTime", "a clock that is ahead ends others' leases",
       with_lock(drtm, drtm_lock_ahead_of_time), 400);
   add("DrtmHoldsForTooLong", "a clock that is behind makes leases longer",
