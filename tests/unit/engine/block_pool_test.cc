@@ -152,14 +152,7 @@ TEST_P(BlockPoolTest, WhatADeadWorkerKeptIsFreedAndItsRowsStay) {
   EXPECT_LE(blocks(), blocks_of_rows_max(3));
 }
 
-INSTANTIATE_TEST_SUITE_P(AllProtocols, BlockPoolTest,
-                         testing::Combine(testing::Values(Protocol::kNowait, Protocol::kWaitdie,
-                                                          Protocol::kWoundwait, Protocol::kOcc,
-                                                          Protocol::kDrtm, Protocol::kMvcc,
-                                                          Protocol::kSundial, Protocol::kTictoc,
-                                                          Protocol::kTimestamp, Protocol::kCicada),
-                                          testing::Values(kOneSided, kRpc)),
-                         name_of);
+INSTANTIATE_TEST_SUITE_P(AllProtocols, BlockPoolTest, every_protocol_without_order(), name_of);
 
 }  // namespace
 }  // namespace rdmacc

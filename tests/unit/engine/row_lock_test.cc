@@ -353,22 +353,8 @@ TEST_P(AnyRowLockTest, StormsKeepPairsAndCounts) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Protocols, RowLockTest,
-                         testing::Combine(testing::Values(Protocol::kNowait, Protocol::kWaitdie,
-                                                          Protocol::kWoundwait, Protocol::kOcc,
-                                                          Protocol::kDrtm, Protocol::kMvcc,
-                                                          Protocol::kSundial, Protocol::kTictoc,
-                                                          Protocol::kTimestamp, Protocol::kCicada),
-                                          testing::Values(kOneSided, kRpc)),
-                         name_of);
-INSTANTIATE_TEST_SUITE_P(Protocols, MetLockTest,
-                         testing::Combine(testing::Values(Protocol::kNowait, Protocol::kWaitdie,
-                                                          Protocol::kWoundwait, Protocol::kOcc,
-                                                          Protocol::kDrtm, Protocol::kMvcc,
-                                                          Protocol::kSundial, Protocol::kTictoc,
-                                                          Protocol::kTimestamp, Protocol::kCicada),
-                                          testing::Values(kOneSided, kRpc)),
-                         name_of);
+INSTANTIATE_TEST_SUITE_P(Protocols, RowLockTest, every_protocol_without_order(), name_of);
+INSTANTIATE_TEST_SUITE_P(Protocols, MetLockTest, every_protocol_without_order(), name_of);
 INSTANTIATE_TEST_SUITE_P(Protocols, AnyRowLockTest, every_protocol(), name_of);
 
 }  // namespace

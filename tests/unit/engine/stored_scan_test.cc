@@ -177,14 +177,7 @@ TEST_P(StoredScanTest, TakesRowsThatOthersShare) {
   as_one([&] { one_.abort(); });
 }
 
-INSTANTIATE_TEST_SUITE_P(Protocols, StoredScanTest,
-                         testing::Combine(testing::Values(Protocol::kNowait, Protocol::kWaitdie,
-                                                          Protocol::kWoundwait, Protocol::kOcc,
-                                                          Protocol::kDrtm, Protocol::kMvcc,
-                                                          Protocol::kSundial, Protocol::kTictoc,
-                                                          Protocol::kTimestamp, Protocol::kCicada),
-                                          testing::Values(kOneSided, kRpc)),
-                         name_of);
+INSTANTIATE_TEST_SUITE_P(Protocols, StoredScanTest, every_protocol_without_order(), name_of);
 
 }  // namespace
 }  // namespace rdmacc

@@ -3,6 +3,7 @@
 
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include "engine/protocols/registry.h"
 #include "tests/unit/engine/sim_engine.h"
@@ -17,12 +18,18 @@ inline std::string name_of(const testing::TestParamInfo<ProtocolAndStages>& each
          std::to_string(std::get<1>(each.param));
 }
 
+// Each with stages one-sided, and by RPC.
 inline auto every_protocol() {
-  return testing::Combine(
-      testing::Values(Protocol::kNowait, Protocol::kWaitdie, Protocol::kWoundwait, Protocol::kOcc,
-                      Protocol::kDrtm, Protocol::kMvcc, Protocol::kSundial, Protocol::kTictoc,
-                      Protocol::kTimestamp, Protocol::kCicada, Protocol::kCalvin),
-      testing::Values(kOneSided, kRpc));
+  return testing::Combine(testing::ValuesIn(available_protocols()),
+                          testing::Values(kOneSided, kRpc));
+}
+// The same of those whose transactions go by themselves: all but CALVIN.
+inline auto every_protocol_without_order() {
+  std::vector<Protocol> protocols;
+  for (const Protocol protocol : available_protocols()) {
+    if (!executes_procedures(protocol)) protocols.push_back(protocol);
+  }
+  return testing::Combine(testing::ValuesIn(protocols), testing::Values(kOneSided, kRpc));
 }
 
 // Two sessions of a simulated cluster that take turns, on a table with the rows "a", "b" and "c",
