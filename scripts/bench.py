@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 from bench_targets import print_targets
+from protocol_list import PROTOCOLS
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BENCH = os.path.join(ROOT, "build/release/bin/rdmacc_bench")
@@ -87,8 +88,7 @@ def fabrics():
     """What it costs that nodes do not share memory: messages over loopback, carried out by their
     threads."""
     plans = [(protocol, stages)
-             for protocol in ("nowait", "waitdie", "woundwait", "occ", "mvcc", "sundial", "tictoc",
-                              "timestamp", "cicada", "drtm", "calvin")
+             for protocol in PROTOCOLS
              for stages in ("one_sided", "rpc")]
     seen = {(plan, fabric): [] for plan in plans for fabric in ("shm", "tcp")}
     for turn in range(ROUNDS):

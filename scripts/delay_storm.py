@@ -17,9 +17,9 @@ import tempfile
 import threading
 import time
 
+from protocol_list import PROTOCOLS
+
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-PROTOCOLS = ("nowait", "waitdie", "woundwait", "occ", "mvcc", "sundial", "tictoc",
-             "timestamp", "cicada", "drtm", "calvin")
 # How often a workload is drawn, and its settings: small, since a delayed load takes long.
 WORKLOADS = {
     "ycsb": 8,

@@ -23,13 +23,12 @@ except ModuleNotFoundError:
     os.execv(PYTHON, [PYTHON, *sys.argv])
 
 from pg_suite_server import CRASH
+from protocol_list import PROTOCOLS
 
 from side_by_side.alone import Alone, Failed
 from side_by_side.sides import Server
 from side_by_side.together import FailedTogether, Together
 
-PROTOCOLS = ("occ", "drtm", "mvcc", "nowait", "waitdie", "woundwait", "sundial", "tictoc", "timestamp", "cicada",
-             "calvin")
 PROGRESS_SECONDS = 30
 FAILURES_MAX = 10
 

@@ -20,14 +20,13 @@ from pg_suite_allowed import Allowed
 from pg_suite_choice import CHOICE, ORDER
 from pg_suite_judge import differences
 from pg_suite_server import OURS, PLACE, STATEMENT_TIMEOUT, prepare_inputs, run, tests_of
+from protocol_list import PROTOCOLS
 from sandbox import ROOT
 
 SHOWN_CHARACTERS = 1500
 # Of one statement, and of one run. The slowest statement of the control takes a few seconds.
 STATEMENT_SECONDS_MAX = 60
 RUN_SECONDS_MAX = 3600
-PROTOCOLS = ("nowait", "waitdie", "woundwait", "occ", "mvcc", "sundial", "tictoc",
-             "timestamp", "cicada", "drtm", "calvin")
 DEFAULT_PROTOCOL = "occ"
 
 

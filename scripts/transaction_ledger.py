@@ -22,6 +22,8 @@ import sys
 import tempfile
 import time
 
+from protocol_list import WITHOUT_ORDER
+
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BOOK = os.path.join(ROOT, "docs", "ledger.tsv")
 COUNT_SECONDS = 3
@@ -36,7 +38,6 @@ WORKLOADS = {"ycsb": ("rdmacc::Ycsb::execute", ["--records=200000"]),
 # Of the endpoint: what a worker does while it waits.
 IDLE = ("rdmacc::ShmEndpoint::spin", "rdmacc::ShmEndpoint::wait", "rdmacc::ShmEndpoint::anything_there",
         "rdmacc::ShmEndpoint::forget_senders")
-PROTOCOLS = "nowait,waitdie,woundwait,occ,drtm,mvcc,sundial,tictoc,timestamp,cicada"
 
 
 class Profile:
@@ -155,7 +156,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--bench", default=os.path.join(ROOT, "build/release/bin/rdmacc_bench"))
     parser.add_argument("--workloads", default=",".join(WORKLOADS))
-    parser.add_argument("--protocols", default=PROTOCOLS)
+    parser.add_argument("--protocols", default=",".join(WITHOUT_ORDER))
     parser.add_argument("--stages", default="one_sided,rpc")
     parser.add_argument("--functions", type=int, default=0, metavar="N",
                         help="list the N functions that cost most by themselves")

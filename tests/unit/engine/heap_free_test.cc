@@ -11,6 +11,7 @@
 #include "engine/protocols/registry.h"
 #include "engine/session.h"
 #include "rdma/shm/shm_fabric.h"
+#include "tests/unit/engine/two_sessions.h"
 
 namespace {
 
@@ -159,11 +160,7 @@ TEST_P(HeapFree, AStageOfManyRecordsIsOneRound) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Protocols, HeapFree,
-                         testing::Values(Protocol::kNowait, Protocol::kWaitdie,
-                                         Protocol::kWoundwait, Protocol::kOcc, Protocol::kDrtm,
-                                         Protocol::kMvcc, Protocol::kSundial, Protocol::kTictoc,
-                                         Protocol::kTimestamp, Protocol::kCicada),
+INSTANTIATE_TEST_SUITE_P(Protocols, HeapFree, testing::ValuesIn(protocols_without_order()),
                          [](const testing::TestParamInfo<Protocol>& each) {
                            return std::string(protocol_name(each.param));
                          });

@@ -151,11 +151,7 @@ TEST_P(PortsTest, TouchTheSameWordsInTheSameOrder) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Protocols, PortsTest,
-                         testing::Combine(testing::Values(Protocol::kNowait, Protocol::kWaitdie,
-                                                          Protocol::kWoundwait, Protocol::kOcc,
-                                                          Protocol::kDrtm, Protocol::kMvcc,
-                                                          Protocol::kSundial, Protocol::kTictoc,
-                                                          Protocol::kTimestamp, Protocol::kCicada),
+                         testing::Combine(testing::ValuesIn(protocols_without_order()),
                                           testing::Values(kOneSided)),
                          name_of);
 

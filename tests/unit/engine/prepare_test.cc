@@ -3,6 +3,7 @@
 
 #include "engine/protocols/registry.h"
 #include "tests/unit/engine/sim_engine.h"
+#include "tests/unit/engine/two_sessions.h"
 
 namespace rdmacc {
 namespace {
@@ -168,11 +169,7 @@ TEST_P(Prepare, ADeadCoordinatorsStaysInDoubtUntilItIsAborted) {
   decide_and_expect(false, "1,-");
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Prepare,
-                         testing::Values(Protocol::kNowait, Protocol::kWaitdie,
-                                         Protocol::kWoundwait, Protocol::kOcc, Protocol::kDrtm,
-                                         Protocol::kMvcc, Protocol::kSundial, Protocol::kTictoc,
-                                         Protocol::kTimestamp, Protocol::kCicada),
+INSTANTIATE_TEST_SUITE_P(All, Prepare, testing::ValuesIn(protocols_without_order()),
                          [](const auto& tested) { return protocol_name(tested.param); });
 
 TEST(PrepareInOrder, IsRefusedAndLeavesTheTransaction) {

@@ -3,6 +3,7 @@
 // dies.
 #include "engine/coordinator_impl.h"
 #include "tests/unit/engine/sim_engine.h"
+#include "tests/unit/engine/two_sessions.h"
 
 namespace rdmacc {
 namespace {
@@ -208,11 +209,7 @@ TEST_P(SlotPoolTest, ThoseOfADeadWorkerAreFound) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Protocols, SlotPoolTest,
-                         testing::Values(Protocol::kNowait, Protocol::kWaitdie,
-                                         Protocol::kWoundwait, Protocol::kOcc, Protocol::kDrtm,
-                                         Protocol::kMvcc, Protocol::kSundial, Protocol::kTictoc,
-                                         Protocol::kTimestamp, Protocol::kCicada),
+INSTANTIATE_TEST_SUITE_P(Protocols, SlotPoolTest, testing::ValuesIn(protocols_without_order()),
                          [](const testing::TestParamInfo<Protocol>& each) {
                            return std::string(protocol_name(each.param));
                          });

@@ -23,13 +23,17 @@ inline auto every_protocol() {
   return testing::Combine(testing::ValuesIn(available_protocols()),
                           testing::Values(kOneSided, kRpc));
 }
-// The same of those whose transactions go by themselves: all but CALVIN.
-inline auto every_protocol_without_order() {
+// All but those that execute their transactions in one order for the cluster (CALVIN).
+inline std::vector<Protocol> protocols_without_order() {
   std::vector<Protocol> protocols;
   for (const Protocol protocol : available_protocols()) {
     if (!executes_procedures(protocol)) protocols.push_back(protocol);
   }
-  return testing::Combine(testing::ValuesIn(protocols), testing::Values(kOneSided, kRpc));
+  return protocols;
+}
+inline auto every_protocol_without_order() {
+  return testing::Combine(testing::ValuesIn(protocols_without_order()),
+                          testing::Values(kOneSided, kRpc));
 }
 
 // Two sessions of a simulated cluster that take turns, on a table with the rows "a", "b" and "c",

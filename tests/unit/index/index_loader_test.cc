@@ -124,11 +124,7 @@ TEST_P(IndexLoaderTest, RefusesWhatIsNotInOrderAndWhatIsTooLong) {
   expect({"b", "c"});
 }
 
-INSTANTIATE_TEST_SUITE_P(, IndexLoaderTest,
-                         testing::Values(Protocol::kNowait, Protocol::kWaitdie, Protocol::kOcc,
-                                         Protocol::kDrtm, Protocol::kMvcc, Protocol::kSundial,
-                                         Protocol::kTictoc, Protocol::kTimestamp, Protocol::kCicada,
-                                         Protocol::kCalvin),
+INSTANTIATE_TEST_SUITE_P(, IndexLoaderTest, testing::ValuesIn(available_protocols()),
                          [](const auto& each) { return protocol_name(each.param); });
 
 }  // namespace

@@ -33,12 +33,7 @@ TEST_P(TpccUnder, RunsAllFiveTransactions) {
   EXPECT_EQ(tpcc.violation(), "");
 }
 
-INSTANTIATE_TEST_SUITE_P(Protocols, TpccUnder,
-                         testing::Values(Protocol::kNowait, Protocol::kWaitdie,
-                                         Protocol::kWoundwait, Protocol::kOcc, Protocol::kDrtm,
-                                         Protocol::kMvcc, Protocol::kSundial, Protocol::kTictoc,
-                                         Protocol::kTimestamp, Protocol::kCicada,
-                                         Protocol::kCalvin),
+INSTANTIATE_TEST_SUITE_P(Protocols, TpccUnder, testing::ValuesIn(available_protocols()),
                          [](const auto& each) { return protocol_name(each.param); });
 
 }  // namespace
