@@ -8,8 +8,8 @@ namespace rdmacc {
 // Where a worker last found a key on its node (DrTM §5.3): direct-mapped by hash, so bounded and
 // never searched, and 8 bytes a place, as an index entry has them, so that the second-level cache
 // has room for it. An answer is a guess: key, table and incarnation are checked in the header that
-// is read there, and a wrong one costs one round. Its memory
-// comes with the first key: a session that ends soon, or finds keys in place, does without.
+// is read there, and a wrong one costs one round. Its memory comes with the first key: a session
+// that ends soon, or finds keys in place, does without.
 class LocationCache {
  public:
   explicit LocationCache(uint32_t entries) : entries_(entries) {}

@@ -44,9 +44,10 @@ struct Step {
   AbortReason reason;
   int16_t version;  // kNewestVersion, or the number of an old one
   uint64_t word;    // of the CAS: offset in the header
-  uint64_t expected,
-      desired;  // of the CAS; of a wound, the ctts that is wounded; of kAwait, the
-                // time; of what is done, the lease that is noted (word: kOffsetOfRts)
+  uint64_t expected;
+  // Of the CAS. Of a wound, the ctts that is wounded; of kAwait, the time; of what is done with
+  // `word` kOffsetOfRts, the lease that is noted.
+  uint64_t desired;
 
   // Field by field: of an aggregate that it copies, the compiler forgets what the fields are, and a
   // driver that is compiled for a rule lives of their being known.

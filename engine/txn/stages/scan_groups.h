@@ -31,7 +31,7 @@ struct ScannedRow {
   ScannedRead read;
   uint32_t incarnation = 0;
   uint32_t flags = 0;
-  uint64_t overflow = 0;        // as above
+  uint64_t overflow = 0;        // offset of the overflow block, 0 = none
   std::string_view record;      // in the context's arena; empty where headers alone are wanted
   ScannedRead* kept = nullptr;  // in the transaction's read set, if it is there
 };

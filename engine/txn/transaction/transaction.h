@@ -280,7 +280,7 @@ class Transaction final : public RowSource {
   bool needs_current_reads_ = false;
   std::vector<Access*> to_let_go_;  // early locks of levels that were rolled back
   bool exclusive_ = false;          // it was let in in exclusive gate mode
-  GateWatch watch_;                 // begun before the first of accesses_.for_reads()
+  GateWatch watch_;                 // begun before the first that is kept as a read
   std::weak_ptr<ScannedBatch> scanned_batch_;
   std::vector<OrderedGroup> ordered_groups_;  // scanned, for rules that commit in order
 
