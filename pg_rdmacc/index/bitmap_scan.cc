@@ -164,7 +164,7 @@ void start(RdmaccBitmapScan* state, TableScanDesc scan) {
   state->table = (writes ? rdmacc_table_to_write(relation) : rdmacc_table(relation))->id;
   state->visible_before =
       IsMVCCSnapshot(scan->rs_snapshot) ? scan->rs_snapshot->curcid : RDMACC_EVERY_COMMAND;
-  rdmacc_handle_stream_begin(&state->handles, writes);
+  rdmacc_handle_stream_begin(&state->handles, rdmacc_query_keeps_handles(relation));
   state->started = true;
 }
 

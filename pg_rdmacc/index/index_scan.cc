@@ -87,7 +87,7 @@ void start(IndexScanDesc scan) {
     state->stream = rdmacc_handle_write_stream(false);
   } else if (state->stream == nullptr) {
     state->stream = &state->handles;
-    rdmacc_handle_stream_begin(&state->handles, writes);
+    rdmacc_handle_stream_begin(&state->handles, rdmacc_query_keeps_handles(relation));
   }
   state->mark = rdmacc_row_mark_of_index_scan(scan);
   state->rows_wanted = 1;

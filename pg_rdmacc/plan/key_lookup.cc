@@ -263,7 +263,7 @@ TupleTableSlot* rdmacc_lookup_exec(CustomScanState* node) {
   if (!lookup->started) {
     lookup->started = true;
     rdmacc_handle_stream_begin(&lookup->handles,
-                               rdmacc_query_needs_handles(node->ss.ss_currentRelation));
+                               rdmacc_query_keeps_handles(node->ss.ss_currentRelation));
   }
   return ExecScan(&node->ss, access_next, access_recheck);
 }

@@ -47,7 +47,8 @@ void start(RdmaccScan* scan) {
   rdmacc_rows_begin(&scan->rows, table, visible_before);
   scan->rows.mark = mark_of(&scan->base);
   scan->rows.wants.to_write = writes;
-  const bool handles_last = writes && !rdmacc_query_writes_as_it_scans();
+  const bool handles_last =
+      writes ? !rdmacc_query_writes_as_it_scans() : rdmacc_query_keeps_handles(relation);
   rdmacc_handle_stream_begin(&scan->handles, handles_last);
   /* A row that a cursor has passed may come again, from its store. */
   scan->names_rows = !handles_last && scan->history.store == nullptr;

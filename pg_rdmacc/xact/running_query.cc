@@ -66,6 +66,23 @@ bool rdmacc_query_needs_handles(Relation relation) {
   return false;
 }
 
+bool rdmacc_query_keeps_handles(Relation relation) {
+  if (rdmacc_query_needs_handles(relation)) return true;
+  if (running == nullptr) return false;
+  const PlannedStmt* statement = running->plannedstmt;
+  bool passes_locks = false, referenced = false;
+  ListCell* cell;
+  foreach (cell, statement->rowMarks) {
+    const auto* mark = static_cast<const PlanRowMark*>(lfirst(cell));
+    if (RowMarkRequiresRowShareLock(mark->markType)) {
+      passes_locks |= mark->waitPolicy != LockWaitBlock;
+    } else {
+      referenced |= rt_fetch(mark->rti, statement->rtable)->relid == RelationGetRelid(relation);
+    }
+  }
+  return passes_locks && referenced;
+}
+
 bool rdmacc_query_writes_as_it_scans(void) {
   if (running == nullptr) return false;
   const PlannedStmt* statement = running->plannedstmt;

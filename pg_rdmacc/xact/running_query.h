@@ -14,6 +14,11 @@ const QueryDesc* rdmacc_running_query(void);
  * by it, so that their handles have to last. */
 bool rdmacc_query_needs_handles(Relation relation);
 
+/* True when rows of the relation that the running query passes may be asked for by TID once more:
+ * those above, and what a row that is locked late is joined with anew if it has changed since it
+ * was scanned (EvalPlanQual), which a scan that does not wait for locks allows. */
+bool rdmacc_query_keeps_handles(Relation relation);
+
 /* True when each of these rows is written, if it is at all, before the scan returns the next one:
  * nothing stands between the scan and the UPDATE or DELETE. */
 bool rdmacc_query_writes_as_it_scans(void);
