@@ -3,24 +3,7 @@
 CREATE FUNCTION @extschema@.tpcc_draw_lines(
   home int, warehouses int, all_items int, remote_percent int DEFAULT 1,
   rollback_percent int DEFAULT 1, OUT items int[], OUT supplies int[], OUT quantities int[])
-LANGUAGE plpgsql VOLATILE AS $$
-DECLARE
-  lines int := 5 + floor(random() * 11)::int;
-  item int;
-  remote int;
-BEGIN
-  items := '{}';
-  WHILE cardinality(items) < lines LOOP
-    item := @extschema@.tpcc_nurand(8191, 1, all_items);
-    CONTINUE WHEN item = ANY (items);
-    items := items || item;
-    remote := 1 + floor(random() * (warehouses - 1))::int;
-    supplies := supplies || CASE WHEN warehouses = 1 OR random() * 100 >= remote_percent THEN home
-                                 WHEN remote >= home THEN remote + 1 ELSE remote END;
-    quantities := quantities || 1 + floor(random() * 10)::int;
-  END LOOP;
-  IF random() * 100 < rollback_percent THEN items[lines] := -1; END IF;
-END $$;
+AS 'MODULE_PATHNAME', 'rdmacc_tpcc_draw_lines' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 COMMENT ON FUNCTION @extschema@.tpcc_draw_lines(int, int, int, int, int) IS
   'the lines of a new order: distinct items, of which the last may be one that there is not';
 
