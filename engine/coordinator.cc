@@ -63,6 +63,11 @@ bool SessionPump::resume() {
   return !busy_;
 }
 
+void SessionPump::go_on() {
+  CHECK(!busy_);
+  coordinator_.worker().scheduler().step();
+}
+
 void SessionPump::wait(uint64_t us_max) {
   Scheduler& scheduler = coordinator_.worker().scheduler();
   if (!scheduler.quiet()) return;  // it has only made room for others

@@ -69,8 +69,6 @@ Status Session::begin(const TxnOptions& options) {
 }
 
 bool Session::active() const { return txn_ != nullptr; }
-bool Session::may_load() const { return txn_ != nullptr && txn_->rules().may_load_beforehand(); }
-bool Session::has_met(TableId table) { return txn_ != nullptr && txn_->has_met(table); }
 
 Status Session::enter(uint64_t first_access) {
   RowSource& source = rows();
@@ -82,8 +80,12 @@ Status Session::enter(uint64_t first_access) {
 Status Session::commit() {
   Transaction& ending = txn();
   CHECK(!ending.prepared());
-  Status status;
-  if (ending.started()) status = ending.commit();
+  Status status = end_loads();
+  if (!status.ok()) {
+    ending.abort();
+  } else if (ending.started()) {
+    status = ending.commit();
+  }
   end_transaction();
   return status;
 }
@@ -94,8 +96,12 @@ Status Session::prepare(Gtid gtid) {
                                               protocol_name(txn_->rules().protocol) +
                                               " cannot prepare transactions");
   }
-  Status status;
-  if (txn_->started()) status = txn_->prepare(gtid);
+  Status status = end_loads();
+  if (!status.ok()) {
+    txn_->abort();
+  } else if (txn_->started()) {
+    status = txn_->prepare(gtid);
+  }
   if (!status.ok() || !txn_->started()) end_transaction();
   return status;
 }
@@ -151,6 +157,7 @@ void Session::end_transaction() {
 
 void Session::abort() {
   if (txn_ == nullptr) return;
+  static_cast<void>(end_loads());
   txn_->abort();
   end_transaction();
 }

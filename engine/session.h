@@ -38,6 +38,7 @@
 
 namespace rdmacc {
 
+class PostedLoad;
 class Transaction;
 class DetachedTransaction;
 class RowSource;
@@ -287,6 +288,17 @@ class Session {
   // transaction's end decides, or commits in a global order (may_load()).
   Status load_rows(TableId table, std::span<const std::string_view> keys,
                    std::span<const std::string_view> rows, bool check_absent, size_t* duplicate);
+  // The same in two steps, between which the nodes work; one load at a time. Nothing may look at
+  // the table before await_load() or finish_load(). commit() and prepare() finish what is posted,
+  // and lose if it has failed, unless its table is not wanted any more (give_up_load()).
+  Status post_load(TableId table, std::span<const std::string_view> keys,
+                   std::span<const std::string_view> rows, bool check_absent);
+  bool load_posted() const { return posted_load_ != nullptr; }  // and not finished
+  void await_load() {
+    if (load_posted()) await_posted();
+  }
+  Status finish_load(size_t* duplicate);  // ok where none is posted
+  void give_up_load();                    // does not yield
   bool may_load() const;
   // Has the transaction read, locked or written anything of the table? Looks through all that it
   // has met.
@@ -305,7 +317,11 @@ class Session {
   // The transaction starts at its first access.
   Status enter(uint64_t first_access);
   Status enter_at(TableId table, std::string_view key);
+  static uint64_t name_of_access(TableId table, std::string_view key);
+  static Status check_sizes(std::string_view key, std::string_view row);  // kTooLarge
   void end_transaction();
+  void await_posted();
+  Status end_loads();
   Patience patience(uint64_t silence_us_max);
   Status find_for_write(TableId table, std::string_view key, std::string_view row,
                         KeyState*& state);
@@ -320,6 +336,8 @@ class Session {
   Scheduler* const scheduler_;
   const PartitionMap map_;  // given rows are all on node 0
   std::unique_ptr<Transaction> txn_;
+  std::unique_ptr<PostedLoad> posted_load_;
+  std::vector<std::unique_ptr<PostedLoad>> given_up_loads_;
   RowSource* rows_;  // the transaction, or the given rows; nullptr: no transaction is active
   bool cancelled_ = false;
   bool outcome_unknown_ = false;
@@ -338,6 +356,7 @@ class SessionPump {
   void start(std::function<Status()> command);  // CHECKs that none is under way
   bool busy() const { return busy_; }
   bool resume();               // true: finished, see result()
+  void go_on();                // one step of what needs no command; none may be under way
   void wait(uint64_t us_max);  // sleeps until something may be done; a signal ends it early
   uint64_t progress() const;   // grows while the command gets on, however long it takes
   const Status& result() const { return result_; }

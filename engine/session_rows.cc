@@ -43,8 +43,6 @@ namespace {
   }
 }
 
-// A transaction's first access by a number that is not 0 (restart.h).
-uint64_t name_of_access(TableId table, std::string_view key) { return hash_key(table, key) | 1; }
 uint64_t name_of_scan(TableId table) { return (uint64_t{table} << 1) + 2; }
 
 [[gnu::cold]] Status too_large(std::string_view key, std::string_view row) {
@@ -60,16 +58,21 @@ bool fits(std::string_view key, std::string_view row) {
   return key.size() <= kKeyBytesMax && row.size() <= kRowBytesMax;
 }
 
-Status check_sizes(std::string_view key, std::string_view row) {
-  return fits(key, row) ? Status() : too_large(key, row);
-}
-
 // Does the key have a row, as the transaction's newest own write or the engine says?
 bool live(const KeyState& state) {
   return state.own == nullptr ? state.base == KeyState::Base::kExists : !state.own->deleted;
 }
 
 }  // namespace
+
+// A transaction's first access by a number that is not 0 (restart.h).
+uint64_t Session::name_of_access(TableId table, std::string_view key) {
+  return hash_key(table, key) | 1;
+}
+
+Status Session::check_sizes(std::string_view key, std::string_view row) {
+  return fits(key, row) ? Status() : too_large(key, row);
+}
 
 // Asked by every operation, and nearly always done.
 [[gnu::always_inline]] inline Status Session::enter_at(TableId table, std::string_view key) {
@@ -164,23 +167,6 @@ Status Session::remove(TableId table, std::string_view key) {
   RDMACC_RETURN_IF_ERROR(find_for_write(table, key, {}, state));
   if (!live(*state)) return Status(Code::kNotFound);
   return rows().write(*state, true, {});
-}
-
-Status Session::load_rows(TableId table, std::span<const std::string_view> keys,
-                          std::span<const std::string_view> rows, bool check_absent,
-                          size_t* duplicate) {
-  CHECK(keys.size() == rows.size() && duplicate != nullptr);
-  if (!may_load()) {
-    return Status(Code::kInvalidArgument, "the protocol loads no rows before the commit");
-  }
-  if (keys.empty()) return Status();
-  RDMACC_RETURN_IF_ERROR(enter_at(table, keys[0]));
-  std::vector<RowToLoad> all;
-  for (size_t i = 0; i < keys.size(); i++) {
-    RDMACC_RETURN_IF_ERROR(check_sizes(keys[i], rows[i]));
-    all.push_back({keys[i], rows[i], 0});
-  }
-  return txn_->load_rows(all, table, check_absent, duplicate);
 }
 
 // ---- Hints

@@ -25,6 +25,7 @@
 #include "pg_rdmacc/relation/pending_tables.h"
 #include "pg_rdmacc/relation/table_options.h"
 #include "pg_rdmacc/row/handle.h"
+#include "pg_rdmacc/row/row_load.h"
 #include "pg_rdmacc/row/write_marks.h"
 #include "pg_rdmacc/server/guc.h"
 #include "pg_rdmacc/server/shmem.h"
@@ -56,7 +57,7 @@ const RdmaccTransactionPart* const kTransactionParts[] = {
     &rdmacc_unique_checks_part, &rdmacc_table_files_part,  &rdmacc_pending_tables_part,
     &rdmacc_handles_part,       &rdmacc_write_marks_part,  &rdmacc_deferred_keys_part,
     &rdmacc_index_rows_part,    &rdmacc_bitmap_scans_part, &rdmacc_bulk_insert_part,
-    &rdmacc_running_query_part};
+    &rdmacc_row_load_part,      &rdmacc_running_query_part};
 
 const RdmaccTableHooks kTableHooks = {.settle_layout = rdmacc_settle_layout,
                                       .create_lost_indexes = rdmacc_create_lost_indexes};

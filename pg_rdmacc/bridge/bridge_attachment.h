@@ -209,9 +209,10 @@ Status guarded(Command&& command) {
   }
 }
 
-// Starts `command` on a coroutine; the transaction's session is begun first.
+// Starts `command` on a coroutine; the transaction's session is begun first. While rows are on
+// their way into a table (bridge_start_post_load) it has nothing to do with that table.
 template <typename Command>
-void start(Command command) {
+void start_beside_load(Command command) {
   Attachment* at = attached();
   if (at == nullptr) {
     set_plain_error(Code::kUnavailable, "not attached to the rdmacc nodes");
@@ -226,6 +227,15 @@ void start(Command command) {
         return command(*at->session);
       });
     });
+  });
+}
+
+// The same, once rows that are on their way into a table are there.
+template <typename Command>
+void start(Command command) {
+  start_beside_load([command = std::move(command)](rdmacc::Session& session) -> Status {
+    session.await_load();
+    return command(session);
   });
 }
 

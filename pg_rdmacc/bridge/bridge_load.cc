@@ -5,7 +5,10 @@
 #include "rdma/base/check.h"
 
 using rdmacc::Session;
+using rdmacc::bridge::attached;
+using rdmacc::bridge::no_throw;
 using rdmacc::bridge::start;
+using rdmacc::bridge::start_beside_load;
 using rdmacc::bridge::view;
 
 namespace {
@@ -47,16 +50,29 @@ void bridge_start_expect_rows(uint32_t table, uint64_t rows) {
   start([=](Session& session) { return session.expect_rows(table, rows); });
 }
 
-void bridge_start_load_rows(const BridgeRows* rows, bool* in_place, size_t* duplicate) {
+void bridge_start_post_load(const BridgeRows* rows, bool* in_place, size_t* duplicate) {
   check(rows, duplicate);
   CHECK(in_place != nullptr);
-  start([=](Session& session) {
+  start_beside_load([=](Session& session) {
     const Views views(*rows);
     *in_place = session.may_load() && !session.has_met(rows->table);
     if (!*in_place) {
       return session.insert_many(rows->table, views.keys, views.rows, rows->check_absent,
                                  duplicate);
     }
-    return session.load_rows(rows->table, views.keys, views.rows, rows->check_absent, duplicate);
+    return session.post_load(rows->table, views.keys, views.rows, rows->check_absent);
   });
+}
+
+void bridge_start_finish_load(size_t* duplicate) {
+  CHECK(duplicate != nullptr);
+  start_beside_load([=](Session& session) { return session.finish_load(duplicate); });
+}
+
+void bridge_give_up_load(void) {
+  if (rdmacc::bridge::Attachment* at = attached()) at->session->give_up_load();
+}
+
+void bridge_go_on(void) {
+  if (rdmacc::bridge::Attachment* at = attached()) no_throw([&] { at->pump->go_on(); });
 }

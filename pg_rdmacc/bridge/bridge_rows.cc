@@ -35,6 +35,7 @@ using rdmacc::bridge::find_scan;
 using rdmacc::bridge::Scan;
 using rdmacc::bridge::scan_ended;
 using rdmacc::bridge::start;
+using rdmacc::bridge::start_beside_load;
 using rdmacc::bridge::view;
 
 // ---- Rows
@@ -156,8 +157,9 @@ void bridge_start_scan(BridgeScan* handle, uint32_t table, uint32_t visible_befo
   });
 }
 
+// A table that is loaded was not met before, and so has no scan that has begun.
 void bridge_start_scan_next(BridgeScan* handle) {
-  start([=](rdmacc::Session& session) {
+  start_beside_load([=](rdmacc::Session& session) {
     Scan* scan = find_scan(attached(), handle);
     if (scan == nullptr || scan->cursor == nullptr) return scan_ended();
     scan->count = 0;

@@ -250,9 +250,17 @@ BridgeLockHolder bridge_lock_holder(void);
 void bridge_start_ask_for_load(uint32_t table, bool* possible);
 /* The table is about to have that many rows: its index grows now, and this waits for it. */
 void bridge_start_expect_rows(uint32_t table, uint64_t rows);
-/* *in_place false: the transaction has met the table since, and has inserted them as it does
+/* Sends rows, of which the nodes put some in place while the session goes on; one load at a time.
+ * Commands on rows wait until they are there, but for scans of other tables that have begun.
+ * *in_place false: the transaction has met the table since, and has inserted them as it does
  * others. After any error, kDuplicateKey included, the transaction has to be aborted. */
-void bridge_start_load_rows(const BridgeRows* rows, bool* in_place, size_t* duplicate);
+void bridge_start_post_load(const BridgeRows* rows, bool* in_place, size_t* duplicate);
+/* How the load that was sent last has ended; its *duplicate. Ok where none was sent. Until then
+ * the transaction cannot commit if it has failed, or it is given up with its table. */
+void bridge_start_finish_load(size_t* duplicate);
+void bridge_give_up_load(void);
+/* No command is under way: sends what there was no room for before. Does not wait. */
+void bridge_go_on(void);
 
 typedef struct BridgeScan BridgeScan;
 /* Freed by bridge_scan_free, with all others of its owner, or when the transaction ends. */

@@ -46,18 +46,15 @@ bool add_row(Relation relation, const BridgeRow* row, const RdmaccKeyLayout* lay
   return rdmacc_load_add(load, {key.data, static_cast<size_t>(key.len)}, row->row);
 }
 
-void flush(Relation relation, const RdmaccKeyLayout* layout, TupleTableSlot* slot,
-           RdmaccRowLoad* load, CommandId command) {
-  const int duplicate = rdmacc_load_flush(load, command);
-  if (duplicate >= 0) {
-    const BridgeRow row = {.found = true,
-                           .key = rdmacc_load_key(load, duplicate),
-                           .row = rdmacc_load_row(load, duplicate),
-                           .version = 0,
-                           .node = 0};
-    rdmacc_slot_store(slot, relation, &row, nullptr);
-    rdmacc_raise_duplicate_in_build(relation, layout, slot);
-  }
+/* For RdmaccRaiseOfLoad. */
+void raise_of_row(Relation relation, const void* layout, const BridgeRow* row, bool) {
+  TupleTableSlot* slot = MakeSingleTupleTableSlot(RelationGetDescr(relation), &TTSOpsHeapTuple);
+  rdmacc_slot_store(slot, relation, row, nullptr);
+  rdmacc_raise_duplicate_in_build(relation, static_cast<const RdmaccKeyLayout*>(layout), slot);
+}
+
+void flush(RdmaccRowLoad* load, CommandId command) {
+  rdmacc_load_flush(load, command);
   rdmacc_load_reset(load);
 }
 
@@ -72,7 +69,7 @@ double copy_rows(Relation relation, uint32 source, uint32 target, const RdmaccKe
   RdmaccLoadTarget where;
   rdmacc_load_target(target, layout, &where);
   auto* load = static_cast<RdmaccRowLoad*>(palloc(sizeof(RdmaccRowLoad)));
-  rdmacc_load_begin(load, relation, &where);
+  rdmacc_load_begin(load, relation, &where, raise_of_row, layout);
   RdmaccRows rows;
   rdmacc_rows_begin(&rows, source, RDMACC_EVERY_COMMAND);
   for (const BridgeRow* row = rdmacc_rows_next(&rows, relation); row != nullptr;
@@ -83,11 +80,11 @@ double copy_rows(Relation relation, uint32 source, uint32 target, const RdmaccKe
     ExecClearTuple(slot);
     MemoryContextSwitchTo(previous);
     MemoryContextReset(workspace);
-    if (full) flush(relation, layout, slot, load, command);
+    if (full) flush(load, command);
     count += 1;
   }
   rdmacc_rows_end(&rows);
-  flush(relation, layout, slot, load, command);
+  flush(load, command);
   rdmacc_load_end(load);
   pfree(load);
   ExecDropSingleTupleTableSlot(slot);

@@ -7,7 +7,12 @@
 #include "pg_rdmacc/xact/xact.h"
 
 extern "C" {
+#include "access/xact.h"
 #include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/relcache.h"
 }
 
 namespace {
@@ -20,11 +25,31 @@ struct Growth {
   uint64 expected;
 };
 
+/* The batch that the nodes put in place while the session goes on. */
+struct Sent {
+  bool under_way;
+  int nest;
+  Oid relation;
+  NameData name;
+  RdmaccRaiseOfLoad raise;
+  const void* context;
+  char* bytes; /* in TopTransactionContext; NULL: no key can exist */
+  int key_ends[RDMACC_LOAD_ROWS_MAX];
+  int row_ends[RDMACC_LOAD_ROWS_MAX];
+};
+Sent sent;
+
+constexpr int kRowsPerStep = 16; /* between looks for room in the rings to the nodes */
 constexpr uint64 kExpectedAtFirst = 4096, kGrowthFactor = 2;
 
 BridgeBytes bytes_between(const RdmaccRowLoad* load, int begin, int end) {
   CHECK(0 <= begin && begin <= end && end <= load->bytes.len);
   return {load->bytes.data + begin, static_cast<size_t>(end - begin)};
+}
+
+BridgeBytes load_row(const RdmaccRowLoad* load, int number) {
+  CHECK(number >= 0 && number < load->count);
+  return bytes_between(load, load->key_ends[number], load->row_ends[number]);
 }
 
 void log_batch(const BridgeRows* rows) {
@@ -35,11 +60,62 @@ void log_batch(const BridgeRows* rows) {
   rdmacc_log_load(writes, rows->count);
 }
 
+void note_sent(const RdmaccRowLoad* load) {
+  sent.under_way = true;
+  sent.nest = GetCurrentTransactionNestLevel();
+  sent.relation = RelationGetRelid(load->relation);
+  namestrcpy(&sent.name, RelationGetRelationName(load->relation));
+  sent.raise = load->raise;
+  sent.context = load->context;
+  sent.bytes = nullptr;
+  if (!load->target.check_absent) return;
+  const auto size = static_cast<Size>(load->bytes.len);
+  sent.bytes = static_cast<char*>(MemoryContextAlloc(TopTransactionContext, size));
+  memcpy(sent.bytes, load->bytes.data, size);
+  memcpy(sent.key_ends, load->key_ends, sizeof(int) * static_cast<Size>(load->count));
+  memcpy(sent.row_ends, load->row_ends, sizeof(int) * static_cast<Size>(load->count));
+}
+
+void raise_of_sent(size_t duplicate) {
+  CHECK(sent.bytes != nullptr && duplicate < RDMACC_LOAD_ROWS_MAX);
+  const int begin = duplicate == 0 ? 0 : sent.row_ends[duplicate - 1];
+  const int key_end = sent.key_ends[duplicate], end = sent.row_ends[duplicate];
+  CHECK(begin < key_end && key_end <= end);
+  const BridgeRow row = {.found = true,
+                         .key = {sent.bytes + begin, static_cast<size_t>(key_end - begin)},
+                         .row = {sent.bytes + key_end, static_cast<size_t>(end - key_end)},
+                         .version = 0,
+                         .node = 0};
+  Relation relation = RelationIdGetRelation(sent.relation);
+  if (!RelationIsValid(relation)) elog(ERROR, "could not open relation %u", sent.relation);
+  sent.raise(relation, sent.context, &row, true);
+  CHECK(false); /* it does not return */
+}
+
+void subtransaction_committed(int nest) {
+  if (sent.under_way) sent.nest = Min(sent.nest, nest - 1);
+}
+
+/* The table goes with the subtransaction that has made it. */
+void subtransaction_aborted(int nest) {
+  if (!sent.under_way || sent.nest < nest) return;
+  bridge_give_up_load();
+  sent.under_way = false;
+}
+
+/* Whatever loads says when it has ended: an error of its last batch would be lost. */
+void before_commit(void) {
+  if (sent.under_way) elog(ERROR, "rows of relation %u are still on their way", sent.relation);
+}
+
+void forget(void) { sent.under_way = false; }
+
 }  // namespace
 
 bool rdmacc_may_load_in_place(uint32 table) {
   if (!rdmacc_created_at_this_level(table)) return false;
   if (!rdmacc_may_show_rows_early()) return false;
+  rdmacc_load_finish();
   bool possible = false;
   rdmacc_enter();
   bridge_start_ask_for_load(table, &possible);
@@ -85,9 +161,13 @@ void rdmacc_load_target(uint32 table, const RdmaccKeyLayout* layout, RdmaccLoadT
   target->in_place = rdmacc_may_load_in_place(table);
 }
 
-void rdmacc_load_begin(RdmaccRowLoad* load, Relation relation, const RdmaccLoadTarget* target) {
+void rdmacc_load_begin(RdmaccRowLoad* load, Relation relation, const RdmaccLoadTarget* target,
+                       RdmaccRaiseOfLoad raise, const void* context) {
+  CHECK(raise != nullptr);
   load->relation = relation;
   load->target = *target;
+  load->raise = raise;
+  load->context = context;
   load->count = 0;
   load->placed = false;
   initStringInfo(&load->bytes);
@@ -100,6 +180,7 @@ bool rdmacc_load_add(RdmaccRowLoad* load, BridgeBytes key, BridgeBytes row) {
   appendBinaryStringInfo(&load->bytes, row.data, static_cast<int>(row.size));
   load->row_ends[load->count] = load->bytes.len;
   load->count++;
+  if (sent.under_way && load->count % kRowsPerStep == 0) bridge_go_on();
   return load->count == RDMACC_LOAD_ROWS_MAX || load->bytes.len >= RDMACC_LOAD_BYTES_MAX;
 }
 
@@ -109,19 +190,25 @@ BridgeBytes rdmacc_load_key(const RdmaccRowLoad* load, int number) {
   return bytes_between(load, begin, load->key_ends[number]);
 }
 
-BridgeBytes rdmacc_load_row(const RdmaccRowLoad* load, int number) {
-  CHECK(number >= 0 && number < load->count);
-  return bytes_between(load, load->key_ends[number], load->row_ends[number]);
+void rdmacc_load_finish(void) {
+  if (!sent.under_way) return;
+  size_t duplicate = 0;
+  bridge_start_finish_load(&duplicate);
+  rdmacc_pump();
+  sent.under_way = false;
+  if (bridge_error()->code == rdmacc::Code::kDuplicateKey) raise_of_sent(duplicate);
+  rdmacc_check("could not insert rows", NameStr(sent.name));
+  if (sent.bytes != nullptr) pfree(sent.bytes);
 }
 
-int rdmacc_load_flush(RdmaccRowLoad* load, CommandId command) {
-  if (load->count == 0) return -1;
+void rdmacc_load_flush(RdmaccRowLoad* load, CommandId command) {
+  if (load->count == 0) return;
   CHECK_FOR_INTERRUPTS();
   BridgeBytes keys[RDMACC_LOAD_ROWS_MAX];
   BridgeBytes rows[RDMACC_LOAD_ROWS_MAX];
   for (int i = 0; i < load->count; i++) {
     keys[i] = rdmacc_load_key(load, i);
-    rows[i] = rdmacc_load_row(load, i);
+    rows[i] = load_row(load, i);
   }
   const BridgeRows all = {.table = load->target.table,
                           .check_absent = load->target.check_absent,
@@ -131,20 +218,25 @@ int rdmacc_load_flush(RdmaccRowLoad* load, CommandId command) {
   size_t duplicate = 0;
   rdmacc_enter_write(command);
   if (load->target.in_place) {
+    rdmacc_load_finish(); /* the batch before, while this one was made */
     rdmacc_expect_more_rows(load->target.table, all.count);
-    bridge_start_load_rows(&all, &load->target.in_place, &duplicate);
+    bridge_start_post_load(&all, &load->target.in_place, &duplicate);
   } else {
     bridge_start_insert_many(&all, &duplicate);
   }
   rdmacc_pump();
-  if (bridge_error()->code == rdmacc::Code::kDuplicateKey) return static_cast<int>(duplicate);
-  rdmacc_check("could not insert rows", RelationGetRelationName(load->relation));
-  if (load->target.in_place) {
-    load->placed = true;
-    rdmacc_note_loaded(load->target.table);
-    log_batch(&all);
+  if (bridge_error()->code == rdmacc::Code::kDuplicateKey) {
+    CHECK(duplicate < all.count);
+    const BridgeRow row = {
+        .found = true, .key = keys[duplicate], .row = rows[duplicate], .version = 0, .node = 0};
+    load->raise(load->relation, load->context, &row, false);
   }
-  return -1;
+  rdmacc_check("could not insert rows", RelationGetRelationName(load->relation));
+  if (!load->target.in_place) return;
+  note_sent(load);
+  load->placed = true;
+  rdmacc_note_loaded(load->target.table);
+  log_batch(&all);
 }
 
 void rdmacc_load_reset(RdmaccRowLoad* load) {
@@ -153,7 +245,16 @@ void rdmacc_load_reset(RdmaccRowLoad* load) {
 }
 
 void rdmacc_load_end(RdmaccRowLoad* load) {
-  if (load->placed) rdmacc_settle_load(load->target.table);
+  if (load->placed) {
+    rdmacc_load_finish();
+    rdmacc_settle_load(load->target.table);
+  }
   pfree(load->bytes.data);
   memset(load, 0, sizeof(*load));
 }
+
+const RdmaccTransactionPart rdmacc_row_load_part = {
+    .before_commit = before_commit,
+    .subtransaction_committed = subtransaction_committed,
+    .subtransaction_aborted = subtransaction_aborted,
+    .forget = forget};

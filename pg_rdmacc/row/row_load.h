@@ -3,6 +3,7 @@
  * bounded by their memory, and not by the session's. */
 #pragma once
 #include "pg_rdmacc/relation/engine_table.h"
+#include "pg_rdmacc/xact/transaction_part.h"
 
 extern "C" {
 #include "lib/stringinfo.h"
@@ -18,12 +19,19 @@ typedef struct RdmaccLoadTarget {
  * transaction has not used the table before. */
 void rdmacc_load_target(uint32 table, const RdmaccKeyLayout* layout, RdmaccLoadTarget* target);
 
+/* Raises the error of a row whose key exists. `late`: of an earlier batch than the one that is
+ * flushed, which the nodes have worked off meanwhile. */
+typedef void (*RdmaccRaiseOfLoad)(Relation relation, const void* context, const BridgeRow* row,
+                                  bool late);
+
 #define RDMACC_LOAD_ROWS_MAX 1024
 #define RDMACC_LOAD_BYTES_MAX (1024 * 1024)
 
 typedef struct RdmaccRowLoad {
   Relation relation; /* for errors */
   RdmaccLoadTarget target;
+  RdmaccRaiseOfLoad raise;
+  const void* context;  /* for it; lasts until the load has ended */
   StringInfoData bytes; /* keys and rows, one behind the other */
   int key_ends[RDMACC_LOAD_ROWS_MAX];
   int row_ends[RDMACC_LOAD_ROWS_MAX];
@@ -32,31 +40,38 @@ typedef struct RdmaccRowLoad {
 } RdmaccRowLoad;
 
 /* Its memory is in the current context. */
-void rdmacc_load_begin(RdmaccRowLoad* load, Relation relation, const RdmaccLoadTarget* target);
+void rdmacc_load_begin(RdmaccRowLoad* load, Relation relation, const RdmaccLoadTarget* target,
+                       RdmaccRaiseOfLoad raise, const void* context);
 
 /* Copies them. True: rdmacc_load_flush() comes before the next one. */
 bool rdmacc_load_add(RdmaccRowLoad* load, BridgeBytes key, BridgeBytes row);
 
-/* Key and row of one of the batch. */
+/* The key of one of the batch. */
 BridgeBytes rdmacc_load_key(const RdmaccRowLoad* load, int number);
-BridgeBytes rdmacc_load_row(const RdmaccRowLoad* load, int number);
 
-/* Inserts the batch, which stays there for rdmacc_load_key() until rdmacc_load_reset(). The number
- * of the first row whose key exists, which the caller raises an error about; -1: there is none. */
-int rdmacc_load_flush(RdmaccRowLoad* load, CommandId command);
+/* Inserts the batch, which stays there for rdmacc_load_key() until rdmacc_load_reset(). In place,
+ * the nodes may still be about it when this returns: rdmacc_load_finish() waits for them. */
+void rdmacc_load_flush(RdmaccRowLoad* load, CommandId command);
 void rdmacc_load_reset(RdmaccRowLoad* load);
+/* Waits, and settles the table. */
 void rdmacc_load_end(RdmaccRowLoad* load);
 
+/* Waits for the rows that are on their way, of whatever load, and raises its error. */
+void rdmacc_load_finish(void);
+
 /* ---- For other loads (index_build). */
+/* Finishes another load that is under way. */
 bool rdmacc_may_load_in_place(uint32 table);
 /* The running (sub)transaction has made the table and put nothing into it. To look for its rows
  * would be a use of it, after which nothing could be loaded in place. */
 bool rdmacc_is_still_empty(uint32 table);
 /* The table has got some more: its index may have to grow. */
 void rdmacc_expect_more_rows(uint32 table, uint64 more);
-/* It has got all: waits for what its index still has to do, which the next statement would lose
- * to. */
+/* It has got all, and they are there: waits for what its index still has to do, which the next
+ * statement would lose to. */
 void rdmacc_settle_load(uint32 table);
 /* In the WAL. A table that is not committed goes with all of its rows. */
 void rdmacc_log_load(const BridgeWrite* writes, size_t count);
+
+extern const RdmaccTransactionPart rdmacc_row_load_part;
 }

@@ -75,12 +75,28 @@ bool add_row(RdmaccRowLoad* load, const RdmaccTable* table, TupleTableSlot* slot
   return rdmacc_load_add(load, {key.data, static_cast<size_t>(key.len)}, rdmacc_row_encode(slot));
 }
 
+void describe_load(void* name) {
+  errcontext("load of rows into \"%s\"", static_cast<const char*>(name));
+}
+
+/* For RdmaccRaiseOfLoad. COPY may be at another row by now, or say nothing of rows any more. */
+void raise_of_row(Relation rel, const void*, const BridgeRow* row, bool late) {
+  ErrorContextCallback here = {.previous = error_context_stack,
+                               .callback = describe_load,
+                               .arg = RelationGetRelationName(rel)};
+  if (late) error_context_stack = &here;
+  TupleTableSlot* slot = MakeSingleTupleTableSlot(RelationGetDescr(rel), &TTSOpsHeapTuple);
+  rdmacc_slot_store(slot, rel, row, nullptr);
+  rdmacc_raise_duplicate(rel, rdmacc_table(rel), row->key, slot);
+}
+
+void raise_of_filling(Relation, const void*, const BridgeRow*, bool) {
+  elog(ERROR, "a hidden row id is there twice"); /* it has no other key */
+}
+
 void flush(Relation rel, RdmaccRowLoad* load, const RdmaccTable* table, TupleTableSlot** slots,
            CommandId cid) {
-  const int duplicate = rdmacc_load_flush(load, cid);
-  if (duplicate >= 0) {
-    rdmacc_raise_duplicate(rel, table, rdmacc_load_key(load, duplicate), slots[duplicate]);
-  }
+  rdmacc_load_flush(load, cid);
   for (int i = 0; i < load->count; i++) {
     rdmacc_row_was_inserted(rel, table, rdmacc_load_key(load, i), slots[i], cid);
   }
@@ -89,8 +105,7 @@ void flush(Relation rel, RdmaccRowLoad* load, const RdmaccTable* table, TupleTab
 
 void flush_filling(Relation rel) {
   CHECK(filling.context != nullptr && filling.relation == RelationGetRelid(rel));
-  const int duplicate = rdmacc_load_flush(&filling.load, filling.command);
-  if (duplicate >= 0) elog(ERROR, "a hidden row id is there twice"); /* it has no other key */
+  rdmacc_load_flush(&filling.load, filling.command);
   pgstat_count_heap_insert(rel, filling.load.count);
   rdmacc_load_reset(&filling.load);
 }
@@ -123,7 +138,7 @@ void begin_filling(Relation rel, CommandId cid) {
   filling.command = cid;
   filling.table = table;
   const MemoryContext previous = MemoryContextSwitchTo(filling.context);
-  rdmacc_load_begin(&filling.load, rel, &target);
+  rdmacc_load_begin(&filling.load, rel, &target, raise_of_filling, nullptr);
   MemoryContextSwitchTo(previous);
 }
 
@@ -149,7 +164,7 @@ void rdmacc_multi_insert(Relation rel, TupleTableSlot** slots, int nslots, Comma
   const RdmaccTable table = *rdmacc_table(rel);
   const RdmaccLoadTarget target = target_of(rel, &table, cid);
   auto* load = static_cast<RdmaccRowLoad*>(palloc(sizeof(RdmaccRowLoad)));
-  rdmacc_load_begin(load, rel, &target);
+  rdmacc_load_begin(load, rel, &target, raise_of_row, nullptr);
   int first = 0; /* of the batch */
   for (int i = 0; i < nslots; i++) {
     CHECK(!TTS_EMPTY(slots[i]));
@@ -189,6 +204,7 @@ void rdmacc_finish_bulk_insert(Relation rel, int) {
     return;
   }
   /* COPY, which has flushed each batch. */
+  rdmacc_load_finish();
   const bool loaded = known.transaction == rdmacc_transaction_number() && known.target.in_place;
   if (loaded && rdmacc_table(rel)->id == known.target.table) {
     rdmacc_settle_load(known.target.table);

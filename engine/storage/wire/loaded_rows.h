@@ -32,7 +32,9 @@ struct LoadRowsMessage {
   bool parse(std::span<const std::byte> in);
 };
 
-constexpr size_t kLoadedRowHead = 8;          // of each row in a message
-constexpr size_t kLoadBytesMax = 256 * 1024;  // one row may be longer
+constexpr size_t kLoadedRowHead = 8;  // of each row in a message
+// Of a message; one row may be longer. Several fit into a ring, so that a node has work while its
+// coordinator is about something else.
+constexpr size_t kLoadBytesMax = 24 * 1024;
 
 }  // namespace rdmacc

@@ -75,9 +75,6 @@ class StorageClient {
   // A table is about to have that many rows, on all nodes together: its groups are split before
   // they fill, and this waits for it (bounded). A hint.
   Status expect_rows(TableId table, uint64_t rows, VerbCounters& counters);
-  // Puts the rows in place, each on its node. kDuplicateKey: *duplicate is one whose key exists.
-  Status load_rows(const LoadedRows& load, std::span<const RowToLoad> rows, const bool* cancelled,
-                   VerbCounters& counters, size_t* duplicate);
 
   // `wanted`: the id that it had, of a table that is made again (kNoSpace: it is in use).
   Result<TableMeta> create_table(const TableSpec& spec, VerbCounters& counters,

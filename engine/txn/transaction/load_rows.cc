@@ -21,19 +21,24 @@ bool Transaction::has_met(TableId table) {
   return false;
 }
 
-Status Transaction::load_rows(std::span<RowToLoad> rows, TableId table, bool check_absent,
-                              size_t* duplicate) {
+std::unique_ptr<PostedLoad> Transaction::post_load(std::span<RowToLoad> rows, TableId table,
+                                                   bool check_absent) {
   CHECK(started() && !prepared_ && parameters_.rules->may_load_beforehand());
   for (RowToLoad& row : rows) {
     row.node = coordinator_.engine.map.primary_of(hash_key(table, row.key));
   }
   const LoadedRows load{table, coordinator_.engine.clock.next(), check_absent};
-  const Status status = coordinator_.engine.storage.load_rows(load, rows, parameters_.cancelled,
-                                                              allocation_counters_, duplicate);
-  note_failure(status.code() == Code::kDuplicateKey ? Status() : status);
-  if (!status.ok()) return status;
   for (const RowToLoad& row : rows) event(HistoryOp::kInsert, table, row.key, load.stamp);
-  return Status();
+  return std::make_unique<PostedLoad>(coordinator_.engine.worker, coordinator_.engine.topology,
+                                      load, rows, allocation_counters_);
+}
+
+Status Transaction::end_load(PostedLoad& load, size_t* duplicate) {
+  CHECK(started());
+  load.await();
+  const Status status = load.result(duplicate);
+  note_failure(status.code() == Code::kDuplicateKey ? Status() : status);
+  return status;
 }
 
 }  // namespace rdmacc

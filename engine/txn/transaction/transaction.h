@@ -6,6 +6,7 @@
 #include <memory_resource>
 
 #include "engine/cluster/gate_watch.h"
+#include "engine/storage/wire/posted_load.h"
 #include "engine/txn/remote/carry_out.h"
 #include "engine/txn/stages/first_look.h"
 #include "engine/txn/transaction/access_set.h"
@@ -64,8 +65,10 @@ class Transaction final : public RowSource {
     return keys_.find(table, key);
   }
 
-  // engine/session.h says what for.
-  Status load_rows(std::span<RowToLoad> rows, TableId table, bool check_absent, size_t* duplicate);
+  // engine/session.h says what for. What is posted is ended before the transaction is.
+  std::unique_ptr<PostedLoad> post_load(std::span<RowToLoad> rows, TableId table,
+                                        bool check_absent);
+  Status end_load(PostedLoad& load, size_t* duplicate);
   bool has_met(TableId table);
   // For the next attempt: this one reads as much as a scan.
   void note_wide_read() { scanned_table_ = true; }

@@ -45,6 +45,12 @@ class LoadRowsTest : public TwoSessions {
     size_t duplicate = 0;
     return insert(&Session::load_rows, table, first, check_absent, &duplicate);
   }
+  Status post(TableId table, int first) {
+    std::vector<std::string> texts;
+    for (int i = 0; i < kRowsOfBatch; i++) texts.push_back(key_of(first + i));
+    const std::vector<std::string_view> views(texts.begin(), texts.end());
+    return one_.post_load(table, views, views, /*check_absent=*/true);
+  }
   size_t count(Session& session, TableId table) {
     size_t rows = 0;
     const Status status = for_each_row(session, table, [&](const RowView& row) {
@@ -124,6 +130,57 @@ TEST_P(LoadRowsTest, AreReadByTheTransactionAndThenByOthers) {
     EXPECT_EQ(count(other_, table), size_t{kBatches * kRowsOfBatch});
     for (int i = 0; i < 20; i++) ASSERT_TRUE(other_.remove(table, key_of(i)).ok());
     EXPECT_TRUE(other_.commit().ok());
+  });
+}
+
+// What is posted is put in place while its transaction is about something else, and ends before it.
+TEST_P(LoadRowsTest, APostedLoadEndsBeforeItsTransaction) {
+  if (!may_load()) GTEST_SKIP();
+  as_one([&] {
+    const TableId table = new_table();
+    ASSERT_TRUE(one_.begin(options()).ok());
+    ASSERT_TRUE(post(table, 0).ok());
+    EXPECT_TRUE(one_.load_posted());
+    ASSERT_TRUE(one_.put(table_, "a", "1").ok());
+    size_t duplicate = 0;
+    ASSERT_TRUE(one_.finish_load(&duplicate).ok());
+    EXPECT_FALSE(one_.load_posted());
+    ASSERT_TRUE(post(table, kRowsOfBatch).ok());
+    one_.await_load();
+    EXPECT_TRUE(one_.load_posted()) << "its outcome is still to be asked for";
+    ASSERT_TRUE(one_.commit().ok());
+    ASSERT_TRUE(one_.begin(options()).ok());
+    EXPECT_FALSE(one_.load_posted());
+    EXPECT_EQ(count(one_, table), size_t{2 * kRowsOfBatch});
+    ASSERT_TRUE(one_.commit().ok());
+    expect_sound(one_, table);
+  });
+}
+
+// One that has failed makes the commit fail, but not one that is not wanted any more; neither does
+// an abort leave any behind.
+TEST_P(LoadRowsTest, ACommitAsksForTheOutcomeOfWhatIsPosted) {
+  if (!may_load()) GTEST_SKIP();
+  as_one([&] {
+    const TableId kept = new_table(), lost = new_table();
+    ASSERT_TRUE(one_.begin(options()).ok());
+    ASSERT_TRUE(load(kept, 0).ok());
+    ASSERT_TRUE(post(kept, kRowsOfBatch / 2).ok());
+    EXPECT_EQ(one_.commit().code(), Code::kDuplicateKey);
+    EXPECT_FALSE(one_.active());
+    ASSERT_TRUE(one_.begin(options()).ok());
+    ASSERT_TRUE(one_.put(table_, "a", "2").ok());
+    ASSERT_TRUE(load(lost, 0).ok());
+    ASSERT_TRUE(post(lost, kRowsOfBatch / 2).ok());
+    one_.give_up_load();
+    EXPECT_FALSE(one_.load_posted());
+    ASSERT_TRUE(one_.commit().ok());
+    ASSERT_TRUE(one_.drop_table(lost).ok());
+    ASSERT_TRUE(one_.begin(options()).ok());
+    ASSERT_TRUE(post(kept, 10 * kRowsOfBatch).ok());
+    one_.abort();
+    EXPECT_FALSE(one_.load_posted());
+    ASSERT_TRUE(one_.drop_table(kept).ok());
   });
 }
 
