@@ -72,6 +72,7 @@ double copy_rows(Relation relation, uint32 source, uint32 target, const RdmaccKe
   rdmacc_load_begin(load, relation, &where, raise_of_row, layout);
   RdmaccRows rows;
   rdmacc_rows_begin(&rows, source, RDMACC_EVERY_COMMAND);
+  rows.quiet = rdmacc_is_quiet(relation);
   for (const BridgeRow* row = rdmacc_rows_next(&rows, relation); row != nullptr;
        row = rdmacc_rows_next(&rows, relation)) {
     CHECK_FOR_INTERRUPTS();

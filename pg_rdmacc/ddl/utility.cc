@@ -155,7 +155,7 @@ bool leaves_nothing_for_commit(const Node* statement) {
 void run(PlannedStmt* statement, const char* text, bool read_only_tree,
          ProcessUtilityContext context, ParamListInfo params, QueryEnvironment* environment,
          DestReceiver* destination, QueryCompletion* completion) {
-  const int outer = rdmacc_begin_utility();
+  const RdmaccUtility outer = rdmacc_begin_utility(statement->utilityStmt);
   if (!leaves_nothing_for_commit(statement->utilityStmt)) rdmacc_note_utility();
   PG_TRY();
   {

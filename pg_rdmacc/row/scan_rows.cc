@@ -1,19 +1,22 @@
 #include "pg_rdmacc/row/scan_rows.h"
 
 #include "pg_rdmacc/server/error.h"
+#include "pg_rdmacc/xact/current_reads.h"
 #include "pg_rdmacc/xact/exported_snapshot.h"
 #include "pg_rdmacc/xact/lock_holder.h"
 #include "pg_rdmacc/xact/xact.h"
 
 extern "C" {
+#include "storage/lmgr.h"
 #include "utils/resowner.h"
 }
 
 namespace {
 
-rdmacc::ScanMode mode_for(LockWaitPolicy wait_policy) {
+rdmacc::ScanMode mode_of(const RdmaccRows* rows) {
   if (rdmacc_reads_as_stored()) return rdmacc::ScanMode::kAsStored;
-  switch (wait_policy) {
+  if (rows->quiet) return rdmacc::ScanMode::kQuiet;
+  switch (rows->mark.wait_policy) {
     case LockWaitError:
       return rdmacc::ScanMode::kNoWait;
     case LockWaitSkip:
@@ -49,6 +52,10 @@ void rdmacc_rows_settle(Relation relation) {
   rdmacc_check("could not wait for the index", RelationGetRelationName(relation));
 }
 
+bool rdmacc_is_quiet(Relation relation) {
+  return CheckRelationLockedByMe(relation, ShareLock, /*orstronger=*/true);
+}
+
 void rdmacc_rows_begin(RdmaccRows* rows, uint32 table, uint32 visible_before) {
   *rows = RdmaccRows{};
   rows->table = table;
@@ -64,8 +71,8 @@ bool next_batch(RdmaccRows* rows, Relation relation) {
   const uint64 before = bridge_counters().round_trips;
   if (rows->scan == nullptr) {
     rows->scan = bridge_scan_create(CurrentResourceOwner);
-    bridge_start_scan(rows->scan, rows->table, rows->visible_before,
-                      mode_for(rows->mark.wait_policy), rows->wants);
+    if (rows->quiet) rdmacc_need_current_reads();
+    bridge_start_scan(rows->scan, rows->table, rows->visible_before, mode_of(rows), rows->wants);
     rdmacc_pump();
     rdmacc_check("could not scan", RelationGetRelationName(relation));
   }

@@ -17,12 +17,18 @@ typedef struct RdmaccRows {
   RdmaccRowMark mark;      /* what of rows that others hold; _begin sets none */
   rdmacc::ScanWants wants; /* so set, too */
   bool ended;
+  bool quiet;         /* rdmacc_is_quiet(); _begin sets it to false */
   uint64 round_trips; /* that its batches took */
 } RdmaccRows;
 
 /* Before a statement reads a whole table that is not run again if it loses to splits of the table's
  * index, as an earlier load causes them: until nodes have done them, at most a minute. */
 void rdmacc_rows_settle(Relation relation);
+
+/* True while this transaction has a lock on the relation that keeps others from writing to it: what
+ * defines something reads it so, and has no read set of a whole table to validate. Not for what a
+ * lock does not outlive: it may go with a savepoint, and the rows that were shown do not. */
+bool rdmacc_is_quiet(Relation relation);
 
 void rdmacc_rows_begin(RdmaccRows* rows, uint32 table, uint32 visible_before);
 

@@ -3,7 +3,7 @@
  * away: PostgreSQL's lock of that row is held from before the rdmacc table is searched for rows
  * that refer to it until the end. So whatever has come to refer to it is committed by then, and is
  * to be seen: also if the protocol has the transaction happen earlier, or if it has read the same
- * before. */
+ * before. What defines something and takes the newest rows of a table for it has to fit to them. */
 #pragma once
 #include "pg_rdmacc/server/pg_rdmacc.h"
 

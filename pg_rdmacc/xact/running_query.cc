@@ -18,7 +18,7 @@ struct OpenQuery {
 };
 
 const QueryDesc* running;
-int utility_depth;
+RdmaccUtility utility;
 int depth_of_running; /* of utility statements */
 List* open_queries;   /* in the executor, the running one included; in TopMemoryContext */
 
@@ -67,6 +67,7 @@ bool rdmacc_query_needs_handles(Relation relation) {
 }
 
 bool rdmacc_query_keeps_handles(Relation relation) {
+  CHECK(RelationIsValid(relation));
   if (rdmacc_query_needs_handles(relation)) return true;
   if (running == nullptr) return false;
   const PlannedStmt* statement = running->plannedstmt;
@@ -100,7 +101,7 @@ bool rdmacc_query_scrolls(void) {
 
 bool rdmacc_query_fills_new_table(void) {
   if (running == nullptr || running->dest == nullptr) return false;
-  if (utility_depth != depth_of_running) return false;
+  if (utility.depth != depth_of_running) return false;
   return running->dest->mydest == DestIntoRel || running->dest->mydest == DestTransientRel;
 }
 
@@ -131,7 +132,7 @@ void rdmacc_query_closed(const QueryDesc* query) {
 RdmaccRunningQuery rdmacc_begin_running(const QueryDesc* query) {
   const RdmaccRunningQuery outer = {running, depth_of_running};
   running = query;
-  depth_of_running = utility_depth;
+  depth_of_running = utility.depth;
   return outer;
 }
 
@@ -140,9 +141,24 @@ void rdmacc_end_running(RdmaccRunningQuery outer) {
   depth_of_running = outer.utility_depth;
 }
 
-int rdmacc_begin_utility(void) { return utility_depth++; }
-void rdmacc_end_utility(int outer) { utility_depth = outer; }
-bool rdmacc_in_utility(void) { return utility_depth > 0; }
+RdmaccUtility rdmacc_begin_utility(const Node* statement) {
+  CHECK(statement != nullptr && utility.depth >= 0);
+  const RdmaccUtility outer = utility;
+  utility = {outer.depth + 1, IsA(statement, CopyStmt)};
+  return outer;
+}
+
+void rdmacc_end_utility(RdmaccUtility outer) {
+  CHECK(outer.depth + 1 == utility.depth);
+  utility = outer;
+}
+
+bool rdmacc_in_utility(void) { return utility.depth > 0; }
+
+bool rdmacc_in_definition(void) {
+  const int of_queries = running == nullptr ? 0 : depth_of_running;
+  return utility.depth > of_queries && !utility.copies;
+}
 
 const RdmaccTransactionPart rdmacc_running_query_part = {
     .subtransaction_committed = subtransaction_committed,

@@ -55,10 +55,17 @@ typedef struct RdmaccRunningQuery {
 RdmaccRunningQuery rdmacc_begin_running(const QueryDesc* query);
 void rdmacc_end_running(RdmaccRunningQuery outer);
 
-/* Utility statements within each other: the depth before, for rdmacc_end_utility(). */
-int rdmacc_begin_utility(void);
-void rdmacc_end_utility(int outer);
+/* Utility statements within each other: what was before, for rdmacc_end_utility(). */
+typedef struct RdmaccUtility {
+  int depth;
+  bool copies; /* the innermost one is COPY */
+} RdmaccUtility;
+RdmaccUtility rdmacc_begin_utility(const Node* statement);
+void rdmacc_end_utility(RdmaccUtility outer);
 bool rdmacc_in_utility(void);
+
+/* True while such a statement other than COPY runs, and none of the queries that it makes. */
+bool rdmacc_in_definition(void);
 
 extern const RdmaccTransactionPart rdmacc_running_query_part;
 }

@@ -1,6 +1,7 @@
 #include "engine/txn/stages/row_lock.h"
 
 #include "engine/txn/driver/driver.h"
+#include "engine/txn/stages/scan_in_place.h"
 
 namespace rdmacc {
 namespace {
@@ -24,6 +25,23 @@ Step read_unless_locked(const Access& /*access*/, const HeaderSnapshot* seen,
 Step read_gap_unless_installed(const Header& before, const Header& after,
                                const TxnStamps& /*txn*/) {
   return same_version(before, after) ? Step::done() : Step::again(kNoVerbs);
+}
+
+// Of a table that only commits which have ended, or end now, have written to: an early lock is none
+// of those, nor is a number of readers.
+bool is_at_rest(uint64_t lock, const TxnStamps& txn) {
+  return !locked_by_another(lock, txn) || locked_early(lock);
+}
+
+Step read_at_rest_gap(const Header& before, const Header& after, const TxnStamps& txn) {
+  const bool rests = is_at_rest(before.lock, txn) && same_version(before, after);
+  return rests ? Step::done() : Step::again(kNoVerbs);
+}
+
+Step read_at_rest(const Access& /*access*/, const HeaderSnapshot* seen, const TxnStamps& txn) {
+  if (seen == nullptr) return Step::attempt(kUntornRead);
+  const Step gap = read_at_rest_gap(seen->pre_read, seen->post_read, txn);
+  return gap.verdict == Verdict::kDone ? Step::done() : Step::again(kUntornRead);
 }
 
 }  // namespace
@@ -52,6 +70,13 @@ ProtocolRules reading_as_stored(const ProtocolRules& rules) {
   ProtocolRules changed = skipping_locked(rules);
   changed.skips_locked = false;
   changed.reads_as_stored = true;
+  return changed;
+}
+
+ProtocolRules reading_at_rest(const ProtocolRules& rules) {
+  ProtocolRules changed = rules;
+  changed.read = scanned_by<read_at_rest>;
+  changed.read_gap = read_at_rest_gap;
   return changed;
 }
 

@@ -14,6 +14,7 @@ bool is_held_by_another(AbortReason reason);
 ProtocolRules no_wait_rules(const ProtocolRules& rules);
 ProtocolRules skipping_locked(const ProtocolRules& rules);
 ProtocolRules reading_as_stored(const ProtocolRules& rules);
+ProtocolRules reading_at_rest(const ProtocolRules& rules);  // ScanMode::kQuiet
 
 // By rules that skip: did the accepted snapshot show a lock of another transaction?
 bool was_skipped(const HeaderSnapshot& seen, const TxnStamps& txn);

@@ -1,6 +1,8 @@
 // A transaction's locks before its commit, which do not wait, and its scans that pass over locked
 // rows.
 
+#include <algorithm>
+
 #include <utility>
 
 #include "engine/txn/stages/lock.h"
@@ -124,7 +126,7 @@ Status Transaction::try_lock(TableId table, std::string_view key, RowLockMode mo
 
 Status Transaction::look_at(const ProtocolRules& rules, std::span<GroupWork> groups,
                             VerbArena& arena) {
-  CHECK(rules.skips_locked || rules.reads_as_stored);
+  CHECK(!rules.locks_what_it_reads());
   StageContext stage = context(arena).by(rules);
   Status status = scan_groups(stage, groups, 0);
   for (const GroupWork& group : groups) {
@@ -132,6 +134,33 @@ Status Transaction::look_at(const ProtocolRules& rules, std::span<GroupWork> gro
   }
   note_failure(status);
   return status;
+}
+
+namespace {
+
+bool holds_later(const GroupWork& group, uint64_t ctts) {
+  const auto later = [ctts](uint64_t wts) { return wts > ctts; };
+  return later(group.gap.read_wts) ||
+         std::any_of(group.rows.begin(), group.rows.end(),
+                     [&](const ScannedRow& row) { return later(row.read.read_wts); }) ||
+         std::any_of(group.tuples.begin(), group.tuples.end(),
+                     [&](const ScannedTuple& tuple) { return later(tuple.access.read_wts); });
+}
+
+}  // namespace
+
+// ScanMode::kQuiet gives the newest rows. What was read as of the ctts before need not fit to those
+// that are later, and is not validated.
+Status Transaction::look_at_rest(std::span<GroupWork> groups, VerbArena& arena) {
+  RDMACC_RETURN_IF_ERROR(look_at(reading_at_rest(*parameters_.rules), groups, arena));
+  if (!parameters_.rules->reads_at_ctts || reads_ == 0) return Status();
+  for (const GroupWork& group : groups) {
+    if (group.result != GroupWork::Result::kDone || !holds_later(group, stamps_.ctts)) continue;
+    const Status late = aborted(AbortReason::kTooLate);
+    note_failure(late);
+    return late;
+  }
+  return Status();
 }
 
 }  // namespace rdmacc

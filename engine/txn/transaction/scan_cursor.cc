@@ -5,13 +5,22 @@
 #include "rdma/base/check.h"
 
 namespace rdmacc {
+namespace {
+
+// An owner that is asked by messages scans by its protocol's rules.
+ScanMode mode_of(Transaction& txn, ScanMode wanted) {
+  const bool posted = txn.coordinator().engine.worker.scheduler().port() == Endpoint::Port::kPosted;
+  return wanted == ScanMode::kQuiet && posted ? ScanMode::kSerializable : wanted;
+}
+
+}  // namespace
 
 TableScan::TableScan(Transaction& txn, TableId table, uint32_t visible_before, ScanMode mode,
                      ScanWants wants)
     : txn_(txn),
       table_(table),
       visible_before_(visible_before),
-      mode_(mode),
+      mode_(mode_of(txn, mode)),
       wants_(wants),
       to_write_(wants.to_write || mode == ScanMode::kNoWait),
       first_(reads() && txn.begin_scan(table)),
@@ -26,7 +35,7 @@ Status TableScan::add_work() {
   const bool anew = walk_.at_start() && (*table)->roots[node_].patched;
   RDMACC_RETURN_IF_ERROR(engine.tables.load_root(**table, node_, anew, counters));
   const size_t groups = (*table)->roots[node_].groups.size();
-  if (takes_rows()) txn_.watch_others(groups);
+  if (keeps_rows()) txn_.watch_others(groups);
   while (work_.size() < groups_wanted_ && !walk_.ended()) {
     work_.push_back(walk_.next((*table)->roots[node_]));
   }
@@ -68,7 +77,7 @@ Status TableScan::next_rows() {
 
 // The next groups, as many as the batch is to have.
 void TableScan::begin_groups() {
-  const bool rows = takes_rows();
+  const bool rows = mode_ == ScanMode::kQuiet || keeps_rows();
   // Own writes are found by their keys, and so are rows in a history.
   const bool headers_only =
       wants_.count_only && txn_.keys().all().empty() && txn_.coordinator().history == nullptr;

@@ -26,8 +26,8 @@ class TableScan {
   static constexpr size_t kBatchBytesWanted = 1 << 20;  // rows may be long
 
   // What it sees is part of the read set, and of the history.
-  bool reads() const { return mode_ != ScanMode::kSkipLocked && mode_ != ScanMode::kAsStored; }
-  bool takes_rows() const {
+  bool reads() const { return mode_ == ScanMode::kSerializable || mode_ == ScanMode::kNoWait; }
+  bool keeps_rows() const {
     return first_ && mode_ == ScanMode::kSerializable && txn_.scan_takes_rows(table_);
   }
   Status next_rows();

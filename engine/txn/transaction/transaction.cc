@@ -245,6 +245,7 @@ Status Transaction::scan(std::span<GroupWork> groups, VerbArena& arena, const Sc
   if (of.mode == ScanMode::kAsStored) {
     return look_at(reading_as_stored(*parameters_.rules), groups, arena);
   }
+  if (of.mode == ScanMode::kQuiet) return look_at_rest(groups, arena);
   StageContext stage = context(arena);
   stage.stamps.reads_to_write |= of.to_write;
   if (stage.rules.leases_by_clock) keep_lease(stage);

@@ -197,8 +197,9 @@ class Transaction final : public RowSource {
   Status unlock(StageContext& stage, Access& access);
   Status lock_now(StageContext& stage, Access& access);
   Status find_and_lock(StageContext& stage, KeyState& state, bool exclusive, RowLock& result);
-  // ScanMode::kSkipLocked and kAsStored, by their rules.
+  // A scan whose mode has rules of its own, and keeps nothing.
   Status look_at(const ProtocolRules& rules, std::span<GroupWork> groups, VerbArena& arena);
+  Status look_at_rest(std::span<GroupWork> groups, VerbArena& arena);
 
   // commit_in_order.cc: for rules that commit in a global order.
   Status commit_in_order();

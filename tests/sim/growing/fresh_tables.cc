@@ -87,12 +87,14 @@ Status FreshTables::make(Session& session, Random& random, std::string& doubt) c
   if (created.status().code() == Code::kDuplicateKey) return session.abort_on_conflict();
   if (!created.ok()) return created.status();
   const TableId made = made_[number] = created->id;
-  RDMACC_RETURN_IF_ERROR(fill(session, made, value, random));
+  uint64_t rows = 0;
+  RDMACC_RETURN_IF_ERROR(fill(session, made, value, random, &rows));
+  if (number % 2 == 0) RDMACC_RETURN_IF_ERROR(count_quietly(session, made, rows, doubt));
   if (random.percent(kFillAgainPercent)) return fill_again(session, made, random);
   if (random.percent(40)) {
     RDMACC_RETURN_IF_ERROR(random.percent(70) ? change_rows(session, made, random, doubt)
                                               : look_through(session, made, doubt));
-    if (random.percent(30)) RDMACC_RETURN_IF_ERROR(fill(session, made, value, random));
+    if (random.percent(30)) RDMACC_RETURN_IF_ERROR(fill(session, made, value, random, &rows));
   }
   if (random.percent(kIndexPercent)) {
     RDMACC_RETURN_IF_ERROR(make_index(session, number, random, doubt));
@@ -145,7 +147,25 @@ Status FreshTables::use_index(Session& session, std::string_view announced,
   return read_index(session, index, 1 + index % kEntriesMax, doubt);
 }
 
-Status FreshTables::fill(Session& session, TableId made, uint64_t value, Random& random) const {
+// Nothing else writes to a table that no other transaction has heard of.
+Status FreshTables::count_quietly(Session& session, TableId made, uint64_t rows,
+                                  std::string& doubt) const {
+  auto cursor = session.scan(made, kEveryCommand, ScanMode::kQuiet);
+  if (!cursor.ok()) return cursor.status();
+  std::vector<RowView> batch;
+  uint64_t seen = 0;
+  do {
+    RDMACC_RETURN_IF_ERROR(session.scan_next(**cursor, batch));
+    seen += batch.size();
+  } while (!batch.empty());
+  if (seen != rows) {
+    doubt = "a quiet scan gave " + std::to_string(seen) + " rows of " + std::to_string(rows);
+  }
+  return Status();
+}
+
+Status FreshTables::fill(Session& session, TableId made, uint64_t value, Random& random,
+                         uint64_t* rows_filled) const {
   const bool again = session.has_met(made);
   const uint64_t batches = 1 + random.below(options_.batches_max);
   if (random.percent(50)) RDMACC_RETURN_IF_ERROR(session.expect_rows(made, random.below(4000)));
@@ -159,13 +179,16 @@ Status FreshTables::fill(Session& session, TableId made, uint64_t value, Random&
     const std::vector<std::string_view> k(keys.begin(), keys.end()), r(rows.begin(), rows.end());
     const bool check_absent = random.percent(60);
     size_t duplicate = 0;
+    RDMACC_RETURN_IF_ERROR(session.finish_load(&duplicate));
     const bool loads = session.may_load() && !session.has_met(made);
-    RDMACC_RETURN_IF_ERROR(loads ? session.load_rows(made, k, r, check_absent, &duplicate)
+    RDMACC_RETURN_IF_ERROR(loads ? session.post_load(made, k, r, check_absent)
                                  : session.insert_many(made, k, r, check_absent, &duplicate));
     loads_ += loads ? 1 : 0;
+    *rows_filled += count;
     session.scheduler().sleep_for(random.below(kPauseUsMax));
   }
-  return Status();
+  size_t duplicate = 0;
+  return session.finish_load(&duplicate);
 }
 
 Status FreshTables::change_rows(Session& session, TableId of, Random& random,

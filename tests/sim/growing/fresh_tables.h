@@ -42,7 +42,9 @@ class FreshTables : public Workload {
   Status make(Session& session, Random& random, std::string& doubt) const;
   Status use(Session& session, Random& random, std::string& doubt) const;
   Status change_cell(Session& session, Random& random, uint64_t* value) const;
-  Status fill(Session& session, TableId made, uint64_t value, Random& random) const;
+  Status fill(Session& session, TableId made, uint64_t value, Random& random,
+              uint64_t* rows_filled) const;
+  Status count_quietly(Session& session, TableId made, uint64_t rows, std::string& doubt) const;
   Status fill_again(Session& session, TableId made, Random& random) const;
   Status make_index(Session& session, size_t number, Random& random, std::string& doubt) const;
   Status change_rows(Session& session, TableId of, Random& random, std::string& doubt) const;

@@ -193,10 +193,10 @@ Status LoneSession::lock(const std::string& key) {
 // Own writes between the batches are not seen, whatever the scan has met before: as an UPDATE of
 // many rows does.
 Status LoneSession::scan(bool writes) {
-  const ScanMode modes[] = {ScanMode::kSerializable, ScanMode::kNoWait, ScanMode::kSkipLocked,
-                            ScanMode::kAsStored};
+  using enum ScanMode;
+  const ScanMode modes[] = {kSerializable, kNoWait, kSkipLocked, kAsStored, kQuiet};
   const uint32_t before = draw_before();
-  const ScanMode mode = left_out_ > 0 ? ScanMode::kSkipLocked : modes[random_.below(4)];
+  const ScanMode mode = left_out_ > 0 ? kSkipLocked : modes[random_.below(std::size(modes))];
   Result<ScanHandle> cursor = session_.scan(table_, before, mode);
   if (!cursor.ok()) return cursor.status();
   writes = writes && before != kEveryCommand;

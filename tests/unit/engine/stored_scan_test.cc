@@ -118,6 +118,121 @@ class StoredScanTest : public TwoSessions {
   bool done_ = false;
 };
 
+// Of a table that nothing else begins to write to: the newest rows, whatever the protocol, and no
+// part of the read set.
+class QuietScanTest : public TwoSessions {
+ public:
+  QuietScanTest() : TwoSessions(/*one_by_one=*/true) {}
+
+ protected:
+  Status look(std::map<std::string, std::string>& rows) {
+    rows.clear();
+    auto cursor = one_.scan(table_, kEveryCommand, ScanMode::kQuiet);
+    if (!cursor.ok()) return cursor.status();
+    std::vector<RowView> batch;
+    do {
+      RDMACC_RETURN_IF_ERROR(one_.scan_next(**cursor, batch));
+      for (const RowView& row : batch) {
+        if (row.key[0] == 'q') rows.emplace(row.key, row.row);
+      }
+    } while (!batch.empty());
+    return Status();
+  }
+  void load() {
+    as_one([&] {
+      ASSERT_TRUE(one_.begin(options()).ok());
+      for (const char* key : {"qa", "qb", "qc"}) ASSERT_TRUE(one_.insert(table_, key, "old").ok());
+      ASSERT_TRUE(one_.commit().ok());
+    });
+  }
+  // Other transactions' locks on what is read are in the way of CALVIN's order alone.
+  bool in_order() const { return protocol() == Protocol::kCalvin; }
+};
+
+TEST_P(QuietScanTest, SeesTheNewestRowsAndKeepsNone) {
+  load();
+  std::map<std::string, std::string> rows;
+  as_one([&] {
+    ASSERT_TRUE(one_.begin(options()).ok());
+    ASSERT_TRUE(one_.insert_unchecked(table_, "qe", "own").ok());
+  });
+  as_other([&] {
+    ASSERT_TRUE(other_.begin(options()).ok());
+    ASSERT_TRUE(other_.put(table_, "qa", "new").ok());
+    ASSERT_TRUE(other_.insert(table_, "qd", "new").ok());
+    ASSERT_TRUE(other_.remove(table_, "qb").ok());
+    ASSERT_TRUE(other_.commit().ok());
+  });
+  as_one([&] {
+    const Status status = look(rows);
+    ASSERT_TRUE(status.ok()) << status.to_string();
+  });
+  EXPECT_EQ(rows, (std::map<std::string, std::string>{
+                      {"qa", "new"}, {"qc", "old"}, {"qd", "new"}, {"qe", "own"}}));
+  as_other([&] {
+    ASSERT_TRUE(other_.begin(options()).ok());
+    ASSERT_TRUE(other_.put(table_, "qa", "newer").ok());
+    ASSERT_TRUE(other_.commit().ok());
+  });
+  as_one([&] {
+    const Status status = one_.commit();
+    EXPECT_TRUE(status.ok()) << status.to_string();
+  });
+}
+
+// What was read as of an earlier time does not fit to them.
+TEST_P(QuietScanTest, LosesIfEarlierReadsAreOlder) {
+  load();
+  std::map<std::string, std::string> rows;
+  RowView view;
+  as_one([&] {
+    ASSERT_TRUE(one_.begin(options()).ok());
+    ASSERT_TRUE(one_.get(table_, "qc", view).ok());
+    EXPECT_TRUE(look(rows).ok()) << "nothing is later";
+  });
+  as_other([&] {
+    ASSERT_TRUE(other_.begin(options()).ok());
+    ASSERT_TRUE(other_.put(table_, "qa", "new").ok());
+    ASSERT_TRUE(other_.commit().ok());
+  });
+  as_one([&] {
+    EXPECT_EQ(look(rows).ok(), !happens_at_ctts(protocol()));
+    one_.abort();
+  });
+}
+
+// What a commit that is on its way writes is not passed over: of rows, of absent ones, of new ones.
+TEST_P(QuietScanTest, WaitsForCommitsAndThenLoses) {
+  if (in_order()) GTEST_SKIP() << "prepares nothing";
+  load();
+  std::map<std::string, std::string> rows;
+  uint64_t decided = 0;
+  using Write = std::function<Status()>;
+  const Write writes[] = {[&] { return other_.put(table_, "qa", "new"); },
+                          [&] { return other_.remove(table_, "qa"); },
+                          [&] { return other_.insert(table_, "qd", "new"); }};
+  for (const Write& write : writes) {
+    as_other([&] {
+      ASSERT_TRUE(other_.begin(options()).ok());
+      ASSERT_TRUE(write().ok());
+      ASSERT_TRUE(other_.prepare(Gtid{1, ++decided}).ok());
+    });
+    as_one([&] {
+      ASSERT_TRUE(one_.begin(options()).ok());
+      EXPECT_EQ(look(rows).code(), Code::kAborted) << decided;
+      one_.abort();
+    });
+    as_other([&] { other_.abort(); });
+  }
+  as_one([&] {
+    ASSERT_TRUE(one_.begin(options()).ok());
+    const Status status = look(rows);
+    ASSERT_TRUE(status.ok()) << status.to_string();
+    one_.abort();
+  });
+  EXPECT_EQ(rows.size(), 3u);
+}
+
 TEST_P(StoredScanTest, IsTheTableOnceTheLogIsWrittenOverIt) {
   as_one([&] { load(); });
   CHECK(here_.worker().scheduler().spawn([&] { write(); }));
@@ -177,6 +292,7 @@ TEST_P(StoredScanTest, TakesRowsThatOthersShare) {
   as_one([&] { one_.abort(); });
 }
 
+INSTANTIATE_TEST_SUITE_P(, QuietScanTest, every_protocol(), name_of);
 INSTANTIATE_TEST_SUITE_P(Protocols, StoredScanTest, every_protocol_without_order(), name_of);
 
 }  // namespace
