@@ -138,6 +138,7 @@ uint32 present_table(Relation relation) {
 void settle(Relation relation) {
   const RdmaccLayoutNote* note = rdmacc_find_layout_note(relation->rd_node.relNode);
   if (note == nullptr || note->key.number == 0) return;
+  if (OidIsValid(relation->rd_rel->relrewrite)) return; /* its index comes with the rows */
   RdmaccKeyLayout layout;
   rdmacc_catalog_layout(relation, &layout);
   /* For a statement that is about to change the rows: to it they have always been there. */

@@ -45,6 +45,11 @@ void rdmacc_index_spec(Oid tablespace, Oid relfilenode, rdmacc::TableSpec* spec)
 
 void rdmacc_table_spec(Relation relation, Oid relfilenode, const RdmaccKeyLayout* layout,
                        rdmacc::TableSpec* spec) {
+  rdmacc_rewritten_table_spec(relation, relation, relfilenode, layout, spec);
+}
+
+void rdmacc_rewritten_table_spec(Relation relation, Relation before, Oid relfilenode,
+                                 const RdmaccKeyLayout* layout, rdmacc::TableSpec* spec) {
   CHECK(OidIsValid(MyDatabaseId) && OidIsValid(relfilenode));
   uint64 variant = tablespace_variant(relation->rd_rel->reltablespace);
   if (layout->number != 0) variant = hash_combine64(variant, layout->number);
@@ -52,7 +57,7 @@ void rdmacc_table_spec(Relation relation, Oid relfilenode, const RdmaccKeyLayout
   spec->database = MyDatabaseId;
   spec->relfilenode = relfilenode;
   RdmaccTableOptions options;
-  rdmacc_table_options(relation, &options);
+  rdmacc_table_options(before, &options);
   spec->history = static_cast<uint32>(options.history);
   spec->record_size = options.record_size > 0 ? static_cast<uint32>(options.record_size)
                                               : rdmacc_record_size(relation, layout, spec->history);

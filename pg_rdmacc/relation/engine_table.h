@@ -52,6 +52,9 @@ void rdmacc_set_table_hooks(const RdmaccTableHooks* table_hooks);
 /* The spec by which the engine knows (relation's file `relfilenode`, layout). */
 void rdmacc_table_spec(Relation relation, Oid relfilenode, const RdmaccKeyLayout* layout,
                        rdmacc::TableSpec* spec);
+/* Of a table that is written anew in place of `before`, whose options it will have. */
+void rdmacc_rewritten_table_spec(Relation relation, Relation before, Oid relfilenode,
+                                 const RdmaccKeyLayout* layout, rdmacc::TableSpec* spec);
 
 /* The spec of an index's engine table. Tablespace InvalidOid: the database's. */
 void rdmacc_index_spec(Oid tablespace, Oid relfilenode, rdmacc::TableSpec* spec);

@@ -3,6 +3,7 @@
 #include "pg_rdmacc/codec/row_codec.h"
 #include "pg_rdmacc/index/secondary_indexes.h"
 #include "pg_rdmacc/index/shadow_index.h"
+#include "pg_rdmacc/relation/rewritten_table.h"
 #include "pg_rdmacc/row/duplicate_key.h"
 #include "pg_rdmacc/row/row_load.h"
 #include "pg_rdmacc/row/slot.h"
@@ -90,8 +91,13 @@ void raise_of_row(Relation rel, const void*, const BridgeRow* row, bool late) {
   rdmacc_raise_duplicate(rel, rdmacc_table(rel), row->key, slot);
 }
 
-void raise_of_filling(Relation, const void*, const BridgeRow*, bool) {
-  elog(ERROR, "a hidden row id is there twice"); /* it has no other key */
+/* Of a table that is written anew, as its index would find it. */
+void raise_of_filling(Relation rel, const void*, const BridgeRow* row, bool) {
+  const RdmaccTable* table = rdmacc_table(rel);
+  if (table->key.number == 0) elog(ERROR, "a hidden row id is there twice");
+  TupleTableSlot* slot = MakeSingleTupleTableSlot(RelationGetDescr(rel), &TTSOpsHeapTuple);
+  rdmacc_slot_store(slot, rel, row, nullptr);
+  rdmacc_raise_duplicate_in_build(rel, &table->key, slot);
 }
 
 void flush(Relation rel, RdmaccRowLoad* load, const RdmaccTable* table, TupleTableSlot** slots,
@@ -127,6 +133,7 @@ bool is_being_filled(Relation rel, const BulkInsertStateData* state) {
 
 void begin_filling(Relation rel, CommandId cid) {
   CHECK(filling.context == nullptr && cid != InvalidCommandId);
+  rdmacc_key_as_before(rel);
   rdmacc_override_indexes(rel, rdmacc_table_to_write(rel));
   const RdmaccTable table = *rdmacc_table(rel);
   const RdmaccLoadTarget target = target_of(rel, &table, cid);
@@ -184,7 +191,9 @@ bool rdmacc_gather_row(Relation rel, TupleTableSlot* slot, CommandId cid,
     if (rel->trigdesc != nullptr) return false;
     if (rdmacc_secondary_indexes(rel).count > 0) return false;
     begin_filling(rel, cid);
-    if (filling.table.key.number != 0) forget_filling(); /* keys that may be there twice */
+    /* The table of a query, of which keys may be there twice. */
+    const bool keyed = filling.table.key.number != 0;
+    if (keyed && !OidIsValid(rel->rd_rel->relrewrite)) forget_filling();
   }
   if (filling.context == nullptr || filling.relation != RelationGetRelid(rel)) return false;
   if (filling.command != cid) return false;

@@ -1,0 +1,50 @@
+#include "pg_rdmacc/relation/rewritten_table.h"
+
+#include "pg_rdmacc/relation/access_method.h"
+#include "pg_rdmacc/relation/pending_tables.h"
+
+extern "C" {
+#include "access/table.h"
+}
+
+namespace {
+
+/* A column whose type changes makes another key: its index is dropped, or built anew for it. */
+bool has_same_columns(Relation transient, Relation before, const RdmaccKeyLayout* layout) {
+  TupleDesc now = RelationGetDescr(transient);
+  TupleDesc then = RelationGetDescr(before);
+  for (int i = 0; i < layout->column_count; i++) {
+    const AttrNumber attno = layout->columns[i].attno;
+    CHECK(attno > 0 && attno <= then->natts);
+    if (attno > now->natts) return false;
+    const FormData_pg_attribute* one = TupleDescAttr(now, attno - 1);
+    const FormData_pg_attribute* other = TupleDescAttr(then, attno - 1);
+    if (one->attisdropped || one->atttypid != other->atttypid ||
+        one->atttypmod != other->atttypmod || one->attcollation != other->attcollation) {
+      return false;
+    }
+  }
+  return layout->column_count > 0;
+}
+
+}  // namespace
+
+void rdmacc_key_as_before(Relation transient) {
+  CHECK(rdmacc_is_ours(transient));
+  if (!OidIsValid(transient->rd_rel->relrewrite)) return;
+  const Oid file = transient->rd_node.relNode;
+  const RdmaccLayoutNote* note = rdmacc_find_layout_note(file);
+  if (note == nullptr || note->key.number != 0 || rdmacc_was_loaded(note->id)) return;
+  const uint32 without_key = note->id;
+  Relation before = table_open(transient->rd_rel->relrewrite, NoLock); /* its rewriter's */
+  RdmaccKeyLayout layout = {};
+  if (rdmacc_is_ours(before)) rdmacc_catalog_layout(before, &layout);
+  const bool stays = layout.number != 0 && has_same_columns(transient, before, &layout);
+  rdmacc::TableSpec spec;
+  if (stays) rdmacc_rewritten_table_spec(transient, before, file, &layout, &spec);
+  table_close(before, NoLock);
+  if (!stays) return;
+  const uint32 id = rdmacc_create_engine_table(&spec);
+  rdmacc_drop_at_commit(without_key);
+  rdmacc_note_layout(transient, file, id, &layout);
+}
