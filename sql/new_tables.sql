@@ -54,11 +54,42 @@ ALTER TABLE many ADD PRIMARY KEY (id);
 CREATE INDEX many_t ON many (t, id);
 ALTER TABLE many ADD COLUMN n float8 DEFAULT random();
 SELECT same('many', 20000), count(n) FROM many;
+-- Entries that do not fit into memory are sorted in files.
+SET maintenance_work_mem = '1MB';
+CREATE INDEX many_n ON many (n DESC NULLS LAST, t);
+RESET maintenance_work_mem;
+SELECT * FROM rdmacc.verify('many');
 DROP TABLE many;
 \c :wide
 SET rdmacc.protocol = occ;
 SET client_min_messages = warning;
 SET default_table_access_method = rdmacc;
+-- A table that is written anew keeps its key: what is in it twice then is found as the index would find it.
+CREATE TABLE anew (a int, id int, b text, PRIMARY KEY (id, a));
+INSERT INTO anew SELECT i % 3, i, repeat('b', i % 500) FROM generate_series(1, 3000) i;
+CREATE INDEX anew_b ON anew (b);
+ALTER TABLE anew ALTER b TYPE varchar(600), ADD COLUMN c int NOT NULL DEFAULT 7;
+SELECT count(*), sum(c), sum(length(b)), min(id), max(id) FROM anew;
+SELECT a, id, length(b) FROM anew WHERE id = 1234 AND a = 1;
+UPDATE anew SET b = 'new' WHERE id = 1234;
+SELECT * FROM rdmacc.verify('anew');
+ALTER TABLE anew ALTER id TYPE bigint;
+SELECT pg_typeof(id), id FROM anew WHERE id = 1234;
+ALTER TABLE anew ALTER a TYPE int USING 0, ALTER id TYPE bigint USING CASE id WHEN 2 THEN 1 ELSE id END;
+ALTER TABLE anew ALTER b TYPE text, ALTER id TYPE bigint USING NULL;
+BEGIN;
+ALTER TABLE anew ALTER b TYPE text;
+SAVEPOINT s;
+ALTER TABLE anew ALTER c TYPE bigint, DROP CONSTRAINT anew_pkey;
+INSERT INTO anew SELECT * FROM anew WHERE id = 1;
+ROLLBACK TO s;
+INSERT INTO anew SELECT * FROM anew WHERE id = 1;
+ROLLBACK;
+CLUSTER anew USING anew_b;
+VACUUM FULL anew;
+SELECT count(*), sum(c), sum(length(b)), min(id), max(id) FROM anew;
+SELECT * FROM rdmacc.verify('anew');
+DROP TABLE anew;
 -- A first load, and one after that.
 BEGIN;
 TRUNCATE made;

@@ -1,21 +1,14 @@
 /* The entries that an index has to have: of all rows of its table, in the index's order. For
  * building an index, and for comparing one with the rows. */
 #pragma once
-#include "pg_rdmacc/index/secondary_indexes.h"
+#include "pg_rdmacc/index/entry_sort.h"
 
 extern "C" {
-#include "utils/tuplesort.h"
 
 typedef struct RdmaccSortedEntries {
-  Tuplesortstate* sort;
-  Datum present; /* what the last one points into; 0: nothing */
-  double rows;   /* of the table, those that a partial index leaves out included */
+  RdmaccEntrySort* sort;
+  double rows; /* of the table, those that a partial index leaves out included */
 } RdmaccSortedEntries;
-
-typedef struct RdmaccSortedEntry {
-  BridgeBytes entry; /* valid until the next one */
-  bool has_null;     /* one of its columns is */
-} RdmaccSortedEntry;
 
 /* Reads all rows in the caller's transaction; sorts within maintenance_work_mem and in files. */
 void rdmacc_sort_entries(Relation relation, const RdmaccIndex* index, RdmaccSortedEntries* sorted);
