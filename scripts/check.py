@@ -232,7 +232,8 @@ def sanitized_parts(jobs):
 def run_everything(jobs):
     done = in_turn([python_part("lint", "tests/lint/tidy.py", limit_s=60),
                     python_part("mutator", "tests/mutation/mutator_test.py", limit_s=60),
-                    python_part("pg_suite order", "tests/pg_suite/order_test.py", limit_s=60)])
+                    python_part("pg_suite order", "tests/pg_suite/order_test.py", limit_s=60),
+                    python_part("pgbench's log", "tests/report/log_test.py", limit_s=60)])
     done.append(build("release", jobs, 1800))
     if done[-1].failed:
         return done

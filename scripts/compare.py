@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 
+import pgbench_log
 from sandbox import ROOT, Failure, Sandbox
 from workload_bench import SERIALIZABLE, load, measure
 from workload_mixes import check, kind_of, paths_of
@@ -46,10 +47,13 @@ class Way:
         if self.path == NATIVE:
             return self._run_natively(flags)
         mix = WORKLOADS[self.workload][0]
-        rate, cost_us = measure(box, mix, (self.path, self.access_method, self.setting),
-                                flags.clients, flags.seconds)
+        with tempfile.TemporaryDirectory(prefix="rdmacc-log-") as folder:
+            os.chmod(folder, 0o777)  # pgbench runs as the server's user
+            rate, cost_us = measure(box, mix, (self.path, self.access_method, self.setting),
+                                    flags.clients, flags.seconds, pgbench_log.options(folder))
+            logged = pgbench_log.summary(folder, flags.seconds)
         return {"committed_per_second": rate, "session_cpu_us": cost_us,
-                "committed": round(rate * flags.seconds), "seconds": flags.seconds}
+                "committed": round(rate * flags.seconds), "seconds": flags.seconds, **logged}
 
     def _run_natively(self, flags):
         command = [os.path.join(BIN, "rdmacc_bench"), self.workload, *WORKLOADS[self.workload][1],

@@ -56,13 +56,13 @@ def load(box, kind, access_method):
     box.psql(f"SET search_path = {kind}_{access_method}; ANALYZE; CHECKPOINT")
 
 
-def measure(box, mix, way, clients, seconds):
-    """Committed a second, microseconds of the sessions' for one."""
+def measure(box, mix, way, clients, seconds, more=()):
+    """Committed a second, microseconds of the sessions' for one. `more`: options of pgbench."""
     path, access_method, setting = way
     kind = kind_of(mix)
     before = seconds_of_ended_sessions(box)
     rate, _ = run(box, mix, path, f"{kind}_{access_method}", KINDS[kind][1], clients,
-                  f"-T{seconds}", [setting] if setting else [])
+                  f"-T{seconds}", [setting] if setting else [], more)
     return rate, (seconds_of_ended_sessions(box) - before) * 1e6 / (rate * seconds)
 
 

@@ -55,12 +55,12 @@ def scripts(mix, path):
             for argument in ("-f", f"{script(mix, path, name)}@{weight}")]
 
 
-def command(box, mix, path, variables, clients, length):
-    """`length`: pgbench's -T seconds, or -t transactions of a client."""
+def command(box, mix, path, variables, clients, length, more=()):
+    """`length`: pgbench's -T seconds, or -t transactions of a client; `more`: further options."""
     arguments = [f"-D{name}={value}" for name, value in variables.items()]
     return box.command("pgbench", "-n", "-M", "prepared", "-c", str(clients), "-j", "1",
                        length, f"--max-tries={TRIES_MAX}", "--failures-detailed",
-                       *arguments, *scripts(mix, path))
+                       *more, *arguments, *scripts(mix, path))
 
 
 def create(box, kind, schema, arguments):
@@ -69,12 +69,12 @@ def create(box, kind, schema, arguments):
              f" SET client_min_messages = warning; CALL rdmacc.{kind}_create({arguments})")
 
 
-def start(box, mix, path, schema, variables, clients=8, length="-T5", settings=()):
+def start(box, mix, path, schema, variables, clients=8, length="-T5", settings=(), more=()):
     """pgbench as a process under way."""
     environment = box.environment()
     environment["PGOPTIONS"] = " ".join(f"-c {setting}" for setting in
                                         (f"search_path={schema}", *settings))
-    return subprocess.Popen(command(box, mix, path, variables, clients, length), cwd="/",
+    return subprocess.Popen(command(box, mix, path, variables, clients, length, more), cwd="/",
                             env=environment, text=True, stdout=subprocess.PIPE,
                             stderr=subprocess.PIPE)
 
