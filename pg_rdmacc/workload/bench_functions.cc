@@ -26,15 +26,18 @@ enum Argument {
   kSettings,
   kLockMode,
   kSeed,
-  kEnumerate
+  kEnumerate,
+  kPreset
 };
-constexpr const char* kNames[] = {"workload",   "protocol", "stages",    "duration", "threads",
-                                  "coroutines", "settings", "lock_mode", "seed",     "enumerate"};
+constexpr const char* kNames[] = {"workload", "protocol",   "stages",   "duration",
+                                  "threads",  "coroutines", "settings", "lock_mode",
+                                  "seed",     "enumerate",  "preset"};
 
 void check_arguments(FunctionCallInfo fcinfo) {
-  static_assert(lengthof(kNames) == kEnumerate + 1);
-  for (int i = 0; i <= kEnumerate; i++) {
-    if (!PG_ARGISNULL(i) || i == kProtocol || i == kStages) continue;
+  static_assert(lengthof(kNames) == kPreset + 1);
+  for (int i = 0; i <= kPreset; i++) {
+    const bool has_default = i == kProtocol || i == kStages || i == kLockMode || i == kPreset;
+    if (!PG_ARGISNULL(i) || has_default) continue;
     ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
                     errmsg("argument \"%s\" must not be null", kNames[i])));
   }
@@ -63,16 +66,17 @@ char* workload_of(FunctionCallInfo fcinfo) {
           (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("there is no workload \"%s\"", name)));
 }
 
-/* As SHOW has it, which is the preset's where one is set. */
+/* As SHOW has it, which is the preset's where one is set. NULL where the run has a preset of its
+ * own, which says it. */
 const char* or_setting(FunctionCallInfo fcinfo, Argument argument, const char* setting) {
-  return PG_ARGISNULL(argument) ? GetConfigOptionByName(setting, nullptr, false)
-                                : text_argument(fcinfo, argument);
+  if (!PG_ARGISNULL(argument)) return text_argument(fcinfo, argument);
+  return PG_ARGISNULL(kPreset) ? GetConfigOptionByName(setting, nullptr, false) : nullptr;
 }
 
 /* The program would run several, one after the other. */
 const char* protocol_of(FunctionCallInfo fcinfo) {
   const char* protocol = or_setting(fcinfo, kProtocol, "rdmacc.protocol");
-  if (strchr(protocol, ',') == nullptr) return protocol;
+  if (protocol == nullptr || strchr(protocol, ',') == nullptr) return protocol;
   ereport(ERROR,
           (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
            errmsg("there is no protocol \"%s\"", protocol), errhint("A run has one protocol.")));
@@ -92,8 +96,10 @@ Datum rdmacc_bench_report(PG_FUNCTION_ARGS) {
   RdmaccBenchRun run = {};
   run.workload = workload_of(fcinfo);
   run.protocol = protocol_of(fcinfo);
-  if (!PG_GETARG_BOOL(kEnumerate)) run.stages = or_setting(fcinfo, kStages, "rdmacc.stages");
-  run.lock_mode = text_argument(fcinfo, kLockMode);
+  run.enumerate = PG_GETARG_BOOL(kEnumerate);
+  if (!run.enumerate) run.stages = or_setting(fcinfo, kStages, "rdmacc.stages");
+  if (!PG_ARGISNULL(kLockMode)) run.lock_mode = text_argument(fcinfo, kLockMode);
+  if (!PG_ARGISNULL(kPreset)) run.preset = text_argument(fcinfo, kPreset);
   run.settings = text_argument(fcinfo, kSettings);
   run.seconds = seconds_of(PG_GETARG_INTERVAL_P(kDuration));
   run.threads = PG_GETARG_INT32(kThreads);

@@ -116,13 +116,12 @@ void add_words(Child* child, const RdmaccBenchRun* run) {
   add_word(child, "%s", run->workload);
   add_cluster(child);
   add_owner(child);
-  add_word(child, "--protocol=%s", run->protocol);
-  if (run->stages != nullptr) {
-    add_word(child, "--stages=%s", run->stages);
-  } else {
-    add_word(child, "--enumerate");
-  }
-  add_word(child, "--lock-mode=%s", run->lock_mode);
+  if (run->preset != nullptr) add_word(child, "--preset=%s", run->preset);
+  if (run->protocol != nullptr) add_word(child, "--protocol=%s", run->protocol);
+  CHECK(run->stages == nullptr || !run->enumerate);
+  if (run->stages != nullptr) add_word(child, "--stages=%s", run->stages);
+  if (run->enumerate) add_word(child, "--enumerate");
+  if (run->lock_mode != nullptr) add_word(child, "--lock-mode=%s", run->lock_mode);
   /* An option without a value would take the next one for it. */
   if (run->settings[0] != '\0') add_word(child, "--settings=%s", run->settings);
   add_word(child, "--time=%.3f", run->seconds);

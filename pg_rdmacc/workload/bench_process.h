@@ -7,9 +7,11 @@ extern "C" {
 /* What the program is asked for; texts as its options of these names take them. */
 typedef struct RdmaccBenchRun {
   const char* workload;
-  const char* protocol;
-  const char* stages; /* NULL: all distinct codes, one after the other */
+  const char* preset;   /* NULL: none */
+  const char* protocol; /* NULL, as the next two: the preset's, or the program's default */
+  const char* stages;
   const char* lock_mode;
+  bool enumerate;       /* all distinct codes, one after the other; without `stages` */
   const char* settings; /* of the workload: "records=1000,zipf=0.5" */
   double seconds;
   int threads;

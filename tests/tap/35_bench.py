@@ -62,6 +62,22 @@ def a_report(box):
     equal(told.splitlines()[-1], "sundial|0|2|7|500|2|ok|t", "the report")
 
 
+def presets(box):
+    """What is given beside a preset wins; the session's settings do not."""
+    shown = ("r->>'protocol', r->>'lock_mode', r->>'invariant'"
+             " FROM rdmacc.bench_report('smallbank', duration => '0.2 s', settings => 'records=500'")
+    set_up = "SET rdmacc.protocol = mvcc; SET rdmacc.lock_mode = shared; SELECT "
+    for preset, more, expected in (
+            (None, "", "mvcc|exclusive|ok"), ("farm", "", "occ|exclusive|ok"),
+            ("farm", ", protocol => 'nowait', lock_mode => 'shared'", "nowait|shared|ok")):
+        given = f", preset => '{preset}'" if preset else ""
+        equal(box.psql(f"{set_up}{shown}{given}{more}) r").splitlines()[-1], expected,
+              f"preset {preset}{more}")
+    equal(box.psql("SELECT count(*) > 1 FROM rdmacc.enumerate('smallbank', preset => 'farm',"
+                   " duration => '0.1 s', settings => 'records=500')"), "t", "its codes")
+    fails_with(box, "SELECT rdmacc.bench('ycsb', preset => 'none such')", "22023")
+
+
 def all_codes(box):
     ranked = box.psql("SELECT count(*), min(rank), max(rank), count(DISTINCT stages),"
                       " bool_and(committed_per_second > 0), max(over_one_sided) FILTER (WHERE stages = 29),"
@@ -157,5 +173,5 @@ def session_killed(box):
                seconds=60)
 
 
-run(every_protocol, a_report, all_codes, beside_sql, refused, cancelled,
+run(every_protocol, a_report, presets, all_codes, beside_sql, refused, cancelled,
     cancelled_beside_a_stopped_node, killed, session_killed, settings={"rdmacc.nodes": 2})

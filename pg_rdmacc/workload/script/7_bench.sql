@@ -9,17 +9,18 @@ CREATE FUNCTION @extschema@.bench_report(
   threads int DEFAULT 1,
   coroutines int DEFAULT 8,
   settings text DEFAULT '',
-  lock_mode text DEFAULT 'exclusive',
+  lock_mode text DEFAULT NULL,
   seed bigint DEFAULT 1,
-  enumerate boolean DEFAULT false)
+  enumerate boolean DEFAULT false,
+  preset text DEFAULT NULL)
 RETURNS jsonb
 AS 'MODULE_PATHNAME', 'rdmacc_bench_report'
 LANGUAGE C VOLATILE PARALLEL UNSAFE;
 COMMENT ON FUNCTION
-  @extschema@.bench_report(text, text, text, interval, int, int, text, text, bigint, boolean) IS
+  @extschema@.bench_report(text, text, text, interval, int, int, text, text, bigint, boolean, text) IS
   'runs a native driver on this server''s nodes: its whole report';
 REVOKE ALL ON FUNCTION
-  @extschema@.bench_report(text, text, text, interval, int, int, text, text, bigint, boolean)
+  @extschema@.bench_report(text, text, text, interval, int, int, text, text, bigint, boolean, text)
   FROM PUBLIC;
 
 CREATE FUNCTION @extschema@.bench(
@@ -30,8 +31,9 @@ CREATE FUNCTION @extschema@.bench(
   threads int DEFAULT 1,
   coroutines int DEFAULT 8,
   settings text DEFAULT '',
-  lock_mode text DEFAULT 'exclusive',
+  lock_mode text DEFAULT NULL,
   seed bigint DEFAULT 1,
+  preset text DEFAULT NULL,
   OUT second int,
   OUT committed bigint,
   OUT rolled_back bigint,
@@ -45,15 +47,15 @@ RETURNS SETOF record LANGUAGE sql VOLATILE PARALLEL UNSAFE AS $$
          (each->>'p99_us')::float8
   FROM jsonb_array_elements(
          @extschema@.bench_report(workload, protocol, stages, duration, threads, coroutines,
-                                  settings, lock_mode, seed)->'timeline')
+                                  settings, lock_mode, seed, false, preset)->'timeline')
        WITH ORDINALITY AS seconds(each, place)
   ORDER BY place
 $$;
 COMMENT ON FUNCTION
-  @extschema@.bench(text, text, text, interval, int, int, text, text, bigint) IS
+  @extschema@.bench(text, text, text, interval, int, int, text, text, bigint, text) IS
   'runs a native driver on this server''s nodes: a row a second';
 REVOKE ALL ON FUNCTION
-  @extschema@.bench(text, text, text, interval, int, int, text, text, bigint) FROM PUBLIC;
+  @extschema@.bench(text, text, text, interval, int, int, text, text, bigint, text) FROM PUBLIC;
 
 CREATE FUNCTION @extschema@.enumerate(
   workload text,
@@ -62,8 +64,9 @@ CREATE FUNCTION @extschema@.enumerate(
   threads int DEFAULT 1,
   coroutines int DEFAULT 8,
   settings text DEFAULT '',
-  lock_mode text DEFAULT 'exclusive',
+  lock_mode text DEFAULT NULL,
   seed bigint DEFAULT 1,
+  preset text DEFAULT NULL,
   OUT rank int,
   OUT stages int,
   OUT by_rpc text,
@@ -80,7 +83,7 @@ RETURNS SETOF record LANGUAGE sql VOLATILE PARALLEL UNSAFE AS $$
            (each->>'committed_per_second')::float8 AS speed
     FROM jsonb_array_elements(
            @extschema@.bench_report(workload, protocol, NULL, duration, threads, coroutines,
-                                    settings, lock_mode, seed, true))
+                                    settings, lock_mode, seed, true, preset))
          WITH ORDINALITY AS runs(each, place))
   SELECT place::int, code,
          (SELECT string_agg(DISTINCT stage->>'stage', ', ')
@@ -93,7 +96,7 @@ RETURNS SETOF record LANGUAGE sql VOLATILE PARALLEL UNSAFE AS $$
          (each->'latency_us'->>'p99')::float8, (each->'per_transaction'->>'round_trips')::float8
   FROM run ORDER BY place
 $$;
-COMMENT ON FUNCTION @extschema@.enumerate(text, text, interval, int, int, text, text, bigint) IS
+COMMENT ON FUNCTION @extschema@.enumerate(text, text, interval, int, int, text, text, bigint, text) IS
   'runs a native driver under every distinct hybrid code of a protocol: ranked';
-REVOKE ALL ON FUNCTION @extschema@.enumerate(text, text, interval, int, int, text, text, bigint)
+REVOKE ALL ON FUNCTION @extschema@.enumerate(text, text, interval, int, int, text, text, bigint, text)
   FROM PUBLIC;
