@@ -289,11 +289,12 @@ class Session {
   Status load_rows(TableId table, std::span<const std::string_view> keys,
                    std::span<const std::string_view> rows, bool check_absent, size_t* duplicate);
   // The same in two steps, between which the nodes work; one load at a time. Nothing may look at
-  // the table before await_load() or finish_load(). commit() and prepare() finish what is posted,
-  // and lose if it has failed, unless its table is not wanted any more (give_up_load()).
+  // the table before await_load() or finish_load(). One that has failed stays posted, and fails
+  // finish_load(), commit() and prepare() with what it has failed with, until its table is not
+  // wanted any more (give_up_load()).
   Status post_load(TableId table, std::span<const std::string_view> keys,
                    std::span<const std::string_view> rows, bool check_absent);
-  bool load_posted() const { return posted_load_ != nullptr; }  // and not finished
+  bool load_posted() const { return posted_load_ != nullptr; }  // and has not ended well
   void await_load() {
     if (load_posted()) await_posted();
   }

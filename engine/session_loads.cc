@@ -18,10 +18,11 @@ Status Session::load_rows(TableId table, std::span<const std::string_view> keys,
 
 Status Session::post_load(TableId table, std::span<const std::string_view> keys,
                           std::span<const std::string_view> rows, bool check_absent) {
-  CHECK(keys.size() == rows.size() && !load_posted());
+  CHECK(keys.size() == rows.size());
   if (!may_load()) {
     return Status(Code::kInvalidArgument, "the protocol loads no rows before the commit");
   }
+  if (load_posted()) return Status(Code::kInvalidArgument, "another load has not ended well yet");
   if (keys.empty()) return Status();
   RDMACC_RETURN_IF_ERROR(enter(name_of_access(table, keys[0])));
   std::vector<RowToLoad> all;
@@ -38,8 +39,9 @@ void Session::await_posted() { posted_load_->await(); }
 Status Session::finish_load(size_t* duplicate) {
   CHECK(duplicate != nullptr);
   if (!load_posted()) return Status();
-  const std::unique_ptr<PostedLoad> load = std::move(posted_load_);
-  return txn().end_load(*load, duplicate);
+  const Status status = txn().end_load(*posted_load_, duplicate);
+  if (status.ok()) posted_load_.reset();
+  return status;
 }
 
 void Session::give_up_load() {
@@ -52,6 +54,7 @@ Status Session::end_loads() {
   const Status status = finish_load(&duplicate);
   for (const std::unique_ptr<PostedLoad>& load : given_up_loads_) load->await();
   given_up_loads_.clear();
+  posted_load_.reset();
   return status;
 }
 

@@ -247,3 +247,29 @@ CREATE TABLE n_filled AS SELECT g AS a FROM generate_series(1, 3000) AS g;
 COMMIT;
 SELECT count(*) FROM n_filled;
 DROP TABLE n_filled;
+-- A batch that has failed fails its statement, whatever catches the error on the way.
+CREATE SEQUENCE calls;
+CREATE FUNCTION forgives(i int) RETURNS int LANGUAGE plpgsql AS $$ BEGIN
+  IF nextval('calls') = 1500 THEN
+    BEGIN CREATE TABLE n_side AS SELECT 1 AS a;
+    EXCEPTION WHEN unique_violation THEN PERFORM setval('calls', 1000000); END;
+  END IF;
+  RETURN i - (i - 1) % 2; END $$;
+CREATE TABLE n_loaded AS SELECT i AS id FROM generate_series(1, 3000) i;
+ALTER TABLE n_loaded ADD PRIMARY KEY (id);
+\set VERBOSITY sqlstate
+ALTER TABLE n_loaded ALTER id TYPE int USING forgives(id);
+\set VERBOSITY default
+SELECT last_value > 1000000 AS forgiven FROM calls;
+SELECT count(*), count(DISTINCT id) FROM n_loaded;
+DROP TABLE n_loaded;
+DROP FUNCTION forgives;
+DROP SEQUENCE calls;
+-- Triggers are for rows that are there.
+CREATE TABLE n_parent (id int PRIMARY KEY);
+INSERT INTO n_parent VALUES (1);
+BEGIN;
+CREATE TABLE n_child (id int PRIMARY KEY, p int DEFAULT 1 REFERENCES n_parent);
+COPY n_child (id) FROM PROGRAM '(echo 1; echo 1; seq 2 500)';
+ROLLBACK;
+DROP TABLE n_parent;

@@ -157,7 +157,7 @@ void bridge_start_scan(BridgeScan* handle, uint32_t table, uint32_t visible_befo
   });
 }
 
-// A table that is loaded was not met before, and so has no scan that has begun.
+// No scan that has begun is of the table that is loaded: a statement does not read what it fills.
 void bridge_start_scan_next(BridgeScan* handle) {
   start_beside_load([=](rdmacc::Session& session) {
     Scan* scan = find_scan(attached(), handle);

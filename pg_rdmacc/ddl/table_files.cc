@@ -192,8 +192,9 @@ double rdmacc_key_by_index(Relation relation, Relation index) {
   if (note == nullptr && index->rd_createSubid == InvalidSubTransactionId) return unchanged;
   rdmacc_enter();
   if (note != nullptr && note->key.number == target.number) {
+    const auto rows = static_cast<double>(rdmacc_loaded_rows(note->id));
     rdmacc_note_layout(relation, relation->rd_node.relNode, note->id, &target);
-    return unchanged;
+    return Max(unchanged, rows); /* it may have been written anew, and with this key */
   }
   const RdmaccKeyLayout hidden = {};
   const uint32 source = note != nullptr ? note->id : rdmacc_committed_table(relation, &hidden);

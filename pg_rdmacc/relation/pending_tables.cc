@@ -17,8 +17,8 @@ struct PendingTable {
   uint32 id;
   int nest;
   bool created;
-  bool aborted; /* created under a subtransaction that was rolled back: goes in any case */
-  bool loaded;  /* rows have been put in place */
+  bool aborted;  /* created under a subtransaction that was rolled back: goes in any case */
+  uint64 loaded; /* rows that have been put in place */
 };
 
 struct SeenFile {
@@ -213,15 +213,15 @@ bool rdmacc_created_at_this_level(uint32 id) {
   return table != nullptr && table->nest == GetCurrentTransactionNestLevel();
 }
 
-void rdmacc_note_loaded(uint32 id) {
+void rdmacc_note_loaded(uint32 id, uint64 rows) {
   PendingTable* table = find_created(id);
-  CHECK(table != nullptr);
-  table->loaded = true;
+  CHECK(table != nullptr && rows > 0);
+  table->loaded += rows;
 }
 
-bool rdmacc_was_loaded(uint32 id) {
+uint64 rdmacc_loaded_rows(uint32 id) {
   const PendingTable* table = find_created(id);
-  return table != nullptr && table->loaded;
+  return table != nullptr ? table->loaded : 0;
 }
 
 void rdmacc_note_layout(Relation relation, Oid relfilenode, uint32 id, const RdmaccKeyLayout* key) {

@@ -28,8 +28,8 @@ bool rdmacc_created_by_transaction(uint32 id);
 bool rdmacc_created_at_this_level(uint32 id);
 
 /* Rows have been put in place in a table that was created so, outside of the write set. */
-void rdmacc_note_loaded(uint32 id);
-bool rdmacc_was_loaded(uint32 id);
+void rdmacc_note_loaded(uint32 id, uint64 rows);
+uint64 rdmacc_loaded_rows(uint32 id); /* so many; 0: none */
 
 /* ---- Where the rows of a file are, if this transaction has changed that. */
 typedef struct RdmaccLayoutNote {

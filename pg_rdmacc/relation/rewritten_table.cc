@@ -34,7 +34,7 @@ void rdmacc_key_as_before(Relation transient) {
   if (!OidIsValid(transient->rd_rel->relrewrite)) return;
   const Oid file = transient->rd_node.relNode;
   const RdmaccLayoutNote* note = rdmacc_find_layout_note(file);
-  if (note == nullptr || note->key.number != 0 || rdmacc_was_loaded(note->id)) return;
+  if (note == nullptr || note->key.number != 0 || rdmacc_loaded_rows(note->id) > 0) return;
   const uint32 without_key = note->id;
   Relation before = table_open(transient->rd_rel->relrewrite, NoLock); /* its rewriter's */
   RdmaccKeyLayout layout = {};

@@ -25,15 +25,18 @@ struct Growth {
   uint64 expected;
 };
 
-/* The batch that the nodes put in place while the session goes on. */
+/* The batch that the nodes put in place while the session goes on. One that has failed stays under
+ * way until the level that loads it is rolled back, whatever has caught the error. */
 struct Sent {
   bool under_way;
+  uint32 table;
   int nest;
   Oid relation;
   NameData name;
   RdmaccRaiseOfLoad raise;
   const void* context;
-  char* bytes; /* in TopTransactionContext; NULL: no key can exist */
+  int count;
+  char* bytes; /* keys and rows, in TopTransactionContext */
   int key_ends[RDMACC_LOAD_ROWS_MAX];
   int row_ends[RDMACC_LOAD_ROWS_MAX];
 };
@@ -52,23 +55,16 @@ BridgeBytes load_row(const RdmaccRowLoad* load, int number) {
   return bytes_between(load, load->key_ends[number], load->row_ends[number]);
 }
 
-void log_batch(const BridgeRows* rows) {
-  BridgeWrite writes[RDMACC_LOAD_ROWS_MAX];
-  for (size_t i = 0; i < rows->count; i++) {
-    writes[i] = {rows->table, false, rows->keys[i], rows->rows[i]};
-  }
-  rdmacc_log_load(writes, rows->count);
-}
-
 void note_sent(const RdmaccRowLoad* load) {
+  CHECK(!sent.under_way && load->count > 0);
   sent.under_way = true;
+  sent.table = load->target.table;
   sent.nest = GetCurrentTransactionNestLevel();
   sent.relation = RelationGetRelid(load->relation);
   namestrcpy(&sent.name, RelationGetRelationName(load->relation));
   sent.raise = load->raise;
   sent.context = load->context;
-  sent.bytes = nullptr;
-  if (!load->target.check_absent) return;
+  sent.count = load->count;
   const auto size = static_cast<Size>(load->bytes.len);
   sent.bytes = static_cast<char*>(MemoryContextAlloc(TopTransactionContext, size));
   memcpy(sent.bytes, load->bytes.data, size);
@@ -76,16 +72,31 @@ void note_sent(const RdmaccRowLoad* load) {
   memcpy(sent.row_ends, load->row_ends, sizeof(int) * static_cast<Size>(load->count));
 }
 
-void raise_of_sent(size_t duplicate) {
-  CHECK(sent.bytes != nullptr && duplicate < RDMACC_LOAD_ROWS_MAX);
-  const int begin = duplicate == 0 ? 0 : sent.row_ends[duplicate - 1];
-  const int key_end = sent.key_ends[duplicate], end = sent.row_ends[duplicate];
+BridgeRow sent_row(int number) {
+  CHECK(sent.under_way && number >= 0 && number < sent.count);
+  const int begin = number == 0 ? 0 : sent.row_ends[number - 1];
+  const int key_end = sent.key_ends[number], end = sent.row_ends[number];
   CHECK(begin < key_end && key_end <= end);
-  const BridgeRow row = {.found = true,
-                         .key = {sent.bytes + begin, static_cast<size_t>(key_end - begin)},
-                         .row = {sent.bytes + key_end, static_cast<size_t>(end - key_end)},
-                         .version = 0,
-                         .node = 0};
+  return {.found = true,
+          .key = {sent.bytes + begin, static_cast<size_t>(key_end - begin)},
+          .row = {sent.bytes + key_end, static_cast<size_t>(end - key_end)},
+          .version = 0,
+          .node = 0};
+}
+
+/* Once its rows are in place: a checkpoint that begins behind a record has its rows in memory. */
+void log_sent(void) {
+  BridgeWrite writes[RDMACC_LOAD_ROWS_MAX];
+  for (int i = 0; i < sent.count; i++) {
+    const BridgeRow row = sent_row(i);
+    writes[i] = {sent.table, false, row.key, row.row};
+  }
+  rdmacc_log_load(writes, static_cast<size_t>(sent.count));
+}
+
+void raise_of_sent(size_t duplicate) {
+  CHECK(duplicate < RDMACC_LOAD_ROWS_MAX);
+  const BridgeRow row = sent_row(static_cast<int>(duplicate));
   Relation relation = RelationIdGetRelation(sent.relation);
   if (!RelationIsValid(relation)) elog(ERROR, "could not open relation %u", sent.relation);
   sent.raise(relation, sent.context, &row, true);
@@ -103,10 +114,9 @@ void subtransaction_aborted(int nest) {
   sent.under_way = false;
 }
 
-/* Whatever loads says when it has ended: an error of its last batch would be lost. */
-void before_commit(void) {
-  if (sent.under_way) elog(ERROR, "rows of relation %u are still on their way", sent.relation);
-}
+/* Whatever loads says when it has ended. What fails here has failed before, and its error was
+ * caught by a level above the one that loads. */
+void before_commit(void) { rdmacc_load_finish(); }
 
 void forget(void) { sent.under_way = false; }
 
@@ -125,7 +135,7 @@ bool rdmacc_may_load_in_place(uint32 table) {
 }
 
 bool rdmacc_is_still_empty(uint32 table) {
-  return !rdmacc_was_loaded(table) && rdmacc_may_load_in_place(table);
+  return rdmacc_loaded_rows(table) == 0 && rdmacc_may_load_in_place(table);
 }
 
 /* An index that grows under a load is in its way, and the other way round: groups are split beside
@@ -195,10 +205,11 @@ void rdmacc_load_finish(void) {
   size_t duplicate = 0;
   bridge_start_finish_load(&duplicate);
   rdmacc_pump();
-  sent.under_way = false;
   if (bridge_error()->code == rdmacc::Code::kDuplicateKey) raise_of_sent(duplicate);
   rdmacc_check("could not insert rows", NameStr(sent.name));
-  if (sent.bytes != nullptr) pfree(sent.bytes);
+  log_sent();
+  sent.under_way = false;
+  pfree(sent.bytes);
 }
 
 void rdmacc_load_flush(RdmaccRowLoad* load, CommandId command) {
@@ -216,10 +227,12 @@ void rdmacc_load_flush(RdmaccRowLoad* load, CommandId command) {
                           .rows = rows,
                           .count = static_cast<size_t>(load->count)};
   size_t duplicate = 0;
+  const bool posts = load->target.in_place;
   rdmacc_enter_write(command);
-  if (load->target.in_place) {
+  if (posts) {
     rdmacc_load_finish(); /* the batch before, while this one was made */
     rdmacc_expect_more_rows(load->target.table, all.count);
+    note_sent(load);
     bridge_start_post_load(&all, &load->target.in_place, &duplicate);
   } else {
     bridge_start_insert_many(&all, &duplicate);
@@ -232,11 +245,10 @@ void rdmacc_load_flush(RdmaccRowLoad* load, CommandId command) {
     load->raise(load->relation, load->context, &row, false);
   }
   rdmacc_check("could not insert rows", RelationGetRelationName(load->relation));
-  if (!load->target.in_place) return;
-  note_sent(load);
+  if (!posts) return;
+  if (!load->target.in_place) return forget(); /* they are the transaction's own writes */
   load->placed = true;
-  rdmacc_note_loaded(load->target.table);
-  log_batch(&all);
+  rdmacc_note_loaded(load->target.table, all.count);
 }
 
 void rdmacc_load_reset(RdmaccRowLoad* load) {

@@ -77,7 +77,7 @@ bool add_row(RdmaccRowLoad* load, const RdmaccTable* table, TupleTableSlot* slot
 }
 
 void describe_load(void* name) {
-  errcontext("load of rows into \"%s\"", static_cast<const char*>(name));
+  errcontext("a row that was loaded into \"%s\" before", static_cast<const char*>(name));
 }
 
 /* For RdmaccRaiseOfLoad. COPY may be at another row by now, or say nothing of rows any more. */
@@ -103,6 +103,7 @@ void raise_of_filling(Relation rel, const void*, const BridgeRow* row, bool) {
 void flush(Relation rel, RdmaccRowLoad* load, const RdmaccTable* table, TupleTableSlot** slots,
            CommandId cid) {
   rdmacc_load_flush(load, cid);
+  if (rel->trigdesc != nullptr) rdmacc_load_finish(); /* a trigger is for rows that are there */
   for (int i = 0; i < load->count; i++) {
     rdmacc_row_was_inserted(rel, table, rdmacc_load_key(load, i), slots[i], cid);
   }

@@ -6,8 +6,9 @@ transaction deletes all of them; what a load leaves to the session is bounded. L
 import json
 import os
 import re
+import time
 
-from harness import Session, equal, run, true
+from harness import Session, equal, run, true, wait_until_up
 
 # Bucket and record where the cached root array is right. Where a group has been split since, that
 # look finds nothing, a walk over the group finds its header changed, and one over its half the row.
@@ -105,8 +106,27 @@ def rows_of_a_new_table_stay_out_of_the_session(box):
     equal(box.psql("SELECT * FROM rdmacc.verify('loaded'); DROP TABLE loaded"), "", "verify")
 
 
+def a_checkpoint_during_a_load_loses_nothing(box):
+    """A batch is on its way while the statement is about something else, for longer than a checkpoint takes."""
+    session = Session(box)
+    try:
+        session.send("CREATE TABLE slow USING rdmacc AS SELECT i, repeat('x', 1000) AS x,"
+                     " CASE WHEN i > 1024 THEN pg_sleep(2)::text END AS slept"
+                     " FROM generate_series(1, 1025) i;")
+        time.sleep(1)
+        box.psql("SELECT rdmacc.checkpoint()")
+        session.result()
+    finally:
+        session.close()
+    box.stop("immediate")
+    box.start()
+    wait_until_up(box)
+    equal(box.psql("SELECT count(*), sum(length(x)) FROM slow"), "1025|1025000", "rows")
+    box.psql("DROP TABLE slow")
+
+
 MANY = (a_million_copied_rows_are_found_at_once, a_million_selected_rows_are_found_at_once)
 run(copied_rows_are_found_at_once, selected_rows_are_found_at_once,
-    rows_of_a_new_table_stay_out_of_the_session,
+    rows_of_a_new_table_stay_out_of_the_session, a_checkpoint_during_a_load_loses_nothing,
     *(MANY if "LONG_LOADS" in os.environ else MANY[:1]),
     settings={"rdmacc.nodes": 2, "rdmacc.node_memory": "1GB", "rdmacc.max_write_set": "4GB"})
