@@ -93,9 +93,10 @@ enum class ScanMode : uint8_t {
                 // being installed may be torn (not its key), or come twice
   kQuiet,       // of a table that no other transaction can begin to write to before this one ends,
                 // which the caller sees to: the newest rows, whole, and no part of the read set. A
-                // commit that still installs some is waited for, as by kSerializable. A transaction
-                // that has read as of an earlier time loses if some are later; what it reads has to
-                // be current when it commits (Session::need_current_reads)
+                // commit that still installs some is waited for, as by kSerializable. Where
+                // transactions happen at a time that is theirs beforehand, one loses if some are
+                // later. What else it reads has to be current when it commits
+                // (Session::need_current_reads)
 };
 
 constexpr uint32_t kWholeRow = 0xFFFFFFFF;

@@ -47,7 +47,8 @@ void start(RdmaccScan* scan) {
   rdmacc_rows_begin(&scan->rows, table, visible_before);
   scan->rows.mark = mark_of(&scan->base);
   scan->rows.wants.to_write = writes;
-  scan->rows.quiet = rdmacc_in_definition() && rdmacc_is_quiet(relation);
+  const bool samples = (scan->base.rs_flags & SO_TYPE_ANALYZE) != 0; /* and waits for nothing */
+  scan->rows.quiet = !samples && rdmacc_in_definition() && rdmacc_is_quiet(relation);
   const bool handles_last =
       writes ? !rdmacc_query_writes_as_it_scans() : rdmacc_query_keeps_handles(relation);
   rdmacc_handle_stream_begin(&scan->handles, handles_last);

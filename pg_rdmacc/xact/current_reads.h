@@ -9,7 +9,7 @@
 
 extern "C" {
 
-/* This transaction's are, what it reads after this. */
+/* This transaction's are; of reads at one timestamp, what it reads after this. */
 void rdmacc_need_current_reads(void);
 bool rdmacc_needs_current_reads(void);
 

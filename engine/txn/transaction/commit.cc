@@ -48,6 +48,7 @@ constexpr uint64_t kNodeReturnPauseUs = 10'000;
     stage.stamps.commit_tts = stamps_.commit_tts;
   }
   if (rules.commits_at_least == nullptr) return Status();
+  stamps_.commit_tts = std::max(stamps_.commit_tts, commits_behind_);
   for (const Access& access : accesses_) {
     stamps_.commit_tts = std::max(stamps_.commit_tts, rules.commits_at_least(access));
   }

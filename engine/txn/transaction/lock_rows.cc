@@ -138,29 +138,36 @@ Status Transaction::look_at(const ProtocolRules& rules, std::span<GroupWork> gro
 
 namespace {
 
-bool holds_later(const GroupWork& group, uint64_t ctts) {
-  const auto later = [ctts](uint64_t wts) { return wts > ctts; };
-  return later(group.gap.read_wts) ||
-         std::any_of(group.rows.begin(), group.rows.end(),
-                     [&](const ScannedRow& row) { return later(row.read.read_wts); }) ||
-         std::any_of(group.tuples.begin(), group.tuples.end(),
-                     [&](const ScannedTuple& tuple) { return later(tuple.access.read_wts); });
+// Of each read that a scan has made.
+template <typename Visit>
+void for_reads(const GroupWork& group, const Visit& visit) {
+  visit(group.gap);
+  for (const ScannedRow& row : group.rows) visit(row.read.access(group.table));
+  for (const ScannedTuple& tuple : group.tuples) visit(tuple.access);
 }
 
 }  // namespace
 
-// ScanMode::kQuiet gives the newest rows. What was read as of the ctts before need not fit to those
-// that are later, and is not validated.
+// ScanMode::kQuiet gives the newest rows, and what the transaction makes of them is no older than
+// they are: others that read both see one order.
 Status Transaction::look_at_rest(std::span<GroupWork> groups, VerbArena& arena) {
-  RDMACC_RETURN_IF_ERROR(look_at(reading_at_rest(*parameters_.rules), groups, arena));
-  if (!parameters_.rules->reads_at_ctts || reads_ == 0) return Status();
+  const ProtocolRules& rules = *parameters_.rules;
+  RDMACC_RETURN_IF_ERROR(look_at(reading_at_rest(rules), groups, arena));
+  bool later = false;
   for (const GroupWork& group : groups) {
-    if (group.result != GroupWork::Result::kDone || !holds_later(group, stamps_.ctts)) continue;
-    const Status late = aborted(AbortReason::kTooLate);
-    note_failure(late);
-    return late;
+    if (group.result != GroupWork::Result::kDone) continue;
+    if (rules.reads_at_ctts) {
+      for_reads(group, [&](const Access& read) { later |= read.read_wts > stamps_.ctts; });
+    } else if (rules.commits_at_least != nullptr) {
+      for_reads(group, [&](const Access& read) {
+        commits_behind_ = std::max(commits_behind_, rules.commits_at_least(read));
+      });
+    }
   }
-  return Status();
+  if (!later) return Status();
+  const Status late = aborted(AbortReason::kTooLate);
+  note_failure(late);
+  return late;
 }
 
 }  // namespace rdmacc

@@ -115,6 +115,7 @@ Status TableScan::read_batch() {
     note(group);
     emit(group);
   }
+  if (conflicts_) return txn_.abort_on_conflict();
   if (reads() && wants_.to_write && wants_.row_bytes_max == kWholeRow) {
     scanned_->keep(groups_);
     txn_.scanned(scanned_);
@@ -159,6 +160,10 @@ void TableScan::emit(const Record& record, uint64_t version, NodeId node) {
   if (reads()) txn_.note_scanned_row(table_, key, version, deleted);
   KeyState* state = txn_.keys().all().empty() ? nullptr : txn_.keys().find(table_, key);
   if (deleted) return;
+  // A key that was read as absent has got a row since: no read of this scan would show that.
+  if (mode_ == ScanMode::kQuiet && state != nullptr && state->base == KeyState::Base::kAbsent) {
+    conflicts_ = true;
+  }
   const OwnVersion* own = state == nullptr ? nullptr : state->own_before(visible_before_);
   if (own == nullptr) {
     give(key, row, version, node);

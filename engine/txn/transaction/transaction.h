@@ -282,6 +282,7 @@ class Transaction final : public RowSource {
   bool scanned_ = false;  // more than one header may have decided what it saw
   bool scanned_table_ = false;
   bool needs_current_reads_ = false;
+  uint64_t commits_behind_ = 0;  // what it has taken without a read, where commits find their time
   std::vector<Access*> to_let_go_;  // early locks of levels that were rolled back
   bool exclusive_ = false;          // it was let in in exclusive gate mode
   GateWatch watch_;                 // begun before the first that is kept as a read
