@@ -322,7 +322,12 @@ class Session {
   static Status check_sizes(std::string_view key, std::string_view row);  // kTooLarge
   void end_transaction();
   void await_posted();
-  Status end_loads();
+  // Before the transaction ends: what it drops then, nodes must not fill any more.
+  Status end_loads() {
+    const bool none = posted_load_ == nullptr && given_up_loads_.empty();
+    return none ? Status() : end_posted_loads();
+  }
+  Status end_posted_loads();
   Patience patience(uint64_t silence_us_max);
   Status find_for_write(TableId table, std::string_view key, std::string_view row,
                         KeyState*& state);

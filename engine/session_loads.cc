@@ -48,8 +48,7 @@ void Session::give_up_load() {
   if (load_posted()) given_up_loads_.push_back(std::move(posted_load_));
 }
 
-// Before the transaction ends: what it drops then, nodes must not fill any more.
-Status Session::end_loads() {
+Status Session::end_posted_loads() {
   size_t duplicate = 0;
   const Status status = finish_load(&duplicate);
   for (const std::unique_ptr<PostedLoad>& load : given_up_loads_) load->await();
