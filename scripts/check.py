@@ -21,7 +21,7 @@ POINTS_AT_FAILURE = re.compile(r"Failure$|^\[  FAILED  \]|^not ok|CHECK failed|S
                                r"suite-ended \S+ [1-9]")
 LINES_BESIDE = 8
 # Unit and simulator tests, which run under the sanitizers, too: slowly, so with fewer seeds.
-SANITIZED_SEEDS = {"SEEDS_PERCENT": "8"}
+SANITIZED_SEEDS = {"SEEDS_PERCENT": "6"}
 SANITIZED = ("cluster_test", "engine_test", "index_test", "log_test",
              "node_process_test", "sim_test", "stats_test", "storage_test", "workloads_test")
 # These run the code of all libraries that the others test; make soak sanitizes all of them.

@@ -115,7 +115,7 @@ void subtransaction_aborted(int nest) {
 }
 
 /* Whatever loads says when it has ended. What fails here has failed before, and its error was
- * caught by a level above the one that loads. */
+ * caught at a level within the one that loads. */
 void before_commit(void) { rdmacc_load_finish(); }
 
 void forget(void) { sent.under_way = false; }

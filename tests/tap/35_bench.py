@@ -74,7 +74,7 @@ def presets(box):
         equal(box.psql(f"{set_up}{shown}{given}{more}) r").splitlines()[-1], expected,
               f"preset {preset}{more}")
     equal(box.psql("SELECT count(*) > 1 FROM rdmacc.enumerate('smallbank', preset => 'farm',"
-                   " duration => '0.1 s', settings => 'records=500')"), "t", "its codes")
+                   " duration => '0.01 s', settings => 'records=500')"), "t", "its codes")
     fails_with(box, "SELECT rdmacc.bench('ycsb', preset => 'none such')", "22023")
 
 
