@@ -7,6 +7,9 @@ namespace {
 
 // The gate's word changes during a drain once at most: a waiter asks for another protocol.
 constexpr int kCloseAttempts = 4;
+// To come in itself it waits as others do: until a worker that was granted exclusive mode, and does
+// not come, may be passed over. This holds nothing up.
+constexpr uint64_t kEnterUsMin = 2 * Gate::kHoldOffUs;
 
 }  // namespace
 
@@ -48,7 +51,7 @@ Result<GateDrain::View> GateDrain::look() {
 
 Status GateDrain::close(std::span<const WorkerId> ended, uint64_t us_max, bool new_gate) {
   CHECK(!gate_entry_.inside);
-  const uint64_t deadline_us = worker_.endpoint().now_us() + us_max;
+  const auto after = [this](uint64_t us) { return worker_.endpoint().now_us() + us; };
   RDMACC_RETURN_IF_ERROR(read_all());
   const GateWord word = GateWord::unpack(seen_gate_->word);
   if (word.open == 0 && !new_gate) {
@@ -57,15 +60,15 @@ Status GateDrain::close(std::span<const WorkerId> ended, uint64_t us_max, bool n
   if (word.next != 0 && held_by(ended)) {
     held_by_dead_ = true;
     Status status = close_to_newcomers();
-    if (status.ok()) status = wait_until_empty(ended, deadline_us);
+    if (status.ok()) status = wait_until_empty(ended, after(us_max));
     if (!status.ok()) static_cast<void>(open(/*swept=*/false));
     return status;
   }
   const auto open_one = static_cast<ProtocolId>(word.open == 0 ? 0 : word.open - 1);
-  RDMACC_RETURN_IF_ERROR(
-      gate_.enter(open_one, deadline_us, nullptr, worker_.counters(), gate_entry_));
+  RDMACC_RETURN_IF_ERROR(gate_.enter(open_one, after(std::max(us_max, kEnterUsMin)), nullptr,
+                                     worker_.counters(), gate_entry_));
   Status status = close_to_newcomers();
-  if (status.ok()) status = wait_until_empty(ended, deadline_us);
+  if (status.ok()) status = wait_until_empty(ended, after(us_max));
   // A gate that cannot be opened is by others, as soon as it has drained.
   if (!status.ok()) static_cast<void>(open(/*swept=*/false));
   return status;

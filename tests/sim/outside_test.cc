@@ -18,27 +18,30 @@ SimScenario outside(SimProtocol protocol, uint64_t seed) {
 class OutsideReferences : public EachProtocol {};
 
 TEST_P(OutsideReferences, NeverLoseWhatTheyReferTo) {
-  uint64_t deaths = 0, births = 0;
+  uint64_t deaths = 0, births = 0, definitions = 0;
   run_seeds(
       20, [](uint64_t seed) { return outside(GetParam(), seed); },
       [&](const SimRun& run) {
         deaths += run.outside_parents()->deaths();
         births += run.outside_parents()->births();
+        definitions += run.outside_parents()->definitions();
       });
-  std::printf("%lu parents went, %lu children came\n", deaths, births);
+  std::printf("%lu parents went, %lu children came, %lu definitions\n", deaths, births,
+              definitions);
   EXPECT_GT(deaths, 0u);
   EXPECT_GT(births, 0u);
+  EXPECT_GT(definitions, 0u);
 }
 
 RDMACC_FOR_EACH_PROTOCOL(OutsideReferences);
 
-// Of the first seeds, one at least has to find a child without its parent.
-bool is_noticed(Protocol protocol, LeftOut what) {
-  constexpr uint64_t kSeedsMax = 60;
+// Of the first seeds, one at least has to find what is wrong: a child without its parent, mostly.
+bool is_noticed(Protocol protocol, LeftOut what, const char* wrong = "has no parent") {
+  constexpr uint64_t kSeedsMax = 150;
   for (uint64_t seed = 1; seed <= kSeedsMax; ++seed) {
     SimScenario scenario = outside({protocol, LockMode::kExclusive}, seed);
     scenario.outside_leaves_out = what;
-    if (SimRun(scenario).run().find("has no parent") != std::string::npos) return true;
+    if (SimRun(scenario).run().find(wrong) != std::string::npos) return true;
   }
   return false;
 }
@@ -52,6 +55,12 @@ TEST(OutsideFaults, ReadsOfAnotherTimeAreNoticed) {
 TEST(OutsideFaults, ReadsThatAreNotCheckedAreNoticed) {
   for (const Protocol protocol : {Protocol::kOcc, Protocol::kMvcc, Protocol::kSundial}) {
     EXPECT_TRUE(is_noticed(protocol, LeftOut::kCheck)) << protocol_name(protocol);
+  }
+}
+
+TEST(OutsideFaults, QuietScansWithoutALockAreNoticed) {
+  for (const Protocol protocol : {Protocol::kOcc, Protocol::kMvcc, Protocol::kSundial}) {
+    EXPECT_TRUE(is_noticed(protocol, LeftOut::kLock, "a quiet scan")) << protocol_name(protocol);
   }
 }
 

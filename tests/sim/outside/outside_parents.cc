@@ -1,5 +1,8 @@
 #include "tests/sim/outside/outside_parents.h"
 
+#include <map>
+#include <optional>
+
 #include "engine/index/index_scan.h"
 #include "engine/index/ordered_index.h"
 #include "rdma/base/check.h"
@@ -10,6 +13,7 @@ namespace {
 constexpr uint32_t kFirstTableNumber = 81;
 constexpr uint32_t kRecordSize = 40;
 constexpr uint32_t kDeletePercent = 40, kLookBeforePercent = 40;
+constexpr uint64_t kOfDefinitions = 12;  // one transaction of so many
 constexpr uint64_t kPauseUsMax = 200;
 // A lock may be a dead session's.
 constexpr int kLooksMax = 20;
@@ -35,7 +39,9 @@ std::vector<TableSpec> OutsideParents::table_specs() const {
 
 // No child is there at first. Parents begin anew with the tables.
 Status OutsideParents::load(Session&, const TxnOptions&, uint64_t part, uint64_t) {
-  if (part == 0) parents_.assign(options_.parents, Parent{});
+  if (part != 0) return Status();
+  parents_.assign(options_.parents, Parent{});
+  writing_ = Lock{};
   return Status();
 }
 
@@ -43,37 +49,47 @@ TxnInputs OutsideParents::draw(Random& random) const {
   TxnInputs inputs;
   inputs.kind = random.percent(kDeletePercent) ? kDelete : kChange;
   inputs.add(random.next());
+  if (inputs.values[0] % kOfDefinitions == 0) inputs.kind = kDefine;
   return inputs;
 }
 
 Status OutsideParents::execute(Session& session, const TxnInputs& inputs, TxnEffect& effect) const {
   Random random(inputs.values[0]);
   release(session);
+  if (inputs.kind == kDefine) return define(session, random, effect);
   return inputs.kind == kDelete ? remove_parent(session, random) : change(session, random, effect);
 }
 
-// ---- Locks of parents
+// ---- Locks
 
 void OutsideParents::release(const Session& session) const {
-  for (Parent& parent : parents_) {
-    if (parent.exclusive == &session) parent.exclusive = nullptr;
-    parent.sharers.erase(&session);
-  }
+  const auto give_back = [&session](Lock& lock) {
+    if (lock.exclusive == &session) lock.exclusive = nullptr;
+    lock.sharers.erase(&session);
+  };
+  for (Parent& parent : parents_) give_back(parent.lock);
+  give_back(writing_);
 }
 
 // False: it cannot be had soon.
-bool OutsideParents::lock(Session& session, Parent& parent, bool exclusive) const {
-  for (int look = 0; look < kLooksMax; ++look) {
-    const bool others = exclusive && !parent.sharers.empty() &&
-                        (parent.sharers.size() > 1 || !parent.sharers.contains(&session));
-    if (!others && (parent.exclusive == nullptr || parent.exclusive == &session)) {
-      if (exclusive) parent.exclusive = &session;
-      if (!exclusive) parent.sharers.insert(&session);
-      return true;
-    }
-    session.scheduler().sleep_for(kLookUs);
+bool OutsideParents::take(Session& session, Lock& lock, bool exclusive) const {
+  struct Waits {
+    explicit Waits(uint32_t* in) : count(in) { ++*count; }
+    ~Waits() { --*count; }  // also of a session that dies here
+    uint32_t* const count;
+  };
+  std::optional<Waits> waits;
+  if (exclusive) waits.emplace(&lock.waiting);
+  bool taken = false;
+  for (int look = 0; look < kLooksMax && !taken; ++look) {
+    if (look > 0) session.scheduler().sleep_for(kLookUs);
+    const bool others = exclusive ? lock.sharers.size() > lock.sharers.count(&session)
+                                  : lock.waiting > 0 && !lock.sharers.contains(&session);
+    taken = !others && (lock.exclusive == nullptr || lock.exclusive == &session);
   }
-  return false;
+  if (taken && exclusive) lock.exclusive = &session;
+  if (taken && !exclusive) lock.sharers.insert(&session);
+  return taken;
 }
 
 // ---- Children
@@ -111,6 +127,7 @@ Status OutsideParents::move(Session& session, uint64_t number, const Child& from
 // A child comes, goes to another parent, or is removed. The parent is looked at before the row is
 // written, or after that, as a check at the end of a statement does.
 Status OutsideParents::change(Session& session, Random& random, TxnEffect& effect) const {
+  if (!take(session, writing_, false)) return Status();
   const uint64_t number = random.below(options_.children);
   Child from;
   RDMACC_RETURN_IF_ERROR(read(session, number, from));
@@ -118,12 +135,12 @@ Status OutsideParents::change(Session& session, Random& random, TxnEffect& effec
   Child to{.there = true, .parent = random.below(options_.parents), .life = 0};
   Parent& parent = parents_[to.parent];
   const bool checks_first = random.percent(50);
-  if (checks_first && (!lock(session, parent, false) || !parent.alive)) return Status();
+  if (checks_first && (!take(session, parent.lock, false) || !parent.alive)) return Status();
   to.life = parent.life;
   RDMACC_RETURN_IF_ERROR(move(session, number, from, to));
   session.scheduler().sleep_for(random.below(kPauseUsMax));
-  effect.rollback =
-      !checks_first && (!lock(session, parent, false) || !parent.alive || parent.life != to.life);
+  effect.rollback = !checks_first &&
+                    (!take(session, parent.lock, false) || !parent.alive || parent.life != to.life);
   births_ += effect.rollback ? 0 : 1;
   return Status();
 }
@@ -167,7 +184,7 @@ Status OutsideParents::remove_parent(Session& session, Random& random) const {
     RDMACC_RETURN_IF_ERROR(search(session, number, random, found));
     session.scheduler().sleep_for(random.below(kPauseUsMax));
   }
-  if (!lock(session, parent, true)) return Status();
+  if (!take(session, parent.lock, true)) return Status();
   if (!parent.alive) {
     parent.alive = true;
     parent.life++;
@@ -179,6 +196,29 @@ Status OutsideParents::remove_parent(Session& session, Random& random) const {
   if (options_.leaves_out != LeftOut::kCheck) RDMACC_RETURN_IF_ERROR(session.check_reads());
   parent.alive = false;
   deaths_++;
+  return Status();
+}
+
+// The rows by a quiet scan and by a serializable one, in either order.
+Status OutsideParents::define(Session& session, Random& random, TxnEffect& effect) const {
+  if (options_.leaves_out != LeftOut::kLock && !take(session, writing_, true)) return Status();
+  session.need_current_reads();
+  std::map<std::string, std::string> seen[2];
+  const bool quiet_first = random.percent(50);
+  for (const bool second : {false, true}) {
+    const ScanMode mode = second == quiet_first ? ScanMode::kSerializable : ScanMode::kQuiet;
+    auto cursor = session.scan(table(kRows), kEveryCommand, mode);
+    if (!cursor.ok()) return cursor.status();
+    std::vector<RowView> batch;
+    do {
+      RDMACC_RETURN_IF_ERROR(session.scan_next(**cursor, batch));
+      for (const RowView& row : batch) seen[second].emplace(row.key, row.row);
+    } while (!batch.empty());
+    session.scheduler().sleep_for(random.below(kPauseUsMax));
+  }
+  RDMACC_RETURN_IF_ERROR(session.check_reads());
+  definitions_++;
+  if (seen[0] != seen[1]) effect.doubt = "a quiet scan has other rows than a serializable one";
   return Status();
 }
 

@@ -13,8 +13,8 @@ struct OutsideParentsOptions {
   uint32_t hot_groups = 2;  // of a node's first 16 that children fall into
   uint32_t history = kDefaultHistory;
   // For tests of the test: what deletes a parent does without need_current_reads(), or without
-  // check_reads().
-  enum class LeftOut : uint8_t { kNothing, kNeed, kCheck } leaves_out = LeftOut::kNothing;
+  // check_reads(); what defines something does without the table's lock.
+  enum class LeftOut : uint8_t { kNothing, kNeed, kCheck, kLock } leaves_out = LeftOut::kNothing;
 };
 
 // Rows (children) that refer to something outside of the engine (parents), as rows of an rdmacc
@@ -23,9 +23,13 @@ struct OutsideParentsOptions {
 // parent holds it exclusively, searches the table for children, by a scan, by keys or by an
 // ordered index, and asks Session::check_reads() whether what it read is current. Then the parent
 // is gone, whatever becomes of the transaction. There must never be a child without its parent.
+//
+// The table has such a lock, too: what writes holds it shared, and what defines something, as
+// CREATE INDEX does, holds it exclusively and scans quietly (ScanMode::kQuiet). It must have the
+// rows that a serializable scan has.
 class OutsideParents : public Workload {
  public:
-  enum Kind : uint32_t { kChange, kDelete, kKinds };
+  enum Kind : uint32_t { kChange, kDelete, kDefine, kKinds };
 
   explicit OutsideParents(const OutsideParentsOptions& options)
       : options_(options), keys_(options.hot_groups), parents_(options.parents) {}
@@ -42,16 +46,21 @@ class OutsideParents : public Workload {
 
   uint64_t deaths() const { return deaths_; }
   uint64_t births() const { return births_; }  // attempts that made a child
+  uint64_t definitions() const { return definitions_; }
 
  private:
   enum Table : size_t { kRows, kIndex, kTables };
 
-  // Its lock is a session's until that begins another transaction, or another attempt.
+  // A session's until that begins another transaction, or another attempt.
+  struct Lock {
+    const Session* exclusive = nullptr;
+    std::set<const Session*> sharers;
+    uint32_t waiting = 0;  // for it exclusively: no session comes to share it meanwhile
+  };
   struct Parent {
     bool alive = true;
     uint64_t life = 0;  // which one; rises with each
-    const Session* exclusive = nullptr;
-    std::set<const Session*> sharers;
+    Lock lock;
   };
   struct Child {
     bool there = false;
@@ -59,9 +68,10 @@ class OutsideParents : public Workload {
   };
 
   void release(const Session& session) const;
-  bool lock(Session& session, Parent& parent, bool exclusive) const;
+  bool take(Session& session, Lock& lock, bool exclusive) const;
   Status change(Session& session, Random& random, TxnEffect& effect) const;
   Status remove_parent(Session& session, Random& random) const;
+  Status define(Session& session, Random& random, TxnEffect& effect) const;
   Status read(Session& session, uint64_t number, Child& child) const;
   Status move(Session& session, uint64_t number, const Child& from, const Child& to) const;
   // Whether a row refers to the parent.
@@ -71,7 +81,8 @@ class OutsideParents : public Workload {
   const OutsideParentsOptions options_;
   const HotKeys keys_;
   mutable std::vector<Parent> parents_;
-  mutable uint64_t deaths_ = 0, births_ = 0;
+  mutable Lock writing_;
+  mutable uint64_t deaths_ = 0, births_ = 0, definitions_ = 0;
 };
 
 }  // namespace rdmacc

@@ -105,6 +105,29 @@ TEST_F(Drain, WaitsForThoseInsideAndKeepsNewcomersOut) {
   EXPECT_EQ(node_line().inside, 0u);
 }
 
+// Exclusive mode was granted to a worker that does not come for it: nothing but a waiter ends that,
+// and no bound for those inside is too short to be one.
+TEST_F(Drain, GetsPastOneThatDoesNotComeForExclusiveMode) {
+  constexpr uint64_t kShortUs = 2'000;
+  static_assert(kShortUs < Gate::kHoldOffUs);
+  Held first;
+  enter(0, 1, first);
+  leave(0, first);
+  run_for(10'000);
+  GateWord granted = word();
+  granted.exclusive = static_cast<uint16_t>(id(1) + 1);
+  granted.generation++;
+  cluster_.gate_line().word = granted.pack();
+  WorkerLine& line = cluster_.line_of(cluster_.user(1));
+  line.incarnation = cluster_.node().endpoint().incarnation_of(id(1));
+  line.waiting_for = granted.open | kAskedExclusive;
+  Status status;
+  run(cluster_.node(), [&] { status = drain_.close({}, kShortUs); });
+  EXPECT_TRUE(status.ok()) << status.to_string();
+  open(/*swept=*/true);
+  EXPECT_EQ(word().exclusive, 0u);
+}
+
 TEST_F(Drain, AnIdleTransactionHoldsOthersUpForTheBoundOnly) {
   Held idle, late;
   enter(0, 1, idle);
