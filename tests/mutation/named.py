@@ -82,6 +82,11 @@ FAULTS = {
          "(!access.gap || seen.length == access.depth)",
          "(FAULT || !access.gap || seen.length == access.depth)"),
     ],
+    "engine/txn/stages/row_lock.cc": [
+        ("a quiet scan takes what a commit is about to change",
+         "return !locked_by_another(lock, txn) || locked_early(lock);",
+         "return FAULT || !locked_by_another(lock, txn) || locked_early(lock);"),
+    ],
     "engine/txn/stages/install.cc": [
         (UNLOCKED_FIRST, "for (const Effect effect : options_.effects) {",
          "for (const Effect as_listed : options_.effects) { const Effect effect = " + SWAP_UNLOCK),

@@ -37,7 +37,7 @@ RDMACC_FOR_EACH_PROTOCOL(OutsideReferences);
 
 // Of the first seeds, one at least has to find what is wrong: a child without its parent, mostly.
 bool is_noticed(Protocol protocol, LeftOut what, const char* wrong = "has no parent") {
-  constexpr uint64_t kSeedsMax = 150;
+  constexpr uint64_t kSeedsMax = 400;
   for (uint64_t seed = 1; seed <= kSeedsMax; ++seed) {
     SimScenario scenario = outside({protocol, LockMode::kExclusive}, seed);
     scenario.outside_leaves_out = what;

@@ -140,6 +140,7 @@ bool SimRun::inject(const Fault& fault) {
     if (dead == nullptr) return false;
     fabric_->kill(dead->worker().id());
     ++killed_;
+    if (outside_ != nullptr) outside_->release_all_of(dead->worker().scheduler());
     close_coordinator(std::move(dead));
     return true;
   }

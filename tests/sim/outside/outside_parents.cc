@@ -15,7 +15,7 @@ constexpr uint32_t kRecordSize = 40;
 constexpr uint32_t kDeletePercent = 40, kLookBeforePercent = 40;
 constexpr uint64_t kOfDefinitions = 12;  // one transaction of so many
 constexpr uint64_t kPauseUsMax = 200;
-// A lock may be a dead session's.
+// A lock may be a session's that has ended its last transaction.
 constexpr int kLooksMax = 20;
 constexpr uint64_t kLookUs = 50;
 
@@ -64,8 +64,17 @@ Status OutsideParents::execute(Session& session, const TxnInputs& inputs, TxnEff
 
 void OutsideParents::release(const Session& session) const {
   const auto give_back = [&session](Lock& lock) {
-    if (lock.exclusive == &session) lock.exclusive = nullptr;
+    if (lock.exclusive.session == &session) lock.exclusive = {};
     lock.sharers.erase(&session);
+  };
+  for (Parent& parent : parents_) give_back(parent.lock);
+  give_back(writing_);
+}
+
+void OutsideParents::release_all_of(const Scheduler& coordinator) {
+  const auto give_back = [&coordinator](Lock& lock) {
+    if (lock.exclusive.coordinator == &coordinator) lock.exclusive = {};
+    std::erase_if(lock.sharers, [&](const auto& held) { return held.second == &coordinator; });
   };
   for (Parent& parent : parents_) give_back(parent.lock);
   give_back(writing_);
@@ -85,10 +94,11 @@ bool OutsideParents::take(Session& session, Lock& lock, bool exclusive) const {
     if (look > 0) session.scheduler().sleep_for(kLookUs);
     const bool others = exclusive ? lock.sharers.size() > lock.sharers.count(&session)
                                   : lock.waiting > 0 && !lock.sharers.contains(&session);
-    taken = !others && (lock.exclusive == nullptr || lock.exclusive == &session);
+    const Session* holder = lock.exclusive.session;
+    taken = !others && (holder == nullptr || holder == &session);
   }
-  if (taken && exclusive) lock.exclusive = &session;
-  if (taken && !exclusive) lock.sharers.insert(&session);
+  if (taken && exclusive) lock.exclusive = {&session, &session.scheduler()};
+  if (taken && !exclusive) lock.sharers.emplace(&session, &session.scheduler());
   return taken;
 }
 

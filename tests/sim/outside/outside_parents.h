@@ -1,5 +1,5 @@
 #pragma once
-#include <set>
+#include <map>
 #include <vector>
 
 #include "engine/workloads/settings.h"
@@ -44,6 +44,9 @@ class OutsideParents : public Workload {
   Status check(Session& session, const TxnOptions& options, int64_t,
                std::string& violation) const override;
 
+  // A coordinator has died: what its sessions had begun to commit is left to the nodes.
+  void release_all_of(const Scheduler& coordinator);
+
   uint64_t deaths() const { return deaths_; }
   uint64_t births() const { return births_; }  // attempts that made a child
   uint64_t definitions() const { return definitions_; }
@@ -51,10 +54,15 @@ class OutsideParents : public Workload {
  private:
   enum Table : size_t { kRows, kIndex, kTables };
 
-  // A session's until that begins another transaction, or another attempt.
+  // A session's until that begins another transaction, or another attempt, or dies with its
+  // coordinator.
+  struct Holder {
+    const Session* session = nullptr;
+    const Scheduler* coordinator = nullptr;
+  };
   struct Lock {
-    const Session* exclusive = nullptr;
-    std::set<const Session*> sharers;
+    Holder exclusive;
+    std::map<const Session*, const Scheduler*> sharers;
     uint32_t waiting = 0;  // for it exclusively: no session comes to share it meanwhile
   };
   struct Parent {
