@@ -27,7 +27,7 @@ struct KeptEntry {
 
 constexpr size_t kSecondAt = 8, kFurtherAt = 16;
 constexpr Size kBlockBytes = 256 * 1024; /* of entries; a longer one has a block of its own */
-constexpr Size kItemsAtFirst = 1024;
+constexpr Size kEntriesAtFirst = 1024;
 /* A sort in memory cannot be interrupted: it takes half a second for as much as this. */
 constexpr Size kInMemoryMax = 256 * 1024 * 1024;
 constexpr size_t kBeginningBytes = sizeof(uint64), kNullByte = 1;
@@ -62,7 +62,7 @@ bool comes_before(const KeptEntry& one, const KeptEntry& other) {
 struct RdmaccEntrySort {
   const RdmaccIndex* index;
   MemoryContext memory;
-  KeptEntry* items;
+  KeptEntry* entries;
   Size count;
   Size room;
   Size next;
@@ -89,17 +89,17 @@ char* room_for(RdmaccEntrySort* sort, Size size) {
   return room;
 }
 
-KeptEntry* add_item(RdmaccEntrySort* sort) {
+KeptEntry* add_entry(RdmaccEntrySort* sort) {
   if (sort->count == sort->room) {
-    const Size room = Max(sort->room * 2, kItemsAtFirst);
+    const Size room = Max(sort->room * 2, kEntriesAtFirst);
     const Size size = room * sizeof(KeptEntry);
-    sort->items =
-        static_cast<KeptEntry*>(sort->items == nullptr ? MemoryContextAllocHuge(sort->memory, size)
-                                                       : repalloc_huge(sort->items, size));
+    sort->entries = static_cast<KeptEntry*>(sort->entries == nullptr
+                                                ? MemoryContextAllocHuge(sort->memory, size)
+                                                : repalloc_huge(sort->entries, size));
     sort->bytes += (room - sort->room) * sizeof(KeptEntry);
     sort->room = room;
   }
-  return &sort->items[sort->count++];
+  return &sort->entries[sort->count++];
 }
 
 bool fits_in_memory(const RdmaccEntrySort* sort) {
@@ -133,11 +133,11 @@ void go_on_in_files(RdmaccEntrySort* sort) {
   MemoryContextSwitchTo(previous);
   for (Size i = 0; i < sort->count; i++) {
     CHECK_FOR_INTERRUPTS();
-    const KeptEntry* item = &sort->items[i];
-    add_to_files(sort, {item->bytes, item->size}, item->first, item->has_null);
+    const KeptEntry* kept = &sort->entries[i];
+    add_to_files(sort, {kept->bytes, kept->size}, kept->first, kept->has_null);
   }
   MemoryContextReset(sort->memory);
-  sort->items = nullptr;
+  sort->entries = nullptr;
   sort->count = sort->room = sort->block_left = 0;
 }
 
@@ -179,25 +179,25 @@ void rdmacc_entry_sort_add(RdmaccEntrySort* sort, const RdmaccSortedEntry* entry
   if (sort->files != nullptr) return add_to_files(sort, bytes, beginning, entry->has_null);
   char* copy = room_for(sort, bytes.size);
   memcpy(copy, bytes.data, bytes.size);
-  *add_item(sort) = {.first = beginning,
-                     .second = number_at(bytes, kSecondAt),
-                     .bytes = copy,
-                     .size = static_cast<uint32>(bytes.size),
-                     .has_null = entry->has_null};
+  *add_entry(sort) = {.first = beginning,
+                      .second = number_at(bytes, kSecondAt),
+                      .bytes = copy,
+                      .size = static_cast<uint32>(bytes.size),
+                      .has_null = entry->has_null};
   if (!fits_in_memory(sort)) go_on_in_files(sort);
 }
 
 void rdmacc_entry_sort_perform(RdmaccEntrySort* sort) {
   CHECK(sort->next == 0 && sort->count <= sort->room);
   if (sort->files != nullptr) return tuplesort_performsort(sort->files);
-  std::sort(sort->items, sort->items + sort->count, comes_before);
+  std::sort(sort->entries, sort->entries + sort->count, comes_before);
 }
 
 bool rdmacc_entry_sort_next(RdmaccEntrySort* sort, RdmaccSortedEntry* out) {
   if (sort->files != nullptr) return next_of_files(sort, out);
   if (sort->next == sort->count) return false;
-  const KeptEntry* item = &sort->items[sort->next++];
-  *out = {.entry = {item->bytes, item->size}, .has_null = item->has_null};
+  const KeptEntry* kept = &sort->entries[sort->next++];
+  *out = {.entry = {kept->bytes, kept->size}, .has_null = kept->has_null};
   return true;
 }
 

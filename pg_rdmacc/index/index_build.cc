@@ -83,12 +83,12 @@ bool same_columns(BridgeBytes one, BridgeBytes other) {
 }
 
 /* The sorted entries, each compared with the one before. */
-void add_sorted(RdmaccSortedEntries* sorted, Filling* filling) {
+void add_sorted(RdmaccEntrySort* sorted, Filling* filling) {
   const RdmaccIndex* index = filling->index;
   StringInfoData bytes_before;
   initStringInfo(&bytes_before);
   RdmaccSortedEntry next;
-  while (rdmacc_next_sorted_entry(sorted, &next)) {
+  while (rdmacc_entry_sort_next(sorted, &next)) {
     CHECK_FOR_INTERRUPTS();
     const BridgeBytes entry = next.entry;
     if (index->unique && (index->nulls_not_distinct || !next.has_null)) {
@@ -108,8 +108,8 @@ void add_sorted(RdmaccSortedEntries* sorted, Filling* filling) {
 /* `fresh`: nothing has ever been in it. */
 double fill(Relation relation, const RdmaccIndex* index, CommandId command, bool fresh) {
   CHECK(index->id != RDMACC_NO_TABLE);
-  RdmaccSortedEntries sorted;
-  rdmacc_sort_entries(relation, index, &sorted);
+  double rows = 0;
+  RdmaccEntrySort* sorted = rdmacc_sort_entries(relation, index, &rows);
   Filling filling = {.relation = relation,
                      .index = index,
                      .command = command,
@@ -124,15 +124,15 @@ double fill(Relation relation, const RdmaccIndex* index, CommandId command, bool
     in_place = rdmacc_may_load_in_place(index->id);
     filling.load = bridge_index_load_create(CurrentResourceOwner, index->id, in_place);
   }
-  add_sorted(&sorted, &filling);
+  add_sorted(sorted, &filling);
   if (filling.load != nullptr) {
     load_part(&filling, true);
     if (in_place) rdmacc_settle_load(index->id);
     bridge_index_load_free(filling.load);
   }
   pfree(filling.bytes.data);
-  rdmacc_sorted_entries_end(&sorted);
-  return sorted.rows;
+  rdmacc_entry_sort_end(sorted);
+  return rows;
 }
 
 /* REINDEX CONCURRENTLY makes a twin of the primary key, named after it, and swaps the two: like the

@@ -56,14 +56,10 @@ double sort_rows(RdmaccEntrySort* sort, Relation relation, const RdmaccIndex* in
 
 }  // namespace
 
-void rdmacc_sort_entries(Relation relation, const RdmaccIndex* index, RdmaccSortedEntries* sorted) {
-  sorted->sort = rdmacc_entry_sort_begin(index);
-  sorted->rows = sort_rows(sorted->sort, relation, index);
-  rdmacc_entry_sort_perform(sorted->sort);
+RdmaccEntrySort* rdmacc_sort_entries(Relation relation, const RdmaccIndex* index, double* rows) {
+  RdmaccEntrySort* sort = rdmacc_entry_sort_begin(index);
+  const double count = sort_rows(sort, relation, index);
+  if (rows != nullptr) *rows = count;
+  rdmacc_entry_sort_perform(sort);
+  return sort;
 }
-
-bool rdmacc_next_sorted_entry(RdmaccSortedEntries* sorted, RdmaccSortedEntry* out) {
-  return rdmacc_entry_sort_next(sorted->sort, out);
-}
-
-void rdmacc_sorted_entries_end(RdmaccSortedEntries* sorted) { rdmacc_entry_sort_end(sorted->sort); }

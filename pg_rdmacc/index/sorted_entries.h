@@ -5,14 +5,7 @@
 
 extern "C" {
 
-typedef struct RdmaccSortedEntries {
-  RdmaccEntrySort* sort;
-  double rows; /* of the table, those that a partial index leaves out included */
-} RdmaccSortedEntries;
-
-/* Reads all rows in the caller's transaction; sorts within maintenance_work_mem and in files. */
-void rdmacc_sort_entries(Relation relation, const RdmaccIndex* index, RdmaccSortedEntries* sorted);
-/* False at the end. */
-bool rdmacc_next_sorted_entry(RdmaccSortedEntries* sorted, RdmaccSortedEntry* out);
-void rdmacc_sorted_entries_end(RdmaccSortedEntries* sorted);
+/* Reads all rows in the caller's transaction; *rows (NULL: not wanted): how many the table has,
+ * those that a partial index leaves out included. */
+RdmaccEntrySort* rdmacc_sort_entries(Relation relation, const RdmaccIndex* index, double* rows);
 }

@@ -131,14 +131,14 @@ int compare(BridgeBytes a, BridgeBytes b) {
 }
 
 /* True if anything was found. */
-bool merge(ReturnSetInfo* result, RdmaccSortedEntries* sorted, const RdmaccIndex* index) {
+bool merge(ReturnSetInfo* result, RdmaccEntrySort* sorted, const RdmaccIndex* index) {
   bool found = false;
   Entries entries;
   entries_begin(&entries, index->id);
   BridgeBytes entry = {};
   RdmaccSortedEntry expected = {};
   bool more_entries = entries_next(&entries, &entry);
-  bool more_expected = rdmacc_next_sorted_entry(sorted, &expected);
+  bool more_expected = rdmacc_entry_sort_next(sorted, &expected);
   while (more_entries || more_expected) {
     const int order = !more_entries ? 1 : !more_expected ? -1 : compare(entry, expected.entry);
     if (order < 0) {
@@ -149,17 +149,16 @@ bool merge(ReturnSetInfo* result, RdmaccSortedEntries* sorted, const RdmaccIndex
     }
     found |= order != 0;
     if (order <= 0) more_entries = entries_next(&entries, &entry);
-    if (order >= 0) more_expected = rdmacc_next_sorted_entry(sorted, &expected);
+    if (order >= 0) more_expected = rdmacc_entry_sort_next(sorted, &expected);
   }
   bridge_index_scan_free(entries.scan);
   return found;
 }
 
 bool verify_entries(ReturnSetInfo* result, Relation relation, const RdmaccIndex* index) {
-  RdmaccSortedEntries sorted;
-  rdmacc_sort_entries(relation, index, &sorted);
-  const bool found = merge(result, &sorted, index);
-  rdmacc_sorted_entries_end(&sorted);
+  RdmaccEntrySort* sorted = rdmacc_sort_entries(relation, index, nullptr);
+  const bool found = merge(result, sorted, index);
+  rdmacc_entry_sort_end(sorted);
   return found;
 }
 
