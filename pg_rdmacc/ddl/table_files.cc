@@ -46,11 +46,8 @@ bool add_row(Relation relation, const BridgeRow* row, const RdmaccKeyLayout* lay
   return rdmacc_load_add(load, {key.data, static_cast<size_t>(key.len)}, row->row);
 }
 
-/* For RdmaccRaiseOfLoad. */
-void raise_of_row(Relation relation, const void* layout, const BridgeRow* row, bool) {
-  TupleTableSlot* slot = MakeSingleTupleTableSlot(RelationGetDescr(relation), &TTSOpsHeapTuple);
-  rdmacc_slot_store(slot, relation, row, nullptr);
-  rdmacc_raise_duplicate_in_build(relation, static_cast<const RdmaccKeyLayout*>(layout), slot);
+void raise_of_row(Relation relation, const void* layout, const RdmaccLoadedTwice* row) {
+  rdmacc_raise_duplicate_in_build(relation, static_cast<const RdmaccKeyLayout*>(layout), row->slot);
 }
 
 void flush(RdmaccRowLoad* load, CommandId command) {

@@ -1,6 +1,7 @@
 #include "pg_rdmacc/row/row_load.h"
 
 #include "pg_rdmacc/relation/pending_tables.h"
+#include "pg_rdmacc/row/slot.h"
 #include "pg_rdmacc/server/error.h"
 #include "pg_rdmacc/wal/commit_log.h"
 #include "pg_rdmacc/xact/running_query.h"
@@ -94,13 +95,22 @@ void log_sent(void) {
   rdmacc_log_load(writes, static_cast<size_t>(sent.count));
 }
 
+/* Does not return. */
+void raise_with_slot(RdmaccRaiseOfLoad raise, Relation relation, const void* context,
+                     const BridgeRow* row, bool late) {
+  TupleTableSlot* slot = MakeSingleTupleTableSlot(RelationGetDescr(relation), &TTSOpsHeapTuple);
+  rdmacc_slot_store(slot, relation, row, nullptr);
+  const RdmaccLoadedTwice twice = {.key = row->key, .slot = slot, .late = late};
+  raise(relation, context, &twice);
+  CHECK(false);
+}
+
 void raise_of_sent(size_t duplicate) {
   CHECK(duplicate < RDMACC_LOAD_ROWS_MAX);
   const BridgeRow row = sent_row(static_cast<int>(duplicate));
   Relation relation = RelationIdGetRelation(sent.relation);
   if (!RelationIsValid(relation)) elog(ERROR, "could not open relation %u", sent.relation);
-  sent.raise(relation, sent.context, &row, true);
-  CHECK(false); /* it does not return */
+  raise_with_slot(sent.raise, relation, sent.context, &row, true);
 }
 
 void subtransaction_committed(int nest) {
@@ -242,7 +252,7 @@ void rdmacc_load_flush(RdmaccRowLoad* load, CommandId command) {
     CHECK(duplicate < all.count);
     const BridgeRow row = {
         .found = true, .key = keys[duplicate], .row = rows[duplicate], .version = 0, .node = 0};
-    load->raise(load->relation, load->context, &row, false);
+    raise_with_slot(load->raise, load->relation, load->context, &row, false);
   }
   rdmacc_check("could not insert rows", RelationGetRelationName(load->relation));
   if (!posts) return;

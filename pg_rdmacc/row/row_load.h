@@ -19,10 +19,17 @@ typedef struct RdmaccLoadTarget {
  * transaction has not used the table before. */
 void rdmacc_load_target(uint32 table, const RdmaccKeyLayout* layout, RdmaccLoadTarget* target);
 
-/* Raises the error of a row whose key exists. `late`: of an earlier batch than the one that is
- * flushed, which the nodes have worked off meanwhile. */
-typedef void (*RdmaccRaiseOfLoad)(Relation relation, const void* context, const BridgeRow* row,
-                                  bool late);
+/* A row whose key exists. `late`: of an earlier batch than the one that is flushed, which the nodes
+ * have worked off meanwhile. */
+typedef struct RdmaccLoadedTwice {
+  BridgeBytes key;
+  TupleTableSlot* slot;
+  bool late;
+} RdmaccLoadedTwice;
+
+/* Raises the error. */
+typedef void (*RdmaccRaiseOfLoad)(Relation relation, const void* context,
+                                  const RdmaccLoadedTwice* row);
 
 #define RDMACC_LOAD_ROWS_MAX 1024
 #define RDMACC_LOAD_BYTES_MAX (1024 * 1024)

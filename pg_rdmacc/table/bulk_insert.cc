@@ -80,24 +80,20 @@ void describe_load(void* name) {
   errcontext("a row that was loaded into \"%s\" before", static_cast<const char*>(name));
 }
 
-/* For RdmaccRaiseOfLoad. COPY may be at another row by now, or say nothing of rows any more. */
-void raise_of_row(Relation rel, const void*, const BridgeRow* row, bool late) {
+/* COPY may be at another row by now, or say nothing of rows any more. */
+void raise_of_row(Relation rel, const void*, const RdmaccLoadedTwice* row) {
   ErrorContextCallback here = {.previous = error_context_stack,
                                .callback = describe_load,
                                .arg = RelationGetRelationName(rel)};
-  if (late) error_context_stack = &here;
-  TupleTableSlot* slot = MakeSingleTupleTableSlot(RelationGetDescr(rel), &TTSOpsHeapTuple);
-  rdmacc_slot_store(slot, rel, row, nullptr);
-  rdmacc_raise_duplicate(rel, rdmacc_table(rel), row->key, slot);
+  if (row->late) error_context_stack = &here;
+  rdmacc_raise_duplicate(rel, rdmacc_table(rel), row->key, row->slot);
 }
 
 /* Of a table that is written anew, as its index would find it. */
-void raise_of_filling(Relation rel, const void*, const BridgeRow* row, bool) {
+void raise_of_filling(Relation rel, const void*, const RdmaccLoadedTwice* row) {
   const RdmaccTable* table = rdmacc_table(rel);
   if (table->key.number == 0) elog(ERROR, "a hidden row id is there twice");
-  TupleTableSlot* slot = MakeSingleTupleTableSlot(RelationGetDescr(rel), &TTSOpsHeapTuple);
-  rdmacc_slot_store(slot, rel, row, nullptr);
-  rdmacc_raise_duplicate_in_build(rel, &table->key, slot);
+  rdmacc_raise_duplicate_in_build(rel, &table->key, row->slot);
 }
 
 void flush(Relation rel, RdmaccRowLoad* load, const RdmaccTable* table, TupleTableSlot** slots,
