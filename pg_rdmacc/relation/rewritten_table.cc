@@ -9,22 +9,17 @@ extern "C" {
 
 namespace {
 
-/* A column whose type changes makes another key: its index is dropped, or built anew for it. */
-bool has_same_columns(Relation transient, Relation before, const RdmaccKeyLayout* layout) {
+/* PostgreSQL makes the new table after the old one's catalog entries, which say already what it
+ * will be; and so does the primary key's index, which waits for the rows. */
+void check_columns(Relation transient, Relation before, const RdmaccKeyLayout* layout) {
   TupleDesc now = RelationGetDescr(transient);
   TupleDesc then = RelationGetDescr(before);
+  CHECK(now->natts == then->natts);
   for (int i = 0; i < layout->column_count; i++) {
     const AttrNumber attno = layout->columns[i].attno;
-    CHECK(attno > 0 && attno <= then->natts);
-    if (attno > now->natts) return false;
-    const FormData_pg_attribute* one = TupleDescAttr(now, attno - 1);
-    const FormData_pg_attribute* other = TupleDescAttr(then, attno - 1);
-    if (one->attisdropped || one->atttypid != other->atttypid ||
-        one->atttypmod != other->atttypmod || one->attcollation != other->attcollation) {
-      return false;
-    }
+    CHECK(attno > 0 && attno <= now->natts);
+    CHECK(TupleDescAttr(now, attno - 1)->atttypid == TupleDescAttr(then, attno - 1)->atttypid);
   }
-  return layout->column_count > 0;
 }
 
 }  // namespace
@@ -39,11 +34,13 @@ void rdmacc_key_as_before(Relation transient) {
   Relation before = table_open(transient->rd_rel->relrewrite, NoLock); /* its rewriter's */
   RdmaccKeyLayout layout = {};
   if (rdmacc_is_ours(before)) rdmacc_catalog_layout(before, &layout);
-  const bool stays = layout.number != 0 && has_same_columns(transient, before, &layout);
   rdmacc::TableSpec spec;
-  if (stays) rdmacc_rewritten_table_spec(transient, before, file, &layout, &spec);
+  if (layout.number != 0) {
+    check_columns(transient, before, &layout);
+    rdmacc_rewritten_table_spec(transient, before, file, &layout, &spec);
+  }
   table_close(before, NoLock);
-  if (!stays) return;
+  if (layout.number == 0) return;
   const uint32 id = rdmacc_create_engine_table(&spec);
   rdmacc_drop_at_commit(without_key);
   rdmacc_note_layout(transient, file, id, &layout);
