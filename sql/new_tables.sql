@@ -249,12 +249,15 @@ SELECT count(*) FROM n_filled;
 DROP TABLE n_filled;
 -- A batch that has failed fails its statement, whatever catches the error on the way.
 CREATE SEQUENCE calls;
-CREATE FUNCTION forgives(i int) RETURNS int LANGUAGE plpgsql AS $$ BEGIN
-  IF nextval('calls') = 1500 THEN
+CREATE FUNCTION forgives(i int) RETURNS int LANGUAGE plpgsql AS $$
+DECLARE call bigint := nextval('calls');
+BEGIN
+  IF call = 1500 THEN
     BEGIN CREATE TABLE n_side AS SELECT 1 AS a;
     EXCEPTION WHEN unique_violation THEN PERFORM setval('calls', 1000000); END;
   END IF;
-  RETURN i - (i - 1) % 2; END $$;
+  -- Twice in the first batch alone.
+  RETURN CASE WHEN call <= 1000 THEN 5 ELSE i + 10000 END; END $$;
 CREATE TABLE n_loaded AS SELECT i AS id FROM generate_series(1, 3000) i;
 ALTER TABLE n_loaded ADD PRIMARY KEY (id);
 \set VERBOSITY sqlstate
