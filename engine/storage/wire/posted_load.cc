@@ -1,7 +1,8 @@
+#include "engine/storage/wire/posted_load.h"
+
 #include <algorithm>
 
 #include "engine/storage/wire/messages.h"
-#include "engine/storage/wire/posted_load.h"
 #include "rdma/base/check.h"
 
 namespace rdmacc {
@@ -48,7 +49,7 @@ PostedLoad::PostedLoad(Worker& worker, const Topology& topology, const LoadedRow
     : worker_(worker), messages_(std::make_unique<Messages>()) {
   CHECK(load.table != kNoTable && worker.scheduler().in_coroutine());
   messages_->batches = batches_of(load, rows, topology.nodes);
-  const std::vector<Batch>& batches = messages_->batches;
+  std::vector<Batch>& batches = messages_->batches;
   std::vector<Rpc::Call>& calls = messages_->calls;
   calls.resize(batches.size());
   messages_->completion.outstanding = static_cast<uint32_t>(calls.size());
@@ -56,6 +57,7 @@ PostedLoad::PostedLoad(Worker& worker, const Topology& topology, const LoadedRow
     calls[i].to = topology.worker_of(batches[i].node);
     calls[i].method = kMethodLoadRows;
     batches[i].message.write(calls[i].request);
+    batches[i].message.rows = {};  // views of what its caller keeps no longer
   }
   for (Rpc::Call& call : calls) worker.rpc().post(call, messages_->completion);
   counters.messages += calls.size();

@@ -28,7 +28,7 @@ std::unique_ptr<PostedLoad> Transaction::post_load(std::span<RowToLoad> rows, Ta
     row.node = coordinator_.engine.map.primary_of(hash_key(table, row.key));
   }
   const LoadedRows load{table, coordinator_.engine.clock.next(), check_absent};
-  // In the history they are from now on: one that fails is given up with its transaction there.
+  // The history has them from now on: a load that fails ends its transaction, but for a savepoint.
   for (const RowToLoad& row : rows) event(HistoryOp::kInsert, table, row.key, load.stamp);
   return std::make_unique<PostedLoad>(coordinator_.engine.worker, coordinator_.engine.topology,
                                       load, rows, allocation_counters_);

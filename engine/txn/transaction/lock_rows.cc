@@ -2,7 +2,6 @@
 // rows.
 
 #include <algorithm>
-
 #include <utility>
 
 #include "engine/txn/stages/lock.h"

@@ -50,7 +50,7 @@ class TableScan {
   const TableId table_;
   const uint32_t visible_before_;
   ScanMode mode_;
-  bool conflicts_ = false;
+  bool conflicts_ = false;  // a quiet scan has met a row that an own insert took for absent
   const ScanWants wants_;
   const bool to_write_;  // or it fails at locks
   bool first_;           // of its transaction's scans of the table, and no part of it is read again
