@@ -28,9 +28,11 @@ TEST_P(OutsideReferences, NeverLoseWhatTheyReferTo) {
       });
   std::printf("%lu parents went, %lu children came, %lu definitions\n", deaths, births,
               definitions);
-  EXPECT_GT(deaths, 0u);
-  EXPECT_GT(births, 0u);
-  EXPECT_GT(definitions, 0u);
+  if (all_seeds_run()) {
+    EXPECT_GT(deaths, 0u);
+    EXPECT_GT(births, 0u);
+    EXPECT_GT(definitions, 0u);
+  }
 }
 
 RDMACC_FOR_EACH_PROTOCOL(OutsideReferences);
