@@ -56,12 +56,18 @@ BEGIN; UPDATE t SET v = v + 1 WHERE id = 3; ROLLBACK;
 SELECT stage, primitive, count > 0 AS moved, mean_us > 0 AS mean, p50_us <= p99_us AS ordered
   FROM rdmacc.stat_stages WHERE protocol = 'nowait' ORDER BY stage, primitive;
 SELECT reason, count FROM rdmacc.stat_aborts WHERE protocol = 'nowait' AND count > 0;
+SELECT transactions, committed, reads > 0 AS reads, messages > 0 AS messages, round_trips > 0 AS trips,
+       abs(verbs_per_transaction - (reads + writes + atomics + messages)::float8 / committed) < 1e-9 AS sigma,
+       nodes_per_transaction >= 1 AS theta, effective_share > 0 AND effective_share < 1 AS effective
+  FROM rdmacc.stat_protocols WHERE protocol = 'nowait';
 SELECT stages, code, transactions, committed, explored FROM rdmacc.stat_plans
   WHERE protocol = 'nowait' AND code = 28;
 SELECT rdmacc.stat_reset();
 SELECT sum(count) AS stages FROM rdmacc.stat_stages WHERE protocol = 'nowait';
 SELECT sum(count) AS aborts FROM rdmacc.stat_aborts WHERE protocol = 'nowait';
 SELECT count(*) AS plans FROM rdmacc.stat_plans WHERE protocol = 'nowait';
+SELECT transactions, committed, verbs_per_transaction, effective_share
+  FROM rdmacc.stat_protocols WHERE protocol = 'nowait';
 
 -- stages = auto
 SET rdmacc.stages = 'AUTO';

@@ -82,18 +82,29 @@ void SharedStats::add_stage(Protocol protocol, Stage stage, Primitive primitive,
   of(protocols_, protocol).stages[stage_index(stage)][static_cast<size_t>(primitive)].record(ns);
 }
 
-void SharedStats::add_transaction(Protocol protocol, StagePlan plan, bool committed,
-                                  AbortReason reason, bool explored) {
-  CHECK(plan.code() < kPlans && static_cast<size_t>(reason) < kReasons);
-  PerProtocol& protocol_stats = of(protocols_, protocol);
-  AtomicPlanCount& count = protocol_stats.plans[plan.code()];
+void SharedStats::add_transaction(const TxnEnd& end, uint64_t stage_ns, bool explored) {
+  CHECK(end.plan.code() < kPlans && static_cast<size_t>(end.reason) < kReasons);
+  PerProtocol& stats = of(protocols_, end.protocol);
+  AtomicPlanCount& count = stats.plans[end.plan.code()];
   add(count.transactions);
   if (explored) add(count.explored);
-  if (committed) {
+  const auto sum = [&stats](Sum which, uint64_t n) {
+    if (n > 0) add(stats.sums[which], n);
+  };
+  if (end.committed) {
     add(count.committed);
+    sum(kNodes, end.nodes);
+    sum(kCommittedStageNs, stage_ns);
   } else {
-    add(protocol_stats.aborts[static_cast<size_t>(reason)]);
+    add(stats.aborts[static_cast<size_t>(end.reason)]);
   }
+  sum(kStageNs, stage_ns);
+  sum(kRoundTrips, end.verbs.round_trips);
+  sum(kDoorbells, end.verbs.doorbells);
+  sum(kReads, end.verbs.reads);
+  sum(kWrites, end.verbs.writes);
+  sum(kAtomics, end.verbs.atomics);
+  sum(kMessages, end.verbs.messages);
 }
 
 void SharedStats::add_retry(Protocol protocol, bool gives_up) {
@@ -127,6 +138,26 @@ SharedStats::PlanCount SharedStats::plan(Protocol protocol, StagePlan plan) cons
           .explored = count.explored.load(kRelaxed)};
 }
 
+SharedStats::ProtocolCount SharedStats::protocol(Protocol protocol) const {
+  const PerProtocol& stats = of(protocols_, protocol);
+  const auto sum = [&stats](Sum which) { return stats.sums[which].load(kRelaxed); };
+  ProtocolCount all;
+  for (const AtomicPlanCount& plan : stats.plans) {
+    all.transactions += plan.transactions.load(kRelaxed);
+    all.committed += plan.committed.load(kRelaxed);
+  }
+  all.verbs = {.round_trips = sum(kRoundTrips),
+               .doorbells = sum(kDoorbells),
+               .reads = sum(kReads),
+               .writes = sum(kWrites),
+               .atomics = sum(kAtomics),
+               .messages = sum(kMessages)};
+  all.nodes = sum(kNodes);
+  all.stage_ns = sum(kStageNs);
+  all.committed_stage_ns = sum(kCommittedStageNs);
+  return all;
+}
+
 SharedStats::RetryCount SharedStats::retries(Protocol protocol) const {
   const PerProtocol& stats = of(protocols_, protocol);
   return {.retries = stats.retries.load(kRelaxed),
@@ -147,6 +178,7 @@ void SharedStats::reset() {
       count.committed.store(0, kRelaxed);
       count.explored.store(0, kRelaxed);
     }
+    for (std::atomic<uint64_t>& sum : stats.sums) sum.store(0, kRelaxed);
     stats.retries.store(0, kRelaxed);
     stats.given_up.store(0, kRelaxed);
     stats.replayed_statements.store(0, kRelaxed);

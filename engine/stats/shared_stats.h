@@ -2,8 +2,7 @@
 #include <array>
 #include <atomic>
 
-#include "engine/txn/rule/outcome.h"
-#include "engine/txn/rule/stage.h"
+#include "engine/txn/transaction/txn_observer.h"
 
 // What the transactions of many processes have measured, in memory that they share: counters that
 // any process adds to and reads without a lock. The memory's owner makes it (format) and keeps it
@@ -48,6 +47,16 @@ class SharedStats {
     uint64_t explored = 0;  // had another plan than the best known
   };
 
+  // RCBench's sigma and theta are `verbs` and `nodes` for each that committed.
+  struct ProtocolCount {
+    uint64_t transactions = 0;  // ended, committed or not
+    uint64_t committed = 0;
+    VerbCounters verbs;               // of all of them
+    uint64_t nodes = 0;               // of those that committed, added up
+    uint64_t stage_ns = 0;            // that all their stages took, and
+    uint64_t committed_stage_ns = 0;  // those of transactions that committed
+  };
+
   struct RetryCount {
     uint64_t retries = 0;              // attempts of statements that the server has begun anew
     uint64_t given_up = 0;             // statements that lost once more than they may
@@ -60,8 +69,8 @@ class SharedStats {
   static SharedStats* format(void* memory);
 
   void add_stage(Protocol protocol, Stage stage, Primitive primitive, uint64_t ns);
-  void add_transaction(Protocol protocol, StagePlan plan, bool committed, AbortReason reason,
-                       bool explored);
+  // `stage_ns`: what its stages have taken. `explored`: as in PlanCount.
+  void add_transaction(const TxnEnd& end, uint64_t stage_ns, bool explored);
 
   void add_retry(Protocol protocol, bool gives_up);
   void add_replay(Protocol protocol, uint64_t statements, uint64_t us, bool differed);
@@ -69,6 +78,7 @@ class SharedStats {
   SharedHistogram::Summary stage(Protocol protocol, Stage stage, Primitive primitive) const;
   uint64_t aborts(Protocol protocol, AbortReason reason) const;
   PlanCount plan(Protocol protocol, StagePlan plan) const;
+  ProtocolCount protocol(Protocol protocol) const;
   RetryCount retries(Protocol protocol) const;
 
   // What is added meanwhile may stay.
@@ -78,10 +88,24 @@ class SharedStats {
   struct AtomicPlanCount {
     std::atomic<uint64_t> transactions{0}, committed{0}, explored{0};
   };
+  // Each a counter that many processes add to.
+  enum Sum : size_t {
+    kRoundTrips,
+    kDoorbells,
+    kReads,
+    kWrites,
+    kAtomics,
+    kMessages,
+    kNodes,
+    kStageNs,
+    kCommittedStageNs,
+    kSums
+  };
   struct PerProtocol {
     std::array<std::array<SharedHistogram, 2>, kStageCount> stages;  // [stage_index][primitive]
     std::array<std::atomic<uint64_t>, kReasons> aborts{};
     std::array<AtomicPlanCount, kPlans> plans;  // by canonical hybrid code
+    std::array<std::atomic<uint64_t>, kSums> sums{};
     std::atomic<uint64_t> retries{0}, given_up{0};
     std::atomic<uint64_t> replayed_statements{0}, replay_us{0}, replays_differed{0};
   };

@@ -6,13 +6,15 @@ void StatsRecorder::stage_done(Protocol protocol, Stage stage, Primitive primiti
   if (chooser_ != nullptr) chooser_->stage_done(protocol, stage, primitive, ns);
   if (shared_ == nullptr) return;
   if (buffered_count_ == kBufferedMax) flush();
+  stage_ns_ += ns;
   buffered_[buffered_count_++] = {protocol, stage, primitive, ns};
 }
 
 void StatsRecorder::transaction_done(const TxnEnd& end) {
   if (shared_ == nullptr) return;
   flush();
-  shared_->add_transaction(end.protocol, end.plan, end.committed, end.reason, exploring_);
+  shared_->add_transaction(end, stage_ns_, exploring_);
+  stage_ns_ = 0;
 }
 
 void StatsRecorder::flush() {

@@ -39,6 +39,7 @@ class StatsRecorder : public TxnObserver {
   PlanChooser* const chooser_;
   std::array<Timing, kBufferedMax> buffered_;
   size_t buffered_count_ = 0;
+  uint64_t stage_ns_ = 0;  // of the transaction under way
   bool exploring_ = false;
 };
 

@@ -1,5 +1,7 @@
 // What views show, of engine_bridge.h: statistics in the server's shared memory, the locks and the
 // gate.
+#include "pg_rdmacc/bridge/bridge_stats.h"
+
 #include <algorithm>
 
 #include "engine/protocols/registry.h"
@@ -140,6 +142,24 @@ size_t bridge_stat_plans(BridgePlanStat* out, size_t max) {
                       .committed = plan.committed,
                       .explored = plan.explored};
     }
+  }
+  return count;
+}
+
+size_t bridge_stat_protocols(BridgeProtocolStat* out, size_t max) {
+  CHECK(out != nullptr && max > 0);
+  size_t count = 0;
+  if (statistics == nullptr) return count;
+  for (const Protocol protocol : rdmacc::available_protocols()) {
+    if (count == max) break;
+    const auto all = statistics->protocol(protocol);
+    out[count++] = {.protocol = static_cast<int>(protocol),
+                    .transactions = all.transactions,
+                    .committed = all.committed,
+                    .verbs = all.verbs,
+                    .nodes = all.nodes,
+                    .stage_ns = all.stage_ns,
+                    .committed_stage_ns = all.committed_stage_ns};
   }
   return count;
 }

@@ -61,31 +61,6 @@ typedef struct BridgeTxnOptions {
 } BridgeTxnOptions;
 
 /* What views show. Texts are static; protocols are numbers, -1 = none. */
-typedef struct BridgeStageStat {
-  int protocol;
-  const char* stage;
-  const char* primitive;
-  uint64_t count;
-  double mean_us, p50_us, p99_us;
-} BridgeStageStat;
-
-typedef struct BridgeAbortStat {
-  int protocol;
-  const char* reason;
-  uint64_t count;
-} BridgeAbortStat;
-
-typedef struct BridgeRetryStat {
-  int protocol;
-  uint64_t retries, given_up;
-  uint64_t replayed_statements, replay_us, replays_differed;
-} BridgeRetryStat;
-
-typedef struct BridgePlanStat {
-  int protocol;
-  uint16_t code; /* without the stages that the protocol does not have */
-  uint64_t transactions, committed, explored;
-} BridgePlanStat;
 
 typedef struct BridgeLock {
   uint32_t table, database, relfilenode; /* database 0: the table is gone */
@@ -344,25 +319,6 @@ void bridge_start_node_statistics(int node, rdmacc::NodeStatistics* out);
  * BRIDGE_SILENCE_US_MAX? If not, there is no answer, and no error that would end a transaction. */
 #define BRIDGE_SILENCE_US_MAX 1200000
 bool bridge_node_answered(void);
-
-/* ---- Statistics of all sessions of the server, in memory that the server gives: bytes() of it,
- * aligned to 64, made by format() once and named to every process that is to use it. */
-size_t bridge_stats_bytes(void);
-void bridge_stats_format(void* memory);
-void bridge_stats_use(void* memory);
-void bridge_stats_reset(void);
-/* Rows of the views, as many as there are but at most `max`; how many were filled in. */
-#define BRIDGE_STAT_STAGES_MAX 256
-#define BRIDGE_STAT_ABORTS_MAX 512
-#define BRIDGE_STAT_PLANS_MAX 4096
-size_t bridge_stat_stages(BridgeStageStat* out, size_t max);
-size_t bridge_stat_aborts(BridgeAbortStat* out, size_t max);
-size_t bridge_stat_plans(BridgePlanStat* out, size_t max); /* those that were used */
-#define BRIDGE_STAT_RETRIES_MAX 16
-size_t bridge_stat_retries(BridgeRetryStat* out, size_t max); /* of each protocol */
-/* A statement has lost under the protocol: it is run again, or not any more. */
-void bridge_stat_add_retry(int protocol, bool gives_up);
-void bridge_stat_add_replay(int protocol, uint64_t statements, uint64_t us, bool differed);
 
 /* ---- What goes on in the cluster. The results live until the next command of their kind. */
 void bridge_start_locks(int node, uint64_t from); /* from: 0, or *next of the answer before */

@@ -1,5 +1,6 @@
 #include "pg_rdmacc/query/lost_attempt.h"
 
+#include "pg_rdmacc/bridge/bridge_stats.h"
 #include "pg_rdmacc/server/error.h"
 #include "pg_rdmacc/xact/lock_holder.h"
 #include "pg_rdmacc/xact/xact.h"

@@ -1,5 +1,6 @@
 #include "pg_rdmacc/query/replay.h"
 
+#include "pg_rdmacc/bridge/bridge_stats.h"
 #include "pg_rdmacc/query/kept_owner.h"
 #include "pg_rdmacc/query/lost_attempt.h"
 #include "pg_rdmacc/query/new_attempt.h"

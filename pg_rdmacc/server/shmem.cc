@@ -1,5 +1,6 @@
 #include "pg_rdmacc/server/shmem.h"
 
+#include "pg_rdmacc/bridge/bridge_stats.h"
 #include "pg_rdmacc/server/fabric.h"
 
 extern "C" {

@@ -94,8 +94,36 @@ REVOKE ALL ON FUNCTION @extschema@.retry_statistics() FROM PUBLIC;
 REVOKE ALL ON @extschema@.stat_retries FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION @extschema@.retry_statistics() TO pg_monitor;
 GRANT SELECT ON @extschema@.stat_retries TO pg_monitor;
+
+-- What transactions cost, by RCBench's measures.
+CREATE FUNCTION @extschema@.protocol_statistics(
+  OUT protocol pg_catalog.text,
+  OUT transactions pg_catalog.int8,
+  OUT committed pg_catalog.int8,
+  OUT reads pg_catalog.int8,
+  OUT writes pg_catalog.int8,
+  OUT atomics pg_catalog.int8,
+  OUT messages pg_catalog.int8,
+  OUT round_trips pg_catalog.int8,
+  OUT verbs_per_transaction pg_catalog.float8,
+  OUT round_trips_per_transaction pg_catalog.float8,
+  OUT nodes_per_transaction pg_catalog.float8,
+  OUT effective_share pg_catalog.float8)
+RETURNS SETOF pg_catalog.record
+AS 'MODULE_PATHNAME', 'rdmacc_stat_protocols'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION @extschema@.protocol_statistics() IS 'what rdmacc.stat_protocols shows';
+
+CREATE VIEW @extschema@.stat_protocols AS SELECT * FROM @extschema@.protocol_statistics();
+COMMENT ON VIEW @extschema@.stat_protocols IS
+  'verbs and nodes of transactions by protocol, and which share of the stages'' time went to those that committed';
+
+REVOKE ALL ON FUNCTION @extschema@.protocol_statistics() FROM PUBLIC;
+REVOKE ALL ON @extschema@.stat_protocols FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION @extschema@.protocol_statistics() TO pg_monitor;
+GRANT SELECT ON @extschema@.stat_protocols TO pg_monitor;
 COMMENT ON FUNCTION @extschema@.stat_reset() IS
-  'sets rdmacc.stat_stages, stat_aborts, stat_plans and stat_retries to zero';
+  'sets rdmacc.stat_stages, stat_aborts, stat_plans, stat_protocols and stat_retries to zero';
 
 -- Exclusive gate mode by its name.
 ALTER VIEW @extschema@.gate RENAME COLUMN alone TO exclusive_worker;

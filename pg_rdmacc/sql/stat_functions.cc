@@ -1,5 +1,7 @@
-/* SQL functions behind rdmacc.stat_stages, stat_aborts, stat_plans and stat_retries: what the
- * transactions of all sessions of this server have measured, those that have ended included. */
+/* SQL functions behind rdmacc.stat_stages, stat_aborts, stat_plans, stat_protocols and
+ * stat_retries: what the transactions of all sessions of this server have measured, those that have
+ * ended included. */
+#include "pg_rdmacc/bridge/bridge_stats.h"
 #include "pg_rdmacc/server/shmem.h"
 #include "pg_rdmacc/sql/result_rows.h"
 
@@ -9,11 +11,13 @@ extern "C" {
 PGDLLEXPORT Datum rdmacc_stat_stages(PG_FUNCTION_ARGS);
 PGDLLEXPORT Datum rdmacc_stat_aborts(PG_FUNCTION_ARGS);
 PGDLLEXPORT Datum rdmacc_stat_plans(PG_FUNCTION_ARGS);
+PGDLLEXPORT Datum rdmacc_stat_protocols(PG_FUNCTION_ARGS);
 PGDLLEXPORT Datum rdmacc_stat_retries(PG_FUNCTION_ARGS);
 PGDLLEXPORT Datum rdmacc_stat_reset(PG_FUNCTION_ARGS);
 PG_FUNCTION_INFO_V1(rdmacc_stat_stages);
 PG_FUNCTION_INFO_V1(rdmacc_stat_aborts);
 PG_FUNCTION_INFO_V1(rdmacc_stat_plans);
+PG_FUNCTION_INFO_V1(rdmacc_stat_protocols);
 PG_FUNCTION_INFO_V1(rdmacc_stat_retries);
 PG_FUNCTION_INFO_V1(rdmacc_stat_reset);
 }
@@ -21,7 +25,7 @@ PG_FUNCTION_INFO_V1(rdmacc_stat_reset);
 namespace {
 
 constexpr size_t kStagesTextBytes = 256;
-constexpr size_t kColumnsMax = 7;
+constexpr size_t kColumnsMax = 12;
 
 /* A row for each of what `read` finds. `fill` sets the columns, in the order of the install script.
  */
@@ -68,6 +72,30 @@ void fill_plan(const BridgePlanStat& stat, Datum* values, bool*) {
   values[5] = rdmacc_int8_datum(stat.explored);
 }
 
+/* NULL where nothing has been counted that it could be a share of. */
+void put_ratio(int column, double numerator, uint64_t denominator, Datum* values, bool* nulls) {
+  nulls[column] = denominator == 0;
+  if (denominator == 0) return;
+  values[column] = Float8GetDatum(numerator / static_cast<double>(denominator));
+}
+
+void fill_protocol(const BridgeProtocolStat& stat, Datum* values, bool* nulls) {
+  const rdmacc::VerbCounters& verbs = stat.verbs;
+  const uint64_t all = verbs.reads + verbs.writes + verbs.atomics + verbs.messages;
+  values[0] = CStringGetTextDatum(bridge_protocol_name(stat.protocol));
+  values[1] = rdmacc_int8_datum(stat.transactions);
+  values[2] = rdmacc_int8_datum(stat.committed);
+  values[3] = rdmacc_int8_datum(verbs.reads);
+  values[4] = rdmacc_int8_datum(verbs.writes);
+  values[5] = rdmacc_int8_datum(verbs.atomics);
+  values[6] = rdmacc_int8_datum(verbs.messages);
+  values[7] = rdmacc_int8_datum(verbs.round_trips);
+  put_ratio(8, static_cast<double>(all), stat.committed, values, nulls);
+  put_ratio(9, static_cast<double>(verbs.round_trips), stat.committed, values, nulls);
+  put_ratio(10, static_cast<double>(stat.nodes), stat.committed, values, nulls);
+  put_ratio(11, static_cast<double>(stat.committed_stage_ns), stat.stage_ns, values, nulls);
+}
+
 void fill_retries(const BridgeRetryStat& stat, Datum* values, bool*) {
   values[0] = CStringGetTextDatum(bridge_protocol_name(stat.protocol));
   values[1] = rdmacc_int8_datum(stat.retries);
@@ -89,6 +117,10 @@ Datum rdmacc_stat_aborts(PG_FUNCTION_ARGS) {
 
 Datum rdmacc_stat_plans(PG_FUNCTION_ARGS) {
   return put_rows(fcinfo, bridge_stat_plans, BRIDGE_STAT_PLANS_MAX, fill_plan);
+}
+
+Datum rdmacc_stat_protocols(PG_FUNCTION_ARGS) {
+  return put_rows(fcinfo, bridge_stat_protocols, BRIDGE_STAT_PROTOCOLS_MAX, fill_protocol);
 }
 
 Datum rdmacc_stat_retries(PG_FUNCTION_ARGS) {

@@ -292,11 +292,7 @@ void Transaction::finish(HistoryOutcome outcome) {
     stats.aborted++;
     stats.aborts[static_cast<size_t>(reason_of(failure_))]++;
   }
-  if (coordinator_.observer != nullptr) {
-    coordinator_.observer->transaction_done(
-        {parameters_.rules->protocol, parameters_.plan.canonical(parameters_.rules->stages),
-         outcome == HistoryOutcome::kCommitted, reason_of(failure_)});
-  }
+  if (coordinator_.observer != nullptr) tell_observer(outcome);
   stats.verbs.add(counters_);
   stats.allocation_verbs.add(allocation_counters_);
   stats.log_full_waits = coordinator_.log.full_waits();

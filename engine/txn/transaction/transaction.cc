@@ -110,6 +110,39 @@ void Transaction::note_stage_time(Stage stage, uint64_t ns) {
   coordinator_.observer->stage_done(parameters_.rules->protocol, stage, primitive, ns);
 }
 
+void Transaction::tell_observer(HistoryOutcome outcome) {
+  coordinator_.observer->transaction_done(
+      {.protocol = parameters_.rules->protocol,
+       .plan = parameters_.plan.canonical(parameters_.rules->stages),
+       .committed = outcome == HistoryOutcome::kCommitted,
+       .reason = reason_of(failure_),
+       .verbs = counters_,
+       .nodes = count_nodes()});
+}
+
+// More headers than these are on all nodes, nearly always.
+uint32_t Transaction::count_nodes() const {
+  constexpr size_t kHeadersMax = 64;
+  boost::container::small_vector<NodeId, 16> nodes;
+  size_t left = kHeadersMax;
+  const auto note = [&](GlobalAddress header) {
+    if (header.null()) return;
+    if (std::find(nodes.begin(), nodes.end(), header.node()) == nodes.end()) {
+      nodes.push_back(header.node());
+    }
+    --left;
+  };
+  for (const Access& access : accesses_) {
+    if (left == 0) break;
+    note(access.header);
+  }
+  accesses_.for_reads([&](TableId, std::span<const ScannedRead> some) {
+    for (size_t i = 0; i < some.size() && left > 0; ++i) note(some[i].header);
+    return left > 0;
+  });
+  return static_cast<uint32_t>(nodes.size());
+}
+
 void Transaction::note_first_failure(const Status& status) {
   if (failure_.ok()) failure_ = status;
   if (outcome_unknown_) return;  // its locks are left to resolution

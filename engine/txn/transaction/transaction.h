@@ -248,6 +248,8 @@ class Transaction final : public RowSource {
   void finish(HistoryOutcome outcome);
   void note_writes();
   void report(HistoryOutcome outcome);
+  void tell_observer(HistoryOutcome outcome);
+  uint32_t count_nodes() const;
   void note_failure(const Status& status) {
     if (!status.ok()) note_first_failure(status);
   }

@@ -1,6 +1,7 @@
 #pragma once
 #include "engine/txn/rule/outcome.h"
 #include "engine/txn/rule/stage.h"
+#include "rdma/base/verb_counters.h"
 
 namespace rdmacc {
 
@@ -11,6 +12,8 @@ struct TxnEnd {
   StagePlan plan;  // without the stages that the protocol does not have
   bool committed;
   AbortReason reason;
+  VerbCounters verbs = {};  // without those of memory that it took or freed
+  uint32_t nodes = 0;       // that store the first 64 headers which it has met
 };
 
 // Is told what the transactions of one coordinator measure, as they go, by the coordinator's

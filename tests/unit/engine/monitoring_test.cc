@@ -89,6 +89,10 @@ TEST_P(MonitoringTest, ObserverIsToldStagesAndEnds) {
     EXPECT_EQ(recorded.ends[1].reason, AbortReason::kNone);
     const uint16_t stages = stages_of(GetParam());
     EXPECT_EQ(recorded.ends[0].plan.code(), options_.plan.code() & stages);
+    EXPECT_EQ(recorded.ends[0].nodes, 1u);
+    const VerbCounters& verbs = recorded.ends[0].verbs;
+    EXPECT_GT(verbs.reads + verbs.writes + verbs.atomics + verbs.messages, 0u);
+    EXPECT_GT(verbs.round_trips, 0u);
   });
 }
 

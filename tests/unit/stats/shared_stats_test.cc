@@ -63,9 +63,9 @@ TEST_F(SharedStatsTest, TakeTheSmallestAndLargestValues) {
 
 TEST_F(SharedStatsTest, CountTransactionsByPlanAndReason) {
   const StagePlan plan(5);
-  stats_.add_transaction(protocol_, plan, true, AbortReason::kNone, false);
-  stats_.add_transaction(protocol_, plan, true, AbortReason::kNone, true);
-  stats_.add_transaction(protocol_, plan, false, AbortReason::kLockHeld, false);
+  stats_.add_transaction({protocol_, plan, true, AbortReason::kNone}, 0, false);
+  stats_.add_transaction({protocol_, plan, true, AbortReason::kNone}, 0, true);
+  stats_.add_transaction({protocol_, plan, false, AbortReason::kLockHeld}, 0, false);
   const SharedStats::PlanCount count = stats_.plan(protocol_, plan);
   EXPECT_EQ(count.transactions, 3u);
   EXPECT_EQ(count.committed, 2u);
@@ -75,6 +75,31 @@ TEST_F(SharedStatsTest, CountTransactionsByPlanAndReason) {
   stats_.reset();
   EXPECT_EQ(stats_.plan(protocol_, plan).transactions, 0u);
   EXPECT_EQ(stats_.aborts(protocol_, AbortReason::kLockHeld), 0u);
+}
+
+TEST_F(SharedStatsTest, AddUpWhatTransactionsOfAProtocolCost) {
+  const VerbCounters verbs{.round_trips = 1, .reads = 2, .writes = 3, .atomics = 4, .messages = 5};
+  StatsRecorder recorder(shared_.stats, nullptr);
+  recorder.stage_done(protocol_, Stage::kLock, kSome, 100);
+  recorder.transaction_done({protocol_, StagePlan(3), true, AbortReason::kNone, verbs, 2});
+  recorder.stage_done(protocol_, Stage::kLock, kSome, 30);
+  recorder.stage_done(protocol_, Stage::kRelease, kSome, 20);
+  recorder.transaction_done({protocol_, StagePlan(1), false, AbortReason::kLockHeld, verbs, 2});
+  const SharedStats::ProtocolCount count = stats_.protocol(protocol_);
+  EXPECT_EQ(count.transactions, 2u);
+  EXPECT_EQ(count.committed, 1u);
+  EXPECT_EQ(count.verbs.round_trips, 2u);
+  EXPECT_EQ(count.verbs.reads, 4u);
+  EXPECT_EQ(count.verbs.writes, 6u);
+  EXPECT_EQ(count.verbs.atomics, 8u);
+  EXPECT_EQ(count.verbs.messages, 10u);
+  EXPECT_EQ(count.nodes, 2u) << "of the one that committed";
+  EXPECT_EQ(count.committed_stage_ns, 100u);
+  EXPECT_EQ(count.stage_ns, 150u);
+  EXPECT_EQ(stats_.protocol(available_protocols()[1]).transactions, 0u);
+  stats_.reset();
+  EXPECT_EQ(stats_.protocol(protocol_).verbs.reads, 0u);
+  EXPECT_EQ(stats_.protocol(protocol_).stage_ns, 0u);
 }
 
 TEST_F(SharedStatsTest, CountWhatIsRunAgain) {
@@ -103,13 +128,15 @@ TEST_F(SharedStatsTest, LoseNothingThatManyAddAtOnce) {
     threads.emplace_back([&] {
       for (int n = 0; n < kEach; ++n) {
         stats_.add_stage(protocol_, Stage::kRead, kSome, 1000);
-        stats_.add_transaction(protocol_, StagePlan(), n % 2 == 0, AbortReason::kLockHeld, false);
+        stats_.add_transaction({protocol_, StagePlan(), n % 2 == 0, AbortReason::kLockHeld}, 1,
+                               false);
       }
     });
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(stats_.stage(protocol_, Stage::kRead, kSome).count, uint64_t{kThreads * kEach});
   EXPECT_EQ(stats_.aborts(protocol_, AbortReason::kLockHeld), uint64_t{kThreads * kEach / 2});
+  EXPECT_EQ(stats_.protocol(protocol_).stage_ns, uint64_t{kThreads * kEach});
 }
 
 TEST_F(SharedStatsTest, GetStagesWhenTheTransactionEndsOrTheyAreMany) {
