@@ -3,16 +3,17 @@
 // locked until the transaction has ended: exclusively by its ctts, or, where shared locks are
 // asked for, counted in the lock word while it is only read.
 //
-//   Read, Lock   CAS lock 0 -> ctts | READ header | READ record        one batch
-//   Read shared  READ header => CAS lock n -> n+1 | READ header | READ record
-//   Lock shared  CAS lock own count -> ctts | READ header | READ record
+//   Read, Lock   CAS lock 0 -> ctts | READ header, record              one batch
+//   Read shared  READ header => CAS lock n -> n+1 | READ header, record
+//   Lock shared  CAS lock own count -> ctts | READ header, record
 //   Log          the whole transaction to every backup
 //   Commit       WRITE wts | WRITE length and record | WRITE lock = 0
 //   Release      WRITE lock = 0 for exactly the locks that this attempt got; counts by FAA
 //
-// The READs stand behind the CAS in the batch: under the lock the header and record are stable,
-// so that one READ is an untorn read, and a failed CAS makes it worthless. There is nothing to
-// validate: no other transaction changes what is locked. A node's cleaning lock
+// The READ of both stands behind the CAS in the batch: under the lock header and record are stable,
+// so that one is an untorn read, and a failed CAS makes it worthless. There is nothing to validate:
+// no other transaction changes what is locked. What was only read is released in the batch of
+// Commit, if both stages are one-sided. A node's cleaning lock
 // (engine/storage/layout/tuple.h) is no transaction's, and is waited for instead, in every protocol
 // that begins with take_lock() (locks.h).
 

@@ -2,9 +2,9 @@
 // younger one dies (RCC §4.2), so that there is no deadlock; a restarted transaction keeps its
 // age. What is locked, and the stages but Lock, are NOWAIT's.
 //
-//   Read, Lock   READ header => CAS lock 0 -> ctts | READ header | READ record
+//   Read, Lock   READ header => CAS lock 0 -> ctts | READ header, record
 //                held by a younger one: CAS waiter -> ctts | READ header, back off, again
-//   Read shared  READ header => CAS lock n -> n+1 | READ header | READ record
+//   Read shared  READ header => CAS lock n -> n+1 | READ header, record
 //   Lock shared  as Lock, with CAS lock own count -> ctts; others share it: as held by a younger
 //   one
 //

@@ -3,13 +3,13 @@
 // waits for a lock aborts, and comes back with its age. One that waits for nothing commits, wounded
 // or not, and gives its locks back soon anyway.
 //
-//   Read, Lock   CAS lock 0 -> ctts | READ header | READ record                 one batch
+//   Read, Lock   CAS lock 0 -> ctts | READ header, record                        one batch
 //   held by an   READ header | READ own wound, back off, and again; then the CAS
 //   older one
 //   held by a    the same, with a WRITE of the holder's wound
 //   younger one
-//   Read shared  READ header => CAS lock n -> n+1 | READ header | READ record
-//   Lock shared  CAS lock own count -> ctts | READ header | READ record
+//   Read shared  READ header => CAS lock n -> n+1 | READ header, record
+//   Lock shared  CAS lock own count -> ctts | READ header, record
 //   shared by    CAS waiter -> ctts | READ header | READ own wound, back off, and again
 //   others
 //   Log, Commit, Release   as NOWAIT

@@ -44,6 +44,15 @@ FAULTS = {
          "if (passes_locks && (by_owner(before) || by_owner(after)))",
          "if (!FAULT && passes_locks && (by_owner(before) || by_owner(after)))"),
     ],
+    "engine/txn/transaction/commit.cc": [
+        ("what a round that failed was to release is taken for released",
+         "release_begun_ = !status.ok();", "release_begun_ = !FAULT && !status.ok();"),
+    ],
+    "engine/txn/driver/driver_base.h": [
+        ("one READ has header and record where no lock keeps them",
+         "return (step.verbs & kReads) == (kPreRead | kReadRecord) &&",
+         "return (step.verbs & (FAULT ? kReads & ~kPostRead : kReads)) == (kPreRead | kReadRecord) &&"),
+    ],
     "engine/txn/transaction/check_reads.cc": [
         ("what a scan has only read is not validated for a transaction that writes",
          "if (!accesses_.has_reads()) return Status();",

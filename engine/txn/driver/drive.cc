@@ -23,8 +23,9 @@ Status DriverBase::make_room(RecordState& record, const Step& step) {
   DCHECK(lacks_room(record, step));
   HeaderSnapshot& snapshot = *record.snapshot;
   if ((step.verbs & kReadRecord) != 0 && record.record == nullptr && record.record_bytes > 0) {
-    record.record = context_.arena.allocate(record.record_bytes);
-    if (record.record == nullptr) return out_of_registered_memory();
+    std::byte* memory = context_.arena.allocate(RecordState::memory_bytes(record.record_bytes));
+    if (memory == nullptr) return out_of_registered_memory();
+    record.use_memory(memory);
   }
   if ((step.verbs & kReadVersion) != 0 && record.version == nullptr) {
     record.version = context_.arena.allocate(sizeof(VersionHead) + record.record_bytes);

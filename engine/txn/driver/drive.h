@@ -19,8 +19,9 @@ struct RecordState {
   // Registered; allocated by the driver when nullptr and it needs one. In place only rules that
   // skip leave it to be looked at.
   HeaderSnapshot* snapshot = nullptr;
-  std::byte* record =
-      nullptr;  // registered; where kReadRecord goes, `record_bytes` of it; likewise
+  // Registered; where kReadRecord goes, `record_bytes` of it; likewise. Where verbs are posted,
+  // the driver has the bytes in front of it, too, for a header: memory_bytes().
+  std::byte* record = nullptr;
   uint32_t record_bytes = 0;
   uint32_t history = 0;  // old versions that the slot has room for
   // Out:
@@ -41,6 +42,8 @@ struct RecordState {
   std::string_view bytes() const {
     return {reinterpret_cast<const char*>(record), accepted.length};
   }
+  static size_t memory_bytes(size_t record_bytes) { return sizeof(Header) + record_bytes; }
+  void use_memory(std::byte* memory) { record = memory + sizeof(Header); }
 
  private:
   friend class DriverBase;

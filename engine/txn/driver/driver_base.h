@@ -24,6 +24,7 @@ class DriverBase {
   Status take_snapshots();
   static void begin_snapshot(RecordState& record);
   bool lacks_room(const RecordState& record, const Step& step) const;
+  bool reads_together(const RecordState& record, const Step& step) const;
   Status make_room(RecordState& record, const Step& step);
   void post(RecordState& record, const Step& step);
   void post_wounds(RecordState& record, const Step& step);
@@ -59,6 +60,14 @@ inline bool DriverBase::lacks_room(const RecordState& record, const Step& step) 
          ((step.verbs & kNeedRoom) != kReadRecord || record.record == nullptr);
 }
 
+// One READ has header and record where the lock keeps both as they are: what relies on the order of
+// its READs looks at the header once more. Where verbs are carried out in place, nothing is saved.
+inline bool DriverBase::reads_together(const RecordState& record, const Step& step) const {
+  constexpr int kReads = kPreRead | kReadRecord | kPostRead;
+  return (step.verbs & kReads) == (kPreRead | kReadRecord) && record.record_bytes != 0 &&
+         !batch_.in_place();
+}
+
 inline void DriverBase::post(RecordState& record, const Step& step) {
   DCHECK(step.verdict == Verdict::kTry || step.verdict == Verdict::kLookAgain);
   const GlobalAddress header = record.access->header;
@@ -73,12 +82,18 @@ inline void DriverBase::post(RecordState& record, const Step& step) {
     DCHECK(step.word % 8 == 0 && step.word < sizeof(Header));
     batch_.compare_swap(slot, step.word, step.expected, step.desired, &snapshot.cas_seen);
   }
-  if ((step.verbs & kPreRead) != 0) {
-    batch_.read(slot, 0, &snapshot.pre_read, sizeof(Header), WordOrder::kAscending);
-  }
-  if ((step.verbs & kReadRecord) != 0 && record.record_bytes != 0) {
+  if (reads_together(record, step)) {
     DCHECK(record.record != nullptr);
-    batch_.read(slot, kOffsetOfRecord, record.record, record.record_bytes);
+    static_assert(kOffsetOfRecord == sizeof(Header));
+    batch_.read(slot, 0, record.record - sizeof(Header), kOffsetOfRecord + record.record_bytes);
+  } else {
+    if ((step.verbs & kPreRead) != 0) {
+      batch_.read(slot, 0, &snapshot.pre_read, sizeof(Header), WordOrder::kAscending);
+    }
+    if ((step.verbs & kReadRecord) != 0 && record.record_bytes != 0) {
+      DCHECK(record.record != nullptr);
+      batch_.read(slot, kOffsetOfRecord, record.record, record.record_bytes);
+    }
   }
   if ((step.verbs & kReadVersion) != 0) {
     const auto i = static_cast<uint32_t>(step.version);
@@ -105,7 +120,10 @@ inline void DriverBase::post(RecordState& record, const Step& step) {
 // Notes what a round found; false when the header is not (any more) what the access means.
 inline bool DriverBase::note(RecordState& record, const Step& step) {
   Access& access = *record.access;
-  const HeaderSnapshot& snapshot = *record.snapshot;
+  HeaderSnapshot& snapshot = *record.snapshot;
+  if (reads_together(record, step)) {
+    memcpy(&snapshot.pre_read, record.record - sizeof(Header), sizeof(Header));
+  }
   if ((step.verbs & kReadReference) != 0) check_reference(record);
   if ((step.verbs & kCas) != 0) {
     if (snapshot.cas_seen == step.expected) {

@@ -324,6 +324,22 @@ Status carry_out_commit(StageContext& context, StagePlan plan, const LogRecord& 
   return install(context.engine.worker, rest, options, context.counters);
 }
 
+bool releases_with_commit(const StageContext& context, StagePlan plan) {
+  return plan.of(Stage::kCommit) == Primitive::kOneSided &&
+         plan.of(Stage::kRelease) == Primitive::kOneSided &&
+         context.engine.worker.scheduler().port() == Endpoint::Port::kPosted;
+}
+
+Status carry_out_commit_and_release(StageContext& context, const LogRecord& record,
+                                    std::span<const Held> held,
+                                    std::vector<GlobalAddress>& evicted) {
+  CHECK(!record.writes.empty() && record.lock_ctts != 0);
+  CHECK(!held.empty() && held.size() <= kCommitHeldMax);
+  InstallOptions options = install_options(context, &evicted);
+  options.also_released = held;
+  return install(context.engine.worker, record, options, context.counters);
+}
+
 bool validates_in_place(const StageContext& context, StagePlan plan) {
   return plan.of(context.rules.validation) == Primitive::kOneSided &&
          context.engine.worker.scheduler().port() != Endpoint::Port::kPosted;

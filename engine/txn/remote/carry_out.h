@@ -43,6 +43,14 @@ EndAtOwner carry_out_end(StageContext& context, const LogPlacement& placement,
 // one-sided, guarded by the locks. `evicted`: see InstallOptions.
 Status carry_out_commit(StageContext& context, StagePlan plan, const LogRecord& record,
                         std::vector<GlobalAddress>& evicted);
+// Commit and Release are posted one-sided: one round has both.
+bool releases_with_commit(const StageContext& context, StagePlan plan);
+// That round: so many of the locks that only have to be released go along. Not ok: some of it is
+// done, or nothing.
+constexpr size_t kCommitHeldMax = 256;
+Status carry_out_commit_and_release(StageContext& context, const LogRecord& record,
+                                    std::span<const Held> held,
+                                    std::vector<GlobalAddress>& evicted);
 // The locks may be given back with verbs in place.
 bool releases_in_place(const StageContext& context, StagePlan plan);
 // Not ok when reader counts may still include this attempt.

@@ -50,7 +50,7 @@ class CandidateReader {
 };
 
 Status CandidateReader::take_memory() {
-  size_t record_bytes = 0;
+  size_t bytes_of_all = 0;
   for (size_t i = 0; i < records_.size(); i++) {
     KeyWork& work = key(i);
     DCHECK(work.result == KeyWork::Result::kPending && !work.access.header.null());
@@ -59,13 +59,13 @@ Status CandidateReader::take_memory() {
     records_[i].access = &work.access;
     records_[i].record_bytes = candidates_[i].table->record_size;
     records_[i].history = candidates_[i].table->history;
-    record_bytes += records_[i].record_bytes;
+    bytes_of_all += RecordState::memory_bytes(records_[i].record_bytes);
   }
-  std::byte* bytes = context_.arena.allocate(record_bytes);
-  if (bytes == nullptr) return out_of_registered_memory();
+  std::byte* memory = context_.arena.allocate(bytes_of_all);
+  if (memory == nullptr) return out_of_registered_memory();
   for (RecordState& record : records_) {
-    record.record = bytes;
-    bytes += record.record_bytes;
+    record.use_memory(memory);
+    memory += RecordState::memory_bytes(record.record_bytes);
   }
   return Status();
 }

@@ -136,11 +136,12 @@ Status FirstLook::read_records() {
     judge_later(*keys_[i], record);
   }
   if (records_.empty()) return Status();
-  std::byte* memory = context_.arena.allocate(records_.size() * table_.record_size);
+  const size_t bytes_of_each = RecordState::memory_bytes(table_.record_size);
+  std::byte* memory = context_.arena.allocate(records_.size() * bytes_of_each);
   if (memory == nullptr) return out_of_registered_memory();
   for (RecordState& record : records_) {
-    record.record = memory;
-    memory += record.record_bytes;
+    record.use_memory(memory);
+    memory += bytes_of_each;
   }
   // What was locked is noted in the accesses, whatever comes of it.
   return drive(context_, context_.rules.read, {records_.data(), records_.size()});

@@ -3,6 +3,7 @@
 #include "engine/storage/layout/overflow.h"
 #include "engine/storage/layout/sundial_word.h"
 #include "engine/txn/stages/installer.h"
+#include "engine/txn/stages/lock.h"
 #include "rdma/base/check.h"
 
 namespace rdmacc {
@@ -54,6 +55,14 @@ Status Installer::look_at_versions(size_t begin, size_t end) {
     }
   }
   return batch_.execute();
+}
+
+// Before the round of the last writes is posted.
+Status Installer::release_rest() {
+  constexpr size_t kFew = 32;
+  CHECK(!options_.guarded);
+  VerbArena& arena = options_.also_released.size() <= kFew ? arena_ : own_arena_;
+  return add_releases(arena, options_.also_released, batch_);
 }
 
 Status Installer::install(const Write& write, const VersionBefore& before) {
@@ -133,6 +142,7 @@ Status Installer::bytes(GlobalAddress to, std::string_view from) {
 
 Status install(Worker& worker, const LogRecord& record, const InstallOptions& options,
                VerbCounters& counters) {
+  CHECK(options.also_released.empty() || worker.scheduler().port() == Endpoint::Port::kPosted);
   if (goes_in_place(worker, record, options)) {
     return install_in_place(worker, record, options, counters);
   }

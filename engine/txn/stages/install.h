@@ -26,6 +26,9 @@ struct InstallOptions {
   BlockPool* blocks = nullptr;
   // Of every node; needed where versions are kept.
   uint64_t region_bytes = 0;
+  // What else the transaction holds, given back in the round of its last writes. Not where verbs
+  // are carried out in place, and not guarded.
+  std::span<const Held> also_released = {};
 };
 
 // Where a transaction's Commit stage runs. What may be repeated takes no memory of the transaction.

@@ -46,6 +46,8 @@ class Installer {
       }
       RDMACC_RETURN_IF_ERROR(install(write, before_[i - begin]));
     }
+    const bool last = end == record_.writes.size();
+    if (last && !options_.also_released.empty()) RDMACC_RETURN_IF_ERROR(release_rest());
     return batch_.execute();
   }
 
@@ -84,6 +86,7 @@ class Installer {
            (!options_.guarded || holds(write, before.header));
   }
 
+  Status release_rest();
   Status look(size_t begin, size_t end);
   Status look_at_versions(size_t begin, size_t end);
   Status install(const Write& write, const VersionBefore& before);

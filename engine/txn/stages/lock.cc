@@ -269,11 +269,22 @@ Status release_some(StageContext& context, std::span<const Held> some, bool cert
   constexpr size_t kFew = 32;
   VerbArena apart(context.engine.worker.pool());
   VerbArena& arena = some.size() <= kFew ? context.arena : apart;
+  if (certain) {
+    DoorbellBatch batch = context.batch();
+    RDMACC_RETURN_IF_ERROR(add_releases(arena, some, batch));
+    return batch.execute();
+  }
   auto* words = arena.allocate_array<Word>(some.size());
   if (words == nullptr) return out_of_registered_memory();
   boost::container::small_vector<Held, kFew> held(some.begin(), some.end());
-  if (!certain) return release_own(context, {held.data(), held.size()}, words, arena);
-  DoorbellBatch batch = context.batch();
+  return release_own(context, {held.data(), held.size()}, words, arena);
+}
+
+}  // namespace
+
+Status add_releases(VerbArena& arena, std::span<const Held> held, DoorbellBatch& batch) {
+  auto* words = arena.allocate_array<Word>(held.size());
+  if (words == nullptr) return out_of_registered_memory();
   for (size_t i = 0; i < held.size(); i++) {
     const Held& each = held[i];
     const GlobalAddress lock = each.header.plus(kOffsetOfLock);
@@ -287,10 +298,8 @@ Status release_some(StageContext& context, std::span<const Held> some, bool cert
     }
     if (each.locked) batch.write(lock, &words[i].lock, 8);
   }
-  return batch.execute();
+  return Status();
 }
-
-}  // namespace
 
 Status release_accesses(StageContext& context, std::span<const Held> held, bool certain) {
   CHECK(certain || locked_exclusively(context.stamps.ctts));

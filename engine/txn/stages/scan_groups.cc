@@ -272,8 +272,9 @@ Status GroupScan::read_some(size_t begin, size_t end, bool& again) {
     record_states[i].access = &access;
     record_states[i].record_bytes = table_.record_size;
     record_states[i].history = table_.history;
-    record_states[i].record = context_.arena.allocate(table_.record_size);
-    if (record_states[i].record == nullptr) return out_of_registered_memory();
+    std::byte* memory = context_.arena.allocate(RecordState::memory_bytes(table_.record_size));
+    if (memory == nullptr) return out_of_registered_memory();
+    record_states[i].use_memory(memory);
   }
   RDMACC_RETURN_IF_ERROR(drive(context_, context_.rules.read, record_states));
   for (size_t i = 0; i < count; i++) {

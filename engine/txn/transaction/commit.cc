@@ -97,13 +97,40 @@ constexpr uint64_t kNodeReturnPauseUs = 10'000;
   writes_.list_writes(record_);
 }
 
+// False: there is nothing else to release, or it does not go along.
+bool Transaction::commit_and_release(StageContext& stage, Status& status) {
+  if (lock_state_unknown_ || !releases_with_commit(stage, parameters_.plan)) return false;
+  boost::container::small_vector<Access*, 16> given;
+  boost::container::small_vector<Held, 16> held;
+  for (Access& access : accesses_) {
+    if (held.size() == kCommitHeldMax) break;
+    if (!access.held() || access.write) continue;
+    given.push_back(&access);
+    held.emplace_back(access);
+  }
+  if (held.empty()) return false;
+  const uint64_t start_ns = begin_stage(Stage::kCommit);
+  begin_stage(Stage::kRelease);
+  status = carry_out_commit_and_release(stage, record_, {held.data(), held.size()}, evicted_);
+  time_stages({Stage::kCommit, Stage::kRelease}, start_ns);
+  release_begun_ = !status.ok();
+  if (release_begun_) return true;
+  for (Access* access : given) {
+    access->note_unlocked();
+    access->reader_count = 0;
+  }
+  return true;
+}
+
 [[gnu::always_inline]] inline void Transaction::install_record(StageContext& stage) {
   CHECK(log_begun_ && !placements_.empty());
   Status status;
   if (!end_begun_) {
-    const uint64_t start_ns = begin_stage(Stage::kCommit);
-    status = carry_out_commit(stage, parameters_.plan, record_, evicted_);
-    time_stage(Stage::kCommit, start_ns);
+    if (!commit_and_release(stage, status)) {
+      const uint64_t start_ns = begin_stage(Stage::kCommit);
+      status = carry_out_commit(stage, parameters_.plan, record_, evicted_);
+      time_stage(Stage::kCommit, start_ns);
+    }
   } else if (!installed_) {
     status = Status(Code::kUnavailable);
   }
@@ -140,12 +167,14 @@ void Transaction::release_locks(StageContext& stage) {
   }
   if (held.empty()) return;
   const uint64_t start_ns = begin_stage(Stage::kRelease);
-  // Locks that the nodes were asked to look for may be others' by now. A reader count does not say
-  // whose it is, and an upgrade may have used it up: all of them are left to the sweep.
+  // Locks that the nodes were asked to look for, or that are given back already, may be others' by
+  // now. A reader count does not say whose it is, and an upgrade may have used it up: all of them
+  // are left to the sweep.
   const std::span<const Held> all(held.data(), held.size());
-  Status status = lock_state_unknown_ ? release_accesses(stage, all, /*certain=*/false)
-                                      : carry_out_release(stage, parameters_.plan, all);
-  reader_counts_unknown_ = !status.ok();
+  const bool certain = !lock_state_unknown_ && !release_begun_;
+  Status status = certain ? carry_out_release(stage, parameters_.plan, all)
+                          : release_accesses(stage, all, /*certain=*/false);
+  reader_counts_unknown_ = !status.ok() || release_begun_;
   while (!status.ok() && stage.engine.worker.endpoint().now_us() < deadline_us) {
     lock_state_unknown_ = true;
     stage.engine.worker.scheduler().sleep_for(kNodeReturnPauseUs);

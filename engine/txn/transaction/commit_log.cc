@@ -70,16 +70,6 @@ Status Transaction::flush_log() {
   return Status(Code::kUnavailable, "whether a transaction is on disk is not known");
 }
 
-// Does Commit give the lock of this header back?
-bool Transaction::is_written(const Access& access) {
-  const std::span<PlannedWrite> writes = writes_.all();
-  const std::vector<LockWork>& locks = writes_.locks();
-  return std::any_of(writes.begin(), writes.end(),
-                     [&](const PlannedWrite& write) { return write.tuple == &access; }) ||
-         std::any_of(locks.begin(), locks.end(),
-                     [&](const LockWork& work) { return work.access == &access; });
-}
-
 Status Transaction::end_at_owner(StageContext& stage) {
   CHECK(placements_.size() == 1 && !end_begun_);
   const NodeId owner = placements_.front().node;
@@ -88,7 +78,7 @@ Status Transaction::end_at_owner(StageContext& stage) {
   for (Access& access : accesses_) {
     if (held.size() == kEndHeldMax) break;
     const bool fits = access.locked && access.reader_count == 0 && access.header.node() == owner;
-    if (!fits || is_written(access)) continue;
+    if (!fits || access.write) continue;  // Commit gives that back
     given.push_back(&access);
     held.emplace_back(access);
   }

@@ -235,8 +235,8 @@ class Transaction final : public RowSource {
   Status place_record();
   Status flush_log();
   Status end_at_owner(StageContext& stage);
-  bool is_written(const Access& access);
   void install_record(StageContext& stage);
+  bool commit_and_release(StageContext& stage, Status& status);
   void release_locks(StageContext& stage);
   bool release_in_place(StageContext& stage);
   void void_log();
@@ -302,6 +302,7 @@ class Transaction final : public RowSource {
   // The owner was asked to log, install and release; what it has not confirmed may be done, too.
   bool end_begun_ = false;
   bool installed_ = false;
+  bool release_begun_ = false;  // with the Commit, whose round was not carried out everywhere
   bool prepared_ = false;
   bool outcome_unknown_ = false;
   bool writes_noted_ = false;           // in the history

@@ -1,6 +1,7 @@
 // What others can see of a session's transactions: measurements, locks, its place at the gate.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 
 #include "engine/protocols/registry.h"
@@ -13,8 +14,10 @@ namespace rdmacc {
 namespace {
 
 struct Recorded : TxnObserver {
+  void stage_begins(Stage stage) override { begun.push_back(stage); }
   void stage_done(Protocol of, Stage stage, Primitive primitive, uint64_t) override {
     EXPECT_EQ(of, protocol);
+    begun_before[stage] = begun;
     EXPECT_EQ(primitive, plan.of(stage));
     ++stages[stage];
   }
@@ -23,6 +26,8 @@ struct Recorded : TxnObserver {
   Protocol protocol{};
   StagePlan plan;
   std::map<Stage, int> stages;
+  std::vector<Stage> begun;
+  std::map<Stage, std::vector<Stage>> begun_before;  // its end
   std::vector<TxnEnd> ends;
 };
 
@@ -93,6 +98,27 @@ TEST_P(MonitoringTest, ObserverIsToldStagesAndEnds) {
     const VerbCounters& verbs = recorded.ends[0].verbs;
     EXPECT_GT(verbs.reads + verbs.writes + verbs.atomics + verbs.messages, 0u);
     EXPECT_GT(verbs.round_trips, 0u);
+  });
+}
+
+TEST_P(MonitoringTest, OneRoundCommitsAndReleasesWhatWasReadUnderALock) {
+  if (!rules_of(GetParam())->locks_what_it_reads()) return;
+  with_table([&](Coordinator& coordinator, Session& session, TableId table) {
+    Recorded recorded;
+    recorded.protocol = GetParam();
+    recorded.plan = options_.plan;
+    coordinator.set_observer(&recorded);
+    ASSERT_TRUE(session.begin(options_).ok());
+    RowView row;
+    ASSERT_TRUE(session.get(table, "absent", row).ok());
+    ASSERT_TRUE(session.put(table, "key", "1").ok());
+    EXPECT_FALSE(locked(session).empty());
+    ASSERT_TRUE(session.commit().ok());
+    coordinator.set_observer(nullptr);
+    const std::vector<Stage>& begun = recorded.begun_before[Stage::kCommit];
+    EXPECT_EQ(1, std::count(begun.begin(), begun.end(), Stage::kCommit));
+    EXPECT_EQ(1, std::count(begun.begin(), begun.end(), Stage::kRelease));
+    EXPECT_TRUE(locked(session).empty());
   });
 }
 

@@ -45,13 +45,13 @@ class PortsTest : public testing::TestWithParam<ProtocolAndStages> {
       }
     });
     engine.run(coordinator, [&] { work(coordinator); });
-    return by_record(touched, layout);
+    reads_of_both_ = 0;
+    const std::set<Place> headers = headers_of(touched);
+    return by_record(read_apart(touched, headers), headers, layout);
   }
 
-  // Between two records no order is promised but that of the log: a round takes all of them, and in
-  // place they take turns. A header is what is locked, or looked at a second time.
-  static std::vector<Touch> by_record(const std::vector<Touch>& touched,
-                                      const RegionLayout& layout) {
+  // A header is what is locked, or looked at a second time.
+  static std::set<Place> headers_of(const std::vector<Touch>& touched) {
     std::set<Place> headers;
     for (const Touch& touch : touched) {
       const auto [node, offset] = place_of(touch);
@@ -60,6 +60,28 @@ class PortsTest : public testing::TestWithParam<ProtocolAndStages> {
         headers.insert({node, offset / sizeof(Header) * sizeof(Header)});
       }
     }
+    return headers;
+  }
+
+  // Where a lock keeps header and record as they are, one posted READ has both.
+  std::vector<Touch> read_apart(const std::vector<Touch>& touched, const std::set<Place>& headers) {
+    std::vector<Touch> apart;
+    for (const Touch& touch : touched) {
+      const auto [node, opcode, offset, bytes, order] = touch;
+      const bool both =
+          opcode == Opcode::kRead && bytes > sizeof(Header) && headers.contains({node, offset});
+      apart.emplace_back(node, opcode, offset, both ? sizeof(Header) : bytes, order);
+      if (!both) continue;
+      ++reads_of_both_;
+      apart.emplace_back(node, opcode, offset + sizeof(Header), bytes - sizeof(Header), order);
+    }
+    return apart;
+  }
+
+  // Between two records no order is promised but that of the log: a round takes all of them, and in
+  // place they take turns.
+  static std::vector<Touch> by_record(const std::vector<Touch>& touched,
+                                      const std::set<Place>& headers, const RegionLayout& layout) {
     std::map<NodeId, size_t> logged;
     std::vector<std::tuple<NodeId, size_t, uint64_t, Touch>> sorted;
     for (const Touch& touch : touched) {
@@ -134,6 +156,7 @@ class PortsTest : public testing::TestWithParam<ProtocolAndStages> {
 
   static constexpr int kRows = 20;
   size_t chains_ = 0;
+  size_t reads_of_both_ = 0;
 };
 
 TEST_P(PortsTest, TouchTheSameWordsInTheSameOrder) {
@@ -148,6 +171,14 @@ TEST_P(PortsTest, TouchTheSameWordsInTheSameOrder) {
         << "verb " << i << ": offset " << std::get<uint64_t>(posted[i]) << " and "
         << std::get<uint64_t>(in_place[i]);
   }
+}
+
+// Of what is not locked it would prove nothing.
+TEST_P(PortsTest, OnePostedReadHasHeaderAndRecordUnderALock) {
+  touches(/*one_by_one=*/false);
+  ASSERT_FALSE(HasFailure());
+  const bool locks = rules_of(std::get<0>(GetParam()))->locks_what_it_reads();
+  EXPECT_EQ(locks, reads_of_both_ > 0) << reads_of_both_;
 }
 
 INSTANTIATE_TEST_SUITE_P(Protocols, PortsTest,
