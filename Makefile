@@ -25,6 +25,7 @@
 #                       and what it does not and why; longer, not part of check
 #   make mutation [ARGS=…]   small faults planted in the engine, and how many of them the campaign
 #                       notices; longer still
+#   make protocol-table [ARGS=…]   lines, verbs, instructions and rates of each protocol
 #   make ledger [ARGS=…]     instructions and allocations of a transaction, protocol by protocol
 #   make sandbox [DIR=…] [NODES=2] [PORT=…]   a server to play with; prints how to connect
 #   make sandbox-stop [DIR=…]
@@ -53,7 +54,7 @@ SHAREDIR = $(DESTDIR)$(shell $(PG_CONFIG) --sharedir)
 BINDIR = $(DESTDIR)$(shell $(PG_CONFIG) --bindir)
 
 .PHONY: all deps test-deps build demo check soak kills faults check-tsan check-verbs check-assert \
-  check-pg-suite check-clients coverage mutation ledger sandbox sandbox-stop bench bench-sql bench-workloads compare \
+  check-pg-suite check-clients coverage mutation ledger protocol-table sandbox sandbox-stop bench bench-sql bench-workloads compare \
   format clean install uninstall
 .NOTPARALLEL:
 
@@ -115,6 +116,9 @@ mutation: test-deps
 ledger: build
 	@scripts/deps.sh packages-ledger.txt
 	@scripts/transaction_ledger.py $(ARGS)
+
+protocol-table: build
+	@scripts/protocol_table.py $(ARGS)
 
 sandbox: build
 	@scripts/sandbox.py start "$(DIR)" --nodes $(NODES) $(if $(PORT),--port $(PORT))

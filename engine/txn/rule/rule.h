@@ -17,7 +17,9 @@ enum StepVerbs : uint16_t {
   kNoVerbs = 0,
   kCas = 1,  // on a word of the header
   kPreRead = 2,
-  kReadRecord = 4,   // the newest record
+  // The newest record. With kPreRead and without kPostRead it is under a lock that keeps both as
+  // they are: one READ may have them.
+  kReadRecord = 4,
   kReadVersion = 8,  // one old version, then its stamp again
   kPostRead = 16,
   kReadStamps = 32,      // heads of all old versions
