@@ -2,8 +2,10 @@
 beyond ORDER BY, and which of several errors is met first where rows come in any order."""
 
 import collections
+import re
 
-NUMERIC, FLOATS = 1700, (700, 701)
+NUMERIC, FLOATS, COPIED = 1700, (700, 701), 0  # types; what COPY prints has none
+NUMBER = re.compile(r"-?\d+(\.\d+)?")
 # Classes of errors that one row of many may raise before another row raises its own.
 OF_ROWS = ("21", "22", "23", "42", "44", "P0")
 SHOWN = 6
@@ -11,15 +13,15 @@ SHOWN = 6
 
 def plain(value, oid):
     """Equal values that print otherwise are one."""
-    if value is None or oid not in (NUMERIC, *FLOATS):
+    if value is None or oid not in (NUMERIC, *FLOATS, COPIED):
         return value
-    if oid == NUMERIC:
-        return value.rstrip("0").rstrip(".") if "." in value else value
+    if oid == NUMERIC or (oid == COPIED and NUMBER.fullmatch(value)):
+        value = value.rstrip("0").rstrip(".") if "." in value else value
     return "0" if value == "-0" else value
 
 
 def comparable(outcome):
-    oids = [oid for _, oid in outcome.columns] or [0] * 2
+    oids = [oid for _, oid in outcome.columns] or [COPIED] * 2
     return [tuple(plain(value, oid) for value, oid in zip(row, oids)) for row in outcome.rows]
 
 
