@@ -7,7 +7,7 @@ import re
 NUMERIC, FLOATS, COPIED = 1700, (700, 701), 0  # types; what COPY prints has none
 NUMBER = re.compile(r"-?\d+(\.\d+)?")
 # Classes of errors that one row of many may raise before another row raises its own.
-OF_ROWS = ("21", "22", "23", "42", "44", "P0")
+OF_ROWS = ("21", "22", "23", "42", "44", "54", "P0")
 SHOWN = 6
 
 
