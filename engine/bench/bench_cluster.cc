@@ -37,6 +37,12 @@ EngineOptions engine_options(const BenchOptions& options) {
   return engine;
 }
 
+Scheduler::Options scheduler_options(const BenchOptions& options) {
+  Scheduler::Options scheduler;
+  scheduler.savings = options.savings;
+  return scheduler;
+}
+
 FabricChoice choice_of(const BenchOptions& options) {
   FabricChoice choice;
   choice.kind = options.fabric;
@@ -92,8 +98,9 @@ class ProcessBenchCluster final : public BenchCluster {
   Status run_one(CoordinatorJob& job) {
     Result<std::unique_ptr<Endpoint>> endpoint = fabric().join();
     if (!endpoint.ok()) return endpoint.status();
-    auto made = std::make_unique<Coordinator>(std::move(*endpoint), fabric().topology(),
-                                              engine_options(options_));
+    auto made =
+        std::make_unique<Coordinator>(std::move(*endpoint), fabric().topology(),
+                                      engine_options(options_), scheduler_options(options_));
     Coordinator& coordinator = *made;
     job.start(coordinator);
     Scheduler& scheduler = coordinator.worker().scheduler();
@@ -159,8 +166,9 @@ class SimBenchCluster final : public BenchCluster {
     for (size_t i = 0; i < jobs.size(); ++i) {
       Result<std::unique_ptr<Endpoint>> endpoint = fabric_->join();
       if (!endpoint.ok()) return endpoint.status();
-      coordinators.push_back(std::make_unique<Coordinator>(
-          std::move(*endpoint), fabric_->topology(), engine_options(options_)));
+      coordinators.push_back(
+          std::make_unique<Coordinator>(std::move(*endpoint), fabric_->topology(),
+                                        engine_options(options_), scheduler_options(options_)));
       Worker& worker = coordinators.back()->worker();
       fabric_->attach(worker.id(), &worker.scheduler());
       jobs[i]->start(*coordinators.back());

@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "engine/bench/options.h"
+#include "engine/bench/without_words.h"
 #include "engine/protocols/presets.h"
 #include "engine/protocols/registry.h"
 #include "engine/workloads/registry.h"
@@ -85,6 +86,10 @@ void add_run_options(CLI::App& app, OptionWords& words) {
   app.add_option("--location-cache", words.location_cache,
                  "on, or off: one-sided reads walk the index each time (where verbs are posted: "
                  "not on shm)")
+      ->capture_default_str();
+  app.add_option("--without", words.without,
+                 "what posted verbs are not to save, to measure what it is worth: " +
+                     saving_names() + "; several by + (not on shm)")
       ->capture_default_str();
   app.add_option("-j,--threads", words.threads, "coordinator threads")->capture_default_str();
   app.add_option("-c,--coroutines", words.coroutines, "transactions under way on each thread")

@@ -22,6 +22,7 @@ struct OptionWords {
   std::string calvin;  // empty: not given
   std::string preset;  // likewise
   std::string location_cache = "on";
+  std::string without = "none";
   std::string fabric = "shm", format = "text", check = "full";
   std::string config, cluster, owner, verbs_device;
   std::string settings_text;  // "records=1000,zipf=0.5"

@@ -6,6 +6,7 @@
 
 #include "engine/bench/option_words.h"
 #include "engine/bench/preset_words.h"
+#include "engine/bench/without_words.h"
 #include "engine/protocols/registry.h"
 #include "engine/storage/layout/region_layout.h"
 #include "engine/workloads/registry.h"
@@ -76,6 +77,7 @@ Status take_names(const OptionWords& words, BenchOptions& options) {
   RDMACC_RETURN_IF_ERROR(
       take_choice("--location-cache", words.location_cache, {"on", "off"}, no_cache));
   options.location_cache = !no_cache;
+  RDMACC_RETURN_IF_ERROR(take_without(words.without, options));
   if (!words.calvin.empty()) {
     RDMACC_RETURN_IF_ERROR(
         take_choice("--calvin", words.calvin, {"declared", "reconnaissance"}, options.calvin));

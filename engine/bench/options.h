@@ -5,6 +5,7 @@
 #include "engine/bench/load_options.h"
 #include "engine/session.h"
 #include "engine/workloads/settings.h"
+#include "rdma/coroutine/verb_savings.h"
 #include "rdma/open/fabric_kind.h"
 
 namespace rdmacc {
@@ -34,6 +35,8 @@ struct BenchOptions {
   uint32_t nodes = 2, threads_per_node = 1;
   uint32_t threads = 1, coroutines = 8, replicas = 0;
   bool location_cache = true;
+  std::string without;  // names of what posted verbs are not to save (without_words.h); empty: none
+  VerbSavings savings;  // the rest
   std::string verbs_device;  // names by commas; empty: the first that works
   uint16_t queue_pairs = 1;
   double seconds = 10;

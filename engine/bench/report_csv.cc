@@ -56,6 +56,7 @@ void add_options(CsvLine& line, const BenchRun& run) {
   line.add("threads", options.threads);
   line.add("coroutines", options.coroutines);
   line.add("location_cache", options.location_cache ? "true" : "false");
+  line.add("without", options.without);
   line.add("replicas", options.replicas);
   line.add("seed", std::to_string(options.seed));
   line.add("verb_delays", options.verb_delays_text());

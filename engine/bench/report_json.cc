@@ -84,6 +84,7 @@ Json to_json(const BenchRun& run) {
       {"threads", options.threads},
       {"coroutines", options.coroutines},
       {"location_cache", options.location_cache},
+      {"without", options.without.empty() ? Json(nullptr) : Json(options.without)},
       {"replicas", options.replicas},
       {"seed", options.seed},
       {"verb_delays", options.verb_delays ? Json(options.verb_delays_text()) : Json(nullptr)},

@@ -11,7 +11,7 @@ constexpr std::array kSwept = {
     "queue-pairs", "threads",          "coroutines", "time",   "transactions",
     "rate",        "latency-limit",    "warm-up",    "seed",   "protocol",
     "stages",      "lock-mode",        "calvin",     "fabric", "verb-delays",
-    "preset",      "location-cache"};
+    "preset",      "location-cache",   "without"};
 
 Status refuse(std::string sentence) { return Status(Code::kInvalidArgument, std::move(sentence)); }
 

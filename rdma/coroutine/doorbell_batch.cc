@@ -72,7 +72,10 @@ Status DoorbellBatch::unreachable() {
 
 Status DoorbellBatch::execute_posted() {
   bool failed = std::exchange(broken_, 0) != 0;
-  if (!verbs_.empty()) {
+  const VerbSavings& savings = scheduler_.savings();
+  if (!savings.doorbell_batches || !savings.outstanding_requests) {
+    failed = !execute_in_parts() || failed;
+  } else if (!verbs_.empty()) {
     CHECK(scheduler_.in_coroutine());
     Completion completion;
     ring(&completion);
@@ -81,6 +84,38 @@ Status DoorbellBatch::execute_posted() {
     failed = failed || completion.failed;
   }
   return failed ? unreachable() : Status();
+}
+
+// Each part is waited for before the next is posted: a verb, or all of a node's. What follows on a
+// broken part of its node is not carried out, as in a chain.
+bool DoorbellBatch::execute_in_parts() {
+  Verbs<Verb> verbs;
+  Verbs<NodeId> nodes;
+  verbs.swap(verbs_);
+  nodes.swap(nodes_);
+  const bool by_node = scheduler_.savings().doorbell_batches;
+  boost::container::small_vector<NodeId, 8> done, broken;
+  const auto has = [](const auto& list, NodeId node) {
+    return std::find(list.begin(), list.end(), node) != list.end();
+  };
+  Verbs<Verb> chain;
+  for (size_t i = 0; i < verbs.size(); ++i) {
+    const NodeId node = nodes[i];
+    if (has(broken, node) || (by_node && has(done, node))) continue;
+    chain.clear();
+    for (size_t j = i; j < (by_node ? verbs.size() : i + 1); ++j) {
+      if (nodes[j] == node) chain.push_back(verbs[j]);
+    }
+    done.push_back(node);
+    Completion completion;
+    ++completion.outstanding;
+    ++counters_.doorbells;
+    ++counters_.round_trips;
+    scheduler_.endpoint().ring(node, {chain.data(), chain.size()}, &completion);
+    scheduler_.await(completion);
+    if (completion.failed) broken.push_back(node);
+  }
+  return broken.empty();
 }
 
 bool DoorbellBatch::wait_alone() {

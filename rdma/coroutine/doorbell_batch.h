@@ -155,6 +155,7 @@ class DoorbellBatch {
   void post_compare_swap(GlobalAddress at, uint64_t expected, uint64_t desired, uint64_t* seen);
   void post_fetch_add(GlobalAddress at, uint64_t addend, uint64_t* seen);
   Status execute_posted();
+  bool execute_in_parts();
 
   void add(NodeId node, const Verb& verb);
   // Rings for what is held and waits for it, alone. False: a node did not carry it out.

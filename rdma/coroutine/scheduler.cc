@@ -235,6 +235,7 @@ Scheduler::Scheduler(Endpoint& endpoint, Options options)
     : endpoint_(endpoint),
       port_(endpoint.port()),
       mapped_(endpoint.mapped()),
+      savings_(options.savings),
       impl_(std::make_unique<Impl>(endpoint, ready_, progress_, stays_, options)) {
   CHECK((mapped_ != nullptr) == (port_ == Endpoint::Port::kMapped));
   CHECK(options.coroutines_max > 0 && options.stack_bytes >= 16 * 1024);

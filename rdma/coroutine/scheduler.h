@@ -3,6 +3,7 @@
 #include <memory>
 #include <vector>
 
+#include "rdma/coroutine/verb_savings.h"
 #include "rdma/fabric/fabric.h"
 
 // The event loop of one worker thread and its coroutines (Boost.Coroutine2 on pooled stacks with
@@ -21,6 +22,7 @@ class Scheduler {
   struct Options {
     size_t stack_bytes = 256 * 1024;
     uint32_t coroutines_max = 1024;
+    VerbSavings savings = {};
   };
 
   Scheduler(Endpoint& endpoint, Options options);
@@ -32,6 +34,7 @@ class Scheduler {
   Endpoint& endpoint() { return endpoint_; }
   Endpoint::Port port() const { return port_; }
   MappedMemory* mapped() const { return mapped_; }  // nullptr: not the mapped port
+  const VerbSavings& savings() const { return savings_; }
 
   // Runs `task` on a coroutine of its own in a later step(); false when coroutines_max are busy.
   [[nodiscard]] bool spawn(Task task);
@@ -99,6 +102,7 @@ class Scheduler {
   Endpoint& endpoint_;
   const Endpoint::Port port_;
   MappedMemory* const mapped_;
+  const VerbSavings savings_;
   size_t ready_ = 0;  // coroutines
   uint64_t progress_ = 0;
   uint32_t rounds_ = 0;

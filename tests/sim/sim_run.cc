@@ -81,7 +81,8 @@ Result<std::unique_ptr<Coordinator>> SimRun::open_coordinator() {
   Result<std::unique_ptr<Endpoint>> endpoint = fabric_->join();
   if (!endpoint.ok()) return endpoint.status();
   auto coordinator =
-      std::make_unique<Coordinator>(std::move(*endpoint), topology_, engine_options_);
+      std::make_unique<Coordinator>(std::move(*endpoint), topology_, engine_options_,
+                                    Scheduler::Options{.savings = scenario_.savings});
   coordinator->set_history(&history_);
   Worker& worker = coordinator->worker();
   fabric_->attach(worker.id(), &worker.scheduler());

@@ -47,6 +47,7 @@ struct SimScenario {
   uint32_t stall_percent = 0;  // of all events; 0: drawn, a few
   bool cpu_moves = true;       // verbs move single words, as a CPU does; else whole cache lines
   bool one_by_one = false;     // verbs are carried out as on mapped memory, one at a time
+  VerbSavings savings;         // of the coordinators' verbs, where they are posted
   uint64_t events_max = 200'000'000;  // of one phase; more is a hang
   // Transactions whose keys are known run as procedures, under a protocol that executes these.
   bool declared = false;

@@ -38,6 +38,16 @@ Status DriverBase::make_room(RecordState& record, const Step& step) {
   return Status();
 }
 
+// As where the likely word of a lock is not worth a guess. What is found is not judged: the CAS is.
+Status DriverBase::look_before_locking(std::span<const Step> steps) {
+  CHECK(steps.size() == records_.size());
+  for (size_t i = 0; i < records_.size(); i++) {
+    const bool locks = (steps[i].verbs & kCas) != 0 && steps[i].word == kOffsetOfLock;
+    if (pending(records_[i]) && locks) post(records_[i], Step::attempt(kPreRead));
+  }
+  return batch_.execute();
+}
+
 void DriverBase::post_wounds(RecordState& record, const Step& step) {
   const RegionLayout& layout = context_.engine.layout;
   HeaderSnapshot& snapshot = *record.snapshot;

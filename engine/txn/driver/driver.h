@@ -153,6 +153,9 @@ Status Driver<RuleType>::rounds() {
     steps.push_back(begin(record));
     if (pending(record)) open++;
   }
+  if (!context_.engine.worker.scheduler().savings().one_cas) {
+    RDMACC_RETURN_IF_ERROR(look_before_locking({steps.data(), steps.size()}));
+  }
   for (int looks = 0; open > 0 && !aborted_; looks++) {
     if (context_.is_cancelled()) return Status(Code::kCancelled);
     bool all_wait = looks > 0;

@@ -29,6 +29,7 @@ class DriverBase {
   void post(RecordState& record, const Step& step);
   void post_wounds(RecordState& record, const Step& step);
   bool note(RecordState& record, const Step& step);
+  Status look_before_locking(std::span<const Step> steps);
   void check_reference(RecordState& record) const;
   uint64_t over_us() const;
   void pause(std::span<const Step> steps, int looks) const;
@@ -65,7 +66,7 @@ inline bool DriverBase::lacks_room(const RecordState& record, const Step& step) 
 inline bool DriverBase::reads_together(const RecordState& record, const Step& step) const {
   constexpr int kReads = kPreRead | kReadRecord | kPostRead;
   return (step.verbs & kReads) == (kPreRead | kReadRecord) && record.record_bytes != 0 &&
-         !batch_.in_place();
+         !batch_.in_place() && context_.engine.worker.scheduler().savings().one_read;
 }
 
 inline void DriverBase::post(RecordState& record, const Step& step) {

@@ -327,7 +327,8 @@ Status carry_out_commit(StageContext& context, StagePlan plan, const LogRecord& 
 bool releases_with_commit(const StageContext& context, StagePlan plan) {
   return plan.of(Stage::kCommit) == Primitive::kOneSided &&
          plan.of(Stage::kRelease) == Primitive::kOneSided &&
-         context.engine.worker.scheduler().port() == Endpoint::Port::kPosted;
+         context.engine.worker.scheduler().port() == Endpoint::Port::kPosted &&
+         context.engine.worker.scheduler().savings().one_round;
 }
 
 Status carry_out_commit_and_release(StageContext& context, const LogRecord& record,

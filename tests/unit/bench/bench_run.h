@@ -2,10 +2,13 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "engine/bench/options.h"
+#include "engine/bench/report.h"
+#include "engine/bench/runner.h"
 #include "tests/workloads/test_workloads.h"
 
 namespace rdmacc {
@@ -20,6 +23,17 @@ inline BenchOptions options_of(const std::vector<std::string>& words) {
   const ParsedOptions parsed = parse_options(static_cast<int>(argv.size()), argv.data());
   CHECK(parsed.options.has_value());
   return *parsed.options;
+}
+
+// What a run reports that commits something, and whose checks hold.
+inline nlohmann::json json_of(const std::vector<std::string>& words) {
+  const BenchOptions options = options_of(words);
+  Result<RunResult> result = run_benchmark(options, kNotInterrupted);
+  EXPECT_TRUE(result.ok()) << result.status().to_string();
+  if (!result.ok()) return {};
+  EXPECT_GT(result->committed, 0u);
+  EXPECT_EQ(result->violation, "");
+  return nlohmann::json::parse(report_json({options, std::move(*result)}));
 }
 
 // A small run of a workload in virtual time.

@@ -5,8 +5,6 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "engine/bench/report.h"
-#include "engine/bench/runner.h"
 #include "tests/unit/bench/bench_run.h"
 
 namespace rdmacc {
@@ -20,22 +18,12 @@ std::vector<std::string> with_preset(const std::string& name) {
   return words;
 }
 
-nlohmann::json run_of(const std::vector<std::string>& words) {
-  const BenchOptions options = options_of(words);
-  Result<RunResult> result = run_benchmark(options, kNotInterrupted);
-  EXPECT_TRUE(result.ok()) << result.status().to_string();
-  if (!result.ok()) return {};
-  EXPECT_GT(result->committed, 0u);
-  EXPECT_EQ(result->violation, "");
-  return nlohmann::json::parse(report_json({options, std::move(*result)}));
-}
-
 class BenchPresets : public testing::TestWithParam<const char*> {};
 
 TEST_P(BenchPresets, RunTheirProtocolAndStages) {
   const Preset* preset = find_preset(GetParam());
   ASSERT_NE(preset, nullptr);
-  const nlohmann::json run = run_of(with_preset(preset->name));
+  const nlohmann::json run = json_of(with_preset(preset->name));
   EXPECT_EQ(run["preset"], preset->name);
   EXPECT_EQ(run["protocol"], protocol_name(preset->protocol));
   EXPECT_EQ(run["auto_stages"], preset->chooses);
@@ -95,9 +83,9 @@ TEST(BenchPreset, WhatIsGivenBesideItWins) {
 // Without a cache of locations one-sided reads go through the index, where verbs are posted.
 TEST(BenchPreset, TakesTheLocationCacheAway) {
   std::vector<std::string> words = with_preset("drtm_r");
-  const nlohmann::json with = run_of(words);
+  const nlohmann::json with = json_of(words);
   words.emplace_back("--location-cache=off");
-  const nlohmann::json without = run_of(words);
+  const nlohmann::json without = json_of(words);
   EXPECT_GT(without["per_transaction"]["reads"].get<double>(),
             1.1 * with["per_transaction"]["reads"].get<double>());
 }
