@@ -4,7 +4,7 @@
     make protocol-table ARGS='[--seconds 2] [--rounds 5] [--protocols nowait,occ] [--write]'
 
 One YCSB transaction is RCBench's: 10 operations, 20 % of them updates, Zipf 0.2, two nodes, all stages one-sided.
-Its verbs are counted in the simulator, with one coroutine, places of rows known: the same in every run. RCBench's
+Its verbs are counted in the simulator, with one coroutine, most places of rows known: the same in every run. RCBench's
 sigma is beside them (its Table 4). Instructions are those of docs/ledger.tsv (`make ledger`). Rates are of runs on
 shared memory with uniform keys, in turns; what is printed are medians of the ratios to NOWAIT and to OCC, which is
 Silo's protocol (docs/protocols.md), of the same round, and the least and the largest. --write puts the table into

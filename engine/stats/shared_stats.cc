@@ -94,6 +94,7 @@ void SharedStats::add_transaction(const TxnEnd& end, uint64_t stage_ns, bool exp
   if (end.committed) {
     add(count.committed);
     sum(kNodes, end.nodes);
+    sum(kWithNodes, end.nodes > 0 ? 1 : 0);
     sum(kCommittedStageNs, stage_ns);
   } else {
     add(stats.aborts[static_cast<size_t>(end.reason)]);
@@ -153,6 +154,7 @@ SharedStats::ProtocolCount SharedStats::protocol(Protocol protocol) const {
                .atomics = sum(kAtomics),
                .messages = sum(kMessages)};
   all.nodes = sum(kNodes);
+  all.with_nodes = sum(kWithNodes);
   all.stage_ns = sum(kStageNs);
   all.committed_stage_ns = sum(kCommittedStageNs);
   return all;

@@ -52,7 +52,8 @@ class SharedStats {
     uint64_t transactions = 0;  // ended, committed or not
     uint64_t committed = 0;
     VerbCounters verbs;               // of all of them
-    uint64_t nodes = 0;               // of those that committed, added up
+    uint64_t nodes = 0;               // of those that committed and have met any, added up
+    uint64_t with_nodes = 0;          // how many these are
     uint64_t stage_ns = 0;            // that all their stages took, and
     uint64_t committed_stage_ns = 0;  // those of transactions that committed
   };
@@ -97,6 +98,7 @@ class SharedStats {
     kAtomics,
     kMessages,
     kNodes,
+    kWithNodes,
     kStageNs,
     kCommittedStageNs,
     kSums

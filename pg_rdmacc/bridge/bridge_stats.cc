@@ -158,6 +158,7 @@ size_t bridge_stat_protocols(BridgeProtocolStat* out, size_t max) {
                     .committed = all.committed,
                     .verbs = all.verbs,
                     .nodes = all.nodes,
+                    .with_nodes = all.with_nodes,
                     .stage_ns = all.stage_ns,
                     .committed_stage_ns = all.committed_stage_ns};
   }

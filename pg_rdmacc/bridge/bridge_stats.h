@@ -1,5 +1,5 @@
 /* Statistics of all sessions of the server: a part of engine_bridge.h, which says what holds for
- * these functions, too. */
+ * these functions, too. Texts are static; protocols are numbers. */
 #pragma once
 #include "engine/api/plain_data.h"
 
@@ -27,7 +27,7 @@ typedef struct BridgeProtocolStat {
   int protocol;
   uint64_t transactions, committed;
   rdmacc::VerbCounters verbs;
-  uint64_t nodes;                        /* of those that committed, added up */
+  uint64_t nodes, with_nodes;            /* of those that committed: added up; that have any */
   uint64_t stage_ns, committed_stage_ns; /* that stages took: of all; of those that committed */
 } BridgeProtocolStat;
 

@@ -60,8 +60,8 @@ typedef struct BridgeTxnOptions {
   bool needs_current_reads = false;
 } BridgeTxnOptions;
 
-/* What views show. Texts are static; protocols are numbers, -1 = none. */
-
+/* What views show; of statistics in bridge_stats.h. Texts are static; protocols are numbers, -1 =
+ * none. */
 typedef struct BridgeLock {
   uint32_t table, database, relfilenode; /* database 0: the table is gone */
   bool gap;                              /* else a record */

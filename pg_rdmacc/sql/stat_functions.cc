@@ -92,7 +92,7 @@ void fill_protocol(const BridgeProtocolStat& stat, Datum* values, bool* nulls) {
   values[7] = rdmacc_int8_datum(verbs.round_trips);
   put_ratio(8, static_cast<double>(all), stat.committed, values, nulls);
   put_ratio(9, static_cast<double>(verbs.round_trips), stat.committed, values, nulls);
-  put_ratio(10, static_cast<double>(stat.nodes), stat.committed, values, nulls);
+  put_ratio(10, static_cast<double>(stat.nodes), stat.with_nodes, values, nulls);
   put_ratio(11, static_cast<double>(stat.committed_stage_ns), stat.stage_ns, values, nulls);
 }
 

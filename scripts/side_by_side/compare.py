@@ -12,7 +12,9 @@ SHOWN = 6
 
 
 def plain(value, oid):
-    """Equal values that print otherwise are one."""
+    """Equal values that print otherwise are one; of COPY's lines in each column that could be a number."""
+    if oid == COPIED and value is not None and "\t" in value:
+        return "\t".join(plain(each, COPIED) for each in value.split("\t"))
     if value is None or oid not in (NUMERIC, *FLOATS, COPIED):
         return value
     if oid == NUMERIC or (oid == COPIED and NUMBER.fullmatch(value)):

@@ -46,7 +46,7 @@ FAULTS = {
     ],
     "engine/txn/transaction/commit.cc": [
         ("what a round that failed was to release is taken for released",
-         "release_begun_ = !status.ok();", "release_begun_ = !FAULT && !status.ok();"),
+         "if (!status.ok()) return true;", "if (!FAULT && !status.ok()) return true;"),
     ],
     "engine/txn/driver/driver_base.h": [
         ("one READ has header and record where no lock keeps them",

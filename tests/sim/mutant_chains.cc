@@ -22,6 +22,11 @@ bool reads_header(const Verb& verb) {
   return verb.opcode == Opcode::kRead && verb.bytes == sizeof(Header) &&
          verb.remote_offset % kLine == 0;
 }
+// With the record behind it, as under a lock.
+bool reads_header_and_more(const Verb& verb) {
+  return verb.opcode == Opcode::kRead && verb.bytes > sizeof(Header) &&
+         verb.remote_offset % kLine == 0;
+}
 uint64_t first_word(const Verb& verb) {
   uint64_t value;
   std::memcpy(&value, verb.local, sizeof(value));
@@ -206,7 +211,7 @@ void incarnation_unchecked(SimFabric& fabric) {
   using Place = std::pair<NodeId, uint64_t>;
   auto known = std::make_shared<std::map<std::pair<WorkerId, Place>, Header>>();
   fabric.set_delivery([known](WorkerId worker, NodeId node, const Verb& verb) {
-    if (!reads_header(verb)) return;
+    if (!reads_header(verb) && !reads_header_and_more(verb)) return;
     Header header;
     std::memcpy(&header, verb.local, sizeof(header));
     if ((header.flags & kFlagGap) != 0 || header.table == kNoTable) return;

@@ -332,12 +332,13 @@ bool releases_with_commit(const StageContext& context, StagePlan plan) {
 }
 
 Status carry_out_commit_and_release(StageContext& context, const LogRecord& record,
-                                    std::span<const Held> held,
-                                    std::vector<GlobalAddress>& evicted) {
+                                    std::span<const Held> held, std::vector<GlobalAddress>& evicted,
+                                    bool& release_begun) {
   CHECK(!record.writes.empty() && record.lock_ctts != 0);
   CHECK(!held.empty() && held.size() <= kCommitHeldMax);
   InstallOptions options = install_options(context, &evicted);
   options.also_released = held;
+  options.release_begun = &release_begun;
   return install(context.engine.worker, record, options, context.counters);
 }
 

@@ -46,11 +46,11 @@ Status carry_out_commit(StageContext& context, StagePlan plan, const LogRecord& 
 // Commit and Release are posted one-sided: one round has both.
 bool releases_with_commit(const StageContext& context, StagePlan plan);
 // That round: so many of the locks that only have to be released go along. Not ok: some of it is
-// done, or nothing.
+// done, or nothing; of the release nothing unless `release_begun`.
 constexpr size_t kCommitHeldMax = 256;
 Status carry_out_commit_and_release(StageContext& context, const LogRecord& record,
-                                    std::span<const Held> held,
-                                    std::vector<GlobalAddress>& evicted);
+                                    std::span<const Held> held, std::vector<GlobalAddress>& evicted,
+                                    bool& release_begun);
 // The locks may be given back with verbs in place.
 bool releases_in_place(const StageContext& context, StagePlan plan);
 // Not ok when reader counts may still include this attempt.

@@ -126,7 +126,7 @@ struct Step {
 
 // What the rounds so far saw of one record. In registered memory.
 struct HeaderSnapshot {
-  Header pre_read;         // loaded in ascending order, before the record
+  Header pre_read;         // loaded in ascending order, before the record, or with it (kReadRecord)
   Header post_read;        // loaded in descending order, after the record
   uint64_t cas_seen;       // what the CAS found
   uint64_t version_stamp;  // of the old version that was read, after its bytes

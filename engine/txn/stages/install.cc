@@ -62,7 +62,9 @@ Status Installer::release_rest() {
   constexpr size_t kFew = 32;
   CHECK(!options_.guarded);
   VerbArena& arena = options_.also_released.size() <= kFew ? arena_ : own_arena_;
-  return add_releases(arena, options_.also_released, batch_);
+  RDMACC_RETURN_IF_ERROR(add_releases(arena, options_.also_released, batch_));
+  *options_.release_begun = true;
+  return Status();
 }
 
 Status Installer::install(const Write& write, const VersionBefore& before) {
@@ -142,7 +144,8 @@ Status Installer::bytes(GlobalAddress to, std::string_view from) {
 
 Status install(Worker& worker, const LogRecord& record, const InstallOptions& options,
                VerbCounters& counters) {
-  CHECK(options.also_released.empty() || worker.scheduler().port() == Endpoint::Port::kPosted);
+  CHECK(options.also_released.empty() ||
+        (options.release_begun != nullptr && worker.scheduler().port() == Endpoint::Port::kPosted));
   if (goes_in_place(worker, record, options)) {
     return install_in_place(worker, record, options, counters);
   }

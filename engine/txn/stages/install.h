@@ -27,8 +27,9 @@ struct InstallOptions {
   // Of every node; needed where versions are kept.
   uint64_t region_bytes = 0;
   // What else the transaction holds, given back in the round of its last writes. Not where verbs
-  // are carried out in place, and not guarded.
+  // are carried out in place, and not guarded. `release_begun` is set before that round is posted.
   std::span<const Held> also_released = {};
+  bool* release_begun = nullptr;
 };
 
 // Where a transaction's Commit stage runs. What may be repeated takes no memory of the transaction.

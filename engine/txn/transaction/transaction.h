@@ -302,7 +302,7 @@ class Transaction final : public RowSource {
   // The owner was asked to log, install and release; what it has not confirmed may be done, too.
   bool end_begun_ = false;
   bool installed_ = false;
-  bool release_begun_ = false;  // with the Commit, whose round was not carried out everywhere
+  bool release_begun_ = false;  // posted with the Commit, and not carried out everywhere
   bool prepared_ = false;
   bool outcome_unknown_ = false;
   bool writes_noted_ = false;           // in the history

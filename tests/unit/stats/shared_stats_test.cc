@@ -94,6 +94,7 @@ TEST_F(SharedStatsTest, AddUpWhatTransactionsOfAProtocolCost) {
   EXPECT_EQ(count.verbs.atomics, 8u);
   EXPECT_EQ(count.verbs.messages, 10u);
   EXPECT_EQ(count.nodes, 2u) << "of the one that committed";
+  EXPECT_EQ(count.with_nodes, 1u);
   EXPECT_EQ(count.committed_stage_ns, 100u);
   EXPECT_EQ(count.stage_ns, 150u);
   EXPECT_EQ(stats_.protocol(available_protocols()[1]).transactions, 0u);
