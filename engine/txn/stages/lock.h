@@ -42,7 +42,7 @@ Status validate_accesses(StageContext& context, std::span<Access* const> accesse
 // are changed, and no reader count: one that may or may not include the attempt is left to the
 // sweep (engine/log/reader_count_sweep.h).
 Status release_accesses(StageContext& context, std::span<const Held> held, bool certain);
-// The verbs of it, where what is held is certain, with their words in `arena`; kOutOfMemory when
+// The verbs of it, where what is held is certain, with their words in `arena`; kNoSpace when
 // they do not fit there.
 Status add_releases(VerbArena& arena, std::span<const Held> held, DoorbellBatch& batch);
 
