@@ -1,5 +1,7 @@
 #include "engine/workloads/workload.h"
 
+#include <algorithm>
+
 namespace rdmacc {
 
 Status Workload::create_tables(Session& session, TableOwner owner) {
@@ -70,11 +72,13 @@ Status unless_it_lost(Session& session, Status status) {
 }
 
 Status retry_aborted(Scheduler& scheduler, const std::function<Status()>& attempt) {
+  constexpr uint32_t kPauseBitsMax = 12;
   Status status;
   for (uint32_t i = 0; i < kAttemptsMax; ++i) {
     status = attempt();
     if (status.code() != Code::kAborted) return status;
-    scheduler.yield();
+    const uint64_t pause_us = uint64_t{1} << std::min(i, kPauseBitsMax);
+    scheduler.sleep_for(scheduler.endpoint().random().below(pause_us));
   }
   return status;
 }
