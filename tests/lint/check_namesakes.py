@@ -3,7 +3,7 @@
 import re
 
 FUNCTION = re.compile(r"^(?=\w)(?:[\w:<>,*& ]+[ *&])(\w+)\(([^;{}]*)\) \{", re.M)
-COMPILED_TOGETHER = re.compile(r"^rdmacc_compile_together\((\w+)([^)]*)\)", re.M)
+COMPILED_TOGETHER = re.compile(r"^\s*rdmacc_(?:compile|tests)_together\((\w+)((?:\s[^)]*)?)\)", re.M)
 TOGETHER_BY_LIST = re.compile(r"foreach\(together ([\w\s]+)\)")
 # Where the sources of a target are.
 FOLDERS = {
