@@ -77,7 +77,13 @@ Status take_names(const OptionWords& words, BenchOptions& options) {
   RDMACC_RETURN_IF_ERROR(
       take_choice("--location-cache", words.location_cache, {"on", "off"}, no_cache));
   options.location_cache = !no_cache;
-  RDMACC_RETURN_IF_ERROR(take_without(words.without, options));
+  Result<VerbSavings> savings = parse_without(words.without);
+  if (!savings.ok()) return savings.status();
+  options.savings = *savings;
+  if (options.fabric == FabricKind::kShm && words.without != "none") {
+    return invalid("--without=" + words.without +
+                   " means nothing on shm, where verbs are carried out in place");
+  }
   if (!words.calvin.empty()) {
     RDMACC_RETURN_IF_ERROR(
         take_choice("--calvin", words.calvin, {"declared", "reconnaissance"}, options.calvin));

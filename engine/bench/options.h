@@ -35,8 +35,7 @@ struct BenchOptions {
   uint32_t nodes = 2, threads_per_node = 1;
   uint32_t threads = 1, coroutines = 8, replicas = 0;
   bool location_cache = true;
-  std::string without;  // names of what posted verbs are not to save (without_words.h); empty: none
-  VerbSavings savings;  // the rest
+  VerbSavings savings;       // of posted verbs
   std::string verbs_device;  // names by commas; empty: the first that works
   uint16_t queue_pairs = 1;
   double seconds = 10;

@@ -4,6 +4,7 @@
 #include "engine/bench/report_measures.h"
 #include "engine/bench/report_numbers.h"
 #include "engine/bench/sweep.h"
+#include "engine/bench/without_words.h"
 #include "engine/protocols/registry.h"
 
 namespace rdmacc {
@@ -56,7 +57,7 @@ void add_options(CsvLine& line, const BenchRun& run) {
   line.add("threads", options.threads);
   line.add("coroutines", options.coroutines);
   line.add("location_cache", options.location_cache ? "true" : "false");
-  line.add("without", options.without);
+  line.add("without", without_text(options.savings));
   line.add("replicas", options.replicas);
   line.add("seed", std::to_string(options.seed));
   line.add("verb_delays", options.verb_delays_text());

@@ -4,6 +4,7 @@
 #include "engine/bench/report.h"
 #include "engine/bench/report_measures.h"
 #include "engine/bench/report_numbers.h"
+#include "engine/bench/without_words.h"
 #include "engine/protocols/registry.h"
 
 namespace rdmacc {
@@ -67,6 +68,7 @@ Json to_json(const BenchRun& run) {
   const BenchOptions& options = run.options;
   const RunResult& result = run.result;
   const LatencyUs latency = latency_us(result);
+  const std::string without = without_text(options.savings);
   Json json = {
       {"workload", options.workload},
       {"swept", swept_json(options)},
@@ -84,7 +86,7 @@ Json to_json(const BenchRun& run) {
       {"threads", options.threads},
       {"coroutines", options.coroutines},
       {"location_cache", options.location_cache},
-      {"without", options.without.empty() ? Json(nullptr) : Json(options.without)},
+      {"without", without.empty() ? Json(nullptr) : Json(without)},
       {"replicas", options.replicas},
       {"seed", options.seed},
       {"verb_delays", options.verb_delays ? Json(options.verb_delays_text()) : Json(nullptr)},

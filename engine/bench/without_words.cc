@@ -5,24 +5,8 @@
 namespace rdmacc {
 namespace {
 
-struct NamedSaving {
-  const char* name;
-  bool VerbSavings::*saving;
-};
-constexpr NamedSaving kSavings[] = {
-    {"doorbell_batches", &VerbSavings::doorbell_batches},
-    {"outstanding_requests", &VerbSavings::outstanding_requests},
-    {"one_cas", &VerbSavings::one_cas},
-    {"one_read", &VerbSavings::one_read},
-    {"one_round", &VerbSavings::one_round},
-};
-
-Status refuse_without(const std::string& text, const std::string& why) {
-  return Status(Code::kInvalidArgument, "--without=" + text + why);
-}
-
 bool leave_out(const std::string& name, VerbSavings& savings) {
-  for (const NamedSaving& each : kSavings) {
+  for (const NamedSaving& each : kVerbSavings) {
     if (name != each.name) continue;
     savings.*each.saving = false;
     return true;
@@ -34,25 +18,33 @@ bool leave_out(const std::string& name, VerbSavings& savings) {
 
 std::string saving_names() {
   std::string names;
-  for (const NamedSaving& each : kSavings)
+  for (const NamedSaving& each : kVerbSavings) {
     names += (names.empty() ? "" : ", ") + std::string(each.name);
+  }
   return names;
 }
 
-Status take_without(const std::string& text, BenchOptions& options) {
-  if (text == "none") return Status();
-  if (options.fabric == FabricKind::kShm) {
-    return refuse_without(text, " means nothing on shm, where verbs are carried out in place");
-  }
+Result<VerbSavings> parse_without(const std::string& text) {
+  VerbSavings savings;
+  if (text == "none") return savings;
   for (size_t begin = 0; begin <= text.size();) {
     const size_t end = std::min(text.find('+', begin), text.size());
-    if (!leave_out(text.substr(begin, end - begin), options.savings)) {
-      return refuse_without(text, " is not available; possible are none, " + saving_names());
+    if (!leave_out(text.substr(begin, end - begin), savings)) {
+      return Status(Code::kInvalidArgument, "--without=" + text +
+                                                " is not available; possible are none, " +
+                                                saving_names() + ", several by +");
     }
     begin = end + 1;
   }
-  options.without = text;
-  return Status();
+  return savings;
+}
+
+std::string without_text(const VerbSavings& savings) {
+  std::string names;
+  for (const NamedSaving& each : kVerbSavings) {
+    if (!(savings.*each.saving)) names += (names.empty() ? "" : "+") + std::string(each.name);
+  }
+  return names;
 }
 
 }  // namespace rdmacc

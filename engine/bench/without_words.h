@@ -1,14 +1,17 @@
 #pragma once
 #include <string>
 
-#include "engine/bench/options.h"
+#include "rdma/base/status.h"
+#include "rdma/coroutine/verb_savings.h"
 
-// Names of what posted verbs save (rdma/coroutine/verb_savings.h), as --without has them.
+// --without: the names of what posted verbs are not to save.
 
 namespace rdmacc {
 
-std::string saving_names();
+std::string saving_names();  // all there are, by commas
 // "none", or names with a + between them. An error names what there is.
-Status take_without(const std::string& text, BenchOptions& options);
+Result<VerbSavings> parse_without(const std::string& text);
+// The same text of what is left out; empty: nothing.
+std::string without_text(const VerbSavings& savings);
 
 }  // namespace rdmacc

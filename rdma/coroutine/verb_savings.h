@@ -18,4 +18,16 @@ struct VerbSavings {
   bool one_round = true;
 };
 
+struct NamedSaving {
+  const char* name;
+  bool VerbSavings::*saving;
+};
+inline constexpr NamedSaving kVerbSavings[] = {
+    {"doorbell_batches", &VerbSavings::doorbell_batches},
+    {"outstanding_requests", &VerbSavings::outstanding_requests},
+    {"one_cas", &VerbSavings::one_cas},
+    {"one_read", &VerbSavings::one_read},
+    {"one_round", &VerbSavings::one_round},
+};
+
 }  // namespace rdmacc

@@ -38,7 +38,7 @@ Status DriverBase::make_room(RecordState& record, const Step& step) {
   return Status();
 }
 
-// As where the likely word of a lock is not worth a guess. What is found is not judged: the CAS is.
+// What VerbSavings::one_cas saves. What is found is not judged: the CAS that follows is.
 Status DriverBase::look_before_locking(std::span<const Step> steps) {
   CHECK(steps.size() == records_.size());
   for (size_t i = 0; i < records_.size(); i++) {

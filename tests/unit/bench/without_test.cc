@@ -45,15 +45,22 @@ TEST(BenchWithout, TakesSeveral) {
 }
 
 TEST(BenchWithout, SaysWhatIsWrong) {
-  BenchOptions options;
-  options.fabric = FabricKind::kTcp;
-  EXPECT_TRUE(take_without("none", options).ok());
-  EXPECT_EQ(take_without("one_cas+two", options).message(),
-            "--without=one_cas+two is not available; possible are none, " + saving_names());
-  EXPECT_FALSE(take_without("one_cas+", options).ok());
-  options.fabric = FabricKind::kShm;
-  EXPECT_EQ(take_without("one_cas", options).message(),
-            "--without=one_cas means nothing on shm, where verbs are carried out in place");
+  EXPECT_EQ(parse_without("one_cas+two").status().message(),
+            "--without=one_cas+two is not available; possible are none, " + saving_names() +
+                ", several by +");
+  EXPECT_FALSE(parse_without("one_cas+").ok());
+  const std::vector<const char*> argv{"rdmacc_bench", "ycsb", "--without=one_cas"};
+  testing::internal::CaptureStderr();
+  EXPECT_FALSE(parse_options(static_cast<int>(argv.size()), argv.data()).options.has_value());
+  EXPECT_NE(testing::internal::GetCapturedStderr().find("means nothing on shm"), std::string::npos);
+}
+
+TEST(BenchWithout, IsToldAsItIsTyped) {
+  for (const NamedSaving& each : kVerbSavings) {
+    EXPECT_EQ(without_text(*parse_without(each.name)), each.name);
+  }
+  EXPECT_EQ(without_text(*parse_without("none")), "");
+  EXPECT_EQ(without_text(*parse_without("one_read+one_cas")), "one_cas+one_read");
 }
 
 }  // namespace
