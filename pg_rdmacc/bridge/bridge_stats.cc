@@ -23,6 +23,19 @@ void for_each_stage(Protocol protocol, Visit&& visit) {
   }
 }
 
+// A row for each protocol; how many were filled in.
+template <typename Stat, typename Make>
+size_t of_each_protocol(Stat* out, size_t max, const Make& make) {
+  CHECK(out != nullptr && max > 0);
+  size_t count = 0;
+  if (statistics == nullptr) return count;
+  for (const Protocol protocol : available_protocols()) {
+    if (count == max) break;
+    out[count++] = make(protocol);
+  }
+  return count;
+}
+
 BridgeStageStat stage_stat(Protocol protocol, Stage stage, Primitive primitive) {
   const SharedHistogram::Summary summary = statistics->stage(protocol, stage, primitive);
   return {.protocol = static_cast<int>(protocol),
@@ -147,38 +160,29 @@ size_t bridge_stat_plans(BridgePlanStat* out, size_t max) {
 }
 
 size_t bridge_stat_protocols(BridgeProtocolStat* out, size_t max) {
-  CHECK(out != nullptr && max > 0);
-  size_t count = 0;
-  if (statistics == nullptr) return count;
-  for (const Protocol protocol : rdmacc::available_protocols()) {
-    if (count == max) break;
+  return rdmacc::bridge::of_each_protocol(out, max, [](Protocol protocol) -> BridgeProtocolStat {
     const auto all = statistics->protocol(protocol);
-    out[count++] = {.protocol = static_cast<int>(protocol),
-                    .transactions = all.transactions,
-                    .committed = all.committed,
-                    .verbs = all.verbs,
-                    .nodes = all.nodes,
-                    .with_nodes = all.with_nodes,
-                    .stage_ns = all.stage_ns,
-                    .committed_stage_ns = all.committed_stage_ns};
-  }
-  return count;
+    return {.protocol = static_cast<int>(protocol),
+            .transactions = all.transactions,
+            .committed = all.committed,
+            .verbs = all.verbs,
+            .nodes = all.nodes,
+            .with_nodes = all.with_nodes,
+            .stage_ns = all.stage_ns,
+            .committed_stage_ns = all.committed_stage_ns};
+  });
 }
 
 size_t bridge_stat_retries(BridgeRetryStat* out, size_t max) {
-  size_t count = 0;
-  if (statistics == nullptr) return count;
-  for (const Protocol protocol : rdmacc::available_protocols()) {
-    if (count == max) break;
+  return rdmacc::bridge::of_each_protocol(out, max, [](Protocol protocol) -> BridgeRetryStat {
     const auto retries = statistics->retries(protocol);
-    out[count++] = {.protocol = static_cast<int>(protocol),
-                    .retries = retries.retries,
-                    .given_up = retries.given_up,
-                    .replayed_statements = retries.replayed_statements,
-                    .replay_us = retries.replay_us,
-                    .replays_differed = retries.replays_differed};
-  }
-  return count;
+    return {.protocol = static_cast<int>(protocol),
+            .retries = retries.retries,
+            .given_up = retries.given_up,
+            .replayed_statements = retries.replayed_statements,
+            .replay_us = retries.replay_us,
+            .replays_differed = retries.replays_differed};
+  });
 }
 
 void bridge_stat_add_retry(int protocol, bool gives_up) {

@@ -104,6 +104,7 @@ CREATE FUNCTION @extschema@.protocol_statistics(
   OUT writes pg_catalog.int8,
   OUT atomics pg_catalog.int8,
   OUT messages pg_catalog.int8,
+  OUT doorbells pg_catalog.int8,
   OUT round_trips pg_catalog.int8,
   OUT verbs_per_transaction pg_catalog.float8,
   OUT round_trips_per_transaction pg_catalog.float8,

@@ -25,7 +25,7 @@ PG_FUNCTION_INFO_V1(rdmacc_stat_reset);
 namespace {
 
 constexpr size_t kStagesTextBytes = 256;
-constexpr size_t kColumnsMax = 12;
+constexpr size_t kColumnsMax = 13;
 
 /* A row for each of what `read` finds. `fill` sets the columns, in the order of the install script.
  */
@@ -89,11 +89,12 @@ void fill_protocol(const BridgeProtocolStat& stat, Datum* values, bool* nulls) {
   values[4] = rdmacc_int8_datum(verbs.writes);
   values[5] = rdmacc_int8_datum(verbs.atomics);
   values[6] = rdmacc_int8_datum(verbs.messages);
-  values[7] = rdmacc_int8_datum(verbs.round_trips);
-  put_ratio(8, static_cast<double>(all), stat.committed, values, nulls);
-  put_ratio(9, static_cast<double>(verbs.round_trips), stat.committed, values, nulls);
-  put_ratio(10, static_cast<double>(stat.nodes), stat.with_nodes, values, nulls);
-  put_ratio(11, static_cast<double>(stat.committed_stage_ns), stat.stage_ns, values, nulls);
+  values[7] = rdmacc_int8_datum(verbs.doorbells);
+  values[8] = rdmacc_int8_datum(verbs.round_trips);
+  put_ratio(9, static_cast<double>(all), stat.committed, values, nulls);
+  put_ratio(10, static_cast<double>(verbs.round_trips), stat.committed, values, nulls);
+  put_ratio(11, static_cast<double>(stat.nodes), stat.with_nodes, values, nulls);
+  put_ratio(12, static_cast<double>(stat.committed_stage_ns), stat.stage_ns, values, nulls);
 }
 
 void fill_retries(const BridgeRetryStat& stat, Datum* values, bool*) {

@@ -14,6 +14,7 @@ namespace rdmacc {
 namespace {
 
 struct Recorded : TxnObserver {
+  explicit Recorded(const TxnOptions& options) : protocol(options.protocol), plan(options.plan) {}
   void stage_begins(Stage stage) override { begun.push_back(stage); }
   void stage_done(Protocol of, Stage stage, Primitive primitive, uint64_t) override {
     EXPECT_EQ(of, protocol);
@@ -23,8 +24,8 @@ struct Recorded : TxnObserver {
   }
   void transaction_done(const TxnEnd& end) override { ends.push_back(end); }
 
-  Protocol protocol{};
-  StagePlan plan;
+  const Protocol protocol;
+  const StagePlan plan;
   std::map<Stage, int> stages;
   std::vector<Stage> begun;
   std::map<Stage, std::vector<Stage>> begun_before;  // its end
@@ -66,9 +67,7 @@ class MonitoringTest : public testing::TestWithParam<Protocol> {
 
 TEST_P(MonitoringTest, ObserverIsToldStagesAndEnds) {
   with_table([&](Coordinator& coordinator, Session& session, TableId table) {
-    Recorded recorded;
-    recorded.protocol = GetParam();
-    recorded.plan = options_.plan;
+    Recorded recorded(options_);
     coordinator.set_observer(&recorded);
     ASSERT_TRUE(session.begin(options_).ok());
     ASSERT_TRUE(session.put(table, "key", "1").ok());
@@ -104,9 +103,7 @@ TEST_P(MonitoringTest, ObserverIsToldStagesAndEnds) {
 TEST_P(MonitoringTest, OneRoundCommitsAndReleasesWhatWasReadUnderALock) {
   if (!rules_of(GetParam())->locks_what_it_reads()) return;
   with_table([&](Coordinator& coordinator, Session& session, TableId table) {
-    Recorded recorded;
-    recorded.protocol = GetParam();
-    recorded.plan = options_.plan;
+    Recorded recorded(options_);
     coordinator.set_observer(&recorded);
     ASSERT_TRUE(session.begin(options_).ok());
     RowView row;
