@@ -9,7 +9,7 @@
 //   early    CAS lock 0 -> early ctts | READ header                    W1, and again at Lock
 //   Log      the whole transaction to every backup
 //   Commit   WRITE version stamp | WRITE version | [WRITE reference |] WRITE wts = ctts |
-//            WRITE length and record | WRITE lock = 0
+//            WRITE length | WRITE record | WRITE lock = 0
 //   Release  WRITE lock = 0 for exactly the locks that this attempt got
 //
 // A writer locks, then reads rts; a reader raises rts, then reads the lock: one of them sees the

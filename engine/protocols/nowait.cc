@@ -7,7 +7,7 @@
 //   Read shared  READ header => CAS lock n -> n+1 | READ header, record
 //   Lock shared  CAS lock own count -> ctts | READ header, record
 //   Log          the whole transaction to every backup
-//   Commit       WRITE wts | WRITE length and record | WRITE lock = 0
+//   Commit       WRITE wts | WRITE length | WRITE record | WRITE lock = 0
 //   Release      WRITE lock = 0 for exactly the locks that this attempt got; counts by FAA
 //
 // The READ of both stands behind the CAS in the batch: under the lock header and record are stable,

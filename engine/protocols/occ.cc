@@ -6,7 +6,7 @@
 //   early     CAS lock 0 -> early ctts | READ header                 a row that is to be locked now
 //   Validate  READ header, of the read set, after ALL locks          still_current (rule.h)
 //   Log       the whole transaction to every backup
-//   Commit    WRITE wts | WRITE length and record | WRITE lock = 0
+//   Commit    WRITE wts | WRITE length | WRITE record | WRITE lock = 0
 //   Release   WRITE lock = 0 for exactly the locks that this attempt got
 //
 // An absent key and a scanned group are reads of their gap header; an insert or unlink is a write

@@ -9,7 +9,7 @@
 //   early    CAS lock 0 -> early ctts | READ header      keeps writers out; the lease goes on
 //   Renew    CAS word rts -> commit_tts | READ header    of what was read, after ALL locks
 //   Log      the whole transaction to every backup
-//   Commit   WRITE wts | WRITE length and record | WRITE word wts = rts = commit_tts |
+//   Commit   WRITE wts | WRITE length | WRITE record | WRITE word wts = rts = commit_tts |
 //            WRITE lock = 0
 //   Release  WRITE word as the lock found it | WRITE lock = 0
 //

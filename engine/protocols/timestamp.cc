@@ -7,7 +7,7 @@
 //   Lock     CAS lock 0 or early -> ctts | READ header                 W1: ctts > wts, ctts >= rts
 //   early    CAS lock 0 -> early ctts | READ header                    W1, and again at Lock
 //   Log      the whole transaction to every backup
-//   Commit   WRITE wts = ctts | WRITE length and record | WRITE lock = 0
+//   Commit   WRITE wts = ctts | WRITE length | WRITE record | WRITE lock = 0
 //   Release  WRITE lock = 0 for exactly the locks that this attempt got
 //
 // A write is hidden until its commit, and the lock is what the paper calls its pre-write: younger

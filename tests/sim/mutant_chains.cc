@@ -18,14 +18,14 @@ bool of_word(const Verb& verb, Opcode opcode, uint64_t word) {
   return verb.opcode == opcode && verb.bytes == 8 && verb.remote_offset % kLine == word;
 }
 bool writes_word(const Verb& verb, uint64_t word) { return of_word(verb, Opcode::kWrite, word); }
-bool reads_header(const Verb& verb) {
-  return verb.opcode == Opcode::kRead && verb.bytes == sizeof(Header) &&
-         verb.remote_offset % kLine == 0;
+// A whole line at least; under a lock the record comes with its header.
+bool reads_from_line(const Verb& verb) {
+  return verb.opcode == Opcode::kRead && verb.bytes >= kLine && verb.remote_offset % kLine == 0;
 }
-// With the record behind it, as under a lock.
-bool reads_header_and_more(const Verb& verb) {
-  return verb.opcode == Opcode::kRead && verb.bytes > sizeof(Header) &&
-         verb.remote_offset % kLine == 0;
+bool reads_header(const Verb& verb) { return reads_from_line(verb) && verb.bytes == kLine; }
+bool may_be_of_row(const Header& header) {
+  constexpr uint32_t kFlagsOfRows = kFlagLive | kFlagOverflow | kFlagDeleted;
+  return header.table != kNoTable && (header.flags & ~kFlagsOfRows) == 0;
 }
 uint64_t first_word(const Verb& verb) {
   uint64_t value;
@@ -211,10 +211,10 @@ void incarnation_unchecked(SimFabric& fabric) {
   using Place = std::pair<NodeId, uint64_t>;
   auto known = std::make_shared<std::map<std::pair<WorkerId, Place>, Header>>();
   fabric.set_delivery([known](WorkerId worker, NodeId node, const Verb& verb) {
-    if (!reads_header(verb) && !reads_header_and_more(verb)) return;
+    if (!reads_from_line(verb)) return;
     Header header;
     std::memcpy(&header, verb.local, sizeof(header));
-    if ((header.flags & kFlagGap) != 0 || header.table == kNoTable) return;
+    if (!may_be_of_row(header)) return;
     const bool live = (header.flags & kFlagLive) != 0;
     const auto found = known->find({worker, {node, verb.remote_offset}});
     if (found == known->end()) {
