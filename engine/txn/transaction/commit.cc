@@ -214,7 +214,7 @@ void Transaction::release_locks(StageContext& stage) {
 }
 
 Status Transaction::commit() {
-  CHECK(started() && !prepared_);
+  CHECK(started() && !prepared_ && !guest_);
   stage_end_ns_ = 0;
   if (parameters_.rules->commits_in_order) return commit_in_order();
   scratch_.reset();
@@ -304,6 +304,7 @@ void Transaction::abort() {
 
 void Transaction::finish(HistoryOutcome outcome) {
   CHECK(started() && placements_.empty());
+  if (guest_) return finish_as_guest();
   for (const Access& access : accesses_) CHECK(!access.held());
   coordinator_.engine.worker.scheduler().stay(false);
   place_.end();
