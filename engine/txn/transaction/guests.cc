@@ -56,12 +56,9 @@ class In {
 }  // namespace
 
 bool Transaction::may_host() const {
-  const ProtocolRules& rules = *parameters_.rules;
-  const bool moment = rules.validates_moment && !rules.leases_by_clock;
-  const bool at_ctts = rules.reads_at_ctts && !rules.validate;
-  if (!moment && !at_ctts) return false;
-  // Nodes serve no one in another's name.
-  if (parameters_.plan.of(Stage::kRead) != Primitive::kOneSided) return false;
+  if (!parameters_.rules->may_have_guests()) return false;
+  // An owner serves a transaction at the request of its own coordinator alone.
+  if (parameters_.plan.asks_owners(Stage::kRead)) return false;
   if (needs_current_reads_ || has_writes() || has_to_let_go()) return false;
   for (const Access& access : accesses_) {
     if (access.held()) return false;

@@ -42,6 +42,13 @@ Status DoorTransaction::scan_part(Session& session, ScanCursor& cursor, TableId 
   return Status();
 }
 
+// Of some transactions, mostly of those that only read.
+Status DoorTransaction::begin_with_guest() {
+  const uint32_t percent = inputs_.kind == Door::kReadOnly ? 40 : 10;
+  if (!shared_.percent(percent) || !session_.may_host()) return Status();
+  return scan_with_guest(around_.tables[shared_.below(around_.tables.size())]);
+}
+
 Status DoorTransaction::scan_with_guest(TableId table) {
   note(DoorOp::kScan, table);
   const Result<HostTicket> ticket = session_.host(table);

@@ -67,6 +67,7 @@ class DoorTransaction {
   Status let_go();
   Status scan(TableId table, DoorOp op);
   // door_guests.cc
+  Status begin_with_guest();
   Status scan_with_guest(TableId table);
   Status scan_part(Session& session, ScanCursor& cursor, TableId table, std::set<std::string>& seen,
                    bool& more);
