@@ -191,7 +191,8 @@ class Session {
   Result<HostTicket> host(TableId table);
   // In place of begin(). The transaction may read, and nothing else; abort() ends it.
   Status begin_as_guest(const HostTicket& ticket);
-  // How many bytes lend() writes; memory for them begins at a multiple of 64.
+  // How many bytes lend() writes; memory for them begins at a multiple of 64. 0: nothing need be
+  // borrowed.
   size_t bytes_to_lend();
   void lend(std::byte* to);
   // The bytes stay where they are until the transaction has ended, which keeps `memory` as long.

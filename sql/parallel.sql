@@ -17,6 +17,7 @@ SELECT id FROM p WHERE s LIKE 'row 1999_' ORDER BY id;
 -- Rows stop the scan, an error ends it.
 SELECT count(*) FROM (SELECT id FROM p WHERE x = 3 LIMIT 5) l;
 SELECT sum(1 / (id - 15000)) FROM p;
+SELECT count(*) FROM p;
 DO $$
 BEGIN
   PERFORM sum(1 / (id - 15000)) FROM p;
@@ -33,6 +34,10 @@ SET enable_hashjoin = off;
 SET enable_mergejoin = off;
 SELECT g.n, c.rows FROM generate_series(1, 3) g(n),
   LATERAL (SELECT count(*) AS rows FROM p WHERE x < g.n) c ORDER BY g.n;
+SET parallel_leader_participation = off;
+SELECT count(*), sum(c.rows) FROM generate_series(1, 30) g(n),
+  LATERAL (SELECT count(*) AS rows FROM p WHERE x < g.n % 3) c;
+RESET parallel_leader_participation;
 RESET enable_material;
 RESET enable_hashjoin;
 RESET enable_mergejoin;
@@ -45,6 +50,12 @@ EXPLAIN (COSTS OFF) SELECT sum(id) FROM p;
 INSERT INTO p VALUES (20001, 100, 'new');
 SELECT x, count(*) FROM p WHERE x >= 9 GROUP BY x ORDER BY x;
 ROLLBACK;
+-- Nothing is planned for workers below a savepoint.
+BEGIN;
+SAVEPOINT a;
+EXPLAIN (COSTS OFF) SELECT sum(id) FROM p;
+ROLLBACK;
+SELECT count(*) FROM p TABLESAMPLE SYSTEM (50);
 -- A plan from before the write.
 PREPARE total AS SELECT sum(id), count(*) FROM p WHERE x >= $1;
 SET plan_cache_mode = force_generic_plan;
@@ -61,6 +72,20 @@ CREATE FUNCTION square_of(int) RETURNS int PARALLEL SAFE LANGUAGE plpgsql STABLE
 EXPLAIN (COSTS OFF) SELECT sum(square_of(x)) FROM p WHERE id <= 2000;
 SELECT sum(square_of(x)) FROM p WHERE id <= 2000;
 SELECT sum(x * x) FROM p WHERE id <= 2000;
+SELECT sum(square_of(x)), count(*) FROM p WHERE id <= 2000;
+-- They see what the transaction has written, or nothing.
+CREATE TABLE plain (x int) USING heap;
+INSERT INTO plain SELECT i % 10 FROM generate_series(1, 20000) i;
+ANALYZE plain;
+BEGIN;
+SELECT sum(square_of(x)) FROM p WHERE id <= 2000;
+SELECT count(*) FROM p;
+UPDATE small SET v = 1000 WHERE id = 0;
+SET LOCAL parallel_leader_participation = off;
+EXPLAIN (COSTS OFF) SELECT sum(square_of(x)) FROM plain;
+SELECT sum(square_of(x)) FROM plain;
+ROLLBACK;
+DROP TABLE plain;
 -- A table of the transaction's own, and one that has got another layout in it.
 BEGIN;
 CREATE TABLE own (id int PRIMARY KEY, v int) USING rdmacc;

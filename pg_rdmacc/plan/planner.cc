@@ -222,18 +222,17 @@ BlockNumber heap_pages(const RelOptInfo* rel, Oid relation) {
 }
 
 /* Workers share a scan of the whole table with their leader, and nothing else. */
-void share_scan(PlannerInfo* root, RelOptInfo* rel, Oid relation) {
+void share_scan(PlannerInfo* root, RelOptInfo* rel, const RangeTblEntry* entry) {
   rel->partial_pathlist = NIL;
   int workers = 0;
-  if (rel->consider_parallel && bms_is_empty(rel->lateral_relids) && rdmacc_may_have_guests()) {
-    workers = compute_parallel_worker(rel, heap_pages(rel, relation), -1,
+  if (rel->consider_parallel && bms_is_empty(rel->lateral_relids) &&
+      entry->tablesample == nullptr && rdmacc_may_have_guests()) {
+    workers = compute_parallel_worker(rel, heap_pages(rel, entry->relid), -1,
                                       max_parallel_workers_per_gather);
   }
-  if (workers <= 0) {
-    rel->consider_parallel = false;
-    return;
-  }
-  add_partial_path(rel, create_seqscan_path(root, rel, nullptr, workers));
+  if (workers > 0) add_partial_path(rel, create_seqscan_path(root, rel, nullptr, workers));
+  /* Of a part of a table PostgreSQL may make other scans later, and believes this of them. */
+  if (workers <= 0 || rel->reloptkind == RELOPT_OTHER_MEMBER_REL) rel->consider_parallel = false;
 }
 
 bool has_plain_path(const RelOptInfo* rel) {
@@ -252,7 +251,7 @@ void set_rel_pathlist(PlannerInfo* root, RelOptInfo* rel, Index number, RangeTbl
   if (entry->rtekind != RTE_RELATION || entry->inh || !rdmacc_relation_is_ours(entry->relid)) {
     return;
   }
-  share_scan(root, rel, entry->relid);
+  share_scan(root, rel, entry);
   ListCell* cell;
   foreach (cell, rel->pathlist) {
     auto* path = static_cast<Path*>(lfirst(cell));

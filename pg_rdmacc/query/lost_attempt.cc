@@ -7,6 +7,7 @@
 #include "pg_rdmacc/xact/xact.h"
 
 extern "C" {
+#include "access/parallel.h"
 #include "common/pg_prng.h"
 #include "miscadmin.h"
 #include "storage/lwlock.h"
@@ -51,6 +52,8 @@ void rdmacc_validate_error(MemoryContext context) {
   LWLockReleaseAll(); /* the error may have passed some */
   PG_TRY();
   {
+    /* What other workers have to say would come in between. */
+    if (ParallelContextActive()) AtEOXact_Parallel(false);
     rdmacc_borrow();
     bridge_start_check_reads();
     rdmacc_pump();

@@ -6,6 +6,7 @@
 
 extern "C" {
 #include "access/parallel.h"
+#include "access/xact.h"
 }
 
 bool rdmacc_may_share_scans(const PlannedStmt* plan) {
@@ -22,6 +23,8 @@ bool rdmacc_may_share_scans(const PlannedStmt* plan) {
     RelationClose(relation);
     return rdmacc_invite_guests(table);
   }
+  /* Functions in its workers may read ours, as guests of what was planned before. */
+  if (!IsInParallelMode()) rdmacc_invite_no_guests();
   return true;
 }
 
@@ -35,6 +38,7 @@ void rdmacc_share_scan(RdmaccSharedScan* scan, Relation relation) {
 
 void rdmacc_share_scan_again(RdmaccSharedScan* scan) {
   CHECK(!IsParallelWorker());
+  rdmacc_borrow_lent();
   scan->walk = 0;
 }
 
@@ -44,9 +48,9 @@ void rdmacc_share_no_scan(RdmaccSharedScan* scan) { *scan = {}; }
 void rdmacc_rows_begin_shared(RdmaccRows* rows, RdmaccSharedScan* scan, Relation relation,
                               uint32 visible_before) {
   const bool worker = IsParallelWorker();
-  CHECK(!worker || scan != nullptr); /* the planner gives workers shared scans alone */
-  const bool reads = !worker || (scan->shared && rdmacc_be_guest());
+  if (worker && (scan == nullptr || !rdmacc_be_guest())) {
+    elog(ERROR, "an rdmacc table is scanned by one parallel worker alone");
+  }
   rdmacc_rows_begin(rows, worker ? scan->table : rdmacc_table(relation)->id, visible_before);
   if (scan != nullptr && scan->shared) rows->shared_walk = &scan->walk;
-  rows->ended = !reads;
 }

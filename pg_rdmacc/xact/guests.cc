@@ -10,9 +10,9 @@
 
 extern "C" {
 #include "access/parallel.h"
+#include "access/xact.h"
 #include "miscadmin.h"
 #include "nodes/pg_list.h"
-#include "optimizer/optimizer.h"
 #include "storage/backendid.h"
 #include "storage/dsm.h"
 #include "storage/ipc.h"
@@ -23,7 +23,8 @@ extern "C" {
 
 namespace {
 
-constexpr int kGuestsMax = 16; /* of one leader at a time; what comes later reads nothing */
+constexpr int kGuestsMax = 32;   /* of one leader at a time */
+constexpr int kSegmentsMax = 64; /* that one transaction has borrowed */
 
 enum SlotState : uint32 { kFree, kReads, kLent };
 
@@ -35,6 +36,8 @@ struct Slot {
 
 struct Leader {
   rdmacc::HostTicket ticket; /* ctts 0: it has invited none */
+  bool open;                 /* or invites no more */
+  pg_atomic_uint32 refused;  /* a worker has found no place */
   Slot slots[kGuestsMax];
 };
 
@@ -43,7 +46,8 @@ shmem_request_hook_type previous_request_hook;
 shmem_startup_hook_type previous_startup_hook;
 
 /* A leader's: */
-bool alone;     /* the last one that did has lost */
+bool alone;     /* one that invited them has missed some */
+bool wanted;    /* and this one would have invited some */
 List* borrowed; /* segments, in TopMemoryContext */
 /* A worker's: */
 Slot* own;
@@ -65,6 +69,8 @@ void startup_shmem(void) {
   if (!found) {
     for (int i = 0; i <= MaxBackends; i++) {
       leaders[i].ticket = {};
+      leaders[i].open = false;
+      pg_atomic_init_u32(&leaders[i].refused, 0);
       for (Slot& slot : leaders[i].slots) pg_atomic_init_u32(&slot.state, kFree);
     }
   }
@@ -100,6 +106,7 @@ void borrow_from(Slot* slot) {
   MemoryContextSwitchTo(previous);
   dsm_unpin_segment(slot->memory);
   const Size bytes = slot->bytes;
+  pg_memory_barrier();
   pg_atomic_write_u32(&slot->state, kFree);
   bridge_borrow(dsm_segment_address(segment), bytes);
   rdmacc_note_failed_command();
@@ -114,12 +121,18 @@ void borrow_lent(Leader* leader) {
   }
 }
 
-/* No more sessions may use the cluster: the leader reads what a worker does not, if it reads. */
+/* The leader reads alone the next time. */
+[[noreturn]] void refuse_place(Leader* leader) {
+  pg_atomic_write_u32(&leader->refused, 1);
+  ereport(ERROR, (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+                  errmsg("could not read rdmacc tables in a parallel worker"),
+                  errdetail("There is no place for one more session that uses them."),
+                  errhint("See rdmacc.max_workers. The transaction will not use workers if "
+                          "retried.")));
+}
+
+/* False: no more sessions may use the cluster. */
 bool find_place(void) {
-  if (!parallel_leader_participation) {
-    rdmacc_ensure_attached();
-    return true;
-  }
   const MemoryContext context = CurrentMemoryContext;
   volatile bool found = false;
   PG_TRY();
@@ -143,12 +156,11 @@ bool lend_in_segment(void) {
   volatile bool lent = false;
   PG_TRY();
   {
-    const Size bytes = bridge_bytes_to_lend();
+    const Size bytes = own->bytes;
     dsm_segment* segment = dsm_create(bytes, DSM_CREATE_NULL_IF_MAXSEGMENTS);
     if (segment != nullptr && bridge_lend(dsm_segment_address(segment))) {
       dsm_pin_segment(segment);
       own->memory = dsm_segment_handle(segment);
-      own->bytes = bytes;
       lent = true;
     }
     if (segment != nullptr) dsm_detach(segment);
@@ -174,42 +186,49 @@ void rdmacc_guests_init(void) {
 }
 
 bool rdmacc_may_have_guests(void) {
-  if (leaders == nullptr || alone || rdmacc_reads_as_stored() || rdmacc_needs_current_reads()) {
-    return false;
-  }
-  return bridge_may_host(rdmacc_protocol, rdmacc_stages_code) && !bridge_txn_has_writes();
+  if (leaders == nullptr || rdmacc_reads_as_stored() || rdmacc_needs_current_reads()) return false;
+  if (GetCurrentTransactionNestLevel() > 1 || rdmacc_misses_guests()) return false;
+  if (list_length(borrowed) >= kSegmentsMax || bridge_txn_has_writes()) return false;
+  if (rdmacc_stages_auto || !bridge_may_host(rdmacc_protocol, rdmacc_stages_code)) return false;
+  wanted = true;
+  return !alone;
 }
 
 bool rdmacc_invite_guests(uint32 table) {
   CHECK(!IsParallelWorker());
   if (!rdmacc_may_have_guests()) return false;
-  if (Leader* leader = inviting()) borrow_lent(leader); /* those of before make room */
+  rdmacc_borrow_lent(); /* those of before make room */
+  rdmacc_invite_no_guests();
   rdmacc_enter();
   rdmacc::HostTicket ticket;
   bridge_start_host(table, &ticket);
   rdmacc_pump();
   rdmacc_check("could not share a scan", nullptr);
   if (ticket.ctts == 0) return false;
-  leader_of(MyBackendId)->ticket = ticket; /* before PostgreSQL starts workers */
+  Leader* leader = leader_of(MyBackendId);
+  leader->ticket = ticket; /* before PostgreSQL starts workers */
+  leader->open = true;
   return true;
 }
 
-bool rdmacc_has_guests(void) { return inviting() != nullptr; }
+void rdmacc_invite_no_guests(void) {
+  if (Leader* leader = inviting()) leader->open = false;
+}
+
+bool rdmacc_has_guests(void) {
+  const Leader* leader = inviting();
+  return leader != nullptr && leader->open;
+}
 
 bool rdmacc_be_guest(void) {
   CHECK(IsParallelWorker());
   if (own != nullptr) return bridge_txn_active();
   if (leaders == nullptr || ParallelLeaderBackendId == InvalidBackendId) return false;
   Leader* leader = leader_of(ParallelLeaderBackendId);
-  if (leader->ticket.ctts == 0) return false;
-  if (!find_place()) return false;
+  if (leader->ticket.ctts == 0 || !leader->open) return false;
+  if (!find_place()) refuse_place(leader);
   own = take_slot(leader);
-  if (own == nullptr && !parallel_leader_participation) {
-    ereport(ERROR, (errcode(ERRCODE_TOO_MANY_CONNECTIONS),
-                    errmsg("too many parallel workers read rdmacc tables for one transaction"),
-                    errhint("Set parallel_leader_participation on.")));
-  }
-  if (own == nullptr) return false;
+  if (own == nullptr) refuse_place(leader);
   bridge_start_guest(&leader->ticket);
   rdmacc_pump();
   rdmacc_check("could not share a scan", nullptr);
@@ -217,10 +236,15 @@ bool rdmacc_be_guest(void) {
 }
 
 void rdmacc_lend(void) {
-  if (own == nullptr) return;
-  const bool lent = bridge_txn_active() && lend_in_segment();
+  if (own == nullptr || !bridge_txn_active()) return;
+  own->bytes = bridge_bytes_to_lend();
+  const SlotState end = own->bytes == 0 ? kFree : lend_in_segment() ? kLent : kReads;
   pg_write_barrier();
-  if (lent) pg_atomic_write_u32(&own->state, kLent);
+  pg_atomic_write_u32(&own->state, end);
+}
+
+void rdmacc_borrow_lent(void) {
+  if (Leader* leader = inviting()) borrow_lent(leader);
 }
 
 void rdmacc_borrow(void) {
@@ -238,6 +262,7 @@ void rdmacc_borrow(void) {
 bool rdmacc_misses_guests(void) {
   Leader* leader = inviting();
   if (leader == nullptr) return false;
+  if (pg_atomic_read_u32(&leader->refused) != 0) return true;
   for (Slot& slot : leader->slots) {
     if (pg_atomic_read_u32(&slot.state) == kReads) return true;
   }
@@ -246,10 +271,17 @@ bool rdmacc_misses_guests(void) {
 
 void rdmacc_forget_guests(bool committed) {
   own = nullptr;
+  if (rdmacc_misses_guests()) {
+    alone = true;
+  } else if (committed && wanted) {
+    alone = false;
+  }
+  wanted = false;
   Leader* leader = inviting();
-  alone = !committed && (alone || leader != nullptr);
   if (leader == nullptr) return;
   leader->ticket = {};
+  leader->open = false;
+  pg_atomic_write_u32(&leader->refused, 0);
   for (Slot& slot : leader->slots) {
     if (pg_atomic_read_u32(&slot.state) == kLent) dsm_unpin_segment(slot.memory);
     pg_atomic_write_u32(&slot.state, kFree);

@@ -347,6 +347,7 @@ void rdmacc_enter(void) {
 void rdmacc_enter_write(CommandId command) {
   CHECK(command != InvalidCommandId);
   if (!doomed) rdmacc_await_leave_to_write();
+  rdmacc_invite_no_guests();
   rdmacc_enter();
   rdmacc_savepoint_before_write();
   bridge_set_command(command);

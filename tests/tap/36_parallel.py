@@ -65,7 +65,7 @@ def sums_are_kept(box):
     for protocol in PROTOCOLS:
         session = reader(box, protocol)
         true(workers_launched(session) > 0, f"{protocol}: workers read")
-        transfers = Transfers(box, protocol, rate=40)
+        transfers = Transfers(box, protocol, rate=15)
         answers = lost = 0
         try:
             deadline = time.monotonic() + SECONDS
@@ -95,6 +95,7 @@ def workers_may_be_ended(box):
     """An administrator's pg_terminate_backend() of a worker is an error of its leader's statement."""
     session = reader(box, "occ")
     killer = Session(box)
+    killer.run("SET client_min_messages = error;")  # of workers that have just ended
     ended = 0
     deadline = time.monotonic() + SECONDS
     while time.monotonic() < deadline:

@@ -294,6 +294,7 @@ void Transaction::finish_commit(StageContext& stage) {
 
 void Transaction::abort() {
   if (!started()) return;
+  if (guest_) return finish_as_guest();
   stage_end_ns_ = 0;
   StageContext stage = context(scratch_, /*cancellable=*/false);
   void_log();
@@ -303,8 +304,7 @@ void Transaction::abort() {
 }
 
 void Transaction::finish(HistoryOutcome outcome) {
-  CHECK(started() && placements_.empty());
-  if (guest_) return finish_as_guest();
+  CHECK(started() && !guest_ && placements_.empty());
   for (const Access& access : accesses_) CHECK(!access.held());
   coordinator_.engine.worker.scheduler().stay(false);
   place_.end();

@@ -69,6 +69,7 @@ bool Transaction::may_host() const {
 HostTicket Transaction::host() {
   CHECK(started() && may_host());
   watch_others(coordinator_.engine.topology.workers_max);
+  hosted_ = true;  // a watch that begins later says nothing of what they have read
   scanned_ = scanned_table_ = true;
   return {.ctts = stamps_.ctts,
           .epoch = gate_entry_.epoch,
@@ -84,29 +85,28 @@ void Transaction::start_as_guest(const HostTicket& ticket) {
   guest_ = true;
 }
 
-// Under rules that validate nothing there is nothing to be lent but the time.
+// Nothing under rules that validate nothing: no stamp that was seen is later than the ctts.
 size_t Transaction::lend(std::byte* to) const {
   CHECK(guest_ && !has_writes());
-  Out out(to);
-  const bool validated = static_cast<bool>(parameters_.rules->validate);
+  if (!parameters_.rules->validate) return 0;
   LentHeader header{.clock = coordinator_.engine.clock.last()};
   std::vector<Access> accesses;
   std::vector<LentTable> tables;
   std::vector<std::span<const ScannedRead>> reads;
-  if (validated) {
-    for (const Access& access : accesses_) {
-      CHECK(!access.held());
-      if (access.read) accesses.push_back(access);
-    }
-    accesses_.for_reads([&](TableId table, std::span<const ScannedRead> some) {
-      if (tables.empty() || tables.back().table != table) tables.push_back({table, 0});
-      tables.back().reads += some.size();
-      reads.push_back(some);
-      return true;
-    });
+  for (const Access& access : accesses_) {
+    CHECK(!access.held());
+    if (access.read) accesses.push_back(access);
   }
+  accesses_.for_reads([&](TableId table, std::span<const ScannedRead> some) {
+    if (tables.empty() || tables.back().table != table) tables.push_back({table, 0});
+    tables.back().reads += some.size();
+    reads.push_back(some);
+    return true;
+  });
+  if (accesses.empty() && tables.empty()) return 0;
   header.accesses = accesses.size();
   header.tables = tables.size();
+  Out out(to);
   out.put(std::span<const LentHeader>(&header, 1));
   out.put(std::span<const Access>(accesses));
   out.put(std::span<const LentTable>(tables));
@@ -125,6 +125,7 @@ Status Transaction::borrow(std::span<const std::byte> lent, std::shared_ptr<cons
   Status status;
   Access* merged = nullptr;
   const auto keep = [&](const Access& access) {
+    accesses_.find(access);  // a key may have been looked up more than once
     const Status kept = merge(access, &merged);
     if (status.ok()) status = kept;
   };
@@ -147,7 +148,9 @@ Status Transaction::borrow(std::span<const std::byte> lent, std::shared_ptr<cons
       accesses_.borrow_reads(table, reads);
       continue;
     }
-    for (const ScannedRead& read : reads) keep(read.access(table));
+    for (const ScannedRead& read : reads) {
+      if (!read.header.null()) keep(read.access(table));
+    }
   }
   note_failure(status);
   return status;

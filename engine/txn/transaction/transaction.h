@@ -65,7 +65,8 @@ class Transaction final : public RowSource {
   // In place of start(), under the host's rules: then it only reads. It ends by abort(), and before
   // its host does.
   void start_as_guest(const HostTicket& ticket);
-  // Writes what the host has to keep of what was read, unless `to` is nullptr. How many bytes.
+  // Writes what the host has to keep of what was read, unless `to` is nullptr. How many bytes; 0:
+  // there is nothing to borrow.
   size_t lend(std::byte* to) const;
   // What is lent stays where it is until the transaction has ended, and `memory` is kept as long.
   Status borrow(std::span<const std::byte> lent, std::shared_ptr<const void> memory);
@@ -284,7 +285,8 @@ class Transaction final : public RowSource {
   const uint64_t timed_;  // for so many transactions the times of its stages stand; 0: for none
   TxnStamps stamps_;
   GateEntry gate_entry_;
-  bool guest_ = false;  // it reads for another, which is inside
+  bool guest_ = false;   // it reads for another, which is inside
+  bool hosted_ = false;  // others may have read for it
   Admission::Place place_;
   uint64_t held_by_ = 0;
   uint64_t start_us_ = 0;

@@ -78,10 +78,11 @@ Status DoorTransaction::scan_with_guest(TableId table) {
                                ? scan_part(guest.session, *guest.cursor, table, seen, there_more)
                                : scan_part(session_, **here, table, seen, here_more));
   }
+  session_.borrow_history(guest.session.lend_history());
+  if (guest.session.bytes_to_lend() == 0) return Status();
   const auto lent = std::make_shared<std::vector<Line>>(
       (guest.session.bytes_to_lend() + sizeof(Line) - 1) / sizeof(Line));
   guest.session.lend(lent->data()->bytes);
-  session_.borrow_history(guest.session.lend_history());
   return session_.borrow({lent->data()->bytes, lent->size() * sizeof(Line)}, lent);
 }
 
