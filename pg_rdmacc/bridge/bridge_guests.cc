@@ -41,11 +41,9 @@ void bridge_start_guest(const rdmacc::HostTicket* ticket) {
   });
 }
 
-size_t bridge_bytes_to_lend(void) {
-  CHECK(bridge_txn_touched() && !bridge_busy());
-  size_t bytes = 0;
-  no_throw([&] { bytes = attached()->session->bytes_to_lend(); });
-  return bytes;
+bool bridge_bytes_to_lend(size_t* bytes) {
+  CHECK(bridge_txn_touched() && !bridge_busy() && bytes != nullptr);
+  return no_throw([&] { *bytes = attached()->session->bytes_to_lend(); });
 }
 
 bool bridge_lend(void* to) {

@@ -255,10 +255,11 @@ bool bridge_may_host(int protocol, int stages);
 /* The ticket's ctts is 0 if they may not for this one. */
 void bridge_start_host(uint32_t table, rdmacc::HostTicket* ticket);
 /* Begins as a guest: in place of bridge_begin(). Ended by bridge_start_abort(), after what it has
- * read was lent: so many bytes, from an address that is a multiple of 64. */
+ * read was lent: so many bytes, from an address that is a multiple of 64; none if there are none.
+ * False: there was no memory to find that out, or to do it. */
 void bridge_start_guest(const rdmacc::HostTicket* ticket);
-size_t bridge_bytes_to_lend(void);
-bool bridge_lend(void* to); /* false: not */
+bool bridge_bytes_to_lend(size_t* bytes);
+bool bridge_lend(void* to);
 /* No command: bridge_error() is set. The bytes stay where they are until the transaction ends. */
 void bridge_borrow(const void* lent, size_t bytes);
 

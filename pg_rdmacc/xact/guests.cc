@@ -25,6 +25,8 @@ namespace {
 
 constexpr int kGuestsMax = 32;   /* of one leader at a time */
 constexpr int kSegmentsMax = 64; /* that one transaction has borrowed */
+constexpr int64 kRefusedUs =
+    60'000'000; /* for so long a session whose workers find no place has none */
 
 enum SlotState : uint32 { kFree, kReads, kLent };
 
@@ -46,9 +48,10 @@ shmem_request_hook_type previous_request_hook;
 shmem_startup_hook_type previous_startup_hook;
 
 /* A leader's: */
-bool alone;     /* one that invited them has missed some */
-bool wanted;    /* and this one would have invited some */
-List* borrowed; /* segments, in TopMemoryContext */
+bool alone;           /* one that invited them has missed some */
+bool wanted;          /* and this one would have invited some */
+int64 alone_until_us; /* workers have found no place */
+List* borrowed;       /* segments, in TopMemoryContext */
 /* A worker's: */
 Slot* own;
 
@@ -191,7 +194,7 @@ bool rdmacc_may_have_guests(void) {
   if (list_length(borrowed) >= kSegmentsMax || bridge_txn_has_writes()) return false;
   if (rdmacc_stages_auto || !bridge_may_host(rdmacc_protocol, rdmacc_stages_code)) return false;
   wanted = true;
-  return !alone;
+  return !alone && (alone_until_us == 0 || rdmacc_now_us() >= alone_until_us);
 }
 
 bool rdmacc_invite_guests(uint32 table) {
@@ -237,8 +240,11 @@ bool rdmacc_be_guest(void) {
 
 void rdmacc_lend(void) {
   if (own == nullptr || !bridge_txn_active()) return;
-  own->bytes = bridge_bytes_to_lend();
-  const SlotState end = own->bytes == 0 ? kFree : lend_in_segment() ? kLent : kReads;
+  SlotState end = kReads;
+  if (bridge_bytes_to_lend(&own->bytes)) {
+    const bool nothing = own->bytes == 0;
+    if (nothing || lend_in_segment()) end = nothing ? kFree : kLent;
+  }
   pg_write_barrier();
   pg_atomic_write_u32(&own->state, end);
 }
@@ -281,7 +287,8 @@ void rdmacc_forget_guests(bool committed) {
   if (leader == nullptr) return;
   leader->ticket = {};
   leader->open = false;
-  pg_atomic_write_u32(&leader->refused, 0);
+  const bool refused = pg_atomic_exchange_u32(&leader->refused, 0) != 0;
+  alone_until_us = refused ? rdmacc_now_us() + kRefusedUs : 0;
   for (Slot& slot : leader->slots) {
     if (pg_atomic_read_u32(&slot.state) == kLent) dsm_unpin_segment(slot.memory);
     pg_atomic_write_u32(&slot.state, kFree);
