@@ -18,6 +18,7 @@ def set_up(box):
 def all_rows_are_read(box):
     session = Session(box)
     session.run(PARALLEL)
+    equal(session.run("SELECT v FROM numbers WHERE id = 1;"), "1", "it has its own place")
     true("Gather" in session.run("EXPLAIN SELECT sum(v) FROM numbers;"), "planned for workers")
     others = []
     while len(others) < 20:  # until there is no place
