@@ -10,6 +10,7 @@ extern "C" {
 #include "access/parallel.h"
 #include "common/pg_prng.h"
 #include "miscadmin.h"
+#include "storage/condition_variable.h"
 #include "storage/lwlock.h"
 }
 
@@ -53,7 +54,10 @@ void rdmacc_validate_error(MemoryContext context) {
   PG_TRY();
   {
     /* What other workers have to say would come in between. */
-    if (ParallelContextActive()) AtEOXact_Parallel(false);
+    if (ParallelContextActive()) {
+      ConditionVariableCancelSleep(); /* it may lie in their memory */
+      AtEOXact_Parallel(false);
+    }
     rdmacc_borrow();
     bridge_start_check_reads();
     rdmacc_pump();

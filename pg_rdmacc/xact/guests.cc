@@ -191,6 +191,7 @@ void rdmacc_guests_init(void) {
 bool rdmacc_may_have_guests(void) {
   if (leaders == nullptr || rdmacc_reads_as_stored() || rdmacc_needs_current_reads()) return false;
   if (GetCurrentTransactionNestLevel() > 1 || rdmacc_misses_guests()) return false;
+  if (IsInParallelMode()) return false; /* a plan within one that has guests */
   if (list_length(borrowed) >= kSegmentsMax || bridge_txn_has_writes()) return false;
   if (rdmacc_stages_auto || !bridge_may_host(rdmacc_protocol, rdmacc_stages_code)) return false;
   wanted = true;

@@ -21,6 +21,7 @@ extern "C" {
 #include "access/xact.h"
 #include "access/xlog.h"
 #include "miscadmin.h"
+#include "storage/condition_variable.h"
 #include "storage/ipc.h"
 #include "storage/predicate.h"
 #include "storage/proc.h"
@@ -178,7 +179,10 @@ void forget_transaction(void) {
 
 /* At exit: ends the transaction, drops what it created. PostgreSQL would end its workers later. */
 void abandon_transaction(void) {
-  if (proc_exit_inprogress && ParallelContextActive()) AtEOXact_Parallel(false);
+  if (proc_exit_inprogress && ParallelContextActive()) {
+    ConditionVariableCancelSleep(); /* it may lie in their memory */
+    AtEOXact_Parallel(false);
+  }
   if (bridge_busy()) {
     bridge_cancel();
     rdmacc_pump_uninterrupted();

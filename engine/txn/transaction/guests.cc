@@ -26,7 +26,8 @@ class Out {
   explicit Out(std::byte* to) : to_(to) {}  // nullptr: bytes are counted
   template <typename T>
   void put(std::span<const T> objects) {
-    if (to_ != nullptr) memcpy(to_ + bytes_, objects.data(), objects.size_bytes());
+    if (to_ != nullptr && !objects.empty())
+      memcpy(to_ + bytes_, objects.data(), objects.size_bytes());
     bytes_ += objects.size_bytes();
   }
   size_t bytes() const { return bytes_; }
