@@ -1,5 +1,4 @@
-/* How queries on rdmacc tables are planned: key lookups in place of index scans, parallel
- * workers for scans of whole tables. */
+/* How queries on rdmacc tables are planned: key lookups in place of index scans, no parallelism. */
 #pragma once
 #include "pg_rdmacc/server/pg_rdmacc.h"
 

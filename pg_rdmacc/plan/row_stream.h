@@ -4,7 +4,7 @@
  * wanted come first in the row and have fixed widths, the rest is neither sent by nodes nor read
  * from overflow blocks. What it reads is protected as by any scan. */
 #pragma once
-#include "pg_rdmacc/row/shared_scan.h"
+#include "pg_rdmacc/row/scan_rows.h"
 
 extern "C" {
 #include "nodes/execnodes.h"
@@ -13,8 +13,7 @@ extern "C" {
 typedef struct RdmaccRowStream {
   CustomScanState custom; /* first */
   RdmaccRows rows;
-  RdmaccSharedScan* shared; /* with workers; NULL: it is not */
-  HeapTupleData tuple;      /* the row at hand, in `bytes` */
+  HeapTupleData tuple; /* the row at hand, in `bytes` */
   StringInfoData bytes;
   uint32 row_bytes; /* that have all columns which are wanted */
   bool counts_only; /* no column is wanted */
@@ -22,8 +21,7 @@ typedef struct RdmaccRowStream {
   uint64 round_trips; /* of runs before this one */
 } RdmaccRowStream;
 
-/* A path that gives the rows of `scan`, a scan of a whole table, or its part of one that workers
- * share. */
+/* A path that gives the rows of `scan`, a scan of a whole table. */
 Path* rdmacc_row_stream_path(const Path* scan);
 
 void rdmacc_row_stream_init(void);
