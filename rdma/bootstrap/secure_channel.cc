@@ -3,6 +3,8 @@
 #include <openssl/err.h>
 #include <openssl/sslerr.h>
 
+#include "rdma/bootstrap/socket_bio.h"
+
 namespace rdmacc {
 namespace {
 
@@ -109,10 +111,12 @@ SecureChannel::SecureChannel(TlsContext& context, Descriptor socket, bool accept
       peer_(std::move(peer)),
       state_(accepted ? State::kHandshaking : State::kConnecting),
       ssl_(SSL_new(context.context_)) {
-  if (ssl_ == nullptr || SSL_set_fd(ssl_, socket_.get()) != 1) {
+  BIO* bio = ssl_ == nullptr ? nullptr : make_socket_bio(socket_.get());
+  if (bio == nullptr) {
     close(Status(Code::kSystem, "OpenSSL: " + last_error()));
     return;
   }
+  SSL_set_bio(ssl_, bio, bio);
   SSL_set_app_data(ssl_, this);
   accepted ? SSL_set_accept_state(ssl_) : SSL_set_connect_state(ssl_);
 }
