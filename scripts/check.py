@@ -165,19 +165,27 @@ def in_turn(parts):
 
 
 def two_at_a_time(parts):
-    """Parts that wait for a server or a clock about half of their time."""
+    """In order, and two of them run: such as wait for a server or a clock about half of their time,
+    or what is long."""
     with concurrent.futures.ThreadPoolExecutor(max_workers=2) as pool:
         return list(pool.map(Part.run, parts))
 
 
-def sharded(part, shards):
-    """A GoogleTest program in several processes at a time."""
-    environments = [{**part.environment, "GTEST_TOTAL_SHARDS": str(shards),
-                     "GTEST_SHARD_INDEX": str(index)} for index in range(shards)]
-    parts = [Part(f"{part.name}, {index + 1} of {shards}", part.command, part.count, part.limit_s,
-                  environment) for index, environment in enumerate(environments)]
-    with concurrent.futures.ThreadPoolExecutor(max_workers=shards) as pool:
-        return list(pool.map(Part.run, parts))
+def halves(part):
+    """A GoogleTest program as two, each with its own limit."""
+    return [Part(f"{part.name}, {index + 1} of 2", part.command, part.count, part.limit_s,
+                 {**part.environment, "GTEST_TOTAL_SHARDS": "2", "GTEST_SHARD_INDEX": str(index)})
+            for index in range(2)]
+
+
+def is_longest(part):
+    return part.name.endswith(LONGEST)
+
+
+def release_tests():
+    """One after the other: on a slow machine the longest, whole, would meet its limit."""
+    parts = gtest_parts("release")
+    return [each for part in parts for each in (halves(part) if is_longest(part) else [part])]
 
 
 def fuzz_parts():
@@ -216,16 +224,15 @@ def waiting_parts():
 
 
 def sanitized_parts(jobs):
-    """The longest one last, in halves: the others' tests have ended by then."""
+    """The longest one last, its halves at a time: the others' tests have ended by then."""
     done = [build("asan", jobs, 2400, SANITIZED_IN_CHECK)]
     if done[0].failed:
         return done
     parts = gtest_parts("asan", "sanitized ", SANITIZED_IN_CHECK, environment=SANITIZED_SEEDS)
-    long = [part for part in parts if part.name.endswith(LONGEST)]
-    done += in_turn([part for part in parts if part not in long])
-    for part in long:
+    done += in_turn([part for part in parts if not is_longest(part)])
+    for part in filter(is_longest, parts):
         part.command.append("--gtest_filter=-" + NOT_SANITIZED)
-        done += sharded(part, 2)
+        done += two_at_a_time(halves(part))
     return done
 
 
@@ -241,7 +248,7 @@ def run_everything(jobs):
     with concurrent.futures.ThreadPoolExecutor(max_workers=2) as pool:
         waiting = pool.submit(lambda: in_turn(waiting_parts()))
         beside = pool.submit(lambda: sanitized_parts(jobs) + in_turn(fuzz_parts() + delay_parts()))
-        done += in_turn(gtest_parts("release"))
+        done += in_turn(release_tests())
         done += in_turn([campaign_part("release", "--check-share", f"--jobs={jobs}")])
         done += in_turn([python_part("faults", "scripts/faults.py", "--share", f"--jobs={jobs}"),
                          python_part("guide", "tests/guide/follow.py", limit_s=120)])
