@@ -8,6 +8,7 @@
 
 #include "engine/api/row_view.h"
 #include "engine/cluster/partition_map.h"
+#include "engine/coordinator.h"
 #include "engine/log/in_doubt.h"
 #include "engine/storage/wire/lock_holds.h"
 #include "engine/storage/wire/storage_client.h"
@@ -17,6 +18,7 @@
 #include "engine/txn/transaction/logged_write.h"
 #include "engine/txn/transaction/restart.h"
 #include "engine/txn/transaction/worker_stats.h"
+#include "rdma/base/check.h"
 #include "rdma/rpc/worker.h"
 
 // The engine's public interface. A Coordinator is what one worker thread (a bench thread, a
@@ -43,54 +45,9 @@ class Transaction;
 class DetachedTransaction;
 class RowSource;
 struct KeyState;
-class HistoryWriter;
-struct ProtocolRules;
-class TxnObserver;
 struct OrderedRequest;
 struct OrderedOutcome;
-
-struct EngineOptions {
-  uint32_t replicas = 0;                           // backups of each partition's log
-  uint64_t write_set_bytes_max = 256ull << 20;     // kNoSpace beyond
-  uint32_t location_cache_entries = 64 * 1024;     // used where verbs are posted; 0: none
-  uint32_t unvalidated_read_cache_entries = 4096;  // rows from unvalidated reads; 0: none are kept
-  // Slots of a table on a node that are kept in advance for inserts, at most; 0: none are.
-  uint32_t reserved_slots_max = 512;
-  // Where a protocol's rules come from; nullptr: the registry. Tests of the tests put wrong rules
-  // there, and into NodeOptions.
-  const ProtocolRules* (*rules_of)(Protocol, LockMode) = nullptr;
-};
-
-class Coordinator {
- public:
-  Coordinator(std::unique_ptr<Endpoint> endpoint, const Topology& topology,
-              const EngineOptions& options, Scheduler::Options scheduler_options = {});
-  ~Coordinator();
-  Coordinator(const Coordinator&) = delete;
-  Coordinator& operator=(const Coordinator&) = delete;
-
-  Worker& worker();
-  const Topology& topology() const;
-  WorkerStats& stats();
-  // Is told what the transactions measure, while they run (nullptr: none). Not owned.
-  void set_observer(TxnObserver* observer);
-  // From a coroutine, before the worker leaves: waits until blocks that are freed in the background
-  // are free, for `us_max` at most, and gives back what it keeps in advance. What is not freed then
-  // leaks until its node starts again.
-  void finish_background(uint64_t us_max);
-  // A transaction has ended with an unknown outcome, or committed and not installed everywhere,
-  // because a node was away for a minute: its locks stand until the worker is resolved. So the
-  // worker must not leave its slot: the process ends without.
-  bool left_to_resolution() const;
-  // Every committed and aborted transaction is reported to `history` (nullptr: none). Not owned.
-  void set_history(HistoryWriter* history);
-
-  struct Impl;
-  Impl& impl() { return *impl_; }
-
- private:
-  std::unique_ptr<Impl> impl_;
-};
+struct HistoryEvent;
 
 struct TxnOptions {
   Protocol protocol = Protocol::kOcc;
@@ -201,8 +158,11 @@ class Session {
 
   // Every row of a table, each once, in no order, phantom-safe. Own writes made after the scan
   // was opened may or may not be seen unless `visible_before` excludes them.
+  // `shared_walk`: a word, 0 at first, in memory that processes may share. Scans of a table by one
+  // transaction and its guests that have the same one get each row once among them all.
   Result<ScanHandle> scan(TableId table, uint32_t visible_before = kEveryCommand,
-                          ScanMode mode = ScanMode::kSerializable, ScanWants wants = {});
+                          ScanMode mode = ScanMode::kSerializable, ScanWants wants = {},
+                          uint64_t* shared_walk = nullptr);
   // The next rows; an empty batch is the end. Views live until the next call.
   Status scan_next(ScanCursor& cursor, std::vector<RowView>& batch);
   // The same for a scan that wants to count: how many rows the batch has; 0 is the end.
@@ -214,6 +174,33 @@ class Session {
   // is there, and not what was at the transaction's own time: for what is kept outside of the
   // engine and refers to its rows. After begin().
   void need_current_reads();
+
+  // Whose worker it is. Not in a procedure.
+  Coordinator& coordinator() {
+    CHECK(coordinator_ != nullptr);
+    return *coordinator_;
+  }
+
+  // ---- Guests: transactions of other coordinators of the cluster that read for this one. They
+  // begin after host(), lend what they have read and end, and then it is borrowed, all before this
+  // one ends: it is only validated, and says nothing of what guests are that have lent nothing.
+  // May others read for the transaction? Not if it has locks or writes, reads by RPC, or runs
+  // under a protocol that locks what it reads, gives leases or commits in a global order.
+  bool may_host();
+  // Before guests read, the table first. kInvalidArgument unless may_host().
+  Result<HostTicket> host(TableId table);
+  // In place of begin(). The transaction may read, and nothing else; abort() ends it.
+  Status begin_as_guest(const HostTicket& ticket);
+  // How many bytes lend() writes; memory for them begins at a multiple of 64. 0: nothing need be
+  // borrowed.
+  size_t bytes_to_lend();
+  void lend(std::byte* to);
+  // The bytes stay where they are until the transaction has ended, which keeps `memory` as long.
+  // kAborted: a guest has read another version of something than this one did.
+  Status borrow(std::span<const std::byte> lent, std::shared_ptr<const void> memory = nullptr);
+  // Where histories are kept (set_history): the same of the guest's part in its host's.
+  std::vector<HistoryEvent> lend_history();
+  void borrow_history(std::vector<HistoryEvent> events);
 
   // ---- Hints, for code that builds structures on rows (engine/index/). Not in a procedure.
   // What the transaction knows of a key without asking: its own write, or what it has read. False:

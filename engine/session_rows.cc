@@ -16,8 +16,8 @@ NodeId home_node_of(TableId table, std::string_view key, NodeId nodes) {
 class ScanCursor {
  public:
   ScanCursor(Transaction& txn, TableId table, uint32_t visible_before, ScanMode mode,
-             ScanWants wants)
-      : scan(txn, table, visible_before, mode, wants) {}
+             ScanWants wants, uint64_t* shared_walk)
+      : scan(txn, table, visible_before, mode, wants, shared_walk) {}
   TableScan scan;
 };
 
@@ -226,14 +226,46 @@ Result<RowLock> Session::try_lock(TableId table, std::string_view key, RowLockMo
 uint64_t Session::held_by() const { return txn_ != nullptr ? txn_->held_by() : held_by_; }
 
 Result<ScanHandle> Session::scan(TableId table, uint32_t visible_before, ScanMode mode,
-                                 ScanWants wants) {
+                                 ScanWants wants, uint64_t* shared_walk) {
   if (coordinator_ == nullptr) {
     return Status(Code::kInvalidArgument, "a procedure's transaction cannot scan");
   }
   // Splits that this worker has caused, and that the scan would lose to.
   engine().state.full_groups.wait_for_splits();
   RDMACC_RETURN_IF_ERROR(enter(name_of_scan(table)));
-  return ScanHandle(new ScanCursor(*txn_, table, visible_before, mode, wants));
+  return ScanHandle(new ScanCursor(*txn_, table, visible_before, mode, wants, shared_walk));
+}
+
+// ---- Guests
+
+bool Session::may_host() { return txn().may_host(); }
+
+Result<HostTicket> Session::host(TableId table) {
+  if (!txn().may_host()) {
+    return Status(Code::kInvalidArgument, "others cannot read for this transaction");
+  }
+  RDMACC_RETURN_IF_ERROR(enter(name_of_scan(table)));
+  return txn().host();
+}
+
+Status Session::begin_as_guest(const HostTicket& ticket) {
+  const auto protocol = static_cast<Protocol>(ticket.protocol);
+  RDMACC_RETURN_IF_ERROR(begin({.protocol = protocol, .plan = StagePlan(ticket.stages)}));
+  txn().start_as_guest(ticket);
+  return Status();
+}
+
+size_t Session::bytes_to_lend() { return txn().lend(nullptr); }
+void Session::lend(std::byte* to) {
+  CHECK(to != nullptr);
+  txn().lend(to);
+}
+Status Session::borrow(std::span<const std::byte> lent, std::shared_ptr<const void> memory) {
+  return txn().borrow(lent, std::move(memory));
+}
+std::vector<HistoryEvent> Session::lend_history() { return txn().take_events(); }
+void Session::borrow_history(std::vector<HistoryEvent> events) {
+  txn().add_events(std::move(events));
 }
 
 Status Session::wait_for_splits() {

@@ -35,6 +35,7 @@
 #include "pg_rdmacc/table/tableam.h"
 #include "pg_rdmacc/wal/commit_log.h"
 #include "pg_rdmacc/xact/exported_snapshot.h"
+#include "pg_rdmacc/xact/guests.h"
 #include "pg_rdmacc/xact/running_query.h"
 #include "pg_rdmacc/xact/transaction_part.h"
 #include "pg_rdmacc/xact/xact.h"
@@ -86,6 +87,7 @@ void _PG_init(void) {
   if (!rdmacc_preloaded) return;
   rdmacc_shmem_init();
   rdmacc_exported_snapshot_init();
+  rdmacc_guests_init();
   rdmacc_commit_log_init();
   rdmacc_durability_status_init();
   rdmacc_wal_slot_init();

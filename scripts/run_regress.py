@@ -93,7 +93,7 @@ def main():
         print("0 passed, 0 failed")
         return 0
     directory = flags.dir or tempfile.mkdtemp(prefix="rdmacc-" + flags.suite + "-")
-    settings = {"rdmacc.nodes": 2, "max_prepared_transactions": 5}
+    settings = {"rdmacc.nodes": 2, "max_prepared_transactions": 5, "max_worker_processes": 24}
     if flags.suite == "isolation":  # under every protocol, calvin included
         settings["rdmacc.durability"] = "memory"
     box = Sandbox(directory, settings=settings, build=flags.build)

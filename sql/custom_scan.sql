@@ -77,7 +77,7 @@ EXPLAIN (COSTS OFF) SELECT * FROM t WHERE id = 8 FOR UPDATE;
 SELECT * FROM t WHERE id = 8 FOR UPDATE;
 SELECT count(*) FROM t;
 
--- no parallel plans
+-- no parallel plan for so few rows
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;

@@ -112,6 +112,15 @@ struct ScanWants {
   bool count_only = false;
 };
 
+// What sessions of other coordinators have to know of a transaction to read for it, as its guests
+// (Session::host).
+struct HostTicket {
+  uint64_t ctts = 0;   // 0: of none
+  uint64_t epoch = 0;  // of the gate
+  uint16_t protocol = 0;
+  uint16_t stages = 0;  // the hybrid code
+};
+
 // How two-phase locking without waiting locks what it only reads.
 enum class LockMode : uint8_t { kExclusive = 0, kShared = 1 };
 

@@ -42,6 +42,8 @@ bool strictly_serializable(Protocol protocol) { return rules_of(protocol)->stric
 
 bool happens_at_ctts(Protocol protocol) { return rules_of(protocol)->reads_at_ctts; }
 
+bool may_have_guests(Protocol protocol) { return rules_of(protocol)->may_have_guests(); }
+
 std::string available_protocol_names() {
   std::string names;
   for (const Protocol protocol : kAvailable) {

@@ -26,6 +26,8 @@ bool happens_at_ctts(Protocol protocol);
 bool executes_procedures(Protocol protocol);
 // Whether reads are locked until the end (two-phase locking).
 bool locks_what_it_reads(Protocol protocol);
+// Whether others may read for its transactions (Session::host).
+bool may_have_guests(Protocol protocol);
 // "nowait, occ"
 std::string available_protocol_names();
 

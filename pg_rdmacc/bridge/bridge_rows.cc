@@ -142,14 +142,15 @@ BridgeScan* bridge_scan_create(const void* owner) {
 }
 
 void bridge_start_scan(BridgeScan* handle, uint32_t table, uint32_t visible_before,
-                       rdmacc::ScanMode mode, rdmacc::ScanWants wants) {
+                       rdmacc::ScanMode mode, rdmacc::ScanWants wants, uint64_t* shared_walk) {
   CHECK(table != rdmacc::kNoTable);
   start([=](rdmacc::Session& session) {
     Scan* scan = find_scan(attached(), handle);
     if (scan == nullptr) return scan_ended();
     scan->rows.clear();
     CHECK(scan->cursor == nullptr);  // a scan is opened once
-    Result<rdmacc::ScanHandle> opened = session.scan(table, visible_before, mode, wants);
+    Result<rdmacc::ScanHandle> opened =
+        session.scan(table, visible_before, mode, wants, shared_walk);
     if (!opened.ok()) return opened.status();
     scan->cursor = std::move(opened.value());
     scan->counts_only = wants.count_only;

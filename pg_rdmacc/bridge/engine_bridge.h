@@ -240,12 +240,28 @@ void bridge_go_on(void);
 typedef struct BridgeScan BridgeScan;
 /* Freed by bridge_scan_free, with all others of its owner, or when the transaction ends. */
 BridgeScan* bridge_scan_create(const void* owner);
+/* `shared_walk`: NULL, or a word, 0 at first, in memory that lasts as long as the scan: with scans
+ * that have the same one, of guests, it gets each row once among them all. */
 void bridge_start_scan(BridgeScan* scan, uint32_t table, uint32_t visible_before,
-                       rdmacc::ScanMode mode, rdmacc::ScanWants wants);
+                       rdmacc::ScanMode mode, rdmacc::ScanWants wants, uint64_t* shared_walk);
 void bridge_start_scan_next(BridgeScan* scan);
 size_t bridge_scan_rows(BridgeScan* scan, const BridgeRow** rows); /* 0 rows: the end */
 void bridge_scan_free(BridgeScan* scan); /* also of a scan that is gone already */
 void bridge_scans_free_of(const void* owner);
+
+/* ---- Guests (engine/session.h). Of a protocol, -1 for the default, and a hybrid code: may others
+ * read for its transactions? */
+bool bridge_may_host(int protocol, int stages);
+/* The ticket's ctts is 0 if they may not for this one. */
+void bridge_start_host(uint32_t table, rdmacc::HostTicket* ticket);
+/* Begins as a guest: in place of bridge_begin(). Ended by bridge_start_abort(), after what it has
+ * read was lent: so many bytes, from an address that is a multiple of 64; none if there are none.
+ * False: there was no memory to find that out, or to do it. */
+void bridge_start_guest(const rdmacc::HostTicket* ticket);
+bool bridge_bytes_to_lend(size_t* bytes);
+bool bridge_lend(void* to);
+/* No command: bridge_error() is set. The bytes stay where they are until the transaction ends. */
+void bridge_borrow(const void* lent, size_t bytes);
 
 /* ---- Ordered indexes. An index is a table of its own (record_size 512) that nothing else writes;
  * its entries are bytes in memcmp order, each once, without a value, of at most 4,352 bytes

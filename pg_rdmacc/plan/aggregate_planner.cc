@@ -65,6 +65,28 @@ Path* scan_of(PlannerInfo* root, const RelOptInfo* input) {
   return cheapest->pathtype == T_SeqScan ? cheapest : nullptr;
 }
 
+Path* aggregate(PlannerInfo* root, RelOptInfo* output, Path* of, AggSplit split, List* having,
+                const AggClauseCosts* costs) {
+  return reinterpret_cast<Path*>(create_agg_path(root, output, of, output->reltarget, AGG_PLAIN,
+                                                 split, NIL, having, costs, 1));
+}
+
+/* The same by workers, each of its part of the table, if PostgreSQL has thought of that. */
+void add_shared_path(PlannerInfo* root, const RelOptInfo* input, RelOptInfo* output, List* having,
+                     const GroupPathExtraData* extra) {
+  if (input->partial_pathlist == NIL || !extra->partial_costs_set) return;
+  const auto* scan = static_cast<const Path*>(linitial(input->partial_pathlist));
+  RelOptInfo* parts = fetch_upper_rel(root, UPPERREL_PARTIAL_GROUP_AGG, output->relids);
+  if (scan->pathtype != T_SeqScan || parts->partial_pathlist == NIL) return;
+  Path* part = aggregate(root, parts, rdmacc_row_stream_path(scan), AGGSPLIT_INITIAL_SERIAL, NIL,
+                         &extra->agg_partial_costs);
+  double rows = part->rows * part->parallel_workers;
+  Path* gathered = reinterpret_cast<Path*>(
+      create_gather_path(root, parts, part, parts->reltarget, nullptr, &rows));
+  add_path(output, aggregate(root, output, gathered, AGGSPLIT_FINAL_DESERIAL, having,
+                             &extra->agg_final_costs));
+}
+
 void create_upper_paths(PlannerInfo* root, UpperRelationKind stage, RelOptInfo* input,
                         RelOptInfo* output, void* extra) {
   if (previous_upper_paths != nullptr) previous_upper_paths(root, stage, input, output, extra);
@@ -74,13 +96,14 @@ void create_upper_paths(PlannerInfo* root, UpperRelationKind stage, RelOptInfo* 
     return;
   }
   const Path* scan = scan_of(root, input);
-  Node* having = static_cast<GroupPathExtraData*>(extra)->havingQual;
-  if (scan == nullptr || !only_aggregates(output->reltarget, having)) return;
+  const auto* grouping = static_cast<const GroupPathExtraData*>(extra);
+  if (scan == nullptr || !only_aggregates(output->reltarget, grouping->havingQual)) return;
   AggClauseCosts costs = {};
   get_agg_clause_costs(root, AGGSPLIT_SIMPLE, &costs);
-  add_path(output, reinterpret_cast<Path*>(create_agg_path(
-                       root, output, rdmacc_row_stream_path(scan), output->reltarget, AGG_PLAIN,
-                       AGGSPLIT_SIMPLE, NIL, reinterpret_cast<List*>(having), &costs, 1)));
+  auto* having = reinterpret_cast<List*>(grouping->havingQual);
+  add_path(output,
+           aggregate(root, output, rdmacc_row_stream_path(scan), AGGSPLIT_SIMPLE, having, &costs));
+  add_shared_path(root, input, output, having, grouping);
 }
 
 }  // namespace

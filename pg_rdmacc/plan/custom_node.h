@@ -1,4 +1,4 @@
-/* What our custom scans have in common: none is part of a parallel plan, or goes back to a mark. */
+/* What our custom scans have in common: none goes back to a mark. */
 #pragma once
 #include "pg_rdmacc/server/pg_rdmacc.h"
 
@@ -13,6 +13,11 @@ struct RdmaccNodeWork {
   decltype(CustomExecMethods::EndCustomScan) end;
   decltype(CustomExecMethods::ReScanCustomScan) rescan;
   decltype(CustomExecMethods::ExplainCustomScan) explain;
+  /* Of one whose work is shared with parallel workers; or else none. */
+  decltype(CustomExecMethods::EstimateDSMCustomScan) estimate_shared = nullptr;
+  decltype(CustomExecMethods::InitializeDSMCustomScan) share = nullptr;
+  decltype(CustomExecMethods::ReInitializeDSMCustomScan) share_again = nullptr;
+  decltype(CustomExecMethods::InitializeWorkerCustomScan) join_shared = nullptr;
 };
 
 constexpr CustomExecMethods rdmacc_node_methods(const char* name, const RdmaccNodeWork& work) {
@@ -23,6 +28,10 @@ constexpr CustomExecMethods rdmacc_node_methods(const char* name, const RdmaccNo
   methods.EndCustomScan = work.end;
   methods.ReScanCustomScan = work.rescan;
   methods.ExplainCustomScan = work.explain;
+  methods.EstimateDSMCustomScan = work.estimate_shared;
+  methods.InitializeDSMCustomScan = work.share;
+  methods.ReInitializeDSMCustomScan = work.share_again;
+  methods.InitializeWorkerCustomScan = work.join_shared;
   return methods;
 }
 

@@ -9,6 +9,7 @@
 #include "pg_rdmacc/plan/scan.h"
 #include "pg_rdmacc/relation/access_method.h"
 #include "pg_rdmacc/xact/exported_snapshot.h"
+#include "pg_rdmacc/xact/guests.h"
 
 extern "C" {
 #include "access/htup_details.h"
@@ -177,7 +178,8 @@ LockWaitPolicy wait_policy(const PlannerInfo* root, Index number) {
 void relation_info(PlannerInfo* root, Oid relation, bool inherits, RelOptInfo* rel) {
   if (previous_relation_info != nullptr) previous_relation_info(root, relation, inherits, rel);
   if (!rdmacc_relation_is_ours(relation)) return;
-  rel->rel_parallel_workers = 0;
+  /* CREATE INDEX asks how many workers are to help with it, with a query of nothing. */
+  if (root->parse->jointree == nullptr) rel->rel_parallel_workers = 0;
   if (rdmacc_reads_as_stored()) rel->indexlist = NIL; /* which scans of the whole table can do */
   ListCell* cell;
   foreach (cell, rel->indexlist) {
@@ -211,6 +213,28 @@ void forbid_parallel(List* paths) {
   foreach (cell, paths) static_cast<Path*>(lfirst(cell))->parallel_safe = false;
 }
 
+/* So many as a heap would have pages: what is worth a worker is said in these. */
+BlockNumber heap_pages(const RelOptInfo* rel, Oid relation) {
+  const auto width = static_cast<Size>(get_relation_data_width(relation, nullptr));
+  const Size row = SizeofHeapTupleHeader + sizeof(ItemIdData) + MAXALIGN(width);
+  const double pages = rel->tuples * static_cast<double>(row) / BLCKSZ;
+  return static_cast<BlockNumber>(Min(pages, static_cast<double>(MaxBlockNumber)));
+}
+
+/* Workers share a scan of the whole table with their leader, and nothing else. */
+void share_scan(PlannerInfo* root, RelOptInfo* rel, const RangeTblEntry* entry) {
+  rel->partial_pathlist = NIL;
+  int workers = 0;
+  if (rel->consider_parallel && bms_is_empty(rel->lateral_relids) &&
+      entry->tablesample == nullptr && rdmacc_may_have_guests()) {
+    workers = compute_parallel_worker(rel, heap_pages(rel, entry->relid), -1,
+                                      Min(max_parallel_workers_per_gather, kGuestsMax));
+  }
+  if (workers > 0) add_partial_path(rel, create_seqscan_path(root, rel, nullptr, workers));
+  /* Of a part of a table PostgreSQL may make other scans later, and believes this of them. */
+  if (workers <= 0 || rel->reloptkind == RELOPT_OTHER_MEMBER_REL) rel->consider_parallel = false;
+}
+
 bool has_plain_path(const RelOptInfo* rel) {
   ListCell* cell;
   foreach (cell, rel->pathlist) {
@@ -227,8 +251,7 @@ void set_rel_pathlist(PlannerInfo* root, RelOptInfo* rel, Index number, RangeTbl
   if (entry->rtekind != RTE_RELATION || entry->inh || !rdmacc_relation_is_ours(entry->relid)) {
     return;
   }
-  rel->consider_parallel = false;
-  rel->partial_pathlist = NIL;
+  share_scan(root, rel, entry);
   ListCell* cell;
   foreach (cell, rel->pathlist) {
     auto* path = static_cast<Path*>(lfirst(cell));
@@ -321,7 +344,7 @@ PlannedStmt* planner_entry(Query* parse, const char* text, int options, ParamLis
   if (OidIsValid(rdmacc_access_method())) {
     QueryWalk state = {};
     walk(reinterpret_cast<Node*>(parse), &state);
-    if (state.ours) options &= ~CURSOR_OPT_PARALLEL_OK;
+    if (state.ours && !rdmacc_may_have_guests()) options &= ~CURSOR_OPT_PARALLEL_OK;
   }
   return previous_planner != nullptr ? previous_planner(parse, text, options, params)
                                      : standard_planner(parse, text, options, params);

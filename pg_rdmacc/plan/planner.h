@@ -1,4 +1,5 @@
-/* How queries on rdmacc tables are planned: key lookups in place of index scans, no parallelism. */
+/* How queries on rdmacc tables are planned: key lookups in place of index scans, parallel
+ * workers for scans of whole tables. */
 #pragma once
 #include "pg_rdmacc/server/pg_rdmacc.h"
 

@@ -61,8 +61,8 @@ void begin(CustomScanState* node, EState* estate, int) {
 void start(RdmaccRowStream* stream) {
   const ScanState* scan = &stream->custom.ss;
   Relation relation = scan->ss_currentRelation;
-  const uint32 table = rdmacc_table(relation)->id;
-  rdmacc_rows_begin(&stream->rows, table, scan->ps.state->es_snapshot->curcid);
+  rdmacc_rows_begin_shared(&stream->rows, stream->shared, relation,
+                           scan->ps.state->es_snapshot->curcid);
   stream->rows.wants.row_bytes_max = stream->row_bytes;
   stream->rows.wants.count_only = stream->counts_only;
   stream->started = true;
@@ -115,9 +115,33 @@ void explain(CustomScanState* node, List*, ExplainState* es) {
   rdmacc_explain_scan(stream->round_trips + stream->rows.round_trips, es);
 }
 
-const CustomExecMethods state_methods = rdmacc_node_methods(
-    "RdmaccRowStream",
-    {.begin = begin, .exec = exec, .end = end, .rescan = rescan, .explain = explain});
+/* ---- With parallel workers */
+
+Size estimate_shared(CustomScanState*, ParallelContext*) { return sizeof(RdmaccSharedScan); }
+
+void share(CustomScanState* node, ParallelContext*, void* shared) {
+  stream_of(node)->shared = static_cast<RdmaccSharedScan*>(shared);
+  rdmacc_share_scan(stream_of(node)->shared, node->ss.ss_currentRelation);
+}
+
+void share_again(CustomScanState* node, ParallelContext*, void*) {
+  rdmacc_share_scan_again(stream_of(node)->shared);
+}
+
+void join_shared(CustomScanState* node, shm_toc*, void* shared) {
+  stream_of(node)->shared = static_cast<RdmaccSharedScan*>(shared);
+}
+
+const CustomExecMethods state_methods =
+    rdmacc_node_methods("RdmaccRowStream", {.begin = begin,
+                                            .exec = exec,
+                                            .end = end,
+                                            .rescan = rescan,
+                                            .explain = explain,
+                                            .estimate_shared = estimate_shared,
+                                            .share = share,
+                                            .share_again = share_again,
+                                            .join_shared = join_shared});
 
 Node* create_state(CustomScan*) { return rdmacc_make_node_state<RdmaccRowStream>(&state_methods); }
 

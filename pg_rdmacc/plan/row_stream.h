@@ -4,7 +4,7 @@
  * wanted come first in the row and have fixed widths, the rest is neither sent by nodes nor read
  * from overflow blocks. What it reads is protected as by any scan. */
 #pragma once
-#include "pg_rdmacc/row/scan_rows.h"
+#include "pg_rdmacc/row/shared_scan.h"
 
 extern "C" {
 #include "nodes/execnodes.h"
@@ -13,7 +13,8 @@ extern "C" {
 typedef struct RdmaccRowStream {
   CustomScanState custom; /* first */
   RdmaccRows rows;
-  HeapTupleData tuple; /* the row at hand, in `bytes` */
+  RdmaccSharedScan* shared; /* with workers; NULL: it is not */
+  HeapTupleData tuple;      /* the row at hand, in `bytes` */
   StringInfoData bytes;
   uint32 row_bytes; /* that have all columns which are wanted */
   bool counts_only; /* no column is wanted */
@@ -21,7 +22,8 @@ typedef struct RdmaccRowStream {
   uint64 round_trips; /* of runs before this one */
 } RdmaccRowStream;
 
-/* A path that gives the rows of `scan`, a scan of a whole table. */
+/* A path that gives the rows of `scan`, a scan of a whole table, or its part of one that workers
+ * share. */
 Path* rdmacc_row_stream_path(const Path* scan);
 
 void rdmacc_row_stream_init(void);

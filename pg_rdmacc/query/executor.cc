@@ -10,6 +10,7 @@
 #include "pg_rdmacc/query/replay.h"
 #include "pg_rdmacc/query/retry.h"
 #include "pg_rdmacc/relation/access_method.h"
+#include "pg_rdmacc/row/shared_scan.h"
 #include "pg_rdmacc/row/write_marks.h"
 #include "pg_rdmacc/table/deferred_key_check.h"
 #include "pg_rdmacc/xact/exported_snapshot.h"
@@ -17,6 +18,7 @@
 #include "pg_rdmacc/xact/xact.h"
 
 extern "C" {
+#include "access/parallel.h"
 #include "access/xact.h"
 #include "catalog/pg_class.h"
 #include "executor/executor.h"
@@ -101,6 +103,25 @@ void note_foreign_servers(const PlannedStmt* plan) {
   }
 }
 
+/* A plan for parallel workers runs without them where they could not read our tables. The plan may
+ * be a cached one: it is what it was when it has run. */
+void run_plan(QueryDesc* query, ScanDirection direction, uint64 count, bool execute_once) {
+  PlannedStmt* plan = query->plannedstmt;
+  const bool parallel = plan->parallelModeNeeded;
+  PG_TRY();
+  {
+    if (parallel && !rdmacc_may_share_scans(plan)) plan->parallelModeNeeded = false;
+    if (previous_run != nullptr) {
+      previous_run(query, direction, count, execute_once);
+    } else {
+      standard_ExecutorRun(query, direction, count, execute_once);
+    }
+  }
+  PG_FINALLY();
+  { plan->parallelModeNeeded = parallel; }
+  PG_END_TRY();
+}
+
 void run(QueryDesc* query, ScanDirection direction, uint64 count, bool execute_once) {
   const int depth = modifying_depth;
   const bool marks = rdmacc_write_marks_want(true);
@@ -112,11 +133,7 @@ void run(QueryDesc* query, ScanDirection direction, uint64 count, bool execute_o
     begin_modifying(query, outer.query);
     note_foreign_servers(query->plannedstmt);
     await_leave_to_write(query->plannedstmt);
-    if (previous_run != nullptr) {
-      previous_run(query, direction, count, execute_once);
-    } else {
-      standard_ExecutorRun(query, direction, count, execute_once);
-    }
+    run_plan(query, direction, count, execute_once);
   }
   PG_CATCH();
   {
@@ -209,7 +226,7 @@ void executor_start(QueryDesc* query, int flags) {
 
 /* False: it is none of the client's, or not all of a statement. */
 bool run_again_if_it_loses(QueryDesc* query, ScanDirection direction, uint64 count) {
-  if (rdmacc_running_query() != nullptr || rdmacc_replaying()) return false;
+  if (rdmacc_running_query() != nullptr || rdmacc_replaying() || IsParallelWorker()) return false;
   if (!rdmacc_is_whole_statement(query, direction, count)) {
     rdmacc_note_partial_query(query);
     return false;

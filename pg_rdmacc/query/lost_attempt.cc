@@ -2,12 +2,15 @@
 
 #include "pg_rdmacc/bridge/bridge_stats.h"
 #include "pg_rdmacc/server/error.h"
+#include "pg_rdmacc/xact/guests.h"
 #include "pg_rdmacc/xact/lock_holder.h"
 #include "pg_rdmacc/xact/xact.h"
 
 extern "C" {
+#include "access/parallel.h"
 #include "common/pg_prng.h"
 #include "miscadmin.h"
+#include "storage/condition_variable.h"
 #include "storage/lwlock.h"
 }
 
@@ -50,6 +53,12 @@ void rdmacc_validate_error(MemoryContext context) {
   LWLockReleaseAll(); /* the error may have passed some */
   PG_TRY();
   {
+    /* What other workers have to say would come in between. */
+    if (ParallelContextActive()) {
+      ConditionVariableCancelSleep(); /* it may lie in their memory */
+      AtEOXact_Parallel(false);
+    }
+    rdmacc_borrow();
     bridge_start_check_reads();
     rdmacc_pump();
     rdmacc_check("could not check what was read", nullptr);
@@ -64,6 +73,8 @@ bool rdmacc_caught_answer(void) { return is_answer(geterrcode()); }
 
 bool rdmacc_caught_conflict(void) {
   const int code = geterrcode();
+  /* A worker knows that it has lost, and its leader does not. */
+  if (rdmacc_misses_guests()) rdmacc_note_conflict(Max(bridge_txn_protocol(), 0));
   return (code == ERRCODE_T_R_SERIALIZATION_FAILURE || code == ERRCODE_T_R_DEADLOCK_DETECTED) &&
          rdmacc_conflict_protocol() >= 0;
 }

@@ -67,7 +67,7 @@ bool try_to_dump(uint32 table, const char* path, TableFileSize* size, BridgeErro
   BridgeScan* scan = bridge_scan_create(&scan_owner);
   if (scan == nullptr) return false;
   bridge_start_scan(scan, table, RDMACC_EVERY_COMMAND, rdmacc::ScanMode::kAsStored,
-                    rdmacc::ScanWants{});
+                    rdmacc::ScanWants{}, nullptr);
   bool good = runs();
   size_t count = 1;
   while (good && count > 0) {

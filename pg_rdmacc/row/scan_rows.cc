@@ -72,7 +72,8 @@ bool next_batch(RdmaccRows* rows, Relation relation) {
   if (rows->scan == nullptr) {
     rows->scan = bridge_scan_create(CurrentResourceOwner);
     if (rows->quiet) rdmacc_need_current_reads();
-    bridge_start_scan(rows->scan, rows->table, rows->visible_before, mode_of(rows), rows->wants);
+    bridge_start_scan(rows->scan, rows->table, rows->visible_before, mode_of(rows), rows->wants,
+                      rows->shared_walk);
     rdmacc_pump();
     rdmacc_check("could not scan", RelationGetRelationName(relation));
   }

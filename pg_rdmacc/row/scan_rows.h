@@ -14,6 +14,7 @@ typedef struct RdmaccRows {
   size_t next;
   uint32 table;
   uint32 visible_before;
+  uint64* shared_walk;     /* with the scans of parallel workers; _begin sets none */
   RdmaccRowMark mark;      /* what of rows that others hold; _begin sets none */
   rdmacc::ScanWants wants; /* so set, too */
   bool ended;

@@ -30,6 +30,11 @@ RdmaccRowMark mark_of(const TableScanDescData* scan) {
 
 enum HistoryColumn { kVersion, kKey, kRow, kHistoryColumns };
 
+RdmaccSharedScan* shared_of(const RdmaccScan* scan) {
+  if (scan->base.rs_parallel == nullptr) return nullptr;
+  return &reinterpret_cast<RdmaccParallelScan*>(scan->base.rs_parallel)->scan;
+}
+
 void start(RdmaccScan* scan) {
   CHECK(!scan->started && RelationIsValid(scan->base.rs_rd));
   Relation relation = scan->base.rs_rd;
@@ -43,8 +48,11 @@ void start(RdmaccScan* scan) {
   }
   /* Rows that are going to be written must not get other keys on the way. */
   const bool writes = rdmacc_query_needs_handles(relation);
-  const uint32 table = (writes ? rdmacc_table_to_write(relation) : rdmacc_table(relation))->id;
-  rdmacc_rows_begin(&scan->rows, table, visible_before);
+  if (writes) {
+    rdmacc_rows_begin(&scan->rows, rdmacc_table_to_write(relation)->id, visible_before);
+  } else {
+    rdmacc_rows_begin_shared(&scan->rows, shared_of(scan), relation, visible_before);
+  }
   scan->rows.mark = mark_of(&scan->base);
   scan->rows.wants.to_write = writes;
   const bool samples = (scan->base.rs_flags & SO_TYPE_ANALYZE) != 0; /* and waits for nothing */
@@ -162,9 +170,30 @@ bool history_next(RdmaccScan* scan, bool forward, TupleTableSlot* slot) {
 
 }  // namespace
 
+Size rdmacc_parallelscan_estimate(Relation) { return sizeof(RdmaccParallelScan); }
+
+/* CREATE INDEX may ask for one, and does not use it. */
+Size rdmacc_parallelscan_initialize(Relation rel, ParallelTableScanDesc base) {
+  CHECK(rdmacc_is_ours(rel) && base != nullptr);
+  base->phs_relid = RelationGetRelid(rel);
+  base->phs_syncscan = false;
+  RdmaccSharedScan* scan = &reinterpret_cast<RdmaccParallelScan*>(base)->scan;
+  if (rdmacc_running_query() == nullptr || rdmacc_in_definition()) {
+    rdmacc_share_no_scan(scan);
+  } else {
+    rdmacc_share_scan(scan, rel);
+  }
+  return sizeof(RdmaccParallelScan);
+}
+
+void rdmacc_parallelscan_reinitialize(Relation rel, ParallelTableScanDesc base) {
+  CHECK(base->phs_relid == RelationGetRelid(rel));
+  rdmacc_share_scan_again(&reinterpret_cast<RdmaccParallelScan*>(base)->scan);
+}
+
 TableScanDesc rdmacc_scan_begin(Relation rel, Snapshot snapshot, int nkeys, struct ScanKeyData*,
                                 ParallelTableScanDesc pscan, uint32 flags) {
-  if (nkeys != 0 || (pscan != nullptr && IsParallelWorker())) {
+  if (nkeys != 0) {
     elog(ERROR, "this kind of scan is not supported on rdmacc tables");
   }
   CHECK(rdmacc_is_ours(rel));

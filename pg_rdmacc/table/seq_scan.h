@@ -2,7 +2,7 @@
 #pragma once
 #include "pg_rdmacc/index/bitmap_scan.h"
 #include "pg_rdmacc/row/handle.h"
-#include "pg_rdmacc/row/scan_rows.h"
+#include "pg_rdmacc/row/shared_scan.h"
 
 extern "C" {
 #include "access/relscan.h"
@@ -30,6 +30,16 @@ typedef struct RdmaccScan {
   bool sample_last_block;
   bool started;
 } RdmaccScan;
+
+/* What a leader and its workers know of a scan that they share. */
+typedef struct RdmaccParallelScan {
+  ParallelTableScanDescData base;
+  RdmaccSharedScan scan;
+} RdmaccParallelScan;
+
+Size rdmacc_parallelscan_estimate(Relation rel);
+Size rdmacc_parallelscan_initialize(Relation rel, ParallelTableScanDesc shared);
+void rdmacc_parallelscan_reinitialize(Relation rel, ParallelTableScanDesc shared);
 
 TableScanDesc rdmacc_scan_begin(Relation rel, Snapshot snapshot, int nkeys, struct ScanKeyData* key,
                                 ParallelTableScanDesc pscan, uint32 flags);

@@ -27,17 +27,6 @@ const TupleTableSlotOps* rdmacc_slot_callbacks(Relation rel) {
   return &TTSOpsHeapTuple;
 }
 
-/* A plan is never parallel, but CREATE INDEX may try: these are asked, their answers unused. */
-Size rdmacc_parallelscan_estimate(Relation) { return sizeof(ParallelBlockTableScanDescData); }
-
-Size rdmacc_parallelscan_initialize(Relation rel, ParallelTableScanDesc pscan) {
-  pscan->phs_relid = RelationGetRelid(rel);
-  pscan->phs_syncscan = false;
-  return sizeof(ParallelBlockTableScanDescData);
-}
-
-void rdmacc_parallelscan_reinitialize(Relation, ParallelTableScanDesc) {}
-
 TransactionId rdmacc_index_delete_tuples(Relation, TM_IndexDeleteOp*) {
   return InvalidTransactionId; /* no index has tuples */
 }

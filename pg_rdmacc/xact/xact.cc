@@ -9,6 +9,7 @@
 #include "pg_rdmacc/xact/current_reads.h"
 #include "pg_rdmacc/xact/entry.h"
 #include "pg_rdmacc/xact/exported_snapshot.h"
+#include "pg_rdmacc/xact/guests.h"
 #include "pg_rdmacc/xact/lock_holder.h"
 #include "pg_rdmacc/xact/pump.h"
 #include "pg_rdmacc/xact/savepoint.h"
@@ -16,9 +17,11 @@
 #include "pg_rdmacc/xact/two_phase.h"
 
 extern "C" {
+#include "access/parallel.h"
 #include "access/xact.h"
 #include "access/xlog.h"
 #include "miscadmin.h"
+#include "storage/condition_variable.h"
 #include "storage/ipc.h"
 #include "storage/predicate.h"
 #include "storage/proc.h"
@@ -94,6 +97,7 @@ void commit_or_prepare(bool (*step)(void)) {
 }
 
 void prepare_engine(void) {
+  rdmacc_borrow();
   rdmacc_check_current_reads();
   commit_or_prepare(rdmacc_prepare_engine);
 }
@@ -101,6 +105,7 @@ void prepare_engine(void) {
 void commit_engine(void) {
   if (!bridge_txn_active()) return;
   CHECK_FOR_INTERRUPTS();
+  rdmacc_borrow();
   rdmacc_check_current_reads();
   /* PostgreSQL's own serializability check comes after this callback; done here first, so that
    * it does not find a reason to fail once the engine has committed. */
@@ -172,8 +177,12 @@ void forget_transaction(void) {
   rdmacc_parts_forget();
 }
 
-/* At exit: ends the transaction, drops what it created. */
+/* At exit: ends the transaction, drops what it created. PostgreSQL would end its workers later. */
 void abandon_transaction(void) {
+  if (proc_exit_inprogress && ParallelContextActive()) {
+    ConditionVariableCancelSleep(); /* it may lie in their memory */
+    AtEOXact_Parallel(false);
+  }
   if (bridge_busy()) {
     bridge_cancel();
     rdmacc_pump_uninterrupted();
@@ -209,6 +218,14 @@ void finish(bool committed) {
     if (bridge_left_to_resolution()) end_for_resolution();
   }
   if (committed && database_dropped) rdmacc_note_doubt();
+  rdmacc_forget_guests(committed); /* what they have lent was read until here */
+  forget_transaction();
+}
+
+/* Of a parallel worker: a guest's, or nothing. */
+void finish_worker(void) {
+  if (bridge_attached()) abandon_transaction();
+  rdmacc_forget_guests(false);
   forget_transaction();
 }
 
@@ -234,8 +251,11 @@ void xact_callback(XactEvent event, void*) {
       end_early_commit(event != XACT_EVENT_ABORT);
       break;
     case XACT_EVENT_PARALLEL_PRE_COMMIT:
+      rdmacc_lend();
+      break;
     case XACT_EVENT_PARALLEL_COMMIT:
     case XACT_EVENT_PARALLEL_ABORT:
+      finish_worker();
       break;
   }
 }
@@ -308,6 +328,7 @@ void rdmacc_enter(void) {
   }
   if (doomed) rdmacc_raise(&doom, doom_protocol, "could not go on", nullptr);
   if (bridge_txn_active()) return;
+  if (IsParallelWorker() && rdmacc_be_guest()) return;
   rdmacc_check_entry();
   rdmacc_check_snapshot();
   rdmacc_ensure_attached();
@@ -330,6 +351,7 @@ void rdmacc_enter(void) {
 void rdmacc_enter_write(CommandId command) {
   CHECK(command != InvalidCommandId);
   if (!doomed) rdmacc_await_leave_to_write();
+  rdmacc_invite_no_guests();
   rdmacc_enter();
   rdmacc_savepoint_before_write();
   bridge_set_command(command);

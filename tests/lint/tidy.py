@@ -37,7 +37,7 @@ ROOMS = (
     "tests/power", "tests/sim/aim", "tests/sim/door", "tests/sim/growing", "tests/sim/outside", "tests/sim/second_life", "tests/sim",
     "tests/sim/campaign", "tests/mutation",
     "tests/unit/bench", "tests/unit/check", "tests/unit/cluster", "tests/unit/engine",
-    "tests/unit/calvin", "tests/unit/durable", "tests/unit/index", "tests/unit/log", "tests/unit/report", "tests/unit/server",
+    "tests/unit/calvin", "tests/unit/durable", "tests/unit/index", "tests/unit/log", "tests/unit/report", "tests/unit/scan", "tests/unit/server",
     "tests/unit/stats", "tests/unit/storage", "tests/unit/verify", "tests/unit/workloads",
     "tests/verbs",
 )

@@ -206,7 +206,7 @@ struct StageRule {
     rule.lock = by;
     return rule;
   }
-  explicit operator bool() const { return step != nullptr; }
+  explicit constexpr operator bool() const { return step != nullptr; }
   Step operator()(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) const {
     return step(access, seen, txn);
   }
@@ -332,6 +332,11 @@ struct ProtocolRules {
   // Two-phase locking: the gap headers of absent keys and of scans are not read but locked, by
   // `read`, too. A read is the Lock stage then, and there is nothing to validate.
   constexpr bool locks_what_it_reads() const { return read_gap == nullptr; }
+  // Transactions of other coordinators may read for one under these rules: what they have read is
+  // validated like its own, or of its timestamp.
+  constexpr bool may_have_guests() const {
+    return reads_at_ctts ? !validate : validates_moment && !leases_by_clock;
+  }
   // Rows happen when they are committed, and not at a stamp that the transaction has beforehand or
   // finds at its end. So what it loads into a table of its own may be there before it commits
   // (Session::load_rows).

@@ -61,6 +61,7 @@ class StagePlan {
   constexpr Primitive of(Stage stage) const {
     return (code_ & static_cast<uint16_t>(stage)) != 0 ? Primitive::kOneSided : Primitive::kRpc;
   }
+  bool asks_owners(Stage stage) const { return of(stage) == Primitive::kRpc; }
   // The code with the stages that the protocol does not have cleared (nowait: 29 when all
   // one-sided).
   StagePlan canonical(uint16_t protocol_stages) const {

@@ -4,7 +4,9 @@
 #include <list>
 #include <memory_resource>
 #include <optional>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "engine/txn/rule/scanned_read.h"
 #include "engine/txn/transaction/small_index.h"
@@ -17,8 +19,8 @@ namespace rdmacc {
 // address, by an index that begins with the first question. What asks none are look-ups of keys,
 // each once, and the first scan of a whole table: a header is one key's, and of one table, as long
 // as the transaction is under way (epochs keep it from becoming another's), so that neither meets
-// what is here already. A table is the scan's own as long as nothing else has met a header of it:
-// the index does not have its headers, and those of which the scan only reads are kept as reads.
+// what is here already. A table is its scans' own as long as nothing else has met a header of it:
+// the index does not have its headers, and those of which scans only read are kept as reads.
 // The gap headers that absent keys have in common are found by an index of their own until then.
 class AccessSet {
  public:
@@ -74,6 +76,22 @@ class AccessSet {
     DCHECK(takes_reads(table));
     return scanned(table)->reads.emplace_back(read);
   }
+  // What later scans of such a table only read, which the first may have met, too: a header may be
+  // here twice, and is validated as often as it was read.
+  void add_read_again(TableId table, const ScannedRead& read) {
+    DCHECK(takes_reads(table));
+    scanned(table)->read_again.emplace_back(read);
+  }
+  void add_gap_again(const Access& gap) {
+    DCHECK(takes_reads(gap.table) && gap.gap && gap.read && !gap.held());
+    scanned(gap.table)->accesses++;
+    list_.emplace_back(gap);
+  }
+  // The same of what others have read for the transaction, in memory that lasts as long as it does.
+  void borrow_reads(TableId table, std::span<const ScannedRead> reads) {
+    DCHECK(takes_reads(table));
+    scanned(table)->borrowed.push_back(reads);
+  }
   // The access of a header that such a scan has met, and that is more than read from now on.
   // `kept`: its read as it was kept, while takes_reads(); nullptr: it was not.
   Access& take_read(const Access& access, ScannedRead* kept) {
@@ -91,14 +109,16 @@ class AccessSet {
   // the rest.
   bool has_reads() const {
     return std::any_of(scanned_tables_.begin(), scanned_tables_.end(),
-                       [](const ScannedTable& each) { return !each.reads.empty(); });
+                       [](const ScannedTable& each) { return each.has_reads(); });
   }
   // Does `work` with each part of them that lies in one piece, until it does not return true.
   // Those that were taken out have no header.
   template <typename Work>
   bool for_reads(const Work& work) const {
     return std::all_of(scanned_tables_.begin(), scanned_tables_.end(), [&](const auto& each) {
-      return each.reads.for_parts([&](auto some) { return work(each.table, some); });
+      const auto part = [&](std::span<const ScannedRead> some) { return work(each.table, some); };
+      return each.reads.for_parts(part) && each.read_again.for_parts(part) &&
+             std::all_of(each.borrowed.begin(), each.borrowed.end(), part);
     });
   }
   // By its header, and its table. nullptr: it is not here.
@@ -131,11 +151,15 @@ class AccessSet {
  private:
   struct ScannedTable {
     ScannedTable(TableId of_table, bool is_own, std::pmr::memory_resource* memory)
-        : table(of_table), own(is_own), reads(memory) {}
+        : table(of_table), own(is_own), reads(memory), read_again(memory) {}
+    bool has_reads() const { return !reads.empty() || !read_again.empty() || !borrowed.empty(); }
+
     const TableId table;
-    bool own;             // nothing but its scan has met a header of it
+    bool own;             // nothing but scans has met a header of it
     size_t accesses = 0;  // among all, while it is
     StableList<ScannedRead> reads;
+    StableList<ScannedRead> read_again;
+    std::vector<std::span<const ScannedRead>> borrowed;
   };
 
   bool indexed() const { return index_.has_value(); }
@@ -144,7 +168,9 @@ class AccessSet {
   }
   void enter(Access& access) {
     Access*& place = index_->at(access.header.bits);
-    ambiguous_ = ambiguous_ || place != nullptr;
+    // Two scans may have read one gap header: both reads are validated.
+    const bool read_again = place != nullptr && place->gap && access.gap && !access.held();
+    ambiguous_ = ambiguous_ || (place != nullptr && !read_again);
     if (place == nullptr) place = &access;
   }
   // Something else than a scan meets a header of the table.
@@ -164,6 +190,8 @@ class AccessSet {
   }
   // Its headers are found as all others from now on.
   void share(ScannedTable& scan) {
+    const bool again = !scan.read_again.empty() || !scan.borrowed.empty();
+    if (again && !indexed()) index_all();
     if (indexed() && scan.accesses > 0) {
       for (Access& access : list_) {
         if (access.table == scan.table && !access.header.null()) enter(access);
@@ -174,8 +202,22 @@ class AccessSet {
       Access& access = list_.emplace_back(read.access(scan.table));
       if (indexed()) enter(access);
     }
+    for (const ScannedRead& read : scan.read_again) share_again(scan.table, read);
+    for (const auto& some : scan.borrowed) {
+      for (const ScannedRead& read : some) share_again(scan.table, read);
+    }
     scan.reads.clear();
+    scan.read_again.clear();
+    scan.borrowed.clear();
     scan.own = false;
+  }
+  // A read that differs from the one that is found stays beside it, so that one of the two fails.
+  void share_again(TableId table, const ScannedRead& read) {
+    if (read.header.null()) return;
+    Access* known = index_->find(read.header.bits);
+    if (known != nullptr && known->read && known->read_wts == read.read_wts) return;
+    Access& access = list_.emplace_back(read.access(table));
+    if (known == nullptr) enter(access);
   }
   void index_all() {
     index_.emplace(memory_);

@@ -12,7 +12,7 @@ namespace rdmacc {
 // some.
 void Transaction::watch_others(size_t groups) {
   const ProtocolRules& rules = *parameters_.rules;
-  if (!rules.validates_moment || watch_.begun() || accesses_.has_reads()) return;
+  if (!rules.validates_moment || hosted_ || watch_.begun() || accesses_.has_reads()) return;
   const Topology& topology = coordinator_.engine.topology;
   if (4 * groups * topology.nodes < topology.workers_max) return;
   watch_.begin(coordinator_.gate, counters_);

@@ -214,7 +214,7 @@ void Transaction::release_locks(StageContext& stage) {
 }
 
 Status Transaction::commit() {
-  CHECK(started() && !prepared_);
+  CHECK(started() && !prepared_ && !guest_);
   stage_end_ns_ = 0;
   if (parameters_.rules->commits_in_order) return commit_in_order();
   scratch_.reset();
@@ -294,6 +294,7 @@ void Transaction::finish_commit(StageContext& stage) {
 
 void Transaction::abort() {
   if (!started()) return;
+  if (guest_) return finish_as_guest();
   stage_end_ns_ = 0;
   StageContext stage = context(scratch_, /*cancellable=*/false);
   void_log();
@@ -303,7 +304,7 @@ void Transaction::abort() {
 }
 
 void Transaction::finish(HistoryOutcome outcome) {
-  CHECK(started() && placements_.empty());
+  CHECK(started() && !guest_ && placements_.empty());
   for (const Access& access : accesses_) CHECK(!access.held());
   coordinator_.engine.worker.scheduler().stay(false);
   place_.end();

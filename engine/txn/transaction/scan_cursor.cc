@@ -1,6 +1,7 @@
 #include "engine/txn/transaction/scan_cursor.h"
 
 #include <algorithm>
+#include <atomic>
 
 #include "rdma/base/check.h"
 
@@ -16,7 +17,7 @@ ScanMode mode_of(Transaction& txn, ScanMode wanted) {
 }  // namespace
 
 TableScan::TableScan(Transaction& txn, TableId table, uint32_t visible_before, ScanMode mode,
-                     ScanWants wants)
+                     ScanWants wants, uint64_t* shared_walk)
     : txn_(txn),
       table_(table),
       visible_before_(visible_before),
@@ -24,22 +25,49 @@ TableScan::TableScan(Transaction& txn, TableId table, uint32_t visible_before, S
       wants_(wants),
       to_write_(wants.to_write || mode == ScanMode::kNoWait),
       first_(reads() && txn.begin_scan(table)),
-      arena_(txn.coordinator().engine.worker.pool()) {}
+      arena_(txn.coordinator().engine.worker.pool()),
+      shared_walk_(shared_walk) {}
 
-// As many ranges as the next batch wants, as far as the node has them.
-Status TableScan::add_work() {
+// As many ranges as the next batch wants, as far as the walk's node has them.
+Status TableScan::take_ranges(TableWalk& walk) {
   EngineContext& engine = txn_.coordinator().engine;
   VerbCounters counters;
   auto table = engine.tables.get(table_, counters);
   if (!table.ok()) return table.status();
-  const bool anew = walk_.at_start() && (*table)->roots[node_].patched;
-  RDMACC_RETURN_IF_ERROR(engine.tables.load_root(**table, node_, anew, counters));
-  const size_t groups = (*table)->roots[node_].groups.size();
-  if (keeps_rows()) txn_.watch_others(groups);
-  while (work_.size() < groups_wanted_ && !walk_.ended()) {
-    work_.push_back(walk_.next((*table)->roots[node_]));
+  const bool anew = begun_ != walk.node && (*table)->roots[walk.node].patched;
+  RDMACC_RETURN_IF_ERROR(engine.tables.load_root(**table, walk.node, anew, counters));
+  begun_ = walk.node;
+  CachedRoot& root = (*table)->roots[walk.node];
+  if (keeps_rows()) txn_.watch_others(root.groups.size());
+  while (work_.size() < groups_wanted_ && !walk.ranges.ended()) {
+    work_.push_back(walk.ranges.next(root));
   }
   return Status();
+}
+
+// Ranges of one node: what is left of those that were taken before goes first.
+Status TableScan::add_work() {
+  if (work_.size() >= groups_wanted_) return Status();
+  const NodeId nodes = txn_.coordinator().engine.topology.nodes;
+  if (shared_walk_ == nullptr) {
+    if (walk_.node == nodes || (!work_.empty() && walk_.node != node_)) return Status();
+    node_ = walk_.node;
+    RDMACC_RETURN_IF_ERROR(take_ranges(walk_));
+    walk_.go_on();
+    return Status();
+  }
+  if (!work_.empty()) return Status();
+  const std::atomic_ref<uint64_t> shared(*shared_walk_);
+  uint64_t word = shared.load();
+  for (;;) {
+    TableWalk walk = TableWalk::unpack(word);
+    if (walk.node >= nodes) return Status();
+    RDMACC_RETURN_IF_ERROR(take_ranges(walk));
+    node_ = walk.node;
+    walk.go_on();
+    if (shared.compare_exchange_strong(word, walk.pack())) return Status();
+    work_.clear();
+  }
 }
 
 Status TableScan::next(std::vector<RowView>& batch) {
@@ -59,14 +87,9 @@ Status TableScan::next_rows() {
   rows_ = 0;
   scanned_->clear();  // it refers to the arena
   arena_.reset();
-  const NodeId nodes = txn_.coordinator().engine.topology.nodes;
-  while (rows_ == 0 && node_ < nodes) {
-    if (work_.size() < groups_wanted_ && !walk_.ended()) RDMACC_RETURN_IF_ERROR(add_work());
-    if (work_.empty()) {
-      node_++;
-      walk_ = RangeWalk();
-      continue;
-    }
+  while (rows_ == 0) {
+    RDMACC_RETURN_IF_ERROR(add_work());
+    if (work_.empty()) break;
     scanned_->clear();
     arena_.reset();  // nothing of an empty batch refers to it
     RDMACC_RETURN_IF_ERROR(read_batch());

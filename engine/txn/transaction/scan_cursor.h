@@ -1,5 +1,6 @@
 #pragma once
 #include <deque>
+#include <optional>
 
 #include "engine/api/row_view.h"
 #include "engine/txn/transaction/scan_ranges.h"
@@ -12,8 +13,10 @@ namespace rdmacc {
 // the next one.
 class TableScan {
  public:
+  // `shared_walk`: a word, 0 at first, of which scans that share it take their ranges; nullptr: the
+  // scan goes through the whole table.
   TableScan(Transaction& txn, TableId table, uint32_t visible_before, ScanMode mode,
-            ScanWants wants);
+            ScanWants wants, uint64_t* shared_walk);
 
   // An empty batch is the end. After a lock of another transaction (is_held_by_another()) it may be
   // asked for once more, and then does not wait for it.
@@ -28,10 +31,11 @@ class TableScan {
   // What it sees is part of the read set, and of the history.
   bool reads() const { return mode_ == ScanMode::kSerializable || mode_ == ScanMode::kNoWait; }
   bool keeps_rows() const {
-    return first_ && mode_ == ScanMode::kSerializable && txn_.scan_takes_rows(table_);
+    return mode_ == ScanMode::kSerializable && txn_.scan_takes_rows(table_, first_, to_write_);
   }
   Status next_rows();
   Status add_work();
+  Status take_ranges(TableWalk& walk);
   Status read_batch();
   void begin_groups();
   void put_back_groups();
@@ -59,10 +63,12 @@ class TableScan {
   std::vector<GroupWork> groups_;          // of the batch
   std::vector<RowView>* batch_ = nullptr;  // nullptr: rows are only counted
   uint64_t rows_ = 0;                      // of the batch
-  NodeId node_ = 0;                        // whose ranges these are
-  RangeWalk walk_;
-  std::deque<HashRange> work_;  // taken from it, and halves of groups that were split meanwhile
-  size_t groups_wanted_ = 4;    // of the next batch, by what the last had
+  TableWalk walk_;
+  uint64_t* const shared_walk_;
+  NodeId node_ = 0;              // whose ranges these are:
+  std::deque<HashRange> work_;   // taken from the walk, and halves of groups that were split since
+  std::optional<NodeId> begun_;  // the node whose root array was looked at last
+  size_t groups_wanted_ = 4;     // of the next batch, by what the last had
   bool own_done_ = false;
 };
 

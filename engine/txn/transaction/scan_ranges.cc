@@ -73,6 +73,28 @@ bool is_partition(std::span<const uint64_t> groups) {
   __builtin_prefetch(&root.groups[place ^ half]);
 }
 
+namespace {
+
+constexpr uint32_t kDepthBits = 6;
+static_assert(kDepthMax < 1u << kDepthBits && kDepthMax + kDepthBits <= 32);
+
+}  // namespace
+
+TableWalk TableWalk::unpack(uint64_t word) {
+  const HashRange next{(word & 0xFFFF'FFFF) >> kDepthBits,
+                       static_cast<uint32_t>(word & ((1u << kDepthBits) - 1))};
+  return {static_cast<NodeId>(word >> 32), RangeWalk(next)};
+}
+
+uint64_t TableWalk::pack() const {
+  const HashRange next = ranges.position();
+  return uint64_t{node} << 32 | next.bits << kDepthBits | next.depth;
+}
+
+void TableWalk::go_on() {
+  if (ranges.ended()) *this = {static_cast<NodeId>(node + 1), RangeWalk()};
+}
+
 HashRange RangeWalk::next(CachedRoot& root) {
   CHECK(!ended_);
   prefetch(root);

@@ -17,6 +17,10 @@ bool is_partition(std::span<const uint64_t> groups);
 // the rest of the space begins where ranges of the new one do.
 class RangeWalk {
  public:
+  RangeWalk() = default;
+  // That has come to this range.
+  explicit RangeWalk(HashRange next) : bits_(next.bits), depth_(next.depth) {}
+  HashRange position() const { return {bits_, depth_}; }
   bool at_start() const { return bits_ == 0 && depth_ == 0 && !ended_; }
   bool ended() const { return ended_; }
   // Of a group, where the array tells which. Any range is right that is not deeper than its group:
@@ -29,6 +33,18 @@ class RangeWalk {
   uint64_t bits_ = 0;  // the rest of the space begins with this range
   uint32_t depth_ = 0;
   bool ended_ = false;
+};
+
+// Where a walk over the ranges of all nodes is, node by node. It fits in a word, so that several
+// scans can share one: each takes the next ranges, and CASes the word to where they end.
+struct TableWalk {
+  NodeId node = 0;
+  RangeWalk ranges;  // of the node
+
+  static TableWalk unpack(uint64_t word);
+  uint64_t pack() const;
+  // Behind the last range of its node it is at the first one of the next.
+  void go_on();
 };
 
 }  // namespace rdmacc

@@ -257,15 +257,34 @@ Status Transaction::keep_rows(GroupWork& group, const ScanOf& of) {
   const bool validated = static_cast<bool>(parameters_.rules->validate);
   reads_ += group.rows.size();
   for (ScannedRow& row : group.rows) {
-    row.kept = validated ? &accesses_.add_read(group.table, row.read) : nullptr;
+    row.kept = validated && of.first ? &accesses_.add_read(group.table, row.read) : nullptr;
+    if (validated && !of.first) accesses_.add_read_again(group.table, row.read);
   }
   if (of.to_write) return keep_tuples(group, of.first);
   reads_ += group.tuples.size();
   for (const ScannedTuple& tuple : group.tuples) {
     CHECK(!tuple.access.held());
-    if (validated) accesses_.add_read(group.table, ScannedRead(tuple.access));
+    if (!validated) continue;
+    const ScannedRead read(tuple.access);
+    if (of.first) {
+      accesses_.add_read(group.table, read);
+    } else {
+      accesses_.add_read_again(group.table, read);
+    }
   }
   return Status();
+}
+
+Status Transaction::keep_gap(GroupWork& group, const ScanOf& of) {
+  if (group.gap.header.null() || !(group.gap.held() || group.gap.read)) return Status();
+  if (group.takes_rows && !of.first) {
+    accesses_.add_gap_again(group.gap);
+    return Status();
+  }
+  Access* gap = nullptr;
+  const Status merged = keep_scanned(group.gap, of.first, &gap);
+  if (group.result == GroupWork::Result::kDone) group.kept_gap = gap;
+  return merged;
 }
 
 Status Transaction::scan(std::span<GroupWork> groups, VerbArena& arena, const ScanOf& of) {
@@ -288,12 +307,8 @@ Status Transaction::scan(std::span<GroupWork> groups, VerbArena& arena, const Sc
   time_stage(reading_stage(), start_ns);
   scanned_ = scanned_table_ = true;
   for (GroupWork& group : groups) {
-    if (!group.gap.header.null() && (group.gap.held() || group.gap.read)) {
-      Access* gap = nullptr;
-      const Status merged = keep_scanned(group.gap, of.first, &gap);
-      if (status.ok()) status = merged;
-      if (group.result == GroupWork::Result::kDone) group.kept_gap = gap;
-    }
+    const Status kept_gap = keep_gap(group, of);
+    if (status.ok()) status = kept_gap;
     if (parameters_.rules->commits_in_order && group.result == GroupWork::Result::kDone) {
       OrderedGroup& ordered = ordered_groups_.emplace_back(OrderedGroup{group.gap});
       for (const ScannedTuple& tuple : group.tuples) {

@@ -2,6 +2,7 @@
 #include <array>
 #include <boost/container/small_vector.hpp>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <memory_resource>
 
@@ -54,7 +55,26 @@ class Transaction final : public RowSource {
 
   // Enters the gate and draws the ctts. `before`: what is kept of attempts that lost.
   Status start(const Restart& before) override;
-  bool started() const override { return gate_entry_.inside; }
+  bool started() const override { return gate_entry_.inside || guest_; }
+
+  // guests.cc. Whether others may read for it now: it holds no locks and has written nothing, and
+  // its rules look at what was read, if at all, at the commit.
+  bool may_host() const;
+  // Before they read anything. Only if may_host().
+  HostTicket host();
+  // In place of start(), under the host's rules: then it only reads. It ends by abort(), and before
+  // its host does.
+  void start_as_guest(const HostTicket& ticket);
+  // Writes what the host has to keep of what was read, unless `to` is nullptr. How many bytes; 0:
+  // there is nothing to borrow.
+  size_t lend(std::byte* to) const;
+  // What is lent stays where it is until the transaction has ended, and `memory` is kept as long.
+  Status borrow(std::span<const std::byte> lent, std::shared_ptr<const void> memory);
+  // What guests have noted for a history becomes their host's.
+  std::vector<HistoryEvent> take_events() { return std::exchange(history_.events, {}); }
+  void add_events(std::vector<HistoryEvent> events) {
+    std::move(events.begin(), events.end(), std::back_inserter(history_.events));
+  }
 
   Status look_up_many(TableId table, std::span<const std::string_view> keys,
                       std::span<KeyState*> states, bool to_write) override;
@@ -95,10 +115,13 @@ class Transaction final : public RowSource {
   // One of `groups` groups, or of more: what others do is watched, so that it need not be validated
   // if they do nothing. Before it has read any.
   void watch_others(size_t groups);
-  // May such a scan have GroupWork::takes_rows? Asked for each call of scan().
-  bool scan_takes_rows(TableId table) const {
-    return !parameters_.rules->locks_what_it_reads() && !parameters_.rules->commits_in_order &&
-           (parameters_.rules->validate || !needs_current_reads_) && accesses_.takes_reads(table);
+  // May a scan have GroupWork::takes_rows? Asked for each call of scan(). What one reads that is
+  // not the table's first is validated once more, which may meet the transaction's own locks.
+  bool scan_takes_rows(TableId table, bool first, bool to_write) const {
+    const ProtocolRules& rules = *parameters_.rules;
+    const bool again = !to_write && rules.validates_moment && !rules.leases_by_clock;
+    return (first || again) && !rules.locks_what_it_reads() && !rules.commits_in_order &&
+           (rules.validate || !needs_current_reads_) && accesses_.takes_reads(table);
   }
   // What a scan has returned last, as long as the scan keeps it. Of several scans the last one's.
   void scanned(const std::shared_ptr<ScannedBatch>& batch) { scanned_batch_ = batch; }
@@ -171,6 +194,7 @@ class Transaction final : public RowSource {
   Status keep_scanned(const Access& seen, bool first, Access** kept);
   Status keep_tuples(GroupWork& group, bool first);
   Status keep_rows(GroupWork& group, const ScanOf& of);
+  Status keep_gap(GroupWork& group, const ScanOf& of);
   Status note_found(const KeyWork& work, KeyState& state);
   void note_absence(uint64_t overflow, Access* tombstone, Access* gap, KeyState& state);
   void note_row(std::string_view row, bool kept, uint64_t overflow, Access& tuple, KeyState& state);
@@ -246,6 +270,7 @@ class Transaction final : public RowSource {
   void care_for_relinked_groups();
   void settle_after(std::span<const OrderedWrite> writes);
   void finish(HistoryOutcome outcome);
+  void finish_as_guest();
   void note_writes();
   void report(HistoryOutcome outcome);
   void tell_observer(HistoryOutcome outcome);
@@ -260,6 +285,8 @@ class Transaction final : public RowSource {
   const uint64_t timed_;  // for so many transactions the times of its stages stand; 0: for none
   TxnStamps stamps_;
   GateEntry gate_entry_;
+  bool guest_ = false;   // it reads for another, which is inside
+  bool hosted_ = false;  // others may have read for it
   Admission::Place place_;
   uint64_t held_by_ = 0;
   uint64_t start_us_ = 0;
@@ -289,7 +316,8 @@ class Transaction final : public RowSource {
   bool exclusive_ = false;          // it was let in in exclusive gate mode
   GateWatch watch_;                 // begun before the first that is kept as a read
   std::weak_ptr<ScannedBatch> scanned_batch_;
-  std::vector<OrderedGroup> ordered_groups_;  // scanned, for rules that commit in order
+  std::vector<std::shared_ptr<const void>> borrowed_;  // the memory of it
+  std::vector<OrderedGroup> ordered_groups_;           // scanned, for rules that commit in order
 
   std::unique_ptr<TxnFrame> frame_;
   // Of the frame:

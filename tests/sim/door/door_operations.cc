@@ -122,6 +122,8 @@ Status DoorTransaction::lock(const Place& place) {
 }
 
 Status DoorTransaction::scan(TableId table, DoorOp op) {
+  const bool only_reads = op == DoorOp::kScan && own_.empty() && shared_.percent(60);
+  if (only_reads && session_.may_host() && shared_.percent(60)) return scan_with_guest(table);
   // Where many scan, some take every row as it is stored, of which nothing can be said.
   const bool as_stored = op == DoorOp::kScanSkipLocked && around_.options.scan_percent > 0 &&
                          random_.percent(kAsStoredPercent);
@@ -134,7 +136,7 @@ Status DoorTransaction::scan(TableId table, DoorOp op) {
   const bool cut = random_.percent(20);
   note(op, table);
   const ScanWants wants{.row_bytes_max = cut ? kCutRowBytes : kWholeRow,
-                        .to_write = own_.size() % 2 == 0};
+                        .to_write = own_.size() % 2 == 0 && !only_reads};
   Result<ScanHandle> cursor = session_.scan(table, kEveryCommand, mode, wants);
   if (!cursor.ok()) return cursor.status();
   const std::map<Place, Noted> before = own_;

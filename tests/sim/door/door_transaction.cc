@@ -15,6 +15,7 @@ constexpr uint64_t kSavesOfVisit = 4;
 
 Status DoorTransaction::run() {
   if (inputs_.kind == Door::kVisit) return visit();
+  if (inputs_.kind != Door::kRowsAlone) RDMACC_RETURN_IF_ERROR(begin_with_guest());
   const uint64_t operations = 1 + random_.below(around_.options.operations_max);
   for (uint64_t i = 0; i < operations; ++i) {
     session_.set_command(static_cast<uint32_t>(i + 1));

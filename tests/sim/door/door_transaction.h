@@ -24,7 +24,11 @@ class DoorTransaction {
   using Place = std::pair<TableId, std::string>;
 
   DoorTransaction(Session& session, const Surroundings& around, const TxnInputs& inputs)
-      : session_(session), around_(around), inputs_(inputs), random_(inputs.values[0]) {}
+      : session_(session),
+        around_(around),
+        inputs_(inputs),
+        random_(inputs.values[0]),
+        shared_(inputs.values[0] ^ 0x6E57) {}
 
   Status run();
   // See TxnEffect.
@@ -62,6 +66,11 @@ class DoorTransaction {
   Status use_locked(const Place& place);
   Status let_go();
   Status scan(TableId table, DoorOp op);
+  // door_guests.cc
+  Status begin_with_guest();
+  Status scan_with_guest(TableId table);
+  Status scan_part(Session& session, ScanCursor& cursor, TableId table, std::set<std::string>& seen,
+                   bool& more);
   Status write_scanned(TableId table, const std::vector<RowView>& batch);
   Status save();
   Status end_level(TableId table);
@@ -75,6 +84,7 @@ class DoorTransaction {
   const Surroundings& around_;
   const TxnInputs& inputs_;
   Random random_;
+  Random shared_;  // of scans; apart, so that all else of a seed stays as it was
   bool loaded_ = false, rolls_back_ = false;
   std::map<Place, Noted> own_;
   std::set<Place> written_;

@@ -123,6 +123,29 @@ TEST_F(AccessSetTest, AReadThatIsWrittenIsOneAccess) {
   EXPECT_FALSE(set_.ambiguous());
 }
 
+TEST_F(AccessSetTest, WhatIsReadAgainIsOneAccessIfItIsTheSame) {
+  ASSERT_TRUE(set_.begin_scan(kTable));
+  set_.add_read(kTable, ScannedRead(read_at(64)));
+  set_.add_read(kTable, ScannedRead(read_at(128)));
+  Access gap = read_at(1024);
+  gap.gap = true;
+  ASSERT_NE(nullptr, set_.add_scanned(gap));
+  set_.add_gap_again(gap);
+  set_.add_read_again(kTable, ScannedRead(read_at(64)));
+  Access changed = read_at(128);
+  changed.read_wts++;
+  const ScannedRead lent[] = {ScannedRead(changed), ScannedRead(read_at(192))};
+  set_.borrow_reads(kTable, lent);
+  EXPECT_EQ(5u, reads()) << "each is validated";
+  EXPECT_EQ(2u, accesses());
+
+  EXPECT_EQ(129u, set_.find(at(128))->read_wts);
+  EXPECT_NE(nullptr, set_.find(at(192)));
+  EXPECT_EQ(0u, reads());
+  EXPECT_EQ(2u + 4u, accesses()) << "of 128 both: one of them fails";
+  EXPECT_FALSE(set_.ambiguous());
+}
+
 TEST_F(AccessSetTest, AReadThatNeedNotBeKeptBecomesAnAccess) {
   ASSERT_TRUE(set_.begin_scan(kTable));
   Access& written = set_.take_read(read_at(64), nullptr);  // as what is read at one timestamp

@@ -108,5 +108,25 @@ TEST(ScanRangesTest, AnArrayThatIsReadAnewGoesOnWhereTheOldOneEnded) {
   }
 }
 
+// A walk that is put into a word between any two of its ranges, and taken on from there.
+TEST(ScanRangesTest, AWalkGoesOnFromAWord) {
+  CachedRoot root = root_of(Array{0, 1, 2, 1, 0, 3, 2, 4});
+  const std::vector<HashRange> ranges = walk(root);
+  constexpr NodeId kNodes = 3;
+  uint64_t word = 0;
+  std::vector<std::pair<NodeId, uint64_t>> taken;
+  while (TableWalk::unpack(word).node < kNodes) {
+    TableWalk next = TableWalk::unpack(word);
+    taken.emplace_back(next.node, next.ranges.next(root).bits);
+    next.go_on();
+    word = next.pack();
+  }
+  ASSERT_EQ(taken.size(), kNodes * ranges.size());
+  for (size_t i = 0; i < taken.size(); i++) {
+    EXPECT_EQ(taken[i].first, i / ranges.size());
+    EXPECT_EQ(taken[i].second, ranges[i % ranges.size()].bits);
+  }
+}
+
 }  // namespace
 }  // namespace rdmacc

@@ -1,0 +1,122 @@
+-- Scans that parallel workers share with their leader.
+CREATE TABLE p (id int PRIMARY KEY, x int, s text) USING rdmacc;
+CREATE TABLE small (id int PRIMARY KEY, v int) USING rdmacc;
+INSERT INTO p SELECT i, i % 10, 'row ' || i FROM generate_series(1, 20000) i;
+INSERT INTO small SELECT i, i * i FROM generate_series(0, 9) i;
+ANALYZE p, small;
+SET min_parallel_table_scan_size = 0;
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET max_parallel_workers_per_gather = 2;
+EXPLAIN (COSTS OFF) SELECT x, count(*), sum(id) FROM p GROUP BY x;
+SELECT x, count(*), sum(id) FROM p GROUP BY x ORDER BY x;
+EXPLAIN (COSTS OFF) SELECT count(*) FROM p a JOIN p b ON a.id = b.id + 1;
+SELECT count(*) FROM p a JOIN p b ON a.id = b.id + 1;
+SELECT count(DISTINCT id), min(s), max(s) FROM p WHERE x > 3;
+SELECT id FROM p WHERE s LIKE 'row 1999_' ORDER BY id;
+-- Rows stop the scan, an error ends it.
+SELECT count(*) FROM (SELECT id FROM p WHERE x = 3 LIMIT 5) l;
+SELECT sum(1 / (id - 15000)) FROM p;
+SELECT count(*) FROM p;
+DO $$
+BEGIN
+  PERFORM sum(1 / (id - 15000)) FROM p;
+EXCEPTION WHEN division_by_zero THEN
+  RAISE NOTICE 'caught, and % rows are there', (SELECT count(*) FROM p);
+END $$;
+BEGIN;
+SELECT sum(id) FROM p;
+SELECT sum(1 / (id - 15000)) FROM p;
+ROLLBACK;
+-- A scan that begins again, for each row outside.
+SET enable_material = off;
+SET enable_hashjoin = off;
+SET enable_mergejoin = off;
+SELECT g.n, c.rows FROM generate_series(1, 3) g(n),
+  LATERAL (SELECT count(*) AS rows FROM p WHERE x < g.n) c ORDER BY g.n;
+SET parallel_leader_participation = off;
+SELECT count(*), sum(c.rows) FROM generate_series(1, 30) g(n),
+  LATERAL (SELECT count(*) AS rows FROM p WHERE x < g.n % 3) c;
+RESET parallel_leader_participation;
+RESET enable_material;
+RESET enable_hashjoin;
+RESET enable_mergejoin;
+-- Workers see what their leader has read, and nothing is shared once it has written.
+BEGIN;
+SELECT sum(id) FROM p;
+UPDATE p SET x = 100 WHERE id = 1;
+SELECT count(*) FROM p WHERE x = 100;
+EXPLAIN (COSTS OFF) SELECT sum(id) FROM p;
+INSERT INTO p VALUES (20001, 100, 'new');
+SELECT x, count(*) FROM p WHERE x >= 9 GROUP BY x ORDER BY x;
+ROLLBACK;
+-- Nothing is planned for workers below a savepoint.
+BEGIN;
+SAVEPOINT a;
+EXPLAIN (COSTS OFF) SELECT sum(id) FROM p;
+ROLLBACK;
+SELECT count(*) FROM p TABLESAMPLE SYSTEM (50);
+-- A plan from before the write.
+PREPARE total AS SELECT sum(id), count(*) FROM p WHERE x >= $1;
+SET plan_cache_mode = force_generic_plan;
+EXECUTE total(0);
+BEGIN;
+DELETE FROM p WHERE id = 20000;
+EXECUTE total(0);
+ROLLBACK;
+EXECUTE total(0);
+RESET plan_cache_mode;
+-- Functions that read other tables in workers.
+CREATE FUNCTION square_of(int) RETURNS int PARALLEL SAFE LANGUAGE plpgsql STABLE AS
+  $$BEGIN RETURN (SELECT v FROM small WHERE id = $1); END$$;
+EXPLAIN (COSTS OFF) SELECT sum(square_of(x)) FROM p WHERE id <= 2000;
+SELECT sum(square_of(x)) FROM p WHERE id <= 2000;
+SELECT sum(x * x) FROM p WHERE id <= 2000;
+SELECT sum(square_of(x)), count(*) FROM p WHERE id <= 2000;
+-- They see what the transaction has written, or nothing.
+CREATE TABLE plain (x int) USING heap;
+INSERT INTO plain SELECT i % 10 FROM generate_series(1, 20000) i;
+ANALYZE plain;
+BEGIN;
+SELECT sum(square_of(x)) FROM p WHERE id <= 2000;
+SELECT count(*) FROM p;
+UPDATE small SET v = 1000 WHERE id = 0;
+SET LOCAL parallel_leader_participation = off;
+EXPLAIN (COSTS OFF) SELECT sum(square_of(x)) FROM plain;
+SELECT sum(square_of(x)) FROM plain;
+ROLLBACK;
+DROP TABLE plain;
+-- A table of the transaction's own, and one that has got another layout in it.
+BEGIN;
+CREATE TABLE own (id int PRIMARY KEY, v int) USING rdmacc;
+INSERT INTO own SELECT i, i FROM generate_series(1, 5000) i;
+ANALYZE own;
+SELECT count(*), sum(v) FROM own;
+ALTER TABLE p ALTER x TYPE bigint;
+SELECT sum(x), count(*) FROM p;
+COMMIT;
+SELECT count(*), sum(v) FROM own;
+SELECT sum(x), pg_typeof(sum(x)) FROM p;
+-- Other protocols: some have their leader read alone.
+SET rdmacc.protocol = 'mvcc';
+SELECT x, count(*) FROM p GROUP BY x ORDER BY x LIMIT 2;
+SET rdmacc.protocol = 'timestamp';
+SELECT x, count(*) FROM p GROUP BY x ORDER BY x LIMIT 2;
+SET rdmacc.protocol = 'sundial';
+EXPLAIN (COSTS OFF) SELECT sum(id) FROM p;
+SELECT sum(id) FROM p;
+EXECUTE total(0);
+SET rdmacc.protocol = 'occ';
+SET rdmacc.stages = 'rpc';
+EXPLAIN (COSTS OFF) SELECT sum(id) FROM p;
+RESET rdmacc.stages;
+RESET rdmacc.protocol;
+-- Children of both kinds.
+CREATE TABLE parts (id int, v int) PARTITION BY RANGE (id);
+CREATE TABLE parts_1 PARTITION OF parts FOR VALUES FROM (0) TO (5000) USING rdmacc;
+CREATE TABLE parts_2 PARTITION OF parts FOR VALUES FROM (5000) TO (10000) USING heap;
+INSERT INTO parts SELECT i, i FROM generate_series(0, 9999) i;
+ANALYZE parts;
+SELECT count(*), sum(v) FROM parts;
+DROP FUNCTION square_of;
+DROP TABLE p, small, own, parts;
