@@ -83,10 +83,13 @@ class GroupScan {
     return work_.takes_rows && context_.rules.read.scan != nullptr &&
            context_.engine.worker.scheduler().port() != Endpoint::Port::kPosted;
   }
+  // Of each record that read_rows() reads.
+  uint32_t head_bytes() const {
+    return work_.headers_only ? 0 : std::min(table_.record_size, work_.record_head_bytes);
+  }
   Status find_entries();
   [[gnu::always_inline]] void prefetch_tuples() {
-    const bool headers = work_.headers_only && reads_rows();
-    const size_t bytes = sizeof(Header) + (headers ? 0 : table_.record_size);
+    const size_t bytes = sizeof(Header) + (reads_rows() ? head_bytes() : table_.record_size);
     DoorbellBatch batch = context_.batch();
     for (const uint64_t entry : entries_) batch.prefetch(address(entry), bytes);
   }
@@ -95,6 +98,7 @@ class GroupScan {
   Status read_entries();
   Status judge_gap(bool& stable);
   Status read_rows(bool& all_read);
+  bool heads_suffice(uint32_t bytes) const;
   Status read_tuples(bool& again);
   Status read_some(size_t begin, size_t end, bool& again);
   Status fetch_overflow(size_t begin);
@@ -227,7 +231,8 @@ Status GroupScan::read_rows(bool& all_read) {
   if (context_.is_cancelled()) return Status(Code::kCancelled);
   all_read = entries_.empty();
   if (all_read) return Status();
-  const uint32_t record_bytes = work_.headers_only ? 0 : table_.record_size;
+  const uint32_t record_bytes = head_bytes();
+  CHECK(record_bytes % 8 == 0 && (record_bytes == 0 || record_bytes >= kRecordSizeMin));
   std::byte* room = nullptr;
   if (record_bytes > 0) {
     room = context_.arena.allocate(record_bytes * entries_.size());
@@ -236,7 +241,7 @@ Status GroupScan::read_rows(bool& all_read) {
   CHECK(work_.rows.empty());
   RowReads reads(work_.node, work_.table, record_bytes, entries_, room, work_.rows);
   RDMACC_RETURN_IF_ERROR(context_.rules.read.scan(context_, context_.rules.read.step, reads));
-  all_read = reads.all_read();
+  all_read = reads.all_read() && heads_suffice(record_bytes);
   if (!all_read) work_.rows.clear();
   if (work_.headers_only) return Status();
   DoorbellBatch batch = context_.batch();
@@ -244,6 +249,15 @@ Status GroupScan::read_rows(bool& all_read) {
     RDMACC_RETURN_IF_ERROR(complete(row.flags, row.record, row.overflow, batch));
   }
   return batch.execute();
+}
+
+// Of rows that were read so far: what is wanted of each is there.
+bool GroupScan::heads_suffice(uint32_t bytes) const {
+  if (bytes == table_.record_size || bytes == 0) return true;
+  return std::all_of(work_.rows.begin(), work_.rows.end(), [&](const ScannedRow& row) {
+    return (row.flags & kFlagOverflow) != 0 || row.record.size() < bytes ||
+           rdmacc::record_bytes(key_bytes_of(row.record.data()), work_.row_bytes_max) <= bytes;
+  });
 }
 
 Status GroupScan::read_tuples(bool& again) {

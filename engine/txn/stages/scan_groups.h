@@ -44,6 +44,9 @@ struct GroupWork {
   // So many bytes of each row's beginning are wanted: what lies behind them need not be sent, nor
   // read where it is in an overflow block.
   uint32_t row_bytes_max = kWholeRow;
+  // How much of a slot's record is read at first, in place: of other rows that was enough. Where it
+  // is not, the group's records are read once more, as a whole.
+  uint32_t record_head_bytes = kWholeRow;
   // Records may come as `rows` in place of `tuples`, all of them or none.
   bool takes_rows = false;
   bool headers_only = false;  // and wants no record of such rows

@@ -11,8 +11,8 @@ namespace rdmacc {
 // nearly always; what is not is left to the driver, with the group.
 class RowReads {
  public:
-  // `rows` gets one for each entry; records come in `room`, of which each has `record_bytes`. None:
-  // headers alone are wanted.
+  // `rows` gets one for each entry; records come in `room`, of which each has `record_bytes`: of a
+  // longer one, unless it overflows, no more than its beginning. None: headers alone are wanted.
   RowReads(NodeId node, TableId table, uint32_t record_bytes, std::span<const uint64_t> entries,
            std::byte* room, std::vector<ScannedRow>& rows)
       : node_(node),
@@ -53,7 +53,10 @@ class RowReads {
       }
       access.key_hash = accepted.key_hash;
       note_read(context, accepted, access);
-      const size_t length = record_bytes_ == 0 ? 0 : accepted.length;
+      const bool overflows = (accepted.flags & kFlagOverflow) != 0;
+      const size_t length = overflows && record_bytes_ != 0
+                                ? accepted.length
+                                : std::min(accepted.length, record_bytes_);
       const std::string_view bytes(reinterpret_cast<const char*>(record), length);
       rows_.push_back({.read = ScannedRead(access),
                        .incarnation = access.incarnation,

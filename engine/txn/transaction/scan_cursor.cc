@@ -98,16 +98,25 @@ Status TableScan::next_rows() {
   return Status();
 }
 
+// Keys of a table mostly are of about the same length.
+uint32_t TableScan::record_head_bytes() const {
+  if (key_bytes_max_ == 0 || wants_.row_bytes_max >= kRowBytesMax) return kWholeRow;
+  const uint64_t wanted = record_bytes(key_bytes_max_, wants_.row_bytes_max);
+  return static_cast<uint32_t>(round_up(std::max<uint64_t>(wanted, kRecordSizeMin), 8));
+}
+
 // The next groups, as many as the batch is to have.
 void TableScan::begin_groups() {
   const bool rows = mode_ == ScanMode::kQuiet || keeps_rows();
   // Own writes are found by their keys, and so are rows in a history.
   const bool headers_only =
       wants_.count_only && txn_.keys().all().empty() && txn_.coordinator().history == nullptr;
+  const uint32_t head_bytes = record_head_bytes();
   groups_.resize(std::min(work_.size(), groups_wanted_));
   for (GroupWork& group : groups_) {
     group.begin(table_, node_, work_.front());
     group.row_bytes_max = wants_.count_only ? 0 : wants_.row_bytes_max;
+    group.record_head_bytes = head_bytes;
     group.takes_rows = rows;
     group.headers_only = headers_only;
     work_.pop_front();
@@ -179,6 +188,7 @@ template <typename Record>
 void TableScan::emit(const Record& record, uint64_t version, NodeId node) {
   std::string_view key, row;
   if (!split_record(record.record, key, row)) return;
+  key_bytes_max_ = std::max(key_bytes_max_, key.size());
   const bool deleted = (record.flags & kFlagDeleted) != 0;
   if (reads()) txn_.note_scanned_row(table_, key, version, deleted);
   KeyState* state = txn_.keys().all().empty() ? nullptr : txn_.keys().find(table_, key);

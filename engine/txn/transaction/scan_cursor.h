@@ -37,6 +37,7 @@ class TableScan {
   Status add_work();
   Status take_ranges(TableWalk& walk);
   Status read_batch();
+  uint32_t record_head_bytes() const;
   void begin_groups();
   void put_back_groups();
   void halve(HashRange range);
@@ -69,6 +70,7 @@ class TableScan {
   std::deque<HashRange> work_;   // taken from the walk, and halves of groups that were split since
   std::optional<NodeId> begun_;  // the node whose root array was looked at last
   size_t groups_wanted_ = 4;     // of the next batch, by what the last had
+  size_t key_bytes_max_ = 0;     // of the rows so far
   bool own_done_ = false;
 };
 
