@@ -22,6 +22,7 @@ POINTS_AT_FAILURE = re.compile(r"Failure$|^\[  FAILED  \]|^not ok|CHECK failed|S
 LINES_BESIDE = 8
 # Unit and simulator tests, which run under the sanitizers, too: slowly, so with fewer seeds.
 SANITIZED_SEEDS = {"SEEDS_PERCENT": "6"}
+HALF_LIMIT_S = 900
 SANITIZED = ("cluster_test", "engine_test", "index_test", "log_test",
              "node_process_test", "sim_test", "stats_test", "storage_test", "workloads_test")
 # These run the code of all libraries that the others test; make soak sanitizes all of them.
@@ -172,8 +173,8 @@ def two_at_a_time(parts):
 
 
 def halves(part):
-    """A GoogleTest program as two, each with its own limit."""
-    return [Part(f"{part.name}, {index + 1} of 2", part.command, part.count, part.limit_s,
+    """A GoogleTest program as two, each with a limit for two that run beside servers' tests."""
+    return [Part(f"{part.name}, {index + 1} of 2", part.command, part.count, HALF_LIMIT_S,
                  {**part.environment, "GTEST_TOTAL_SHARDS": "2", "GTEST_SHARD_INDEX": str(index)})
             for index in range(2)]
 
