@@ -71,16 +71,15 @@ class AccessSet {
     const ScannedTable* scan = scanned(table);
     return scan != nullptr && scan->own;
   }
-  // One of them, for as long as takes_reads().
-  ScannedRead& add_read(TableId table, const ScannedRead& read) {
+  // One of them, for as long as takes_reads(). nullptr: of a scan that is not the table's first.
+  // The first may have met it, too: such a header may be here twice, and is validated as often as
+  // it was read.
+  ScannedRead* add_read(TableId table, const ScannedRead& read, bool first) {
     DCHECK(takes_reads(table));
-    return scanned(table)->reads.emplace_back(read);
-  }
-  // What later scans of such a table only read, which the first may have met, too: a header may be
-  // here twice, and is validated as often as it was read.
-  void add_read_again(TableId table, const ScannedRead& read) {
-    DCHECK(takes_reads(table));
-    scanned(table)->read_again.emplace_back(read);
+    ScannedTable* scan = scanned(table);
+    if (first) return &scan->reads.emplace_back(read);
+    scan->read_again.emplace_back(read);
+    return nullptr;
   }
   void add_gap_again(const Access& gap) {
     DCHECK(takes_reads(gap.table) && gap.gap && gap.read && !gap.held());

@@ -257,20 +257,13 @@ Status Transaction::keep_rows(GroupWork& group, const ScanOf& of) {
   const bool validated = static_cast<bool>(parameters_.rules->validate);
   reads_ += group.rows.size();
   for (ScannedRow& row : group.rows) {
-    row.kept = validated && of.first ? &accesses_.add_read(group.table, row.read) : nullptr;
-    if (validated && !of.first) accesses_.add_read_again(group.table, row.read);
+    row.kept = validated ? accesses_.add_read(group.table, row.read, of.first) : nullptr;
   }
   if (of.to_write) return keep_tuples(group, of.first);
   reads_ += group.tuples.size();
   for (const ScannedTuple& tuple : group.tuples) {
     CHECK(!tuple.access.held());
-    if (!validated) continue;
-    const ScannedRead read(tuple.access);
-    if (of.first) {
-      accesses_.add_read(group.table, read);
-    } else {
-      accesses_.add_read_again(group.table, read);
-    }
+    if (validated) accesses_.add_read(group.table, ScannedRead(tuple.access), of.first);
   }
   return Status();
 }

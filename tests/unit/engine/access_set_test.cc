@@ -88,8 +88,8 @@ TEST_F(AccessSetTest, AScanSearchesForWhatALookUpMayHaveMet) {
 
 TEST_F(AccessSetTest, LookUpsInOtherTablesLeaveAScanItsReads) {
   ASSERT_TRUE(set_.begin_scan(kTable));
-  set_.add_read(kTable, ScannedRead(read_at(64)));
-  set_.add_read(kTable, ScannedRead(read_at(128)));
+  set_.add_read(kTable, ScannedRead(read_at(64)), true);
+  set_.add_read(kTable, ScannedRead(read_at(128)), true);
   EXPECT_TRUE(set_.only_looks_up(kOther));
   *set_.begin_look_up(kOther, 1) = at(192, kOther);
   EXPECT_NE(nullptr, set_.find(at(192, kOther)));
@@ -109,8 +109,8 @@ TEST_F(AccessSetTest, LookUpsInOtherTablesLeaveAScanItsReads) {
 
 TEST_F(AccessSetTest, AReadThatIsWrittenIsOneAccess) {
   ASSERT_TRUE(set_.begin_scan(kTable));
-  ScannedRead& first = set_.add_read(kTable, ScannedRead(read_at(64)));
-  set_.add_read(kTable, ScannedRead(read_at(128)));
+  ScannedRead& first = *set_.add_read(kTable, ScannedRead(read_at(64)), true);
+  set_.add_read(kTable, ScannedRead(read_at(128)), true);
   set_.find(at(192, kOther));  // there is an index from here on
   Access& written = set_.take_read(read_at(64), &first);
   EXPECT_EQ(1u, reads());
@@ -125,13 +125,13 @@ TEST_F(AccessSetTest, AReadThatIsWrittenIsOneAccess) {
 
 TEST_F(AccessSetTest, WhatIsReadAgainIsOneAccessIfItIsTheSame) {
   ASSERT_TRUE(set_.begin_scan(kTable));
-  set_.add_read(kTable, ScannedRead(read_at(64)));
-  set_.add_read(kTable, ScannedRead(read_at(128)));
+  set_.add_read(kTable, ScannedRead(read_at(64)), true);
+  set_.add_read(kTable, ScannedRead(read_at(128)), true);
   Access gap = read_at(1024);
   gap.gap = true;
   ASSERT_NE(nullptr, set_.add_scanned(gap));
   set_.add_gap_again(gap);
-  set_.add_read_again(kTable, ScannedRead(read_at(64)));
+  set_.add_read(kTable, ScannedRead(read_at(64)), false);
   Access changed = read_at(128);
   changed.read_wts++;
   const ScannedRead lent[] = {ScannedRead(changed), ScannedRead(read_at(192))};
