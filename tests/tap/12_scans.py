@@ -5,7 +5,7 @@ under every protocol."""
 import subprocess
 import time
 
-from harness import Session, Unmet, equal, eventually, protocols, retried, run, true
+from harness import PgbenchLoad, Session, Unmet, equal, eventually, protocols, retried, run, true
 
 ROWS = 20000
 WRITERS = 8
@@ -16,32 +16,17 @@ ATTEMPTS_MAX = 40
 DUMPS_MAX = 10  # the first, unless the gate did not drain in time
 
 
-class Writers:
-    """pgbench updating, inserting and deleting rows until it is told to stop."""
-
-    SCRIPT = f"""\\set id random(1, {ROWS})
+# pgbench updates, inserts and deletes rows.
+SCRIPT = f"""\\set id random(1, {ROWS})
 \\set other random({ROWS + 1}, {2 * ROWS})
 UPDATE scanned SET value = value + 1 WHERE id = :id;
 INSERT INTO scanned VALUES (:other, 0) ON CONFLICT DO NOTHING;
 DELETE FROM scanned WHERE id = :other;
 """
 
-    def __init__(self, box, protocol):
-        environment = box.environment()
-        environment["PGOPTIONS"] = f"-c rdmacc.protocol={protocol}"
-        self.process = subprocess.Popen(
-            box.command("pgbench", "-n", "-c", str(WRITERS), "-j", "2", "-T", "100",
-                        "--max-tries=1000000", "-f", "/dev/stdin"),
-            env=environment, cwd="/", text=True, stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        self.process.stdin.write(self.SCRIPT)
-        self.process.stdin.close()
 
-    def stop(self):
-        running = self.process.poll() is None
-        self.process.terminate()
-        self.process.wait(timeout=20)
-        return running
+def writers_under(box, protocol):
+    return PgbenchLoad(box, SCRIPT, protocol, "-c", str(WRITERS), "-j", "2")
 
 
 def attempts_of(session, sql, what):
@@ -67,7 +52,7 @@ def scans_end(box, protocol):
     session.run(f"SET rdmacc.protocol = {protocol};")
     # Writers that were stopped between an INSERT and its DELETE have left rows.
     attempts_of(session, f"DELETE FROM scanned WHERE id > {ROWS};", "DELETE")
-    writers = Writers(box, protocol)
+    writers = writers_under(box, protocol)
     try:
         eventually(lambda: session.run("SELECT true FROM scanned WHERE value > 0 LIMIT 1;") == "t",
                    "rows are written")
@@ -103,7 +88,7 @@ def dumps_end_under_every_protocol(box):
     """pg_dump is a session of its own, so that nothing is known of its losses."""
     for protocol in protocols(box):
         retried(box, f"DELETE FROM scanned WHERE id > {ROWS}")  # see scans_end()
-        writers = Writers(box, protocol)
+        writers = writers_under(box, protocol)
         environment = box.environment()
         environment["PGOPTIONS"] = f"-c rdmacc.protocol={protocol}"
         try:

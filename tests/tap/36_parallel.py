@@ -2,10 +2,9 @@
 """Parallel scans beside writers that keep a sum: each answer has it, also when workers are ended in
 the middle of what they read, and nothing is left of those."""
 
-import subprocess
 import time
 
-from harness import Session, equal, eventually, run, true
+from harness import PgbenchLoad, Session, equal, eventually, run, true
 
 ROWS = 50000
 TOTAL = ROWS * 100
@@ -23,25 +22,6 @@ UPDATE accounts SET v = v - :amount WHERE id = :a;
 UPDATE accounts SET v = v + :amount WHERE id = :b;
 COMMIT;
 """
-
-
-class Transfers:
-    def __init__(self, box, protocol, rate):
-        environment = box.environment()
-        environment["PGOPTIONS"] = f"-c rdmacc.protocol={protocol}"
-        self.process = subprocess.Popen(
-            box.command("pgbench", "-n", "-c", "2", "-R", str(rate), "-T", "100",
-                        "--max-tries=1000000", "-f", "/dev/stdin"),
-            env=environment, cwd="/", text=True, stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        self.process.stdin.write(TRANSFER)
-        self.process.stdin.close()
-
-    def stop(self):
-        running = self.process.poll() is None
-        self.process.terminate()
-        self.process.wait(timeout=20)
-        return running
 
 
 def set_up(box):
@@ -66,7 +46,7 @@ def sums_are_kept(box):
     for protocol in PROTOCOLS:
         session = reader(box, protocol)
         true(workers_launched(session) > 0, f"{protocol}: workers read")
-        transfers = Transfers(box, protocol, rate=15)
+        transfers = PgbenchLoad(box, TRANSFER, protocol, "-c", "2", "-R", "15")
         answers = lost = 0
         try:
             begin = time.monotonic()

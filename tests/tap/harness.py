@@ -197,6 +197,27 @@ def out_of_time(*_):
     raise Unmet(f"no end within {TEST_SECONDS_MAX} s")
 
 
+class PgbenchLoad:
+    """pgbench with a script, under a protocol, until it is told to stop."""
+
+    def __init__(self, box, script, protocol, *flags):
+        environment = box.environment()
+        environment["PGOPTIONS"] = f"-c rdmacc.protocol={protocol}"
+        self.process = subprocess.Popen(
+            box.command("pgbench", "-n", "-T", "100", "--max-tries=1000000", *flags, "-f", "/dev/stdin"),
+            env=environment, cwd="/", text=True, stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.process.stdin.write(script)
+        self.process.stdin.close()
+
+    def stop(self):
+        """Whether it has run until now."""
+        running = self.process.poll() is None
+        self.process.terminate()
+        self.process.wait(timeout=20)
+        return running
+
+
 def run_one(test, box):
     signal.signal(signal.SIGALRM, out_of_time)
     signal.alarm(TEST_SECONDS_MAX)
