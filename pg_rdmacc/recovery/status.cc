@@ -1,20 +1,15 @@
 #include "pg_rdmacc/recovery/status.h"
 
 #include "pg_rdmacc/recovery/manifest.h"
+#include "pg_rdmacc/server/shared_piece.h"
 
 extern "C" {
 #include "miscadmin.h"
-#include "storage/ipc.h"
-#include "storage/lwlock.h"
-#include "storage/shmem.h"
 }
 
 RdmaccDurabilityStatus* rdmacc_durability_status = nullptr;
 
 namespace {
-
-shmem_request_hook_type previous_request_hook;
-shmem_startup_hook_type previous_startup_hook;
 
 /* Rows of an earlier life would silently not be there. */
 void refuse_to_forget(void) {
@@ -27,34 +22,21 @@ void refuse_to_forget(void) {
                           RDMACC_CHECKPOINT_FOLDER)));
 }
 
-void request_shmem(void) {
-  if (previous_request_hook != nullptr) previous_request_hook();
-  refuse_to_forget();
-  if (rdmacc_rows_are_durable()) RequestAddinShmemSpace(sizeof(RdmaccDurabilityStatus));
+Size status_bytes(void) { return rdmacc_rows_are_durable() ? sizeof(RdmaccDurabilityStatus) : 0; }
+
+void attach_status(void* memory, bool found) {
+  rdmacc_durability_status = static_cast<RdmaccDurabilityStatus*>(memory);
+  auto* words = static_cast<pg_atomic_uint64*>(memory);
+  const Size count = found ? 0 : sizeof(RdmaccDurabilityStatus) / sizeof(pg_atomic_uint64);
+  for (Size i = 0; i < count; i++) pg_atomic_init_u64(&words[i], 0);
 }
 
-void startup_shmem(void) {
-  if (previous_startup_hook != nullptr) previous_startup_hook();
-  if (!rdmacc_rows_are_durable()) return;
-  LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
-  bool found = false;
-  rdmacc_durability_status = static_cast<RdmaccDurabilityStatus*>(
-      ShmemInitStruct("rdmacc durability", sizeof(RdmaccDurabilityStatus), &found));
-  if (!found) {
-    auto* words = reinterpret_cast<pg_atomic_uint64*>(rdmacc_durability_status);
-    for (Size i = 0; i < sizeof(RdmaccDurabilityStatus) / sizeof(pg_atomic_uint64); i++) {
-      pg_atomic_init_u64(&words[i], 0);
-    }
-  }
-  LWLockRelease(AddinShmemInitLock);
-}
+const RdmaccSharedPiece piece = {"rdmacc durability", refuse_to_forget, status_bytes,
+                                 attach_status};
 
 }  // namespace
 
 void rdmacc_durability_status_init(void) {
   CHECK(rdmacc_durability_status == nullptr);
-  previous_request_hook = shmem_request_hook;
-  shmem_request_hook = request_shmem;
-  previous_startup_hook = shmem_startup_hook;
-  shmem_startup_hook = startup_shmem;
+  rdmacc_add_shared_piece(&piece);
 }

@@ -2,11 +2,10 @@
 
 #include "pg_rdmacc/bridge/bridge_stats.h"
 #include "pg_rdmacc/server/fabric.h"
+#include "pg_rdmacc/server/shared_piece.h"
 
 extern "C" {
 #include "miscadmin.h"
-#include "storage/ipc.h"
-#include "storage/lwlock.h"
 #include "storage/shmem.h"
 }
 
@@ -19,8 +18,6 @@ namespace {
 /* Set in the postmaster, inherited by fork. */
 pg_atomic_uint32* worker_pids = nullptr; /* rdmacc_worker_ids() of them */
 char cluster_name[RDMACC_CLUSTER_NAME_MAX + 1];
-shmem_request_hook_type previous_request_hook = nullptr;
-shmem_startup_hook_type previous_startup_hook = nullptr;
 
 /* Unpredictable, so that no other process can have made objects of that name before. */
 void draw_cluster_name(void) {
@@ -36,73 +33,62 @@ Size worker_pids_bytes(void) {
   return mul_size(sizeof(pg_atomic_uint32), static_cast<Size>(rdmacc_worker_ids()));
 }
 
-void request_shmem(void) {
-  if (previous_request_hook != nullptr) previous_request_hook();
+void check_settings(void) {
   rdmacc_guc_check_at_start();
   rdmacc_fabric_check_at_start();
-  Size bytes = add_size(CACHELINEALIGN(sizeof(RdmaccControl)), CACHELINEALIGN(worker_pids_bytes()));
-  bytes = add_size(bytes, CACHELINEALIGN(bridge_stats_bytes()));
-  RequestAddinShmemSpace(bytes);
 }
 
-void startup_worker_pids(void) {
-  CHECK(rdmacc_worker_ids() > 0);
-  bool found = false;
-  worker_pids = static_cast<pg_atomic_uint32*>(
-      ShmemInitStruct("rdmacc worker pids", worker_pids_bytes(), &found));
+Size control_bytes(void) { return sizeof(RdmaccControl); }
+
+void attach_control(void* memory, bool found) {
+  rdmacc_control = static_cast<RdmaccControl*>(memory);
   if (found) return;
-  for (int worker = 0; worker < rdmacc_worker_ids(); ++worker) {
+  pg_atomic_init_u32(&rdmacc_control->serving, 0);
+  pg_atomic_init_u32(&rdmacc_control->stopping, 0);
+  pg_atomic_init_u32(&rdmacc_control->fresh, 0);
+  pg_atomic_init_u32(&rdmacc_control->looks, 0);
+  pg_atomic_init_u32(&rdmacc_control->made, 0);
+  pg_atomic_init_u32(&rdmacc_control->recovering,
+                     rdmacc_rows_are_durable() ? RDMACC_RECOVERING : RDMACC_RECOVERED);
+  pg_atomic_init_u32(&rdmacc_control->was_on_disk, 0);
+  pg_atomic_init_u32(&rdmacc_control->checkpointer_pid, 0);
+  pg_atomic_init_u32(&rdmacc_control->doubts, 0);
+  for (RdmaccNodeStatus& node : rdmacc_control->nodes) {
+    pg_atomic_init_u32(&node.state, RDMACC_NODE_STOPPED);
+    pg_atomic_init_u32(&node.pid, 0);
+    pg_atomic_init_u32(&node.restarts, 0);
+    pg_atomic_init_u64(&node.started, 0);
+  }
+}
+
+void attach_worker_pids(void* memory, bool found) {
+  CHECK(rdmacc_worker_ids() > 0);
+  worker_pids = static_cast<pg_atomic_uint32*>(memory);
+  for (int worker = 0; worker < rdmacc_worker_ids() && !found; ++worker) {
     pg_atomic_init_u32(&worker_pids[worker], 0);
   }
 }
 
 /* PostgreSQL aligns the block to a line of the processor's cache. */
-void startup_statistics(void) {
-  CHECK(worker_pids != nullptr); /* in this order in every process */
-  bool found = false;
-  void* memory = ShmemInitStruct("rdmacc statistics", bridge_stats_bytes(), &found);
+void attach_statistics(void* memory, bool found) {
   if (!found) bridge_stats_format(memory);
   bridge_stats_use(memory);
 }
 
-void startup_shmem(void) {
-  if (previous_startup_hook != nullptr) previous_startup_hook();
-  LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
-  bool found = false;
-  rdmacc_control =
-      static_cast<RdmaccControl*>(ShmemInitStruct("rdmacc control", sizeof(RdmaccControl), &found));
-  if (!found) {
-    pg_atomic_init_u32(&rdmacc_control->serving, 0);
-    pg_atomic_init_u32(&rdmacc_control->stopping, 0);
-    pg_atomic_init_u32(&rdmacc_control->fresh, 0);
-    pg_atomic_init_u32(&rdmacc_control->looks, 0);
-    pg_atomic_init_u32(&rdmacc_control->made, 0);
-    pg_atomic_init_u32(&rdmacc_control->recovering,
-                       rdmacc_rows_are_durable() ? RDMACC_RECOVERING : RDMACC_RECOVERED);
-    pg_atomic_init_u32(&rdmacc_control->was_on_disk, 0);
-    pg_atomic_init_u32(&rdmacc_control->checkpointer_pid, 0);
-    pg_atomic_init_u32(&rdmacc_control->doubts, 0);
-    for (RdmaccNodeStatus& node : rdmacc_control->nodes) {
-      pg_atomic_init_u32(&node.state, RDMACC_NODE_STOPPED);
-      pg_atomic_init_u32(&node.pid, 0);
-      pg_atomic_init_u32(&node.restarts, 0);
-      pg_atomic_init_u64(&node.started, 0);
-    }
-  }
-  startup_worker_pids();
-  startup_statistics();
-  LWLockRelease(AddinShmemInitLock);
-}
+const RdmaccSharedPiece control = {"rdmacc control", check_settings, control_bytes, attach_control};
+const RdmaccSharedPiece pids = {"rdmacc worker pids", nullptr, worker_pids_bytes,
+                                attach_worker_pids};
+const RdmaccSharedPiece statistics = {"rdmacc statistics", nullptr, bridge_stats_bytes,
+                                      attach_statistics};
 
 }  // namespace
 
 void rdmacc_shmem_init(void) {
   CHECK(rdmacc_control == nullptr && cluster_name[0] == '\0'); /* once in the postmaster */
   draw_cluster_name();
-  previous_request_hook = shmem_request_hook;
-  shmem_request_hook = request_shmem;
-  previous_startup_hook = shmem_startup_hook;
-  shmem_startup_hook = startup_shmem;
+  rdmacc_add_shared_piece(&control);
+  rdmacc_add_shared_piece(&pids);
+  rdmacc_add_shared_piece(&statistics);
 }
 
 void rdmacc_require_preload(void) {

@@ -1,5 +1,7 @@
 #include "pg_rdmacc/wal/commit_log.h"
 
+#include "pg_rdmacc/server/shared_piece.h"
+
 extern "C" {
 #include "access/xact.h"
 #include "access/xlog.h"
@@ -7,8 +9,6 @@ extern "C" {
 #include "replication/slot.h"
 #include "replication/syncrep.h"
 #include "storage/backendid.h"
-#include "storage/ipc.h"
-#include "storage/lwlock.h"
 #include "storage/shmem.h"
 }
 
@@ -27,14 +27,13 @@ struct CommitLog {
 };
 
 CommitLog* commit_log;
-shmem_request_hook_type previous_request_hook;
-shmem_startup_hook_type previous_startup_hook;
 
 /* Of this session. */
 XLogRecPtr logged_until = InvalidXLogRecPtr;
 bool in_flight;
 
 Size commit_log_bytes(void) {
+  if (!rdmacc_rows_are_durable()) return 0;
   return add_size(offsetof(CommitLog, in_flight),
                   mul_size(sizeof(pg_atomic_uint64), static_cast<Size>(MaxBackends) + 1));
 }
@@ -47,6 +46,7 @@ Size commit_log_bytes(void) {
 }
 
 void check_settings(void) {
+  if (!rdmacc_rows_are_durable()) return;
   if (wal_level < WAL_LEVEL_REPLICA) {
     refuse("wal_level = replica or logical", "Set wal_level = replica");
   }
@@ -58,29 +58,17 @@ void check_settings(void) {
   }
 }
 
-void request_shmem(void) {
-  if (previous_request_hook != nullptr) previous_request_hook();
-  if (!rdmacc_rows_are_durable()) return;
-  check_settings();
-  RequestAddinShmemSpace(commit_log_bytes());
+void attach_log(void* memory, bool found) {
+  commit_log = static_cast<CommitLog*>(memory);
+  if (found) return;
+  pg_atomic_init_u64(&commit_log->transactions, 0);
+  pg_atomic_init_u64(&commit_log->seen_until, 0);
+  pg_atomic_init_u32(&commit_log->generation, RDMACC_FIRST_GENERATION);
+  for (pg_atomic_uint32& word : commit_log->changed) pg_atomic_init_u32(&word, 0);
+  for (int i = 0; i <= MaxBackends; i++) pg_atomic_init_u64(&commit_log->in_flight[i], 0);
 }
 
-void startup_shmem(void) {
-  if (previous_startup_hook != nullptr) previous_startup_hook();
-  if (!rdmacc_rows_are_durable()) return;
-  LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
-  bool found = false;
-  commit_log =
-      static_cast<CommitLog*>(ShmemInitStruct("rdmacc commit log", commit_log_bytes(), &found));
-  if (!found) {
-    pg_atomic_init_u64(&commit_log->transactions, 0);
-    pg_atomic_init_u64(&commit_log->seen_until, 0);
-    pg_atomic_init_u32(&commit_log->generation, RDMACC_FIRST_GENERATION);
-    for (pg_atomic_uint32& word : commit_log->changed) pg_atomic_init_u32(&word, 0);
-    for (int i = 0; i <= MaxBackends; i++) pg_atomic_init_u64(&commit_log->in_flight[i], 0);
-  }
-  LWLockRelease(AddinShmemInitLock);
-}
+const RdmaccSharedPiece piece = {"rdmacc commit log", check_settings, commit_log_bytes, attach_log};
 
 pg_atomic_uint64* own_flight(void) {
   CHECK(commit_log != nullptr && MyBackendId > 0 && MyBackendId <= MaxBackends);
@@ -104,10 +92,7 @@ void raise_to(pg_atomic_uint64* word, uint64 value) {
 
 void rdmacc_commit_log_init(void) {
   CHECK(commit_log == nullptr);
-  previous_request_hook = shmem_request_hook;
-  shmem_request_hook = request_shmem;
-  previous_startup_hook = shmem_startup_hook;
-  shmem_startup_hook = startup_shmem;
+  rdmacc_add_shared_piece(&piece);
 }
 
 void rdmacc_log_note_changed(uint32 table) {

@@ -3,6 +3,7 @@
 #include "pg_rdmacc/server/attach.h"
 #include "pg_rdmacc/server/error.h"
 #include "pg_rdmacc/server/fabric.h"
+#include "pg_rdmacc/server/shared_piece.h"
 #include "pg_rdmacc/server/shmem.h"
 #include "pg_rdmacc/xact/pump.h"
 
@@ -13,9 +14,7 @@ extern "C" {
 #include "catalog/pg_authid.h"
 #include "miscadmin.h"
 #include "storage/backendid.h"
-#include "storage/ipc.h"
 #include "storage/lock.h"
-#include "storage/lwlock.h"
 #include "storage/proc.h"
 #include "storage/shmem.h"
 #include "utils/acl.h"
@@ -31,8 +30,6 @@ constexpr int64 kResolvedRemoteUsMax = 120'000'000;
 
 /* By BackendId: the local id of the transaction that keeps writers out; 0: none does. */
 pg_atomic_uint32* exporters;
-shmem_request_hook_type previous_request_hook;
-shmem_startup_hook_type previous_startup_hook;
 
 /* Of this transaction. */
 struct Shared {
@@ -49,22 +46,13 @@ Size exporters_bytes(void) {
   return mul_size(sizeof(pg_atomic_uint32), add_size(static_cast<Size>(MaxBackends), 1));
 }
 
-void request_shmem(void) {
-  if (previous_request_hook != nullptr) previous_request_hook();
-  RequestAddinShmemSpace(exporters_bytes());
+void attach_exporters(void* memory, bool found) {
+  exporters = static_cast<pg_atomic_uint32*>(memory);
+  for (int i = 0; i <= MaxBackends && !found; i++) pg_atomic_init_u32(&exporters[i], 0);
 }
 
-void startup_shmem(void) {
-  if (previous_startup_hook != nullptr) previous_startup_hook();
-  LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
-  bool found = false;
-  exporters = static_cast<pg_atomic_uint32*>(
-      ShmemInitStruct("rdmacc exported snapshots", exporters_bytes(), &found));
-  if (!found) {
-    for (int i = 0; i <= MaxBackends; i++) pg_atomic_init_u32(&exporters[i], 0);
-  }
-  LWLockRelease(AddinShmemInitLock);
-}
+const RdmaccSharedPiece piece = {"rdmacc exported snapshots", nullptr, exporters_bytes,
+                                 attach_exporters};
 
 /* Of the database, until the transaction has ended, whatever becomes of its subtransactions. As a
  * lock on a relation: writers then have it by PostgreSQL's fast path, without the shared table of
@@ -133,10 +121,7 @@ void await_resolution(void) {
 
 void rdmacc_exported_snapshot_init(void) {
   CHECK(exporters == nullptr);
-  previous_request_hook = shmem_request_hook;
-  shmem_request_hook = request_shmem;
-  previous_startup_hook = shmem_startup_hook;
-  shmem_startup_hook = startup_shmem;
+  rdmacc_add_shared_piece(&piece);
 }
 
 void rdmacc_snapshot_is_exported(void) {

@@ -3,6 +3,7 @@
 #include "pg_rdmacc/server/attach.h"
 #include "pg_rdmacc/server/error.h"
 #include "pg_rdmacc/server/guc.h"
+#include "pg_rdmacc/server/shared_piece.h"
 #include "pg_rdmacc/xact/current_reads.h"
 #include "pg_rdmacc/xact/exported_snapshot.h"
 #include "pg_rdmacc/xact/pump.h"
@@ -15,8 +16,6 @@ extern "C" {
 #include "nodes/pg_list.h"
 #include "storage/backendid.h"
 #include "storage/dsm.h"
-#include "storage/ipc.h"
-#include "storage/lwlock.h"
 #include "storage/shmem.h"
 #include "utils/memutils.h"
 }
@@ -43,8 +42,6 @@ struct Leader {
 };
 
 Leader* leaders; /* by BackendId */
-shmem_request_hook_type previous_request_hook;
-shmem_startup_hook_type previous_startup_hook;
 
 /* A leader's: */
 bool alone;           /* one that invited them has missed some */
@@ -58,26 +55,17 @@ Size leaders_bytes(void) {
   return mul_size(sizeof(Leader), add_size(static_cast<Size>(MaxBackends), 1));
 }
 
-void request_shmem(void) {
-  if (previous_request_hook != nullptr) previous_request_hook();
-  RequestAddinShmemSpace(leaders_bytes());
+void attach_leaders(void* memory, bool found) {
+  leaders = static_cast<Leader*>(memory);
+  for (int i = 0; i <= MaxBackends && !found; i++) {
+    leaders[i].ticket = {};
+    leaders[i].open = false;
+    pg_atomic_init_u32(&leaders[i].refused, 0);
+    for (Slot& slot : leaders[i].slots) pg_atomic_init_u32(&slot.state, kFree);
+  }
 }
 
-void startup_shmem(void) {
-  if (previous_startup_hook != nullptr) previous_startup_hook();
-  LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
-  bool found = false;
-  leaders = static_cast<Leader*>(ShmemInitStruct("rdmacc guests", leaders_bytes(), &found));
-  if (!found) {
-    for (int i = 0; i <= MaxBackends; i++) {
-      leaders[i].ticket = {};
-      leaders[i].open = false;
-      pg_atomic_init_u32(&leaders[i].refused, 0);
-      for (Slot& slot : leaders[i].slots) pg_atomic_init_u32(&slot.state, kFree);
-    }
-  }
-  LWLockRelease(AddinShmemInitLock);
-}
+const RdmaccSharedPiece piece = {"rdmacc guests", nullptr, leaders_bytes, attach_leaders};
 
 Leader* leader_of(BackendId backend) {
   CHECK(leaders != nullptr && backend > 0 && backend <= MaxBackends);
@@ -181,10 +169,7 @@ bool lend_in_segment(void) {
 
 void rdmacc_guests_init(void) {
   CHECK(leaders == nullptr);
-  previous_request_hook = shmem_request_hook;
-  shmem_request_hook = request_shmem;
-  previous_startup_hook = shmem_startup_hook;
-  shmem_startup_hook = startup_shmem;
+  rdmacc_add_shared_piece(&piece);
 }
 
 bool rdmacc_may_have_guests(void) {
