@@ -22,7 +22,8 @@ void rdmacc_guests_init(void); /* from _PG_init under preload only */
 
 /* May a plan of this session count on guests? They need a protocol and stages for which a
  * transaction may have some, and one that has written nothing so far. Not below a savepoint, where
- * an error may be caught, and what its guests have read would be missing. */
+ * an error may be caught, and what its guests have read would be missing. False after a transaction
+ * that has missed some (G2), until one commits that has asked this. */
 bool rdmacc_may_have_guests(void);
 
 /* The leader, before its workers read, the engine's table first. False: it reads alone. */
