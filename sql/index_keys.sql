@@ -48,3 +48,25 @@ SELECT count(*), max(u) FROM child;
 SELECT count(*) FROM child WHERE u = 500;
 DROP TABLE child, t;
 DROP FUNCTION entries_are_rows;
+-- Entries that are built in the order of what they differ in: behind a long beginning, or NULL.
+CREATE TABLE alike (id int PRIMARY KEY, t text COLLATE "C") USING rdmacc;
+INSERT INTO alike SELECT g, repeat('the same ', 5) || g % 17 || repeat('z', g % 5) FROM generate_series(1, 5000) g;
+CREATE INDEX alike_t ON alike (t);
+INSERT INTO alike SELECT g, CASE g % 3 WHEN 0 THEN 'other' END FROM generate_series(5001, 5999) g;
+CREATE INDEX alike_desc ON alike (t DESC NULLS LAST, id);
+SET enable_seqscan = off;
+SET enable_sort = off;
+SELECT array_agg(t) AS ascending FROM (SELECT t FROM alike ORDER BY t) s \gset
+SELECT array_agg((t, id)) AS descending FROM (SELECT * FROM alike ORDER BY t DESC NULLS LAST, id) s \gset
+EXPLAIN (COSTS OFF) SELECT * FROM alike ORDER BY t DESC NULLS LAST, id;
+RESET enable_sort;
+RESET enable_seqscan;
+SET enable_indexscan = off;
+SET enable_indexonlyscan = off;
+SELECT array_agg(t) = :'ascending' FROM (SELECT t FROM alike ORDER BY t) s;
+SELECT array_agg((t, id))::text = :'descending'
+FROM (SELECT * FROM alike ORDER BY t DESC NULLS LAST, id) s;
+RESET enable_indexscan;
+RESET enable_indexonlyscan;
+SELECT * FROM rdmacc.verify('alike');
+DROP TABLE alike;

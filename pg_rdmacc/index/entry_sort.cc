@@ -1,6 +1,7 @@
 #include "pg_rdmacc/index/entry_sort.h"
 
 #include <algorithm>
+#include <boost/sort/pdqsort/pdqsort.hpp>
 
 #include "pg_rdmacc/index/index_entries.h"
 
@@ -15,23 +16,26 @@ extern "C" {
 
 namespace {
 
-/* An entry in memory, with its first bytes beside each other, so that a comparison mostly touches
- * nothing else. Its own first byte is the first column's marker. */
+/* An entry in memory, with the bytes beside it that most likely tell it from others, so that a
+ * comparison mostly touches nothing else: those behind the beginning that all entries have in
+ * common, which is a marker and, of integers, the upper bytes. */
 struct KeptEntry {
-  uint64 first;  /* beginning_of() */
-  uint64 second; /* bytes from kSecondAt on */
+  uint64 first; /* set by mark_differences() */
+  uint64 second;
   const char* bytes;
   uint32 size;
   bool has_null;
 };
 
-constexpr size_t kSecondAt = 8, kFurtherAt = 16;
 constexpr Size kBlockBytes = 256 * 1024; /* of entries; a longer one has a block of its own */
 constexpr Size kEntriesAtFirst = 1024;
 /* A sort in memory cannot be interrupted: it takes half a second for as much as this. */
 constexpr Size kInMemoryMax = 256 * 1024 * 1024;
 constexpr size_t kBeginningBytes = sizeof(uint64), kNullByte = 1;
+/* Sorted entries lie anywhere: so many are fetched ahead of the one that is asked for. */
+constexpr Size kFetchedAhead = 16;
 
+/* 0 behind its end: no entry is the beginning of another one. */
 uint64 number_at(BridgeBytes entry, size_t at) {
   uint64 number = 0;
   if (entry.size > at) memcpy(&number, entry.data + at, Min(entry.size - at, sizeof(number)));
@@ -47,13 +51,21 @@ uint64 beginning_of(const RdmaccIndex* index, BridgeBytes entry) {
   return above << 63 | number_at(entry, 1) >> 1;
 }
 
-/* No entry is the beginning of another one, but the same one may be there twice. */
+/* One number without a branch, of which a sort would guess wrong every other time; no function,
+ * which it would call. */
+constexpr auto is_marked_before = [](const KeptEntry& one, const KeptEntry& other) {
+  using Marks = unsigned __int128;
+  return (static_cast<Marks>(one.first) << 64 | one.second) <
+         (static_cast<Marks>(other.first) << 64 | other.second);
+};
+
+bool is_marked_alike(const KeptEntry& one, const KeptEntry& other) {
+  return one.first == other.first && one.second == other.second;
+}
+
+/* Of whole entries, of which the same one may be there twice. */
 bool comes_before(const KeptEntry& one, const KeptEntry& other) {
-  if (one.first != other.first) return one.first < other.first;
-  if (one.second != other.second) return one.second < other.second;
-  if (one.size <= kFurtherAt || other.size <= kFurtherAt) return one.size < other.size;
-  const int order = memcmp(one.bytes + kFurtherAt, other.bytes + kFurtherAt,
-                           Min(one.size, other.size) - kFurtherAt);
+  const int order = memcmp(one.bytes, other.bytes, Min(one.size, other.size));
   return order != 0 ? order < 0 : one.size < other.size;
 }
 
@@ -66,7 +78,8 @@ struct RdmaccEntrySort {
   Size count;
   Size room;
   Size next;
-  char* block; /* where the next entry's bytes go */
+  Size in_common; /* bytes with which all entries begin */
+  char* block;    /* where the next entry's bytes go */
   Size block_left;
   Size bytes;            /* that were allocated */
   Tuplesortstate* files; /* NULL: in memory */
@@ -111,10 +124,10 @@ bool fits_in_memory(const RdmaccEntrySort* sort) {
  * NULL. PostgreSQL's sort compares the first eight bytes of what it sorts as one number, in which
  * rows would hardly differ: an entry's own are a marker and mostly the upper bytes of an integer.
  * The last byte does not change the order. */
-void add_to_files(RdmaccEntrySort* sort, BridgeBytes entry, uint64 beginning, bool has_null) {
+void add_to_files(RdmaccEntrySort* sort, BridgeBytes entry, bool has_null) {
   const Size size = VARHDRSZ + kBeginningBytes + entry.size + kNullByte;
   auto* bytes = static_cast<char*>(palloc(size));
-  const uint64 ordered = pg_hton64(beginning);
+  const uint64 ordered = pg_hton64(beginning_of(sort->index, entry));
   SET_VARSIZE(bytes, size);
   memcpy(VARDATA(bytes), &ordered, kBeginningBytes);
   memcpy(VARDATA(bytes) + kBeginningBytes, entry.data, entry.size);
@@ -134,7 +147,7 @@ void go_on_in_files(RdmaccEntrySort* sort) {
   for (Size i = 0; i < sort->count; i++) {
     CHECK_FOR_INTERRUPTS();
     const KeptEntry* kept = &sort->entries[i];
-    add_to_files(sort, {kept->bytes, kept->size}, kept->first, kept->has_null);
+    add_to_files(sort, {kept->bytes, kept->size}, kept->has_null);
   }
   MemoryContextReset(sort->memory);
   sort->entries = nullptr;
@@ -144,6 +157,36 @@ void go_on_in_files(RdmaccEntrySort* sort) {
 void forget_present(RdmaccEntrySort* sort) {
   if (sort->present != 0) pfree(DatumGetPointer(sort->present));
   sort->present = 0;
+}
+
+void note_in_common(RdmaccEntrySort* sort, BridgeBytes entry) {
+  if (sort->count == 0) {
+    sort->in_common = entry.size;
+    return;
+  }
+  const char* first = sort->entries[0].bytes;
+  const Size most = Min(sort->in_common, entry.size);
+  if (most == sort->in_common && memcmp(first, entry.data, most) == 0) return;
+  sort->in_common = static_cast<Size>(std::mismatch(first, first + most, entry.data).first - first);
+}
+
+void mark_differences(RdmaccEntrySort* sort) {
+  for (Size i = 0; i < sort->count; i++) {
+    KeptEntry* kept = &sort->entries[i];
+    const BridgeBytes bytes = {kept->bytes, kept->size};
+    kept->first = number_at(bytes, sort->in_common);
+    kept->second = number_at(bytes, sort->in_common + sizeof(uint64));
+  }
+}
+
+/* Those that their marks do not tell from each other, by what is behind. */
+void sort_marked_alike(KeptEntry* begin, KeptEntry* end) {
+  while (begin != end) {
+    KeptEntry* alike_end = begin + 1;
+    while (alike_end != end && is_marked_alike(*begin, *alike_end)) ++alike_end;
+    if (alike_end - begin > 1) boost::sort::pdqsort(begin, alike_end, comes_before);
+    begin = alike_end;
+  }
 }
 
 bool next_of_files(RdmaccEntrySort* sort, RdmaccSortedEntry* out) {
@@ -175,12 +218,12 @@ RdmaccEntrySort* rdmacc_entry_sort_begin(const RdmaccIndex* index) {
 void rdmacc_entry_sort_add(RdmaccEntrySort* sort, const RdmaccSortedEntry* entry) {
   CHECK(sort->next == 0 && entry->entry.size <= PG_UINT32_MAX);
   const BridgeBytes bytes = entry->entry;
-  const uint64 beginning = beginning_of(sort->index, bytes);
-  if (sort->files != nullptr) return add_to_files(sort, bytes, beginning, entry->has_null);
+  if (sort->files != nullptr) return add_to_files(sort, bytes, entry->has_null);
+  note_in_common(sort, bytes);
   char* copy = room_for(sort, bytes.size);
   memcpy(copy, bytes.data, bytes.size);
-  *add_entry(sort) = {.first = beginning,
-                      .second = number_at(bytes, kSecondAt),
+  *add_entry(sort) = {.first = 0,
+                      .second = 0,
                       .bytes = copy,
                       .size = static_cast<uint32>(bytes.size),
                       .has_null = entry->has_null};
@@ -190,12 +233,18 @@ void rdmacc_entry_sort_add(RdmaccEntrySort* sort, const RdmaccSortedEntry* entry
 void rdmacc_entry_sort_perform(RdmaccEntrySort* sort) {
   CHECK(sort->next == 0 && sort->count <= sort->room);
   if (sort->files != nullptr) return tuplesort_performsort(sort->files);
-  std::sort(sort->entries, sort->entries + sort->count, comes_before);
+  mark_differences(sort);
+  KeptEntry* end = sort->entries + sort->count;
+  boost::sort::pdqsort_branchless(sort->entries, end, is_marked_before);
+  sort_marked_alike(sort->entries, end);
 }
 
 bool rdmacc_entry_sort_next(RdmaccEntrySort* sort, RdmaccSortedEntry* out) {
   if (sort->files != nullptr) return next_of_files(sort, out);
   if (sort->next == sort->count) return false;
+  if (sort->next + kFetchedAhead < sort->count) {
+    __builtin_prefetch(sort->entries[sort->next + kFetchedAhead].bytes);
+  }
   const KeptEntry* kept = &sort->entries[sort->next++];
   *out = {.entry = {kept->bytes, kept->size}, .has_null = kept->has_null};
   return true;
