@@ -29,7 +29,8 @@ from sandbox import Sandbox  # noqa: E402
 from storm import NEW_SCHEMA, SCHEMA, check_tables, judge_journal  # noqa: E402
 from verify import verify  # noqa: E402
 
-SETTINGS = {"rdmacc.nodes": 2, "rdmacc.node_memory": "256MB", "rdmacc.checkpoint_timeout": "5s"}
+SETTINGS = {"rdmacc.nodes": 2, "rdmacc.node_memory": "256MB", "rdmacc.checkpoint_timeout": "5s",
+            "max_worker_processes": 24}
 LOG_KEPT = 20_000  # characters of the server's log that a failure prints
 WRONG = ("lost", "invented", "locks", "unsound")
 COLUMNS = ("kills", "acknowledged", "unknown", *WRONG)

@@ -53,4 +53,4 @@ def asynchronous_commits(box):
 
 run(set_up, *[a_crash] * CYCLES, asynchronous_commits,
     settings={"rdmacc.nodes": 2, "rdmacc.node_memory": "256MB", "rdmacc.checkpoint_timeout": "5s",
-              "fsync": os.environ.get("STORM_FSYNC", "off")})
+              "max_worker_processes": 24, "fsync": os.environ.get("STORM_FSYNC", "off")})

@@ -5,15 +5,12 @@ the middle of what they read, and nothing is left of those."""
 import time
 
 from harness import PgbenchLoad, Session, equal, eventually, run, true
+from parallel import PARALLEL, PROTOCOLS
 
 ROWS = 50000
 TOTAL = ROWS * 100
 SECONDS = 4
 SECONDS_MAX = 60  # for the first answer of a slow machine
-PROTOCOLS = ("occ", "mvcc", "timestamp")
-# As much by workers as can be.
-PARALLEL = ("SET min_parallel_table_scan_size = 0; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0;"
-            "SET parallel_leader_participation = off; SET max_parallel_workers_per_gather = 3;")
 TRANSFER = f"""\\set a random(1, {ROWS})
 \\set b random(1, {ROWS})
 \\set amount random(1, 10)

@@ -4,11 +4,11 @@ their tables afterwards."""
 import time
 
 from harness import eventually
-from storm import NEW_SCHEMA, Client, Reader, check_journal, check_tables, stop_all
+from storm import NEW_SCHEMA, Client, ParallelReader, Reader, check_journal, check_tables, stop_all
 from verify import verify
 
 CLIENTS = 6
-READERS = 2
+READERS = (Reader, ParallelReader)
 TABLES_LIVE = 6  # loads; checks of a long journal take long
 
 
@@ -23,7 +23,7 @@ class Load:
         if Load.count % TABLES_LIVE == 0:
             box.psql(NEW_SCHEMA)
         self.clients = [Client(box, Load.count * 100 + i, settings) for i in range(CLIENTS)]
-        self.readers = [Reader(box, settings) for _ in range(READERS)]
+        self.readers = [kind(box, settings) for kind in READERS]
 
     def __enter__(self):
         return self

@@ -9,6 +9,7 @@ import power
 from harness import Unmet, eventually, node_pids, true, wait_until_up
 
 SERVER = ("postgres", "rdmacc_node")
+BEGINS_ANEW = "all server processes terminated; reinitializing"
 
 
 def server_processes(box):
@@ -21,6 +22,20 @@ def server_processes(box):
             continue  # it has ended
         if os.path.dirname(program) == box.bin and os.path.basename(program) in SERVER:
             found.append(int(name))
+    return found
+
+
+def processes_called(box, name):
+    """Of PostgreSQL's, by what they show in a list of processes."""
+    found = []
+    for pid in server_processes(box):
+        try:
+            with open(f"/proc/{pid}/cmdline") as file:
+                shown = file.read()
+        except OSError:
+            continue  # it has ended
+        if name in shown:
+            found.append(pid)
     return found
 
 
@@ -81,12 +96,12 @@ def killed_after_checkpoint(box):
     killed_whole(box)
 
 
-def killed_by_pid(box, pid):
+def killed_by_pid(box, pid, seconds=20):
     """One process of PostgreSQL's: all of them end, and begin anew."""
-    restarts = box.log_text().count("all server processes terminated; reinitializing")
+    restarts = box.log_text().count(BEGINS_ANEW)
     send(pid, signal.SIGKILL)
-    eventually(lambda: box.log_text().count("all server processes terminated; reinitializing")
-               > restarts, "the server begins anew")
+    eventually(lambda: box.log_text().count(BEGINS_ANEW) > restarts, "the server begins anew",
+               seconds)
 
 
 def killed_idle_session(box):
@@ -119,6 +134,19 @@ def killed_node(box, node=1):
     eventually(lambda: box.psql(running) not in ("", str(pid)), "the node is back")
 
 
+def killed_parallel_worker(box, seconds=3):
+    """One that reads for another session. They come and go: a signal may come too late, and some
+    protocols have none; then another process of the server is killed."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        for pid in processes_called(box, "parallel worker"):
+            try:
+                return killed_by_pid(box, pid, seconds=2)
+            except Unmet:
+                pass  # it had ended
+    killed_supervisor(box)
+
+
 def killed_while_recovering(box):
     """As soon as there are nodes for rows to be loaded into; and again, a little later."""
     kill_everything(box)
@@ -142,23 +170,14 @@ def kills(randomness):
     def killed_a_node(box):
         killed_node(box, randomness.choice((0, 1)))
 
-    return [killed_whole, immediate_stop, killed_client, killed_a_node, killed_checkpointer,
-            killed_supervisor, killed_while_recovering]
+    return [killed_whole, immediate_stop, killed_client, killed_parallel_worker, killed_a_node,
+            killed_checkpointer, killed_supervisor, killed_while_recovering]
 
 
 def workers_killed_while_recovering(box):
     """The crash restart begins while rows are loaded."""
     killed_whole(box)
     for _ in range(3):
-        pids = [pid for pid in server_processes(box) if is_checkpointer(pid)]
-        for pid in pids:
+        for pid in processes_called(box, "rdmacc checkpointer"):
             send(pid, signal.SIGKILL)
         time.sleep(0.15)
-
-
-def is_checkpointer(pid):
-    try:
-        with open(f"/proc/{pid}/cmdline") as file:
-            return "rdmacc checkpointer" in file.read()
-    except OSError:
-        return False

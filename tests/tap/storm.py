@@ -7,6 +7,7 @@ import threading
 import time
 
 from harness import Session, equal, true
+from parallel import PARALLEL, PROTOCOLS
 
 ACCOUNTS = 60
 INITIAL = 1000
@@ -148,14 +149,16 @@ class Client(Worker):
 class Reader(Worker):
     """Notes the hot row, which only grows, and adds the accounts up."""
 
+    SUM = "SELECT (SELECT n FROM hot WHERE id = 1) || ' ' || (SELECT sum(v) FROM accounts)"
+    statements = f"BEGIN READ ONLY\\; {SUM}\\; COMMIT;"
+
     def __init__(self, box, settings):
         self.seen = 0
         self.reads = 0
         super().__init__(box, settings)
 
     def step(self):
-        said = self.session.run("BEGIN READ ONLY\\; SELECT (SELECT n FROM hot WHERE id = 1) || ' '"
-                                " || (SELECT sum(v) FROM accounts)\\; COMMIT;")
+        said = self.session.run(self.statements)
         if re.fullmatch(r"\d+ \d+", said) is None:  # then it may not have committed
             true(self.session.ended or re.search("57P0[12]|ERROR", said),
                  f"a reader was told {said!r}")
@@ -170,6 +173,24 @@ class Reader(Worker):
             self.seen = int(seen)
             self.reads += 1
             time.sleep(0.01)
+
+
+class ParallelReader(Reader):
+    """Has its scans done by parallel workers where the protocol lets them. Its statement is alone, so
+    that the server runs it again after a conflict, of which there are many while workers start."""
+
+    statements = Reader.SUM + ";"
+
+    def __init__(self, box, settings):
+        super().__init__(box, settings + PARALLEL)
+
+    def connect(self):
+        if not super().connect():
+            return False
+        protocol = self.session.run("SHOW rdmacc.protocol;")
+        plan = self.session.run("EXPLAIN SELECT sum(v) FROM accounts;")
+        true(self.session.ended or "ERROR" in plan or ("Gather" in plan) == (protocol in PROTOCOLS), plan)
+        return True
 
 
 def stop_all(workers):
