@@ -42,7 +42,7 @@ Status CallerFence::fence(WorkerId dead) {
 
 void serve_fence(Worker& worker, CallerFence& fence) {
   worker.rpc().handle(kMethodFenceCaller,
-                      [&worker, &fence](WorkerId, std::span<const std::byte> request, Rpc::Bytes&) {
+                      [&fence](WorkerId, std::span<const std::byte> request, Rpc::Bytes&) {
                         MessageReader in(request);
                         const WorkerId dead = in.u16();
                         if (!in.at_end()) return Status(Code::kCorrupt, "fence request");

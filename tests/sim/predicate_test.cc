@@ -13,7 +13,7 @@ class PredicateRowsTest : public testing::Test {
  protected:
   std::string violation() const { return predicate_violation(rows_, options_); }
 
-  const PredicateOptions options_;
+  const PredicateOptions options_{};
   PredicateRows rows_ = first_predicate_rows(options_);
 };
 

@@ -18,7 +18,7 @@ class Driver : DriverBase {
   Status run() {
     if (!batch_.in_place()) return stop_waiting_after(rounds());
     return stop_waiting_after(
-        with_port_in_place(context_, [this](auto& port) { return one_by_one(port); }));
+        with_port_in_place(context_, [this](auto& port) { return this->one_by_one(port); }));
   }
   // As run(), of one record whose first rounds were carried out in place.
   Status go_on_with(RecordState& record, const InPlaceRounds& begun) {

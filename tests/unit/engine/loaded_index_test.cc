@@ -5,11 +5,10 @@
 namespace rdmacc {
 namespace {
 
-constexpr int kRows = 100'000, kManyRows = 1'000'000;
+constexpr int kRows = 100'000;
 constexpr int kLookUps = 1'000;
 // Of a look-up that nothing is cached of: bucket, chained bucket, record.
 constexpr uint64_t kRoundTripsMax = 3;
-constexpr uint64_t kEventsMax = 1'000'000'000;  // some hundred a row
 // Looked up before, since a transaction's first access also enters the gate.
 constexpr std::string_view kFirstKey = "a";
 
@@ -127,6 +126,8 @@ TEST(LoadedIndex, IsSplitForAMillionRowsToo) {
   SimEngine engine(1, 0, 2, 512ull << 20);
   engine.options().write_set_bytes_max = 4ull << 30;
   Coordinator& loader = engine.add_coordinator();
+  constexpr int kManyRows = 1'000'000;
+  constexpr uint64_t kEventsMax = 1'000'000'000;  // some hundred a row
   Coordinator& reader = engine.add_coordinator();
   Session loads(loader), reads(reader);
   TxnOptions options;

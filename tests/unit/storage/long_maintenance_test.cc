@@ -55,7 +55,10 @@ class LongMaintenance : public ::testing::Test {
       bool over = false, left = false;
       Scheduler& scheduler = cluster_.node_worker(0).scheduler();
       ASSERT_TRUE(scheduler.spawn([&] {
-        for (; !over; ++turns) scheduler.yield();
+        while (!over) {
+          scheduler.yield();
+          ++turns;
+        }
         left = true;
       }));
       body();
