@@ -23,6 +23,7 @@ constexpr uint64_t kAlongNs = 1;
 // What each key's own writes come to, against what the engine had.
 [[gnu::always_inline]] inline void Transaction::collect_writes() {
   CHECK(writes_.empty());
+  if (!has_writes()) return;  // a range of rows has as many keys
   writes_.expect(own_writes_);
   for (KeyState& state : keys_.all()) {
     const OwnVersion* last = state.to_write();
