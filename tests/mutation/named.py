@@ -66,6 +66,18 @@ FAULTS = {
          "if (kept != nullptr) kept->header = {};",
          "if (!FAULT && kept != nullptr) kept->header = {};"),
     ],
+    "engine/txn/transaction/guests.cc": [
+        ("what guests have scanned is not validated",
+         "accesses_.borrow_reads(table, reads);",
+         "if (!FAULT) accesses_.borrow_reads(table, reads);"),
+        ("gaps of what guests have scanned are not validated",
+         "accesses_.add_gap_again(access);", "if (!FAULT) accesses_.add_gap_again(access);"),
+        ("what guests have looked up is not validated",
+         "if (access.read) accesses.push_back(access);",
+         "if (access.read && (!FAULT || access.gap)) accesses.push_back(access);"),
+        ("a guest reads later than its host",
+         "stamps_.ctts = ticket.ctts;", "stamps_.ctts = ticket.ctts + (FAULT ? 1ull << 24 : 0);"),
+    ],
     "engine/protocols/drtm.cc": [
         ("a writer does not wait for what others have leased",
          "const bool free = own || awaited ||", "const bool free = own || FAULT || awaited ||"),
