@@ -51,8 +51,8 @@ uint64 beginning_of(const RdmaccIndex* index, BridgeBytes entry) {
   return above << 63 | number_at(entry, 1) >> 1;
 }
 
-/* One number without a branch, of which a sort would guess wrong every other time; no function,
- * which it would call. */
+/* One number, compared without a branch, which would be guessed wrong every other time. A lambda: a
+ * function would be called by its pointer. */
 constexpr auto is_marked_before = [](const KeptEntry& one, const KeptEntry& other) {
   using Marks = unsigned __int128;
   return (static_cast<Marks>(one.first) << 64 | one.second) <
