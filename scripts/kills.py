@@ -96,11 +96,16 @@ def round_of(box, kill, protocol, count, randomness):
 def run(box, flags, tallies):
     """False: something was wrong."""
     randomness = random.Random(flags.seed)
-    kills = [kill for kill in outage.kills(randomness) if kill.__name__ in flags.kinds]
     offered = [name for name in protocols(box) if name in (flags.protocols or protocols(box))]
+    kills = [kill for kill in outage.kills(randomness)
+             if kill.__name__ in flags.kinds and outage.protocols_for(kill, offered)]
+    if not kills:
+        print(f"no kind of {flags.kinds} is one of {flags.protocols}", flush=True)
+        return False
     begin, done, good = time.monotonic(), 0, True
     while done < flags.kills and time.monotonic() - begin < flags.seconds:
-        kill, protocol = kills[randomness.randrange(len(kills))], randomness.choice(offered)
+        kill = randomness.choice(kills)
+        protocol = randomness.choice(outage.protocols_for(kill, offered))
         found = round_of(box, kill, protocol, min(flags.each, flags.kills - done), randomness)
         done += found["kills"]
         tallies.setdefault(kill.__name__, Tally()).add(found)

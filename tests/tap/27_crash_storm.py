@@ -29,7 +29,8 @@ def set_up(box):
 
 def a_crash(box):
     crash = CRASHES[(Load.count + 1) % len(CRASHES)]
-    protocol = randomness.choice([name for name in protocols(box) if name != "calvin"])
+    offered = [name for name in protocols(box) if name != "calvin"]
+    protocol = randomness.choice(outage.protocols_for(crash, offered))
     with Load(box, f"SET rdmacc.protocol = {protocol};") as load:
         load.wait()
         checkpoint_now_and_then(box, randomness)

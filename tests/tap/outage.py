@@ -7,6 +7,7 @@ import time
 
 import power
 from harness import Unmet, eventually, node_pids, true, wait_until_up
+from parallel import PROTOCOLS
 
 SERVER = ("postgres", "rdmacc_node")
 BEGINS_ANEW = "all server processes terminated; reinitializing"
@@ -96,12 +97,11 @@ def killed_after_checkpoint(box):
     killed_whole(box)
 
 
-def killed_by_pid(box, pid, seconds=20):
+def killed_by_pid(box, pid):
     """One process of PostgreSQL's: all of them end, and begin anew."""
     restarts = box.log_text().count(BEGINS_ANEW)
     send(pid, signal.SIGKILL)
-    eventually(lambda: box.log_text().count(BEGINS_ANEW) > restarts, "the server begins anew",
-               seconds)
+    eventually(lambda: box.log_text().count(BEGINS_ANEW) > restarts, "the server begins anew")
 
 
 def killed_idle_session(box):
@@ -134,17 +134,26 @@ def killed_node(box, node=1):
     eventually(lambda: box.psql(running) not in ("", str(pid)), "the node is back")
 
 
-def killed_parallel_worker(box, seconds=3):
-    """One that reads for another session. They come and go: a signal may come too late, and some
-    protocols have none; then another process of the server is killed."""
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        for pid in processes_called(box, "parallel worker"):
-            try:
-                return killed_by_pid(box, pid, seconds=2)
-            except Unmet:
-                pass  # it had ended
-    killed_supervisor(box)
+def killed_parallel_worker(box):
+    """One that reads for another session, under one of PROTOCOLS. They come and go: one that a
+    signal finds at its end is no kill, and another one is looked for."""
+    restarts = box.log_text().count(BEGINS_ANEW)
+
+    def killed():
+        pids = processes_called(box, "parallel worker")
+        for pid in pids:
+            send(pid, signal.SIGKILL)
+        time.sleep(0.2 if pids else 0)  # the server says so before it ends the others
+        log = box.log_text()
+        return any(f"(PID {pid}) was terminated by signal 9" in log for pid in pids)
+
+    eventually(killed, "a parallel worker is killed")
+    eventually(lambda: box.log_text().count(BEGINS_ANEW) > restarts, "the server begins anew")
+
+
+def protocols_for(kill, offered):
+    """Of those that are offered, where there is what `kill` ends."""
+    return [name for name in offered if kill is not killed_parallel_worker or name in PROTOCOLS]
 
 
 def killed_while_recovering(box):
