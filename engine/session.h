@@ -146,10 +146,11 @@ class Session {
   // As put(); a write of the same command and savepoint level is replaced, whose views so end. For
   // rows that one command may change a thousand times.
   Status amend(TableId table, std::string_view key, std::string_view row);
-  // Reads a key and, for an exclusive lock, locks its row until the transaction ends, without
-  // waiting for its holder (kBusy, and the transaction goes on). Deterministic protocols lock
-  // nothing: kGot means little there. A lock alone is no write: it keeps other locks and writes out
-  // until the end, and under protocols that lock what they read the reads, too.
+  // Reads a key and, for an exclusive or a shared lock, locks its row until the transaction ends,
+  // without waiting for its holder (kBusy, and the transaction goes on). Deterministic protocols
+  // lock nothing: kGot means little there. A lock alone is no write: it keeps other locks and
+  // writes out until the end (a shared one no other shared ones), and under protocols that lock
+  // what they read the reads, too.
   Result<RowLock> try_lock(TableId table, std::string_view key, RowLockMode mode);
   // After kBusy, or an operation that only a lock of another transaction has ended
   // (is_held_by_another()): whose, as far as it is known, else 0. The transaction may wait for it

@@ -36,6 +36,8 @@
 #include "pg_rdmacc/wal/commit_log.h"
 #include "pg_rdmacc/xact/exported_snapshot.h"
 #include "pg_rdmacc/xact/guests.h"
+#include "pg_rdmacc/xact/lock_holder.h"
+#include "pg_rdmacc/xact/row_sharers.h"
 #include "pg_rdmacc/xact/running_query.h"
 #include "pg_rdmacc/xact/transaction_part.h"
 #include "pg_rdmacc/xact/xact.h"
@@ -55,10 +57,11 @@ namespace {
  * step runs. What it has to be: uniqueness is checked before rows of tables that have lost their
  * primary key get other keys, and before it is known which engine tables go. */
 const RdmaccTransactionPart* const kTransactionParts[] = {
-    &rdmacc_unique_checks_part, &rdmacc_table_files_part,  &rdmacc_pending_tables_part,
-    &rdmacc_handles_part,       &rdmacc_write_marks_part,  &rdmacc_deferred_keys_part,
-    &rdmacc_index_rows_part,    &rdmacc_bitmap_scans_part, &rdmacc_bulk_insert_part,
-    &rdmacc_row_load_part,      &rdmacc_running_query_part};
+    &rdmacc_unique_checks_part, &rdmacc_table_files_part,   &rdmacc_pending_tables_part,
+    &rdmacc_handles_part,       &rdmacc_write_marks_part,   &rdmacc_deferred_keys_part,
+    &rdmacc_index_rows_part,    &rdmacc_bitmap_scans_part,  &rdmacc_bulk_insert_part,
+    &rdmacc_row_load_part,      &rdmacc_running_query_part, &rdmacc_row_sharers_part,
+    &rdmacc_lock_holder_part};
 
 const RdmaccTableHooks kTableHooks = {.settle_layout = rdmacc_settle_layout,
                                       .create_lost_indexes = rdmacc_create_lost_indexes};
@@ -87,6 +90,7 @@ void _PG_init(void) {
   if (!rdmacc_preloaded) return;
   rdmacc_shmem_init();
   rdmacc_exported_snapshot_init();
+  rdmacc_row_sharers_init();
   rdmacc_guests_init();
   rdmacc_commit_log_init();
   rdmacc_durability_status_init();

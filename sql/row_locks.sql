@@ -43,6 +43,34 @@ UPDATE t SET v = 'after locks';
 SELECT * FROM t ORDER BY id FOR UPDATE;
 COMMIT;
 
+-- rows that it shares it locks, writes, deletes and shares again, before and after a savepoint
+INSERT INTO t VALUES (2, 'two'), (3, 'three');
+BEGIN;
+SELECT * FROM t ORDER BY id FOR SHARE;
+SELECT * FROM t WHERE id IN (1, 2) ORDER BY id FOR SHARE;
+SAVEPOINT s;
+SELECT * FROM t WHERE id = 1 FOR UPDATE;
+UPDATE t SET v = 'gone' WHERE id = 1;
+SELECT * FROM t WHERE id = 1 FOR SHARE;
+ROLLBACK TO s;
+UPDATE t SET v = v || ' shared' WHERE id < 3;
+SELECT * FROM t ORDER BY id FOR SHARE;
+DELETE FROM t WHERE id = 3;
+SELECT * FROM t ORDER BY id FOR SHARE;
+COMMIT;
+SELECT * FROM t ORDER BY id FOR UPDATE;
+
+-- many are shared, more than are noted for others' waits
+INSERT INTO t SELECT i, 'many' FROM generate_series(100, 299) i;
+BEGIN;
+SELECT count(*) FROM (SELECT FROM t FOR SHARE) q;
+SAVEPOINT s;
+SELECT count(*) FROM (SELECT FROM t WHERE id > 150 FOR SHARE) q;
+ROLLBACK TO s;
+UPDATE t SET v = 'all' WHERE id >= 100;
+COMMIT;
+SELECT v, count(*) FROM t WHERE id >= 100 GROUP BY v;
+
 -- a write by an inner command that is rolled back does not hide the outer command's own
 CREATE FUNCTION poke() RETURNS int LANGUAGE plpgsql AS $$
 BEGIN

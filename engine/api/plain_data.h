@@ -71,8 +71,10 @@ struct NodeStatistics {
 
 // What a row is locked for.
 enum class RowLockMode : uint8_t {
-  kNone,   // it is read, past early locks of others, under protocols that lock no reads
-  kShare,  // it is read if no other has locked it; a lock where the protocol locks reads
+  kNone,      // it is read, past early locks of others, under protocols that lock no reads
+  kKeyShare,  // it is read if no other has locked it exclusively; a lock where the protocol locks
+              // reads
+  kShare,     // likewise, and locked together with others that share it
   kExclusive,
 };
 

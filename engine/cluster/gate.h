@@ -122,6 +122,9 @@ class Gate {
   // The caller's worker is about to begin transactions with shared locks: before enter(), which
   // tells it. From then on a death of the worker asks for a sweep (gate_drain.h).
   void will_share() { shares_ = true; }
+  // The same of a transaction that is inside already and is about to take its first one. An error:
+  // it was not told, and none may be taken.
+  Status tell_sharing(VerbCounters& counters);
   // A transaction that is inside does not know whether a reader count includes it. Before leave().
   void lost_reader_counts() { reader_counts_lost_ = known_sweeps_ + 1; }
 

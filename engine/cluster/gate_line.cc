@@ -80,6 +80,19 @@ Status Gate::publish_and_wait(VerbCounters& counters) {
   return status;
 }
 
+Status Gate::tell_sharing(VerbCounters& counters) {
+  CHECK(insiders_ > 0);
+  if (told_shares_) return Status();
+  shares_ = true;
+  if (worker_.scheduler().mapped() != nullptr) {
+    publish_in_place();
+  } else {
+    RDMACC_RETURN_IF_ERROR(publish_and_wait(counters));
+  }
+  told_shares_ = true;
+  return Status();
+}
+
 // G5. In place, what is told arrives whether or not the node lives.
 void Gate::tell_when_node_is_back() {
   if (telling_again_ || worker_.scheduler().mapped() != nullptr) return;

@@ -32,7 +32,7 @@ namespace rdmacc {
 // What is held for a commit: the lease. What reads to write waits for early locks, too.
 Step read_leased_gap(const Header& before, const Header& after, const TxnStamps& txn) {
   const bool free =
-      !sundial_locked(before.sundial) &&
+      !sundial_locked(before.sundial) && (!txn.reads_to_lock || !locked_shared(before.lock)) &&
       (!txn.reads_to_write || !locked_early(before.lock) || ctts_of_lock(before.lock) == txn.ctts);
   return free && same_version(before, after) ? Step::done() : Step::again(kNoVerbs);
 }

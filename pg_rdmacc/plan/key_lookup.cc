@@ -206,7 +206,9 @@ bool locks_at_once(const RdmaccKeyLookup* lookup) {
   const PlannedStmt* statement = scan->ps.state->es_plannedstmt;
   const Plan* plan = scan->ps.plan;
   if (lookup->is_array || plan->qual != NIL || outerPlan(statement->planTree) != plan) return false;
-  if (IsA(statement->planTree, LockRows)) return lookup->mark.exclusive;
+  if (IsA(statement->planTree, LockRows)) {
+    return lookup->mark.exclusive || (lookup->mark.locks && rdmacc_shares_rows());
+  }
   return IsA(statement->planTree, ModifyTable) && rdmacc_locks_at_write();
 }
 

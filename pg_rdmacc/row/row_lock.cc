@@ -1,8 +1,11 @@
 #include "pg_rdmacc/row/row_lock.h"
 
 #include "pg_rdmacc/server/error.h"
+#include "pg_rdmacc/xact/guests.h"
 #include "pg_rdmacc/xact/lock_holder.h"
+#include "pg_rdmacc/xact/row_sharers.h"
 #include "pg_rdmacc/xact/running_query.h"
+#include "pg_rdmacc/xact/savepoint.h"
 #include "pg_rdmacc/xact/xact.h"
 
 extern "C" {
@@ -63,12 +66,12 @@ RdmaccRowMark mark_of_scan(const void* scan) {
 }
 
 /* False when another transaction holds the row. */
-bool try_lock(const RdmaccRead* read, BridgeBytes key, bool exclusive, BridgeRow* row) {
+bool try_lock(const RdmaccRead* read, BridgeBytes key, rdmacc::RowLockMode mode, BridgeRow* row) {
   rdmacc::RowLock result = rdmacc::RowLock::kAbsent;
   row->found = false;
-  rdmacc::RowLockMode mode = rdmacc::RowLockMode::kNone;
-  if (read->to_write || read->mark.locks) mode = rdmacc::RowLockMode::kShare;
-  if (exclusive) mode = rdmacc::RowLockMode::kExclusive;
+  if (mode == rdmacc::RowLockMode::kNone && (read->to_write || read->mark.locks)) {
+    mode = rdmacc::RowLockMode::kKeyShare;
+  }
   rdmacc_enter();
   bridge_start_try_lock(read->table, key, mode, read->visible_before, row, &result);
   rdmacc_pump();
@@ -106,26 +109,44 @@ RdmaccRowMark rdmacc_row_mark_of_index_scan(const IndexScanDescData* scan) {
   return mark_of_scan(scan);
 }
 
-bool rdmacc_lock_row(const RdmaccRead* read, BridgeBytes key, bool exclusive, BridgeRow* row) {
+void rdmacc_enter_share(void) {
+  rdmacc_invite_no_guests();
+  rdmacc_enter();
+  rdmacc_savepoint_before_write();
+}
+
+bool rdmacc_lock_row(const RdmaccRead* read, BridgeBytes key, rdmacc::RowLockMode mode,
+                     BridgeRow* row) {
   RdmaccHolderWait wait = {};
-  while (!try_lock(read, key, exclusive, row)) {
+  while (!try_lock(read, key, mode, row)) {
     switch (read->mark.wait_policy) {
       case LockWaitSkip:
         return false;
       case LockWaitError:
         rdmacc_raise_row_locked(read->relation);
       case LockWaitBlock:
-        rdmacc_wait_for_holder(&wait, RelationGetRelationName(read->relation));
+        VirtualTransactionId sharer; /* what is shared is in the way of nothing else */
+        SetInvalidVirtualTransactionId(sharer);
+        if (mode == rdmacc::RowLockMode::kExclusive) sharer = rdmacc_sharer_of(read->table, key);
+        rdmacc_wait_for_holder(&wait, sharer, RelationGetRelationName(read->relation));
         break;
     }
   }
+  if (mode == rdmacc::RowLockMode::kShare && row->found) rdmacc_note_shared_row(read->table, key);
   return true;
 }
 
 void rdmacc_read_rows(const RdmaccRead* read, const BridgeBytes* keys, size_t count,
                       BridgeRow* rows) {
   const bool locks = read->lock_command != InvalidCommandId;
-  if (locks) rdmacc_enter_write(read->lock_command);
+  rdmacc::RowLockMode mode = rdmacc::RowLockMode::kNone;
+  if (locks && read->mark.locks && !read->mark.exclusive) {
+    mode = rdmacc::RowLockMode::kShare;
+    rdmacc_enter_share();
+  } else if (locks) {
+    mode = rdmacc::RowLockMode::kExclusive;
+    rdmacc_enter_write(read->lock_command);
+  }
   if (!locks && read->mark.wait_policy == LockWaitBlock) {
     bridge_start_get_many(read->table, keys, count, read->visible_before, read->to_write, rows);
     if (!rdmacc_pump_unless_held(read->mark.locks)) {
@@ -135,7 +156,7 @@ void rdmacc_read_rows(const RdmaccRead* read, const BridgeBytes* keys, size_t co
   }
   for (size_t i = 0; i < count; i++) {
     CHECK_FOR_INTERRUPTS();
-    if (!rdmacc_lock_row(read, keys[i], locks, &rows[i])) rows[i].found = false;
+    if (!rdmacc_lock_row(read, keys[i], mode, &rows[i])) rows[i].found = false;
   }
 }
 

@@ -36,9 +36,14 @@ typedef struct RdmaccRead {
   CommandId lock_command; /* what is found is locked for it at once; InvalidCommandId: not */
 } RdmaccRead;
 
-/* Reads a row, and locks it at once if `exclusive`. Of one that another transaction holds the mark
- * says what happens: it is waited for (lock_holder.h), or 55P03, or the answer is false. */
-bool rdmacc_lock_row(const RdmaccRead* read, BridgeBytes key, bool exclusive, BridgeRow* row);
+/* Before a row is locked that others may share: what rdmacc_enter_write() is before writes. */
+void rdmacc_enter_share(void);
+
+/* Reads a row, and locks it at once by `mode` (kNone: not). Of one that another transaction holds
+ * the mark says what happens: it is waited for (lock_holder.h), or 55P03, or the answer is false.
+ */
+bool rdmacc_lock_row(const RdmaccRead* read, BridgeBytes key, rdmacc::RowLockMode mode,
+                     BridgeRow* row);
 
 /* Reads rows, together where they are free. What the mark skips is not found. Where the transaction
  * may not wait for holders, what they hold is a conflict, by the protocol. */

@@ -35,7 +35,9 @@ void ask_for_batch(RdmaccRows* rows, Relation relation) {
     if (rows->mark.wait_policy == LockWaitError) {
       if (rdmacc_pump_or_held()) rdmacc_raise_row_locked(relation);
     } else if (rdmacc_pump_unless_held(rows->mark.locks)) {
-      rdmacc_wait_for_holder(&wait, RelationGetRelationName(relation));
+      VirtualTransactionId sharer;
+      SetInvalidVirtualTransactionId(sharer); /* it is not known which row it was */
+      rdmacc_wait_for_holder(&wait, sharer, RelationGetRelationName(relation));
       continue;
     }
     rdmacc_check("could not scan", RelationGetRelationName(relation));

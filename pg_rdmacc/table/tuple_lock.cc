@@ -8,6 +8,7 @@
 #include "pg_rdmacc/row/write_marks.h"
 #include "pg_rdmacc/server/error.h"
 #include "pg_rdmacc/table/modify.h"
+#include "pg_rdmacc/xact/lock_holder.h"
 #include "pg_rdmacc/xact/xact.h"
 
 extern "C" {
@@ -51,11 +52,12 @@ TM_Result gone(const ItemPointerData* tid, TM_FailureData* tmfd) {
   return TM_Deleted;
 }
 
-/* The row as this transaction sees it, locked at once if `exclusive`. A statement that does
- * not wait has perhaps scanned it without protection, so that it may have changed since. */
-TM_Result read_row(Relation rel, const RdmaccHandle* handle, Snapshot snapshot, bool exclusive,
-                   LockWaitPolicy wait_policy, TM_FailureData* tmfd, BridgeRow* row) {
-  if (wait_policy == LockWaitBlock && !exclusive) {
+/* The row as this transaction sees it, locked at once by `lock`. A statement that does not wait has
+ * perhaps scanned it without protection, so that it may have changed since. */
+TM_Result read_row(Relation rel, const RdmaccHandle* handle, Snapshot snapshot,
+                   rdmacc::RowLockMode lock, LockWaitPolicy wait_policy, TM_FailureData* tmfd,
+                   BridgeRow* row) {
+  if (wait_policy == LockWaitBlock && lock == rdmacc::RowLockMode::kNone) {
     rdmacc_fetch(rel, handle, snapshot, row);
     return row->found ? TM_Ok : TM_Deleted; /* by an earlier command of this transaction */
   }
@@ -63,10 +65,12 @@ TM_Result read_row(Relation rel, const RdmaccHandle* handle, Snapshot snapshot, 
       .relation = rel,
       .table = handle->table,
       .visible_before = IsMVCCSnapshot(snapshot) ? snapshot->curcid : RDMACC_EVERY_COMMAND,
-      .mark = {.wait_policy = wait_policy, .locks = true, .exclusive = exclusive},
+      .mark = {.wait_policy = wait_policy,
+               .locks = true,
+               .exclusive = lock == rdmacc::RowLockMode::kExclusive},
       .to_write = true,
       .lock_command = InvalidCommandId};
-  if (!rdmacc_lock_row(&read, handle->key, exclusive, row)) return TM_WouldBlock;
+  if (!rdmacc_lock_row(&read, handle->key, lock, row)) return TM_WouldBlock;
   if (!row->found) return wait_policy == LockWaitSkip ? TM_WouldBlock : TM_Deleted;
   tmfd->traversed = row->version != handle->row.version;
   return TM_Ok;
@@ -89,13 +93,18 @@ TM_Result rdmacc_tuple_lock(Relation rel, ItemPointer tid, Snapshot snapshot, Tu
   const bool asked_for = (flags & TUPLE_LOCK_FLAG_LOCK_UPDATE_IN_PROGRESS) != 0;
   const bool keeps = asked_for && mode == LockTupleKeyShare && rdmacc_others_refer_to(rel);
   const bool writes = keeps || (asked_for && mode >= LockTupleNoKeyExclusive);
+  const rdmacc::RowLockMode lock = writes ? rdmacc::RowLockMode::kExclusive
+                                   : asked_for && mode == LockTupleShare && rdmacc_shares_rows()
+                                       ? rdmacc::RowLockMode::kShare
+                                       : rdmacc::RowLockMode::kNone;
   const ItemPointerData row_tid = *tid;
   BridgeRow row;
   if (writes) rdmacc_enter_write(cid); /* nothing else is waited for with the lock */
-  const TM_Result read = read_row(rel, &handle, snapshot, writes, wait_policy, tmfd, &row);
+  if (lock == rdmacc::RowLockMode::kShare) rdmacc_enter_share();
+  const TM_Result read = read_row(rel, &handle, snapshot, lock, wait_policy, tmfd, &row);
   if (read == TM_Deleted) return gone(&row_tid, tmfd);
   if (read != TM_Ok) return read;
-  if (writes && written_since(rel, &handle, &row)) {
+  if (lock != rdmacc::RowLockMode::kNone && written_since(rel, &handle, &row)) {
     tmfd->ctid = row_tid;
     tmfd->xmax = InvalidTransactionId;
     tmfd->cmax = cid;

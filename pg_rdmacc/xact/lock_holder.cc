@@ -26,7 +26,8 @@ constexpr long kUnknownMsMax = 500;
 VirtualTransactionId lost_to = {InvalidBackendId, InvalidLocalTransactionId};
 int lost_before = 0; /* by the statement or block that has lost last */
 TimestampTz losing_since = 0;
-bool lost_to_unknown; /* a lock, and no session of this server is known to hold it */
+bool lost_to_unknown;  /* a lock, and no session of this server is known to hold it */
+bool lost_to_nameless; /* since the last commit: a lock that names no holder, so a shared one */
 
 /* The transaction that the worker's session is in; invalid when it is no other session of this
  * server, or in none. */
@@ -65,6 +66,9 @@ void await_end(VirtualTransactionId session) {
   rdmacc_doom(&error);
   rdmacc_raise(&error, Max(bridge_txn_protocol(), 0), "could not lock a row", relation);
 }
+
+/* It is not known what the next transaction will meet. */
+void finish(bool committed) { lost_to_nameless &= !committed; }
 
 void pause(long ms) {
   WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, ms, PG_WAIT_EXTENSION);
@@ -108,9 +112,15 @@ bool rdmacc_pump_unless_held(bool locks_rows) {
 
 /* The row was held by the same transaction before and after its session's was asked for: so they
  * belong together. */
-void rdmacc_wait_for_holder(RdmaccHolderWait* wait, const char* relation) {
+void rdmacc_wait_for_holder(RdmaccHolderWait* wait, VirtualTransactionId sharer,
+                            const char* relation) {
   const BridgeLockHolder holder = bridge_lock_holder();
   CHECK_FOR_INTERRUPTS();
+  if (holder.transaction == 0 && VirtualTransactionIdIsValid(sharer)) {
+    wait->polling_since = 0;
+    if (++wait->looks > kLooksAtOnce) pause(kPauseMs);
+    return await_end(sharer);
+  }
   const bool same = wait->transaction != 0 && wait->transaction == holder.transaction;
   wait->transaction = same ? 0 : holder.transaction;
   if (same && VirtualTransactionIdIsValid(wait->session)) {
@@ -123,17 +133,21 @@ void rdmacc_wait_for_holder(RdmaccHolderWait* wait, const char* relation) {
   if (++wait->looks > kLooksAtOnce) pause(kPauseMs);
 }
 
-bool rdmacc_locks_at_write(void) {
-  if (rdmacc_lock_writes != RDMACC_LOCK_AT_WRITE) return false;
+bool rdmacc_shares_rows(void) {
   const int joined = bridge_txn_protocol();
   const int protocol = joined >= 0 ? joined : rdmacc_protocol;
   return protocol < 0 || (!bridge_locks_what_it_reads(protocol) && bridge_can_prepare(protocol));
+}
+
+bool rdmacc_locks_at_write(void) {
+  return (rdmacc_lock_writes == RDMACC_LOCK_AT_WRITE || lost_to_nameless) && rdmacc_shares_rows();
 }
 
 void rdmacc_note_holder(bool held_by_another) {
   SetInvalidVirtualTransactionId(lost_to);
   if (held_by_another) lost_to = session_of(bridge_lock_holder().worker);
   lost_to_unknown = held_by_another && !VirtualTransactionIdIsValid(lost_to);
+  if (held_by_another && bridge_lock_holder().transaction == 0) lost_to_nameless = true;
 }
 
 /* The session may be in its next transaction by now: what is waited for holds nothing that this one
@@ -163,3 +177,5 @@ void rdmacc_let_holder_pass(int lost) {
     waited_ms += ms;
   }
 }
+
+const RdmaccTransactionPart rdmacc_lock_holder_part = {.finish = finish};

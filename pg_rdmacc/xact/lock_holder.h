@@ -3,7 +3,7 @@
  * for a virtual transaction in PostgreSQL's lock table: with its deadlock detection, lock_timeout,
  * pg_locks and pg_blocking_pids(). */
 #pragma once
-#include "pg_rdmacc/server/pg_rdmacc.h"
+#include "pg_rdmacc/xact/transaction_part.h"
 
 extern "C" {
 #include "datatype/timestamp.h"
@@ -24,16 +24,23 @@ typedef struct RdmaccHolderWait {
 bool rdmacc_pump_unless_held(bool locks_rows);
 
 /* True when writes of this transaction, or of one that begins now, lock their rows at once
- * (rdmacc.lock_writes); a transaction that locks what it reads has them locked already. */
+ * (rdmacc.lock_writes, or the last attempt has lost to locks that name no holder: only a lock can
+ * be waited for then); a transaction that locks what it reads has them locked already. */
 bool rdmacc_locks_at_write(void);
+/* True when FOR SHARE takes locks of its own: where reads take none, and not in one order. */
+bool rdmacc_shares_rows(void);
 
-/* The last command has met a lock of another transaction. Returns when the command is to be tried
- * again; raises what ends the wait. */
-void rdmacc_wait_for_holder(RdmaccHolderWait* wait, const char* relation);
+/* The last command has met a lock of another transaction; `sharer`: one that shares the row
+ * (row_sharers.h), for locks that name no holder; invalid: none is known. Returns when the command
+ * is to be tried again; raises what ends the wait. */
+void rdmacc_wait_for_holder(RdmaccHolderWait* wait, VirtualTransactionId sharer,
+                            const char* relation);
 
 /* A command has failed, perhaps for a lock of another transaction: whose, for the next attempt. */
 void rdmacc_note_holder(bool held_by_another);
 /* Before that begins to run, for which the block or statement has lost so often: until the holder's
  * transaction has ended, or for a second. */
 void rdmacc_let_holder_pass(int lost);
+
+extern const RdmaccTransactionPart rdmacc_lock_holder_part;
 }

@@ -160,6 +160,14 @@ Step mvcc_early_lock_is_in_time(const Access& access, const HeaderSnapshot* seen
   return was_early && step.reason == AbortReason::kTooLate ? Step::done() : step;
 }
 
+// A row that others share is locked all the same, and their counts are taken from the lock.
+Step occ_locks_what_is_shared(const Access& access, const HeaderSnapshot* seen,
+                              const TxnStamps& txn) {
+  const Step step = right(Protocol::kOcc).lock(access, seen, txn);
+  const bool shared = step.reason == AbortReason::kLockHeld && locked_shared(seen->cas_seen);
+  return shared ? Step::cas(kPreRead, kOffsetOfLock, seen->cas_seen, txn.ctts) : step;
+}
+
 // ---- Effects
 
 constexpr Effect kVersionBeforeItsStamp[] = {
@@ -341,6 +349,8 @@ std::vector<SimMutant> make_mutants() {
   };
   add_early("OccLeavesEarlyLocks", "an early lock is trusted during the commit",
             with_lock(occ, lock_leaves_early_locks<Protocol::kOcc>));
+  add_early("OccLocksWhatIsShared", "a row is locked whose lock others share",
+            with_lock(occ, occ_locks_what_is_shared));
   add_early("MvccLeavesEarlyLocks", "an early lock is passed during the commit",
             with_lock(mvcc, lock_leaves_early_locks<Protocol::kMvcc>));
   add_early("MvccEarlyLockIsInTime", "W1 is not asked again of what was locked early",

@@ -148,6 +148,8 @@ struct TxnStamps {
   uint64_t lease = 0;  // DRTM: what it takes (lease_word.h); 0: none
   // It reads to write, or to lock: others' early locks are in its way as locks for a commit are.
   bool reads_to_write = false;
+  // It reads what it is about to lock for itself alone: what others share is in its way, too.
+  bool reads_to_lock = false;
 
   // No version that the transaction reads is later, and it writes none that early.
   uint64_t just_before() const { return ctts - 1; }
@@ -221,15 +223,17 @@ struct StageRule {
 };
 
 // May the transaction read what this lock covers, as protocols see it that do not lock what they
-// read? What it has locked itself no other writes.
+// read? What it has locked itself, or several share, no other writes.
 inline bool leaves_readable(uint64_t lock, const TxnStamps& txn) {
   if (lock == 0 || lock == txn.ctts) return true;
+  if (locked_shared(lock)) return !txn.reads_to_lock;
   return locked_early(lock) && (!txn.reads_to_write || ctts_of_lock(lock) == txn.ctts);
 }
 
 // No other transaction is about to change it.
 inline Step if_free_to_commit(uint64_t lock, const TxnStamps& txn) {
-  const bool free = lock == 0 || locked_early(lock) || lock == txn.ctts || is_cleaning_lock(lock);
+  const bool free =
+      !locked_exclusively(lock) || locked_early(lock) || lock == txn.ctts || is_cleaning_lock(lock);
   return free ? Step::done() : Step::abort(AbortReason::kValidationFailed);
 }
 

@@ -13,6 +13,32 @@ bool locked_by_another(uint64_t lock, const TxnStamps& txn) {
   return locked_exclusively(lock) && ctts_of_lock(lock) != txn.ctts;
 }
 
+// One more reader in the lock word, unless another transaction has locked it exclusively.
+Step take_share(const Access& access, const HeaderSnapshot* seen) {
+  if (access.held()) return Step::done();
+  if (seen == nullptr) return Step::attempt(kPreRead);
+  const bool tried = (seen->posted.verbs & kCas) != 0;
+  const uint64_t word = tried ? seen->cas_seen : seen->pre_read.lock;
+  if (is_cleaning_lock(word)) return Step::again(kPreRead);
+  if (word >= kReadersMax) return Step::abort(AbortReason::kLockHeld);
+  return Step::cas(kPreRead, kOffsetOfLock, word, word + 1);
+}
+
+// What was read must still be what the lock covers.
+Step share_unchanged(const Access& access, const HeaderSnapshot* seen, const TxnStamps& /*txn*/) {
+  const Step taken = take_share(access, seen);
+  const bool shared = taken.verdict == Verdict::kDone;
+  const bool changed = shared && access.read && seen->pre_read.wts != access.read_wts;
+  return changed ? Step::abort(AbortReason::kVersionChanged) : taken;
+}
+
+// The same of what was read as of the ctts: nothing later is there.
+Step share_in_time(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {
+  const Step taken = share_unchanged(access, seen, txn);
+  const bool shared = seen != nullptr && access.held();
+  return shared && seen->pre_read.wts > txn.ctts ? Step::abort(AbortReason::kTooLate) : taken;
+}
+
 // An atomic read, unless the header is locked: then there is nothing to read.
 Step read_unless_locked(const Access& /*access*/, const HeaderSnapshot* seen,
                         const TxnStamps& txn) {
@@ -51,10 +77,14 @@ bool is_held_by_another(AbortReason reason) {
          reason == AbortReason::kWaitedTooLong || reason == AbortReason::kReadUnstable;
 }
 
-ProtocolRules no_wait_rules(const ProtocolRules& rules) {
+ProtocolRules no_wait_rules(const ProtocolRules& rules, RowLockMode mode) {
   ProtocolRules changed = rules;
   changed.looks_max = rules.locks_what_it_reads() ? 0 : kLooksAtInstalls;
-  if (rules.lock_early) changed.lock = rules.lock_early;
+  if (!rules.lock_early) return changed;
+  changed.lock = rules.lock_early;
+  if (mode == RowLockMode::kShare) {
+    changed.lock = rules.reads_at_ctts ? driven_by<share_in_time> : driven_by<share_unchanged>;
+  }
   return changed;
 }
 

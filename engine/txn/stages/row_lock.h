@@ -11,7 +11,8 @@ namespace rdmacc {
 bool is_held_by_another(AbortReason reason);
 
 // `rules` without waiting for others, and as they are for ScanMode::kSkipLocked and kAsStored.
-ProtocolRules no_wait_rules(const ProtocolRules& rules);
+// `mode`: of the locks that are taken by them.
+ProtocolRules no_wait_rules(const ProtocolRules& rules, RowLockMode mode = RowLockMode::kExclusive);
 ProtocolRules skipping_locked(const ProtocolRules& rules);
 ProtocolRules reading_as_stored(const ProtocolRules& rules);
 ProtocolRules reading_at_rest(const ProtocolRules& rules);  // ScanMode::kQuiet

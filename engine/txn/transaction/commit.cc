@@ -310,7 +310,7 @@ void Transaction::finish(HistoryOutcome outcome) {
   coordinator_.engine.worker.scheduler().stay(false);
   place_.end();
   coordinator_.admission.note_end(reason_of(failure_) != AbortReason::kNone);
-  if (shares_locks() && (lock_state_unknown_ || reader_counts_unknown_)) {
+  if ((shares_locks() || shares_rows_) && (lock_state_unknown_ || reader_counts_unknown_)) {
     coordinator_.gate.lost_reader_counts();
   }
   // Before anything waits: a worker that dies while it leaves the gate takes no outcome with it.

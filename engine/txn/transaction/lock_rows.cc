@@ -23,23 +23,31 @@ void Transaction::begin_again() {
 }
 
 // Takes the header's lock by the protocol's rule, or leaves it as it was.
-Status Transaction::lock_now(StageContext& stage, Access& access) {
-  if (access.locked || parameters_.rules->commits_in_order) return Status();
+Status Transaction::lock_now(StageContext& stage, Access& access, RowLockMode mode) {
+  CHECK(mode >= RowLockMode::kShare);
+  const bool shares = mode == RowLockMode::kShare;
+  if (access.locked || (shares && access.held())) return Status();
   CHECK(!access.header.null() && !access.gap);
+  if (shares) {
+    RDMACC_RETURN_IF_ERROR(coordinator_.gate.tell_sharing(counters_));
+    shares_rows_ = true;
+  }
+  const uint32_t shared_before = access.reader_count;
   LockWork work{&access, {}, {}};
   const Status status = lock_accesses(stage, std::span(&work, 1));
-  if (status.ok() || !access.locked) return status;
+  if (status.ok() || (!access.locked && access.reader_count == shared_before)) return status;
   RDMACC_RETURN_IF_ERROR(unlock(stage, access));
   return status;
 }
 
-// Not ok: the lock is noted still, for the end.
+// What two-phase locking shares it keeps. Not ok: the lock is noted still, for the end.
 Status Transaction::unlock(StageContext& stage, Access& access) {
-  CHECK(access.locked);
+  CHECK(access.held());
   Held held(access);
-  held.reader_count = 0;
+  if (parameters_.rules->locks_what_it_reads()) held.reader_count = 0;
   RDMACC_RETURN_IF_ERROR(release_accesses(stage, std::span(&held, 1), /*certain=*/true));
   access.note_unlocked();
+  access.reader_count -= held.reader_count;
   return Status();
 }
 
@@ -51,26 +59,27 @@ Status Transaction::let_go() {
   Status status;
   while (!to_let_go_.empty() && status.ok()) {
     Access& access = *to_let_go_.back();
-    if (access.locked) status = unlock(stage, access);
+    if (access.held()) status = unlock(stage, access);
     if (status.ok()) to_let_go_.pop_back();
   }
   note_failure(status);
   return status;
 }
 
-// One look-up and lock of a key that nothing is known of. What two-phase locking has locked on the
-// way stays locked, found or not.
-Status Transaction::find_and_lock(StageContext& stage, KeyState& state, bool exclusive,
+// One look-up of a key that nothing is known of, and its lock (kNone: none). What two-phase locking
+// has locked on the way stays locked, found or not.
+Status Transaction::find_and_lock(StageContext& stage, KeyState& state, RowLockMode mode,
                                   RowLock& result) {
   KeyWork work = KeyWork::of(state.table, state.hash, state.key);
   Status status = find_keys(stage, std::span(&work, 1));
-  if (status.ok() && work.result == KeyWork::Result::kFound && exclusive) {
+  const bool locks = mode != RowLockMode::kNone;
+  if (status.ok() && work.result == KeyWork::Result::kFound && locks) {
     Access* known = accesses_.find(work.access);
     if (known != nullptr) {
       // Every share that this transaction counts is its own, whichever look-up took it.
       known->reader_count += std::exchange(work.access.reader_count, 0);
     }
-    status = lock_now(stage, known != nullptr ? *known : work.access);
+    status = lock_now(stage, known != nullptr ? *known : work.access, mode);
   } else if (status.ok() && work.result == KeyWork::Result::kAborted) {
     status = aborted(work.reason);
   }
@@ -91,23 +100,28 @@ Status Transaction::try_lock(TableId table, std::string_view key, RowLockMode mo
   RDMACC_RETURN_IF_ERROR(let_go());
   KeyState& state = keys_.touch(table, key);
   if (state.base == KeyState::Base::kUnknown && has_scanned()) take_from_scan(state);
-  const bool exclusive = mode == RowLockMode::kExclusive;
-  const bool was_locked = state.tuple != nullptr && state.tuple->locked;
-  const ProtocolRules rules = no_wait_rules(*parameters_.rules);
+  // Two-phase locking has locked what it has read.
+  const bool locks = !parameters_.rules->commits_in_order &&
+                     (mode == RowLockMode::kExclusive ||
+                      (mode == RowLockMode::kShare && parameters_.rules->lock_early));
+  const RowLockMode wanted = locks ? mode : RowLockMode::kNone;
+  const bool was_held = state.tuple != nullptr && state.tuple->held();
+  const ProtocolRules rules = no_wait_rules(*parameters_.rules, mode);
   Status status;
   for (int attempt = 0; attempt < kAttemptsMax; attempt++) {
     scratch_.reset();
     StageContext at_once = context(scratch_).by(rules);
     at_once.stamps.reads_to_write |= mode != RowLockMode::kNone;
+    at_once.stamps.reads_to_lock = mode == RowLockMode::kExclusive;
     result = state.base == KeyState::Base::kExists ? RowLock::kGot : RowLock::kAbsent;
     if (state.base == KeyState::Base::kUnknown) {
-      status = find_and_lock(at_once, state, exclusive, result);
+      status = find_and_lock(at_once, state, wanted, result);
       const bool changed = reason_of(status) == AbortReason::kVersionChanged ||
                            reason_of(status) == AbortReason::kStaleLocation;
       if (changed) continue;  // between read and lock: nothing has been relied on yet
-    } else if (state.base == KeyState::Base::kExists && exclusive) {
+    } else if (state.base == KeyState::Base::kExists && locks) {
       CHECK(state.tuple != nullptr);
-      status = lock_now(at_once, *state.tuple);
+      status = lock_now(at_once, *state.tuple, mode);
     }
     break;
   }
@@ -115,7 +129,8 @@ Status Transaction::try_lock(TableId table, std::string_view key, RowLockMode mo
     result = RowLock::kBusy;
     return Status();
   }
-  if (!was_locked && state.tuple != nullptr && state.tuple->locked) {
+  // A shared lock that becomes exclusive stays so for as long as it would have been shared.
+  if (!was_held && state.tuple != nullptr && state.tuple->held()) {
     state.locked_early = true;
     state.lock_level = level_;
   }

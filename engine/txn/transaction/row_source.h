@@ -35,8 +35,8 @@ class RowSource {
   // Outside of the protocol (unvalidated_read.h); `row` lives until the coroutine yields.
   virtual Status unvalidated_read(TableId table, std::string_view key, bool& found,
                                   std::string_view& row) = 0;
-  // Reads the key and, if the mode is exclusive, locks its row now, by the protocol's rules but
-  // without waiting. Under protocols that lock nothing it is only read.
+  // Reads the key and, if the mode is exclusive or shared, locks its row now, by the protocol's
+  // rules but without waiting. Under protocols that lock nothing it is only read.
   virtual Status try_lock(TableId table, std::string_view key, RowLockMode mode,
                           RowLock& result) = 0;
 

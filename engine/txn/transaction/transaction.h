@@ -219,8 +219,8 @@ class Transaction final : public RowSource {
 
   void begin_again();
   Status unlock(StageContext& stage, Access& access);
-  Status lock_now(StageContext& stage, Access& access);
-  Status find_and_lock(StageContext& stage, KeyState& state, bool exclusive, RowLock& result);
+  Status lock_now(StageContext& stage, Access& access, RowLockMode mode);
+  Status find_and_lock(StageContext& stage, KeyState& state, RowLockMode mode, RowLock& result);
   // A scan whose mode has rules of its own, and keeps nothing.
   Status look_at(const ProtocolRules& rules, std::span<GroupWork> groups, VerbArena& arena);
   Status look_at_rest(std::span<GroupWork> groups, VerbArena& arena);
@@ -338,6 +338,7 @@ class Transaction final : public RowSource {
   Status failure_;                      // the first that a stage ended with
   bool lock_state_unknown_ = false;     // a node died under a locking or allocating request
   bool reader_counts_unknown_ = false;  // or one that may have changed reader counts
+  bool shares_rows_ = false;            // it has shared locks, or had some, before its commit
 
   VerbCounters counters_;
   VerbCounters allocation_counters_;

@@ -26,7 +26,8 @@ Status DoorTransaction::lock_early(const Place& place) {
   if (random_.percent(40)) savepoints_.push_back({session_.savepoint(), own_});
   note(DoorOp::kTryLock, place.first);
   const RowLockMode mode = random_.percent(80)   ? RowLockMode::kExclusive
-                           : random_.percent(50) ? RowLockMode::kShare
+                           : random_.percent(70) ? RowLockMode::kShare
+                           : random_.percent(50) ? RowLockMode::kKeyShare
                                                  : RowLockMode::kNone;
   RowLock result = RowLock::kBusy;
   const Status locked = patiently([&]() -> Status {

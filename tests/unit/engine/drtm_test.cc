@@ -8,6 +8,7 @@ namespace {
 constexpr uint64_t kNowUs = 1'000'000, kEndUs = kNowUs + kLeaseUs;
 constexpr uint64_t kOwn = lease_word(kEndUs, 7);
 constexpr TxnStamps kReader{.ctts = 900, .lease = kOwn};
+constexpr uint64_t kOtherLock = 700ull << 16;  // a ctts is larger than any count of readers
 constexpr TxnStamps kReadsToWrite{.ctts = 900, .lease = kOwn, .reads_to_write = true};
 
 StageRule drtm_read() { return rules_of(Protocol::kDrtm)->read; }
@@ -92,13 +93,13 @@ TEST(DrtmRead, TakesNoneOfWhatItLocksAnywayOrScans) {
 }
 
 TEST(DrtmRead, LeasesNothingUnderAWriter) {
-  const HeaderSnapshot before = untorn(700, 0);
+  const HeaderSnapshot before = untorn(kOtherLock, 0);
   EXPECT_EQ(drtm_read()(Access{}, &before, kReader).verdict, Verdict::kLookAgain);
   HeaderSnapshot behind = untorn(0, kOwn);
-  behind.post_read.lock = 700;
+  behind.post_read.lock = kOtherLock;
   EXPECT_EQ(drtm_read()(Access{}, &behind, kReader).verdict, Verdict::kLookAgain)
       << "it may have looked at rts before the lease was there";
-  behind.post_read.lock = early_lock(700);
+  behind.post_read.lock = early_lock(kOtherLock);
   EXPECT_EQ(drtm_read()(Access{}, &behind, kReader).verdict, Verdict::kDone);
 }
 
@@ -109,7 +110,7 @@ TEST(DrtmGap, IsLeasedLikeARow) {
   seen.post_read.rts = kOwn;  // an entry was read before the lease was there
   EXPECT_EQ(gap(seen.pre_read, seen.post_read, kReader).lease_or(0), kOwn)
       << "no inserter was there at the end";
-  seen.post_read.lock = 700;
+  seen.post_read.lock = kOtherLock;
   EXPECT_EQ(gap(seen.pre_read, seen.post_read, kReader).verdict, Verdict::kLookAgain);
 }
 

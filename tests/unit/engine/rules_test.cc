@@ -8,7 +8,9 @@
 namespace rdmacc {
 namespace {
 
-constexpr TxnStamps kTxn{.ctts = 900};
+// Of lock words: a ctts is larger than any count of readers.
+constexpr uint64_t kOwnCtts = 900ull << 16, kOtherCtts = 700ull << 16;
+constexpr TxnStamps kTxn{.ctts = kOwnCtts};
 
 // Where a lock word may count readers, too, a ctts has to be as large as one is: microseconds above
 // a worker's number.
@@ -49,7 +51,8 @@ TEST(NowaitLock, LooksBehindItsCas) {
 
 TEST(NowaitLock, TakesWhatItHoldsAndAbortsAtAnothers) {
   const StageRule lock = rules_of(Protocol::kNowait)->lock;
-  const HeaderSnapshot free = snapshot_behind_cas(0, 0, 5), other = snapshot_behind_cas(7, 7, 5);
+  const HeaderSnapshot free = snapshot_behind_cas(0, 0, 5),
+                       other = snapshot_behind_cas(kOtherCtts, kOtherCtts, 5);
   EXPECT_EQ(lock(locked_access(), &free, kTxn).verdict, Verdict::kDone);
   const Step lost = lock(Access{}, &other, kTxn);
   EXPECT_EQ(lost.verdict, Verdict::kAbort);
@@ -115,13 +118,13 @@ TEST(OccRead, TakesOnlyAnUntornUnlockedRecord) {
   const StageRule read = rules_of(Protocol::kOcc)->read;
   EXPECT_EQ(read(Access{}, nullptr, kTxn).verbs, kPreRead | kReadRecord | kPostRead);
   const HeaderSnapshot whole = snapshot(0, 5, 5), torn = snapshot(0, 5, 6),
-                       locked = snapshot(7, 5, 5);
+                       locked = snapshot(kOtherCtts, 5, 5);
   EXPECT_EQ(read(Access{}, &whole, kTxn).verdict, Verdict::kDone);
   EXPECT_EQ(read(Access{}, &torn, kTxn).verdict, Verdict::kLookAgain);
   EXPECT_EQ(read(Access{}, &locked, kTxn).verdict, Verdict::kLookAgain);
   HeaderSnapshot late_lock =
       whole;  // locked after the record was read: the bytes are still the old ones
-  late_lock.post_read.lock = 7;
+  late_lock.post_read.lock = kOtherCtts;
   EXPECT_EQ(read(Access{}, &late_lock, kTxn).verdict, Verdict::kDone);
   HeaderSnapshot reused = whole;  // another row in the same slot
   reused.post_read.incarnation = 1;
@@ -134,9 +137,9 @@ TEST(OccLock, WantsTheVersionThatWasRead) {
   read.read = true;
   read.read_wts = 5;
   read.locked = true;
-  const HeaderSnapshot same = snapshot_behind_cas(0, 900, 5),
-                       newer = snapshot_behind_cas(0, 900, 6);
-  const HeaderSnapshot held = snapshot_behind_cas(7, 7, 5);
+  const HeaderSnapshot same = snapshot_behind_cas(0, kOwnCtts, 5),
+                       newer = snapshot_behind_cas(0, kOwnCtts, 6);
+  const HeaderSnapshot held = snapshot_behind_cas(kOtherCtts, kOtherCtts, 5);
   EXPECT_EQ(lock(read, &same, kTxn).verdict, Verdict::kDone);
   EXPECT_EQ(lock(read, &newer, kTxn).reason, AbortReason::kVersionChanged);
   EXPECT_EQ(lock(Access{}, &held, kTxn).reason, AbortReason::kLockHeld);
@@ -151,8 +154,8 @@ TEST(OccValidate, WantsTheSameVersionUnlockedOrOwn) {
   Access read;
   read.read = true;
   read.read_wts = 5;
-  const HeaderSnapshot same = snapshot(0, 0, 5), own = snapshot(900, 0, 5),
-                       locked = snapshot(7, 0, 5), newer = snapshot(0, 0, 6);
+  const HeaderSnapshot same = snapshot(0, 0, 5), own = snapshot(kOwnCtts, 0, 5),
+                       locked = snapshot(kOtherCtts, 0, 5), newer = snapshot(0, 0, 6);
   EXPECT_EQ(validate(read, &same, kTxn).verdict, Verdict::kDone);
   EXPECT_EQ(validate(read, &own, kTxn).verdict, Verdict::kDone);
   EXPECT_EQ(validate(read, &locked, kTxn).reason, AbortReason::kValidationFailed);
@@ -161,13 +164,14 @@ TEST(OccValidate, WantsTheSameVersionUnlockedOrOwn) {
 
 // Others' early locks are in the way of what reads to write, and of nothing else that reads.
 TEST(EarlyLock, IsNoLockToReaders) {
-  constexpr TxnStamps kWriter{.ctts = 900, .reads_to_write = true};
+  constexpr TxnStamps kWriter{.ctts = kOwnCtts, .reads_to_write = true};
   for (const Protocol protocol :
        {Protocol::kOcc, Protocol::kDrtm, Protocol::kMvcc, Protocol::kSundial, Protocol::kTictoc,
         Protocol::kTimestamp, Protocol::kCicada}) {
     const StageRule read = rules_of(protocol)->read;
-    HeaderSnapshot other = snapshot(early_lock(700), 5, 5), own = snapshot(early_lock(900), 5, 5);
-    other.post_read.rts = own.post_read.rts = 900;
+    HeaderSnapshot other = snapshot(early_lock(kOtherCtts), 5, 5),
+                   own = snapshot(early_lock(kOwnCtts), 5, 5);
+    other.post_read.rts = own.post_read.rts = kOwnCtts;
     EXPECT_EQ(read(Access{}, &other, kTxn).verdict, Verdict::kDone) << protocol_name(protocol);
     EXPECT_EQ(read(Access{}, &other, kWriter).verdict, Verdict::kLookAgain);
     EXPECT_EQ(read(Access{}, &own, kTxn).verdict, Verdict::kDone);
@@ -176,10 +180,37 @@ TEST(EarlyLock, IsNoLockToReaders) {
   Access seen;
   seen.read = true;
   seen.read_wts = 5;
-  const HeaderSnapshot other = snapshot(early_lock(700), 5, 5),
-                       newer = snapshot(early_lock(7), 5, 6);
+  const HeaderSnapshot other = snapshot(early_lock(kOtherCtts), 5, 5),
+                       newer = snapshot(early_lock(kOtherCtts), 5, 6);
   EXPECT_EQ(still_current(seen, &other, kTxn).verdict, Verdict::kDone);
   EXPECT_EQ(still_current(seen, &newer, kTxn).verdict, Verdict::kAbort);
+}
+
+// What others share changes for no reader and no validator, and keeps out what wants it alone.
+TEST(EarlyLock, MayBeShared) {
+  constexpr TxnStamps kLocker{.ctts = kOwnCtts, .reads_to_write = true, .reads_to_lock = true};
+  constexpr TxnStamps kWriter{.ctts = kOwnCtts, .reads_to_write = true};
+  for (const Protocol protocol :
+       {Protocol::kOcc, Protocol::kDrtm, Protocol::kMvcc, Protocol::kSundial, Protocol::kTictoc,
+        Protocol::kTimestamp, Protocol::kCicada}) {
+    const StageRule read = rules_of(protocol)->read;
+    HeaderSnapshot shared = snapshot(2, 5, 5);
+    shared.post_read.rts = kOwnCtts;
+    EXPECT_EQ(read(Access{}, &shared, kTxn).verdict, Verdict::kDone) << protocol_name(protocol);
+    EXPECT_EQ(read(Access{}, &shared, kWriter).verdict, Verdict::kDone);
+    EXPECT_EQ(read(Access{}, &shared, kLocker).verdict, Verdict::kLookAgain);
+    Access access;
+    access.reader_count = 1;
+    const Step alone = rules_of(protocol)->lock(access, nullptr, kTxn);
+    EXPECT_EQ(alone.expected, 1u) << "its own count and no other";
+    const HeaderSnapshot others = snapshot_behind_cas(2, 2, 5);
+    EXPECT_EQ(rules_of(protocol)->lock(access, &others, kTxn).reason, AbortReason::kLockHeld);
+  }
+  Access seen;
+  seen.read = true;
+  seen.read_wts = 5;
+  const HeaderSnapshot shared = snapshot(2, 5, 5);
+  EXPECT_EQ(still_current(seen, &shared, kTxn).verdict, Verdict::kDone);
 }
 
 TEST(EarlyLock, BecomesALockForTheCommit) {
@@ -193,7 +224,7 @@ TEST(EarlyLock, BecomesALockForTheCommit) {
     Access access = locked_access();
     access.early = true;
     EXPECT_FALSE(rules.locked_whole(access));
-    const HeaderSnapshot won = snapshot_behind_cas(0, early_lock(900), 5);
+    const HeaderSnapshot won = snapshot_behind_cas(0, early_lock(kOwnCtts), 5);
     EXPECT_EQ(rules.lock_early(access, &won, kTxn).verdict, Verdict::kDone);
     const Step whole = rules.lock(access, nullptr, kTxn);
     EXPECT_EQ(whole.expected, early_lock(kTxn.ctts));
@@ -206,10 +237,10 @@ TEST(EarlyLock, BecomesALockForTheCommit) {
 // Readers have passed the early lock: only what is read behind the CAS of Lock tells of them.
 TEST(EarlyLock, IsTooLateOnceAYoungerOneHasRead) {
   const StageRule lock = rules_of(Protocol::kMvcc)->lock;
-  HeaderSnapshot seen = snapshot_behind_cas(early_lock(900), 900, 5);
-  seen.pre_read.rts = 901;
+  HeaderSnapshot seen = snapshot_behind_cas(early_lock(kOwnCtts), kOwnCtts, 5);
+  seen.pre_read.rts = kOwnCtts + 1;
   EXPECT_EQ(lock(locked_access(), &seen, kTxn).reason, AbortReason::kTooLate);
-  seen.pre_read.rts = 900;
+  seen.pre_read.rts = kOwnCtts;
   EXPECT_EQ(lock(locked_access(), &seen, kTxn).verdict, Verdict::kDone);
 }
 
@@ -221,20 +252,20 @@ TEST(MvccRead, RaisesRtsBeforeItBelievesTheNewest) {
   EXPECT_EQ(raise.desired, kTxn.ctts);
   EXPECT_NE(raise.verbs & kPostRead, 0) << "judged by a header read after the CAS";
   seen.posted = raise;
-  seen.post_read.rts = 900;
+  seen.post_read.rts = kOwnCtts;
   EXPECT_EQ(read(Access{}, &seen, kTxn).verdict, Verdict::kDone);
-  seen.post_read.lock = 850;  // an older writer came before the CAS
+  seen.post_read.lock = kOwnCtts - 50;  // an older writer came before the CAS
   EXPECT_EQ(read(Access{}, &seen, kTxn).verdict, Verdict::kLookAgain);
-  seen.post_read.lock = 950;  // a younger one hinders none
+  seen.post_read.lock = kOwnCtts + 50;  // a younger one hinders none
   EXPECT_EQ(read(Access{}, &seen, kTxn).verdict, Verdict::kDone);
-  seen.post_read.wts = 880;
+  seen.post_read.wts = kOwnCtts - 20;
   EXPECT_EQ(read(Access{}, &seen, kTxn).verdict, Verdict::kLookAgain);
 }
 
 TEST(MvccRead, TakesTheYoungestVersionBeforeIt) {
   const StageRule read = rules_of(Protocol::kMvcc)->read;
-  HeaderSnapshot seen = snapshot(0, 1000, 1000);
-  VersionHead versions[] = {{850, 0, 0}, {700, 0, 0}, {930, 0, 0}};
+  HeaderSnapshot seen = snapshot(0, kOwnCtts + 100, kOwnCtts + 100);
+  VersionHead versions[] = {{kOwnCtts - 50, 0, 0}, {kOwnCtts - 200, 0, 0}, {kOwnCtts + 30, 0, 0}};
   seen.versions = versions;
   seen.history = 3;
   EXPECT_EQ(read(Access{}, &seen, kTxn).verbs, kReadReference);
@@ -245,12 +276,12 @@ TEST(MvccRead, TakesTheYoungestVersionBeforeIt) {
   const Step version = read(Access{}, &seen, kTxn);
   EXPECT_EQ(version.version, 0);
   seen.posted = version;
-  seen.version_stamp = 850;
+  seen.version_stamp = kOwnCtts - 50;
   EXPECT_EQ(read(Access{}, &seen, kTxn).version, 0);
   EXPECT_EQ(read(Access{}, &seen, kTxn).verdict, Verdict::kDone);
-  seen.version_stamp = 1000;  // written over while we read it
+  seen.version_stamp = kOwnCtts + 100;  // written over while we read it
   EXPECT_EQ(read(Access{}, &seen, kTxn).verdict, Verdict::kLookAgain);
-  versions[0].stamp = versions[1].stamp = 950;
+  versions[0].stamp = versions[1].stamp = kOwnCtts + 50;
   seen.posted = Step::attempt(kReadStamps);
   EXPECT_EQ(read(Access{}, &seen, kTxn).reason, AbortReason::kNoVersion);
   versions[2].stamp = kLostVersionStamp;
@@ -266,19 +297,19 @@ TEST(MvccRead, TakesTheYoungestVersionBeforeIt) {
 
 TEST(MvccLock, ComesTooLateBehindLaterReadersAndWriters) {
   const StageRule lock = rules_of(Protocol::kMvcc)->lock;
-  HeaderSnapshot seen = snapshot_behind_cas(0, 900, 5);
-  seen.pre_read.rts = 900;  // our own read
+  HeaderSnapshot seen = snapshot_behind_cas(0, kOwnCtts, 5);
+  seen.pre_read.rts = kOwnCtts;  // our own read
   EXPECT_EQ(lock(locked_access(), &seen, kTxn).verdict, Verdict::kDone);
-  seen.pre_read.rts = 901;
+  seen.pre_read.rts = kOwnCtts + 1;
   EXPECT_EQ(lock(locked_access(), &seen, kTxn).reason, AbortReason::kTooLate);
   seen.pre_read.rts = 0;
-  seen.pre_read.wts = 901;
+  seen.pre_read.wts = kOwnCtts + 1;
   EXPECT_EQ(lock(locked_access(), &seen, kTxn).reason, AbortReason::kTooLate);
 }
 
 TEST(SundialLock, FreezesTheLeaseUnderTheLock) {
   const StageRule lock = rules_of(Protocol::kSundial)->lock;
-  HeaderSnapshot seen = snapshot_behind_cas(0, 900, 5);
+  HeaderSnapshot seen = snapshot_behind_cas(0, kOwnCtts, 5);
   seen.pre_read.sundial = sundial_unlocked_word(3, 4);
   const Step freeze = lock(locked_access(), &seen, kTxn);
   EXPECT_EQ(freeze.word, kOffsetOfSundial);
@@ -294,7 +325,7 @@ TEST(SundialLock, FreezesTheLeaseUnderTheLock) {
 
 TEST(SundialRenew, ExtendsOnlyTheVersionThatWasRead) {
   const StageRule renew = rules_of(Protocol::kSundial)->validate;
-  const TxnStamps txn{.ctts = 900, .commit_tts = 20};
+  const TxnStamps txn{.ctts = kOwnCtts, .commit_tts = 20};
   Access read;
   read.read = true;
   read.read_wts = 5;

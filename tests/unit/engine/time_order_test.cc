@@ -5,7 +5,10 @@
 namespace rdmacc {
 namespace {
 
-constexpr TxnStamps kTxn{.ctts = 900, .commit_tts = 20};
+// Of lock words: a ctts is larger than any count of readers.
+constexpr uint64_t kOwnTime = 900ull << 16, kOlderTime = kOwnTime - 50,
+                   kYoungerTime = kOwnTime + 50;
+constexpr TxnStamps kTxn{.ctts = kOwnTime, .commit_tts = 20};
 
 HeaderSnapshot seen_untorn(uint64_t lock, uint64_t wts, uint64_t rts) {
   HeaderSnapshot seen{};
@@ -26,7 +29,7 @@ Access read_access(uint64_t wts) {
 TEST(TictocRules, ALockTellsWhereTheLeaseEnds) {
   Access locked;
   locked.locked = true;
-  HeaderSnapshot seen = seen_untorn(900, 5, 0);
+  HeaderSnapshot seen = seen_untorn(kOwnTime, 5, 0);
   seen.posted = Step::cas(kPreRead, kOffsetOfLock, 0, kTxn.ctts);
   seen.pre_read.sundial = sundial_unlocked_word(3, 4);
   const Step freeze = rules_of(Protocol::kTictoc)->lock(locked, &seen, kTxn);
@@ -61,15 +64,15 @@ TEST(TimestampRules, ReadsNothingThatWasWrittenLater) {
   const Step raise = read(Access{}, &seen, kTxn);
   EXPECT_EQ(raise.word, kOffsetOfRts);
   EXPECT_EQ(raise.desired, kTxn.ctts);
-  seen = seen_untorn(850, 5, 900);
+  seen = seen_untorn(kOlderTime, 5, kOwnTime);
   EXPECT_EQ(read(Access{}, &seen, kTxn).verdict, Verdict::kLookAgain) << "an older writer";
-  seen = seen_untorn(950, 5, 900);
+  seen = seen_untorn(kYoungerTime, 5, kOwnTime);
   EXPECT_EQ(read(Access{}, &seen, kTxn).verdict, Verdict::kDone) << "a younger one";
-  seen = seen_untorn(950, 950, 900);
+  seen = seen_untorn(kYoungerTime, kYoungerTime, kOwnTime);
   EXPECT_EQ(read(Access{}, &seen, kTxn).reason, AbortReason::kTooLate);
   const GapRule gap = rules_of(Protocol::kTimestamp)->read_gap;
   EXPECT_EQ(gap(seen.pre_read, seen.post_read, kTxn).reason, AbortReason::kTooLate);
-  seen = seen_untorn(0, 5, 900);
+  seen = seen_untorn(0, 5, kOwnTime);
   EXPECT_EQ(gap(seen.pre_read, seen.post_read, kTxn).verdict, Verdict::kDone);
 }
 
@@ -79,14 +82,15 @@ TEST(CicadaRules, ReadsLeaveNoTrace) {
   EXPECT_EQ(read(Access{}, &seen, kTxn).verdict, Verdict::kDone);
   seen.post_read.flags = kFlagDeleted;  // an absence is protected at once
   EXPECT_EQ(read(Access{}, &seen, kTxn).word, kOffsetOfRts);
-  seen = seen_untorn(850, 5, 0);
+  seen = seen_untorn(kOlderTime, 5, 0);
   EXPECT_EQ(read(Access{}, &seen, kTxn).verdict, Verdict::kLookAgain);
 }
 
 TEST(CicadaRules, ValidatesWhatCouldStillChange) {
   const StageRule validate = rules_of(Protocol::kCicada)->validate;
   const Access read = read_access(5);
-  EXPECT_EQ(validate(read_access(899), nullptr, kTxn).verdict, Verdict::kDone) << "an absence";
+  EXPECT_EQ(validate(read_access(kTxn.just_before()), nullptr, kTxn).verdict, Verdict::kDone)
+      << "an absence";
   Access old = read;
   old.lease = kLeaseOfOldVersion;
   EXPECT_EQ(validate(old, nullptr, kTxn).verdict, Verdict::kDone);
@@ -94,32 +98,32 @@ TEST(CicadaRules, ValidatesWhatCouldStillChange) {
   HeaderSnapshot seen = seen_untorn(0, 5, 0);
   seen.posted = Step::attempt(kPostRead);
   EXPECT_EQ(validate(read, &seen, kTxn).desired, kTxn.ctts);
-  seen = seen_untorn(0, 5, 900);
+  seen = seen_untorn(0, 5, kOwnTime);
   EXPECT_EQ(validate(read, &seen, kTxn).verdict, Verdict::kDone);
-  seen = seen_untorn(850, 5, 900);
+  seen = seen_untorn(kOlderTime, 5, kOwnTime);
   EXPECT_EQ(validate(read, &seen, kTxn).verdict, Verdict::kLookAgain);
-  seen = seen_untorn(early_lock(850), 5, 900);
+  seen = seen_untorn(early_lock(kOlderTime), 5, kOwnTime);
   EXPECT_EQ(validate(read, &seen, kTxn).verdict, Verdict::kDone);
-  seen = seen_untorn(0, 6, 900);
+  seen = seen_untorn(0, 6, kOwnTime);
   EXPECT_EQ(validate(read, &seen, kTxn).reason, AbortReason::kValidationFailed);
 }
 
 TEST(CicadaRules, FindsAmongOldVersionsWhatItHasRead) {
   const StageRule validate = rules_of(Protocol::kCicada)->validate;
-  HeaderSnapshot seen = seen_untorn(0, 950, 950);
+  HeaderSnapshot seen = seen_untorn(0, kYoungerTime, kYoungerTime);
   seen.posted = Step::attempt(kPostRead);
   EXPECT_EQ(validate(read_access(5), &seen, kTxn).verbs, kReadReference);
   seen.posted = Step::attempt(kReadReference);
   seen.versions_at = 4096;
   EXPECT_EQ(validate(read_access(5), &seen, kTxn).verbs, kReadStamps);
-  VersionHead versions[] = {{5, 0, 0}, {910, 0, 0}, {3, 0, 0}};
+  VersionHead versions[] = {{5, 0, 0}, {kYoungerTime, 0, 0}, {3, 0, 0}};
   seen.versions = versions;
   seen.history = 3;
   seen.posted = Step::attempt(kReadStamps);
   EXPECT_EQ(validate(read_access(5), &seen, kTxn).verdict, Verdict::kDone);
-  versions[2].stamp = 890;  // an older transaction has written between
+  versions[2].stamp = kOlderTime;  // an older transaction has written between
   EXPECT_EQ(validate(read_access(5), &seen, kTxn).reason, AbortReason::kValidationFailed);
-  versions[0].stamp = versions[2].stamp = 920;
+  versions[0].stamp = versions[2].stamp = kYoungerTime;
   EXPECT_EQ(validate(read_access(5), &seen, kTxn).reason, AbortReason::kValidationFailed);
 }
 
@@ -127,13 +131,13 @@ TEST(CicadaRules, WritesTheNewestOfWhatItHasRead) {
   const StageRule lock = rules_of(Protocol::kCicada)->lock;
   Access read = read_access(5);
   read.locked = true;
-  HeaderSnapshot seen = seen_untorn(900, 5, 0);
+  HeaderSnapshot seen = seen_untorn(kOwnTime, 5, 0);
   seen.posted = Step::cas(kPreRead, kOffsetOfLock, 0, kTxn.ctts);
   EXPECT_EQ(lock(read, &seen, kTxn).verdict, Verdict::kDone);
   seen.pre_read.wts = 6;
   EXPECT_EQ(lock(read, &seen, kTxn).reason, AbortReason::kVersionChanged);
   seen.pre_read.wts = 5;
-  seen.pre_read.rts = 901;
+  seen.pre_read.rts = kYoungerTime;
   EXPECT_EQ(lock(read, &seen, kTxn).reason, AbortReason::kTooLate);
 }
 
