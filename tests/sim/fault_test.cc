@@ -8,14 +8,7 @@
 namespace rdmacc {
 namespace {
 
-class ProtocolFaults : public EachProtocol {
- protected:
-  // Where reads are no locks, rows may be shared early.
-  static bool shares_locks() {
-    const ProtocolRules& rules = *rules_of(GetParam().protocol, GetParam().lock_mode);
-    return rules.lock_mode == LockMode::kShared || rules.lock_early;
-  }
-};
+class ProtocolFaults : public EachProtocol {};
 
 TEST_P(ProtocolFaults, DeadCoordinatorsAreResolved) {
   uint64_t resolved = 0, reader_count_sweeps = 0;
@@ -31,7 +24,8 @@ TEST_P(ProtocolFaults, DeadCoordinatorsAreResolved) {
         reader_count_sweeps += run.reader_count_sweeps();
       });
   EXPECT_GT(resolved, 0u);
-  EXPECT_EQ(reader_count_sweeps > 0, shares_locks());
+  // Of early locks that are shared: locks_test.cc.
+  EXPECT_EQ(reader_count_sweeps > 0, GetParam().lock_mode == LockMode::kShared);
 }
 
 TEST_P(ProtocolFaults, RestartedNodesLoseNothing) {
@@ -46,13 +40,8 @@ TEST_P(ProtocolFaults, RestartedNodesLoseNothing) {
       [&reader_count_sweeps](const SimRun& run) {
         reader_count_sweeps += run.reader_count_sweeps();
       });
-  // Requests whose node died had shared locks. Those that are taken early are few.
-  if (!shares_locks()) {
-    EXPECT_EQ(reader_count_sweeps, 0u);
-  }
-  if (GetParam().lock_mode == LockMode::kShared) {
-    EXPECT_GT(reader_count_sweeps, 0u);
-  }
+  // Requests whose node died had shared locks.
+  EXPECT_EQ(reader_count_sweeps > 0, GetParam().lock_mode == LockMode::kShared);
 }
 
 TEST_P(ProtocolFaults, EverythingAtOnce) {
