@@ -114,6 +114,30 @@ def writers_wait_where_reads_lock_nothing(box):
             waiter.close()
 
 
+def sharers_are_waited_for(box):
+    """A lock that several share names none of them, and a writer waits for each by its session; readers and sharers wait
+    for nothing, and what a rollback has given back is not waited for."""
+    for protocol in LOCK_NO_READS:
+        for statement, answer in (("SELECT v FROM t WHERE id = 4 FOR UPDATE;", "0"),
+                                  ("UPDATE t SET v = v + 1 WHERE id = 4 RETURNING v;", "1")):
+            said = f"{protocol}: {statement}"
+            box.psql("UPDATE t SET v = 0")
+            gave_back, one, two, waiter = [session(box, protocol) for _ in range(4)]
+            for sharer in (one, two):
+                equal(sharer.run("BEGIN; SELECT v FROM t WHERE id = 4 FOR SHARE;"), "0", said)
+            equal(gave_back.run("BEGIN; SAVEPOINT s; SELECT v FROM t WHERE id = 4 FOR SHARE; ROLLBACK TO s;"), "0", said)
+            pid, holders = waiter.backend(), [one.backend(), two.backend()]
+            waiter.send(statement)
+            eventually(lambda: box.psql(f"SELECT pg_blocking_pids({pid}) && ARRAY{holders}") == "t", said + " waits")
+            equal(gave_back.run("SELECT v FROM t WHERE id = 4;"), "0", said)
+            equal(one.run("COMMIT;"), "", said)
+            waits(box, pid, holders[1], said + " waits for the other one")
+            equal(two.run("COMMIT;"), "", said)
+            equal(waiter.result(), answer, said)
+            for each in (one, two, gave_back, waiter):
+                each.close()
+
+
 def readers_pass_where_reads_lock_nothing(box):
     """As of heaps, and one thread may read by one connection what it has locked by another. Under
     protocols that order by timestamps the holder is too late for a reader that came after it, so its block is run again."""
@@ -316,16 +340,18 @@ def a_session_that_dies_leaves_no_lock(box):
         holder = session(box, protocol)
         backend = holder.backend()
         equal(holder.run("BEGIN; SELECT v FROM t WHERE id = 4 FOR UPDATE;"), "0", protocol)
+        equal(holder.run("SELECT v FROM t WHERE id = 5 FOR SHARE;"), "0", protocol)
         os.kill(backend, signal.SIGKILL)
         holder.close()
         wait_until_up(box)
-        eventually(lambda p=protocol: box.psql(
-            f"SET rdmacc.protocol = {p}; SELECT v FROM t WHERE id = 4 FOR UPDATE NOWAIT") == "0",
-            f"{protocol}: the row is free again")
+        for row in (4, 5):
+            eventually(lambda p=protocol, r=row: box.psql(
+                f"SET rdmacc.protocol = {p}; SELECT v FROM t WHERE id = {r} FOR UPDATE NOWAIT") == "0",
+                f"{protocol}: row {row} is free again")
 
 
 run(set_up, a_lock_is_seen_at_once, a_session_that_meets_one_waits,
-    writers_wait_where_reads_lock_nothing, readers_pass_where_reads_lock_nothing,
+    writers_wait_where_reads_lock_nothing, sharers_are_waited_for, readers_pass_where_reads_lock_nothing,
     a_writer_that_has_read_past_a_lock_waits_in_the_end, a_wait_is_bounded,
     losers_keep_to_lock_timeout, rolling_back_gives_back,
     writes_lock_at_once_if_asked, losers_let_the_holder_pass, deadlocks_end,
