@@ -172,13 +172,7 @@ TEST_P(EarlyLockTest, IsWaitedForByTheNextAttemptOfAWriter) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Protocols, EarlyLockTest,
-                         testing::Combine(testing::Values(Protocol::kOcc, Protocol::kDrtm,
-                                                          Protocol::kMvcc, Protocol::kSundial,
-                                                          Protocol::kTictoc, Protocol::kTimestamp,
-                                                          Protocol::kCicada),
-                                          testing::Values(kOneSided, kRpc)),
-                         name_of);
+INSTANTIATE_TEST_SUITE_P(Protocols, EarlyLockTest, every_protocol_with_early_locks(), name_of);
 
 }  // namespace
 }  // namespace rdmacc

@@ -6,6 +6,15 @@
 
 namespace rdmacc {
 
+// Protocols that lock nothing that is only read, with stages one-sided and by RPC: there row locks
+// are early ones.
+inline auto every_protocol_with_early_locks() {
+  return testing::Combine(
+      testing::Values(Protocol::kOcc, Protocol::kDrtm, Protocol::kMvcc, Protocol::kSundial,
+                      Protocol::kTictoc, Protocol::kTimestamp, Protocol::kCicada),
+      testing::Values(kOneSided, kRpc));
+}
+
 // What tests of row locks do with their sessions.
 class LockingSessions : public TwoSessions {
  protected:

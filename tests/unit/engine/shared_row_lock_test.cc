@@ -209,13 +209,7 @@ TEST_P(SharedRowLockTest, IsToldToTheGate) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Protocols, SharedRowLockTest,
-                         testing::Combine(testing::Values(Protocol::kOcc, Protocol::kDrtm,
-                                                          Protocol::kMvcc, Protocol::kSundial,
-                                                          Protocol::kTictoc, Protocol::kTimestamp,
-                                                          Protocol::kCicada),
-                                          testing::Values(kOneSided, kRpc)),
-                         name_of);
+INSTANTIATE_TEST_SUITE_P(Protocols, SharedRowLockTest, every_protocol_with_early_locks(), name_of);
 
 }  // namespace
 }  // namespace rdmacc
