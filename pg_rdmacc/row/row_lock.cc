@@ -125,10 +125,12 @@ bool rdmacc_lock_row(const RdmaccRead* read, BridgeBytes key, rdmacc::RowLockMod
       case LockWaitError:
         rdmacc_raise_row_locked(read->relation);
       case LockWaitBlock:
-        VirtualTransactionId sharer; /* what is shared is in the way of nothing else */
-        SetInvalidVirtualTransactionId(sharer);
-        if (mode == rdmacc::RowLockMode::kExclusive) sharer = rdmacc_sharer_of(read->table, key);
-        rdmacc_wait_for_holder(&wait, sharer, RelationGetRelationName(read->relation));
+        /* What is shared is in the way of nothing else. */
+        rdmacc_wait_for_holder(&wait,
+                               mode == rdmacc::RowLockMode::kExclusive
+                                   ? rdmacc_sharer_of(read->table, key)
+                                   : RDMACC_NO_SESSION,
+                               RelationGetRelationName(read->relation));
         break;
     }
   }

@@ -4,6 +4,7 @@
 #include "pg_rdmacc/xact/current_reads.h"
 #include "pg_rdmacc/xact/exported_snapshot.h"
 #include "pg_rdmacc/xact/lock_holder.h"
+#include "pg_rdmacc/xact/row_sharers.h"
 #include "pg_rdmacc/xact/xact.h"
 
 extern "C" {
@@ -35,9 +36,8 @@ void ask_for_batch(RdmaccRows* rows, Relation relation) {
     if (rows->mark.wait_policy == LockWaitError) {
       if (rdmacc_pump_or_held()) rdmacc_raise_row_locked(relation);
     } else if (rdmacc_pump_unless_held(rows->mark.locks)) {
-      VirtualTransactionId sharer;
-      SetInvalidVirtualTransactionId(sharer); /* it is not known which row it was */
-      rdmacc_wait_for_holder(&wait, sharer, RelationGetRelationName(relation));
+      /* Scans pass what is shared. */
+      rdmacc_wait_for_holder(&wait, RDMACC_NO_SESSION, RelationGetRelationName(relation));
       continue;
     }
     rdmacc_check("could not scan", RelationGetRelationName(relation));

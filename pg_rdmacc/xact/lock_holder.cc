@@ -2,6 +2,7 @@
 
 #include "pg_rdmacc/server/error.h"
 #include "pg_rdmacc/server/shmem.h"
+#include "pg_rdmacc/xact/row_sharers.h"
 #include "pg_rdmacc/xact/xact.h"
 
 extern "C" {
@@ -23,11 +24,11 @@ constexpr int kLossesToUnknown = 6;
 constexpr long kUnknownMsMax = 500;
 
 /* What the last attempt has lost for, when it has; invalid: nothing that can be waited for. */
-VirtualTransactionId lost_to = {InvalidBackendId, InvalidLocalTransactionId};
+VirtualTransactionId lost_to = RDMACC_NO_SESSION;
 int lost_before = 0; /* by the statement or block that has lost last */
 TimestampTz losing_since = 0;
-bool lost_to_unknown;  /* a lock, and no session of this server is known to hold it */
-bool lost_to_nameless; /* since the last commit: a lock that names no holder, so a shared one */
+bool lost_to_unknown; /* a lock, and no session of this server is known to hold it */
+bool lost_to_sharers; /* perhaps, since the last commit: a lock without a name, and others share */
 
 /* The transaction that the worker's session is in; invalid when it is no other session of this
  * server, or in none. */
@@ -68,7 +69,7 @@ void await_end(VirtualTransactionId session) {
 }
 
 /* It is not known what the next transaction will meet. */
-void finish(bool committed) { lost_to_nameless &= !committed; }
+void finish(bool committed) { lost_to_sharers &= !committed; }
 
 void pause(long ms) {
   WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, ms, PG_WAIT_EXTENSION);
@@ -140,14 +141,16 @@ bool rdmacc_shares_rows(void) {
 }
 
 bool rdmacc_locks_at_write(void) {
-  return (rdmacc_lock_writes == RDMACC_LOCK_AT_WRITE || lost_to_nameless) && rdmacc_shares_rows();
+  return (rdmacc_lock_writes == RDMACC_LOCK_AT_WRITE || lost_to_sharers) && rdmacc_shares_rows();
 }
 
 void rdmacc_note_holder(bool held_by_another) {
   SetInvalidVirtualTransactionId(lost_to);
   if (held_by_another) lost_to = session_of(bridge_lock_holder().worker);
   lost_to_unknown = held_by_another && !VirtualTransactionIdIsValid(lost_to);
-  if (held_by_another && bridge_lock_holder().transaction == 0) lost_to_nameless = true;
+  /* Locks without a name are not only shared ones: by RPC an owner names no holder. */
+  const bool nameless = held_by_another && bridge_lock_holder().transaction == 0;
+  if (nameless && rdmacc_others_share_rows()) lost_to_sharers = true;
 }
 
 /* The session may be in its next transaction by now: what is waited for holds nothing that this one

@@ -24,15 +24,15 @@ typedef struct RdmaccHolderWait {
 bool rdmacc_pump_unless_held(bool locks_rows);
 
 /* True when writes of this transaction, or of one that begins now, lock their rows at once
- * (rdmacc.lock_writes, or the last attempt has lost to locks that name no holder: only a lock can
- * be waited for then); a transaction that locks what it reads has them locked already. */
+ * (rdmacc.lock_writes, or the last attempt has perhaps lost to sharers: only at the write is it
+ * known for whom to wait); a transaction that locks what it reads has them locked already. */
 bool rdmacc_locks_at_write(void);
 /* True when FOR SHARE takes locks of its own: where reads take none, and not in one order. */
 bool rdmacc_shares_rows(void);
 
 /* The last command has met a lock of another transaction; `sharer`: one that shares the row
- * (row_sharers.h), for locks that name no holder; invalid: none is known. Returns when the command
- * is to be tried again; raises what ends the wait. */
+ * (row_sharers.h), for locks that name no holder; RDMACC_NO_SESSION: none is known. Returns when
+ * the command is to be tried again; raises what ends the wait. */
 void rdmacc_wait_for_holder(RdmaccHolderWait* wait, VirtualTransactionId sharer,
                             const char* relation);
 

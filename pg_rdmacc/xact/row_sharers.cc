@@ -111,21 +111,25 @@ void rdmacc_note_shared_row(uint32 table, BridgeBytes key) {
 }
 
 VirtualTransactionId rdmacc_sharer_of(uint32 table, BridgeBytes key) {
-  VirtualTransactionId session;
-  SetInvalidVirtualTransactionId(session);
-  if (all_shares == nullptr) return session;
+  if (all_shares == nullptr) return RDMACC_NO_SESSION;
   const uint64 row = hash_of(table, key);
   for (BackendId backend = 1; backend <= MaxBackends; backend++) {
     if (backend == MyBackendId) continue;
     /* First: what is found then is of this transaction, or that one has ended. */
     const uint32 transaction = pg_atomic_read_u32(&all_shares[backend].transaction);
     pg_read_barrier();
-    if (!has(&all_shares[backend], row)) continue;
-    session.backendId = backend;
-    session.localTransactionId = transaction;
-    break;
+    if (has(&all_shares[backend], row)) return {backend, transaction};
   }
-  return session;
+  return RDMACC_NO_SESSION;
+}
+
+bool rdmacc_others_share_rows(void) {
+  if (all_shares == nullptr) return false;
+  for (BackendId backend = 1; backend <= MaxBackends; backend++) {
+    if (backend == MyBackendId) continue;
+    if (pg_atomic_read_u32(&all_shares[backend].count) > 0) return true;
+  }
+  return false;
 }
 
 const RdmaccTransactionPart rdmacc_row_sharers_part = {

@@ -6,6 +6,8 @@
 extern "C" {
 #include "storage/lock.h"
 
+constexpr VirtualTransactionId RDMACC_NO_SESSION = {InvalidBackendId, InvalidLocalTransactionId};
+
 /* At load time, under preload. */
 void rdmacc_row_sharers_init(void);
 
@@ -13,8 +15,11 @@ void rdmacc_row_sharers_init(void);
  * noted. */
 void rdmacc_note_shared_row(uint32 table, BridgeBytes key);
 
-/* Another session's transaction that shares the row, or has shared it; invalid if none is known. */
+/* Another session's transaction that shares the row, or has shared it; RDMACC_NO_SESSION if none is
+ * known. */
 VirtualTransactionId rdmacc_sharer_of(uint32 table, BridgeBytes key);
+/* Do other sessions share any rows? */
+bool rdmacc_others_share_rows(void);
 
 extern const RdmaccTransactionPart rdmacc_row_sharers_part;
 }

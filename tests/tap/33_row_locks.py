@@ -138,6 +138,28 @@ def sharers_are_waited_for(box):
                 each.close()
 
 
+def losers_to_sharers_lock_at_the_write(box):
+    """Only what may have lost to sharers does: a lock that an owner was asked for by RPC names no holder, either."""
+    for protocol in LOCK_NO_READS:
+        for stages in ("one_sided", "rpc"):
+            for lock, refused in (("UPDATE", False), ("SHARE", True)):
+                said = f"{protocol}, {stages}, lost to FOR {lock}"
+                box.psql("UPDATE t SET v = 0")
+                holder, loser = [session(box, protocol, f"SET rdmacc.stages = {stages};") for _ in range(2)]
+                equal(loser.run("SET rdmacc.replay_limit = 0;"), "", said)
+                equal(holder.run(f"BEGIN; SELECT v FROM t WHERE id = 4 FOR {lock};"), "0", said)
+                equal(loser.run("BEGIN; SELECT v FROM t WHERE id = 4; UPDATE t SET v = 1 WHERE id = 4;"), "0", said)
+                matches("40001", loser.run("COMMIT;"), said)
+                equal(loser.run("BEGIN; UPDATE t SET v = 1 WHERE id = 9;"), "", said)
+                other = box.psql(f"SET rdmacc.protocol = {protocol}; SET rdmacc.stages = {stages};"
+                                 "SELECT v FROM t WHERE id = 9 FOR UPDATE NOWAIT", check=False)
+                equal("55P03" in other.stderr, refused, f"{said}: {other.stdout} {other.stderr}")
+                loser.run("ROLLBACK;")
+                holder.run("ROLLBACK;")
+                holder.close()
+                loser.close()
+
+
 def readers_pass_where_reads_lock_nothing(box):
     """As of heaps, and one thread may read by one connection what it has locked by another. Under
     protocols that order by timestamps the holder is too late for a reader that came after it, so its block is run again."""
@@ -351,7 +373,8 @@ def a_session_that_dies_leaves_no_lock(box):
 
 
 run(set_up, a_lock_is_seen_at_once, a_session_that_meets_one_waits,
-    writers_wait_where_reads_lock_nothing, sharers_are_waited_for, readers_pass_where_reads_lock_nothing,
+    writers_wait_where_reads_lock_nothing, sharers_are_waited_for,
+    losers_to_sharers_lock_at_the_write, readers_pass_where_reads_lock_nothing,
     a_writer_that_has_read_past_a_lock_waits_in_the_end, a_wait_is_bounded,
     losers_keep_to_lock_timeout, rolling_back_gives_back,
     writes_lock_at_once_if_asked, losers_let_the_holder_pass, deadlocks_end,
