@@ -33,13 +33,10 @@ Step lock(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn
 Step share(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {
   if (seen == nullptr) return Step::attempt(access.held() ? kVerbs : kPreRead);
   if (access.held()) return Step::done();
-  const bool tried = (seen->posted.verbs & kCas) != 0;
-  const uint64_t word = tried ? seen->cas_seen : seen->pre_read.lock;
+  const uint64_t word = lock_seen(*seen);
   // Locked by an earlier operation of the transaction: the CAS changes nothing but proves it.
   if (word == txn.ctts) return Step::cas(kVerbs, kOffsetOfLock, txn.ctts, txn.ctts);
-  if (is_cleaning_lock(word)) return Step::again(kPreRead);
-  if (word >= kReadersMax) return Step::abort(AbortReason::kLockHeld);
-  return Step::cas(kVerbs, kOffsetOfLock, word, word + 1);
+  return share_lock(word, kVerbs);
 }
 
 const ProtocolRules kShared = {

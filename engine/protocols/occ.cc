@@ -4,6 +4,7 @@
 //   Read      READ header | READ record | READ header                atomic read, no lock
 //   Lock      CAS lock 0 or early -> ctts | READ header              the whole write set
 //   early     CAS lock 0 -> early ctts | READ header                 a row that is to be locked now
+//   share     READ header => CAS lock n -> n + 1 | READ header       likewise, together with others
 //   Validate  READ header, of the read set, after ALL locks          still_current (rule.h)
 //   Log       the whole transaction to every backup
 //   Commit    WRITE wts | WRITE length | WRITE record | WRITE lock = 0

@@ -222,6 +222,19 @@ struct StageRule {
   Lock lock = nullptr;  // nullptr: by the driver
 };
 
+// The lock word as the last round has seen it.
+inline uint64_t lock_seen(const HeaderSnapshot& seen) {
+  return (seen.posted.verbs & kCas) != 0 ? seen.cas_seen : seen.pre_read.lock;
+}
+
+// One more of those that share it, and `verbs` behind the CAS; a transaction that finds it locked
+// exclusively aborts, but for a node's cleaning lock.
+inline Step share_lock(uint64_t word, int verbs) {
+  if (is_cleaning_lock(word)) return Step::again(kPreRead);
+  if (word >= kReadersMax) return Step::abort(AbortReason::kLockHeld);
+  return Step::cas(verbs, kOffsetOfLock, word, word + 1);
+}
+
 // May the transaction read what this lock covers, as protocols see it that do not lock what they
 // read? What it has locked itself, or several share, no other writes.
 inline bool leaves_readable(uint64_t lock, const TxnStamps& txn) {

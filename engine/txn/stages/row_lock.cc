@@ -13,30 +13,18 @@ bool locked_by_another(uint64_t lock, const TxnStamps& txn) {
   return locked_exclusively(lock) && ctts_of_lock(lock) != txn.ctts;
 }
 
-// One more reader in the lock word, unless another transaction has locked it exclusively.
-Step take_share(const Access& access, const HeaderSnapshot* seen) {
-  if (access.held()) return Step::done();
-  if (seen == nullptr) return Step::attempt(kPreRead);
-  const bool tried = (seen->posted.verbs & kCas) != 0;
-  const uint64_t word = tried ? seen->cas_seen : seen->pre_read.lock;
-  if (is_cleaning_lock(word)) return Step::again(kPreRead);
-  if (word >= kReadersMax) return Step::abort(AbortReason::kLockHeld);
-  return Step::cas(kPreRead, kOffsetOfLock, word, word + 1);
-}
-
-// What was read must still be what the lock covers.
+// Shared together with others: what was read must still be what the lock covers.
 Step share_unchanged(const Access& access, const HeaderSnapshot* seen, const TxnStamps& /*txn*/) {
-  const Step taken = take_share(access, seen);
-  const bool shared = taken.verdict == Verdict::kDone;
-  const bool changed = shared && access.read && seen->pre_read.wts != access.read_wts;
-  return changed ? Step::abort(AbortReason::kVersionChanged) : taken;
+  if (seen == nullptr) return Step::attempt(kPreRead);
+  if (!access.held()) return share_lock(lock_seen(*seen), kPreRead);
+  const bool changed = access.read && seen->pre_read.wts != access.read_wts;
+  return changed ? Step::abort(AbortReason::kVersionChanged) : Step::done();
 }
 
 // The same of what was read as of the ctts: nothing later is there.
 Step share_in_time(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {
-  const Step taken = share_unchanged(access, seen, txn);
-  const bool shared = seen != nullptr && access.held();
-  return shared && seen->pre_read.wts > txn.ctts ? Step::abort(AbortReason::kTooLate) : taken;
+  const bool late = seen != nullptr && access.held() && seen->pre_read.wts > txn.ctts;
+  return late ? Step::abort(AbortReason::kTooLate) : share_unchanged(access, seen, txn);
 }
 
 // An atomic read, unless the header is locked: then there is nothing to read.
