@@ -35,8 +35,9 @@ void NodeLog::checkpoint_for_ever() {
 
 // What a record that may not be installed everywhere still has to say: writes of this node whose
 // lock the transaction holds, and, unless it is being installed already, those that other nodes
-// have not said to have. A write whose lock is gone is in memory, and may be out of date.
-void NodeLog::carry(const LogRecord& record) {
+// have not said to have. A write whose lock is gone is in memory, and may be out of date; so is one
+// that is said to be prepared, where only another copy was told that it has committed.
+void NodeLog::carry(const LogRecord& record, bool prepared) {
   Result<RedoWrites> redo = redo_of(record);
   if (!redo.ok()) return;
   RedoWrites kept;
@@ -59,14 +60,18 @@ void NodeLog::carry(const LogRecord& record) {
     if (all_locked && write.node != node() && !covered) kept.writes.push_back(write);
   }
   if (kept.writes.empty()) return;
-  append(kept);
+  if (prepared) {
+    append(RedoPrepared{record.gtid, std::move(kept)});
+  } else {
+    append(kept);
+  }
   note_shared(*redo);
 }
 
 void NodeLog::carry_over() {
   std::set<std::pair<NodeId, uint64_t>> still_covered;
-  entries_.for_each_logged([&](const LogRecord& record) {
-    carry(record);
+  entries_.for_each_logged([&](const LogRecord& record, bool prepared) {
+    carry(record, prepared);
     for (NodeId by = 0; by < topology_.nodes; ++by) {
       if (covered_.contains({by, record.lock_ctts})) still_covered.emplace(by, record.lock_ctts);
     }
@@ -87,7 +92,7 @@ Status NodeLog::tell_covered(size_t count) {
       if (!last && covered.lock_ctts.size() < kCoveredPerMessage) continue;
       Rpc::Bytes request;
       encode(covered, request);
-      RDMACC_RETURN_IF_ERROR(call(to, kMethodLogCovered, std::move(request), nullptr));
+      RDMACC_RETURN_IF_ERROR(call(to, kMethodLogCovered, request, nullptr));
       covered.lock_ctts.clear();
     }
   }

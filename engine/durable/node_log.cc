@@ -9,6 +9,7 @@ namespace {
 
 // Of one message between nodes.
 constexpr size_t kPartBytes = 512 * 1024;
+constexpr uint64_t kAskSilenceUs = 1'000'000;
 
 Status recovering() {
   return Status(Code::kUnavailable, "the node is getting its rows back from disk");
@@ -48,7 +49,8 @@ Result<std::unique_ptr<NodeLog>> NodeLog::open(Worker& worker, const Topology& t
   StoredLog& stored = *log->stored_;
   RDMACC_RETURN_IF_ERROR(stored.read(log->folder_, log->identity(),
                                      [&](const std::string& sentence) { log->tell(sentence); }));
-  log->fresh_ = stored.empty();
+  log->has_rows_ = stored.has_rows();
+  log->fresh_ = !log->has_rows_ && stored.tables().empty();
   if (!storage.reopened()) {
     RDMACC_RETURN_IF_ERROR(
         log->open_file(std::max<uint64_t>(stored.generation(), 1), stored.last_segment() + 1));
@@ -60,7 +62,7 @@ Result<std::unique_ptr<NodeLog>> NodeLog::open(Worker& worker, const Topology& t
                                       options.folder + ": it must not go on");
   }
   RDMACC_RETURN_IF_ERROR(log->open_file(stored.generation(), stored.last_segment() + 1));
-  log->entries_.adopt(stored.transactions());
+  log->entries_.adopt([&stored](uint64_t lock_ctts) { return stored.has(lock_ctts); });
   log->shared_ = stored.shared_transactions();
   log->stored_.reset();
   log->state_ = State::kServing;
@@ -84,6 +86,10 @@ Status NodeLog::open_file(uint64_t generation, uint64_t number) {
 
 Status NodeLog::failure() const {
   if (failed_) return failure_;
+  if (begins_anew_) {
+    return Status(Code::kCorrupt, "another node has lost its memory: all get their rows from disk",
+                  kDiscardMemory);
+  }
   if (file_ != nullptr && file_->failed()) return file_->failure();
   return Status();
 }
@@ -98,21 +104,27 @@ uint64_t NodeLog::append(const RedoWrites& writes) {
   return append(RedoKind::kWrites, body);
 }
 
+uint64_t NodeLog::append(const RedoPrepared& prepared) {
+  std::vector<std::byte> body;
+  encode(prepared, body);
+  return append(RedoKind::kPrepared, body);
+}
+
 Status NodeLog::wait(uint64_t position) {
   if (!failed() && file_->durable() >= position) return Status();
   Waiter waiter{position, {}};
   waiter.done.outstanding = 1;
   waiters_.push_back(&waiter);
   worker_.scheduler().await(waiter.done);
+  if (begins_anew_) return Status(Code::kUnavailable, "the node gets its rows from disk again");
   return failed() ? failure() : Status();
 }
 
 void NodeLog::wake_waiters() {
   if (waiters_.empty()) return;
   const uint64_t durable = file_->durable();
-  const bool failed = file_->failed();
   std::erase_if(waiters_, [&](Waiter* waiter) {
-    if (!failed && waiter->position > durable) return false;
+    if (!failed() && waiter->position > durable) return false;
     waiter->done.finish_one();
     return true;
   });
@@ -137,20 +149,21 @@ Status NodeLog::flush(WorkerId from, std::span<const std::byte> request) {
   return log_entry(from, position);
 }
 
+// One that another system decides is asked for twice: prepared, and when it has committed.
 Status NodeLog::log_entry(WorkerId of, uint64_t position) {
-  std::vector<std::byte> payload;
-  RDMACC_RETURN_IF_ERROR(entries_.read(of, position, payload));
+  RingEntries::Entry entry;
+  RDMACC_RETURN_IF_ERROR(entries_.read(of, position, entry));
   LogRecord record;
-  RDMACC_RETURN_IF_ERROR(decode_log_record(payload, record));
-  if (worker_of_ctts(record.lock_ctts) != of || !record.gtid.null()) {
+  RDMACC_RETURN_IF_ERROR(decode_log_record(entry.payload, record));
+  if (worker_of_ctts(record.lock_ctts) != of || (entry.prepared && record.gtid.null())) {
     return Status(Code::kInvalidArgument, "a log record that is not to be flushed");
   }
   Result<RedoWrites> redo = redo_of(record);
   if (!redo.ok()) return redo.status();
-  const uint64_t until = append(*redo);
   entries_.note_logged(of, position);
   note_shared(*redo);
-  return wait(until);
+  if (entry.prepared) return wait(append(RedoPrepared{record.gtid, std::move(*redo)}));
+  return wait(append(*redo));
 }
 
 // Node 0 asks for a dead coordinator's: the reply says whether its entry is here.
@@ -183,7 +196,7 @@ Status NodeLog::append_writes(WorkerId from, std::span<const std::byte> request)
     }
     return wait(append(writes));
   }
-  if (generation < generation_ || state_ >= State::kLoaded) return Status();  // it has them
+  if (generation < generation_ || is_settled()) return Status();  // it has them
   if (generation > generation_) {
     return Status(Code::kCorrupt, "the nodes' folders are of different times");
   }
@@ -201,6 +214,21 @@ Status NodeLog::cover(WorkerId from, std::span<const std::byte> request) {
   if (!serving()) return recovering();
   for (const uint64_t lock_ctts : covered.lock_ctts) covered_.emplace(covered.by, lock_ctts);
   return wait(append(RedoKind::kCovered, request));
+}
+
+// What is on disk is all that was acknowledged; what memory alone has is of transactions under way,
+// which refer to places in the memory that is lost.
+Status NodeLog::begin_anew(WorkerId from, std::span<const std::byte> request) {
+  MessageReader in(request);
+  const uint64_t generation = in.u64();
+  if (!in.at_end() || !topology_.is_node_worker(from)) return Status(Code::kInvalidArgument);
+  if (!serving()) return Status();
+  if (generation != generation_) return Status(Code::kInvalidArgument);
+  // Should it end before it has given its memory up, it does so when it starts.
+  storage_.set_contents(StorageService::Contents::kRestoring);
+  begins_anew_ = true;
+  wake_waiters();
+  return Status();
 }
 
 StorageService::ChangeLog NodeLog::change_log() {
@@ -226,14 +254,21 @@ StorageService::ChangeLog NodeLog::change_log() {
   return log;
 }
 
-Status NodeLog::call(NodeId to, MethodId method, Rpc::Bytes request, Rpc::Bytes* reply) {
-  Rpc::Call call;
-  call.to = topology_.worker_of(to);
-  call.method = method;
-  call.request = std::move(request);
-  RDMACC_RETURN_IF_ERROR(worker_.rpc().call_one(call, counters_));
-  if (reply != nullptr) *reply = std::move(call.reply);
-  return Status();
+// A node that dies while another one gets its rows back begins anew, and is waited for.
+Status NodeLog::call(NodeId to, MethodId method, const Rpc::Bytes& request, Rpc::Bytes* reply) {
+  const uint64_t deadline_us = worker_.endpoint().now_us() + options_.peers_us_max;
+  while (true) {
+    Rpc::Call call;
+    call.to = topology_.worker_of(to);
+    call.method = method;
+    call.request = request;
+    if (method == kMethodLogState) call.silence_us_max = kAskSilenceUs;
+    const Status status = worker_.rpc().call_one(call, counters_);
+    if (status.ok() && reply != nullptr) *reply = std::move(call.reply);
+    const bool away = status.code() == Code::kUnavailable || status.code() == Code::kTimeout;
+    if (!away || serving() || worker_.endpoint().now_us() > deadline_us) return status;
+    worker_.scheduler().sleep_for(kAskEveryUs);
+  }
 }
 
 // A record that is longer than a message goes in several: each is worth something by itself, and
@@ -253,7 +288,7 @@ Status NodeLog::send_parts(const RedoWrites& writes, NodeId to, uint64_t generat
     Rpc::Bytes request;
     MessageWriter(request).u64(generation);
     encode(part, request);
-    RDMACC_RETURN_IF_ERROR(call(to, kMethodAppendToLog, std::move(request), nullptr));
+    RDMACC_RETURN_IF_ERROR(call(to, kMethodAppendToLog, request, nullptr));
   }
   return Status();
 }
@@ -269,7 +304,7 @@ Status NodeLog::make_durable(const LogRecord& record, VerbCounters& counters) {
   for (NodeId to = 0; to < topology_.nodes; ++to) {
     Rpc::Bytes request, reply;
     MessageWriter(request).u64(record.lock_ctts);
-    RDMACC_RETURN_IF_ERROR(call(to, kMethodFlushOfDead, std::move(request), &reply));
+    RDMACC_RETURN_IF_ERROR(call(to, kMethodFlushOfDead, request, &reply));
     MessageReader in(reply);
     if (in.u8() == 0) continue;
     nodes.erase(to);
@@ -311,11 +346,14 @@ void NodeLog::serve(const StorageService::Guard& guard) {
                          if (topology_.is_node_worker(from)) resolving_ = false;
                          return Status();
                        });
+  worker_.rpc().handle(kMethodLogAnew, [this](WorkerId from, std::span<const std::byte> request,
+                                              Rpc::Bytes&) { return begin_anew(from, request); });
   worker_.rpc().handle(kMethodLogState,
                        [this](WorkerId, std::span<const std::byte>, Rpc::Bytes& reply) {
                          MessageWriter out(reply);
                          out.u8(static_cast<uint8_t>(state_));
                          out.u8(fresh_ ? 1 : 0);
+                         out.u8(has_rows_ ? 1 : 0);
                          out.u64(generation_);
                          return Status();
                        });
@@ -333,13 +371,15 @@ void NodeLog::serve(const StorageService::Guard& guard) {
         write_tables(tables, reply);
         return Status();
       });
+  serve_decisions();
   storage_.set_change_log(change_log());
   worker_.scheduler().add_after_step([this] { wake_waiters(); });
 }
 
-void NodeLog::run(const std::function<void()>& recovered) {
+void NodeLog::run(DoubtTable* doubts, const std::function<void()>& recovered) {
+  CHECK((doubts != nullptr) == (node() == 0));
   if (!serving()) {
-    failure_ = recover();
+    failure_ = recover(doubts);
     failed_ = !failure_.ok();
     if (failed_) return;
   }

@@ -1,6 +1,8 @@
 // A node whose memory is new gets its rows back, together with all others:
 //
 //   read       its folder
+//   decided    what was prepared has committed or aborted, by all nodes' logs or by what decides
+//              it: node 0 asks, the others wait for it (node_decisions.cc)
 //   forwarded  it has given the others what their logs may lack of its log's transactions
 //   loaded     its rows are in memory, and in a checkpoint of the next generation
 //   serving    every node has loaded
@@ -14,8 +16,6 @@
 namespace rdmacc {
 namespace {
 
-constexpr uint64_t kAskEveryUs = 20'000;
-constexpr uint64_t kAskSilenceUs = 1'000'000;
 constexpr uint64_t kGateUsMax = 1'000'000;
 constexpr int kGateTriesMax = 60;
 constexpr uint32_t kRowsPerYield = 64;
@@ -25,60 +25,75 @@ std::string name_of(NodeId node) { return "node " + std::to_string(node); }
 }  // namespace
 
 Result<NodeLog::Peer> NodeLog::ask(NodeId to) {
-  const uint64_t deadline_us = worker_.endpoint().now_us() + options_.peers_us_max;
-  while (true) {
-    Rpc::Call call;
-    call.to = topology_.worker_of(to);
-    call.method = kMethodLogState;
-    call.silence_us_max = kAskSilenceUs;
-    const Status asked = worker_.rpc().call_one(call, counters_);
-    if (asked.ok()) {
-      MessageReader in(call.reply);
-      Peer peer;
-      const uint8_t state = in.u8();
-      peer.fresh = in.u8() != 0;
-      peer.generation = in.u64();
-      if (!in.at_end() || state > static_cast<uint8_t>(State::kServing)) {
-        return Status(Code::kCorrupt, name_of(to) + " says nonsense of its log");
-      }
-      peer.state = static_cast<State>(state);
-      return peer;
-    }
-    if (asked.code() != Code::kUnavailable && asked.code() != Code::kTimeout) {
-      return Status(Code::kInvalidArgument,
-                    name_of(to) + " does not keep its rows on disk (" + asked.message() + ")");
-    }
-    if (worker_.endpoint().now_us() > deadline_us) {
+  Rpc::Bytes reply;
+  const Status asked = call(to, kMethodLogState, {}, &reply);
+  if (!asked.ok()) {
+    if (asked.code() == Code::kUnavailable || asked.code() == Code::kTimeout) {
       return Status(Code::kUnavailable, name_of(to) + " does not answer");
     }
-    worker_.scheduler().sleep_for(kAskEveryUs);
+    return Status(Code::kInvalidArgument,
+                  name_of(to) + " does not keep its rows on disk (" + asked.message() + ")");
   }
+  MessageReader in(reply);
+  Peer peer;
+  const uint8_t state = in.u8();
+  peer.fresh = in.u8() != 0;
+  peer.has_rows = in.u8() != 0;
+  peer.generation = in.u64();
+  if (!in.at_end() || state > static_cast<uint8_t>(State::kServing)) {
+    return Status(Code::kCorrupt, name_of(to) + " says nonsense of its log");
+  }
+  peer.state = static_cast<State>(state);
+  return peer;
 }
 
-// One that serves before this one has read its folder has rows in memory that this one's may not
-// go with.
+// One that serves before this one has read its folder has rows in memory that this one's do not go
+// with: what was under way there refers to places here that are no more.
+Status NodeLog::have_begin_anew(NodeId to, const Peer& peer) {
+  if (fresh_ || peer.generation != generation_) {
+    return Status(Code::kInvalidArgument,
+                  name_of(to) +
+                      " has its rows in memory, and this node has lost its own; its folder " +
+                      (fresh_ ? "is empty" : "is of another time"));
+  }
+  tell(name_of(to) +
+       " has its rows in memory, and this node has lost its own: it is told to get "
+       "them from disk, too");
+  Rpc::Bytes request;
+  MessageWriter(request).u64(generation_);
+  return call(to, kMethodLogAnew, request, nullptr);
+}
+
 Status NodeLog::wait_for_all(State state) {
   for (NodeId to = 0; to < topology_.nodes; ++to) {
     while (to != node()) {
       Result<Peer> peer = ask(to);
       if (!peer.ok()) return peer.status();
-      if (state == State::kRead && peer->state == State::kServing) {
-        return Status(Code::kInvalidArgument,
-                      name_of(to) +
-                          " has its rows in memory, and this node has lost its own. Stop "
-                          "all nodes, and start each with --from-disk");
+      // None serves before all have loaded, but with a memory of before.
+      if (peer->state == State::kServing && state < State::kLoaded) {
+        RDMACC_RETURN_IF_ERROR(have_begin_anew(to, *peer));
+      } else if (peer->state >= state) {
+        break;
       }
-      if (peer->state >= state) break;
       worker_.scheduler().sleep_for(kAskEveryUs);
     }
   }
   return Status();
 }
 
+Status NodeLog::wait_for_node_0(State state) {
+  while (true) {
+    Result<Peer> peer = ask(0);
+    if (!peer.ok()) return peer.status();
+    if (peer->state >= state) return Status();
+    worker_.scheduler().sleep_for(kAskEveryUs);
+  }
+}
+
 // Of the next generation, and whether the folders can be of one time.
 Status NodeLog::check_generations(uint64_t* generation) {
   uint64_t least = generation_, most = generation_;
-  bool any_fresh = fresh_;
+  bool any_fresh = fresh_, any_rows = has_rows_;
   for (NodeId to = 0; to < topology_.nodes; ++to) {
     if (to == node()) continue;
     Result<Peer> peer = ask(to);
@@ -86,8 +101,9 @@ Status NodeLog::check_generations(uint64_t* generation) {
     least = std::min(least, peer->generation);
     most = std::max(most, peer->generation);
     any_fresh = any_fresh || peer->fresh;
+    any_rows = any_rows || peer->has_rows;
   }
-  if (any_fresh && most > 1) {
+  if (any_fresh && any_rows) {
     return Status(Code::kCorrupt, "the folder of one node is empty, and others have rows");
   }
   if (most > least + 1) {
@@ -113,7 +129,7 @@ Status NodeLog::take_tables_of_node_0() {
   do {
     Rpc::Bytes request, reply;
     MessageWriter(request).u32(tables.empty() ? kNoTable : tables.rbegin()->first);
-    RDMACC_RETURN_IF_ERROR(call(0, kMethodLogTables, std::move(request), &reply));
+    RDMACC_RETURN_IF_ERROR(call(0, kMethodLogTables, request, &reply));
     if (!parse_tables(reply, &some)) return Status(Code::kCorrupt, "node 0's list of tables");
     for (const ListedTable& table : some) tables[table.id] = table;
   } while (some.size() == kListedTablesMax);
@@ -173,7 +189,7 @@ Status NodeLog::close_gate(GateDrain& gate) {
   return closed;
 }
 
-Status NodeLog::recover() {
+Status NodeLog::recover(DoubtTable* doubts) {
   CHECK(stored_ != nullptr && !serving());
   std::optional<GateDrain> gate;
   if (node() == 0) {
@@ -184,10 +200,15 @@ Status NodeLog::recover() {
   RDMACC_RETURN_IF_ERROR(wait_for_all(State::kRead));
   uint64_t next_generation = 0;
   RDMACC_RETURN_IF_ERROR(check_generations(&next_generation));
+  RDMACC_RETURN_IF_ERROR(doubts != nullptr ? settle_prepared(*doubts)
+                                           : wait_for_node_0(State::kDecided));
+  state_ = State::kDecided;
   RDMACC_RETURN_IF_ERROR(forward());
   RDMACC_RETURN_IF_ERROR(take_tables_of_node_0());
   state_ = State::kForwarded;
   RDMACC_RETURN_IF_ERROR(wait_for_all(State::kForwarded));
+  restoring_ = true;
+  while (!waiters_.empty()) worker_.scheduler().sleep_for(kAskEveryUs);  // of what was told twice
   RDMACC_RETURN_IF_ERROR(restore());
   RDMACC_RETURN_IF_ERROR(begin_generation(next_generation));
   state_ = State::kLoaded;

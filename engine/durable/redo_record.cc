@@ -80,6 +80,19 @@ void encode(const RedoCovered& covered, std::vector<std::byte>& out) {
   for (const uint64_t lock_ctts : covered.lock_ctts) to.u64(lock_ctts);
 }
 
+void encode(const RedoPrepared& prepared, std::vector<std::byte>& out) {
+  MessageWriter to(out);
+  to.u64(prepared.gtid.system_id);
+  to.u64(prepared.gtid.xid);
+  encode(prepared.writes, out);
+}
+
+void encode(const RedoDecided& decided, std::vector<std::byte>& out) {
+  MessageWriter to(out);
+  to.u64(decided.lock_ctts);
+  to.u8(decided.committed ? 1 : 0);
+}
+
 void encode_dropped(TableId table, std::vector<std::byte>& out) { MessageWriter(out).u32(table); }
 
 Status decode(std::span<const std::byte> in, RedoWrites& writes) {
@@ -143,6 +156,24 @@ Status decode(std::span<const std::byte> in, RedoCovered& covered) {
   covered.lock_ctts.resize(count);
   for (uint64_t& lock_ctts : covered.lock_ctts) lock_ctts = from.u64();
   return from.at_end() ? Status() : corrupt();
+}
+
+Status decode(std::span<const std::byte> in, RedoPrepared& prepared) {
+  MessageReader from(in);
+  prepared.gtid.system_id = from.u64();
+  prepared.gtid.xid = from.u64();
+  if (!from.ok() || prepared.gtid.null()) return corrupt();
+  RDMACC_RETURN_IF_ERROR(decode(in.subspan(2 * sizeof(uint64_t)), prepared.writes));
+  return prepared.writes.lock_ctts != 0 ? Status() : corrupt();
+}
+
+Status decode(std::span<const std::byte> in, RedoDecided& decided) {
+  MessageReader from(in);
+  decided.lock_ctts = from.u64();
+  const uint8_t committed = from.u8();
+  decided.committed = committed == 1;
+  const bool sound = from.at_end() && committed <= 1 && decided.lock_ctts != 0;
+  return sound ? Status() : corrupt();
 }
 
 Status decode_dropped(std::span<const std::byte> in, TableId& table) {

@@ -20,6 +20,10 @@ enum class RedoKind : uint8_t {
   kEnd = 5,  // of a checkpoint: it is whole
   // Another node has these transactions on its own disk: its part need not come from here.
   kCovered = 6,
+  // Of a transaction that another system decides, and that is prepared: nothing of it counts before
+  // its writes follow under kWrites, or kDecided.
+  kPrepared = 7,
+  kDecided = 8,
 };
 
 struct RedoWrite {
@@ -49,6 +53,16 @@ struct RedoEnd {
   uint64_t tables = 0;
 };
 
+struct RedoPrepared {
+  Gtid gtid;
+  RedoWrites writes;
+};
+
+struct RedoDecided {
+  uint64_t lock_ctts = 0;
+  bool committed = false;
+};
+
 struct RedoCovered {
   NodeId by = 0;
   std::vector<uint64_t> lock_ctts;
@@ -63,6 +77,8 @@ void encode(const ListedTable& table, std::vector<std::byte>& out);
 void encode(const RedoRow& row, std::vector<std::byte>& out);
 void encode(const RedoEnd& end, std::vector<std::byte>& out);
 void encode(const RedoCovered& covered, std::vector<std::byte>& out);
+void encode(const RedoPrepared& prepared, std::vector<std::byte>& out);
+void encode(const RedoDecided& decided, std::vector<std::byte>& out);
 void encode_dropped(TableId table, std::vector<std::byte>& out);
 
 // kCorrupt when they do not parse.
@@ -71,6 +87,8 @@ Status decode(std::span<const std::byte> in, ListedTable& table);
 Status decode(std::span<const std::byte> in, RedoRow& row);
 Status decode(std::span<const std::byte> in, RedoEnd& end);
 Status decode(std::span<const std::byte> in, RedoCovered& covered);
+Status decode(std::span<const std::byte> in, RedoPrepared& prepared);
+Status decode(std::span<const std::byte> in, RedoDecided& decided);
 Status decode_dropped(std::span<const std::byte> in, TableId& table);
 
 }  // namespace rdmacc

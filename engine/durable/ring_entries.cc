@@ -19,21 +19,22 @@ std::span<const std::byte> RingEntries::ring_of(WorkerId worker) const {
   return {region_ + layout_.log_ring(worker) + sizeof(LogRingHead), kLogRingBytes};
 }
 
-Status RingEntries::read(WorkerId worker, uint64_t position,
-                         std::vector<std::byte>& payload) const {
+Status RingEntries::read(WorkerId worker, uint64_t position, Entry& entry) const {
   const Status none(Code::kInvalidArgument, "there is no such entry in the log ring");
   if (worker >= layout_.workers_max) return none;
   const LogRingHead head = head_of(worker);
   if (head.incarnation == 0) return none;  // then there may be no memory behind the rest
-  const std::optional<FoundEntry> entry = log_entry_at(head, ring_of(worker), position);
-  if (!entry || entry->prepared()) return none;
-  if (entry->header.kind == LogPayload::kInline) {
-    payload.assign(entry->stored.begin(), entry->stored.end());
+  const std::optional<FoundEntry> found = log_entry_at(head, ring_of(worker), position);
+  if (!found) return none;
+  std::vector<std::byte>& payload = entry.payload;
+  entry.prepared = found->prepared();
+  if (found->header.kind == LogPayload::kInline) {
+    payload.assign(found->stored.begin(), found->stored.end());
     return Status();
   }
-  const std::vector<GlobalAddress> segments = segments_of(*entry, node_, layout_);
+  const std::vector<GlobalAddress> segments = segments_of(*found, node_, layout_);
   if (segments.empty()) return none;
-  payload.resize(entry->header.payload_bytes);
+  payload.resize(found->header.payload_bytes);
   for (size_t i = 0; i < segments.size(); ++i) {
     const uint64_t start = i * kLogSegmentBytes;
     const uint64_t bytes = std::min<uint64_t>(kLogSegmentBytes, payload.size() - start);
@@ -41,7 +42,7 @@ Status RingEntries::read(WorkerId worker, uint64_t position,
                 bytes);
   }
   uint64_t checksum = 0;
-  std::memcpy(&checksum, entry->stored.data(), sizeof(checksum));
+  std::memcpy(&checksum, found->stored.data(), sizeof(checksum));
   return log_payload_checksum(payload) == checksum ? Status() : none;
 }
 
@@ -63,27 +64,28 @@ void RingEntries::note_logged(WorkerId worker, uint64_t position) {
 }
 
 // One that cannot be read any more has been overwritten, so it was installed everywhere.
-void RingEntries::for_each_logged(const std::function<void(const LogRecord&)>& visit) {
-  std::vector<std::byte> payload;
+void RingEntries::for_each_logged(
+    const std::function<void(const LogRecord&, bool prepared)>& visit) {
+  Entry entry;
   for (auto& [worker, positions] : logged_) {
     std::sort(positions.begin(), positions.end());
     positions.erase(std::unique(positions.begin(), positions.end()), positions.end());
     std::erase_if(positions, [&, of = worker](uint64_t position) {
-      if (!read(of, position, payload).ok()) return true;
-      Result<LogRecord> record = decode_log_record(payload);
+      if (!read(of, position, entry).ok()) return true;
+      Result<LogRecord> record = decode_log_record(entry.payload);
       if (!record.ok()) return true;
-      visit(*record);
+      visit(*record, entry.prepared);
       return false;
     });
   }
 }
 
-void RingEntries::adopt(const std::unordered_set<uint64_t>& lock_ctts) {
+void RingEntries::adopt(const std::function<bool(uint64_t lock_ctts)>& logged) {
   for (WorkerId worker = 0; worker < layout_.workers_max; ++worker) {
     const LogRingHead head = head_of(worker);
     if (head.incarnation == 0) continue;
     for (const FoundEntry& entry : find_log_entries(head, ring_of(worker))) {
-      if (!lock_ctts.contains(entry.header.lock_ctts)) continue;
+      if (!logged(entry.header.lock_ctts)) continue;
       logged_[worker].push_back(entry.header.position);
     }
   }

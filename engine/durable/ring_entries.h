@@ -1,6 +1,6 @@
 #pragma once
+#include <functional>
 #include <map>
-#include <unordered_set>
 #include <vector>
 
 #include "engine/log/log_entry.h"
@@ -18,9 +18,12 @@ class RingEntries {
   RingEntries(const std::byte* region, const RegionLayout& layout, NodeId node)
       : region_(region), layout_(layout), node_(node) {}
 
-  // The payload of the committed entry at that position of a worker's ring; kInvalidArgument:
-  // there is none, or it is only prepared.
-  Status read(WorkerId worker, uint64_t position, std::vector<std::byte>& payload) const;
+  struct Entry {
+    std::vector<std::byte> payload;
+    bool prepared = false;  // and not committed
+  };
+  // The entry at that position of a worker's ring; kInvalidArgument: there is none.
+  Status read(WorkerId worker, uint64_t position, Entry& entry) const;
 
   // Where the ring has the committed entry of a transaction.
   std::optional<uint64_t> find(WorkerId worker, uint64_t lock_ctts) const;
@@ -28,9 +31,9 @@ class RingEntries {
   // The log file has it.
   void note_logged(WorkerId worker, uint64_t position);
   // Visits the log records of noted entries that may not be installed yet; forgets the others.
-  void for_each_logged(const std::function<void(const LogRecord&)>& visit);
+  void for_each_logged(const std::function<void(const LogRecord&, bool prepared)>& visit);
   // Notes the entries of these transactions, after a start of the node on its memory.
-  void adopt(const std::unordered_set<uint64_t>& lock_ctts);
+  void adopt(const std::function<bool(uint64_t lock_ctts)>& logged);
 
   // Does the transaction still hold the lock of that header, which is this node's?
   bool locked_by(GlobalAddress header, uint64_t lock_ctts) const;

@@ -78,7 +78,19 @@ Status StoredLog::read(const DataFolder& folder, const SegmentIdentity& own,
     RDMACC_RETURN_IF_ERROR(read_log_segment(number, number == segments.back(), told));
     ++expected;
   }
+  settle_prepared();
   return Status();
+}
+
+// When all has been read, since a checkpoint may have carried one over behind its end. Its writes
+// may not all be among those that came one by one from another node.
+void StoredLog::settle_prepared() {
+  std::vector<std::pair<uint64_t, bool>> known;
+  for (const auto& [lock_ctts, record] : prepared_) {
+    const std::optional<bool> ended = committed(lock_ctts);
+    if (ended) known.emplace_back(lock_ctts, *ended);
+  }
+  for (const auto& [lock_ctts, ended] : known) decide(lock_ctts, ended);
 }
 
 Status StoredLog::read_checkpoint_tables() {
@@ -148,16 +160,16 @@ Status StoredLog::take_record(uint8_t kind, std::span<const std::byte> body) {
     case RedoKind::kWrites: {
       RedoWrites writes;
       RDMACC_RETURN_IF_ERROR(decode(body, writes));
-      bool shared = false;
-      for (const RedoWrite& write : writes.writes) {
-        if (write.node == own_.node) {
-          take(write, writes.stamp);
-        } else {
-          shared = true;
-        }
-      }
-      if (shared) shared_.emplace_back(body.begin(), body.end());
+      take(writes);
       if (writes.lock_ctts != 0) transactions_.insert(writes.lock_ctts);
+      return Status();
+    }
+    case RedoKind::kPrepared:
+      return take_prepared(body);
+    case RedoKind::kDecided: {
+      RedoDecided decided;
+      RDMACC_RETURN_IF_ERROR(decode(body, decided));
+      decided_[decided.lock_ctts] = decided.committed;
       return Status();
     }
     case RedoKind::kCovered: {
@@ -184,6 +196,60 @@ Status StoredLog::take_record(uint8_t kind, std::span<const std::byte> body) {
       break;
   }
   return Status(Code::kCorrupt, "a record of an unknown kind");
+}
+
+// A checkpoint may have carried it over: then the later record lacks what others have by
+// themselves.
+Status StoredLog::take_prepared(std::span<const std::byte> body) {
+  RedoPrepared prepared;
+  RDMACC_RETURN_IF_ERROR(decode(body, prepared));
+  prepared_[prepared.writes.lock_ctts].assign(body.begin(), body.end());
+  return Status();
+}
+
+std::vector<InDoubt> StoredLog::prepared(uint64_t after, size_t most) const {
+  std::vector<InDoubt> found;
+  for (auto at = prepared_.upper_bound(after); at != prepared_.end() && found.size() < most; ++at) {
+    RedoPrepared prepared;
+    CHECK(decode(at->second, prepared).ok());  // it was when it was read
+    InDoubt& doubt = found.emplace_back();
+    doubt.gtid = prepared.gtid;
+    doubt.worker = worker_of_ctts(at->first);
+    doubt.node = own_.node;
+    doubt.lock_ctts = at->first;
+    doubt.stamp = prepared.writes.stamp;
+  }
+  return found;
+}
+
+std::optional<bool> StoredLog::committed(uint64_t lock_ctts) const {
+  if (transactions_.contains(lock_ctts)) return true;
+  const auto decided = decided_.find(lock_ctts);
+  return decided != decided_.end() ? std::optional(decided->second) : std::nullopt;
+}
+
+void StoredLog::decide(uint64_t lock_ctts, bool committed) {
+  const auto found = prepared_.find(lock_ctts);
+  if (found == prepared_.end()) return;
+  const std::vector<std::byte> record = std::move(found->second);
+  prepared_.erase(found);
+  if (!committed) return;
+  RedoPrepared prepared;
+  CHECK(decode(record, prepared).ok());
+  take(prepared.writes);
+  transactions_.insert(lock_ctts);
+}
+
+void StoredLog::take(const RedoWrites& writes) {
+  bool shared = false;
+  for (const RedoWrite& write : writes.writes) {
+    if (write.node == own_.node) {
+      take(write, writes.stamp);
+    } else {
+      shared = true;
+    }
+  }
+  if (shared) encode(writes, shared_.emplace_back());
 }
 
 void StoredLog::take(const RedoWrite& write, uint64_t stamp) {
@@ -216,12 +282,20 @@ Status StoredLog::for_each_undelivered(
 
 std::vector<std::pair<NodeId, uint64_t>> StoredLog::shared_transactions() const {
   std::set<std::pair<NodeId, uint64_t>> shared;
-  for (const std::vector<std::byte>& record : shared_) {
-    RedoWrites writes;
-    CHECK(decode(record, writes).ok());  // it was when it was read
+  const auto add = [&](const RedoWrites& writes) {
     for (const RedoWrite& write : writes.writes) {
       if (write.node != own_.node) shared.emplace(write.node, writes.lock_ctts);
     }
+  };
+  for (const std::vector<std::byte>& record : shared_) {
+    RedoWrites writes;
+    CHECK(decode(record, writes).ok());  // it was when it was read
+    add(writes);
+  }
+  for (const auto& [lock_ctts, record] : prepared_) {
+    RedoPrepared prepared;
+    CHECK(decode(record, prepared).ok());
+    add(prepared.writes);
   }
   return {shared.begin(), shared.end()};
 }

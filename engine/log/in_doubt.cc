@@ -1,7 +1,11 @@
 #include "engine/log/in_doubt.h"
 
 namespace rdmacc {
+// `of` stays as it is for one of a memory that is gone.
 InDoubt* DoubtTable::find(Gtid gtid, OfWorker** of) {
+  for (InDoubt& doubt : stored_) {
+    if (doubt.gtid == gtid) return &doubt;
+  }
   for (auto& [worker, doubts] : doubts_) {
     for (InDoubt& doubt : doubts.transactions) {
       if (doubt.gtid != gtid) continue;
@@ -38,16 +42,36 @@ void DoubtTable::failed_pass(WorkerId dead) {
   if (found != doubts_.end()) found->second.decided = true;
 }
 
+void DoubtTable::add_stored(std::vector<InDoubt> found) {
+  CHECK(log_decision_ != nullptr && stored_.empty());
+  stored_ = std::move(found);
+}
+
+Status DoubtTable::decide_stored(const InDoubt& doubt, bool commit) {
+  const uint64_t lock_ctts = doubt.lock_ctts;
+  const Status status = log_decision_(lock_ctts, commit);
+  if (!status.ok()) return status;
+  std::erase_if(stored_, [&](const InDoubt& each) { return each.lock_ctts == lock_ctts; });
+  return Status();
+}
+
 // Every copy says so before anything follows. One that cannot be reached keeps the transaction in
 // doubt for now: should node 0 die here, the copies that were reached decide.
 Status DoubtTable::decide(Gtid gtid, bool commit) {
   OfWorker* of = nullptr;
-  const InDoubt* doubt = find(gtid, &of);
+  InDoubt* doubt = find(gtid, &of);
   if (doubt == nullptr || doubt->decided) {
     return Status(Code::kNotFound, "no such transaction is in doubt");
   }
+  // Some copies may say so already.
+  if (doubt->begun.value_or(commit) != commit) {
+    return Status(Code::kUnavailable, "the opposite has begun to be told");
+  }
+  doubt->begun = commit;
+  if (of == nullptr) return decide_stored(*doubt, commit);
   if (of->deciding > 0) return Status(Code::kUnavailable, "its worker is being resolved");
   const WorkerId worker = doubt->worker;
+  const uint64_t lock_ctts = doubt->lock_ctts;
   const std::vector<GlobalAddress> entries = doubt->entries;
   CHECK(!entries.empty());
   ++of->deciding;
@@ -60,6 +84,8 @@ Status DoubtTable::decide(Gtid gtid, bool commit) {
     for (const GlobalAddress entry : entries) batch.write(entry, state, sizeof(*state));
     status = batch.execute();
   }
+  // What a checkpoint carries over from now on says so, and what it has before is followed by this.
+  if (status.ok() && log_decision_ != nullptr) status = log_decision_(lock_ctts, commit);
   // A pass that ended meanwhile has found that it was decided before; what the list has of the
   // worker since then is its successor's.
   const auto still = doubts_.find(worker);
@@ -79,6 +105,7 @@ void DoubtTable::serve(std::function<size_t()> unresolved) {
         if (!request.empty()) return Status(Code::kCorrupt, "request for a list");
         InDoubtList list;
         list.unresolved = unresolved();
+        list.transactions = stored_;
         for (const auto& [worker, doubts] : doubts_) {
           list.transactions.insert(list.transactions.end(), doubts.transactions.begin(),
                                    doubts.transactions.end());

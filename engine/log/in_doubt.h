@@ -26,6 +26,15 @@ class DoubtTable {
   // Registers the methods below. `unresolved`: how many dead workers have not been looked at yet.
   void serve(std::function<size_t()> unresolved);
 
+  // Where nodes have logs on disk: an end is there, on all of them, before what decides it hears
+  // that it stands.
+  using LogDecision = std::function<Status(uint64_t lock_ctts, bool commit)>;
+  void log_decisions(LogDecision log) { log_decision_ = std::move(log); }
+  // What such logs hold of a memory that is gone: listed until they are decided, and nothing else
+  // is to be done then.
+  void add_stored(std::vector<InDoubt> found);
+  size_t stored() const { return stored_.size(); }
+
   // Is there nothing new to do for this dead worker, because what is left of it is in doubt?
   bool waits(WorkerId dead) const;
   // Before a resolution of `dead`, and with what it has found; nothing in doubt forgets it.
@@ -41,11 +50,14 @@ class DoubtTable {
     uint32_t deciding = 0;
   };
   Status decide(Gtid gtid, bool commit);
+  Status decide_stored(const InDoubt& doubt, bool commit);
   InDoubt* find(Gtid gtid, OfWorker** of);
 
   Worker& worker_;
   const Topology topology_;
   std::map<WorkerId, OfWorker> doubts_;
+  std::vector<InDoubt> stored_;
+  LogDecision log_decision_;
 };
 
 Result<InDoubtList> list_in_doubt(Worker& by, const Topology& topology, VerbCounters& counters);

@@ -1,5 +1,6 @@
 #pragma once
 #include <compare>
+#include <optional>
 #include <vector>
 
 #include "engine/storage/wire/messages.h"
@@ -22,12 +23,14 @@ struct Gtid {
 // A prepared transaction whose coordinator has died. Its locks are held until it is decided.
 struct InDoubt {
   Gtid gtid;
-  WorkerId worker = kNoWorker;         // that was its coordinator
-  NodeId node = 0;                     // one of those that keep its log
-  uint64_t lock_ctts = 0;              // what the lock words hold
-  uint64_t stamp = 0;                  // time of its log record
-  bool decided = false;                // and about to be finished
-  std::vector<GlobalAddress> entries;  // copies of its log record that say so; of node 0 alone
+  WorkerId worker = kNoWorker;  // that was its coordinator
+  NodeId node = 0;              // one of those that keep its log
+  uint64_t lock_ctts = 0;       // what the lock words hold
+  uint64_t stamp = 0;           // time of its log record
+  bool decided = false;         // and about to be finished
+  // Of node 0 alone: copies of its log record that say so, and what it has begun to tell them.
+  std::vector<GlobalAddress> entries;
+  std::optional<bool> begun;
 };
 
 // What node 0 answers when asked what is in doubt. A list is complete when `unresolved` is 0:

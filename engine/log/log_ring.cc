@@ -260,6 +260,19 @@ Status LogWriter::flush(std::span<const LogPlacement> placements, VerbCounters& 
   return Status();
 }
 
+void LogWriter::abort_on_disk(std::span<const LogPlacement> placements, VerbCounters& counters) {
+  std::vector<Rpc::Call> calls;
+  for (const LogPlacement& placement : placements) {
+    Rpc::Call& call = calls.emplace_back();
+    call.to = topology_.worker_of(placement.node);
+    call.method = kMethodLogDecided;
+    MessageWriter request(call.request);
+    request.u64(placement.lock_ctts);
+    request.u8(0);  // not committed
+  }
+  worker_.rpc().call_all(calls, counters);
+}
+
 // The memory stays: what was applied is cut off when it is half of what there is.
 void LogWriter::Ring::forget_applied() {
   while (first < live.size() && live[first].applied) ++first;

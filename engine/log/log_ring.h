@@ -73,6 +73,9 @@ class LogWriter {
   // Waits until what was written is on disk, where nodes keep their log there: when it is not ok
   // that is not known, and asking again is harmless.
   Status flush(std::span<const LogPlacement> placements, VerbCounters& counters);
+  // A transaction that was logged as prepared has aborted, and its entries are void: a node that
+  // does not hear of it asks, should its memory be lost, what decides the transaction.
+  void abort_on_disk(std::span<const LogPlacement> placements, VerbCounters& counters);
   // Have nodes that were logged on their log on disk? All of a cluster have, or none.
   bool on_disk() const { return on_disk_; }
 

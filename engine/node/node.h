@@ -21,7 +21,8 @@ class Node {
 
   // Serves until `stop` is set (looked at between two waits of the fabric), a thread could not be
   // started, or the other members took the node for dead (kUnavailable, and evicted()): they have
-  // ended what they did with it, so it must be opened anew, as after a crash.
+  // ended what they did with it, so it must be opened anew, as after a crash. kCorrupt with
+  // kDiscardMemory: without its memory.
   Status run(const std::atomic<bool>& stop, uint32_t spin_us);
 
   bool evicted() const;

@@ -63,7 +63,8 @@ Status NodeThread::open_log() {
         "disk. To give them up, start it with --from-disk");
   }
   if (storage_->reopened() && contents != Contents::kOnDisk) {
-    return Status(Code::kCorrupt, "the memory of this node has not all of its rows", kHalfRestored);
+    return Status(Code::kCorrupt, "the memory of this node has not all of its rows",
+                  kDiscardMemory);
   }
   if (!storage_->reopened()) storage_->set_contents(Contents::kRestoring);
   Result<std::unique_ptr<NodeLog>> log =
@@ -113,7 +114,7 @@ void NodeThread::serve() {
   if (node_log_ == nullptr) return;
   node_log_->serve(guard());
   CHECK(worker_.scheduler().spawn([this] {
-    node_log_->run([this] {
+    node_log_->run(doubts_.get(), [this] {
       if (node_ == 0) CHECK(worker_.scheduler().spawn([this] { resolve_for_ever(); }));
     });
   }));
@@ -125,11 +126,17 @@ void NodeThread::serve_node_0() {
   doubts_ = std::make_unique<DoubtTable>(worker_, fabric_.topology());
   doubts_->serve([this] {
     const std::vector<WorkerId> departed = fabric_.departed();
-    return static_cast<size_t>(std::count_if(departed.begin(), departed.end(),
-                                             [this](WorkerId dead) { return !left_alone(dead); }));
+    const auto left = std::count_if(departed.begin(), departed.end(),
+                                    [this](WorkerId dead) { return !left_alone(dead); });
+    return static_cast<size_t>(left) + (serving() ? 0 : 1);  // logs may name more
   });
   // With rows on disk they have to be there first.
-  if (node_log_ != nullptr) return;
+  if (node_log_ != nullptr) {
+    doubts_->log_decisions([this](uint64_t lock_ctts, bool committed) {
+      return node_log_->log_decision(lock_ctts, committed);
+    });
+    return;
+  }
   CHECK(worker_.scheduler().spawn([this] { resolve_for_ever(); }));
 }
 

@@ -31,17 +31,14 @@ struct NodeOptions {
   std::optional<DurableOptions> durable;   // rows are on disk; else in memory alone
 };
 
-// In the detail of a kCorrupt from open(): the node's memory is what an unfinished recovery has
-// left. It is to be discarded, and the node opened again.
-constexpr uint16_t kHalfRestored = 1;
-
 // One thread of a node: its worker and what it serves. Every thread serves RPC stages; thread 0
 // also owns the node's storage, and thread 0 of node 0 resolves coordinators that died. All of
 // it runs in coroutines of the worker's scheduler, so the thread that steps it runs the node: a
 // thread of rdmacc_node, or the simulator. Used by one thread.
 class NodeThread {
  public:
-  // Joins the fabric as the thread and, on thread 0, formats or reopens the node's region.
+  // Joins the fabric as the thread and, on thread 0, formats or reopens the node's region. kCorrupt
+  // with kDiscardMemory: what is there is of an unfinished recovery.
   static Result<std::unique_ptr<NodeThread>> open(Fabric& fabric, NodeId node, uint16_t thread,
                                                   const NodeOptions& options);
   // Ends whatever is under way; a node that ends so may be opened again.

@@ -1,6 +1,7 @@
 #include <signal.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -24,6 +25,7 @@ namespace {
 constexpr int kExitFailed = 1;
 constexpr int kExitUsage = 2;
 constexpr uint64_t kWatchEveryUs = 1'000'000;
+constexpr useconds_t kAnewPauseUs = 50'000;  // what keeps it from starting may stay
 constexpr uint64_t kMegabyte = 1ull << 20;
 
 std::atomic<bool> stop{false};
@@ -265,14 +267,14 @@ int run(int argc, char** argv) {
   bool again = false;
   Status status = flags.from_disk ? discard_memory(flags, choice.value()) : Status();
   if (status.ok()) status = serve(flags, choice.value(), &again);
-  if (status.code() == Code::kCorrupt && status.detail() == kHalfRestored) {
-    spdlog::warn("node {}: {}; it begins anew", flags.node, status.message());
-    status = discard_memory(flags, choice.value());
-    if (status.ok()) status = serve(flags, choice.value(), &again);
-  }
-  while (again) {
+  while (!stop.load()) {
+    const bool discard = status.code() == Code::kCorrupt && status.detail() == kDiscardMemory;
+    if (!again && !discard) break;
     spdlog::warn("node {}: starts anew: {}", flags.node, status.message());
-    status = serve(flags, choice.value(), &again);
+    usleep(kAnewPauseUs);
+    again = false;
+    status = discard ? discard_memory(flags, choice.value()) : Status();
+    if (status.ok()) status = serve(flags, choice.value(), &again);
   }
   if (!status.ok()) {
     std::fprintf(stderr, "rdmacc_node: %s\n", status.to_string().c_str());

@@ -3,6 +3,7 @@
 #include "pg_rdmacc/server/attach.h"
 #include "pg_rdmacc/server/cluster_file.h"
 #include "pg_rdmacc/server/fabric.h"
+#include "pg_rdmacc/server/short_worker.h"
 #include "pg_rdmacc/server/supervisor.h"
 
 extern "C" {
@@ -41,7 +42,10 @@ void publish(int node, bool answers, const char* why) {
   if (state == before && told[node]) return;
   pg_atomic_write_u64(&status->started, static_cast<uint64>(GetCurrentTimestamp()));
   pg_atomic_write_u32(&status->state, state);
-  if (answers && told[node]) pg_atomic_fetch_add_u32(&status->restarts, 1);
+  if (answers && told[node]) {
+    pg_atomic_fetch_add_u32(&status->restarts, 1);
+    rdmacc_note_doubt(); /* as above: another node than node 0 may be the one that lost it */
+  }
   told[node] = true;
   char address[kAddressBytes];
   address_of(node, address, sizeof(address));
@@ -67,6 +71,7 @@ void note_stamp(uint64 stamp, bool file_was_known) {
     cluster_file_write(&file);
     pg_atomic_write_u32(&rdmacc_control->fresh, file.fresh ? 1 : 0);
     if (!same && file.fresh) rdmacc_empty_tables_start();
+    if (!same) rdmacc_note_doubt(); /* nodes wait for what is decided here */
   }
   pg_atomic_write_u32(&rdmacc_control->serving, 1);
 }

@@ -36,15 +36,6 @@ void stop_if_asked(int point) {
            errhint("Use another rdmacc.protocol, or one transaction for each kind of table.")));
 }
 
-/* What the nodes themselves refuse: they have a log of their own on disk. */
-[[noreturn]] void refused_by_nodes(void) {
-  ereport(ERROR,
-          (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-           errmsg("cannot write rows of rdmacc tables and of other tables in one transaction"),
-           errdetail_internal("%s.", bridge_error()->message),
-           errhint("Use one transaction for each kind of table.")));
-}
-
 /* It is in the WAL, so it is committed. Nodes that cannot be told so are made anew from the WAL,
  * with all of this server's processes. */
 void install_prepared(void) {
@@ -86,7 +77,6 @@ bool prepare_under(uint64 number) {
     rdmacc_note_doubt();
     return false;
   }
-  if (bridge_error()->code == rdmacc::Code::kInvalidArgument) refused_by_nodes();
   return bridge_error()->code == rdmacc::Code::kOk;
 }
 

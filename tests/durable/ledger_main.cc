@@ -2,6 +2,12 @@
 //
 //   rdmacc_ledger CONFIG write CLIENTS PROTOCOL STAGES
 //       a line "CLIENT NUMBER" for each commit that was acknowledged, until it is killed
+//   rdmacc_ledger CONFIG prepare CLIENTS PROTOCOL STAGES
+//       as write, in two phases: a line "CLIENT NUMBER XID", which decides that XID commits,
+//       between them. What has none aborts, which some do that were prepared
+//   rdmacc_ledger CONFIG decide XID...
+//       what is in doubt commits if it is among these, and aborts otherwise, a line "XID" for each;
+//       until nothing is in doubt and nodes have their rows, or they do not answer (exit code 1)
 //   rdmacc_ledger CONFIG read
 //       a line "KEY CLIENT VALUE" for each row
 //
@@ -9,8 +15,10 @@
 // deletes its row n - 1: so after any crash both rows have one number, and just that row is there.
 
 #include <charconv>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <set>
 
 #include "engine/protocols/registry.h"
 #include "engine/workloads/number_key.h"
@@ -25,6 +33,7 @@ constexpr uint32_t kTableNumber = 9001;
 constexpr uint64_t kRowOfNumber = 1ull << 32;  // keys from there on are rows of numbers
 constexpr uint64_t kKeysPerClient = 1ull << 40;
 constexpr uint32_t kClientsMax = 64;
+constexpr uint64_t kSystem = 9001;  // of all XIDs
 constexpr size_t kLongRowBytes = 1500;
 
 std::string key_of(uint64_t client, uint64_t number) {
@@ -64,23 +73,61 @@ Status run_one(Session& session, TableId table, uint64_t client, uint64_t& numbe
   return session.insert(table, key_of(client, kRowOfNumber + number), row_of(number));
 }
 
+using Commit = Status (*)(Session& session, uint64_t client, uint64_t number);
+
+Status commit_and_tell(Session& session, uint64_t client, uint64_t number) {
+  RDMACC_RETURN_IF_ERROR(session.commit());
+  std::printf("%llu %llu\n", static_cast<unsigned long long>(client),
+              static_cast<unsigned long long>(number));
+  std::fflush(stdout);
+  return Status();
+}
+
+// XIDs are never used again: clients are less than their factor, and time goes on.
+Status decide_and_commit(Session& session, uint64_t client, uint64_t number) {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const auto now_us = std::chrono::duration_cast<std::chrono::microseconds>(now).count();
+  const uint64_t xid = static_cast<uint64_t>(now_us) * kClientsMax + client;
+  RDMACC_RETURN_IF_ERROR(session.prepare(Gtid{kSystem, xid}));
+  if (now_us % 4 == 0) {
+    session.abort();
+    return Status(Code::kAborted);
+  }
+  std::printf("%llu %llu %llu\n", static_cast<unsigned long long>(client),
+              static_cast<unsigned long long>(number), static_cast<unsigned long long>(xid));
+  std::fflush(stdout);
+  return session.commit_prepared();
+}
+
+Status decide_all(Session& session, const std::set<uint64_t>& committed) {
+  while (true) {
+    Result<InDoubtList> list = session.in_doubt();
+    if (!list.ok()) return list.status();
+    if (list->unresolved == 0 && list->transactions.empty()) return Status();
+    for (const InDoubt& doubt : list->transactions) {
+      if (doubt.decided) continue;
+      CHECK(doubt.gtid.system_id == kSystem);
+      const uint64_t xid = doubt.gtid.xid;
+      if (!session.decide(doubt.gtid, committed.contains(xid)).ok()) continue;
+      std::printf("%llu\n", static_cast<unsigned long long>(xid));
+    }
+    session.scheduler().sleep_for(10'000);
+  }
+}
+
 void write_for_ever(Coordinator& coordinator, TableId table, uint64_t client,
-                    const TxnOptions& options) {
+                    const TxnOptions& options, Commit commit) {
   Session session(coordinator);
   while (true) {
     uint64_t number = 0;
     Status status = session.begin(options);
     if (status.ok()) status = run_one(session, table, client, number);
     if (status.ok()) {
-      status = session.commit();
+      status = commit(session, client, number);
     } else {
       session.abort();
     }
-    if (status.ok()) {
-      std::printf("%llu %llu\n", static_cast<unsigned long long>(client),
-                  static_cast<unsigned long long>(number));
-      std::fflush(stdout);
-    } else if (status.code() != Code::kAborted) {
+    if (!status.ok() && status.code() != Code::kAborted) {
       std::fprintf(stderr, "client %llu: %s\n", static_cast<unsigned long long>(client),
                    status.to_string().c_str());
       coordinator.worker().scheduler().sleep_for(10'000);
@@ -114,8 +161,15 @@ Result<TableId> find_or_make(Session& session) {
 }
 
 int run(int argc, char** argv) {
-  const bool writes = argc == 6 && std::strcmp(argv[2], "write") == 0;
-  if (!writes && !(argc == 3 && std::strcmp(argv[2], "read") == 0)) return 2;
+  const std::string_view what = argc > 2 ? argv[2] : "";
+  const bool writes = argc == 6 && (what == "write" || what == "prepare");
+  if (!writes && !(argc == 3 && what == "read") && what != "decide") return 2;
+  std::set<uint64_t> committed;
+  for (int i = 3; i < argc && what == "decide"; ++i) {
+    uint64_t xid = 0;
+    std::from_chars(argv[i], argv[i] + std::strlen(argv[i]), xid);
+    committed.insert(xid);
+  }
   Result<ClusterConfig> config = read_cluster_config(argv[1]);
   if (!config.ok()) return 2;
   FabricChoice choice = FabricChoice::remote(FabricKind::kTcp, std::move(*config));
@@ -140,12 +194,18 @@ int run(int argc, char** argv) {
   }
   CHECK(scheduler.spawn([&] {
     Session session(coordinator);
+    if (what == "decide") {
+      status = decide_all(session, committed);
+      ended = true;
+      return;
+    }
     Result<TableId> table = find_or_make(session);
     status = table.status();
     if (status.ok() && !writes) status = read_all(session, *table);
+    const Commit commit = what == "prepare" ? decide_and_commit : commit_and_tell;
     for (uint64_t client = 0; status.ok() && client < clients; ++client) {
-      CHECK(scheduler.spawn([&coordinator, id = *table, client, options] {
-        write_for_ever(coordinator, id, client, options);
+      CHECK(scheduler.spawn([&coordinator, id = *table, client, options, commit] {
+        write_for_ever(coordinator, id, client, options, commit);
       }));
     }
     ended = !writes || !status.ok();

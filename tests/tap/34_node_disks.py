@@ -8,6 +8,7 @@ import errno
 import glob
 import os
 import random
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -25,8 +26,8 @@ COMMITS = 250  # of all clients, before anything happens
 WAIT_S = 60  # for what a busy disk may take
 
 
-def load(cluster, protocol="occ", stages="one_sided", commits=COMMITS):
-    writer = cluster.write(protocol=protocol, stages=stages)
+def load(cluster, protocol="occ", stages="one_sided", commits=COMMITS, how="write"):
+    writer = cluster.write(protocol=protocol, stages=stages, how=how)
     eventually(lambda: writer.count() >= commits + sum(cluster.totals.values()),
                f"commits under {protocol}, {stages}", WAIT_S)
     return writer
@@ -113,18 +114,46 @@ def clients_outlive_nodes(cluster):
 
 
 def one_memory_lost(cluster):
-    """A node alone must not go on with rows that are older than the others' memory."""
+    """The others' memory refers to what is gone: all get their rows from disk, and clients go on."""
     cluster.start()
-    writer = load(cluster)
-    cluster.nodes[1].kill()
-    cluster.nodes[1].wait()
-    cluster.forget_memory(node=1)
-    cluster.launch(1)
-    true(cluster.ends(1) != 0, "a node without its memory started beside one that has its own")
-    matches("--from-disk", cluster.log(1), "what node 1 says")
-    cluster.kill_all()
-    cluster.note(writer)
-    cluster.start("--from-disk")
+    for node in (1, 0):
+        writer = load(cluster)
+        cluster.nodes[node].kill()
+        cluster.nodes[node].wait()
+        cluster.forget_memory(node=node)
+        cluster.start(nodes=[node])
+        matches("has lost its own: it is told", cluster.log(node), f"what node {node} says")
+        matches("starts anew: .*another node has lost its memory", cluster.log(1 - node),
+                f"what node {1 - node} says")
+        cluster.note(writer)
+        cluster.check()
+    cluster.note(load(cluster))
+    cluster.check()
+
+
+def one_folder_lost(cluster):
+    """A node must not go on without its rows, nor take the others' from them."""
+    cluster.start()
+    cluster.note(load(cluster))
+    for what in ("is empty", "is of another time"):
+        cluster.nodes[1].kill()
+        cluster.nodes[1].wait()
+        cluster.forget_memory(node=1)
+        kept, folder = os.path.join(cluster.dir, "kept"), os.path.join(cluster.data, "node1")
+        os.rename(folder, kept)
+        if what == "is of another time":
+            shutil.copytree(os.path.join(cluster.dir, "first"), folder)
+        for _ in range(2):
+            cluster.launch(1)
+            true(cluster.ends(1) != 0, f"a node started whose folder {what}")
+        true(cluster.log(1).count(what) >= 2, f"what node 1 says: {cluster.log(1)[-1500:]}")
+        shutil.rmtree(folder)
+        os.rename(kept, folder)
+        if what == "is empty":
+            shutil.copytree(folder, os.path.join(cluster.dir, "first"))
+            cluster.start(nodes=[1])  # of the next generation
+            cluster.check()
+    cluster.start(nodes=[1])
     cluster.check()
 
 
@@ -204,6 +233,59 @@ def failing_disk(cluster, layer):
         cluster.forget_memory()
 
 
+def decided_elsewhere(cluster, layer=None):
+    """What another system has decided to commit is there, and nothing else, whether the nodes had heard
+    of it or not. They wait for it before they have rows."""
+    cluster.start()
+    in_doubt = 0
+    for cycle in range(max(CYCLES, 3)):
+        writer = load(cluster, random.choice(PROTOCOLS), random.choice(("one_sided", "rpc")), how="prepare")
+        if cycle == 0:
+            eventually(lambda: checkpoints(cluster) > 0, "a checkpoint beside traffic", WAIT_S)
+        if cycle % 3 == 1:
+            cluster.kill_all()
+            cluster.note(writer)
+        else:
+            cluster.lose_all_memory(writer)
+        if layer is not None and cycle % 3 != 1:
+            layer.cut()
+            layer.begin()
+        died = cluster.log(0).count("died:")
+        cluster.launch(0)
+        cluster.launch(1)
+        if cycle % 3 == 1:
+            eventually(lambda: cluster.log(0).count("died:") > died, "the clients are looked at", WAIT_S)
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            deciding = None
+            for _ in range(3 if cycle % 3 == 2 else 0):  # while nodes wait, and get their rows
+                time.sleep(random.random() * 0.4)
+                node = random.randrange(2)
+                cluster.nodes[node].kill()
+                cluster.nodes[node].wait()
+                cluster.launch(node)
+                deciding = deciding or pool.submit(cluster.decide, writer)
+            in_doubt += deciding.result() if deciding else cluster.decide(writer)
+        cluster.await_ready(0)
+        cluster.await_ready(1)
+        cluster.check(more=0)
+    true(in_doubt > 0, "nothing was ever in doubt")
+    # What ended is known to the logs: nothing is left to ask for.
+    for memory_lost in (False, True):
+        cluster.kill_all()
+        if memory_lost:
+            cluster.forget_memory()
+            if layer is not None:
+                layer.cut()
+                layer.begin()
+        cluster.start()
+        cluster.check(more=0)
+
+
+@with_power
+def decided_elsewhere_after_power_cuts(cluster, layer):
+    decided_elsewhere(cluster, layer)
+
+
 def bench(cluster):
     """The workloads' own checks after all nodes of a run were killed and have lost their memory."""
     for workload, *flags in (("ycsb", "--records=2000"),
@@ -217,9 +299,9 @@ def bench(cluster):
                  f"{workload}: {result.stdout}{result.stderr}")
 
 
-TESTS = (all_killed_memory_kept, all_killed, one_killed, killed_client, clean_stop, one_memory_lost,
+TESTS = (all_killed_memory_kept, all_killed, one_killed, killed_client, clean_stop, one_memory_lost, one_folder_lost,
          damaged_files, power_cuts, power_cut_after_a_kill, failing_disk, clients_outlive_nodes,
-         bench)
+         decided_elsewhere, decided_elsewhere_after_power_cuts, bench)
 
 
 def run_one(test, build):

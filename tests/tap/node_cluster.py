@@ -9,21 +9,23 @@ import subprocess
 import tempfile
 import threading
 
-from harness import Unmet, equal, true
+from harness import Unmet, eventually, true
 from sandbox import free_ports
 
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 START_S = 30
 END_S = 20
+ANSWER_S = 10
 
 
 class Writer:
     """rdmacc_ledger's clients; what they were told is kept."""
 
-    def __init__(self, cluster, clients, protocol, stages):
+    def __init__(self, cluster, how, clients, protocol, stages):
         self.told = collections.Counter()  # client: the last number that was acknowledged
+        self.decided = []  # to commit, of those that prepare
         self.process = subprocess.Popen(
-            [cluster.ledger, cluster.config, "write", str(clients), protocol, stages],
+            [cluster.ledger, cluster.config, how, str(clients), protocol, stages],
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         self.reader = threading.Thread(target=self.read, daemon=True)
         self.reader.start()
@@ -31,8 +33,9 @@ class Writer:
     def read(self):
         for line in self.process.stdout:
             if line.endswith("\n"):
-                client, number = map(int, line.split())
+                client, number, *xid = map(int, line.split())
                 self.told[client] = number
+                self.decided += xid
 
     def count(self):
         return sum(self.told.values())
@@ -135,8 +138,23 @@ class NodeCluster:
 
     # ---- What clients were told, and what there is
 
-    def write(self, clients=8, protocol="occ", stages="one_sided"):
-        return Writer(self, clients, protocol, stages)
+    def write(self, clients=8, protocol="occ", stages="one_sided", how="write"):
+        return Writer(self, how, clients, protocol, stages)
+
+    def decide(self, writer):
+        """Says how each transaction in doubt of a writer that prepared them has ended; how many there were."""
+        decided = []
+
+        def all_decided():
+            try:
+                result = subprocess.run([self.ledger, self.config, "decide", *map(str, writer.decided)],
+                                        capture_output=True, text=True, timeout=ANSWER_S)
+            except subprocess.TimeoutExpired:
+                return False
+            decided.extend(result.stdout.split())
+            return result.returncode == 0
+        eventually(all_decided, "nothing is in doubt", START_S + ANSWER_S)
+        return len(decided)
 
     def note(self, writer):
         writer.kill()
@@ -144,14 +162,19 @@ class NodeCluster:
             self.totals[client] = max(self.totals[client], number)
 
     def rows(self):
-        result = subprocess.run([self.ledger, self.config, "read"], capture_output=True, text=True,
-                                timeout=START_S)
-        equal(result.returncode, 0, f"rdmacc_ledger read: {result.stderr}")
-        return [tuple(map(int, line.split())) for line in result.stdout.splitlines()]
+        lines = []
 
-    def check(self):
+        def all_read():  # one node may say that it is ready a moment before another one
+            result = subprocess.run([self.ledger, self.config, "read"], capture_output=True, text=True,
+                                    timeout=START_S)
+            lines[:] = result.stdout.splitlines()
+            return result.returncode == 0
+        eventually(all_read, "rows are read", START_S)
+        return [tuple(map(int, line.split())) for line in lines]
+
+    def check(self, more=1):
         """Of each client: both rows have one number, just its row is there, and no commit that was
-        acknowledged is missing; one that was not may be there."""
+        acknowledged is missing; one that was not may be there, unless `more` is 0."""
         found = collections.defaultdict(dict)
         for key, client, number in self.rows():
             found[client][key] = number
@@ -161,5 +184,5 @@ class NodeCluster:
             what = f"client {client}, told {told}: {rows}"
             true(number is not None and rows == {0: number, 1: number, 2**32 + number: number},
                  f"rows of one transaction: {what}")
-            true(told <= number <= told + 1, f"acknowledged commits: {what}")
+            true(told <= number <= told + more, f"acknowledged commits: {what}")
             self.totals[client] = number

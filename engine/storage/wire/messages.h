@@ -45,6 +45,11 @@ enum Method : MethodId {
   kMethodLogState = 54,
   kMethodLogTables = 55,
   kMethodFlushOfDead = 56,  // of node 0: a dead coordinator's entry is on disk, if it is there
+  // of node 0, or a coordinator: how a transaction that another system decides has ended is on disk
+  kMethodLogDecided = 57,
+  kMethodLogPrepared = 58,  // of node 0: which of them a log holds
+  kMethodLogOutcomes = 59,  // of node 0: how they ended, by this log
+  kMethodLogAnew = 60,      // of a node: it has lost its memory, and all get their rows from disk
   // resolution (engine/log/resolve.h)
   kMethodReleaseLocksOf = 30,
   // sweep of reader counts (engine/log/reader_count_sweep.h)

@@ -40,10 +40,6 @@ Status Transaction::log_record(StageContext& stage) {
     RDMACC_RETURN_IF_ERROR(place_record());
   }
   if (parameters_.cancelled != nullptr && *parameters_.cancelled) return Status(Code::kCancelled);
-  if (on_disk && !record_.gtid.null()) {
-    return Status(Code::kInvalidArgument,
-                  "nodes with durability = disk take no transaction that another system decides");
-  }
   if (!record_.gtid.null()) {
     for (const LogPlacement& placement : placements_) mark_prepared(placement);
   }
@@ -61,8 +57,9 @@ Status Transaction::log_record(StageContext& stage) {
 }
 
 // All copies in memory are whole: it is committed, whatever becomes of a node. Until its nodes have
-// it on disk others must not see it.
+// it on disk others must not see it. One that is only prepared may still abort.
 Status Transaction::flush_log() {
+  if (!record_.gtid.null()) return coordinator_.log.flush(placements_, counters_);
   const auto attempt = [this] { return coordinator_.log.flush(placements_, counters_).ok(); };
   if (attempt() || try_again(attempt)) return Status();
   note_writes();
@@ -142,10 +139,14 @@ bool Transaction::tell_log(decltype(add_log_voiding)* add) {
   return batch.execute().ok();
 }
 
-// No copy of the log may leave it in doubt when others see the first of its rows.
+// No copy of the log, in memory or on disk, may leave it in doubt when others see the first of its
+// rows.
 Status Transaction::decide_log() {
   CHECK(log_begun_ && !placements_.empty());
-  const auto attempt = [this] { return tell_log(add_log_deciding); };
+  const auto attempt = [this] {
+    if (!tell_log(add_log_deciding)) return false;
+    return !coordinator_.log.on_disk() || coordinator_.log.flush(placements_, counters_).ok();
+  };
   if (attempt() || try_again(attempt)) return Status();
   return Status(Code::kUnavailable, "the log of a prepared transaction cannot be told its end");
 }
@@ -159,6 +160,9 @@ void Transaction::void_log() {
   if (log_begun_ && !attempt() && !try_again(attempt)) {
     note_writes();
     leave_locks_to_resolution();
+  }
+  if (log_begun_ && !record_.gtid.null() && coordinator_.log.on_disk()) {
+    coordinator_.log.abort_on_disk(placements_, counters_);
   }
   coordinator_.log.applied(placements_);
 }

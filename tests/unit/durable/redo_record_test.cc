@@ -69,5 +69,33 @@ TEST(RedoRecord, RefusesEveryPrefix) {
   EXPECT_EQ(decode(bytes, decoded).code(), Code::kCorrupt);
 }
 
+TEST(RedoRecord, NamesWhatIsPreparedAndHowItEnds) {
+  const RedoPrepared prepared{{77, 5}, {5, 6, {{0, 7, false, "key", "row"}}}};
+  std::vector<std::byte> bytes;
+  encode(prepared, bytes);
+  RedoPrepared decoded;
+  ASSERT_TRUE(decode(bytes, decoded).ok());
+  EXPECT_EQ(decoded.gtid, (Gtid{77, 5}));
+  EXPECT_EQ(decoded.writes.lock_ctts, 6u);
+  ASSERT_EQ(decoded.writes.writes.size(), 1u);
+  bytes.resize(2 * sizeof(uint64_t));
+  EXPECT_EQ(decode(bytes, decoded).code(), Code::kCorrupt);
+
+  bytes.clear();
+  encode(RedoPrepared{{}, {5, 6, {}}}, bytes);
+  EXPECT_EQ(decode(bytes, decoded).code(), Code::kCorrupt) << "without a name";
+  bytes.clear();
+  encode(RedoPrepared{{77, 5}, {5, 0, {}}}, bytes);
+  EXPECT_EQ(decode(bytes, decoded).code(), Code::kCorrupt) << "without locks";
+
+  bytes.clear();
+  encode(RedoDecided{6, true}, bytes);
+  RedoDecided decided;
+  ASSERT_TRUE(decode(bytes, decided).ok());
+  EXPECT_TRUE(decided.committed && decided.lock_ctts == 6);
+  bytes.back() = std::byte{2};
+  EXPECT_EQ(decode(bytes, decided).code(), Code::kCorrupt);
+}
+
 }  // namespace
 }  // namespace rdmacc

@@ -60,6 +60,20 @@ class StoredLogTest : public ::testing::Test {
     append(RedoKind::kWrites, RedoWrites{stamp, lock_ctts, writes});
   }
 
+  void prepare(uint64_t stamp, const std::vector<RedoWrite>& writes, uint64_t lock_ctts) {
+    append(RedoKind::kPrepared, RedoPrepared{{77, lock_ctts}, {stamp, lock_ctts, writes}});
+  }
+  std::string undelivered() {
+    std::string found;
+    EXPECT_TRUE(stored_
+                    .for_each_undelivered([&](NodeId to, const RedoWrites& writes) {
+                      found += std::to_string(writes.lock_ctts) + " to " + std::to_string(to) + ";";
+                      return Status();
+                    })
+                    .ok());
+    return found;
+  }
+
   static RedoWrite put(std::string_view key, std::string_view row, NodeId node = 0) {
     return {node, kTable, false, key, row};
   }
@@ -182,7 +196,68 @@ TEST_F(StoredLogTest, GivesOthersTheirPartsUnlessTheyHaveThem) {
                   .ok());
   EXPECT_EQ(parts, std::vector<std::string>{"b"});
   EXPECT_EQ(stored_.shared_transactions().size(), 3u);
-  EXPECT_TRUE(stored_.transactions().contains(103));
+  EXPECT_TRUE(stored_.has(103));
+}
+
+TEST_F(StoredLogTest, NothingOfWhatIsPreparedCountsBeforeItIsDecided) {
+  open_log();
+  create(kTable);
+  write(10, {put("a", "before"), put("b", "before")});
+  prepare(11, {put("a", "committed"), put("x", "theirs", 1)}, 100);
+  prepare(12, {put("b", "aborted"), put("y", "theirs", 1)}, 101);
+  ASSERT_TRUE(read().ok());
+  EXPECT_EQ(rows(), (Rows{{"a", "before"}, {"b", "before"}}));
+  EXPECT_EQ(undelivered(), "");
+  const std::vector<InDoubt> open = stored_.prepared(0, 10);
+  ASSERT_EQ(open.size(), 2u);
+  EXPECT_EQ(open[0].gtid, (Gtid{77, 100}));
+  EXPECT_EQ(open[1].lock_ctts, 101u);
+  EXPECT_EQ(stored_.prepared(100, 10).size(), 1u);
+  EXPECT_EQ(stored_.prepared(0, 1).size(), 1u);
+  EXPECT_TRUE(stored_.has(100) && stored_.has(101));  // whose locks may be in memory
+  EXPECT_EQ(stored_.shared_transactions().size(), 2u);
+  EXPECT_FALSE(stored_.committed(100));
+
+  stored_.decide(100, true);
+  stored_.decide(101, false);
+  stored_.decide(102, true);  // of another node alone
+  EXPECT_TRUE(stored_.prepared(0, 10).empty());
+  EXPECT_EQ(rows(), (Rows{{"a", "committed"}, {"b", "before"}}));
+  EXPECT_EQ(undelivered(), "100 to 1;");
+}
+
+TEST_F(StoredLogTest, KnowsHowWhatWasPreparedHasEnded) {
+  open_log();
+  create(kTable);
+  prepare(11, {put("a", "1"), put("d", "4")}, 100);
+  prepare(12, {put("b", "2")}, 101);
+  prepare(13, {put("c", "3")}, 102);
+  write(11, {put("a", "1")}, 100);  // the first part of what another node gives it
+  append(RedoKind::kDecided, RedoDecided{101, false});
+  append(RedoKind::kDecided, RedoDecided{103, true});
+  append(RedoKind::kDecided, RedoDecided{104, true});
+  prepare(14, {put("e", "5"), put("x", "theirs", 1)}, 104);  // carried over
+  ASSERT_TRUE(read().ok());
+  EXPECT_EQ(rows(), (Rows{{"a", "1"}, {"d", "4"}, {"e", "5"}}));
+  EXPECT_EQ(undelivered(), "104 to 1;");
+  ASSERT_EQ(stored_.prepared(0, 10).size(), 1u);
+  EXPECT_EQ(stored_.prepared(0, 10)[0].lock_ctts, 102u);
+  EXPECT_EQ(stored_.committed(100), true);
+  EXPECT_EQ(stored_.committed(101), false);
+  EXPECT_EQ(stored_.committed(102), std::nullopt);
+  EXPECT_EQ(stored_.committed(103), true);
+}
+
+// What it lacks others have on their own disks.
+TEST_F(StoredLogTest, WhatACheckpointCarriesOverOfThePreparedReplacesIt) {
+  open_log();
+  create(kTable);
+  prepare(11, {put("a", "1"), put("x", "theirs", 1)}, 100);
+  prepare(11, {put("a", "1")}, 100);
+  ASSERT_TRUE(read().ok());
+  stored_.decide(100, true);
+  EXPECT_EQ(rows(), (Rows{{"a", "1"}}));
+  EXPECT_EQ(undelivered(), "");
 }
 
 TEST_F(StoredLogTest, CutsATornEndAndSaysSo) {
