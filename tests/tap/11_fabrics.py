@@ -11,7 +11,8 @@ import time
 from harness import (Session, alive, check_money, equal, eventually, fails_with,
                      kill_a_client_backend, matches, node_pids, retried, run, shm_objects, sqlstate,
                      true, wait_until_up)
-from sandbox import Failure, Sandbox, free_ports
+from operated_nodes import OperatedNodes
+from sandbox import Failure, Sandbox
 from smallbank import SmallBank
 
 CUSTOMERS = 1000
@@ -113,66 +114,6 @@ def a_stop_leaves_rows_alone(box):
 
 # ---- Nodes that others run
 
-class Nodes:
-    """Two nodes with a config file, as an operator would run them; by the server's user, since
-    the secret is its."""
-
-    def __init__(self, box):
-        self.box = box
-        self.folder = os.path.join(box.dir, "cluster")
-        self.config = os.path.join(self.folder, "rdmacc.conf")
-        self.secret = os.path.join(self.folder, "secret")
-        self.addresses = [f"127.0.0.1:{port}" for port in free_ports(2)]
-        self.processes = [None, None]
-        box.make_private(self.folder)
-        self.write(self.secret, os.urandom(24).hex())
-        self.write(self.config, f"name = {CLUSTER}\nnodes = {', '.join(self.addresses)}\n"
-                                "secret_file = secret\nworkers_max = 40\nmemory_mb = 128\n")
-
-    def write(self, path, text, mode="600"):
-        subprocess.run(self.box.as_server_user(["tee", path]), input=text, text=True, check=True,
-                       stdout=subprocess.DEVNULL, cwd="/")
-        subprocess.run(self.box.as_server_user(["chmod", mode, path]), check=True, cwd="/")
-
-    def start(self, *numbers):
-        for number in numbers:
-            with open(os.path.join(self.box.dir, f"node{number}.log"), "a") as log:
-                self.processes[number] = subprocess.Popen(
-                    self.box.as_server_user([os.path.join(self.box.bin, "rdmacc_node"),
-                                             f"--config={self.config}", f"--node={number}"]),
-                    cwd="/", stdout=subprocess.PIPE, stderr=log, text=True)
-        for number in numbers:
-            equal(self.processes[number].stdout.readline(), "ready\n", f"node {number}")
-
-    def log_text(self, number):
-        with open(os.path.join(self.box.dir, f"node{number}.log"), encoding="utf-8") as log:
-            return log.read()
-
-    def pid(self, number):
-        """Of the node itself, which a program that changes users has as its child."""
-        pid = self.processes[number].pid
-        with open(f"/proc/{pid}/task/{pid}/children") as file:
-            children = file.read().split()
-        return int(children[0]) if children else pid
-
-    def end(self, *numbers, by=signal.SIGTERM):
-        for number in numbers:
-            if self.processes[number] is not None:
-                if self.processes[number].poll() is None:
-                    os.kill(self.pid(number), by)
-                self.processes[number].communicate(timeout=20)
-                self.processes[number] = None
-
-    def forget(self, what=""):
-        for name in shm_objects(f"rdmacc.tcp.{CLUSTER}.{what}"):
-            os.unlink(os.path.join("/dev/shm", name))
-
-    def settings(self):
-        return {"rdmacc.fabric": "tcp", "rdmacc.cluster": ", ".join(self.addresses),
-                "rdmacc.cluster_name": CLUSTER, "rdmacc.cluster_secret_file": self.secret,
-                "rdmacc.node_memory": "128MB", "rdmacc.max_workers": 40}
-
-
 def remote(box, state="remote"):
     return box.psql("SELECT count(*) FROM rdmacc.stat_nodes"
                     f" WHERE state = '{state}' AND pid IS NULL") == "2"
@@ -183,7 +124,7 @@ def a_front_end_of_other_nodes(box):
     box.psql("CREATE TABLE earlier (id int PRIMARY KEY) USING rdmacc;"
              "INSERT INTO earlier VALUES (1)")
     box.stop()
-    nodes = Nodes(box)
+    nodes = OperatedNodes(box, CLUSTER)
     nodes.start(0, 1)
     box.settings = nodes.settings()
     box.start()
@@ -344,7 +285,7 @@ def rows_on_the_nodes_own_disks(box):
     for lost in ((0, 1), (0, 1), (1,), (0,)):  # where one has lost its memory, the other gives its own up
         nodes.end(*lost, by=signal.SIGKILL)
         for number in lost:
-            nodes.forget(f"node{number}")
+            nodes.forget_memory_of(number)
         nodes.start(*lost)
         eventually(lambda: remote(box), "both nodes are seen")
         eventually(lambda: box.psql(look) == before, f"rows {before}")

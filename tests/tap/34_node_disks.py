@@ -18,8 +18,8 @@ import traceback
 import power
 from harness import eventually, matches, true
 from node_cluster import NodeCluster
+from protocol_list import WITHOUT_ORDER as PROTOCOLS
 
-PROTOCOLS = ("occ", "nowait", "waitdie", "woundwait", "mvcc", "sundial")
 CYCLES = int(os.environ.get("DISK_CYCLES", "3"))
 AT_ONCE = 4  # tests
 COMMITS = 250  # of all clients, before anything happens

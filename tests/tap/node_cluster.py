@@ -129,9 +129,9 @@ class NodeCluster:
 
     def forget_memory(self, node=None):
         """As a crash of the hosts does: of all nodes, or of one."""
-        end = "" if node is None else f"node{node}"
+        ends = {None: "", 0: ("node0", "members")}.get(node, f"node{node}")  # node 0's knows the members
         for name in os.listdir("/dev/shm"):
-            if name.startswith(f"rdmacc.tcp.{self.name}.") and name.endswith(end):
+            if name.startswith(f"rdmacc.tcp.{self.name}.") and name.endswith(ends):
                 os.unlink(os.path.join("/dev/shm", name))
             elif node is None and self.name in name:
                 os.unlink(os.path.join("/dev/shm", name))

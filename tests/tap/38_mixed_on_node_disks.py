@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+"""Rows of rdmacc tables and heaps in one transaction, on nodes with disks of their own: nodes, their memory
+and the server are lost under load, one by one and together, and both kinds of rows change, or neither."""
+
+import os
+import random
+import signal
+import time
+
+from harness import eventually, kill_a_client_backend, run, true
+from operated_nodes import OperatedNodes
+from protocol_list import WITHOUT_ORDER as PROTOCOLS
+from transfers import check_total, set_up, start_transfers
+
+ROUNDS = int(os.environ.get("DISK_CYCLES", "1"))  # of each event
+CLUSTER = f"mixed_{os.getpid()}"
+ON_DISK = "durability = disk\ndata_dir = rows\ncheckpoint_log_mb = 1\n"
+WAIT_S = 90  # dead clients of other hosts are noticed after a while
+
+
+def lose(numbers):
+    """These nodes are killed, and what their hosts' memory had is gone."""
+    nodes.end(*numbers, by=signal.SIGKILL)
+    for number in numbers:
+        nodes.forget_memory_of(number)
+
+
+def memory_of_all(_box):
+    lose((0, 1))
+    nodes.start(0, 1)
+
+
+def memory_of_one(_box):
+    number = random.randrange(2)
+    lose((number,))
+    nodes.start(number)
+
+
+def a_node(_box):
+    number = random.randrange(2)
+    nodes.end(number, by=signal.SIGKILL)
+    nodes.start(number)
+
+
+def a_backend(box):
+    kill_a_client_backend(box)
+
+
+def server_and_memory(box):
+    """The nodes wait for a server that is away."""
+    box.stop("immediate")
+    lose((0, 1))
+    nodes.launch(0, 1)
+    time.sleep(random.random())
+    box.start()
+    nodes.await_ready(0, 1)
+
+
+def backend_and_memory(box):
+    lose((0, 1))
+    kill_a_client_backend(box)
+    nodes.start(0, 1)
+
+
+EVENTS = (memory_of_all, memory_of_one, server_and_memory, a_node, a_backend, backend_and_memory)
+
+
+def both_kinds_or_neither(event):
+    """A test: the event under load, ROUNDS times."""
+    def test(box):
+        for _ in range(ROUNDS):
+            protocol = random.choice(PROTOCOLS)
+            before = box.psql("SELECT sum(abs(v - 1000)) FROM heap")
+            load = start_transfers(box, protocol)
+            eventually(lambda before=before: box.psql("SELECT sum(abs(v - 1000)) FROM heap") != before,
+                       "transfers", WAIT_S)
+            time.sleep(random.random() * 0.5)
+            began = time.monotonic()
+            event(box)
+            load.communicate(timeout=WAIT_S)
+            eventually(lambda: box.psql("SELECT count(*) FROM ours") == "40", "rows are there", WAIT_S)
+            check_total(box, WAIT_S)
+            print(f"  {protocol}: {time.monotonic() - began:.1f} s", flush=True)
+    test.__name__ = event.__name__
+    return test
+
+
+def what_was_in_doubt(box):
+    decided = box.log_text().count("was in doubt: it is")
+    waited = nodes.log_text(0).count("were prepared when memory was lost")
+    print(f"  {decided} transactions were in doubt; nodes waited for a decision {waited} times")
+    true(ROUNDS < 3 or decided > 0, "no transaction was ever in doubt")
+
+
+def on_nodes_of_their_own(box):
+    global nodes
+    box.stop()
+    nodes = OperatedNodes(box, CLUSTER, ON_DISK)
+    box.make_private(os.path.join(nodes.folder, "rows"))
+    nodes.start(0, 1)
+    box.settings = nodes.settings()
+    box.start()
+    eventually(lambda: box.psql("SELECT bool_and(state = 'remote') FROM rdmacc.stat_nodes") == "t", "nodes")
+    set_up(box)
+
+
+nodes = None
+try:
+    run(on_nodes_of_their_own, *map(both_kinds_or_neither, EVENTS), what_was_in_doubt)
+finally:
+    if nodes is not None:
+        nodes.end(0, 1)
+        nodes.forget()
