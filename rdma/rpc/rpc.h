@@ -14,7 +14,8 @@
 //  R1  A handler runs at most once for a call, in a coroutine of its own; it may yield, wait and
 //      use verbs, and replies by returning (a deferred reply is one that returns late).
 //  R2  A call carries the incarnation of the callee it was made to. When that process is gone the
-//      call ends with kUnavailable: whether its handler ran, and how far, is unknown.
+//      call ends with kUnavailable: whether its handler ran, and how far, is unknown. So do all
+//      calls of a worker that was taken for dead.
 //  R3  Memory for a peer is bounded: at most kCallsPerPeer calls under way, one cached reply each.
 //  R4  A call that its caller has given up (silence_us_max) keeps its slot until the callee has
 //      answered or has gone.

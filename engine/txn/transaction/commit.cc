@@ -159,7 +159,7 @@ void Transaction::release_locks(StageContext& stage) {
   if (in_place && release_in_place(stage)) return;
   // A node that died under a request that may have locked is asked once it is back, if it ever is.
   const uint64_t deadline_us = stage.engine.worker.endpoint().now_us() + kNodeReturnUsMax;
-  while (lock_state_unknown_ && !release_everywhere(stage).ok() &&
+  while (lock_state_unknown_ && !release_everywhere(stage).ok() && !taken_for_dead() &&
          stage.engine.worker.endpoint().now_us() < deadline_us) {
     stage.engine.worker.scheduler().sleep_for(kNodeReturnPauseUs);
   }
@@ -181,7 +181,8 @@ void Transaction::release_locks(StageContext& stage) {
   Status status = certain ? carry_out_release(stage, parameters_.plan, all)
                           : release_accesses(stage, all, /*certain=*/false);
   reader_counts_unknown_ = !status.ok() || release_begun_;
-  while (!status.ok() && stage.engine.worker.endpoint().now_us() < deadline_us) {
+  while (!status.ok() && !taken_for_dead() &&
+         stage.engine.worker.endpoint().now_us() < deadline_us) {
     lock_state_unknown_ = true;
     stage.engine.worker.scheduler().sleep_for(kNodeReturnPauseUs);
     status = release_accesses(stage, all, /*certain=*/false);
