@@ -49,8 +49,8 @@ Result<std::unique_ptr<NodeLog>> NodeLog::open(Worker& worker, const Topology& t
   StoredLog& stored = *log->stored_;
   RDMACC_RETURN_IF_ERROR(stored.read(log->folder_, log->identity(),
                                      [&](const std::string& sentence) { log->tell(sentence); }));
-  log->has_rows_ = stored.has_rows();
-  log->fresh_ = !log->has_rows_ && stored.tables().empty();
+  log->has_content_ = stored.has_content();
+  log->fresh_ = !log->has_content_ && !stored.has_checkpoint();
   if (!storage.reopened()) {
     RDMACC_RETURN_IF_ERROR(
         log->open_file(std::max<uint64_t>(stored.generation(), 1), stored.last_segment() + 1));
@@ -353,8 +353,9 @@ void NodeLog::serve(const StorageService::Guard& guard) {
                          MessageWriter out(reply);
                          out.u8(static_cast<uint8_t>(state_));
                          out.u8(fresh_ ? 1 : 0);
-                         out.u8(has_rows_ ? 1 : 0);
+                         out.u8(has_content_ ? 1 : 0);
                          out.u64(generation_);
+                         out.u64(next_generation_);
                          return Status();
                        });
   worker_.rpc().handle(

@@ -75,9 +75,10 @@ class NodeLog {
   enum class State : uint8_t { kReading, kRead, kDecided, kForwarded, kLoaded, kServing };
   struct Peer {
     State state = State::kReading;
-    bool fresh = false;     // no table, no row
-    bool has_rows = false;  // or had
+    bool fresh = false;
+    bool has_content = false;
     uint64_t generation = 0;
+    uint64_t next_generation = 0;  // that it gets its rows back into; 0: it has not said yet
   };
   struct Waiter {
     uint64_t position;
@@ -138,7 +139,7 @@ class NodeLog {
   Result<Peer> ask(NodeId to);
   Status wait_for_all(State state);
   Status have_begin_anew(NodeId to, const Peer& peer);
-  Status check_generations(uint64_t* generation);
+  Status check_generations();
   Status forward();
   Status take_tables_of_node_0();
   Status restore();
@@ -155,10 +156,11 @@ class NodeLog {
   std::unique_ptr<StoredLog> stored_;  // while it recovers
   std::unique_ptr<LogFile> file_;
   State state_ = State::kReading;
-  bool fresh_ = false;  // the folder had nothing
-  bool has_rows_ = false;
-  bool restoring_ = false;  // what its log has is settled
+  bool fresh_ = false;        // the folder is of a node that has never served
+  bool has_content_ = false;  // of it: tables, or writes
+  bool restoring_ = false;    // what its log has is settled
   uint64_t generation_ = 0;
+  uint64_t next_generation_ = 0;  // while it recovers
   std::vector<Waiter*> waiters_;
   // Transactions in the log since the last checkpoint that wrote on another node, too.
   std::vector<std::pair<NodeId, uint64_t>> shared_;

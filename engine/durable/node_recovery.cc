@@ -38,8 +38,9 @@ Result<NodeLog::Peer> NodeLog::ask(NodeId to) {
   Peer peer;
   const uint8_t state = in.u8();
   peer.fresh = in.u8() != 0;
-  peer.has_rows = in.u8() != 0;
+  peer.has_content = in.u8() != 0;
   peer.generation = in.u64();
+  peer.next_generation = in.u64();
   if (!in.at_end() || state > static_cast<uint8_t>(State::kServing)) {
     return Status(Code::kCorrupt, name_of(to) + " says nonsense of its log");
   }
@@ -64,6 +65,8 @@ Status NodeLog::have_begin_anew(NodeId to, const Peer& peer) {
   return call(to, kMethodLogAnew, request, nullptr);
 }
 
+// Node 0 is the first that is told and waited for: the claims of all members go with its memory, so
+// that none uses what it knew of the others'.
 Status NodeLog::wait_for_all(State state) {
   for (NodeId to = 0; to < topology_.nodes; ++to) {
     while (to != node()) {
@@ -90,26 +93,30 @@ Status NodeLog::wait_for_node_0(State state) {
   }
 }
 
-// Of the next generation, and whether the folders can be of one time.
-Status NodeLog::check_generations(uint64_t* generation) {
-  uint64_t least = generation_, most = generation_;
-  bool any_fresh = fresh_, any_rows = has_rows_;
+// Can the folders be of one time? A node that died when it had its checkpoint already joins the
+// generation that the others are on their way to.
+Status NodeLog::check_generations() {
+  uint64_t least = generation_, most = generation_, next = 0;
+  bool any_fresh = fresh_, any_content = has_content_;
   for (NodeId to = 0; to < topology_.nodes; ++to) {
     if (to == node()) continue;
     Result<Peer> peer = ask(to);
     if (!peer.ok()) return peer.status();
     least = std::min(least, peer->generation);
     most = std::max(most, peer->generation);
+    next = std::max(next, peer->next_generation);
     any_fresh = any_fresh || peer->fresh;
-    any_rows = any_rows || peer->has_rows;
+    any_content = any_content || peer->has_content;
   }
-  if (any_fresh && any_rows) {
+  // All had served before the first table was made.
+  if (any_fresh && any_content) {
     return Status(Code::kCorrupt, "the folder of one node is empty, and others have rows");
   }
   if (most > least + 1) {
     return Status(Code::kCorrupt, "the nodes' folders are of different times");
   }
-  *generation = least == most ? most + 1 : most;
+  next_generation_ = least == most ? most + 1 : most;
+  if (next != 0) next_generation_ = next;
   return Status();
 }
 
@@ -198,8 +205,7 @@ Status NodeLog::recover(DoubtTable* doubts) {
   }
   state_ = State::kRead;
   RDMACC_RETURN_IF_ERROR(wait_for_all(State::kRead));
-  uint64_t next_generation = 0;
-  RDMACC_RETURN_IF_ERROR(check_generations(&next_generation));
+  RDMACC_RETURN_IF_ERROR(check_generations());
   RDMACC_RETURN_IF_ERROR(doubts != nullptr ? settle_prepared(*doubts)
                                            : wait_for_node_0(State::kDecided));
   state_ = State::kDecided;
@@ -210,10 +216,11 @@ Status NodeLog::recover(DoubtTable* doubts) {
   restoring_ = true;
   while (!waiters_.empty()) worker_.scheduler().sleep_for(kAskEveryUs);  // of what was told twice
   RDMACC_RETURN_IF_ERROR(restore());
-  RDMACC_RETURN_IF_ERROR(begin_generation(next_generation));
+  RDMACC_RETURN_IF_ERROR(begin_generation(next_generation_));
   state_ = State::kLoaded;
   RDMACC_RETURN_IF_ERROR(wait_for_all(State::kLoaded));
   stored_.reset();
+  next_generation_ = 0;
   storage_.set_contents(StorageService::Contents::kOnDisk);
   state_ = State::kServing;
   return gate ? gate->open(false) : Status();

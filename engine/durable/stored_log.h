@@ -22,8 +22,12 @@ class StoredLog {
               const std::function<void(const std::string&)>& told);
 
   bool empty() const { return generation_ == 0; }
-  // Of tables that have been dropped, too.
-  bool has_rows() const { return checkpoint_rows_ + log_writes_ > 0 || !transactions_.empty(); }
+  bool has_checkpoint() const { return checkpoint_ != 0; }
+  // Tables, or writes, of tables that have been dropped too.
+  bool has_content() const {
+    return !tables_.empty() || checkpoint_rows_ + log_writes_ > 0 || !transactions_.empty() ||
+           !prepared_.empty();
+  }
   uint64_t generation() const { return generation_; }      // 0: there was nothing
   uint64_t last_segment() const { return last_segment_; }  // 0: none
   const std::map<TableId, ListedTable>& tables() const { return tables_; }

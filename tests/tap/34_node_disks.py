@@ -9,6 +9,7 @@ import glob
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -129,6 +130,47 @@ def one_memory_lost(cluster):
         cluster.check()
     cluster.note(load(cluster))
     cluster.check()
+
+
+def one_memory_lost_before_the_first_table(cluster):
+    """Its folder has a checkpoint of nothing."""
+    cluster.start()
+    for node in (1, 0):
+        cluster.nodes[node].kill()
+        cluster.nodes[node].wait()
+        cluster.forget_memory(node=node)
+        cluster.start(nodes=[node])
+    cluster.note(load(cluster))
+    cluster.check()
+
+
+def killed_with_its_checkpoint(cluster):
+    """A node that dies when it has loaded its rows, and another one has not, is of the others' time."""
+    cluster.start()
+    cluster.note(load(cluster))
+    for _ in range(CYCLES):
+        cluster.lose_all_memory()
+        restored = cluster.log(1).count("restored")
+        cluster.launch(0)
+        cluster.launch(1)
+        until = time.monotonic() + WAIT_S
+        while cluster.log(1).count("restored") == restored and time.monotonic() < until:
+            time.sleep(0.001)
+        cluster.nodes[0].send_signal(signal.SIGSTOP)
+        time.sleep(0.2)
+        cluster.nodes[1].kill()
+        cluster.nodes[1].wait()
+        cluster.launch(1)
+        time.sleep(0.2)
+        cluster.nodes[0].send_signal(signal.SIGCONT)
+        cluster.await_ready(0)
+        cluster.await_ready(1)
+        cluster.check()
+        cluster.nodes[1].kill()
+        cluster.nodes[1].wait()
+        cluster.forget_memory(node=1)
+        cluster.start(nodes=[1])
+        cluster.check()
 
 
 def one_folder_lost(cluster):
@@ -300,6 +342,7 @@ def bench(cluster):
 
 
 TESTS = (all_killed_memory_kept, all_killed, one_killed, killed_client, clean_stop, one_memory_lost, one_folder_lost,
+         one_memory_lost_before_the_first_table, killed_with_its_checkpoint,
          damaged_files, power_cuts, power_cut_after_a_kill, failing_disk, clients_outlive_nodes,
          decided_elsewhere, decided_elsewhere_after_power_cuts, bench)
 
