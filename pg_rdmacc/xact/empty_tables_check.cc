@@ -1,5 +1,7 @@
 /* A worker of one database (server/empty_tables.cc): which of its tables do the nodes not know?
  * Those are made anew, empty, when they are used. */
+#include "pg_rdmacc/server/attach.h"
+#include "pg_rdmacc/server/remote_nodes.h"
 #include "pg_rdmacc/xact/own_tables.h"
 
 extern "C" {
@@ -21,8 +23,9 @@ constexpr int kAskStepsMax = 600; /* of a tenth of a second: nodes that get rows
 /* -1: the nodes do not say. */
 int tables_of_nodes(rdmacc::ListedTable** tables) {
   for (int step = 0; step < kAskStepsMax; step++) {
-    const int count = rdmacc_own_tables(tables);
+    const int count = rdmacc_all_nodes_serve() ? rdmacc_own_tables(tables) : -1;
     if (count >= 0) return count;
+    rdmacc_attach_again();
     pg_usleep(100 * 1000L);
     CHECK_FOR_INTERRUPTS();
   }
@@ -63,7 +66,12 @@ void rdmacc_empty_tables_main(Datum database) {
   BackgroundWorkerInitializeConnectionByOid(DatumGetObjectId(database), InvalidOid, 0);
   rdmacc::ListedTable* tables = nullptr;
   const int count = tables_of_nodes(&tables);
-  if (count < 0) return;
+  if (count < 0) {
+    ereport(LOG, (errmsg("rdmacc nodes do not say which tables they have"),
+                  errdetail("Some of the database with OID %u may be empty after a stop.",
+                            DatumGetObjectId(database))));
+    return;
+  }
   StartTransactionCommand();
   PushActiveSnapshot(GetTransactionSnapshot());
   const uint64 missing = count_missing(tables, count);

@@ -56,12 +56,22 @@ Status Transaction::log_record(StageContext& stage) {
   return status;
 }
 
+// False: that is not known, or a node that has lost its memory does not have the entry any more,
+// and those that recover the transaction decide.
+bool Transaction::flushed() {
+  Status status;
+  const auto attempt = [&] {
+    status = coordinator_.log.flush(placements_, counters_);
+    return status.ok() || status.code() == Code::kInvalidArgument;
+  };
+  return (attempt() || try_again(attempt)) && status.ok();
+}
+
 // All copies in memory are whole: it is committed, whatever becomes of a node. Until its nodes have
 // it on disk others must not see it. One that is only prepared may still abort.
 Status Transaction::flush_log() {
   if (!record_.gtid.null()) return coordinator_.log.flush(placements_, counters_);
-  const auto attempt = [this] { return coordinator_.log.flush(placements_, counters_).ok(); };
-  if (attempt() || try_again(attempt)) return Status();
+  if (flushed()) return Status();
   note_writes();
   leave_locks_to_resolution();
   return Status(Code::kUnavailable, "whether a transaction is on disk is not known");
@@ -149,11 +159,9 @@ bool Transaction::tell_log(decltype(add_log_voiding)* add) {
 // rows.
 Status Transaction::decide_log() {
   CHECK(log_begun_ && !placements_.empty());
-  const auto attempt = [this] {
-    if (!tell_log(add_log_deciding)) return false;
-    return !coordinator_.log.on_disk() || coordinator_.log.flush(placements_, counters_).ok();
-  };
-  if (attempt() || try_again(attempt)) return Status();
+  const auto attempt = [this] { return tell_log(add_log_deciding); };
+  const bool told = attempt() || try_again(attempt);
+  if (told && (!coordinator_.log.on_disk() || flushed())) return Status();
   return Status(Code::kUnavailable, "the log of a prepared transaction cannot be told its end");
 }
 

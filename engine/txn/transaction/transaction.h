@@ -258,6 +258,7 @@ class Transaction final : public RowSource {
   void build_record();
   Status log_record(StageContext& stage);
   Status place_record();
+  bool flushed();
   Status flush_log();
   Status end_at_owner(StageContext& stage);
   void install_record(StageContext& stage);
