@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstring>
 
 #include "rdma/base/shared_object.h"
 
@@ -26,6 +27,8 @@ struct ClaimTable::Header {
   uint16_t reserved;
   uint64_t region_bytes;
   uint64_t epoch_ns;
+  uint32_t first_incarnation;
+  uint32_t reserved_2;
 };
 
 std::string member_object_name(const std::string& cluster, const std::string& what) {
@@ -84,6 +87,9 @@ Result<std::unique_ptr<ClaimTable>> ClaimTable::open(const ClusterConfig& config
     header.workers_max = topology.workers_max;
     header.region_bytes = topology.region_bytes;
     header.epoch_ns = monotonic_now_ns();
+    const auto drawn = random_secret<std::array<unsigned char, sizeof(uint32_t)>>();
+    std::memcpy(&header.first_incarnation, drawn.data(), sizeof(uint32_t));
+    header.first_incarnation &= INT32_MAX;  // they grow, for as long as the table is there
     __atomic_store_n(&header.ready, kReady, __ATOMIC_RELEASE);
     return table;
   }
@@ -119,6 +125,10 @@ ClaimTable::~ClaimTable() { munmap(base_, bytes_); }
 ClaimSlot& ClaimTable::slot(WorkerId worker) {
   CHECK(worker < workers_);
   return reinterpret_cast<ClaimSlot*>(base_ + kCacheLineBytes)[worker];
+}
+
+uint32_t ClaimTable::first_incarnation() const {
+  return reinterpret_cast<const Header*>(base_)->first_incarnation;
 }
 
 uint64_t ClaimTable::epoch_ns() const { return reinterpret_cast<const Header*>(base_)->epoch_ns; }

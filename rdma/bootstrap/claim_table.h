@@ -41,6 +41,9 @@ class ClaimTable {
 
   ClaimSlot& slot(WorkerId worker);
   uint64_t epoch_ns() const;  // CLOCK_MONOTONIC when it was made
+  // Incarnations of each slot begin behind it: another table's, so that a worker of a memory that
+  // was lost does not pass for one that has its id now.
+  uint32_t first_incarnation() const;
 
  private:
   struct Header;

@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <atomic>
 
 #include "rdma/bootstrap/claim_table.h"
@@ -9,14 +10,29 @@ namespace rdmacc {
 // Nanoseconds since the cluster's epoch as node 0 counts them. A host counts with its own
 // CLOCK_MONOTONIC and an offset: on node 0's host a known one, elsewhere the middle of the fastest
 // question and answer so far, which is off by half of what that took, and by what the two clocks
-// have drifted apart since. set() under the member's mutex, the rest from any thread.
+// have drifted apart since. It counts for one memory of node 0: that of the first reading. Time
+// begins anew with the next one, and a deadline that was set before would be as far away as the
+// cluster was old. set(), counts() and forget() under the member's mutex, the rest from any thread.
 class ClusterClock {
  public:
   void set_epoch(uint64_t monotonic_ns) { store({static_cast<int64_t>(monotonic_ns), 0, 0, true}); }
 
+  // Of the memory of earlier readings? Nothing of another one may be set.
+  bool counts(const ClockReading& reading) const {
+    return stamp_ == 0 || stamp_ == memory_stamp(reading);
+  }
+  // What was set, before anything counts by it.
+  void forget() {
+    stamp_ = 0;
+    store({});
+    last_ns_ = 0;
+  }
+
   // An answer that came when our clock showed `received_ns`, to a question of `asked_ns`.
   void set(const ClockReading& reading, const RandomToken& own_boot_id, uint64_t asked_ns,
            uint64_t received_ns) {
+    CHECK(counts(reading));
+    stamp_ = memory_stamp(reading);
     if (reading.boot_id == own_boot_id) return set_epoch(reading.epoch_ns);
     const uint64_t error_ns = (received_ns - asked_ns) / 2 + 1;
     const Estimate known = load();
@@ -82,6 +98,7 @@ class ClusterClock {
     }
   }
 
+  uint64_t stamp_ = 0;                 // of the memory that it counts for
   std::atomic<uint64_t> changes_ = 0;  // odd while there is one
   std::atomic<int64_t> epoch_ns_ = 0;
   std::atomic<uint64_t> error_ns_ = 0, at_ns_ = 0;

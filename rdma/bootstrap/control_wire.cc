@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 #include <fstream>
 
 #include "rdma/base/host_process.h"
@@ -118,6 +119,15 @@ RandomToken host_boot_id() {
 }
 
 }  // namespace
+
+uint64_t memory_stamp(const ClockReading& reading) {
+  if (reading.epoch_ns == 0) return 0;
+  uint64_t halves[2];
+  static_assert(sizeof(halves) == sizeof(reading.boot_id));
+  std::memcpy(halves, reading.boot_id.data(), sizeof(halves));
+  const uint64_t stamp = halves[0] ^ halves[1] ^ reading.epoch_ns * 0x9E3779B97F4A7C15;
+  return stamp != 0 ? stamp : 1;
+}
 
 ProcessIdentity ProcessIdentity::self() {
   static const RandomToken boot_id = host_boot_id();

@@ -83,6 +83,9 @@ struct ClockReading {
   uint64_t epoch_ns = 0;  // CLOCK_MONOTONIC of its host at the cluster's epoch
   uint64_t now_ns = 0;    // since the epoch
 };
+// Which memory of node 0 it is of: the boot of its host, and when its claim table was made in it.
+// 0: the reading is not node 0's.
+uint64_t memory_stamp(const ClockReading& reading);
 
 struct HelloReply {
   uint16_t node = 0;

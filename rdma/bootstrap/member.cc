@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 
 #include "rdma/bootstrap/cluster_config.h"
 
@@ -24,16 +23,6 @@ constexpr uint64_t kFirstIncoming = 1ull << 32;
 constexpr Registrar::Owner kSelf = 1;
 constexpr int kBacklog = 512;
 constexpr int kRoundsMax = 8;  // of answers that make others speak, before anything else
-
-// The boot of node 0's host, and when its table of members was made in it.
-uint64_t stamp_of(const ClockReading& reading) {
-  if (reading.epoch_ns == 0) return 0;
-  uint64_t halves[2];
-  static_assert(sizeof(halves) == sizeof(reading.boot_id));
-  std::memcpy(halves, reading.boot_id.data(), sizeof(halves));
-  const uint64_t stamp = halves[0] ^ halves[1] ^ reading.epoch_ns * 0x9E3779B97F4A7C15;
-  return stamp != 0 ? stamp : 1;
-}
 
 }  // namespace
 
@@ -282,7 +271,7 @@ void Member::ping(NodeId node, Pong pong) {
     ClockReading reading;
     if (!decode(answer.value(), reading))
       return pong(Status(Code::kCorrupt, "an answer to a ping"));
-    pong(stamp_of(reading));
+    pong(memory_stamp(reading));
   });
   pump_locked({});
 }
@@ -338,6 +327,7 @@ Result<Membership::Claim> Member::claim_as(uint16_t thread) {
     if (answer.ok() && proof.claim.worker < config_.topology.workers_max) {
       const std::lock_guard<std::mutex> lock(mutex_);
       claims_.push_back(proof);
+      has_claimed_ = true;
       for (Outgoing& out : outgoing_) out.presented = false;
       set_incarnation(proof.claim.worker, proof.claim.incarnation, &proof.token);
       return proof.claim;

@@ -152,6 +152,7 @@ class Member final : public Membership {
   std::unique_ptr<Registrar> registrar_;  // on node 0
   std::vector<Deferred> deferred_;
   std::vector<ClaimProof> claims_;  // of this process
+  bool has_claimed_ = false;        // also when there are none any more
   std::map<Topic, Handler> handlers_;
   Fence fence_;
   uint64_t clock_asked_ns_ = 0;

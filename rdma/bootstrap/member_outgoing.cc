@@ -159,10 +159,9 @@ void Member::on_hello_reply(NodeId node, const ControlFrame& frame) {
   out.greeted = true;
   out.back_off_ns = 0;
   if (node != 0) return;
-  clock_.set(reply.clock, process_.boot_id, out.asked_ns, monotonic_now_ns());
-  clock_asked_ns_ = monotonic_now_ns();
+  const bool other_memory = !clock_.counts(reply.clock);
   for (size_t i = 0; i < reply.kept.size(); ++i) {
-    if (reply.kept[i]) continue;
+    if (reply.kept[i] && !other_memory) continue;
     const Claim lost = out.greeted_with[i].claim;
     std::erase_if(claims_, [&](const ClaimProof& own) {
       return own.claim.worker == lost.worker && own.claim.incarnation == lost.incarnation;
@@ -172,6 +171,13 @@ void Member::on_hello_reply(NodeId node, const ControlFrame& frame) {
     }
     log_.say("node 0 took worker " + std::to_string(lost.worker) + " of this process for dead");
   }
+  if (other_memory && has_claimed_) {
+    return out.channel->close(
+        Status(Code::kUnavailable, "it has lost the memory that this process has joined"));
+  }
+  if (other_memory) clock_.forget();
+  clock_.set(reply.clock, process_.boot_id, out.asked_ns, monotonic_now_ns());
+  clock_asked_ns_ = monotonic_now_ns();
 }
 
 void Member::on_table(const ControlFrame& frame) {
@@ -195,7 +201,7 @@ void Member::refresh_clock(uint64_t now_ns) {
   clock_asked_ns_ = now_ns;
   ask(0, ControlType::kPing, {}, [this, now_ns](const Result<Bytes>& answer) {
     ClockReading reading;
-    if (answer.ok() && decode(answer.value(), reading)) {
+    if (answer.ok() && decode(answer.value(), reading) && clock_.counts(reading)) {
       clock_.set(reading, process_.boot_id, now_ns, monotonic_now_ns());
     }
   });

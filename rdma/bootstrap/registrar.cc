@@ -59,6 +59,7 @@ void Registrar::changed(WorkerId worker) {
 ClaimProof Registrar::grant(WorkerId worker, Owner owner, const ProcessIdentity& process) {
   ClaimSlot& slot = table_->slot(worker);
   CHECK(owner != kAdrift && slot.state.load() != ClaimState::kLive);
+  if (slot.incarnation == 0) slot.incarnation = table_->first_incarnation();
   ++slot.incarnation;
   if (slot.incarnation == 0) slot.incarnation = 1;
   slot.token = random_secret<RandomToken>();

@@ -16,6 +16,7 @@ void hear(ClusterClock& clock, uint64_t took_ns, uint64_t after_ns) {
   const uint64_t asked_ns = monotonic_now_ns() - took_ns;
   ClockReading reading;
   reading.boot_id = kThere;
+  reading.epoch_ns = kEpochNs;
   reading.now_ns = asked_ns + after_ns - kEpochNs;
   clock.set(reading, kHere, asked_ns, asked_ns + took_ns);
 }
@@ -64,6 +65,31 @@ TEST(ClusterClock, IsExactOnNodeZerosHost) {
   clock.set(reading, kHere, 0, 0);
   EXPECT_TRUE(clock.exact());
   expect_bounds_hold(clock, 1);
+}
+
+// Node 0's host knows nothing of the time before its memory was lost.
+TEST(ClusterClock, CountsForOneMemoryOnly) {
+  ClusterClock clock;
+  ClockReading reading;
+  reading.boot_id = kThere;
+  reading.epoch_ns = 100;
+  reading.now_ns = 60'000'000'000;
+  EXPECT_TRUE(clock.counts(reading));
+  clock.set(reading, kHere, 1'000, 2'000);
+  EXPECT_TRUE(clock.counts(reading));
+  ClockReading anew = reading;
+  anew.epoch_ns = 60'000'000'100;
+  EXPECT_FALSE(clock.counts(anew));
+  anew.boot_id = kHere;
+  anew.epoch_ns = reading.epoch_ns;
+  EXPECT_FALSE(clock.counts(anew));
+  const uint64_t before_ns = clock.now_ns();
+  anew.now_ns = 0;
+  clock.forget();
+  EXPECT_TRUE(clock.counts(anew));
+  clock.set(anew, kThere, 1'000, 2'000);  // a worse estimate, of another time
+  EXPECT_FALSE(clock.exact());
+  EXPECT_LT(clock.now_ns(), before_ns);
 }
 
 }  // namespace

@@ -1,140 +1,12 @@
-#include "rdma/tcp/tcp_fabric.h"
-
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <chrono>
-#include <cstring>
+// What only the tcp fabric has: processes that die or stand still, connections that end.
 #include <thread>
 
-#include "tests/fabric/fabric_harness.h"
-
-// What only the tcp fabric has: processes that die or stand still, fences, connections that end.
+#include "tests/fabric/tcp_processes.h"
 
 namespace rdmacc {
 namespace {
 
-constexpr MethodId kEcho = 1;
-const Topology kTopology{
-    .nodes = 2, .threads_per_node = 1, .workers_max = 8, .region_bytes = 4 << 20};
-
-// One coordinator in this process.
-struct Coordinator {
-  explicit Coordinator(const ClusterConfig& config, TcpOptions options = {})
-      : fabric(std::move(*TcpFabric::open(config, options))), worker(std::move(*fabric->join())) {}
-
-  bool until(const std::function<bool()>& done) {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-    worker.scheduler().run_until([&] { return done() || std::chrono::steady_clock::now() > end; });
-    return done();
-  }
-  Status run(const std::function<Status()>& task) {
-    Status status;
-    bool ended = false;
-    CHECK(worker.scheduler().spawn([&] {
-      status = task();
-      ended = true;
-    }));
-    CHECK(until([&] { return ended; }));
-    return status;
-  }
-  Status add(NodeId node, uint64_t offset, uint64_t addend, uint64_t* seen = nullptr) {
-    return run([&] {
-      VerbArena arena(worker.pool());
-      auto* word = arena.allocate_array<uint64_t>(1);
-      DoorbellBatch batch(worker.scheduler(), worker.counters());
-      batch.fetch_add(GlobalAddress::make(node, offset), addend, word);
-      const Status status = batch.execute();
-      if (seen != nullptr) *seen = *word;
-      return status;
-    });
-  }
-  Status write(NodeId node, uint64_t offset, const std::vector<uint64_t>& words) {
-    return run([&] {
-      VerbArena arena(worker.pool());
-      auto* local = arena.allocate_array<uint64_t>(words.size());
-      std::memcpy(local, words.data(), words.size() * 8);
-      DoorbellBatch batch(worker.scheduler(), worker.counters());
-      batch.write(GlobalAddress::make(node, offset), local, words.size() * 8);
-      return batch.execute();
-    });
-  }
-
-  std::unique_ptr<TcpFabric> fabric;
-  Worker worker;
-};
-
-class Tcp : public testing::Test {
- protected:
-  void SetUp() override {
-    loopback = std::move(*LoopbackCluster::make(unique_cluster(), kTopology));
-    for (NodeId node = 0; node < kTopology.nodes; ++node) nodes[node] = start_node(node);
-    Coordinator c(config());
-    ASSERT_TRUE(c.until([&] {
-      Endpoint& endpoint = c.worker.endpoint();
-      return endpoint.incarnation_of(0) != 0 && endpoint.incarnation_of(1) != 0;
-    }));
-  }
-  void TearDown() override {
-    for (const pid_t child : children) {
-      kill(child, SIGKILL);
-      waitpid(child, nullptr, 0);
-    }
-    TcpFabric::destroy(config());
-  }
-  const ClusterConfig& config() const { return loopback->config(); }
-
-  // Runs `body` in another process.
-  pid_t start_child(const std::function<void()>& body) {
-    const pid_t child = fork();
-    if (child == 0) {
-      signal(SIGPIPE, SIG_IGN);  // as the programs do
-      alarm(60);                 // whatever happens, it does not stay
-      body();
-      _exit(0);
-    }
-    children.push_back(child);
-    return child;
-  }
-  pid_t start_node(NodeId node) {
-    return start_child([this, node] {
-      auto fabric = TcpFabric::open_as_node(config(), node);
-      if (!fabric.ok()) _exit(2);
-      Worker worker(std::move(*(*fabric)->join_as_node(node, 0)));
-      CHECK(worker.endpoint().back_region(0, kTopology.region_bytes).ok());
-      worker.rpc().handle(kEcho,
-                          [](WorkerId, std::span<const std::byte> request, Rpc::Bytes& reply) {
-                            reply.assign(request.begin(), request.end());
-                            return Status();
-                          });
-      // What node 0 does with departed workers, without looking at logs.
-      while (true) {
-        worker.scheduler().run_until([until = worker.endpoint().now_us() + 20'000, &worker] {
-          return worker.endpoint().now_us() >= until;
-        });
-        for (const WorkerId dead : (*fabric)->departed()) (*fabric)->release(dead);
-      }
-    });
-  }
-  void kill_child(pid_t child) {
-    ASSERT_EQ(0, kill(child, SIGKILL));
-    ASSERT_EQ(child, waitpid(child, nullptr, 0));
-    std::erase(children, child);
-  }
-
-  // Node 1 has died: starts it again, until `each` knows the new one.
-  void start_again(std::initializer_list<Coordinator*> each) {
-    nodes[1] = start_node(1);
-    for (Coordinator* c : each) {
-      ASSERT_TRUE(c->until([&] { return c->worker.endpoint().incarnation_of(1) == 2; }));
-    }
-  }
-
-  std::unique_ptr<LoopbackCluster> loopback;
-  pid_t nodes[2] = {};
-  std::vector<pid_t> children;
-};
+class Tcp : public TcpProcesses {};
 
 TEST_F(Tcp, LongChainsAreCutAndStayInOrder) {
   Coordinator c(config());
@@ -159,37 +31,6 @@ TEST_F(Tcp, LongChainsAreCutAndStayInOrder) {
     return Status();
   });
   EXPECT_TRUE(status.ok()) << status.to_string();
-}
-
-TEST_F(Tcp, AKilledCoordinatorDepartsAndItsIdIsUsedAgain) {
-  int fds[2];
-  ASSERT_EQ(0, pipe(fds));
-  const pid_t child = start_child([&] {
-    Coordinator own(config());
-    CHECK(own.add(0, 64, 1).ok() && own.add(1, 64, 1).ok());
-    const WorkerId id = own.worker.id();
-    CHECK(write(fds[1], &id, sizeof(id)) == sizeof(id));
-    pause();
-  });
-  WorkerId id = 0;
-  ASSERT_EQ(ssize_t{sizeof(id)}, read(fds[0], &id, sizeof(id)));
-  close(fds[0]);
-  close(fds[1]);
-  Coordinator watcher(config());
-  const uint32_t before = watcher.worker.endpoint().incarnation_of(id);
-  EXPECT_NE(0u, before);
-  kill_child(child);
-  ASSERT_TRUE(watcher.until([&] { return watcher.worker.endpoint().incarnation_of(id) == 0; }));
-  // Node 0 releases it at its next look.
-  for (int i = 0; i < 200; ++i) {
-    Coordinator next(config());
-    if (next.worker.id() == id) {
-      EXPECT_GT(next.worker.endpoint().incarnation(), before);
-      return;
-    }
-    usleep(20'000);
-  }
-  FAIL() << "the id of the dead was never given out again";
 }
 
 TEST_F(Tcp, AKilledNodeFailsChainsAndServesAgainWithItsRows) {
@@ -245,31 +86,6 @@ TEST_F(Tcp, AStoppedNodeFailsChainsAndNothingOfThemHappensLater) {
   uint64_t later = 0;
   ASSERT_TRUE(c.add(1, 128, 0, &later).ok());
   EXPECT_EQ(seen, later);
-}
-
-TEST_F(Tcp, MembersOutliveARestartOfNode0) {
-  Coordinator c(config());
-  ASSERT_TRUE(c.add(0, 64, 3).ok());
-  ASSERT_TRUE(c.add(1, 64, 4).ok());
-  const uint32_t incarnation = c.worker.endpoint().incarnation();
-  kill_child(nodes[0]);
-  ASSERT_TRUE(c.until([&] { return c.worker.endpoint().incarnation_of(0) == 0; }));
-  EXPECT_TRUE(c.add(1, 64, 1).ok());  // goes on meanwhile
-  nodes[0] = start_node(0);
-  ASSERT_TRUE(c.until([&] { return c.worker.endpoint().incarnation_of(0) == 2; }));
-  EXPECT_EQ(incarnation, c.worker.endpoint().incarnation_of(c.worker.id()));
-  EXPECT_EQ(1u, c.worker.endpoint().incarnation_of(1));
-  uint64_t seen = 0;
-  ASSERT_TRUE(c.add(0, 64, 1, &seen).ok());
-  EXPECT_EQ(3u, seen);
-  Coordinator other(config());
-  EXPECT_NE(c.worker.id(), other.worker.id());
-}
-
-TEST_F(Tcp, OneNodeIsOneProcess) {
-  const auto second = TcpFabric::open_as_node(config(), 1);
-  ASSERT_FALSE(second.ok());
-  EXPECT_EQ(Code::kUnavailable, second.status().code());
 }
 
 TEST_F(Tcp, UnacknowledgedWritesHappenAlsoWhenTheirWorkerLeaves) {
