@@ -54,9 +54,6 @@ void Node::when_serving(std::function<void()> then) {
   CHECK(spawned);
 }
 
-bool Node::evicted() const {
-  Endpoint& endpoint = first_->worker().endpoint();
-  return endpoint.incarnation_of(endpoint.worker()) != endpoint.incarnation();
-}
+bool Node::evicted() const { return first_->worker().endpoint().taken_for_dead(); }
 
 }  // namespace rdmacc

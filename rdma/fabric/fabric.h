@@ -133,6 +133,9 @@ class Endpoint {
 
   // Incarnation of the live owner of `worker`; 0 when it is dead or unclaimed. Cheap.
   virtual uint32_t incarnation_of(WorkerId worker) = 0;
+  // Others have ended what they did with this worker: nothing of it takes effect any more, and
+  // nothing answers it. It does not come back.
+  bool taken_for_dead() { return incarnation_of(worker_) != incarnation_; }
 
  protected:
   // now_us() has cut off a part of a microsecond.

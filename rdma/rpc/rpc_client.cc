@@ -182,8 +182,7 @@ void RpcClient::on_timer() {
   armed_us_ = UINT64_MAX;
   Endpoint& endpoint = scheduler_.endpoint();
   const uint64_t now_us = endpoint.now_us();
-  // None answers a worker that was taken for dead.
-  const bool alive = endpoint.incarnation_of(endpoint.worker()) == endpoint.incarnation();
+  const bool dead = endpoint.taken_for_dead();
   // end() moves the last one into the gap and may start new ones at the end: go backwards.
   for (size_t i = active_.size(); i > 0; --i) {
     if (i > active_.size()) continue;
@@ -197,7 +196,7 @@ void RpcClient::on_timer() {
     }
     give_up(*peers_[active.to], slot, now_us);
     if (slot.deadline_us > now_us) continue;
-    if (!alive || endpoint.incarnation_of(active.to) != slot.callee_incarnation) {
+    if (dead || endpoint.incarnation_of(active.to) != slot.callee_incarnation) {
       end(active, Status(Code::kUnavailable, "the worker ended during the call"));
       continue;
     }

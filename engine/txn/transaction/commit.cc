@@ -158,9 +158,12 @@ void Transaction::release_locks(StageContext& stage) {
   const bool in_place = !lock_state_unknown_ && releases_in_place(stage, parameters_.plan);
   if (in_place && release_in_place(stage)) return;
   // A node that died under a request that may have locked is asked once it is back, if it ever is.
-  const uint64_t deadline_us = stage.engine.worker.endpoint().now_us() + kNodeReturnUsMax;
-  while (lock_state_unknown_ && !release_everywhere(stage).ok() && !taken_for_dead() &&
-         stage.engine.worker.endpoint().now_us() < deadline_us) {
+  Endpoint& endpoint = stage.engine.worker.endpoint();
+  const uint64_t deadline_us = endpoint.now_us() + kNodeReturnUsMax;
+  const auto wait_on = [&] {
+    return !endpoint.taken_for_dead() && endpoint.now_us() < deadline_us;
+  };
+  while (lock_state_unknown_ && !release_everywhere(stage).ok() && wait_on()) {
     stage.engine.worker.scheduler().sleep_for(kNodeReturnPauseUs);
   }
   if (in_place) lock_state_unknown_ = true;  // of what is still noted
@@ -181,8 +184,7 @@ void Transaction::release_locks(StageContext& stage) {
   Status status = certain ? carry_out_release(stage, parameters_.plan, all)
                           : release_accesses(stage, all, /*certain=*/false);
   reader_counts_unknown_ = !status.ok() || release_begun_;
-  while (!status.ok() && !taken_for_dead() &&
-         stage.engine.worker.endpoint().now_us() < deadline_us) {
+  while (!status.ok() && wait_on()) {
     lock_state_unknown_ = true;
     stage.engine.worker.scheduler().sleep_for(kNodeReturnPauseUs);
     status = release_accesses(stage, all, /*certain=*/false);

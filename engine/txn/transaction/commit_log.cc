@@ -110,18 +110,12 @@ Status Transaction::end_at_owner(StageContext& stage) {
   return Status();
 }
 
-// Nothing of this worker takes effect any more, there is nothing to wait for.
-bool Transaction::taken_for_dead() const {
-  Endpoint& endpoint = coordinator_.engine.worker.endpoint();
-  return endpoint.incarnation_of(endpoint.worker()) != endpoint.incarnation();
-}
-
 // Past the commit point there is no way back: what a lack of memory or a lost node kept from being
-// done is tried again, for a bounded time.
+// done is tried again, for a bounded time, unless nothing of this worker takes effect any more.
 bool Transaction::try_again(const std::function<bool()>& attempt) {
   Worker& worker = coordinator_.engine.worker;
   const uint64_t deadline_us = worker.endpoint().now_us() + kLogAgainUsMax;
-  while (worker.endpoint().now_us() < deadline_us && !taken_for_dead()) {
+  while (worker.endpoint().now_us() < deadline_us && !worker.endpoint().taken_for_dead()) {
     worker.scheduler().sleep_for(kNodeReturnPauseUs);
     if (attempt()) return true;
   }

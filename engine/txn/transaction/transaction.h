@@ -239,7 +239,6 @@ class Transaction final : public RowSource {
   bool tell_log(decltype(add_log_voiding)* add);
   Status decide_log();
   bool try_again(const std::function<bool()>& attempt);
-  bool taken_for_dead() const;
   void leave_to_resolution();
   void leave_locks_to_resolution();
   void collect_writes();
