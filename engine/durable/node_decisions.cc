@@ -14,6 +14,8 @@ enum class Outcome : uint8_t { kUnknown, kAborted, kCommitted };
 
 Status NodeLog::log_decision(uint64_t lock_ctts, bool committed) {
   CHECK(lock_ctts != 0 && node() == 0);
+  // The copies in memory say so already. Nodes that were never asked to flush theirs do it now.
+  if (serving() && committed) return flush_copies(lock_ctts).status();
   RedoDecided decided;
   decided.lock_ctts = lock_ctts;
   decided.committed = committed;
@@ -33,9 +35,7 @@ Status NodeLog::take_decision(WorkerId from, std::span<const std::byte> request)
   if (!of_node_0 && !own_abort) return Status(Code::kInvalidArgument, "a decision of another");
   if (!serving()) {
     if (of_node_0 && is_settled()) return Status();
-    if (!of_node_0 || stored_ == nullptr) {
-      return Status(Code::kUnavailable, "the node is getting its rows back from disk");
-    }
+    if (!of_node_0 || stored_ == nullptr) return recovering();
     stored_->decide(decided.lock_ctts, decided.committed);
   }
   return wait(append(RedoKind::kDecided, request));
@@ -45,7 +45,6 @@ Status NodeLog::list_prepared(std::span<const std::byte> request, Rpc::Bytes& re
   MessageReader in(request);
   const uint64_t after = in.u64();
   if (!in.at_end()) return Status(Code::kCorrupt, "request for prepared transactions");
-  CHECK(stored_ != nullptr);
   InDoubtList list;
   list.transactions = stored_->prepared(after, kPreparedPerMessage);
   MessageWriter out(reply);
@@ -54,7 +53,6 @@ Status NodeLog::list_prepared(std::span<const std::byte> request, Rpc::Bytes& re
 }
 
 Status NodeLog::list_outcomes(std::span<const std::byte> request, Rpc::Bytes& reply) {
-  CHECK(stored_ != nullptr);
   if (request.size() % sizeof(uint64_t) != 0) return Status(Code::kCorrupt, "request for outcomes");
   MessageReader in(request);
   MessageWriter out(reply);
@@ -146,8 +144,7 @@ void NodeLog::serve_decisions() {
     worker_.rpc().handle(
         method, [this, list](WorkerId from, std::span<const std::byte> request, Rpc::Bytes& reply) {
           if (from != topology_.worker_of(0)) return Status(Code::kInvalidArgument);
-          if (stored_ == nullptr)
-            return Status(Code::kUnavailable, "the node has not lost its rows");
+          if (stored_ == nullptr) return recovering();  // or it has not begun to
           return (this->*list)(request, reply);
         });
   };

@@ -11,11 +11,11 @@ namespace {
 constexpr size_t kPartBytes = 512 * 1024;
 constexpr uint64_t kAskSilenceUs = 1'000'000;
 
-Status recovering() {
+}  // namespace
+
+Status NodeLog::recovering() {
   return Status(Code::kUnavailable, "the node is getting its rows back from disk");
 }
-
-}  // namespace
 
 NodeLog::NodeLog(Worker& worker, const Topology& topology, StorageService& storage,
                  const DurableOptions& options, Told told)
@@ -116,7 +116,7 @@ Status NodeLog::wait(uint64_t position) {
   waiter.done.outstanding = 1;
   waiters_.push_back(&waiter);
   worker_.scheduler().await(waiter.done);
-  if (begins_anew_) return Status(Code::kUnavailable, "the node gets its rows from disk again");
+  if (begins_anew_) return recovering();
   return failed() ? failure() : Status();
 }
 
@@ -293,6 +293,18 @@ Status NodeLog::send_parts(const RedoWrites& writes, NodeId to, uint64_t generat
   return Status();
 }
 
+Result<std::set<NodeId>> NodeLog::flush_copies(uint64_t lock_ctts) {
+  std::set<NodeId> have;
+  for (NodeId to = 0; to < topology_.nodes; ++to) {
+    Rpc::Bytes request, reply;
+    MessageWriter(request).u64(lock_ctts);
+    RDMACC_RETURN_IF_ERROR(call(to, kMethodFlushOfDead, request, &reply));
+    MessageReader in(reply);
+    if (in.u8() != 0) have.insert(to);
+  }
+  return have;
+}
+
 Status NodeLog::make_durable(const LogRecord& record, VerbCounters& counters) {
   CHECK(serving());
   Result<RedoWrites> redo = redo_of(record);
@@ -300,18 +312,12 @@ Status NodeLog::make_durable(const LogRecord& record, VerbCounters& counters) {
   std::set<NodeId> nodes;
   for (const RedoWrite& write : redo->writes) nodes.insert(write.node);
   // The whole of it is on one disk before a part of it alone is on another.
-  size_t copies = 0;
-  for (NodeId to = 0; to < topology_.nodes; ++to) {
-    Rpc::Bytes request, reply;
-    MessageWriter(request).u64(record.lock_ctts);
-    RDMACC_RETURN_IF_ERROR(call(to, kMethodFlushOfDead, request, &reply));
-    MessageReader in(reply);
-    if (in.u8() == 0) continue;
-    nodes.erase(to);
-    ++copies;
+  Result<std::set<NodeId>> have = flush_copies(record.lock_ctts);
+  if (!have.ok()) return have.status();
+  if (have->empty()) return Status(Code::kUnavailable, "no node has the log of a dead worker");
+  for (const NodeId to : nodes) {
+    if (!have->contains(to)) RDMACC_RETURN_IF_ERROR(send_parts(*redo, to, 0));
   }
-  if (copies == 0) return Status(Code::kUnavailable, "no node has the log of a dead worker");
-  for (const NodeId to : nodes) RDMACC_RETURN_IF_ERROR(send_parts(*redo, to, 0));
   counters.add(counters_);
   counters_ = {};
   return Status();

@@ -72,6 +72,7 @@ class NodeLog {
   Status resolved(VerbCounters& counters);
 
  private:
+  static constexpr uint64_t kAskEveryUs = 20'000;  // another node, how far it is
   enum class State : uint8_t { kReading, kRead, kDecided, kForwarded, kLoaded, kServing };
   struct Peer {
     State state = State::kReading;
@@ -94,6 +95,7 @@ class NodeLog {
   void tell(const std::string& sentence) const { told_("log on disk: " + sentence); }
 
   // node_log.cc
+  static Status recovering();
   uint64_t append(RedoKind kind, std::span<const std::byte> body);
   uint64_t append(const RedoWrites& writes);
   uint64_t append(const RedoPrepared& prepared);
@@ -109,8 +111,10 @@ class NodeLog {
   Status cover(WorkerId from, std::span<const std::byte> request);
   Status begin_anew(WorkerId from, std::span<const std::byte> request);
   StorageService::ChangeLog change_log();
-  static constexpr uint64_t kAskEveryUs = 20'000;
   Status call(NodeId to, MethodId method, const Rpc::Bytes& request, Rpc::Bytes* reply);
+  // Has all nodes flush the entry of a transaction of which they have a committed copy in memory;
+  // which those are.
+  Result<std::set<NodeId>> flush_copies(uint64_t lock_ctts);
   // Those of `to` among them, in requests of a bounded size.
   Status send_parts(const RedoWrites& writes, NodeId to, uint64_t generation);
 
@@ -134,9 +138,9 @@ class NodeLog {
 
   // node_recovery.cc
   Status recover(DoubtTable* doubts);
-  Status wait_for_node_0(State state);
   Status close_gate(GateDrain& gate);
   Result<Peer> ask(NodeId to);
+  Status wait_for(NodeId to, State state);
   Status wait_for_all(State state);
   Status have_begin_anew(NodeId to, const Peer& peer);
   Status check_generations();

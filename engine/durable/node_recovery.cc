@@ -65,32 +65,26 @@ Status NodeLog::have_begin_anew(NodeId to, const Peer& peer) {
   return call(to, kMethodLogAnew, request, nullptr);
 }
 
-// Node 0 is the first that is told and waited for: the claims of all members go with its memory, so
-// that none uses what it knew of the others'.
-Status NodeLog::wait_for_all(State state) {
-  for (NodeId to = 0; to < topology_.nodes; ++to) {
-    while (to != node()) {
-      Result<Peer> peer = ask(to);
-      if (!peer.ok()) return peer.status();
-      // None serves before all have loaded, but with a memory of before.
-      if (peer->state == State::kServing && state < State::kLoaded) {
-        RDMACC_RETURN_IF_ERROR(have_begin_anew(to, *peer));
-      } else if (peer->state >= state) {
-        break;
-      }
-      worker_.scheduler().sleep_for(kAskEveryUs);
+Status NodeLog::wait_for(NodeId to, State state) {
+  while (to != node()) {
+    Result<Peer> peer = ask(to);
+    if (!peer.ok()) return peer.status();
+    // None serves before all have loaded, but with a memory of before.
+    if (peer->state == State::kServing && state < State::kLoaded) {
+      RDMACC_RETURN_IF_ERROR(have_begin_anew(to, *peer));
+    } else if (peer->state >= state) {
+      break;
     }
+    worker_.scheduler().sleep_for(kAskEveryUs);
   }
   return Status();
 }
 
-Status NodeLog::wait_for_node_0(State state) {
-  while (true) {
-    Result<Peer> peer = ask(0);
-    if (!peer.ok()) return peer.status();
-    if (peer->state >= state) return Status();
-    worker_.scheduler().sleep_for(kAskEveryUs);
-  }
+// Node 0 is the first that is told and waited for: the claims of all members go with its memory, so
+// that none uses what it knew of the others'.
+Status NodeLog::wait_for_all(State state) {
+  for (NodeId to = 0; to < topology_.nodes; ++to) RDMACC_RETURN_IF_ERROR(wait_for(to, state));
+  return Status();
 }
 
 // Can the folders be of one time? A node that died when it had its checkpoint already joins the
@@ -207,7 +201,7 @@ Status NodeLog::recover(DoubtTable* doubts) {
   RDMACC_RETURN_IF_ERROR(wait_for_all(State::kRead));
   RDMACC_RETURN_IF_ERROR(check_generations());
   RDMACC_RETURN_IF_ERROR(doubts != nullptr ? settle_prepared(*doubts)
-                                           : wait_for_node_0(State::kDecided));
+                                           : wait_for(0, State::kDecided));
   state_ = State::kDecided;
   RDMACC_RETURN_IF_ERROR(forward());
   RDMACC_RETURN_IF_ERROR(take_tables_of_node_0());

@@ -67,9 +67,11 @@ Status DoubtTable::decide(Gtid gtid, bool commit) {
   if (doubt->begun.value_or(commit) != commit) {
     return Status(Code::kUnavailable, "the opposite has begun to be told");
   }
+  if (of != nullptr && of->deciding > 0) {
+    return Status(Code::kUnavailable, "its worker is being resolved");
+  }
   doubt->begun = commit;
   if (of == nullptr) return decide_stored(*doubt, commit);
-  if (of->deciding > 0) return Status(Code::kUnavailable, "its worker is being resolved");
   const WorkerId worker = doubt->worker;
   const uint64_t lock_ctts = doubt->lock_ctts;
   const std::vector<GlobalAddress> entries = doubt->entries;
@@ -84,16 +86,19 @@ Status DoubtTable::decide(Gtid gtid, bool commit) {
     for (const GlobalAddress entry : entries) batch.write(entry, state, sizeof(*state));
     status = batch.execute();
   }
-  // What a checkpoint carries over from now on says so, and what it has before is followed by this.
-  if (status.ok() && log_decision_ != nullptr) status = log_decision_(lock_ctts, commit);
   // A pass that ended meanwhile has found that it was decided before; what the list has of the
   // worker since then is its successor's.
   const auto still = doubts_.find(worker);
-  if (still == doubts_.end() || still->second.deciding == 0) return status;
-  --still->second.deciding;
-  if (!status.ok()) return status;
-  still->second.decided = true;
-  if (InDoubt* decided = find(gtid, &of)) decided->decided = true;
+  if (still != doubts_.end() && still->second.deciding > 0) {
+    --still->second.deciding;
+    if (status.ok()) {
+      still->second.decided = true;
+      if (InDoubt* decided = find(gtid, &of)) decided->decided = true;
+    }
+  }
+  // What a checkpoint carries over from now on says so, and what it has before is followed by this.
+  // A pass need not wait for it: it has on disk what it installs.
+  if (status.ok() && log_decision_ != nullptr) status = log_decision_(lock_ctts, commit);
   return status;
 }
 

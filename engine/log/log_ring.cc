@@ -245,13 +245,16 @@ Status LogWriter::write_segments(std::span<const std::byte> payload, VerbArena& 
   return Status::ok_status();
 }
 
-Status LogWriter::flush(std::span<const LogPlacement> placements, VerbCounters& counters) {
+Status LogWriter::call_nodes(std::span<const LogPlacement> placements, MethodId method,
+                             void (*write)(MessageWriter& out, const LogPlacement& placement),
+                             VerbCounters& counters) {
   std::vector<Rpc::Call> calls;
   for (const LogPlacement& placement : placements) {
     Rpc::Call& call = calls.emplace_back();
     call.to = topology_.worker_of(placement.node);
-    call.method = kMethodFlushLog;
-    MessageWriter(call.request).u64(placement.position);
+    call.method = method;
+    MessageWriter request(call.request);
+    write(request, placement);
   }
   worker_.rpc().call_all(calls, counters);
   for (Rpc::Call& call : calls) {
@@ -260,17 +263,21 @@ Status LogWriter::flush(std::span<const LogPlacement> placements, VerbCounters& 
   return Status();
 }
 
+Status LogWriter::flush(std::span<const LogPlacement> placements, VerbCounters& counters) {
+  return call_nodes(
+      placements, kMethodFlushLog,
+      [](MessageWriter& out, const LogPlacement& placement) { out.u64(placement.position); },
+      counters);
+}
+
 void LogWriter::abort_on_disk(std::span<const LogPlacement> placements, VerbCounters& counters) {
-  std::vector<Rpc::Call> calls;
-  for (const LogPlacement& placement : placements) {
-    Rpc::Call& call = calls.emplace_back();
-    call.to = topology_.worker_of(placement.node);
-    call.method = kMethodLogDecided;
-    MessageWriter request(call.request);
-    request.u64(placement.lock_ctts);
-    request.u8(0);  // not committed
-  }
-  worker_.rpc().call_all(calls, counters);
+  static_cast<void>(call_nodes(
+      placements, kMethodLogDecided,
+      [](MessageWriter& out, const LogPlacement& placement) {
+        out.u64(placement.lock_ctts);
+        out.u8(0);  // not committed
+      },
+      counters));
 }
 
 // The memory stays: what was applied is cut off when it is half of what there is.

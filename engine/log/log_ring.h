@@ -96,6 +96,10 @@ class LogWriter {
     void forget_applied();
   };
 
+  // One to each node that has an entry; the request as `write` makes it.
+  Status call_nodes(std::span<const LogPlacement> placements, MethodId method,
+                    void (*write)(MessageWriter& out, const LogPlacement& placement),
+                    VerbCounters& counters);
   Status back_rings(std::span<const NodeId> nodes, VerbCounters& counters);
   static uint64_t place_for(const Ring& ring, uint64_t bytes);
   bool has_room(std::span<const NodeId> nodes, uint64_t entry_bytes) const;

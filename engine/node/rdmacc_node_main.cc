@@ -76,7 +76,7 @@ void add_options(CLI::App& app, Flags& flags) {
       ->excludes(config);
   app.add_flag("--from-disk", flags.from_disk,
                "forget the rows that are in memory, and get them back from data_dir (a config with "
-               "durability = disk): after the memory of another node was lost, on all nodes")
+               "durability = disk); the other nodes do the same")
       ->needs(config);
   app.add_flag("--no-huge-pages", flags.no_huge_pages, "do not try to use huge pages");
   app.add_option("--watch-pid", flags.watch_pid,
