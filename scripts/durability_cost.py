@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """What COMMIT on disk costs: pgbench updates rows by primary key on rdmacc tables on disk and in memory, and
 on a heap, in turns, at SERIALIZABLE; transactions a second, and the ratio to the heap's. Then transactions of
-two updates: of an rdmacc table on disk and a heap (mixed), and of two heaps.
+two updates: of an rdmacc table on disk and a heap (mixed), and of two heaps. Then both on a server whose nodes
+run elsewhere (here: beside it, over tcp) and have disks of their own.
 
     scripts/durability_cost.py [--clients=1,8] [--seconds=5] [--rounds=3] [--no-fsync]"""
 
@@ -13,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 
+from operated_nodes import OperatedNodes
 from sandbox import Sandbox
 
 ROWS = 100_000
@@ -30,8 +32,28 @@ def server(folder, durability, fsync):
     box = Sandbox(os.path.join(folder, durability),
                   settings={**SETTINGS, "rdmacc.durability": durability, "fsync": fsync})
     box.create()
+    return begin(box)
+
+
+def server_of_nodes_elsewhere(folder, fsync):
+    box = Sandbox(os.path.join(folder, "elsewhere"))
+    box.create()
+    nodes = OperatedNodes(box, f"cost-{os.getpid()}", "durability = disk\ndata_dir = rows\n")
+    box.make_private(os.path.join(nodes.folder, "rows"))
+    box.settings = {**SETTINGS, **nodes.settings(), "fsync": fsync}
+    try:
+        nodes.start(0, 1)
+        return begin(box), nodes
+    except BaseException:
+        nodes.remove()
+        raise
+
+
+def begin(box):
+    """Starts it, with tables."""
     box.start()
     box.psql("CREATE EXTENSION rdmacc")
+    box.wait_for_nodes()
     for table, method in TABLES.items():
         box.psql(MAKE.format(table, method))
     box.psql("VACUUM ANALYZE")
@@ -89,15 +111,24 @@ def main():
         os.chmod(folder, 0o755)
         boxes = {name: server(folder, name, fsync) for name in ("disk", "memory")}
         disk, memory = boxes["disk"], boxes["memory"]
+        nodes = None
         try:
             print(f"fsync {fsync}, medians of {flags.rounds} rounds of {flags.seconds} s")
             print_table((("disk", disk, ["rdmacc"]), ("memory", memory, ["rdmacc"]),
                          ("heap", disk, ["heap"])), "disk", "heap", flags)
             print_table((("mixed", disk, ["rdmacc", "other"]), ("heaps", disk, ["heap", "other"])),
                         "mixed", "heaps", flags)
+            print("nodes elsewhere, with disks of their own")
+            boxes["elsewhere"], nodes = server_of_nodes_elsewhere(folder, fsync)
+            elsewhere = boxes["elsewhere"]
+            print_table((("disk", elsewhere, ["rdmacc"]), ("heap", elsewhere, ["heap"])), "disk", "heap", flags)
+            print_table((("mixed", elsewhere, ["rdmacc", "other"]), ("heaps", elsewhere, ["heap", "other"])),
+                        "mixed", "heaps", flags)
         finally:
             for box in boxes.values():
                 box.stop("fast")
+            if nodes is not None:
+                nodes.remove()
     return 0
 
 

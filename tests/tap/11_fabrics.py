@@ -204,8 +204,7 @@ def nodes_that_lost_their_memory(box):
     before = len(box.log_text())
     session = Session(box)
     session.run("SELECT count(*) FROM front;")
-    nodes.end(0, 1)
-    nodes.forget()
+    nodes.remove()
     nodes.start(0, 1)
     eventually(lambda: remote(box), "both nodes are seen")
     equal(retried(box, "SELECT count(*) FROM front").stdout.strip(), "0", "rows")
@@ -256,8 +255,7 @@ def refused_at_the_start(box):
             started = False
         true(not started, f"{changes} must end the start")
         matches(words, box.log_text()[before:], str(changes))
-    nodes.end(0, 1)
-    nodes.forget()
+    nodes.remove()
 
 
 def rows_on_the_nodes_own_disks(box):
@@ -292,8 +290,7 @@ def rows_on_the_nodes_own_disks(box):
         box.psql("INSERT INTO kept VALUES (1000, ''); DELETE FROM kept WHERE id = 1000")
     rows_of_both_kinds(box)
     box.stop()
-    nodes.end(0, 1)
-    nodes.forget()
+    nodes.remove()
 
 
 def rows_of_both_kinds(box):
@@ -340,5 +337,4 @@ try:
         refused_at_the_start, rows_on_the_nodes_own_disks, settings=OWN)
 finally:
     if nodes is not None:
-        nodes.end(0, 1)
-        nodes.forget()
+        nodes.remove()

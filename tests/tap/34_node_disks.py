@@ -70,8 +70,7 @@ def one_killed(cluster):
     cluster.start()
     writer = load(cluster)
     for node in (1, 0):
-        cluster.nodes[node].kill()
-        cluster.nodes[node].wait()
+        cluster.kill(node)
         cluster.start(nodes=[node])
         before = writer.count()
         eventually(lambda: writer.count() > before + COMMITS, f"commits after node {node} is back", WAIT_S)
@@ -119,9 +118,7 @@ def one_memory_lost(cluster):
     cluster.start()
     for node in (1, 0):
         writer = load(cluster)
-        cluster.nodes[node].kill()
-        cluster.nodes[node].wait()
-        cluster.forget_memory(node=node)
+        cluster.kill(node, memory=True)
         cluster.start(nodes=[node])
         matches("has lost its own: it is told", cluster.log(node), f"what node {node} says")
         matches("starts anew: .*another node has lost its memory", cluster.log(1 - node),
@@ -136,9 +133,7 @@ def one_memory_lost_before_the_first_table(cluster):
     """Its folder has a checkpoint of nothing."""
     cluster.start()
     for node in (1, 0):
-        cluster.nodes[node].kill()
-        cluster.nodes[node].wait()
-        cluster.forget_memory(node=node)
+        cluster.kill(node, memory=True)
         cluster.start(nodes=[node])
     cluster.note(load(cluster))
     cluster.check()
@@ -158,17 +153,14 @@ def killed_with_its_checkpoint(cluster):
             time.sleep(0.001)
         cluster.nodes[0].send_signal(signal.SIGSTOP)
         time.sleep(0.2)
-        cluster.nodes[1].kill()
-        cluster.nodes[1].wait()
+        cluster.kill(1)
         cluster.launch(1)
         time.sleep(0.2)
         cluster.nodes[0].send_signal(signal.SIGCONT)
         cluster.await_ready(0)
         cluster.await_ready(1)
         cluster.check()
-        cluster.nodes[1].kill()
-        cluster.nodes[1].wait()
-        cluster.forget_memory(node=1)
+        cluster.kill(1, memory=True)
         cluster.start(nodes=[1])
         cluster.check()
 
@@ -178,9 +170,7 @@ def one_folder_lost(cluster):
     cluster.start()
     cluster.note(load(cluster))
     for what in ("is empty", "is of another time"):
-        cluster.nodes[1].kill()
-        cluster.nodes[1].wait()
-        cluster.forget_memory(node=1)
+        cluster.kill(1, memory=True)
         kept, folder = os.path.join(cluster.dir, "kept"), os.path.join(cluster.data, "node1")
         os.rename(folder, kept)
         if what == "is of another time":
@@ -252,8 +242,7 @@ def power_cut_after_a_kill(cluster, layer):
     for _ in range(CYCLES):
         writer = load(cluster, commits=COMMITS // 2)
         for _ in range(3):
-            cluster.nodes[1].kill()
-            cluster.nodes[1].wait()
+            cluster.kill(1)
             cluster.start(nodes=[1])
         cluster.lose_all_memory(writer)
         back_after_a_power_cut(cluster, layer)
@@ -302,8 +291,7 @@ def decided_elsewhere(cluster, layer=None):
             for _ in range(3 if cycle % 3 == 2 else 0):  # while nodes wait, and get their rows
                 time.sleep(random.random() * 0.4)
                 node = random.randrange(2)
-                cluster.nodes[node].kill()
-                cluster.nodes[node].wait()
+                cluster.kill(node)
                 cluster.launch(node)
                 deciding = deciding or pool.submit(cluster.decide, writer)
             in_doubt += deciding.result() if deciding else cluster.decide(writer)

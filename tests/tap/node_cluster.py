@@ -120,6 +120,13 @@ class NodeCluster:
     def kill_all(self):
         self.stop_all(signal.SIGKILL)
 
+    def kill(self, node, memory=False):
+        """Its process, or its host with what its memory had."""
+        self.nodes[node].kill()
+        self.nodes[node].wait()
+        if memory:
+            self.forget_memory(node=node)
+
     def lose_all_memory(self, writer=None):
         """All nodes are killed, beside the clients of `writer`, and what their hosts' memory had is gone."""
         self.kill_all()

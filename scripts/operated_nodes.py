@@ -1,11 +1,11 @@
 """Nodes with a config file, as an operator would run them for a server."""
 
+import glob
 import os
 import signal
 import subprocess
 
-from harness import equal, shm_objects
-from sandbox import free_ports
+from sandbox import Failure, free_ports
 
 
 class OperatedNodes:
@@ -40,7 +40,8 @@ class OperatedNodes:
 
     def await_ready(self, *numbers):
         for number in numbers:
-            equal(self.processes[number].stdout.readline(), "ready\n", f"node {number}")
+            if self.processes[number].stdout.readline() != "ready\n":
+                raise Failure(f"node {number} did not start: {self.log_text(number)[-1500:]}")
 
     def start(self, *numbers):
         self.launch(*numbers)
@@ -66,14 +67,18 @@ class OperatedNodes:
                 self.processes[number] = None
 
     def forget(self, what=""):
-        for name in shm_objects(f"rdmacc.tcp.{self.name}.{what}"):
-            os.unlink(os.path.join("/dev/shm", name))
+        for path in glob.glob(f"/dev/shm/rdmacc.tcp.{self.name}.{what}*"):
+            os.unlink(path)
 
     def forget_memory_of(self, number):
         """As a crash of its host does. That of node 0 knows the members as well."""
         self.forget(f"node{number}")
         if number == 0:
             self.forget("members")
+
+    def remove(self):
+        self.end(0, 1)
+        self.forget()
 
     def settings(self):
         return {"rdmacc.fabric": "tcp", "rdmacc.cluster": ", ".join(self.addresses),
