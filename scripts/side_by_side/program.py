@@ -242,8 +242,13 @@ def prepared(draw, model):
     outcome = yield Statement(f"PREPARE {name} ({kind.cast}) AS {text}")
     if not outcome.good:
         return
-    for number in range(draw.number(1, 7)):
+    generic = draw.chance(60)  # from the first time on
+    if generic:
+        yield Statement("SET plan_cache_mode = force_generic_plan")
+    for _ in range(draw.number(1, 7)):
         yield Statement(f"EXECUTE {name} ({kind.constant(draw)})")
-        if number == 3 and draw.chance(30):
+        if draw.chance(8):
             yield from ddl.change(draw, model)
+    if generic:
+        yield Statement("RESET plan_cache_mode")
     yield Statement(f"DEALLOCATE {name}")
