@@ -64,6 +64,13 @@ void rdmacc_rows_begin(RdmaccRows* rows, uint32 table, uint32 visible_before) {
   rows->visible_before = visible_before;
 }
 
+void rdmacc_rows_begin_copy(RdmaccRows* rows, const BridgeRow* copy, size_t count) {
+  CHECK(rows->scan == nullptr && rows->next == 0 && !rows->wants.count_only);
+  rows->batch = copy;
+  rows->count = count;
+  rows->ended = true; /* there is no further batch */
+}
+
 namespace {
 
 /* False: there is none. */
@@ -93,7 +100,7 @@ bool next_batch(RdmaccRows* rows, Relation relation) {
 }  // namespace
 
 const BridgeRow* rdmacc_rows_next(RdmaccRows* rows, Relation relation) {
-  CHECK(rows->next <= rows->count && (rows->scan != nullptr || rows->count == 0));
+  CHECK(rows->next <= rows->count && (rows->scan != nullptr || rows->ended || rows->count == 0));
   if (rows->next == rows->count && !next_batch(rows, relation)) return nullptr;
   return &rows->batch[rows->next++];
 }

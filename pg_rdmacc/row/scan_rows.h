@@ -33,6 +33,9 @@ bool rdmacc_is_quiet(Relation relation);
 
 void rdmacc_rows_begin(RdmaccRows* rows, uint32 table, uint32 visible_before);
 
+/* In the place of what has begun: rows that the caller has, and that stay there. */
+void rdmacc_rows_begin_copy(RdmaccRows* rows, const BridgeRow* copy, size_t count);
+
 /* The next row, valid until the one after; NULL at the end. */
 const BridgeRow* rdmacc_rows_next(RdmaccRows* rows, Relation relation);
 

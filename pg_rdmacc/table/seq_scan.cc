@@ -16,6 +16,7 @@ extern "C" {
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "utils/builtins.h"
+#include "utils/memutils.h"
 #include "utils/snapmgr.h"
 }
 
@@ -33,6 +34,15 @@ enum HistoryColumn { kVersion, kKey, kRow, kHistoryColumns };
 RdmaccSharedScan* shared_of(const RdmaccScan* scan) {
   if (scan->base.rs_parallel == nullptr) return nullptr;
   return &reinterpret_cast<RdmaccParallelScan*>(scan->base.rs_parallel)->scan;
+}
+
+/* Does it only read, as transactions do? */
+bool may_copy(const RdmaccScan* scan) {
+  const RdmaccRowMark* mark = &scan->rows.mark;
+  return (scan->base.rs_flags & SO_TYPE_SEQSCAN) != 0 && scan->base.rs_parallel == nullptr &&
+         scan->base.rs_snapshot != nullptr && IsMVCCSnapshot(scan->base.rs_snapshot) &&
+         !mark->locks && mark->wait_policy == LockWaitBlock && !scan->rows.quiet &&
+         !rdmacc_reads_as_stored();
 }
 
 void start(RdmaccScan* scan) {
@@ -62,6 +72,10 @@ void start(RdmaccScan* scan) {
   rdmacc_handle_stream_begin(&scan->handles, handles_last);
   /* A row that a cursor has passed may come again, from its store. */
   scan->names_rows = !handles_last && scan->history.store == nullptr;
+  scan->copies_rows = scan->names_rows && may_copy(scan);
+  if (scan->copies_rows && rdmacc_passed_rows_begin(&scan->passed, GetMemoryChunkContext(scan))) {
+    rdmacc_rows_begin_copy(&scan->rows, scan->passed.rows, scan->passed.count);
+  }
   if (scan->bytes.data == nullptr) {
     const MemoryContext previous = MemoryContextSwitchTo(GetMemoryChunkContext(scan));
     initStringInfo(&scan->bytes);
@@ -217,6 +231,7 @@ void rdmacc_scan_end(TableScanDesc base) {
   RelationDecrementReferenceCount(base->rs_rd);
   if ((base->rs_flags & SO_TEMP_SNAPSHOT) != 0) UnregisterSnapshot(base->rs_snapshot);
   if (scan->bytes.data != nullptr) pfree(scan->bytes.data);
+  if (scan->passed.memory != nullptr) MemoryContextDelete(scan->passed.memory);
   pfree(scan);
 }
 
@@ -232,10 +247,12 @@ bool rdmacc_scan_next(RdmaccScan* scan, TupleTableSlot* slot) {
   const BridgeRow* row = rdmacc_rows_next(&scan->rows, scan->base.rs_rd);
   if (row == nullptr) {
     if (scan->names_rows) rdmacc_handle_stream_end(&scan->handles);
+    if (scan->copies_rows) rdmacc_passed_rows_end(&scan->passed);
     ExecClearTuple(slot);
     return false;
   }
   if (scan->names_rows) {
+    if (scan->copies_rows) rdmacc_passed_rows_add(&scan->passed, row);
     show_row(scan, row, slot);
     return true;
   }

@@ -1,0 +1,49 @@
+-- One statement that scans a table again and again: later passes read a copy of the second.
+CREATE TABLE small (id int PRIMARY KEY, n int, t text) USING rdmacc;
+CREATE TABLE nothing (n int) USING rdmacc;
+INSERT INTO small SELECT i, i % 7, repeat('x', i) FROM generate_series(1, 100) i;
+SET enable_material = off;
+SET enable_hashjoin = off;
+SET enable_mergejoin = off;
+SET enable_memoize = off;
+SET enable_indexscan = off;
+SET enable_bitmapscan = off;
+SELECT count(*), sum(a.id * b.id), sum(length(b.t)) FROM small a JOIN small b ON a.n = b.n;
+SELECT sum((SELECT count(*) FROM small s WHERE s.n = o.n)) FROM small o;
+SELECT count(*) FROM small o WHERE EXISTS (SELECT FROM small s WHERE s.n = o.n AND s.id > o.id + 50 OFFSET 0);
+SELECT count(*) FROM small o WHERE NOT EXISTS (SELECT FROM nothing WHERE nothing.n = o.n OFFSET 0);
+SELECT sum((SELECT count(*) FROM nothing WHERE n = o.n)) FROM small o;
+-- Own writes of the transaction, and of functions that the statement calls, which it does not see.
+BEGIN;
+UPDATE small SET n = 0 WHERE id <= 50;
+DELETE FROM small WHERE id > 90;
+INSERT INTO small SELECT i, 0, 'new' FROM generate_series(201, 205) i;
+SELECT sum((SELECT count(*) FROM small s WHERE s.n = o.n)), count(*) FROM small o;
+CREATE FUNCTION grow(i int) RETURNS int LANGUAGE plpgsql AS
+  $$ BEGIN INSERT INTO small VALUES (1000 + i, 1, 'grown'); RETURN 0; END $$;
+SELECT sum((SELECT count(*) FROM small s WHERE s.n >= grow(1000 * s.id + o.n))) FROM (VALUES (1), (2), (3), (4)) o(n);
+SELECT count(*) FROM small;
+ROLLBACK;
+SELECT count(*) FROM small;
+-- A cursor, with savepoints around.
+BEGIN;
+DECLARE c CURSOR FOR SELECT o.id, (SELECT count(*) FROM small s WHERE s.n = o.n) FROM small o WHERE o.id < 6 ORDER BY o.id;
+FETCH 2 FROM c;
+SAVEPOINT s;
+DELETE FROM small WHERE id > 10;
+FETCH 1 FROM c;
+ROLLBACK TO s;
+FETCH ALL FROM c;
+COMMIT;
+-- More than work_mem.
+SET work_mem = '64kB';
+INSERT INTO small SELECT i, i % 7, repeat('y', 500) FROM generate_series(1001, 1300) i;
+SELECT sum((SELECT sum(length(t)) FROM small s WHERE s.n = o.n)) FROM small o WHERE id <= 20;
+RESET work_mem;
+-- Rows that are written or locked are not copied.
+UPDATE small a SET t = 'z' FROM small b WHERE a.n = b.id AND b.id < 7;
+SELECT t, count(*) FROM small WHERE t = 'z' GROUP BY t;
+SELECT count(*) FROM (SELECT a.id FROM small a, small b WHERE a.n = b.id AND b.id < 3 FOR UPDATE) locked;
+DELETE FROM small a WHERE (SELECT count(*) FROM small s WHERE s.n = a.n) > 57;
+SELECT n, count(*) FROM small GROUP BY n ORDER BY n;
+DROP TABLE small, nothing;
