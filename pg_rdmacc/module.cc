@@ -15,6 +15,7 @@
 #include "pg_rdmacc/plan/row_stream.h"
 #include "pg_rdmacc/plan/scan.h"
 #include "pg_rdmacc/query/executor.h"
+#include "pg_rdmacc/query/kept_executor.h"
 #include "pg_rdmacc/recovery/backup_watch.h"
 #include "pg_rdmacc/recovery/checkpointer.h"
 #include "pg_rdmacc/recovery/status.h"
@@ -78,6 +79,7 @@ void _PG_init(void) {
    * commit has to be the last thing that can fail. Where several libraries are preloaded,
    * pg_rdmacc is to be named first for the same reason. */
   rdmacc_xact_init();
+  rdmacc_kept_executor_init();
   rdmacc_ddl_init();
   rdmacc_table_options_init();
   rdmacc_foreign_keys_init();

@@ -35,7 +35,7 @@ CONFIGURE = ["./configure", "-q", "--enable-cassert", "--without-readline", "--w
              f"--includedir={INSTALLED}/usr/include/postgresql", "CFLAGS=-O1 -g"]
 # Reading every catalogue anew takes a hundred times as long. These suites are about definitions,
 # keys and plans, where something kept beyond its time would show.
-DISCARD_SUITES = ("create_drop", "primary_key", "ddl_rollback", "custom_scan")
+DISCARD_SUITES = ("create_drop", "primary_key", "ddl_rollback", "custom_scan", "kept_executors")
 DISCARD_SECONDS_MAX = 900
 
 

@@ -286,3 +286,11 @@ void rdmacc_lookup_rescan(CustomScanState* node) {
   lookup->fetched = false;
   ExecScanReScan(&node->ss);
 }
+
+void rdmacc_lookup_pause(RdmaccKeyLookup* lookup) {
+  rdmacc_lookup_rescan(&lookup->custom);
+  rdmacc_handle_stream_end(&lookup->handles);
+  lookup->started = false;
+  lookup->prefetched.table = 0;
+  lookup->round_trips = 0;
+}

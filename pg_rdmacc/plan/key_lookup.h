@@ -45,6 +45,9 @@ TupleTableSlot* rdmacc_lookup_exec(CustomScanState* node);
 void rdmacc_lookup_end(CustomScanState* node);
 void rdmacc_lookup_rescan(CustomScanState* node);
 
+/* Between two executions of the same plan: it holds nothing of the first. */
+void rdmacc_lookup_pause(RdmaccKeyLookup* lookup);
+
 /* The engine table, which must be keyed as the lookup's plan says. Enters the engine. */
 RdmaccTable rdmacc_lookup_table(const RdmaccKeyLookup* lookup);
 

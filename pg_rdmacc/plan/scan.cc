@@ -114,6 +114,11 @@ Path* rdmacc_key_lookup_path(PlannerInfo* root, const IndexPath* path,
   return &lookup->path;
 }
 
+bool rdmacc_is_key_lookup(const Plan* plan) {
+  return IsA(plan, CustomScan) &&
+         reinterpret_cast<const CustomScan*>(plan)->methods == &plan_methods;
+}
+
 bool rdmacc_key_lookup_parts(const Path* path, RdmaccLookupParts* parts) {
   if (!IsA(path, CustomPath)) return false;
   const auto* lookup = reinterpret_cast<const CustomPath*>(path);

@@ -4,6 +4,7 @@
 #include "pg_rdmacc/plan/planner.h"
 
 extern "C" {
+#include "nodes/plannodes.h"
 
 void rdmacc_scan_init(void);
 
@@ -18,6 +19,9 @@ typedef struct RdmaccLookupParts {
    * looks keys up beforehand; -1 when no key depends on other tables. */
   int state_param;
 } RdmaccLookupParts;
+
+/* Is the node of a plan a key lookup? */
+bool rdmacc_is_key_lookup(const Plan* plan);
 
 /* False when the path is no key lookup. */
 bool rdmacc_key_lookup_parts(const Path* path, RdmaccLookupParts* parts);

@@ -5,6 +5,7 @@
 #include "pg_rdmacc/query/client_statements.h"
 #include "pg_rdmacc/query/draw_plans.h"
 #include "pg_rdmacc/query/gone_parents.h"
+#include "pg_rdmacc/query/kept_executor.h"
 #include "pg_rdmacc/query/lasting_effects.h"
 #include "pg_rdmacc/query/lost_attempt.h"
 #include "pg_rdmacc/query/replay.h"
@@ -217,6 +218,8 @@ void run_to_end(QueryDesc* query) {
 
 void executor_start(QueryDesc* query, int flags) {
   rdmacc_query_opened(query);
+  if (rdmacc_take_kept_executor(query, flags)) return;
+  rdmacc_consider_keeping(query, flags);
   if (previous_start != nullptr) {
     previous_start(query, flags);
   } else {
@@ -255,6 +258,7 @@ void executor_end(QueryDesc* query) {
   CHECK(rdmacc_running_query() != query); /* its memory goes */
   note_foreign_writes(query);
   rdmacc_query_closed(query);
+  if (rdmacc_keep_executor(query)) return;
   if (previous_end != nullptr) {
     previous_end(query);
   } else {

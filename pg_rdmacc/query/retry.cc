@@ -54,14 +54,18 @@ bool ends_transaction(const PortalData* portal) {
 
 /* Of tables that the query names. Functions are asked for nothing, so that what has no table at all
  * may use ours, and rows of a partitioned table may go to one of ours. */
-bool may_use_tables_of_ours(const PlannedStmt* plan) {
+bool may_use_tables_of_ours(const QueryDesc* query) {
   bool tables = false;
+  const Relation* open = query->estate->es_relations;
   ListCell* cell;
-  foreach (cell, plan->rtable) {
+  foreach (cell, query->plannedstmt->rtable) {
     const auto* entry = static_cast<const RangeTblEntry*>(lfirst(cell));
+    const Relation relation = open[foreach_current_index(cell)];
     if (entry->rtekind != RTE_RELATION) continue;
     if (entry->relkind == RELKIND_PARTITIONED_TABLE) return true;
-    if (rdmacc_relation_is_ours(entry->relid)) return true;
+    if (relation != nullptr ? rdmacc_is_ours(relation) : rdmacc_relation_is_ours(entry->relid)) {
+      return true;
+    }
     tables = tables || entry->relkind != RELKIND_VIEW;
   }
   return !tables && OidIsValid(rdmacc_access_method());
@@ -182,7 +186,7 @@ bool rdmacc_may_run_again(const QueryDesc* query) {
   if (IsTransactionBlock() || IsSubTransaction() || (MyXactFlags & XACT_FLAGS_PIPELINING) != 0) {
     return false;
   }
-  return may_use_tables_of_ours(query->plannedstmt) && ends_transaction(ActivePortal);
+  return may_use_tables_of_ours(query) && ends_transaction(ActivePortal);
 }
 
 void rdmacc_run_with_retries(QueryDesc* query, RdmaccAttempt attempt) {

@@ -12,6 +12,7 @@ bool rdmacc_mixed_transactions = true;
 bool rdmacc_ordered_keys = true;
 int rdmacc_debug_stop_at = RDMACC_STOP_NOWHERE;
 int rdmacc_auto_retry = 20;
+int rdmacc_kept_executors = 100;
 int rdmacc_replay_limit = 20;
 int rdmacc_replay_statements = 1000;
 int rdmacc_replay_memory_kb = 1024;
@@ -126,6 +127,11 @@ void define_session_settings(void) {
                           "Memory for the statements of a block that may be run again.", nullptr,
                           &rdmacc_replay_memory_kb, 1024, 8, MAX_KILOBYTES, PGC_USERSET,
                           GUC_UNIT_KB, nullptr, nullptr, nullptr);
+  DefineCustomIntVariable(
+      "rdmacc.kept_executors",
+      "Of how many prepared statements a session keeps what the executor has made of their plans.",
+      "0: it is made for each execution.", &rdmacc_kept_executors, 100, 0, 10000, PGC_USERSET, 0,
+      nullptr, nullptr, nullptr);
   /* Fixed when the session attaches to the nodes, so it cannot change within the session. */
   DefineCustomIntVariable("rdmacc.max_write_set", "Most memory for the writes of a transaction.",
                           nullptr, &rdmacc_max_write_set_mb, 256, 1, MAX_KILOBYTES / 1024,

@@ -40,7 +40,8 @@ extern int rdmacc_auto_retry;   /* times; 0: never */
 extern int rdmacc_replay_limit; /* times; 0: never; with the two below */
 extern int rdmacc_replay_statements;
 extern int rdmacc_replay_memory_kb;
-extern int rdmacc_debug_stop_at; /* one of: */
+extern int rdmacc_kept_executors; /* of how many plans */
+extern int rdmacc_debug_stop_at;  /* one of: */
 #define RDMACC_STOP_NOWHERE 0
 #define RDMACC_STOP_PREPARED 1  /* a committing session stands still before PostgreSQL's record */
 #define RDMACC_STOP_INSTALLED 3 /* others see its rows, and its record is not flushed */

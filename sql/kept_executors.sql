@@ -1,0 +1,145 @@
+-- Executors that are kept between executions of a prepared statement: what changes around them, and
+-- what ends one within it.
+SET plan_cache_mode = force_generic_plan;
+CREATE VIEW kept AS SELECT count(*) FROM pg_backend_memory_contexts
+  WHERE parent = 'rdmacc kept executors' AND name = 'ExecutorState';
+CREATE TABLE k (id int PRIMARY KEY, v int, t text DEFAULT 'new') USING rdmacc;
+CREATE INDEX ON k (v);
+PREPARE look(int) AS SELECT * FROM k WHERE id = $1;
+PREPARE several(int[]) AS SELECT id, v FROM k WHERE id = ANY ($1);
+PREPARE locked(int) AS SELECT v FROM k WHERE id = $1 FOR UPDATE;
+PREPARE put(int, int) AS INSERT INTO k VALUES ($1, 12 / $2);
+PREPARE add(int, int) AS UPDATE k SET v = v + 12 / $2 WHERE id = $1;
+PREPARE back(int) AS UPDATE k SET v = v + 1 WHERE id = $1 RETURNING id, v, t;
+PREPARE gone(int) AS DELETE FROM k WHERE id = $1;
+-- Each of them three times.
+EXECUTE put(1, 1); EXECUTE put(2, 2); EXECUTE put(3, 3);
+EXECUTE look(1); EXECUTE look(4); EXECUTE look(NULL);
+EXECUTE several('{1,3}'); EXECUTE several('{}'); EXECUTE several('{2,2,NULL,9}');
+EXECUTE locked(1); EXECUTE locked(9); EXECUTE locked(2);
+EXECUTE add(1, 1); EXECUTE add(9, 1); EXECUTE add(3, 2);
+EXECUTE back(1); EXECUTE back(9); EXECUTE back(3);
+EXECUTE gone(2); EXECUTE gone(2); EXECUTE gone(9);
+SELECT * FROM kept;
+SELECT * FROM k ORDER BY id;
+SELECT id FROM k WHERE v = 13 OR v = 25 ORDER BY id;
+-- Errors take them away, and nothing else.
+EXECUTE put(4, 0);
+EXECUTE put(3, 1);
+EXECUTE add(3, 0);
+EXECUTE put(4, 4); EXECUTE add(3, 12); EXECUTE put(5, 4); EXECUTE add(4, 12);
+BEGIN;
+EXECUTE add(3, 12);
+SAVEPOINT s;
+EXECUTE add(3, 0);
+ROLLBACK TO s;
+EXECUTE add(3, 12); EXECUTE locked(3); EXECUTE look(3);
+SAVEPOINT s;
+EXECUTE add(3, 12); EXECUTE look(3);
+ROLLBACK TO s;
+EXECUTE look(3);
+ROLLBACK;
+EXECUTE look(3);
+-- A transaction that only reads; plans that are explained, and whose rows become a table.
+BEGIN READ ONLY;
+EXECUTE look(1); EXECUTE look(1);
+EXECUTE add(3, 12);
+ROLLBACK;
+EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) EXECUTE look(1);
+CREATE TABLE copied AS EXECUTE look(1);
+SELECT * FROM copied;
+EXECUTE look(1);
+SELECT * FROM kept;
+-- The table changes.
+ALTER TABLE k ADD COLUMN w int DEFAULT 7;
+EXECUTE add(1, 1); EXECUTE put(6, 1); EXECUTE back(6); EXECUTE locked(6);
+ALTER TABLE k ADD CHECK (v < 40);
+EXECUTE add(3, 1); EXECUTE add(3, 1); EXECUTE add(3, 1); EXECUTE put(7, 1);
+SELECT id, v, w FROM k ORDER BY id;
+DROP INDEX k_v_idx;
+EXECUTE add(3, 12); EXECUTE add(3, 12);
+CREATE UNIQUE INDEX ON k (v);
+EXECUTE put(8, 2); EXECUTE put(9, 2); EXECUTE put(10, 3); EXECUTE add(8, 6); EXECUTE add(8, 6);
+DROP INDEX k_v_idx;
+ALTER TABLE k DROP CONSTRAINT k_v_check;
+CREATE FUNCTION tell() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE NOTICE '% %', TG_OP, new.id; RETURN new; END $$;
+CREATE TRIGGER tell BEFORE INSERT OR UPDATE ON k FOR EACH ROW EXECUTE FUNCTION tell();
+EXECUTE put(11, 12); EXECUTE add(11, 12); EXECUTE add(11, 12);
+DROP TRIGGER tell ON k;
+EXECUTE add(11, 12); EXECUTE add(11, 12);
+-- Another role may do less, and policies are its own.
+CREATE ROLE regress_kept;
+GRANT SELECT, UPDATE ON k TO regress_kept;
+SET ROLE regress_kept;
+EXECUTE back(1); EXECUTE back(1);
+EXECUTE put(20, 1);
+RESET ROLE;
+REVOKE UPDATE ON k FROM regress_kept;
+EXECUTE back(1);
+SET ROLE regress_kept;
+EXECUTE back(1);
+RESET ROLE;
+CREATE TABLE owned (id int PRIMARY KEY, v int) USING rdmacc;
+INSERT INTO owned VALUES (1, 1), (2, 2);
+ALTER TABLE owned ENABLE ROW LEVEL SECURITY;
+CREATE POLICY odd ON owned USING (id % 2 = 1);
+GRANT SELECT ON owned TO regress_kept;
+PREPARE mine(int) AS SELECT * FROM owned WHERE id = $1;
+EXECUTE mine(2); EXECUTE mine(2);
+SET ROLE regress_kept;
+EXECUTE mine(2); EXECUTE mine(2); EXECUTE mine(1);
+RESET ROLE;
+EXECUTE mine(2);
+-- Functions: users' own, and PostgreSQL's that not every role may execute, are asked for each time.
+CREATE FUNCTION more(int) RETURNS int LANGUAGE sql VOLATILE AS 'SELECT $1 + 1';
+PREPARE by_function(int) AS UPDATE k SET w = more(w) WHERE id = $1 RETURNING w;
+EXECUTE by_function(1); EXECUTE by_function(1);
+CREATE OR REPLACE FUNCTION more(int) RETURNS int LANGUAGE sql VOLATILE AS 'SELECT $1 + 100';
+EXECUTE by_function(1); EXECUTE by_function(1);
+GRANT UPDATE ON k TO regress_kept;
+PREPARE padded(int) AS UPDATE k SET t = lpad(t, 8, '.') WHERE id = $1 RETURNING t;
+SET ROLE regress_kept;
+EXECUTE padded(1); EXECUTE padded(1);
+RESET ROLE;
+REVOKE EXECUTE ON FUNCTION lpad(text, int, text) FROM PUBLIC;
+EXECUTE padded(1);
+SET ROLE regress_kept;
+EXECUTE padded(1);
+RESET ROLE;
+GRANT EXECUTE ON FUNCTION lpad(text, int, text) TO PUBLIC;
+-- Sequences, generated columns, indexes on expressions, rows of other types.
+CREATE TABLE g (id serial PRIMARY KEY, a int, b int GENERATED ALWAYS AS (a * 2) STORED) USING rdmacc;
+CREATE TABLE e (id serial PRIMARY KEY, name text) USING rdmacc;
+CREATE INDEX ON e (lower(name));
+PREPARE to_g(int) AS INSERT INTO g (a) VALUES ($1) RETURNING *;
+PREPARE to_e(text) AS INSERT INTO e (name) VALUES ($1) RETURNING *;
+PREPARE whole(int) AS SELECT e, id FROM e WHERE id = $1;
+EXECUTE to_g(1); EXECUTE to_g(2); EXECUTE to_e('A'); EXECUTE to_e('B'); EXECUTE to_e('C');
+EXECUTE whole(1); EXECUTE whole(2);
+SELECT id FROM e WHERE lower(name) = 'b';
+-- A row that is larger than what is kept of an executor.
+PREPARE large(int) AS UPDATE k SET t = repeat('x', $1) WHERE id = 1 RETURNING length(t);
+EXECUTE large(10); EXECUTE large(1000000); EXECUTE large(10); EXECUTE large(300000); EXECUTE large(10);
+SELECT * FROM kept;
+-- They go with their statements, and there are no more than wanted.
+DEALLOCATE ALL;
+SELECT * FROM kept;
+SET rdmacc.kept_executors = 1;
+PREPARE one(int) AS SELECT v FROM k WHERE id = $1;
+PREPARE two(int) AS SELECT w FROM k WHERE id = $1;
+EXECUTE one(1); EXECUTE two(1); EXECUTE one(1); EXECUTE two(1);
+SELECT * FROM kept;
+SET rdmacc.kept_executors = 0;
+EXECUTE one(1); EXECUTE two(1);
+SELECT * FROM kept;
+RESET rdmacc.kept_executors;
+-- Plans for one set of parameters are not worth it.
+SET plan_cache_mode = force_custom_plan;
+PREPARE three(int) AS SELECT v FROM k WHERE id = $1;
+EXECUTE three(1); EXECUTE three(1);
+SELECT * FROM kept;
+RESET plan_cache_mode;
+DROP TABLE k, owned, g, e, copied;
+DROP FUNCTION tell, more;
+DROP VIEW kept;
+DROP ROLE regress_kept;
