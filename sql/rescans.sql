@@ -27,7 +27,7 @@ ROLLBACK;
 SELECT count(*) FROM small;
 -- A cursor, with savepoints around.
 BEGIN;
-DECLARE c CURSOR FOR SELECT o.id, (SELECT count(*) FROM small s WHERE s.n = o.n) FROM small o WHERE o.id < 6 ORDER BY o.id;
+DECLARE c NO SCROLL CURSOR FOR SELECT o.id, (SELECT count(*) FROM small s WHERE s.n = o.n) FROM small o WHERE o.id < 6 ORDER BY o.id;
 FETCH 2 FROM c;
 SAVEPOINT s;
 DELETE FROM small WHERE id > 10;
@@ -35,10 +35,21 @@ FETCH 1 FROM c;
 ROLLBACK TO s;
 FETCH ALL FROM c;
 COMMIT;
+-- An error within a savepoint leaves the copy alone.
+BEGIN;
+DECLARE c NO SCROLL CURSOR FOR SELECT o.id, (SELECT count(*) FROM small s WHERE s.n = o.n) FROM small o;
+MOVE 5 FROM c;
+SAVEPOINT s;
+SELECT 1 / 0;
+ROLLBACK TO s;
+MOVE 5 FROM c;
+COMMIT;
 -- More than work_mem.
 SET work_mem = '64kB';
 INSERT INTO small SELECT i, i % 7, repeat('y', 500) FROM generate_series(1001, 1300) i;
 SELECT sum((SELECT sum(length(t)) FROM small s WHERE s.n = o.n)) FROM small o WHERE id <= 20;
+SELECT count(*) FROM small o WHERE n = (SELECT count(*) FROM small a WHERE a.id < 8 AND o.id > 0) AND (SELECT max(b.n) FROM small b WHERE b.id <= o.id) = 6;
+SELECT count(*) FROM pg_backend_memory_contexts WHERE name = 'rdmacc passed rows';
 RESET work_mem;
 -- Rows that are written or locked are not copied.
 UPDATE small a SET t = 'z' FROM small b WHERE a.n = b.id AND b.id < 7;

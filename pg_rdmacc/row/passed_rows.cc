@@ -7,7 +7,21 @@ extern "C" {
 #include "utils/memutils.h"
 }
 
+/* Of one copy, in its memory, with which it goes. */
+struct RdmaccCopiedBytes {
+  MemoryContextCallback gone;
+  Size count;
+};
+
 namespace {
+
+Size all_copies; /* bytes */
+
+void copy_is_gone(void* bytes) {
+  const Size count = static_cast<RdmaccCopiedBytes*>(bytes)->count;
+  CHECK(count <= all_copies);
+  all_copies -= count;
+}
 
 constexpr size_t kFirstRows = 64;
 constexpr int kAttemptsMax = 3; /* passes may end early each time, as those of EXISTS do */
@@ -18,6 +32,23 @@ void drop(RdmaccPassedRows* passed) {
   passed->rows = nullptr;
   passed->count = passed->capacity = 0;
   passed->complete = false;
+}
+
+void begin_copy(RdmaccPassedRows* passed, MemoryContext parent) {
+  passed->memory = AllocSetContextCreate(parent, "rdmacc passed rows", ALLOCSET_DEFAULT_SIZES);
+  passed->bytes = static_cast<RdmaccCopiedBytes*>(
+      MemoryContextAllocZero(passed->memory, sizeof(RdmaccCopiedBytes)));
+  passed->bytes->gone = {.func = copy_is_gone, .arg = passed->bytes, .next = nullptr};
+  MemoryContextRegisterResetCallback(passed->memory, &passed->bytes->gone);
+  passed->transaction = rdmacc_transaction_number();
+}
+
+/* False: it is too much. */
+bool count_bytes(const RdmaccPassedRows* passed) {
+  const Size count = MemoryContextMemAllocated(passed->memory, false);
+  all_copies += count - passed->bytes->count;
+  passed->bytes->count = count;
+  return all_copies <= static_cast<Size>(work_mem) * 1024;
 }
 
 void make_room(RdmaccPassedRows* passed) {
@@ -42,8 +73,7 @@ bool rdmacc_passed_rows_begin(RdmaccPassedRows* passed, MemoryContext memory) {
   drop(passed);
   if (passed->passes++ == 0 || passed->attempts == kAttemptsMax) return false;
   passed->attempts++;
-  passed->memory = AllocSetContextCreate(memory, "rdmacc passed rows", ALLOCSET_DEFAULT_SIZES);
-  passed->transaction = rdmacc_transaction_number();
+  begin_copy(passed, memory);
   return false;
 }
 
@@ -55,9 +85,7 @@ void rdmacc_passed_rows_add(RdmaccPassedRows* passed, const BridgeRow* row) {
   *copy = *row;
   copy->key = copy_of(passed->memory, row->key);
   copy->row = copy_of(passed->memory, row->row);
-  if (MemoryContextMemAllocated(passed->memory, false) <= static_cast<Size>(work_mem) * 1024) {
-    return;
-  }
+  if (count_bytes(passed)) return;
   drop(passed);
   passed->attempts = kAttemptsMax; /* the table is not small */
 }

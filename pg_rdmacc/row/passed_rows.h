@@ -7,9 +7,12 @@
 
 extern "C" {
 
-/* Zeroed before the first pass. */
+struct RdmaccCopiedBytes;
+
+/* Zeroed before the first pass. All copies of a session together have work_mem. */
 typedef struct RdmaccPassedRows {
   MemoryContext memory; /* of the copy; NULL: there is none */
+  struct RdmaccCopiedBytes* bytes;
   BridgeRow* rows;
   size_t count;
   size_t capacity;

@@ -66,6 +66,7 @@ void rdmacc_rows_begin(RdmaccRows* rows, uint32 table, uint32 visible_before) {
 
 void rdmacc_rows_begin_copy(RdmaccRows* rows, const BridgeRow* copy, size_t count) {
   CHECK(rows->scan == nullptr && rows->next == 0 && !rows->wants.count_only);
+  rdmacc_enter(); /* or the transaction has lost */
   rows->batch = copy;
   rows->count = count;
   rows->ended = true; /* there is no further batch */

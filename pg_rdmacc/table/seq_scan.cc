@@ -41,8 +41,8 @@ bool may_copy(const RdmaccScan* scan) {
   const RdmaccRowMark* mark = &scan->rows.mark;
   return (scan->base.rs_flags & SO_TYPE_SEQSCAN) != 0 && scan->base.rs_parallel == nullptr &&
          scan->base.rs_snapshot != nullptr && IsMVCCSnapshot(scan->base.rs_snapshot) &&
-         !mark->locks && mark->wait_policy == LockWaitBlock && !scan->rows.quiet &&
-         !rdmacc_reads_as_stored();
+         !mark->locks && mark->wait_policy == LockWaitBlock && !scan->rows.wants.to_write &&
+         !scan->rows.quiet && !rdmacc_reads_as_stored();
 }
 
 void start(RdmaccScan* scan) {
