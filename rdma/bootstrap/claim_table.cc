@@ -16,7 +16,7 @@ namespace rdmacc {
 namespace {
 
 constexpr uint64_t kReady = 0x72646D6163633033;
-constexpr uint32_t kLayoutVersion = 1;
+constexpr uint32_t kLayoutVersion = 2;
 
 }  // namespace
 
@@ -27,6 +27,7 @@ struct ClaimTable::Header {
   uint16_t reserved;
   uint64_t region_bytes;
   uint64_t epoch_ns;
+  uint64_t memory_id;
   uint32_t first_incarnation;
   uint32_t reserved_2;
 };
@@ -87,8 +88,10 @@ Result<std::unique_ptr<ClaimTable>> ClaimTable::open(const ClusterConfig& config
     header.workers_max = topology.workers_max;
     header.region_bytes = topology.region_bytes;
     header.epoch_ns = monotonic_now_ns();
-    const auto drawn = random_secret<std::array<unsigned char, sizeof(uint32_t)>>();
-    std::memcpy(&header.first_incarnation, drawn.data(), sizeof(uint32_t));
+    const auto drawn = random_secret<RandomToken>();
+    std::memcpy(&header.memory_id, drawn.data(), sizeof(uint64_t));
+    header.memory_id |= 1;  // 0 is none
+    std::memcpy(&header.first_incarnation, drawn.data() + sizeof(uint64_t), sizeof(uint32_t));
     header.first_incarnation &= INT32_MAX;  // they grow, for as long as the table is there
     __atomic_store_n(&header.ready, kReady, __ATOMIC_RELEASE);
     return table;
@@ -126,6 +129,8 @@ ClaimSlot& ClaimTable::slot(WorkerId worker) {
   CHECK(worker < workers_);
   return reinterpret_cast<ClaimSlot*>(base_ + kCacheLineBytes)[worker];
 }
+
+uint64_t ClaimTable::memory_id() const { return reinterpret_cast<const Header*>(base_)->memory_id; }
 
 uint32_t ClaimTable::first_incarnation() const {
   return reinterpret_cast<const Header*>(base_)->first_incarnation;

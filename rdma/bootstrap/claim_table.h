@@ -40,7 +40,8 @@ class ClaimTable {
   ClaimTable& operator=(const ClaimTable&) = delete;
 
   ClaimSlot& slot(WorkerId worker);
-  uint64_t epoch_ns() const;  // CLOCK_MONOTONIC when it was made
+  uint64_t epoch_ns() const;   // CLOCK_MONOTONIC when it was made
+  uint64_t memory_id() const;  // no other table's; not 0
   // Incarnations of each slot begin behind it: another table's, so that a worker of a memory that
   // was lost does not pass for one that has its id now.
   uint32_t first_incarnation() const;

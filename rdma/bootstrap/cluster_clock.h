@@ -19,11 +19,11 @@ class ClusterClock {
 
   // Of the memory of earlier readings? Nothing of another one may be set.
   bool counts(const ClockReading& reading) const {
-    return stamp_ == 0 || stamp_ == memory_stamp(reading);
+    return memory_id_ == 0 || memory_id_ == reading.memory_id;
   }
   // What was set, before anything counts by it.
   void forget() {
-    stamp_ = 0;
+    memory_id_ = 0;
     store({});
     last_ns_ = 0;
   }
@@ -32,7 +32,7 @@ class ClusterClock {
   void set(const ClockReading& reading, const RandomToken& own_boot_id, uint64_t asked_ns,
            uint64_t received_ns) {
     CHECK(counts(reading));
-    stamp_ = memory_stamp(reading);
+    memory_id_ = reading.memory_id;
     if (reading.boot_id == own_boot_id) return set_epoch(reading.epoch_ns);
     const uint64_t error_ns = (received_ns - asked_ns) / 2 + 1;
     const Estimate known = load();
@@ -98,7 +98,7 @@ class ClusterClock {
     }
   }
 
-  uint64_t stamp_ = 0;                 // of the memory that it counts for
+  uint64_t memory_id_ = 0;             // of the memory that it counts for
   std::atomic<uint64_t> changes_ = 0;  // odd while there is one
   std::atomic<int64_t> epoch_ns_ = 0;
   std::atomic<uint64_t> error_ns_ = 0, at_ns_ = 0;

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstring>
 #include <fstream>
 
 #include "rdma/base/host_process.h"
@@ -32,7 +31,7 @@ class Writer {
     return number(proof.claim.worker).number(proof.claim.incarnation).token(proof.token);
   }
   Writer& clock(const ClockReading& clock) {
-    return token(clock.boot_id).number(clock.epoch_ns).number(clock.now_ns);
+    return token(clock.boot_id).number(clock.epoch_ns).number(clock.now_ns).number(clock.memory_id);
   }
   ControlBytes take() { return std::move(bytes_); }
 
@@ -60,6 +59,7 @@ class Reader {
     token(clock.boot_id);
     number(clock.epoch_ns);
     number(clock.now_ns);
+    number(clock.memory_id);
   }
   // How many things of at least `bytes_each` follow; 0 and the end when they cannot.
   size_t count(size_t most, size_t bytes_each) {
@@ -119,15 +119,6 @@ RandomToken host_boot_id() {
 }
 
 }  // namespace
-
-uint64_t memory_stamp(const ClockReading& reading) {
-  if (reading.epoch_ns == 0) return 0;
-  uint64_t halves[2];
-  static_assert(sizeof(halves) == sizeof(reading.boot_id));
-  std::memcpy(halves, reading.boot_id.data(), sizeof(halves));
-  const uint64_t stamp = halves[0] ^ halves[1] ^ reading.epoch_ns * 0x9E3779B97F4A7C15;
-  return stamp != 0 ? stamp : 1;
-}
 
 ProcessIdentity ProcessIdentity::self() {
   static const RandomToken boot_id = host_boot_id();

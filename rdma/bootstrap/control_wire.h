@@ -80,12 +80,10 @@ struct HelloMessage {
 // Node 0's clock when it answered.
 struct ClockReading {
   RandomToken boot_id{};
-  uint64_t epoch_ns = 0;  // CLOCK_MONOTONIC of its host at the cluster's epoch
-  uint64_t now_ns = 0;    // since the epoch
+  uint64_t epoch_ns = 0;   // CLOCK_MONOTONIC of its host at the cluster's epoch
+  uint64_t now_ns = 0;     // since the epoch
+  uint64_t memory_id = 0;  // of node 0's claim table; 0: it is another node that answers
 };
-// Which memory of node 0 it is of: the boot of its host, and when its claim table was made in it.
-// 0: the reading is not node 0's.
-uint64_t memory_stamp(const ClockReading& reading);
 
 struct HelloReply {
   uint16_t node = 0;

@@ -271,7 +271,7 @@ void Member::ping(NodeId node, Pong pong) {
     ClockReading reading;
     if (!decode(answer.value(), reading))
       return pong(Status(Code::kCorrupt, "an answer to a ping"));
-    pong(memory_stamp(reading));
+    pong(reading.memory_id);
   });
   pump_locked({});
 }
@@ -333,6 +333,10 @@ Result<Membership::Claim> Member::claim_as(uint16_t thread) {
       return proof.claim;
     }
     if (!answer.ok() && coordinator && interrupted()) return answer.status();
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (memory_lost_) return memory_lost();
+    }
     // Its process may just be coming back.
     if (answer.status().code() != Code::kUnavailable || monotonic_now_ns() >= deadline_ns) {
       return answer.ok() ? Status(Code::kCorrupt, "node 0 gave a worker id that is not")

@@ -113,6 +113,8 @@ class Member final : public Membership {
   void on_table(const ControlFrame& frame);
   void lose_outgoing(NodeId node, uint64_t now_ns);
   void refresh_clock(uint64_t now_ns);
+  static Status memory_lost();
+  void forget_memory();
 
   // ---- member_incoming.cc
   void accept_all(uint64_t now_ns);
@@ -153,6 +155,7 @@ class Member final : public Membership {
   std::vector<Deferred> deferred_;
   std::vector<ClaimProof> claims_;  // of this process
   bool has_claimed_ = false;        // also when there are none any more
+  bool memory_lost_ = false;        // in which it has: nothing here is a member any more
   std::map<Topic, Handler> handlers_;
   Fence fence_;
   uint64_t clock_asked_ns_ = 0;

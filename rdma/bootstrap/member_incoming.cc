@@ -316,6 +316,7 @@ ClockReading Member::read_clock() {
   reading.boot_id = process_.boot_id;
   reading.epoch_ns = registrar_->epoch_ns();
   reading.now_ns = clock_.now_ns();
+  reading.memory_id = registrar_->memory_id();
   return reading;
 }
 

@@ -43,6 +43,7 @@ bool Member::connect_to(NodeId node, uint64_t now_ns) {
 
 void Member::ask(NodeId node, ControlType type, std::span<const std::byte> payload, Answer answer) {
   if (node == own_node_) return handle(self_, type, payload, answer);
+  if (node == 0 && memory_lost_) return answer(memory_lost());
   if (!connect_to(node, monotonic_now_ns())) {
     return answer(Status(outgoing_[node].why_code, "node " + std::to_string(node) + " at " +
                                                        addresses_[node].to_string() + ": " +
@@ -172,12 +173,27 @@ void Member::on_hello_reply(NodeId node, const ControlFrame& frame) {
     log_.say("node 0 took worker " + std::to_string(lost.worker) + " of this process for dead");
   }
   if (other_memory && has_claimed_) {
-    return out.channel->close(
-        Status(Code::kUnavailable, "it has lost the memory that this process has joined"));
+    memory_lost_ = true;
+    return out.channel->close(memory_lost());
   }
-  if (other_memory) clock_.forget();
+  if (other_memory) forget_memory();
   clock_.set(reply.clock, process_.boot_id, out.asked_ns, monotonic_now_ns());
   clock_asked_ns_ = monotonic_now_ns();
+}
+
+Status Member::memory_lost() {
+  return Status(Code::kUnavailable, "node 0 has lost the memory that this process has joined");
+}
+
+// What was heard of it, before anything here was a part of it. Its workers have no access yet.
+void Member::forget_memory() {
+  CHECK(!has_claimed_ && claims_.empty());
+  clock_.forget();
+  for (WorkerId worker = 0; worker < incarnations_.size(); ++worker) {
+    incarnations_[worker].store(0);
+    tokens_[worker] = {};
+  }
+  version_.fetch_add(1);
 }
 
 void Member::on_table(const ControlFrame& frame) {

@@ -84,8 +84,9 @@ class Membership {
   virtual ~Membership() = default;
   virtual const ClusterConfig& config() const = 0;
 
-  // kNoWorkerSlot: all are taken. kUnavailable: node 0 does not answer, or does not know our
-  // secret. kInvalidArgument: it has another topology, or the node is running elsewhere.
+  // kNoWorkerSlot: all are taken. kUnavailable: node 0 does not answer, does not know our secret,
+  // or has lost the memory in which this object has had claims (another object may have new ones).
+  // kInvalidArgument: it has another topology, or the node is running elsewhere.
   // They, leave() and exchange() wait, but not for ever (20 s for a node's claim, 5 s otherwise).
   virtual Result<Claim> claim() = 0;
   virtual Result<Claim> claim_node(uint16_t thread) = 0;

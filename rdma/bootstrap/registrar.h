@@ -26,6 +26,7 @@ class Registrar {
   static Result<std::unique_ptr<Registrar>> open(const ClusterConfig& config, OnChange on_change);
 
   uint64_t epoch_ns() const { return table_->epoch_ns(); }
+  uint64_t memory_id() const { return table_->memory_id(); }
 
   Result<ClaimProof> claim(Owner owner, const ProcessIdentity& process);
   // nullopt in the result: the predecessor is being fenced, ask again when fenced() was called.

@@ -5,7 +5,30 @@
 namespace rdmacc {
 namespace {
 
-class TcpMembers : public TcpProcesses {};
+class TcpMembers : public TcpProcesses {
+ protected:
+  void lose_all_memory() {
+    for (NodeId node = 0; node < kTopology.nodes; ++node) {
+      kill_child(nodes[node]);
+      TcpFabric::destroy_node(config(), node);
+    }
+    for (NodeId node = 0; node < kTopology.nodes; ++node) nodes[node] = start_node(node);
+  }
+};
+
+// Which memory node 0 has; 0: it has not answered for 20 s.
+uint64_t memory_of_node_0(Membership& membership) {
+  const uint64_t end_ns = monotonic_now_ns() + 20'000'000'000;
+  uint64_t memory = 0;
+  while (memory == 0 && monotonic_now_ns() < end_ns) {
+    const auto heard = std::make_shared<std::optional<uint64_t>>();
+    membership.ping(
+        0, [heard](const Result<uint64_t>& stamp) { *heard = stamp.ok() ? stamp.value() : 0; });
+    while (!*heard && monotonic_now_ns() < end_ns) membership.poll();
+    memory = heard->value_or(0);
+  }
+  return memory;
+}
 
 TEST_F(TcpMembers, AKilledCoordinatorDepartsAndItsIdIsUsedAgain) {
   int fds[2];
@@ -67,11 +90,7 @@ TEST_F(TcpMembers, AMemberOfALostMemoryStaysDead) {
   ASSERT_TRUE(c.add(1, 64, 1).ok());
   const uint64_t now_us = endpoint.now_us();
   const uint64_t then_ns = monotonic_now_ns();
-  for (NodeId node = 0; node < kTopology.nodes; ++node) {
-    kill_child(nodes[node]);
-    TcpFabric::destroy_node(config(), node);
-  }
-  for (NodeId node = 0; node < kTopology.nodes; ++node) nodes[node] = start_node(node);
+  lose_all_memory();
   std::unique_ptr<Coordinator> heir;
   int claims = 0;  // of that id
   for (int i = 0; i < 50 && claims < 3; ++i) {
@@ -104,6 +123,24 @@ TEST_F(TcpMembers, AMemberOfALostMemoryStaysDead) {
   uint64_t seen = 0;
   ASSERT_TRUE(heir->add(1, 64, 0, &seen).ok());
   EXPECT_EQ(5u, seen);
+}
+
+// It has heard of one, and its clock has counted for that.
+TEST_F(TcpMembers, AProcessThatHasJoinedNothingJoinsTheNextMemory) {
+  const auto membership = std::move(*Membership::open(config()));
+  const uint64_t first = memory_of_node_0(*membership);
+  ASSERT_NE(0u, first);
+  const uint64_t age_ns = membership->now_ns();
+  const uint64_t then_ns = monotonic_now_ns();
+  lose_all_memory();
+  const uint64_t second = memory_of_node_0(*membership);
+  ASSERT_NE(0u, second);
+  EXPECT_NE(first, second);
+  Result<Membership::Claim> claim = membership->claim();
+  ASSERT_TRUE(claim.ok()) << claim.status().to_string();
+  EXPECT_EQ(claim->incarnation, membership->incarnation_of(claim->worker));
+  EXPECT_LT(membership->now_ns(), age_ns + monotonic_now_ns() - then_ns);
+  membership->leave(*claim);
 }
 
 TEST_F(TcpMembers, OneNodeIsOneProcess) {
