@@ -173,10 +173,12 @@ Status NodeLog::flush_of_dead(WorkerId from, std::span<const std::byte> request,
   const uint64_t lock_ctts = in.u64();
   if (!in.at_end() || from != topology_.worker_of(0)) return Status(Code::kInvalidArgument);
   if (!serving()) return recovering();
-  resolving_ = true;
   const WorkerId dead = worker_of_ctts(lock_ctts);
   const std::optional<uint64_t> position = entries_.find(dead, lock_ctts);
-  if (position) RDMACC_RETURN_IF_ERROR(log_entry(dead, *position));
+  if (position) {
+    resolving_ = true;
+    RDMACC_RETURN_IF_ERROR(log_entry(dead, *position));
+  }
   MessageWriter(reply).u8(position ? 1 : 0);
   return Status();
 }

@@ -32,9 +32,18 @@ void DoubtTable::end_pass(WorkerId dead, std::vector<InDoubt> found) {
   for (const InDoubt& doubt : found) CHECK(doubt.worker == dead && !doubt.entries.empty());
   if (found.empty()) {
     doubts_.erase(dead);
-  } else {
-    doubts_[dead].transactions = std::move(found);
+    return;
   }
+  std::vector<InDoubt>& known = doubts_[dead].transactions;
+  // The pass may have looked before what was decided meanwhile.
+  for (InDoubt& doubt : found) {
+    for (const InDoubt& before : known) {
+      if (before.lock_ctts != doubt.lock_ctts) continue;
+      doubt.begun = before.begun;
+      doubt.decided = before.decided;
+    }
+  }
+  known = std::move(found);
 }
 
 void DoubtTable::failed_pass(WorkerId dead) {
@@ -86,19 +95,17 @@ Status DoubtTable::decide(Gtid gtid, bool commit) {
     for (const GlobalAddress entry : entries) batch.write(entry, state, sizeof(*state));
     status = batch.execute();
   }
+  // What a checkpoint carries over from now on says so, and what it has before is followed by this.
+  // A pass waits for it: others see an abort as soon as its locks are gone.
+  if (status.ok() && log_decision_ != nullptr) status = log_decision_(lock_ctts, commit);
   // A pass that ended meanwhile has found that it was decided before; what the list has of the
   // worker since then is its successor's.
   const auto still = doubts_.find(worker);
-  if (still != doubts_.end() && still->second.deciding > 0) {
-    --still->second.deciding;
-    if (status.ok()) {
-      still->second.decided = true;
-      if (InDoubt* decided = find(gtid, &of)) decided->decided = true;
-    }
-  }
-  // What a checkpoint carries over from now on says so, and what it has before is followed by this.
-  // A pass need not wait for it: it has on disk what it installs.
-  if (status.ok() && log_decision_ != nullptr) status = log_decision_(lock_ctts, commit);
+  if (still == doubts_.end() || still->second.deciding == 0) return status;
+  --still->second.deciding;
+  if (!status.ok()) return status;
+  still->second.decided = true;
+  if (InDoubt* decided = find(gtid, &of)) decided->decided = true;
   return status;
 }
 
