@@ -13,6 +13,20 @@ SELECT sum((SELECT count(*) FROM small s WHERE s.n = o.n)) FROM small o;
 SELECT count(*) FROM small o WHERE EXISTS (SELECT FROM small s WHERE s.n = o.n AND s.id > o.id + 50 OFFSET 0);
 SELECT count(*) FROM small o WHERE NOT EXISTS (SELECT FROM nothing WHERE nothing.n = o.n OFFSET 0);
 SELECT sum((SELECT count(*) FROM nothing WHERE n = o.n)) FROM small o;
+-- The copy is there, also where rows are only counted, or are no aggregate's, and in an UPDATE of the table.
+CREATE FUNCTION copies() RETURNS bigint LANGUAGE plpgsql AS
+  $$ BEGIN RETURN (SELECT count(*) FROM pg_backend_memory_contexts WHERE name = 'rdmacc passed rows'); END $$;
+SELECT max(c) FROM (SELECT (SELECT count(*) FROM small s WHERE s.n = o.n) AS any_count, copies() AS c FROM small o OFFSET 0) rescanned
+  WHERE any_count > 0;
+SELECT max(c) FROM (SELECT cardinality(ARRAY(SELECT s.id FROM small s WHERE s.n = o.n)) AS any_count, copies() AS c FROM small o OFFSET 0) rescanned
+  WHERE any_count > 0;
+SELECT max(c) FROM (SELECT (SELECT count(*) FROM small s OFFSET o.n * 0) AS any_count, copies() AS c FROM small o OFFSET 0) rescanned
+  WHERE any_count > 0;
+BEGIN;
+UPDATE small o SET n = (SELECT count(*) FROM small s WHERE s.n = o.n) * 0 + copies();
+SELECT max(n) FROM small;
+ROLLBACK;
+DROP FUNCTION copies;
 -- Own writes of the transaction, and of functions that the statement calls, which it does not see.
 BEGIN;
 UPDATE small SET n = 0 WHERE id <= 50;

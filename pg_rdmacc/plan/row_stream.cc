@@ -65,6 +65,7 @@ void start(RdmaccRowStream* stream) {
                            scan->ps.state->es_snapshot->curcid);
   stream->rows.wants.row_bytes_max = stream->row_bytes;
   stream->rows.wants.count_only = stream->counts_only;
+  rdmacc_rows_remember(&stream->rows, &stream->passed, scan->ps.state->es_query_cxt);
   stream->started = true;
   pgstat_count_heap_scan(relation);
 }

@@ -13,6 +13,7 @@ extern "C" {
 typedef struct RdmaccRowStream {
   CustomScanState custom; /* first */
   RdmaccRows rows;
+  RdmaccPassedRows passed;
   RdmaccSharedScan* shared; /* with workers; NULL: it is not */
   HeapTupleData tuple;      /* the row at hand, in `bytes` */
   StringInfoData bytes;

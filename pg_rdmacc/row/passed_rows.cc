@@ -15,16 +15,16 @@ struct RdmaccCopiedBytes {
 
 namespace {
 
-Size all_copies; /* bytes */
+constexpr size_t kFirstRows = 64;
+constexpr int kAttemptsMax = 3; /* passes may end early each time, as those of EXISTS do */
+
+Size all_copies; /* bytes, of this session */
 
 void copy_is_gone(void* bytes) {
   const Size count = static_cast<RdmaccCopiedBytes*>(bytes)->count;
   CHECK(count <= all_copies);
   all_copies -= count;
 }
-
-constexpr size_t kFirstRows = 64;
-constexpr int kAttemptsMax = 3; /* passes may end early each time, as those of EXISTS do */
 
 void drop(RdmaccPassedRows* passed) {
   if (passed->memory != nullptr) MemoryContextDelete(passed->memory);
@@ -62,7 +62,7 @@ void make_room(RdmaccPassedRows* passed) {
 
 BridgeBytes copy_of(MemoryContext memory, BridgeBytes bytes) {
   char* copy = static_cast<char*>(MemoryContextAlloc(memory, Max(bytes.size, 1)));
-  memcpy(copy, bytes.data, bytes.size);
+  if (bytes.size > 0) memcpy(copy, bytes.data, bytes.size);
   return {copy, bytes.size};
 }
 
@@ -90,8 +90,11 @@ void rdmacc_passed_rows_add(RdmaccPassedRows* passed, const BridgeRow* row) {
   passed->attempts = kAttemptsMax; /* the table is not small */
 }
 
+void rdmacc_passed_rows_count(RdmaccPassedRows* passed) {
+  if (passed->memory != nullptr && !passed->complete) passed->count++;
+}
+
 void rdmacc_passed_rows_end(RdmaccPassedRows* passed) {
   if (passed->memory == nullptr) return;
-  CHECK(passed->count == 0 || passed->rows != nullptr);
   passed->complete = true;
 }

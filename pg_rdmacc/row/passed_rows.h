@@ -26,7 +26,8 @@ typedef struct RdmaccPassedRows {
  * transaction. */
 bool rdmacc_passed_rows_begin(RdmaccPassedRows* passed, MemoryContext memory);
 
-/* The pass has come to a row, or to the end. */
+/* The pass has come to a row, to one that is only counted, or to the end. */
 void rdmacc_passed_rows_add(RdmaccPassedRows* passed, const BridgeRow* row);
+void rdmacc_passed_rows_count(RdmaccPassedRows* passed);
 void rdmacc_passed_rows_end(RdmaccPassedRows* passed);
 }

@@ -64,11 +64,16 @@ void rdmacc_rows_begin(RdmaccRows* rows, uint32 table, uint32 visible_before) {
   rows->visible_before = visible_before;
 }
 
-void rdmacc_rows_begin_copy(RdmaccRows* rows, const BridgeRow* copy, size_t count) {
-  CHECK(rows->scan == nullptr && rows->next == 0 && !rows->wants.count_only);
+void rdmacc_rows_remember(RdmaccRows* rows, RdmaccPassedRows* passed, MemoryContext memory) {
+  CHECK(rows->scan == nullptr && rows->next == 0 && passed != nullptr);
+  const bool only_reads = !rows->mark.locks && !rows->wants.to_write &&
+                          mode_of(rows) == rdmacc::ScanMode::kSerializable;
+  if (!only_reads || rows->shared_walk != nullptr) return;
+  rows->passed = passed;
+  if (!rdmacc_passed_rows_begin(passed, memory)) return;
   rdmacc_enter(); /* or the transaction has lost */
-  rows->batch = copy;
-  rows->count = count;
+  rows->batch = passed->rows;
+  rows->count = passed->count;
   rows->ended = true; /* there is no further batch */
 }
 
@@ -95,6 +100,7 @@ bool next_batch(RdmaccRows* rows, Relation relation) {
   if (rows->count > 0) return true;
   rdmacc_rows_end(rows);
   rows->ended = true;
+  if (rows->passed != nullptr) rdmacc_passed_rows_end(rows->passed);
   return false;
 }
 
@@ -103,13 +109,16 @@ bool next_batch(RdmaccRows* rows, Relation relation) {
 const BridgeRow* rdmacc_rows_next(RdmaccRows* rows, Relation relation) {
   CHECK(rows->next <= rows->count && (rows->scan != nullptr || rows->ended || rows->count == 0));
   if (rows->next == rows->count && !next_batch(rows, relation)) return nullptr;
-  return &rows->batch[rows->next++];
+  const BridgeRow* row = &rows->batch[rows->next++];
+  if (rows->passed != nullptr) rdmacc_passed_rows_add(rows->passed, row);
+  return row;
 }
 
 bool rdmacc_rows_count_next(RdmaccRows* rows, Relation relation) {
   CHECK(rows->next <= rows->count && rows->wants.count_only);
   if (rows->next == rows->count && !next_batch(rows, relation)) return false;
   rows->next++;
+  if (rows->passed != nullptr) rdmacc_passed_rows_count(rows->passed);
   return true;
 }
 

@@ -2,6 +2,7 @@
  * with the resource owner that the first row was asked for under, as the table's relcache reference
  * does: that of a failed subtransaction or portal, at the latest the transaction's. */
 #pragma once
+#include "pg_rdmacc/row/passed_rows.h"
 #include "pg_rdmacc/row/row_lock.h"
 
 extern "C" {
@@ -14,9 +15,10 @@ typedef struct RdmaccRows {
   size_t next;
   uint32 table;
   uint32 visible_before;
-  uint64* shared_walk;     /* with the scans of parallel workers; _begin sets none */
-  RdmaccRowMark mark;      /* what of rows that others hold; _begin sets none */
-  rdmacc::ScanWants wants; /* so set, too */
+  RdmaccPassedRows* passed; /* by earlier passes; NULL: they leave nothing */
+  uint64* shared_walk;      /* with the scans of parallel workers; _begin sets none */
+  RdmaccRowMark mark;       /* what of rows that others hold; _begin sets none */
+  rdmacc::ScanWants wants;  /* so set, too */
   bool ended;
   bool quiet;         /* rdmacc_is_quiet(); _begin sets it to false */
   uint64 round_trips; /* that its batches took */
@@ -33,8 +35,9 @@ bool rdmacc_is_quiet(Relation relation);
 
 void rdmacc_rows_begin(RdmaccRows* rows, uint32 table, uint32 visible_before);
 
-/* In the place of what has begun: rows that the caller has, and that stay there. */
-void rdmacc_rows_begin_copy(RdmaccRows* rows, const BridgeRow* copy, size_t count);
+/* Right after _begin and what is set then: if the scan only reads, this pass and later ones use
+ * `passed`, which is the scan's, lives as long as `memory`, and is zeroed before the first pass. */
+void rdmacc_rows_remember(RdmaccRows* rows, RdmaccPassedRows* passed, MemoryContext memory);
 
 /* The next row, valid until the one after; NULL at the end. */
 const BridgeRow* rdmacc_rows_next(RdmaccRows* rows, Relation relation);

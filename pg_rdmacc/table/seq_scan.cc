@@ -36,15 +36,6 @@ RdmaccSharedScan* shared_of(const RdmaccScan* scan) {
   return &reinterpret_cast<RdmaccParallelScan*>(scan->base.rs_parallel)->scan;
 }
 
-/* Does it only read, as transactions do? */
-bool may_copy(const RdmaccScan* scan) {
-  const RdmaccRowMark* mark = &scan->rows.mark;
-  return (scan->base.rs_flags & SO_TYPE_SEQSCAN) != 0 && scan->base.rs_parallel == nullptr &&
-         scan->base.rs_snapshot != nullptr && IsMVCCSnapshot(scan->base.rs_snapshot) &&
-         !mark->locks && mark->wait_policy == LockWaitBlock && !scan->rows.wants.to_write &&
-         !scan->rows.quiet && !rdmacc_reads_as_stored();
-}
-
 void start(RdmaccScan* scan) {
   CHECK(!scan->started && RelationIsValid(scan->base.rs_rd));
   Relation relation = scan->base.rs_rd;
@@ -72,9 +63,9 @@ void start(RdmaccScan* scan) {
   rdmacc_handle_stream_begin(&scan->handles, handles_last);
   /* A row that a cursor has passed may come again, from its store. */
   scan->names_rows = !handles_last && scan->history.store == nullptr;
-  scan->copies_rows = scan->names_rows && may_copy(scan);
-  if (scan->copies_rows && rdmacc_passed_rows_begin(&scan->passed, GetMemoryChunkContext(scan))) {
-    rdmacc_rows_begin_copy(&scan->rows, scan->passed.rows, scan->passed.count);
+  const bool reads_now = snapshot != nullptr && IsMVCCSnapshot(snapshot);
+  if (scan->names_rows && reads_now && (scan->base.rs_flags & SO_TYPE_SEQSCAN) != 0) {
+    rdmacc_rows_remember(&scan->rows, &scan->passed, GetMemoryChunkContext(scan));
   }
   if (scan->bytes.data == nullptr) {
     const MemoryContext previous = MemoryContextSwitchTo(GetMemoryChunkContext(scan));
@@ -247,12 +238,10 @@ bool rdmacc_scan_next(RdmaccScan* scan, TupleTableSlot* slot) {
   const BridgeRow* row = rdmacc_rows_next(&scan->rows, scan->base.rs_rd);
   if (row == nullptr) {
     if (scan->names_rows) rdmacc_handle_stream_end(&scan->handles);
-    if (scan->copies_rows) rdmacc_passed_rows_end(&scan->passed);
     ExecClearTuple(slot);
     return false;
   }
   if (scan->names_rows) {
-    if (scan->copies_rows) rdmacc_passed_rows_add(&scan->passed, row);
     show_row(scan, row, slot);
     return true;
   }

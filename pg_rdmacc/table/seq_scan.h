@@ -2,7 +2,6 @@
 #pragma once
 #include "pg_rdmacc/index/bitmap_scan.h"
 #include "pg_rdmacc/row/handle.h"
-#include "pg_rdmacc/row/passed_rows.h"
 #include "pg_rdmacc/row/shared_scan.h"
 
 extern "C" {
@@ -26,7 +25,6 @@ typedef struct RdmaccScan {
   StringInfoData bytes; /* data NULL: nothing yet */
   RdmaccHistory history;
   RdmaccPassedRows passed;
-  bool copies_rows;             /* for the pass after this one */
   RdmaccBitmapScan* bitmap;     /* NULL but for a bitmap scan */
   uint64 sample_rows_per_block; /* ANALYZE; 0 before its first block */
   uint64 sample_rows_left;      /* of the present block */
