@@ -36,7 +36,7 @@ bool is_unkeepable(Node* node, void* context) {
     case T_Param:
       if (castNode(Param, node)->paramkind != PARAM_EXTERN) return true;
       break;
-    case T_ScalarArrayOpExpr: {
+    case T_ScalarArrayOpExpr: { /* its other functions are not reported below */
       const auto* any = castNode(ScalarArrayOpExpr, node);
       if (OidIsValid(any->hashfuncid) || OidIsValid(any->negfuncid)) return true;
       break;

@@ -40,8 +40,11 @@ struct Entry {
   RdmaccExecutorLoans* loans; /* NULL: nothing ever was */
 };
 
-HTAB* entries;        /* NULL: none yet */
-Entry* latest;        /* that was found; NULL: none */
+HTAB* entries; /* NULL: none yet */
+struct {
+  const PlannedStmt* plan;
+  Entry* entry;
+} latest;             /* question, and its answer */
 MemoryContext memory; /* of what is kept */
 int kept_count;       /* executors */
 bool others_have_hooks;
@@ -52,11 +55,11 @@ uint64 epoch_now(void) { return rdmacc_index_epoch() + function_changes; }
 
 void function_changed(Datum, int, uint32) { function_changes++; }
 
-/* A statement asks as it starts and as it ends. */
+/* NULL: none. A statement asks twice as it starts, and as it ends. */
 Entry* find(const PlannedStmt* plan) {
-  if (entries == nullptr) return nullptr;
-  if (latest != nullptr && latest->plan == plan) return latest;
-  return latest = static_cast<Entry*>(hash_search(entries, &plan, HASH_FIND, nullptr));
+  if (entries == nullptr || latest.plan == plan) return latest.entry;
+  latest = {plan, static_cast<Entry*>(hash_search(entries, &plan, HASH_FIND, nullptr))};
+  return latest.entry;
 }
 
 void drop_state(Entry* entry) {
@@ -72,7 +75,7 @@ void plan_goes(void* plan) {
   if (entry == nullptr) return;
   drop_state(entry);
   if (entry->loans != nullptr) pfree(entry->loans);
-  latest = nullptr;
+  latest = {};
   hash_search(entries, &plan, HASH_REMOVE, nullptr);
 }
 
@@ -96,7 +99,7 @@ Entry* add(PlannedStmt* plan) {
   auto* entry = static_cast<Entry*>(hash_search(entries, &plan, HASH_ENTER, nullptr));
   *entry = {};
   entry->plan = plan;
-  latest = nullptr;
+  latest = {plan, entry};
   MemoryContextRegisterResetCallback(of_plan, callback);
   return entry;
 }
