@@ -195,7 +195,7 @@ bool bridge_watch_answers(int node, const char** why) {
   return news.answers;
 }
 
-uint64_t bridge_watch_stamp(uint64_t* answers) {
-  *answers = cluster_watch != nullptr ? cluster_watch->stamps() : 0;
-  return cluster_watch != nullptr ? cluster_watch->stamp() : 0;
+uint64_t bridge_watch_memory(uint64_t* answers) {
+  *answers = cluster_watch != nullptr ? cluster_watch->answers() : 0;
+  return cluster_watch != nullptr ? cluster_watch->memory_id() : 0;
 }

@@ -119,7 +119,7 @@ void bridge_watch_step(void);
 bool bridge_watch_answers(int node, const char** why);
 /* Tells node 0's memory from what it may have after it was lost; 0: it has not answered yet.
  * *answers counts how often it has. */
-uint64_t bridge_watch_stamp(uint64_t* answers);
+uint64_t bridge_watch_memory(uint64_t* answers);
 
 /* ---- Attaching. Done lazily, in the backend, after fork. Blocking but bounded (5 s), and ended
  * early (kUnavailable) when `interrupted` says so. */

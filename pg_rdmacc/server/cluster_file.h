@@ -18,7 +18,7 @@ typedef struct ClusterFile {
   bool fresh;                 /* see rdmacc_cluster_is_fresh() */
   bool on_disk;               /* there have been rows in checkpoints and the WAL */
   char fabric[RDMACC_FABRIC_NAME_MAX + 1];
-  uint64 stamp; /* of nodes that others run (bridge_watch_stamp()); 0: they are this server's */
+  uint64 stamp; /* of nodes that others run (bridge_watch_memory()); 0: they are this server's */
   int nodes;
   ProcessIdentity processes[RDMACC_NODES_MAX];
   uint32 restarts[RDMACC_NODES_MAX];

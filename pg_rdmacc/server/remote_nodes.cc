@@ -57,12 +57,13 @@ void publish(int node, bool answers, const char* why) {
   }
 }
 
-/* Node 0 has told its stamp. Another one than before: whatever the nodes knew is gone. */
-void note_stamp(uint64 stamp, bool file_was_known) {
-  const bool same = file.stamp == stamp && strcmp(file.name, rdmacc_cluster_name()) == 0;
+/* Node 0 has answered, with the id of its memory. Another one than before: whatever the nodes knew
+ * is gone. */
+void note_memory(uint64 memory, bool file_was_known) {
+  const bool same = file.stamp == memory && strcmp(file.name, rdmacc_cluster_name()) == 0;
   if (!same || !rdmacc_cluster_serving()) {
     file.fresh = same ? file.fresh : file_was_known;
-    file.stamp = stamp;
+    file.stamp = memory;
     file.stopped = false;
     file.nodes = 0;
     file.postmaster = {PostmasterPid, process_start_ticks(PostmasterPid)};
@@ -96,11 +97,11 @@ void report_activity(int away) {
 void look(bool file_was_known) {
   uint64 answers_before = 0;
   uint64 answers = 0;
-  bridge_watch_stamp(&answers_before);
+  bridge_watch_memory(&answers_before);
   bridge_watch_step();
-  const uint64 stamp = bridge_watch_stamp(&answers);
+  const uint64 memory = bridge_watch_memory(&answers);
   if (answers != answers_before) {
-    note_stamp(stamp, file_was_known);
+    note_memory(memory, file_was_known);
     pg_atomic_fetch_add_u32(&rdmacc_control->looks, 1);
   }
   for (int node = 0; node < rdmacc_nodes; ++node) {

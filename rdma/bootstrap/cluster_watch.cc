@@ -13,14 +13,14 @@ Result<std::unique_ptr<ClusterWatch>> ClusterWatch::open(const ClusterConfig& co
   return std::unique_ptr<ClusterWatch>(new ClusterWatch(std::move(membership.value())));
 }
 
-void ClusterWatch::on_pong(NodeId node, const Result<uint64_t>& stamp) {
+void ClusterWatch::on_pong(NodeId node, const Result<uint64_t>& memory_id) {
   WatchedNode& watched = nodes_[node];
   CHECK(watched.asked);  // one answer to each question
   watched.asked = false;
-  watched.news = {true, stamp.ok(), stamp.status().message()};
-  if (node != 0 || !stamp.ok()) return;
-  stamp_ = stamp.value();
-  ++stamps_;
+  watched.news = {true, memory_id.ok(), memory_id.status().message()};
+  if (node != 0 || !memory_id.ok()) return;
+  memory_id_ = memory_id.value();
+  ++answers_;
 }
 
 void ClusterWatch::step() {
@@ -34,7 +34,7 @@ void ClusterWatch::step() {
     if (watched.asked || now_ns - watched.asked_ns < kAskNs) continue;
     watched.asked = true;
     watched.asked_ns = now_ns;
-    membership_->ping(node, [this, node](Result<uint64_t> stamp) { on_pong(node, stamp); });
+    membership_->ping(node, [this, node](Result<uint64_t> memory_id) { on_pong(node, memory_id); });
   }
   membership_->poll();
 }

@@ -24,9 +24,9 @@ class ClusterWatch {
   void step();
   const NodeNews& node(NodeId node) const { return nodes_[node].news; }
   // Of node 0's memory when it answered last (Membership::ping()); 0: it never has.
-  uint64_t stamp() const { return stamp_; }
+  uint64_t memory_id() const { return memory_id_; }
   // How often it has answered.
-  uint64_t stamps() const { return stamps_; }
+  uint64_t answers() const { return answers_; }
 
  private:
   static constexpr uint64_t kAskNs = 500'000'000;
@@ -39,10 +39,10 @@ class ClusterWatch {
   };
 
   explicit ClusterWatch(std::unique_ptr<Membership> membership);
-  void on_pong(NodeId node, const Result<uint64_t>& stamp);
+  void on_pong(NodeId node, const Result<uint64_t>& memory_id);
 
   std::vector<WatchedNode> nodes_;
-  uint64_t stamp_ = 0, stamps_ = 0;
+  uint64_t memory_id_ = 0, answers_ = 0;
   const std::unique_ptr<Membership> membership_;  // its answers come to what is above
 };
 

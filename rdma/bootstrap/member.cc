@@ -11,10 +11,6 @@
 namespace rdmacc {
 namespace {
 
-constexpr uint64_t kSecondNs = 1'000'000'000;
-constexpr uint64_t kClaimNs = 5 * kSecondNs, kNodeClaimNs = 20 * kSecondNs;
-constexpr uint64_t kLeaveNs = 3 * kSecondNs;
-constexpr uint64_t kClaimRetryNs = 20'000'000;
 constexpr int kServeMs = 200;  // how often the thread of a node checks its deadlines
 constexpr int kWaitMs = 5;
 constexpr int kEventsPerWait = 64;
@@ -277,8 +273,7 @@ void Member::ping(NodeId node, Pong pong) {
 }
 
 Result<Membership::Bytes> Member::call(NodeId node, ControlType type,
-                                       std::span<const std::byte> payload, uint64_t timeout_ns,
-                                       bool may_be_interrupted) {
+                                       std::span<const std::byte> payload, uint64_t timeout_ns) {
   struct Waiting {
     bool done = false;
     Result<Bytes> answer = Bytes();
@@ -292,8 +287,7 @@ Result<Membership::Bytes> Member::call(NodeId node, ControlType type,
     });
     pump_locked({});
   }
-  const auto ended = [&] { return waiting->done || (may_be_interrupted && interrupted()); };
-  if (wait_until_ns(monotonic_now_ns() + timeout_ns, ended) && waiting->done) {
+  if (wait_until_ns(monotonic_now_ns() + timeout_ns, [&] { return waiting->done; })) {
     return std::move(waiting->answer);
   }
   return Status(Code::kUnavailable, "node " + std::to_string(node) + " does not answer");
@@ -305,67 +299,6 @@ Result<Membership::Bytes> Member::exchange(NodeId node, Topic topic,
   CHECK(node < config_.nodes.size() && request.size() <= kMessageBytesMax);
   const ExchangeMessage message{static_cast<uint16_t>(topic), request};
   return call(node, ControlType::kExchange, encode(message), uint64_t{timeout_ms} * 1'000'000);
-}
-
-Result<Membership::Claim> Member::claim_node(uint16_t thread) {
-  CHECK(is_node() && thread < config_.topology.threads_per_node);
-  return claim_as(thread);
-}
-
-Result<Membership::Claim> Member::claim_as(uint16_t thread) {
-  const bool coordinator = thread == kNoThread;
-  const uint64_t deadline_ns = monotonic_now_ns() + (coordinator ? kClaimNs : kNodeClaimNs);
-  while (true) {
-    const uint64_t now_ns = monotonic_now_ns();
-    const uint64_t left_ns = deadline_ns > now_ns ? deadline_ns - now_ns : 1;
-    Result<Bytes> answer =
-        call(0, ControlType::kClaim, encode_number(thread), left_ns, coordinator);
-    ClaimProof proof;
-    if (answer.ok() && !decode(*answer, proof)) {
-      return Status(Code::kCorrupt, "node 0's answer to a claim");
-    }
-    if (answer.ok() && proof.claim.worker < config_.topology.workers_max) {
-      const std::lock_guard<std::mutex> lock(mutex_);
-      claims_.push_back(proof);
-      has_claimed_ = true;
-      for (Outgoing& out : outgoing_) out.presented = false;
-      set_incarnation(proof.claim.worker, proof.claim.incarnation, &proof.token);
-      return proof.claim;
-    }
-    if (!answer.ok() && coordinator && interrupted()) return answer.status();
-    {
-      const std::lock_guard<std::mutex> lock(mutex_);
-      if (memory_lost_) return memory_lost();
-    }
-    // Its process may just be coming back.
-    if (answer.status().code() != Code::kUnavailable || monotonic_now_ns() >= deadline_ns) {
-      return answer.ok() ? Status(Code::kCorrupt, "node 0 gave a worker id that is not")
-                         : answer.status();
-    }
-    wait_until_ns(std::min(deadline_ns, monotonic_now_ns() + kClaimRetryNs), [] { return false; });
-  }
-}
-
-void Member::leave(Claim claim) {
-  CHECK(claim.worker < config_.topology.workers_max);
-  if (getpid() != owner_pid_) return;  // it is the parent process's
-  ClaimProof proof;
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    const auto found = std::find_if(claims_.begin(), claims_.end(), [&](const ClaimProof& own) {
-      return own.claim.worker == claim.worker && own.claim.incarnation == claim.incarnation;
-    });
-    if (found == claims_.end()) return;
-    proof = *found;
-  }
-  // If node 0 is not there it will find this member gone.
-  const Result<Bytes> left = call(0, ControlType::kLeave, encode(proof), kLeaveNs);
-  const std::lock_guard<std::mutex> lock(mutex_);
-  std::erase_if(claims_, [&](const ClaimProof& own) {
-    return own.claim.worker == claim.worker && own.claim.incarnation == claim.incarnation;
-  });
-  if (left.ok() || incarnation_of(claim.worker) != claim.incarnation) return;
-  set_incarnation(claim.worker, 0, nullptr);
 }
 
 void Member::set_handler(Topic topic, Handler handler) {

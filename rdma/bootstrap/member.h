@@ -96,15 +96,21 @@ class Member final : public Membership {
   bool drive_queued(uint64_t now_ns);
   void watch(SecureChannel& channel, uint64_t id, bool fresh, bool* interested_in_write);
   void set_incarnation(WorkerId worker, uint32_t incarnation, const RandomToken* token);
-  Result<Claim> claim_as(uint16_t thread);
-  // Asks node 0 and waits.
+  // Asks and waits; not with the mutex held, as the three below.
   Result<Bytes> call(NodeId node, ControlType type, std::span<const std::byte> payload,
-                     uint64_t timeout_ns, bool may_be_interrupted = false);
+                     uint64_t timeout_ns);
   bool interrupted() const { return config_.interrupted && config_.interrupted(); }
   bool wait_until_ns(uint64_t deadline_ns, const std::function<bool()>& done);
   void pump_once(int timeout_ms);
 
-  // ---- member_outgoing.cc
+  // ---- member_claims.cc
+  Result<Claim> claim_as(uint16_t thread);
+  Result<Claim> ask_for_claim(uint16_t thread, uint64_t deadline_ns);
+  // With the mutex held:
+  Result<Claim> take_claim(const Result<Bytes>& answer);
+  void erase_claim(Claim claim);
+
+  // ---- member_outgoing.cc, with the mutex held
   void ask(NodeId node, ControlType type, std::span<const std::byte> payload, Answer answer);
   bool connect_to(NodeId node, uint64_t now_ns);
   bool drive_outgoing(NodeId node, uint64_t now_ns);

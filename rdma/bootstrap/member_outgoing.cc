@@ -164,9 +164,7 @@ void Member::on_hello_reply(NodeId node, const ControlFrame& frame) {
   for (size_t i = 0; i < reply.kept.size(); ++i) {
     if (reply.kept[i] && !other_memory) continue;
     const Claim lost = out.greeted_with[i].claim;
-    std::erase_if(claims_, [&](const ClaimProof& own) {
-      return own.claim.worker == lost.worker && own.claim.incarnation == lost.incarnation;
-    });
+    erase_claim(lost);
     if (incarnations_[lost.worker].load() == lost.incarnation) {
       set_incarnation(lost.worker, 0, nullptr);
     }

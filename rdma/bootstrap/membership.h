@@ -101,9 +101,9 @@ class Membership {
   virtual void post(NodeId node, Topic topic, std::span<const std::byte> request,
                     Answer answer) = 0;
   // Whether `node` is there and takes this process for a member, without a claim; as post(), it
-  // does not wait. Node 0 gives its stamp, a number that is another one after it has lost its
-  // memory; others 0.
-  using Pong = std::function<void(Result<uint64_t> stamp)>;
+  // does not wait. Node 0 gives the id of its memory, which is another one after that was
+  // lost; others 0.
+  using Pong = std::function<void(Result<uint64_t> memory_id)>;
   virtual void ping(NodeId node, Pong pong) {
     pong(Status(Code::kUnavailable, "node " + std::to_string(node) + " is not asked"));
   }

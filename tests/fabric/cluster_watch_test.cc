@@ -75,7 +75,7 @@ TEST_F(Watch, NodesComeAndGo) {
   auto watch = std::move(*ClusterWatch::open(members));
   EXPECT_TRUE(sees(*watch, 0, false));
   EXPECT_NE("", watch->node(0).why);
-  EXPECT_EQ(0u, watch->stamp());
+  EXPECT_EQ(0u, watch->memory_id());
 
   auto node_0 = start(members, 0);
   auto node_1 = start(members, 1);
@@ -83,8 +83,8 @@ TEST_F(Watch, NodesComeAndGo) {
   EXPECT_TRUE(Membership::exists(members));
   EXPECT_TRUE(sees(*watch, 0, true));
   EXPECT_TRUE(sees(*watch, 1, true));
-  const uint64_t stamp = watch->stamp();
-  EXPECT_NE(0u, stamp);
+  const uint64_t memory = watch->memory_id();
+  EXPECT_NE(0u, memory);
 
   node_1.reset();
   EXPECT_TRUE(sees(*watch, 1, false));
@@ -96,7 +96,7 @@ TEST_F(Watch, NodesComeAndGo) {
   node_0 = start(members, 0);
   ASSERT_NE(nullptr, node_0);
   EXPECT_TRUE(sees(*watch, 0, true));
-  EXPECT_EQ(stamp, watch->stamp());
+  EXPECT_EQ(memory, watch->memory_id());
 
   node_0.reset();
   EXPECT_TRUE(sees(*watch, 0, false));
@@ -105,7 +105,7 @@ TEST_F(Watch, NodesComeAndGo) {
   node_0 = start(members, 0);
   ASSERT_NE(nullptr, node_0);
   EXPECT_TRUE(sees(*watch, 0, true));
-  EXPECT_NE(stamp, watch->stamp());
+  EXPECT_NE(memory, watch->memory_id());
   node_0.reset();
   Membership::destroy(members);
 }

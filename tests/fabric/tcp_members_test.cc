@@ -22,8 +22,7 @@ uint64_t memory_of_node_0(Membership& membership) {
   uint64_t memory = 0;
   while (memory == 0 && monotonic_now_ns() < end_ns) {
     const auto heard = std::make_shared<std::optional<uint64_t>>();
-    membership.ping(
-        0, [heard](const Result<uint64_t>& stamp) { *heard = stamp.ok() ? stamp.value() : 0; });
+    membership.ping(0, [heard](const Result<uint64_t>& id) { *heard = id.ok() ? id.value() : 0; });
     while (!*heard && monotonic_now_ns() < end_ns) membership.poll();
     memory = heard->value_or(0);
   }
