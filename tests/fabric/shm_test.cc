@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "rdma/shm/shm_control.h"
+#include "tests/fabric/child_processes.h"
 #include "tests/fabric/fabric_harness.h"
 
 // What only the shm fabric has: objects, modes, rings, futex sleep, and processes that die.
@@ -26,10 +27,7 @@ class Shm : public testing::Test {
  protected:
   void SetUp() override { fabric = std::move(*ShmFabric::create(name, kTopology)); }
   void TearDown() override {
-    for (const pid_t child : children) {
-      kill(child, SIGKILL);
-      waitpid(child, nullptr, 0);
-    }
+    children.kill_all();
     fabric.reset();
     ShmFabric::destroy(name);
     EXPECT_FALSE(ShmFabric::exists(name));
@@ -37,26 +35,17 @@ class Shm : public testing::Test {
 
   // Runs `body` in another process, which attaches for itself.
   pid_t start_child(const std::function<void(ShmFabric&)>& body) {
-    const pid_t child = fork();
-    if (child == 0) {
-      alarm(20);  // whatever happens, it does not stay
+    return children.start(20, [this, &body] {
       auto attached = ShmFabric::attach(name);
       if (!attached.ok()) _exit(2);
       body(**attached);
-      _exit(0);
-    }
-    children.push_back(child);
-    return child;
+    });
   }
-  void kill_child(pid_t child) {
-    ASSERT_EQ(0, kill(child, SIGKILL));
-    ASSERT_EQ(child, waitpid(child, nullptr, 0));
-    std::erase(children, child);
-  }
+  void kill_child(pid_t child) { children.kill_child(child); }
 
   const std::string name = unique_cluster();
   std::unique_ptr<ShmFabric> fabric;
-  std::vector<pid_t> children;
+  ChildProcesses children;
 };
 
 Status echo(WorkerId, std::span<const std::byte> request, Rpc::Bytes& reply) {
@@ -329,10 +318,7 @@ TEST_F(Shm, AtomicsOfProcessesCountExactly) {
   // The owner's CPU takes part as well (F3).
   for (uint64_t i = 0; i < kRounds; ++i) __atomic_fetch_add(word, 1, __ATOMIC_SEQ_CST);
   count(node);
-  int status = 0;
-  ASSERT_EQ(child, waitpid(child, &status, 0));
-  std::erase(children, child);
-  EXPECT_EQ(0, status);
+  EXPECT_EQ(0, children.wait_for(child));
   EXPECT_EQ(3 * kRounds, __atomic_load_n(word, __ATOMIC_SEQ_CST));
 }
 

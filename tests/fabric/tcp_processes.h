@@ -1,13 +1,10 @@
 #pragma once
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <chrono>
 #include <cstring>
 #include <map>
 
 #include "rdma/tcp/tcp_fabric.h"
+#include "tests/fabric/child_processes.h"
 #include "tests/fabric/fabric_harness.h"
 
 // Nodes of a tcp cluster as processes, and coordinators in the test's own one.
@@ -76,26 +73,12 @@ class TcpProcesses : public testing::Test {
     }));
   }
   void TearDown() override {
-    for (const pid_t child : children) {
-      kill(child, SIGKILL);
-      waitpid(child, nullptr, 0);
-    }
+    children.kill_all();
     TcpFabric::destroy(config());
   }
   const ClusterConfig& config() const { return loopback->config(); }
 
-  // Runs `body` in another process.
-  pid_t start_child(const std::function<void()>& body) {
-    const pid_t child = fork();
-    if (child == 0) {
-      signal(SIGPIPE, SIG_IGN);  // as the programs do
-      alarm(60);                 // whatever happens, it does not stay
-      body();
-      _exit(0);
-    }
-    children.push_back(child);
-    return child;
-  }
+  pid_t start_child(const std::function<void()>& body) { return children.start(60, body); }
   pid_t start_node(NodeId node) {
     return start_child([this, node] {
       auto fabric = TcpFabric::open_as_node(config(), node);
@@ -116,11 +99,7 @@ class TcpProcesses : public testing::Test {
       }
     });
   }
-  void kill_child(pid_t child) {
-    ASSERT_EQ(0, kill(child, SIGKILL));
-    ASSERT_EQ(child, waitpid(child, nullptr, 0));
-    std::erase(children, child);
-  }
+  void kill_child(pid_t child) { children.kill_child(child); }
 
   // Node 1 has died: starts it again, until `each` knows the new one.
   void start_again(std::initializer_list<Coordinator*> each) {
@@ -138,7 +117,7 @@ class TcpProcesses : public testing::Test {
 
   std::unique_ptr<LoopbackCluster> loopback;
   pid_t nodes[2] = {};
-  std::vector<pid_t> children;
+  ChildProcesses children;
 };
 
 }  // namespace rdmacc

@@ -14,6 +14,7 @@
 #include "engine/storage/layout/region_layout.h"
 #include "rdma/bootstrap/loopback_cluster.h"
 #include "rdma/open/open_fabric.h"
+#include "tests/fabric/child_processes.h"
 #include "tests/unit/bench/bench_run.h"
 
 namespace rdmacc {
@@ -74,10 +75,7 @@ class KilledOverTcp : public testing::TestWithParam<Protocol> {
     });
   }
   void TearDown() override {
-    for (const pid_t child : children_) {
-      kill(child, SIGKILL);
-      waitpid(child, nullptr, 0);
-    }
+    children_.kill_all();
     destroy_cluster(choice_);
   }
 
@@ -99,18 +97,8 @@ class KilledOverTcp : public testing::TestWithParam<Protocol> {
     return value;
   }
 
-  pid_t start(const std::function<void()>& body) {
-    const pid_t child = fork();
-    if (child == 0) {
-      alarm(120);  // whatever happens, it does not stay
-      body();
-      _exit(0);
-    }
-    children_.push_back(child);
-    return child;
-  }
   pid_t start_node(NodeId node) {
-    return start([this, node] {
+    return children_.start(120, [this, node] {
       auto fabric = open_fabric_as_node(choice_, node);
       if (!fabric.ok()) _exit(2);
       auto opened = Node::open(**fabric, node, NodeOptions());
@@ -119,11 +107,7 @@ class KilledOverTcp : public testing::TestWithParam<Protocol> {
       _exit((*opened)->run(stop, 0).ok() ? 0 : 4);
     });
   }
-  void kill_child(pid_t child) {
-    ASSERT_EQ(0, kill(child, SIGKILL));
-    ASSERT_EQ(child, waitpid(child, nullptr, 0));
-    std::erase(children_, child);
-  }
+  void kill_child(pid_t child) { children_.kill_child(child); }
 
   // `task` as a coroutine of a coordinator of its own, again and again until it succeeds.
   void with_coordinator(const std::function<Status(Session&)>& task) {
@@ -169,7 +153,7 @@ class KilledOverTcp : public testing::TestWithParam<Protocol> {
   }
   // A process that moves money until it is killed; a byte for every transfer goes to `fd`.
   pid_t start_mover(uint64_t seed, int fd) {
-    return start([this, seed, fd] {
+    return children_.start(120, [this, seed, fd] {
       Random random(seed);
       while (true) {
         (void)try_with_coordinator([&](Session& session) -> Status {
@@ -214,7 +198,7 @@ class KilledOverTcp : public testing::TestWithParam<Protocol> {
   std::unique_ptr<LoopbackCluster> loopback_;
   FabricChoice choice_;
   pid_t nodes_[2] = {};
-  std::vector<pid_t> children_;
+  ChildProcesses children_;
   TableId table_{};
 };
 
