@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/api/read_batch.h"
 #include "engine/api/row_view.h"
 #include "engine/cluster/partition_map.h"
 #include "engine/coordinator.h"
@@ -134,6 +135,11 @@ class Session {
   // passes them, under protocols that do not lock what they read.
   Status get_many(TableId table, std::span<const std::string_view> keys, std::span<RowView> out,
                   uint32_t visible_before = kEveryCommand, bool to_write = false);
+  // The same of rows that are most likely read this once, as those of a range: where the protocol
+  // allows it no more is kept of each than that it was read. Views, of keys as of rows, live as
+  // long as the keys that were given and until the batch is used again.
+  Status read_rows(TableId table, std::span<const std::string_view> keys, ReadBatch& batch,
+                   std::span<RowView> out, uint32_t visible_before = kEveryCommand);
   Status put(TableId table, std::string_view key, std::string_view row);     // or kNotFound
   Status insert(TableId table, std::string_view key, std::string_view row);  // or kDuplicateKey
   // For keys that the caller knows to be new (hidden row ids): the absent key is not checked.

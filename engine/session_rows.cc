@@ -109,6 +109,30 @@ Status Session::get_many(TableId table, std::span<const std::string_view> keys,
   return rows().look_up_many(table, std::span(&key, 1), std::span(&state, 1), /*to_write=*/true);
 }
 
+Status Session::read_rows(TableId table, std::span<const std::string_view> keys, ReadBatch& batch,
+                          std::span<RowView> out, uint32_t visible_before) {
+  CHECK(keys.size() == out.size());
+  if (keys.empty()) return Status();
+  RDMACC_RETURN_IF_ERROR(enter_at(table, keys[0]));
+  if (txn_ == nullptr || !txn_->reads_rows()) {
+    return get_many(table, keys, out, visible_before);
+  }
+  for (const std::string_view key : keys) {
+    if (!fits(key, {})) return too_large(key, {});
+  }
+  RDMACC_RETURN_IF_ERROR(txn_->read_rows(table, keys, batch, out));
+  const std::span<const size_t> left = batch.left();
+  if (left.empty()) return Status();
+  std::vector<std::string_view> left_keys;
+  for (const size_t i : left) left_keys.push_back(keys[i]);
+  std::vector<KeyState*> states(left.size());
+  RDMACC_RETURN_IF_ERROR(txn_->look_up_many(table, left_keys, states, /*to_write=*/false));
+  for (size_t i = 0; i < left.size(); i++) {
+    view(*states[i], visible_before, map_.primary_of(states[i]->hash), out[left[i]]);
+  }
+  return Status();
+}
+
 Status Session::put(TableId table, std::string_view key, std::string_view row) {
   KeyState* state = nullptr;
   RDMACC_RETURN_IF_ERROR(find_for_write(table, key, row, state));

@@ -46,6 +46,14 @@ struct RangeScan {
   std::vector<BridgeBytes> entries;
 };
 
+// What a handle of a BridgeRowBatch stands for.
+struct ReadRows {
+  const void* owner;
+  ReadBatch batch;
+  std::vector<std::string_view> keys;
+  std::vector<RowView> views;
+};
+
 // What a handle of a BridgeIndexLoad stands for.
 struct IndexLoad {
   const void* owner;
@@ -112,6 +120,7 @@ struct Attachment {
   // Handles are numbers that are never used again, so that a stale one is harmless.
   std::map<uintptr_t, std::unique_ptr<Scan>> scans;
   std::map<uintptr_t, std::unique_ptr<RangeScan>> range_scans;
+  std::map<uintptr_t, std::unique_ptr<ReadRows>> row_batches;
   std::map<uintptr_t, std::unique_ptr<IndexLoad>> index_loads;
   uintptr_t last_handle = 0;
   // For views: of the last bridge_start_locks(), bridge_start_gate() and bridge_start_in_doubt().

@@ -22,6 +22,12 @@ Scan* find_scan(Attachment* at, BridgeScan* handle) {
   return found == at->scans.end() ? nullptr : found->second.get();
 }
 
+ReadRows* find_row_batch(Attachment* at, BridgeRowBatch* handle) {
+  if (at == nullptr) return nullptr;
+  const auto found = at->row_batches.find(reinterpret_cast<uintptr_t>(handle));
+  return found == at->row_batches.end() ? nullptr : found->second.get();
+}
+
 }  // namespace
 }  // namespace rdmacc::bridge
 
@@ -31,7 +37,9 @@ using rdmacc::bridge::add_object;
 using rdmacc::bridge::attached;
 using rdmacc::bridge::Attachment;
 using rdmacc::bridge::bridge_row;
+using rdmacc::bridge::find_row_batch;
 using rdmacc::bridge::find_scan;
+using rdmacc::bridge::ReadRows;
 using rdmacc::bridge::Scan;
 using rdmacc::bridge::scan_ended;
 using rdmacc::bridge::start;
@@ -69,6 +77,32 @@ void bridge_start_get_many(uint32_t table, const BridgeBytes* keys, size_t count
     std::transform(rows.begin(), rows.end(), out, bridge_row);
     return status;
   });
+}
+
+BridgeRowBatch* bridge_row_batch_create(const void* owner) {
+  CHECK(owner != nullptr);
+  ReadRows rows;
+  rows.owner = owner;
+  return add_object<BridgeRowBatch>(&Attachment::row_batches, std::move(rows));
+}
+
+void bridge_start_read_rows(BridgeRowBatch* handle, uint32_t table, const BridgeBytes* keys,
+                            size_t count, uint32_t visible_before, BridgeRow* out) {
+  CHECK(table != rdmacc::kNoTable && count > 0 && keys != nullptr && out != nullptr);
+  start([=](rdmacc::Session& session) {
+    ReadRows* rows = find_row_batch(attached(), handle);
+    if (rows == nullptr) return scan_ended();
+    rows->keys.resize(count);
+    std::transform(keys, keys + count, rows->keys.begin(), view);
+    rows->views.assign(count, rdmacc::RowView{});
+    Status status = session.read_rows(table, rows->keys, rows->batch, rows->views, visible_before);
+    std::transform(rows->views.begin(), rows->views.end(), out, bridge_row);
+    return status;
+  });
+}
+
+void bridge_row_batch_free(BridgeRowBatch* handle) {
+  if (Attachment* at = attached()) at->row_batches.erase(reinterpret_cast<uintptr_t>(handle));
 }
 
 void bridge_start_put(uint32_t table, BridgeBytes key, BridgeBytes row) {
@@ -192,6 +226,7 @@ void bridge_scans_free_of(const void* owner) {
   const auto owned = [owner](const auto& scan) { return scan.second->owner == owner; };
   std::erase_if(at->scans, owned);
   std::erase_if(at->range_scans, owned);
+  std::erase_if(at->row_batches, owned);
   std::erase_if(at->index_loads, owned);
 }
 

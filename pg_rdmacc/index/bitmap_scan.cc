@@ -152,7 +152,9 @@ struct RdmaccBitmapScan {
   uint32 table;
   uint32 visible_before;
   RdmaccHandleStream handles;
+  BridgeRowBatch* batch; /* of rows that are only read; NULL before the first */
   bool started;
+  bool only_reads; /* and each row once */
 };
 
 namespace {
@@ -165,6 +167,7 @@ void start(RdmaccBitmapScan* state, TableScanDesc scan) {
   state->visible_before =
       IsMVCCSnapshot(scan->rs_snapshot) ? scan->rs_snapshot->curcid : RDMACC_EVERY_COMMAND;
   rdmacc_handle_stream_begin(&state->handles, rdmacc_query_keeps_handles(relation));
+  state->only_reads = !writes && IsMVCCSnapshot(scan->rs_snapshot);
   state->started = true;
 }
 
@@ -196,8 +199,13 @@ void fetch_batch(RdmaccBitmapScan* state, Relation relation) {
   for (size_t i = 0; i < count; i++) keys[i] = state->numbering->keys[numbers[i]];
   state->row_next = state->row_count = 0;
   rdmacc_enter();
-  bridge_start_get_many(state->table, keys, count, state->visible_before,
-                        rdmacc_query_needs_handles(relation), rows);
+  if (state->only_reads) {
+    if (state->batch == nullptr) state->batch = bridge_row_batch_create(CurrentResourceOwner);
+    bridge_start_read_rows(state->batch, state->table, keys, count, state->visible_before, rows);
+  } else {
+    bridge_start_get_many(state->table, keys, count, state->visible_before,
+                          rdmacc_query_needs_handles(relation), rows);
+  }
   rdmacc_pump();
   rdmacc_check("could not read the rows of a bitmap", RelationGetRelationName(relation));
   for (size_t i = 0; i < count; i++) {
@@ -239,10 +247,12 @@ void rdmacc_bitmap_scan_reset(RdmaccBitmapScan* state) {
   state->rows = nullptr;
   state->number_count = state->number_room = state->numbers_fetched = 0;
   state->row_count = state->row_next = 0;
+  state->only_reads = false; /* rows may come again */
 }
 
 void rdmacc_bitmap_scan_end(RdmaccBitmapScan* state, Relation relation) {
   if (state->started) rdmacc_handle_stream_end(&state->handles);
+  if (state->batch != nullptr) bridge_row_batch_free(state->batch);
   MemoryContextDelete(state->memory);
   pfree(state);
   /* By its name: the transaction that numbered may be over. */

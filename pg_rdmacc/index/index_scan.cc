@@ -48,10 +48,15 @@ struct EntryScan {
   BridgeRow* rows;
   size_t row_count;
   size_t row_next;
-  size_t rows_wanted;   /* next time */
-  StringInfoData last;  /* the entry returned last */
-  RdmaccIndexOnly only; /* of an index-only scan */
-  bool looks_at_rows;   /* whether they are what the scan keys want */
+  size_t rows_wanted;        /* next time */
+  BridgeBytes last;          /* the entry returned last, of the batch */
+  StringInfoData bound;      /* where the scan has turned round */
+  BridgeRowBatch* row_batch; /* NULL before rows are read that are not asked for again */
+  int runs;                  /* that have begun */
+  RdmaccIndexOnly only;      /* of an index-only scan */
+  bool looks_at_rows;        /* whether they are what the scan keys want */
+  bool only_reads;           /* and no row is asked for again */
+  bool names_rows;           /* those at hand are named as a batch */
   bool backward;
   bool started;
   Place place;
@@ -64,6 +69,14 @@ EntryScan* state_of(IndexScanDesc scan) { return static_cast<EntryScan*>(scan->o
 void forget_rows(EntryScan* state) {
   state->batch_count = state->batch_next = 0;
   state->row_count = state->row_next = 0;
+}
+
+/* Rows that are named as a batch go, or their bytes. */
+void unname_rows(EntryScan* state) {
+  if (!state->names_rows) return;
+  CHECK(state->stream == &state->handles);
+  rdmacc_handle_stream_end(state->stream);
+  state->names_rows = false;
 }
 
 /* What is known only once the scan has a table and a snapshot. */
@@ -90,6 +103,8 @@ void start(IndexScanDesc scan) {
     rdmacc_handle_stream_begin(&state->handles, rdmacc_query_keeps_handles(relation));
   }
   state->mark = rdmacc_row_mark_of_index_scan(scan);
+  state->only_reads = IsMVCCSnapshot(snapshot) && !state->stream->keep && !writes &&
+                      !state->mark.locks && state->mark.wait_policy == LockWaitBlock;
   state->rows_wanted = 1;
   state->started = true;
   pgstat_count_index_scan(scan->indexRelation);
@@ -105,6 +120,7 @@ void take_batch(IndexScanDesc scan) {
 
 void seek(IndexScanDesc scan, BridgeRange range) {
   EntryScan* state = state_of(scan);
+  unname_rows(state);
   rdmacc_check_reads_by_key();
   rdmacc_enter();
   if (state->entries == nullptr) state->entries = bridge_index_scan_create(CurrentResourceOwner);
@@ -117,14 +133,16 @@ void seek(IndexScanDesc scan, BridgeRange range) {
 
 /* What is left of the present range in the new direction: nothing of it has been passed twice. */
 BridgeRange beyond_last(EntryScan* state) {
-  CHECK(state->last.len > 0); /* it stands within the range */
+  CHECK(state->last.size > 0); /* it stands within the range */
+  resetStringInfo(&state->bound);
+  appendBinaryStringInfo(&state->bound, state->last.data, static_cast<int>(state->last.size));
   BridgeRange range = rdmacc_index_range(&state->ranges);
   if (state->backward) {
-    range.high = {state->last.data, static_cast<size_t>(state->last.len)};
+    range.high = {state->bound.data, static_cast<size_t>(state->bound.len)};
     range.high_bounded = true;
   } else {
-    appendStringInfoCharMacro(&state->last, '\0');
-    range.low = {state->last.data, static_cast<size_t>(state->last.len)};
+    appendStringInfoCharMacro(&state->bound, '\0');
+    range.low = {state->bound.data, static_cast<size_t>(state->bound.len)};
   }
   return range;
 }
@@ -144,6 +162,7 @@ bool have_entries(IndexScanDesc scan) {
   while (state->batch_next == state->batch_count) {
     CHECK_FOR_INTERRUPTS();
     if (state->batch_count > 0) {
+      unname_rows(state);
       rdmacc_enter();
       bridge_start_index_next(state->entries);
       take_batch(scan);
@@ -153,6 +172,23 @@ bool have_entries(IndexScanDesc scan) {
     }
   }
   return true;
+}
+
+/* Of rows that are asked for by values the transaction keeps what it has found: statements within
+ * functions and loops ask for such a row again and again. So may those of a scan that is repeated.
+ */
+bool passes_rows(const EntryScan* state, size_t count) {
+  const bool range = state->ranges.choice_count < state->index.column_count;
+  return state->only_reads && state->runs == 1 && (range || count > 1);
+}
+
+RdmaccHandle handle_of(IndexScanDesc scan, const BridgeRow* row, BridgeBytes key) {
+  const EntryScan* state = state_of(scan);
+  return {.relation = RelationGetRelid(scan->heapRelation),
+          .table = state->table,
+          .visible_before = state->visible_before,
+          .key = key,
+          .row = *row};
 }
 
 void fetch_rows(IndexScanDesc scan) {
@@ -167,33 +203,41 @@ void fetch_rows(IndexScanDesc scan) {
   for (size_t i = 0; i < count; i++) {
     state->keys[i] = rdmacc_entry_key(state->batch[state->batch_next + i]);
   }
+  unname_rows(state);
+  const bool passes = passes_rows(state, count);
+  if (passes && state->row_batch == nullptr) {
+    state->row_batch = bridge_row_batch_create(CurrentResourceOwner);
+  }
   const RdmaccRead read = {.relation = scan->heapRelation,
                            .table = state->table,
                            .visible_before = state->visible_before,
                            .mark = state->mark,
                            .to_write = rdmacc_query_needs_handles(scan->heapRelation),
-                           .lock_command = InvalidCommandId};
+                           .lock_command = InvalidCommandId,
+                           .batch = passes ? state->row_batch : nullptr};
   rdmacc_read_rows(&read, state->keys, count, state->rows);
   state->row_count = count;
   state->row_next = 0;
   state->rows_wanted = Min(state->rows_wanted * kRowsGrowth, kRowsMax);
+  if (!passes) return;
+  const RdmaccHandle all = handle_of(scan, state->rows, state->keys[0]);
+  rdmacc_handle_name_rows(state->stream, &all, state->rows, static_cast<uint32>(count));
+  state->names_rows = true;
 }
 
-void return_row(IndexScanDesc scan, const BridgeRow* row, BridgeBytes key) {
+void return_row(IndexScanDesc scan, size_t at) {
   EntryScan* state = state_of(scan);
-  const RdmaccHandle handle = {.relation = RelationGetRelid(scan->heapRelation),
-                               .table = state->table,
-                               .visible_before = state->visible_before,
-                               .key = key,
-                               .row = *row};
-  rdmacc_handle_assign(state->stream, &handle, &scan->xs_heaptid);
+  const BridgeRow* row = &state->rows[at];
+  if (state->names_rows) {
+    rdmacc_handle_of_named(state->stream, static_cast<uint32>(at), &scan->xs_heaptid);
+    rdmacc_index_fetch_this(scan->xs_heapfetch, row);
+  } else {
+    const RdmaccHandle handle = handle_of(scan, row, state->keys[at]);
+    rdmacc_handle_assign(state->stream, &handle, &scan->xs_heaptid);
+    rdmacc_index_fetch_this(scan->xs_heapfetch, nullptr);
+  }
   scan->xs_recheck = state->ranges.lossy && !state->looks_at_rows;
   scan->xs_recheckorderby = false;
-}
-
-void note_last(EntryScan* state, BridgeBytes entry) {
-  resetStringInfo(&state->last);
-  appendBinaryStringInfo(&state->last, entry.data, static_cast<int>(entry.size));
 }
 
 bool next_row(IndexScanDesc scan) {
@@ -202,16 +246,18 @@ bool next_row(IndexScanDesc scan) {
     while (state->row_next < state->row_count) {
       const size_t at = state->row_next++;
       CHECK(state->batch_next < state->batch_count); /* rows are those of the batch's entries */
-      const BridgeBytes entry = state->batch[state->batch_next++];
+      state->last = state->batch[state->batch_next++];
       const BridgeRow* row = &state->rows[at];
-      note_last(state, entry);
       /* One that is not there was removed by others meanwhile: the commit will find out. */
       if (!row->found) continue;
       if (state->looks_at_rows && !rdmacc_arbiter_takes(scan, &state->index, row)) continue;
-      return_row(scan, row, state->keys[at]);
+      return_row(scan, at);
       return true;
     }
-    if (!have_entries(scan)) return false;
+    if (!have_entries(scan)) {
+      unname_rows(state);
+      return false;
+    }
     fetch_rows(scan);
   }
 }
@@ -219,8 +265,7 @@ bool next_row(IndexScanDesc scan) {
 bool next_entry(IndexScanDesc scan, BridgeBytes* entry) {
   EntryScan* state = state_of(scan);
   if (!have_entries(scan)) return false;
-  *entry = state->batch[state->batch_next++];
-  note_last(state, *entry);
+  *entry = state->last = state->batch[state->batch_next++];
   return true;
 }
 
@@ -277,7 +322,7 @@ void rdmacc_index_scan_begin(IndexScanDesc scan) {
       AllocSetContextCreate(CurrentMemoryContext, "rdmacc index ranges", ALLOCSET_SMALL_SIZES);
   state->rows_memory =
       AllocSetContextCreate(CurrentMemoryContext, "rdmacc index rows", ALLOCSET_SMALL_SIZES);
-  initStringInfo(&state->last);
+  initStringInfo(&state->bound);
   scan->opaque = state;
   /* What PostgreSQL's btree and hash scans never set: it tells ours from theirs. */
   scan->xs_hitupdesc = RelationGetDescr(scan->indexRelation);
@@ -289,7 +334,9 @@ void rdmacc_index_scan_rescan(IndexScanDesc scan) {
   CHECK(rdmacc_index_scan_is_ours(scan));
   EntryScan* state = state_of(scan);
   MemoryContextReset(state->memory);
+  unname_rows(state);
   forget_rows(state);
+  state->runs++;
   state->started = false;
   state->place = Place::kStart;
 }
@@ -319,9 +366,10 @@ void rdmacc_index_scan_end(IndexScanDesc scan) {
   EntryScan* state = state_of(scan);
   if (state->stream == &state->handles) rdmacc_handle_stream_end(&state->handles);
   if (state->entries != nullptr) bridge_index_scan_free(state->entries);
+  if (state->row_batch != nullptr) bridge_row_batch_free(state->row_batch);
   rdmacc_index_only_end(&state->only);
   MemoryContextDelete(state->memory);
   MemoryContextDelete(state->rows_memory);
-  pfree(state->last.data);
+  pfree(state->bound.data);
   pfree(state);
 }

@@ -225,7 +225,8 @@ uint64 rdmacc_lookup_many(const RdmaccKeyLookup* lookup, uint32 table, const Bri
                            .visible_before = lookup->custom.ss.ps.state->es_snapshot->curcid,
                            .mark = lookup->mark,
                            .to_write = lookup->to_write,
-                           .lock_command = lock_command_of(lookup)};
+                           .lock_command = lock_command_of(lookup),
+                           .batch = nullptr};
   const uint64 before = bridge_counters().round_trips;
   rdmacc_check_reads_by_key();
   for (size_t at = 0; at < count; at += kKeysPerExchange) {

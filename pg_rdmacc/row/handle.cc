@@ -175,7 +175,10 @@ void rdmacc_handle_name_rows(RdmaccHandleStream* stream, const RdmaccHandle* all
                              const BridgeRow* rows, uint32 count) {
   CHECK(OidIsValid(all->relation) && count > 0 && count <= RDMACC_NAMED_ROWS_MAX);
   CHECK(!stream->keep);
-  if (stream->epoch == transaction_epoch) release(stream->current);
+  if (stream->epoch == transaction_epoch) {
+    release(stream->previous);
+    release(stream->current);
+  }
   stream->epoch = transaction_epoch;
   stream->current = stream->previous = nullptr;
   stream->current = add_block(stream);

@@ -150,7 +150,12 @@ void rdmacc_read_rows(const RdmaccRead* read, const BridgeBytes* keys, size_t co
     rdmacc_enter_write(read->lock_command);
   }
   if (!locks && read->mark.wait_policy == LockWaitBlock) {
-    bridge_start_get_many(read->table, keys, count, read->visible_before, read->to_write, rows);
+    if (read->batch != nullptr) {
+      CHECK(!read->to_write);
+      bridge_start_read_rows(read->batch, read->table, keys, count, read->visible_before, rows);
+    } else {
+      bridge_start_get_many(read->table, keys, count, read->visible_before, read->to_write, rows);
+    }
     if (!rdmacc_pump_unless_held(read->mark.locks)) {
       rdmacc_check("could not read rows", RelationGetRelationName(read->relation));
       return;

@@ -133,7 +133,8 @@ void lock_to_write(Relation rel, const RdmaccHandle* handle, CommandId cid) {
                            .visible_before = RDMACC_EVERY_COMMAND,
                            .mark = {.wait_policy = LockWaitBlock, .locks = true, .exclusive = true},
                            .to_write = true,
-                           .lock_command = cid};
+                           .lock_command = cid,
+                           .batch = nullptr};
   BridgeRow row;
   rdmacc_read_rows(&read, &handle->key, 1, &row);
 }

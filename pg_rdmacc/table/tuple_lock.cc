@@ -69,7 +69,8 @@ TM_Result read_row(Relation rel, const RdmaccHandle* handle, Snapshot snapshot,
                .locks = true,
                .exclusive = lock == rdmacc::RowLockMode::kExclusive},
       .to_write = true,
-      .lock_command = InvalidCommandId};
+      .lock_command = InvalidCommandId,
+      .batch = nullptr};
   if (!rdmacc_lock_row(&read, handle->key, lock, row)) return TM_WouldBlock;
   if (!row->found) return wait_policy == LockWaitSkip ? TM_WouldBlock : TM_Deleted;
   tmfd->traversed = row->version != handle->row.version;

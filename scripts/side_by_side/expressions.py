@@ -43,7 +43,9 @@ def simple_condition(draw, reference, references_):
         return f"{text} IN ({', '.join(constant(draw) for _ in range(draw.number(1, 4)))})"
     if form == 15 and kind.family not in ("int4[]", "text[]"):
         several = ", ".join(constant(draw) for _ in range(3))
-        return f"{text} = ANY (ARRAY[{several}]::{kind.cast}[])"
+        # A value that a domain refuses fails where it is made, and that depends on the plan.
+        cast = "int4" if kind.family == "small" else kind.cast
+        return f"{text} = ANY (ARRAY[{several}]::{cast}[])"
     if form == 16:
         return f"{text} NOT IN ({constant(draw)}, {constant(draw)})"
     if form == 17:

@@ -53,6 +53,12 @@ FAULTS = {
          "return (step.verbs & kReads) == (kPreRead | kReadRecord) &&",
          "return (step.verbs & (FAULT ? kReads & ~kPostRead : kReads)) == (kPreRead | kReadRecord) &&"),
     ],
+    "engine/txn/transaction/read_rows.cc": [
+        ("rows that are read and not kept are not validated",
+         "accesses_.add_row(", "if (!FAULT) accesses_.add_row("),
+        ("rows that are read and not kept hide own writes",
+         "if (any_known && keys_.find(", "if (any_known && !FAULT && keys_.find("),
+    ],
     "engine/txn/transaction/check_reads.cc": [
         ("what a scan has only read is not validated for a transaction that writes",
          "if (!accesses_.has_reads()) return Status();",

@@ -25,7 +25,7 @@ namespace rdmacc {
 class AccessSet {
  public:
   explicit AccessSet(std::pmr::memory_resource* memory)
-      : memory_(memory), list_(memory), scanned_tables_(memory) {}
+      : memory_(memory), list_(memory), scanned_tables_(memory), rows_read_(memory) {}
 
   // Of a header that is not here.
   Access& add(const Access& access) {
@@ -91,6 +91,26 @@ class AccessSet {
     DCHECK(takes_reads(table));
     scanned(table)->borrowed.push_back(reads);
   }
+  // Rows that were looked up by their keys and are no more than read. What else the transaction
+  // does with them it looks up again: such a header may be among the accesses, too, or here twice,
+  // and is validated as often as it was read, under the transaction's own lock as well.
+  void add_row(TableId table, const ScannedRead& read) {
+    if (rows_of_latest_ == nullptr || rows_of_latest_->table != table) {
+      rows_of_latest_ = rows_of(table);
+      if (rows_of_latest_ == nullptr) rows_of_latest_ = &rows_read_.emplace_back(table, memory_);
+    }
+    rows_of_latest_->reads.emplace_back(read);
+    rows_count_++;
+  }
+  // The same of what others have read for the transaction, in memory that lasts as long as it does.
+  void borrow_rows(TableId table, std::span<const ScannedRead> reads) {
+    RowsOfTable* rows = rows_of(table);
+    if (rows == nullptr) rows = &rows_read_.emplace_back(table, memory_);
+    rows->borrowed.push_back(reads);
+  }
+  bool has_rows() const { return !rows_read_.empty(); }
+  bool has_rows(TableId table) { return rows_of(table) != nullptr; }
+  size_t rows_count() const { return rows_count_; }  // but for those that others have read
   // The access of a header that such a scan has met, and that is more than read from now on.
   // `kept`: its read as it was kept, while takes_reads(); nullptr: it was not.
   Access& take_read(const Access& access, ScannedRead* kept) {
@@ -106,7 +126,8 @@ class AccessSet {
   }
   // What these are, as long as nothing else asks for headers of their table: then they are among
   // the rest.
-  bool has_reads() const {
+  bool has_reads() const { return has_rows() || has_scanned_reads(); }
+  bool has_scanned_reads() const {
     return std::any_of(scanned_tables_.begin(), scanned_tables_.end(),
                        [](const ScannedTable& each) { return each.has_reads(); });
   }
@@ -114,6 +135,18 @@ class AccessSet {
   // Those that were taken out have no header.
   template <typename Work>
   bool for_reads(const Work& work) const {
+    return for_rows(work) && for_scanned_reads(work);
+  }
+  template <typename Work>
+  bool for_rows(const Work& work) const {
+    return std::all_of(rows_read_.begin(), rows_read_.end(), [&](const RowsOfTable& each) {
+      const auto part = [&](std::span<const ScannedRead> some) { return work(each.table, some); };
+      return each.reads.for_parts(part) &&
+             std::all_of(each.borrowed.begin(), each.borrowed.end(), part);
+    });
+  }
+  template <typename Work>
+  bool for_scanned_reads(const Work& work) const {
     return std::all_of(scanned_tables_.begin(), scanned_tables_.end(), [&](const auto& each) {
       const auto part = [&](std::span<const ScannedRead> some) { return work(each.table, some); };
       return each.reads.for_parts(part) && each.read_again.for_parts(part) &&
@@ -161,6 +194,20 @@ class AccessSet {
     std::vector<std::span<const ScannedRead>> borrowed;
   };
 
+  struct RowsOfTable {
+    RowsOfTable(TableId of_table, std::pmr::memory_resource* memory)
+        : table(of_table), reads(memory) {}
+
+    const TableId table;
+    StableList<ScannedRead> reads;
+    std::vector<std::span<const ScannedRead>> borrowed;
+  };
+
+  RowsOfTable* rows_of(TableId table) {
+    const auto at = std::find_if(rows_read_.begin(), rows_read_.end(),
+                                 [table](const RowsOfTable& each) { return each.table == table; });
+    return at != rows_read_.end() ? &*at : nullptr;
+  }
   bool indexed() const { return index_.has_value(); }
   ScannedTable* scanned(TableId table) const {
     return by_table_ ? by_table_->find(table) : nullptr;
@@ -233,6 +280,9 @@ class AccessSet {
   boost::container::small_vector<TableId, 8> met_tables_;  // but by scans; the latest is the last
   std::pmr::list<ScannedTable> scanned_tables_;
   std::optional<SmallIndex<ScannedTable>> by_table_;  // of these, once there are any
+  std::pmr::list<RowsOfTable> rows_read_;
+  RowsOfTable* rows_of_latest_ = nullptr;
+  size_t rows_count_ = 0;
   bool ambiguous_ = false;
 };
 

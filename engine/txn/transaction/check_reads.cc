@@ -12,9 +12,11 @@ namespace rdmacc {
 // some.
 void Transaction::watch_others(size_t groups) {
   const ProtocolRules& rules = *parameters_.rules;
-  if (!rules.validates_moment || hosted_ || watch_.begun() || accesses_.has_reads()) return;
+  if (!rules.validates_moment || hosted_ || watch_.begun()) return;
+  if (accesses_.has_scanned_reads()) return;
   const Topology& topology = coordinator_.engine.topology;
   if (4 * groups * topology.nodes < topology.workers_max) return;
+  rows_before_watch_ = accesses_.has_rows();
   watch_.begin(coordinator_.gate, counters_);
 }
 
@@ -23,10 +25,14 @@ void Transaction::watch_others(size_t groups) {
 Status Transaction::validate_scanned(StageContext& stage, const Validate& validate) {
   const StageRule& rule = stage.rules.validate;
   if (!accesses_.has_reads()) return Status();
-  if (stage.rules.validates_moment && watch_.still_alone(counters_)) return Status();
+  const bool alone = stage.rules.validates_moment && watch_.still_alone(counters_);
+  if (alone && !rows_before_watch_) return Status();
+  const auto for_reads = [&](const auto& work) {
+    return alone ? accesses_.for_rows(work) : accesses_.for_reads(work);
+  };
   Status status;
   if (rule.check_reads != nullptr && validates_in_place(stage, parameters_.plan)) {
-    accesses_.for_reads([&](TableId table, std::span<const ScannedRead> some) {
+    for_reads([&](TableId table, std::span<const ScannedRead> some) {
       status = rule.check_reads(stage, rule.step, table, some);
       return status.ok();
     });
@@ -43,7 +49,7 @@ Status Transaction::validate_scanned(StageContext& stage, const Validate& valida
     accesses.clear();
     return status.ok();
   };
-  const bool all = accesses_.for_reads([&](TableId table, std::span<const ScannedRead> part) {
+  const bool all = for_reads([&](TableId table, std::span<const ScannedRead> part) {
     for (const ScannedRead& read : part) {
       if (read.header.null()) continue;  // it was taken out
       accesses.push_back(read.access(table));

@@ -18,6 +18,7 @@ struct LentHeader {
 struct LentTable {
   uint64_t table = 0;
   uint64_t reads = 0;
+  uint64_t rows = 0;  // 1: by their keys, and not by a scan
 };
 static_assert(std::is_trivially_copyable_v<Access> && std::is_trivially_copyable_v<ScannedRead>);
 
@@ -98,12 +99,18 @@ size_t Transaction::lend(std::byte* to) const {
     CHECK(!access.held());
     if (access.read) accesses.push_back(access);
   }
-  accesses_.for_reads([&](TableId table, std::span<const ScannedRead> some) {
-    if (tables.empty() || tables.back().table != table) tables.push_back({table, 0});
-    tables.back().reads += some.size();
-    reads.push_back(some);
-    return true;
-  });
+  const auto lend_reads = [&](uint64_t rows) {
+    return [&tables, &reads, rows](TableId table, std::span<const ScannedRead> some) {
+      const bool goes_on =
+          !tables.empty() && tables.back().table == table && tables.back().rows == rows;
+      if (!goes_on) tables.push_back({.table = table, .rows = rows});
+      tables.back().reads += some.size();
+      reads.push_back(some);
+      return true;
+    };
+  };
+  accesses_.for_rows(lend_reads(1));
+  accesses_.for_scanned_reads(lend_reads(0));
   if (accesses.empty() && tables.empty()) return 0;
   header.accesses = accesses.size();
   header.tables = tables.size();
@@ -144,6 +151,10 @@ Status Transaction::borrow(std::span<const std::byte> lent, std::shared_ptr<cons
     const auto table = static_cast<TableId>(each.table);
     const auto reads = in.take<ScannedRead>(each.reads);
     reads_ += reads.size();
+    if (each.rows != 0) {
+      accesses_.borrow_rows(table, reads);
+      continue;
+    }
     accesses_.begin_scan(table);
     if (accesses_.takes_reads(table)) {
       accesses_.borrow_reads(table, reads);

@@ -1,4 +1,7 @@
 #pragma once
+#include <algorithm>
+#include <boost/container/small_vector.hpp>
+
 #include "engine/storage/layout/key_hash.h"
 #include "engine/txn/rule/key_state.h"
 #include "engine/txn/transaction/set_memory.h"
@@ -16,7 +19,10 @@ class KeyStates {
       : memory_(memory), index_(memory.lasting()), states_(memory.lasting()) {}
 
   KeyState* find(TableId table, std::string_view key) {
-    return among(index_.find(hash_key(table, key)), table, key);
+    return find(table, key, hash_key(table, key));
+  }
+  KeyState* find(TableId table, std::string_view key, uint64_t hash) {
+    return among(index_.find(hash), table, key);
   }
   KeyState& touch(TableId table, std::string_view key) {
     return touch(table, key, hash_key(table, key));
@@ -24,6 +30,7 @@ class KeyStates {
   KeyState& touch(TableId table, std::string_view key, uint64_t hash) {
     KeyState*& first = index_.at(hash);
     if (KeyState* known = among(first, table, key)) return *known;
+    if (table != latest_table_) note_table(table);
     KeyState& state = states_.emplace_zero();
     state.table = table;
     state.key = memory_.keep(key);
@@ -31,6 +38,10 @@ class KeyStates {
     state.same_hash = first;
     first = &state;
     return state;
+  }
+  // Is there a state of any key of the table?
+  bool has_table(TableId table) const {
+    return std::find(tables_.begin(), tables_.end(), table) != tables_.end();
   }
   [[gnu::always_inline]] void prefetch(TableId table, std::string_view key) const {
     index_.prefetch(hash_key(table, key));
@@ -85,8 +96,14 @@ class KeyStates {
     }
     return first;
   }
+  [[gnu::noinline]] void note_table(TableId table) {
+    latest_table_ = table;
+    if (!has_table(table)) tables_.push_back(table);
+  }
   SetMemory& memory_;
-  SmallIndex<KeyState> index_;  // by hash
+  TableId latest_table_ = kNoTable;
+  boost::container::small_vector<TableId, 8> tables_;  // that states are of
+  SmallIndex<KeyState> index_;                         // by hash
   StableList<KeyState> states_;
 };
 

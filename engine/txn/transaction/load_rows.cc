@@ -7,6 +7,7 @@ namespace rdmacc {
 // A load asks for each of its batches: what has been looked through for the same table is not
 // looked through again.
 bool Transaction::has_met(TableId table) {
+  if (accesses_.has_rows(table)) return true;
   if (looked_for_.table != table) looked_for_ = {.table = table};
   const StableList<Access>& accesses = accesses_.list();
   const StableList<KeyState>& keys = keys_.all();

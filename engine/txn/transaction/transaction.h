@@ -6,6 +6,7 @@
 #include <memory>
 #include <memory_resource>
 
+#include "engine/api/row_view.h"
 #include "engine/cluster/gate_watch.h"
 #include "engine/storage/wire/posted_load.h"
 #include "engine/txn/remote/carry_out.h"
@@ -24,6 +25,8 @@
 // Used by one coroutine at a time.
 
 namespace rdmacc {
+
+class ReadBatch;
 
 struct TxnParameters {
   const ProtocolRules* rules = nullptr;
@@ -78,6 +81,11 @@ class Transaction final : public RowSource {
 
   Status look_up_many(TableId table, std::span<const std::string_view> keys,
                       std::span<KeyState*> states, bool to_write) override;
+  // read_rows.cc. May rows be read that are not kept? Then look_up_many() is for keys that are left
+  // in the batch; of the others out[i] belongs to keys[i], and lives as long as the batch.
+  bool reads_rows() const;
+  Status read_rows(TableId table, std::span<const std::string_view> keys, ReadBatch& batch,
+                   std::span<RowView> out);
   Status write(KeyState& state, bool deleted, std::string_view row) override;
   Status amend(KeyState& state, std::string_view row) override;
   KeyState& touch_unchecked(TableId table, std::string_view key) override;
@@ -186,6 +194,12 @@ class Transaction final : public RowSource {
   Status note_looks(Status status, std::span<KeyState* const> looks, size_t& left);
   void keep_locks_of_lost(std::span<KeyState* const> looks);
   Status find(StageContext& stage, std::span<KeyState* const> wanted, bool looked);
+  struct KeysToRead {
+    std::span<const std::string_view> keys;  // at most kKeysAtOnce
+    size_t first;                            // the number of the first one
+  };
+  Status read_some(StageContext& stage, CachedTable& table, const KeysToRead& some,
+                   ReadBatch& batch, std::span<RowView> out);
   Status merge(const Access& seen, Access** merged);
   bool has_scanned() const {
     return !scanned_batch_.expired() && !parameters_.rules->commits_in_order;
@@ -315,7 +329,8 @@ class Transaction final : public RowSource {
   uint64_t commits_behind_ = 0;  // what it has taken without a read, where commits find their time
   std::vector<Access*> to_let_go_;  // early locks of levels that were rolled back
   bool exclusive_ = false;          // it was let in in exclusive gate mode
-  GateWatch watch_;                 // begun before the first that is kept as a read
+  GateWatch watch_;                 // begun before the first read of a scan that is kept as one
+  bool rows_before_watch_ = false;  // some were read by their keys
   std::weak_ptr<ScannedBatch> scanned_batch_;
   std::vector<std::shared_ptr<const void>> borrowed_;  // the memory of it
   std::vector<OrderedGroup> ordered_groups_;           // scanned, for rules that commit in order

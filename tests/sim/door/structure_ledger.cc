@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::array<const char*, kDoorOps> kOpNames = {"get",
                                                         "get_many",
+                                                        "read_rows",
                                                         "try_lock",
                                                         "scan",
                                                         "scan, no wait",

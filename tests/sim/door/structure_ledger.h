@@ -15,6 +15,7 @@ namespace rdmacc {
 enum class DoorOp : uint8_t {
   kGet,
   kGetMany,
+  kReadRows,
   kTryLock,
   kScan,
   kScanNoWait,
@@ -41,7 +42,7 @@ enum class DoorOp : uint8_t {
   kAbortPrepared,
   kProcedure,
 };
-constexpr size_t kDoorOps = 27;
+constexpr size_t kDoorOps = 28;
 const char* name_of(DoorOp op);
 const char* name_of(StructureChange change);
 

@@ -7,6 +7,7 @@
 
 #include "engine/session.h"
 #include "rdma/base/random.h"
+#include "tests/workloads/read_either.h"
 
 namespace rdmacc {
 
@@ -49,6 +50,10 @@ class LoneSession {
 
   const std::string* visible(const std::string& key, uint32_t before) const;
   Rows all_visible(uint32_t before) const;
+  static constexpr const char* kPassed = "read_rows";  // which keeps nothing of the key
+  const char* how(std::span<const std::string_view> keys) const {
+    return passes(table_, keys) ? kPassed : "get_many";
+  }
   void check_view(const std::string& key, uint32_t before, const RowView& view, const char* what);
   void expect(bool holds, const std::string& what);
   const std::string& draw_key();
@@ -60,6 +65,7 @@ class LoneSession {
   const bool in_order_;
   const TableId table_;
   Random random_;
+  ReadBatch row_batch_;
   Rows rows_;  // committed
   std::vector<std::string> keys_;
   std::vector<Own> own_;  // of the transaction under way

@@ -158,6 +158,26 @@ TEST_P(GuestsTest, WhatAGuestHasReadIsValidatedWithTheRest) {
   }
 }
 
+TEST_P(GuestsTest, RowsThatAGuestHasReadByTheirKeysAreValidatedWithTheRest) {
+  for (const bool changes : {false, true}) {
+    begin_both();
+    ReadBatch batch;
+    const std::vector<std::string_view> keys = {"a", "b", "row7", "none"};
+    std::vector<RowView> rows(keys.size());
+    as_other([&] { ASSERT_TRUE(guest_.read_rows(table_, keys, batch, rows).ok()); });
+    EXPECT_TRUE(rows[0].found && rows[1].found && rows[2].found && !rows[3].found);
+    ASSERT_TRUE(lend().ok());
+    if (changes) others_commit([&] { return other_.put(table_, "row7", "1"); });
+    as_one([&] {
+      EXPECT_TRUE(at_ctts() || one_.has_met(table_));
+      RowView row;  // it is looked up as in a table that nothing was scanned of
+      ASSERT_TRUE(one_.get(table_, "row9", row).ok());
+      ASSERT_TRUE(one_.put(table_, "a", "1").ok());  // its own lock is not in its way
+    });
+    EXPECT_EQ(commit().code(), !changes || at_ctts() ? Code::kOk : Code::kAborted) << changes;
+  }
+}
+
 TEST_P(GuestsTest, ARowThatComesInWhereAGuestHasReadIsAPhantom) {
   begin_both();
   while (true) {  // all of it by the guest

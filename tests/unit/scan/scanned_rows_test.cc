@@ -10,7 +10,7 @@
 namespace rdmacc {
 namespace {
 
-constexpr int kRows = 300;  // some groups, so some batches
+constexpr int kRowsScanned = 300;  // some groups, so some batches
 
 std::string key_of(int number) { return "row" + std::to_string(number); }
 
@@ -19,7 +19,7 @@ class ScannedRowsTest : public TwoSessions {
   void SetUp() override {
     as_one([&] {
       ASSERT_TRUE(one_.begin(options()).ok());
-      for (int i = 0; i < kRows; i++) ASSERT_TRUE(one_.insert(table_, key_of(i), "0").ok());
+      for (int i = 0; i < kRowsScanned; i++) ASSERT_TRUE(one_.insert(table_, key_of(i), "0").ok());
       ASSERT_TRUE(one_.commit().ok());
     });
   }
@@ -52,12 +52,12 @@ void ScannedRowsTest::write_all(bool said) {
     ASSERT_TRUE(status.ok()) << status.to_string();
     const Status committed = one_.commit();
     ASSERT_TRUE(committed.ok()) << committed.to_string();
-    EXPECT_EQ(number, kRows + 3);
+    EXPECT_EQ(number, kRowsScanned + 3);
   });
   as_other([&] {
     ASSERT_TRUE(other_.begin(options()).ok());
     const auto rows = rows_of(other_);
-    EXPECT_EQ(rows.size(), (kRows + 3u + 1) / 2);
+    EXPECT_EQ(rows.size(), (kRowsScanned + 3u + 1) / 2);
     for (const auto& [key, row] : rows) EXPECT_EQ(row, key + " again");
     EXPECT_TRUE(other_.commit().ok());
   });
@@ -80,7 +80,7 @@ TEST_P(ScannedRowsTest, RowsOfEarlierBatchesAreFoundAsWell) {
     ASSERT_TRUE(status.ok()) << status.to_string();
     ASSERT_TRUE(one_.put(table_, before, "1").ok());
     EXPECT_EQ(one_.put(table_, "none", "1").code(), Code::kNotFound);
-    EXPECT_EQ(rows_of(one_).size(), kRows + 3u) << "a second scan of the same table";
+    EXPECT_EQ(rows_of(one_).size(), kRowsScanned + 3u) << "a second scan of the same table";
     const Status committed = one_.commit();
     ASSERT_TRUE(committed.ok()) << committed.to_string();
   });
@@ -154,7 +154,7 @@ TEST_P(ScannedRowsTest, OfAScanThatOnlyReadsAreValidated) {
     ASSERT_TRUE(one_.begin(options()).ok());
     rows = rows_of(one_).size();
   });
-  EXPECT_EQ(rows, kRows + 3u);
+  EXPECT_EQ(rows, kRowsScanned + 3u);
   Status written;
   as_other([&] {
     ASSERT_TRUE(other_.begin(options()).ok());
@@ -234,7 +234,7 @@ TEST_P(ScannedRowsTest, SomeAreWrittenAndOthersLeftTwice) {
       ASSERT_TRUE(other_.begin(options()).ok());
       const auto rows = rows_of(other_);
       const auto has_value = [&](const auto& row) { return row.second == value; };
-      EXPECT_GE(std::count_if(rows.begin(), rows.end(), has_value), kRows / 50);
+      EXPECT_GE(std::count_if(rows.begin(), rows.end(), has_value), kRowsScanned / 50);
       EXPECT_TRUE(other_.commit().ok());
     });
   }
@@ -255,17 +255,17 @@ TEST_P(ScannedRowsTest, AreCounted) {
   };
   as_one([&] {
     ASSERT_TRUE(one_.begin(options()).ok());
-    EXPECT_EQ(count(one_), kRows + 3u);
+    EXPECT_EQ(count(one_), kRowsScanned + 3u);
     ASSERT_TRUE(one_.insert(table_, "one more", "1").ok());
     ASSERT_TRUE(one_.remove(table_, key_of(1)).ok());
     ASSERT_TRUE(one_.remove(table_, key_of(2)).ok());
-    EXPECT_EQ(count(one_), kRows + 2u) << "own writes count";
+    EXPECT_EQ(count(one_), kRowsScanned + 2u) << "own writes count";
     const Status committed = one_.commit();
     ASSERT_TRUE(committed.ok()) << committed.to_string();
   });
   as_other([&] {
     ASSERT_TRUE(other_.begin(options()).ok());
-    EXPECT_EQ(count(other_), kRows + 2u);
+    EXPECT_EQ(count(other_), kRowsScanned + 2u);
     EXPECT_TRUE(other_.commit().ok());
   });
 }
