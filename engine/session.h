@@ -138,8 +138,8 @@ class Session {
   // The same of rows that are most likely read this once, as those of a range: where the protocol
   // allows it no more is kept of each than that it was read. Views, of keys as of rows, live as
   // long as the keys that were given and until the batch is used again.
-  Status read_rows(TableId table, std::span<const std::string_view> keys, ReadBatch& batch,
-                   std::span<RowView> out, uint32_t visible_before = kEveryCommand);
+  Status read_batch(TableId table, std::span<const std::string_view> keys, ReadBatch& batch,
+                    std::span<RowView> out, uint32_t visible_before = kEveryCommand);
   Status put(TableId table, std::string_view key, std::string_view row);     // or kNotFound
   Status insert(TableId table, std::string_view key, std::string_view row);  // or kDuplicateKey
   // For keys that the caller knows to be new (hidden row ids): the absent key is not checked.

@@ -58,6 +58,13 @@ bool fits(std::string_view key, std::string_view row) {
   return key.size() <= kKeyBytesMax && row.size() <= kRowBytesMax;
 }
 
+Status check_keys(std::span<const std::string_view> keys) {
+  for (const std::string_view key : keys) {
+    if (!fits(key, {})) return too_large(key, {});
+  }
+  return Status();
+}
+
 // Does the key have a row, as the transaction's newest own write or the engine says?
 bool live(const KeyState& state) {
   return state.own == nullptr ? state.base == KeyState::Base::kExists : !state.own->deleted;
@@ -88,9 +95,7 @@ Status Session::get_many(TableId table, std::span<const std::string_view> keys,
   CHECK(keys.size() == out.size());
   if (keys.empty()) return Status();
   RDMACC_RETURN_IF_ERROR(enter_at(table, keys[0]));
-  for (const std::string_view key : keys) {
-    if (!fits(key, {})) return too_large(key, {});
-  }
+  RDMACC_RETURN_IF_ERROR(check_keys(keys));
   boost::container::small_vector<KeyState*, 16> states(keys.size());
   const std::span<KeyState*> found(states.data(), states.size());
   RDMACC_RETURN_IF_ERROR(rows().look_up_many(table, keys, found, to_write));
@@ -109,18 +114,16 @@ Status Session::get_many(TableId table, std::span<const std::string_view> keys,
   return rows().look_up_many(table, std::span(&key, 1), std::span(&state, 1), /*to_write=*/true);
 }
 
-Status Session::read_rows(TableId table, std::span<const std::string_view> keys, ReadBatch& batch,
-                          std::span<RowView> out, uint32_t visible_before) {
+Status Session::read_batch(TableId table, std::span<const std::string_view> keys, ReadBatch& batch,
+                           std::span<RowView> out, uint32_t visible_before) {
   CHECK(keys.size() == out.size());
   if (keys.empty()) return Status();
   RDMACC_RETURN_IF_ERROR(enter_at(table, keys[0]));
-  if (txn_ == nullptr || !txn_->reads_rows()) {
+  if (txn_ == nullptr || !txn_->may_read_batch()) {
     return get_many(table, keys, out, visible_before);
   }
-  for (const std::string_view key : keys) {
-    if (!fits(key, {})) return too_large(key, {});
-  }
-  RDMACC_RETURN_IF_ERROR(txn_->read_rows(table, keys, batch, out));
+  RDMACC_RETURN_IF_ERROR(check_keys(keys));
+  RDMACC_RETURN_IF_ERROR(txn_->read_batch(table, keys, batch, out));
   const std::span<const size_t> left = batch.left();
   if (left.empty()) return Status();
   std::vector<std::string_view> left_keys;

@@ -46,8 +46,8 @@ struct RangeScan {
   std::vector<BridgeBytes> entries;
 };
 
-// What a handle of a BridgeRowBatch stands for.
-struct ReadRows {
+// What a handle of a BridgeReadBatch stands for.
+struct OpenBatch {
   const void* owner;
   ReadBatch batch;
   std::vector<std::string_view> keys;
@@ -120,7 +120,7 @@ struct Attachment {
   // Handles are numbers that are never used again, so that a stale one is harmless.
   std::map<uintptr_t, std::unique_ptr<Scan>> scans;
   std::map<uintptr_t, std::unique_ptr<RangeScan>> range_scans;
-  std::map<uintptr_t, std::unique_ptr<ReadRows>> row_batches;
+  std::map<uintptr_t, std::unique_ptr<OpenBatch>> read_batches;
   std::map<uintptr_t, std::unique_ptr<IndexLoad>> index_loads;
   uintptr_t last_handle = 0;
   // For views: of the last bridge_start_locks(), bridge_start_gate() and bridge_start_in_doubt().
@@ -203,6 +203,22 @@ Handle* add_object(std::map<uintptr_t, std::unique_ptr<Object>> Attachment::*obj
     handle = ++at->last_handle;
   });
   return reinterpret_cast<Handle*>(handle);
+}
+
+// nullptr: it is gone.
+template <typename Object, typename Handle>
+Object* find_object(std::map<uintptr_t, std::unique_ptr<Object>> Attachment::*objects,
+                    Handle* handle) {
+  Attachment* at = attached();
+  if (at == nullptr) return nullptr;
+  const auto found = (at->*objects).find(reinterpret_cast<uintptr_t>(handle));
+  return found == (at->*objects).end() ? nullptr : found->second.get();
+}
+
+template <typename Object, typename Handle>
+void free_object(std::map<uintptr_t, std::unique_ptr<Object>> Attachment::*objects,
+                 Handle* handle) {
+  if (Attachment* at = attached()) (at->*objects).erase(reinterpret_cast<uintptr_t>(handle));
 }
 
 // Runs a command on its coroutine. Only what derives from std::exception is caught there: the

@@ -5,13 +5,6 @@
 namespace rdmacc::bridge {
 namespace {
 
-RangeScan* find_range_scan(BridgeIndexScan* handle) {
-  Attachment* at = attached();
-  if (at == nullptr) return nullptr;
-  const auto found = at->range_scans.find(reinterpret_cast<uintptr_t>(handle));
-  return found == at->range_scans.end() ? nullptr : found->second.get();
-}
-
 IndexRange index_range(const BridgeRange& range) {
   return {.low = range.low_bounded ? std::string(view(range.low)) : std::string(),
           .high = range.high_bounded ? std::string(view(range.high)) : std::string(),
@@ -40,8 +33,9 @@ using rdmacc::bridge::add_object;
 using rdmacc::bridge::attached;
 using rdmacc::bridge::Attachment;
 using rdmacc::bridge::change_later;
-using rdmacc::bridge::find_range_scan;
+using rdmacc::bridge::find_object;
 using rdmacc::bridge::flush_index;
+using rdmacc::bridge::free_object;
 using rdmacc::bridge::index_range;
 using rdmacc::bridge::IndexLoad;
 using rdmacc::bridge::RangeScan;
@@ -85,9 +79,9 @@ void bridge_start_index_load(BridgeIndexLoad* handle, const BridgeBytes* entries
                              bool last) {
   CHECK(entries != nullptr || count == 0);
   start([=](Session& session) -> Status {
-    const auto found = attached()->index_loads.find(reinterpret_cast<uintptr_t>(handle));
-    if (found == attached()->index_loads.end()) return scan_ended();
-    IndexLoad& load = *found->second;
+    IndexLoad* found = find_object(&Attachment::index_loads, handle);
+    if (found == nullptr) return scan_ended();
+    IndexLoad& load = *found;
     RDMACC_RETURN_IF_ERROR(flush_index(session, load.index));
     if (!load.loader) load.loader.emplace(session, IndexRef{load.index}, load.in_place);
     for (size_t i = 0; i < count; i++) RDMACC_RETURN_IF_ERROR(load.loader->add(view(entries[i])));
@@ -105,16 +99,14 @@ void bridge_start_index_load(BridgeIndexLoad* handle, const BridgeBytes* entries
 
 size_t bridge_index_loaded(BridgeIndexLoad* handle, const BridgeWrite** writes) {
   CHECK(writes != nullptr);
-  Attachment* at = attached();
-  if (at == nullptr) return 0;
-  const auto found = at->index_loads.find(reinterpret_cast<uintptr_t>(handle));
-  if (found == at->index_loads.end()) return 0;
-  *writes = found->second->loaded.data();
-  return found->second->loaded.size();
+  const IndexLoad* load = find_object(&Attachment::index_loads, handle);
+  if (load == nullptr) return 0;
+  *writes = load->loaded.data();
+  return load->loaded.size();
 }
 
 void bridge_index_load_free(BridgeIndexLoad* handle) {
-  if (Attachment* at = attached()) at->index_loads.erase(reinterpret_cast<uintptr_t>(handle));
+  free_object(&Attachment::index_loads, handle);
 }
 
 // ---- Scans
@@ -132,7 +124,7 @@ void bridge_start_index_seek(BridgeIndexScan* handle, uint32_t index, const Brid
   CHECK(!range->low_bounded || range->low.data != nullptr);
   CHECK(!range->high_bounded || range->high.data != nullptr);
   start([=](Session& session) -> Status {
-    RangeScan* scan = find_range_scan(handle);
+    RangeScan* scan = find_object(&Attachment::range_scans, handle);
     if (scan == nullptr) return scan_ended();
     RDMACC_RETURN_IF_ERROR(flush_index(session, index));
     scan->cursor.seek(IndexRef{index}, index_range(*range), backward, visible_before);
@@ -143,18 +135,18 @@ void bridge_start_index_seek(BridgeIndexScan* handle, uint32_t index, const Brid
 
 void bridge_start_index_next(BridgeIndexScan* handle) {
   start([=](Session& session) {
-    RangeScan* scan = find_range_scan(handle);
+    RangeScan* scan = find_object(&Attachment::range_scans, handle);
     if (scan == nullptr || !scan->sought) return scan_ended();
     return read_batch(session, *scan);
   });
 }
 
 size_t bridge_index_entries(BridgeIndexScan* handle, const BridgeBytes** entries) {
-  const RangeScan* scan = find_range_scan(handle);
+  const RangeScan* scan = find_object(&Attachment::range_scans, handle);
   *entries = scan != nullptr ? scan->entries.data() : nullptr;
   return scan != nullptr ? scan->entries.size() : 0;
 }
 
 void bridge_index_scan_free(BridgeIndexScan* handle) {
-  if (Attachment* at = attached()) at->range_scans.erase(reinterpret_cast<uintptr_t>(handle));
+  free_object(&Attachment::range_scans, handle);
 }

@@ -16,18 +16,6 @@ BridgeRow bridge_row(const RowView& row) {
           .node = row.node};
 }
 
-Scan* find_scan(Attachment* at, BridgeScan* handle) {
-  if (at == nullptr) return nullptr;
-  const auto found = at->scans.find(reinterpret_cast<uintptr_t>(handle));
-  return found == at->scans.end() ? nullptr : found->second.get();
-}
-
-ReadRows* find_row_batch(Attachment* at, BridgeRowBatch* handle) {
-  if (at == nullptr) return nullptr;
-  const auto found = at->row_batches.find(reinterpret_cast<uintptr_t>(handle));
-  return found == at->row_batches.end() ? nullptr : found->second.get();
-}
-
 }  // namespace
 }  // namespace rdmacc::bridge
 
@@ -37,9 +25,9 @@ using rdmacc::bridge::add_object;
 using rdmacc::bridge::attached;
 using rdmacc::bridge::Attachment;
 using rdmacc::bridge::bridge_row;
-using rdmacc::bridge::find_row_batch;
-using rdmacc::bridge::find_scan;
-using rdmacc::bridge::ReadRows;
+using rdmacc::bridge::find_object;
+using rdmacc::bridge::free_object;
+using rdmacc::bridge::OpenBatch;
 using rdmacc::bridge::Scan;
 using rdmacc::bridge::scan_ended;
 using rdmacc::bridge::start;
@@ -79,30 +67,30 @@ void bridge_start_get_many(uint32_t table, const BridgeBytes* keys, size_t count
   });
 }
 
-BridgeRowBatch* bridge_row_batch_create(const void* owner) {
+BridgeReadBatch* bridge_read_batch_create(const void* owner) {
   CHECK(owner != nullptr);
-  ReadRows rows;
+  OpenBatch rows;
   rows.owner = owner;
-  return add_object<BridgeRowBatch>(&Attachment::row_batches, std::move(rows));
+  return add_object<BridgeReadBatch>(&Attachment::read_batches, std::move(rows));
 }
 
-void bridge_start_read_rows(BridgeRowBatch* handle, uint32_t table, const BridgeBytes* keys,
-                            size_t count, uint32_t visible_before, BridgeRow* out) {
+void bridge_start_read_batch(BridgeReadBatch* handle, uint32_t table, const BridgeBytes* keys,
+                             size_t count, uint32_t visible_before, BridgeRow* out) {
   CHECK(table != rdmacc::kNoTable && count > 0 && keys != nullptr && out != nullptr);
   start([=](rdmacc::Session& session) {
-    ReadRows* rows = find_row_batch(attached(), handle);
+    OpenBatch* rows = find_object(&Attachment::read_batches, handle);
     if (rows == nullptr) return scan_ended();
     rows->keys.resize(count);
     std::transform(keys, keys + count, rows->keys.begin(), view);
     rows->views.assign(count, rdmacc::RowView{});
-    Status status = session.read_rows(table, rows->keys, rows->batch, rows->views, visible_before);
+    Status status = session.read_batch(table, rows->keys, rows->batch, rows->views, visible_before);
     std::transform(rows->views.begin(), rows->views.end(), out, bridge_row);
     return status;
   });
 }
 
-void bridge_row_batch_free(BridgeRowBatch* handle) {
-  if (Attachment* at = attached()) at->row_batches.erase(reinterpret_cast<uintptr_t>(handle));
+void bridge_read_batch_free(BridgeReadBatch* handle) {
+  free_object(&Attachment::read_batches, handle);
 }
 
 void bridge_start_put(uint32_t table, BridgeBytes key, BridgeBytes row) {
@@ -179,7 +167,7 @@ void bridge_start_scan(BridgeScan* handle, uint32_t table, uint32_t visible_befo
                        rdmacc::ScanMode mode, rdmacc::ScanWants wants, uint64_t* shared_walk) {
   CHECK(table != rdmacc::kNoTable);
   start([=](rdmacc::Session& session) {
-    Scan* scan = find_scan(attached(), handle);
+    Scan* scan = find_object(&Attachment::scans, handle);
     if (scan == nullptr) return scan_ended();
     scan->rows.clear();
     CHECK(scan->cursor == nullptr);  // a scan is opened once
@@ -195,7 +183,7 @@ void bridge_start_scan(BridgeScan* handle, uint32_t table, uint32_t visible_befo
 // No scan that has begun is of the table that is loaded: a statement does not read what it fills.
 void bridge_start_scan_next(BridgeScan* handle) {
   start_beside_load([=](rdmacc::Session& session) {
-    Scan* scan = find_scan(attached(), handle);
+    Scan* scan = find_object(&Attachment::scans, handle);
     if (scan == nullptr || scan->cursor == nullptr) return scan_ended();
     scan->count = 0;
     if (scan->counts_only) return session.scan_count(*scan->cursor, scan->count);
@@ -208,15 +196,13 @@ void bridge_start_scan_next(BridgeScan* handle) {
 }
 
 size_t bridge_scan_rows(BridgeScan* handle, const BridgeRow** rows) {
-  const Scan* scan = find_scan(attached(), handle);
+  const Scan* scan = find_object(&Attachment::scans, handle);
   const bool counts_only = scan != nullptr && scan->counts_only;
   *rows = scan != nullptr && !counts_only ? scan->rows.data() : nullptr;
   return scan != nullptr ? scan->count : 0;
 }
 
-void bridge_scan_free(BridgeScan* handle) {
-  if (Attachment* at = attached()) at->scans.erase(reinterpret_cast<uintptr_t>(handle));
-}
+void bridge_scan_free(BridgeScan* handle) { free_object(&Attachment::scans, handle); }
 
 void bridge_scans_free_of(const void* owner) {
   CHECK(owner != nullptr);
@@ -226,7 +212,7 @@ void bridge_scans_free_of(const void* owner) {
   const auto owned = [owner](const auto& scan) { return scan.second->owner == owner; };
   std::erase_if(at->scans, owned);
   std::erase_if(at->range_scans, owned);
-  std::erase_if(at->row_batches, owned);
+  std::erase_if(at->read_batches, owned);
   std::erase_if(at->index_loads, owned);
 }
 

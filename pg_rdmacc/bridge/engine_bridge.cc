@@ -88,7 +88,7 @@ void end_transaction(Attachment& at) {
   at.txn = {};
   at.scans.clear();
   at.range_scans.clear();
-  at.row_batches.clear();
+  at.read_batches.clear();
   at.index_loads.clear();
 }
 

@@ -184,14 +184,14 @@ void bridge_start_get(uint32_t table, BridgeBytes key, uint32_t visible_before, 
 /* `to_write`: rows that others have locked are in its way. */
 void bridge_start_get_many(uint32_t table, const BridgeBytes* keys, size_t count,
                            uint32_t visible_before, bool to_write, BridgeRow* out);
-/* Rows that are most likely read this once, as those of a range (Session::read_rows). Views live
+/* Rows that are most likely read this once, as those of a range (Session::read_batch). Views live
  * until the batch is used again, and as long as the keys that were given. Freed by
- * bridge_row_batch_free, with all scans of its owner, or when the transaction ends. */
-typedef struct BridgeRowBatch BridgeRowBatch;
-BridgeRowBatch* bridge_row_batch_create(const void* owner);
-void bridge_start_read_rows(BridgeRowBatch* batch, uint32_t table, const BridgeBytes* keys,
-                            size_t count, uint32_t visible_before, BridgeRow* out);
-void bridge_row_batch_free(BridgeRowBatch* batch); /* also of one that is gone already */
+ * bridge_read_batch_free, with all scans of its owner, or when the transaction ends. */
+typedef struct BridgeReadBatch BridgeReadBatch;
+BridgeReadBatch* bridge_read_batch_create(const void* owner);
+void bridge_start_read_batch(BridgeReadBatch* batch, uint32_t table, const BridgeBytes* keys,
+                             size_t count, uint32_t visible_before, BridgeRow* out);
+void bridge_read_batch_free(BridgeReadBatch* batch); /* also of one that is gone already */
 /* kAborted when what the transaction has read is of different moments, or, from
  * bridge_need_current_reads() on, is not what is there. */
 void bridge_start_check_reads(void);

@@ -152,7 +152,7 @@ struct RdmaccBitmapScan {
   uint32 table;
   uint32 visible_before;
   RdmaccHandleStream handles;
-  BridgeRowBatch* batch; /* of rows that are only read; NULL before the first */
+  BridgeReadBatch* batch; /* of rows that are only read; NULL before the first */
   bool started;
   bool only_reads; /* and each row once */
 };
@@ -200,8 +200,8 @@ void fetch_batch(RdmaccBitmapScan* state, Relation relation) {
   state->row_next = state->row_count = 0;
   rdmacc_enter();
   if (state->only_reads) {
-    if (state->batch == nullptr) state->batch = bridge_row_batch_create(CurrentResourceOwner);
-    bridge_start_read_rows(state->batch, state->table, keys, count, state->visible_before, rows);
+    if (state->batch == nullptr) state->batch = bridge_read_batch_create(CurrentResourceOwner);
+    bridge_start_read_batch(state->batch, state->table, keys, count, state->visible_before, rows);
   } else {
     bridge_start_get_many(state->table, keys, count, state->visible_before,
                           rdmacc_query_needs_handles(relation), rows);
@@ -252,7 +252,7 @@ void rdmacc_bitmap_scan_reset(RdmaccBitmapScan* state) {
 
 void rdmacc_bitmap_scan_end(RdmaccBitmapScan* state, Relation relation) {
   if (state->started) rdmacc_handle_stream_end(&state->handles);
-  if (state->batch != nullptr) bridge_row_batch_free(state->batch);
+  if (state->batch != nullptr) bridge_read_batch_free(state->batch);
   MemoryContextDelete(state->memory);
   pfree(state);
   /* By its name: the transaction that numbered may be over. */

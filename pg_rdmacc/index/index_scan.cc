@@ -48,15 +48,15 @@ struct EntryScan {
   BridgeRow* rows;
   size_t row_count;
   size_t row_next;
-  size_t rows_wanted;        /* next time */
-  BridgeBytes last;          /* the entry returned last, of the batch */
-  StringInfoData bound;      /* where the scan has turned round */
-  BridgeRowBatch* row_batch; /* NULL before rows are read that are not asked for again */
-  int runs;                  /* that have begun */
-  RdmaccIndexOnly only;      /* of an index-only scan */
-  bool looks_at_rows;        /* whether they are what the scan keys want */
-  bool only_reads;           /* and no row is asked for again */
-  bool names_rows;           /* those at hand are named as a batch */
+  size_t rows_wanted;         /* next time */
+  BridgeBytes last;           /* the entry returned last, of the batch */
+  StringInfoData bound;       /* where the scan has turned round */
+  BridgeReadBatch* row_batch; /* NULL before rows are read that are not asked for again */
+  int runs;                   /* that have begun */
+  RdmaccIndexOnly only;       /* of an index-only scan */
+  bool looks_at_rows;         /* whether they are what the scan keys want */
+  bool only_reads;            /* and no row is asked for again */
+  bool names_rows;            /* those at hand are named as a batch */
   bool backward;
   bool started;
   Place place;
@@ -177,7 +177,7 @@ bool have_entries(IndexScanDesc scan) {
 /* Of rows that are asked for by values the transaction keeps what it has found: statements within
  * functions and loops ask for such a row again and again. So may those of a scan that is repeated.
  */
-bool passes_rows(const EntryScan* state, size_t count) {
+bool reads_batch(const EntryScan* state, size_t count) {
   const bool range = state->ranges.choice_count < state->index.column_count;
   return state->only_reads && state->runs == 1 && (range || count > 1);
 }
@@ -204,9 +204,9 @@ void fetch_rows(IndexScanDesc scan) {
     state->keys[i] = rdmacc_entry_key(state->batch[state->batch_next + i]);
   }
   unname_rows(state);
-  const bool passes = passes_rows(state, count);
-  if (passes && state->row_batch == nullptr) {
-    state->row_batch = bridge_row_batch_create(CurrentResourceOwner);
+  const bool in_batch = reads_batch(state, count);
+  if (in_batch && state->row_batch == nullptr) {
+    state->row_batch = bridge_read_batch_create(CurrentResourceOwner);
   }
   const RdmaccRead read = {.relation = scan->heapRelation,
                            .table = state->table,
@@ -214,12 +214,12 @@ void fetch_rows(IndexScanDesc scan) {
                            .mark = state->mark,
                            .to_write = rdmacc_query_needs_handles(scan->heapRelation),
                            .lock_command = InvalidCommandId,
-                           .batch = passes ? state->row_batch : nullptr};
+                           .batch = in_batch ? state->row_batch : nullptr};
   rdmacc_read_rows(&read, state->keys, count, state->rows);
   state->row_count = count;
   state->row_next = 0;
   state->rows_wanted = Min(state->rows_wanted * kRowsGrowth, kRowsMax);
-  if (!passes) return;
+  if (!in_batch) return;
   const RdmaccHandle all = handle_of(scan, state->rows, state->keys[0]);
   rdmacc_handle_name_rows(state->stream, &all, state->rows, static_cast<uint32>(count));
   state->names_rows = true;
@@ -366,7 +366,7 @@ void rdmacc_index_scan_end(IndexScanDesc scan) {
   EntryScan* state = state_of(scan);
   if (state->stream == &state->handles) rdmacc_handle_stream_end(&state->handles);
   if (state->entries != nullptr) bridge_index_scan_free(state->entries);
-  if (state->row_batch != nullptr) bridge_row_batch_free(state->row_batch);
+  if (state->row_batch != nullptr) bridge_read_batch_free(state->row_batch);
   rdmacc_index_only_end(&state->only);
   MemoryContextDelete(state->memory);
   MemoryContextDelete(state->rows_memory);

@@ -152,7 +152,7 @@ void rdmacc_read_rows(const RdmaccRead* read, const BridgeBytes* keys, size_t co
   if (!locks && read->mark.wait_policy == LockWaitBlock) {
     if (read->batch != nullptr) {
       CHECK(!read->to_write);
-      bridge_start_read_rows(read->batch, read->table, keys, count, read->visible_before, rows);
+      bridge_start_read_batch(read->batch, read->table, keys, count, read->visible_before, rows);
     } else {
       bridge_start_get_many(read->table, keys, count, read->visible_before, read->to_write, rows);
     }

@@ -34,7 +34,7 @@ typedef struct RdmaccRead {
   RdmaccRowMark mark;
   bool to_write;          /* rows that others have locked are in its way, whatever the mark says */
   CommandId lock_command; /* what is found is locked for it at once; InvalidCommandId: not */
-  BridgeRowBatch* batch;  /* the rows, which are not asked for again, are its next ones; or NULL */
+  BridgeReadBatch* batch; /* the rows, which are not asked for again, are its next ones; or NULL */
 } RdmaccRead;
 
 /* Before a row is locked that others may share: what rdmacc_enter_write() is before writes. */

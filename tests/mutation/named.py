@@ -53,7 +53,7 @@ FAULTS = {
          "return (step.verbs & kReads) == (kPreRead | kReadRecord) &&",
          "return (step.verbs & (FAULT ? kReads & ~kPostRead : kReads)) == (kPreRead | kReadRecord) &&"),
     ],
-    "engine/txn/transaction/read_rows.cc": [
+    "engine/txn/transaction/read_batch.cc": [
         ("rows that are read and not kept are not validated",
          "accesses_.add_row(", "if (!FAULT) accesses_.add_row("),
         ("rows that are read and not kept hide own writes",

@@ -240,7 +240,7 @@ class IndexedTransaction {
       keys.push_back(std::string_view(entry).substr(entry.size() - kDigits));
     }
     std::vector<RowView> rows(keys.size());
-    RDMACC_RETURN_IF_ERROR(read_either(session_, tables_[kRows], keys, row_batch_, rows));
+    RDMACC_RETURN_IF_ERROR(read_either(session_, tables_[kRows], keys, read_batch_, rows));
     for (size_t i = 0; i < rows.size(); i++) {
       const std::optional<IndexedRow> row = IndexedRow::decode(rows[i].row);
       const bool named = rows[i].found && row && entries[i] == entry_of(table, *row, keys[i]);
@@ -279,7 +279,7 @@ class IndexedTransaction {
   const std::string filler_;
   const bool late_;  // changes of indexes wait for the end, or the next scan
   std::vector<LateChange> late_changes_[kTables];
-  ReadBatch row_batch_;
+  ReadBatch read_batch_;
   std::string doubt_;
 };
 

@@ -121,7 +121,7 @@ class MixedTransaction {
     std::vector<std::string_view> keys;
     for (const Place& place : places) keys.push_back(place.second);
     std::vector<RowView> views(keys.size());
-    RDMACC_RETURN_IF_ERROR(read_either(session_, table, keys, row_batch_, views));
+    RDMACC_RETURN_IF_ERROR(read_either(session_, table, keys, read_batch_, views));
     for (size_t i = 0; i < places.size(); ++i) {
       RDMACC_RETURN_IF_ERROR(compare(places[i], views[i]));
     }
@@ -204,7 +204,7 @@ class MixedTransaction {
   const std::span<const TableId> tables_;
   const uint64_t kinds_;  // below which an operation's kind is drawn
   Random random_;
-  ReadBatch row_batch_;
+  ReadBatch read_batch_;
   OwnWrites own_;
   std::set<Place> written_;
   std::vector<Savepoint> savepoints_;

@@ -68,7 +68,7 @@ class PredicateTransaction {
   Status look_up(size_t table, const std::vector<std::string>& keys) {
     const std::vector<std::string_view> asked(keys.begin(), keys.end());
     std::vector<RowView> views(keys.size());
-    RDMACC_RETURN_IF_ERROR(read_either(session_, tables_[table], asked, row_batch_, views));
+    RDMACC_RETURN_IF_ERROR(read_either(session_, tables_[table], asked, read_batch_, views));
     for (size_t i = 0; i < keys.size(); ++i) {
       if (views[i].found) rows_[table].emplace(keys[i], views[i].row);
     }
@@ -183,7 +183,7 @@ class PredicateTransaction {
   const PredicateOptions& options_;
   const std::span<const TableId> tables_;
   Random random_;
-  ReadBatch row_batch_;
+  ReadBatch read_batch_;
   PredicateRows rows_;
   std::string doubt_;
 };

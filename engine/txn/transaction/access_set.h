@@ -1,16 +1,15 @@
 #pragma once
 #include <algorithm>
-#include <boost/container/small_vector.hpp>
 #include <list>
 #include <memory_resource>
 #include <optional>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "engine/txn/rule/scanned_read.h"
 #include "engine/txn/transaction/small_index.h"
 #include "engine/txn/transaction/stable_list.h"
+#include "engine/txn/transaction/table_set.h"
 #include "rdma/base/check.h"
 
 namespace rdmacc {
@@ -53,8 +52,7 @@ class AccessSet {
     if (!by_table_) by_table_.emplace(memory_);
     ScannedTable*& place = by_table_->at(table);
     if (place != nullptr) return false;
-    const bool met = std::find(met_tables_.begin(), met_tables_.end(), table) != met_tables_.end();
-    place = &scanned_tables_.emplace_back(table, !met, memory_);
+    place = &scanned_tables_.emplace_back(table, !met_tables_.has(table), memory_);
     return true;
   }
   // Of a header that such a scan meets: once, and nothing else can have met it. nullptr: something
@@ -96,20 +94,20 @@ class AccessSet {
   // and is validated as often as it was read, under the transaction's own lock as well.
   void add_row(TableId table, const ScannedRead& read) {
     if (rows_of_latest_ == nullptr || rows_of_latest_->table != table) {
-      rows_of_latest_ = rows_of(table);
-      if (rows_of_latest_ == nullptr) rows_of_latest_ = &rows_read_.emplace_back(table, memory_);
+      rows_of_latest_ = &rows_of(table);
     }
     rows_of_latest_->reads.emplace_back(read);
     rows_count_++;
   }
   // The same of what others have read for the transaction, in memory that lasts as long as it does.
   void borrow_rows(TableId table, std::span<const ScannedRead> reads) {
-    RowsOfTable* rows = rows_of(table);
-    if (rows == nullptr) rows = &rows_read_.emplace_back(table, memory_);
-    rows->borrowed.push_back(reads);
+    rows_of(table).borrowed.push_back(reads);
   }
   bool has_rows() const { return !rows_read_.empty(); }
-  bool has_rows(TableId table) { return rows_of(table) != nullptr; }
+  bool has_rows(TableId table) const {
+    return std::any_of(rows_read_.begin(), rows_read_.end(),
+                       [table](const TableReads& each) { return each.table == table; });
+  }
   size_t rows_count() const { return rows_count_; }  // but for those that others have read
   // The access of a header that such a scan has met, and that is more than read from now on.
   // `kept`: its read as it was kept, while takes_reads(); nullptr: it was not.
@@ -139,19 +137,18 @@ class AccessSet {
   }
   template <typename Work>
   bool for_rows(const Work& work) const {
-    return std::all_of(rows_read_.begin(), rows_read_.end(), [&](const RowsOfTable& each) {
-      const auto part = [&](std::span<const ScannedRead> some) { return work(each.table, some); };
-      return each.reads.for_parts(part) &&
-             std::all_of(each.borrowed.begin(), each.borrowed.end(), part);
-    });
+    return std::all_of(rows_read_.begin(), rows_read_.end(),
+                       [&](const TableReads& each) { return each.for_parts(work); });
   }
   template <typename Work>
   bool for_scanned_reads(const Work& work) const {
-    return std::all_of(scanned_tables_.begin(), scanned_tables_.end(), [&](const auto& each) {
-      const auto part = [&](std::span<const ScannedRead> some) { return work(each.table, some); };
-      return each.reads.for_parts(part) && each.read_again.for_parts(part) &&
-             std::all_of(each.borrowed.begin(), each.borrowed.end(), part);
-    });
+    return std::all_of(scanned_tables_.begin(), scanned_tables_.end(),
+                       [&](const ScannedTable& each) {
+                         const auto part = [&](std::span<const ScannedRead> some) {
+                           return work(each.table, some);
+                         };
+                         return each.for_parts(work) && each.read_again.for_parts(part);
+                       });
   }
   // By its header, and its table. nullptr: it is not here.
   Access* find(const Access& seen) {
@@ -181,32 +178,35 @@ class AccessSet {
   auto end() const { return list_.end(); }
 
  private:
-  struct ScannedTable {
+  // Of one table, by the transaction and by others for it.
+  struct TableReads {
+    TableReads(TableId of_table, std::pmr::memory_resource* memory)
+        : table(of_table), reads(memory) {}
+    template <typename Work>
+    bool for_parts(const Work& work) const {
+      const auto part = [&](std::span<const ScannedRead> some) { return work(table, some); };
+      return reads.for_parts(part) && std::all_of(borrowed.begin(), borrowed.end(), part);
+    }
+
+    const TableId table;
+    StableList<ScannedRead> reads;
+    std::vector<std::span<const ScannedRead>> borrowed;
+  };
+  struct ScannedTable : TableReads {
     ScannedTable(TableId of_table, bool is_own, std::pmr::memory_resource* memory)
-        : table(of_table), own(is_own), reads(memory), read_again(memory) {}
+        : TableReads(of_table, memory), own(is_own), read_again(memory) {}
     bool has_reads() const { return !reads.empty() || !read_again.empty() || !borrowed.empty(); }
 
-    const TableId table;
     bool own;             // nothing but scans has met a header of it
     size_t accesses = 0;  // among all, while it is
-    StableList<ScannedRead> reads;
     StableList<ScannedRead> read_again;
-    std::vector<std::span<const ScannedRead>> borrowed;
   };
 
-  struct RowsOfTable {
-    RowsOfTable(TableId of_table, std::pmr::memory_resource* memory)
-        : table(of_table), reads(memory) {}
-
-    const TableId table;
-    StableList<ScannedRead> reads;
-    std::vector<std::span<const ScannedRead>> borrowed;
-  };
-
-  RowsOfTable* rows_of(TableId table) {
-    const auto at = std::find_if(rows_read_.begin(), rows_read_.end(),
-                                 [table](const RowsOfTable& each) { return each.table == table; });
-    return at != rows_read_.end() ? &*at : nullptr;
+  TableReads& rows_of(TableId table) {
+    const auto known =
+        std::find_if(rows_read_.begin(), rows_read_.end(),
+                     [table](const TableReads& each) { return each.table == table; });
+    return known != rows_read_.end() ? *known : rows_read_.emplace_back(table, memory_);
   }
   bool indexed() const { return index_.has_value(); }
   ScannedTable* scanned(TableId table) const {
@@ -221,16 +221,9 @@ class AccessSet {
   }
   // Something else than a scan meets a header of the table.
   void meet(TableId table) {
-    if (!met_tables_.empty() && met_tables_.back() == table) return;
-    meet_another(table);
+    if (met_tables_.add(table)) end_own_scan(table);
   }
-  [[gnu::noinline]] void meet_another(TableId table) {
-    const auto known = std::find(met_tables_.begin(), met_tables_.end(), table);
-    if (known != met_tables_.end()) {
-      std::swap(*known, met_tables_.back());
-      return;
-    }
-    met_tables_.push_back(table);
+  [[gnu::noinline]] void end_own_scan(TableId table) {
     ScannedTable* scan = scanned(table);
     if (scan != nullptr && scan->own) share(*scan);
   }
@@ -277,11 +270,11 @@ class AccessSet {
   StableList<Access> list_;
   std::optional<SmallIndex<Access>> index_;  // by header address, but of tables that are a scan's
   std::optional<SmallIndex<Access>> gaps_;   // the same of gap headers, until there is the other
-  boost::container::small_vector<TableId, 8> met_tables_;  // but by scans; the latest is the last
+  TableSet met_tables_;                      // but by scans
   std::pmr::list<ScannedTable> scanned_tables_;
   std::optional<SmallIndex<ScannedTable>> by_table_;  // of these, once there are any
-  std::pmr::list<RowsOfTable> rows_read_;
-  RowsOfTable* rows_of_latest_ = nullptr;
+  std::pmr::list<TableReads> rows_read_;
+  TableReads* rows_of_latest_ = nullptr;
   size_t rows_count_ = 0;
   bool ambiguous_ = false;
 };

@@ -1,12 +1,10 @@
 #pragma once
-#include <algorithm>
-#include <boost/container/small_vector.hpp>
-
 #include "engine/storage/layout/key_hash.h"
 #include "engine/txn/rule/key_state.h"
 #include "engine/txn/transaction/set_memory.h"
 #include "engine/txn/transaction/small_index.h"
 #include "engine/txn/transaction/stable_list.h"
+#include "engine/txn/transaction/table_set.h"
 
 namespace rdmacc {
 
@@ -30,7 +28,7 @@ class KeyStates {
   KeyState& touch(TableId table, std::string_view key, uint64_t hash) {
     KeyState*& first = index_.at(hash);
     if (KeyState* known = among(first, table, key)) return *known;
-    if (table != latest_table_) note_table(table);
+    tables_.add(table);
     KeyState& state = states_.emplace_zero();
     state.table = table;
     state.key = memory_.keep(key);
@@ -40,9 +38,7 @@ class KeyStates {
     return state;
   }
   // Is there a state of any key of the table?
-  bool has_table(TableId table) const {
-    return std::find(tables_.begin(), tables_.end(), table) != tables_.end();
-  }
+  bool has_table(TableId table) const { return tables_.has(table); }
   [[gnu::always_inline]] void prefetch(TableId table, std::string_view key) const {
     index_.prefetch(hash_key(table, key));
   }
@@ -96,14 +92,9 @@ class KeyStates {
     }
     return first;
   }
-  [[gnu::noinline]] void note_table(TableId table) {
-    latest_table_ = table;
-    if (!has_table(table)) tables_.push_back(table);
-  }
   SetMemory& memory_;
-  TableId latest_table_ = kNoTable;
-  boost::container::small_vector<TableId, 8> tables_;  // that states are of
-  SmallIndex<KeyState> index_;                         // by hash
+  TableSet tables_;             // that states are of
+  SmallIndex<KeyState> index_;  // by hash
   StableList<KeyState> states_;
 };
 

@@ -81,11 +81,11 @@ class Transaction final : public RowSource {
 
   Status look_up_many(TableId table, std::span<const std::string_view> keys,
                       std::span<KeyState*> states, bool to_write) override;
-  // read_rows.cc. May rows be read that are not kept? Then look_up_many() is for keys that are left
-  // in the batch; of the others out[i] belongs to keys[i], and lives as long as the batch.
-  bool reads_rows() const;
-  Status read_rows(TableId table, std::span<const std::string_view> keys, ReadBatch& batch,
-                   std::span<RowView> out);
+  // read_batch.cc. May rows be read that are not kept? Then look_up_many() is for keys that are
+  // left in the batch; of the others out[i] belongs to keys[i], and lives as long as the batch.
+  bool may_read_batch() const;
+  Status read_batch(TableId table, std::span<const std::string_view> keys, ReadBatch& batch,
+                    std::span<RowView> out);
   Status write(KeyState& state, bool deleted, std::string_view row) override;
   Status amend(KeyState& state, std::string_view row) override;
   KeyState& touch_unchecked(TableId table, std::string_view key) override;

@@ -42,12 +42,12 @@ Status DoorTransaction::get_many() {
   std::vector<RowView> views(keys.size());
   // Where many lock early, others read past the locks, or wait for them.
   const bool to_write = around_.options.lock_percent != 0 && random_.percent(30);
-  const bool passes_by = !to_write && passes(table, asked);
+  const bool in_batch = !to_write && reads_in_batch(table, asked);
   ReadBatch batch;
-  note(passes_by ? DoorOp::kReadRows : DoorOp::kGetMany, table);
+  note(in_batch ? DoorOp::kReadBatch : DoorOp::kGetMany, table);
   RDMACC_RETURN_IF_ERROR(patiently([&] {
-    return passes_by ? session_.read_rows(table, asked, batch, views)
-                     : session_.get_many(table, asked, views, kEveryCommand, to_write);
+    return in_batch ? session_.read_batch(table, asked, batch, views)
+                    : session_.get_many(table, asked, views, kEveryCommand, to_write);
   }));
   for (size_t i = 0; i < keys.size(); ++i) {
     RDMACC_RETURN_IF_ERROR(check_row({table, keys[i]}, views[i]));

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::array<const char*, kDoorOps> kOpNames = {"get",
                                                         "get_many",
-                                                        "read_rows",
+                                                        "read_batch",
                                                         "try_lock",
                                                         "scan",
                                                         "scan, no wait",

@@ -15,7 +15,7 @@ namespace rdmacc {
 enum class DoorOp : uint8_t {
   kGet,
   kGetMany,
-  kReadRows,
+  kReadBatch,
   kTryLock,
   kScan,
   kScanNoWait,

@@ -142,7 +142,7 @@ Status LoneSession::read_many() {
   const std::vector<std::string_view> asked(keys.begin(), keys.end());
   std::vector<RowView> views(keys.size());
   const uint32_t before = draw_before();
-  RDMACC_RETURN_IF_ERROR(read_either(session_, table_, asked, row_batch_, views, before));
+  RDMACC_RETURN_IF_ERROR(read_either(session_, table_, asked, read_batch_, views, before));
   for (size_t i = 0; i < keys.size(); ++i) check_view(keys[i], before, views[i], how(asked));
   return Status();
 }
@@ -374,7 +374,7 @@ LoneSession::Rows LoneSession::all_visible(uint32_t before) const {
 
 void LoneSession::check_view(const std::string& key, uint32_t before, const RowView& view,
                              const char* what) {
-  if (!key.starts_with(kFresh) && what != kPassed) touched_.insert(key);
+  if (!key.starts_with(kFresh) && what != kInBatch) touched_.insert(key);
   const std::string* row = visible(key, before);
   expect(view.found == (row != nullptr), std::string(what) + " of " + key + " found it wrongly");
   if (!view.found || row == nullptr) return;

@@ -50,9 +50,9 @@ class LoneSession {
 
   const std::string* visible(const std::string& key, uint32_t before) const;
   Rows all_visible(uint32_t before) const;
-  static constexpr const char* kPassed = "read_rows";  // which keeps nothing of the key
+  static constexpr const char* kInBatch = "read_batch";  // which keeps nothing of the key
   const char* how(std::span<const std::string_view> keys) const {
-    return passes(table_, keys) ? kPassed : "get_many";
+    return reads_in_batch(table_, keys) ? kInBatch : "get_many";
   }
   void check_view(const std::string& key, uint32_t before, const RowView& view, const char* what);
   void expect(bool holds, const std::string& what);
@@ -65,7 +65,7 @@ class LoneSession {
   const bool in_order_;
   const TableId table_;
   Random random_;
-  ReadBatch row_batch_;
+  ReadBatch read_batch_;
   Rows rows_;  // committed
   std::vector<std::string> keys_;
   std::vector<Own> own_;  // of the transaction under way

@@ -164,7 +164,7 @@ TEST_P(GuestsTest, RowsThatAGuestHasReadByTheirKeysAreValidatedWithTheRest) {
     ReadBatch batch;
     const std::vector<std::string_view> keys = {"a", "b", "row7", "none"};
     std::vector<RowView> rows(keys.size());
-    as_other([&] { ASSERT_TRUE(guest_.read_rows(table_, keys, batch, rows).ok()); });
+    as_other([&] { ASSERT_TRUE(guest_.read_batch(table_, keys, batch, rows).ok()); });
     EXPECT_TRUE(rows[0].found && rows[1].found && rows[2].found && !rows[3].found);
     ASSERT_TRUE(lend().ok());
     if (changes) others_commit([&] { return other_.put(table_, "row7", "1"); });

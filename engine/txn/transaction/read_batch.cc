@@ -19,15 +19,15 @@ constexpr size_t kRowsReadMax = 2 << 20;
 // Where validation finds out that all is current at one moment, what is read twice need not be
 // known to be the same. What is read at the transaction's time is kept: the version may be gone
 // when it is asked for again.
-bool Transaction::reads_rows() const {
+bool Transaction::may_read_batch() const {
   const ProtocolRules& rules = *parameters_.rules;
   return rules.validates_moment && !rules.leases_by_clock &&
          begins_with_first_look(rules, parameters_.plan) && accesses_.rows_count() < kRowsReadMax;
 }
 
-Status Transaction::read_rows(TableId table, std::span<const std::string_view> keys,
-                              ReadBatch& batch, std::span<RowView> out) {
-  CHECK(started() && !prepared_ && reads_rows());
+Status Transaction::read_batch(TableId table, std::span<const std::string_view> keys,
+                               ReadBatch& batch, std::span<RowView> out) {
+  CHECK(started() && !prepared_ && may_read_batch());
   CHECK(keys.size() == out.size());
   begin_again();
   scratch_.reset();
