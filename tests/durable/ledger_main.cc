@@ -35,6 +35,8 @@ constexpr uint64_t kKeysPerClient = 1ull << 40;
 constexpr uint32_t kClientsMax = 64;
 constexpr uint64_t kSystem = 9001;  // of all XIDs
 constexpr size_t kLongRowBytes = 1500;
+constexpr uint64_t kPauseUs = 10'000;
+constexpr int kPausesMax = 3000;  // half a minute
 
 std::string key_of(uint64_t client, uint64_t number) {
   const NumberKey key(client * kKeysPerClient + number);
@@ -111,7 +113,7 @@ Status decide_all(Session& session, const std::set<uint64_t>& committed) {
       if (!session.decide(doubt.gtid, committed.contains(xid)).ok()) continue;
       std::printf("%llu\n", static_cast<unsigned long long>(xid));
     }
-    session.scheduler().sleep_for(10'000);
+    session.scheduler().sleep_for(kPauseUs);
   }
 }
 
@@ -130,7 +132,7 @@ void write_for_ever(Coordinator& coordinator, TableId table, uint64_t client,
     if (!status.ok() && status.code() != Code::kAborted) {
       std::fprintf(stderr, "client %llu: %s\n", static_cast<unsigned long long>(client),
                    status.to_string().c_str());
-      coordinator.worker().scheduler().sleep_for(10'000);
+      coordinator.worker().scheduler().sleep_for(kPauseUs);
     }
   }
 }
@@ -152,12 +154,16 @@ Status read_all(Session& session, TableId table) {
   });
 }
 
+// Nodes that get their rows back from disk have no tables until then.
 Result<TableId> find_or_make(Session& session) {
   const TableSpec spec = native_table(kTableNumber, 128, 3);
-  Result<TableMeta> found = session.find_table(spec);
-  if (!found.ok() && found.status().code() == Code::kNotFound) found = session.create_table(spec);
-  if (!found.ok()) return found.status();
-  return found->id;
+  for (int pauses = 0;; ++pauses) {
+    Result<TableMeta> found = session.find_table(spec);
+    if (!found.ok() && found.status().code() == Code::kNotFound) found = session.create_table(spec);
+    if (found.ok()) return found->id;
+    if (found.status().code() != Code::kUnavailable || pauses == kPausesMax) return found.status();
+    session.scheduler().sleep_for(kPauseUs);
+  }
 }
 
 int run(int argc, char** argv) {
