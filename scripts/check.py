@@ -18,8 +18,11 @@ COLOURS = sys.stdout.isatty()
 LINES_OF_A_FAILURE = 60
 # Where a part says what failed, which may be far above the end of its output.
 POINTS_AT_FAILURE = re.compile(r"Failure$|^\[  FAILED  \]|^not ok|CHECK failed|Sanitizer|PANIC|"
-                               r"suite-ended \S+ [1-9]")
+                               r"\.\.\. (?:FAILED|failed)|suite-ended \S+ [1-9]")
 LINES_BESIDE = 8
+# A difference from what a regression test should print.
+DIFFERENCE = re.compile(r"^@@ |^[+-](?![+-]{2})")
+LINES_OF_THE_END = 12
 # Unit and simulator tests, which run under the sanitizers, too: slowly, so with fewer seeds.
 SANITIZED_SEEDS = {"SEEDS_PERCENT": "6"}
 HALF_LIMIT_S = 900
@@ -114,6 +117,13 @@ def lines_of_failure(output):
                    for number in range(max(0, at - LINES_BESIDE), min(end, at + LINES_BESIDE))})
     near = near[:LINES_OF_A_FAILURE]
     return [lines[number] for number in near] + (["..."] if near else []) + lines[end:]
+
+
+def end_of_failure(output):
+    """What failed, in a few lines: CI may keep no more than the end of what the check prints."""
+    lines = output.splitlines()
+    named = [line for line in lines if POINTS_AT_FAILURE.search(line) or DIFFERENCE.search(line)]
+    return (named or lines[-LINES_OF_THE_END:])[:LINES_OF_THE_END]
 
 
 def count_nothing(_):
@@ -284,6 +294,7 @@ def main():
     for part in done:
         if part.failed:
             print(colour(f"failed: {part.name}", 31))
+            print("\n".join("    " + line for line in end_of_failure(part.output)))
     print(f"{passed} passed, {failed} failed")
     return 1 if failed else 0
 

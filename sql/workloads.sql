@@ -340,6 +340,8 @@ DROP INDEX subscriber_location;
 CREATE UNIQUE INDEX subscriber_somewhere ON subscriber (sub_nbr) WHERE vlr_location > 0;
 SELECT rdmacc.tatp_update_location(lpad('17', 15, '0'), 1);
 DROP INDEX subscriber_somewhere;
+-- the rows are random: one call, at least, is forwarded to the subscriber that goes
+INSERT INTO call_forwarding VALUES (17, 1, 0, 5, lpad('39', 15, '0'));
 DELETE FROM subscriber WHERE s_id = 39;
 SELECT DISTINCT condition FROM rdmacc.tatp_check() ORDER BY 1;
 DROP TABLE subscriber, access_info, special_facility, call_forwarding;
