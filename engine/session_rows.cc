@@ -258,7 +258,12 @@ Result<ScanHandle> Session::scan(TableId table, uint32_t visible_before, ScanMod
     return Status(Code::kInvalidArgument, "a procedure's transaction cannot scan");
   }
   // Splits that this worker has caused, and that the scan would lose to.
-  engine().state.full_groups.wait_for_splits();
+  FullGroups& full_groups = engine().state.full_groups;
+  if (rows().started()) {
+    full_groups.wait_for_splits();
+  } else {
+    full_groups.settle_all();
+  }
   RDMACC_RETURN_IF_ERROR(enter(name_of_scan(table)));
   return ScanHandle(new ScanCursor(*txn_, table, visible_before, mode, wants, shared_walk));
 }

@@ -6,9 +6,9 @@
 namespace rdmacc {
 
 // Groups in which this worker's inserts have taken a chain's last empty entry. Their owners are
-// told, and split them before an insert would have to ask for room with its locks held
-// (engine/txn/stages/lock.h). A coroutine of its own tells some of them in one message, and no
-// transaction waits for it. It is a hint: what is lost costs a later insert its request.
+// told of some of them in one message, and split them before an insert would have to ask for room
+// with its locks held (engine/txn/stages/lock.h). It is a hint: what is lost costs a later insert
+// its request.
 //
 // One per coordinator, its thread alone; keep it as long as its worker's scheduler is stepped.
 class FullGroups {
@@ -18,15 +18,21 @@ class FullGroups {
   FullGroups& operator=(const FullGroups&) = delete;
 
   void note(GlobalAddress group);
-  // Before much is read that a split would make worthless: waits (bounded) for those of the groups
-  // that this worker has told of since it last waited.
+  // After the notes of a transaction. By a coroutine of its own, and no transaction waits for it.
+  void tell_soon();
+  // The same, and waits for the splits: the worker's next transaction would lose to them.
+  void settle();
+  // Of however few: before a transaction that is about to read much begins.
+  void settle_all();
+  // Waits (bounded) for the splits of which owners were told since the worker last waited. Before
+  // one that has begun reads much: it would lose to further splits.
   void wait_for_splits();
 
  private:
-  // Fewer are told only before a wait for their splits.
-  static constexpr size_t kToldTogether = 8;
+  // Fewer are told only before a transaction that reads much. Where transactions wait they are
+  // more: the rarer the waits, the better, and few inserts meet one of so many groups.
+  static constexpr size_t kToldTogether = 8, kSettledTogether = 16;
 
-  void start_telling();
   void tell();
 
   Worker& worker_;

@@ -16,20 +16,26 @@ int settle_rounds(size_t writes) {
 
 }  // namespace
 
-// Owners hear of full groups while this transaction goes on. It waits for splits where they lag
-// behind, or chains would grow and grow; and, if it relied on absences, for all that its inserts
-// have caused: the next transaction, often of the same session, may do so, too, and is not to lose
-// to them.
+// Owners hear of full groups before inserts need room in them. A transaction waits for splits where
+// they lag behind, or chains would grow and grow; and, if it relied on absences, for those that its
+// worker has caused: the next transaction, often of the same session, may do so, too, and is not to
+// lose to them. Then owners are told of some groups at a time, so that few transactions wait.
 void Transaction::care_for_relinked_groups() {
+  FullGroups& full_groups = coordinator_.full_groups;
+  const auto wait_from = scanned_ ? LockWork::Room::kGrown : LockWork::Room::kBehind;
   std::vector<NodeId> nodes;
   for (const LockWork& work : writes_.locks()) {
     const GlobalAddress group = work.access->header;
-    if (work.room == LockWork::Room::kFull && !scanned_) coordinator_.full_groups.note(group);
-    const auto wait_from = scanned_ ? LockWork::Room::kGrown : LockWork::Room::kBehind;
+    if (work.room == LockWork::Room::kFull) full_groups.note(group);
     if (work.room >= wait_from &&
         std::find(nodes.begin(), nodes.end(), group.node()) == nodes.end()) {
       nodes.push_back(group.node());
     }
+  }
+  if (scanned_) {
+    full_groups.settle();
+  } else {
+    full_groups.tell_soon();
   }
   if (nodes.empty()) return;
   static_cast<void>(coordinator_.engine.storage.wait_for_pending_splits(

@@ -10,32 +10,43 @@ constexpr int kRows = 4'000;
 
 class FullGroupsTest : public TwoSessions {
  protected:
-  // In transactions of one row each that rely on no absence.
-  void load() {
+  // In transactions of one row each, which rely on no absence or on their own key's.
+  void load(bool check_absent) {
     for (int i = 0; i < kRows; i++) {
       ASSERT_TRUE(one_.begin(options()).ok());
-      ASSERT_TRUE(one_.insert_unchecked(table_, "row " + std::to_string(i), "row").ok());
-      const Status status = one_.commit();
+      const std::string key = "row " + std::to_string(i);
+      Status status = check_absent ? one_.insert(table_, key, "row")
+                                   : one_.insert_unchecked(table_, key, "row");
+      if (status.ok()) {
+        status = one_.commit();
+      } else {
+        one_.abort();
+      }
       if (!status.ok()) --i;  // it met a split
       here_.worker().scheduler().sleep_for(20);
     }
+  }
+  void expect_few_requests(bool check_absent) {
+    const uint64_t before = splits(), messages = here_.stats().allocation_verbs.messages;
+    load(check_absent);
+    EXPECT_GT(splits(), before + kRows / 56);
+    // Neither slots nor room are asked for with locks held, but for the first and a few.
+    EXPECT_LT(here_.stats().allocation_verbs.messages, messages + kRows / 40);
   }
   uint64_t splits() { return one_.node_statistics(0)->splits + one_.node_statistics(1)->splits; }
 };
 
 TEST_P(FullGroupsTest, AreSplitWhileInsertsGoOn) {
-  as_one([&] {
-    const uint64_t before = splits(), messages = here_.stats().allocation_verbs.messages;
-    load();
-    EXPECT_GT(splits(), before + kRows / 56);
-    // Neither slots nor room are asked for with locks held, but for the first and a few.
-    EXPECT_LT(here_.stats().allocation_verbs.messages, messages + kRows / 40);
-  });
+  as_one([&] { expect_few_requests(/*check_absent=*/false); });
+}
+
+TEST_P(FullGroupsTest, AreSplitWhileInsertsLookForTheirKeys) {
+  as_one([&] { expect_few_requests(/*check_absent=*/true); });
 }
 
 TEST_P(FullGroupsTest, AScanOfTheSameWorkerDoesNotLose) {
   as_one([&] {
-    load();
+    load(/*check_absent=*/false);
     ASSERT_TRUE(one_.begin(options()).ok());
     auto cursor = one_.scan(table_);
     ASSERT_TRUE(cursor.ok());
