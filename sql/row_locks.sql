@@ -81,5 +81,55 @@ EXCEPTION WHEN raise_exception THEN
 END $$;
 UPDATE pairs SET n = poke() + k FROM (VALUES (1), (2), (3)) j(k) WHERE id = 1
   RETURNING n > 1000 AS once;
+-- statements that meet each row once, in a block: alone, beside an older cursor, around a function that writes what they
+-- have still to come to
+CREATE TABLE once (id int PRIMARY KEY, n int, v text) USING rdmacc;
+INSERT INTO once SELECT i, i, 'old' FROM generate_series(1, 400) i;
+CREATE INDEX once_n ON once (n);
+SET enable_bitmapscan = off;
+BEGIN;
+UPDATE once SET v = 'first';
+SET LOCAL enable_seqscan = off;
+UPDATE once SET v = v || ' second' WHERE n BETWEEN 10 AND 20;
+UPDATE once SET n = n + 5 WHERE n BETWEEN 10 AND 390;
+DELETE FROM once WHERE n BETWEEN 100 AND 120;
+SET LOCAL enable_seqscan = on;
+UPDATE once SET v = v || ' third';
+SELECT v, count(*), min(n), max(n), sum(n) FROM once GROUP BY v ORDER BY v;
+COMMIT;
+BEGIN;
+DECLARE c CURSOR FOR SELECT id FROM once WHERE id < 6 ORDER BY id FOR UPDATE;
+DECLARE d CURSOR FOR SELECT id FROM once WHERE id < 6 ORDER BY id;
+UPDATE once SET v = 'whole' WHERE v LIKE 'first%';
+FETCH ALL FROM c;
+FETCH ALL FROM d;
+CLOSE c;
+DECLARE c CURSOR FOR SELECT id FROM once WHERE id < 6 ORDER BY id FOR UPDATE;
+UPDATE once SET v = v;
+FETCH ALL FROM c;
+CLOSE c;
+UPDATE once SET v = 'whole again' WHERE n < 4;
+DECLARE c CURSOR FOR SELECT id, v FROM once WHERE id < 6 ORDER BY id FOR UPDATE;
+DELETE FROM once WHERE n = 2;
+DELETE FROM once WHERE v = 'whole again';
+FETCH ALL FROM c;
+ROLLBACK;
+CREATE FUNCTION poke_next(i int) RETURNS bool LANGUAGE plpgsql AS $$
+BEGIN
+  UPDATE once SET v = 'poked' WHERE id = i + 1;
+  RETURN true;
+END $$;
+\set VERBOSITY terse
+BEGIN;
+UPDATE once SET v = 'by the statement' WHERE v LIKE 'first%' AND n < 4 AND poke_next(id);
+ROLLBACK;
+BEGIN;
+DELETE FROM once WHERE n < 4 AND poke_next(id);
+ROLLBACK;
+\set VERBOSITY default
+RESET enable_bitmapscan;
+SELECT v, count(*) FROM once GROUP BY v ORDER BY v;
+DROP FUNCTION poke_next;
+DROP TABLE once;
 DROP TABLE t, pairs;
 DROP FUNCTION poke;

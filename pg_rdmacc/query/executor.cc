@@ -41,36 +41,38 @@ bool modifies(const QueryDesc* query) {
   return query->operation != CMD_SELECT || query->plannedstmt->hasModifyingCTE;
 }
 
-bool changes_primary_key(const ModifyTableState* modify) {
+bool changes(const ModifyTableState* modify, IndexAttrBitmapKind columns) {
   ResultRelInfo* result = modify->resultRelInfo;
-  Bitmapset* key =
-      RelationGetIndexAttrBitmap(result->ri_RelationDesc, INDEX_ATTR_BITMAP_PRIMARY_KEY);
-  return bms_overlap(key, ExecGetAllUpdatedCols(result, modify->ps.state));
+  return bms_overlap(RelationGetIndexAttrBitmap(result->ri_RelationDesc, columns),
+                     ExecGetAllUpdatedCols(result, modify->ps.state));
 }
 
 /* An UPDATE or DELETE of what one scan of one table returns: the scan sees no write of its own
- * command. Triggers and rows that take others' keys ask for marks. */
+ * command. One by an index might meet a row at two places, if that changed. Triggers and rows that
+ * take others' keys ask for marks. */
 bool meets_rows_once(const QueryDesc* query) {
   if (query->operation != CMD_UPDATE && query->operation != CMD_DELETE) return false;
   if (query->plannedstmt->hasModifyingCTE || !IsA(query->planstate, ModifyTableState)) return false;
   const auto* modify = reinterpret_cast<const ModifyTableState*>(query->planstate);
   const Plan* source = outerPlan(modify->ps.plan);
-  if (modify->mt_nrels != 1 || !IsA(source, SeqScan)) return false;
+  const bool by_index = IsA(source, IndexScan);
+  if (modify->mt_nrels != 1 || !(IsA(source, SeqScan) || by_index)) return false;
   const Relation relation = modify->resultRelInfo->ri_RelationDesc;
   const Index number = modify->resultRelInfo->ri_RangeTableIndex;
-  return reinterpret_cast<const Scan*>(source)->scanrelid == number &&
-         relation->trigdesc == nullptr &&
-         (query->operation == CMD_DELETE || !changes_primary_key(modify));
+  if (reinterpret_cast<const Scan*>(source)->scanrelid != number) return false;
+  if (relation->trigdesc != nullptr) return false;
+  return query->operation == CMD_DELETE ||
+         !changes(modify, by_index ? INDEX_ATTR_BITMAP_ALL : INDEX_ATTR_BITMAP_PRIMARY_KEY);
 }
 
 /* A query that starts to modify while no other does: older marks are not needed any more. Its own
- * are, where something else of the transaction may come to its rows: a query around it, a cursor.
- */
+ * are, where something else of the transaction may come to its rows: a query around it, a cursor
+ * that is older. */
 void begin_modifying(const QueryDesc* query, const QueryDesc* outer) {
   if (!modifies(query)) return;
   CHECK(modifying_depth >= 0);
   if (modifying_depth++ == 0) rdmacc_write_marks_forget();
-  const bool alone = modifying_depth == 1 && outer == nullptr && !IsTransactionBlock();
+  const bool alone = modifying_depth == 1 && outer == nullptr && !rdmacc_other_queries_open();
   rdmacc_write_marks_want(!alone || !meets_rows_once(query));
 }
 
