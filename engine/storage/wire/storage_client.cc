@@ -155,7 +155,8 @@ Status StorageClient::extend_bucket(GlobalAddress group, uint32_t bucket, uint32
   return worker_.rpc().call_one(call, counters);
 }
 
-Status StorageClient::split_soon(std::span<const GlobalAddress> groups, VerbCounters& counters) {
+Status StorageClient::split_soon(std::span<const GlobalAddress> groups, VerbCounters& counters,
+                                 Patience patience) {
   CHECK(groups.size() <= kFullGroupsMax);
   std::vector<FullGroupsMessage> by_node(topology_.nodes);
   for (const GlobalAddress group : groups) {
@@ -165,7 +166,9 @@ Status StorageClient::split_soon(std::span<const GlobalAddress> groups, VerbCoun
   std::vector<Rpc::Call> calls;
   for (NodeId node = 0; node < topology_.nodes; ++node) {
     if (by_node[node].groups.empty()) continue;
-    by_node[node].write(calls.emplace_back(call_to(topology_, node, kMethodSplitSoon)).request);
+    Rpc::Call& call = calls.emplace_back(call_to(topology_, node, kMethodSplitSoon));
+    call.silence_us_max = patience.silence_us_max;
+    by_node[node].write(call.request);
   }
   worker_.rpc().call_all(calls, counters);
   return first_error(calls);
@@ -288,13 +291,14 @@ Result<TableSize> StorageClient::table_size(TableId id, VerbCounters& counters) 
 }
 
 Status StorageClient::wait_for_pending_splits(std::span<const NodeId> nodes, VerbCounters& counters,
-                                              int rounds_max, const bool* cancelled) {
+                                              int rounds_max, Patience patience) {
   std::vector<NodeId> splitting(nodes.begin(), nodes.end());
   for (int round = 0; round < rounds_max && !splitting.empty(); ++round) {
-    if (cancelled != nullptr && *cancelled) return Status(Code::kCancelled);
+    if (patience.cancelled != nullptr && *patience.cancelled) return Status(Code::kCancelled);
     std::vector<Rpc::Call> calls;
     for (const NodeId node : splitting) {
       calls.push_back(call_to(topology_, node, kMethodWaitForPendingSplits));
+      calls.back().silence_us_max = patience.silence_us_max;
     }
     worker_.rpc().call_all(calls, counters);
     RDMACC_RETURN_IF_ERROR(first_error(calls));

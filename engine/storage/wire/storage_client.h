@@ -12,8 +12,8 @@
 
 namespace rdmacc {
 
-// How long a question for views waits for a node that gives no sign of life (0: as long as it
-// takes): kTimeout; kCancelled as soon as *cancelled is true, whatever the node does.
+// How long a call that its caller can do without waits for a node that gives no sign of life (0: as
+// long as it takes): kTimeout; kCancelled as soon as *cancelled is true, whatever the node does.
 struct Patience {
   uint64_t silence_us_max = 0;
   const bool* cancelled = nullptr;
@@ -71,7 +71,8 @@ class StorageClient {
 
   // Tells the owners of groups that these are full: they are split soon, if they are worth it. At
   // most kFullGroupsMax.
-  Status split_soon(std::span<const GlobalAddress> groups, VerbCounters& counters);
+  Status split_soon(std::span<const GlobalAddress> groups, VerbCounters& counters,
+                    Patience patience = {});
   // A table is about to have that many rows, on all nodes together: its groups are split before
   // they fill, and this waits for it (bounded). A hint.
   Status expect_rows(TableId table, uint64_t rows, VerbCounters& counters);
@@ -97,10 +98,12 @@ class StorageClient {
                                        Patience patience = {});
   // Waits until the nodes have split the groups that extend_bucket made too long, so that the
   // index does not move under the transactions that follow: for so many rounds, which a node ends
-  // after 0.2 s, and no longer than splits get on. kCancelled: *cancelled was true before a round.
+  // after 0.2 s, and no longer than splits get on. kCancelled: it was cancelled before a round.
   static constexpr int kSettleRounds = 10;
   Status wait_for_pending_splits(std::span<const NodeId> nodes, VerbCounters& counters,
-                                 int rounds_max = kSettleRounds, const bool* cancelled = nullptr);
+                                 int rounds_max = kSettleRounds, Patience patience = {});
+  // Of what may go on without the splits: for a node that gives no sign of life it does not wait.
+  static constexpr Patience kSplitPatience{.silence_us_max = 500'000};
 
  private:
   // As the node has them.

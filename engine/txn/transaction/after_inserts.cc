@@ -1,6 +1,7 @@
 // What a commit's inserts leave to the owners of the index: groups that are to be split.
 
 #include <algorithm>
+#include <new>
 
 #include "engine/txn/transaction/transaction.h"
 
@@ -19,8 +20,9 @@ int settle_rounds(size_t writes) {
 // Owners hear of full groups before inserts need room in them. A transaction waits for splits where
 // they lag behind, or chains would grow and grow; and, if it relied on absences, for those that its
 // worker has caused: the next transaction, often of the same session, may do so, too, and is not to
-// lose to them. Then owners are told of some groups at a time, so that few transactions wait.
-void Transaction::care_for_relinked_groups() {
+// lose to them. Then owners are told of some groups at a time, so that few transactions wait. The
+// commit stands whatever becomes of this.
+void Transaction::care_for_relinked_groups() try {
   FullGroups& full_groups = coordinator_.full_groups;
   const auto wait_from = scanned_ ? LockWork::Room::kGrown : LockWork::Room::kBehind;
   std::vector<NodeId> nodes;
@@ -39,7 +41,10 @@ void Transaction::care_for_relinked_groups() {
   }
   if (nodes.empty()) return;
   static_cast<void>(coordinator_.engine.storage.wait_for_pending_splits(
-      nodes, allocation_counters_, settle_rounds(writes_.locks().size())));
+      nodes, allocation_counters_, settle_rounds(writes_.locks().size()),
+      StorageClient::kSplitPatience));
+} catch (const std::bad_alloc&) {
+  // Groups that were not noted cost later inserts their requests.
 }
 
 // As care_for_full_groups() does. The nodes do not say whether chains grew: few writes are not
