@@ -1,6 +1,7 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -149,6 +150,11 @@ class Session {
   Status insert_many(TableId table, std::span<const std::string_view> keys,
                      std::span<const std::string_view> rows, bool check_absent, size_t* duplicate);
   Status remove(TableId table, std::string_view key);  // or kNotFound
+  // put() and remove() of a row that the transaction has read, or that its scan has just returned:
+  // without a verb, and so outside of a coroutine as well. nullopt: it is none of these, or others
+  // of the transaction's rows are on their way, and nothing has happened.
+  std::optional<Status> put_known(TableId table, std::string_view key, std::string_view row);
+  std::optional<Status> remove_known(TableId table, std::string_view key);
   // As put(); a write of the same command and savepoint level is replaced, whose views so end. For
   // rows that one command may change a thousand times.
   Status amend(TableId table, std::string_view key, std::string_view row);
@@ -325,6 +331,7 @@ class Session {
   Patience patience(uint64_t silence_us_max);
   Status find_for_write(TableId table, std::string_view key, std::string_view row,
                         KeyState*& state);
+  KeyState* known_to_write(TableId table, std::string_view key, std::string_view row);
   RowSource& rows() {
     CHECK(rows_ != nullptr);
     return *rows_;

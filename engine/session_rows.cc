@@ -196,6 +196,25 @@ Status Session::remove(TableId table, std::string_view key) {
   return rows().write(*state, true, {});
 }
 
+// nullptr: see put_known().
+KeyState* Session::known_to_write(TableId table, std::string_view key, std::string_view row) {
+  if (txn_ == nullptr || !txn_->started() || load_posted() || !fits(key, row)) return nullptr;
+  return txn_->known_to_write(table, key);
+}
+
+std::optional<Status> Session::put_known(TableId table, std::string_view key,
+                                         std::string_view row) {
+  KeyState* state = known_to_write(table, key, row);
+  if (state == nullptr) return std::nullopt;
+  return live(*state) ? txn_->write(*state, false, row) : Status(Code::kNotFound);
+}
+
+std::optional<Status> Session::remove_known(TableId table, std::string_view key) {
+  KeyState* state = known_to_write(table, key, {});
+  if (state == nullptr) return std::nullopt;
+  return live(*state) ? txn_->write(*state, true, {}) : Status(Code::kNotFound);
+}
+
 // ---- Hints
 
 bool Session::read_own_sets(TableId table, std::string_view key, RowView& out,
@@ -309,7 +328,7 @@ Status Session::wait_for_splits() {
   std::vector<NodeId> nodes(context.topology.nodes);
   std::iota(nodes.begin(), nodes.end(), NodeId{0});
   return context.storage.wait_for_pending_splits(nodes, context.worker.counters(), kRoundsMax,
-                                                 &cancelled_);
+                                                 {.cancelled = &cancelled_});
 }
 
 Status Session::scan_next(ScanCursor& cursor, std::vector<RowView>& batch) {

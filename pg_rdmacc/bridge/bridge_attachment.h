@@ -252,6 +252,7 @@ void start_beside_load(Command command) {
         return command(*at->session);
       });
     });
+    if (!at->pump->busy()) set_error(at->pump->result());  // no coroutine was free
   });
 }
 
@@ -262,6 +263,20 @@ void start(Command command) {
     session.await_load();
     return command(session);
   });
+}
+
+// What needs no coroutine, of a transaction that has begun. False: it does, and nothing has
+// happened.
+template <typename Command>
+bool do_at_once(const Command& command) {
+  Attachment* at = attached();
+  if (at == nullptr || !at->txn.begun || at->pump->busy()) return false;
+  std::optional<Status> done;
+  if (!no_throw([&] { done = command(*at->session); })) return true;
+  if (!done) return false;
+  at->outcome_unknown = false;
+  set_error(*done);
+  return true;
 }
 
 }  // namespace rdmacc::bridge

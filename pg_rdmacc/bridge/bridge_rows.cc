@@ -25,6 +25,7 @@ using rdmacc::bridge::add_object;
 using rdmacc::bridge::attached;
 using rdmacc::bridge::Attachment;
 using rdmacc::bridge::bridge_row;
+using rdmacc::bridge::do_at_once;
 using rdmacc::bridge::find_object;
 using rdmacc::bridge::free_object;
 using rdmacc::bridge::OpenBatch;
@@ -95,6 +96,11 @@ void bridge_read_batch_free(BridgeReadBatch* handle) {
 
 void bridge_start_put(uint32_t table, BridgeBytes key, BridgeBytes row) {
   CHECK(table != rdmacc::kNoTable && key.size > 0 && row.data != nullptr);
+  if (do_at_once([=](rdmacc::Session& session) {
+        return session.put_known(table, view(key), view(row));
+      })) {
+    return;
+  }
   start([=](rdmacc::Session& session) { return session.put(table, view(key), view(row)); });
 }
 
@@ -108,6 +114,10 @@ void bridge_start_insert(uint32_t table, BridgeBytes key, BridgeBytes row, bool 
 
 void bridge_start_remove(uint32_t table, BridgeBytes key) {
   CHECK(table != rdmacc::kNoTable && key.size > 0);
+  if (do_at_once(
+          [=](rdmacc::Session& session) { return session.remove_known(table, view(key)); })) {
+    return;
+  }
   start([=](rdmacc::Session& session) { return session.remove(table, view(key)); });
 }
 

@@ -197,6 +197,7 @@ void bridge_read_batch_free(BridgeReadBatch* batch); /* also of one that is gone
 void bridge_start_check_reads(void);
 /* Before what is not run again when it loses reads a table whole (Session::wait_for_splits). */
 void bridge_start_wait_for_splits(void);
+/* Rows that the transaction knows are put and removed before these return. */
 void bridge_start_put(uint32_t table, BridgeBytes key, BridgeBytes row);
 void bridge_start_insert(uint32_t table, BridgeBytes key, BridgeBytes row, bool check_absent);
 void bridge_start_remove(uint32_t table, BridgeBytes key);

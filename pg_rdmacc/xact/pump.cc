@@ -81,6 +81,7 @@ bool rdmacc_pump_committed(void) { return pump_to_the_end(false); }
 namespace {
 
 void run(void) {
+  if (!bridge_busy()) return; /* it was done as it was started */
   const int64 spin_until_us = rdmacc_now_us() + rdmacc_spin_us;
   bool waiting = false;
   while (!bridge_resume()) {

@@ -8,6 +8,7 @@
 #include "engine/index/index_scan.h"
 #include "engine/index/ordered_index.h"
 #include "tests/workloads/read_either.h"
+#include "tests/workloads/write_either.h"
 
 namespace rdmacc {
 namespace {
@@ -205,7 +206,7 @@ class IndexedTransaction {
   Status drop(const std::string& key, const IndexedRow& row) {
     RDMACC_RETURN_IF_ERROR(remove(kByAttribute, row, key));
     RDMACC_RETURN_IF_ERROR(remove(kByTag, row, key));
-    return expect(session_.remove(tables_[kRows], key), key);
+    return expect(remove_either(session_, tables_[kRows], key), key);
   }
 
   Status move(const std::string& key, const IndexedRow& row) {
@@ -218,7 +219,7 @@ class IndexedTransaction {
       RDMACC_RETURN_IF_ERROR(remove(index, row, key));
       RDMACC_RETURN_IF_ERROR(insert(index, moved, key));
     }
-    return expect(session_.put(tables_[kRows], key, moved.encode()), key);
+    return expect(put_either(session_, tables_[kRows], key, moved.encode()), key);
   }
 
   Status read_range(Table table) {

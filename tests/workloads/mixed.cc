@@ -8,6 +8,7 @@
 
 #include "engine/workloads/bulk_load.h"
 #include "tests/workloads/read_either.h"
+#include "tests/workloads/write_either.h"
 
 namespace rdmacc {
 namespace {
@@ -144,7 +145,7 @@ class MixedTransaction {
   Status put(const Place& place) {
     written_.insert(place);
     std::string row = row_for(place.second, random_);
-    const Status status = session_.put(place.first, place.second, row);
+    const Status status = put_either(session_, place.first, place.second, row);
     return note(place, status, Code::kNotFound, true, std::move(row));
   }
   Status insert(const Place& place) {
@@ -155,7 +156,7 @@ class MixedTransaction {
   }
   Status remove(const Place& place) {
     written_.insert(place);
-    return note(place, session_.remove(place.first, place.second), Code::kNotFound, true,
+    return note(place, remove_either(session_, place.first, place.second), Code::kNotFound, true,
                 std::nullopt);
   }
 

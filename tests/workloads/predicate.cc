@@ -2,6 +2,7 @@
 
 #include "engine/workloads/bulk_load.h"
 #include "tests/workloads/read_either.h"
+#include "tests/workloads/write_either.h"
 
 namespace rdmacc {
 namespace {
@@ -85,7 +86,7 @@ class PredicateTransaction {
     return expect(session_.insert(tables_[table], key, row), key);
   }
   Status remove(size_t table, const std::string& key) {
-    return expect(session_.remove(tables_[table], key), key);
+    return expect(remove_either(session_, tables_[table], key), key);
   }
 
   Status keep_quota() {
@@ -156,7 +157,8 @@ class PredicateTransaction {
       if (row == rows_[table].end()) continue;
       const std::optional<int64_t> value = token_value(row->second);
       if (!value) continue;  // the audit has said so
-      return expect(session_.put(tables_[table], key, std::to_string(*value + amount)), key);
+      return expect(put_either(session_, tables_[table], key, std::to_string(*value + amount)),
+                    key);
     }
     return Status();
   }

@@ -93,6 +93,16 @@ bool Transaction::take_from_scan(KeyState& state) {
   return true;
 }
 
+KeyState* Transaction::known_to_write(TableId table, std::string_view key) {
+  CHECK(started() && !prepared_);
+  const uint64_t hash = hash_key(table, key);
+  KeyState* state = keys_.find(table, key, hash);
+  if (state != nullptr && state->base != KeyState::Base::kUnknown) return state;
+  if (!has_scanned()) return nullptr;
+  if (state == nullptr) state = &keys_.touch(table, key, hash);
+  return take_from_scan(*state) ? state : nullptr;
+}
+
 // One Access per header. Seeing another version than before means that the transaction has lost
 // already: nothing consistent can come of it. What was read or is locked keeps its identity; of
 // what was only located the latest look-up knows best, but it was for one key: before an entry is

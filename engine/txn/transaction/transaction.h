@@ -93,6 +93,10 @@ class Transaction final : public RowSource {
     return keys_.find(table, key);
   }
 
+  // The same, to be written: also of a row that a scan has just returned. nullptr: its base is not
+  // known.
+  KeyState* known_to_write(TableId table, std::string_view key);
+
   // engine/session.h says what for. What is posted is ended before the transaction is.
   std::unique_ptr<PostedLoad> post_load(std::span<RowToLoad> rows, TableId table,
                                         bool check_absent);

@@ -1,6 +1,7 @@
 // Each operation of a session, as one of Door's transactions calls it.
 #include "tests/sim/door/door_transaction.h"
 #include "tests/workloads/read_either.h"
+#include "tests/workloads/write_either.h"
 
 namespace rdmacc {
 namespace {
@@ -92,10 +93,10 @@ Status DoorTransaction::write(DoorOp op, const Place& place) {
   written_.insert(place);
   std::string row = row_for(key);
   Status status;
-  if (op == DoorOp::kPut) status = session_.put(table, key, row);
+  if (op == DoorOp::kPut) status = put_either(session_, table, key, row);
   if (op == DoorOp::kInsert) status = session_.insert(table, key, row);
   if (op == DoorOp::kInsertUnchecked) status = session_.insert_unchecked(table, key, row);
-  if (op == DoorOp::kRemove) status = session_.remove(table, key);
+  if (op == DoorOp::kRemove) status = remove_either(session_, table, key);
   if (op == DoorOp::kAmend) status = session_.amend(table, key, row);
   const bool inserts = op == DoorOp::kInsert || op == DoorOp::kInsertUnchecked;
   const Code refusal = inserts ? Code::kDuplicateKey : Code::kNotFound;

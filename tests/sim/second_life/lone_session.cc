@@ -155,9 +155,9 @@ Status LoneSession::write(const std::string& key) {
   const bool removes = drawn == 2;
   Status status;
   if (inserts) status = session_.insert(table_, key, row);
-  if (removes) status = session_.remove(table_, key);
+  if (removes) status = remove_either(session_, table_, key);
   if (drawn == 3) status = session_.amend(table_, key, row);
-  if (drawn == 1 && there) status = session_.put(table_, key, row);
+  if (drawn == 1 && there) status = put_either(session_, table_, key, row);
   touched_.insert(key);
   const Code refusal = inserts ? Code::kDuplicateKey : Code::kNotFound;
   if (!status.ok() && status.code() != refusal) return status;
@@ -333,7 +333,7 @@ Status LoneSession::fill_segments() {
   const size_t others = encoded_bytes(update) + record_bytes(key.size(), 0);
   const std::string row(kWholeSegments * kLogSegmentBytes - others, 's');
   RDMACC_RETURN_IF_ERROR(session_.begin(txn_));
-  RDMACC_RETURN_IF_ERROR(abort_unless_ok(session_, session_.put(table_, key, row)));
+  RDMACC_RETURN_IF_ERROR(abort_unless_ok(session_, put_either(session_, table_, key, row)));
   RDMACC_RETURN_IF_ERROR(abort_unless_ok(session_, session_.commit()));
   RDMACC_RETURN_IF_ERROR(session_.begin(txn_));
   RDMACC_RETURN_IF_ERROR(abort_unless_ok(session_, session_.get(table_, key, view)));

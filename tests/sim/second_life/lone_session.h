@@ -8,6 +8,7 @@
 #include "engine/session.h"
 #include "rdma/base/random.h"
 #include "tests/workloads/read_either.h"
+#include "tests/workloads/write_either.h"
 
 namespace rdmacc {
 
