@@ -81,6 +81,7 @@ EXCEPTION WHEN raise_exception THEN
 END $$;
 UPDATE pairs SET n = poke() + k FROM (VALUES (1), (2), (3)) j(k) WHERE id = 1
   RETURNING n > 1000 AS once;
+
 -- statements that meet each row once, in a block: alone, beside an older cursor, around a function that writes what they
 -- have still to come to
 CREATE TABLE once (id int PRIMARY KEY, n int, v text) USING rdmacc;

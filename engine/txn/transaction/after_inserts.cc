@@ -61,8 +61,8 @@ void Transaction::settle_after(std::span<const OrderedWrite> writes) {
   for (NodeId node = 0; node < written.size(); node++) {
     if (written[node]) nodes.push_back(node);
   }
-  static_cast<void>(engine.storage.wait_for_pending_splits(nodes, allocation_counters_,
-                                                           settle_rounds(writes.size())));
+  static_cast<void>(engine.storage.wait_for_pending_splits(
+      nodes, allocation_counters_, settle_rounds(writes.size()), StorageClient::kSplitPatience));
 }
 
 }  // namespace rdmacc

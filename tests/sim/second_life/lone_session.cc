@@ -333,7 +333,7 @@ Status LoneSession::fill_segments() {
   const size_t others = encoded_bytes(update) + record_bytes(key.size(), 0);
   const std::string row(kWholeSegments * kLogSegmentBytes - others, 's');
   RDMACC_RETURN_IF_ERROR(session_.begin(txn_));
-  RDMACC_RETURN_IF_ERROR(abort_unless_ok(session_, put_either(session_, table_, key, row)));
+  RDMACC_RETURN_IF_ERROR(abort_unless_ok(session_, session_.put(table_, key, row)));
   RDMACC_RETURN_IF_ERROR(abort_unless_ok(session_, session_.commit()));
   RDMACC_RETURN_IF_ERROR(session_.begin(txn_));
   RDMACC_RETURN_IF_ERROR(abort_unless_ok(session_, session_.get(table_, key, view)));
