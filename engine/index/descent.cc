@@ -83,6 +83,16 @@ void Descent::forget_path() {
   }
 }
 
+// Where rows are read as of a time, an index that was made, or got its first entry, after it seems
+// to be empty, whatever rows its table has had by then.
+Status Descent::lose_if_newer() {
+  const NodeKey root(kRootNumber);
+  RowView now;
+  session_.forget_unvalidated_read(index_.table, root.view());
+  RDMACC_RETURN_IF_ERROR(session_.unvalidated_read(index_.table, root.view(), now));
+  return now.found ? session_.abort_on_conflict() : Status();
+}
+
 Status Descent::find_leaf(const TreePlace& place, FoundNode& leaf) {
   std::vector<FoundNode> leaves;
   RDMACC_RETURN_IF_ERROR(find_leaves(place, Reach{}, leaves));
@@ -117,6 +127,7 @@ Status Descent::walk(const TreePlace& place, Way way, const Reach& reach,
       FoundNode root;
       if (found) RDMACC_RETURN_IF_ERROR(lock(kRootNumber));
       RDMACC_RETURN_IF_ERROR(read(kRootNumber, root));
+      if (!root.exists) RDMACC_RETURN_IF_ERROR(lose_if_newer());
       if (!root.exists || root.node.leaf()) {
         leaves.push_back(std::move(root));
         arrived = true;

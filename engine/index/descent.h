@@ -77,6 +77,7 @@ class Descent {
   Status lock(NodeNumber leaf);
   Status read_children(const TreePlace& place, const Reach& reach, std::vector<FoundNode>& leaves);
   void forget_path();
+  Status lose_if_newer();
 
   Session& session_;
   const IndexRef index_;

@@ -6,7 +6,7 @@ import re
 import subprocess
 import time
 
-from harness import (ask, equal, eventually, kill_a_client_backend, protocols, run, true,
+from harness import (Session, ask, equal, eventually, kill_a_client_backend, protocols, run, true,
                      wait_until_up)
 from verify import verify
 
@@ -112,6 +112,23 @@ def indexes_come_back_after_a_stop(box):
         check_indexes(box, "after a stop")
 
 
-run(set_up, entries_are_rows_under_every_protocol, entries_are_rows_after_a_crash,
+def an_index_is_made_beside_a_reader(box):
+    """A block that has begun before an index is made, and uses it, finds what there is."""
+    box.psql("CREATE TABLE indexed_later (id int PRIMARY KEY, v int) USING rdmacc;"
+             "INSERT INTO indexed_later SELECT i, i FROM generate_series(1, 1000) AS i")
+    for protocol in protocols(box):
+        reader = Session(box)
+        equal(reader.run(f"SET rdmacc.protocol = {protocol}; BEGIN;"
+                         "SELECT v FROM indexed_later WHERE id = 1;"), "1", protocol)
+        result = box.psql(f"SET rdmacc.protocol = {protocol}; SET lock_timeout = '2s';"
+                          "CREATE INDEX later ON indexed_later (v)", check=False)
+        found = reader.run("SET enable_seqscan = off; SELECT count(*) FROM indexed_later WHERE v <= 7;")
+        true(found == "7" or "40001" in found, f"{protocol}: {found} ({result.stderr})")
+        reader.run("COMMIT;")
+        reader.close()
+        box.psql("DROP INDEX IF EXISTS later")
+
+
+run(set_up, an_index_is_made_beside_a_reader, entries_are_rows_under_every_protocol, entries_are_rows_after_a_crash,
     indexes_come_back_after_a_stop,
     settings={"rdmacc.nodes": 2, "rdmacc.node_memory": "256MB", "autovacuum": "off"})

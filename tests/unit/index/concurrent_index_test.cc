@@ -12,6 +12,16 @@ class ConcurrentIndexTest : public testing::TestWithParam<Protocol> {
  protected:
   ConcurrentIndexTest() : indexed_(3), other_(indexed_.add_coordinator()) {
     indexed_.options().protocol = GetParam();
+    indexed_.engine().run(other_, [this] {
+      Session session(other_);
+      TableSpec spec;
+      spec.relfilenode = 2;
+      spec.record_size = 64;
+      spec.history = 3;
+      auto table = session.create_table(spec);
+      ASSERT_TRUE(table.ok()) << table.status().to_string();
+      rows_ = table->id;
+    });
   }
 
   static std::string entry(uint64_t number) {
@@ -26,8 +36,27 @@ class ConcurrentIndexTest : public testing::TestWithParam<Protocol> {
     });
   }
 
+  void expect_not_empty_for_older_reader(uint64_t entries) {
+    Session reader(other_);
+    indexed_.engine().run(other_, [&] {
+      ASSERT_TRUE(reader.begin(indexed_.options()).ok());
+      RowView row;
+      ASSERT_TRUE(reader.get(rows_, "of another table", row).ok());
+    });
+    insert_all(indexed_.coordinator(), 0, entries, 1);
+    indexed_.engine().run(other_, [&] {
+      IndexScan scan;
+      scan.seek(indexed_.index(), IndexRange{}, false);
+      std::vector<std::string_view> found;
+      const Status status = scan.next(reader, found);
+      EXPECT_TRUE(status.code() == Code::kAborted || !found.empty()) << status.to_string();
+      reader.abort();
+    });
+  }
+
   IndexedEngine indexed_;
   Coordinator& other_;
+  TableId rows_ = kNoTable;
   Entries model_;
 };
 
@@ -80,6 +109,12 @@ TEST_P(ConcurrentIndexTest, APhantomIsNoticed) {
   ASSERT_TRUE(indexed_.engine().run_until([&ended] { return ended == 2; }));
   EXPECT_EQ(inserted, 1);
 }
+
+// Rows are older than an index on them: as of a time before it, it does not say what there is.
+TEST_P(ConcurrentIndexTest, AnIndexThatIsNewerThanItsReaderDoesNotSeemEmpty) {
+  expect_not_empty_for_older_reader(1);
+}
+TEST_P(ConcurrentIndexTest, NorDoesOneOfManyLeaves) { expect_not_empty_for_older_reader(300); }
 
 INSTANTIATE_TEST_SUITE_P(All, ConcurrentIndexTest, testing::ValuesIn(available_protocols()),
                          [](const auto& tested) { return protocol_name(tested.param); });
