@@ -7,6 +7,7 @@
 #include "pg_rdmacc/relation/table_options.h"
 #include "pg_rdmacc/server/attach.h"
 #include "pg_rdmacc/server/error.h"
+#include "pg_rdmacc/server/standby.h"
 #include "pg_rdmacc/xact/xact.h"
 
 extern "C" {
@@ -56,6 +57,10 @@ bool describe(Relation relation, Relation index, const CachedSet* known, RdmaccI
     return true;
   }
   out->id = rdmacc_find_index(index);
+  if (out->id == RDMACC_NO_TABLE && rdmacc_on_standby()) {
+    rdmacc_await_tables();
+    out->id = rdmacc_find_index(index);
+  }
   if (out->id != RDMACC_NO_TABLE) return true;
   /* One of the two primary keys while REINDEX CONCURRENTLY swaps them. */
   if (!out->valid) return false;

@@ -2,6 +2,8 @@
 
 #include "pg_rdmacc/plan/key_lookup.h"
 #include "pg_rdmacc/plan/key_prefetch.h"
+#include "pg_rdmacc/server/standby.h"
+#include "pg_rdmacc/xact/entry.h"
 
 extern "C" {
 #include "nodes/makefuncs.h"
@@ -25,7 +27,7 @@ const char* stages_text(int protocol, const ExplainState* es) {
 
 void explain_engine(ExplainState* es) {
   const int joined = bridge_txn_protocol();
-  const int protocol = joined >= 0 ? joined : rdmacc_protocol;
+  const int protocol = joined >= 0 ? joined : rdmacc_protocol_to_begin(rdmacc_on_standby());
   /* A session that chose none takes part in what others have open. */
   const bool chosen = protocol >= 0;
   const int shown = chosen ? protocol : bridge_parse_protocol(kDefaultProtocol);

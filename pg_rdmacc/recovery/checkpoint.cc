@@ -11,6 +11,7 @@ extern "C" {
 #include <unistd.h>
 
 #include "access/xlog.h"
+#include "access/xlogrecovery.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
@@ -24,6 +25,10 @@ constexpr int kScanTriesMax = 20;
 constexpr long kScanPauseUs = 100'000;
 
 char scan_owner; /* names the scans of this process */
+bool of_standby; /* what is being made */
+
+/* Sessions wait for what is still to be applied. */
+bool is_promoted(void) { return of_standby && !RecoveryInProgress(); }
 
 /* All rows of records that begin before the result are in memory. */
 bool choose_redo(XLogRecPtr* redo) {
@@ -36,9 +41,14 @@ bool choose_redo(XLogRecPtr* redo) {
   return true;
 }
 
-const ManifestTable* find_table(const Manifest* manifest, uint32 id) {
+bool same_identity(const rdmacc::ListedTable* one, const rdmacc::ListedTable* other) {
+  return one->id == other->id && one->system_id == other->system_id &&
+         one->database == other->database && one->relfilenode == other->relfilenode;
+}
+
+const ManifestTable* find_table(const Manifest* manifest, const rdmacc::ListedTable* table) {
   for (uint32 i = 0; i < manifest->count; i++) {
-    if (manifest->tables[i].table.id == id) return &manifest->tables[i];
+    if (same_identity(&manifest->tables[i].table, table)) return &manifest->tables[i];
   }
   return nullptr;
 }
@@ -74,6 +84,7 @@ bool try_to_dump(uint32 table, const char* path, TableFileSize* size, BridgeErro
     bridge_start_scan_next(scan);
     good = runs();
     const BridgeRow* rows = nullptr;
+    good = good && !is_promoted();
     count = good ? bridge_scan_rows(scan, &rows) : 0;
     for (size_t i = 0; i < count; i++) table_file_add(file, rows[i].key, rows[i].row);
   }
@@ -121,6 +132,7 @@ DumpResult dump(ManifestTable* entry, XLogRecPtr redo) {
     }
     ereport(DEBUG1,
             (errmsg_internal("rdmacc checkpoint: table %u: %s", entry->table.id, error.message)));
+    if (is_promoted()) break;
     CHECK_FOR_INTERRUPTS();
     pg_usleep(kScanPauseUs);
   }
@@ -142,11 +154,17 @@ ManifestTable* list_tables(uint32* count) {
   return tables;
 }
 
-bool fill(Manifest* made, const Manifest* last, uint32 changed_since, uint64* written_bytes) {
+bool fill(Manifest* made, const Manifest* last, uint32 changed_since, uint64* written_bytes,
+          const RdmaccStandbyCheckpoint* at) {
   uint32 kept = 0;
   for (uint32 i = 0; i < made->count; i++) {
+    if (at != nullptr && at->apply_more != nullptr) {
+      at->note_pause(false);
+      at->apply_more();
+      at->note_pause(true);
+    }
     ManifestTable* entry = &made->tables[i];
-    const ManifestTable* before = find_table(last, entry->table.id);
+    const ManifestTable* before = find_table(last, &entry->table);
     if (before != nullptr && !rdmacc_log_changed_since(entry->table.id, changed_since)) {
       made->tables[kept++] = *before;
       continue;
@@ -180,6 +198,50 @@ void tell(const Manifest* made, uint64 written_bytes, TimestampTz begin) {
   pg_atomic_fetch_add_u64(&status->checkpoints, 1);
 }
 
+/* WAL before data: no row is in a file whose record may get lost. */
+void end_in_own_wal(Manifest* made) {
+  made->end = rdmacc_redo_insert_mark();
+  XLogFlush(made->end);
+  made->timeline = GetWALInsertionTimeLine();
+}
+
+/* The same where it comes from elsewhere: PostgreSQL's next start shows nothing that is older. */
+void end_in_replayed_wal(Manifest* made) {
+  made->end = GetXLogReplayRecPtr(&made->timeline);
+  XLogFlush(made->end);
+}
+
+/* `made` has the redo. */
+bool make(Manifest* made, Manifest* last, uint32* changed_since, uint32 generation,
+          TimestampTz begin, const RdmaccStandbyCheckpoint* at) {
+  made->system_id = GetSystemIdentifier();
+  made->tables = list_tables(&made->count);
+  uint64 written_bytes = 0;
+  of_standby = at != nullptr;
+  if (at != nullptr) at->note_pause(true);
+  const bool filled = fill(made, last, *changed_since, &written_bytes, at);
+  if (at != nullptr) at->note_pause(false);
+  if (!filled) {
+    ereport(LOG,
+            (is_promoted()
+                 ? errmsg("no checkpoint of rdmacc rows: the standby is promoted")
+                 : errmsg("no checkpoint of rdmacc rows: a table could not be read for long")));
+    pfree(made->tables);
+    return false;
+  }
+  if (at != nullptr) {
+    end_in_replayed_wal(made);
+  } else {
+    end_in_own_wal(made);
+  }
+  rdmacc_manifest_write(made);
+  tell(made, written_bytes, begin);
+  if (last->tables != nullptr) pfree(last->tables);
+  *last = *made;
+  *changed_since = generation;
+  return true;
+}
+
 }  // namespace
 
 bool rdmacc_checkpoint(Manifest* last, uint32* changed_since) {
@@ -192,22 +254,14 @@ bool rdmacc_checkpoint(Manifest* last, uint32* changed_since) {
     return false;
   }
   if (made.redo == last->redo) return true; /* nothing has been logged */
-  made.system_id = GetSystemIdentifier();
-  made.tables = list_tables(&made.count);
-  uint64 written_bytes = 0;
-  if (!fill(&made, last, *changed_since, &written_bytes)) {
-    ereport(LOG, (errmsg("no checkpoint of rdmacc rows: a table could not be read for long")));
-    pfree(made.tables);
-    return false;
-  }
-  /* WAL before data: no row is in a file whose record may get lost. */
-  made.end = rdmacc_redo_insert_mark();
-  XLogFlush(made.end);
-  made.timeline = GetWALInsertionTimeLine();
-  rdmacc_manifest_write(&made);
-  tell(&made, written_bytes, begin);
-  if (last->tables != nullptr) pfree(last->tables);
-  *last = made;
-  *changed_since = generation;
-  return true;
+  return make(&made, last, changed_since, generation, begin, nullptr);
+}
+
+bool rdmacc_checkpoint_of_standby(Manifest* last, uint32* changed_since,
+                                  const RdmaccStandbyCheckpoint* at) {
+  CHECK(bridge_attached() && !bridge_txn_active() && rdmacc_durability_status != nullptr);
+  Manifest made = {};
+  made.redo = at->redo;
+  if (made.redo <= last->redo) return true;
+  return make(&made, last, changed_since, rdmacc_log_begin_generation(), GetCurrentTimestamp(), at);
 }

@@ -7,6 +7,7 @@ extern "C" {
 
 #include "access/timeline.h"
 #include "access/xlog.h"
+#include "access/xlogrecovery.h"
 #include "common/file_perm.h"
 #include "port/pg_crc32c.h"
 #include "storage/fd.h"
@@ -92,6 +93,13 @@ bool on_own_history(const Manifest* manifest, List* history, XLogRecPtr until) {
          tliOfPointInHistory(manifest->end - 1, history) == manifest->timeline;
 }
 
+TimeLineID own_timeline(void) {
+  TimeLineID timeline = 0;
+  if (!RecoveryInProgress()) return GetWALInsertionTimeLine();
+  GetXLogReplayRecPtr(&timeline);
+  return timeline;
+}
+
 bool parse_manifest_name(const char* name, XLogRecPtr* redo) {
   unsigned long long number = 0;
   int used = 0;
@@ -138,7 +146,7 @@ bool rdmacc_manifest_read(XLogRecPtr until, Manifest* manifest) {
   *manifest = {};
   DIR* folder = AllocateDir(RDMACC_CHECKPOINT_FOLDER);
   if (folder == nullptr && errno == ENOENT) return false;
-  List* history = until != InvalidXLogRecPtr ? readTimeLineHistory(GetWALInsertionTimeLine()) : NIL;
+  List* history = until != InvalidXLogRecPtr ? readTimeLineHistory(own_timeline()) : NIL;
   bool found = false;
   struct dirent* entry;
   while ((entry = ReadDir(folder, RDMACC_CHECKPOINT_FOLDER)) != nullptr) {

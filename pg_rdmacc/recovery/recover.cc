@@ -11,6 +11,7 @@
 
 extern "C" {
 #include "access/xlog.h"
+#include "access/xlogrecovery.h"
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "utils/memutils.h"
@@ -20,6 +21,12 @@ extern "C" {
 namespace {
 
 constexpr uint64 kRowsPerReport = 1'000'000;
+
+/* Of the recovery that goes on. */
+TimestampTz begin;
+uint64 loaded_rows;
+uint32 loaded_tables;
+XLogRecPtr loaded_redo;
 
 void load_table(const ManifestTable* entry, uint64* rows) {
   char path[MAXPGPATH];
@@ -67,37 +74,61 @@ void check_never_durable(void) {
                RDMACC_SLOT)));
 }
 
+double note_time_s(void) {
+  const TimestampTz took_us = GetCurrentTimestamp() - begin;
+  pg_atomic_write_u64(&rdmacc_durability_status->recovery_us, static_cast<uint64>(took_us));
+  return static_cast<double>(took_us) / 1e6;
+}
+
 }  // namespace
 
-void rdmacc_recover(Manifest* manifest) {
-  const TimestampTz begin = GetCurrentTimestamp();
+bool rdmacc_recover_begin(Manifest* manifest) {
+  begin = GetCurrentTimestamp();
   const MemoryContext previous = MemoryContextSwitchTo(TopMemoryContext);
-  const XLogRecPtr end = GetXLogInsertRecPtr();
+  const XLogRecPtr end =
+      RecoveryInProgress() ? GetXLogReplayRecPtr(nullptr) : GetXLogInsertRecPtr();
   pg_atomic_write_u64(&rdmacc_durability_status->replay_end, end);
   pgstat_report_activity(STATE_RUNNING, "gives the nodes their rows back");
-  if (!rdmacc_manifest_read(end, manifest)) {
+  const bool found = rdmacc_manifest_read(end, manifest);
+  if (found) {
+    rdmacc_wal_slot_hold(manifest->redo);
+    loaded_rows = load(manifest);
+    loaded_tables = manifest->count;
+    loaded_redo = manifest->redo;
+    rdmacc_replay_begin(manifest->redo);
+    rdmacc_replay_rest();
+  } else {
     check_never_durable();
-    MemoryContextSwitchTo(previous);
-    return;
   }
-  rdmacc_wal_slot_hold(manifest->redo);
-  const uint64 rows = load(manifest);
+  MemoryContextSwitchTo(previous);
+  return found;
+}
+
+void rdmacc_recover_to_follow(void) {
+  pg_atomic_write_u32(&rdmacc_control->fresh, 0); /* no table is without its rows */
+  ereport(LOG, (errmsg("rdmacc tables follow the WAL of this standby: " UINT64_FORMAT
+                       " rows of %u tables loaded in %.2f s",
+                       loaded_rows, loaded_tables, note_time_s())));
+}
+
+void rdmacc_recover_goes_on(void) { begin = GetCurrentTimestamp(); }
+
+void rdmacc_recover_end(void) {
+  const MemoryContext previous = MemoryContextSwitchTo(TopMemoryContext);
   ReplayResult replayed;
-  rdmacc_replay(manifest->redo, &replayed);
+  rdmacc_replay_end(&replayed);
   rdmacc_loader_end();
   /* Whatever an earlier life in memory lost has been said then. */
   pg_atomic_write_u32(&rdmacc_control->fresh, 0);
   rdmacc_note_doubt(); /* tables whose transaction did not commit go */
-  const TimestampTz now = GetCurrentTimestamp();
-  pg_atomic_write_u64(&rdmacc_durability_status->recovery_us, static_cast<uint64>(now - begin));
-  ereport(LOG,
-          (errmsg("rdmacc tables are recovered: " UINT64_FORMAT
-                  " rows of %u tables loaded, " UINT64_FORMAT " writes of " UINT64_FORMAT
-                  " transactions replayed in %.2f s",
-                  rows, manifest->count, replayed.writes, replayed.transactions,
-                  static_cast<double>(now - begin) / 1e6),
-           errdetail("The checkpoint's redo is %X/%X, the WAL was read to %X/%X; " UINT64_FORMAT
-                     " transactions had not committed.",
-                     RDMACC_LSN(manifest->redo), RDMACC_LSN(replayed.end), replayed.undecided)));
+  ereport(
+      LOG,
+      (errmsg("rdmacc tables are recovered: " UINT64_FORMAT
+              " rows of %u tables loaded, " UINT64_FORMAT " writes of " UINT64_FORMAT
+              " transactions replayed in %.2f s",
+              loaded_rows, loaded_tables, replayed.writes, replayed.transactions, note_time_s()),
+       errdetail("The checkpoint's redo is %X/%X, the WAL was read to %X/%X; " UINT64_FORMAT
+                 " transactions had not committed.",
+                 RDMACC_LSN(loaded_redo), RDMACC_LSN(replayed.end), replayed.undecided)));
   MemoryContextSwitchTo(previous);
 }

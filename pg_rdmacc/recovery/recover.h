@@ -4,8 +4,13 @@
 
 extern "C" {
 
-/* The newest checkpoint, in *manifest (without redo: there is none, and nothing was ever on disk),
- * and what the WAL has since. An ERROR when something of it is missing or damaged. May be begun
- * anew where it was broken off. */
-void rdmacc_recover(Manifest* manifest);
+/* The newest checkpoint, in *manifest, and what the WAL has since. False: there is none, and
+ * nothing was ever on disk; then that was all. An ERROR when something is missing or damaged. May
+ * be begun anew where it was broken off. */
+bool rdmacc_recover_begin(Manifest* manifest);
+/* On a standby, between the two: sessions read from now on; it is promoted, and the rest comes. */
+void rdmacc_recover_to_follow(void);
+void rdmacc_recover_goes_on(void);
+/* The nodes have all rows: says so. What has not committed in this WAL never will. */
+void rdmacc_recover_end(void);
 }

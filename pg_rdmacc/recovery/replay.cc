@@ -4,6 +4,7 @@
 
 #include "pg_rdmacc/recovery/loader.h"
 #include "pg_rdmacc/recovery/status.h"
+#include "pg_rdmacc/server/standby.h"
 #include "pg_rdmacc/wal/commit_log.h"
 
 extern "C" {
@@ -12,6 +13,7 @@ extern "C" {
 #include "access/xlog.h"
 #include "access/xlog_internal.h"
 #include "access/xlogutils.h"
+#include "catalog/pg_control.h"
 #include "postmaster/interrupt.h"
 #include "storage/ipc.h"
 #include "utils/hsearch.h"
@@ -20,21 +22,35 @@ extern "C" {
 
 namespace {
 
+/* What others wait for is told after so much. */
+constexpr int kRecordsAtOnce = 1000;
+constexpr uint64 kWritesAtOnce = 1000;
+constexpr int kReadTriesMax = 100;
+constexpr long kReadPauseUs = 100'000;
+
 /* Records that wait, in memory; by their transaction's number, which is its in this WAL alone. */
 struct Waiting {
   uint64 transaction;
-  List* records; /* of palloc'ed RdmaccRedoRecord, with their bytes behind them */
+  XLogRecPtr begin; /* of the first of them */
+  List* records;    /* of palloc'ed RdmaccRedoRecord, with their bytes behind them */
 };
 
 /* And those that wait for an XID. */
 struct WaitingXid {
   TransactionId xid;
+  XLogRecPtr begin;
   List* records;
 };
 
+MemoryContext context; /* of all below */
 HTAB* parts;
 HTAB* by_xid;
-ReplayResult* replayed;
+ReadLocalXLogPageNoWaitPrivate pages;
+XLogReaderState* reader;
+XLogRecPtr next; /* where the next record begins, or a page on which it does */
+bool found_first;
+ReplayResult replayed;
+uint64 lost; /* transactions that a crash of the server that wrote this WAL has cut off */
 
 HTAB* make_table(const char* name, Size key, Size entry) {
   HASHCTL control = {};
@@ -50,18 +66,19 @@ void apply(RdmaccRedoRecord record) {
   while (rdmacc_redo_next(&record, &write)) {
     if (rdmacc_loader_add(&write)) {
       rdmacc_log_note_changed(write.table); /* its file is not the newest */
-      replayed->writes++;
+      replayed.writes++;
     }
     count++;
   }
-  if (count != record.head.count) rdmacc_redo_corrupt(replayed->end);
+  if (count != record.head.count) rdmacc_redo_corrupt(replayed.end);
 }
 
 void apply_all(List* records) {
   ListCell* cell;
   foreach (cell, records) apply(*static_cast<RdmaccRedoRecord*>(lfirst(cell)));
   list_free_deep(records);
-  replayed->transactions++;
+  rdmacc_loader_end_transaction();
+  replayed.transactions++;
 }
 
 RdmaccRedoRecord* copy_record(const RdmaccRedoRecord* record) {
@@ -75,11 +92,12 @@ RdmaccRedoRecord* copy_record(const RdmaccRedoRecord* record) {
   return copy;
 }
 
-void wait_for_xid(uint64 full_xid, List* records) {
+void wait_for_xid(uint64 full_xid, XLogRecPtr begin, List* records) {
   const TransactionId xid = XidFromFullTransactionId(FullTransactionIdFromU64(full_xid));
   bool found = false;
   auto* waiting = static_cast<WaitingXid*>(hash_search(by_xid, &xid, HASH_ENTER, &found));
   waiting->records = found ? list_concat(waiting->records, records) : records;
+  if (!found) waiting->begin = begin;
 }
 
 void decide(TransactionId xid, bool committed) {
@@ -95,12 +113,13 @@ void decide(TransactionId xid, bool committed) {
 }
 
 /* The records of this transaction so far, which come in one after the other. */
-List* take_parts(const RdmaccRedoRecord* record) {
+List* take_parts(const RdmaccRedoRecord* record, XLogRecPtr* begin) {
   bool found = false;
   auto* waiting =
       static_cast<Waiting*>(hash_search(parts, &record->head.transaction, HASH_FIND, &found));
   if (!found) return NIL;
   List* records = waiting->records;
+  *begin = waiting->begin;
   hash_search(parts, &record->head.transaction, HASH_REMOVE, nullptr);
   return records;
 }
@@ -108,30 +127,37 @@ List* take_parts(const RdmaccRedoRecord* record) {
 void take_writes(const RdmaccRedoRecord* record) {
   if (record->head.last && record->head.chunk == 0 && record->head.xid == 0) {
     apply(*record);
-    replayed->transactions++;
+    rdmacc_loader_end_transaction();
+    replayed.transactions++;
     return;
   }
   /* The first record of a number that an earlier life has used, and not come to an end with. */
-  List* records = take_parts(record);
+  XLogRecPtr begin = InvalidXLogRecPtr;
+  List* records = take_parts(record, &begin);
   if (record->head.chunk == 0) {
     list_free_deep(records);
     records = NIL;
+    begin = reader->ReadRecPtr;
   }
   /* Its first ones lie before the beginning: then all that it wrote is in the checkpoint. */
-  if (static_cast<uint32>(list_length(records)) != record->head.chunk) return;
+  if (static_cast<uint32>(list_length(records)) != record->head.chunk) {
+    list_free_deep(records);
+    return;
+  }
   records = lappend(records, copy_record(record));
   if (!record->head.last) {
     auto* waiting =
         static_cast<Waiting*>(hash_search(parts, &record->head.transaction, HASH_ENTER, nullptr));
     waiting->records = records;
+    waiting->begin = begin;
   } else if (record->head.xid != 0) {
-    wait_for_xid(record->head.xid, records);
+    wait_for_xid(record->head.xid, begin, records);
   } else {
     apply_all(records);
   }
 }
 
-void take_end_of_transaction(XLogReaderState* reader) {
+void take_end_of_transaction(void) {
   const uint8 info = XLogRecGetInfo(reader);
   char* data = XLogRecGetData(reader);
   switch (info & XLOG_XACT_OPMASK) {
@@ -149,10 +175,37 @@ void take_end_of_transaction(XLogReaderState* reader) {
   }
 }
 
-void take(XLogReaderState* reader) {
-  if (XLogRecGetRmid(reader) == RM_XACT_ID) {
-    take_end_of_transaction(reader);
-    return;
+/* Whatever has not ended before never will. */
+void forget_all_waiting(void) {
+  HASH_SEQ_STATUS entries;
+  hash_seq_init(&entries, parts);
+  while (auto* waiting = static_cast<Waiting*>(hash_seq_search(&entries))) {
+    list_free_deep(waiting->records);
+    hash_search(parts, &waiting->transaction, HASH_REMOVE, nullptr);
+  }
+  hash_seq_init(&entries, by_xid);
+  while (auto* waiting = static_cast<WaitingXid*>(hash_seq_search(&entries))) {
+    list_free_deep(waiting->records);
+    hash_search(by_xid, &waiting->xid, HASH_REMOVE, nullptr);
+  }
+}
+
+/* The server that wrote this WAL has stopped, or recovered from its crash, or was promoted. */
+void take_end_of_life(void) {
+  const uint8 info = XLogRecGetInfo(reader) & ~XLR_INFO_MASK;
+  if (info != XLOG_CHECKPOINT_SHUTDOWN && info != XLOG_END_OF_RECOVERY) return;
+  lost += static_cast<uint64>(hash_get_num_entries(parts) + hash_get_num_entries(by_xid));
+  forget_all_waiting();
+}
+
+void take(void) {
+  switch (XLogRecGetRmid(reader)) {
+    case RM_XACT_ID:
+      return take_end_of_transaction();
+    case RM_XLOG_ID:
+      return take_end_of_life();
+    default:
+      break;
   }
   RdmaccRedoRecord record;
   switch (rdmacc_redo_read(reader, &record)) {
@@ -161,11 +214,14 @@ void take(XLogReaderState* reader) {
       break;
     case RDMACC_REDO_LOADED:
       apply(record);
+      rdmacc_loader_end_transaction();
       break;
     case RDMACC_REDO_CREATE:
+      rdmacc_log_note_changed(record.table.id);
       rdmacc_loader_create_table(&record.table);
       break;
     case RDMACC_REDO_DROP:
+      rdmacc_log_note_changed(record.table.id);
       rdmacc_loader_drop_table(record.table.id);
       break;
     case RDMACC_REDO_MARK:
@@ -174,61 +230,144 @@ void take(XLogReaderState* reader) {
   }
 }
 
-XLogReaderState* open_reader(ReadLocalXLogPageNoWaitPrivate* state) {
+XLogReaderState* open_reader(void) {
   XLogReaderRoutine routine = {};
   routine.page_read = read_local_xlog_page_no_wait;
   routine.segment_open = wal_segment_open;
   routine.segment_close = wal_segment_close;
-  XLogReaderState* reader = XLogReaderAllocate(wal_segment_size, nullptr, &routine, state);
-  if (reader == nullptr) ereport(ERROR, (errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory")));
-  return reader;
+  XLogReaderState* opened = XLogReaderAllocate(wal_segment_size, nullptr, &routine, &pages);
+  if (opened == nullptr) ereport(ERROR, (errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory")));
+  return opened;
 }
 
-/* All records from `from` on. */
-void read_all(XLogReaderState* reader, ReadLocalXLogPageNoWaitPrivate* state, XLogRecPtr from) {
-  const XLogRecPtr first = XLogFindNextRecord(reader, from);
+[[noreturn]] void raise_unreadable(const char* failure) {
+  ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED),
+                  errmsg("could not read WAL at %X/%X: %s", RDMACC_LSN(next),
+                         failure != nullptr ? failure : "no reason")));
+}
+
+/* nullptr: it is not there yet, or not all of it (`pages` says so), or cannot be read. Errors of
+ * its file are no more than that. */
+XLogRecord* try_to_read(const char** failure) {
+  XLogRecord* volatile record = nullptr;
+  MemoryContext inside = CurrentMemoryContext;
+  *failure = nullptr;
+  PG_TRY();
+  {
+    char* reason = nullptr;
+    record = XLogReadRecord(reader, &reason);
+    *failure = reason;
+  }
+  PG_CATCH();
+  {
+    MemoryContextSwitchTo(inside);
+    ErrorData* error = CopyErrorData();
+    FlushErrorState();
+    *failure = error->message;
+  }
+  PG_END_TRY();
+  return record;
+}
+
+/* The place of the first record is that of a page, or of a record. False: there is none yet. */
+bool find_first_record(void) {
+  if (found_first) return true;
+  const XLogRecPtr first = XLogFindNextRecord(reader, next);
+  if (first == InvalidXLogRecPtr && pages.end_of_wal) return false;
   if (first == InvalidXLogRecPtr) {
-    if (state->end_of_wal) return;
     ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED),
                     errmsg("there is no WAL at %X/%X, where the rows of rdmacc tables begin",
-                           RDMACC_LSN(from))));
+                           RDMACC_LSN(next))));
   }
-  XLogBeginRead(reader, first);
-  while (true) {
-    char* failure = nullptr;
-    if (XLogReadRecord(reader, &failure) == nullptr) {
-      if (state->end_of_wal) return;
-      ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED),
-                      errmsg("could not read WAL at %X/%X: %s", RDMACC_LSN(reader->EndRecPtr),
-                             failure != nullptr ? failure : "no reason")));
-    }
+  next = first;
+  found_first = true;
+  return true;
+}
+
+/* False: it is not there yet, or not all of it. A standby's files are replaced and renamed while
+ * they are read; what cannot be read for some seconds is missing. */
+bool read_record(void) {
+  for (int tries = 0;; tries++) {
+    const char* failure = nullptr;
+    if (try_to_read(&failure) != nullptr) return true;
+    if (pages.end_of_wal) return false;
+    if (!(RecoveryInProgress() || rdmacc_has_followed()) || tries == kReadTriesMax)
+      raise_unreadable(failure);
     if (ShutdownRequestPending) proc_exit(1);
-    replayed->end = reader->EndRecPtr;
-    pg_atomic_write_u64(&rdmacc_durability_status->replayed_until, reader->EndRecPtr);
-    pg_atomic_write_u64(&rdmacc_durability_status->replayed_writes, replayed->writes);
-    take(reader);
+    pg_usleep(kReadPauseUs);
+    XLogReaderFree(reader);
+    reader = open_reader();
+    pages = {};
+    XLogBeginRead(reader, next);
   }
 }
 
 }  // namespace
 
-void rdmacc_replay(XLogRecPtr from, ReplayResult* result) {
-  CHECK(from != InvalidXLogRecPtr && rdmacc_durability_status != nullptr);
-  MemoryContext context =
-      AllocSetContextCreate(TopMemoryContext, "rdmacc replay", ALLOCSET_DEFAULT_SIZES);
+void rdmacc_replay_begin(XLogRecPtr from) {
+  CHECK(from != InvalidXLogRecPtr && rdmacc_durability_status != nullptr && context == nullptr);
+  context = AllocSetContextCreate(TopMemoryContext, "rdmacc replay", ALLOCSET_DEFAULT_SIZES);
   const MemoryContext previous = MemoryContextSwitchTo(context);
-  *result = {};
-  result->end = from;
-  replayed = result;
+  replayed = {};
+  replayed.end = next = from;
+  found_first = false;
+  lost = 0;
   parts = make_table("rdmacc parts", sizeof(uint64), sizeof(Waiting));
   by_xid = make_table("rdmacc xids", sizeof(TransactionId), sizeof(WaitingXid));
-  ReadLocalXLogPageNoWaitPrivate state = {};
-  XLogReaderState* reader = open_reader(&state);
-  read_all(reader, &state, from);
-  rdmacc_loader_flush();
-  result->undecided =
-      static_cast<uint64>(hash_get_num_entries(parts) + hash_get_num_entries(by_xid));
-  XLogReaderFree(reader);
+  reader = open_reader();
   MemoryContextSwitchTo(previous);
+}
+
+bool rdmacc_replay_some(void) {
+  CHECK(context != nullptr);
+  const MemoryContext previous = MemoryContextSwitchTo(context);
+  const uint64 writes_before = replayed.writes;
+  bool more = false;
+  pages = {};
+  if (find_first_record()) {
+    XLogBeginRead(reader, next);
+    for (int records = 0; !more && read_record(); records++) {
+      replayed.end = next = reader->EndRecPtr;
+      pg_atomic_write_u64(&rdmacc_durability_status->replayed_until, replayed.end);
+      pg_atomic_write_u64(&rdmacc_durability_status->replayed_writes, replayed.writes);
+      take();
+      more = records == kRecordsAtOnce || replayed.writes - writes_before >= kWritesAtOnce ||
+             ShutdownRequestPending;
+    }
+  }
+  rdmacc_loader_flush();
+  MemoryContextSwitchTo(previous);
+  return more;
+}
+
+void rdmacc_replay_rest(void) {
+  while (rdmacc_replay_some()) {
+    if (ShutdownRequestPending) proc_exit(1);
+  }
+}
+
+XLogRecPtr rdmacc_replay_position(void) { return replayed.end; }
+
+XLogRecPtr rdmacc_replay_waits_from(void) {
+  XLogRecPtr first = replayed.end;
+  HASH_SEQ_STATUS entries;
+  hash_seq_init(&entries, parts);
+  while (const auto* waiting = static_cast<Waiting*>(hash_seq_search(&entries))) {
+    first = Min(first, waiting->begin);
+  }
+  hash_seq_init(&entries, by_xid);
+  while (const auto* waiting = static_cast<WaitingXid*>(hash_seq_search(&entries))) {
+    first = Min(first, waiting->begin);
+  }
+  return first;
+}
+
+void rdmacc_replay_end(ReplayResult* result) {
+  CHECK(context != nullptr);
+  replayed.undecided =
+      lost + static_cast<uint64>(hash_get_num_entries(parts) + hash_get_num_entries(by_xid));
+  *result = replayed;
+  XLogReaderFree(reader);
   MemoryContextDelete(context);
+  context = nullptr;
 }

@@ -6,6 +6,7 @@
 #include "pg_rdmacc/relation/table_options.h"
 #include "pg_rdmacc/server/attach.h"
 #include "pg_rdmacc/server/remote_nodes.h"
+#include "pg_rdmacc/server/standby.h"
 #include "pg_rdmacc/xact/own_tables.h"
 #include "pg_rdmacc/xact/xact.h"
 
@@ -67,8 +68,17 @@ void rdmacc_rewritten_table_spec(Relation relation, Relation before, Oid relfile
 uint32 rdmacc_committed_table(Relation relation, const RdmaccKeyLayout* layout) {
   rdmacc::TableSpec spec;
   rdmacc_table_spec(relation, relation->rd_node.relNode, layout, &spec);
-  const uint32 found = rdmacc_find_engine_table(&spec);
+  uint32 found = rdmacc_find_engine_table(&spec);
+  if (found == RDMACC_NO_TABLE && rdmacc_on_standby()) {
+    rdmacc_await_tables();
+    found = rdmacc_find_engine_table(&spec);
+  }
   if (found != RDMACC_NO_TABLE) return found;
+  if (rdmacc_on_standby()) {
+    ereport(ERROR, (errcode(ERRCODE_CANNOT_CONNECT_NOW),
+                    errmsg("the rdmacc nodes do not have the rows of table \"%s\" yet",
+                           RelationGetRelationName(relation))));
+  }
   if (!rdmacc_remote_rows_are_gone()) {
     ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
                     errmsg("the rdmacc nodes do not have the rows of table \"%s\"",

@@ -97,7 +97,9 @@ void rdmacc_ensure_attached(void) {
   }
   if (!exit_registered) before_shmem_exit(detach_at_exit, 0);
   exit_registered = true;
-  const uint64 write_set_bytes_max = static_cast<uint64>(rdmacc_max_write_set_mb) << 20;
+  /* What has committed elsewhere has to fit. */
+  const uint64 write_set_bytes_max =
+      recovers ? UINT64_MAX : static_cast<uint64>(rdmacc_max_write_set_mb) << 20;
   while (!bridge_attach(fabric, static_cast<uint32>(rdmacc_effective_replicas()),
                         write_set_bytes_max, interrupted)) {
     const BridgeError error = *bridge_error();

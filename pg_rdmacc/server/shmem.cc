@@ -5,6 +5,7 @@
 #include "pg_rdmacc/server/shared_piece.h"
 
 extern "C" {
+#include "access/xlog.h"
 #include "miscadmin.h"
 #include "storage/shmem.h"
 }
@@ -50,6 +51,9 @@ void attach_control(void* memory, bool found) {
   pg_atomic_init_u32(&rdmacc_control->made, 0);
   pg_atomic_init_u32(&rdmacc_control->recovering,
                      rdmacc_rows_are_durable() ? RDMACC_RECOVERING : RDMACC_RECOVERED);
+  pg_atomic_init_u64(&rdmacc_control->applied_until, 0);
+  pg_atomic_init_u32(&rdmacc_control->followed, 0);
+  pg_atomic_init_u32(&rdmacc_control->pauses, 0);
   pg_atomic_init_u32(&rdmacc_control->was_on_disk, 0);
   pg_atomic_init_u32(&rdmacc_control->checkpointer_pid, 0);
   pg_atomic_init_u32(&rdmacc_control->doubts, 0);
@@ -122,9 +126,11 @@ bool rdmacc_cluster_serving(void) {
          pg_atomic_read_u32(&rdmacc_control->stopping) == 0;
 }
 
+/* What a standby has not applied when it is promoted is still to come. */
 bool rdmacc_rows_are_recovering(void) {
-  return rdmacc_control != nullptr &&
-         pg_atomic_read_u32(&rdmacc_control->recovering) != RDMACC_RECOVERED;
+  if (rdmacc_control == nullptr) return false;
+  const uint32 state = pg_atomic_read_u32(&rdmacc_control->recovering);
+  return state != RDMACC_RECOVERED && !(state == RDMACC_FOLLOWING && RecoveryInProgress());
 }
 
 bool rdmacc_cluster_is_fresh(void) {

@@ -37,6 +37,10 @@ typedef struct RdmaccControl {
 #define RDMACC_RECOVERED 0
 #define RDMACC_RECOVERING 1
 #define RDMACC_RECOVERY_FAILED 2     /* and is tried again */
+#define RDMACC_FOLLOWING 3           /* a standby's: they have rows as of `applied_until` */
+  pg_atomic_uint64 applied_until;    /* rows of all WAL before this are there; while following */
+  pg_atomic_uint32 followed;         /* 1: the nodes have followed in this server's life */
+  pg_atomic_uint32 pauses;           /* 1: nothing is applied while a checkpoint is written */
   pg_atomic_uint32 was_on_disk;      /* rows of an earlier life of this data directory were */
   pg_atomic_uint32 checkpointer_pid; /* 0: none runs */
   pg_atomic_uint32 doubts; /* not 0: a transaction may be in doubt; counts the reasons for it */
@@ -69,7 +73,7 @@ bool rdmacc_cluster_serving(void);
 /* The nodes serve, with whatever rows. */
 bool rdmacc_nodes_are_up(void);
 
-/* Rows that are on disk are not in all nodes yet. */
+/* Rows that are on disk are not in all nodes yet. False on a standby whose nodes follow its WAL. */
 bool rdmacc_rows_are_recovering(void);
 
 /* True when tables that existed before this server's start have lost their rows with the nodes

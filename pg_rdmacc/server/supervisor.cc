@@ -22,6 +22,7 @@
 extern "C" {
 #include <signal.h>
 
+#include "access/xlog.h"
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "postmaster/bgworker.h"
@@ -182,7 +183,7 @@ bool find_or_create_cluster(void) {
     adopt_cluster(&file);
     return false;
   }
-  fresh = known;
+  fresh = known && !RecoveryInProgress(); /* a standby has had no rows in memory alone */
   on_disk = known && file.on_disk && rdmacc_rows_are_durable();
   pg_atomic_write_u32(&rdmacc_control->was_on_disk, on_disk ? 1 : 0);
   if (known && !ours) remove_leftovers(&file);
@@ -296,7 +297,9 @@ void rdmacc_supervisor_register(void) {
   CHECK(process_shared_preload_libraries_in_progress); /* later ones would be ignored */
   BackgroundWorker worker = {};
   worker.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION;
-  worker.bgw_start_time = BgWorkerStart_RecoveryFinished;
+  /* A standby's nodes get its rows. */
+  worker.bgw_start_time =
+      rdmacc_rows_are_durable() ? BgWorkerStart_ConsistentState : BgWorkerStart_RecoveryFinished;
   worker.bgw_restart_time = 1;
   strlcpy(worker.bgw_library_name, "pg_rdmacc", sizeof(worker.bgw_library_name));
   strlcpy(worker.bgw_function_name, "rdmacc_supervisor_main", sizeof(worker.bgw_function_name));

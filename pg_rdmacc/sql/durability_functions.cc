@@ -4,6 +4,7 @@
 
 extern "C" {
 #include "access/xlog.h"
+#include "access/xlogrecovery.h"
 #include "utils/builtins.h"
 #include "utils/pg_lsn.h"
 #include "utils/timestamp.h"
@@ -27,6 +28,8 @@ const char* state(void) {
   switch (pg_atomic_read_u32(&rdmacc_control->recovering)) {
     case RDMACC_RECOVERING:
       return "recovering";
+    case RDMACC_FOLLOWING:
+      return RecoveryInProgress() ? "following" : "recovering";
     case RDMACC_RECOVERY_FAILED:
       return "failed";
     default:
@@ -37,7 +40,11 @@ const char* state(void) {
 
 /* The columns in the order of the install script. */
 void fill(RdmaccDurabilityStatus* status, Datum* values, bool* nulls) {
-  const XLogRecPtr now = RecoveryInProgress() ? InvalidXLogRecPtr : GetXLogInsertRecPtr();
+  const bool standby = RecoveryInProgress();
+  const XLogRecPtr now = standby ? GetXLogReplayRecPtr(nullptr) : GetXLogInsertRecPtr();
+  const XLogRecPtr replay_end = standby ? now : word(&status->replay_end);
+  XLogRecPtr replayed_until = word(&status->replayed_until);
+  if (standby) replayed_until = Max(replayed_until, word(&rdmacc_control->applied_until));
   const XLogRecPtr redo = word(&status->redo);
   const XLogRecPtr kept_from = word(&status->kept_from);
   const auto behind = [now](XLogRecPtr from) {
@@ -58,15 +65,15 @@ void fill(RdmaccDurabilityStatus* status, Datum* values, bool* nulls) {
                                rdmacc_int8_datum(word(&status->failures)),
                                rdmacc_int8_datum(word(&status->loaded_rows)),
                                rdmacc_int8_datum(word(&status->replayed_writes)),
-                               LSNGetDatum(word(&status->replayed_until)),
-                               LSNGetDatum(word(&status->replay_end)),
+                               LSNGetDatum(replayed_until),
+                               LSNGetDatum(replay_end),
                                seconds(word(&status->recovery_us)),
                                BoolGetDatum(word(&status->sql_backups) > 0)};
   memcpy(values, row, sizeof(row));
   nulls[1] = nulls[2] = nulls[4] = nulls[5] = !made;
   nulls[3] = kept_from == InvalidXLogRecPtr;
-  nulls[14] = word(&status->replayed_until) == 0;
-  nulls[15] = word(&status->replay_end) == 0;
+  nulls[14] = replayed_until == InvalidXLogRecPtr;
+  nulls[15] = replay_end == InvalidXLogRecPtr;
   nulls[16] = word(&status->recovery_us) == 0;
 }
 

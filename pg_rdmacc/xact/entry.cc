@@ -1,5 +1,7 @@
 #include "pg_rdmacc/xact/entry.h"
 
+#include "pg_rdmacc/server/standby.h"
+
 extern "C" {
 #include "access/parallel.h"
 #include "access/xlog.h"
@@ -23,10 +25,22 @@ namespace {
 
 }  // namespace
 
+uint64 rdmacc_gate_timeout_us(void) {
+  const uint64 gate_ms = static_cast<uint64>(Max(rdmacc_gate_timeout_ms, 0));
+  const uint64 lock_ms = static_cast<uint64>(Max(LockTimeout, 0));
+  const uint64 ms = lock_ms > 0 && (gate_ms == 0 || lock_ms < gate_ms) ? lock_ms : gate_ms;
+  return ms * 1000;
+}
+
+int rdmacc_protocol_to_begin(bool standby) {
+  return standby ? bridge_parse_protocol(RDMACC_STANDBY_PROTOCOL) : rdmacc_protocol;
+}
+
 void rdmacc_check_entry(void) {
   if (IsParallelWorker()) refuse_here("in a parallel worker");
-  if (RecoveryInProgress()) refuse_here("during recovery");
+  if (RecoveryInProgress() && !rdmacc_on_standby()) refuse_here("during recovery");
   if (IsLogicalWorker()) refuse_here("by logical replication");
+  if (RecoveryInProgress()) return;
   if (rdmacc_protocol >= 0 && rdmacc_rows_are_durable() && !bridge_can_prepare(rdmacc_protocol)) {
     refuse_unlogged();
   }

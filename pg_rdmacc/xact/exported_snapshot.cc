@@ -108,6 +108,11 @@ void await_resolution(void) {
 }
 
 [[noreturn]] void refuse_snapshot(void) {
+  if (RecoveryInProgress()) {
+    ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                    errmsg("rdmacc tables cannot be read under a shared snapshot on a standby"),
+                    errhint("Use one session, as pg_dump without --jobs does.")));
+  }
   ereport(ERROR,
           (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
            errmsg("rdmacc tables cannot be read under this snapshot"),

@@ -4,7 +4,9 @@
 #include "pg_rdmacc/server/error.h"
 #include "pg_rdmacc/server/guc.h"
 #include "pg_rdmacc/server/shared_piece.h"
+#include "pg_rdmacc/server/standby.h"
 #include "pg_rdmacc/xact/current_reads.h"
+#include "pg_rdmacc/xact/entry.h"
 #include "pg_rdmacc/xact/exported_snapshot.h"
 #include "pg_rdmacc/xact/pump.h"
 #include "pg_rdmacc/xact/xact.h"
@@ -177,7 +179,10 @@ bool rdmacc_may_have_guests(void) {
   if (GetCurrentTransactionNestLevel() > 1 || rdmacc_misses_guests()) return false;
   if (IsInParallelMode()) return false; /* a plan within one that has guests */
   if (list_length(borrowed) >= kSegmentsMax || bridge_txn_has_writes()) return false;
-  if (rdmacc_stages_auto || !bridge_may_host(rdmacc_protocol, rdmacc_stages_code)) return false;
+  if (rdmacc_stages_auto ||
+      !bridge_may_host(rdmacc_protocol_to_begin(rdmacc_on_standby()), rdmacc_stages_code)) {
+    return false;
+  }
   wanted = true;
   return !alone && (alone_until_us == 0 || rdmacc_now_us() >= alone_until_us);
 }

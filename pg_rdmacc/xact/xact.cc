@@ -5,6 +5,7 @@
 #include "pg_rdmacc/server/attach.h"
 #include "pg_rdmacc/server/error.h"
 #include "pg_rdmacc/server/short_worker.h"
+#include "pg_rdmacc/server/standby.h"
 #include "pg_rdmacc/wal/commit_log.h"
 #include "pg_rdmacc/xact/current_reads.h"
 #include "pg_rdmacc/xact/entry.h"
@@ -50,13 +51,6 @@ void note_nest(int* lowest) {
   const int nest = GetCurrentTransactionNestLevel();
   CHECK(nest > kNever); /* outside of a transaction it would be the next one's */
   if (*lowest == kNever || nest < *lowest) *lowest = nest;
-}
-
-uint64 gate_timeout_us(void) {
-  const uint64 gate_ms = static_cast<uint64>(Max(rdmacc_gate_timeout_ms, 0));
-  const uint64 lock_ms = static_cast<uint64>(Max(LockTimeout, 0));
-  const uint64 ms = lock_ms > 0 && (gate_ms == 0 || lock_ms < gate_ms) ? lock_ms : gate_ms;
-  return ms * 1000;
 }
 
 /* ---- The end of the transaction */
@@ -332,16 +326,18 @@ void rdmacc_enter(void) {
   rdmacc_check_entry();
   rdmacc_check_snapshot();
   rdmacc_ensure_attached();
+  const bool standby = rdmacc_on_standby();
+  rdmacc_await_applied(standby);
   /* What PostgreSQL lets wait until nothing can make it fail, may wait here, too. */
   const bool deferrable = IsolationIsSerializable() && XactReadOnly && XactDeferrable;
   /* Rows as they are stored are read under any protocol: none is written meanwhile. */
   const bool as_stored = rdmacc_reads_as_stored();
   const BridgeTxnOptions options = {
-      .protocol = as_stored ? -1 : rdmacc_protocol,
+      .protocol = as_stored ? -1 : rdmacc_protocol_to_begin(standby),
       .stages = rdmacc_stages_code,
       .auto_stages = rdmacc_stages_auto,
       .lock_mode = static_cast<rdmacc::LockMode>(rdmacc_lock_mode),
-      .gate_timeout_us = gate_timeout_us(),
+      .gate_timeout_us = rdmacc_gate_timeout_us(),
       .exclusive_gate = !as_stored && (deferrable || asks_for_exclusive_gate),
       .needs_current_reads = rdmacc_needs_current_reads()};
   bridge_begin(&options);
@@ -350,6 +346,7 @@ void rdmacc_enter(void) {
 
 void rdmacc_enter_write(CommandId command) {
   CHECK(command != InvalidCommandId);
+  PreventCommandDuringRecovery("a write to rdmacc tables");
   if (!doomed) rdmacc_await_leave_to_write();
   rdmacc_invite_no_guests();
   rdmacc_enter();

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Copies of a server under load: base backups, a recovery to a named point, a standby that is
-promoted. They have the rows that were committed, and rdmacc rows agree with heap rows."""
+"""Copies of a server under load: base backups, recoveries to a time and to a named point. They have
+the rows that were committed, and rdmacc rows agree with heap rows."""
 
 import contextlib
 import os
@@ -10,8 +10,9 @@ import threading
 import time
 
 import outage
+from copies import base_backup, copy_of
 from harness import Session, ask, equal, eventually, run, sqlstate, true
-from sandbox import Failure, Sandbox
+from sandbox import Failure
 from storm import SCHEMA, Client, check_journal, check_tables, stop_all
 from verify import verify
 
@@ -29,24 +30,6 @@ def set_up(box):
 
 
 @contextlib.contextmanager
-def copy_of(box, name, **settings):
-    """A server with a tree of its own beside `box`, without data yet."""
-    other = Sandbox(os.path.join(box.dir, name), settings={**SETTINGS, **settings})
-    os.makedirs(other.dir)
-    subprocess.run(["cp", "-al", os.path.join(box.dir, "usr"), other.dir], check=True)
-    for path in (other.socket_dir, os.path.dirname(other.log), other.data):
-        other.make_private(path)
-    try:
-        yield other
-    finally:
-        try:
-            other.stop("immediate")
-        finally:
-            if os.path.exists(other.log):
-                print(other.log_text()[-2000:] if os.environ.get("BACKUP_LOGS") else "", end="")
-
-
-@contextlib.contextmanager
 def load(box, protocol="occ"):
     """Clients at work; they have stopped afterwards."""
     global clients_made
@@ -58,12 +41,6 @@ def load(box, protocol="occ"):
         yield clients
     finally:
         stop_all(clients)
-
-
-def base_backup(box, other, *options):
-    subprocess.run(box.as_server_user([
-        os.path.join(box.bin, "pg_basebackup"), "-D", other.data, "-X", "stream", "-c", "fast",
-        *options]), env=box.environment(), cwd="/", check=True, timeout=60)
 
 
 def acknowledged(clients):
@@ -97,7 +74,7 @@ def check_alive(other, what):
 
 
 def base_backup_under_load(box):
-    with copy_of(box, "backup") as other:
+    with copy_of(box, SETTINGS, "backup") as other:
         with load(box) as clients:
             before = acknowledged(clients)
             checkpoints = threading.Thread(target=lambda: [
@@ -115,7 +92,7 @@ def base_backup_under_load(box):
 
 def backup_by_functions(box):
     """Files are copied one by one between pg_backup_start() and pg_backup_stop()."""
-    with copy_of(box, "copied", restore_command=f"cp {box.data}/pg_wal/%f %p") as other:
+    with copy_of(box, SETTINGS, "copied", restore_command=f"cp {box.data}/pg_wal/%f %p") as other:
         with load(box, "nowait") as clients:
             before = acknowledged(clients)
             session = Session(box)
@@ -150,7 +127,7 @@ def copy_files(box, other):
 
 def copy_without_its_rows(box):
     """One that lacks the folder shows no empty tables."""
-    with copy_of(box, "partial") as other:
+    with copy_of(box, SETTINGS, "partial") as other:
         base_backup(box, other)
         shutil.rmtree(os.path.join(other.data, "pg_rdmacc"))
         try:
@@ -165,7 +142,7 @@ def copy_without_its_rows(box):
 def recovery_to_a_time(box):
     """Where rdmacc rows alone are written: exact but for the first second in which rows are written
     after that time."""
-    with copy_of(box, "time", restore_command=f"cp {box.data}/pg_wal/%f %p",
+    with copy_of(box, SETTINGS, "time", restore_command=f"cp {box.data}/pg_wal/%f %p",
                  recovery_target_action="promote") as other:
         base_backup(box, other)
         box.psql("CREATE TABLE times (name text PRIMARY KEY) USING rdmacc")
@@ -186,7 +163,7 @@ def recovery_to_a_time(box):
 
 def recovery_to_a_named_point(box):
     box.psql("CREATE TABLE IF NOT EXISTS points (name text PRIMARY KEY) USING rdmacc")
-    with copy_of(box, "point", restore_command=f"cp {box.data}/pg_wal/%f %p",
+    with copy_of(box, SETTINGS, "point", restore_command=f"cp {box.data}/pg_wal/%f %p",
                  recovery_target_name="here", recovery_target_action="promote") as other:
         base_backup(box, other)
         with load(box, "mvcc") as clients:
@@ -205,32 +182,5 @@ def recovery_to_a_named_point(box):
         check_copy(other, clients, before, "a named point")
 
 
-def promoted_standby(box):
-    """A synchronous one: all that was acknowledged is there after the loss of the primary."""
-    conninfo = f"{box.connection_string()} application_name=standby"
-    with copy_of(box, "standby", primary_conninfo=conninfo, hot_standby="on") as other:
-        base_backup(box, other)
-        other.write_as_server("standby.signal", "")
-        other.start()
-        eventually(lambda: box.psql("SELECT count(*) FROM pg_stat_replication") == "1",
-                   "the standby streams")
-        box.psql("ALTER SYSTEM SET synchronous_standby_names = '*'")
-        box.psql("SELECT pg_reload_conf()")
-        eventually(lambda: box.psql("SELECT sync_state FROM pg_stat_replication") == "sync",
-                   "the standby is synchronous")
-        result = other.psql("SELECT count(*) FROM settled", check=False)
-        true(sqlstate(result) != "00000", f"rows shown by a standby: {result.stdout}")
-        with load(box, "sundial") as clients:
-            time.sleep(1)
-            outage.kill_everything(box)
-        other.run("pg_ctl", "-D", other.data, "-w", "-t", "30", "promote", check=True,
-                  stdout=subprocess.DEVNULL)
-        outage.wait_for_rows(other)
-        check_journal(other, clients, all_kept=True)
-        check_tables(other)
-        verify(other, "a promoted standby")
-        check_alive(other, "a promoted standby")  # on a timeline of its own
-
-
 run(set_up, base_backup_under_load, backup_by_functions, copy_without_its_rows,
-    recovery_to_a_time, recovery_to_a_named_point, promoted_standby, settings=SETTINGS)
+    recovery_to_a_time, recovery_to_a_named_point, settings=SETTINGS)

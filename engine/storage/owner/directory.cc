@@ -103,7 +103,8 @@ Status Directory::may_create(TableId id, const TableSpec& spec) const {
   if (by_identity_.contains(identity_of(spec))) return Status(Code::kDuplicateKey, "table exists");
   const DirectoryEntry& entry = *at(id);
   if (entry.state == TableState::kFree) return Status();
-  if (entry.id == id) return Status(Code::kDuplicateKey, "table id is in use");
+  const bool live = entry.state == TableState::kLive;
+  if (entry.id == id && live) return Status(Code::kDuplicateKey, "table id is in use");
   return Status(Code::kNoSpace, "directory entry of table " + std::to_string(id) +
                                     " is taken by table " + std::to_string(entry.id));
 }

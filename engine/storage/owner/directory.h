@@ -34,7 +34,8 @@ class Directory {
   bool reserved(TableId id, const TableSpec& spec, WorkerId by) const;
   void cancel_reservation(TableId id);
 
-  // kDuplicateKey: the identity or the id is taken; kNoSpace: the id's entry is.
+  // kDuplicateKey: the identity or the id is a table's; kNoSpace: the id's entry is that of
+  // another, or of one that was dropped.
   Status may_create(TableId id, const TableSpec& spec) const;
   void publish(TableId id, const TableSpec& spec, uint64_t root_bits);
   void set_dropped(TableId id);
