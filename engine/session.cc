@@ -153,6 +153,7 @@ void Session::end_transaction() {
   if (txn_->ctts() != 0) restart_.end(txn_->end());
   rows_ = nullptr;
   txn_.reset();
+  created_.clear();
 }
 
 void Session::abort() {

@@ -259,6 +259,8 @@ class Session {
   // `wanted`: the id that it had, for a table that is made again; kNoSpace when it is in use.
   Result<TableMeta> create_table(const TableSpec& spec, TableId wanted = kNoTable);
   Status drop_table(TableId table);
+  // kAborted in a transaction that reads as of a time at which the table had not been made, unless
+  // it has made it itself.
   Result<TableMeta> find_table(const TableSpec& identity);
   // Of all front ends.
   Result<std::vector<ListedTable>> list_tables(TableList which = TableList::kWhole);
@@ -342,7 +344,10 @@ class Session {
   Coordinator* const coordinator_;  // nullptr: rows are given, and there is nothing but them
   Scheduler* const scheduler_;
   const PartitionMap map_;  // given rows are all on node 0
+  bool is_too_new(const TableMeta& table) const;
+
   std::unique_ptr<Transaction> txn_;
+  std::vector<TableId> created_;  // by a session whose transaction it is
   std::unique_ptr<PostedLoad> posted_load_;
   std::vector<std::unique_ptr<PostedLoad>> given_up_loads_;
   RowSource* rows_;  // the transaction, or the given rows; nullptr: no transaction is active

@@ -71,7 +71,8 @@ struct DirectoryEntry {
   uint32_t history;      // old versions kept per slot
   uint64_t root;         // IndexRoot of this node's part
   uint64_t rows;         // approximate: the owner's count of slots handed out and not freed
-  uint64_t reserved[10];
+  uint64_t created_us;   // this node's clock when it was made
+  uint64_t reserved[9];
 };
 static_assert(sizeof(DirectoryEntry) == 128);
 

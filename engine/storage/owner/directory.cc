@@ -120,6 +120,7 @@ void Directory::publish(TableId id, const TableSpec& spec, uint64_t root_bits) {
   entry->history = spec.history;
   entry->root = root_bits;
   entry->rows = 0;
+  entry->created_us = endpoint_.now_us();
   CHECK(plausible(*entry));
   reservations_.erase(id);
   next_number_ = std::max(next_number_, number_of_table(id) + 1);

@@ -33,6 +33,9 @@ Status malformed(const char* request) {
   return Status(Code::kInvalidArgument, std::string(request) + ": malformed request");
 }
 
+TableMeta meta_of(const DirectoryEntry& table) {
+  return {table.id, table.record_size, table.history, table.created_us};
+}
 }  // namespace
 
 void StorageNode::handle(MethodId method, HandlerMethod handler) {
@@ -210,7 +213,7 @@ Status StorageNode::handle_create_table(WorkerId from, Bytes bytes, Reply& reply
   if (change_log_.created) {
     RDMACC_RETURN_IF_ERROR(change_log_.created(listed(*directory_.live(request.id))));
   }
-  write_table_meta({request.id, spec.record_size, spec.history}, reply);
+  write_table_meta(meta_of(*directory_.live(request.id)), reply);
   return Status();
 }
 
@@ -251,7 +254,7 @@ Status StorageNode::handle_find_table(WorkerId, Bytes bytes, Reply& reply) {
   if (!request.parse(bytes)) return malformed("find table");
   const DirectoryEntry* table = directory_.live(directory_.find(request.spec));
   if (table == nullptr) return Status(Code::kNotFound, "table does not exist");
-  write_table_meta({table->id, table->record_size, table->history}, reply);
+  write_table_meta(meta_of(*table), reply);
   return Status();
 }
 

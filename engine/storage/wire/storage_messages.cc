@@ -158,6 +158,7 @@ void write_table_meta(const TableMeta& meta, Rpc::Bytes& out) {
   writer.u32(meta.id);
   writer.u32(meta.record_size);
   writer.u32(meta.history);
+  writer.u64(meta.created_us);
 }
 
 bool parse_table_meta(std::span<const std::byte> in, TableMeta* meta) {
@@ -165,6 +166,7 @@ bool parse_table_meta(std::span<const std::byte> in, TableMeta* meta) {
   meta->id = reader.u32();
   meta->record_size = reader.u32();
   meta->history = reader.u32();
+  meta->created_us = reader.u64();
   return reader.at_end();
 }
 

@@ -29,6 +29,7 @@ struct TableMeta {
   TableId id = kNoTable;
   uint32_t record_size = 0;
   uint32_t history = 0;
+  uint64_t created_us = 0;  // node 0's clock
 };
 
 // What a table's rows and index occupy: units in use, old versions and tombstones included.
