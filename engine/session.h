@@ -256,7 +256,8 @@ class Session {
 
   // ---- Tables. Not transactional: the caller keeps a pending list (drop what was created when
   // its transaction aborts, drop what was replaced when it commits).
-  // `wanted`: the id that it had, for a table that is made again; kNoSpace when it is in use.
+  // `wanted`: the id that it had, for a table that is made again; kNoSpace when it is in use,
+  // kNotFound when that very table was dropped and is not gone yet.
   Result<TableMeta> create_table(const TableSpec& spec, TableId wanted = kNoTable);
   Status drop_table(TableId table);
   // kAborted in a transaction that reads as of a time at which the table had not been made, unless

@@ -265,6 +265,10 @@ bool bridge_txn_touched(void) {
   return bridge_txn_active() && attached()->txn.begun && attached()->session->touched_engine();
 }
 
+void bridge_start_lose(void) {
+  rdmacc::bridge::start([](rdmacc::Session& session) { return session.abort_on_conflict(); });
+}
+
 bool bridge_txn_has_writes(void) {
   return bridge_txn_active() && attached()->txn.begun && attached()->session->has_writes();
 }

@@ -142,7 +142,9 @@ void bridge_cancel(void);          /* the command under way ends soon with kCanc
 bool bridge_txn_active(void);
 void bridge_begin(const BridgeTxnOptions* options); /* no engine access yet; cannot fail */
 void bridge_need_current_reads(void);
-bool bridge_txn_touched(void); /* the gate was entered */
+bool bridge_txn_touched(void);
+/* The transaction has lost: ends with kAborted. */
+void bridge_start_lose(void); /* the gate was entered */
 bool bridge_txn_has_writes(void);
 int bridge_txn_protocol(void); /* after the gate was entered; -1 before */
 int bridge_txn_stages(void);   /* likewise: the hybrid code that it runs with */
@@ -152,6 +154,8 @@ void bridge_start_abort(void);
  * what follows. Not ok: it has ended, aborted, but for kInvalidArgument. */
 bool bridge_can_prepare(int protocol);
 bool bridge_locks_what_it_reads(int protocol);
+/* Of a time that is fixed when the transaction begins. */
+bool bridge_reads_as_of_time(int protocol);
 void bridge_start_prepare(uint64_t system_id, uint64_t xid);
 bool bridge_prepared(void);
 /* What the prepared transaction writes; valid until it ends. */

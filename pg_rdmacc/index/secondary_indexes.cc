@@ -8,6 +8,7 @@
 #include "pg_rdmacc/server/attach.h"
 #include "pg_rdmacc/server/error.h"
 #include "pg_rdmacc/server/standby.h"
+#include "pg_rdmacc/xact/newer_tables.h"
 #include "pg_rdmacc/xact/xact.h"
 
 extern "C" {
@@ -61,7 +62,10 @@ bool describe(Relation relation, Relation index, const CachedSet* known, RdmaccI
     rdmacc_await_tables();
     out->id = rdmacc_find_index(index);
   }
-  if (out->id != RDMACC_NO_TABLE) return true;
+  if (out->id != RDMACC_NO_TABLE) {
+    rdmacc_check_age(out->oid, RelationGetRelationName(index));
+    return true;
+  }
   /* One of the two primary keys while REINDEX CONCURRENTLY swaps them. */
   if (!out->valid) return false;
   rdmacc_raise_no_entries(RelationGetRelationName(index));

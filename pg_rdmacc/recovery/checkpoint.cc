@@ -4,6 +4,7 @@
 #include "pg_rdmacc/recovery/table_file.h"
 #include "pg_rdmacc/server/error.h"
 #include "pg_rdmacc/server/guc.h"
+#include "pg_rdmacc/server/standby.h"
 #include "pg_rdmacc/wal/commit_log.h"
 #include "pg_rdmacc/xact/xact.h"
 
@@ -66,7 +67,8 @@ void end_reading(void) {
 
 /* One attempt, in a transaction of its own, which locks nothing. */
 bool try_to_dump(uint32 table, const char* path, TableFileSize* size, BridgeError* error) {
-  const BridgeTxnOptions options = {.protocol = -1,
+  const int protocol = of_standby ? bridge_parse_protocol(RDMACC_STANDBY_PROTOCOL) : -1;
+  const BridgeTxnOptions options = {.protocol = protocol,
                                     .stages = rdmacc_stages_code,
                                     .auto_stages = false,
                                     .lock_mode = rdmacc::LockMode::kExclusive,

@@ -38,7 +38,7 @@ void rdmacc_follow_begin(void) {
   CHECK(rdmacc_control != nullptr);
   pg_atomic_write_u64(&rdmacc_control->applied_until, InvalidXLogRecPtr);
   note_pause(false);
-  pg_atomic_write_u32(&rdmacc_control->followed, 1);
+  pg_atomic_fetch_add_u32(&rdmacc_control->followed, 1);
   rdmacc_loader_has_readers();
 }
 

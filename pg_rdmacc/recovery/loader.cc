@@ -157,7 +157,12 @@ void rdmacc_loader_create_table(const rdmacc::ListedTable* table) {
     if (code == rdmacc::Code::kOk) break;
     const bool there = code == rdmacc::Code::kDuplicateKey;
     if (there && is_there(table)) break;
-    if (!(there || code == rdmacc::Code::kNoSpace) || tries == kCreateTriesMax) {
+    const bool dropped = code == rdmacc::Code::kNotFound;
+    /* By the attempt before this one: that is still to come in the WAL, too, and readers may keep
+     * it from going for long. */
+    if (dropped && rdmacc_has_followed()) return;
+    const bool may_pass = there || dropped || code == rdmacc::Code::kNoSpace;
+    if (!may_pass || tries == kCreateTriesMax) {
       rdmacc_check("could not make a table again in the rdmacc nodes", nullptr);
     }
     if (ShutdownRequestPending) proc_exit(1);

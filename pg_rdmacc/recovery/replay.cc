@@ -241,9 +241,29 @@ XLogReaderState* open_reader(void) {
 }
 
 [[noreturn]] void raise_unreadable(const char* failure) {
+  if (!found_first && failure == nullptr) {
+    ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED),
+                    errmsg("there is no WAL at %X/%X, where the rows of rdmacc tables begin",
+                           RDMACC_LSN(next))));
+  }
   ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED),
                   errmsg("could not read WAL at %X/%X: %s", RDMACC_LSN(next),
                          failure != nullptr ? failure : "no reason")));
+}
+
+/* nullptr: there is none. */
+XLogRecord* next_record(const char** failure) {
+  if (!found_first) { /* `next` is a page, or a record */
+    const XLogRecPtr first = XLogFindNextRecord(reader, next);
+    if (first == InvalidXLogRecPtr) return nullptr;
+    next = first;
+    found_first = true;
+    XLogBeginRead(reader, next);
+  }
+  char* reason = nullptr;
+  XLogRecord* record = XLogReadRecord(reader, &reason);
+  *failure = reason;
+  return record;
 }
 
 /* nullptr: it is not there yet, or not all of it (`pages` says so), or cannot be read. Errors of
@@ -253,11 +273,7 @@ XLogRecord* try_to_read(const char** failure) {
   MemoryContext inside = CurrentMemoryContext;
   *failure = nullptr;
   PG_TRY();
-  {
-    char* reason = nullptr;
-    record = XLogReadRecord(reader, &reason);
-    *failure = reason;
-  }
+  { record = next_record(failure); }
   PG_CATCH();
   {
     MemoryContextSwitchTo(inside);
@@ -269,19 +285,9 @@ XLogRecord* try_to_read(const char** failure) {
   return record;
 }
 
-/* The place of the first record is that of a page, or of a record. False: there is none yet. */
-bool find_first_record(void) {
-  if (found_first) return true;
-  const XLogRecPtr first = XLogFindNextRecord(reader, next);
-  if (first == InvalidXLogRecPtr && pages.end_of_wal) return false;
-  if (first == InvalidXLogRecPtr) {
-    ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED),
-                    errmsg("there is no WAL at %X/%X, where the rows of rdmacc tables begin",
-                           RDMACC_LSN(next))));
-  }
-  next = first;
-  found_first = true;
-  return true;
+void begin_at_next(void) {
+  pages = {};
+  if (found_first) XLogBeginRead(reader, next);
 }
 
 /* False: it is not there yet, or not all of it. A standby's files are replaced and renamed while
@@ -291,14 +297,13 @@ bool read_record(void) {
     const char* failure = nullptr;
     if (try_to_read(&failure) != nullptr) return true;
     if (pages.end_of_wal) return false;
-    if (!(RecoveryInProgress() || rdmacc_has_followed()) || tries == kReadTriesMax)
-      raise_unreadable(failure);
+    const bool may_pass = RecoveryInProgress() || rdmacc_has_followed();
+    if (!may_pass || tries == kReadTriesMax) raise_unreadable(failure);
     if (ShutdownRequestPending) proc_exit(1);
     pg_usleep(kReadPauseUs);
     XLogReaderFree(reader);
     reader = open_reader();
-    pages = {};
-    XLogBeginRead(reader, next);
+    begin_at_next();
   }
 }
 
@@ -323,17 +328,14 @@ bool rdmacc_replay_some(void) {
   const MemoryContext previous = MemoryContextSwitchTo(context);
   const uint64 writes_before = replayed.writes;
   bool more = false;
-  pages = {};
-  if (find_first_record()) {
-    XLogBeginRead(reader, next);
-    for (int records = 0; !more && read_record(); records++) {
-      replayed.end = next = reader->EndRecPtr;
-      pg_atomic_write_u64(&rdmacc_durability_status->replayed_until, replayed.end);
-      pg_atomic_write_u64(&rdmacc_durability_status->replayed_writes, replayed.writes);
-      take();
-      more = records == kRecordsAtOnce || replayed.writes - writes_before >= kWritesAtOnce ||
-             ShutdownRequestPending;
-    }
+  begin_at_next();
+  for (int records = 0; !more && read_record(); records++) {
+    replayed.end = next = reader->EndRecPtr;
+    pg_atomic_write_u64(&rdmacc_durability_status->replayed_until, replayed.end);
+    pg_atomic_write_u64(&rdmacc_durability_status->replayed_writes, replayed.writes);
+    take();
+    more = records == kRecordsAtOnce || replayed.writes - writes_before >= kWritesAtOnce ||
+           ShutdownRequestPending;
   }
   rdmacc_loader_flush();
   MemoryContextSwitchTo(previous);

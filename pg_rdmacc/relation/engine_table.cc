@@ -7,6 +7,7 @@
 #include "pg_rdmacc/server/attach.h"
 #include "pg_rdmacc/server/remote_nodes.h"
 #include "pg_rdmacc/server/standby.h"
+#include "pg_rdmacc/xact/newer_tables.h"
 #include "pg_rdmacc/xact/own_tables.h"
 #include "pg_rdmacc/xact/xact.h"
 
@@ -111,6 +112,7 @@ RdmaccTable* rdmacc_table(Relation relation) {
   rdmacc_catalog_layout(relation, &table.key);
   if (!rdmacc_transaction_layout(relation, &table)) {
     table.id = rdmacc_committed_table(relation, &table.key);
+    rdmacc_check_age(RelationGetRelid(relation), RelationGetRelationName(relation));
   }
   rdmacc_note_seen(table.relfilenode, table.id);
   /* Finding the table may have served an invalidation, so look at the cache again. */

@@ -16,10 +16,15 @@ extern "C" {
 namespace {
 
 constexpr int64 kWaitUsMax = 10'000'000;
-constexpr int64 kPausedUsMax = 100'000; /* what a file takes is not waited for */
+constexpr int64 kPausedUsMax = 100'000;
 constexpr long kPollMs = 1;
 
-typedef enum Applied { APPLIED, NOT_YET, PAUSED } Applied;
+typedef enum Applied {
+  APPLIED,
+  NOT_YET,
+  PAUSED,      /* nothing is applied while a checkpoint is written */
+  STANDS_STILL /* PostgreSQL is in the middle of a record, and all before is applied */
+} Applied;
 
 /* It sleeps for some milliseconds where it finds nothing to apply. */
 void wake_follower(void) {
@@ -48,8 +53,8 @@ Applied applied(bool standby, const Wanted* wanted) {
   if (state == RDMACC_RECOVERED) return APPLIED;
   if (state != RDMACC_FOLLOWING || !standby) return NOT_YET;
   if (is_applied(wanted->replaying)) return APPLIED;
-  const bool pauses = pg_atomic_read_u32(&rdmacc_control->pauses) != 0;
-  return pauses || stands_still(wanted) ? PAUSED : NOT_YET;
+  if (stands_still(wanted)) return STANDS_STILL;
+  return pg_atomic_read_u32(&rdmacc_control->pauses) != 0 ? PAUSED : NOT_YET;
 }
 
 [[noreturn]] void raise_behind(void) {
@@ -64,8 +69,12 @@ Applied applied(bool standby, const Wanted* wanted) {
                           "server log.")));
 }
 
-/* `paused_us_max`: then the rows are of one point, too, if of an older one. */
-void wait(bool standby, int64 paused_us_max) {
+/* Of the transaction. */
+bool behind;
+uint32 follower; /* which of the processes that have followed, as it began */
+
+/* But for APPLIED: for as long as may be; the rows are of one point, too, if of an older one. */
+Applied wait(bool standby, bool over_checkpoint) {
   Wanted wanted = {};
   if (standby) {
     wanted.replayed = GetXLogReplayRecPtr(nullptr);
@@ -75,7 +84,9 @@ void wait(bool standby, int64 paused_us_max) {
   while (true) {
     const Applied now = applied(standby, &wanted);
     const int64 waited_us = rdmacc_now_us() - begin_us;
-    if (now == APPLIED || (now == PAUSED && waited_us >= paused_us_max)) return;
+    if (now == APPLIED) return now;
+    const bool may_end = now == STANDS_STILL || (now == PAUSED && !over_checkpoint);
+    if (may_end && waited_us >= kPausedUsMax) return now;
     if (waited_us >= kWaitUsMax ||
         pg_atomic_read_u32(&rdmacc_control->recovering) == RDMACC_RECOVERY_FAILED) {
       raise_behind();
@@ -96,9 +107,19 @@ bool rdmacc_has_followed(void) { return pg_atomic_read_u32(&rdmacc_control->foll
 void rdmacc_await_applied(bool standby) {
   static bool serves = false; /* a server does not become a standby */
   if (serves) return;
-  CHECK(rdmacc_control != nullptr && !bridge_txn_active());
-  wait(standby, kPausedUsMax);
+  CHECK(rdmacc_control != nullptr && !bridge_txn_touched());
+  follower = pg_atomic_read_u32(&rdmacc_control->followed);
+  behind = wait(standby, /*over_checkpoint=*/false) == PAUSED;
   serves = !standby;
 }
 
-void rdmacc_await_tables(void) { wait(true, kWaitUsMax); }
+void rdmacc_await_applied_again(void) {
+  if (!RecoveryInProgress() || bridge_txn_touched()) return;
+  const bool same = pg_atomic_read_u32(&rdmacc_control->recovering) == RDMACC_FOLLOWING &&
+                    pg_atomic_read_u32(&rdmacc_control->followed) == follower;
+  if (!same) rdmacc_await_applied(rdmacc_on_standby());
+}
+
+bool rdmacc_is_behind(void) { return behind; }
+
+void rdmacc_await_tables(void) { static_cast<void>(wait(true, /*over_checkpoint=*/true)); }

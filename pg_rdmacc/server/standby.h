@@ -19,6 +19,11 @@ bool rdmacc_has_followed(void);
  * after a promotion, until they have all. Raises 57P03 after ten seconds, or when the rows could
  * not be recovered. Costs nothing elsewhere. */
 void rdmacc_await_applied(bool standby);
-/* In a transaction on a standby that lacks a table which the catalog knows: waits for it. */
+/* The same where it was entered and has not begun yet, if the nodes were given their rows back
+ * since. */
+void rdmacc_await_applied_again(void);
+/* It has not waited for what a checkpoint, which is being written, holds up. */
+bool rdmacc_is_behind(void);
+/* On a standby, for a table which the catalog knows: waits for what a checkpoint holds up, too. */
 void rdmacc_await_tables(void);
 }

@@ -44,7 +44,8 @@ void fill(RdmaccDurabilityStatus* status, Datum* values, bool* nulls) {
   const XLogRecPtr now = standby ? GetXLogReplayRecPtr(nullptr) : GetXLogInsertRecPtr();
   const XLogRecPtr replay_end = standby ? now : word(&status->replay_end);
   XLogRecPtr replayed_until = word(&status->replayed_until);
-  if (standby) replayed_until = Max(replayed_until, word(&rdmacc_control->applied_until));
+  const bool follows = pg_atomic_read_u32(&rdmacc_control->recovering) == RDMACC_FOLLOWING;
+  if (standby && follows) replayed_until = word(&rdmacc_control->applied_until);
   const XLogRecPtr redo = word(&status->redo);
   const XLogRecPtr kept_from = word(&status->kept_from);
   const auto behind = [now](XLogRecPtr from) {

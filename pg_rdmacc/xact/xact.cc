@@ -12,6 +12,7 @@
 #include "pg_rdmacc/xact/exported_snapshot.h"
 #include "pg_rdmacc/xact/guests.h"
 #include "pg_rdmacc/xact/lock_holder.h"
+#include "pg_rdmacc/xact/newer_tables.h"
 #include "pg_rdmacc/xact/pump.h"
 #include "pg_rdmacc/xact/savepoint.h"
 #include "pg_rdmacc/xact/transaction_part.h"
@@ -321,19 +322,21 @@ void rdmacc_enter(void) {
     elog(ERROR, "rdmacc tables are used after their transaction's commit");
   }
   if (doomed) rdmacc_raise(&doom, doom_protocol, "could not go on", nullptr);
-  if (bridge_txn_active()) return;
+  if (bridge_txn_active()) return rdmacc_await_applied_again();
   if (IsParallelWorker() && rdmacc_be_guest()) return;
   rdmacc_check_entry();
   rdmacc_check_snapshot();
   rdmacc_ensure_attached();
   const bool standby = rdmacc_on_standby();
+  const int protocol = rdmacc_protocol_to_begin(standby);
+  rdmacc_note_begin(protocol);
   rdmacc_await_applied(standby);
   /* What PostgreSQL lets wait until nothing can make it fail, may wait here, too. */
   const bool deferrable = IsolationIsSerializable() && XactReadOnly && XactDeferrable;
   /* Rows as they are stored are read under any protocol: none is written meanwhile. */
   const bool as_stored = rdmacc_reads_as_stored();
   const BridgeTxnOptions options = {
-      .protocol = as_stored ? -1 : rdmacc_protocol_to_begin(standby),
+      .protocol = as_stored ? -1 : protocol,
       .stages = rdmacc_stages_code,
       .auto_stages = rdmacc_stages_auto,
       .lock_mode = static_cast<rdmacc::LockMode>(rdmacc_lock_mode),

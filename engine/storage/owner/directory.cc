@@ -48,11 +48,21 @@ TableId Directory::promise(TableId id, const TableSpec& spec, WorkerId by) {
   return id;
 }
 
+// The same table, whose memory is on its way back, is not made again.
+Status Directory::not_dropped(TableId id, const TableSpec& spec) const {
+  const DirectoryEntry& entry = *at(id);
+  const bool same = entry.id == id && entry.state == TableState::kDropped &&
+                    entry.system_id == spec.system_id && entry.database == spec.database &&
+                    entry.relfilenode == spec.relfilenode;
+  return same ? Status(Code::kNotFound, "the table has been dropped") : Status();
+}
+
 Result<TableId> Directory::reserve_wanted(TableId id, const TableSpec& spec, WorkerId by) {
   const bool distributed = (id & kDistributedTable) != 0;
   if (distributed != spec.has_distribution_key || number_of_table(id) == 0) {
     return Status(Code::kInvalidArgument, "table id " + std::to_string(id) + " is of another kind");
   }
+  RDMACC_RETURN_IF_ERROR(not_dropped(id, spec));
   if (at(id)->state != TableState::kFree || reservations_.contains(id) ||
       entry_is_reserved(number_of_table(id))) {
     return Status(Code::kNoSpace, "table id " + std::to_string(id) + " or its entry is in use");
@@ -103,6 +113,7 @@ Status Directory::may_create(TableId id, const TableSpec& spec) const {
   if (by_identity_.contains(identity_of(spec))) return Status(Code::kDuplicateKey, "table exists");
   const DirectoryEntry& entry = *at(id);
   if (entry.state == TableState::kFree) return Status();
+  RDMACC_RETURN_IF_ERROR(not_dropped(id, spec));
   const bool live = entry.state == TableState::kLive;
   if (entry.id == id && live) return Status(Code::kDuplicateKey, "table id is in use");
   return Status(Code::kNoSpace, "directory entry of table " + std::to_string(id) +

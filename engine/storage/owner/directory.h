@@ -35,7 +35,7 @@ class Directory {
   void cancel_reservation(TableId id);
 
   // kDuplicateKey: the identity or the id is a table's; kNoSpace: the id's entry is that of
-  // another, or of one that was dropped.
+  // another, or of one that was dropped; kNotFound: of this one, which was.
   Status may_create(TableId id, const TableSpec& spec) const;
   void publish(TableId id, const TableSpec& spec, uint64_t root_bits);
   void set_dropped(TableId id);
@@ -55,6 +55,7 @@ class Directory {
   uint64_t rows() const { return rows_; }
 
  private:
+  Status not_dropped(TableId id, const TableSpec& spec) const;
   using Identity = std::tuple<uint64_t, uint32_t, uint32_t>;
   struct Reservation {
     Identity identity;

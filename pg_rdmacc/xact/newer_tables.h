@@ -1,0 +1,14 @@
+/* Tables and indexes that the catalog shows to a transaction whose rows it cannot read: they were
+ * made, or written anew, after the time as of which the engine's transaction reads (MVCC and the
+ * like), or, on a standby, are not applied yet. Read all the same they would seem empty. */
+#pragma once
+#include "pg_rdmacc/server/pg_rdmacc.h"
+
+extern "C" {
+
+/* Before an engine transaction begins under that protocol (-1: the one that others have). */
+void rdmacc_note_begin(int protocol);
+/* Of a table or index that this session has not known before its transaction. Raises 40001 when it
+ * is too new, and on a standby waits until it is applied (57P03 after ten seconds). */
+void rdmacc_check_age(Oid relation, const char* name);
+}
