@@ -1,5 +1,6 @@
 #include "pg_rdmacc/recovery/checkpoint.h"
 
+#include "pg_rdmacc/recovery/loader.h"
 #include "pg_rdmacc/recovery/status.h"
 #include "pg_rdmacc/recovery/table_file.h"
 #include "pg_rdmacc/server/error.h"
@@ -104,14 +105,11 @@ bool try_to_dump(uint32 table, const char* path, TableFileSize* size, BridgeErro
   return good;
 }
 
+/* What cannot be asked for now is not gone: a checkpoint without it would lose its rows. */
 bool table_is_gone(const rdmacc::ListedTable* table) {
-  const rdmacc::TableSpec identity = {.system_id = table->system_id,
-                                      .database = table->database,
-                                      .relfilenode = table->relfilenode};
   uint32 id = rdmacc::kNoTable;
-  bridge_start_find_table(&identity, &id);
-  rdmacc_pump();
-  return bridge_error()->code == rdmacc::Code::kNotFound || id != table->id;
+  const rdmacc::Code found = rdmacc_loader_find_table(table, &id);
+  return found == rdmacc::Code::kNotFound || (found == rdmacc::Code::kOk && id != table->id);
 }
 
 typedef enum DumpResult { DUMPED, GONE, FAILED } DumpResult;

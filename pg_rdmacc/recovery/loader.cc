@@ -52,16 +52,6 @@ bool runs(void) {
   return bridge_error()->code == rdmacc::Code::kOk;
 }
 
-/* With its id, as an earlier attempt to give the nodes their rows may have made it. */
-bool is_there(const rdmacc::ListedTable* table) {
-  const rdmacc::TableSpec identity = {.system_id = table->system_id,
-                                      .database = table->database,
-                                      .relfilenode = table->relfilenode};
-  uint32 id = rdmacc::kNoTable;
-  bridge_start_find_table(&identity, &id);
-  return runs() && id == table->id;
-}
-
 /* One transaction. */
 bool write_batch(BridgeError* error) {
   const char* protocol = rdmacc_has_followed() ? RDMACC_STANDBY_PROTOCOL : "occ";
@@ -156,7 +146,9 @@ void rdmacc_loader_create_table(const rdmacc::ListedTable* table) {
     const rdmacc::Code code = bridge_error()->code;
     if (code == rdmacc::Code::kOk) break;
     const bool there = code == rdmacc::Code::kDuplicateKey;
-    if (there && is_there(table)) break;
+    uint32 id = rdmacc::kNoTable; /* as the attempt before this one may have made it */
+    if (there && rdmacc_loader_find_table(table, &id) == rdmacc::Code::kOk && id == table->id)
+      break;
     const bool dropped = code == rdmacc::Code::kNotFound;
     /* By the attempt before this one: that is still to come in the WAL, too, and readers may keep
      * it from going for long. */
@@ -169,6 +161,15 @@ void rdmacc_loader_create_table(const rdmacc::ListedTable* table) {
     pg_usleep(kPauseUs);
   }
   rdmacc_loader_add_table(table->id);
+}
+
+rdmacc::Code rdmacc_loader_find_table(const rdmacc::ListedTable* table, uint32* id) {
+  const rdmacc::TableSpec identity = {.system_id = table->system_id,
+                                      .database = table->database,
+                                      .relfilenode = table->relfilenode};
+  bridge_start_find_table(&identity, id);
+  rdmacc_pump();
+  return bridge_error()->code;
 }
 
 bool rdmacc_loader_add(const BridgeWrite* write) {

@@ -18,5 +18,7 @@ void rdmacc_loader_flush(void);
 void rdmacc_loader_has_readers(void);
 /* Makes the table with the id that it had, unless it is there. */
 void rdmacc_loader_create_table(const rdmacc::ListedTable* table);
+/* kOk: the nodes have one of its identity, under *id, which may be another's. */
+rdmacc::Code rdmacc_loader_find_table(const rdmacc::ListedTable* table, uint32* id);
 void rdmacc_loader_end(void);
 }
