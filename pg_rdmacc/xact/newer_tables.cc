@@ -7,6 +7,7 @@
 
 extern "C" {
 #include "access/htup_details.h"
+#include "access/parallel.h"
 #include "access/transam.h"
 #include "access/xact.h"
 #include "storage/procarray.h"
@@ -46,6 +47,7 @@ void rdmacc_note_begin(int protocol) {
 }
 
 void rdmacc_check_age(Oid relation, const char* name) {
+  if (IsParallelWorker()) return; /* its leader has asked */
   const int protocol = bridge_txn_protocol();
   if (protocol >= 0) joins_such = bridge_reads_as_of_time(protocol);
   const bool standby = rdmacc_on_standby();
