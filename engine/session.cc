@@ -153,7 +153,6 @@ void Session::end_transaction() {
   if (txn_->ctts() != 0) restart_.end(txn_->end());
   rows_ = nullptr;
   txn_.reset();
-  created_.clear();
 }
 
 void Session::abort() {
@@ -177,6 +176,7 @@ bool Session::has_to_let_go() const { return txn_ != nullptr && txn_->has_to_let
 
 bool Session::has_writes() const { return txn_ != nullptr && txn_->has_writes(); }
 bool Session::touched_engine() const { return txn_ != nullptr && txn_->started(); }
+uint64_t Session::began_us() const { return touched_engine() ? txn_->ctts() >> 16 : 0; }
 
 const VerbCounters& Session::verb_counters() const {
   CHECK(txn_ != nullptr);

@@ -252,6 +252,7 @@ class Session {
 
   bool has_writes() const;
   bool touched_engine() const;                // the gate was entered
+  uint64_t began_us() const;                  // then, by its worker's clock; 0: it was not
   const VerbCounters& verb_counters() const;  // of this transaction so far
 
   // ---- Tables. Not transactional: the caller keeps a pending list (drop what was created when
@@ -260,8 +261,6 @@ class Session {
   // kNotFound when that very table was dropped and is not gone yet.
   Result<TableMeta> create_table(const TableSpec& spec, TableId wanted = kNoTable);
   Status drop_table(TableId table);
-  // kAborted in a transaction that reads as of a time at which the table had not been made, unless
-  // it has made it itself.
   Result<TableMeta> find_table(const TableSpec& identity);
   // Of all front ends.
   Result<std::vector<ListedTable>> list_tables(TableList which = TableList::kWhole);
@@ -345,10 +344,7 @@ class Session {
   Coordinator* const coordinator_;  // nullptr: rows are given, and there is nothing but them
   Scheduler* const scheduler_;
   const PartitionMap map_;  // given rows are all on node 0
-  bool is_too_new(const TableMeta& table) const;
-
   std::unique_ptr<Transaction> txn_;
-  std::vector<TableId> created_;  // by a session whose transaction it is
   std::unique_ptr<PostedLoad> posted_load_;
   std::vector<std::unique_ptr<PostedLoad>> given_up_loads_;
   RowSource* rows_;  // the transaction, or the given rows; nullptr: no transaction is active

@@ -1,7 +1,4 @@
-#include <algorithm>
-
 #include "engine/coordinator_impl.h"
-#include "engine/txn/transaction/transaction.h"
 
 // Tables, and what can be seen of the cluster's state: statistics, locks, the gate.
 
@@ -9,10 +6,7 @@ namespace rdmacc {
 
 Result<TableMeta> Session::create_table(const TableSpec& spec, TableId wanted) {
   CoordinatorState& state = engine().state;
-  Result<TableMeta> made =
-      state.engine.storage.create_table(spec, state.stats.allocation_verbs, wanted);
-  if (made.ok() && txn_ != nullptr) created_.push_back(made->id);
-  return made;
+  return state.engine.storage.create_table(spec, state.stats.allocation_verbs, wanted);
 }
 
 Status Session::drop_table(TableId table) {
@@ -28,18 +22,7 @@ Status Session::expect_rows(TableId table, uint64_t rows) {
 
 Result<TableMeta> Session::find_table(const TableSpec& identity) {
   CoordinatorState& state = engine().state;
-  Result<TableMeta> found = state.engine.storage.find_table(identity, state.stats.allocation_verbs);
-  if (found.ok() && is_too_new(*found)) return txn_->abort_on_conflict();
-  return found;
-}
-
-// As of the transaction's time it has no rows, whatever those have been that a front end has put
-// there in another table's place.
-bool Session::is_too_new(const TableMeta& table) const {
-  if (txn_ == nullptr || !txn_->started() || txn_->guest()) return false;
-  if (!txn_->rules().reads_at_ctts) return false;
-  const bool own = std::find(created_.begin(), created_.end(), table.id) != created_.end();
-  return !own && table.created_us > txn_->ctts() >> 16;
+  return state.engine.storage.find_table(identity, state.stats.allocation_verbs);
 }
 
 Result<std::vector<ListedTable>> Session::list_tables(TableList which) {

@@ -250,11 +250,12 @@ void bridge_start_create_again(const rdmacc::ListedTable* table) {
   });
 }
 
-void bridge_start_find_table(const rdmacc::TableSpec* identity, uint32_t* id) {
+void bridge_start_find_table(const rdmacc::TableSpec* identity, uint32_t* id, uint64_t* made_us) {
   CHECK(identity != nullptr && id != nullptr);
   start([=](rdmacc::Session& session) {
     const Result<rdmacc::TableMeta> table = session.find_table(*identity);
     if (table.ok()) *id = table.value().id;
+    if (table.ok() && made_us != nullptr) *made_us = table.value().created_us;
     return table.status();
   });
 }

@@ -265,6 +265,10 @@ bool bridge_txn_touched(void) {
   return bridge_txn_active() && attached()->txn.begun && attached()->session->touched_engine();
 }
 
+uint64_t bridge_txn_began_us(void) {
+  return bridge_txn_touched() ? attached()->session->began_us() : 0;
+}
+
 void bridge_start_lose(void) {
   rdmacc::bridge::start([](rdmacc::Session& session) { return session.abort_on_conflict(); });
 }

@@ -142,9 +142,11 @@ void bridge_cancel(void);          /* the command under way ends soon with kCanc
 bool bridge_txn_active(void);
 void bridge_begin(const BridgeTxnOptions* options); /* no engine access yet; cannot fail */
 void bridge_need_current_reads(void);
-bool bridge_txn_touched(void);
+bool bridge_txn_touched(void); /* the gate was entered */
+/* When, by the session's clock; 0: it was not. */
+uint64_t bridge_txn_began_us(void);
 /* The transaction has lost: ends with kAborted. */
-void bridge_start_lose(void); /* the gate was entered */
+void bridge_start_lose(void);
 bool bridge_txn_has_writes(void);
 int bridge_txn_protocol(void); /* after the gate was entered; -1 before */
 int bridge_txn_stages(void);   /* likewise: the hybrid code that it runs with */
@@ -337,7 +339,8 @@ void bridge_index_scan_free(BridgeIndexScan* scan); /* also of a scan that is go
 void bridge_start_create_table(const rdmacc::TableSpec* spec, uint32_t* id);
 /* Makes a table again, with the id that it had. */
 void bridge_start_create_again(const rdmacc::ListedTable* table);
-void bridge_start_find_table(const rdmacc::TableSpec* identity, uint32_t* id);
+/* `made_us`: when it was made, by node 0's clock; may be NULL. */
+void bridge_start_find_table(const rdmacc::TableSpec* identity, uint32_t* id, uint64_t* made_us);
 void bridge_start_drop_table(uint32_t id);
 void bridge_start_list_tables(rdmacc::TableList which);
 size_t bridge_tables(const rdmacc::ListedTable** tables); /* of the last list; of all front ends */

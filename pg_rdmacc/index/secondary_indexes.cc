@@ -57,15 +57,10 @@ bool describe(Relation relation, Relation index, const CachedSet* known, RdmaccI
     out->id = before->id;
     return true;
   }
-  out->id = rdmacc_find_index(index);
-  if (out->id == RDMACC_NO_TABLE && rdmacc_on_standby()) {
-    rdmacc_await_tables();
-    out->id = rdmacc_find_index(index);
-  }
-  if (out->id != RDMACC_NO_TABLE) {
-    rdmacc_check_age(out->oid, RelationGetRelationName(index));
-    return true;
-  }
+  rdmacc::TableSpec spec;
+  index_spec(index, &spec);
+  out->id = rdmacc_find_to_use(index, &spec);
+  if (out->id != RDMACC_NO_TABLE) return true;
   /* One of the two primary keys while REINDEX CONCURRENTLY swaps them. */
   if (!out->valid) return false;
   rdmacc_raise_no_entries(RelationGetRelationName(index));
@@ -187,6 +182,7 @@ bool rdmacc_has_entries(Relation index) {
 }
 
 void rdmacc_raise_no_entries(const char* name) {
+  if (rdmacc_on_standby()) rdmacc_raise_not_applied(name);
   ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
                   errmsg("the rdmacc nodes do not have the entries of index \"%s\"", name),
                   errhint("REINDEX it to use its table again.")));

@@ -50,14 +50,15 @@ bool at_work; /* on what sessions may wait for */
  * begins with a checkpoint of rows that is as new as its own. What its checkpointer waits for is a
  * virtual transaction, so that a new one, now and then, lets it go on (access/xlog.c,
  * GetVirtualXIDsDelayingChkpt()). */
-bool holds_back_checkpoints(void) { return (MyProc->delayChkptFlags & DELAY_CHKPT_COMPLETE) != 0; }
-
 void hold_back_checkpoints(void) {
   MyProc->delayChkptFlags |= DELAY_CHKPT_COMPLETE;
   MyProc->lxid = GetNextLocalTransactionId();
   pg_memory_barrier();
 }
 
+bool holds_back_checkpoints(void) { return (MyProc->delayChkptFlags & DELAY_CHKPT_COMPLETE) != 0; }
+
+/* Sessions that have asked are told that it was not made. */
 void refuse_checkpoint(void) {
   const uint64 requested = pg_atomic_read_u64(&rdmacc_durability_status->requested);
   pg_atomic_fetch_add_u64(&rdmacc_durability_status->failures, 1);
@@ -110,7 +111,7 @@ bool is_due(TimestampTz since) {
 
 bool failed; /* the last one that was tried */
 
-/* It is tried again after a pause. */
+/* One that could not be made is tried again after a pause. */
 void checkpoint_if_due(const RdmaccStandbyCheckpoint* of_standby) {
   static TimestampTz since = 0;
   const TimestampTz now = GetCurrentTimestamp();
@@ -185,7 +186,7 @@ void follow(void) {
     checkpoint_if_due(&here);
     sleep_a_step(more ? 0 : kStepMs);
   }
-  hold_back_checkpoints();
+  hold_back_checkpoints(); /* before sessions write */
   rdmacc_recover_goes_on();
   rdmacc_follow_end();
 }
@@ -215,9 +216,9 @@ void recover(void) {
   const bool begun = rdmacc_recover_begin(&last);
   changed_since = RDMACC_FIRST_GENERATION; /* replay has noted what it changed */
   if (RecoveryInProgress()) (begun ? follow : await_promotion)();
-  if (!holds_back_checkpoints()) hold_back_checkpoints();
+  if (!holds_back_checkpoints()) hold_back_checkpoints(); /* once more would let one go */
   if (begun) {
-    rdmacc_replay_rest(); /* of a standby that was promoted before it could follow */
+    rdmacc_replay_rest(); /* where a promotion came before it could follow */
     rdmacc_recover_end();
   }
   /* The first of all tells the next start that there are rows on disk. */

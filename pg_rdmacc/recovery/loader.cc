@@ -167,7 +167,7 @@ rdmacc::Code rdmacc_loader_find_table(const rdmacc::ListedTable* table, uint32* 
   const rdmacc::TableSpec identity = {.system_id = table->system_id,
                                       .database = table->database,
                                       .relfilenode = table->relfilenode};
-  bridge_start_find_table(&identity, id);
+  bridge_start_find_table(&identity, id, nullptr);
   rdmacc_pump();
   return bridge_error()->code;
 }

@@ -16,7 +16,8 @@ void rdmacc_loader_end_transaction(void);
 void rdmacc_loader_flush(void);
 /* From now on, until rdmacc_loader_end(). */
 void rdmacc_loader_has_readers(void);
-/* Makes the table with the id that it had, unless it is there. */
+/* Makes the table with the id that it had, unless it is there; on a standby, unless an applier
+ * before this one has dropped it already. */
 void rdmacc_loader_create_table(const rdmacc::ListedTable* table);
 /* kOk: the nodes have one of its identity, under *id, which may be another's. */
 rdmacc::Code rdmacc_loader_find_table(const rdmacc::ListedTable* table, uint32* id);

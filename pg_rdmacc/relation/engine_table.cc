@@ -66,20 +66,24 @@ void rdmacc_rewritten_table_spec(Relation relation, Relation before, Oid relfile
   spec->has_distribution_key = layout->distribution_columns > 0;
 }
 
+uint32 rdmacc_find_to_use(Relation relation, const rdmacc::TableSpec* spec) {
+  uint64 made_us = 0;
+  uint32 found = rdmacc_find_engine_table(spec, &made_us);
+  if (found == RDMACC_NO_TABLE && rdmacc_on_standby()) {
+    rdmacc_await_tables();
+    found = rdmacc_find_engine_table(spec, &made_us);
+  }
+  if (found == RDMACC_NO_TABLE || rdmacc_created_by_transaction(found)) return found;
+  rdmacc_check_age(RelationGetRelid(relation), RelationGetRelationName(relation), made_us);
+  return found;
+}
+
 uint32 rdmacc_committed_table(Relation relation, const RdmaccKeyLayout* layout) {
   rdmacc::TableSpec spec;
   rdmacc_table_spec(relation, relation->rd_node.relNode, layout, &spec);
-  uint32 found = rdmacc_find_engine_table(&spec);
-  if (found == RDMACC_NO_TABLE && rdmacc_on_standby()) {
-    rdmacc_await_tables();
-    found = rdmacc_find_engine_table(&spec);
-  }
+  const uint32 found = rdmacc_find_to_use(relation, &spec);
   if (found != RDMACC_NO_TABLE) return found;
-  if (rdmacc_on_standby()) {
-    ereport(ERROR, (errcode(ERRCODE_CANNOT_CONNECT_NOW),
-                    errmsg("the rdmacc nodes do not have the rows of table \"%s\" yet",
-                           RelationGetRelationName(relation))));
-  }
+  if (rdmacc_on_standby()) rdmacc_raise_not_applied(RelationGetRelationName(relation));
   if (!rdmacc_remote_rows_are_gone()) {
     ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
                     errmsg("the rdmacc nodes do not have the rows of table \"%s\"",
@@ -112,7 +116,6 @@ RdmaccTable* rdmacc_table(Relation relation) {
   rdmacc_catalog_layout(relation, &table.key);
   if (!rdmacc_transaction_layout(relation, &table)) {
     table.id = rdmacc_committed_table(relation, &table.key);
-    rdmacc_check_age(RelationGetRelid(relation), RelationGetRelationName(relation));
   }
   rdmacc_note_seen(table.relfilenode, table.id);
   /* Finding the table may have served an invalidation, so look at the cache again. */

@@ -33,6 +33,11 @@ RdmaccTable* rdmacc_table(Relation relation);
  * session that uses it. */
 uint32 rdmacc_committed_table(Relation relation, const RdmaccKeyLayout* layout);
 
+/* The engine table that the catalog means for a relation, a table or an index, which the
+ * transaction is about to read. RDMACC_NO_TABLE: there is none, on a standby not within ten
+ * seconds. Raises what rdmacc_check_age() raises of one that is too new. */
+uint32 rdmacc_find_to_use(Relation relation, const rdmacc::TableSpec* spec);
+
 /* rdmacc_table() for a relation that is about to be written: its rows' keys are what the catalog
  * says. */
 RdmaccTable* rdmacc_table_to_write(Relation relation);

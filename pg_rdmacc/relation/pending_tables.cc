@@ -182,10 +182,10 @@ void subtransaction_aborted(int nest) {
 
 }  // namespace
 
-uint32 rdmacc_find_engine_table(const rdmacc::TableSpec* spec) {
+uint32 rdmacc_find_engine_table(const rdmacc::TableSpec* spec, uint64* made_us) {
   uint32 id = RDMACC_NO_TABLE;
   rdmacc_enter();
-  bridge_start_find_table(spec, &id);
+  bridge_start_find_table(spec, &id, made_us);
   rdmacc_pump();
   if (bridge_error()->code == rdmacc::Code::kNotFound) return RDMACC_NO_TABLE;
   rdmacc_check("could not find a table in the rdmacc nodes", nullptr);

@@ -10,8 +10,8 @@ extern "C" {
 
 #define RDMACC_NO_TABLE PG_UINT32_MAX
 
-/* RDMACC_NO_TABLE when there is none. */
-uint32 rdmacc_find_engine_table(const rdmacc::TableSpec* spec);
+/* RDMACC_NO_TABLE when there is none. `made_us`: by node 0's clock. */
+uint32 rdmacc_find_engine_table(const rdmacc::TableSpec* spec, uint64* made_us = nullptr);
 
 /* The table, empty, of a relation whose rows went with the nodes' memory. */
 uint32 rdmacc_create_lost_engine_table(const rdmacc::TableSpec* spec);

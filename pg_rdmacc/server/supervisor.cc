@@ -9,6 +9,7 @@
  *   server stops     sessions end first, then the nodes; the shared memory is removed
  *   rows on disk     after a crash nodes are made anew as well: rows that went with the WAL's end
  *                    have to go from memory, too (pg_rdmacc/recovery/)
+ *   a standby        starts nodes when it lets sessions in; they follow its WAL
  *   postmaster dies  nodes see it (--watch-pid) and end; the next start removes the leftovers
  *
  * Where others run the nodes (rdmacc.cluster) it starts and ends nothing: remote_nodes.h. */

@@ -29,8 +29,9 @@ bool is_visible(TransactionId xid) {
   return noted ? !XidInMVCCSnapshot(xid, &beginning) : TransactionIdPrecedes(xid, TransactionXmin);
 }
 
-/* The transaction that wrote the relation's entry in the catalog: its last change of any kind. */
-bool is_older(Oid relation) {
+/* The transaction that wrote the relation's entry in the catalog: its last change of nearly any
+ * kind. */
+bool entry_is_older(Oid relation) {
   HeapTuple entry = SearchSysCache1(RELOID, ObjectIdGetDatum(relation));
   if (!HeapTupleIsValid(entry)) return true;
   const bool older = HeapTupleHeaderXminFrozen(entry->t_data) ||
@@ -46,17 +47,26 @@ void rdmacc_note_begin(int protocol) {
   if (noted) GetSnapshotData(&beginning);
 }
 
-void rdmacc_check_age(Oid relation, const char* name) {
+void rdmacc_check_age(Oid relation, const char* name, uint64 made_us) {
   if (IsParallelWorker()) return; /* its leader has asked */
   const int protocol = bridge_txn_protocol();
   if (protocol >= 0) joins_such = bridge_reads_as_of_time(protocol);
   const bool standby = rdmacc_on_standby();
   const bool counts = standby || bridge_reads_as_of_time(protocol);
   if (!counts || rdmacc_reads_as_stored()) return;
-  if (is_older(relation) && !(standby && rdmacc_is_behind())) return;
+  /* Its rows' keys change with the primary key, of which its own entry does not tell. */
+  const bool older =
+      entry_is_older(relation) && !(bridge_txn_touched() && made_us > bridge_txn_began_us());
+  if (older && !(standby && rdmacc_is_behind())) return;
   if (standby) rdmacc_await_tables();
   if (!bridge_txn_touched()) return; /* its time is still to come */
   bridge_start_lose();
   rdmacc_pump();
   rdmacc_check("could not use what is newer than the transaction", name);
+}
+
+void rdmacc_raise_not_applied(const char* name) {
+  ereport(ERROR, (errcode(ERRCODE_CANNOT_CONNECT_NOW),
+                  errmsg("the rdmacc nodes of this standby do not have \"%s\" yet", name),
+                  errhint("See rdmacc.stat_durability, and the server log.")));
 }

@@ -22,7 +22,7 @@ def copy_of(box, settings, name, **more):
             other.stop("immediate")
         finally:
             if os.path.exists(other.log):
-                print(other.log_text()[-12000:] if os.environ.get("BACKUP_LOGS") else "", end="")
+                print(other.log_text()[-2000:] if os.environ.get("BACKUP_LOGS") else "", end="")
 
 
 def base_backup(box, other, *options):

@@ -9,6 +9,7 @@ its file, run with a time limit; the last line of a file's run is "N passed, N f
 """
 
 import argparse
+import contextlib
 import os
 import random
 import re
@@ -245,6 +246,7 @@ def run(*tests, settings=None, extension=True, power_cuts=bool(os.environ.get("P
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     directory = tempfile.mkdtemp(prefix="rdmacc-tap-")
     box = Sandbox(directory, settings=settings, build=flags.build)
+    box.companions = contextlib.ExitStack()  # servers beside it, for several tests
     failed = passed = 0
     try:
         box.create()
@@ -261,6 +263,7 @@ def run(*tests, settings=None, extension=True, power_cuts=bool(os.environ.get("P
             else:
                 failed += 1
     finally:
+        box.companions.close()
         box.remove()
         shutil.rmtree(directory, ignore_errors=True)
     print(f"{passed} passed, {failed} failed")

@@ -68,7 +68,6 @@ class Transaction final : public RowSource {
   // In place of start(), under the host's rules: then it only reads. It ends by abort(), and before
   // its host does.
   void start_as_guest(const HostTicket& ticket);
-  bool guest() const { return guest_; }
   // Writes what the host has to keep of what was read, unless `to` is nullptr. How many bytes; 0:
   // there is nothing to borrow.
   size_t lend(std::byte* to) const;

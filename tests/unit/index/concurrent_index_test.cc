@@ -12,16 +12,7 @@ class ConcurrentIndexTest : public testing::TestWithParam<Protocol> {
  protected:
   ConcurrentIndexTest() : indexed_(3), other_(indexed_.add_coordinator()) {
     indexed_.options().protocol = GetParam();
-    indexed_.engine().run(other_, [this] {
-      Session session(other_);
-      TableSpec spec;
-      spec.relfilenode = 2;
-      spec.record_size = 64;
-      spec.history = 3;
-      auto table = session.create_table(spec);
-      ASSERT_TRUE(table.ok()) << table.status().to_string();
-      rows_ = table->id;
-    });
+    rows_ = indexed_.make_table(2, 64);
   }
 
   static std::string entry(uint64_t number) {

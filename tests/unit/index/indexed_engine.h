@@ -17,16 +17,22 @@ using Entries = std::set<std::string>;
 class IndexedEngine {
  public:
   explicit IndexedEngine(uint64_t seed) : engine_(seed, 1), coordinator_(add_coordinator()) {
-    engine_.run(coordinator_, [this] {
+    index_.table = make_table(1, kIndexRecordSize);
+  }
+
+  TableId make_table(uint32_t relfilenode, uint32_t record_size) {
+    TableId made = kNoTable;
+    engine_.run(coordinator_, [&] {
       Session session(coordinator_);
       TableSpec spec;
-      spec.relfilenode = 1;
-      spec.record_size = kIndexRecordSize;
+      spec.relfilenode = relfilenode;
+      spec.record_size = record_size;
       spec.history = 3;
       auto table = session.create_table(spec);
       ASSERT_TRUE(table.ok()) << table.status().to_string();
-      index_.table = table->id;
+      made = table->id;
     });
+    return made;
   }
 
   SimEngine& engine() { return engine_; }

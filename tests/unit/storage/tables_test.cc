@@ -25,10 +25,17 @@ TEST(Tables, AreFoundByIdentityUntilDropped) {
     VerbCounters& counters = c.worker.counters();
     TableSpec spec = spec_of(1);
     spec.record_size = 21;
+    c.worker.scheduler().sleep_for(100);
+    const uint64_t before_us = c.worker.endpoint().now_us();
+    EXPECT_GT(before_us, 0u);
     const TableMeta made = c.client.create_table(spec, counters).value();
     EXPECT_NE(made.id, kNoTable);
     EXPECT_EQ(made.record_size, 24u);
-    EXPECT_EQ(c.client.find_table(spec_of(1), counters).value().id, made.id);
+    EXPECT_GE(made.created_us, before_us);
+    EXPECT_LE(made.created_us, c.worker.endpoint().now_us());
+    const TableMeta found = c.client.find_table(spec_of(1), counters).value();
+    EXPECT_EQ(found.id, made.id);
+    EXPECT_EQ(found.created_us, made.created_us);
     EXPECT_EQ(c.client.find_table(spec_of(2), counters).status().code(), Code::kNotFound);
     EXPECT_EQ(c.client.create_table(spec, counters).status().code(), Code::kDuplicateKey);
     for (NodeId node = 0; node < 3; ++node) {
@@ -58,6 +65,23 @@ TEST(Tables, NeverShareAnIdEvenAfterRestarts) {
     cluster.start_node(0);
     EXPECT_TRUE(cluster.storage(0).reopened());
   }
+}
+
+// One whose memory is not all back yet is neither there nor made again, nor another in its place.
+TEST(Tables, AreNotMadeAgainBeforeTheyAreGone) {
+  StorageCluster cluster({.nodes = 2});
+  cluster.run([&](Coordinator& c) {
+    VerbCounters& counters = c.worker.counters();
+    const TableId table = c.client.create_table(spec_of(1), counters).value().id;
+    StorageClient::SlotRequest held{};  // by a transaction under way
+    held.table = table;
+    held.want_slot = true;
+    const uint64_t ctts = 1ull << 16 | c.worker.id();
+    ASSERT_TRUE(c.client.allocate(std::span(&held, 1), ctts, counters).ok());
+    ASSERT_TRUE(c.client.drop_table(table, counters).ok());
+    EXPECT_EQ(c.client.create_table(spec_of(1), counters, table).status().code(), Code::kNotFound);
+    EXPECT_EQ(c.client.create_table(spec_of(2), counters, table).status().code(), Code::kNoSpace);
+  });
 }
 
 // A copy that is restored refers to its tables by their ids.
