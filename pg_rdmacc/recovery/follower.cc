@@ -22,6 +22,7 @@ bool apply_some(void) {
   const bool more = rdmacc_replay_some();
   /* Behind the last record there may be what is none. */
   pg_atomic_write_u64(&rdmacc_control->applied_until, more ? rdmacc_replay_position() : replayed);
+  ConditionVariableBroadcast(&rdmacc_control->applied);
   return more;
 }
 

@@ -52,6 +52,7 @@ void attach_control(void* memory, bool found) {
   pg_atomic_init_u32(&rdmacc_control->recovering,
                      rdmacc_rows_are_durable() ? RDMACC_RECOVERING : RDMACC_RECOVERED);
   pg_atomic_init_u64(&rdmacc_control->applied_until, 0);
+  ConditionVariableInit(&rdmacc_control->applied);
   pg_atomic_init_u32(&rdmacc_control->followed, 0);
   pg_atomic_init_u32(&rdmacc_control->pauses, 0);
   pg_atomic_init_u32(&rdmacc_control->was_on_disk, 0);

@@ -1,7 +1,7 @@
 /* The control block in PostgreSQL's shared memory: which cluster this server runs and how its
- * nodes are. The supervisor alone writes it; backends read it without a lock, so every field that
- * changes is one atomic word. A crash restart of the server makes it anew; the cluster's name is
- * kept by the postmaster, so the nodes are found again. */
+ * nodes are. The supervisor and the checkpointer write it, each field one of them; backends read it
+ * without a lock, so every field that changes is one atomic word. A crash restart of the server
+ * makes it anew; the cluster's name is kept by the postmaster, so the nodes are found again. */
 #pragma once
 #include "pg_rdmacc/server/guc.h"
 
@@ -9,6 +9,7 @@
 extern "C" {
 #endif
 #include "port/atomics.h"
+#include "storage/condition_variable.h"
 
 #define RDMACC_CLUSTER_NAME_MAX 64
 
@@ -36,12 +37,12 @@ typedef struct RdmaccControl {
   pg_atomic_uint32 recovering; /* until the nodes have what is on disk: */
 #define RDMACC_RECOVERED 0
 #define RDMACC_RECOVERING 1
-#define RDMACC_RECOVERY_FAILED 2  /* and is tried again */
-#define RDMACC_FOLLOWING 3        /* a standby's: they have rows as of `applied_until` */
-  pg_atomic_uint64 applied_until; /* rows of all WAL before this are there; while following */
-  pg_atomic_uint32
-      followed;            /* how many processes have made the nodes follow in this server's life */
-  pg_atomic_uint32 pauses; /* 1: nothing is applied while a checkpoint is written */
+#define RDMACC_RECOVERY_FAILED 2     /* and is tried again */
+#define RDMACC_FOLLOWING 3           /* a standby's: they have rows as of `applied_until` */
+  pg_atomic_uint64 applied_until;    /* rows of all WAL before this are there; while following */
+  ConditionVariable applied;         /* sessions sleep on it until that grows */
+  pg_atomic_uint32 followed;         /* how many processes have made the nodes follow so far */
+  pg_atomic_uint32 pauses;           /* 1: nothing is applied while a checkpoint is written */
   pg_atomic_uint32 was_on_disk;      /* rows of an earlier life of this data directory were */
   pg_atomic_uint32 checkpointer_pid; /* 0: none runs */
   pg_atomic_uint32 doubts; /* not 0: a transaction may be in doubt; counts the reasons for it */

@@ -7,6 +7,7 @@ extern "C" {
 #include "access/xlog.h"
 #include "access/xlogrecovery.h"
 #include "miscadmin.h"
+#include "storage/condition_variable.h"
 #include "storage/latch.h"
 #include "storage/proc.h"
 #include "storage/procarray.h"
@@ -17,7 +18,7 @@ namespace {
 
 constexpr int64 kWaitUsMax = 10'000'000;
 constexpr int64 kPausedUsMax = 100'000;
-constexpr long kPollMs = 1;
+constexpr long kPollMs = 10; /* of what nothing wakes for: another state, a pause */
 
 typedef enum Applied {
   APPLIED,
@@ -80,22 +81,23 @@ Applied wait(bool standby, bool over_checkpoint) {
     wanted.replayed = GetXLogReplayRecPtr(nullptr);
     wanted.replaying = Max(GetCurrentReplayRecPtr(nullptr), wanted.replayed);
   }
+  Applied now = applied(standby, &wanted);
+  if (now == APPLIED) return now;
   const int64 begin_us = rdmacc_now_us();
-  while (true) {
-    const Applied now = applied(standby, &wanted);
+  ConditionVariablePrepareToSleep(&rdmacc_control->applied);
+  while ((now = applied(standby, &wanted)) != APPLIED) {
     const int64 waited_us = rdmacc_now_us() - begin_us;
-    if (now == APPLIED) return now;
     const bool may_end = now == STANDS_STILL || (now == PAUSED && !over_checkpoint);
-    if (may_end && waited_us >= kPausedUsMax) return now;
+    if (may_end && waited_us >= kPausedUsMax) break;
     if (waited_us >= kWaitUsMax ||
         pg_atomic_read_u32(&rdmacc_control->recovering) == RDMACC_RECOVERY_FAILED) {
-      raise_behind();
+      raise_behind(); /* which ends the sleep, too */
     }
     wake_follower();
-    WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, kPollMs, PG_WAIT_EXTENSION);
-    ResetLatch(MyLatch);
-    CHECK_FOR_INTERRUPTS();
+    ConditionVariableTimedSleep(&rdmacc_control->applied, kPollMs, PG_WAIT_EXTENSION);
   }
+  ConditionVariableCancelSleep();
+  return now;
 }
 
 }  // namespace
