@@ -20,6 +20,9 @@ struct EngineOptions {
   uint32_t unvalidated_read_cache_entries = 4096;  // rows from unvalidated reads; 0: none are kept
   // Slots of a table on a node that are kept in advance for inserts, at most; 0: none are.
   uint32_t reserved_slots_max = 512;
+  // Of which worker it can be told that its transaction waits outside of the engine; nullptr: of
+  // none (Gate::watch_standstills).
+  Standstill (*standstill_of)(WorkerId) = nullptr;
   // Where a protocol's rules come from; nullptr: the registry. Tests of the tests put wrong rules
   // there, and into NodeOptions.
   const ProtocolRules* (*rules_of)(Protocol, LockMode) = nullptr;

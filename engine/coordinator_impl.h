@@ -19,6 +19,7 @@ struct Coordinator::Impl {
         rules_of_protocol(options.rules_of != nullptr ? options.rules_of : &rules_of),
         order(worker, topology) {
     state.order = &order;
+    state.gate.watch_standstills(options.standstill_of);
   }
 
   Worker worker;

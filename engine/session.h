@@ -265,6 +265,10 @@ class Session {
   // Of all front ends.
   Result<std::vector<ListedTable>> list_tables(TableList which = TableList::kWhole);
   Result<TableSize> table_size(TableId table);  // of all nodes together; kNotFound
+  // Before the transaction takes a table away with what is in it, which no other uses any more:
+  // kAborted if it reads as of its beginning and others have written or read anything there since,
+  // as a DELETE of all rows would find. Every row's header is looked at.
+  Status lose_if_used_since(TableId table);
   // kTimeout, here and in locked_headers(): the node has given no sign of life for `silence_us_max`
   // (0: it is waited for).
   Result<NodeStatistics> node_statistics(NodeId node, uint64_t silence_us_max = 0);

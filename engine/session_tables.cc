@@ -1,4 +1,5 @@
 #include "engine/coordinator_impl.h"
+#include "engine/txn/transaction/transaction.h"
 
 // Tables, and what can be seen of the cluster's state: statistics, locks, the gate.
 
@@ -33,6 +34,13 @@ Result<std::vector<ListedTable>> Session::list_tables(TableList which) {
 Result<TableSize> Session::table_size(TableId table) {
   CoordinatorState& state = engine().state;
   return state.engine.storage.table_size(table, state.stats.allocation_verbs);
+}
+
+Status Session::lose_if_used_since(TableId table) {
+  if (txn_ == nullptr || !txn_->started() || !txn_->rules().reads_at_ctts) return Status();
+  Result<TableSize> size = table_size(table);
+  if (!size.ok()) return size.status();
+  return size->latest > txn_->ctts() ? txn_->abort_on_conflict() : Status();
 }
 
 // Outside of a transaction a cancel that has come before is no longer meant.

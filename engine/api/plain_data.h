@@ -126,4 +126,11 @@ struct HostTicket {
 // How two-phase locking without waiting locks what it only reads.
 enum class LockMode : uint8_t { kExclusive = 0, kShared = 1 };
 
+// What a worker's transaction waits for that is not the engine.
+enum class Standstill : uint8_t {
+  kNone,
+  kForClient,  // the next command
+  kForLock,    // of those that its server has besides the engine's
+};
+
 }  // namespace rdmacc

@@ -1,6 +1,7 @@
 #pragma once
 #include <vector>
 
+#include "engine/api/plain_data.h"
 #include "engine/cluster/line_images.h"
 #include "engine/cluster/timestamp.h"
 #include "engine/storage/layout/region_layout.h"
@@ -52,6 +53,9 @@
 //      goes in with the others; so it does when half its time to wait is over. The mode
 //      ends when its worker is dead, does not come in for kHoldOffUs, has left, or stays for
 //      kExclusiveUsMax: others of the protocol then join it. Another protocol never does.
+//      Where it can be told that the worker waits for something else than the engine, kStandstillUs
+//      of that end the mode, too: what it waits for may be held by one that waits here. So does a
+//      gate that was closed for a request open again whose transactions inside wait for a lock.
 //  G5  What is told while node 0 is down is lost over a wire, and a worker that rests afterwards
 //  would
 //      be inside for all others. So the line of one that leaves then is told again when node 0 is
@@ -64,6 +68,7 @@
 namespace rdmacc {
 
 using ProtocolId = uint8_t;
+using StandstillOf = Standstill (*)(WorkerId worker);
 
 // In GateWord::next and WorkerLine::waiting_for: a request for exclusive mode.
 constexpr uint8_t kAskedExclusive = 0x80;
@@ -104,6 +109,7 @@ class Gate {
   static constexpr uint64_t kShareUs = 100;
   static constexpr uint64_t kDrainUsMax = 250'000;
   static constexpr uint64_t kExclusiveUsMax = 5'000'000;
+  static constexpr uint64_t kStandstillUs = 20'000;
 
   Gate(Worker& worker, const Topology& topology, TimestampClock& clock);
   Gate(const Gate&) = delete;
@@ -118,6 +124,10 @@ class Gate {
                          VerbCounters& counters, GateEntry& entry, uint64_t now_us = 0);
   // The transaction's last verb has completed. Does not wait.
   void leave(GateEntry& entry);
+
+  // How to tell that a worker's transaction waits outside of the engine; nullptr: it cannot be
+  // told. Called by waiters, between verbs.
+  void watch_standstills(StandstillOf of) { standstill_of_ = of; }
 
   // The caller's worker is about to begin transactions with shared locks: before enter(), which
   // tells it. From then on a death of the worker asks for a sweep (gate_drain.h).
@@ -156,6 +166,7 @@ class Gate {
     uint64_t word = 0;
     uint64_t word_since_us = 0;
     uint64_t generation_since_us = 0;
+    uint64_t still_since_us = 0;  // what it waits for has stood still at each look; 0: it has not
     bool looked = false;
     bool gave_up = false;  // on exclusive mode: it goes in with the others
   };
@@ -219,8 +230,10 @@ class Gate {
 
   // gate_exclusive.cc: exclusive mode.
   bool note_look(Waiter& self, uint64_t word, uint64_t deadline_us) const;
-  bool exclusive_lasts(const Waiter& self, GateWord word, const WorkerLine* lines) const;
-  bool overdue(const Waiter& self, GateWord word) const;
+  bool exclusive_lasts(Waiter& self, GateWord word, const WorkerLine* lines) const;
+  bool overdue(Waiter& self, GateWord word, const WorkerLine* lines) const;
+  Standstill standstill_of(WorkerId worker) const;
+  bool stood_still(Waiter& self, bool stands) const;
   Result<bool> replace(GateWord from, GateWord by, VerbCounters& counters);
 
   Worker& worker_;
@@ -228,6 +241,7 @@ class Gate {
   const WorkerId workers_max_;
   TimestampClock& clock_;
 
+  StandstillOf standstill_of_ = nullptr;
   LineImages images_;
   LineImages::Image* reserve_ = nullptr;  // for a leave() when no other image can be had
   bool telling_again_ = false;            // a coroutine does

@@ -11,7 +11,10 @@ bool Gate::note_look(Waiter& self, uint64_t word, uint64_t deadline_us) const {
   const GateWord before = GateWord::unpack(self.word), now = GateWord::unpack(word);
   const bool opened = !self.looked || before.generation != now.generation;
   if (opened) self.generation_since_us = now_us;
-  if (opened || self.word != word) self.word_since_us = now_us;
+  if (opened || self.word != word) {
+    self.word_since_us = now_us;
+    self.still_since_us = 0;
+  }
   if (self.exclusive) {
     const bool taken_back = self.looked && opened && before.revocable() &&
                             now.open == before.open && now.next == 0 && now.exclusive == 0;
@@ -26,21 +29,45 @@ bool Gate::note_look(Waiter& self, uint64_t word, uint64_t deadline_us) const {
 
 // The gate is one worker's: until it has come and gone, within the bounds of G4. For another
 // protocol's sake it need not end: that one waits until it drains, as for any transaction inside.
-bool Gate::exclusive_lasts(const Waiter& self, GateWord word, const WorkerLine* lines) const {
+bool Gate::exclusive_lasts(Waiter& self, GateWord word, const WorkerLine* lines) const {
   const auto holder = static_cast<WorkerId>(word.exclusive - 1);
   if (holder >= workers_max_) return false;
   const WorkerLine& line = lines[holder];
   if (!alive(holder, line)) return false;
   const uint64_t seen_us = worker_.endpoint().now_us() - self.generation_since_us;
-  if (line.inside == word.open) return self.wanted == word.open && seen_us < kExclusiveUsMax;
+  if (line.inside == word.open) {
+    const bool stands = standstill_of(holder) != Standstill::kNone;
+    return self.wanted == word.open && seen_us < kExclusiveUsMax && !stood_still(self, stands);
+  }
   const bool used =
       holder == worker_.id() && exclusive_used_ && exclusive_generation_ == word.generation;
   return !used && line.waiting_for == (word.open | kAskedExclusive) && seen_us < kHoldOffUs;
 }
 
-bool Gate::overdue(const Waiter& self, GateWord word) const {
+// A client's pauses are part of most transactions; a lock may be one of those that wait here.
+bool Gate::overdue(Waiter& self, GateWord word, const WorkerLine* lines) const {
+  if (!word.revocable()) return false;
+  bool stands = false;
+  for (WorkerId worker = 0; worker < workers_max_ && !stands; ++worker) {
+    stands = lines[worker].inside == word.open && standstill_of(worker) == Standstill::kForLock;
+  }
   const uint64_t seen_us = worker_.endpoint().now_us() - self.word_since_us;
-  return word.revocable() && (self.gave_up || seen_us >= kDrainUsMax);
+  return stood_still(self, stands) || self.gave_up || seen_us >= kDrainUsMax;
+}
+
+Standstill Gate::standstill_of(WorkerId worker) const {
+  return standstill_of_ != nullptr ? standstill_of_(worker) : Standstill::kNone;
+}
+
+// For long enough; a single look may meet a moment in which it waits.
+bool Gate::stood_still(Waiter& self, bool stands) const {
+  const uint64_t now_us = worker_.endpoint().now_us();
+  if (!stands) {
+    self.still_since_us = 0;
+  } else if (self.still_since_us == 0) {
+    self.still_since_us = now_us;
+  }
+  return stands && now_us - self.still_since_us >= kStandstillUs;
 }
 
 Result<bool> Gate::replace(GateWord from, GateWord by, VerbCounters& counters) {

@@ -25,7 +25,7 @@ Result<bool> Gate::advance(Waiter& self, const View& view, VerbCounters& counter
     return request(self, word, counters);
   }
   if (!drained(word.open, view.lines)) {
-    if (overdue(self, word)) return replace(word, word.reopened(), counters);
+    if (overdue(self, word, view.lines)) return replace(word, word.reopened(), counters);
     return false;
   }
   return open_next(self, view, counters);

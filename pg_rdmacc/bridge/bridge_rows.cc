@@ -281,6 +281,10 @@ size_t bridge_tables(const rdmacc::ListedTable** tables) {
   return at != nullptr ? at->tables.size() : 0;
 }
 
+void bridge_start_lose_if_used(uint32_t id) {
+  start([=](rdmacc::Session& session) { return session.lose_if_used_since(id); });
+}
+
 void bridge_start_table_size(uint32_t id, uint64_t* bytes) {
   CHECK(id != rdmacc::kNoTable && bytes != nullptr);
   start([=](rdmacc::Session& session) {

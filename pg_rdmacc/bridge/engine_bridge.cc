@@ -161,11 +161,15 @@ using rdmacc::bridge::TxnState;
 bool bridge_attached(void) { return attached() != nullptr; }
 
 bool bridge_attach(const BridgeFabric* fabric, uint32_t replicas, uint64_t write_set_bytes_max,
-                   bool (*interrupted)(void)) {
+                   bool (*interrupted)(void),
+                   rdmacc::Standstill (*standstill_of)(uint16_t worker)) {
   if (attached() != nullptr) return true;
   attachment = nullptr;  // a parent's: its memory is not ours to free
   no_throw([&] {
-    set_error(attach(*fabric, {.replicas = replicas, .write_set_bytes_max = write_set_bytes_max},
+    set_error(attach(*fabric,
+                     {.replicas = replicas,
+                      .write_set_bytes_max = write_set_bytes_max,
+                      .standstill_of = standstill_of},
                      interrupted));
   });
   return attached() != nullptr;

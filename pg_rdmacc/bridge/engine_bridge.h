@@ -122,10 +122,11 @@ bool bridge_watch_answers(int node, const char** why);
 uint64_t bridge_watch_memory(uint64_t* answers);
 
 /* ---- Attaching. Done lazily, in the backend, after fork. Blocking but bounded (5 s), and ended
- * early (kUnavailable) when `interrupted` says so. */
+ * early (kUnavailable) when `interrupted` says so. `standstill_of` is asked while a command runs
+ * that waits for others, on the stack of a coroutine: it raises nothing. */
 bool bridge_attached(void);
 bool bridge_attach(const BridgeFabric* fabric, uint32_t replicas, uint64_t write_set_bytes_max,
-                   bool (*interrupted)(void));
+                   bool (*interrupted)(void), rdmacc::Standstill (*standstill_of)(uint16_t worker));
 void bridge_detach(void); /* leaves the worker slot; ends the transaction */
 int bridge_worker_id(void);
 int bridge_node_count(void);
@@ -344,6 +345,8 @@ void bridge_start_find_table(const rdmacc::TableSpec* identity, uint32_t* id, ui
 void bridge_start_drop_table(uint32_t id);
 void bridge_start_list_tables(rdmacc::TableList which);
 size_t bridge_tables(const rdmacc::ListedTable** tables); /* of the last list; of all front ends */
+/* Ends with kAborted if the transaction reads as of a time, and the table was used since. */
+void bridge_start_lose_if_used(uint32_t id);
 /* Bytes of memory in all nodes together. */
 void bridge_start_table_size(uint32_t id, uint64_t* bytes);
 void bridge_start_node_statistics(int node, rdmacc::NodeStatistics* out);

@@ -10,6 +10,8 @@
 #include "pg_rdmacc/row/scan_rows.h"
 #include "pg_rdmacc/row/slot.h"
 #include "pg_rdmacc/server/error.h"
+#include "pg_rdmacc/xact/current_reads.h"
+#include "pg_rdmacc/xact/pump.h"
 #include "pg_rdmacc/xact/xact.h"
 
 extern "C" {
@@ -106,6 +108,19 @@ void drop_index_files(void) {
   }
 }
 
+/* What the transaction has read, it has read before it had the relation to itself. Under protocols
+ * in which it happens then, too, it would take away what others, who come after it, have written
+ * since, or read. The others have to find what they have read as it was. */
+void check_use(Relation relation, uint32 id) {
+  const bool own = relation->rd_createSubid != InvalidSubTransactionId ||
+                   relation->rd_newRelfilenodeSubid != InvalidSubTransactionId;
+  if (own || OidIsValid(relation->rd_rel->relrewrite) || !bridge_txn_touched()) return;
+  if (!bridge_reads_as_of_time(bridge_txn_protocol())) return rdmacc_need_current_reads();
+  bridge_start_lose_if_used(id);
+  rdmacc_pump();
+  rdmacc_check("could not take away", RelationGetRelationName(relation));
+}
+
 double move_rows(Relation relation, uint32 source, const RdmaccKeyLayout& target,
                  CommandId command) {
   rdmacc::TableSpec spec;
@@ -176,7 +191,9 @@ void rdmacc_drop_file(Relation relation) {
   if (IsBinaryUpgrade) return;
   rdmacc_enter();
   const uint32 id = present_table(relation);
-  if (id != RDMACC_NO_TABLE) rdmacc_drop_at_commit(id);
+  if (id == RDMACC_NO_TABLE) return;
+  check_use(relation, id);
+  rdmacc_drop_at_commit(id);
 }
 
 double rdmacc_key_by_index(Relation relation, Relation index) {

@@ -23,8 +23,9 @@ extern "C" {
 
 namespace {
 
-const PlannedStmt* watched; /* the plan that is between two transactions */
-bool stale;                 /* one of its tables has changed */
+const PlannedStmt* watched;    /* the plan that is between two transactions */
+const PlannedStmt* unfinished; /* of which the last attempt did not come to the statement */
+bool stale;                    /* one of its tables has changed since its first attempt */
 
 /* What the executor of the failed attempt was started with, and has measured. */
 struct Executor {
@@ -146,16 +147,20 @@ void rdmacc_fail_block(void) {
 
 bool rdmacc_begin_attempt(QueryDesc* query, MemoryContext context, RdmaccBegin begin) {
   CHECK(watched == nullptr);
-  /* What others have changed so far they have changed in spite of our locks, which they do not
-   * conflict with. */
+  const PlannedStmt* plan = query->plannedstmt;
   LWLockReleaseAll();
-  AcceptInvalidationMessages();
-  stale = false;
+  if (unfinished != plan) {
+    /* What others have changed so far they have changed in spite of our locks, which they do not
+     * conflict with. */
+    AcceptInvalidationMessages();
+    stale = false;
+  }
+  unfinished = watched = plan;
   PG_TRY();
   {
-    watched = query->plannedstmt;
     begin_again(query, begin, context);
-    lock_relations(query->plannedstmt);
+    lock_relations(plan);
+    unfinished = nullptr;
   }
   PG_FINALLY();
   { watched = nullptr; }

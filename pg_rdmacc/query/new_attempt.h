@@ -22,7 +22,7 @@ void rdmacc_begin_transaction_again(RdmaccBegin begin, MemoryContext context);
 /* The same for a query that is the only statement of the portal. Afterwards it is about to be
  * started (rdmacc_start_attempt), and the transaction holds the plan's locks. False: another
  * session has changed the tables meanwhile, the plan must not be run again. May be called again
- * when `begin` has raised an error. */
+ * when `begin` has raised an error; what was changed since the first call counts. */
 bool rdmacc_begin_attempt(QueryDesc* query, MemoryContext context, RdmaccBegin begin);
 
 /* The client is to be told an error of an attempt that has not come to the statement: a block

@@ -5,6 +5,7 @@
 #include "pg_rdmacc/server/guc.h"
 #include "pg_rdmacc/server/remote_nodes.h"
 #include "pg_rdmacc/server/shmem.h"
+#include "pg_rdmacc/server/standstill.h"
 
 extern "C" {
 #include "miscadmin.h"
@@ -101,7 +102,7 @@ void rdmacc_ensure_attached(void) {
   const uint64 write_set_bytes_max =
       recovers ? UINT64_MAX : static_cast<uint64>(rdmacc_max_write_set_mb) << 20;
   while (!bridge_attach(fabric, static_cast<uint32>(rdmacc_effective_replicas()),
-                        write_set_bytes_max, interrupted)) {
+                        write_set_bytes_max, interrupted, rdmacc_standstill_of)) {
     const BridgeError error = *bridge_error();
     if (remote && error.code == rdmacc::Code::kInvalidArgument) rdmacc_raise_refused(error.message);
     if (error.code != rdmacc::Code::kUnavailable && error.code != rdmacc::Code::kTimeout &&

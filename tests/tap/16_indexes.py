@@ -153,6 +153,38 @@ def a_table_is_refilled_beside_a_reader(box):
             session.close()
 
 
+def a_table_is_replaced_by_one_that_has_read_before(box):
+    """What was written or read meanwhile, by a transaction that has committed, is not passed over."""
+    ways = ("TRUNCATE old; INSERT INTO old VALUES (1, 100);",
+            "DROP TABLE old; CREATE TABLE old (id int PRIMARY KEY, v int) USING rdmacc;"
+            "INSERT INTO old VALUES (1, 100);")
+    others = {"writes": "UPDATE old SET v = v + 1 WHERE id = 1;",
+              "reads": "UPDATE items SET room = room + 1 + (SELECT v FROM old WHERE id = 1) WHERE id = 1;"}
+    for protocol in protocols(box):
+        for way in ways:
+            for what, other in others.items():
+                box.psql("DROP TABLE IF EXISTS old; CREATE TABLE old (id int PRIMARY KEY, v int) USING rdmacc;"
+                         "INSERT INTO old VALUES (1, 0)")
+                before = int(ask(box, "SELECT room FROM items WHERE id = 1"))
+                replacer, session = Session(box), Session(box)
+                replacer.run(f"SET rdmacc.protocol = {protocol}; BEGIN;")
+                replacer.run("SELECT count(*), sum(room) FROM items; SELECT * FROM old;")
+                session.run(f"SET rdmacc.protocol = {protocol}; SET statement_timeout = '1s';")
+                said = session.run(other)
+                done = replacer.run(way + "COMMIT;")
+                both = "ERROR" not in said + done
+                true(both or "40001" in said + done or "57014" in said,
+                     f"{protocol}, {way} beside one that {what}: {said} {done}")
+                # The replacer has seen nothing of the other one, which comes after it.
+                after = (ask(box, "SELECT v FROM old"), int(ask(box, "SELECT room FROM items WHERE id = 1")))
+                true(not both or after == (("101", before) if what == "writes" else ("100", before + 101)),
+                     f"{protocol}, {way} beside one that {what}: both have committed")
+                for each in (replacer, session):
+                    each.run("ROLLBACK;")
+                    each.close()
+
+
 run(set_up, changes_of_a_table_beside_a_reader, a_table_is_refilled_beside_a_reader,
+    a_table_is_replaced_by_one_that_has_read_before,
     entries_are_rows_under_every_protocol, entries_are_rows_after_a_crash, indexes_come_back_after_a_stop,
     settings={"rdmacc.nodes": 2, "rdmacc.node_memory": "256MB", "autovacuum": "off"})

@@ -1,5 +1,7 @@
-// What a table occupies at its owner, counted unit by unit: such counts are not kept while rows
-// come and go, since few ever ask.
+// What a table occupies at its owner, counted unit by unit, and when it was last used: such counts
+// are not kept while rows come and go, since few ever ask.
+#include <algorithm>
+
 #include "engine/storage/owner/hash_index_owner.h"
 #include "engine/storage/owner/slot_blocks.h"
 
@@ -7,6 +9,10 @@ namespace rdmacc {
 
 namespace {
 constexpr uint64_t kGroupsPerYield = 16;
+
+uint64_t later(uint64_t latest, const Header& header) {
+  return std::max({latest, header.wts, header.rts});
+}
 }  // namespace
 
 Result<TableSize> HashIndexOwner::size_of(TableId id) {
@@ -32,6 +38,7 @@ Result<TableSize> HashIndexOwner::size_of(TableId id) {
 
 void HashIndexOwner::add_group(const DirectoryEntry& table, uint64_t group, TableSize& size) const {
   size.bytes += sizeof(Group);
+  size.latest = later(size.latest, region_.header(group));
   std::vector<uint64_t> buckets;
   for (uint32_t bucket = 0; bucket < kBucketsPerGroup; ++bucket) {
     walk_.chain(group, bucket, &buckets);
@@ -41,6 +48,7 @@ void HashIndexOwner::add_group(const DirectoryEntry& table, uint64_t group, Tabl
     const uint64_t slot = entry_offset(entry);
     if (!arena_.in_use(PageKind::kSlot, slot) || region_.table_of(slot) != table.id) return;
     ++size.rows;
+    size.latest = later(size.latest, region_.header(slot));
     size.bytes += arena_.unit_bytes(slot);
     for_each_block_of(region_, slot, table.record_size, table.history, [&](uint64_t block) {
       if (arena_.in_use(PageKind::kOverflow, block)) size.bytes += arena_.unit_bytes(block);

@@ -286,6 +286,7 @@ Result<TableSize> StorageClient::table_size(TableId id, VerbCounters& counters) 
     if (!parse_table_size(calls[node].reply, &part)) return bad_reply(node);
     total.rows += part.rows;
     total.bytes += part.bytes;
+    total.latest = std::max(total.latest, part.latest);
   }
   return total;
 }

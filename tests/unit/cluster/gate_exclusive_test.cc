@@ -1,4 +1,7 @@
 // A transaction in exclusive gate mode, and what becomes of those that wait for it.
+#include <algorithm>
+#include <array>
+
 #include "tests/unit/cluster/gate_cluster.h"
 
 namespace rdmacc {
@@ -185,6 +188,80 @@ TEST_F(GateExclusive, OneThatStaysIsJoinedByItsProtocolOnly) {
   leave(0, exclusive);
   run_for(kSoonUs);
   EXPECT_TRUE(other.inside());
+}
+
+// What each user is said to wait for outside of the engine.
+std::array<Standstill, 4> standstills;
+
+class GateStandstill : public GateExclusive {
+ protected:
+  GateStandstill() {
+    standstills.fill(Standstill::kNone);
+    for (size_t i = 0; i < cluster_.users(); ++i) {
+      workers[i] = id(i);
+      cluster_.user(i).gate.watch_standstills([](WorkerId worker) {
+        const auto user = std::find(workers.begin(), workers.end(), worker);
+        return standstills[static_cast<size_t>(user - workers.begin())];
+      });
+    }
+  }
+  WorkerId id(size_t user) { return cluster_.user(user).worker.id(); }
+
+  static std::array<WorkerId, 4> workers;
+};
+
+std::array<WorkerId, 4> GateStandstill::workers;
+
+TEST_F(GateStandstill, OneThatIsAloneAndWaitsElsewhereIsJoined) {
+  for (const Standstill standstill : {Standstill::kForLock, Standstill::kForClient}) {
+    Held exclusive, late, other;
+    enter(0, 1, true, exclusive);
+    ASSERT_TRUE(exclusive.entry.exclusive);
+    start(1, 1, false, late);
+    for (int i = 0; i < 3; ++i) {  // it gets on in between
+      standstills[0] = standstill;
+      run_for(Gate::kStandstillUs / 2);
+      standstills[0] = Standstill::kNone;
+      run_for(Gate::kStandstillUs / 2);
+    }
+    EXPECT_FALSE(late.ended);
+    standstills[0] = standstill;
+    run_for(2 * Gate::kStandstillUs);
+    ASSERT_TRUE(late.inside());
+    start(2, 2, false, other);
+    run_for(2 * Gate::kStandstillUs);
+    EXPECT_FALSE(other.ended);  // another protocol waits for all that are inside
+    standstills[0] = Standstill::kNone;
+    leave(0, exclusive);
+    leave(1, late);
+    run_for(kSoonUs);
+    ASSERT_TRUE(other.inside());
+    leave(2, other);
+  }
+}
+
+TEST_F(GateStandstill, ARequestGivesWayToOneInsideThatWaitsForALock) {
+  for (const Standstill standstill : {Standstill::kForLock, Standstill::kForClient}) {
+    Held inside, exclusive, late;
+    enter(0, 1, false, inside);
+    start(1, 1, true, exclusive);
+    run_for(kSoonUs);
+    start(2, 1, false, late);
+    run_for(kSoonUs);
+    EXPECT_FALSE(exclusive.ended || late.ended);
+    standstills[0] = standstill;
+    run_for(2 * Gate::kStandstillUs);
+    const bool lock = standstill == Standstill::kForLock;
+    EXPECT_EQ(exclusive.ended, lock);  // a client's pause is waited for as long as work is
+    EXPECT_EQ(late.ended, lock);
+    run_for(Gate::kDrainUsMax);
+    EXPECT_TRUE(exclusive.inside() && !exclusive.entry.exclusive && late.inside());
+    standstills[0] = Standstill::kNone;
+    leave(0, inside);
+    leave(1, exclusive);
+    leave(2, late);
+    run_for(kSoonUs);
+  }
 }
 
 TEST_F(GateExclusive, OneThatDiesInsideStopsAnotherProtocolOnly) {

@@ -257,5 +257,53 @@ INSTANTIATE_TEST_SUITE_P(Protocols, StampOrderTest,
                                           testing::Values(kOneSided, kRpc)),
                          name_of);
 
+// A table that a transaction takes away, which has begun before others used it.
+class TakenAway : public TwoSessions {
+ protected:
+  // What comes of it when the other one has done `use` in between.
+  Code take_away_after(const std::function<void()>& use) {
+    Code code{};
+    as_one([&] {
+      ASSERT_TRUE(one_.begin(options()).ok());
+      RowView row;
+      ASSERT_TRUE(one_.get(table_, "a", row).ok());
+    });
+    as_other([&] {
+      ASSERT_TRUE(other_.begin(options()).ok());
+      use();
+      ASSERT_TRUE(other_.commit().ok());
+    });
+    as_one([&] {
+      code = one_.lose_if_used_since(table_).code();
+      one_.abort();
+    });
+    return code;
+  }
+};
+
+TEST_P(TakenAway, WhatWasUsedSinceStays) {
+  RowView row;
+  const auto reads = [&](const char* key) {
+    return [&, key] {
+      ASSERT_TRUE(other_.get(table_, key, row).ok());
+      ASSERT_TRUE(other_.get(table_, "b", row).ok());  // one alone may be of any time
+    };
+  };
+  EXPECT_EQ(take_away_after([] {}), Code::kOk);
+  EXPECT_EQ(take_away_after(reads("c")), Code::kAborted);
+  EXPECT_EQ(take_away_after(reads("none")), Code::kAborted);
+  const auto wrote = [](const Status& status) { ASSERT_TRUE(status.ok()) << status.to_string(); };
+  EXPECT_EQ(take_away_after([&] { wrote(other_.put(table_, "b", "1")); }), Code::kAborted);
+  EXPECT_EQ(take_away_after([&] { wrote(other_.insert(table_, "new", "1")); }), Code::kAborted);
+  EXPECT_EQ(take_away_after([&] { wrote(other_.remove(table_, "c")); }), Code::kAborted);
+  EXPECT_EQ(take_away_after([] {}), Code::kOk);
+}
+
+INSTANTIATE_TEST_SUITE_P(AsOfATime, TakenAway,
+                         testing::Combine(testing::Values(Protocol::kMvcc, Protocol::kTimestamp,
+                                                          Protocol::kCicada),
+                                          testing::Values(kOneSided, kRpc)),
+                         name_of);
+
 }  // namespace
 }  // namespace rdmacc

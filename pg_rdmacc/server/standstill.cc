@@ -1,0 +1,33 @@
+#include "pg_rdmacc/server/standstill.h"
+
+#include "pg_rdmacc/server/shmem.h"
+
+extern "C" {
+#include "storage/proc.h"
+#include "storage/procarray.h"
+#include "utils/wait_event.h"
+}
+
+namespace {
+
+constexpr uint32 kEventClass = 0xFF000000; /* of a wait event, as wait_event.c takes it apart */
+
+}  // namespace
+
+using rdmacc::Standstill;
+
+/* A process that has just ended, or its successor in the same place, is as good as any other: what
+ * is asked for is a reason to wait no longer. */
+Standstill rdmacc_standstill_of(uint16 worker) {
+  const int pid = rdmacc_worker_pid(worker);
+  const PGPROC* process = pid != 0 ? BackendPidGetProc(pid) : nullptr;
+  if (process == nullptr) return Standstill::kNone;
+  switch (*static_cast<const volatile uint32*>(&process->wait_event_info) & kEventClass) {
+    case PG_WAIT_LOCK:
+      return Standstill::kForLock;
+    case PG_WAIT_CLIENT:
+      return Standstill::kForClient;
+    default:
+      return Standstill::kNone;
+  }
+}
