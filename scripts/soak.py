@@ -123,10 +123,13 @@ def power_cuts(flags):
                     for name, environment in taps])
 
 
-def standby_storm(flags):
-    return in_turn([Part("standby storm", [sys.executable, "tests/tap/41_standby_storm.py"],
-                         check.count_counted, 12 * HOUR_S,
-                         {"STANDBY_CYCLES": str(flags.standby_cycles)})])
+def storms(flags):
+    """Ends of servers beside standbys, and beside changes of the tables."""
+    cycles = str(flags.storm_cycles)
+    return in_turn([Part(name, [sys.executable, f"tests/tap/{name}.py"], check.count_counted, 12 * HOUR_S,
+                         {variable: cycles})
+                    for name, variable in (("41_standby_storm", "STANDBY_CYCLES"),
+                                           ("42_changes_storm", "CHANGES_CYCLES"))])
 
 
 # In this order; `make soak` runs all of them, --only some. A part that needs another build brings
@@ -139,7 +142,7 @@ PARTS = {
     "delays": delays,
     "kills": kills,
     "power_cuts": power_cuts,
-    "standby_storm": standby_storm,
+    "storms": storms,
     "sanitized": sanitized,
     "fuzz": fuzz,
     "threads": threads,
@@ -167,8 +170,8 @@ def main():
     parser.add_argument("--kills", type=int, default=500, help="how many processes are killed")
     parser.add_argument("--power-cycles", type=int, default=200,
                         help="how many power cuts, and failures of the disk")
-    parser.add_argument("--standby-cycles", type=int, default=200,
-                        help="of the storm beside a standby: how many ends")
+    parser.add_argument("--storm-cycles", type=int, default=200,
+                        help="how many ends, each of storms beside standbys and changes")
     parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS))
     flags = parser.parse_args()
     os.makedirs(check.LOGS, exist_ok=True)

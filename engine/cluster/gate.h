@@ -55,7 +55,8 @@
 //      kExclusiveUsMax: others of the protocol then join it. Another protocol never does.
 //      Where it can be told that the worker waits for something else than the engine, kStandstillUs
 //      of that end the mode, too: what it waits for may be held by one that waits here. So does a
-//      gate that was closed for a request open again whose transactions inside wait for a lock.
+//      gate open again that was closed for a request, of another protocol, too, while one inside
+//      waits for a lock; the request is made again after kHoldOffUs.
 //  G5  What is told while node 0 is down is lost over a wire, and a worker that rests afterwards
 //  would
 //      be inside for all others. So the line of one that leaves then is told again when node 0 is
@@ -89,6 +90,8 @@ struct GateWord {
     return (static_cast<uint64_t>(open) << 56) | (static_cast<uint64_t>(next) << 48) |
            (static_cast<uint64_t>(exclusive) << 32) | generation;
   }
+  // Closed for a request; else open, or closed by a drain.
+  bool requested() const { return open != 0 && next != 0 && next != open; }
   // Closed for a request of the open protocol's exclusive mode: any waiter may open it again.
   bool revocable() const { return open != 0 && next == (open | kAskedExclusive); }
   // The same gate, open to all of its protocol.

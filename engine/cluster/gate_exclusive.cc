@@ -1,4 +1,4 @@
-// Exclusive gate mode; the rules are in gate.h.
+// Exclusive gate mode, and what ends a wait for those inside; the rules are in gate.h.
 #include "engine/cluster/gate.h"
 
 namespace rdmacc {
@@ -44,15 +44,17 @@ bool Gate::exclusive_lasts(Waiter& self, GateWord word, const WorkerLine* lines)
   return !used && line.waiting_for == (word.open | kAskedExclusive) && seen_us < kHoldOffUs;
 }
 
-// A client's pauses are part of most transactions; a lock may be one of those that wait here.
+// May the gate be opened again for its protocol, before it has drained? A client's pauses are part
+// of most transactions; a lock may be one of those that wait here.
 bool Gate::overdue(Waiter& self, GateWord word, const WorkerLine* lines) const {
-  if (!word.revocable()) return false;
+  if (!word.requested()) return false;
   bool stands = false;
   for (WorkerId worker = 0; worker < workers_max_ && !stands; ++worker) {
     stands = lines[worker].inside == word.open && standstill_of(worker) == Standstill::kForLock;
   }
   const uint64_t seen_us = worker_.endpoint().now_us() - self.word_since_us;
-  return stood_still(self, stands) || self.gave_up || seen_us >= kDrainUsMax;
+  if (stood_still(self, stands)) return true;
+  return word.revocable() && (self.gave_up || seen_us >= kDrainUsMax);
 }
 
 Standstill Gate::standstill_of(WorkerId worker) const {

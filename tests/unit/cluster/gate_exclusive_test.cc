@@ -264,6 +264,28 @@ TEST_F(GateStandstill, ARequestGivesWayToOneInsideThatWaitsForALock) {
   }
 }
 
+// Of two that wait, the one of the open protocol may have what the one inside waits for.
+TEST_F(GateStandstill, AnotherProtocolsRequestGivesWayToo) {
+  Held inside, other, late;
+  enter(0, 1, false, inside);
+  start(2, 2, false, other);
+  run_for(kSoonUs);
+  start(1, 1, false, late);
+  run_for(Gate::kDrainUsMax);
+  EXPECT_FALSE(other.ended || late.ended);
+  standstills[0] = Standstill::kForLock;
+  run_for(2 * Gate::kStandstillUs);
+  EXPECT_FALSE(other.ended);
+  ASSERT_TRUE(late.inside());
+  leave(1, late);
+  standstills[0] = Standstill::kNone;
+  run_for(kSoonUs);
+  EXPECT_FALSE(other.ended);
+  leave(0, inside);
+  run_for(kSoonUs);
+  EXPECT_TRUE(other.inside());
+}
+
 TEST_F(GateExclusive, OneThatDiesInsideStopsAnotherProtocolOnly) {
   Held exclusive, late, other;
   enter(0, 1, true, exclusive);

@@ -1,5 +1,5 @@
-// Many coroutines of many workers with random protocols, some of which ask for exclusive mode, and
-// workers that die inside: over seeds.
+// Many coroutines of many workers with random protocols, some of which ask for exclusive mode, or
+// stand still inside, and workers that die inside: over seeds.
 #include <cstdlib>
 
 #include "tests/unit/cluster/gate_cluster.h"
@@ -11,9 +11,18 @@ constexpr size_t kUsers = 4;
 constexpr int kCoroutines = 3;
 constexpr uint64_t kEventsMax = 30'000'000;
 
+// Coroutines of each worker that wait for a lock elsewhere.
+std::array<int, 16> standing;
+
+Standstill standstill_of(WorkerId worker) {
+  return standing.at(worker) > 0 ? Standstill::kForLock : Standstill::kNone;
+}
+
 struct Storm {
   Storm(uint64_t storm_seed, bool with_kills)
-      : cluster(storm_seed, kUsers, 12), seed(storm_seed), kills(with_kills) {}
+      : cluster(storm_seed, kUsers, 12), seed(storm_seed), kills(with_kills) {
+    standing.fill(0);
+  }
 
   GateCluster cluster;
   const uint64_t seed;
@@ -63,9 +72,19 @@ struct Storm {
       if (random.percent(70)) user.worker.scheduler().sleep_for(random.below(40));
       ASSERT_EQ(cluster.protocols_inside(), 1) << "seed " << seed;
     }
+    if (random.percent(1)) stand_still(user, random);
     --user.inside[protocol];
-    if (entry.exclusive) owner = nullptr;
+    if (owner == &user) owner = nullptr;
     user.gate.leave(entry);
+  }
+
+  // Others may join it then, although it is in exclusive mode.
+  void stand_still(GateUser& user, Random& random) {
+    if (owner == &user) owner = nullptr;
+    ++standing.at(user.worker.id());
+    user.worker.scheduler().sleep_for(random.below(3 * Gate::kStandstillUs));
+    --standing.at(user.worker.id());
+    ASSERT_EQ(cluster.protocols_inside(), 1) << "seed " << seed;
   }
 
   int alive_inside() {
@@ -78,6 +97,7 @@ struct Storm {
   }
 
   void start(GateUser& user, int transactions) {
+    user.gate.watch_standstills(standstill_of);
     for (int c = 0; c < kCoroutines; ++c) {
       ++under_way;
       CHECK(user.worker.scheduler().spawn([this, &user, transactions, c] {
