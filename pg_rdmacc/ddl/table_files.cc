@@ -109,8 +109,8 @@ void drop_index_files(void) {
 }
 
 /* What the transaction has read, it has read before it had the relation to itself. Under protocols
- * in which it happens then, too, it would take away what others, who come after it, have written
- * since, or read. The others have to find what they have read as it was. */
+ * in which it happens then, too, it would take away what transactions that come after it have
+ * written since, or read. Under the others what it has read has to be there still at the end. */
 void check_use(Relation relation, uint32 id) {
   const bool own = relation->rd_createSubid != InvalidSubTransactionId ||
                    relation->rd_newRelfilenodeSubid != InvalidSubTransactionId;

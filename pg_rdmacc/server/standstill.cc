@@ -19,6 +19,7 @@ using rdmacc::Standstill;
 /* A process that has just ended, or its successor in the same place, is as good as any other: what
  * is asked for is a reason to wait no longer. */
 Standstill rdmacc_standstill_of(uint16 worker) {
+  CHECK(MyProc != nullptr);
   const int pid = rdmacc_worker_pid(worker);
   const PGPROC* process = pid != 0 ? BackendPidGetProc(pid) : nullptr;
   if (process == nullptr) return Standstill::kNone;

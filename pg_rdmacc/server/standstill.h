@@ -1,7 +1,7 @@
 /* Sessions of this server whose transactions wait for something that the engine knows nothing of.
  */
 #pragma once
-#include "engine/api/plain_data.h"
+#include "pg_rdmacc/bridge/engine_bridge.h"
 
 extern "C" {
 #include "postgres.h"
