@@ -21,8 +21,8 @@ struct EngineOptions {
   // Slots of a table on a node that are kept in advance for inserts, at most; 0: none are.
   uint32_t reserved_slots_max = 512;
   // Of which worker it can be told that its transaction waits outside of the engine; nullptr: of
-  // none (Gate::watch_standstills).
-  Standstill (*standstill_of)(WorkerId) = nullptr;
+  // none. They are not waited for as long as others, at the gate and for a lock.
+  StandstillOf standstill_of = nullptr;
   // Where a protocol's rules come from; nullptr: the registry. Tests of the tests put wrong rules
   // there, and into NodeOptions.
   const ProtocolRules* (*rules_of)(Protocol, LockMode) = nullptr;

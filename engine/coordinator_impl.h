@@ -20,6 +20,7 @@ struct Coordinator::Impl {
         order(worker, topology) {
     state.order = &order;
     state.gate.watch_standstills(options.standstill_of);
+    state.engine.standstill_of = options.standstill_of;
   }
 
   Worker worker;

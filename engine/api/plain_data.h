@@ -132,5 +132,7 @@ enum class Standstill : uint8_t {
   kForClient,  // the next command
   kForLock,    // of those that its server has besides the engine's
 };
+// How to tell of a worker; it raises nothing.
+using StandstillOf = Standstill (*)(uint16_t worker);
 
 }  // namespace rdmacc

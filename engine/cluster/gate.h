@@ -69,7 +69,6 @@
 namespace rdmacc {
 
 using ProtocolId = uint8_t;
-using StandstillOf = Standstill (*)(WorkerId worker);
 
 // In GateWord::next and WorkerLine::waiting_for: a request for exclusive mode.
 constexpr uint8_t kAskedExclusive = 0x80;

@@ -161,8 +161,7 @@ using rdmacc::bridge::TxnState;
 bool bridge_attached(void) { return attached() != nullptr; }
 
 bool bridge_attach(const BridgeFabric* fabric, uint32_t replicas, uint64_t write_set_bytes_max,
-                   bool (*interrupted)(void),
-                   rdmacc::Standstill (*standstill_of)(uint16_t worker)) {
+                   bool (*interrupted)(void), rdmacc::StandstillOf standstill_of) {
   if (attached() != nullptr) return true;
   attachment = nullptr;  // a parent's: its memory is not ours to free
   no_throw([&] {

@@ -126,7 +126,7 @@ uint64_t bridge_watch_memory(uint64_t* answers);
  * that waits for others, on the stack of a coroutine: it raises nothing. */
 bool bridge_attached(void);
 bool bridge_attach(const BridgeFabric* fabric, uint32_t replicas, uint64_t write_set_bytes_max,
-                   bool (*interrupted)(void), rdmacc::Standstill (*standstill_of)(uint16_t worker));
+                   bool (*interrupted)(void), rdmacc::StandstillOf standstill_of);
 void bridge_detach(void); /* leaves the worker slot; ends the transaction */
 int bridge_worker_id(void);
 int bridge_node_count(void);

@@ -205,7 +205,8 @@ def current_of(draw, name, table, model):
     columns = ", ".join(column.name for column in table.columns if column.kind.order)
     keys = ", ".join(table.arbiters[0])
     outcome = yield Statement(f"DECLARE {name} CURSOR FOR SELECT {columns} FROM {table.name} "
-                              f"WHERE {condition(draw, references(table), 0)} ORDER BY {keys} FOR UPDATE")
+                              f"WHERE {condition(draw, references(table), 0)} AND ({keys}) IS NOT NULL "
+                              f"ORDER BY {keys} FOR UPDATE")
     for _ in range(draw.number(1, 3)):
         if not outcome.good:
             return

@@ -208,7 +208,8 @@ template <typename RuleType>
 void Driver<RuleType>::decide(RecordState& record, Step& step, int looks) {
   if (step.verdict == Verdict::kDone) return accept(record, step);
   if (step.verdict == Verdict::kTry && looks < kRoundsMax) return;
-  if (step.verdict == Verdict::kLookAgain && looks < context_.rules.looks_max) return;
+  const bool waits = step.verdict == Verdict::kLookAgain && looks < context_.rules.looks_max;
+  if (waits && !holder_stands_still(record, looks)) return;
   if (waits_for_holder(record, step)) {
     step = begin(record);
     return;

@@ -68,6 +68,7 @@ struct EngineContext {
   // Of a coordinator.
   SlotPool* slots = nullptr;
   BackgroundFree* frees = nullptr;
+  StandstillOf standstill_of = nullptr;
 };
 
 // One transaction's (or one RPC handler's) use of a context.
