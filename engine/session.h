@@ -278,6 +278,8 @@ class Session {
   // Headers of a node that are locked or waited for, from where `from` (0, or the `next` of the
   // answer before) says. Not a snapshot.
   Result<LockedHeaders> locked_headers(NodeId node, uint64_t from, uint64_t silence_us_max = 0);
+  // Those that keep the transaction that begins out of the gate (Gate::waited_for).
+  const std::vector<WorkerId>& waited_for_at_gate();
   // The gate, and the line of every worker at it.
   Status gate_state(GateLine* gate, std::vector<WorkerLine>* lines);
   // What protocol the gate has open; nothing when none was opened since the cluster began.

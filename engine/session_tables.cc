@@ -73,6 +73,10 @@ Status Session::gate_state(GateLine* gate, std::vector<WorkerLine>* lines) {
   return engine().state.gate.snapshot(gate, lines, counters);
 }
 
+const std::vector<WorkerId>& Session::waited_for_at_gate() {
+  return engine().state.gate.waited_for();
+}
+
 Result<std::optional<Protocol>> Session::open_protocol() {
   VerbCounters counters;
   auto open = engine().state.gate.open_protocol(counters);

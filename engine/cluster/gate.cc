@@ -197,6 +197,7 @@ Status Gate::enter_as(Waiter& self, uint64_t deadline_us, const bool* cancelled,
   waiters_.push_back(&self);
   const Status status = wait_and_enter(self, deadline_us, cancelled, counters, entry);
   waiters_.erase(std::find(waiters_.begin(), waiters_.end(), &self));
+  waited_for_.clear();
   publish();
   return status;
 }

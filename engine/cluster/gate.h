@@ -143,6 +143,9 @@ class Gate {
   // Of this worker's transactions: is there one alone inside, and how many have come in so far.
   bool has_one_inside() const { return insiders_ == 1 && users_ == 1; }
   uint64_t entries() const { return entries_; }
+  // Workers with transactions inside that one of this worker has found at its last look, and which
+  // keep it out for as long as they are: of another protocol. Empty when none waits for such.
+  const std::vector<WorkerId>& waited_for() const { return waited_for_; }
   WorkerId worker() const { return worker_.id(); }
 
   // The protocol that is open now; kNoProtocol if none was ever opened.
@@ -219,6 +222,7 @@ class Gate {
   Result<bool> advance(Waiter& self, const View& view, VerbCounters& counters);
   bool alive(WorkerId worker, const WorkerLine& line) const;
   bool drained(uint8_t open, const WorkerLine* lines) const;
+  void note_waited_for(const Waiter& self, GateWord word, const WorkerLine* lines);
   bool must_hold_off(const Waiter& self, uint8_t open, const WorkerLine* lines) const;
   Result<bool> request(const Waiter& self, GateWord word, VerbCounters& counters);
   struct Choice {
@@ -269,6 +273,7 @@ class Gate {
   std::vector<EpochUsers> epochs_;     // of the users, in no order; few differ
   uint64_t published_epoch_ = 0;
   std::vector<const Waiter*> waiters_;  // oldest first
+  std::vector<WorkerId> waited_for_;
 };
 
 }  // namespace rdmacc

@@ -14,6 +14,7 @@ constexpr int kFloorAttempts = 8;
 
 Result<bool> Gate::advance(Waiter& self, const View& view, VerbCounters& counters) {
   const GateWord word = GateWord::unpack(view.gate.word);
+  note_waited_for(self, word, view.lines);
   if (word.next == 0) {
     if (word.exclusive != 0 && exclusive_lasts(self, word, view.lines)) return false;
     if (word.exclusive != 0 && word.open == self.wanted) {
@@ -29,6 +30,14 @@ Result<bool> Gate::advance(Waiter& self, const View& view, VerbCounters& counter
     return false;
   }
   return open_next(self, view, counters);
+}
+
+void Gate::note_waited_for(const Waiter& self, GateWord word, const WorkerLine* lines) {
+  waited_for_.clear();
+  if (word.open == 0 || word.open == self.wanted) return;
+  for (WorkerId worker = 0; worker < workers_max_; ++worker) {
+    if (lines[worker].inside == word.open) waited_for_.push_back(worker);
+  }
 }
 
 // A line that a dead worker left may stop the drain (its transaction is not resolved yet), but

@@ -174,6 +174,13 @@ bool bridge_attach(const BridgeFabric* fabric, uint32_t replicas, uint64_t write
   return attached() != nullptr;
 }
 
+size_t bridge_waited_for_at_gate(const uint16_t** workers) {
+  if (attached() == nullptr) return 0;
+  const auto& waited_for = attached()->session->waited_for_at_gate();
+  *workers = waited_for.data();
+  return waited_for.size();
+}
+
 void bridge_detach(void) {
   Attachment* at = attached();
   if (at == nullptr) return;

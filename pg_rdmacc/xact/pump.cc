@@ -4,11 +4,13 @@
 
 #include "pg_rdmacc/server/attach.h"
 #include "pg_rdmacc/server/short_worker.h"
+#include "pg_rdmacc/xact/gate_deadlock.h"
 #include "pg_rdmacc/xact/xact.h"
 
 extern "C" {
 #include "miscadmin.h"
 #include "storage/ipc.h"
+#include "storage/proc.h"
 #include "utils/wait_event.h"
 }
 
@@ -54,6 +56,14 @@ bool pump_to_the_end(bool may_be_cancelled) {
   return true;
 }
 
+void end_command(bool waiting) {
+  if (waiting) pgstat_report_wait_end();
+  cancelled = true;
+  bridge_cancel();
+  pump_to_the_end(true);
+  rdmacc_note_failed_command();
+}
+
 /* An interrupt has come while a command is under way. If it is an error, the command is ended
  * before the error passes. */
 void serve_interrupts(bool waiting) {
@@ -61,11 +71,7 @@ void serve_interrupts(bool waiting) {
   { CHECK_FOR_INTERRUPTS(); }
   PG_CATCH();
   {
-    if (waiting) pgstat_report_wait_end();
-    cancelled = true;
-    bridge_cancel();
-    pump_to_the_end(true);
-    rdmacc_note_failed_command();
+    end_command(waiting);
     PG_RE_THROW();
   }
   PG_END_TRY();
@@ -80,12 +86,22 @@ bool rdmacc_pump_committed(void) { return pump_to_the_end(false); }
 
 namespace {
 
+int64 deadlock_timeout_us(void) { return int64{DeadlockTimeout} * 1000; }
+
 void run(void) {
   if (!bridge_busy()) return; /* it was done as it was started */
   const int64 spin_until_us = rdmacc_now_us() + rdmacc_spin_us;
   bool waiting = false;
+  int64 next_check_us = rdmacc_now_us() + deadlock_timeout_us();
   while (!bridge_resume()) {
     if (INTERRUPTS_PENDING_CONDITION()) serve_interrupts(waiting);
+    if (waiting && rdmacc_now_us() >= next_check_us) {
+      next_check_us = rdmacc_now_us() + deadlock_timeout_us();
+      if (rdmacc_deadlocked_at_gate()) {
+        end_command(waiting);
+        rdmacc_raise_gate_deadlock();
+      }
+    }
     if (!waiting) {
       if (rdmacc_now_us() < spin_until_us) continue;
       pgstat_report_wait_start(PG_WAIT_EXTENSION);

@@ -76,7 +76,8 @@ def set_up(box):
              "CREATE INDEX items_room ON items (room);"
              "CREATE INDEX items_room_id ON items (room DESC, id);"
              f"INSERT INTO items SELECT g, g, g % {ROOMS} + 1 FROM generate_series(1, {ROWS}) g;"
-             "ANALYZE items")
+             "ANALYZE items;"
+             "CREATE TABLE parts (id int PRIMARY KEY) USING rdmacc")
     check_indexes(box, "before")
 
 
@@ -184,7 +185,26 @@ def a_table_is_replaced_by_one_that_has_read_before(box):
                     each.close()
 
 
+def a_deadlock_of_the_gate_and_a_lock(box):
+    """A table is locked by a session that waits at the gate for the one that waits for the table."""
+    for protocol, other in (("mvcc", "occ"), ("nowait", "sundial")):
+        inside, waiter = Session(box), Session(box)
+        inside.run(f"SET rdmacc.protocol = {protocol}; BEGIN; SELECT room FROM items WHERE id = 1;")
+        waiter.run(f"SET rdmacc.protocol = {other}; SET deadlock_timeout = '100ms'; BEGIN;"
+                   "LOCK TABLE parts IN ACCESS EXCLUSIVE MODE;")
+        waiter.send("SELECT room FROM items WHERE id = 1;")
+        waits = "SELECT count(*) FROM rdmacc.gate_sessions WHERE state = 'waiting'"
+        eventually(lambda: box.psql(waits) == "1", "one waits at the gate")
+        equal(inside.run("SELECT count(*) FROM parts;"), "0", f"{protocol} gets the lock")
+        inside.run("COMMIT;")
+        # It gave way, and was run again.
+        equal(waiter.result(), ask(box, "SELECT room FROM items WHERE id = 1"), f"{other} is told")
+        equal(waiter.run("COMMIT;"), "", f"{other} commits")
+        for each in (inside, waiter):
+            each.close()
+
+
 run(set_up, changes_of_a_table_beside_a_reader, a_table_is_refilled_beside_a_reader,
-    a_table_is_replaced_by_one_that_has_read_before,
+    a_table_is_replaced_by_one_that_has_read_before, a_deadlock_of_the_gate_and_a_lock,
     entries_are_rows_under_every_protocol, entries_are_rows_after_a_crash, indexes_come_back_after_a_stop,
     settings={"rdmacc.nodes": 2, "rdmacc.node_memory": "256MB", "autovacuum": "off"})

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Ends of a standby, of its primary and of each of their processes beside clients of the primary and
-readers of the standby: what is read there is of one point, and in the end the same as on the primary.
+"""Ends of a standby, of its primary and of each of their processes beside clients of the primary, changes of
+their tables' definitions and readers of the standby: what is read there is of one point, and in the end the same
+as on the primary.
 
 STANDBY_CYCLES and STANDBY_SEED in the environment make it longer, and repeat an order of ends."""
 
@@ -9,6 +10,7 @@ import random
 import signal
 
 import outage
+from changes import Changer
 from copies import base_backup, copy_of
 from harness import ask, equal, eventually, node_pids, protocols, run
 from storm import DIFFERENT_ACCOUNTS, NEW_SCHEMA, SCHEMA, Client, Reader, check_journal, check_tables, stop_all
@@ -110,16 +112,16 @@ def catch_up(box):
 
 
 def an_end(box):
-    """One after the other of ENDS; the clients' protocols are drawn."""
+    """One after the other of ENDS, under a protocol that is drawn."""
     global cycle
     cycle += 1
     end = ENDS[cycle % len(ENDS)]
     box.psql(NEW_SCHEMA)  # checks of a long journal take long
     catch_up(box)
-    offered = [name for name in protocols(box) if name != "calvin"]
-    clients = [Client(box, i, f"SET rdmacc.protocol = {randomness.choice(offered)};")
-               for i in range(3)]
+    setting = f"SET rdmacc.protocol = {randomness.choice(protocols(box))};"
+    clients = [Client(box, i, setting) for i in range(3)]
     readers = [StandbyReader(standby, "") for _ in range(2)]
+    changer = Changer(box, setting)
 
     def all_go_on(what):
         committed = [len(client.committed) for client in clients]
@@ -135,9 +137,9 @@ def an_end(box):
         follows()
         all_go_on("clients and readers go on")
     finally:
-        stop_all(clients + readers)
-    print(f"  {end.__name__}: {sum(len(client.committed) for client in clients)} committed,"
-          f" {sum(reader.reads for reader in readers)} reads", flush=True)
+        stop_all([*clients, *readers, changer])
+    print(f"  {end.__name__}, {setting[:-1]}: {sum(len(client.committed) for client in clients)} committed,"
+          f" {changer.done} changes, {sum(reader.reads for reader in readers)} reads", flush=True)
     check_journal(box, clients, all_kept=True)
     catch_up(box)
     for table in TABLES:
