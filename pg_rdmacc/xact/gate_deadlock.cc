@@ -20,6 +20,7 @@ List* those_that_wait(void) {
   List* pids = NIL;
   const uint16_t* workers = nullptr;
   const size_t count = bridge_waited_for_at_gate(&workers);
+  CHECK(count == 0 || workers != nullptr);
   for (size_t i = 0; i < count; i++) {
     if (rdmacc_standstill_of(workers[i]) != rdmacc::Standstill::kForLock) continue;
     const int pid = rdmacc_worker_pid(workers[i]);
