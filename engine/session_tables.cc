@@ -39,8 +39,12 @@ Result<TableSize> Session::table_size(TableId table) {
 Status Session::lose_if_used_since(TableId table) {
   if (txn_ == nullptr || !txn_->started() || !txn_->rules().reads_at_ctts) return Status();
   Result<TableSize> size = table_size(table);
+  if (size.status().code() == Code::kNotFound) return Status();  // there is nothing to take away
   if (!size.ok()) return size.status();
-  return size->latest > txn_->ctts() ? txn_->abort_on_conflict() : Status();
+  engine().state.engine.clock.observe(size->latest);
+  // A look for a key that it has found absent may be noted as the last one of its microsecond.
+  const uint64_t own = txn_->ctts() | 0xFFFF;
+  return size->latest > txn_->ctts() && size->latest != own ? txn_->abort_on_conflict() : Status();
 }
 
 // Outside of a transaction a cancel that has come before is no longer meant.

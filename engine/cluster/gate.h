@@ -54,9 +54,9 @@
 //      ends when its worker is dead, does not come in for kHoldOffUs, has left, or stays for
 //      kExclusiveUsMax: others of the protocol then join it. Another protocol never does.
 //      Where it can be told that the worker waits for something else than the engine, kStandstillUs
-//      of that end the mode, too: what it waits for may be held by one that waits here. So does a
-//      gate open again that was closed for a request, of another protocol, too, while one inside
-//      waits for a lock; the request is made again after kHoldOffUs.
+//      of that end the mode, too: what it waits for may be held by one that waits here. So may a
+//      gate be opened again, while one inside waits for a lock, that was closed for a request; of
+//      another protocol only where some wait for the open one, and the longer the oftener it was.
 //  G5  What is told while node 0 is down is lost over a wire, and a worker that rests afterwards
 //  would
 //      be inside for all others. So the line of one that leaves then is told again when node 0 is
@@ -112,6 +112,7 @@ class Gate {
   static constexpr uint64_t kDrainUsMax = 250'000;
   static constexpr uint64_t kExclusiveUsMax = 5'000'000;
   static constexpr uint64_t kStandstillUs = 20'000;
+  static constexpr uint64_t kStandstillLookUs = 4'000;  // from one question for it to the next
 
   Gate(Worker& worker, const Topology& topology, TimestampClock& clock);
   Gate(const Gate&) = delete;
@@ -171,7 +172,10 @@ class Gate {
     uint64_t word = 0;
     uint64_t word_since_us = 0;
     uint64_t generation_since_us = 0;
-    uint64_t still_since_us = 0;  // what it waits for has stood still at each look; 0: it has not
+    // What it waits for has stood still whenever it was asked for since then; 0: it has not.
+    uint64_t still_since_us = 0;
+    uint64_t still_asked_us = 0;
+    uint32_t reopened = 0;  // times that it has opened a gate again for that
     bool looked = false;
     bool gave_up = false;  // on exclusive mode: it goes in with the others
   };
@@ -239,7 +243,9 @@ class Gate {
   bool exclusive_lasts(Waiter& self, GateWord word, const WorkerLine* lines) const;
   bool overdue(Waiter& self, GateWord word, const WorkerLine* lines) const;
   Standstill standstill_of(WorkerId worker) const;
+  bool asks_for_standstill(Waiter& self) const;
   bool stood_still(Waiter& self, bool stands) const;
+  bool insiders_stand_still(Waiter& self, GateWord word, const WorkerLine* lines) const;
   Result<bool> replace(GateWord from, GateWord by, VerbCounters& counters);
 
   Worker& worker_;

@@ -5,8 +5,8 @@
 namespace rdmacc {
 namespace {
 
-// The gate's word changes during a drain once at most: a waiter asks for another protocol.
-constexpr int kCloseAttempts = 4;
+// Waiters ask for other protocols meanwhile, or take that back.
+constexpr int kCloseAttempts = 16;
 // To come in itself it waits as others do: until a worker that was granted exclusive mode, and does
 // not come, may be passed over. This holds nothing up.
 constexpr uint64_t kEnterUsMin = 2 * Gate::kHoldOffUs;
@@ -87,8 +87,8 @@ Status GateDrain::close_to_newcomers() {
   uint64_t expected = seen_gate_->word;
   for (int attempt = 0; attempt < kCloseAttempts; ++attempt) {
     GateWord word = GateWord::unpack(expected);
-    if (word.next != 0 && !word.revocable()) return Status::ok_status();  // D2
-    word.next = word.open;
+    if (word.open != 0 && word.next == word.open) return Status::ok_status();  // D3
+    word.next = word.open;                                                     // D2
     DoorbellBatch batch(worker_.scheduler(), worker_.counters());
     batch.compare_swap(gate_address(), expected, word.pack(), seen_word_);
     RDMACC_RETURN_IF_ERROR(batch.execute());

@@ -16,10 +16,9 @@ namespace rdmacc {
 //  D1  A worker is inside from before the READ that lets it in (G1), so one that is inside when the
 //      sweep is counted does not exist, and one that comes in later reads the new count. What a
 //      line says of reader counts therefore tells exactly which sweep has dealt with them.
-//  D2  When another protocol has been asked for already, the gate is closed to newcomers anyway,
-//      and stays so: the waiter that asked opens it when node 0 has left. A request for the open
-//      protocol's exclusive mode may be overruled (G4), so that the gate is then closed in node 0's
-//      own name.
+//  D2  When another protocol, or exclusive mode, has been asked for already, the gate is closed to
+//      newcomers anyway, but may be opened again (G4). So it is closed in node 0's own name in any
+//      case: what was asked for is asked for again when node 0 has opened it.
 //  D3  A node 0 that dies in the middle stays inside by its line, and so the gate stays closed,
 //      until its successor has made sure that nothing of the sweep is under way any more and
 //      clears the line. Then the next to try to enter finds the gate drained, and opens it.

@@ -145,6 +145,8 @@ void rdmacc_fail_block(void) {
   put_into_transaction(portal);
 }
 
+void rdmacc_forget_attempts(void) { unfinished = nullptr; }
+
 bool rdmacc_begin_attempt(QueryDesc* query, MemoryContext context, RdmaccBegin begin) {
   CHECK(watched == nullptr);
   const PlannedStmt* plan = query->plannedstmt;

@@ -25,6 +25,9 @@ void rdmacc_begin_transaction_again(RdmaccBegin begin, MemoryContext context);
  * when `begin` has raised an error; what was changed since the first call counts. */
 bool rdmacc_begin_attempt(QueryDesc* query, MemoryContext context, RdmaccBegin begin);
 
+/* Before the first attempt of a query: none of another one is unfinished. */
+void rdmacc_forget_attempts(void);
+
 /* The client is to be told an error of an attempt that has not come to the statement: a block
  * begins that fails with it, and that has no savepoint of what the attempt had come to. */
 void rdmacc_fail_block(void);

@@ -179,6 +179,7 @@ bool rdmacc_replaying(void) { return replaying; }
 
 void rdmacc_begin_losses(void) {
   losses = 0;
+  rdmacc_forget_attempts();
   rdmacc_forget_owners();
 }
 

@@ -193,6 +193,7 @@ void rdmacc_run_with_retries(QueryDesc* query, RdmaccAttempt attempt) {
   const MemoryContext context = CurrentMemoryContext;
   CHECK(query->dest != nullptr && query->estate != nullptr);
   RdmaccHeldRows held;
+  rdmacc_forget_attempts();
   rdmacc_hold_rows(&held, query->dest, static_cast<Size>(work_mem) * 1024);
   query->dest = &held.receiver;
   rdmacc_forget_owners();

@@ -10,7 +10,8 @@ extern "C" {
 
 namespace {
 
-constexpr uint32 kEventClass = 0xFF000000; /* of a wait event, as wait_event.c takes it apart */
+/* Of a wait event, as wait_event.c takes it apart; of a lock the second is its kind. */
+constexpr uint32 kEventClass = 0xFF000000, kEventNumber = 0x0000FFFF;
 
 }  // namespace
 
@@ -23,9 +24,12 @@ Standstill rdmacc_standstill_of(uint16 worker) {
   const int pid = rdmacc_worker_pid(worker);
   const PGPROC* process = pid != 0 ? BackendPidGetProc(pid) : nullptr;
   if (process == nullptr) return Standstill::kNone;
-  switch (*static_cast<const volatile uint32*>(&process->wait_event_info) & kEventClass) {
+  const uint32 event = *static_cast<const volatile uint32*>(&process->wait_event_info);
+  switch (event & kEventClass) {
     case PG_WAIT_LOCK:
-      return Standstill::kForLock;
+      /* The holder of a row is waited for so, which gets on, or is said to stand still itself. */
+      return (event & kEventNumber) != LOCKTAG_VIRTUALTRANSACTION ? Standstill::kForLock
+                                                                  : Standstill::kNone;
     case PG_WAIT_CLIENT:
       return Standstill::kForClient;
     default:

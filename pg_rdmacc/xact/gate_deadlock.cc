@@ -2,7 +2,9 @@
 
 #include "pg_rdmacc/server/error.h"
 #include "pg_rdmacc/server/shmem.h"
+#include "pg_rdmacc/server/standby.h"
 #include "pg_rdmacc/server/standstill.h"
+#include "pg_rdmacc/xact/entry.h"
 
 extern "C" {
 #include "catalog/pg_type_d.h"
@@ -47,18 +49,15 @@ bool wait_for_this_session(List* pids) {
 
 }  // namespace
 
-bool rdmacc_deadlocked_at_gate(void) {
+void rdmacc_check_gate_deadlock(void) {
   MemoryContext workspace =
       AllocSetContextCreate(CurrentMemoryContext, "rdmacc gate deadlock", ALLOCSET_SMALL_SIZES);
   const MemoryContext previous = MemoryContextSwitchTo(workspace);
   const bool found = wait_for_this_session(those_that_wait());
   MemoryContextSwitchTo(previous);
   MemoryContextDelete(workspace);
-  return found;
-}
-
-void rdmacc_raise_gate_deadlock(void) {
-  rdmacc_note_conflict(Max(bridge_txn_protocol(), 0));
+  if (!found) return;
+  rdmacc_note_conflict(Max(rdmacc_protocol_to_begin(rdmacc_on_standby()), 0));
   ereport(
       ERROR,
       (errcode(ERRCODE_T_R_DEADLOCK_DETECTED), errmsg("deadlock detected"),

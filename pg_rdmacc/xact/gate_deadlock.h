@@ -6,9 +6,7 @@
 
 extern "C" {
 
-/* While a command waits. Costs a look at all of PostgreSQL's locks for each session on the way: to
- * be asked every deadlock_timeout. */
-bool rdmacc_deadlocked_at_gate(void);
-/* 40P01, as a conflict; after the command has ended. */
-[[noreturn]] void rdmacc_raise_gate_deadlock(void);
+/* While a command waits: raises 40P01, as a conflict. Costs a look at all of PostgreSQL's locks for
+ * each session on the way: to be asked every deadlock_timeout. */
+void rdmacc_check_gate_deadlock(void);
 }

@@ -64,11 +64,10 @@ void end_command(bool waiting) {
   rdmacc_note_failed_command();
 }
 
-/* An interrupt has come while a command is under way. If it is an error, the command is ended
- * before the error passes. */
-void serve_interrupts(bool waiting) {
+/* While a command is under way: what may raise an error, before which the command is ended. */
+void serve(void (*step)(void), bool waiting) {
   PG_TRY();
-  { CHECK_FOR_INTERRUPTS(); }
+  { step(); }
   PG_CATCH();
   {
     end_command(waiting);
@@ -76,6 +75,8 @@ void serve_interrupts(bool waiting) {
   }
   PG_END_TRY();
 }
+
+void serve_interrupts(void) { CHECK_FOR_INTERRUPTS(); }
 
 }  // namespace
 
@@ -94,13 +95,10 @@ void run(void) {
   bool waiting = false;
   int64 next_check_us = rdmacc_now_us() + deadlock_timeout_us();
   while (!bridge_resume()) {
-    if (INTERRUPTS_PENDING_CONDITION()) serve_interrupts(waiting);
+    if (INTERRUPTS_PENDING_CONDITION()) serve(serve_interrupts, waiting);
     if (waiting && rdmacc_now_us() >= next_check_us) {
       next_check_us = rdmacc_now_us() + deadlock_timeout_us();
-      if (rdmacc_deadlocked_at_gate()) {
-        end_command(waiting);
-        rdmacc_raise_gate_deadlock();
-      }
+      serve(rdmacc_check_gate_deadlock, waiting);
     }
     if (!waiting) {
       if (rdmacc_now_us() < spin_until_us) continue;

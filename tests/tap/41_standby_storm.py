@@ -12,7 +12,7 @@ import signal
 import outage
 from changes import Changer
 from copies import base_backup, copy_of
-from harness import ask, equal, eventually, node_pids, protocols, run
+from harness import ask, equal, eventually, node_pids, protocols, run, true
 from storm import DIFFERENT_ACCOUNTS, NEW_SCHEMA, SCHEMA, Client, Reader, check_journal, check_tables, stop_all
 from verify import verify
 
@@ -29,6 +29,8 @@ standby = None  # of all tests; the last one promotes it
 class StandbyReader(Reader):
     """What one session sees only moves on; a server that crashed begins at an earlier point again."""
 
+    explained = 0  # looks at all accounts
+
     def connect(self):
         self.seen = 0
         return super().connect()
@@ -40,6 +42,7 @@ class StandbyReader(Reader):
         said = self.session.run(DIFFERENT_ACCOUNTS + ";")
         if said.isdigit():  # it may have been told of a failure or of the end of the server
             equal(said, "0", "accounts on the standby that its journal does not explain")
+            self.explained += 1
 
 
 def follows():
@@ -140,6 +143,7 @@ def an_end(box):
         stop_all([*clients, *readers, changer])
     print(f"  {end.__name__}, {setting[:-1]}: {sum(len(client.committed) for client in clients)} committed,"
           f" {changer.done} changes, {sum(reader.reads for reader in readers)} reads", flush=True)
+    true(all(reader.explained for reader in readers), "all accounts were looked at")
     check_journal(box, clients, all_kept=True)
     catch_up(box)
     for table in TABLES:

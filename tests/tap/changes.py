@@ -51,6 +51,13 @@ class Changer(Worker):
         self.lost = 0
         super().__init__(box, settings)
 
+    def connect(self):
+        """The session before may have ended in the midst of one."""
+        if not super().connect():
+            return False
+        self.session.run(CLEANUP.format(k=self.number))
+        return not self.session.ended
+
     def step(self):
         if not self.rest:
             self.rest = random.sample(CHANGES, len(CHANGES))

@@ -128,17 +128,16 @@ bool DriverBase::waits_for_holder(RecordState& record, const Step& step) const {
 
 // It waits outside of the engine, perhaps for what this transaction has there. Asked now and then:
 // that costs more than a look at the lock.
-bool DriverBase::holder_stands_still(const RecordState& record, int looks) {
+bool DriverBase::holder_stands_still(RecordState& record, int looks) const {
   constexpr int kLooksBetween = 64;  // some 10 ms
   constexpr int kStandstills = 2;
   const StandstillOf standstill_of = context_.engine.standstill_of;
   if (standstill_of == nullptr || looks == 0 || looks % kLooksBetween != 0) return false;
-  const uint64_t lock = record.snapshot->pre_read.lock;
-  const bool named = locked_exclusively(lock) && !is_cleaning_lock(lock);
-  const bool stands =
-      named && standstill_of(worker_of_ctts(ctts_of_lock(lock))) == Standstill::kForLock;
-  standing_ = stands ? standing_ + 1 : 0;
-  return standing_ >= kStandstills;
+  const uint64_t holder = holder_of(record);
+  const bool named = holder != 0 && !is_cleaning_lock(holder);
+  const bool stands = named && standstill_of(worker_of_ctts(holder)) == Standstill::kForLock;
+  record.standing = stands ? static_cast<uint8_t>(record.standing + 1) : uint8_t{0};
+  return record.standing >= kStandstills;
 }
 
 void DriverBase::give_up(RecordState& record, const Step& step) {

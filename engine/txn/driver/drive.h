@@ -49,6 +49,7 @@ struct RecordState {
   friend class DriverBase;
   template <typename>
   friend class Driver;
+  uint8_t standing = 0;            // how often in a row the lock's holder has stood still
   bool waiting = false;            // the header's waiter word holds this transaction's ctts
   uint64_t waited_for = 0;         // a holder that has ended
   const Header* latest = nullptr;  // of the snapshot: what the latest rounds have read last

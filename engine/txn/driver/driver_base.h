@@ -38,14 +38,13 @@ class DriverBase {
   uint64_t holder_of(const RecordState& record) const;
   uint64_t holder_here(const RecordState& record) const;
   bool waits_for_holder(RecordState& record, const Step& step) const;
-  bool holder_stands_still(const RecordState& record, int looks);
+  bool holder_stands_still(RecordState& record, int looks) const;
   Status stop_waiting();
 
   StageContext& context_;
   const std::span<RecordState> records_;
   DoorbellBatch batch_;
   bool aborted_ = false;
-  int standing_ = 0;    // how often the holder of a lock has stood still, without a break
   bool waits_ = false;  // a record's waiter word may hold this transaction's ctts, or its wound
 };
 

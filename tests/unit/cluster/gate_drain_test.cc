@@ -105,6 +105,39 @@ TEST_F(Drain, WaitsForThoseInsideAndKeepsNewcomersOut) {
   EXPECT_EQ(node_line().inside, 0u);
 }
 
+// D2: what was asked for before may be taken back (G4), and a drain not.
+TEST_F(Drain, TakesThePlaceOfARequest) {
+  static bool stands;
+  stands = true;
+  for (size_t user = 0; user < 3; ++user) {
+    cluster_.user(user).gate.watch_standstills(
+        [](WorkerId) { return stands ? Standstill::kForLock : Standstill::kNone; });
+  }
+  Held first, other, late;
+  enter(0, 1, first);
+  start_enter(1, 2, other);
+  run_for(5'000);
+  EXPECT_TRUE(word().requested());
+  start_close();
+  run_for(2 * Gate::kStandstillUs);  // it comes in when the request has given way
+  EXPECT_EQ(word().next, word().open);
+  start_enter(2, 1, late);
+  run_for(Gate::kStandstillUs + Gate::kStandstillLookUs);
+  EXPECT_FALSE(closed_ || other.ended || late.ended);
+  leave(0, first);
+  ASSERT_TRUE(cluster_.fabric().run_until([&] { return closed_; }, kEventsMax));
+  ASSERT_TRUE(close_status_.ok()) << close_status_.to_string();
+  run_for(5 * Gate::kStandstillUs);
+  EXPECT_FALSE(other.ended || late.ended);
+  stands = false;
+  open(/*swept=*/true);
+  run_for(10'000);
+  ASSERT_TRUE(late.ended && late.status.ok());
+  leave(2, late);
+  run_for(20'000);
+  EXPECT_TRUE(other.ended && other.status.ok());
+}
+
 // Exclusive mode was granted to a worker that does not come for it: nothing but a waiter ends that,
 // and no bound for those inside is too short to be one.
 TEST_F(Drain, GetsPastOneThatDoesNotComeForExclusiveMode) {

@@ -2,6 +2,7 @@
 // stand still inside, and workers that die inside: over seeds.
 #include <cstdlib>
 
+#include "engine/cluster/gate_drain.h"
 #include "tests/unit/cluster/gate_cluster.h"
 
 namespace rdmacc {
@@ -25,12 +26,13 @@ struct Storm {
   }
 
   GateCluster cluster;
+  GateDrain drain{cluster.node(), cluster.topology()};
   const uint64_t seed;
   const bool kills;
   int under_way = 0;  // coroutines of live users
   int kills_left = 3;
-  bool stopped = false;
-  uint64_t entered = 0, timeouts = 0, exclusive = 0;
+  bool stopped = false, node_ended = false;
+  uint64_t entered = 0, timeouts = 0, exclusive = 0, drained = 0;
   const GateUser* owner = nullptr;  // in exclusive mode
   ProtocolId phase = 0xFF;          // protocol of the last that entered
   uint64_t largest_ctts = 0;        // given out so far
@@ -87,6 +89,17 @@ struct Storm {
     ASSERT_EQ(cluster.protocols_inside(), 1) << "seed " << seed;
   }
 
+  // As node 0 does for its sweeps: none is inside, nor comes in.
+  void drain_now_and_then(Random& random) {
+    constexpr uint64_t kBoundUs = 2 * Gate::kStandstillUs;
+    if (!random.percent(10) || !drain.close({}, kBoundUs).ok()) return;
+    ++drained;
+    ASSERT_EQ(cluster.protocols_inside(), 0) << "seed " << seed;
+    cluster.node().scheduler().sleep_for(random.below(3 * Gate::kStandstillUs));
+    ASSERT_EQ(cluster.protocols_inside(), 0) << "seed " << seed;
+    ASSERT_TRUE(drain.open(/*swept=*/true).ok());
+  }
+
   int alive_inside() {
     int inside = 0;
     for (size_t i = 0; i < cluster.users(); ++i) {
@@ -118,6 +131,7 @@ struct Storm {
       while (!stopped) {
         cluster.node().scheduler().sleep_for(200 + random.below(1'500));
         cluster.resolve_departed();
+        if (!kills) drain_now_and_then(random);
         if (!kills || kills_left == 0) continue;
         GateUser& victim = cluster.user(random.below(cluster.users()));
         if (victim.killed || cluster.users() > 9) continue;
@@ -128,9 +142,11 @@ struct Storm {
         cluster.node().scheduler().sleep_for(random.below(3'000));
         start(cluster.add_user(), transactions / 4);
       }
+      node_ended = true;
     }));
     const bool ended = cluster.fabric().run_until([&] { return under_way == 0; }, kEventsMax);
     stopped = true;
+    ASSERT_TRUE(cluster.fabric().run_until([&] { return node_ended; }, kEventsMax));
     EXPECT_TRUE(ended) << "seed " << seed << ": a worker waits for ever";
   }
 };
@@ -141,16 +157,18 @@ uint64_t seeds(uint64_t usual) {
 }
 
 TEST(GateStorm, NeverLetsTwoProtocolsMeet) {
-  uint64_t switches = 0, exclusive = 0;
+  uint64_t switches = 0, exclusive = 0, drained = 0;
   for (uint64_t seed = 1; seed <= seeds(150) && !testing::Test::HasFailure(); ++seed) {
     Storm storm(seed, false);
     storm.run(25);
     EXPECT_GT(storm.entered, storm.timeouts);
     switches += storm.cluster.gate_line().switches;
     exclusive += storm.exclusive;
+    drained += storm.drained;
   }
   EXPECT_GT(switches, 2'000u);
   EXPECT_GT(exclusive, 2'000u);
+  EXPECT_GT(drained, 100u);
 }
 
 TEST(GateStorm, NeverLetsTwoProtocolsMeetWhenWorkersDie) {
