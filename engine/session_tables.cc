@@ -41,10 +41,11 @@ Status Session::lose_if_used_since(TableId table) {
   Result<TableSize> size = table_size(table);
   if (size.status().code() == Code::kNotFound) return Status();  // there is nothing to take away
   if (!size.ok()) return size.status();
-  engine().state.engine.clock.observe(size->latest);
+  engine().state.engine.clock.observe(size->latest_stamp);
   // A look for a key that it has found absent may be noted as the last one of its microsecond.
   const uint64_t own = txn_->ctts() | 0xFFFF;
-  return size->latest > txn_->ctts() && size->latest != own ? txn_->abort_on_conflict() : Status();
+  return size->latest_stamp > txn_->ctts() && size->latest_stamp != own ? txn_->abort_on_conflict()
+                                                                        : Status();
 }
 
 // Outside of a transaction a cancel that has come before is no longer meant.

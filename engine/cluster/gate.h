@@ -242,11 +242,12 @@ class Gate {
   bool note_look(Waiter& self, uint64_t word, uint64_t deadline_us) const;
   bool exclusive_lasts(Waiter& self, GateWord word, const WorkerLine* lines) const;
   bool overdue(Waiter& self, GateWord word, const WorkerLine* lines) const;
-  Standstill standstill_of(WorkerId worker) const;
+  Result<bool> replace(GateWord from, GateWord by, VerbCounters& counters);
+
+  // gate_standstill.cc
   bool asks_for_standstill(Waiter& self) const;
   bool stood_still(Waiter& self, bool stands) const;
   bool insiders_stand_still(Waiter& self, GateWord word, const WorkerLine* lines) const;
-  Result<bool> replace(GateWord from, GateWord by, VerbCounters& counters);
 
   Worker& worker_;
   const RegionLayout layout_;

@@ -1,6 +1,4 @@
-// Exclusive gate mode, and what ends a wait for those inside; the rules are in gate.h.
-#include <algorithm>
-
+// Exclusive gate mode; the rules are in gate.h.
 #include "engine/cluster/gate.h"
 
 namespace rdmacc {
@@ -40,7 +38,7 @@ bool Gate::exclusive_lasts(Waiter& self, GateWord word, const WorkerLine* lines)
   if (line.inside == word.open) {
     if (self.wanted != word.open || seen_us >= kExclusiveUsMax) return false;
     return !asks_for_standstill(self) ||
-           !stood_still(self, standstill_of(holder) != Standstill::kNone);
+           !stood_still(self, standstill_of_(holder) != Standstill::kNone);
   }
   const bool used =
       holder == worker_.id() && exclusive_used_ && exclusive_generation_ == word.generation;
@@ -57,43 +55,6 @@ bool Gate::overdue(Waiter& self, GateWord word, const WorkerLine* lines) const {
   }
   const uint64_t seen_us = worker_.endpoint().now_us() - self.word_since_us;
   return word.revocable() && (self.gave_up || seen_us >= kDrainUsMax);
-}
-
-// Whether for long enough, too: another protocol waits longer each time.
-bool Gate::insiders_stand_still(Waiter& self, GateWord word, const WorkerLine* lines) const {
-  bool stands = false, waited_for = word.revocable();
-  for (WorkerId worker = 0; worker < workers_max_; ++worker) {
-    const WorkerLine& line = lines[worker];
-    waited_for = waited_for || line.waiting_for == word.open;
-    stands = stands || (line.inside == word.open && standstill_of(worker) == Standstill::kForLock);
-  }
-  if (!stood_still(self, stands && waited_for)) return false;
-  constexpr uint32_t kLongestShift = 6;
-  const uint64_t needed_us = kStandstillUs << std::min(self.reopened, kLongestShift);
-  return word.revocable() || worker_.endpoint().now_us() - self.still_since_us >= needed_us;
-}
-
-Standstill Gate::standstill_of(WorkerId worker) const {
-  return standstill_of_ != nullptr ? standstill_of_(worker) : Standstill::kNone;
-}
-
-// Another process is asked about, for each that is inside.
-bool Gate::asks_for_standstill(Waiter& self) const {
-  const uint64_t now_us = worker_.endpoint().now_us();
-  if (standstill_of_ == nullptr || now_us - self.still_asked_us < kStandstillLookUs) return false;
-  self.still_asked_us = now_us;
-  return true;
-}
-
-// For long enough; a single look may meet a moment in which it waits.
-bool Gate::stood_still(Waiter& self, bool stands) const {
-  const uint64_t now_us = worker_.endpoint().now_us();
-  if (!stands) {
-    self.still_since_us = 0;
-  } else if (self.still_since_us == 0) {
-    self.still_since_us = now_us;
-  }
-  return stands && now_us - self.still_since_us >= kStandstillUs;
 }
 
 Result<bool> Gate::replace(GateWord from, GateWord by, VerbCounters& counters) {

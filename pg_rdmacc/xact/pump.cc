@@ -91,9 +91,10 @@ int64 deadlock_timeout_us(void) { return int64{DeadlockTimeout} * 1000; }
 
 void run(void) {
   if (!bridge_busy()) return; /* it was done as it was started */
-  const int64 spin_until_us = rdmacc_now_us() + rdmacc_spin_us;
+  const int64 begin_us = rdmacc_now_us();
+  const int64 spin_until_us = begin_us + rdmacc_spin_us;
   bool waiting = false;
-  int64 next_check_us = rdmacc_now_us() + deadlock_timeout_us();
+  int64 next_check_us = begin_us + deadlock_timeout_us();
   while (!bridge_resume()) {
     if (INTERRUPTS_PENDING_CONDITION()) serve(serve_interrupts, waiting);
     if (waiting && rdmacc_now_us() >= next_check_us) {

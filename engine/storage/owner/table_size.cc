@@ -38,7 +38,7 @@ Result<TableSize> HashIndexOwner::size_of(TableId id) {
 
 void HashIndexOwner::add_group(const DirectoryEntry& table, uint64_t group, TableSize& size) const {
   size.bytes += sizeof(Group);
-  size.latest = later(size.latest, region_.header(group));
+  size.latest_stamp = later(size.latest_stamp, region_.header(group));
   std::vector<uint64_t> buckets;
   for (uint32_t bucket = 0; bucket < kBucketsPerGroup; ++bucket) {
     walk_.chain(group, bucket, &buckets);
@@ -48,7 +48,7 @@ void HashIndexOwner::add_group(const DirectoryEntry& table, uint64_t group, Tabl
     const uint64_t slot = entry_offset(entry);
     if (!arena_.in_use(PageKind::kSlot, slot) || region_.table_of(slot) != table.id) return;
     ++size.rows;
-    size.latest = later(size.latest, region_.header(slot));
+    size.latest_stamp = later(size.latest_stamp, region_.header(slot));
     size.bytes += arena_.unit_bytes(slot);
     for_each_block_of(region_, slot, table.record_size, table.history, [&](uint64_t block) {
       if (arena_.in_use(PageKind::kOverflow, block)) size.bytes += arena_.unit_bytes(block);

@@ -286,7 +286,7 @@ Result<TableSize> StorageClient::table_size(TableId id, VerbCounters& counters) 
     if (!parse_table_size(calls[node].reply, &part)) return bad_reply(node);
     total.rows += part.rows;
     total.bytes += part.bytes;
-    total.latest = std::max(total.latest, part.latest);
+    total.latest_stamp = std::max(total.latest_stamp, part.latest_stamp);
   }
   return total;
 }

@@ -264,14 +264,14 @@ void write_table_size(const TableSize& size, Rpc::Bytes& out) {
   MessageWriter writer(out);
   writer.u64(size.rows);
   writer.u64(size.bytes);
-  writer.u64(size.latest);
+  writer.u64(size.latest_stamp);
 }
 
 bool parse_table_size(std::span<const std::byte> in, TableSize* size) {
   MessageReader reader(in);
   size->rows = reader.u64();
   size->bytes = reader.u64();
-  size->latest = reader.u64();
+  size->latest_stamp = reader.u64();
   return reader.at_end();
 }
 

@@ -36,7 +36,7 @@ struct TableMeta {
 struct TableSize {
   uint64_t rows = 0;  // that have a slot
   uint64_t bytes = 0;
-  uint64_t latest = 0;  // of all stamps, wts and rts, of its rows and gaps
+  uint64_t latest_stamp = 0;  // wts or rts, of its rows and gaps
 };
 
 // A header that a transaction holds or waits for: what the holder wrote there, as it was seen.

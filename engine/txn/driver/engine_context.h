@@ -68,7 +68,8 @@ struct EngineContext {
   // Of a coordinator.
   SlotPool* slots = nullptr;
   BackgroundFree* frees = nullptr;
-  StandstillOf standstill_of = nullptr;
+  StandstillOf standstill_of =
+      nullptr;  // of transactions that hold locks; nullptr: it is not known
 };
 
 // One transaction's (or one RPC handler's) use of a context.
