@@ -7,7 +7,7 @@ import signal
 import time
 
 import outage
-from copies import base_backup, copy_of
+from copies import catch_up, standby_of, wait_until_follows
 from harness import (PgbenchLoad, Session, ask, equal, eventually, fails_with, node_pids, run, sqlstate, true,
                      wait_until_up)
 from storm import (ACCOUNTS, DIFFERENT_ACCOUNTS, INITIAL, SCHEMA, Client, check_journal, check_tables,
@@ -28,30 +28,12 @@ def set_up(box):
              f"INSERT INTO many SELECT i, 0, md5(i::text) FROM generate_series(1, {MANY}) AS i;"
              "CREATE INDEX ON many (v);"
              "CREATE TABLE beat (id int PRIMARY KEY, n int) USING rdmacc; INSERT INTO beat VALUES (1, 0)")
-    standby = box.companions.enter_context(
-        copy_of(box, SETTINGS, "standby", primary_conninfo=box.connection_string(),
-                hot_standby_feedback="on"))
-    base_backup(box, standby)
-    standby.write_as_server("standby.signal", "")
-    standby.start()
-    wait_until_follows()
+    standby = standby_of(box, SETTINGS)
     equal(ask(standby, "SELECT count(*), sum(v) FROM many"), f"{MANY}|0", "rows of the backup")
 
 
-def wait_until_follows():
-    eventually(lambda: standby.psql("SELECT state FROM rdmacc.stat_durability") == "following",
-               "the nodes follow")
-
-
-def catch_up(box):
-    """Until PostgreSQL has replayed what the primary has written; of rows nothing is waited for."""
-    position = box.psql("SELECT pg_current_wal_flush_lsn()")
-    eventually(lambda: standby.psql(f"SELECT pg_last_wal_replay_lsn() >= '{position}'") == "t",
-               "the standby replays")
-
-
 def shows_the_same(box, *queries):
-    catch_up(box)
+    catch_up(box, standby)
     for query in queries:
         equal(ask(standby, query), ask(box, query), query)
 
@@ -83,7 +65,7 @@ def statements_arrive(box):
                        "SET enable_seqscan = off; SELECT id FROM kinds WHERE v BETWEEN 1 AND 7 ORDER BY id",
                        "SELECT id, v FROM kinds WHERE id = 1")
     box.psql("DROP TABLE kinds")
-    catch_up(box)
+    catch_up(box, standby)
     fails_with(standby, "SELECT * FROM kinds", "42P01")
 
 
@@ -155,7 +137,7 @@ def rows_are_no_older_than_the_catalog(box):
     """Of a transaction that writes both kinds of tables a session sees the rows if it sees the rest."""
     box.psql("CREATE TABLE both_rows (n int PRIMARY KEY) USING rdmacc;"
              "CREATE TABLE both_heap (n int PRIMARY KEY) USING heap")
-    catch_up(box)
+    catch_up(box, standby)
     writer = Session(box)
     writer.send("".join(f"BEGIN; INSERT INTO both_rows VALUES ({n}); INSERT INTO both_heap VALUES ({n});"
                         f" COMMIT; CREATE TABLE new_{n} (n int) USING rdmacc; INSERT INTO new_{n} VALUES ({n});"
@@ -172,7 +154,7 @@ def rows_are_no_older_than_the_catalog(box):
 
 def a_table_is_never_seen_between_truncate_and_insert(box):
     box.psql("CREATE TABLE refilled (n int PRIMARY KEY) USING rdmacc; INSERT INTO refilled VALUES (0)")
-    catch_up(box)
+    catch_up(box, standby)
     writer = Session(box)
     writer.send("".join(f"BEGIN; TRUNCATE refilled; INSERT INTO refilled VALUES ({n}); COMMIT;"
                         for n in range(1, 150)))
@@ -209,7 +191,7 @@ def checkpoints_let_wal_go(box):
     held = "SELECT restart_lsn FROM pg_replication_slots WHERE slot_name = 'rdmacc'"
     before = standby.psql(held)
     box.psql("UPDATE many SET v = v + 1; UPDATE beat SET n = 0")
-    catch_up(box)
+    catch_up(box, standby)
     standby.psql("SELECT rdmacc.checkpoint()")
     true(standby.psql(f"SELECT ({held}) > '{before}'") == "t", "the slot moves on")
     made = standby.psql("SELECT checkpoints, tables FROM rdmacc.stat_durability").split("|")
@@ -218,13 +200,13 @@ def checkpoints_let_wal_go(box):
     session = Session(box)
     session.run("BEGIN; INSERT INTO both_heap VALUES (-1); INSERT INTO both_rows VALUES (-1);")
     box.psql("UPDATE beat SET n = 7")
-    catch_up(box)
+    catch_up(box, standby)
     standby.psql("SELECT rdmacc.checkpoint()")
     session.run("COMMIT;")
     session.close()
     outage.kill_everything(standby)
     standby.start()
-    wait_until_follows()
+    wait_until_follows(standby)
     shows_the_same(box, "SELECT n FROM beat", "SELECT count(*), sum(v) FROM many",
                    "SELECT count(*), min(n) FROM both_rows")
     loaded = standby.psql("SELECT loaded_rows FROM rdmacc.stat_durability")
@@ -258,7 +240,7 @@ def its_processes_die(box):
         else:  # 00000: psql has not been let in
             true(sqlstate(result)[:2] in ("57", "08", "00"), f"after the end of {victim}: {result}")
         eventually(lambda: standby.psql("SELECT 1") == "1", "the server is up")
-        wait_until_follows()
+        wait_until_follows(standby)
         shows_the_same(box, "SELECT n FROM beat", "SELECT count(*), sum(v) FROM many")
     session.close()
 

@@ -11,7 +11,7 @@ import signal
 
 import outage
 from changes import Changer
-from copies import base_backup, copy_of
+from copies import catch_up, standby_of, wait_until_follows
 from harness import ask, equal, eventually, node_pids, protocols, run, true
 from storm import DIFFERENT_ACCOUNTS, NEW_SCHEMA, SCHEMA, Client, Reader, check_journal, check_tables, stop_all
 from verify import verify
@@ -43,11 +43,6 @@ class StandbyReader(Reader):
         if said.isdigit():  # it may have been told of a failure or of the end of the server
             equal(said, "0", "accounts on the standby that its journal does not explain")
             self.explained += 1
-
-
-def follows():
-    eventually(lambda: standby.psql("SELECT state FROM rdmacc.stat_durability") == "following",
-               "the nodes follow", 60)
 
 
 def primary_killed(box):
@@ -99,19 +94,7 @@ def set_up(box):
     print(f"  STANDBY_SEED={SEED}")
     randomness.shuffle(ENDS)
     box.psql(SCHEMA)
-    standby = box.companions.enter_context(
-        copy_of(box, SETTINGS, "standby", primary_conninfo=box.connection_string(),
-                hot_standby_feedback="on"))
-    base_backup(box, standby)
-    standby.write_as_server("standby.signal", "")
-    standby.start()
-    follows()
-
-
-def catch_up(box):
-    position = box.psql("SELECT pg_current_wal_flush_lsn()")
-    eventually(lambda: standby.psql(f"SELECT pg_last_wal_replay_lsn() >= '{position}'") == "t",
-               "the standby replays", 60)
+    standby = standby_of(box, SETTINGS)
 
 
 def an_end(box):
@@ -120,7 +103,7 @@ def an_end(box):
     cycle += 1
     end = ENDS[cycle % len(ENDS)]
     box.psql(NEW_SCHEMA)  # checks of a long journal take long
-    catch_up(box)
+    catch_up(box, standby)
     setting = f"SET rdmacc.protocol = {randomness.choice(protocols(box))};"
     clients = [Client(box, i, setting) for i in range(3)]
     readers = [StandbyReader(standby, "") for _ in range(2)]
@@ -137,7 +120,7 @@ def an_end(box):
         end(box)
         outage.wait_for_rows(box)
         eventually(lambda: standby.psql("SELECT 1") == "1", "the standby is up")
-        follows()
+        wait_until_follows(standby)
         all_go_on("clients and readers go on")
     finally:
         stop_all([*clients, *readers, changer])
@@ -145,7 +128,7 @@ def an_end(box):
           f" {changer.done} changes, {sum(reader.reads for reader in readers)} reads", flush=True)
     true(all(reader.explained for reader in readers), "all accounts were looked at")
     check_journal(box, clients, all_kept=True)
-    catch_up(box)
+    catch_up(box, standby)
     for table in TABLES:
         all_rows = f"SELECT count(*), md5(string_agg(t::text, ',' ORDER BY t::text)) FROM {table} AS t"
         equal(ask(standby, all_rows), ask(box, all_rows), f"{end.__name__}: {table}")
@@ -154,7 +137,7 @@ def an_end(box):
 
 def wal_is_let_go(box):
     standby_checkpointed(box)
-    catch_up(box)
+    catch_up(box, standby)
     standby.psql("SELECT rdmacc.checkpoint()")
     eventually(lambda: int(standby.psql(
         "SELECT pg_last_wal_replay_lsn() - restart_lsn FROM pg_replication_slots"

@@ -44,8 +44,9 @@ class Changer(Worker):
 
     count = itertools.count(1)
 
-    def __init__(self, box, settings):
+    def __init__(self, box, settings, access_method="rdmacc"):
         self.number = next(Changer.count)
+        self.access_method = access_method
         self.rest = []
         self.done = 0
         self.lost = 0
@@ -61,7 +62,7 @@ class Changer(Worker):
     def step(self):
         if not self.rest:
             self.rest = random.sample(CHANGES, len(CHANGES))
-        change = self.rest.pop().format(k=self.number)
+        change = self.rest.pop().format(k=self.number).replace("USING rdmacc", f"USING {self.access_method}")
         said = self.session.run(change)
         if said.startswith("sum|") and "\n" not in said:  # and its transaction has committed
             equal(said, f"sum|{ACCOUNTS * INITIAL}", "what a copy of all accounts adds up to")
