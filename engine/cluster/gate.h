@@ -175,7 +175,7 @@ class Gate {
     // What it waits for has stood still whenever it was asked for since then; 0: it has not.
     uint64_t still_since_us = 0;
     uint64_t still_asked_us = 0;
-    uint32_t reopened = 0;  // times that it has opened a gate again for that
+    uint32_t times_reopened = 0;  // times that it has opened a gate again for that
     bool looked = false;
     bool gave_up = false;  // on exclusive mode: it goes in with the others
   };

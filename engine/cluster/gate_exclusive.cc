@@ -50,7 +50,7 @@ bool Gate::exclusive_lasts(Waiter& self, GateWord word, const WorkerLine* lines)
 bool Gate::overdue(Waiter& self, GateWord word, const WorkerLine* lines) const {
   if (!word.requested()) return false;
   if (asks_for_standstill(self) && insiders_stand_still(self, word, lines)) {
-    ++self.reopened;
+    ++self.times_reopened;
     return true;
   }
   const uint64_t seen_us = worker_.endpoint().now_us() - self.word_since_us;

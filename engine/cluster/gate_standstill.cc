@@ -34,7 +34,7 @@ bool Gate::insiders_stand_still(Waiter& self, GateWord word, const WorkerLine* l
   }
   if (!stood_still(self, stands && waited_for)) return false;
   constexpr uint32_t kLongestShift = 6;
-  const uint64_t needed_us = kStandstillUs << std::min(self.reopened, kLongestShift);
+  const uint64_t needed_us = kStandstillUs << std::min(self.times_reopened, kLongestShift);
   return word.revocable() || worker_.endpoint().now_us() - self.still_since_us >= needed_us;
 }
 

@@ -1,5 +1,6 @@
 #include "pg_rdmacc/ddl/table_files.h"
 
+#include "pg_rdmacc/ddl/taken_away.h"
 #include "pg_rdmacc/index/index_build.h"
 #include "pg_rdmacc/relation/access_method.h"
 #include "pg_rdmacc/relation/engine_table.h"
@@ -10,17 +11,13 @@
 #include "pg_rdmacc/row/scan_rows.h"
 #include "pg_rdmacc/row/slot.h"
 #include "pg_rdmacc/server/error.h"
-#include "pg_rdmacc/xact/current_reads.h"
-#include "pg_rdmacc/xact/pump.h"
 #include "pg_rdmacc/xact/xact.h"
 
 extern "C" {
-#include "access/genam.h"
 #include "access/relation.h"
 #include "access/xact.h"
 #include "catalog/storage.h"
 #include "miscadmin.h"
-#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 }
 
@@ -94,13 +91,6 @@ double copy_rows(Relation relation, uint32 source, uint32 target, const RdmaccKe
   return count;
 }
 
-uint32 index_table(Oid tablespace, Oid relfilenode) {
-  rdmacc::TableSpec spec;
-  rdmacc_index_spec(tablespace == MyDatabaseTableSpace ? InvalidOid : tablespace, relfilenode,
-                    &spec);
-  return rdmacc_find_engine_table(&spec);
-}
-
 /* Indexes change their files without telling us: those whose files go at commit. */
 void drop_index_files(void) {
   if (!bridge_txn_active()) return;
@@ -108,42 +98,8 @@ void drop_index_files(void) {
   const int count = smgrGetPendingDeletes(true, &files);
   for (int i = 0; i < count; i++) {
     if (files[i].dbNode != MyDatabaseId) continue;
-    const uint32 id = index_table(files[i].spcNode, files[i].relNode);
+    const uint32 id = rdmacc_find_index_file(files[i].spcNode, files[i].relNode);
     if (id != RDMACC_NO_TABLE) rdmacc_drop_at_commit(id);
-  }
-}
-
-void lose_if_used(uint32 id, const char* name) {
-  if (id == RDMACC_NO_TABLE) return;
-  bridge_start_lose_if_used(id);
-  rdmacc_pump();
-  rdmacc_check("could not take away", name);
-}
-
-/* What an ALTER TABLE copies are the newest rows, and they stay. */
-bool is_rewritten(Relation relation) {
-  const Oid of = relation->rd_rel->relrewrite;
-  return OidIsValid(of) && get_rel_relkind(of) != RELKIND_MATVIEW;
-}
-
-/* What the transaction has read, it has read before it had the relation to itself. Under protocols
- * in which it happens then, too, it would take away what transactions that come after it have
- * written since, or read, perhaps in an index alone. Under the others what it has read has to be
- * there still at the end. A dropped table's indexes are gone already. */
-void check_use(Relation relation, uint32 id) {
-  const bool own = relation->rd_createSubid != InvalidSubTransactionId ||
-                   relation->rd_newRelfilenodeSubid != InvalidSubTransactionId ||
-                   rdmacc_created_by_transaction(id);
-  if (own || is_rewritten(relation) || !bridge_txn_touched()) return;
-  if (!bridge_reads_as_of_time(bridge_txn_protocol())) return rdmacc_need_current_reads();
-  rdmacc_rows_settle(relation); /* splits leave stamps, too */
-  const char* name = RelationGetRelationName(relation);
-  lose_if_used(id, name);
-  ListCell* cell;
-  foreach (cell, RelationGetIndexList(relation)) {
-    Relation index = index_open(lfirst_oid(cell), NoLock);
-    lose_if_used(index_table(index->rd_rel->reltablespace, index->rd_node.relNode), name);
-    index_close(index, NoLock);
   }
 }
 
@@ -218,7 +174,7 @@ void rdmacc_drop_file(Relation relation) {
   rdmacc_enter();
   const uint32 id = present_table(relation);
   if (id == RDMACC_NO_TABLE) return;
-  check_use(relation, id);
+  rdmacc_check_unused(relation, id);
   rdmacc_drop_at_commit(id);
 }
 

@@ -66,6 +66,13 @@ void rdmacc_rewritten_table_spec(Relation relation, Relation before, Oid relfile
   spec->has_distribution_key = layout->distribution_columns > 0;
 }
 
+uint32 rdmacc_find_index_file(Oid tablespace, Oid relfilenode) {
+  rdmacc::TableSpec spec;
+  rdmacc_index_spec(tablespace == MyDatabaseTableSpace ? InvalidOid : tablespace, relfilenode,
+                    &spec);
+  return rdmacc_find_engine_table(&spec);
+}
+
 uint32 rdmacc_find_to_use(Relation relation, const rdmacc::TableSpec* spec) {
   uint64 made_us = 0;
   uint32 found = rdmacc_find_engine_table(spec, &made_us);

@@ -33,6 +33,9 @@ RdmaccTable* rdmacc_table(Relation relation);
  * session that uses it. */
 uint32 rdmacc_committed_table(Relation relation, const RdmaccKeyLayout* layout);
 
+/* That of an index's file; RDMACC_NO_TABLE: there is none. */
+uint32 rdmacc_find_index_file(Oid tablespace, Oid relfilenode);
+
 /* The engine table that the catalog means for a relation, a table or an index, which the
  * transaction is about to read. RDMACC_NO_TABLE: there is none, on a standby not within ten
  * seconds. Raises what rdmacc_check_age() raises of one that is too new. */

@@ -1,51 +1,23 @@
 #include "engine/cluster/gate_drain.h"
 
-#include "tests/unit/cluster/gate_cluster.h"
+#include "tests/unit/cluster/gate_test_base.h"
 
 namespace rdmacc {
 namespace {
 
-constexpr uint64_t kEventsMax = 20'000'000;
-constexpr uint64_t kLongUs = 60'000'000;
 constexpr uint64_t kBoundUs = 50'000;
 
-struct Held {
-  GateEntry entry;
-  Status status;
-  bool ended = false;  // enter() has returned
-};
-
-// Two coordinators and a third one, and node 0's drain of the gate.
-class Drain : public testing::Test {
+// Coordinators, and node 0's drain of the gate.
+class Drain : public GateTest {
  protected:
   ~Drain() override { cluster_.node().scheduler().unwind(); }
 
-  void run(Worker& worker, const std::function<void()>& task) {
-    bool done = false;
-    ASSERT_TRUE(worker.scheduler().spawn([&] {
-      task();
-      done = true;
-    }));
-    ASSERT_TRUE(cluster_.fabric().run_until([&] { return done; }, kEventsMax));
-  }
-  void run_for(uint64_t us) {
-    run(cluster_.node(), [&] { cluster_.node().scheduler().sleep_for(us); });
-  }
   void start_enter(size_t user, ProtocolId protocol, Held& held) {
-    GateUser& by = cluster_.user(user);
-    CHECK(by.worker.scheduler().spawn([&by, protocol, &held] {
-      VerbCounters counters;
-      held.status = by.gate.enter(protocol, by.worker.endpoint().now_us() + kLongUs, nullptr,
-                                  counters, held.entry);
-      held.ended = true;
-    }));
+    start(user, protocol, /*exclusive=*/false, held);
   }
   void enter(size_t user, ProtocolId protocol, Held& held) {
-    start_enter(user, protocol, held);
-    ASSERT_TRUE(cluster_.fabric().run_until([&] { return held.ended; }, kEventsMax));
-    ASSERT_TRUE(held.status.ok());
+    GateTest::enter(user, protocol, /*exclusive=*/false, held);
   }
-  void leave(size_t user, Held& held) { cluster_.user(user).gate.leave(held.entry); }
 
   void start_close(std::vector<WorkerId> ended = {}) {
     closed_ = false;
@@ -63,18 +35,10 @@ class Drain : public testing::Test {
     run(cluster_.node(), [&] { EXPECT_TRUE(drain_.open(swept).ok()); });
     run_for(1'000);
   }
-  WorkerId id(size_t user) { return cluster_.user(user).worker.id(); }
-  void kill(size_t user) {
-    cluster_.kill(cluster_.user(user));
-    ASSERT_TRUE(cluster_.fabric().run_until([&] { return !cluster_.fabric().departed().empty(); },
-                                            kEventsMax));
-  }
   WorkerLine& node_line() {
     return *(&cluster_.line_of(cluster_.user(0)) - id(0) + cluster_.node().id());
   }
-  GateWord word() { return GateWord::unpack(cluster_.gate_line().word); }
 
-  GateCluster cluster_{1, 3};
   GateDrain drain_{cluster_.node(), cluster_.topology()};
   Status close_status_;
   bool closed_ = false;
