@@ -61,8 +61,8 @@ def check(box, what, clients, changers, readers, losses=False):
 
 
 def on_heaps(box):
-    """How much of it PostgreSQL's own tables do. What they come to is not judged: SERIALIZABLE sees nothing of
-    a table that is dropped for another one."""
+    """How much of it PostgreSQL's own tables do. What they come to is not judged: SERIALIZABLE knows nothing of
+    a table that is dropped for another one, and shows that one empty to a transaction that began before."""
     with storm(box, "SET default_transaction_isolation = serializable;", "heap") as workers:
         time.sleep(SECONDS)
     tell("heap", *workers)
