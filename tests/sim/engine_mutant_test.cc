@@ -20,7 +20,7 @@ std::vector<const SimMutant*> all_mutants() {
 
 SimScenario scenario_of(const SimMutant& mutant, size_t index) {
   SimScenario scenario = mutant.scenario;
-  scenario.seed = index + 1;
+  scenario.seed = index + mutant.first_seed;
   return scenario;
 }
 
@@ -54,14 +54,14 @@ TEST_P(EngineMutants, AreNoticed) {
   }
   const SimResult noticed = run_mutant(mutant, mutant.seeds_max);
   if (mutant.harmless != nullptr) {
-    EXPECT_EQ(noticed.problem, "") << "not harmless at seed " << noticed.index + 1;
+    EXPECT_EQ(noticed.problem, "") << "not harmless at seed " << noticed.index + mutant.first_seed;
     EXPECT_EQ(noticed.index + 1, mutant.seeds_max);
     return;
   }
   ASSERT_NE(noticed.problem, "") << "not noticed in " << mutant.seeds_max
                                  << " seeds: " << mutant.breaks;
-  std::printf("%s (%s): seed %zu: %s\n", mutant.name, mutant.breaks, noticed.index + 1,
-              noticed.problem.substr(0, 160).c_str());
+  std::printf("%s (%s): seed %zu: %s\n", mutant.name, mutant.breaks,
+              noticed.index + mutant.first_seed, noticed.problem.substr(0, 160).c_str());
   SimScenario right = scenario_of(mutant, noticed.index);
   right.prepare = nullptr;
   EXPECT_EQ(run_scenario(noticed.index, right).problem, "");

@@ -18,7 +18,7 @@ class EarlyLocks : public EachProtocol {
 
 TEST_P(EarlyLocks, KeepHistoriesSerializable) {
   uint64_t committed = 0;
-  run_seeds(12, locking, [&](const SimRun& run) { committed += run.committed(); });
+  run_seeds(5, locking, [&](const SimRun& run) { committed += run.committed(); });
   std::printf("%lu transactions\n", committed);
   EXPECT_GT(committed, 0u);
 }

@@ -22,6 +22,8 @@ struct SimMutant {
   bool rare = false;
   // nullptr, or why it does no harm: no seed may notice it.
   const char* harmless = nullptr;
+  // The first that is tried: those before it took long, and noticed nothing when it was made.
+  uint32_t first_seed = 1;
 };
 
 // Wrong rules and effects (mutant_rules.cc), and wrong chains and beliefs (mutant_chains.cc).
