@@ -3,7 +3,7 @@
 #include "engine/protocols/protocols.h"
 #include "engine/txn/driver/driver.h"
 
-// What the protocols share whose versions have leases: SUNDIAL and TICTOC.
+// What the protocols share whose versions have leases: SUNDIAL, TICTOC and MAAT.
 
 namespace rdmacc {
 
@@ -18,6 +18,10 @@ HeldLease note_lease(uint64_t word, uint64_t expected, uint64_t desired);
 bool locked_with_lease(const Access& access);
 uint64_t behind_leases(const Access& access);
 bool lease_lasts(const Access& access, const TxnStamps& txn);
+
+// In tictoc.cc: a lock that tells where the lease ends, and a renewal that believes it.
+Step lock_telling_end(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn);
+Step renew_or_trust_end(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn);
 
 // OCC's.
 inline Step lock_early_leased(const Access& access, const HeaderSnapshot* seen,

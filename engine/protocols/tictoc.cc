@@ -35,8 +35,18 @@ Step read(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn
   return read_leased(access, seen, txn);
 }
 
-// SUNDIAL's lock; the locked word tells where the lease ends.
 Step lock(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {
+  return lock_telling_end(access, seen, txn);
+}
+
+Step validate(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {
+  return renew_or_trust_end(access, seen, txn);
+}
+
+}  // namespace
+
+// SUNDIAL's lock; the locked word tells where the lease ends.
+Step lock_telling_end(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {
   Step step = lock_leased(access, seen, txn);
   if ((step.verbs & kCas) != 0 && step.word == kOffsetOfSundial) {
     step.desired = sundial_locked_word(sundial_rts_bound(step.expected), worker_of_ctts(txn.ctts));
@@ -45,14 +55,12 @@ Step lock(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn
 }
 
 // SUNDIAL's renewal; and a version that another has locked holds as long as the word says.
-Step validate(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {
+Step renew_or_trust_end(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {
   const bool locked = seen != nullptr && sundial_locked(seen->cas_seen);
   const bool holds = locked && seen->post_read.wts == access.read_wts &&
                      sundial_wts(seen->cas_seen) >= txn.commit_tts;
   return holds ? Step::done() : renew_lease(access, seen, txn);
 }
-
-}  // namespace
 
 const ProtocolRules kTictocRules =
     leased_rules(Protocol::kTictoc, scanned_by<read>, locked_by<lock, 2>, checked_by<validate>);

@@ -129,6 +129,21 @@ Step lock_with_a_later_end(const Access& access, const HeaderSnapshot* seen, con
   return step;
 }
 
+// MAAT: a reader that registers when it has read already: a writer may have looked before.
+Step register_too_late(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {
+  TxnStamps unregistered = txn;
+  unregistered.registers = false;
+  if (seen != nullptr && (seen->posted.verbs & kCas) != 0) return Step::done();
+  const Step step = right(Protocol::kMaat).read(access, seen, unregistered);
+  const bool registers = step.verdict == Verdict::kDone && txn.registers && !access.registered;
+  return registers ? Step::cas(kNoVerbs, kOffsetOfWaiter, 0, txn.ctts) : step;
+}
+// What has been replaced holds, whether or not others know this transaction's time.
+Step hold_without_a_time(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {
+  TxnStamps fixed = txn;
+  fixed.fixed = true;
+  return right(Protocol::kMaat).validate(access, seen, fixed);
+}
 // DRTM: a writer that does not wait for what others have leased.
 Step lock_over_leases(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {
   const Step step = right(Protocol::kDrtm).lock(access, seen, txn);
@@ -196,6 +211,16 @@ void unlock_with_the_record(WorkerId, NodeId, std::vector<Verb>& verbs) {
   }
 }
 
+// MAAT: a writer leaves the times of those alone that have read what it replaces.
+void bound_no_reader(WorkerId, NodeId, std::vector<Verb>& verbs) {
+  constexpr uint64_t kUnbounded = (1ull << 63) - 1, kTimesMax = 1ull << 48;
+  for (Verb& verb : verbs) {
+    const bool bounds = verb.opcode == Opcode::kCompareSwap && verb.compare == kUnbounded &&
+                        verb.operand < kTimesMax;
+    if (bounds) verb.operand = verb.compare;
+  }
+}
+
 // An abort keeps its locks.
 void forget_to_unlock(WorkerId, NodeId, std::vector<Verb>& verbs) {
   Verb& only = verbs[0];
@@ -209,6 +234,11 @@ void forget_to_unlock(WorkerId, NodeId, std::vector<Verb>& verbs) {
 }
 
 const ProtocolRules* rules_in_use = nullptr;
+
+ExploreMutant vast(ExploreMutant mutant) {
+  mutant.vast = true;
+  return mutant;
+}
 
 }  // namespace
 
@@ -273,6 +303,7 @@ std::span<const ExploreMutant> explore_mutants() {
   constexpr auto kTictoc = Protocol::kTictoc, kTimestamp = Protocol::kTimestamp,
                  kCicada = Protocol::kCicada;
   const auto& tictoc = right(kTictoc);
+  const auto& maat = right(Protocol::kMaat);
   const auto& timestamp = right(kTimestamp);
   const auto& cicada = right(kCicada);
   constexpr auto kDrtm = Protocol::kDrtm;
@@ -335,6 +366,12 @@ std::span<const ExploreMutant> explore_mutants() {
        with_lock(tictoc, lock_without_comparing<kTictoc>)},
       {"TictocTrustsWhatIsLocked", "gx,py|gy,px", with_validate(tictoc, validate_what_is_locked)},
       {"TictocLockPromisesMore", "gx,py|gy,px", with_lock(tictoc, lock_with_a_later_end)},
+      vast({"MaatRenewsNothing", "gx,py|gy,px", with_validate(maat, validate_nothing)}),
+      {"MaatLockDoesNotCompare", "gx,px|gx,px",
+       with_lock(maat, lock_without_comparing<Protocol::kMaat>)},
+      vast({"MaatHoldsWithoutATime", "gx,py|gy,px", with_validate(maat, hold_without_a_time)}),
+      vast({"MaatRegistersTooLate", "gx,py|gy,px", with_read(maat, register_too_late)}),
+      vast({"MaatBoundsNoReader", "gx,py|gy,px", maat, bound_no_reader}),
       {"TimestampDoesNotRaiseRts", "px,gy|gx,py",
        with_read(timestamp, read_without_raising<kTimestamp>)},
       {"TimestampReadsPastOlderLocks", "px|gx",

@@ -17,6 +17,7 @@ struct ExploreMutant {
   SimChainRewriter rewriter = nullptr;
   uint16_t code = kStageCodeMax;
   bool words = false;
+  bool vast = false;  // the program has more orders than can be tried
 
   ExploreSetup setup() const;
 };

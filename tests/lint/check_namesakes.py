@@ -12,7 +12,7 @@ FOLDERS = {
     "rdmacc_check_lib": r"engine/check/",
     "rdmacc_node_lib": r"engine/node/",
     "rdmacc_bench_lib": r"engine/bench/",
-    "sim_test": r"tests/sim/\w+_test\.cc",
+    "sim_test": r"tests/sim/(?:mutants/)?\w+_test\.cc",
 }
 TEST_FOLDER = re.compile(r"rdmacc_test\((\w+) (\S+)")
 

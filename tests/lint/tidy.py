@@ -35,7 +35,7 @@ ROOMS = (
     "pg_rdmacc/plan", "pg_rdmacc/query", "pg_rdmacc/sql", "pg_rdmacc/workload", "pg_rdmacc",
     "tests/coverage", "tests/durable", "tests/guide", "tests/explore", "tests/fabric", "tests/fuzz", "tests/workloads",
     "tests/power", "tests/sim/aim", "tests/sim/door", "tests/sim/growing", "tests/sim/outside", "tests/sim/second_life", "tests/sim",
-    "tests/sim/campaign", "tests/mutation",
+    "tests/sim/mutants", "tests/sim/campaign", "tests/mutation",
     "tests/unit/bench", "tests/unit/check", "tests/unit/cluster", "tests/unit/engine",
     "tests/unit/calvin", "tests/unit/durable", "tests/unit/index", "tests/unit/log", "tests/unit/report", "tests/unit/scan", "tests/unit/server",
     "tests/unit/stats", "tests/unit/storage", "tests/unit/verify", "tests/unit/workloads",

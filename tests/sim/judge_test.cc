@@ -24,7 +24,7 @@ TEST(JudgeHistory, CountsWhatTheProtocolDoesNotPromise) {
     const Status status = judge_history(stale, protocol, violations);
     EXPECT_EQ(violations, 2u) << protocol_name(protocol);
     const bool by_time = happens_at_ctts(protocol) || protocol == Protocol::kSundial ||
-                         protocol == Protocol::kTictoc;
+                         protocol == Protocol::kTictoc || protocol == Protocol::kMaat;
     EXPECT_EQ(status.ok(), by_time) << protocol_name(protocol);
   }
 }

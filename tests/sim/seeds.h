@@ -38,9 +38,9 @@ inline bool all_seeds_run() {
 // one they need not look for as long once more. The campaign makes no difference.
 inline bool is_like_another(Protocol protocol, LockMode mode) {
   const bool waits = protocol == Protocol::kWaitdie || protocol == Protocol::kWoundwait;
-  return protocol == Protocol::kTictoc || protocol == Protocol::kTimestamp ||
-         protocol == Protocol::kCicada || protocol == Protocol::kDrtm ||
-         (waits && mode == LockMode::kShared);
+  return protocol == Protocol::kTictoc || protocol == Protocol::kMaat ||
+         protocol == Protocol::kTimestamp || protocol == Protocol::kCicada ||
+         protocol == Protocol::kDrtm || (waits && mode == LockMode::kShared);
 }
 constexpr uint64_t kShareOfAlike = 4;  // they get a quarter
 

@@ -20,7 +20,7 @@ INSERT INTO t SELECT i, i / 2, 0 FROM generate_series(1, 10) i;
 """
 # By the primary key, by an index, by a scan of the table.
 WAYS = {"key": "id = 4", "index": "grp = 2 AND id = 4", "scan": "id + 0 = 4"}
-LOCK_NO_READS = ("occ", "drtm", "mvcc", "sundial", "tictoc", "timestamp", "cicada")
+LOCK_NO_READS = ("occ", "drtm", "mvcc", "sundial", "tictoc", "maat", "timestamp", "cicada")
 AT_THEIR_TIME = ("mvcc", "timestamp", "cicada")
 # A worker waits for the job that another one has, and then takes the next.
 WORKER = """

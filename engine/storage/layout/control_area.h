@@ -2,9 +2,10 @@
 #include "engine/storage/layout/region_layout.h"
 
 // The control area of node 0's region: the gate's line, then one line per worker, each written by
-// that worker alone (and cleared by the resolution of a dead one), then one line of wounds per
-// worker (RegionLayout::wound_word). All access is by verbs, so it works on every fabric.
-// engine/cluster/gate.h has the rules; the arena reads the epochs.
+// that worker alone (and cleared by the resolution of a dead one), then the slots of each worker's
+// transactions (RegionLayout::txn_slot). All access is by verbs, so it works on every fabric.
+// engine/cluster/gate.h has the rules of the lines, txn_slots.h those of the slots; the arena reads
+// the epochs.
 
 namespace rdmacc {
 
@@ -35,6 +36,20 @@ struct WorkerLine {
   uint64_t reader_counts_lost;
 };
 static_assert(sizeof(WorkerLine) == 64);
+
+// What others may tell a transaction, and ask of it, for as long as it runs: RCBench's table of
+// transactions (its section 6.2). A worker's transactions share some, by their ctts. READ in
+// ascending order.
+struct TxnSlot {
+  uint64_t ctts;    // MAAT: of the transaction that has the slot, or had it last
+  uint64_t bound;   // MAAT: of its commit time (engine/cluster/txn_slots.h)
+  uint64_t latest;  // MAAT: no transaction that had the slot has committed at a later time
+  // WOUND_WAIT: the ctts that is wounded. One that another has taken the place of is written again
+  // at the next look.
+  uint64_t wound;
+};
+static_assert(sizeof(TxnSlot) == 32);
+constexpr uint64_t kTxnSlotsPerWorker = 16;
 
 constexpr uint64_t kFirstEpoch = 2;
 

@@ -1,5 +1,6 @@
 #include "engine/storage/layout/region_layout.h"
 
+#include "engine/storage/layout/control_area.h"
 #include "rdma/base/check.h"
 
 namespace rdmacc {
@@ -24,7 +25,7 @@ RegionLayout::RegionLayout(const Topology& topology) {
   region_bytes = topology.region_bytes;
   control = kSuperblockBytes;
   workers_max = topology.workers_max;
-  directory = round_up(control + 64 + 2 * workers_max * 64ull, kPartAlignment);
+  directory = round_up(txn_slots(workers_max), kPartAlignment);
   log_rings = round_up(directory + kDirectoryEntries * sizeof(DirectoryEntry), kPartAlignment);
   nodes = topology.nodes;
   order = round_up(log_rings + topology.workers_max * (64 + kLogRingBytes), kPartAlignment);
@@ -38,6 +39,16 @@ RegionLayout::RegionLayout(const Topology& topology) {
   pages = pages_begin(page_table, page_count);
   // Or rows in the last slots would be taken for impossible ones.
   CHECK(page_count == 0 || holds_header(page(page_count) - 64));
+}
+
+uint64_t RegionLayout::txn_slots(WorkerId worker) const {
+  return worker_line(workers_max) + worker * (kTxnSlotsPerWorker * sizeof(TxnSlot));
+}
+
+// Consecutive microseconds are consecutive slots.
+uint64_t RegionLayout::txn_slot(uint64_t ctts) const {
+  const auto worker = static_cast<WorkerId>(ctts & 0xFFFF);
+  return txn_slots(worker) + (ctts >> 16) % kTxnSlotsPerWorker * sizeof(TxnSlot);
 }
 
 uint64_t region_bytes_min(const Topology& topology) {

@@ -6,12 +6,12 @@
 // What is where in a node's region. Every part has a fixed place computed from the topology, so
 // that a coordinator finds it without asking. Parts differ in which processes may write them, so
 // that a fabric can register them apart: the superblock and the directory are the owner's; the
-// control area (node 0's alone is used) has one line per worker that this worker writes, and one
-// with the wounds of its transactions, which any may write; a log ring
-// is its coordinator's; slots and buckets are written by the holder of their lock.
+// control area (node 0's alone is used) has one line per worker that this worker writes, and slots
+// of its transactions, which any may write; a log ring is its coordinator's; slots and buckets are
+// written by the holder of their lock.
 //
 //   superblock   4 KB     magic, version, this node's id, region generation
-//   control      64 B gate + 2 x 64 B per worker, rounded up to 4 KB    (engine/cluster)
+//   control      64 B gate + (64 + 16 x 32) B per worker, to 4 KB       (engine/cluster)
 //   directory    kDirectoryEntries x 128 B
 //   log rings    workers_max x (64 B head + kLogRingBytes)              (engine/log)
 //   order area   batches and forwarded values of the deterministic order, written by the node
@@ -22,7 +22,7 @@
 namespace rdmacc {
 
 constexpr uint64_t kRegionMagic = 0x31'43'43'41'4D'44'52'70ull;  // "pRDMACC1"
-constexpr uint32_t kRegionVersion = 8;
+constexpr uint32_t kRegionVersion = 9;
 constexpr uint32_t kDirectoryEntries = 16 * 1024;
 constexpr uint64_t kLogRingBytes = 256 * 1024;
 constexpr uint64_t kPageBytes = 256 * 1024;
@@ -91,11 +91,9 @@ struct RegionLayout {
   WorkerId workers_max;
 
   uint64_t worker_line(WorkerId worker) const { return control + 64 + worker * 64ull; }
-  // A transaction is wounded by its ctts in this word (WOUND_WAIT). A worker's transactions share a
-  // few: a wound that another one has taken the place of is written again at the next look.
-  uint64_t wound_word(WorkerId worker, uint64_t ctts) const {
-    return worker_line(workers_max) + worker * 64ull + (ctts >> 16) % 8 * 8;
-  }
+  // The slot of a transaction (control_area.h), and of a worker's all.
+  uint64_t txn_slot(uint64_t ctts) const;
+  uint64_t txn_slots(WorkerId worker) const;
   uint64_t directory_entry(TableId id) const {
     return directory + (id % kDirectoryEntries) * sizeof(DirectoryEntry);
   }

@@ -18,7 +18,8 @@
 //   48  rts               8    MVCC: largest ctts that read the newest version; DRTM: a lease
 //                              (lease_word.h)
 //   56  waiter            8    WAITDIE: ctts of the oldest waiter; WOUND_WAIT:
-//                              of the oldest that waits for readers
+//                              of the oldest that waits for readers; MAAT: of the reader that
+//                              is registered
 //   64  record …               [key length 2][key][row], or, with kFlagOverflow, the 8-byte
 //                              address of an overflow block that holds those bytes
 //

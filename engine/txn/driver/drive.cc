@@ -1,8 +1,16 @@
 #include "engine/txn/driver/drive.h"
 
+#include "engine/storage/layout/control_area.h"
 #include "engine/txn/driver/driver_base.h"
 
 namespace rdmacc {
+namespace {
+
+GlobalAddress wound_of(const RegionLayout& layout, uint64_t ctts) {
+  return GlobalAddress::make(0, layout.txn_slot(ctts) + offsetof(TxnSlot, wound));
+}
+
+}  // namespace
 
 Status DriverBase::take_snapshots() {
   const auto lacking = static_cast<size_t>(
@@ -55,14 +63,12 @@ void DriverBase::post_wounds(RecordState& record, const Step& step) {
   // What a dead node's memory left in a lock word need not be a transaction.
   if ((step.verbs & kWound) != 0 && holder < context_.engine.topology.workers_max) {
     snapshot.wounded = step.desired;
-    batch_.write(GlobalAddress::make(0, layout.wound_word(holder, step.desired)), &snapshot.wounded,
-                 sizeof(snapshot.wounded));
+    batch_.write(wound_of(layout, step.desired), &snapshot.wounded, sizeof(snapshot.wounded));
   }
   if ((step.verbs & kReadWound) != 0) {
     const uint64_t self = context_.stamps.ctts;
     CHECK(locked_exclusively(self));
-    batch_.read(GlobalAddress::make(0, layout.wound_word(worker_of_ctts(self), self)),
-                &snapshot.wound, sizeof(snapshot.wound));
+    batch_.read(wound_of(layout, self), &snapshot.wound, sizeof(snapshot.wound));
   }
 }
 
@@ -161,9 +167,8 @@ Status DriverBase::stop_waiting() {
     if (record.reason == AbortReason::kWounded) {
       const uint64_t self = context_.stamps.ctts;
       record.snapshot->wounded = 0;
-      batch_.write(
-          GlobalAddress::make(0, context_.engine.layout.wound_word(worker_of_ctts(self), self)),
-          &record.snapshot->wounded, sizeof(uint64_t));
+      batch_.write(wound_of(context_.engine.layout, self), &record.snapshot->wounded,
+                   sizeof(uint64_t));
     }
     if (!record.waiting) continue;
     record.waiting = false;

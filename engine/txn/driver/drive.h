@@ -27,7 +27,8 @@ struct RecordState {
   // Out:
   enum class End : uint8_t { kPending, kDone, kStale, kAbort } end = End::kPending;
   AbortReason reason = AbortReason::kNone;
-  bool newly_locked = false;  // this drive's CAS took the lock (the transaction had not held it)
+  // This drive's CAS took the lock (the transaction had not held it), or registered it.
+  bool newly_locked = false;
   // The header as the rule accepted it: the post-read if there was one, else the pre-read. For an
   // old version its stamp, length and flags are that version's, and `record` points at its bytes.
   // With kFlagDeleted the key is absent, and the record's bytes are good for nothing but the key.
@@ -35,6 +36,7 @@ struct RecordState {
     uint64_t wts = 0;
     uint64_t key_hash = 0;
     uint64_t lease = 0;  // SUNDIAL's word of the pre-read; DRTM's lease
+    uint64_t waiter = 0;
     uint32_t length = 0;
     uint32_t flags = 0;
   } accepted;

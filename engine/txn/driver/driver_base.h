@@ -152,9 +152,9 @@ inline void DriverBase::accept(RecordState& record, const Step& step) const {
   CHECK(latest != nullptr);  // no rule is done before it has seen a header
   record.end = RecordState::End::kDone;
   record.access->incarnation = latest->incarnation;
-  record.accepted = {latest->wts, latest->key_hash,
-                     step.lease_or(record.snapshot->pre_read.sundial), latest->length,
-                     latest->flags};
+  record.accepted = {
+      latest->wts,    latest->key_hash, step.lease_or(record.snapshot->pre_read.sundial),
+      latest->waiter, latest->length,   latest->flags};
   context_.engine.clock.observe(std::max(latest->wts, latest->rts));
   if (step.version == kBeforeFirstVersion) {
     record.accepted.flags |= kFlagDeleted;

@@ -19,7 +19,11 @@ inline bool note_won_cas(const StageContext& context, const Step& step, Access& 
     }
     return false;
   }
-  if (step.word == kOffsetOfWaiter) return true;
+  if (step.word == kOffsetOfWaiter) {
+    if (!context.rules.registers_readers) return true;
+    access.registered = newly_locked = true;
+    return false;
+  }
   if (context.rules.note_cas != nullptr) {
     const HeldLease lease = context.rules.note_cas(step.word, step.expected, step.desired);
     access.lease_locked = lease.locked;
@@ -58,8 +62,8 @@ struct InPlaceRounds {
     const Header& last = header();
     observed = std::max(observed, std::max(last.wts, last.rts));
     const bool came_later = version == kBeforeFirstVersion;
-    return {last.wts, last.key_hash, lease, last.length,
-            last.flags | (came_later ? kFlagDeleted : 0)};
+    return {last.wts,    last.key_hash, lease,
+            last.waiter, last.length,   last.flags | (came_later ? kFlagDeleted : 0)};
   }
 };
 

@@ -23,7 +23,7 @@ constexpr size_t kEntryChangesPerRequest = 4096;
 // Can what a node has answered be one of its headers? Null is none, and is not locked.
 bool may_be_on(const StageContext& context, NodeId node, const Access& access) {
   const GlobalAddress header = access.header;
-  if (header.null()) return !access.held();
+  if (header.null()) return !access.to_give_back();
   return header.node() == node && header.offset() % 64 == 0 &&
          header.offset() <= context.engine.layout.region_bytes - sizeof(Header);
 }
@@ -45,7 +45,8 @@ bool is_whole(const StageContext& context, const GroupWork& group) {
          (!group.takes_rows || !group.gap.held()) &&
          std::all_of(group.tuples.begin(), group.tuples.end(), [&](const ScannedTuple& tuple) {
            return may_be_on(context, group.node, tuple.access) && !tuple.access.header.null() &&
-                  tuple.access.table == group.table && (!group.takes_rows || !tuple.access.held());
+                  tuple.access.table == group.table &&
+                  (!group.takes_rows || !tuple.access.to_give_back());
          });
 }
 

@@ -12,15 +12,18 @@ enum AccessBits : uint8_t {
   kLockedBit = 8,
   kKeyBit = 16,
   kLeaseBit = 32,
-  kEarlyBit = 64
+  kEarlyBit = 64,
+  kRegisteredBit = 128
 };
 
 // As messages have them.
 struct HeaderFields {
   uint64_t ctts, commit_tts, lease;
   uint32_t count;
-  uint8_t work, protocol, lock_mode, reads_to_write;
+  uint8_t work, protocol, lock_mode, stamp_bits;
 };
+
+enum StampBits : uint8_t { kReadsToWriteBit = 1, kRegistersBit = 2, kFixedBit = 4 };
 
 constexpr size_t kStatusTextBytesMax = 200;
 struct StatusFields {
@@ -70,11 +73,12 @@ bool copy_bytes(std::string_view bytes, VerbArena& arena, std::string_view& to) 
 
 void write_header(MessageWriter& out, const StageHeader& header) {
   CHECK(header.work < StageWork::kCount);
-  out.layout(HeaderFields{header.stamps.ctts, header.stamps.commit_tts, header.stamps.lease,
-                          header.count, static_cast<uint8_t>(header.work),
-                          static_cast<uint8_t>(header.protocol),
-                          static_cast<uint8_t>(header.lock_mode),
-                          static_cast<uint8_t>(header.stamps.reads_to_write ? 1 : 0)});
+  const TxnStamps& stamps = header.stamps;
+  const int bits = (stamps.reads_to_write ? kReadsToWriteBit : 0) |
+                   (stamps.registers ? kRegistersBit : 0) | (stamps.fixed ? kFixedBit : 0);
+  out.layout(HeaderFields{stamps.ctts, stamps.commit_tts, stamps.lease, header.count,
+                          static_cast<uint8_t>(header.work), static_cast<uint8_t>(header.protocol),
+                          static_cast<uint8_t>(header.lock_mode), static_cast<uint8_t>(bits)});
 }
 
 void set_count(std::span<std::byte> request, uint32_t count) {
@@ -86,11 +90,16 @@ bool read_header(MessageReader& in, StageHeader& header) {
   const auto fields = in.layout<HeaderFields>();
   if (!in.ok() || fields.work >= static_cast<uint8_t>(StageWork::kCount) ||
       fields.protocol >= kProtocolCount ||
-      fields.lock_mode > static_cast<uint8_t>(LockMode::kShared) || fields.reads_to_write > 1) {
+      fields.lock_mode > static_cast<uint8_t>(LockMode::kShared) ||
+      (fields.stamp_bits & ~(kReadsToWriteBit | kRegistersBit | kFixedBit)) != 0) {
     return false;
   }
-  header.stamps =
-      TxnStamps{fields.ctts, fields.commit_tts, fields.lease, fields.reads_to_write != 0};
+  header.stamps = TxnStamps{.ctts = fields.ctts,
+                            .commit_tts = fields.commit_tts,
+                            .lease = fields.lease,
+                            .reads_to_write = (fields.stamp_bits & kReadsToWriteBit) != 0,
+                            .registers = (fields.stamp_bits & kRegistersBit) != 0,
+                            .fixed = (fields.stamp_bits & kFixedBit) != 0};
   header.count = fields.count;
   header.lock_mode = static_cast<LockMode>(fields.lock_mode);
   header.work = static_cast<StageWork>(fields.work);
@@ -120,7 +129,7 @@ void write_access(MessageWriter& out, const Access& access) {
   const int bits = (access.gap ? kGapBit : 0) | (access.read ? kReadBit : 0) |
                    (access.write ? kWriteBit : 0) | (access.locked ? kLockedBit : 0) |
                    (access.tag_only ? 0 : kKeyBit) | (access.lease_locked ? kLeaseBit : 0) |
-                   (access.early ? kEarlyBit : 0);
+                   (access.early ? kEarlyBit : 0) | (access.registered ? kRegisteredBit : 0);
   out.layout(AccessFields{access.header.bits, access.key_hash, access.read_wts, access.locked_wts,
                           access.lease, access.table, access.incarnation, access.depth,
                           access.reader_count, static_cast<uint64_t>(bits)});
@@ -144,11 +153,13 @@ bool read_access(MessageReader& in, Access& access) {
   access.tag_only = (fields.bits & kKeyBit) == 0;
   access.lease_locked = (fields.bits & kLeaseBit) != 0;
   access.early = (fields.bits & kEarlyBit) != 0;
+  access.registered = (fields.bits & kRegisteredBit) != 0;
   return in.ok() && access.reader_count <= kReadersMax;
 }
 
 void write_held(MessageWriter& out, const Held& held) {
-  const int bits = (held.locked ? kLockedBit : 0) | (held.lease_locked ? kLeaseBit : 0);
+  const int bits = (held.locked ? kLockedBit : 0) | (held.lease_locked ? kLeaseBit : 0) |
+                   (held.registered ? kRegisteredBit : 0);
   out.layout(
       HeldFields{held.header.bits, held.lease, held.reader_count, static_cast<uint32_t>(bits)});
 }
@@ -158,6 +169,7 @@ bool read_held(MessageReader& in, Held& held) {
   held.header.bits = fields.header;
   held.locked = (fields.bits & kLockedBit) != 0;
   held.lease_locked = (fields.bits & kLeaseBit) != 0;
+  held.registered = (fields.bits & kRegisteredBit) != 0;
   held.reader_count = fields.reader_count;
   held.lease = fields.lease;
   return in.ok() && held.reader_count <= kReadersMax;
@@ -261,6 +273,7 @@ bool read_lock_request(MessageReader& in, Access& access, LockWork& work) {
 void write_lock_result(MessageWriter& out, const LockWork& work) {
   DCHECK(work.access != nullptr);
   write_access(out, *work.access);
+  out.u64(work.waiter);
   out.u8(static_cast<uint8_t>(work.room));
   out.u32(static_cast<uint32_t>(work.entries.size()));
   for (const EntryWrite& entry : work.entries) {
@@ -280,6 +293,7 @@ bool read_lock_result(MessageReader& in, LockWork& work) {
   work.access->reader_count = seen.reader_count;
   work.access->incarnation = seen.incarnation;
   work.access->locked_wts = seen.locked_wts;
+  work.waiter = in.u64();
   const uint8_t room = in.u8();
   if (room > static_cast<uint8_t>(LockWork::Room::kBehind)) return false;
   work.room = static_cast<LockWork::Room>(room);

@@ -25,10 +25,18 @@ struct Access {
   bool early = false;         // but only early so far: others may read it (kEarlyLockBit)
   bool lease_locked = false;  // SUNDIAL: so is the word that holds the lease
   bool tag_only = false;      // a scan knows no more of the key yet than its entry's tag
+  bool registered = false;    // MAAT: as a reader, by its ctts in the header's waiter word
 
   bool held() const { return locked || reader_count > 0; }
+  // Does a Release change the header?
+  bool to_give_back() const { return held() || registered; }
   bool locked_to_commit() const { return locked && !early; }
   void note_unlocked() { locked = early = lease_locked = false; }
+  void note_given_back() {
+    note_unlocked();
+    reader_count = 0;
+    registered = false;
+  }
 };
 
 static_assert(sizeof(Access) == kCacheLineBytes);
@@ -38,6 +46,7 @@ struct Held {
   GlobalAddress header;
   bool locked = false;
   bool lease_locked = false;
+  bool registered = false;
   uint32_t reader_count = 0;
   uint64_t lease = 0;  // the word that the lock replaced, with lease_locked
 
@@ -45,9 +54,15 @@ struct Held {
       : header(access.header),
         locked(access.locked),
         lease_locked(access.lease_locked),
+        registered(access.registered),
         reader_count(access.reader_count),
         lease(access.lease) {}
   Held() = default;
+  // Of what is written, Commit gives the lock back.
+  void leave_lock() {
+    locked = lease_locked = false;
+    reader_count = 0;
+  }
 };
 
 // Does a header still belong to what the access means?

@@ -36,6 +36,8 @@ const char* abort_reason_name(AbortReason reason) {
       return "reconnaissance_stale";
     case AbortReason::kWounded:
       return "wounded";
+    case AbortReason::kOutOfTime:
+      return "out_of_time";
     case AbortReason::kCount:
       break;
   }

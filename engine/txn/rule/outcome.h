@@ -19,9 +19,10 @@ enum class AbortReason : uint16_t {
   kWaitedTooLong,        // for a lock whose holder does not end
   kTooLate,              // read or written by a transaction with a larger timestamp
   kNoVersion,            // no version is old enough (MVCC)
-  kLeaseLost,            // the lease could not be renewed (SUNDIAL, TICTOC)
+  kLeaseLost,            // the lease could not be renewed (SUNDIAL, TICTOC, MAAT)
   kReconnaissanceStale,  // what it had read was changed before its place in the order (CALVIN)
   kWounded,              // an older transaction waits for a lock of this one (WOUND_WAIT)
+  kOutOfTime,            // others have left it no time at which it could commit (MAAT)
   kCount
 };
 

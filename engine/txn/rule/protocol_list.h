@@ -15,6 +15,7 @@
   each(Mvcc, "mvcc", 3)           \
   each(Sundial, "sundial", 4)     \
   each(Tictoc, "tictoc", 7)       \
+  each(Maat, "maat", 11)          \
   each(Timestamp, "timestamp", 8) \
   each(Cicada, "cicada", 9)       \
   each(Calvin, "calvin", 5)

@@ -150,6 +150,10 @@ struct TxnStamps {
   bool reads_to_write = false;
   // It reads what it is about to lock for itself alone: what others share is in its way, too.
   bool reads_to_lock = false;
+  // MAAT: what it reads now it registers for; and others know its commit_tts, and have to come
+  // behind it with what it is registered for.
+  bool registers = false;
+  bool fixed = false;
 
   // No version that the transaction reads is later, and it writes none that early.
   uint64_t just_before() const { return ctts - 1; }
@@ -341,6 +345,9 @@ struct ProtocolRules {
   // What is read is leased by the clock, and a transaction commits at the latest time that it may
   // be.
   bool leases_by_clock = false;
+  // Readers register in the waiter word of what they read, and stay there until their end; writers
+  // agree with them on their times (engine/txn/transaction/agree_on_time.cc).
+  bool registers_readers = false;
   // May a row be put into this slot, whose former lives left a stamp? nullptr: into any.
   bool (*may_take_slot)(const Access& slot, const TxnStamps& txn) = nullptr;
   std::span<const Effect> effects;

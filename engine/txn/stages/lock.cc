@@ -135,20 +135,22 @@ namespace {
 
 Status lock_by_driver(StageContext& context, std::span<LockWork> works) {
   boost::container::small_vector<RecordState, 16> record_states;
+  boost::container::small_vector<LockWork*, 16> locked;
   for (LockWork& work : works) {
     DCHECK(work.access != nullptr && !work.access->header.null());
     if (context.rules.locked_whole(*work.access)) continue;
     RecordState record;
     record.access = work.access;
     record_states.push_back(record);
+    locked.push_back(&work);
   }
   if (!record_states.empty()) {
     const std::span<RecordState> records(record_states.data(), record_states.size());
     RDMACC_RETURN_IF_ERROR(drive(context, context.rules.lock, records));
     RDMACC_RETURN_IF_ERROR(outcome_of(records));
   }
-  for (const RecordState& record : record_states) {
-    RDMACC_RETURN_IF_ERROR(note_covered(record.accepted, *record.access));
+  for (size_t i = 0; i < record_states.size(); i++) {
+    RDMACC_RETURN_IF_ERROR(note_covered(record_states[i].accepted, *locked[i]));
   }
   return Status();
 }
@@ -214,7 +216,7 @@ namespace {
 
 // Registered memory for giving one header back.
 struct Word {
-  uint64_t lock, lease, reader_count, seen;
+  uint64_t lock, lease, reader_count, waiter, seen;
 };
 
 // Takes from `held` what is not the attempt's any more: only a lock word with its ctts proves that
@@ -228,6 +230,7 @@ Status drop_foreign(StageContext& context, std::span<Held> held, Header* headers
     held[i].locked = held[i].locked && ctts_of_lock(headers[i].lock) == context.stamps.ctts;
     held[i].lease_locked = held[i].lease_locked && held[i].locked && sundial_locked(lease) &&
                            worker_of_ctts(lease) == worker_of_ctts(context.stamps.ctts);
+    held[i].registered = held[i].registered && headers[i].waiter == context.stamps.ctts;
   }
   return Status();
 }
@@ -247,6 +250,9 @@ Status release_own(StageContext& context, std::span<Held> held, Word* words, Ver
     }
     if (held[i].locked) {
       batch.compare_swap(header.plus(kOffsetOfLock), headers[i].lock, 0, &words[i].seen);
+    }
+    if (held[i].registered) {
+      batch.compare_swap(header.plus(kOffsetOfWaiter), headers[i].waiter, 0, &words[i].seen);
     }
   }
   return batch.execute();
@@ -288,7 +294,7 @@ Status add_releases(VerbArena& arena, std::span<const Held> held, DoorbellBatch&
   for (size_t i = 0; i < held.size(); i++) {
     const Held& each = held[i];
     const GlobalAddress lock = each.header.plus(kOffsetOfLock);
-    words[i] = Word{0, each.lease, 0, 0};
+    words[i] = Word{0, each.lease, 0, 0, 0};
     if (each.reader_count > 0) {
       batch.fetch_add(lock, 0 - uint64_t{each.reader_count}, &words[i].reader_count);
     }
@@ -297,6 +303,7 @@ Status add_releases(VerbArena& arena, std::span<const Held> held, DoorbellBatch&
       batch.write(each.header.plus(kOffsetOfSundial), &words[i].lease, 8);
     }
     if (each.locked) batch.write(lock, &words[i].lock, 8);
+    if (each.registered) batch.write(each.header.plus(kOffsetOfWaiter), &words[i].waiter, 8);
   }
   return Status();
 }

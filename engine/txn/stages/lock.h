@@ -27,6 +27,7 @@ struct LockWork {
     kGrown,   // a chain had to grow
     kBehind,  // a chain that was long already had to: its owner's splits lag behind
   } room = Room::kLeft;
+  uint64_t waiter = 0;  // out: the waiter word, as it was under the lock
 };
 
 // Locks every header that is not locked yet, by the protocol's rule, then places the entries of

@@ -10,20 +10,21 @@ namespace rdmacc {
 
 // What the lock covers. Not ok: a slot that is no row's any more.
 [[gnu::always_inline]] inline Status note_covered(const RecordState::Accepted& accepted,
-                                                  Access& access) {
+                                                  LockWork& work) {
   if ((accepted.flags & (kFlagLive | kFlagGap)) == 0) return aborted(AbortReason::kStaleLocation);
-  access.locked_wts = accepted.wts;
+  work.access->locked_wts = accepted.wts;
+  work.waiter = accepted.waiter;
   return Status();
 }
 
 // The rule is not done with the header after its first rounds.
 template <typename RuleType>
-[[gnu::noinline]] Status lock_on(StageContext& context, RuleType rule, Access& access,
+[[gnu::noinline]] Status lock_on(StageContext& context, RuleType rule, LockWork& work,
                                  const InPlaceRounds& begun, InPlaceRounds::End end) {
   using End = InPlaceRounds::End;
   if (end == End::kLost) return DoorbellBatch::unreachable();
   RecordState record;
-  record.access = &access;
+  record.access = work.access;
   if (end == End::kStale) record.end = RecordState::End::kStale;
   if (end == End::kNothing) return Status();
   if (end == End::kAccepted) {
@@ -35,32 +36,32 @@ template <typename RuleType>
   RDMACC_RETURN_IF_ERROR(
       Driver<RuleType>(context, rule, std::span(&record, 1)).go_on_with(record, begun));
   RDMACC_RETURN_IF_ERROR(outcome_of(std::span(&record, 1)));
-  return note_covered(record.accepted, access);
+  return note_covered(record.accepted, work);
 }
 
 // What is locked, but leased to others: gone on with once the rest is locked, so that all that
 // waits for the clock waits together.
-using AwaitedLocks = boost::container::small_vector<Access*, 16>;
+using AwaitedLocks = boost::container::small_vector<LockWork*, 16>;
 
 template <typename RuleType>
-[[gnu::noinline]] Status lock_later(StageContext& context, RuleType rule, Access& access,
+[[gnu::noinline]] Status lock_later(StageContext& context, RuleType rule, LockWork& work,
                                     const InPlaceRounds& begun, InPlaceRounds::End end,
                                     AwaitedLocks& awaited) {
   const bool waits = end == InPlaceRounds::End::kOpen && (begun.next.verbs & kAwait) != 0;
-  if (!waits) return lock_on(context, rule, access, begun, end);
-  awaited.push_back(&access);
+  if (!waits) return lock_on(context, rule, work, begun, end);
+  awaited.push_back(&work);
   return Status();
 }
 
 template <typename RuleType>
 [[gnu::noinline]] Status await_locked(StageContext& context, RuleType rule,
                                       const AwaitedLocks& awaited) {
-  for (Access* access : awaited) {
+  for (LockWork* work : awaited) {
     RecordState record;
-    record.access = access;
+    record.access = work->access;
     RDMACC_RETURN_IF_ERROR(Driver<RuleType>(context, rule, std::span(&record, 1)).run());
     RDMACC_RETURN_IF_ERROR(outcome_of(std::span(&record, 1)));
-    RDMACC_RETURN_IF_ERROR(note_covered(record.accepted, *access));
+    RDMACC_RETURN_IF_ERROR(note_covered(record.accepted, *work));
   }
   return Status();
 }
@@ -88,10 +89,10 @@ Status lock_in_place(Port& port, StageContext& context, RuleType rule, std::span
       end = run_rounds<kRounds>(port, rule, context, slot, access, nullptr, 0, rounds);
     }
     if (end == End::kAccepted && !rounds.waiting) [[likely]] {
-      status = note_covered(rounds.accepted(observed), access);
+      status = note_covered(rounds.accepted(observed), work);
     } else {
       const InPlaceRounds begun = rounds;
-      status = lock_later(context, rule, access, begun, end, awaited);
+      status = lock_later(context, rule, work, begun, end, awaited);
     }
     if (!status.ok()) break;
   }

@@ -87,6 +87,7 @@ template <int kRounds, typename Port, typename RuleType>
       kept.reader_count = access.reader_count;
       kept.read = true;
       kept.locked = access.locked;
+      if (access.registered) kept.registered = true;
       DCHECK(!access.early && !access.lease_locked);  // no read takes such a lock
       first.take_room(key, accepted.length);
       return true;

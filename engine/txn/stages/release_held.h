@@ -21,6 +21,7 @@ template <typename Port, typename HeldType>
   if (held.lease_locked) port.write(at, kOffsetOfSundial, &held.lease, 8);
   constexpr uint64_t kFree = 0;
   if (held.locked) port.write(at, kOffsetOfLock, &kFree, 8);
+  if (held.registered) port.write(at, kOffsetOfWaiter, &kFree, 8);
   if (!port.failed()) return true;
   lost.add(held.header.node());
   port.forget_failure();

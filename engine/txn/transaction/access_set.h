@@ -162,7 +162,7 @@ class AccessSet {
   Access* find_met(const Access& seen) {
     if (!only_looks_up(seen.table)) return find(seen);
     if (seen.gap) return gaps_ ? gaps_->find(seen.header.bits) : nullptr;
-    return seen.held() ? find(seen) : nullptr;
+    return seen.to_give_back() ? find(seen) : nullptr;
   }
   // One header was found by two keys: it has become another's, as after a node lost its memory.
   bool ambiguous() const { return ambiguous_; }

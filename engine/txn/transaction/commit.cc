@@ -64,7 +64,7 @@ constexpr uint64_t kAlongNs = 1;
     return true;
   });
   stage.stamps = stamps_;
-  return Status();
+  return rules.registers_readers ? commit_behind_readers(stage) : Status();
 }
 
 [[gnu::always_inline]] inline Status Transaction::validate_reads(StageContext& stage) {
@@ -83,8 +83,15 @@ constexpr uint64_t kAlongNs = 1;
   const auto validate = [&](std::span<Access*> some) {
     return some.empty() ? Status() : carry_out_validate(stage, parameters_.plan, some);
   };
-  Status status = validate({reads.data(), reads.size()});
-  if (status.ok()) status = validate_scanned(stage, validate);
+  const auto validate_all = [&] {
+    const Status status = validate({reads.data(), reads.size()});
+    return status.ok() ? validate_scanned(stage, validate) : status;
+  };
+  Status status = validate_all();
+  if (!status.ok() && may_commit_before(status)) {
+    status = commit_before_writers(stage);
+    if (status.ok()) status = validate_all();
+  }
   time_stage(rules.validation, start_ns);
   return status;
 }
@@ -108,9 +115,10 @@ bool Transaction::commit_and_release(StageContext& stage, Status& status) {
   boost::container::small_vector<Held, 16> held;
   for (Access& access : accesses_) {
     if (held.size() == kCommitHeldMax) break;
-    if (!access.held() || access.write) continue;
+    if (!access.to_give_back() || (access.write && !access.registered)) continue;
     given.push_back(&access);
     held.emplace_back(access);
+    if (access.write) held.back().leave_lock();
   }
   if (held.empty()) return false;
   const uint64_t start_ns = begin_stage(Stage::kCommit);
@@ -121,10 +129,7 @@ bool Transaction::commit_and_release(StageContext& stage, Status& status) {
   if (timed_ != 0) note_stage_time(Stage::kRelease, kAlongNs);
   if (!status.ok()) return true;
   release_begun_ = false;
-  for (Access* access : given) {
-    access->note_unlocked();
-    access->reader_count = 0;
-  }
+  for (Access* access : given) access->note_given_back();
   return true;
 }
 
@@ -169,10 +174,9 @@ void Transaction::release_locks(StageContext& stage) {
   if (in_place) lock_state_unknown_ = true;  // of what is still noted
   boost::container::small_vector<Held, 16> held;
   for (Access& access : accesses_) {
-    if (!access.held()) continue;
+    if (!access.to_give_back()) continue;
     held.emplace_back(access);
-    access.note_unlocked();
-    access.reader_count = 0;
+    access.note_given_back();
   }
   if (held.empty()) return;
   const uint64_t start_ns = begin_stage(Stage::kRelease);
@@ -201,14 +205,13 @@ void Transaction::release_locks(StageContext& stage) {
   const Status status = with_port_in_place(stage, [&](auto& port) {
     LostNodes lost;
     for (Access& access : accesses_) {
-      if (!access.held()) continue;
+      if (!access.to_give_back()) continue;
       if (released == 0) start_ns = begin_stage(Stage::kRelease);
       if (++released % kPart == 0) port.end_round();
       // Where a lock was taken there is a header.
       const auto at = port.find_within(access.header, sizeof(Header));
       if (!release_held(port, access, at, lost)) continue;
-      access.note_unlocked();
-      access.reader_count = 0;
+      access.note_given_back();
     }
     if (released > 0) port.end_round();
     return lost.any() ? DoorbellBatch::unreachable() : Status();
@@ -309,9 +312,10 @@ void Transaction::abort() {
 
 void Transaction::finish(HistoryOutcome outcome) {
   CHECK(started() && !guest_ && placements_.empty());
-  for (const Access& access : accesses_) CHECK(!access.held());
+  for (const Access& access : accesses_) CHECK(!access.to_give_back());
   coordinator_.engine.worker.scheduler().stay(false);
   place_.end();
+  if (parameters_.rules->registers_readers) coordinator_.txn_slots.give_back(stamps_.ctts);
   coordinator_.admission.note_end(reason_of(failure_) != AbortReason::kNone);
   if ((shares_locks() || shares_rows_) && (lock_state_unknown_ || reader_counts_unknown_)) {
     coordinator_.gate.lost_reader_counts();

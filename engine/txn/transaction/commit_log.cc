@@ -84,7 +84,8 @@ Status Transaction::end_at_owner(StageContext& stage) {
   boost::container::small_vector<Held, 16> held;
   for (Access& access : accesses_) {
     if (held.size() == kEndHeldMax) break;
-    const bool fits = access.locked && access.reader_count == 0 && access.header.node() == owner;
+    const bool certain = access.reader_count == 0 && (access.locked || access.registered);
+    const bool fits = certain && access.header.node() == owner;
     if (!fits || access.write) continue;  // Commit gives that back
     given.push_back(&access);
     held.emplace_back(access);
@@ -106,7 +107,7 @@ Status Transaction::end_at_owner(StageContext& stage) {
     return release_accesses(stage, {held.data(), held.size()}, /*certain=*/false).ok();
   };
   if (!end.released && !held.empty() && !release_rest()) static_cast<void>(try_again(release_rest));
-  for (Access* access : given) access->note_unlocked();
+  for (Access* access : given) access->note_given_back();
   return Status();
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 #include "engine/cluster/gate.h"
+#include "engine/cluster/txn_slots.h"
 #include "engine/log/log_ring.h"
 #include "engine/txn/driver/admission.h"
 #include "engine/txn/driver/engine_context.h"
@@ -27,6 +28,7 @@ struct CoordinatorState {
         log_map(topology.nodes, replicas),
         disk_log_map(topology.nodes, 0),
         gate(worker, topology, engine.clock),
+        txn_slots(worker, topology),
         frees(worker, topology, engine.storage),
         log(worker, topology, engine.storage, frees),
         admission(worker.scheduler()),
@@ -43,6 +45,7 @@ struct CoordinatorState {
   const PartitionMap log_map;       // which nodes keep the log
   const PartitionMap disk_log_map;  // where they have it on disk: those that are written on
   Gate gate;
+  TxnSlots txn_slots;
   BackgroundFree frees;
   LogWriter log;
   Admission admission;

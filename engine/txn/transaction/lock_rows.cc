@@ -44,6 +44,7 @@ Status Transaction::lock_now(StageContext& stage, Access& access, RowLockMode mo
 Status Transaction::unlock(StageContext& stage, Access& access) {
   CHECK(access.held());
   Held held(access);
+  held.registered = false;
   if (parameters_.rules->locks_what_it_reads()) held.reader_count = 0;
   RDMACC_RETURN_IF_ERROR(release_accesses(stage, std::span(&held, 1), /*certain=*/true));
   access.note_unlocked();
@@ -88,7 +89,7 @@ Status Transaction::find_and_lock(StageContext& stage, KeyState& state, RowLockM
     return note_found(work, state);
   }
   work.result = KeyWork::Result::kPending;
-  if (!work.access.held()) work.access = Access{};
+  if (!work.access.to_give_back()) work.access = Access{};
   const Status noted = note_found(work, state);
   return noted.ok() ? status : noted;
 }

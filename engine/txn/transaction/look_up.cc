@@ -49,9 +49,11 @@ Status Transaction::look_up(std::span<KeyState* const> wanted, bool to_write) {
   if (stage.rules.leases_by_clock) keep_lease(stage);
   stage_end_ns_ = 0;
   const uint64_t start_ns = begin_stage(reading_stage());
-  const bool looks_first = begins_with_first_look(*parameters_.rules, parameters_.plan) &&
-                           accesses_.only_looks_up(wanted.front()->table);
   Status status;
+  if (stage.rules.registers_readers) status = register_reads(stage);
+  const bool looks_first = status.ok() &&
+                           begins_with_first_look(*parameters_.rules, parameters_.plan) &&
+                           accesses_.only_looks_up(wanted.front()->table);
   size_t left = wanted.size();
   if (looks_first) status = find_at_first_look(stage, wanted, left);
   if (left > 0) {
@@ -118,6 +120,7 @@ Status Transaction::merge(const Access& seen, Access** merged) {
   const bool fixed = known->read || known->held();
   known->locked = known->locked || seen.locked;
   known->reader_count += seen.reader_count;
+  known->registered = known->registered || seen.registered;
   if (seen.locked && !locked_before) {
     known->early = seen.early;
     known->locked_wts = seen.locked_wts;
@@ -155,7 +158,7 @@ Status Transaction::note_found(const KeyWork& work, KeyState& state) {
     status = merge(work.gap, &gap);
   }
   Access* tuple = nullptr;
-  if (work.access.held() || met) {
+  if (work.access.to_give_back() || met) {
     Status merged = merge(work.access, &tuple);
     if (status.ok() && !merged.ok()) status = std::move(merged);
   }
@@ -255,7 +258,7 @@ void Transaction::keep_locks_of_lost(std::span<KeyState* const> looks) {
   for (KeyState* look : looks) {
     if (look->base != KeyState::Base::kUnknown) continue;
     Access& access = *std::exchange(look->tuple, nullptr);
-    if (access.held()) held.push_back(access);
+    if (access.to_give_back()) held.push_back(access);
     access = Access{};
   }
   Access* merged = nullptr;

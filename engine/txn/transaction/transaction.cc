@@ -55,12 +55,15 @@ Status Transaction::start(const Restart& before) {
   exclusive_ = gate_entry_.exclusive;
   coordinator_.engine.enter_era(era_of(gate_entry_.epoch));
   if (exclusive_) coordinator_.stats.exclusive++;
-  const uint64_t ctts = coordinator_.engine.clock.next();
+  TimestampClock& clock = coordinator_.engine.clock;
+  const uint64_t ctts =
+      parameters_.rules->registers_readers ? coordinator_.txn_slots.draw(clock) : clock.next();
   const bool older = parameters_.rules->keeps_age && before.age() != 0;
   stamps_.ctts = older ? before.age() : ctts;
   stamps_.reads_to_write = before.found_locked();
   CHECK(locked_exclusively(stamps_.ctts));
   if (locked_early(stamps_.ctts)) {
+    coordinator_.txn_slots.give_back(stamps_.ctts);
     coordinator_.gate.leave(gate_entry_);
     return Status(Code::kUnavailable, "the clock has run out");
   }

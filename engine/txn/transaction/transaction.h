@@ -269,6 +269,13 @@ class Transaction final : public RowSource {
   // commit.cc
   Status fix_commit_time(StageContext& stage);
   Status validate_reads(StageContext& stage);
+  // agree_on_time.cc
+  Status register_reads(StageContext& stage);
+  Status commit_behind_readers(StageContext& stage);
+  bool may_commit_before(const Status& lost) const;
+  Status commit_before_writers(StageContext& stage);
+  using Readers = boost::container::small_vector<uint64_t, 8>;
+  Readers readers_of_writes();
   // check_reads.cc
   using Validate = std::function<Status(std::span<Access*> some)>;
   Status validate_scanned(StageContext& stage, const Validate& validate);
@@ -330,6 +337,8 @@ class Transaction final : public RowSource {
   bool scanned_ = false;  // more than one header may have decided what it saw
   bool scanned_table_ = false;
   bool needs_current_reads_ = false;
+  bool is_reader_ = false;       // its slot is open, so that it may be registered
+  uint64_t earliest_time_ = 0;   // at which it may commit, where writers leave readers room
   uint64_t commits_behind_ = 0;  // what it has taken without a read, where commits find their time
   std::vector<Access*> to_let_go_;  // early locks of levels that were rolled back
   bool exclusive_ = false;          // it was let in in exclusive gate mode

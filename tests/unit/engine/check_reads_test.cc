@@ -11,7 +11,7 @@ class CheckReadsTest : public TwoSessions {
   bool reads_drift() const {
     return protocol() == Protocol::kOcc || protocol() == Protocol::kDrtm ||
            protocol() == Protocol::kSundial || protocol() == Protocol::kTictoc ||
-           protocol() == Protocol::kCalvin;
+           protocol() == Protocol::kMaat || protocol() == Protocol::kCalvin;
   }
   void expect_checked() {
     const Status status = one_.check_reads();

@@ -82,13 +82,13 @@ TEST_P(FullGroupsTest, NorDoesOneOfATransactionThatHasRead) {
   as_one([&] { scan_after_load(/*check_absent=*/true, /*reads_before=*/true); });
 }
 
-INSTANTIATE_TEST_SUITE_P(Protocols, FullGroupsTest,
-                         testing::Combine(testing::Values(Protocol::kNowait, Protocol::kOcc,
-                                                          Protocol::kDrtm, Protocol::kMvcc,
-                                                          Protocol::kSundial, Protocol::kTictoc,
-                                                          Protocol::kTimestamp, Protocol::kCicada),
-                                          testing::Values(kOneSided)),
-                         name_of);
+INSTANTIATE_TEST_SUITE_P(
+    Protocols, FullGroupsTest,
+    testing::Combine(testing::Values(Protocol::kNowait, Protocol::kOcc, Protocol::kDrtm,
+                                     Protocol::kMvcc, Protocol::kSundial, Protocol::kTictoc,
+                                     Protocol::kMaat, Protocol::kTimestamp, Protocol::kCicada),
+                     testing::Values(kOneSided)),
+    name_of);
 
 }  // namespace
 }  // namespace rdmacc

@@ -18,7 +18,8 @@ class LoadRowsTest : public TwoSessions {
       : TwoSessions(/*one_by_one=*/false, region_bytes) {}
   bool may_load() const {
     return !happens_at_ctts(protocol()) && protocol() != Protocol::kSundial &&
-           protocol() != Protocol::kTictoc && protocol() != Protocol::kCalvin;
+           protocol() != Protocol::kTictoc && protocol() != Protocol::kMaat &&
+           protocol() != Protocol::kCalvin;
   }
   TableId new_table(uint32_t history = 0) {
     TableSpec spec;

@@ -154,13 +154,13 @@ TEST(LoadedIndex, IsSplitForAMillionRowsToo) {
 
 // The logic of splits does not depend on how rows are read: one-sided, where the session counts the
 // verbs.
-INSTANTIATE_TEST_SUITE_P(Protocols, LoadedIndexTest,
-                         testing::Combine(testing::Values(Protocol::kNowait, Protocol::kOcc,
-                                                          Protocol::kDrtm, Protocol::kMvcc,
-                                                          Protocol::kSundial, Protocol::kTictoc,
-                                                          Protocol::kTimestamp, Protocol::kCicada),
-                                          testing::Values(kOneSided)),
-                         name_of);
+INSTANTIATE_TEST_SUITE_P(
+    Protocols, LoadedIndexTest,
+    testing::Combine(testing::Values(Protocol::kNowait, Protocol::kOcc, Protocol::kDrtm,
+                                     Protocol::kMvcc, Protocol::kSundial, Protocol::kTictoc,
+                                     Protocol::kMaat, Protocol::kTimestamp, Protocol::kCicada),
+                     testing::Values(kOneSided)),
+    name_of);
 
 }  // namespace
 }  // namespace rdmacc

@@ -11,7 +11,7 @@ namespace rdmacc {
 inline auto every_protocol_with_early_locks() {
   return testing::Combine(
       testing::Values(Protocol::kOcc, Protocol::kDrtm, Protocol::kMvcc, Protocol::kSundial,
-                      Protocol::kTictoc, Protocol::kTimestamp, Protocol::kCicada),
+                      Protocol::kTictoc, Protocol::kMaat, Protocol::kTimestamp, Protocol::kCicada),
       testing::Values(kOneSided, kRpc));
 }
 

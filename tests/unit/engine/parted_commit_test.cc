@@ -101,7 +101,7 @@ TEST_P(PartedCommit, PlacesNoEntryBeforeItsRecord) {
 INSTANTIATE_TEST_SUITE_P(Protocols, PartedCommit,
                          testing::Values(Protocol::kNowait, Protocol::kOcc, Protocol::kDrtm,
                                          Protocol::kMvcc, Protocol::kSundial, Protocol::kTictoc,
-                                         Protocol::kTimestamp, Protocol::kCicada),
+                                         Protocol::kMaat, Protocol::kTimestamp, Protocol::kCicada),
                          [](const auto& each) { return std::string(protocol_name(each.param)); });
 
 }  // namespace

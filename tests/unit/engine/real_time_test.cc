@@ -123,7 +123,7 @@ TEST_P(LeasesOf, LetItCommitBeforeOneThatHasEnded) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Protocols, LeasesOf,
-                         testing::Values(Protocol::kSundial, Protocol::kTictoc),
+                         testing::Values(Protocol::kSundial, Protocol::kTictoc, Protocol::kMaat),
                          [](const auto& its) { return protocol_name(its.param); });
 
 }  // namespace

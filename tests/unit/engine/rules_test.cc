@@ -167,7 +167,7 @@ TEST(EarlyLock, IsNoLockToReaders) {
   constexpr TxnStamps kWriter{.ctts = kOwnCtts, .reads_to_write = true};
   for (const Protocol protocol :
        {Protocol::kOcc, Protocol::kDrtm, Protocol::kMvcc, Protocol::kSundial, Protocol::kTictoc,
-        Protocol::kTimestamp, Protocol::kCicada}) {
+        Protocol::kMaat, Protocol::kTimestamp, Protocol::kCicada}) {
     const StageRule read = rules_of(protocol)->read;
     HeaderSnapshot other = snapshot(early_lock(kOtherCtts), 5, 5),
                    own = snapshot(early_lock(kOwnCtts), 5, 5);
@@ -192,7 +192,7 @@ TEST(EarlyLock, MayBeShared) {
   constexpr TxnStamps kWriter{.ctts = kOwnCtts, .reads_to_write = true};
   for (const Protocol protocol :
        {Protocol::kOcc, Protocol::kDrtm, Protocol::kMvcc, Protocol::kSundial, Protocol::kTictoc,
-        Protocol::kTimestamp, Protocol::kCicada}) {
+        Protocol::kMaat, Protocol::kTimestamp, Protocol::kCicada}) {
     const StageRule read = rules_of(protocol)->read;
     HeaderSnapshot shared = snapshot(2, 5, 5);
     shared.post_read.rts = kOwnCtts;
@@ -216,7 +216,7 @@ TEST(EarlyLock, MayBeShared) {
 TEST(EarlyLock, BecomesALockForTheCommit) {
   for (const Protocol protocol :
        {Protocol::kOcc, Protocol::kDrtm, Protocol::kMvcc, Protocol::kSundial, Protocol::kTictoc,
-        Protocol::kTimestamp, Protocol::kCicada}) {
+        Protocol::kMaat, Protocol::kTimestamp, Protocol::kCicada}) {
     const ProtocolRules& rules = *rules_of(protocol);
     const Step early = rules.lock_early(Access{}, nullptr, kTxn);
     EXPECT_EQ(early.expected, 0u);
@@ -361,6 +361,7 @@ TEST(Registry, NamesWhatThereIsAndRefusesTheRest) {
   EXPECT_EQ(stages_of(Protocol::kMvcc), 31);
   EXPECT_EQ(stages_of(Protocol::kSundial), 95);
   EXPECT_EQ(stages_of(Protocol::kTictoc), 95);
+  EXPECT_EQ(stages_of(Protocol::kMaat), 95);
   EXPECT_EQ(stages_of(Protocol::kTimestamp), 31);
   EXPECT_EQ(stages_of(Protocol::kCicada), 63);
   EXPECT_EQ(parse_protocol("NoWait"), Protocol::kNowait);

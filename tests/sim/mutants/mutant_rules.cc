@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "engine/storage/layout/sundial_word.h"
-#include "tests/sim/mutants.h"
+#include "tests/sim/mutants/mutants.h"
 
 namespace rdmacc {
 namespace {
@@ -94,6 +94,22 @@ Step sundial_trusts_gaps(const Access& access, const HeaderSnapshot* seen, const
   return right(Protocol::kSundial).validate(access, seen, txn);
 }
 
+// ---- MAAT: what has been replaced holds, whether or not its writer knew of this reader.
+Step maat_holds_unregistered(const Access& access, const HeaderSnapshot* seen,
+                             const TxnStamps& txn) {
+  Access registered = access;
+  registered.registered = true;
+  return right(Protocol::kMaat).validate(registered, seen, txn);
+}
+// Or before it has been: its writer may yet abort.
+Step maat_holds_what_is_locked(const Access& access, const HeaderSnapshot* seen,
+                               const TxnStamps& txn) {
+  const bool locked = seen != nullptr && sundial_locked(seen->post_read.sundial);
+  return locked && txn.fixed && access.registered
+             ? Step::done()
+             : right(Protocol::kMaat).validate(access, seen, txn);
+}
+
 // ---- TICTOC, CICADA
 
 // A group that changed under a miss or a scan is valid for ever.
@@ -140,32 +156,6 @@ Step drtm_lock_over_unshared(const Access& access, const HeaderSnapshot* seen,
                              const TxnStamps& txn) {
   const Step step = right(Protocol::kDrtm).lock(access, seen, txn);
   return (step.verbs & kAwait) != 0 && !lease_shared(seen->pre_read.rts) ? Step::done() : step;
-}
-
-// ---- Early locks
-
-// What was locked early stays so: readers go on reading what is installed, and validators trust it.
-template <Protocol kProtocol>
-Step lock_leaves_early_locks(const Access& access, const HeaderSnapshot* seen,
-                             const TxnStamps& txn) {
-  if (!access.early) return right(kProtocol).lock(access, seen, txn);
-  return seen == nullptr ? Step::attempt(kPreRead) : Step::done();
-}
-
-// Readers that have passed the early lock are not looked for when it becomes the commit's.
-Step mvcc_early_lock_is_in_time(const Access& access, const HeaderSnapshot* seen,
-                                const TxnStamps& txn) {
-  const Step step = right(Protocol::kMvcc).lock(access, seen, txn);
-  const bool was_early = seen != nullptr && seen->posted.expected == early_lock(txn.ctts);
-  return was_early && step.reason == AbortReason::kTooLate ? Step::done() : step;
-}
-
-// A row that others share is locked all the same, and their counts are taken from the lock.
-Step occ_locks_what_is_shared(const Access& access, const HeaderSnapshot* seen,
-                              const TxnStamps& txn) {
-  const Step step = right(Protocol::kOcc).lock(access, seen, txn);
-  const bool shared = step.reason == AbortReason::kLockHeld && locked_shared(seen->cas_seen);
-  return shared ? Step::cas(kPreRead, kOffsetOfLock, seen->cas_seen, txn.ctts) : step;
 }
 
 // ---- Effects
@@ -235,6 +225,11 @@ constexpr Shared kShared[] = {
     {"TictocLockDoesNotCompare", "lost updates", 40},
     {"TictocTrustsWhatIsLocked", "write skew of two that lock first", 100},
     {"TictocLockPromisesMore", "a locked version is said to be valid beyond its end", 100},
+    {"MaatRenewsNothing", "versions that had ended before the commit", 40},
+    {"MaatLockDoesNotCompare", "lost updates", 40},
+    {"MaatHoldsWithoutATime", "a reader behind the writer of what it has read", 100},
+    {"MaatRegistersTooLate", "a writer that has looked for readers before", 100},
+    {"MaatBoundsNoReader", "a reader behind the writer of what it has read", 100},
     {"TimestampDoesNotRaiseRts", "an older writer behind a reader's back", 40},
     {"TimestampReadsPastOlderLocks", "no wait for an older writer's commit", 100},
     {"TimestampWritesWhatWasReadLater", "W1 dropped: versions out of order", 40},
@@ -264,14 +259,6 @@ SimMutant of_exploration(const Shared& shared) {
     };
   }
   return {shared.name, shared.breaks, found->rules, scenario, shared.seeds_max, /*rare=*/true};
-}
-
-// Most transactions lock a row early, and others read it.
-SimScenario locking(const ProtocolRules& rules) {
-  SimScenario scenario = crowded(rules, kStageCodeMax, SimScenario::Load::kDoor);
-  scenario.lock_percent = 60;
-  scenario.transactions = 30;
-  return scenario;
 }
 
 std::vector<SimMutant> make_mutants() {
@@ -339,30 +326,15 @@ std::vector<SimMutant> make_mutants() {
       with_validate(tictoc, tictoc_trusts_gaps), 40);
   add("TictocAnyLockedVersion", "the validity of another version",
       with_validate(tictoc, tictoc_any_locked_version), 100);
+  const ProtocolRules& maat = right(Protocol::kMaat);
+  add("MaatHoldsUnregistered", "a reader that the writer knew nothing of",
+      with_validate(maat, maat_holds_unregistered), 400);
+  add("MaatHoldsWhatIsLocked", "a reader that trusts a writer which then aborts",
+      with_validate(maat, maat_holds_what_is_locked), 400);
   add("TimestampGapsAreNeverTooNew", "an absence as of before what was inserted and deleted",
       with_gap(timestamp, mvcc.read_gap), 100);
   add("CicadaAnyOldVersion", "a version that was written over before the ctts",
       with_validate(cicada, cicada_any_old_version), 100);
-  const auto add_early = [&mutants](const char* name, const char* breaks,
-                                    const ProtocolRules& rules) {
-    mutants.push_back({name, breaks, rules, locking(rules), 100});
-  };
-  add_early("OccLeavesEarlyLocks", "an early lock is trusted during the commit",
-            with_lock(occ, lock_leaves_early_locks<Protocol::kOcc>));
-  add_early("OccLocksWhatIsShared", "a row is locked whose lock others share",
-            with_lock(occ, occ_locks_what_is_shared));
-  add_early("MvccLeavesEarlyLocks", "an early lock is passed during the commit",
-            with_lock(mvcc, lock_leaves_early_locks<Protocol::kMvcc>));
-  add_early("MvccEarlyLockIsInTime", "W1 is not asked again of what was locked early",
-            with_lock(mvcc, mvcc_early_lock_is_in_time));
-  add_early("SundialLeavesEarlyLocks", "the lease of what was locked early is not frozen",
-            with_lock(sundial, lock_leaves_early_locks<Protocol::kSundial>));
-  add_early("TictocLeavesEarlyLocks", "the lease of what was locked early is not frozen",
-            with_lock(tictoc, lock_leaves_early_locks<Protocol::kTictoc>));
-  add_early("TimestampLeavesEarlyLocks", "an early lock is passed during the commit",
-            with_lock(timestamp, lock_leaves_early_locks<Protocol::kTimestamp>));
-  add_early("CicadaLeavesEarlyLocks", "an early lock is passed during the commit",
-            with_lock(cicada, lock_leaves_early_locks<Protocol::kCicada>));
   return mutants;
 }
 

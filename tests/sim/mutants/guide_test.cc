@@ -4,7 +4,7 @@
 
 #include "tests/guide/guide.h"
 #include "tests/sim/campaign.h"
-#include "tests/sim/mutants.h"
+#include "tests/sim/mutants/mutants.h"
 #include "tests/sim/seeds.h"
 #include "tests/sim/sim_farm.h"
 

@@ -26,8 +26,10 @@ struct SimMutant {
   uint32_t first_seed = 1;
 };
 
-// Wrong rules and effects (mutant_rules.cc), and wrong chains and beliefs (mutant_chains.cc).
+// Wrong rules and effects (mutant_rules.cc; of rows that are locked early mutant_early_locks.cc),
+// and wrong chains and beliefs (mutant_chains.cc).
 std::span<const SimMutant> rule_mutants();
+std::span<const SimMutant> early_lock_mutants();
 std::span<const SimMutant> chain_mutants();
 
 // What most of them need: a few transactions at a time on very few rows.

@@ -7,7 +7,7 @@
 
 #include "engine/log/log_entry.h"
 #include "engine/storage/layout/tuple.h"
-#include "tests/sim/mutants.h"
+#include "tests/sim/mutants/mutants.h"
 
 namespace rdmacc {
 namespace {
