@@ -30,7 +30,7 @@ TIMED = ("ycsb", "--records=100000", "--nodes=2")
 TIMEOUT_S = 120
 # RCBench's Table 4: verbs for each transaction of its one-sided versions. Its OCC is Silo, its T/O is TIMESTAMP.
 RCBENCH = {"nowait": 23.5, "waitdie": 30.2, "woundwait": 31.2, "timestamp": 25.4, "mvcc": 22.8,
-           "occ": 17.7, "cicada": 32.2}
+           "occ": 17.7, "cicada": 32.2, "maat": 51.3}
 HEADING = ("protocol", "lines", "READ", "WRITE", "CAS, FAA", "messages", "σ", "RCBench's σ", "rounds",
            "instructions", "of NOWAIT's rate", "of OCC's rate")
 BASES = ("nowait", "occ")

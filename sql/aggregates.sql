@@ -109,6 +109,7 @@ CALL under('woundwait');
 CALL under('mvcc');
 CALL under('sundial');
 CALL under('tictoc');
+CALL under('maat');
 CALL under('timestamp');
 CALL under('cicada');
 CALL under('drtm');

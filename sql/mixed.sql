@@ -106,6 +106,8 @@ CALL mixed_transfer('sundial', 'one_sided');
 CALL mixed_transfer('sundial', 'rpc');
 CALL mixed_transfer('tictoc', 'one_sided');
 CALL mixed_transfer('tictoc', 'rpc');
+CALL mixed_transfer('maat', 'one_sided');
+CALL mixed_transfer('maat', 'rpc');
 CALL mixed_transfer('timestamp', 'one_sided');
 CALL mixed_transfer('timestamp', 'rpc');
 CALL mixed_transfer('cicada', 'one_sided');

@@ -64,6 +64,7 @@ CALL play('occ');
 CALL play('mvcc');
 CALL play('sundial');
 CALL play('tictoc');
+CALL play('maat');
 CALL play('timestamp');
 CALL play('cicada');
 CALL play('drtm');
