@@ -30,14 +30,14 @@ struct TxnSlots::Image {
   uint64_t ctts, bound, latest;
 };
 
+// A few times at most: each moves the clock on.
 uint64_t TxnSlots::draw(TimestampClock& clock) {
-  for (uint64_t i = 0; i < kTxnSlotsPerWorker; ++i) {
-    const uint64_t ctts = clock.next();
-    if (owners_[index(ctts)] != 0) continue;
-    owners_[index(ctts)] = ctts;
-    return ctts;
-  }
-  return clock.next();
+  constexpr int kDrawsMax = 2;
+  uint64_t ctts = clock.next();
+  for (int draw = 1; draw < kDrawsMax && owners_[index(ctts)] != 0; ++draw) ctts = clock.next();
+  uint64_t& owner = owners_[index(ctts)];
+  if (owner == 0) owner = ctts;
+  return ctts;
 }
 
 void TxnSlots::give_back(uint64_t ctts) {
@@ -102,7 +102,7 @@ Status TxnSlots::fix(uint64_t ctts, uint64_t time, VerbArena& arena, VerbCounter
 }
 
 Status TxnSlots::bound(std::span<const uint64_t> others, uint64_t time, VerbArena& arena,
-                       VerbCounters& counters, uint64_t& behind) {
+                       VerbCounters& counters, Bounded& result) {
   CHECK(time > 0 && time <= kUnbounded);
   auto* images = arena.allocate_array<Image>(others.size());
   if (images == nullptr) return out_of_registered_memory();
@@ -127,17 +127,22 @@ Status TxnSlots::bound(std::span<const uint64_t> others, uint64_t time, VerbAren
     const auto settled = [&](Open& each) {
       const uint64_t seen = each.image->cas_seen;
       if (each.image->seen.ctts != each.ctts) {  // S3
-        behind = std::max(behind, each.image->seen.latest);
-        return true;
+        result.fixed = std::max(result.fixed, each.image->seen.latest);
+      } else if (is_fixed(seen)) {
+        result.fixed = std::max(result.fixed, time_of(seen));
+      } else if (seen == each.expected || seen < time) {
+        result.running = std::max(result.running, std::min(seen, time - 1));
+      } else {
+        each.expected = seen;
+        return false;
       }
-      if (is_fixed(seen)) behind = std::max(behind, time_of(seen));
-      if (seen == each.expected || is_fixed(seen) || seen < time) return true;
-      each.expected = seen;
-      return false;
+      return true;
     };
     open.erase(std::remove_if(open.begin(), open.end(), settled), open.end());
   }
-  return open.empty() ? Status() : Status(Code::kUnavailable, "a transaction's bound");
+  // Lowered by others all the time: no reason to wait for their end.
+  if (!open.empty()) result.fixed = kUnbounded;
+  return Status();
 }
 
 }  // namespace rdmacc

@@ -1,12 +1,12 @@
 // MAAT: time intervals of transactions, adjusted while they run (Mahmoud et al., VLDB 2014; RCBench
-// §6.2.4). A reader registers in what it reads; a writer that replaces that later does not make it
+// §6.2.3). A reader registers in what it reads; a writer that replaces that later does not make it
 // lose, but takes a time behind it, and leaves it the times before. Leases and locks are TICTOC's.
 //
 //   begin    WRITE ctts | WRITE bound = none                 the transaction's slot, on node 0
 //   Read     CAS waiter 0 -> ctts | READ header | READ record | READ header
 //   Lock     as TICTOC; READ header tells whose ctts is registered
-//   then     commit_tts as TICTOC, and of each reader that is registered: CAS its bound ->
-//            commit_tts - 1 | READ its slot; one that has its time already is followed
+//   then     commit_tts as TICTOC; of each reader that is registered: CAS its bound -> some room
+//            behind that | READ its slot, and commit_tts behind what is left to it, or fixed
 //   Renew    as TICTOC; if something that was read does not hold: CAS own bound -> commit_tts
 //            fixed, and then what it is registered for holds once it has been replaced
 //   Log, Commit   as SUNDIAL
@@ -17,6 +17,7 @@
 // the lock, and a second one aborts. RCBench keeps both lists under a latch of the header, and each
 // transaction's interval under another (docs/protocols.md §3.13).
 
+#include "engine/cluster/timestamp.h"
 #include "engine/protocols/leases.h"
 #include "engine/storage/layout/sundial_word.h"
 #include "engine/txn/stages/check_in_place.h"
@@ -49,7 +50,10 @@ Step hold_registered(const Access& access, const HeaderSnapshot* seen, const Txn
   const uint64_t word = now.sundial;
   if (sundial_locked(word)) {
     if (sundial_wts(word) >= txn.commit_tts) return Step::done();
-    const bool older = locked_exclusively(now.lock) && ctts_of_lock(now.lock) < txn.ctts;
+    const uint64_t holder = ctts_of_lock(now.lock);
+    // One of its own coordinator may be waiting for this one (admission.h).
+    const bool older = locked_exclusively(now.lock) && holder < txn.ctts &&
+                       worker_of_ctts(holder) != worker_of_ctts(txn.ctts);
     return older ? Step::again(kPostRead) : Step::abort(AbortReason::kLeaseLost);
   }
   if (sundial_rts_bound(word) >= txn.commit_tts) return Step::done();

@@ -42,6 +42,10 @@ bool strictly_serializable(Protocol protocol) { return rules_of(protocol)->stric
 
 bool happens_at_ctts(Protocol protocol) { return rules_of(protocol)->reads_at_ctts; }
 
+bool happens_at_logical_time(Protocol protocol) {
+  return rules_of(protocol)->commits_at_least != nullptr;
+}
+
 bool may_have_guests(Protocol protocol) { return rules_of(protocol)->may_have_guests(); }
 
 std::string available_protocol_names() {

@@ -22,6 +22,9 @@ bool strictly_serializable(Protocol protocol);
 // Whether everything that a transaction does happens at its ctts; what it finds absent is so as of
 // that time.
 bool happens_at_ctts(Protocol protocol);
+// Whether it happens at a logical time, which it finds at its commit: it may be before others that
+// have ended earlier.
+bool happens_at_logical_time(Protocol protocol);
 // Whether it takes whole transactions as procedures (Session::execute_procedure).
 bool executes_procedures(Protocol protocol);
 // Whether reads are locked until the end (two-phase locking).

@@ -26,6 +26,11 @@ bool bridge_reads_as_of_time(int protocol) {
          rdmacc::happens_at_ctts(static_cast<rdmacc::Protocol>(protocol));
 }
 
+bool bridge_finds_its_time(int protocol) {
+  return bridge_protocol_available(protocol) &&
+         rdmacc::happens_at_logical_time(static_cast<rdmacc::Protocol>(protocol));
+}
+
 // An outcome is never unknown here: what is prepared is decided by the session that prepared it.
 void bridge_start_prepare(uint64_t system_id, uint64_t xid) {
   CHECK(system_id != 0 && xid != 0);  // 0 is what a log without a gtid has

@@ -162,6 +162,8 @@ bool bridge_can_prepare(int protocol);
 bool bridge_locks_what_it_reads(int protocol);
 /* Of a time that is fixed when the transaction begins. */
 bool bridge_reads_as_of_time(int protocol);
+/* Of a logical time, which its commit finds. */
+bool bridge_finds_its_time(int protocol);
 void bridge_start_prepare(uint64_t system_id, uint64_t xid);
 bool bridge_prepared(void);
 /* What the prepared transaction writes; valid until it ends. */

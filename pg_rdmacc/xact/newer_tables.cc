@@ -2,6 +2,7 @@
 
 #include "pg_rdmacc/server/error.h"
 #include "pg_rdmacc/server/standby.h"
+#include "pg_rdmacc/xact/current_reads.h"
 #include "pg_rdmacc/xact/exported_snapshot.h"
 #include "pg_rdmacc/xact/pump.h"
 
@@ -22,7 +23,12 @@ namespace {
  * for the first time, what is certainly older is told by PostgreSQL's own horizon. */
 SnapshotData beginning = {};
 bool noted;
-bool joins_such; /* the protocol that the session has joined last reads as of a time */
+bool joins_such; /* the protocol that the session has joined last has a time of its own */
+
+/* May a transaction be ordered before others that have ended when it meets what they have made? */
+bool has_time(int protocol) {
+  return bridge_reads_as_of_time(protocol) || bridge_finds_its_time(protocol);
+}
 
 bool is_visible(TransactionId xid) {
   if (TransactionIdIsCurrentTransactionId(xid)) return true;
@@ -43,16 +49,16 @@ bool entry_is_older(Oid relation) {
 }  // namespace
 
 void rdmacc_note_begin(int protocol) {
-  noted = bridge_reads_as_of_time(protocol) || (protocol < 0 && joins_such);
+  noted = has_time(protocol) || (protocol < 0 && joins_such);
   if (noted) GetSnapshotData(&beginning);
 }
 
 void rdmacc_check_age(Oid relation, const char* name, uint64 made_us) {
   if (IsParallelWorker()) return; /* its leader has asked */
   const int protocol = bridge_txn_protocol();
-  if (protocol >= 0) joins_such = bridge_reads_as_of_time(protocol);
+  if (protocol >= 0) joins_such = has_time(protocol);
   const bool standby = rdmacc_on_standby();
-  const bool counts = standby || bridge_reads_as_of_time(protocol);
+  const bool counts = standby || has_time(protocol);
   if (!counts || rdmacc_reads_as_stored()) return;
   /* Its rows' keys change with the primary key, of which its own entry does not tell. */
   const bool older =
@@ -60,6 +66,8 @@ void rdmacc_check_age(Oid relation, const char* name, uint64 made_us) {
   if (older && !(standby && rdmacc_is_behind())) return;
   if (standby) rdmacc_await_tables();
   if (!bridge_txn_touched()) return; /* its time is still to come */
+  /* What has read nothing old comes behind what it finds. */
+  if (bridge_finds_its_time(protocol)) return rdmacc_need_current_reads();
   bridge_start_lose();
   rdmacc_pump();
   rdmacc_check("could not use what is newer than the transaction", name);

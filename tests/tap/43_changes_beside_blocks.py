@@ -53,6 +53,25 @@ def a_table_is_refilled_beside_a_reader(box):
             session.close()
 
 
+def a_table_is_emptied_beside_a_reader(box):
+    """What finds it empty has not read before what the other has changed as well: no row of an empty
+    table tells when it was emptied."""
+    for protocol in protocols(box):
+        for then in ("", "UPDATE items SET room = room + 1 WHERE id = 2;"):
+            box.psql("DROP TABLE IF EXISTS emptied; CREATE TABLE emptied (n int) USING rdmacc;"
+                     "INSERT INTO emptied VALUES (1)")
+            reader = Session(box)
+            reader.run(f"SET rdmacc.protocol = {protocol}; BEGIN; SELECT room FROM items WHERE id = 1;")
+            emptied = box.psql(f"SET rdmacc.protocol = {protocol}; SET statement_timeout = '300ms'; BEGIN;"
+                               "UPDATE items SET room = room + 1 WHERE id = 1; TRUNCATE emptied; COMMIT",
+                               check=False)
+            found = reader.run("SELECT count(*) FROM emptied;")
+            done = reader.run(then + "COMMIT;")
+            before = found == "1" or emptied.returncode != 0
+            true(before or "40001" in found + done or "25P02" in found, f"{protocol}, {then}: {found}, {done}")
+            reader.close()
+
+
 def a_table_is_replaced_by_one_that_has_read_before(box):
     """What was written or read meanwhile, by a transaction that has committed, is not passed over."""
     truncate = "TRUNCATE old; INSERT INTO old VALUES (1, 100), (2, 0);"
@@ -127,6 +146,6 @@ def a_deadlock_of_the_gate_and_a_lock(box):
 
 
 run(set_up, changes_of_a_table_beside_a_reader, a_table_is_refilled_beside_a_reader,
-    a_table_is_replaced_by_one_that_has_read_before, a_view_is_refreshed_by_an_older_transaction,
-    a_deadlock_of_the_gate_and_a_lock,
+    a_table_is_emptied_beside_a_reader, a_table_is_replaced_by_one_that_has_read_before,
+    a_view_is_refreshed_by_an_older_transaction, a_deadlock_of_the_gate_and_a_lock,
     settings={"rdmacc.nodes": 2, "rdmacc.node_memory": "256MB", "autovacuum": "off"})

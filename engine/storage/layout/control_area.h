@@ -49,7 +49,7 @@ struct TxnSlot {
   uint64_t wound;
 };
 static_assert(sizeof(TxnSlot) == 32);
-constexpr uint64_t kTxnSlotsPerWorker = 16;
+constexpr uint64_t kTxnSlotsPerWorker = 64;
 
 constexpr uint64_t kFirstEpoch = 2;
 

@@ -11,7 +11,7 @@
 // written by the holder of their lock.
 //
 //   superblock   4 KB     magic, version, this node's id, region generation
-//   control      64 B gate + (64 + 16 x 32) B per worker, to 4 KB       (engine/cluster)
+//   control      64 B gate + (64 + 64 x 32) B per worker, to 4 KB       (engine/cluster)
 //   directory    kDirectoryEntries x 128 B
 //   log rings    workers_max x (64 B head + kLogRingBytes)              (engine/log)
 //   order area   batches and forwarded values of the deterministic order, written by the node

@@ -150,9 +150,9 @@ struct TxnStamps {
   bool reads_to_write = false;
   // It reads what it is about to lock for itself alone: what others share is in its way, too.
   bool reads_to_lock = false;
-  // MAAT: what it reads now it registers for; and others know its commit_tts, and have to come
-  // behind it with what it is registered for.
+  // MAAT: what it reads now it registers for.
   bool registers = false;
+  // MAAT: others know its commit_tts, and come behind it with what it is registered for.
   bool fixed = false;
 
   // No version that the transaction reads is later, and it writes none that early.

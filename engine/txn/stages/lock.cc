@@ -135,22 +135,24 @@ namespace {
 
 Status lock_by_driver(StageContext& context, std::span<LockWork> works) {
   boost::container::small_vector<RecordState, 16> record_states;
-  boost::container::small_vector<LockWork*, 16> locked;
   for (LockWork& work : works) {
     DCHECK(work.access != nullptr && !work.access->header.null());
     if (context.rules.locked_whole(*work.access)) continue;
     RecordState record;
     record.access = work.access;
     record_states.push_back(record);
-    locked.push_back(&work);
   }
   if (!record_states.empty()) {
     const std::span<RecordState> records(record_states.data(), record_states.size());
     RDMACC_RETURN_IF_ERROR(drive(context, context.rules.lock, records));
     RDMACC_RETURN_IF_ERROR(outcome_of(records));
   }
-  for (size_t i = 0; i < record_states.size(); i++) {
-    RDMACC_RETURN_IF_ERROR(note_covered(record_states[i].accepted, *locked[i]));
+  const RecordState* state = record_states.data();
+  for (LockWork& work : works) {
+    if (state == record_states.data() + record_states.size()) break;
+    if (state->access != work.access) continue;  // it was locked before
+    RDMACC_RETURN_IF_ERROR(note_covered(state->accepted, work));
+    state++;
   }
   return Status();
 }

@@ -3,14 +3,15 @@
 // that says what others have left it (engine/cluster/txn_slots.h).
 #include <algorithm>
 
+#include "engine/storage/layout/sundial_word.h"
 #include "engine/txn/transaction/transaction.h"
 #include "rdma/base/check.h"
 
 namespace rdmacc {
 namespace {
 
-// How far a writer goes ahead of the first time that it could have, if there are readers: so much
-// is left to these, whose own writes may be as far ahead of what they have read.
+// How far a writer goes ahead of the first time that it could have, if there are readers to which
+// nothing has been left yet: what these write may be as far ahead of what they have read.
 constexpr uint64_t kRoomForReaders = 256;
 
 }  // namespace
@@ -18,6 +19,7 @@ constexpr uint64_t kRoomForReaders = 256;
 // What a look-up finds is registered for, unless it is going to be written anyway: then it is
 // current at the commit, or the transaction loses.
 Status Transaction::register_reads(StageContext& stage) {
+  CHECK(!guest_);
   TxnSlots& slots = coordinator_.txn_slots;
   if (stage.stamps.reads_to_write || !slots.has(stamps_.ctts)) return Status();
   if (!is_reader_) {
@@ -40,18 +42,20 @@ Transaction::Readers Transaction::readers_of_writes() {
 }
 
 // Everything that is written is locked, and there is a time at which that may happen: behind those
-// readers that have theirs, and far enough ahead for the others, which come before it.
+// readers that have theirs, and behind what is left to the others.
 Status Transaction::commit_behind_readers(StageContext& stage) {
   earliest_time_ = stamps_.commit_tts;
   if (writes_.locks().empty()) return Status();
   const Readers readers = readers_of_writes();
   if (readers.empty()) return Status();
-  uint64_t time = stamps_.commit_tts + kRoomForReaders, behind = 0;
-  RDMACC_RETURN_IF_ERROR(coordinator_.txn_slots.bound({readers.data(), readers.size()}, time,
-                                                      stage.arena, counters_, behind));
-  earliest_time_ = std::max(earliest_time_, behind + 1);
-  time = std::max(time, earliest_time_);
-  stamps_.commit_tts = stage.stamps.commit_tts = time;
+  TxnSlots::Bounded others;
+  RDMACC_RETURN_IF_ERROR(coordinator_.txn_slots.bound({readers.data(), readers.size()},
+                                                      stamps_.commit_tts + kRoomForReaders,
+                                                      stage.arena, counters_, others));
+  if (others.fixed >= kSundialWtsMax) return aborted(AbortReason::kOutOfTime);
+  earliest_time_ = std::max(earliest_time_, others.fixed + 1);
+  stamps_.commit_tts = std::max(earliest_time_, others.running + 1);
+  stage.stamps.commit_tts = stamps_.commit_tts;
   return Status();
 }
 
@@ -77,15 +81,25 @@ Status Transaction::commit_before_writers(StageContext& stage) {
     }
     if (latest < earliest_time_) break;
     const Readers readers = readers_of_writes();
-    uint64_t behind = 0;
+    TxnSlots::Bounded others;
     if (!readers.empty()) {
       RDMACC_RETURN_IF_ERROR(
-          slots.bound({readers.data(), readers.size()}, latest, stage.arena, counters_, behind));
+          slots.bound({readers.data(), readers.size()}, latest, stage.arena, counters_, others));
     }
-    if (behind >= latest) break;
+    if (std::max(others.fixed, others.running) >= latest) break;
     stamps_.commit_tts = stage.stamps.commit_tts = latest;
   }
   return aborted(AbortReason::kOutOfTime);
+}
+
+// `reads`: those that are accesses, and have not held by their leases.
+Status Transaction::validate_before_writers(StageContext& stage, std::span<Access*> reads) {
+  RDMACC_RETURN_IF_ERROR(commit_before_writers(stage));
+  const auto validate = [&](std::span<Access*> some) {
+    return some.empty() ? Status() : carry_out_validate(stage, parameters_.plan, some);
+  };
+  RDMACC_RETURN_IF_ERROR(validate(reads));
+  return validate_scanned(stage, validate);
 }
 
 }  // namespace rdmacc

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "engine/storage/layout/sundial_word.h"
 #include "engine/txn/driver/in_place_rounds.h"
 #include "engine/txn/stages/release_held.h"
 #include "engine/txn/transaction/transaction.h"
@@ -17,6 +18,8 @@ constexpr uint64_t kNodeReturnPauseUs = 10'000;
 // What a Release takes that goes along with the Commit, which takes no longer for it: for what
 // compares the stages' primitives, next to nothing.
 constexpr uint64_t kAlongNs = 1;
+// Of leases. What recovery assumes of them, and what readers are left, is beyond it and fits, too.
+constexpr uint64_t kLogicalTimeMax = kSundialWtsMax / 2;
 
 }  // namespace
 
@@ -64,6 +67,8 @@ constexpr uint64_t kAlongNs = 1;
     return true;
   });
   stage.stamps = stamps_;
+  if (stamps_.commit_tts > kLogicalTimeMax) [[unlikely]]
+    return Status(Code::kUnavailable, "the logical time has run out");
   return rules.registers_readers ? commit_behind_readers(stage) : Status();
 }
 
@@ -83,14 +88,10 @@ constexpr uint64_t kAlongNs = 1;
   const auto validate = [&](std::span<Access*> some) {
     return some.empty() ? Status() : carry_out_validate(stage, parameters_.plan, some);
   };
-  const auto validate_all = [&] {
-    const Status status = validate({reads.data(), reads.size()});
-    return status.ok() ? validate_scanned(stage, validate) : status;
-  };
-  Status status = validate_all();
+  Status status = validate({reads.data(), reads.size()});
+  if (status.ok()) status = validate_scanned(stage, validate);
   if (!status.ok() && may_commit_before(status)) {
-    status = commit_before_writers(stage);
-    if (status.ok()) status = validate_all();
+    status = validate_before_writers(stage, {reads.data(), reads.size()});
   }
   time_stage(rules.validation, start_ns);
   return status;

@@ -99,6 +99,7 @@ Status Transaction::end_at_owner(StageContext& stage) {
   // Others may have read already what it has installed: there is no way back.
   const auto log_again = [this] { return tell_log(add_log_writes); };
   if (unknown && !log_again() && !try_again(log_again)) {
+    release_begun_ = !held.empty();  // by the owner, perhaps
     note_writes();
     leave_locks_to_resolution();
     return Status(Code::kUnavailable, "whether a transaction is logged is not known");

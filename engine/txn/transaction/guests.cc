@@ -63,7 +63,7 @@ bool Transaction::may_host() const {
   if (parameters_.plan.asks_owners(Stage::kRead)) return false;
   if (needs_current_reads_ || has_writes() || has_to_let_go()) return false;
   for (const Access& access : accesses_) {
-    if (access.held()) return false;
+    if (access.to_give_back()) return false;
   }
   return true;
 }
@@ -96,7 +96,7 @@ size_t Transaction::lend(std::byte* to) const {
   std::vector<LentTable> tables;
   std::vector<std::span<const ScannedRead>> reads;
   for (const Access& access : accesses_) {
-    CHECK(!access.held());
+    CHECK(!access.to_give_back());
     if (access.read) accesses.push_back(access);
   }
   const auto lend_reads = [&](uint64_t rows) {
@@ -169,7 +169,7 @@ Status Transaction::borrow(std::span<const std::byte> lent, std::shared_ptr<cons
 }
 
 void Transaction::finish_as_guest() {
-  for (const Access& access : accesses_) CHECK(!access.held());
+  for (const Access& access : accesses_) CHECK(!access.to_give_back());
   coordinator_.engine.worker.scheduler().stay(false);
   guest_ = false;
   coordinator_.stats.verbs.add(counters_);

@@ -79,7 +79,7 @@ Status Transaction::read_some(StageContext& stage, CachedTable& table, const Key
   batch.take_room(looked.room);
   for (size_t i = 0; i < wanted.size(); i++) {
     const KeyState& state = states[i];
-    CHECK(!accesses[i].held());
+    CHECK(!accesses[i].to_give_back());
     if (state.lost != AbortReason::kNone) return aborted(state.lost);
     if (state.base != KeyState::Base::kExists) {
       batch.leave(numbers[i]);

@@ -274,6 +274,7 @@ class Transaction final : public RowSource {
   Status commit_behind_readers(StageContext& stage);
   bool may_commit_before(const Status& lost) const;
   Status commit_before_writers(StageContext& stage);
+  Status validate_before_writers(StageContext& stage, std::span<Access*> reads);
   using Readers = boost::container::small_vector<uint64_t, 8>;
   Readers readers_of_writes();
   // check_reads.cc
