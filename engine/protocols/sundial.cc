@@ -15,9 +15,9 @@
 //
 // The header's own wts, which every write changes before its bytes, tells a reader that the bytes
 // are whole and a renewer that its lease is still that of the version it read, although another
-// renewal moved the word. Readers and renewers heed no lock but that of the lease, so they pass
-// early ones; what a transaction has locked early and does not write it renews like what it has
-// only read.
+// renewal moved the word. Renewers heed no lock but that of the lease, and readers pass early
+// ones; what a transaction has locked early and does not write it renews like what it has only
+// read.
 
 #include "engine/cluster/timestamp.h"
 #include "engine/protocols/leases.h"
@@ -29,11 +29,11 @@
 
 namespace rdmacc {
 
-// What is held for a commit: the lease. What reads to write waits for early locks, too.
+// What is held for a commit: the lease; and the lock of a slot that a row is put into, whose lease
+// is of its former life until the row is there. A stale location leads to it. What reads to write
+// waits for early locks, too.
 Step read_leased_gap(const Header& before, const Header& after, const TxnStamps& txn) {
-  const bool free =
-      !sundial_locked(before.sundial) && (!txn.reads_to_lock || !locked_shared(before.lock)) &&
-      (!txn.reads_to_write || !locked_early(before.lock) || ctts_of_lock(before.lock) == txn.ctts);
+  const bool free = !sundial_locked(before.sundial) && leaves_readable(before.lock, txn);
   return free && same_version(before, after) ? Step::done() : Step::again(kNoVerbs);
 }
 

@@ -329,8 +329,9 @@ std::vector<SimMutant> make_mutants() {
   const ProtocolRules& maat = right(Protocol::kMaat);
   add("MaatHoldsUnregistered", "a reader that the writer knew nothing of",
       with_validate(maat, maat_holds_unregistered), 400);
-  add("MaatHoldsWhatIsLocked", "a reader that trusts a writer which then aborts",
-      with_validate(maat, maat_holds_what_is_locked), 400);
+  mutants.push_back({"MaatHoldsWhatIsLocked", "a reader that trusts a writer which then aborts",
+                     with_validate(maat, maat_holds_what_is_locked), packed(maat), 1500});
+  mutants.back().first_seed = 710;
   add("TimestampGapsAreNeverTooNew", "an absence as of before what was inserted and deleted",
       with_gap(timestamp, mvcc.read_gap), 100);
   add("CicadaAnyOldVersion", "a version that was written over before the ctts",

@@ -58,6 +58,21 @@ TEST(TictocRules, WhatIsLockedHoldsUntilItsEnd) {
   EXPECT_EQ(validate(read, &seen, kTxn).verdict, Verdict::kDone) << "extended";
 }
 
+// A slot that a row is being put into has a stamp of this life and a lease of the one before: its
+// lease is not locked.
+TEST(LeasedRules, WhatIsBeingInstalledIsWaitedFor) {
+  for (const Protocol protocol : {Protocol::kSundial, Protocol::kTictoc, Protocol::kMaat}) {
+    const StageRule read = rules_of(protocol)->read;
+    HeaderSnapshot seen = seen_untorn(kYoungerTime, 5, 0);
+    seen.pre_read.sundial = seen.post_read.sundial = sundial_unlocked_word(3, 4);
+    EXPECT_EQ(read(Access{}, &seen, kTxn).verdict, Verdict::kLookAgain) << protocol_name(protocol);
+    for (const uint64_t lock : {uint64_t{0}, kOwnTime, early_lock(kYoungerTime), uint64_t{3}}) {
+      seen.pre_read.lock = lock;
+      EXPECT_EQ(read(Access{}, &seen, kTxn).verdict, Verdict::kDone) << lock;
+    }
+  }
+}
+
 TEST(TimestampRules, ReadsNothingThatWasWrittenLater) {
   const StageRule read = rules_of(Protocol::kTimestamp)->read;
   HeaderSnapshot seen = seen_untorn(0, 5, 0);
