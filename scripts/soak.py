@@ -36,6 +36,14 @@ def campaign(flags):
     return [show_table(part.run())]
 
 
+def packed(flags):
+    """Many transactions on two keys."""
+    part = campaign_part("release", "--packed", f"--seeds={flags.seeds}", f"--first={flags.first}",
+                         f"--jobs={flags.jobs}", limit_s=24 * HOUR_S)
+    part.name = "campaign packed"
+    return [show_table(part.run())]
+
+
 def mutants(_):
     """Those, too, that need many seeds to be noticed."""
     program = os.path.join(ROOT, "build/release/tests/sim_test")
@@ -137,6 +145,7 @@ def storms(flags):
 PARTS = {
     "build": release_build,
     "campaign": campaign,
+    "packed": packed,
     "mutants": mutants,
     "exploration": exploration,
     "delays": delays,

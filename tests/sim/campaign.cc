@@ -230,6 +230,25 @@ SimScenario locks_scenario(const CampaignVariant& variant, uint64_t seed) {
   return scenario;
 }
 
+SimScenario packed_scenario(const CampaignVariant& variant, uint64_t seed) {
+  const std::vector<uint16_t> codes = variant.codes();
+  Random random(seed ^ 0x9ACC);
+  SimScenario scenario;
+  scenario.seed = seed;
+  scenario.protocol = variant.protocol;
+  scenario.lock_mode = variant.lock_mode;
+  // Every other run one-sided: another's steps come between these alone.
+  scenario.code = random.percent(50) ? stages_of(variant.protocol) : codes[seed % codes.size()];
+  scenario.keys = 2;
+  scenario.coordinators = 5;
+  scenario.transactions = 30;
+  scenario.read_only_percent = 40;
+  scenario.stall_percent = 12;
+  scenario.history = 1 + static_cast<uint32_t>(random.below(3));
+  scenario.one_by_one = random.percent(kOneByOnePercent);
+  return scenario;
+}
+
 std::string describe(const CampaignVariant& variant, const SimScenario& scenario) {
   std::string text = variant.name() + " seed " + std::to_string(scenario.seed) + ": stages " +
                      std::to_string(scenario.code) + ", " +

@@ -32,6 +32,9 @@ SimScenario fresh_scenario(const CampaignVariant& variant, uint64_t seed);
 SimScenario outside_scenario(const CampaignVariant& variant, uint64_t seed);
 // Transactions that lock rows early, beside writers that do not.
 SimScenario locks_scenario(const CampaignVariant& variant, uint64_t seed);
+// On two keys of each table, two in five of the transactions only reading, with READs and WRITEs
+// that stall: what shows when one transaction overtakes another within its steps.
+SimScenario packed_scenario(const CampaignVariant& variant, uint64_t seed);
 // Whether verbs to a node that is down fail; draws nothing else.
 bool drawn_by_wire(uint64_t seed);
 // "occ seed 17: stages 34, mixed, 3 keys, 50 % readers, 2 killed, …"

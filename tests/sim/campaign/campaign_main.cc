@@ -31,10 +31,23 @@ struct Flags {
   uint64_t seeds = kSeedsDefault, first = 1;
   size_t jobs = 1;
   std::string protocols = "all", json_file, history_file, aim;
-  bool check_share = false, loads = false, fresh = false, outside = false, locks = false,
-       directed = false, faults = false;
+  bool check_share = false, faults = false;
+  const struct Sort* sort = nullptr;  // of runs, alone; nullptr: all that is drawn
+};
 
-  bool all_draws() const { return !loads && !fresh && !outside && !locks && !directed; }
+// Runs of one sort.
+struct Sort {
+  const char* flag;
+  const char* text;
+  SimScenario (*scenario)(const CampaignVariant& variant, uint64_t seed);
+};
+constexpr Sort kSorts[] = {
+    {"--loads", "bulk loads beside splits alone", loads_scenario},
+    {"--fresh", "tables that are made and filled, alone", fresh_scenario},
+    {"--outside", "rows that refer to something outside of the engine, alone", outside_scenario},
+    {"--locks", "rows that are locked early, alone", locks_scenario},
+    {"--packed", "many transactions on two keys alone", packed_scenario},
+    {"--directed", "runs that crowd rare moments alone", directed_scenario},
 };
 
 // What the runs of one variant came to.
@@ -81,12 +94,8 @@ class Campaign {
   const CampaignVariant& variant(size_t index) const { return variants_[index % variants_.size()]; }
   SimScenario scenario(size_t index) const {
     const uint64_t seed = flags_.first + index / variants_.size();
-    return flags_.loads      ? loads_scenario(variant(index), seed)
-           : flags_.fresh    ? fresh_scenario(variant(index), seed)
-           : flags_.outside  ? outside_scenario(variant(index), seed)
-           : flags_.locks    ? locks_scenario(variant(index), seed)
-           : flags_.directed ? directed_scenario(variant(index), seed)
-                             : campaign_scenario(variant(index), seed);
+    const auto draw = flags_.sort != nullptr ? flags_.sort->scenario : campaign_scenario;
+    return draw(variant(index), seed);
   }
 
   void check_structure();
@@ -107,7 +116,7 @@ class Campaign {
 
 // What can happen has happened, when enough was run.
 void Campaign::check_structure() {
-  if (!flags_.all_draws() || flags_.seeds < kCheckSeeds ||
+  if (flags_.sort != nullptr || flags_.seeds < kCheckSeeds ||
       variants_.size() < all_campaign_variants().size())
     return;
   const std::string zeros = structure_.zeros();
@@ -143,12 +152,7 @@ void Campaign::fail(const SimResult& result) {
   const std::string name = variant(result.index).name();
   const std::string command = "build/release/tests/rdmacc_campaign --protocols=" + name +
                               " --first=" + std::to_string(failed.seed) + " --seeds=1" +
-                              (flags_.loads      ? " --loads"
-                               : flags_.fresh    ? " --fresh"
-                               : flags_.outside  ? " --outside"
-                               : flags_.locks    ? " --locks"
-                               : flags_.directed ? " --directed"
-                                                 : "");
+                              (flags_.sort != nullptr ? std::string(" ") + flags_.sort->flag : "");
   std::printf("FAILED %s\n%s\nrepeat: %s\n", describe(variant(result.index), failed).c_str(),
               result.problem.c_str(), command.c_str());
   std::fflush(stdout);
@@ -188,7 +192,7 @@ void Campaign::print() const {
               all.committed, all.events,
               std::chrono::duration<double>(Clock::now() - begin_).count(),
               failures_.empty() ? ": no cycle, no hang, no lock left, every row whole" : "");
-  if (flags_.loads) {
+  if (flags_.sort != nullptr && flags_.sort->scenario == loads_scenario) {
     std::printf("%lu of them bulk loads, at least %lu under each protocol\n", all.loads, loads_min);
   }
   const uint64_t others = failed == 0 && !failures_.empty() ? 1 : 0;
@@ -255,25 +259,16 @@ int run_main(int argc, char** argv) {
       ->capture_default_str()
       ->check(CLI::Range(size_t{1}, size_t{256}));
   app.add_flag("--check-share", flags.check_share, "the fixed share of make check");
-  auto* loads = app.add_flag("--loads", flags.loads, "bulk loads beside splits alone");
-  auto* fresh = app.add_flag("--fresh", flags.fresh, "tables that are made and filled, alone")
-                    ->excludes(loads);
-  auto* outside = app.add_flag("--outside", flags.outside,
-                               "rows that refer to something outside of the engine, alone")
-                      ->excludes(loads)
-                      ->excludes(fresh);
-  auto* locks = app.add_flag("--locks", flags.locks, "rows that are locked early, alone")
-                    ->excludes(loads)
-                    ->excludes(fresh)
-                    ->excludes(outside);
-  app.add_flag("--directed", flags.directed, "runs that crowd rare moments alone")
-      ->excludes(loads)
-      ->excludes(fresh)
-      ->excludes(outside)
-      ->excludes(locks);
+  std::vector<CLI::Option*> sorts;
+  for (const Sort& sort : kSorts) {
+    CLI::Option* option = app.add_flag_callback(
+        sort.flag, [&flags, &sort] { flags.sort = &sort; }, sort.text);
+    for (CLI::Option* other : sorts) option->excludes(other);
+    sorts.push_back(option);
+  }
   app.add_flag("--faults", flags.faults,
                "one fault at one step of one stage in each run, as a table")
-      ->excludes(loads);
+      ->excludes(sorts.front());
   app.add_option("--aim", flags.aim, "of --faults: one alone, as a failure prints it");
   app.add_option("--json", flags.json_file, "write a summary there");
   app.add_option("--history", flags.history_file, "keep the failed run's history there");
