@@ -94,7 +94,29 @@ Step sundial_trusts_gaps(const Access& access, const HeaderSnapshot* seen, const
   return right(Protocol::kSundial).validate(access, seen, txn);
 }
 
-// ---- MAAT: what has been replaced holds, whether or not its writer knew of this reader.
+// ---- MAAT
+
+// What has been replaced holds, whether or not others know this transaction's time.
+Step maat_holds_without_a_time(const Access& access, const HeaderSnapshot* seen,
+                               const TxnStamps& txn) {
+  TxnStamps fixed = txn;
+  fixed.fixed = true;
+  return right(Protocol::kMaat).validate(access, seen, fixed);
+}
+// A writer leaves the times of those alone that have read what it replaces.
+void maat_bounds_no_reader(WorkerId, NodeId, std::vector<Verb>& verbs) {
+  constexpr uint64_t kUnbounded = (1ull << 63) - 1, kTimesMax = 1ull << 48;
+  for (Verb& verb : verbs) {
+    const bool bounds = verb.opcode == Opcode::kCompareSwap && verb.compare == kUnbounded &&
+                        verb.operand < kTimesMax;
+    if (bounds) verb.operand = verb.compare;
+  }
+}
+// Nothing is renewed.
+Step maat_renews_nothing(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {
+  return seen != nullptr ? Step::done() : right(Protocol::kMaat).validate(access, seen, txn);
+}
+// What has been replaced holds, whether or not its writer knew of this reader.
 Step maat_holds_unregistered(const Access& access, const HeaderSnapshot* seen,
                              const TxnStamps& txn) {
   Access registered = access;
@@ -220,16 +242,13 @@ constexpr Shared kShared[] = {
     {"SundialWithoutPostRead", "no header after the record: torn", 1000},
     {"SundialRenewsNothing", "leases that have ended", 40},
     {"SundialLockDoesNotCompare", "lost updates", 40},
-    {"SundialGivesTheLeaseFirst", "the lease unlocked before the bytes", 100},
+    {"SundialUnlocksFirst", "lease and lock given before the bytes", 100},
     {"TictocRenewsNothing", "versions that had ended before the commit", 40},
     {"TictocLockDoesNotCompare", "lost updates", 40},
     {"TictocTrustsWhatIsLocked", "write skew of two that lock first", 100},
     {"TictocLockPromisesMore", "a locked version is said to be valid beyond its end", 100},
-    {"MaatRenewsNothing", "versions that had ended before the commit", 40},
     {"MaatLockDoesNotCompare", "lost updates", 40},
-    {"MaatHoldsWithoutATime", "a reader behind the writer of what it has read", 100},
     {"MaatRegistersTooLate", "a writer that has looked for readers before", 100},
-    {"MaatBoundsNoReader", "a reader behind the writer of what it has read", 100},
     {"TimestampDoesNotRaiseRts", "an older writer behind a reader's back", 40},
     {"TimestampReadsPastOlderLocks", "no wait for an older writer's commit", 100},
     {"TimestampWritesWhatWasReadLater", "W1 dropped: versions out of order", 40},
@@ -327,6 +346,14 @@ std::vector<SimMutant> make_mutants() {
   add("TictocAnyLockedVersion", "the validity of another version",
       with_validate(tictoc, tictoc_any_locked_version), 100);
   const ProtocolRules& maat = right(Protocol::kMaat);
+  add("MaatRenewsNothing", "versions that had ended before the commit",
+      with_validate(maat, maat_renews_nothing), 40);
+  add("MaatHoldsWithoutATime", "a reader behind the writer of what it has read",
+      with_validate(maat, maat_holds_without_a_time), 40);
+  add("MaatBoundsNoReader", "a reader behind the writer of what it has read", maat, 100);
+  mutants.back().scenario.prepare = [](SimFabric& fabric) {
+    fabric.set_rewriter(maat_bounds_no_reader);
+  };
   add("MaatHoldsUnregistered", "a reader that the writer knew nothing of",
       with_validate(maat, maat_holds_unregistered), 400);
   mutants.push_back({"MaatHoldsWhatIsLocked", "a reader that trusts a writer which then aborts",
