@@ -62,7 +62,8 @@ Status Transaction::commit_behind_readers(StageContext& stage) {
 // Something that was read has been replaced, or is about to be. If its writers have to come behind
 // this transaction, that is no loss. What has to be current at the commit gets no such time.
 bool Transaction::may_commit_before(const Status& lost) const {
-  return is_reader_ && !needs_current_reads_ && reason_of(lost) == AbortReason::kLeaseLost;
+  const bool known_to_writers = is_reader_ && !registered_late_;
+  return known_to_writers && !needs_current_reads_ && reason_of(lost) == AbortReason::kLeaseLost;
 }
 
 // Fixes the time, or the latest that others have left. What it is registered for holds then,

@@ -120,6 +120,8 @@ Status Transaction::merge(const Access& seen, Access** merged) {
   const bool fixed = known->read || known->held();
   known->locked = known->locked || seen.locked;
   known->reader_count += seen.reader_count;
+  // By a look that was given up, behind one that was believed: its writer may have looked between.
+  registered_late_ |= seen.registered && !seen.read && known->read && !known->registered;
   known->registered = known->registered || seen.registered;
   if (seen.locked && !locked_before) {
     known->early = seen.early;

@@ -338,9 +338,10 @@ class Transaction final : public RowSource {
   bool scanned_ = false;  // more than one header may have decided what it saw
   bool scanned_table_ = false;
   bool needs_current_reads_ = false;
-  bool is_reader_ = false;       // its slot is open, so that it may be registered
-  uint64_t earliest_time_ = 0;   // at which it may commit, where writers leave readers room
-  uint64_t commits_behind_ = 0;  // what it has taken without a read, where commits find their time
+  bool is_reader_ = false;        // its slot is open, so that it may be registered
+  bool registered_late_ = false;  // for something that it had read before
+  uint64_t earliest_time_ = 0;    // at which it may commit, where writers leave readers room
+  uint64_t commits_behind_ = 0;   // what it has taken without a read, where commits find their time
   std::vector<Access*> to_let_go_;  // early locks of levels that were rolled back
   bool exclusive_ = false;          // it was let in in exclusive gate mode
   GateWatch watch_;                 // begun before the first read of a scan that is kept as one
