@@ -23,10 +23,9 @@ namespace rdmacc {
 //      until its successor has made sure that nothing of the sweep is under way any more and
 //      clears the line. Then the next to try to enter finds the gate drained, and opens it.
 //  D4  When the gate is closed already and a dead worker's line is inside, no worker can switch,
-//  and
-//      this one may not get in: the line holds the gate in its place. A gate in exclusive
-//      mode is entered like any other: when its worker has left, stays long or is dead, it is
-//      opened for its whole protocol first (G4).
+//      and this one may not get in: the line holds the gate in its place. A gate in exclusive mode
+//      is entered like any other: when its worker has left, stays long or is dead, it is opened for
+//      its whole protocol first (G4).
 //
 // One per worker 0, used by coroutines of it one at a time.
 class GateDrain {

@@ -1,6 +1,7 @@
 #pragma once
 #include "engine/protocols/locks.h"
 #include "engine/protocols/protocols.h"
+#include "engine/storage/layout/sundial_word.h"
 #include "engine/txn/driver/driver.h"
 
 // What the protocols share whose versions have leases: SUNDIAL, TICTOC and MAAT.
@@ -18,6 +19,12 @@ HeldLease note_lease(uint64_t word, uint64_t expected, uint64_t desired);
 bool locked_with_lease(const Access& access);
 uint64_t behind_leases(const Access& access);
 bool lease_lasts(const Access& access, const TxnStamps& txn);
+
+// To the commit's time, from the word as it was seen, unless it lasts until then.
+inline Step extend_lease(uint64_t word, const TxnStamps& txn) {
+  if (sundial_rts_bound(word) >= txn.commit_tts) return Step::done();
+  return Step::cas(kPostRead, kOffsetOfSundial, word, sundial_renewed(word, txn.commit_tts));
+}
 
 // In tictoc.cc: a lock that tells where the lease ends, and a renewal that believes it.
 Step lock_telling_end(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn);

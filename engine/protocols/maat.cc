@@ -45,19 +45,15 @@ Step hold_registered(const Access& access, const HeaderSnapshot* seen, const Txn
   if (seen == nullptr) return Step::attempt(kPostRead);
   const Header& now = seen->post_read;
   const bool tried = (seen->posted.verbs & kCas) != 0;
-  if (now.wts != access.read_wts) return Step::done();
-  if (tried && seen->cas_seen == seen->posted.expected) return Step::done();
-  const uint64_t word = now.sundial;
-  if (sundial_locked(word)) {
-    if (sundial_wts(word) >= txn.commit_tts) return Step::done();
-    const uint64_t holder = ctts_of_lock(now.lock);
-    // One of its own coordinator may be waiting for this one (admission.h).
-    const bool older = locked_exclusively(now.lock) && holder < txn.ctts &&
-                       worker_of_ctts(holder) != worker_of_ctts(txn.ctts);
-    return older ? Step::again(kPostRead) : Step::abort(AbortReason::kLeaseLost);
-  }
-  if (sundial_rts_bound(word) >= txn.commit_tts) return Step::done();
-  return Step::cas(kPostRead, kOffsetOfSundial, word, sundial_renewed(word, txn.commit_tts));
+  const bool extended = tried && seen->cas_seen == seen->posted.expected;
+  if (extended || now.wts != access.read_wts) return Step::done();
+  if (!sundial_locked(now.sundial)) return extend_lease(now.sundial, txn);
+  if (sundial_wts(now.sundial) >= txn.commit_tts) return Step::done();
+  // One of its own coordinator may be waiting for this one (admission.h).
+  const uint64_t holder = ctts_of_lock(now.lock);
+  const bool older = locked_exclusively(now.lock) && holder < txn.ctts &&
+                     worker_of_ctts(holder) != worker_of_ctts(txn.ctts);
+  return older ? Step::again(kPostRead) : Step::abort(AbortReason::kLeaseLost);
 }
 
 Step validate(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {

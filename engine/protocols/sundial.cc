@@ -73,8 +73,7 @@ Step renew_lease(const Access& access, const HeaderSnapshot* seen, const TxnStam
       return Step::abort(access.gap ? AbortReason::kGapChanged : AbortReason::kLeaseLost);
     }
   }
-  if (sundial_rts_bound(word) >= txn.commit_tts) return Step::done();
-  return Step::cas(kPostRead, kOffsetOfSundial, word, sundial_renewed(word, txn.commit_tts));
+  return extend_lease(word, txn);
 }
 
 HeldLease note_lease(uint64_t word, uint64_t expected, uint64_t desired) {

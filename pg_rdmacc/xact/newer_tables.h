@@ -10,9 +10,9 @@ extern "C" {
 void rdmacc_note_begin(int protocol);
 /* Of a table or index that this session has not known before its transaction, which has not made
  * it. `made_us`: when its engine table was made, by node 0's clock; the catalog tells when it was
- * filled. Raises 40001 when it is too new (under protocols of a
- * logical time: what the transaction has read has to be current at its commit), and on a standby
- * waits until it is applied (57P03 after ten seconds). */
+ * filled. One that is too new raises 40001; under protocols of a logical time what the transaction
+ * has read has to be current at its commit then. On a standby waits until it is applied (57P03
+ * after ten seconds). */
 void rdmacc_check_age(Oid relation, const char* name, uint64 made_us);
 /* Raises 57P03: it is not there at all. */
 [[noreturn]] void rdmacc_raise_not_applied(const char* name);

@@ -43,7 +43,7 @@ static_assert(sizeof(WorkerLine) == 64);
 struct TxnSlot {
   uint64_t ctts;    // MAAT: of the transaction that has the slot, or had it last
   uint64_t bound;   // MAAT: of its commit time (engine/cluster/txn_slots.h)
-  uint64_t latest;  // MAAT: no transaction that had the slot has committed at a later time
+  uint64_t latest;  // MAAT: no transaction that had the slot has fixed a later time
   // WOUND_WAIT: the ctts that is wounded. One that another has taken the place of is written again
   // at the next look.
   uint64_t wound;

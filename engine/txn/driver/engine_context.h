@@ -68,8 +68,8 @@ struct EngineContext {
   // Of a coordinator.
   SlotPool* slots = nullptr;
   BackgroundFree* frees = nullptr;
-  StandstillOf standstill_of =
-      nullptr;  // of transactions that hold locks; nullptr: it is not known
+  // Asked of transactions that hold locks; nullptr: it is not known.
+  StandstillOf standstill_of = nullptr;
 };
 
 // One transaction's (or one RPC handler's) use of a context.

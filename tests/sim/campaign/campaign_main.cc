@@ -27,14 +27,6 @@ constexpr uint64_t kSeedsDefault = 2'000;
 constexpr uint64_t kSeedsMax = 100'000'000;
 constexpr double kProgressSeconds = 15;
 
-struct Flags {
-  uint64_t seeds = kSeedsDefault, first = 1;
-  size_t jobs = 1;
-  std::string protocols = "all", json_file, history_file, aim;
-  bool check_share = false, faults = false;
-  const struct Sort* sort = nullptr;  // of runs, alone; nullptr: all that is drawn
-};
-
 // Runs of one sort.
 struct Sort {
   const char* flag;
@@ -48,6 +40,14 @@ constexpr Sort kSorts[] = {
     {"--locks", "rows that are locked early, alone", locks_scenario},
     {"--packed", "many transactions on two keys alone", packed_scenario},
     {"--directed", "runs that crowd rare moments alone", directed_scenario},
+};
+
+struct Flags {
+  uint64_t seeds = kSeedsDefault, first = 1;
+  size_t jobs = 1;
+  std::string protocols = "all", json_file, history_file, aim;
+  bool check_share = false, faults = false;
+  const Sort* sort = nullptr;  // of runs, alone; nullptr: all that is drawn
 };
 
 // What the runs of one variant came to.
