@@ -230,6 +230,14 @@ SimScenario locks_scenario(const CampaignVariant& variant, uint64_t seed) {
   return scenario;
 }
 
+void pack(SimScenario& scenario) {
+  scenario.keys = 2;
+  scenario.coordinators = 5;
+  scenario.transactions = 30;
+  scenario.read_only_percent = 40;
+  scenario.stall_percent = 12;
+}
+
 SimScenario packed_scenario(const CampaignVariant& variant, uint64_t seed) {
   const std::vector<uint16_t> codes = variant.codes();
   Random random(seed ^ 0x9ACC);
@@ -239,11 +247,7 @@ SimScenario packed_scenario(const CampaignVariant& variant, uint64_t seed) {
   scenario.lock_mode = variant.lock_mode;
   // Every other run one-sided: another's steps come between these alone.
   scenario.code = random.percent(50) ? stages_of(variant.protocol) : codes[seed % codes.size()];
-  scenario.keys = 2;
-  scenario.coordinators = 5;
-  scenario.transactions = 30;
-  scenario.read_only_percent = 40;
-  scenario.stall_percent = 12;
+  pack(scenario);
   scenario.history = 1 + static_cast<uint32_t>(random.below(3));
   scenario.one_by_one = random.percent(kOneByOnePercent);
   return scenario;

@@ -32,6 +32,8 @@ SimScenario fresh_scenario(const CampaignVariant& variant, uint64_t seed);
 SimScenario outside_scenario(const CampaignVariant& variant, uint64_t seed);
 // Transactions that lock rows early, beside writers that do not.
 SimScenario locks_scenario(const CampaignVariant& variant, uint64_t seed);
+// Makes a scenario one of many transactions on two keys.
+void pack(SimScenario& scenario);
 // On two keys of each table, two in five of the transactions only reading, with READs and WRITEs
 // that stall: what shows when one transaction overtakes another within its steps.
 SimScenario packed_scenario(const CampaignVariant& variant, uint64_t seed);

@@ -14,6 +14,7 @@ namespace {
 std::vector<const SimMutant*> all_mutants() {
   std::vector<const SimMutant*> all;
   for (const SimMutant& mutant : rule_mutants()) all.push_back(&mutant);
+  for (const SimMutant& mutant : lease_mutants()) all.push_back(&mutant);
   for (const SimMutant& mutant : early_lock_mutants()) all.push_back(&mutant);
   for (const SimMutant& mutant : chain_mutants()) all.push_back(&mutant);
   return all;

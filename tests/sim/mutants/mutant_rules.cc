@@ -5,7 +5,7 @@
 #include <cstring>
 #include <vector>
 
-#include "engine/storage/layout/sundial_word.h"
+#include "tests/sim/campaign.h"
 #include "tests/sim/mutants/mutants.h"
 
 namespace rdmacc {
@@ -67,84 +67,8 @@ Step mvcc_lock_ignores_readers(const Access& access, const HeaderSnapshot* seen,
   return right(Protocol::kMvcc).lock(access, &unread, txn);
 }
 
-// ---- SUNDIAL
+// ---- CICADA
 
-// The lock in another word than the lease, which others renew meanwhile.
-Step sundial_lock_does_not_freeze(const Access& access, const HeaderSnapshot* seen,
-                                  const TxnStamps& txn) {
-  const Step step = right(Protocol::kSundial).lock(access, seen, txn);
-  const bool freezes = step.verdict == Verdict::kTry && step.word == kOffsetOfSundial;
-  return freezes && seen != nullptr ? Step::done() : step;
-}
-
-// What is locked by another, or has a new version, is taken for renewed.
-Step sundial_renews_what_is_locked(const Access& access, const HeaderSnapshot* seen,
-                                   const TxnStamps& txn) {
-  if (seen != nullptr && sundial_locked(seen->cas_seen)) return Step::done();
-  return right(Protocol::kSundial).validate(access, seen, txn);
-}
-Step sundial_renews_new_versions(const Access& access, const HeaderSnapshot* seen,
-                                 const TxnStamps& txn) {
-  Access newest = access;
-  if (seen != nullptr) newest.read_wts = seen->post_read.wts;
-  return right(Protocol::kSundial).validate(newest, seen, txn);
-}
-Step sundial_trusts_gaps(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {
-  if (access.gap) return Step::done();
-  return right(Protocol::kSundial).validate(access, seen, txn);
-}
-
-// ---- MAAT
-
-// What has been replaced holds, whether or not others know this transaction's time.
-Step maat_holds_without_a_time(const Access& access, const HeaderSnapshot* seen,
-                               const TxnStamps& txn) {
-  TxnStamps fixed = txn;
-  fixed.fixed = true;
-  return right(Protocol::kMaat).validate(access, seen, fixed);
-}
-// A writer leaves the times of those alone that have read what it replaces.
-void maat_bounds_no_reader(WorkerId, NodeId, std::vector<Verb>& verbs) {
-  constexpr uint64_t kUnbounded = (1ull << 63) - 1, kTimesMax = 1ull << 48;
-  for (Verb& verb : verbs) {
-    const bool bounds = verb.opcode == Opcode::kCompareSwap && verb.compare == kUnbounded &&
-                        verb.operand < kTimesMax;
-    if (bounds) verb.operand = verb.compare;
-  }
-}
-// Nothing is renewed.
-Step maat_renews_nothing(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {
-  return seen != nullptr ? Step::done() : right(Protocol::kMaat).validate(access, seen, txn);
-}
-// What has been replaced holds, whether or not its writer knew of this reader.
-Step maat_holds_unregistered(const Access& access, const HeaderSnapshot* seen,
-                             const TxnStamps& txn) {
-  Access registered = access;
-  registered.registered = true;
-  return right(Protocol::kMaat).validate(registered, seen, txn);
-}
-// Or before it has been: its writer may yet abort.
-Step maat_holds_what_is_locked(const Access& access, const HeaderSnapshot* seen,
-                               const TxnStamps& txn) {
-  const bool locked = seen != nullptr && sundial_locked(seen->post_read.sundial);
-  return locked && txn.fixed && access.registered
-             ? Step::done()
-             : right(Protocol::kMaat).validate(access, seen, txn);
-}
-
-// ---- TICTOC, CICADA
-
-// A group that changed under a miss or a scan is valid for ever.
-Step tictoc_trusts_gaps(const Access& access, const HeaderSnapshot* seen, const TxnStamps& txn) {
-  return access.gap ? Step::done() : right(Protocol::kTictoc).validate(access, seen, txn);
-}
-// The word that another has locked is believed of whatever version.
-Step tictoc_any_locked_version(const Access& access, const HeaderSnapshot* seen,
-                               const TxnStamps& txn) {
-  Access newest = access;
-  if (seen != nullptr && sundial_locked(seen->cas_seen)) newest.read_wts = seen->post_read.wts;
-  return right(Protocol::kTictoc).validate(newest, seen, txn);
-}
 // What was read is old by now, whichever version was there at the transaction's time.
 Step cicada_any_old_version(const Access& access, const HeaderSnapshot* seen,
                             const TxnStamps& txn) {
@@ -193,15 +117,10 @@ constexpr Effect kMvccUnlockFirst[] = {
     Effect::kLength, Effect::kIdentity,     Effect::kRecord,        Effect::kEntries};
 constexpr Effect kMvccKeepsNoVersion[] = {Effect::kStamp,  Effect::kLength,  Effect::kIdentity,
                                           Effect::kRecord, Effect::kEntries, Effect::kUnlock};
-constexpr Effect kSundialStampLast[] = {Effect::kLength,  Effect::kIdentity, Effect::kRecord,
-                                        Effect::kEntries, Effect::kStamp,    Effect::kLease,
-                                        Effect::kUnlock};
 constexpr Effect kForgetsTheRecord[] = {Effect::kStamp, Effect::kLength, Effect::kIdentity,
                                         Effect::kEntries, Effect::kUnlock};
 constexpr Effect kForgetsToUnlock[] = {Effect::kStamp, Effect::kLength, Effect::kIdentity,
                                        Effect::kRecord, Effect::kEntries};
-
-constexpr uint32_t kRareSeedsMax = 400;
 
 // ---- Those of the exploration, and what is said of each there. It notices them all in every
 // check, so that seeds look for them with RARE_MUTANTS=1 alone.
@@ -281,89 +200,51 @@ SimMutant of_exploration(const Shared& shared) {
 }
 
 std::vector<SimMutant> make_mutants() {
-  std::vector<SimMutant> mutants;
-  for (const Shared& shared : kShared) mutants.push_back(of_exploration(shared));
-  const auto add = [&mutants](const char* name, const char* breaks, const ProtocolRules& rules,
-                              uint32_t seeds_max) {
-    mutants.push_back({name, breaks, rules, crowded(rules), seeds_max});
-  };
-  const auto add_rare = [&mutants](const char* name, const char* breaks,
-                                   const ProtocolRules& rules) {
-    mutants.push_back({name, breaks, rules, packed(rules), kRareSeedsMax, /*rare=*/true});
-  };
+  SimMutantTable table;
+  for (const Shared& shared : kShared) table.all.push_back(of_exploration(shared));
   const ProtocolRules& occ = right(Protocol::kOcc);
   const ProtocolRules& mvcc = right(Protocol::kMvcc);
-  const ProtocolRules& sundial = right(Protocol::kSundial);
-  add("OccTrustsGaps", "phantoms: a gap header is not validated",
-      with_validate(occ, occ_trusts_gaps), 40);
+  table.add("OccTrustsGaps", "phantoms: a gap header is not validated",
+            with_validate(occ, occ_trusts_gaps), 40);
   const ProtocolRules& drtm = right(Protocol::kDrtm);
-  add("DrtmTrustsGaps", "phantoms: a gap's lease that no writer is told of",
-      with_gap(drtm, drtm_gap_without_a_word), 400);
-  add("DrtmLocksAheadOfTime", "a clock that is ahead ends others' leases",
-      with_lock(drtm, drtm_lock_ahead_of_time), 400);
-  add("DrtmHoldsForTooLong", "a clock that is behind makes leases longer",
-      with_hold(drtm, drtm_holds_for_too_long), 400);
-  add("DrtmLocksOverUnshared", "a lease of one transaction is no lease",
-      with_lock(drtm, drtm_lock_over_unshared), 100);
-  add("OccForgetsTheRecord", "a new stamp over the old bytes", with_effects(occ, kForgetsTheRecord),
-      40);
-  add("WoundwaitDoesNotWound", "two wait for each other, and lose both",
-      with_read(right(Protocol::kWoundwait), wait_for_any), 40);
-  add("OccForgetsToUnlock", "locks left by commits", with_effects(occ, kForgetsToUnlock), 10);
-  add_rare("MvccVersionUnchecked", "no look at the old version's stamp after its bytes",
-           with_read(mvcc, mvcc_version_unchecked));
-  add("MvccCannotWriteWhatItRead", "W1 as ctts > rts: aborts for ever (docs/sequences.md §8.2)",
-      with_lock(mvcc, mvcc_lock_after_own_read), 10);
-  add("MvccGapNotRaised", "an older insert behind a scan's back (docs/sequences.md §8.7)",
-      with_gap(mvcc, mvcc_gap_not_raised), 100);
-  add("MvccGapLockIgnored", "a scan beside an older inserter (docs/sequences.md §8.7)",
-      with_gap(mvcc, mvcc_gap_lock_ignored), 200);
-  add("MvccLockIgnoresReaders", "W1 without rts: writes behind a reader's back",
-      with_lock(mvcc, mvcc_lock_ignores_readers), 40);
-  add_rare("MvccVersionBeforeItsStamp", "the slot before its stamp",
-           with_effects(mvcc, kVersionBeforeItsStamp));
-  add("MvccStampsLast", "bytes before the stamp", with_effects(mvcc, kMvccStampLast), 100);
-  add("MvccUnlocksFirst", "bytes change after the unlock", with_effects(mvcc, kMvccUnlockFirst),
-      100);
-  add("MvccKeepsNoVersion", "the version before is lost to older readers",
-      with_effects(mvcc, kMvccKeepsNoVersion), 40);
-  add("SundialReadsUnderTheLock", "equal stamps under the lock: torn (docs/sequences.md §8.6)",
-      with_read(sundial, read_whether_locked_or_not), 100);
-  add("SundialLockDoesNotFreeze", "the lock in another word than the lease",
-      with_lock(sundial, sundial_lock_does_not_freeze), 100);
-  add("SundialRenewsWhatIsLocked", "a lease extended over a commit under way",
-      with_validate(sundial, sundial_renews_what_is_locked), 100);
-  add("SundialRenewsNewVersions", "the lease of another version extended",
-      with_validate(sundial, sundial_renews_new_versions), 40);
-  add("SundialTrustsGaps", "phantoms: a gap's lease is not extended",
-      with_validate(sundial, sundial_trusts_gaps), 40);
-  add_rare("SundialStampsLast", "bytes before the stamp", with_effects(sundial, kSundialStampLast));
-  const ProtocolRules& tictoc = right(Protocol::kTictoc);
+  table.add("DrtmTrustsGaps", "phantoms: a gap's lease that no writer is told of",
+            with_gap(drtm, drtm_gap_without_a_word), 400);
+  table.add("DrtmLocksAheadOfTime", "a clock that is ahead ends others' leases",
+            with_lock(drtm, drtm_lock_ahead_of_time), 400);
+  table.add("DrtmHoldsForTooLong", "a clock that is behind makes leases longer",
+            with_hold(drtm, drtm_holds_for_too_long), 400);
+  table.add("DrtmLocksOverUnshared", "a lease of one transaction is no lease",
+            with_lock(drtm, drtm_lock_over_unshared), 100);
+  table.add("OccForgetsTheRecord", "a new stamp over the old bytes",
+            with_effects(occ, kForgetsTheRecord), 40);
+  table.add("WoundwaitDoesNotWound", "two wait for each other, and lose both",
+            with_read(right(Protocol::kWoundwait), wait_for_any), 40);
+  table.add("OccForgetsToUnlock", "locks left by commits", with_effects(occ, kForgetsToUnlock), 10);
+  table.add_rare("MvccVersionUnchecked", "no look at the old version's stamp after its bytes",
+                 with_read(mvcc, mvcc_version_unchecked));
+  table.add("MvccCannotWriteWhatItRead",
+            "W1 as ctts > rts: aborts for ever (docs/sequences.md §8.2)",
+            with_lock(mvcc, mvcc_lock_after_own_read), 10);
+  table.add("MvccGapNotRaised", "an older insert behind a scan's back (docs/sequences.md §8.7)",
+            with_gap(mvcc, mvcc_gap_not_raised), 100);
+  table.add("MvccGapLockIgnored", "a scan beside an older inserter (docs/sequences.md §8.7)",
+            with_gap(mvcc, mvcc_gap_lock_ignored), 200);
+  table.add("MvccLockIgnoresReaders", "W1 without rts: writes behind a reader's back",
+            with_lock(mvcc, mvcc_lock_ignores_readers), 40);
+  table.add_rare("MvccVersionBeforeItsStamp", "the slot before its stamp",
+                 with_effects(mvcc, kVersionBeforeItsStamp));
+  table.add("MvccStampsLast", "bytes before the stamp", with_effects(mvcc, kMvccStampLast), 100);
+  table.add("MvccUnlocksFirst", "bytes change after the unlock",
+            with_effects(mvcc, kMvccUnlockFirst), 100);
+  table.add("MvccKeepsNoVersion", "the version before is lost to older readers",
+            with_effects(mvcc, kMvccKeepsNoVersion), 40);
   const ProtocolRules& timestamp = right(Protocol::kTimestamp);
   const ProtocolRules& cicada = right(Protocol::kCicada);
-  add("TictocTrustsGaps", "phantoms: a gap's lease is not extended",
-      with_validate(tictoc, tictoc_trusts_gaps), 40);
-  add("TictocAnyLockedVersion", "the validity of another version",
-      with_validate(tictoc, tictoc_any_locked_version), 100);
-  const ProtocolRules& maat = right(Protocol::kMaat);
-  add("MaatRenewsNothing", "versions that had ended before the commit",
-      with_validate(maat, maat_renews_nothing), 40);
-  add("MaatHoldsWithoutATime", "a reader behind the writer of what it has read",
-      with_validate(maat, maat_holds_without_a_time), 40);
-  add("MaatBoundsNoReader", "a reader behind the writer of what it has read", maat, 100);
-  mutants.back().scenario.prepare = [](SimFabric& fabric) {
-    fabric.set_rewriter(maat_bounds_no_reader);
-  };
-  add("MaatHoldsUnregistered", "a reader that the writer knew nothing of",
-      with_validate(maat, maat_holds_unregistered), 400);
-  mutants.push_back({"MaatHoldsWhatIsLocked", "a reader that trusts a writer which then aborts",
-                     with_validate(maat, maat_holds_what_is_locked), packed(maat), 1500});
-  mutants.back().first_seed = 710;
-  add("TimestampGapsAreNeverTooNew", "an absence as of before what was inserted and deleted",
-      with_gap(timestamp, mvcc.read_gap), 100);
-  add("CicadaAnyOldVersion", "a version that was written over before the ctts",
-      with_validate(cicada, cicada_any_old_version), 100);
-  return mutants;
+  table.add("TimestampGapsAreNeverTooNew", "an absence as of before what was inserted and deleted",
+            with_gap(timestamp, mvcc.read_gap), 100);
+  table.add("CicadaAnyOldVersion", "a version that was written over before the ctts",
+            with_validate(cicada, cicada_any_old_version), 100);
+  return table.all;
 }
 
 }  // namespace
@@ -384,11 +265,18 @@ SimScenario crowded(const ProtocolRules& rules, uint16_t code, SimScenario::Load
 
 SimScenario packed(const ProtocolRules& rules, uint16_t code) {
   SimScenario scenario = crowded(rules, code);
-  scenario.keys = 2;
-  scenario.coordinators = 5;
-  scenario.transactions = 30;
-  scenario.read_only_percent = 40;
+  pack(scenario);
   return scenario;
+}
+
+void SimMutantTable::add(const char* name, const char* breaks, const ProtocolRules& rules,
+                         uint32_t seeds_max) {
+  all.push_back({name, breaks, rules, crowded(rules), seeds_max});
+}
+
+void SimMutantTable::add_rare(const char* name, const char* breaks, const ProtocolRules& rules) {
+  constexpr uint32_t kRareSeedsMax = 400;
+  all.push_back({name, breaks, rules, packed(rules), kRareSeedsMax, /*rare=*/true});
 }
 
 std::span<const SimMutant> rule_mutants() {

@@ -1,5 +1,6 @@
 #pragma once
 #include <span>
+#include <vector>
 
 #include "tests/explore/mutants.h"
 #include "tests/sim/sim_run.h"
@@ -26,11 +27,20 @@ struct SimMutant {
   uint32_t first_seed = 1;
 };
 
-// Wrong rules and effects (mutant_rules.cc; of rows that are locked early mutant_early_locks.cc),
-// and wrong chains and beliefs (mutant_chains.cc).
+// Wrong rules and effects (mutant_rules.cc; of leases mutant_leases.cc, of rows that are locked
+// early mutant_early_locks.cc), and wrong chains and beliefs (mutant_chains.cc).
 std::span<const SimMutant> rule_mutants();
+std::span<const SimMutant> lease_mutants();
 std::span<const SimMutant> early_lock_mutants();
 std::span<const SimMutant> chain_mutants();
+
+// Makes a table of them.
+struct SimMutantTable {
+  std::vector<SimMutant> all;
+  // One that shows in a crowd; one that needs many long seeds.
+  void add(const char* name, const char* breaks, const ProtocolRules& rules, uint32_t seeds_max);
+  void add_rare(const char* name, const char* breaks, const ProtocolRules& rules);
+};
 
 // What most of them need: a few transactions at a time on very few rows.
 SimScenario crowded(const ProtocolRules& rules, uint16_t code = kStageCodeMax,
