@@ -58,9 +58,10 @@ bool Arena::place_of(uint64_t offset, Place* place) const {
   if (index >= pages_.size()) return false;
   const Page& page = pages_[index];
   if (page.units == 0) return false;
-  const uint64_t within = (offset - layout_.pages) % kPageBytes;
-  if (within % page.unit_bytes != 0 || within / page.unit_bytes >= page.units) return false;
-  *place = Place{index, static_cast<uint32_t>(within / page.unit_bytes)};
+  const auto within = static_cast<uint32_t>((offset - layout_.pages) % kPageBytes);
+  const uint32_t unit = within / page.unit_bytes;
+  if (within % page.unit_bytes != 0 || unit >= page.units) return false;
+  *place = Place{index, unit};
   return true;
 }
 

@@ -22,32 +22,46 @@ void GroupSplitter::clean(uint64_t group, OwnerWriter& writer, std::vector<uint6
   }
 }
 
+// As they stand, with zeros for those that have moved, or stand there a second time: that is left
+// by a process that died in the midst of this.
+ChainEntries GroupSplitter::kept_entries(uint64_t group, const ChainEntries& old) const {
+  const uint32_t depth = walk_.depth_of(group);
+  ChainEntries kept = old;
+  for (uint64_t& entry : kept) {
+    if (!belongs(group, depth, entry)) entry = 0;
+  }
+  ChainEntries sorted = kept;
+  std::sort(sorted.begin(), sorted.end());
+  const auto behind_zeros = std::upper_bound(sorted.begin(), sorted.end(), 0u);
+  if (std::adjacent_find(behind_zeros, sorted.end()) == sorted.end()) return kept;
+  std::unordered_set<uint64_t> first;
+  for (uint64_t& entry : kept) {
+    if (entry != 0 && !first.insert(entry).second) entry = 0;
+  }
+  return kept;
+}
+
 // Entries that stay are never overwritten before they stand elsewhere: first those from behind
 // fill holes in front, then their old places are cleared, then empty buckets are cut off. Until
 // then an entry may be there twice; it is never missing.
 void GroupSplitter::clean_chain(uint64_t group, uint32_t bucket, OwnerWriter& writer,
                                 std::vector<uint64_t>* cut) const {
   CHECK(cut != nullptr);
-  std::vector<uint64_t> buckets;
+  BucketChain buckets;
   if (!walk_.chain(group, bucket, &buckets)) return;
-  const auto depth = static_cast<uint32_t>(region_.load(group + kOffsetOfLength));
-  const std::vector<uint64_t> old = walk_.entries(buckets);
-  std::vector<uint64_t> packed(old.size());
-  std::unordered_set<uint64_t> stay;
-  std::vector<bool> keep(old.size());
-  for (size_t i = 0; i < old.size(); ++i) {
-    keep[i] = belongs(group, depth, old[i]) && stay.insert(old[i]).second;
-  }
+  const ChainEntries old = walk_.entries(buckets);
+  const ChainEntries kept = kept_entries(group, old);
+  const auto stay = static_cast<size_t>(
+      std::count_if(kept.begin(), kept.end(), [](uint64_t entry) { return entry != 0; }));
   const size_t buckets_left =
-      std::max<size_t>(1, (stay.size() + kEntriesPerBucket - 1) / kEntriesPerBucket);
+      std::max<size_t>(1, (stay + kEntriesPerBucket - 1) / kEntriesPerBucket);
+  ChainEntries packed = kept;
   size_t behind = buckets_left * kEntriesPerBucket;
+  std::fill(packed.begin() + static_cast<ptrdiff_t>(behind), packed.end(), 0);
   for (size_t i = 0; i < buckets_left * kEntriesPerBucket; ++i) {
-    if (keep[i]) {
-      packed[i] = old[i];
-      continue;
-    }
-    while (behind < old.size() && !keep[behind]) ++behind;
-    if (behind < old.size()) packed[i] = old[behind++];
+    if (kept[i] != 0) continue;
+    while (behind < kept.size() && kept[behind] == 0) ++behind;
+    if (behind < kept.size()) packed[i] = kept[behind++];
   }
   for (size_t i = 0; i < buckets.size(); ++i) {
     const size_t first = i * kEntriesPerBucket;

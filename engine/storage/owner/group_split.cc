@@ -33,7 +33,7 @@ bool GroupSplitter::worth_splitting(uint64_t group, uint32_t depth_wanted) const
   uint32_t entries = 0;
   uint32_t in_longest_chain = 0;
   bool full = false;
-  std::vector<uint64_t> buckets;
+  BucketChain buckets;
   for (uint32_t bucket = 0; bucket < kBucketsPerGroup; ++bucket) {
     buckets.clear();
     if (!walk_.chain(group, bucket, &buckets)) return false;
@@ -48,9 +48,9 @@ bool GroupSplitter::worth_splitting(uint64_t group, uint32_t depth_wanted) const
 
 uint64_t GroupSplitter::before_empty_buckets(uint64_t group, uint32_t bucket,
                                              std::vector<uint64_t>* empty) const {
-  std::vector<uint64_t> buckets;
-  if (!walk_.chain(group, bucket, &buckets)) return 0;
-  const std::vector<uint64_t> entries = walk_.entries(buckets);
+  BucketChain buckets;
+  if (!walk_.chain(group, bucket, &buckets) || buckets.size() == 1) return 0;
+  const ChainEntries entries = walk_.entries(buckets);
   size_t used = buckets.size();
   const auto is_empty = [&](size_t i) {
     const auto first = entries.begin() + static_cast<ptrdiff_t>(i * kEntriesPerBucket);
@@ -144,6 +144,7 @@ GroupSplitter::Outcome GroupSplitter::split_locked(TableId id, uint64_t group, u
                                                    uint64_t* sibling) {
   const uint32_t depth = walk_.depth_of(group);
   const IndexRoot root{directory_.live(id)->root};
+  walk_.prefetch_slots(group);
   if (depth >= kDepthMax || depth > root.depth()) return Outcome::kNotNeeded;
   if (depth == root.depth() && !grow_root(id).ok()) return Outcome::kFailed;
   const Result<uint64_t> fresh = allocate_locked_group(ctts);
@@ -207,7 +208,8 @@ Status GroupSplitter::fill_sibling(const Halves& halves) {
   region_.store(sibling + kOffsetOfRts, halves.stamp);
   region_.store(sibling + offsetof(Header, sundial),
                 sundial_locked_word(halves.sundial_wts, worker_.id()));
-  std::vector<uint64_t> buckets, moved;
+  BucketChain buckets;
+  ChainEntries moved;
   for (uint32_t bucket = 0; bucket < kBucketsPerGroup; ++bucket) {
     if (!walk_.chain(halves.group, bucket, &buckets)) return Status(Code::kCorrupt, "chain");
     moved.clear();
@@ -221,7 +223,7 @@ Status GroupSplitter::fill_sibling(const Halves& halves) {
   return Status();
 }
 
-Status GroupSplitter::fill_chain(uint64_t home, const std::vector<uint64_t>& entries) {
+Status GroupSplitter::fill_chain(uint64_t home, const ChainEntries& entries) {
   uint64_t bucket = home;
   for (size_t i = 0; i < entries.size(); ++i) {
     const size_t within = i % kEntriesPerBucket;
@@ -237,7 +239,7 @@ Status GroupSplitter::fill_chain(uint64_t home, const std::vector<uint64_t>& ent
 }
 
 void GroupSplitter::abandon_sibling(uint64_t sibling) {
-  std::vector<uint64_t> buckets;
+  BucketChain buckets;
   for (uint32_t bucket = 0; bucket < kBucketsPerGroup; ++bucket) {
     walk_.chain(sibling, bucket, &buckets);
     for (size_t i = 1; i < buckets.size(); ++i) CHECK(arena_.retire(buckets[i]));

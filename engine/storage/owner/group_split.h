@@ -87,7 +87,7 @@ class GroupSplitter {
   Status grow_root(TableId id);
   Result<uint64_t> allocate_locked_group(uint64_t ctts);
   Status fill_sibling(const Halves& halves);
-  Status fill_chain(uint64_t home, const std::vector<uint64_t>& entries);
+  Status fill_chain(uint64_t home, const ChainEntries& entries);
   void abandon_sibling(uint64_t sibling);
   Halves halves_of(TableId id, uint64_t group, uint64_t sibling);
 
@@ -97,6 +97,7 @@ class GroupSplitter {
   void clean(uint64_t group, OwnerWriter& writer, std::vector<uint64_t>* cut) const;
   void clean_chain(uint64_t group, uint32_t bucket, OwnerWriter& writer,
                    std::vector<uint64_t>* cut) const;
+  ChainEntries kept_entries(uint64_t group, const ChainEntries& old) const;
   bool belongs(uint64_t group, uint32_t depth, uint64_t entry) const;
   uint64_t next_ctts(uint64_t larger_than);
 

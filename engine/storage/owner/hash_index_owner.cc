@@ -55,7 +55,7 @@ Status HashIndexOwner::extend(uint64_t group, uint32_t bucket, uint32_t entries,
   }
   const TableId id = region_.table_of(group);
   if (directory_.live(id) == nullptr) return Status(Code::kNotFound, "table was dropped");
-  std::vector<uint64_t> buckets;
+  BucketChain buckets;
   if (!walk_.chain(group, bucket, &buckets)) return Status(Code::kCorrupt, "broken chain");
   uint32_t empty = 0;
   for (const uint64_t entry : walk_.entries(buckets)) empty += entry == 0 ? 1 : 0;
@@ -64,7 +64,7 @@ Status HashIndexOwner::extend(uint64_t group, uint32_t bucket, uint32_t entries,
   const Status chained = chain_behind(buckets.back(), missing);
   note_change(observer(), chained.ok() ? StructureChange::kChain : StructureChange::kFull, id);
   RDMACC_RETURN_IF_ERROR(chained);
-  enqueue({id, group});
+  queue_.push_back(group);
   return Status();
 }
 
@@ -72,10 +72,10 @@ void HashIndexOwner::split_soon(uint64_t group) {
   if (!arena_.is_unit(PageKind::kGroup, group) || !arena_.in_use(PageKind::kGroup, group)) return;
   const TableId id = region_.table_of(group);
   if (directory_.live(id) == nullptr) return;
-  enqueue({id, group});
+  queue_.push_back(group);
   // A split under way would cut off what it has not seen of the chain.
   const bool splits = own_lock(region_.lock_of(group));
-  if (queue_.size() > kQueuedWithoutSpares && !splits) chain_spares({id, group});
+  if (queue_.size() > kQueuedWithoutSpares && !splits) chain_spares(id, group);
 }
 
 void HashIndexOwner::find_place(TableId id, uint64_t hash, Place& place) const {
@@ -103,7 +103,7 @@ void HashIndexOwner::find_place(TableId id, uint64_t hash, Place& place) const {
 
 Status HashIndexOwner::extend(TableId id, uint64_t hash, Place& place) {
   CHECK(place.group != 0 && !place.locked && place.empty == 0);
-  std::vector<uint64_t> buckets;
+  BucketChain buckets;
   if (!walk_.chain(place.group, home_bucket_of(hash), &buckets)) {
     return Status(Code::kCorrupt, "broken chain");
   }
@@ -112,7 +112,7 @@ Status HashIndexOwner::extend(TableId id, uint64_t hash, Place& place) {
   RDMACC_RETURN_IF_ERROR(chained);
   place.entry = region_.load(buckets.back() + offsetof(Bucket, next));
   place.empty = kEntriesPerBucket;
-  enqueue({id, place.group});
+  queue_.push_back(place.group);
   return Status();
 }
 
@@ -129,7 +129,7 @@ void HashIndexOwner::expect_rows(TableId id, uint64_t rows) {
   const IndexRoot root{table->root};
   for (uint64_t i = 0; i < 1ull << root.depth(); ++i) {
     const uint64_t group = walk_.group_first_at(root, i);
-    if (group != 0 && walk_.depth_of(group) < depth) enqueue({id, group});
+    if (group != 0 && walk_.depth_of(group) < depth) queue_.push_back(group);
   }
 }
 
@@ -157,15 +157,14 @@ Status HashIndexOwner::chain_behind(uint64_t tail, uint32_t buckets) {
 // Behind each chain that is full, in a group that is not split for it: so the next insert need not
 // ask for a bucket with its locks held. An empty bucket changes nothing for those that read or lock
 // the group, and neither this nor an extension yields; a split of the group is not under way.
-void HashIndexOwner::chain_spares(Candidate candidate) {
-  const auto [id, group] = candidate;
+void HashIndexOwner::chain_spares(TableId id, uint64_t group) {
   if (directory_.live(id) == nullptr || !arena_.in_use(PageKind::kGroup, group)) return;
   if (region_.table_of(group) != id) return;
   CHECK(!own_lock(region_.lock_of(group)));
-  std::vector<uint64_t> buckets;
+  BucketChain buckets;
   for (uint32_t bucket = 0; bucket < kBucketsPerGroup; ++bucket) {
     if (!walk_.chain(group, bucket, &buckets)) return;
-    const std::vector<uint64_t> entries = walk_.entries(buckets);
+    const ChainEntries entries = walk_.entries(buckets);
     if (std::find(entries.begin(), entries.end(), 0u) != entries.end()) continue;
     if (!chain_behind(buckets.back(), 1).ok()) return;  // an insert asks, and is told
     note_change(observer(), StructureChange::kChain, id);
@@ -227,7 +226,7 @@ void HashIndexOwner::retire_group(TableId id, uint64_t group) {
     // What a transaction under way has locked it may still give a block: DroppedTables takes it.
     if (!locked(slot)) retire_slot(slot);
   });
-  std::vector<uint64_t> buckets;
+  BucketChain buckets;
   for (uint32_t bucket = 0; bucket < kBucketsPerGroup; ++bucket) {
     walk_.chain(group, bucket, &buckets);
     for (size_t i = 1; i < buckets.size(); ++i) arena_.retire(buckets[i]);
@@ -242,25 +241,15 @@ void HashIndexOwner::retire_blocks_of(uint64_t slot, const DirectoryEntry& table
   });
 }
 
-// Every group is queued once at most, so the queue is bounded by the groups that there are.
-void HashIndexOwner::enqueue(Candidate candidate) {
-  if (queued_.insert(candidate).second) queue_.push_back(candidate);
-}
-
-// Halves of a split come next, so that few groups are queued at a time.
-void HashIndexOwner::enqueue_half(Candidate candidate) {
-  if (queued_.insert(candidate).second) queue_.push_front(candidate);
-}
-
 // Memory comes back without a request that names the group.
-void HashIndexOwner::try_later(Candidate candidate) {
+void HashIndexOwner::try_later(uint64_t group) {
   if (failed_.empty()) retry_at_us_ = worker_.endpoint().now_us() + retry_after_us_;
-  failed_.insert(candidate);
+  failed_.insert(group);
 }
 
 void HashIndexOwner::enqueue_failed() {
   if (!retry_due()) return;
-  for (const Candidate& candidate : failed_) enqueue(candidate);
+  for (const uint64_t group : failed_) queue_.push_back(group);
   failed_.clear();
   retry_after_us_ = std::min(2 * retry_after_us_, kRetryUsMax);
 }
@@ -278,33 +267,37 @@ void HashIndexOwner::split_queued() {
   enqueue_failed();
   const size_t tries = std::min<size_t>(queue_.size() * 3, kTriesPerRound);
   for (size_t i = 0; i < tries && !queue_.empty(); ++i) {
-    const Candidate candidate = queue_.front();
-    queue_.pop_front();
-    queued_.erase(candidate);
-    uint64_t sibling = 0;
-    const uint32_t wanted = depth_wanted(candidate.table);
-    switch (splitter_.split(candidate.table, candidate.group, wanted, &sibling)) {
-      case GroupSplitter::Outcome::kSplit:
-        ++splits_;
-        retry_after_us_ = kRetryUsMin;
-        enqueue_half(candidate);
-        enqueue_half({candidate.table, sibling});
-        break;
-      case GroupSplitter::Outcome::kBusy:
-        enqueue(candidate);
-        break;
-      case GroupSplitter::Outcome::kFailed:
-        depths_wanted_.erase(candidate.table);
-        try_later(candidate);
-        break;
-      case GroupSplitter::Outcome::kNotNeeded:
-        chain_spares(candidate);
-        break;
-    }
+    try_split(queue_.pop_front());
     // Where stores to the own memory are made in place a split never yields, and requests may wait.
     worker_.scheduler().yield();
   }
   busy_ = false;
+}
+
+// A group that was queued may have gone, and be another table's by now.
+void HashIndexOwner::try_split(uint64_t group) {
+  if (!arena_.in_use(PageKind::kGroup, group)) return;
+  const TableId id = region_.table_of(group);
+  uint64_t sibling = 0;
+  switch (splitter_.split(id, group, depth_wanted(id), &sibling)) {
+    case GroupSplitter::Outcome::kSplit:
+      ++splits_;
+      retry_after_us_ = kRetryUsMin;
+      // Halves come next, so that few groups are queued at a time.
+      queue_.push_front(group);
+      queue_.push_front(sibling);
+      break;
+    case GroupSplitter::Outcome::kBusy:
+      queue_.push_back(group);
+      break;
+    case GroupSplitter::Outcome::kFailed:
+      depths_wanted_.erase(id);
+      try_later(group);
+      break;
+    case GroupSplitter::Outcome::kNotNeeded:
+      chain_spares(id, group);
+      break;
+  }
 }
 
 Status HashIndexOwner::mark(TableId id, uint64_t* slots) {
@@ -342,14 +335,14 @@ Status HashIndexOwner::mark_group(const DirectoryEntry& table, uint64_t group, u
     mark_blocks_of(slot, table);
     ++*slots;
   });
-  std::vector<uint64_t> buckets;
+  BucketChain buckets;
   for (uint32_t bucket = 0; sound && bucket < kBucketsPerGroup; ++bucket) {
     sound = walk_.chain(group, bucket, &buckets);
     for (size_t i = 1; sound && i < buckets.size(); ++i) {
       sound = arena_.mark_used(PageKind::kBucket, buckets[i]);
     }
     // The process before this one may have ended before it could split the group.
-    if (buckets.size() > 1) enqueue({table.id, group});
+    if (buckets.size() > 1) queue_.push_back(group);
   }
   return sound ? Status() : corrupt;
 }

@@ -1,10 +1,10 @@
 #pragma once
 #include <boost/container/small_vector.hpp>
-#include <deque>
 #include <map>
 #include <set>
 
 #include "engine/storage/owner/directory.h"
+#include "engine/storage/owner/group_queue.h"
 #include "engine/storage/owner/group_split.h"
 #include "engine/storage/owner/index_walk.h"
 
@@ -66,7 +66,7 @@ class HashIndexOwner {
   // Chains a bucket behind it, where it has no empty entry.
   Status extend(TableId id, uint64_t hash, Place& place);
   // A chain has no empty entry left, or will have none.
-  void note_full(TableId id, uint64_t group) { enqueue({id, group}); }
+  void note_full(uint64_t group) { queue_.push_back(group); }
   bool linked(uint64_t slot) const;
   // By a transaction, in its lock word or in SUNDIAL's.
   bool locked(uint64_t header) const;
@@ -124,21 +124,15 @@ class HashIndexOwner {
  private:
   // May a split, a Still or the like begin?
   bool idle() const { return !busy_ && drops_ == 0; }
-  struct Candidate {
-    TableId table;
-    uint64_t group;
-    auto operator<=>(const Candidate&) const = default;
-  };
   uint32_t depth_wanted(TableId id) const;
-  void enqueue(Candidate candidate);
-  void enqueue_half(Candidate candidate);
-  void try_later(Candidate candidate);
+  void try_later(uint64_t group);
   void enqueue_failed();
+  void try_split(uint64_t group);
   uint64_t entry_place(uint64_t group, uint64_t slot) const;
   bool drop_versions_locked(uint64_t slot, uint64_t block, uint64_t wts);
   bool unlink_locked(uint64_t slot, uint64_t wts, uint64_t rts);
   Status chain_behind(uint64_t tail, uint32_t buckets);
-  void chain_spares(Candidate candidate);
+  void chain_spares(TableId id, uint64_t group);
   void retire_group(TableId id, uint64_t group);
   void add_group(const DirectoryEntry& table, uint64_t group, TableSize& size) const;
   void retire_blocks_of(uint64_t slot, const DirectoryEntry& table);
@@ -151,12 +145,11 @@ class HashIndexOwner {
   Directory& directory_;
   const IndexWalk walk_;
   GroupSplitter splitter_;
-  std::deque<Candidate> queue_;
-  std::set<Candidate> queued_;
+  GroupQueue queue_;  // candidates for a split
   // Without memory for their split; all of them are queued again after a while, which doubles up to
   // kRetryUsMax until a split succeeds.
   static constexpr uint64_t kRetryUsMin = 1'000, kRetryUsMax = 1'000'000;
-  std::set<Candidate> failed_;
+  std::set<uint64_t> failed_;
   uint64_t retry_at_us_ = 0, retry_after_us_ = kRetryUsMin;
   std::map<TableId, uint32_t> depths_wanted_;  // of tables that expect rows
   bool busy_ = false;      // a split, a Still or another change or count of an index is under way

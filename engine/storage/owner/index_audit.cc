@@ -102,7 +102,7 @@ void IndexAudit::audit_group(const DirectoryEntry& table, const GroupLook& look,
 
 void IndexAudit::audit_chain(const DirectoryEntry& table, const GroupLook& look, uint32_t bucket,
                              AuditReport& report) {
-  std::vector<uint64_t> buckets;
+  BucketChain buckets;
   const bool whole = walk_.chain(look.offset, bucket, &buckets);
   const bool in_use = std::all_of(buckets.begin() + 1, buckets.end(), [&](uint64_t each) {
     return arena_.in_use(PageKind::kBucket, each);
@@ -113,7 +113,7 @@ void IndexAudit::audit_chain(const DirectoryEntry& table, const GroupLook& look,
     fault.settled = true;  // chains are changed by this thread alone
     report.add(std::move(fault));
   }
-  const std::vector<uint64_t> entries = walk_.entries(buckets);
+  const ChainEntries entries = walk_.entries(buckets);
   std::vector<std::pair<uint64_t, uint64_t>> named;  // slot, place
   for (size_t i = 0; i < entries.size(); ++i) {
     if (entries[i] == 0) continue;

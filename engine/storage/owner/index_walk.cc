@@ -24,7 +24,7 @@ uint64_t IndexWalk::group_first_at(IndexRoot root, uint64_t i) const {
   return depth <= kDepthMax && i < 1ull << depth ? group : 0;
 }
 
-bool IndexWalk::chain(uint64_t group, uint32_t bucket, std::vector<uint64_t>* buckets) const {
+bool IndexWalk::chain(uint64_t group, uint32_t bucket, BucketChain* buckets) const {
   CHECK(bucket < kBucketsPerGroup);
   buckets->assign(1, bucket_offset(group, bucket));
   while (true) {
@@ -35,16 +35,25 @@ bool IndexWalk::chain(uint64_t group, uint32_t bucket, std::vector<uint64_t>* bu
   }
 }
 
-std::vector<uint64_t> IndexWalk::entries(const std::vector<uint64_t>& buckets) const {
-  std::vector<uint64_t> found(buckets.size() * kEntriesPerBucket);
+ChainEntries IndexWalk::entries(const BucketChain& buckets) const {
+  ChainEntries found(buckets.size() * kEntriesPerBucket, boost::container::default_init);
   for (size_t i = 0; i < buckets.size(); ++i) {
     region_.load_words(buckets[i], &found[i * kEntriesPerBucket], kEntriesPerBucket);
   }
   return found;
 }
 
+void IndexWalk::prefetch_slots(uint64_t group) const {
+  for (uint32_t bucket = 0; bucket < kBucketsPerGroup; ++bucket) {
+    const uint64_t first = bucket_offset(group, bucket);
+    for (uint32_t i = 0; i < kEntriesPerBucket; ++i) {
+      region_.prefetch_header(entry_offset(region_.load(first + 8 * i)));
+    }
+  }
+}
+
 bool IndexWalk::for_each_entry(uint64_t group, const std::function<void(uint64_t)>& visit) const {
-  std::vector<uint64_t> buckets;
+  BucketChain buckets;
   for (uint32_t bucket = 0; bucket < kBucketsPerGroup; ++bucket) {
     if (!chain(group, bucket, &buckets)) return false;
     for (const uint64_t entry : entries(buckets)) {

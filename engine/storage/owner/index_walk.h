@@ -1,11 +1,17 @@
 #pragma once
+#include <boost/container/small_vector.hpp>
 #include <functional>
-#include <vector>
 
 #include "engine/storage/layout/hash_index.h"
 #include "engine/storage/owner/arena.h"
 
 namespace rdmacc {
+
+// Offsets of a home bucket and of what is chained behind it, and the entries of all of them in
+// their order, empty ones included: nearly always of one bucket or two, so that a walk allocates
+// nothing.
+using BucketChain = boost::container::small_vector<uint64_t, 4>;
+using ChainEntries = boost::container::small_vector<uint64_t, 2 * kEntriesPerBucket>;
 
 // The owner's reading of its part of an index. Entries and, through faulty peers, anything else
 // may be nonsense: every offset is checked against the arena before it is followed, every walk
@@ -25,10 +31,12 @@ class IndexWalk {
     return static_cast<uint32_t>(region_.load(group + kOffsetOfLength));
   }
 
-  // Offsets of a home bucket and what is chained behind it; false if the chain is broken.
-  bool chain(uint64_t group, uint32_t bucket, std::vector<uint64_t>* buckets) const;
-  // The entries of these buckets in order, empty ones included.
-  std::vector<uint64_t> entries(const std::vector<uint64_t>& buckets) const;
+  // False if the chain is broken.
+  bool chain(uint64_t group, uint32_t bucket, BucketChain* buckets) const;
+  ChainEntries entries(const BucketChain& buckets) const;
+  // The headers of what the home buckets name, which are in no cache, are fetched together: one
+  // after the other each takes as long as a message.
+  void prefetch_slots(uint64_t group) const;
   // Calls back for every entry of a group that is not empty; false if a chain is broken.
   bool for_each_entry(uint64_t group, const std::function<void(uint64_t entry)>& visit) const;
   bool linked(IndexRoot root, uint64_t slot) const;

@@ -39,6 +39,10 @@ class OwnedRegion {
     __builtin_prefetch(base_ + offset);
     __builtin_prefetch(base_ + offset + kCacheLineBytes);
   }
+  // Its header alone.
+  void prefetch_header(uint64_t offset) const {
+    if (offset < bytes_) __builtin_prefetch(base_ + offset);
+  }
   void zero(uint64_t offset, uint64_t bytes) const {
     for (uint64_t at = 0; at < bytes; at += 8) store(offset + at, 0);
   }

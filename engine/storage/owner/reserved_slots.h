@@ -1,5 +1,6 @@
 #pragma once
-#include <unordered_map>
+#include <map>
+#include <span>
 
 #include "engine/storage/owner/orphaned_allocations.h"
 
@@ -25,8 +26,8 @@ class ReservedSlots {
         index_(index),
         orphans_(orphans) {}
 
-  // Handed out and locked by `tag`, of a worker of this incarnation.
-  void add(uint64_t slot, uint64_t tag, uint32_t incarnation);
+  // Handed out together and locked by `tag`, of a worker of this incarnation.
+  void add(std::span<const uint64_t> slots, uint64_t tag, uint32_t incarnation);
   // When the node is opened again: a slot that is locked by `word`, a tag or the ctts of a
   // transaction that has taken it. False: it never was kept, it is a row's, or its worker is gone.
   bool adopt(uint64_t slot, uint64_t word);
@@ -40,25 +41,42 @@ class ReservedSlots {
   // Takes back what is kept and was not adopted, some hundred at a time; yields. How many it got.
   size_t take_back(OfTables of);
   bool pending() const;
-  size_t count() const { return slots_.size(); }
+  size_t count() const { return count_; }
   // Forgets what rows have got, and takes back what has no user any more; yields.
   void sweep();
 
  private:
-  struct Reserved {
-    uint64_t tag;
-    uint64_t identity;         // table and incarnation: another owner's slot has another
+  struct Slot {
+    uint64_t offset;
+    uint64_t identity;  // table and incarnation: another owner's slot has another
+    bool operator<(const Slot& other) const { return offset < other.offset; }
+  };
+  // What was handed out together. Nearly all of it are rows when it is looked at for the first
+  // time.
+  struct Batch {
+    uint64_t tag = 0;
     uint32_t incarnation = 0;  // of the worker
     // Locked by the worker when the node was opened: the tag may be a transaction's ctts, whose
     // insert is committed and not installed yet. It is the worker's alone to give back.
     bool adopted = false;
+    std::vector<Slot> slots = {};  // ascending
+  };
+  struct Kept {
+    uint64_t slot, tag;
   };
 
-  bool as_added(uint64_t slot, const Reserved& reserved) const;
-  bool held_by_worker(uint64_t slot, const Reserved& reserved) const;
-  void hand_over_of_dead();
+  template <typename Look>
+  void look_at_all(Look&& look);
+  // nullptr: none.
+  const Batch* batch_of(uint64_t slot, const Slot** found) const;
+  bool as_added(const Slot& slot) const;
+  bool lists(const Batch& batch, const Slot& slot) const;
+  bool held_by_worker(const Batch& batch, const Slot& slot) const;
+  bool of_gone_table(const Slot& slot) const;
+  size_t take(std::span<const Kept> kept);
 
   static constexpr uint64_t kLookEveryUs = 500'000;
+  static constexpr size_t kTakenAtOnce = 256;
 
   Worker& worker_;
   const OwnedRegion& region_;
@@ -66,7 +84,9 @@ class ReservedSlots {
   Directory& directory_;
   HashIndexOwner& index_;
   OrphanedAllocations& orphans_;
-  std::unordered_map<uint64_t, Reserved> slots_;
+  std::map<uint64_t, Batch> batches_;  // by numbers that rise; none is empty
+  uint64_t next_batch_ = 1;
+  size_t count_ = 0;
   uint64_t next_look_us_ = 0;
 };
 

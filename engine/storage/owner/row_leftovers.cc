@@ -13,9 +13,9 @@ namespace rdmacc {
 // The place of the slot's entry in the group; 0 if there is none.
 uint64_t HashIndexOwner::entry_place(uint64_t group, uint64_t slot) const {
   const uint64_t hash = region_.load(slot);
-  std::vector<uint64_t> buckets;
+  BucketChain buckets;
   if (!walk_.chain(group, home_bucket_of(hash), &buckets)) return 0;
-  const std::vector<uint64_t> entries = walk_.entries(buckets);
+  const ChainEntries entries = walk_.entries(buckets);
   const auto found = std::find(entries.begin(), entries.end(), make_entry(hash, slot));
   if (found == entries.end()) return 0;
   const auto at = static_cast<size_t>(found - entries.begin());

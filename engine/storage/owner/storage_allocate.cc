@@ -64,7 +64,9 @@ Status StorageNode::handle_reserve_slots(WorkerId from, Bytes bytes, Reply& repl
   const uint32_t incarnation = worker_.endpoint().incarnation_of(from);
   std::vector<Allocation> taken;
   RDMACC_RETURN_IF_ERROR(allocate(request, taken, reply));
-  for (const Allocation& each : taken) reserved_slots_.add(each.slot, reserve.tag, incarnation);
+  std::vector<uint64_t> slots;
+  for (const Allocation& each : taken) slots.push_back(each.slot);
+  reserved_slots_.add(slots, reserve.tag, incarnation);
   return Status();
 }
 
@@ -161,6 +163,7 @@ Status StorageNode::take_units(const AllocateRequest& request, std::vector<Alloc
       status = slot.status();
       if (!slot.ok()) break;
       each.slot = slot.value();
+      region_.prefetch_header(each.slot);
       DCHECK(layout_.holds_header(each.slot));
     }
     if (item.overflow_bytes > 0) {

@@ -106,7 +106,7 @@ Status StorageNode::place_row(const LoadedRows& load, const RowToLoad& row, Unit
   CHECK(place.entry != 0 && region_.load(place.entry) == 0);
   write_loaded(load, row, hash, units);
   region_.store(place.entry, make_entry(hash, units.slot));
-  if (place.empty == 1) index_.note_full(load.table, place.group);
+  if (place.empty == 1) index_.note_full(place.group);
   units = {};
   return Status();
 }

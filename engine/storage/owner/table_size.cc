@@ -39,7 +39,7 @@ Result<TableSize> HashIndexOwner::size_of(TableId id) {
 void HashIndexOwner::add_group(const DirectoryEntry& table, uint64_t group, TableSize& size) const {
   size.bytes += sizeof(Group);
   size.latest_stamp = later(size.latest_stamp, region_.header(group));
-  std::vector<uint64_t> buckets;
+  BucketChain buckets;
   for (uint32_t bucket = 0; bucket < kBucketsPerGroup; ++bucket) {
     walk_.chain(group, bucket, &buckets);
     if (!buckets.empty()) size.bytes += (buckets.size() - 1) * sizeof(Bucket);

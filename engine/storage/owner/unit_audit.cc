@@ -68,7 +68,7 @@ void UnitAudit::reach_index(const DirectoryEntry& table) {
 
 void UnitAudit::reach_group(uint64_t group) {
   reached_.push_back(group);
-  std::vector<uint64_t> buckets;
+  BucketChain buckets;
   for (uint32_t bucket = 0; bucket < kBucketsPerGroup; ++bucket) {
     walk_.chain(group, bucket, &buckets);
     reached_.insert(reached_.end(), buckets.begin() + 1, buckets.end());

@@ -101,6 +101,36 @@ TEST(LockedHeaders, TellTheHolderAndTheTable) {
   });
 }
 
+// Nor when a slot is kept once more before the owner has looked at what became of the first time.
+TEST(LockedHeaders, AreNotThoseOfSlotsThatWorkersKeep) {
+  constexpr uint32_t kKept = 40;
+  constexpr int kTimes = 4;  // it looks twice a second
+  StorageCluster cluster({.nodes = 1});
+  cluster.run([&](Coordinator& c) {
+    TableSpec spec;
+    spec.relfilenode = 1;
+    const TableId table = c.client.create_table(spec, c.worker.counters()).value().id;
+    std::set<uint64_t> first;
+    std::vector<Slot> kept;
+    for (int time = 0; time < kTimes; ++time) {
+      kept.clear();
+      const uint64_t tag = c.next_ctts();
+      ASSERT_TRUE(c.client.reserve_slots(0, table, kKept, tag, kept, c.worker.counters()).ok());
+      EXPECT_TRUE(locked_headers(c, 0).empty());
+      if (time == kTimes - 1) break;
+      std::vector<StorageClient::FreeRequest> returned;
+      for (const Slot& each : kept) {
+        first.insert(each.slot.bits);
+        returned.push_back({each.slot, FreeKind::kReserved});
+      }
+      ASSERT_TRUE(c.client.free(returned, tag, c.worker.counters()).ok());
+      c.worker.scheduler().sleep_for(5'000);
+    }
+    for (const Slot& each : kept) EXPECT_TRUE(first.contains(each.slot.bits));
+  });
+  EXPECT_EQ(cluster.storage(0).statistics().rows, 0u);  // one look at all of them
+}
+
 TEST(LockedHeaders, NeedSeveralAnswersWhenThereAreMany) {
   StorageCluster cluster({.nodes = 1});
   cluster.run([&](Coordinator& c) {
