@@ -6,6 +6,7 @@
 
 #include "engine/log/in_doubt_list.h"
 #include "engine/storage/layout/tuple.h"
+#include "rdma/base/large_blocks.h"
 #include "rdma/base/status.h"
 
 // What a transaction changes, as its log record holds it: the one description that the Commit
@@ -50,7 +51,7 @@ struct LogRecord {
   uint64_t lease = 0;      // SUNDIAL: logical time of the commit, wts and rts of what it writes
   uint8_t protocol = 0;
   Gtid gtid;                  // null: the log alone decides it
-  std::vector<Write> writes;  // in the order in which they must be installed: tuples, then gaps
+  LargeVector<Write> writes;  // in the order in which they must be installed: tuples, then gaps
 
   // For a part of a transaction: everything but the writes.
   void copy_head(const LogRecord& whole) {

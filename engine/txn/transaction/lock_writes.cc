@@ -88,7 +88,7 @@ Status Transaction::look_at_gaps(StageContext& stage) {
 
 Status Transaction::lock_writes(StageContext& stage) {
   CHECK(!writes_.empty());
-  std::vector<LockWork>& works = writes_.plan_locks();
+  LargeVector<LockWork>& works = writes_.plan_locks();
   if (works.empty()) return Status();
   // Of the latest draw, for what it says of the time: others' leases that are over by now.
   if (parameters_.rules->leases_by_clock) stage.stamps.lease = stage.engine.leases.next();

@@ -8,7 +8,7 @@
 #include <span>
 #include <string_view>
 
-#include "engine/txn/transaction/large_blocks.h"
+#include "rdma/base/large_blocks.h"
 
 namespace rdmacc {
 

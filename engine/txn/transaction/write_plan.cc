@@ -12,7 +12,7 @@ constexpr size_t kRequestsAtOnce = 64 * 1024;
 constexpr size_t kRelinkedPerGroup = 4;  // or more: that many rows of a group come or go at once
 
 // The row's own lock, unless it is held, or nothing but the write knows of the row.
-void add_lock_of_row(const PlannedWrite& write, std::vector<LockWork>& locks) {
+void add_lock_of_row(const PlannedWrite& write, LargeVector<LockWork>& locks) {
   CHECK(write.tuple != nullptr);
   if (write.kind == WriteKind::kInsert || write.tuple->locked_to_commit()) return;
   locks.emplace_back().access = write.tuple;
@@ -168,7 +168,7 @@ void WritePlan::take_room(const SlotRequest& got, PlannedWrite& write, Accesses&
   write.tuple = &access;
 }
 
-std::vector<LockWork>& WritePlan::plan_locks() {
+LargeVector<LockWork>& WritePlan::plan_locks() {
   locks_.clear();
   if (!relinks_) {
     locks_.reserve(writes_.size());
@@ -266,7 +266,8 @@ bool WritePlan::free_replaced(StageContext& stage, std::span<const GlobalAddress
                      return !write.old_overflow.null() || write.kind == WriteKind::kTombstone;
                    });
   if (!any) return false;
-  std::vector<StorageClient::FreeRequest> freed;
+  LargeVector<StorageClient::FreeRequest> freed;
+  if (relinks_) freed.reserve(writes_.size());
   bool frees_blocks = false;
   const auto free_block = [&](GlobalAddress block, const PlannedWrite& by) {
     CHECK(by.tuple->header.node() == block.node());

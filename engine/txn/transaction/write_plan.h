@@ -97,8 +97,8 @@ class WritePlan {
   // outlives this, and gets those of inserted tuples.
   Status allocate_room(StageContext& stage, Accesses& accesses);
   // What has to be locked, gap headers with the entries that are wanted in their groups.
-  std::vector<LockWork>& plan_locks();
-  std::vector<LockWork>& locks() { return locks_; }
+  LargeVector<LockWork>& plan_locks();
+  LargeVector<LockWork>& locks() { return locks_; }
   // Tuples first, then gap headers: the order in which they are installed. Views of this.
   void list_writes(LogRecord& record);
   // By their keys; views of this.
@@ -127,10 +127,10 @@ class WritePlan {
   void note_allocated(std::span<const SlotRequest> got);
   void take_room(const SlotRequest& got, PlannedWrite& write, Accesses& accesses);
 
-  std::vector<PlannedWrite> writes_;
+  LargeVector<PlannedWrite> writes_;
   bool relinks_ = false;  // one of them does
-  std::vector<LockWork> locks_;
-  std::vector<StorageClient::FreeRequest> allocated_;  // by the nodes
+  LargeVector<LockWork> locks_;
+  LargeVector<StorageClient::FreeRequest> allocated_;  // by the nodes
   // Kept by this worker before.
   SlotPool::Slots pooled_;
   boost::container::small_vector<BlockPool::Taken, 16> kept_blocks_;

@@ -5,6 +5,7 @@
 #include <memory_resource>
 #include <mutex>
 #include <new>
+#include <vector>
 
 namespace rdmacc {
 
@@ -67,5 +68,23 @@ class LargeBlocks final : public std::pmr::memory_resource {
   std::array<Kept, kKeptMax> kept_;
   size_t kept_bytes_ = 0;
 };
+
+// For a list that a transaction of many rows makes as long as itself.
+template <typename T>
+struct LargeAllocator {
+  using value_type = T;
+  LargeAllocator() = default;
+  template <typename Other>
+  LargeAllocator(const LargeAllocator<Other>&) {}
+  T* allocate(size_t count) {
+    return static_cast<T*>(LargeBlocks::get()->allocate(count * sizeof(T), alignof(T)));
+  }
+  void deallocate(T* memory, size_t count) {
+    LargeBlocks::get()->deallocate(memory, count * sizeof(T), alignof(T));
+  }
+  bool operator==(const LargeAllocator&) const = default;
+};
+template <typename T>
+using LargeVector = std::vector<T, LargeAllocator<T>>;
 
 }  // namespace rdmacc
