@@ -16,7 +16,6 @@
 #include "engine/stats/stats_recorder.h"
 #include "engine/verify/verify.h"
 #include "pg_rdmacc/bridge/engine_bridge.h"
-#include "rdma/base/large_blocks.h"
 #include "rdma/open/open_fabric.h"
 
 // The engine's side of engine_bridge.h: one Attachment per backend, made in the backend
@@ -77,7 +76,7 @@ struct WaitingChange {
 
 // Those of one index, in the order in which they came.
 struct WaitingIndex {
-  LargeVector<WaitingChange> changes;
+  std::vector<WaitingChange> changes;
   std::string bytes;  // of all entries
 
   std::string_view entry(const WaitingChange& change) const {

@@ -1,7 +1,10 @@
 #pragma once
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <array>
+#include <bit>
+#include <fstream>
 #include <memory_resource>
 #include <mutex>
 #include <new>
@@ -11,8 +14,10 @@ namespace rdmacc {
 
 // Memory for sets that grow by doubling. What is large comes in whole huge pages, where the system
 // has some: a transaction of a million rows then waits for a few hundred page faults and not for a
-// hundred thousand. The last few of a size are kept for the next such transaction, which the system
-// need not give pages of zeros.
+// hundred thousand. The last blocks of a size are kept for the next such transaction, which the
+// system need not give pages of zeros: some megabytes as they are, and of what is more the system
+// may take the pages back when it wants memory (MADV_FREE). Where it promises no more memory than
+// it has, what is kept would be missing to others: then it is the few megabytes alone.
 class LargeBlocks final : public std::pmr::memory_resource {
  public:
   static LargeBlocks* get() {
@@ -20,12 +25,36 @@ class LargeBlocks final : public std::pmr::memory_resource {
     return blocks;
   }
 
+  // So much is taken for a block of so many bytes: blocks of nearly a size can be used for each
+  // other. The rest of it has no pages before it is written to.
+  static constexpr size_t size_taken(size_t bytes) {
+    constexpr int kStepsOfDoubling = 3;  // as a power of 2
+    const size_t step = std::bit_floor(bytes) >> kStepsOfDoubling;
+    return round_up(bytes, std::max(step, kHugePageBytes));
+  }
+
+  // Of a process: bytes of kept blocks as they are, of all of them, and how many.
+  static constexpr size_t kWholeBytesMax = 64u << 20, kKeptBytesMax = 1u << 30, kKeptMax = 64;
+  size_t kept_bytes() {
+    const std::scoped_lock lock(mutex_);
+    return kept_bytes_;
+  }
+
  private:
   static constexpr size_t kHugePageBytes = 2u << 20;
 
-  static constexpr size_t kKeptBytesMax = 64u << 20;  // of a process
-  static constexpr size_t kKeptMax = 16;
-
+  static constexpr size_t round_up(size_t bytes, size_t step) {
+    return (bytes + step - 1) / step * step;
+  }
+  static bool promises_more_memory() {
+    constexpr int kNever = 2;
+    static const bool promises = [] {
+      int mode = kNever;
+      std::ifstream("/proc/sys/vm/overcommit_memory") >> mode;
+      return mode != kNever;
+    }();
+    return promises;
+  }
   static bool is_large(size_t bytes) { return bytes >= kHugePageBytes; }
   void* take_kept(size_t bytes) {
     const std::scoped_lock lock(mutex_);
@@ -39,8 +68,12 @@ class LargeBlocks final : public std::pmr::memory_resource {
   }
   bool keep(void* memory, size_t bytes) {
     const std::scoped_lock lock(mutex_);
+    if (bytes > kKeptBytesMax - kept_bytes_) return false;
     for (Kept& kept : kept_) {
-      if (kept.bytes != 0 || bytes > kKeptBytesMax - kept_bytes_) continue;
+      if (kept.bytes != 0) continue;
+      const bool whole = kept_bytes_ + bytes <= kWholeBytesMax;
+      if (!whole && !promises_more_memory()) return false;
+      if (!whole && madvise(memory, bytes, MADV_FREE) != 0) return false;
       kept_bytes_ += bytes;
       kept = {memory, bytes};
       return true;
@@ -49,13 +82,14 @@ class LargeBlocks final : public std::pmr::memory_resource {
   }
   void* do_allocate(size_t bytes, size_t alignment) override {
     if (!is_large(bytes)) return ::operator new(bytes, std::align_val_t(alignment));
-    if (void* kept = take_kept(bytes)) return kept;
-    void* memory = ::operator new(bytes, std::align_val_t(kHugePageBytes));
-    madvise(memory, bytes, MADV_HUGEPAGE);  // a wish: without huge pages, small ones do
+    const size_t taken = size_taken(bytes);
+    if (void* kept = take_kept(taken)) return kept;
+    void* memory = ::operator new(taken, std::align_val_t(kHugePageBytes));
+    madvise(memory, taken, MADV_HUGEPAGE);  // a wish: without huge pages, small ones do
     return memory;
   }
   void do_deallocate(void* memory, size_t bytes, size_t alignment) override {
-    if (is_large(bytes) && keep(memory, bytes)) return;
+    if (is_large(bytes) && keep(memory, size_taken(bytes))) return;
     ::operator delete(memory, std::align_val_t(is_large(bytes) ? kHugePageBytes : alignment));
   }
   bool do_is_equal(const memory_resource& other) const noexcept override { return this == &other; }

@@ -4,7 +4,6 @@
 #include <set>
 
 #include "engine/storage/owner/directory.h"
-#include "engine/storage/owner/group_queue.h"
 #include "engine/storage/owner/group_split.h"
 #include "engine/storage/owner/index_walk.h"
 

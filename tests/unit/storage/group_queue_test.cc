@@ -1,6 +1,6 @@
-#include "engine/storage/owner/group_queue.h"
-
 #include <gtest/gtest.h>
+
+#include "engine/storage/owner/group_split.h"
 
 namespace rdmacc {
 namespace {
