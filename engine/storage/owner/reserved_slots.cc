@@ -11,48 +11,54 @@ namespace rdmacc {
 template <typename Look>
 void ReservedSlots::look_at_all(Look&& look) {
   constexpr ptrdiff_t kSlotsPerTurn = 32;
+  if (batches_.empty()) return;
   const bool yields = worker_.scheduler().in_coroutine();
-  const uint64_t end = next_batch_;
-  uint64_t number = 0, behind = 0;  // of the batch, slots up to there have been looked at
+  const uint64_t last_tag = batches_.rbegin()->first;
+  uint64_t tag = 0, behind = 0;  // of this batch, slots up to there have been looked at
+  ptrdiff_t of_turn = 0;
   while (true) {
-    const auto at = batches_.lower_bound(number);
-    if (at == batches_.end() || at->first >= end) return;
-    if (at->first != number) behind = 0;
-    number = at->first;
+    const auto at = batches_.lower_bound(tag);
+    if (at == batches_.end() || at->first > last_tag) return;
+    if (at->first != tag) behind = 0;
+    tag = at->first;
     std::vector<Slot>& slots = at->second.slots;
     const auto first = std::upper_bound(slots.begin(), slots.end(), Slot{behind, 0});
-    const auto last = first + std::min(kSlotsPerTurn, slots.end() - first);
+    const auto last = first + std::min(kSlotsPerTurn - of_turn, slots.end() - first);
     for (auto slot = first; slot != last; ++slot) region_.prefetch_header(slot->offset);
-    if (last != slots.end()) {
-      behind = std::prev(last)->offset;
-    } else {
-      ++number;
-      behind = 0;
-    }
-    const auto kept = std::remove_if(
-        first, last, [&](const Slot& slot) { return look(std::as_const(at->second), slot); });
+    const bool whole = last == slots.end();
+    if (!whole) behind = std::prev(last)->offset;
+    of_turn += last - first;
+    const Batch& batch = at->second;
+    const auto kept =
+        std::remove_if(first, last, [&](const Slot& slot) { return look(tag, batch, slot); });
     count_ -= static_cast<size_t>(last - kept);
     slots.erase(kept, last);
     if (slots.empty()) batches_.erase(at);
+    if (whole) {
+      ++tag;
+      behind = 0;
+    }
+    if (of_turn < kSlotsPerTurn) continue;
+    of_turn = 0;
     if (yields) worker_.scheduler().yield();
   }
 }
 
+// A tag is given once; what a peer does with it is its own affair.
 void ReservedSlots::add(std::span<const uint64_t> slots, uint64_t tag, uint32_t incarnation) {
   CHECK(locked_exclusively(tag) && !slots.empty());
-  Batch& batch = batches_[next_batch_++];
-  batch.tag = tag;
-  batch.incarnation = incarnation;
-  batch.slots.reserve(slots.size());
+  const auto known = batches_.find(tag);
+  Batch batch = known == batches_.end() ? Batch{.incarnation = incarnation} : known->second;
   for (const uint64_t slot : slots) {
     CHECK(arena_.in_use(PageKind::kSlot, slot));
     batch.slots.push_back({slot, region_.load(slot + kOffsetOfIdentity)});
   }
   std::sort(batch.slots.begin(), batch.slots.end());
+  batches_[tag] = std::move(batch);
   count_ += slots.size();
 }
 
-// Slots come in the order of their places, so that those with one word come together, mostly.
+// Slots come in the order of their places, and those with one word are a batch.
 bool ReservedSlots::adopt(uint64_t slot, uint64_t word) {
   const auto worker = static_cast<WorkerId>(word);
   const Header header = region_.header(slot);
@@ -61,30 +67,18 @@ bool ReservedSlots::adopt(uint64_t slot, uint64_t word) {
   if (worker == kOrderWorker) return false;
   const uint32_t incarnation = worker_.endpoint().incarnation_of(worker);
   if (incarnation == 0) return false;
-  Batch* last = batches_.empty() ? nullptr : &batches_.rbegin()->second;
-  const bool fits = last != nullptr && last->tag == word && last->incarnation == incarnation &&
-                    last->slots.back().offset < slot;
-  if (fits) {
-    last->slots.push_back({slot, region_.load(slot + kOffsetOfIdentity)});
-    ++count_;
-  } else {
-    add({&slot, 1}, word, incarnation);
-    batches_.rbegin()->second.adopted = true;
-  }
+  Batch& batch = batches_[word];
+  CHECK(batch.slots.empty() || (batch.adopted && batch.slots.back().offset < slot));
+  if (batch.slots.empty()) batch.incarnation = incarnation;
+  batch.adopted = true;
+  batch.slots.push_back({slot, region_.load(slot + kOffsetOfIdentity)});
+  ++count_;
   return true;
 }
 
-// An older batch may still name a slot that was a row's since.
-const ReservedSlots::Batch* ReservedSlots::batch_of(uint64_t slot, const Slot** found) const {
-  for (auto batch_at = batches_.rbegin(); batch_at != batches_.rend(); ++batch_at) {
-    const Batch& batch = batch_at->second;
-    if (slot < batch.slots.front().offset || slot > batch.slots.back().offset) continue;
-    const auto at = std::lower_bound(batch.slots.begin(), batch.slots.end(), Slot{slot, 0});
-    if (at->offset != slot) continue;
-    *found = &*at;
-    return &batch;
-  }
-  return nullptr;
+const ReservedSlots::Slot* ReservedSlots::find_in(const Batch& batch, uint64_t slot) {
+  const auto at = std::lower_bound(batch.slots.begin(), batch.slots.end(), Slot{slot, 0});
+  return at != batch.slots.end() && at->offset == slot ? &*at : nullptr;
 }
 
 // A transaction that has it may give it back, until it is a row's.
@@ -94,26 +88,23 @@ bool ReservedSlots::as_added(const Slot& slot) const {
          (region_.load(slot.offset + kOffsetOfLength) >> 32 & kFlagLive) == 0;
 }
 
-bool ReservedSlots::lists(const Batch& batch, const Slot& slot) const {
-  return as_added(slot) && region_.lock_of(slot.offset) == batch.tag;
-}
-
+// By the tag in its lock word: an older batch may still name a slot that was a row's since.
 bool ReservedSlots::lists(uint64_t slot) const {
-  const Slot* found = nullptr;
-  const Batch* batch = batch_of(slot, &found);
-  return batch != nullptr && lists(*batch, *found);
-}
-
-bool ReservedSlots::held_by_worker(const Batch& batch, const Slot& slot) const {
-  const uint64_t lock = region_.lock_of(slot.offset);
-  return as_added(slot) && locked_exclusively(lock) &&
-         static_cast<WorkerId>(lock) == static_cast<WorkerId>(batch.tag);
+  const auto batch = batches_.find(region_.lock_of(slot));
+  if (batch == batches_.end()) return false;
+  const Slot* found = find_in(batch->second, slot);
+  return found != nullptr && as_added(*found);
 }
 
 bool ReservedSlots::held_by_worker(uint64_t slot) const {
-  const Slot* found = nullptr;
-  const Batch* batch = batch_of(slot, &found);
-  return batch != nullptr && held_by_worker(*batch, *found);
+  if (lists(slot)) return true;
+  const uint64_t lock = region_.lock_of(slot);  // a transaction's, perhaps
+  if (!locked_exclusively(lock)) return false;
+  return std::any_of(batches_.begin(), batches_.end(), [&](const auto& each) {
+    if (static_cast<WorkerId>(each.first) != static_cast<WorkerId>(lock)) return false;
+    const Slot* found = find_in(each.second, slot);
+    return found != nullptr && as_added(*found);
+  });
 }
 
 bool ReservedSlots::of_gone_table(const Slot& slot) const {
@@ -122,8 +113,9 @@ bool ReservedSlots::of_gone_table(const Slot& slot) const {
 
 uint64_t ReservedSlots::unused() {
   uint64_t unused = 0;
-  look_at_all([&](const Batch& batch, const Slot& slot) {
-    unused += lists(batch, slot) && !of_gone_table(slot) ? 1 : 0;
+  look_at_all([&](uint64_t tag, const Batch&, const Slot& slot) {
+    const bool kept = as_added(slot) && region_.lock_of(slot.offset) == tag;
+    unused += kept && !of_gone_table(slot) ? 1 : 0;
     return false;
   });
   return unused;
@@ -131,11 +123,10 @@ uint64_t ReservedSlots::unused() {
 
 size_t ReservedSlots::take_back(OfTables of) {
   std::vector<Kept> wanted;
-  look_at_all([&](const Batch& batch, const Slot& slot) {
-    const bool takes = wanted.size() < kTakenAtOnce && !batch.adopted && lists(batch, slot);
-    if (takes && (of == OfTables::kAll || of_gone_table(slot))) {
-      wanted.push_back({slot.offset, batch.tag});
-    }
+  look_at_all([&](uint64_t tag, const Batch& batch, const Slot& slot) {
+    const bool may_take = wanted.size() < kTakenAtOnce && !batch.adopted;
+    if (!may_take || !as_added(slot) || region_.lock_of(slot.offset) != tag) return false;
+    if (of == OfTables::kAll || of_gone_table(slot)) wanted.push_back({slot.offset, tag});
     return false;
   });
   return take(wanted);
@@ -169,17 +160,17 @@ bool ReservedSlots::pending() const {
 void ReservedSlots::sweep() {
   next_look_us_ = worker_.endpoint().now_us() + kLookEveryUs;
   std::vector<Kept> gone;  // of tables that are
-  look_at_all([&](const Batch& batch, const Slot& slot) {
+  look_at_all([&](uint64_t tag, const Batch& batch, const Slot& slot) {
     if (!as_added(slot)) return true;
-    if (!batch.adopted && of_gone_table(slot) && lists(batch, slot)) {
-      gone.push_back({slot.offset, batch.tag});
+    const uint64_t lock = region_.lock_of(slot.offset);
+    if (lock == tag && !batch.adopted && of_gone_table(slot)) {
+      gone.push_back({slot.offset, tag});
       return false;
     }
-    const auto worker = static_cast<WorkerId>(batch.tag);
+    const auto worker = static_cast<WorkerId>(tag);
     const uint32_t now = worker_.endpoint().incarnation_of(worker);
     if (now != 0 && now == batch.incarnation) return false;
-    if (held_by_worker(batch, slot)) {
-      const uint64_t lock = region_.lock_of(slot.offset);
+    if (locked_exclusively(lock) && static_cast<WorkerId>(lock) == worker) {
       orphans_.add({PageKind::kSlot, slot.offset, lock, batch.incarnation});
     }
     return true;

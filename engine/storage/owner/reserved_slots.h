@@ -41,6 +41,7 @@ class ReservedSlots {
   // Takes back what is kept and was not adopted, some hundred at a time; yields. How many it got.
   size_t take_back(OfTables of);
   bool pending() const;
+  // Those that rows have got, or that were taken back, since the last look among them.
   size_t count() const { return count_; }
   // Forgets what rows have got, and takes back what has no user any more; yields.
   void sweep();
@@ -54,7 +55,6 @@ class ReservedSlots {
   // What was handed out together. Nearly all of it are rows when it is looked at for the first
   // time.
   struct Batch {
-    uint64_t tag = 0;
     uint32_t incarnation = 0;  // of the worker
     // Locked by the worker when the node was opened: the tag may be a transaction's ctts, whose
     // insert is committed and not installed yet. It is the worker's alone to give back.
@@ -65,13 +65,12 @@ class ReservedSlots {
     uint64_t slot, tag;
   };
 
+  using Batches = std::map<uint64_t, Batch>;  // by tag; none is empty
   template <typename Look>
   void look_at_all(Look&& look);
-  // nullptr: none.
-  const Batch* batch_of(uint64_t slot, const Slot** found) const;
+  // nullptr: it does not name the slot.
+  static const Slot* find_in(const Batch& batch, uint64_t slot);
   bool as_added(const Slot& slot) const;
-  bool lists(const Batch& batch, const Slot& slot) const;
-  bool held_by_worker(const Batch& batch, const Slot& slot) const;
   bool of_gone_table(const Slot& slot) const;
   size_t take(std::span<const Kept> kept);
 
@@ -84,8 +83,7 @@ class ReservedSlots {
   Directory& directory_;
   HashIndexOwner& index_;
   OrphanedAllocations& orphans_;
-  std::map<uint64_t, Batch> batches_;  // by numbers that rise; none is empty
-  uint64_t next_batch_ = 1;
+  Batches batches_;
   size_t count_ = 0;
   uint64_t next_look_us_ = 0;
 };
