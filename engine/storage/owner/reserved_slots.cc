@@ -4,10 +4,9 @@
 
 namespace rdmacc {
 
-// Looks at all of them, which may be hundreds of thousands, and lets other coroutines run in
-// between: what they add is left for the next time, what they have taken out is passed over. `look`
-// does not yield; true: the slot is to be forgotten. Called outside of a coroutine, it looks at all
-// of them at once.
+// As look_at_all() of rdma/coroutine/long_look.h looks at a map: some at a time, so that other
+// coroutines run in between. Here they are fetched together, too. `look` does not yield; true: the
+// slot is to be forgotten.
 template <typename Look>
 void ReservedSlots::look_at_all(Look&& look) {
   constexpr ptrdiff_t kSlotsPerTurn = 32;
@@ -44,21 +43,19 @@ void ReservedSlots::look_at_all(Look&& look) {
   }
 }
 
-// A tag is given once; what a peer does with it is its own affair.
 void ReservedSlots::add(std::span<const uint64_t> slots, uint64_t tag, uint32_t incarnation) {
   CHECK(locked_exclusively(tag) && !slots.empty());
-  const auto known = batches_.find(tag);
-  Batch batch = known == batches_.end() ? Batch{.incarnation = incarnation} : known->second;
+  Batch& batch = batches_[tag];
+  if (batch.slots.empty()) batch.incarnation = incarnation;
   for (const uint64_t slot : slots) {
     CHECK(arena_.in_use(PageKind::kSlot, slot));
     batch.slots.push_back({slot, region_.load(slot + kOffsetOfIdentity)});
+    ++count_;
   }
   std::sort(batch.slots.begin(), batch.slots.end());
-  batches_[tag] = std::move(batch);
-  count_ += slots.size();
 }
 
-// Slots come in the order of their places, and those with one word are a batch.
+// Those with one word are a batch. They come in the order of their places, mostly.
 bool ReservedSlots::adopt(uint64_t slot, uint64_t word) {
   const auto worker = static_cast<WorkerId>(word);
   const Header header = region_.header(slot);
@@ -68,10 +65,11 @@ bool ReservedSlots::adopt(uint64_t slot, uint64_t word) {
   const uint32_t incarnation = worker_.endpoint().incarnation_of(worker);
   if (incarnation == 0) return false;
   Batch& batch = batches_[word];
-  CHECK(batch.slots.empty() || (batch.adopted && batch.slots.back().offset < slot));
+  CHECK(batch.slots.empty() || batch.adopted);
   if (batch.slots.empty()) batch.incarnation = incarnation;
   batch.adopted = true;
-  batch.slots.push_back({slot, region_.load(slot + kOffsetOfIdentity)});
+  const Slot adopted{slot, region_.load(slot + kOffsetOfIdentity)};
+  batch.slots.insert(std::upper_bound(batch.slots.begin(), batch.slots.end(), adopted), adopted);
   ++count_;
   return true;
 }

@@ -65,7 +65,7 @@ class ReservedSlots {
     uint64_t slot, tag;
   };
 
-  using Batches = std::map<uint64_t, Batch>;  // by tag; none is empty
+  using Batches = std::map<uint64_t, Batch>;  // by tag
   template <typename Look>
   void look_at_all(Look&& look);
   // nullptr: it does not name the slot.

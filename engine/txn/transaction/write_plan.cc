@@ -267,7 +267,6 @@ bool WritePlan::free_replaced(StageContext& stage, std::span<const GlobalAddress
                    });
   if (!any) return false;
   LargeVector<StorageClient::FreeRequest> freed;
-  if (relinks_) freed.reserve(writes_.size());
   bool frees_blocks = false;
   const auto free_block = [&](GlobalAddress block, const PlannedWrite& by) {
     CHECK(by.tuple->header.node() == block.node());

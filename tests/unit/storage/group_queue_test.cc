@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "engine/storage/owner/group_split.h"
+#include "engine/storage/owner/hash_index_owner.h"
 
 namespace rdmacc {
 namespace {

@@ -152,7 +152,10 @@ TEST_F(LongMaintenance, KeptSlotsOfADroppedTableAreTakenBack) {
     bool over = false, left = false;
     Scheduler& scheduler = cluster_.node_worker(0).scheduler();
     ASSERT_TRUE(scheduler.spawn([&] {
-      for (; !over; ++counts) EXPECT_EQ(cluster_.storage(0).statistics().rows, 0u);
+      while (!over) {
+        EXPECT_EQ(cluster_.storage(0).statistics().rows, 0u);
+        ++counts;
+      }
       left = true;
     }));
     cluster_.storage(0).maintain();
