@@ -2,6 +2,7 @@
 // and mixed; and all hybrid codes one after the other.
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -214,9 +215,12 @@ TEST_P(BenchAuto, LearnsAPlanAndIsSerializable) {
   run.result = std::move(*result);
   const auto json = nlohmann::json::parse(report_json(run));
   EXPECT_EQ(json["auto_stages"], true);
-  // The other coordinator may have found another one, or this one learned it late. By chance each
-  // of some dozens would be used as often.
-  EXPECT_GT(used[json["stages"].get<uint16_t>()], history->size() / 20);
+  // By chance each of 15 plans or more would be used as often. In the end it may be another one, of
+  // which a coordinator has just learned.
+  EXPECT_GT(used[json["stages"].get<uint16_t>()], 0u);
+  size_t most = 0;
+  for (const auto& [stages, times] : used) most = std::max(most, times);
+  EXPECT_GT(most, history->size() / 4);
   EXPECT_NE(report_text(run).find("stages auto, in the end "), std::string::npos);
 }
 
