@@ -18,7 +18,8 @@ COLOURS = sys.stdout.isatty()
 LINES_OF_A_FAILURE = 60
 # Where a part says what failed, which may be far above the end of its output.
 POINTS_AT_FAILURE = re.compile(r"Failure$|^\[  FAILED  \]|^not ok|CHECK failed|Sanitizer|PANIC|"
-                               r"\.\.\. (?:FAILED|failed)|suite-ended \S+ [1-9]")
+                               r"\.\.\. (?:FAILED|failed)|suite-ended \S+ [1-9]|"
+                               r"^\w[\w.]*(?:Error|Expired|Failure|Unmet): ")
 LINES_BESIDE = 8
 # A difference from what a regression test should print.
 DIFFERENCE = re.compile(r"^@@ |^[+-](?![+-]{2})")

@@ -15,17 +15,18 @@ SET_UP = """
 CREATE TABLE jobs (id int PRIMARY KEY, v text) USING rdmacc;
 CREATE TABLE taken (id bigserial PRIMARY KEY, job int, worker int) USING rdmacc;
 """
-# The statement by itself, and a job that is worked on between two statements.
+# The statement by itself, and a job that is worked on between two statements; each takes a moment, or
+# the first worker that is ready might do them all.
 SCRIPTS = {
     "statement": """
 WITH job AS (DELETE FROM jobs WHERE id = (SELECT id FROM jobs ORDER BY id
                                             FOR UPDATE SKIP LOCKED LIMIT 1) RETURNING id)
-INSERT INTO taken (job, worker) SELECT id, pg_backend_pid() FROM job;
+INSERT INTO taken (job, worker) SELECT id, pg_backend_pid() FROM job WHERE pg_sleep(0.002) IS NOT NULL;
 """,
     "transaction": """
 BEGIN;
 SELECT coalesce((SELECT id FROM jobs FOR UPDATE SKIP LOCKED LIMIT 1), 0) AS job \\gset
-INSERT INTO taken (job, worker) SELECT :job, pg_backend_pid() WHERE :job > 0;
+INSERT INTO taken (job, worker) SELECT :job, pg_backend_pid() WHERE :job > 0 AND pg_sleep(0.002) IS NOT NULL;
 DELETE FROM jobs WHERE id = :job;
 COMMIT;
 """,
