@@ -176,6 +176,11 @@ class Session {
   Result<ScanHandle> scan(TableId table, uint32_t visible_before = kEveryCommand,
                           ScanMode mode = ScanMode::kSerializable, ScanWants wants = {},
                           uint64_t* shared_walk = nullptr);
+  // Before guests begin such scans, and after host(): decides how these walk (`shared_walk`, which
+  // is 0, may be another word then), and reads what is read once for all of them.
+  Status share_scan(TableId table, uint64_t* shared_walk);
+  // What the word was then, for the same scans from their beginning.
+  static uint64_t shared_walk_anew(uint64_t shared_walk);
   // The next rows; an empty batch is the end. Views live until the next call.
   Status scan_next(ScanCursor& cursor, std::vector<RowView>& batch);
   // The same for a scan that wants to count: how many rows the batch has; 0 is the end.
@@ -326,6 +331,7 @@ class Session {
   // The transaction starts at its first access.
   Status enter(uint64_t first_access);
   Status enter_at(TableId table, std::string_view key);
+  Status enter_to_scan(TableId table);
   static uint64_t name_of_access(TableId table, std::string_view key);
   static Status check_sizes(std::string_view key, std::string_view row);  // kTooLarge
   void end_transaction();

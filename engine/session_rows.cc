@@ -276,6 +276,11 @@ Result<ScanHandle> Session::scan(TableId table, uint32_t visible_before, ScanMod
   if (coordinator_ == nullptr) {
     return Status(Code::kInvalidArgument, "a procedure's transaction cannot scan");
   }
+  RDMACC_RETURN_IF_ERROR(enter_to_scan(table));
+  return ScanHandle(new ScanCursor(*txn_, table, visible_before, mode, wants, shared_walk));
+}
+
+Status Session::enter_to_scan(TableId table) {
   // Splits that this worker has caused, and that the scan would lose to.
   FullGroups& full_groups = engine().state.full_groups;
   if (rows().started()) {
@@ -283,11 +288,21 @@ Result<ScanHandle> Session::scan(TableId table, uint32_t visible_before, ScanMod
   } else {
     full_groups.settle_all();
   }
-  RDMACC_RETURN_IF_ERROR(enter(name_of_scan(table)));
-  return ScanHandle(new ScanCursor(*txn_, table, visible_before, mode, wants, shared_walk));
+  return enter(name_of_scan(table));
 }
 
 // ---- Guests
+
+Status Session::share_scan(TableId table, uint64_t* shared_walk) {
+  CHECK(coordinator_ != nullptr && shared_walk != nullptr && *shared_walk == 0);
+  RDMACC_RETURN_IF_ERROR(enter_to_scan(table));
+  TableScan scan(*txn_, table, kEveryCommand, ScanMode::kSerializable, {}, shared_walk);
+  return scan.share();
+}
+
+uint64_t Session::shared_walk_anew(uint64_t shared_walk) {
+  return PageWalk::is_one(shared_walk) ? PageWalk().pack() : 0;
+}
 
 bool Session::may_host() { return txn().may_host(); }
 

@@ -190,6 +190,15 @@ void bridge_start_scan(BridgeScan* handle, uint32_t table, uint32_t visible_befo
   });
 }
 
+void bridge_start_share_scan(uint32_t table, uint64_t* shared_walk) {
+  CHECK(table != rdmacc::kNoTable);
+  start([=](rdmacc::Session& session) { return session.share_scan(table, shared_walk); });
+}
+
+uint64_t bridge_shared_walk_anew(uint64_t shared_walk) {
+  return rdmacc::Session::shared_walk_anew(shared_walk);
+}
+
 // No scan that has begun is of the table that is loaded: a statement does not read what it fills.
 void bridge_start_scan_next(BridgeScan* handle) {
   start_beside_load([=](rdmacc::Session& session) {

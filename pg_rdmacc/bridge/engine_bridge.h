@@ -265,6 +265,10 @@ BridgeScan* bridge_scan_create(const void* owner);
  * that have the same one, of guests, it gets each row once among them all. */
 void bridge_start_scan(BridgeScan* scan, uint32_t table, uint32_t visible_before,
                        rdmacc::ScanMode mode, rdmacc::ScanWants wants, uint64_t* shared_walk);
+/* Before guests begin such scans (Session::share_scan); and the word for them from their beginning.
+ */
+void bridge_start_share_scan(uint32_t table, uint64_t* shared_walk);
+uint64_t bridge_shared_walk_anew(uint64_t shared_walk);
 void bridge_start_scan_next(BridgeScan* scan);
 size_t bridge_scan_rows(BridgeScan* scan, const BridgeRow** rows); /* 0 rows: the end */
 void bridge_scan_free(BridgeScan* scan); /* also of a scan that is gone already */

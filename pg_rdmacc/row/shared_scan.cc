@@ -2,7 +2,10 @@
 
 #include "pg_rdmacc/relation/access_method.h"
 #include "pg_rdmacc/relation/engine_table.h"
+#include "pg_rdmacc/server/error.h"
 #include "pg_rdmacc/xact/guests.h"
+#include "pg_rdmacc/xact/pump.h"
+#include "pg_rdmacc/xact/xact.h"
 
 extern "C" {
 #include "access/parallel.h"
@@ -34,12 +37,15 @@ void rdmacc_share_scan(RdmaccSharedScan* scan, Relation relation) {
   scan->walk = 0;
   scan->table = rdmacc_table(relation)->id;
   scan->shared = true;
+  bridge_start_share_scan(scan->table, &scan->walk);
+  rdmacc_pump();
+  rdmacc_check("could not scan", RelationGetRelationName(relation));
 }
 
 void rdmacc_share_scan_again(RdmaccSharedScan* scan) {
   CHECK(!IsParallelWorker());
   rdmacc_borrow_lent();
-  scan->walk = 0;
+  scan->walk = bridge_shared_walk_anew(scan->walk);
 }
 
 void rdmacc_share_no_scan(RdmaccSharedScan* scan) { *scan = {}; }

@@ -103,6 +103,9 @@ SimRun::SimRun(const SimScenario& scenario)
         std::max(engine_options_.replicas, std::min(least, topology_.nodes - 1u));
   }
   engine_options_.location_cache_entries = 64;
+  // By the seed alone, and so are other draws what they were: scans by groups, by slots, by both.
+  constexpr std::array<uint32_t, 3> kSlotScanRowsMin = {UINT32_MAX, 0, 1};
+  engine_options_.slot_scan_rows_min = kSlotScanRowsMin[scenario.seed % 3];
   node_options_.rules_of = engine_options_.rules_of = scenario.rules_of;
   txn_.protocol = scenario.protocol;
   txn_.lock_mode = scenario.lock_mode;

@@ -120,6 +120,7 @@ struct RegionLayout {
            offset <= region_bytes - sizeof(Bucket);
   }
   uint64_t page(uint64_t index) const { return pages + index * kPageBytes; }
+  uint64_t page_word(uint64_t index) const { return page_table + index * sizeof(uint64_t); }
 };
 
 // Smallest region that a topology can work with.

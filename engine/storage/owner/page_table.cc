@@ -58,12 +58,12 @@ Status PageTable::open() {
 
 PageWord PageTable::word(uint64_t index) const {
   CHECK(index < layout_.page_count);
-  return PageWord{region_.load(layout_.page_table + index * sizeof(uint64_t))};
+  return PageWord{region_.load(layout_.page_word(index))};
 }
 
 void PageTable::set_word(uint64_t index, PageWord word) {
   CHECK(index < layout_.page_count);
-  region_.store(layout_.page_table + index * sizeof(uint64_t), word.bits);
+  region_.store(layout_.page_word(index), word.bits);
 }
 
 Status PageTable::back_until(uint64_t page_end) {

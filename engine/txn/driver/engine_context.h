@@ -65,6 +65,8 @@ struct EngineContext {
   LocationCache locations;
   uint64_t era = 0;
   MessageMemory messages;
+  // EngineOptions::slot_scan_rows_min.
+  uint32_t slot_scan_rows_min = UINT32_MAX;
   // Of a coordinator.
   SlotPool* slots = nullptr;
   BackgroundFree* frees = nullptr;

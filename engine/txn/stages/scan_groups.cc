@@ -7,16 +7,14 @@
 #include "engine/txn/driver/drive.h"
 #include "engine/txn/stages/group_entries.h"
 #include "engine/txn/stages/lock.h"
-#include "engine/txn/stages/overflow_read.h"
-#include "engine/txn/stages/row_lock.h"
-#include "engine/txn/stages/scan_in_place.h"
+#include "engine/txn/stages/scan_entries.h"
+#include "engine/txn/stages/scan_slots.h"
 #include "rdma/base/check.h"
 
 namespace rdmacc {
 namespace {
 
 constexpr int kAttemptsMax = 200;
-constexpr size_t kTuplesPerRound = 256;
 // In place: how many groups' buckets, and tuples, are on their way while one is read.
 constexpr size_t kBucketsAhead = 6, kEntriesAhead = 2;
 
@@ -24,7 +22,11 @@ constexpr size_t kBucketsAhead = 6, kEntriesAhead = 2;
 class GroupScan {
  public:
   GroupScan(StageContext& context, GroupWork& work, CachedTable& table, size_t tuples_max)
-      : context_(context), work_(work), table_(table), tuples_max_(tuples_max) {}
+      : context_(context),
+        work_(work),
+        table_(table),
+        tuples_max_(tuples_max),
+        entries_(context, work, table) {}
 
   // Its header and buckets are on their way when begin() comes. Inlined by force, as all that only
   // prefetches (mapped_memory.h): GCC 12 drops a call of it.
@@ -33,6 +35,7 @@ class GroupScan {
     const uint64_t group = TableCache::group_of(table_, work_.node, work_.range.bits);
     DoorbellBatch batch = context_.batch();
     batch.prefetch(address(group), sizeof(Header));
+    if (work_.part == GroupWork::Part::kGapHeader) return;
     batch.prefetch(address(bucket_offset(group, 0)), sizeof(Bucket) * kBucketsPerGroup);
   }
   // Reads the entries, so that what they name is on its way when finish() comes. For rules that
@@ -44,7 +47,7 @@ class GroupScan {
       RDMACC_RETURN_IF_ERROR(find_entries());
       if (work_.result != GroupWork::Result::kPending) return Status();
     }
-    if (entries_known_) prefetch_tuples();
+    if (entries_known_) entries_.prefetch();
     return Status();
   }
   Status finish() {
@@ -56,15 +59,12 @@ class GroupScan {
       }
       if (work_.result != GroupWork::Result::kPending) return Status();
       if (!std::exchange(entries_known_, false)) continue;
-      if (tuples_max_ != 0 && entries_.size() > tuples_max_) {
+      if (tuples_max_ != 0 && entries_.offsets().size() > tuples_max_) {
         work_.result = GroupWork::Result::kTooLarge;
         return Status();
       }
-      bool read = false, again = false;
-      if (reads_rows() && entries_.size() <= kTuplesPerRound) {
-        RDMACC_RETURN_IF_ERROR(read_rows(read));
-      }
-      if (!read) RDMACC_RETURN_IF_ERROR(read_tuples(again));
+      bool again = false;
+      RDMACC_RETURN_IF_ERROR(entries_.read(again));
       if (again) continue;
       if (work_.result == GroupWork::Result::kPending) work_.result = GroupWork::Result::kDone;
       return Status();
@@ -79,44 +79,17 @@ class GroupScan {
     return Status();
   }
   GlobalAddress address(uint64_t offset) const { return GlobalAddress::make(work_.node, offset); }
-  bool reads_rows() const {
-    return work_.takes_rows && context_.rules.read.scan != nullptr &&
-           context_.engine.worker.scheduler().port() != Endpoint::Port::kPosted;
-  }
-  // Of each record that read_rows() reads.
-  uint32_t head_bytes() const {
-    return work_.headers_only ? 0 : std::min(table_.record_size, work_.record_head_bytes);
-  }
   Status find_entries();
-  [[gnu::always_inline]] void prefetch_tuples() {
-    const size_t bytes = sizeof(Header) + (reads_rows() ? head_bytes() : table_.record_size);
-    DoorbellBatch batch = context_.batch();
-    for (const uint64_t entry : entries_) batch.prefetch(address(entry), bytes);
-  }
   Status locate();
   Status lock_gap();
   Status read_entries();
   Status judge_gap(bool& stable);
-  Status read_rows(bool& all_read);
-  bool heads_suffice(uint32_t bytes) const;
-  Status read_tuples(bool& again);
-  Status read_some(size_t begin, size_t end, bool& again);
-  Status fetch_overflow(size_t begin);
-  Status complete(uint32_t flags, std::string_view& record, uint64_t& overflow,
-                  DoorbellBatch& batch);
-  Status take_as_stored(size_t begin, bool& again);
+
   // A node that splits the group, or cleans in it, moves its entries. A number of readers is no
   // lock.
   bool owner_works_on(const Header& gap) const {
     return locked_exclusively(gap.lock) &&
            context_.engine.topology.is_node_worker(worker_of_ctts(gap.lock));
-  }
-  // By rules that skip: a record that has gone, is still to come, or that another transaction has
-  // locked.
-  bool passed_over(const RecordState& record_state) const {
-    return context_.rules.skips_locked && (record_state.end != RecordState::End::kDone ||
-                                           (record_state.accepted.flags & kFlagLive) == 0 ||
-                                           was_skipped(*record_state.snapshot, context_.stamps));
   }
 
   StageContext& context_;
@@ -126,7 +99,7 @@ class GroupScan {
   bool located_ = false;
   bool entries_known_ = false;  // entries_ are those of the group as its gap header was judged
   HeaderSnapshot* snapshot_ = nullptr;
-  std::vector<uint64_t> entries_;
+  ScanEntries entries_;
 };
 
 // One try: entries_known_, unless the group is locked, is being changed or is none of this range's.
@@ -138,7 +111,11 @@ Status GroupScan::find_entries() {
     RDMACC_RETURN_IF_ERROR(lock_gap());
     if (work_.result != GroupWork::Result::kPending || !work_.gap.held()) return Status();
   }
-  RDMACC_RETURN_IF_ERROR(read_entries());
+  if (work_.part == GroupWork::Part::kGapHeader) {
+    snapshot_->post_read = snapshot_->pre_read;
+  } else {
+    RDMACC_RETURN_IF_ERROR(read_entries());
+  }
   return judge_gap(entries_known_);
 }
 
@@ -192,7 +169,7 @@ Status GroupScan::read_entries() {
   CHECK(!work_.gap.header.null());
   if (snapshot_ == nullptr) snapshot_ = context_.arena.allocate_array<HeaderSnapshot>(1);
   if (snapshot_ == nullptr) return out_of_registered_memory();
-  return GroupEntries(context_, work_.gap.header, *snapshot_, entries_).read();
+  return GroupEntries(context_, work_.gap.header, *snapshot_, entries_.offsets()).read();
 }
 
 // The gap header's read rule over both of its reads; under two-phase locking the transaction holds
@@ -224,151 +201,15 @@ Status GroupScan::judge_gap(bool& stable) {
   return Status();
 }
 
-// False: not all of them were whole at once, and none is to be used.
-Status GroupScan::read_rows(bool& all_read) {
-  CHECK(!context_.rules.locks_what_it_reads());
-  work_.tuples.clear();  // of an attempt before
-  if (context_.is_cancelled()) return Status(Code::kCancelled);
-  all_read = entries_.empty();
-  if (all_read) return Status();
-  const uint32_t record_bytes = head_bytes();
-  CHECK(record_bytes % 8 == 0 && (record_bytes == 0 || record_bytes >= kRecordSizeMin));
-  std::byte* room = nullptr;
-  if (record_bytes > 0) {
-    room = context_.arena.allocate(record_bytes * entries_.size());
-    if (room == nullptr) return out_of_registered_memory();
-  }
-  CHECK(work_.rows.empty());
-  RowReads reads(work_.node, work_.table, record_bytes, entries_, room, work_.rows);
-  RDMACC_RETURN_IF_ERROR(context_.rules.read.scan(context_, context_.rules.read.step, reads));
-  all_read = reads.all_read() && heads_suffice(record_bytes);
-  if (!all_read) work_.rows.clear();
-  if (work_.headers_only) return Status();
-  DoorbellBatch batch = context_.batch();
-  for (ScannedRow& row : work_.rows) {
-    RDMACC_RETURN_IF_ERROR(complete(row.flags, row.record, row.overflow, batch));
-  }
-  return batch.execute();
-}
-
-// Of rows that were read so far: what is wanted of each is there.
-bool GroupScan::heads_suffice(uint32_t bytes) const {
-  if (bytes == table_.record_size || bytes == 0) return true;
-  return std::all_of(work_.rows.begin(), work_.rows.end(), [&](const ScannedRow& row) {
-    return (row.flags & kFlagOverflow) != 0 || row.record.size() < bytes ||
-           rdmacc::record_bytes(key_bytes_of(row.record.data()), work_.row_bytes_max) <= bytes;
-  });
-}
-
-Status GroupScan::read_tuples(bool& again) {
-  // What an earlier attempt locked stays in the list, so that it is released with the rest.
-  std::erase_if(work_.tuples, [](const ScannedTuple& tuple) { return !tuple.access.held(); });
-  for (ScannedTuple& tuple : work_.tuples) tuple.record = {};
-  for (size_t begin = 0; begin < entries_.size() && !again; begin += kTuplesPerRound) {
-    const size_t end = std::min(begin + kTuplesPerRound, entries_.size());
-    RDMACC_RETURN_IF_ERROR(read_some(begin, end, again));
-    if (work_.result != GroupWork::Result::kPending) return Status();
-  }
-  return Status();
-}
-
-Status GroupScan::read_some(size_t begin, size_t end, bool& again) {
-  CHECK(begin < end && end <= entries_.size());
-  const size_t count = end - begin;
-  const size_t first_new = work_.tuples.size();
-  std::vector<RecordState> record_states(count);
-  work_.tuples.resize(first_new + count);
-  for (size_t i = 0; i < count; i++) {
-    Access& access = work_.tuples[first_new + i].access;
-    access.header = address(entries_[begin + i]);
-    access.table = work_.table;
-    access.tag_only = true;
-    record_states[i].access = &access;
-    record_states[i].record_bytes = table_.record_size;
-    record_states[i].history = table_.history;
-    std::byte* memory = context_.arena.allocate(RecordState::memory_bytes(table_.record_size));
-    if (memory == nullptr) return out_of_registered_memory();
-    record_states[i].use_memory(memory);
-  }
-  RDMACC_RETURN_IF_ERROR(drive(context_, context_.rules.read, record_states));
-  for (size_t i = 0; i < count; i++) {
-    ScannedTuple& tuple = work_.tuples[first_new + i];
-    if (record_states[i].end == RecordState::End::kAbort) return fail(record_states[i].reason);
-    const RecordState::Accepted& header = record_states[i].accepted;
-    if (passed_over(record_states[i])) continue;
-    if (record_states[i].end != RecordState::End::kDone || (header.flags & kFlagLive) == 0) {
-      again = true;  // unlinked since the entry was read: the gap header has changed
-      continue;
-    }
-    tuple.access.tag_only = false;
-    tuple.access.key_hash = header.key_hash;
-    note_read(context_, record_states[i].accepted, tuple.access);
-    tuple.flags = header.flags;
-    tuple.record =
-        std::string_view(reinterpret_cast<const char*>(record_states[i].record), header.length);
-  }
-  if (again) return Status();
-  if (context_.rules.reads_as_stored) return take_as_stored(first_new, again);
-  const Status fetched = fetch_overflow(first_new);
-  if (!fetched.ok()) {
-    // Lengths that are not checked must not be believed by the caller.
-    for (ScannedTuple& tuple : work_.tuples) tuple.record = {};
-  }
-  return fetched;
-}
-
-// Rows that are being installed may be torn: where the block is, and whether there is one. What
-// has the header's key is the row before, the row after, or a mixture that the caller allows for.
-Status GroupScan::take_as_stored(size_t begin, bool& again) {
-  const Status fetched = fetch_overflow(begin);
-  if (!fetched.ok() && fetched.code() != Code::kCorrupt) return fetched;
-  for (size_t i = begin; fetched.ok() && i < work_.tuples.size(); i++) {
-    const ScannedTuple& tuple = work_.tuples[i];
-    std::string_view key, row;
-    if (!split_record(tuple.record, key, row) ||
-        hash_key(work_.table, key) != tuple.access.key_hash) {
-      again = true;
-    }
-  }
-  if (!fetched.ok()) again = true;
-  if (!again) return Status();
-  for (ScannedTuple& tuple : work_.tuples) tuple.record = {};
-  return Status();
-}
-
-Status GroupScan::fetch_overflow(size_t begin) {
-  DoorbellBatch batch = context_.batch();
-  for (size_t i = begin; i < work_.tuples.size(); i++) {
-    ScannedTuple& tuple = work_.tuples[i];
-    RDMACC_RETURN_IF_ERROR(complete(tuple.flags, tuple.record, tuple.overflow, batch));
-  }
-  return batch.execute();
-}
-
-// `record` has the bytes of the slot, and is to have those of the record, once the batch is carried
-// out.
-Status GroupScan::complete(uint32_t flags, std::string_view& record, uint64_t& overflow,
-                           DoorbellBatch& batch) {
-  if ((flags & kFlagOverflow) == 0) {
-    if (record.size() <= table_.record_size) return Status();
-    return Status(Code::kCorrupt, "a record is longer than its slot");
-  }
-  memcpy(&overflow, record.data(), sizeof(overflow));
-  record = record.substr(0, record_bytes_wanted(work_, record.size()));
-  return add_overflow_read(context_, work_.node, overflow, record, batch);
-}
-
 }  // namespace
-
-size_t record_bytes_wanted(const GroupWork& group, size_t record_bytes) {
-  const uint64_t wanted = rdmacc::record_bytes(kKeyBytesMax, group.row_bytes_max);
-  return std::min<uint64_t>(record_bytes, wanted);
-}
 
 // Group by group. In place, and under rules that lock nothing, the cache misses of one overlap with
 // the work on the one before: a group's entries are read while the tuples before are, and its
 // buckets are fetched one group earlier still.
 Status scan_groups(StageContext& context, std::span<GroupWork> groups, size_t tuples_max) {
+  if (!groups.empty() && groups.front().part == GroupWork::Part::kSlots) {
+    return scan_slots(context, groups);
+  }
   const bool ahead = context.batch().in_place() && !context.rules.locks_what_it_reads();
   std::deque<GroupScan> scans;
   for (GroupWork& work : groups) {

@@ -2,12 +2,14 @@
 #include <span>
 #include <vector>
 
+#include "engine/storage/layout/page_word.h"
 #include "engine/txn/rule/scanned_read.h"
 #include "engine/txn/stages/find.h"
 #include "engine/txn/stages/row_lock.h"
 
 // Scanning groups of a table's index: the gap header by the protocol, then every tuple that the
-// group's entries name, by the protocol (docs/protocols.md §2).
+// group's entries name, by the protocol (docs/protocols.md §2). Or all gap headers first, and then
+// the slots as they lie in memory (scan_slots.h).
 
 namespace rdmacc {
 
@@ -36,11 +38,37 @@ struct ScannedRow {
   ScannedRead* kept = nullptr;  // in the transaction's read set, if it is there
 };
 
+// Slots that lie beside each other in a page, and with them those of other tables whose slots have
+// the same size.
+struct SlotBlock {
+  uint64_t first = 0;  // offset of the first one
+  uint32_t slots = 0;
+  uint32_t slot_bytes = 0;
+  uint64_t page = 0;  // its index
+  PageWord word;      // of the page
+  // Rows that come before this range where hash ranges are walked are not wanted (is_before()).
+  uint64_t from_bits = 0;
+};
+
+// Is a hash in none of the ranges that a walk (scan_ranges.h) comes to from `bits` on? It turns
+// their bits upside down, so that the lowest bit in which both differ decides.
+constexpr bool is_before(uint64_t hash, uint64_t bits) {
+  const uint64_t differ = (hash ^ bits) & ((1ull << kDepthMax) - 1);
+  return (bits & differ & (0 - differ)) != 0;
+}
+
+// A part of a scan.
 struct GroupWork {
   // In:
   TableId table = kNoTable;
   NodeId node = 0;
+  enum class Part : uint8_t {
+    kGroup,      // of `range`: the group's gap header, and what its entries name
+    kGapHeader,  // of `range`: that alone
+    kSlots,      // of `slots`: the rows of the table there, whatever group they are in
+  } part = Part::kGroup;
   HashRange range;
+  SlotBlock slots;
   // So many bytes of each row's beginning are wanted: what lies behind them need not be sent, nor
   // read where it is in an overflow block.
   uint32_t row_bytes_max = kWholeRow;
@@ -68,6 +96,7 @@ struct GroupWork {
   void begin(TableId of_table, NodeId of_node, HashRange of_range) {
     table = of_table;
     node = of_node;
+    part = Part::kGroup;
     range = of_range;
     result = Result::kPending;
     reason = AbortReason::kNone;

@@ -8,6 +8,9 @@
 namespace rdmacc {
 namespace {
 
+// Reading a slot costs less than finding a row by its group.
+constexpr uint64_t kSlotsPerRowMax = 2;
+
 // An owner that is asked by messages scans by its protocol's rules.
 ScanMode mode_of(Transaction& txn, ScanMode wanted) {
   const bool posted = txn.coordinator().engine.worker.scheduler().port() == Endpoint::Port::kPosted;
@@ -39,18 +42,126 @@ Status TableScan::take_ranges(TableWalk& walk) {
   begun_ = walk.node;
   CachedRoot& root = (*table)->roots[walk.node];
   if (keeps_rows()) txn_.watch_others(root.groups.size());
-  while (work_.size() < groups_wanted_ && !walk.ranges.ended()) {
+  while (work_.size() < works_wanted() && !walk.ranges.ended()) {
     work_.push_back(walk.ranges.next(root));
   }
   return Status();
 }
 
+// What is next of a node, once all that was taken of it has been read.
+Status TableScan::choose_way() {
+  if (way_ == Way::kBySlots && !slots_.ended()) return Status();
+  if (shared_walk_ != nullptr) {
+    const uint64_t word = std::atomic_ref<uint64_t>(*shared_walk_).load();
+    return PageWalk::is_one(word) ? take_page() : Status();
+  }
+  if (way_ == Way::kBySlots) way_ = Way::kByGroups;
+  if (!work_.empty()) return Status();
+  if (way_ == Way::kGapHeaders && walk_.node != node_) return begin_slots();
+  const bool within = walk_.node == node_ && way_ == Way::kByGroups && !considered_;
+  return within ? consider_slots() : Status();
+}
+
+bool TableScan::may_go_by_slots() const {
+  return !to_write_ && keeps_rows() && txn_.may_scan_slots();
+}
+
+// Of what the node has of the table.
+Status TableScan::are_slots_worth_it(bool& worth) {
+  EngineContext& engine = txn_.coordinator().engine;
+  VerbCounters counters;
+  auto table = engine.tables.get(table_, counters);
+  if (!table.ok()) return table.status();
+  uint64_t rows = 0;
+  RDMACC_RETURN_IF_ERROR(SlotWalk::count_rows(engine, **table, node_, arena_, rows));
+  RDMACC_RETURN_IF_ERROR(slots_.begin(engine, **table, node_, arena_));
+  const bool many = rows >= engine.slot_scan_rows_min && rows * kSlotsPerRowMax >= slots_.slots();
+  worth = many || engine.slot_scan_rows_min == 0;
+  return Status();
+}
+
+Status TableScan::consider_slots() {
+  const bool early = rows_of_node_ < txn_.coordinator().engine.slot_scan_rows_min;
+  if (early || !may_go_by_slots()) return Status();
+  considered_ = true;
+  bool worth = false;
+  RDMACC_RETURN_IF_ERROR(are_slots_worth_it(worth));
+  if (!worth) return Status();
+  way_ = Way::kGapHeaders;
+  from_bits_ = walk_.ranges.position().bits;
+  return Status();
+}
+
+// All nodes or none: a walk is one by slots, or it is not.
+Status TableScan::share() {
+  CHECK(shared_walk_ != nullptr && way_ == Way::kByGroups && work_.empty());
+  if (!may_go_by_slots()) return Status();
+  const NodeId nodes = txn_.coordinator().engine.topology.nodes;
+  for (node_ = 0; node_ < nodes; node_++) {
+    bool worth = false;
+    RDMACC_RETURN_IF_ERROR(are_slots_worth_it(worth));
+    if (!worth) return Status();
+  }
+  way_ = Way::kGapHeaders;
+  for (node_ = 0; node_ < nodes; node_++) {
+    TableWalk walk{node_, RangeWalk()};
+    while (!walk.ranges.ended() || !work_.empty()) {
+      RDMACC_RETURN_IF_ERROR(take_ranges(walk));
+      arena_.reset();
+      RDMACC_RETURN_IF_ERROR(read_batch());
+    }
+  }
+  std::atomic_ref<uint64_t>(*shared_walk_).store(PageWalk().pack());
+  return Status();
+}
+
+// Of a walk by slots that is shared: a page that no other scan takes.
+Status TableScan::take_page() {
+  EngineContext& engine = txn_.coordinator().engine;
+  const std::atomic_ref<uint64_t> shared(*shared_walk_);
+  uint64_t word = shared.load();
+  for (;;) {
+    const PageWalk walk = PageWalk::unpack(word);
+    if (walk.node >= engine.topology.nodes) return Status();
+    if (way_ != Way::kBySlots || walk.node != node_) {
+      node_ = walk.node;
+      RDMACC_RETURN_IF_ERROR(begin_slots());
+      way_ = Way::kBySlots;
+    }
+    const std::optional<uint64_t> page = slots_.take_page(walk.page);
+    const PageWalk next =
+        page ? PageWalk{node_, *page + 1} : PageWalk{static_cast<NodeId>(node_ + 1), 0};
+    if (!shared.compare_exchange_strong(word, next.pack())) continue;
+    if (page) return Status();
+    word = next.pack();
+  }
+}
+
+// A row that is linked in its group by now is in a page that is there by now.
+Status TableScan::begin_slots() {
+  EngineContext& engine = txn_.coordinator().engine;
+  VerbCounters counters;
+  auto table = engine.tables.get(table_, counters);
+  if (!table.ok()) return table.status();
+  RDMACC_RETURN_IF_ERROR(slots_.begin(engine, **table, node_, arena_));
+  way_ = slots_.ended() ? Way::kByGroups : Way::kBySlots;
+  return Status();
+}
+
 // Ranges of one node: what is left of those that were taken before goes first.
 Status TableScan::add_work() {
-  if (work_.size() >= groups_wanted_) return Status();
+  RDMACC_RETURN_IF_ERROR(choose_way());
+  if (way_ == Way::kBySlots || work_.size() >= works_wanted()) return Status();
   const NodeId nodes = txn_.coordinator().engine.topology.nodes;
   if (shared_walk_ == nullptr) {
-    if (walk_.node == nodes || (!work_.empty() && walk_.node != node_)) return Status();
+    const bool other_node = walk_.node != node_;
+    if (walk_.node == nodes || (other_node && (!work_.empty() || way_ == Way::kGapHeaders))) {
+      return Status();
+    }
+    if (other_node) {
+      rows_of_node_ = 0;
+      considered_ = false;
+    }
     node_ = walk_.node;
     RDMACC_RETURN_IF_ERROR(take_ranges(walk_));
     walk_.go_on();
@@ -59,6 +170,7 @@ Status TableScan::add_work() {
   if (!work_.empty()) return Status();
   const std::atomic_ref<uint64_t> shared(*shared_walk_);
   uint64_t word = shared.load();
+  if (PageWalk::is_one(word)) return Status();  // and it has ended
   for (;;) {
     TableWalk walk = TableWalk::unpack(word);
     if (walk.node >= nodes) return Status();
@@ -89,7 +201,7 @@ Status TableScan::next_rows() {
   arena_.reset();
   while (rows_ == 0) {
     RDMACC_RETURN_IF_ERROR(add_work());
-    if (work_.empty()) break;
+    if (!has_work()) break;
     scanned_->clear();
     arena_.reset();  // nothing of an empty batch refers to it
     RDMACC_RETURN_IF_ERROR(read_batch());
@@ -112,14 +224,27 @@ void TableScan::begin_groups() {
   const bool headers_only =
       wants_.count_only && txn_.keys().all().empty() && txn_.coordinator().history == nullptr;
   const uint32_t head_bytes = record_head_bytes();
-  groups_.resize(std::min(work_.size(), groups_wanted_));
-  for (GroupWork& group : groups_) {
-    group.begin(table_, node_, work_.front());
+  const bool by_slots = way_ == Way::kBySlots;
+  batch_at_ = slots_.position();
+  groups_.resize(by_slots ? groups_wanted_ : std::min(work_.size(), works_wanted()));
+  for (size_t i = 0; i < groups_.size(); i++) {
+    GroupWork& group = groups_[i];
+    if (by_slots && slots_.ended()) {
+      groups_.resize(i);
+      break;
+    }
+    group.begin(table_, node_, by_slots ? HashRange() : work_.front());
+    if (way_ == Way::kGapHeaders) group.part = GroupWork::Part::kGapHeader;
+    if (by_slots) {
+      group.part = GroupWork::Part::kSlots;
+      group.slots = slots_.next();
+      group.slots.from_bits = from_bits_;
+    }
     group.row_bytes_max = wants_.count_only ? 0 : wants_.row_bytes_max;
     group.record_head_bytes = head_bytes;
     group.takes_rows = rows;
     group.headers_only = headers_only;
-    work_.pop_front();
+    if (!by_slots) work_.pop_front();
   }
 }
 
@@ -147,6 +272,7 @@ Status TableScan::read_batch() {
     note(group);
     emit(group);
   }
+  rows_of_node_ += rows_;
   if (conflicts_) return txn_.abort_on_conflict();
   if (reads() && wants_.to_write && wants_.row_bytes_max == kWholeRow) {
     scanned_->keep(groups_);
@@ -162,13 +288,18 @@ Status TableScan::read_batch() {
 // about it, and what was met already is met again.
 void TableScan::put_back_groups() {
   CHECK(!groups_.empty());
-  for (size_t i = groups_.size(); i > 0; i--) work_.push_front(groups_[i - 1].range);
+  if (way_ == Way::kBySlots) {
+    slots_.go_back_to(batch_at_);
+  } else {
+    for (size_t i = groups_.size(); i > 0; i--) work_.push_front(groups_[i - 1].range);
+  }
   if (mode_ == ScanMode::kSerializable) mode_ = ScanMode::kNoWait;
   first_ = false;
 }
 
 void TableScan::note(const GroupWork& group) {
   if (txn_.coordinator().history == nullptr || !reads()) return;
+  if (group.part == GroupWork::Part::kSlots) return;
   txn_.note_scanned(
       table_, ScannedGroup{group.node, group.gap.key_hash, group.gap.depth, group.gap.read_wts});
 }

@@ -135,6 +135,15 @@ class Transaction final : public RowSource {
     return (first || again) && !rules.locks_what_it_reads() && !rules.commits_in_order &&
            (rules.validate || !needs_current_reads_) && accesses_.takes_reads(table);
   }
+  // May a scan that takes rows take them from slots, as these lie in memory (scan_slots.h)? It is
+  // to validate what it has read, at its commit, and to change nothing as it reads.
+  bool may_scan_slots() const {
+    const ProtocolRules& rules = *parameters_.rules;
+    return rules.validate && rules.validates_moment && !rules.leases_by_clock &&
+           !rules.reads_at_ctts && !rules.locks_what_it_reads() &&
+           !parameters_.plan.asks_owners(Stage::kRead) &&
+           coordinator_.engine.worker.scheduler().port() != Endpoint::Port::kPosted;
+  }
   // What a scan has returned last, as long as the scan keeps it. Of several scans the last one's.
   void scanned(const std::shared_ptr<ScannedBatch>& batch) { scanned_batch_ = batch; }
   // Scans the groups and adds what it saw to the read set. Tuples' records live in `arena`.

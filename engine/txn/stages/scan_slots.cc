@@ -1,0 +1,105 @@
+#include "engine/txn/stages/scan_slots.h"
+
+#include "engine/txn/driver/in_place_rounds.h"
+#include "engine/txn/stages/scan_entries.h"
+#include "rdma/base/check.h"
+
+namespace rdmacc {
+namespace {
+
+constexpr int kAttemptsMax = 200;
+
+class SlotScan {
+ public:
+  SlotScan(StageContext& context, GroupWork& work, const CachedTable& table)
+      : context_(context), work_(work), entries_(context, work, table) {}
+
+  Status run() {
+    for (int attempt = 0; attempt < kAttemptsMax; attempt++) {
+      if (context_.is_cancelled()) return Status(Code::kCancelled);
+      if (attempt > 1) context_.backoff(attempt);
+      bool still = false, again = false;
+      RDMACC_RETURN_IF_ERROR(find_rows(still));
+      if (still) RDMACC_RETURN_IF_ERROR(entries_.read(again));
+      if (work_.result == GroupWork::Result::kAborted) return Status();
+      if (again) continue;
+      if (still) RDMACC_RETURN_IF_ERROR(look_at_page(still));
+      if (!still) forget();
+      work_.result = GroupWork::Result::kDone;
+      return Status();
+    }
+    work_.result = GroupWork::Result::kAborted;
+    work_.reason = AbortReason::kReadUnstable;
+    return Status();
+  }
+
+ private:
+  GlobalAddress address(uint64_t offset) const { return GlobalAddress::make(work_.node, offset); }
+  // `still`: it is the page that it was.
+  Status look_at_page(bool& still) {
+    return with_port_in_place(context_, [&](auto& port) {
+      const auto at = port.find(address(context_.engine.layout.page_word(work_.slots.page)), 8);
+      if (port.lost(at)) return DoorbellBatch::unreachable();
+      uint64_t word = 0;
+      port.read(at, 0, &word, sizeof(word));
+      if (port.failed()) return DoorbellBatch::unreachable();
+      still = word == work_.slots.word.bits;
+      return Status();
+    });
+  }
+  bool is_wanted(const Header& begin) const {
+    return begin.table == work_.table && (begin.flags & (kFlagLive | kFlagGap)) == kFlagLive &&
+           !is_before(begin.key_hash, work_.slots.from_bits);
+  }
+  // Where the block has rows, as far as a first look can tell.
+  Status find_rows(bool& still) {
+    RDMACC_RETURN_IF_ERROR(look_at_page(still));
+    std::vector<uint64_t>& offsets = entries_.offsets();
+    offsets.clear();
+    if (!still) return Status();
+    const SlotBlock& block = work_.slots;
+    return with_port_in_place(context_, [&](auto& port) {
+      const auto at = port.find(address(block.first), block.slots * size_t{block.slot_bytes});
+      if (port.lost(at)) return DoorbellBatch::unreachable();
+      Header begin{};
+      constexpr size_t kBytes = offsetof(Header, flags) + sizeof(begin.flags);
+      constexpr uint64_t kSlotsAhead = 8;
+      static_assert(kBytes % 8 == 0);
+      for (uint32_t i = 0; i < block.slots; i++) {
+        const uint64_t distance = uint64_t{i} * block.slot_bytes;
+        port.prefetch(address(block.first + distance + kSlotsAhead * block.slot_bytes),
+                      entries_.bytes_of_each());
+        port.read(at, distance, &begin, kBytes);
+        if (is_wanted(begin)) offsets.push_back(block.first + distance);
+      }
+      port.end_round();
+      return port.failed() ? DoorbellBatch::unreachable() : Status();
+    });
+  }
+  void forget() {
+    for (const ScannedTuple& tuple : work_.tuples) CHECK(!tuple.access.held());
+    work_.rows.clear();
+    work_.tuples.clear();
+  }
+
+  StageContext& context_;
+  GroupWork& work_;
+  ScanEntries entries_;
+};
+
+}  // namespace
+
+Status scan_slots(StageContext& context, std::span<GroupWork> blocks) {
+  CHECK(context.batch().in_place() && context.rules.validate &&
+        !context.rules.locks_what_it_reads());
+  for (GroupWork& work : blocks) {
+    CHECK(work.part == GroupWork::Part::kSlots && work.slots.slots > 0);
+    auto table = context.table(work.table);
+    if (!table.ok()) return table.status();
+    RDMACC_RETURN_IF_ERROR(SlotScan(context, work, **table).run());
+    if (work.result == GroupWork::Result::kAborted) return Status();
+  }
+  return Status();
+}
+
+}  // namespace rdmacc

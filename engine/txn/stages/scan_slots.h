@@ -1,0 +1,18 @@
+#pragma once
+#include "engine/txn/stages/scan_groups.h"
+
+namespace rdmacc {
+
+// Reads the rows of a table in blocks of slots (GroupWork::Part::kSlots), as they lie in memory, by
+// rules that validate what they have read and change nothing as they read. Carried out in place.
+//
+// That no row is missed is for gap headers to say, all of which were read before: a row that was
+// linked in its group then is still in the slot that it was in, and in a page that was there, since
+// rows do not move and pages with rows become nothing else. One that was linked or unlinked later
+// has changed its gap header, which is validated like any that a scan has read.
+//
+// A page without rows may become anything at any time, with bytes that look like a row. So its word
+// is looked at again when its rows were read, and they were none if that is another one.
+Status scan_slots(StageContext& context, std::span<GroupWork> blocks);
+
+}  // namespace rdmacc
