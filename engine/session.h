@@ -177,7 +177,8 @@ class Session {
                           ScanMode mode = ScanMode::kSerializable, ScanWants wants = {},
                           uint64_t* shared_walk = nullptr);
   // Before guests begin such scans, and after host(): decides how these walk (`shared_walk`, which
-  // is 0, may be another word then), and reads what is read once for all of them.
+  // is 0, may be another word then), and reads what is read once for all of them. After a lock of
+  // another transaction (is_held_by_another()) it may be asked for once more.
   Status share_scan(TableId table, uint64_t* shared_walk);
   // What the word was then, for the same scans from their beginning.
   static uint64_t shared_walk_anew(uint64_t shared_walk);

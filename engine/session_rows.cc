@@ -295,6 +295,7 @@ Status Session::enter_to_scan(TableId table) {
 
 Status Session::share_scan(TableId table, uint64_t* shared_walk) {
   CHECK(coordinator_ != nullptr && shared_walk != nullptr && *shared_walk == 0);
+  if (!txn().may_scan_slots()) return Status();
   RDMACC_RETURN_IF_ERROR(enter_to_scan(table));
   TableScan scan(*txn_, table, kEveryCommand, ScanMode::kSerializable, {}, shared_walk);
   return scan.share();

@@ -4,8 +4,8 @@
 #include "pg_rdmacc/relation/engine_table.h"
 #include "pg_rdmacc/server/error.h"
 #include "pg_rdmacc/xact/guests.h"
-#include "pg_rdmacc/xact/pump.h"
-#include "pg_rdmacc/xact/xact.h"
+#include "pg_rdmacc/xact/lock_holder.h"
+#include "pg_rdmacc/xact/row_sharers.h"
 
 extern "C" {
 #include "access/parallel.h"
@@ -37,8 +37,12 @@ void rdmacc_share_scan(RdmaccSharedScan* scan, Relation relation) {
   scan->walk = 0;
   scan->table = rdmacc_table(relation)->id;
   scan->shared = true;
-  bridge_start_share_scan(scan->table, &scan->walk);
-  rdmacc_pump();
+  RdmaccHolderWait wait = {};
+  for (;;) {
+    bridge_start_share_scan(scan->table, &scan->walk);
+    if (!rdmacc_pump_unless_held(/*locks_rows=*/false)) break;
+    rdmacc_wait_for_holder(&wait, RDMACC_NO_SESSION, RelationGetRelationName(relation));
+  }
   rdmacc_check("could not scan", RelationGetRelationName(relation));
 }
 

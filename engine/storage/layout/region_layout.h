@@ -22,7 +22,7 @@
 namespace rdmacc {
 
 constexpr uint64_t kRegionMagic = 0x31'43'43'41'4D'44'52'70ull;  // "pRDMACC1"
-constexpr uint32_t kRegionVersion = 9;
+constexpr uint32_t kRegionVersion = 10;
 constexpr uint32_t kDirectoryEntries = 16 * 1024;
 constexpr uint64_t kLogRingBytes = 256 * 1024;
 constexpr uint64_t kPageBytes = 256 * 1024;
@@ -54,6 +54,9 @@ struct Superblock {
   uint64_t address_era;
   uint64_t incarnations_used;  // the largest of a header whose page has become something else
   uint64_t contents;           // StorageService::Contents
+  // 1 from when on a slot was in a page of larger slots, since there was no other memory: where the
+  // slots of a table are is not told by their size alone then.
+  uint64_t slots_in_larger;
 };
 
 // State of a directory entry.

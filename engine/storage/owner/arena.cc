@@ -166,6 +166,8 @@ Result<uint64_t> Arena::allocate(PageKind kind, uint64_t bytes) {
   CHECK(bytes % 64 == 0 && bytes <= kPageBytes);
   Result<SizeClass*> units = class_with_room(kind, static_cast<uint32_t>(bytes));
   if (!units.ok()) return units.status();
+  const bool larger = (*units)->unit_bytes != bytes;
+  if (larger && kind == PageKind::kSlot) region_.store(offsetof(Superblock, slots_in_larger), 1);
   return take_unit(**units);
 }
 

@@ -18,13 +18,11 @@ class SlotScan {
     for (int attempt = 0; attempt < kAttemptsMax; attempt++) {
       if (context_.is_cancelled()) return Status(Code::kCancelled);
       if (attempt > 1) context_.backoff(attempt);
-      bool still = false, again = false;
-      RDMACC_RETURN_IF_ERROR(find_rows(still));
-      if (still) RDMACC_RETURN_IF_ERROR(entries_.read(again));
+      bool again = false;
+      RDMACC_RETURN_IF_ERROR(find_rows());
+      RDMACC_RETURN_IF_ERROR(entries_.read(again));
       if (work_.result == GroupWork::Result::kAborted) return Status();
       if (again) continue;
-      if (still) RDMACC_RETURN_IF_ERROR(look_at_page(still));
-      if (!still) forget();
       work_.result = GroupWork::Result::kDone;
       return Status();
     }
@@ -51,12 +49,19 @@ class SlotScan {
     return begin.table == work_.table && (begin.flags & (kFlagLive | kFlagGap)) == kFlagLive &&
            !is_before(begin.key_hash, work_.slots.from_bits);
   }
-  // Where the block has rows, as far as a first look can tell.
-  Status find_rows(bool& still) {
+  // Where the block has rows. One that is seen between two looks at a page that is the same is in
+  // use, and no other one's until this transaction has ended: what is read there later is a row's.
+  Status find_rows() {
+    bool still = false;
+    entries_.offsets().clear();
     RDMACC_RETURN_IF_ERROR(look_at_page(still));
-    std::vector<uint64_t>& offsets = entries_.offsets();
-    offsets.clear();
     if (!still) return Status();
+    RDMACC_RETURN_IF_ERROR(look_at_slots());
+    RDMACC_RETURN_IF_ERROR(look_at_page(still));
+    if (!still) entries_.offsets().clear();
+    return Status();
+  }
+  Status look_at_slots() {
     const SlotBlock& block = work_.slots;
     return with_port_in_place(context_, [&](auto& port) {
       const auto at = port.find(address(block.first), block.slots * size_t{block.slot_bytes});
@@ -70,16 +75,11 @@ class SlotScan {
         port.prefetch(address(block.first + distance + kSlotsAhead * block.slot_bytes),
                       entries_.bytes_of_each());
         port.read(at, distance, &begin, kBytes);
-        if (is_wanted(begin)) offsets.push_back(block.first + distance);
+        if (is_wanted(begin)) entries_.offsets().push_back(block.first + distance);
       }
       port.end_round();
       return port.failed() ? DoorbellBatch::unreachable() : Status();
     });
-  }
-  void forget() {
-    for (const ScannedTuple& tuple : work_.tuples) CHECK(!tuple.access.held());
-    work_.rows.clear();
-    work_.tuples.clear();
   }
 
   StageContext& context_;

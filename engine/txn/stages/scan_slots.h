@@ -12,7 +12,7 @@ namespace rdmacc {
 // has changed its gap header, which is validated like any that a scan has read.
 //
 // A page without rows may become anything at any time, with bytes that look like a row. So its word
-// is looked at again when its rows were read, and they were none if that is another one.
+// is looked at before it is looked for rows, and after: what was found is none if that is another.
 Status scan_slots(StageContext& context, std::span<GroupWork> blocks);
 
 }  // namespace rdmacc

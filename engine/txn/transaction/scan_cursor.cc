@@ -10,6 +10,8 @@ namespace {
 
 // Reading a slot costs less than finding a row by its group.
 constexpr uint64_t kSlotsPerRowMax = 2;
+// Of a node's rows, so much is read by groups in any case.
+constexpr uint64_t kShareByGroups = 16;
 
 // An owner that is asked by messages scans by its protocol's rules.
 ScanMode mode_of(Transaction& txn, ScanMode wanted) {
@@ -34,9 +36,9 @@ TableScan::TableScan(Transaction& txn, TableId table, uint32_t visible_before, S
 // As many ranges as the next batch wants, as far as the walk's node has them.
 Status TableScan::take_ranges(TableWalk& walk) {
   EngineContext& engine = txn_.coordinator().engine;
-  VerbCounters counters;
-  auto table = engine.tables.get(table_, counters);
+  auto table = table_here();
   if (!table.ok()) return table.status();
+  VerbCounters counters;
   const bool anew = begun_ != walk.node && (*table)->roots[walk.node].patched;
   RDMACC_RETURN_IF_ERROR(engine.tables.load_root(**table, walk.node, anew, counters));
   begun_ = walk.node;
@@ -57,7 +59,11 @@ Status TableScan::choose_way() {
   }
   if (way_ == Way::kBySlots) way_ = Way::kByGroups;
   if (!work_.empty()) return Status();
-  if (way_ == Way::kGapHeaders && walk_.node != node_) return begin_slots();
+  if (way_ == Way::kGapHeaders && walk_.node != node_) {
+    uint64_t slots = 0;
+    way_ = Way::kBySlots;
+    return find_slots(slots);
+  }
   const bool within = walk_.node == node_ && way_ == Way::kByGroups && !considered_;
   return within ? consider_slots() : Status();
 }
@@ -66,42 +72,60 @@ bool TableScan::may_go_by_slots() const {
   return !to_write_ && keeps_rows() && txn_.may_scan_slots();
 }
 
-// Of what the node has of the table.
-Status TableScan::are_slots_worth_it(bool& worth) {
-  EngineContext& engine = txn_.coordinator().engine;
+Result<CachedTable*> TableScan::table_here() const {
   VerbCounters counters;
-  auto table = engine.tables.get(table_, counters);
-  if (!table.ok()) return table.status();
-  uint64_t rows = 0;
-  RDMACC_RETURN_IF_ERROR(SlotWalk::count_rows(engine, **table, node_, arena_, rows));
-  RDMACC_RETURN_IF_ERROR(slots_.begin(engine, **table, node_, arena_));
-  const bool many = rows >= engine.slot_scan_rows_min && rows * kSlotsPerRowMax >= slots_.slots();
-  worth = many || engine.slot_scan_rows_min == 0;
-  return Status();
+  return txn_.coordinator().engine.tables.get(table_, counters);
 }
 
+// About how many rows the node has.
+Status TableScan::count_rows(uint64_t& rows) {
+  auto table = table_here();
+  if (!table.ok()) return table.status();
+  return SlotWalk::count_rows(txn_.coordinator().engine, **table, node_, arena_, rows);
+}
+
+// Gap headers of all groups that are left are read before any slot: a scan that soon ends, as one
+// with a LIMIT may, has to have come some way before that is likely to pay.
 Status TableScan::consider_slots() {
-  const bool early = rows_of_node_ < txn_.coordinator().engine.slot_scan_rows_min;
-  if (early || !may_go_by_slots()) return Status();
+  const uint32_t rows_min = txn_.coordinator().engine.slot_scan_rows_min;
+  if (rows_of_node_ < rows_min || !may_go_by_slots()) return Status();
+  if (!rows_there_) RDMACC_RETURN_IF_ERROR(count_rows(rows_there_.emplace()));
+  if (rows_of_node_ < *rows_there_ / kShareByGroups && rows_min > 1) return Status();
   considered_ = true;
-  bool worth = false;
-  RDMACC_RETURN_IF_ERROR(are_slots_worth_it(worth));
-  if (!worth) return Status();
+  uint64_t slots = 0;
+  RDMACC_RETURN_IF_ERROR(find_slots(slots));
+  if (*rows_there_ * kSlotsPerRowMax < slots && rows_min > 1) return Status();
   way_ = Way::kGapHeaders;
   from_bits_ = walk_.ranges.position().bits;
   return Status();
 }
 
-// All nodes or none: a walk is one by slots, or it is not.
+// A row that is linked in its group by now is in a page that is there by now.
+Status TableScan::find_slots(uint64_t& slots) {
+  auto table = table_here();
+  if (!table.ok()) return table.status();
+  RDMACC_RETURN_IF_ERROR(slots_.begin(txn_.coordinator().engine, **table, node_, arena_));
+  slots = slots_.slots();
+  return Status();
+}
+
+// All nodes: a walk is one by slots, or it is not.
 Status TableScan::share() {
   CHECK(shared_walk_ != nullptr && way_ == Way::kByGroups && work_.empty());
   if (!may_go_by_slots()) return Status();
-  const NodeId nodes = txn_.coordinator().engine.topology.nodes;
+  const EngineContext& engine = txn_.coordinator().engine;
+  const NodeId nodes = engine.topology.nodes;
+  uint64_t rows = 0, slots = 0, more = 0;
   for (node_ = 0; node_ < nodes; node_++) {
-    bool worth = false;
-    RDMACC_RETURN_IF_ERROR(are_slots_worth_it(worth));
-    if (!worth) return Status();
+    RDMACC_RETURN_IF_ERROR(count_rows(more));
+    rows += more;
   }
+  if (rows < engine.slot_scan_rows_min) return Status();
+  for (node_ = 0; node_ < nodes; node_++) {
+    RDMACC_RETURN_IF_ERROR(find_slots(more));
+    slots += more;
+  }
+  if (rows * kSlotsPerRowMax < slots && engine.slot_scan_rows_min > 1) return Status();
   way_ = Way::kGapHeaders;
   for (node_ = 0; node_ < nodes; node_++) {
     TableWalk walk{node_, RangeWalk()};
@@ -125,7 +149,8 @@ Status TableScan::take_page() {
     if (walk.node >= engine.topology.nodes) return Status();
     if (way_ != Way::kBySlots || walk.node != node_) {
       node_ = walk.node;
-      RDMACC_RETURN_IF_ERROR(begin_slots());
+      uint64_t slots = 0;
+      RDMACC_RETURN_IF_ERROR(find_slots(slots));
       way_ = Way::kBySlots;
     }
     const std::optional<uint64_t> page = slots_.take_page(walk.page);
@@ -135,17 +160,6 @@ Status TableScan::take_page() {
     if (page) return Status();
     word = next.pack();
   }
-}
-
-// A row that is linked in its group by now is in a page that is there by now.
-Status TableScan::begin_slots() {
-  EngineContext& engine = txn_.coordinator().engine;
-  VerbCounters counters;
-  auto table = engine.tables.get(table_, counters);
-  if (!table.ok()) return table.status();
-  RDMACC_RETURN_IF_ERROR(slots_.begin(engine, **table, node_, arena_));
-  way_ = slots_.ended() ? Way::kByGroups : Way::kBySlots;
-  return Status();
 }
 
 // Ranges of one node: what is left of those that were taken before goes first.
@@ -160,6 +174,7 @@ Status TableScan::add_work() {
     }
     if (other_node) {
       rows_of_node_ = 0;
+      rows_there_.reset();
       considered_ = false;
     }
     node_ = walk_.node;

@@ -52,9 +52,10 @@ class TableScan {
   Status next_rows();
   Status choose_way();
   bool may_go_by_slots() const;
-  Status are_slots_worth_it(bool& worth);
+  Result<CachedTable*> table_here() const;
+  Status count_rows(uint64_t& rows);
   Status consider_slots();
-  Status begin_slots();
+  Status find_slots(uint64_t& slots);
   Status take_page();
   bool has_work() const { return way_ == Way::kBySlots ? !slots_.ended() : !work_.empty(); }
   Status add_work();
@@ -93,13 +94,14 @@ class TableScan {
   std::deque<HashRange> work_;   // taken from the walk, and halves of groups that were split since
   std::optional<NodeId> begun_;  // the node whose root array was looked at last
   Way way_ = Way::kByGroups;
-  bool considered_ = false;      // whether the node's rest is to be read by slots
-  uint64_t rows_of_node_ = 0;    // until then
-  uint64_t from_bits_ = 0;       // where its rest begins
-  SlotWalk slots_;               // of the node, while it is read by them
-  SlotWalk::Position batch_at_;  // where the batch has begun
-  size_t groups_wanted_ = 4;     // of the next batch, by what the last had
-  size_t key_bytes_max_ = 0;     // of the rows so far
+  bool considered_ = false;             // whether the node's rest is to be read by slots
+  std::optional<uint64_t> rows_there_;  // of the node, about
+  uint64_t rows_of_node_ = 0;           // until then
+  uint64_t from_bits_ = 0;              // where its rest begins
+  SlotWalk slots_;                      // of the node, while it is read by them
+  SlotWalk::Position batch_at_;         // where the batch has begun
+  size_t groups_wanted_ = 4;            // of the next batch, by what the last had
+  size_t key_bytes_max_ = 0;            // of the rows so far
   bool own_done_ = false;
 };
 

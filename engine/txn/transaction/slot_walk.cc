@@ -22,23 +22,27 @@ Status SlotWalk::begin(EngineContext& engine, const CachedTable& table, NodeId n
   constexpr uint64_t kWordsAtOnce = 1024;
   *this = SlotWalk();
   first_page_ = engine.layout.page(0);
-  slot_bytes_ = static_cast<uint32_t>(slot_bytes(table.record_size, table.history));
-  CHECK(slot_bytes_ > 0 && slot_bytes_ <= kPageBytes);
-  slots_per_page_ = static_cast<uint32_t>(kPageBytes / slot_bytes_);
-  word_ = PageWord::make(PageKind::kSlot, slot_bytes_);
+  const uint64_t least = slot_bytes(table.record_size, table.history);
+  CHECK(least > 0 && least <= kPageBytes);
   auto* words = arena.allocate_array<uint64_t>(kWordsAtOnce);
   if (words == nullptr) return out_of_registered_memory();
+  RDMACC_RETURN_IF_ERROR(read_words(engine, node, offsetof(Superblock, slots_in_larger), words, 1));
+  const uint64_t most = words[0] != 0 ? kPageBytes : least;
   RDMACC_RETURN_IF_ERROR(read_words(engine, node, offsetof(Superblock, pages_used), words, 1));
   const uint64_t used = std::min(words[0], engine.layout.page_count);
   for (uint64_t first = 0; first < used; first += kWordsAtOnce) {
     const uint64_t count = std::min(kWordsAtOnce, used - first);
     RDMACC_RETURN_IF_ERROR(read_words(engine, node, engine.layout.page_word(first), words, count));
-    for (uint64_t i = 0; i < count; i++) {
-      if (words[i] == word_.bits) pages_.push_back(static_cast<uint32_t>(first + i));
-    }
+    for (uint64_t i = 0; i < count; i++) add_page(first + i, PageWord{words[i]}, least, most);
   }
   end_page_ = pages_.size();
   return Status();
+}
+
+void SlotWalk::add_page(uint64_t index, PageWord word, uint64_t least, uint64_t most) {
+  if (word.kind() != PageKind::kSlot || word.value() < least || word.value() > most) return;
+  pages_.push_back({static_cast<uint32_t>(index), static_cast<uint32_t>(word.value())});
+  slots_ += pages_.back().slots();
 }
 
 Status SlotWalk::count_rows(EngineContext& engine, const CachedTable& table, NodeId node,
@@ -53,24 +57,26 @@ Status SlotWalk::count_rows(EngineContext& engine, const CachedTable& table, Nod
 }
 
 std::optional<uint64_t> SlotWalk::take_page(uint64_t index) {
-  const auto found = std::lower_bound(pages_.begin(), pages_.end(), index);
+  const auto found = std::lower_bound(pages_.begin(), pages_.end(), index,
+                                      [](const Page& page, uint64_t i) { return page.index < i; });
   at_ = {static_cast<size_t>(found - pages_.begin()), 0};
   end_page_ = at_.page;
   if (found == pages_.end()) return std::nullopt;
   end_page_++;
-  return *found;
+  return found->index;
 }
 
 SlotBlock SlotWalk::next() {
   CHECK(!ended());
+  const Page& page = pages_[at_.page];
   SlotBlock block;
-  block.page = pages_[at_.page];
-  block.word = word_;
-  block.slot_bytes = slot_bytes_;
-  block.first = first_page_ + block.page * kPageBytes + uint64_t{at_.slot} * slot_bytes_;
-  block.slots = std::min(std::max(kBlockBytes / slot_bytes_, 1u), slots_per_page_ - at_.slot);
+  block.page = page.index;
+  block.word = PageWord::make(PageKind::kSlot, page.slot_bytes);
+  block.slot_bytes = page.slot_bytes;
+  block.first = first_page_ + block.page * kPageBytes + uint64_t{at_.slot} * page.slot_bytes;
+  block.slots = std::min(std::max(kBlockBytes / page.slot_bytes, 1u), page.slots() - at_.slot);
   at_.slot += block.slots;
-  if (at_.slot == slots_per_page_) at_ = {at_.page + 1, 0};
+  if (at_.slot == page.slots()) at_ = {at_.page + 1, 0};
   return block;
 }
 

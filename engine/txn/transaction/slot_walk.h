@@ -7,13 +7,14 @@
 
 namespace rdmacc {
 
-// The pages of a node whose slots have the size of a table's, block by block.
+// The pages of a node whose slots have the size of a table's, or a larger one where a node has had
+// to put slots into such pages; block by block.
 class SlotWalk {
  public:
   // As the node's page table is now; from its first block on.
   Status begin(EngineContext& engine, const CachedTable& table, NodeId node, VerbArena& arena);
   // In all of these pages, whichever tables they are of.
-  uint64_t slots() const { return pages_.size() * slots_per_page_; }
+  uint64_t slots() const { return slots_; }
   // About how many of them are the table's, as its node counts them.
   static Status count_rows(EngineContext& engine, const CachedTable& table, NodeId node,
                            VerbArena& arena, uint64_t& rows);
@@ -33,11 +34,17 @@ class SlotWalk {
  private:
   static constexpr uint32_t kBlockBytes = 8 * 1024;  // so much stays in the nearest cache
 
+  struct Page {
+    uint32_t index;
+    uint32_t slot_bytes;
+    uint32_t slots() const { return static_cast<uint32_t>(kPageBytes / slot_bytes); }
+  };
+
+  void add_page(uint64_t index, PageWord word, uint64_t least, uint64_t most);
+
   uint64_t first_page_ = 0;  // where the pages begin
-  uint32_t slot_bytes_ = 0;
-  uint32_t slots_per_page_ = 0;
-  PageWord word_;                // of each of them
-  std::vector<uint32_t> pages_;  // indexes
+  std::vector<Page> pages_;
+  uint64_t slots_ = 0;
   Position at_;
   size_t end_page_ = 0;
 };
