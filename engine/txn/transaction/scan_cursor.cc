@@ -146,18 +146,25 @@ Status TableScan::take_page() {
   uint64_t word = shared.load();
   for (;;) {
     const PageWalk walk = PageWalk::unpack(word);
-    if (walk.node >= engine.topology.nodes) return Status();
+    if (walk.node >= engine.topology.nodes) {
+      slots_ = SlotWalk();  // whatever was looked at and not taken
+      way_ = Way::kBySlots;
+      return Status();
+    }
     if (way_ != Way::kBySlots || walk.node != node_) {
-      node_ = walk.node;
       uint64_t slots = 0;
+      node_ = walk.node;
       RDMACC_RETURN_IF_ERROR(find_slots(slots));
       way_ = Way::kBySlots;
     }
-    const std::optional<uint64_t> page = slots_.take_page(walk.page);
+    const std::optional<uint64_t> page = slots_.page_from(walk.page);
     const PageWalk next =
         page ? PageWalk{node_, *page + 1} : PageWalk{static_cast<NodeId>(node_ + 1), 0};
     if (!shared.compare_exchange_strong(word, next.pack())) continue;
-    if (page) return Status();
+    if (page) {
+      slots_.go_to_page(*page);
+      return Status();
+    }
     word = next.pack();
   }
 }
@@ -185,7 +192,6 @@ Status TableScan::add_work() {
   if (!work_.empty()) return Status();
   const std::atomic_ref<uint64_t> shared(*shared_walk_);
   uint64_t word = shared.load();
-  if (PageWalk::is_one(word)) return Status();  // and it has ended
   for (;;) {
     TableWalk walk = TableWalk::unpack(word);
     if (walk.node >= nodes) return Status();

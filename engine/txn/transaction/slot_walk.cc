@@ -56,14 +56,22 @@ Status SlotWalk::count_rows(EngineContext& engine, const CachedTable& table, Nod
   return Status();
 }
 
-std::optional<uint64_t> SlotWalk::take_page(uint64_t index) {
+size_t SlotWalk::place_of(uint64_t index) const {
   const auto found = std::lower_bound(pages_.begin(), pages_.end(), index,
                                       [](const Page& page, uint64_t i) { return page.index < i; });
-  at_ = {static_cast<size_t>(found - pages_.begin()), 0};
-  end_page_ = at_.page;
-  if (found == pages_.end()) return std::nullopt;
-  end_page_++;
-  return found->index;
+  return static_cast<size_t>(found - pages_.begin());
+}
+
+std::optional<uint64_t> SlotWalk::page_from(uint64_t index) const {
+  const size_t place = place_of(index);
+  if (place == pages_.size()) return std::nullopt;
+  return pages_[place].index;
+}
+
+void SlotWalk::go_to_page(uint64_t index) {
+  at_ = {place_of(index), 0};
+  CHECK(at_.page < pages_.size() && pages_[at_.page].index == index);
+  end_page_ = at_.page + 1;
 }
 
 SlotBlock SlotWalk::next() {

@@ -27,9 +27,10 @@ class SlotWalk {
   void go_back_to(Position position) { at_ = position; }
   bool ended() const { return at_.page == end_page_; }
   SlotBlock next();
-  // Goes to the first of these pages whose index is not less, and ends behind it. Its index;
-  // nothing: there is none.
-  std::optional<uint64_t> take_page(uint64_t index);
+  // The first of these pages whose index is not less; nothing: there is none.
+  std::optional<uint64_t> page_from(uint64_t index) const;
+  // Goes to one of them, and ends behind it.
+  void go_to_page(uint64_t index);
 
  private:
   static constexpr uint32_t kBlockBytes = 8 * 1024;  // so much stays in the nearest cache
@@ -40,6 +41,7 @@ class SlotWalk {
     uint32_t slots() const { return static_cast<uint32_t>(kPageBytes / slot_bytes); }
   };
 
+  size_t place_of(uint64_t index) const;
   void add_page(uint64_t index, PageWord word, uint64_t least, uint64_t most);
 
   uint64_t first_page_ = 0;  // where the pages begin

@@ -281,5 +281,41 @@ TEST_F(SlotScanTest, IsSharedPageByPage) {
   });
 }
 
+// Guests at other coordinators, more of them than pages: some find all taken when they have looked
+// where these are.
+TEST_F(SlotScanTest, PagesAreTakenOnce) {
+  constexpr int kRows = 6000, kGuests = 8;
+  TableId table = kNoTable;
+  HostTicket ticket;
+  uint64_t walk = 0;
+  as_one([&] {
+    table = make_table(1, 40);
+    for (int from = 0; from < kRows; from += 500) ASSERT_TRUE(insert(table, from, 500, 20));
+    ASSERT_TRUE(one_->begin(options()).ok());
+    ticket = one_->host(table).value();
+    ASSERT_TRUE(one_->share_scan(table, &walk).ok());
+    ASSERT_NE(walk, 0u);
+  });
+  std::map<std::string, int> found;
+  size_t ended = 0;
+  std::vector<std::unique_ptr<Session>> guests;
+  for (int i = 0; i < kGuests; i++) {
+    Coordinator& there = engine_.add_coordinator();
+    Session& guest = *guests.emplace_back(std::make_unique<Session>(there));
+    Scheduler& scheduler = there.worker().scheduler();
+    ASSERT_TRUE(scheduler.spawn([&] {
+      Status status = guest.begin_as_guest(ticket);
+      for (const auto& [key, times] : scan(guest, table, status, &walk)) found[key] += times;
+      EXPECT_TRUE(status.ok()) << status.to_string();
+      guest.abort();
+      ended++;
+    }));
+  }
+  ASSERT_TRUE(engine_.run_until([&] { return ended == kGuests; }));
+  EXPECT_EQ(found.size(), size_t{kRows});
+  for (const auto& [key, times] : found) ASSERT_EQ(times, 1) << key;
+  as_one([&] { one_->abort(); });
+}
+
 }  // namespace
 }  // namespace rdmacc
