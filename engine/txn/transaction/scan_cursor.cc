@@ -61,8 +61,9 @@ Status TableScan::choose_way() {
   if (!work_.empty()) return Status();
   if (way_ == Way::kGapHeaders && walk_.node != node_) {
     uint64_t slots = 0;
-    way_ = Way::kBySlots;
-    return find_slots(slots);
+    RDMACC_RETURN_IF_ERROR(find_slots(slots));
+    way_ = slots > 0 ? Way::kBySlots : Way::kByGroups;  // a node may have no row
+    return Status();
   }
   const bool within = walk_.node == node_ && way_ == Way::kByGroups && !considered_;
   return within ? consider_slots() : Status();

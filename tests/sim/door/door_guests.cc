@@ -57,7 +57,8 @@ Status DoorTransaction::scan_with_guest(TableId table) {
   RDMACC_RETURN_IF_ERROR(guest.session.begin_as_guest(ticket.value()));
   uint64_t walk = 0;
   // By a number of its own, and so are other draws what they were.
-  if ((ticket.value().ctts >> 16) % 4 != 0) RDMACC_RETURN_IF_ERROR(session_.share_scan(table, &walk));
+  const bool decides = (ticket.value().ctts >> 16) % 4 != 0;
+  if (decides) RDMACC_RETURN_IF_ERROR(session_.share_scan(table, &walk));
   const auto open = [&](Session& session) {
     return session.scan(table, kEveryCommand, ScanMode::kSerializable, {}, &walk);
   };

@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 
+#include "engine/cluster/partition_map.h"
 #include "engine/storage/layout/page_word.h"
 #include "engine/storage/layout/region_layout.h"
 #include "tests/unit/engine/sim_engine.h"
@@ -176,6 +177,41 @@ TEST_F(SlotScanTest, GetsRowsThatAreInPagesOfLargerSlots) {
     EXPECT_EQ(scan(*one_, large, status).size(), static_cast<size_t>((rows + 15) / 16));
     ASSERT_TRUE(status.ok()) << status.to_string();
     EXPECT_TRUE(one_->commit().ok());
+  });
+}
+
+TEST(SlotScanOfNodes, GoesOnWhereTheFirstNodeHasNoRow) {
+  SimEngine engine(5, 0, 3, 192ull << 20, /*one_by_one=*/true);
+  engine.options().slot_scan_rows_min = 0;
+  Coordinator& here = engine.add_coordinator();
+  Session session(here);
+  engine.run(here, [&] {
+    TableSpec spec;
+    spec.relfilenode = 1;
+    spec.record_size = 40;
+    auto table = session.create_table(spec);
+    ASSERT_TRUE(table.ok());
+    const TxnOptions options{.protocol = Protocol::kOcc, .plan = StagePlan(511)};
+    int rows = 0;
+    for (int i = 0; rows < 5; i++) {
+      const std::string key = std::to_string(i);
+      if (PartitionMap(3, 0).primary_of(hash_key(table->id, key)) == 0) continue;
+      ASSERT_TRUE(session.begin(options).ok());
+      ASSERT_TRUE(session.insert(table->id, key, "r").ok());
+      ASSERT_TRUE(session.commit().ok());
+      rows++;
+    }
+    ASSERT_TRUE(session.begin(options).ok());
+    auto cursor = session.scan(table->id);
+    ASSERT_TRUE(cursor.ok());
+    std::vector<RowView> batch;
+    size_t found = 0;
+    do {
+      ASSERT_TRUE(session.scan_next(**cursor, batch).ok());
+      found += batch.size();
+    } while (!batch.empty());
+    EXPECT_EQ(found, 5u);
+    ASSERT_TRUE(session.commit().ok());
   });
 }
 
