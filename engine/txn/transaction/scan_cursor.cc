@@ -63,6 +63,7 @@ Status TableScan::choose_way() {
     uint64_t slots = 0;
     RDMACC_RETURN_IF_ERROR(find_slots(slots));
     way_ = slots > 0 ? Way::kBySlots : Way::kByGroups;  // a node may have no row
+    if (slots == 0) note_slots_read();
     return Status();
   }
   const bool within = walk_.node == node_ && way_ == Way::kByGroups && !considered_;
@@ -295,6 +296,7 @@ Status TableScan::read_batch() {
     emit(group);
   }
   rows_of_node_ += rows_;
+  if (way_ == Way::kBySlots && slots_.ended()) note_slots_read();
   if (conflicts_) return txn_.abort_on_conflict();
   if (reads() && wants_.to_write && wants_.row_bytes_max == kWholeRow) {
     scanned_->keep(groups_);
@@ -322,8 +324,20 @@ void TableScan::put_back_groups() {
 void TableScan::note(const GroupWork& group) {
   if (txn_.coordinator().history == nullptr || !reads()) return;
   if (group.part == GroupWork::Part::kSlots) return;
-  txn_.note_scanned(
-      table_, ScannedGroup{group.node, group.gap.key_hash, group.gap.depth, group.gap.read_wts});
+  const ScannedGroup scanned{group.node, group.gap.key_hash, group.gap.depth, group.gap.read_wts};
+  const bool rows_follow = way_ == Way::kGapHeaders && shared_walk_ == nullptr;
+  if (rows_follow) {
+    rows_follow_of_.push_back(scanned);
+  } else {
+    txn_.note_scanned(table_, scanned);
+  }
+}
+
+// The groups whose gap headers it has read, once it has come through the slots: of a scan that is
+// given up before, their other rows were not looked at.
+void TableScan::note_slots_read() {
+  for (const ScannedGroup& scanned : rows_follow_of_) txn_.note_scanned(table_, scanned);
+  rows_follow_of_.clear();
 }
 
 void TableScan::emit(const GroupWork& group) {

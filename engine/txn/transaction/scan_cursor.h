@@ -73,6 +73,7 @@ class TableScan {
     if (batch_ != nullptr) batch_->push_back({true, key, row, version, node});
   }
   void note(const GroupWork& group);
+  void note_slots_read();
   void own_inserts();
 
   Transaction& txn_;
@@ -94,14 +95,15 @@ class TableScan {
   std::deque<HashRange> work_;   // taken from the walk, and halves of groups that were split since
   std::optional<NodeId> begun_;  // the node whose root array was looked at last
   Way way_ = Way::kByGroups;
-  bool considered_ = false;             // whether the node's rest is to be read by slots
-  std::optional<uint64_t> rows_there_;  // of the node, about
-  uint64_t rows_of_node_ = 0;           // until then
-  uint64_t from_bits_ = 0;              // where its rest begins
-  SlotWalk slots_;                      // of the node, while it is read by them
-  SlotWalk::Position batch_at_;         // where the batch has begun
-  size_t groups_wanted_ = 4;            // of the next batch, by what the last had
-  size_t key_bytes_max_ = 0;            // of the rows so far
+  bool considered_ = false;                   // whether the node's rest is to be read by slots
+  std::optional<uint64_t> rows_there_;        // of the node, about
+  uint64_t rows_of_node_ = 0;                 // until then
+  uint64_t from_bits_ = 0;                    // where its rest begins
+  std::vector<ScannedGroup> rows_follow_of_;  // of the node, for the history
+  SlotWalk slots_;                            // of the node, while it is read by them
+  SlotWalk::Position batch_at_;               // where the batch has begun
+  size_t groups_wanted_ = 4;                  // of the next batch, by what the last had
+  size_t key_bytes_max_ = 0;                  // of the rows so far
   bool own_done_ = false;
 };
 
