@@ -1,6 +1,7 @@
 #pragma once
 #include <memory>
 
+#include "engine/txn/driver/slot_scan_limits.h"
 #include "engine/txn/rule/stage.h"
 #include "engine/txn/transaction/worker_stats.h"
 #include "rdma/rpc/worker.h"
@@ -20,10 +21,7 @@ struct EngineOptions {
   uint32_t unvalidated_read_cache_entries = 4096;  // rows from unvalidated reads; 0: none are kept
   // Slots of a table on a node that are kept in advance for inserts, at most; 0: none are.
   uint32_t reserved_slots_max = 512;
-  // A scan that has read so many rows on a node, and a share of them, goes on by slots, as these lie
-  // in memory, where many of their size are the table's. 0, 1: so early, whatever else there is (for
-  // tests); UINT32_MAX: never.
-  uint32_t slot_scan_rows_min = 4096;
+  SlotScanLimits slot_scans = {};
   // Of which worker it can be told that its transaction waits outside of the engine; nullptr: of
   // none. They are not waited for as long as others, at the gate and for a lock.
   StandstillOf standstill_of = nullptr;

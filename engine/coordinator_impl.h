@@ -21,7 +21,7 @@ struct Coordinator::Impl {
     state.order = &order;
     state.gate.watch_standstills(options.standstill_of);
     state.engine.standstill_of = options.standstill_of;
-    state.engine.slot_scan_rows_min = options.slot_scan_rows_min;
+    state.engine.slot_scans = options.slot_scans;
   }
 
   Worker worker;

@@ -103,9 +103,9 @@ SimRun::SimRun(const SimScenario& scenario)
         std::max(engine_options_.replicas, std::min(least, topology_.nodes - 1u));
   }
   engine_options_.location_cache_entries = 64;
-  // By the seed alone, and so are other draws what they were: scans by groups, by slots, by both.
-  constexpr std::array<uint32_t, 3> kSlotScanRowsMin = {UINT32_MAX, 0, 1};
-  engine_options_.slot_scan_rows_min = kSlotScanRowsMin[scenario.seed % 3];
+  // By the seed alone, and so are other draws what they were.
+  constexpr SlotScanLimits kNever{UINT32_MAX, 0}, kEarly{0, UINT32_MAX};
+  engine_options_.slot_scans = scenario.seed % 3 == 0 ? kNever : kEarly;
   node_options_.rules_of = engine_options_.rules_of = scenario.rules_of;
   txn_.protocol = scenario.protocol;
   txn_.lock_mode = scenario.lock_mode;

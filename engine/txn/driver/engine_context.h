@@ -11,6 +11,7 @@
 #include "engine/txn/driver/location_cache.h"
 #include "engine/txn/driver/message_memory.h"
 #include "engine/txn/driver/slot_pool.h"
+#include "engine/txn/driver/slot_scan_limits.h"
 #include "engine/txn/driver/table_cache.h"
 #include "engine/txn/rule/rule.h"
 #include "rdma/rpc/worker.h"
@@ -65,8 +66,7 @@ struct EngineContext {
   LocationCache locations;
   uint64_t era = 0;
   MessageMemory messages;
-  // EngineOptions::slot_scan_rows_min.
-  uint32_t slot_scan_rows_min = UINT32_MAX;
+  SlotScanLimits slot_scans;
   // Of a coordinator.
   SlotPool* slots = nullptr;
   BackgroundFree* frees = nullptr;
