@@ -171,8 +171,9 @@ class Session {
 
   // Every row of a table, each once, in no order, phantom-safe. Own writes made after the scan
   // was opened may or may not be seen unless `visible_before` excludes them.
-  // `shared_walk`: a word, 0 at first, in memory that processes may share. Scans of a table by one
-  // transaction and its guests that have the same one get each row once among them all.
+  // `shared_walk`: a word, 0 at first or as share_scan() has left it, in memory that processes may
+  // share. Scans of a table by one transaction and its guests that have the same one get each row
+  // once among them all.
   Result<ScanHandle> scan(TableId table, uint32_t visible_before = kEveryCommand,
                           ScanMode mode = ScanMode::kSerializable, ScanWants wants = {},
                           uint64_t* shared_walk = nullptr);

@@ -261,8 +261,8 @@ void bridge_go_on(void);
 typedef struct BridgeScan BridgeScan;
 /* Freed by bridge_scan_free, with all others of its owner, or when the transaction ends. */
 BridgeScan* bridge_scan_create(const void* owner);
-/* `shared_walk`: NULL, or a word, 0 at first, in memory that lasts as long as the scan: with scans
- * that have the same one, of guests, it gets each row once among them all. */
+/* `shared_walk`: NULL, or a word, 0 or bridge_start_share_scan()'s, that lasts as long as the scan:
+ * with scans that have the same one, of guests, it gets each row once among them all. */
 void bridge_start_scan(BridgeScan* scan, uint32_t table, uint32_t visible_before,
                        rdmacc::ScanMode mode, rdmacc::ScanWants wants, uint64_t* shared_walk);
 /* Before guests begin such scans (Session::share_scan); and the word for them from their beginning.

@@ -29,7 +29,7 @@ void access(Bytes bytes) { check_reread<Access>(bytes, read_access, write_access
 void held(Bytes bytes) { check_reread<Held>(bytes, read_held, write_held); }
 void key_request(Bytes bytes) { check_reread<KeyWork>(bytes, read_key_request, write_key_request); }
 void group_request(Bytes bytes) {
-  check_reread<GroupWork>(bytes, read_group_request, write_group_request);
+  check_reread<ScanWork>(bytes, read_group_request, write_group_request);
 }
 
 struct AccessAndLock {
@@ -55,7 +55,7 @@ void key_result(Bytes bytes) {
 }
 
 void group_result(Bytes bytes) {
-  GroupWork work;
+  ScanWork work;
   MessageReader in(bytes);
   read_group_result(in, arena(), work);
 }

@@ -36,9 +36,9 @@ bool is_whole(const StageContext& context, NodeId node, const KeyWork& work) {
          (work.result != KeyWork::Result::kMissing || located || !work.gap.header.null());
 }
 
-bool is_whole(const StageContext& context, const GroupWork& group) {
-  const bool done = group.result == GroupWork::Result::kDone;
-  const bool split = group.result == GroupWork::Result::kSplit;
+bool is_whole(const StageContext& context, const ScanWork& group) {
+  const bool done = group.result == ScanWork::Result::kDone;
+  const bool split = group.result == ScanWork::Result::kSplit;
   return may_be_on(context, group.node, group.gap) && (!done || !group.gap.header.null()) &&
          (!split || group.range.depth < kDepthMax) &&
          (group.gap.header.null() || group.gap.table == group.table) &&
@@ -197,7 +197,7 @@ Status carry_out_find(StageContext& context, StagePlan plan, std::span<KeyWork> 
   return Status();
 }
 
-Status carry_out_scan(StageContext& context, StagePlan plan, std::span<GroupWork> groups) {
+Status carry_out_scan(StageContext& context, StagePlan plan, std::span<ScanWork> groups) {
   const Stage stage = context.rules.locks_what_it_reads() ? Stage::kLock : Stage::kRead;
   if (plan.of(stage) == Primitive::kOneSided) return scan_groups(context, groups, 0);
   StageRequests requests(context, StageWork::kScan);
@@ -208,21 +208,20 @@ Status carry_out_scan(StageContext& context, StagePlan plan, std::span<GroupWork
   requests.send();
   RDMACC_RETURN_IF_ERROR(requests.read(
       [&](MessageReader& in, size_t i) {
-        GroupWork& group = groups[i];
+        ScanWork& group = groups[i];
         if (read_group_result(in, context.arena, group) && is_whole(context, group)) return true;
         group.gap = Access{};
         group.tuples.clear();
-        group.result = GroupWork::Result::kPending;
+        group.result = ScanWork::Result::kPending;
         return false;
       },
       [](size_t) {}));
-  for (GroupWork& group : groups) {
-    if (group.result == GroupWork::Result::kAborted) return Status();
+  for (ScanWork& group : groups) {
+    if (group.result == ScanWork::Result::kAborted) return Status();
   }
-  for (GroupWork& group : groups) {
-    if (group.result == GroupWork::Result::kTooLarge ||
-        group.result == GroupWork::Result::kPending) {
-      group.result = GroupWork::Result::kPending;
+  for (ScanWork& group : groups) {
+    if (group.result == ScanWork::Result::kTooLarge || group.result == ScanWork::Result::kPending) {
+      group.result = ScanWork::Result::kPending;
       RDMACC_RETURN_IF_ERROR(scan_groups(context, std::span(&group, 1), 0));
     } else {
       RDMACC_RETURN_IF_ERROR(read_overflow(context, group));

@@ -16,7 +16,7 @@ namespace rdmacc {
 Status carry_out_find(StageContext& context, StagePlan plan, std::span<KeyWork> keys);
 // Whether carry_out_find() begins with look_first() here. By rpc its owner does.
 bool begins_with_first_look(const ProtocolRules& rules, StagePlan plan);
-Status carry_out_scan(StageContext& context, StagePlan plan, std::span<GroupWork> groups);
+Status carry_out_scan(StageContext& context, StagePlan plan, std::span<ScanWork> groups);
 Status carry_out_lock(StageContext& context, StagePlan plan, std::span<LockWork> works);
 Status carry_out_validate(StageContext& context, StagePlan plan, std::span<Access*> accesses);
 // Verbs that validate are carried out in place, and here.

@@ -5,6 +5,7 @@
 #include "engine/log/log_ring.h"
 #include "engine/storage/layout/sundial_word.h"
 #include "engine/txn/stages/install.h"
+#include "engine/txn/stages/scan_groups.h"
 #include "rdma/base/check.h"
 
 namespace rdmacc {
@@ -22,14 +23,14 @@ Status Serving::find() {
 }
 
 Status Serving::scan() {
-  std::vector<GroupWork>& groups = frame_.groups;
+  std::vector<ScanWork>& groups = frame_.groups;
   groups.resize(header_.count);
-  for (GroupWork& group : groups) {
+  for (ScanWork& group : groups) {
     if (!read_group_request(in_, group) || group.node != node_) return malformed_stage_request();
   }
   const size_t share = kScanTuplesPerMessage / std::max<size_t>(groups.size(), 1);
   answer(scan_groups(context_, groups, std::max<size_t>(share, 1)));
-  for (const GroupWork& group : groups) write_group_result(out_, group);
+  for (const ScanWork& group : groups) write_group_result(out_, group);
   return Status();
 }
 

@@ -5,7 +5,7 @@
 #include "engine/log/log_record.h"
 #include "engine/txn/stages/find.h"
 #include "engine/txn/stages/lock.h"
-#include "engine/txn/stages/scan_groups.h"
+#include "engine/txn/stages/scan_work.h"
 
 namespace rdmacc {
 
@@ -16,7 +16,7 @@ struct ServingFrame {
 
   VerbArena arena;
   std::vector<KeyWork> keys;
-  std::vector<GroupWork> groups;
+  std::vector<ScanWork> groups;
   std::vector<Access> accesses;
   std::vector<Access*> reads;
   std::vector<LockWork> locks;

@@ -308,7 +308,7 @@ bool read_lock_result(MessageReader& in, LockWork& work) {
   return in.ok();
 }
 
-void write_group_request(MessageWriter& out, const GroupWork& work) {
+void write_group_request(MessageWriter& out, const ScanWork& work) {
   out.u32(work.table);
   out.u16(work.node);
   out.u64(work.range.bits);
@@ -316,7 +316,7 @@ void write_group_request(MessageWriter& out, const GroupWork& work) {
   out.u32(work.row_bytes_max);
 }
 
-bool read_group_request(MessageReader& in, GroupWork& work) {
+bool read_group_request(MessageReader& in, ScanWork& work) {
   work.table = in.u32();
   work.node = in.u16();
   work.range.bits = in.u64();
@@ -325,7 +325,7 @@ bool read_group_request(MessageReader& in, GroupWork& work) {
   return in.ok() && work.range.depth <= kDepthMax;
 }
 
-void write_group_result(MessageWriter& out, const GroupWork& work) {
+void write_group_result(MessageWriter& out, const ScanWork& work) {
   out.u8(static_cast<uint8_t>(work.result));
   out.u16(static_cast<uint16_t>(work.reason));
   write_access(out, work.gap);
@@ -340,7 +340,7 @@ void write_group_result(MessageWriter& out, const GroupWork& work) {
   }
 }
 
-bool read_group_result(MessageReader& in, VerbArena& arena, GroupWork& work) {
+bool read_group_result(MessageReader& in, VerbArena& arena, ScanWork& work) {
   DCHECK(work.tuples.empty());
   const uint8_t result = in.u8();
   work.reason = static_cast<AbortReason>(in.u16());
@@ -357,8 +357,8 @@ bool read_group_result(MessageReader& in, VerbArena& arena, GroupWork& work) {
     if ((tuple.flags & kFlagOverflow) != 0) tuple.record = std::string_view(nullptr, bytes);
     work.tuples.push_back(tuple);
   }
-  if (!in.ok() || result > static_cast<uint8_t>(GroupWork::Result::kTooLarge)) return false;
-  work.result = static_cast<GroupWork::Result>(result);
+  if (!in.ok() || result > static_cast<uint8_t>(ScanWork::Result::kTooLarge)) return false;
+  work.result = static_cast<ScanWork::Result>(result);
   return true;
 }
 

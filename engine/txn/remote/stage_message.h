@@ -2,7 +2,7 @@
 #include "engine/storage/wire/messages.h"
 #include "engine/txn/stages/find.h"
 #include "engine/txn/stages/lock.h"
-#include "engine/txn/stages/scan_groups.h"
+#include "engine/txn/stages/scan_work.h"
 
 // Arguments and results of stages as bytes, for the rpc primitive. Both ends check every length
 // and address: a reader that is not ok() or a `false` means that the peer's bytes are refused.
@@ -14,7 +14,7 @@ namespace rdmacc {
 // What the owner is asked to do with the items of a request.
 enum class StageWork : uint8_t {
   kFind,         // Read, or Lock of what is read: KeyWork
-  kScan,         // the same for groups: GroupWork
+  kScan,         // the same for groups: ScanWork
   kLock,         // LockWork
   kValidate,     // Access
   kLog,          // LogPlacement
@@ -68,9 +68,9 @@ bool read_lock_request(MessageReader& in, Access& access, LockWork& work);
 void write_lock_result(MessageWriter& out, const LockWork& work);
 bool read_lock_result(MessageReader& in, LockWork& work);
 
-void write_group_request(MessageWriter& out, const GroupWork& work);
-bool read_group_request(MessageReader& in, GroupWork& work);
-void write_group_result(MessageWriter& out, const GroupWork& work);
-bool read_group_result(MessageReader& in, VerbArena& arena, GroupWork& work);
+void write_group_request(MessageWriter& out, const ScanWork& work);
+bool read_group_request(MessageReader& in, ScanWork& work);
+void write_group_result(MessageWriter& out, const ScanWork& work);
+bool read_group_result(MessageReader& in, VerbArena& arena, ScanWork& work);
 
 }  // namespace rdmacc

@@ -356,10 +356,13 @@ struct ProtocolRules {
   // Two-phase locking: the gap headers of absent keys and of scans are not read but locked, by
   // `read`, too. A read is the Lock stage then, and there is nothing to validate.
   constexpr bool locks_what_it_reads() const { return read_gap == nullptr; }
+  // To read changes no header, and all that was read is validated at one moment: so rows may be
+  // read in any order, and more than once.
+  constexpr bool leaves_no_trace_of_reads() const { return validates_moment && !leases_by_clock; }
   // Transactions of other coordinators may read for one under these rules: what they have read is
   // validated like its own, or of its timestamp.
   constexpr bool may_have_guests() const {
-    return reads_at_ctts ? !validate : validates_moment && !leases_by_clock;
+    return reads_at_ctts ? !validate : leaves_no_trace_of_reads();
   }
   // Rows happen when they are committed, and not at a stamp that the transaction has beforehand or
   // finds at its end. So what it loads into a table of its own may be there before it commits

@@ -20,7 +20,7 @@ Status add_overflow_read(StageContext& context, NodeId node, uint64_t overflow,
   return Status();
 }
 
-Status read_overflow(StageContext& context, GroupWork& group) {
+Status read_overflow(StageContext& context, ScanWork& group) {
   CHECK(group.node < context.engine.topology.nodes);
   DoorbellBatch batch = context.batch();
   for (ScannedTuple& tuple : group.tuples) {

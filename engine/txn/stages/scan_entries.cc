@@ -73,7 +73,7 @@ Status ScanEntries::read_tuples(bool& again) {
   for (size_t begin = 0; begin < offsets_.size() && !again; begin += kTuplesPerRound) {
     const size_t end = std::min(begin + kTuplesPerRound, offsets_.size());
     RDMACC_RETURN_IF_ERROR(read_some(begin, end, again));
-    if (work_.result != GroupWork::Result::kPending) return Status();
+    if (work_.result != ScanWork::Result::kPending) return Status();
   }
   return Status();
 }
@@ -86,7 +86,7 @@ Status ScanEntries::read_some(size_t begin, size_t end, bool& again) {
   work_.tuples.resize(first_new + count);
   for (size_t i = 0; i < count; i++) {
     Access& access = work_.tuples[first_new + i].access;
-    access.header = address(offsets_[begin + i]);
+    access.header = work_.address(offsets_[begin + i]);
     access.table = work_.table;
     access.tag_only = true;
     record_states[i].access = &access;
@@ -99,7 +99,8 @@ Status ScanEntries::read_some(size_t begin, size_t end, bool& again) {
   RDMACC_RETURN_IF_ERROR(drive(context_, context_.rules.read, record_states));
   for (size_t i = 0; i < count; i++) {
     ScannedTuple& tuple = work_.tuples[first_new + i];
-    if (record_states[i].end == RecordState::End::kAbort) return fail(record_states[i].reason);
+    if (record_states[i].end == RecordState::End::kAbort)
+      return work_.abort(record_states[i].reason);
     const RecordState::Accepted& header = record_states[i].accepted;
     if (is_passed_over(context_, record_states[i])) continue;
     if (record_states[i].end != RecordState::End::kDone || (header.flags & kFlagLive) == 0) {
@@ -162,11 +163,6 @@ Status ScanEntries::complete(uint32_t flags, std::string_view& record, uint64_t&
   memcpy(&overflow, record.data(), sizeof(overflow));
   record = record.substr(0, record_bytes_wanted(work_, record.size()));
   return add_overflow_read(context_, work_.node, overflow, record, batch);
-}
-
-size_t record_bytes_wanted(const GroupWork& group, size_t record_bytes) {
-  const uint64_t wanted = rdmacc::record_bytes(kKeyBytesMax, group.row_bytes_max);
-  return std::min<uint64_t>(record_bytes, wanted);
 }
 
 }  // namespace rdmacc

@@ -1,14 +1,15 @@
 #pragma once
 #include <vector>
 
-#include "engine/txn/stages/scan_groups.h"
+#include "engine/txn/driver/engine_context.h"
+#include "engine/txn/stages/scan_work.h"
 
 namespace rdmacc {
 
 // The records of a part of a scan, once it is known where they are: offsets of their slots.
 class ScanEntries {
  public:
-  ScanEntries(StageContext& context, GroupWork& work, const CachedTable& table)
+  ScanEntries(StageContext& context, ScanWork& work, const CachedTable& table)
       : context_(context), work_(work), table_(table) {}
 
   // Where the records are; the caller's to fill.
@@ -17,7 +18,7 @@ class ScanEntries {
   [[gnu::always_inline]] void prefetch() {
     const size_t bytes = bytes_of_each();
     DoorbellBatch batch = context_.batch();
-    for (const uint64_t entry : offsets_) batch.prefetch(address(entry), bytes);
+    for (const uint64_t entry : offsets_) batch.prefetch(work_.address(entry), bytes);
   }
   // From its slot's beginning on, so much of each is read.
   size_t bytes_of_each() const {
@@ -28,12 +29,6 @@ class ScanEntries {
   Status read(bool& again);
 
  private:
-  Status fail(AbortReason reason) {
-    work_.result = GroupWork::Result::kAborted;
-    work_.reason = reason;
-    return Status();
-  }
-  GlobalAddress address(uint64_t offset) const { return GlobalAddress::make(work_.node, offset); }
   bool reads_rows() const {
     return work_.takes_rows && context_.rules.read.scan != nullptr &&
            context_.engine.worker.scheduler().port() != Endpoint::Port::kPosted;
@@ -52,7 +47,7 @@ class ScanEntries {
   Status take_as_stored(size_t begin, bool& again);
 
   StageContext& context_;
-  GroupWork& work_;
+  ScanWork& work_;
   const CachedTable& table_;
   std::vector<uint64_t> offsets_;
 };

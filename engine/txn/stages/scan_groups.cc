@@ -21,7 +21,7 @@ constexpr size_t kBucketsAhead = 6, kEntriesAhead = 2;
 // One group while it is scanned.
 class GroupScan {
  public:
-  GroupScan(StageContext& context, GroupWork& work, CachedTable& table, size_t tuples_max)
+  GroupScan(StageContext& context, ScanWork& work, CachedTable& table, size_t tuples_max)
       : context_(context),
         work_(work),
         table_(table),
@@ -34,9 +34,9 @@ class GroupScan {
     if (TableCache::needs_root(table_, work_.node)) return;
     const uint64_t group = TableCache::group_of(table_, work_.node, work_.range.bits);
     DoorbellBatch batch = context_.batch();
-    batch.prefetch(address(group), sizeof(Header));
-    if (work_.part == GroupWork::Part::kGapHeader) return;
-    batch.prefetch(address(bucket_offset(group, 0)), sizeof(Bucket) * kBucketsPerGroup);
+    batch.prefetch(work_.address(group), sizeof(Header));
+    if (work_.part == ScanWork::Part::kGapHeader) return;
+    batch.prefetch(work_.address(bucket_offset(group, 0)), sizeof(Bucket) * kBucketsPerGroup);
   }
   // Reads the entries, so that what they name is on its way when finish() comes. For rules that
   // lock nothing: what other groups end with leaves nothing behind here.
@@ -45,7 +45,7 @@ class GroupScan {
     // Twice: a rule may have to raise the header's rts first.
     for (int look = 0; look < 2 && !entries_known_; look++) {
       RDMACC_RETURN_IF_ERROR(find_entries());
-      if (work_.result != GroupWork::Result::kPending) return Status();
+      if (work_.result != ScanWork::Result::kPending) return Status();
     }
     if (entries_known_) entries_.prefetch();
     return Status();
@@ -54,31 +54,25 @@ class GroupScan {
     for (int attempt = 0; attempt < kAttemptsMax; attempt++) {
       if (context_.is_cancelled()) return Status(Code::kCancelled);
       if (attempt > 1) context_.backoff(attempt);
-      if (work_.result == GroupWork::Result::kPending && !entries_known_) {
+      if (work_.result == ScanWork::Result::kPending && !entries_known_) {
         RDMACC_RETURN_IF_ERROR(find_entries());
       }
-      if (work_.result != GroupWork::Result::kPending) return Status();
+      if (work_.result != ScanWork::Result::kPending) return Status();
       if (!std::exchange(entries_known_, false)) continue;
       if (tuples_max_ != 0 && entries_.offsets().size() > tuples_max_) {
-        work_.result = GroupWork::Result::kTooLarge;
+        work_.result = ScanWork::Result::kTooLarge;
         return Status();
       }
       bool again = false;
       RDMACC_RETURN_IF_ERROR(entries_.read(again));
       if (again) continue;
-      if (work_.result == GroupWork::Result::kPending) work_.result = GroupWork::Result::kDone;
+      if (work_.result == ScanWork::Result::kPending) work_.result = ScanWork::Result::kDone;
       return Status();
     }
-    return fail(AbortReason::kReadUnstable);
+    return work_.abort(AbortReason::kReadUnstable);
   }
 
  private:
-  Status fail(AbortReason reason) {
-    work_.result = GroupWork::Result::kAborted;
-    work_.reason = reason;
-    return Status();
-  }
-  GlobalAddress address(uint64_t offset) const { return GlobalAddress::make(work_.node, offset); }
   Status find_entries();
   Status locate();
   Status lock_gap();
@@ -93,7 +87,7 @@ class GroupScan {
   }
 
   StageContext& context_;
-  GroupWork& work_;
+  ScanWork& work_;
   CachedTable& table_;
   const size_t tuples_max_;
   bool located_ = false;
@@ -106,12 +100,12 @@ class GroupScan {
 Status GroupScan::find_entries() {
   entries_known_ = false;
   RDMACC_RETURN_IF_ERROR(locate());
-  if (work_.result != GroupWork::Result::kPending || !located_) return Status();
+  if (work_.result != ScanWork::Result::kPending || !located_) return Status();
   if (context_.rules.locks_what_it_reads() && !work_.gap.held()) {
     RDMACC_RETURN_IF_ERROR(lock_gap());
-    if (work_.result != GroupWork::Result::kPending || !work_.gap.held()) return Status();
+    if (work_.result != ScanWork::Result::kPending || !work_.gap.held()) return Status();
   }
-  if (work_.part == GroupWork::Part::kGapHeader) {
+  if (work_.part == ScanWork::Part::kGapHeader) {
     snapshot_->post_read = snapshot_->pre_read;
   } else {
     RDMACC_RETURN_IF_ERROR(read_entries());
@@ -125,7 +119,8 @@ Status GroupScan::locate() {
   if (located_) return Status();
   RDMACC_RETURN_IF_ERROR(
       context_.engine.tables.load_root(table_, work_.node, false, context_.counters));
-  const GlobalAddress group = address(TableCache::group_of(table_, work_.node, work_.range.bits));
+  const GlobalAddress group =
+      work_.address(TableCache::group_of(table_, work_.node, work_.range.bits));
   if (snapshot_ == nullptr) snapshot_ = context_.arena.allocate_array<HeaderSnapshot>(1);
   if (snapshot_ == nullptr) return out_of_registered_memory();
   DoorbellBatch batch = context_.batch();
@@ -140,7 +135,7 @@ Status GroupScan::locate() {
     return context_.engine.tables.load_root(table_, work_.node, true, context_.counters);
   }
   if (gap.length > work_.range.depth) {
-    work_.result = GroupWork::Result::kSplit;
+    work_.result = ScanWork::Result::kSplit;
     work_.gap = Access{};  // as an earlier look may have read it: its halves are read instead
     return Status();
   }
@@ -154,7 +149,7 @@ Status GroupScan::lock_gap() {
   RecordState record;
   record.access = &work_.gap;
   RDMACC_RETURN_IF_ERROR(drive(context_, context_.rules.read, std::span(&record, 1)));
-  if (record.end == RecordState::End::kAbort) return fail(record.reason);
+  if (record.end == RecordState::End::kAbort) return work_.abort(record.reason);
   if (record.end == RecordState::End::kStale && record.newly_locked) {
     const Held held(work_.gap);
     RDMACC_RETURN_IF_ERROR(release_accesses(context_, std::span(&held, 1), true));
@@ -193,7 +188,7 @@ Status GroupScan::judge_gap(bool& stable) {
                        &snapshot_->cas_seen);
     return batch.execute();
   }
-  if (step.verdict == Verdict::kAbort) return fail(step.reason);
+  if (step.verdict == Verdict::kAbort) return work_.abort(step.reason);
   stable = step.verdict == Verdict::kDone;
   if (stable) {
     context_.note_gap_read(work_.gap, snapshot_->pre_read, snapshot_->post_read, step);
@@ -206,14 +201,14 @@ Status GroupScan::judge_gap(bool& stable) {
 // Group by group. In place, and under rules that lock nothing, the cache misses of one overlap with
 // the work on the one before: a group's entries are read while the tuples before are, and its
 // buckets are fetched one group earlier still.
-Status scan_groups(StageContext& context, std::span<GroupWork> groups, size_t tuples_max) {
-  if (!groups.empty() && groups.front().part == GroupWork::Part::kSlots) {
+Status scan_groups(StageContext& context, std::span<ScanWork> groups, size_t tuples_max) {
+  if (!groups.empty() && groups.front().part == ScanWork::Part::kSlots) {
     return scan_slots(context, groups);
   }
   const bool ahead = context.batch().in_place() && !context.rules.locks_what_it_reads();
   std::deque<GroupScan> scans;
-  for (GroupWork& work : groups) {
-    CHECK(work.result == GroupWork::Result::kPending);
+  for (ScanWork& work : groups) {
+    CHECK(work.result == ScanWork::Result::kPending);
     auto table = context.table(work.table);
     if (!table.ok()) return table.status();
     GroupScan& scan = scans.emplace_back(context, work, **table, tuples_max);
@@ -226,7 +221,7 @@ Status scan_groups(StageContext& context, std::span<GroupWork> groups, size_t tu
       RDMACC_RETURN_IF_ERROR(scans[begun++].begin());
     }
     RDMACC_RETURN_IF_ERROR(scans[i].finish());
-    if (groups[i].result == GroupWork::Result::kAborted) return Status();
+    if (groups[i].result == ScanWork::Result::kAborted) return Status();
   }
   return Status();
 }

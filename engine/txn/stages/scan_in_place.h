@@ -1,6 +1,6 @@
 #pragma once
 #include "engine/txn/stages/look_in_place.h"
-#include "engine/txn/stages/scan_groups.h"
+#include "engine/txn/stages/scan_work.h"
 
 // The records of a scanned group where verbs are carried out in place, compiled for each rule that
 // reads without locks, in its protocol's file.

@@ -11,7 +11,7 @@ constexpr int kAttemptsMax = 200;
 
 class SlotScan {
  public:
-  SlotScan(StageContext& context, GroupWork& work, const CachedTable& table)
+  SlotScan(StageContext& context, ScanWork& work, const CachedTable& table)
       : context_(context), work_(work), entries_(context, work, table) {}
 
   Status run() {
@@ -21,22 +21,20 @@ class SlotScan {
       bool again = false;
       RDMACC_RETURN_IF_ERROR(find_rows());
       RDMACC_RETURN_IF_ERROR(entries_.read(again));
-      if (work_.result == GroupWork::Result::kAborted) return Status();
+      if (work_.result == ScanWork::Result::kAborted) return Status();
       if (again) continue;
-      work_.result = GroupWork::Result::kDone;
+      work_.result = ScanWork::Result::kDone;
       return Status();
     }
-    work_.result = GroupWork::Result::kAborted;
-    work_.reason = AbortReason::kReadUnstable;
-    return Status();
+    return work_.abort(AbortReason::kReadUnstable);
   }
 
  private:
-  GlobalAddress address(uint64_t offset) const { return GlobalAddress::make(work_.node, offset); }
   // `still`: it is the page that it was.
   Status look_at_page(bool& still) {
     return with_port_in_place(context_, [&](auto& port) {
-      const auto at = port.find(address(context_.engine.layout.page_word(work_.slots.page)), 8);
+      const auto at =
+          port.find(work_.address(context_.engine.layout.page_word(work_.slots.page)), 8);
       if (port.lost(at)) return DoorbellBatch::unreachable();
       uint64_t word = 0;
       port.read(at, 0, &word, sizeof(word));
@@ -54,6 +52,7 @@ class SlotScan {
   Status find_rows() {
     bool still = false;
     entries_.offsets().clear();
+    entries_.offsets().reserve(work_.slots.slots);
     RDMACC_RETURN_IF_ERROR(look_at_page(still));
     if (!still) return Status();
     RDMACC_RETURN_IF_ERROR(look_at_slots());
@@ -64,7 +63,7 @@ class SlotScan {
   Status look_at_slots() {
     const SlotBlock& block = work_.slots;
     return with_port_in_place(context_, [&](auto& port) {
-      const auto at = port.find(address(block.first), block.slots * size_t{block.slot_bytes});
+      const auto at = port.find(work_.address(block.first), block.slots * size_t{block.slot_bytes});
       if (port.lost(at)) return DoorbellBatch::unreachable();
       Header begin{};
       constexpr size_t kBytes = offsetof(Header, flags) + sizeof(begin.flags);
@@ -72,7 +71,7 @@ class SlotScan {
       static_assert(kBytes % 8 == 0);
       for (uint32_t i = 0; i < block.slots; i++) {
         const uint64_t distance = uint64_t{i} * block.slot_bytes;
-        port.prefetch(address(block.first + distance + kSlotsAhead * block.slot_bytes),
+        port.prefetch(work_.address(block.first + distance + kSlotsAhead * block.slot_bytes),
                       entries_.bytes_of_each());
         port.read(at, distance, &begin, kBytes);
         if (is_wanted(begin)) entries_.offsets().push_back(block.first + distance);
@@ -83,21 +82,21 @@ class SlotScan {
   }
 
   StageContext& context_;
-  GroupWork& work_;
+  ScanWork& work_;
   ScanEntries entries_;
 };
 
 }  // namespace
 
-Status scan_slots(StageContext& context, std::span<GroupWork> blocks) {
+Status scan_slots(StageContext& context, std::span<ScanWork> blocks) {
   CHECK(context.batch().in_place() && context.rules.validate &&
         !context.rules.locks_what_it_reads());
-  for (GroupWork& work : blocks) {
-    CHECK(work.part == GroupWork::Part::kSlots && work.slots.slots > 0);
+  for (ScanWork& work : blocks) {
+    CHECK(work.part == ScanWork::Part::kSlots && work.slots.slots > 0);
     auto table = context.table(work.table);
     if (!table.ok()) return table.status();
     RDMACC_RETURN_IF_ERROR(SlotScan(context, work, **table).run());
-    if (work.result == GroupWork::Result::kAborted) return Status();
+    if (work.result == ScanWork::Result::kAborted) return Status();
   }
   return Status();
 }

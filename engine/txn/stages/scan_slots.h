@@ -1,9 +1,12 @@
 #pragma once
-#include "engine/txn/stages/scan_groups.h"
+#include <span>
+
+#include "engine/txn/driver/engine_context.h"
+#include "engine/txn/stages/scan_work.h"
 
 namespace rdmacc {
 
-// Reads the rows of a table in blocks of slots (GroupWork::Part::kSlots), as they lie in memory, by
+// Reads the rows of a table in blocks of slots (ScanWork::Part::kSlots), as they lie in memory, by
 // rules that validate what they have read and change nothing as they read. Carried out in place.
 //
 // That no row is missed is for gap headers to say, all of which were read before: a row that was
@@ -13,6 +16,6 @@ namespace rdmacc {
 //
 // A page without rows may become anything at any time, with bytes that look like a row. So its word
 // is looked at before it is looked for rows, and after: what was found is none if that is another.
-Status scan_slots(StageContext& context, std::span<GroupWork> blocks);
+Status scan_slots(StageContext& context, std::span<ScanWork> blocks);
 
 }  // namespace rdmacc

@@ -139,13 +139,13 @@ Status Transaction::try_lock(TableId table, std::string_view key, RowLockMode mo
   return status;
 }
 
-Status Transaction::look_at(const ProtocolRules& rules, std::span<GroupWork> groups,
+Status Transaction::look_at(const ProtocolRules& rules, std::span<ScanWork> groups,
                             VerbArena& arena) {
   CHECK(!rules.locks_what_it_reads());
   StageContext stage = context(arena).by(rules);
   Status status = scan_groups(stage, groups, 0);
-  for (const GroupWork& group : groups) {
-    if (status.ok() && group.result == GroupWork::Result::kAborted) status = aborted(group.reason);
+  for (const ScanWork& group : groups) {
+    if (status.ok() && group.result == ScanWork::Result::kAborted) status = aborted(group.reason);
   }
   note_failure(status);
   return status;
@@ -155,7 +155,7 @@ namespace {
 
 // Of each read that a scan has made.
 template <typename Visit>
-void for_reads(const GroupWork& group, const Visit& visit) {
+void for_reads(const ScanWork& group, const Visit& visit) {
   visit(group.gap);
   for (const ScannedRow& row : group.rows) visit(row.read.access(group.table));
   for (const ScannedTuple& tuple : group.tuples) visit(tuple.access);
@@ -165,12 +165,12 @@ void for_reads(const GroupWork& group, const Visit& visit) {
 
 // ScanMode::kQuiet gives the newest rows, and what the transaction makes of them is no older than
 // they are: others that read both see one order.
-Status Transaction::look_at_rest(std::span<GroupWork> groups, VerbArena& arena) {
+Status Transaction::look_at_rest(std::span<ScanWork> groups, VerbArena& arena) {
   const ProtocolRules& rules = *parameters_.rules;
   RDMACC_RETURN_IF_ERROR(look_at(reading_at_rest(rules), groups, arena));
   bool later = false;
-  for (const GroupWork& group : groups) {
-    if (group.result != GroupWork::Result::kDone) continue;
+  for (const ScanWork& group : groups) {
+    if (group.result != ScanWork::Result::kDone) continue;
     if (rules.reads_at_ctts) {
       for_reads(group, [&](const Access& read) { later |= read.read_wts > stamps_.ctts; });
     } else if (rules.commits_at_least != nullptr) {

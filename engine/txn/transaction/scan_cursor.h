@@ -55,7 +55,8 @@ class TableScan {
   Result<CachedTable*> table_here() const;
   Status count_rows(uint64_t& rows);
   Status consider_slots();
-  Status find_slots(uint64_t& slots);
+  bool are_slots_worth_it(uint64_t rows, uint64_t slots) const;
+  Status find_slots();
   Status take_page();
   bool has_work() const { return way_ == Way::kBySlots ? !slots_.ended() : !work_.empty(); }
   Status add_work();
@@ -65,15 +66,15 @@ class TableScan {
   void begin_groups();
   void put_back_groups();
   void halve(HashRange range);
-  void emit(const GroupWork& group);
+  void emit(const ScanWork& group);
   template <typename Record>
   void emit(const Record& record, uint64_t version, NodeId node);
   void give(std::string_view key, std::string_view row, uint64_t version, NodeId node) {
     rows_++;
     if (batch_ != nullptr) batch_->push_back({true, key, row, version, node});
   }
-  void note(const GroupWork& group);
-  void note_slots_read();
+  void note(const ScanWork& group);
+  void note_groups_of_slots();
   void own_inserts();
 
   Transaction& txn_;
@@ -86,7 +87,7 @@ class TableScan {
   bool first_;           // of its transaction's scans of the table, and no part of it is read again
   VerbArena arena_;
   const std::shared_ptr<ScannedBatch> scanned_ = std::make_shared<ScannedBatch>();
-  std::vector<GroupWork> groups_;          // of the batch
+  std::vector<ScanWork> groups_;           // of the batch
   std::vector<RowView>* batch_ = nullptr;  // nullptr: rows are only counted
   uint64_t rows_ = 0;                      // of the batch
   TableWalk walk_;
@@ -99,7 +100,7 @@ class TableScan {
   std::optional<uint64_t> rows_there_;        // of the node, about
   uint64_t rows_of_node_ = 0;                 // until then
   uint64_t from_bits_ = 0;                    // where its rest begins
-  std::vector<ScannedGroup> rows_follow_of_;  // of the node, for the history
+  std::vector<ScannedGroup> groups_to_note_;  // whose rows are among the slots
   SlotWalk slots_;                            // of the node, while it is read by them
   SlotWalk::Position batch_at_;               // where the batch has begun
   size_t groups_wanted_ = 4;                  // of the next batch, by what the last had

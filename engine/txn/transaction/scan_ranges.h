@@ -2,7 +2,7 @@
 #include <span>
 
 #include "engine/txn/driver/table_cache.h"
-#include "engine/txn/stages/scan_groups.h"
+#include "engine/txn/stages/scan_work.h"
 
 namespace rdmacc {
 

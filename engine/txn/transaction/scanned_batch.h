@@ -1,7 +1,7 @@
 #pragma once
 #include <vector>
 
-#include "engine/txn/stages/scan_groups.h"
+#include "engine/txn/stages/scan_work.h"
 #include "rdma/base/check.h"
 
 namespace rdmacc {
@@ -14,7 +14,7 @@ class ScannedBatch {
  public:
   // The tuples' records outlive what is kept here. In its place come groups whose memory may be
   // used again.
-  void keep(std::vector<GroupWork>& groups) {
+  void keep(std::vector<ScanWork>& groups) {
     groups_.swap(groups);
     kept_ = !groups_.empty();
     group_ = 0;
@@ -31,7 +31,7 @@ class ScannedBatch {
   Found find(TableId table, std::string_view key, uint64_t hash) {
     if (!kept_ || groups_.front().table != table) return {};
     for (size_t looked = 0; looked < groups_.size(); looked++) {
-      const GroupWork& group = groups_[group_];
+      const ScanWork& group = groups_[group_];
       if (group_bits_of(hash, group.range.depth) == group.range.bits) {
         const Found found = find_in(group, key, hash);
         if (found.found()) return found;  // and the next one is likely to be here, too
@@ -42,7 +42,7 @@ class ScannedBatch {
   }
 
  private:
-  Found find_in(const GroupWork& group, std::string_view key, uint64_t hash) {
+  Found find_in(const ScanWork& group, std::string_view key, uint64_t hash) {
     Found found;
     found.gap = group.kept_gap;
     const auto is_it = [&](uint64_t its_hash, uint32_t flags, std::string_view record) {
@@ -65,7 +65,7 @@ class ScannedBatch {
   }
 
   bool kept_ = false;
-  std::vector<GroupWork> groups_;
+  std::vector<ScanWork> groups_;
   size_t group_ = 0;  // where the next search begins
 };
 

@@ -7,11 +7,9 @@
 namespace rdmacc {
 namespace {
 
-Status read_words(EngineContext& engine, NodeId node, uint64_t offset, uint64_t* words,
-                  size_t count) {
-  VerbCounters counters;
-  DoorbellBatch batch(engine.worker.scheduler(), counters);
-  batch.read(GlobalAddress::make(node, offset), words, count * sizeof(uint64_t));
+Status read(EngineContext& engine, NodeId node, uint64_t offset, void* local, size_t bytes) {
+  DoorbellBatch batch(engine.worker.scheduler(), engine.worker.counters());
+  batch.read(GlobalAddress::make(node, offset), local, bytes);
   return batch.execute();
 }
 
@@ -26,13 +24,16 @@ Status SlotWalk::begin(EngineContext& engine, const CachedTable& table, NodeId n
   CHECK(least > 0 && least <= kPageBytes);
   auto* words = arena.allocate_array<uint64_t>(kWordsAtOnce);
   if (words == nullptr) return out_of_registered_memory();
-  RDMACC_RETURN_IF_ERROR(read_words(engine, node, offsetof(Superblock, slots_in_larger), words, 1));
+  constexpr size_t kWord = sizeof(uint64_t);
+  const uint64_t larger = offsetof(Superblock, slots_in_larger);
+  RDMACC_RETURN_IF_ERROR(read(engine, node, larger, words, kWord));
   const uint64_t most = words[0] != 0 ? kPageBytes : least;
-  RDMACC_RETURN_IF_ERROR(read_words(engine, node, offsetof(Superblock, pages_used), words, 1));
+  RDMACC_RETURN_IF_ERROR(read(engine, node, offsetof(Superblock, pages_used), words, kWord));
   const uint64_t used = std::min(words[0], engine.layout.page_count);
   for (uint64_t first = 0; first < used; first += kWordsAtOnce) {
     const uint64_t count = std::min(kWordsAtOnce, used - first);
-    RDMACC_RETURN_IF_ERROR(read_words(engine, node, engine.layout.page_word(first), words, count));
+    const uint64_t from = engine.layout.page_word(first);
+    RDMACC_RETURN_IF_ERROR(read(engine, node, from, words, count * kWord));
     for (uint64_t i = 0; i < count; i++) add_page(first + i, PageWord{words[i]}, least, most);
   }
   end_page_ = pages_.size();
@@ -45,14 +46,13 @@ void SlotWalk::add_page(uint64_t index, PageWord word, uint64_t least, uint64_t 
   slots_ += pages_.back().slots();
 }
 
-Status SlotWalk::count_rows(EngineContext& engine, const CachedTable& table, NodeId node,
-                            VerbArena& arena, uint64_t& rows) {
+Status SlotWalk::count_rows(EngineContext& engine, TableId table, NodeId node, VerbArena& arena,
+                            uint64_t& rows) {
   auto* entry = arena.allocate_array<DirectoryEntry>(1);
   if (entry == nullptr) return out_of_registered_memory();
-  const uint64_t offset = engine.layout.directory_entry(table.id);
-  RDMACC_RETURN_IF_ERROR(read_words(engine, node, offset, reinterpret_cast<uint64_t*>(entry),
-                                    sizeof(DirectoryEntry) / sizeof(uint64_t)));
-  rows = entry->id == table.id ? entry->rows : 0;
+  const uint64_t from = engine.layout.directory_entry(table);
+  RDMACC_RETURN_IF_ERROR(read(engine, node, from, entry, sizeof(*entry)));
+  rows = entry->id == table ? entry->rows : 0;
   return Status();
 }
 

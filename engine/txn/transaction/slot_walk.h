@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "engine/txn/driver/engine_context.h"
-#include "engine/txn/stages/scan_groups.h"
+#include "engine/txn/stages/scan_work.h"
 
 namespace rdmacc {
 
@@ -16,8 +16,8 @@ class SlotWalk {
   // In all of these pages, whichever tables they are of.
   uint64_t slots() const { return slots_; }
   // About how many of them are the table's, as its node counts them.
-  static Status count_rows(EngineContext& engine, const CachedTable& table, NodeId node,
-                           VerbArena& arena, uint64_t& rows);
+  static Status count_rows(EngineContext& engine, TableId table, NodeId node, VerbArena& arena,
+                           uint64_t& rows);
 
   struct Position {
     size_t page = 0;

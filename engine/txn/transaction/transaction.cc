@@ -227,7 +227,7 @@ Status Transaction::unvalidated_read(TableId table, std::string_view key, bool& 
 
 namespace {
 
-Status scan_at_once(const StageContext& stage, std::span<GroupWork> groups) {
+Status scan_at_once(const StageContext& stage, std::span<ScanWork> groups) {
   const ProtocolRules rules = no_wait_rules(stage.rules);
   StageContext at_once = stage.by(rules);
   return scan_groups(at_once, groups, 0);
@@ -242,10 +242,10 @@ Status Transaction::keep_scanned(const Access& seen, bool first, Access** kept) 
   return *kept != nullptr ? Status() : merge(seen, kept);
 }
 
-Status Transaction::keep_tuples(GroupWork& group, bool first) {
+Status Transaction::keep_tuples(ScanWork& group, bool first) {
   Status status;
   for (ScannedTuple& tuple : group.tuples) {
-    if (!tuple.access.held() && group.result != GroupWork::Result::kDone) continue;
+    if (!tuple.access.held() && group.result != ScanWork::Result::kDone) continue;
     const Status merged = keep_scanned(tuple.access, first, &tuple.kept);
     if (status.ok()) status = merged;
     reads_++;
@@ -255,8 +255,8 @@ Status Transaction::keep_tuples(GroupWork& group, bool first) {
 
 // What is read at one timestamp is not asked for again. Tuples are among the rows where the scan's
 // rules could not take them at once; of those that are going to be written each has its access.
-Status Transaction::keep_rows(GroupWork& group, const ScanOf& of) {
-  if (group.result != GroupWork::Result::kDone) return Status();
+Status Transaction::keep_rows(ScanWork& group, const ScanOf& of) {
+  if (group.result != ScanWork::Result::kDone) return Status();
   const bool validated = static_cast<bool>(parameters_.rules->validate);
   reads_ += group.rows.size();
   for (ScannedRow& row : group.rows) {
@@ -271,7 +271,7 @@ Status Transaction::keep_rows(GroupWork& group, const ScanOf& of) {
   return Status();
 }
 
-Status Transaction::keep_gap(GroupWork& group, const ScanOf& of) {
+Status Transaction::keep_gap(ScanWork& group, const ScanOf& of) {
   if (group.gap.header.null() || !(group.gap.held() || group.gap.read)) return Status();
   if (group.takes_rows && !of.first) {
     accesses_.add_gap_again(group.gap);
@@ -279,11 +279,11 @@ Status Transaction::keep_gap(GroupWork& group, const ScanOf& of) {
   }
   Access* gap = nullptr;
   const Status merged = keep_scanned(group.gap, of.first, &gap);
-  if (group.result == GroupWork::Result::kDone) group.kept_gap = gap;
+  if (group.result == ScanWork::Result::kDone) group.kept_gap = gap;
   return merged;
 }
 
-Status Transaction::scan(std::span<GroupWork> groups, VerbArena& arena, const ScanOf& of) {
+Status Transaction::scan(std::span<ScanWork> groups, VerbArena& arena, const ScanOf& of) {
   CHECK(started() && !prepared_);
   begin_again();
   stage_end_ns_ = 0;
@@ -302,10 +302,10 @@ Status Transaction::scan(std::span<GroupWork> groups, VerbArena& arena, const Sc
                                                : carry_out_scan(stage, parameters_.plan, groups);
   time_stage(reading_stage(), start_ns);
   scanned_ = scanned_table_ = true;
-  for (GroupWork& group : groups) {
+  for (ScanWork& group : groups) {
     const Status kept_gap = keep_gap(group, of);
     if (status.ok()) status = kept_gap;
-    if (parameters_.rules->commits_in_order && group.result == GroupWork::Result::kDone) {
+    if (parameters_.rules->commits_in_order && group.result == ScanWork::Result::kDone) {
       OrderedGroup& ordered = ordered_groups_.emplace_back(OrderedGroup{group.gap});
       for (const ScannedTuple& tuple : group.tuples) {
         ordered.add(tuple.access.header.offset(), tuple.access.incarnation, tuple.access.read_wts);
@@ -313,7 +313,7 @@ Status Transaction::scan(std::span<GroupWork> groups, VerbArena& arena, const Sc
     }
     const Status kept = group.takes_rows ? keep_rows(group, of) : keep_tuples(group, of.first);
     if (status.ok()) status = kept;
-    if (group.result == GroupWork::Result::kAborted && status.ok()) {
+    if (group.result == ScanWork::Result::kAborted && status.ok()) {
       status = aborted(group.reason);
     }
   }

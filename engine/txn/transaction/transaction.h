@@ -127,20 +127,17 @@ class Transaction final : public RowSource {
   // One of `groups` groups, or of more: what others do is watched, so that it need not be validated
   // if they do nothing. Before it has read any.
   void watch_others(size_t groups);
-  // May a scan have GroupWork::takes_rows? Asked for each call of scan(). What one reads that is
+  // May a scan have ScanWork::takes_rows? Asked for each call of scan(). What one reads that is
   // not the table's first is validated once more, which may meet the transaction's own locks.
   bool scan_takes_rows(TableId table, bool first, bool to_write) const {
     const ProtocolRules& rules = *parameters_.rules;
-    const bool again = !to_write && rules.validates_moment && !rules.leases_by_clock;
+    const bool again = !to_write && rules.leaves_no_trace_of_reads();
     return (first || again) && !rules.locks_what_it_reads() && !rules.commits_in_order &&
            (rules.validate || !needs_current_reads_) && accesses_.takes_reads(table);
   }
-  // May a scan that takes rows take them from slots, as these lie in memory (scan_slots.h)? It is
-  // to validate what it has read, at its commit, and to change nothing as it reads.
+  // May a scan that takes rows take them from slots, as these lie in memory (scan_slots.h)?
   bool may_scan_slots() const {
-    const ProtocolRules& rules = *parameters_.rules;
-    return rules.validate && rules.validates_moment && !rules.leases_by_clock &&
-           !rules.reads_at_ctts && !rules.locks_what_it_reads() &&
+    return parameters_.rules->leaves_no_trace_of_reads() &&
            !parameters_.plan.asks_owners(Stage::kRead) &&
            coordinator_.engine.worker.scheduler().port() != Endpoint::Port::kPosted;
   }
@@ -153,7 +150,7 @@ class Transaction final : public RowSource {
     bool first;
     bool to_write;
   };
-  Status scan(std::span<GroupWork> groups, VerbArena& arena, const ScanOf& of);
+  Status scan(std::span<ScanWork> groups, VerbArena& arena, const ScanOf& of);
 
   void note_scanned(TableId table, const ScannedGroup& group);
   // A row that a scan has met, or the tombstone of one.
@@ -219,9 +216,9 @@ class Transaction final : public RowSource {
   }
   bool take_from_scan(KeyState& state);
   Status keep_scanned(const Access& seen, bool first, Access** kept);
-  Status keep_tuples(GroupWork& group, bool first);
-  Status keep_rows(GroupWork& group, const ScanOf& of);
-  Status keep_gap(GroupWork& group, const ScanOf& of);
+  Status keep_tuples(ScanWork& group, bool first);
+  Status keep_rows(ScanWork& group, const ScanOf& of);
+  Status keep_gap(ScanWork& group, const ScanOf& of);
   Status note_found(const KeyWork& work, KeyState& state);
   void note_absence(uint64_t overflow, Access* tombstone, Access* gap, KeyState& state);
   void note_row(std::string_view row, bool kept, uint64_t overflow, Access& tuple, KeyState& state);
@@ -249,8 +246,8 @@ class Transaction final : public RowSource {
   Status lock_now(StageContext& stage, Access& access, RowLockMode mode);
   Status find_and_lock(StageContext& stage, KeyState& state, RowLockMode mode, RowLock& result);
   // A scan whose mode has rules of its own, and keeps nothing.
-  Status look_at(const ProtocolRules& rules, std::span<GroupWork> groups, VerbArena& arena);
-  Status look_at_rest(std::span<GroupWork> groups, VerbArena& arena);
+  Status look_at(const ProtocolRules& rules, std::span<ScanWork> groups, VerbArena& arena);
+  Status look_at_rest(std::span<ScanWork> groups, VerbArena& arena);
 
   // commit_in_order.cc: for rules that commit in a global order.
   Status commit_in_order();

@@ -85,7 +85,7 @@ TEST(StageMessage, RandomBytesNeverCrashAParser) {
     LockWork lock;
     static_cast<void>(read_lock_request(lock_in, access, lock));
     MessageReader group_in(bytes);
-    GroupWork group;
+    ScanWork group;
     static_cast<void>(read_group_request(group_in, group));
     MessageReader status_in(bytes);
     static_cast<void>(read_status(status_in));
