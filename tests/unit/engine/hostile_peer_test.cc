@@ -8,6 +8,7 @@
 
 #include "engine/protocols/registry.h"
 #include "rdma/rpc/rpc_wire.h"
+#include "tests/fabric/forwarding_endpoint.h"
 #include "tests/unit/engine/sim_engine.h"
 
 namespace rdmacc {
@@ -20,36 +21,14 @@ struct Request {
 };
 
 // An endpoint that remembers the small requests that pass it.
-class TappedEndpoint : public Endpoint {
+class TappedEndpoint : public ForwardingEndpoint {
  public:
   TappedEndpoint(std::unique_ptr<Endpoint> inner, std::vector<Request>& requests)
-      : inner_(std::move(inner)), requests_(requests) {
-    worker_ = inner_->worker();
-    incarnation_ = inner_->incarnation();
-  }
-  void ring(NodeId node, std::span<const Verb> chain, Completion* completion) override {
-    inner_->ring(node, chain, completion);
-  }
+      : ForwardingEndpoint(std::move(inner)), requests_(requests) {}
   bool send(WorkerId to, std::span<const std::byte> datagram) override {
     note(to, datagram);
-    return inner_->send(to, datagram);
+    return ForwardingEndpoint::send(to, datagram);
   }
-  void set_datagram_handler(DatagramHandler handler) override {
-    inner_->set_datagram_handler(std::move(handler));
-  }
-  bool poll() override { return inner_->poll(); }
-  void wait(uint64_t deadline_us) override { inner_->wait(deadline_us); }
-  uint64_t now_us() override { return inner_->now_us(); }
-  uint64_t now_ns() override { return inner_->now_ns(); }
-  Random& random() override { return inner_->random(); }
-  Result<std::byte*> allocate_registered(size_t bytes) override {
-    return inner_->allocate_registered(bytes);
-  }
-  std::byte* local_region() override { return inner_->local_region(); }
-  Status back_region(uint64_t offset, uint64_t bytes) override {
-    return inner_->back_region(offset, bytes);
-  }
-  uint32_t incarnation_of(WorkerId worker) override { return inner_->incarnation_of(worker); }
 
   bool recording = true;
 
@@ -67,7 +46,6 @@ class TappedEndpoint : public Endpoint {
     }
   }
 
-  const std::unique_ptr<Endpoint> inner_;
   std::vector<Request>& requests_;
 };
 

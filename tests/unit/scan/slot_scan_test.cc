@@ -8,73 +8,48 @@
 #include "engine/cluster/partition_map.h"
 #include "engine/storage/layout/page_word.h"
 #include "engine/storage/layout/region_layout.h"
+#include "tests/fabric/forwarding_endpoint.h"
 #include "tests/unit/engine/sim_engine.h"
 
 namespace rdmacc {
 namespace {
 
 // Calls back before each chain of verbs to a node.
-class WatchedEndpoint : public Endpoint {
+class WatchedEndpoint : public ForwardingEndpoint {
  public:
   using Watch = std::function<void(std::span<const Verb>)>;
   WatchedEndpoint(std::unique_ptr<Endpoint> inner, const Watch& watch)
-      : inner_(std::move(inner)), watch_(watch) {
-    worker_ = inner_->worker();
-    incarnation_ = inner_->incarnation();
-  }
+      : ForwardingEndpoint(std::move(inner)), watch_(watch) {}
   void ring(NodeId node, std::span<const Verb> chain, Completion* completion) override {
     if (watch_) watch_(chain);
-    inner_->ring(node, chain, completion);
+    ForwardingEndpoint::ring(node, chain, completion);
   }
-  bool send(WorkerId to, std::span<const std::byte> datagram) override {
-    return inner_->send(to, datagram);
-  }
-  void set_datagram_handler(DatagramHandler handler) override {
-    inner_->set_datagram_handler(std::move(handler));
-  }
-  Port port() const override { return inner_->port(); }
-  bool poll() override { return inner_->poll(); }
-  void wait(uint64_t deadline_us) override { inner_->wait(deadline_us); }
-  uint64_t now_us() override { return inner_->now_us(); }
-  uint64_t now_ns() override { return inner_->now_ns(); }
-  Random& random() override { return inner_->random(); }
-  Result<std::byte*> allocate_registered(size_t bytes) override {
-    return inner_->allocate_registered(bytes);
-  }
-  std::byte* local_region() override { return inner_->local_region(); }
-  Status back_region(uint64_t offset, uint64_t bytes) override {
-    return inner_->back_region(offset, bytes);
-  }
-  uint32_t incarnation_of(WorkerId worker) override { return inner_->incarnation_of(worker); }
 
  private:
-  const std::unique_ptr<Endpoint> inner_;
   const Watch& watch_;
 };
 
+constexpr uint32_t kAnyNumber = UINT32_MAX;  // of slots for each row
+
 Topology one_node() {
+  constexpr uint64_t kPages = 24;
   Topology topology;
   topology.nodes = 1;
   topology.workers_max = 16;
+  topology.region_bytes = region_bytes_min(topology) + kPages * kPageBytes;
   return topology;
 }
 
 class SlotScanTest : public testing::Test {
  protected:
-  static constexpr uint64_t kPages = 24;
-
   SlotScanTest()
-      : engine_(5, 0, 1, region_bytes_min(one_node()) + kPages * kPageBytes, /*one_by_one=*/true),
-        layout_([] {
-          Topology topology = one_node();
-          topology.region_bytes = region_bytes_min(topology) + kPages * kPageBytes;
-          return RegionLayout(topology);
-        }()) {
-    begin_with(0);
+      : engine_(5, 0, 1, one_node().region_bytes, /*one_by_one=*/true), layout_(one_node()) {
+    engine_.options().reserved_slots_max = 0;  // they count as rows
+    begin_with({0, kAnyNumber});
   }
-  // Coordinators whose scans go by slots from so many rows on.
-  void begin_with(uint32_t slot_scan_rows_min) {
-    engine_.options().slot_scan_rows_min = slot_scan_rows_min;
+  // A coordinator whose scans go by slots within these limits.
+  void begin_with(SlotScanLimits limits) {
+    engine_.options().slot_scans = limits;
     here_ = &engine_.add_coordinator([this](std::unique_ptr<Endpoint> endpoint) {
       return std::make_unique<WatchedEndpoint>(std::move(endpoint), watch_);
     });
@@ -122,12 +97,12 @@ class SlotScanTest : public testing::Test {
     std::byte* region = engine_.node(0).worker().endpoint().local_region();
     return reinterpret_cast<uint64_t*>(region + offset);
   }
-  // READs of rows' slots, and of home buckets.
-  bool reads_pages_of(const Verb& verb, PageKind kind) {
-    if (verb.remote_offset < layout_.page(0)) return false;
-    const uint64_t page = (verb.remote_offset - layout_.page(0)) / kPageBytes;
-    return PageWord{*word_at(layout_.page_word(page))}.kind() == kind;
+  // The word of the page that the verb goes to; nullptr: it goes to none.
+  uint64_t* page_word_of(const Verb& verb) {
+    if (verb.remote_offset < layout_.page(0)) return nullptr;
+    return word_at(layout_.page_word((verb.remote_offset - layout_.page(0)) / kPageBytes));
   }
+  static bool is_of_slots(uint64_t word) { return PageWord{word}.kind() == PageKind::kSlot; }
 
   SimEngine engine_;
   const RegionLayout layout_;
@@ -138,10 +113,11 @@ class SlotScanTest : public testing::Test {
 
 TEST_F(SlotScanTest, GetsEachRowOnceBehindGroupsThatItHasScanned) {
   constexpr int kRows = 1500;
-  for (const uint32_t rows_min : {0u, 1u, 200u, 1400u, UINT32_MAX}) {
-    begin_with(rows_min);
+  uint32_t tables = 0;
+  for (const uint32_t rows_min : {0u, 200u, 1400u, UINT32_MAX}) {
+    begin_with({rows_min, kAnyNumber});
     as_one([&] {
-      const TableId table = make_table(rows_min + 1 == 0 ? 9 : rows_min + 10, 40);
+      const TableId table = make_table(++tables, 40);
       ASSERT_TRUE(insert(table, 0, kRows, 20));
       Status status = one_->begin(options());
       const auto found = scan(*one_, table, status);
@@ -182,7 +158,7 @@ TEST_F(SlotScanTest, GetsRowsThatAreInPagesOfLargerSlots) {
 
 TEST(SlotScanOfNodes, GoesOnWhereTheFirstNodeHasNoRow) {
   SimEngine engine(5, 0, 3, 192ull << 20, /*one_by_one=*/true);
-  engine.options().slot_scan_rows_min = 0;
+  engine.options().slot_scans = {0, kAnyNumber};
   Coordinator& here = engine.add_coordinator();
   Session session(here);
   engine.run(here, [&] {
@@ -215,22 +191,27 @@ TEST(SlotScanOfNodes, GoesOnWhereTheFirstNodeHasNoRow) {
   });
 }
 
-// Before a block of slots is read, or in the midst of it.
+// Before a block of slots is read, or in the midst of it. So few rows are read by slots from the
+// first one on.
 TEST_F(SlotScanTest, TakesNothingFromAPageThatHasBecomeSomethingElse) {
+  constexpr int kRows = 12;
   for (const uint64_t when : {1, 30}) {
     TableId table = kNoTable;
     as_one([&] {
       table = make_table(static_cast<uint32_t>(when), 40);
-      ASSERT_TRUE(insert(table, 0, 40, 20));
+      ASSERT_TRUE(insert(table, 0, kRows, 20));
+      Status status = one_->begin(options());
+      EXPECT_EQ(scan(*one_, table, status).size(), size_t{kRows});
+      EXPECT_TRUE(one_->commit().ok());
     });
-    uint64_t looks = 0, page_word = 0, word = 0;
+    uint64_t looks = 0, word = 0;
+    uint64_t* changed = nullptr;
     watch_ = [&](std::span<const Verb> chain) {
       for (const Verb& verb : chain) {
-        if (!reads_pages_of(verb, PageKind::kSlot) || ++looks != when) continue;
-        const uint64_t page = (verb.remote_offset - layout_.page(0)) / kPageBytes;
-        page_word = layout_.page_word(page);
-        word = *word_at(page_word);
-        *word_at(page_word) = PageWord::make(PageKind::kOverflow, 128).bits;
+        uint64_t* const page = page_word_of(verb);
+        if (page == nullptr || !is_of_slots(*page) || ++looks != when) continue;
+        changed = page;
+        word = std::exchange(*page, PageWord::make(PageKind::kOverflow, 128).bits);
       }
     };
     as_one([&] {
@@ -239,9 +220,9 @@ TEST_F(SlotScanTest, TakesNothingFromAPageThatHasBecomeSomethingElse) {
       EXPECT_TRUE(status.ok()) << status.to_string();
       one_->abort();
     });
-    EXPECT_GE(looks, when);
     watch_ = nullptr;
-    *word_at(page_word) = word;
+    ASSERT_NE(changed, nullptr);
+    *changed = word;
   }
 }
 
